@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Growing arrays: a pointer, a length and a capacity kept side by side by the caller.
+ *
+ *     struct event *events; size_t n_events, events_cap;
+ *     if (array_reserve(&events, n_events + 1, &events_cap) < 0)
+ *             return -ENOMEM;
+ *     events[n_events++] = e;
+ */
+#pragma once
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Makes room for `want` items of `size` bytes behind *(void **)items; 0 or -ENOMEM. */
+static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, size_t size)
+{
+	void *old, *grown;
+	size_t next;
+
+	if (want <= *cap)
+		return 0;
+	next = *cap + *cap / 2 + 16;
+	if (next < want)
+		next = want;
+	if (next > SIZE_MAX / size)
+		return -ENOMEM;
+	memcpy(&old, items, sizeof(old));
+	grown = realloc(old, next * size);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(items, &grown, sizeof(grown));
+	*cap = next;
+	return 0;
+}
+
+#define array_reserve(items, want, cap)                                                            \
+	array_reserve_bytes((items), (want), (cap), sizeof(**(items)))

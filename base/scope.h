@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Locals that clean up after themselves.
+ *
+ *     scoped(free_ptr) char *buf = malloc(n);
+ *     ...
+ *     *ret = take(buf);        hands the pointer over; the scope frees nothing
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define scoped(fn) __attribute__((cleanup(fn)))
+
+/* The value of `p`, which is left zero, so that its cleanup does nothing. */
+#define take(p)                                                                                    \
+	({                                                                                         \
+		__typeof__(p) taken_ = (p);                                                        \
+		(p) = 0;                                                                           \
+		taken_;                                                                            \
+	})
+
+#define take_fd(fd)                                                                                \
+	({                                                                                         \
+		int taken_ = (fd);                                                                 \
+		(fd) = -1;                                                                         \
+		taken_;                                                                            \
+	})
+
+/* Defines name(T *p), for scoped(name), that calls fn(*p); fn accepts NULL. */
+#define define_cleanup(name, type, fn)                                                             \
+	__attribute__((unused)) static inline void name(type *p)                                   \
+	{                                                                                          \
+		fn(*p);                                                                            \
+	}
+
+static inline void free_ptr(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a trace holds. These are plain values: the store, the importers, the engine, the mount and
+ * the exporters all speak in them, and nothing here depends on how they are stored.
+ *
+ * Times are int64_t nanoseconds on the clock of the rank's host, durations likewise. A *rank* is
+ * one GPU's view of one run. A *lane* is where things happen one after another: a host thread, or a
+ * stream of a device.
+ *
+ * What is the same at each occurrence is named once, as a *site*: the kind, the name (of the API
+ * call, the kernel, the range), and the arguments that do not change. An event is a site, a lane,
+ * times, and the values that do change.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum fmt_kind {
+	FMT_CALL,   /* host API call, on a thread */
+	FMT_KERNEL, /* work of a device, on a stream: kernel ... */
+	FMT_MEMCPY,
+	FMT_MEMSET,
+	FMT_COLLECTIVE, /* a communication kernel (NCCL, RCCL) */
+	FMT_SYNC,  /* a synchronisation that the recorder saw (CUPTI's synchronisation activity) */
+	FMT_RANGE, /* annotation: NVTX, profiler range, framework operator, Python function */
+	FMT_MARK,  /* an instant: memory event, profiler mark */
+	FMT_KINDS,
+};
+
+/* The name of a kind as users see it: "call", "kernel", ...; NULL beyond FMT_KINDS. */
+const char *fmt_kind_name(enum fmt_kind kind);
+
+#define FMT_IS_OP(kind) ((kind) >= FMT_KERNEL && (kind) <= FMT_COLLECTIVE)
+
+/* Strings are numbers into fmt_names; 0 is the empty string and means "none". */
+typedef uint32_t fmt_str;
+
+/* ---- named once
+ * ------------------------------------------------------------------------------------ */
+
+enum fmt_type {
+	FMT_INT,    /* int64_t */
+	FMT_STRING, /* fmt_str */
+	FMT_JSON, /* fmt_str: a JSON value other than a string or an integer that fits, verbatim */
+	FMT_TYPES,
+};
+
+struct fmt_arg {
+	fmt_str key;
+	uint8_t type;	/* enum fmt_type */
+	uint8_t varies; /* the value stands with each event and not here */
+	int64_t value;	/* by type; 0 where it varies */
+};
+
+struct fmt_site {
+	uint8_t kind;	   /* enum fmt_kind */
+	uint32_t n_args;   /* in the order in which they were recorded */
+	uint32_t n_values; /* how many of them vary */
+	fmt_str name;
+	fmt_str category; /* the recorder's own class of it: "cpu_op", "cuda_driver"; may be 0 */
+	const struct fmt_arg *args;
+};
+
+/* Keys that have a meaning to us, beside whatever the recorder wrote. On a FMT_COLLECTIVE both
+ * vary, and stand first. */
+#define FMT_KEY_COMM "comm" /* index of the communicator in the trace's table, or -1 when unknown  \
+			     */
+#define FMT_KEY_SEQ                                                                                \
+	"seq" /* number of the collective on its communicator: the same on every rank that takes   \
+		 part */
+
+enum fmt_lane_kind { FMT_THREAD, FMT_STREAM };
+
+struct fmt_lane {
+	uint8_t kind;	  /* enum fmt_lane_kind */
+	uint8_t text_ids; /* 1: the recorder's pid is a string, 2: its tid is */
+	int64_t pid;	  /* process of a thread; device of a stream */
+	int64_t tid;	  /* thread, or stream number */
+	fmt_str pid_text; /* where the recorder's pid or tid is a string */
+	fmt_str tid_text;
+	fmt_str name; /* of the thread; may be 0 */
+};
+
+struct fmt_device {
+	int64_t ordinal;
+	fmt_str name;	    /* "NVIDIA H100 80GB HBM3" */
+	fmt_str properties; /* a JSON object, as recorded */
+};
+
+struct fmt_comm {
+	fmt_str name; /* as recorded ("0", "tp"), or made up by the importer ("stream20"); may be 0
+		       */
+	fmt_str description;
+	uint32_t n_ranks;      /* 0: unknown */
+	const uint32_t *ranks; /* ascending */
+};
+
+/* A fact about a rank, or about the whole trace: `value` is a JSON value. */
+struct fmt_fact {
+	fmt_str key, value;
+};
+
+/* ---- what happened
+ * --------------------------------------------------------------------------------- */
+
+struct fmt_event {
+	int64_t start_ns, duration_ns;
+	uint64_t
+		correlation; /* joins an op to the call that launched it, within the rank; 0 none */
+	uint32_t site;
+	uint32_t lane;
+	uint32_t first_value; /* its varying values are values[first_value .. + site.n_values), in
+				 argument order */
+	uint32_t spare;	      /* 0 */
+};
+
+/* Calls, ops and syncs of a rank are numbered 0, 1, 2 ... in the order in which the trace holds
+ * them: by slice, within it by lane, within that by start. An edge refers to them by that number.
+ */
+typedef uint64_t fmt_number;
+
+enum fmt_edge_kind {
+	FMT_EDGE_START,	 /* `to` does not start before `from` ends */
+	FMT_EDGE_RETURN, /* the call `to` does not return before `from` ends */
+	FMT_EDGE_SPAWN,	 /* `to` does not start before `from` starts */
+	FMT_EDGE_KINDS,
+};
+
+struct fmt_edge {
+	fmt_number from, to;
+	int64_t lag_ns; /* added to the moment that the edge waits for; a constant of the rule or an
+			   own cost, never a wait */
+	uint8_t kind;	/* enum fmt_edge_kind */
+	uint8_t rule;	/* index into the trace's table of rules; its name tells whether it was
+			   recorded or inferred */
+};
+
+struct fmt_rule {
+	fmt_str name;	  /* "event-wait", "thread-handover" */
+	uint8_t inferred; /* 0: the recorder saw it */
+};
+
+/* Contents of a buffer at one moment: digest gd128. */
+struct fmt_digest {
+	fmt_number op;
+	uint64_t allocation, offset_bytes, length_bytes;
+	uint64_t digest[2];
+	uint32_t first_page, n_pages; /* per-64-KiB sums: pages[first_page ..], two words each */
+	uint8_t output;		      /* 0: read by the op, 1: written */
+};
+
+/* An iteration is the unit of a run that people ask about; a slice is what is written and read at
+ * once. Slices cover a rank's recording without gaps: what lies before the first iteration is
+ * FMT_BEFORE, what comes between the end of iteration k and the start of k+1 belongs to k, and what
+ * starts after the last one's end is FMT_AFTER. An op belongs where the call that launched it does,
+ * or where its own start lies if there is none. An iteration of more than FMT_SLICE_EVENTS events
+ * is cut by time into slices that follow one another and have the same iteration.
+ */
+#define FMT_SLICE_EVENTS (1u << 20)
+#define FMT_BEFORE (-1)
+#define FMT_AFTER (-2)
+
+struct fmt_iteration {
+	int64_t number; /* the recorder's: ProfilerStep#4 is 4; or FMT_BEFORE, FMT_AFTER */
+	int64_t start_ns,
+		duration_ns; /* of the annotation, on the host; of the events for the other two */
+};
+
+/* The events of one rank in one slice, decoded. Owned by whoever got it; fmt_slice_free() ends it.
+ */
+struct fmt_slice {
+	uint32_t rank;	/* index into the trace's ranks */
+	uint32_t index; /* among the rank's slices */
+	struct fmt_iteration iteration;
+	fmt_number first_number; /* of events[0] */
+	struct fmt_event
+		*events; /* calls, ops, syncs: by lane, then start, enclosing before enclosed */
+	size_t n_events;
+	struct fmt_event *ranges; /* ranges and marks, in the same order; not numbered */
+	size_t n_ranges;
+	int64_t *values;
+	size_t n_values;
+	struct fmt_edge *edges; /* those whose `to` lies here, by `to`; `from` may lie elsewhere */
+	size_t n_edges;
+	struct fmt_digest *digests;
+	size_t n_digests;
+	uint64_t *pages;
+	size_t n_pages; /* in words */
+};

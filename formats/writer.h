@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes a trace, as a directory with one file a rank. The layout is specified in doc/format.md.
+ *
+ * Ranks write without looking at each other. Each flushed chunk stands alone: a writer that is
+ * killed leaves everything up to its last complete chunk. Memory is bounded by the slice that is
+ * being written. A rank's slices are written in order. Functions return 0 or a negative errno. A
+ * rank writer is used by one thread at a time; different ranks by different threads, while nobody
+ * adds to the shared names.
+ */
+#pragma once
+
+#include "formats/error.h"
+#include "formats/names.h"
+
+struct fmt_writer;
+
+enum fmt_names_mode {
+	FMT_NAMES_SHARED, /* names of all ranks are written once, when the writer is closed:
+			     importers */
+	FMT_NAMES_INLINE, /* each rank file carries its own as they come: recorders */
+};
+
+struct fmt_writer_options {
+	enum fmt_names_mode names_mode;
+	int level; /* of zstd; 0: the default */
+};
+
+/* Makes the directory `path`, which must not exist. `names` is not owned, and must outlive the
+ * writer. For an output that appears complete or not at all, write to a temporary name beside it
+ * and rename(2).
+ */
+int fmt_writer_open(const char *path, struct fmt_names *names,
+		    const struct fmt_writer_options *options, struct fmt_writer **ret,
+		    struct fmt_error *err);
+
+/* Ends the trace: shared names, identity, index. Frees `w` in any case. */
+int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err);
+/* Frees `w` and leaves the files as a killed writer would. */
+void fmt_writer_abandon(struct fmt_writer *w);
+
+struct fmt_rank_writer;
+
+/* Starts the file of rank number `number`; `rank` is its index in the names (lanes, devices,
+ * facts). Owned by `w`. */
+int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
+		    struct fmt_rank_writer **ret, struct fmt_error *err);
+
+/* Puts events and ranges into the order of model.h, whatever order they come in (ties: longer
+ * first, then by site, then as given), and edges by `to`. position[i], when not NULL, is set to
+ * where events[i] went; numbers in edges are the caller's to translate before.
+ */
+int fmt_slice_sort(struct fmt_slice *s, const struct fmt_names *n, uint32_t *position);
+
+/* Writes the rank's next slice, which is in order (else -EINVAL) and whose first_number is
+ * fmt_rank_writer_next(). `s` is not kept. */
+int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
+			  struct fmt_error *err);
+
+/* The number that the next slice's first event has. */
+fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w);
+
+/* Lengths of the rendered files of a slice, in the renderer's order, so that a mount knows sizes
+ * without rendering. */
+int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t slice, uint32_t renderer,
+		       const uint64_t *lengths, uint32_t n);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include "tests/unit/test.h"
+
+static const struct {
+	int64_t ns;
+	const char *want;
+} us[] = {
+	{0, "0.000"},
+	{1, "0.001"},
+	{999, "0.999"},
+	{1000, "1.000"},
+	{1698957660982811000, "1698957660982811.000"},
+	{-1500, "-1.500"},
+	{INT64_MAX, "9223372036854775.807"},
+	{INT64_MIN, "-9223372036854775.808"},
+};
+
+START_TEST(test_microseconds)
+{
+	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
+		struct text t = {0};
+
+		text_us(&t, us[i].ns);
+		text_char(&t, 0);
+		ck_assert_int_eq(t.error, 0);
+		ck_assert_str_eq(t.data, us[i].want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+START_TEST(test_integers)
+{
+	static const int64_t values[] = {0,  9,	    10,	       99,	  100,
+					 -1, 12345, INT32_MIN, INT64_MAX, INT64_MIN};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct text t = {0};
+		char want[32];
+
+		snprintf(want, sizeof(want), "%lld", (long long)values[i]);
+		text_i64(&t, values[i]);
+		text_char(&t, 0);
+		ck_assert_str_eq(t.data, want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+static int count(struct text *t)
+{
+	*(uint64_t *)t->context += t->len;
+	return 0;
+}
+
+START_TEST(test_flushing_keeps_the_buffer_small)
+{
+	uint64_t seen = 0;
+	struct text t = {.limit = 4096, .flush = count, .context = &seen};
+
+	for (int i = 0; i < 100000; i++)
+		text_printf(&t, "%d\n", i);
+	ck_assert_int_eq(text_flush(&t), 0);
+	ck_assert_uint_eq(seen, 588890);
+	ck_assert_uint_eq(t.flushed, seen);
+	ck_assert_uint_lt(t.cap, 16384);
+	text_done(&t);
+}
+END_TEST
+
+static int refuse(struct text *t)
+{
+	return -ENOSPC;
+}
+
+START_TEST(test_a_failing_flush_is_kept)
+{
+	struct text t = {.limit = 1, .flush = refuse};
+
+	text_str(&t, "one");
+	text_str(&t, "two");
+	text_str(&t, "three");
+	ck_assert_int_eq(text_flush(&t), -ENOSPC);
+	text_done(&t);
+}
+END_TEST
+
+TESTS("text", test_microseconds, test_integers, test_flushing_keeps_the_buffer_small,
+      test_a_failing_flush_is_kept)
