@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/cli.h"
+
+#include "base/array.h"
+#include "base/text.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+
+static const char *program_name = "gputrace";
+
+/* ---- errors */
+
+void cli_error(const char *format, ...)
+{
+	char line[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	for (char *c = line; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	}
+	fflush(stdout);
+	fprintf(stderr, "%s: %s\n", program_name, line);
+}
+
+static int status_of(int r)
+{
+	switch (-r) {
+	case EINVAL:
+	case EEXIST:
+		return CLI_USAGE;
+	case ENOMEM:
+	case ENOSPC:
+	case EDQUOT:
+	case EROFS:
+	case EMFILE:
+	case ENFILE:
+	case ENODEV:
+		return CLI_MACHINE;
+	default:
+		return CLI_INPUT;
+	}
+}
+
+int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *file,
+	     const char *hint)
+{
+	bool known = err && err->what[0];
+	const char *where = known && err->file[0] && strcmp(err->file, file) ? err->file : "";
+	char offset[40] = "";
+
+	if (known && err->offset != FMT_NO_OFFSET)
+		snprintf(offset, sizeof(offset), " at byte %" PRIu64, err->offset);
+	cli_error("cannot %s %s: %s%s%s%s%s%s", doing, file, where, *where ? ": " : "",
+		  known ? err->what : strerror(-r), offset, hint ? "; " : "", hint ? hint : "");
+	return status_of(r);
+}
+
+/* ---- usage */
+
+static int n_options(const struct cli_command *c)
+{
+	int n = 0;
+
+	while (c->options && c->options[n].name)
+		n++;
+	return n;
+}
+
+static void print_option(const struct cli_option *o)
+{
+	char left[64];
+
+	snprintf(left, sizeof(left), "%s%c%s--%s%s%s", o->letter ? "-" : " ",
+		 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, o->value ? "=" : "",
+		 o->value ? o->value : "");
+	printf("  %-28s %s\n", left, o->what);
+}
+
+static void print_help(const struct cli_command *c, bool only)
+{
+	static const struct cli_option help = {"help", 'h', NULL, "this text"};
+	static const struct cli_option version = {"version", 0, NULL, "the version"};
+
+	printf("usage: %s%s%s [OPTION...] %s\n\n%s.\n\nOptions:\n", program_name, only ? "" : " ",
+	       only ? "" : c->name, c->operands, c->what);
+	for (int i = 0; i < n_options(c); i++)
+		print_option(&c->options[i]);
+	print_option(&help);
+	if (only)
+		print_option(&version);
+	if (c->notes)
+		printf("\n%s", c->notes);
+	printf("\nExit status: 0 done, 1 a check did not hold, 2 wrong command line, "
+	       "3 unusable input,\n4 the machine lacks what is needed.\n");
+}
+
+static void print_commands(const char *what, const struct cli_command *const *commands)
+{
+	printf("usage: %s COMMAND [OPTION...] ...\n\n%s.\n\nCommands:\n", program_name, what);
+	for (; *commands; commands++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "%s %s", (*commands)->name, (*commands)->operands);
+		printf("  %-28s %s\n", left, (*commands)->what);
+	}
+	printf("\n`%s COMMAND --help` tells more; `%s --version` the version.\n"
+	       "A TRACE is a trace directory, a packed file, or the root of a mount.\n",
+	       program_name, program_name);
+}
+
+/* ---- parsing */
+
+struct parser {
+	struct option long_options[CLI_OPTIONS + 3];
+	char letters[2 * CLI_OPTIONS + 4];
+};
+
+enum { OPTION_HELP = 1000, OPTION_VERSION };
+
+static void make_parser(const struct cli_command *c, bool only, struct parser *p)
+{
+	char *letters = p->letters;
+	int n = n_options(c);
+
+	*letters++ = ':';
+	*letters++ = 'h';
+	for (int i = 0; i < n; i++) {
+		const struct cli_option *o = &c->options[i];
+
+		p->long_options[i] = (struct option){
+			o->name, o->value ? required_argument : no_argument, NULL, 2000 + i};
+		if (!o->letter)
+			continue;
+		*letters++ = o->letter;
+		if (o->value)
+			*letters++ = ':';
+	}
+	p->long_options[n++] = (struct option){"help", no_argument, NULL, OPTION_HELP};
+	if (only)
+		p->long_options[n++] =
+			(struct option){"version", no_argument, NULL, OPTION_VERSION};
+}
+
+/* The index of the option that getopt_long() returned, or -1. */
+static int option_index(const struct cli_command *c, int got)
+{
+	if (got >= 2000)
+		return got - 2000;
+	for (int i = 0; i < n_options(c); i++) {
+		if (c->options[i].letter == got)
+			return i;
+	}
+	return -1;
+}
+
+static int usage_error(const struct cli_command *c, bool only, const char *why, const char *what)
+{
+	cli_error("%s%s%s%s; see `%s%s%s --help`", only ? "" : c->name, only ? "" : ": ", why, what,
+		  program_name, only ? "" : " ", only ? "" : c->name);
+	return CLI_USAGE;
+}
+
+/* Output that could not be written is a failure, whatever the command thought of it. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	cli_error("cannot write the output: %s", strerror(errno));
+	return CLI_MACHINE;
+}
+
+static int run_command(const struct cli_command *c, bool only, int argc, char **argv)
+{
+	struct parser parser = {0};
+	struct cli_args args = {0};
+	int got;
+
+	make_parser(c, only, &parser);
+	opterr = 0;
+	while ((got = getopt_long(argc, argv, parser.letters, parser.long_options, NULL)) != -1) {
+		int i = option_index(c, got);
+
+		if (got == 'h' || got == OPTION_HELP) {
+			print_help(c, only);
+			return CLI_OK;
+		}
+		if (got == OPTION_VERSION) {
+			printf("%s %s\n", program_name, PROJECT_VERSION);
+			return CLI_OK;
+		}
+		if (got == ':')
+			return usage_error(c, only, "a value is missing after ", argv[optind - 1]);
+		if (got == '?' || i < 0)
+			return usage_error(c, only, "no such option: ", argv[optind - 1]);
+		args.values[i] = optarg ? optarg : "";
+	}
+	args.operands = argv + optind;
+	args.n_operands = argc - optind;
+	if (args.n_operands < c->min_operands)
+		return usage_error(c, only, "wanted: ", c->operands);
+	if (args.n_operands > c->max_operands)
+		return usage_error(c, only, "too many arguments, at ",
+				   args.operands[c->max_operands]);
+	return finish(c->run(&args));
+}
+
+int cli_main_one(const struct cli_command *command, int argc, char **argv)
+{
+	program_name = command->name;
+	return run_command(command, true, argc, argv);
+}
+
+int cli_main(const char *program, const char *what, const struct cli_command *const *commands,
+	     int argc, char **argv)
+{
+	program_name = program;
+	if (argc < 2) {
+		cli_error("which command? see `%s --help`", program);
+		return CLI_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_commands(what, commands);
+		return CLI_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("%s %s\n", program, PROJECT_VERSION);
+		return CLI_OK;
+	}
+	for (; *commands; commands++) {
+		if (!strcmp(argv[1], (*commands)->name))
+			return run_command(*commands, false, argc - 1, argv + 1);
+	}
+	cli_error("no such command: %s; see `%s --help`", argv[1], program);
+	return CLI_USAGE;
+}
+
+int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
+	       int64_t min, int64_t max, int64_t missing, int64_t *ret)
+{
+	const char *given = args->values[option];
+	char *end;
+	long long v;
+
+	if (!given) {
+		*ret = missing;
+		return 0;
+	}
+	errno = 0;
+	v = strtoll(given, &end, 10);
+	if (errno || end == given || *end || v < min || v > max) {
+		cli_error("--%s wants a whole number from %" PRId64 " to %" PRId64 ", not '%s'",
+			  command->options[option].name, min, max, given);
+		return -EINVAL;
+	}
+	*ret = v;
+	return 0;
+}

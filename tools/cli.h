@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The command line, the same in every program: tables of commands and options from which arguments
+ * are parsed and usage is printed, exit statuses, errors of one line. Only for main threads.
+ */
+#pragma once
+
+#include "formats/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit statuses of every program. */
+enum {
+	CLI_OK = 0,	 /* done, and everything checked held */
+	CLI_FAILED = 1,	 /* a check did not hold */
+	CLI_USAGE = 2,	 /* the command line is wrong */
+	CLI_INPUT = 3,	 /* the input cannot be used */
+	CLI_MACHINE = 4, /* the machine lacks what is needed */
+};
+
+struct cli_option {
+	const char *name;  /* "json" for --json */
+	char letter;	   /* 'o' for -o, or 0 */
+	const char *value; /* "N" in the usage; NULL for one without */
+	const char *what;
+};
+
+#define CLI_OPTIONS 24
+
+struct cli_args {
+	const char *values[CLI_OPTIONS]; /* by the option's index: NULL when not given, "" for one
+					    without value, else the last given */
+	char **operands;
+	int n_operands;
+};
+
+struct cli_command {
+	const char *name;     /* "info" */
+	const char *operands; /* "TRACE", "FILE..." */
+	int min_operands, max_operands;
+	const char *what;		  /* one line, no full stop */
+	const struct cli_option *options; /* ended by a NULL name; may be NULL; --help is implied */
+	const char *notes;		  /* more for --help, ended by a newline; may be NULL */
+	int (*run)(const struct cli_args *args); /* returns the exit status */
+};
+
+/* Runs argv[1] of `commands`, which ends with NULL; the return value is main()'s. */
+int cli_main(const char *program, const char *what, const struct cli_command *const *commands,
+	     int argc, char **argv);
+
+/* The same for a program that is one command, whose name is the program's. */
+int cli_main_one(const struct cli_command *command, int argc, char **argv);
+
+/* The whole number between `min` and `max` given for an option, or `missing`. Prints and returns
+ * -EINVAL when it is none: CLI_USAGE then. */
+int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
+	       int64_t min, int64_t max, int64_t missing, int64_t *ret);
+
+/* Prints "PROGRAM: " and the message on stderr as one line, whatever it holds. */
+__attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
+
+/* The line for a failed call: "PROGRAM: cannot DOING FILE: why at byte N; hint", where `r` is a
+ * negative errno, `err` says more when its `what` is filled (may be NULL), and `hint` may be NULL.
+ * Returns the exit status.
+ */
+int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *file,
+	     const char *hint);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The commands of gputrace: one file cmd_<name>.c each, and a row in gputrace.c. */
+#pragma once
+
+#include "tools/cli.h"
+
+extern const struct cli_command cmd_info;

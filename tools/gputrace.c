@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/cmd.h"
+
+static const struct cli_command *const commands[] = {
+	&cmd_info,
+	NULL,
+};
+
+int main(int argc, char **argv)
+{
+	return cli_main("gputrace", "Works on traces of GPU programs", commands, argc, argv);
+}
