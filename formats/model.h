@@ -64,8 +64,9 @@ struct fmt_site {
 
 /* Keys that have a meaning to us, beside whatever the recorder wrote. On a FMT_COLLECTIVE both
  * vary, and stand first. */
-#define FMT_KEY_COMM "comm" /* index of the communicator in the trace's table, or -1 when unknown  \
-			     */
+#define FMT_KEY_COMM                                                                               \
+	"comm" /* index of the communicator in the trace's table, or -1 when unknown               \
+		*/
 #define FMT_KEY_SEQ                                                                                \
 	"seq" /* number of the collective on its communicator: the same on every rank that takes   \
 		 part */

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every end-to-end test begins with. The build hands over $BUILD (its folder) and $SOURCE (the
+# checkout). A test that needs what the machine lacks says so and exits 77.
+set -eu
+
+: "${BUILD:?}" "${SOURCE:?}"
+PATH=$BUILD/tools:$PATH
+traces=$SOURCE/../shared/traces
+golden=$SOURCE/tests/golden
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/gputrace-e2e.XXXXXX")
+cleanup() {
+	status=$?
+	trap - EXIT
+	for mounted in $(grep -o " $work/[^ ]*" /proc/self/mounts | tac || true); do
+		umount -l "$mounted" 2>/dev/null || fusermount3 -uz "$mounted" 2>/dev/null || true
+	done
+	rm -rf "$work"
+	exit $status
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+die() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+# fails [-STATUS] COMMAND...: the command must end with that status, or with any but 0.
+fails() {
+	want=
+	case $1 in -[0-9]*) want=${1#-}; shift ;; esac
+	got=0
+	"$@" >"$work/stdout" 2>"$work/stderr" || got=$?
+	[ "$got" -ne 0 ] || die "$* did not fail"
+	[ -z "$want" ] || [ "$got" -eq "$want" ] ||
+		die "$* ended with $got instead of $want: $(cat "$work/stderr")"
+}
+
+# says TEXT: the last `fails` printed one line on stderr, and TEXT is in it.
+says() {
+	[ "$(wc -l <"$work/stderr")" -eq 1 ] || die "not one line: $(cat "$work/stderr")"
+	grep -qF -- "$1" "$work/stderr" || die "no '$1' in: $(cat "$work/stderr")"
+}
+
+equal() {
+	[ "$1" = "$2" ] || die "'$1' is not '$2'"
+}
+
+need_fuse() {
+	[ -e /dev/fuse ] || skip "there is no /dev/fuse"
+	[ -r /dev/fuse ] && [ -w /dev/fuse ] || skip "/dev/fuse may not be opened by this user"
+	[ -x "$BUILD/tools/gputracefs" ] || skip "gputracefs was not built (no libfuse3)"
+}
+
+# need_traces RUN...: the runs are "$traces/RUN/rank-*.json.gz".
+need_traces() {
+	for run; do
+		[ -d "$traces/$run" ] || skip "../shared/traces/$run is not there"
+	done
+}
