@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the profiler files of a training run that never was: one Kineto JSON file a rank.
+
+A small discrete-event simulation of host threads, streams, events and collectives follows the rules of CUDA and
+of PyTorch's process groups, with noise, and writes what the profiler would have seen. Since the
+rules are known, a run made here tells whether the importer and the emulator find them again.
+
+    bench/make_run.py --plan=ddp --ranks 4 --steps 3 -o DIR         DIR/rank-0.json ...
+    bench/make_run.py --plan=pipeline --ranks 8 --dialect us -o DIR
+
+Plans: ddp (backward overlapped with all-reduce), tensor (an all-reduce after each layer), pipeline (two tensor-parallel groups
+in stages with send and receive, then a data-parallel all-reduce). Dialects: us (whole
+microseconds, old names, no group arguments), ns (fractions over baseTimeNanoseconds, group arguments).
+"""
+import argparse
+import heapq
+import json
+import os
+import random
+
+US = 1000
+PID = 4000
+
+
+class Op:
+    """Work on a stream. It starts when all it waits for has ended and its launch has reached the device."""
+
+    def __init__(self, rank, stream, name, duration, kind, launch, args=None, collective=None):
+        self.rank, self.stream, self.name, self.kind = rank, stream, name, kind
+        self.duration, self.launch, self.args = duration, launch, args or {}
+        self.collective = collective
+        self.waiting, self.ready = 0, 0
+        self.start = self.end = None
+        self.then = []
+
+    def after(self, other):
+        if other is None:
+            return
+        if other.end is not None:
+            self.ready = max(self.ready, other.end + other.rank.run.gap())
+        else:
+            self.waiting += 1
+            other.then.append(self)
+
+    def dependency_ended(self, other):
+        self.ready = max(self.ready, other.end + other.rank.run.gap())
+        self.waiting -= 1
+        self.settle()
+
+    def settle(self):
+        if self.waiting or self.start is not None:
+            return
+        self.start = max(self.ready, self.launch)
+        if self.collective:
+            self.collective.arrived(self)
+        else:
+            self.finish(self.start + self.duration)
+
+    def finish(self, end):
+        self.end = end
+        for other in self.then:
+            other.dependency_ended(self)
+        self.rank.run.wake(self)
+
+
+class Collective:
+    """One collective of one communicator: all its members end together, a transfer after the last has arrived."""
+
+    def __init__(self, members, transfer):
+        self.members, self.transfer, self.ops = members, transfer, []
+
+    def arrived(self, op):
+        self.ops.append(op)
+        if len(self.ops) == len(self.members):
+            end = max(o.start for o in self.ops) + self.transfer
+            for o in self.ops:
+                o.finish(end + o.rank.run.random.randrange(0, 8 * US))
+
+
+class Thread:
+    """A host thread: a program (a generator) that yields the operations it waits for."""
+
+    def __init__(self, rank, tid, at):
+        self.rank, self.tid, self.now, self.program = rank, tid, at, None
+        self.waits_for = None
+
+
+class Rank:
+    def __init__(self, run, number):
+        self.run, self.number = run, number
+        self.last = {}
+        self.events, self.ops = [], []
+        self.correlation, self.external = 1000, 1
+        self.tensor_stream = 20
+        self.instances = {}
+
+    # ---- host ----------------------------------------------------------------------------------
+    def host(self, thread, name, duration, category, args=None, blocking_end=None):
+        start = thread.now
+        thread.now = max(start + duration, blocking_end or 0)
+        self.events.append({'cat': category, 'name': name, 'tid': thread.tid, 'start': start,
+                            'end': thread.now, 'args': args or {}})
+
+    def call(self, thread, name, duration, blocking_end=None):
+        self.correlation += self.run.random.choice([1, 1, 2, 3])
+        self.host(thread, name, self.run.jitter(duration), 'cuda_runtime',
+                  {'cbid': 211, 'correlation': self.correlation}, blocking_end)
+        return self.correlation
+
+    def think(self, thread, duration):
+        thread.now += self.run.jitter(duration)
+
+    def launch(self, thread, stream, name, duration, kind='kernel', args=None, collective=None,
+               waits=()):
+        api = {'gpu_memcpy': 'cudaMemcpyAsync', 'gpu_memset': 'cudaMemsetAsync'}
+        issued = thread.now + 5 * US
+        correlation = self.call(thread, api.get(kind, 'cudaLaunchKernel'), 6 * US)
+        op = Op(self, stream, name, self.run.jitter(duration, 0.02), kind,
+                issued + self.run.jitter(3 * US), args, collective)
+        op.args = dict(op.args, correlation=correlation)
+        op.after(self.last.get(stream))
+        for other in waits:
+            op.after(other)
+        self.last[stream] = op
+        self.ops.append(op)
+        op.settle()
+        return op
+
+    def operator(self, thread, name, body):
+        """A framework operator: a range around what body does."""
+        mark = {'cat': 'cpu_op', 'name': name, 'tid': thread.tid, 'start': thread.now,
+                'args': {'External id': self.external}}
+        self.external += 1
+        self.events.append(mark)
+        self.think(thread, 4 * US)
+        result = body()
+        self.think(thread, 3 * US)
+        mark['end'] = thread.now
+        return result
+
+    def kernel(self, thread, name, duration, stream=7):
+        return self.operator(thread, 'aten::' + name, lambda: self.launch(
+            thread, stream, f'void at::native::{name}_kernel<float>(int, float*)', duration,
+            args={'grid': [64, 1, 1], 'block': [256, 1, 1], 'registers per thread': 32,
+                  'shared memory': 0}))
+
+    def communicate(self, thread, group, kind, nbytes, stream, back=True):
+        """A collective on its own stream: it waits for the compute stream, and makes it wait where `back`."""
+        key = (group['name'], kind if kind == 'SendRecv' else '')
+        number = self.instances.get(key, 0)
+        self.instances[key] = number + 1
+        transfer = 12 * US + nbytes * 1000 // (self.run.gigabytes * 1000)
+        collective = self.run.collective((key, number), group['ranks'], transfer)
+        names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv'}
+        prefix = 'ncclDevKernel_' if self.run.ns else 'ncclKernel_'
+        args = {'grid': [8, 1, 1], 'block': [544, 1, 1], 'registers per thread': 96,
+                'shared memory': 47056}
+        if self.run.ns:
+            args.update({'Collective name': kind.lower(), 'In msg nelems': nbytes // 2,
+                         'Out msg nelems': nbytes // 2, 'Group size': len(group['ranks']),
+                         'dtype': 'Half', 'Process Group Name': group['name'],
+                         'Process Group Ranks': str(group['ranks'])})
+
+        def body():
+            self.call(thread, 'cudaEventRecord', 2 * US)
+            self.call(thread, 'cudaStreamWaitEvent', 2 * US)
+            op = self.launch(thread, stream, prefix + names[kind], 0, args=args,
+                             collective=collective, waits=[self.last.get(7)])
+            self.call(thread, 'cudaEventRecord', 2 * US)
+            if back:
+                self.wait(thread, 7, op)
+            return op
+        return self.operator(thread, 'nccl:' + kind.lower(), body)
+
+    def wait(self, thread, stream, op):
+        """The stream's next operation waits for `op`."""
+        self.call(thread, 'cudaStreamWaitEvent', 2 * US)
+        barrier = Op(self, stream, None, 0, 'barrier', 0)
+        barrier.after(self.last.get(stream))
+        barrier.after(op)
+        self.last[stream] = barrier
+        barrier.settle()
+
+    def synchronize(self, thread, stream):
+        """The host waits for a stream; a generator, since the end may not be known yet."""
+        op = self.last.get(stream)
+        if op is not None and op.end is None:
+            yield op
+        self.call(thread, 'cudaStreamSynchronize', 5 * US,
+                  (op.end + self.run.jitter(6 * US)) if op else None)
+
+
+class Run:
+    def __init__(self, options):
+        self.random = random.Random(options.seed)
+        self.ns = options.dialect == 'ns'
+        self.gigabytes = options.gigabytes
+        self.collectives, self.sleeping, self.runnable = {}, {}, []
+        self.ranks = [Rank(self, i) for i in range(options.ranks)]
+        self.base = 1700000000 * 10**9
+
+    def jitter(self, duration, share=0.08):
+        return max(1, int(self.random.gauss(duration, duration * share)))
+
+    def gap(self):
+        return self.random.randrange(US, 2 * US)
+
+    def collective(self, key, ranks, transfer):
+        if key not in self.collectives:
+            self.collectives[key] = Collective(ranks, self.jitter(transfer, 0.03))
+        return self.collectives[key]
+
+    def wake(self, op):
+        for thread in self.sleeping.pop(op, []):
+            heapq.heappush(self.runnable, (thread.now, thread.rank.number, thread.tid, thread))
+
+    def run(self, threads):
+        for thread in threads:
+            heapq.heappush(self.runnable, (thread.now, thread.rank.number, thread.tid, thread))
+        while self.runnable:
+            thread = heapq.heappop(self.runnable)[3]
+            try:
+                op = next(thread.program)
+            except StopIteration:
+                continue
+            if op is None or op.end is not None:
+                heapq.heappush(self.runnable,
+                               (thread.now, thread.rank.number, thread.tid, thread))
+            else:
+                self.sleeping.setdefault(op, []).append(thread)
+        assert not self.sleeping, 'the plan waits for itself'
+
+
+# ---- plans: a generator a rank, which yields what the host waits for ----------------------------------
+def copy_batch(rank, thread):
+    return rank.operator(thread, 'aten::copy_', lambda: rank.launch(
+        thread, 7, 'Memcpy HtoD (Pinned -> Device)', 90 * US, 'gpu_memcpy', {'bytes': 1 << 20}))
+
+
+def optimizer(rank, thread):
+    for _ in range(4):
+        rank.kernel(thread, 'multi_tensor_apply', 60 * US)
+
+
+def ddp(rank, thread, options):
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    slow = 1 + 0.05 * rank.number / max(1, options.ranks - 1)
+    copy_batch(rank, thread)
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', int(150 * US * slow))
+        rank.kernel(thread, 'relu', 30 * US)
+        yield None
+    works = []
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm_backward{layer % 3}', int(280 * US * slow))
+        if layer % 4 == 3:
+            works.append(rank.communicate(thread, world, 'AllReduce', 32 << 20, 20, back=False))
+        yield None
+    for work in works:
+        rank.wait(thread, 7, work)
+    optimizer(rank, thread)
+
+
+def tensor(rank, thread, options):
+    world = {'name': 'tp', 'ranks': list(range(options.ranks))}
+    copy_batch(rank, thread)
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', 120 * US + rank.number * 3 * US)
+        rank.communicate(thread, world, 'AllReduce', 4 << 20, 20)
+        yield None
+    optimizer(rank, thread)
+
+
+def pipeline(rank, thread, options):
+    half = options.ranks // 2
+    stage, peer = rank.number // half, (rank.number + half) % options.ranks
+    group = {'name': f'tp{stage}', 'ranks': list(range(stage * half, (stage + 1) * half))}
+    pair = {'name': f'pp{min(rank.number, peer)}', 'ranks': sorted([rank.number, peer])}
+    data = {'name': 'dp', 'ranks': list(range(options.ranks))}
+    for _ in range(options.microbatches):
+        if stage == 1:
+            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
+        for layer in range(options.layers):
+            rank.kernel(thread, f'gemm{layer % 3}', 140 * US)
+            rank.communicate(thread, group, 'AllReduce', 4 << 20, 20)
+            yield None
+        if stage == 0:
+            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
+    rank.communicate(thread, data, 'AllReduce', 64 << 20, 28)
+    optimizer(rank, thread)
+
+
+PLANS = {'ddp': ddp, 'tensor': tensor, 'pipeline': pipeline}
+
+
+def training(rank, thread, options):
+    rank.external = 1
+    for step in range(options.steps):
+        mark = {'cat': 'user_annotation', 'name': f'ProfilerStep#{step + 1}', 'tid': thread.tid,
+                'start': thread.now, 'args': {}}
+        rank.events.append(mark)
+        rank.think(thread, 40 * US)
+        yield from PLANS[options.plan](rank, thread, options)
+        yield from rank.synchronize(thread, 7)
+        rank.think(thread, 25 * US)
+        mark['end'] = thread.now
+        rank.think(thread, 10 * US)
+    rank.call(thread, 'cudaDeviceSynchronize', 5 * US, max(
+        (op.end for op in rank.ops if op.end is not None), default=0))
+
+
+# ---- what the profiler writes -----------------------------------------------------------------------
+def times(run, start, end):
+    if run.ns:
+        return {'ts': round(start / US, 3), 'dur': round((end - start) / US, 3)}
+    return {'ts': run.base // US + start // US, 'dur': end // US - start // US}
+
+
+def host_events(run, rank):
+    for e in rank.events:
+        yield dict({'ph': 'X', 'cat': e['cat'], 'name': e['name'], 'pid': PID + rank.number,
+                    'tid': e['tid'], 'args': e['args']}, **times(run, e['start'], e['end']))
+
+
+def device_events(run, rank):
+    for op in rank.ops:
+        if op.kind == 'barrier':
+            continue
+        args = {'device': rank.number, 'context': 1, 'stream': op.stream, **op.args}
+        yield dict({'ph': 'X', 'cat': op.kind, 'name': op.name, 'pid': rank.number,
+                    'tid': op.stream, 'args': args}, **times(run, op.start, op.end))
+
+
+def document(run, rank, options):
+    gpu = {'name': 'Made-up GPU', 'totalGlobalMem': 1 << 36, 'computeMajor': 9, 'computeMinor': 0,
+           'numSms': 132}
+    head = {'schemaVersion': 1, 'deviceProperties': [dict(gpu, id=i) for i in range(options.ranks)],
+            'distributedInfo': {'backend': 'nccl', 'rank': rank.number,
+                                'world_size': options.ranks}}
+    if run.ns:
+        head['baseTimeNanoseconds'] = run.base
+    events = list(host_events(run, rank)) + list(device_events(run, rank))
+    return dict(head, traceEvents=events, traceName=f'rank-{rank.number}.json')
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--plan', choices=PLANS, default='ddp')
+    parser.add_argument('--dialect', choices=['us', 'ns'], default='ns')
+    for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
+                        ('seed', 1), ('gigabytes', 100)]:
+        parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
+    parser.add_argument('-o', '--output', required=True, help='folder for the files')
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    run = Run(options)
+    threads = []
+    for rank in run.ranks:
+        thread = Thread(rank, PID + rank.number, run.random.randrange(0, 300 * US) + 1000 * US)
+        thread.program = training(rank, thread, options)
+        threads.append(thread)
+    run.run(threads)
+    os.makedirs(options.output, exist_ok=True)
+    for rank in run.ranks:
+        path = os.path.join(options.output, f'rank-{rank.number}.json')
+        with open(path, 'w', encoding='utf-8') as f:
+            json.dump(document(run, rank, options), f)
+
+
+if __name__ == '__main__':
+    main()
