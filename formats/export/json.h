@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* JSON, written: what comes out is valid whatever bytes go in. */
+#pragma once
+
+#include "base/text.h"
+
+#include <stdbool.h>
+
+/* `s` quoted and escaped; a byte that is no UTF-8 becomes U+FFFD. */
+void fmt_json_string(struct text *t, const char *s, size_t len);
+
+/* 1 when `s` is exactly one JSON value (nested at most 64 deep, in valid UTF-8), else 0. */
+int fmt_json_valid(const char *s, size_t len);
+
+/* `s` as it is when it is a JSON value, else as a string. */
+void fmt_json_value(struct text *t, const char *s, size_t len);
+
+/* A document, its commas and line breaks. Containers that are fewer than `broken` deep have a line
+ * for each member; deeper ones stand on one line.
+ *
+ *     struct fmt_json j = {.text = t, .broken = 2};
+ *     fmt_json_open(&j, NULL, '{');
+ *     fmt_json_i64(&j, "gpus", 4);
+ *     fmt_json_close(&j, '}');
+ *
+ * `key` is NULL within arrays and at the top.
+ */
+struct fmt_json {
+	struct text *text;
+	unsigned broken;
+	unsigned depth;
+	bool more; /* the container has a member already */
+};
+
+void fmt_json_open(struct fmt_json *j, const char *key, char bracket);
+void fmt_json_close(struct fmt_json *j, char bracket);
+void fmt_json_i64(struct fmt_json *j, const char *key, int64_t v);
+void fmt_json_u64(struct fmt_json *j, const char *key, uint64_t v);
+/* With `decimals` digits behind the point; null when `v` is not finite. */
+void fmt_json_double(struct fmt_json *j, const char *key, double v, int decimals);
+void fmt_json_bool(struct fmt_json *j, const char *key, bool v);
+void fmt_json_str(struct fmt_json *j, const char *key, const char *s);
+/* fmt_json_value() as a member. */
+void fmt_json_verbatim(struct fmt_json *j, const char *key, const char *s, size_t len);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/export/json.h"
+
+#include "tests/unit/test.h"
+
+#define BYTES(s) (s), sizeof(s) - 1
+
+static const struct {
+	const char *in;
+	size_t len;
+	const char *want;
+} strings[] = {
+	{BYTES(""), "\"\""},
+	{BYTES("plain"), "\"plain\""},
+	{BYTES("a\"b\\c"), "\"a\\\"b\\\\c\""},
+	{BYTES("\b\t\n\v\f\r"), "\"\\b\\t\\n\\u000b\\f\\r\""},
+	{BYTES("\0\x1f\x7f"), "\"\\u0000\\u001f\\u007f\""},
+	{BYTES("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+	{BYTES("\xff"), "\"\xef\xbf\xbd\""},
+	{BYTES("\xc3"), "\"\xef\xbf\xbd\""},
+	{BYTES("\xc0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+	{BYTES("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{BYTES("\xf4\x90\x80\x80x"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx\""},
+};
+
+START_TEST(test_strings)
+{
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		struct text t = {0};
+
+		fmt_json_string(&t, strings[i].in, strings[i].len);
+		ck_assert(fmt_json_valid(t.data, t.len));
+		text_char(&t, 0);
+		ck_assert_str_eq(t.data, strings[i].want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+static const struct {
+	const char *in;
+	int valid;
+} values[] = {
+	{"0", 1},
+	{"-0.5e+10", 1},
+	{" [1, {\"a\": [true, false, null]}, \"\\u00e9\\n\"] ", 1},
+	{"{}", 1},
+	{"[]", 1},
+	{"", 0},
+	{"01", 0},
+	{"1.", 0},
+	{"-", 0},
+	{"1e", 0},
+	{"+1", 0},
+	{"NaN", 0},
+	{"nul", 0},
+	{"[1,]", 0},
+	{"[1 2]", 0},
+	{"{\"a\" 1}", 0},
+	{"{1: 2}", 0},
+	{"\"\\x\"", 0},
+	{"\"\\u12g4\"", 0},
+	{"\"\\u12", 0},
+	{"\"\n\"", 0},
+	{"\"\xff\"", 0},
+	{"\"", 0},
+	{"1 2", 0},
+	{"[[1]", 0},
+};
+
+START_TEST(test_validity)
+{
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		ck_assert_msg(fmt_json_valid(values[i].in, strlen(values[i].in)) == values[i].valid,
+			      "%s", values[i].in);
+}
+END_TEST
+
+START_TEST(test_deep_nesting_is_refused)
+{
+	char deep[4000];
+
+	memset(deep, '[', sizeof(deep));
+	ck_assert(!fmt_json_valid(deep, sizeof(deep)));
+	memset(deep + 64, ']', 64);
+	ck_assert(fmt_json_valid(deep, 128));
+	memset(deep, '[', 65);
+	memset(deep + 65, ']', 65);
+	ck_assert(!fmt_json_valid(deep, 130));
+	ck_assert(!fmt_json_valid("\"\\\0\"", 4));
+}
+END_TEST
+
+START_TEST(test_what_is_no_value_becomes_a_string)
+{
+	struct text t = {0};
+
+	fmt_json_value(&t, "[1]", 3);
+	fmt_json_value(&t, "],\"x\":[", 7);
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, "[1]\"],\\\"x\\\":[\"");
+	text_done(&t);
+}
+END_TEST
+
+START_TEST(test_document)
+{
+	struct text t = {0};
+	struct fmt_json j = {.text = &t, .broken = 1};
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_u64(&j, "gpus", 4);
+	fmt_json_open(&j, "none", '[');
+	fmt_json_close(&j, ']');
+	fmt_json_open(&j, "list", '[');
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_i64(&j, "a", -1);
+	fmt_json_double(&j, "b", 0.5, 2);
+	fmt_json_close(&j, '}');
+	fmt_json_double(&j, NULL, 0.0 / 0.0, 2);
+	fmt_json_bool(&j, NULL, true);
+	fmt_json_close(&j, ']');
+	fmt_json_str(&j, "s", "x\"y");
+	fmt_json_close(&j, '}');
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, "{\n  \"gpus\": 4,\n  \"none\": [],\n"
+				 "  \"list\": [{\"a\": -1, \"b\": 0.50}, null, true],\n"
+				 "  \"s\": \"x\\\"y\"\n}\n");
+	text_done(&t);
+}
+END_TEST
+
+TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
+      test_what_is_no_value_becomes_a_string, test_document)
