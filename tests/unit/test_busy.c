@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/busy.h"
+
+#include "tests/unit/test.h"
+
+#include "base/array.h"
+
+/* Each row: operations {start, end, is it a collective}, and the division. */
+static const struct {
+	const char *what;
+	int64_t ops[6][3];
+	size_t n;
+	struct fmt_busy want;
+} rows[] = {
+	{"nothing", {{0}}, 0, {0}},
+	{"one kernel", {{5, 9, 0}}, 1, {5, 9, 4, 4, 0, 0, 0}},
+	{"one collective", {{5, 9, 1}}, 1, {5, 9, 4, 0, 4, 0, 0}},
+	{"a gap", {{0, 2, 0}, {5, 6, 0}}, 2, {0, 6, 6, 3, 0, 0, 3}},
+	{"half hidden", {{0, 10, 0}, {5, 15, 1}}, 2, {0, 15, 15, 10, 5, 5, 0}},
+	{"a hole in what hides", {{0, 4, 0}, {6, 8, 0}, {2, 10, 1}}, 3, {0, 10, 10, 6, 4, 4, 0}},
+	{"kernels on top of each other",
+	 {{0, 4, 0}, {1, 3, 0}, {2, 6, 0}},
+	 3,
+	 {0, 6, 6, 6, 0, 0, 0}},
+	{"out of order", {{8, 9, 0}, {0, 4, 0}, {2, 3, 1}, {1, 6, 1}}, 4, {0, 9, 9, 5, 2, 3, 2}},
+	{"an end before its start", {{4, 1, 0}, {6, 7, 1}}, 2, {4, 7, 3, 0, 1, 0, 2}},
+	{"the last has no length", {{0, 1, 0}, {7, 7, 0}}, 2, {0, 7, 7, 1, 0, 0, 6}},
+};
+
+START_TEST(test_division)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fmt_busy_ops ops = {0};
+		struct fmt_busy got;
+
+		for (size_t k = 0; k < rows[i].n; k++)
+			ck_assert_int_eq(fmt_busy_add(&ops, rows[i].ops[k][0], rows[i].ops[k][1],
+						      (int)rows[i].ops[k][2]),
+					 0);
+		ck_assert_int_eq(fmt_busy_divide(&ops, &got), 0);
+		ck_assert_msg(memcmp(&got, &rows[i].want, sizeof(got)) == 0, "%s", rows[i].what);
+		fmt_busy_ops_done(&ops);
+	}
+}
+END_TEST
+
+/* What an interval union over single nanoseconds would say, for many streams. */
+START_TEST(test_against_counting)
+{
+	static uint8_t seen[1000];
+	struct fmt_busy_ops ops = {0};
+	struct fmt_busy got;
+	int64_t compute = 0, exposed = 0, hidden = 0;
+	uint32_t random = 1;
+
+	for (int i = 0; i < 60; i++) {
+		random = random * 1664525 + 1013904223;
+		int start = (int)(random >> 8) % 900, length = (int)(random >> 20) % 60;
+
+		ck_assert_int_eq(fmt_busy_add(&ops, start, start + length, i % 3 == 0), 0);
+		for (int t = start; t < start + length; t++)
+			seen[t] |= i % 3 == 0 ? 2 : 1;
+	}
+	for (size_t t = 0; t < sizeof(seen); t++) {
+		compute += seen[t] & 1;
+		exposed += seen[t] == 2;
+		hidden += seen[t] == 3;
+	}
+	ck_assert_int_eq(fmt_busy_divide(&ops, &got), 0);
+	ck_assert_int_eq(got.compute_ns, compute);
+	ck_assert_int_eq(got.exposed_ns, exposed);
+	ck_assert_int_eq(got.hidden_ns, hidden);
+	ck_assert_int_eq(got.compute_ns + got.exposed_ns + got.idle_ns, got.device_ns);
+	fmt_busy_ops_done(&ops);
+}
+END_TEST
+
+START_TEST(test_times_at_the_ends_of_the_scale)
+{
+	struct fmt_busy_ops ops = {0};
+	struct fmt_busy got;
+
+	ck_assert_int_eq(fmt_busy_add(&ops, INT64_MIN, INT64_MAX, 0), 0);
+	ck_assert_int_eq(fmt_busy_add(&ops, INT64_MAX, INT64_MAX, 1), 0);
+	ck_assert_int_eq(fmt_busy_divide(&ops, &got), 0);
+	ck_assert_int_gt(got.device_ns, 0);
+	fmt_busy_ops_done(&ops);
+}
+END_TEST
+
+TESTS("busy", test_division, test_against_counting, test_times_at_the_ends_of_the_scale)
