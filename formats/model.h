@@ -43,6 +43,9 @@ enum fmt_type {
 	FMT_INT,    /* int64_t */
 	FMT_STRING, /* fmt_str */
 	FMT_JSON, /* fmt_str: a JSON value other than a string or an integer that fits, verbatim */
+	FMT_CORRELATION, /* the event's own correlation; stored nowhere else, never varies, value 0
+			  */
+	FMT_RATE, /* a number: the event's "bytes" argument / (duration_ns + value), see value.h */
 	FMT_TYPES,
 };
 
@@ -62,8 +65,24 @@ struct fmt_site {
 	const struct fmt_arg *args;
 };
 
-/* Keys that have a meaning to us, beside whatever the recorder wrote. On a FMT_COLLECTIVE both
- * vary, and stand first. */
+/* What we add to whatever the recorder wrote: each FMT_COLLECTIVE begins with these arguments, in
+ * this order. The first two vary, the others never do; a recorded argument may have the same key,
+ * and stands behind them. Exporters leave them out, since importing finds them again.
+ */
+enum fmt_collective_arg {
+	FMT_COLLECTIVE_COMM,  /* FMT_INT "comm" */
+	FMT_COLLECTIVE_SEQ,   /* FMT_INT "seq" */
+	FMT_COLLECTIVE_OP,    /* FMT_STRING "collective": all_reduce, all_gather, reduce_scatter,
+				 broadcast, reduce, all_to_all, send_recv, gather, scatter, barrier;
+				 0 unknown */
+	FMT_COLLECTIVE_DTYPE, /* FMT_STRING "dtype", as recorded: "Float"; 0 unknown */
+	FMT_COLLECTIVE_BYTES, /* FMT_INT "message_bytes": the larger of what goes in and what comes
+				 out on this rank; -1 unknown */
+	FMT_COLLECTIVE_ARGS,
+};
+#define FMT_KEY_OP "collective"
+#define FMT_KEY_DTYPE "dtype"
+#define FMT_KEY_BYTES "message_bytes"
 #define FMT_KEY_COMM                                                                               \
 	"comm" /* index of the communicator in the trace's table, or -1 when unknown               \
 		*/
