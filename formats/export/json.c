@@ -231,6 +231,22 @@ void fmt_json_value(struct text *t, const char *s, size_t len)
 		fmt_json_string(t, s, len);
 }
 
+int fmt_json_element(const char **at, const char *end, const char **element, size_t *len)
+{
+	struct scan s = {*at, end, 0};
+
+	skip_space(&s);
+	if (!scan_char(&s, '[') && !scan_char(&s, ','))
+		return 0;
+	skip_space(&s);
+	*element = s.at;
+	if (!scan_value(&s))
+		return 0;
+	*len = (size_t)(s.at - *element);
+	*at = s.at;
+	return 1;
+}
+
 /* ---- documents */
 
 static void put_break(struct fmt_json *j)

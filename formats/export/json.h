@@ -16,6 +16,10 @@ int fmt_json_valid(const char *s, size_t len);
 /* `s` as it is when it is a JSON value, else as a string. */
 void fmt_json_value(struct text *t, const char *s, size_t len);
 
+/* Walks over the elements of a valid JSON array: *at, its text to begin with, moves on to behind
+ * the element that is returned. 1 for an element, 0 at the end or where there is no array. */
+int fmt_json_element(const char **at, const char *end, const char **element, size_t *len);
+
 /* A document, its commas and line breaks. Containers that are fewer than `broken` deep have a line
  * for each member; deeper ones stand on one line.
  *

@@ -103,6 +103,26 @@ START_TEST(test_what_is_no_value_becomes_a_string)
 }
 END_TEST
 
+START_TEST(test_elements)
+{
+	static const char array[] = " [ 1 ,[2, 3], {\"a\": [4]} , \"]\" ] ";
+	static const char *const want[] = {"1", "[2, 3]", "{\"a\": [4]}", "\"]\""};
+	const char *at = array, *end = array + strlen(array), *element;
+	size_t len, n = 0;
+
+	for (; fmt_json_element(&at, end, &element, &len); n++) {
+		ck_assert_uint_lt(n, 4);
+		ck_assert_uint_eq(len, strlen(want[n]));
+		ck_assert_mem_eq(element, want[n], len);
+	}
+	ck_assert_uint_eq(n, 4);
+	at = "[]";
+	ck_assert_int_eq(fmt_json_element(&at, at + 2, &element, &len), 0);
+	at = "7";
+	ck_assert_int_eq(fmt_json_element(&at, at + 1, &element, &len), 0);
+}
+END_TEST
+
 START_TEST(test_document)
 {
 	struct text t = {0};
@@ -131,4 +151,4 @@ START_TEST(test_document)
 END_TEST
 
 TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
-      test_what_is_no_value_becomes_a_string, test_document)
+      test_what_is_no_value_becomes_a_string, test_elements, test_document)

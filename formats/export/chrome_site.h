@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How the events of one site look as JSON: what is the same in each, and between it the values that
+ * vary. Made once a site; an event is then a few copies and integers. Internal to formats/export.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "formats/names.h"
+
+struct fmt_chrome_hole {
+	uint32_t at;	/* the literal bytes before it end here */
+	uint32_t arg;	/* of the site */
+	uint32_t value; /* index among those that vary, where it does */
+	uint8_t is_int;
+};
+
+struct fmt_chrome_site {
+	const struct fmt_site *site;
+	char *text; /* the head, from the comma behind the event before up to its pid; then what
+		       comes behind the times, up to the closing brace */
+	uint32_t head_len;
+	uint32_t len;
+	struct fmt_chrome_hole *holes; /* in the second part */
+	uint32_t n_holes;
+};
+
+/* `site` is not owned. What fmt_chrome_site_new() makes is freed by fmt_chrome_site_free();
+ * -ENOMEM. */
+int fmt_chrome_site_new(const struct fmt_names *names, const struct fmt_site *site,
+			struct fmt_chrome_site **ret);
+void fmt_chrome_site_free(struct fmt_chrome_site *s);
+
+/* Appends the second part for one event. */
+void fmt_chrome_site_end(const struct fmt_chrome_site *s, const struct fmt_names *names,
+			 const struct fmt_event *e, const int64_t *values, struct text *out);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which part of a trace a report or a timeline is about, and the slices that belong to it. */
+#pragma once
+
+#include "formats/trace.h"
+
+#include <stdbool.h>
+
+#define FMT_ANY INT64_MIN
+
+struct fmt_part {
+	int64_t iteration; /* its number, or FMT_ANY: the whole recording */
+	int64_t rank;	   /* index into the trace's ranks, or FMT_ANY */
+};
+
+#define FMT_WHOLE ((struct fmt_part){FMT_ANY, FMT_ANY})
+
+/* Walks over the slices of a part, by rank, then in the order of the rank's recording.
+ *
+ *     struct fmt_walk w = fmt_walk(t, &part);
+ *     while (fmt_walk_next(&w))
+ *             ... w.rank, w.slice, w.info
+ */
+struct fmt_walk {
+	const struct fmt_trace *trace;
+	struct fmt_part part;
+	uint32_t rank, slice;
+	const struct fmt_slice_info *info;
+	uint32_t next; /* slice */
+};
+
+struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part);
+bool fmt_walk_next(struct fmt_walk *w);
+
+/* The index of the rank that the recorder numbered `number`, or -1. */
+int64_t fmt_rank_index(const struct fmt_trace *t, int64_t number);
