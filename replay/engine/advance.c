@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/sim.h"
+
+#include "replay/engine/state.h"
+
+static int64_t sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* The time of a moment, which may be in another block. */
+static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
+{
+	struct rank *r = &s->ranks[rank];
+	struct sim_block *b = sim_block_of(r, moment);
+
+	if (b)
+		return b->times[moment - b->first];
+	if (moment >= r->n_moments && !r->ended) {
+		sim_name_idle(s, rank);
+		return SIM_PENDING;
+	}
+	s->counts.too_far++;
+	return SIM_NEVER;
+}
+
+/* Whether the meeting is over; then *t is when. The lane joins it where it did not yet. */
+static int meet(struct sim *s, struct rank *r, struct lane *l, uint32_t meeting, int64_t *t)
+{
+	const struct sim_meeting *m = sim_meeting(s->meetings, meeting);
+	int64_t end_ns;
+
+	if (!l->joined) {
+		sim_join(s->meetings, meeting, sum(l->now_ns, -(uint64_t)r->clock_ns),
+			 l->at->own_ns);
+		l->joined = 1;
+		sim_wake(s);
+	}
+	if (m->end_ns == SIM_PENDING)
+		return 0;
+	end_ns = sum(m->end_ns, r->clock_ns);
+	*t = sum(l->now_ns, m->shortest_ns);
+	if (end_ns > *t)
+		*t = end_ns;
+	l->joined = 0;
+	sim_leave(s->meetings, meeting);
+	return 1;
+}
+
+/* Whether all that the lane's point waits for is known; then *t is not before it. */
+static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
+{
+	const struct sim_program *p = &l->block->program;
+	const struct sim_wait *w = p->waits + l->at->wait;
+
+	for (;; w++) {
+		int64_t when;
+
+		switch (w->kind) {
+		case SIM_MEETING:
+			return meet(s, &s->ranks[rank], l, w->on, t);
+		case SIM_AT:
+			when = 0;
+			break;
+		case SIM_FAR:
+			when = far_moment(s, rank, p->far[w->on]);
+			break;
+		default:
+			when = l->block->times[w->on];
+			break;
+		}
+		if (when == SIM_PENDING && !l->drop)
+			return 0;
+		if (when > SIM_NEVER) {
+			when = sum(when, w->lag_ns);
+			if (when > *t)
+				*t = when;
+		}
+		if (w->last)
+			break;
+	}
+	l->drop = 0;
+	return 1;
+}
+
+/* Works through the lane's points until one must wait. */
+static void run_points(struct sim *s, uint32_t rank, struct lane *l)
+{
+	const struct sim_point *at = l->at;
+	int64_t *times = l->block->times;
+	const struct sim_wait *waits = l->block->program.waits;
+	int64_t now = l->now_ns;
+
+	for (; at < l->end; at++) {
+		int64_t t = sum(now, at->own_ns);
+
+		if (at->wait != SIM_NONE) {
+			const struct sim_wait *w = &waits[at->wait];
+
+			if (w->last && w->kind == SIM_MOMENT && times[w->on] > SIM_NEVER) {
+				int64_t when = sum(times[w->on], w->lag_ns);
+
+				if (when > t)
+					t = when;
+				l->drop = 0;
+			} else {
+				l->now_ns = now;
+				l->at = at;
+				if (!settle(s, rank, l, &t))
+					break;
+			}
+		}
+		t += t == SIM_PENDING;
+		times[at->slot] = t;
+		now = t;
+	}
+	l->now_ns = now;
+	l->at = at;
+}
+
+/* Returns whether the lane went on. */
+static int run_lane(struct sim *s, uint32_t rank, uint32_t lane)
+{
+	struct rank *r = &s->ranks[rank];
+	struct lane *l = &r->lanes[lane];
+	int went_on = 0;
+
+	while (l->block) {
+		const struct sim_point *before = l->at;
+
+		run_points(s, rank, l);
+		went_on |= l->at != before;
+		if (l->at < l->end)
+			break;
+		l->block->open--;
+		l->block = NULL;
+		went_on = 1;
+		if (!sim_lane_enter(r, lane, l->block_number + 1))
+			break;
+	}
+	return went_on;
+}
+
+static int run_rank(struct sim *s, uint32_t rank)
+{
+	struct rank *r = &s->ranks[rank];
+	uint32_t since = 0, i = 0;
+
+	/* Round by round, until no lane has gone on for a whole round. */
+	while (r->n_active > 0 && since < r->n_active) {
+		if (i >= r->n_active)
+			i = 0;
+		since = run_lane(s, rank, r->active[i]) ? 0 : since + 1;
+		if (r->lanes[r->active[i]].block)
+			i++;
+		else
+			r->active[i] = r->active[--r->n_active];
+	}
+	if (r->n_active == 0)
+		sim_name_idle(s, rank);
+	return sim_finish(s, rank);
+}
+
+int sim_advance(struct sim *s)
+{
+	while (s->n_queue > 0) {
+		uint32_t rank = s->queue[s->queue_at];
+		int r;
+
+		s->queue_at = (s->queue_at + 1) % s->n_ranks;
+		s->n_queue--;
+		s->ranks[rank].queued = 0;
+		r = run_rank(s, rank);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void sim_wake(struct sim *s)
+{
+	const uint32_t *ranks;
+	uint32_t n;
+
+	while ((n = sim_ended_group(s->meetings, &ranks)) > 0) {
+		for (uint32_t i = 0; i < n; i++)
+			sim_enqueue(s, ranks[i]);
+	}
+}

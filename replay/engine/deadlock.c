@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/sim.h"
+
+#include "replay/engine/state.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+
+/* The lane of the block in whose range the slot lies. A slot that belongs to no range, or has
+ * been passed, can never come: then it is the lane that waits itself. */
+static uint32_t owner(const struct rank *r, const struct sim_block *b, uint32_t slot, uint32_t self)
+{
+	for (uint32_t i = 0; i < r->n_lanes; i++) {
+		const struct sim_range *range = &b->ranges[i];
+
+		if (range->at < range->end && slot >= range->first_slot && slot < range->end_slot)
+			return r->lanes[i].block ? i : self;
+	}
+	return self;
+}
+
+/* What the lane's point waits for: another lane of the rank, itself for what can never come, or
+ * SIM_NONE when it waits for a meeting or for a block that has not come. */
+static uint32_t waits_for(const struct rank *r, uint32_t self)
+{
+	const struct lane *l = &r->lanes[self];
+	const struct sim_wait *w;
+
+	if (!l->block || l->at->wait == SIM_NONE)
+		return SIM_NONE;
+	for (w = l->block->program.waits + l->at->wait;; w++) {
+		struct sim_block *b = l->block;
+		uint64_t moment;
+
+		if (w->kind == SIM_FAR) {
+			moment = l->block->program.far[w->on];
+			b = sim_block_of(r, moment);
+			if (!b)
+				return self;
+			if (b->times[moment - b->first] == SIM_PENDING)
+				return owner(r, b, (uint32_t)(moment - b->first), self);
+		} else if (w->kind == SIM_MOMENT && b->times[w->on] == SIM_PENDING) {
+			return owner(r, b, w->on, self);
+		}
+		if (w->last)
+			return SIM_NONE;
+	}
+}
+
+/* Follows who waits for whom from `lane`; `seen` holds the walk in which each lane was met. Where
+ * a walk meets itself there is a circle: its first lane goes on. */
+static int break_from(struct rank *r, uint32_t lane, uint32_t walk, uint32_t *seen)
+{
+	uint32_t i = lane, first;
+
+	while (i != SIM_NONE && seen[i] == 0) {
+		seen[i] = walk;
+		i = waits_for(r, i);
+	}
+	if (i == SIM_NONE || seen[i] != walk)
+		return 0;
+	first = i;
+	for (uint32_t k = waits_for(r, i); k != i; k = waits_for(r, k))
+		first = k < first ? k : first;
+	r->lanes[first].drop = 1;
+	return 1;
+}
+
+static int break_rank(struct rank *r)
+{
+	uint32_t *seen = calloc(r->n_lanes + 1ul, sizeof(*seen));
+	int broken = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->n_active; i++)
+		broken += break_from(r, r->active[i], i + 1, seen);
+	free(seen);
+	return broken;
+}
+
+int sim_break(struct sim *s)
+{
+	int broken = 0;
+
+	for (uint32_t i = 0; i < s->n_ranks; i++) {
+		int n = break_rank(&s->ranks[i]);
+
+		if (n < 0)
+			return n;
+		if (n > 0)
+			sim_enqueue(s, i);
+		broken += n;
+	}
+	if (broken == 0)
+		broken = sim_force(s->meetings);
+	sim_wake(s);
+	s->counts.broken += (uint64_t)broken;
+	return broken;
+}

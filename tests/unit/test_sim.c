@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/sim.h"
+
+#include "tests/unit/test.h"
+
+#include "base/array.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+/* A small language for graphs. Ranks are parted by '|', blocks of a rank by '/', lanes by ';'. A
+ * lane is a row of points, each a letter (A to Z, one slot each, of the whole rank) and what holds
+ * it back:
+ *
+ *     A+5     5 after the point before it       <B+2    not before B + 2
+ *     @100    not before 100                    *3      meeting 3; +N is then its duration
+ *
+ * What is wanted: the times of some points, "A=5 B=7", ranks parted by '|' again.
+ */
+static const struct graph {
+	const char *what, *graph, *want;
+	unsigned broken, too_far;
+} graphs[] = {
+	{"one lane", "A@10 B+5 C+1", "A=10 B=15 C=16", 0, 0},
+	{"a launch", "A@0 B+5; C<B+3 D+10", "C=8 D=18", 0, 0},
+	{"stream order holds it back", "A@0 B+5 E+1 F+5; C<B+3 D+10 G+2<F+3 H+1", "G=20 H=21", 0,
+	 0},
+	{"the host waits", "A@0 B+5 E+1 F+2<D+2 G+7; C<B+3 D+10", "E=6 F=20 G=27", 0, 0},
+	{"it need not wait", "A@0 B+5 E+90 F+2<D+2; C<B+3 D+10", "E=95 F=97", 0, 0},
+	{"two waits, the later holds", "A@0 B+5; C@0 D+9; E<B+1<D+2 F+1", "E=11", 0, 0},
+	{"a lag may be negative", "A@0 B+5; C<B-3 D+10", "C=2 D=12", 0, 0},
+	{"start to start", "A@50 B+9; C@0<A+4 D+1", "C=54", 0, 0},
+	{"lanes in any order", "C<B+3 D+10; A@0 B+5", "C=8 D=18", 0, 0},
+
+	{"ranks meet", "A@0 B+7*1 C+1 | A@10 B+4*1 C+1", "B=14 C=15 | B=14 C=15", 0, 0},
+	{"the shortest counts, whoever is late", "A@10 B+7*1 | A@0 B+4*1", "B=14 | B=14", 0, 0},
+	{"two meetings", "A@0 B+3*1 C+0 D+3*2 | A@9 B+3*1 C+5 D+3*2", "B=12 D=20 | D=20", 0, 0},
+	{"one began later", "A@0 B+3*1 C+0 D+3*2 | C@1 D+2*2", "B=3 D=5 | D=5", 0, 0},
+	{"one was cut off", "A@0 B+3*1 C+0 D+3*2 | A@8 B+3*1", "B=11 D=14 | B=11", 0, 0},
+	{"one never comes", "A@0 B+3*1 | C@0", "B=3 | C=0", 0, 0},
+	{"declared in a later block", "A@0 B+3*1 | C@70 / A+2 B+5*1", "B=75 | B=75", 0, 0},
+	{"a duplicate is no meeting", "A@0 B+3*1 C+0 D+9*1 | A@9 B+3*1", "B=12 D=21 | B=12", 0, 0},
+	{"on two streams", "A@0 B+3*2; C@0 D+3*1 | C@5 D+3*1 A+1 B+3*2", "B=12 D=8 | B=12", 0, 0},
+
+	{"over blocks", "A@0 B+5 / C+2 D+1", "C=7 D=8", 0, 0},
+	{"a lane misses a block", "A@0; B@5 / B; C+1 / D+2", "C=6 D=2", 0, 0},
+	{"back", "A@0 B+5; Z@0 / Z; C<B+3 D+10", "C=8 D=18", 0, 0},
+	{"forth", "Z@0; C<B+3 D+10 / A@0 B+5", "C=8 D=18", 0, 0},
+	{"too far back", "A@0 / B+1 / C+1 / D+1 / E+1 / F+1 / G+1 / H@3<A+90", "H=6", 0, 1},
+	{"nothing such comes", "A@4<Z+9", "A=4", 0, 1},
+
+	{"it waits for itself", "A@3<A+5 B+1", "A=3 B=4", 1, 0},
+	{"it waits for what comes after it", "A@3<B+5 B+1", "A=3 B=4", 1, 0},
+	{"a circle", "A@1<D+1 B+1; C@2<B+1 D+1", "A=1 B=2 C=3 D=4", 1, 0},
+	{"two circles", "A@1<D B<E; C<B D; E<C", "A=1 B=1 C=1", 2, 0},
+	{"a circle in each rank", "A@3<A+5 B+1 | A@3<A+5 B+1", "B=4 | B=4", 2, 0},
+	{"meetings in a circle", "A@0 B+3*1 C+0 D+3*2 | C@9 D+3*2 A+0 B+3*1", "", 1, 0},
+	{"a circle and a meeting", "A@0 B+3*1 | Z@0; A@7<B+1 B+3*1", "B=10 | B=10", 1, 0},
+};
+
+struct rank_spec {
+	char blocks[8][64];
+	int n_blocks, pushed;
+	int64_t times[26];
+};
+
+static void split(const char *s, char by, char parts[][64], int *n)
+{
+	*n = 0;
+	for (;;) {
+		const char *end = strchr(s, by);
+		size_t len = end ? (size_t)(end - s) : strlen(s);
+
+		snprintf(parts[(*n)++], 64, "%.*s", (int)len, s);
+		if (!end)
+			return;
+		s = end + 1;
+	}
+}
+
+static uint32_t add_wait(struct sim_program *p, struct sim_wait w)
+{
+	ck_assert_int_eq(array_reserve(&p->waits, p->n_waits + 1, &p->waits_cap), 0);
+	p->waits[p->n_waits] = w;
+	return (uint32_t)p->n_waits++;
+}
+
+static void add_far(struct sim_program *p, uint64_t moment)
+{
+	ck_assert_int_eq(array_reserve(&p->far, p->n_far + 1, &p->far_cap), 0);
+	p->far[p->n_far++] = moment;
+}
+
+/* The block of the rank in which the letter stands for a point; -1: none. */
+static int defined_in(const struct rank_spec *r, char letter)
+{
+	for (int k = 0; k < r->n_blocks; k++) {
+		const char *s = r->blocks[k];
+
+		for (const char *at = strchr(s, letter); at; at = strchr(at + 1, letter))
+			if (at == s || at[-1] == ' ')
+				return k;
+	}
+	return -1;
+}
+
+static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, const char *s,
+				   struct sim_wait *w)
+{
+	int block = defined_in(r, *s);
+	uint64_t moment = 26u * (unsigned)(block < 0 ? 99 : block) + (uint64_t)(*s - 'A');
+	char *end = (char *)s + 1;
+
+	if (*end == '+' || *end == '-')
+		w->lag_ns = strtol(end, &end, 10);
+	w->kind = moment - b->first < 26 ? SIM_MOMENT : SIM_FAR;
+	w->on = w->kind == SIM_FAR ? (uint32_t)b->program.n_far : (uint32_t)(*s - 'A');
+	if (w->kind == SIM_FAR)
+		add_far(&b->program, moment);
+	return end;
+}
+
+/* One point, from "A+5<B+2". Moments of a rank's block k begin at 26 k. */
+static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r,
+			     struct sim_block *b, const char *s)
+{
+	struct sim_program *p = &b->program;
+	struct sim_point point = {.slot = (uint32_t)(*s++ - 'A'), .wait = SIM_NONE};
+	uint32_t member = sim_member(sim_meetings(sim), rank, 0);
+	char *end;
+
+	while (*s && !isspace(*s)) {
+		struct sim_wait w = {0};
+		char what = *s++;
+		int64_t value = what == '<' ? 0 : strtol(s, &end, 10);
+
+		s = what == '<' ? wait_for_letter(r, b, s, &w) : end;
+		if (what == '+') {
+			point.own_ns = value;
+			continue;
+		}
+		if (what == '@')
+			w = (struct sim_wait){.kind = SIM_AT, .lag_ns = value};
+		if (what == '*')
+			w.kind = SIM_MEETING;
+		if (what == '*' && sim_declare(sim_meetings(sim), member, value, &w.on) != 1)
+			continue;
+		if (point.wait == SIM_NONE)
+			point.wait = (uint32_t)p->n_waits;
+		add_wait(p, w);
+	}
+	if (point.wait != SIM_NONE)
+		p->waits[p->n_waits - 1].last = 1;
+	ck_assert_int_eq(array_reserve(&p->points, p->n_points + 1, &p->points_cap), 0);
+	p->points[p->n_points++] = point;
+	return s;
+}
+
+static void push(struct sim *sim, uint32_t rank, struct rank_spec *r)
+{
+	char lanes[8][64];
+	struct sim_block *b;
+	int n;
+
+	ck_assert_int_eq(sim_block_new(sim, rank, 26, &b), 0);
+	split(r->blocks[r->pushed], ';', lanes, &n);
+	for (int i = 0; i < n; i++) {
+		const char *s = lanes[i];
+		struct sim_range range = {.at = (uint32_t)b->program.n_points, .first_slot = 26};
+
+		while (*(s += strspn(s, " "))) {
+			uint32_t slot = (uint32_t)(*s - 'A');
+
+			range.first_slot = slot < range.first_slot ? slot : range.first_slot;
+			range.end_slot = slot >= range.end_slot ? slot + 1 : range.end_slot;
+			s = add_point(sim, rank, r, b, s);
+		}
+		range.end = (uint32_t)b->program.n_points;
+		b->ranges[i] = range;
+	}
+	b->owner = r;
+	r->pushed++;
+	ck_assert_int_eq(sim_push(sim, rank, b), 0);
+}
+
+static void collect(struct sim *sim)
+{
+	struct sim_block *b;
+	uint32_t rank;
+
+	while ((b = sim_finished(sim, &rank))) {
+		struct rank_spec *r = b->owner;
+
+		for (int i = 0; i < 26; i++)
+			if (b->times[i] != SIM_PENDING)
+				r->times[i] = b->times[i];
+		sim_release(sim, rank, b);
+	}
+}
+
+/* Gives each rank its blocks as it asks for them, and breaks what cannot go on. */
+static void run(struct sim *sim, struct rank_spec *ranks, int n)
+{
+	for (;;) {
+		uint32_t rank;
+
+		ck_assert_int_eq(sim_advance(sim), 0);
+		collect(sim);
+		rank = sim_idle(sim);
+		if (rank != SIM_NONE && ranks[rank].pushed < ranks[rank].n_blocks)
+			push(sim, rank, &ranks[rank]);
+		else if (rank != SIM_NONE)
+			sim_end(sim, rank);
+		else if (sim_break(sim) == 0)
+			break;
+	}
+	for (int i = 0; i < n; i++)
+		ck_assert_uint_eq(sim_unfinished(sim, (uint32_t)i), 0);
+}
+
+static void check_times(const struct graph *g, const char *want, const struct rank_spec *r)
+{
+	for (const char *s = want + strspn(want, " "); *s; s += strspn(s, " ")) {
+		char *end;
+		int64_t value = strtol(s + 2, &end, 10), got = r->times[*s - 'A'];
+
+		ck_assert_msg(got == value, "%s: %c is %ld instead of %ld", g->what, *s, (long)got,
+			      (long)value);
+		s = end;
+	}
+}
+
+START_TEST(test_graphs)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(graphs); i++) {
+		const struct graph *g = &graphs[i];
+		char specs[8][64], wants[8][64];
+		struct rank_spec ranks[8] = {0};
+		uint32_t all[8] = {0, 1, 2, 3, 4, 5, 6, 7}, group;
+		struct sim *sim;
+		int n, n_wants;
+
+		split(g->graph, '|', specs, &n);
+		split(g->want, '|', wants, &n_wants);
+		ck_assert_int_eq(sim_new((uint32_t)n, &sim), 0);
+		ck_assert_int_eq(sim_group(sim_meetings(sim), all, (uint32_t)n, &group), 0);
+		for (int k = 0; k < n; k++) {
+			split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
+			ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);
+		}
+		run(sim, ranks, n);
+		for (int k = 0; k < n_wants; k++)
+			check_times(g, wants[k], &ranks[k]);
+		ck_assert_msg(sim_counts(sim)->broken == g->broken, "%s: %u broken", g->what,
+			      (unsigned)sim_counts(sim)->broken);
+		ck_assert_msg(sim_counts(sim)->too_far == g->too_far, "%s: %u too far", g->what,
+			      (unsigned)sim_counts(sim)->too_far);
+		sim_free(sim);
+	}
+}
+END_TEST
+
+TESTS("sim", test_graphs)
