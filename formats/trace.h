@@ -17,6 +17,9 @@
 #include "formats/error.h"
 #include "formats/names.h"
 
+/* The extended attribute of a mount's root that holds the absolute path of the trace behind it. */
+#define FMT_MOUNT_XATTR "user.gputrace.trace"
+
 struct fmt_trace;
 
 int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* SHA-256 Merkle tree, the identity of what is stored: leaf = SHA-256(0 | bytes), node = SHA-256(1
+ * | left | right), a lone last node moves up as it is; the root of no leaves is SHA-256 of nothing
+ * (RFC 6962). Leaves are added one by one and cost no memory that grows with them. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FMT_SHA_BYTES 32
+
+struct fmt_merkle {
+	uint64_t n_leaves;
+	uint8_t nodes[64][FMT_SHA_BYTES]; /* one complete subtree for each bit of n_leaves */
+};
+
+/* Adds the leaf whose bytes are `head` followed by `body`. 0 or -ENOMEM. */
+int fmt_merkle_add(struct fmt_merkle *m, const void *head, size_t head_len, const void *body,
+		   size_t body_len);
+int fmt_merkle_root(const struct fmt_merkle *m, uint8_t ret[FMT_SHA_BYTES]);

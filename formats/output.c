@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/output.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/index.h"
+
+#include <fcntl.h>
+
+static int write_all(struct fmt_output *o, const struct text *t, struct fmt_error *err)
+{
+	size_t done = 0;
+
+	if (t->error)
+		return fmt_fail(err, t->error, o->path, o->bytes, "%s", strerror(-t->error));
+	while (done < t->len) {
+		ssize_t n = write(o->fd, t->data + done, t->len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int error = n < 0 ? errno : EIO;
+
+			return fmt_fail(err, -error, o->path, o->bytes, "cannot write: %s",
+					strerror(error));
+		}
+		done += (size_t)n;
+		o->bytes += (uint64_t)n;
+	}
+	return 0;
+}
+
+int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h)
+{
+	scoped(text_done) struct text t = {0};
+
+	fmt_file_header_put(&t, h);
+	return t.error ? t.error : fmt_merkle_add(m, t.data, t.len, "", 0);
+}
+
+int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw)
+{
+	scoped(text_done) struct text t = {0};
+
+	fmt_chunk_fields_put(&t, c);
+	return t.error ? t.error : fmt_merkle_add(m, t.data, t.len, raw, c->raw_bytes);
+}
+
+int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
+		    struct fmt_error *err)
+{
+	int r;
+
+	memset(o, 0, sizeof(*o));
+	o->fd = -1;
+	o->header = *h;
+	o->path = strdup(path);
+	if (!o->path)
+		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
+	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (o->fd < 0)
+		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "cannot create: %s",
+				strerror(errno));
+	fmt_file_header_put(&o->buf, h);
+	r = fmt_identify_file(&o->tree, h);
+	if (r < 0)
+		return fmt_fail(err, r, path, 0, "%s", strerror(-r));
+	return write_all(o, &o->buf, err);
+}
+
+int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, const size_t *cuts,
+		     size_t n_cuts, int level, struct fmt_error *err)
+{
+	scoped(text_done) struct text frame = {0};
+	int r;
+
+	c->rank = o->header.number;
+	c->raw_bytes = cuts[n_cuts - 1];
+	c->offset = o->bytes;
+	if (c->raw_bytes > FMT_CHUNK_RAW_MAX)
+		return fmt_fail(err, -EFBIG, o->path, o->bytes, "a slice too large for a chunk");
+	r = fmt_frame_pack(&frame, raw, cuts, n_cuts, level);
+	if (r == 0)
+		r = fmt_identify_chunk(&o->tree, c, raw);
+	if (r == 0)
+		r = array_reserve(&o->chunks, o->n_chunks + 1, &o->chunks_cap);
+	if (r < 0)
+		return fmt_fail(err, r, o->path, o->bytes, "cannot pack a chunk: %s", strerror(-r));
+	c->frame_bytes = frame.len;
+	c->hash = fmt_hash(frame.data, frame.len);
+	o->buf.len = 0;
+	fmt_chunk_header_put(&o->buf, c);
+	c->header_bytes = o->buf.len;
+	text_bytes(&o->buf, frame.data, frame.len);
+	o->chunks[o->n_chunks++] = *c;
+	return write_all(o, &o->buf, err);
+}
+
+int fmt_output_end(struct fmt_output *o, struct fmt_error *err)
+{
+	struct fmt_footer f = {0};
+	int r;
+
+	o->buf.len = 0;
+	r = fmt_index_put(&o->buf, &o->header, o->chunks, o->n_chunks);
+	if (r == 0)
+		r = fmt_merkle_root(&o->tree, f.root);
+	if (r < 0)
+		return fmt_fail(err, r, o->path, o->bytes, "cannot make the index: %s",
+				strerror(-r));
+	f.index_bytes = o->buf.len;
+	fmt_footer_put(&o->buf, &f);
+	return write_all(o, &o->buf, err);
+}
+
+void fmt_output_done(struct fmt_output *o)
+{
+	if (o->path && o->fd >= 0)
+		close(o->fd);
+	free(o->path);
+	free(o->chunks);
+	text_done(&o->buf);
+	memset(o, 0, sizeof(*o));
+	o->fd = -1;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One member of a trace as if it were a file of its own: a file of a directory, or the two pieces
+ * of a packed file that hold the member's chunks and its tail (index and footer). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fmt_source {
+	int fd;		     /* of the packed file, or -1 */
+	int dir_fd;	     /* where `name` is, if fd is -1 */
+	char *name;	     /* owned: "rank-00003.chunks" */
+	uint64_t bytes;	     /* of the member: data and tail */
+	uint64_t data_at;    /* where the data lies in the packed file */
+	uint64_t tail_at;    /* where the tail lies in the packed file */
+	uint64_t data_bytes; /* the rest is the tail */
+};
+
+/* A descriptor for some reads; a directory's file is opened for it, so that a trace of thousands of
+ * ranks holds no more descriptors than it has readers. */
+int fmt_source_open(const struct fmt_source *s);
+void fmt_source_close(const struct fmt_source *s, int fd);
+
+/* Reads up to `len` bytes at `offset`; fewer only at the end. Returns their number or -errno. */
+long fmt_source_read(const struct fmt_source *s, int fd, void *buf, size_t len, uint64_t offset);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a fmt_trace is made of; for trace.c, open.c, verify.c and pack.c. */
+#pragma once
+
+#include "base/scope.h"
+#include "formats/member.h"
+#include "formats/names_code.h"
+#include "formats/trace.h"
+
+#include <pthread.h>
+
+struct fmt_rank_state {
+	struct fmt_member member;
+	struct fmt_rank info;
+	struct fmt_slice_info *slices;
+	uint32_t *chunk_of;	  /* of each slice: index of its chunk, plus 1; 0: lost */
+	struct fmt_names_map own; /* inline names */
+	uint64_t **lengths;	  /* of each slice: renderer, n, lengths; NULL until asked for */
+	int lengths_read;
+};
+
+struct fmt_trace {
+	char *path;
+	int dir_fd, packed_fd;
+	struct fmt_names *names;
+	struct fmt_names_map shared_map;
+	struct fmt_member shared;     /* the names of all; source.name is NULL if there are none */
+	struct fmt_rank_state *ranks; /* by number */
+	uint32_t n_ranks;
+	uint64_t bytes;
+	uint8_t packed_root[32];
+	int has_packed_root;
+
+	pthread_mutex_t lock; /* of what follows, and of `damaged` in the slices */
+	struct fmt_damage damage;
+	char id[65];
+};
+
+/* "DIR/rank-00001.chunks", or the packed file's path with ":" between. */
+void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char *buf, size_t len);
+
+/* The members of the trace at `path`: sets path, descriptors, shared, ranks and what is known of
+ * their sources, in the order of names. formats/open.c. */
+int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/names.h"
+
+#include "base/array.h"
+#include "tests/unit/test.h"
+
+#include <stdio.h>
+
+START_TEST(test_strings_are_named_once)
+{
+	struct fmt_names *n;
+	fmt_str a, b, none;
+	size_t len;
+	char text[16];
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	ck_assert_int_eq(fmt_names_string(n, "", 0, &none), 0);
+	ck_assert_uint_eq(none, 0);
+	for (unsigned int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "%u", i);
+		ck_assert_int_eq(fmt_names_string(n, text, strlen(text), &a), 0);
+		ck_assert_uint_eq(a, i + 1);
+	}
+	ck_assert_int_eq(fmt_names_string(n, "17", 2, &b), 0);
+	ck_assert_uint_eq(b, 18);
+	ck_assert_int_eq(fmt_names_string(n, "a\0b", 3, &a), 0);
+	ck_assert_int_eq(fmt_names_string(n, "a\0c", 3, &b), 0);
+	ck_assert_uint_ne(a, b);
+	ck_assert_str_eq(fmt_string(n, a, &len), "a");
+	ck_assert_uint_eq(len, 3);
+	ck_assert_str_eq(fmt_string(n, 123456, &len), "");
+	fmt_names_free(n);
+}
+END_TEST
+
+START_TEST(test_sites_differ_by_what_is_constant)
+{
+	struct fmt_arg args[] = {{.key = 1, .type = FMT_INT, .value = 5},
+				 {.key = 2, .type = FMT_INT, .varies = 1, .value = 77}};
+	struct fmt_site s = {.kind = FMT_CALL, .name = 3, .n_args = 2, .args = args};
+	struct fmt_names *n;
+	uint32_t a, b, c;
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	ck_assert_int_eq(fmt_names_site(n, &s, &a), 0);
+	args[1].value = 78; /* of no meaning: it varies */
+	ck_assert_int_eq(fmt_names_site(n, &s, &b), 0);
+	args[0].value = 6;
+	ck_assert_int_eq(fmt_names_site(n, &s, &c), 0);
+	ck_assert_uint_eq(a, b);
+	ck_assert_uint_ne(a, c);
+	ck_assert_uint_eq(fmt_site(n, a)->n_values, 1);
+	ck_assert_int_eq(fmt_site(n, a)->args[0].value, 5);
+	ck_assert_int_eq(fmt_site(n, a)->args[1].value, 0);
+	ck_assert_ptr_null(fmt_site(n, 2));
+	s.kind = FMT_KINDS;
+	ck_assert_int_eq(fmt_names_site(n, &s, &c), -EINVAL);
+	fmt_names_free(n);
+}
+END_TEST
+
+START_TEST(test_arguments_are_found_by_key)
+{
+	struct fmt_arg args[] = {{.type = FMT_INT, .varies = 1},
+				 {.type = FMT_INT, .value = 9},
+				 {.type = FMT_INT, .varies = 1}};
+	struct fmt_site s = {.kind = FMT_CALL, .n_args = 3, .args = args};
+	struct fmt_names *n;
+	uint32_t site, index;
+	int64_t value;
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	ck_assert_int_eq(fmt_names_string(n, "x", 1, &args[0].key), 0);
+	ck_assert_int_eq(fmt_names_string(n, "y", 1, &args[1].key), 0);
+	ck_assert_int_eq(fmt_names_string(n, "z", 1, &args[2].key), 0);
+	ck_assert_int_eq(fmt_names_site(n, &s, &site), 0);
+	ck_assert_int_eq(fmt_site_varying(n, fmt_site(n, site), "z", &index), 1);
+	ck_assert_uint_eq(index, 1);
+	ck_assert_int_eq(fmt_site_const(n, fmt_site(n, site), "y", &value), 1);
+	ck_assert_int_eq(value, 9);
+	ck_assert_int_eq(fmt_site_const(n, fmt_site(n, site), "x", &value), 0);
+	ck_assert_int_eq(fmt_site_varying(n, fmt_site(n, site), "none", &index), 0);
+	fmt_names_free(n);
+}
+END_TEST
+
+START_TEST(test_lanes_and_facts_belong_to_a_rank)
+{
+	struct fmt_lane lane = {.kind = FMT_THREAD, .pid = 1, .tid = 2};
+	struct fmt_names *n;
+	uint32_t a, b;
+	fmt_str one, two;
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	ck_assert_int_eq(fmt_names_string(n, "1", 1, &one), 0);
+	ck_assert_int_eq(fmt_names_string(n, "2", 1, &two), 0);
+	ck_assert_int_eq(fmt_names_lane(n, 5, &lane, &a), 0);
+	ck_assert_int_eq(fmt_names_lane_rename(n, 5, a, one), 0);
+	ck_assert_int_eq(fmt_names_lane(n, 5, &lane, &b), 0);
+	ck_assert_uint_eq(a, b);
+	ck_assert_uint_eq(fmt_lane(n, 5, a)->name, one);
+	ck_assert_uint_eq(fmt_n_lanes(n, 4), 0);
+	ck_assert_int_eq(fmt_names_lane_rename(n, 4, 0, one), -EINVAL);
+	ck_assert_int_eq(fmt_names_fact(n, 5, "k", one), 0);
+	ck_assert_int_eq(fmt_names_fact(n, FMT_WHOLE_TRACE, "k", one), 0);
+	ck_assert_int_eq(fmt_names_fact(n, 5, "k", two), 0);
+	ck_assert_str_eq(fmt_fact_value(n, 5, "k"), "2");
+	ck_assert_str_eq(fmt_fact_value(n, FMT_WHOLE_TRACE, "k"), "1");
+	ck_assert_ptr_null(fmt_fact_value(n, 4, "k"));
+	ck_assert_ptr_null(fmt_fact(n, 5, 1));
+	fmt_names_free(n);
+}
+END_TEST
+
+TESTS("names", test_strings_are_named_once, test_sites_differ_by_what_is_constant,
+      test_arguments_are_found_by_key, test_lanes_and_facts_belong_to_a_rank)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+#include <sys/stat.h>
+
+#define RANKS 3
+#define SLICES 4
+#define LAUNCHES 200
+
+static const char *in(const char *dir, const char *name)
+{
+	static char path[2][512];
+	static int k;
+
+	k = !k;
+	snprintf(path[k], sizeof(path[k]), "%s/%s", dir, name);
+	return path[k];
+}
+
+static void check_trace(struct made *m, const char *path)
+{
+	struct fmt_trace *t;
+	struct fmt_error err = {.what = ""};
+
+	ck_assert_msg(fmt_trace_open(path, &t, &err) == 0, "%s: %s", err.file, err.what);
+	ck_assert_uint_eq(fmt_trace_n_ranks(t), RANKS);
+	ck_assert_uint_eq(strlen(fmt_trace_id(t)), 64);
+	ck_assert_uint_eq(fmt_n_strings(fmt_trace_names(t)), fmt_n_strings(m->names));
+	for (uint32_t r = 0; r < RANKS; r++) {
+		const struct fmt_rank *rank = fmt_trace_rank(t, r);
+		fmt_number first = 0;
+
+		ck_assert_uint_eq(rank->n_slices, SLICES);
+		ck_assert_int_eq(rank->cut_off, 0);
+		ck_assert_uint_eq(rank->n_records[FMT_CALL], SLICES * LAUNCHES);
+		ck_assert_uint_eq(fmt_n_lanes(fmt_trace_names(t), r), 2);
+		for (uint32_t k = 0; k < SLICES; k++) {
+			struct fmt_slice *got, *want = made_slice(m, r, k, LAUNCHES, first);
+			const uint64_t *lengths;
+			uint32_t renderer;
+
+			ck_assert_msg(fmt_slice_load(t, r, k, FMT_WANT_ALL, &got, &err) == 0, "%s",
+				      err.what);
+			ck_assert(same_slice(want, got, m->names));
+			first += got->n_events;
+			ck_assert_uint_eq(fmt_trace_lengths(t, r, k, &renderer, &lengths), 2);
+			ck_assert_uint_eq(lengths[0], k * 100);
+			fmt_slice_free(got);
+			fmt_slice_free(want);
+		}
+	}
+	ck_assert_str_eq(fmt_fact_value(fmt_trace_names(t), 1, "rank"), "\"other\"");
+	fmt_trace_close(t);
+}
+
+START_TEST(test_what_is_written_is_read)
+{
+	static const enum fmt_names_mode modes[] = {FMT_NAMES_SHARED, FMT_NAMES_INLINE};
+	char *dir = made_directory();
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct made m;
+
+		made_init(&m, RANKS);
+		made_write(&m, in(dir, i ? "inline" : "shared"), modes[i], RANKS, SLICES, LAUNCHES,
+			   0);
+		check_trace(&m, in(dir, i ? "inline" : "shared"));
+		made_done(&m);
+	}
+	made_remove(dir);
+}
+END_TEST
+
+START_TEST(test_a_cut_file_keeps_what_is_complete)
+{
+	char *dir = made_directory();
+	struct fmt_trace *t;
+	struct fmt_error err;
+	struct made m;
+	struct stat st;
+
+	made_init(&m, 1);
+	made_write(&m, in(dir, "t"), FMT_NAMES_INLINE, 1, SLICES, LAUNCHES, 0);
+	ck_assert_int_eq(stat(in(dir, "t/rank-00000.chunks"), &st), 0);
+	ck_assert_int_eq(truncate(in(dir, "t/rank-00000.chunks"), st.st_size / 2), 0);
+	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
+	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 1);
+	ck_assert_uint_gt(fmt_trace_rank(t, 0)->n_slices, 0);
+	ck_assert_uint_lt(fmt_trace_rank(t, 0)->n_slices, SLICES);
+	for (uint32_t k = 0; k < fmt_trace_rank(t, 0)->n_slices; k++) {
+		struct fmt_slice *s;
+
+		ck_assert_int_eq(fmt_slice_load(t, 0, k, FMT_WANT_ALL, &s, &err), 0);
+		fmt_slice_free(s);
+	}
+	fmt_trace_close(t);
+	made_done(&m);
+	made_remove(dir);
+}
+END_TEST
+
+START_TEST(test_what_is_no_trace_is_refused)
+{
+	char *dir = made_directory();
+	struct fmt_trace *t;
+	struct fmt_error err;
+
+	ck_assert_int_eq(fmt_trace_open(dir, &t, &err), -EBADMSG);
+	ck_assert_int_eq(fmt_trace_open(in(dir, "none"), &t, &err), -ENOENT);
+	ck_assert_int_eq(fmt_trace_open("/dev/null", &t, &err), -EBADMSG);
+	made_remove(dir);
+}
+END_TEST
+
+TESTS("trace", test_what_is_written_is_read, test_a_cut_file_keeps_what_is_complete,
+      test_what_is_no_trace_is_refused)
