@@ -26,6 +26,11 @@ static void put_ref(struct text *out, uint32_t ref, uint32_t *next)
 		*next = ref + 1;
 }
 
+static int is_text(uint8_t type)
+{
+	return type == FMT_STRING || type == FMT_JSON;
+}
+
 static void put_args(const struct fmt_site *s, struct text *out, uint32_t *next)
 {
 	for (uint32_t i = 0; i < s->n_args; i++) {
@@ -35,10 +40,10 @@ static void put_args(const struct fmt_site *s, struct text *out, uint32_t *next)
 		put_ref(out, a->key, next);
 		if (a->varies)
 			continue;
-		if (a->type == FMT_INT)
-			fmt_put_svarint(out, a->value);
-		else
+		if (is_text(a->type))
 			put_ref(out, (uint32_t)a->value, next);
+		else
+			fmt_put_svarint(out, a->value);
 	}
 }
 

@@ -101,7 +101,7 @@ static int get_events(struct fmt_cursor *c, struct fmt_event *e, size_t n,
 static int map_value(const struct fmt_names *n, const struct fmt_names_map *m,
 		     const struct fmt_site *s, const struct fmt_arg *a, int64_t *v)
 {
-	if (a->type != FMT_INT) {
+	if (a->type == FMT_STRING || a->type == FMT_JSON) {
 		if ((uint64_t)*v >= m->n_strings)
 			return -EBADMSG;
 		*v = m->strings[*v];
