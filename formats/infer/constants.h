@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What one machine of a recorded run is like: the latencies that the emulator adds to the edges of
+ * the graph. Measured once, by formats/infer, and kept in the trace as a fact of each rank. Times
+ * are nanoseconds; any may be negative, since the clock of a device is not that of its host.
+ */
+#pragma once
+
+#include "formats/names.h"
+
+/* The gap between two operations of a stream depends on what they are. */
+enum fmt_gap_class {
+	FMT_GAP_SHORT, /* a kernel of less than FMT_GAP_SHORT_NS */
+	FMT_GAP_LONG,  /* any other kernel, and every collective */
+	FMT_GAP_MEMCPY,
+	FMT_GAP_MEMSET,
+	FMT_GAP_CLASSES,
+};
+
+#define FMT_GAP_SHORT_NS 10000
+
+struct fmt_constants {
+	int64_t anchor_ns; /* recorded start of the rank's first call */
+	int64_t clock_ns;  /* clock of the device, minus that of the reference rank's device */
+	int64_t launch_ns; /* from the end of a call to the start of what it launched */
+	int64_t copy_ns;  /* from the start of a call that waits for its copy to the copy's start */
+	int64_t event_ns; /* from the end of an operation to one of another stream that waits */
+	int64_t gap_ns[FMT_GAP_CLASSES][FMT_GAP_CLASSES]; /* [class before][class after] */
+	int64_t unexplained; /* operations whose recorded start no rule accounts for */
+};
+
+/* The class of an operation; of a collective's duration nothing is read. */
+enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns);
+
+/* Returns 1 when the rank has constants, else 0; *ret is filled in both cases. */
+int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_constants *ret);
+
+/* 0 or a negative errno. */
+int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_constants *c);
