@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/grid.h"
 
-#include "base/scope.h"
+#include "formats/export/json.h"
 
 #define GAP 2	 /* between columns */
 #define INDENT 2 /* before the first */
@@ -50,25 +50,21 @@ void text_size(struct text *t, uint64_t bytes)
 }
 
 /* The length of the printable character at `s`, or 0. */
-static size_t printable(const unsigned char *s, size_t left)
+static size_t printable(const char *s, size_t left)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	const unsigned char *u = (const unsigned char *)s;
 
-	if (n == 0 || n > left || s[0] > 0xf4 || s[0] < ' ' || s[0] == 0x7f)
+	if (u[0] < ' ' || u[0] == 0x7f)
 		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if (s[0] == 0xc2 && s[1] < 0xa0)
+	if (left > 1 && u[0] == 0xc2 && u[1] < 0xa0)
 		return 0;
-	return n;
+	return fmt_utf8_length(s, left);
 }
 
 void text_harmless(struct text *t, const char *s, size_t len, size_t most)
 {
 	for (size_t i = 0, shown = 0; i < len; shown++) {
-		size_t n = printable((const unsigned char *)s + i, len - i);
+		size_t n = printable(s + i, len - i);
 
 		if (shown + 1 >= most && i + (n ? n : 1) < len) {
 			text_str(t, "…");
@@ -136,13 +132,18 @@ void grid_share(struct grid *g, int64_t part, int64_t whole)
 
 /* ---- layout */
 
-/* Characters, of which a multi-byte one is one. */
+/* Characters, of which a multi-byte one is one, and a colour none. */
 static size_t width_of(const char *s)
 {
 	size_t n = 0;
 
-	for (; *s; s++)
+	for (; *s; s++) {
+		while (*s == '\033' && strchr(s, 'm'))
+			s = strchr(s, 'm') + 1;
+		if (!*s)
+			break;
 		n += (*s & 0xc0) != 0x80;
+	}
 	return n;
 }
 

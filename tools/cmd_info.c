@@ -1,19 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
+#include "formats/report.h"
 #include "tools/cmd.h"
+#include "tools/part.h"
 
-#include <stdio.h>
+#include <unistd.h>
 
-enum { OPT_JSON };
+enum { OPT_JSON, OPT_ITERATION, OPT_GPU, OPT_TOP };
 
 static const struct cli_option options[] = {
 	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_ITERATION] = {"iteration", 0, "N", "of iteration N only"},
+	[OPT_GPU] = {"gpu", 0, "N", "of GPU N only, by the number of its rank"},
+	[OPT_TOP] = {"top", 0, "N", "as many kernels and collectives (12; all in JSON)"},
 	{0},
 };
 
+define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
+	define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
+
+		static int print(struct text *t)
+{
+	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
+}
+
 static int run(const struct cli_args *args)
 {
-	printf("%s\n", args->operands[0]);
-	return CLI_OK;
+	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(report_freep) struct fmt_report *report = NULL;
+	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
+	struct fmt_report_style style = {0};
+	struct fmt_error err = {0};
+	struct fmt_part part;
+	int64_t top;
+	int r;
+
+	if (cli_number(args, &cmd_info, OPT_TOP, 1, UINT32_MAX, 0, &top) < 0)
+		return CLI_USAGE;
+	r = part_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
+	if (r != CLI_OK)
+		return r;
+	r = fmt_report_new(trace, &part, true, &report, &err);
+	if (r < 0)
+		return cli_fail(r, &err, "read", args->operands[0], NULL);
+	style.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	style.top = (unsigned)top;
+	if (args->values[OPT_JSON])
+		fmt_report_json(report, &style, &out);
+	else
+		fmt_report_text(report, &style, &out);
+	r = text_flush(&out);
+	return r < 0 ? cli_fail(r, NULL, "report on", args->operands[0], NULL) : CLI_OK;
 }
 
 const struct cli_command cmd_info = {
@@ -21,7 +58,7 @@ const struct cli_command cmd_info = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Print what a trace holds",
+	.what = "Print what a trace holds, and where its time goes",
 	.options = options,
 	.run = run,
 };

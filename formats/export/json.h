@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON, written: what comes out is valid whatever bytes go in. */
+/* JSON: what comes out is valid whatever bytes go in. And a look into values that a trace keeps
+ * verbatim (json_scan.c). */
 #pragma once
 
 #include "base/text.h"
@@ -19,6 +20,15 @@ void fmt_json_value(struct text *t, const char *s, size_t len);
 /* Walks over the elements of a valid JSON array: *at, its text to begin with, moves on to behind
  * the element that is returned. 1 for an element, 0 at the end or where there is no array. */
 int fmt_json_element(const char **at, const char *end, const char **element, size_t *len);
+
+/* The value of the member `key`, which needs no escaping, of an object: 1, or 0 where there is
+ * none.
+ */
+int fmt_json_member(const char *object, size_t len, const char *key, const char **value,
+		    size_t *value_len);
+
+/* The length of the UTF-8 character at `s`, or 0 where none starts; left > 0. */
+size_t fmt_utf8_length(const char *s, size_t left);
 
 /* A document, its commas and line breaks. Containers that are fewer than `broken` deep have a line
  * for each member; deeper ones stand on one line.
@@ -45,5 +55,6 @@ void fmt_json_u64(struct fmt_json *j, const char *key, uint64_t v);
 void fmt_json_double(struct fmt_json *j, const char *key, double v, int decimals);
 void fmt_json_bool(struct fmt_json *j, const char *key, bool v);
 void fmt_json_str(struct fmt_json *j, const char *key, const char *s);
+void fmt_json_bytes(struct fmt_json *j, const char *key, const char *s, size_t len);
 /* fmt_json_value() as a member. */
 void fmt_json_verbatim(struct fmt_json *j, const char *key, const char *s, size_t len);

@@ -123,6 +123,22 @@ START_TEST(test_elements)
 }
 END_TEST
 
+START_TEST(test_member)
+{
+	static const char object[] = " { \"a\" : 1, \"bb\":{\"a\":2} , \"c\": \"x\" } ";
+	const char *value;
+	size_t len;
+
+	ck_assert_int_eq(fmt_json_member(object, strlen(object), "bb", &value, &len), 1);
+	ck_assert_mem_eq(value, "{\"a\":2}", len);
+	ck_assert_int_eq(fmt_json_member(object, strlen(object), "c", &value, &len), 1);
+	ck_assert_mem_eq(value, "\"x\"", len);
+	ck_assert_int_eq(fmt_json_member(object, strlen(object), "b", &value, &len), 0);
+	ck_assert_int_eq(fmt_json_member(object, 12, "c", &value, &len), 0);
+	ck_assert_int_eq(fmt_json_member("[]", 2, "c", &value, &len), 0);
+}
+END_TEST
+
 START_TEST(test_document)
 {
 	struct text t = {0};
@@ -151,4 +167,4 @@ START_TEST(test_document)
 END_TEST
 
 TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
-      test_what_is_no_value_becomes_a_string, test_elements, test_document)
+      test_what_is_no_value_becomes_a_string, test_elements, test_member, test_document)

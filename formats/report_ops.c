@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/report_page.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#include <inttypes.h>
+
+#define NAME_WIDTH 96
+
+static void put_more(const struct fmt_page *p, size_t n)
+{
+	if (n > p->top)
+		text_printf(p->out, "  (%zu more; --top=%zu shows them)\n", n - p->top, n);
+}
+
+/* "#0", "tp (8 ranks)". */
+static void comm_cell(const struct fmt_page *p, int64_t number, struct grid *g)
+{
+	const struct fmt_comm *comm =
+		number < 0 ? NULL : fmt_comm(p->names, (uint32_t)(number & UINT32_MAX));
+	size_t len = 0;
+	const char *name = fmt_string(p->names, comm ? comm->name : 0, &len);
+
+	if (number < 0)
+		text_char(&g->cells, '-');
+	else if (len > 0)
+		text_harmless(&g->cells, name, len, 24);
+	else
+		text_printf(&g->cells, "#%" PRId64, number);
+	if (comm && comm->n_ranks)
+		text_printf(&g->cells, " (%" PRIu32 " ranks)", comm->n_ranks);
+	grid_cell(g, "%s", "");
+}
+
+static void name_cell(const struct fmt_page *p, fmt_str s, const char *missing, struct grid *g)
+{
+	size_t len;
+	const char *name = fmt_string(p->names, s, &len);
+
+	if (len > 0)
+		grid_bytes(g, name, len, 20);
+	else
+		grid_cell(g, "%s", missing);
+}
+
+static void collective_row(const struct fmt_page *p, const struct fmt_report_collective *c,
+			   struct grid *g)
+{
+	name_cell(p, c->op, "?", g);
+	name_cell(p, c->dtype, "-", g);
+	if (c->bytes < 0)
+		grid_cell(g, "-");
+	else
+		grid_size(g, (uint64_t)c->bytes);
+	grid_count(g, c->n_instances);
+	if (c->n_instances)
+		grid_time(g, c->transfer_ns / (int64_t)c->n_instances);
+	else
+		grid_cell(g, "-");
+	if (c->n_shared)
+		grid_time(g, c->waiting_ns / (int64_t)c->n_shared);
+	else
+		grid_cell(g, "-");
+	if (c->bytes > 0 && c->transfer_ns > 0)
+		grid_cell(g, "%.1f GB/s",
+			  (double)c->bytes * (double)c->n_instances / (double)c->transfer_ns);
+	else
+		grid_cell(g, "-");
+	comm_cell(p, c->comm, g);
+}
+
+static void put_collectives(const struct fmt_page *p)
+{
+	static const char *const heads[] = {"kind",	"type",	   "size", "count",
+					    "transfer", "waiting", "rate", "communicator"};
+	scoped(grid_done) struct grid g = {.columns = "llrrrrrl", .head = true};
+	size_t n = p->r->n_collectives;
+
+	if (n == 0)
+		return;
+	fmt_page_heading(p, "Collectives", "  (transfer and waiting: mean of one, on one GPU)");
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		grid_cell(&g, "%s", heads[i]);
+	for (size_t i = 0; i < n && i < p->top; i++)
+		collective_row(p, &p->r->collectives[i], &g);
+	grid_print(&g, p->out, p->colour);
+	put_more(p, n);
+}
+
+static void op_row(const struct fmt_page *p, const struct fmt_report_op *o, int64_t total_ns,
+		   struct grid *g)
+{
+	size_t len;
+	const char *name = fmt_string(p->names, o->name, &len);
+
+	grid_time(g, o->total_ns);
+	grid_share(g, o->total_ns, total_ns);
+	grid_count(g, o->n);
+	grid_time(g, o->total_ns / (int64_t)o->n);
+	grid_time(g, o->max_ns);
+	if (o->kind != FMT_KERNEL)
+		grid_size(g, o->bytes);
+	grid_bytes(g, name, len, NAME_WIDTH);
+}
+
+static void put_ops(const struct fmt_page *p, bool kernels)
+{
+	static const char *const heads[] = {"total",   "share", "count", "mean",
+					    "longest", "bytes", "name"};
+	scoped(grid_done) struct grid g = {.columns = kernels ? "rrrrrl" : "rrrrrrl", .head = true};
+	int64_t total_ns = 0;
+	size_t n = 0, shown = 0;
+
+	for (size_t i = 0; i < p->r->n_ops; i++) {
+		if ((p->r->ops[i].kind == FMT_KERNEL) == kernels) {
+			total_ns += p->r->ops[i].total_ns;
+			n++;
+		}
+	}
+	if (n == 0)
+		return;
+	fmt_page_heading(p, kernels ? "Kernels" : "Copies", "");
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		if (!kernels || strcmp(heads[i], "bytes") != 0)
+			grid_cell(&g, "%s", heads[i]);
+	}
+	for (size_t i = 0; i < p->r->n_ops && shown < p->top; i++) {
+		if ((p->r->ops[i].kind == FMT_KERNEL) != kernels)
+			continue;
+		op_row(p, &p->r->ops[i], total_ns, &g);
+		shown++;
+	}
+	grid_print(&g, p->out, p->colour);
+	put_more(p, n);
+}
+
+void fmt_page_ops(const struct fmt_page *p)
+{
+	put_collectives(p);
+	put_ops(p, true);
+	put_ops(p, false);
+}

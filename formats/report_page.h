@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The sections of a report in text. Internal to the reports. */
+#pragma once
+
+#include "formats/grid.h"
+#include "formats/report.h"
+
+struct fmt_page {
+	const struct fmt_report *r;
+	const struct fmt_names *names;
+	struct text *out;
+	bool colour;
+	unsigned top;
+};
+
+void fmt_page_heading(const struct fmt_page *p, const char *title, const char *note);
+
+uint32_t fmt_page_gpus(const struct fmt_page *p);
+size_t fmt_page_iterations(const struct fmt_page *p);
+
+/* Whether the row is of an iteration, and not of what lies before or after them. */
+bool fmt_report_inside(const struct fmt_report_gpu *g);
+
+/* Where the time goes, by iteration and GPU (report_shares.c). */
+void fmt_page_shares(const struct fmt_page *p);
+
+/* Collectives, kernels, copies (report_ops.c). */
+void fmt_page_ops(const struct fmt_page *p);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/part.h"
+
+#include "base/scope.h"
+
+#include <inttypes.h>
+
+define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
+
+	int part_open(const struct cli_args *args, const struct cli_command *command,
+		      int option_iteration, int option_gpu, struct fmt_trace **ret,
+		      struct fmt_part *part)
+{
+	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	const char *path = args->operands[0];
+	struct fmt_error err = {0};
+	struct fmt_walk w;
+	int64_t gpu;
+	int r;
+
+	if (cli_number(args, command, option_iteration, INT64_MIN + 1, INT64_MAX, FMT_ANY,
+		       &part->iteration) < 0 ||
+	    cli_number(args, command, option_gpu, 0, UINT32_MAX, FMT_ANY, &gpu) < 0)
+		return CLI_USAGE;
+	r = fmt_trace_open(path, &trace, &err);
+	if (r < 0)
+		return cli_fail(r, &err, "open", path, NULL);
+	part->rank = gpu == FMT_ANY ? FMT_ANY : fmt_rank_index(trace, gpu);
+	if (part->rank == -1) {
+		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists what it has", path,
+			  gpu);
+		return CLI_USAGE;
+	}
+	w = fmt_walk(trace, part);
+	if (part->iteration != FMT_ANY && !fmt_walk_next(&w)) {
+		cli_error("%s has no iteration %" PRId64 "; `gputrace info` lists what it has",
+			  path, part->iteration);
+		return CLI_USAGE;
+	}
+	*ret = take(trace);
+	return CLI_OK;
+}
