@@ -51,9 +51,12 @@ static inline void made_names(struct made *m, uint32_t n_ranks)
 	const struct fmt_arg comm[] = {
 		{.key = made_string(m, FMT_KEY_COMM), .type = FMT_INT, .varies = 1},
 		{.key = made_string(m, FMT_KEY_SEQ), .type = FMT_INT, .varies = 1},
-		{.key = made_string(m, "dtype"),
+		{.key = made_string(m, FMT_KEY_OP),
 		 .type = FMT_STRING,
-		 .value = made_string(m, "Float")},
+		 .value = made_string(m, "all_reduce")},
+		{.key = made_string(m, FMT_KEY_DTYPE), .type = FMT_STRING},
+		{.key = made_string(m, FMT_KEY_BYTES), .type = FMT_INT, .value = -1},
+		{.key = made_string(m, "correlation"), .type = FMT_CORRELATION},
 	};
 	const struct fmt_arg range[] = {
 		{.key = made_string(m, "External id"), .type = FMT_INT, .varies = 1},
@@ -67,7 +70,8 @@ static inline void made_names(struct made *m, uint32_t n_ranks)
 	m->launch = made_site(m, FMT_CALL, "cudaLaunchKernel", NULL, 0);
 	m->wait = made_site(m, FMT_CALL, "cudaStreamSynchronize", NULL, 0);
 	m->kernel = made_site(m, FMT_KERNEL, "void gemm<128>(float*)", NULL, 0);
-	m->collective = made_site(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce", comm, 3);
+	m->collective =
+		made_site(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce", comm, ARRAY_SIZE(comm));
 	m->range = made_site(m, FMT_RANGE, "aten::mm", range, 2);
 	m->mark = made_site(m, FMT_MARK, "mark", NULL, 0);
 	world.name = made_string(m, "world");
