@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A training run that is made as it is read: a source of slices for replay/engine/feed.h, so that
+ * the engine meets what it meets in a trace without a trace of any size being on disk.
+ *
+ * An iteration of a rank is a number of layers. A layer launches kernels on the compute stream, and
+ * a collective on the communication stream that waits for them. Each launch is a call. With
+ * `exposed`, the next layer waits for the collective; otherwise only the last layer waits for the
+ * last. At the end the host waits for the device. Durations differ from call to call.
+ */
+#pragma once
+
+#include "replay/engine/feed.h"
+
+struct engine_run_options {
+	uint32_t gpus, layers, kernels; /* of a layer */
+	uint64_t iterations;
+	int exposed;
+};
+
+struct engine_run;
+
+int engine_run_new(const struct engine_run_options *options, struct engine_run **ret);
+void engine_run_free(struct engine_run *run);
+
+/* Owned by the run. */
+const struct replay_source *engine_run_source(const struct engine_run *run);
+
+struct engine_run_counts {
+	uint64_t ops, events, edges;
+	uint64_t made_ns;  /* spent on making slices */
+	uint64_t bytes;	   /* that the slices occupy */
+	uint64_t checksum; /* of all times */
+	int64_t end_ns;	   /* the last of all times */
+};
+
+const struct engine_run_counts *engine_run_counts(const struct engine_run *run);

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/program_state.h"
+
+#include "base/array.h"
+
+static int64_t minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t end_of(const struct fmt_event *e)
+{
+	return plus(e->start_ns, e->duration_ns);
+}
+
+/* ---- edges ---- */
+
+void compile_edges_from(struct compile *c, fmt_number number)
+{
+	size_t low = 0, n = c->slice->n_edges;
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (c->slice->edges[low + half].to < number) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	c->edge = low;
+}
+
+/* The first edge that ends in event i; for rising i. */
+static size_t edges_of(struct compile *c, size_t i)
+{
+	const struct fmt_slice *s = c->slice;
+
+	while (c->edge < s->n_edges && s->edges[c->edge].to < s->first_number + i)
+		c->edge++;
+	return c->edge;
+}
+
+static const struct fmt_edge *edge_into(const struct compile *c, size_t edge, size_t i)
+{
+	const struct fmt_slice *s = c->slice;
+
+	return edge < s->n_edges && s->edges[edge].to == s->first_number + i ? &s->edges[edge]
+									     : NULL;
+}
+
+static int returns(const struct fmt_edge *e)
+{
+	return e->kind == FMT_EDGE_RETURN && e->from != e->to;
+}
+
+void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
+			 int64_t lag_ns)
+{
+	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT};
+
+	if (moment - c->block->first < c->block->n_slots) {
+		w.on = (uint32_t)(moment - c->block->first);
+	} else {
+		w.kind = SIM_FAR;
+		w.on = (uint32_t)c->to->n_far;
+		c->to->far[c->to->n_far++] = moment;
+	}
+	compile_wait(c, point, w);
+}
+
+void compile_wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e)
+{
+	if (e->from != e->to)
+		compile_wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns);
+	else if (e->kind == FMT_EDGE_SPAWN)
+		compile_wait(c, point,
+			     (struct sim_wait){
+				     .kind = SIM_AT,
+				     .lag_ns = plus(c->rank->constants.anchor_ns, e->lag_ns),
+			     });
+}
+
+/* ---- threads ---- */
+
+/* The call starts its own time after what came before it on its thread. Where another thread hands
+ * over to it, the time before it was waiting. */
+static void call_start(struct compile *c, struct program_lane *lane, size_t i, size_t edge,
+		       const struct sim_point *before)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	int64_t own_ns = lane->begun ? minus(e->start_ns, lane->last_ns) : 0;
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), own_ns);
+	const struct fmt_edge *in;
+	int handed = 0;
+
+	for (; (in = edge_into(c, edge, i)); edge++) {
+		if (in->kind == FMT_EDGE_RETURN)
+			continue;
+		handed |= in->from != in->to;
+		compile_wait_edge(c, point, in);
+	}
+	if (handed)
+		point->own_ns = 0;
+	else if (!lane->begun)
+		compile_wait(c, point, (struct sim_wait){.kind = SIM_AT, .lag_ns = e->start_ns});
+	else if (own_ns < 0 && before)
+		compile_wait(c, point, (struct sim_wait){.on = before->slot & ~1u});
+	lane->begun = 1;
+	lane->last_ns = e->start_ns;
+}
+
+/* The edges by which the call waits; remembers a copy that it launched itself. */
+static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_point *point)
+{
+	const struct fmt_slice *s = c->slice;
+	const struct fmt_edge *in;
+	int64_t lag_ns;
+
+	for (; (in = edge_into(c, edge, i)); edge++) {
+		uint64_t from = in->from - s->first_number;
+
+		if (!returns(in))
+			continue;
+		compile_wait_edge(c, point, in);
+		if (from >= s->n_events || s->events[i].correlation == 0 ||
+		    s->events[from].correlation != s->events[i].correlation)
+			continue;
+		if (array_reserve(&c->p->own_copies, c->p->n_own_copies + 1,
+				  &c->p->own_copies_cap) < 0) {
+			c->error = -ENOMEM;
+			return;
+		}
+		lag_ns = in->lag_ns < c->rank->constants.copy_ns ? in->lag_ns
+								 : c->rank->constants.copy_ns;
+		c->p->own_copies[c->p->n_own_copies] = (struct own_copy){(uint32_t)i, lag_ns};
+		launches_put(&c->p->launches, s->events[i].correlation,
+			     OWN_COPY | (uint32_t)c->p->n_own_copies++);
+	}
+}
+
+static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t edge)
+{
+	const struct fmt_edge *in;
+
+	while ((in = edge_into(c, edge, i)) && !returns(in))
+		edge++;
+	return in;
+}
+
+/* The call returns its own time after it started, or after what was inside it; or, if it waits, its
+ * own cost after what it waits for. */
+static void call_end(struct compile *c, struct program_lane *lane, size_t i, size_t edge)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	const struct fmt_edge *in = blocks(c, i, edge);
+	struct sim_point *point;
+	uint32_t start = (uint32_t)(2 * i);
+
+	if (e->correlation != 0)
+		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
+	point = compile_point(c, start + 1, minus(end_of(e), lane->last_ns));
+	lane->last_ns = end_of(e);
+	if (!in)
+		return;
+	point->own_ns = 0;
+	compile_wait(c, point,
+		     (struct sim_wait){
+			     .on = start,
+			     .lag_ns = in->lag_ns > 0 ? in->lag_ns : 0,
+		     });
+	call_waits(c, i, edge, point);
+}
+
+/* Ends the open calls that event i is not inside of; all of them for i == SIZE_MAX. A call that
+ * comes at the end of one that waits belongs after its waiting, even where the clock was too
+ * coarse to tell them apart. */
+static size_t leave(struct compile *c, struct program_lane *lane, size_t depth, size_t i)
+{
+	const struct fmt_event *events = c->slice->events;
+
+	for (; depth > 0; depth--) {
+		const struct nest *open = &c->p->nest[depth - 1];
+		const struct fmt_event *outer = &events[open->event];
+
+		if (i != SIZE_MAX && events[i].start_ns < end_of(outer) &&
+		    end_of(&events[i]) <= end_of(outer) &&
+		    (!blocks(c, open->event, open->edges) ||
+		     minus(events[i].start_ns, outer->start_ns) <=
+			     minus(end_of(outer), end_of(&events[i]))))
+			break;
+		call_end(c, lane, open->event, open->edges);
+	}
+	return depth;
+}
+
+static void no_time(struct compile *c, size_t i)
+{
+	c->block->times[2 * i] = c->block->times[2 * i + 1] = SIM_NEVER;
+}
+
+void compile_thread(struct compile *c, uint32_t lane_index, size_t at, size_t end)
+{
+	struct program_lane *lane = &c->rank->lanes[lane_index];
+	const struct fmt_event *events = c->slice->events;
+	size_t first = c->to->n_points, depth = 0;
+
+	for (size_t i = at; i < end; i++) {
+		size_t edge;
+
+		if (c->p->sites[events[i].site].kind == FMT_SYNC) {
+			no_time(c, i);
+			continue;
+		}
+		edge = edges_of(c, i);
+		if (depth > 0)
+			depth = leave(c, lane, depth, i);
+		call_start(c, lane, i, edge,
+			   c->to->n_points > first ? &c->to->points[c->to->n_points - 1] : NULL);
+		if (i + 1 == end || events[i + 1].start_ns >= end_of(&events[i]))
+			call_end(c, lane, i, edge);
+		else
+			c->p->nest[depth++] = (struct nest){(uint32_t)i, edge};
+	}
+	leave(c, lane, depth, SIZE_MAX);
+}
+
+/* ---- streams ---- */
+
+static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t correlation)
+{
+	int64_t launch_ns = c->rank->constants.launch_ns;
+	uint32_t found = correlation ? launches_get(&c->p->launches, correlation) : 0;
+	const struct own_copy *copy;
+
+	if (found & OWN_COPY) {
+		copy = &c->p->own_copies[found & ~OWN_COPY];
+		compile_wait(c, point,
+			     (struct sim_wait){
+				     .on = 2 * copy->event,
+				     .lag_ns = plus(copy->lag_ns, launch_ns),
+			     });
+		return 1;
+	}
+	if (found) {
+		compile_wait(c, point, (struct sim_wait){.on = 2 * found - 1, .lag_ns = launch_ns});
+		return 1;
+	}
+	found = correlation ? launches_get(&c->rank->before, correlation) : 0;
+	if (!found || found & OWN_COPY)
+		return 0;
+	compile_wait_moment(c, point, c->rank->before_first + 2 * found - 1, launch_ns);
+	return 1;
+}
+
+static void op_start(struct compile *c, struct program_lane *lane, size_t i)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	uint8_t class = (uint8_t)fmt_gap_class(c->p->sites[e->site].kind, e->duration_ns);
+	int64_t gap_ns = lane->begun ? c->rank->constants.gap_ns[lane->class][class] : 0;
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), gap_ns);
+	int held = wait_for_launch(c, point, e->correlation) | lane->begun;
+	const struct fmt_edge *in;
+
+	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++) {
+		if (in->kind == FMT_EDGE_RETURN)
+			continue;
+		compile_wait_edge(c, point, in);
+		held |= in->from != in->to || in->kind == FMT_EDGE_SPAWN;
+	}
+	if (!held) {
+		compile_wait(c, point,
+			     (struct sim_wait){
+				     .kind = SIM_AT,
+				     .lag_ns = c->rank->constants.anchor_ns,
+			     });
+		c->p->counts.rootless++;
+	}
+	lane->begun = 1;
+	lane->class = class;
+}
+
+/* Finds the meeting of a collective: 1, or 0 when it has none. */
+static int meeting_of(struct compile *c, const struct fmt_event *e, const struct site *site,
+		      uint32_t *meeting)
+{
+	const int64_t *values = c->slice->values + e->first_value;
+	size_t n = c->slice->n_values -
+		   (e->first_value < c->slice->n_values ? e->first_value : c->slice->n_values);
+	struct sim_meetings *meetings = sim_meetings(c->p->sim);
+	uint32_t member;
+	int64_t comm, seq;
+
+	if (site->comm_at >= n || site->seq_at >= n)
+		return 0;
+	comm = values[site->comm_at];
+	seq = values[site->seq_at];
+	if (comm < 0 || (uint64_t)comm >= c->p->n_groups || seq < 0 || seq == INT64_MAX)
+		return 0;
+	if (c->p->groups[comm] == SIM_NONE)
+		return 0;
+	member = sim_member(meetings, c->index, c->p->groups[comm]);
+	if (member == SIM_NONE)
+		return 0;
+	return sim_declare(meetings, member, seq, meeting);
+}
+
+static void op_end(struct compile *c, size_t i)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	const struct site *site = &c->p->sites[e->site];
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), e->duration_ns);
+	uint32_t meeting;
+	int r;
+
+	if (!site->meets)
+		return;
+	r = meeting_of(c, e, site, &meeting);
+	if (r == 1)
+		compile_wait(c, point, (struct sim_wait){.kind = SIM_MEETING, .on = meeting});
+	else if (r < 0)
+		c->error = r;
+	else
+		c->p->counts.unmatched++;
+}
+
+void compile_stream(struct compile *c, uint32_t lane_index, size_t at, size_t end)
+{
+	struct program_lane *lane = &c->rank->lanes[lane_index];
+
+	for (size_t i = at; i < end; i++) {
+		if (c->p->sites[c->slice->events[i].site].kind == FMT_SYNC) {
+			no_time(c, i);
+			continue;
+		}
+		op_start(c, lane, i);
+		op_end(c, i);
+		c->p->counts.ops++;
+	}
+}

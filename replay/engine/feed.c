@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/feed.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+
+/* Slices of a rank that are loaded ahead when all wait for something that did not come yet. */
+#define MOST_AHEAD 4
+
+struct feed {
+	const struct replay_source *source;
+	struct sim *sim;
+	struct program *program;
+	struct fmt_error *err;
+};
+
+static void feed_done(struct feed *f)
+{
+	program_free(f->program);
+	sim_free(f->sim);
+}
+
+/* Gives the rank its next slice: 1, or 0 when there is none. */
+static int give(struct feed *f, uint32_t rank)
+{
+	struct fmt_slice *slice;
+	struct sim_block *block;
+	int more = 0;
+	int r = f->source->next(f->source->context, rank, &slice, &more, f->err);
+
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return sim_end(f->sim, rank);
+	r = program_slice(f->program, rank, slice, more, &block, f->err);
+	if (r < 0)
+		return r;
+	block->owner = slice;
+	r = sim_push(f->sim, rank, block);
+	return r < 0 ? r : 1;
+}
+
+static int take_finished(struct feed *f)
+{
+	struct sim_block *b;
+	uint32_t rank;
+
+	while ((b = sim_finished(f->sim, &rank))) {
+		int r = f->source->taken(f->source->context, rank, b->owner, b->times, f->err);
+
+		if (r < 0)
+			return r;
+		sim_release(f->sim, rank, b);
+	}
+	return 0;
+}
+
+/* All wait: perhaps for what lies in slices to come. Returns how many ranks got one. */
+static int look_ahead(struct feed *f)
+{
+	int given = 0;
+
+	for (uint32_t i = 0; i < f->source->n_ranks; i++) {
+		int r;
+
+		if (sim_ended(f->sim, i) || sim_unfinished(f->sim, i) >= MOST_AHEAD)
+			continue;
+		r = give(f, i);
+		if (r < 0)
+			return r;
+		given++;
+	}
+	return given;
+}
+
+/* 1 while there is something to do. */
+static int step(struct feed *f)
+{
+	uint32_t rank;
+	int r = sim_advance(f->sim);
+
+	if (r == 0)
+		r = take_finished(f);
+	if (r < 0)
+		return r;
+	rank = sim_idle(f->sim);
+	if (rank != SIM_NONE) {
+		r = give(f, rank);
+		return r < 0 ? r : 1;
+	}
+	r = look_ahead(f);
+	return r != 0 ? r : sim_break(f->sim);
+}
+
+int replay_feed(const struct replay_source *source, struct replay_counts *ret,
+		struct fmt_error *err)
+{
+	scoped(feed_done) struct feed f = {.source = source, .err = err};
+	int r = sim_new(source->n_ranks, &f.sim);
+
+	if (r == 0)
+		r = program_new(source->names, source->numbers, source->n_ranks, f.sim, &f.program);
+	if (r < 0)
+		return r;
+	do
+		r = step(&f);
+	while (r > 0);
+	ret->sim = *sim_counts(f.sim);
+	ret->program = *program_counts(f.program);
+	return r;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/program.h"
+
+#include "replay/engine/program_state.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+static void rank_done(struct program_rank *r)
+{
+	free(r->lanes);
+	launches_done(&r->before);
+}
+
+void program_free(struct program *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; p->ranks && i < p->n_ranks; i++)
+		rank_done(&p->ranks[i]);
+	free(p->ranks);
+	free(p->groups);
+	free(p->sites);
+	free(p->nest);
+	free(p->own_copies);
+	launches_done(&p->launches);
+	free(p);
+}
+
+define_cleanup(program_free_ptr, struct program *, program_free);
+
+const struct program_counts *program_counts(const struct program *p)
+{
+	return &p->counts;
+}
+
+static int add_rank(struct program *p, uint32_t rank)
+{
+	struct program_rank *r = &p->ranks[rank];
+
+	fmt_constants_get(p->names, rank, &r->constants);
+	r->n_lanes = fmt_n_lanes(p->names, rank);
+	r->lanes = calloc(r->n_lanes + 1ul, sizeof(*r->lanes));
+	if (!r->lanes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->n_lanes; i++) {
+		const struct fmt_lane *lane = fmt_lane(p->names, rank, i);
+
+		r->lanes[i].stream = lane->kind == FMT_STREAM;
+	}
+	return sim_rank(p->sim, rank, r->n_lanes, r->constants.clock_ns);
+}
+
+static int is_in(uint32_t number, const uint32_t *sorted, uint32_t n)
+{
+	uint32_t low = 0;
+
+	while (n > 0) {
+		uint32_t half = n / 2;
+
+		if (sorted[low + half] < number) {
+			low += half + 1;
+			n -= half + 1;
+		} else if (sorted[low + half] > number) {
+			n = half;
+		} else {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* The group of a communicator: those of its ranks that the trace has. Alone, there is none. */
+static int add_group(struct program *p, uint32_t comm, const uint32_t *numbers, uint32_t *present)
+{
+	const struct fmt_comm *c = fmt_comm(p->names, comm);
+	uint32_t n = 0;
+
+	p->groups[comm] = SIM_NONE;
+	for (uint32_t i = 0; i < p->n_ranks; i++) {
+		if (c->n_ranks == 0 || is_in(numbers[i], c->ranks, c->n_ranks))
+			present[n++] = i;
+	}
+	return n < 2 ? 0 : sim_group(sim_meetings(p->sim), present, n, &p->groups[comm]);
+}
+
+static int add_groups(struct program *p, const uint32_t *numbers)
+{
+	uint32_t n = fmt_n_comms(p->names);
+	scoped(free_ptr) uint32_t *present = malloc((p->n_ranks + 1ul) * sizeof(*present));
+
+	p->groups = malloc((n + 1ul) * sizeof(*p->groups));
+	if (!present || !p->groups)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		int r = add_group(p, i, numbers, present);
+
+		if (r < 0)
+			return r;
+	}
+	p->n_groups = n;
+	return 0;
+}
+
+int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
+		struct sim *sim, struct program **ret)
+{
+	scoped(program_free_ptr) struct program *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->names = names;
+	p->sim = sim;
+	p->n_ranks = n_ranks;
+	p->ranks = calloc(n_ranks + 1ul, sizeof(*p->ranks));
+	if (!p->ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_ranks; i++) {
+		if (add_rank(p, i) < 0)
+			return -ENOMEM;
+	}
+	if (add_groups(p, numbers) < 0)
+		return -ENOMEM;
+	*ret = take(p);
+	return 0;
+}
+
+/* What is needed of a site for each of its events, beside it. */
+static int learn_sites(struct program *p)
+{
+	uint32_t n = fmt_n_sites(p->names);
+
+	if (array_reserve(&p->sites, n, &p->sites_cap) < 0)
+		return -ENOMEM;
+	for (; p->n_sites < n; p->n_sites++) {
+		const struct fmt_site *site = fmt_site(p->names, p->n_sites);
+		struct site *s = &p->sites[p->n_sites];
+
+		*s = (struct site){.kind = site->kind};
+		s->meets = site->kind == FMT_COLLECTIVE &&
+			   fmt_site_varying(p->names, site, FMT_KEY_COMM, &s->comm_at) &&
+			   fmt_site_varying(p->names, site, FMT_KEY_SEQ, &s->seq_at);
+	}
+	return 0;
+}
+
+/* Checks what the rest relies on, and finds what the launch table must hold. */
+static const char *survey(const struct program *p, const struct program_rank *r,
+			  const struct fmt_slice *s, struct survey *ret)
+{
+	*ret = (struct survey){.first = UINT64_MAX};
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct fmt_event *e = &s->events[i];
+
+		if (e->lane >= r->n_lanes || (i > 0 && e->lane < e[-1].lane))
+			return "its lanes are out of order";
+		if (e->site >= p->n_sites)
+			return "an event has no site";
+		if (e->correlation == 0 || r->lanes[e->lane].stream)
+			continue;
+		ret->n_launches++;
+		if (e->correlation < ret->first)
+			ret->first = e->correlation;
+		if (e->correlation > ret->last)
+			ret->last = e->correlation;
+	}
+	return NULL;
+}
+
+static int reserve(struct sim_program *to, const struct fmt_slice *s)
+{
+	/* Two points an event. Of waits, at most one beside the edges for a call's start and end,
+	 * two for an operation's start, one for its end. */
+	if (array_reserve(&to->points, 2 * s->n_events, &to->points_cap) < 0 ||
+	    array_reserve(&to->waits, 3 * s->n_events + s->n_edges, &to->waits_cap) < 0 ||
+	    array_reserve(&to->far, s->n_events + s->n_edges, &to->far_cap) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static void fill(struct compile *c)
+{
+	const struct fmt_slice *s = c->slice;
+
+	for (int streams = 0; streams < 2; streams++) {
+		for (size_t i = 0, end; i < s->n_events; i = end) {
+			uint32_t lane = s->events[i].lane;
+			struct sim_range *range = &c->block->ranges[lane];
+
+			for (end = i + 1; end < s->n_events && s->events[end].lane == lane; end++)
+				;
+			if (c->rank->lanes[lane].stream != streams)
+				continue;
+			range->at = (uint32_t)c->to->n_points;
+			compile_edges_from(c, s->first_number + i);
+			if (streams)
+				compile_stream(c, lane, i, end);
+			else
+				compile_thread(c, lane, i, end);
+			range->end = (uint32_t)c->to->n_points;
+			range->first_slot = (uint32_t)(2 * i);
+			range->end_slot = (uint32_t)(2 * end);
+		}
+	}
+}
+
+int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slice, int more,
+		  struct sim_block **ret, struct fmt_error *err)
+{
+	struct program_rank *r = &p->ranks[rank];
+	struct compile c = {.p = p, .rank = r, .index = rank, .slice = slice};
+	struct survey found;
+	const char *why;
+
+	if (learn_sites(p) < 0)
+		return -ENOMEM;
+	why = slice->n_events >= UINT32_MAX / 4 ? "it is too large" : survey(p, r, slice, &found);
+	if (why)
+		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET, "slice %u of rank %u: %s",
+				slice->index, rank, why);
+	if (launches_begin(&p->launches, found.n_launches, found.first, found.last) < 0 ||
+	    array_reserve(&p->nest, slice->n_events, &p->nest_cap) < 0 ||
+	    sim_block_new(p->sim, rank, (uint32_t)(2 * slice->n_events), &c.block) < 0 ||
+	    reserve(&c.block->program, slice) < 0)
+		return -ENOMEM;
+	if (c.block->first != 2 * slice->first_number)
+		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET,
+				"slice %u of rank %u does not follow the one before it",
+				slice->index, rank);
+	c.to = &c.block->program;
+	p->n_own_copies = 0;
+	fill(&c);
+	if (c.error < 0)
+		return c.error;
+	if (more) {
+		struct launches swap = r->before;
+
+		r->before = p->launches;
+		p->launches = swap;
+		r->before_first = c.block->first;
+	} else {
+		launches_done(&r->before);
+	}
+	*ret = c.block;
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What compiling keeps, for the files that make it up. */
+#pragma once
+
+#include "formats/infer/constants.h"
+
+#include "replay/engine/launches.h"
+#include "replay/engine/program.h"
+
+/* A lane, from slice to slice. */
+struct program_lane {
+	int64_t last_ns; /* recorded time of its last point */
+	uint8_t stream;
+	uint8_t begun; /* it had a point */
+	uint8_t class; /* enum fmt_gap_class of its last operation */
+};
+
+struct program_rank {
+	struct fmt_constants constants;
+	struct program_lane *lanes;
+	uint32_t n_lanes;
+	struct launches before; /* of the slice before, where it is of the same iteration */
+	uint64_t before_first;	/* its first moment */
+};
+
+struct site {
+	uint8_t kind;
+	uint8_t meets; /* a collective whose events say which meeting it is */
+	uint32_t comm_at, seq_at;
+};
+
+/* A call that may yet have others inside it. */
+struct nest {
+	uint32_t event;
+	size_t edges; /* the first that ends in it */
+};
+
+/* A call that waits for a copy that it launched itself: the copy starts a while after the call
+ * does, rather than after its end. */
+struct own_copy {
+	uint32_t event;
+	int64_t lag_ns;
+};
+
+#define OWN_COPY 0x80000000u /* in a launch table: index of an own_copy, and not event + 1 */
+
+struct program {
+	const struct fmt_names *names;
+	struct sim *sim;
+	struct program_rank *ranks;
+	uint32_t n_ranks;
+	uint32_t *groups; /* by communicator; SIM_NONE: nobody to meet */
+	uint32_t n_groups;
+
+	struct site *sites;
+	uint32_t n_sites;
+	size_t sites_cap;
+
+	/* For the slice at hand. */
+	struct launches launches;
+	struct nest *nest;
+	size_t nest_cap;
+	struct own_copy *own_copies;
+	size_t n_own_copies, own_copies_cap;
+
+	struct program_counts counts;
+};
+
+struct survey {
+	size_t n_launches;
+	uint64_t first, last; /* their correlation numbers */
+};
+
+struct compile {
+	struct program *p;
+	struct program_rank *rank;
+	uint32_t index; /* of the rank */
+	const struct fmt_slice *slice;
+	struct sim_block *block;
+	struct sim_program *to;
+	size_t edge; /* the first that ends in the event at hand, or after it */
+	int error;
+};
+
+/* Sets c->edge for events from `number` on. */
+void compile_edges_from(struct compile *c, fmt_number number);
+
+/* The points of events [at, end), all of one lane. */
+void compile_thread(struct compile *c, uint32_t lane, size_t at, size_t end);
+void compile_stream(struct compile *c, uint32_t lane, size_t at, size_t end);
+
+/* Adds a point; its waits come after it, and compile_wait_end() after those. */
+static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns)
+{
+	struct sim_point *point = &c->to->points[c->to->n_points++];
+
+	*point = (struct sim_point){.own_ns = own_ns, .slot = slot, .wait = SIM_NONE};
+	return point;
+}
+
+static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
+{
+	if (point->wait == SIM_NONE)
+		point->wait = (uint32_t)c->to->n_waits;
+	else
+		c->to->waits[c->to->n_waits - 1].last = 0;
+	wait.last = 1;
+	c->to->waits[c->to->n_waits++] = wait;
+}
+
+/* A wait for a moment of the rank, wherever it is. */
+void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
+			 int64_t lag_ns);
+
+/* What the edge asks of the event that it ends in. An edge from an event to itself is one from the
+ * rank's anchor. */
+void compile_wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *edge);
