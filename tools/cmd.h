@@ -5,4 +5,5 @@
 
 #include "tools/cli.h"
 
+extern const struct cli_command cmd_export;
 extern const struct cli_command cmd_info;

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/export/svg_lane.h"
+
+#include "base/array.h"
+#include "formats/export/json.h"
+#include "formats/grid.h"
+
+const char fmt_ink_class[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w'};
+
+#define LEVELS 3 /* of how full a column is */
+
+/* ---- text */
+
+void fmt_svg_px(struct text *t, double v)
+{
+	int64_t tenths = (int64_t)(v * 10 + (v < 0 ? -0.5 : 0.5));
+
+	if (tenths < 0) {
+		text_char(t, '-');
+		tenths = -tenths;
+	}
+	text_u64(t, (uint64_t)tenths / 10);
+	if (tenths % 10) {
+		text_char(t, '.');
+		text_char(t, (char)('0' + tenths % 10));
+	}
+}
+
+void fmt_svg_string(struct text *t, const char *s, size_t len, size_t most)
+{
+	for (size_t i = 0, shown = 0; i < len; shown++) {
+		size_t n = fmt_utf8_length(s + i, len - i);
+
+		if (shown + 1 >= most && i + (n ? n : 1) < len) {
+			text_str(t, "…");
+			return;
+		}
+		if (s[i] == '&')
+			text_str(t, "&amp;");
+		else if (s[i] == '<')
+			text_str(t, "&lt;");
+		else if (s[i] == '>')
+			text_str(t, "&gt;");
+		else if (n == 0 || (n == 1 && ((unsigned char)s[i] < ' ' || s[i] == 0x7f)) ||
+			 (n == 3 && !memcmp(s + i, "\xef\xbf", 2) && (s[i + 2] & 0x3e) == 0x3e))
+			text_str(t, "\xef\xbf\xbd");
+		else
+			text_bytes(t, s + i, n);
+		i += n ? n : 1;
+	}
+}
+
+double fmt_svg_x(const struct fmt_svg_scale *scale, int64_t ns)
+{
+	double span = (double)scale->to_ns - (double)scale->from_ns;
+
+	return scale->left + ((double)ns - (double)scale->from_ns) / span * scale->width;
+}
+
+/* ---- gathering */
+
+int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale)
+{
+	l->n_columns = (size_t)scale->width / scale->column + 1;
+	l->columns = calloc(l->n_columns * FMT_INKS, sizeof(*l->columns));
+	return l->columns ? 0 : -ENOMEM;
+}
+
+void fmt_svg_lane_done(struct fmt_svg_lane *l)
+{
+	free(l->columns);
+	free(l->boxes);
+	memset(l, 0, sizeof(*l));
+}
+
+/* Adds what lies between two places, in pixels from the left end. */
+static void gather(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, double from,
+		   double to, uint8_t ink)
+{
+	double step = scale->column;
+
+	from = from < 0 ? 0 : from;
+	to = to > scale->width ? scale->width : to;
+	/* Even what takes no time leaves a trace of itself. */
+	if (to < from + 0.02)
+		to = from + 0.02;
+	for (size_t i = (size_t)(from / step); i < l->n_columns && from < to; i++) {
+		double end = (double)(i + 1) * step;
+
+		if (end > to)
+			end = to;
+		l->columns[i * FMT_INKS + ink] += (float)(end - from);
+		from = end;
+	}
+}
+
+int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+		     const struct fmt_svg_box *event)
+{
+	double from = fmt_svg_x(scale, event->start_ns) - scale->left;
+	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
+	double width = (double)event->duration_ns * per_ns;
+	double waiting = (double)event->waiting_ns * per_ns;
+
+	l->n++;
+	if (__builtin_add_overflow(l->busy_ns, event->duration_ns, &l->busy_ns))
+		l->busy_ns = INT64_MAX;
+	if (from > scale->width || from + width < 0)
+		return 0;
+	if (width < scale->box || (double)l->n_boxes > 2 * scale->width / scale->box) {
+		if (waiting > 0)
+			gather(l, scale, from, from + waiting, FMT_INK_WAITING);
+		gather(l, scale, from + waiting, from + width, event->ink);
+		return 0;
+	}
+	if (array_reserve(&l->boxes, l->n_boxes + 1, &l->boxes_cap) < 0)
+		return -ENOMEM;
+	l->boxes[l->n_boxes++] = *event;
+	return 0;
+}
+
+int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from)
+{
+	for (size_t i = 0; i < l->n_columns * FMT_INKS; i++)
+		l->columns[i] += from->columns[i];
+	if (array_reserve(&l->boxes, l->n_boxes + from->n_boxes, &l->boxes_cap) < 0)
+		return -ENOMEM;
+	if (from->n_boxes)
+		memcpy(l->boxes + l->n_boxes, from->boxes, from->n_boxes * sizeof(*l->boxes));
+	l->n_boxes += from->n_boxes;
+	l->n += from->n;
+	if (__builtin_add_overflow(l->busy_ns, from->busy_ns, &l->busy_ns))
+		l->busy_ns = INT64_MAX;
+	return 0;
+}
+
+/* ---- columns */
+
+/* What a column shows: its ink times LEVELS plus how full it is; or -1 for nothing. */
+static int look_of(const float *column, unsigned pixels)
+{
+	float sum = 0;
+	int most = 0;
+
+	for (int i = 0; i < FMT_INKS; i++) {
+		sum += column[i];
+		if (column[i] > column[most])
+			most = i;
+	}
+	sum /= (float)pixels;
+	if (sum <= 0)
+		return -1;
+	return most * LEVELS + (sum >= 0.6f ? 2 : sum >= 0.2f ? 1 : 0);
+}
+
+/* All columns of one look, as dashes of a thick line. */
+static void print_look(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, int look,
+		       const signed char *looks, double middle, double height, struct text *out)
+{
+	size_t at = 0;
+	bool open = false;
+
+	for (size_t i = 0; i < l->n_columns;) {
+		size_t end = i;
+
+		while (end < l->n_columns && looks[end] == look)
+			end++;
+		if (end == i) {
+			i++;
+			continue;
+		}
+		if (!open) {
+			text_printf(out, "<path class=\"%c%d\" stroke-width=\"",
+				    fmt_ink_class[look / LEVELS], look % LEVELS);
+			fmt_svg_px(out, height);
+			text_str(out, "\" d=\"M");
+			fmt_svg_px(out, scale->left + (double)(i * scale->column));
+			text_char(out, ' ');
+			fmt_svg_px(out, middle);
+			open = true;
+		} else {
+			text_char(out, 'm');
+			text_u64(out, (i - at) * scale->column);
+			text_str(out, " 0");
+		}
+		text_char(out, 'h');
+		text_u64(out, (end - i) * scale->column);
+		at = i = end;
+	}
+	if (open)
+		text_str(out, "\"/>\n");
+}
+
+static void print_columns(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+			  double top, double height, struct text *out)
+{
+	signed char *looks = malloc(l->n_columns);
+
+	if (!looks) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < l->n_columns; i++)
+		looks[i] = (signed char)look_of(l->columns + i * FMT_INKS, scale->column);
+	for (int look = 0; look < FMT_INKS * LEVELS; look++)
+		print_look(l, scale, look, looks, top + height / 2, height, out);
+	free(looks);
+}
+
+/* ---- boxes */
+
+static void print_rect(uint8_t ink, double x, double y, double width, double height,
+		       struct text *out)
+{
+	text_str(out, "<rect class=\"");
+	text_char(out, fmt_ink_class[ink]);
+	text_str(out, "\" x=\"");
+	fmt_svg_px(out, x);
+	text_str(out, "\" y=\"");
+	fmt_svg_px(out, y);
+	text_str(out, "\" width=\"");
+	fmt_svg_px(out, width);
+	text_str(out, "\" height=\"");
+	fmt_svg_px(out, height);
+	text_str(out, "\"/>");
+}
+
+/* What fits of a name: without the return type, template arguments and parameters. */
+static void print_label(const char *name, size_t len, double x, double y, double width,
+			struct text *out)
+{
+	static const char skip[] = "void ";
+	size_t fits = (size_t)(width / 5.8), n = 0;
+
+	if (len > sizeof(skip) && !memcmp(name, skip, sizeof(skip) - 1)) {
+		name += sizeof(skip) - 1;
+		len -= sizeof(skip) - 1;
+	}
+	while (n < len && name[n] != '<' && name[n] != '(')
+		n++;
+	for (size_t i = n; n > fits && i-- > 0;) {
+		if (name[i] == ':') {
+			name += i + 1;
+			n -= i + 1;
+			break;
+		}
+	}
+	if (n < 3 || fits < 4)
+		return;
+	text_str(out, "<text class=\"n\" x=\"");
+	fmt_svg_px(out, x + 3);
+	text_str(out, "\" y=\"");
+	fmt_svg_px(out, y);
+	text_str(out, "\">");
+	fmt_svg_string(out, name, n, fits);
+	text_str(out, "</text>");
+}
+
+static void print_box(const struct fmt_svg_box *b, const struct fmt_svg_scale *scale,
+		      const struct fmt_names *names, double top, double height, struct text *out)
+{
+	double from = fmt_svg_x(scale, b->start_ns), right = scale->left + scale->width;
+	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
+	double to = from + (double)b->duration_ns * per_ns;
+	double middle = from + (double)b->waiting_ns * per_ns;
+	size_t len;
+	const char *name = fmt_string(names, fmt_site(names, b->site)->name, &len);
+
+	from = from < scale->left ? scale->left : from;
+	middle = middle < from ? from : middle;
+	to = to > right ? right : to;
+	middle = middle > to ? to : middle;
+	text_str(out, "<g><title>");
+	fmt_svg_string(out, name, len, 160);
+	text_str(out, "\n");
+	text_time(out, b->duration_ns);
+	text_str(out, " at ");
+	text_time(out, (int64_t)((uint64_t)b->start_ns - (uint64_t)scale->from_ns));
+	if (b->waiting_ns > 0) {
+		text_str(out, "; ");
+		text_time(out, b->waiting_ns);
+		text_str(out, " of it waiting for the last GPU");
+	}
+	text_str(out, "</title>");
+	if (middle > from)
+		print_rect(FMT_INK_WAITING, from, top, middle - from, height, out);
+	if (to > middle)
+		print_rect(b->ink, middle, top, to - middle, height, out);
+	if (height >= 12 && to - from >= 30)
+		print_label(name, len, from, top + height / 2 + 3.5, to - from - 6, out);
+	text_str(out, "</g>\n");
+}
+
+void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+			const struct fmt_names *names, double top, double height, struct text *out)
+{
+	print_columns(l, scale, top, height, out);
+	for (size_t i = 0; i < l->n_boxes; i++)
+		print_box(&l->boxes[i], scale, names, top, height, out);
+}
