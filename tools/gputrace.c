@@ -3,6 +3,7 @@
 
 static const struct cli_command *const commands[] = {
 	&cmd_info,
+	&cmd_import,
 	&cmd_export,
 	NULL,
 };

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Finds iterations where nobody marked them: by the repetition of what is launched. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Finds where each repetition begins in a sequence of `n` symbols (kinds of launches, in the order
+ * of their launch): *ret is a list of *n_ret ascending positions, allocated, and NULL when there
+ * are no two repetitions. First an exact period is looked for, counted from the end, since what
+ * comes before the first iteration differs; then what is launched once in each iteration. Time and
+ * memory are linear in `n`. 0 or -ENOMEM.
+ */
+int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t *n_ret);

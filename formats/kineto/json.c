@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/kineto/json.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/export/json.h"
+
+#include <stdbool.h>
+#include <yajl/yajl_parse.h>
+
+#define WINDOW (256 << 10)
+
+/* Where in the document the next token stands. */
+enum place {
+	START,
+	TOP,	 /* in the top object */
+	MEMBER,	 /* at the value of one of its members */
+	LIST,	 /* in traceEvents */
+	EVENT,	 /* in an event */
+	FIELD,	 /* at the value of one of its members */
+	ARGS,	 /* in its "args" */
+	ARG,	 /* at the value of one of them */
+	CAPTURE, /* in a value that is kept as text */
+	END,
+};
+
+struct reader {
+	const struct kineto_json *j;
+	struct kineto_event e;
+	struct kineto_arg *args, *others;
+	size_t args_cap, others_cap;
+	enum place place, after; /* the place once the captured value has ended */
+	bool bare;		 /* the document is an array */
+	bool events;		 /* there was a list of events */
+	uint32_t key;
+	struct text capture;
+	unsigned depth;
+	bool more; /* the captured container has a member already */
+	uint64_t base;
+	yajl_handle yajl;
+	int error;	 /* of a callback */
+	const char *why; /* what the document is not */
+	uint32_t guess[64];
+	size_t n_keys;
+};
+
+static int fail(struct reader *r, int error)
+{
+	r->error = error;
+	return 0;
+}
+
+static int refuse(struct reader *r, const char *why)
+{
+	r->why = why;
+	return fail(r, -EBADMSG);
+}
+
+/* ---- the end of a value ------------------------------------------------------------------ */
+
+static int keep(struct reader *r, struct kineto_arg **list, size_t *n, size_t *cap, uint32_t type,
+		int64_t value)
+{
+	if (array_reserve(list, *n + 1, cap) < 0)
+		return fail(r, -ENOMEM);
+	(*list)[(*n)++] = (struct kineto_arg){r->key, type, value};
+	return 1;
+}
+
+static int field(struct reader *r, uint32_t type, int64_t value)
+{
+	struct kineto_event *e = &r->e;
+
+	r->place = EVENT;
+	switch (r->key) {
+	case KINETO_PH:
+		e->ph = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
+		return 1;
+	case KINETO_CAT:
+		e->cat = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
+		return 1;
+	case KINETO_NAME:
+		e->name = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
+		return 1;
+	case KINETO_PID:
+		e->pid = (struct kineto_arg){KINETO_PID, type, value};
+		return 1;
+	case KINETO_TID:
+		e->tid = (struct kineto_arg){KINETO_TID, type, value};
+		return 1;
+	case KINETO_TS:
+		e->has_ts = KINETO_UNUSABLE;
+		return 1;
+	case KINETO_DUR:
+		e->has_dur = KINETO_UNUSABLE;
+		return 1;
+	default:
+		return keep(r, &r->others, &e->n_others, &r->others_cap, type, value);
+	}
+}
+
+/* A value that is no container, or the text of one, has been read. */
+static int value(struct reader *r, uint32_t type, int64_t v)
+{
+	if (r->place == FIELD)
+		return field(r, type, v);
+	if (r->place == ARG) {
+		r->place = ARGS;
+		return keep(r, &r->args, &r->e.n_args, &r->args_cap, type, v);
+	}
+	if (r->place == LIST)
+		return refuse(r, "an event is not an object");
+	return refuse(r, "not a trace: neither an object nor an array");
+}
+
+static int number(struct reader *r, const char *s, size_t len, uint32_t *ret)
+{
+	int e = kineto_strings_add(r->j->strings, s, len, ret);
+
+	return e < 0 ? fail(r, e) : 1;
+}
+
+static int captured(struct reader *r)
+{
+	uint32_t json;
+	int e;
+
+	r->place = r->after;
+	if (r->capture.error)
+		return fail(r, r->capture.error);
+	if (r->place == MEMBER) {
+		r->place = TOP;
+		e = r->j->member(r->j->context, r->key, r->capture.data, r->capture.len);
+		return e < 0 ? fail(r, e) : 1;
+	}
+	if (!number(r, r->capture.data, r->capture.len, &json))
+		return 0;
+	return value(r, FMT_JSON, json);
+}
+
+/* ---- values that are kept as text -------------------------------------------------------- */
+
+static void capture_begin(struct reader *r)
+{
+	r->after = r->place;
+	r->place = CAPTURE;
+	r->capture.len = 0;
+	r->depth = 0;
+	r->more = false;
+}
+
+static void capture_comma(struct reader *r)
+{
+	if (r->more)
+		text_char(&r->capture, ',');
+	r->more = true;
+}
+
+static int capture_open(struct reader *r, char bracket)
+{
+	if (r->place != CAPTURE)
+		capture_begin(r);
+	if (++r->depth > KINETO_DEPTH)
+		return refuse(r, "a value is nested too deep");
+	capture_comma(r);
+	text_char(&r->capture, bracket);
+	r->more = false;
+	return 1;
+}
+
+static int capture_close(struct reader *r, char bracket)
+{
+	text_char(&r->capture, bracket);
+	r->more = true;
+	return --r->depth > 0 ? 1 : captured(r);
+}
+
+/* A scalar as JSON text: within a captured value, or as a member of the top object. */
+static int capture_scalar(struct reader *r, const char *s, size_t len, bool quoted)
+{
+	bool alone = r->place == MEMBER;
+
+	if (alone)
+		capture_begin(r);
+	capture_comma(r);
+	if (quoted)
+		fmt_json_string(&r->capture, s, len);
+	else
+		text_bytes(&r->capture, s, len);
+	return alone ? captured(r) : 1;
+}
+
+/* ---- tokens ------------------------------------------------------------------------------ */
+
+static int literal(struct reader *r, const char *s)
+{
+	uint32_t json;
+
+	if (r->place == CAPTURE || r->place == MEMBER)
+		return capture_scalar(r, s, strlen(s), false);
+	if (!number(r, s, strlen(s), &json))
+		return 0;
+	return value(r, FMT_JSON, json);
+}
+
+static int on_null(void *context)
+{
+	return literal(context, "null");
+}
+
+static int on_boolean(void *context, int v)
+{
+	return literal(context, v ? "true" : "false");
+}
+
+/* 1 when `s` is an integer of 64 bits that prints as itself. */
+static int integer(const char *s, size_t len, int64_t *ret)
+{
+	bool negative = len > 0 && s[0] == '-';
+	int64_t v = 0;
+
+	for (size_t i = negative; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return 0;
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, s[i] - '0', &v))
+			return 0;
+	}
+	if ((negative && v == 0) || (!negative && v == INT64_MIN))
+		return 0;
+	*ret = negative ? v : -v;
+	return 1;
+}
+
+static int on_time(struct reader *r, const char *s, size_t len)
+{
+	bool ts = r->key == KINETO_TS;
+	int bad = kineto_time_ns(s, len, ts ? &r->e.ts_ns : &r->e.dur_ns, &r->e.rounded);
+
+	*(ts ? &r->e.has_ts : &r->e.has_dur) = bad ? KINETO_UNUSABLE : KINETO_THERE;
+	r->place = EVENT;
+	return 1;
+}
+
+static int on_number(void *context, const char *s, size_t len)
+{
+	struct reader *r = context;
+	uint32_t json;
+	int64_t v;
+
+	if (r->place == FIELD && (r->key == KINETO_TS || r->key == KINETO_DUR))
+		return on_time(r, s, len);
+	if (r->place == CAPTURE || r->place == MEMBER)
+		return capture_scalar(r, s, len, false);
+	if (integer(s, len, &v))
+		return value(r, FMT_INT, v);
+	if (!number(r, s, len, &json))
+		return 0;
+	return value(r, FMT_JSON, json);
+}
+
+static int on_string(void *context, const unsigned char *bytes, size_t len)
+{
+	struct reader *r = context;
+	const char *s = (const char *)bytes;
+	uint32_t string;
+
+	if (r->place == CAPTURE || r->place == MEMBER)
+		return capture_scalar(r, s, len, true);
+	if (!number(r, s, len, &string))
+		return 0;
+	return value(r, FMT_STRING, string);
+}
+
+static int event_begin(struct reader *r)
+{
+	memset(&r->e, 0, sizeof(r->e));
+	r->e.offset = r->base + yajl_get_bytes_consumed(r->yajl) - 1;
+	r->e.pid = r->e.tid = (struct kineto_arg){.type = FMT_JSON};
+	r->n_keys = 0;
+	r->place = EVENT;
+	return 1;
+}
+
+static int event_end(struct reader *r)
+{
+	int e;
+
+	r->place = LIST;
+	r->e.args = r->args;
+	r->e.others = r->others;
+	e = r->j->event(r->j->context, &r->e);
+	return e < 0 ? fail(r, e) : 1;
+}
+
+static int on_open_map(void *context)
+{
+	struct reader *r = context;
+
+	if (r->place == START)
+		r->place = TOP;
+	else if (r->place == LIST)
+		return event_begin(r);
+	else if (r->place == FIELD && r->key == KINETO_ARGS)
+		r->place = ARGS;
+	else
+		return capture_open(r, '{');
+	return 1;
+}
+
+static int on_close_map(void *context)
+{
+	struct reader *r = context;
+
+	if (r->place == TOP)
+		r->place = END;
+	else if (r->place == EVENT)
+		return event_end(r);
+	else if (r->place == ARGS)
+		r->place = EVENT;
+	else
+		return capture_close(r, '}');
+	return 1;
+}
+
+static int on_open_array(void *context)
+{
+	struct reader *r = context;
+
+	if (r->place == LIST)
+		return refuse(r, "an event is not an object");
+	if (r->place != START && (r->place != MEMBER || r->key != KINETO_EVENTS))
+		return capture_open(r, '[');
+	r->bare = r->place == START;
+	r->events = true;
+	r->place = LIST;
+	return 1;
+}
+
+static int on_close_array(void *context)
+{
+	struct reader *r = context;
+
+	if (r->place != LIST)
+		return capture_close(r, ']');
+	r->place = r->bare ? END : TOP;
+	return 1;
+}
+
+/* The number of a key. Events resemble one another: the key that stood at the same place in the
+ * event before is tried first. */
+static int key_number(struct reader *r, const char *s, size_t len)
+{
+	uint32_t *guess = r->n_keys < ARRAY_SIZE(r->guess) ? &r->guess[r->n_keys++] : NULL;
+
+	if (guess && kineto_string_is(r->j->strings, *guess, s, len)) {
+		r->key = *guess;
+		return 1;
+	}
+	if (!number(r, s, len, &r->key))
+		return 0;
+	if (guess)
+		*guess = r->key;
+	return 1;
+}
+
+static int on_key(void *context, const unsigned char *bytes, size_t len)
+{
+	struct reader *r = context;
+	const char *s = (const char *)bytes;
+
+	if (r->place == CAPTURE) {
+		capture_comma(r);
+		fmt_json_string(&r->capture, s, len);
+		text_char(&r->capture, ':');
+		r->more = false;
+		return 1;
+	}
+	r->place = r->place == TOP ? MEMBER : r->place == EVENT ? FIELD : ARG;
+	return key_number(r, s, len);
+}
+
+static const yajl_callbacks callbacks = {
+	.yajl_null = on_null,
+	.yajl_boolean = on_boolean,
+	.yajl_number = on_number,
+	.yajl_string = on_string,
+	.yajl_start_map = on_open_map,
+	.yajl_map_key = on_key,
+	.yajl_end_map = on_close_map,
+	.yajl_start_array = on_open_array,
+	.yajl_end_array = on_close_array,
+};
+
+/* ---- the document ------------------------------------------------------------------------ */
+
+static void reader_done(struct reader *r)
+{
+	if (r->yajl)
+		yajl_free(r->yajl);
+	free(r->args);
+	free(r->others);
+	text_done(&r->capture);
+}
+
+/* Why yajl stopped, as one clause. */
+static int broken(struct reader *r, const char *path, yajl_status status, const char *buf,
+		  size_t len, struct fmt_error *err)
+{
+	size_t in = yajl_get_bytes_consumed(r->yajl);
+	const char *hint = "";
+	unsigned char *text;
+
+	if (status == yajl_status_client_canceled && r->why)
+		return fmt_fail(err, -EBADMSG, path, r->base + in, "%s", r->why);
+	if (status == yajl_status_client_canceled)
+		return r->error;
+	if (len == 0)
+		return fmt_fail(err, -EBADMSG, path, r->base,
+				"not JSON: it ends in the middle; was it cut short?");
+	if (in > 0 && in <= len && r->place != START && r->place != END)
+		hint = " (an unescaped quote before it?)";
+	text = yajl_get_error(r->yajl, 0, (const unsigned char *)buf, len);
+	if (!text)
+		return -ENOMEM;
+	text[strcspn((char *)text, "\n")] = '\0';
+	fmt_fail(err, -EBADMSG, path, r->base + in, "not JSON: %s%s", text, hint);
+	yajl_free_error(r->yajl, text);
+	return -EBADMSG;
+}
+
+static int read_all(struct reader *r, struct kineto_source *s, const char *path, char *buf,
+		    struct fmt_error *err)
+{
+	ssize_t n;
+
+	do {
+		yajl_status status;
+		int e;
+
+		n = kineto_source_read(s, buf, WINDOW, err);
+		if (n < 0)
+			return (int)n;
+		status = n > 0 ? yajl_parse(r->yajl, (unsigned char *)buf, (size_t)n)
+			       : yajl_complete_parse(r->yajl);
+		if (status != yajl_status_ok)
+			return broken(r, path, status, buf, (size_t)n, err);
+		r->base += (size_t)n;
+		e = r->j->progress ? r->j->progress(r->j->context) : 0;
+		if (e < 0)
+			return e;
+	} while (n > 0);
+	if (!r->events)
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"not a profiler trace: there is no \"traceEvents\" in it");
+	return 0;
+}
+
+int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
+		     uint64_t *bytes, struct fmt_error *err)
+{
+	scoped(reader_done) struct reader r = {.j = j};
+	scoped(free_ptr) char *buf = malloc(WINDOW);
+	int e;
+
+	if (!buf)
+		return -ENOMEM;
+	r.yajl = yajl_alloc(&callbacks, NULL, &r);
+	if (!r.yajl)
+		return -ENOMEM;
+	yajl_config(r.yajl, yajl_dont_validate_strings, 1);
+	e = read_all(&r, s, path, buf, err);
+	*bytes += r.base;
+	return e;
+}

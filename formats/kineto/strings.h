@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Each text of the files, once. Numbers are given in the order of the files, and are the importer's
+ * own: those of the trace are given when it is written. Number 0 is the empty string. One thread.
+ */
+#pragma once
+
+#include "formats/kineto/table.h"
+
+#include <string.h>
+
+/* Texts that the importer knows; their numbers are the same in each kineto_strings. */
+enum kineto_known {
+	KINETO_EMPTY,
+	KINETO_PH,
+	KINETO_CAT,
+	KINETO_NAME,
+	KINETO_PID,
+	KINETO_TID,
+	KINETO_TS,
+	KINETO_DUR,
+	KINETO_ARGS,
+	KINETO_EVENTS,
+	KINETO_GPUTRACE,
+	KINETO_CORRELATION,
+	KINETO_EXTERNAL_ID,
+	KINETO_BANDWIDTH,
+	KINETO_BYTES,
+	KINETO_COMPLETE,
+	KINETO_INSTANT,
+	KINETO_METADATA,
+	KINETO_FLOW_START,
+	KINETO_FLOW_STEP,
+	KINETO_FLOW_END,
+	KINETO_THREAD_NAME,
+	KINETO_COLLECTIVE_NAME,
+	KINETO_IN_NELEMS,
+	KINETO_OUT_NELEMS,
+	KINETO_DTYPE,
+	KINETO_INPUT_DIMS,
+	KINETO_INPUT_TYPE,
+	KINETO_EV_IDX,
+	KINETO_FIRST_VARYING = KINETO_EV_IDX,
+	KINETO_RECORD_FUNCTION,
+	KINETO_SEQUENCE,
+	KINETO_PYTHON_ID,
+	KINETO_PYTHON_PARENT,
+	KINETO_WAIT_RECORD,
+	KINETO_ADDR,
+	KINETO_ADDRESS_BYTES,
+	KINETO_TOTAL_ALLOCATED,
+	KINETO_TOTAL_RESERVED,
+	KINETO_LAST_VARYING = KINETO_TOTAL_RESERVED,
+	KINETO_KNOWN,
+};
+
+struct kineto_string {
+	const char *s; /* terminated by a NUL */
+	uint32_t len;
+};
+
+struct kineto_strings {
+	struct kineto_string *strings;
+	size_t n, cap;
+	struct kineto_table table;
+	char **blocks; /* owned: what the strings lie in */
+	size_t n_blocks, blocks_cap;
+	char *at;
+	size_t left;
+};
+
+/* 0 or -ENOMEM; _done() is right after either. */
+int kineto_strings_init(struct kineto_strings *t);
+void kineto_strings_done(struct kineto_strings *t);
+
+/* Finds or adds. 0, -ENOMEM, or -EOVERFLOW when there are too many. */
+int kineto_strings_add(struct kineto_strings *t, const char *s, size_t len, uint32_t *ret);
+
+/* 1 when `number` is the text `s`. */
+static inline int kineto_string_is(const struct kineto_strings *t, uint32_t number, const char *s,
+				   size_t len)
+{
+	return number < t->n && t->strings[number].len == len &&
+	       memcmp(t->strings[number].s, s, len) == 0;
+}

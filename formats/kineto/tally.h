@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What became of each event that was read: counted by what it was and why. One thread. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first are kinds, as in enum fmt_kind: such an event was kept as that. */
+enum kineto_fate {
+	KINETO_KEPT_NAME = 8, /* metadata: a fact */
+	KINETO_FLOW_LAUNCH,   /* implied by the correlation */
+	KINETO_FLOW_AUTOGRAD, /* implied by the sequence number */
+	KINETO_OUR_METADATA,  /* of a file with several ranks, which has it as facts */
+	KINETO_NO_TIME,
+	KINETO_BAD_TIME,
+	KINETO_NEGATIVE,
+	KINETO_NO_PHASE,
+	KINETO_MANY_ARGS,
+	KINETO_FATES,
+};
+
+enum kineto_outcome { KINETO_KEPT, KINETO_IMPLIED, KINETO_SKIPPED };
+
+enum kineto_outcome kineto_fate_outcome(enum kineto_fate fate);
+/* Why, or as what: "call", "the correlation says it". */
+const char *kineto_fate_text(enum kineto_fate fate);
+
+struct kineto_tally_row {
+	uint32_t ph, cat; /* string numbers */
+	uint32_t fate;	  /* enum kineto_fate */
+	uint64_t events;
+};
+
+struct kineto_tally {
+	struct kineto_tally_row *rows;
+	size_t n, cap;
+	uint64_t events;
+	uint64_t no_duration; /* kept with the duration 0 */
+	uint64_t rounded;     /* kept with a time rounded to the nanosecond */
+};
+
+/* 0 or -ENOMEM. */
+int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat, enum kineto_fate fate);
+void kineto_tally_done(struct kineto_tally *t);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
+#include "formats/kineto/kineto.h"
+#include "tools/cmd.h"
+#include "tools/import_report.h"
+#include "tools/place.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPT_OUTPUT, OPT_JSON, OPT_FORCE, OPT_LEVEL };
+
+static const struct cli_option options[] = {
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
+	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_FORCE] = {"force", 0, NULL, "replace OUT if it is a trace"},
+	[OPT_LEVEL] = {"level", 0, "N", "of compression, 1 to 19"},
+	{0},
+};
+
+define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
+
+	/* The line on a terminal that says how far it is, once it takes longer than a second. */
+	struct bar {
+	struct timespec from;
+	double shown; /* seconds after `from` */
+	bool wanted, there;
+};
+
+static double seconds_since(const struct timespec *from)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
+}
+
+static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	struct bar *b = context;
+	double now;
+
+	if (place_signal())
+		return -ECANCELED;
+	now = b->wanted ? seconds_since(&b->from) : 0;
+	if (now < 1 || now - b->shown < 0.1)
+		return 0;
+	b->shown = now;
+	b->there = true;
+	if (total)
+		fprintf(stderr, "\r\033[K%s %3.0f %%", what, 100.0 * (double)done / (double)total);
+	else
+		fprintf(stderr, "\r\033[K%s %.0f MB", what, (double)done / 1e6);
+	return 0;
+}
+
+static int print(struct text *t)
+{
+	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
+}
+
+static int report(const struct cli_args *args, const struct kineto_report *r)
+{
+	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
+	const char *output = args->values[OPT_OUTPUT];
+	struct fmt_error err = {0};
+	int e = fmt_trace_open(output, &trace, &err);
+
+	if (e < 0)
+		return cli_fail(e, &err, "read back", output, NULL);
+	if (args->values[OPT_JSON])
+		import_report_json(&out, r, output, trace);
+	else
+		import_report_text(&out, r, output, trace);
+	e = text_flush(&out);
+	return e < 0 ? cli_fail(e, NULL, "report on", output, NULL) : CLI_OK;
+}
+
+static const char *hint_of(int r, const struct fmt_error *err)
+{
+	if (r == -EBADMSG && strstr(err->what, "another run"))
+		return "import each run on its own";
+	if (r == -EBADMSG && strstr(err->what, "and so is"))
+		return "give one file for each rank";
+	return NULL;
+}
+
+/* Imports into `place`, and gives it its name. */
+static int import(const struct cli_args *args, struct place *place, int64_t level,
+		  struct kineto_report *r)
+{
+	struct bar bar = {.wanted = isatty(STDERR_FILENO)};
+	struct kineto_options o = {
+		.files = (const char *const *)args->operands,
+		.n_files = (size_t)args->n_operands,
+		.output = place->trace,
+		.level = (int)level,
+		.progress = on_progress,
+		.context = &bar,
+	};
+	struct fmt_error err = {0};
+	int e;
+
+	clock_gettime(CLOCK_MONOTONIC, &bar.from);
+	e = kineto_import(&o, r, &err);
+	if (bar.there)
+		fprintf(stderr, "\r\033[K");
+	if (e == 0 && place_signal())
+		e = -ECANCELED;
+	if (e == -ECANCELED)
+		return CLI_FAILED;
+	if (e < 0)
+		return cli_fail(e, &err, "import", err.file[0] ? err.file : args->operands[0],
+				hint_of(e, &err));
+	e = place_commit(place);
+	return e < 0 ? cli_fail(e, NULL, "write", place->output, NULL) : CLI_OK;
+}
+
+static int run(const struct cli_args *args)
+{
+	const char *output = args->values[OPT_OUTPUT];
+	struct kineto_report r = {0};
+	struct place place;
+	int64_t level;
+	int status, e;
+
+	if (!output || !*output) {
+		cli_error("import: where to? give -o OUT");
+		return CLI_USAGE;
+	}
+	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
+		return CLI_USAGE;
+	e = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
+	if (e == -EEXIST) {
+		cli_error("cannot write %s: it exists already; name another, or give --force to "
+			  "replace a trace",
+			  output);
+		return CLI_USAGE;
+	}
+	if (e < 0)
+		return cli_fail(e, NULL, "write", output, NULL);
+	status = import(args, &place, level, &r);
+	place_done(&place);
+	place_raise();
+	if (status == CLI_OK)
+		status = report(args, &r);
+	kineto_report_done(&r);
+	return status;
+}
+
+const struct cli_command cmd_import = {
+	.name = "import",
+	.operands = "FILE...",
+	.min_operands = 1,
+	.max_operands = INT_MAX,
+	.what = "Make a trace from the PyTorch profiler's files, one a rank",
+	.options = options,
+	.notes = "Each FILE is Chrome trace JSON as the PyTorch profiler writes it, plain or "
+		 "packed by\n"
+		 "gzip or zstd; - is standard input. Ranks are numbered by distributedInfo, else "
+		 "by the\n"
+		 "file's name (rank-3.json), else in the order given.\n",
+	.run = run,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/import_report.h"
+
+#include "formats/export/json.h"
+
+#include <inttypes.h>
+
+/* Sums over ranks. */
+struct sums {
+	uint64_t read, kept, names, implied, skipped, no_duration, rounded, no_call, edges;
+	uint64_t by_kind[FMT_KINDS];
+};
+
+static struct sums sum(const struct kineto_report *r)
+{
+	struct sums s = {0};
+
+	for (size_t i = 0; i < r->n_ranks; i++) {
+		const struct kineto_rank_report *k = &r->ranks[i];
+
+		s.read += k->events;
+		s.names += k->names;
+		s.implied += k->implied;
+		s.skipped += k->skipped;
+		s.no_duration += k->no_duration;
+		s.rounded += k->rounded;
+		s.no_call += k->no_call;
+		s.edges += k->edges;
+		for (int kind = 0; kind < FMT_KINDS; kind++) {
+			s.by_kind[kind] += k->kept[kind];
+			s.kept += k->kept[kind];
+		}
+	}
+	return s;
+}
+
+static void put_count(struct text *t, const char *before, uint64_t n, const char *what)
+{
+	text_printf(t, "%s%" PRIu64 " %s", before, n, what);
+}
+
+/* The kinds that there are, and how many of each. */
+static void put_kinds(struct text *t, const uint64_t *by_kind)
+{
+	const char *before = "";
+
+	for (int kind = 0; kind < FMT_KINDS; kind++) {
+		if (!by_kind[kind])
+			continue;
+		put_count(t, before, by_kind[kind], fmt_kind_name((enum fmt_kind)kind));
+		before = ", ";
+	}
+}
+
+static int same_count(const struct kineto_count *a, const struct kineto_count *b)
+{
+	return !strcmp(a->ph, b->ph) && !strcmp(a->cat, b->cat) && !strcmp(a->why, b->why);
+}
+
+/* How often what `c` counts was counted in ranks `from` to `to`. */
+static uint64_t count_of(const struct kineto_report *r, size_t from, size_t to,
+			 const struct kineto_count *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = from; i < to; i++) {
+		for (size_t k = 0; k < r->ranks[i].n_counts; k++)
+			n += same_count(&r->ranks[i].counts[k], c) ? r->ranks[i].counts[k].events
+								   : 0;
+	}
+	return n;
+}
+
+/* What was left out, summed over ranks, by what it was and why. */
+static void put_left_out(struct text *t, const struct kineto_report *r, const char *outcome)
+{
+	for (size_t i = 0; i < r->n_ranks; i++) {
+		for (size_t k = 0; k < r->ranks[i].n_counts; k++) {
+			const struct kineto_count *c = &r->ranks[i].counts[k];
+
+			if (strcmp(c->outcome, outcome) != 0 || count_of(r, 0, i, c) > 0)
+				continue;
+			text_printf(t, "  %-8s %10" PRIu64 "  ph %s%s%s: %s\n", outcome,
+				    count_of(r, i, r->n_ranks, c), *c->ph ? c->ph : "?",
+				    *c->cat ? ", cat " : "", c->cat, c->why);
+		}
+	}
+}
+
+static void put_notes(struct text *t, const struct sums *s)
+{
+	if (s->no_call)
+		put_count(t, "  ", s->no_call, "operations were launched before the recording\n");
+	if (s->no_duration)
+		put_count(t, "  ", s->no_duration, "events have no duration: kept as 0\n");
+	if (s->rounded)
+		put_count(t, "  ", s->rounded, "times were rounded to the nanosecond\n");
+}
+
+void import_report_text(struct text *t, const struct kineto_report *r, const char *output,
+			const struct fmt_trace *trace)
+{
+	struct sums s = sum(r);
+	uint64_t bytes = fmt_trace_bytes(trace);
+
+	text_printf(t, "%s: %zu rank%s, %" PRIu64 " records in %" PRIu64 " bytes", output,
+		    r->n_ranks, r->n_ranks == 1 ? "" : "s", s.kept, bytes);
+	if (s.kept)
+		text_printf(t, " (%.2f each)", (double)bytes / (double)s.kept);
+	text_printf(t, "\n  read     %10" PRIu64 "  events, %" PRIu64 " bytes of JSON\n", s.read,
+		    r->bytes);
+	text_printf(t, "  kept     %10" PRIu64 "  ", s.kept + s.names);
+	put_kinds(t, s.by_kind);
+	put_count(t, s.kept ? ", " : "", s.names, "name\n");
+	put_left_out(t, r, "implied");
+	put_left_out(t, r, "skipped");
+	put_notes(t, &s);
+	text_printf(t, "  id %s\n", fmt_trace_id(trace));
+}
+
+static void json_kinds(struct fmt_json *j, const char *key, const uint64_t *by_kind)
+{
+	fmt_json_open(j, key, '{');
+	for (int kind = 0; kind < FMT_KINDS; kind++)
+		fmt_json_u64(j, fmt_kind_name((enum fmt_kind)kind), by_kind[kind]);
+	fmt_json_close(j, '}');
+}
+
+static void json_rank(struct fmt_json *j, const struct kineto_rank_report *k)
+{
+	fmt_json_open(j, NULL, '{');
+	fmt_json_i64(j, "rank", k->rank);
+	fmt_json_str(j, "file", k->file);
+	fmt_json_u64(j, "read", k->events);
+	json_kinds(j, "kept", k->kept);
+	fmt_json_u64(j, "names", k->names);
+	fmt_json_u64(j, "implied", k->implied);
+	fmt_json_u64(j, "skipped", k->skipped);
+	fmt_json_u64(j, "no_duration", k->no_duration);
+	fmt_json_u64(j, "rounded", k->rounded);
+	fmt_json_u64(j, "launched_before", k->no_call);
+	fmt_json_u64(j, "iterations", k->iterations);
+	fmt_json_u64(j, "edges", k->edges);
+	fmt_json_open(j, "events", '[');
+	for (size_t i = 0; i < k->n_counts; i++) {
+		const struct kineto_count *c = &k->counts[i];
+
+		fmt_json_open(j, NULL, '{');
+		fmt_json_str(j, "ph", c->ph);
+		fmt_json_str(j, "cat", c->cat);
+		fmt_json_str(j, "outcome", c->outcome);
+		fmt_json_str(j, strcmp(c->outcome, "kept") == 0 ? "as" : "reason", c->why);
+		fmt_json_u64(j, "count", c->events);
+		fmt_json_close(j, '}');
+	}
+	fmt_json_close(j, ']');
+	fmt_json_close(j, '}');
+}
+
+void import_report_json(struct text *t, const struct kineto_report *r, const char *output,
+			const struct fmt_trace *trace)
+{
+	struct fmt_json j = {.text = t, .broken = 3};
+	struct sums s = sum(r);
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_str(&j, "output", output);
+	fmt_json_str(&j, "id", fmt_trace_id(trace));
+	fmt_json_u64(&j, "bytes", fmt_trace_bytes(trace));
+	fmt_json_u64(&j, "json_bytes", r->bytes);
+	fmt_json_u64(&j, "read", s.read);
+	json_kinds(&j, "kept", s.by_kind);
+	fmt_json_u64(&j, "names", s.names);
+	fmt_json_u64(&j, "implied", s.implied);
+	fmt_json_u64(&j, "skipped", s.skipped);
+	fmt_json_u64(&j, "edges", s.edges);
+	fmt_json_open(&j, "ranks", '[');
+	for (size_t i = 0; i < r->n_ranks; i++)
+		json_rank(&j, &r->ranks[i]);
+	fmt_json_close(&j, ']');
+	fmt_json_close(&j, '}');
+	text_char(t, '\n');
+}

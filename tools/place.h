@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where a command writes a trace that appears complete or not at all: in a folder of another name
+ * beside it, until it is whole. SIGINT, SIGTERM and SIGHUP meanwhile are kept until the command
+ * asks for them, so that it can remove what there is. For main threads. */
+#pragma once
+
+#include <limits.h>
+
+struct place {
+	const char *output;    /* not owned */
+	char folder[PATH_MAX]; /* made, and removed again; "" when there is none */
+	char trace[PATH_MAX];  /* where the trace is to be written: does not exist yet */
+};
+
+/* -EEXIST when there is something at `output`, but for a trace when `force` is set. */
+int place_begin(struct place *p, const char *output, int force);
+
+/* Gives the trace its name. */
+int place_commit(struct place *p);
+
+/* Removes what was not committed. */
+void place_done(struct place *p);
+
+/* The signal that has come since place_begin(), or 0. */
+int place_signal(void);
+
+/* Ends the process by the signal that has come, if one has; after place_done(). */
+void place_raise(void);
