@@ -35,6 +35,10 @@ int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t 
  * the new value. */
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value);
 
+/* A copy that may be added to; numbers stay what they are. `n_ranks` is how many ranks have names.
+ */
+int fmt_names_copy(const struct fmt_names *n, uint32_t n_ranks, struct fmt_names **ret);
+
 /* The bytes of a string, terminated by a NUL that `len` (may be NULL) does not count; "" for a
  * number that is none. */
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len);

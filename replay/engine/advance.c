@@ -2,11 +2,7 @@
 #include "replay/engine/sim.h"
 
 #include "replay/engine/state.h"
-
-static int64_t sum(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
+#include "replay/engine/wrap.h"
 
 /* The time of a moment, which may be in another block. */
 static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
@@ -31,15 +27,14 @@ static int meet(struct sim *s, struct rank *r, struct lane *l, uint32_t meeting,
 	int64_t end_ns;
 
 	if (!l->joined) {
-		sim_join(s->meetings, meeting, sum(l->now_ns, -(uint64_t)r->clock_ns),
-			 l->at->own_ns);
+		sim_join(s->meetings, meeting, ns_minus(l->now_ns, r->clock_ns), l->at->own_ns);
 		l->joined = 1;
 		sim_wake(s);
 	}
 	if (m->end_ns == SIM_PENDING)
 		return 0;
-	end_ns = sum(m->end_ns, r->clock_ns);
-	*t = sum(l->now_ns, m->shortest_ns);
+	end_ns = ns_sum(m->end_ns, r->clock_ns);
+	*t = ns_sum(l->now_ns, m->shortest_ns);
 	if (end_ns > *t)
 		*t = end_ns;
 	l->joined = 0;
@@ -72,7 +67,7 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 		if (when == SIM_PENDING && !l->drop)
 			return 0;
 		if (when > SIM_NEVER) {
-			when = sum(when, w->lag_ns);
+			when = ns_sum(when, w->lag_ns);
 			if (when > *t)
 				*t = when;
 		}
@@ -92,13 +87,13 @@ static void run_points(struct sim *s, uint32_t rank, struct lane *l)
 	int64_t now = l->now_ns;
 
 	for (; at < l->end; at++) {
-		int64_t t = sum(now, at->own_ns);
+		int64_t t = ns_sum(now, at->own_ns);
 
 		if (at->wait != SIM_NONE) {
 			const struct sim_wait *w = &waits[at->wait];
 
 			if (w->last && w->kind == SIM_MOMENT && times[w->on] > SIM_NEVER) {
-				int64_t when = sum(times[w->on], w->lag_ns);
+				int64_t when = ns_sum(times[w->on], w->lag_ns);
 
 				if (when > t)
 					t = when;

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/program_state.h"
 
+#include "replay/engine/wrap.h"
+
 #include "base/array.h"
-
-static int64_t minus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
 
 static int64_t end_of(const struct fmt_event *e)
 {
-	return plus(e->start_ns, e->duration_ns);
+	return ns_sum(e->start_ns, e->duration_ns);
 }
 
 /* ---- edges ---- */
@@ -83,7 +75,7 @@ void compile_wait_edge(struct compile *c, struct sim_point *point, const struct 
 		compile_wait(c, point,
 			     (struct sim_wait){
 				     .kind = SIM_AT,
-				     .lag_ns = plus(c->rank->constants.anchor_ns, e->lag_ns),
+				     .lag_ns = ns_sum(c->rank->constants.anchor_ns, e->lag_ns),
 			     });
 }
 
@@ -95,7 +87,7 @@ static void call_start(struct compile *c, struct program_lane *lane, size_t i, s
 		       const struct sim_point *before)
 {
 	const struct fmt_event *e = &c->slice->events[i];
-	int64_t own_ns = lane->begun ? minus(e->start_ns, lane->last_ns) : 0;
+	int64_t own_ns = lane->begun ? ns_minus(e->start_ns, lane->last_ns) : 0;
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), own_ns);
 	const struct fmt_edge *in;
 	int handed = 0;
@@ -165,7 +157,7 @@ static void call_end(struct compile *c, struct program_lane *lane, size_t i, siz
 
 	if (e->correlation != 0)
 		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
-	point = compile_point(c, start + 1, minus(end_of(e), lane->last_ns));
+	point = compile_point(c, start + 1, ns_minus(end_of(e), lane->last_ns));
 	lane->last_ns = end_of(e);
 	if (!in)
 		return;
@@ -192,8 +184,8 @@ static size_t leave(struct compile *c, struct program_lane *lane, size_t depth, 
 		if (i != SIZE_MAX && events[i].start_ns < end_of(outer) &&
 		    end_of(&events[i]) <= end_of(outer) &&
 		    (!blocks(c, open->event, open->edges) ||
-		     minus(events[i].start_ns, outer->start_ns) <=
-			     minus(end_of(outer), end_of(&events[i]))))
+		     ns_minus(events[i].start_ns, outer->start_ns) <=
+			     ns_minus(end_of(outer), end_of(&events[i]))))
 			break;
 		call_end(c, lane, open->event, open->edges);
 	}
@@ -244,7 +236,7 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 		compile_wait(c, point,
 			     (struct sim_wait){
 				     .on = 2 * copy->event,
-				     .lag_ns = plus(copy->lag_ns, launch_ns),
+				     .lag_ns = ns_sum(copy->lag_ns, launch_ns),
 			     });
 		return 1;
 	}
@@ -296,6 +288,7 @@ static int meeting_of(struct compile *c, const struct fmt_event *e, const struct
 	struct sim_meetings *meetings = sim_meetings(c->p->sim);
 	uint32_t member;
 	int64_t comm, seq;
+	int r;
 
 	if (site->comm_at >= n || site->seq_at >= n)
 		return 0;
@@ -308,7 +301,9 @@ static int meeting_of(struct compile *c, const struct fmt_event *e, const struct
 	member = sim_member(meetings, c->index, c->p->groups[comm]);
 	if (member == SIM_NONE)
 		return 0;
-	return sim_declare(meetings, member, seq, meeting);
+	r = sim_declare(meetings, member, seq, meeting);
+	c->p->counts.repeated += r == 0;
+	return r;
 }
 
 static void op_end(struct compile *c, size_t i)
@@ -326,8 +321,6 @@ static void op_end(struct compile *c, size_t i)
 		compile_wait(c, point, (struct sim_wait){.kind = SIM_MEETING, .on = meeting});
 	else if (r < 0)
 		c->error = r;
-	else
-		c->p->counts.unmatched++;
 }
 
 void compile_stream(struct compile *c, uint32_t lane_index, size_t at, size_t end)

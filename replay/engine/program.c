@@ -38,7 +38,7 @@ static int add_rank(struct program *p, uint32_t rank)
 {
 	struct program_rank *r = &p->ranks[rank];
 
-	fmt_constants_get(p->names, rank, &r->constants);
+	r->anchored = fmt_constants_get(p->names, rank, &r->constants);
 	r->n_lanes = fmt_n_lanes(p->names, rank);
 	r->lanes = calloc(r->n_lanes + 1ul, sizeof(*r->lanes));
 	if (!r->lanes)
@@ -148,7 +148,7 @@ static int learn_sites(struct program *p)
 static const char *survey(const struct program *p, const struct program_rank *r,
 			  const struct fmt_slice *s, struct survey *ret)
 {
-	*ret = (struct survey){.first = UINT64_MAX};
+	*ret = (struct survey){.first = UINT64_MAX, .earliest_ns = INT64_MAX};
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
 
@@ -156,7 +156,11 @@ static const char *survey(const struct program *p, const struct program_rank *r,
 			return "its lanes are out of order";
 		if (e->site >= p->n_sites)
 			return "an event has no site";
-		if (e->correlation == 0 || r->lanes[e->lane].stream)
+		if (r->lanes[e->lane].stream)
+			continue;
+		if (e->start_ns < ret->earliest_ns)
+			ret->earliest_ns = e->start_ns;
+		if (e->correlation == 0)
 			continue;
 		ret->n_launches++;
 		if (e->correlation < ret->first)
@@ -218,6 +222,10 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 	if (why)
 		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET, "slice %u of rank %u: %s",
 				slice->index, rank, why);
+	if (!r->anchored && found.earliest_ns < INT64_MAX) {
+		r->constants.anchor_ns = found.earliest_ns;
+		r->anchored = 1;
+	}
 	if (launches_begin(&p->launches, found.n_launches, found.first, found.last) < 0 ||
 	    array_reserve(&p->nest, slice->n_events, &p->nest_cap) < 0 ||
 	    sim_block_new(p->sim, rank, (uint32_t)(2 * slice->n_events), &c.block) < 0 ||

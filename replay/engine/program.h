@@ -35,8 +35,8 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 
 struct program_counts {
 	uint64_t ops;
-	uint64_t rootless;  /* ops that nothing holds: they start with the rank's first call */
-	uint64_t unmatched; /* collectives that no meeting could be found for */
+	uint64_t rootless; /* ops that nothing holds: they start with the rank's first call */
+	uint64_t repeated; /* collectives of the same number as one before them on their rank */
 };
 
 const struct program_counts *program_counts(const struct program *p);

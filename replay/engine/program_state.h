@@ -20,6 +20,7 @@ struct program_rank {
 	struct fmt_constants constants;
 	struct program_lane *lanes;
 	uint32_t n_lanes;
+	int anchored;		/* its anchor is known */
 	struct launches before; /* of the slice before, where it is of the same iteration */
 	uint64_t before_first;	/* its first moment */
 };
@@ -70,6 +71,7 @@ struct program {
 struct survey {
 	size_t n_launches;
 	uint64_t first, last; /* their correlation numbers */
+	int64_t earliest_ns;  /* of the calls */
 };
 
 struct compile {

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/emulate.h"
+
+#include "formats/infer/constants.h"
+
+#include "replay/engine/feed.h"
+#include "replay/engine/rewrite.h"
+#include "replay/engine/score.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+#include <time.h>
+
+struct emulation {
+	struct fmt_trace *trace;
+	const struct replay_options *options;
+	uint32_t n_ranks;
+	uint32_t *numbers;
+	uint32_t *next;	 /* slice to load, by rank */
+	uint32_t *taken; /* slices, by rank */
+	struct score *score;
+	struct rewrite *rewrite; /* NULL: not asked for */
+	uint64_t n_slices, n_taken;
+};
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void emulation_done(struct emulation *e)
+{
+	if (e->rewrite)
+		rewrite_end(e->rewrite, 0, NULL);
+	score_free(e->score);
+	free(e->numbers);
+	free(e->next);
+	free(e->taken);
+}
+
+/* Whether slice `index` + 1 of the rank is of the same iteration. */
+static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
+{
+	const struct fmt_slice_info *a, *b;
+
+	if (index + 1 >= fmt_trace_rank(e->trace, rank)->n_slices)
+		return 0;
+	a = fmt_trace_slice(e->trace, rank, index);
+	b = fmt_trace_slice(e->trace, rank, index + 1);
+	return a->iteration.number == b->iteration.number;
+}
+
+static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
+		struct fmt_error *err)
+{
+	struct emulation *e = context;
+	uint32_t index = e->next[rank];
+	unsigned want = FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_EDGES;
+	int r;
+
+	if (index == fmt_trace_rank(e->trace, rank)->n_slices)
+		return 0;
+	if (e->rewrite)
+		want = FMT_WANT_ALL;
+	else if (score_wants_ranges(e->score, rank))
+		want |= FMT_WANT_RANGES;
+	r = fmt_slice_load(e->trace, rank, index, want, ret, err);
+	if (r < 0)
+		return r;
+	e->next[rank]++;
+	*more = continues(e, rank, index);
+	return 1;
+}
+
+define_cleanup(slice_free_ptr, struct fmt_slice *, fmt_slice_free);
+
+static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
+		 struct fmt_error *err)
+{
+	scoped(slice_free_ptr) struct fmt_slice *s = slice;
+	struct emulation *e = context;
+	int more = continues(e, rank, e->taken[rank]++);
+	int r = score_slice(e->score, rank, s, times, more);
+
+	if (r == 0 && e->rewrite)
+		r = rewrite_slice(e->rewrite, rank, s, times, err);
+	e->n_taken++;
+	if (e->options && e->options->progress)
+		e->options->progress(e->options->context, (double)e->n_taken / (double)e->n_slices);
+	return r;
+}
+
+static int emulation_init(struct emulation *e, const char *out_path, struct fmt_error *err)
+{
+	e->n_ranks = fmt_trace_n_ranks(e->trace);
+	e->numbers = calloc(e->n_ranks + 1ul, sizeof(*e->numbers));
+	e->next = calloc(e->n_ranks + 1ul, sizeof(*e->next));
+	e->taken = calloc(e->n_ranks + 1ul, sizeof(*e->taken));
+	if (!e->numbers || !e->next || !e->taken || score_new(e->trace, &e->score) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		e->numbers[i] = fmt_trace_rank(e->trace, i)->number;
+		e->n_slices += fmt_trace_rank(e->trace, i)->n_slices;
+	}
+	return out_path ? rewrite_new(e->trace, out_path, &e->rewrite, err) : 0;
+}
+
+static uint64_t recorded_unexplained(const struct emulation *e)
+{
+	struct fmt_constants c;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		if (fmt_constants_get(fmt_trace_names(e->trace), i, &c) && c.unexplained > 0)
+			n += (uint64_t)c.unexplained;
+	}
+	return n;
+}
+
+int replay_emulate(struct fmt_trace *in, const struct replay_options *options, const char *out_path,
+		   struct replay_report *ret, struct fmt_error *err)
+{
+	scoped(emulation_done) struct emulation e = {.trace = in, .options = options};
+	struct replay_counts counts = {0};
+	double begin = seconds();
+	int r = emulation_init(&e, out_path, err);
+	struct replay_source source = {
+		.names = fmt_trace_names(in),
+		.n_ranks = e.n_ranks,
+		.numbers = e.numbers,
+		.context = &e,
+		.next = next,
+		.taken = taken,
+	};
+
+	if (r == 0)
+		r = replay_feed(&source, &counts, err);
+	if (r == 0 && e.rewrite)
+		r = rewrite_end(take(e.rewrite), 1, err);
+	if (r < 0)
+		return r;
+	*ret = (struct replay_report){
+		.ops = counts.program.ops,
+		.unexplained = recorded_unexplained(&e) + counts.program.rootless,
+		.broken = counts.sim.broken,
+		.too_far = counts.sim.too_far,
+		.repeated = counts.program.repeated,
+	};
+	score_finish(e.score, ret);
+	ret->seconds = seconds() - begin;
+	return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/place.h"
+
+#include "replay/engine/sim.h"
+#include "replay/engine/wrap.h"
+
+#include "base/array.h"
+
+static void add(struct place *p, int64_t recorded_ns, int64_t emulated_ns)
+{
+	if (p->n > 0) {
+		const struct place_point *last = &p->points[p->n - 1];
+
+		recorded_ns = recorded_ns < last->recorded_ns ? last->recorded_ns : recorded_ns;
+		emulated_ns = emulated_ns < last->emulated_ns ? last->emulated_ns : emulated_ns;
+	}
+	p->points[p->n++] = (struct place_point){recorded_ns, emulated_ns};
+}
+
+/* When the thread was handed over to before event number `to`, as far before its start as the
+ * latest hand-over; 0 without any. */
+static int64_t handed_ns(const struct fmt_slice *s, fmt_number to, size_t *edge)
+{
+	int64_t least = INT64_MAX;
+
+	while (*edge < s->n_edges && s->edges[*edge].to < to)
+		++*edge;
+	for (size_t k = *edge; k < s->n_edges && s->edges[k].to == to; k++) {
+		const struct fmt_edge *e = &s->edges[k];
+
+		if (e->kind != FMT_EDGE_RETURN && e->from != to && e->lag_ns < least)
+			least = e->lag_ns;
+	}
+	return least == INT64_MAX || least < 0 ? 0 : least;
+}
+
+static size_t first_edge(const struct fmt_slice *s, fmt_number to)
+{
+	size_t low = 0, n = s->n_edges;
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (s->edges[low + half].to < to) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low;
+}
+
+static int64_t end_of(const struct fmt_event *e)
+{
+	return ns_sum(e->start_ns, e->duration_ns);
+}
+
+int place_lane(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
+	       size_t at, size_t end, const int64_t *times)
+{
+	const struct fmt_event *events = slice->events;
+	size_t depth = 0, edge = first_edge(slice, slice->first_number + at);
+
+	p->n = 0;
+	if (array_reserve(&p->points, 3 * (end - at) + 1, &p->cap) < 0 ||
+	    array_reserve(&p->open, end - at, &p->open_cap) < 0)
+		return -ENOMEM;
+	if (carry->known)
+		add(p, carry->last.recorded_ns, carry->last.emulated_ns);
+	for (size_t i = at; i < end; i++) {
+		int64_t lag_ns;
+
+		if (times[2 * i] <= SIM_NEVER)
+			continue;
+		for (; depth > 0 && end_of(&events[p->open[depth - 1]]) <= events[i].start_ns;
+		     depth--)
+			add(p, end_of(&events[p->open[depth - 1]]),
+			    times[2 * p->open[depth - 1] + 1]);
+		lag_ns = handed_ns(slice, slice->first_number + i, &edge);
+		if (lag_ns > 0)
+			add(p, ns_minus(events[i].start_ns, lag_ns),
+			    ns_minus(times[2 * i], lag_ns));
+		add(p, events[i].start_ns, times[2 * i]);
+		p->open[depth++] = (int64_t)i;
+	}
+	for (; depth > 0; depth--)
+		add(p, end_of(&events[p->open[depth - 1]]), times[2 * p->open[depth - 1] + 1]);
+	return 0;
+}
+
+void place_carry(const struct place *p, struct place_carry *carry)
+{
+	if (p->n == 0)
+		return;
+	carry->last = p->points[p->n - 1];
+	carry->known = 1;
+}
+
+/* As far from the point as it was recorded. */
+static int64_t shift(const struct place_point *p, int64_t recorded_ns)
+{
+	return ns_sum(p->emulated_ns, ns_minus(recorded_ns, p->recorded_ns));
+}
+
+int64_t place_time(const struct place *p, int64_t recorded_ns)
+{
+	size_t low = 0, n = p->n;
+	int64_t t;
+
+	if (n == 0)
+		return recorded_ns;
+	/* The points at or before the moment. */
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (p->points[low + half].recorded_ns <= recorded_ns) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	if (low == 0)
+		return shift(&p->points[0], recorded_ns);
+	t = shift(&p->points[low - 1], recorded_ns);
+	return low < p->n && t > p->points[low].emulated_ns ? p->points[low].emulated_ns : t;
+}
+
+void place_done(struct place *p)
+{
+	free(p->points);
+	free(p->open);
+	*p = (struct place){0};
+}

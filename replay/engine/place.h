@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where a recorded moment of a lane comes to lie in the emulated run: annotations have no points of
+ * their own, so they keep their distance to the calls or operations around them.
+ *
+ * Between two points of the lane, a moment keeps its distance to the earlier one, and never lies
+ * beyond the later one. A call that another thread hands over to has a point more: when it was
+ * handed over; what comes between that and the call keeps its distance to the call. Not
+ * thread-safe.
+ */
+#pragma once
+
+#include "formats/model.h"
+
+struct place_point {
+	int64_t recorded_ns, emulated_ns;
+};
+
+struct place {
+	struct place_point *points; /* ascending in both; owned */
+	size_t n, cap;
+	int64_t *open; /* the events that have not ended at the one at hand */
+	size_t open_cap;
+};
+
+/* The last point of a lane in the slices so far. */
+struct place_carry {
+	struct place_point last;
+	int known;
+};
+
+/* Makes the points of events [at, end) of the slice, which are all of one lane; `times` as in
+ * feed.h. `carry` is that of the slices before; it stays. 0 or -ENOMEM. */
+int place_lane(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
+	       size_t at, size_t end, const int64_t *times);
+
+/* The last point, for the slices to come. */
+void place_carry(const struct place *p, struct place_carry *carry);
+
+/* The emulated time of a recorded one; the same where the lane has no points. */
+int64_t place_time(const struct place *p, int64_t recorded_ns);
+
+void place_done(struct place *p);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/report.h"
+
+#include "formats/grid.h"
+
+#include "base/scope.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+void replay_report_done(struct replay_report *r)
+{
+	free(r->rows);
+	*r = (struct replay_report){0};
+}
+
+double replay_error(int64_t emulated_ns, int64_t recorded_ns)
+{
+	return recorded_ns > 0 ? (double)emulated_ns / (double)recorded_ns - 1 : 0;
+}
+
+static double step_error(const struct replay_row *row)
+{
+	return replay_error(row->emulated_step_ns, row->recorded_step_ns);
+}
+
+static double device_error(const struct replay_row *row)
+{
+	return replay_error(row->emulated.device_ns, row->recorded.device_ns);
+}
+
+static struct replay_errors errors(const struct replay_report *r,
+				   double (*of)(const struct replay_row *))
+{
+	struct replay_errors e = {0};
+
+	for (size_t i = 0; i < r->n_rows; i++) {
+		double x = fabs(of(&r->rows[i]));
+
+		e.mean += x / (double)r->n_rows;
+		e.max = x > e.max ? x : e.max;
+	}
+	return e;
+}
+
+struct replay_errors replay_step_errors(const struct replay_report *r)
+{
+	return errors(r, step_error);
+}
+
+struct replay_errors replay_device_errors(const struct replay_report *r)
+{
+	return errors(r, device_error);
+}
+
+/* ---- JSON ---- */
+
+static void json_times(struct text *out, const char *key, int64_t step_ns, const struct fmt_busy *b)
+{
+	text_printf(out,
+		    "\"%s\": {\"step_ns\": %" PRId64 ", \"device_ns\": %" PRId64
+		    ", \"compute_ns\": %" PRId64 ", \"exposed_ns\": %" PRId64
+		    ", \"hidden_ns\": %" PRId64 ", \"idle_ns\": %" PRId64 "}, ",
+		    key, step_ns, b->device_ns, b->compute_ns, b->exposed_ns, b->hidden_ns,
+		    b->idle_ns);
+}
+
+static void json_row(struct text *out, const struct replay_row *row)
+{
+	text_printf(out, "    {\"gpu\": %" PRIu32 ", ", row->gpu);
+	json_times(out, "recorded", row->recorded_step_ns, &row->recorded);
+	json_times(out, "emulated", row->emulated_step_ns, &row->emulated);
+	text_printf(out, "\"error\": %.9f, \"device_error\": %.9f}", step_error(row),
+		    device_error(row));
+}
+
+static int begins_iteration(const struct replay_report *r, size_t i)
+{
+	return i == 0 || r->rows[i].iteration != r->rows[i - 1].iteration;
+}
+
+void replay_report_json(const struct replay_report *r, struct text *out)
+{
+	struct replay_errors step = replay_step_errors(r), device = replay_device_errors(r);
+
+	text_str(out, "{\"iterations\": [");
+	for (size_t i = 0; i < r->n_rows; i++) {
+		if (begins_iteration(r, i))
+			text_printf(out, "%s\n  {\"iteration\": %" PRId64 ", \"gpus\": [\n",
+				    i ? "]}," : "", r->rows[i].iteration);
+		else
+			text_str(out, ",\n");
+		json_row(out, &r->rows[i]);
+	}
+	text_str(out, r->n_rows ? "]}],\n" : "],\n");
+	text_printf(out, " \"mean_abs_error\": %.9f, \"max_abs_error\": %.9f,\n", step.mean,
+		    step.max);
+	text_printf(out, " \"device_mean_abs_error\": %.9f, \"device_max_abs_error\": %.9f,\n",
+		    device.mean, device.max);
+	text_printf(out,
+		    " \"op_start_error_ns\": {\"p50\": %" PRId64 ", \"p95\": %" PRId64
+		    ", \"max\": %" PRId64 "},\n",
+		    r->start_error_p50_ns, r->start_error_p95_ns, r->start_error_max_ns);
+	text_printf(out,
+		    " \"unexplained\": %" PRIu64 ", \"broken\": %" PRIu64 ", \"too_far\": %" PRIu64
+		    ", \"repeated\": %" PRIu64 ",\n",
+		    r->unexplained, r->broken, r->too_far, r->repeated);
+	text_printf(out, " \"ops\": %" PRIu64 ", \"seconds\": %.6f}\n", r->ops, r->seconds);
+}
+
+/* ---- text ---- */
+
+static void cell_ms(struct grid *g, int64_t ns)
+{
+	grid_cell(g, "%.3f", (double)ns / 1e6);
+}
+
+static void cell_error(struct grid *g, double error)
+{
+	grid_cell(g, "%+.2f%%", 100 * error);
+}
+
+static void table_steps(const struct replay_report *r, int colour, struct text *out)
+{
+	scoped(grid_done) struct grid g = {.columns = "rrrrrrrr", .head = true};
+	static const char *const head[] = {"iteration", "GPU",	     "step ms",	 "emulated",
+					   "error",	"device ms", "emulated", "error"};
+
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		grid_cell(&g, "%s", head[i]);
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const struct replay_row *row = &r->rows[i];
+
+		grid_cell(&g, "%" PRId64, row->iteration);
+		grid_cell(&g, "%" PRIu32, row->gpu);
+		cell_ms(&g, row->recorded_step_ns);
+		cell_ms(&g, row->emulated_step_ns);
+		cell_error(&g, step_error(row));
+		cell_ms(&g, row->recorded.device_ns);
+		cell_ms(&g, row->emulated.device_ns);
+		cell_error(&g, device_error(row));
+	}
+	grid_print(&g, out, colour);
+}
+
+static void table_shares(const struct replay_report *r, int colour, struct text *out)
+{
+	scoped(grid_done) struct grid g = {.columns = "rrrrrrrrrr", .head = true};
+	static const char *const head[] = {"iteration", "GPU",	    "compute ms", "emulated",
+					   "exposed",	"emulated", "hidden",	  "emulated",
+					   "idle",	"emulated"};
+
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		grid_cell(&g, "%s", head[i]);
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const struct fmt_busy *was = &r->rows[i].recorded, *is = &r->rows[i].emulated;
+
+		grid_cell(&g, "%" PRId64, r->rows[i].iteration);
+		grid_cell(&g, "%" PRIu32, r->rows[i].gpu);
+		cell_ms(&g, was->compute_ns);
+		cell_ms(&g, is->compute_ns);
+		cell_ms(&g, was->exposed_ns);
+		cell_ms(&g, is->exposed_ns);
+		cell_ms(&g, was->hidden_ns);
+		cell_ms(&g, is->hidden_ns);
+		cell_ms(&g, was->idle_ns);
+		cell_ms(&g, is->idle_ns);
+	}
+	grid_print(&g, out, colour);
+}
+
+static void put_total(struct text *out, const char *what, struct replay_errors e)
+{
+	text_printf(out, "%-13s error: %.2f%% on average, %.2f%% at most\n", what, 100 * e.mean,
+		    100 * e.max);
+}
+
+static void put_count(struct text *out, uint64_t n, const char *what)
+{
+	if (n == 0)
+		return;
+	text_count(out, n);
+	text_printf(out, " %s\n", what);
+}
+
+void replay_report_text(const struct replay_report *r, int colour, struct text *out)
+{
+	if (r->n_rows > 0) {
+		table_steps(r, colour, out);
+		text_char(out, '\n');
+		table_shares(r, colour, out);
+		text_char(out, '\n');
+		put_total(out, "step time", replay_step_errors(r));
+		put_total(out, "device span", replay_device_errors(r));
+		text_str(out, "operations start within ");
+		text_time(out, r->start_error_p50_ns);
+		text_str(out, " of where they were recorded (median), 95% of them within ");
+		text_time(out, r->start_error_p95_ns);
+		text_str(out, ", all within ");
+		text_time(out, r->start_error_max_ns);
+		text_char(out, '\n');
+	} else {
+		text_str(out, "the trace has no iterations to compare\n");
+	}
+	put_count(out, r->unexplained, "operations started when no rule says that they could");
+	put_count(out, r->repeated,
+		  "collectives have the number of an earlier one, and last as recorded");
+	put_count(out, r->too_far, "edges reach too far back, and were left out");
+	put_count(out, r->broken, "waits can never end, and were left out");
+	text_count(out, r->ops);
+	text_printf(out, " operations of %" PRIu32 " GPU%s emulated in %.3f s\n", r->n_gpus,
+		    r->n_gpus == 1 ? "" : "s", r->seconds);
+}

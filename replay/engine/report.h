@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A recorded run beside its emulation, iteration by iteration and GPU by GPU. */
+#pragma once
+
+#include "base/text.h"
+
+#include "formats/busy.h"
+
+struct replay_row {
+	int64_t iteration;
+	uint32_t gpu;				    /* the recorder's number of the rank */
+	int64_t recorded_step_ns, emulated_step_ns; /* of the annotation on the host */
+	struct fmt_busy recorded, emulated;
+};
+
+struct replay_report {
+	struct replay_row *rows; /* by iteration, then GPU; owned */
+	size_t n_rows, rows_cap;
+	uint32_t n_gpus;
+
+	/* How far operations start from where they were recorded, both seen from the beginning of
+	 * their iteration. */
+	int64_t start_error_p50_ns, start_error_p95_ns, start_error_max_ns;
+
+	uint64_t ops;
+	uint64_t unexplained; /* operations whose recorded start no rule accounts for */
+	uint64_t broken;      /* waits that never end: of a damaged or cut off trace */
+	uint64_t too_far;     /* edges from further back than the engine remembers: left out */
+	uint64_t repeated;    /* collectives that have the number of an earlier one */
+	double seconds;	      /* that it took */
+};
+
+struct replay_errors {
+	double mean, max; /* of the absolute values */
+};
+
+/* emulated / recorded - 1; 0 where nothing was recorded. */
+double replay_error(int64_t emulated_ns, int64_t recorded_ns);
+struct replay_errors replay_step_errors(const struct replay_report *r);
+struct replay_errors replay_device_errors(const struct replay_report *r);
+
+void replay_report_json(const struct replay_report *r, struct text *out);
+void replay_report_text(const struct replay_report *r, int colour, struct text *out);
+void replay_report_done(struct replay_report *r);

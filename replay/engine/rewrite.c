@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/rewrite.h"
+
+#include "formats/staging.h"
+#include "formats/writer.h"
+
+#include "replay/engine/launches.h"
+#include "replay/engine/place.h"
+#include "replay/engine/sim.h"
+#include "replay/engine/wrap.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#include <stdio.h>
+
+/* Where the events of a slice went, if they did not stay in order. */
+struct moved {
+	fmt_number first;
+	uint32_t *to; /* owned; NULL: they stayed */
+	uint32_t n;
+};
+
+#define REMEMBERED (SIM_KEPT + 4)
+
+struct rank_rewrite {
+	struct fmt_rank_writer *out;
+	struct place_carry *carry; /* by lane */
+	uint32_t n_lanes;
+	struct moved moved[REMEMBERED]; /* of the latest slices, in a ring */
+	uint32_t n_slices;
+};
+
+struct rewrite {
+	const struct fmt_trace *trace;
+	struct fmt_names *names;
+	struct fmt_staging staging;
+	struct fmt_writer *writer;
+	struct rank_rewrite *ranks;
+	uint32_t n_ranks;
+
+	/* For the slice at hand. */
+	struct place *places; /* by lane */
+	uint32_t n_places;
+	struct launches calls;
+	uint32_t *position;
+	size_t position_cap;
+};
+
+static void rewrite_free(struct rewrite *w)
+{
+	if (!w)
+		return;
+	if (w->writer)
+		fmt_writer_abandon(w->writer);
+	for (uint32_t i = 0; w->ranks && i < w->n_ranks; i++) {
+		free(w->ranks[i].carry);
+		for (size_t k = 0; k < REMEMBERED; k++)
+			free(w->ranks[i].moved[k].to);
+	}
+	for (uint32_t i = 0; i < w->n_places; i++)
+		place_done(&w->places[i]);
+	fmt_staging_end(&w->staging);
+	fmt_names_free(w->names);
+	launches_done(&w->calls);
+	free(w->ranks);
+	free(w->places);
+	free(w->position);
+	free(w);
+}
+
+define_cleanup(rewrite_free_ptr, struct rewrite *, rewrite_free);
+
+static int fact(struct fmt_names *n, const char *key, const char *value)
+{
+	fmt_str s;
+	int r = fmt_names_string(n, value, strlen(value), &s);
+
+	return r < 0 ? r : fmt_names_fact(n, FMT_WHOLE_TRACE, key, s);
+}
+
+static int add_facts(struct rewrite *w)
+{
+	char id[80];
+	int r = fact(w->names, "gputrace.emulated", "true");
+
+	snprintf(id, sizeof(id), "\"%.64s\"", fmt_trace_id(w->trace));
+	return r < 0 ? r : fact(w->names, "gputrace.emulated_from", id);
+}
+
+static int add_ranks(struct rewrite *w, struct fmt_error *err)
+{
+	w->n_ranks = fmt_trace_n_ranks(w->trace);
+	w->ranks = calloc(w->n_ranks + 1ul, sizeof(*w->ranks));
+	if (!w->ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->n_ranks; i++) {
+		struct rank_rewrite *rank = &w->ranks[i];
+		int r = fmt_writer_rank(w->writer, i, fmt_trace_rank(w->trace, i)->number,
+					&rank->out, err);
+
+		if (r < 0)
+			return r;
+		rank->n_lanes = fmt_n_lanes(w->names, i);
+		rank->carry = calloc(rank->n_lanes + 1ul, sizeof(*rank->carry));
+		if (!rank->carry)
+			return -ENOMEM;
+		if (rank->n_lanes > w->n_places)
+			w->n_places = rank->n_lanes;
+	}
+	w->places = calloc(w->n_places + 1ul, sizeof(*w->places));
+	return w->places ? 0 : -ENOMEM;
+}
+
+int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite **ret,
+		struct fmt_error *err)
+{
+	scoped(rewrite_free_ptr) struct rewrite *w = calloc(1, sizeof(*w));
+	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->trace = trace;
+	r = fmt_staging_begin(&w->staging, path, err);
+	if (r == 0)
+		r = fmt_names_copy(fmt_trace_names(trace), fmt_trace_n_ranks(trace), &w->names);
+	if (r == 0)
+		r = add_facts(w);
+	if (r == 0)
+		r = fmt_writer_open(w->staging.making, w->names, &options, &w->writer, err);
+	if (r == 0)
+		r = add_ranks(w, err);
+	if (r == 0)
+		*ret = take(w);
+	return r;
+}
+
+/* ---- times ---- */
+
+static int make_places(struct rewrite *w, struct rank_rewrite *rank, const struct fmt_slice *s,
+		       const int64_t *times)
+{
+	size_t at = 0, end;
+
+	for (uint32_t lane = 0; lane < rank->n_lanes; lane++) {
+		for (end = at; end < s->n_events && s->events[end].lane == lane; end++)
+			;
+		if (place_lane(&w->places[lane], &rank->carry[lane], s, at, end, times) < 0)
+			return -ENOMEM;
+		at = end;
+	}
+	return 0;
+}
+
+/* The place of the lane; or, where nothing happened on it yet, that of the first with a point. */
+static const struct place *place_of(const struct rewrite *w, const struct rank_rewrite *rank,
+				    uint32_t lane)
+{
+	if (lane < rank->n_lanes && w->places[lane].n > 0)
+		return &w->places[lane];
+	for (uint32_t i = 0; i < rank->n_lanes; i++) {
+		if (w->places[i].n > 0)
+			return &w->places[i];
+	}
+	return &w->places[0];
+}
+
+static void move(const struct place *p, struct fmt_event *e)
+{
+	int64_t start_ns = place_time(p, e->start_ns);
+	int64_t end_ns = place_time(p, ns_sum(e->start_ns, e->duration_ns));
+
+	e->duration_ns = end_ns > start_ns ? ns_minus(end_ns, start_ns) : 0;
+	e->start_ns = start_ns;
+}
+
+/* The calls by correlation, so that synchronisations that the recorder saw lie with theirs. */
+static int index_calls(struct rewrite *w, const struct fmt_slice *s, const int64_t *times)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	size_t n = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < s->n_events; i++) {
+			const struct fmt_event *e = &s->events[i];
+			const struct fmt_site *site = fmt_site(w->names, e->site);
+
+			if (e->correlation == 0 || !site || site->kind != FMT_CALL)
+				continue;
+			if (pass == 1)
+				launches_put(&w->calls, e->correlation, (uint32_t)i + 1);
+			first = e->correlation < first ? e->correlation : first;
+			last = e->correlation > last ? e->correlation : last;
+			n++;
+		}
+		if (pass == 0 && launches_begin(&w->calls, n, first, last) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct fmt_slice *s,
+		      const int64_t *times)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct fmt_event *e = &s->events[i];
+		size_t from = i;
+
+		if (times[2 * i] <= SIM_NEVER) {
+			from = launches_get(&w->calls, e->correlation);
+			if (from-- == 0) {
+				move(place_of(w, rank, e->lane), e);
+				continue;
+			}
+		}
+		e->start_ns = times[2 * from];
+		e->duration_ns = ns_minus(times[2 * from + 1], times[2 * from]);
+	}
+	for (size_t i = 0; i < s->n_ranges; i++)
+		move(place_of(w, rank, s->ranges[i].lane), &s->ranges[i]);
+}
+
+/* Of an iteration, where its annotation went; of what comes before and after, all of it. */
+static void set_iteration(struct rewrite *w, const struct rank_rewrite *rank, uint32_t thread,
+			  struct fmt_slice *s)
+{
+	struct fmt_event as_range = {.start_ns = s->iteration.start_ns,
+				     .duration_ns = s->iteration.duration_ns};
+	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
+
+	if (s->iteration.number >= 0) {
+		move(place_of(w, rank, thread), &as_range);
+	} else {
+		for (size_t i = 0; i < s->n_events + s->n_ranges; i++) {
+			const struct fmt_event *e =
+				i < s->n_events ? &s->events[i] : &s->ranges[i - s->n_events];
+			int64_t end = ns_sum(e->start_ns, e->duration_ns);
+
+			start_ns = e->start_ns < start_ns ? e->start_ns : start_ns;
+			end_ns = end > end_ns ? end : end_ns;
+		}
+		if (start_ns <= end_ns) {
+			as_range.start_ns = start_ns;
+			as_range.duration_ns = ns_minus(end_ns, start_ns);
+		}
+	}
+	s->iteration.start_ns = as_range.start_ns;
+	s->iteration.duration_ns = as_range.duration_ns;
+}
+
+/* ---- numbers ---- */
+
+static fmt_number renumbered(const struct rank_rewrite *rank, fmt_number n)
+{
+	for (size_t i = 0; i < REMEMBERED; i++) {
+		const struct moved *m = &rank->moved[i];
+
+		if (m->to && n - m->first < m->n)
+			return m->first + m->to[n - m->first];
+	}
+	return n;
+}
+
+/* Puts the slice in order again: new times may swap events that lie close together. */
+static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *s)
+{
+	struct moved *m = &rank->moved[rank->n_slices++ % REMEMBERED];
+	size_t n_edges = s->n_edges;
+	size_t i = 0;
+	int r;
+
+	if (array_reserve(&w->position, s->n_events, &w->position_cap) < 0)
+		return -ENOMEM;
+	s->n_edges = 0;
+	r = fmt_slice_sort(s, w->names, w->position);
+	s->n_edges = n_edges;
+	if (r < 0)
+		return r;
+	free(m->to);
+	*m = (struct moved){.first = s->first_number, .n = (uint32_t)s->n_events};
+	while (i < s->n_events && w->position[i] == i)
+		i++;
+	if (i < s->n_events) {
+		m->to = malloc(s->n_events * sizeof(*m->to));
+		if (!m->to)
+			return -ENOMEM;
+		memcpy(m->to, w->position, s->n_events * sizeof(*m->to));
+	}
+	for (i = 0; i < s->n_edges; i++) {
+		s->edges[i].from = renumbered(rank, s->edges[i].from);
+		s->edges[i].to = renumbered(rank, s->edges[i].to);
+	}
+	for (i = 0; i < s->n_digests; i++)
+		s->digests[i].op = renumbered(rank, s->digests[i].op);
+	return fmt_slice_sort(s, w->names, NULL);
+}
+
+/* The lane of the annotation that is the slice's iteration; the first lane if there is none. */
+static uint32_t annotated(const struct fmt_slice *s)
+{
+	for (size_t i = 0; i < s->n_ranges; i++) {
+		if (s->ranges[i].start_ns == s->iteration.start_ns &&
+		    s->ranges[i].duration_ns == s->iteration.duration_ns)
+			return s->ranges[i].lane;
+	}
+	return 0;
+}
+
+int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
+		  struct fmt_error *err)
+{
+	struct rank_rewrite *r = &w->ranks[rank];
+	uint32_t thread = annotated(slice);
+	int res;
+
+	if (make_places(w, r, slice, times) < 0 || index_calls(w, slice, times) < 0)
+		return -ENOMEM;
+	set_times(w, r, slice, times);
+	set_iteration(w, r, thread, slice);
+	for (uint32_t i = 0; i < r->n_lanes; i++)
+		place_carry(&w->places[i], &r->carry[i]);
+	res = sort(w, r, slice);
+	return res < 0 ? res : fmt_rank_writer_slice(r->out, slice, err);
+}
+
+int rewrite_end(struct rewrite *w, int keep, struct fmt_error *err)
+{
+	int r = 0;
+
+	if (keep) {
+		r = fmt_writer_close(take(w->writer), err);
+		if (r == 0)
+			r = fmt_staging_commit(&w->staging, err);
+	}
+	rewrite_free(w);
+	return r;
+}

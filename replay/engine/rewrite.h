@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes an emulated run as a trace: the same names and slices as recorded, and new times. The
+ * trace appears complete or not at all. Not thread-safe. */
+#pragma once
+
+#include "formats/trace.h"
+
+struct rewrite;
+
+/* Begins the trace at `path`, which must not exist. `trace` must outlive it. */
+int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite **ret,
+		struct fmt_error *err);
+
+/* Writes the next slice of the rank, whose events are changed for it; times as in feed.h. */
+int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
+		  struct fmt_error *err);
+
+/* Ends the trace and frees `w`; without `keep`, nothing is left of it. */
+int rewrite_end(struct rewrite *w, int keep, struct fmt_error *err);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/score.h"
+
+#include "replay/engine/place.h"
+#include "replay/engine/sim.h"
+#include "replay/engine/wrap.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+/* Errors by size: 1 ns apart up to 256 ns, then 128 classes for each power of two. */
+#define EXACT 256
+#define CLASSES 128
+#define N_CLASSES (EXACT + 56 * CLASSES)
+
+struct rank_score {
+	uint32_t thread; /* the lane of the annotations, or SIM_NONE */
+	struct place_carry carry;
+
+	/* Of the iteration that has begun. */
+	int begun;
+	int64_t emulated_start_ns;
+	struct fmt_busy_ops recorded, emulated;
+};
+
+struct score {
+	const struct fmt_trace *trace;
+	const struct fmt_names *names;
+	struct rank_score *ranks;
+	uint32_t n_ranks;
+	struct place place;
+	uint64_t errors[N_CLASSES], n_errors;
+	int64_t largest_ns;
+	struct replay_row *rows;
+	size_t n_rows, rows_cap;
+};
+
+int score_new(const struct fmt_trace *trace, struct score **ret)
+{
+	struct score *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->trace = trace;
+	s->names = fmt_trace_names(trace);
+	s->n_ranks = fmt_trace_n_ranks(trace);
+	s->ranks = calloc(s->n_ranks + 1ul, sizeof(*s->ranks));
+	if (!s->ranks) {
+		score_free(s);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < s->n_ranks; i++)
+		s->ranks[i].thread = SIM_NONE;
+	*ret = s;
+	return 0;
+}
+
+void score_free(struct score *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++) {
+		fmt_busy_ops_done(&s->ranks[i].recorded);
+		fmt_busy_ops_done(&s->ranks[i].emulated);
+	}
+	place_done(&s->place);
+	free(s->ranks);
+	free(s->rows);
+	free(s);
+}
+
+/* ---- errors ---- */
+
+static size_t class_of(uint64_t v)
+{
+	int top;
+
+	if (v < EXACT)
+		return (size_t)v;
+	top = 63 - __builtin_clzll(v);
+	return (size_t)(EXACT + (top - 8) * CLASSES) + (size_t)(v >> (top - 7) & (CLASSES - 1));
+}
+
+/* The largest error of a class. */
+static int64_t class_end(size_t class)
+{
+	int top;
+	uint64_t v;
+
+	if (class < EXACT)
+		return (int64_t) class;
+	top = (int)(class - EXACT) / CLASSES + 8;
+	v = (uint64_t)(CLASSES + (class - EXACT) % CLASSES + 1) << (top - 7);
+	return v - 1 > INT64_MAX ? INT64_MAX : (int64_t)(v - 1);
+}
+
+static void note_error(struct score *s, int64_t error_ns)
+{
+	uint64_t v = error_ns < 0 ? -(uint64_t)error_ns : (uint64_t)error_ns;
+
+	v = v > INT64_MAX ? INT64_MAX : v;
+	s->errors[class_of(v)]++;
+	s->n_errors++;
+	if ((int64_t)v > s->largest_ns)
+		s->largest_ns = (int64_t)v;
+}
+
+static int64_t error_at(const struct score *s, double share)
+{
+	uint64_t want = (uint64_t)((double)s->n_errors * share), seen = 0;
+
+	for (size_t i = 0; i < N_CLASSES; i++) {
+		seen += s->errors[i];
+		if (seen > want)
+			return class_end(i) < s->largest_ns ? class_end(i) : s->largest_ns;
+	}
+	return s->largest_ns;
+}
+
+/* ---- iterations ---- */
+
+static int is_thread(const struct score *s, uint32_t rank, uint32_t lane)
+{
+	const struct fmt_lane *l = fmt_lane(s->names, rank, lane);
+
+	return l && l->kind == FMT_THREAD;
+}
+
+int score_wants_ranges(const struct score *s, uint32_t rank)
+{
+	return s->ranks[rank].thread == SIM_NONE;
+}
+
+/* The thread whose range the iteration is; else the one with the most calls. */
+static uint32_t find_thread(const struct score *s, uint32_t rank, const struct fmt_slice *slice)
+{
+	uint32_t best = SIM_NONE;
+	size_t most = 0;
+
+	for (size_t i = 0; i < slice->n_ranges; i++) {
+		const struct fmt_event *e = &slice->ranges[i];
+
+		if (e->start_ns == slice->iteration.start_ns &&
+		    e->duration_ns == slice->iteration.duration_ns && is_thread(s, rank, e->lane))
+			return e->lane;
+	}
+	for (size_t i = 0, end; i < slice->n_events; i = end) {
+		uint32_t lane = slice->events[i].lane;
+
+		for (end = i; end < slice->n_events && slice->events[end].lane == lane; end++)
+			;
+		if (end - i > most && is_thread(s, rank, lane)) {
+			most = end - i;
+			best = lane;
+		}
+	}
+	return best;
+}
+
+static int place_thread(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
+			const int64_t *times)
+{
+	size_t at = 0, end;
+
+	while (at < slice->n_events && slice->events[at].lane != r->thread)
+		at++;
+	for (end = at; end < slice->n_events && slice->events[end].lane == r->thread; end++)
+		;
+	return place_lane(&s->place, &r->carry, slice, at, end, times);
+}
+
+static int collect(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
+		   const int64_t *times)
+{
+	int64_t moved_ns = ns_minus(r->emulated_start_ns, slice->iteration.start_ns);
+
+	for (size_t i = 0; i < slice->n_events; i++) {
+		const struct fmt_event *e = &slice->events[i];
+		const struct fmt_site *site = fmt_site(s->names, e->site);
+
+		if (!site || !FMT_IS_OP(site->kind))
+			continue;
+		if (fmt_busy_add(&r->recorded, e->start_ns, ns_sum(e->start_ns, e->duration_ns),
+				 site->kind == FMT_COLLECTIVE) < 0 ||
+		    fmt_busy_add(&r->emulated, times[2 * i], times[2 * i + 1],
+				 site->kind == FMT_COLLECTIVE) < 0)
+			return -ENOMEM;
+		note_error(s, ns_minus(times[2 * i], ns_sum(e->start_ns, moved_ns)));
+	}
+	return 0;
+}
+
+static int add_row(struct score *s, uint32_t rank, const struct fmt_slice *slice)
+{
+	struct rank_score *r = &s->ranks[rank];
+	const struct fmt_iteration *it = &slice->iteration;
+	struct replay_row row = {
+		.iteration = it->number,
+		.gpu = fmt_trace_rank(s->trace, rank)->number,
+		.recorded_step_ns = it->duration_ns,
+		.emulated_step_ns =
+			ns_minus(place_time(&s->place, ns_sum(it->start_ns, it->duration_ns)),
+				 r->emulated_start_ns),
+	};
+
+	if (array_reserve(&s->rows, s->n_rows + 1, &s->rows_cap) < 0 ||
+	    fmt_busy_divide(&r->recorded, &row.recorded) < 0 ||
+	    fmt_busy_divide(&r->emulated, &row.emulated) < 0)
+		return -ENOMEM;
+	s->rows[s->n_rows++] = row;
+	fmt_busy_ops_done(&r->recorded);
+	fmt_busy_ops_done(&r->emulated);
+	r->begun = 0;
+	return 0;
+}
+
+int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, const int64_t *times,
+		int more)
+{
+	struct rank_score *r = &s->ranks[rank];
+	int res;
+
+	if (r->thread == SIM_NONE && slice->iteration.number >= 0)
+		r->thread = find_thread(s, rank, slice);
+	if (place_thread(s, r, slice, times) < 0)
+		return -ENOMEM;
+	if (slice->iteration.number >= 0) {
+		if (!r->begun)
+			r->emulated_start_ns = place_time(&s->place, slice->iteration.start_ns);
+		r->begun = 1;
+		res = collect(s, r, slice, times);
+		if (res == 0 && !more)
+			res = add_row(s, rank, slice);
+		if (res < 0)
+			return res;
+	}
+	place_carry(&s->place, &r->carry);
+	return 0;
+}
+
+static int by_iteration(const void *x, const void *y)
+{
+	const struct replay_row *a = x, *b = y;
+
+	if (a->iteration != b->iteration)
+		return a->iteration < b->iteration ? -1 : 1;
+	return a->gpu < b->gpu ? -1 : a->gpu > b->gpu;
+}
+
+int score_finish(struct score *s, struct replay_report *ret)
+{
+	if (s->n_rows > 0)
+		qsort(s->rows, s->n_rows, sizeof(*s->rows), by_iteration);
+	ret->rows = take(s->rows);
+	ret->n_rows = take(s->n_rows);
+	ret->n_gpus = s->n_ranks;
+	ret->start_error_p50_ns = error_at(s, 0.5);
+	ret->start_error_p95_ns = error_at(s, 0.95);
+	ret->start_error_max_ns = s->largest_ns;
+	return 0;
+}

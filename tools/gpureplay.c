@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
+#include "replay/engine/emulate.h"
+#include "tools/cli.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPT_EMULATE, OPT_JSON, OPT_OUTPUT };
+
+static const struct cli_option options[] = {
+	[OPT_EMULATE] = {"emulate", 0, NULL, "work out when everything happens; needs no GPU"},
+	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "write the emulated run there, as a trace"},
+	{0},
+};
+
+define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close);
+
+static int print(struct text *t)
+{
+	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
+}
+
+/* When the last progress was shown: seconds of the monotonic clock. */
+static void progress(void *context, double share)
+{
+	time_t *shown = context;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec == *shown)
+		return;
+	if (*shown)
+		fprintf(stderr, "\remulating: %3.0f%%", 100 * share);
+	*shown = now.tv_sec;
+}
+
+static int emulate(const struct cli_args *args, struct fmt_trace *trace,
+		   struct replay_report *report)
+{
+	const char *out = args->values[OPT_OUTPUT];
+	struct fmt_error err = {0};
+	time_t shown = 0;
+	struct replay_options how = {.progress = progress, .context = &shown};
+	int r;
+
+	if (!isatty(STDERR_FILENO))
+		how.progress = NULL;
+	r = replay_emulate(trace, &how, out, report, &err);
+	if (shown)
+		fputs("\r\033[K", stderr);
+	if (r == -EEXIST)
+		return cli_fail(r, &err, "write", out, "name another, or remove it first");
+	if (r < 0)
+		return cli_fail(r, &err, "emulate", args->operands[0],
+				r == -EBADMSG ? "gputrace verify says what is damaged" : NULL);
+	return CLI_OK;
+}
+
+static int run(const struct cli_args *args)
+{
+	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(replay_report_done) struct replay_report report = {0};
+	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
+	struct fmt_error err = {0};
+	int r = fmt_trace_open(args->operands[0], &trace, &err);
+
+	if (r < 0)
+		return cli_fail(r, &err, "open", args->operands[0], NULL);
+	if (!args->values[OPT_EMULATE]) {
+		cli_error("cannot re-execute %s: execution on a device is not part of this build; "
+			  "gpureplay --emulate %s needs no GPU",
+			  args->operands[0], args->operands[0]);
+		return CLI_MACHINE;
+	}
+	r = emulate(args, trace, &report);
+	if (r != CLI_OK)
+		return r;
+	if (args->values[OPT_JSON])
+		replay_report_json(&report, &out);
+	else
+		replay_report_text(&report, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), &out);
+	r = text_flush(&out);
+	return r < 0 ? cli_fail(r, NULL, "report on", args->operands[0], NULL) : CLI_OK;
+}
+
+static const struct cli_command gpureplay = {
+	.name = "gpureplay",
+	.operands = "TRACE",
+	.min_operands = 1,
+	.max_operands = 1,
+	.what = "Emulates a recorded run, and says how far it is from what was recorded",
+	.options = options,
+	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n",
+	.run = run,
+};
+
+int main(int argc, char **argv)
+{
+	return cli_main_one(&gpureplay, argc, argv);
+}
