@@ -11,7 +11,9 @@
 #pragma once
 
 /* Stands before the definition of each public function; the generator looks for it. */
+#ifndef EMU_API
 #define EMU_API __attribute__((visibility("default")))
+#endif
 
 /* Raised while a name_ptsz or name_ptds calls `name`: stream 0 is the thread's own default stream.
  * One for each library. */

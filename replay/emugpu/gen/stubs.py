@@ -14,6 +14,7 @@ A declared function that returns something other than the library's status canno
 it. EXPORTS.map is the version script: every public symbol and nothing else.
 """
 import argparse
+import pathlib
 import re
 import subprocess
 import sys
@@ -137,11 +138,16 @@ def prototypes(text, names):
     return found
 
 
-def written_by_hand(sources):
+def written_by_hand(sources, args):
+    """The names defined behind EMU_API, in the text or by a macro."""
+    top = pathlib.Path(__file__).resolve().parents[3]
+    command = [*args.cc, '-E', '-P', '-D_GNU_SOURCE', '-DEMU_API=EMU_API', f'-I{top}', *(f'-I{i}' for i in args.include)]
     names = set()
     for path in sources:
-        with open(path, encoding='utf-8') as file:
-            names.update(re.findall(r'^EMU_API\s+[\w\s*]+?\b(\w+)\s*\(', file.read(), re.MULTILINE))
+        run = subprocess.run([*command, path], capture_output=True, text=True, check=False)
+        if run.returncode:
+            sys.exit(f'{" ".join(command)} {path}: {run.stderr.strip()}')
+        names.update(re.findall(r'\bEMU_API\s+[\w\s*]+?\b(\w+)\s*\(', without_attributes(run.stdout)))
     return names
 
 
@@ -226,7 +232,7 @@ def complete(soname, library, args):
     declared = prototypes(preprocess(library, library['headers'], args), library['names'])
     if not declared:
         sys.exit(f'{soname}: {", ".join(library["headers"])} declares nothing')
-    hand = written_by_hand(args.sources)
+    hand = written_by_hand(args.sources, args)
     wrappers, refused = [], []
     for name in sorted(set(declared) - hand):
         base = PER_THREAD.sub('', name)

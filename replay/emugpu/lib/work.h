@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a kernel of the emulated BLAS libraries does, as its one parameter: a plain value that a
+ * recorder can keep, a graph can hold and the emulated GPU runs in stream order. All pointers are
+ * device memory, except where a scalar says that its value stands here.
+ */
+#pragma once
+
+#include "replay/emugpu/math/gemm.h"
+#include "replay/emugpu/math/vector.h"
+
+enum emu_work_kind {
+	EMU_WORK_GEMM,
+	EMU_WORK_GEAM,
+	EMU_WORK_DGMM, /* D = A with row or column i multiplied by element i of B, a vector */
+	EMU_WORK_MAP,
+	EMU_WORK_FOLD,
+	EMU_WORK_TRSM,
+	EMU_WORK_TRMM,
+	EMU_WORK_KINDS,
+};
+
+/* alpha, beta and the like: at `at` on the device, or here where `at` is NULL. */
+struct emu_scalar {
+	const void *at;
+	enum emu_type type;
+	double value[2];
+};
+
+/* One matrix of each product of a batch. */
+struct emu_operand {
+	struct emu_matrix m; /* data: the first; with `pointers`, an array of pointers to them */
+	int64_t stride;	     /* elements to the next; 0 where all use the same */
+	uint8_t pointers;
+	uint8_t fill; /* 'U', 'L': the other triangle is this one's mirror image; 0: all there */
+	uint8_t hermitian; /* the mirror image is conjugated */
+};
+
+struct emu_gemm_work {
+	int64_t m, n, k, batch;
+	enum emu_type compute;
+	uint8_t tensor; /* the GPU's matrix units may do it */
+	uint8_t fill;	/* 'U', 'L': only this triangle of D is written; 0: all */
+	uint8_t right;	/* of EMU_WORK_DGMM */
+	uint8_t sum_of; /* 'A', 'B': bias_grad is the sum over k of that matrix */
+	struct emu_scalar alpha, beta;
+	struct emu_scalar a_scale, b_scale, c_scale, d_scale; /* of 8-bit floats; at NULL: 1 */
+	float *d_amax;					      /* or NULL */
+	struct emu_operand a, b, c, d;
+	uint8_t has_epilogue;
+	struct emu_epilogue epilogue;
+	int64_t bias_batch, aux_batch; /* elements to the next product's */
+};
+
+struct emu_vector_work {
+	int64_t n;
+	uint8_t map, fold;
+	struct emu_vector x, y;
+	struct emu_scalar a, b; /* of a map */
+	void *result;		/* of a fold */
+	enum emu_type result_type;
+};
+
+struct emu_triangle_work {
+	struct emu_triangle t;
+	struct emu_scalar alpha;
+	int64_t batch;
+	uint8_t pointers; /* t.a.data, t.b.data and t.x.data are arrays of pointers */
+};
+
+struct emu_work {
+	uint32_t kind; /* enum emu_work_kind */
+	union {
+		struct emu_gemm_work gemm; /* GEMM, GEAM, DGMM */
+		struct emu_vector_work vector;
+		struct emu_triangle_work triangle;
+	};
+};
+
+/* Does it, in the memory as it is now; 0, -ENOMEM or -ENOTSUP. */
+int emu_work_run(const struct emu_work *w);
+
+/* What it costs a GPU: floating point (or integer) operations and bytes read and written once. */
+struct emu_work_cost {
+	double operations, bytes;
+	enum emu_type type; /* of the operands of the operations */
+	uint8_t tensor;
+};
+
+struct emu_work_cost emu_work_cost(const struct emu_work *w);

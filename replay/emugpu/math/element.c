@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/math/element.h"
+
+#include <math.h>
+
+static const struct {
+	uint8_t bytes;
+	const char *name;
+} types[EMU_TYPES] = {
+	[EMU_F16] = {2, "f16"}, [EMU_BF16] = {2, "bf16"},   [EMU_F32] = {4, "f32"},
+	[EMU_F64] = {8, "f64"}, [EMU_E4M3] = {1, "f8e4m3"}, [EMU_E5M2] = {1, "f8e5m2"},
+	[EMU_I8] = {1, "i8"},	[EMU_U8] = {1, "u8"},	    [EMU_I32] = {4, "i32"},
+	[EMU_U32] = {4, "u32"}, [EMU_I64] = {8, "i64"},	    [EMU_U64] = {8, "u64"},
+	[EMU_C32] = {8, "c32"}, [EMU_C64] = {16, "c64"},
+};
+
+size_t emu_type_bytes(enum emu_type type)
+{
+	return type < EMU_TYPES ? types[type].bytes : 0;
+}
+
+const char *emu_type_name(enum emu_type type)
+{
+	return type < EMU_TYPES ? types[type].name : "?";
+}
+
+/* E4M3 has no infinity and one NaN (0x7f); E5M2 is laid out as IEEE formats are. */
+float emu_f8_to_f32(enum emu_type type, uint8_t v)
+{
+	int mantissa_bits = type == EMU_E4M3 ? 3 : 2, bias = type == EMU_E4M3 ? 7 : 15;
+	int exponent = (v & 0x7f) >> mantissa_bits, mantissa = v & ((1 << mantissa_bits) - 1);
+	float f;
+
+	if (type == EMU_E4M3 && (v & 0x7f) == 0x7f)
+		f = NAN;
+	else if (type == EMU_E5M2 && exponent == 31)
+		f = mantissa ? NAN : INFINITY;
+	else if (exponent == 0)
+		f = ldexpf((float)mantissa, 1 - bias - mantissa_bits);
+	else
+		f = ldexpf((float)(mantissa | 1 << mantissa_bits), exponent - bias - mantissa_bits);
+	return v & 0x80 ? -f : f;
+}
+
+uint8_t emu_f32_to_f8(enum emu_type type, float f)
+{
+	int mantissa_bits = type == EMU_E4M3 ? 3 : 2, bias = type == EMU_E4M3 ? 7 : 15;
+	uint8_t sign = signbit(f) ? 0x80 : 0, largest = type == EMU_E4M3 ? 0x7e : 0x7b;
+	float x = fabsf(f), steps;
+	int exponent;
+
+	if (isnan(f))
+		return sign | 0x7f;
+	if (x >= emu_f8_to_f32(type, largest))
+		return sign | largest;
+	if (x == 0)
+		return sign;
+	frexpf(x, &exponent);
+	exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
+	steps = nearbyintf(ldexpf(x, mantissa_bits - exponent));
+	/* A carry out of the mantissa moves into the exponent by itself. */
+	return sign | (uint8_t)((int)steps + ((exponent + bias - 1) << mantissa_bits));
+}
+
+double emu_load(enum emu_type type, const void *data, int64_t index)
+{
+	double v = 0;
+
+	emu_to_f64(type, (const char *)data + index * (int64_t)emu_type_bytes(type), 1, 1, &v);
+	return v;
+}
+
+void emu_store(enum emu_type type, void *data, int64_t index, double value)
+{
+	char *at = (char *)data + index * (int64_t)emu_type_bytes(type);
+
+	emu_from_f64(type, at, 1, 1, &value);
+}
+
+/* To the nearest integer of the type, and to its end where the value is beyond it. */
+#define DEFINE_CLAMP(name, type, low, high)                                                        \
+	static inline type name(double v)                                                          \
+	{                                                                                          \
+		return v != v		     ? 0                                                   \
+		       : v <= (double)(low)  ? (low)                                               \
+		       : v >= (double)(high) ? (high)                                              \
+					     : (type)nearbyint(v);                                 \
+	}
+
+DEFINE_CLAMP(clamp_i8, int8_t, INT8_MIN, INT8_MAX)
+DEFINE_CLAMP(clamp_u8, uint8_t, 0, UINT8_MAX)
+DEFINE_CLAMP(clamp_i32, int32_t, INT32_MIN, INT32_MAX)
+DEFINE_CLAMP(clamp_u32, uint32_t, 0, UINT32_MAX)
+DEFINE_CLAMP(clamp_i64, int64_t, INT64_MIN, INT64_MAX)
+DEFINE_CLAMP(clamp_u64, uint64_t, 0, UINT64_MAX)
+
+/* The same loop with a stride and, so that the compiler sees adjacent elements, without. */
+#define EACH(body)                                                                                 \
+	if (stride == 1)                                                                           \
+		for (size_t i = 0; i < n; i++) {                                                   \
+			const int64_t at = (int64_t)i;                                             \
+			body;                                                                      \
+		}                                                                                  \
+	else                                                                                       \
+		for (size_t i = 0; i < n; i++) {                                                   \
+			const int64_t at = (int64_t)i * stride;                                    \
+			body;                                                                      \
+		}                                                                                  \
+	break
+
+#define IN(type) ((const type *)data)[at]
+#define OUT(type) ((type *)data)[at]
+
+#define DEFINE_TO(name, T)                                                                         \
+	void name(enum emu_type type, const void *data, int64_t stride, size_t n, T *out)          \
+	{                                                                                          \
+		switch (type) {                                                                    \
+		case EMU_F16:                                                                      \
+			EACH(out[i] = (T)emu_f16_to_f32(IN(uint16_t)));                            \
+		case EMU_BF16:                                                                     \
+			EACH(out[i] = (T)emu_bf16_to_f32(IN(uint16_t)));                           \
+		case EMU_F32:                                                                      \
+			EACH(out[i] = (T)IN(float));                                               \
+		case EMU_F64:                                                                      \
+			EACH(out[i] = (T)IN(double));                                              \
+		case EMU_E4M3:                                                                     \
+		case EMU_E5M2:                                                                     \
+			EACH(out[i] = (T)emu_f8_to_f32(type, IN(uint8_t)));                        \
+		case EMU_I8:                                                                       \
+			EACH(out[i] = (T)IN(int8_t));                                              \
+		case EMU_U8:                                                                       \
+			EACH(out[i] = (T)IN(uint8_t));                                             \
+		case EMU_I32:                                                                      \
+			EACH(out[i] = (T)IN(int32_t));                                             \
+		case EMU_U32:                                                                      \
+			EACH(out[i] = (T)IN(uint32_t));                                            \
+		case EMU_I64:                                                                      \
+			EACH(out[i] = (T)IN(int64_t));                                             \
+		case EMU_U64:                                                                      \
+			EACH(out[i] = (T)IN(uint64_t));                                            \
+		case EMU_C32:                                                                      \
+			EACH(out[i] = (T)((const float *)data)[2 * at]);                           \
+		case EMU_C64:                                                                      \
+			EACH(out[i] = (T)((const double *)data)[2 * at]);                          \
+		default:                                                                           \
+			break;                                                                     \
+		}                                                                                  \
+	}
+
+DEFINE_TO(emu_to_f32, float)
+DEFINE_TO(emu_to_f64, double)
+DEFINE_TO(emu_to_i32, int32_t)
+
+#define DEFINE_FROM(name, T)                                                                       \
+	void name(enum emu_type type, void *data, int64_t stride, size_t n, const T *in)           \
+	{                                                                                          \
+		switch (type) {                                                                    \
+		case EMU_F16:                                                                      \
+			EACH(OUT(uint16_t) = emu_f32_to_f16((float)in[i]));                        \
+		case EMU_BF16:                                                                     \
+			EACH(OUT(uint16_t) = emu_f32_to_bf16((float)in[i]));                       \
+		case EMU_F32:                                                                      \
+			EACH(OUT(float) = (float)in[i]);                                           \
+		case EMU_F64:                                                                      \
+			EACH(OUT(double) = (double)in[i]);                                         \
+		case EMU_E4M3:                                                                     \
+		case EMU_E5M2:                                                                     \
+			EACH(OUT(uint8_t) = emu_f32_to_f8(type, (float)in[i]));                    \
+		case EMU_I8:                                                                       \
+			EACH(OUT(int8_t) = clamp_i8((double)in[i]));                               \
+		case EMU_U8:                                                                       \
+			EACH(OUT(uint8_t) = clamp_u8((double)in[i]));                              \
+		case EMU_I32:                                                                      \
+			EACH(OUT(int32_t) = clamp_i32((double)in[i]));                             \
+		case EMU_U32:                                                                      \
+			EACH(OUT(uint32_t) = clamp_u32((double)in[i]));                            \
+		case EMU_I64:                                                                      \
+			EACH(OUT(int64_t) = clamp_i64((double)in[i]));                             \
+		case EMU_U64:                                                                      \
+			EACH(OUT(uint64_t) = clamp_u64((double)in[i]));                            \
+		case EMU_C32:                                                                      \
+			EACH(((float *)data)[2 * at] = (float)in[i];                               \
+			     ((float *)data)[2 * at + 1] = 0);                                     \
+		case EMU_C64:                                                                      \
+			EACH(((double *)data)[2 * at] = (double)in[i];                             \
+			     ((double *)data)[2 * at + 1] = 0);                                    \
+		default:                                                                           \
+			break;                                                                     \
+		}                                                                                  \
+	}
+
+DEFINE_FROM(emu_from_f32, float)
+DEFINE_FROM(emu_from_f64, double)
+DEFINE_FROM(emu_from_i32, int32_t)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/math/gemm.h"
+
+#include "base/scope.h"
+#include "replay/emugpu/math/complex_gemm.h"
+#include "replay/emugpu/math/tile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Multiples of every tile's rows and columns. A packed block of A stays in the second-level cache.
+ */
+enum { BLOCK_ROWS = 512, BLOCK_COLUMNS = 768, BLOCK_K = 384 };
+
+struct range {
+	int64_t at, n;
+};
+
+struct buffers {
+	void *a, *b, *sum;
+	void *line; /* one line of BLOCK_K elements, or one column of a block */
+};
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static void buffers_done(struct buffers *b)
+{
+	free(b->a);
+	free(b->b);
+	free(b->sum);
+	free(b->line);
+}
+
+static int buffers_init(struct buffers *b, int64_t rows, int64_t columns, int64_t k, size_t bytes)
+{
+	size_t depth = (size_t)(k < BLOCK_K ? k : BLOCK_K) + 1;
+
+	b->a = aligned_alloc(64, (size_t)round_up((int64_t)((size_t)rows * depth * bytes), 64));
+	b->b = aligned_alloc(64, (size_t)round_up((int64_t)((size_t)columns * depth * bytes), 64));
+	b->sum = aligned_alloc(64,
+			       (size_t)round_up((int64_t)((size_t)(rows * columns) * bytes), 64));
+	b->line = malloc((size_t)(BLOCK_ROWS + BLOCK_K) * bytes);
+	return b->a && b->b && b->sum && b->line ? 0 : -ENOMEM;
+}
+
+double emu_gelu(double x)
+{
+	return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+double emu_gelu_derivative(double x)
+{
+	double inner = 0.7978845608028654 * (x + 0.044715 * x * x * x), t = tanh(inner);
+
+	return 0.5 * (1 + t) +
+	       0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+static double backward(const struct emu_epilogue *e, int64_t at, double v)
+{
+	if (e->activation == EMU_RELU)
+		return ((uint8_t *)e->aux)[at / 8] >> at % 8 & 1 ? v : 0;
+	if (e->activation == EMU_GELU)
+		return v * emu_gelu_derivative(emu_load(e->aux_type, e->aux, at));
+	return v;
+}
+
+static double epilogue(const struct emu_epilogue *e, int64_t i, int64_t j, double v)
+{
+	int64_t at = i + j * e->aux_stride;
+
+	if (e->bias)
+		v += emu_load(e->bias_type, e->bias, i);
+	if (e->backward)
+		return backward(e, at, v);
+	if (e->activation == EMU_RELU) {
+		uint8_t *mask = (uint8_t *)e->aux + at / 8;
+
+		if (e->aux)
+			*mask = (uint8_t)((*mask & ~(1 << at % 8)) | (v > 0) << at % 8);
+		return v > 0 ? v : v == v ? 0 : v;
+	}
+	if (e->activation == EMU_GELU) {
+		if (e->aux)
+			emu_store(e->aux_type, e->aux, at, v);
+		return emu_gelu(v);
+	}
+	return v;
+}
+
+#define T float
+#define NAME(x) x##_f32
+#define TO emu_to_f32
+#define FROM emu_from_f32
+#define KERNEL f32
+#define ROWS_OF(tile) ((tile)->rows)
+#define SCALE(x) ((float)(x))
+#include "replay/emugpu/math/gemm_type.h"
+
+#define T double
+#define NAME(x) x##_f64
+#define TO emu_to_f64
+#define FROM emu_from_f64
+#define KERNEL f64
+#define ROWS_OF(tile) ((tile)->rows64)
+#define SCALE(x) (x)
+#include "replay/emugpu/math/gemm_type.h"
+
+/* Sums of 8-bit products: they wrap as the GPU's do beyond 32 bits; alpha and beta are whole, or a
+ * float. */
+#define T int32_t
+#define NAME(x) x##_i32
+#define TO emu_to_i32
+#define FROM emu_from_i32
+#define KERNEL i32
+#define ROWS_OF(tile) ((tile)->rows)
+#define SCALE(x) (x)
+#include "replay/emugpu/math/gemm_type.h"
+
+static const struct emu_tile *tile_of_this_processor(void)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+		return &emu_tile_v4;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		return &emu_tile_v3;
+#endif
+	return &emu_tile_v1;
+}
+
+static int product(const struct emu_gemm *g, double *grad)
+{
+	const struct emu_tile *tile = tile_of_this_processor();
+
+	switch (g->compute) {
+	case EMU_F32:
+		return product_f32(g, tile, grad);
+	case EMU_F64:
+		return product_f64(g, tile, grad);
+	case EMU_I32:
+		return product_i32(g, tile, grad);
+	case EMU_C32:
+	case EMU_C64:
+		return emu_gemm_complex(g);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+int emu_gemm(const struct emu_gemm *g)
+{
+	const struct emu_epilogue *e = g->epilogue;
+	scoped(free_ptr) double *grad = NULL;
+	int r;
+
+	if (g->m < 0 || g->n < 0 || g->k < 0)
+		return -EINVAL;
+	if (e && g->compute != EMU_F32 && g->compute != EMU_F64)
+		return -ENOTSUP;
+	if (e && e->bias_grad) {
+		grad = calloc((size_t)g->m + 1, sizeof(*grad));
+		if (!grad)
+			return -ENOMEM;
+	}
+	r = product(g, grad);
+	for (int64_t i = 0; r == 0 && grad && i < g->m; i++)
+		emu_store(e->bias_type, e->bias_grad, i, grad[i]);
+	return r;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nccl/cost.h"
+
+#include <math.h>
+
+enum { TREE, RING, ALGORITHMS };
+enum { LL, LL128, SIMPLE, PROTOCOLS };
+
+/* Microseconds: of the kernel, and of each step over one wire. */
+static const double base_us[ALGORITHMS][PROTOCOLS] = {{6.8, 14.0, 0}, {6.6, 14.0, 8.4}};
+static const double step_us[3][ALGORITHMS][PROTOCOLS] = {
+	[EMU_NVLINK] = {{0.6, 1.25, 28.0}, {0.6, 1.9, 3.4}},
+	[EMU_PCIE] = {{1.0, 1.9, 28.0}, {1.0, 2.5, 5.7}},
+	[EMU_NETWORK] = {{5.0, 8.5, 28.0}, {2.7, 4.0, 14.0}},
+};
+
+/* What a tree gets of its bandwidth, by the logarithm of the bytes over 64, in tenths. */
+enum { SIZES = 23 };
+static const uint8_t tree_tenths[PROTOCOLS][SIZES] = {
+	{10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10},
+	{10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 6, 8, 9, 9, 9, 9, 10, 10},
+	{9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9},
+};
+
+static double steps_of(enum emu_collective kind, double n)
+{
+	switch (kind) {
+	case EMU_ALL_REDUCE:
+		return 2 * (n - 1);
+	case EMU_ALL_GATHER:
+	case EMU_REDUCE_SCATTER:
+		return n - 1;
+	default:
+		return n;
+	}
+}
+
+/* The slower of the two bandwidths that a ring through all ranks passes over. */
+static double bus_bandwidth(const struct emu_links *l)
+{
+	if (l->hosts > 1 && l->network_bytes_per_s > 0)
+		return fmin(l->bytes_per_s, l->network_bytes_per_s);
+	return l->bytes_per_s;
+}
+
+static double protocol_share(const struct emu_links *l, enum emu_collective kind, int algorithm,
+			     int protocol)
+{
+	int reduces = kind == EMU_ALL_REDUCE || kind == EMU_REDUCE;
+
+	if (protocol == SIMPLE)
+		return 1;
+	if (algorithm == RING && protocol == LL)
+		return l->hosts > 1 || reduces ? 1.0 / 4 : 1.0 / 3;
+	if (protocol == LL)
+		return 1 / 3.8;
+	if (algorithm == RING)
+		return 0.92;
+	return l->hosts == 1 ? 7.0 / 9 : 0.915;
+}
+
+/* LL128 needs NVLink, and GPUs from Volta on. */
+static int usable(const struct emu_links *l, enum emu_collective kind, int algorithm, int protocol)
+{
+	if (algorithm == TREE && kind != EMU_ALL_REDUCE)
+		return 0;
+	return protocol != LL128 || (l->wire == EMU_NVLINK && l->compute_capability >= 70);
+}
+
+/* The LL protocol stores a flag beside each word: it ends at this rate, whatever the wire. */
+static double ll_limit(const struct emu_links *l)
+{
+	if (l->hosts > 1)
+		return l->hosts == 2 ? 39.0e9 : 20.4e9;
+	return l->compute_capability >= 80 ? 87.7e9 : 39.0e9;
+}
+
+static double latency_us(const struct emu_links *l, enum emu_collective kind, int algorithm,
+			 int protocol, double bytes)
+{
+	double within = step_us[l->wire][algorithm][protocol];
+	double between = step_us[EMU_NETWORK][algorithm][protocol];
+	double steps = steps_of(kind, l->ranks), across = 0, us;
+
+	if (algorithm == TREE)
+		return base_us[TREE][protocol] + 2 * (((double)l->ranks / l->hosts - 1) * within +
+						      floor(log2(l->hosts)) * between);
+	if (kind == EMU_REDUCE || kind == EMU_BROADCAST)
+		return base_us[RING][protocol] + (l->hosts > 1 ? between : within);
+	if (l->hosts > 1) {
+		across = kind == EMU_ALL_REDUCE ? 2.0 * l->hosts : steps_of(kind, l->hosts);
+		within = fmax(within, protocol == SIMPLE ? 3 : 1);
+	}
+	us = base_us[RING][protocol] + fmax(steps - across, 0) * within + across * between;
+	if (l->hosts > 1 && protocol == SIMPLE && kind == EMU_ALL_REDUCE && bytes / l->ranks >= 64)
+		us *= l->compute_capability < 80 ? 1.9 : 1.4;
+	return us;
+}
+
+static double time_us(const struct emu_links *l, enum emu_collective kind, int algorithm,
+		      int protocol, double bytes)
+{
+	double bus = bus_bandwidth(l) * (algorithm == TREE ? 0.92 : 1);
+	double ratio = algorithm == TREE ? 0.5 : l->ranks / steps_of(kind, l->ranks);
+	int size = bytes >= 64 ? (int)log2(bytes / 64) : 0;
+
+	bus *= protocol_share(l, kind, algorithm, protocol);
+	if (protocol == LL)
+		bus = fmin(bus, ll_limit(l));
+	if (algorithm == TREE && size < SIZES)
+		bus *= tree_tenths[protocol][size] / 10.0;
+	return latency_us(l, kind, algorithm, protocol, bytes) + bytes / (bus * ratio) * 1e6;
+}
+
+/* NCCL moves these as sends and receives in the Simple protocol, one kernel for all of them. */
+static double peers_us(const struct emu_links *l, enum emu_collective kind, double bytes)
+{
+	double peers = l->ranks - 1.0;
+	double through = kind == EMU_SEND_RECV ? bytes : bytes * peers;
+	double wire = step_us[l->hosts > 1 ? EMU_NETWORK : l->wire][RING][SIMPLE];
+
+	return base_us[RING][SIMPLE] + wire + through / bus_bandwidth(l) * 1e6;
+}
+
+int64_t emu_collective_ns(const struct emu_links *l, enum emu_collective kind, double bytes)
+{
+	double best = INFINITY;
+
+	if (l->bytes_per_s <= 0)
+		return 0;
+	/* One rank: a copy in its own memory, which the model knows only as its start. */
+	if (l->ranks < 2)
+		return (int64_t)(base_us[RING][LL] * 1000);
+	if (kind > EMU_REDUCE_SCATTER)
+		return (int64_t)(peers_us(l, kind, bytes) * 1000);
+	/* The model counts the whole buffer of all ranks. */
+	if (kind == EMU_ALL_GATHER || kind == EMU_REDUCE_SCATTER)
+		bytes *= l->ranks;
+	for (int a = 0; a < ALGORITHMS; a++)
+		for (int p = 0; p < PROTOCOLS; p++)
+			if (usable(l, kind, a, p))
+				best = fmin(best, time_us(l, kind, a, p, bytes));
+	return (int64_t)(best * 1000);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The work of one operation of NCCL on one rank: it meets the others in the shared memory, moves
+ * and reduces the bytes, and learns when the last rank was ready. */
+#pragma once
+
+#include "replay/emugpu/math/reduce.h"
+#include "replay/emugpu/nccl/cost.h"
+#include "replay/emugpu/nccl/segment.h"
+
+struct emu_operation {
+	enum emu_collective kind;
+	enum emu_type type;
+	enum emu_reduction reduction;
+	uint32_t root;
+	uint64_t count; /* elements: as the API of each kind counts them */
+	const void *send;
+	void *receive;
+	double scalar;	/* of EMU_PREMUL: this rank's */
+	unsigned *step; /* of the communicator, 0 or 1; changes */
+};
+
+/* Does a collective (not SEND_RECV) that this rank could start at ready_ns; *start_ns is the time
+ * at which all can. 0, or as emu_segment_meet(); -EINVAL where the ranks call different things. */
+int emu_exchange(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
+		 int64_t *start_ns);
+
+/* One send or receive of a group. */
+struct emu_transfer {
+	void *data;
+	uint64_t bytes;
+	uint32_t peer;
+	uint32_t receives; /* 0: a send */
+};
+
+/* Does all of them at once; *start_ns as above, over the peers. */
+int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
+		 int64_t ready_ns, int64_t *start_ns);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nccl/exchange.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+
+/* How far a send or receive has come. */
+struct progress {
+	uint64_t number; /* of its message on the channel */
+	uint64_t moved;	 /* bytes */
+	int64_t start_ns;
+	uint8_t posted, met, done;
+};
+
+static struct emu_channel *channel_of(struct emu_segment *s, const struct emu_transfer *t)
+{
+	uint32_t me = emu_segment_rank(s);
+
+	return t->receives ? emu_segment_channel(s, t->peer, me)
+			   : emu_segment_channel(s, me, t->peer);
+}
+
+static uint64_t load(const uint64_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+/* Says that this rank is there for its next message of the channel. */
+static void post(struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
+		 int64_t ready_ns)
+{
+	uint64_t *mine = t->receives ? &c->receive_messages : &c->send_messages;
+	unsigned place;
+
+	p->number = load(mine);
+	place = p->number % 4;
+	(t->receives ? c->receive_ready_ns : c->send_ready_ns)[place] = ready_ns;
+	(t->receives ? c->receive_bytes : c->send_bytes)[place] = t->bytes;
+	p->posted = 1;
+	__atomic_store_n(mine, p->number + 1, __ATOMIC_RELEASE);
+}
+
+/* 1 when the other side has come to the same message, and what both are ready for. */
+static int meet(const struct emu_channel *c, const struct emu_transfer *t, struct progress *p)
+{
+	unsigned place = p->number % 4;
+	const uint64_t *theirs = t->receives ? &c->send_messages : &c->receive_messages;
+
+	if (load(theirs) <= p->number)
+		return 0;
+	if (c->send_bytes[place] != c->receive_bytes[place])
+		return -EINVAL;
+	p->start_ns = c->send_ready_ns[place] > c->receive_ready_ns[place]
+			      ? c->send_ready_ns[place]
+			      : c->receive_ready_ns[place];
+	p->met = 1;
+	return 1;
+}
+
+/* Copies into or out of the ring what fits now; the bytes. */
+static uint64_t pump(struct emu_segment *s, struct emu_channel *c, const struct emu_transfer *t,
+		     struct progress *p)
+{
+	uint64_t size = emu_segment_channel_bytes(s), left = t->bytes - p->moved;
+	uint64_t sent = load(&c->sent), received = load(&c->received);
+	uint64_t can = t->receives ? sent - received : size - (sent - received);
+	uint64_t at = (t->receives ? received : sent) % size, n = left < can ? left : can;
+	uint32_t me = emu_segment_rank(s);
+	uint8_t *ring = t->receives ? emu_segment_channel_data(s, t->peer, me)
+				    : emu_segment_channel_data(s, me, t->peer);
+	uint8_t *data = (uint8_t *)t->data + p->moved;
+
+	if (n > size - at)
+		n = size - at;
+	if (t->receives)
+		memcpy(data, ring + at, n);
+	else
+		memcpy(ring + at, data, n);
+	p->moved += n;
+	__atomic_add_fetch(t->receives ? &c->received : &c->sent, n, __ATOMIC_ACQ_REL);
+	return n;
+}
+
+/* One turn of one transfer: 1 when it came further, 0, or an error. Messages of a channel go one
+ * after another: `busy` says that an earlier one of the group is not done. */
+static int advance(struct emu_segment *s, const struct emu_transfer *t, struct progress *p,
+		   int64_t ready_ns, int busy)
+{
+	struct emu_channel *c = channel_of(s, t);
+	int moved = 0, r;
+
+	if (busy)
+		return 0;
+	if (!p->posted) {
+		post(c, t, p, ready_ns);
+		emu_segment_ring(s, t->peer);
+		moved = 1;
+	}
+	if (!p->met) {
+		r = meet(c, t, p);
+		if (r <= 0)
+			return r < 0 ? r : moved;
+		moved = 1;
+	}
+	while (p->moved < t->bytes && pump(s, c, t, p) > 0)
+		moved = 2;
+	if (moved == 2)
+		emu_segment_ring(s, t->peer);
+	p->done = p->moved == t->bytes;
+	return moved > 0;
+}
+
+static int is_busy(const struct emu_transfer *t, const struct progress *p, uint32_t number)
+{
+	for (uint32_t i = 0; i < number; i++)
+		if (!p[i].done && t[i].peer == t[number].peer &&
+		    t[i].receives == t[number].receives)
+			return 1;
+	return 0;
+}
+
+static int check_peers(struct emu_segment *s, const struct emu_transfer *t,
+		       const struct progress *p, uint32_t n)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		if (!p[i].done)
+			r = emu_segment_check(s, t[i].peer);
+	return r;
+}
+
+int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
+		 int64_t ready_ns, int64_t *start_ns)
+{
+	scoped(free_ptr) struct progress *p = calloc(n + 1, sizeof(*p));
+	uint32_t left = n;
+
+	if (!p)
+		return -ENOMEM;
+	*start_ns = ready_ns;
+	while (left > 0) {
+		uint32_t seen = emu_segment_bell(s);
+		int moved = 0, r;
+
+		for (uint32_t i = 0; i < n; i++) {
+			if (p[i].done)
+				continue;
+			r = advance(s, &transfers[i], &p[i], ready_ns, is_busy(transfers, p, i));
+			if (r < 0)
+				return r;
+			moved |= r;
+			left -= p[i].done;
+			if (p[i].done && p[i].start_ns > *start_ns)
+				*start_ns = p[i].start_ns;
+		}
+		if (moved || left == 0 || emu_segment_wait(s, seen))
+			continue;
+		r = check_peers(s, transfers, p, n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nccl/exchange.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What each rank does: one function for processes, which end with 0 where all was well. */
+struct plan {
+	uint8_t id[EMU_SEGMENT_ID_BYTES];
+	uint32_t n;
+	enum emu_collective kind;
+	uint64_t count;
+};
+
+static double value(uint32_t rank, uint64_t i)
+{
+	return rank * 1000.0 + (double)(i % 997);
+}
+
+static double wanted(const struct plan *p, uint32_t rank, uint64_t i)
+{
+	uint32_t block = (uint32_t)(i / p->count);
+	double sum = 0;
+
+	switch (p->kind) {
+	case EMU_ALL_REDUCE:
+	case EMU_REDUCE:
+	case EMU_REDUCE_SCATTER:
+		if (p->kind == EMU_REDUCE_SCATTER)
+			i += rank * p->count;
+		for (uint32_t r = 0; r < p->n; r++)
+			sum += value(r, i);
+		return sum;
+	case EMU_BROADCAST:
+		return value(1 % p->n, i);
+	case EMU_SCATTER:
+		return value(1 % p->n, i + rank * p->count);
+	case EMU_ALL_GATHER:
+	case EMU_GATHER:
+		return value(block, i % p->count);
+	default:
+		return value(block, rank * p->count + i % p->count);
+	}
+}
+
+static int check(const struct plan *p, struct emu_segment *s, uint32_t rank, unsigned *step)
+{
+	int many = p->kind >= EMU_ALL_GATHER && p->kind != EMU_REDUCE_SCATTER &&
+		   p->kind != EMU_SCATTER;
+	uint64_t blocks = p->count * p->n, got = many ? blocks : p->count;
+	double *send = calloc(blocks, sizeof(double)), *receive = calloc(blocks, sizeof(double));
+	struct emu_operation o = {.kind = p->kind,
+				  .type = EMU_F64,
+				  .root = 1 % p->n,
+				  .count = p->count,
+				  .send = send,
+				  .receive = receive,
+				  .step = step};
+	int64_t start = 0;
+	int bad;
+
+	for (uint64_t i = 0; i < blocks; i++)
+		send[i] = value(rank, i);
+	bad = emu_exchange(s, &o, 100 + 10 * rank, &start) < 0 || start != 100 + 10 * (p->n - 1);
+	if ((p->kind == EMU_REDUCE || p->kind == EMU_GATHER) && rank != 1 % p->n)
+		got = 0;
+	for (uint64_t i = 0; i < got && !bad; i++)
+		bad = receive[i] != wanted(p, rank, i);
+	free(send);
+	free(receive);
+	return bad;
+}
+
+static int run_rank(const struct plan *p, uint32_t rank)
+{
+	struct emu_segment *s = NULL;
+	unsigned step = 0;
+	int bad = emu_segment_join(p->id, p->n, rank, (int32_t)rank, &s) != 0;
+
+	for (int round = 0; round < 3 && !bad; round++)
+		bad = check(p, s, rank, &step);
+	if (!bad)
+		emu_segment_leave(s);
+	return bad;
+}
+
+START_TEST(collectives)
+{
+	static const uint32_t sizes[] = {1, 2, 5, 8};
+	static const uint64_t counts[] = {1, 1000, 400001};
+	struct plan p = {.n = sizes[_i / 3 % 4],
+			 .kind = (enum emu_collective)(_i / 12),
+			 .count = counts[_i % 3] / (sizes[_i / 3 % 4] > 2 ? 4 : 1)};
+
+	if (p.count == 0)
+		return;
+	ck_assert_int_eq(emu_segment_make(p.id), 0);
+	for (uint32_t r = 1; r < p.n; r++)
+		if (fork() == 0)
+			_exit(run_rank(&p, r));
+	ck_assert_int_eq(run_rank(&p, 0), 0);
+	for (uint32_t r = 1; r < p.n; r++) {
+		int status = -1;
+
+		wait(&status);
+		ck_assert_int_eq(status, 0);
+	}
+}
+END_TEST
+
+/* Everyone sends to everyone, and to itself, two messages each way, more than a ring holds. */
+static int run_transfers(const struct plan *p, uint32_t rank)
+{
+	struct emu_segment *s = NULL;
+	struct emu_transfer t[32];
+	uint32_t *memory = calloc(4 * p->n * p->count, sizeof(uint32_t)), n = 0;
+	int64_t start;
+	int bad = emu_segment_join(p->id, p->n, rank, 0, &s) != 0;
+
+	for (uint32_t m = 0; m < 2; m++)
+		for (uint32_t r = 0; r < p->n; r++) {
+			uint32_t *out = memory + (m * p->n + r) * p->count;
+
+			for (uint64_t i = 0; i < p->count; i++)
+				out[i] = (uint32_t)i ^ rank << 24 ^ r << 28 ^ m << 20;
+			t[n++] = (struct emu_transfer){out, p->count * 4, r, 0};
+			t[n++] = (struct emu_transfer){out + 2 * p->n * p->count, p->count * 4, r,
+						       1};
+		}
+	bad = bad || emu_transfer(s, t, n, 7 + rank, &start) != 0 || start != 7 + p->n - 1;
+	for (uint32_t m = 0; m < 2 && !bad; m++)
+		for (uint32_t r = 0; r < p->n; r++)
+			for (uint64_t i = 0; i < p->count; i++)
+				bad |= memory[(2 * p->n + m * p->n + r) * p->count + i] !=
+				       ((uint32_t)i ^ r << 24 ^ rank << 28 ^ m << 20);
+	free(memory);
+	if (!bad)
+		emu_segment_leave(s);
+	return bad;
+}
+
+START_TEST(transfers)
+{
+	struct plan p = {.n = 4, .count = _i ? 200000 : 3};
+
+	ck_assert_int_eq(emu_segment_make(p.id), 0);
+	for (uint32_t r = 1; r < p.n; r++)
+		if (fork() == 0)
+			_exit(run_transfers(&p, r));
+	ck_assert_int_eq(run_transfers(&p, 0), 0);
+	for (uint32_t r = 1; r < p.n; r++) {
+		int status = -1;
+
+		wait(&status);
+		ck_assert_int_eq(status, 0);
+	}
+}
+END_TEST
+
+/* A rank that is killed, that leaves, or that never comes to the right operation: an error, soon.
+ */
+START_TEST(lost)
+{
+	struct plan p = {.n = 2, .kind = EMU_ALL_REDUCE, .count = 10};
+	struct emu_segment *s = NULL;
+	double data[20] = {0};
+	unsigned step = 0;
+	struct emu_operation o = {
+		.type = EMU_F64, .count = 10, .send = data, .receive = data, .step = &step};
+	int64_t start;
+	pid_t child;
+
+	ck_assert_int_eq(emu_segment_make(p.id), 0);
+	child = fork();
+	if (child == 0) {
+		ck_assert_int_eq(emu_segment_join(p.id, 2, 1, 1, &s), 0);
+		if (_i == 0)
+			raise(SIGKILL);
+		if (_i == 1)
+			emu_segment_leave(s);
+		o.count = 9;
+		if (_i == 2)
+			emu_exchange(s, &o, 0, &start);
+		_exit(0);
+	}
+	ck_assert_int_eq(emu_segment_join(p.id, 2, 0, 0, &s), 0);
+	ck_assert_int_eq(emu_exchange(s, &o, 0, &start), _i == 2 ? -EINVAL : -ECONNRESET);
+	emu_segment_leave(s);
+	waitpid(child, NULL, 0);
+}
+END_TEST
+
+START_TEST(strangers)
+{
+	struct emu_segment *s = NULL;
+	uint8_t id[EMU_SEGMENT_ID_BYTES] = {0};
+
+	ck_assert_int_eq(emu_segment_join(id, 1, 0, 0, &s), -EPROTO);
+	ck_assert_int_eq(emu_segment_make(id), 0);
+	ck_assert_int_eq(emu_segment_join(id, 0, 0, 0, &s), -EPROTO);
+	ck_assert_int_eq(emu_segment_join(id, 2, 2, 0, &s), -EPROTO);
+	id[20] ^= 1; /* the nonce */
+	ck_assert_int_eq(emu_segment_join(id, 1, 0, 0, &s), -EPROTO);
+}
+END_TEST
+
+/* Large operations reach the bandwidth of the ring, small ones its latency. */
+START_TEST(costs)
+{
+	struct emu_links l = {8, 1, EMU_NVLINK, 240e9, 0, 80};
+	int64_t large = emu_collective_ns(&l, EMU_ALL_REDUCE, 1e9);
+	int64_t small = emu_collective_ns(&l, EMU_ALL_REDUCE, 8);
+
+	ck_assert(fabs((double)large - 1e9 * 2 * 7 / 8 / 240e9 * 1e9) < 0.02 * (double)large);
+	ck_assert(small > 5000 && small < 20000);
+	ck_assert(emu_collective_ns(&l, EMU_ALL_GATHER, 1e9 / 8) < large);
+	l.ranks = 1;
+	ck_assert(emu_collective_ns(&l, EMU_ALL_REDUCE, 1e9) < 10000);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ranks");
+	TCase *tcase = tcase_create("ranks");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, collectives, 0, EMU_SEND_RECV * 12);
+	tcase_add_loop_test(tcase, transfers, 0, 2);
+	tcase_add_loop_test(tcase, lost, 0, 3);
+	tcase_add_test(tcase, strangers);
+	tcase_add_test(tcase, costs);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
