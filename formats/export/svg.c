@@ -258,7 +258,8 @@ static int draw_slice(struct block *b, const struct fmt_slice *slice)
 			return -ENOMEM;
 		if (FMT_IS_OP(site->kind) &&
 		    (fmt_busy_add(&b->all, e->start_ns, end_of(e), collective) < 0 ||
-		     fmt_busy_add(&b->without_waiting, e->start_ns + box.waiting_ns, end_of(e),
+		     fmt_busy_add(&b->without_waiting,
+				  end_of(e) - (e->duration_ns - box.waiting_ns), end_of(e),
 				  collective) < 0))
 			return -ENOMEM;
 	}

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "formats/grid.h"
+#include "formats/report_facts.h"
 
 #include <inttypes.h>
 
@@ -18,11 +19,12 @@ static const char style[] =
 	".a{fill:#5c6772;text-anchor:middle}\n"
 	".i{font-size:11px;font-weight:600;fill:#3c4650;text-anchor:middle}\n"
 	".n{font-size:10px;fill:#fff;pointer-events:none}\n"
+	".d{font-size:10px;fill:#16202a;pointer-events:none}\n"
 	"path{fill:none}\n"
 	"rect.c,rect.b,rect.k,rect.m,rect.t,rect.w{stroke:#fff;stroke-width:.4}\n"
-	".c,.c2{fill:#9aa7b4}.b,.b2{fill:#6b5b95}.k,.k2{fill:#1f5fa8}.m,.m2{fill:#3aa6a0}"
+	".c,.c2{fill:#9aa7b4}.b,.b2{fill:#b59ddb}.k,.k2{fill:#1f5fa8}.m,.m2{fill:#3aa6a0}"
 	".t,.t2{fill:#f0a830}.w,.w2{fill:#d1495b}.o{fill:#e6eaee}\n"
-	"path.c0,path.c1,path.c2{stroke:#9aa7b4}path.b0,path.b1,path.b2{stroke:#6b5b95}\n"
+	"path.c0,path.c1,path.c2{stroke:#9aa7b4}path.b0,path.b1,path.b2{stroke:#b59ddb}\n"
 	"path.k0,path.k1,path.k2{stroke:#1f5fa8}path.m0,path.m1,path.m2{stroke:#3aa6a0}\n"
 	"path.t0,path.t1,path.t2{stroke:#f0a830}path.w0,path.w1,path.w2{stroke:#d1495b}\n"
 	"path.c2,path.b2,path.k2,path.m2,path.t2,path.w2{fill:none}\n"
@@ -36,6 +38,13 @@ static const char style[] =
 
 static void put_title(const struct fmt_svg_frame *f, struct text *out)
 {
+	const struct fmt_device *device = NULL;
+	const char *name;
+	size_t len;
+
+	if (f->n_gpus > 0)
+		device = fmt_report_device(f->trace,
+					   f->part->rank == FMT_ANY ? 0 : (uint32_t)f->part->rank);
 	if (f->part->iteration != FMT_ANY)
 		text_printf(out, "Iteration %" PRId64 " · ", f->part->iteration);
 	if (f->part->rank != FMT_ANY)
@@ -43,6 +52,11 @@ static void put_title(const struct fmt_svg_frame *f, struct text *out)
 			    fmt_trace_rank(f->trace, (uint32_t)f->part->rank)->number);
 	else
 		text_printf(out, "%" PRIu32 " GPU%s", f->n_gpus, f->n_gpus == 1 ? "" : "s");
+	if (device && device->name) {
+		name = fmt_string(fmt_trace_names(f->trace), device->name, &len);
+		text_str(out, " · ");
+		fmt_svg_string(out, name, len, 60);
+	}
 	text_str(out, " · ");
 	text_time(out, (int64_t)((uint64_t)f->scale->to_ns - (uint64_t)f->scale->from_ns));
 }
@@ -54,27 +68,31 @@ static void put_legend(const struct fmt_svg_frame *f, struct text *out)
 		int width;
 		const char *what;
 	} items[] = {
-		{'c', 82, "host call"},
-		{'b', 128, "host waits for GPU"},
-		{'k', 82, "compute"},
-		{'m', 92, "copy, set"},
+		{'c', 88, "host call"},
+		{'b', 140, "host waits for GPU"},
+		{'k', 84, "compute"},
+		{'m', 94, "copy, set"},
 		{'t', 146, "collective: transfer"},
-		{'w', 220, "collective: waiting for last GPU"},
+		{'w', 216, "collective: waiting for last GPU"},
 		{'o', 50, "idle"},
 	};
 	int x = FMT_SVG_LEFT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
+		const char *what = items[i].what;
+
+		if (items[i].ink == 'w' && !f->waiting_known)
+			continue;
+		if (items[i].ink == 't' && !f->waiting_known)
+			what = "collective";
 		text_printf(out,
 			    "<rect class=\"%c\" x=\"%d\" y=\"48\" width=\"12\" height=\"12\" "
 			    "rx=\"2\"/><text x=\"%d\" y=\"58\">%s</text>\n",
-			    items[i].ink, x, x + 17,
-			    items[i].ink == 't' && !f->waiting_known ? "collective"
-								     : items[i].what);
+			    items[i].ink, x, x + 17, what);
 		x += items[i].width;
 	}
-	text_printf(out, "<text class=\"l\" x=\"%d\" y=\"58\">share of each GPU's time</text>\n",
-		    FMT_SVG_WIDTH - 16);
+	text_printf(out, "<text x=\"%d\" y=\"%d\">share of time</text>\n", FMT_SVG_RIGHT + 16,
+		    FMT_SVG_TOP - 8);
 }
 
 /* ---- axis */
@@ -243,9 +261,10 @@ void fmt_svg_share(const struct fmt_svg_share *s, double top, double height, str
 		text_str(out, "\" height=\"");
 		fmt_svg_px(out, height);
 		text_str(out, "\"/>");
-		if (height >= 12 && parts[i] / whole * width >= 26 && i < 3)
-			text_printf(out, "<text class=\"n\" x=\"%.1f\" y=\"%.1f\">%.0f%%</text>",
-				    x + 4, top + height / 2 + 3.5, 100 * parts[i] / whole);
+		if (height >= 12 && parts[i] / whole * width >= 22 && i < 3)
+			text_printf(out, "<text class=\"%c\" x=\"%.1f\" y=\"%.1f\">%.0f%%</text>",
+				    inks[i] == 't' ? 'd' : 'n', x + 3, top + height / 2 + 3.5,
+				    100 * parts[i] / whole);
 		x += parts[i] / whole * width;
 	}
 	text_str(out, "</g>\n");

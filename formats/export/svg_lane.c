@@ -225,34 +225,48 @@ static void print_rect(uint8_t ink, double x, double y, double width, double hei
 	text_str(out, "\"/>");
 }
 
-/* What fits of a name: without the return type, template arguments and parameters. */
-static void print_label(const char *name, size_t len, double x, double y, double width,
-			struct text *out)
+/* The part of a name that tells most: without the return type, what NCCL puts before each, template
+ * arguments and parameters; and of namespaces as many as fit. */
+static const char *short_name(const char *name, size_t *len, size_t fits)
 {
-	static const char skip[] = "void ";
-	size_t fits = (size_t)(width / 5.8), n = 0;
+	static const char *const prefixes[] = {"void ", "ncclDevKernel_", "ncclKernel_"};
+	size_t n = 0;
 
-	if (len > sizeof(skip) && !memcmp(name, skip, sizeof(skip) - 1)) {
-		name += sizeof(skip) - 1;
-		len -= sizeof(skip) - 1;
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		size_t skip = strlen(prefixes[i]);
+
+		if (*len > skip && !memcmp(name, prefixes[i], skip)) {
+			name += skip;
+			*len -= skip;
+		}
 	}
-	while (n < len && name[n] != '<' && name[n] != '(')
+	while (n < *len && name[n] != '<' && name[n] != '(')
 		n++;
-	for (size_t i = n; n > fits && i-- > 0;) {
+	for (size_t i = 0; n > fits && i < n; i++) {
 		if (name[i] == ':') {
 			name += i + 1;
 			n -= i + 1;
-			break;
+			i = 0;
 		}
 	}
-	if (n < 3 || fits < 4)
+	*len = n;
+	return name;
+}
+
+static void print_label(const char *name, size_t len, bool dark, double x, double y, double width,
+			struct text *out)
+{
+	size_t fits = (size_t)(width / 5.8);
+
+	name = short_name(name, &len, fits);
+	if (len < 3 || fits < 4 || (len > fits && fits < 8))
 		return;
-	text_str(out, "<text class=\"n\" x=\"");
+	text_printf(out, "<text class=\"%c\" x=\"", dark ? 'd' : 'n');
 	fmt_svg_px(out, x + 3);
 	text_str(out, "\" y=\"");
 	fmt_svg_px(out, y);
 	text_str(out, "\">");
-	fmt_svg_string(out, name, n, fits);
+	fmt_svg_string(out, name, len, fits);
 	text_str(out, "</text>");
 }
 
@@ -287,7 +301,8 @@ static void print_box(const struct fmt_svg_box *b, const struct fmt_svg_scale *s
 	if (to > middle)
 		print_rect(b->ink, middle, top, to - middle, height, out);
 	if (height >= 12 && to - from >= 30)
-		print_label(name, len, from, top + height / 2 + 3.5, to - from - 6, out);
+		print_label(name, len, middle <= from && b->ink != FMT_INK_COMPUTE, from,
+			    top + height / 2 + 3.5, to - from - 6, out);
 	text_str(out, "</g>\n");
 }
 
