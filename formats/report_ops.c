@@ -62,11 +62,13 @@ static void collective_row(const struct fmt_page *p, const struct fmt_report_col
 		grid_time(g, c->waiting_ns / (int64_t)c->n_shared);
 	else
 		grid_cell(g, "-");
-	if (c->bytes > 0 && c->transfer_ns > 0)
-		grid_cell(g, "%.1f GB/s",
-			  (double)c->bytes * (double)c->n_instances / (double)c->transfer_ns);
-	else
+	if (c->bytes > 0 && c->transfer_ns > 0) {
+		text_size(&g->cells, (uint64_t)((double)c->bytes * 1e9 * (double)c->n_instances /
+						(double)c->transfer_ns));
+		grid_cell(g, "/s");
+	} else {
 		grid_cell(g, "-");
+	}
 	comm_cell(p, c->comm, g);
 }
 

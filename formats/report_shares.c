@@ -6,7 +6,8 @@
 
 #include <inttypes.h>
 
-#define MOST_ROWS 40 /* of single GPUs in single iterations; sums above */
+#define MOST_ROWS 40   /* of single GPUs in single iterations; sums above */
+#define MOST_GROUPS 16 /* of those, where there are more than MOST_ROWS */
 
 /* Rows summed up. */
 struct sum {
@@ -14,6 +15,12 @@ struct sum {
 	int64_t step_ns, longest_ns, shortest_ns, waiting_ns;
 	struct fmt_busy busy; /* sums; start and end are of no use */
 };
+
+static void add_ns(int64_t *sum, int64_t ns)
+{
+	if (__builtin_add_overflow(*sum, ns, sum))
+		*sum = INT64_MAX;
+}
 
 static void add_row(struct sum *s, const struct fmt_report_gpu *g)
 {
@@ -25,13 +32,13 @@ static void add_row(struct sum *s, const struct fmt_report_gpu *g)
 		s->longest_ns = step_ns;
 	s->n++;
 	s->n_damaged += g->n_damaged;
-	s->step_ns += step_ns;
-	s->waiting_ns += g->waiting_ns;
-	s->busy.device_ns += g->busy.device_ns;
-	s->busy.compute_ns += g->busy.compute_ns;
-	s->busy.exposed_ns += g->busy.exposed_ns;
-	s->busy.hidden_ns += g->busy.hidden_ns;
-	s->busy.idle_ns += g->busy.idle_ns;
+	add_ns(&s->step_ns, step_ns);
+	add_ns(&s->waiting_ns, g->waiting_ns);
+	add_ns(&s->busy.device_ns, g->busy.device_ns);
+	add_ns(&s->busy.compute_ns, g->busy.compute_ns);
+	add_ns(&s->busy.exposed_ns, g->busy.exposed_ns);
+	add_ns(&s->busy.hidden_ns, g->busy.hidden_ns);
+	add_ns(&s->busy.idle_ns, g->busy.idle_ns);
 }
 
 /* One line of text that shows how the time divides. */
@@ -59,6 +66,16 @@ static void bar_cell(struct grid *g, const struct fmt_busy *b, bool colour)
 	grid_cell(g, "%s", "");
 }
 
+/* Whether any collective was seen on more than one GPU. */
+static bool waiting_known(const struct fmt_report *r)
+{
+	for (size_t i = 0; i < r->n_collectives; i++) {
+		if (r->collectives[i].n_shared)
+			return true;
+	}
+	return false;
+}
+
 #define SHARE_COLUMNS "rrrrrrl"
 
 static void share_head(struct grid *g)
@@ -70,7 +87,7 @@ static void share_head(struct grid *g)
 		grid_cell(g, "%s", heads[i]);
 }
 
-static void share_cells(struct grid *g, const struct sum *s, bool colour)
+static void share_cells(const struct fmt_page *p, struct grid *g, const struct sum *s)
 {
 	int64_t n = s->n ? (int64_t)s->n : 1;
 
@@ -84,9 +101,9 @@ static void share_cells(struct grid *g, const struct sum *s, bool colour)
 	grid_share(g, s->busy.compute_ns, s->busy.device_ns);
 	grid_share(g, s->busy.exposed_ns, s->busy.device_ns);
 	grid_share(g, s->busy.hidden_ns, s->busy.device_ns);
-	grid_share(g, s->waiting_ns, s->busy.device_ns);
+	grid_share(g, s->waiting_ns, waiting_known(p->r) ? s->busy.device_ns : 0);
 	grid_share(g, s->busy.idle_ns, s->busy.device_ns);
-	bar_cell(g, &s->busy, colour);
+	bar_cell(g, &s->busy, p->colour);
 }
 
 static void iteration_cell(struct grid *g, int64_t number)
@@ -118,86 +135,117 @@ static void put_each(const struct fmt_page *p)
 			grid_time(&g, row->iteration.duration_ns);
 		else
 			grid_cell(&g, "-");
-		share_cells(&g, &s, p->colour);
+		share_cells(p, &g, &s);
 	}
 	grid_print(&g, p->out, p->colour);
 }
 
-/* The first and last rows of many are shown, and how many were left out. */
-static bool is_shown(size_t i, size_t n)
+/* Sums of iterations, or of GPUs, and which they are of. */
+struct group {
+	int64_t number;
+	struct sum sum;
+};
+
+static int64_t mean_of(const struct group *g)
 {
-	return n <= 2 * MOST_ROWS / 2 || i < MOST_ROWS / 2 || i >= n - MOST_ROWS / 2;
+	return g->sum.step_ns / (int64_t)g->sum.n;
 }
 
-static void put_left_out(const struct fmt_page *p, size_t n, const char *what)
+static int by_step(const void *a, const void *b)
 {
-	if (n > MOST_ROWS)
-		text_printf(p->out, "  (%zu more %s in the middle; --json has them all)\n",
-			    n - MOST_ROWS, what);
+	const struct group *x = a, *y = b;
+
+	if (mean_of(x) != mean_of(y))
+		return mean_of(x) < mean_of(y) ? 1 : -1;
+	return (x->number > y->number) - (x->number < y->number);
 }
 
-static void put_by_iteration(const struct fmt_page *p)
+static int by_group_number(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* All groups, or the slowest of very many, in their own order. */
+static void put_groups(const struct fmt_page *p, struct group *groups, size_t n, const char *name,
+		       const char *plural)
 {
 	scoped(grid_done) struct grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
-	size_t n = fmt_page_iterations(p), at = 0;
+	size_t shown = n <= MOST_ROWS ? n : MOST_GROUPS;
 
-	grid_cell(&g, "iteration");
+	if (n == 0)
+		return;
+	qsort(groups, n, sizeof(*groups), by_step);
+	if (shown < n) {
+		text_str(p->out, "  mean step: shortest ");
+		text_time(p->out, mean_of(&groups[n - 1]));
+		text_str(p->out, ", median ");
+		text_time(p->out, mean_of(&groups[n / 2]));
+		text_str(p->out, ", 95 % ");
+		text_time(p->out, mean_of(&groups[n / 20]));
+		text_str(p->out, ", longest ");
+		text_time(p->out, mean_of(&groups[0]));
+		text_printf(p->out, "; the slowest %zu of %zu %s:\n", shown, n, plural);
+	}
+	qsort(groups, shown, sizeof(*groups), by_group_number);
+	grid_cell(&g, "%s", name);
 	grid_cell(&g, "mean step");
 	grid_cell(&g, "shortest");
 	grid_cell(&g, "longest");
 	share_head(&g);
-	for (size_t i = 0; i < p->r->n_gpus;) {
-		int64_t number = p->r->gpus[i].iteration.number;
-		struct sum s = {0};
-
-		for (; i < p->r->n_gpus && p->r->gpus[i].iteration.number == number; i++)
-			add_row(&s, &p->r->gpus[i]);
-		if (!fmt_report_inside(&p->r->gpus[i - 1]) || !is_shown(at++, n))
-			continue;
-		iteration_cell(&g, number);
-		grid_time(&g, s.step_ns / (int64_t)s.n);
-		grid_time(&g, s.shortest_ns);
-		grid_time(&g, s.longest_ns);
-		share_cells(&g, &s, p->colour);
+	for (size_t i = 0; i < shown; i++) {
+		iteration_cell(&g, groups[i].number);
+		grid_time(&g, mean_of(&groups[i]));
+		grid_time(&g, groups[i].sum.shortest_ns);
+		grid_time(&g, groups[i].sum.longest_ns);
+		share_cells(p, &g, &groups[i].sum);
 	}
 	grid_print(&g, p->out, p->colour);
-	put_left_out(p, n, "iterations");
+}
+
+static void put_by_iteration(const struct fmt_page *p)
+{
+	scoped(free_ptr) struct group *groups = calloc(fmt_page_iterations(p) + 1, sizeof(*groups));
+	size_t n = 0;
+
+	if (!groups) {
+		p->out->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < p->r->n_gpus; i++) {
+		const struct fmt_report_gpu *row = &p->r->gpus[i];
+
+		if (!fmt_report_inside(row))
+			continue;
+		if (n == 0 || groups[n - 1].number != row->iteration.number)
+			groups[n++].number = row->iteration.number;
+		add_row(&groups[n - 1].sum, row);
+	}
+	put_groups(p, groups, n, "iteration", "iterations");
 }
 
 static void put_by_gpu(const struct fmt_page *p)
 {
-	scoped(free_ptr) struct sum *sums = calloc(fmt_page_gpus(p) + 1u, sizeof(*sums));
-	scoped(grid_done) struct grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
-	uint32_t n = fmt_page_gpus(p);
+	uint32_t n_ranks = fmt_trace_n_ranks(p->r->trace);
+	scoped(free_ptr) struct group *groups = calloc(n_ranks + 1u, sizeof(*groups));
+	size_t n = 0;
 
-	if (!sums) {
+	if (!groups) {
 		p->out->error = -ENOMEM;
 		return;
 	}
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		if (fmt_report_inside(&p->r->gpus[i]))
-			add_row(&sums[n == 1 ? 0 : p->r->gpus[i].rank], &p->r->gpus[i]);
+			add_row(&groups[p->r->gpus[i].rank].sum, &p->r->gpus[i]);
 	}
-	grid_cell(&g, "GPU");
-	grid_cell(&g, "mean step");
-	grid_cell(&g, "shortest");
-	grid_cell(&g, "longest");
-	share_head(&g);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!is_shown(i, n) || !sums[i].n)
+	for (uint32_t i = 0; i < n_ranks; i++) {
+		if (groups[i].sum.n == 0)
 			continue;
-		grid_cell(&g, "%" PRIu32,
-			  fmt_trace_rank(p->r->trace, n == 1 && p->r->part.rank != FMT_ANY
-							      ? (uint32_t)p->r->part.rank
-							      : i)
-				  ->number);
-		grid_time(&g, sums[i].step_ns / (int64_t)sums[i].n);
-		grid_time(&g, sums[i].shortest_ns);
-		grid_time(&g, sums[i].longest_ns);
-		share_cells(&g, &sums[i], p->colour);
+		groups[n] = groups[i];
+		groups[n++].number = fmt_trace_rank(p->r->trace, i)->number;
 	}
-	grid_print(&g, p->out, p->colour);
-	put_left_out(p, n, "GPUs");
+	put_groups(p, groups, n, "GPU", "GPUs");
 }
 
 void fmt_page_shares(const struct fmt_page *p)

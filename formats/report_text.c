@@ -2,6 +2,7 @@
 #include "formats/report_page.h"
 
 #include "base/scope.h"
+#include "formats/export/json.h"
 #include "formats/report_facts.h"
 
 #include <inttypes.h>
@@ -83,6 +84,16 @@ static fmt_str device_name(const struct fmt_page *p, uint32_t rank)
 	return d ? d->name : 0;
 }
 
+static int64_t world_size(const struct fmt_page *p)
+{
+	const char *fact = fmt_fact_value(p->names, 0, "distributedInfo"), *value;
+	size_t len;
+
+	if (!fact || !fmt_json_member(fact, strlen(fact), "world_size", &value, &len))
+		return 0;
+	return strtoll(value, NULL, 10);
+}
+
 /* "8 x NVIDIA H100 80GB HBM3", and what else there is. */
 static void put_devices(const struct fmt_page *p)
 {
@@ -104,8 +115,11 @@ static void put_devices(const struct fmt_page *p)
 		text_harmless(p->out, bytes, len, 80);
 		gap = ", ";
 	}
-	if (*gap == ',')
-		text_char(p->out, '\n');
+	if (*gap != ',')
+		return;
+	if (world_size(p) > (int64_t)fmt_trace_n_ranks(p->r->trace))
+		text_printf(p->out, ", of a run of %" PRId64, world_size(p));
+	text_char(p->out, '\n');
 }
 
 static void put_origin(const struct fmt_page *p)

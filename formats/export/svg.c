@@ -21,7 +21,7 @@ define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
 };
 
 static const struct rows layouts[] = {
-	{2, 6, 8, 15, 22, 18}, {8, 3, 5, 10, 15, 14},	    {16, 2, 3, 7, 12, 10},
+	{2, 6, 8, 15, 22, 18}, {8, 3, 6, 10, 14, 14},	    {16, 2, 3, 7, 12, 10},
 	{64, 1, 2, 3, 6, 5},   {UINT32_MAX, 0, 1, 0, 5, 1},
 };
 
@@ -309,6 +309,18 @@ static int read_block(struct block *b, struct fmt_error *err)
 	return end_iteration(b);
 }
 
+/* The last digits of a long number say enough, and leave room. */
+static void put_number(int64_t v, struct text *out)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRId64, v);
+
+	if (n > 7)
+		text_printf(out, "…%s", digits + n - 6);
+	else
+		text_str(out, digits);
+}
+
 static void put_lane_name(const struct block *b, uint32_t lane, uint32_t n_folded, double top,
 			  double height)
 {
@@ -324,30 +336,33 @@ static void put_lane_name(const struct block *b, uint32_t lane, uint32_t n_folde
 		size_t len;
 		const char *name = fmt_string(b->p->names, l->tid_text, &len);
 
-		fmt_svg_string(out, name, len, 12);
+		fmt_svg_string(out, name, len, 7);
 	} else {
-		text_i64(out, l->tid);
+		put_number(l->tid, out);
 	}
 	if (n_folded)
 		text_printf(out, " + %" PRIu32, n_folded);
 	text_str(out, "</text>\n");
 }
 
-/* The lanes of a kind, in the order in which they get rows: as they come, or, where there are too
- * many, the busiest first; the rest folds into the last row. */
-static int put_lanes(struct block *b, uint8_t kind, uint32_t most, double height, double *top)
+static int by_number(const void *a, const void *b)
 {
-	scoped(free_ptr) uint32_t *order = calloc(b->n_lanes + 1u, sizeof(*order));
-	uint32_t n = 0;
+	return (*(const uint32_t *)a > *(const uint32_t *)b) -
+	       (*(const uint32_t *)a < *(const uint32_t *)b);
+}
 
-	if (!order)
-		return -ENOMEM;
+/* The lanes of a kind that get a row, the first of `order`, in their own order; where there are too
+ * many these are the busiest, and the others follow. */
+static void choose_lanes(const struct block *b, uint8_t kind, uint32_t most, uint32_t *order,
+			 uint32_t *n)
+{
+	*n = 0;
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
 		if (b->lanes[i].columns && fmt_lane(b->p->names, b->rank, i)->kind == kind)
-			order[n++] = i;
+			order[(*n)++] = i;
 	}
-	for (uint32_t i = 0; n > most && i < rows_of(n, most); i++) {
-		for (uint32_t k = i + 1; k < n; k++) {
+	for (uint32_t i = 0; *n > most && i < most; i++) {
+		for (uint32_t k = i + 1; k < *n; k++) {
 			if (b->lanes[order[k]].busy_ns > b->lanes[order[i]].busy_ns) {
 				uint32_t swap = order[i];
 
@@ -356,6 +371,18 @@ static int put_lanes(struct block *b, uint8_t kind, uint32_t most, double height
 			}
 		}
 	}
+	qsort(order, rows_of(*n, most), sizeof(*order), by_number);
+}
+
+/* Lanes that get no row of their own are drawn in the last. */
+static int put_lanes(struct block *b, uint8_t kind, uint32_t most, double height, double *top)
+{
+	scoped(free_ptr) uint32_t *order = calloc(b->n_lanes + 1u, sizeof(*order));
+	uint32_t n;
+
+	if (!order)
+		return -ENOMEM;
+	choose_lanes(b, kind, most, order, &n);
 	for (uint32_t i = most; most > 0 && i < n; i++) {
 		if (fmt_svg_lane_fold(&b->lanes[order[most - 1]], &b->lanes[order[i]]) < 0)
 			return -ENOMEM;

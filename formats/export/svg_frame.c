@@ -79,17 +79,15 @@ static void put_legend(const struct fmt_svg_frame *f, struct text *out)
 	int x = FMT_SVG_LEFT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
-		const char *what = items[i].what;
+		bool plain = items[i].ink == 't' && !f->waiting_known;
 
 		if (items[i].ink == 'w' && !f->waiting_known)
 			continue;
-		if (items[i].ink == 't' && !f->waiting_known)
-			what = "collective";
 		text_printf(out,
 			    "<rect class=\"%c\" x=\"%d\" y=\"48\" width=\"12\" height=\"12\" "
 			    "rx=\"2\"/><text x=\"%d\" y=\"58\">%s</text>\n",
-			    items[i].ink, x, x + 17, what);
-		x += items[i].width;
+			    items[i].ink, x, x + 17, plain ? "collective" : items[i].what);
+		x += plain ? 94 : items[i].width;
 	}
 	text_printf(out, "<text x=\"%d\" y=\"%d\">share of time</text>\n", FMT_SVG_RIGHT + 16,
 		    FMT_SVG_TOP - 8);
