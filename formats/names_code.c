@@ -280,8 +280,8 @@ static int get_site(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_
 		if (args[i].type >= FMT_TYPES)
 			c->bad = 1;
 		if (!args[i].varies)
-			args[i].value = is_text(args[i].type) ? get_ref(c, m, next)
-							      : fmt_svarint(c);
+			args[i].value =
+				is_text(args[i].type) ? get_ref(c, m, next) : fmt_svarint(c);
 	}
 	s.args = args;
 	if (c->bad || s.kind >= FMT_KINDS)
