@@ -21,7 +21,7 @@ static struct emu_matrix matrix(enum emu_type type, int64_t rows, int64_t column
 
 	for (int64_t i = 0; i < (rows + 1) * columns; i++)
 		emu_store_complex(type, data, i,
-				  type == EMU_I8 ? (int)(any() * 100) : CMPLX(any(), any()));
+				  type == EMU_I8 ? (int)(any() * 100) : emu_complex(any(), any()));
 	m.data = data;
 	if (transposed) {
 		m.row = rows + 1;

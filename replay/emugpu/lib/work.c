@@ -216,7 +216,7 @@ static int run_vector(const struct emu_work *work)
 		return 0;
 	}
 	emu_fold(w->fold, w->n, w->x, w->y, s);
-	emu_store_complex(w->result_type, w->result, 0, CMPLX(s[0], s[1]));
+	emu_store_complex(w->result_type, w->result, 0, emu_complex(s[0], s[1]));
 	return 0;
 }
 

@@ -6,11 +6,11 @@
 double complex emu_load_complex(enum emu_type type, const void *data, int64_t index)
 {
 	if (type == EMU_C32)
-		return CMPLX(((const float *)data)[2 * index],
-			     ((const float *)data)[2 * index + 1]);
+		return emu_complex(((const float *)data)[2 * index],
+				   ((const float *)data)[2 * index + 1]);
 	if (type == EMU_C64)
-		return CMPLX(((const double *)data)[2 * index],
-			     ((const double *)data)[2 * index + 1]);
+		return emu_complex(((const double *)data)[2 * index],
+				   ((const double *)data)[2 * index + 1]);
 	return emu_load(type, data, index);
 }
 
@@ -36,8 +36,8 @@ static double complex element(const struct emu_matrix *m, int64_t i, int64_t j)
 
 int emu_gemm_complex(const struct emu_gemm *g)
 {
-	double complex alpha = CMPLX(g->alpha[0], g->alpha[1]);
-	double complex beta = CMPLX(g->beta[0], g->beta[1]);
+	double complex alpha = emu_complex(g->alpha[0], g->alpha[1]);
+	double complex beta = emu_complex(g->beta[0], g->beta[1]);
 
 	if (g->d.type != EMU_C32 && g->d.type != EMU_C64)
 		return -ENOTSUP;

@@ -7,6 +7,17 @@
 
 #include <complex.h>
 
+/* CMPLX, which some compilers lack. */
+static inline double complex emu_complex(double real, double imaginary)
+{
+	union {
+		double parts[2];
+		double complex value;
+	} v = {{real, imaginary}};
+
+	return v.value;
+}
+
 /* As emu_gemm(), where the four matrices are complex. */
 int emu_gemm_complex(const struct emu_gemm *g);
 

@@ -41,7 +41,7 @@ static struct emu_triangle from_the_left(const struct emu_triangle *t)
 void emu_trsm(const struct emu_triangle *t)
 {
 	struct emu_triangle l = from_the_left(t);
-	double complex alpha = CMPLX(t->alpha[0], t->alpha[1]);
+	double complex alpha = emu_complex(t->alpha[0], t->alpha[1]);
 
 	for (int64_t j = 0; j < l.n; j++)
 		for (int64_t step = 0; step < l.m; step++) {
@@ -57,7 +57,7 @@ void emu_trsm(const struct emu_triangle *t)
 int emu_trmm(const struct emu_triangle *t)
 {
 	struct emu_triangle l = from_the_left(t);
-	double complex alpha = CMPLX(t->alpha[0], t->alpha[1]);
+	double complex alpha = emu_complex(t->alpha[0], t->alpha[1]);
 	scoped(free_ptr) double complex *column = calloc((size_t)l.m + 1, sizeof(*column));
 
 	if (!column)
@@ -78,8 +78,8 @@ int emu_trmm(const struct emu_triangle *t)
 
 void emu_geam(const struct emu_gemm *g)
 {
-	double complex alpha = CMPLX(g->alpha[0], g->alpha[1]);
-	double complex beta = CMPLX(g->beta[0], g->beta[1]);
+	double complex alpha = emu_complex(g->alpha[0], g->alpha[1]);
+	double complex beta = emu_complex(g->beta[0], g->beta[1]);
 
 	for (int64_t j = 0; j < g->n; j++)
 		for (int64_t i = 0; i < g->m; i++) {

@@ -79,7 +79,7 @@ void emu_map(enum emu_map map, int64_t n, const double s[4], struct emu_vector x
 
 	if (is_complex(x.type)) {
 		for (int64_t i = 0; i < n; i++)
-			map_complex(map, i, CMPLX(s[0], s[1]), CMPLX(s[2], s[3]), x, y);
+			map_complex(map, i, emu_complex(s[0], s[1]), emu_complex(s[2], s[3]), x, y);
 		return;
 	}
 	for (int64_t at = 0; at < n; at += BLOCK) {
