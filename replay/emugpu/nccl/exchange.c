@@ -105,7 +105,7 @@ static int get(const struct step *t)
 	case EMU_GATHER:
 		if (t->rank != t->o->root)
 			return 0;
-		/* fallthrough */
+		__attribute__((fallthrough));
 	case EMU_ALL_GATHER:
 		for (uint32_t r = 0; r < t->n; r++)
 			memcpy(to(t, r * t->o->count + t->at), slot(t, r, 0), bytes);
