@@ -13,3 +13,13 @@ struct emu_version {
 
 extern const struct emu_version emu_versions[];
 extern const unsigned emu_n_versions;
+
+/* The values of the library's status, from its header. */
+struct emu_name {
+	int value;
+	const char *name;  /* "CUDA_ERROR_INVALID_DEVICE" */
+	const char *words; /* "invalid device" */
+};
+
+extern const struct emu_name emu_results[];
+extern const unsigned emu_n_results;

@@ -28,6 +28,7 @@ LIBRARIES = {
         'defines': ['__CUDA_API_VERSION_INTERNAL'],
         'node': '',
         'typedefs': 'cudaTypedefs.h',
+        'results': 'CUDA_(?:ERROR_)?',
     },
     'libcudart.so.13': {
         'headers': ['cuda_runtime_api.h', 'cuda_profiler_api.h'],
@@ -36,6 +37,7 @@ LIBRARIES = {
         'refuse': 'cudaErrorNotSupported',
         'defines': ['__CUDA_API_VERSION_INTERNAL'],
         'node': 'libcudart.so.13',
+        'results': 'cuda(?:Error)?',
     },
     'libcublas.so.13': {
         'headers': ['cublas_v2.h', 'cublas_api.h', 'cublasXt.h'],
@@ -182,6 +184,18 @@ def versions(library, symbols, args):
     return sorted(rows)
 
 
+def results(library, args):
+    """Rows (enumerator, in words) of the library's status type."""
+    text = preprocess(library, library['headers'], args)
+    body = next(m[1] for m in re.finditer(r'\benum\s*(?:__attribute__\s*\(\([^)]*\)\))?\s*\w*\s*\{([^}]*)\}', text)
+                if re.search(rf'^\s*{library["results"]}S[Uu][Cc][Cc][Ee][Ss][Ss]\b', m[1].strip()))
+    for name in re.findall(r'(\w+)\s*=', body):
+        words = re.sub(library['results'], '', name)
+        if not words.isupper():
+            words = re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', words)
+        yield name, words.replace('_', ' ').lower()
+
+
 C_TOP = '''/* Made by replay/emugpu/gen/stubs.py from {headers}. */
 {defines}#include "replay/emugpu/refuse.h"
 
@@ -218,9 +232,15 @@ EMU_API {returns} {name}({parameters})
 }}
 '''
 
-C_VERSIONS = '''
+C_RESULTS = '''
 #include "replay/emugpu/versions.h"
 
+const struct emu_name emu_results[] = {{
+{rows}}};
+const unsigned emu_n_results = sizeof(emu_results) / sizeof(emu_results[0]);
+'''
+
+C_VERSIONS = '''
 const struct emu_version emu_versions[] = {{
 {rows}}};
 const unsigned emu_n_versions = sizeof(emu_versions) / sizeof(emu_versions[0]);
@@ -255,6 +275,8 @@ def complete(soname, library, args):
         out += C_PER_THREAD.format(name=name, base=PER_THREAD.sub('', name), returns=returns,
                                    parameters=', '.join(parameters) or 'void',
                                    arguments=', '.join(map(argument, parameters)))
+    if 'results' in library:
+        out += C_RESULTS.format(rows=''.join(f'\t{{{n}, "{n}", "{w}"}},\n' for n, w in results(library, args)))
     if 'typedefs' in library:
         rows = versions(library, set(declared) | hand, args)
         out += C_VERSIONS.format(rows=''.join(
@@ -271,7 +293,7 @@ def main():
     parser.add_argument('--out', required=True)
     parser.add_argument('--map', required=True)
     parser.add_argument('sources', nargs='*')
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     source, exports = complete(args.library, LIBRARIES[args.library], args)
     for path, text in ((args.out, source), (args.map, exports)):
         with open(path, 'w', encoding='utf-8') as file:

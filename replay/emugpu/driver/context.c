@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC 0x436f6e74u
+
+int emu_is_context(CUcontext c)
+{
+	return c && ((struct emu_context *)c)->magic == MAGIC;
+}
+
+static struct emu_context *context_new(struct emu_device *d, unsigned flags)
+{
+	struct emu_context *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->magic = MAGIC;
+	c->device = d;
+	c->flags = flags;
+	c->id = emu_new_id();
+	c->limits[CU_LIMIT_STACK_SIZE] = 1024;
+	c->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 7 << 20;
+	c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
+	c->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+	pthread_mutex_init(&c->lock, NULL);
+	if (emu_stream_new(c, CU_STREAM_DEFAULT, 0, &c->null_stream) < 0) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+struct emu_context *emu_primary(struct emu_device *d)
+{
+	if (__atomic_load_n(&d->primary, __ATOMIC_ACQUIRE))
+		return d->primary;
+	pthread_mutex_lock(&emu.lock);
+	if (!d->primary)
+		__atomic_store_n(&d->primary, context_new(d, d->primary_flags), __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&emu.lock);
+	return d->primary;
+}
+
+CUresult emu_current(struct emu_thread *self, struct emu_context **ret)
+{
+	struct emu_context *c;
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	c = self->n_contexts ? self->contexts[self->n_contexts - 1] : NULL;
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (c->magic != MAGIC)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*ret = c;
+	return (CUresult)c->error;
+}
+
+EMU_API CUresult cuInit(unsigned flags)
+{
+	return flags ? CUDA_ERROR_INVALID_VALUE : emu_init();
+}
+
+EMU_API CUresult cuDriverGetVersion(int *ret)
+{
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = CUDA_VERSION;
+	return CUDA_SUCCESS;
+}
+
+/* ---- primary contexts ---- */
+
+EMU_API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
+{
+	struct emu_device *d = emu_device(device);
+	struct emu_context *c;
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	c = emu_primary(d);
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	__atomic_add_fetch(&d->primary_users, 1, __ATOMIC_RELAXED);
+	*ret = (CUcontext)c;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	struct emu_device *d = emu_device(device);
+
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (__atomic_load_n(&d->primary_users, __ATOMIC_RELAXED) == 0)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	__atomic_sub_fetch(&d->primary_users, 1, __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
+{
+	struct emu_device *d = emu_device(device);
+
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	d->primary_flags = flags;
+	if (d->primary)
+		d->primary->flags = flags;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+	struct emu_device *d = emu_device(device);
+
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*flags = d->primary_flags;
+	*active = d->primary && d->primary_users > 0;
+	return CUDA_SUCCESS;
+}
+
+/* The context is as new: work is done, and what it lost it has again. Memory stays. */
+EMU_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	EMU_ENTER(EMU_CALL_MALLOC);
+	struct emu_device *d = emu_device(device);
+
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (d->primary) {
+		emu_context_wait(self, d->primary);
+		d->primary->error = 0;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* ---- contexts of the program's own ---- */
+
+static CUresult push(struct emu_thread *self, struct emu_context *c)
+{
+	if (self->n_contexts == EMU_CONTEXT_STACK)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	self->contexts[self->n_contexts++] = c;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice device)
+{
+	EMU_ENTER(EMU_CALL_MALLOC);
+	struct emu_device *d = emu_device(device);
+	struct emu_context *c;
+	CUresult r;
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	c = context_new(d, flags);
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = push(self, c);
+	if (!r)
+		*ret = (CUcontext)c;
+	return r;
+}
+
+EMU_API CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned flags,
+				CUdevice device)
+{
+	if (params && (params->numExecAffinityParams || params->cigParams)) {
+		emu_refused_use("libcuda.so.1", "cuCtxCreate_v4 (affinity)");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	return cuCtxCreate_v2(ret, flags, device);
+}
+
+/* The block stays, so that a handle kept too long is recognised. */
+EMU_API CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	EMU_ENTER(EMU_CALL_MALLOC);
+	struct emu_context *c = (struct emu_context *)context;
+
+	if (!emu_is_context(context) || c == c->device->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	emu_context_wait(self, c);
+	if (self->n_contexts && self->contexts[self->n_contexts - 1] == c)
+		self->n_contexts--;
+	c->magic = 0;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+
+	if (!emu_is_context(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return push(self, (struct emu_context *)context);
+}
+
+EMU_API CUresult cuCtxPopCurrent_v2(CUcontext *ret)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+
+	if (self->n_contexts == 0)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	self->n_contexts--;
+	if (ret)
+		*ret = (CUcontext)self->contexts[self->n_contexts];
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxSetCurrent(CUcontext context)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (context && !emu_is_context(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!context) {
+		self->n_contexts -= self->n_contexts > 0;
+		return CUDA_SUCCESS;
+	}
+	if (self->n_contexts == 0)
+		return push(self, (struct emu_context *)context);
+	self->contexts[self->n_contexts - 1] = (struct emu_context *)context;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxGetCurrent(CUcontext *ret)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*ret = self->n_contexts ? (CUcontext)self->contexts[self->n_contexts - 1] : NULL;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxGetDevice(CUdevice *ret)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (!r)
+		*ret = c->device->ordinal;
+	return r;
+}
+
+/* `context`, or the current one. */
+static CUresult context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret)
+{
+	if (!context)
+		return emu_current(self, ret);
+	if (!emu_is_context(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*ret = (struct emu_context *)context;
+	return (CUresult)(*ret)->error;
+}
+
+EMU_API CUresult cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = context_of(self, context, &c);
+
+	if (!r)
+		*ret = c->device->ordinal;
+	return r;
+}
+
+EMU_API CUresult cuCtxGetId(CUcontext context, unsigned long long *ret)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = context_of(self, context, &c);
+
+	if (!r)
+		*ret = c->id;
+	return r;
+}
+
+EMU_API CUresult cuCtxGetFlags(unsigned *ret)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (!r)
+		*ret = c->flags;
+	return r;
+}
+
+EMU_API CUresult cuCtxSetFlags(unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (!r)
+		c->flags = flags;
+	return r;
+}
+
+EMU_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *ret)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = context_of(self, context, &c);
+
+	if (!r)
+		*ret = 3020;
+	return r;
+}
+
+EMU_API CUresult cuCtxSynchronize(void)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (!r)
+		r = emu_capture_allows(self);
+	return r ? r : emu_context_wait(self, c);
+}
+
+EMU_API CUresult cuCtxSynchronize_v2(CUcontext context)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	struct emu_context *c;
+	CUresult r = context_of(self, context, &c);
+
+	if (!r)
+		r = emu_capture_allows(self);
+	return r ? r : emu_context_wait(self, c);
+}
+
+EMU_API CUresult cuCtxGetLimit(size_t *ret, CUlimit limit)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (r)
+		return r;
+	if ((unsigned)limit >= CU_LIMIT_MAX)
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	*ret = c->limits[limit];
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (r)
+		return r;
+	if ((unsigned)limit >= CU_LIMIT_MAX)
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	c->limits[limit] = value;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxGetCacheConfig(CUfunc_cache *ret)
+{
+	*ret = CU_FUNC_CACHE_PREFER_NONE;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *ret)
+{
+	*ret = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxResetPersistingL2Cache(void)
+{
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How long kernels take: as recorded, as their author says, or by the roofline (doc/gpuemu.md). */
+#include "base/array.h"
+#include "base/scope.h"
+#include "replay/emugpu/driver/kernel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is taken for a kernel of which nothing is known: each thread reads two numbers of 32 bits,
+ * adds and multiplies, and writes one. */
+#define UNKNOWN_BYTES 12
+#define UNKNOWN_FLOPS 2
+/* This part of the multiprocessors is enough to use all of the memory's bandwidth. */
+#define MEMORY_SHARE 0.25
+
+static struct {
+	struct emu_timing *rows; /* by name */
+	size_t n, cap;
+} timings;
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct emu_timing *)a)->name, ((const struct emu_timing *)b)->name);
+}
+
+/* kernel NAME GX GY GZ BX BY BZ NS, separated by tabs. */
+static int parse_row(const char *line, struct emu_timing *ret)
+{
+	char name[8192];
+	long long ns;
+
+	if (sscanf(line, "kernel\t%8191[^\t]\t%u\t%u\t%u\t%u\t%u\t%u\t%lld", name, &ret->grid[0],
+		   &ret->grid[1], &ret->grid[2], &ret->block[0], &ret->block[1], &ret->block[2],
+		   &ns) != 8 ||
+	    ns < 0)
+		return 0;
+	ret->ns = ns;
+	ret->name = strdup(name);
+	return ret->name ? 1 : -ENOMEM;
+}
+
+static void close_file(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+int emu_timing_load(const char *path)
+{
+	scoped(close_file) FILE *in = fopen(path, "re");
+	scoped(free_ptr) char *line = NULL;
+	size_t cap = 0;
+	int r = 0;
+
+	if (!in)
+		return -errno;
+	while (r >= 0 && getline(&line, &cap, in) > 0) {
+		struct emu_timing row;
+
+		r = parse_row(line, &row);
+		if (r != 1)
+			continue;
+		r = array_reserve(&timings.rows, timings.n + 1, &timings.cap);
+		if (r == 0)
+			timings.rows[timings.n++] = row;
+	}
+	qsort(timings.rows, timings.n, sizeof(timings.rows[0]), by_name);
+	return r < 0 ? r : 0;
+}
+
+static void find_named(const char *name, const struct emu_timing **ret,
+		       const struct emu_timing **end)
+{
+	size_t low = 0, high = timings.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (strcmp(timings.rows[mid].name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*ret = *end = timings.rows + low;
+	while (*end < timings.rows + timings.n && strcmp((*end)->name, name) == 0)
+		(*end)++;
+}
+
+void emu_timing_find(const char *symbol, const struct emu_timing **ret,
+		     const struct emu_timing **end)
+{
+	*ret = *end = NULL;
+	if (timings.n == 0)
+		return;
+	find_named(symbol, ret, end);
+	if (*ret != *end)
+		return;
+	scoped(free_ptr) char *name = emu_name_demangle(symbol);
+
+	if (name)
+		find_named(name, ret, end);
+}
+
+/* The recorded duration of this shape; else the mean over all shapes; -1: not recorded. */
+static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l)
+{
+	int64_t sum = 0, n = 0;
+
+	if (!f->timing_sought) {
+		emu_timing_find(f->entry->name, &f->timing, &f->timing_end);
+		f->timing_sought = 1;
+	}
+	for (const struct emu_timing *t = f->timing; t < f->timing_end; t++) {
+		if (memcmp(t->grid, l->grid, sizeof(t->grid)) == 0 &&
+		    memcmp(t->block, l->block, sizeof(t->block)) == 0)
+			return t->ns;
+		sum += t->ns;
+		n++;
+	}
+	return n ? sum / n : -1;
+}
+
+static double peak(const struct emu_model *m, enum gpuemu_math math)
+{
+	switch (math) {
+	case GPUEMU_FP64:
+		return m->fp64;
+	case GPUEMU_TF32:
+		return m->tf32;
+	case GPUEMU_FP16:
+		return m->fp16;
+	case GPUEMU_FP8:
+		return m->fp8;
+	case GPUEMU_INT8:
+		return m->int8;
+	default:
+		return m->fp32;
+	}
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int block_threads,
+		  size_t shared_bytes)
+{
+	const struct emu_model *m = &d->model;
+	double warps = (block_threads + 31) / 32, registers = f->entry->registers * 32;
+	double blocks = least(m->blocks_per_sm, (double)(int)(m->threads_per_sm / 32 / warps));
+
+	if (registers > 0)
+		blocks = least(blocks, (double)(int)(m->registers_per_sm / (registers * warps)));
+	if (shared_bytes > 0)
+		blocks = least(blocks, (double)(int)(m->shared_per_sm / (double)shared_bytes));
+	return (int)blocks;
+}
+
+int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
+		      const struct gpuemu_launch *l, void *const *args, double *share)
+{
+	const struct emu_model *m = &d->model;
+	const struct gpuemu_kernel *twin = emu_twin(f);
+	double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
+	double threads = (double)l->block[0] * l->block[1] * l->block[2];
+	int held =
+		emu_occupancy(d, f, (int)threads, l->shared_bytes + (size_t)f->entry->shared_bytes);
+	struct gpuemu_cost cost = {.flops = blocks * threads * UNKNOWN_FLOPS,
+				   .bytes = blocks * threads * UNKNOWN_BYTES};
+	int64_t ns = recorded_ns(f, l);
+
+	*share = least(1, blocks / (m->sms * (held > 0 ? held : 1)));
+	if (ns >= 0)
+		return ns;
+	if (twin && twin->cost) {
+		cost = (struct gpuemu_cost){0};
+		twin->cost(l, args, &cost);
+	}
+	if (cost.ns)
+		return cost.ns;
+	double used = least(1, blocks / m->sms);
+	double math = cost.flops / (peak(m, cost.math) * m->math_efficiency * used);
+	double bytes = cost.bytes / (m->memory_bytes_per_s * m->memory_efficiency *
+				     least(1, used / MEMORY_SHARE));
+
+	return (int64_t)(m->kernel_ns + 1e9 * (math > bytes ? math : bytes));
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cuda.h with every version of every function under its own name, as a library that defines them
+ * needs it. */
+#pragma once
+
+#define __CUDA_API_VERSION_INTERNAL
+#include "replay/emugpu/refuse.h"
+
+#include <cuda.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"

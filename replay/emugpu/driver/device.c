@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct emu_process emu = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+uint64_t emu_new_id(void)
+{
+	return __atomic_add_fetch(&emu.next_id, 1, __ATOMIC_RELAXED);
+}
+
+struct emu_device *emu_device(CUdevice ordinal)
+{
+	return ordinal >= 0 && ordinal < emu.n_devices ? &emu.devices[ordinal] : NULL;
+}
+
+static long number_of(const char *name, long missing)
+{
+	const char *value = getenv(name);
+	char *end;
+	long n = value ? strtol(value, &end, 10) : missing;
+
+	return value && (*value == 0 || *end) ? missing : n;
+}
+
+/* The model of each GPU: $GPUEMU_LIKE is one, or a list separated by commas, one for each. */
+static int load_models(struct emu_model *models, int n)
+{
+	const char *like = getenv("GPUEMU_LIKE");
+	char list[4096], why[160], *next = list, *name = NULL;
+
+	snprintf(list, sizeof(list), "%s", like && *like ? like : "H200");
+	for (int i = 0; i < n; i++) {
+		char *part = strsep(&next, ",");
+
+		name = part ? part : name;
+		int r = emu_model_load(name, &models[i], why, sizeof(why));
+
+		if (r < 0) {
+			fprintf(stderr, "gpuemu: cannot use the GPU model %s: %s\n", name, why);
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* Which of `n` GPUs the program may see, in its order: $CUDA_VISIBLE_DEVICES. How many. */
+static int visible(int n, int *physical)
+{
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	int count = 0;
+
+	if (!list) {
+		for (count = 0; count < n; count++)
+			physical[count] = count;
+		return count;
+	}
+	while (*list && count < EMU_DEVICES) {
+		char *end;
+		long i = strtol(list, &end, 10);
+
+		if (end == list || i < 0 || i >= n)
+			break;
+		for (int k = 0; k < count; k++)
+			if (physical[k] == i)
+				return 0;
+		physical[count++] = (int)i;
+		list = *end == ',' ? end + 1 : end + strlen(end);
+	}
+	return count;
+}
+
+static int init_device(struct emu_device *d, int ordinal, int physical,
+		       const struct emu_model *model)
+{
+	d->ordinal = ordinal;
+	d->physical = physical;
+	d->model = *model;
+	pthread_mutex_init(&d->lock, NULL);
+	return emu_memory_new((size_t)model->memory_bytes, &d->memory);
+}
+
+static void init_clock(const struct emu_model *m)
+{
+	const char *speed = getenv("GPUEMU_HOST_SPEED");
+	double x = speed ? strtod(speed, NULL) : 1;
+	const int64_t costs[EMU_CALLS] = {
+		[EMU_CALL_QUERY] = (int64_t)m->call_query_ns,
+		[EMU_CALL_EVENT] = (int64_t)m->call_event_ns,
+		[EMU_CALL_LAUNCH] = (int64_t)m->call_launch_ns,
+		[EMU_CALL_COPY] = (int64_t)m->call_copy_ns,
+		[EMU_CALL_MALLOC] = (int64_t)m->call_malloc_ns,
+	};
+
+	emu_clock_init(x > 0 ? x : 1, number_of("GPUEMU_PACE", 0) != 0, costs);
+}
+
+static CUresult init(void)
+{
+	static struct emu_model models[EMU_DEVICES];
+	int physical[EMU_DEVICES];
+	long n = number_of("GPUEMU_GPUS", 1);
+
+	if (n < 0 || n > EMU_DEVICES)
+		n = EMU_DEVICES;
+	if (load_models(models, (int)n) < 0)
+		return CUDA_ERROR_NO_DEVICE;
+	emu.n_devices = visible((int)n, physical);
+	for (int i = 0; i < emu.n_devices; i++)
+		if (init_device(&emu.devices[i], i, physical[i], &models[physical[i]]) < 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	if (emu.n_devices == 0)
+		return CUDA_ERROR_NO_DEVICE;
+	init_clock(&emu.devices[0].model);
+	emu_kernels_load();
+	return CUDA_SUCCESS;
+}
+
+CUresult emu_init(void)
+{
+	if (__atomic_load_n(&emu.ready, __ATOMIC_ACQUIRE))
+		return emu.init_error;
+	pthread_mutex_lock(&emu.lock);
+	if (!emu.ready) {
+		emu.init_error = init();
+		__atomic_store_n(&emu.ready, 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&emu.lock);
+	return emu.init_error;
+}
+
+/* ---- what ops share ---- */
+
+/* The first moment from `at_ns` on when `share` of the multiprocessors is free, as far as the
+ * kernels that run are known. */
+static int64_t compute_free(struct emu_device *d, int64_t at_ns, double share, int *slot)
+{
+	for (;;) {
+		double used = 0;
+		int64_t next = INT64_MAX;
+
+		*slot = 0;
+		for (int i = 0; i < EMU_RUNNING; i++) {
+			if (d->running[i].end_ns < d->running[*slot].end_ns)
+				*slot = i;
+			if (d->running[i].end_ns <= at_ns)
+				continue;
+			used += d->running[i].share;
+			next = d->running[i].end_ns < next ? d->running[i].end_ns : next;
+		}
+		if (next == INT64_MAX ||
+		    (used + share <= 1.0001 && d->running[*slot].end_ns <= at_ns))
+			return at_ns;
+		at_ns = next;
+	}
+}
+
+int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
+			int64_t duration_ns, double share)
+{
+	int64_t start = ready_ns;
+	int slot;
+
+	pthread_mutex_lock(&d->lock);
+	if (e == EMU_COMPUTE) {
+		start = compute_free(d, ready_ns, share, &slot);
+		d->running[slot].end_ns = start + duration_ns;
+		d->running[slot].share = share;
+		d->kernels++;
+	} else {
+		if (start < d->engine_free_ns[e])
+			start = d->engine_free_ns[e];
+		d->engine_free_ns[e] = start + duration_ns;
+		d->copies++;
+	}
+	/* Busy: the time in which anything runs, with ops taken in the order of their calls. */
+	if (start + duration_ns > d->last_end_ns) {
+		int64_t from = start > d->last_end_ns ? start : d->last_end_ns;
+
+		d->busy_ns += start + duration_ns - from;
+		d->last_end_ns = start + duration_ns;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return start;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The process's GPUs and its contexts on them. Made once, by cuInit, and never taken down: threads
+ * of the program may call until the very end. */
+#pragma once
+
+#include "replay/emugpu/driver/clock.h"
+#include "replay/emugpu/driver/model.h"
+#include "replay/emugpu/driver/op.h"
+#include "replay/emugpu/gpuemu.h"
+
+#include <pthread.h>
+
+#define EMU_DEVICES 64
+#define EMU_RUNNING 32
+
+/* What ops of one device have to share. */
+enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_ENGINES };
+
+struct emu_device {
+	int ordinal;  /* as the program sees it: after CUDA_VISIBLE_DEVICES */
+	int physical; /* as gpuemu counts */
+	struct emu_model model;
+	struct emu_memory *memory;
+
+	pthread_mutex_t lock;		     /* of what follows */
+	int64_t engine_free_ns[EMU_ENGINES]; /* copy engines */
+	struct {
+		int64_t end_ns;
+		double share;
+	} running[EMU_RUNNING];	      /* kernels: share of the multiprocessors */
+	int64_t busy_ns, last_end_ns; /* for the report */
+	uint64_t kernels, copies, copied_bytes;
+
+	struct emu_context *primary;
+	unsigned primary_flags;
+	int primary_users;
+};
+
+struct emu_context {
+	uint32_t magic;
+	struct emu_device *device;
+	unsigned flags;
+	int error; /* a CUresult: the context is lost */
+	uint64_t id;
+	uint64_t peers; /* bit of each device whose memory it may use */
+	size_t limits[16];
+	pthread_mutex_t lock;	    /* of the list */
+	struct emu_stream *streams; /* all of them, the null stream too */
+	struct emu_stream *null_stream;
+};
+
+struct emu_process {
+	int ready; /* cuInit has been called */
+	int n_devices;
+	struct emu_device devices[EMU_DEVICES];
+	pthread_mutex_t lock;
+	uint64_t next_id;
+	CUresult init_error;
+};
+
+extern struct emu_process emu;
+
+/* cuInit's work, once a process: reads $GPUEMU_GPUS, $GPUEMU_LIKE, ... */
+CUresult emu_init(void);
+
+/* A number that no other stream, context or graph of the process has. */
+uint64_t emu_new_id(void);
+
+/* The device with this ordinal, or NULL. */
+struct emu_device *emu_device(CUdevice ordinal);
+
+/* The primary context of a device, made at the first use; NULL without memory. */
+struct emu_context *emu_primary(struct emu_device *d);
+
+/* The calling thread's context in *ret, or why there is none to work with. */
+CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
+
+/* Whether `c` may be used as a context. */
+int emu_is_context(CUcontext c);
+
+/* Takes an engine of `d` for `duration_ns` at `ready_ns` or later; returns the start. `share`: how
+ * much of EMU_COMPUTE, 0 to 1. */
+int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
+			int64_t duration_ns, double share);
+
+/* The two public functions beyond CUDA's. */
+gpuemu_device_value_fn gpuemu_device_value;
+gpuemu_register_kernel_fn gpuemu_register_kernel;

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/stream.h"
+
+#include <stdlib.h>
+
+#define MAGIC 0x4576656eu
+
+int emu_is_event(CUevent e)
+{
+	return e && ((struct emu_event *)e)->magic == MAGIC;
+}
+
+struct emu_dep emu_event_dep(struct emu_event *e)
+{
+	struct emu_dep d;
+
+	pthread_mutex_lock(&e->lock);
+	d = e->last;
+	if (d.point)
+		__atomic_add_fetch(&d.point->refs, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&e->lock);
+	return d;
+}
+
+static void set_last(struct emu_event *e, struct emu_dep d)
+{
+	pthread_mutex_lock(&e->lock);
+	emu_point_drop(e->last.point);
+	e->last = d;
+	e->recorded = 1;
+	e->capture = NULL;
+	pthread_mutex_unlock(&e->lock);
+}
+
+CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s)
+{
+	struct emu_point *p;
+	struct emu_dep d = {0};
+	struct emu_op op = {.type = &emu_record_type};
+
+	if (s->capture)
+		return emu_capture_record(s, e);
+	p = emu_point_new();
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	p->refs = 2; /* the op's and ours */
+	op.point = p;
+	CUresult r = emu_submit(self, s, &op);
+
+	d.point = p;
+	if (__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
+		emu_dep_wait(&d);
+	set_last(e, d);
+	return r;
+}
+
+EMU_API CUresult cuEventCreate(CUevent *ret, unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_context *c;
+	struct emu_event *e;
+	CUresult r = emu_current(self, &c);
+
+	if (r)
+		return r;
+	if (!ret || flags & ~7u)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->magic = MAGIC;
+	e->flags = flags;
+	e->context = c;
+	pthread_mutex_init(&e->lock, NULL);
+	*ret = (CUevent)e;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuEventDestroy_v2(CUevent event)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_event *e = (struct emu_event *)event;
+
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	e->magic = 0;
+	emu_point_drop(e->last.point);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_event *e = (struct emu_event *)event;
+	struct emu_stream *s;
+	CUresult r;
+
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = emu_stream_of(self, handle, &s);
+	if (r)
+		return r;
+	if (e->context->device != s->context->device)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return emu_event_record(self, e, s);
+}
+
+EMU_API CUresult cuEventRecord(CUevent event, CUstream handle)
+{
+	return cuEventRecordWithFlags(event, handle, 0);
+}
+
+EMU_API CUresult cuEventQuery(CUevent event)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	struct emu_event *e = (struct emu_event *)event;
+
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->context->error)
+		return (CUresult)e->context->error;
+	struct emu_dep d = emu_event_dep(e);
+
+	if (d.point && !__atomic_load_n(&d.point->done, __ATOMIC_ACQUIRE)) {
+		emu_point_drop(d.point);
+		return CUDA_ERROR_NOT_READY;
+	}
+	return emu_dep_wait(&d) > self->now_ns ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuEventSynchronize(CUevent event)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	struct emu_event *e = (struct emu_event *)event;
+	struct emu_context *c;
+
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->capture)
+		return CUDA_ERROR_CAPTURED_EVENT;
+	c = e->context;
+	if (!e->recorded)
+		return (CUresult)c->error;
+	struct emu_dep d = emu_event_dep(e);
+
+	emu_advance_to(self, emu_dep_wait(&d) + (int64_t)c->device->model.sync_ns);
+	return (CUresult)c->error;
+}
+
+/* The end of an event in *ret_ns, when it is there by now. */
+static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
+{
+	struct emu_event *e = (struct emu_event *)event;
+	struct emu_dep d;
+
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->flags & CU_EVENT_DISABLE_TIMING || !e->recorded)
+		return CUDA_ERROR_INVALID_HANDLE;
+	d = emu_event_dep(e);
+	if (d.point && !__atomic_load_n(&d.point->done, __ATOMIC_ACQUIRE)) {
+		emu_point_drop(d.point);
+		return CUDA_ERROR_NOT_READY;
+	}
+	*ret_ns = emu_dep_wait(&d);
+	return *ret_ns > self->now_ns ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	int64_t from, to;
+	CUresult r = end_of(self, start, &from), q = end_of(self, end, &to);
+
+	if (!ret_ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* A wrong handle is said before a late event. */
+	if (r == CUDA_ERROR_NOT_READY && q)
+		r = q;
+	if (r || q)
+		return r ? r : q;
+	*ret_ms = (float)((double)(to - from) / 1e6);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
+{
+	return cuEventElapsedTime_v2(ret_ms, start, end);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Code images: what a fat binary, a cubin or PTX says about its kernels and variables. The code
+ * itself is not looked at. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct emu_param {
+	uint32_t offset, bytes;
+};
+
+/* A kernel in an image. */
+struct emu_entry {
+	char *name;
+	struct emu_param *params; /* n_params of them */
+	int n_params;		  /* -1: the image does not tell */
+	int registers, shared_bytes, local_bytes, const_bytes, max_threads;
+};
+
+struct emu_variable {
+	char *name;
+	size_t bytes;
+	const uint8_t *init; /* owned by the image; NULL: zeroes */
+	int managed;
+};
+
+struct emu_image {
+	int arch;	/* 90 */
+	int ptx;	/* 1: text */
+	uint8_t *bytes; /* owned: what `init` points to */
+	struct emu_entry *entries;
+	size_t n_entries, entries_cap;
+	struct emu_variable *variables;
+	size_t n_variables, variables_cap;
+};
+
+/* Reads the image at `data`: fat binary (or its wrapper), ELF, PTX text ended by a NUL. Of a fat
+ * binary, the part that suits a GPU of compute capability `arch` best. -EBADMSG: it is none of
+ * these, or damaged. */
+int emu_image_parse(const void *data, int arch, struct emu_image *ret);
+void emu_image_done(struct emu_image *image);
+
+/* The parts of it: `bytes` at `data`. */
+int emu_image_parse_elf(struct emu_image *image, const uint8_t *data, size_t bytes);
+int emu_image_parse_ptx(struct emu_image *image, const char *text);
+struct emu_entry *emu_image_add(struct emu_image *image, const char *name, size_t len);
+struct emu_variable *emu_image_add_variable(struct emu_image *image, const char *name, size_t len);

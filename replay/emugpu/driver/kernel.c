@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/kernel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct gpuemu_kernel *twin_of(const struct emu_op *op)
+{
+	return emu_twin(op->kernel.function);
+}
+
+static int kernel_blocks(const struct emu_op *op)
+{
+	const struct gpuemu_kernel *twin = twin_of(op);
+
+	return twin && twin->flags & GPUEMU_BLOCKS;
+}
+
+/* The sizes of the parameters: as the image tells, or as the code's author does. */
+static int param_bytes(const struct emu_op *op, int i, size_t *ret)
+{
+	const struct emu_entry *e = op->kernel.function->entry;
+	const struct gpuemu_kernel *twin = twin_of(op);
+
+	if (e->n_params >= 0 && i < e->n_params)
+		*ret = e->params[i].bytes;
+	else if (e->n_params < 0 && twin && twin->arg_bytes && i < (int)twin->n_args)
+		*ret = twin->arg_bytes[i];
+	else
+		return 0;
+	return 1;
+}
+
+static int kernel_own(struct emu_op *op)
+{
+	struct emu_kernel_op *k = &op->kernel;
+	const struct gpuemu_kernel *twin = twin_of(op);
+	size_t bytes, total = 0;
+	int n = 0;
+
+	if (k->args_copy)
+		return 1;
+	while (param_bytes(op, n, &bytes)) {
+		total += (bytes + 15) & ~(size_t)15;
+		n++;
+	}
+	if (n == 0 && k->function->entry->n_params < 0 && twin)
+		return 0;
+	void **args = malloc((size_t)n * sizeof(void *) + 16 + total);
+
+	if (!args)
+		return -ENOMEM;
+	uint8_t *to = (uint8_t *)(((uintptr_t)(args + n) + 15) & ~(uintptr_t)15);
+
+	for (int i = 0; i < n; i++) {
+		param_bytes(op, i, &bytes);
+		if (k->args)
+			memcpy(to, k->args[i], bytes);
+		args[i] = to;
+		to += (bytes + 15) & ~(size_t)15;
+	}
+	k->args_copy = args;
+	k->args = args;
+	return 1;
+}
+
+static void kernel_release(struct emu_op *op)
+{
+	free(op->kernel.args_copy);
+	op->kernel.args_copy = NULL;
+}
+
+static void tell(struct emu_function *f)
+{
+	if (__atomic_exchange_n(&f->told, 1, __ATOMIC_RELAXED))
+		return;
+	fprintf(stderr,
+		"gpuemu: no code is registered for the kernel %s: it takes time and does nothing\n",
+		f->entry->name);
+}
+
+static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	struct emu_kernel_op *k = &op->kernel;
+	const struct gpuemu_kernel *twin = twin_of(op);
+	struct gpuemu_launch l = {
+		.name = k->function->entry->name,
+		.grid = {k->grid[0], k->grid[1], k->grid[2]},
+		.block = {k->block[0], k->block[1], k->block[2]},
+		.shared_bytes = k->shared_bytes,
+		.device = lane->device->ordinal,
+		.start_ns = ready_ns,
+	};
+	double share;
+	int64_t ns = emu_kernel_ns(lane->device, k->function, &l, k->args, &share);
+
+	if (twin && twin->flags & GPUEMU_BLOCKS) {
+		twin->run(&l, k->args);
+		if (l.end_ns == 0)
+			l.end_ns = ready_ns + ns;
+		emu_device_take(lane->device, EMU_COMPUTE, ready_ns, l.end_ns - ready_ns, 0);
+	} else {
+		l.start_ns = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, share);
+		if (twin && twin->run)
+			twin->run(&l, k->args);
+		else
+			tell(k->function);
+		if (l.end_ns == 0)
+			l.end_ns = l.start_ns + ns;
+	}
+	if (l.error && !lane->context->error)
+		lane->context->error = l.error;
+	return l.end_ns;
+}
+
+const struct emu_op_type emu_kernel_type = {
+	.name = "kernel",
+	.node = CU_GRAPH_NODE_TYPE_KERNEL,
+	.blocks = kernel_blocks,
+	.own = kernel_own,
+	.release = kernel_release,
+	.run = kernel_run,
+};

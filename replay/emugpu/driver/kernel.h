@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Kernels: what is known of them from their image, the code that stands in for them, and how long
+ * they take. */
+#pragma once
+
+#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/gpuemu.h"
+
+/* A CUfunction and a CUkernel alike; owned by its module. */
+struct emu_function {
+	uint32_t magic;
+	struct emu_module *module;
+	const struct emu_entry *entry;
+	int dynamic_shared_bytes; /* the most that a launch may ask for */
+	int carveout;
+	const struct gpuemu_kernel *twin; /* as of `generation` of the registry */
+	unsigned generation;
+	int told; /* 1: the program knows that there is no code */
+	const struct emu_timing *timing, *timing_end; /* recorded durations */
+	int timing_sought;
+};
+
+struct emu_module {
+	uint32_t magic;
+	int is_library;
+	struct emu_context *context; /* NULL: a library */
+	struct emu_image image;
+	struct emu_function *functions;	     /* as the image's entries */
+	CUdeviceptr *variables[EMU_DEVICES]; /* as the image's; made when first asked for */
+	pthread_mutex_t lock;
+	int refs;
+};
+
+/* NULL when `f` is no function. */
+struct emu_function *emu_function_of(CUfunction f);
+
+/* Plug-ins and recorded durations, from $GPUEMU_PLUGINS and $GPUEMU_TIMING. */
+void emu_kernels_load(void);
+
+/* The code registered for a function, or NULL. */
+const struct gpuemu_kernel *emu_twin(struct emu_function *f);
+
+/* Whether `plain` ("saxpy", "scale<float>") means the kernel `symbol`. */
+int emu_name_fits(const char *plain, const char *symbol);
+/* The name as people write it, on the heap; a copy of `symbol` where nothing demangles it. */
+char *emu_name_demangle(const char *symbol);
+
+/* Recorded durations: rows of one kernel and shape. */
+struct emu_timing {
+	char *name;
+	uint32_t grid[3], block[3];
+	int64_t ns;
+};
+int emu_timing_load(const char *path);
+void emu_timing_find(const char *symbol, const struct emu_timing **ret,
+		     const struct emu_timing **end);
+
+/* How long a launch takes on `d`, and how much of its multiprocessors it fills (0 to 1). */
+int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
+		      const struct gpuemu_launch *launch, void *const *args, double *share);
+
+/* Blocks of this shape that a multiprocessor holds. */
+int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int block_threads,
+		  size_t shared_bytes);

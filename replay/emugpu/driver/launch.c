@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Launches, and what can be asked about kernels. */
+#include "base/scope.h"
+#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static CUresult check_shape(const struct emu_device *d, const struct emu_function *f,
+			    const struct emu_kernel_op *k)
+{
+	uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
+
+	for (int i = 0; i < 3; i++)
+		if (k->grid[i] == 0 || k->block[i] == 0)
+			return CUDA_ERROR_INVALID_VALUE;
+	if (k->grid[0] > 0x7fffffff || k->grid[1] > 65535 || k->grid[2] > 65535 ||
+	    k->block[0] > 1024 || k->block[1] > 1024 || k->block[2] > 64 || threads > 1024)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (threads > (uint64_t)f->entry->max_threads)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	if (k->shared_bytes > (uint32_t)f->dynamic_shared_bytes ||
+	    k->shared_bytes + (double)f->entry->shared_bytes > d->model.shared_per_block_optin)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+/* Arguments in one buffer become pointers into a copy of it. */
+static CUresult unpack(void **extra, struct emu_op *op)
+{
+	const struct emu_entry *e = op->kernel.function->entry;
+	const void *buffer = NULL;
+	size_t bytes = 0;
+
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			bytes = *(size_t *)extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!buffer || e->n_params < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	void **args = malloc((size_t)e->n_params * sizeof(void *) + bytes);
+
+	if (!args)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	uint8_t *copy = (uint8_t *)(args + e->n_params);
+
+	memcpy(copy, buffer, bytes);
+	for (int i = 0; i < e->n_params; i++) {
+		if (e->params[i].offset + (size_t)e->params[i].bytes > bytes) {
+			free(args);
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+		args[i] = copy + e->params[i].offset;
+	}
+	op->kernel.args = args;
+	op->kernel.args_copy = args;
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(struct emu_thread *self, CUfunction function, CUstream stream,
+		       struct emu_op *op, void **params, void **extra)
+{
+	struct emu_function *f = emu_function_of(function);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r)
+		return r;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	op->type = &emu_kernel_type;
+	op->kernel.function = f;
+	op->kernel.args = params;
+	r = check_shape(s->context->device, f, &op->kernel);
+	if (!r && extra)
+		r = unpack(extra, op);
+	else if (!r && !params && f->entry->n_params > 0)
+		r = CUDA_ERROR_INVALID_VALUE;
+	return r ? r : emu_submit(self, s, op);
+}
+
+EMU_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+				unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
+				CUstream stream, void **params, void **extra)
+{
+	EMU_ENTER(EMU_CALL_LAUNCH);
+	struct emu_op op = {
+		.kernel = {.grid = {gx, gy, gz},
+			   .block = {bx, by, bz},
+			   .shared_bytes = shared_bytes},
+	};
+
+	return launch(self, function, stream, &op, params, extra);
+}
+
+EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy,
+					   unsigned gz, unsigned bx, unsigned by, unsigned bz,
+					   unsigned shared_bytes, CUstream stream, void **params)
+{
+	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, NULL);
+}
+
+/* Attributes say how the hardware is to run it; those that order launches are honoured: an event
+ * that the launch records. */
+EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
+				  void **extra)
+{
+	EMU_ENTER(EMU_CALL_LAUNCH);
+	CUresult r;
+
+	if (!c || (c->numAttrs && !c->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	struct emu_op op = {
+		.kernel = {.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+			   .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+			   .shared_bytes = c->sharedMemBytes},
+	};
+
+	r = launch(self, function, c->hStream, &op, params, extra);
+	for (unsigned i = 0; !r && i < c->numAttrs; i++) {
+		const CUlaunchAttribute *a = &c->attrs[i];
+		struct emu_stream *s;
+
+		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
+			if (!emu_is_event(a->value.programmaticEvent.event))
+				return CUDA_ERROR_INVALID_HANDLE;
+			r = emu_stream_of(self, c->hStream, &s);
+			if (!r)
+				r = emu_event_record(
+					self, (struct emu_event *)a->value.programmaticEvent.event,
+					s);
+		}
+	}
+	return r;
+}
+
+EMU_API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_op op = {.type = &emu_host_type, .host = {.function = function, .data = data}};
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r)
+		return r;
+	return function ? emu_submit(self, s, &op) : CUDA_ERROR_INVALID_VALUE;
+}
+
+EMU_API CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data,
+				     unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_op op = {
+		.type = &emu_host_type,
+		.host = {.callback = callback, .stream = stream, .data = data},
+	};
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r)
+		return r;
+	return callback && !flags ? emu_submit(self, s, &op) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- what is known of a kernel ---- */
+
+EMU_API CUresult cuFuncGetAttribute(int *ret, CUfunction_attribute what, CUfunction function)
+{
+	const struct emu_function *f = emu_function_of(function);
+	int arch;
+
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	arch = f->module->image.arch;
+	switch (what) {
+#define CASE(name, value)                                                                          \
+	case CU_FUNC_ATTRIBUTE_##name:                                                             \
+		*ret = (value);                                                                    \
+		return CUDA_SUCCESS;
+		CASE(MAX_THREADS_PER_BLOCK, f->entry->max_threads)
+		CASE(SHARED_SIZE_BYTES, f->entry->shared_bytes)
+		CASE(CONST_SIZE_BYTES, f->entry->const_bytes)
+		CASE(LOCAL_SIZE_BYTES, f->entry->local_bytes)
+		CASE(NUM_REGS, f->entry->registers)
+		CASE(PTX_VERSION, arch)
+		CASE(BINARY_VERSION, arch)
+		CASE(MAX_DYNAMIC_SHARED_SIZE_BYTES, f->dynamic_shared_bytes)
+		CASE(PREFERRED_SHARED_MEMORY_CARVEOUT, f->carveout)
+#undef CASE
+	default:
+		if (what < 0 || what >= CU_FUNC_ATTRIBUTE_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		*ret = 0;
+		return CUDA_SUCCESS;
+	}
+}
+
+EMU_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute what, int value)
+{
+	struct emu_function *f = emu_function_of(function);
+
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (what == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+		if (value < 0 || value + (double)f->entry->shared_bytes >
+					 emu.devices[0].model.shared_per_block_optin)
+			return CUDA_ERROR_INVALID_VALUE;
+		f->dynamic_shared_bytes = value;
+	} else if (what == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
+		f->carveout = value;
+	}
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuKernelGetAttribute(int *ret, CUfunction_attribute what, CUkernel kernel,
+				      CUdevice device)
+{
+	return cuFuncGetAttribute(ret, what, (CUfunction)kernel);
+}
+
+EMU_API CUresult cuKernelSetAttribute(CUfunction_attribute what, int value, CUkernel kernel,
+				      CUdevice device)
+{
+	return cuFuncSetAttribute((CUfunction)kernel, what, value);
+}
+
+EMU_API CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
+{
+	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+EMU_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
+{
+	return cuFuncSetCacheConfig((CUfunction)kernel, config);
+}
+
+EMU_API CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
+{
+	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+EMU_API CUresult cuKernelGetFunction(CUfunction *ret, CUkernel kernel)
+{
+	if (!emu_function_of((CUfunction)kernel))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret = (CUfunction)kernel;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuKernelGetLibrary(CUlibrary *ret, CUkernel kernel)
+{
+	struct emu_function *f = emu_function_of((CUfunction)kernel);
+
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret = (CUlibrary)f->module;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuFuncGetModule(CUmodule *ret, CUfunction function)
+{
+	return cuKernelGetLibrary((CUlibrary *)ret, (CUkernel)function);
+}
+
+EMU_API CUresult cuFuncGetName(const char **ret, CUfunction function)
+{
+	struct emu_function *f = emu_function_of(function);
+
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret = f->entry->name;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuKernelGetName(const char **ret, CUkernel kernel)
+{
+	return cuFuncGetName(ret, (CUfunction)kernel);
+}
+
+EMU_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset,
+				    size_t *bytes)
+{
+	struct emu_function *f = emu_function_of(function);
+
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (f->entry->n_params < 0 || index >= (size_t)f->entry->n_params)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (offset)
+		*offset = f->entry->params[index].offset;
+	if (bytes)
+		*bytes = f->entry->params[index].bytes;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
+{
+	return cuFuncGetParamInfo((CUfunction)kernel, index, offset, bytes);
+}
+
+EMU_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction function)
+{
+	*ret = CU_FUNCTION_LOADING_STATE_LOADED;
+	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+EMU_API CUresult cuFuncLoad(CUfunction function)
+{
+	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}

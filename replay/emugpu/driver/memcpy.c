@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The public copies and fills. */
+#include "replay/emugpu/driver/transfer.h"
+
+#define HOST(p) ((CUdeviceptr)(uintptr_t)(p))
+
+/* `bytes` from `from` to `to` on a stream. */
+static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
+		       int blocking)
+{
+	EMU_ENTER(EMU_CALL_COPY);
+	struct emu_copy_op c = {.to = (uint8_t *)to,
+				.from = (const uint8_t *)from,
+				.width_bytes = bytes,
+				.height = 1,
+				.depth = 1};
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	return r ? r : emu_copy(self, s, &c, blocking);
+}
+
+EMU_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	return linear(to, from, bytes, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	return linear(to, from, bytes, stream, 0);
+}
+
+EMU_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+	return linear(to, HOST(from), bytes, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+	return linear(HOST(to), from, bytes, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	return linear(to, from, bytes, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
+				      CUstream stream)
+{
+	return linear(to, HOST(from), bytes, stream, 0);
+}
+
+EMU_API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	return linear(HOST(to), from, bytes, stream, 0);
+}
+
+EMU_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+				      CUstream stream)
+{
+	return linear(to, from, bytes, stream, 0);
+}
+
+EMU_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+			      CUcontext from_context, size_t bytes)
+{
+	return linear(to, from, bytes, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+				   CUcontext from_context, size_t bytes, CUstream stream)
+{
+	return linear(to, from, bytes, stream, 0);
+}
+
+EMU_API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t n,
+				       CUmemcpyAttributes *attributes, size_t *indices,
+				       size_t n_attributes, CUstream stream)
+{
+	CUresult r = stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = linear(to[i], from[i], bytes[i], stream, 0);
+	return r;
+}
+
+/* ---- 2D and 3D ---- */
+
+static CUresult spatial(const CUDA_MEMCPY3D *p, CUstream stream, int blocking)
+{
+	EMU_ENTER(EMU_CALL_COPY);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	return r ? r : emu_copy_3d(self, s, p, blocking);
+}
+
+static CUresult plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
+{
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUDA_MEMCPY3D q = {
+		.srcXInBytes = p->srcXInBytes,
+		.srcY = p->srcY,
+		.srcMemoryType = p->srcMemoryType,
+		.srcHost = p->srcHost,
+		.srcDevice = p->srcDevice,
+		.srcArray = p->srcArray,
+		.srcPitch = p->srcPitch,
+		.dstXInBytes = p->dstXInBytes,
+		.dstY = p->dstY,
+		.dstMemoryType = p->dstMemoryType,
+		.dstHost = p->dstHost,
+		.dstDevice = p->dstDevice,
+		.dstArray = p->dstArray,
+		.dstPitch = p->dstPitch,
+		.WidthInBytes = p->WidthInBytes,
+		.Height = p->Height,
+		.Depth = 1,
+	};
+
+	return spatial(&q, stream, blocking);
+}
+
+EMU_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
+{
+	return plane(p, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *p)
+{
+	return plane(p, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *p, CUstream stream)
+{
+	return plane(p, stream, 0);
+}
+
+EMU_API CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *p)
+{
+	return spatial(p, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream stream)
+{
+	return spatial(p, stream, 0);
+}
+
+static CUresult spatial_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, int blocking)
+{
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUDA_MEMCPY3D q = {
+		.srcXInBytes = p->srcXInBytes,
+		.srcY = p->srcY,
+		.srcZ = p->srcZ,
+		.srcMemoryType = p->srcMemoryType,
+		.srcHost = p->srcHost,
+		.srcDevice = p->srcDevice,
+		.srcArray = p->srcArray,
+		.srcPitch = p->srcPitch,
+		.srcHeight = p->srcHeight,
+		.dstXInBytes = p->dstXInBytes,
+		.dstY = p->dstY,
+		.dstZ = p->dstZ,
+		.dstMemoryType = p->dstMemoryType,
+		.dstHost = p->dstHost,
+		.dstDevice = p->dstDevice,
+		.dstArray = p->dstArray,
+		.dstPitch = p->dstPitch,
+		.dstHeight = p->dstHeight,
+		.WidthInBytes = p->WidthInBytes,
+		.Height = p->Height,
+		.Depth = p->Depth,
+	};
+
+	return spatial(&q, stream, blocking);
+}
+
+EMU_API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *p)
+{
+	return spatial_peer(p, NULL, 1);
+}
+
+EMU_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream stream)
+{
+	return spatial_peer(p, stream, 0);
+}
+
+/* ---- fills ---- */
+
+static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t item_bytes,
+		     size_t width, size_t height, CUstream stream, int blocking)
+{
+	EMU_ENTER(EMU_CALL_COPY);
+	struct emu_set_op set = {.to = (uint8_t *)to,
+				 .value = value,
+				 .item_bytes = item_bytes,
+				 .width = width,
+				 .height = height,
+				 .pitch = pitch};
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	return r ? r : emu_set(self, s, &set, blocking);
+}
+
+EMU_API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
+{
+	return fill(to, n, value, 1, n, 1, NULL, 1);
+}
+
+EMU_API CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t n)
+{
+	return fill(to, n, value, 2, n, 1, NULL, 1);
+}
+
+EMU_API CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t n)
+{
+	return fill(to, n, value, 4, n, 1, NULL, 1);
+}
+
+EMU_API CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+				 size_t height)
+{
+	return fill(to, pitch, value, 1, width, height, NULL, 1);
+}
+
+EMU_API CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+				  size_t height)
+{
+	return fill(to, pitch, value, 2, width, height, NULL, 1);
+}
+
+EMU_API CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+				  size_t height)
+{
+	return fill(to, pitch, value, 4, width, height, NULL, 1);
+}
+
+EMU_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream)
+{
+	return fill(to, n, value, 1, n, 1, stream, 0);
+}
+
+EMU_API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t n, CUstream stream)
+{
+	return fill(to, n, value, 2, n, 1, stream, 0);
+}
+
+EMU_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream stream)
+{
+	return fill(to, n, value, 4, n, 1, stream, 0);
+}
+
+EMU_API CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+				   size_t height, CUstream stream)
+{
+	return fill(to, pitch, value, 1, width, height, stream, 0);
+}
+
+EMU_API CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value,
+				    size_t width, size_t height, CUstream stream)
+{
+	return fill(to, pitch, value, 2, width, height, stream, 0);
+}
+
+EMU_API CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+				    size_t height, CUstream stream)
+{
+	return fill(to, pitch, value, 4, width, height, stream, 0);
+}

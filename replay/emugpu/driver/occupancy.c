@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/kernel.h"
+
+static CUresult device_of(struct emu_thread *self, struct emu_device **ret)
+{
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (!r)
+		*ret = c->device;
+	return r;
+}
+
+EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret, CUfunction function,
+								      int block, size_t dynamic,
+								      unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	const struct emu_function *f = emu_function_of(function);
+	struct emu_device *d;
+	CUresult r = device_of(self, &d);
+
+	if (r)
+		return r;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (block <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = block > f->entry->max_threads
+		       ? 0
+		       : emu_occupancy(d, f, block, dynamic + (size_t)f->entry->shared_bytes);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret, CUfunction function,
+							     int block, size_t dynamic)
+{
+	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, block, dynamic,
+								    0);
+}
+
+EMU_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
+							   CUfunction function,
+							   CUoccupancyB2DSize dynamic_of,
+							   size_t dynamic, int limit,
+							   unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	const struct emu_function *f = emu_function_of(function);
+	struct emu_device *d;
+	CUresult r = device_of(self, &d);
+	int best = 0;
+
+	if (r)
+		return r;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (limit <= 0 || limit > f->entry->max_threads)
+		limit = f->entry->max_threads;
+	for (int n = limit / 32 * 32; n >= 32; n -= 32) {
+		size_t shared =
+			(dynamic_of ? dynamic_of(n) : dynamic) + (size_t)f->entry->shared_bytes;
+		int held = emu_occupancy(d, f, n, shared);
+
+		if (held * n > best) {
+			best = held * n;
+			*block = n;
+			*grid = held * (int)d->model.sms;
+		}
+	}
+	return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EMU_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+						  CUoccupancyB2DSize dynamic_of, size_t dynamic,
+						  int limit)
+{
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, dynamic_of, dynamic,
+							 limit, 0);
+}
+
+EMU_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction function,
+							 int blocks, int block)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	const struct emu_function *f = emu_function_of(function);
+	struct emu_device *d;
+	CUresult r = device_of(self, &d);
+
+	if (r)
+		return r;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (blocks <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	double each = d->model.shared_per_sm / blocks - 1024 - f->entry->shared_bytes;
+	double most = d->model.shared_per_block_optin - f->entry->shared_bytes;
+
+	*ret = each < 0 ? 0 : (size_t)(each < most ? each : most);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/op.h"
+#include "replay/emugpu/driver/device.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct emu_point *emu_point_new(void)
+{
+	struct emu_point *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->refs = 1;
+	return p;
+}
+
+void emu_point_drop(struct emu_point *p)
+{
+	if (p && __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(p);
+}
+
+void emu_point_reach(struct emu_point *p, int64_t end_ns)
+{
+	p->end_ns = end_ns;
+	__atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &p->done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+int64_t emu_dep_wait(struct emu_dep *d)
+{
+	struct emu_point *p = take(d->point);
+
+	if (!p)
+		return d->end_ns += take(d->lag_ns);
+	while (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &p->done, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	d->end_ns = p->end_ns + take(d->lag_ns);
+	emu_point_drop(p);
+	return d->end_ns;
+}
+
+void emu_op_run(struct emu_op *op, struct emu_lane *lane)
+{
+	const struct emu_model *m = &lane->device->model;
+	int light = op->type->light;
+	int64_t launched = op->issued_ns + (int64_t)m->launch_ns;
+	int64_t ready = lane->tail_ns + (light ? 0 : (int64_t)m->gap_ns);
+	int64_t end;
+
+	if (ready < launched)
+		ready = launched;
+	if (ready < op->ready_ns)
+		ready = op->ready_ns;
+	end = op->type->run(op, lane, ready);
+	if (end > lane->tail_ns)
+		lane->tail_ns = end;
+}
+
+void emu_op_done(struct emu_op *op)
+{
+	if (op->type->release)
+		op->type->release(op);
+	for (unsigned i = 0; i < op->n_deps; i++)
+		emu_point_drop(op->deps[i].point);
+	free(op->deps);
+	op->deps = NULL;
+	op->n_deps = 0;
+}
+
+/* ---- the two that only mark time ---- */
+
+static void release_point(struct emu_op *op)
+{
+	emu_point_drop(take(op->point));
+}
+
+static int64_t run_record(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	emu_point_reach(op->point, ready_ns);
+	return ready_ns;
+}
+
+const struct emu_op_type emu_record_type = {
+	.name = "record",
+	.node = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+	.light = 1,
+	.release = release_point,
+	.run = run_record,
+};
+
+/* Its deps are all that it is. */
+static int64_t run_wait(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	return op->ready_ns;
+}
+
+const struct emu_op_type emu_wait_type = {
+	.name = "wait",
+	.node = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+	.light = 1,
+	.run = run_wait,
+};
+
+/* ---- host functions ---- */
+
+static int always(const struct emu_op *op)
+{
+	return 1;
+}
+
+static int64_t run_host(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	int64_t before = emu_work_ns();
+
+	if (op->host.callback)
+		op->host.callback(op->host.stream, (CUresult)lane->context->error, op->host.data);
+	else
+		op->host.function(op->host.data);
+	return ready_ns + emu_work_ns() - before;
+}
+
+const struct emu_op_type emu_host_type = {
+	.name = "host function",
+	.node = CU_GRAPH_NODE_TYPE_HOST,
+	.blocks = always,
+	.run = run_host,
+};

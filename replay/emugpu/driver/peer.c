@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What devices know of each other. All GPUs of a machine reach each other over NVLink. */
+#include "replay/emugpu/driver/device.h"
+
+EMU_API CUresult cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
+{
+	if (!emu_device(device) || !emu_device(peer))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*ret = device != peer;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDeviceGetP2PAttribute(int *ret, CUdevice_P2PAttribute what, CUdevice from,
+					 CUdevice to)
+{
+	if (!emu_device(from) || !emu_device(to) || from == to)
+		return CUDA_ERROR_INVALID_DEVICE;
+	switch (what) {
+	case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
+		*ret = 0;
+		return CUDA_SUCCESS;
+	case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+	case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+	case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
+		*ret = 1;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+EMU_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_MALLOC);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (r)
+		return r;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!emu_is_context(peer))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	struct emu_device *d = ((struct emu_context *)peer)->device;
+	uint64_t bit = (uint64_t)1 << d->ordinal;
+
+	if (d == c->device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (__atomic_fetch_or(&c->peers, bit, __ATOMIC_RELAXED) & bit)
+		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+	EMU_ENTER(EMU_CALL_MALLOC);
+	struct emu_context *c;
+	CUresult r = emu_current(self, &c);
+
+	if (r)
+		return r;
+	if (!emu_is_context(peer))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	uint64_t bit = (uint64_t)1 << ((struct emu_context *)peer)->device->ordinal;
+
+	if (!(__atomic_fetch_and(&c->peers, ~bit, __ATOMIC_RELAXED) & bit))
+		return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/stream.h"
+#include "base/array.h"
+#include "replay/emugpu/driver/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC 0x53747265u
+
+/* Stream numbers of the null streams of each thread, by context. */
+struct thread_stream {
+	struct emu_context *context;
+	struct emu_stream *stream;
+};
+static __thread struct thread_stream thread_streams[EMU_DEVICES];
+
+int emu_stream_new(struct emu_context *c, unsigned flags, int priority, struct emu_stream **ret)
+{
+	scoped(free_ptr) struct emu_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->magic = MAGIC;
+	s->flags = flags;
+	s->priority = priority;
+	s->id = emu_new_id();
+	s->context = c;
+	s->lane = (struct emu_lane){.device = c->device, .context = c};
+	s->tail = &s->head;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->wake, NULL);
+	pthread_mutex_lock(&c->lock);
+	s->next = c->streams;
+	c->streams = s;
+	pthread_mutex_unlock(&c->lock);
+	*ret = take(s);
+	return 0;
+}
+
+/* The calling thread's own default stream. */
+static CUresult thread_stream(struct emu_context *c, struct emu_stream **ret)
+{
+	struct thread_stream *t = thread_streams;
+
+	while (t->context && t->context != c && t < thread_streams + EMU_DEVICES - 1)
+		t++;
+	if (t->context != c) {
+		if (emu_stream_new(c, CU_STREAM_DEFAULT, 0, &t->stream) < 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		t->context = c;
+	}
+	*ret = t->stream;
+	return CUDA_SUCCESS;
+}
+
+CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stream **ret)
+{
+	struct emu_context *c;
+	struct emu_stream *s = (struct emu_stream *)handle;
+
+	if ((uintptr_t)handle > 2) {
+		if (s->magic != MAGIC)
+			return CUDA_ERROR_INVALID_HANDLE;
+		if (s->context->error)
+			return (CUresult)s->context->error;
+		*ret = s;
+		return CUDA_SUCCESS;
+	}
+	CUresult r = emu_current(self, &c);
+	if (r)
+		return r;
+	if (handle == CU_STREAM_PER_THREAD || (!handle && emu_per_thread))
+		return thread_stream(c, ret);
+	*ret = c->null_stream;
+	return CUDA_SUCCESS;
+}
+
+/* ---- the stream's own thread ---- */
+
+static struct emu_op *pop(struct emu_stream *s)
+{
+	struct emu_op *op = s->head;
+
+	if (op) {
+		s->head = op->next;
+		if (!s->head)
+			s->tail = &s->head;
+	}
+	return op;
+}
+
+static void *work(void *arg)
+{
+	struct emu_stream *s = arg;
+	struct emu_op *op;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!(op = pop(s)) && !s->closing) {
+			s->pending = 0;
+			pthread_cond_wait(&s->wake, &s->lock);
+		}
+		if (!op)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		for (unsigned i = 0; i < op->n_deps; i++) {
+			int64_t end = emu_dep_wait(&op->deps[i]);
+
+			op->ready_ns = end > op->ready_ns ? end : op->ready_ns;
+		}
+		emu_op_run(op, &s->lane);
+		emu_op_done(op);
+		free(op);
+		pthread_mutex_lock(&s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	free(s);
+	return NULL;
+}
+
+/* With the lock held. */
+static CUresult queue(struct emu_stream *s, struct emu_op *op)
+{
+	struct emu_op *kept = malloc(sizeof(*kept));
+	pthread_t thread;
+
+	if (!kept)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!s->has_worker) {
+		if (pthread_create(&thread, NULL, work, s) != 0) {
+			free(kept);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		pthread_detach(thread);
+		s->has_worker = 1;
+	}
+	*kept = *op;
+	kept->next = NULL;
+	*s->tail = kept;
+	s->tail = &kept->next;
+	s->pending = 1;
+	pthread_cond_signal(&s->wake);
+	return CUDA_SUCCESS;
+}
+
+/* ---- submitting ---- */
+
+static int add_dep(struct emu_op *op, struct emu_dep d)
+{
+	size_t cap = op->n_deps;
+
+	if (!d.point || __atomic_load_n(&d.point->done, __ATOMIC_ACQUIRE)) {
+		emu_dep_wait(&d);
+		op->ready_ns = d.end_ns > op->ready_ns ? d.end_ns : op->ready_ns;
+		return 0;
+	}
+	if (array_reserve(&op->deps, op->n_deps + 1, &cap) < 0)
+		return -ENOMEM;
+	op->deps[op->n_deps++] = d;
+	return 0;
+}
+
+/* What the null stream and the others owe each other. */
+static int legacy_deps(struct emu_stream *s, struct emu_op *op)
+{
+	struct emu_context *c = s->context;
+	int r = 0;
+
+	if (s->flags & CU_STREAM_NON_BLOCKING)
+		return 0;
+	if (s != c->null_stream) {
+		struct emu_stream *n = c->null_stream;
+
+		return n->lane.tail_ns || n->pending ? add_dep(op, emu_stream_tail(n)) : 0;
+	}
+	pthread_mutex_lock(&c->lock);
+	for (struct emu_stream *o = c->streams; o && r == 0; o = o->next)
+		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !o->capture)
+			r = add_dep(op, emu_stream_tail(o));
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+/* An op that must wait, but whose arguments nobody can copy: everything before it, now. */
+static void wait_inline(struct emu_stream *s, struct emu_op *op)
+{
+	struct emu_dep tail = emu_stream_tail(s);
+
+	emu_dep_wait(&tail);
+	for (unsigned i = 0; i < op->n_deps; i++) {
+		int64_t end = emu_dep_wait(&op->deps[i]);
+
+		op->ready_ns = end > op->ready_ns ? end : op->ready_ns;
+	}
+	op->n_deps = 0;
+}
+
+CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op)
+{
+	CUresult r = CUDA_SUCCESS;
+	int owned = 1;
+
+	if (s->capture)
+		return emu_capture_add(s, op);
+	op->issued_ns = self->now_ns;
+	if (legacy_deps(s, op) < 0) {
+		emu_op_done(op);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	int blocks = op->type->blocks && op->type->blocks(op);
+
+	pthread_mutex_lock(&s->lock);
+	if (s->pending || op->n_deps || blocks) {
+		owned = op->type->own ? op->type->own(op) : 1;
+		if (owned == 0) {
+			pthread_mutex_unlock(&s->lock);
+			wait_inline(s, op);
+			pthread_mutex_lock(&s->lock);
+		}
+		if (owned != 0) {
+			r = owned < 0 ? CUDA_ERROR_OUT_OF_MEMORY : queue(s, op);
+			pthread_mutex_unlock(&s->lock);
+			if (r)
+				emu_op_done(op);
+			return r;
+		}
+	}
+	emu_op_run(op, &s->lane);
+	pthread_mutex_unlock(&s->lock);
+	emu_op_done(op);
+	return (CUresult)s->context->error;
+}
+
+struct emu_dep emu_stream_tail(struct emu_stream *s)
+{
+	struct emu_dep d = {0};
+	struct emu_op op = {.type = &emu_record_type};
+
+	pthread_mutex_lock(&s->lock);
+	if (!s->pending) {
+		d.end_ns = s->lane.tail_ns;
+	} else if ((d.point = emu_point_new())) {
+		op.point = d.point;
+		op.issued_ns = INT64_MIN / 2;
+		d.point->refs = 2;
+		if (queue(s, &op)) {
+			emu_point_drop(d.point);
+			emu_point_drop(take(d.point));
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return d;
+}
+
+CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s)
+{
+	struct emu_dep d = emu_stream_tail(s);
+
+	emu_advance_to(self, emu_dep_wait(&d) + (int64_t)s->lane.device->model.sync_ns);
+	return (CUresult)s->context->error;
+}
+
+CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c)
+{
+	struct emu_op all = {.type = &emu_wait_type};
+
+	pthread_mutex_lock(&c->lock);
+	for (struct emu_stream *s = c->streams; s; s = s->next)
+		add_dep(&all, emu_stream_tail(s));
+	pthread_mutex_unlock(&c->lock);
+	for (unsigned i = 0; i < all.n_deps; i++) {
+		int64_t end = emu_dep_wait(&all.deps[i]);
+
+		all.ready_ns = end > all.ready_ns ? end : all.ready_ns;
+	}
+	free(all.deps);
+	emu_advance_to(self, all.ready_ns + (int64_t)c->device->model.sync_ns);
+	return (CUresult)c->error;
+}
+
+/* ---- the public functions ---- */
+
+EMU_API CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_context *c;
+	struct emu_stream *s;
+	CUresult r = emu_current(self, &c);
+
+	if (r)
+		return r;
+	if (!ret || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	if (emu_stream_new(c, flags, priority, &s) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ret = (CUstream)s;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuStreamCreate(CUstream *ret, unsigned flags)
+{
+	return cuStreamCreateWithPriority(ret, flags, 0);
+}
+
+/* The work on it still runs to its end. */
+EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_stream *s, **at;
+	CUresult r = emu_stream_of(self, handle, &s);
+
+	if (r)
+		return r;
+	if ((uintptr_t)handle <= 2)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&s->context->lock);
+	for (at = &s->context->streams; *at && *at != s; at = &(*at)->next)
+		;
+	if (*at)
+		*at = s->next;
+	pthread_mutex_unlock(&s->context->lock);
+
+	pthread_mutex_lock(&s->lock);
+	int has_worker = s->has_worker;
+	s->magic = 0;
+	s->closing = 1;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	if (!has_worker)
+		free(s);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuStreamSynchronize(CUstream handle)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, handle, &s);
+
+	if (r)
+		return r;
+	if (s->capture)
+		return emu_capture_spoil(s);
+	if (s == s->context->null_stream && !(uintptr_t)handle) {
+		/* The null stream ends after all that it waits for. */
+		struct emu_op op = {.type = &emu_wait_type};
+
+		r = emu_submit(self, s, &op);
+	}
+	return r ? r : emu_stream_wait(self, s);
+}
+
+EMU_API CUresult cuStreamQuery(CUstream handle)
+{
+	EMU_ENTER(EMU_CALL_QUERY);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, handle, &s);
+
+	if (r)
+		return r;
+	if (s->capture)
+		return emu_capture_spoil(s);
+	pthread_mutex_lock(&s->lock);
+	int busy = s->pending || s->lane.tail_ns > self->now_ns;
+	pthread_mutex_unlock(&s->lock);
+	return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_stream *s;
+	struct emu_event *e = (struct emu_event *)event;
+	struct emu_op op = {.type = &emu_wait_type};
+	CUresult r = emu_stream_of(self, handle, &s);
+
+	if (r)
+		return r;
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->capture || s->capture)
+		return emu_capture_wait(s, e);
+
+	struct emu_dep d = emu_event_dep(e);
+	if (!d.point && d.end_ns == 0)
+		return CUDA_SUCCESS;
+	d.lag_ns = (int64_t)s->lane.device->model.event_ns;
+	if (add_dep(&op, d) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return emu_submit(self, s, &op);
+}

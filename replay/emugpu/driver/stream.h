@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Streams and events. Any thread. */
+#pragma once
+
+#include "replay/emugpu/driver/device.h"
+
+struct emu_capture;
+
+struct emu_stream {
+	uint32_t magic;
+	unsigned flags; /* CU_STREAM_NON_BLOCKING */
+	int priority;
+	uint64_t id;
+	struct emu_context *context;
+	struct emu_stream *next; /* in the context's list */
+	pthread_mutex_t lock;	 /* of what follows; held while an op runs in the caller's thread */
+	struct emu_lane lane;
+	struct emu_op *head, **tail; /* what waits for the stream's own thread */
+	int pending;		     /* 1: that thread has work, ops must queue */
+	int has_worker, closing;
+	pthread_cond_t wake;
+	struct emu_capture *capture; /* not NULL: ops become nodes of a graph */
+};
+
+struct emu_event {
+	uint32_t magic;
+	unsigned flags;
+	struct emu_context *context;
+	pthread_mutex_t lock; /* of what follows */
+	int recorded;
+	struct emu_dep last;	     /* the last record */
+	struct emu_capture *capture; /* recorded while capturing: a node, not a moment */
+	CUgraphNode node;
+	struct emu_shared_event *shared; /* of another process, or opened by one */
+};
+
+int emu_stream_new(struct emu_context *c, unsigned flags, int priority, struct emu_stream **ret);
+
+/* What a handle means: 0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a stream. */
+CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stream **ret);
+
+/* Runs `op` on the stream, now or later, or makes it a node of a capture. What `op` owns passes on
+ * in any case. */
+CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op);
+
+/* The end of what is on the stream now. */
+struct emu_dep emu_stream_tail(struct emu_stream *s);
+
+/* Waits for it, in real and in virtual time. */
+CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s);
+CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c);
+
+/* The last record of an event, with a reference of its own. */
+struct emu_dep emu_event_dep(struct emu_event *e);
+int emu_is_event(CUevent e);
+CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/transfer.h"
+#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/memory.h"
+
+#include <string.h>
+
+/* Pageable copies to the device up to this size return when they are staged. */
+#define STAGED_BYTES 65536
+#define HOST_BYTES_PER_S 10e9
+
+static size_t total_bytes(const struct emu_copy_op *c)
+{
+	return c->width_bytes * c->height * c->depth;
+}
+
+void emu_copy_classify(struct emu_copy_op *c, struct emu_device *d)
+{
+	struct emu_region to = emu_region_find((uintptr_t)c->to);
+	struct emu_region from = emu_region_find((uintptr_t)c->from);
+	int to_device = to.device || to.kind == EMU_MANAGED;
+	int from_device = from.device || from.kind == EMU_MANAGED;
+
+	c->peer = NULL;
+	c->pageable = to.kind == EMU_UNKNOWN || from.kind == EMU_UNKNOWN;
+	if (to_device && from_device) {
+		c->kind = EMU_D2D;
+		if (to.device && from.device && to.device != from.device) {
+			c->kind = EMU_P2P;
+			c->peer = to.device == d ? from.device : to.device;
+		}
+	} else {
+		c->kind = to_device ? EMU_H2D : from_device ? EMU_D2H : EMU_H2H;
+	}
+}
+
+static int copy_own(struct emu_op *op)
+{
+	/* The caller may change or read pageable memory as soon as the call returns. */
+	return !(op->copy.pageable && op->copy.kind != EMU_D2D);
+}
+
+static void move_bytes(const struct emu_copy_op *c)
+{
+	if (c->height == 1 && c->depth == 1) {
+		memmove(c->to, c->from, c->width_bytes);
+		return;
+	}
+	for (size_t z = 0; z < c->depth; z++)
+		for (size_t y = 0; y < c->height; y++)
+			memmove(c->to + (z * c->to_height + y) * c->to_pitch,
+				c->from + (z * c->from_height + y) * c->from_pitch, c->width_bytes);
+}
+
+static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	static const enum emu_engine engines[] = {[EMU_H2D] = EMU_COPY_IN,
+						  [EMU_D2H] = EMU_COPY_OUT,
+						  [EMU_D2D] = EMU_COMPUTE,
+						  [EMU_P2P] = EMU_COPY_OUT,
+						  [EMU_H2H] = EMU_COPY_OUT};
+	const struct emu_copy_op *c = &op->copy;
+	struct emu_device *d = lane->device;
+	const struct emu_model *m = &d->model;
+	double speed = HOST_BYTES_PER_S, fixed = m->copy_ns;
+
+	if (c->kind == EMU_H2D || c->kind == EMU_D2H)
+		speed = c->pageable ? m->pageable_bytes_per_s
+				    : m->pcie_bytes_per_s * m->link_efficiency;
+	if (c->kind == EMU_D2D)
+		speed = m->memory_bytes_per_s * m->memory_efficiency / 2;
+	if (c->kind == EMU_P2P) {
+		speed = m->nvlink_bytes_per_s * m->link_efficiency;
+		fixed += m->nvlink_ns;
+	}
+	int64_t ns = (int64_t)(fixed + 1e9 * (double)total_bytes(c) / speed);
+	int64_t start = emu_device_take(d, engines[c->kind], ready_ns, ns, 0);
+
+	if (c->peer)
+		start = emu_device_take(c->peer, EMU_COPY_IN, start, ns, 0);
+	__atomic_add_fetch(&d->copied_bytes, total_bytes(c), __ATOMIC_RELAXED);
+	move_bytes(c);
+	return start + ns;
+}
+
+const struct emu_op_type emu_copy_type = {
+	.name = "copy",
+	.node = CU_GRAPH_NODE_TYPE_MEMCPY,
+	.own = copy_own,
+	.run = copy_run,
+};
+
+CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy_op *c,
+		  int blocking)
+{
+	struct emu_op op = {.type = &emu_copy_type};
+	CUresult r = blocking ? emu_capture_allows(self) : CUDA_SUCCESS;
+
+	if (r || total_bytes(c) == 0)
+		return r;
+	if (!c->to || !c->from)
+		return CUDA_ERROR_INVALID_VALUE;
+	emu_copy_classify(c, s->lane.device);
+	op.copy = *c;
+	r = emu_submit(self, s, &op);
+	if (r || s->capture)
+		return r;
+	if (blocking && c->kind != EMU_D2D && c->kind != EMU_P2P)
+		return emu_stream_wait(self, s);
+	if (c->pageable && (c->kind != EMU_H2D || total_bytes(c) > STAGED_BYTES))
+		return emu_stream_wait(self, s);
+	return CUDA_SUCCESS;
+}
+
+/* Where one side of a 3D copy starts; NULL for arrays. */
+static uint8_t *side(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
+		     size_t z, size_t pitch, size_t height)
+{
+	uint8_t *base = type == CU_MEMORYTYPE_HOST ? (uint8_t *)(uintptr_t)host : (uint8_t *)device;
+
+	if (type == CU_MEMORYTYPE_ARRAY)
+		return NULL;
+	return base + x + (y + z * height) * pitch;
+}
+
+CUresult emu_copy_from_3d(const CUDA_MEMCPY3D *p, struct emu_copy_op *ret)
+{
+	struct emu_copy_op c = {
+		.width_bytes = p->WidthInBytes,
+		.height = p->Height,
+		.depth = p->Depth,
+		.to_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes,
+		.from_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes,
+		.to_height = p->dstHeight ? p->dstHeight : p->Height,
+		.from_height = p->srcHeight ? p->srcHeight : p->Height,
+	};
+
+	if (p->srcMemoryType == CU_MEMORYTYPE_ARRAY || p->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
+		emu_refused_use("libcuda.so.1", "cuMemcpy3D (arrays)");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (c.to_pitch < c.width_bytes || c.from_pitch < c.width_bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	c.to = side(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ,
+		    c.to_pitch, c.to_height);
+	c.from = side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ,
+		      c.from_pitch, c.from_height);
+	*ret = c;
+	return CUDA_SUCCESS;
+}
+
+CUresult emu_copy_3d(struct emu_thread *self, struct emu_stream *s, const CUDA_MEMCPY3D *p,
+		     int blocking)
+{
+	struct emu_copy_op c;
+	CUresult r = p ? emu_copy_from_3d(p, &c) : CUDA_ERROR_INVALID_VALUE;
+
+	return r ? r : emu_copy(self, s, &c, blocking);
+}
+
+/* ---- fills ---- */
+
+static void fill_line(uint8_t *to, uint32_t value, uint32_t item_bytes, size_t n)
+{
+	if (item_bytes == 1) {
+		memset(to, (int)value, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(to + i * item_bytes, &value, item_bytes);
+}
+
+static int64_t set_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	const struct emu_set_op *s = &op->set;
+	const struct emu_model *m = &lane->device->model;
+	double bytes = (double)s->width * s->item_bytes * (double)s->height;
+	int64_t ns = (int64_t)(m->kernel_ns +
+			       1e9 * bytes / (m->memory_bytes_per_s * m->memory_efficiency));
+	int64_t start = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, 0.1);
+
+	for (size_t y = 0; y < s->height; y++)
+		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
+	return start + ns;
+}
+
+const struct emu_op_type emu_set_type = {
+	.name = "set",
+	.node = CU_GRAPH_NODE_TYPE_MEMSET,
+	.run = set_run,
+};
+
+CUresult emu_set(struct emu_thread *self, struct emu_stream *s, const struct emu_set_op *set,
+		 int blocking)
+{
+	struct emu_op op = {.type = &emu_set_type, .set = *set};
+	CUresult r = blocking ? emu_capture_allows(self) : CUDA_SUCCESS;
+
+	if (r || set->width == 0 || set->height == 0)
+		return r;
+	struct emu_region at = emu_region_find((uintptr_t)set->to);
+
+	if (at.kind == EMU_UNKNOWN || (uintptr_t)set->to % set->item_bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = emu_submit(self, s, &op);
+	/* Filling memory of the host that the device sees is waited for. */
+	if (!r && blocking && !s->capture && at.kind != EMU_DEVICE && at.kind != EMU_MAPPED)
+		r = emu_stream_wait(self, s);
+	return r;
+}
