@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 
 static int is_rank_name(const char *s)
 {
@@ -257,8 +256,12 @@ static int find_in_file(struct fmt_trace *t, uint64_t bytes, struct fmt_error *e
 /* The trace behind the mount at `path`, if it is the root of one. */
 static int behind_mount(const char *path, char *buf, size_t len)
 {
-	ssize_t n = getxattr(path, FMT_MOUNT_XATTR, buf, len - 1);
+	char link[4096];
+	ssize_t n;
 
+	if (snprintf(link, sizeof(link), "%s/%s", path, FMT_MOUNT_LINK) >= (int)sizeof(link))
+		return 0;
+	n = readlink(link, buf, len - 1);
 	if (n <= 0)
 		return 0;
 	buf[n] = '\0';

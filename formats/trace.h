@@ -17,8 +17,9 @@
 #include "formats/error.h"
 #include "formats/names.h"
 
-/* The extended attribute of a mount's root that holds the absolute path of the trace behind it. */
-#define FMT_MOUNT_XATTR "user.gputrace.trace"
+/* The link in a mount's root that leads to the trace behind it. It is not listed. (No extended
+ * attribute: a mount that has none is never asked for those that `ls -l` wants of each file.) */
+#define FMT_MOUNT_LINK ".gputrace"
 
 struct fmt_trace;
 

@@ -166,6 +166,15 @@ static int usage_error(const struct cli_command *c, bool only, const char *why, 
 	return CLI_USAGE;
 }
 
+/* Joins one more value to a list; NULL when that gets too long. */
+static const char *join(struct cli_args *args, const char *value)
+{
+	size_t len = strlen(args->list);
+	int n = snprintf(args->list + len, sizeof(args->list) - len, "%s%s", len ? "," : "", value);
+
+	return n >= 0 && (size_t)n < sizeof(args->list) - len ? args->list : NULL;
+}
+
 /* Output that could not be written is a failure, whatever the command thought of it. */
 static int finish(int status)
 {
@@ -199,6 +208,10 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 		if (got == '?' || i < 0)
 			return usage_error(c, only, "no such option: ", argv[optind - 1]);
 		args.values[i] = optarg ? optarg : "";
+		if (c->options[i].list)
+			args.values[i] = join(&args, optarg);
+		if (!args.values[i])
+			return usage_error(c, only, "too many values of --", c->options[i].name);
 	}
 	args.operands = argv + optind;
 	args.n_operands = argc - optind;

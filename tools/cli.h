@@ -7,6 +7,7 @@
 
 #include "formats/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,15 +25,18 @@ struct cli_option {
 	char letter;	   /* 'o' for -o, or 0 */
 	const char *value; /* "N" in the usage; NULL for one without */
 	const char *what;
+	bool list; /* given more than once, the values are joined by commas; one option may be so */
 };
 
 #define CLI_OPTIONS 24
+#define CLI_LIST_BYTES 8192
 
 struct cli_args {
 	const char *values[CLI_OPTIONS]; /* by the option's index: NULL when not given, "" for one
 					    without value, else the last given */
 	char **operands;
 	int n_operands;
+	char list[CLI_LIST_BYTES]; /* what the values of a list are joined in */
 };
 
 struct cli_command {

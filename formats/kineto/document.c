@@ -106,21 +106,6 @@ int kineto_document_device(const char *json, struct fmt_names *names, struct fmt
 
 /* ---- hints ------------------------------------------------------------------------------- */
 
-static int hint_facts(yajl_val facts, const struct kineto_hint *hint)
-{
-	struct text t = {0};
-	int r = 0;
-
-	for (size_t i = 0; YAJL_IS_OBJECT(facts) && i < facts->u.object.len && r == 0; i++) {
-		t.len = 0;
-		put(&t, facts->u.object.values[i]);
-		r = t.error ? t.error
-			    : hint->fact(hint->context, facts->u.object.keys[i], t.data, t.len);
-	}
-	text_done(&t);
-	return r;
-}
-
 static int hint_id(yajl_val v, struct kineto_hint_id *ret)
 {
 	*ret = (struct kineto_hint_id){0};
@@ -128,9 +113,59 @@ static int hint_id(yajl_val v, struct kineto_hint_id *ret)
 		ret->text = v->u.string;
 	else if (YAJL_IS_INTEGER(v))
 		ret->number = YAJL_GET_INTEGER(v);
+	else if (YAJL_IS_NULL(v))
+		ret->missing = 1;
 	else
 		return -EBADMSG;
 	return 0;
+}
+
+static int hint_name(yajl_val v, const struct kineto_hint *hint)
+{
+	struct kineto_hint_id pid, tid;
+	struct text args = {0};
+	int r;
+
+	if (!YAJL_IS_ARRAY(v) || v->u.array.len != 4 || !YAJL_IS_STRING(v->u.array.values[0]) ||
+	    hint_id(v->u.array.values[1], &pid) < 0 || hint_id(v->u.array.values[2], &tid) < 0)
+		return -EBADMSG;
+	put(&args, v->u.array.values[3]);
+	r = args.error ? args.error
+		       : hint->name(hint->context, v->u.array.values[0]->u.string, &pid, &tid,
+				    args.data, args.len);
+	text_done(&args);
+	return r;
+}
+
+static int hint_names(yajl_val list, const struct kineto_hint *hint)
+{
+	int r = YAJL_IS_ARRAY(list) ? 0 : -EBADMSG;
+
+	for (size_t i = 0; r == 0 && i < list->u.array.len; i++)
+		r = hint_name(list->u.array.values[i], hint);
+	return r;
+}
+
+static int hint_fact(const char *key, yajl_val v, const struct kineto_hint *hint)
+{
+	struct text t = {0};
+	int r;
+
+	if (strcmp(key, "gputrace.metadata") == 0)
+		return hint_names(v, hint);
+	put(&t, v);
+	r = t.error ? t.error : hint->fact(hint->context, key, t.data, t.len);
+	text_done(&t);
+	return r;
+}
+
+static int hint_facts(yajl_val facts, const struct kineto_hint *hint)
+{
+	int r = 0;
+
+	for (size_t i = 0; YAJL_IS_OBJECT(facts) && i < facts->u.object.len && r == 0; i++)
+		r = hint_fact(facts->u.object.keys[i], facts->u.object.values[i], hint);
+	return r;
 }
 
 static int hint_pid(yajl_val pair, const struct kineto_hint *hint)
@@ -139,7 +174,7 @@ static int hint_pid(yajl_val pair, const struct kineto_hint *hint)
 
 	if (!YAJL_IS_ARRAY(pair) || pair->u.array.len != 2 ||
 	    hint_id(pair->u.array.values[0], &shown) < 0 ||
-	    hint_id(pair->u.array.values[1], &real) < 0)
+	    hint_id(pair->u.array.values[1], &real) < 0 || shown.missing)
 		return -EBADMSG;
 	return hint->pid(hint->context, &shown, &real);
 }

@@ -19,6 +19,7 @@ int kineto_document_device(const char *json, struct fmt_names *names, struct fmt
 struct kineto_hint_id {
 	const char *text; /* NULL: it is a number */
 	int64_t number;
+	int missing;
 };
 
 /* What an exported file says of its ranks: see README.md. */
@@ -27,6 +28,9 @@ struct kineto_hint {
 	 * the reading. */
 	int (*rank)(void *context, int64_t number);
 	int (*fact)(void *context, const char *key, const char *json, size_t len);
+	/* A name of a process or thread: an M event. */
+	int (*name)(void *context, const char *name, const struct kineto_hint_id *pid,
+		    const struct kineto_hint_id *tid, const char *args, size_t len);
 	/* A pid in the file, and the one that it stands for. */
 	int (*pid)(void *context, const struct kineto_hint_id *shown,
 		   const struct kineto_hint_id *real);

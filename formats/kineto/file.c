@@ -88,6 +88,8 @@ static int id_of(struct file *f, const struct kineto_hint_id *id, struct kineto_
 	int r;
 
 	*ret = (struct kineto_arg){.key = KINETO_PID, .type = FMT_INT, .value = id->number};
+	if (id->missing)
+		*ret = (struct kineto_arg){.type = FMT_JSON};
 	if (!id->text)
 		return 0;
 	r = kineto_strings_add(&f->im->strings, id->text, strlen(id->text), &string);
@@ -147,6 +149,23 @@ static int on_hint_fact(void *context, const char *key, const char *json, size_t
 	return r < 0 ? r : kineto_rank_fact(f->im->ranks[f->im->n_ranks - 1], k, v);
 }
 
+static int on_name(void *context, const char *name, const struct kineto_hint_id *pid,
+		   const struct kineto_hint_id *tid, const char *args, size_t len)
+{
+	struct file *f = context;
+	struct kineto_name m;
+	int r = kineto_strings_add(&f->im->strings, name, strlen(name), &m.name);
+
+	if (r == 0)
+		r = kineto_strings_add(&f->im->strings, args, len, &m.args);
+	if (r == 0)
+		r = id_of(f, pid, &m.pid);
+	if (r == 0)
+		r = id_of(f, tid, &m.tid);
+	f->facts_given = true;
+	return r < 0 ? r : kineto_rank_name(f->im->ranks[f->im->n_ranks - 1], &m);
+}
+
 static int on_base(void *context, int64_t ns)
 {
 	struct file *f = context;
@@ -160,6 +179,7 @@ static int on_hint(struct file *f, const char *json)
 {
 	struct kineto_hint hint = {.rank = on_rank,
 				   .fact = on_hint_fact,
+				   .name = on_name,
 				   .pid = on_pid,
 				   .base = on_base,
 				   .context = f};
@@ -172,6 +192,15 @@ static int on_hint(struct file *f, const char *json)
 }
 
 /* ---- callbacks of the reader ------------------------------------------------------------- */
+
+static int on_base_time(struct file *f, const char *json)
+{
+	char *end;
+
+	errno = 0;
+	f->base_ns = strtoll(json, &end, 10);
+	return errno || *end ? refuse(f, "baseTimeNanoseconds is no integer of 64 bits") : 0;
+}
 
 static int on_member(void *context, uint32_t key, const char *json, size_t len)
 {
@@ -186,9 +215,11 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 	json = strings->strings[value].s;
 	if (key == KINETO_GPUTRACE)
 		return on_hint(f, json);
-	if (kineto_string_is(strings, key, "baseTimeNanoseconds", 19) && !f->base_given &&
-	    kineto_time_ns(json, len, &f->base_ns, &(int){0}) == 0)
-		f->base_ns /= 1000;
+	if (kineto_string_is(strings, key, "baseTimeNanoseconds", 19) && !f->base_given) {
+		r = on_base_time(f, json);
+		if (r < 0)
+			return r;
+	}
 	if (f->facts_given)
 		return 0;
 	if (kineto_string_is(strings, key, "distributedInfo", 15) && k->number < 0 &&

@@ -49,6 +49,14 @@ int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json)
 	return 0;
 }
 
+int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name)
+{
+	if (array_reserve(&k->names, k->n_names + 1, &k->names_cap) < 0)
+		return -ENOMEM;
+	k->names[k->n_names++] = *name;
+	return 0;
+}
+
 /* ---- lanes ------------------------------------------------------------------------------- */
 
 static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
@@ -359,12 +367,7 @@ static int keep_name(struct kineto_rank *k, struct kineto_strings *strings,
 	text_char(&t, '}');
 	r = t.error ? t.error : kineto_strings_add(strings, t.data, t.len, &m.args);
 	text_done(&t);
-	if (r < 0)
-		return r;
-	if (array_reserve(&k->names, k->n_names + 1, &k->names_cap) < 0)
-		return -ENOMEM;
-	k->names[k->n_names++] = m;
-	return 0;
+	return r < 0 ? r : kineto_rank_name(k, &m);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */

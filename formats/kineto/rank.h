@@ -68,5 +68,8 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
 /* A fact; one of the same key is replaced. `json` is a string number. 0 or -errno. */
 int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json);
 
+/* A name of a process or thread. 0 or -ENOMEM. */
+int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name);
+
 /* All has been read: adds base_ns to all times. -ERANGE when they do not fit 64 bits then. */
 int kineto_rank_end(struct kineto_rank *k);

@@ -5,7 +5,7 @@
 
 #define MAX_SHIFT 400
 
-/* A number as digits * 10^shift. Digits beyond the 18th are dropped. */
+/* A number as digits * 10^shift. Digits beyond the 19th, which 64 bits hold, are dropped. */
 struct decimal {
 	uint64_t digits;
 	int n, shift;
@@ -15,7 +15,7 @@ struct decimal {
 static const char *digits(const char *s, const char *end, struct decimal *d, int step)
 {
 	for (; s < end && *s >= '0' && *s <= '9'; s++) {
-		if (d->n < 18) {
+		if (d->n < 19) {
 			d->digits = d->digits * 10 + (uint64_t)(*s - '0');
 			d->n += d->digits != 0;
 			d->shift -= step;
@@ -71,6 +71,8 @@ int kineto_time_ns(const char *s, size_t len, int64_t *ret, int *rounded)
 		d.lost |= d.digits % 10 != 0;
 		d.digits /= 10;
 	}
+	if (d.digits > INT64_MAX)
+		return -ERANGE;
 	v = (int64_t)d.digits;
 	for (; d.shift > 0 && v; d.shift--) {
 		if (__builtin_mul_overflow(v, 10, &v))

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Puts the events of several lanes, each of which is in order, into one order of time. Ties keep
+ * the order in which they were added. Not thread-safe. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fmt_order_item {
+	int64_t start_ns;
+	uint64_t index;
+};
+
+struct fmt_order {
+	struct fmt_order_item *items;
+	size_t n, cap;
+};
+
+int fmt_order_add(struct fmt_order *o, int64_t start_ns, uint64_t index);
+int fmt_order_sort(struct fmt_order *o);
+void fmt_order_done(struct fmt_order *o);

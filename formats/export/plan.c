@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/export/plan.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/array.h"
+#include "base/scope.h"
+
+/* Plans stand by site in blocks, each made when one of its plans is needed. */
+#define BLOCK_SITES 4096u
+#define BLOCKS (1u << 20)
+
+struct block {
+	struct fmt_plan *_Atomic plans[BLOCK_SITES];
+};
+
+struct fmt_plans {
+	const struct fmt_names *names;
+	pthread_mutex_t making;
+	struct block *_Atomic *blocks;
+	uint32_t n_blocks; /* beyond it there are none */
+};
+
+static void plan_free(struct fmt_plan *p)
+{
+	if (!p)
+		return;
+	fmt_template_free(p->own);
+	fmt_template_free(p->memory);
+	free(p->name);
+	free(p);
+}
+
+define_cleanup(plan_freep, struct fmt_plan *, plan_free)
+
+	int fmt_plans_new(const struct fmt_names *names, struct fmt_plans **ret)
+{
+	scoped(free_ptr) struct fmt_plans *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->names = names;
+	p->blocks = calloc(BLOCKS, sizeof(*p->blocks));
+	if (!p->blocks)
+		return -ENOMEM;
+	pthread_mutex_init(&p->making, NULL);
+	*ret = take(p);
+	return 0;
+}
+
+void fmt_plans_free(struct fmt_plans *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->n_blocks; i++) {
+		struct block *b = p->blocks[i];
+
+		for (size_t j = 0; b && j < BLOCK_SITES; j++)
+			plan_free(b->plans[j]);
+		free(b);
+	}
+	free(p->blocks);
+	pthread_mutex_destroy(&p->making);
+	free(p);
+}
+
+/* Whether a call of this name allocates or frees memory that a device sees. */
+static int is_allocation(const char *name)
+{
+	static const char *const prefixes[] = {"cuda", "cu", "hip"};
+	static const char *const stems[] = {
+		"Malloc",     "Free",	 "HostAlloc", "HostRegister", "HostUnregister",
+		"MemAlloc",   "MemFree", "MemHost",   "MemCreate",    "MemRelease",
+		"MemAddress", "MemMap",	 "MemUnmap",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (strncmp(name, prefixes[i], n) != 0)
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(stems); j++)
+			if (strncmp(name + n, stems[j], strlen(stems[j])) == 0)
+				return 1;
+	}
+	return 0;
+}
+
+static int is_memory(const struct fmt_names *names, const struct fmt_site *site)
+{
+	const char *name = fmt_string(names, site->name, NULL);
+
+	if (site->kind == FMT_CALL)
+		return is_allocation(name);
+	return site->kind == FMT_MARK && strstr(name, "emory") != NULL;
+}
+
+static int table_of(enum fmt_kind kind)
+{
+	switch (kind) {
+	case FMT_CALL:
+		return FMT_TABLE_CALLS;
+	case FMT_KERNEL:
+		return FMT_TABLE_KERNELS;
+	case FMT_MEMCPY:
+		return FMT_TABLE_MEMCPY;
+	case FMT_MEMSET:
+		return FMT_TABLE_MEMSET;
+	case FMT_COLLECTIVE:
+		return FMT_TABLE_COLLECTIVES;
+	case FMT_SYNC:
+		return FMT_TABLE_SYNCS;
+	default:
+		return -1;
+	}
+}
+
+static int plan_new(const struct fmt_names *names, const struct fmt_site *site,
+		    struct fmt_plan **ret)
+{
+	scoped(plan_freep) struct fmt_plan *p = calloc(1, sizeof(*p));
+	scoped(text_done) struct text name = {0};
+	const char *bytes;
+	size_t len;
+	int r = 0;
+
+	if (!p)
+		return -ENOMEM;
+	p->table = table_of(site->kind);
+	if (p->table >= 0)
+		r = fmt_template_new(names, site, (enum fmt_table)p->table, &p->own);
+	if (r == 0 && is_memory(names, site))
+		r = fmt_template_new(names, site, FMT_TABLE_MEMORY, &p->memory);
+	if (r < 0)
+		return r;
+
+	bytes = fmt_string(names, site->name, &len);
+	fmt_field_text(&name, bytes, len, "");
+	if (name.error)
+		return name.error;
+	p->name_len = name.len;
+	p->name = take(name.data);
+	*ret = take(p);
+	return 0;
+}
+
+/* With the mutex held. */
+static int make(struct fmt_plans *p, uint32_t number, struct fmt_plan **ret)
+{
+	const struct fmt_site *site = fmt_site(p->names, number);
+	uint32_t at = number / BLOCK_SITES;
+
+	if (!site || at >= BLOCKS)
+		return -EBADMSG;
+	if (!p->blocks[at]) {
+		struct block *b = calloc(1, sizeof(*b));
+
+		if (!b)
+			return -ENOMEM;
+		p->blocks[at] = b;
+		if (at >= p->n_blocks)
+			p->n_blocks = at + 1;
+	}
+
+	struct fmt_plan *_Atomic *slot =
+		&((struct block *)p->blocks[at])->plans[number % BLOCK_SITES];
+	if (!*slot) {
+		struct fmt_plan *made = NULL;
+		int r = plan_new(p->names, site, &made);
+
+		if (r < 0)
+			return r;
+		*slot = made;
+	}
+	*ret = *slot;
+	return 0;
+}
+
+int fmt_plans_find(struct fmt_plans *p, uint32_t site, const struct fmt_plan **ret)
+{
+	uint32_t at = site / BLOCK_SITES;
+	struct block *b = at < BLOCKS ? p->blocks[at] : NULL;
+	struct fmt_plan *found = b ? b->plans[site % BLOCK_SITES] : NULL;
+	int r = 0;
+
+	if (!found) {
+		pthread_mutex_lock(&p->making);
+		r = make(p, site, &found);
+		pthread_mutex_unlock(&p->making);
+	}
+	if (r == 0)
+		*ret = found;
+	return r;
+}

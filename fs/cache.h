@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What was made lately: rendered files, or parts of them, and decoded slices, together in a bounded
+ * number of bytes.
+ *
+ * Any number of threads may use it at once. A thing that several ask for is made once: the others
+ * wait. What is in use is never dropped, and neither is the thing that was used last, so the bound
+ * may be passed by what is in use and by one thing that is larger than all of it.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fs_cache;
+struct fs_item;
+
+struct fs_key {
+	uint64_t what, where;
+};
+
+/* How a thing is made and dropped. */
+struct fs_maker {
+	/* Sets *ret and the bytes that it takes; 0 or a negative errno, which is not remembered. */
+	int (*make)(void *context, void **ret, size_t *bytes);
+	void (*drop)(void *thing);
+	void *context;
+};
+
+int fs_cache_new(size_t limit_bytes, struct fs_cache **ret);
+void fs_cache_free(struct fs_cache *c);
+
+/* Finds or makes. The thing stands until fs_cache_put(). */
+int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *maker,
+		 struct fs_item **ret);
+void fs_cache_put(struct fs_cache *c, struct fs_item *item);
+void *fs_item_thing(const struct fs_item *item);
+
+/* The bytes that are held now. */
+size_t fs_cache_bytes(struct fs_cache *c);

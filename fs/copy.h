@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes the tree of a trace into a directory: what copying a mount gives, without mounting. */
+#pragma once
+
+#include "fs/node.h"
+
+#define FS_COPY_TABLES 1u    /* the tables, device.json, communicators */
+#define FS_COPY_TIMELINES 2u /* timeline.json and timeline.svg */
+#define FS_COPY_ALL 3u
+
+/* Copies what lies below `ino` (1: all) into the directory `path`, which is made and must not be
+ * there yet, without emulated/. `what` is a mask of FS_COPY_. Files get the time of the run.
+ * Returns 0 or a negative errno; on failure what was written stays, and `failed` (of `size` bytes)
+ * names the file in question.
+ */
+int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, char *failed, size_t size);

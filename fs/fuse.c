@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/fuse.h"
+
+#define FUSE_USE_VERSION 35
+#include <fuse_lowlevel.h>
+
+#include "base/scope.h"
+#include "fs/later.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As long as there is a mount: what it shows cannot change. */
+#define FOREVER 1e9
+#define BACKGROUND_REQUESTS 64
+
+struct server {
+	struct fs *fs;
+	const struct fs_mount *mount;
+	struct fs_later later;
+	bool no_open, no_opendir;
+};
+
+static struct server *server_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+static struct fs *fs_of(fuse_req_t req)
+{
+	return server_of(req)->fs;
+}
+
+static void reply_error(fuse_req_t req, int r)
+{
+	fuse_reply_err(req, -r);
+}
+
+/* Has it answered, now or once the emulated run is there. */
+static void answer(fuse_req_t req, const struct fs_call *c, bool inside)
+{
+	int r = fs_later_call(&server_of(req)->later, c, inside);
+
+	if (r < 0)
+		reply_error(req, r);
+}
+
+/* ---- looking */
+
+static struct stat stat_of(const struct fs_attr *a)
+{
+	struct timespec time = {a->time_ns / 1000000000, a->time_ns % 1000000000};
+
+	return (struct stat){
+		.st_ino = a->ino,
+		.st_mode = a->mode,
+		.st_nlink = a->n_links,
+		.st_uid = getuid(),
+		.st_gid = getgid(),
+		.st_size = (off_t)a->size_bytes,
+		.st_blksize = 4096,
+		.st_blocks = (blkcnt_t)((a->size_bytes + 511) / 512),
+		.st_atim = time,
+		.st_mtim = time,
+		.st_ctim = time,
+	};
+}
+
+static struct fuse_entry_param entry_of(const struct fs_attr *a)
+{
+	return (struct fuse_entry_param){
+		.ino = a->ino,
+		.generation = 1,
+		.attr = stat_of(a),
+		.attr_timeout = FOREVER,
+		.entry_timeout = FOREVER,
+	};
+}
+
+static void answer_lookup(const struct fs_call *c)
+{
+	fuse_req_t req = c->request;
+	struct fuse_entry_param entry = {.entry_timeout = FOREVER};
+	struct fs_attr a;
+	int r = fs_lookup(fs_of(req), c->ino, c->name, &a);
+
+	if (r == 0)
+		entry = entry_of(&a);
+	if (r == 0 || r == -ENOENT)
+		fuse_reply_entry(req, &entry);
+	else
+		reply_error(req, r);
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs_call c = {.answer = answer_lookup, .request = req, .ino = parent};
+
+	if (strlen(name) > FS_NAME_MAX) {
+		struct fuse_entry_param none = {.entry_timeout = FOREVER};
+
+		fuse_reply_entry(req, &none);
+		return;
+	}
+	strcpy(c.name, name);
+	answer(req, &c, strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
+}
+
+static void answer_getattr(const struct fs_call *c)
+{
+	fuse_req_t req = c->request;
+	struct stat st;
+	struct fs_attr a;
+	int r = fs_stat(fs_of(req), c->ino, &a);
+
+	if (r < 0) {
+		reply_error(req, r);
+		return;
+	}
+	st = stat_of(&a);
+	fuse_reply_attr(req, &st, FOREVER);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	answer(req, &(struct fs_call){.answer = answer_getattr, .request = req, .ino = ino}, false);
+}
+
+static void answer_readlink(const struct fs_call *c)
+{
+	fuse_req_t req = c->request;
+	char target[4096];
+	long n = fs_link(fs_of(req), c->ino, target, sizeof(target) - 1);
+
+	if (n < 0) {
+		reply_error(req, (int)n);
+		return;
+	}
+	target[n < (long)sizeof(target) ? n : (long)sizeof(target) - 1] = 0;
+	fuse_reply_readlink(req, target);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	answer(req, &(struct fs_call){.answer = answer_readlink, .request = req, .ino = ino}, true);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct statvfs st = {
+		.f_bsize = 4096,
+		.f_frsize = 4096,
+		.f_blocks = (fs_total_bytes(fs_of(req)) + 4095) / 4096,
+		.f_namemax = FS_NAME_MAX,
+		.f_flag = ST_RDONLY,
+	};
+
+	fuse_reply_statfs(req, &st);
+}
+
+/* ---- directories */
+
+/* Adds an entry; with its attributes if they cost little, else the kernel asks when it needs them.
+ * Returns the bytes that it takes, more than `room` if it does not fit. */
+static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, char *at, size_t room)
+{
+	struct fuse_entry_param entry = {.attr = {.st_ino = e->ino, .st_mode = e->type}};
+	struct fs *fs = fs_of(req);
+	struct fs_attr a;
+
+	if (!plus)
+		return fuse_add_direntry(req, at, room, e->name, &entry.attr, (off_t)e->next);
+	if (e->name[0] != '.' && fs_is_quick(fs, e->ino) && fs_stat(fs, e->ino, &a) == 0)
+		entry = entry_of(&a);
+	return fuse_add_direntry_plus(req, at, room, e->name, &entry, (off_t)e->next);
+}
+
+static void list(const struct fs_call *c, bool plus)
+{
+	fuse_req_t req = c->request;
+	scoped(free_ptr) char *buf = malloc(c->size);
+	uint64_t offset = c->offset;
+	struct fs_entry e;
+	size_t used = 0;
+	int r = 0;
+
+	if (!buf) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	while ((r = fs_list(fs_of(req), c->ino, offset, &e)) == 1) {
+		size_t n = add_entry(req, &e, plus, buf + used, c->size - used);
+
+		if (n > c->size - used)
+			break;
+		used += n;
+		offset = e.next;
+	}
+	if (r < 0)
+		reply_error(req, r);
+	else
+		fuse_reply_buf(req, buf, used);
+}
+
+static void answer_readdir(const struct fs_call *c)
+{
+	list(c, false);
+}
+
+static void answer_readdirplus(const struct fs_call *c)
+{
+	list(c, true);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *fi)
+{
+	answer(req, &(struct fs_call){answer_readdir, req, ino, size, (uint64_t)offset}, true);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			   struct fuse_file_info *fi)
+{
+	answer(req, &(struct fs_call){answer_readdirplus, req, ino, size, (uint64_t)offset}, true);
+}
+
+/* ---- files */
+
+/* Answered with ENOSYS, open is never asked again: the kernel keeps pages and directories by
+ * itself. */
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	fi->keep_cache = 1;
+	if (server_of(req)->no_open)
+		reply_error(req, -ENOSYS);
+	else if ((fi->flags & O_ACCMODE) != O_RDONLY)
+		reply_error(req, -EROFS);
+	else
+		fuse_reply_open(req, fi);
+}
+
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	fi->keep_cache = 1;
+	fi->cache_readdir = 1;
+	if (server_of(req)->no_opendir)
+		reply_error(req, -ENOSYS);
+	else
+		fuse_reply_open(req, fi);
+}
+
+/* A reply of many parts: the system call takes so many, and the header is one of them. */
+#define MAX_PARTS 1000
+
+static void reply_parts(fuse_req_t req, const struct fs_view *view)
+{
+	scoped(free_ptr) char *joined = NULL;
+	size_t size = 0, at = 0;
+
+	if (view->n <= MAX_PARTS) {
+		fuse_reply_iov(req, view->parts, (int)view->n);
+		return;
+	}
+	for (size_t i = 0; i < view->n; i++)
+		size += view->parts[i].iov_len;
+	joined = malloc(size);
+	if (!joined) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	for (size_t i = 0; i < view->n; i++) {
+		memcpy(joined + at, view->parts[i].iov_base, view->parts[i].iov_len);
+		at += view->parts[i].iov_len;
+	}
+	fuse_reply_buf(req, joined, size);
+}
+
+static void answer_read(const struct fs_call *c)
+{
+	fuse_req_t req = c->request;
+	scoped(fs_view_done) struct fs_view view = {0};
+	int r = fs_read(fs_of(req), c->ino, c->offset, c->size, &view);
+
+	if (r < 0)
+		reply_error(req, r);
+	else if (view.n <= 1)
+		fuse_reply_buf(req, view.n ? view.parts[0].iov_base : NULL,
+			       view.n ? view.parts[0].iov_len : 0);
+	else
+		reply_parts(req, &view);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		    struct fuse_file_info *fi)
+{
+	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)offset}, true);
+}
+
+/* ---- writing: a mount is read-only, so that these come only after a remount */
+
+#define REFUSE(name, ...)                                                                          \
+	static void op_##name(fuse_req_t req, __VA_ARGS__)                                         \
+	{                                                                                          \
+		reply_error(req, -EROFS);                                                          \
+	}
+
+REFUSE(setattr, fuse_ino_t ino, struct stat *attr, int set, struct fuse_file_info *fi)
+REFUSE(mknod, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
+REFUSE(mkdir, fuse_ino_t parent, const char *name, mode_t mode)
+REFUSE(unlink, fuse_ino_t parent, const char *name)
+REFUSE(rmdir, fuse_ino_t parent, const char *name)
+REFUSE(symlink, const char *target, fuse_ino_t parent, const char *name)
+REFUSE(rename, fuse_ino_t parent, const char *name, fuse_ino_t to, const char *new_name,
+       unsigned flags)
+REFUSE(link, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+REFUSE(write, fuse_ino_t ino, const char *data, size_t size, off_t at, struct fuse_file_info *fi)
+REFUSE(setxattr, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
+REFUSE(removexattr, fuse_ino_t ino, const char *name)
+REFUSE(create, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+REFUSE(fallocate, fuse_ino_t ino, int mode, off_t at, off_t size, struct fuse_file_info *fi)
+
+/* ---- the session */
+
+static void op_init(void *userdata, struct fuse_conn_info *conn)
+{
+	struct server *s = userdata;
+	const unsigned unwanted = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+				  FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA |
+				  FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ATOMIC_O_TRUNC;
+	const unsigned wanted = FUSE_CAP_READDIRPLUS | FUSE_CAP_EXPORT_SUPPORT |
+				FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
+				FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_NO_OPEN_SUPPORT |
+				FUSE_CAP_NO_OPENDIR_SUPPORT;
+
+	conn->want = (conn->want & ~unwanted) | (wanted & conn->capable);
+	conn->max_background = BACKGROUND_REQUESTS;
+	conn->time_gran = 1;
+	s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
+	s->no_opendir = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;
+	if (s->mount->ready)
+		s->mount->ready(s->mount->context);
+}
+
+static const struct fuse_lowlevel_ops ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.getattr = op_getattr,
+	.readlink = op_readlink,
+	.statfs = op_statfs,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.readdirplus = op_readdirplus,
+	.open = op_open,
+	.read = op_read,
+	.setattr = op_setattr,
+	.mknod = op_mknod,
+	.mkdir = op_mkdir,
+	.unlink = op_unlink,
+	.rmdir = op_rmdir,
+	.symlink = op_symlink,
+	.rename = op_rename,
+	.link = op_link,
+	.write = op_write,
+	.setxattr = op_setxattr,
+	.removexattr = op_removexattr,
+	.create = op_create,
+	.fallocate = op_fallocate,
+};
+
+static void session_freep(struct fuse_session **se)
+{
+	if (*se)
+		fuse_session_destroy(*se);
+}
+
+static int serve(struct fuse_session *se, struct server *s)
+{
+	struct fuse_loop_config config = {.clone_fd = 0, .max_idle_threads = 16};
+	int r;
+
+	if (fuse_set_signal_handlers(se) < 0)
+		return -EINVAL;
+	if (fuse_session_mount(se, s->mount->dir) < 0) {
+		fuse_remove_signal_handlers(se);
+		return -ENODEV;
+	}
+	r = fuse_session_loop_mt(se, &config);
+	fuse_session_unmount(se);
+	fuse_remove_signal_handlers(se);
+	return r < 0 ? r : 0;
+}
+
+/* What libfuse said last. Its log functions get no context: one mount a process. */
+static char said[160];
+
+static void keep_saying(enum fuse_log_level level, const char *format, va_list args)
+{
+	const char *prefix = "fuse: ";
+	size_t len = strlen(prefix);
+
+	if (level > FUSE_LOG_WARNING)
+		return;
+	vsnprintf(said, sizeof(said), format, args);
+	said[strcspn(said, "\n")] = 0;
+	if (strncmp(said, prefix, len) == 0)
+		memmove(said, said + len, strlen(said + len) + 1);
+}
+
+int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error *err)
+{
+	char *argv[] = {(char *)"gputracefs", (char *)"-o", (char *)mount->options,
+			mount->debug ? (char *)"-d" : NULL, NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(mount->debug ? 4 : 3, argv);
+	struct server s = {.fs = fs, .mount = mount};
+	scoped(session_freep) struct fuse_session *se = NULL;
+	int r;
+
+	fs_later_init(&s.later, fs);
+	if (!mount->debug)
+		fuse_set_log_func(keep_saying);
+	se = fuse_session_new(&args, &ops, sizeof(ops), &s);
+	r = se ? serve(se, &s) : -EINVAL;
+	if (r < 0 && said[0])
+		fmt_fail(err, r, "", FMT_NO_OFFSET, "%s", said);
+	if (!fs_later_done(&s.later))
+		return FS_STILL_EMULATING;
+	return r;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/later.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+#include <signal.h>
+
+void fs_later_init(struct fs_later *l, struct fs *fs)
+{
+	*l = (struct fs_later){.fs = fs};
+	pthread_mutex_init(&l->lock, NULL);
+}
+
+static void *emulate(void *arg)
+{
+	struct fs_later *l = arg;
+	struct fs_call *c;
+
+	fs_emulate_now(l->fs);
+	pthread_mutex_lock(&l->lock);
+	c = take(l->waiting);
+	pthread_mutex_unlock(&l->lock);
+	while (c) {
+		scoped(free_ptr) struct fs_call *done = c;
+
+		c = c->next;
+		done->answer(done);
+	}
+	return NULL;
+}
+
+/* The emulator gets no signals: they are for the thread that ends the mount. */
+static int start_emulator(struct fs_later *l)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = pthread_create(&l->emulator, NULL, emulate, l);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	l->emulating = r == 0;
+	return -r;
+}
+
+/* With the lock held, and the emulated run still missing. */
+static int queue(struct fs_later *l, const struct fs_call *c)
+{
+	scoped(free_ptr) struct fs_call *kept = malloc(sizeof(*kept));
+	int r = 0;
+
+	if (!kept)
+		return -ENOMEM;
+	if (!l->emulating)
+		r = start_emulator(l);
+	if (r < 0)
+		return r;
+	*kept = *c;
+	kept->next = l->waiting;
+	l->waiting = take(kept);
+	return 0;
+}
+
+int fs_later_call(struct fs_later *l, const struct fs_call *c, bool inside)
+{
+	bool pending = fs_is_pending(l->fs, c->ino, inside);
+	int r = 0;
+
+	if (pending) {
+		pthread_mutex_lock(&l->lock);
+		pending = fs_is_pending(l->fs, c->ino, inside);
+		if (pending)
+			r = queue(l, c);
+		pthread_mutex_unlock(&l->lock);
+	}
+	if (!pending)
+		c->answer(c);
+	return r;
+}
+
+bool fs_later_done(struct fs_later *l)
+{
+	if (l->emulating && pthread_tryjoin_np(l->emulator, NULL) != 0)
+		return false;
+	pthread_mutex_destroy(&l->lock);
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the files hold that are not tables of one slice: one function a file, named after it.
+ * `where` is the file's place. Each appends to `out`, whose error the caller checks, and returns 0
+ * or a negative errno. Internal to fs/.
+ */
+#pragma once
+
+#include "fs/tree.h"
+
+typedef int fs_render(struct fs_tree *t, const struct fs_place *where, struct text *out);
+
+/* Of the whole run: render_about.c */
+fs_render fs_render_readme;
+fs_render fs_render_id;
+fs_render fs_render_citation;
+fs_render fs_render_license;
+fs_render fs_render_trace_json;
+fs_render fs_render_errors;
+
+/* Of any part of it: render_part.c */
+fs_render fs_render_summary;
+fs_render fs_render_svg;
+
+/* Of one GPU over the whole run: render_gpu.c */
+fs_render fs_render_device_json;
+fs_render fs_render_totals;
+fs_render fs_render_streams;
+
+/* Of a communicator: render_comm.c */
+fs_render fs_render_comm_ranks;
+fs_render fs_render_comm_collectives;

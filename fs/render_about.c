@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/render.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/export/json.h"
+
+#include <time.h>
+
+static const char readme[] =
+	"This directory shows a recorded run of a program on GPUs. Nothing in it can be written, "
+	"and\n"
+	"nothing in it ever changes. Sizes are exact: cp -r, tar, rsync, grep -r and mmap work.\n"
+	"\n"
+	"  id CITATION LICENSE      what to quote when you publish something made from it\n"
+	"  trace.json               what was recorded: GPUs, versions, communicators, provenance\n"
+	"  summary                  the report of `gputrace info`\n"
+	"  errors                   damage and loss, one a line; empty when there is none\n"
+	"  timeline.json .svg       all of it: open the first in https://ui.perfetto.dev, the "
+	"second\n"
+	"                           in a browser\n"
+	"  iterations/N/            one iteration: summary, timelines, and a directory for each "
+	"GPU\n"
+	"  iterations/N/gpuR/       one iteration of the GPU of rank R, in tables\n"
+	"  before/ after/           the same for what was recorded before the first iteration and\n"
+	"                           after the last\n"
+	"  gpus/gpuR/               the GPU of rank R over the whole run: kernels is totals by "
+	"name\n"
+	"  communicators/N/         its ranks, and its collectives over all ranks\n"
+	"  emulated/                the same tree for the emulated run: computed when first looked "
+	"at\n"
+	"\n"
+	"Tables are tab-separated with one header line, in the order of time:\n"
+	"\n"
+	"  calls        calls of the host into the driver, the runtime and the libraries\n"
+	"  kernels memcpy memset collectives        work of the GPU\n"
+	"  syncs        what waited for what: `recorded` where the recorder saw it, `inferred` "
+	"where\n"
+	"               a rule found it. kind start: `to` starts after `from` ends; return: the "
+	"call\n"
+	"               `to` returns after `from` ends; spawn: `to` starts after `from` starts\n"
+	"  memory       calls that allocate and free, and what the framework's allocator said\n"
+	"  digests      contents of buffers\n"
+	"\n"
+	"Times (start_ns, duration_ns) are nanoseconds. `number` counts calls and operations of a "
+	"GPU;\n"
+	"syncs and digests refer to it. `correlation` joins an operation to the call that launched "
+	"it.\n"
+	"`args` holds what has no column, as key=value;key=value. \"-\" is: nothing there. Within "
+	"a\n"
+	"field, tab, newline and backslash are written \\t \\n \\\\, and ; within args is written "
+	"\\;\n"
+	"\n"
+	"    cut -f 6,3 iterations/*/gpu0/kernels | sort | uniq -c        what ran, how long\n"
+	"    column -t -s \"$(printf '\\t')\" gpus/gpu0/kernels | less -S    totals to look at\n";
+
+int fs_render_readme(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	text_bytes(out, readme, sizeof(readme) - 1);
+	return 0;
+}
+
+int fs_render_id(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	text_str(out, fmt_trace_id(t->trace));
+	text_char(out, '\n');
+	return 0;
+}
+
+/* A fact of the trace that is a JSON string, bare; false where there is none. */
+static int fact_text(struct fs_tree *t, const char *key, struct text *out)
+{
+	const char *value = fmt_fact_value(t->names, FMT_WHOLE_TRACE, key);
+	size_t len = value ? strlen(value) : 0;
+
+	if (len < 2 || value[0] != '"')
+		return 0;
+	for (size_t i = 1; i + 1 < len; i++) {
+		char c = value[i];
+
+		if (c == '\\' && i + 2 < len)
+			c = value[++i] == 'n' ? '\n' : value[i];
+		text_char(out, c);
+	}
+	text_char(out, '\n');
+	return 1;
+}
+
+int fs_render_license(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	if (!fact_text(t, "license", out))
+		text_str(out,
+			 "This trace does not say under which licence it may be used: ask whoever "
+			 "gave it to you.\n");
+	return 0;
+}
+
+int fs_render_citation(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	time_t start = (time_t)(t->start_ns / 1000000000);
+	char date[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&start, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+	fact_text(t, "citation", out);
+	text_printf(out, "Trace of a run on %u GPU%s, %s%s.\nTrace id: %s\n", t->n_ranks,
+		    t->n_ranks == 1 ? "" : "s",
+		    t->emulated ? "emulated, recorded run of " : "recorded ", date,
+		    fmt_trace_id(t->trace));
+	text_str(out, "The id is a SHA-256 over the contents: it is the same however the trace is "
+		      "packed, "
+		      "and `gputrace verify` checks it.\n");
+	return 0;
+}
+
+/* ---- trace.json and device.json */
+
+static void json_facts(struct fmt_json *j, const struct fmt_names *names, uint32_t rank)
+{
+	const struct fmt_fact *fact;
+
+	fmt_json_open(j, "facts", '{');
+	for (uint32_t i = 0; (fact = fmt_fact(names, rank, i)); i++) {
+		size_t len;
+		const char *value = fmt_string(names, fact->value, &len);
+
+		fmt_json_verbatim(j, fmt_string(names, fact->key, NULL), value, len);
+	}
+	fmt_json_close(j, '}');
+}
+
+static void json_devices(struct fmt_json *j, const struct fmt_names *names, uint32_t rank)
+{
+	const struct fmt_device *device;
+
+	fmt_json_open(j, "devices", '[');
+	for (uint32_t i = 0; (device = fmt_device(names, rank, i)); i++) {
+		size_t len;
+		const char *properties = fmt_string(names, device->properties, &len);
+
+		fmt_json_open(j, NULL, '{');
+		fmt_json_i64(j, "ordinal", device->ordinal);
+		fmt_json_str(j, "name", fmt_string(names, device->name, NULL));
+		if (len > 0)
+			fmt_json_verbatim(j, "properties", properties, len);
+		fmt_json_close(j, '}');
+	}
+	fmt_json_close(j, ']');
+}
+
+static void json_rank(struct fmt_json *j, struct fs_tree *t, uint32_t i)
+{
+	const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
+
+	fmt_json_u64(j, "gpu", rank->number);
+	fmt_json_i64(j, "start_ns", rank->start_ns);
+	fmt_json_i64(j, "end_ns", rank->end_ns);
+	fmt_json_bool(j, "cut_off", rank->cut_off);
+	fmt_json_open(j, "records", '{');
+	for (int kind = 0; kind < FMT_KINDS; kind++)
+		fmt_json_u64(j, fmt_kind_name((enum fmt_kind)kind), rank->n_records[kind]);
+	fmt_json_u64(j, "edge", rank->n_edges);
+	fmt_json_u64(j, "digest", rank->n_digests);
+	fmt_json_close(j, '}');
+	json_devices(j, t->names, i);
+}
+
+static void json_comms(struct fmt_json *j, const struct fmt_names *names)
+{
+	const struct fmt_comm *comm;
+
+	fmt_json_open(j, "communicators", '[');
+	for (uint32_t i = 0; (comm = fmt_comm(names, i)); i++) {
+		fmt_json_open(j, NULL, '{');
+		fmt_json_u64(j, "communicator", i);
+		fmt_json_str(j, "name", fmt_string(names, comm->name, NULL));
+		fmt_json_str(j, "description", fmt_string(names, comm->description, NULL));
+		fmt_json_open(j, "ranks", '[');
+		for (uint32_t k = 0; k < comm->n_ranks; k++)
+			fmt_json_u64(j, NULL, comm->ranks[k]);
+		fmt_json_close(j, ']');
+		fmt_json_close(j, '}');
+	}
+	fmt_json_close(j, ']');
+}
+
+int fs_render_trace_json(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	struct fmt_json j = {.text = out, .broken = 2};
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_str(&j, "id", fmt_trace_id(t->trace));
+	fmt_json_bool(&j, "emulated", t->emulated);
+	fmt_json_u64(&j, "bytes", fmt_trace_bytes(t->trace));
+	fmt_json_u64(&j, "iterations", t->n_iterations - t->has_before - t->has_after);
+	json_facts(&j, t->names, FMT_WHOLE_TRACE);
+	fmt_json_open(&j, "gpus", '[');
+	for (uint32_t i = 0; i < t->n_ranks; i++) {
+		fmt_json_open(&j, NULL, '{');
+		json_rank(&j, t, i);
+		fmt_json_close(&j, '}');
+	}
+	fmt_json_close(&j, ']');
+	json_comms(&j, t->names);
+	fmt_json_close(&j, '}');
+	text_char(out, '\n');
+	return 0;
+}
+
+int fs_render_device_json(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	struct fmt_json j = {.text = out, .broken = 2};
+
+	fmt_json_open(&j, NULL, '{');
+	json_rank(&j, t, where->gpu);
+	json_facts(&j, t->names, where->gpu);
+	fmt_json_close(&j, '}');
+	text_char(out, '\n');
+	return 0;
+}
+
+/* ---- errors */
+
+/* What is wrong with one place, as a line: path in the tree, file, byte, what. */
+static void error_line(struct text *out, const char *path, const struct fmt_error *e)
+{
+	text_str(out, path);
+	text_printf(out, "\t%s\t", e->file[0] ? e->file : "-");
+	if (e->offset == FMT_NO_OFFSET)
+		text_char(out, '-');
+	else
+		text_u64(out, e->offset);
+	text_printf(out, "\t%s\n", e->what);
+}
+
+struct seen {
+	struct fmt_error *errors;
+	size_t n, cap;
+	struct text *out;
+};
+
+static void seen_done(struct seen *s)
+{
+	free(s->errors);
+}
+
+static int add_damage(void *context, const struct fmt_error *e)
+{
+	struct seen *s = context;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->errors[i].offset == e->offset && !strcmp(s->errors[i].file, e->file))
+			return 0;
+	error_line(s->out, "-", e);
+	return 0;
+}
+
+static int check_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct seen *seen)
+{
+	int64_t number = fmt_trace_slice(t->trace, rank, slice)->iteration.number;
+	uint32_t gpu = fmt_trace_rank(t->trace, rank)->number;
+	struct fmt_error e = {.offset = FMT_NO_OFFSET};
+	struct fmt_slice *s;
+	char path[64];
+	int r = fmt_slice_load(t->trace, rank, slice, FMT_WANT_ALL, &s, &e);
+
+	if (r == 0)
+		fmt_slice_free(s);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	if (number == FMT_BEFORE || number == FMT_AFTER)
+		snprintf(path, sizeof(path), "%s/gpu%u", number == FMT_BEFORE ? "before" : "after",
+			 gpu);
+	else
+		snprintf(path, sizeof(path), "iterations/%06lld/gpu%u", (long long)number, gpu);
+	if (!e.what[0])
+		snprintf(e.what, sizeof(e.what), "%s", strerror(-r));
+	error_line(seen->out, path, &e);
+	if (array_reserve(&seen->errors, seen->n + 1, &seen->cap) < 0)
+		return -ENOMEM;
+	seen->errors[seen->n++] = e;
+	return 0;
+}
+
+int fs_render_errors(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	scoped(seen_done) struct seen seen = {.out = out};
+	int r = 0;
+
+	for (uint32_t i = 0; i < t->n_ranks; i++) {
+		const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
+
+		if (rank->cut_off)
+			text_printf(out, "gpus/gpu%u\t-\t-\tthe recording was cut off\n",
+				    rank->number);
+		for (uint32_t k = 0; r == 0 && k < rank->n_slices; k++)
+			r = check_slice(t, i, k, &seen);
+	}
+	return r < 0 ? r : fmt_trace_damage(t->trace, add_damage, &seen);
+}

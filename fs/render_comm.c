@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/render.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/export/template.h"
+#include "formats/part.h"
+
+static void put_string(struct text *out, const struct fmt_names *names, fmt_str s)
+{
+	size_t len;
+	const char *bytes = fmt_string(names, s, &len);
+
+	if (len == 0)
+		text_char(out, '-');
+	else
+		fmt_field_text(out, bytes, len, "");
+}
+
+int fs_render_comm_ranks(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	const struct fmt_comm *comm = fmt_comm(t->names, where->iteration);
+
+	text_str(out, "rank\trecorded\tcommunicator\tdescription\n");
+	for (uint32_t i = 0; i < comm->n_ranks; i++) {
+		text_u64(out, comm->ranks[i]);
+		text_str(out, fmt_rank_index(t->trace, comm->ranks[i]) >= 0 ? "\tyes\t" : "\tno\t");
+		put_string(out, t->names, comm->name);
+		text_char(out, '\t');
+		put_string(out, t->names, comm->description);
+		text_char(out, '\n');
+	}
+	return 0;
+}
+
+/* ---- collectives over all ranks */
+
+/* One rank's part in one collective. */
+struct part {
+	int64_t seq, iteration;
+	int64_t start_ns, duration_ns;
+	uint32_t rank, site;
+};
+
+struct parts {
+	struct part *items;
+	size_t n, cap;
+};
+
+static void parts_done(struct parts *p)
+{
+	free(p->items);
+}
+
+static int add_slice(struct fs_tree *t, const struct fmt_slice *s, int64_t comm,
+		     struct parts *parts)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct fmt_event *e = &s->events[i];
+		const struct fmt_site *site = fmt_site(t->names, e->site);
+
+		if (!site)
+			return -EBADMSG;
+		if (site->kind != FMT_COLLECTIVE || site->n_values < 2)
+			continue;
+		if (e->first_value > s->n_values || s->n_values - e->first_value < site->n_values)
+			return -EBADMSG;
+		if (s->values[e->first_value + FMT_COLLECTIVE_COMM] != comm)
+			continue;
+		if (array_reserve(&parts->items, parts->n + 1, &parts->cap) < 0)
+			return -ENOMEM;
+		parts->items[parts->n++] = (struct part){
+			.seq = s->values[e->first_value + FMT_COLLECTIVE_SEQ],
+			.iteration = s->iteration.number,
+			.start_ns = e->start_ns,
+			.duration_ns = e->duration_ns,
+			.rank = s->rank,
+			.site = e->site,
+		};
+	}
+	return 0;
+}
+
+static int add_rank(struct fs_tree *t, uint32_t rank, int64_t comm, struct parts *parts)
+{
+	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct fmt_slice *s;
+
+		if (fmt_trace_slice(t->trace, rank, i)->n_records[FMT_COLLECTIVE] == 0)
+			continue;
+		r = fmt_slice_load(t->trace, rank, i, FMT_WANT_OPS, &s, NULL);
+		if (r < 0)
+			return r;
+		r = add_slice(t, s, comm, parts);
+		fmt_slice_free(s);
+	}
+	return r;
+}
+
+static int is_member(const struct fmt_comm *comm, uint32_t rank)
+{
+	uint32_t from = 0, end = comm->n_ranks;
+
+	while (from < end) {
+		uint32_t middle = from + (end - from) / 2;
+
+		if (comm->ranks[middle] < rank)
+			from = middle + 1;
+		else
+			end = middle;
+	}
+	return comm->n_ranks == 0 || (from < comm->n_ranks && comm->ranks[from] == rank);
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static void put_int(struct text *out, int64_t v, int known)
+{
+	text_char(out, '\t');
+	if (known)
+		text_i64(out, v);
+	else
+		text_char(out, '-');
+}
+
+/* What is the same for all ranks is taken from the first. */
+static void put_site(struct fs_tree *t, const struct part *p, struct text *out)
+{
+	const struct fmt_site *site = fmt_site(t->names, p->site);
+
+	text_i64(out, p->seq);
+	put_int(out, p->iteration, p->iteration != FMT_BEFORE && p->iteration != FMT_AFTER);
+	if (site->n_args < FMT_COLLECTIVE_ARGS) {
+		text_str(out, "\t-\t-\t-");
+		return;
+	}
+	text_char(out, '\t');
+	put_string(out, t->names, (fmt_str)site->args[FMT_COLLECTIVE_OP].value);
+	text_char(out, '\t');
+	put_string(out, t->names, (fmt_str)site->args[FMT_COLLECTIVE_DTYPE].value);
+	put_int(out, site->args[FMT_COLLECTIVE_BYTES].value,
+		site->args[FMT_COLLECTIVE_BYTES].value >= 0);
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+	int64_t c;
+
+	return __builtin_add_overflow(a, b, &c) ? INT64_MAX : c;
+}
+
+/* One collective: the parts of n ranks. */
+static void put_collective(struct fs_tree *t, const struct part *p, size_t n, struct text *out)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN, end = INT64_MIN;
+	int64_t shortest = INT64_MAX, waited = 0;
+	uint32_t latest = p->rank;
+
+	for (size_t i = 0; i < n; i++) {
+		if (p[i].start_ns > last)
+			latest = p[i].rank;
+		first = p[i].start_ns < first ? p[i].start_ns : first;
+		last = p[i].start_ns > last ? p[i].start_ns : last;
+		end = sum(p[i].start_ns, p[i].duration_ns) > end
+			      ? sum(p[i].start_ns, p[i].duration_ns)
+			      : end;
+		shortest = p[i].duration_ns < shortest ? p[i].duration_ns : shortest;
+	}
+	for (size_t i = 0; i < n; i++)
+		waited = sum(waited, p[i].duration_ns - shortest);
+	put_site(t, p, out);
+	put_int(out, (int64_t)n, 1);
+	put_int(out, first, 1);
+	put_int(out, last, 1);
+	put_int(out, end, 1);
+	put_int(out, shortest, 1);
+	put_int(out, waited, 1);
+	put_int(out, fmt_trace_rank(t->trace, latest)->number, 1);
+	text_char(out, '\t');
+	put_string(out, t->names, fmt_site(t->names, p->site)->name);
+	text_char(out, '\n');
+}
+
+int fs_render_comm_collectives(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	const struct fmt_comm *comm = fmt_comm(t->names, where->iteration);
+	scoped(parts_done) struct parts parts = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		if (is_member(comm, fmt_trace_rank(t->trace, i)->number))
+			r = add_rank(t, i, where->iteration, &parts);
+	if (r < 0)
+		return r;
+	if (parts.n > 0)
+		qsort(parts.items, parts.n, sizeof(*parts.items), by_seq);
+	text_str(out, "sequence\titeration\tcollective\tdtype\tbytes\tranks\tfirst_start_ns\t"
+		      "last_start_ns\tend_ns\tshortest_ns\twaited_ns\tlast_rank\tname\n");
+	for (size_t i = 0, n; i < parts.n; i += n) {
+		n = 1;
+		while (i + n < parts.n && parts.items[i + n].seq == parts.items[i].seq)
+			n++;
+		put_collective(t, &parts.items[i], n, out);
+	}
+	return 0;
+}

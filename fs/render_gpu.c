@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/render.h"
+
+#include "base/scope.h"
+#include "formats/export/template.h"
+
+/* ---- totals by name */
+
+struct total {
+	uint8_t kind;
+	fmt_str name;
+	uint64_t n;
+	int64_t sum_ns, shortest_ns, longest_ns;
+};
+
+static void add_total(struct total *to, const struct total *t)
+{
+	if (to->n == 0 || t->shortest_ns < to->shortest_ns)
+		to->shortest_ns = t->shortest_ns;
+	if (to->n == 0 || t->longest_ns > to->longest_ns)
+		to->longest_ns = t->longest_ns;
+	if (__builtin_add_overflow(to->sum_ns, t->sum_ns, &to->sum_ns))
+		to->sum_ns = INT64_MAX;
+	to->n += t->n;
+}
+
+static int add_events(const struct fs_tree *t, const struct fmt_slice *s, struct total *by_site,
+		      uint32_t n_sites)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct fmt_event *e = &s->events[i];
+		const struct fmt_site *site = fmt_site(t->names, e->site);
+
+		if (!site || e->site >= n_sites)
+			return -EBADMSG;
+		if (site->kind != FMT_KERNEL && site->kind != FMT_COLLECTIVE)
+			continue;
+		by_site[e->site].kind = site->kind;
+		by_site[e->site].name = site->name;
+		add_total(&by_site[e->site], &(struct total){.n = 1,
+							     .sum_ns = e->duration_ns,
+							     .shortest_ns = e->duration_ns,
+							     .longest_ns = e->duration_ns});
+	}
+	return 0;
+}
+
+/* Decodes the operations of each slice of a rank in turn: they are not worth keeping. */
+static int each_slice(struct fs_tree *t, uint32_t rank, void *context,
+		      int (*each)(struct fs_tree *t, const struct fmt_slice *s, void *context))
+{
+	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct fmt_slice *s;
+
+		r = fmt_slice_load(t->trace, rank, i, FMT_WANT_OPS, &s, NULL);
+		if (r < 0)
+			return r;
+		r = each(t, s, context);
+		fmt_slice_free(s);
+	}
+	return r;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct total *x = a, *y = b;
+
+	if ((x->n == 0) != (y->n == 0))
+		return x->n == 0 ? 1 : -1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static int by_sum(const void *a, const void *b)
+{
+	const struct total *x = a, *y = b;
+
+	if (x->sum_ns != y->sum_ns)
+		return x->sum_ns > y->sum_ns ? -1 : 1;
+	return by_name(a, b);
+}
+
+/* Joins the totals of sites of the same name; returns how many are left. */
+static size_t join_totals(struct total *totals, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(totals, n, sizeof(*totals), by_name);
+	for (size_t i = 0; i < n && totals[i].n > 0; i++) {
+		if (kept > 0 && totals[kept - 1].kind == totals[i].kind &&
+		    totals[kept - 1].name == totals[i].name)
+			add_total(&totals[kept - 1], &totals[i]);
+		else
+			totals[kept++] = totals[i];
+	}
+	qsort(totals, kept, sizeof(*totals), by_sum);
+	return kept;
+}
+
+struct totals {
+	struct total *by_site;
+	uint32_t n_sites;
+};
+
+static int totals_slice(struct fs_tree *t, const struct fmt_slice *s, void *context)
+{
+	struct totals *totals = context;
+
+	return add_events(t, s, totals->by_site, totals->n_sites);
+}
+
+static void put_numbers(struct text *out, const int64_t *numbers, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		text_char(out, '\t');
+		text_i64(out, numbers[i]);
+	}
+	text_char(out, '\n');
+}
+
+int fs_render_totals(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	uint32_t n = fmt_n_sites(t->names);
+	scoped(free_ptr) struct total *by_site = calloc((size_t)n + 1, sizeof(*by_site));
+	struct totals totals = {by_site, n};
+	size_t kept;
+	int r;
+
+	if (!by_site)
+		return -ENOMEM;
+	r = each_slice(t, where->gpu, &totals, totals_slice);
+	if (r < 0)
+		return r;
+	kept = join_totals(by_site, n);
+	text_str(out, "name\tkind\tcount\ttotal_ns\tmean_ns\tshortest_ns\tlongest_ns\n");
+	for (size_t i = 0; i < kept; i++) {
+		const struct total *k = &by_site[i];
+		int64_t numbers[] = {(int64_t)k->n, k->sum_ns, k->sum_ns / (int64_t)k->n,
+				     k->shortest_ns, k->longest_ns};
+		size_t len;
+		const char *name = fmt_string(t->names, k->name, &len);
+
+		fmt_field_text(out, name, len, "");
+		text_char(out, '\t');
+		text_str(out, fmt_kind_name(k->kind));
+		put_numbers(out, numbers, 5);
+	}
+	return 0;
+}
+
+/* ---- streams */
+
+struct stream {
+	int64_t counts[FMT_KINDS];
+	int64_t busy_ns, start_ns, end_ns;
+};
+
+struct streams {
+	struct stream *by_lane;
+	uint32_t n_lanes;
+};
+
+static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *context)
+{
+	const struct streams *streams = context;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct fmt_event *e = &s->events[i];
+		const struct fmt_site *site = fmt_site(t->names, e->site);
+		struct stream *to;
+		int64_t end;
+
+		if (!site || e->lane >= streams->n_lanes ||
+		    __builtin_add_overflow(e->start_ns, e->duration_ns, &end))
+			return -EBADMSG;
+		if (!FMT_IS_OP(site->kind))
+			continue;
+		to = &streams->by_lane[e->lane];
+		if (to->busy_ns == 0 && to->end_ns == 0 && to->start_ns == 0)
+			*to = (struct stream){.start_ns = e->start_ns, .end_ns = end};
+		to->counts[site->kind]++;
+		to->start_ns = e->start_ns < to->start_ns ? e->start_ns : to->start_ns;
+		to->end_ns = end > to->end_ns ? end : to->end_ns;
+		if (__builtin_add_overflow(to->busy_ns, e->duration_ns, &to->busy_ns))
+			to->busy_ns = INT64_MAX;
+	}
+	return 0;
+}
+
+int fs_render_streams(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	uint32_t n = fmt_n_lanes(t->names, where->gpu);
+	scoped(free_ptr) struct stream *by_lane = calloc((size_t)n + 1, sizeof(*by_lane));
+	struct streams streams = {by_lane, n};
+	int r;
+
+	if (!by_lane)
+		return -ENOMEM;
+	r = each_slice(t, where->gpu, &streams, streams_slice);
+	if (r < 0)
+		return r;
+	text_str(out,
+		 "device\tstream\tkernels\tmemcpy\tmemset\tcollectives\tbusy_ns\tstart_ns\tend_ns"
+		 "\n");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fmt_lane *lane = fmt_lane(t->names, where->gpu, i);
+		const struct stream *s = &by_lane[i];
+		int64_t numbers[] = {s->counts[FMT_KERNEL],
+				     s->counts[FMT_MEMCPY],
+				     s->counts[FMT_MEMSET],
+				     s->counts[FMT_COLLECTIVE],
+				     s->busy_ns,
+				     s->start_ns,
+				     s->end_ns};
+
+		if (lane->kind != FMT_STREAM ||
+		    numbers[0] + numbers[1] + numbers[2] + numbers[3] == 0)
+			continue;
+		fmt_field_id(out, t->names, lane->text_ids & 1, lane->pid_text, lane->pid);
+		text_char(out, '\t');
+		fmt_field_id(out, t->names, lane->text_ids & 2, lane->tid_text, lane->tid);
+		put_numbers(out, numbers, 7);
+	}
+	return 0;
+}

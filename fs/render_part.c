@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/render.h"
+
+#include "base/scope.h"
+#include "formats/export/svg.h"
+#include "formats/report.h"
+#include "fs/content.h"
+
+static struct fmt_part part_of(const struct fs_tree *t, const struct fs_place *where)
+{
+	struct fs_scope scope = fs_scope_of(where);
+
+	return (struct fmt_part){
+		.iteration = scope.iteration == FS_ALL ? FMT_ANY : t->numbers[scope.iteration],
+		.rank = scope.rank == FS_ALL ? FMT_ANY : (int64_t)scope.rank,
+	};
+}
+
+define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
+
+	/* Whether a slice of a single GPU's part turned out to be damaged: reports and pictures
+	 * leave it out, which is right for the whole run and wrong for a file that is about nothing
+	 * else. */
+	static int needs_damaged(const struct fs_tree *t, const struct fs_place *where)
+{
+	struct fs_scope scope = fs_scope_of(where);
+	struct fs_cursor cursor = {0};
+	uint32_t rank, slice;
+
+	if (scope.rank == FS_ALL)
+		return 0;
+	while (fs_tree_next(t, scope, &cursor, &rank, &slice))
+		if (fmt_trace_slice(t->trace, rank, slice)->damaged)
+			return 1;
+	return 0;
+}
+
+int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	struct fmt_part part = part_of(t, where);
+	struct fmt_report_style style = {0};
+	scoped(report_freep) struct fmt_report *report = NULL;
+	int r = fmt_report_new(t->trace, &part, true, &report, NULL);
+
+	if (r < 0)
+		return r;
+	fmt_report_text(report, &style, out);
+	return needs_damaged(t, where) ? -EBADMSG : 0;
+}
+
+int fs_render_svg(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	struct fmt_part part = part_of(t, where);
+	int r = fmt_svg(t->trace, &part, true, out, NULL);
+
+	return r == 0 && needs_damaged(t, where) ? -EBADMSG : r;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/timeline.h"
+
+#include "base/scope.h"
+#include "formats/export/chrome.h"
+
+#include <pthread.h>
+
+/* Renderers are for one thread at a time: as many are kept as threads were rendering at once. */
+#define SPARES 16
+
+struct fs_timeline {
+	struct fmt_trace *trace;
+	pthread_mutex_t lock;
+	struct fmt_chrome *spares[SPARES];
+	int n_spares;
+};
+
+int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret)
+{
+	struct fs_timeline *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->trace = trace;
+	pthread_mutex_init(&l->lock, NULL);
+	*ret = l;
+	return 0;
+}
+
+void fs_timeline_free(struct fs_timeline *l)
+{
+	if (!l)
+		return;
+	while (l->n_spares > 0)
+		fmt_chrome_free(l->spares[--l->n_spares]);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static int take_renderer(struct fs_timeline *l, struct fmt_chrome **ret)
+{
+	struct fmt_chrome *x = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->n_spares > 0)
+		x = l->spares[--l->n_spares];
+	pthread_mutex_unlock(&l->lock);
+	if (!x)
+		return fmt_chrome_new(l->trace, FMT_CHROME_MERGED, 0, ret);
+	*ret = x;
+	return 0;
+}
+
+static void give_renderer(struct fs_timeline *l, struct fmt_chrome *x)
+{
+	pthread_mutex_lock(&l->lock);
+	if (l->n_spares < SPARES)
+		l->spares[l->n_spares++] = take(x);
+	pthread_mutex_unlock(&l->lock);
+	fmt_chrome_free(x);
+}
+
+int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out)
+{
+	const struct fmt_part part = {iteration, rank};
+	struct fmt_chrome *x;
+	int r = take_renderer(l, &x);
+
+	if (r < 0)
+		return r;
+	fmt_chrome_head(x, &part, out);
+	give_renderer(l, x);
+	return out->error;
+}
+
+int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, struct text *out)
+{
+	struct fmt_chrome *x;
+	int r = take_renderer(l, &x);
+
+	if (r < 0)
+		return r;
+	r = fmt_chrome_slice(x, slice, out);
+	give_renderer(l, x);
+	return r < 0 ? r : out->error;
+}
+
+void fs_timeline_tail(struct text *out)
+{
+	fmt_chrome_tail(out);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/tree.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "fs/timeline.h"
+
+#include <limits.h>
+
+/* ---- iterations */
+
+/* Where an iteration stands: what came before all of them, the numbered ones, what came after. */
+static int place_of(int64_t number)
+{
+	return number == FMT_BEFORE ? -1 : number == FMT_AFTER ? 1 : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	int px = place_of(x), py = place_of(y);
+
+	if (px != py)
+		return px < py ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number)
+{
+	const int64_t *found =
+		bsearch(&number, t->numbers, t->n_iterations, sizeof(*t->numbers), by_number);
+
+	return found ? found - t->numbers : -1;
+}
+
+/* Collects the numbers of one rank; the array is sorted and without repetition when it returns. */
+static int add_numbers(struct fs_tree *t, uint32_t rank, size_t *cap)
+{
+	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
+	size_t used = t->n_iterations, kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t number = fmt_trace_slice(t->trace, rank, i)->iteration.number;
+		int r;
+
+		if (used > 0 && t->numbers[used - 1] == number)
+			continue;
+		if (fs_tree_iteration(t, number) >= 0)
+			continue;
+		r = array_reserve(&t->numbers, used + 1, cap);
+		if (r < 0)
+			return r;
+		t->numbers[used++] = number;
+	}
+	if (used == t->n_iterations)
+		return 0;
+	qsort(t->numbers, used, sizeof(*t->numbers), by_number);
+	for (size_t i = 0; i < used; i++) {
+		if (kept == 0 || t->numbers[kept - 1] != t->numbers[i])
+			t->numbers[kept++] = t->numbers[i];
+	}
+	if (kept >= FS_MAX_ITERATIONS)
+		return -EOVERFLOW;
+	t->n_iterations = (uint32_t)kept;
+	return 0;
+}
+
+/* Sorts the slices of a rank into its iterations, keeping their order. */
+static int sort_slices(struct fs_tree *t, uint32_t rank)
+{
+	struct fs_tree_rank *k = &t->ranks[rank];
+	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
+
+	k->slices_before = t->n_slices;
+	t->n_slices += n;
+	k->order = calloc((size_t)n + 1, sizeof(*k->order));
+	k->first = calloc((size_t)t->n_iterations + 2, sizeof(*k->first));
+	if (!k->order || !k->first)
+		return -ENOMEM;
+
+	/* first[i + 2] counts iteration i, then first[i + 1] is where its next slice goes. */
+	uint32_t *next = k->first + 1;
+	for (uint32_t i = 0; i < n; i++)
+		k->first[fs_tree_iteration(t,
+					   fmt_trace_slice(t->trace, rank, i)->iteration.number) +
+			 2]++;
+	for (uint32_t i = 1; i <= t->n_iterations; i++)
+		next[i] += next[i - 1];
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t at =
+			fs_tree_iteration(t, fmt_trace_slice(t->trace, rank, i)->iteration.number);
+
+		k->order[next[at]++] = i;
+	}
+	return 0;
+}
+
+static int sort_ranks(struct fs_tree *t)
+{
+	size_t cap = 0;
+	int r = 0;
+
+	t->ranks = calloc((size_t)t->n_ranks + 1, sizeof(*t->ranks));
+	if (!t->ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		r = add_numbers(t, i, &cap);
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		r = sort_slices(t, i);
+	if (r < 0)
+		return r;
+	t->has_before = t->n_iterations > 0 && t->numbers[0] == FMT_BEFORE;
+	t->has_after = t->n_iterations > 0 && t->numbers[t->n_iterations - 1] == FMT_AFTER;
+	t->lengths = calloc(t->n_slices * FS_PIECES + 1, sizeof(*t->lengths));
+	return t->lengths ? 0 : -ENOMEM;
+}
+
+/* The first moment of the run; one second after the epoch where the recording has no date, since
+ * tools take a file of no date for a broken one. */
+static int64_t run_start(const struct fs_tree *t)
+{
+	int64_t start = INT64_MAX;
+
+	for (uint32_t i = 0; i < t->n_ranks; i++) {
+		const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
+
+		if (rank->n_slices > 0 && rank->start_ns < start)
+			start = rank->start_ns;
+	}
+	return start < 1000000000 || start == INT64_MAX ? 1000000000 : start;
+}
+
+define_cleanup(tree_freep, struct fs_tree *, fs_tree_free)
+
+	int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulated,
+			struct fs_tree **ret, struct fmt_error *err)
+{
+	scoped(tree_freep) struct fs_tree *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t) {
+		fmt_trace_close(trace);
+		return -ENOMEM;
+	}
+	t->trace = trace;
+	t->names = fmt_trace_names(trace);
+	t->n_ranks = fmt_trace_n_ranks(trace);
+	t->cache = cache;
+	t->emulated = emulated;
+	if (t->n_ranks >= FS_MAX_GPUS || fmt_n_comms(t->names) >= FS_MAX_ITERATIONS)
+		return fmt_fail(err, -EOVERFLOW, fmt_trace_path(trace), FMT_NO_OFFSET,
+				"more GPUs than a mount can number");
+	r = sort_ranks(t);
+	if (r < 0)
+		return r;
+	t->start_ns = run_start(t);
+	t->path = realpath(fmt_trace_path(trace), NULL);
+	r = fmt_tsv_new(t->names, &t->tsv);
+	if (r == 0)
+		r = fs_timeline_new(trace, &t->timeline);
+	if (r < 0)
+		return r;
+	*ret = take(t);
+	return 0;
+}
+
+void fs_tree_free(struct fs_tree *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; t->ranks && i < t->n_ranks; i++) {
+		free(t->ranks[i].order);
+		free(t->ranks[i].first);
+	}
+	fs_timeline_free(t->timeline);
+	fmt_tsv_free(t->tsv);
+	fmt_trace_close(t->trace);
+	free(t->ranks);
+	free(t->numbers);
+	free(t->lengths);
+	free(t->path);
+	free(t);
+}
+
+/* ---- slices */
+
+int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
+		 uint32_t *rank, uint32_t *slice)
+{
+	uint32_t end_rank = scope.rank == FS_ALL ? t->n_ranks : scope.rank + 1;
+
+	if (scope.rank != FS_ALL && cursor->rank < scope.rank)
+		cursor->rank = scope.rank;
+	for (; cursor->rank < end_rank; cursor->rank++, cursor->at = 0) {
+		const struct fs_tree_rank *k = &t->ranks[cursor->rank];
+		uint32_t all = scope.iteration == FS_ALL;
+		uint32_t first = all ? 0 : k->first[scope.iteration];
+		uint32_t end = all ? k->first[t->n_iterations] : k->first[scope.iteration + 1];
+
+		if (cursor->at >= end - first)
+			continue;
+		*rank = cursor->rank;
+		*slice = all ? cursor->at : k->order[first + cursor->at];
+		cursor->at++;
+		return 1;
+	}
+	return 0;
+}
+
+struct loading {
+	struct fmt_trace *trace;
+	uint32_t rank, slice;
+};
+
+static void slice_drop(void *thing)
+{
+	fmt_slice_free(thing);
+}
+
+static int slice_make(void *context, void **ret, size_t *bytes)
+{
+	const struct loading *l = context;
+	struct fmt_slice *s;
+	int r = fmt_slice_load(l->trace, l->rank, l->slice, FMT_WANT_ALL, &s, NULL);
+
+	if (r < 0)
+		return r;
+	*bytes = sizeof(*s) + (s->n_events + s->n_ranges) * sizeof(*s->events) +
+		 s->n_values * sizeof(*s->values) + s->n_edges * sizeof(*s->edges) +
+		 s->n_digests * sizeof(*s->digests) + s->n_pages * sizeof(*s->pages);
+	*ret = s;
+	return 0;
+}
+
+int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret)
+{
+	struct loading loading = {t->trace, rank, slice};
+	struct fs_maker maker = {slice_make, slice_drop, &loading};
+	struct fs_key key = {(uint64_t)t->emulated << 12, (uint64_t)rank << 32 | slice};
+
+	return fs_cache_get(t->cache, key, &maker, ret);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A trace in the shape in which it is shown: its iterations over all ranks, and which slices belong
+ * to each. Immutable once made but for what it remembers of lengths; any number of threads may use
+ * it at once. Internal to fs/.
+ */
+#pragma once
+
+#include "formats/export/tsv.h"
+#include "formats/trace.h"
+#include "fs/cache.h"
+#include "fs/ino.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* The slices of one rank by iteration: those of iteration i are order[first[i] .. first[i + 1]). */
+struct fs_tree_rank {
+	uint32_t *order;
+	uint32_t *first;
+	uint64_t slices_before; /* of the ranks before this one */
+};
+
+/* What a slice adds to the files that are made of slices: one length each is remembered. */
+enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
+
+struct fs_tree {
+	struct fmt_trace *trace; /* owned */
+	const struct fmt_names *names;
+	struct fmt_tsv *tsv;
+	struct fs_timeline *timeline;
+	struct fs_cache *cache; /* not owned */
+	uint32_t emulated;	/* 0 or 1, as in inode numbers */
+	uint32_t n_ranks;
+	uint32_t n_iterations; /* with the two that have no number */
+	uint32_t has_before, has_after;
+	int64_t *numbers; /* FMT_BEFORE first, then ascending, FMT_AFTER last */
+	struct fs_tree_rank *ranks;
+	uint64_t n_slices;
+	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: the length plus 1, or 0 */
+	int64_t start_ns;	   /* of the run */
+	char *path;		   /* absolute, of the trace */
+};
+
+/* Takes `trace` over, also when it fails. */
+int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulated,
+		struct fs_tree **ret, struct fmt_error *err);
+void fs_tree_free(struct fs_tree *t);
+
+/* The index of an iteration, or -1. */
+int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number);
+
+/* How many slices a rank has in an iteration. */
+static inline uint32_t fs_tree_n_slices(const struct fs_tree *t, uint32_t rank, uint32_t iteration)
+{
+	return t->ranks[rank].first[iteration + 1] - t->ranks[rank].first[iteration];
+}
+
+/* A part of the tree: one iteration or all, one rank or all. */
+#define FS_ALL UINT32_MAX
+
+struct fs_scope {
+	uint32_t iteration, rank;
+};
+
+/* Walks over the slices of a scope: start with {0}; 1 = there is one, 0 = end. */
+struct fs_cursor {
+	uint32_t rank, at;
+};
+
+int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
+		 uint32_t *rank, uint32_t *slice);
+
+/* A decoded slice, through the cache; end its use with fs_cache_put(). */
+int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Shows a trace as files. */
+#include "base/scope.h"
+#include "base/text.h"
+#include "fs/fuse.h"
+#include "tools/cli.h"
+#include "tools/mount_options.h"
+#include "tools/mount_point.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/wait.h>
+
+enum { OPT_OPTIONS, OPT_FOREGROUND, OPT_DEBUG };
+
+static const struct cli_option options[] = {
+	[OPT_OPTIONS] = {"options", 'o', "OPT,...", "mount options, as below", .list = true},
+	[OPT_FOREGROUND] = {"foreground", 'f', NULL, "stay in the foreground"},
+	[OPT_DEBUG] = {"debug", 'd', NULL, "print each request; implies -f"},
+	{0},
+};
+
+define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
+
+	/* Who waits for the mount to answer: the process that was started. */
+	struct launch {
+	int ready_fd; /* -1: nobody */
+};
+
+/* Lets go of the terminal, and of who waits. */
+static void ready(void *context)
+{
+	struct launch *l = context;
+	scoped(close_fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (l->ready_fd < 0)
+		return;
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1);
+		dup2(null, 2);
+	}
+	if (write(l->ready_fd, "", 1) < 0)
+		return;
+	close(l->ready_fd);
+	l->ready_fd = -1;
+}
+
+/* Splits off the process that serves. Returns 1 in it; in the one that was started, after the mount
+ * answers or that has failed, 0 and its exit status. */
+static int launch(struct launch *l, int *status)
+{
+	int fds[2], child_status;
+	pid_t pid;
+	char byte;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0) {
+		int r = -errno;
+
+		close(fds[0]);
+		close(fds[1]);
+		return r;
+	}
+	if (pid == 0) {
+		close(fds[0]);
+		l->ready_fd = fds[1];
+		setsid();
+		return chdir("/") < 0 ? -errno : 1;
+	}
+	close(fds[1]);
+	*status = CLI_OK;
+	if (read(fds[0], &byte, 1) != 1) {
+		*status = CLI_MACHINE;
+		if (waitpid(pid, &child_status, 0) == pid && WIFEXITED(child_status))
+			*status = WEXITSTATUS(child_status);
+	}
+	close(fds[0]);
+	return 0;
+}
+
+static int serve(struct fs *fs, const struct fs_mount *mount)
+{
+	struct fmt_error err = {.offset = FMT_NO_OFFSET};
+	int r = fs_fuse_serve(fs, mount, &err);
+
+	if (r != FS_STILL_EMULATING)
+		fs_close(fs);
+	if (r >= 0)
+		return CLI_OK;
+	cli_fail(r, &err, "mount on", mount->dir,
+		 r == -ENODEV ? "is there a /dev/fuse, and may this user open it?" : NULL);
+	return CLI_MACHINE;
+}
+
+static int mount_trace(const struct cli_args *args, const struct mount_options *o)
+{
+	const char *path = args->operands[0], *dir = args->operands[1];
+	bool stay = args->values[OPT_FOREGROUND] || args->values[OPT_DEBUG];
+	scoped(free_ptr) char *point = NULL, *list = NULL, *source = realpath(path, NULL);
+	struct fs_options fs_options = {.cache_bytes = (size_t)o->cache_mb << 20};
+	struct launch l = {-1};
+	struct fs_mount mount = {
+		.debug = args->values[OPT_DEBUG] != NULL, .ready = ready, .context = &l};
+	struct fmt_error err = {.offset = FMT_NO_OFFSET};
+	struct fmt_trace *trace;
+	int status = CLI_OK, r;
+	struct fs *fs;
+
+	r = fmt_trace_open(path, &trace, &err);
+	if (r < 0)
+		return cli_fail(r, &err, "open", path, NULL);
+	r = mount_point_find(dir, &point);
+	if (r < 0) {
+		fmt_trace_close(trace);
+		cli_error("cannot mount on %s: %s", dir, strerror(-r));
+		return CLI_USAGE;
+	}
+	list = mount_options_join(o, source ? source : path);
+	r = list ? fs_open(trace, &fs_options, &fs, &err) : -ENOMEM;
+	if (r < 0)
+		return cli_fail(r, &err, "show", path, NULL);
+	mount.options = list;
+	mount.dir = point;
+	if (!stay) {
+		r = launch(&l, &status);
+		if (r <= 0) {
+			fs_close(fs);
+			return r < 0 ? cli_fail(r, NULL, "mount on", dir, NULL) : status;
+		}
+	}
+	return serve(fs, &mount);
+}
+
+static int run(const struct cli_args *args)
+{
+	scoped(mount_options_done) struct mount_options o = {0};
+	int r = mount_options_parse(args->values[OPT_OPTIONS], &o);
+
+	if (r < 0)
+		return r == -EINVAL ? CLI_USAGE : CLI_MACHINE;
+	return mount_trace(args, &o);
+}
+
+static const struct cli_command command = {
+	.name = "gputracefs",
+	.operands = "TRACE DIR",
+	.min_operands = 2,
+	.max_operands = 2,
+	.what = "Show a trace as files below DIR, until `fusermount3 -u DIR`",
+	.options = options,
+	.notes = "Mount options:\n"
+		 "  cache_mb=N       memory for rendered files and decoded slices (64)\n"
+		 "  fsname=NAME      what /proc/mounts shows in place of the trace's path\n"
+		 "  allow_other      let other users see it, as fuse(8) says\n"
+		 "  auto_unmount     unmount also when the program is killed\n"
+		 "  noatime, nodiratime, noexec, max_read=N\n"
+		 "A mount is always ro,nosuid,nodev. What mount(8) adds (rw, user, _netdev, x-...) "
+		 "is "
+		 "accepted.\n"
+		 "In /etc/fstab: TRACE DIR fuse.gputracefs ro,user,noauto 0 0\n",
+	.run = run,
+};
+
+int main(int argc, char **argv)
+{
+	/* Few arenas, and large blocks given back: memory stays near what the cache holds. */
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	return cli_main_one(&command, argc, argv);
+}
