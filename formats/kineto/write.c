@@ -3,9 +3,12 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/export/tsv.h"
 #include "formats/kineto/plan.h"
 
 #include <stdbool.h>
+
+define_cleanup(tsv_freep, struct fmt_tsv *, fmt_tsv_free);
 
 struct job {
 	struct kineto_naming *naming;
@@ -189,11 +192,24 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	return fmt_rank_writer_slice(w, s, err);
 }
 
+/* Leaves what a mount wants to know of the slice before anybody reads it: how long its tables are.
+ */
+static int write_lengths(const struct job *j, struct fmt_tsv *tables, struct fmt_rank_writer *w)
+{
+	uint64_t lengths[FMT_TABLES];
+	int r = fmt_tsv_lengths(tables, &j->slice, lengths);
+
+	if (r < 0)
+		return r;
+	return fmt_writer_lengths(w, j->slice.index, FMT_TSV_VERSION, lengths, FMT_TABLES);
+}
+
 int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 		      const struct fmt_run_rank *run, uint32_t index, struct fmt_writer *writer,
 		      struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.naming = t, .ready = ready, .run = run};
+	scoped(tsv_freep) struct fmt_tsv *tables = NULL;
 	struct kineto_rank *k = ready->rank;
 	struct fmt_rank_writer *w;
 	int r = kineto_plan(k, run, ready->call_of, &j.plan);
@@ -202,8 +218,13 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 		r = kineto_spool_read(&k->spool, &j.reader);
 	if (r == 0)
 		r = fmt_writer_rank(writer, index, run->number, &w, err);
+	if (r == 0)
+		r = fmt_tsv_new(t->names, &tables);
 	j.slice.rank = index;
-	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++)
+	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
 		r = write_slice(&j, i, w, err);
+		if (r == 0)
+			r = write_lengths(&j, tables, w);
+	}
 	return r;
 }
