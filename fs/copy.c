@@ -13,6 +13,7 @@
 
 struct copying {
 	struct fs *fs;
+	fs_ino top;
 	unsigned what;
 	char *failed;
 	size_t size;
@@ -116,7 +117,7 @@ static int copy_dir(const struct copying *c, fs_ino dir, const char *path)
 	struct fs_entry e;
 	int r;
 
-	if (mkdir(path, 0777) < 0)
+	if (mkdir(path, 0777) < 0 && (errno != EEXIST || dir != c->top))
 		return fail(c, path, -errno);
 	while ((r = fs_list(c->fs, dir, offset, &e)) == 1) {
 		offset = e.next;
@@ -133,7 +134,7 @@ static int copy_dir(const struct copying *c, fs_ino dir, const char *path)
 
 int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, char *failed, size_t size)
 {
-	const struct copying c = {fs, what, failed, size};
+	const struct copying c = {fs, ino, what, failed, size};
 
 	return copy_dir(&c, ino, path);
 }

@@ -9,9 +9,9 @@
 #define FS_COPY_TIMELINES 2u /* timeline.json and timeline.svg */
 #define FS_COPY_ALL 3u
 
-/* Copies what lies below `ino` (1: all) into the directory `path`, which is made and must not be
- * there yet, without emulated/. `what` is a mask of FS_COPY_. Files get the time of the run.
- * Returns 0 or a negative errno; on failure what was written stays, and `failed` (of `size` bytes)
- * names the file in question.
+/* Copies what lies below `ino` (1: all) into the directory `path`, which is made if it is not
+ * there, but for emulated/. `what` is a mask of FS_COPY_. Files get the time of the run; none may
+ * be there already. Returns 0 or a negative errno; on failure what was written stays, and `failed`
+ * (of `size` bytes) names the file in question.
  */
 int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, char *failed, size_t size);

@@ -4,15 +4,17 @@
 #include "formats/export/chrome.h"
 #include "formats/export/svg.h"
 #include "tools/cmd.h"
+#include "tools/export_tables.h"
 #include "tools/part.h"
 #include "tools/sink.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
 enum { OPT_FORMAT, OPT_OUTPUT, OPT_ITERATION, OPT_GPU };
 
 static const struct cli_option options[] = {
-	[OPT_FORMAT] = {"format", 'f', "chrome|svg", "what to write (chrome)"},
+	[OPT_FORMAT] = {"format", 'f', "chrome|svg|tsv", "what to write (chrome)"},
 	[OPT_OUTPUT] = {"output", 'o', "PATH", "where to (standard output)"},
 	[OPT_ITERATION] = {"iteration", 0, "N", "iteration N only"},
 	[OPT_GPU] = {"gpu", 0, "N", "GPU N only, by the number of its rank"},
@@ -96,14 +98,15 @@ static int write_ranks(const struct job *job, const char *folder)
 	return CLI_OK;
 }
 
-static int write_folder(const struct job *job)
+static int write_folder(const struct job *job,
+			int (*write)(const struct job *job, const char *folder))
 {
 	scoped(free_ptr) char *folder = NULL;
 	int status, r = sink_folder_begin(job->output, &folder);
 
 	if (r < 0)
 		return failed(r, NULL, "write", job->output);
-	status = write_ranks(job, folder);
+	status = write(job, folder);
 	if (status == CLI_OK) {
 		r = sink_folder_commit(folder, job->output);
 		if (r == 0)
@@ -132,12 +135,34 @@ static bool names_a_file(const char *output)
 static int export_chrome(const struct job *job)
 {
 	return names_a_file(job->output) ? write_file(job, &job->part, render_merged, job->output)
-					 : write_folder(job);
+					 : write_folder(job, write_ranks);
 }
 
 static int export_svg(const struct job *job)
 {
 	return write_file(job, &job->part, render_svg, job->output);
+}
+
+static int write_tables(const struct job *job, const char *folder)
+{
+	struct fmt_error err = {0};
+	char file[PATH_MAX];
+	int r = export_tables(job->trace, &job->part, folder, file, sizeof(file), &err);
+
+	if (r == -EINVAL) {
+		cli_error("--format=tsv wants --iteration where there is --gpu");
+		return CLI_USAGE;
+	}
+	return r < 0 ? failed(r, &err, "write", file) : CLI_OK;
+}
+
+static int export_tsv(const struct job *job)
+{
+	if (names_a_file(job->output)) {
+		cli_error("--format=tsv wants -o FOLDER");
+		return CLI_USAGE;
+	}
+	return write_folder(job, write_tables);
 }
 
 static const struct {
@@ -146,6 +171,7 @@ static const struct {
 } exports[] = {
 	{"chrome", export_chrome},
 	{"svg", export_svg},
+	{"tsv", export_tsv},
 };
 
 static int run(const struct cli_args *args)
@@ -179,6 +205,7 @@ const struct cli_command cmd_export = {
 		 "PATH\n"
 		 "it is a folder with a rank-N.json for each GPU. Importing either again gives "
 		 "the same\n"
-		 "trace. svg is a picture of it.\n",
+		 "trace. svg is a picture of it. tsv is a folder of the tables that a mount "
+		 "shows.\n",
 	.run = run,
 };

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes the files that a mount shows, but for the timelines, into a folder. */
+#pragma once
+
+#include "formats/part.h"
+
+/* `folder` is there and empty. Returns 0 or a negative errno; `failed` (of `size` bytes) then names
+ * the file in question. -EINVAL for one GPU without one iteration: no directory of a mount holds
+ * that. */
+int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, const char *folder,
+		  char *failed, size_t size, struct fmt_error *err);
