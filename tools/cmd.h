@@ -5,6 +5,7 @@
 
 #include "tools/cli.h"
 
+extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_export;
 extern const struct cli_command cmd_import;
 extern const struct cli_command cmd_info;

@@ -6,10 +6,12 @@
 #include "tools/cmd.h"
 #include "tools/export_tables.h"
 #include "tools/part.h"
+#include "tools/place.h"
 #include "tools/sink.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <sys/stat.h>
 
 enum { OPT_FORMAT, OPT_OUTPUT, OPT_ITERATION, OPT_GPU };
 
@@ -101,20 +103,18 @@ static int write_ranks(const struct job *job, const char *folder)
 static int write_folder(const struct job *job,
 			int (*write)(const struct job *job, const char *folder))
 {
-	scoped(free_ptr) char *folder = NULL;
-	int status, r = sink_folder_begin(job->output, &folder);
+	scoped(place_done) struct place place;
+	int status, r = place_begin(&place, job->output, 0);
 
+	if (r == 0 && mkdir(place.trace, 0777) < 0)
+		r = -errno;
 	if (r < 0)
 		return failed(r, NULL, "write", job->output);
-	status = write(job, folder);
-	if (status == CLI_OK) {
-		r = sink_folder_commit(folder, job->output);
-		if (r == 0)
-			return CLI_OK;
-		status = failed(r, NULL, "write", job->output);
-	}
-	sink_folder_remove(folder);
-	return status;
+	status = write(job, place.trace);
+	if (status != CLI_OK)
+		return status;
+	r = place_commit(&place);
+	return r < 0 ? failed(r, NULL, "write", job->output) : CLI_OK;
 }
 
 /* ---- formats */
@@ -187,7 +187,10 @@ static int run(const struct cli_args *args)
 			continue;
 		status = part_open(args, &cmd_export, OPT_ITERATION, OPT_GPU, &trace, &job.part);
 		job.trace = trace;
-		return status == CLI_OK ? exports[i].run(&job) : status;
+		if (status == CLI_OK)
+			status = exports[i].run(&job);
+		place_raise();
+		return status;
 	}
 	cli_error("--format wants %s, not '%s'", options[OPT_FORMAT].value, format);
 	return CLI_USAGE;

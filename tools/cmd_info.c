@@ -3,6 +3,7 @@
 #include "formats/report.h"
 #include "tools/cmd.h"
 #include "tools/part.h"
+#include "tools/sink.h"
 
 #include <unistd.h>
 
@@ -19,16 +20,12 @@ static const struct cli_option options[] = {
 define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
 	define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
 
-		static int print(struct text *t)
-{
-	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
-}
-
-static int run(const struct cli_args *args)
+		static int run(const struct cli_args *args)
 {
 	scoped(trace_closep) struct fmt_trace *trace = NULL;
 	scoped(report_freep) struct fmt_report *report = NULL;
-	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
+	scoped(sink_done) struct sink sink = {0};
+	scoped(text_done) struct text out = {0};
 	struct fmt_report_style style = {0};
 	struct fmt_error err = {0};
 	struct fmt_part part;
@@ -43,14 +40,15 @@ static int run(const struct cli_args *args)
 	r = fmt_report_new(trace, &part, true, &report, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "read", args->operands[0], NULL);
+	sink_open(&sink, NULL, &out);
 	style.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	style.top = (unsigned)top;
 	if (args->values[OPT_JSON])
 		fmt_report_json(report, &style, &out);
 	else
 		fmt_report_text(report, &style, &out);
-	r = text_flush(&out);
-	return r < 0 ? cli_fail(r, NULL, "report on", args->operands[0], NULL) : CLI_OK;
+	r = sink_commit(&sink, &out);
+	return r < 0 ? cli_fail(r, NULL, "write", "the report", NULL) : CLI_OK;
 }
 
 const struct cli_command cmd_info = {

@@ -2,10 +2,7 @@
 #include "tools/cmd.h"
 
 static const struct cli_command *const commands[] = {
-	&cmd_info,
-	&cmd_import,
-	&cmd_export,
-	NULL,
+	&cmd_info, &cmd_import, &cmd_export, &cmd_diff, NULL,
 };
 
 int main(int argc, char **argv)

@@ -2,21 +2,11 @@
 #include "tools/sink.h"
 
 #include "base/scope.h"
+#include "tools/place.h"
 
 #include <fcntl.h>
-#include <ftw.h>
+#include <libgen.h>
 #include <stdbool.h>
-#include <sys/stat.h>
-
-/* `path` without slashes at its end, and with a tail that makes it ours. */
-static int temporary_name(const char *path, char **ret)
-{
-	size_t len = strlen(path);
-
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	return asprintf(ret, "%.*s.%d.tmp", (int)len, path, (int)getpid()) < 0 ? -ENOMEM : 0;
-}
 
 static bool ends_with(const char *s, const char *end)
 {
@@ -29,37 +19,66 @@ static int flush(struct text *t)
 {
 	struct sink *s = t->context;
 
+	if (place_signal())
+		return -EINTR;
 	if (s->gz)
 		return gzfwrite(t->data, 1, t->len, s->gz) == t->len ? 0 : -EIO;
 	errno = EIO;
 	return fwrite(t->data, 1, t->len, s->file ? s->file : stdout) == t->len ? 0 : -errno;
 }
 
+/* A file without a name where the file system has that, else one of the temporary name. */
+static int open_unnamed(struct sink *s)
+{
+	scoped(free_ptr) char *folder = strdup(s->path);
+	int fd;
+
+	if (!folder)
+		return -ENOMEM;
+	fd = open(dirname(folder), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	s->unnamed = fd >= 0;
+	if (fd < 0)
+		fd = open(s->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
 int sink_open(struct sink *s, const char *path, struct text *t)
 {
-	int r;
+	scoped(close_fd) int fd = -1;
 
 	t->limit = 1 << 18;
 	t->flush = flush;
 	t->context = s;
 	if (!path || !strcmp(path, "-"))
 		return 0;
-	r = temporary_name(path, &s->temporary);
-	if (r < 0)
-		return r;
 	s->path = strdup(path);
-	if (!s->path)
+	if (!s->path || asprintf(&s->temporary, "%s.%d.tmp", path, (int)getpid()) < 0)
 		return -ENOMEM;
-	s->file = fopen(s->temporary, "wxe");
-	if (!s->file) {
-		r = -errno;
+	fd = open_unnamed(s);
+	if (fd < 0) {
 		free(take(s->temporary));
-		return r;
+		return fd;
 	}
-	if (!ends_with(path, ".gz"))
-		return 0;
-	s->gz = gzdopen(dup(fileno(s->file)), "wb6");
-	return s->gz ? 0 : -ENOMEM;
+	if (ends_with(path, ".gz")) {
+		s->gz = gzdopen(dup(fd), "wb6");
+		if (!s->gz)
+			return -ENOMEM;
+	}
+	s->file = fdopen(fd, "wb");
+	if (!s->file)
+		return -errno;
+	fd = -1;
+	return 0;
+}
+
+static int give_name(struct sink *s)
+{
+	char self[64];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fileno(s->file));
+	if (s->unnamed && linkat(AT_FDCWD, self, AT_FDCWD, s->temporary, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
+	return rename(s->temporary, s->path) < 0 ? -errno : 0;
 }
 
 int sink_commit(struct sink *s, struct text *t)
@@ -70,10 +89,12 @@ int sink_commit(struct sink *s, struct text *t)
 		return r;
 	if (s->gz && gzclose(take(s->gz)) != Z_OK)
 		return -EIO;
-	if (fclose(take(s->file)) != 0 || rename(s->temporary, s->path) < 0)
+	if (fflush(s->file) != 0)
 		return -errno;
-	free(take(s->temporary));
-	return 0;
+	r = give_name(s);
+	if (r == 0)
+		free(take(s->temporary));
+	return r;
 }
 
 void sink_done(struct sink *s)
@@ -87,37 +108,4 @@ void sink_done(struct sink *s)
 	free(s->temporary);
 	free(s->path);
 	memset(s, 0, sizeof(*s));
-}
-
-int sink_folder_begin(const char *path, char **ret)
-{
-	scoped(free_ptr) char *name = NULL;
-	struct stat st;
-	int r = temporary_name(path, &name);
-
-	if (r < 0)
-		return r;
-	/* An empty folder may stand in the way; rmdir(2) refuses any other. */
-	if (stat(path, &st) == 0 && (!S_ISDIR(st.st_mode) || rmdir(path) < 0))
-		return -EEXIST;
-	if (mkdir(name, 0777) < 0)
-		return -errno;
-	*ret = take(name);
-	return 0;
-}
-
-int sink_folder_commit(const char *temporary, const char *path)
-{
-	return rename(temporary, path) < 0 ? -errno : 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-void sink_folder_remove(const char *temporary)
-{
-	if (temporary)
-		nftw(temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

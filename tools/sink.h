@@ -19,12 +19,14 @@
 struct sink {
 	FILE *file;
 	gzFile gz;
-	char *path; /* owned; NULL for standard output */
-	char *temporary;
+	char *path;	 /* owned; NULL for standard output */
+	char *temporary; /* a name beside it */
+	int unnamed;	 /* the file has no name yet: nothing is left behind even by kill -9 */
 };
 
-/* `path` NULL or "-" is standard output. Sets up `t` to be flushed there; `s` must not move. 0 or a
- * negative errno. */
+/* `path` NULL or "-" is standard output; a file that is there is replaced. Sets up `t` to be
+ * flushed there, which fails with -EINTR after a signal that place.h keeps; `s` must not move. 0 or
+ * a negative errno. */
 int sink_open(struct sink *s, const char *path, struct text *t);
 
 /* Flushes, and gives the file its name. 0 or a negative errno. */
@@ -32,11 +34,3 @@ int sink_commit(struct sink *s, struct text *t);
 
 /* Removes what was not committed. */
 void sink_done(struct sink *s);
-
-/* A folder that appears complete or not at all: a new one beside `path`, which must not exist or be
- * empty, else -EEXIST; *ret is owned by the caller. */
-int sink_folder_begin(const char *path, char **ret);
-
-/* Gives the folder its name; or removes it with all files in it. `temporary` may be NULL. */
-int sink_folder_commit(const char *temporary, const char *path);
-void sink_folder_remove(const char *temporary);

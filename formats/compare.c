@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/compare.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/grid.h"
+#include "formats/value.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+/* The events of one lane in one iteration. */
+struct track {
+	uint32_t lane;
+	int64_t match; /* index of the other side's track, or -1 */
+	const struct fmt_event **events;
+	const struct fmt_slice **slices; /* of each event */
+	size_t n, events_cap, slices_cap;
+};
+
+/* One iteration of one rank in one of the traces. */
+struct side {
+	struct fmt_trace *trace;
+	const struct fmt_names *names;
+	uint32_t rank; /* index */
+	uint32_t next; /* slice */
+	int64_t iteration;
+	struct fmt_slice **slices;
+	size_t n_slices, slices_cap;
+	struct track *tracks; /* by lane; those without events too */
+	uint32_t n_tracks;
+};
+
+void fmt_difference_done(struct fmt_difference *d)
+{
+	text_done(&d->first);
+	text_done(&d->second);
+}
+
+static void side_empty(struct side *s)
+{
+	for (size_t i = 0; i < s->n_slices; i++)
+		fmt_slice_free(s->slices[i]);
+	for (uint32_t i = 0; i < s->n_tracks; i++) {
+		free(s->tracks[i].events);
+		free(s->tracks[i].slices);
+	}
+	free(take(s->tracks));
+	s->n_slices = 0;
+	s->n_tracks = 0;
+}
+
+static void side_done(struct side *s)
+{
+	side_empty(s);
+	free(s->slices);
+}
+
+/* ---- reading an iteration */
+
+/* Whether something has come to pass is asked as often as there is time: what depends on chance is
+ * left out. */
+static bool is_polling(const struct side *s, const struct fmt_event *e)
+{
+	const struct fmt_site *site = fmt_site(s->names, e->site);
+	const char *name = fmt_string(s->names, site ? site->name : 0, NULL);
+
+	return strstr(name, "EventQuery") || strstr(name, "StreamQuery");
+}
+
+static int add_event(struct side *s, const struct fmt_slice *slice, const struct fmt_event *e)
+{
+	struct track *t;
+
+	if (e->lane >= s->n_tracks || is_polling(s, e))
+		return 0;
+	t = &s->tracks[e->lane];
+	if (array_reserve(&t->events, t->n + 1, &t->events_cap) < 0 ||
+	    array_reserve(&t->slices, t->n + 1, &t->slices_cap) < 0)
+		return -ENOMEM;
+	t->events[t->n] = e;
+	t->slices[t->n++] = slice;
+	return 0;
+}
+
+static int load(struct side *s, struct fmt_error *err)
+{
+	struct fmt_slice *slice;
+	int r = fmt_slice_load(s->trace, s->rank, s->next, FMT_WANT_CALLS | FMT_WANT_OPS, &slice,
+			       err);
+
+	if (r < 0)
+		return r;
+	if (array_reserve(&s->slices, s->n_slices + 1, &s->slices_cap) < 0) {
+		fmt_slice_free(slice);
+		return -ENOMEM;
+	}
+	s->slices[s->n_slices++] = slice;
+	for (size_t i = 0; i < slice->n_events && r == 0; i++)
+		r = add_event(s, slice, &slice->events[i]);
+	return r;
+}
+
+/* Reads the next iteration, which may be several slices: 1, or 0 at the end. */
+static int next_iteration(struct side *s, struct fmt_error *err)
+{
+	uint32_t n = fmt_trace_rank(s->trace, s->rank)->n_slices;
+
+	side_empty(s);
+	if (s->next >= n)
+		return 0;
+	s->n_tracks = fmt_n_lanes(s->names, s->rank);
+	s->tracks = calloc(s->n_tracks + 1u, sizeof(*s->tracks));
+	if (!s->tracks) {
+		s->n_tracks = 0;
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		s->tracks[i].lane = i;
+	s->iteration = fmt_trace_slice(s->trace, s->rank, s->next)->iteration.number;
+	for (; s->next < n; s->next++) {
+		int r;
+
+		if (fmt_trace_slice(s->trace, s->rank, s->next)->iteration.number != s->iteration)
+			break;
+		r = load(s, err);
+		if (r < 0)
+			return r;
+	}
+	return 1;
+}
+
+/* ---- matching lanes */
+
+static bool same_string(const struct side *a, fmt_str x, const struct side *b, fmt_str y)
+{
+	size_t n, m;
+	const char *s = fmt_string(a->names, x, &n), *t = fmt_string(b->names, y, &m);
+
+	return n == m && memcmp(s, t, n) == 0;
+}
+
+static bool same_lane(const struct side *a, const struct track *x, const struct side *b,
+		      const struct track *y)
+{
+	const struct fmt_lane *l = fmt_lane(a->names, a->rank, x->lane);
+	const struct fmt_lane *m = fmt_lane(b->names, b->rank, y->lane);
+
+	return l->kind == m->kind && l->tid == m->tid && l->text_ids == m->text_ids &&
+	       same_string(a, l->tid_text, b, m->tid_text) &&
+	       (l->kind == FMT_STREAM || l->pid == m->pid);
+}
+
+/* Of the lanes that have no match yet and are of that kind, the one that did most. */
+static int64_t busiest(const struct side *s, uint8_t kind)
+{
+	int64_t best = -1;
+
+	for (uint32_t i = 0; i < s->n_tracks; i++) {
+		const struct track *t = &s->tracks[i];
+
+		if (t->match < 0 && t->n > 0 && fmt_lane(s->names, s->rank, i)->kind == kind &&
+		    (best < 0 || t->n > s->tracks[best].n))
+			best = i;
+	}
+	return best;
+}
+
+static void match(struct side *a, struct side *b)
+{
+	for (uint32_t i = 0; i < a->n_tracks; i++)
+		a->tracks[i].match = -1;
+	for (uint32_t i = 0; i < b->n_tracks; i++)
+		b->tracks[i].match = -1;
+	for (uint32_t i = 0; i < a->n_tracks; i++) {
+		for (uint32_t k = 0; k < b->n_tracks && a->tracks[i].match < 0; k++) {
+			if (b->tracks[k].match < 0 &&
+			    same_lane(a, &a->tracks[i], b, &b->tracks[k])) {
+				a->tracks[i].match = k;
+				b->tracks[k].match = i;
+			}
+		}
+	}
+	for (;;) {
+		int64_t i = busiest(a, FMT_THREAD), k = busiest(b, FMT_THREAD);
+
+		if (i < 0 || k < 0)
+			return;
+		a->tracks[i].match = k;
+		b->tracks[k].match = i;
+	}
+}
+
+/* ---- comparing */
+
+static int64_t size_of(const struct side *s, const struct fmt_slice *slice,
+		       const struct fmt_event *e)
+{
+	const struct fmt_site *site = fmt_site(s->names, e->site);
+	const char *key = site->kind == FMT_COLLECTIVE ? FMT_KEY_BYTES : "bytes";
+	int64_t bytes;
+
+	if ((uint64_t)e->first_value + site->n_values > slice->n_values ||
+	    !fmt_value_int(s->names, e, site, slice->values + e->first_value, key, &bytes))
+		return -1;
+	return bytes;
+}
+
+static void describe(const struct side *s, const struct track *t, size_t i, struct text *out)
+{
+	const struct fmt_site *site = i < t->n ? fmt_site(s->names, t->events[i]->site) : NULL;
+	const char *name;
+	int64_t bytes;
+	size_t len;
+
+	if (!site) {
+		text_str(out, "nothing");
+		return;
+	}
+	name = fmt_string(s->names, site->name, &len);
+	bytes = size_of(s, t->slices[i], t->events[i]);
+	text_str(out, fmt_kind_name(site->kind));
+	text_char(out, ' ');
+	text_harmless(out, name, len, 80);
+	if (bytes >= 0)
+		text_printf(out, " of %" PRId64 " bytes", bytes);
+}
+
+static bool same_event(const struct side *a, const struct track *x, const struct side *b,
+		       const struct track *y, size_t i)
+{
+	const struct fmt_site *s, *t;
+
+	if (i >= x->n || i >= y->n)
+		return false;
+	s = fmt_site(a->names, x->events[i]->site);
+	t = fmt_site(b->names, y->events[i]->site);
+	return s && t && s->kind == t->kind && same_string(a, s->name, b, t->name) &&
+	       size_of(a, x->slices[i], x->events[i]) == size_of(b, y->slices[i], y->events[i]);
+}
+
+static void name_lane(const struct side *s, uint32_t lane, struct fmt_difference *d)
+{
+	const struct fmt_lane *l = fmt_lane(s->names, s->rank, lane);
+	const char *kind = l->kind == FMT_STREAM ? "stream" : "thread";
+
+	if (l->text_ids & 2)
+		snprintf(d->lane, sizeof(d->lane), "%s %.40s", kind,
+			 fmt_string(s->names, l->tid_text, NULL));
+	else
+		snprintf(d->lane, sizeof(d->lane), "%s %" PRId64, kind, l->tid);
+}
+
+/* Of two lanes (either may be NULL) the first event at which they part: 1, or 0. */
+static int compare_lanes(const struct side *a, const struct track *x, const struct side *b,
+			 const struct track *y, struct fmt_difference *d)
+{
+	static const struct track none;
+	size_t i = 0;
+
+	x = x ? x : &none;
+	y = y ? y : &none;
+	while ((i < x->n || i < y->n) && same_event(a, x, b, y, i))
+		i++;
+	if (i >= x->n && i >= y->n)
+		return 0;
+	d->event = i;
+	if (x != &none)
+		name_lane(a, x->lane, d);
+	else
+		name_lane(b, y->lane, d);
+	describe(a, x, i, &d->first);
+	describe(b, y, i, &d->second);
+	return 1;
+}
+
+static int compare_iteration(struct side *a, struct side *b, struct fmt_difference *d)
+{
+	int r = 0;
+
+	match(a, b);
+	d->iteration = a->iteration;
+	for (uint32_t i = 0; i < a->n_tracks && r == 0; i++) {
+		int64_t k = a->tracks[i].match;
+
+		r = compare_lanes(a, &a->tracks[i], b, k < 0 ? NULL : &b->tracks[k], d);
+	}
+	for (uint32_t k = 0; k < b->n_tracks && r == 0; k++) {
+		if (b->tracks[k].match < 0)
+			r = compare_lanes(a, NULL, b, &b->tracks[k], d);
+	}
+	return r;
+}
+
+static int part(struct fmt_difference *d, int64_t rank, const char *first, const char *second)
+{
+	d->rank = rank;
+	text_str(&d->first, first);
+	text_str(&d->second, second);
+	return 1;
+}
+
+static const char *name_iteration(int64_t number, char buf[32])
+{
+	if (number == FMT_BEFORE || number == FMT_AFTER)
+		return number == FMT_BEFORE ? "events before iterations"
+					    : "events after iterations";
+	snprintf(buf, 32, "iteration %" PRId64, number);
+	return buf;
+}
+
+static int compare_rank(struct side *a, struct side *b, struct fmt_difference *d,
+			struct fmt_error *err)
+{
+	int64_t number = d->rank = fmt_trace_rank(a->trace, a->rank)->number;
+	char first[32], second[32];
+
+	for (;;) {
+		int r = next_iteration(a, err), q = r < 0 ? r : next_iteration(b, err);
+
+		if (q < 0)
+			return q;
+		if (r == 0 && q == 0)
+			return 0;
+		if (r == 0 || q == 0 || a->iteration != b->iteration)
+			return part(d, number, r ? name_iteration(a->iteration, first) : "its end",
+				    q ? name_iteration(b->iteration, second) : "its end");
+		r = compare_iteration(a, b, d);
+		if (r != 0)
+			return r;
+	}
+}
+
+int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, struct fmt_difference *ret,
+		struct fmt_error *err)
+{
+	uint32_t n = fmt_trace_n_ranks(a), m = fmt_trace_n_ranks(b);
+	char first[32], second[32];
+
+	ret->rank = -1;
+	snprintf(first, sizeof(first), "%" PRIu32 " ranks", n);
+	snprintf(second, sizeof(second), "%" PRIu32 " ranks", m);
+	if (n != m)
+		return part(ret, -1, first, second);
+	for (uint32_t i = 0; i < n; i++) {
+		scoped(side_done) struct side x = {
+			.trace = a, .names = fmt_trace_names(a), .rank = i};
+		scoped(side_done) struct side y = {
+			.trace = b, .names = fmt_trace_names(b), .rank = i};
+		int r;
+
+		snprintf(first, sizeof(first), "rank %" PRIu32, fmt_trace_rank(a, i)->number);
+		snprintf(second, sizeof(second), "rank %" PRIu32, fmt_trace_rank(b, i)->number);
+		if (strcmp(first, second) != 0)
+			return part(ret, -1, first, second);
+		r = compare_rank(&x, &y, ret, err);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where two traces part: the first rank, iteration, lane and event at which they did not do the
+ * same, in the same order, with the same sizes. Times are not compared, nor numbers that a
+ * recorder gives out (correlations, identities of threads), nor calls that poll.
+ *
+ * Ranks are matched by number, iterations by their order, streams by number, threads by number or
+ * else by how much they did. For one thread.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "formats/trace.h"
+
+struct fmt_difference {
+	int64_t rank;		   /* its number, or -1: it is about the whole traces */
+	int64_t iteration;	   /* its number in the first trace, if `lane` is not empty */
+	char lane[64];		   /* "stream 7", or "" */
+	uint64_t event;		   /* of that lane in that iteration, from 0 */
+	struct text first, second; /* what each has: "kernel foo, 4096 bytes", "nothing" */
+};
+
+void fmt_difference_done(struct fmt_difference *d);
+
+/* 1 and *ret filled where they part; 0 where they do not; or a negative errno as fmt_slice_load(),
+ * with *err. *ret is to be ended in any case. */
+int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, struct fmt_difference *ret,
+		struct fmt_error *err);
