@@ -3,8 +3,6 @@
 /* What can be asked of a stream. */
 #include "replay/emugpu/driver/stream.h"
 
-#include <cudaProfiler.h>
-
 #include <string.h>
 
 #define OF(handle)                                                                                 \
@@ -86,16 +84,5 @@ EMU_API CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr at, size_t 
 					unsigned flags)
 {
 	OF(stream);
-	return CUDA_SUCCESS;
-}
-
-/* No profiler listens. */
-EMU_API CUresult cuProfilerStart(void)
-{
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuProfilerStop(void)
-{
 	return CUDA_SUCCESS;
 }

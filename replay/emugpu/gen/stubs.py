@@ -201,6 +201,7 @@ C_TOP = '''/* Made by replay/emugpu/gen/stubs.py from {headers}. */
 
 {includes}
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* f() in a header is none */
 
 static const char *const names[] = {{
 {names}}};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/cublas/product.h"
+
+/* The products of one type: plain, strided and with arrays of pointers. */
+#define SIMPLE                                                                                     \
+	.op_a = transa, .op_b = transb, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta,      \
+	.lda = lda, .ldb = ldb, .ldc = ldc
+
+#define TYPED(x, how)                                                                              \
+	.a_type = (x), .b_type = (x), .c_type = (x), .scale = (x), .compute = (x),                 \
+	.tensor = (uint8_t)(handle && emu_uses_tensor(how, handle->math, x))
+
+#define NATIVE(x) ((x) == EMU_F64 || (x) == EMU_C64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F)
+
+#define GEMM(letter, type, x, suffix, I)                                                           \
+	EMU_API cublasStatus_t cublas##letter##gemm_v2##suffix(                                    \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const type *alpha, const type *A, I lda, const type *B, I ldb,           \
+		const type *beta, type *C, I ldc)                                                  \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE, TYPED(x, NATIVE(x)), .a = A, .b = B,               \
+					.c = C, .batch = 1};                                       \
+                                                                                                   \
+		return emu_product_launch(handle, &p);                                             \
+	}
+
+EMU_ALL(GEMM)
+
+#define STRIDED(letter, type, x, suffix, I)                                                        \
+	EMU_API cublasStatus_t cublas##letter##gemmStridedBatched##suffix(                         \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const type *alpha, const type *A, I lda, long long int strideA,          \
+		const type *B, I ldb, long long int strideB, const type *beta, type *C, I ldc,     \
+		long long int strideC, I batchCount)                                               \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE,                                                    \
+					TYPED(x, NATIVE(x)),                                       \
+					.a = A,                                                    \
+					.b = B,                                                    \
+					.c = C,                                                    \
+					.stride_a = strideA,                                       \
+					.stride_b = strideB,                                       \
+					.stride_c = strideC,                                       \
+					.batch = batchCount};                                      \
+                                                                                                   \
+		return emu_product_launch(handle, &p);                                             \
+	}
+
+EMU_ALL(STRIDED)
+
+#define BATCHED(letter, type, x, suffix, I)                                                        \
+	EMU_API cublasStatus_t cublas##letter##gemmBatched##suffix(                                \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const type *alpha, const type *const Aarray[], I lda,                    \
+		const type *const Barray[], I ldb, const type *beta, type *const Carray[], I ldc,  \
+		I batchCount)                                                                      \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE,                                                    \
+					TYPED(x, NATIVE(x)),                                       \
+					.a = Aarray,                                               \
+					.b = Barray,                                               \
+					.c = (void *)(uintptr_t)Carray,                            \
+					.batch = batchCount,                                       \
+					.pointers = 1};                                            \
+                                                                                                   \
+		return emu_product_launch(handle, &p);                                             \
+	}
+
+EMU_ALL(BATCHED)
+
+/* Each type by itself, and computed in any that goes with them. */
+#define EX(suffix, I)                                                                              \
+	EMU_API cublasStatus_t cublasGemmEx##suffix(                                               \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const void *alpha, const void *A, cudaDataType Atype, I lda,             \
+		const void *B, cudaDataType Btype, I ldb, const void *beta, void *C,               \
+		cudaDataType Ctype, I ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo) \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};               \
+		cublasStatus_t r =                                                                 \
+			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
+                                                                                                   \
+		(void)algo;                                                                        \
+		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+	}
+
+EMU_SIZES(EX)
+
+#define STRIDED_EX(suffix, I)                                                                      \
+	EMU_API cublasStatus_t cublasGemmStridedBatchedEx##suffix(                                 \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const void *alpha, const void *A, cudaDataType Atype, I lda,             \
+		long long int strideA, const void *B, cudaDataType Btype, I ldb,                   \
+		long long int strideB, const void *beta, void *C, cudaDataType Ctype, I ldc,       \
+		long long int strideC, I batchCount, cublasComputeType_t computeType,              \
+		cublasGemmAlgo_t algo)                                                             \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE,                                                    \
+					.a = A,                                                    \
+					.b = B,                                                    \
+					.c = C,                                                    \
+					.stride_a = strideA,                                       \
+					.stride_b = strideB,                                       \
+					.stride_c = strideC,                                       \
+					.batch = batchCount};                                      \
+		cublasStatus_t r =                                                                 \
+			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
+                                                                                                   \
+		(void)algo;                                                                        \
+		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+	}
+
+EMU_SIZES(STRIDED_EX)
+
+#define BATCHED_EX(suffix, I)                                                                      \
+	EMU_API cublasStatus_t cublasGemmBatchedEx##suffix(                                        \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const void *alpha, const void *const Aarray[], cudaDataType Atype,       \
+		I lda, const void *const Barray[], cudaDataType Btype, I ldb, const void *beta,    \
+		void *const Carray[], cudaDataType Ctype, I ldc, I batchCount,                     \
+		cublasComputeType_t computeType, cublasGemmAlgo_t algo)                            \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE,                                                    \
+					.a = Aarray,                                               \
+					.b = Barray,                                               \
+					.c = (void *)(uintptr_t)Carray,                            \
+					.batch = batchCount,                                       \
+					.pointers = 1};                                            \
+		cublasStatus_t r =                                                                 \
+			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
+                                                                                                   \
+		(void)algo;                                                                        \
+		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+	}
+
+EMU_SIZES(BATCHED_EX)
+
+#define SGEMM_EX(suffix, I)                                                                        \
+	EMU_API cublasStatus_t cublasSgemmEx##suffix(                                              \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const float *alpha, const void *A, cudaDataType Atype, I lda,            \
+		const void *B, cudaDataType Btype, I ldb, const float *beta, void *C,              \
+		cudaDataType Ctype, I ldc)                                                         \
+	{                                                                                          \
+		struct emu_product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};               \
+		cublasStatus_t r =                                                                 \
+			emu_product_types(handle, &p, Atype, Btype, Ctype, CUBLAS_COMPUTE_32F);    \
+                                                                                                   \
+		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+	}
+
+EMU_SIZES(SGEMM_EX)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a cuBLAS handle remembers. A handle is used by one thread at a time, as cuBLAS asks. */
+#pragma once
+
+#include "replay/emugpu/lib/blas.h"
+#include "replay/emugpu/refuse.h"
+
+struct cublasContext {
+	CUstream stream;
+	cublasPointerMode_t pointers;
+	cublasAtomicsMode_t atomics;
+	cublasMath_t math;
+	int sm_count;
+	void *workspace;
+	size_t workspace_bytes;
+	CUdeviceptr result; /* 64 bytes, for results that go to host memory */
+	cublasEmulationStrategy_t emulation;
+};
+
+static inline int emu_on_device(const struct cublasContext *h)
+{
+	return h->pointers == CUBLAS_POINTER_MODE_DEVICE;
+}
+
+/* The functions of BLAS come with 32-bit sizes and, under name_64, with 64-bit sizes; for real
+ * types, for complex, or both. M(letter, type, data type, suffix, int). */
+#define EMU_REAL(M)                                                                                \
+	M(S, float, EMU_F32, , int)                                                                \
+	M(D, double, EMU_F64, , int)                                                               \
+	M(S, float, EMU_F32, _64, int64_t)                                                         \
+	M(D, double, EMU_F64, _64, int64_t)
+#define EMU_COMPLEX(M)                                                                             \
+	M(C, cuComplex, EMU_C32, , int)                                                            \
+	M(Z, cuDoubleComplex, EMU_C64, , int)                                                      \
+	M(C, cuComplex, EMU_C32, _64, int64_t)                                                     \
+	M(Z, cuDoubleComplex, EMU_C64, _64, int64_t)
+#define EMU_ALL(M) EMU_REAL(M) EMU_COMPLEX(M)
+
+/* The same where only the integer differs: M(suffix, int). */
+#define EMU_SIZES(M) M(, int) M(_64, int64_t)

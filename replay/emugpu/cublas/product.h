@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One general product on its way from an entry point of cuBLAS to the GPU. */
+#pragma once
+
+#include "replay/emugpu/cublas/handle.h"
+
+struct emu_product {
+	cublasOperation_t op_a, op_b;
+	int64_t m, n, k;
+	const void *alpha, *beta;
+	const void *a, *b;
+	void *c;
+	enum emu_type a_type, b_type, c_type;
+	int64_t lda, ldb, ldc;
+	int64_t stride_a, stride_b, stride_c;
+	int64_t batch;
+	uint8_t pointers;    /* a, b and c are arrays of pointers on the device */
+	enum emu_type scale; /* of alpha and beta */
+	enum emu_type compute;
+	uint8_t tensor;
+};
+
+/* Checks it as cuBLAS does, and launches it on the handle's stream. */
+cublasStatus_t emu_product_launch(cublasHandle_t handle, const struct emu_product *p);
+
+/* Adds the types of a ...Ex call; CUBLAS_STATUS_NOT_SUPPORTED where they don't go together. */
+cublasStatus_t emu_product_types(cublasHandle_t handle, struct emu_product *p, cudaDataType a,
+				 cudaDataType b, cudaDataType c, cublasComputeType_t compute);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/lib/blas.h"
+
+#include "replay/emugpu/math/complex_gemm.h"
+
+#include <errno.h>
+
+int emu_type_of(cudaDataType type, enum emu_type *ret)
+{
+	static const struct {
+		cudaDataType cuda;
+		enum emu_type type;
+	} types[] = {
+		{CUDA_R_16F, EMU_F16}, {CUDA_R_16BF, EMU_BF16},	   {CUDA_R_32F, EMU_F32},
+		{CUDA_R_64F, EMU_F64}, {CUDA_R_8F_E4M3, EMU_E4M3}, {CUDA_R_8F_E5M2, EMU_E5M2},
+		{CUDA_R_8I, EMU_I8},   {CUDA_R_8U, EMU_U8},	   {CUDA_R_32I, EMU_I32},
+		{CUDA_R_32U, EMU_U32}, {CUDA_R_64I, EMU_I64},	   {CUDA_R_64U, EMU_U64},
+		{CUDA_C_32F, EMU_C32}, {CUDA_C_64F, EMU_C64},
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].cuda == type) {
+			*ret = types[i].type;
+			return 0;
+		}
+	return -ENOTSUP;
+}
+
+int emu_compute_of(cublasComputeType_t type, int is_complex, enum emu_type *ret)
+{
+	switch (type) {
+	case CUBLAS_COMPUTE_16F:
+	case CUBLAS_COMPUTE_16F_PEDANTIC:
+	case CUBLAS_COMPUTE_32F:
+	case CUBLAS_COMPUTE_32F_PEDANTIC:
+	case CUBLAS_COMPUTE_32F_FAST_16F:
+	case CUBLAS_COMPUTE_32F_FAST_16BF:
+	case CUBLAS_COMPUTE_32F_FAST_TF32:
+	case CUBLAS_COMPUTE_32F_EMULATED_16BFX9:
+		*ret = is_complex ? EMU_C32 : EMU_F32;
+		return 0;
+	case CUBLAS_COMPUTE_64F:
+	case CUBLAS_COMPUTE_64F_PEDANTIC:
+	case CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT:
+		*ret = is_complex ? EMU_C64 : EMU_F64;
+		return 0;
+	case CUBLAS_COMPUTE_32I:
+	case CUBLAS_COMPUTE_32I_PEDANTIC:
+		*ret = EMU_I32;
+		return is_complex ? -ENOTSUP : 0;
+	default:
+		return -ENOTSUP;
+	}
+}
+
+int emu_uses_tensor(cublasComputeType_t type, cublasMath_t math, enum emu_type a)
+{
+	if (math == CUBLAS_PEDANTIC_MATH)
+		return 0;
+	if (a != EMU_F32 && a != EMU_C32)
+		return type != CUBLAS_COMPUTE_32F_PEDANTIC && type != CUBLAS_COMPUTE_64F_PEDANTIC;
+	return type == CUBLAS_COMPUTE_32F_FAST_TF32 || type == CUBLAS_COMPUTE_32F_FAST_16F ||
+	       type == CUBLAS_COMPUTE_32F_FAST_16BF || math == CUBLAS_TF32_TENSOR_OP_MATH;
+}
+
+struct emu_matrix emu_matrix_of(const void *data, enum emu_type type, int64_t ld,
+				cublasOperation_t op)
+{
+	struct emu_matrix m = {data, type, op == CUBLAS_OP_C, 1, ld};
+
+	if (op != CUBLAS_OP_N) {
+		m.row = ld;
+		m.column = 1;
+	}
+	return m;
+}
+
+struct emu_scalar emu_scalar_of(const void *at, enum emu_type type, int on_device)
+{
+	struct emu_scalar s = {on_device ? at : NULL, type, {0, 0}};
+	double complex v;
+
+	if (!on_device && at) {
+		v = emu_load_complex(type, at, 0);
+		s.value[0] = creal(v);
+		s.value[1] = cimag(v);
+	}
+	return s;
+}
+
+cublasStatus_t emu_blas_status(CUresult r)
+{
+	switch (r) {
+	case CUDA_SUCCESS:
+		return CUBLAS_STATUS_SUCCESS;
+	case CUDA_ERROR_OUT_OF_MEMORY:
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	case CUDA_ERROR_NOT_INITIALIZED:
+	case CUDA_ERROR_NO_DEVICE:
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	case CUDA_ERROR_INVALID_VALUE:
+		return CUBLAS_STATUS_INVALID_VALUE;
+	default:
+		return CUBLAS_STATUS_EXECUTION_FAILED;
+	}
+}
+
+static void run(struct gpuemu_launch *launch, void *const *args)
+{
+	int r = emu_work_run(args[0]);
+
+	if (r == -ENOMEM)
+		launch->error = CUDA_ERROR_OUT_OF_MEMORY;
+	else if (r < 0)
+		launch->error = CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static enum gpuemu_math math_of(const struct emu_work_cost *c)
+{
+	switch (c->type) {
+	case EMU_F16:
+	case EMU_BF16:
+		return c->tensor ? GPUEMU_FP16 : GPUEMU_FP32;
+	case EMU_E4M3:
+	case EMU_E5M2:
+		return GPUEMU_FP8;
+	case EMU_I8:
+	case EMU_U8:
+		return GPUEMU_INT8;
+	case EMU_F64:
+	case EMU_C64:
+		return GPUEMU_FP64;
+	default:
+		return c->tensor ? GPUEMU_TF32 : GPUEMU_FP32;
+	}
+}
+
+static void cost(const struct gpuemu_launch *launch, void *const *args, struct gpuemu_cost *ret)
+{
+	struct emu_work_cost c = emu_work_cost(args[0]);
+
+	(void)launch;
+	ret->flops = c.operations;
+	ret->bytes = c.bytes;
+	ret->math = math_of(&c);
+}
+
+static const size_t param_bytes[] = {sizeof(struct emu_work)};
+
+#define KERNEL(name)                                                                               \
+	{                                                                                          \
+		name, 0, run, cost, NULL, param_bytes, 1                                           \
+	}
+
+/* The products first, by the type of A; then the rest, by kind. */
+static const struct gpuemu_kernel kernels[] = {
+	[EMU_F16] = KERNEL("gpuemu_gemm_f16"),
+	[EMU_BF16] = KERNEL("gpuemu_gemm_bf16"),
+	[EMU_F32] = KERNEL("gpuemu_gemm_f32"),
+	[EMU_F64] = KERNEL("gpuemu_gemm_f64"),
+	[EMU_E4M3] = KERNEL("gpuemu_gemm_f8e4m3"),
+	[EMU_E5M2] = KERNEL("gpuemu_gemm_f8e5m2"),
+	[EMU_I8] = KERNEL("gpuemu_gemm_i8"),
+	[EMU_U8] = KERNEL("gpuemu_gemm_u8"),
+	[EMU_I32] = KERNEL("gpuemu_gemm_i32"),
+	[EMU_U32] = KERNEL("gpuemu_gemm_u32"),
+	[EMU_I64] = KERNEL("gpuemu_gemm_i64"),
+	[EMU_U64] = KERNEL("gpuemu_gemm_u64"),
+	[EMU_C32] = KERNEL("gpuemu_gemm_c32"),
+	[EMU_C64] = KERNEL("gpuemu_gemm_c64"),
+	[EMU_TYPES + EMU_WORK_GEMM] = KERNEL("gpuemu_gemm"),
+	[EMU_TYPES + EMU_WORK_GEAM] = KERNEL("gpuemu_geam"),
+	[EMU_TYPES + EMU_WORK_DGMM] = KERNEL("gpuemu_dgmm"),
+	[EMU_TYPES + EMU_WORK_MAP] = KERNEL("gpuemu_blas_map"),
+	[EMU_TYPES + EMU_WORK_FOLD] = KERNEL("gpuemu_blas_reduce"),
+	[EMU_TYPES + EMU_WORK_TRSM] = KERNEL("gpuemu_trsm"),
+	[EMU_TYPES + EMU_WORK_TRMM] = KERNEL("gpuemu_trmm"),
+};
+
+enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+/* One block for each 128 x 128 of the result, or 1024 elements of a vector. */
+static unsigned blocks_of(const struct emu_work *w)
+{
+	int64_t blocks = 1;
+
+	if (w->kind <= EMU_WORK_DGMM)
+		blocks = ((w->gemm.m + 127) / 128) * ((w->gemm.n + 127) / 128) * w->gemm.batch;
+	else if (w->kind <= EMU_WORK_FOLD)
+		blocks = (w->vector.n + 1023) / 1024;
+	return blocks < 1 ? 1 : blocks > INT32_MAX ? INT32_MAX : (unsigned)blocks;
+}
+
+cublasStatus_t emu_blas_launch(CUstream stream, const struct emu_work *work)
+{
+	static CUkernel loaded[N_KERNELS];
+	static struct emu_kernels all = {kernels, N_KERNELS, sizeof(struct emu_work), loaded, 0};
+	unsigned number = work->kind == EMU_WORK_GEMM ? (unsigned)work->gemm.a.m.type
+						      : (unsigned)EMU_TYPES + work->kind;
+
+	return emu_blas_status(emu_gpu_launch(&all, number, stream, work, blocks_of(work), 256));
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A communicator: one rank of it, on one device. */
+#pragma once
+
+#include "replay/emugpu/lib/gpu.h"
+#include "replay/emugpu/nccl/exchange.h"
+#include "replay/emugpu/refuse.h"
+
+#include <nccl.h>
+#include <pthread.h>
+
+/* Defines pncclX, and ncclX as its weak alias, so that a tool may stand before ncclX. */
+#define EMU_NCCL(name, ...)                                                                        \
+	EMU_API __attribute__((weak, alias("p" #name))) ncclResult_t name(__VA_ARGS__);            \
+	EMU_API ncclResult_t p##name(__VA_ARGS__);                                                 \
+	EMU_API ncclResult_t p##name(__VA_ARGS__)
+
+enum { EMU_MAX_OPS = 64 }; /* made by ncclRedOpCreatePreMulSum, at a time */
+
+struct emu_red_op {
+	enum emu_type type;
+	int used;
+	const void *at; /* device memory; or NULL, and `value` */
+	double value;
+};
+
+struct ncclComm {
+	struct emu_segment *segment; /* NULL until the ranks have met */
+	uint32_t rank, n;
+	CUcontext context;
+	CUdevice device;
+	ncclConfig_t config;
+	struct emu_links links;
+	struct emu_red_op ops[EMU_MAX_OPS];
+	int32_t state;	      /* ncclResult_t of joining, or the first error since */
+	int32_t lost;	      /* aborted by this rank */
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	uint64_t next, serving; /* numbers of operations: given out, and whose turn it is */
+	uint32_t in_flight;
+	unsigned step; /* of the exchange; its operations take turns */
+	pthread_t joining;
+	int has_thread;
+	uint8_t id[EMU_SEGMENT_ID_BYTES];
+};
+
+/* What ncclCommInitRank and its relatives do. In a group, or where the configuration asks for it,
+ * the rank joins on a thread of its own. */
+ncclResult_t emu_comm_init(ncclComm_t *comm, int n, const ncclUniqueId *id, int rank,
+			   const ncclConfig_t *config);
+
+/* Waits for a rank that joins on a thread of its own. */
+ncclResult_t emu_comm_joined(ncclComm_t comm);
+
+/* Ends the communicator: after its operations have ended, or at once. */
+ncclResult_t emu_comm_end(ncclComm_t comm, int abort);
+
+/* The state as ncclCommGetAsyncError() tells it. */
+ncclResult_t emu_comm_state(ncclComm_t comm);
+
+/* The first error of the communicator stays. */
+void emu_comm_fail(ncclComm_t comm, ncclResult_t why);
+
+/* The result that an error number of the shared memory stands for. */
+ncclResult_t emu_nccl_result(int error);
+int emu_nccl_type(ncclDataType_t type, enum emu_type *ret);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nccl/launch.h"
+
+#include "base/array.h"
+
+/* A kernel to launch at the end of the group. */
+struct queued {
+	CUstream stream;
+	struct emu_nccl_work work;
+	struct emu_transfer *transfers; /* of SEND_RECV, growing */
+	size_t cap;
+};
+
+/* What a thread has called since ncclGroupStart. */
+struct group {
+	int depth;
+	ncclResult_t error; /* the first */
+	struct queued *queue;
+	size_t n, cap;
+	ncclComm_t *joining;
+	size_t n_joining, joining_cap;
+};
+
+static __thread struct group group __attribute__((tls_model("initial-exec")));
+
+int emu_group_joining(ncclComm_t comm)
+{
+	if (group.depth == 0)
+		return 0;
+	if (comm && array_reserve(&group.joining, group.n_joining + 1, &group.joining_cap) == 0)
+		group.joining[group.n_joining++] = comm;
+	return 1;
+}
+
+/* The transfers move into the kernel's parameter, or beside it where they are too many. */
+static void settle(struct queued *q)
+{
+	struct emu_nccl_work *w = &q->work;
+
+	if (w->n_transfers <= EMU_INLINE_TRANSFERS) {
+		memcpy(w->transfers, q->transfers, w->n_transfers * sizeof(*q->transfers));
+		free(q->transfers);
+	} else {
+		w->more = q->transfers;
+	}
+	q->transfers = NULL;
+}
+
+static ncclResult_t run_group(void)
+{
+	ncclResult_t result = group.error;
+
+	for (size_t i = 0; i < group.n_joining; i++) {
+		ncclResult_t r = emu_comm_joined(group.joining[i]);
+
+		if (result == ncclSuccess)
+			result = r;
+	}
+	for (size_t i = 0; i < group.n; i++) {
+		struct queued *q = &group.queue[i];
+
+		if (q->transfers)
+			settle(q);
+		if (result == ncclSuccess)
+			result = emu_nccl_launch(&q->work, q->stream);
+	}
+	free(group.queue);
+	free(group.joining);
+	memset(&group, 0, sizeof(group));
+	return result;
+}
+
+static ncclResult_t group_start(void)
+{
+	group.depth++;
+	return ncclSuccess;
+}
+
+static ncclResult_t group_end(void)
+{
+	if (group.depth == 0)
+		return ncclInvalidUsage;
+	if (--group.depth > 0)
+		return group.error;
+	return run_group();
+}
+
+EMU_NCCL(ncclGroupStart, void)
+{
+	return group_start();
+}
+
+EMU_NCCL(ncclGroupEnd, void)
+{
+	return group_end();
+}
+
+static ncclResult_t refuse(ncclResult_t why)
+{
+	if (group.depth > 0 && group.error == ncclSuccess)
+		group.error = why;
+	return why;
+}
+
+static struct queued *queue_new(ncclComm_t comm, CUstream stream)
+{
+	struct queued *q;
+
+	if (array_reserve(&group.queue, group.n + 1, &group.cap) < 0)
+		return NULL;
+	q = &group.queue[group.n++];
+	memset(q, 0, sizeof(*q));
+	q->stream = stream;
+	q->work.comm = comm;
+	return q;
+}
+
+/* May the communicator be used? */
+static ncclResult_t usable(ncclComm_t comm)
+{
+	if (!comm)
+		return ncclInvalidArgument;
+	return emu_comm_state(comm);
+}
+
+ncclResult_t emu_group_operation(ncclComm_t comm, const struct emu_operation *o,
+				 const void *scalar_at, CUstream stream)
+{
+	ncclResult_t r = usable(comm);
+	struct queued *q;
+
+	if (r != ncclSuccess)
+		return refuse(r);
+	if (o->root >= comm->n)
+		return refuse(ncclInvalidArgument);
+	group_start();
+	q = queue_new(comm, stream);
+	if (q) {
+		q->work.operation = *o;
+		q->work.scalar_at = scalar_at;
+	} else {
+		group.error = ncclSystemError;
+	}
+	return group_end();
+}
+
+ncclResult_t emu_group_transfer(ncclComm_t comm, const struct emu_transfer *t, CUstream stream)
+{
+	ncclResult_t r = usable(comm);
+	struct queued *q = NULL;
+
+	if (r != ncclSuccess)
+		return refuse(r);
+	if (t->peer >= comm->n)
+		return refuse(ncclInvalidArgument);
+	group_start();
+	for (size_t i = 0; i < group.n; i++)
+		if (group.queue[i].work.comm == comm && group.queue[i].stream == stream &&
+		    group.queue[i].work.operation.kind == EMU_SEND_RECV)
+			q = &group.queue[i];
+	if (!q) {
+		q = queue_new(comm, stream);
+		if (q)
+			q->work.operation.kind = EMU_SEND_RECV;
+	}
+	if (q && array_reserve(&q->transfers, q->work.n_transfers + 1, &q->cap) == 0)
+		q->transfers[q->work.n_transfers++] = *t;
+	else
+		group.error = ncclSystemError;
+	return group_end();
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nccl/launch.h"
+
+#include "base/scope.h"
+
+#include <stdio.h>
+
+/* Communicators: made, asked, split, ended. */
+EMU_NCCL(ncclGetVersion, int *version)
+{
+	if (!version)
+		return ncclInvalidArgument;
+	*version = NCCL_VERSION_CODE;
+	return ncclSuccess;
+}
+
+EMU_NCCL(ncclGetUniqueId, ncclUniqueId *uniqueId)
+{
+	if (!uniqueId)
+		return ncclInvalidArgument;
+	memset(uniqueId, 0, sizeof(*uniqueId));
+	return emu_nccl_result(emu_segment_make((uint8_t *)uniqueId->internal));
+}
+
+EMU_NCCL(ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
+	 ncclConfig_t *config)
+{
+	return emu_comm_init(comm, nranks, &commId, rank, config);
+}
+
+EMU_NCCL(ncclCommInitRank, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
+{
+	return emu_comm_init(comm, nranks, &commId, rank, NULL);
+}
+
+EMU_NCCL(ncclCommInitRankScalable, ncclComm_t *newcomm, int nranks, int myrank, int nId,
+	 ncclUniqueId *commIds, ncclConfig_t *config)
+{
+	if (!commIds || nId < 1)
+		return ncclInvalidArgument;
+	return emu_comm_init(newcomm, nranks, &commIds[0], myrank, config);
+}
+
+EMU_NCCL(ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist)
+{
+	const struct emu_gpu *gpu = emu_gpu();
+	CUcontext before = NULL, context;
+	ncclResult_t r = ncclSuccess, last;
+	ncclUniqueId id;
+
+	if (!gpu)
+		return ncclUnhandledCudaError;
+	if (!comm || ndev < 1)
+		return ncclInvalidArgument;
+	r = pncclGetUniqueId(&id);
+	gpu->cuCtxGetCurrent(&before);
+	pncclGroupStart();
+	for (int i = 0; r == ncclSuccess && i < ndev; i++) {
+		if (gpu->cuDevicePrimaryCtxRetain(&context, devlist ? devlist[i] : i) !=
+			    CUDA_SUCCESS ||
+		    gpu->cuCtxSetCurrent(context) != CUDA_SUCCESS)
+			r = ncclInvalidArgument;
+		else
+			r = emu_comm_init(&comm[i], ndev, &id, i, NULL);
+	}
+	gpu->cuCtxSetCurrent(before);
+	last = pncclGroupEnd();
+	return r == ncclSuccess ? last : r;
+}
+
+EMU_NCCL(ncclCommFinalize, ncclComm_t comm)
+{
+	return comm ? emu_comm_joined(comm) : ncclInvalidArgument;
+}
+
+EMU_NCCL(ncclCommDestroy, ncclComm_t comm)
+{
+	return emu_comm_end(comm, 0);
+}
+
+EMU_NCCL(ncclCommAbort, ncclComm_t comm)
+{
+	return emu_comm_end(comm, 1);
+}
+
+EMU_NCCL(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError)
+{
+	if (!comm || !asyncError)
+		return ncclInvalidArgument;
+	*asyncError = emu_comm_state(comm);
+	return ncclSuccess;
+}
+
+EMU_NCCL(ncclCommCount, const ncclComm_t comm, int *count)
+{
+	if (!comm || !count)
+		return ncclInvalidArgument;
+	*count = (int)comm->n;
+	return ncclSuccess;
+}
+
+EMU_NCCL(ncclCommCuDevice, const ncclComm_t comm, int *device)
+{
+	if (!comm || !device)
+		return ncclInvalidArgument;
+	*device = comm->device;
+	return ncclSuccess;
+}
+
+EMU_NCCL(ncclCommUserRank, const ncclComm_t comm, int *rank)
+{
+	if (!comm || !rank)
+		return ncclInvalidArgument;
+	*rank = (int)comm->rank;
+	return ncclSuccess;
+}
+
+/* What a rank tells the others when a communicator is split. */
+struct wish {
+	int32_t color, key;
+	uint8_t id[EMU_SEGMENT_ID_BYTES];
+};
+
+/* The rank that leads a color makes the id of its new communicator. */
+static int leads(const struct wish *all, uint32_t n, uint32_t rank)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i].color == all[rank].color &&
+		    (all[i].key < all[rank].key || (all[i].key == all[rank].key && i < rank)))
+			return 0;
+	return 1;
+}
+
+static ncclResult_t split(ncclComm_t comm, struct wish mine, ncclComm_t *ret, ncclConfig_t *config)
+{
+	scoped(free_ptr) struct wish *all = calloc(comm->n, sizeof(*all));
+	uint32_t rank = 0, n = 0, leader = comm->rank;
+	ncclUniqueId id = {{0}};
+	int r;
+
+	if (!all)
+		return ncclSystemError;
+	r = emu_segment_exchange(comm->segment, &mine, sizeof(mine), all);
+	if (r == 0 && mine.color >= 0 && leads(all, comm->n, comm->rank))
+		r = emu_segment_make(mine.id);
+	if (r == 0)
+		r = emu_segment_exchange(comm->segment, &mine, sizeof(mine), all);
+	if (r < 0)
+		return emu_nccl_result(r);
+	*ret = NULL;
+	if (mine.color < 0)
+		return ncclSuccess;
+	for (uint32_t i = 0; i < comm->n; i++) {
+		if (all[i].color != mine.color)
+			continue;
+		n++;
+		rank += all[i].key < mine.key || (all[i].key == mine.key && i < comm->rank);
+		if (leads(all, comm->n, i))
+			leader = i;
+	}
+	memcpy(id.internal, all[leader].id, sizeof(all[leader].id));
+	return emu_comm_init(ret, (int)n, &id, (int)rank, config);
+}
+
+EMU_NCCL(ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+	 ncclConfig_t *config)
+{
+	struct wish mine = {.color = color, .key = key};
+
+	if (!comm || !newcomm || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
+		return ncclInvalidArgument;
+	if (emu_comm_state(comm) != ncclSuccess)
+		return ncclInvalidUsage;
+	return split(comm, mine, newcomm, config ? config : &comm->config);
+}
+
+EMU_API __attribute__((weak, alias("pncclGetErrorString"))) const char *
+ncclGetErrorString(ncclResult_t result);
+EMU_API const char *pncclGetErrorString(ncclResult_t result)
+{
+	static const char *const texts[] = {
+		[ncclSuccess] = "no error",
+		[ncclUnhandledCudaError] = "unhandled cuda error",
+		[ncclSystemError] = "unhandled system error",
+		[ncclInternalError] = "internal error",
+		[ncclInvalidArgument] = "invalid argument",
+		[ncclInvalidUsage] = "invalid usage",
+		[ncclRemoteError] = "remote process exited or there was a network error",
+		[ncclInProgress] = "NCCL operation in progress",
+	};
+
+	return (unsigned)result < sizeof(texts) / sizeof(texts[0]) ? texts[result]
+								   : "unknown result code";
+}
+
+EMU_API __attribute__((weak, alias("pncclGetLastError"))) const char *
+ncclGetLastError(ncclComm_t comm);
+EMU_API const char *pncclGetLastError(ncclComm_t comm)
+{
+	return comm && emu_comm_state(comm) != ncclSuccess
+		       ? pncclGetErrorString(emu_comm_state(comm))
+		       : "";
+}
+
+EMU_NCCL(ncclMemAlloc, void **ptr, size_t size)
+{
+	CUdeviceptr at = 0;
+
+	if (!ptr || emu_gpu_context() != CUDA_SUCCESS ||
+	    emu_gpu()->cuMemAlloc_v2(&at, size) != CUDA_SUCCESS)
+		return ncclUnhandledCudaError;
+	*ptr = (void *)(uintptr_t)at;
+	return ncclSuccess;
+}
+
+EMU_NCCL(ncclMemFree, void *ptr)
+{
+	if (!emu_gpu() || emu_gpu()->cuMemFree_v2((CUdeviceptr)(uintptr_t)ptr) != CUDA_SUCCESS)
+		return ncclUnhandledCudaError;
+	return ncclSuccess;
+}
+
+/* Registering makes nothing faster here, and is as good as done. */
+EMU_NCCL(ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void **handle)
+{
+	(void)size;
+	if (!comm || !handle)
+		return ncclInvalidArgument;
+	*handle = buff;
+	return ncclSuccess;
+}
+
+EMU_NCCL(ncclCommDeregister, const ncclComm_t comm, void *handle)
+{
+	(void)handle;
+	return comm ? ncclSuccess : ncclInvalidArgument;
+}
+
+EMU_API __attribute__((weak, alias("pncclResetDebugInit"))) void ncclResetDebugInit(void);
+EMU_API void pncclResetDebugInit(void);
+EMU_API void pncclResetDebugInit(void)
+{
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nccl/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Operations of a communicator run one after another, in the order in which the program gave them,
+ * whatever their streams. */
+static void take_turn(ncclComm_t comm, uint64_t *number)
+{
+	pthread_mutex_lock(&comm->lock);
+	if (*number == UINT64_MAX) {
+		*number = comm->next++;
+		comm->in_flight++;
+	}
+	while (comm->serving != *number)
+		pthread_cond_wait(&comm->changed, &comm->lock);
+	pthread_mutex_unlock(&comm->lock);
+}
+
+static void end_turn(ncclComm_t comm)
+{
+	pthread_mutex_lock(&comm->lock);
+	comm->serving++;
+	comm->in_flight--;
+	pthread_cond_broadcast(&comm->changed);
+	pthread_mutex_unlock(&comm->lock);
+}
+
+static const struct emu_transfer *transfers_of(const struct emu_nccl_work *w)
+{
+	return w->more ? w->more : w->transfers;
+}
+
+/* Bytes that decide how long it takes, as emu_collective_ns() counts them. */
+static double bytes_of(const struct emu_nccl_work *w)
+{
+	const struct emu_transfer *t = transfers_of(w);
+	double sum[2] = {0, 0};
+
+	if (w->operation.kind != EMU_SEND_RECV)
+		return (double)w->operation.count * (double)emu_type_bytes(w->operation.type);
+	for (uint32_t i = 0; i < w->n_transfers; i++)
+		sum[t[i].receives] += (double)t[i].bytes;
+	return sum[0] > sum[1] ? sum[0] : sum[1];
+}
+
+static void run(struct gpuemu_launch *launch, void *const *args)
+{
+	const struct emu_nccl_work *w = args[0];
+	struct emu_operation o = w->operation;
+	ncclComm_t comm = w->comm;
+	uint64_t number = w->number;
+	int64_t start_ns = launch->start_ns;
+	int r;
+
+	take_turn(comm, &number);
+	if (w->scalar_at)
+		o.scalar = emu_load(o.type, w->scalar_at, 0);
+	o.step = &comm->step;
+	if (o.kind == EMU_SEND_RECV)
+		r = emu_transfer(comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
+				 &start_ns);
+	else
+		r = emu_exchange(comm->segment, &o, launch->start_ns, &start_ns);
+	launch->end_ns = start_ns + emu_collective_ns(&comm->links, o.kind, bytes_of(w));
+	if (r < 0)
+		emu_comm_fail(comm, emu_nccl_result(r));
+	/* What was to be received is not there: the stream ends in an error, unless this rank
+	 * itself gave up. */
+	if (r < 0 && !__atomic_load_n(&comm->lost, __ATOMIC_ACQUIRE))
+		launch->error = CUDA_ERROR_LAUNCH_FAILED;
+	end_turn(comm);
+}
+
+static const size_t param_bytes[] = {sizeof(struct emu_nccl_work)};
+
+/* Named as NCCL's own, so that whatever knows those in a recording knows these. */
+#define KERNEL(name)                                                                               \
+	{                                                                                          \
+		name, GPUEMU_BLOCKS, run, NULL, NULL, param_bytes, 1                               \
+	}
+#define REDUCING(kind, op)                                                                         \
+	KERNEL("ncclDevKernel_" kind "_" op "_i8"), KERNEL("ncclDevKernel_" kind "_" op "_u8"),    \
+		KERNEL("ncclDevKernel_" kind "_" op "_i32"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_u32"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_i64"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_u64"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_f16"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_f32"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_f64"),                                       \
+		KERNEL("ncclDevKernel_" kind "_" op "_bf16"),                                      \
+		KERNEL("ncclDevKernel_" kind "_" op "_f8e4m3"),                                    \
+		KERNEL("ncclDevKernel_" kind "_" op "_f8e5m2")
+#define OPS(kind)                                                                                  \
+	REDUCING(kind, "Sum"), REDUCING(kind, "Prod"), REDUCING(kind, "Max"),                      \
+		REDUCING(kind, "Min"), REDUCING(kind, "Avg"), REDUCING(kind, "PreMulSum")
+
+enum { OPS_EACH = EMU_REDUCTIONS * ncclNumTypes };
+
+static const struct gpuemu_kernel kernels[] = {
+	OPS("AllReduce"),
+	OPS("Reduce"),
+	OPS("ReduceScatter"),
+	KERNEL("ncclDevKernel_Broadcast"),
+	KERNEL("ncclDevKernel_AllGather"),
+	KERNEL("ncclDevKernel_AllToAll"),
+	KERNEL("ncclDevKernel_Gather"),
+	KERNEL("ncclDevKernel_Scatter"),
+	KERNEL("ncclDevKernel_SendRecv"),
+};
+
+enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+static unsigned kernel_of(const struct emu_operation *o)
+{
+	static const unsigned plain[EMU_COLLECTIVES] = {
+		[EMU_ALL_REDUCE] = 0,
+		[EMU_REDUCE] = OPS_EACH,
+		[EMU_REDUCE_SCATTER] = 2 * OPS_EACH,
+		[EMU_BROADCAST] = 3 * OPS_EACH,
+		[EMU_ALL_GATHER] = 3 * OPS_EACH + 1,
+		[EMU_ALL_TO_ALL] = 3 * OPS_EACH + 2,
+		[EMU_GATHER] = 3 * OPS_EACH + 3,
+		[EMU_SCATTER] = 3 * OPS_EACH + 4,
+		[EMU_SEND_RECV] = 3 * OPS_EACH + 5,
+	};
+	enum emu_type type;
+	unsigned number = 0;
+
+	if (plain[o->kind] >= 3 * OPS_EACH)
+		return plain[o->kind];
+	while (emu_nccl_type((ncclDataType_t)number, &type) == 0 && type != o->type)
+		number++;
+	return plain[o->kind] + o->reduction * ncclNumTypes + number;
+}
+
+ncclResult_t emu_nccl_launch(struct emu_nccl_work *w, CUstream stream)
+{
+	static CUkernel loaded[N_KERNELS];
+	static struct emu_kernels all = {kernels, N_KERNELS, sizeof(struct emu_nccl_work), loaded,
+					 0};
+	const struct emu_gpu *gpu = emu_gpu();
+	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	ncclComm_t comm = w->comm;
+	CUcontext before = NULL;
+	CUresult r;
+
+	gpu->cuCtxGetCurrent(&before);
+	gpu->cuCtxSetCurrent(comm->context);
+	gpu->cuStreamIsCapturing(stream, &capture);
+	pthread_mutex_lock(&comm->lock);
+	w->number = UINT64_MAX;
+	if (capture == CU_STREAM_CAPTURE_STATUS_NONE) {
+		w->number = comm->next++;
+		comm->in_flight++;
+	}
+	pthread_mutex_unlock(&comm->lock);
+	r = emu_gpu_launch(&all, kernel_of(&w->operation), stream, w, 8, 512);
+	if (r != CUDA_SUCCESS && w->number != UINT64_MAX) {
+		pthread_mutex_lock(&comm->lock);
+		comm->next--;
+		comm->in_flight--;
+		pthread_mutex_unlock(&comm->lock);
+	}
+	gpu->cuCtxSetCurrent(before);
+	return r == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
+}

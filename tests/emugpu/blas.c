@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cuBLAS and cuBLASLt over emulated GPUs, through the driver API. Prints what went wrong; exit
+ * status 0 when nothing did. */
+#include <cublas_v2.h>
+#include <cublasLt.h>
+#include <cuda.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                     \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+enum { M = 70, N = 50, K = 90 };
+
+static float a[M * K], b[K * N], c[M * N], want[M * N];
+
+static void make(void)
+{
+	for (int i = 0; i < M * K; i++)
+		a[i] = (float)(i * 7919 % 101) / 50 - 1;
+	for (int i = 0; i < K * N; i++)
+		b[i] = (float)(i * 104729 % 97) / 48 - 1;
+	for (int j = 0; j < N; j++)
+		for (int i = 0; i < M; i++) {
+			double sum = 0;
+
+			for (int p = 0; p < K; p++)
+				sum += (double)a[i + p * M] * b[p + j * K];
+			want[i + j * M] = (float)sum;
+		}
+}
+
+static CUdeviceptr to_device(const void *from, size_t bytes)
+{
+	CUdeviceptr at = 0;
+
+	CHECK(cuMemAlloc(&at, bytes) == CUDA_SUCCESS);
+	CHECK(cuMemcpyHtoD(at, from, bytes) == CUDA_SUCCESS);
+	return at;
+}
+
+static void compare(const char *what, CUdeviceptr at, double tolerance)
+{
+	double worst = 0;
+
+	CHECK(cuMemcpyDtoH(c, at, sizeof(c)) == CUDA_SUCCESS);
+	for (int i = 0; i < M * N; i++)
+		worst = fmax(worst, fabs(c[i] - want[i]));
+	if (!(worst <= tolerance)) {
+		printf("%s: off by %g\n", what, worst);
+		failures++;
+	}
+}
+
+static void products(cublasHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
+{
+	const float one = 1, zero = 0;
+	CUdeviceptr scalars = to_device((float[]){1, 0}, 8);
+
+	CHECK(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, (float *)da, M, (float *)db,
+			  K, &zero, (float *)dc, M) == CUBLAS_STATUS_SUCCESS);
+	compare("cublasSgemm", dc, 1e-4);
+	cuMemsetD8(dc, 0, sizeof(c));
+	CHECK(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, (void *)scalars, (void *)da,
+			   CUDA_R_32F, M, (void *)db, CUDA_R_32F, K, (void *)(scalars + 4),
+			   (void *)dc, CUDA_R_32F, M, CUBLAS_COMPUTE_32F_FAST_TF32,
+			   CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST) == CUBLAS_STATUS_SUCCESS);
+	compare("cublasGemmEx, scalars on the device", dc, 1e-4);
+	CHECK(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, (float *)da, M - 1,
+			  (float *)db, K, &zero, (float *)dc, M) == CUBLAS_STATUS_INVALID_VALUE);
+	CHECK(cublasSspmv(h, CUBLAS_FILL_MODE_UPPER, 1, &one, (float *)da, (float *)da, 1, &zero,
+			  (float *)dc, 1) == CUBLAS_STATUS_NOT_SUPPORTED);
+	cuMemFree(scalars);
+}
+
+static void vectors(cublasHandle_t h, CUdeviceptr da)
+{
+	const float two = 2;
+	double sum = 0;
+	float dot = 0;
+	int index = 0;
+
+	for (int i = 0; i < M * K; i++)
+		sum += (double)a[i] * a[i];
+	CHECK(cublasSdot(h, M * K, (float *)da, 1, (float *)da, 1, &dot) == CUBLAS_STATUS_SUCCESS);
+	CHECK(fabs(dot - sum) < 1e-3 * sum);
+	CHECK(cublasSnrm2(h, M * K, (float *)da, 1, &dot) == CUBLAS_STATUS_SUCCESS);
+	CHECK(fabs(dot - sqrt(sum)) < 1e-3);
+	CHECK(cublasSscal(h, M * K, &two, (float *)da, 1) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasSdot(h, M * K, (float *)da, 1, (float *)da, 1, &dot) == CUBLAS_STATUS_SUCCESS);
+	CHECK(fabs(dot - 4 * sum) < 1e-3 * sum);
+	CHECK(cublasIsamax(h, M * K, (float *)da, 1, &index) == CUBLAS_STATUS_SUCCESS);
+	CHECK(index >= 1 && fabsf(a[index - 1]) >= 0.99f);
+}
+
+/* D = relu(A B + bias), with an algorithm from the heuristic. */
+static void matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
+{
+	const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
+	const float one = 1, zero = 0;
+	cublasLtMatmulHeuristicResult_t found;
+	cublasLtMatmulPreference_t preference;
+	cublasLtMatrixLayout_t la, lb, lc;
+	cublasLtMatmulDesc_t d;
+	float bias[M], old[M * N];
+	CUdeviceptr at;
+	int n = 0;
+
+	for (int i = 0; i < M; i++)
+		bias[i] = (float)i / 10 - 3;
+	at = to_device(bias, sizeof(bias));
+	CHECK(cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, M, K, M) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, K, N, K) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtMatrixLayoutCreate(&lc, CUDA_R_32F, M, N, M) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtMatmulDescCreate(&d, CUBLAS_COMPUTE_32F, CUDA_R_32F) ==
+	      CUBLAS_STATUS_SUCCESS);
+	cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+				       sizeof(epilogue));
+	cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at, sizeof(at));
+	CHECK(cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtMatmulAlgoGetHeuristic(h, d, la, lb, lc, lc, preference, 1, &found, &n) ==
+	      CUBLAS_STATUS_SUCCESS);
+	CHECK(n == 1 && found.state == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtMatmul(h, d, &one, (void *)da, la, (void *)db, lb, &zero, (void *)dc, lc,
+			     (void *)dc, lc, &found.algo, NULL, 0, NULL) == CUBLAS_STATUS_SUCCESS);
+	memcpy(old, want, sizeof(old));
+	for (int i = 0; i < M * N; i++)
+		want[i] = fmaxf(want[i] + bias[i % M], 0);
+	compare("cublasLtMatmul", dc, 1e-4);
+	memcpy(want, old, sizeof(old));
+	cublasLtMatmulPreferenceDestroy(preference);
+	cublasLtMatmulDescDestroy(d);
+	cublasLtMatrixLayoutDestroy(la);
+	cublasLtMatrixLayoutDestroy(lb);
+	cublasLtMatrixLayoutDestroy(lc);
+	cuMemFree(at);
+}
+
+int main(void)
+{
+	CUdeviceptr da, db, dc;
+	cublasLtHandle_t lt;
+	cublasHandle_t h;
+	CUcontext context;
+	CUstream stream;
+	int version = 0;
+
+	make();
+	CHECK(cuInit(0) == CUDA_SUCCESS);
+	CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+	CHECK(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+	CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
+	CHECK(cublasCreate(&h) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtCreate(&lt) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasSetStream(h, stream) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasGetVersion(h, &version) == CUBLAS_STATUS_SUCCESS && version == CUBLAS_VERSION);
+	da = to_device(a, sizeof(a));
+	db = to_device(b, sizeof(b));
+	dc = to_device(c, sizeof(c));
+	products(h, da, db, dc);
+	matmul(lt, da, db, dc);
+	vectors(h, da);
+	CHECK(cublasDestroy(h) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasLtDestroy(lt) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cuMemFree(da) == CUDA_SUCCESS && cuMemFree(db) == CUDA_SUCCESS &&
+	      cuMemFree(dc) == CUDA_SUCCESS);
+	if (!failures)
+		printf("all right\n");
+	return failures != 0;
+}

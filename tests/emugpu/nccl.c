@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* NCCL over emulated GPUs, through the driver API.
+ *
+ *     nccl threads N     one process, a thread and a GPU for each rank
+ *     nccl group N       one process and one thread for all ranks
+ *     nccl processes N   a process for each rank
+ *     nccl killed N      the same, and the last one dies before the second operation
+ *
+ * Exit status 0 when every rank found what it expected.
+ */
+#include <cuda.h>
+#include <nccl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { COUNT = 100000, MAX = 16 };
+
+static int failures;
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                     \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+struct rank {
+	ncclUniqueId id;
+	ncclComm_t comm;
+	CUcontext context;
+	CUstream stream;
+	CUdeviceptr send, receive;
+	int rank, n, dies;
+	float *host;
+};
+
+static void open_gpu(struct rank *r)
+{
+	CUdevice device;
+
+	CHECK(cuInit(0) == CUDA_SUCCESS);
+	CHECK(cuDeviceGet(&device, r->rank) == CUDA_SUCCESS);
+	CHECK(cuDevicePrimaryCtxRetain(&r->context, device) == CUDA_SUCCESS);
+	CHECK(cuCtxSetCurrent(r->context) == CUDA_SUCCESS);
+	CHECK(cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+	CHECK(cuMemAlloc(&r->send, COUNT * sizeof(float)) == CUDA_SUCCESS);
+	CHECK(cuMemAlloc(&r->receive, COUNT * sizeof(float)) == CUDA_SUCCESS);
+	r->host = malloc(COUNT * sizeof(float));
+}
+
+static void fill(struct rank *r)
+{
+	CHECK(cuCtxSetCurrent(r->context) == CUDA_SUCCESS);
+	for (int i = 0; i < COUNT; i++)
+		r->host[i] = (float)(r->rank + i % 10);
+	CHECK(cuMemcpyHtoD(r->send, r->host, COUNT * sizeof(float)) == CUDA_SUCCESS);
+}
+
+static CUresult fetch(struct rank *r)
+{
+	CUresult c;
+
+	CHECK(cuCtxSetCurrent(r->context) == CUDA_SUCCESS);
+	c = cuStreamSynchronize(r->stream);
+	return c ? c : cuMemcpyDtoH(r->host, r->receive, COUNT * sizeof(float));
+}
+
+static void all_reduce(struct rank *r)
+{
+	CHECK(ncclAllReduce((void *)r->send, (void *)r->receive, COUNT, ncclFloat, ncclSum, r->comm,
+			    r->stream) == ncclSuccess);
+}
+
+static void check_sum(struct rank *r)
+{
+	int bad = 0;
+
+	CHECK(fetch(r) == CUDA_SUCCESS);
+	for (int i = 0; i < COUNT; i++)
+		bad += r->host[i] != (float)(r->n * (r->n - 1) / 2 + r->n * (i % 10));
+	CHECK(bad == 0);
+}
+
+/* Each sends to the next, in a group. */
+static void ring(struct rank *r)
+{
+	int next = (r->rank + 1) % r->n, last = (r->rank + r->n - 1) % r->n;
+
+	CHECK(ncclGroupStart() == ncclSuccess);
+	CHECK(ncclSend((void *)r->send, COUNT, ncclFloat, next, r->comm, r->stream) == ncclSuccess);
+	CHECK(ncclRecv((void *)r->receive, COUNT, ncclFloat, last, r->comm, r->stream) ==
+	      ncclSuccess);
+	CHECK(ncclGroupEnd() == ncclSuccess);
+}
+
+static void check_ring(struct rank *r)
+{
+	int last = (r->rank + r->n - 1) % r->n, bad = 0;
+
+	CHECK(fetch(r) == CUDA_SUCCESS);
+	for (int i = 0; i < COUNT; i++)
+		bad += r->host[i] != (float)(last + i % 10);
+	CHECK(bad == 0);
+}
+
+/* Even and odd ranks apart; an average, and a sum of multiples. */
+static void split(struct rank *r)
+{
+	ncclComm_t half = NULL;
+	ncclRedOp_t op;
+	float two = 2;
+	int n = 0, rank = -1, bad = 0;
+
+	CHECK(ncclCommSplit(r->comm, r->rank % 2, -r->rank, &half, NULL) == ncclSuccess);
+	CHECK(ncclCommCount(half, &n) == ncclSuccess && n == (r->n + 1 - r->rank % 2) / 2);
+	CHECK(ncclCommUserRank(half, &rank) == ncclSuccess && rank == n - 1 - r->rank / 2);
+	CHECK(ncclAllReduce((void *)r->send, (void *)r->receive, COUNT, ncclFloat, ncclAvg, half,
+			    r->stream) == ncclSuccess);
+	CHECK(ncclRedOpCreatePreMulSum(&op, &two, ncclFloat, ncclScalarHostImmediate, half) ==
+	      ncclSuccess);
+	CHECK(ncclAllReduce((void *)r->receive, (void *)r->receive, COUNT, ncclFloat, op, half,
+			    r->stream) == ncclSuccess);
+	CHECK(fetch(r) == CUDA_SUCCESS);
+	for (int i = 0; i < COUNT; i++)
+		bad += r->host[i] != 2.0f * (float)n * (float)(r->rank % 2 + n - 1 + i % 10);
+	CHECK(bad == 0);
+	CHECK(ncclRedOpDestroy(op, half) == ncclSuccess);
+	CHECK(ncclCommDestroy(half) == ncclSuccess);
+}
+
+static void *run_rank(void *context)
+{
+	struct rank *r = context;
+	ncclResult_t state = ncclSuccess;
+
+	open_gpu(r);
+	CHECK(ncclCommInitRank(&r->comm, r->n, r->id, r->rank) == ncclSuccess);
+	fill(r);
+	all_reduce(r);
+	check_sum(r);
+	if (r->dies) {
+		if (r->rank == r->n - 1)
+			raise(SIGKILL);
+		all_reduce(r);
+		CHECK(fetch(r) == CUDA_ERROR_LAUNCH_FAILED);
+		CHECK(ncclCommGetAsyncError(r->comm, &state) == ncclSuccess);
+		CHECK(state == ncclRemoteError);
+		CHECK(ncclCommAbort(r->comm) == ncclSuccess);
+		return NULL;
+	}
+	ring(r);
+	check_ring(r);
+	split(r);
+	CHECK(ncclCommDestroy(r->comm) == ncclSuccess);
+	return NULL;
+}
+
+static void run_threads(struct rank *ranks, int n)
+{
+	pthread_t threads[MAX];
+
+	CHECK(ncclGetUniqueId(&ranks[0].id) == ncclSuccess);
+	for (int i = 0; i < n; i++) {
+		ranks[i].id = ranks[0].id;
+		pthread_create(&threads[i], NULL, run_rank, &ranks[i]);
+	}
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void run_group(struct rank *ranks, int n)
+{
+	ncclComm_t comms[MAX];
+
+	for (int i = 0; i < n; i++) {
+		open_gpu(&ranks[i]);
+		fill(&ranks[i]);
+	}
+	CHECK(ncclCommInitAll(comms, n, NULL) == ncclSuccess);
+	ncclGroupStart();
+	for (int i = 0; i < n; i++) {
+		ranks[i].comm = comms[i];
+		all_reduce(&ranks[i]);
+	}
+	CHECK(ncclGroupEnd() == ncclSuccess);
+	for (int i = 0; i < n; i++)
+		check_sum(&ranks[i]);
+	ncclGroupStart();
+	for (int i = 0; i < n; i++)
+		ring(&ranks[i]);
+	CHECK(ncclGroupEnd() == ncclSuccess);
+	for (int i = 0; i < n; i++) {
+		check_ring(&ranks[i]);
+		CHECK(ncclCommDestroy(comms[i]) == ncclSuccess);
+	}
+}
+
+static void run_processes(struct rank *ranks, int n)
+{
+	pid_t children[MAX];
+
+	CHECK(ncclGetUniqueId(&ranks[0].id) == ncclSuccess);
+	for (int i = 0; i < n; i++) {
+		ranks[i].id = ranks[0].id;
+		children[i] = fork();
+		if (children[i] == 0) {
+			run_rank(&ranks[i]);
+			_exit(failures != 0);
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		int status = 0;
+
+		waitpid(children[i], &status, 0);
+		CHECK(ranks[i].dies && i == n - 1 ? WIFSIGNALED(status) : status == 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct rank ranks[MAX] = {0};
+	const char *how = argc > 1 ? argv[1] : "";
+	int n = argc > 2 ? atoi(argv[2]) : 0;
+
+	if (n < 1 || n > MAX)
+		return 2;
+	for (int i = 0; i < n; i++) {
+		ranks[i].rank = i;
+		ranks[i].n = n;
+		ranks[i].dies = strcmp(how, "killed") == 0;
+	}
+	if (strcmp(how, "threads") == 0)
+		run_threads(ranks, n);
+	else if (strcmp(how, "group") == 0)
+		run_group(ranks, n);
+	else
+		run_processes(ranks, n);
+	for (int i = 0; i < n; i++)
+		free(ranks[i].host);
+	if (!failures)
+		printf("all right\n");
+	return failures != 0;
+}
