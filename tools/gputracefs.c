@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "fs/fuse.h"
 #include "tools/cli.h"
+#include "tools/emulated.h"
 #include "tools/mount_options.h"
 #include "tools/mount_point.h"
 
@@ -101,7 +102,10 @@ static int mount_trace(const struct cli_args *args, const struct mount_options *
 	const char *path = args->operands[0], *dir = args->operands[1];
 	bool stay = args->values[OPT_FOREGROUND] || args->values[OPT_DEBUG];
 	scoped(free_ptr) char *point = NULL, *list = NULL, *source = realpath(path, NULL);
-	struct fs_options fs_options = {.cache_bytes = (size_t)o->cache_mb << 20};
+	scoped(emulated_done) struct emulated emulated = {0};
+	struct fs_options fs_options = {.cache_bytes = (size_t)o->cache_mb << 20,
+					.emulate = emulated_make,
+					.context = &emulated};
 	struct launch l = {-1};
 	struct fs_mount mount = {
 		.debug = args->values[OPT_DEBUG] != NULL, .ready = ready, .context = &l};
