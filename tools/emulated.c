@@ -6,10 +6,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #define PREFIX "gputracefs-"
@@ -32,21 +33,25 @@ static void remove_all(const char *folder)
 	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Whether it is a folder that a process of this user made that is no more: gputracefs-PID-XXXXXX.
- */
-static int is_left_over(const char *path, const char *name)
+/* Takes the lock that says that the folder is in use, and which ends with the process: the
+ * descriptor, or -1. */
+static int lock(const char *folder)
 {
-	struct stat st;
-	char *end;
-	long pid;
+	scoped(close_fd) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
-		return 0;
-	pid = strtol(name + strlen(PREFIX), &end, 10);
-	if (pid <= 0 || *end != '-' || strlen(end) != 7)
-		return 0;
-	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() &&
-	       kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	return take_fd(fd);
+}
+
+/* Removes a folder of this user that nobody uses any more. */
+static void remove_if_left(const char *path)
+{
+	scoped(close_fd) int fd = lock(path);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == getuid())
+		remove_all(path);
 }
 
 static void remove_left_over(const char *place)
@@ -59,24 +64,35 @@ static void remove_left_over(const char *place)
 	while ((e = readdir(dir))) {
 		scoped(free_ptr) char *path = NULL;
 
-		if (asprintf(&path, "%s/%s", place, e->d_name) >= 0 &&
-		    is_left_over(path, e->d_name))
-			remove_all(path);
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+		    asprintf(&path, "%s/%s", place, e->d_name) >= 0)
+			remove_if_left(path);
 	}
 	closedir(dir);
 }
 
+/* It gets its name once it is locked: a folder of that name without a lock is left over. */
 static int make_folder(struct emulated *e, struct fmt_error *err)
 {
 	const char *place = temporary_place();
-	scoped(free_ptr) char *folder = NULL;
+	scoped(free_ptr) char *making = NULL, *folder = NULL;
+	int r;
 
 	remove_left_over(place);
-	if (asprintf(&folder, "%s/" PREFIX "%d-XXXXXX", place, (int)getpid()) < 0)
+	if (asprintf(&making, "%s/.gputracefs-XXXXXX", place) < 0)
 		return -ENOMEM;
-	if (!mkdtemp(folder))
+	if (!mkdtemp(making))
 		return fmt_fail(err, -errno, place, FMT_NO_OFFSET, "cannot make a folder in %s: %s",
 				place, strerror(errno));
+	e->lock_fd = lock(making);
+	if (asprintf(&folder, "%s/" PREFIX "%s", place, making + strlen(making) - 6) < 0)
+		return -ENOMEM;
+	r = e->lock_fd < 0 || rename(making, folder) < 0 ? -errno : 0;
+	if (r < 0) {
+		rmdir(making);
+		return fmt_fail(err, r, place, FMT_NO_OFFSET, "cannot lock a folder in %s: %s",
+				place, strerror(-r));
+	}
 	e->folder = take(folder);
 	return 0;
 }
@@ -105,4 +121,6 @@ void emulated_done(struct emulated *e)
 	if (e->folder)
 		remove_all(e->folder);
 	free(take(e->folder));
+	if (e->lock_fd > 0)
+		close(take(e->lock_fd));
 }

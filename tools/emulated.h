@@ -10,6 +10,7 @@
 
 struct emulated {
 	char *folder; /* owned; NULL until there is one */
+	int lock_fd;  /* of the folder; 0 until there is one */
 };
 
 /* Emulates `in`; for fs_options.emulate, with a struct emulated as context. */

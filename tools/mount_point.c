@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #define TYPE "fuse.gputracefs"
@@ -65,13 +66,21 @@ static int unmount_helped(const char *path)
 	return 0;
 }
 
+/* Whether a mount there is not served any more. The kernel may know the attributes of its root for
+ * good, but asks each time for those of the file system. */
+static int is_dead(const char *dir)
+{
+	struct statfs st;
+
+	return statfs(dir, &st) < 0 && errno == ENOTCONN;
+}
+
 /* Takes away the mounts of ours at `dir` that nobody serves any more. */
 static int clear_dead(const char *dir)
 {
 	scoped(free_ptr) char *path = path_of_dead(dir);
-	struct stat st;
 
-	while (path && stat(dir, &st) < 0 && errno == ENOTCONN) {
+	while (path && is_dead(dir)) {
 		if (!is_ours(path))
 			return -ENOTCONN;
 		if (umount2(path, MNT_DETACH) < 0 && unmount_helped(path) < 0)
@@ -86,13 +95,13 @@ int mount_point_find(const char *dir, char **ret)
 	char *path;
 	int r;
 
-	if (stat(dir, &st) < 0) {
-		r = errno == ENOTCONN ? clear_dead(dir) : -errno;
-		if (r == 0 && stat(dir, &st) < 0)
-			r = -errno;
+	if (is_dead(dir)) {
+		r = clear_dead(dir);
 		if (r < 0)
 			return r;
 	}
+	if (stat(dir, &st) < 0)
+		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	path = realpath(dir, NULL);

@@ -64,3 +64,13 @@ need_traces() {
 		[ -d "$traces/$run" ] || skip "../shared/traces/$run is not there"
 	done
 }
+
+# server DIR: the process that serves the mount on DIR, by its command line.
+server() {
+	for p in /proc/[0-9]*; do
+		if { tr '\0' '\n' <"$p/cmdline" | grep -qx gputracefs && tr '\0' '\n' <"$p/cmdline" |
+			grep -qxF "$1"; } 2>/dev/null; then
+			basename "$p"
+		fi
+	done
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# A mounted trace is a tree of files like any other: every tool that copies, searches or compares is right.
+. "$(dirname "$0")/lib.sh"
+need_fuse
+probe=$BUILD/tests/e2e/probe
+mnt=$work/mnt
+mkdir "$mnt"
+
+if [ -d "$traces/torchrec-dlrm-4-4xV100" ]; then
+	gputrace import -o "$work/run" "$traces"/torchrec-dlrm-4-4xV100/rank-*.json.gz >/dev/null
+else
+	echo "../shared/traces is not there: a made-up run instead"
+	"$BUILD/bench/make_trace" "$work/run" 3 4 150
+fi
+"$BUILD/bench/make_trace" "$work/made" 3 4 150
+"$BUILD/bench/make_trace" "$work/plain" 2 2 50 plain # without stored lengths
+
+# Each file, by name and content, whichever way it is read.
+look() {
+	(cd "$mnt" && find . -type f | LC_ALL=C sort >"$work/files")
+	(cd "$mnt" && xargs stat -c '%s %n' <"$work/files") >"$work/sizes"
+	(cd "$mnt" && xargs wc -c <"$work/files" | sed '/ total$/d; s/^ *//') >"$work/bytes"
+	cmp "$work/sizes" "$work/bytes" || die "sizes in stat are not the bytes that are read"
+	(cd "$mnt" && xargs sha256sum <"$work/files") >"$work/sums"
+	rm -rf "$work/copy"
+	cp -r "$mnt" "$work/copy"
+	diff -r "$mnt" "$work/copy" || die "cp -r"
+	tar -C "$mnt" -cf - . | (mkdir "$work/untarred" && tar -C "$work/untarred" -xf -)
+	(cd "$work/untarred" && sha256sum --quiet -c "$work/sums") || die "tar"
+	chmod -R u+w "$work/untarred" "$work/copy"
+	rm -rf "$work/untarred"
+	if command -v rsync >/dev/null; then
+		equal "$(rsync -rlnc --itemize-changes "$mnt/" "$work/copy/" | wc -l)" 0
+	fi
+	equal "$(ls -lR "$mnt" | grep -c '^-')" "$(wc -l <"$work/files")"
+	grep -rq start_ns "$mnt" || die "grep -r"
+}
+
+# Link counts: find, told to trust them, sees what it sees when it does not.
+links() {
+	find "$mnt" -type d | while read -r dir; do
+		equal "$(stat -c %h "$dir")" "$(($(find "$dir" -mindepth 1 -maxdepth 1 -type d | wc -l) + 2))"
+	done
+}
+
+for run in run made plain; do
+	gputracefs "$work/$run" "$mnt"
+	grep -q " $mnt fuse.gputracefs ro,nosuid,nodev," /proc/self/mounts || die "not mounted as it should be"
+	look
+	links
+	for dir in "$mnt" "$mnt"/iterations "$mnt"/iterations/*/gpu0 "$mnt"/gpus/gpu0/iterations; do
+		"$probe" seek "$dir"
+		"$probe" types "$dir"
+	done
+	find "$mnt" -printf '%i %p\n' | LC_ALL=C sort >"$work/inodes"
+	equal "$(cut -d ' ' -f 1 "$work/inodes" | uniq -d | wc -l)" 0
+
+	# The same tree without mounting it.
+	gputrace export --format=tsv -o "$work/tables" "$work/$run"
+	diff -r -x 'timeline.*' -x emulated "$mnt" "$work/tables" || die "export is not the mount"
+	rm -rf "$work/tables"
+
+	# What single files say.
+	equal "$(cat "$mnt/id")" "$(gputrace info --json "$work/$run" | tr -d ' ",' | sed -n 's/^id://p' | head -n 1)"
+	gputrace info "$work/$run" | cmp - "$mnt/summary"
+	equal "$(cat "$mnt/errors")" ""
+	[ "$(stat -c %Y "$mnt/id")" -gt 0 ] || die "no date"
+	first=$(ls "$mnt/iterations" | head -n 1)
+	equal "$(readlink "$mnt/gpus/gpu0/iterations/$first")" "../../../iterations/$first/gpu0"
+	cmp "$mnt/gpus/gpu0/iterations/$first/calls" "$mnt/iterations/$first/gpu0/calls"
+	for table in calls kernels memcpy memset collectives syncs memory digests; do
+		awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 }' "$mnt/iterations/$first/gpu0/$table" ||
+			die "$table has rows of different lengths"
+	done
+	# A mount is a trace.
+	gputrace info "$mnt" | cmp - "$mnt/summary"
+
+	# By other system calls.
+	file=$mnt/timeline.json
+	for way in mmap sendfile direct; do
+		"$probe" $way "$file" | cmp - "$file" || die "$way"
+	done
+	if [ "$(id -u)" = 0 ]; then
+		MOUNT=$mnt "$probe" handle "$mnt/iterations/$first/gpu0/kernels" |
+			cmp - "$mnt/iterations/$first/gpu0/kernels" || die "open_by_handle_at"
+	fi
+	"$probe" mutate "$mnt/iterations/$first/gpu0" calls
+
+	# Many at once see the same.
+	for i in 1 2 3 4 5 6 7 8; do
+		(cd "$mnt" && sha256sum --quiet -c "$work/sums") &
+		eval "pid$i=$!"
+	done
+	for i in 1 2 3 4 5 6 7 8; do
+		eval "wait \$pid$i" || die "a reader among many saw something else"
+	done
+	umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
+
+	# The next mount has the same files at the same numbers, with a cache that holds next to nothing.
+	gputracefs -o cache_mb=1 "$work/$run" "$mnt"
+	(cd "$mnt" && sha256sum --quiet -c "$work/sums") || die "another mount shows something else"
+	find "$mnt" -printf '%i %p\n' | LC_ALL=C sort | cmp - "$work/inodes" || die "inode numbers changed"
+	umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
+done

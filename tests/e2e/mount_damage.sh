@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# Damage costs the files that need what is damaged, and no other; the mount outlives its trace.
+. "$(dirname "$0")/lib.sh"
+need_fuse
+mnt=$work/mnt
+mkdir "$mnt"
+"$BUILD/bench/make_trace" "$work/run" 2 4 400
+"$BUILD/bench/make_trace" "$work/plain" 2 4 400 plain
+
+# flip FILE OFFSET: one bit.
+flip() {
+	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+	printf "\\$(printf %o $((byte ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# Tries each file: its name and "ok" or "bad".
+try() {
+	(cd "$mnt" && find . -type f -not -path './emulated/*' | LC_ALL=C sort | while read -r f; do
+		if cat "$f" >"$work/bytes" 2>"$work/why"; then
+			[ "$(stat -c %s "$f")" -eq "$(wc -c <"$work/bytes")" ] || echo "$f wrong size"
+			echo "$f ok"
+		else
+			grep -q 'Input/output error' "$work/why" || echo "$f another error"
+			echo "$f bad"
+		fi
+	done)
+}
+
+for run in run plain; do
+	for offset in 300 5000 9000; do
+		rm -rf "$work/damaged"
+		cp -r "$work/$run" "$work/damaged"
+		flip "$work/damaged/rank-00001.chunks" $offset
+		gputracefs "$work/damaged" "$mnt"
+		try >"$work/tried"
+		grep -v ' ok$' "$work/tried" | grep -v ' bad$' && die "$run $offset: no EIO"
+		[ -s "$mnt/errors" ] || die "$run $offset: no line in errors"
+		equal "$(stat -c %s "$mnt/errors")" "$(wc -c <"$mnt/errors")"
+
+		# No file of the other GPU, of at most one iteration of this one, and whole-run files.
+		equal "$(grep -c '/gpu0/.* bad$' "$work/tried")" 0
+		hit=$(sed -n 's|^\./\([^ ]*\)/gpu1/.* bad$|\1|p' "$work/tried" | grep -v '^gpus' | sort -u | wc -l)
+		[ "$hit" -le 1 ] || die "$run $offset: $hit iterations lost"
+		if [ "$hit" = 1 ]; then
+			path=$(sed -n 's|^\./\([^ ]*/gpu1\)/.* bad$|\1|p' "$work/tried" | grep -v '^gpus' | head -n 1)
+			grep -q "^$path	.*rank-00001.chunks	[0-9]*	" "$mnt/errors" || die "errors names another place: $(cat "$mnt/errors")"
+			grep -q "^./$path/kernels bad" "$work/tried" || die "kernels of damaged chunks were shown"
+		fi
+		# Names and attributes of everything are still there.
+		ls -lR "$mnt" >/dev/null || die "$run $offset: ls"
+		umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
+	done
+done
+
+# The file gets shorter, and goes, while it is mounted: EIO or what was read before, and no crash.
+cp -r "$work/run" "$work/fading"
+gputracefs "$work/fading" "$mnt"
+cat "$mnt/iterations/000000/gpu0/calls" >"$work/before"
+truncate -s 200 "$work/fading/rank-00000.chunks" "$work/fading/rank-00001.chunks"
+cmp "$mnt/iterations/000000/gpu0/calls" "$work/before"
+cat "$mnt/iterations/000003/gpu1/calls" >/dev/null 2>&1 && die "a truncated file was read"
+rm -r "$work/fading"
+cat "$mnt/iterations/000002/gpu1/calls" >/dev/null 2>&1 && die "a removed file was read"
+equal "$(cat "$mnt/id" | wc -c)" 65
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"

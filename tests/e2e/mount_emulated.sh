@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# emulated/ is listed, costs nothing until somebody looks into it, and is the tree of gpureplay's trace.
+. "$(dirname "$0")/lib.sh"
+need_fuse
+mnt=$work/mnt
+mkdir "$mnt" "$work/tmp"
+export TMPDIR="$work/tmp"
+"$BUILD/bench/make_trace" "$work/run" 2 3 200
+
+made() {
+	find "$work/tmp" -mindepth 1 -maxdepth 1 -name 'gputracefs-*' | wc -l
+}
+
+gputracefs "$work/run" "$mnt"
+ls -l "$mnt" | grep -q emulated || die "not listed"
+stat "$mnt/emulated" >/dev/null
+find "$mnt" -maxdepth 1 >/dev/null
+equal "$(made)" 0
+gpureplay --emulate -o "$work/emulated" "$work/run" >/dev/null
+
+# Several look at once; it is made once.
+for i in 1 2 3 4; do cat "$mnt/emulated/id" >"$work/id$i" & done
+wait
+equal "$(made)" 1
+equal "$(cat "$work"/id? | sort -u | wc -l)" 1
+gputrace info "$work/emulated" | cmp - "$mnt/emulated/summary"
+equal "$(gputrace info --json "$mnt/emulated")" "$(gputrace info --json "$work/emulated")"
+[ ! -e "$mnt/emulated/emulated" ] || die "emulated in emulated"
+equal "$(stat -c %h "$mnt/emulated")" "$(($(find "$mnt/emulated" -mindepth 1 -maxdepth 1 -type d | wc -l) + 2))"
+find "$mnt/emulated" -type f | while read -r f; do
+	equal "$(stat -c %s "$f")" "$(wc -c <"$f")"
+done
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
+for i in $(seq 100); do [ "$(made)" = 0 ] && break; sleep 0.05; done
+equal "$(made)" 0
+
+# What a killed one left is removed by the next that makes one.
+gputracefs "$work/run" "$mnt"
+cat "$mnt/emulated/id" >/dev/null
+kill -9 "$(server "$mnt")"
+equal "$(made)" 1
+gputracefs "$work/run" "$mnt"
+cat "$mnt/emulated/id" >/dev/null
+equal "$(made)" 1
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# A mount begins when it answers and ends in every way that mounts end; what is left can be replaced.
+. "$(dirname "$0")/lib.sh"
+need_fuse
+mnt=$work/mnt
+mkdir "$mnt"
+"$BUILD/bench/make_trace" "$work/run" 2 3 100
+"$BUILD/bench/make_trace" "$work/other" 3 1 10
+
+mounted() {
+	grep -q " $mnt fuse.gputracefs " /proc/self/mounts
+}
+
+gone() {
+	for i in $(seq 100); do
+		mounted || return 0
+		sleep 0.05
+	done
+	die "still mounted after $1"
+}
+
+ended() {
+	for i in $(seq 100); do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	die "gputracefs still runs after $2"
+}
+
+# Ends of a mount.
+for signal in TERM INT HUP; do
+	gputracefs "$work/run" "$mnt"
+	pid=$(server "$mnt")
+	kill -$signal "$pid"
+	gone SIG$signal
+	ended "$pid" SIG$signal
+done
+
+gputracefs "$work/run" "$mnt"
+pid=$(server "$mnt")
+fusermount3 -u "$mnt"
+gone "fusermount3 -u"
+ended "$pid" "fusermount3 -u"
+
+# Lazily, while a file is open: it goes on until that is closed.
+if [ "$(id -u)" = 0 ]; then
+	gputracefs "$work/run" "$mnt"
+	pid=$(server "$mnt")
+	exec 3<"$mnt/summary"
+	umount -l "$mnt"
+	gone "umount -l"
+	equal "$(cat <&3)" "$(gputrace info "$work/run")"
+	exec 3<&-
+	ended "$pid" "umount -l"
+fi
+
+# Killed, it leaves a dead mount; the next one replaces it.
+gputracefs "$work/run" "$mnt"
+cat "$mnt/id" >/dev/null
+kill -9 "$(server "$mnt")"
+fails ls "$mnt"
+gputracefs "$work/other" "$mnt"
+equal "$(ls "$mnt/gpus" | wc -l)" 3
+equal "$(grep -c " $mnt fuse.gputracefs " /proc/self/mounts)" 1
+fusermount3 -u "$mnt"
+gone "the replacement"
+
+# auto_unmount leaves nothing even then.
+gputracefs -o auto_unmount "$work/run" "$mnt"
+kill -9 "$(server "$mnt")"
+gone "auto_unmount"
+
+# -f stays in the foreground.
+gputracefs -f "$work/run" "$mnt" &
+pid=$!
+for i in $(seq 100); do mounted && break; sleep 0.05; done
+equal "$(cat "$mnt/id" | wc -c)" 65
+kill "$pid"
+wait "$pid" || die "-f ended with $?"
+gone "-f"
+
+# What cannot be mounted: one line, the right status, no mount, no process.
+echo hello >"$work/text"
+fails -3 gputracefs "$work/text" "$mnt"; says "text"
+fails -3 gputracefs "$work/nowhere" "$mnt"; says "nowhere"
+fails -2 gputracefs "$work/run" "$work/nowhere"; says "nowhere"
+fails -2 gputracefs "$work/run" "$work/text"; says "text"
+fails -2 gputracefs "$work/run"; says "TRACE DIR"
+fails -2 gputracefs -o frobnicate "$work/run" "$mnt"; says "frobnicate"
+fails -2 gputracefs -o cache_mb=much "$work/run" "$mnt"; says "cache_mb"
+mounted && die "mounted after all"
+
+# Over a directory that is not empty, and over the trace itself.
+touch "$mnt/file"
+gputracefs "$work/run" "$mnt"
+[ ! -e "$mnt/file" ] || die "not mounted over"
+fusermount3 -u "$mnt"
+gone "mounting over a file"
+rm "$mnt/file"
+gputrace info "$work/other" >"$work/info"
+gputracefs "$work/other" "$work/other"
+cmp "$work/info" "$work/other/summary"
+fusermount3 -u "$work/other"
+
+# A packed file, and a mount of a mount.
+if gputrace --help | grep -q '^  pack'; then
+	gputrace pack -o "$work/packed.gputrace" "$work/run"
+	gputracefs "$work/packed.gputrace" "$mnt"
+	mkdir "$work/second"
+	gputracefs "$mnt" "$work/second"
+	diff -r -x emulated "$mnt" "$work/second"
+	diff -r -x 'trace.json' -x summary -x emulated "$mnt" "$work/second"
+	umount "$work/second" 2>/dev/null || fusermount3 -u "$work/second"
+	fusermount3 -u "$mnt"
+	gone "the packed file"
+fi
