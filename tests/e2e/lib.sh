@@ -67,10 +67,9 @@ need_traces() {
 
 # server DIR: the process that serves the mount on DIR, by its command line.
 server() {
-	for p in /proc/[0-9]*; do
-		if { tr '\0' '\n' <"$p/cmdline" | grep -qx gputracefs && tr '\0' '\n' <"$p/cmdline" |
-			grep -qxF "$1"; } 2>/dev/null; then
-			basename "$p"
+	for p in $(pgrep -x gputracefs); do
+		if { tr '\0' '\n' <"/proc/$p/cmdline" | grep -qxF "$1"; } 2>/dev/null; then
+			echo "$p"
 		fi
 	done
 }

@@ -21,7 +21,7 @@ gone() {
 
 ended() {
 	for i in $(seq 100); do
-		kill -0 "$1" 2>/dev/null || return 0
+		grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null || return 0
 		sleep 0.05
 	done
 	die "gputracefs still runs after $2"
