@@ -38,9 +38,9 @@ struct reader {
 	bool more; /* the captured container has a member already */
 	uint64_t base;
 	yajl_handle yajl;
-	int error;	 /* of a callback */
-	const char *why; /* what the document is not */
-	uint32_t guess[64];
+	int error;		      /* of a callback */
+	const char *why;	      /* what the document is not */
+	uint32_t guess[64], said[64]; /* the keys of the event before, and its strings */
 	size_t n_keys;
 };
 
@@ -262,12 +262,18 @@ static int on_string(void *context, const unsigned char *bytes, size_t len)
 {
 	struct reader *r = context;
 	const char *s = (const char *)bytes;
-	uint32_t string;
+	uint32_t string, *guess;
 
 	if (r->place == CAPTURE || r->place == MEMBER)
 		return capture_scalar(r, s, len, true);
+	/* Events resemble one another: what stood here in the one before is tried first. */
+	guess = r->n_keys < ARRAY_SIZE(r->said) ? &r->said[r->n_keys] : NULL;
+	if (guess && kineto_string_is(r->j->strings, *guess, s, len))
+		return value(r, FMT_STRING, *guess);
 	if (!number(r, s, len, &string))
 		return 0;
+	if (guess)
+		*guess = string;
 	return value(r, FMT_STRING, string);
 }
 

@@ -109,13 +109,22 @@ int kineto_source_open(const char *path, struct kineto_source **ret, struct fmt_
 	return 0;
 }
 
+/* What was looked at to tell the packing, then right from the file. */
 static ssize_t read_plain(struct kineto_source *s, uint8_t *buf, size_t n)
 {
 	size_t some = s->len - s->at < n ? s->len - s->at : n;
+	ssize_t got;
 
-	memcpy(buf, s->buffer + s->at, some);
-	s->at += some;
-	return (ssize_t)some;
+	if (some > 0) {
+		memcpy(buf, s->buffer + s->at, some);
+		s->at += some;
+		return (ssize_t)some;
+	}
+	do {
+		got = read(s->fd, buf, n);
+	} while (got < 0 && errno == EINTR);
+	s->done += got > 0 ? (size_t)got : 0;
+	return got < 0 ? -errno : got;
 }
 
 static ssize_t read_gzip(struct kineto_source *s, uint8_t *buf, size_t n)
@@ -159,14 +168,13 @@ static ssize_t read_some(struct kineto_source *s, uint8_t *buf, size_t n, struct
 	const char *name = s->packing == GZIP ? "gzip" : "zstd";
 
 	for (;;) {
-		int r = fill(s);
+		ssize_t got = s->packing == PLAIN ? read_plain(s, buf, n) : fill(s);
 		bool empty = s->at == s->len;
-		ssize_t got;
 
-		if (r < 0)
-			return fmt_fail(err, r, s->path, s->done, "%s", strerror(-r));
+		if (got < 0)
+			return fmt_fail(err, (int)got, s->path, s->done, "%s", strerror((int)-got));
 		if (s->packing == PLAIN)
-			return read_plain(s, buf, n);
+			return got;
 		if (empty && s->between)
 			return 0;
 		got = s->packing == GZIP ? read_gzip(s, buf, n) : read_zstd(s, buf, n);
