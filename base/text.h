@@ -70,9 +70,9 @@ static inline char *text_room(struct text *t, size_t n)
 
 static inline void text_bytes(struct text *t, const char *s, size_t n)
 {
-	char *at = text_room(t, n);
+	char *at = n > 0 ? text_room(t, n) : NULL;
 
-	if (at && n > 0) {
+	if (at) {
 		memcpy(at, s, n);
 		t->len += n;
 	}

@@ -300,7 +300,7 @@ int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_erro
 		r = kineto_rank_end(im->ranks[i]);
 		if (r == -ERANGE)
 			return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-					"times over baseTimeNanoseconds do not fit 64 bits");
+					"its times are beyond 146 years from 1970");
 	}
 	return r;
 }

@@ -423,12 +423,13 @@ static int broken(struct reader *r, const char *path, yajl_status status, const 
 	if (len == 0)
 		return fmt_fail(err, -EBADMSG, path, r->base,
 				"not JSON: it ends in the middle; was it cut short?");
-	if (in > 0 && in <= len && r->place != START && r->place != END)
-		hint = " (an unescaped quote before it?)";
 	text = yajl_get_error(r->yajl, 0, (const unsigned char *)buf, len);
 	if (!text)
 		return -ENOMEM;
-	text[strcspn((char *)text, "\n")] = '\0';
+	text[strcspn((char *)text, "\n.")] = '\0';
+	if (strstr((char *)text, "invalid char in json") || strstr((char *)text, "after key and"))
+		hint = "; an unescaped quote before it?";
+	in -= in > 0; /* it stands behind what it does not like */
 	fmt_fail(err, -EBADMSG, path, r->base + in, "not JSON: %s%s", text, hint);
 	yajl_free_error(r->yajl, text);
 	return -EBADMSG;

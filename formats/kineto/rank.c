@@ -397,6 +397,12 @@ static enum kineto_fate unwanted(const struct kineto_sites *sites, const struct 
 	return e->n_args + e->n_others >= 250 ? KINETO_MANY_ARGS : KINETO_FATES;
 }
 
+/* Differences of such times, and their sums with a duration, fit 64 bits. */
+static bool is_near(int64_t ns)
+{
+	return ns > -(INT64_C(1) << 62) && ns < INT64_C(1) << 62;
+}
+
 int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
 		      const struct kineto_event *e, enum kineto_fate *fate)
 {
@@ -409,10 +415,11 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
 	*fate = unwanted(sites, e);
 	if (*fate != KINETO_FATES)
 		return 0;
-	if (__builtin_add_overflow(e->ts_ns, e->dur_ns, &end)) {
+	if (!is_near(e->ts_ns) || !is_near(e->dur_ns)) {
 		*fate = KINETO_BAD_TIME;
 		return 0;
 	}
+	end = e->ts_ns + e->dur_ns;
 	k->tally.no_duration += e->ph == KINETO_COMPLETE && e->has_dur == KINETO_MISSING;
 	k->tally.rounded += (uint64_t)e->rounded;
 	k->first_ns = e->ts_ns < k->first_ns ? e->ts_ns : k->first_ns;
@@ -432,8 +439,11 @@ int kineto_rank_end(struct kineto_rank *k)
 
 	if (k->first_ns > k->last_ns)
 		return kineto_spool_end(&k->spool);
-	if (__builtin_add_overflow(k->first_ns, by, &k->first_ns) ||
-	    __builtin_add_overflow(k->last_ns, by, &k->last_ns))
+	if (!is_near(by))
+		return -ERANGE;
+	k->first_ns += by;
+	k->last_ns += by;
+	if (!is_near(k->first_ns) || !is_near(k->last_ns))
 		return -ERANGE;
 	for (size_t i = 0; i < k->n_events; i++)
 		k->events[i].start_ns += by;

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-static void add(struct place *p, int64_t recorded_ns, int64_t emulated_ns)
+static void add(struct place *p, int64_t recorded_ns, int64_t emulated_ns, int begins)
 {
 	if (p->n > 0) {
 		const struct place_point *last = &p->points[p->n - 1];
@@ -14,7 +14,7 @@ static void add(struct place *p, int64_t recorded_ns, int64_t emulated_ns)
 		recorded_ns = recorded_ns < last->recorded_ns ? last->recorded_ns : recorded_ns;
 		emulated_ns = emulated_ns < last->emulated_ns ? last->emulated_ns : emulated_ns;
 	}
-	p->points[p->n++] = (struct place_point){recorded_ns, emulated_ns};
+	p->points[p->n++] = (struct place_point){recorded_ns, emulated_ns, begins};
 }
 
 /* When the thread was handed over to before event number `to`, as far before its start as the
@@ -56,18 +56,36 @@ static int64_t end_of(const struct fmt_event *e)
 	return ns_sum(e->start_ns, e->duration_ns);
 }
 
+/* Leaves the points of the last slice, or with `carry` none. */
+static void begin(struct place *p, const struct place_carry *carry)
+{
+	if (carry)
+		p->n_before = p->n;
+	if (p->n_before < p->n || carry) {
+		p->n -= p->n_before;
+		memmove(p->points, p->points + p->n_before, p->n * sizeof(*p->points));
+	}
+	p->n_before = p->n;
+}
+
+static void add_end(struct place *p, const struct fmt_event *events, int64_t i,
+		    const int64_t *times)
+{
+	add(p, end_of(&events[i]), times[2 * i + 1], 0);
+}
+
 int place_lane(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
 	       size_t at, size_t end, const int64_t *times)
 {
 	const struct fmt_event *events = slice->events;
 	size_t depth = 0, edge = first_edge(slice, slice->first_number + at);
 
-	p->n = 0;
-	if (array_reserve(&p->points, 3 * (end - at) + 1, &p->cap) < 0 ||
+	begin(p, carry);
+	if (array_reserve(&p->points, p->n + 3 * (end - at) + 1, &p->cap) < 0 ||
 	    array_reserve(&p->open, end - at, &p->open_cap) < 0)
 		return -ENOMEM;
-	if (carry->known)
-		add(p, carry->last.recorded_ns, carry->last.emulated_ns);
+	if (carry && carry->known)
+		add(p, carry->last.recorded_ns, carry->last.emulated_ns, 0);
 	for (size_t i = at; i < end; i++) {
 		int64_t lag_ns;
 
@@ -75,17 +93,16 @@ int place_lane(struct place *p, const struct place_carry *carry, const struct fm
 			continue;
 		for (; depth > 0 && end_of(&events[p->open[depth - 1]]) <= events[i].start_ns;
 		     depth--)
-			add(p, end_of(&events[p->open[depth - 1]]),
-			    times[2 * p->open[depth - 1] + 1]);
+			add_end(p, events, p->open[depth - 1], times);
 		lag_ns = handed_ns(slice, slice->first_number + i, &edge);
 		if (lag_ns > 0)
-			add(p, ns_minus(events[i].start_ns, lag_ns),
-			    ns_minus(times[2 * i], lag_ns));
-		add(p, events[i].start_ns, times[2 * i]);
+			add(p, ns_minus(events[i].start_ns, lag_ns), ns_minus(times[2 * i], lag_ns),
+			    0);
+		add(p, events[i].start_ns, times[2 * i], 1);
 		p->open[depth++] = (int64_t)i;
 	}
 	for (; depth > 0; depth--)
-		add(p, end_of(&events[p->open[depth - 1]]), times[2 * p->open[depth - 1] + 1]);
+		add_end(p, events, p->open[depth - 1], times);
 	return 0;
 }
 
@@ -106,6 +123,7 @@ static int64_t shift(const struct place_point *p, int64_t recorded_ns)
 int64_t place_time(const struct place *p, int64_t recorded_ns)
 {
 	size_t low = 0, n = p->n;
+	const struct place_point *before, *after;
 	int64_t t;
 
 	if (n == 0)
@@ -121,10 +139,18 @@ int64_t place_time(const struct place *p, int64_t recorded_ns)
 			n = half;
 		}
 	}
-	if (low == 0)
-		return shift(&p->points[0], recorded_ns);
-	t = shift(&p->points[low - 1], recorded_ns);
-	return low < p->n && t > p->points[low].emulated_ns ? p->points[low].emulated_ns : t;
+	before = &p->points[low > 0 ? low - 1 : 0];
+	if (low == 0 || low == p->n)
+		return shift(before, recorded_ns);
+	after = &p->points[low];
+	if (p->stream && after->begins &&
+	    ns_minus(after->recorded_ns, recorded_ns) <
+		    ns_minus(recorded_ns, before->recorded_ns)) {
+		t = shift(after, recorded_ns);
+		return t < before->emulated_ns ? before->emulated_ns : t;
+	}
+	t = shift(before, recorded_ns);
+	return t > after->emulated_ns ? after->emulated_ns : t;
 }
 
 void place_done(struct place *p)

@@ -4,9 +4,9 @@
  * their own, so they keep their distance to the calls or operations around them.
  *
  * Between two points of the lane, a moment keeps its distance to the earlier one, and never lies
- * beyond the later one. A call that another thread hands over to has a point more: when it was
- * handed over; what comes between that and the call keeps its distance to the call. Not
- * thread-safe.
+ * beyond the later one; between two operations of a stream, to the nearer one. A call that another
+ * thread hands over to has a point more: when it was handed over; what comes between that and the
+ * call keeps its distance to the call. Not thread-safe.
  */
 #pragma once
 
@@ -14,12 +14,15 @@
 
 struct place_point {
 	int64_t recorded_ns, emulated_ns;
+	int begins; /* an event */
 };
 
 struct place {
 	struct place_point *points; /* ascending in both; owned */
 	size_t n, cap;
-	int64_t *open; /* the events that have not ended at the one at hand */
+	size_t n_before; /* of them of the slice before the last one */
+	int stream;	 /* the lane is one: set by the caller */
+	int64_t *open;	 /* the events that have not ended at the one at hand */
 	size_t open_cap;
 };
 
@@ -30,7 +33,8 @@ struct place_carry {
 };
 
 /* Makes the points of events [at, end) of the slice, which are all of one lane; `times` as in
- * feed.h. `carry` is that of the slices before; it stays. 0 or -ENOMEM. */
+ * feed.h. `carry` is that of the slices before; it stays. With NULL, what p held of the slice
+ * before this one stays too, for moments that lie there. 0 or -ENOMEM. */
 int place_lane(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
 	       size_t at, size_t end, const int64_t *times);
 

@@ -25,7 +25,7 @@ struct moved {
 
 struct rank_rewrite {
 	struct fmt_rank_writer *out;
-	struct place_carry *carry; /* by lane */
+	struct place *places; /* by lane */
 	uint32_t n_lanes;
 	struct moved moved[REMEMBERED]; /* of the latest slices, in a ring */
 	uint32_t n_slices;
@@ -40,8 +40,6 @@ struct rewrite {
 	uint32_t n_ranks;
 
 	/* For the slice at hand. */
-	struct place *places; /* by lane */
-	uint32_t n_places;
 	struct launches calls;
 	uint32_t *position;
 	size_t position_cap;
@@ -54,17 +52,16 @@ static void rewrite_free(struct rewrite *w)
 	if (w->writer)
 		fmt_writer_abandon(w->writer);
 	for (uint32_t i = 0; w->ranks && i < w->n_ranks; i++) {
-		free(w->ranks[i].carry);
+		for (uint32_t k = 0; w->ranks[i].places && k < w->ranks[i].n_lanes; k++)
+			place_done(&w->ranks[i].places[k]);
+		free(w->ranks[i].places);
 		for (size_t k = 0; k < REMEMBERED; k++)
 			free(w->ranks[i].moved[k].to);
 	}
-	for (uint32_t i = 0; i < w->n_places; i++)
-		place_done(&w->places[i]);
 	fmt_staging_end(&w->staging);
 	fmt_names_free(w->names);
 	launches_done(&w->calls);
 	free(w->ranks);
-	free(w->places);
 	free(w->position);
 	free(w);
 }
@@ -102,14 +99,13 @@ static int add_ranks(struct rewrite *w, struct fmt_error *err)
 		if (r < 0)
 			return r;
 		rank->n_lanes = fmt_n_lanes(w->names, i);
-		rank->carry = calloc(rank->n_lanes + 1ul, sizeof(*rank->carry));
-		if (!rank->carry)
+		rank->places = calloc(rank->n_lanes + 1ul, sizeof(*rank->places));
+		if (!rank->places)
 			return -ENOMEM;
-		if (rank->n_lanes > w->n_places)
-			w->n_places = rank->n_lanes;
+		for (uint32_t k = 0; k < rank->n_lanes; k++)
+			rank->places[k].stream = fmt_lane(w->names, i, k)->kind == FMT_STREAM;
 	}
-	w->places = calloc(w->n_places + 1ul, sizeof(*w->places));
-	return w->places ? 0 : -ENOMEM;
+	return 0;
 }
 
 int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite **ret,
@@ -138,15 +134,14 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite 
 
 /* ---- times ---- */
 
-static int make_places(struct rewrite *w, struct rank_rewrite *rank, const struct fmt_slice *s,
-		       const int64_t *times)
+static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, const int64_t *times)
 {
 	size_t at = 0, end;
 
 	for (uint32_t lane = 0; lane < rank->n_lanes; lane++) {
 		for (end = at; end < s->n_events && s->events[end].lane == lane; end++)
 			;
-		if (place_lane(&w->places[lane], &rank->carry[lane], s, at, end, times) < 0)
+		if (place_lane(&rank->places[lane], NULL, s, at, end, times) < 0)
 			return -ENOMEM;
 		at = end;
 	}
@@ -154,16 +149,15 @@ static int make_places(struct rewrite *w, struct rank_rewrite *rank, const struc
 }
 
 /* The place of the lane; or, where nothing happened on it yet, that of the first with a point. */
-static const struct place *place_of(const struct rewrite *w, const struct rank_rewrite *rank,
-				    uint32_t lane)
+static const struct place *place_of(const struct rank_rewrite *rank, uint32_t lane)
 {
-	if (lane < rank->n_lanes && w->places[lane].n > 0)
-		return &w->places[lane];
+	if (lane < rank->n_lanes && rank->places[lane].n > 0)
+		return &rank->places[lane];
 	for (uint32_t i = 0; i < rank->n_lanes; i++) {
-		if (w->places[i].n > 0)
-			return &w->places[i];
+		if (rank->places[i].n > 0)
+			return &rank->places[i];
 	}
-	return &w->places[0];
+	return &rank->places[0];
 }
 
 static void move(const struct place *p, struct fmt_event *e)
@@ -210,7 +204,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		if (times[2 * i] <= SIM_NEVER) {
 			from = launches_get(&w->calls, e->correlation);
 			if (from-- == 0) {
-				move(place_of(w, rank, e->lane), e);
+				move(place_of(rank, e->lane), e);
 				continue;
 			}
 		}
@@ -218,19 +212,18 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		e->duration_ns = ns_minus(times[2 * from + 1], times[2 * from]);
 	}
 	for (size_t i = 0; i < s->n_ranges; i++)
-		move(place_of(w, rank, s->ranges[i].lane), &s->ranges[i]);
+		move(place_of(rank, s->ranges[i].lane), &s->ranges[i]);
 }
 
 /* Of an iteration, where its annotation went; of what comes before and after, all of it. */
-static void set_iteration(struct rewrite *w, const struct rank_rewrite *rank, uint32_t thread,
-			  struct fmt_slice *s)
+static void set_iteration(const struct rank_rewrite *rank, uint32_t thread, struct fmt_slice *s)
 {
 	struct fmt_event as_range = {.start_ns = s->iteration.start_ns,
 				     .duration_ns = s->iteration.duration_ns};
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
 	if (s->iteration.number >= 0) {
-		move(place_of(w, rank, thread), &as_range);
+		move(place_of(rank, thread), &as_range);
 	} else {
 		for (size_t i = 0; i < s->n_events + s->n_ranges; i++) {
 			const struct fmt_event *e =
@@ -314,12 +307,10 @@ int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, con
 	uint32_t thread = annotated(slice);
 	int res;
 
-	if (make_places(w, r, slice, times) < 0 || index_calls(w, slice, times) < 0)
+	if (make_places(r, slice, times) < 0 || index_calls(w, slice, times) < 0)
 		return -ENOMEM;
 	set_times(w, r, slice, times);
-	set_iteration(w, r, thread, slice);
-	for (uint32_t i = 0; i < r->n_lanes; i++)
-		place_carry(&w->places[i], &r->carry[i]);
+	set_iteration(r, thread, slice);
 	res = sort(w, r, slice);
 	return res < 0 ? res : fmt_rank_writer_slice(r->out, slice, err);
 }

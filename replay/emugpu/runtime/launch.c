@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Launches, and what can be asked of kernels. */
+#include "replay/emugpu/runtime/runtime.h"
+
+#include <string.h>
+
+/* What stands between <<< and >>>, until the stub that is called next takes it. */
+#define NESTED 16
+
+static __thread struct {
+	dim3 grid, block;
+	size_t shared_bytes;
+	cudaStream_t stream;
+} configurations[NESTED];
+static __thread int n_configurations;
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+				     struct CUstream_st *stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes, void *stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+			       size_t shared_bytes, cudaStream_t stream);
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+				    size_t shared_bytes, cudaStream_t stream);
+
+EMU_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+					     struct CUstream_st *stream)
+{
+	if (n_configurations == NESTED)
+		return 1;
+	configurations[n_configurations].grid = grid;
+	configurations[n_configurations].block = block;
+	configurations[n_configurations].shared_bytes = shared_bytes;
+	configurations[n_configurations++].stream = stream;
+	return 0;
+}
+
+EMU_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+					       void *stream)
+{
+	if (n_configurations == 0)
+		return rt_error(cudaErrorMissingConfiguration);
+	n_configurations--;
+	*grid = configurations[n_configurations].grid;
+	*block = configurations[n_configurations].block;
+	*shared_bytes = configurations[n_configurations].shared_bytes;
+	memcpy(stream, &configurations[n_configurations].stream, sizeof(cudaStream_t));
+	return cudaSuccess;
+}
+
+/* The runtime has a word of its own for a shape that no device has. */
+static cudaError_t launched(CUresult r)
+{
+	if (r == CUDA_ERROR_INVALID_VALUE)
+		return rt_error(cudaErrorInvalidConfiguration);
+	return rt_result(r);
+}
+
+static cudaError_t launch(CUkernel k, dim3 grid, dim3 block, void **args, size_t shared_bytes,
+			  cudaStream_t stream)
+{
+	cudaError_t e = rt_ready();
+
+	if (e)
+		return e;
+	if (!k)
+		return rt_error(cudaErrorInvalidDeviceFunction);
+	if (shared_bytes > UINT32_MAX)
+		return rt_error(cudaErrorInvalidValue);
+	return launched(rt_driver.cuLaunchKernel((CUfunction)k, grid.x, grid.y, grid.z, block.x,
+						 block.y, block.z, (unsigned)shared_bytes,
+						 rt_stream(stream), args, NULL));
+}
+
+EMU_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+				       size_t shared_bytes, cudaStream_t stream)
+{
+	return launch((CUkernel)kernel, grid, block, args, shared_bytes, stream);
+}
+
+EMU_API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+					    size_t shared_bytes, cudaStream_t stream)
+{
+	return launch((CUkernel)kernel, grid, block, args, shared_bytes,
+		      stream ? stream : cudaStreamPerThread);
+}
+
+EMU_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args,
+				     size_t shared_bytes, cudaStream_t stream)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e : launch(k, grid, block, args, shared_bytes, stream);
+}
+
+EMU_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
+						void **args, size_t shared_bytes,
+						cudaStream_t stream)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	if (e)
+		return e;
+	return launched(rt_driver.cuLaunchCooperativeKernel(
+		(CUfunction)k, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+		(unsigned)shared_bytes, rt_stream(stream), args));
+}
+
+EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *function,
+					void **args)
+{
+	CUkernel k;
+	cudaError_t e;
+
+	if (!c)
+		return rt_error(cudaErrorInvalidValue);
+	e = rt_kernel(function, &k);
+	if (e)
+		return e;
+	CUlaunchConfig config = {
+		.gridDimX = c->gridDim.x,
+		.gridDimY = c->gridDim.y,
+		.gridDimZ = c->gridDim.z,
+		.blockDimX = c->blockDim.x,
+		.blockDimY = c->blockDim.y,
+		.blockDimZ = c->blockDim.z,
+		.sharedMemBytes = (unsigned)c->dynamicSmemBytes,
+		.hStream = rt_stream(c->stream),
+		.attrs = (CUlaunchAttribute *)c->attrs,
+		.numAttrs = c->numAttrs,
+	};
+
+	return launched(rt_driver.cuLaunchKernelEx(&config, (CUfunction)k, args, NULL));
+}
+
+EMU_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
+{
+	return RT(cuLaunchHostFunc, rt_stream(stream), function, data);
+}
+
+/* ---- functions ---- */
+
+EMU_API cudaError_t cudaGetKernel(cudaKernel_t *ret, const void *function)
+{
+	return rt_kernel(function, (CUkernel *)ret);
+}
+
+EMU_API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *ret, const void *symbol)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(symbol, &k);
+
+	return e ? e : RT(cuKernelGetFunction, (CUfunction *)ret, k);
+}
+
+static int function_attribute(CUkernel k, CUfunction_attribute what)
+{
+	int value = 0;
+
+	rt_driver.cuFuncGetAttribute(&value, what, (CUfunction)k);
+	return value;
+}
+
+EMU_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, const void *function)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	if (e)
+		return e;
+	*ret = (struct cudaFuncAttributes){
+		.sharedSizeBytes =
+			(size_t)function_attribute(k, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
+		.constSizeBytes = (size_t)function_attribute(k, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES),
+		.localSizeBytes = (size_t)function_attribute(k, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+		.maxThreadsPerBlock =
+			function_attribute(k, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+		.numRegs = function_attribute(k, CU_FUNC_ATTRIBUTE_NUM_REGS),
+		.ptxVersion = function_attribute(k, CU_FUNC_ATTRIBUTE_PTX_VERSION),
+		.binaryVersion = function_attribute(k, CU_FUNC_ATTRIBUTE_BINARY_VERSION),
+		.maxDynamicSharedSizeBytes =
+			function_attribute(k, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
+		.preferredShmemCarveout =
+			function_attribute(k, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
+	};
+	return cudaSuccess;
+}
+
+/* The two number attributes alike. */
+EMU_API cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute what,
+					 int value)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e : RT(cuFuncSetAttribute, (CUfunction)k, (CUfunction_attribute)what, value);
+}
+
+EMU_API cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e : RT(cuFuncSetCacheConfig, (CUfunction)k, (CUfunc_cache)config);
+}
+
+EMU_API cudaError_t cudaFuncSetSharedMemConfig(const void *function,
+					       enum cudaSharedMemConfig config)
+{
+	CUkernel k;
+
+	return rt_kernel(function, &k);
+}
+
+EMU_API cudaError_t cudaFuncGetName(const char **ret, const void *function)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e : RT(cuFuncGetName, ret, (CUfunction)k);
+}
+
+EMU_API cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset,
+					 size_t *bytes)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e : RT(cuFuncGetParamInfo, (CUfunction)k, index, offset, bytes);
+}
+
+EMU_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	int *ret, const void *function, int block, size_t dynamic, unsigned flags)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e
+		 : RT(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, ret, (CUfunction)k,
+		      block, dynamic, flags);
+}
+
+EMU_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret, const void *function,
+								  int block, size_t dynamic)
+{
+	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, block, dynamic,
+								      0);
+}
+
+EMU_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *ret, const void *function,
+							      int blocks, int block)
+{
+	CUkernel k;
+	cudaError_t e = rt_kernel(function, &k);
+
+	return e ? e
+		 : RT(cuOccupancyAvailableDynamicSMemPerBlock, ret, (CUfunction)k, blocks, block);
+}

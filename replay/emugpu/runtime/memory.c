@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/runtime/runtime.h"
+
+#include <string.h>
+
+#define PTR(p) ((CUdeviceptr)(uintptr_t)(p))
+
+EMU_API cudaError_t cudaMalloc(void **ret, size_t bytes)
+{
+	if (!ret)
+		return rt_error(cudaErrorInvalidValue);
+	*ret = NULL;
+	if (bytes == 0)
+		return rt_ready();
+	return RT(cuMemAlloc_v2, (CUdeviceptr *)ret, bytes);
+}
+
+EMU_API cudaError_t cudaFree(void *at)
+{
+	return at ? RT(cuMemFree_v2, PTR(at)) : rt_ready();
+}
+
+EMU_API cudaError_t cudaMallocPitch(void **ret, size_t *pitch, size_t width, size_t height)
+{
+	return RT(cuMemAllocPitch_v2, (CUdeviceptr *)ret, pitch, width, height, 4);
+}
+
+EMU_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ret, struct cudaExtent extent)
+{
+	size_t pitch;
+	void *at;
+	cudaError_t e = cudaMallocPitch(&at, &pitch, extent.width, extent.height * extent.depth);
+
+	if (!e)
+		*ret = (struct cudaPitchedPtr){at, pitch, extent.width, extent.height};
+	return e;
+}
+
+EMU_API cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags)
+{
+	return RT(cuMemAllocManaged, (CUdeviceptr *)ret, bytes, flags);
+}
+
+EMU_API cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
+{
+	return RT(cuMemHostAlloc, ret, bytes, flags);
+}
+
+EMU_API cudaError_t cudaMallocHost(void **ret, size_t bytes)
+{
+	return cudaHostAlloc(ret, bytes, 0);
+}
+
+EMU_API cudaError_t cudaFreeHost(void *at)
+{
+	return RT(cuMemFreeHost, at);
+}
+
+EMU_API cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
+{
+	return RT(cuMemHostRegister_v2, at, bytes, flags);
+}
+
+EMU_API cudaError_t cudaHostUnregister(void *at)
+{
+	return RT(cuMemHostUnregister, at);
+}
+
+EMU_API cudaError_t cudaHostGetDevicePointer(void **ret, void *at, unsigned flags)
+{
+	return RT(cuMemHostGetDevicePointer_v2, (CUdeviceptr *)ret, at, flags);
+}
+
+EMU_API cudaError_t cudaHostGetFlags(unsigned *ret, void *at)
+{
+	return RT(cuMemHostGetFlags, ret, at);
+}
+
+EMU_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+	return RT(cuMemGetInfo_v2, free_bytes, total_bytes);
+}
+
+EMU_API cudaError_t cudaGetSymbolAddress(void **ret, const void *symbol)
+{
+	size_t bytes;
+
+	return rt_symbol(symbol, (CUdeviceptr *)ret, &bytes);
+}
+
+EMU_API cudaError_t cudaGetSymbolSize(size_t *ret, const void *symbol)
+{
+	CUdeviceptr at;
+
+	return rt_symbol(symbol, &at, ret);
+}
+
+EMU_API cudaError_t cudaMemAdvise(const void *at, size_t bytes, enum cudaMemoryAdvise advice,
+				  struct cudaMemLocation location)
+{
+	CUmemLocation l = {.type = (CUmemLocationType)location.type, .id = location.id};
+
+	return RT(cuMemAdvise_v2, PTR(at), bytes, (CUmem_advise)advice, l);
+}
+
+EMU_API cudaError_t cudaMemPrefetchAsync(const void *at, size_t bytes,
+					 struct cudaMemLocation location, unsigned flags,
+					 cudaStream_t stream)
+{
+	CUmemLocation l = {.type = (CUmemLocationType)location.type, .id = location.id};
+
+	return RT(cuMemPrefetchAsync_v2, PTR(at), bytes, l, flags, rt_stream(stream));
+}
+
+EMU_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret, const void *at)
+{
+	unsigned type = 0;
+	int device = -2;
+	char managed = 0;
+	CUdeviceptr on_device = 0;
+	void *on_host = NULL;
+	CUpointer_attribute what[] = {
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+		CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+		CU_POINTER_ATTRIBUTE_HOST_POINTER};
+	void *values[] = {&type, &device, &managed, &on_device, &on_host};
+	cudaError_t e = RT(cuPointerGetAttributes, 5, what, values, PTR(at));
+
+	if (e)
+		return e;
+	memset(ret, 0, sizeof(*ret));
+	ret->type = managed			   ? cudaMemoryTypeManaged
+		    : type == CU_MEMORYTYPE_DEVICE ? cudaMemoryTypeDevice
+		    : type == CU_MEMORYTYPE_HOST   ? cudaMemoryTypeHost
+						   : cudaMemoryTypeUnregistered;
+	ret->device = device;
+	ret->devicePointer = (void *)on_device;
+	ret->hostPointer = type ? on_host : (void *)(uintptr_t)at;
+	return cudaSuccess;
+}
+
+/* ---- ordered by streams ---- */
+
+EMU_API cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t stream)
+{
+	return RT(cuMemAllocAsync, (CUdeviceptr *)ret, bytes, rt_stream(stream));
+}
+
+EMU_API cudaError_t cudaMallocFromPoolAsync(void **ret, size_t bytes, cudaMemPool_t pool,
+					    cudaStream_t stream)
+{
+	return RT(cuMemAllocFromPoolAsync, (CUdeviceptr *)ret, bytes, pool, rt_stream(stream));
+}
+
+EMU_API cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
+{
+	return RT(cuMemFreeAsync, PTR(at), rt_stream(stream));
+}
+
+EMU_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret, int device)
+{
+	return RT(cuDeviceGetDefaultMemPool, ret, device);
+}
+
+EMU_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *ret, int device)
+{
+	return RT(cuDeviceGetMemPool, ret, device);
+}
+
+EMU_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
+{
+	return RT(cuDeviceSetMemPool, device, pool);
+}
+
+EMU_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *ret, const struct cudaMemPoolProps *props)
+{
+	/* The two structures are laid out alike. */
+	return RT(cuMemPoolCreate, ret, (const CUmemPoolProps *)props);
+}
+
+EMU_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+	return RT(cuMemPoolDestroy, pool);
+}
+
+EMU_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
+{
+	return RT(cuMemPoolTrimTo, pool, bytes);
+}
+
+EMU_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr what,
+					    void *value)
+{
+	return RT(cuMemPoolSetAttribute, pool, (CUmemPool_attribute)what, value);
+}
+
+EMU_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr what,
+					    void *value)
+{
+	return RT(cuMemPoolGetAttribute, pool, (CUmemPool_attribute)what, value);
+}
+
+EMU_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list,
+					 size_t n)
+{
+	return RT(cuMemPoolSetAccess, pool, (const CUmemAccessDesc *)list, n);
+}
+
+EMU_API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *ret, cudaMemPool_t pool,
+					 struct cudaMemLocation *location)
+{
+	return RT(cuMemPoolGetAccess, (CUmemAccess_flags *)ret, pool, (CUmemLocation *)location);
+}
+
+/* ---- between processes ---- */
+
+EMU_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *ret, void *at)
+{
+	return RT(cuIpcGetMemHandle, (CUipcMemHandle *)ret, PTR(at));
+}
+
+EMU_API cudaError_t cudaIpcOpenMemHandle(void **ret, cudaIpcMemHandle_t handle, unsigned flags)
+{
+	CUipcMemHandle h;
+
+	memcpy(&h, &handle, sizeof(h));
+	return RT(cuIpcOpenMemHandle_v2, (CUdeviceptr *)ret, h, flags);
+}
+
+EMU_API cudaError_t cudaIpcCloseMemHandle(void *at)
+{
+	return RT(cuIpcCloseMemHandle, PTR(at));
+}
+
+EMU_API cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *ret, cudaEvent_t event)
+{
+	return RT(cuIpcGetEventHandle, (CUipcEventHandle *)ret, event);
+}
+
+EMU_API cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *ret, cudaIpcEventHandle_t handle)
+{
+	CUipcEventHandle h;
+
+	memcpy(&h, &handle, sizeof(h));
+	return RT(cuIpcOpenEventHandle, ret, h);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/runtime/runtime.h"
+#include "replay/emugpu/gpuemu.h"
+#include "replay/emugpu/versions.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rt_driver rt_driver;
+
+#define DEVICES 64
+
+static struct {
+	pthread_once_t once;
+	void *library;
+	cudaError_t error;
+	CUcontext primary[DEVICES];
+	pthread_mutex_t lock;
+} state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static __thread struct {
+	cudaError_t last;
+	int device; /* chosen before there was a context */
+	int bound;  /* the thread has had a context */
+} self __attribute__((tls_model("initial-exec")));
+
+/* Kernels registered before the driver was opened. */
+struct early {
+	const struct gpuemu_kernel *kernel;
+	struct early *next;
+};
+static struct early *early;
+
+static gpuemu_register_kernel_fn *registrar(void)
+{
+	return (gpuemu_register_kernel_fn *)dlsym(state.library, "gpuemu_register_kernel");
+}
+
+gpuemu_register_kernel_fn gpuemu_register_kernel;
+
+EMU_API int gpuemu_register_kernel(const struct gpuemu_kernel *k)
+{
+	struct early *e;
+	int r = 0;
+
+	pthread_mutex_lock(&state.lock);
+	if (state.library) {
+		r = registrar() ? registrar()(k) : 0;
+	} else if ((e = malloc(sizeof(*e)))) {
+		*e = (struct early){k, early};
+		early = e;
+	} else {
+		r = -ENOMEM;
+	}
+	pthread_mutex_unlock(&state.lock);
+	return r;
+}
+
+static void pass_on_early(void)
+{
+	struct early *reversed = NULL, *next;
+	gpuemu_register_kernel_fn *f = registrar();
+
+	for (struct early *e = early; e; e = next) {
+		next = e->next;
+		e->next = reversed;
+		reversed = e;
+	}
+	for (struct early *e = reversed; e; e = next) {
+		next = e->next;
+		if (f)
+			f(e->kernel);
+		free(e);
+	}
+	early = NULL;
+}
+
+static void open_driver(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+
+	if (!library) {
+		state.error = cudaErrorInsufficientDriver;
+		return;
+	}
+#define X(name)                                                                                    \
+	rt_driver.name = (__typeof__(name) *)dlsym(library, #name);                                \
+	if (!rt_driver.name)                                                                       \
+		state.error = cudaErrorInsufficientDriver;
+	RT_DRIVER(X)
+#undef X
+	if (state.error)
+		return;
+	pthread_mutex_lock(&state.lock);
+	state.library = library;
+	pass_on_early();
+	pthread_mutex_unlock(&state.lock);
+	state.error = (cudaError_t)rt_driver.cuInit(0);
+}
+
+cudaError_t rt_error(cudaError_t e)
+{
+	if (e)
+		self.last = e;
+	return e;
+}
+
+/* The driver is open and initialised. */
+static cudaError_t opened(void)
+{
+	pthread_once(&state.once, open_driver);
+	return rt_error(state.error);
+}
+
+cudaError_t rt_context(int device, CUcontext *ret)
+{
+	CUresult r = CUDA_SUCCESS;
+	int count;
+
+	if (opened())
+		return state.error;
+	rt_driver.cuDeviceGetCount(&count);
+	if (device < 0 || device >= count || device >= DEVICES)
+		return rt_error(cudaErrorInvalidDevice);
+	pthread_mutex_lock(&state.lock);
+	if (!state.primary[device])
+		r = rt_driver.cuDevicePrimaryCtxRetain(&state.primary[device], device);
+	*ret = state.primary[device];
+	pthread_mutex_unlock(&state.lock);
+	return rt_result(r);
+}
+
+static cudaError_t bind(void)
+{
+	CUcontext c = NULL;
+	cudaError_t e = opened();
+
+	if (e)
+		return e;
+	/* A context that the program has made through the driver is used as it is. */
+	rt_driver.cuCtxGetCurrent(&c);
+	if (!c) {
+		e = rt_context(self.device, &c);
+		if (!e)
+			e = rt_result(rt_driver.cuCtxSetCurrent(c));
+	}
+	self.bound = !e;
+	return e;
+}
+
+cudaError_t rt_ready(void)
+{
+	return __builtin_expect(self.bound, 1) ? cudaSuccess : bind();
+}
+
+/* ---- errors ---- */
+
+EMU_API cudaError_t cudaGetLastError(void)
+{
+	cudaError_t e = self.last;
+
+	self.last = cudaSuccess;
+	return e;
+}
+
+EMU_API cudaError_t cudaPeekAtLastError(void)
+{
+	return self.last;
+}
+
+static const struct emu_name *name_of(cudaError_t e)
+{
+	for (unsigned i = 0; i < emu_n_results; i++)
+		if (emu_results[i].value == (int)e)
+			return &emu_results[i];
+	return NULL;
+}
+
+EMU_API const char *cudaGetErrorName(cudaError_t e)
+{
+	const struct emu_name *n = name_of(e);
+
+	return n ? n->name : "unrecognized error code";
+}
+
+/* Common ones are worded as by NVIDIA's, because people search for them. */
+static const struct {
+	cudaError_t error;
+	const char *text;
+} texts[] = {
+	{cudaSuccess, "no error"},
+	{cudaErrorInvalidValue, "invalid argument"},
+	{cudaErrorMemoryAllocation, "out of memory"},
+	{cudaErrorInitializationError, "initialization error"},
+	{cudaErrorCudartUnloading, "driver shutting down"},
+	{cudaErrorInvalidConfiguration, "invalid configuration argument"},
+	{cudaErrorInvalidPitchValue, "invalid pitch argument"},
+	{cudaErrorInvalidSymbol, "invalid device symbol"},
+	{cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"},
+	{cudaErrorInsufficientDriver,
+	 "CUDA driver version is insufficient for CUDA runtime version"},
+	{cudaErrorInvalidDeviceFunction, "invalid device function"},
+	{cudaErrorNoDevice, "no CUDA-capable device is detected"},
+	{cudaErrorInvalidDevice, "invalid device ordinal"},
+	{cudaErrorInvalidKernelImage, "device kernel image is invalid"},
+	{cudaErrorNoKernelImageForDevice,
+	 "no kernel image is available for execution on the device"},
+	{cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"},
+	{cudaErrorPeerAccessNotEnabled, "peer access has not been enabled"},
+	{cudaErrorInvalidResourceHandle, "invalid resource handle"},
+	{cudaErrorSymbolNotFound, "named symbol not found"},
+	{cudaErrorNotReady, "device not ready"},
+	{cudaErrorIllegalAddress, "an illegal memory access was encountered"},
+	{cudaErrorLaunchOutOfResources, "too many resources requested for launch"},
+	{cudaErrorLaunchTimeout, "the launch timed out and was terminated"},
+	{cudaErrorAssert, "device-side assert triggered"},
+	{cudaErrorHostMemoryAlreadyRegistered,
+	 "part or all of the requested memory range is already mapped"},
+	{cudaErrorHostMemoryNotRegistered,
+	 "pointer does not correspond to a registered memory region"},
+	{cudaErrorLaunchFailure, "unspecified launch failure"},
+	{cudaErrorNotPermitted, "operation not permitted"},
+	{cudaErrorNotSupported, "operation not supported"},
+	{cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"},
+	{cudaErrorStreamCaptureInvalidated,
+	 "operation failed due to a previous error during capture"},
+	{cudaErrorUnknown, "unknown error"},
+};
+
+EMU_API const char *cudaGetErrorString(cudaError_t e)
+{
+	const struct emu_name *n = name_of(e);
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].error == e)
+			return texts[i].text;
+	return n ? n->words : "unrecognized error code";
+}
+
+EMU_API cudaError_t cudaGetExportTable(const void **ret, const cudaUUID_t *id)
+{
+	emu_refused_use("libcudart.so.13", "cudaGetExportTable");
+	return cudaErrorNotSupported;
+}
+
+/* ---- the thread's device ---- */
+
+EMU_API cudaError_t cudaSetDevice(int device)
+{
+	CUcontext c;
+	cudaError_t e = rt_context(device, &c);
+
+	if (!e)
+		e = rt_result(rt_driver.cuCtxSetCurrent(c));
+	if (!e) {
+		self.device = device;
+		self.bound = 1;
+	}
+	return e;
+}
+
+EMU_API cudaError_t cudaGetDevice(int *ret)
+{
+	CUdevice d;
+
+	if (!ret)
+		return rt_error(cudaErrorInvalidValue);
+	if (opened())
+		return state.error;
+	*ret = self.device;
+	if (self.bound && rt_driver.cuCtxGetDevice(&d) == CUDA_SUCCESS)
+		*ret = d;
+	return cudaSuccess;
+}
+
+EMU_API cudaError_t cudaGetDeviceCount(int *ret)
+{
+	return opened() ? (*ret = 0, state.error) : rt_result(rt_driver.cuDeviceGetCount(ret));
+}
+
+EMU_API cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags)
+{
+	CUcontext c;
+
+	return rt_context(device, &c);
+}
+
+EMU_API cudaError_t cudaDeviceReset(void)
+{
+	CUdevice d;
+	cudaError_t e = rt_ready();
+
+	if (e)
+		return e;
+	rt_driver.cuCtxGetDevice(&d);
+	self.last = cudaSuccess;
+	return rt_result(rt_driver.cuDevicePrimaryCtxReset_v2(d));
+}
+
+EMU_API cudaError_t cudaDriverGetVersion(int *ret)
+{
+	if (!ret)
+		return rt_error(cudaErrorInvalidValue);
+	pthread_once(&state.once, open_driver);
+	*ret = 0;
+	return state.library ? rt_result(rt_driver.cuDriverGetVersion(ret)) : cudaSuccess;
+}
+
+EMU_API cudaError_t cudaRuntimeGetVersion(int *ret)
+{
+	if (!ret)
+		return rt_error(cudaErrorInvalidValue);
+	*ret = CUDART_VERSION;
+	return cudaSuccess;
+}
+
+EMU_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **ret,
+						     unsigned version, unsigned long long flags,
+						     enum cudaDriverEntryPointQueryResult *status)
+{
+	CUdriverProcAddressQueryResult found;
+	cudaError_t e = opened();
+
+	if (e)
+		return e;
+	if (emu_per_thread && !flags)
+		flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	e = rt_result(rt_driver.cuGetProcAddress_v2(symbol, ret, (int)version, flags, &found));
+	if (status)
+		*status = (enum cudaDriverEntryPointQueryResult)found;
+	return e;
+}
+
+EMU_API cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **ret,
+					    unsigned long long flags,
+					    enum cudaDriverEntryPointQueryResult *status)
+{
+	return cudaGetDriverEntryPointByVersion(symbol, ret, CUDART_VERSION, flags, status);
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a user types: gpureplay --emulate, its reports, its output, and its errors.
+. "$(dirname "$0")/lib.sh"
+
+python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 2 --steps 2 -o "$work/run"
+gputrace import -o "$work/trace" "$work"/run/rank-*.json >"$work/imported"
+
+# The report, as text and for programs.
+gpureplay --emulate "$work/trace" >"$work/report"
+grep -q "^ *2 *1 " "$work/report" || die "no row for iteration 2, GPU 1: $(cat "$work/report")"
+grep -q "step time" "$work/report" || die "no error: $(cat "$work/report")"
+gpureplay --emulate --json "$work/trace" >"$work/json"
+python3 - "$work/json" <<'PYTHON'
+import json
+import sys
+
+report = json.load(open(sys.argv[1], encoding='utf-8'))
+assert [i['iteration'] for i in report['iterations']] == [1, 2], report
+times = {'step_ns', 'device_ns', 'compute_ns', 'exposed_ns', 'hidden_ns', 'idle_ns'}
+for iteration in report['iterations']:
+    assert [g['gpu'] for g in iteration['gpus']] == [0, 1], iteration
+    for gpu in iteration['gpus']:
+        assert set(gpu['recorded']) == times and set(gpu['emulated']) == times, gpu
+        error = gpu['emulated']['step_ns'] / gpu['recorded']['step_ns'] - 1
+        assert abs(gpu['error'] - error) < 1e-6, gpu
+        for t in gpu['recorded'], gpu['emulated']:
+            assert t['compute_ns'] + t['exposed_ns'] + t['idle_ns'] == t['device_ns'], gpu
+errors = [abs(g['error']) for i in report['iterations'] for g in i['gpus']]
+assert abs(report['mean_abs_error'] - sum(errors) / len(errors)) < 1e-6, report
+assert abs(report['max_abs_error'] - max(errors)) < 1e-6, report
+assert set(report['op_start_error_ns']) == {'p50', 'p95', 'max'}, report
+assert report['ops'] > 100 and report['seconds'] > 0 and report['unexplained'] >= 0, report
+PYTHON
+
+# The emulated run is a trace, and emulating it changes nothing.
+gpureplay --emulate -o "$work/emulated" "$work/trace" >/dev/null
+gpureplay --emulate -o "$work/again" "$work/emulated" >/dev/null
+"$BUILD/tests/e2e/scramble" "$work/emulated" "$work/again" || die "emulating twice differs"
+gputrace info --json "$work/emulated" >/dev/null
+
+# What is there is not touched, and nothing is left behind.
+mkdir "$work/taken"
+fails -2 gpureplay --emulate -o "$work/taken" "$work/trace"
+says "$work/taken"
+fails -3 gpureplay --emulate -o "$work/no/such" "$work/trace"
+says "$work/no/such"
+equal "$(ls "$work")" "$(printf '%s\n' again emulated imported json report run stderr stdout taken trace)"
+
+# Errors are one line, and say what to do.
+fails -4 gpureplay "$work/trace"
+says "gpureplay --emulate"
+fails -3 gpureplay --emulate "$work/nothing"
+says "$work/nothing"
+fails -2 gpureplay --emulate
+fails -2 gpureplay --emulate "$work/trace" "$work/trace"

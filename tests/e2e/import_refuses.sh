@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# What cannot be imported gives one line and the right status, and leaves nothing behind.
+. "$(dirname "$0")/lib.sh"
+cd "$work"
+
+event='{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":TS,"dur":1,"args":{"correlation":1}}'
+file() {
+	printf '{"distributedInfo":{"rank":%s,"world_size":%s},"traceEvents":[%s]}' "$1" "$2" \
+		"$(printf '%s' "$event" | sed "s/TS/$3/")" >"$4"
+}
+
+# refuses TEXT COMMAND...: status 3, one line that has TEXT in it, and the folder as it was.
+refuses() {
+	text=$1
+	shift
+	ls -A >"$work.before"
+	fails -3 "$@"
+	says "$text"
+	rm -f stdout stderr
+	ls -A >"$work.after"
+	equal "$(cat "$work.before")" "$(cat "$work.after")"
+	rm -f "$work.before" "$work.after"
+}
+
+file 0 2 1 rank-0.json
+file 1 2 1 rank-1.json
+gputrace import -o good rank-0.json rank-1.json >report
+grep -q '2 ranks, 2 records' report
+
+: >empty.json
+refuses 'empty.json: the file is empty' gputrace import -o out empty.json
+printf '{"traceEvents":[%s' "$event" >broken.json
+refuses 'not JSON' gputrace import -o out broken.json
+printf '{"traceEvents":[{"name":"a"b"}]}' >quote.json
+refuses 'at byte 2' gputrace import -o out quote.json
+printf '{"a":1}' >other.json
+refuses 'not a profiler trace' gputrace import -o out other.json
+seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; } | gzip | head -c 700 >cut.json.gz
+refuses 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
+refuses 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
+file 0 2 1 again.json
+refuses 'it is of rank 0, and so is rank-0.json' gputrace import -o out rank-0.json again.json
+file 1 4 1 world.json
+refuses 'it is of another run: its world_size is 4' gputrace import -o out rank-0.json world.json
+file 1 2 90000000 later.json
+refuses 'it is of another run: it begins' gputrace import -o out rank-0.json later.json
+
+# Statuses of the command line.
+fails -2 gputrace import rank-0.json
+fails -2 gputrace import -o out
+fails -2 gputrace import -o good rank-0.json
+says 'it exists already'
+mkdir precious
+fails -2 gputrace import --force -o precious rank-0.json
+[ -d precious ] || die 'a folder that is no trace was replaced'
+gputrace import --force -o good rank-0.json >report
+grep -q '1 rank, 1 record' report
+
+# From a pipe.
+gzip -c rank-0.json | gputrace import -o piped - >report
+gputrace import -o piped2 rank-0.json >report2
+equal "$(grep ' id ' report)" "$(grep ' id ' report2)"
+
+# Interrupted: nothing is left. The pipe stays open, so that the import is in the middle.
+mkfifo pipe
+gputrace import -o interrupted pipe 2>/dev/null &
+pid=$!
+exec 3>pipe
+{ printf '{"traceEvents":['; seq 1 20000 | sed "s/.*/$(printf '%s' "$event" | sed 's/TS/&/'),/; s/TS/1/"; } >&3
+kill -TERM $pid
+seq 1 20000 | sed "s/.*/$event,/; s/TS/1/" >&3 2>/dev/null || true
+exec 3>&-
+got=0
+wait $pid || got=$?
+equal $got 143
+for left in interrupted*; do
+	[ ! -e "$left" ] || die "left behind: $left"
+done

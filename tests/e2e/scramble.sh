@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# The emulator reads no recorded start of an operation, no duration of a call that waits, and no
+# waiting inside a collective: with all of these at random, its result is the same, bit for bit.
+. "$(dirname "$0")/lib.sh"
+
+scramble=$BUILD/tests/e2e/scramble
+
+# check NAME FILE...: the run, scrambled three times.
+check() {
+	name=$1
+	shift
+	gputrace import -o "$work/$name" "$@" >/dev/null
+	gpureplay --emulate -o "$work/$name.emulated" "$work/$name" >/dev/null
+	for seed in 1 2 3; do
+		"$scramble" "$work/$name" "$work/$name.$seed" $seed
+		! "$scramble" "$work/$name" "$work/$name.$seed" >/dev/null ||
+			die "$name: nothing was scrambled"
+		gpureplay --emulate -o "$work/$name.$seed.emulated" "$work/$name.$seed" >/dev/null
+		"$scramble" "$work/$name.emulated" "$work/$name.$seed.emulated" ||
+			die "$name: a recorded time was read (seed $seed)"
+	done
+}
+
+for plan in ddp tensor pipeline; do
+	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 -o "$work/made-$plan"
+	check "$plan" "$work/made-$plan"/rank-*.json
+done
+for run in torchrec-resnet18-2xV100 torchrec-dlrm-2-4xV100 nanogpt-H100-rank0of8; do
+	if [ -d "$traces/$run" ]; then
+		check "$run" "$traces/$run"/rank-*.json.gz
+	else
+		echo "without ../shared/traces/$run, which is not there"
+	fi
+done

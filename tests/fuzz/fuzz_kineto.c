@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Any bytes as the profiler's file: refused, or a trace that opens. */
+#include "base/scope.h"
+#include "formats/kineto/kineto.h"
+#include "formats/trace.h"
+
+#include <ftw.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static void import(const char *file, const char *output)
+{
+	const char *files[] = {file};
+	struct kineto_options o = {.files = files, .n_files = 1, .output = output, .level = 1};
+	struct kineto_report report;
+	struct fmt_trace *trace;
+
+	if (kineto_import(&o, &report, NULL) == 0) {
+		if (fmt_trace_open(output, &trace, NULL) < 0)
+			abort();
+		fmt_trace_close(trace);
+	}
+	kineto_report_done(&report);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	char folder[] = "/tmp/fuzz-kineto-XXXXXX", output[64], file[64];
+	scoped(close_fd) int fd = memfd_create("input", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, len) != (ssize_t)len || !mkdtemp(folder))
+		return 0;
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+	snprintf(output, sizeof(output), "%s/trace", folder);
+	import(file, output);
+	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}

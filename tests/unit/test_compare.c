@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/compare.h"
+
+#include "tests/unit/test.h"
+#include "tests/unit/training.h"
+
+static struct fmt_trace *make(const char *folder, const char *name, uint32_t ranks,
+			      uint32_t iterations, uint32_t layers, uint64_t seed)
+{
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *trace;
+	struct training t;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	training_init(&t, ranks, iterations, layers);
+	t.made.seed = seed;
+	training_write(&t, path);
+	training_done(&t);
+	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
+	return trace;
+}
+
+static const struct {
+	uint32_t ranks, iterations, layers;
+	int parts;
+	int64_t rank;
+	const char *lane;
+	uint64_t event;
+	const char *first, *second;
+} rows[] = {
+	{2, 2, 4, 0, -1, "", 0, "", ""},
+	{3, 2, 4, 1, -1, "", 0, "2 ranks", "3 ranks"},
+	{2, 3, 4, 1, 0, "", 0, "its end", "iteration 6"},
+	{2, 2, 5, 1, 0, "thread 4000", 20, "call cudaMemcpyAsync", "call cudaLaunchKernel"},
+};
+
+START_TEST(test_where_two_traces_part)
+{
+	char *folder = made_directory();
+	struct fmt_trace *a = make(folder, "a", 2, 2, 4, 1);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fmt_difference d = {.rank = -1};
+		struct fmt_error err = {.what = ""};
+		char name[8] = {'b', (char)('0' + i)};
+		struct fmt_trace *b =
+			make(folder, name, rows[i].ranks, rows[i].iterations, rows[i].layers, 2);
+
+		ck_assert_int_eq(fmt_compare(a, b, &d, &err), rows[i].parts);
+		text_char(&d.first, 0);
+		text_char(&d.second, 0);
+		ck_assert_str_eq(d.first.data, rows[i].first);
+		ck_assert_str_eq(d.second.data, rows[i].second);
+		if (rows[i].parts) {
+			ck_assert_int_eq(d.rank, rows[i].rank);
+			ck_assert_str_eq(d.lane, rows[i].lane);
+			ck_assert_uint_eq(d.event, rows[i].event);
+		}
+		fmt_difference_done(&d);
+		fmt_trace_close(b);
+	}
+	fmt_trace_close(a);
+	made_remove(folder);
+}
+END_TEST
+
+TESTS("compare", test_where_two_traces_part)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/grid.h"
+
+#include "base/array.h"
+#include "tests/unit/test.h"
+
+static const struct {
+	char form; /* c count, t time, s size */
+	int64_t v;
+	const char *want;
+} numbers[] = {
+	{'c', 0, "0"},
+	{'c', 999, "999"},
+	{'c', 1000, "1,000"},
+	{'c', 1234567, "1,234,567"},
+	{'c', -1, "18,446,744,073,709,551,615"},
+	{'t', 0, "0 ns"},
+	{'t', 999, "999 ns"},
+	{'t', 1000, "1.00 us"},
+	{'t', 12345, "12.3 us"},
+	{'t', 999499, "999 us"},
+	{'t', 999500, "1.00 ms"},
+	{'t', 1234567890, "1.23 s"},
+	{'t', 3600000000000, "3600 s"},
+	{'t', -1500, "-1.50 us"},
+	{'t', INT64_MIN, "-9223372037 s"},
+	{'s', 1, "1 B"},
+	{'s', 4096, "4.10 kB"},
+	{'s', INT64_MAX, "9.22 EB"},
+};
+
+START_TEST(test_numbers)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		struct text t = {0};
+
+		if (numbers[i].form == 'c')
+			text_count(&t, (uint64_t)numbers[i].v);
+		else if (numbers[i].form == 't')
+			text_time(&t, numbers[i].v);
+		else
+			text_size(&t, (uint64_t)numbers[i].v);
+		text_char(&t, 0);
+		ck_assert_str_eq(t.data, numbers[i].want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+static const struct {
+	const char *in;
+	size_t len, most;
+	const char *want;
+} harmless[] = {
+	{"plain", 5, 99, "plain"},
+	{"\033[2J\n", 5, 99, "\\x1b[2J\\x0a"},
+	{"\xc2\x9b\x7f", 3, 99, "\\xc2\\x9b\\x7f"}, /* C1 is a control too */
+	{"\xe2\x82\xac\xff", 4, 99, "\xe2\x82\xac\\xff"},
+	{"abcdef", 6, 3, "ab…"},
+	{"abc", 3, 3, "abc"},
+	{"", 0, 3, ""},
+};
+
+START_TEST(test_bytes_of_a_trace_cannot_steer_a_terminal)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
+		struct text t = {0};
+
+		text_harmless(&t, harmless[i].in, harmless[i].len, harmless[i].most);
+		text_char(&t, 0);
+		ck_assert_str_eq(t.data, harmless[i].want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+START_TEST(test_layout)
+{
+	struct grid g = {.columns = "rl", .head = true};
+	struct text t = {0};
+
+	grid_cell(&g, "n");
+	grid_cell(&g, "name");
+	grid_count(&g, 1000);
+	grid_bytes(&g, "\xe2\x82\xac", 3, 9);
+	grid_share(&g, 1, 3);
+	grid_cell(&g, "x");
+	grid_share(&g, 1, 0);
+	grid_cell(&g, "\033[1my\033[0m");
+	grid_print(&g, &t, false);
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, "       n  name\n"
+				 "   1,000  \xe2\x82\xac\n"
+				 "  33.3 %  x\n"
+				 "       -  \033[1my\033[0m\n");
+	ck_assert_uint_eq(g.n, 0);
+	grid_done(&g);
+	text_done(&t);
+}
+END_TEST
+
+TESTS("grid", test_numbers, test_bytes_of_a_trace_cannot_steer_a_terminal, test_layout)

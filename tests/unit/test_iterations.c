@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/iterations.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+/* Launches as letters, and where iterations begin, marked by ^. */
+static const struct {
+	const char *launches, *marks;
+} rows[] = {
+	{"", ""},
+	{"abc", ""},
+	{"abcdefgh", ""},
+	{"abcabcabc", "^  ^  ^  "},
+	/* What comes before the first is not of it. */
+	{"xyzzyabcdabcdabcd", "     ^   ^   ^   "},
+	/* Layers repeat within an iteration. */
+	{"alllballlballlb", "^    ^    ^    "},
+	/* Something differs in the middle: what is launched once in each tells. */
+	{"abcdefghabcdxefghabcdefghyabcdefgh", "^       ^        ^        ^       "},
+};
+
+static void check_row(const char *launches, const char *marks)
+{
+	scoped(free_ptr) size_t *starts = NULL;
+	uint32_t symbols[64];
+	size_t n = strlen(launches), n_starts, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		symbols[i] = (uint32_t)launches[i];
+	ck_assert_int_eq(fmt_iterations_find(symbols, n, &starts, &n_starts), 0);
+	for (size_t i = 0; marks[i]; i++) {
+		if (marks[i] != '^')
+			continue;
+		ck_assert_msg(at < n_starts, "%s: %zu", launches, n_starts);
+		ck_assert_msg(starts[at] == i, "%s: %zu", launches, starts[at]);
+		at++;
+	}
+	ck_assert_msg(at == n_starts, "%s: %zu", launches, n_starts);
+}
+
+START_TEST(test_repetition_is_found)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_row(rows[i].launches, rows[i].marks);
+}
+END_TEST
+
+START_TEST(test_time_is_linear)
+{
+	size_t n = 1 << 20, n_starts, *starts;
+	uint32_t *symbols = calloc(n, sizeof(*symbols));
+
+	ck_assert_ptr_nonnull(symbols);
+	ck_assert_int_eq(fmt_iterations_find(symbols, n, &starts, &n_starts), 0);
+	ck_assert_uint_eq(n_starts, n);
+	free(starts);
+	free(symbols);
+}
+END_TEST
+
+TESTS("iterations", test_repetition_is_found, test_time_is_linear)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/kineto/json.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "tests/unit/test.h"
+
+#include <sys/mman.h>
+
+/* What the reader hands over, as one line of text. */
+struct seen {
+	struct kineto_strings strings;
+	struct text text;
+};
+
+static void put(struct seen *s, const struct kineto_arg *a)
+{
+	if (a->type == FMT_INT)
+		text_i64(&s->text, a->value);
+	else
+		text_printf(&s->text, a->type == FMT_STRING ? "'%s'" : "%s",
+			    s->strings.strings[a->value].s);
+}
+
+static int on_event(void *context, const struct kineto_event *e)
+{
+	struct seen *s = context;
+
+	text_printf(&s->text, "@%d %s/%s/%s ", (int)e->offset, s->strings.strings[e->ph].s,
+		    s->strings.strings[e->cat].s, s->strings.strings[e->name].s);
+	put(s, &e->pid);
+	text_char(&s->text, ',');
+	put(s, &e->tid);
+	text_printf(&s->text, " %d:%lld %d:%lld", (int)e->has_ts, (long long)e->ts_ns,
+		    (int)e->has_dur, (long long)e->dur_ns);
+	for (size_t i = 0; i < e->n_args; i++) {
+		text_printf(&s->text, " %s=", s->strings.strings[e->args[i].key].s);
+		put(s, &e->args[i]);
+	}
+	for (size_t i = 0; i < e->n_others; i++) {
+		text_printf(&s->text, " .%s=", s->strings.strings[e->others[i].key].s);
+		put(s, &e->others[i]);
+	}
+	text_str(&s->text, ";");
+	return 0;
+}
+
+static int on_member(void *context, uint32_t key, const char *json, size_t len)
+{
+	struct seen *s = context;
+
+	text_printf(&s->text, "%s=%.*s;", s->strings.strings[key].s, (int)len, json);
+	return 0;
+}
+
+static int read_text(const char *json, size_t len, struct seen *s, struct fmt_error *err)
+{
+	scoped(close_fd) int fd = memfd_create("json", MFD_CLOEXEC);
+	struct kineto_json j = {
+		.strings = &s->strings, .event = on_event, .member = on_member, .context = s};
+	struct kineto_source *source;
+	uint64_t bytes = 0;
+	char path[64];
+	int r;
+
+	ck_assert_int_eq(write(fd, json, len), (ssize_t)len);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ck_assert_int_eq(kineto_strings_init(&s->strings), 0);
+	r = kineto_source_open(path, &source, err);
+	if (r < 0)
+		return r;
+	r = kineto_json_read(source, path, &j, &bytes, err);
+	kineto_source_close(source);
+	text_char(&s->text, '\0');
+	return r;
+}
+
+static void seen_done(struct seen *s)
+{
+	kineto_strings_done(&s->strings);
+	text_done(&s->text);
+}
+
+#define EVENT "{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"n\",\"pid\":1,\"tid\":2,\"ts\":3,\"dur\":4}"
+#define IN(event) "{\"traceEvents\":[" event "]}"
+
+static const struct {
+	const char *json, *seen;
+} good[] = {
+	{IN(EVENT), "@16 X/c/n 1,2 1:3000 1:4000;"},
+	{"[" EVENT "]", "@1 X/c/n 1,2 1:3000 1:4000;"},
+	{IN(EVENT "," EVENT), "@16 X/c/n 1,2 1:3000 1:4000;@79 X/c/n 1,2 1:3000 1:4000;"},
+	{"{\"a\":1,\"b\":\"x\\\"y\",\"c\":[1, 2.50, {\"d\": null}],\"traceEvents\":[],\"e\":true}",
+	 "a=1;b=\"x\\\"y\";c=[1,2.50,{\"d\":null}];e=true;"},
+	{IN("{\"pid\":\"p\",\"tid\":\"\"}"), "@16 // 'p','' 0:0 0:0;"},
+	{IN("{\"ts\":\"5\",\"dur\":null,\"name\":7}"), "@16 // , 2:0 2:0;"},
+	{IN("{\"args\":{\"i\":9223372036854775807,\"j\":9223372036854775808,\"k\":-0,\"l\":1.0,"
+	    "\"m\":-9223372036854775808,\"s\":\"5\",\"n\":null,\"o\":[ ],\"p\":{ }}}"),
+	 "@16 // , 0:0 0:0 i=9223372036854775807 j=9223372036854775808 k=-0 l=1.0 "
+	 "m=-9223372036854775808 s='5' n=null o=[] p={};"},
+	{IN("{\"s\":\"g\",\"args\":{\"x\":1,\"x\":2},\"id\":[1]}"),
+	 "@16 // , 0:0 0:0 x=1 x=2 .s='g' .id=[1];"},
+	{IN("{\"name\":\"a\\u00e9\\/\\\\\"}"), "@16 //a\xc3\xa9/\\ , 0:0 0:0;"},
+	{IN("{\"args\":5}"), "@16 // , 0:0 0:0 .args=5;"},
+};
+
+START_TEST(test_events_are_read)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		scoped(seen_done) struct seen s = {0};
+
+		ck_assert_int_eq(read_text(good[i].json, strlen(good[i].json), &s, NULL), 0);
+		ck_assert_str_eq(s.text.data, good[i].seen);
+	}
+}
+END_TEST
+
+static const struct {
+	const char *json;
+	int64_t offset; /* -1: none is told */
+	const char *what;
+} bad[] = {
+	{"x", 0, "not JSON"},
+	{"\"x\"", 3, "neither an object nor an array"},
+	{"{\"a\":1}", -1, "traceEvents"},
+	{"{", 1, "ends in the middle"},
+	{"[" EVENT, 62, "ends in the middle"},
+	{"[1]", 2, "not an object"},
+	{"[[]]", 2, "not an object"},
+	{"[\"x\"]", 4, "not an object"},
+	{IN("{\"name\":\"a\"b\"}"), 28, "unescaped quote"},
+	{IN(EVENT) "x", 80, "not JSON"},
+};
+
+START_TEST(test_what_is_no_trace_is_refused)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		scoped(seen_done) struct seen s = {0};
+		struct fmt_error err = {0};
+
+		ck_assert_int_eq(read_text(bad[i].json, strlen(bad[i].json), &s, &err), -EBADMSG);
+		ck_assert_msg(strstr(err.what, bad[i].what), "%s: %s", bad[i].json, err.what);
+		if (bad[i].offset < 0)
+			ck_assert_uint_eq(err.offset, FMT_NO_OFFSET);
+		else
+			ck_assert_msg(llabs((long long)err.offset - bad[i].offset) <= 1, "%s: %lld",
+				      bad[i].json, (long long)err.offset);
+	}
+}
+END_TEST
+
+START_TEST(test_nesting_is_bounded)
+{
+	scoped(seen_done) struct seen s = {0};
+	static char json[200000];
+	struct fmt_error err = {0};
+	size_t n = (size_t)sprintf(json, "{\"traceEvents\":[{\"args\":{\"x\":");
+
+	memset(json + n, '[', 100000);
+	ck_assert_int_eq(read_text(json, n + 100000, &s, &err), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(err.what, "nested too deep"));
+}
+END_TEST
+
+/* Tokens that lie across the windows in which a file is read. */
+START_TEST(test_windows_do_not_matter)
+{
+	scoped(seen_done) struct seen s = {0};
+	size_t n = 5000, len = 1;
+	char *json = malloc(n * sizeof(EVENT) + 2);
+
+	ck_assert_ptr_nonnull(json);
+	json[0] = '[';
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)sprintf(json + len, "%s%s", i ? "," : "", EVENT);
+	json[len++] = ']';
+	ck_assert_int_eq(read_text(json, len, &s, NULL), 0);
+	n = 0;
+	for (const char *at = s.text.data; (at = strstr(at, " X/c/n 1,2 1:3000 1:4000;")); at++)
+		n++;
+	ck_assert_uint_eq(n, 5000);
+	free(json);
+}
+END_TEST
+
+TESTS("kineto_json", test_events_are_read, test_what_is_no_trace_is_refused,
+      test_nesting_is_bounded, test_windows_do_not_matter)

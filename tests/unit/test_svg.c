@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/export/svg.h"
+
+#include "formats/export/svg_lane.h"
+#include "tests/unit/test.h"
+#include "tests/unit/training.h"
+
+static struct fmt_trace *make(const char *folder, uint32_t ranks, uint32_t iterations,
+			      uint32_t layers)
+{
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *trace;
+	struct training t;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/t%u", folder, ranks);
+	training_init(&t, ranks, iterations, layers);
+	training_write(&t, path);
+	training_done(&t);
+	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
+	return trace;
+}
+
+static struct text render(struct fmt_trace *trace, struct fmt_part part, bool across)
+{
+	struct text t = {0};
+	struct fmt_error err = {.what = ""};
+
+	ck_assert_msg(fmt_svg(trace, &part, across, &t, &err) == 0, "%s", err.what);
+	text_char(&t, 0);
+	ck_assert_int_eq(t.error, 0);
+	t.len--;
+	return t;
+}
+
+static const struct {
+	const char *in;
+	size_t len, most;
+	const char *want;
+} strings[] = {
+	{"a<b>&\"'", 7, 99, "a&lt;b&gt;&amp;\"'"},
+	{"\x01\x1b\n\x7f", 4, 99, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+	{"\xff\xe2\x82\xac", 4, 99, "\xef\xbf\xbd\xe2\x82\xac"},
+	{"\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd", 9, 99,
+	 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* XML has no U+FFFE, U+FFFF */
+	{"abcdef", 6, 4, "abc…"},
+	{"abcd", 4, 4, "abcd"},
+	{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 9, 2, "\xe2\x82\xac…"},
+};
+
+START_TEST(test_strings)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
+		struct text t = {0};
+
+		fmt_svg_string(&t, strings[i].in, strings[i].len, strings[i].most);
+		text_char(&t, 0);
+		ck_assert_str_eq(t.data, strings[i].want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+START_TEST(test_pixels)
+{
+	static const struct {
+		double v;
+		const char *want;
+	} rows[] = {{0, "0"},	  {1.04, "1"},	  {1.05, "1.1"},
+		    {9.96, "10"}, {-0.5, "-0.5"}, {1234, "1234"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct text t = {0};
+
+		fmt_svg_px(&t, rows[i].v);
+		text_char(&t, 0);
+		ck_assert_str_eq(t.data, rows[i].want);
+		text_done(&t);
+	}
+}
+END_TEST
+
+START_TEST(test_what_a_picture_shows)
+{
+	char *folder = made_directory();
+	struct fmt_trace *trace = make(folder, 4, 3, 8);
+	struct text t = render(trace, FMT_WHOLE, true), u;
+
+	ck_assert_ptr_nonnull(strstr(t.data, ">4 GPUs · NVIDIA H100 80GB HBM3 · "));
+	ck_assert_ptr_nonnull(strstr(t.data, ">GPU 3</text>"));
+	ck_assert_ptr_nonnull(strstr(t.data, ">iteration 6</text>"));
+	ck_assert_ptr_nonnull(strstr(t.data, ">stream 20</text>"));
+	ck_assert_ptr_nonnull(strstr(t.data, "of it waiting for the last GPU</title>"));
+	ck_assert_ptr_null(strstr(t.data, "<script"));
+	ck_assert_ptr_null(strstr(t.data, "k<\"a")); /* the hostile name, not escaped */
+	ck_assert_str_eq(t.data + t.len - 7, "</svg>\n");
+	u = render(trace, FMT_WHOLE, true);
+	ck_assert_str_eq(t.data, u.data);
+	text_done(&t);
+	text_done(&u);
+	t = render(trace, (struct fmt_part){5, 2}, true);
+	ck_assert_ptr_nonnull(strstr(t.data, ">Iteration 5 · GPU 2 · "));
+	ck_assert_ptr_null(strstr(t.data, ">GPU 1</text>"));
+	ck_assert_ptr_nonnull(strstr(t.data, "waiting for the last GPU</title>"));
+	text_done(&t);
+	/* without a look at the other ranks nobody knows what was waiting */
+	t = render(trace, (struct fmt_part){5, 2}, false);
+	ck_assert_ptr_null(strstr(t.data, "waiting for"));
+	text_done(&t);
+	fmt_trace_close(trace);
+	made_remove(folder);
+}
+END_TEST
+
+START_TEST(test_size_is_bounded)
+{
+	static const struct {
+		uint32_t ranks, iterations, layers;
+	} runs[] = {{1, 2, 400}, {8, 3, 400}, {64, 2, 100}, {300, 1, 40}};
+	char *folder = made_directory();
+
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct fmt_trace *trace =
+			make(folder, runs[i].ranks, runs[i].iterations, runs[i].layers);
+		struct text t = render(trace, FMT_WHOLE, true);
+
+		ck_assert_uint_lt(t.len, 2000000);
+		ck_assert_int_eq(!!strstr(t.data, ">the first 256 of 300 GPUs<"),
+				 runs[i].ranks == 300);
+		text_done(&t);
+		fmt_trace_close(trace);
+	}
+	made_remove(folder);
+}
+END_TEST
+
+TESTS("svg", test_strings, test_pixels, test_what_a_picture_shows, test_size_is_bounded)
