@@ -3,199 +3,133 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace.h"
+#include "formats/slice_impl.h"
 
-static void put_events(const struct fmt_event *e, size_t n, struct text *out)
+void fmt_reference_free(struct fmt_reference *ref)
 {
-	int64_t last = 0;
-
-	for (size_t i = 0; i < n; i++)
-		fmt_put_varint(out, e[i].lane);
-	for (size_t i = 0; i < n; i++)
-		fmt_put_varint(out, e[i].site);
-	for (size_t i = 0; i < n; last = e[i++].start_ns)
-		fmt_put_svarint(out, fmt_sub(e[i].start_ns, last));
-	for (size_t i = 0; i < n; i++)
-		fmt_put_svarint(out, e[i].duration_ns);
-	last = 0;
-	for (size_t i = 0; i < n; last = (int64_t)e[i++].correlation)
-		fmt_put_svarint(out, fmt_sub((int64_t)e[i].correlation, last));
+	if (!ref)
+		return;
+	fmt_contexts_done(&ref->contexts);
+	fmt_history_free(ref->history);
+	free(ref->steps);
+	free(ref->values);
+	free(ref->sites);
+	free(ref->call_steps);
+	free(ref->first_edge);
+	free(ref->edges);
+	free(ref);
 }
 
-static int put_values(const struct fmt_event *e, size_t n, const struct fmt_slice *s,
-		      const struct fmt_names *names, struct text *out)
+size_t fmt_reference_bytes(const struct fmt_reference *ref)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct fmt_site *site = fmt_site(names, e[i].site);
-
-		if (!site || site->n_values > s->n_values ||
-		    e[i].first_value > s->n_values - site->n_values)
-			return -EINVAL;
-		for (uint32_t k = 0; k < site->n_values; k++)
-			fmt_put_svarint(out, s->values[e[i].first_value + k]);
-	}
-	return 0;
+	return sizeof(*ref) + ref->contexts.cap * sizeof(*ref->contexts.pool) +
+	       ref->contexts.n_slots * 4 + ref->n_values * 8 + (size_t)ref->n_items * 48;
 }
 
-static void put_edges(const struct fmt_slice *s, struct text *out)
-{
-	for (size_t i = 0; i < s->n_edges; i++) {
-		const struct fmt_edge *e = &s->edges[i];
+define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)
 
-		fmt_put_varint(out, e->to - s->first_number);
-		fmt_put_svarint(out, (int64_t)(e->to - e->from));
-		fmt_put_svarint(out, e->lag_ns);
-		fmt_put_u8(out, e->kind);
-		fmt_put_u8(out, e->rule);
-	}
+	void fmt_run_done(struct fmt_run_code *r)
+{
+	fmt_coder_done(&r->coder);
+	fmt_contexts_done(&r->contexts);
+	fmt_history_free(r->history);
+	free(r->lanes);
+	free(r->items);
+	free(r->order);
+	free(r->calls);
+	free(r->taken);
+	free(r->below);
+	free(r->values);
+	free(r->steps);
+	free(r->call_steps);
+	free(r->edges);
 }
 
-int fmt_slice_put(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
-		  struct text *out, size_t *cuts, size_t *n_cuts)
+/* Adds the bits that were coded since the last time to a column. */
+static void column(struct fmt_run_code *r, enum fmt_column which)
 {
-	int r;
-
-	put_events(s->events, s->n_events, out);
-	put_events(s->ranges, s->n_ranges, out);
-	r = put_values(s->events, s->n_events, s, n, out);
-	if (r == 0)
-		r = put_values(s->ranges, s->n_ranges, s, n, out);
-	put_edges(s, out);
-	cuts[0] = out->len;
-	*n_cuts = 1;
-	return r < 0 ? r : out->error;
+	if (!r->bits)
+		return;
+	r->bits[which] += r->bits_now - r->bits_before;
+	r->bits_before = r->bits_now;
 }
 
-static int get_events(struct fmt_cursor *c, struct fmt_event *e, size_t n,
-		      const struct fmt_names_map *m, uint32_t n_lanes)
+int fmt_run_code(struct fmt_run_code *r, struct fmt_slice *s,
+		 int (*know_calls)(struct fmt_run_code *r))
 {
-	int64_t last = 0;
+	int e = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t lane = fmt_varint(c);
-
-		if (lane >= n_lanes)
-			return -EBADMSG;
-		e[i].lane = (uint32_t)lane;
-	}
-	for (size_t i = 0; i < n; i++) {
-		uint64_t site = fmt_varint(c);
-
-		if (site >= m->n_sites)
-			return -EBADMSG;
-		e[i].site = m->sites[site];
-	}
-	for (size_t i = 0; i < n; i++)
-		e[i].start_ns = last = fmt_add(last, fmt_svarint(c));
-	for (size_t i = 0; i < n; i++)
-		e[i].duration_ns = fmt_svarint(c);
-	last = 0;
-	for (size_t i = 0; i < n; i++) {
-		last = fmt_add(last, fmt_svarint(c));
-		e[i].correlation = (uint64_t)last;
-	}
-	return c->bad ? -EBADMSG : 0;
-}
-
-/* A value that is a number of the file becomes the trace's. */
-static int map_value(const struct fmt_names *n, const struct fmt_names_map *m,
-		     const struct fmt_site *s, const struct fmt_arg *a, int64_t *v)
-{
-	if (a->type == FMT_STRING || a->type == FMT_JSON) {
-		if ((uint64_t)*v >= m->n_strings)
-			return -EBADMSG;
-		*v = m->strings[*v];
-	} else if (s->kind == FMT_COLLECTIVE && m->changes && *v >= 0 &&
-		   strcmp(fmt_string(n, a->key, NULL), FMT_KEY_COMM) == 0) {
-		if ((uint64_t)*v >= m->n_comms)
-			return -EBADMSG;
-		*v = m->comms[*v];
-	}
-	return 0;
-}
-
-static int get_values(struct fmt_cursor *c, struct fmt_event *e, size_t n, struct fmt_slice *s,
-		      size_t *cap, const struct fmt_names *names, const struct fmt_names_map *m)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct fmt_site *site = fmt_site(names, e[i].site);
-
-		if (!site || site->n_values > fmt_left(c) ||
-		    s->n_values > UINT32_MAX - site->n_values)
-			return -EBADMSG;
-		if (array_reserve(&s->values, s->n_values + site->n_values, cap) < 0)
-			return -ENOMEM;
-		e[i].first_value = (uint32_t)s->n_values;
-		for (uint32_t k = 0; k < site->n_args; k++) {
-			if (!site->args[k].varies)
-				continue;
-			s->values[s->n_values] = fmt_svarint(c);
-			if (map_value(names, m, site, &site->args[k], &s->values[s->n_values++]) <
-			    0)
-				return -EBADMSG;
-		}
-	}
-	return c->bad ? -EBADMSG : 0;
-}
-
-static int get_edges(struct fmt_cursor *c, struct fmt_slice *s, const struct fmt_names_map *m)
-{
-	for (size_t i = 0; i < s->n_edges; i++) {
-		struct fmt_edge *e = &s->edges[i];
-		uint8_t rule;
-
-		e->to = s->first_number + fmt_varint(c);
-		e->from = e->to - (uint64_t)fmt_svarint(c);
-		e->lag_ns = fmt_svarint(c);
-		e->kind = fmt_u8(c);
-		rule = fmt_u8(c);
-		if (c->bad || e->kind >= FMT_EDGE_KINDS || rule >= m->n_rules)
-			return -EBADMSG;
-		e->rule = m->rules[rule];
-	}
-	return 0;
-}
-
-define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-
-	int fmt_slice_get(struct fmt_cursor *in, const struct fmt_chunk *c,
-			  const struct fmt_names *n, const struct fmt_names_map *m, uint32_t rank,
-			  unsigned want, struct fmt_slice **ret)
-{
-	scoped(slice_freep) struct fmt_slice *s = calloc(1, sizeof(*s));
-	uint64_t events = 0, ranges = c->n_records[FMT_RANGE] + c->n_records[FMT_MARK];
-	size_t cap = 0;
-	int r;
-
-	for (int k = 0; k < FMT_RANGE; k++)
-		events += c->n_records[k];
-	if (!s)
+	r->taken = calloc((size_t)r->n_items + 1, 1);
+	r->below = malloc(sizeof(*r->below) * ((size_t)r->n_items + 1));
+	r->call_steps = calloc((size_t)r->n_items + 1, sizeof(*r->call_steps));
+	if (!r->taken || !r->below || !r->call_steps)
 		return -ENOMEM;
-	if (events > fmt_left(in) || ranges > fmt_left(in) || c->n_edges > fmt_left(in))
-		return -EBADMSG;
-	s->rank = rank;
-	s->index = c->slice;
-	s->iteration = c->iteration;
-	s->first_number = c->first_number;
-	s->n_events = events;
-	s->n_ranges = ranges;
-	s->n_edges = c->n_edges;
-	s->events = calloc(events + 1, sizeof(*s->events));
-	s->ranges = calloc(ranges + 1, sizeof(*s->ranges));
-	s->edges = calloc(c->n_edges + 1, sizeof(*s->edges));
-	if (!s->events || !s->ranges || !s->edges)
+	for (size_t i = 0; e == 0 && i < r->n_lanes; i++) {
+		e = fmt_code_tokens(r, &r->lanes[i]);
+		if (e == 0)
+			fmt_nest(r, &r->lanes[i]);
+	}
+	column(r, FMT_COLUMN_SITES);
+	for (size_t i = 0; e == 0 && i < r->n_lanes; i++)
+		if (!r->lanes[i].device)
+			fmt_code_times(r, &r->lanes[i]);
+	column(r, FMT_COLUMN_HOST_TIMES);
+	if (e == 0)
+		e = fmt_order_items(r);
+	if (e == 0)
+		e = fmt_code_values(r);
+	column(r, FMT_COLUMN_VALUES);
+	if (e == 0 && know_calls)
+		e = know_calls(r);
+	for (size_t i = 0; e == 0 && i < r->n_lanes; i++) {
+		const struct fmt_item_lane *lane = &r->lanes[i];
+
+		if (!lane->device)
+			continue;
+		for (uint32_t k = lane->first; k < lane->first + lane->n; k++)
+			r->below[k] = r->items[k].parent;
+		fmt_code_calls(r, lane);
+		column(r, FMT_COLUMN_CALLS);
+		fmt_code_op_times(r, lane, r->below);
+		column(r, FMT_COLUMN_OP_TIMES);
+		e = fmt_code_op_values(r, lane);
+		column(r, FMT_COLUMN_OP_VALUES);
+	}
+	if (e == 0)
+		e = fmt_code_edges(r, s);
+	column(r, FMT_COLUMN_EDGES);
+	return e < 0 ? e : r->contexts.error;
+}
+
+int fmt_run_keep(struct fmt_run_code *r, uint32_t slice, struct fmt_reference **ret)
+{
+	scoped(reference_freep) struct fmt_reference *ref = calloc(1, sizeof(*ref));
+	uint32_t edge = 0;
+
+	if (!ref)
 		return -ENOMEM;
-	r = get_events(in, s->events, events, m, fmt_n_lanes(n, rank));
-	if (r == 0)
-		r = get_events(in, s->ranges, ranges, m, fmt_n_lanes(n, rank));
-	if (r == 0)
-		r = get_values(in, s->events, events, s, &cap, n, m);
-	if (r == 0)
-		r = get_values(in, s->ranges, ranges, s, &cap, n, m);
-	if (r == 0)
-		r = get_edges(in, s, m);
-	if (r < 0)
-		return r;
-	*ret = take(s);
+	ref->sites = malloc(sizeof(*ref->sites) * ((size_t)r->n_items + 1));
+	ref->values = malloc(sizeof(*ref->values) * ((size_t)r->n_items + 1));
+	ref->first_edge = malloc(sizeof(*ref->first_edge) * ((size_t)r->n_items + 2));
+	if (!ref->sites || !ref->values || !ref->first_edge)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->n_items; i++) {
+		ref->sites[i] = r->items[i].site;
+		ref->values[i] = r->items[i].values;
+		while (edge < r->n_edges && r->edges[edge].to < i)
+			edge++;
+		ref->first_edge[i] = edge;
+	}
+	ref->first_edge[r->n_items] = (uint32_t)r->n_edges;
+	ref->n_items = r->n_items;
+	ref->n_values = r->n_values;
+	ref->slice = slice;
+	ref->contexts = r->contexts;
+	memset(&r->contexts, 0, sizeof(r->contexts));
+	ref->history = take(r->history);
+	ref->steps = take(r->steps);
+	ref->call_steps = take(r->call_steps);
+	ref->edges = take(r->edges);
+	*ret = take(ref);
 	return 0;
 }

@@ -20,6 +20,13 @@ struct fmt_rank_state {
 	int lengths_read;
 };
 
+/* A reference that is decoded. */
+struct fmt_cached {
+	struct fmt_reference *reference;
+	uint64_t slice, used;
+	uint32_t rank, users;
+};
+
 struct fmt_trace {
 	char *path;
 	int dir_fd, packed_fd;
@@ -34,6 +41,9 @@ struct fmt_trace {
 
 	pthread_mutex_t lock; /* of what follows, and of `damaged` in the slices */
 	struct fmt_damage damage;
+	struct fmt_cached **references;
+	size_t n_references, references_cap;
+	uint64_t reference_bytes, clock;
 	char id[65];
 };
 
@@ -43,3 +53,5 @@ void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char
 /* The members of the trace at `path`: sets path, descriptors, shared, ranks and what is known of
  * their sources, in the order of names. formats/open.c. */
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);
+
+void fmt_references_free(struct fmt_trace *t);

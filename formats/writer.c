@@ -19,6 +19,7 @@ struct fmt_rank_writer {
 	struct fmt_names_mark mark; /* inline names: what is written of them */
 	struct text raw;	    /* the payload in the making */
 	struct text lengths;
+	struct fmt_reference *reference; /* what slices repeat; or NULL */
 	fmt_number next;
 	uint32_t rank, n_slices;
 };
@@ -38,6 +39,7 @@ static void free_rank(struct fmt_rank_writer *w)
 	fmt_output_done(&w->out);
 	text_done(&w->raw);
 	text_done(&w->lengths);
+	fmt_reference_free(w->reference);
 	free(w);
 }
 
@@ -53,11 +55,12 @@ void fmt_writer_abandon(struct fmt_writer *w)
 }
 
 define_cleanup(writer_freep, struct fmt_writer *, fmt_writer_abandon)
-	define_cleanup(rank_freep, struct fmt_rank_writer *, free_rank)
+	define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)
+		define_cleanup(rank_freep, struct fmt_rank_writer *, free_rank)
 
-		int fmt_writer_open(const char *path, struct fmt_names *names,
-				    const struct fmt_writer_options *options,
-				    struct fmt_writer **ret, struct fmt_error *err)
+			int fmt_writer_open(const char *path, struct fmt_names *names,
+					    const struct fmt_writer_options *options,
+					    struct fmt_writer **ret, struct fmt_error *err)
 {
 	scoped(writer_freep) struct fmt_writer *w = calloc(1, sizeof(*w));
 
@@ -154,11 +157,43 @@ static int in_order(const struct fmt_event *e, size_t n)
 	return 1;
 }
 
+/* What is too small to be worth referring to. */
+#define REFERENCE_MIN 64
+
+/* Codes a slice into w->raw: against the reference, or as a new one where that is better. */
+static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
+{
+	const struct fmt_names *n = w->writer->names;
+	scoped(reference_freep) struct fmt_reference *made = NULL;
+	scoped(text_done) struct text alone = {0};
+	size_t items = s->n_events + s->n_ranges;
+	int refers = s->iteration.number >= 0 && items >= REFERENCE_MIN;
+	uint32_t repeated = 0;
+	int r = 0;
+
+	w->raw.len = 0;
+	if (w->reference) {
+		r = fmt_slice_put(s, n, w->rank, w->reference, NULL, &repeated, &w->raw);
+		if (r < 0 || repeated >= items / 2 || !refers)
+			return r;
+	}
+	r = fmt_slice_put(s, n, w->rank, NULL, refers ? &made : NULL, NULL, &alone);
+	if (r < 0 || (w->reference && w->raw.len <= alone.len))
+		return r;
+	text_done(&w->raw);
+	w->raw = alone;
+	memset(&alone, 0, sizeof(alone));
+	if (made) {
+		fmt_reference_free(w->reference);
+		w->reference = take(made);
+	}
+	return w->raw.error;
+}
+
 int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 			  struct fmt_error *err)
 {
 	struct fmt_slice slice = *s;
-	size_t cuts[FMT_SLICE_CUTS], n_cuts = 0;
 	struct fmt_chunk c;
 	int r = 0;
 
@@ -172,12 +207,12 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 		r = put_names(&w->out, &w->raw, w->writer, w->rank, &w->mark, err);
 	if (r < 0)
 		return r;
-	w->raw.len = 0;
-	r = fmt_slice_put(&slice, w->writer->names, w->rank, &w->raw, cuts, &n_cuts);
+	r = code_slice(w, &slice);
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes, "slice %u cannot be coded: %s",
 				w->n_slices, strerror(-r));
-	r = fmt_output_chunk(&w->out, &c, w->raw.data, cuts, n_cuts, w->writer->options.level, err);
+	r = fmt_output_chunk(&w->out, &c, w->raw.data, &w->raw.len, 1, w->writer->options.level,
+			     err);
 	if (r < 0)
 		return r;
 	w->next += s->n_events;

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Loading slices. */
+#include "formats/slice_code.h"
+#include "formats/trace_impl.h"
+
+#include "base/array.h"
+
+void fmt_slice_free(struct fmt_slice *s)
+{
+	if (!s)
+		return;
+	free(s->events);
+	free(s->ranges);
+	free(s->values);
+	free(s->edges);
+	free(s->digests);
+	free(s->pages);
+	free(s);
+}
+
+define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
+
+	static const
+	struct fmt_names_map *map_of(const struct fmt_trace *t, const struct fmt_rank_state *state)
+{
+	return state->member.header.inline_names ? &state->own : &t->shared_map;
+}
+
+static void slice_damaged(struct fmt_trace *t, struct fmt_slice_info *s, const struct fmt_error *e)
+{
+	pthread_mutex_lock(&t->lock);
+	s->damaged = 1;
+	fmt_damage_add(&t->damage, e);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- references ---- */
+
+/* So much memory may be taken by references that nobody uses just now. */
+#define CACHE_BYTES (64u << 20)
+
+void fmt_references_free(struct fmt_trace *t)
+{
+	for (size_t i = 0; i < t->n_references; i++) {
+		fmt_reference_free(t->references[i]->reference);
+		free(t->references[i]);
+	}
+	free(t->references);
+}
+
+/* Drops what was used longest ago, while there is too much. With the lock held. */
+static void trim(struct fmt_trace *t)
+{
+	while (t->reference_bytes > CACHE_BYTES) {
+		size_t oldest = t->n_references;
+
+		for (size_t i = 0; i < t->n_references; i++)
+			if (t->references[i]->users == 0 &&
+			    (oldest == t->n_references ||
+			     t->references[i]->used < t->references[oldest]->used))
+				oldest = i;
+		if (oldest == t->n_references)
+			return;
+		t->reference_bytes -= fmt_reference_bytes(t->references[oldest]->reference);
+		fmt_reference_free(t->references[oldest]->reference);
+		free(t->references[oldest]);
+		t->references[oldest] = t->references[--t->n_references];
+	}
+}
+
+static struct fmt_cached *find_cached(struct fmt_trace *t, uint32_t rank, uint64_t slice)
+{
+	for (size_t i = 0; i < t->n_references; i++)
+		if (t->references[i]->rank == rank && t->references[i]->slice == slice) {
+			t->references[i]->users++;
+			t->references[i]->used = ++t->clock;
+			return t->references[i];
+		}
+	return NULL;
+}
+
+/* Takes over `reference`, unless another thread was faster. */
+static int cache(struct fmt_trace *t, uint32_t rank, uint64_t slice,
+		 struct fmt_reference *reference, struct fmt_cached **ret)
+{
+	struct fmt_cached *c = malloc(sizeof(*c));
+	int r = 0;
+
+	pthread_mutex_lock(&t->lock);
+	*ret = find_cached(t, rank, slice);
+	if (*ret) {
+		fmt_reference_free(reference);
+		free(c);
+	} else if (!c ||
+		   array_reserve(&t->references, t->n_references + 1, &t->references_cap) < 0) {
+		fmt_reference_free(reference);
+		free(c);
+		r = -ENOMEM;
+	} else {
+		*c = (struct fmt_cached){.reference = reference,
+					 .slice = slice,
+					 .used = ++t->clock,
+					 .rank = rank,
+					 .users = 1};
+		t->references[t->n_references++] = *ret = c;
+		t->reference_bytes += fmt_reference_bytes(reference);
+		trim(t);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+static int read_reference(struct fmt_trace *t, uint32_t rank, uint64_t slice,
+			  struct fmt_reference **ret, struct fmt_error *err)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	scoped(slice_freep) struct fmt_slice *s = NULL;
+	struct fmt_rank_state *state = &t->ranks[rank];
+	struct fmt_cursor in;
+	struct fmt_chunk c;
+	char path[512];
+	uint64_t again;
+	int r;
+
+	fmt_member_path(t, &state->member, path, sizeof(path));
+	if (slice >= state->info.n_slices || !state->chunk_of[slice])
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"the slice that this one refers to was lost");
+	c = state->member.chunks[state->chunk_of[slice] - 1];
+	r = fmt_member_read(&state->member, path, &c, &raw, err);
+	if (r < 0)
+		return r;
+	in = fmt_cursor(raw, c.raw_bytes);
+	if (fmt_slice_refers(in, &again) != 0)
+		return fmt_fail(err, -EBADMSG, path, c.offset, "a reference that has one itself");
+	r = fmt_slice_get(&in, &c, t->names, map_of(t, state), rank, NULL, ret, NULL, &s);
+	return r < 0 ? fmt_fail(err, r, path, c.offset, "a slice that makes no sense") : 0;
+}
+
+static int get_reference(struct fmt_trace *t, uint32_t rank, uint64_t slice,
+			 struct fmt_cached **ret, struct fmt_error *err)
+{
+	struct fmt_reference *reference = NULL;
+	int r;
+
+	pthread_mutex_lock(&t->lock);
+	*ret = find_cached(t, rank, slice);
+	pthread_mutex_unlock(&t->lock);
+	if (*ret)
+		return 0;
+	r = read_reference(t, rank, slice, &reference, err);
+	return r < 0 ? r : cache(t, rank, slice, reference, ret);
+}
+
+static void put_reference(struct fmt_trace *t, struct fmt_cached *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&t->lock);
+	c->users--;
+	trim(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- slices ---- */
+
+static int decode(struct fmt_trace *t, uint32_t rank, const struct fmt_cursor *in,
+		  const struct fmt_chunk *c, struct fmt_slice **ret, struct fmt_error *err)
+{
+	struct fmt_cached *cached = NULL;
+	uint64_t slice = 0;
+	int r = fmt_slice_refers(*in, &slice);
+
+	if (r == 1)
+		r = get_reference(t, rank, slice, &cached, err);
+	if (r == 0) {
+		r = fmt_slice_get(in, c, t->names, map_of(t, &t->ranks[rank]), rank,
+				  cached ? cached->reference : NULL, NULL, NULL, ret);
+		if (r < 0)
+			fmt_fail(err, r, "", c->offset, "a slice that makes no sense");
+	}
+	put_reference(t, cached);
+	return r;
+}
+
+int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
+		   struct fmt_slice **ret, struct fmt_error *err)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_rank_state *state = rank < t->n_ranks ? &t->ranks[rank] : NULL;
+	struct fmt_error why = {.file = ""};
+	struct fmt_cursor in;
+	struct fmt_chunk c;
+	char path[512];
+	int r;
+
+	if (!state || slice >= state->info.n_slices)
+		return fmt_fail(err, -EINVAL, t->path, FMT_NO_OFFSET, "no such slice");
+	fmt_member_path(t, &state->member, path, sizeof(path));
+	if (!state->chunk_of[slice])
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET, "slice %u was lost", slice);
+	c = state->member.chunks[state->chunk_of[slice] - 1];
+	r = fmt_member_read(&state->member, path, &c, &raw, &why);
+	if (r == 0) {
+		in = fmt_cursor(raw, c.raw_bytes);
+		r = decode(t, rank, &in, &c, ret, &why);
+		if (r < 0 && !why.file[0])
+			snprintf(why.file, sizeof(why.file), "%.255s", path);
+	}
+	if (r == -EBADMSG)
+		slice_damaged(t, &state->slices[slice], &why);
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
