@@ -17,7 +17,7 @@ static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, u
 		scoped(free_ptr) uint8_t *raw = NULL;
 		struct fmt_chunk c = m->chunks[i];
 
-		if (fmt_member_read(m, path, &c, &raw, NULL) == 0)
+		if (fmt_member_read(m, path, &c, &raw, NULL) >= 0)
 			r = fmt_identify_chunk(&tree, &c, raw);
 	}
 	return r < 0 ? r : fmt_merkle_root(&tree, ret);

@@ -35,6 +35,13 @@ static void slice_damaged(struct fmt_trace *t, struct fmt_slice_info *s, const s
 	pthread_mutex_unlock(&t->lock);
 }
 
+static void note(struct fmt_trace *t, const struct fmt_error *e)
+{
+	pthread_mutex_lock(&t->lock);
+	fmt_damage_add(&t->damage, e);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- references ---- */
 
 /* So much memory may be taken by references that nobody uses just now. */
@@ -131,6 +138,8 @@ static int read_reference(struct fmt_trace *t, uint32_t rank, uint64_t slice,
 	r = fmt_member_read(&state->member, path, &c, &raw, err);
 	if (r < 0)
 		return r;
+	if (r == 1)
+		note(t, err);
 	in = fmt_cursor(raw, c.raw_bytes);
 	if (fmt_slice_refers(in, &again) != 0)
 		return fmt_fail(err, -EBADMSG, path, c.offset, "a reference that has one itself");
@@ -202,7 +211,9 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET, "slice %u was lost", slice);
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, &why);
-	if (r == 0) {
+	if (r == 1)
+		note(t, &why);
+	if (r >= 0) {
 		in = fmt_cursor(raw, c.raw_bytes);
 		r = decode(t, rank, &in, &c, ret, &why);
 		if (r < 0 && !why.file[0])

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/index.h"
+#include "formats/parity.h"
 #include "formats/scan.h"
 
 /* The footer and, mostly, the whole index are read at once. */
@@ -83,6 +84,29 @@ static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char 
 	return 0;
 }
 
+/* A chunk whose header is damaged, and whose parity is `p`: its bytes lie in between. 1 if it can
+ * be read by way of its parity, and then what its header says. */
+static int recover(const struct fmt_member *m, int fd, const struct fmt_frame *p,
+		   struct fmt_chunk *ret)
+{
+	struct fmt_member alone = *m;
+	scoped(free_ptr) uint8_t *parity = NULL, *data = NULL;
+	struct fmt_chunk chunk = p->chunk;
+	uint64_t covers;
+
+	if (fmt_member_read(&alone, "", &chunk, &parity, NULL) != 0)
+		return 0;
+	covers = fmt_parity_covers(parity, chunk.raw_bytes);
+	if (covers != p->lost_bytes)
+		return 0;
+	data = malloc(covers ? covers : 1);
+	if (!data || fmt_source_read(&m->source, fd, data, covers, p->lost_at) != (long)covers ||
+	    fmt_parity_repair(data, covers, parity, chunk.raw_bytes, ret) < 0)
+		return 0;
+	ret->offset = p->lost_at;
+	return 1;
+}
+
 /* By its frames. What the walk steps over goes to `d`. */
 static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct fmt_damage *d,
 			struct fmt_error *err)
@@ -107,8 +131,11 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 		}
 		if (f.tag != 'C')
 			continue;
-		if (array_reserve(&m->chunks, m->n_chunks + 1, &cap) < 0)
+		if (array_reserve(&m->chunks, m->n_chunks + 2, &cap) < 0)
 			return -ENOMEM;
+		if (f.lost_bytes > 0 && f.chunk.type == FMT_CHUNK_PARITY &&
+		    recover(m, fd, &f, &m->chunks[m->n_chunks]))
+			m->n_chunks++;
 		m->chunks[m->n_chunks++] = f.chunk;
 		if (!known) {
 			m->header.kind = FMT_FILE_RANK;
@@ -162,18 +189,17 @@ void fmt_member_done(struct fmt_member *m)
 	memset(m, 0, sizeof(*m));
 }
 
-int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chunk *c,
-		    uint8_t **ret, struct fmt_error *err)
+/* The bytes of a chunk with its header. The caller frees *ret. */
+static int read_bytes(const struct fmt_member *m, const char *path, const struct fmt_chunk *c,
+		      uint8_t **ret, struct fmt_error *err)
 {
 	uint64_t bytes = c->header_bytes + c->frame_bytes;
 	scoped(free_ptr) uint8_t *data = NULL;
-	struct fmt_chunk header;
-	const char *why = "cut short in a chunk";
-	int fd, r;
 	long n;
+	int fd;
 
 	if (c->offset > m->source.bytes || bytes > m->source.bytes - c->offset)
-		return fmt_fail(err, -EBADMSG, path, c->offset, "%s", why);
+		return fmt_fail(err, -EBADMSG, path, c->offset, "cut short in a chunk");
 	data = malloc(bytes ? bytes : 1);
 	if (!data)
 		return fmt_fail(err, -ENOMEM, path, c->offset, "out of memory");
@@ -182,15 +208,87 @@ int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chu
 	fmt_source_close(&m->source, fd);
 	if (n < 0)
 		return fmt_fail(err, (int)n, path, c->offset, "cannot read: %s", strerror((int)-n));
-	r = (uint64_t)n < bytes ? -EBADMSG : fmt_chunk_header_get(data, bytes, &header, &why);
-	if (r == 0 && (header.header_bytes != c->header_bytes || header.type != c->type ||
-		       header.frame_bytes != c->frame_bytes || header.slice != c->slice)) {
-		why = "a chunk header that differs from the index";
-		r = -EBADMSG;
+	if ((uint64_t)n < bytes)
+		return fmt_fail(err, -EBADMSG, path, c->offset, "cut short in a chunk");
+	*ret = take(data);
+	return 0;
+}
+
+/* Checks the bytes against their own header, and against what the index says of it. */
+static int check_bytes(const uint8_t *data, const struct fmt_chunk *c, struct fmt_chunk *header,
+		       const char **why)
+{
+	uint64_t bytes = c->header_bytes + c->frame_bytes;
+	int r = fmt_chunk_header_get(data, bytes, header, why);
+
+	if (r < 0)
+		return r;
+	if (header->header_bytes != c->header_bytes || header->type != c->type ||
+	    header->frame_bytes != c->frame_bytes || header->slice != c->slice) {
+		*why = "a chunk header that differs from the index";
+		return -EBADMSG;
 	}
-	if (r == 0 && fmt_hash(data + c->header_bytes, c->frame_bytes) != header.hash) {
-		why = "a chunk fails its checksum";
-		r = -EBADMSG;
+	if (fmt_hash(data + c->header_bytes, c->frame_bytes) != header->hash) {
+		*why = "a chunk fails its checksum";
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+/* The parity chunk right behind `c`, or NULL. */
+static const struct fmt_chunk *parity_of(const struct fmt_member *m, const struct fmt_chunk *c)
+{
+	uint64_t behind = c->offset + c->header_bytes + c->frame_bytes;
+	size_t low = 0, high = m->n_chunks;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->chunks[mid].offset < behind)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == m->n_chunks || m->chunks[low].offset != behind ||
+	    m->chunks[low].type != FMT_CHUNK_PARITY)
+		return NULL;
+	return &m->chunks[low];
+}
+
+/* Tries to put the bytes of `c` right: 1, or 0. */
+static int repair(const struct fmt_member *m, const char *path, const struct fmt_chunk *c,
+		  uint8_t *data, struct fmt_chunk *header)
+{
+	const struct fmt_chunk *found = parity_of(m, c);
+	scoped(free_ptr) uint8_t *parity = NULL;
+	struct fmt_chunk p;
+	const char *why;
+
+	if (!found)
+		return 0;
+	p = *found;
+	if (fmt_member_read(m, path, &p, &parity, NULL) != 0)
+		return 0;
+	return fmt_parity_repair(data, c->header_bytes + c->frame_bytes, parity, p.raw_bytes,
+				 header) == 0 &&
+	       check_bytes(data, c, header, &why) == 0;
+}
+
+int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chunk *c,
+		    uint8_t **ret, struct fmt_error *err)
+{
+	scoped(free_ptr) uint8_t *data = NULL;
+	struct fmt_chunk header;
+	const char *why = "";
+	int repaired = 0, r = read_bytes(m, path, c, &data, err);
+
+	if (r < 0)
+		return r;
+	r = check_bytes(data, c, &header, &why);
+	if (r == -EBADMSG && c->type != FMT_CHUNK_PARITY && repair(m, path, c, data, &header)) {
+		fmt_fail(err, r, path, c->offset, "%s; its parity repairs it", why);
+		repaired = 1;
+		r = 0;
 	}
 	if (r == 0) {
 		header.offset = c->offset;
@@ -200,5 +298,5 @@ int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chu
 	}
 	if (r == -ENOMEM)
 		why = "out of memory";
-	return r < 0 ? fmt_fail(err, r, path, c->offset, "%s", why) : 0;
+	return r < 0 ? fmt_fail(err, r, path, c->offset, "%s", why) : repaired;
 }

@@ -31,7 +31,8 @@ int fmt_member_open(struct fmt_member *m, const char *path, struct fmt_damage *d
 		    struct fmt_error *err);
 void fmt_member_done(struct fmt_member *m);
 
-/* Reads and checks chunk `c`; the caller frees *ret, which holds c->raw_bytes. *c
- * becomes what its header says. */
+/* Reads and checks chunk `c`; the caller frees *ret, which holds c->raw_bytes. *c becomes what its
+ * header says. 0; or 1 if it was damaged and could be repaired by the parity behind it, and *err
+ * says what was wrong; or -errno. */
 int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chunk *c,
 		    uint8_t **ret, struct fmt_error *err);

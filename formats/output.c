@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/index.h"
+#include "formats/parity.h"
 
 #include <fcntl.h>
 
@@ -94,6 +95,17 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 	text_bytes(&o->buf, frame.data, frame.len);
 	o->chunks[o->n_chunks++] = *c;
 	return write_all(o, &o->buf, err);
+}
+
+int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err)
+{
+	struct fmt_chunk c = {.type = FMT_CHUNK_PARITY, .slice = o->chunks[o->n_chunks - 1].slice};
+	scoped(text_done) struct text raw = {0};
+
+	fmt_parity_put(&raw, o->buf.data, o->buf.len);
+	if (raw.error)
+		return fmt_fail(err, raw.error, o->path, o->bytes, "out of memory");
+	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, level, err);
 }
 
 int fmt_output_end(struct fmt_output *o, struct fmt_error *err)

@@ -27,6 +27,8 @@ int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_fil
  * in fmt_frame_pack(). */
 int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, const size_t *cuts,
 		     size_t n_cuts, int level, struct fmt_error *err);
+/* Appends parity for the chunk that was appended last. */
+int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err);
 /* Writes index and footer. */
 int fmt_output_end(struct fmt_output *o, struct fmt_error *err);
 /* Closes and frees; a file that was not ended stays as it is. */

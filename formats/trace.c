@@ -141,7 +141,9 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, const uint32_t 
 		if (c.type != FMT_CHUNK_NAMES)
 			continue;
 		r = fmt_member_read(m, path, &c, &raw, &damage);
-		if (r == 0) {
+		if (r == 1)
+			fmt_damage_add(&t->damage, &damage);
+		if (r >= 0) {
 			in = fmt_cursor(raw, c.raw_bytes);
 			r = fmt_names_get(&in, ranks, n_ranks, t->names, map);
 			if (r < 0)

@@ -119,7 +119,8 @@ static int put_names(struct fmt_output *out, struct text *raw, const struct fmt_
 		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
 	if (r == 0)
 		return 0;
-	return fmt_output_chunk(out, &c, raw->data, &raw->len, 1, w->options.level, err);
+	r = fmt_output_chunk(out, &c, raw->data, &raw->len, 1, w->options.level, err);
+	return r < 0 ? r : fmt_output_parity(out, w->options.level, err);
 }
 
 static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_names *n, int *error)
@@ -161,7 +162,7 @@ static int in_order(const struct fmt_event *e, size_t n)
 #define REFERENCE_MIN 64
 
 /* Codes a slice into w->raw: against the reference, or as a new one where that is better. */
-static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
+static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int *is_reference)
 {
 	const struct fmt_names *n = w->writer->names;
 	scoped(reference_freep) struct fmt_reference *made = NULL;
@@ -186,6 +187,7 @@ static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
 	if (made) {
 		fmt_reference_free(w->reference);
 		w->reference = take(made);
+		*is_reference = 1;
 	}
 	return w->raw.error;
 }
@@ -195,7 +197,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 {
 	struct fmt_slice slice = *s;
 	struct fmt_chunk c;
-	int r = 0;
+	int r = 0, is_reference = 0;
 
 	slice.index = w->n_slices;
 	c = chunk_of(&slice, w->writer->names, &r);
@@ -207,12 +209,14 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 		r = put_names(&w->out, &w->raw, w->writer, w->rank, &w->mark, err);
 	if (r < 0)
 		return r;
-	r = code_slice(w, &slice);
+	r = code_slice(w, &slice, &is_reference);
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes, "slice %u cannot be coded: %s",
 				w->n_slices, strerror(-r));
 	r = fmt_output_chunk(&w->out, &c, w->raw.data, &w->raw.len, 1, w->writer->options.level,
 			     err);
+	if (r == 0 && is_reference)
+		r = fmt_output_parity(&w->out, w->writer->options.level, err);
 	if (r < 0)
 		return r;
 	w->next += s->n_events;
