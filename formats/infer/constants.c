@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY "gputrace.emulation"
-
 static const struct {
 	const char *key;
 	size_t offset;
@@ -19,6 +17,7 @@ static const struct {
 	{"\"launch_ns\":", offsetof(struct fmt_constants, launch_ns), 0},
 	{"\"copy_ns\":", offsetof(struct fmt_constants, copy_ns), 15000},
 	{"\"event_ns\":", offsetof(struct fmt_constants, event_ns), 0},
+	{"\"meet_ns\":", offsetof(struct fmt_constants, meet_ns), 0},
 	{"\"unexplained\":", offsetof(struct fmt_constants, unexplained), 0},
 };
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -71,7 +70,7 @@ static void read_gaps(const char *at, struct fmt_constants *c)
 
 int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_constants *ret)
 {
-	const char *text = fmt_fact_value(n, rank, KEY);
+	const char *text = fmt_fact_value(n, rank, FMT_CONSTANTS_KEY);
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < N_FIELDS; i++) {
@@ -113,5 +112,5 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 					c->gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES]);
 	len += (size_t)snprintf(text + len, sizeof(text) - len, "]]}");
 	r = fmt_names_string(n, text, len, &value);
-	return r < 0 ? r : fmt_names_fact(n, rank, KEY, value);
+	return r < 0 ? r : fmt_names_fact(n, rank, FMT_CONSTANTS_KEY, value);
 }

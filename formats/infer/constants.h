@@ -19,12 +19,17 @@ enum fmt_gap_class {
 
 #define FMT_GAP_SHORT_NS 10000
 
+/* The fact that holds them. */
+#define FMT_CONSTANTS_KEY "gputrace.emulation"
+
 struct fmt_constants {
 	int64_t anchor_ns; /* recorded start of the rank's first call */
 	int64_t clock_ns;  /* clock of the device, minus that of the reference rank's device */
 	int64_t launch_ns; /* from the end of a call to the start of what it launched */
 	int64_t copy_ns;  /* from the start of a call that waits for its copy to the copy's start */
 	int64_t event_ns; /* from the end of an operation to one of another stream that waits */
+	int64_t meet_ns; /* added to a collective's transfer: latencies vary, and it begins with the
+			    latest of several ranks */
 	int64_t gap_ns[FMT_GAP_CLASSES][FMT_GAP_CLASSES]; /* [class before][class after] */
 	int64_t unexplained; /* operations whose recorded start no rule accounts for */
 };

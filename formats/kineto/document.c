@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "formats/export/json.h"
+#include "formats/infer/constants.h"
 
 #include <yajl/yajl_tree.h>
 
@@ -153,6 +154,8 @@ static int hint_fact(const char *key, yajl_val v, const struct kineto_hint *hint
 
 	if (strcmp(key, "gputrace.metadata") == 0)
 		return hint_names(v, hint);
+	if (strcmp(key, FMT_CONSTANTS_KEY) == 0)
+		return 0; /* measured again */
 	put(&t, v);
 	r = t.error ? t.error : hint->fact(hint->context, key, t.data, t.len);
 	text_done(&t);

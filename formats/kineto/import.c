@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/infer/infer.h"
 #include "formats/kineto/check.h"
 #include "formats/kineto/report.h"
 #include "formats/kineto/steps.h"
@@ -212,6 +213,8 @@ int kineto_import(const struct kineto_options *o, struct kineto_report *ret, str
 		r = read_files(&j, err);
 	if (r == 0)
 		r = make_run(&j);
+	if (r == 0)
+		r = fmt_infer(&j.run);
 	if (r == 0)
 		r = write_all(&j, err);
 	return r < 0 ? r : kineto_report_fill(&j.im, &j.run, j.ready, ret);

@@ -206,8 +206,9 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 				by_ns += dice(s, 300000);
 				jump(j, e->start_ns - handed_ns, by_ns);
 			}
-			if (blocks && e->start_ns >= end_ns && after && after->lane == lane &&
-			    after->start_ns >= end_of(e)) {
+			/* What has no length may end where the call before it does. */
+			if (blocks && e->duration_ns > 0 && e->start_ns >= end_ns && after &&
+			    after->lane == lane && after->start_ns >= end_of(e)) {
 				change_ns = is_marked_inside(slice, e)
 						    ? dice(s, 500000)
 						    : 1 + dice(s, 2 * e->duration_ns + 50000) -
@@ -346,15 +347,23 @@ static int is_used(struct fmt_slice **slices, uint32_t lane)
 	return 0;
 }
 
+static int near(int64_t a, int64_t b, int64_t within_ns)
+{
+	return a - b <= within_ns && b - a <= within_ns;
+}
+
 static uint64_t differ(struct fmt_slice **slices, const struct fmt_event *a,
 		       const struct fmt_event *b, size_t n, const char *what, uint32_t rank,
 		       uint32_t slice)
 {
+	/* An annotation within an operation is placed in proportion, and rounded. */
+	int64_t within_ns = strcmp(what, "range") == 0;
 	uint64_t n_differ = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (a[i].start_ns == b[i].start_ns && a[i].duration_ns == b[i].duration_ns &&
-		    a[i].site == b[i].site && a[i].lane == b[i].lane)
+		if (near(a[i].start_ns, b[i].start_ns, within_ns) &&
+		    near(a[i].duration_ns, b[i].duration_ns, within_ns) && a[i].site == b[i].site &&
+		    a[i].lane == b[i].lane)
 			continue;
 		if (!is_used(slices, a[i].lane))
 			continue;

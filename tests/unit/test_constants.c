@@ -18,6 +18,7 @@ define_cleanup(free_names, struct fmt_names *, fmt_names_free)
 		.launch_ns = -17500,
 		.copy_ns = 5,
 		.event_ns = 3000,
+		.meet_ns = -1,
 		.gap_ns = {{1, 2, 3, 4}, {5, 6, 7, 8}, {-9, 10, 11, 12}, {13, 14, 15, 16}},
 		.unexplained = 12};
 	struct fmt_constants got;

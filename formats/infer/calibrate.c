@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/infer/calibrate.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define US INFER_US
+#define IDLE_NS (20 * US) /* a stream is idle when its last operation ended so long before */
+#define MOST_LAUNCH_NS (500 * US) /* a launch that takes longer was held back by something */
+#define MOST_GAP_NS (20 * US)
+#define LAUNCH_NS (5 * US) /* where a run cannot show it */
+#define EVENT_NS (3 * US)
+#define MOST_EVENT_NS (60 * US)
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int64_t infer_typical(int64_t *values, size_t n, int64_t within)
+{
+	int64_t median, sum = 0, count = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(values, n, sizeof(*values), compare);
+	median = values[n / 2];
+	for (size_t i = 0; i < n; i++)
+		if (values[i] - median <= within && median - values[i] <= within) {
+			sum += values[i] - median;
+			count++;
+		}
+	return median + sum / count;
+}
+
+static int plain(const struct infer_op *op)
+{
+	return op->call != INFER_NONE && op->kind != FMT_COLLECTIVE && !op->pageable;
+}
+
+/* From the end of a call to the start of what it launched, where the stream had nothing else to do.
+ */
+static int calibrate_launch(struct infer_view *v)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
+	int64_t least = INT64_MAX;
+	size_t n = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i];
+		const struct infer_call *call;
+		int64_t after;
+
+		if (!plain(op))
+			continue;
+		call = &v->calls[op->call];
+		after = op->start_ns - call->end_ns;
+		least = after < least ? after : least;
+		if (after < MOST_LAUNCH_NS &&
+		    (op->prev == INFER_NONE || v->ops[op->prev].end_ns < call->start_ns - IDLE_NS))
+			seen[n++] = after;
+	}
+	if (n >= 3)
+		v->constants.launch_ns = infer_typical(seen, n, 15 * US);
+	else
+		v->constants.launch_ns = least < 100 * US ? least : LAUNCH_NS;
+	return 0;
+}
+
+static void calibrate_gaps(struct infer_view *v)
+{
+	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {{0}}, all = 0, n_all = 0;
+	int64_t n[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {{0}};
+
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i], *before;
+		int64_t gap;
+
+		if (op->prev == INFER_NONE || op->call == INFER_NONE || op->kind == FMT_COLLECTIVE)
+			continue;
+		before = &v->ops[op->prev];
+		gap = op->start_ns - before->end_ns;
+		if (before->end_ns - v->constants.launch_ns <=
+			    v->calls[op->call].end_ns + IDLE_NS ||
+		    gap >= MOST_GAP_NS || gap < -MOST_GAP_NS)
+			continue;
+		int a = fmt_gap_class((enum fmt_kind)before->kind,
+				      before->end_ns - before->start_ns);
+		int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
+
+		sum[a][b] += gap;
+		n[a][b]++;
+		all += gap;
+		n_all++;
+	}
+	for (int a = 0; a < FMT_GAP_CLASSES; a++)
+		for (int b = 0; b < FMT_GAP_CLASSES; b++) {
+			int64_t mean = n_all > 0 ? all / n_all : 3 * US / 2;
+
+			v->constants.gap_ns[a][b] = n[a][b] >= 5 ? sum[a][b] / n[a][b] : mean;
+		}
+}
+
+int infer_calibrate(struct infer_view *v)
+{
+	int r = calibrate_launch(v);
+
+	calibrate_gaps(v);
+	if (v->n_calls > 0)
+		v->constants.anchor_ns = v->calls[v->order[0]].start_ns;
+	else if (v->n_ops > 0)
+		v->constants.anchor_ns = v->ops[0].start_ns;
+	v->constants.event_ns = EVENT_NS;
+	v->constants.copy_ns = v->constants.launch_ns + 15 * US;
+	return r;
+}
+
+/* From the start of a call that waits for its copy to the copy's start, where the stream was idle.
+ */
+static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
+			    int64_t *ret)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
+	size_t n = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n_edges; i++) {
+		const struct infer_edge *e = &v->edges[i];
+		const struct infer_op *op;
+		const struct infer_call *call;
+
+		if (e->kind != FMT_EDGE_RETURN || e->rule != INFER_COPY)
+			continue;
+		op = &v->ops[e->from_op];
+		call = &v->calls[op->call];
+		if (!op->waits &&
+		    (op->copy == INFER_COPY_TO_DEVICE) == (copy == INFER_COPY_TO_DEVICE) &&
+		    (op->prev == INFER_NONE || v->ops[op->prev].end_ns < call->start_ns - IDLE_NS))
+			seen[n++] = op->start_ns - call->start_ns;
+	}
+	*ret = otherwise;
+	if (n > 0) {
+		qsort(seen, n, sizeof(*seen), compare);
+		*ret = seen[n / 2];
+	}
+	return 0;
+}
+
+/* A large copy from pageable memory begins some time after its call. */
+static int add_copy_starts(struct infer_view *v, int64_t lag_ns)
+{
+	size_t n = v->n_edges;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct infer_edge e = v->edges[i];
+		struct infer_op *op;
+
+		if (e.kind != FMT_EDGE_RETURN || e.rule != INFER_COPY ||
+		    v->ops[e.from_op].copy != INFER_COPY_TO_DEVICE)
+			continue;
+		op = &v->ops[e.from_op];
+		if (op->start_ns <= v->calls[op->call].start_ns + lag_ns + INFER_UNEXPLAINED_NS)
+			op->explained = 1;
+		r = infer_add(v, &(struct infer_edge){.from = e.to,
+						      .to = e.from,
+						      .from_op = INFER_NONE,
+						      .to_op = e.from_op,
+						      .lag_ns = lag_ns,
+						      .kind = FMT_EDGE_SPAWN,
+						      .rule = INFER_COPY});
+	}
+	return r;
+}
+
+static int waits_for_event(const struct infer_edge *e)
+{
+	return e->kind == FMT_EDGE_START &&
+	       (e->rule == INFER_COMM_WAIT_COMPUTE || e->rule == INFER_COMPUTE_WAIT_COMM ||
+		e->rule == INFER_EVENT_WAIT || e->rule == INFER_EVENT_WAIT_RECORDED);
+}
+
+/* Waits of and for a collective differ from each other and from the rest. */
+static int class_of(const struct infer_view *v, const struct infer_edge *e)
+{
+	return (v->ops[e->to_op].kind == FMT_COLLECTIVE) * 2 +
+	       (v->ops[e->from_op].kind == FMT_COLLECTIVE);
+}
+
+/* Whether this edge is what held its operation back. */
+static int binds(const struct infer_view *v, const struct infer_edge *e)
+{
+	int64_t after = v->ops[e->to_op].base_ns - v->ops[e->from_op].end_ns;
+
+	return after >= 0 && after <= EVENT_NS;
+}
+
+static int calibrate_class(struct infer_view *v, int class, int64_t *ret)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
+	size_t n = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n_edges; i++) {
+		const struct infer_edge *e = &v->edges[i];
+		int64_t after;
+
+		if (!waits_for_event(e) || (class >= 0 && class_of(v, e) != class) || !binds(v, e))
+			continue;
+		after = v->ops[e->to_op].start_ns - v->ops[e->from_op].end_ns;
+		if (after < MOST_EVENT_NS && after > -MOST_EVENT_NS)
+			seen[n++] = after;
+	}
+	if (n >= 3)
+		*ret = infer_typical(seen, n, 20 * US);
+	return 0;
+}
+
+static int calibrate_events(struct infer_view *v)
+{
+	int64_t lag_ns[4];
+	int r = calibrate_class(v, -1, &v->constants.event_ns);
+
+	for (int class = 0; class < 4 && r == 0; class ++) {
+		lag_ns[class] = v->constants.event_ns;
+		r = calibrate_class(v, class, &lag_ns[class]);
+	}
+	for (size_t i = 0; i < v->n_edges && r == 0; i++) {
+		struct infer_edge *e = &v->edges[i];
+
+		if (!waits_for_event(e))
+			continue;
+		e->lag_ns = lag_ns[class_of(v, e)];
+		if (binds(v, e))
+			v->ops[e->to_op].base_ns = v->ops[e->from_op].end_ns + e->lag_ns;
+	}
+	return r;
+}
+
+int infer_calibrate_edges(struct infer_view *v)
+{
+	int64_t to_device;
+	int r = calibrate_copies(v, INFER_COPY_TO_HOST, v->constants.copy_ns,
+				 &v->constants.copy_ns);
+
+	if (r == 0)
+		r = calibrate_copies(v, INFER_COPY_TO_DEVICE, v->constants.copy_ns, &to_device);
+	if (r == 0 && to_device > v->constants.copy_ns)
+		r = add_copy_starts(v, to_device);
+	if (r == 0)
+		r = calibrate_events(v);
+	return r;
+}

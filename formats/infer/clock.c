@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/infer/match.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define US INFER_US
+#define APART_NS (500000 * (int64_t)US) /* steps of ranks on one clock start closer than this */
+#define NEAR_NS (100000 * (int64_t)US)	/* and those of the same number not farther */
+#define BIN_NS (50 * US)
+#define BINS (2 * NEAR_NS / BIN_NS + 1)
+#define CANDIDATES 64
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median difference of the starts of iterations that both have; 0 without any. */
+static int by_iterations(const struct fmt_run_rank *a, const struct fmt_run_rank *b, int64_t *ret)
+{
+	scoped(free_ptr) int64_t *d = malloc((a->n_iterations + 1) * sizeof(*d));
+	size_t n = 0, k = 0;
+
+	if (!d)
+		return -ENOMEM;
+	*ret = 0;
+	for (size_t i = 0; i < a->n_iterations; i++) {
+		while (k < b->n_iterations && b->iterations[k].number < a->iterations[i].number)
+			k++;
+		if (k < b->n_iterations && b->iterations[k].number == a->iterations[i].number)
+			d[n++] = b->iterations[k].start_ns / 4 - a->iterations[i].start_ns / 4;
+	}
+	if (n > 0) {
+		qsort(d, n, sizeof(*d), compare);
+		*ret = d[n / 2] > INT64_MAX / 16    ? INT64_MAX / 4
+		       : d[n / 2] < -INT64_MAX / 16 ? -INT64_MAX / 4
+						    : d[n / 2] * 4;
+	}
+	return 0;
+}
+
+struct ending {
+	fmt_str name;
+	int64_t end_ns;
+};
+
+static int by_name_and_end(const void *x, const void *y)
+{
+	const struct ending *a = x, *b = y;
+
+	if (a->name != b->name)
+		return a->name < b->name ? -1 : 1;
+	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
+static int list_endings(const struct infer_rows *r, const struct infer_view *v, struct ending **ret,
+			size_t *ret_n)
+{
+	struct ending *e;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		n += r->rows[i].view == v->index ? r->rows[i].n : 0;
+	e = malloc((n + 1) * sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	n = 0;
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		for (uint32_t k = 0; k < r->rows[i].n && r->rows[i].view == v->index; k++) {
+			const struct infer_op *op = &v->ops[r->ops[r->rows[i].first + k]];
+
+			e[n++] = (struct ending){infer_kernel_name(v, op), op->end_ns};
+		}
+	if (n > 0)
+		qsort(e, n, sizeof(*e), by_name_and_end);
+	*ret = e;
+	*ret_n = n;
+	return 0;
+}
+
+/* The difference, near `coarse_ns`, at which most ends of `b` meet one of `a`; 0 when few do. */
+static int by_endings(const struct ending *a, size_t n_a, const struct ending *b, size_t n_b,
+		      int64_t coarse_ns, int64_t *ret)
+{
+	scoped(free_ptr) uint32_t *bins = calloc(BINS, sizeof(*bins));
+	size_t from = 0, best = 0;
+
+	if (!bins)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_b; i++) {
+		while (from < n_a && (a[from].name < b[i].name ||
+				      (a[from].name == b[i].name &&
+				       a[from].end_ns < b[i].end_ns - coarse_ns - NEAR_NS)))
+			from++;
+		for (size_t k = from; k < n_a && k < from + CANDIDATES && a[k].name == b[i].name;
+		     k++) {
+			int64_t d = b[i].end_ns - coarse_ns - a[k].end_ns;
+
+			if (d > NEAR_NS || d < -NEAR_NS)
+				break;
+			bins[(d + NEAR_NS) / BIN_NS]++;
+		}
+	}
+	for (size_t i = 0; i + 1 < BINS; i++)
+		if (bins[i] + bins[i + 1] > bins[best] + bins[best + 1])
+			best = i;
+	if ((bins[best] + bins[best + 1]) * 4 < (n_a < n_b ? n_a : n_b))
+		return 0;
+	*ret = coarse_ns + (int64_t)(best + 1) * BIN_NS - NEAR_NS;
+	return 1;
+}
+
+int infer_offsets(const struct infer_rows *rows, const struct infer_view *views, uint32_t n_views,
+		  int64_t *offset_ns)
+{
+	scoped(free_ptr) struct ending *first = NULL;
+	size_t n_first = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n_views && r >= 0; i++) {
+		struct ending *own = NULL;
+		size_t n_own = 0;
+		int64_t apart = 0;
+
+		offset_ns[i] = views[i].constants.launch_ns;
+		r = by_iterations(views[0].rank, views[i].rank, &apart);
+		if (r < 0 || (apart < APART_NS && apart > -APART_NS))
+			continue;
+		offset_ns[i] += apart;
+		if (!first)
+			r = list_endings(rows, &views[0], &first, &n_first);
+		if (r == 0)
+			r = list_endings(rows, &views[i], &own, &n_own);
+		if (r == 0 && by_endings(first, n_first, own, n_own, apart, &apart) == 1)
+			offset_ns[i] = apart + offset_ns[0];
+		free(own);
+	}
+	return r;
+}
+
+/* How far apart two views are, over what they have in common. */
+struct pair {
+	uint32_t a, b; /* views, a < b */
+	int64_t ahead_ns;
+};
+
+static int by_pair(const void *x, const void *y)
+{
+	const struct pair *p = x, *q = y;
+
+	if (p->a != q->a)
+		return p->a < q->a ? -1 : 1;
+	if (p->b != q->b)
+		return p->b < q->b ? -1 : 1;
+	return p->ahead_ns < q->ahead_ns ? -1 : p->ahead_ns > q->ahead_ns;
+}
+
+static int by_collective(const void *x, const void *y)
+{
+	const struct infer_match *a = x, *b = y;
+
+	if (a->comm != b->comm)
+		return a->comm < b->comm ? -1 : 1;
+	if (a->seq != b->seq)
+		return a->seq < b->seq ? -1 : 1;
+	return a->view < b->view ? -1 : a->view > b->view;
+}
+
+static int64_t end_of(const struct infer_view *views, const struct infer_match *m)
+{
+	return views[m->view].ops[m->op].end_ns;
+}
+
+/* The first rank of each collective with each of the others. */
+static size_t list_pairs(const struct infer_match *m, size_t n, const struct infer_view *views,
+			 struct pair *p)
+{
+	size_t n_pairs = 0;
+
+	for (size_t i = 0, first = 0; i < n; i++) {
+		if (m[i].comm != m[first].comm || m[i].seq != m[first].seq)
+			first = i;
+		if (i != first)
+			p[n_pairs++] =
+				(struct pair){m[first].view, m[i].view,
+					      end_of(views, &m[i]) - end_of(views, &m[first])};
+	}
+	qsort(p, n_pairs, sizeof(*p), by_pair);
+	return n_pairs;
+}
+
+/* One median for each pair of views; returns how many there are. */
+static size_t keep_medians(struct pair *p, size_t n)
+{
+	size_t kept = 0, end;
+
+	for (size_t first = 0; first < n; first = end) {
+		for (end = first; end < n && p[end].a == p[first].a && p[end].b == p[first].b;)
+			end++;
+		p[kept++] = p[first + (end - first) / 2];
+	}
+	return kept;
+}
+
+int infer_clocks(const struct infer_match *m, size_t n, struct infer_view *views, uint32_t n_views,
+		 const int64_t *offset_ns)
+{
+	scoped(free_ptr) struct infer_match *sorted = malloc((n + 1) * sizeof(*sorted));
+	scoped(free_ptr) struct pair *p = malloc((n + 1) * sizeof(*p));
+	scoped(free_ptr) uint8_t *known = calloc(n_views + (size_t)1, 1);
+	size_t n_pairs;
+	int more = 1;
+
+	if (!sorted || !p || !known)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(sorted, m, n * sizeof(*m));
+	qsort(sorted, n, sizeof(*sorted), by_collective);
+	n_pairs = keep_medians(p, list_pairs(sorted, n, views, p));
+	for (uint32_t i = 0; i < n_views; i++) {
+		if (known[i])
+			continue;
+		views[i].constants.clock_ns = offset_ns[i] - offset_ns[0];
+		known[i] = 1;
+		for (more = 1; more;) {
+			more = 0;
+			for (size_t k = 0; k < n_pairs; k++) {
+				uint32_t from = known[p[k].a] ? p[k].a : p[k].b;
+				uint32_t to = from == p[k].a ? p[k].b : p[k].a;
+				int64_t ahead = from == p[k].a ? p[k].ahead_ns : -p[k].ahead_ns;
+
+				if (!known[from] || known[to])
+					continue;
+				views[to].constants.clock_ns =
+					views[from].constants.clock_ns + ahead;
+				known[to] = more = 1;
+			}
+		}
+	}
+	return 0;
+}
