@@ -118,7 +118,7 @@ static void print_commands(const char *what, const struct cli_command *const *co
 
 struct parser {
 	struct option long_options[CLI_OPTIONS + 3];
-	char letters[2 * CLI_OPTIONS + 4];
+	char letters[2 * CLI_OPTIONS + 5];
 };
 
 enum { OPTION_HELP = 1000, OPTION_VERSION };
@@ -128,6 +128,8 @@ static void make_parser(const struct cli_command *c, bool only, struct parser *p
 	char *letters = p->letters;
 	int n = n_options(c);
 
+	if (c->starts)
+		*letters++ = '+';
 	*letters++ = ':';
 	*letters++ = 'h';
 	for (int i = 0; i < n; i++) {

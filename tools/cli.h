@@ -47,6 +47,7 @@ struct cli_command {
 	const struct cli_option *options; /* ended by a NULL name; may be NULL; --help is implied */
 	const char *notes;		  /* more for --help, ended by a newline; may be NULL */
 	int (*run)(const struct cli_args *args); /* returns the exit status */
+	int starts; /* 1: the operands are another program's command line; options end there */
 };
 
 /* Runs argv[1] of `commands`, which ends with NULL; the return value is main()'s. */

@@ -122,8 +122,9 @@ static void test_launch(void)
 	FAILS(cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, s, args, NULL), CUDA_ERROR_INVALID_VALUE);
 	OK(cuEventSynchronize(to));
 	OK(cuEventElapsedTime(&ms, from, to));
-	/* Ten times 12 MB at 4.8 TB/s and 85 %, and 3 us each. */
-	TRUE(ms > 0.05 && ms < 0.12);
+	/* Ten times 12 MB: at 0.77 TB/s and 3 us each on the slowest model, at 4.1 TB/s on the
+	 * fastest. */
+	TRUE(ms > 0.05 && ms < 0.21);
 	OK(cuMemcpyDtoH(y, dy, (size_t)n * 4));
 	for (int i = 0; i < n; i++)
 		TRUE(y[i] == 20 * (float)i);

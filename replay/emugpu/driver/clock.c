@@ -9,7 +9,6 @@ static __thread struct emu_thread self_ __attribute__((tls_model("initial-exec")
 static struct {
 	double per_ns; /* virtual nanoseconds of the host per nanosecond of its CPU */
 	int pace;
-	int64_t origin_ns; /* monotonic, where virtual time is 0 */
 	int64_t costs_ns[EMU_CALLS];
 	int64_t horizon_ns;
 } clock_ = {.per_ns = 1};
@@ -36,7 +35,6 @@ void emu_clock_init(double host_speed, int pace, const int64_t costs_ns[EMU_CALL
 {
 	clock_.per_ns = 1 / host_speed;
 	clock_.pace = pace;
-	clock_.origin_ns = read_ns(CLOCK_MONOTONIC);
 	memcpy(clock_.costs_ns, costs_ns, sizeof(clock_.costs_ns));
 }
 
@@ -73,22 +71,25 @@ struct emu_thread *emu_enter(enum emu_call call)
 	t->entered_ns = read_ns(CLOCK_MONOTONIC);
 	if (t->left_ns == 0)
 		first_call(t, t->entered_ns);
-	t->now_ns += (int64_t)((double)own_ns(t, t->entered_ns) * clock_.per_ns);
 	if (clock_.pace)
-		emu_advance_to(t, t->entered_ns - clock_.origin_ns);
+		t->now_ns += t->entered_ns - t->left_ns;
+	else
+		t->now_ns += (int64_t)((double)own_ns(t, t->entered_ns) * clock_.per_ns);
+	t->before_ns = t->now_ns;
 	return t;
 }
 
-/* Real time catches up with the thread's clock. */
+/* The call takes as long in real time as it did in virtual time. */
 static void pace(struct emu_thread *t)
 {
-	int64_t until = clock_.origin_ns + t->now_ns;
+	int64_t until = t->entered_ns + t->now_ns - t->before_ns;
 	struct timespec at = {until / 1000000000, until % 1000000000};
 
-	if (until - t->left_ns < 50000)
-		return;
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-	t->left_ns = read_ns(CLOCK_MONOTONIC);
+	while (t->left_ns < until) {
+		if (until - t->left_ns > 50000)
+			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		t->left_ns = read_ns(CLOCK_MONOTONIC);
+	}
 }
 
 static void publish(int64_t now_ns)
@@ -109,9 +110,9 @@ void emu_leave(struct emu_thread **self)
 		return;
 	t->now_ns += clock_.costs_ns[t->call];
 	t->left_ns = read_ns(CLOCK_MONOTONIC);
-	if (clock_.pace)
+	if (clock_.pace) {
 		pace(t);
-	if (t->left_ns - t->entered_ns < EMU_SHORT_NS) {
+	} else if (t->left_ns - t->entered_ns < EMU_SHORT_NS) {
 		t->measured_ns += t->left_ns - t->entered_ns;
 	} else {
 		t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);

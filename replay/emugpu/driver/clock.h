@@ -10,7 +10,8 @@
  *
  * Reading the CPU clock costs half a microsecond, so intervals shorter than EMU_SHORT_NS are
  * measured by the monotonic clock, which costs a twentieth of it: a thread that loses its core does
- * so for longer.
+ * so for longer. With --pace, real time passes between calls, and a call takes its virtual time in
+ * real time.
  */
 #pragma once
 
@@ -37,6 +38,7 @@ struct emu_context;
 
 struct emu_thread {
 	int64_t now_ns;	     /* the thread's clock */
+	int64_t before_ns;   /* its clock when that call began */
 	int64_t entered_ns;  /* monotonic: the call that is being served */
 	int64_t left_ns;     /* monotonic: end of the last call; 0 before the first */
 	int64_t settled_ns;  /* CPU clock of the thread when it was last read */

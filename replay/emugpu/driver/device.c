@@ -117,6 +117,7 @@ static CUresult init(void)
 	if (emu.n_devices == 0)
 		return CUDA_ERROR_NO_DEVICE;
 	init_clock(&emu.devices[0].model);
+	emu_report_start();
 	emu_kernels_load();
 	return CUDA_SUCCESS;
 }

@@ -84,6 +84,9 @@ int emu_is_context(CUcontext c);
 int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
 			int64_t duration_ns, double share);
 
+/* Where the process's report counts from. */
+void emu_report_start(void);
+
 /* The two public functions beyond CUDA's. */
 gpuemu_device_value_fn gpuemu_device_value;
 gpuemu_register_kernel_fn gpuemu_register_kernel;

@@ -49,7 +49,7 @@ CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct e
 	CUresult r = emu_submit(self, s, &op);
 
 	d.point = p;
-	if (__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
+	if (emu_point_reached(p))
 		emu_dep_wait(&d);
 	set_last(e, d);
 	return r;
@@ -126,7 +126,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 		return (CUresult)e->context->error;
 	struct emu_dep d = emu_event_dep(e);
 
-	if (d.point && !__atomic_load_n(&d.point->done, __ATOMIC_ACQUIRE)) {
+	if (d.point && !emu_point_reached(d.point)) {
 		emu_point_drop(d.point);
 		return CUDA_ERROR_NOT_READY;
 	}
@@ -163,7 +163,7 @@ static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 	if (e->flags & CU_EVENT_DISABLE_TIMING || !e->recorded)
 		return CUDA_ERROR_INVALID_HANDLE;
 	d = emu_event_dep(e);
-	if (d.point && !__atomic_load_n(&d.point->done, __ATOMIC_ACQUIRE)) {
+	if (d.point && !emu_point_reached(d.point)) {
 		emu_point_drop(d.point);
 		return CUDA_ERROR_NOT_READY;
 	}

@@ -22,11 +22,19 @@ void emu_point_drop(struct emu_point *p)
 		free(p);
 }
 
+/* States of `done`: not yet, reached, not yet and somebody sleeps on it. */
+enum { OPEN, REACHED, AWAITED };
+
+int emu_point_reached(const struct emu_point *p)
+{
+	return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) == REACHED;
+}
+
 void emu_point_reach(struct emu_point *p, int64_t end_ns)
 {
 	p->end_ns = end_ns;
-	__atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &p->done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	if (__atomic_exchange_n(&p->done, REACHED, __ATOMIC_ACQ_REL) == AWAITED)
+		syscall(SYS_futex, &p->done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 int64_t emu_dep_wait(struct emu_dep *d)
@@ -35,8 +43,13 @@ int64_t emu_dep_wait(struct emu_dep *d)
 
 	if (!p)
 		return d->end_ns += take(d->lag_ns);
-	while (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
-		syscall(SYS_futex, &p->done, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	while (!emu_point_reached(p)) {
+		uint32_t open = OPEN;
+
+		__atomic_compare_exchange_n(&p->done, &open, AWAITED, 0, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+		syscall(SYS_futex, &p->done, FUTEX_WAIT_PRIVATE, AWAITED, NULL, NULL, 0);
+	}
 	d->end_ns = p->end_ns + take(d->lag_ns);
 	emu_point_drop(p);
 	return d->end_ns;

@@ -23,6 +23,7 @@ struct emu_point {
 
 struct emu_point *emu_point_new(void); /* one reference; NULL without memory */
 void emu_point_drop(struct emu_point *p);
+int emu_point_reached(const struct emu_point *p);
 void emu_point_reach(struct emu_point *p, int64_t end_ns);
 
 /* A moment that is known, or will be. Owns a reference to `point`. */

@@ -150,7 +150,7 @@ static int add_dep(struct emu_op *op, struct emu_dep d)
 {
 	size_t cap = op->n_deps;
 
-	if (!d.point || __atomic_load_n(&d.point->done, __ATOMIC_ACQUIRE)) {
+	if (!d.point || emu_point_reached(d.point)) {
 		emu_dep_wait(&d);
 		op->ready_ns = d.end_ns > op->ready_ns ? d.end_ns : op->ready_ns;
 		return 0;

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# A program runs on emulated GPUs as it is; gpuemu hands on its exit status and says what was done.
+. "$(dirname "$0")/lib.sh"
+[ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
+
+# The program's status, and signals.
+status=0
+gpuemu -- sh -c 'exit 5' || status=$?
+equal "$status" 5
+status=0
+gpuemu -- sh -c 'kill -9 $$' || status=$?
+equal "$status" 137
+fails -127 gpuemu -- "$work/absent"
+says "cannot run"
+gpuemu -- sh -c 'trap "exit 7" TERM; echo started >"$0"; while :; do sleep 0.05; done' "$work/started" &
+pid=$!
+while [ ! -s "$work/started" ]; do sleep 0.05; done
+kill -TERM $pid
+status=0
+wait $pid || status=$?
+equal "$status" 7
+
+# What is asked for wrongly.
+fails -2 gpuemu --gpus 0 true
+fails -2 gpuemu --like T800 true
+says "T800"
+printf 'name odd\nsms many\n' >"$work/odd.gpu"
+fails -3 gpuemu --like "$work/odd.gpu" true
+says "many"
+fails -3 gpuemu --timing "$work" true
+fails -2 gpuemu
+
+# A driver program, on any number of GPUs of a kind.
+program=$BUILD/tests/emugpu/emugpu_driver
+gpuemu --gpus 8 --like V100 --json -o "$work/report" -- "$program" 2>"$work/told"
+python3 - "$work/report" <<'PY'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report['processes'] == 1 and report['virtual_ns'] > 0, report
+(gpu,) = report['gpus']
+assert gpu['gpu'] == 0 and gpu['kernels'] >= 12 and gpu['busy_ns'] > 0, gpu
+PY
+grep -q "no code is registered for the kernel nothing" "$work/told" || die "was not told"
+
+# Virtual time does not pass because others use the host; pace makes it real.
+python3 - "$program" <<'PY'
+import subprocess, sys, time, os, json, tempfile
+def virtual(*options):
+    with tempfile.NamedTemporaryFile() as out:
+        start = time.monotonic()
+        subprocess.run(['gpuemu', '--json', '-o', out.name, *options, '--', sys.argv[1]], check=True, stderr=subprocess.DEVNULL)
+        return json.load(open(out.name))['virtual_ns'] / 1e9, time.monotonic() - start
+alone, _ = virtual()
+slow, real = virtual('--pace')
+assert real >= slow * 0.9, (real, slow)
+PY

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Runs a CUDA program on emulated GPUs: preloads the libraries of replay/emugpu into it and its
+ * children, and says at the end what they did. */
+#include "base/scope.h"
+#include "formats/trace.h"
+#include "replay/emugpu/driver/model.h"
+#include "tools/cli.h"
+#include "tools/gpuemu_report.h"
+#include "tools/gpuemu_timing.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum {
+	OPT_GPUS,
+	OPT_LIKE,
+	OPT_TIMING,
+	OPT_KERNELS,
+	OPT_SPEED,
+	OPT_PACE,
+	OPT_REPORT,
+	OPT_JSON,
+	OPT_OUTPUT,
+};
+
+static const struct cli_option options[] = {
+	[OPT_GPUS] = {"gpus", 0, "N", "how many GPUs there are; 1 if not given"},
+	[OPT_LIKE] = {"like", 0, "MODEL",
+		      "what they are: V100, A100, H100, H200 (if not given), "
+		      "or a file like those of data/gpus"},
+	[OPT_TIMING] = {"timing", 0, "TRACE", "take the durations of kernels from a recorded run"},
+	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "code of kernels, see gpuemu.h"},
+	[OPT_SPEED] = {"host-speed", 0, "X", "the emulated host is X times as fast as this one"},
+	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time in real time"},
+	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and use of the GPUs at the end"},
+	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report there instead of to stderr"},
+	{0},
+};
+
+#define MAX_GPUS 64
+
+/* In the order in which they are preloaded; those that were not built are passed over. */
+static const char *const libraries[] = {
+	"libcuda.so.1",	     "libcudart.so.13", "libcublas.so.13",
+	"libcublasLt.so.13", "libnccl.so.2",	"libnvidia-ml.so.1",
+};
+
+define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close);
+
+extern const struct cli_command gpuemu;
+
+/* Whether the libraries are in FOLDER/PLACE; then that is *ret, on the heap. */
+static int libraries_at(const char *folder, const char *place, char **ret)
+{
+	scoped(free_ptr) char *path = NULL, *file = NULL;
+
+	if (asprintf(&path, "%s/%s", folder, place) < 0 ||
+	    asprintf(&file, "%s/libcuda.so.1", path) < 0)
+		return -ENOMEM;
+	if (access(file, R_OK) != 0)
+		return -errno;
+	*ret = realpath(path, NULL);
+	return *ret ? 0 : -errno;
+}
+
+/* The folder of the libraries: beside this program where it was built, else where it was installed.
+ */
+static int find_libraries(char **ret)
+{
+	scoped(free_ptr) char *self = realpath("/proc/self/exe", NULL);
+
+	if (!self)
+		return -errno;
+	*strrchr(self, '/') = 0;
+	if (libraries_at(self, "../replay/emugpu", ret) == 0)
+		return 0;
+	return libraries_at(self, "../" INSTALLED_LIBRARIES, ret);
+}
+
+/* Puts `first` before what the variable holds. */
+static int prepend(const char *variable, const char *first)
+{
+	const char *old = getenv(variable);
+	char *value;
+
+	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
+		return -ENOMEM;
+	setenv(variable, value, 1);
+	free(value);
+	return 0;
+}
+
+static int preload(const char *folder)
+{
+	scoped(text_done) struct text list = {0};
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		scoped(free_ptr) char *path = NULL;
+
+		if (asprintf(&path, "%s/%s", folder, libraries[i]) < 0 || access(path, R_OK) != 0)
+			continue;
+		if (list.len)
+			text_char(&list, ':');
+		text_str(&list, path);
+	}
+	text_char(&list, 0);
+	if (list.error || prepend("LD_PRELOAD", list.data) < 0)
+		return -ENOMEM;
+	return prepend("LD_LIBRARY_PATH", folder);
+}
+
+/* A file without a name, which children find through ours: nothing is left when we are killed. */
+static int make_file(const char *variable)
+{
+	char path[64];
+	int fd = memfd_create(variable, 0);
+
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	setenv(variable, path, 1);
+	return fd;
+}
+
+static int use_timing(const char *path)
+{
+	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	struct fmt_error err = {0};
+	int r = fmt_trace_open(path, &trace, &err), fd;
+
+	if (r < 0)
+		return cli_fail(r, &err, "open", path, NULL);
+	fd = make_file("GPUEMU_TIMING");
+	r = fd < 0 ? fd : gpuemu_timing_write(trace, fd, &err);
+	return r < 0 ? cli_fail(r, &err, "read the durations of", path, NULL) : CLI_OK;
+}
+
+/* A model by name, or the absolute path of a file that is one. */
+static int use_model(const char *like)
+{
+	struct emu_model model;
+	char why[160];
+	scoped(free_ptr) char *path = realpath(like, NULL);
+
+	if (emu_model_load(like, &model, why, sizeof(why)) < 0) {
+		cli_error("cannot use the GPU model %s: %s", like, why);
+		return path ? CLI_INPUT : CLI_USAGE;
+	}
+	setenv("GPUEMU_LIKE", path && strchr(like, '/') ? path : like, 1);
+	return CLI_OK;
+}
+
+static int use_kernels(const char *file)
+{
+	scoped(free_ptr) char *path = realpath(file, NULL);
+
+	if (!path || prepend("GPUEMU_PLUGINS", path) < 0)
+		return cli_fail(-errno, NULL, "open", file, NULL);
+	return CLI_OK;
+}
+
+/* What the libraries are told: the environment. */
+static int set_up(const struct cli_args *args)
+{
+	const char *speed = args->values[OPT_SPEED];
+	scoped(free_ptr) char *folder = NULL;
+	char *end, number[32];
+	int64_t gpus;
+	int r = CLI_OK;
+
+	if (cli_number(args, &gpuemu, OPT_GPUS, 1, MAX_GPUS, 1, &gpus) < 0)
+		return CLI_USAGE;
+	if (speed && (!(strtod(speed, &end) > 0) || *end)) {
+		cli_error("--host-speed: '%s' is no number above 0", speed);
+		return CLI_USAGE;
+	}
+	if (find_libraries(&folder) < 0 || preload(folder) < 0) {
+		cli_error("cannot find the emulated libraries beside this program");
+		return CLI_MACHINE;
+	}
+	snprintf(number, sizeof(number), "%d", (int)gpus);
+	setenv("GPUEMU_GPUS", number, 1);
+	if (speed)
+		setenv("GPUEMU_HOST_SPEED", speed, 1);
+	if (args->values[OPT_PACE])
+		setenv("GPUEMU_PACE", "1", 1);
+	if (args->values[OPT_LIKE])
+		r = use_model(args->values[OPT_LIKE]);
+	if (r == CLI_OK && args->values[OPT_KERNELS])
+		r = use_kernels(args->values[OPT_KERNELS]);
+	if (r == CLI_OK && args->values[OPT_TIMING])
+		r = use_timing(args->values[OPT_TIMING]);
+	return r;
+}
+
+static volatile pid_t child;
+
+static void pass_on(int signal)
+{
+	if (child > 0)
+		kill(child, signal);
+}
+
+/* Runs the program to its end; its wait status, or a negative errno. */
+static int start(char **command)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+	struct sigaction action = {.sa_handler = pass_on};
+	int status;
+
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		execvp(command[0], command);
+		cli_error("cannot run %s: %s", command[0], strerror(errno));
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status;
+}
+
+static int print_report(const struct cli_args *args, int fd)
+{
+	scoped(gpuemu_report_done) struct gpuemu_report report = {0};
+	scoped(text_done) struct text out = {0};
+	const char *path = args->values[OPT_OUTPUT];
+	int r = gpuemu_report_read(fd, &report);
+
+	if (r < 0)
+		return cli_fail(r, NULL, "read", "the report", NULL);
+	if (args->values[OPT_JSON])
+		gpuemu_report_json(&report, &out);
+	else if (args->values[OPT_REPORT] || path)
+		gpuemu_report_text(&report, &out);
+	if (!args->values[OPT_JSON])
+		gpuemu_report_refusals(&report, &out);
+
+	FILE *to = path ? fopen(path, "we") : stderr;
+
+	if (!to || fwrite(out.data, 1, out.len, to) != out.len || (path && fclose(to) != 0))
+		return cli_fail(-errno, NULL, "write", path ? path : "to stderr", NULL);
+	return CLI_OK;
+}
+
+static int run(const struct cli_args *args)
+{
+	int r = set_up(args), status;
+	scoped(close_fd) int report = -1;
+
+	if (r != CLI_OK)
+		return r;
+	report = make_file("GPUEMU_REPORT");
+	status = report < 0 ? report : start(args->operands);
+	if (status < 0)
+		return cli_fail(status, NULL, "run", args->operands[0], NULL);
+	r = print_report(args, report);
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		raise(WTERMSIG(status));
+		return 128 + WTERMSIG(status);
+	}
+	return WEXITSTATUS(status) ? WEXITSTATUS(status) : r;
+}
+
+const struct cli_command gpuemu = {
+	.name = "gpuemu",
+	.operands = "COMMAND [ARGUMENT...]",
+	.min_operands = 1,
+	.max_operands = INT_MAX,
+	.what = "Runs a CUDA program on emulated GPUs",
+	.options = options,
+	.notes = "The exit status is that of COMMAND.\n",
+	.run = run,
+	.starts = 1,
+};
+
+int main(int argc, char **argv)
+{
+	return cli_main_one(&gpuemu, argc, argv);
+}
