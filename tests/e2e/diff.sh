@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# `gputrace diff` finds the first place where two runs part.
+. "$(dirname "$0")/lib.sh"
+command -v python3 >/dev/null || skip "there is no python3"
+cd "$work"
+
+# run NAME ARGUMENT...: a trace of a run that is made up
+run() {
+	name=$1
+	shift
+	python3 "$SOURCE/bench/make_run.py" -o "$name.files" "$@" >/dev/null
+	gputrace import -o "$name" "$name.files"/*.json >/dev/null
+}
+
+run a --plan=tensor --ranks=2 --steps=2
+run same --plan=tensor --ranks=2 --steps=2
+run times --plan=tensor --ranks=2 --steps=2 --seed=2
+run longer --plan=tensor --ranks=2 --steps=3
+run wider --plan=tensor --ranks=4 --steps=2
+run deeper --plan=tensor --ranks=2 --steps=2 --layers=17
+
+gputrace diff a same | grep -qx 'a and same are the same'
+gputrace diff a times | grep -q 'do the same in the same order'
+parts() {
+	status=0
+	line=$(gputrace diff a "$1") || status=$?
+	equal "$status" 1
+	case $line in "a and $1 part"*"$2"*) ;; *) die "'$2' is not in: $line" ;; esac
+}
+parts longer ' in the one, iteration 3 in the other'
+parts wider ': 2 ranks in the one, 4 ranks in the other'
+parts deeper 'at GPU 0, iteration 1, '
+gputrace diff --json a deeper | python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert not r["same"] and r["difference"]["iteration"] == 1, r'
+fails -3 gputrace diff a nowhere
+says 'cannot open nowhere'
+fails -2 gputrace diff a
+says 'wanted: TRACE TRACE'

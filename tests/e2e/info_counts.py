@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares `gputrace info --json` with what the recorder's own files say.
+
+    info_counts.py REPORT.json RANK.json[.gz]...
+
+Iterations with their start and duration on each GPU, and the records of each kind, are counted here
+by another program than the importer.
+"""
+import gzip
+import json
+import re
+import sys
+from decimal import Decimal
+
+CALLS = {'cuda_runtime', 'cuda_driver', 'hip_runtime', 'hip_driver'}
+COPIES = {'gpu_memcpy': 'memcpy', 'gpu_memset': 'memset', 'cuda_sync': 'sync'}
+
+
+def nanoseconds(value, base=0):
+    return int(Decimal(value) * 1000) + base
+
+
+def load(path):
+    with (gzip.open if path.endswith('.gz') else open)(path, 'rt', errors='replace') as f:
+        return json.load(f, parse_float=str)
+
+
+def kind_of(event):
+    category = event.get('cat', '')
+    if event['ph'] != 'X':
+        return 'mark'
+    if category in CALLS:
+        return 'call'
+    if category in COPIES:
+        return COPIES[category]
+    if category != 'kernel':
+        return 'range'
+    is_collective = 'nccl' in event['name'].lower() or 'Collective name' in event.get('args', {})
+    return 'collective' if is_collective else 'kernel'
+
+
+def read(path, rank, records, steps):
+    document = load(path)
+    base = int(document.get('baseTimeNanoseconds', 0))
+    for event in document['traceEvents']:
+        if event['ph'] in 'Msf':
+            continue
+        records[kind_of(event)] = records.get(kind_of(event), 0) + 1
+        step = re.fullmatch(r'ProfilerStep#(\d+)', event['name'])
+        if step and event.get('cat') != 'gpu_user_annotation':
+            steps[int(step[1]), rank] = (nanoseconds(event['ts'], base), nanoseconds(event['dur']))
+
+
+def main(report_path, *files):
+    report = json.load(open(report_path))
+    records, steps = {}, {}
+    for i, path in enumerate(files):
+        read(path, report['ranks'][i]['rank'], records, steps)
+    got = {(i['iteration'], g['gpu']): (g['start_ns'], g['duration_ns'])
+           for i in report['iterations'] for g in i['gpus']}
+    assert report['gpus'] == len(files), report['gpus']
+    if steps:  # else the importer finds iterations by itself
+        assert got == steps, f'iterations: {got} instead of {steps}'
+    for kind in 'call kernel memcpy memset collective sync range mark'.split():
+        assert report['records'][kind] == records.get(kind, 0), (
+            f'{kind}: {report["records"][kind]} instead of {records.get(kind, 0)}')
+    assert report['records']['edge'] >= 0
+    assert report['bytes_per_record'] * sum(records.values()) - report['bytes'] < sum(records.values())
+    for iteration in report['iterations']:
+        for g in iteration['gpus']:
+            assert g['compute_ns'] + g['exposed_ns'] + g['idle_ns'] == g['device_ns'], g
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every program and command explains itself, and a wrong command line is one line and status 2.
+. "$(dirname "$0")/lib.sh"
+
+gputrace --help >"$work/help"
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p' "$work/help")
+for command in info import export diff; do
+	printf '%s\n' "$commands" | grep -qx "$command" || missing="${missing:-}$command "
+done
+[ -z "${missing:-}" ] || die "no command: $missing"
+
+gputrace --version | grep -q '^gputrace [0-9]'
+fails -2 gputrace
+says 'which command?'
+fails -2 gputrace nonsense
+says 'no such command: nonsense'
+for command in $commands; do
+	gputrace "$command" --help | grep -q "^usage: gputrace $command " || die "$command --help"
+	fails -2 gputrace "$command" --nonsense
+	says 'no such option: --nonsense'
+	fails -2 gputrace "$command"
+	says "$command: wanted: "
+done
+
+# What the manual knows is what the programs know.
+for program in gputrace gpureplay gputracefs; do
+	[ -x "$BUILD/tools/$program" ] && [ -e "$SOURCE/doc/man/$program.1" ] || continue
+	sed 's/\\-/-/g' "$SOURCE/doc/man/$program.1" >"$work/manual"
+	"$program" --help >"$work/help"
+	[ "$program" != gputrace ] || for command in $commands; do
+		gputrace "$command" --help >>"$work/help"
+		grep -q "^\.SS.*$command" "$work/manual" || die "$program.1 does not know $command"
+	done
+	grep -o -- '--[a-z][a-z-]*' "$work/help" | sort -u >"$work/options"
+	while read -r option; do
+		grep -q -- "$option" "$work/manual" || die "$program.1 does not know $option"
+	done <"$work/options"
+done
+
+# complete WORD...: what the completion offers for the last word
+command -v bash >/dev/null || skip "there is no bash to try the completion with"
+complete() {
+	bash -c '. "$SOURCE/doc/completion/gputrace"
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		"_$1" "$1" "${@: -1}" "" && printf "%s\n" "${COMPREPLY[@]}"' - "$@" | sort | tr '\n' ' '
+}
+equal "$(complete gputrace exp)" 'export '
+equal "$(complete gputrace '' | wc -w)" "$(($(printf '%s\n' "$commands" | wc -l) + 2))"
+equal "$(complete gputrace info --it)" '--iteration= '
+equal "$(complete gputrace export --format =)" 'chrome svg tsv '
+equal "$(complete gputrace export --format = s)" 'svg '
+equal "$(complete gpureplay --em)" '--emulate '
