@@ -173,9 +173,10 @@ struct fmt_digest {
 /* An iteration is the unit of a run that people ask about; a slice is what is written and read at
  * once. Slices cover a rank's recording without gaps: what lies before the first iteration is
  * FMT_BEFORE, what comes between the end of iteration k and the start of k+1 belongs to k, and what
- * starts after the last one's end is FMT_AFTER. An op belongs where the call that launched it does,
- * or where its own start lies if there is none. An iteration of more than FMT_SLICE_EVENTS events
- * is cut by time into slices that follow one another and have the same iteration.
+ * starts after the last one's end is FMT_AFTER. An op belongs where the call that launched it does;
+ * one without, where its own start lies, but not behind the next on its stream that has a call. So
+ * a stream's ops are in order from slice to slice. An iteration of more than FMT_SLICE_EVENTS
+ * events is cut by time into slices that follow one another and have the same iteration.
  */
 #define FMT_SLICE_EVENTS (1u << 20)
 #define FMT_BEFORE (-1)

@@ -97,13 +97,37 @@ static void count(struct planner *p, int64_t at_ns, int64_t start_ns, int64_t en
 }
 
 /* The moment that decides where an event belongs: an operation is where its call is. */
-static int64_t moment(const struct fmt_run_rank *run, const uint32_t *call_of, size_t i)
+static int64_t moment(const struct fmt_run_rank *run, const uint32_t *owner, size_t i)
 {
-	return run->events[call_of[i] == KINETO_NONE ? i : call_of[i]].start_ns;
+	return run->events[owner[i] == KINETO_NONE ? i : owner[i]].start_ns;
+}
+
+/* The call of each operation. One without a call was launched before the next on its stream that
+ * has one, so it belongs there, or before; and a stream's operations stay in their order from slice
+ * to slice. */
+static int find_owners(const struct fmt_run_rank *run, const uint32_t *call_of, uint32_t **ret)
+{
+	uint32_t *owner = malloc((run->n_events + 1) * sizeof(*owner)), next = KINETO_NONE;
+
+	if (!owner)
+		return -ENOMEM;
+	for (size_t i = run->n_events; i-- > 0;) {
+		const struct fmt_event *e = &run->events[i];
+
+		if (i + 1 < run->n_events && run->events[i + 1].lane != e->lane)
+			next = KINETO_NONE;
+		owner[i] = call_of[i];
+		if (call_of[i] != KINETO_NONE)
+			next = call_of[i];
+		else if (next != KINETO_NONE && run->events[next].start_ns < e->start_ns)
+			owner[i] = next;
+	}
+	*ret = owner;
+	return 0;
 }
 
 static int count_all(struct planner *p, const struct kineto_rank *k, const struct fmt_run_rank *run,
-		     const uint32_t *call_of)
+		     const uint32_t *owner)
 {
 	struct kineto_spool_reader *reader;
 	const int64_t *values;
@@ -111,7 +135,7 @@ static int count_all(struct planner *p, const struct kineto_rank *k, const struc
 	int r;
 
 	for (size_t i = 0; i < run->n_events; i++)
-		count(p, moment(run, call_of, i), run->events[i].start_ns,
+		count(p, moment(run, owner, i), run->events[i].start_ns,
 		      run->events[i].start_ns + run->events[i].duration_ns);
 	r = kineto_spool_read(&k->spool, &reader);
 	if (r < 0)
@@ -195,7 +219,7 @@ static uint32_t slice_at(const struct kineto_plan *plan, int64_t at_ns)
 }
 
 /* Numbers events by slice, in their order within it. */
-static int number(struct kineto_plan *plan, const struct fmt_run_rank *run, const uint32_t *call_of)
+static int number(struct kineto_plan *plan, const struct fmt_run_rank *run, const uint32_t *owner)
 {
 	size_t n = run->n_events;
 	scoped(free_ptr) uint64_t *next = calloc(plan->n_slices + 1, sizeof(*next));
@@ -206,7 +230,7 @@ static int number(struct kineto_plan *plan, const struct fmt_run_rank *run, cons
 	if (!next || !plan->slice_of || !plan->number_of || !plan->event_at)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		plan->slice_of[i] = slice_at(plan, moment(run, call_of, i));
+		plan->slice_of[i] = slice_at(plan, moment(run, owner, i));
 		plan->slices[plan->slice_of[i]].records++;
 	}
 	for (size_t i = 1; i < plan->n_slices; i++)
@@ -222,13 +246,16 @@ int kineto_plan(const struct kineto_rank *k, const struct fmt_run_rank *run,
 		const uint32_t *call_of, struct kineto_plan *ret)
 {
 	scoped(planner_done) struct planner p = {0};
+	scoped(free_ptr) uint32_t *owner = NULL;
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	r = planner_init(&p, k, run->iterations, run->n_iterations);
 	if (r == 0)
-		r = count_all(&p, k, run, call_of);
+		r = find_owners(run, call_of, &owner);
+	if (r == 0)
+		r = count_all(&p, k, run, owner);
 	if (r == 0)
 		r = make_slices(ret, &p);
-	return r < 0 ? r : number(ret, run, call_of);
+	return r < 0 ? r : number(ret, run, owner);
 }
