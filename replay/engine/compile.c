@@ -317,9 +317,10 @@ static void op_end(struct compile *c, size_t i)
 	if (!site->meets)
 		return;
 	r = meeting_of(c, e, site, &meeting);
-	if (r == 1)
+	if (r == 1) {
+		point->own_ns = ns_sum(point->own_ns, c->rank->constants.meet_ns);
 		compile_wait(c, point, (struct sim_wait){.kind = SIM_MEETING, .on = meeting});
-	else if (r < 0)
+	} else if (r < 0)
 		c->error = r;
 }
 
