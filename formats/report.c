@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/instances.h"
+#include "formats/report_page.h"
 #include "formats/value.h"
 
 /* One collective of one rank. */
@@ -45,12 +46,6 @@ void fmt_report_free(struct fmt_report *r)
 	free(r->ops);
 	free(r->collectives);
 	free(r);
-}
-
-static void add_ns(int64_t *sum, int64_t ns)
-{
-	if (__builtin_add_overflow(*sum, ns, sum))
-		*sum = INT64_MAX;
 }
 
 /* ---- reading */
@@ -109,7 +104,7 @@ static void add_stat(struct pass *p, const struct fmt_slice *slice, const struct
 	if (s->n == 0 || e->duration_ns > s->max_ns)
 		s->max_ns = e->duration_ns;
 	s->n++;
-	add_ns(&s->total_ns, e->duration_ns);
+	fmt_sum_ns(&s->total_ns, e->duration_ns);
 	if (site->kind != FMT_KERNEL &&
 	    fmt_value_int(p->names, e, site, slice->values + e->first_value, "bytes", &bytes) &&
 	    bytes > 0)
@@ -237,12 +232,12 @@ static int sum_share(struct pass *p, const struct share *s)
 		return -ENOMEM;
 	g = &p->r->collectives[at - 1];
 	g->n_ops++;
-	add_ns(&g->total_ns, s->duration_ns);
+	fmt_sum_ns(&g->total_ns, s->duration_ns);
 	if (s->comm >= 0)
 		i = (struct fmt_instance *)fmt_instances_find(&p->instances, s->comm, s->seq);
 	if (!i || !i->group) {
 		g->n_instances++;
-		add_ns(&g->transfer_ns, i ? i->shortest_ns : s->duration_ns);
+		fmt_sum_ns(&g->transfer_ns, i ? i->shortest_ns : s->duration_ns);
 	}
 	if (!i)
 		return 0;
@@ -250,8 +245,8 @@ static int sum_share(struct pass *p, const struct share *s)
 	if (i->n < 2)
 		return 0;
 	g->n_shared++;
-	add_ns(&g->waiting_ns, s->duration_ns - i->shortest_ns);
-	add_ns(&p->r->gpus[s->gpu].waiting_ns, s->duration_ns - i->shortest_ns);
+	fmt_sum_ns(&g->waiting_ns, s->duration_ns - i->shortest_ns);
+	fmt_sum_ns(&p->r->gpus[s->gpu].waiting_ns, s->duration_ns - i->shortest_ns);
 	return 0;
 }
 
@@ -282,7 +277,7 @@ static int sum_ops(struct pass *p)
 		to = &r->ops[by_name[site->name] - 1];
 		to->n += from->n;
 		to->bytes += from->bytes;
-		add_ns(&to->total_ns, from->total_ns);
+		fmt_sum_ns(&to->total_ns, from->total_ns);
 		to->min_ns = from->min_ns < to->min_ns ? from->min_ns : to->min_ns;
 		to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
 	}

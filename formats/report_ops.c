@@ -116,7 +116,7 @@ static void put_ops(const struct fmt_page *p, bool kernels)
 
 	for (size_t i = 0; i < p->r->n_ops; i++) {
 		if ((p->r->ops[i].kind == FMT_KERNEL) == kernels) {
-			total_ns += p->r->ops[i].total_ns;
+			fmt_sum_ns(&total_ns, p->r->ops[i].total_ns);
 			n++;
 		}
 	}

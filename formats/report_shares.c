@@ -16,12 +16,6 @@ struct sum {
 	struct fmt_busy busy; /* sums; start and end are of no use */
 };
 
-static void add_ns(int64_t *sum, int64_t ns)
-{
-	if (__builtin_add_overflow(*sum, ns, sum))
-		*sum = INT64_MAX;
-}
-
 static void add_row(struct sum *s, const struct fmt_report_gpu *g)
 {
 	int64_t step_ns = g->iteration.duration_ns;
@@ -32,13 +26,13 @@ static void add_row(struct sum *s, const struct fmt_report_gpu *g)
 		s->longest_ns = step_ns;
 	s->n++;
 	s->n_damaged += g->n_damaged;
-	add_ns(&s->step_ns, step_ns);
-	add_ns(&s->waiting_ns, g->waiting_ns);
-	add_ns(&s->busy.device_ns, g->busy.device_ns);
-	add_ns(&s->busy.compute_ns, g->busy.compute_ns);
-	add_ns(&s->busy.exposed_ns, g->busy.exposed_ns);
-	add_ns(&s->busy.hidden_ns, g->busy.hidden_ns);
-	add_ns(&s->busy.idle_ns, g->busy.idle_ns);
+	fmt_sum_ns(&s->step_ns, step_ns);
+	fmt_sum_ns(&s->waiting_ns, g->waiting_ns);
+	fmt_sum_ns(&s->busy.device_ns, g->busy.device_ns);
+	fmt_sum_ns(&s->busy.compute_ns, g->busy.compute_ns);
+	fmt_sum_ns(&s->busy.exposed_ns, g->busy.exposed_ns);
+	fmt_sum_ns(&s->busy.hidden_ns, g->busy.hidden_ns);
+	fmt_sum_ns(&s->busy.idle_ns, g->busy.idle_ns);
 }
 
 /* One line of text that shows how the time divides. */

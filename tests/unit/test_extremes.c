@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A trace comes from a stranger, and its times may be any 64 bits: whatever reports and renders
+ * must come through, with valid output. The sanitisers of the test build see what overflows. */
+#include "formats/compare.h"
+#include "formats/export/chrome.h"
+#include "formats/export/json.h"
+#include "formats/export/svg.h"
+#include "formats/report.h"
+
+#include "tests/unit/test.h"
+#include "tests/unit/training.h"
+
+static const struct {
+	int64_t start_ns, duration_ns;
+} times[] = {
+	{INT64_MIN, 0}, {INT64_MIN, INT64_MAX}, {-1, 1},	{0, 0},
+	{0, INT64_MAX}, {1, INT64_MAX},		{INT64_MAX, 0}, {INT64_MAX, INT64_MAX},
+};
+
+/* One slice with an event of each kind at each of the times. Events of one lane come by start. */
+static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
+{
+	struct fmt_slice *s = calloc(1, sizeof(*s));
+	const uint32_t sites[] = {t->launch, t->kernels[rank], t->collective, t->copy, t->step};
+	const uint32_t lanes[] = {0, 1, 2, 1, 0}, n_values[] = {0, 0, 2, 1, 0};
+	size_t n = ARRAY_SIZE(times) * ARRAY_SIZE(sites);
+
+	s->rank = rank;
+	s->iteration = (struct fmt_iteration){
+		.number = INT64_MAX, .start_ns = INT64_MIN, .duration_ns = INT64_MAX};
+	s->events = calloc(n, sizeof(*s->events));
+	s->ranges = calloc(n, sizeof(*s->ranges));
+	s->values = calloc(n * 2, sizeof(*s->values));
+	for (size_t i = 0; i < n; i++) {
+		size_t k = i % ARRAY_SIZE(sites), at = i / ARRAY_SIZE(sites);
+		struct fmt_event e = {.site = sites[k],
+				      .lane = lanes[k],
+				      .start_ns = times[at].start_ns,
+				      .duration_ns = times[at].duration_ns,
+				      .correlation = at % 2 ? UINT64_MAX : 0,
+				      .first_value = (uint32_t)s->n_values};
+
+		for (uint32_t v = 0; v < n_values[k]; v++)
+			s->values[s->n_values++] = v ? INT64_MAX : INT64_MAX * (int64_t)(at % 2);
+		if (k == ARRAY_SIZE(sites) - 1)
+			s->ranges[s->n_ranges++] = e;
+		else
+			s->events[s->n_events++] = e;
+	}
+	ck_assert_int_eq(fmt_slice_sort(s, t->made.names, NULL), 0);
+	return s;
+}
+
+static struct fmt_trace *make(const char *folder)
+{
+	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *trace;
+	struct fmt_writer *w;
+	struct training t;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/t", folder);
+	training_init(&t, 3, 1, 1);
+	ck_assert_int_eq(fmt_writer_open(path, t.made.names, &options, &w, &err), 0);
+	for (uint32_t r = 0; r < 3; r++) {
+		struct fmt_rank_writer *rank;
+		struct fmt_slice *s = extreme_slice(&t, r);
+
+		ck_assert_int_eq(fmt_writer_rank(w, r, r, &rank, &err), 0);
+		ck_assert_msg(fmt_rank_writer_slice(rank, s, &err) == 0, "%s", err.what);
+		fmt_slice_free(s);
+	}
+	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
+	training_done(&t);
+	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
+	return trace;
+}
+
+START_TEST(test_all_come_through)
+{
+	static const struct fmt_part parts[] = {
+		{FMT_ANY, FMT_ANY}, {INT64_MAX, FMT_ANY}, {INT64_MAX, 2}, {FMT_ANY, 0}};
+	static const struct fmt_report_style style;
+	char *folder = made_directory();
+	struct fmt_trace *trace = make(folder);
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct fmt_report *report;
+		struct text t = {0};
+
+		ck_assert_int_eq(fmt_report_new(trace, &parts[i], true, &report, NULL), 0);
+		fmt_report_text(report, &style, &t);
+		ck_assert_int_eq(t.error, 0);
+		t.len = 0;
+		fmt_report_json(report, &style, &t);
+		ck_assert(fmt_json_valid(t.data, t.len));
+		fmt_report_free(report);
+		t.len = 0;
+		ck_assert_int_eq(fmt_chrome(trace, FMT_CHROME_MERGED, &parts[i], &t, NULL), 0);
+		ck_assert(fmt_json_valid(t.data, t.len));
+		t.len = 0;
+		ck_assert_int_eq(fmt_svg(trace, &parts[i], true, &t, NULL), 0);
+		ck_assert(!memmem(t.data, t.len, "nan", 3) && !memmem(t.data, t.len, "inf", 3));
+		text_done(&t);
+	}
+	fmt_trace_close(trace);
+	made_remove(folder);
+}
+END_TEST
+
+TESTS("extremes", test_all_come_through)
