@@ -74,10 +74,12 @@ static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char 
 		const struct fmt_chunk *last = &m->chunks[m->n_chunks - 1];
 
 		if (last->offset + last->header_bytes + last->frame_bytes == index_at)
-			return 1;
+			m->index_bytes = f.index_bytes;
 	} else if (index_at == FMT_FILE_HEADER_BYTES) {
-		return 1;
+		m->index_bytes = f.index_bytes;
 	}
+	if (m->index_bytes)
+		return 1;
 	free(take(m->chunks));
 	m->n_chunks = 0;
 	*why = "the index does not fit the file";

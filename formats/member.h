@@ -12,6 +12,7 @@ struct fmt_member {
 	struct fmt_file_header header;
 	struct fmt_chunk *chunks; /* owned; in the order of the file */
 	size_t n_chunks;
+	uint64_t index_bytes; /* of the index, if it was used */
 	uint8_t root[32];
 	int has_root;
 	int cut_off;

@@ -43,30 +43,57 @@ int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const vo
 {
 	scoped(text_done) struct text t = {0};
 
+	if (c->type == FMT_CHUNK_PARITY)
+		return 0;
 	fmt_chunk_fields_put(&t, c);
 	return t.error ? t.error : fmt_merkle_add(m, t.data, t.len, raw, c->raw_bytes);
+}
+
+static int start(struct fmt_output *o, struct fmt_error *err)
+{
+	int r;
+
+	fmt_file_header_put(&o->buf, &o->header);
+	r = fmt_identify_file(&o->tree, &o->header);
+	if (r < 0)
+		return fmt_fail(err, r, o->path, 0, "%s", strerror(-r));
+	return write_all(o, &o->buf, err);
+}
+
+static int init(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
+		struct fmt_error *err)
+{
+	memset(o, 0, sizeof(*o));
+	o->fd = -1;
+	o->header = *h;
+	o->path = strdup(path);
+	return o->path ? 0 : fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
 }
 
 int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
 		    struct fmt_error *err)
 {
-	int r;
+	int r = init(o, path, h, err);
 
-	memset(o, 0, sizeof(*o));
-	o->fd = -1;
-	o->header = *h;
-	o->path = strdup(path);
-	if (!o->path)
-		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
+	if (r < 0)
+		return r;
 	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (o->fd < 0)
 		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
-	fmt_file_header_put(&o->buf, h);
-	r = fmt_identify_file(&o->tree, h);
+	return start(o, err);
+}
+
+int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct fmt_file_header *h,
+		    struct fmt_error *err)
+{
+	int r = init(o, path, h, err);
+
 	if (r < 0)
-		return fmt_fail(err, r, path, 0, "%s", strerror(-r));
-	return write_all(o, &o->buf, err);
+		return r;
+	o->fd = fd;
+	o->lent_fd = 1;
+	return start(o, err);
 }
 
 int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, const size_t *cuts,
@@ -108,26 +135,34 @@ int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err)
 	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, level, err);
 }
 
-int fmt_output_end(struct fmt_output *o, struct fmt_error *err)
+int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err)
 {
 	struct fmt_footer f = {0};
-	int r;
+	size_t before = tail->len;
+	int r = fmt_index_put(tail, &o->header, o->chunks, o->n_chunks);
 
-	o->buf.len = 0;
-	r = fmt_index_put(&o->buf, &o->header, o->chunks, o->n_chunks);
 	if (r == 0)
 		r = fmt_merkle_root(&o->tree, f.root);
 	if (r < 0)
 		return fmt_fail(err, r, o->path, o->bytes, "cannot make the index: %s",
 				strerror(-r));
-	f.index_bytes = o->buf.len;
-	fmt_footer_put(&o->buf, &f);
-	return write_all(o, &o->buf, err);
+	f.index_bytes = tail->len - before;
+	fmt_footer_put(tail, &f);
+	return tail->error;
+}
+
+int fmt_output_end(struct fmt_output *o, struct fmt_error *err)
+{
+	int r;
+
+	o->buf.len = 0;
+	r = fmt_output_tail(o, &o->buf, err);
+	return r < 0 ? r : write_all(o, &o->buf, err);
 }
 
 void fmt_output_done(struct fmt_output *o)
 {
-	if (o->path && o->fd >= 0)
+	if (o->path && o->fd >= 0 && !o->lent_fd)
 		close(o->fd);
 	free(o->path);
 	free(o->chunks);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Damage: whichever byte of a trace is wrong, it is found, nothing wrong is read, and at most one
+ * slice is lost. */
+#include "formats/pack.h"
+#include "formats/verify.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define RANKS 2
+#define SLICES 4
+#define LAUNCHES 80
+
+/* Every so many bytes one is flipped. */
+#define STEP 7
+
+struct kept {
+	char *dir;
+	char trace[400];
+	struct made m;
+	struct fmt_slice *slices[RANKS][SLICES];
+};
+
+static void keep(struct kept *k, enum fmt_names_mode mode, int packed)
+{
+	char directory[450];
+	struct fmt_error err;
+
+	k->dir = made_directory();
+	snprintf(directory, sizeof(directory), "%s/directory", k->dir);
+	snprintf(k->trace, sizeof(k->trace), "%s/%s", k->dir, packed ? "packed" : "directory");
+	made_init(&k->m, RANKS);
+	made_write(&k->m, directory, mode, RANKS, SLICES, LAUNCHES, 0);
+	if (packed)
+		ck_assert_msg(fmt_pack(directory, k->trace, 0, &err) == 0, "%s", err.what);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		fmt_number first = 0;
+
+		for (uint32_t s = 0; s < SLICES; s++) {
+			k->slices[r][s] = made_slice(&k->m, r, s, LAUNCHES, first);
+			first += k->slices[r][s]->n_events;
+		}
+	}
+}
+
+static void drop(struct kept *k)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		for (uint32_t s = 0; s < SLICES; s++)
+			fmt_slice_free(k->slices[r][s]);
+	made_done(&k->m);
+	made_remove(k->dir);
+}
+
+/* How many slices cannot be read; a slice that can must be the right one. */
+static int lost_slices(const struct kept *k, const char *file, long at)
+{
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *t;
+	int lost = 0;
+
+	ck_assert_msg(fmt_trace_open(k->trace, &t, &err) == 0, "%s at %ld: %s", file, at, err.what);
+	ck_assert_uint_eq(fmt_trace_n_ranks(t), RANKS);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		ck_assert_msg(fmt_trace_rank(t, r)->cut_off == 0, "%s at %ld", file, at);
+		for (uint32_t s = 0; s < SLICES; s++) {
+			struct fmt_slice *got;
+
+			if (fmt_slice_load(t, r, s, FMT_WANT_ALL, &got, &err) < 0) {
+				lost++;
+				continue;
+			}
+			ck_assert_msg(same_slice(k->slices[r][s], got, k->m.names),
+				      "%s at %ld: wrong data", file, at);
+			fmt_slice_free(got);
+		}
+	}
+	fmt_trace_close(t);
+	return lost;
+}
+
+static void flip(const char *path, long at, uint8_t with)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t b;
+
+	ck_assert_int_eq((int)pread(fd, &b, 1, at), 1);
+	b ^= with;
+	ck_assert_int_eq((int)pwrite(fd, &b, 1, at), 1);
+	close(fd);
+}
+
+static void flip_all(const struct kept *k, const char *path, int step)
+{
+	struct stat st;
+	uint32_t turn = 0;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	for (long at = 0; at < st.st_size; at += step) {
+		uint8_t with = (uint8_t)(1u << (turn++ & 7));
+		struct fmt_verified v;
+		struct fmt_error err;
+
+		flip(path, at, with);
+		ck_assert_msg(lost_slices(k, path, at) <= 1, "%s at %ld: more than one lost", path,
+			      at);
+		ck_assert_int_eq(fmt_verify(k->trace, NULL, NULL, &v, &err), 0);
+		ck_assert_msg(v.problems > 0, "%s at %ld: not found", path, at);
+		flip(path, at, with);
+	}
+}
+
+static void flip_files(enum fmt_names_mode mode)
+{
+	static const char *const files[] = {"names.chunks", "rank-00000.chunks",
+					    "rank-00001.chunks"};
+	struct kept k;
+	char path[500];
+
+	keep(&k, mode, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", k.trace, files[i]);
+		if (access(path, R_OK) == 0)
+			flip_all(&k, path, STEP);
+	}
+	drop(&k);
+}
+
+START_TEST(test_every_flip_in_a_directory_is_found)
+{
+	flip_files(FMT_NAMES_SHARED);
+}
+END_TEST
+
+START_TEST(test_every_flip_in_a_recording_is_found)
+{
+	flip_files(FMT_NAMES_INLINE);
+}
+END_TEST
+
+START_TEST(test_every_flip_in_a_packed_file_is_found)
+{
+	struct kept k;
+
+	keep(&k, FMT_NAMES_SHARED, 1);
+	flip_all(&k, k.trace, STEP);
+	drop(&k);
+}
+END_TEST
+
+START_TEST(test_what_is_whole_is_called_whole)
+{
+	struct fmt_verified v;
+	struct fmt_error err;
+
+	for (int packed = 0; packed < 2; packed++)
+		for (int mode = 0; mode < 2; mode++) {
+			struct kept k;
+
+			keep(&k, (enum fmt_names_mode)mode, packed);
+			ck_assert_int_eq(fmt_verify(k.trace, NULL, NULL, &v, &err), 0);
+			ck_assert_uint_eq(v.problems, 0);
+			ck_assert_uint_eq(v.slices, RANKS * SLICES);
+			ck_assert_int_eq(lost_slices(&k, k.trace, 0), 0);
+			drop(&k);
+		}
+}
+END_TEST
+
+static int count_gpu_1(void *context, const struct fmt_problem *p)
+{
+	int *n = context;
+
+	*n += p->rank == 1 && p->iteration == 3 && p->type && strcmp(p->type, "slice") == 0;
+	return 0;
+}
+
+START_TEST(test_a_problem_has_a_place)
+{
+	struct kept k;
+	char path[500];
+	struct stat st;
+	int n = 0;
+	struct fmt_verified v;
+	struct fmt_error err;
+
+	keep(&k, FMT_NAMES_SHARED, 0);
+	snprintf(path, sizeof(path), "%s/rank-00001.chunks", k.trace);
+	ck_assert_int_eq(stat(path, &st), 0);
+	for (long at = 0; at < st.st_size && n == 0; at += 50) {
+		flip(path, at, 1);
+		ck_assert_int_eq(fmt_verify(k.trace, count_gpu_1, &n, &v, &err), 0);
+		flip(path, at, 1);
+	}
+	ck_assert_int_gt(n, 0);
+	drop(&k);
+}
+END_TEST
+
+TESTS("damage", test_what_is_whole_is_called_whole, test_a_problem_has_a_place,
+      test_every_flip_in_a_directory_is_found, test_every_flip_in_a_recording_is_found,
+      test_every_flip_in_a_packed_file_is_found)
