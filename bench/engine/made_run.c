@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/engine_run.h"
+#include "bench/engine/made_run.h"
 
 #include "formats/infer/constants.h"
 
@@ -10,8 +10,8 @@
 
 enum { THREAD, COMPUTE, COMMUNICATION };
 
-struct engine_run {
-	struct engine_run_options options;
+struct made_run {
+	struct made_run_options options;
 	struct fmt_names *names;
 	uint32_t *numbers;
 	uint64_t *done;				   /* iterations, by rank */
@@ -23,14 +23,14 @@ struct engine_run {
 	size_t n_spare, spare_cap;
 
 	struct replay_source source;
-	struct engine_run_counts counts;
+	struct made_run_counts counts;
 };
 
 static uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -44,7 +44,7 @@ static void slice_free(struct fmt_slice *s)
 	free(s);
 }
 
-static struct fmt_slice *slice_new(struct engine_run *run)
+static struct fmt_slice *slice_new(struct made_run *run)
 {
 	struct fmt_slice *s = calloc(1, sizeof(*s));
 
@@ -75,7 +75,7 @@ static struct fmt_event *event(struct fmt_slice *s, uint32_t lane, uint32_t site
 	return e;
 }
 
-static void edge(struct engine_run *run, struct fmt_slice *s, uint64_t from, uint64_t to,
+static void edge(struct made_run *run, struct fmt_slice *s, uint64_t from, uint64_t to,
 		 int64_t lag_ns, uint8_t kind)
 {
 	s->edges[s->n_edges++] = (struct fmt_edge){
@@ -94,7 +94,7 @@ static int64_t jitter(uint64_t seed)
 	return 2000 + (int64_t)(seed >> 51);
 }
 
-static void make_calls(const struct engine_run *run, struct fmt_slice *s, uint64_t seed)
+static void make_calls(const struct made_run *run, struct fmt_slice *s, uint64_t seed)
 {
 	uint32_t n = run->n_kernels + run->options.layers;
 	int64_t t = (int64_t)(seed * 1000);
@@ -106,9 +106,9 @@ static void make_calls(const struct engine_run *run, struct fmt_slice *s, uint64
 	event(s, THREAD, run->wait, t, 1000, 0);
 }
 
-static void make_ops(const struct engine_run *run, struct fmt_slice *s, uint64_t seed)
+static void make_ops(const struct made_run *run, struct fmt_slice *s, uint64_t seed)
 {
-	const struct engine_run_options *o = &run->options;
+	const struct made_run_options *o = &run->options;
 	uint64_t n = run->n_kernels + o->layers, correlation;
 
 	for (uint32_t l = 0; l < o->layers; l++) {
@@ -125,9 +125,9 @@ static void make_ops(const struct engine_run *run, struct fmt_slice *s, uint64_t
 }
 
 /* In the order of the events that they end in. */
-static void make_edges(struct engine_run *run, struct fmt_slice *s)
+static void make_edges(struct made_run *run, struct fmt_slice *s)
 {
-	const struct engine_run_options *o = &run->options;
+	const struct made_run_options *o = &run->options;
 	uint64_t compute = run->n_kernels + o->layers + 1, comm = compute + run->n_kernels;
 
 	edge(run, s, comm - 1, compute - 1, 2000, FMT_EDGE_RETURN);
@@ -143,7 +143,7 @@ static void make_edges(struct engine_run *run, struct fmt_slice *s)
 static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 		struct fmt_error *err)
 {
-	struct engine_run *run = context;
+	struct made_run *run = context;
 	uint64_t start_ns = now_ns(), iteration = run->done[rank];
 	uint64_t seed = iteration * run->options.gpus + rank;
 	struct fmt_slice *s;
@@ -179,7 +179,7 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
 		 struct fmt_error *err)
 {
-	struct engine_run *run = context;
+	struct made_run *run = context;
 	uint64_t sum = run->counts.checksum, start_ns = now_ns();
 
 	for (size_t i = 0; i < 2 * slice->n_events; i++) {
@@ -209,7 +209,7 @@ static int site(struct fmt_names *n, enum fmt_kind kind, const char *name, uint3
 	return fmt_names_site(n, &s, ret);
 }
 
-static int make_names(struct engine_run *run)
+static int make_names(struct made_run *run)
 {
 	static const struct fmt_lane lanes[] = {
 		{.kind = FMT_THREAD, .pid = 1, .tid = 1},
@@ -240,9 +240,9 @@ static int make_names(struct engine_run *run)
 	return 0;
 }
 
-int engine_run_new(const struct engine_run_options *options, struct engine_run **ret)
+int made_run_new(const struct made_run_options *options, struct made_run **ret)
 {
-	struct engine_run *run = calloc(1, sizeof(*run));
+	struct made_run *run = calloc(1, sizeof(*run));
 
 	if (!run)
 		return -ENOMEM;
@@ -253,11 +253,11 @@ int engine_run_new(const struct engine_run_options *options, struct engine_run *
 	run->numbers = calloc(options->gpus, sizeof(*run->numbers));
 	run->done = calloc(options->gpus, sizeof(*run->done));
 	if (!run->numbers || !run->done || fmt_names_new(&run->names) < 0)
-		return engine_run_free(run), -ENOMEM;
+		return made_run_free(run), -ENOMEM;
 	for (uint32_t i = 0; i < options->gpus; i++)
 		run->numbers[i] = i;
 	if (make_names(run) < 0)
-		return engine_run_free(run), -ENOMEM;
+		return made_run_free(run), -ENOMEM;
 	run->source = (struct replay_source){
 		.names = run->names,
 		.n_ranks = options->gpus,
@@ -270,7 +270,7 @@ int engine_run_new(const struct engine_run_options *options, struct engine_run *
 	return 0;
 }
 
-void engine_run_free(struct engine_run *run)
+void made_run_free(struct made_run *run)
 {
 	if (!run)
 		return;
@@ -283,12 +283,12 @@ void engine_run_free(struct engine_run *run)
 	free(run);
 }
 
-const struct replay_source *engine_run_source(const struct engine_run *run)
+const struct replay_source *made_run_source(const struct made_run *run)
 {
 	return &run->source;
 }
 
-const struct engine_run_counts *engine_run_counts(const struct engine_run *run)
+const struct made_run_counts *made_run_counts(const struct made_run *run)
 {
 	return &run->counts;
 }

@@ -12,21 +12,21 @@
 
 #include "replay/engine/feed.h"
 
-struct engine_run_options {
+struct made_run_options {
 	uint32_t gpus, layers, kernels; /* of a layer */
 	uint64_t iterations;
 	int exposed;
 };
 
-struct engine_run;
+struct made_run;
 
-int engine_run_new(const struct engine_run_options *options, struct engine_run **ret);
-void engine_run_free(struct engine_run *run);
+int made_run_new(const struct made_run_options *options, struct made_run **ret);
+void made_run_free(struct made_run *run);
 
 /* Owned by the run. */
-const struct replay_source *engine_run_source(const struct engine_run *run);
+const struct replay_source *made_run_source(const struct made_run *run);
 
-struct engine_run_counts {
+struct made_run_counts {
 	uint64_t ops, events, edges;
 	uint64_t made_ns;  /* spent on making slices */
 	uint64_t bytes;	   /* that the slices occupy */
@@ -34,4 +34,4 @@ struct engine_run_counts {
 	int64_t end_ns;	   /* the last of all times */
 };
 
-const struct engine_run_counts *engine_run_counts(const struct engine_run *run);
+const struct made_run_counts *made_run_counts(const struct made_run *run);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/feed.h"
+
+#include "tests/unit/test.h"
+
+#include "base/array.h"
+
+#include "formats/infer/constants.h"
+
+/* One rank: two threads, two streams. */
+enum { MAIN, OTHER, S7, S20, LANES };
+
+/* The constants of its machine. */
+#define ANCHOR 1000
+#define LAUNCH 4
+#define COPY 15
+#define GAP 2
+
+struct want {
+	int64_t start, end;
+};
+
+/* Each row: events {lane, kind, start, duration, correlation} by lane, edges {from, to, lag, kind}
+ * by `to`, and when each event is to start and to end. What must not be read is 7777. */
+static const struct row {
+	const char *what;
+	struct {
+		uint32_t lane;
+		enum fmt_kind kind;
+		int64_t start, duration;
+		uint64_t correlation;
+	} events[8];
+	struct fmt_edge edges[6];
+	struct want want[8];
+	uint64_t rootless;
+} rows[] = {
+	{"calls keep their own time and the time between them",
+	 {{MAIN, FMT_CALL, 1000, 5}, {MAIN, FMT_CALL, 1010, 7}, {MAIN, FMT_CALL, 1017, 0}},
+	 {{0}},
+	 {{1000, 1005}, {1010, 1017}, {1017, 1017}}},
+	{"each thread begins where it did",
+	 {{MAIN, FMT_CALL, 1000, 5}, {OTHER, FMT_CALL, 1500, 7}},
+	 {{0}},
+	 {{1000, 1005}, {1500, 1507}}},
+	{"a launch, and stream order",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5, 2},
+	  {S7, FMT_KERNEL, 7777, 100, 1},
+	  {S7, FMT_KERNEL, 7778, 10, 2}},
+	 {{0}},
+	 {{1000, 1005}, {1006, 1011}, {1009, 1109}, {1111, 1121}}},
+	{"a stream waits for another",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5, 2},
+	  {S7, FMT_KERNEL, 7777, 100, 1},
+	  {S20, FMT_KERNEL, 7777, 10, 2}},
+	 {{.from = 2, .to = 3, .lag_ns = 3, .kind = FMT_EDGE_START}},
+	 {{1000, 1005}, {1006, 1011}, {1009, 1109}, {1112, 1122}}},
+	{"room: not before another has started",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5, 2},
+	  {S7, FMT_KERNEL, 7777, 100, 1},
+	  {S20, FMT_KERNEL, 7777, 10, 2}},
+	 {{.from = 2, .to = 3, .lag_ns = 50, .kind = FMT_EDGE_SPAWN}},
+	 {{1000, 1005}, {1006, 1011}, {1009, 1109}, {1059, 1069}}},
+	{"the host waits for the device, and goes on after it",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5000},
+	  {MAIN, FMT_CALL, 6007, 2},
+	  {S7, FMT_KERNEL, 7777, 100, 1}},
+	 {{.from = 3, .to = 1, .lag_ns = 6, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1005}, {1006, 1115}, {1116, 1118}, {1009, 1109}}},
+	{"it need not wait: the call costs its own time",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1506, 5000},
+	  {S7, FMT_KERNEL, 7777, 100, 1}},
+	 {{.from = 2, .to = 1, .lag_ns = 6, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1005}, {1506, 1512}, {1009, 1109}}},
+	{"a copy that its own call waits for starts before the call ends",
+	 {{MAIN, FMT_CALL, 1000, 5000, 1}, {S7, FMT_MEMCPY, 7777, 100, 1}},
+	 {{.from = 1, .to = 0, .lag_ns = 30, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1149}, {1019, 1119}}},
+	{"a short call launches its copy sooner",
+	 {{MAIN, FMT_CALL, 1000, 5000, 1}, {S7, FMT_MEMCPY, 7777, 100, 1}},
+	 {{.from = 1, .to = 0, .lag_ns = 8, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1120}, {1012, 1112}}},
+	{"a launch that waits for an older operation",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5000, 2},
+	  {S7, FMT_KERNEL, 7777, 100, 1},
+	  {S7, FMT_KERNEL, 7778, 10, 2}},
+	 {{.from = 2, .to = 1, .lag_ns = 6, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1005}, {1006, 1115}, {1009, 1109}, {1119, 1129}}},
+	{"one thread hands over to another",
+	 {{MAIN, FMT_CALL, 1000, 5}, {OTHER, FMT_CALL, 1025, 7}, {OTHER, FMT_CALL, 1040, 1}},
+	 {{.from = 0, .to = 1, .lag_ns = 20, .kind = FMT_EDGE_START}},
+	 {{1000, 1005}, {1025, 1032}, {1040, 1041}}},
+	{"the time before it is handed over to is no time of its own",
+	 {{MAIN, FMT_CALL, 1000, 5}, {OTHER, FMT_CALL, 1000, 1}, {OTHER, FMT_CALL, 7777, 7}},
+	 {{.from = 0, .to = 2, .lag_ns = 20, .kind = FMT_EDGE_START}},
+	 {{1000, 1005}, {1000, 1001}, {1025, 1032}}},
+	{"calls inside a call",
+	 {{MAIN, FMT_CALL, 1000, 100},
+	  {MAIN, FMT_CALL, 1010, 20},
+	  {MAIN, FMT_CALL, 1050, 10, 3},
+	  {MAIN, FMT_CALL, 1200, 10},
+	  {S7, FMT_KERNEL, 7777, 50, 3}},
+	 {{0}},
+	 {{1000, 1100}, {1010, 1030}, {1050, 1060}, {1200, 1210}, {1064, 1114}}},
+	{"a call inside a call waits, and both take longer",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1010, 100},
+	  {MAIN, FMT_CALL, 1020, 70},
+	  {MAIN, FMT_CALL, 1120, 10},
+	  {S7, FMT_KERNEL, 7777, 500, 1}},
+	 {{.from = 4, .to = 2, .lag_ns = 1, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1005}, {1010, 1530}, {1020, 1510}, {1540, 1550}, {1009, 1509}}},
+	{"a call at the very end of one that waits comes after it",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1010, 100},
+	  {MAIN, FMT_CALL, 1109, 1},
+	  {S7, FMT_KERNEL, 7777, 500, 1}},
+	 {{.from = 3, .to = 1, .lag_ns = 1, .kind = FMT_EDGE_RETURN}},
+	 {{1000, 1005}, {1010, 1510}, {1509, 1510}, {1009, 1509}}},
+	{"it was launched before the recording",
+	 {{MAIN, FMT_CALL, 1000, 5}, {S7, FMT_KERNEL, 7777, 100}, {S7, FMT_KERNEL, 7778, 10}},
+	 {{.from = 1, .to = 1, .lag_ns = -300, .kind = FMT_EDGE_SPAWN}},
+	 {{1000, 1005}, {700, 800}, {802, 812}}},
+	{"nothing holds it",
+	 {{MAIN, FMT_CALL, 1000, 5}, {S7, FMT_KERNEL, 7777, 100}},
+	 {{0}},
+	 {{1000, 1005}, {1000, 1100}},
+	 1},
+	{"what the recorder saw of waiting takes no part",
+	 {{MAIN, FMT_CALL, 1000, 5, 1}, {S7, FMT_SYNC, 7777, 3, 1}, {S7, FMT_KERNEL, 7778, 10, 1}},
+	 {{0}},
+	 {{1000, 1005}, {SIM_NEVER, SIM_NEVER}, {1009, 1019}}},
+	{"the numbers of correlation lie far apart",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5, UINT64_MAX},
+	  {S7, FMT_KERNEL, 7777, 100, UINT64_MAX},
+	  {S20, FMT_KERNEL, 7777, 10, 1}},
+	 {{0}},
+	 {{1000, 1005}, {1006, 1011}, {1015, 1115}, {1009, 1019}}},
+	{"an edge from where nothing is, and one from itself",
+	 {{MAIN, FMT_CALL, 1000, 5, 1}, {S7, FMT_KERNEL, 7777, 100, 1}},
+	 {{.from = 99, .to = 1, .lag_ns = 3, .kind = FMT_EDGE_START},
+	  {.from = 1, .to = 1, .lag_ns = 3, .kind = FMT_EDGE_START}},
+	 {{1000, 1005}, {1009, 1109}}},
+};
+
+struct feeder {
+	const struct row *row;
+	struct fmt_slice slice;
+	uint32_t sites[FMT_KINDS];
+	int given, taken;
+};
+
+static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
+		struct fmt_error *err)
+{
+	struct feeder *f = context;
+
+	*more = 0;
+	*ret = &f->slice;
+	return !f->given++;
+}
+
+static int taken(void *context, uint32_t rank, struct fmt_slice *s, const int64_t *times,
+		 struct fmt_error *err)
+{
+	struct feeder *f = context;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct want *want = &f->row->want[i];
+
+		ck_assert_msg(times[2 * i] == want->start && times[2 * i + 1] == want->end,
+			      "%s: event %zu is %ld to %ld instead of %ld to %ld", f->row->what, i,
+			      (long)times[2 * i], (long)times[2 * i + 1], (long)want->start,
+			      (long)want->end);
+	}
+	f->taken++;
+	return 0;
+}
+
+static void make_names(struct fmt_names *n, uint32_t *sites)
+{
+	struct fmt_constants c = {
+		.anchor_ns = ANCHOR, .launch_ns = LAUNCH, .copy_ns = COPY, .event_ns = 7777};
+	uint32_t unused;
+
+	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++)
+		c.gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES] = GAP;
+	ck_assert_int_eq(fmt_constants_put(n, 0, &c), 0);
+	for (uint8_t i = 0; i < FMT_KINDS; i++) {
+		struct fmt_site site = {.kind = i};
+
+		ck_assert_int_eq(fmt_names_site(n, &site, &sites[i]), 0);
+	}
+	for (int i = 0; i < LANES; i++) {
+		struct fmt_lane lane = {.kind = i < S7 ? FMT_THREAD : FMT_STREAM, .tid = i};
+
+		ck_assert_int_eq(fmt_names_lane(n, 0, &lane, &unused), 0);
+	}
+}
+
+static void make_slice(struct feeder *f, struct fmt_event *events)
+{
+	const struct row *row = f->row;
+
+	f->slice.events = events;
+	f->slice.edges = (struct fmt_edge *)row->edges;
+	for (size_t i = 0; i < ARRAY_SIZE(row->events); i++) {
+		if (i > 0 && row->events[i].start == 0)
+			break;
+		events[f->slice.n_events++] = (struct fmt_event){
+			.start_ns = row->events[i].start,
+			.duration_ns = row->events[i].duration,
+			.correlation = row->events[i].correlation,
+			.site = f->sites[row->events[i].kind],
+			.lane = row->events[i].lane,
+		};
+	}
+	while (f->slice.n_edges < ARRAY_SIZE(row->edges) && row->edges[f->slice.n_edges].lag_ns)
+		f->slice.n_edges++;
+}
+
+START_TEST(test_what_events_and_edges_mean)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct feeder f = {.row = &rows[i]};
+		struct fmt_event events[8];
+		struct fmt_names *names;
+		uint32_t number = 0;
+		struct replay_source source = {.n_ranks = 1,
+					       .numbers = &number,
+					       .context = &f,
+					       .next = next,
+					       .taken = taken};
+		struct replay_counts counts;
+		struct fmt_error err;
+
+		ck_assert_int_eq(fmt_names_new(&names), 0);
+		make_names(names, f.sites);
+		make_slice(&f, events);
+		source.names = names;
+		ck_assert_int_eq(replay_feed(&source, &counts, &err), 0);
+		ck_assert_int_eq(f.taken, 1);
+		ck_assert_msg(counts.program.rootless == rows[i].rootless, "%s", rows[i].what);
+		ck_assert_msg(counts.sim.broken == 0, "%s", rows[i].what);
+		fmt_names_free(names);
+	}
+}
+END_TEST
+
+TESTS("program", test_what_events_and_edges_mean)
