@@ -29,8 +29,13 @@ static void set_last(struct emu_event *e, struct emu_dep d)
 	emu_point_drop(e->last.point);
 	e->last = d;
 	e->recorded = 1;
-	e->capture = NULL;
+	e->capture = 0;
 	pthread_mutex_unlock(&e->lock);
+}
+
+void emu_event_set(struct emu_event *e, int64_t end_ns)
+{
+	set_last(e, (struct emu_dep){.end_ns = end_ns});
 }
 
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s)
@@ -88,6 +93,7 @@ EMU_API CUresult cuEventDestroy_v2(CUevent event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	e->magic = 0;
 	emu_point_drop(e->last.point);
+	free(e->nodes);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 	return CUDA_SUCCESS;
@@ -122,6 +128,8 @@ EMU_API CUresult cuEventQuery(CUevent event)
 
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->capture)
+		return CUDA_ERROR_CAPTURED_EVENT;
 	if (e->context->error)
 		return (CUresult)e->context->error;
 	struct emu_dep d = emu_event_dep(e);

@@ -1,28 +1,415 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/graph.h"
+#include "base/array.h"
+#include "base/scope.h"
 
-CUresult emu_capture_add(struct emu_stream *s, struct emu_op *op)
+#define GRAPH_MAGIC 0x47726170u
+#define NODE_MAGIC 0x4e6f6465u
+
+struct emu_graph *emu_graph_of(CUgraph handle)
 {
-	emu_op_done(op);
-	return CUDA_ERROR_NOT_SUPPORTED;
+	struct emu_graph *g = (struct emu_graph *)handle;
+
+	return g && g->magic == GRAPH_MAGIC ? g : NULL;
 }
 
-CUresult emu_capture_spoil(struct emu_stream *s)
+struct emu_node *emu_node_of(CUgraphNode handle)
 {
-	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	struct emu_node *n = (struct emu_node *)handle;
+
+	return n && n->magic == NODE_MAGIC ? n : NULL;
 }
 
-CUresult emu_capture_wait(struct emu_stream *s, struct emu_event *e)
+int emu_graph_new(struct emu_context *c, struct emu_graph **ret)
 {
-	return CUDA_ERROR_NOT_SUPPORTED;
+	struct emu_graph *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return -ENOMEM;
+	g->magic = GRAPH_MAGIC;
+	g->context = c;
+	*ret = g;
+	return 0;
 }
 
-CUresult emu_capture_record(struct emu_stream *s, struct emu_event *e)
+static void node_free(struct emu_node *n)
 {
-	return CUDA_ERROR_NOT_SUPPORTED;
+	n->magic = 0;
+	emu_op_done(&n->op);
+	if (n->child)
+		emu_graph_free(n->child);
+	free(n->deps);
+	free(n);
 }
 
-CUresult emu_capture_allows(struct emu_thread *self)
+void emu_graph_free(struct emu_graph *g)
 {
+	for (size_t i = 0; i < g->n_nodes; i++)
+		node_free(g->nodes[i]);
+	free(g->nodes);
+	g->magic = 0;
+	emu_graph_drop_objects(g);
+	free(g);
+}
+
+int emu_node_add_dep(struct emu_node *n, struct emu_node *dep)
+{
+	for (size_t i = 0; i < n->n_deps; i++)
+		if (n->deps[i] == dep)
+			return 0;
+	if (array_reserve(&n->deps, n->n_deps + 1, &n->deps_cap) < 0)
+		return -ENOMEM;
+	n->deps[n->n_deps++] = dep;
+	return 0;
+}
+
+CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *const *deps,
+		       size_t n_deps, struct emu_node **ret)
+{
+	struct emu_node *n = calloc(1, sizeof(*n));
+	int r = n ? array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < n_deps; i++)
+		r = emu_node_add_dep(n, deps[i]);
+	if (r < 0) {
+		emu_op_done(op);
+		if (n)
+			free(n->deps);
+		free(n);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	n->magic = NODE_MAGIC;
+	n->graph = g;
+	n->op = *op;
+	g->nodes[g->n_nodes++] = n;
+	if (ret)
+		*ret = n;
+	return CUDA_SUCCESS;
+}
+
+int emu_op_copy(const struct emu_op *from, struct emu_op *to)
+{
+	int r = 1;
+
+	*to = *from;
+	if (from->type == &emu_kernel_type) {
+		to->kernel.args_copy = NULL;
+		r = from->type->own(to);
+	}
+	return r == 1 ? 0 : r == 0 ? -EINVAL : r;
+}
+
+CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
+{
+	struct emu_graph *copy;
+	struct emu_op op;
+	CUresult r = CUDA_SUCCESS;
+
+	if (emu_graph_new(g->context, &copy) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < g->n_nodes; i++)
+		g->nodes[i]->mark = (int)i;
+	for (size_t i = 0; !r && i < g->n_nodes; i++) {
+		struct emu_node *n;
+
+		if (emu_op_copy(&g->nodes[i]->op, &op) < 0)
+			r = CUDA_ERROR_INVALID_VALUE;
+		else
+			r = emu_graph_add(copy, &op, NULL, 0, &n);
+		if (!r && g->nodes[i]->child)
+			r = emu_graph_clone(g->nodes[i]->child, &n->child);
+	}
+	for (size_t i = 0; !r && i < g->n_nodes; i++)
+		for (size_t k = 0; !r && k < g->nodes[i]->n_deps; k++)
+			if (emu_node_add_dep(copy->nodes[i],
+					     copy->nodes[g->nodes[i]->deps[k]->mark]) < 0)
+				r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r)
+		emu_graph_free(copy);
+	else
+		*ret = copy;
+	return r;
+}
+
+/* Depth first; marks: 0 not seen, 1 being worked on, 2 in the list. */
+static int visit(struct emu_node *n, struct emu_node **list, size_t *at)
+{
+	int r = 0;
+
+	if (n->mark)
+		return n->mark == 2 ? 0 : -EINVAL;
+	n->mark = 1;
+	for (size_t i = 0; r == 0 && i < n->n_deps; i++)
+		r = visit(n->deps[i], list, at);
+	n->mark = 2;
+	list[(*at)++] = n;
+	return r;
+}
+
+int emu_graph_order(struct emu_graph *g, struct emu_node ***ret)
+{
+	scoped(free_ptr) struct emu_node **list = calloc(g->n_nodes + 1, sizeof(struct emu_node *));
+	size_t at = 0;
+	int r = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->n_nodes; i++)
+		g->nodes[i]->mark = 0;
+	for (size_t i = 0; r == 0 && i < g->n_nodes; i++)
+		r = visit(g->nodes[i], list, &at);
+	if (r == 0)
+		*ret = take(list);
+	return r;
+}
+
+/* ---- what only graphs hold ---- */
+
+static int64_t empty_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	return ready_ns;
+}
+
+const struct emu_op_type emu_empty_type = {
+	.name = "empty",
+	.node = CU_GRAPH_NODE_TYPE_EMPTY,
+	.light = 1,
+	.run = empty_run,
+};
+
+const struct emu_op_type emu_child_type = {
+	.name = "child graph",
+	.node = CU_GRAPH_NODE_TYPE_GRAPH,
+	.light = 1,
+	.run = empty_run,
+};
+
+static int64_t event_record_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	emu_event_set(op->event, ready_ns);
+	return ready_ns;
+}
+
+const struct emu_op_type emu_event_record_type = {
+	.name = "event record",
+	.node = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+	.light = 1,
+	.run = event_record_run,
+};
+
+static int waits(const struct emu_op *op)
+{
+	return 1;
+}
+
+static int64_t event_wait_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	struct emu_dep d = emu_event_dep(op->event);
+	int64_t end = emu_dep_wait(&d);
+
+	return end > ready_ns ? end : ready_ns;
+}
+
+const struct emu_op_type emu_event_wait_type = {
+	.name = "event wait",
+	.node = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+	.light = 1,
+	.blocks = waits,
+	.run = event_wait_run,
+};
+
+/* ---- the public functions ---- */
+
+EMU_API CUresult cuGraphCreate(CUgraph *ret, unsigned flags)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_context *c = NULL;
+
+	emu_current(self, &c);
+	if (!ret || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return emu_graph_new(c, (struct emu_graph **)ret) < 0 ? CUDA_ERROR_OUT_OF_MEMORY
+							      : CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphDestroy(CUgraph graph)
+{
+	struct emu_graph *g = emu_graph_of(graph);
+
+	if (!g)
+		return CUDA_ERROR_INVALID_VALUE;
+	emu_graph_free(g);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
+{
+	struct emu_graph *g = emu_graph_of(graph);
+
+	if (!g || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	return emu_graph_clone(g, (struct emu_graph **)ret);
+}
+
+EMU_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *ret, size_t *n)
+{
+	struct emu_graph *g = emu_graph_of(graph);
+
+	if (!g || !n)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; ret && i < *n; i++)
+		ret[i] = i < g->n_nodes ? (CUgraphNode)g->nodes[i] : NULL;
+	if (!ret || *n > g->n_nodes)
+		*n = g->n_nodes;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *ret, size_t *n)
+{
+	struct emu_graph *g = emu_graph_of(graph);
+	size_t roots = 0;
+
+	if (!g || !n)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		if (g->nodes[i]->n_deps)
+			continue;
+		if (ret && roots < *n)
+			ret[roots] = (CUgraphNode)g->nodes[i];
+		roots++;
+	}
+	*n = roots;
+	return CUDA_SUCCESS;
+}
+
+static const CUgraphEdgeData whole_edge;
+
+EMU_API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+				    CUgraphEdgeData *data, size_t *n)
+{
+	struct emu_graph *g = emu_graph_of(graph);
+	size_t edges = 0;
+
+	if (!g || !n || (!from != !to))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < g->n_nodes; i++)
+		for (size_t k = 0; k < g->nodes[i]->n_deps; k++, edges++) {
+			if (!from || edges >= *n)
+				continue;
+			from[edges] = (CUgraphNode)g->nodes[i]->deps[k];
+			to[edges] = (CUgraphNode)g->nodes[i];
+			if (data)
+				data[edges] = whole_edge;
+		}
+	*n = edges;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *ret,
+					       CUgraphEdgeData *data, size_t *count)
+{
+	struct emu_node *n = emu_node_of(node);
+
+	if (!n || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; ret && i < n->n_deps && i < *count; i++) {
+		ret[i] = (CUgraphNode)n->deps[i];
+		if (data)
+			data[i] = whole_edge;
+	}
+	*count = n->n_deps;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *ret,
+						 CUgraphEdgeData *data, size_t *count)
+{
+	struct emu_node *n = emu_node_of(node);
+	size_t found = 0;
+
+	if (!n || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < n->graph->n_nodes; i++) {
+		struct emu_node *o = n->graph->nodes[i];
+
+		for (size_t k = 0; k < o->n_deps; k++) {
+			if (o->deps[k] != n)
+				continue;
+			if (ret && found < *count)
+				ret[found] = (CUgraphNode)o;
+			if (data && found < *count)
+				data[found] = whole_edge;
+			found++;
+		}
+	}
+	*count = found;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+					   const CUgraphNode *to, const CUgraphEdgeData *data,
+					   size_t n)
+{
+	CUresult r = emu_graph_of(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	for (size_t i = 0; !r && i < n; i++) {
+		if (!emu_node_of(from[i]) || !emu_node_of(to[i]))
+			r = CUDA_ERROR_INVALID_VALUE;
+		else if (emu_node_add_dep(emu_node_of(to[i]), emu_node_of(from[i])) < 0)
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return r;
+}
+
+static void remove_dep(struct emu_node *n, const struct emu_node *dep)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n->n_deps; i++)
+		if (n->deps[i] != dep)
+			n->deps[kept++] = n->deps[i];
+	n->n_deps = kept;
+}
+
+EMU_API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
+					      const CUgraphNode *to, const CUgraphEdgeData *data,
+					      size_t n)
+{
+	if (!emu_graph_of(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < n; i++) {
+		if (!emu_node_of(from[i]) || !emu_node_of(to[i]))
+			return CUDA_ERROR_INVALID_VALUE;
+		remove_dep(emu_node_of(to[i]), emu_node_of(from[i]));
+	}
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret)
+{
+	struct emu_node *n = emu_node_of(node);
+
+	if (!n || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = n->op.type->node;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphDestroyNode(CUgraphNode node)
+{
+	struct emu_node *n = emu_node_of(node);
+	size_t kept = 0;
+
+	if (!n)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct emu_graph *g = n->graph;
+
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		remove_dep(g->nodes[i], n);
+		if (g->nodes[i] != n)
+			g->nodes[kept++] = g->nodes[i];
+	}
+	g->n_nodes = kept;
+	node_free(n);
 	return CUDA_SUCCESS;
 }

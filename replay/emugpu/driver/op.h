@@ -106,14 +106,11 @@ struct emu_op {
 		struct emu_value_op value;
 		struct emu_point *point; /* record: reached by it; one reference */
 		struct emu_exec *graph;
+		struct emu_event *event; /* graph nodes only */
 		struct {
-			struct emu_event *event;
-			struct emu_point *point;
-		} event; /* graph nodes only */
-		struct {
-			CUdeviceptr at;
-			size_t bytes;
-		} memory; /* graph nodes only */
+			uintptr_t at;
+			struct emu_pool *pool;
+		} memory; /* given back */
 	};
 };
 

@@ -21,6 +21,8 @@ struct emu_stream {
 	int has_worker, closing;
 	pthread_cond_t wake;
 	struct emu_capture *capture; /* not NULL: ops become nodes of a graph */
+	struct emu_node **fronts;    /* what the next node waits for */
+	size_t n_fronts, fronts_cap;
 };
 
 struct emu_event {
@@ -29,9 +31,10 @@ struct emu_event {
 	struct emu_context *context;
 	pthread_mutex_t lock; /* of what follows */
 	int recorded;
-	struct emu_dep last;	     /* the last record */
-	struct emu_capture *capture; /* recorded while capturing: a node, not a moment */
-	CUgraphNode node;
+	struct emu_dep last; /* the last record */
+	uint64_t capture;    /* recorded while capturing, not 0: nodes, not a moment */
+	struct emu_node **nodes;
+	size_t n_nodes, nodes_cap;
 	struct emu_shared_event *shared; /* of another process, or opened by one */
 };
 
@@ -54,4 +57,6 @@ CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c);
 /* The last record of an event, with a reference of its own. */
 struct emu_dep emu_event_dep(struct emu_event *e);
 int emu_is_event(CUevent e);
+/* The event happens at `end_ns`. */
+void emu_event_set(struct emu_event *e, int64_t end_ns);
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s);

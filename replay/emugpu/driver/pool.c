@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/pool.h"
+#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC 0x506f6f6cu
+
+static struct {
+	struct emu_pool pools[EMU_DEVICES];
+	struct emu_pool *current[EMU_DEVICES]; /* NULL: the device's own */
+} defaults;
+
+struct emu_pool *emu_pool_default(struct emu_device *d)
+{
+	struct emu_pool *p = &defaults.pools[d->ordinal];
+
+	p->device = d;
+	p->magic = MAGIC;
+	return p;
+}
+
+static struct emu_pool *current(struct emu_device *d)
+{
+	struct emu_pool *p = __atomic_load_n(&defaults.current[d->ordinal], __ATOMIC_ACQUIRE);
+
+	return p ? p : emu_pool_default(d);
+}
+
+static struct emu_pool *pool_of(CUmemoryPool handle)
+{
+	struct emu_pool *p = (struct emu_pool *)handle;
+
+	return p && p->magic == MAGIC ? p : NULL;
+}
+
+static void use(struct emu_pool *p, int64_t bytes)
+{
+	cuuint64_t now = __atomic_add_fetch(&p->used, (cuuint64_t)bytes, __ATOMIC_RELAXED);
+
+	if (now > p->used_high)
+		p->used_high = now;
+}
+
+/* ---- as ops ---- */
+
+static int64_t nothing(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	return ready_ns;
+}
+
+/* A node of a graph: its memory was taken when the node was made, and is the graph's. */
+const struct emu_op_type emu_alloc_type = {
+	.name = "allocation",
+	.node = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+	.light = 1,
+	.run = nothing,
+};
+
+static int64_t give_back(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	struct emu_pool *p = op->memory.pool;
+	size_t bytes = 0;
+
+	if (p && emu_memory_free(p->device->memory, op->memory.at, &bytes) == 0)
+		use(p, -(int64_t)bytes);
+	return ready_ns;
+}
+
+const struct emu_op_type emu_free_type = {
+	.name = "free",
+	.node = CU_GRAPH_NODE_TYPE_MEM_FREE,
+	.light = 1,
+	.run = give_back,
+};
+
+static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_pool *p,
+		      size_t bytes, CUdeviceptr *ret)
+{
+	struct emu_op op = {.type = &emu_alloc_type};
+	uintptr_t at;
+
+	if (!ret || bytes == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (emu_memory_alloc(p->device->memory, bytes, &at) < 0) {
+		/* Frees may be on their way. */
+		if (s->capture || emu_context_wait(self, s->context) ||
+		    emu_memory_alloc(p->device->memory, bytes, &at) < 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	use(p, (int64_t)((bytes + 511) & ~(size_t)511));
+	*ret = at;
+	return s->capture ? emu_capture_add(s, &op) : CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	return r ? r : alloc(self, s, current(s->context->device), bytes, ret);
+}
+
+EMU_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+					 CUstream stream)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_pool *p = pool_of(pool);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r)
+		return r;
+	return p ? alloc(self, s, p, bytes, ret) : CUDA_ERROR_INVALID_VALUE;
+}
+
+EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_region found = emu_region_find(at);
+	struct emu_op op = {.type = &emu_free_type, .memory = {.at = at}};
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r || !at)
+		return r;
+	if (found.kind != EMU_DEVICE || found.base != at)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* A graph that is launched again finds its memory where it was. */
+	if (!s->capture)
+		op.memory.pool = emu_pool_default(found.device);
+	return emu_submit(self, s, &op);
+}
+
+/* ---- pools ---- */
+
+EMU_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice device)
+{
+	struct emu_device *d = emu_device(device);
+
+	if (!d || !ret)
+		return d ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	*ret = (CUmemoryPool)emu_pool_default(d);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice device)
+{
+	struct emu_device *d = emu_device(device);
+
+	if (!d || !ret)
+		return d ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	*ret = (CUmemoryPool)current(d);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
+{
+	struct emu_device *d = emu_device(device);
+	struct emu_pool *p = pool_of(pool);
+
+	if (!d || !p)
+		return d ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	__atomic_store_n(&defaults.current[device], p, __ATOMIC_RELEASE);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
+{
+	struct emu_device *d;
+	struct emu_pool *p;
+
+	if (!ret || !props || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	d = emu_device(props->location.id);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	p->magic = MAGIC;
+	p->device = d;
+	*ret = (CUmemoryPool)p;
+	return CUDA_SUCCESS;
+}
+
+/* Memory that came from it stays, and goes back to the device when it is freed. */
+EMU_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct emu_pool *p = pool_of(pool);
+
+	if (!p || p == emu_pool_default(p->device))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (defaults.current[p->device->ordinal] == p)
+		defaults.current[p->device->ordinal] = NULL;
+	p->magic = 0;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
+{
+	return pool_of(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EMU_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute what, void *value)
+{
+	struct emu_pool *p = pool_of(pool);
+
+	if (!p || !value)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (what) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		memcpy(&p->reuse[what - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value,
+		       sizeof(int));
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		memcpy(&p->threshold, value, sizeof(p->threshold));
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		p->used_high = p->used;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+EMU_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute what, void *value)
+{
+	struct emu_pool *p = pool_of(pool);
+
+	if (!p || !value)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (what) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		memcpy(value, &p->reuse[what - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES],
+		       sizeof(int));
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		memcpy(value, &p->threshold, sizeof(p->threshold));
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		memcpy(value, &p->used, sizeof(p->used));
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		memcpy(value, &p->used_high, sizeof(p->used_high));
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* Every device reaches every other's memory. */
+EMU_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, size_t n)
+{
+	return pool_of(pool) && (list || !n) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EMU_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool pool, CUmemLocation *where)
+{
+	if (!pool_of(pool) || !ret || !where)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	return CUDA_SUCCESS;
+}
+
+/* ---- what graphs hold ---- */
+
+EMU_API CUresult cuDeviceGraphMemTrim(CUdevice device)
+{
+	return emu_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+EMU_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute what,
+					      void *value)
+{
+	cuuint64_t none = 0;
+
+	if (!emu_device(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	memcpy(value, &none, sizeof(none));
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute what,
+					      void *value)
+{
+	return emu_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}

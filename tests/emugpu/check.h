@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the programs of these tests check with: the first thing that does not hold ends them. C++.
+ */
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+
+#define TRUE(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static inline void check_is(cudaError_t got, cudaError_t want, const char *call, int line)
+{
+	if (got == want)
+		return;
+	fprintf(stderr, "line %d: %s gave %s\n", line, call, cudaGetErrorName(got));
+	exit(1);
+}
+
+#define OK(call) check_is(call, cudaSuccess, #call, __LINE__)
+#define FAILS(call, why)                                                                           \
+	do {                                                                                       \
+		check_is(call, why, #call, __LINE__);                                              \
+		cudaGetLastError();                                                                \
+	} while (0)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Graphs: captured from streams that fork and join, and made by hand. */
+#include "replay/emugpu/gpuemu.h"
+#include "tests/emugpu/check.h"
+
+#include <atomic>
+
+__global__ void add(int *x, int by)
+{
+	*x += by;
+}
+
+static void add_host(int *x, int by)
+{
+	*x += by;
+}
+GPUEMU_TWIN(add, add_host)
+
+static int *x;
+
+static int value()
+{
+	int v;
+
+	OK(cudaMemcpy(&v, x, sizeof(v), cudaMemcpyDeviceToHost));
+	return v;
+}
+
+static void test_capture()
+{
+	cudaStream_t a, b;
+	cudaEvent_t forked, joined;
+	cudaGraph_t graph;
+	cudaGraphExec_t exec;
+	cudaStreamCaptureStatus status;
+	size_t nodes = 0, edges = 0;
+	int *y;
+
+	OK(cudaStreamCreate(&a));
+	OK(cudaStreamCreate(&b));
+	OK(cudaEventCreate(&forked));
+	OK(cudaEventCreate(&joined));
+	OK(cudaMalloc(&y, 4));
+	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
+	OK(cudaStreamIsCapturing(a, &status));
+	TRUE(status == cudaStreamCaptureStatusActive);
+	OK(cudaMemsetAsync(x, 0, 4, a));
+	OK(cudaEventRecord(forked, a));
+	OK(cudaStreamWaitEvent(b, forked));
+	add<<<1, 1, 0, a>>>(x, 1);
+	OK(cudaMemsetAsync(y, 0, 4, b));
+	OK(cudaEventRecord(joined, b));
+	OK(cudaStreamWaitEvent(a, joined));
+	for (int i = 2; i <= 3; i++)
+		add<<<1, 1, 0, a>>>(x, i);
+	OK(cudaGetLastError());
+	OK(cudaStreamEndCapture(a, &graph));
+	OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+	OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
+	TRUE(nodes == 5 && edges == 5);
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaGraphDestroy(graph));
+	for (int i = 0; i < 3; i++)
+		OK(cudaGraphLaunch(exec, a));
+	OK(cudaStreamSynchronize(a));
+	TRUE(value() == 6);
+	OK(cudaGraphExecDestroy(exec));
+
+	/* What a capture does not allow spoils it. */
+	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
+	FAILS(cudaStreamSynchronize(a), cudaErrorStreamCaptureUnsupported);
+	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
+	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
+	void *p;
+	FAILS(cudaMalloc(&p, 16), cudaErrorStreamCaptureUnsupported);
+	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
+	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
+	OK(cudaMalloc(&p, 16));
+	OK(cudaStreamEndCapture(a, &graph));
+	OK(cudaGraphDestroy(graph));
+
+	/* A stream that was forked off must come back. */
+	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
+	add<<<1, 1, 0, a>>>(x, 1);
+	OK(cudaEventRecord(forked, a));
+	OK(cudaStreamWaitEvent(b, forked));
+	add<<<1, 1, 0, b>>>(x, 1);
+	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureUnjoined);
+	OK(cudaStreamSynchronize(b));
+}
+
+static std::atomic<int> called;
+
+static void note(void *data)
+{
+	called += *(int *)data;
+}
+
+static void test_nodes()
+{
+	cudaGraph_t graph, child;
+	cudaGraphNode_t set, one, two, host, nested;
+	cudaGraphExec_t exec;
+	int by = 5, amount = 7;
+	void *args[] = {&x, &by};
+	cudaMemsetParams memset_params = {};
+	cudaKernelNodeParams kernel = {};
+	cudaHostNodeParams host_params = {note, &amount};
+
+	memset_params.dst = x;
+	memset_params.elementSize = 4;
+	memset_params.value = 100;
+	memset_params.width = memset_params.height = 1;
+	kernel.func = (void *)add;
+	kernel.gridDim = kernel.blockDim = dim3(1);
+	kernel.kernelParams = args;
+	OK(cudaGraphCreate(&graph, 0));
+	OK(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &memset_params));
+	OK(cudaGraphAddKernelNode(&one, graph, &set, 1, &kernel));
+	by = 1000; /* the node has its own copy */
+	OK(cudaGraphAddHostNode(&host, graph, &one, 1, &host_params));
+	OK(cudaGraphCreate(&child, 0));
+	OK(cudaGraphAddKernelNode(&two, child, nullptr, 0, &kernel));
+	OK(cudaGraphAddChildGraphNode(&nested, graph, &host, 1, child));
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaDeviceSynchronize());
+	TRUE(value() == 1105 && called == 7);
+	by = 1;
+	OK(cudaGraphExecKernelNodeSetParams(exec, one, &kernel));
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaDeviceSynchronize());
+	TRUE(value() == 1101 && called == 14);
+
+	/* A circle cannot be launched. */
+	OK(cudaGraphAddDependencies(graph, &host, &set, nullptr, 1));
+	cudaGraphExec_t never;
+	FAILS(cudaGraphInstantiate(&never, graph, 0), cudaErrorInvalidValue);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(child));
+	OK(cudaGraphDestroy(graph));
+}
+
+/* Branches run at once, in virtual time. */
+static void test_time()
+{
+	cudaGraph_t graph;
+	cudaGraphNode_t node;
+	cudaGraphExec_t exec;
+	cudaEvent_t from, to;
+	void *a, *b, *host_a, *host_b;
+	size_t bytes = 64 << 20;
+	float together, in;
+
+	OK(cudaMalloc(&a, bytes));
+	OK(cudaMalloc(&b, bytes));
+	OK(cudaMallocHost(&host_a, bytes));
+	OK(cudaMallocHost(&host_b, bytes));
+	OK(cudaEventCreate(&from));
+	OK(cudaEventCreate(&to));
+	OK(cudaGraphCreate(&graph, 0));
+	OK(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, a, host_a, bytes,
+				    cudaMemcpyHostToDevice));
+	OK(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, host_b, b, bytes,
+				    cudaMemcpyDeviceToHost));
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaEventRecord(from));
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaEventRecord(to));
+	OK(cudaEventSynchronize(to));
+	OK(cudaEventElapsedTime(&together, from, to));
+	OK(cudaEventRecord(from));
+	OK(cudaMemcpyAsync(a, host_a, bytes, cudaMemcpyHostToDevice));
+	OK(cudaEventRecord(to));
+	OK(cudaEventSynchronize(to));
+	OK(cudaEventElapsedTime(&in, from, to));
+	TRUE(together > 0.9f * in && together < 1.2f * in);
+}
+
+int main()
+{
+	OK(cudaMalloc(&x, 4));
+	test_capture();
+	test_nodes();
+	test_time();
+	return 0;
+}
