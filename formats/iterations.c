@@ -6,9 +6,13 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* The share of the sequence, in percent, that must repeat. */
-#define PERIODIC 60
-#define ANCHORED 30
+/* What repeats by chance is short, or covers little: the least length of a period, and the share of
+ * the sequence, in percent, that must repeat three times, or twice. */
+#define SHORT 3
+#define MOST 60
+#define SHORT_TWICE 8
+#define MOST_TWICE 90
+#define ANCHORED 50
 
 /* z[p]: how far the sequence, read from its end, agrees with itself p places further. */
 static void agreement(const uint32_t *s, size_t n, uint32_t *z)
@@ -31,19 +35,24 @@ static void agreement(const uint32_t *s, size_t n, uint32_t *z)
 	}
 }
 
+static bool repeats(size_t period, size_t covered, size_t n)
+{
+	if (covered / period >= 3)
+		return period >= SHORT && covered >= n / 100.0 * MOST;
+	return covered / period == 2 && period >= SHORT_TWICE && covered >= n / 100.0 * MOST_TWICE;
+}
+
 /* The shortest period that covers nearly as much as the best; 0 where none is good. */
 static size_t best_period(const uint32_t *z, size_t n)
 {
 	size_t best = 0;
 
 	for (size_t p = 1; p <= n / 2; p++) {
-		if (z[p] >= p && p + z[p] > best)
+		if (p + z[p] > best && repeats(p, p + z[p], n))
 			best = p + z[p];
 	}
-	if (best < n / 100 * PERIODIC)
-		return 0;
-	for (size_t p = 1; p <= n / 2; p++) {
-		if (z[p] >= p && p + z[p] >= best - best / 20)
+	for (size_t p = 1; p <= n / 2 && best > 0; p++) {
+		if (p + z[p] >= best - best / 20 && repeats(p, p + z[p], n))
 			return p;
 	}
 	return 0;
@@ -71,12 +80,12 @@ static bool common_count(const uint32_t *s, size_t n, const uint32_t *counts, ui
 
 	for (size_t i = 0; i < n; i++)
 		places[counts[s[i]]]++;
-	for (size_t k = 2; k <= n; k++) {
+	for (size_t k = 3; k <= n; k++) {
 		if (places[k] > places[best] || best == 0)
 			best = places[k] > 0 ? (uint32_t)k : best;
 	}
 	*ret = best;
-	return best > 0 && places[best] >= n / 100 * ANCHORED;
+	return best > 0 && n / best >= SHORT && places[best] >= n / 100.0 * ANCHORED;
 }
 
 static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)

@@ -60,13 +60,6 @@ static void parent_of(const char *path, char *ret, size_t cap)
 	snprintf(ret, cap, "%.*s", n > 0 ? (int)n : 1, n > 0 ? path : ".");
 }
 
-static int progress(const struct job *j, const char *what, uint64_t done, uint64_t total)
-{
-	const struct kineto_options *o = j->im.options;
-
-	return o->progress ? o->progress(o->context, what, done, total) : 0;
-}
-
 static int read_files(struct job *j, struct fmt_error *err)
 {
 	const struct kineto_options *o = j->im.options;
@@ -94,6 +87,7 @@ static int prepare(struct job *j, size_t i)
 	int r;
 
 	ready->rank = k;
+	ready->options = j->im.options;
 	run->number = (uint32_t)k->number;
 	r = kineto_order(k, &j->im.sites, &ready->lane_of);
 	if (r == 0)
@@ -187,8 +181,6 @@ static int write_all(struct job *j, struct fmt_error *err)
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		number_collectives(&j->run.ranks[i]);
 		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, w, err);
-		if (r == 0)
-			r = progress(j, "writing", i + 1, j->run.n_ranks);
 	}
 	if (r < 0) {
 		fmt_writer_abandon(w);

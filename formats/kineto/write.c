@@ -204,6 +204,13 @@ static int write_lengths(const struct job *j, struct fmt_tsv *tables, struct fmt
 	return fmt_writer_lengths(w, j->slice.index, FMT_TSV_VERSION, lengths, FMT_TABLES);
 }
 
+static int progress(const struct job *j, size_t slices)
+{
+	const struct kineto_options *o = j->ready->options;
+
+	return o->progress ? o->progress(o->context, "writing", slices, j->plan.n_slices) : 0;
+}
+
 int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 		      const struct fmt_run_rank *run, uint32_t index, struct fmt_writer *writer,
 		      struct fmt_error *err)
@@ -225,6 +232,8 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 		r = write_slice(&j, i, w, err);
 		if (r == 0)
 			r = write_lengths(&j, tables, w);
+		if (r == 0)
+			r = progress(&j, i + 1);
 	}
 	return r;
 }

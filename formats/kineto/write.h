@@ -3,6 +3,7 @@
 /* Writes a rank, slice by slice. */
 #pragma once
 
+#include "formats/kineto/kineto.h"
 #include "formats/kineto/name.h"
 #include "formats/kineto/order.h"
 #include "formats/run.h"
@@ -13,6 +14,7 @@ struct kineto_ready {
 	struct kineto_rank *rank; /* its events and values have moved to the run */
 	uint32_t *lane_of;	  /* owned */
 	uint32_t *call_of;	  /* owned */
+	const struct kineto_options *options;
 };
 
 /* `run` is the rank's in the trace's numbers, edges and all, and `index` its number among them. */

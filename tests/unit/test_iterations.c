@@ -15,6 +15,11 @@ static const struct {
 	{"abc", ""},
 	{"abcdefgh", ""},
 	{"abcabcabc", "^  ^  ^  "},
+	/* Too short, or too few, to be no chance. */
+	{"abababab", ""},
+	{"abcdabcd", ""},
+	{"abcdefghabcdefgh", "^       ^       "},
+	{"xyzabcdefghabcdefgh", ""},
 	/* What comes before the first is not of it. */
 	{"xyzzyabcdabcdabcd", "     ^   ^   ^   "},
 	/* Layers repeat within an iteration. */
@@ -55,8 +60,10 @@ START_TEST(test_time_is_linear)
 	uint32_t *symbols = calloc(n, sizeof(*symbols));
 
 	ck_assert_ptr_nonnull(symbols);
+	for (size_t i = 0; i < n; i++)
+		symbols[i] = i % 4 == 3;
 	ck_assert_int_eq(fmt_iterations_find(symbols, n, &starts, &n_starts), 0);
-	ck_assert_uint_eq(n_starts, n);
+	ck_assert_uint_eq(n_starts, n / 4);
 	free(starts);
 	free(symbols);
 }

@@ -139,6 +139,8 @@ static struct fmt_trace *open_trace(const struct folder *f)
 #define KERNEL(name, corr, ts, dur, args)                                                          \
 	X("kernel", name, "0", "7", ts, dur, "\"correlation\":" corr args)
 
+#define PAIR(name, corr, ts) LAUNCH(corr, ts) "," KERNEL(name, corr, ts, "1", "")
+
 /* One row per rule of README.md: a file, and lines that its trace has. */
 static const struct {
 	const char *json;
@@ -235,13 +237,16 @@ static const struct {
 	       "") "," X("user_annotation", "iteration 8", "1", "2", "50", "40", "")),
 	 {"slice 7 0+40000\n", "slice 8 50000+40000\n"}},
 	/* ... what repeats ... */
-	{DOC(LAUNCH("1", "10") "," LAUNCH("2", "11") "," LAUNCH("3", "20") "," LAUNCH(
-		 "4", "21") "," KERNEL("a", "1", "12", "1",
-				       "") "," KERNEL("b", "2", "13", "1",
-						      "") "," KERNEL("a", "3", "22", "1",
-								     "") "," KERNEL("b", "4", "23",
-										    "1", "")),
-	 {"slice 0 10000+10000\n", "slice 1 20000+4000\n"}},
+	{DOC(PAIR("a", "1", "10") "," PAIR("b", "2", "11") "," PAIR("c", "3", "12") "," PAIR(
+		 "a", "4",
+		 "20") "," PAIR("b", "5",
+				"21") "," PAIR("c", "6",
+					       "22") "," PAIR("a", "7",
+							      "30") "," PAIR("b", "8",
+									     "31") "," PAIR("c",
+											    "9",
+											    "32")),
+	 {"slice 0 10000+10000\n", "slice 1 20000+10000\n", "slice 2 30000+3000\n"}},
 	/* ... or one for all. */
 	{DOC(KERNEL("a", "1", "12", "5", "")), {"slice 0 12000+5000\nkernel a"}},
 };
