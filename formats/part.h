@@ -12,9 +12,12 @@
 struct fmt_part {
 	int64_t iteration; /* its number, or FMT_ANY: the whole recording */
 	int64_t rank;	   /* index into the trace's ranks, or FMT_ANY */
+	/* Told before each slice is read; may be NULL. */
+	void (*progress)(void *context, uint64_t done, uint64_t total);
+	void *context;
 };
 
-#define FMT_WHOLE ((struct fmt_part){FMT_ANY, FMT_ANY})
+#define FMT_WHOLE ((struct fmt_part){FMT_ANY, FMT_ANY, NULL, NULL})
 
 /* Walks over the slices of a part, by rank, then in the order of the rank's recording.
  *
@@ -27,7 +30,8 @@ struct fmt_walk {
 	struct fmt_part part;
 	uint32_t rank, slice;
 	const struct fmt_slice_info *info;
-	uint32_t next; /* slice */
+	uint32_t next;	      /* slice */
+	uint64_t done, total; /* slices passed, and there are */
 };
 
 struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part);

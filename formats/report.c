@@ -169,7 +169,8 @@ static int read_part(struct pass *p, struct fmt_error *err)
 /* What the other ranks did meanwhile. */
 static int read_others(struct pass *p, struct fmt_error *err)
 {
-	struct fmt_part part = {p->r->part.iteration, FMT_ANY};
+	struct fmt_part part = {p->r->part.iteration, FMT_ANY, p->r->part.progress,
+				p->r->part.context};
 	struct fmt_walk w = fmt_walk(p->r->trace, &part);
 
 	while (fmt_walk_next(&w)) {

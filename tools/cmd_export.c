@@ -7,6 +7,7 @@
 #include "tools/export_tables.h"
 #include "tools/part.h"
 #include "tools/place.h"
+#include "tools/progress.h"
 #include "tools/sink.h"
 
 #include <inttypes.h>
@@ -84,7 +85,8 @@ static int write_file(const struct job *job, const struct fmt_part *part, render
 static int write_ranks(const struct job *job, const char *folder)
 {
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(job->trace); i++) {
-		struct fmt_part part = {job->part.iteration, i};
+		struct fmt_part part = {job->part.iteration, i, job->part.progress,
+					job->part.context};
 		scoped(free_ptr) char *path = NULL;
 		int status;
 
@@ -178,6 +180,7 @@ static int run(const struct cli_args *args)
 {
 	const char *format = args->values[OPT_FORMAT] ? args->values[OPT_FORMAT] : "chrome";
 	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	struct progress bar;
 	struct job job = {.args = args, .output = args->values[OPT_OUTPUT]};
 
 	for (size_t i = 0; i < ARRAY_SIZE(exports); i++) {
@@ -187,8 +190,12 @@ static int run(const struct cli_args *args)
 			continue;
 		status = part_open(args, &cmd_export, OPT_ITERATION, OPT_GPU, &trace, &job.part);
 		job.trace = trace;
+		progress_begin(&bar);
+		job.part.progress = progress_reading;
+		job.part.context = &bar;
 		if (status == CLI_OK)
 			status = exports[i].run(&job);
+		progress_end(&bar);
 		place_raise();
 		return status;
 	}

@@ -4,11 +4,9 @@
 #include "tools/cmd.h"
 #include "tools/import_report.h"
 #include "tools/place.h"
+#include "tools/progress.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { OPT_OUTPUT, OPT_JSON, OPT_FORCE, OPT_LEVEL };
 
@@ -22,37 +20,11 @@ static const struct cli_option options[] = {
 
 define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
 
-	/* The line on a terminal that says how far it is, once it takes longer than a second. */
-	struct bar {
-	struct timespec from;
-	double shown; /* seconds after `from` */
-	bool wanted, there;
-};
-
-static double seconds_since(const struct timespec *from)
+	static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
-}
-
-static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
-{
-	struct bar *b = context;
-	double now;
-
 	if (place_signal())
 		return -ECANCELED;
-	now = b->wanted ? seconds_since(&b->from) : 0;
-	if (now < 1 || now - b->shown < 0.1)
-		return 0;
-	b->shown = now;
-	b->there = true;
-	if (total)
-		fprintf(stderr, "\r\033[K%s %3.0f %%", what, 100.0 * (double)done / (double)total);
-	else
-		fprintf(stderr, "\r\033[K%s %.0f MB", what, (double)done / 1e6);
+	progress_show(context, what, done, total);
 	return 0;
 }
 
@@ -92,7 +64,7 @@ static const char *hint_of(int r, const struct fmt_error *err)
 static int import(const struct cli_args *args, struct place *place, int64_t level,
 		  struct kineto_report *r)
 {
-	struct bar bar = {.wanted = isatty(STDERR_FILENO)};
+	struct progress bar;
 	struct kineto_options o = {
 		.files = (const char *const *)args->operands,
 		.n_files = (size_t)args->n_operands,
@@ -104,10 +76,9 @@ static int import(const struct cli_args *args, struct place *place, int64_t leve
 	struct fmt_error err = {0};
 	int e;
 
-	clock_gettime(CLOCK_MONOTONIC, &bar.from);
+	progress_begin(&bar);
 	e = kineto_import(&o, r, &err);
-	if (bar.there)
-		fprintf(stderr, "\r\033[K");
+	progress_end(&bar);
 	if (e == 0 && place_signal())
 		e = -ECANCELED;
 	if (e == -ECANCELED)

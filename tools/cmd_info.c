@@ -3,6 +3,7 @@
 #include "formats/report.h"
 #include "tools/cmd.h"
 #include "tools/part.h"
+#include "tools/progress.h"
 #include "tools/sink.h"
 
 #include <unistd.h>
@@ -28,6 +29,7 @@ define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
 	scoped(text_done) struct text out = {0};
 	struct fmt_report_style style = {0};
 	struct fmt_error err = {0};
+	struct progress bar;
 	struct fmt_part part;
 	int64_t top;
 	int r;
@@ -37,7 +39,11 @@ define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
 	r = part_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
 	if (r != CLI_OK)
 		return r;
+	progress_begin(&bar);
+	part.progress = progress_reading;
+	part.context = &bar;
 	r = fmt_report_new(trace, &part, true, &report, &err);
+	progress_end(&bar);
 	if (r < 0)
 		return cli_fail(r, &err, "read", args->operands[0], NULL);
 	sink_open(&sink, NULL, &out);

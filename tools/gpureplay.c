@@ -2,9 +2,9 @@
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
 #include "tools/cli.h"
+#include "tools/progress.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OPT_EMULATE, OPT_JSON, OPT_OUTPUT };
@@ -23,18 +23,9 @@ static int print(struct text *t)
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
 }
 
-/* When the last progress was shown: seconds of the monotonic clock. */
-static void progress(void *context, double share)
+static void on_progress(void *context, double share)
 {
-	time_t *shown = context;
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec == *shown)
-		return;
-	if (*shown)
-		fprintf(stderr, "\remulating: %3.0f%%", 100 * share);
-	*shown = now.tv_sec;
+	progress_show(context, "emulating", (uint64_t)(share * 1000), 1000);
 }
 
 static int emulate(const struct cli_args *args, struct fmt_trace *trace,
@@ -42,15 +33,13 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 {
 	const char *out = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};
-	time_t shown = 0;
-	struct replay_options how = {.progress = progress, .context = &shown};
+	struct progress bar;
+	struct replay_options how = {.progress = on_progress, .context = &bar};
 	int r;
 
-	if (!isatty(STDERR_FILENO))
-		how.progress = NULL;
+	progress_begin(&bar);
 	r = replay_emulate(trace, &how, out, report, &err);
-	if (shown)
-		fputs("\r\033[K", stderr);
+	progress_end(&bar);
 	if (r == -EEXIST)
 		return cli_fail(r, &err, "write", out, "name another, or remove it first");
 	if (r < 0)

@@ -18,6 +18,7 @@ define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
 	int64_t gpu;
 	int r;
 
+	*part = (struct fmt_part){0};
 	if (cli_number(args, command, option_iteration, INT64_MIN + 1, INT64_MAX, FMT_ANY,
 		       &part->iteration) < 0 ||
 	    cli_number(args, command, option_gpu, 0, UINT32_MAX, FMT_ANY, &gpu) < 0)

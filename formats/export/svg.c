@@ -121,7 +121,8 @@ static void note_slice(struct picture *p, const struct fmt_slice *slice)
 /* Reads all that matters once: the lanes, the time, and how collectives came out. */
 static int look(struct picture *p, bool across, struct fmt_error *err)
 {
-	struct fmt_part part = {p->part.iteration, across ? FMT_ANY : p->part.rank};
+	struct fmt_part part = {p->part.iteration, across ? FMT_ANY : p->part.rank,
+				p->part.progress, p->part.context};
 	struct fmt_walk w = fmt_walk(p->trace, &part);
 
 	p->scale.from_ns = INT64_MAX;
