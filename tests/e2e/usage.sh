@@ -4,7 +4,7 @@
 
 gputrace --help >"$work/help"
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p' "$work/help")
-for command in info import export diff; do
+for command in info verify import export diff pack unpack; do
 	printf '%s\n' "$commands" | grep -qx "$command" || missing="${missing:-}$command "
 done
 [ -z "${missing:-}" ] || die "no command: $missing"
@@ -25,7 +25,7 @@ done
 # What the manual knows is what the programs know.
 for program in gputrace gpureplay gputracefs; do
 	[ -x "$BUILD/tools/$program" ] && [ -e "$SOURCE/doc/man/$program.1" ] || continue
-	sed 's/\\-/-/g' "$SOURCE/doc/man/$program.1" >"$work/manual"
+	sed 's/\\-/-/g; s/Fl -/--/g' "$SOURCE/doc/man/$program.1" >"$work/manual"
 	"$program" --help >"$work/help"
 	[ "$program" != gputrace ] || for command in $commands; do
 		gputrace "$command" --help >>"$work/help"
