@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/emulate.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+#include "formats/infer/constants.h"
+
+#include "replay/engine/place.h"
+#include "replay/engine/sim.h"
+
+#include <sys/stat.h>
+
+#define RANKS 3
+#define SLICES 4
+#define LAUNCHES 200
+
+static const char *in(const char *dir, const char *name)
+{
+	static char path[4][512];
+	static int k;
+
+	k = (k + 1) % 4;
+	snprintf(path[k], sizeof(path[k]), "%s/%s", dir, name);
+	return path[k];
+}
+
+/* A made-up trace at dir/in; the caller ends it. */
+static struct fmt_trace *make(struct made *m, const char *dir)
+{
+	struct fmt_constants c = {.launch_ns = 4000, .copy_ns = 15000, .meet_ns = 700};
+	struct fmt_trace *t;
+	struct fmt_error err;
+
+	made_init(m, RANKS);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		c.anchor_ns = 1700000000000000000;
+		ck_assert_int_eq(fmt_constants_put(m->names, i, &c), 0);
+	}
+	made_write(m, in(dir, "in"), FMT_NAMES_SHARED, RANKS, SLICES, LAUNCHES, 0);
+	ck_assert_msg(fmt_trace_open(in(dir, "in"), &t, &err) == 0, "%s", err.what);
+	return t;
+}
+
+static struct replay_report emulate(struct fmt_trace *t, const char *out)
+{
+	struct replay_report report;
+	struct fmt_error err = {.what = ""};
+
+	ck_assert_msg(replay_emulate(t, NULL, out, &report, &err) == 0, "%s", err.what);
+	return report;
+}
+
+/* Whether both hold the same events, at the same times when `times` is set. */
+static void check_same(struct fmt_trace *a, struct fmt_trace *b, int times)
+{
+	struct fmt_error err;
+
+	ck_assert_uint_eq(fmt_trace_n_ranks(a), fmt_trace_n_ranks(b));
+	for (uint32_t r = 0; r < fmt_trace_n_ranks(a); r++) {
+		ck_assert_uint_eq(fmt_trace_rank(a, r)->n_slices, fmt_trace_rank(b, r)->n_slices);
+		for (uint32_t k = 0; k < fmt_trace_rank(a, r)->n_slices; k++) {
+			struct fmt_slice *x, *y;
+
+			ck_assert_int_eq(fmt_slice_load(a, r, k, FMT_WANT_ALL, &x, &err), 0);
+			ck_assert_int_eq(fmt_slice_load(b, r, k, FMT_WANT_ALL, &y, &err), 0);
+			ck_assert_uint_eq(x->n_events, y->n_events);
+			ck_assert_uint_eq(x->n_ranges, y->n_ranges);
+			ck_assert_uint_eq(x->n_edges, y->n_edges);
+			ck_assert_int_eq(x->iteration.number, y->iteration.number);
+			if (times)
+				ck_assert(same_slice(x, y, fmt_trace_names(a)));
+			fmt_slice_free(x);
+			fmt_slice_free(y);
+		}
+	}
+}
+
+START_TEST(test_an_emulated_run_is_a_trace)
+{
+	char *dir = made_directory();
+	struct made m;
+	struct fmt_trace *t = make(&m, dir), *once, *twice;
+	struct replay_report report = emulate(t, in(dir, "once")), again;
+	struct fmt_error err;
+	char id[80];
+
+	ck_assert_uint_eq(report.ops, RANKS * SLICES * LAUNCHES);
+	ck_assert_uint_eq(report.n_rows, RANKS * SLICES);
+	ck_assert_uint_eq(report.n_gpus, RANKS);
+	ck_assert_uint_eq(report.broken, 0);
+	ck_assert_int_eq(fmt_trace_open(in(dir, "once"), &once, &err), 0);
+	check_same(t, once, 0);
+	ck_assert_str_eq(
+		fmt_fact_value(fmt_trace_names(once), FMT_WHOLE_TRACE, "gputrace.emulated"),
+		"true");
+	snprintf(id, sizeof(id), "\"%s\"", fmt_trace_id(t));
+	ck_assert_str_eq(
+		fmt_fact_value(fmt_trace_names(once), FMT_WHOLE_TRACE, "gputrace.emulated_from"),
+		id);
+	again = emulate(once, in(dir, "twice"));
+	ck_assert_int_eq(again.start_error_max_ns, 0);
+	ck_assert_int_eq(fmt_trace_open(in(dir, "twice"), &twice, &err), 0);
+	check_same(once, twice, 1);
+	for (size_t i = 0; i < report.n_rows; i++) {
+		ck_assert_int_eq(again.rows[i].recorded_step_ns, report.rows[i].emulated_step_ns);
+		ck_assert_int_eq(again.rows[i].recorded.idle_ns, report.rows[i].emulated.idle_ns);
+	}
+	replay_report_done(&report);
+	replay_report_done(&again);
+	fmt_trace_close(t);
+	fmt_trace_close(once);
+	fmt_trace_close(twice);
+	made_done(&m);
+	made_remove(dir);
+}
+END_TEST
+
+START_TEST(test_nothing_is_left_of_what_fails)
+{
+	char *dir = made_directory();
+	struct made m;
+	struct fmt_trace *t = make(&m, dir);
+	struct replay_report report;
+	struct fmt_error err;
+	struct stat st;
+
+	ck_assert_int_eq(mkdir(in(dir, "there"), 0777), 0);
+	ck_assert_int_eq(replay_emulate(t, NULL, in(dir, "there"), &report, &err), -EEXIST);
+	ck_assert_int_eq(rmdir(in(dir, "there")), 0);
+	ck_assert_int_eq(replay_emulate(t, NULL, in(dir, "no/such"), &report, &err), -ENOENT);
+	ck_assert_int_lt(stat(in(dir, "no"), &st), 0);
+	fmt_trace_close(t);
+	made_done(&m);
+	/* Only the trace is there, so the directory goes when it has gone. */
+	made_remove(strdup(in(dir, "in")));
+	ck_assert_int_eq(rmdir(dir), 0);
+	free(dir);
+}
+END_TEST
+
+/* Calls at 100..110 and 200..250 of a thread, moved by 1000 and 1500; the second handed over to 30
+ * before it starts. */
+static const struct {
+	int stream;
+	int64_t recorded, emulated;
+} moments[] = {
+	{0, 90, 1090},	{0, 100, 1100}, {0, 105, 1105}, {0, 110, 1110}, {0, 140, 1140},
+	{0, 180, 1680}, {0, 200, 1700}, {0, 249, 1749}, {0, 260, 1760}, {1, 140, 1140},
+	{1, 150, 1150}, {1, 190, 1690}, {1, 200, 1700}, {1, 260, 1760},
+};
+
+START_TEST(test_annotations_find_their_place)
+{
+	struct fmt_event events[] = {{.start_ns = 100, .duration_ns = 10},
+				     {.start_ns = 200, .duration_ns = 50}};
+	struct fmt_edge edge = {.from = 99, .to = 1, .lag_ns = 30};
+	const int64_t times[] = {1100, 1110, 1700, 1750};
+	struct fmt_slice slice = {.events = events, .n_events = 2, .edges = &edge, .n_edges = 1};
+	struct place_carry none = {.known = 0}, carry = none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+		struct place p = {.stream = moments[i].stream};
+
+		slice.n_edges = !moments[i].stream;
+		ck_assert_int_eq(place_lane(&p, &none, &slice, 0, 2, times), 0);
+		ck_assert_msg(place_time(&p, moments[i].recorded) == moments[i].emulated,
+			      "%ld went to %ld", (long)moments[i].recorded,
+			      (long)place_time(&p, moments[i].recorded));
+		place_carry(&p, &carry);
+		ck_assert_int_eq(place_lane(&p, &carry, &slice, 0, 0, times), 0);
+		ck_assert_int_eq(place_time(&p, 300), 1800);
+		place_done(&p);
+	}
+}
+END_TEST
+
+TESTS("emulate", test_an_emulated_run_is_a_trace, test_nothing_is_left_of_what_fails,
+      test_annotations_find_their_place)
