@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Ends the program with a line that says which call failed. */
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call)                                                                                 \
+	do {                                                                                       \
+		cudaError_t e_ = (call);                                                           \
+		if (e_ != cudaSuccess) {                                                           \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,              \
+				cudaGetErrorString(e_));                                           \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define BLAS(call)                                                                                 \
+	do {                                                                                       \
+		cublasStatus_t e_ = (call);                                                        \
+		if (e_ != CUBLAS_STATUS_SUCCESS) {                                                 \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,              \
+				cublasGetStatusString(e_));                                        \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define NCCL(call)                                                                                 \
+	do {                                                                                       \
+		ncclResult_t e_ = (call);                                                          \
+		if (e_ != ncclSuccess) {                                                           \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,              \
+				ncclGetErrorString(e_));                                           \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* The number after --name on the command line, or `otherwise`. */
+static inline int option(int argc, char **argv, const char *name, int otherwise)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (strncmp(argv[i], "--", 2) == 0 && strcmp(argv[i] + 2, name) == 0)
+			return atoi(argv[i + 1]);
+	return otherwise;
+}
+
+static inline int device_count()
+{
+	int n = 0;
+
+	CUDA(cudaGetDeviceCount(&n));
+	return n;
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# launch.sh N PROGRAM...: N processes of the program, with the environment that torchrun gives them.
+set -eu
+n=$1
+shift
+WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=${MASTER_PORT:-$((20000 + $$ % 20000))}
+export WORLD_SIZE MASTER_ADDR MASTER_PORT
+pids=
+rank=0
+while [ $rank -lt $n ]; do
+	RANK=$rank LOCAL_RANK=$rank "$@" &
+	pids="$pids $!"
+	rank=$((rank + 1))
+done
+status=0
+for pid in $pids; do
+	wait $pid || status=$?
+done
+exit $status

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Do two GPUs compute at the same time, and does a GPU compute while it copies? COUNT products of
+ * SIZE x SIZE matrices a GPU, and the copies of their results to the host.
+ *
+ *     overlap [--size 4000] [--count 50]
+ *
+ * Prints a line a case: its name and seconds, by CUDA events.
+ */
+#include "check.h"
+
+#include <vector>
+
+struct Gpu {
+	int device, n, count;
+	cudaStream_t compute, copy;
+	cublasHandle_t blas;
+	cudaEvent_t before, after;
+	float *a, *b;
+	std::vector<float *> results;
+	std::vector<cudaEvent_t> computed;
+
+	Gpu(int number, int size, int products) : device(number), n(size), count(products)
+	{
+		std::vector<float> host((size_t)n * n, 1.0f / size);
+
+		CUDA(cudaSetDevice(device));
+		CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
+		CUDA(cudaStreamCreateWithFlags(&copy, cudaStreamNonBlocking));
+		BLAS(cublasCreate(&blas));
+		BLAS(cublasSetStream(blas, compute));
+		CUDA(cudaEventCreate(&before));
+		CUDA(cudaEventCreate(&after));
+		CUDA(cudaMalloc((void **)&a, bytes()));
+		CUDA(cudaMalloc((void **)&b, bytes()));
+		CUDA(cudaMemcpy(a, host.data(), bytes(), cudaMemcpyHostToDevice));
+		CUDA(cudaMemcpy(b, host.data(), bytes(), cudaMemcpyHostToDevice));
+		results.resize(count);
+		computed.resize(count);
+		for (int i = 0; i < count; i++) {
+			CUDA(cudaMalloc((void **)&results[i], bytes()));
+			CUDA(cudaEventCreateWithFlags(&computed[i], cudaEventDisableTiming));
+		}
+	}
+
+	size_t bytes() const
+	{
+		return (size_t)n * n * sizeof(float);
+	}
+
+	void start()
+	{
+		CUDA(cudaSetDevice(device));
+		CUDA(cudaDeviceSynchronize());
+		CUDA(cudaEventRecord(before, compute));
+	}
+
+	void products()
+	{
+		const float one = 1, zero = 0;
+
+		CUDA(cudaSetDevice(device));
+		for (int i = 0; i < count; i++) {
+			BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n,
+					 &zero, results[i], n));
+			CUDA(cudaEventRecord(computed[i], compute));
+		}
+	}
+
+	/* Each result goes as soon as it is there. */
+	void copies(std::vector<float *> &to)
+	{
+		for (int i = 0; i < count; i++) {
+			CUDA(cudaStreamWaitEvent(copy, computed[i], 0));
+			CUDA(cudaMemcpyAsync(to[i], results[i], bytes(), cudaMemcpyDeviceToHost,
+					     copy));
+		}
+	}
+
+	void wait()
+	{
+		CUDA(cudaSetDevice(device));
+		CUDA(cudaStreamSynchronize(compute));
+		CUDA(cudaStreamSynchronize(copy));
+	}
+
+	/* Seconds since start() at which everything so far, of `other` too, is done. */
+	double end(Gpu *other, cudaStream_t last)
+	{
+		cudaEvent_t there;
+		float milliseconds;
+
+		if (other) {
+			CUDA(cudaSetDevice(other->device));
+			CUDA(cudaEventCreateWithFlags(&there, cudaEventDisableTiming));
+			CUDA(cudaEventRecord(there, other->compute));
+		}
+		CUDA(cudaSetDevice(device));
+		if (other)
+			CUDA(cudaStreamWaitEvent(last, there, 0));
+		CUDA(cudaEventRecord(after, last));
+		CUDA(cudaEventSynchronize(after));
+		CUDA(cudaEventElapsedTime(&milliseconds, before, after));
+		if (other)
+			CUDA(cudaEventDestroy(there));
+		return milliseconds / 1000;
+	}
+};
+
+static double alone(Gpu &g)
+{
+	g.start();
+	g.products();
+	return g.end(NULL, g.compute);
+}
+
+static void two_gpus(Gpu &first, Gpu &second)
+{
+	printf("products on GPU 0: %.4f\n", alone(first));
+	printf("products on GPU 1: %.4f\n", alone(second));
+	first.start();
+	first.products();
+	first.wait();
+	second.products();
+	printf("on both, waiting in between: %.4f\n", first.end(&second, first.compute));
+	first.start();
+	first.products();
+	second.products();
+	printf("on both, at once: %.4f\n", first.end(&second, first.compute));
+}
+
+/* To memory that is just allocated, as y.cpu() does, and to page-locked memory. */
+static void one_gpu(Gpu &g, bool locked)
+{
+	const char *kind = locked ? "page-locked" : "pageable";
+	std::vector<float *> host(g.count);
+	double products, both;
+
+	for (float *&h : host) {
+		if (locked)
+			CUDA(cudaMallocHost((void **)&h, g.bytes()));
+		else
+			h = (float *)malloc(g.bytes());
+	}
+	g.start();
+	g.products();
+	products = g.end(NULL, g.compute);
+	g.copies(host);
+	both = g.end(NULL, g.copy);
+	printf("copies to %s memory after the products: %.4f + %.4f\n", kind, products,
+	       both - products);
+	g.start();
+	g.products();
+	g.copies(host);
+	printf("copies to %s memory while computing: %.4f\n", kind, g.end(NULL, g.copy));
+	for (float *h : host) {
+		if (locked)
+			CUDA(cudaFreeHost(h));
+		else
+			free(h);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int size = option(argc, argv, "size", 4000), count = option(argc, argv, "count", 50);
+	int gpus = device_count();
+	Gpu first(0, size, count);
+
+	if (gpus > 1) {
+		Gpu second(1, size, count);
+
+		two_gpus(first, second);
+	} else {
+		printf("products on GPU 0: %.4f\n", alone(first));
+	}
+	CUDA(cudaSetDevice(0));
+	one_gpu(first, false);
+	one_gpu(first, true);
+	return 0;
+}
