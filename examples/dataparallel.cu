@@ -2,8 +2,8 @@
 
 /* Data-parallel training of a perceptron in one process, a thread a GPU, as DataParallel does it:
  * every step the batch is scattered from GPU 0, the model is copied to every GPU, the outputs are
- * gathered on GPU 0, where the loss is computed, and the gradients are reduced on GPU 0, which alone
- * has an optimiser.
+ * gathered on GPU 0, where the loss is computed, and the gradients are reduced on GPU 0, which
+ * alone has an optimiser.
  *
  *     dataparallel [--gpus N] [--steps N] [--batch SAMPLES] [--hidden N] [--layers N]
  *
@@ -57,7 +57,8 @@ struct Whole {
 	}
 };
 
-static void step(const Run &run, int gpu, Mlp &model, Whole *whole, float *x, float *dy, float *loss)
+static void step(const Run &run, int gpu, Mlp &model, Whole *whole, float *x, float *dy,
+		 float *loss)
 {
 	size_t in = (size_t)run.sizes[0] * run.n, out = (size_t)run.sizes.back() * run.n;
 	ncclComm_t comm = run.comms[gpu];

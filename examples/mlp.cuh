@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A multi-layer perceptron on one GPU: cuBLAS for the products, three kernels for the rest. Matrices
- * are column-major, a column is a sample. What is called on the device goes to `stream`. */
+/* A multi-layer perceptron on one GPU: cuBLAS for the products, three kernels for the rest.
+ * Matrices are column-major, a column is a sample. What is called on the device goes to `stream`.
+ */
 #pragma once
 
 #include "check.h"
@@ -157,15 +158,16 @@ struct Mlp {
 			l.x = x;
 			BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, l.out, n, l.in, &one, l.w,
 					 l.out, x, l.in, &zero, l.y, l.out));
-			bias_relu<<<(l.out * n + 255) / 256, 256, 0, stream>>>(
-				l.out * n, l.out, l.b, l.y, l.relu);
+			bias_relu<<<(l.out * n + 255) / 256, 256, 0, stream>>>(l.out * n, l.out,
+									       l.b, l.y, l.relu);
 			x = l.y;
 		}
 		return x;
 	}
 
 	/* `done(layer)` is called when its gradients are on their way. dy is overwritten; returns
-	 * the gradient of the inputs. Gradients are added to those there are when `add` is not 0. */
+	 * the gradient of the inputs. Gradients are added to those there are when `add` is not 0.
+	 */
 	template <typename F> float *backward(float *dy, int n, F done, int add = 0)
 	{
 		const float one = 1, zero = 0, keep = add;

@@ -86,7 +86,8 @@ struct Pipeline {
 			float *y = second.model->forward(second.x[p], n);
 
 			second.model->loss_gradient(y, t[p], n, total, dy[p]);
-			float *dx = second.model->backward(dy[p], n, [](Layer &) {}, p > 0);
+			float *dx = second.model->backward(
+				dy[p], n, [](Layer &) {}, p > 0);
 
 			hand_over(second, dx, first, dmiddle[p], middle_bytes, returned[p]);
 			if (p > 0)
@@ -107,14 +108,16 @@ struct Pipeline {
 	{
 		CUDA(cudaSetDevice(first.device));
 		first.model->forward(first.x[p], n);
-		first.model->backward(dmiddle[p], n, [](Layer &) {}, p > 0);
+		first.model->backward(
+			dmiddle[p], n, [](Layer &) {}, p > 0);
 	}
 };
 
 int main(int argc, char **argv)
 {
 	int steps = option(argc, argv, "steps", 10), total = option(argc, argv, "batch", 256);
-	int parts = option(argc, argv, "parts", 4), gpus = option(argc, argv, "gpus", device_count());
+	int parts = option(argc, argv, "parts", 4),
+	    gpus = option(argc, argv, "gpus", device_count());
 	Pipeline pipeline(network(argc, argv), gpus, total, parts);
 	cudaEvent_t before, after;
 	float milliseconds;
