@@ -10,6 +10,8 @@
 #define BIN_NS (50 * US)
 #define BINS (2 * NEAR_NS / BIN_NS + 1)
 #define CANDIDATES 64
+#define TOGETHER_NS (200 * US) /* ends of one collective on ranks of one host */
+#define NEIGHBOURS 4
 
 static int compare(const void *a, const void *b)
 {
@@ -113,31 +115,99 @@ static int by_endings(const struct ending *a, size_t n_a, const struct ending *b
 	return 1;
 }
 
+/* What a rank's collectives are called and when they ended, by name, then end. */
+struct endings {
+	struct ending *e;
+	size_t n;
+};
+
+/* How many ends of `a` have one of `b` near, with what is known of the clocks. */
+static size_t count_near(const struct endings *a, int64_t a_offset_ns, const struct endings *b,
+			 int64_t b_offset_ns)
+{
+	size_t near = 0, k = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		int64_t end_ns = a->e[i].end_ns - a_offset_ns;
+
+		while (k < b->n && (b->e[k].name < a->e[i].name ||
+				    (b->e[k].name == a->e[i].name &&
+				     b->e[k].end_ns - b_offset_ns < end_ns - TOGETHER_NS)))
+			k++;
+		near += k < b->n && b->e[k].name == a->e[i].name &&
+			b->e[k].end_ns - b_offset_ns <= end_ns + TOGETHER_NS;
+	}
+	return near;
+}
+
+/* Whether a rank's collectives end together with those of some of its neighbours, or of the first
+ * rank. */
+static int has_company(const struct endings *all, const int64_t *offset_ns, uint32_t n_views,
+		       uint32_t rank)
+{
+	for (uint32_t i = 0; i <= 2 * NEIGHBOURS + 1; i++) {
+		uint32_t other = i == 0 ? 0 : rank + i - 1 - NEIGHBOURS;
+
+		if (other < n_views && other != rank &&
+		    count_near(&all[rank], offset_ns[rank], &all[other], offset_ns[other]) * 2 >=
+			    all[rank].n)
+			return 1;
+	}
+	return 0;
+}
+
+/* The clock of a rank whose collectives end when nobody else's do: near the difference of the
+ * starts of iterations, where most ends meet. */
+static int find_clock(const struct endings *all, const struct infer_view *views, uint32_t n_views,
+		      uint32_t rank, int64_t *offset_ns)
+{
+	int64_t coarse = 0;
+
+	for (uint32_t i = 0; i <= NEIGHBOURS && i < n_views; i++) {
+		int64_t apart;
+		int r;
+
+		if (i == rank)
+			continue;
+		r = by_iterations(views[i].rank, views[rank].rank, &apart);
+		coarse = coarse ? coarse : apart;
+		if (r == 0)
+			r = by_endings(all[i].e, all[i].n, all[rank].e, all[rank].n, apart, &apart);
+		if (r < 0)
+			return r;
+		if (r == 1) {
+			offset_ns[rank] = offset_ns[i] + apart;
+			return 0;
+		}
+	}
+	if (coarse > APART_NS || coarse < -APART_NS)
+		offset_ns[rank] += coarse;
+	return 0;
+}
+
+static int find_clocks(const struct infer_rows *rows, const struct infer_view *views,
+		       uint32_t n_views, struct endings *all, int64_t *offset_ns)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < n_views && r == 0; i++) {
+		offset_ns[i] = views[i].constants.launch_ns;
+		r = list_endings(rows, &views[i], &all[i].e, &all[i].n);
+	}
+	for (uint32_t i = 1; i < n_views && r == 0; i++)
+		if (all[i].n > 0 && !has_company(all, offset_ns, n_views, i))
+			r = find_clock(all, views, n_views, i, offset_ns);
+	return r;
+}
+
 int infer_offsets(const struct infer_rows *rows, const struct infer_view *views, uint32_t n_views,
 		  int64_t *offset_ns)
 {
-	scoped(free_ptr) struct ending *first = NULL;
-	size_t n_first = 0;
-	int r = 0;
+	scoped(free_ptr) struct endings *all = calloc(n_views + (size_t)1, sizeof(*all));
+	int r = all ? find_clocks(rows, views, n_views, all, offset_ns) : -ENOMEM;
 
-	for (uint32_t i = 0; i < n_views && r >= 0; i++) {
-		struct ending *own = NULL;
-		size_t n_own = 0;
-		int64_t apart = 0;
-
-		offset_ns[i] = views[i].constants.launch_ns;
-		r = by_iterations(views[0].rank, views[i].rank, &apart);
-		if (r < 0 || (apart < APART_NS && apart > -APART_NS))
-			continue;
-		offset_ns[i] += apart;
-		if (!first)
-			r = list_endings(rows, &views[0], &first, &n_first);
-		if (r == 0)
-			r = list_endings(rows, &views[i], &own, &n_own);
-		if (r == 0 && by_endings(first, n_first, own, n_own, apart, &apart) == 1)
-			offset_ns[i] = apart + offset_ns[0];
-		free(own);
-	}
+	for (uint32_t i = 0; all && i < n_views; i++)
+		free(all[i].e);
 	return r;
 }
 
