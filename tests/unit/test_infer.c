@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/infer/infer.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/infer/constants.h"
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+define_cleanup(free_names, struct fmt_names *, fmt_names_free)
+
+	/* An event of a made-up run; times in microseconds. */
+	struct row {
+	enum fmt_kind kind;
+	int lane; /* threads from 1, streams from 7 */
+	const char *name;
+	int start, duration;
+	int correlation;
+	int rank;
+};
+
+/* An edge between rows. */
+struct want {
+	const char *rule;
+	int from, to;
+	int lag; /* us; ANY */
+};
+#define ANY 1000000
+
+#define CALL FMT_CALL, 1
+#define ON_7 FMT_KERNEL, 7
+#define ON_20 FMT_KERNEL, 20
+#define NCCL FMT_COLLECTIVE, 24
+#define LAUNCH "cudaLaunchKernel"
+#define WAIT "cudaStreamWaitEvent"
+#define RECORD "cudaEventRecord"
+#define ALL_REDUCE "ncclKernel_AllReduce_RING_LL_Sum_float"
+
+/* Launches that calibrate: 5 us from the end of a call to the start of its kernel. */
+#define CALIBRATE                                                                                  \
+	{CALL, LAUNCH, 0, 10, 1, 0}, {ON_7, "k", 15, 2, 1, 0}, {CALL, LAUNCH, 100, 10, 2, 0},      \
+		{ON_7, "k", 115, 2, 2, 0}, {CALL, LAUNCH, 200, 10, 3, 0},                          \
+		{ON_7, "k", 215, 2, 3, 0}, {CALL, LAUNCH, 300, 10, 4, 0},                          \
+	{                                                                                          \
+		ON_7, "k", 315, 2, 4, 0                                                            \
+	}
+#define FIRST 8 /* the row behind them */
+
+static const struct scene {
+	const char *what;
+	struct row rows[40];
+	struct want wants[8];
+	const char *never; /* a rule that must make no edge */
+} scenes[] = {
+	{"nothing waits", {CALIBRATE}, {{0}}, "event-wait"},
+	{"a collective waits for what was launched before it",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 100, 5, 0},
+	  {CALL, WAIT, 415, 1, 6, 0},
+	  {CALL, "cudaLaunchKernelExC", 420, 10, 7, 0},
+	  {NCCL, ALL_REDUCE, 518, 50, 7, 0}},
+	 {{"comm-wait-compute", FIRST + 1, FIRST + 4, ANY}},
+	 "room"},
+	{"a stream waits for a collective",
+	 {CALIBRATE,
+	  {CALL, "cudaLaunchKernelExC", 400, 10, 5, 0},
+	  {NCCL, ALL_REDUCE, 415, 200, 5, 0},
+	  {CALL, WAIT, 420, 1, 6, 0},
+	  {CALL, LAUNCH, 430, 10, 7, 0},
+	  {ON_7, "k", 618, 9, 7, 0}},
+	 {{"event-wait", FIRST + 1, FIRST + 4, ANY}},
+	 NULL},
+	{"an event orders two streams",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 9, 5, 0},
+	  {CALL, RECORD, 420, 1, 6, 0},
+	  {CALL, WAIT, 422, 1, 7, 0},
+	  {CALL, LAUNCH, 480, 10, 8, 0},
+	  {ON_20, "k", 495, 9, 8, 0}},
+	 {{"event-wait", FIRST + 1, FIRST + 5, ANY}},
+	 NULL},
+	{"an event that was recorded twice tells nothing",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 9, 5, 0},
+	  {CALL, RECORD, 420, 1, 6, 0},
+	  {CALL, RECORD, 440, 1, 9, 0},
+	  {CALL, WAIT, 442, 1, 7, 0},
+	  {CALL, LAUNCH, 480, 10, 8, 0},
+	  {ON_20, "k", 495, 9, 8, 0}},
+	 {{0}},
+	 "event-wait"},
+	{"a stream is waited for; the rest of the call is its own",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 500, 5, 0},
+	  {CALL, "cudaStreamSynchronize", 420, 510, 6, 0}},
+	 {{"sync-stream", FIRST + 1, FIRST + 2, 15}},
+	 "sync-device"},
+	{"the device is waited for, both streams",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 500, 5, 0},
+	  {CALL, LAUNCH, 412, 10, 6, 0},
+	  {ON_20, "k", 427, 600, 6, 0},
+	  {CALL, "cudaDeviceSynchronize", 430, 610, 7, 0}},
+	 {{"sync-device", FIRST + 1, FIRST + 4, 13}, {"sync-device", FIRST + 3, FIRST + 4, 13}},
+	 NULL},
+	{"malloc returns while a kernel runs, so it never waits",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 5000, 5, 0},
+	  {CALL, "cudaMalloc", 420, 900, 6, 0},
+	  {CALL, "cudaFree", 5500, 1000, 7, 0},
+	  {CALL, "cudaMalloc", 6500, 900, 8, 0}},
+	 {{"sync-device", FIRST + 1, FIRST + 3, 1000}},
+	 NULL},
+	{"a copy to pageable memory",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 500, 5, 0},
+	  {CALL, "cudaMemcpyAsync", 420, 510, 6, 0},
+	  {FMT_MEMCPY, 7, "Memcpy DtoH (Device -> Pageable)", 916, 2, 6, 0}},
+	 {{"copy", FIRST + 3, FIRST + 2, 12}},
+	 NULL},
+	{"threads take turns",
+	 {CALIBRATE,
+	  {FMT_CALL, 2, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 9, 5, 0},
+	  {FMT_CALL, 2, LAUNCH, 500, 10, 6, 0},
+	  {ON_7, "k", 515, 9, 6, 0},
+	  {CALL, LAUNCH, 600, 10, 7, 0},
+	  {ON_7, "k", 615, 9, 7, 0}},
+	 {{"thread-handover", 6, FIRST, 90}, {"thread-handover", FIRST + 2, FIRST + 4, 90}},
+	 NULL},
+	{"launched before the recording",
+	 {CALIBRATE, {FMT_KERNEL, 30, "k", 50, 100, 99, 0}, {FMT_KERNEL, 30, "k", 152, 9, 98, 0}},
+	 {{"window", FIRST, FIRST, 50}},
+	 NULL},
+	{"no room on the device",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "big", 415, 1000, 5, 0},
+	  {CALL, LAUNCH, 420, 10, 6, 0},
+	  {ON_20, "k", 1400, 9, 6, 0}},
+	 {{"room", FIRST + 1, FIRST + 3, 990}},
+	 "event-wait"},
+};
+
+struct made {
+	struct fmt_names *names;
+	struct fmt_run run;
+	struct fmt_run_rank ranks[3];
+	struct fmt_event events[3][48];
+	int64_t values[3][96];
+	const struct row *row_of[3][48];
+};
+
+static int by_lane_and_start(const void *a, const void *b)
+{
+	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->correlation - y->correlation;
+}
+
+static fmt_str string(struct fmt_names *n, const char *s)
+{
+	fmt_str ret = 0;
+
+	ck_assert_int_eq(fmt_names_string(n, s, strlen(s), &ret), 0);
+	return ret;
+}
+
+static uint32_t site_of(struct fmt_names *n, const struct row *r)
+{
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS] = {{string(n, FMT_KEY_COMM), FMT_INT, 1, 0},
+						    {string(n, FMT_KEY_SEQ), FMT_INT, 1, 0},
+						    {string(n, FMT_KEY_OP), FMT_STRING, 0, 0},
+						    {string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
+						    {string(n, FMT_KEY_BYTES), FMT_INT, 0, -1}};
+	struct fmt_site site = {.kind = (uint8_t)r->kind,
+				.name = string(n, r->name),
+				.args = args,
+				.n_args = r->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS : 0};
+	uint32_t ret = 0;
+
+	ck_assert_int_eq(fmt_names_site(n, &site, &ret), 0);
+	return ret;
+}
+
+static void make_rank(struct made *m, int rank, const struct row *rows, size_t n)
+{
+	struct fmt_run_rank *k = &m->ranks[rank];
+	const struct row **row_of = m->row_of[rank];
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].name && rows[i].rank == rank)
+			row_of[k->n_events++] = &rows[i];
+	qsort(row_of, k->n_events, sizeof(*row_of), by_lane_and_start);
+	k->events = m->events[rank];
+	k->values = m->values[rank];
+	k->number = (uint32_t)rank;
+	for (size_t i = 0; i < k->n_events; i++) {
+		const struct row *r = row_of[i];
+		struct fmt_lane lane = {.kind = r->kind == FMT_CALL ? FMT_THREAD : FMT_STREAM,
+					.tid = r->lane};
+		struct fmt_event *e = &k->events[i];
+
+		*e = (struct fmt_event){.start_ns = r->start * 1000LL,
+					.duration_ns = r->duration * 1000LL,
+					.correlation = (uint64_t)r->correlation,
+					.site = site_of(m->names, r),
+					.first_value = (uint32_t)k->n_values};
+		k->n_values += r->kind == FMT_COLLECTIVE ? 2 : 0;
+		ck_assert_int_eq(fmt_names_lane(m->names, (uint32_t)rank, &lane, &e->lane), 0);
+	}
+}
+
+static void make(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks)
+{
+	memset(m, 0, sizeof(*m));
+	ck_assert_int_eq(fmt_names_new(&m->names), 0);
+	for (uint32_t i = 0; i < n_ranks; i++)
+		make_rank(m, (int)i, rows, n);
+	m->run = (struct fmt_run){.names = m->names, .ranks = m->ranks, .n_ranks = n_ranks};
+	ck_assert_int_eq(fmt_infer(&m->run), 0);
+}
+
+static void unmake(struct made *m)
+{
+	for (uint32_t i = 0; i < m->run.n_ranks; i++) {
+		free(m->ranks[i].edges);
+		free(m->ranks[i].collectives);
+	}
+	fmt_names_free(m->names);
+}
+
+static const char *rule_of(const struct made *m, const struct fmt_run_edge *e)
+{
+	return fmt_string(m->names, fmt_rule(m->names, e->rule)->name, NULL);
+}
+
+static int has(const struct made *m, const struct row *rows, const struct want *w)
+{
+	for (size_t i = 0; i < m->ranks[0].n_edges; i++) {
+		const struct fmt_run_edge *e = &m->ranks[0].edges[i];
+
+		if (m->row_of[0][e->from] == &rows[w->from] &&
+		    m->row_of[0][e->to] == &rows[w->to] && strcmp(rule_of(m, e), w->rule) == 0 &&
+		    (w->lag == ANY || e->lag_ns == w->lag * 1000LL))
+			return 1;
+	}
+	return 0;
+}
+
+START_TEST(test_scene)
+{
+	const struct scene *s = &scenes[_i];
+	struct made m;
+
+	make(&m, s->rows, ARRAY_SIZE(s->rows), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(s->wants) && s->wants[i].rule; i++)
+		ck_assert_msg(has(&m, s->rows, &s->wants[i]), "%s: no edge %s %d -> %d", s->what,
+			      s->wants[i].rule, s->wants[i].from, s->wants[i].to);
+	for (size_t i = 0; i < m.ranks[0].n_edges; i++) {
+		const struct fmt_run_edge *e = &m.ranks[0].edges[i];
+
+		ck_assert_msg(!s->never || strcmp(rule_of(&m, e), s->never) != 0, "%s: an edge %s",
+			      s->what, s->never);
+		ck_assert(i == 0 || m.ranks[0].edges[i - 1].to <= e->to);
+	}
+	unmake(&m);
+}
+END_TEST
+
+/* Three ranks: 0 and 1 reduce among themselves, rank 2's collectives end at other times. Rank 1
+ * began to record one collective later. */
+static const struct row ranks[] = {
+	{CALL, LAUNCH, 0, 10, 1, 0},   {NCCL, ALL_REDUCE, 100, 500, 1, 0},
+	{CALL, LAUNCH, 20, 10, 2, 0},  {NCCL, ALL_REDUCE, 1000, 500, 2, 0},
+	{CALL, LAUNCH, 40, 10, 3, 0},  {NCCL, ALL_REDUCE, 2000, 400, 3, 0},
+	{CALL, LAUNCH, 60, 10, 4, 0},  {NCCL, ALL_REDUCE, 3000, 300, 4, 0},
+	{CALL, LAUNCH, 620, 10, 2, 1}, {NCCL, ALL_REDUCE, 1210, 300, 2, 1},
+	{CALL, LAUNCH, 640, 10, 3, 1}, {NCCL, ALL_REDUCE, 1910, 500, 3, 1},
+	{CALL, LAUNCH, 660, 10, 4, 1}, {NCCL, ALL_REDUCE, 3110, 200, 4, 1},
+	{CALL, LAUNCH, 620, 10, 2, 2}, {NCCL, ALL_REDUCE, 700, 30, 2, 2},
+	{CALL, LAUNCH, 640, 10, 3, 2}, {NCCL, ALL_REDUCE, 1600, 30, 3, 2},
+	{CALL, LAUNCH, 660, 10, 4, 2}, {NCCL, ALL_REDUCE, 2600, 40, 4, 2},
+};
+
+static const struct fmt_run_collective *collective(const struct made *m, int rank, size_t i)
+{
+	ck_assert_uint_lt(i, m->ranks[rank].n_collectives);
+	return &m->ranks[rank].collectives[i];
+}
+
+START_TEST(test_ranks)
+{
+	struct made m;
+
+	make(&m, ranks, ARRAY_SIZE(ranks), 3);
+	ck_assert_uint_eq(m.ranks[0].n_collectives, 4);
+	ck_assert_uint_eq(m.ranks[1].n_collectives, 3);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(collective(&m, 0, i + 1)->comm, collective(&m, 1, i)->comm);
+		ck_assert_int_eq(collective(&m, 0, i + 1)->seq, collective(&m, 1, i)->seq);
+		ck_assert_int_ne(collective(&m, 0, i)->comm, collective(&m, 2, i)->comm);
+	}
+	ck_assert_uint_eq(fmt_comm(m.names, (uint32_t)collective(&m, 0, 0)->comm)->n_ranks, 2);
+	unmake(&m);
+}
+END_TEST
+
+START_TEST(test_constants)
+{
+	struct fmt_constants c;
+	struct made m;
+
+	make(&m, scenes[0].rows, ARRAY_SIZE(scenes[0].rows), 1);
+	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	ck_assert_int_eq(c.anchor_ns, 0);
+	ck_assert_int_eq(c.launch_ns, 5000);
+	ck_assert_int_eq(c.clock_ns, 0);
+	ck_assert_int_eq(c.unexplained, 0);
+	unmake(&m);
+}
+END_TEST
+
+START_TEST(test_nothing)
+{
+	struct made m;
+
+	make(&m, NULL, 0, 2);
+	ck_assert_uint_eq(m.ranks[0].n_edges, 0);
+	unmake(&m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("infer");
+	TCase *tcase = tcase_create("infer");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
+	tcase_add_test(tcase, test_ranks);
+	tcase_add_test(tcase, test_constants);
+	tcase_add_test(tcase, test_nothing);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_VERBOSE);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
