@@ -256,7 +256,7 @@ static const char *short_name(const char *name, size_t *len, size_t fits)
 static void print_label(const char *name, size_t len, bool dark, double x, double y, double width,
 			struct text *out)
 {
-	size_t fits = (size_t)(width / 5.8);
+	size_t fits = width < 30 ? 0 : (size_t)((width - 6) / 5.8);
 
 	name = short_name(name, &len, fits);
 	if (len < 3 || fits < 4 || (len > fits && fits < 8))
@@ -300,9 +300,12 @@ static void print_box(const struct fmt_svg_box *b, const struct fmt_svg_scale *s
 		print_rect(FMT_INK_WAITING, from, top, middle - from, height, out);
 	if (to > middle)
 		print_rect(b->ink, middle, top, to - middle, height, out);
-	if (height >= 12 && to - from >= 30)
-		print_label(name, len, middle <= from && b->ink != FMT_INK_COMPUTE, from,
-			    top + height / 2 + 3.5, to - from - 6, out);
+	/* In the larger part, where it stands on one colour. */
+	if (height >= 12 && middle - from > to - middle)
+		print_label(name, len, false, from, top + height / 2 + 3.5, middle - from, out);
+	else if (height >= 12)
+		print_label(name, len, b->ink != FMT_INK_COMPUTE, middle, top + height / 2 + 3.5,
+			    to - middle, out);
 	text_str(out, "</g>\n");
 }
 
