@@ -105,27 +105,31 @@ static bool ends_with(const struct kineto_string *s, const char *end)
 
 static enum kineto_class class_of(const struct kineto_sites *sites, const struct kineto_event *e)
 {
-	static const struct {
-		const char *cat;
-		enum kineto_class class;
-	} classes[] = {
-		{"cuda_runtime", KINETO_CALL},
-		{"cuda_driver", KINETO_CALL},
-		{"kernel", KINETO_GPU_KERNEL},
-		{"gpu_memcpy", KINETO_GPU_MEMCPY},
-		{"gpu_memset", KINETO_GPU_MEMSET},
-		{"cuda_sync", KINETO_GPU_SYNC},
-		{"gpu_user_annotation", KINETO_GPU_RANGE},
-	};
-	const struct kineto_string *cat = &sites->strings->strings[e->cat];
-
 	if (e->ph != KINETO_COMPLETE)
 		return KINETO_MARK;
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-		if (strcmp(cat->s, classes[i].cat) == 0)
-			return classes[i].class;
+	switch (e->cat) {
+	case KINETO_CAT_RUNTIME:
+	case KINETO_CAT_DRIVER:
+		return KINETO_CALL;
+	case KINETO_CAT_KERNEL:
+		return KINETO_GPU_KERNEL;
+	case KINETO_CAT_MEMCPY:
+		return KINETO_GPU_MEMCPY;
+	case KINETO_CAT_MEMSET:
+		return KINETO_GPU_MEMSET;
+	case KINETO_CAT_SYNC:
+		return KINETO_GPU_SYNC;
+	case KINETO_CAT_GPU_ANNOTATION:
+		return KINETO_GPU_RANGE;
+	case KINETO_CAT_ANNOTATION:
+	case KINETO_CAT_OP:
+	case KINETO_CAT_PYTHON:
+		return KINETO_RANGE;
+	default:
+		break;
 	}
-	if (ends_with(cat, "_runtime") || ends_with(cat, "_driver"))
+	if (ends_with(&sites->strings->strings[e->cat], "_runtime") ||
+	    ends_with(&sites->strings->strings[e->cat], "_driver"))
 		return KINETO_CALL;
 	return KINETO_RANGE;
 }
@@ -378,15 +382,13 @@ static bool is_flow(const struct kineto_event *e)
 }
 
 /* What is left out, and why; KINETO_FATES where it is not. */
-static enum kineto_fate unwanted(const struct kineto_sites *sites, const struct kineto_event *e)
+static enum kineto_fate unwanted(const struct kineto_event *e)
 {
-	const char *cat = sites->strings->strings[e->cat].s;
-
 	if (e->ph == KINETO_EMPTY)
 		return KINETO_NO_PHASE;
-	if (is_flow(e) && (strcmp(cat, "ac2g") == 0 || strcmp(cat, "async_cpu_to_gpu") == 0))
+	if (is_flow(e) && (e->cat == KINETO_CAT_LAUNCH || e->cat == KINETO_CAT_LAUNCH_OLD))
 		return KINETO_FLOW_LAUNCH;
-	if (is_flow(e) && strcmp(cat, "fwdbwd") == 0)
+	if (is_flow(e) && e->cat == KINETO_CAT_AUTOGRAD)
 		return KINETO_FLOW_AUTOGRAD;
 	if (e->has_ts == KINETO_MISSING)
 		return KINETO_NO_TIME;
@@ -412,7 +414,7 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
 		*fate = KINETO_KEPT_NAME;
 		return keep_name(k, sites->strings, e);
 	}
-	*fate = unwanted(sites, e);
+	*fate = unwanted(e);
 	if (*fate != KINETO_FATES)
 		return 0;
 	if (!is_near(e->ts_ns) || !is_near(e->dur_ns)) {

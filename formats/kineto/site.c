@@ -82,15 +82,14 @@ static int describe_range(struct kineto_sites *t, struct kineto_site *s,
 			  const struct kineto_slot_arg *args)
 {
 	const char *name = t->strings->strings[s->name].s;
-	const char *cat = t->strings->strings[s->cat].s;
 
-	if (strcmp(cat, "python_function") == 0)
+	if (s->cat == KINETO_CAT_PYTHON)
 		return 0;
 	if (strcmp(name, "record_param_comms") == 0 || strncmp(name, "nccl:", 5) == 0) {
 		s->role = KINETO_COMMS;
 		return kineto_collective_describe(t, s, args);
 	}
-	if (strcmp(cat, "user_annotation") != 0 && strncmp(name, "ProfilerStep#", 13) != 0)
+	if (s->cat != KINETO_CAT_ANNOTATION && strncmp(name, "ProfilerStep#", 13) != 0)
 		return 0;
 	return ends_in_number(t, s);
 }

@@ -32,6 +32,19 @@ enum kineto_known {
 	KINETO_FLOW_START,
 	KINETO_FLOW_STEP,
 	KINETO_FLOW_END,
+	KINETO_CAT_RUNTIME,
+	KINETO_CAT_DRIVER,
+	KINETO_CAT_KERNEL,
+	KINETO_CAT_MEMCPY,
+	KINETO_CAT_MEMSET,
+	KINETO_CAT_SYNC,
+	KINETO_CAT_GPU_ANNOTATION,
+	KINETO_CAT_ANNOTATION,
+	KINETO_CAT_OP,
+	KINETO_CAT_PYTHON,
+	KINETO_CAT_LAUNCH,
+	KINETO_CAT_LAUNCH_OLD,
+	KINETO_CAT_AUTOGRAD,
 	KINETO_THREAD_NAME,
 	KINETO_COLLECTIVE_NAME,
 	KINETO_IN_NELEMS,
@@ -76,10 +89,29 @@ void kineto_strings_done(struct kineto_strings *t);
 /* Finds or adds. 0, -ENOMEM, or -EOVERFLOW when there are too many. */
 int kineto_strings_add(struct kineto_strings *t, const char *s, size_t len, uint32_t *ret);
 
+/* memcmp() == 0, for texts that are mostly short. */
+static inline int kineto_same(const char *a, const char *b, size_t len)
+{
+	uint64_t x, y, v, w;
+
+	if (len < 8) {
+		while (len > 0 && a[len - 1] == b[len - 1])
+			len--;
+		return len == 0;
+	}
+	if (len > 16)
+		return memcmp(a, b, len) == 0;
+	memcpy(&x, a, 8);
+	memcpy(&y, b, 8);
+	memcpy(&v, a + len - 8, 8);
+	memcpy(&w, b + len - 8, 8);
+	return x == y && v == w;
+}
+
 /* 1 when `number` is the text `s`. */
 static inline int kineto_string_is(const struct kineto_strings *t, uint32_t number, const char *s,
 				   size_t len)
 {
 	return number < t->n && t->strings[number].len == len &&
-	       memcmp(t->strings[number].s, s, len) == 0;
+	       kineto_same(t->strings[number].s, s, len);
 }
