@@ -94,6 +94,11 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const in
 	return r;
 }
 
+static void dropped(void *context, struct fmt_slice *slice)
+{
+	fmt_slice_free(slice);
+}
+
 static int emulation_init(struct emulation *e, const char *out_path, struct fmt_error *err)
 {
 	e->n_ranks = fmt_trace_n_ranks(e->trace);
@@ -134,6 +139,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.numbers = e.numbers,
 		.context = &e,
 		.next = next,
+		.dropped = dropped,
 		.taken = taken,
 	};
 

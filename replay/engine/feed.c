@@ -15,8 +15,18 @@ struct feed {
 	struct fmt_error *err;
 };
 
+static void drop(const struct feed *f, struct fmt_slice *slice)
+{
+	if (f->source->dropped)
+		f->source->dropped(f->source->context, slice);
+}
+
 static void feed_done(struct feed *f)
 {
+	struct fmt_slice *slice;
+
+	while (f->sim && (slice = sim_abandon(f->sim)))
+		drop(f, slice);
 	program_free(f->program);
 	sim_free(f->sim);
 }
@@ -34,8 +44,10 @@ static int give(struct feed *f, uint32_t rank)
 	if (r == 0)
 		return sim_end(f->sim, rank);
 	r = program_slice(f->program, rank, slice, more, &block, f->err);
-	if (r < 0)
+	if (r < 0) {
+		drop(f, slice);
 		return r;
+	}
 	block->owner = slice;
 	r = sim_push(f->sim, rank, block);
 	return r < 0 ? r : 1;
@@ -47,7 +59,8 @@ static int take_finished(struct feed *f)
 	uint32_t rank;
 
 	while ((b = sim_finished(f->sim, &rank))) {
-		int r = f->source->taken(f->source->context, rank, b->owner, b->times, f->err);
+		int r = f->source->taken(f->source->context, rank, take(b->owner), b->times,
+					 f->err);
 
 		if (r < 0)
 			return r;

@@ -25,6 +25,9 @@ struct replay_source {
 	int (*next)(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 		    struct fmt_error *err);
 
+	/* A slice that is not wanted any more, after an error. May be NULL. */
+	void (*dropped)(void *context, struct fmt_slice *slice);
+
 	/* The slice with its times: event k starts at times[2 k] and ends at times[2 k + 1]. Slices
 	 * of a rank come in their order. Returns 0 or a negative errno. */
 	int (*taken)(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,

@@ -61,7 +61,7 @@ static void begin(struct place *p, const struct place_carry *carry)
 {
 	if (carry)
 		p->n_before = p->n;
-	if (p->n_before < p->n || carry) {
+	if (p->n > 0 && (p->n_before < p->n || carry)) {
 		p->n -= p->n_before;
 		memmove(p->points, p->points + p->n_before, p->n * sizeof(*p->points));
 	}

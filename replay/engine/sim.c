@@ -288,6 +288,19 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b)
 	}
 }
 
+void *sim_abandon(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->n_ranks; i++) {
+		struct rank *r = &s->ranks[i];
+
+		for (size_t k = 0; k < r->n_blocks; k++) {
+			if (r->blocks[k]->owner)
+				return take(r->blocks[k]->owner);
+		}
+	}
+	return NULL;
+}
+
 uint32_t sim_unfinished(const struct sim *s, uint32_t rank)
 {
 	return (uint32_t)(s->ranks[rank].n_blocks - s->ranks[rank].n_finished);

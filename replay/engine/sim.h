@@ -119,6 +119,10 @@ int sim_advance(struct sim *s);
 struct sim_block *sim_finished(struct sim *s, uint32_t *rank);
 void sim_release(struct sim *s, uint32_t rank, struct sim_block *b);
 
+/* For an end before the end: the owner of a block that was pushed and not released, which has none
+ * from then on; NULL when there is no more. */
+void *sim_abandon(struct sim *s);
+
 /* A rank that has no points left, was not ended, and was not named since its last block; or
  * SIM_NONE. */
 uint32_t sim_idle(struct sim *s);

@@ -46,6 +46,17 @@ fails -3 gpureplay --emulate -o "$work/no/such" "$work/trace"
 says "$work/no/such"
 equal "$(ls "$work")" "$(printf '%s\n' again emulated imported json report run stderr stdout taken trace)"
 
+# Damage is said where it is, and leaves no output.
+cp -r "$work/trace" "$work/damaged"
+for file in "$work"/damaged/rank-*; do
+	size=$(wc -c <"$file")
+	head -c $((size / 2)) /dev/zero | tr '\0' x |
+		dd of="$file" bs=1 seek=$((size / 4)) conv=notrunc 2>/dev/null
+done
+fails -3 gpureplay --emulate -o "$work/output" "$work/damaged"
+says "$work/damaged"
+[ ! -e "$work/output" ] || die "an output of a damaged trace"
+
 # Errors are one line, and say what to do.
 fails -4 gpureplay "$work/trace"
 says "gpureplay --emulate"
