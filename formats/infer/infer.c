@@ -17,6 +17,7 @@ static const struct {
 	[INFER_COMPUTE_WAIT_COMM] = {"compute-wait-comm", 1},
 	[INFER_EVENT_WAIT] = {"event-wait", 1},
 	[INFER_ROOM] = {"room", 1},
+	[INFER_QUEUE_ORDER] = {"queue-order", 1},
 	[INFER_GRAPH_GAP] = {"graph-gap", 1},
 	[INFER_COPY] = {"copy", 1},
 	[INFER_SYNC_STREAM] = {"sync-stream", 1},

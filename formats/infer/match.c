@@ -47,14 +47,21 @@ static void next(struct merge *m, uint32_t row, struct head *h, uint32_t *at)
 static int meets(const struct head *first, const struct head *other, int pairs)
 {
 	int64_t a = first->end_ns - first->start_ns, b = other->end_ns - other->start_ns;
-	int64_t shorter = a < b ? a : b, apart = other->end_ns - first->end_ns;
+	int64_t shorter = a < b ? a : b, later = other->end_ns - first->end_ns;
 
 	if (first->view == other->view || first->name != other->name ||
 	    other->start_ns > first->end_ns - shorter / 2 + 20 * US)
 		return 0;
 	if (pairs)
-		return apart <= (shorter / 2 > AGREE_NS ? shorter / 2 : AGREE_NS);
-	return apart <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
+		return later <= (shorter / 2 > AGREE_NS ? shorter / 2 : AGREE_NS);
+	return later <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
+}
+
+/* How far apart two began: of the ranks that end an exchange at the same moment, those that began
+ * together rather wait for the same other rank than for each other. */
+static int64_t apart(const struct head *a, const struct head *b)
+{
+	return a->start_ns > b->start_ns ? a->start_ns - b->start_ns : b->start_ns - a->start_ns;
 }
 
 static void put(struct merge *m, const struct head *h, uint32_t comm, int64_t seq)
@@ -63,7 +70,7 @@ static void put(struct merge *m, const struct head *h, uint32_t comm, int64_t se
 }
 
 /* One collective: the head that ends first, and those that meet it; of sends and receives the one
- * that ends next. */
+ * that began at the most different time. */
 static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 {
 	const struct infer_comm *c = &m->rows->comms[comm];
@@ -83,7 +90,9 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 		if (!c->pairs) {
 			put(m, &m->heads[i], comm, seq);
 			next(m, members[i], &m->heads[i], &m->at[i]);
-		} else if (partner == INFER_NONE || m->heads[i].end_ns < m->heads[partner].end_ns) {
+		} else if (partner == INFER_NONE ||
+			   apart(&m->heads[first], &m->heads[i]) >
+				   apart(&m->heads[first], &m->heads[partner])) {
 			partner = i;
 		}
 	}

@@ -182,6 +182,26 @@ static int look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t o
 	return 0;
 }
 
+/* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), nothing
+ * starts before what was launched before it has started. */
+static void look_at_start(const struct infer_walk *w, uint32_t op, const struct infer_call *call,
+			  int64_t base_ns, struct evidence *best)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_op *o = &v->ops[op], *before;
+	int64_t off;
+
+	if (!call || w->newest == INFER_NONE)
+		return;
+	before = &v->ops[w->newest];
+	off = o->start_ns - before->start_ns;
+	if (before->stream == o->stream || off < 0 || off > 25 * INFER_US ||
+	    before->start_ns <= base_ns)
+		return;
+	if (best->from == INFER_NONE || off < best->off_ns)
+		*best = (struct evidence){off, o->start_ns, w->newest, INFER_QUEUE_ORDER};
+}
+
 int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *call,
 		   int64_t *base_ns)
 {
@@ -195,12 +215,15 @@ int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *c
 		look_at_end(w, s, op, call, *base_ns, &best);
 		r = look_for_room(w, s, op, *base_ns, &best);
 	}
+	look_at_start(w, op, call, *base_ns, &best);
 	if (r < 0 || best.from == INFER_NONE)
 		return r;
 	if (best.base_ns > *base_ns)
 		*base_ns = best.base_ns;
 	if (best.rule == INFER_EVENT_WAIT)
 		return infer_add_ops(v, best.from, op, FMT_EDGE_START, INFER_EVENT_WAIT, 0);
+	if (best.rule == INFER_QUEUE_ORDER)
+		return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_QUEUE_ORDER, INFER_US);
 	r = infer_room_observe(w->shapes, &v->ops[best.from], v->ops[op].kind == FMT_COLLECTIVE,
 			       v->ops[op].start_ns - v->ops[best.from].start_ns);
 	return r < 0 ? r : infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_ROOM, 0);
@@ -261,7 +284,7 @@ int infer_waits(struct infer_walk *w, const struct infer_call *call)
 			collective = 1;
 		else
 			t->compute = w->compute = op;
-		t->unrecorded = op;
+		t->unrecorded = w->newest = op;
 	}
 	t->collective = (uint8_t)collective;
 	t->stream_waits = 0;

@@ -9,7 +9,8 @@ int infer_walk_init(struct infer_walk *w, struct infer_view *v, struct infer_sha
 {
 	size_t n = v->n_streams, pairs = n <= MOST_STREAMS ? n * n : 0;
 
-	*w = (struct infer_walk){.view = v, .shapes = shapes, .compute = INFER_NONE};
+	*w = (struct infer_walk){
+		.view = v, .shapes = shapes, .compute = INFER_NONE, .newest = INFER_NONE};
 	w->threads = malloc((v->n_threads + (size_t)1) * sizeof(*w->threads));
 	w->last = malloc((n + 1) * sizeof(*w->last));
 	w->waited = malloc((n + 1) * sizeof(*w->waited));
