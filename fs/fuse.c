@@ -337,7 +337,9 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_background = BACKGROUND_REQUESTS;
 	conn->time_gran = 1;
 	s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
-	s->no_opendir = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;
+	/* Who unmounts automatically finds out by opening the root whether the server is dead. */
+	s->no_opendir = (conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) &&
+			!strstr(s->mount->options, "auto_unmount");
 	if (s->mount->ready)
 		s->mount->ready(s->mount->context);
 }

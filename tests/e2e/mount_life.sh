@@ -67,6 +67,7 @@ gone "the replacement"
 
 # auto_unmount leaves nothing even then.
 gputracefs -o auto_unmount "$work/run" "$mnt"
+ls "$mnt" >/dev/null
 kill -9 "$(server "$mnt")"
 gone "auto_unmount"
 
