@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 
+#include <pthread.h>
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -259,12 +260,47 @@ int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t
 	return 0;
 }
 
+/* Making a context asks the processor what it can do, which takes longer than unpacking a chunk
+ * where it is emulated, as in most virtual machines. So each thread keeps one, until it ends. */
+static pthread_once_t context_once = PTHREAD_ONCE_INIT;
+static pthread_key_t context_key;
+
+static void free_context(void *context)
+{
+	ZSTD_freeDCtx(context);
+}
+
+static void make_context_key(void)
+{
+	if (pthread_key_create(&context_key, free_context) != 0)
+		abort();
+}
+
+static ZSTD_DCtx *own_context(void)
+{
+	ZSTD_DCtx *context;
+
+	pthread_once(&context_once, make_context_key);
+	context = pthread_getspecific(context_key);
+	if (context)
+		return context;
+	context = ZSTD_createDCtx();
+	if (context && pthread_setspecific(context_key, context) != 0) {
+		ZSTD_freeDCtx(context);
+		return NULL;
+	}
+	return context;
+}
+
 int fmt_frame_unpack(const uint8_t *frame, size_t len, size_t raw_bytes, uint8_t **ret,
 		     const char **why)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
+	ZSTD_DCtx *context = own_context();
 	size_t n;
 
+	if (!context)
+		return -ENOMEM;
 	/* A block of 128 KiB takes at least four bytes. */
 	if (raw_bytes > FMT_CHUNK_RAW_MAX || raw_bytes / 32768 > len)
 		return bad(why, "a chunk larger than any can be");
@@ -274,7 +310,7 @@ int fmt_frame_unpack(const uint8_t *frame, size_t len, size_t raw_bytes, uint8_t
 	raw = malloc(raw_bytes ? raw_bytes : 1);
 	if (!raw)
 		return -ENOMEM;
-	n = ZSTD_decompress(raw, raw_bytes, frame, len);
+	n = ZSTD_decompressDCtx(context, raw, raw_bytes, frame, len);
 	if (ZSTD_isError(n) || n != raw_bytes)
 		return bad(why, "the packed frame does not unpack");
 	*ret = take(raw);

@@ -35,12 +35,19 @@ define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
 	return 0;
 }
 
+/* Waiting for other ranks is found by looking at all of them. For each GPU's own files that would
+ * take the square of their number, so those leave it out: the summary of the iteration has it. */
+static bool looks_across(const struct fmt_part *part)
+{
+	return part->rank == FMT_ANY;
+}
+
 int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct text *out)
 {
 	struct fmt_part part = part_of(t, where);
 	struct fmt_report_style style = {0};
 	scoped(report_freep) struct fmt_report *report = NULL;
-	int r = fmt_report_new(t->trace, &part, true, &report, NULL);
+	int r = fmt_report_new(t->trace, &part, looks_across(&part), &report, NULL);
 
 	if (r < 0)
 		return r;
@@ -51,7 +58,7 @@ int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct te
 int fs_render_svg(struct fs_tree *t, const struct fs_place *where, struct text *out)
 {
 	struct fmt_part part = part_of(t, where);
-	int r = fmt_svg(t->trace, &part, true, out, NULL);
+	int r = fmt_svg(t->trace, &part, looks_across(&part), out, NULL);
 
 	return r == 0 && needs_damaged(t, where) ? -EBADMSG : r;
 }
