@@ -9,7 +9,8 @@
 #define SMALL_COPY_BYTES                                                                           \
 	65536 /* a pageable copy up to this size goes through the command buffer                   \
 	       */
-#define WAITED_NS (50 * INFER_US) /* a call of this length waited for something */
+#define STAGED_NS (500 * INFER_US) /* a piece of such a copy takes less */
+#define WAITED_NS (50 * INFER_US)  /* a call of this length waited for something */
 #define BACK 64
 
 static const char *name_of(const struct infer_view *v, const struct infer_call *c)
@@ -151,8 +152,18 @@ static int sync_device(struct infer_walk *w, uint32_t call)
 	return r;
 }
 
-/* copy: a copy to pageable memory ends before its call returns; one from pageable memory too, but
- * for small ones. Other copies where the run shows that the call waited for them. */
+/* A call that copies from pageable memory may return when the last piece is in a staging buffer, so
+ * its own part behind the copy's end is negative. */
+static int staged(const struct infer_view *v, uint32_t op, const struct infer_call *c)
+{
+	const struct infer_op *o = &v->ops[op];
+
+	return o->copy == INFER_COPY_TO_DEVICE && o->start_ns < c->end_ns &&
+	       end_of(v, op) <= c->end_ns + STAGED_NS;
+}
+
+/* copy: a copy to pageable memory ends before its call returns; one from pageable memory nearly so,
+ * but for small ones. Other copies where the run shows that the call waited for them. */
 static int sync_copy(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;
@@ -167,7 +178,7 @@ static int sync_copy(struct infer_walk *w, uint32_t call)
 	if (!waits && (o->pageable || o->copy == INFER_COPY_TO_HOST))
 		waits = c->end_ns - c->start_ns > 2 * WAITED_NS &&
 			end_of(v, op) > c->end_ns - 30 * INFER_US;
-	if (o->kind != FMT_MEMCPY || !waits || !ended(v, op, c))
+	if (o->kind != FMT_MEMCPY || !waits || (!ended(v, op, c) && !staged(v, op, c)))
 		return 0;
 	return add_returns(w, call, &op, 1, INFER_COPY);
 }
