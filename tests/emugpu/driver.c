@@ -3,32 +3,9 @@
 /* The driver's API, as a program uses it: contexts, memory, streams, events, launches of a kernel
  * that has code and of one that has none. */
 #include "replay/emugpu/gpuemu.h"
+#include "tests/emugpu/check_driver.h"
 
-#include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define OK(call) is(call, CUDA_SUCCESS, #call, __LINE__)
-#define FAILS(call, why) is(call, why, #call, __LINE__)
-#define TRUE(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-
-static void is(CUresult got, CUresult want, const char *call, int line)
-{
-	const char *name = "?";
-
-	if (got == want)
-		return;
-	cuGetErrorName(got, &name);
-	fprintf(stderr, "%s:%d: %s gave %s\n", __FILE__, line, call, name);
-	exit(1);
-}
 
 static const char ptx[] = ".version 8.0\n"
 			  ".target sm_90\n"
@@ -60,6 +37,32 @@ static void saxpy_cost(const struct gpuemu_launch *launch, void *const *args,
 static const struct gpuemu_kernel kernel = {.name = "saxpy", .run = saxpy, .cost = saxpy_cost};
 
 static CUmodule module;
+
+/* What a kernel does wrong, its context remembers. */
+static void fault(struct gpuemu_launch *launch, void *const *args)
+{
+	launch->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static const struct gpuemu_kernel faulty = {.name = "faulty", .run = fault};
+
+static void test_fault(CUdevice device)
+{
+	CUcontext context;
+	CUmodule lost;
+	CUfunction f;
+	CUdeviceptr p;
+
+	OK(cuCtxCreate(&context, NULL, 0, device));
+	OK(cuModuleLoadData(&lost, ".version 8.0\n.target sm_90\n.entry faulty() { ret; }\n"));
+	OK(cuModuleGetFunction(&f, lost, "faulty"));
+	gpuemu_register(&faulty);
+	cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	FAILS(cuMemAlloc(&p, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+	FAILS(cuStreamQuery(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+	OK(cuCtxDestroy(context));
+}
 
 static void test_memory(void)
 {
@@ -239,6 +242,8 @@ int main(void)
 	test_buffer();
 	test_host_function();
 	test_entry_points();
+	test_fault(device);
+	OK(cuMemAlloc(&table, 1));
 	OK(cuModuleUnload(module));
 	OK(cuCtxDestroy(context));
 	FAILS(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/ipc.h"
 #include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>
@@ -44,6 +45,8 @@ CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct e
 	struct emu_dep d = {0};
 	struct emu_op op = {.type = &emu_record_type};
 
+	if (e->shared)
+		return emu_shared_submit(self, e->shared, s, 1);
 	if (s->capture)
 		return emu_capture_record(s, e);
 	p = emu_point_new();
@@ -80,6 +83,10 @@ EMU_API CUresult cuEventCreate(CUevent *ret, unsigned flags)
 	e->flags = flags;
 	e->context = c;
 	pthread_mutex_init(&e->lock, NULL);
+	if (flags & CU_EVENT_INTERPROCESS && emu_shared_new(&e->shared) < 0) {
+		free(e);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	*ret = (CUevent)e;
 	return CUDA_SUCCESS;
 }
@@ -94,6 +101,8 @@ EMU_API CUresult cuEventDestroy_v2(CUevent event)
 	e->magic = 0;
 	emu_point_drop(e->last.point);
 	free(e->nodes);
+	if (e->shared)
+		emu_shared_free(e->shared, !e->shared_opened);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 	return CUDA_SUCCESS;
@@ -132,6 +141,12 @@ EMU_API CUresult cuEventQuery(CUevent event)
 		return CUDA_ERROR_CAPTURED_EVENT;
 	if (e->context->error)
 		return (CUresult)e->context->error;
+	if (e->shared) {
+		int64_t end_ns;
+		int known = emu_shared_known(e->shared, &end_ns) && end_ns <= self->now_ns;
+
+		return known ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	}
 	struct emu_dep d = emu_event_dep(e);
 
 	if (d.point && !emu_point_reached(d.point)) {
@@ -152,6 +167,11 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	if (e->capture)
 		return CUDA_ERROR_CAPTURED_EVENT;
 	c = e->context;
+	if (e->shared) {
+		emu_advance_to(self, emu_shared_wait(e->shared, emu_shared_issued(e->shared)) +
+					     (int64_t)c->device->model.sync_ns);
+		return (CUresult)c->error;
+	}
 	if (!e->recorded)
 		return (CUresult)c->error;
 	struct emu_dep d = emu_event_dep(e);

@@ -90,6 +90,7 @@ struct emu_value_op { /* a wait for, or a write of, a word of memory */
 
 struct emu_event;
 struct emu_exec;
+struct emu_shared_event;
 
 struct emu_op {
 	const struct emu_op_type *type;
@@ -107,6 +108,10 @@ struct emu_op {
 		struct emu_point *point; /* record: reached by it; one reference */
 		struct emu_exec *graph;
 		struct emu_event *event; /* graph nodes only */
+		struct {
+			struct emu_shared_event *event;
+			uint32_t number;
+		} shared;
 		struct {
 			uintptr_t at;
 			struct emu_pool *pool;

@@ -2,6 +2,7 @@
 #include "replay/emugpu/driver/stream.h"
 #include "base/array.h"
 #include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/ipc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -380,6 +381,8 @@ EMU_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flag
 		return r;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->shared)
+		return emu_shared_submit(self, e->shared, s, 0);
 	if (e->capture || s->capture)
 		return emu_capture_wait(s, e);
 

@@ -35,7 +35,8 @@ struct emu_event {
 	uint64_t capture;    /* recorded while capturing, not 0: nodes, not a moment */
 	struct emu_node **nodes;
 	size_t n_nodes, nodes_cap;
-	struct emu_shared_event *shared; /* of another process, or opened by one */
+	struct emu_shared_event *shared; /* with other processes; then `last` is not used */
+	int shared_opened;		 /* it is another's */
 };
 
 int emu_stream_new(struct emu_context *c, unsigned flags, int priority, struct emu_stream **ret);

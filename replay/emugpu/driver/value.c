@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Streams that write a word of memory, or wait until one has a value. */
+#include "replay/emugpu/driver/stream.h"
+
+#include <time.h>
+
+static int holds(const struct emu_value_op *v)
+{
+	uint64_t now = v->bytes == 4
+			       ? __atomic_load_n((volatile uint32_t *)v->at, __ATOMIC_ACQUIRE)
+			       : __atomic_load_n((volatile uint64_t *)v->at, __ATOMIC_ACQUIRE);
+
+	switch (v->flags & 3) {
+	case CU_STREAM_WAIT_VALUE_GEQ:
+		return v->bytes == 4 ? (int32_t)((uint32_t)now - (uint32_t)v->value) >= 0
+				     : (int64_t)(now - v->value) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return now == v->value;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return (now & v->value) != 0;
+	default:
+		return ~(now | v->value) != 0;
+	}
+}
+
+static int value_blocks(const struct emu_op *op)
+{
+	return !op->value.writes && !holds(&op->value);
+}
+
+static int64_t value_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	const struct emu_value_op *v = &op->value;
+	const struct timespec pause = {.tv_nsec = 20000};
+
+	if (v->writes && v->bytes == 4)
+		__atomic_store_n((volatile uint32_t *)v->at, (uint32_t)v->value, __ATOMIC_RELEASE);
+	else if (v->writes)
+		__atomic_store_n((volatile uint64_t *)v->at, v->value, __ATOMIC_RELEASE);
+	else if (!holds(v)) {
+		/* Whoever writes it does so at the time of some thread; the latest is known. */
+		while (!holds(v))
+			nanosleep(&pause, NULL);
+		ready_ns = emu_horizon_ns() > ready_ns ? emu_horizon_ns() : ready_ns;
+	}
+	return ready_ns;
+}
+
+const struct emu_op_type emu_value_type = {
+	.name = "value",
+	.node = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+	.light = 1,
+	.blocks = value_blocks,
+	.run = value_run,
+};
+
+static CUresult submit(CUstream stream, CUdeviceptr at, uint64_t value, unsigned flags,
+		       uint8_t bytes, uint8_t writes)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	struct emu_op op = {
+		.type = &emu_value_type,
+		.value = {.at = (volatile void *)at,
+			  .value = value,
+			  .flags = flags,
+			  .bytes = bytes,
+			  .writes = writes},
+	};
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r)
+		return r;
+	return at && at % bytes == 0 ? emu_submit(self, s, &op) : CUDA_ERROR_INVALID_VALUE;
+}
+
+EMU_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value,
+					unsigned flags)
+{
+	return submit(stream, at, value, flags, 4, 0);
+}
+
+EMU_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr at, cuuint64_t value,
+					unsigned flags)
+{
+	return submit(stream, at, value, flags, 8, 0);
+}
+
+EMU_API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value,
+					 unsigned flags)
+{
+	return submit(stream, at, value, flags, 4, 1);
+}
+
+EMU_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr at, cuuint64_t value,
+					 unsigned flags)
+{
+	return submit(stream, at, value, flags, 8, 1);
+}

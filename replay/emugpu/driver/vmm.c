@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Virtual memory management: addresses apart from the memory behind them. Each piece of memory is
+ * an unnamed file, so that it can be mapped twice and handed to other processes. */
+#include "base/scope.h"
+#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define MAGIC 0x416c6c6fu
+#define GRANULE ((size_t)2 << 20)
+
+struct allocation {
+	uint32_t magic;
+	int refs; /* the program's handles, and mappings */
+	int fd;
+	size_t bytes;
+	struct emu_device *device; /* NULL: the host's */
+	int charged;		   /* this process made it: the device's memory is taken */
+	CUmemAllocationProp prop;
+};
+
+static struct allocation *allocation_of(CUmemGenericAllocationHandle handle)
+{
+	struct allocation *a = (struct allocation *)(uintptr_t)handle;
+
+	return a && a->magic == MAGIC ? a : NULL;
+}
+
+static void drop(struct allocation *a)
+{
+	if (__atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	close(a->fd);
+	if (a->charged)
+		emu_memory_charge(a->device->memory, -(int64_t)a->bytes);
+	a->magic = 0;
+	free(a);
+}
+
+EMU_API CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *prop,
+					       CUmemAllocationGranularity_flags option)
+{
+	if (!ret || !prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = GRANULE;
+	return CUDA_SUCCESS;
+}
+
+/* Reserves `bytes` aligned to `align`: where wanted if that is free, else elsewhere. */
+static void *reserve(size_t bytes, size_t align, void *wanted)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	uintptr_t at, start;
+	void *p;
+
+	if (wanted && (uintptr_t)wanted % align == 0) {
+		p = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+		if (p == wanted)
+			return p;
+		if (p != MAP_FAILED)
+			munmap(p, bytes);
+	}
+	p = mmap(NULL, bytes + align, PROT_NONE, flags, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	at = (uintptr_t)p;
+	start = (at + align - 1) / align * align;
+	if (start > at)
+		munmap(p, start - at);
+	if (start + bytes < at + bytes + align)
+		munmap((void *)(start + bytes), at + align - start);
+	return (void *)start;
+}
+
+EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align,
+				     CUdeviceptr wanted, unsigned long long flags)
+{
+	struct emu_region region = {.bytes = bytes, .kind = EMU_RESERVED};
+	void *p;
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!ret || bytes == 0 || bytes % GRANULE || (align & (align - 1)) || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	p = reserve(bytes, align > GRANULE ? align : GRANULE, (void *)wanted);
+	region.base = (uintptr_t)p;
+	if (!p || emu_region_add(&region) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ret = region.base;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemAddressFree(CUdeviceptr at, size_t bytes)
+{
+	struct emu_region gone, kept = emu_region_find(at);
+
+	if (kept.kind != EMU_RESERVED || kept.base != at || kept.bytes != bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (emu_region_remove(at, EMU_RESERVED, &gone) < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	munmap((void *)gone.base, gone.bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult allocation_new(int fd, size_t bytes, const CUmemAllocationProp *prop,
+			       struct emu_device *d, int charged, CUmemGenericAllocationHandle *ret)
+{
+	struct allocation *a = malloc(sizeof(*a));
+
+	if (!a)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*a = (struct allocation){MAGIC, 1, fd, bytes, d, charged, *prop};
+	*ret = (CUmemGenericAllocationHandle)(uintptr_t)a;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
+			     const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	struct emu_device *d = NULL;
+	char name[32];
+
+	if (!emu.ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!ret || !prop || bytes == 0 || bytes % GRANULE || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+		d = emu_device(prop->location.id);
+		if (!d)
+			return CUDA_ERROR_INVALID_DEVICE;
+		if (emu_memory_charge(d->memory, (int64_t)bytes) < 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	/* The name tells a process that imports it whose memory it is. */
+	snprintf(name, sizeof(name), "gpuemu-%d", d ? d->physical : -1);
+	scoped(close_fd) int fd = memfd_create(name, MFD_CLOEXEC);
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+		r = allocation_new(fd, bytes, prop, d, d != NULL, ret);
+	if (r && d)
+		emu_memory_charge(d->memory, -(int64_t)bytes);
+	if (!r)
+		(void)take_fd(fd);
+	return r;
+}
+
+EMU_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct allocation *a = allocation_of(handle);
+
+	if (!a)
+		return CUDA_ERROR_INVALID_VALUE;
+	drop(a);
+	return CUDA_SUCCESS;
+}
+
+/* Not to be touched until cuMemSetAccess. */
+EMU_API CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset,
+			  CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	struct allocation *a = allocation_of(handle);
+	struct emu_region around = emu_region_find(at);
+	struct emu_region region = {.base = at,
+				    .bytes = bytes,
+				    .kind = EMU_MAPPED,
+				    .device = a ? a->device : NULL,
+				    .owner = a};
+
+	if (!a || bytes == 0 || bytes % GRANULE || at % GRANULE || flags || offset > a->bytes ||
+	    bytes > a->bytes - offset)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (around.kind != EMU_RESERVED || bytes > around.base + around.bytes - at)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (emu_region_add(&region) < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (mmap((void *)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, a->fd,
+		 (off_t)offset) == MAP_FAILED) {
+		emu_region_remove(at, EMU_MAPPED, &region);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	__atomic_add_fetch(&a->refs, 1, __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
+{
+	CUdeviceptr end = at + bytes;
+	struct emu_region gone;
+
+	while (at < end) {
+		struct emu_region r = emu_region_find(at);
+
+		if (r.kind != EMU_MAPPED || r.base != at || r.bytes > end - at ||
+		    emu_region_remove(at, EMU_MAPPED, &gone) < 0)
+			return CUDA_ERROR_INVALID_VALUE;
+		mmap((void *)at, gone.bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		at += gone.bytes;
+		drop(gone.owner);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* Memory that any device may read or write, the host can read or write here. */
+EMU_API CUresult cuMemSetAccess(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc, size_t n)
+{
+	int protection = PROT_NONE;
+
+	if (!desc || n == 0 || emu_region_find(at).kind != EMU_MAPPED)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < n; i++) {
+		if (desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+			protection |= PROT_READ | PROT_WRITE;
+		else if (desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
+			protection |= PROT_READ;
+	}
+	return mprotect((void *)at, bytes, protection) < 0 ? CUDA_ERROR_INVALID_VALUE
+							   : CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemGetAccess(unsigned long long *ret, const CUmemLocation *location,
+				CUdeviceptr at)
+{
+	if (!ret || !location || emu_region_find(at).kind != EMU_MAPPED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *ret,
+							CUmemGenericAllocationHandle handle)
+{
+	struct allocation *a = allocation_of(handle);
+
+	if (!a || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = a->prop;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *at)
+{
+	struct emu_region r = emu_region_find((uintptr_t)at);
+
+	if (!ret || r.kind != EMU_MAPPED || !r.owner)
+		return CUDA_ERROR_INVALID_VALUE;
+	__atomic_add_fetch(&((struct allocation *)r.owner)->refs, 1, __ATOMIC_RELAXED);
+	*ret = (CUmemGenericAllocationHandle)(uintptr_t)r.owner;
+	return CUDA_SUCCESS;
+}
+
+/* ---- between processes ---- */
+
+EMU_API CUresult cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
+					      CUmemAllocationHandleType type,
+					      unsigned long long flags)
+{
+	struct allocation *a = allocation_of(handle);
+	int fd;
+
+	if (!a || !ret || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+		emu_refused_use("libcuda.so.1", "cuMemExportToShareableHandle (this kind)");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	memcpy(ret, &fd, sizeof(fd));
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *handle,
+						CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .requestedHandleTypes =
+					    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+	struct emu_device *d = NULL;
+	char path[64], name[64] = "";
+	struct stat st;
+	int physical, fd = (int)(intptr_t)handle;
+
+	if (!ret || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &st) < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, name, sizeof(name) - 1) < 0 ||
+	    sscanf(name, "/memfd:gpuemu-%d", &physical) != 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < emu.n_devices; i++)
+		if (emu.devices[i].physical == physical)
+			d = &emu.devices[i];
+	prop.location.type = d ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST;
+	prop.location.id = d ? d->ordinal : 0;
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	return allocation_new(fd, (size_t)st.st_size, &prop, d, 0, ret);
+}

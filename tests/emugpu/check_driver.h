@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the programs against the driver's API check with: the first thing that does not hold ends
+ * them. */
+#pragma once
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define OK(call) check_is(call, CUDA_SUCCESS, #call, __LINE__)
+#define FAILS(call, why) check_is(call, why, #call, __LINE__)
+#define TRUE(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static inline void check_is(CUresult got, CUresult want, const char *call, int line)
+{
+	const char *name = "?";
+
+	if (got == want)
+		return;
+	cuGetErrorName(got, &name);
+	fprintf(stderr, "line %d: %s gave %s\n", line, call, name);
+	exit(1);
+}
