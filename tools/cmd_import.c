@@ -111,6 +111,10 @@ static int run(const struct cli_args *args)
 			  output);
 		return CLI_USAGE;
 	}
+	if (e == -ENOENT || e == -ENOTDIR) {
+		cli_fail(e, NULL, "write", output, "its directory must exist");
+		return CLI_USAGE;
+	}
 	if (e < 0)
 		return cli_fail(e, NULL, "write", output, NULL);
 	status = import(args, &place, level, &r);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <xxhash.h>
 
+#define MAX_FACTS 4096
+
 /* A pid in a file of several ranks. */
 struct pid {
 	struct kineto_arg shown, real;
@@ -222,6 +224,8 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 	}
 	if (f->facts_given)
 		return 0;
+	if (k->n_facts >= MAX_FACTS)
+		return refuse(f, "it has too many members beside traceEvents");
 	if (kineto_string_is(strings, key, "distributedInfo", 15) && k->number < 0 &&
 	    kineto_document_int(json, "rank", &k->number) == 0 &&
 	    (k->number < 0 || k->number > UINT32_MAX))

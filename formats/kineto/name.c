@@ -6,6 +6,9 @@
 #include "formats/export/json.h"
 #include "formats/kineto/document.h"
 
+#include <stdbool.h>
+#include <xxhash.h>
+
 int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names, struct kineto_sites *sites)
 {
 	*t = (struct kineto_naming){.names = names, .sites = sites, .n_strings = sites->strings->n};
@@ -195,34 +198,76 @@ static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, u
 	return r < 0 ? r : fmt_names_fact(t->names, rank, "gputrace.metadata", value);
 }
 
-/* The last "thread_name" for a lane. */
-static int lane_name(struct kineto_naming *t, const struct kineto_rank *k,
-		     const struct kineto_lane *l, fmt_str *ret)
+static uint32_t id_hash(const struct kineto_arg *pid, const struct kineto_arg *tid)
 {
-	char name[256];
+	int64_t key[4] = {pid->value, tid->value, pid->type == FMT_INT, tid->type == FMT_INT};
 
+	return (uint32_t)XXH3_64bits(key, sizeof(key));
+}
+
+static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
+{
+	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
+}
+
+/* The slot of the "thread_name" of a thread, or the free one where it would stand. */
+static size_t slot_of(const struct kineto_table *t, const struct kineto_rank *k,
+		      const struct kineto_arg *pid, const struct kineto_arg *tid)
+{
+	uint32_t hash = id_hash(pid, tid);
+	size_t at = kineto_probe(t, hash);
+
+	for (; t->slots[at].number; at = kineto_next(t, at)) {
+		const struct kineto_name *m = &k->names[t->slots[at].number - 1];
+
+		if (same_id(&m->pid, pid) && same_id(&m->tid, tid))
+			break;
+	}
+	return at;
+}
+
+/* The last "thread_name" of each thread. */
+static int index_names(const struct kineto_rank *k, struct kineto_table *ret)
+{
+	if (kineto_table_room(ret) < 0)
+		return -ENOMEM;
 	for (size_t i = k->n_names; i-- > 0;) {
 		const struct kineto_name *m = &k->names[i];
-		const struct kineto_string *args = &t->sites->strings->strings[m->args];
+		size_t at;
 
-		if (m->name != KINETO_THREAD_NAME || m->pid.value != l->pid.value ||
-		    m->tid.value != l->tid.value ||
-		    (m->pid.type == FMT_INT) != (l->pid.type == FMT_INT) ||
-		    (m->tid.type == FMT_INT) != (l->tid.type == FMT_INT))
+		if (m->name != KINETO_THREAD_NAME)
 			continue;
-		if (kineto_document_string(args->s, "name", name, sizeof(name)) == 0)
-			return fmt_names_string(t->names, name, strlen(name), ret);
+		if (kineto_table_room(ret) < 0)
+			return -ENOMEM;
+		at = slot_of(ret, k, &m->pid, &m->tid);
+		if (!ret->slots[at].number)
+			kineto_table_put(ret, at, id_hash(&m->pid, &m->tid), (uint32_t)i);
 	}
-	*ret = 0;
 	return 0;
 }
 
+static int lane_name(struct kineto_naming *t, const struct kineto_rank *k,
+		     const struct kineto_table *names, const struct kineto_lane *l, fmt_str *ret)
+{
+	uint32_t number = names->slots[slot_of(names, k, &l->pid, &l->tid)].number;
+	char name[256];
+
+	*ret = 0;
+	if (!number)
+		return 0;
+	number = k->names[number - 1].args;
+	if (kineto_document_string(t->sites->strings->strings[number].s, "name", name,
+				   sizeof(name)) < 0)
+		return 0;
+	return fmt_names_string(t->names, name, strlen(name), ret);
+}
+
 static int name_lane(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
-		     const struct kineto_lane *l)
+		     const struct kineto_table *names, const struct kineto_lane *l)
 {
 	struct fmt_lane lane = {.kind = (uint8_t)l->kind};
 	uint32_t number;
-	int r = lane_name(t, k, l, &lane.name);
+	int r = lane_name(t, k, names, l, &lane.name);
 
 	if (l->pid.type == FMT_INT) {
 		lane.pid = l->pid.value;
@@ -300,10 +345,12 @@ static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, ui
 
 int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
-	int r = 0;
+	struct kineto_table names = {0};
+	int r = index_names(k, &names);
 
 	for (size_t i = 0; i < k->n_lanes && r == 0; i++)
-		r = name_lane(t, k, rank, &k->lanes[i]);
+		r = name_lane(t, k, rank, &names, &k->lanes[i]);
+	free(names.slots);
 	if (r == 0)
 		r = name_devices(t, k, rank);
 	for (size_t i = 0; i < k->n_facts && r == 0; i++) {

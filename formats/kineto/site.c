@@ -251,6 +251,8 @@ static size_t gather(const struct kineto_sites *t, struct seen *ret)
 /* Marks as varying what has many values; `last`: also what has some, each in few events. */
 static int mark(struct kineto_sites *t, const struct seen *seen, size_t n, bool last)
 {
+	size_t n_varying = t->n_varying;
+
 	for (size_t from = 0, to; from < n; from = to) {
 		uint64_t events = 0, values = 0;
 
@@ -263,11 +265,13 @@ static int mark(struct kineto_sites *t, const struct seen *seen, size_t n, bool 
 			continue;
 		if (kineto_sites_varies(t, seen[from].of.cat, seen[from].of.key, FMT_STRING))
 			continue;
-		if (array_reserve(&t->varying, t->n_varying + 1, &t->varying_cap) < 0)
+		if (array_reserve(&t->varying, n_varying + 1, &t->varying_cap) < 0)
 			return -ENOMEM;
-		t->varying[t->n_varying++] = seen[from].of;
-		qsort(t->varying, t->n_varying, sizeof(*t->varying), varying_order);
+		t->varying[n_varying++] = seen[from].of;
 	}
+	t->n_varying = n_varying;
+	if (n_varying > 0)
+		qsort(t->varying, n_varying, sizeof(*t->varying), varying_order);
 	return 0;
 }
 

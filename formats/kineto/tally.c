@@ -4,6 +4,8 @@
 #include "base/array.h"
 #include "formats/model.h"
 
+#define MAX_ROWS 256 /* what comes after is counted as of no category */
+
 _Static_assert((int)FMT_KINDS == (int)KINETO_KEPT_NAME, "a kind is a fate");
 
 static const struct {
@@ -35,6 +37,8 @@ const char *kineto_fate_text(enum kineto_fate fate)
 int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat, enum kineto_fate fate)
 {
 	t->events++;
+	if (t->n >= MAX_ROWS)
+		ph = cat = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		struct kineto_tally_row *r = &t->rows[i];
 
