@@ -61,6 +61,10 @@ void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t mo
 		w.on = (uint32_t)(moment - c->block->first);
 	} else {
 		w.kind = SIM_FAR;
+		if (array_reserve(&c->to->far, c->to->n_far + 1, &c->to->far_cap) < 0) {
+			c->error = -ENOMEM;
+			return;
+		}
 		w.on = (uint32_t)c->to->n_far;
 		c->to->far[c->to->n_far++] = moment;
 	}

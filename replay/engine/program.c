@@ -171,17 +171,6 @@ static const char *survey(const struct program *p, const struct program_rank *r,
 	return NULL;
 }
 
-static int reserve(struct sim_program *to, const struct fmt_slice *s)
-{
-	/* Two points an event. Of waits, at most one beside the edges for a call's start and end,
-	 * two for an operation's start, one for its end. */
-	if (array_reserve(&to->points, 2 * s->n_events, &to->points_cap) < 0 ||
-	    array_reserve(&to->waits, 3 * s->n_events + s->n_edges, &to->waits_cap) < 0 ||
-	    array_reserve(&to->far, s->n_events + s->n_edges, &to->far_cap) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
 static void fill(struct compile *c)
 {
 	const struct fmt_slice *s = c->slice;
@@ -229,7 +218,8 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 	if (launches_begin(&p->launches, found.n_launches, found.first, found.last) < 0 ||
 	    array_reserve(&p->nest, slice->n_events, &p->nest_cap) < 0 ||
 	    sim_block_new(p->sim, rank, (uint32_t)(2 * slice->n_events), &c.block) < 0 ||
-	    reserve(&c.block->program, slice) < 0)
+	    array_reserve(&c.block->program.points, 2 * slice->n_events,
+			  &c.block->program.points_cap) < 0)
 		return -ENOMEM;
 	if (c.block->first != 2 * slice->first_number)
 		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET,

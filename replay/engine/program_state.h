@@ -8,6 +8,8 @@
 #include "replay/engine/launches.h"
 #include "replay/engine/program.h"
 
+#include "base/array.h"
+
 /* A lane, from slice to slice. */
 struct program_lane {
 	int64_t last_ns; /* recorded time of its last point */
@@ -103,6 +105,10 @@ static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, 
 
 static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
 {
+	if (array_reserve(&c->to->waits, c->to->n_waits + 1, &c->to->waits_cap) < 0) {
+		c->error = -ENOMEM;
+		return;
+	}
 	if (point->wait == SIM_NONE)
 		point->wait = (uint32_t)c->to->n_waits;
 	else

@@ -18,18 +18,18 @@
 /* Where the events of a slice went, if they did not stay in order. */
 struct moved {
 	fmt_number first;
-	uint32_t *to; /* owned; NULL: they stayed */
+	uint32_t *to; /* owned */
 	uint32_t n;
 };
 
-#define REMEMBERED (SIM_KEPT + 4)
+#define REMEMBERED 16
 
 struct rank_rewrite {
 	struct fmt_rank_writer *out;
 	struct place *places; /* by lane */
 	uint32_t n_lanes;
-	struct moved moved[REMEMBERED]; /* of the latest slices, in a ring */
-	uint32_t n_slices;
+	struct moved moved[REMEMBERED]; /* of the latest slices that need one, in a ring */
+	uint32_t n_moved;
 };
 
 struct rewrite {
@@ -269,10 +269,22 @@ static fmt_number renumbered(const struct rank_rewrite *rank, fmt_number n)
 	return n;
 }
 
+static int remember(struct rewrite *w, struct rank_rewrite *rank, const struct fmt_slice *s)
+{
+	struct moved *m = &rank->moved[rank->n_moved++ % REMEMBERED];
+
+	free(m->to);
+	*m = (struct moved){.first = s->first_number, .n = (uint32_t)s->n_events};
+	m->to = malloc(s->n_events * sizeof(*m->to));
+	if (!m->to)
+		return -ENOMEM;
+	memcpy(m->to, w->position, s->n_events * sizeof(*m->to));
+	return 0;
+}
+
 /* Puts the slice in order again: new times may swap events that lie close together. */
 static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *s)
 {
-	struct moved *m = &rank->moved[rank->n_slices++ % REMEMBERED];
 	size_t n_edges = s->n_edges;
 	size_t i = 0;
 	int r;
@@ -284,16 +296,10 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	s->n_edges = n_edges;
 	if (r < 0)
 		return r;
-	free(m->to);
-	*m = (struct moved){.first = s->first_number, .n = (uint32_t)s->n_events};
 	while (i < s->n_events && w->position[i] == i)
 		i++;
-	if (i < s->n_events) {
-		m->to = malloc(s->n_events * sizeof(*m->to));
-		if (!m->to)
-			return -ENOMEM;
-		memcpy(m->to, w->position, s->n_events * sizeof(*m->to));
-	}
+	if (i < s->n_events && remember(w, rank, s) < 0)
+		return -ENOMEM;
 	for (i = 0; i < s->n_edges; i++) {
 		s->edges[i].from = renumbered(rank, s->edges[i].from);
 		s->edges[i].to = renumbered(rank, s->edges[i].to);

@@ -185,6 +185,15 @@ static void drop_oldest(struct rank *r)
 	r->n_finished--;
 }
 
+static void drop_old(struct rank *r)
+{
+	while (r->n_kept > SIM_KEPT_BLOCKS &&
+	       r->kept_slots - r->blocks[0]->n_slots >= SIM_KEPT_SLOTS) {
+		r->kept_slots -= r->blocks[0]->n_slots;
+		drop_oldest(r);
+	}
+}
+
 int sim_lane_enter(struct rank *r, uint32_t lane, uint64_t number)
 {
 	struct lane *l = &r->lanes[lane];
@@ -212,8 +221,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 	r->n_spare--;
 	r->blocks[r->n_blocks++] = b;
 	r->n_moments += b->n_slots;
-	if (r->n_kept > SIM_KEPT)
-		drop_oldest(r);
+	drop_old(r);
 	number = r->first_number + r->n_blocks - 1;
 	for (uint32_t i = 0; i < r->n_lanes; i++) {
 		if (b->ranges[i].at == b->ranges[i].end)
@@ -281,6 +289,7 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b)
 	struct rank *r = &s->ranks[rank];
 
 	r->n_kept++;
+	r->kept_slots += b->n_slots;
 	b->owner = NULL;
 	if (s->n_programs < s->programs_cap) {
 		s->programs[s->n_programs++] = b->program;

@@ -84,8 +84,11 @@ struct sim_block {
 
 struct sim;
 
-/* How many finished blocks of a rank can still be waited for. */
-#define SIM_KEPT 4
+/* What can still be waited for of a rank's finished blocks: at least the last SIM_KEPT_BLOCKS, and
+ * the last SIM_KEPT_SLOTS slots. A launch may wait for one a thousand launches before it, which can
+ * be many short iterations. */
+#define SIM_KEPT_BLOCKS 2
+#define SIM_KEPT_SLOTS 8192
 
 struct sim_counts {
 	uint64_t points;

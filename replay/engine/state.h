@@ -21,7 +21,8 @@ struct rank {
 
 	struct sim_block **blocks; /* the oldest first: kept, finished, unfinished */
 	size_t n_blocks, blocks_cap;
-	size_t n_kept; /* released by the caller */
+	size_t n_kept;	     /* released by the caller */
+	uint64_t kept_slots; /* of those */
 	size_t n_finished;
 	uint64_t first_number; /* of blocks[0] */
 	uint64_t n_moments;    /* in all blocks so far */

@@ -8,6 +8,9 @@
 #include <ctype.h>
 #include <stdio.h>
 
+/* Of a block: many more than it needs, so that old ones are soon forgotten. */
+#define SLOTS (SIM_KEPT_SLOTS / 2)
+
 /* A small language for graphs. Ranks are parted by '|', blocks of a rank by '/', lanes by ';'. A
  * lane is a row of points, each a letter (A to Z, one slot each, of the whole rank) and what holds
  * it back:
@@ -108,19 +111,20 @@ static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, con
 				   struct sim_wait *w)
 {
 	int block = defined_in(r, *s);
-	uint64_t moment = 26u * (unsigned)(block < 0 ? 99 : block) + (uint64_t)(*s - 'A');
+	uint64_t moment =
+		(uint64_t)SLOTS * (unsigned)(block < 0 ? 99 : block) + (uint64_t)(*s - 'A');
 	char *end = (char *)s + 1;
 
 	if (*end == '+' || *end == '-')
 		w->lag_ns = strtol(end, &end, 10);
-	w->kind = moment - b->first < 26 ? SIM_MOMENT : SIM_FAR;
+	w->kind = moment - b->first < SLOTS ? SIM_MOMENT : SIM_FAR;
 	w->on = w->kind == SIM_FAR ? (uint32_t)b->program.n_far : (uint32_t)(*s - 'A');
 	if (w->kind == SIM_FAR)
 		add_far(&b->program, moment);
 	return end;
 }
 
-/* One point, from "A+5<B+2". Moments of a rank's block k begin at 26 k. */
+/* One point, from "A+5<B+2". Moments of a rank's block k begin at SLOTS k. */
 static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r,
 			     struct sim_block *b, const char *s)
 {
@@ -162,11 +166,11 @@ static void push(struct sim *sim, uint32_t rank, struct rank_spec *r)
 	struct sim_block *b;
 	int n;
 
-	ck_assert_int_eq(sim_block_new(sim, rank, 26, &b), 0);
+	ck_assert_int_eq(sim_block_new(sim, rank, SLOTS, &b), 0);
 	split(r->blocks[r->pushed], ';', lanes, &n);
 	for (int i = 0; i < n; i++) {
 		const char *s = lanes[i];
-		struct sim_range range = {.at = (uint32_t)b->program.n_points, .first_slot = 26};
+		struct sim_range range = {.at = (uint32_t)b->program.n_points, .first_slot = SLOTS};
 
 		while (*(s += strspn(s, " "))) {
 			uint32_t slot = (uint32_t)(*s - 'A');
