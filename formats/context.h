@@ -26,7 +26,9 @@ enum fmt_class {
 	FMT_VALUE,	 /* how far from the guess it is, if none is */
 	FMT_CALL_GUESS,	 /* the same for the call of an op */
 	FMT_CALL_STEP,
-	FMT_EDGE, /* fields of edges */
+	FMT_EDGE,	 /* fields of edges */
+	FMT_NAME_GUESS,	 /* which guess is right, of a part of a site */
+	FMT_NAME_NUMBER, /* the part, if none is */
 	FMT_CLASSES,
 };
 

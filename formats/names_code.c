@@ -3,8 +3,25 @@
 
 #include "base/array.h"
 #include "formats/names_impl.h"
+#include "formats/names_sites.h"
 
 /* ---- writing ---- */
+
+/* A string ends with a 0; a 0 or 1 in it is told by a 1 before it, and is one more. */
+static void put_string(const struct fmt_name_string *s, struct text *out)
+{
+	for (size_t i = 0; i < s->len; i++) {
+		uint8_t b = (uint8_t)s->s[i];
+
+		if (b > 1) {
+			fmt_put_u8(out, b);
+			continue;
+		}
+		fmt_put_u8(out, 1);
+		fmt_put_u8(out, b + 1);
+	}
+	fmt_put_u8(out, 0);
+}
 
 static void put_strings(const struct fmt_names *n, uint32_t from, struct text *out)
 {
@@ -12,55 +29,34 @@ static void put_strings(const struct fmt_names *n, uint32_t from, struct text *o
 
 	fmt_put_varint(out, n->n_strings - first);
 	for (uint32_t i = first; i < n->n_strings; i++)
-		fmt_put_varint(out, n->strings[i].len);
-	for (uint32_t i = first; i < n->n_strings; i++)
-		text_bytes(out, n->strings[i].s, n->strings[i].len);
+		put_string(&n->strings[i], out);
 }
 
-/* Things are numbered in the order of their first use, and so are their strings: what is stored is
- * the way from the number that comes next. */
-static void put_ref(struct text *out, uint32_t ref, uint32_t *next)
-{
-	fmt_put_svarint(out, (int64_t)*next - ref);
-	if (ref >= *next)
-		*next = ref + 1;
-}
+define_cleanup(sites_freep, struct fmt_sites_code *, fmt_sites_free)
 
-static int is_text(uint8_t type)
+	static int put_sites(const struct fmt_names *n, const struct fmt_names_mark *mark,
+			     struct text *out)
 {
-	return type == FMT_STRING || type == FMT_JSON;
-}
+	scoped(sites_freep) struct fmt_sites_code *code = NULL;
+	scoped(text_done) struct text coded = {0};
+	int r = fmt_sites_start(mark->strings, &code);
 
-static void put_args(const struct fmt_site *s, struct text *out, uint32_t *next)
-{
-	for (uint32_t i = 0; i < s->n_args; i++) {
-		const struct fmt_arg *a = &s->args[i];
+	fmt_put_varint(out, n->n_sites - mark->sites);
+	if (r < 0 || n->n_sites == mark->sites)
+		return r;
+	fmt_coder_start(fmt_sites_coder(code));
+	for (uint32_t i = mark->sites; r == 0 && i < n->n_sites; i++) {
+		struct fmt_site site = n->sites[i];
 
-		fmt_put_u8(out, (uint8_t)(a->type | (a->varies ? 0x80 : 0)));
-		put_ref(out, a->key, next);
-		if (a->varies)
-			continue;
-		if (is_text(a->type))
-			put_ref(out, (uint32_t)a->value, next);
-		else
-			fmt_put_svarint(out, a->value);
+		r = fmt_sites_code(code, &site);
 	}
-}
-
-static void put_sites(const struct fmt_names *n, uint32_t from, struct text *out)
-{
-	uint32_t next = 1;
-
-	fmt_put_varint(out, n->n_sites - from);
-	for (uint32_t i = from; i < n->n_sites; i++) {
-		const struct fmt_site *s = &n->sites[i];
-
-		fmt_put_u8(out, s->kind);
-		put_ref(out, s->name, &next);
-		put_ref(out, s->category, &next);
-		fmt_put_varint(out, s->n_args);
-		put_args(s, out, &next);
-	}
+	if (r == 0)
+		r = fmt_coder_finish(fmt_sites_coder(code), &coded);
+	if (r < 0)
+		return r;
+	fmt_put_varint(out, coded.len);
+	text_bytes(out, coded.data, coded.len);
+	return 0;
 }
 
 static void put_comms(const struct fmt_names *n, uint32_t from, struct text *out)
@@ -166,11 +162,14 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 		  struct text *out)
 {
 	struct fmt_names_mark now = mark_of(n, rank);
+	int r;
 
 	if (memcmp(&now, mark, sizeof(now)) == 0)
 		return 0;
 	put_strings(n, mark->strings, out);
-	put_sites(n, mark->sites, out);
+	r = put_sites(n, mark, out);
+	if (r < 0)
+		return r;
 	put_comms(n, mark->comms, out);
 	put_rules(n, mark->rules, out);
 	put_facts(&n->trace_facts, mark->version, out);
@@ -218,76 +217,105 @@ static fmt_str get_string(struct fmt_cursor *c, const struct fmt_names_map *m)
 	return map_string(c, m, fmt_varint(c));
 }
 
-/* The counterpart of put_ref(). */
-static fmt_str get_ref(struct fmt_cursor *c, const struct fmt_names_map *m, uint32_t *next)
+static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
 {
-	uint64_t ref = (uint64_t)fmt_sub(*next, fmt_svarint(c));
-	fmt_str s = map_string(c, m, ref);
+	ret->len = 0;
+	while (1) {
+		uint8_t b = fmt_u8(c);
 
-	if (!c->bad && ref >= *next)
-		*next = (uint32_t)ref + 1;
-	return s;
+		if (c->bad || b == 0)
+			break;
+		if (b == 1) {
+			b = fmt_u8(c) - 1;
+			if (b > 1)
+				c->bad = 1;
+		}
+		fmt_put_u8(ret, b);
+	}
+	return c->bad ? -EBADMSG : ret->error;
 }
 
 static int get_strings(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_map *m)
 {
+	scoped(text_done) struct text bytes = {0};
 	uint64_t count = fmt_count(c, 1);
-	struct fmt_cursor lengths = *c;
+	int r = 0;
 
-	if (m->n_strings == 0 &&
-	    map_add(&m->strings, &m->n_strings, &m->strings_cap, 0, &m->changes) < 0)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < count; i++)
-		fmt_varint(c);
-	for (uint64_t i = 0; i < count && !c->bad; i++) {
-		uint64_t len = fmt_varint(&lengths);
-		const uint8_t *s = fmt_bytes(c, len);
+	if (m->n_strings == 0)
+		r = map_add(&m->strings, &m->n_strings, &m->strings_cap, 0, &m->changes);
+	for (uint64_t i = 0; i < count && r == 0; i++) {
 		fmt_str number;
-		int r;
 
-		if (!s)
-			break;
-		r = fmt_names_string(n, (const char *)s, (size_t)len, &number);
+		r = get_string_bytes(c, &bytes);
+		if (r == 0)
+			r = fmt_names_string(n, bytes.data, bytes.len, &number);
 		if (r == 0)
 			r = map_add(&m->strings, &m->n_strings, &m->strings_cap, number,
 				    &m->changes);
-		if (r < 0)
-			return r;
 	}
-	return c->bad ? -EBADMSG : 0;
+	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
-static int get_site(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_map *m,
-		    uint32_t *next)
+static int is_text(uint8_t type)
 {
-	struct fmt_site s = {.kind = fmt_u8(c)};
-	scoped(free_ptr) struct fmt_arg *args = NULL;
+	return type == FMT_STRING || type == FMT_JSON;
+}
+
+/* A site as it was decoded becomes one of the trace: its strings are the file's until then. */
+static int add_site(struct fmt_cursor *c, const struct fmt_site *coded, struct fmt_names *n,
+		    struct fmt_names_map *m)
+{
+	struct fmt_site s = *coded;
+	scoped(free_ptr) struct fmt_arg *args = malloc(sizeof(*args) * ((size_t)s.n_args + 1));
 	uint32_t number;
 	int r;
 
-	s.name = get_ref(c, m, next);
-	s.category = get_ref(c, m, next);
-	s.n_args = (uint32_t)fmt_count(c, 2);
-	args = calloc(s.n_args ? s.n_args : 1, sizeof(*args));
 	if (!args)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s.n_args && !c->bad; i++) {
-		uint8_t type = fmt_u8(c);
-
-		args[i].type = type & 0x7f;
-		args[i].varies = type >> 7;
-		args[i].key = get_ref(c, m, next);
-		if (args[i].type >= FMT_TYPES)
-			c->bad = 1;
-		if (!args[i].varies)
-			args[i].value =
-				is_text(args[i].type) ? get_ref(c, m, next) : fmt_svarint(c);
+	for (uint32_t i = 0; i < s.n_args; i++) {
+		args[i] = s.args[i];
+		args[i].key = map_string(c, m, args[i].key);
+		if (!args[i].varies && is_text(args[i].type))
+			args[i].value = map_string(c, m, (uint64_t)args[i].value);
 	}
 	s.args = args;
+	s.name = map_string(c, m, s.name);
+	s.category = map_string(c, m, s.category);
 	if (c->bad || s.kind >= FMT_KINDS)
 		return -EBADMSG;
 	r = fmt_names_site(n, &s, &number);
 	return r < 0 ? r : map_add(&m->sites, &m->n_sites, &m->sites_cap, number, &m->changes);
+}
+
+/* No byte can stand for more. */
+#define SITES_PER_BYTE 16384
+
+static int get_sites(struct fmt_cursor *c, uint32_t first_string, struct fmt_names *n,
+		     struct fmt_names_map *m)
+{
+	scoped(sites_freep) struct fmt_sites_code *code = NULL;
+	uint64_t count = fmt_varint(c), len = count ? fmt_count(c, 1) : 0;
+	const uint8_t *coded = fmt_bytes(c, len);
+	struct fmt_cursor in;
+	int r;
+
+	if (c->bad || count > len * SITES_PER_BYTE)
+		return -EBADMSG;
+	if (count == 0)
+		return 0;
+	r = fmt_sites_start(first_string, &code);
+	if (r < 0)
+		return r;
+	in = fmt_cursor(coded, len);
+	fmt_decoder_start(fmt_sites_coder(code), &in);
+	for (uint64_t i = 0; i < count && r == 0; i++) {
+		struct fmt_site site = {0};
+
+		r = fmt_sites_code(code, &site);
+		if (r == 0)
+			r = add_site(c, &site, n, m);
+	}
+	return r < 0 ? r : fmt_coder_bad(fmt_sites_coder(code)) ? -EBADMSG : 0;
 }
 
 static int get_comm(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_map *m)
@@ -403,13 +431,12 @@ static int get_rank(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_rank
 int fmt_names_get(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_ranks,
 		  struct fmt_names *n, struct fmt_names_map *m)
 {
-	int r = get_strings(c, n, m);
-	uint32_t next = 1;
+	uint32_t first_string = m->n_strings;
 	uint64_t count;
+	int r = get_strings(c, n, m);
 
-	count = r < 0 ? 0 : fmt_count(c, 4);
-	for (uint64_t i = 0; i < count && r == 0; i++)
-		r = get_site(c, n, m, &next);
+	if (r == 0)
+		r = get_sites(c, first_string, n, m);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	for (uint64_t i = 0; i < count && r == 0; i++)
 		r = get_comm(c, n, m);
