@@ -175,7 +175,8 @@ static void put_reference(struct fmt_trace *t, struct fmt_cached *c)
 /* ---- slices ---- */
 
 static int decode(struct fmt_trace *t, uint32_t rank, const struct fmt_cursor *in,
-		  const struct fmt_chunk *c, struct fmt_slice **ret, struct fmt_error *err)
+		  const struct fmt_chunk *c, double *bits, struct fmt_slice **ret,
+		  struct fmt_error *err)
 {
 	struct fmt_cached *cached = NULL;
 	uint64_t slice = 0;
@@ -185,7 +186,7 @@ static int decode(struct fmt_trace *t, uint32_t rank, const struct fmt_cursor *i
 		r = get_reference(t, rank, slice, &cached, err);
 	if (r == 0) {
 		r = fmt_slice_get(in, c, t->names, map_of(t, &t->ranks[rank]), rank,
-				  cached ? cached->reference : NULL, NULL, NULL, ret);
+				  cached ? cached->reference : NULL, NULL, bits, ret);
 		if (r < 0)
 			fmt_fail(err, r, "", c->offset, "a slice that makes no sense");
 	}
@@ -193,8 +194,8 @@ static int decode(struct fmt_trace *t, uint32_t rank, const struct fmt_cursor *i
 	return r;
 }
 
-int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
-		   struct fmt_slice **ret, struct fmt_error *err)
+static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
+		struct fmt_slice **ret, struct fmt_error *err)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	struct fmt_rank_state *state = rank < t->n_ranks ? &t->ranks[rank] : NULL;
@@ -215,7 +216,7 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 		note(t, &why);
 	if (r >= 0) {
 		in = fmt_cursor(raw, c.raw_bytes);
-		r = decode(t, rank, &in, &c, ret, &why);
+		r = decode(t, rank, &in, &c, bits, ret, &why);
 		if (r < 0 && !why.file[0])
 			snprintf(why.file, sizeof(why.file), "%.255s", path);
 	}
@@ -224,4 +225,20 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 	if (r < 0 && err)
 		*err = why;
 	return r;
+}
+
+int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
+		   struct fmt_slice **ret, struct fmt_error *err)
+{
+	/* All of a slice is one stream: what is not wanted is decoded all the same. */
+	(void)want;
+	return load(t, rank, slice, NULL, ret, err);
+}
+
+int fmt_slice_bits(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
+		   struct fmt_error *err)
+{
+	scoped(slice_freep) struct fmt_slice *s = NULL;
+
+	return load(t, rank, slice, bits, &s, err);
 }

@@ -21,7 +21,7 @@ static void *arena_alloc(struct fmt_names *n, size_t size)
 	struct arena_block *b;
 	size_t block;
 
-	size = (size + 15) & ~(size_t)15;
+	size = (size + 16) & ~(size_t)15; /* never 0 */
 	if (size <= n->arena_left) {
 		n->arena_left -= size;
 		return n->arena_at + n->arena_left;

@@ -55,3 +55,7 @@ void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);
 
 void fmt_references_free(struct fmt_trace *t);
+
+/* Loads a slice to see what its columns took: bits[FMT_COLUMNS] is added to. formats/load.c. */
+int fmt_slice_bits(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
+		   struct fmt_error *err);

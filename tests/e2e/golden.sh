@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Traces of every released version of the format read as they did: tests/golden/vN holds them, with
+# what they must give. They are in both shapes, whole, and unpack with zstd alone.
+. "$(dirname "$0")/lib.sh"
+
+for trace in "$golden"/v*/*.gputrace; do
+	"$BUILD/tests/e2e/store_dump" "$trace" | cmp - "${trace%.gputrace}.txt" || die "$trace"
+	gputrace verify "$trace" >/dev/null || die "$trace is damaged"
+	rm -rf "$work/unpacked"
+	gputrace unpack -o "$work/unpacked" "$trace"
+	gputrace verify "$work/unpacked" >/dev/null || die "$trace unpacked is damaged"
+	"$BUILD/tests/e2e/store_dump" "$work/unpacked" | cmp - "${trace%.gputrace}.txt"
+	# There and back again: the very bytes.
+	rm -f "$work/packed"
+	gputrace pack -o "$work/packed" "$work/unpacked"
+	cmp "$work/packed" "$trace" || die "$trace does not pack to itself"
+	# At another level it is the same trace.
+	rm -f "$work/packed"
+	gputrace pack --level=1 -o "$work/packed" "$trace"
+	"$BUILD/tests/e2e/store_dump" "$work/packed" | cmp - "${trace%.gputrace}.txt"
+	! command -v zstd >/dev/null || zstd -dcq "$trace" >/dev/null || die "zstd cannot unpack $trace"
+done

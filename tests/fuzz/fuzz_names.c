@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/names_code.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+define_cleanup(names_freep, struct fmt_names *, fmt_names_free)
+
+	/* The payload of a chunk of names; what was read is written and must read back. */
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static const uint32_t ranks[] = {0, 1};
+	scoped(names_freep) struct fmt_names *n = NULL;
+	scoped(names_freep) struct fmt_names *again = NULL;
+	scoped(fmt_names_map_done) struct fmt_names_map m = {0};
+	scoped(fmt_names_map_done) struct fmt_names_map m_again = {0};
+	scoped(text_done) struct text t = {0};
+	struct fmt_names_mark mark = {0};
+	struct fmt_cursor c = fmt_cursor(data, len);
+
+	if (fmt_names_new(&n) < 0 || fmt_names_new(&again) < 0)
+		return 0;
+	if (fmt_names_get(&c, ranks, ARRAY_SIZE(ranks), n, &m) < 0)
+		return 0;
+	if (fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t) <= 0)
+		return 0;
+	c = fmt_cursor(t.data, t.len);
+	if (fmt_names_get(&c, ranks, ARRAY_SIZE(ranks), again, &m_again) < 0 ||
+	    fmt_n_sites(n) != fmt_n_sites(again) || fmt_n_strings(n) != fmt_n_strings(again))
+		__builtin_trap();
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/slice_code.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+define_cleanup(names_freep, struct fmt_names *, fmt_names_free)
+	define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
+		define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)
+
+#define LANES 4
+
+			static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
+{
+	static uint32_t same[64];
+	scoped(names_freep) struct fmt_names *n = NULL;
+	struct fmt_arg args[] = {{.type = FMT_INT, .varies = 1},
+				 {.type = FMT_STRING, .varies = 1},
+				 {.type = FMT_RATE, .varies = 1}};
+	uint32_t number;
+	uint8_t rule;
+	fmt_str s;
+
+	if (fmt_names_new(&n) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ARRAY_SIZE(same); i++)
+		same[i] = i;
+	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
+		fmt_names_string(n, "abc" + i, 3 - i, &args[i].key);
+	for (uint8_t kind = 0; kind < FMT_KINDS; kind++)
+		for (uint32_t k = 0; k <= ARRAY_SIZE(args); k++) {
+			struct fmt_site site = {.kind = kind, .args = args, .n_args = k};
+
+			fmt_names_site(n, &site, &number);
+		}
+	for (uint32_t i = 0; i < LANES; i++) {
+		struct fmt_lane lane = {.kind = i & 1, .tid = i};
+
+		fmt_names_lane(n, 0, &lane, &number);
+	}
+	fmt_names_rule(n, "rule", 1, &rule);
+	fmt_names_string(n, "x", 1, &s);
+	m->strings = m->sites = m->comms = same;
+	m->n_strings = fmt_n_strings(n);
+	m->n_sites = fmt_n_sites(n);
+	m->n_rules = 1;
+	*ret = take(n);
+	return 0;
+}
+
+/* Payloads of slices, told apart by their length; each may be the reference of the next. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	scoped(names_freep) struct fmt_names *n = NULL;
+	scoped(reference_freep) struct fmt_reference *reference = NULL;
+	struct fmt_names_map m = {0};
+	struct fmt_cursor c = fmt_cursor(data, len);
+
+	if (make_names(&n, &m) < 0)
+		return 0;
+	while (fmt_left(&c) > 0) {
+		scoped(slice_freep) struct fmt_slice *s = NULL;
+		struct fmt_reference *made = NULL;
+		struct fmt_chunk chunk = {.type = FMT_CHUNK_SLICE};
+		uint64_t size = fmt_varint(&c), other;
+		struct fmt_cursor in;
+		double bits[FMT_COLUMNS] = {0};
+		int refers;
+
+		for (int k = 0; k < FMT_KINDS; k++)
+			chunk.n_records[k] = fmt_u8(&c);
+		chunk.n_edges = fmt_u8(&c);
+		if (c.bad || size > fmt_left(&c))
+			return 0;
+		in = fmt_cursor(c.at, size);
+		fmt_bytes(&c, size);
+		refers = fmt_slice_refers(in, &other);
+		if (refers < 0 || (refers && !reference))
+			continue;
+		if (fmt_slice_get(&in, &chunk, n, &m, 0, refers ? reference : NULL,
+				  refers ? NULL : &made, bits, &s) < 0) {
+			fmt_reference_free(made);
+			continue;
+		}
+		if (made) {
+			fmt_reference_free(reference);
+			reference = made;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace.h"
+
+#include "base/scope.h"
+#include "formats/verify.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
+
+	/* A packed file, as a stranger may hand it over. */
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	scoped(trace_closep) struct fmt_trace *t = NULL;
+	scoped(close_fd) int fd = memfd_create("trace", MFD_CLOEXEC);
+	struct fmt_verified v;
+	struct fmt_error err;
+	char path[64];
+
+	if (fd < 0 || write(fd, data, len) != (ssize_t)len)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fmt_trace_open(path, &t, &err) < 0)
+		return 0;
+	fmt_trace_id(t);
+	for (uint32_t r = 0; r < fmt_trace_n_ranks(t); r++)
+		for (uint32_t k = 0; k < fmt_trace_rank(t, r)->n_slices; k++) {
+			const uint64_t *lengths;
+			struct fmt_slice *s;
+			uint32_t renderer;
+
+			if (fmt_slice_load(t, r, k, FMT_WANT_ALL, &s, &err) == 0)
+				fmt_slice_free(s);
+			fmt_trace_lengths(t, r, k, &renderer, &lengths);
+		}
+	fmt_verify(path, NULL, NULL, &v, &err);
+	return 0;
+}
