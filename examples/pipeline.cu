@@ -31,15 +31,19 @@ struct Stage {
 	}
 };
 
-/* From a stage's stream to the other's memory; what comes later on that one's stream sees it. */
-static void hand_over(Stage &from, const float *data, Stage &to, float *there, size_t bytes,
-		      cudaEvent_t event)
+/* From a stage's stream to the other's memory; `event` is when it is there. */
+static void send(Stage &from, const float *data, Stage &to, float *there, size_t bytes,
+		 cudaEvent_t event)
 {
 	CUDA(cudaSetDevice(from.device));
 	CUDA(cudaMemcpyPeerAsync(there, to.device, data, from.device, bytes, from.model->stream));
 	CUDA(cudaEventRecord(event, from.model->stream));
-	CUDA(cudaSetDevice(to.device));
-	CUDA(cudaStreamWaitEvent(to.model->stream, event, 0));
+}
+
+static void await(Stage &stage, cudaEvent_t event)
+{
+	CUDA(cudaSetDevice(stage.device));
+	CUDA(cudaStreamWaitEvent(stage.model->stream, event, 0));
 }
 
 struct Pipeline {
@@ -81,15 +85,15 @@ struct Pipeline {
 			CUDA(cudaSetDevice(first.device));
 			float *middle = first.model->forward(first.x[p], n);
 
-			hand_over(first, middle, second, second.x[p], middle_bytes,
-				  first.arrived[p]);
+			send(first, middle, second, second.x[p], middle_bytes, first.arrived[p]);
+			await(second, first.arrived[p]);
 			float *y = second.model->forward(second.x[p], n);
 
 			second.model->loss_gradient(y, t[p], n, total, dy[p]);
 			float *dx = second.model->backward(
 				dy[p], n, [](Layer &) {}, p > 0);
 
-			hand_over(second, dx, first, dmiddle[p], middle_bytes, returned[p]);
+			send(second, dx, first, dmiddle[p], middle_bytes, returned[p]);
 			if (p > 0)
 				back(p - 1);
 		}
@@ -106,7 +110,7 @@ struct Pipeline {
 	/* The first half's way back; its activations of that part are computed again. */
 	void back(int p)
 	{
-		CUDA(cudaSetDevice(first.device));
+		await(first, returned[p]);
 		first.model->forward(first.x[p], n);
 		first.model->backward(
 			dmiddle[p], n, [](Layer &) {}, p > 0);
