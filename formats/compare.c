@@ -201,7 +201,7 @@ static int64_t size_of(const struct side *s, const struct fmt_slice *slice,
 	int64_t bytes;
 
 	if ((uint64_t)e->first_value + site->n_values > slice->n_values ||
-	    !fmt_value_int(s->names, e, site, slice->values + e->first_value, key, &bytes))
+	    !fmt_value_int(s->names, e, site, fmt_event_values(slice, e), key, &bytes))
 		return -1;
 	return bytes;
 }

@@ -106,7 +106,7 @@ static void add_stat(struct pass *p, const struct fmt_slice *slice, const struct
 	s->n++;
 	fmt_sum_ns(&s->total_ns, e->duration_ns);
 	if (site->kind != FMT_KERNEL &&
-	    fmt_value_int(p->names, e, site, slice->values + e->first_value, "bytes", &bytes) &&
+	    fmt_value_int(p->names, e, site, fmt_event_values(slice, e), "bytes", &bytes) &&
 	    bytes > 0)
 		s->bytes += (uint64_t)bytes;
 }

@@ -7,8 +7,14 @@
 #include "base/text.h"
 #include "formats/names.h"
 
-/* Appends argument `arg` of `e`, whose site is `s`, as a JSON value. `values` are the event's own:
- * slice->values + e->first_value. */
+/* The values of an event of the slice; NULL where the slice has none. */
+static inline const int64_t *fmt_event_values(const struct fmt_slice *s, const struct fmt_event *e)
+{
+	return s->values ? s->values + e->first_value : NULL;
+}
+
+/* Appends argument `arg` of `e`, whose site is `s`, as a JSON value. `values` are
+ * fmt_event_values(). */
 void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_site *s, const int64_t *values, uint32_t arg);
 

@@ -27,8 +27,9 @@ static int by_number(const void *a, const void *b)
 
 int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number)
 {
-	const int64_t *found =
-		bsearch(&number, t->numbers, t->n_iterations, sizeof(*t->numbers), by_number);
+	const int64_t *found = t->n_iterations == 0 ? NULL
+						    : bsearch(&number, t->numbers, t->n_iterations,
+							      sizeof(*t->numbers), by_number);
 
 	return found ? found - t->numbers : -1;
 }

@@ -2,57 +2,89 @@
 #include "base/scope.h"
 #include "formats/report.h"
 #include "tools/cmd.h"
+#include "tools/info_sizes.h"
 #include "tools/part.h"
 #include "tools/progress.h"
 #include "tools/sink.h"
 
 #include <unistd.h>
 
-enum { OPT_JSON, OPT_ITERATION, OPT_GPU, OPT_TOP };
+enum { OPT_JSON, OPT_ITERATION, OPT_GPU, OPT_TOP, OPT_SIZES };
 
 static const struct cli_option options[] = {
 	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
 	[OPT_ITERATION] = {"iteration", 0, "N", "of iteration N only"},
 	[OPT_GPU] = {"gpu", 0, "N", "of GPU N only, by the number of its rank"},
 	[OPT_TOP] = {"top", 0, "N", "as many kernels and collectives (12; all in JSON)"},
+	[OPT_SIZES] = {"sizes", 0, NULL, "what the bytes of the trace are spent on, instead"},
 	{0},
 };
 
 define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
 	define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
 
-		static int run(const struct cli_args *args)
+		static int make_report(const struct cli_args *args, struct fmt_trace *trace,
+				       struct fmt_part *part, const struct fmt_report_style *style,
+				       struct text *out)
 {
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
 	scoped(report_freep) struct fmt_report *report = NULL;
-	scoped(sink_done) struct sink sink = {0};
-	scoped(text_done) struct text out = {0};
-	struct fmt_report_style style = {0};
 	struct fmt_error err = {0};
 	struct progress bar;
-	struct fmt_part part;
-	int64_t top;
 	int r;
 
-	if (cli_number(args, &cmd_info, OPT_TOP, 1, UINT32_MAX, 0, &top) < 0)
-		return CLI_USAGE;
-	r = part_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
-	if (r != CLI_OK)
-		return r;
 	progress_begin(&bar);
-	part.progress = progress_reading;
-	part.context = &bar;
-	r = fmt_report_new(trace, &part, true, &report, &err);
+	part->progress = progress_reading;
+	part->context = &bar;
+	r = fmt_report_new(trace, part, true, &report, &err);
 	progress_end(&bar);
 	if (r < 0)
 		return cli_fail(r, &err, "read", args->operands[0], NULL);
+	if (args->values[OPT_JSON])
+		fmt_report_json(report, style, out);
+	else
+		fmt_report_text(report, style, out);
+	return CLI_OK;
+}
+
+static int make_sizes(const struct cli_args *args, struct fmt_trace *trace,
+		      const struct fmt_report_style *style, struct text *out)
+{
+	struct info_sizes sizes = {.trace = trace};
+	struct fmt_error err = {0};
+	int r = fmt_sizes(trace, sizes.rows, &err);
+
+	if (r < 0)
+		return cli_fail(r, &err, "read", args->operands[0], NULL);
+	sizes.n_rows = (uint32_t)r;
+	if (args->values[OPT_JSON])
+		info_sizes_json(&sizes, out);
+	else
+		info_sizes_text(&sizes, style->colour, out);
+	return CLI_OK;
+}
+
+static int run(const struct cli_args *args)
+{
+	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(sink_done) struct sink sink = {0};
+	scoped(text_done) struct text out = {0};
+	struct fmt_report_style style = {0};
+	struct fmt_part part;
+	int64_t top;
+	int r, status;
+
+	if (cli_number(args, &cmd_info, OPT_TOP, 1, UINT32_MAX, 0, &top) < 0)
+		return CLI_USAGE;
+	status = part_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
+	if (status != CLI_OK)
+		return status;
 	sink_open(&sink, NULL, &out);
 	style.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	style.top = (unsigned)top;
-	if (args->values[OPT_JSON])
-		fmt_report_json(report, &style, &out);
-	else
-		fmt_report_text(report, &style, &out);
+	status = args->values[OPT_SIZES] ? make_sizes(args, trace, &style, &out)
+					 : make_report(args, trace, &part, &style, &out);
+	if (status != CLI_OK)
+		return status;
 	r = sink_commit(&sink, &out);
 	return r < 0 ? cli_fail(r, NULL, "write", "the report", NULL) : CLI_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/export/chrome_head.h"
 #include "formats/export/chrome_site.h"
+#include "formats/value.h"
 
 /* A correlation that a slice has seen. */
 struct seen {
@@ -173,7 +174,7 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 		text_str(out, ",\"dur\":");
 		put_time(x, out, e->duration_ns);
 	}
-	fmt_chrome_site_end(s, fmt_trace_names(x->trace), e, slice->values + e->first_value, out);
+	fmt_chrome_site_end(s, fmt_trace_names(x->trace), e, fmt_event_values(slice, e), out);
 	put_flow(x, slice->rank, e, s->site->kind, start_ns, out);
 }
 

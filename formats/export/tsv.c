@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/export/order.h"
 #include "formats/export/plan.h"
+#include "formats/value.h"
 
 struct fmt_tsv {
 	const struct fmt_names *names;
@@ -72,7 +73,7 @@ static int add_row(struct rendering *n, uint64_t index)
 		return -EBADMSG;
 
 	struct fmt_row row = {
-		n->x->names, site, lane, e, s->values + e->first_value, s->first_number + index};
+		n->x->names, site, lane, e, fmt_event_values(s, e), s->first_number + index};
 	if (n->counting)
 		n->length += fmt_template_length(template_in(plan, n->table), &row);
 	else

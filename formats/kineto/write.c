@@ -150,8 +150,9 @@ static int take_ranges(struct job *j, int64_t end_ns, bool last)
 	}
 	kineto_order_ranges(s->ranges, s->n_ranges, j->raw, j->naming->sites);
 	for (size_t i = 0; i < s->n_ranges; i++) {
-		r = kineto_name_event(j->naming, &s->ranges[i], j->raw + s->ranges[i].first_value,
-				      &s->values, &s->n_values, &j->values_cap);
+		r = kineto_name_event(j->naming, &s->ranges[i],
+				      j->raw ? j->raw + s->ranges[i].first_value : NULL, &s->values,
+				      &s->n_values, &j->values_cap);
 		if (r < 0)
 			return r;
 	}

@@ -28,6 +28,10 @@ equal "$(gputrace info --json --iteration 2 --gpu 1 "$work/ddp-ns" |
 	python3 -c 'import json, sys; r = json.load(sys.stdin); print([(i["iteration"], [g["gpu"] for g in i["gpus"]]) for i in r["iterations"]])')" \
 	'[(2, [1])]'
 equal "$(gputrace info --top 1 "$work/ddp-ns" | grep -c 'more; --top=')" 1
+gputrace info --sizes "$work/ddp-ns" | grep -q '^  all .*100.0 %'
+gputrace info --sizes --json "$work/ddp-ns" | python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert sum(row["bytes"] for row in r["sizes"]) == r["bytes"], r'
 fails -2 gputrace info "$work/ddp-ns" --iteration 77
 says 'has no iteration 77'
 fails -2 gputrace info "$work/ddp-ns" --gpu 77
