@@ -99,6 +99,8 @@ static int preload(const char *folder)
 {
 	scoped(text_done) struct text list = {0};
 
+	/* What checks the libraries, where they were built to be checked, wants to be first. */
+	text_str(&list, SANITIZER);
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		scoped(free_ptr) char *path = NULL;
 
@@ -247,7 +249,8 @@ static int print_report(const struct cli_args *args, int fd)
 
 	FILE *to = path ? fopen(path, "we") : stderr;
 
-	if (!to || fwrite(out.data, 1, out.len, to) != out.len || (path && fclose(to) != 0))
+	if (!to || (out.len && fwrite(out.data, 1, out.len, to) != out.len) ||
+	    (path && fclose(to) != 0))
 		return cli_fail(-errno, NULL, "write", path ? path : "to stderr", NULL);
 	return CLI_OK;
 }

@@ -50,7 +50,7 @@ static const struct gpuemu_kernel faulty = {.name = "faulty", .run = fault};
 static void test_fault(CUdevice device)
 {
 	CUcontext context;
-	CUmodule lost;
+	static CUmodule lost; /* goes with its context */
 	CUfunction f;
 	CUdeviceptr p;
 

@@ -88,6 +88,8 @@ static void test_capture()
 	add<<<1, 1, 0, b>>>(x, 1);
 	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureUnjoined);
 	OK(cudaStreamSynchronize(b));
+	OK(cudaEventDestroy(forked));
+	OK(cudaEventDestroy(joined));
 }
 
 static std::atomic<int> called;
@@ -176,6 +178,10 @@ static void test_time()
 	OK(cudaEventSynchronize(to));
 	OK(cudaEventElapsedTime(&in, from, to));
 	TRUE(together > 0.9f * in && together < 1.2f * in);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(graph));
+	OK(cudaEventDestroy(from));
+	OK(cudaEventDestroy(to));
 }
 
 int main()

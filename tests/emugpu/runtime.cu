@@ -175,6 +175,9 @@ static void test_time()
 	TRUE(both > 1.8f * one && both < 2.2f * one);
 	OK(cudaStreamDestroy(a));
 	OK(cudaStreamDestroy(b));
+	OK(cudaEventDestroy(from));
+	OK(cudaEventDestroy(mid));
+	OK(cudaEventDestroy(to));
 }
 
 static void test_pool()

@@ -194,6 +194,10 @@ EMU_API CUresult cuCtxDestroy_v2(CUcontext context)
 	if (self->n_contexts && self->contexts[self->n_contexts - 1] == c)
 		self->n_contexts--;
 	c->magic = 0;
+	pthread_mutex_lock(&emu.lock);
+	c->next = emu.destroyed;
+	emu.destroyed = c;
+	pthread_mutex_unlock(&emu.lock);
 	return CUDA_SUCCESS;
 }
 

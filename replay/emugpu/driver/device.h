@@ -48,6 +48,7 @@ struct emu_context {
 	pthread_mutex_t lock;	    /* of the list */
 	struct emu_stream *streams; /* all of them, the null stream too */
 	struct emu_stream *null_stream;
+	struct emu_context *next; /* of those destroyed */
 };
 
 struct emu_process {
@@ -57,6 +58,7 @@ struct emu_process {
 	pthread_mutex_t lock;
 	uint64_t next_id;
 	CUresult init_error;
+	struct emu_context *destroyed; /* kept, so that their handles are recognised */
 };
 
 extern struct emu_process emu;

@@ -29,8 +29,8 @@ struct emu_module {
 	struct emu_image image;
 	struct emu_function *functions;	     /* as the image's entries */
 	CUdeviceptr *variables[EMU_DEVICES]; /* as the image's; made when first asked for */
-	pthread_mutex_t lock;
-	int refs;
+	pthread_mutex_t lock;		     /* of `variables` */
+	struct emu_module *next;	     /* of those unloaded */
 };
 
 /* NULL when `f` is no function. */

@@ -19,7 +19,10 @@ struct emu_function *emu_function_of(CUfunction f)
 {
 	struct emu_function *e = (struct emu_function *)f;
 
-	return e && e->magic == FUNCTION_MAGIC ? e : NULL;
+	/* The runtime asks about any pointer that it does not know. */
+	if (!e || (uintptr_t)e % _Alignof(struct emu_function))
+		return NULL;
+	return e->magic == FUNCTION_MAGIC ? e : NULL;
 }
 
 static struct emu_module *module_of(const void *handle)
@@ -60,10 +63,16 @@ static CUresult load(const void *data, struct emu_context *c, int is_library,
 	return CUDA_SUCCESS;
 }
 
-/* Handles that a program keeps too long are recognised, so the blocks stay; the image goes. */
+/* Handles that a program keeps too long are recognised, so the blocks stay. */
 static void unload(struct emu_module *m)
 {
+	static struct emu_module *unloaded;
 	size_t bytes;
+
+	pthread_mutex_lock(&emu.lock);
+	m->next = unloaded;
+	unloaded = m;
+	pthread_mutex_unlock(&emu.lock);
 
 	m->magic = 0;
 	for (size_t i = 0; i < m->image.n_entries; i++)
