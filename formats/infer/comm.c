@@ -10,6 +10,7 @@
 #define NEAR 64		    /* so many collectives are compared with one */
 #define WHOLE 0.7	    /* the part of a row that must agree */
 #define SAMPLES 64
+#define EDGE 8	   /* recordings begin and end so many collectives apart */
 #define PART 0.35  /* the same of a row of sends and receives, which has several partners */
 #define LESS 0.12F /* a row's partners agree with it on this much less than the best one */
 #define MORE_US 5  /* and their ends are spread by this much more than 2.5 times its */
@@ -285,6 +286,19 @@ static int as_good(const struct best *b, float spread, float part)
 	return spread <= 2.5F * b->spread + MORE_US && part >= b->part - LESS;
 }
 
+/* The part of the shorter row that agrees; 0 where one row is much longer, which it can only be
+ * among sends and receives. */
+static float part_of(const struct infer_rows *r, const struct infer_view *views,
+		     const struct vote *v)
+{
+	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
+	uint32_t shorter = a < b ? a : b, longer = a < b ? b : a;
+
+	if (longer > 2 * shorter + EDGE && !exchanges(r, views, v->a))
+		return 0;
+	return v->n < shorter ? (float)v->n / (float)shorter : 1;
+}
+
 /* The votes between rows without a name that agree often enough, the best agreement first. */
 static size_t list_candidates(const struct infer_rows *r, const struct infer_view *views,
 			      const struct votes *votes, struct vote *out, struct best *best)
@@ -294,7 +308,7 @@ static size_t list_candidates(const struct infer_rows *r, const struct infer_vie
 	for (size_t i = 0; i < votes->n; i++) {
 		struct vote v = votes->votes[i];
 
-		v.part = (float)v.n / (float)shorter_row(r, &v);
+		v.part = part_of(r, views, &v);
 		if (v.part < (exchanges(r, views, v.a) ? PART : WHOLE) || r->rows[v.a].group ||
 		    r->rows[v.b].group)
 			continue;

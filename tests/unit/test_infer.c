@@ -318,6 +318,36 @@ START_TEST(test_ranks)
 }
 END_TEST
 
+/* Ranks 0 and 1 reduce on one communicator twelve times, and on another once, in the middle of the
+ * first's traffic: the short one must not draw the long ones apart. */
+START_TEST(test_short_and_long)
+{
+	static struct row rows[60];
+	struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 2; rank++)
+		for (int i = 0; i < 12; i++) {
+			int start = 1000 + 100 * i + 3 * rank, correlation = i + 1;
+
+			rows[n++] = (struct row){CALL, LAUNCH, 10 * i, 5, correlation, rank};
+			rows[n++] = (struct row){NCCL,		ALL_REDUCE,  start,
+						 80 - 3 * rank, correlation, rank};
+		}
+	for (int rank = 0; rank < 2; rank++) {
+		rows[n++] = (struct row){CALL, LAUNCH, 500, 5, 50, rank};
+		rows[n++] = (struct row){FMT_COLLECTIVE, 28, ALL_REDUCE, 1320, 70, 50, rank};
+	}
+	make(&m, rows, n, 2);
+	ck_assert_uint_eq(fmt_n_comms(m.names), 2);
+	for (size_t i = 0; i < 13; i++) {
+		ck_assert_int_eq(collective(&m, 0, i)->comm, collective(&m, 1, i)->comm);
+		ck_assert_int_eq(collective(&m, 0, i)->seq, collective(&m, 1, i)->seq);
+	}
+	unmake(&m);
+}
+END_TEST
+
 START_TEST(test_constants)
 {
 	struct fmt_constants c;
@@ -352,6 +382,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
 	tcase_add_test(tcase, test_ranks);
+	tcase_add_test(tcase, test_short_and_long);
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_nothing);
 	suite_add_tcase(suite, tcase);
