@@ -6,6 +6,7 @@
  *     nccl group N       one process and one thread for all ranks
  *     nccl processes N   a process for each rank
  *     nccl killed N      the same, and the last one dies before the second operation
+ *     nccl random N      the same ten times, one killed at any moment; the next run is whole
  *
  * Exit status 0 when every rank found what it expected.
  */
@@ -202,9 +203,9 @@ static void run_group(struct rank *ranks, int n)
 	}
 }
 
-static void run_processes(struct rank *ranks, int n)
+/* Forks a process for each rank. */
+static void start_processes(struct rank *ranks, int n, pid_t *children)
 {
-	pid_t children[MAX];
 
 	CHECK(ncclGetUniqueId(&ranks[0].id) == ncclSuccess);
 	for (int i = 0; i < n; i++) {
@@ -215,11 +216,34 @@ static void run_processes(struct rank *ranks, int n)
 			_exit(failures != 0);
 		}
 	}
+}
+
+static void run_processes(struct rank *ranks, int n)
+{
+	pid_t children[MAX];
+
+	start_processes(ranks, n, children);
 	for (int i = 0; i < n; i++) {
 		int status = 0;
 
 		waitpid(children[i], &status, 0);
 		CHECK(ranks[i].dies && i == n - 1 ? WIFSIGNALED(status) : status == 0);
+	}
+}
+
+/* Whoever is killed and whenever: all end soon, and nothing of it stops the next run. */
+static void run_random(struct rank *ranks, int n)
+{
+	pid_t children[MAX];
+
+	srand(1);
+	for (int round = 0; round < 10; round++) {
+		start_processes(ranks, n, children);
+		usleep((useconds_t)(rand() % 60000));
+		kill(children[rand() % n], SIGKILL);
+		for (int i = 0; i < n; i++)
+			waitpid(children[i], NULL, 0);
+		run_processes(ranks, n);
 	}
 }
 
@@ -240,6 +264,8 @@ int main(int argc, char **argv)
 		run_threads(ranks, n);
 	else if (strcmp(how, "group") == 0)
 		run_group(ranks, n);
+	else if (strcmp(how, "random") == 0)
+		run_random(ranks, n);
 	else
 		run_processes(ranks, n);
 	for (int i = 0; i < n; i++)

@@ -33,7 +33,8 @@ def missing(toolkit, built):
     soname = built.name
     library = stubs.LIBRARIES[soname]
     have = exported(built)
-    args = type('', (), {'cc': ['cc'], 'include': [toolkit / 'include']})
+    beside = pathlib.Path(__file__).resolve().parents[2] / 'build-check/cuda/include'  # nvml.h, see tools/headers
+    args = type('', (), {'cc': ['cc'], 'include': [toolkit / 'include', beside]})
     declared = stubs.prototypes(stubs.preprocess(library, library['headers'], args), library['names'])
     if not declared:
         yield f'{soname}: its header declares nothing'

@@ -12,6 +12,7 @@
 
 #define EMU_GPU_CALLS(X)                                                                           \
 	X(cuInit)                                                                                  \
+	X(cuDriverGetVersion)                                                                      \
 	X(cuDeviceGet)                                                                             \
 	X(cuDeviceGetCount)                                                                        \
 	X(cuDeviceGetAttribute)                                                                    \
@@ -20,10 +21,13 @@
 	X(cuDeviceGetPCIBusId)                                                                     \
 	X(cuDeviceTotalMem_v2)                                                                     \
 	X(cuDevicePrimaryCtxRetain)                                                                \
+	X(cuDevicePrimaryCtxRelease_v2)                                                            \
+	X(cuDevicePrimaryCtxGetState)                                                              \
 	X(cuCtxGetCurrent)                                                                         \
 	X(cuCtxSetCurrent)                                                                         \
 	X(cuCtxGetDevice)                                                                          \
 	X(cuMemAlloc_v2)                                                                           \
+	X(cuMemGetInfo_v2)                                                                         \
 	X(cuMemFree_v2)                                                                            \
 	X(cuMemcpyDtoHAsync_v2)                                                                    \
 	X(cuMemcpyHtoDAsync_v2)                                                                    \

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/nvml/system.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+nvmlReturn_t emu_nvml_device(nvmlDevice_t handle, CUdevice *ret)
+{
+	const struct emu_gpu *g = emu_nvml();
+	uintptr_t number = (uintptr_t)handle;
+	int n = 0;
+
+	if (!g)
+		return NVML_ERROR_UNINITIALIZED;
+	if (g->cuDeviceGetCount(&n) || number < 1 || number > (uintptr_t)n ||
+	    g->cuDeviceGet(ret, (int)number - 1))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return NVML_SUCCESS;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
+{
+	int n = 0;
+
+	if (!emu_nvml())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!deviceCount || emu_nvml()->cuDeviceGetCount(&n))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*deviceCount = (unsigned)n;
+	return NVML_SUCCESS;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetCount(unsigned int *deviceCount)
+{
+	return nvmlDeviceGetCount_v2(deviceCount);
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+	nvmlDevice_t handle = (nvmlDevice_t)((uintptr_t)index + 1);
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(handle, &d);
+
+	if (!device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (r == NVML_SUCCESS)
+		*device = handle;
+	return r;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
+{
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && !index)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (r == NVML_SUCCESS)
+		*index = (unsigned)((uintptr_t)device - 1);
+	return r;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minorNumber)
+{
+	return nvmlDeviceGetIndex(device, minorNumber);
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
+{
+	char text[256];
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && emu_nvml()->cuDeviceGetName(text, sizeof(text), d))
+		r = NVML_ERROR_UNKNOWN;
+	return r == NVML_SUCCESS ? emu_nvml_text(text, name, length) : r;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+	char text[NVML_DEVICE_UUID_BUFFER_SIZE] = "GPU-";
+	size_t at = 4;
+	CUdevice d;
+	CUuuid id;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && emu_nvml()->cuDeviceGetUuid_v2(&id, d))
+		r = NVML_ERROR_UNKNOWN;
+	if (r != NVML_SUCCESS)
+		return r;
+	for (int i = 0; i < 16; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x",
+				       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+				       (unsigned)(uint8_t)id.bytes[i]);
+	return emu_nvml_text(text, uuid, length);
+}
+
+static int attribute(CUdevice d, CUdevice_attribute what)
+{
+	int value = 0;
+
+	emu_nvml()->cuDeviceGetAttribute(&value, what, d);
+	return value;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && !pci)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (r != NVML_SUCCESS)
+		return r;
+	memset(pci, 0, sizeof(*pci));
+	pci->domain = (unsigned)attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+	pci->bus = (unsigned)attribute(d, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+	pci->device = (unsigned)attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+	snprintf(pci->busId, sizeof(pci->busId), "%08X:%02X:%02X.0", pci->domain, pci->bus,
+		 pci->device);
+	snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "%04X:%02X:%02X.0",
+		 pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);
+	return NVML_SUCCESS;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	return nvmlDeviceGetPciInfo_v3(device, pci);
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlDevice_t *device)
+{
+	unsigned n = 0, domain, bus, slot;
+	nvmlReturn_t r = nvmlDeviceGetCount_v2(&n);
+	nvmlPciInfo_t pci;
+
+	if (r != NVML_SUCCESS)
+		return r;
+	if (!pciBusId || !device || sscanf(pciBusId, "%x:%x:%x", &domain, &bus, &slot) != 3)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (unsigned i = 0; i < n; i++) {
+		nvmlDevice_t handle = (nvmlDevice_t)((uintptr_t)i + 1);
+
+		if (nvmlDeviceGetPciInfo_v3(handle, &pci) == NVML_SUCCESS && pci.domain == domain &&
+		    pci.bus == bus && pci.device == slot) {
+			*device = handle;
+			return NVML_SUCCESS;
+		}
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *pciBusId, nvmlDevice_t *device)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(pciBusId, device);
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+	unsigned n = 0;
+	nvmlReturn_t r = nvmlDeviceGetCount_v2(&n);
+	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
+
+	if (r != NVML_SUCCESS)
+		return r;
+	if (!uuid || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (unsigned i = 0; i < n; i++) {
+		nvmlDevice_t handle = (nvmlDevice_t)((uintptr_t)i + 1);
+
+		if (nvmlDeviceGetUUID(handle, text, sizeof(text)) == NVML_SUCCESS &&
+		    strcasecmp(text, uuid) == 0) {
+			*device = handle;
+			return NVML_SUCCESS;
+		}
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+/* The size is the model's; what is taken is known only of this process, and only with a context. */
+EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+	const struct emu_gpu *g = emu_nvml();
+	size_t free_bytes, total;
+	unsigned flags;
+	CUcontext context, before = NULL;
+	int active = 0;
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r != NVML_SUCCESS)
+		return r;
+	if (!memory || g->cuDeviceTotalMem_v2(&total, d))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	free_bytes = total;
+	if (g->cuDevicePrimaryCtxGetState(d, &flags, &active) == CUDA_SUCCESS && active &&
+	    g->cuDevicePrimaryCtxRetain(&context, d) == CUDA_SUCCESS) {
+		g->cuCtxGetCurrent(&before);
+		g->cuCtxSetCurrent(context);
+		g->cuMemGetInfo_v2(&free_bytes, &total);
+		g->cuCtxSetCurrent(before);
+		g->cuDevicePrimaryCtxRelease_v2(d);
+	}
+	memory->total = total;
+	memory->free = free_bytes;
+	memory->used = total - free_bytes;
+	return NVML_SUCCESS;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+	nvmlMemory_t m;
+	nvmlReturn_t r = nvmlDeviceGetMemoryInfo(device, &m);
+
+	if (r == NVML_SUCCESS && !memory)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (r != NVML_SUCCESS)
+		return r;
+	memory->total = m.total;
+	memory->free = m.free;
+	memory->used = m.used;
+	memory->reserved = 0;
+	return NVML_SUCCESS;
+}
+
+EMU_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && (!major || !minor))
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (r != NVML_SUCCESS)
+		return r;
+	*major = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+	*minor = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	return NVML_SUCCESS;
+}
