@@ -6,8 +6,9 @@
 
 #include <inttypes.h>
 
-#define MOST_ROWS 40   /* of single GPUs in single iterations; sums above */
-#define MOST_GROUPS 16 /* of those, where there are more than MOST_ROWS */
+#define MOST_ROWS 40 /* of single GPUs in single iterations, or of iterations */
+#define MOST_GPUS 64
+#define CHOSEN 16 /* of those, where there are more */
 
 /* Rows summed up. */
 struct sum {
@@ -154,36 +155,57 @@ static int by_step(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int by_group_number(const void *a, const void *b)
+/* Whoever waits least is whom the others wait for. */
+static int by_waiting(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	return (x->number > y->number) - (x->number < y->number);
+	if (x->sum.waiting_ns != y->sum.waiting_ns)
+		return x->sum.waiting_ns > y->sum.waiting_ns ? 1 : -1;
+	return by_step(a, b);
 }
 
-/* All groups, or the slowest of very many, in their own order. */
-static void put_groups(const struct fmt_page *p, struct group *groups, size_t n, const char *name,
-		       const char *plural)
+/* A list of groups, and what is said of it when not all are shown. */
+struct list {
+	const char *name, *chosen; /* the second for two numbers */
+	size_t most;
+	int (*choose)(const void *a, const void *b);
+};
+
+static const struct list iteration_list = {"iteration", "; the slowest %d of %zu iterations:\n",
+					   MOST_ROWS, by_step};
+static const struct list gpu_list = {"GPU",
+				     "; the %d of %zu GPUs that wait least, and are waited for:\n",
+				     MOST_GPUS, by_waiting};
+
+static void put_chosen(const struct fmt_page *p, const struct list *list, struct group *groups,
+		       size_t n)
+{
+	qsort(groups, n, sizeof(*groups), by_step);
+	text_str(p->out, "  mean step: shortest ");
+	text_time(p->out, mean_of(&groups[n - 1]));
+	text_str(p->out, ", median ");
+	text_time(p->out, mean_of(&groups[n / 2]));
+	text_str(p->out, ", 95 % ");
+	text_time(p->out, mean_of(&groups[n / 20]));
+	text_str(p->out, ", longest ");
+	text_time(p->out, mean_of(&groups[0]));
+	text_printf(p->out, list->chosen, CHOSEN, n);
+	qsort(groups, n, sizeof(*groups), list->choose);
+}
+
+/* All groups in their order, or the first few of very many by what makes them worth a look. */
+static void put_groups(const struct fmt_page *p, const struct list *list, struct group *groups,
+		       size_t n)
 {
 	scoped(grid_done) struct grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
-	size_t shown = n <= MOST_ROWS ? n : MOST_GROUPS;
+	size_t shown = n <= list->most ? n : CHOSEN;
 
 	if (n == 0)
 		return;
-	qsort(groups, n, sizeof(*groups), by_step);
-	if (shown < n) {
-		text_str(p->out, "  mean step: shortest ");
-		text_time(p->out, mean_of(&groups[n - 1]));
-		text_str(p->out, ", median ");
-		text_time(p->out, mean_of(&groups[n / 2]));
-		text_str(p->out, ", 95 % ");
-		text_time(p->out, mean_of(&groups[n / 20]));
-		text_str(p->out, ", longest ");
-		text_time(p->out, mean_of(&groups[0]));
-		text_printf(p->out, "; the slowest %zu of %zu %s:\n", shown, n, plural);
-	}
-	qsort(groups, shown, sizeof(*groups), by_group_number);
-	grid_cell(&g, "%s", name);
+	if (shown < n)
+		put_chosen(p, list, groups, n);
+	grid_cell(&g, "%s", list->name);
 	grid_cell(&g, "mean step");
 	grid_cell(&g, "shortest");
 	grid_cell(&g, "longest");
@@ -216,7 +238,7 @@ static void put_by_iteration(const struct fmt_page *p)
 			groups[n++].number = row->iteration.number;
 		add_row(&groups[n - 1].sum, row);
 	}
-	put_groups(p, groups, n, "iteration", "iterations");
+	put_groups(p, &iteration_list, groups, n);
 }
 
 static void put_by_gpu(const struct fmt_page *p)
@@ -239,18 +261,20 @@ static void put_by_gpu(const struct fmt_page *p)
 		groups[n] = groups[i];
 		groups[n++].number = fmt_trace_rank(p->r->trace, i)->number;
 	}
-	put_groups(p, groups, n, "GPU", "GPUs");
+	put_groups(p, &gpu_list, groups, n);
 }
 
 void fmt_page_shares(const struct fmt_page *p)
 {
 	static const char note[] = "  (shares of the device's span, first operation to last)";
+	bool one = p->r->part.iteration != FMT_ANY;
 
-	if (p->r->n_gpus <= MOST_ROWS || p->r->part.iteration != FMT_ANY) {
-		fmt_page_heading(p, "Iterations", note);
+	fmt_page_heading(p, one && p->r->n_gpus > MOST_GPUS ? "GPUs" : "Iterations", note);
+	if (p->r->n_gpus <= (one ? MOST_GPUS : MOST_ROWS)) {
 		put_each(p);
+	} else if (one) {
+		put_by_gpu(p);
 	} else {
-		fmt_page_heading(p, "Iterations", note);
 		put_by_iteration(p);
 		fmt_page_heading(p, "GPUs", "  (means over their iterations)");
 		put_by_gpu(p);

@@ -159,6 +159,9 @@ START_TEST(test_printing)
 		ck_assert_int_eq(t.error, 0);
 		check_harmless(&t);
 		ck_assert_ptr_nonnull(memmem(t.data, t.len, "4 x NVIDIA H100 80GB HBM3", 25));
+		ck_assert_int_eq(memmem(t.data, t.len, "; the slowest 16 of 100 iterations:", 35) !=
+					 NULL,
+				 iterations[i] == 100);
 		t.len = 0;
 		fmt_report_text(r, &coloured, &t);
 		ck_assert_ptr_nonnull(memmem(t.data, t.len, "\033[1m", 4));
