@@ -12,7 +12,7 @@
 #include "formats/infer/calibrate.h"
 
 #define US INFER_US
-#define MOST_NS (50 * US)
+#define MOST_NS (150 * US)
 #define LEAST 10 /* so many collectives tell */
 
 struct visit {
