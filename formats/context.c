@@ -35,48 +35,56 @@ void fmt_contexts_done(struct fmt_contexts *m)
 	memset(m, 0, sizeof(*m));
 }
 
-static size_t slot_of(const struct fmt_contexts *m, uint64_t key)
+static uint64_t mix(uint64_t key)
 {
 	key ^= key >> 31;
 	key *= 0x9e3779b97f4a7c15u;
-	return (size_t)(key ^ key >> 32) & (m->n_slots - 1);
+	return key ^ key >> 32;
 }
 
-static struct fmt_context *find(const struct fmt_contexts *m, uint64_t key)
+static struct fmt_context *find(const struct fmt_contexts *m, uint64_t key, uint64_t mixed)
 {
+	uint32_t tag = (uint32_t)(mixed >> 32);
+
 	if (m->n_slots == 0)
 		return NULL;
-	for (size_t at = slot_of(m, key); m->slots[at]; at = (at + 1) & (m->n_slots - 1))
-		if (m->pool[m->slots[at] - 1].key == key)
-			return &m->pool[m->slots[at] - 1];
+	for (size_t at = mixed & (m->n_slots - 1); m->slots[at].at;
+	     at = (at + 1) & (m->n_slots - 1))
+		if (m->slots[at].tag == tag && m->pool[m->slots[at].at - 1].key == key)
+			return &m->pool[m->slots[at].at - 1];
 	return NULL;
+}
+
+static void set_slot(struct fmt_context_slot *slots, size_t n, uint64_t mixed, size_t index)
+{
+	size_t at = mixed & (n - 1);
+
+	while (slots[at].at)
+		at = (at + 1) & (n - 1);
+	slots[at].tag = (uint32_t)(mixed >> 32);
+	slots[at].at = (uint32_t)index + 1;
 }
 
 static int grow(struct fmt_contexts *m)
 {
 	size_t n = m->n_slots ? m->n_slots * 2 : 1024;
-	uint32_t *slots = calloc(n, sizeof(*slots));
+	struct fmt_context_slot *slots = calloc(n, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
 	free(m->slots);
 	m->slots = slots;
 	m->n_slots = n;
-	for (size_t i = 0; i < m->n; i++) {
-		size_t at = slot_of(m, m->pool[i].key);
-
-		while (slots[at])
-			at = (at + 1) & (n - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
+	for (size_t i = 0; i < m->n; i++)
+		set_slot(slots, n, mix(m->pool[i].key), i);
 	return 0;
 }
 
 struct fmt_context *fmt_context(struct fmt_contexts *m, uint64_t key, const struct fmt_dist *parent)
 {
-	struct fmt_context *c = find(m, key), *old;
+	uint64_t mixed = mix(key);
+	struct fmt_context *c = find(m, key, mixed), *old;
 	struct fmt_dist from;
-	size_t at;
 
 	if (c)
 		return c;
@@ -90,11 +98,9 @@ struct fmt_context *fmt_context(struct fmt_contexts *m, uint64_t key, const stru
 		fmt_dist_init(&m->nowhere.dist);
 		return &m->nowhere;
 	}
-	for (at = slot_of(m, key); m->slots[at];)
-		at = (at + 1) & (m->n_slots - 1);
+	set_slot(m->slots, m->n_slots, mixed, m->n);
 	c = &m->pool[m->n++];
-	m->slots[at] = (uint32_t)m->n;
-	old = m->reference ? find(m->reference, key) : NULL;
+	old = m->reference ? find(m->reference, key, mixed) : NULL;
 	if (old) {
 		*c = *old;
 		return c;

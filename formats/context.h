@@ -44,9 +44,14 @@ struct fmt_class_context {
 	struct fmt_dist tops[32]; /* the bits below the highest one, by its place */
 };
 
+struct fmt_context_slot {
+	uint32_t tag; /* of the key, so that others need not be looked at */
+	uint32_t at;  /* index into the pool, plus 1; 0: free */
+};
+
 struct fmt_contexts {
 	struct fmt_class_context classes[FMT_CLASSES][2];
-	uint32_t *slots; /* index into pool plus 1 */
+	struct fmt_context_slot *slots;
 	struct fmt_context *pool;
 	size_t n_slots, n, cap;
 	const struct fmt_contexts

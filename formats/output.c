@@ -8,14 +8,22 @@
 
 #include <fcntl.h>
 
+/* The file is open only while it is written to: a writer of thousands of ranks holds no descriptor
+ * for each. */
 static int write_all(struct fmt_output *o, const struct text *t, struct fmt_error *err)
 {
+	scoped(close_fd) int opened = -1;
+	int fd = o->fd;
 	size_t done = 0;
 
 	if (t->error)
 		return fmt_fail(err, t->error, o->path, o->bytes, "%s", strerror(-t->error));
+	if (!o->lent_fd)
+		fd = opened = open(o->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return fmt_fail(err, -errno, o->path, o->bytes, "cannot open: %s", strerror(errno));
 	while (done < t->len) {
-		ssize_t n = write(o->fd, t->data + done, t->len - done);
+		ssize_t n = write(fd, t->data + done, t->len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -73,12 +81,13 @@ static int init(struct fmt_output *o, const char *path, const struct fmt_file_he
 int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
 		    struct fmt_error *err)
 {
+	scoped(close_fd) int fd = -1;
 	int r = init(o, path, h, err);
 
 	if (r < 0)
 		return r;
-	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (o->fd < 0)
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
 		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
 	return start(o, err);
@@ -162,8 +171,6 @@ int fmt_output_end(struct fmt_output *o, struct fmt_error *err)
 
 void fmt_output_done(struct fmt_output *o)
 {
-	if (o->path && o->fd >= 0 && !o->lent_fd)
-		close(o->fd);
 	free(o->path);
 	free(o->chunks);
 	text_done(&o->buf);

@@ -11,7 +11,7 @@
 
 struct fmt_output {
 	int fd;
-	int lent_fd; /* 1: fd is another's, and the file a part of what is written there */
+	int lent_fd; /* 1: the file is a part of what is written to fd, which is another's */
 	char *path;  /* owned; for messages */
 	struct fmt_file_header header;
 	uint64_t bytes; /* written so far */
@@ -37,7 +37,7 @@ int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err);
 int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err);
 /* Writes index and footer. */
 int fmt_output_end(struct fmt_output *o, struct fmt_error *err);
-/* Closes and frees; a file that was not ended stays as it is. */
+/* Frees; a file that was not ended stays as it is. */
 void fmt_output_done(struct fmt_output *o);
 
 /* Adds to the tree what identifies a file, and a chunk; parity says nothing of its own. */

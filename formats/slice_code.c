@@ -23,7 +23,7 @@ void fmt_reference_free(struct fmt_reference *ref)
 size_t fmt_reference_bytes(const struct fmt_reference *ref)
 {
 	return sizeof(*ref) + ref->contexts.cap * sizeof(*ref->contexts.pool) +
-	       ref->contexts.n_slots * 4 + ref->n_values * 8 + (size_t)ref->n_items * 48;
+	       ref->contexts.n_slots * 8 + ref->n_values * 8 + (size_t)ref->n_items * 48;
 }
 
 define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)

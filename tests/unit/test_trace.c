@@ -102,6 +102,49 @@ START_TEST(test_a_cut_file_keeps_what_is_complete)
 }
 END_TEST
 
+/* Bytes that this process has read so far, by any read(2). */
+static uint64_t bytes_read(void)
+{
+	FILE *f = fopen("/proc/self/io", "r");
+	unsigned long long n = 0;
+
+	if (!f || fscanf(f, "rchar: %llu", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
+{
+	char *dir = made_directory();
+	const uint32_t slices = 64;
+	struct fmt_trace *t;
+	struct fmt_error err;
+	struct made m;
+	uint64_t before, cost, own;
+
+	made_init(&m, 1);
+	made_write(&m, in(dir, "t"), FMT_NAMES_SHARED, 1, slices, LAUNCHES, 0);
+	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
+	own = fmt_trace_rank(t, 0)->bytes / slices;
+	before = bytes_read();
+	cost = bytes_read() - before; /* of asking */
+	for (uint32_t k = slices / 2; k < slices; k += 7) {
+		struct fmt_slice *s;
+
+		before = bytes_read();
+		ck_assert_int_eq(fmt_slice_load(t, 0, k, FMT_WANT_ALL, &s, &err), 0);
+		/* The first load reads the reference too, which is larger. */
+		ck_assert_uint_lt(bytes_read() - before - cost, own * (k == slices / 2 ? 5 : 2));
+		fmt_slice_free(s);
+	}
+	fmt_trace_close(t);
+	made_done(&m);
+	made_remove(dir);
+}
+END_TEST
+
 START_TEST(test_what_is_no_trace_is_refused)
 {
 	char *dir = made_directory();
@@ -115,5 +158,5 @@ START_TEST(test_what_is_no_trace_is_refused)
 }
 END_TEST
 
-TESTS("trace", test_what_is_written_is_read, test_a_cut_file_keeps_what_is_complete,
-      test_what_is_no_trace_is_refused)
+TESTS("trace", test_a_slice_reads_itself_and_at_most_one_more, test_what_is_written_is_read,
+      test_a_cut_file_keeps_what_is_complete, test_what_is_no_trace_is_refused)
