@@ -208,16 +208,27 @@ static inline int same_events(const struct fmt_event *a, const struct fmt_slice 
 	return 1;
 }
 
+static inline int same_edges(const struct fmt_edge *a, const struct fmt_edge *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a[i].from != b[i].from || a[i].to != b[i].to || a[i].lag_ns != b[i].lag_ns ||
+		    a[i].kind != b[i].kind || a[i].rule != b[i].rule)
+			return 0;
+	return 1;
+}
+
 /* Whether two slices hold the same, numbers of names included. */
 static inline int same_slice(const struct fmt_slice *a, const struct fmt_slice *b,
 			     const struct fmt_names *names)
 {
 	return a->n_events == b->n_events && a->n_ranges == b->n_ranges &&
 	       a->n_edges == b->n_edges && a->first_number == b->first_number &&
-	       memcmp(&a->iteration, &b->iteration, sizeof(a->iteration)) == 0 &&
+	       a->iteration.number == b->iteration.number &&
+	       a->iteration.start_ns == b->iteration.start_ns &&
+	       a->iteration.duration_ns == b->iteration.duration_ns &&
 	       same_events(a->events, a, b->events, b, a->n_events, names) &&
 	       same_events(a->ranges, a, b->ranges, b, a->n_ranges, names) &&
-	       (a->n_edges == 0 || memcmp(a->edges, b->edges, sizeof(*a->edges) * a->n_edges) == 0);
+	       same_edges(a->edges, b->edges, a->n_edges);
 }
 
 /* A fresh directory for a test's files; the caller frees the text. */
