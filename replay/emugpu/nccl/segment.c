@@ -147,8 +147,19 @@ static void segment_free(struct emu_segment *s)
 
 define_cleanup(segment_freep, struct emu_segment *, segment_free)
 
-	int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_t rank,
-			     int32_t device, struct emu_segment **ret)
+	static int64_t now_ns(void);
+static int meet_until(struct emu_segment *s, unsigned meeting, int64_t until_ns);
+
+/* How long a rank waits for ranks of which nobody knows yet whether they live. */
+static int64_t patience_ns(void)
+{
+	const char *seconds = getenv("GPUEMU_JOIN_SECONDS");
+
+	return (seconds ? atoll(seconds) : 600) * 1000000000;
+}
+
+int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_t rank,
+		     int32_t device, struct emu_segment **ret)
 {
 	scoped(segment_freep) struct emu_segment *s = calloc(1, sizeof(*s));
 	scoped(close_fd) int fd = -1;
@@ -179,7 +190,7 @@ define_cleanup(segment_freep, struct emu_segment *, segment_free)
 	if (!__atomic_compare_exchange_n(&me->joined, &none, 1, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return -EPROTO; /* the rank is taken */
-	r = emu_segment_meet(s, EMU_MEETING_HOST);
+	r = meet_until(s, EMU_MEETING_HOST, now_ns() + patience_ns());
 	if (r < 0)
 		return r;
 	/* Everyone has it mapped: the descriptor that others found it by has served. */
@@ -263,7 +274,15 @@ static int look(struct emu_segment *s)
 	return r;
 }
 
-int emu_segment_meet(struct emu_segment *s, unsigned meeting)
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int meet_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
 {
 	struct emu_meeting *m = &header_of(s)->meetings[meeting];
 	uint32_t mine = ++s->phases[meeting], now;
@@ -278,10 +297,18 @@ int emu_segment_meet(struct emu_segment *s, unsigned meeting)
 	}
 	while ((now = __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE)) != mine && r == 0) {
 		futex_wait(&m->phase, now);
-		if (__atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) != mine)
-			r = look(s);
+		if (__atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine)
+			break;
+		r = look(s);
+		if (r == 0 && until_ns != INT64_MAX && now_ns() > until_ns)
+			fail(s, 2);
 	}
 	return __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine ? 0 : r;
+}
+
+int emu_segment_meet(struct emu_segment *s, unsigned meeting)
+{
+	return meet_until(s, meeting, INT64_MAX);
 }
 
 int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, void *all)

@@ -52,7 +52,8 @@ struct emu_segment;
 int emu_segment_make(uint8_t id[EMU_SEGMENT_ID_BYTES]);
 
 /* Joins as `rank` of `n`, and waits for the others. 0; -EPROTO where the id is none or n differs;
- * -ECONNRESET where another rank was lost; -errno. The caller ends it with emu_segment_leave(). */
+ * -ECONNRESET where another rank was lost, or did not come within $GPUEMU_JOIN_SECONDS (600);
+ * -errno. The caller ends it with emu_segment_leave(). */
 int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_t rank,
 		     int32_t device, struct emu_segment **ret);
 
