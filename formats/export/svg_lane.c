@@ -195,15 +195,20 @@ static void print_columns(const struct fmt_svg_lane *l, const struct fmt_svg_sca
 			  double top, double height, struct text *out)
 {
 	signed char *looks = malloc(l->n_columns);
+	bool seen[FMT_INKS * LEVELS] = {false};
 
 	if (!looks) {
 		out->error = -ENOMEM;
 		return;
 	}
-	for (size_t i = 0; i < l->n_columns; i++)
+	for (size_t i = 0; i < l->n_columns; i++) {
 		looks[i] = (signed char)look_of(l->columns + i * FMT_INKS, scale->column);
+		if (looks[i] >= 0)
+			seen[looks[i]] = true;
+	}
 	for (int look = 0; look < FMT_INKS * LEVELS; look++)
-		print_look(l, scale, look, looks, top + height / 2, height, out);
+		if (seen[look])
+			print_look(l, scale, look, looks, top + height / 2, height, out);
 	free(looks);
 }
 
