@@ -194,6 +194,39 @@ static int decode(struct fmt_trace *t, uint32_t rank, const struct fmt_cursor *i
 	return r;
 }
 
+void fmt_trace_set_keeper(struct fmt_trace *t, struct fmt_slice_keeper keeper)
+{
+	t->keeper = keeper;
+}
+
+/* A copy of n items, or NULL: where there are none, or no memory, and then *lost is set. */
+static void *copy_items(const void *items, size_t n, size_t size, int *lost)
+{
+	void *copied = n > 0 ? malloc(n * size) : NULL;
+
+	if (copied)
+		memcpy(copied, items, n * size);
+	*lost |= n > 0 && !copied;
+	return copied;
+}
+
+struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s)
+{
+	scoped(slice_freep) struct fmt_slice *c = malloc(sizeof(*c));
+	int lost = 0;
+
+	if (!c)
+		return NULL;
+	*c = *s;
+	c->events = copy_items(s->events, s->n_events, sizeof(*s->events), &lost);
+	c->ranges = copy_items(s->ranges, s->n_ranges, sizeof(*s->ranges), &lost);
+	c->values = copy_items(s->values, s->n_values, sizeof(*s->values), &lost);
+	c->edges = copy_items(s->edges, s->n_edges, sizeof(*s->edges), &lost);
+	c->digests = copy_items(s->digests, s->n_digests, sizeof(*s->digests), &lost);
+	c->pages = copy_items(s->pages, s->n_pages, sizeof(*s->pages), &lost);
+	return lost ? NULL : take(c);
+}
+
 static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
 		struct fmt_slice **ret, struct fmt_error *err)
 {
@@ -232,6 +265,8 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 {
 	/* All of a slice is one stream: what is not wanted is decoded all the same. */
 	(void)want;
+	if (t->keeper.find && t->keeper.find(t->keeper.context, rank, slice, ret) == 1)
+		return 0;
 	return load(t, rank, slice, NULL, ret, err);
 }
 

@@ -65,6 +65,19 @@ const struct fmt_slice_info *fmt_trace_slice(const struct fmt_trace *t, uint32_t
 #define FMT_WANT_DIGESTS 16u
 #define FMT_WANT_ALL 31u
 
+/* Who may have a slice already: `find` sets *ret to a copy for the caller and returns 1, or 0 to
+ * have it read; called by any thread. For a program that keeps slices itself, and hands the trace
+ * to others that load them. Set while one thread uses the trace. */
+struct fmt_slice_keeper {
+	int (*find)(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
+	void *context;
+};
+
+void fmt_trace_set_keeper(struct fmt_trace *t, struct fmt_slice_keeper keeper);
+
+/* A copy of its own, ended by fmt_slice_free(); NULL where there is no memory. */
+struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s);
+
 int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
 		   struct fmt_slice **ret, struct fmt_error *err);
 void fmt_slice_free(struct fmt_slice *s);

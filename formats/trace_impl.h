@@ -28,6 +28,7 @@ struct fmt_cached {
 };
 
 struct fmt_trace {
+	struct fmt_slice_keeper keeper;
 	char *path;
 	int dir_fd, packed_fd;
 	struct fmt_names *names;

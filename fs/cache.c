@@ -211,6 +211,20 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 	return 0;
 }
 
+struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
+{
+	struct fs_item *i;
+
+	pthread_mutex_lock(&c->lock);
+	i = find(c, key);
+	if (i && i->state == READY)
+		i->users++;
+	else
+		i = NULL;
+	pthread_mutex_unlock(&c->lock);
+	return i;
+}
+
 void fs_cache_put(struct fs_cache *c, struct fs_item *item)
 {
 	struct fs_item *evicted;

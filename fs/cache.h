@@ -33,6 +33,9 @@ void fs_cache_free(struct fs_cache *c);
 /* Finds or makes. The thing stands until fs_cache_put(). */
 int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *maker,
 		 struct fs_item **ret);
+
+/* The thing if it is there already, else NULL. */
+struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key);
 void fs_cache_put(struct fs_cache *c, struct fs_item *item);
 void *fs_item_thing(const struct fs_item *item);
 

@@ -35,6 +35,28 @@ define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
 	return 0;
 }
 
+/* Of so many slices at most: the cache shall hold them until they are wanted. */
+#define AHEAD_SLICES 64u
+
+/* The other files of an iteration will want the same slices: decodes them into the cache, where the
+ * report finds them. What is damaged is left to the report. */
+static void load_ahead(struct fs_tree *t, const struct fs_place *where)
+{
+	struct fs_scope scope = fs_scope_of(where);
+	struct fs_cursor cursor = {0};
+	uint32_t rank, slice, n = 0;
+
+	if (scope.iteration == FS_ALL)
+		return;
+	while (n < AHEAD_SLICES && fs_tree_next(t, scope, &cursor, &rank, &slice)) {
+		struct fs_item *item;
+
+		if (fs_tree_slice(t, rank, slice, &item) == 0)
+			fs_cache_put(t->cache, item);
+		n++;
+	}
+}
+
 /* Waiting for other ranks is found by looking at all of them. For each GPU's own files that would
  * take the square of their number, so those leave it out: the summary of the iteration has it. */
 static bool looks_across(const struct fmt_part *part)
@@ -47,7 +69,10 @@ int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct te
 	struct fmt_part part = part_of(t, where);
 	struct fmt_report_style style = {0};
 	scoped(report_freep) struct fmt_report *report = NULL;
-	int r = fmt_report_new(t->trace, &part, looks_across(&part), &report, NULL);
+	int r;
+
+	load_ahead(t, where);
+	r = fmt_report_new(t->trace, &part, looks_across(&part), &report, NULL);
 
 	if (r < 0)
 		return r;
@@ -58,7 +83,10 @@ int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct te
 int fs_render_svg(struct fs_tree *t, const struct fs_place *where, struct text *out)
 {
 	struct fmt_part part = part_of(t, where);
-	int r = fmt_svg(t->trace, &part, looks_across(&part), out, NULL);
+	int r;
+
+	load_ahead(t, where);
+	r = fmt_svg(t->trace, &part, looks_across(&part), out, NULL);
 
 	return r == 0 && needs_damaged(t, where) ? -EBADMSG : r;
 }

@@ -133,8 +133,10 @@ static int64_t run_start(const struct fs_tree *t)
 
 define_cleanup(tree_freep, struct fs_tree *, fs_tree_free)
 
-	int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulated,
-			struct fs_tree **ret, struct fmt_error *err)
+	static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
+
+int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulated,
+		struct fs_tree **ret, struct fmt_error *err)
 {
 	scoped(tree_freep) struct fs_tree *t = calloc(1, sizeof(*t));
 	int r;
@@ -161,6 +163,7 @@ define_cleanup(tree_freep, struct fs_tree *, fs_tree_free)
 		r = fs_timeline_new(trace, &t->timeline);
 	if (r < 0)
 		return r;
+	fmt_trace_set_keeper(trace, (struct fmt_slice_keeper){find_slice, t});
 	*ret = take(t);
 	return 0;
 }
@@ -233,11 +236,29 @@ static int slice_make(void *context, void **ret, size_t *bytes)
 	return 0;
 }
 
+static struct fs_key slice_key(const struct fs_tree *t, uint32_t rank, uint32_t slice)
+{
+	return (struct fs_key){(uint64_t)t->emulated << 12, (uint64_t)rank << 32 | slice};
+}
+
 int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret)
 {
 	struct loading loading = {t->trace, rank, slice};
 	struct fs_maker maker = {slice_make, slice_drop, &loading};
-	struct fs_key key = {(uint64_t)t->emulated << 12, (uint64_t)rank << 32 | slice};
 
-	return fs_cache_get(t->cache, key, &maker, ret);
+	return fs_cache_get(t->cache, slice_key(t, rank, slice), &maker, ret);
+}
+
+/* Reports and pictures load slices themselves: what the cache holds need not be decoded again. */
+static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret)
+{
+	struct fs_tree *t = context;
+	struct fs_item *item = fs_cache_peek(t->cache, slice_key(t, rank, slice));
+	struct fmt_slice *copied = item ? fmt_slice_copy(fs_item_thing(item)) : NULL;
+
+	fs_cache_put(t->cache, item);
+	if (!copied)
+		return 0;
+	*ret = copied;
+	return 1;
 }
