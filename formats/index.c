@@ -52,17 +52,63 @@ static void put_column(struct text *t, const struct fmt_chunk *chunks, size_t n,
 	}
 }
 
-static void get_column(struct fmt_cursor *c, struct fmt_chunk *chunks, size_t n, size_t at,
-		       int slices_only)
-{
-	int64_t last = 0;
+/* A column: where its next value lies, and the last one. */
+struct column {
+	struct fmt_cursor at;
+	int64_t last;
+	size_t field;
+};
 
+/* Takes a column of `n` values from the cursor. */
+static struct column take_column(struct fmt_cursor *c, size_t field, size_t n)
+{
+	struct column column = {.at = *c, .field = field};
+	const uint8_t *at = c->at;
+
+	for (; n > 0 && at < c->end; at++)
+		n -= *at < 0x80;
+	c->at = at;
+	if (n > 0)
+		c->bad = 1;
+	column.at.end = at;
+	return column;
+}
+
+/* The next value of each column, into one chunk: all at once, since chunks are many and large. */
+static void get_row(struct column *columns, size_t n, struct fmt_chunk *chunk)
+{
 	for (size_t i = 0; i < n; i++) {
-		if (slices_only && chunks[i].type != FMT_CHUNK_SLICE)
-			continue;
-		last = fmt_add(last, fmt_svarint(c));
-		memcpy((char *)&chunks[i] + at, &last, sizeof(last));
+		struct column *k = &columns[i];
+
+		k->last = fmt_add(k->last, fmt_svarint(&k->at));
+		memcpy((char *)chunk + k->field, &k->last, sizeof(k->last));
 	}
+}
+
+/* All columns; 1 if they are cut short. */
+static int get_columns(struct fmt_cursor *c, struct fmt_chunk *chunks, size_t n)
+{
+	struct column common[ARRAY_SIZE(common_columns)], slice[ARRAY_SIZE(slice_columns)];
+	size_t n_slices = 0;
+	int bad;
+
+	for (size_t i = 0; i < n; i++)
+		n_slices += chunks[i].type == FMT_CHUNK_SLICE;
+	for (size_t k = 0; k < ARRAY_SIZE(common_columns); k++)
+		common[k] = take_column(c, common_columns[k], n);
+	for (size_t k = 0; k < ARRAY_SIZE(slice_columns); k++)
+		slice[k] = take_column(c, slice_columns[k], n_slices);
+	for (size_t i = 0; i < n; i++) {
+		get_row(common, ARRAY_SIZE(common), &chunks[i]);
+		if (chunks[i].type == FMT_CHUNK_SLICE)
+			get_row(slice, ARRAY_SIZE(slice), &chunks[i]);
+	}
+	bad = c->bad;
+	for (size_t k = 0; k < ARRAY_SIZE(common); k++)
+		bad |= common[k].at.bad;
+	for (size_t k = 0; k < ARRAY_SIZE(slice); k++)
+		bad |= slice[k].at.bad;
+	return bad;
 }
 
 /* Puts `raw` packed, as the rest of a header that was begun at `start`. */
@@ -157,11 +203,7 @@ int fmt_index_get(const uint8_t *data, size_t len, struct fmt_file_header *heade
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		chunks[i].type = fmt_u8(&c);
-	for (size_t k = 0; k < ARRAY_SIZE(common_columns); k++)
-		get_column(&c, chunks, count, common_columns[k], 0);
-	for (size_t k = 0; k < ARRAY_SIZE(slice_columns); k++)
-		get_column(&c, chunks, count, slice_columns[k], 1);
-	if (c.bad)
+	if (get_columns(&c, chunks, count))
 		return bad(why, "index cut short");
 	r = place(chunks, count, h.number, why);
 	if (r < 0)
