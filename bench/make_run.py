@@ -10,7 +10,8 @@ rules are known, a run made here tells whether the importer and the emulator fin
     bench/make_run.py --plan=pipeline --ranks 8 --dialect us -o DIR
 
 Plans: ddp (backward overlapped with all-reduce), tensor (an all-reduce after each layer), pipeline (two tensor-parallel groups
-in stages with send and receive, then a data-parallel all-reduce). Dialects: us (whole
+in stages with send and receive, then a data-parallel all-reduce), schedule (four stages of two at eight
+ranks: one microbatch forward, one backward). Dialects: us (whole
 microseconds, old names, no group arguments), ns (fractions over baseTimeNanoseconds, group arguments).
 """
 import argparse
@@ -291,7 +292,56 @@ def pipeline(rank, thread, options):
     optimizer(rank, thread)
 
 
-PLANS = {'ddp': ddp, 'tensor': tensor, 'pipeline': pipeline}
+def device_synchronize(rank, thread):
+    ops = [op for op in rank.last.values() if op is not None]
+    for op in ops:
+        if op.end is None:
+            yield op
+    rank.call(thread, 'cudaDeviceSynchronize', 5 * US,
+              max((op.end for op in ops), default=0) + rank.run.jitter(6 * US))
+
+
+def schedule(rank, thread, options):
+    """Stages of two tensor-parallel ranks; one microbatch forward, one backward, as Megatron-LM does it."""
+    stages, stage, side = options.ranks // 2, rank.number // 2, rank.number % 2
+    group = {'name': f'tp{stage}', 'ranks': [stage * 2, stage * 2 + 1]}
+    world = {'name': 'world', 'ranks': list(range(options.ranks))}
+    microbatches = options.microbatches * 2
+    warmup = min(stages - stage - 1, microbatches)
+
+    def exchange(other):
+        if 0 <= other < stages:
+            low, high = sorted([stage, other])
+            pair = {'name': f'pp{low}.{side}', 'ranks': [low * 2 + side, high * 2 + side]}
+            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
+            yield from device_synchronize(rank, thread)
+
+    def layers(times):
+        for layer in range(options.layers // 2):
+            rank.kernel(thread, f'gemm{layer % 3}', times * (140 + 7 * stage) * US)
+            rank.communicate(thread, group, 'AllReduce', 4 << 20, 20)
+            yield None
+
+    for _ in range(warmup):
+        yield from exchange(stage - 1)
+        yield from layers(1)
+        yield from exchange(stage + 1)
+    if microbatches > warmup:
+        yield from exchange(stage - 1)
+    for _ in range(microbatches - warmup):
+        yield from layers(1)
+        yield from exchange(stage + 1)
+        yield from layers(2)
+        yield from exchange(stage - 1)
+    for _ in range(warmup):
+        yield from exchange(stage + 1)
+        yield from layers(2)
+        yield from exchange(stage - 1)
+    rank.communicate(thread, world, 'AllReduce', 1 << 12, 28)
+    optimizer(rank, thread)
+
+
+PLANS = {'ddp': ddp, 'tensor': tensor, 'pipeline': pipeline, 'schedule': schedule}
 
 
 def training(rank, thread, options):
