@@ -55,7 +55,8 @@ struct emu_thread *emu_enter(enum emu_call call);
 void emu_leave(struct emu_thread **self);
 
 /* Stands at the top of each public function: declares `self`. */
-#define EMU_ENTER(call) scoped(emu_leave) struct emu_thread *self = emu_enter(call)
+#define EMU_ENTER(call)                                                                            \
+	scoped(emu_leave) __attribute__((unused)) struct emu_thread *self = emu_enter(call)
 
 static inline void emu_advance_to(struct emu_thread *self, int64_t ns)
 {
