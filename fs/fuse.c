@@ -422,6 +422,7 @@ int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error 
 	if (!mount->debug)
 		fuse_set_log_func(keep_saying);
 	se = fuse_session_new(&args, &ops, sizeof(ops), &s);
+	fuse_opt_free_args(&args);
 	r = se ? serve(se, &s) : -EINVAL;
 	if (r < 0 && said[0])
 		fmt_fail(err, r, "", FMT_NO_OFFSET, "%s", said);
