@@ -46,8 +46,8 @@ static const struct cli_option options[] = {
 
 /* In the order in which they are preloaded; those that were not built are passed over. */
 static const char *const libraries[] = {
-	"libcuda.so.1",	     "libcudart.so.13", "libcublas.so.13",
-	"libcublasLt.so.13", "libnccl.so.2",	"libnvidia-ml.so.1",
+	"libgpuemu_threads.so", "libcuda.so.1", "libcudart.so.13",   "libcublas.so.13",
+	"libcublasLt.so.13",	"libnccl.so.2", "libnvidia-ml.so.1",
 };
 
 define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close);

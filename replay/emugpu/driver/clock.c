@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/clock.h"
+#include "replay/emugpu/refuse.h"
 
 #include <string.h>
 #include <time.h>
@@ -58,7 +59,8 @@ static void first_call(struct emu_thread *t, int64_t wall_ns)
 {
 	t->left_ns = wall_ns;
 	t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
-	emu_advance_to(t, emu_horizon_ns());
+	if (!t->started)
+		emu_advance_to(t, emu_horizon_ns());
 }
 
 struct emu_thread *emu_enter(enum emu_call call)
@@ -121,12 +123,15 @@ void emu_leave(struct emu_thread **self)
 	publish(t->now_ns);
 }
 
-int64_t emu_thread_clock(void)
+EMU_API int64_t gpuemu_thread_clock(void)
 {
-	return self_.now_ns;
+	EMU_ENTER(EMU_CALL_FREE);
+
+	return self->now_ns;
 }
 
-void emu_thread_clock_at_least(int64_t ns)
+EMU_API void gpuemu_thread_not_before(int64_t ns)
 {
+	self_.started = 1;
 	emu_advance_to(&self_, ns);
 }

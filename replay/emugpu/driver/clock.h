@@ -43,6 +43,7 @@ struct emu_thread {
 	int64_t left_ns;     /* monotonic: end of the last call; 0 before the first */
 	int64_t settled_ns;  /* CPU clock of the thread when it was last read */
 	int64_t measured_ns; /* since then, by the monotonic clock */
+	int started;	     /* another thread has handed it a clock */
 	int depth;	     /* of calls within calls */
 	enum emu_call call;
 	int capture_mode; /* CUstreamCaptureMode */
@@ -73,6 +74,6 @@ int64_t emu_horizon_ns(void);
 /* Set before the first call: $GPUEMU_HOST_SPEED, $GPUEMU_PACE, and the costs of calls. */
 void emu_clock_init(double host_speed, int pace, const int64_t costs_ns[EMU_CALLS]);
 
-/* What `gpuemu`'s preloaded helper needs to hand a clock on from thread to thread. */
-int64_t emu_thread_clock(void);
-void emu_thread_clock_at_least(int64_t ns);
+/* For threads/handover.c, exported: the calling thread's clock, and moving it. */
+int64_t gpuemu_thread_clock(void);
+void gpuemu_thread_not_before(int64_t ns);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Threads hand their clocks on where they hand work on. `gpuemu` preloads this before libpthread's
+ * own functions: a new thread starts at the time of the one that made it; who waits for a thread, a
+ * condition, a barrier or a semaphore goes on no earlier than who let it go on. A lock that is free
+ * hands nothing on. */
+#include "replay/emugpu/refuse.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* ---- the clock, which is the driver's: libcuda.so.1 may not be there ---- */
+
+static int64_t now_ns(void)
+{
+	static int64_t (*clock)(void);
+
+	if (!clock)
+		clock = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "gpuemu_thread_clock");
+	return clock ? clock() : 0;
+}
+
+static void not_before(int64_t ns)
+{
+	static void (*advance)(int64_t);
+
+	if (!advance)
+		advance = (void (*)(int64_t))dlsym(RTLD_DEFAULT, "gpuemu_thread_not_before");
+	if (advance)
+		advance(ns);
+}
+
+/* ---- the functions that are really called ---- */
+
+/* Conditions have had another form, which dlsym() might find. */
+static void *next(const char *name, const char *version)
+{
+	void *f = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+
+	return f ? f : dlsym(RTLD_NEXT, name);
+}
+
+#if defined(__x86_64__)
+#define CONDITIONS "GLIBC_2.3.2"
+#else
+#define CONDITIONS NULL
+#endif
+
+#define REAL(name, version)                                                                        \
+	static __typeof__(name) *real;                                                             \
+	if (!real)                                                                                 \
+	real = (__typeof__(name) *)next(#name, version)
+
+/* ---- when who was last let go on: by address, the latest of those that share a slot ---- */
+
+#define SLOTS 4096
+
+static int64_t slots[SLOTS];
+
+static int64_t *slot(const void *p)
+{
+	return &slots[((uintptr_t)p * 0x9e3779b97f4a7c15u) >> 52];
+}
+
+static void let_go(const void *p)
+{
+	__atomic_store_n(slot(p), now_ns(), __ATOMIC_RELEASE);
+}
+
+static void goes_on(const void *p)
+{
+	not_before(__atomic_load_n(slot(p), __ATOMIC_ACQUIRE));
+}
+
+/* ---- threads ---- */
+
+struct start {
+	void *(*run)(void *);
+	void *arg;
+	int64_t now_ns;
+};
+
+static void ends(void *unused)
+{
+	(void)unused;
+	let_go((const void *)(uintptr_t)pthread_self());
+}
+
+static void *begin(void *arg)
+{
+	struct start s = *(struct start *)arg;
+	void *r;
+
+	free(arg);
+	not_before(s.now_ns);
+	pthread_cleanup_push(ends, NULL);
+	r = s.run(s.arg);
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+EMU_API int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *(*run)(void *),
+			   void *arg)
+{
+	REAL(pthread_create, NULL);
+	struct start *s = malloc(sizeof(*s));
+	int r;
+
+	if (!s)
+		return EAGAIN;
+	*s = (struct start){run, arg, now_ns()};
+	r = real(ret, attributes, begin, s);
+	if (r != 0)
+		free(s);
+	return r;
+}
+
+EMU_API int pthread_join(pthread_t thread, void **ret)
+{
+	REAL(pthread_join, NULL);
+	int r = real(thread, ret);
+
+	if (r == 0)
+		goes_on((const void *)(uintptr_t)thread);
+	return r;
+}
+
+/* ---- conditions ---- */
+
+EMU_API int pthread_cond_signal(pthread_cond_t *c)
+{
+	REAL(pthread_cond_signal, CONDITIONS);
+	let_go(c);
+	return real(c);
+}
+
+EMU_API int pthread_cond_broadcast(pthread_cond_t *c)
+{
+	REAL(pthread_cond_broadcast, CONDITIONS);
+	let_go(c);
+	return real(c);
+}
+
+EMU_API int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	REAL(pthread_cond_wait, CONDITIONS);
+	int r = real(c, m);
+
+	goes_on(c);
+	return r;
+}
+
+EMU_API int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+				   const struct timespec *until)
+{
+	REAL(pthread_cond_timedwait, CONDITIONS);
+	int r = real(c, m, until);
+
+	if (r == 0)
+		goes_on(c);
+	return r;
+}
+
+EMU_API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+				   const struct timespec *until)
+{
+	REAL(pthread_cond_clockwait, NULL);
+	int r = real(c, m, clock, until);
+
+	if (r == 0)
+		goes_on(c);
+	return r;
+}
+
+/* ---- barriers and semaphores ---- */
+
+EMU_API int pthread_barrier_wait(pthread_barrier_t *b)
+{
+	REAL(pthread_barrier_wait, NULL);
+	int64_t *at = slot(b), now = now_ns(), seen = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+	while (seen < now &&
+	       !__atomic_compare_exchange_n(at, &seen, now, 1, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	int r = real(b);
+
+	goes_on(b);
+	return r;
+}
+
+EMU_API int sem_post(sem_t *s)
+{
+	REAL(sem_post, NULL);
+	let_go(s);
+	return real(s);
+}
+
+EMU_API int sem_wait(sem_t *s)
+{
+	REAL(sem_wait, NULL);
+	int r = real(s);
+
+	if (r == 0)
+		goes_on(s);
+	return r;
+}

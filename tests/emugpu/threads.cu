@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Virtual time of a thread for each GPU: they work at once, and the one that waits for all of them
+ * is not earlier than the last. */
+#include "replay/emugpu/gpuemu.h"
+#include "tests/emugpu/check.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+__global__ void idle()
+{
+}
+
+static void idle_host()
+{
+}
+GPUEMU_TWIN(idle, idle_host)
+
+/* When a kernel that is launched now would start: milliseconds since `from`. */
+static float since(cudaEvent_t from)
+{
+	cudaEvent_t now;
+	float ms;
+
+	OK(cudaEventCreate(&now));
+	OK(cudaEventRecord(now));
+	OK(cudaEventSynchronize(now));
+	OK(cudaEventElapsedTime(&ms, from, now));
+	OK(cudaEventDestroy(now));
+	return ms;
+}
+
+int main()
+{
+	cudaEvent_t from;
+	int count;
+	std::vector<std::thread> threads;
+
+	OK(cudaGetDeviceCount(&count));
+	OK(cudaEventCreate(&from));
+	OK(cudaEventRecord(from));
+	idle<<<1 << 20, 1024>>>();
+	float one = since(from);
+	float before = since(from);
+
+	TRUE(one > 2 && one < 20 && before < one + 1);
+	/* Each keeps its GPU busy as long; whoever starts late in fact is not late. */
+	for (int i = 0; i < count; i++)
+		threads.emplace_back([i] {
+			OK(cudaSetDevice(i));
+			idle<<<1 << 20, 1024>>>();
+			OK(cudaDeviceSynchronize());
+			if (i % 2)
+				std::this_thread::sleep_for(std::chrono::milliseconds(20));
+		});
+	for (auto &t : threads)
+		t.join();
+	float all = since(from);
+
+	TRUE(all > before + 0.8f * one && all < before + 1.5f * one + 2);
+
+	/* Through a condition. */
+	std::mutex lock;
+	std::condition_variable changed;
+	bool done = false;
+	std::thread worker([&] {
+		OK(cudaSetDevice(count - 1));
+		idle<<<1 << 20, 1024>>>();
+		OK(cudaDeviceSynchronize());
+		std::lock_guard<std::mutex> held(lock);
+		done = true;
+		changed.notify_one();
+	});
+	{
+		std::unique_lock<std::mutex> held(lock);
+		changed.wait(held, [&] { return done; });
+	}
+	TRUE(since(from) > all + 0.8f * one);
+	worker.join();
+	OK(cudaEventDestroy(from));
+	return 0;
+}
