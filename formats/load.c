@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Loading slices. */
+#include "formats/digests.h"
 #include "formats/slice_code.h"
 #include "formats/trace_impl.h"
 
@@ -260,14 +261,53 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits
 	return r;
 }
 
+/* Reads the digests that the slice's header promises. */
+static int load_digests(struct fmt_trace *t, struct fmt_slice *s, uint64_t n, struct fmt_error *err)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_rank_state *state = &t->ranks[s->rank];
+	struct fmt_chunk c;
+	char path[512];
+	int r;
+
+	fmt_member_path(t, &state->member, path, sizeof(path));
+	if (!state->digests_of[s->index])
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"the digests of slice %u were lost", s->index);
+	c = state->member.chunks[state->digests_of[s->index] - 1];
+	r = fmt_member_read(&state->member, path, &c, &raw, err);
+	if (r == 1)
+		note(t, err);
+	if (r < 0)
+		return r;
+	r = fmt_digests_get(fmt_cursor(raw, c.raw_bytes), n, s);
+	return r < 0 ? fmt_fail(err, r, path, c.offset, "digests that make no sense") : 0;
+}
+
 int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
 		   struct fmt_slice **ret, struct fmt_error *err)
 {
-	/* All of a slice is one stream: what is not wanted is decoded all the same. */
-	(void)want;
-	if (t->keeper.find && t->keeper.find(t->keeper.context, rank, slice, ret) == 1)
+	const struct fmt_slice_info *info = fmt_trace_slice(t, rank, slice);
+	uint64_t n = info && want & FMT_WANT_DIGESTS ? info->n_digests : 0;
+	scoped(slice_freep) struct fmt_slice *s = NULL;
+	struct fmt_error why = {.file = ""};
+	int r;
+
+	/* But for its digests, a slice is one stream: what is not wanted is decoded all the same.
+	 */
+	if (n == 0 && t->keeper.find && t->keeper.find(t->keeper.context, rank, slice, ret) == 1)
 		return 0;
-	return load(t, rank, slice, NULL, ret, err);
+	r = load(t, rank, slice, NULL, &s, err);
+	if (r == 0 && n > 0) {
+		r = load_digests(t, s, n, &why);
+		if (r == -EBADMSG)
+			slice_damaged(t, &t->ranks[rank].slices[slice], &why);
+		if (r < 0 && err)
+			*err = why;
+	}
+	if (r == 0)
+		*ret = take(s);
+	return r;
 }
 
 int fmt_slice_bits(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,

@@ -20,6 +20,7 @@ static void free_rank(struct fmt_rank_state *r)
 	free(r->lengths);
 	free(r->slices);
 	free(r->chunk_of);
+	free(r->digests_of);
 	fmt_names_map_done(&r->own);
 	fmt_member_done(&r->member);
 }
@@ -98,7 +99,8 @@ static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_er
 		return fmt_fail(err, -EBADMSG, path, 0, "chunks with impossible slice numbers");
 	r->slices = calloc(n + 1, sizeof(*r->slices));
 	r->chunk_of = calloc(n + 1, sizeof(*r->chunk_of));
-	if (!r->slices || !r->chunk_of)
+	r->digests_of = calloc(n + 1, sizeof(*r->digests_of));
+	if (!r->slices || !r->chunk_of || !r->digests_of)
 		return fmt_fail(err, -ENOMEM, path, 0, "out of memory");
 	r->info.number = m->header.number;
 	r->info.n_slices = (uint32_t)n;
@@ -110,6 +112,8 @@ static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_er
 		if (m->chunks[i].type == FMT_CHUNK_SLICE) {
 			count_slice(r, &m->chunks[i]);
 			r->chunk_of[m->chunks[i].slice] = (uint32_t)i + 1;
+		} else if (m->chunks[i].type == FMT_CHUNK_DIGESTS && m->chunks[i].slice < n) {
+			r->digests_of[m->chunks[i].slice] = (uint32_t)i + 1;
 		}
 	fill_holes(r);
 	for (size_t i = 0; i < n; i++) {

@@ -15,6 +15,7 @@ struct fmt_rank_state {
 	struct fmt_rank info;
 	struct fmt_slice_info *slices;
 	uint32_t *chunk_of;	  /* of each slice: index of its chunk, plus 1; 0: lost */
+	uint32_t *digests_of;	  /* the same of its digests; 0: none, or lost */
 	struct fmt_names_map own; /* inline names */
 	uint64_t **lengths;	  /* of each slice: renderer, n, lengths; NULL until asked for */
 	int lengths_read;

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/digests.h"
 #include "formats/output.h"
 #include "formats/slice_code.h"
 
@@ -197,6 +198,23 @@ static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int 
 	return w->raw.error;
 }
 
+/* Before the slice itself, so that a slice that is there has its digests. */
+static int put_digests(struct fmt_rank_writer *w, const struct fmt_slice *s, struct fmt_error *err)
+{
+	struct fmt_chunk c = {.type = FMT_CHUNK_DIGESTS, .slice = s->index};
+	int r;
+
+	if (s->n_digests == 0)
+		return 0;
+	w->raw.len = 0;
+	r = fmt_digests_put(s, &w->raw);
+	if (r < 0)
+		return fmt_fail(err, r, w->out.path, w->out.bytes,
+				"digests of slice %u cannot be coded: %s", s->index, strerror(-r));
+	return fmt_output_chunk(&w->out, &c, w->raw.data, &w->raw.len, 1, w->writer->options.level,
+				err);
+}
+
 int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 			  struct fmt_error *err)
 {
@@ -212,6 +230,9 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 				"slice %u is out of order or names what is not there", w->n_slices);
 	if (w->writer->options.names_mode == FMT_NAMES_INLINE)
 		r = put_names(&w->out, &w->raw, w->writer, w->rank, &w->mark, err);
+	if (r < 0)
+		return r;
+	r = put_digests(w, &slice, err);
 	if (r < 0)
 		return r;
 	r = code_slice(w, &slice, &is_reference);

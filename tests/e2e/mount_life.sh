@@ -29,7 +29,8 @@ ended() {
 
 # Ends of a mount.
 for signal in TERM INT HUP; do
-	gputracefs "$work/run" "$mnt"
+	# Under nohup this shell ignores SIGHUP, and so would the server.
+	env --default-signal="$signal" gputracefs "$work/run" "$mnt"
 	pid=$(server "$mnt")
 	kill -$signal "$pid"
 	gone SIG$signal

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/digests.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+static struct fmt_digest digests[] = {
+	{.op = 7, .allocation = 3, .length_bytes = 200000, .digest = {1, UINT64_MAX}, .n_pages = 2},
+	{.op = 7,
+	 .allocation = UINT64_MAX,
+	 .offset_bytes = 1ull << 40,
+	 .length_bytes = 16,
+	 .digest = {UINT64_MAX, 0},
+	 .output = 1},
+	{.op = 5, .first_page = 2, .n_pages = 1, .output = 1},
+};
+static uint64_t pages[] = {1, 2, 3, UINT64_MAX, 5, 6};
+
+static void ck_same(const struct fmt_slice *a, const struct fmt_slice *b)
+{
+	ck_assert_uint_eq(a->n_digests, b->n_digests);
+	ck_assert_uint_eq(a->n_pages, b->n_pages);
+	ck_assert_mem_eq(a->pages, b->pages, a->n_pages * sizeof(*a->pages));
+	for (size_t i = 0; i < a->n_digests; i++) {
+		const struct fmt_digest *x = &a->digests[i], *y = &b->digests[i];
+
+		ck_assert_uint_eq(x->op, y->op);
+		ck_assert_uint_eq(x->allocation, y->allocation);
+		ck_assert_uint_eq(x->offset_bytes, y->offset_bytes);
+		ck_assert_uint_eq(x->length_bytes, y->length_bytes);
+		ck_assert_mem_eq(x->digest, y->digest, sizeof(x->digest));
+		ck_assert_uint_eq(x->first_page, y->first_page);
+		ck_assert_uint_eq(x->n_pages, y->n_pages);
+		ck_assert_uint_eq(x->output, y->output);
+	}
+}
+
+static struct fmt_slice slice(void)
+{
+	return (struct fmt_slice){.digests = digests,
+				  .n_digests = ARRAY_SIZE(digests),
+				  .pages = pages,
+				  .n_pages = ARRAY_SIZE(pages)};
+}
+
+START_TEST(test_what_is_put_is_got)
+{
+	struct fmt_slice want = slice(), got = {0};
+	struct text t = {0};
+
+	ck_assert_int_eq(fmt_digests_put(&want, &t), 0);
+	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 3, &got), 0);
+	ck_same(&want, &got);
+	free(got.digests);
+	free(got.pages);
+	text_done(&t);
+}
+END_TEST
+
+START_TEST(test_what_is_cut_or_changed_is_refused)
+{
+	struct fmt_slice want = slice(), got = {0};
+	struct text t = {0};
+
+	ck_assert_int_eq(fmt_digests_put(&want, &t), 0);
+	for (size_t len = 0; len < t.len; len++)
+		ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, len), 3, &got), -EBADMSG);
+	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 2, &got), -EBADMSG);
+	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), UINT64_MAX, &got), -EBADMSG);
+	text_char(&t, 0);
+	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 3, &got), -EBADMSG);
+	ck_assert_ptr_null(got.digests);
+	text_done(&t);
+}
+END_TEST
+
+START_TEST(test_pages_that_are_not_there)
+{
+	struct fmt_digest d = {.first_page = 4, .n_pages = 2};
+	struct fmt_slice s = {.digests = &d, .n_digests = 1, .pages = pages, .n_pages = 6};
+	struct text t = {0};
+
+	ck_assert_int_eq(fmt_digests_put(&s, &t), -EINVAL);
+	text_done(&t);
+}
+END_TEST
+
+START_TEST(test_a_trace_keeps_digests)
+{
+	char *dir = made_directory(), path[600];
+	struct made m;
+	struct fmt_writer *w;
+	struct fmt_rank_writer *r;
+	struct fmt_trace *t;
+	struct fmt_slice *s, *got, digested = slice();
+	struct fmt_error err;
+
+	snprintf(path, sizeof(path), "%s/run", dir);
+	made_init(&m, 1);
+	s = made_slice(&m, 0, 0, 100, 0);
+	s->digests = digests;
+	s->n_digests = digested.n_digests;
+	s->pages = pages;
+	s->n_pages = digested.n_pages;
+	ck_assert_int_eq(fmt_writer_open(path, m.names, &(struct fmt_writer_options){0}, &w, &err),
+			 0);
+	ck_assert_int_eq(fmt_writer_rank(w, 0, 0, &r, &err), 0);
+	ck_assert_int_eq(fmt_rank_writer_slice(r, s, &err), 0);
+	ck_assert_int_eq(fmt_writer_close(w, &err), 0);
+	s->digests = NULL;
+	s->pages = NULL;
+	fmt_slice_free(s);
+
+	ck_assert_int_eq(fmt_trace_open(path, &t, &err), 0);
+	ck_assert_uint_eq(fmt_trace_slice(t, 0, 0)->n_digests, digested.n_digests);
+	ck_assert_int_eq(fmt_slice_load(t, 0, 0, FMT_WANT_ALL, &got, &err), 0);
+	ck_same(&digested, got);
+	fmt_slice_free(got);
+	ck_assert_int_eq(fmt_slice_load(t, 0, 0, FMT_WANT_CALLS, &got, &err), 0);
+	ck_assert_uint_eq(got->n_digests, 0);
+	fmt_slice_free(got);
+	fmt_trace_close(t);
+	made_done(&m);
+	made_remove(dir);
+}
+END_TEST
+
+TESTS("digests", test_what_is_put_is_got, test_what_is_cut_or_changed_is_refused,
+      test_pages_that_are_not_there, test_a_trace_keeps_digests)
