@@ -4,6 +4,9 @@
 #include "base/scope.h"
 #include "fs/dir.h"
 
+/* Half of it is for what is kept. The rest goes where a count of that does not see it:
+ * what the allocator loses between things of all sizes, the trace's index and names, stacks, and
+ * what is being rendered at the moment. */
 #define CACHE_BYTES (64u << 20)
 
 enum emulation { NOT_MADE, MADE, FAILED };
@@ -42,7 +45,8 @@ int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs
 	pthread_mutex_init(&fs->emulating, NULL);
 	fs->emulate = options->emulate;
 	fs->context = options->context;
-	r = fs_cache_new(options->cache_bytes ? options->cache_bytes : CACHE_BYTES, &fs->cache);
+	r = fs_cache_new((options->cache_bytes ? options->cache_bytes : CACHE_BYTES) / 2,
+			 &fs->cache);
 	if (r < 0) {
 		fmt_trace_close(trace);
 		return r;

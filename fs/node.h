@@ -23,7 +23,7 @@ typedef int fs_emulate(void *context, struct fmt_trace *trace, struct fmt_trace 
 		       struct fmt_error *err);
 
 struct fs_options {
-	size_t cache_bytes;  /* rendered files and decoded slices together; 0: 64 MiB */
+	size_t cache_bytes;  /* that may be resident, about; 0: 64 MiB */
 	fs_emulate *emulate; /* NULL: there is no emulated/ */
 	void *context;	     /* of emulate */
 };

@@ -157,7 +157,7 @@ static const struct cli_command command = {
 	.what = "Show a trace as files below DIR, until `fusermount3 -u DIR`",
 	.options = options,
 	.notes = "Mount options:\n"
-		 "  cache_mb=N       memory for rendered files and decoded slices (64)\n"
+		 "  cache_mb=N       memory to keep resident, about, in MiB (64)\n"
 		 "  fsname=NAME      what /proc/mounts shows in place of the trace's path\n"
 		 "  allow_other      let other users see it, as fuse(8) says\n"
 		 "  auto_unmount     unmount also when the program is killed\n"
