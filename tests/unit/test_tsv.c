@@ -136,8 +136,8 @@ static const char *const rows[FMT_TABLES] = {
 	[FMT_TABLE_MEMSET] = "",
 	[FMT_TABLE_COLLECTIVES] = "",
 	[FMT_TABLE_SYNCS] = "inferred\treturn\tevent-wait\t7\t101\t-1\t12\t3\t0\t20\tk\\tk\t9\t-\n",
-	[FMT_TABLE_MEMORY] = "9\t0\t100\t7\t[memory]\t-\t-\t-\t-\t0\t-\n"
-			     "10\t2\t100\t7\tcudaMalloc\t-\t-\t-\t-\t0\t-\n",
+	[FMT_TABLE_MEMORY] = ("9\t0\t100\t7\t[memory]\t-\t-\t-\t-\t0\t-\n"
+			      "10\t2\t100\t7\tcudaMalloc\t-\t-\t-\t-\t0\t-\n"),
 	[FMT_TABLE_DIGESTS] = "101\twritten\t3\t0\t64\t00000000000000010000000000000002\t0\n",
 };
 

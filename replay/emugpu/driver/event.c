@@ -202,7 +202,7 @@ static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 EMU_API CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
-	int64_t from, to;
+	int64_t from = 0, to = 0;
 	CUresult r = end_of(self, start, &from), q = end_of(self, end, &to);
 
 	if (!ret_ms)

@@ -37,7 +37,7 @@ static int kernel_own(struct emu_op *op)
 {
 	struct emu_kernel_op *k = &op->kernel;
 	const struct gpuemu_kernel *twin = twin_of(op);
-	size_t bytes, total = 0;
+	size_t bytes = 0, total = 0;
 	int n = 0;
 
 	if (k->args_copy)
