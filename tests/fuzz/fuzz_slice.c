@@ -29,7 +29,7 @@ define_cleanup(names_freep, struct fmt_names *, fmt_names_free)
 	for (uint32_t i = 0; i < ARRAY_SIZE(same); i++)
 		same[i] = i;
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
-		fmt_names_string(n, "abc" + i, 3 - i, &args[i].key);
+		fmt_names_string(n, &"abc"[i], 3 - i, &args[i].key);
 	for (uint8_t kind = 0; kind < FMT_KINDS; kind++)
 		for (uint32_t k = 0; k <= ARRAY_SIZE(args); k++) {
 			struct fmt_site site = {.kind = kind, .args = args, .n_args = k};
