@@ -381,7 +381,7 @@ int kineto_spool_next(struct kineto_spool_reader *r, struct fmt_event *ret, cons
 		if (r->next == p->n)
 			return 0;
 		*ret = p->events[r->next++];
-		*values = p->values + ret->first_value;
+		*values = p->values ? p->values + ret->first_value : NULL;
 		return 1;
 	}
 	if (r->advance) {
