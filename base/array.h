@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Growing arrays: a pointer, a length and a capacity kept side by side by the caller.
+/* Growing arrays: a pointer, a length and a capacity kept side by side by the caller; and halving
+ * a sorted one.
  *
  *     struct event *events; size_t n_events, events_cap;
  *     if (array_reserve(&events, n_events + 1, &events_cap) < 0)
@@ -41,3 +42,21 @@ static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, siz
 
 #define array_reserve(items, want, cap)                                                            \
 	array_reserve_bytes((items), (want), (cap), sizeof(**(items)))
+
+/* How far `before` holds in [from, to): an expression in `i`, true up to some index and for none
+ * behind it. That index, found by halving:
+ *
+ *     first = array_bound(i, 0, n, events[i].start_ns < start_ns);
+ */
+#define array_bound(i, from, to, before)                                                           \
+	({                                                                                         \
+		size_t low_ = (from), high_ = (to);                                                \
+		while (low_ < high_) {                                                             \
+			size_t i = low_ + (high_ - low_) / 2;                                      \
+			if (before)                                                                \
+				low_ = i + 1;                                                      \
+			else                                                                       \
+				high_ = i;                                                         \
+		}                                                                                  \
+		low_;                                                                              \
+	})

@@ -148,18 +148,46 @@ static inline void text_us(struct text *t, int64_t ns)
 __attribute__((format(printf, 2, 3))) static inline void text_printf(struct text *t,
 								     const char *format, ...)
 {
+	char *at = text_room(t, 64);
+	size_t room = at ? t->cap - t->len : 0;
 	va_list args;
-	char *at;
 	int n;
 
-	va_start(args, format);
-	n = vsnprintf(NULL, 0, format, args);
-	va_end(args);
-	at = n < 0 ? NULL : text_room(t, (size_t)n + 1);
 	if (!at)
 		return;
 	va_start(args, format);
-	vsnprintf(at, (size_t)n + 1, format, args);
+	n = vsnprintf(at, room, format, args);
 	va_end(args);
-	t->len += (size_t)n;
+	if (n >= 0 && (size_t)n >= room) {
+		at = text_room(t, (size_t)n + 1);
+		if (!at)
+			return;
+		va_start(args, format);
+		vsnprintf(at, (size_t)n + 1, format, args);
+		va_end(args);
+	}
+	t->len += n > 0 ? (size_t)n : 0;
+}
+
+/* As printf's "%.*f", with up to 3 decimals. */
+static inline void text_fixed(struct text *t, double v, unsigned decimals)
+{
+	static const unsigned powers[] = {1, 10, 100, 1000};
+	double scaled = v * powers[decimals];
+	uint64_t n = scaled >= 0 && scaled < 1e9 ? (uint64_t)scaled : 0;
+	double above = scaled - (double)n;
+	char buf[24], *at = buf + sizeof(buf);
+
+	/* A tie, or nearly one: there printf knows the binary number to its last digit. */
+	if (!(scaled >= 0 && scaled < 1e9) || (above > 0.499999 && above < 0.500001)) {
+		text_printf(t, "%.*f", (int)decimals, v);
+		return;
+	}
+	n += above > 0.5;
+	for (unsigned i = 0; i < decimals; i++, n /= 10)
+		*--at = (char)('0' + n % 10);
+	if (decimals > 0)
+		*--at = '.';
+	at = text_digits(at, n);
+	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
 }
