@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a trace is called, and what is known to be wrong with it. */
+#include "formats/store/merkle.h"
+#include "formats/store/output.h"
+#include "formats/store/trace_impl.h"
+
+/* The root of a file that has none, from what can be read of it. */
+static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, uint8_t ret[32])
+{
+	struct fmt_merkle tree = {0};
+	char path[512];
+	int r = fmt_identify_file(&tree, &m->header);
+
+	fmt_member_path(t, m, path, sizeof(path));
+	for (size_t i = 0; r == 0 && i < m->n_chunks; i++) {
+		scoped(free_ptr) uint8_t *raw = NULL;
+		struct fmt_chunk c = m->chunks[i];
+
+		if (fmt_member_read(m, path, &c, &raw, NULL) >= 0)
+			r = fmt_identify_chunk(&tree, &c, raw);
+	}
+	return r < 0 ? r : fmt_merkle_root(&tree, ret);
+}
+
+static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struct fmt_merkle *tree)
+{
+	uint8_t root[32];
+	int r = 0;
+
+	if (m->has_root)
+		memcpy(root, m->root, sizeof(root));
+	else
+		r = compute_root(t, m, root);
+	return r < 0 ? r : fmt_merkle_add(tree, root, sizeof(root), "", 0);
+}
+
+static void make_id(struct fmt_trace *t)
+{
+	struct fmt_merkle tree = {0};
+	uint8_t root[32];
+	int r = 0;
+
+	if (t->shared.source.name)
+		r = add_root(t, &t->shared, &tree);
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		r = add_root(t, &t->ranks[i].member, &tree);
+	if (r == 0 && t->blobs.source.name)
+		r = add_root(t, &t->blobs, &tree);
+	if (r < 0 || fmt_merkle_root(&tree, root) < 0)
+		return;
+	for (size_t i = 0; i < sizeof(root); i++)
+		snprintf(t->id + 2 * i, 3, "%02x", root[i]);
+}
+
+const char *fmt_trace_id(const struct fmt_trace *t)
+{
+	struct fmt_trace *own = (struct fmt_trace *)(uintptr_t)t;
+
+	pthread_mutex_lock(&own->lock);
+	if (!own->id[0])
+		make_id(own);
+	pthread_mutex_unlock(&own->lock);
+	return t->id;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct fmt_error *x = a, *y = b;
+	int r = strcmp(x->file, y->file);
+
+	return r ? r : x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+int fmt_trace_damage(struct fmt_trace *t, int (*each)(void *context, const struct fmt_error *e),
+		     void *context)
+{
+	scoped(free_ptr) struct fmt_error *copy = NULL;
+	size_t n;
+	int r = 0;
+
+	pthread_mutex_lock(&t->lock);
+	n = t->damage.n;
+	copy = malloc(sizeof(*copy) * (n + 1));
+	if (copy && n > 0)
+		memcpy(copy, t->damage.errors, sizeof(*copy) * n);
+	pthread_mutex_unlock(&t->lock);
+	if (!copy)
+		return -ENOMEM;
+	qsort(copy, n, sizeof(*copy), by_place);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = each(context, &copy[i]);
+	return r;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Walks the frames of a file from its start, without any index: what a recovery, a check and a
+ * packer see. Payloads are stepped over, not read. Where a header is damaged the walk goes on at
+ * the next one that is whole. */
+#pragma once
+
+#include "formats/error.h"
+#include "formats/store/chunk.h"
+#include "formats/store/source.h"
+
+struct fmt_frame {
+	uint8_t tag;	 /* 'F' file header, 'C' chunk, 'I' index, 'M' members, 'E' footer */
+	uint64_t offset; /* where it starts */
+	uint64_t bytes;	 /* with the payload of a chunk */
+	struct fmt_chunk chunk;
+	struct fmt_file_header file; /* of 'F', and the copy in 'I' */
+	struct fmt_footer footer;
+	/* What lay between the frame before and this one, if anything: `lost_bytes` at
+	 * `lost_at`. */
+	uint64_t lost_at, lost_bytes;
+	const char *why;
+};
+
+struct fmt_scan {
+	const struct fmt_source *source;
+	int fd;
+	uint64_t at;
+	uint8_t *buf; /* owned */
+	size_t cap;
+	/* At the end: where the whole frames ended, and why what follows is none. */
+	uint64_t end;
+	const char *why; /* NULL: the file ends right there */
+};
+
+/* `fd` from fmt_source_open() stays the caller's. */
+void fmt_scan_init(struct fmt_scan *s, const struct fmt_source *source, int fd);
+void fmt_scan_done(struct fmt_scan *s);
+
+/* 1 and the next frame, 0 at the end, or -errno: a read failed, -ENOTSUP a newer version. */
+int fmt_scan_next(struct fmt_scan *s, struct fmt_frame *ret);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/store/trace.h"
+
+#include "base/array.h"
+#include "formats/store/trace_impl.h"
+
+/* More slices than this in one file are taken for damage. */
+#define SLICES_MAX (1u << 28)
+
+void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char *buf, size_t len)
+{
+	snprintf(buf, len, "%s%s%s", t->path, m->source.fd >= 0 ? ":" : "/",
+		 m->source.name ? m->source.name : "");
+}
+
+static void free_rank(struct fmt_rank_state *r)
+{
+	for (uint32_t i = 0; r->lengths && i < r->info.n_slices; i++)
+		free(r->lengths[i]);
+	free(r->lengths);
+	free(r->slices);
+	free(r->chunk_of);
+	free(r->digests_of);
+	fmt_names_map_done(&r->own);
+	fmt_member_done(&r->member);
+}
+
+void fmt_trace_close(struct fmt_trace *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->n_ranks; i++)
+		free_rank(&t->ranks[i]);
+	free(t->ranks);
+	fmt_member_done(&t->shared);
+	fmt_member_done(&t->blobs);
+	fmt_names_map_done(&t->shared_map);
+	fmt_names_free(t->names);
+	fmt_references_free(t);
+	free(t->damage.errors);
+	free(t->path);
+	close_fd(&t->dir_fd);
+	close_fd(&t->packed_fd);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+define_cleanup(trace_freep, struct fmt_trace *, fmt_trace_close)
+
+	static int by_number(const void *a, const void *b)
+{
+	uint32_t x = ((const struct fmt_rank_state *)a)->member.header.number;
+	uint32_t y = ((const struct fmt_rank_state *)b)->member.header.number;
+
+	return x < y ? -1 : x > y;
+}
+
+static void count_slice(struct fmt_rank_state *r, const struct fmt_chunk *c)
+{
+	struct fmt_slice_info *s = &r->slices[c->slice];
+
+	s->iteration = c->iteration;
+	s->first_number = c->first_number;
+	s->n_edges = c->n_edges;
+	s->n_digests = c->n_digests;
+	s->damaged = 0;
+	r->info.n_edges += c->n_edges;
+	r->info.n_digests += c->n_digests;
+	for (int k = 0; k < FMT_KINDS; k++) {
+		s->n_records[k] = c->n_records[k];
+		r->info.n_records[k] += c->n_records[k];
+	}
+}
+
+/* Slices whose headers were lost get the iteration of the one before. */
+static void fill_holes(struct fmt_rank_state *r)
+{
+	for (uint32_t i = 0; i < r->info.n_slices; i++) {
+		struct fmt_slice_info *s = &r->slices[i];
+
+		if (!s->damaged || i == 0)
+			continue;
+		s->iteration.number = s[-1].iteration.number;
+		s->iteration.start_ns =
+			fmt_add(s[-1].iteration.start_ns, s[-1].iteration.duration_ns);
+	}
+}
+
+/* Makes the slices of a rank from the chunks of its file. */
+static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err)
+{
+	const struct fmt_member *m = &r->member;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < m->n_chunks; i++)
+		if (m->chunks[i].type == FMT_CHUNK_SLICE && m->chunks[i].slice >= n)
+			n = m->chunks[i].slice + 1;
+	/* Each lost slice lay somewhere in the file. */
+	if (n > SLICES_MAX || n > m->source.bytes / 16)
+		return fmt_fail(err, -EBADMSG, path, 0, "chunks with impossible slice numbers");
+	r->slices = calloc(n + 1, sizeof(*r->slices));
+	r->chunk_of = calloc(n + 1, sizeof(*r->chunk_of));
+	r->digests_of = calloc(n + 1, sizeof(*r->digests_of));
+	if (!r->slices || !r->chunk_of || !r->digests_of)
+		return fmt_fail(err, -ENOMEM, path, 0, "out of memory");
+	r->info.number = m->header.number;
+	r->info.n_slices = (uint32_t)n;
+	r->info.bytes = m->source.bytes;
+	r->info.cut_off = m->cut_off;
+	for (size_t i = 0; i < n; i++)
+		r->slices[i].damaged = 1;
+	for (size_t i = 0; i < m->n_chunks; i++)
+		if (m->chunks[i].type == FMT_CHUNK_SLICE) {
+			count_slice(r, &m->chunks[i]);
+			r->chunk_of[m->chunks[i].slice] = (uint32_t)i + 1;
+		} else if (m->chunks[i].type == FMT_CHUNK_DIGESTS && m->chunks[i].slice < n) {
+			r->digests_of[m->chunks[i].slice] = (uint32_t)i + 1;
+		}
+	fill_holes(r);
+	for (size_t i = 0; i < n; i++) {
+		const struct fmt_iteration *it = &r->slices[i].iteration;
+		int64_t end = fmt_add(it->start_ns, it->duration_ns);
+
+		if (i == 0 || it->start_ns < r->info.start_ns)
+			r->info.start_ns = it->start_ns;
+		if (i == 0 || end > r->info.end_ns)
+			r->info.end_ns = end;
+	}
+	return 0;
+}
+
+/* Reads the names in a member's chunks. A damaged chunk is noted, and what refers to it is lost. */
+static int read_names(struct fmt_trace *t, struct fmt_member *m, const uint32_t *ranks,
+		      uint32_t n_ranks, struct fmt_names_map *map, struct fmt_error *err)
+{
+	char path[512];
+
+	fmt_member_path(t, m, path, sizeof(path));
+	for (size_t i = 0; i < m->n_chunks; i++) {
+		scoped(free_ptr) uint8_t *raw = NULL;
+		struct fmt_chunk c = m->chunks[i];
+		struct fmt_error damage;
+		struct fmt_cursor in;
+		int r;
+
+		if (c.type != FMT_CHUNK_NAMES)
+			continue;
+		r = fmt_member_read(m, path, &c, &raw, &damage);
+		if (r == 1)
+			fmt_damage_add(&t->damage, &damage);
+		if (r >= 0) {
+			in = fmt_cursor(raw, c.raw_bytes);
+			r = fmt_names_get(&in, ranks, n_ranks, t->names, map);
+			if (r < 0)
+				fmt_fail(&damage, r, path, c.offset, "names that make no sense");
+		}
+		if (r == -EBADMSG) {
+			fmt_damage_add(&t->damage, &damage);
+			break;
+		}
+		if (r < 0) {
+			if (err)
+				*err = damage;
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* The names of all ranks: from the shared file, and from the files that carry their own. */
+static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
+{
+	scoped(free_ptr) uint32_t *ranks = NULL;
+	uint32_t n = 0, spare = t->n_ranks;
+	int r = 0;
+
+	for (uint32_t i = 0; i < t->n_ranks; i++)
+		if (t->ranks[i].member.header.names_rank >= n)
+			n = t->ranks[i].member.header.names_rank + 1;
+	if (n > (1u << 24))
+		return fmt_fail(err, -EBADMSG, t->path, FMT_NO_OFFSET, "more ranks than can be");
+	ranks = malloc(sizeof(*ranks) * ((size_t)n + 1));
+	if (!ranks)
+		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
+	memset(ranks, 0xff, sizeof(*ranks) * ((size_t)n + 1));
+	for (uint32_t i = 0; i < t->n_ranks; i++)
+		ranks[t->ranks[i].member.header.names_rank] = i;
+	for (uint32_t i = 0; i < n; i++)
+		if (ranks[i] == UINT32_MAX)
+			ranks[i] = spare++;
+	if (t->shared.source.name)
+		r = read_names(t, &t->shared, ranks, n, &t->shared_map, err);
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++) {
+		struct fmt_rank_state *rank = &t->ranks[i];
+
+		if (!rank->member.header.inline_names)
+			continue;
+		for (uint32_t k = 0; k < n; k++)
+			ranks[k] = i;
+		r = read_names(t, &rank->member, ranks, n, &rank->own, err);
+	}
+	return r;
+}
+
+static int open_members(struct fmt_trace *t, struct fmt_error *err)
+{
+	char path[512];
+	int r;
+
+	if (t->shared.source.name) {
+		fmt_member_path(t, &t->shared, path, sizeof(path));
+		r = fmt_member_open(&t->shared, path, &t->damage, err);
+		if (r < 0)
+			return r;
+	}
+	if (t->blobs.source.name) {
+		fmt_member_path(t, &t->blobs, path, sizeof(path));
+		r = fmt_member_open(&t->blobs, path, &t->damage, err);
+		if (r < 0)
+			return r;
+	}
+	for (uint32_t i = 0; i < t->n_ranks; i++) {
+		struct fmt_rank_state *rank = &t->ranks[i];
+
+		fmt_member_path(t, &rank->member, path, sizeof(path));
+		r = fmt_member_open(&rank->member, path, &t->damage, err);
+		if (r == 0)
+			r = list_slices(rank, path, err);
+		if (r < 0)
+			return r;
+	}
+	qsort(t->ranks, t->n_ranks, sizeof(*t->ranks), by_number);
+	for (uint32_t i = 1; i < t->n_ranks; i++)
+		if (t->ranks[i].info.number == t->ranks[i - 1].info.number)
+			return fmt_fail(err, -EBADMSG, t->path, FMT_NO_OFFSET,
+					"two files of rank %u", t->ranks[i].info.number);
+	return 0;
+}
+
+int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
+{
+	scoped(trace_freep) struct fmt_trace *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
+	t->dir_fd = t->packed_fd = -1;
+	pthread_mutex_init(&t->lock, NULL);
+	r = fmt_names_new(&t->names);
+	if (r < 0)
+		return fmt_fail(err, r, path, FMT_NO_OFFSET, "out of memory");
+	r = fmt_trace_find(t, path, err);
+	if (r == 0)
+		r = open_members(t, err);
+	if (r == 0)
+		r = read_all_names(t, err);
+	if (r < 0)
+		return r;
+	*ret = take(t);
+	return 0;
+}
+
+const struct fmt_names *fmt_trace_names(const struct fmt_trace *t)
+{
+	return t->names;
+}
+
+uint32_t fmt_trace_n_ranks(const struct fmt_trace *t)
+{
+	return t->n_ranks;
+}
+
+const char *fmt_trace_path(const struct fmt_trace *t)
+{
+	return t->path;
+}
+
+uint64_t fmt_trace_bytes(const struct fmt_trace *t)
+{
+	return t->bytes;
+}
+
+const struct fmt_rank *fmt_trace_rank(const struct fmt_trace *t, uint32_t rank)
+{
+	return rank < t->n_ranks ? &t->ranks[rank].info : NULL;
+}
+
+const struct fmt_slice_info *fmt_trace_slice(const struct fmt_trace *t, uint32_t rank,
+					     uint32_t slice)
+{
+	if (rank >= t->n_ranks || slice >= t->ranks[rank].info.n_slices)
+		return NULL;
+	return &t->ranks[rank].slices[slice];
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/store/verify.h"
+
+#include "base/array.h"
+#include "formats/store/blobs.h"
+#include "formats/store/output.h"
+#include "formats/store/scan.h"
+#include "formats/store/trace_impl.h"
+
+struct verifying {
+	struct fmt_trace *t;
+	struct fmt_verified *result;
+	struct fmt_problem *problems;
+	size_t n, cap;
+	struct fmt_merkle id;
+	/* of the member that is looked at */
+	struct fmt_member *member;
+	struct fmt_rank_state *rank; /* NULL: the shared names */
+	uint32_t rank_index;
+	char path[512];
+};
+
+static void verifying_done(struct verifying *v)
+{
+	fmt_trace_close(v->t);
+	free(v->problems);
+}
+
+static const char *type_name(uint8_t type)
+{
+	static const char *const names[] = {
+		[FMT_CHUNK_NAMES] = "names",	   [FMT_CHUNK_SLICE] = "slice",
+		[FMT_CHUNK_DIGESTS] = "digests",   [FMT_CHUNK_LENGTHS] = "lengths",
+		[FMT_CHUNK_TEMPLATE] = "template", [FMT_CHUNK_PARITY] = "parity",
+		[FMT_CHUNK_BLOB] = "blob",	   [FMT_CHUNK_CONTENTS] = "contents",
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
+}
+
+/* Adds a problem; the first that is said of a place stands. */
+static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char *what)
+{
+	struct fmt_problem p = {.chunk = -1, .rank = -1, .slice = -1};
+
+	fmt_fail(&p.error, -EBADMSG, v->path, offset, "%s", what);
+	if (v->rank)
+		p.rank = v->rank->info.number;
+	for (size_t i = 0; i < v->n; i++)
+		if (v->problems[i].error.offset == offset &&
+		    strcmp(v->problems[i].error.file, p.error.file) == 0)
+			return &v->problems[i];
+	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
+		return NULL;
+	v->problems[v->n] = p;
+	return &v->problems[v->n++];
+}
+
+static void say_chunk(struct fmt_problem *p, const struct verifying *v, const struct fmt_chunk *c,
+		      int64_t place)
+{
+	if (!p)
+		return;
+	p->chunk = place;
+	p->type = type_name(c->type);
+	if (c->type != FMT_CHUNK_SLICE && c->type != FMT_CHUNK_DIGESTS)
+		return;
+	p->slice = (int64_t)c->slice;
+	if (v->rank && c->slice < v->rank->info.n_slices)
+		p->iteration = v->rank->slices[c->slice].iteration.number;
+}
+
+static int same_fields(const struct fmt_chunk *a, const struct fmt_chunk *b)
+{
+	scoped(text_done) struct text x = {0}, y = {0};
+
+	fmt_chunk_fields_put(&x, a);
+	fmt_chunk_fields_put(&y, b);
+	return !x.error && !y.error && x.len == y.len && memcmp(x.data, y.data, x.len) == 0 &&
+	       a->offset == b->offset && a->header_bytes == b->header_bytes &&
+	       a->frame_bytes == b->frame_bytes;
+}
+
+/* The payload of a chunk: its checksum, and whether it makes sense. 1 if it is whole. */
+static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64_t place,
+		       struct fmt_merkle *tree)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_chunk c = *found;
+	struct fmt_slice *s = NULL;
+	struct fmt_error err;
+	const char *why;
+	int r = fmt_member_read(v->member, v->path, &c, &raw, &err);
+
+	v->result->chunks++;
+	if (r != 0) {
+		struct fmt_problem *p = add(v, found->offset, err.what);
+
+		say_chunk(p, v, found, place);
+		if (p)
+			p->repaired = r == 1;
+		return 0;
+	}
+	if (fmt_identify_chunk(tree, &c, raw) < 0)
+		return 0;
+	why = v->member == &v->t->blobs ? fmt_blobs_check(v->t, &c, raw) : NULL;
+	if (why)
+		say_chunk(add(v, found->offset, why), v, &c, place);
+	if (c.type != FMT_CHUNK_SLICE || !v->rank)
+		return 1;
+	v->result->slices++;
+	r = fmt_slice_load(v->t, v->rank_index, (uint32_t)c.slice, FMT_WANT_ALL, &s, &err);
+	if (r < 0)
+		say_chunk(add(v, found->offset, err.what), v, &c, place);
+	fmt_slice_free(s);
+	return r == 0;
+}
+
+/* What the walk stepped over: the chunks that the index has there, or just bytes. */
+static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const char *why)
+{
+	const struct fmt_member *m = v->member;
+	int any = 0;
+
+	for (size_t i = 0; i < m->n_chunks; i++) {
+		struct fmt_chunk c = m->chunks[i];
+		scoped(free_ptr) uint8_t *raw = NULL;
+		struct fmt_problem *p;
+
+		if (c.offset < at || c.offset >= at + bytes)
+			continue;
+		any = 1;
+		p = add(v, c.offset, why);
+		say_chunk(p, v, &c, (int64_t)i);
+		if (p)
+			p->repaired = fmt_member_read(m, v->path, &c, &raw, NULL) == 1;
+	}
+	if (!any)
+		add(v, at, why);
+}
+
+static int check_member(struct verifying *v)
+{
+	scoped(fmt_scan_done) struct fmt_scan scan;
+	struct fmt_merkle tree = {0};
+	uint8_t root[FMT_SHA_BYTES];
+	struct fmt_frame f;
+	int whole = 1, header = 0, fd = fmt_source_open(&v->member->source), r;
+	int64_t place = 0;
+
+	if (fd < 0)
+		return fd;
+	fmt_member_path(v->t, v->member, v->path, sizeof(v->path));
+	v->result->files++;
+	fmt_scan_init(&scan, &v->member->source, fd);
+	r = fmt_identify_file(&tree, &v->member->header);
+	while (r == 0 && (r = fmt_scan_next(&scan, &f)) == 1) {
+		r = 0;
+		if (f.lost_bytes > 0) {
+			say_lost(v, f.lost_at, f.lost_bytes, f.why);
+			whole = 0;
+		}
+		header |= f.tag == 'F' && f.offset == 0;
+		if (f.tag == 'C') {
+			const struct fmt_member *m = v->member;
+
+			while ((size_t)place < m->n_chunks && m->chunks[place].offset < f.offset)
+				place++;
+			if ((size_t)place >= m->n_chunks ||
+			    !same_fields(&m->chunks[place], &f.chunk))
+				say_chunk(add(v, f.offset, "the index says something else"), v,
+					  &f.chunk, place);
+			whole &= check_chunk(v, &f.chunk, place, &tree);
+		}
+		if (f.tag == 'E' && whole && fmt_merkle_root(&tree, root) == 0 &&
+		    memcmp(root, f.footer.root, sizeof(root)) != 0)
+			add(v, f.offset, "the identity is not that of the chunks");
+	}
+	if (r == 0 && scan.why)
+		say_lost(v, scan.end, v->member->source.bytes - scan.end, scan.why);
+	if (r == 0 && !header)
+		add(v, 0, "the file header is damaged");
+	fmt_source_close(&v->member->source, fd);
+	return r;
+}
+
+/* Takes over what was found on opening, and by loading: a problem's place may be in any file. */
+static int take_damage(void *context, const struct fmt_error *e)
+{
+	struct verifying *v = context;
+
+	for (size_t i = 0; i < v->n; i++)
+		if (v->problems[i].error.offset == e->offset &&
+		    strcmp(v->problems[i].error.file, e->file) == 0)
+			return 0;
+	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
+		return -ENOMEM;
+	v->problems[v->n++] =
+		(struct fmt_problem){.error = *e, .chunk = -1, .rank = -1, .slice = -1};
+	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct fmt_error *x = &((const struct fmt_problem *)a)->error;
+	const struct fmt_error *y = &((const struct fmt_problem *)b)->error;
+	int r = strcmp(x->file, y->file);
+
+	return r ? r : x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* A packed file's own header is looked at on opening; its identity is left. */
+static void check_packed(struct verifying *v)
+{
+	char id[65] = "";
+
+	if (!v->t->has_packed_root)
+		return;
+	for (size_t i = 0; i < sizeof(v->t->packed_root); i++)
+		snprintf(id + 2 * i, 3, "%02x", v->t->packed_root[i]);
+	if (strcmp(id, fmt_trace_id(v->t)) == 0)
+		return;
+	v->rank = NULL;
+	snprintf(v->path, sizeof(v->path), "%s", v->t->path);
+	add(v, v->t->bytes - FMT_FOOTER_BYTES, "the identity is not that of the files");
+}
+
+int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_problem *p),
+	       void *context, struct fmt_verified *ret, struct fmt_error *err)
+{
+	scoped(verifying_done) struct verifying v = {.result = ret};
+	int r = fmt_trace_open(path, &v.t, err);
+
+	if (r < 0)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	ret->bytes = fmt_trace_bytes(v.t);
+	if (v.t->shared.source.name) {
+		v.member = &v.t->shared;
+		r = check_member(&v);
+	}
+	for (uint32_t i = 0; r == 0 && i < v.t->n_ranks; i++) {
+		v.rank = &v.t->ranks[i];
+		v.rank_index = i;
+		v.member = &v.rank->member;
+		r = check_member(&v);
+	}
+	v.rank = NULL;
+	v.member = &v.t->blobs;
+	if (r == 0 && v.member->source.name)
+		r = check_member(&v);
+	if (r < 0)
+		return fmt_fail(err, r, v.path, FMT_NO_OFFSET, "cannot read: %s", strerror(-r));
+	check_packed(&v);
+	r = fmt_trace_damage(v.t, take_damage, &v);
+	if (r < 0)
+		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
+	if (v.n > 0)
+		qsort(v.problems, v.n, sizeof(*v.problems), by_place);
+	ret->problems = v.n;
+	snprintf(ret->id, sizeof(ret->id), "%s", fmt_trace_id(v.t));
+	for (size_t i = 0; r == 0 && each && i < v.n; i++)
+		r = each(context, &v.problems[i]);
+	return r;
+}
