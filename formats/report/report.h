@@ -10,8 +10,8 @@
 #pragma once
 
 #include "base/text.h"
-#include "formats/busy.h"
 #include "formats/part.h"
+#include "formats/report/busy.h"
 
 /* One GPU in one iteration. */
 struct fmt_report_gpu {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report_facts.h"
+#include "formats/report/facts.h"
 
 #include "base/array.h"
 #include "formats/export/json.h"
-#include "formats/grid.h"
+#include "formats/report/grid.h"
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report_page.h"
+#include "formats/report/page.h"
 
 #include "base/array.h"
 #include "base/scope.h"

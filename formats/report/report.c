@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report.h"
+#include "formats/report/report.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/instances.h"
-#include "formats/report_page.h"
+#include "formats/report/instances.h"
+#include "formats/report/page.h"
 #include "formats/value.h"
 
 /* One collective of one rank. */

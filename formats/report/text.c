@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report_page.h"
+#include "formats/report/page.h"
 
 #include "base/scope.h"
 #include "formats/export/json.h"
-#include "formats/report_facts.h"
+#include "formats/losses.h"
+#include "formats/report/facts.h"
 
 #include <inttypes.h>
 
@@ -149,6 +150,7 @@ static void put_origin(const struct fmt_page *p)
 		text_bytes(p->out, versions.data, versions.len);
 		text_char(p->out, '\n');
 	}
+	fmt_losses(fmt_trace_names(t), "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));
 }
 

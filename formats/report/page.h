@@ -3,8 +3,8 @@
 /* The sections of a report in text. Internal to the reports. */
 #pragma once
 
-#include "formats/grid.h"
-#include "formats/report.h"
+#include "formats/report/grid.h"
+#include "formats/report/report.h"
 
 struct fmt_page {
 	const struct fmt_report *r;

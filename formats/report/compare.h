@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Where two traces part: the first rank, iteration, lane and event at which they did not do the
- * same, in the same order, with the same sizes. Times are not compared, nor numbers that a
- * recorder gives out (correlations, identities of threads), nor calls that poll.
+ * same, in the same order, with the same sizes; and where all of an iteration is the same, the
+ * first operation that read or wrote other bytes, as far as both traces hold digests. Times are not
+ * compared, nor numbers that a recorder gives out (correlations, identities of threads), nor calls
+ * that poll.
  *
  * Ranks are matched by number, iterations by their order, streams by number, threads by number or
  * else by how much they did. For one thread.
@@ -10,7 +12,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 struct fmt_difference {
 	int64_t rank;		   /* its number, or -1: it is about the whole traces */

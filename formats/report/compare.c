@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/compare.h"
+#include "formats/report/compare.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/grid.h"
+#include "formats/report/contents.h"
+#include "formats/report/grid.h"
 #include "formats/value.h"
 
 #include <inttypes.h>
@@ -29,6 +30,7 @@ struct side {
 	size_t n_slices, slices_cap;
 	struct track *tracks; /* by lane; those without events too */
 	uint32_t n_tracks;
+	struct fmt_contents contents;
 };
 
 void fmt_difference_done(struct fmt_difference *d)
@@ -46,6 +48,7 @@ static void side_empty(struct side *s)
 		free(s->tracks[i].slices);
 	}
 	free(take(s->tracks));
+	fmt_contents_done(&s->contents);
 	s->n_slices = 0;
 	s->n_tracks = 0;
 }
@@ -86,8 +89,8 @@ static int add_event(struct side *s, const struct fmt_slice *slice, const struct
 static int load(struct side *s, struct fmt_error *err)
 {
 	struct fmt_slice *slice;
-	int r = fmt_slice_load(s->trace, s->rank, s->next, FMT_WANT_CALLS | FMT_WANT_OPS, &slice,
-			       err);
+	int r = fmt_slice_load(s->trace, s->rank, s->next,
+			       FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS, &slice, err);
 
 	if (r < 0)
 		return r;
@@ -96,6 +99,7 @@ static int load(struct side *s, struct fmt_error *err)
 		return -ENOMEM;
 	}
 	s->slices[s->n_slices++] = slice;
+	r = fmt_contents_add(&s->contents, slice);
 	for (size_t i = 0; i < slice->n_events && r == 0; i++)
 		r = add_event(s, slice, &slice->events[i]);
 	return r;
@@ -274,6 +278,42 @@ static int compare_lanes(const struct side *a, const struct track *x, const stru
 	return 1;
 }
 
+static fmt_number number_of(const struct track *t, size_t i)
+{
+	return t->slices[i]->first_number + (fmt_number)(t->events[i] - t->slices[i]->events);
+}
+
+/* Of the operations that did the same, the first by its start that did it with other bytes: 1, or
+ * 0. */
+static int compare_contents(struct side *a, struct side *b, struct fmt_difference *d)
+{
+	scoped(text_done) struct text first = {0};
+	scoped(text_done) struct text second = {0};
+	const struct fmt_event *found = NULL;
+
+	for (uint32_t l = 0; l < a->n_tracks; l++) {
+		const struct track *x = &a->tracks[l];
+		const struct track *y = x->match < 0 ? NULL : &b->tracks[x->match];
+
+		for (size_t i = 0; y && i < x->n; i++) {
+			if ((found && x->events[i]->start_ns >= found->start_ns) ||
+			    !fmt_contents_differ(&a->contents, number_of(x, i), &b->contents,
+						 number_of(y, i), &first, &second))
+				continue;
+			found = x->events[i];
+			d->event = i;
+			name_lane(a, x->lane, d);
+			d->first.len = d->second.len = 0;
+			describe(a, x, i, &d->first);
+			describe(b, y, i, &d->second);
+			text_bytes(&d->first, first.data, first.len);
+			text_bytes(&d->second, second.data, second.len);
+			first.len = second.len = 0;
+		}
+	}
+	return found != NULL;
+}
+
 static int compare_iteration(struct side *a, struct side *b, struct fmt_difference *d)
 {
 	int r = 0;
@@ -289,6 +329,8 @@ static int compare_iteration(struct side *a, struct side *b, struct fmt_differen
 		if (b->tracks[k].match < 0)
 			r = compare_lanes(a, NULL, b, &b->tracks[k], d);
 	}
+	if (r == 0 && a->contents.n > 0 && b->contents.n > 0)
+		r = compare_contents(a, b, d);
 	return r;
 }
 

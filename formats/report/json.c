@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report.h"
+#include "formats/report/report.h"
 
 #include "formats/export/json.h"
-#include "formats/report_facts.h"
+#include "formats/report/facts.h"
 
 static void put_string(struct fmt_json *j, const char *key, const struct fmt_names *names,
 		       fmt_str s)
