@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the public calls of the driver, NCCL, cuBLAS and cuBLASLt mean: the table of
+ * formats/api/\*.api.
+ *
+ * The table is constant: any thread may read it at any time. An index is a call's place in the
+ * table of this build, and never goes into a file: a trace says the name. Sizes are those of 64-bit
+ * Linux.
+ */
+#pragma once
+
+#include "formats/api/words.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A factor of a length. */
+struct api_factor {
+	uint8_t kind; /* enum api_factor_kind */
+	uint8_t arg;  /* the argument that it is of */
+	uint8_t less; /* taken off the argument's value */
+};
+
+/* How many bytes an argument points to: `bytes` times the factors when it is a product. */
+struct api_length {
+	uint8_t kind; /* enum api_length_kind */
+	uint8_t n;
+	struct api_factor by[3];
+	uint32_t bytes;
+};
+
+struct api_value {
+	const char *name; /* without what the names of an enum have in common */
+	int64_t value;
+};
+
+struct api_enum {
+	const char *name;
+	const struct api_value *values; /* the first of a value is its name */
+	uint16_t n_values;
+};
+
+struct api_struct {
+	const char *name;
+	const struct api_field *fields;
+	uint16_t bytes;
+	uint16_t n_fields;
+};
+
+struct api_arg {
+	const char *name;
+	const char *type;		 /* of an enum or a struct, as in the header; else NULL */
+	const struct api_struct *layout; /* of what has the meaning STRUCT; else NULL */
+	const struct api_enum *values;	 /* of what has the meaning ENUM; else NULL */
+	uint16_t word;			 /* where its value starts among the words of the call */
+	uint16_t bytes;			 /* of the value that is passed, not of what it points to */
+	uint8_t wire;			 /* enum api_wire: how it is passed */
+	uint8_t meaning;   /* enum api_meaning: of the value, or with a direction, of what it points
+			      to */
+	uint8_t direction; /* enum api_direction */
+	struct api_length length;
+};
+
+/* A field of a struct, or of a struct or a union in it: its name is then a path,
+ * `value.clusterDim.x`. Where it points and how far is as with arguments; its factors are fields of
+ * the same struct, by number.
+ */
+struct api_field {
+	struct api_arg is;
+	uint16_t offset; /* bytes from the start of the struct */
+	uint16_t count;	 /* elements of an array */
+	uint8_t n_when;
+	/* Of a union: the field counts when each of these has one of the values that `values` has a
+	 * bit for. */
+	struct api_when {
+		uint64_t values;
+		uint8_t field; /* of the struct; of an argument when `outer` */
+		uint8_t outer;
+	} when[2];
+};
+
+struct api_call {
+	const char *name;
+	struct api_arg result; /* no name; API_WIRE_NONE of a void function */
+	const struct api_arg *args;
+	uint8_t n_args;
+	uint8_t n_words; /* 64-bit words that hold the values of all arguments */
+	uint8_t library; /* enum api_library */
+	uint8_t class;	 /* enum api_class */
+	bool per_thread; /* *_ptsz, *_ptds: stream 0 is the thread's own */
+};
+
+unsigned api_count(void);
+
+/* NULL when there is no call of that index. */
+const struct api_call *api_call(unsigned index);
+
+/* The index of a call by its full name, version suffix included; -ENOENT. */
+int api_find(const char *name);
+
+/* The file name under which programs load the library: "libnccl.so.2". */
+const char *api_soname(enum api_library library);
+
+/* The word of the .api text for it. */
+const char *api_class_word(enum api_class class);
+const char *api_meaning_word(enum api_meaning meaning);
+const char *api_direction_word(enum api_direction direction);
+
+/* Whether a value of this meaning names an object that a call creates and another destroys. */
+bool api_is_handle(enum api_meaning meaning);
+
+/* The name of a value; NULL when it has none. */
+const char *api_value_name(const struct api_enum *e, int64_t value);
+
+/* How many bytes argument `arg` points to, from the words of the call; UINT64_MAX when they do not
+ * say it (strings, images, kernel parameters, lengths that are behind a pointer). `ranks` is the
+ * size of the communicator, 0 if unknown.
+ */
+uint64_t api_bytes(const struct api_call *call, unsigned arg, const uint64_t *words,
+		   unsigned ranks);
