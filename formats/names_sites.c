@@ -59,7 +59,10 @@ int fmt_sites_start(uint32_t next, struct fmt_sites_code **ret)
 	if (!s)
 		return -ENOMEM;
 	s->next = next ? next : 1;
-	fmt_contexts_init(&s->contexts, NULL);
+	if (fmt_contexts_init(&s->contexts, NULL) < 0) {
+		fmt_sites_free(s);
+		return -ENOMEM;
+	}
 	*ret = s;
 	return 0;
 }
@@ -158,7 +161,6 @@ static int64_t code_value(struct fmt_sites_code *s, uint32_t key, fmt_str name, 
 	struct recent *recent = recent_of(s, key);
 	struct fmt_context *last =
 		fmt_context(&s->contexts, fmt_context_key(FMT_NAME_NUMBER, 7, key, name), NULL);
-	size_t at = (size_t)(last - s->contexts.pool);
 	int has = last->has;
 	int64_t same = last->a;
 	uint32_t guess = GUESS_ELSE, place;
@@ -189,10 +191,8 @@ static int64_t code_value(struct fmt_sites_code *s, uint32_t key, fmt_str name, 
 	if (is_text && v == s->next)
 		s->next++;
 	to_front(recent, place_of(recent, v), v);
-	if (!s->contexts.error) {
-		s->contexts.pool[at].has = 1;
-		s->contexts.pool[at].a = v;
-	}
+	last->has = 1;
+	last->a = v;
 	return v;
 }
 
@@ -246,7 +246,6 @@ static int code_shape(struct fmt_sites_code *s, const struct fmt_site *site, uin
 {
 	struct fmt_context *k = fmt_context(
 		&s->contexts, fmt_context_key(FMT_NAME_NUMBER, 5, SHAPE, site->name), NULL);
-	size_t at = (size_t)(k - s->contexts.pool);
 	uint32_t of_name = k->has ? (uint32_t)k->a : 0, found = 0, guess = SHAPE_NEW;
 	int r = 0;
 
@@ -272,8 +271,8 @@ static int code_shape(struct fmt_sites_code *s, const struct fmt_site *site, uin
 	}
 	if (r < 0 || found >= s->n_shapes || s->contexts.error)
 		return r < 0 ? r : s->contexts.error ? s->contexts.error : -EBADMSG;
-	s->contexts.pool[at].has = 1;
-	s->contexts.pool[at].a = found;
+	k->has = 1;
+	k->a = found;
 	s->last_shape = found;
 	*ret = found;
 	return 0;

@@ -4,8 +4,8 @@
  * arguments), and each constant argument by the first guess that is right. */
 #pragma once
 
-#include "formats/context.h"
 #include "formats/names.h"
+#include "formats/store/context.h"
 
 struct fmt_sites_code;
 

@@ -3,7 +3,7 @@
 /* Which part of a trace a report or a timeline is about, and the slices that belong to it. */
 #pragma once
 
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 #include <stdbool.h>
 

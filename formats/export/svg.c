@@ -3,9 +3,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/busy.h"
 #include "formats/export/svg_frame.h"
-#include "formats/instances.h"
+#include "formats/report/busy.h"
+#include "formats/report/instances.h"
 
 #include <inttypes.h>
 
@@ -39,7 +39,7 @@ struct picture {
 	struct fmt_svg_frame frame;
 	struct fmt_instances instances;
 	struct rank *ranks;
-	uint8_t *inks;	   /* by site */
+	uint8_t *inks;	   /* by site, plus 1; 0: not asked for yet */
 	uint32_t from, to; /* ranks shown */
 	struct text *out;
 };
@@ -253,7 +253,9 @@ static int draw_slice(struct block *b, const struct fmt_slice *slice)
 
 		if (!is_drawn(p, slice, e) || !b->lanes[e->lane].columns)
 			continue;
-		box.ink = p->inks[e->site];
+		if (!p->inks[e->site])
+			p->inks[e->site] = (uint8_t)(ink_of(p->names, site) + 1);
+		box.ink = (uint8_t)(p->inks[e->site] - 1);
 		box.waiting_ns = collective ? waiting_of(p, slice, site, e) : 0;
 		if (fmt_svg_lane_add(&b->lanes[e->lane], &p->scale, &box) < 0)
 			return -ENOMEM;
@@ -437,8 +439,6 @@ static int prepare(struct picture *p)
 		if (!p->ranks[i].seen)
 			return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < n_sites; i++)
-		p->inks[i] = ink_of(p->names, fmt_site(p->names, i));
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 #include "formats/export/svg_frame.h"
 
 #include "base/array.h"
-#include "formats/grid.h"
-#include "formats/report_facts.h"
+#include "formats/report/facts.h"
+#include "formats/report/grid.h"
 
 #include <inttypes.h>
 
@@ -243,14 +243,21 @@ void fmt_svg_share(const struct fmt_svg_share *s, double top, double height, str
 
 	if (whole <= 0)
 		return;
-	text_printf(out,
-		    "<g><title>compute %.1f %%, of it %.1f %% hiding communication\n"
-		    "communication that nothing hides: transfer %.1f %%, waiting %.1f %%\n"
-		    "idle %.1f %%</title>",
-		    100 * parts[0] / whole, 100 * (double)s->hidden_ns / whole,
-		    100 * parts[1] / whole, 100 * parts[2] / whole, 100 * parts[3] / whole);
+	text_str(out, "<g><title>compute ");
+	text_fixed(out, 100 * parts[0] / whole, 1);
+	text_str(out, " %, of it ");
+	text_fixed(out, 100 * (double)s->hidden_ns / whole, 1);
+	text_str(out, " % hiding communication\ncommunication that nothing hides: transfer ");
+	text_fixed(out, 100 * parts[1] / whole, 1);
+	text_str(out, " %, waiting ");
+	text_fixed(out, 100 * parts[2] / whole, 1);
+	text_str(out, " %\nidle ");
+	text_fixed(out, 100 * parts[3] / whole, 1);
+	text_str(out, " %</title>");
 	for (size_t i = 0; i < ARRAY_SIZE(inks); i++) {
-		text_printf(out, "<rect class=\"%c\" x=\"", inks[i]);
+		text_str(out, "<rect class=\"");
+		text_char(out, inks[i]);
+		text_str(out, "\" x=\"");
 		fmt_svg_px(out, x);
 		text_str(out, "\" y=\"");
 		fmt_svg_px(out, top);

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "formats/export/json.h"
-#include "formats/grid.h"
+#include "formats/report/grid.h"
 
 const char fmt_ink_class[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w'};
 
@@ -26,11 +26,23 @@ void fmt_svg_px(struct text *t, double v)
 	}
 }
 
+/* Bytes that stand for themselves in the text of an element. */
+static bool is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '&' && c != '<' && c != '>';
+}
+
 void fmt_svg_string(struct text *t, const char *s, size_t len, size_t most)
 {
 	for (size_t i = 0, shown = 0; i < len; shown++) {
-		size_t n = fmt_utf8_length(s + i, len - i);
+		size_t from = i, n;
 
+		for (; i < len && shown + 1 < most && is_plain(s[i]); i++)
+			shown++;
+		text_bytes(t, s + from, i - from);
+		if (i == len)
+			return;
+		n = fmt_utf8_length(s + i, len - i);
 		if (shown + 1 >= most && i + (n ? n : 1) < len) {
 			text_str(t, "…");
 			return;
@@ -63,12 +75,14 @@ int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale)
 {
 	l->n_columns = (size_t)scale->width / scale->column + 1;
 	l->columns = calloc(l->n_columns * FMT_INKS, sizeof(*l->columns));
-	return l->columns ? 0 : -ENOMEM;
+	l->used = calloc(l->n_columns, 1);
+	return l->columns && l->used ? 0 : -ENOMEM;
 }
 
 void fmt_svg_lane_done(struct fmt_svg_lane *l)
 {
 	free(l->columns);
+	free(l->used);
 	free(l->boxes);
 	memset(l, 0, sizeof(*l));
 }
@@ -90,6 +104,7 @@ static void gather(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, do
 		if (end > to)
 			end = to;
 		l->columns[i * FMT_INKS + ink] += (float)(end - from);
+		l->used[i] = 1;
 		from = end;
 	}
 }
@@ -123,6 +138,8 @@ int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from)
 {
 	for (size_t i = 0; i < l->n_columns * FMT_INKS; i++)
 		l->columns[i] += from->columns[i];
+	for (size_t i = 0; i < l->n_columns; i++)
+		l->used[i] |= from->used[i];
 	if (array_reserve(&l->boxes, l->n_boxes + from->n_boxes, &l->boxes_cap) < 0)
 		return -ENOMEM;
 	if (from->n_boxes)
@@ -170,8 +187,10 @@ static void print_look(const struct fmt_svg_lane *l, const struct fmt_svg_scale 
 			continue;
 		}
 		if (!open) {
-			text_printf(out, "<path class=\"%c%d\" stroke-width=\"",
-				    fmt_ink_class[look / LEVELS], look % LEVELS);
+			text_str(out, "<path class=\"");
+			text_char(out, fmt_ink_class[look / LEVELS]);
+			text_char(out, (char)('0' + look % LEVELS));
+			text_str(out, "\" stroke-width=\"");
 			fmt_svg_px(out, height);
 			text_str(out, "\" d=\"M");
 			fmt_svg_px(out, scale->left + (double)(i * scale->column));
@@ -202,7 +221,9 @@ static void print_columns(const struct fmt_svg_lane *l, const struct fmt_svg_sca
 		return;
 	}
 	for (size_t i = 0; i < l->n_columns; i++) {
-		looks[i] = (signed char)look_of(l->columns + i * FMT_INKS, scale->column);
+		looks[i] = -1;
+		if (l->used[i])
+			looks[i] = (signed char)look_of(l->columns + i * FMT_INKS, scale->column);
 		if (looks[i] >= 0)
 			seen[looks[i]] = true;
 	}
@@ -266,7 +287,7 @@ static void print_label(const char *name, size_t len, bool dark, double x, doubl
 	name = short_name(name, &len, fits);
 	if (len < 3 || fits < 4 || (len > fits && fits < 8))
 		return;
-	text_printf(out, "<text class=\"%c\" x=\"", dark ? 'd' : 'n');
+	text_str(out, dark ? "<text class=\"d\" x=\"" : "<text class=\"n\" x=\"");
 	fmt_svg_px(out, x + 3);
 	text_str(out, "\" y=\"");
 	fmt_svg_px(out, y);

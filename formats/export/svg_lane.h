@@ -37,6 +37,7 @@ struct fmt_svg_box {
 
 struct fmt_svg_lane {
 	float *columns; /* [column][ink]: pixels */
+	uint8_t *used;	/* by column: 1 if it holds anything */
 	size_t n_columns;
 	struct fmt_svg_box *boxes;
 	size_t n_boxes, boxes_cap;

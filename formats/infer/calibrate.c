@@ -8,6 +8,8 @@
 #define IDLE_NS (20 * US) /* a stream is idle when its last operation ended so long before */
 #define MOST_LAUNCH_NS (500 * US) /* a launch that takes longer was held back by something */
 #define MOST_GAP_NS (20 * US)
+#define MOST_COLLECTIVE_GAP_NS (25 * US)
+#define LEAST_LAUNCHES 10  /* so many tell where in their calls launches are */
 #define LAUNCH_NS (5 * US) /* where a run cannot show it */
 #define EVENT_NS (3 * US)
 #define MOST_EVENT_NS (60 * US)
@@ -40,16 +42,17 @@ static int plain(const struct infer_op *op)
 	return op->call != INFER_NONE && op->kind != FMT_COLLECTIVE && !op->pageable;
 }
 
-/* From the end of a call to the start of what it launched, where the stream had nothing else to do.
- */
-static int calibrate_launch(struct infer_view *v)
+static int64_t after_call(const struct infer_op *op, const struct infer_call *call, int from_start)
 {
-	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
-	int64_t least = INT64_MAX;
+	return op->start_ns - (from_start ? call->start_ns : call->end_ns);
+}
+
+/* How long after its call each operation started whose stream had fallen idle idle_ns before. */
+static size_t see_launches(const struct infer_view *v, int from_start, int64_t idle_ns,
+			   int64_t *seen)
+{
 	size_t n = 0;
 
-	if (!seen)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
 		const struct infer_call *call;
@@ -58,35 +61,82 @@ static int calibrate_launch(struct infer_view *v)
 		if (!plain(op))
 			continue;
 		call = &v->calls[op->call];
-		after = op->start_ns - call->end_ns;
-		least = after < least ? after : least;
+		after = after_call(op, call, from_start);
 		if (after < MOST_LAUNCH_NS &&
-		    (op->prev == INFER_NONE || v->ops[op->prev].end_ns < call->start_ns - IDLE_NS))
+		    (op->prev == INFER_NONE ||
+		     v->ops[op->prev].end_ns < op->start_ns - after + idle_ns))
 			seen[n++] = after;
 	}
-	if (n >= 3)
-		v->constants.launch_ns = infer_typical(seen, n, 15 * US);
-	else
-		v->constants.launch_ns = least < 100 * US ? least : LAUNCH_NS;
+	return n;
+}
+
+/* The shortest time from a call to what it launched, where no stream was ever idle. */
+static int64_t least_launch(const struct infer_view *v, int from_start)
+{
+	int64_t least = INT64_MAX;
+
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i];
+
+		if (plain(op) && after_call(op, &v->calls[op->call], from_start) < least)
+			least = after_call(op, &v->calls[op->call], from_start);
+	}
+	return least < 100 * US ? least : LAUNCH_NS;
+}
+
+/* From a call to the start of what it launched, where the stream had nothing else to do. How the
+ * clocks of device and host differ is part of it, so what is idle is told a second time. *spread_ns
+ * is what half of them lie within; INT64_MAX for too few. */
+static int64_t typical_launch(const struct infer_view *v, int from_start, int64_t *seen,
+			      int64_t *spread_ns)
+{
+	size_t n = see_launches(v, from_start, -IDLE_NS, seen);
+	int64_t launch_ns = n > 0 ? infer_typical(seen, n, 15 * US) : least_launch(v, from_start);
+
+	*spread_ns = INT64_MAX;
+	n = see_launches(v, from_start, launch_ns - 5 * US, seen);
+	if (n == 0)
+		return launch_ns;
+	launch_ns = infer_typical(seen, n, 15 * US);
+	if (n >= LEAST_LAUNCHES)
+		*spread_ns = seen[n * 3 / 4] - seen[n / 4];
+	return launch_ns;
+}
+
+/* Most often a launch reaches the device as its call ends; where operations plainly keep to the
+ * starts of their calls, however long those take, from there. */
+static int calibrate_launch(struct infer_view *v)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
+	int64_t by_start, by_end, from_start;
+
+	if (!seen)
+		return -ENOMEM;
+	v->constants.launch_ns = typical_launch(v, 0, seen, &by_end);
+	from_start = typical_launch(v, 1, seen, &by_start);
+	if (by_end < INT64_MAX && by_start < by_end / 4) {
+		v->constants.launch_ns = from_start;
+		v->constants.from_start = 1;
+	}
 	return 0;
 }
 
 static void calibrate_gaps(struct infer_view *v)
 {
-	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {{0}}, all = 0, n_all = 0;
+	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {{0}}, all = 0, n_all = 0, n_none = 0;
 	int64_t n[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {{0}};
 
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i], *before;
-		int64_t gap;
+		int64_t gap, most;
 
-		if (op->prev == INFER_NONE || op->call == INFER_NONE || op->kind == FMT_COLLECTIVE)
+		if (op->prev == INFER_NONE || op->call == INFER_NONE)
 			continue;
 		before = &v->ops[op->prev];
 		gap = op->start_ns - before->end_ns;
-		if (before->end_ns - v->constants.launch_ns <=
-			    v->calls[op->call].end_ns + IDLE_NS ||
-		    gap >= MOST_GAP_NS || gap < -MOST_GAP_NS)
+		most = op->kind == FMT_COLLECTIVE ? MOST_COLLECTIVE_GAP_NS : MOST_GAP_NS;
+		if (before->end_ns <= infer_launched(v, &v->calls[op->call]) + IDLE_NS ||
+		    gap >= most || gap < -most)
 			continue;
 		int a = fmt_gap_class((enum fmt_kind)before->kind,
 				      before->end_ns - before->start_ns);
@@ -96,7 +146,12 @@ static void calibrate_gaps(struct infer_view *v)
 		n[a][b]++;
 		all += gap;
 		n_all++;
+		n_none += gap == 0;
 	}
+	/* Where one stamp is the end of an operation and the start of the next, one that does not
+	 * begin with it waited for something else. */
+	if (2 * n_none > n_all)
+		return;
 	for (int a = 0; a < FMT_GAP_CLASSES; a++)
 		for (int b = 0; b < FMT_GAP_CLASSES; b++) {
 			int64_t mean = n_all > 0 ? all / n_all : 3 * US / 2;
@@ -119,31 +174,47 @@ int infer_calibrate(struct infer_view *v)
 	return r;
 }
 
+/* Whether nothing but its call tells when the copy begins: its stream had been idle; or, where no
+ * copy shows that and operations follow each other without a gap, there is one before it. */
+static int is_free(const struct infer_view *v, const struct infer_op *op, int idle)
+{
+	const struct infer_op *before;
+
+	if (op->waits || op->prev == INFER_NONE)
+		return !op->waits;
+	before = &v->ops[op->prev];
+	return idle ? before->end_ns < v->calls[op->call].start_ns - IDLE_NS
+		    : infer_gap(v, op) == 0 && before->end_ns + US < op->start_ns;
+}
+
 /* From the start of a call that waits for its copy to the copy's start, where the stream was idle.
  */
 static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
 			    int64_t *ret)
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
+	int64_t most = otherwise; /* none started later than any of them did, busy stream or not */
 	size_t n = 0;
 
 	if (!seen)
 		return -ENOMEM;
-	for (size_t i = 0; i < v->n_edges; i++) {
-		const struct infer_edge *e = &v->edges[i];
-		const struct infer_op *op;
-		const struct infer_call *call;
+	for (int idle = 1; idle >= 0 && n == 0; idle--)
+		for (size_t i = 0; i < v->n_edges; i++) {
+			const struct infer_edge *e = &v->edges[i];
+			const struct infer_op *op;
+			int64_t after;
 
-		if (e->kind != FMT_EDGE_RETURN || e->rule != INFER_COPY)
-			continue;
-		op = &v->ops[e->from_op];
-		call = &v->calls[op->call];
-		if (!op->waits &&
-		    (op->copy == INFER_COPY_TO_DEVICE) == (copy == INFER_COPY_TO_DEVICE) &&
-		    (op->prev == INFER_NONE || v->ops[op->prev].end_ns < call->start_ns - IDLE_NS))
-			seen[n++] = op->start_ns - call->start_ns;
-	}
-	*ret = otherwise;
+			if (e->kind != FMT_EDGE_RETURN || e->rule != INFER_COPY)
+				continue;
+			op = &v->ops[e->from_op];
+			after = op->start_ns - v->calls[op->call].start_ns;
+			if ((op->copy == INFER_COPY_TO_DEVICE) != (copy == INFER_COPY_TO_DEVICE))
+				continue;
+			most = after < most ? after : most;
+			if (is_free(v, op, idle))
+				seen[n++] = after;
+		}
+	*ret = most;
 	if (n > 0) {
 		qsort(seen, n, sizeof(*seen), compare);
 		*ret = seen[n / 2];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/infer/constants.h"
 
+#include "base/scope.h"
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct {
 	const char *key;
@@ -15,13 +15,14 @@ static const struct {
 	{"\"anchor_ns\":", offsetof(struct fmt_constants, anchor_ns), 0},
 	{"\"clock_ns\":", offsetof(struct fmt_constants, clock_ns), 0},
 	{"\"launch_ns\":", offsetof(struct fmt_constants, launch_ns), 0},
+	{"\"from_start\":", offsetof(struct fmt_constants, from_start), 0},
 	{"\"copy_ns\":", offsetof(struct fmt_constants, copy_ns), 15000},
 	{"\"event_ns\":", offsetof(struct fmt_constants, event_ns), 0},
-	{"\"meet_ns\":", offsetof(struct fmt_constants, meet_ns), 0},
 	{"\"unexplained\":", offsetof(struct fmt_constants, unexplained), 0},
 };
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
-#define GAPS "\"gap_ns\":"
+/* What most gaps are, then those that are known better: class before, class after, gap. */
+#define GAPS "\"gaps_ns\":"
 
 enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns)
 {
@@ -31,9 +32,13 @@ enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns)
 	case FMT_MEMSET:
 		return FMT_GAP_MEMSET;
 	case FMT_KERNEL:
-		return duration_ns < FMT_GAP_SHORT_NS ? FMT_GAP_SHORT : FMT_GAP_LONG;
+		if (duration_ns >= 10000)
+			return FMT_GAP_LONG;
+		return duration_ns >= 5000 ? FMT_GAP_MEDIUM
+		       : duration_ns > 0   ? (enum fmt_gap_class)(duration_ns / 1000)
+					   : FMT_GAP_SHORT;
 	default:
-		return FMT_GAP_LONG;
+		return FMT_GAP_COLLECTIVE;
 	}
 }
 
@@ -53,19 +58,48 @@ static int64_t number(const char **at)
 	return v > most ? most : v < -most ? -most : v;
 }
 
+/* The next number of a list of lists; 0 at its end. */
+static int next_number(const char **at, int64_t *ret)
+{
+	const char *was;
+
+	*at += strspn(*at, "[], ");
+	was = *at;
+	*ret = number(at);
+	return *at != was;
+}
+
 static void read_gaps(const char *at, struct fmt_constants *c)
 {
-	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++) {
-		at += strspn(at, "[], ");
-		if (*at == '\0' || *at == '"' || *at == '}')
-			return;
-		const char *was = at;
-		int64_t v = number(&at);
+	int64_t most, a, b, gap;
 
-		if (at == was)
-			return;
-		c->gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES] = v;
+	if (!next_number(&at, &most))
+		return;
+	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++)
+		c->gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES] = most;
+	while (next_number(&at, &a) && next_number(&at, &b) && next_number(&at, &gap))
+		if (a >= 0 && a < FMT_GAP_CLASSES && b >= 0 && b < FMT_GAP_CLASSES)
+			c->gap_ns[a][b] = gap;
+}
+
+/* The gap that most pairs of classes have; the smallest of them where there are several. */
+static int64_t most_gaps(const struct fmt_constants *c)
+{
+	const int64_t *gaps = &c->gap_ns[0][0];
+	int64_t best = 0;
+	int n_best = 0;
+
+	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++) {
+		int n = 0;
+
+		for (int k = 0; k < FMT_GAP_CLASSES * FMT_GAP_CLASSES; k++)
+			n += gaps[k] == gaps[i];
+		if (n > n_best || (n == n_best && gaps[i] < best)) {
+			best = gaps[i];
+			n_best = n;
+		}
 	}
+	return best;
 }
 
 int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_constants *ret)
@@ -93,24 +127,23 @@ int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_const
 
 int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_constants *c)
 {
+	scoped(text_done) struct text out = {0};
 	struct fmt_constants copy = *c;
-	char text[1024];
-	size_t len = 0;
+	int64_t most = most_gaps(c);
 	fmt_str value;
 	int r;
 
 	for (size_t i = 0; i < N_FIELDS; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%c%s%" PRId64,
-					i == 0 ? '{' : ',', fields[i].key, *field(&copy, i));
-	len += (size_t)snprintf(text + len, sizeof(text) - len, "," GAPS);
-	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%" PRId64,
-					i == 0			   ? "["
-					: i % FMT_GAP_CLASSES == 0 ? "],"
-								   : ",",
-					i % FMT_GAP_CLASSES == 0 ? "[" : "",
-					c->gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES]);
-	len += (size_t)snprintf(text + len, sizeof(text) - len, "]]}");
-	r = fmt_names_string(n, text, len, &value);
+		text_printf(&out, "%c%s%" PRId64, i == 0 ? '{' : ',', fields[i].key,
+			    *field(&copy, i));
+	text_printf(&out, "," GAPS "[%" PRId64, most);
+	for (int a = 0; a < FMT_GAP_CLASSES; a++)
+		for (int b = 0; b < FMT_GAP_CLASSES; b++)
+			if (c->gap_ns[a][b] != most)
+				text_printf(&out, ",[%d,%d,%" PRId64 "]", a, b, c->gap_ns[a][b]);
+	text_str(&out, "]}");
+	if (out.error)
+		return out.error;
+	r = fmt_names_string(n, out.data, out.len, &value);
 	return r < 0 ? r : fmt_names_fact(n, rank, FMT_CONSTANTS_KEY, value);
 }

@@ -8,33 +8,33 @@
 
 #include "formats/names.h"
 
-/* The gap between two operations of a stream depends on what they are. */
+/* The gap between two operations of a stream depends on what they are. A kernel's class is its
+ * whole microseconds below 5; then come 5 to 10, and longer ones. */
 enum fmt_gap_class {
-	FMT_GAP_SHORT, /* a kernel of less than FMT_GAP_SHORT_NS */
-	FMT_GAP_LONG,  /* any other kernel, and every collective */
+	FMT_GAP_SHORT,
+	FMT_GAP_MEDIUM = 5,
+	FMT_GAP_LONG,
 	FMT_GAP_MEMCPY,
 	FMT_GAP_MEMSET,
+	FMT_GAP_COLLECTIVE, /* of any duration: nothing of it is read here */
 	FMT_GAP_CLASSES,
 };
-
-#define FMT_GAP_SHORT_NS 10000
 
 /* The fact that holds them. */
 #define FMT_CONSTANTS_KEY "gputrace.emulation"
 
 struct fmt_constants {
-	int64_t anchor_ns; /* recorded start of the rank's first call */
-	int64_t clock_ns;  /* clock of the device, minus that of the reference rank's device */
-	int64_t launch_ns; /* from the end of a call to the start of what it launched */
+	int64_t anchor_ns;  /* recorded start of the rank's first call */
+	int64_t clock_ns;   /* clock of the device, minus that of the reference rank's device */
+	int64_t launch_ns;  /* from the end of a call to the start of what it launched */
+	int64_t from_start; /* 1: from the start of the call */
 	int64_t copy_ns;  /* from the start of a call that waits for its copy to the copy's start */
 	int64_t event_ns; /* from the end of an operation to one of another stream that waits */
-	int64_t meet_ns; /* added to a collective's transfer: latencies vary, and it begins with the
-			    latest of several ranks */
 	int64_t gap_ns[FMT_GAP_CLASSES][FMT_GAP_CLASSES]; /* [class before][class after] */
 	int64_t unexplained; /* operations whose recorded start no rule accounts for */
 };
 
-/* The class of an operation; of a collective's duration nothing is read. */
+/* The class of an operation. */
 enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns);
 
 /* Returns 1 when the rank has constants, else 0; *ret is filled in both cases. */

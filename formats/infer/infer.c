@@ -26,6 +26,7 @@ static const struct {
 	[INFER_QUEUE_FULL] = {"queue-full", 1},
 	[INFER_HAND_OVER] = {"thread-handover", 1},
 	[INFER_WINDOW] = {"window", 1},
+	[INFER_TRANSFER] = {"transfer", 1},
 	[INFER_EVENT_WAIT_RECORDED] = {"event-wait-recorded", 0},
 	[INFER_SYNC_RECORDED] = {"sync-recorded", 0},
 };
@@ -89,26 +90,6 @@ static int explain_rank(struct job *j, uint32_t rank)
 	return r;
 }
 
-/* The lags of rule "room", once all of the run has been seen. */
-static int settle_room(struct job *j)
-{
-	int r = 0;
-
-	infer_room_settle(j->shapes);
-	for (uint32_t i = 0; i < j->n; i++) {
-		struct infer_view *v = &j->views[i];
-
-		for (size_t k = 0; k < v->n_edges && r == 0; k++) {
-			struct infer_edge *e = &v->edges[k];
-
-			if (e->rule == INFER_ROOM)
-				r = infer_room(j->shapes, &v->ops[e->from_op],
-					       v->ops[e->to_op].kind == FMT_COLLECTIVE, &e->lag_ns);
-		}
-	}
-	return r;
-}
-
 static int match_ranks(struct job *j)
 {
 	scoped(free_ptr) int64_t *offset_ns = calloc(j->n + (size_t)1, sizeof(*offset_ns));
@@ -123,7 +104,7 @@ static int match_ranks(struct job *j)
 	if (r == 0)
 		r = infer_clocks(j->matches, j->rows.n_ops, j->views, j->n, offset_ns);
 	if (r == 0)
-		r = infer_meet(j->matches, j->rows.n_ops, j->views, j->n);
+		r = infer_transfers(j->matches, j->rows.n_ops, j->views);
 	return r;
 }
 
@@ -282,8 +263,6 @@ int fmt_infer(struct fmt_run *run)
 		if (r == 0)
 			r = explain_rank(&j, i);
 	}
-	if (r == 0)
-		r = settle_room(&j);
 	if (r == 0)
 		r = match_ranks(&j);
 	if (r == 0)

@@ -114,6 +114,34 @@ static int by_view_and_op(const void *a, const void *b)
 	return x->op < y->op ? -1 : x->op > y->op;
 }
 
+/* What the recorder numbered itself, rising on each stream: all of the communicator, or nothing of
+ * it. */
+static int take_recorded(struct merge *m, uint32_t comm)
+{
+	const struct infer_comm *c = &m->rows->comms[comm];
+	size_t before = m->n_out;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct infer_row *row = &m->rows->rows[m->rows->members[c->first + i]];
+		const struct infer_view *v = &m->views[row->view];
+		int64_t last = -1, seq;
+
+		for (uint32_t k = 0; k < row->n; k++, last = seq) {
+			struct head h = {.view = row->view, .op = m->rows->ops[row->first + k]};
+			uint32_t event = v->ops[h.op].event;
+			int64_t known;
+
+			if (!infer_argument(v, event, FMT_KEY_COMM, &known) || known < 0 ||
+			    !infer_argument(v, event, FMT_KEY_SEQ, &seq) || seq <= last) {
+				m->n_out = before;
+				return 0;
+			}
+			put(m, &h, comm, seq);
+		}
+	}
+	return 1;
+}
+
 int infer_match_all(const struct infer_rows *rows, const struct infer_view *views,
 		    const int64_t *offset_ns, struct infer_match **ret)
 {
@@ -132,6 +160,8 @@ int infer_match_all(const struct infer_rows *rows, const struct infer_view *view
 	for (uint32_t c = 0; c < rows->n_comms; c++) {
 		const struct infer_comm *comm = &rows->comms[c];
 
+		if (take_recorded(&m, c))
+			continue;
 		for (uint32_t i = 0; i < comm->n; i++) {
 			at[i] = 0;
 			next(&m, rows->members[comm->first + i], &heads[i], &at[i]);

@@ -12,7 +12,8 @@ struct infer_match {
 	int64_t seq;
 };
 
-/* Numbers the collectives of every communicator in the order of their ends. *ret has one entry for
+/* Numbers the collectives of every communicator in the order of their ends, but for those that the
+ * recorder numbered. *ret has one entry for
  * each operation in `rows`, by view and then by operation; owned by the caller. */
 int infer_match_all(const struct infer_rows *rows, const struct infer_view *views,
 		    const int64_t *offset_ns, struct infer_match **ret);
@@ -27,5 +28,5 @@ int infer_offsets(const struct infer_rows *rows, const struct infer_view *views,
 int infer_clocks(const struct infer_match *m, size_t n, struct infer_view *views, uint32_t n_views,
 		 const int64_t *offset_ns);
 
-/* constants.meet_ns, the same for all views. */
-int infer_meet(const struct infer_match *m, size_t n, struct infer_view *views, uint32_t n_views);
+/* Edges of rule "transfer" for collectives of several ranks; after infer_clocks(). 0 or -ENOMEM. */
+int infer_transfers(const struct infer_match *m, size_t n, struct infer_view *views);

@@ -5,6 +5,8 @@
  */
 #include "formats/infer/walk.h"
 
+#include "base/array.h"
+
 /* The stream of that number, or INFER_NONE. */
 static uint32_t stream_of(const struct infer_view *v, uint32_t event, const char *key)
 {
@@ -24,17 +26,9 @@ static uint32_t stream_of(const struct infer_view *v, uint32_t event, const char
 /* How many operations of the stream were launched by `call` or before it, from its first. */
 static uint32_t launched_by(const struct infer_view *v, uint32_t stream, uint32_t call)
 {
-	uint32_t low = v->streams[stream].first, high = v->streams[stream].end;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (infer_before(v, &v->ops[middle], &v->calls[call]))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - v->streams[stream].first;
+	return array_bound(i, v->streams[stream].first, v->streams[stream].end,
+			   infer_before(v, &v->ops[i], &v->calls[call])) -
+	       v->streams[stream].first;
 }
 
 /* The operation that the event had to wait for; or INFER_NONE. */

@@ -4,14 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-#define SAMPLES 3	/* so many observations make a median that is not one kernel's own */
 #define TAIL_NS 10000	/* of a kernel whose blocks all run at once */
 #define LONGER_NS 50000 /* a kernel that shared the device took this much, and a tenth, longer */
-
-struct share {
-	float share;
-	uint8_t collective;
-};
 
 struct shape {
 	fmt_str name;
@@ -19,9 +13,6 @@ struct shape {
 	uint32_t waves;
 	uint32_t n, n_sorted; /* of durations[first .. + n) */
 	size_t first;
-	struct share *seen;
-	size_t n_seen, seen_cap;
-	float settled[2]; /* by collective; < 0: none */
 };
 
 struct infer_shapes {
@@ -148,7 +139,7 @@ static int grow_table(struct infer_shapes *s)
 static int find(struct infer_shapes *s, const struct infer_view *v, struct infer_op *op)
 {
 	const struct fmt_site *site = fmt_site(v->names, v->rank->events[op->event].site);
-	struct shape key = {.name = site->name, .settled = {-1, -1}};
+	struct shape key = {.name = site->name};
 	size_t at;
 
 	infer_argument(v, op->event, "grid", &key.grid);
@@ -222,8 +213,6 @@ void infer_shapes_free(struct infer_shapes *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n; i++)
-		free(s->shapes[i].seen);
 	free(s->shapes);
 	free(s->table);
 	free(s->durations);
@@ -243,87 +232,30 @@ static int64_t alone(struct infer_shapes *s, const struct infer_op *op)
 {
 	struct shape *shape = &s->shapes[op->shape];
 	int64_t *d = s->durations + shape->first, own = op->end_ns - op->start_ns, median;
-	uint32_t low = 0, high = shape->n;
+	size_t low;
 
 	if (shape->n_sorted != shape->n) {
 		qsort(d, shape->n, sizeof(*d), compare_durations);
 		shape->n_sorted = shape->n;
 	}
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (d[middle] <= own)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = array_bound(i, 0, shape->n, d[i] <= own);
 	median = low > 0 ? d[(low - 1) / 2] : own;
 	return own > median + LONGER_NS && own - median > median / 10 ? median : own;
 }
 
-int infer_room(struct infer_shapes *s, const struct infer_op *op, int collective, int64_t *ret_ns)
+int64_t infer_room(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns)
 {
-	const struct shape *shape;
 	int64_t duration = op->end_ns - op->start_ns;
 
-	if (op->shape == INFER_NONE) {
-		*ret_ns = duration > TAIL_NS ? duration - TAIL_NS : 0;
-		return 0;
-	}
-	shape = &s->shapes[op->shape];
-	duration = alone(s, op);
-	if (shape->settled[collective] >= 0)
-		*ret_ns = (int64_t)((double)duration * (double)shape->settled[collective]);
-	else if (shape->waves > 1)
-		*ret_ns = duration - duration / shape->waves;
-	else
-		*ret_ns = duration > TAIL_NS ? duration - TAIL_NS : 0;
-	return 0;
-}
+	*wave_ns = 0;
+	if (op->shape != INFER_NONE) {
+		uint32_t waves = s->shapes[op->shape].waves;
 
-int infer_room_observe(struct infer_shapes *s, const struct infer_op *op, int collective,
-		       int64_t after_ns)
-{
-	struct shape *shape;
-	int64_t duration;
-
-	if (op->shape == INFER_NONE)
-		return 0;
-	shape = &s->shapes[op->shape];
-	duration = alone(s, op);
-	if (array_reserve(&shape->seen, shape->n_seen + 1, &shape->seen_cap) < 0)
-		return -ENOMEM;
-	shape->seen[shape->n_seen++] =
-		(struct share){(float)((double)after_ns / (double)(duration > 0 ? duration : 1)),
-			       (uint8_t)(collective != 0)};
-	return 0;
-}
-
-static int compare_shares(const void *a, const void *b)
-{
-	const struct share *x = a, *y = b;
-
-	if (x->collective != y->collective)
-		return x->collective < y->collective ? -1 : 1;
-	return x->share < y->share ? -1 : x->share > y->share;
-}
-
-void infer_room_settle(struct infer_shapes *s)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		struct shape *shape = &s->shapes[i];
-		size_t first = 0, end;
-
-		if (shape->n_seen > 0)
-			qsort(shape->seen, shape->n_seen, sizeof(*shape->seen), compare_shares);
-		for (; first < shape->n_seen; first = end) {
-			for (end = first;
-			     end < shape->n_seen &&
-			     shape->seen[end].collective == shape->seen[first].collective;)
-				end++;
-			if (end - first >= SAMPLES)
-				shape->settled[shape->seen[first].collective] =
-					shape->seen[first + (end - first) / 2].share;
+		duration = alone(s, op);
+		if (waves > 1) {
+			*wave_ns = duration / waves;
+			return duration - *wave_ns;
 		}
 	}
+	return duration > TAIL_NS ? duration - TAIL_NS : 0;
 }

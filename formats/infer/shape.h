@@ -15,12 +15,6 @@ struct infer_shapes;
 int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret);
 void infer_shapes_free(struct infer_shapes *s);
 
-/* How long after its start `op` leaves room. `collective`: for a collective, which needs more room
- * than most kernels. -ENOMEM or 0. */
-int infer_room(struct infer_shapes *s, const struct infer_op *op, int collective, int64_t *ret_ns);
-
-/* Where a run shows often enough when kernels of a shape leave room, the median share of their
- * duration takes the place of the computed one. Observe first, then settle, once. */
-int infer_room_observe(struct infer_shapes *s, const struct infer_op *op, int collective,
-		       int64_t after_ns);
-void infer_room_settle(struct infer_shapes *s);
+/* How long after its start `op` should leave room, and in *wave_ns how long one wave of its blocks
+ * takes; 0 when all of them run at once. */
+int64_t infer_room(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns);

@@ -153,12 +153,13 @@ static int sync_device(struct infer_walk *w, uint32_t call)
 }
 
 /* A call that copies from pageable memory may return when the last piece is in a staging buffer, so
- * its own part behind the copy's end is negative. */
+ * its own part behind the copy's end is negative. One to pageable memory does not; but where events
+ * say when a copy ended, they may come some time behind it. */
 static int staged(const struct infer_view *v, uint32_t op, const struct infer_call *c)
 {
 	const struct infer_op *o = &v->ops[op];
 
-	return o->copy == INFER_COPY_TO_DEVICE && o->start_ns < c->end_ns &&
+	return (o->copy == INFER_COPY_TO_DEVICE || o->pageable) && o->start_ns < c->end_ns &&
 	       end_of(v, op) <= c->end_ns + STAGED_NS;
 }
 

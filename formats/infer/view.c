@@ -331,6 +331,11 @@ void infer_view_done(struct infer_view *v)
 	*v = (struct infer_view){0};
 }
 
+int64_t infer_launched(const struct infer_view *v, const struct infer_call *call)
+{
+	return (v->constants.from_start ? call->start_ns : call->end_ns) + v->constants.launch_ns;
+}
+
 int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 {
 	const struct infer_op *before = &v->ops[op->prev];
@@ -343,31 +348,17 @@ int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 
 uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns)
 {
-	uint32_t low = v->streams[stream].first, high = v->streams[stream].end;
+	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
+				 v->ops[i].end_ns <= end_ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (v->ops[middle].end_ns <= end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > v->streams[stream].first ? low - 1 : INFER_NONE;
 }
 
 uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns)
 {
-	uint32_t low = v->streams[stream].first, high = v->streams[stream].end;
+	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
+				 v->ops[i].start_ns < start_ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (v->ops[middle].start_ns < start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > v->streams[stream].first ? low - 1 : INFER_NONE;
 }
 

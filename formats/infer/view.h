@@ -75,6 +75,7 @@ enum infer_rule {
 	INFER_QUEUE_FULL,
 	INFER_HAND_OVER,
 	INFER_WINDOW,
+	INFER_TRANSFER,
 	INFER_EVENT_WAIT_RECORDED,
 	INFER_SYNC_RECORDED,
 	INFER_RULES,
@@ -106,6 +107,9 @@ void infer_view_done(struct infer_view *v);
 
 /* An argument of an event, constant or not; 1 when it is there, else 0. */
 int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
+
+/* When what `call` launched should start, for all that its launch tells. */
+int64_t infer_launched(const struct infer_view *v, const struct infer_call *call);
 
 /* The gap that stream order leaves before `op`, which has one before it. */
 int64_t infer_gap(const struct infer_view *v, const struct infer_op *op);

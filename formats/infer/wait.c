@@ -9,7 +9,7 @@ static int64_t base_of(const struct infer_view *v, const struct infer_op *op, in
 {
 	const struct infer_call *call = &v->calls[op->call];
 	int64_t base = op->pageable && call->waits ? call->start_ns + v->constants.copy_ns
-						   : call->end_ns + v->constants.launch_ns;
+						   : infer_launched(v, call);
 
 	*by_stream = 0;
 	if (op->prev != INFER_NONE) {
@@ -153,33 +153,31 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 		*best = (struct evidence){off, v->ops[at].end_ns, at, INFER_EVENT_WAIT};
 }
 
-/* room: a kernel of another stream had the device for itself until all its blocks were handed out.
- */
-static int look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t op, int64_t base_ns,
-			 struct evidence *best)
+/* room: a kernel of another stream had the device for itself, until all of its blocks were handed
+ * out or, where the waiting stream goes first, until a wave of them ended. */
+static void look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t op, int64_t base_ns,
+			  struct evidence *best)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_op *o = &v->ops[op], *z;
 	uint32_t at = infer_started(v, stream, o->start_ns);
-	int64_t room, off;
-	int r;
+	int64_t room, wave, since, off;
 
 	if (at == INFER_NONE)
-		return 0;
+		return;
 	z = &v->ops[at];
 	if (z->kind == FMT_COLLECTIVE || z->end_ns <= o->start_ns + 2 * INFER_US ||
 	    o->start_ns <= base_ns + 25 * INFER_US || z->start_ns > base_ns + 50 * INFER_US)
-		return 0;
-	r = infer_room(w->shapes, z, o->kind == FMT_COLLECTIVE, &room);
-	if (r < 0)
-		return r;
-	if (o->start_ns < z->start_ns + room - 60 * INFER_US - room / 10)
-		return 0;
+		return;
+	room = infer_room(w->shapes, z, &wave);
+	since = z->start_ns > base_ns ? z->start_ns : base_ns;
+	if (o->start_ns < z->start_ns + room - 60 * INFER_US - room / 10 &&
+	    o->start_ns - since > wave + wave / 4)
+		return;
 	off = o->start_ns - (z->start_ns + room);
 	off = off < 0 ? -off : off;
 	if (best->from == INFER_NONE || off < best->off_ns)
 		*best = (struct evidence){off, o->start_ns, at, INFER_ROOM};
-	return 0;
 }
 
 /* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), nothing
@@ -207,26 +205,24 @@ int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *c
 {
 	struct infer_view *v = w->view;
 	struct evidence best = {.from = INFER_NONE};
-	int r = 0;
 
-	for (uint32_t s = 0; s < v->n_streams && r == 0; s++) {
+	for (uint32_t s = 0; s < v->n_streams; s++) {
 		if (s == v->ops[op].stream)
 			continue;
 		look_at_end(w, s, op, call, *base_ns, &best);
-		r = look_for_room(w, s, op, *base_ns, &best);
+		look_for_room(w, s, op, *base_ns, &best);
 	}
 	look_at_start(w, op, call, *base_ns, &best);
-	if (r < 0 || best.from == INFER_NONE)
-		return r;
+	if (best.from == INFER_NONE)
+		return 0;
 	if (best.base_ns > *base_ns)
 		*base_ns = best.base_ns;
 	if (best.rule == INFER_EVENT_WAIT)
 		return infer_add_ops(v, best.from, op, FMT_EDGE_START, INFER_EVENT_WAIT, 0);
 	if (best.rule == INFER_QUEUE_ORDER)
 		return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_QUEUE_ORDER, INFER_US);
-	r = infer_room_observe(w->shapes, &v->ops[best.from], v->ops[op].kind == FMT_COLLECTIVE,
-			       v->ops[op].start_ns - v->ops[best.from].start_ns);
-	return r < 0 ? r : infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_ROOM, 0);
+	return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_ROOM,
+			     v->ops[op].start_ns - v->ops[best.from].start_ns);
 }
 
 static int is_graph(const struct infer_view *v, uint32_t op)
@@ -249,9 +245,9 @@ static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
 	int64_t base = base_of(v, o, &by_stream), first = base;
 
 	r = recorded_waits(w, op, &base);
-	if (r == 0 && o->kind == FMT_COLLECTIVE) {
+	if (r == 0 && !w->records && o->kind == FMT_COLLECTIVE) {
 		r = collective_waits(w, t, op, &base);
-	} else if (r == 0) {
+	} else if (r == 0 && !w->records) {
 		r = event_waits(w, t, op, &base);
 		if (r == 0)
 			r = compute_waits(w, t, op, &base);

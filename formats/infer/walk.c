@@ -96,6 +96,8 @@ int infer_walk_calls(struct infer_walk *w)
 	int r = 0;
 
 	infer_recorded(v, w->on, w->seen);
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		w->records |= v->calls[i].api == INFER_API_STREAM_WAIT && w->seen[i];
 	count_own_waits(w);
 	infer_sync_learn(w);
 	for (uint32_t i = 0; i < v->n_calls && r == 0; i++) {

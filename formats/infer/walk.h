@@ -33,6 +33,7 @@ struct infer_walk {
 	uint32_t compute;   /* as in struct infer_thread, over all threads */
 	uint32_t newest;    /* the operation launched last so far, or INFER_NONE */
 	uint32_t own_waits; /* stream waits that belong to launching a collective itself */
+	uint8_t records;    /* the recorder saw which streams wait for which events: no guessing */
 	uint8_t knows;	    /* 0: too many streams for `known` */
 	uint8_t lax[256];   /* by INFER_LAX: calls of that name were seen not to wait */
 };

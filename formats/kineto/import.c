@@ -157,18 +157,6 @@ static int make_run(struct job *j)
 	return r < 0 ? r : name_all(j);
 }
 
-/* Writes down which collective each is. */
-static void number_collectives(struct fmt_run_rank *run)
-{
-	for (size_t i = 0; i < run->n_collectives; i++) {
-		const struct fmt_run_collective *c = &run->collectives[i];
-		int64_t *values = run->values + run->events[c->event].first_value;
-
-		values[FMT_COLLECTIVE_COMM] = c->comm;
-		values[FMT_COLLECTIVE_SEQ] = c->seq;
-	}
-}
-
 static int write_all(struct job *j, struct fmt_error *err)
 {
 	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED,
@@ -179,7 +167,7 @@ static int write_all(struct job *j, struct fmt_error *err)
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		number_collectives(&j->run.ranks[i]);
+		fmt_run_number_collectives(&j->run.ranks[i]);
 		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, w, err);
 	}
 	if (r < 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/kineto/order.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 
 /* ---- lanes ------------------------------------------------------------------------------- */
@@ -232,20 +233,14 @@ static const struct kineto_site *enclosing(const struct kineto_notes *list,
 					   const struct kineto_sites *sites,
 					   const struct fmt_event *call)
 {
-	size_t lo = 0, hi = list->n;
+	const struct kineto_note *notes = list->notes;
+	size_t behind =
+		array_bound(i, 0, list->n,
+			    notes[i].lane < call->lane || (notes[i].lane == call->lane &&
+							   notes[i].start_ns <= call->start_ns));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct kineto_note *m = &list->notes[mid];
-
-		if (m->lane < call->lane ||
-		    (m->lane == call->lane && m->start_ns <= call->start_ns))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (size_t i = 0; i < 16 && lo > i; i++) {
-		const struct kineto_note *m = &list->notes[lo - 1 - i];
+	for (size_t i = 0; i < 16 && behind > i; i++) {
+		const struct kineto_note *m = &notes[behind - 1 - i];
 
 		if (m->lane != call->lane)
 			break;

@@ -5,8 +5,9 @@
 #pragma once
 
 #include "formats/kineto/rank.h"
+#include "formats/run_write.h"
 
-#define KINETO_NONE UINT32_MAX
+#define KINETO_NONE FMT_RUN_NONE
 
 /* Sorts the lanes of a rank (threads, then streams, by number), and its calls and operations by
  * lane and time. *lane_of says where each lane went, for the ranges in the spool; the caller frees

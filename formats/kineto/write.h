@@ -6,8 +6,7 @@
 #include "formats/kineto/kineto.h"
 #include "formats/kineto/name.h"
 #include "formats/kineto/order.h"
-#include "formats/run.h"
-#include "formats/writer.h"
+#include "formats/run_write.h"
 
 /* What is needed of a rank beside its events, between reading and writing. */
 struct kineto_ready {

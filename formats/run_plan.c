@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/kineto/plan.h"
+#include "formats/run_plan.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -16,20 +16,20 @@ struct stretch {
 	uint64_t records;
 };
 
-struct planner {
+struct fmt_planner {
 	struct stretch *stretches;
 	size_t n;
 	uint32_t *bins;
 	uint32_t n_bins; /* of each */
 };
 
-static void planner_done(struct planner *p)
+static void planner_done(struct fmt_planner *p)
 {
 	free(p->stretches);
 	free(p->bins);
 }
 
-void kineto_plan_done(struct kineto_plan *p)
+void fmt_run_plan_done(struct fmt_run_plan *p)
 {
 	free(p->slices);
 	free(p->slice_of);
@@ -38,7 +38,7 @@ void kineto_plan_done(struct kineto_plan *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static int planner_init(struct planner *p, const struct kineto_rank *k,
+static int planner_init(struct fmt_planner *p, const struct fmt_run_source *source,
 			const struct fmt_iteration *iterations, size_t n)
 {
 	const struct fmt_iteration *last = &iterations[n - 1];
@@ -51,8 +51,9 @@ static int planner_init(struct planner *p, const struct kineto_rank *k,
 	p->bins = calloc(p->n * p->n_bins, sizeof(*p->bins));
 	if (!p->stretches || !p->bins)
 		return -ENOMEM;
-	p->stretches[0] = (struct stretch){{FMT_BEFORE, 0, 0}, k->first_ns, iterations[0].start_ns,
-					   INT64_MAX,	       INT64_MIN,   0};
+	p->stretches[0] =
+		(struct stretch){{FMT_BEFORE, 0, 0}, source->first_ns, iterations[0].start_ns,
+				 INT64_MAX,	     INT64_MIN,	       0};
 	for (size_t i = 0; i < n; i++) {
 		int64_t to = i + 1 < n ? iterations[i + 1].start_ns : end;
 
@@ -60,29 +61,19 @@ static int planner_init(struct planner *p, const struct kineto_rank *k,
 			iterations[i], iterations[i].start_ns, to, INT64_MAX, INT64_MIN, 0};
 	}
 	p->stretches[n + 1] =
-		(struct stretch){{FMT_AFTER, 0, 0}, end, k->last_ns, INT64_MAX, INT64_MIN, 0};
+		(struct stretch){{FMT_AFTER, 0, 0}, end, source->last_ns, INT64_MAX, INT64_MIN, 0};
 	/* What starts where the last iteration ends is not of it, but when it has no length. */
 	if (end == last->start_ns)
 		p->stretches[n + 1].from_ns = end + 1;
 	return 0;
 }
 
-static size_t stretch_at(const struct planner *p, int64_t at_ns)
+static size_t stretch_at(const struct fmt_planner *p, int64_t at_ns)
 {
-	size_t lo = 1, hi = p->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->stretches[mid].from_ns <= at_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo - 1;
+	return array_bound(i, 1, p->n, p->stretches[i].from_ns <= at_ns) - 1;
 }
 
-static void count(struct planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
+static void count(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
 {
 	size_t i = stretch_at(p, at_ns);
 	struct stretch *s = &p->stretches[i];
@@ -99,7 +90,7 @@ static void count(struct planner *p, int64_t at_ns, int64_t start_ns, int64_t en
 /* The moment that decides where an event belongs: an operation is where its call is. */
 static int64_t moment(const struct fmt_run_rank *run, const uint32_t *owner, size_t i)
 {
-	return run->events[owner[i] == KINETO_NONE ? i : owner[i]].start_ns;
+	return run->events[owner[i] == FMT_RUN_NONE ? i : owner[i]].start_ns;
 }
 
 /* The call of each operation. One without a call was launched before the next on its stream that
@@ -107,7 +98,7 @@ static int64_t moment(const struct fmt_run_rank *run, const uint32_t *owner, siz
  * to slice. */
 static int find_owners(const struct fmt_run_rank *run, const uint32_t *call_of, uint32_t **ret)
 {
-	uint32_t *owner = malloc((run->n_events + 1) * sizeof(*owner)), next = KINETO_NONE;
+	uint32_t *owner = malloc((run->n_events + 1) * sizeof(*owner)), next = FMT_RUN_NONE;
 
 	if (!owner)
 		return -ENOMEM;
@@ -115,41 +106,34 @@ static int find_owners(const struct fmt_run_rank *run, const uint32_t *call_of, 
 		const struct fmt_event *e = &run->events[i];
 
 		if (i + 1 < run->n_events && run->events[i + 1].lane != e->lane)
-			next = KINETO_NONE;
+			next = FMT_RUN_NONE;
 		owner[i] = call_of[i];
-		if (call_of[i] != KINETO_NONE)
+		if (call_of[i] != FMT_RUN_NONE)
 			next = call_of[i];
-		else if (next != KINETO_NONE && run->events[next].start_ns < e->start_ns)
+		else if (next != FMT_RUN_NONE && run->events[next].start_ns < e->start_ns)
 			owner[i] = next;
 	}
 	*ret = owner;
 	return 0;
 }
 
-static int count_all(struct planner *p, const struct kineto_rank *k, const struct fmt_run_rank *run,
-		     const uint32_t *owner)
+void fmt_planner_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns)
 {
-	struct kineto_spool_reader *reader;
-	const int64_t *values;
-	struct fmt_event e;
-	int r;
+	count(p, start_ns, start_ns, end_ns);
+}
 
+static int count_all(struct fmt_planner *p, const struct fmt_run_source *source,
+		     const struct fmt_run_rank *run, const uint32_t *owner)
+{
 	for (size_t i = 0; i < run->n_events; i++)
 		count(p, moment(run, owner, i), run->events[i].start_ns,
 		      run->events[i].start_ns + run->events[i].duration_ns);
-	r = kineto_spool_read(&k->spool, &reader);
-	if (r < 0)
-		return r;
-	while ((r = kineto_spool_next(reader, &e, &values)) > 0)
-		count(p, e.start_ns + k->base_ns, e.start_ns + k->base_ns,
-		      e.start_ns + k->base_ns + e.duration_ns);
-	kineto_spool_reader_free(reader);
-	return r;
+	return source->count_ranges ? source->count_ranges(source->context, p) : 0;
 }
 
-static int add_slice(struct kineto_plan *plan, const struct stretch *s, int64_t from_ns)
+static int add_slice(struct fmt_run_plan *plan, const struct stretch *s, int64_t from_ns)
 {
-	struct kineto_slice slice = {.iteration = s->iteration, .from_ns = from_ns};
+	struct fmt_run_span slice = {.iteration = s->iteration, .from_ns = from_ns};
 
 	if (array_reserve(&plan->slices, plan->n_slices + 1, &plan->cap) < 0)
 		return -ENOMEM;
@@ -171,7 +155,7 @@ static int64_t bin_start(const struct stretch *s, uint32_t bin, uint32_t n_bins)
 }
 
 /* One slice, or as many as keep each below FMT_SLICE_EVENTS. */
-static int cut(struct kineto_plan *plan, const struct stretch *s, const uint32_t *bins,
+static int cut(struct fmt_run_plan *plan, const struct stretch *s, const uint32_t *bins,
 	       uint32_t n_bins, int64_t from_ns)
 {
 	uint64_t sum = 0;
@@ -187,7 +171,7 @@ static int cut(struct kineto_plan *plan, const struct stretch *s, const uint32_t
 	return r;
 }
 
-static int make_slices(struct kineto_plan *plan, const struct planner *p)
+static int make_slices(struct fmt_run_plan *plan, const struct fmt_planner *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct stretch *s = &p->stretches[i];
@@ -203,23 +187,13 @@ static int make_slices(struct kineto_plan *plan, const struct planner *p)
 	return 0;
 }
 
-static uint32_t slice_at(const struct kineto_plan *plan, int64_t at_ns)
+static uint32_t slice_at(const struct fmt_run_plan *plan, int64_t at_ns)
 {
-	size_t lo = 1, hi = plan->n_slices;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (plan->slices[mid].from_ns <= at_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return (uint32_t)lo - 1;
+	return (uint32_t)array_bound(i, 1, plan->n_slices, plan->slices[i].from_ns <= at_ns) - 1;
 }
 
 /* Numbers events by slice, in their order within it. */
-static int number(struct kineto_plan *plan, const struct fmt_run_rank *run, const uint32_t *owner)
+static int number(struct fmt_run_plan *plan, const struct fmt_run_rank *run, const uint32_t *owner)
 {
 	size_t n = run->n_events;
 	scoped(free_ptr) uint64_t *next = calloc(plan->n_slices + 1, sizeof(*next));
@@ -242,19 +216,19 @@ static int number(struct kineto_plan *plan, const struct fmt_run_rank *run, cons
 	return 0;
 }
 
-int kineto_plan(const struct kineto_rank *k, const struct fmt_run_rank *run,
-		const uint32_t *call_of, struct kineto_plan *ret)
+int fmt_run_plan(const struct fmt_run_rank *run, const struct fmt_run_source *source,
+		 struct fmt_run_plan *ret)
 {
-	scoped(planner_done) struct planner p = {0};
+	scoped(planner_done) struct fmt_planner p = {0};
 	scoped(free_ptr) uint32_t *owner = NULL;
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	r = planner_init(&p, k, run->iterations, run->n_iterations);
+	r = planner_init(&p, source, run->iterations, run->n_iterations);
 	if (r == 0)
-		r = find_owners(run, call_of, &owner);
+		r = find_owners(run, source->call_of, &owner);
 	if (r == 0)
-		r = count_all(&p, k, run, owner);
+		r = count_all(&p, source, run, owner);
 	if (r == 0)
 		r = make_slices(ret, &p);
 	return r < 0 ? r : number(ret, run, owner);

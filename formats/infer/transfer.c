@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* transfer: what a collective takes once all of its ranks have begun. Ranks do not leave it
+ * together: each ends when the data of its last partner have come, which in an exchange of parts
+ * of different sizes can be milliseconds apart. So it is measured for each rank, from the moment
+ * at which the last rank of all began: nobody waits for another's arrival in that time. */
+#include "formats/infer/match.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+static int by_collective(const void *x, const void *y)
+{
+	const struct infer_match *a = x, *b = y;
+
+	if (a->comm != b->comm)
+		return a->comm < b->comm ? -1 : 1;
+	if (a->seq != b->seq)
+		return a->seq < b->seq ? -1 : 1;
+	return a->view < b->view ? -1 : a->view > b->view;
+}
+
+static size_t same(const struct infer_match *m, size_t first, size_t n)
+{
+	size_t end = first;
+
+	while (end < n && m[end].comm == m[first].comm && m[end].seq == m[first].seq)
+		end++;
+	return end;
+}
+
+/* The edges of one collective, m[0 .. n). */
+static int add(const struct infer_match *m, size_t n, struct infer_view *views)
+{
+	int64_t latest = INT64_MIN;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct infer_view *v = &views[m[i].view];
+		int64_t start = v->ops[m[i].op].start_ns - v->constants.clock_ns;
+
+		latest = start > latest ? start : latest;
+	}
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct infer_view *v = &views[m[i].view];
+		const struct infer_op *op = &v->ops[m[i].op];
+
+		r = infer_add(v, &(struct infer_edge){.from = op->event,
+						      .to = op->event,
+						      .from_op = m[i].op,
+						      .to_op = m[i].op,
+						      .lag_ns = op->end_ns - v->constants.clock_ns -
+								latest,
+						      .kind = FMT_EDGE_RETURN,
+						      .rule = INFER_TRANSFER});
+	}
+	return r;
+}
+
+int infer_transfers(const struct infer_match *m, size_t n, struct infer_view *views)
+{
+	scoped(free_ptr) struct infer_match *sorted = malloc((n + 1) * sizeof(*sorted));
+	int r = sorted ? 0 : -ENOMEM;
+
+	if (r < 0 || n == 0)
+		return r;
+	memcpy(sorted, m, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), by_collective);
+	for (size_t first = 0, end; first < n && r == 0; first = end) {
+		end = same(sorted, first, n);
+		if (end - first > 1)
+			r = add(&sorted[first], end - first, views);
+	}
+	return r;
+}

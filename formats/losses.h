@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a recorder said that a trace lacks: facts of the whole trace that are counts. */
+#pragma once
+
+#include "base/text.h"
+#include "formats/names.h"
+
+/* Appends a line for each: `before`, the count and what was lost, a newline. */
+void fmt_losses(const struct fmt_names *names, const char *before, struct text *out);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run_write.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/export/tsv.h"
+#include "formats/run_plan.h"
+
+define_cleanup(tsv_freep, struct fmt_tsv *, fmt_tsv_free);
+
+struct job {
+	const struct fmt_names *names;
+	const struct fmt_run_rank *run;
+	const struct fmt_run_source *source;
+	struct fmt_run_plan plan;
+	struct fmt_run_slice made;
+	size_t edge; /* near where the next event's edges stand */
+};
+
+static void job_done(struct job *j)
+{
+	struct fmt_slice *s = &j->made.slice;
+
+	fmt_run_plan_done(&j->plan);
+	free(s->events);
+	free(s->ranges);
+	free(s->values);
+	free(s->edges);
+	free(s->digests);
+	free(s->pages);
+}
+
+/* The first edge to `event` or behind. */
+static size_t edges_from(const struct job *j, uint32_t event)
+{
+	const struct fmt_run_rank *run = j->run;
+	size_t n = run->n_edges;
+
+	if (j->edge <= n && (j->edge == n || run->edges[j->edge].to >= event) &&
+	    (j->edge == 0 || run->edges[j->edge - 1].to < event))
+		return j->edge;
+	return array_bound(i, 0, n, run->edges[i].to < event);
+}
+
+static int take_edges(struct job *j, uint32_t event)
+{
+	const struct fmt_run_rank *run = j->run;
+	struct fmt_slice *s = &j->made.slice;
+
+	for (j->edge = edges_from(j, event);
+	     j->edge < run->n_edges && run->edges[j->edge].to == event; j->edge++) {
+		const struct fmt_run_edge *e = &run->edges[j->edge];
+
+		if (array_reserve(&s->edges, s->n_edges + 1, &j->made.edges_cap) < 0)
+			return -ENOMEM;
+		s->edges[s->n_edges++] = (struct fmt_edge){
+			.from = j->plan.number_of[e->from],
+			.to = j->plan.number_of[e->to],
+			.lag_ns = e->lag_ns,
+			.kind = e->kind,
+			.rule = e->rule,
+		};
+	}
+	return 0;
+}
+
+/* Calls, operations and synchronisations of the slice, which are in order. */
+static int take_events(struct job *j, uint64_t n)
+{
+	struct fmt_slice *s = &j->made.slice;
+	const struct fmt_names *names = j->names;
+
+	if (array_reserve(&s->events, n, &j->made.events_cap) < 0)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t at = j->plan.event_at[s->first_number + i];
+		struct fmt_event e = j->run->events[at];
+		uint32_t n_values = fmt_site(names, e.site)->n_values;
+
+		if (array_reserve(&s->values, s->n_values + n_values, &j->made.values_cap) < 0)
+			return -ENOMEM;
+		if (n_values > 0)
+			memcpy(s->values + s->n_values, j->run->values + e.first_value,
+			       n_values * sizeof(*s->values));
+		e.first_value = (uint32_t)s->n_values;
+		s->n_values += n_values;
+		s->events[s->n_events++] = e;
+		if (take_edges(j, at) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int by_to(const void *a, const void *b)
+{
+	const struct fmt_edge *x = a, *y = b;
+
+	if (x->to != y->to)
+		return x->to < y->to ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->rule - y->rule;
+}
+
+static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
+		       struct fmt_error *err)
+{
+	const struct fmt_run_span *of = &j->plan.slices[index];
+	bool last = index + 1 == j->plan.n_slices;
+	struct fmt_slice *s = &j->made.slice;
+	int r;
+
+	s->iteration = of->iteration;
+	s->index = (uint32_t)index;
+	s->first_number = fmt_rank_writer_next(w);
+	s->n_events = s->n_ranges = s->n_values = s->n_edges = s->n_digests = s->n_pages = 0;
+	r = take_events(j, of->records);
+	if (r == 0 && j->source->take_ranges)
+		r = j->source->take_ranges(j->source->context, &j->made, last ? 0 : of[1].from_ns,
+					   last);
+	if (r == 0 && j->source->take_digests)
+		r = j->source->take_digests(j->source->context, &j->made);
+	if (r < 0)
+		return r;
+	if (s->n_edges > 0)
+		qsort(s->edges, s->n_edges, sizeof(*s->edges), by_to);
+	return fmt_rank_writer_slice(w, s, err);
+}
+
+/* Leaves what a mount wants to know of the slice before anybody reads it: how long its tables are.
+ */
+static int write_lengths(const struct job *j, struct fmt_tsv *tables, struct fmt_rank_writer *w)
+{
+	uint64_t lengths[FMT_TABLES];
+	int r = fmt_tsv_lengths(tables, &j->made.slice, lengths);
+
+	if (r < 0)
+		return r;
+	return fmt_writer_lengths(w, j->made.slice.index, FMT_TSV_VERSION, lengths, FMT_TABLES);
+}
+
+int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
+		  const struct fmt_run_source *source, struct fmt_writer *writer,
+		  struct fmt_error *err)
+{
+	scoped(job_done) struct job j = {.names = names, .run = run, .source = source};
+	scoped(tsv_freep) struct fmt_tsv *tables = NULL;
+	struct fmt_rank_writer *w;
+	int r = fmt_run_plan(run, source, &j.plan);
+
+	if (r == 0)
+		r = fmt_writer_rank(writer, index, run->number, &w, err);
+	if (r == 0)
+		r = fmt_tsv_new(names, &tables);
+	j.made.slice.rank = index;
+	j.made.number_of = j.plan.number_of;
+	j.made.event_at = j.plan.event_at;
+	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
+		r = write_slice(&j, i, w, err);
+		if (r == 0)
+			r = write_lengths(&j, tables, w);
+		if (r == 0 && source->progress)
+			r = source->progress(source->context, i + 1, j.plan.n_slices);
+	}
+	return r;
+}
+
+void fmt_run_number_collectives(struct fmt_run_rank *run)
+{
+	for (size_t i = 0; i < run->n_collectives; i++) {
+		const struct fmt_run_collective *c = &run->collectives[i];
+		int64_t *values = run->values + run->events[c->event].first_value;
+
+		values[FMT_COLLECTIVE_COMM] = c->comm;
+		values[FMT_COLLECTIVE_SEQ] = c->seq;
+	}
+}
