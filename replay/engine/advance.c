@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/sim.h"
 
+#include "replay/engine/room.h"
 #include "replay/engine/state.h"
-#include "replay/engine/wrap.h"
 
 /* The time of a moment, which may be in another block. */
 static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
@@ -21,24 +21,24 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 }
 
 /* Whether the meeting is over; then *t is when. The lane joins it where it did not yet. */
-static int meet(struct sim *s, struct rank *r, struct lane *l, uint32_t meeting, int64_t *t)
+static int meet(struct sim *s, struct rank *r, struct lane *l, const struct sim_wait *w, int64_t *t)
 {
-	const struct sim_meeting *m = sim_meeting(s->meetings, meeting);
-	int64_t end_ns;
+	const struct sim_meeting *m = sim_meeting(s->meetings, w->on);
 
 	if (!l->joined) {
-		sim_join(s->meetings, meeting, ns_minus(l->now_ns, r->clock_ns), l->at->own_ns);
+		sim_join(s->meetings, w->on, ns_minus(l->now_ns, r->clock_ns), l->at->own_ns);
 		l->joined = 1;
 		sim_wake(s);
 	}
 	if (m->end_ns == SIM_PENDING)
 		return 0;
-	end_ns = ns_sum(m->end_ns, r->clock_ns);
-	*t = ns_sum(l->now_ns, m->shortest_ns);
-	if (end_ns > *t)
-		*t = end_ns;
+	if (w->kind == SIM_TRANSFER)
+		*t = moment_wait(l->now_ns, m->when.latest_ns, ns_sum(w->lag_ns, r->clock_ns));
+	else
+		*t = moment_wait(moment_after(l->now_ns, m->when.shortest_ns), m->end_ns,
+				 r->clock_ns);
 	l->joined = 0;
-	sim_leave(s->meetings, meeting);
+	sim_leave(s->meetings, w->on);
 	return 1;
 }
 
@@ -53,7 +53,12 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 
 		switch (w->kind) {
 		case SIM_MEETING:
-			return meet(s, &s->ranks[rank], l, w->on, t);
+		case SIM_TRANSFER:
+			return meet(s, &s->ranks[rank], l, w, t);
+		case SIM_ROOM:
+			*t = room_take(l->room, *t, w->lag_ns, w->on);
+			l->drop = 0;
+			return 1;
 		case SIM_AT:
 			when = 0;
 			break;
@@ -66,11 +71,7 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 		}
 		if (when == SIM_PENDING && !l->drop)
 			return 0;
-		if (when > SIM_NEVER) {
-			when = ns_sum(when, w->lag_ns);
-			if (when > *t)
-				*t = when;
-		}
+		*t = moment_wait(*t, when, w->lag_ns);
 		if (w->last)
 			break;
 	}
@@ -87,16 +88,13 @@ static void run_points(struct sim *s, uint32_t rank, struct lane *l)
 	int64_t now = l->now_ns;
 
 	for (; at < l->end; at++) {
-		int64_t t = ns_sum(now, at->own_ns);
+		int64_t t = moment_after(now, at->own_ns);
 
 		if (at->wait != SIM_NONE) {
 			const struct sim_wait *w = &waits[at->wait];
 
 			if (w->last && w->kind == SIM_MOMENT && times[w->on] > SIM_NEVER) {
-				int64_t when = ns_sum(times[w->on], w->lag_ns);
-
-				if (when > t)
-					t = when;
+				t = moment_wait(t, times[w->on], w->lag_ns);
 				l->drop = 0;
 			} else {
 				l->now_ns = now;

@@ -117,7 +117,6 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 {
 	const struct fmt_slice *s = c->slice;
 	const struct fmt_edge *in;
-	int64_t lag_ns;
 
 	for (; (in = edge_into(c, edge, i)); edge++) {
 		uint64_t from = in->from - s->first_number;
@@ -128,16 +127,7 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 		if (from >= s->n_events || s->events[i].correlation == 0 ||
 		    s->events[from].correlation != s->events[i].correlation)
 			continue;
-		if (array_reserve(&c->p->own_copies, c->p->n_own_copies + 1,
-				  &c->p->own_copies_cap) < 0) {
-			c->error = -ENOMEM;
-			return;
-		}
-		lag_ns = in->lag_ns < c->rank->constants.copy_ns ? in->lag_ns
-								 : c->rank->constants.copy_ns;
-		c->p->own_copies[c->p->n_own_copies] = (struct own_copy){(uint32_t)i, lag_ns};
-		launches_put(&c->p->launches, s->events[i].correlation,
-			     OWN_COPY | (uint32_t)c->p->n_own_copies++);
+		launches_put(&c->p->launches, s->events[i].correlation, OWN_COPY | (uint32_t)i);
 	}
 }
 
@@ -232,26 +222,26 @@ void compile_thread(struct compile *c, uint32_t lane_index, size_t at, size_t en
 static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t correlation)
 {
 	int64_t launch_ns = c->rank->constants.launch_ns;
+	uint32_t at = c->rank->constants.from_start ? 2 : 1; /* back from the next event's slots */
 	uint32_t found = correlation ? launches_get(&c->p->launches, correlation) : 0;
-	const struct own_copy *copy;
 
 	if (found & OWN_COPY) {
-		copy = &c->p->own_copies[found & ~OWN_COPY];
 		compile_wait(c, point,
 			     (struct sim_wait){
-				     .on = 2 * copy->event,
-				     .lag_ns = ns_sum(copy->lag_ns, launch_ns),
+				     .on = 2 * (found & ~OWN_COPY),
+				     .lag_ns = c->rank->constants.copy_ns,
 			     });
 		return 1;
 	}
 	if (found) {
-		compile_wait(c, point, (struct sim_wait){.on = 2 * found - 1, .lag_ns = launch_ns});
+		compile_wait(c, point,
+			     (struct sim_wait){.on = 2 * found - at, .lag_ns = launch_ns});
 		return 1;
 	}
 	found = correlation ? launches_get(&c->rank->before, correlation) : 0;
 	if (!found || found & OWN_COPY)
 		return 0;
-	compile_wait_moment(c, point, c->rank->before_first + 2 * found - 1, launch_ns);
+	compile_wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns);
 	return 1;
 }
 
@@ -310,11 +300,24 @@ static int meeting_of(struct compile *c, const struct fmt_event *e, const struct
 	return r;
 }
 
+/* What the rank's part takes once all are there, where that is known: an edge of kind
+ * FMT_EDGE_RETURN from the collective to itself. */
+static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
+{
+	const struct fmt_edge *in;
+
+	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++)
+		if (in->kind == FMT_EDGE_RETURN && in->from == in->to)
+			return in;
+	return NULL;
+}
+
 static void op_end(struct compile *c, size_t i)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct site *site = &c->p->sites[e->site];
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), e->duration_ns);
+	const struct fmt_edge *transfer;
 	uint32_t meeting;
 	int r;
 
@@ -322,8 +325,11 @@ static void op_end(struct compile *c, size_t i)
 		return;
 	r = meeting_of(c, e, site, &meeting);
 	if (r == 1) {
-		point->own_ns = ns_sum(point->own_ns, c->rank->constants.meet_ns);
-		compile_wait(c, point, (struct sim_wait){.kind = SIM_MEETING, .on = meeting});
+		transfer = transfer_of(c, i);
+		compile_wait(c, point,
+			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_MEETING,
+					       .on = meeting,
+					       .lag_ns = transfer ? transfer->lag_ns : 0});
 	} else if (r < 0)
 		c->error = r;
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 #include "replay/engine/report.h"
 

@@ -169,8 +169,7 @@ static int begin(struct sim_meetings *m, uint32_t group, int64_t seq, uint32_t *
 	at = bucket(m, group, seq);
 	m->meetings[i] = (struct sim_meeting){
 		.seq = seq,
-		.latest_ns = INT64_MIN,
-		.shortest_ns = INT64_MAX,
+		.when = moment_meeting(),
 		.end_ns = SIM_PENDING,
 		.group = group,
 		.unknown = unknown,
@@ -194,7 +193,7 @@ static void end(struct sim_meetings *m, struct sim_meeting *t)
 {
 	struct group *g = &m->groups[t->group];
 
-	t->end_ns = (int64_t)((uint64_t)t->latest_ns + (uint64_t)t->shortest_ns);
+	t->end_ns = moment_end(&t->when);
 	t->end_ns += t->end_ns == SIM_PENDING;
 	if (!g->ended) {
 		g->ended = 1;
@@ -270,10 +269,7 @@ void sim_join(struct sim_meetings *m, uint32_t meeting, int64_t at_ns, int64_t d
 	t->joined++;
 	if (t->end_ns != SIM_PENDING)
 		return;
-	if (at_ns > t->latest_ns)
-		t->latest_ns = at_ns;
-	if (duration_ns < t->shortest_ns)
-		t->shortest_ns = duration_ns;
+	moment_join(&t->when, at_ns, duration_ns);
 	end_when_all_are_here(m, t);
 }
 
@@ -309,7 +305,7 @@ int sim_force(struct sim_meetings *m)
 			struct sim_meeting *t = &m->meetings[i];
 
 			if (t->end_ns == SIM_PENDING && t->joined > 0 &&
-			    (!best || t->latest_ns < best->latest_ns))
+			    (!best || t->when.latest_ns < best->when.latest_ns))
 				best = t;
 		}
 	}

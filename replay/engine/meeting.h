@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where ranks meet: a collective starts when its last rank arrives, takes the shortest time that
- * any of its ranks gives for it, and ends for all at once.
+/* Who meets where: moment.h says what comes of it.
  *
  * A *group* is a set of ranks; its meetings have sequence numbers. Who takes part in a meeting is
  * not known beforehand: a recording may have begun later on one rank, or have been cut off. So
@@ -13,14 +12,15 @@
  */
 #pragma once
 
+#include "replay/engine/moment.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 struct sim_meeting {
 	int64_t seq;
-	int64_t latest_ns;   /* of the arrivals */
-	int64_t shortest_ns; /* of the durations */
-	int64_t end_ns;	     /* SIM_PENDING until it is over */
+	struct moment_meeting when;
+	int64_t end_ns; /* SIM_PENDING until it is over */
 	uint32_t group;
 	uint32_t unknown; /* members that may still declare */
 	uint32_t expected, joined, unread;

@@ -22,7 +22,6 @@ void program_free(struct program *p)
 	free(p->groups);
 	free(p->sites);
 	free(p->nest);
-	free(p->own_copies);
 	launches_done(&p->launches);
 	free(p);
 }
@@ -226,7 +225,6 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 				"slice %u of rank %u does not follow the one before it",
 				slice->index, rank);
 	c.to = &c.block->program;
-	p->n_own_copies = 0;
 	fill(&c);
 	if (c.error < 0)
 		return c.error;

@@ -39,14 +39,9 @@ struct nest {
 	size_t edges; /* the first that ends in it */
 };
 
-/* A call that waits for a copy that it launched itself: the copy starts a while after the call
- * does, rather than after its end. */
-struct own_copy {
-	uint32_t event;
-	int64_t lag_ns;
-};
-
-#define OWN_COPY 0x80000000u /* in a launch table: index of an own_copy, and not event + 1 */
+/* In a launch table: the event, and not event + 1, of a call that waits for a copy that it launched
+ * itself; the copy starts a while after the call does, rather than after its end. */
+#define OWN_COPY 0x80000000u
 
 struct program {
 	const struct fmt_names *names;
@@ -64,8 +59,6 @@ struct program {
 	struct launches launches;
 	struct nest *nest;
 	size_t nest_cap;
-	struct own_copy *own_copies;
-	size_t n_own_copies, own_copies_cap;
 
 	struct program_counts counts;
 };

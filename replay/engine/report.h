@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-#include "formats/busy.h"
+#include "formats/report/busy.h"
 
 struct replay_row {
 	int64_t iteration;

@@ -2,8 +2,8 @@
 #include "replay/engine/rewrite.h"
 
 #include "formats/infer/constants.h"
-#include "formats/staging.h"
-#include "formats/writer.h"
+#include "formats/store/staging.h"
+#include "formats/store/writer.h"
 
 #include "replay/engine/launches.h"
 #include "replay/engine/place.h"
@@ -86,17 +86,6 @@ static int add_facts(struct rewrite *w)
 	return r < 0 ? r : fact(w->names, "gputrace.emulated_from", id);
 }
 
-/* In the emulated run, what leaving a collective costs is within its duration already. */
-static int settle_constants(struct rewrite *w, uint32_t rank)
-{
-	struct fmt_constants c;
-
-	if (!fmt_constants_get(w->names, rank, &c) || c.meet_ns == 0)
-		return 0;
-	c.meet_ns = 0;
-	return fmt_constants_put(w->names, rank, &c);
-}
-
 static int add_ranks(struct rewrite *w, struct fmt_error *err)
 {
 	w->n_ranks = fmt_trace_n_ranks(w->trace);
@@ -108,8 +97,6 @@ static int add_ranks(struct rewrite *w, struct fmt_error *err)
 		int r = fmt_writer_rank(w->writer, i, fmt_trace_rank(w->trace, i)->number,
 					&rank->out, err);
 
-		if (r == 0)
-			r = settle_constants(w, i);
 		if (r < 0)
 			return r;
 		rank->n_lanes = fmt_n_lanes(w->names, i);

@@ -4,7 +4,7 @@
  * trace appears complete or not at all. Not thread-safe. */
 #pragma once
 
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 struct rewrite;
 

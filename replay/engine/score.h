@@ -4,7 +4,7 @@
  * 0 or -ENOMEM. */
 #pragma once
 
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 #include "replay/engine/report.h"
 

@@ -26,6 +26,8 @@ static void rank_done(struct rank *r)
 		block_free(r->blocks[i]);
 	for (size_t i = 0; i < r->n_spare; i++)
 		block_free(r->spare[i]);
+	for (uint32_t i = 0; i < r->n_lanes; i++)
+		free(r->lanes[i].room);
 	free(r->blocks);
 	free(r->spare);
 	free(r->lanes);
@@ -85,6 +87,15 @@ int sim_rank(struct sim *s, uint32_t rank, uint32_t n_lanes, int64_t clock_ns)
 	r->clock_ns = clock_ns;
 	sim_name_idle(s, rank);
 	return 0;
+}
+
+int sim_room(struct sim *s, uint32_t rank, uint32_t lane)
+{
+	struct lane *l = &s->ranks[rank].lanes[lane];
+
+	if (!l->room)
+		l->room = calloc(1, sizeof(*l->room));
+	return l->room ? 0 : -ENOMEM;
 }
 
 struct sim_meetings *sim_meetings(struct sim *s)

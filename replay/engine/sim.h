@@ -27,8 +27,11 @@
 #include "replay/engine/meeting.h"
 
 #define SIM_NONE UINT32_MAX
-#define SIM_PENDING INT64_MIN	  /* a time that is not known yet */
-#define SIM_NEVER (INT64_MIN / 4) /* before everything: of a slot that no point fills */
+#define SIM_PENDING INT64_MIN  /* a time that is not known yet */
+#define SIM_NEVER MOMENT_NEVER /* of a slot that no point fills */
+#define SIM_ANEW                                                                                   \
+	(INT64_MIN / 2) /* own_ns of a point that does not come after the one before it            \
+			 */
 
 struct sim_point {
 	int64_t own_ns; /* after the point before it on the lane */
@@ -40,8 +43,10 @@ enum sim_wait_kind {
 	SIM_MOMENT, /* not before the time of slot `on` + lag_ns */
 	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
 	SIM_AT,	    /* not before lag_ns */
-	SIM_MEETING, /* when meeting `on` ends, which the rank joins at the point before; own_ns is
-			then how long it takes as far as this rank knows, and the only wait */
+	SIM_MEETING,  /* when meeting `on` ends, which the rank joins at the point before; own_ns is
+			 then how long it takes as far as this rank knows, and the only wait */
+	SIM_TRANSFER, /* the same, but this rank leaves lag_ns after the last has come */
+	SIM_ROOM,     /* until the lane's room has `on` of it to spare for lag_ns; the last wait */
 };
 
 struct sim_wait {
@@ -102,6 +107,9 @@ void sim_free(struct sim *s);
 /* Says how many lanes rank has, and what to add to common time for its own. Once, before its first
  * block. */
 int sim_rank(struct sim *s, uint32_t rank, uint32_t n_lanes, int64_t clock_ns);
+
+/* Gives a lane room (room.h) for operations that wait for it in the order of the lane's points. */
+int sim_room(struct sim *s, uint32_t rank, uint32_t lane);
 
 /* The meetings of all ranks, for naming groups and declaring what a block joins. */
 struct sim_meetings *sim_meetings(struct sim *s);

@@ -3,6 +3,7 @@
 /* What the clock keeps; for the files that make it up. */
 #pragma once
 
+#include "replay/engine/room.h"
 #include "replay/engine/sim.h"
 
 struct lane {
@@ -10,6 +11,7 @@ struct lane {
 	const struct sim_point *at, *end;
 	struct sim_block *block; /* that they are in */
 	uint64_t block_number;	 /* counted over all blocks of the rank */
+	struct room *room;	 /* or NULL */
 	uint8_t joined;		 /* the meeting that the point waits for */
 	uint8_t drop;		 /* waits of the point that are not over are to be left out */
 };

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The arithmetic of virtual time: when something may begin, and when it ends. `gpureplay
+ * --emulate`, the emulated driver and the emulated NCCL put whatever takes time on a GPU machine
+ * together from these and from room.h, so that they cannot differ. There are only sums and maxima,
+ * no state. Nanoseconds; sums wrap. Any thread.
+ */
+#pragma once
+
+#include "replay/engine/wrap.h"
+
+#define MOMENT_NEVER (INT64_MIN / 4) /* before everything: nothing waits for it */
+
+/* What comes own_ns after what was before it: the next call of a thread, the next operation of a
+ * stream, the end of an operation. */
+static inline int64_t moment_after(int64_t before_ns, int64_t own_ns)
+{
+	return ns_sum(before_ns, own_ns);
+}
+
+/* `at_ns`, but not before lag_ns after `when_ns`: an operation after its launch, after an event; a
+ * host thread after what it waits for. */
+static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns)
+{
+	int64_t t = ns_sum(when_ns, lag_ns);
+
+	return when_ns > MOMENT_NEVER && t > at_ns ? t : at_ns;
+}
+
+/* Where ranks meet: it starts when the last arrives, takes the shortest time that any of them gives
+ * for it, and ends for all at once. */
+struct moment_meeting {
+	int64_t latest_ns;   /* of the arrivals */
+	int64_t shortest_ns; /* of the durations */
+};
+
+static inline struct moment_meeting moment_meeting(void)
+{
+	return (struct moment_meeting){INT64_MIN, INT64_MAX};
+}
+
+static inline void moment_join(struct moment_meeting *m, int64_t at_ns, int64_t duration_ns)
+{
+	if (at_ns > m->latest_ns)
+		m->latest_ns = at_ns;
+	if (duration_ns < m->shortest_ns)
+		m->shortest_ns = duration_ns;
+}
+
+static inline int64_t moment_end(const struct moment_meeting *m)
+{
+	return moment_after(m->latest_ns, m->shortest_ns);
+}
