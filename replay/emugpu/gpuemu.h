@@ -77,6 +77,12 @@ typedef int gpuemu_register_kernel_fn(const struct gpuemu_kernel *k);
  * the emulated libcuda.so.1. */
 typedef int gpuemu_device_value_fn(int device, const char *key, double *ret);
 
+/* How long a collective ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+ * "all_to_all", "gather", "scatter", "send_recv") of so many ranks took in the recording that
+ * durations come from, with `bytes` the larger of what goes in and what comes out on a rank; -1:
+ * none is like it. Exported by the emulated libcuda.so.1. */
+typedef int64_t gpuemu_recorded_ns_fn(const char *what, unsigned ranks, uint64_t bytes);
+
 static inline void gpuemu_register(const struct gpuemu_kernel *k)
 {
 	gpuemu_register_kernel_fn *f =

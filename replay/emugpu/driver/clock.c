@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/clock.h"
+
+#include "replay/emugpu/counts.h"
+#include "replay/emugpu/driver/run.h"
 #include "replay/emugpu/refuse.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,8 +16,11 @@ static struct {
 	double per_ns; /* virtual nanoseconds of the host per nanosecond of its CPU */
 	int pace;
 	int64_t costs_ns[EMU_CALLS];
-	int64_t horizon_ns;
+	struct emu_run_process *process;
 } clock_ = {.per_ns = 1};
+
+/* Outside a run. */
+static struct emu_run_process alone;
 
 static int64_t read_ns(clockid_t clock)
 {
@@ -29,14 +37,24 @@ int64_t emu_work_ns(void)
 
 int64_t emu_horizon_ns(void)
 {
-	return __atomic_load_n(&clock_.horizon_ns, __ATOMIC_RELAXED);
+	return __atomic_load_n(&clock_.process->now_ns, __ATOMIC_RELAXED);
 }
 
-void emu_clock_init(double host_speed, int pace, const int64_t costs_ns[EMU_CALLS])
+void emu_clock_costs(const int64_t costs_ns[EMU_CALLS])
 {
-	clock_.per_ns = 1 / host_speed;
-	clock_.pace = pace;
 	memcpy(clock_.costs_ns, costs_ns, sizeof(clock_.costs_ns));
+}
+
+/* What passed from `from_ns` to `wall_ns` is not the thread's own work. */
+static void leave_out(struct emu_thread *t, int64_t from_ns, int64_t wall_ns)
+{
+	t->left_ns = wall_ns;
+	if (wall_ns - from_ns < EMU_SHORT_NS) {
+		t->measured_ns += wall_ns - from_ns;
+	} else {
+		t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
+		t->measured_ns = 0;
+	}
 }
 
 /* The thread's own CPU time since its last call. */
@@ -55,12 +73,29 @@ static int64_t own_ns(struct emu_thread *t, int64_t wall_ns)
 	return own < 0 ? 0 : own < gap ? own : gap;
 }
 
-static void first_call(struct emu_thread *t, int64_t wall_ns)
+/* From here on the thread's work counts. */
+static void begin(struct emu_thread *t, int64_t wall_ns)
 {
 	t->left_ns = wall_ns;
 	t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
-	if (!t->started)
-		emu_advance_to(t, emu_horizon_ns());
+	t->measured_ns = 0;
+}
+
+/* Brings the clock of a thread that is in no call up to date. */
+static void settle(struct emu_thread *t, int64_t wall_ns)
+{
+	if (t->left_ns == 0) {
+		begin(t, wall_ns);
+		emu_wait(t, emu_horizon_ns(), 0);
+	}
+	if (t->aside)
+		leave_out(t, t->left_ns, wall_ns);
+	else if (clock_.pace)
+		t->now_ns = moment_after(t->now_ns, wall_ns - t->left_ns);
+	else
+		t->now_ns = moment_after(t->now_ns,
+					 (int64_t)((double)own_ns(t, wall_ns) * clock_.per_ns));
+	t->left_ns = wall_ns;
 }
 
 struct emu_thread *emu_enter(enum emu_call call)
@@ -71,12 +106,7 @@ struct emu_thread *emu_enter(enum emu_call call)
 		return t;
 	t->call = call;
 	t->entered_ns = read_ns(CLOCK_MONOTONIC);
-	if (t->left_ns == 0)
-		first_call(t, t->entered_ns);
-	if (clock_.pace)
-		t->now_ns += t->entered_ns - t->left_ns;
-	else
-		t->now_ns += (int64_t)((double)own_ns(t, t->entered_ns) * clock_.per_ns);
+	settle(t, t->entered_ns);
 	t->before_ns = t->now_ns;
 	return t;
 }
@@ -94,12 +124,12 @@ static void pace(struct emu_thread *t)
 	}
 }
 
-static void publish(int64_t now_ns)
+static void publish(int64_t now_ns, int64_t slack_ns)
 {
-	int64_t seen = emu_horizon_ns();
+	int64_t *at = &clock_.process->now_ns, seen = emu_horizon_ns();
 
-	while (now_ns > seen + EMU_SHORT_NS &&
-	       !__atomic_compare_exchange_n(&clock_.horizon_ns, &seen, now_ns, 1, __ATOMIC_RELAXED,
+	while (now_ns > seen + slack_ns &&
+	       !__atomic_compare_exchange_n(at, &seen, now_ns, 1, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
 		;
 }
@@ -110,28 +140,88 @@ void emu_leave(struct emu_thread **self)
 
 	if (--t->depth > 0)
 		return;
-	t->now_ns += clock_.costs_ns[t->call];
+	t->now_ns = moment_after(t->now_ns, clock_.costs_ns[t->call]);
 	t->left_ns = read_ns(CLOCK_MONOTONIC);
-	if (clock_.pace) {
+	if (clock_.pace)
 		pace(t);
-	} else if (t->left_ns - t->entered_ns < EMU_SHORT_NS) {
-		t->measured_ns += t->left_ns - t->entered_ns;
-	} else {
-		t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
-		t->measured_ns = 0;
-	}
-	publish(t->now_ns);
+	else
+		leave_out(t, t->entered_ns, t->left_ns);
+	if (!clock_.process->calls)
+		clock_.process->calls = 1;
+	publish(t->now_ns, EMU_SHORT_NS);
 }
 
-EMU_API int64_t gpuemu_thread_clock(void)
+EMU_API uint64_t gpuemu_host_ns(void)
 {
-	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_thread *t = &self_;
 
-	return self->now_ns;
+	if (t->depth == 0 && !t->aside)
+		settle(t, read_ns(CLOCK_MONOTONIC));
+	return (uint64_t)t->now_ns;
+}
+
+static int is_aside(void)
+{
+	return self_.aside > 0;
+}
+
+EMU_API void gpuemu_aside_begin(void)
+{
+	gpuemu_host_ns();
+	self_.aside++;
+}
+
+EMU_API void gpuemu_aside_end(void)
+{
+	struct emu_thread *t = &self_;
+
+	if (t->depth == 0)
+		leave_out(t, t->left_ns, read_ns(CLOCK_MONOTONIC));
+	if (t->aside > 0)
+		t->aside--;
 }
 
 EMU_API void gpuemu_thread_not_before(int64_t ns)
 {
-	self_.started = 1;
-	emu_advance_to(&self_, ns);
+	if (self_.left_ns == 0)
+		begin(&self_, read_ns(CLOCK_MONOTONIC));
+	emu_wait(&self_, ns, 0);
+}
+
+EMU_API void gpuemu_thread_hands_on(void)
+{
+	publish((int64_t)gpuemu_host_ns(), 0);
+	if (!clock_.process->calls)
+		emu_run_mark(clock_.process);
+}
+
+/* ---- a process begins ---- */
+
+static void forked(void)
+{
+	struct emu_run_process *p = emu_run_join_at(self_.now_ns);
+
+	if (!p) {
+		alone.now_ns = self_.now_ns;
+		p = &alone;
+	}
+	clock_.process = p;
+	begin(&self_, read_ns(CLOCK_MONOTONIC));
+}
+
+/* As soon as the driver is loaded: the program's own start counts. */
+__attribute__((constructor)) static void start(void)
+{
+	const char *speed = getenv("GPUEMU_HOST_SPEED"), *paced = getenv("GPUEMU_PACE");
+	double x = speed ? strtod(speed, NULL) : 1;
+
+	emu_counts_aside = is_aside;
+	clock_.per_ns = x > 0 ? 1 / x : 1;
+	clock_.pace = paced && strcmp(paced, "1") == 0;
+	clock_.process = emu_run_join(clock_.per_ns);
+	if (!clock_.process)
+		clock_.process = &alone;
+	begin(&self_, read_ns(CLOCK_MONOTONIC));
+	emu_wait(&self_, emu_horizon_ns(), 0);
+	pthread_atfork(gpuemu_thread_hands_on, NULL, forked);
 }

@@ -2,11 +2,11 @@
 
 /* Virtual time, as the program's threads see it.
  *
- * Each thread has a clock in virtual nanoseconds since the driver was initialised. Its own work
- * between calls moves it by the CPU time that it took (so that more threads than cores do not slow
- * each other), divided by the host's speed; a call moves it by what such a call costs on a real
- * machine, and a call that waits moves it to the end of what it waited for. What the emulation
- * itself burns does not count.
+ * Each thread has a clock in virtual nanoseconds since the run began (run.h). Its own work between
+ * calls moves it by the CPU time that it took (so that more threads than cores do not slow each
+ * other), divided by the host's speed; a call moves it by what such a call costs on a real machine,
+ * and a call that waits moves it to the end of what it waited for. What the emulation itself burns
+ * does not count, nor what is done aside. A process starts where its parent is.
  *
  * Reading the CPU clock costs half a microsecond, so intervals shorter than EMU_SHORT_NS are
  * measured by the monotonic clock, which costs a twentieth of it: a thread that loses its core does
@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/scope.h"
+#include "replay/engine/moment.h"
 
 #include <stdint.h>
 
@@ -40,11 +41,11 @@ struct emu_thread {
 	int64_t now_ns;	     /* the thread's clock */
 	int64_t before_ns;   /* its clock when that call began */
 	int64_t entered_ns;  /* monotonic: the call that is being served */
-	int64_t left_ns;     /* monotonic: end of the last call; 0 before the first */
+	int64_t left_ns;     /* monotonic: to which its work has been counted; 0: it never was */
 	int64_t settled_ns;  /* CPU clock of the thread when it was last read */
 	int64_t measured_ns; /* since then, by the monotonic clock */
-	int started;	     /* another thread has handed it a clock */
 	int depth;	     /* of calls within calls */
+	int aside;	     /* gpuemu_aside_begin() without its end */
 	enum emu_call call;
 	int capture_mode; /* CUstreamCaptureMode */
 	int n_contexts;
@@ -59,10 +60,10 @@ void emu_leave(struct emu_thread **self);
 #define EMU_ENTER(call)                                                                            \
 	scoped(emu_leave) __attribute__((unused)) struct emu_thread *self = emu_enter(call)
 
-static inline void emu_advance_to(struct emu_thread *self, int64_t ns)
+/* The thread goes on no earlier than lag_ns after end_ns. */
+static inline void emu_wait(struct emu_thread *self, int64_t end_ns, int64_t lag_ns)
 {
-	if (ns > self->now_ns)
-		self->now_ns = ns;
+	self->now_ns = moment_wait(self->now_ns, end_ns, lag_ns);
 }
 
 /* CPU time of the calling thread, scaled by the host's speed. */
@@ -71,9 +72,21 @@ int64_t emu_work_ns(void);
 /* The latest clock of all threads, to within EMU_SHORT_NS. */
 int64_t emu_horizon_ns(void);
 
-/* Set before the first call: $GPUEMU_HOST_SPEED, $GPUEMU_PACE, and the costs of calls. */
-void emu_clock_init(double host_speed, int pace, const int64_t costs_ns[EMU_CALLS]);
+/* What calls cost; set before the first that costs anything. */
+void emu_clock_costs(const int64_t costs_ns[EMU_CALLS]);
 
-/* For threads/handover.c, exported: the calling thread's clock, and moving it. */
-int64_t gpuemu_thread_clock(void);
+/* ---- exported, for whoever else keeps a clock ---- */
+
+/* The calling thread's clock now; in a call, when the call began or what it has waited for. About
+ * 30 ns. */
+uint64_t gpuemu_host_ns(void);
+
+/* The thread's CPU time between the two does not move its clock: a recorder's own work. They nest;
+ * calls made in between still cost theirs. */
+void gpuemu_aside_begin(void);
+void gpuemu_aside_end(void);
+
+/* For threads/handover.c: the thread goes on no earlier than that; and what the thread starts, as a
+ * process, begins no earlier than now. */
 void gpuemu_thread_not_before(int64_t ns);
+void gpuemu_thread_hands_on(void);

@@ -1,109 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* How long kernels take: as recorded, as their author says, or by the roofline (doc/gpuemu.md). */
-#include "base/array.h"
-#include "base/scope.h"
 #include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/timing.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What is taken for a kernel of which nothing is known: each thread reads two numbers of 32 bits,
  * adds and multiplies, and writes one. */
 #define UNKNOWN_BYTES 12
 #define UNKNOWN_FLOPS 2
-/* This part of the multiprocessors is enough to use all of the memory's bandwidth. */
-#define MEMORY_SHARE 0.25
-
-static struct {
-	struct emu_timing *rows; /* by name */
-	size_t n, cap;
-} timings;
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct emu_timing *)a)->name, ((const struct emu_timing *)b)->name);
-}
-
-/* kernel NAME GX GY GZ BX BY BZ NS, separated by tabs. */
-static int parse_row(const char *line, struct emu_timing *ret)
-{
-	char name[8192];
-	long long ns;
-
-	if (sscanf(line, "kernel\t%8191[^\t]\t%u\t%u\t%u\t%u\t%u\t%u\t%lld", name, &ret->grid[0],
-		   &ret->grid[1], &ret->grid[2], &ret->block[0], &ret->block[1], &ret->block[2],
-		   &ns) != 8 ||
-	    ns < 0)
-		return 0;
-	ret->ns = ns;
-	ret->name = strdup(name);
-	return ret->name ? 1 : -ENOMEM;
-}
-
-static void close_file(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
-int emu_timing_load(const char *path)
-{
-	scoped(close_file) FILE *in = fopen(path, "re");
-	scoped(free_ptr) char *line = NULL;
-	size_t cap = 0;
-	int r = 0;
-
-	if (!in)
-		return -errno;
-	while (r >= 0 && getline(&line, &cap, in) > 0) {
-		struct emu_timing row;
-
-		r = parse_row(line, &row);
-		if (r != 1)
-			continue;
-		r = array_reserve(&timings.rows, timings.n + 1, &timings.cap);
-		if (r == 0)
-			timings.rows[timings.n++] = row;
-	}
-	qsort(timings.rows, timings.n, sizeof(timings.rows[0]), by_name);
-	return r < 0 ? r : 0;
-}
-
-static void find_named(const char *name, const struct emu_timing **ret,
-		       const struct emu_timing **end)
-{
-	size_t low = 0, high = timings.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (strcmp(timings.rows[mid].name, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*ret = *end = timings.rows + low;
-	while (*end < timings.rows + timings.n && strcmp((*end)->name, name) == 0)
-		(*end)++;
-}
-
-void emu_timing_find(const char *symbol, const struct emu_timing **ret,
-		     const struct emu_timing **end)
-{
-	*ret = *end = NULL;
-	if (timings.n == 0)
-		return;
-	find_named(symbol, ret, end);
-	if (*ret != *end)
-		return;
-	scoped(free_ptr) char *name = emu_name_demangle(symbol);
-
-	if (name)
-		find_named(name, ret, end);
-}
-
 /* The recorded duration of this shape; else the mean over all shapes; -1: not recorded. */
 static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l)
 {
@@ -185,7 +91,7 @@ int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 	double used = least(1, blocks / m->sms);
 	double math = cost.flops / (peak(m, cost.math) * m->math_efficiency * used);
 	double bytes = cost.bytes / (m->memory_bytes_per_s * m->memory_efficiency *
-				     least(1, used / MEMORY_SHARE));
+				     least(1, used / EMU_MEMORY_PART));
 
 	return (int64_t)(m->kernel_ns + 1e9 * (math > bytes ? math : bytes));
 }

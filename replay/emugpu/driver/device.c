@@ -87,8 +87,6 @@ static int init_device(struct emu_device *d, int ordinal, int physical,
 
 static void init_clock(const struct emu_model *m)
 {
-	const char *speed = getenv("GPUEMU_HOST_SPEED");
-	double x = speed ? strtod(speed, NULL) : 1;
 	const int64_t costs[EMU_CALLS] = {
 		[EMU_CALL_QUERY] = (int64_t)m->call_query_ns,
 		[EMU_CALL_EVENT] = (int64_t)m->call_event_ns,
@@ -97,7 +95,7 @@ static void init_clock(const struct emu_model *m)
 		[EMU_CALL_MALLOC] = (int64_t)m->call_malloc_ns,
 	};
 
-	emu_clock_init(x > 0 ? x : 1, number_of("GPUEMU_PACE", 0) != 0, costs);
+	emu_clock_costs(costs);
 }
 
 static CUresult init(void)
@@ -137,55 +135,34 @@ CUresult emu_init(void)
 
 /* ---- what ops share ---- */
 
-/* The first moment from `at_ns` on when `share` of the multiprocessors is free, as far as the
- * kernels that run are known. */
-static int64_t compute_free(struct emu_device *d, int64_t at_ns, double share, int *slot)
+/* With the lock held. Busy: the time in which anything runs, with ops taken in the order of their
+ * calls. */
+static void count(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
 {
-	for (;;) {
-		double used = 0;
-		int64_t next = INT64_MAX;
+	int64_t from_ns = moment_wait(start_ns, d->last_end_ns, 0);
 
-		*slot = 0;
-		for (int i = 0; i < EMU_RUNNING; i++) {
-			if (d->running[i].end_ns < d->running[*slot].end_ns)
-				*slot = i;
-			if (d->running[i].end_ns <= at_ns)
-				continue;
-			used += d->running[i].share;
-			next = d->running[i].end_ns < next ? d->running[i].end_ns : next;
-		}
-		if (next == INT64_MAX ||
-		    (used + share <= 1.0001 && d->running[*slot].end_ns <= at_ns))
-			return at_ns;
-		at_ns = next;
+	*(e == EMU_COMPUTE ? &d->kernels : &d->copies) += 1;
+	if (end_ns > d->last_end_ns) {
+		d->busy_ns += end_ns - from_ns;
+		d->last_end_ns = end_ns;
 	}
 }
 
 int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
-			int64_t duration_ns, double share)
+			int64_t duration_ns, double part)
 {
-	int64_t start = ready_ns;
-	int slot;
+	int64_t start_ns;
 
 	pthread_mutex_lock(&d->lock);
-	if (e == EMU_COMPUTE) {
-		start = compute_free(d, ready_ns, share, &slot);
-		d->running[slot].end_ns = start + duration_ns;
-		d->running[slot].share = share;
-		d->kernels++;
-	} else {
-		if (start < d->engine_free_ns[e])
-			start = d->engine_free_ns[e];
-		d->engine_free_ns[e] = start + duration_ns;
-		d->copies++;
-	}
-	/* Busy: the time in which anything runs, with ops taken in the order of their calls. */
-	if (start + duration_ns > d->last_end_ns) {
-		int64_t from = start > d->last_end_ns ? start : d->last_end_ns;
-
-		d->busy_ns += start + duration_ns - from;
-		d->last_end_ns = start + duration_ns;
-	}
+	start_ns = room_take(&d->rooms[e], ready_ns, duration_ns, room_share(part));
+	count(d, e, start_ns, moment_after(start_ns, duration_ns));
 	pthread_mutex_unlock(&d->lock);
-	return start;
+	return start_ns;
+}
+
+void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
+{
+	pthread_mutex_lock(&d->lock);
+	count(d, e, start_ns, end_ns);
+	pthread_mutex_unlock(&d->lock);
 }

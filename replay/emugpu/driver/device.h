@@ -8,11 +8,15 @@
 #include "replay/emugpu/driver/model.h"
 #include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/gpuemu.h"
+#include "replay/engine/room.h"
 
 #include <pthread.h>
 
 #define EMU_DEVICES 64
-#define EMU_RUNNING 32
+
+/* This part of the multiprocessors is enough to use all of the memory's bandwidth. */
+#define EMU_MEMORY_PART 0.25
+#define EMU_FILL_PART 0.1
 
 /* What ops of one device have to share. */
 enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_ENGINES };
@@ -23,12 +27,8 @@ struct emu_device {
 	struct emu_model model;
 	struct emu_memory *memory;
 
-	pthread_mutex_t lock;		     /* of what follows */
-	int64_t engine_free_ns[EMU_ENGINES]; /* copy engines */
-	struct {
-		int64_t end_ns;
-		double share;
-	} running[EMU_RUNNING];	      /* kernels: share of the multiprocessors */
+	pthread_mutex_t lock; /* of what follows */
+	struct room rooms[EMU_ENGINES];
 	int64_t busy_ns, last_end_ns; /* for the report */
 	uint64_t kernels, copies, copied_bytes;
 
@@ -81,14 +81,17 @@ CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
 /* Whether `c` may be used as a context. */
 int emu_is_context(CUcontext c);
 
-/* Takes an engine of `d` for `duration_ns` at `ready_ns` or later; returns the start. `share`: how
- * much of EMU_COMPUTE, 0 to 1. */
+/* Takes a part of an engine of `d`, 0 to 1, for `duration_ns` at `ready_ns` or later; the start. */
 int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
-			int64_t duration_ns, double share);
+			int64_t duration_ns, double part);
+
+/* What runs whatever else does. */
+void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);
 
 /* Where the process's report counts from. */
 void emu_report_start(void);
 
-/* The two public functions beyond CUDA's. */
+/* The public functions beyond CUDA's; those of the clock are in clock.h. */
 gpuemu_device_value_fn gpuemu_device_value;
+gpuemu_recorded_ns_fn gpuemu_recorded_ns;
 gpuemu_register_kernel_fn gpuemu_register_kernel;

@@ -41,24 +41,25 @@ void emu_event_set(struct emu_event *e, int64_t end_ns)
 
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s)
 {
-	struct emu_point *p;
+	struct emu_point here = {.refs = 2}; /* used where the record runs at once */
 	struct emu_dep d = {0};
-	struct emu_op op = {.type = &emu_record_type};
+	struct emu_op op = {.type = &emu_record_type, .point = &here};
 
 	if (e->shared)
 		return emu_shared_submit(self, e->shared, s, 1);
 	if (s->capture)
 		return emu_capture_record(s, e);
-	p = emu_point_new();
-	if (!p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	p->refs = 2; /* the op's and ours */
-	op.point = p;
 	CUresult r = emu_submit(self, s, &op);
 
-	d.point = p;
-	if (emu_point_reached(p))
-		emu_dep_wait(&d);
+	if (emu_point_reached(&here)) {
+		d.end_ns = here.end_ns;
+	} else if (!op.point) {
+		return r;
+	} else {
+		d.point = op.point;
+		if (emu_point_reached(d.point))
+			emu_dep_wait(&d);
+	}
 	set_last(e, d);
 	return r;
 }
@@ -168,15 +169,15 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 		return CUDA_ERROR_CAPTURED_EVENT;
 	c = e->context;
 	if (e->shared) {
-		emu_advance_to(self, emu_shared_wait(e->shared, emu_shared_issued(e->shared)) +
-					     (int64_t)c->device->model.sync_ns);
+		emu_wait(self, emu_shared_wait(e->shared, emu_shared_issued(e->shared)),
+			 (int64_t)c->device->model.sync_ns);
 		return (CUresult)c->error;
 	}
 	if (!e->recorded)
 		return (CUresult)c->error;
 	struct emu_dep d = emu_event_dep(e);
 
-	emu_advance_to(self, emu_dep_wait(&d) + (int64_t)c->device->model.sync_ns);
+	emu_wait(self, emu_dep_wait(&d), (int64_t)c->device->model.sync_ns);
 	return (CUresult)c->error;
 }
 

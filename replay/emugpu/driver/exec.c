@@ -56,7 +56,7 @@ static int add_step(struct emu_exec *x, const struct emu_node *n)
 	if (r < 0)
 		return r;
 	/* Within a graph there is no launch to wait for. */
-	s->op.issued_ns = INT64_MIN / 2;
+	s->op.issued_ns = MOMENT_NEVER;
 	x->n_steps++;
 	return 0;
 }
@@ -161,14 +161,12 @@ static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready
 		struct emu_lane own = *lane;
 
 		own.tail_ns = ready_ns;
-		for (uint32_t k = 0; k < s->n_deps; k++) {
-			int64_t before = x->steps[x->deps[s->first_dep + k]].end_ns;
-
-			own.tail_ns = before > own.tail_ns ? before : own.tail_ns;
-		}
+		for (uint32_t k = 0; k < s->n_deps; k++)
+			own.tail_ns = moment_wait(own.tail_ns,
+						  x->steps[x->deps[s->first_dep + k]].end_ns, 0);
 		emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;
-		end = s->end_ns > end ? s->end_ns : end;
+		end = moment_wait(end, s->end_ns, 0);
 	}
 	pthread_mutex_unlock(&x->lock);
 	return end;
@@ -273,7 +271,7 @@ EMU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode
 		pthread_mutex_lock(&x->lock);
 		emu_op_done(&s->op);
 		s->op = op;
-		s->op.issued_ns = INT64_MIN / 2;
+		s->op.issued_ns = MOMENT_NEVER;
 		pthread_mutex_unlock(&x->lock);
 		return CUDA_SUCCESS;
 	}

@@ -205,9 +205,8 @@ static int waits(const struct emu_op *op)
 static int64_t event_wait_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
 {
 	struct emu_dep d = emu_event_dep(op->event);
-	int64_t end = emu_dep_wait(&d);
 
-	return end > ready_ns ? end : ready_ns;
+	return moment_wait(ready_ns, emu_dep_wait(&d), 0);
 }
 
 const struct emu_op_type emu_event_wait_type = {

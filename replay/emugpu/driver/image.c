@@ -10,7 +10,7 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define KIND_PTX 1
 #define KIND_ELF 2
-#define PTX_BYTES_MAX (256u << 20)
+#define PART_BYTES_MAX (1u << 30)
 
 /* A part of a fat binary. */
 struct part {
@@ -72,29 +72,42 @@ void emu_image_done(struct emu_image *image)
 	memset(image, 0, sizeof(*image));
 }
 
-/* PTX of a fat binary may be compressed. */
-static int parse_ptx_part(struct emu_image *image, const struct part *p)
+/* The bytes of a part, which may be compressed, with a NUL behind them: *ret is the caller's. */
+static int unpack(const struct part *p, uint8_t **ret, size_t *ret_bytes)
 {
-	unsigned long long bytes = ZSTD_getFrameContentSize(p->payload, p->bytes);
 	int packed = p->bytes >= 4 && get(p->payload, 4) == ZSTD_MAGICNUMBER;
+	unsigned long long bytes =
+		packed ? ZSTD_getFrameContentSize(p->payload, p->bytes) : p->bytes;
+	size_t frame;
 
-	if (!packed)
-		bytes = p->bytes;
-	if (bytes > PTX_BYTES_MAX)
+	if (bytes > PART_BYTES_MAX)
 		return -EBADMSG;
-	scoped(free_ptr) char *text = calloc(1, bytes + 1);
+	scoped(free_ptr) uint8_t *data = calloc(1, bytes + 1);
 
-	if (!text)
+	if (!data)
 		return -ENOMEM;
-	if (!packed) {
-		memcpy(text, p->payload, bytes);
-		return emu_image_parse_ptx(image, text);
+	if (packed) {
+		frame = ZSTD_findFrameCompressedSize(p->payload, p->bytes);
+		if (ZSTD_isError(frame) || ZSTD_decompress(data, bytes, p->payload, frame) != bytes)
+			return -EBADMSG;
+	} else {
+		memcpy(data, p->payload, bytes);
 	}
-	size_t frame = ZSTD_findFrameCompressedSize(p->payload, p->bytes);
+	*ret = take(data);
+	*ret_bytes = bytes;
+	return 0;
+}
 
-	if (ZSTD_isError(frame) || ZSTD_isError(ZSTD_decompress(text, bytes, p->payload, frame)))
-		return -EBADMSG;
-	return emu_image_parse_ptx(image, text);
+static int parse_part(struct emu_image *image, const struct part *p)
+{
+	scoped(free_ptr) uint8_t *data = NULL;
+	size_t bytes;
+	int r = unpack(p, &data, &bytes);
+
+	if (r < 0)
+		return r;
+	return p->kind == KIND_PTX ? emu_image_parse_ptx(image, (const char *)data)
+				   : emu_image_parse_elf(image, data, bytes);
 }
 
 /* How well a part suits a GPU; the highest is taken. */
@@ -107,36 +120,40 @@ static int suits(const struct part *p, int arch)
 	return (int)p->arch <= arch ? 5000 + (int)p->arch : 1;
 }
 
-static int parse_fatbin(struct emu_image *image, const uint8_t *data, int arch)
+int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t bytes, int arch)
 {
-	uint64_t header = get(data + 6, 2), size = get(data + 8, 8);
-	uint64_t at = header, end = header + size;
+	uint64_t header, size, at, end;
 	struct part best = {0};
 	int score = -1;
 
-	if (header < 16 || size > (1ull << 40))
+	if (bytes < 16)
 		return -EBADMSG;
+	header = get(data + 6, 2);
+	size = get(data + 8, 8);
+	if (header < 16 || header > bytes || size > bytes - header || size > (1ull << 40))
+		return -EBADMSG;
+	at = header;
+	end = header + size;
 	while (at + 64 <= end) {
 		struct part p = {.kind = (uint16_t)get(data + at, 2),
 				 .arch = (uint32_t)get(data + at + 28, 4)};
-		uint64_t skip = get(data + at + 4, 4), bytes = get(data + at + 8, 8);
+		uint64_t skip = get(data + at + 4, 4), held = get(data + at + 8, 8);
 
-		if (skip < 32 || skip > end - at || bytes > end - at - skip)
+		if (skip < 32 || skip > end - at || held > end - at - skip)
 			return -EBADMSG;
 		p.payload = data + at + skip;
-		p.bytes = bytes;
+		p.bytes = held;
 		if ((p.kind == KIND_ELF || p.kind == KIND_PTX) && suits(&p, arch) > score) {
 			best = p;
 			score = suits(&p, arch);
 		}
-		at += skip + bytes;
+		at += skip + held;
 	}
 	if (score < 0)
 		return -EBADMSG;
 	image->arch = (int)best.arch;
 	image->ptx = best.kind == KIND_PTX;
-	return image->ptx ? parse_ptx_part(image, &best)
-			  : emu_image_parse_elf(image, best.payload, best.bytes);
+	return parse_part(image, &best);
 }
 
 /* An ELF file in memory ends with its section headers or its last section. */
@@ -164,7 +181,7 @@ int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
 		magic = (uint32_t)get(data, 4);
 	}
 	if (magic == FATBIN_MAGIC) {
-		r = parse_fatbin(&image, data, arch);
+		r = emu_image_parse_fatbin(&image, data, SIZE_MAX, arch); /* says its size */
 	} else if (memcmp(data, ELFMAG, SELFMAG) == 0) {
 		r = emu_image_parse_elf(&image, data, elf_bytes(data));
 	} else {

@@ -42,7 +42,9 @@ struct emu_image {
 int emu_image_parse(const void *data, int arch, struct emu_image *ret);
 void emu_image_done(struct emu_image *image);
 
-/* The parts of it: `bytes` at `data`. */
+/* The forms of it, of `bytes` at `data` (a fat binary says by itself how many it has). *image is to
+ * be given to emu_image_done() in any case. */
+int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t bytes, int arch);
 int emu_image_parse_elf(struct emu_image *image, const uint8_t *data, size_t bytes);
 int emu_image_parse_ptx(struct emu_image *image, const char *text);
 struct emu_entry *emu_image_add(struct emu_image *image, const char *name, size_t len);

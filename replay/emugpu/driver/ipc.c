@@ -173,10 +173,8 @@ int64_t emu_shared_wait(struct emu_shared_event *e, uint32_t number)
 
 static int64_t shared_wait_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
 {
-	int64_t end = emu_shared_wait(op->shared.event, op->shared.number);
-
-	end += (int64_t)lane->device->model.event_ns;
-	return end > ready_ns ? end : ready_ns;
+	return moment_wait(ready_ns, emu_shared_wait(op->shared.event, op->shared.number),
+			   (int64_t)lane->device->model.event_ns);
 }
 
 static int shared_wait_blocks(const struct emu_op *op)

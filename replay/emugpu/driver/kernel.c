@@ -99,8 +99,8 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 	if (twin && twin->flags & GPUEMU_BLOCKS) {
 		twin->run(&l, k->args);
 		if (l.end_ns == 0)
-			l.end_ns = ready_ns + ns;
-		emu_device_take(lane->device, EMU_COMPUTE, ready_ns, l.end_ns - ready_ns, 0);
+			l.end_ns = moment_after(ready_ns, ns);
+		emu_device_run(lane->device, EMU_COMPUTE, ready_ns, l.end_ns);
 	} else {
 		l.start_ns = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, share);
 		if (twin && twin->run)
@@ -108,7 +108,7 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 		else
 			tell(k->function);
 		if (l.end_ns == 0)
-			l.end_ns = l.start_ns + ns;
+			l.end_ns = moment_after(l.start_ns, ns);
 	}
 	if (l.error && !lane->context->error)
 		lane->context->error = l.error;

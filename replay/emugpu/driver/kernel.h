@@ -47,16 +47,6 @@ int emu_name_fits(const char *plain, const char *symbol);
 /* The name as people write it, on the heap; a copy of `symbol` where nothing demangles it. */
 char *emu_name_demangle(const char *symbol);
 
-/* Recorded durations: rows of one kernel and shape. */
-struct emu_timing {
-	char *name;
-	uint32_t grid[3], block[3];
-	int64_t ns;
-};
-int emu_timing_load(const char *path);
-void emu_timing_find(const char *symbol, const struct emu_timing **ret,
-		     const struct emu_timing **end);
-
 /* How long a launch takes on `d`, and how much of its multiprocessors it fills (0 to 1). */
 int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 		      const struct gpuemu_launch *launch, void *const *args, double *share);

@@ -65,17 +65,7 @@ int emu_memory_new(size_t bytes, struct emu_memory **ret)
 /* The index of the first span that starts above `at`. */
 static size_t above(const struct spans *s, uintptr_t at)
 {
-	size_t low = 0, high = s->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->items[mid].base <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_bound(i, 0, s->n, s->items[i].base <= at);
 }
 
 static int insert(struct spans *s, size_t i, struct span span)

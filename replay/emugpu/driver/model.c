@@ -57,6 +57,7 @@ static const struct {
 	KEY(call_query_ns),
 	KEY(call_malloc_ns),
 	KEY(pin_bytes_per_s),
+	KEY(first_touch_ns),
 	KEY(network_ns),
 	KEY(nvlink_ns),
 };

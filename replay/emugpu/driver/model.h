@@ -26,6 +26,7 @@ struct emu_model {
 	/* Host: what a call takes. */
 	double call_launch_ns, call_copy_ns, call_event_ns, call_query_ns, call_malloc_ns;
 	double pin_bytes_per_s; /* making host memory page-locked */
+	double first_touch_ns;	/* a page of 4 KiB of the host's that was never written */
 	double network_ns, nvlink_ns;
 };
 

@@ -2,6 +2,7 @@
 #include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/driver/device.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -42,7 +43,7 @@ int64_t emu_dep_wait(struct emu_dep *d)
 	struct emu_point *p = take(d->point);
 
 	if (!p)
-		return d->end_ns += take(d->lag_ns);
+		return d->end_ns = moment_after(d->end_ns, take(d->lag_ns));
 	while (!emu_point_reached(p)) {
 		uint32_t open = OPEN;
 
@@ -50,7 +51,7 @@ int64_t emu_dep_wait(struct emu_dep *d)
 					    __ATOMIC_ACQUIRE);
 		syscall(SYS_futex, &p->done, FUTEX_WAIT_PRIVATE, AWAITED, NULL, NULL, 0);
 	}
-	d->end_ns = p->end_ns + take(d->lag_ns);
+	d->end_ns = moment_after(p->end_ns, take(d->lag_ns));
 	emu_point_drop(p);
 	return d->end_ns;
 }
@@ -59,17 +60,11 @@ void emu_op_run(struct emu_op *op, struct emu_lane *lane)
 {
 	const struct emu_model *m = &lane->device->model;
 	int light = op->type->light;
-	int64_t launched = op->issued_ns + (int64_t)m->launch_ns;
-	int64_t ready = lane->tail_ns + (light ? 0 : (int64_t)m->gap_ns);
-	int64_t end;
+	int64_t ready = moment_after(lane->tail_ns, light ? 0 : (int64_t)m->gap_ns);
 
-	if (ready < launched)
-		ready = launched;
-	if (ready < op->ready_ns)
-		ready = op->ready_ns;
-	end = op->type->run(op, lane, ready);
-	if (end > lane->tail_ns)
-		lane->tail_ns = end;
+	ready = moment_wait(ready, op->issued_ns, (int64_t)m->launch_ns);
+	ready = moment_wait(ready, op->ready_ns, 0);
+	lane->tail_ns = moment_wait(lane->tail_ns, op->type->run(op, lane, ready), 0);
 }
 
 void emu_op_done(struct emu_op *op)
@@ -90,6 +85,19 @@ static void release_point(struct emu_op *op)
 	emu_point_drop(take(op->point));
 }
 
+/* One that is to run later is reached at a point on the heap: one reference is the op's, one that
+ * of who submitted it. */
+static int own_point(struct emu_op *op)
+{
+	struct emu_point *p = emu_point_new();
+
+	if (!p)
+		return -ENOMEM;
+	p->refs = 2;
+	op->point = p;
+	return 1;
+}
+
 static int64_t run_record(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
 {
 	emu_point_reach(op->point, ready_ns);
@@ -100,6 +108,7 @@ const struct emu_op_type emu_record_type = {
 	.name = "record",
 	.node = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
 	.light = 1,
+	.own = own_point,
 	.release = release_point,
 	.run = run_record,
 };
@@ -132,7 +141,7 @@ static int64_t run_host(struct emu_op *op, struct emu_lane *lane, int64_t ready_
 		op->host.callback(op->host.stream, (CUresult)lane->context->error, op->host.data);
 	else
 		op->host.function(op->host.data);
-	return ready_ns + emu_work_ns() - before;
+	return moment_after(ready_ns, emu_work_ns() - before);
 }
 
 const struct emu_op_type emu_host_type = {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "replay/emugpu/driver/cuda_api.h"
+#include "replay/engine/moment.h"
 
 #include <stdint.h>
 

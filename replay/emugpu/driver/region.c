@@ -11,17 +11,7 @@ static struct {
 
 static size_t above(uintptr_t at)
 {
-	size_t low = 0, high = regions.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (regions.items[mid].base <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_bound(i, 0, regions.n, regions.items[i].base <= at);
 }
 
 /* Mappings lie within reservations; nothing else overlaps. */

@@ -105,17 +105,19 @@ static void *work(void *arg)
 		if (!op)
 			break;
 		pthread_mutex_unlock(&s->lock);
-		for (unsigned i = 0; i < op->n_deps; i++) {
-			int64_t end = emu_dep_wait(&op->deps[i]);
-
-			op->ready_ns = end > op->ready_ns ? end : op->ready_ns;
-		}
+		for (unsigned i = 0; i < op->n_deps; i++)
+			op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&op->deps[i]), 0);
 		emu_op_run(op, &s->lane);
 		emu_op_done(op);
-		free(op);
 		pthread_mutex_lock(&s->lock);
+		op->next = s->spare;
+		s->spare = op;
 	}
 	pthread_mutex_unlock(&s->lock);
+	while ((op = s->spare)) {
+		s->spare = op->next;
+		free(op);
+	}
 	free(s);
 	return NULL;
 }
@@ -123,11 +125,13 @@ static void *work(void *arg)
 /* With the lock held. */
 static CUresult queue(struct emu_stream *s, struct emu_op *op)
 {
-	struct emu_op *kept = malloc(sizeof(*kept));
+	struct emu_op *kept = s->spare ? s->spare : malloc(sizeof(*kept));
 	pthread_t thread;
 
 	if (!kept)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (s->spare)
+		s->spare = kept->next;
 	if (!s->has_worker) {
 		if (pthread_create(&thread, NULL, work, s) != 0) {
 			free(kept);
@@ -152,8 +156,7 @@ static int add_dep(struct emu_op *op, struct emu_dep d)
 	size_t cap = op->n_deps;
 
 	if (!d.point || emu_point_reached(d.point)) {
-		emu_dep_wait(&d);
-		op->ready_ns = d.end_ns > op->ready_ns ? d.end_ns : op->ready_ns;
+		op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&d), 0);
 		return 0;
 	}
 	if (array_reserve(&op->deps, op->n_deps + 1, &cap) < 0)
@@ -189,11 +192,8 @@ static void wait_inline(struct emu_stream *s, struct emu_op *op)
 	struct emu_dep tail = emu_stream_tail(s);
 
 	emu_dep_wait(&tail);
-	for (unsigned i = 0; i < op->n_deps; i++) {
-		int64_t end = emu_dep_wait(&op->deps[i]);
-
-		op->ready_ns = end > op->ready_ns ? end : op->ready_ns;
-	}
+	for (unsigned i = 0; i < op->n_deps; i++)
+		op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&op->deps[i]), 0);
 	op->n_deps = 0;
 }
 
@@ -243,7 +243,7 @@ struct emu_dep emu_stream_tail(struct emu_stream *s)
 		d.end_ns = s->lane.tail_ns;
 	} else if ((d.point = emu_point_new())) {
 		op.point = d.point;
-		op.issued_ns = INT64_MIN / 2;
+		op.issued_ns = MOMENT_NEVER;
 		d.point->refs = 2;
 		if (queue(s, &op)) {
 			emu_point_drop(d.point);
@@ -258,7 +258,7 @@ CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s)
 {
 	struct emu_dep d = emu_stream_tail(s);
 
-	emu_advance_to(self, emu_dep_wait(&d) + (int64_t)s->lane.device->model.sync_ns);
+	emu_wait(self, emu_dep_wait(&d), (int64_t)s->lane.device->model.sync_ns);
 	return (CUresult)s->context->error;
 }
 
@@ -270,13 +270,10 @@ CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c)
 	for (struct emu_stream *s = c->streams; s; s = s->next)
 		add_dep(&all, emu_stream_tail(s));
 	pthread_mutex_unlock(&c->lock);
-	for (unsigned i = 0; i < all.n_deps; i++) {
-		int64_t end = emu_dep_wait(&all.deps[i]);
-
-		all.ready_ns = end > all.ready_ns ? end : all.ready_ns;
-	}
+	for (unsigned i = 0; i < all.n_deps; i++)
+		all.ready_ns = moment_wait(all.ready_ns, emu_dep_wait(&all.deps[i]), 0);
 	free(all.deps);
-	emu_advance_to(self, all.ready_ns + (int64_t)c->device->model.sync_ns);
+	emu_wait(self, all.ready_ns, (int64_t)c->device->model.sync_ns);
 	return (CUresult)c->error;
 }
 

@@ -17,6 +17,7 @@ struct emu_stream {
 	pthread_mutex_t lock;	 /* of what follows; held while an op runs in the caller's thread */
 	struct emu_lane lane;
 	struct emu_op *head, **tail; /* what waits for the stream's own thread */
+	struct emu_op *spare;	     /* memory of what has waited */
 	int pending;		     /* 1: that thread has work, ops must queue */
 	int has_worker, closing;
 	pthread_cond_t wake;

@@ -2,12 +2,17 @@
 #include "replay/emugpu/driver/transfer.h"
 #include "replay/emugpu/driver/graph.h"
 #include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/timing.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* Pageable copies to the device up to this size return when they are staged. */
 #define STAGED_BYTES 65536
 #define HOST_BYTES_PER_S 10e9
+/* Smaller copies go where the program has been before. */
+#define TOUCH_BYTES 16384
+#define PAGE 4096u
 
 static size_t total_bytes(const struct emu_copy_op *c)
 {
@@ -52,18 +57,58 @@ static void move_bytes(const struct emu_copy_op *c)
 				c->from + (z * c->from_height + y) * c->from_pitch, c->width_bytes);
 }
 
-static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+/* Pages of [at, at + bytes) that nobody has touched yet: who writes there first waits for the
+ * system to find and clear them. */
+static size_t untouched_pages(const uint8_t *at, size_t bytes)
 {
-	static const enum emu_engine engines[] = {[EMU_H2D] = EMU_COPY_IN,
-						  [EMU_D2H] = EMU_COPY_OUT,
-						  [EMU_D2D] = EMU_COMPUTE,
-						  [EMU_P2P] = EMU_COPY_OUT,
-						  [EMU_H2H] = EMU_COPY_OUT};
-	const struct emu_copy_op *c = &op->copy;
-	struct emu_device *d = lane->device;
-	const struct emu_model *m = &d->model;
-	double speed = HOST_BYTES_PER_S, fixed = m->copy_ns;
+	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)at + bytes;
+	unsigned char resident[4096];
+	size_t untouched = 0;
 
+	for (; from < end; from += sizeof(resident) * PAGE) {
+		size_t pages = (end - from + PAGE - 1) / PAGE;
+
+		pages = pages < sizeof(resident) ? pages : sizeof(resident);
+		if (mincore((void *)from, pages * PAGE, resident) < 0)
+			return 0;
+		for (size_t i = 0; i < pages; i++)
+			untouched += !(resident[i] & 1);
+	}
+	return untouched;
+}
+
+/* What the host adds: the driver copies from its page-locked buffers to where the program wants it.
+ */
+static int64_t first_touch_ns(const struct emu_copy_op *c, const struct emu_model *m)
+{
+	if (c->kind != EMU_D2H || !c->pageable || c->height * c->depth > 1 ||
+	    c->width_bytes < TOUCH_BYTES)
+		return 0;
+	return (int64_t)(m->first_touch_ns * (double)untouched_pages(c->to, c->width_bytes));
+}
+
+static int64_t recorded_ns(const struct emu_copy_op *c)
+{
+	static const char *const names[2][EMU_H2H] = {
+		{[EMU_H2D] = "in", [EMU_D2H] = "out", [EMU_D2D] = "within", [EMU_P2P] = "peer"},
+		{[EMU_H2D] = "pageable in",
+		 [EMU_D2H] = "pageable out",
+		 [EMU_D2D] = "within",
+		 [EMU_P2P] = "peer"},
+	};
+
+	return c->kind == EMU_H2H ? -1
+				  : emu_timing_ns(names[c->pageable][c->kind], 0, total_bytes(c));
+}
+
+/* As recorded, else by the model. */
+static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_model *m)
+{
+	double speed = HOST_BYTES_PER_S, fixed = m->copy_ns;
+	int64_t ns = recorded_ns(c);
+
+	if (ns >= 0)
+		return ns;
 	if (c->kind == EMU_H2D || c->kind == EMU_D2H)
 		speed = c->pageable ? m->pageable_bytes_per_s
 				    : m->pcie_bytes_per_s * m->link_efficiency;
@@ -73,14 +118,27 @@ static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_
 		speed = m->nvlink_bytes_per_s * m->link_efficiency;
 		fixed += m->nvlink_ns;
 	}
-	int64_t ns = (int64_t)(fixed + 1e9 * (double)total_bytes(c) / speed);
-	int64_t start = emu_device_take(d, engines[c->kind], ready_ns, ns, 0);
+	return (int64_t)(fixed + 1e9 * (double)total_bytes(c) / speed) + first_touch_ns(c, m);
+}
+
+static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	static const enum emu_engine engines[] = {[EMU_H2D] = EMU_COPY_IN,
+						  [EMU_D2H] = EMU_COPY_OUT,
+						  [EMU_D2D] = EMU_COMPUTE,
+						  [EMU_P2P] = EMU_COPY_OUT,
+						  [EMU_H2H] = EMU_COPY_OUT};
+	const struct emu_copy_op *c = &op->copy;
+	struct emu_device *d = lane->device;
+	int64_t ns = copy_ns(c, &d->model);
+	int64_t start = emu_device_take(d, engines[c->kind], ready_ns, ns,
+					c->kind == EMU_D2D ? EMU_MEMORY_PART : 1);
 
 	if (c->peer)
-		start = emu_device_take(c->peer, EMU_COPY_IN, start, ns, 0);
+		start = emu_device_take(c->peer, EMU_COPY_IN, start, ns, 1);
 	__atomic_add_fetch(&d->copied_bytes, total_bytes(c), __ATOMIC_RELAXED);
 	move_bytes(c);
-	return start + ns;
+	return moment_after(start, ns);
 }
 
 const struct emu_op_type emu_copy_type = {
@@ -177,11 +235,11 @@ static int64_t set_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_n
 	double bytes = (double)s->width * s->item_bytes * (double)s->height;
 	int64_t ns = (int64_t)(m->kernel_ns +
 			       1e9 * bytes / (m->memory_bytes_per_s * m->memory_efficiency));
-	int64_t start = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, 0.1);
+	int64_t start = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, EMU_FILL_PART);
 
 	for (size_t y = 0; y < s->height; y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
-	return start + ns;
+	return moment_after(start, ns);
 }
 
 const struct emu_op_type emu_set_type = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "replay/emugpu/driver/cuda_api.h"
 #include "replay/emugpu/versions.h"
 
@@ -8,16 +9,8 @@
 /* The first row of `name`, or emu_n_versions. */
 static unsigned first_of(const char *name)
 {
-	unsigned low = 0, high = emu_n_versions;
+	size_t low = array_bound(i, 0, emu_n_versions, strcmp(emu_versions[i].name, name) < 0);
 
-	while (low < high) {
-		unsigned mid = low + (high - low) / 2;
-
-		if (strcmp(emu_versions[mid].name, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < emu_n_versions && strcmp(emu_versions[low].name, name) == 0 ? low
 										 : emu_n_versions;
 }

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completes an emulated library: everything its public header declares and nobody wrote by hand.
 
-    stubs.py LIBRARY --include DIR [--cc CC] --out STUBS.c --map EXPORTS.map SOURCE.c...
+    stubs.py LIBRARY --include DIR [--cc CC] --out STUBS.c --map EXPORTS.map --names NAMES.h SOURCE.c...
 
-A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. Of the rest
+A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. NAMES.h, included
+before each of them, calls it emu_<name> there; under its own name stands a function that counts (counts.h) and calls it. Of
+the rest
 
+  - ncclName, where pncclName is written by hand, is the same, and weak, so that a tool may stand before it,
   - name_ptsz and name_ptds (per-thread default stream), where `name` is written by hand, become calls of it with
     emu_per_thread raised,
+  - names that a header older than some programs does not declare yet ('later') are refused whatever their parameters,
   - all others return the library's own "not supported", and are counted and reported (refuse.h).
 
 A declared function that returns something other than the library's status cannot be refused: it is an error not to write
@@ -18,6 +22,10 @@ import pathlib
 import re
 import subprocess
 import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / 'formats/api'))
+import prototypes  # pylint: disable=wrong-import-position
 
 LIBRARIES = {
     'libcuda.so.1': {
@@ -62,6 +70,25 @@ LIBRARIES = {
         'refuse': 'ncclInvalidUsage',
         'defines': [],
         'node': '',
+        'later': 'ncclCommGetUniqueId ncclCommGrow ncclCommMemStats ncclCommResume ncclCommSuspend ncclDevCommCreate '
+                 'ncclDevCommDestroy ncclGetLsaMultimemDevicePointer ncclGetPeerDevicePointer ncclPutSignal ncclSignal '
+                 'ncclWaitSignal ncclWinGetUserPtr',
+    },
+    'libcudnn.so.9': {
+        'headers': ['cudnn.h'],
+        'names': r'cudnn[A-Z]\w*',
+        'status': 'cudnnStatus_t',
+        'refuse': 'CUDNN_STATUS_NOT_SUPPORTED',
+        'defines': [],
+        'node': 'libcudnn.so.9',
+    },
+    'libcupti.so.13': {
+        'headers': ['cupti.h'],
+        'names': r'cupti[A-Z]\w*',
+        'status': 'CUptiResult',
+        'refuse': 'CUPTI_ERROR_NOT_SUPPORTED',
+        'defines': [],
+        'node': 'libcupti.so.13',
     },
     'libnvidia-ml.so.1': {
         'headers': ['nvml.h'],
@@ -77,86 +104,27 @@ PER_THREAD = re.compile(r'_pt[sd][sz]$')
 
 
 def preprocess(library, headers, args, extra=()):
-    source = ''.join(f'#include <{h}>\n' for h in headers)
-    command = [*args.cc, '-E', '-P', '-x', 'c', *extra, *(f'-D{d}' for d in library['defines']),
-               *(f'-I{i}' for i in args.include), '-']
-    run = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
-    if run.returncode:
-        sys.exit(f'{" ".join(command)}: {run.stderr.strip()}')
-    return run.stdout
+    return prototypes.preprocess(headers, args.cc, args.include, library['defines'], extra)
 
 
-def closing(text, at):
-    """Where the parenthesis that opens at `at` closes."""
-    depth = 0
-    for i in range(at, len(text)):
-        depth += {'(': 1, ')': -1}.get(text[i], 0)
-        if depth == 0:
-            return i
-    return -1
-
-
-def without_attributes(text):
-    while (found := re.search(r'__attribute__\s*\(', text)):
-        text = text[:found.start()] + ' ' + text[closing(text, found.end() - 1) + 1:]
-    return text
-
-
-def statements(text):
-    """The declarations of a preprocessed header: split at ; outside of braces, bodies of functions left out."""
-    start = depth = 0
-    for i, c in enumerate(text):
-        if c == '{':
-            depth += 1
-        elif c == '}':
-            depth -= 1
-            head = text[start:i]
-            if depth == 0 and re.search(r'\)\s*\{', head) and not re.match(r'\s*typedef', head):
-                start = i + 1
-        elif c == ';' and depth == 0:
-            yield ' '.join(text[start:i].split())
-            start = i + 1
-
-
-def split_parameters(text):
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        depth += {'(': 1, ')': -1}.get(c, 0)
-        if c == ',' and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    parts.append(text[start:].strip())
-    return [] if parts in ([''], ['void']) else parts
-
-
-def prototypes(text, names):
-    """{name: (return type, [parameter, ...])} of the functions that a preprocessed header declares."""
-    found = {}
-    for s in statements(without_attributes(text)):
-        match = re.match(rf'(?:extern )?((?:const )?\w[\w ]*?[ *]+)\b({names})\s*\(', s)
-        if not match or s.startswith('typedef') or closing(s, match.end() - 1) != len(s) - 1:
-            continue
-        found[match[2]] = (match[1].strip(), split_parameters(s[match.end():-1]))
-    return found
+def declared_by(library, args):
+    """{name: (return type, [parameter, ...])} of what the library's headers declare."""
+    return prototypes.prototypes(preprocess(library, library['headers'], args), library['names'])
 
 
 def written_by_hand(sources, args):
-    """The names defined behind EMU_API, in the text or by a macro."""
-    top = pathlib.Path(__file__).resolve().parents[3]
-    command = [*args.cc, '-E', '-P', '-D_GNU_SOURCE', '-DEMU_API=EMU_API', f'-I{top}', *(f'-I{i}' for i in args.include)]
-    names = set()
+    """{name: (return type, [parameter, ...])} of what is defined behind EMU_API, in the text or by a macro."""
+    command = [*args.cc, '-E', '-P', '-D_GNU_SOURCE', '-DEMU_API=EMU_API', f'-I{TOP}', *(f'-I{i}' for i in args.include)]
+    found = {}
     for path in sources:
         run = subprocess.run([*command, path], capture_output=True, text=True, check=False)
         if run.returncode:
             sys.exit(f'{" ".join(command)} {path}: {run.stderr.strip()}')
-        names.update(re.findall(r'\bEMU_API\s+[\w\s*]+?\b(\w+)\s*\(', without_attributes(run.stdout)))
-    return names
-
-
-def argument(parameter):
-    """The name of a parameter, which may be an array or a pointer to a function."""
-    pointer = re.search(r'\(\s*\w*\s*\*\s*(\w+)\s*\)', parameter)
-    return pointer[1] if pointer else re.search(r'(\w+)\s*(\[\w*\])*$', parameter)[1]
+        text = prototypes.without_attributes(run.stdout)
+        for match in re.finditer(r'\bEMU_API\s+([\w\s*]+?)\b(\w+)\s*\(', text):
+            parameters = text[match.end():prototypes.closing(text, match.end() - 1)]
+            found[match[2]] = (match[1].strip(), prototypes.split_parameters(' '.join(parameters.split())))
+    return found
 
 
 def versions(library, symbols, args):
@@ -197,7 +165,8 @@ def results(library, args):
 
 
 C_TOP = '''/* Made by replay/emugpu/gen/stubs.py from {headers}. */
-{defines}#include "replay/emugpu/refuse.h"
+{defines}#include "replay/emugpu/counts.h"
+#include "replay/emugpu/refuse.h"
 
 {includes}
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -209,15 +178,38 @@ static const char *const names[] = {{
 static unsigned counts[sizeof(names) / sizeof(names[0])];
 static struct emu_refusals refusals = {{"{soname}", names, counts, sizeof(names) / sizeof(names[0])}};
 
+static const char *const public_names[] = {{
+{public}}};
+
+static uint64_t calls[sizeof(public_names) / sizeof(public_names[0])];
+static const struct emu_counts all_counts = {{"{soname}", public_names, calls,
+	sizeof(calls) / sizeof(calls[0])}};
+
+__attribute__((constructor)) static void start(void)
+{{
+	emu_counts_start(&all_counts);
+}}
+
 __attribute__((destructor)) static void report(void)
 {{
 	emu_refusals_report(&refusals);
+	emu_counts_write(&all_counts);
+}}
+'''
+
+C_COUNTED = '''
+{returns} emu_{base}({parameters});
+EMU_API {weak}{returns} {name}({parameters})
+{{
+	emu_count(&calls[{call}]);
+	{give}emu_{base}({arguments});
 }}
 '''
 
 C_STUB = '''
 EMU_API {returns} {name}({parameters})
 {{
+	emu_count(&calls[{call}]);
 	emu_refused(&refusals, {number});
 	return {refuse};
 }}
@@ -226,8 +218,9 @@ EMU_API {returns} {name}({parameters})
 C_PER_THREAD = '''
 EMU_API {returns} {name}({parameters})
 {{
+	emu_count(&calls[{call}]);
 	emu_per_thread++;
-	{returns} r = {base}({arguments});
+	{returns} r = emu_{base}({arguments});
 	emu_per_thread--;
 	return r;
 }}
@@ -248,42 +241,60 @@ const unsigned emu_n_versions = sizeof(emu_versions) / sizeof(emu_versions[0]);
 '''
 
 
+def is_counted(library, name):
+    return re.fullmatch(library['names'], name) or name.startswith('__cuda')
+
+
+def bodies(library, declared, hand, public):
+    """(the functions behind the public names, the names of those that are refused)"""
+    out, refused = '', []
+    for call, name in enumerate(public):
+        base = PER_THREAD.sub('', name)
+        written = next((n for n in (name, base, 'p' + name) if n in hand), None)
+        returns, parameters = hand[written] if written in (name, 'p' + name) else declared[name]
+        row = {'name': name, 'base': written, 'call': call, 'returns': returns,
+               'parameters': ', '.join(parameters) or 'void', 'arguments': ', '.join(map(prototypes.argument, parameters))}
+        if not written and returns != library['status']:
+            sys.exit(f'{name} returns {returns}, so it has to be written by hand')
+        if not written:
+            out += C_STUB.format(**row, number=len(refused), refuse=library['refuse'])
+            refused.append(name)
+        elif written == base and base != name:
+            out += C_PER_THREAD.format(**row)
+        else:
+            out += C_COUNTED.format(**row, give='' if returns == 'void' else 'return ',
+                                    weak='' if written == name else '__attribute__((weak)) ')
+    return out, refused
+
+
 def complete(soname, library, args):
-    """(C source, version script)"""
-    declared = prototypes(preprocess(library, library['headers'], args), library['names'])
+    """(C source, version script, header of names)"""
+    declared = declared_by(library, args)
     if not declared:
         sys.exit(f'{soname}: {", ".join(library["headers"])} declares nothing')
+    for name in library.get('later', '').split():
+        declared.setdefault(name, (library['status'], []))
     hand = written_by_hand(args.sources, args)
-    wrappers, refused = [], []
-    for name in sorted(set(declared) - hand):
-        base = PER_THREAD.sub('', name)
-        if base != name and base in hand:
-            wrappers.append(name)
-        elif declared[name][0] == library['status']:
-            refused.append(name)
-        else:
-            sys.exit(f'{soname}: {name} returns {declared[name][0]}, so it has to be written by hand')
+    counted = sorted(n for n in hand if is_counted(library, n))
+    public = sorted(set(declared) | set(counted))
+    functions, refused = bodies(library, declared, hand, public)
+
+    def strings(names):
+        return ''.join(f'\t"{n}",\n' for n in names) or '\t"",\n'
 
     out = C_TOP.format(headers=', '.join(library['headers']), soname=soname,
                        defines=''.join(f'#define {d}\n' for d in library['defines']),
                        includes=''.join(f'#include <{h}>\n' for h in library['headers']),
-                       names=''.join(f'\t"{n}",\n' for n in refused) or '\t"",\n')
-    for number, name in enumerate(refused):
-        out += C_STUB.format(name=name, number=number, refuse=library['refuse'], returns=library['status'],
-                             parameters=', '.join(declared[name][1]) or 'void')
-    for name in wrappers:
-        returns, parameters = declared[name]
-        out += C_PER_THREAD.format(name=name, base=PER_THREAD.sub('', name), returns=returns,
-                                   parameters=', '.join(parameters) or 'void',
-                                   arguments=', '.join(map(argument, parameters)))
+                       names=strings(refused), public=strings(public)) + functions
     if 'results' in library:
         out += C_RESULTS.format(rows=''.join(f'\t{{{n}, "{n}", "{w}"}},\n' for n, w in results(library, args)))
     if 'typedefs' in library:
-        rows = versions(library, set(declared) | hand, args)
+        rows = versions(library, set(public), args)
         out += C_VERSIONS.format(rows=''.join(
             f'\t{{"{base}", {version}, {per_thread}, (void *){symbol}}},\n' for base, version, per_thread, symbol in rows))
-    exports = ''.join(f'\t\t{n};\n' for n in sorted(set(declared) | hand))
-    return out, f'{library["node"]} {{\n\tglobal:\n{exports}\tlocal:\n\t\t*;\n}};\n'.lstrip()
+    exports = ''.join(f'\t\t{n};\n' for n in sorted(set(declared) | set(hand)))
+    script = f'{library["node"]} {{\n\tglobal:\n{exports}\tlocal:\n\t\t*;\n}};\n'.lstrip()
+    return out, script, ''.join(f'#pragma redefine_extname {n} emu_{n}\n' for n in counted)
 
 
 def main():
@@ -293,10 +304,11 @@ def main():
     parser.add_argument('--include', action='append', required=True)
     parser.add_argument('--out', required=True)
     parser.add_argument('--map', required=True)
+    parser.add_argument('--names', required=True)
     parser.add_argument('sources', nargs='*')
     args = parser.parse_intermixed_args()
-    source, exports = complete(args.library, LIBRARIES[args.library], args)
-    for path, text in ((args.out, source), (args.map, exports)):
+    made = complete(args.library, LIBRARIES[args.library], args)
+    for path, text in zip((args.out, args.map, args.names), made):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
 

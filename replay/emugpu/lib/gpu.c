@@ -25,6 +25,7 @@ static void find(void)
 	FIND(gpuemu_register_kernel)
 	FIND(gpuemu_device_value)
 #undef FIND
+	*(void **)&gpu.gpuemu_recorded_ns = dlsym(driver, "gpuemu_recorded_ns");
 	if (gpu.cuInit(0) == CUDA_SUCCESS)
 		found = &gpu;
 }

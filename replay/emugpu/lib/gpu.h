@@ -46,6 +46,7 @@ struct emu_gpu {
 #undef EMU_GPU_MEMBER
 	gpuemu_register_kernel_fn *gpuemu_register_kernel; /* NULL: not an emulated driver */
 	gpuemu_device_value_fn *gpuemu_device_value;
+	gpuemu_recorded_ns_fn *gpuemu_recorded_ns; /* or NULL */
 };
 
 /* The driver, initialised; NULL where there is none, or it is not an emulated one. */

@@ -11,7 +11,7 @@
 
 /* Multiples of every tile's rows and columns. A packed block of A stays in the second-level cache.
  */
-enum { BLOCK_ROWS = 512, BLOCK_COLUMNS = 768, BLOCK_K = 384 };
+enum { BLOCK_ROWS = 512, BLOCK_COLUMNS = 768, BLOCK_K = 384, SMALL_BYTES = 32 << 10 };
 
 struct range {
 	int64_t at, n;
@@ -20,6 +20,8 @@ struct range {
 struct buffers {
 	void *a, *b, *sum;
 	void *line; /* one line of BLOCK_K elements, or one column of a block */
+	void *heap; /* all of them, where they do not fit in `small` */
+	uint8_t small[SMALL_BYTES] __attribute__((aligned(64)));
 };
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -29,22 +31,27 @@ static int64_t round_up(int64_t n, int64_t to)
 
 static void buffers_done(struct buffers *b)
 {
-	free(b->a);
-	free(b->b);
-	free(b->sum);
-	free(b->line);
+	free(b->heap);
 }
 
 static int buffers_init(struct buffers *b, int64_t rows, int64_t columns, int64_t k, size_t bytes)
 {
-	size_t depth = (size_t)(k < BLOCK_K ? k : BLOCK_K) + 1;
+	int64_t depth = (k < BLOCK_K ? k : BLOCK_K) + 1, size = (int64_t)bytes;
+	int64_t a = round_up(rows * depth * size, 64), of_b = round_up(columns * depth * size, 64);
+	int64_t sum = round_up(rows * columns * size, 64);
+	int64_t line = round_up((BLOCK_ROWS + BLOCK_K) * size, 64);
+	uint8_t *at = b->small;
 
-	b->a = aligned_alloc(64, (size_t)round_up((int64_t)((size_t)rows * depth * bytes), 64));
-	b->b = aligned_alloc(64, (size_t)round_up((int64_t)((size_t)columns * depth * bytes), 64));
-	b->sum = aligned_alloc(64,
-			       (size_t)round_up((int64_t)((size_t)(rows * columns) * bytes), 64));
-	b->line = malloc((size_t)(BLOCK_ROWS + BLOCK_K) * bytes);
-	return b->a && b->b && b->sum && b->line ? 0 : -ENOMEM;
+	b->heap = NULL;
+	if (a + of_b + sum + line > SMALL_BYTES)
+		at = b->heap = aligned_alloc(64, (size_t)(a + of_b + sum + line));
+	if (!at)
+		return -ENOMEM;
+	b->a = at;
+	b->b = at + a;
+	b->sum = at + a + of_b;
+	b->line = at + a + of_b + sum;
+	return 0;
 }
 
 double emu_gelu(double x)

@@ -85,7 +85,7 @@ static int NAME(product)(const struct emu_gemm *g, const struct emu_tile *tile, 
 {
 	int64_t rows = round_up(g->m < BLOCK_ROWS ? g->m : BLOCK_ROWS, ROWS_OF(tile));
 	int64_t columns = round_up(g->n < BLOCK_COLUMNS ? g->n : BLOCK_COLUMNS, tile->columns);
-	scoped(buffers_done) struct buffers b = {0};
+	scoped(buffers_done) struct buffers b;
 	T *sum;
 
 	if (buffers_init(&b, rows, columns, g->k, sizeof(T)) < 0)

@@ -10,9 +10,8 @@
 #include <nccl.h>
 #include <pthread.h>
 
-/* Defines pncclX, and ncclX as its weak alias, so that a tool may stand before ncclX. */
+/* Defines pncclX; gen/stubs.py makes ncclX of it. */
 #define EMU_NCCL(name, ...)                                                                        \
-	EMU_API __attribute__((weak, alias("p" #name))) ncclResult_t name(__VA_ARGS__);            \
 	EMU_API ncclResult_t p##name(__VA_ARGS__);                                                 \
 	EMU_API ncclResult_t p##name(__VA_ARGS__)
 

@@ -2,12 +2,16 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/engine/moment.h"
 
 #include <errno.h>
 
-/* One step: each rank writes at most a slot, all meet, each reads what it needs. Two steps take
- * turns with the memory, so that one meeting a step is enough: who writes step i + 2 has met the
- * others in step i + 1, which they reached after reading step i. */
+enum { SHARED_BYTES = 256 << 10 };
+
+/* One step: each rank writes at most a slot and what it has come for, all meet, the last one does
+ * what needs doing once, each reads what it needs. Two steps take turns with the memory, so that
+ * one meeting a step is enough: who writes step i + 2 has met the others in step i + 1, which they
+ * reached after reading step i. */
 struct step {
 	struct emu_segment *s;
 	const struct emu_operation *o;
@@ -54,6 +58,11 @@ static void put(const struct step *t)
 		       t->count * t->element);
 }
 
+static struct emu_arrival *arrival(const struct step *t, uint32_t rank)
+{
+	return &emu_segment_member(t->s, rank)->arrivals[t->turn];
+}
+
 /* Reduces elements [at, at + count) of a block that starts at `block` of every slot. */
 static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t count, void *out)
 {
@@ -64,22 +73,36 @@ static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t co
 		return -ENOMEM;
 	for (uint32_t r = 0; r < t->n; r++) {
 		inputs[r] = slot(t, r, block + at);
-		scalars[r] = emu_segment_member(t->s, r)->scalar;
+		scalars[r] = arrival(t, r)->scalar;
 	}
 	emu_reduce(t->o->type, t->o->reduction, out, inputs, t->n, count, scalars);
 	return 0;
 }
 
-/* Each rank reduces its share of the step; then all read the whole. */
+static int reduces_to_one(enum emu_collective kind)
+{
+	return kind == EMU_ALL_REDUCE || kind == EMU_REDUCE;
+}
+
+/* Is it worth another meeting to let each rank reduce its share? */
+static int is_shared(const struct step *t)
+{
+	return t->count * t->element * t->n > SHARED_BYTES;
+}
+
+/* Each rank reduces its share of the step, unless the last to come did it; then all read it. */
 static int all_reduce(const struct step *t)
 {
 	uint64_t share = (t->count + t->n - 1) / t->n, at = t->rank * share;
 	uint64_t count = at >= t->count ? 0 : t->count - at < share ? t->count - at : share;
 	uint8_t *result = emu_segment_result(t->s, t->turn);
-	int r = reduce(t, 0, at, count, result + at * t->element);
+	int r = 0;
 
-	if (r == 0)
-		r = emu_segment_meet(t->s, EMU_MEETING_DEVICE);
+	if (is_shared(t)) {
+		r = reduce(t, 0, at, count, result + at * t->element);
+		if (r == 0)
+			r = emu_segment_meet(t->s, EMU_MEETING_DEVICE);
+	}
 	if (r == 0 && (t->o->kind == EMU_ALL_REDUCE || t->rank == t->o->root))
 		memcpy(to(t, t->at), result, t->count * t->element);
 	return r;
@@ -131,51 +154,62 @@ static uint64_t summary_of(const struct emu_operation *o)
 	return h;
 }
 
-/* All ranks say what they have come for and since when they could start. */
-static int arrive(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
-		  int64_t *start_ns)
+/* Whether all have come for the same. */
+static int agree(const struct step *t)
 {
-	struct emu_member *me = emu_segment_member(s, emu_segment_rank(s));
-	int64_t latest = ready_ns;
-	int r;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (arrival(t, i)->operation != arrival(t, t->rank)->operation)
+			return 0;
+	return 1;
+}
 
-	me->ready_ns = ready_ns;
-	me->operation = summary_of(o);
-	me->scalar = o->scalar;
-	r = emu_segment_meet(s, EMU_MEETING_DEVICE);
-	for (uint32_t i = 0; r == 0 && i < emu_segment_size(s); i++) {
-		const struct emu_member *m = emu_segment_member(s, i);
+static int meet(const struct step *t)
+{
+	int r = emu_segment_arrive(t->s, EMU_MEETING_DEVICE), done = 0;
 
-		if (m->operation != me->operation)
-			r = -EINVAL;
-		if (m->ready_ns > latest)
-			latest = m->ready_ns;
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		if (agree(t) && reduces_to_one(t->o->kind) && !is_shared(t))
+			done = reduce(t, 0, 0, t->count, emu_segment_result(t->s, t->turn));
+		emu_segment_release(t->s, EMU_MEETING_DEVICE);
 	}
-	if (r == -EINVAL)
-		emu_segment_abort(s);
-	*start_ns = latest;
-	return r;
+	return agree(t) ? done : -EINVAL;
+}
+
+static int64_t end_of(const struct step *t)
+{
+	struct moment_meeting m = moment_meeting();
+
+	for (uint32_t i = 0; i < t->n; i++)
+		moment_join(&m, arrival(t, i)->ready_ns, arrival(t, i)->duration_ns);
+	return moment_end(&m);
 }
 
 int emu_exchange(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
-		 int64_t *start_ns)
+		 int64_t duration_ns, int64_t *end_ns)
 {
 	struct step t = {s, o, emu_segment_size(s), emu_segment_rank(s), *o->step, 0, 0, 0, 0};
-	int r = arrive(s, o, ready_ns, start_ns);
+	const struct emu_arrival mine = {summary_of(o), ready_ns, duration_ns, o->scalar};
+	int r;
 
+	*end_ns = moment_after(ready_ns, duration_ns);
 	t.element = emu_type_bytes(o->type);
 	t.room = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
-	for (; r == 0 && t.at < o->count; t.at += t.count) {
+	do {
 		t.count = o->count - t.at < t.room ? o->count - t.at : t.room;
+		*arrival(&t, t.rank) = mine;
 		put(&t);
-		r = emu_segment_meet(s, EMU_MEETING_DEVICE);
-		if (r == 0)
+		r = meet(&t);
+		if (r == 0) {
+			*end_ns = end_of(&t);
 			r = get(&t);
+		}
 		t.turn ^= 1;
-	}
-	/* Nobody writes the scalars and times of the next one before all have read these. */
-	if (r == 0)
-		r = emu_segment_meet(s, EMU_MEETING_DEVICE);
+		t.at += t.count;
+	} while (r == 0 && t.at < o->count);
+	if (r < 0)
+		emu_segment_abort(s);
 	*o->step = t.turn;
 	return r;
 }

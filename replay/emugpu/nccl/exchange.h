@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The work of one operation of NCCL on one rank: it meets the others in the shared memory, moves
- * and reduces the bytes, and learns when the last rank was ready. */
+ * and reduces the bytes, and learns when it ends. */
 #pragma once
 
 #include "replay/emugpu/math/reduce.h"
@@ -20,10 +20,11 @@ struct emu_operation {
 	unsigned *step; /* of the communicator, 0 or 1; changes */
 };
 
-/* Does a collective (not SEND_RECV) that this rank could start at ready_ns; *start_ns is the time
- * at which all can. 0, or as emu_segment_meet(); -EINVAL where the ranks call different things. */
+/* Does a collective (not SEND_RECV) that this rank could start at ready_ns, and that takes
+ * duration_ns as far as it knows; *end_ns is when it ends for all (moment.h). 0, or as
+ * emu_segment_arrive(); -EINVAL where the ranks call different things. */
 int emu_exchange(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
-		 int64_t *start_ns);
+		 int64_t duration_ns, int64_t *end_ns);
 
 /* One send or receive of a group. */
 struct emu_transfer {
@@ -33,6 +34,7 @@ struct emu_transfer {
 	uint32_t receives; /* 0: a send */
 };
 
-/* Does all of them at once; *start_ns as above, over the peers. */
+/* Does all of them at once: they are one kernel, which starts when the last of the peers can, and
+ * takes duration_ns on this rank. */
 int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
-		 int64_t ready_ns, int64_t *start_ns);
+		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns);

@@ -174,8 +174,6 @@ EMU_NCCL(ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm
 	return split(comm, mine, newcomm, config ? config : &comm->config);
 }
 
-EMU_API __attribute__((weak, alias("pncclGetErrorString"))) const char *
-ncclGetErrorString(ncclResult_t result);
 EMU_API const char *pncclGetErrorString(ncclResult_t result)
 {
 	static const char *const texts[] = {
@@ -193,8 +191,6 @@ EMU_API const char *pncclGetErrorString(ncclResult_t result)
 								   : "unknown result code";
 }
 
-EMU_API __attribute__((weak, alias("pncclGetLastError"))) const char *
-ncclGetLastError(ncclComm_t comm);
 EMU_API const char *pncclGetLastError(ncclComm_t comm)
 {
 	return comm && emu_comm_state(comm) != ncclSuccess
@@ -236,7 +232,6 @@ EMU_NCCL(ncclCommDeregister, const ncclComm_t comm, void *handle)
 	return comm ? ncclSuccess : ncclInvalidArgument;
 }
 
-EMU_API __attribute__((weak, alias("pncclResetDebugInit"))) void ncclResetDebugInit(void);
 EMU_API void pncclResetDebugInit(void);
 EMU_API void pncclResetDebugInit(void)
 {

@@ -45,13 +45,46 @@ static double bytes_of(const struct emu_nccl_work *w)
 	return sum[0] > sum[1] ? sum[0] : sum[1];
 }
 
+/* The larger of what goes in and what comes out on a rank, as recordings count. */
+static uint64_t message_bytes(const struct emu_nccl_work *w, uint32_t n)
+{
+	enum emu_collective kind = w->operation.kind;
+	int by_ranks = kind == EMU_ALL_GATHER || kind == EMU_REDUCE_SCATTER ||
+		       kind == EMU_ALL_TO_ALL || kind == EMU_GATHER || kind == EMU_SCATTER;
+
+	return (uint64_t)bytes_of(w) * (by_ranks ? n : 1);
+}
+
+/* What it takes once all are there: as recorded, else by the model. */
+static int64_t duration_ns(const struct emu_nccl_work *w)
+{
+	static const char *const names[EMU_COLLECTIVES] = {
+		[EMU_ALL_REDUCE] = "all_reduce",
+		[EMU_REDUCE] = "reduce",
+		[EMU_BROADCAST] = "broadcast",
+		[EMU_ALL_GATHER] = "all_gather",
+		[EMU_REDUCE_SCATTER] = "reduce_scatter",
+		[EMU_ALL_TO_ALL] = "all_to_all",
+		[EMU_GATHER] = "gather",
+		[EMU_SCATTER] = "scatter",
+		[EMU_SEND_RECV] = "send_recv",
+	};
+	enum emu_collective kind = w->operation.kind;
+	gpuemu_recorded_ns_fn *recorded_ns = emu_gpu()->gpuemu_recorded_ns;
+	int64_t ns = -1;
+
+	if (recorded_ns)
+		ns = recorded_ns(names[kind], w->comm->n, message_bytes(w, w->comm->n));
+	return ns >= 0 ? ns : emu_collective_ns(&w->comm->links, kind, bytes_of(w));
+}
+
 static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_nccl_work *w = args[0];
 	struct emu_operation o = w->operation;
 	ncclComm_t comm = w->comm;
 	uint64_t number = w->number;
-	int64_t start_ns = launch->start_ns;
+	int64_t ns = duration_ns(w);
 	int r;
 
 	take_turn(comm, &number);
@@ -60,10 +93,9 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	o.step = &comm->step;
 	if (o.kind == EMU_SEND_RECV)
 		r = emu_transfer(comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
-				 &start_ns);
+				 ns, &launch->end_ns);
 	else
-		r = emu_exchange(comm->segment, &o, launch->start_ns, &start_ns);
-	launch->end_ns = start_ns + emu_collective_ns(&comm->links, o.kind, bytes_of(w));
+		r = emu_exchange(comm->segment, &o, launch->start_ns, ns, &launch->end_ns);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));
 	/* What was to be received is not there: the stream ends in an error, unless this rank

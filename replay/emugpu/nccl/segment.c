@@ -2,7 +2,7 @@
 #include "replay/emugpu/nccl/segment.h"
 
 #include "base/scope.h"
-#include "replay/emugpu/nccl/process.h"
+#include "replay/emugpu/lib/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +148,7 @@ static void segment_free(struct emu_segment *s)
 define_cleanup(segment_freep, struct emu_segment *, segment_free)
 
 	static int64_t now_ns(void);
-static int meet_until(struct emu_segment *s, unsigned meeting, int64_t until_ns);
+static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns);
 
 /* How long a rank waits for ranks of which nobody knows yet whether they live. */
 static int64_t patience_ns(void)
@@ -190,9 +190,11 @@ int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_
 	if (!__atomic_compare_exchange_n(&me->joined, &none, 1, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return -EPROTO; /* the rank is taken */
-	r = meet_until(s, EMU_MEETING_HOST, now_ns() + patience_ns());
+	r = arrive_until(s, EMU_MEETING_HOST, now_ns() + patience_ns());
 	if (r < 0)
 		return r;
+	if (r > 0)
+		emu_segment_release(s, EMU_MEETING_HOST);
 	/* Everyone has it mapped: the descriptor that others found it by has served. */
 	if (rank == 0 && from.pid == (uint32_t)getpid())
 		close(from.fd);
@@ -282,7 +284,7 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int meet_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
+static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
 {
 	struct emu_meeting *m = &header_of(s)->meetings[meeting];
 	uint32_t mine = ++s->phases[meeting], now;
@@ -290,11 +292,8 @@ static int meet_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
 
 	if (state_of(s) < 0)
 		return state_of(s);
-	if (__atomic_add_fetch(&m->count, 1, __ATOMIC_ACQ_REL) == (uint64_t)mine * s->n) {
-		__atomic_store_n(&m->phase, mine, __ATOMIC_RELEASE);
-		futex_wake(&m->phase);
-		return 0;
-	}
+	if (__atomic_add_fetch(&m->count, 1, __ATOMIC_ACQ_REL) == (uint64_t)mine * s->n)
+		return 1;
 	while ((now = __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE)) != mine && r == 0) {
 		futex_wait(&m->phase, now);
 		if (__atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine)
@@ -306,9 +305,26 @@ static int meet_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
 	return __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine ? 0 : r;
 }
 
+int emu_segment_arrive(struct emu_segment *s, unsigned meeting)
+{
+	return arrive_until(s, meeting, INT64_MAX);
+}
+
+void emu_segment_release(struct emu_segment *s, unsigned meeting)
+{
+	struct emu_meeting *m = &header_of(s)->meetings[meeting];
+
+	__atomic_store_n(&m->phase, s->phases[meeting], __ATOMIC_RELEASE);
+	futex_wake(&m->phase);
+}
+
 int emu_segment_meet(struct emu_segment *s, unsigned meeting)
 {
-	return meet_until(s, meeting, INT64_MAX);
+	int r = emu_segment_arrive(s, meeting);
+
+	if (r > 0)
+		emu_segment_release(s, meeting);
+	return r > 0 ? 0 : r;
 }
 
 int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, void *all)

@@ -17,17 +17,23 @@
 
 #define EMU_SEGMENT_ID_BYTES 64
 
-/* What a rank tells the others when it joins, and when it takes part in an operation. */
+/* What a rank tells the others when it takes part in an operation. */
+struct emu_arrival {
+	uint64_t operation;  /* a summary of what it has come for */
+	int64_t ready_ns;    /* virtual time from which the rank could start it */
+	int64_t duration_ns; /* what it takes, as far as the rank knows */
+	double scalar;	     /* that the rank multiplies its part by */
+};
+
+/* What a rank tells the others when it joins. */
 struct emu_member {
 	uint64_t pid, started; /* the process: its id, and when it was started */
 	uint32_t joined;       /* 1, then 2 when it has left */
 	int32_t device;
-	uint64_t operation; /* a summary of the operation that the rank has arrived at */
-	int64_t ready_ns;   /* virtual time from which the rank could start it */
-	uint32_t bell;	    /* rung when a peer has moved data to or from it */
-	char host[16];	    /* host of the rank: which ranks share links */
-	double scalar;	    /* that the rank multiplies its part by */
-	uint8_t note[256];  /* what emu_segment_exchange() passes */
+	struct emu_arrival arrivals[2]; /* for steps in turn */
+	uint32_t bell;			/* rung when a peer has moved data to or from it */
+	char host[16];			/* host of the rank: which ranks share links */
+	uint8_t note[256];		/* what emu_segment_exchange() passes */
 };
 
 /* Bytes from one rank to another, in order. */
@@ -75,7 +81,13 @@ size_t emu_segment_slot_bytes(const struct emu_segment *s);
 uint8_t *emu_segment_slot(struct emu_segment *s, uint32_t rank, unsigned step);
 uint8_t *emu_segment_result(struct emu_segment *s, unsigned step);
 
-/* Waits until every rank has called it as often. 0, -ECONNRESET, or -ECANCELED after an abort. */
+/* Waits until every rank has called it as often. 0, -ECONNRESET, or -ECANCELED after an abort.
+ * -> 1 for the last rank to come: the others wait until it calls emu_segment_release(), so that it
+ * can do what needs doing once. */
+int emu_segment_arrive(struct emu_segment *s, unsigned meeting);
+void emu_segment_release(struct emu_segment *s, unsigned meeting);
+
+/* The same where there is nothing to do: 0 for the last one too. */
 int emu_segment_meet(struct emu_segment *s, unsigned meeting);
 
 /* Every rank gives `bytes` (at most 256) and gets those of all, rank by rank, in `all`. */

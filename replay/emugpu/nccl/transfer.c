@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/engine/moment.h"
 
 #include <errno.h>
 
@@ -51,9 +52,7 @@ static int meet(const struct emu_channel *c, const struct emu_transfer *t, struc
 		return 0;
 	if (c->send_bytes[place] != c->receive_bytes[place])
 		return -EINVAL;
-	p->start_ns = c->send_ready_ns[place] > c->receive_ready_ns[place]
-			      ? c->send_ready_ns[place]
-			      : c->receive_ready_ns[place];
+	p->start_ns = moment_wait(c->send_ready_ns[place], c->receive_ready_ns[place], 0);
 	p->met = 1;
 	return 1;
 }
@@ -132,14 +131,14 @@ static int check_peers(struct emu_segment *s, const struct emu_transfer *t,
 }
 
 int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
-		 int64_t ready_ns, int64_t *start_ns)
+		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns)
 {
 	scoped(free_ptr) struct progress *p = calloc(n + 1, sizeof(*p));
 	uint32_t left = n;
 
 	if (!p)
 		return -ENOMEM;
-	*start_ns = ready_ns;
+	*end_ns = moment_after(ready_ns, duration_ns);
 	while (left > 0) {
 		uint32_t seen = emu_segment_bell(s);
 		int moved = 0, r;
@@ -152,8 +151,8 @@ int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, ui
 				return r;
 			moved |= r;
 			left -= p[i].done;
-			if (p[i].done && p[i].start_ns > *start_ns)
-				*start_ns = p[i].start_ns;
+			if (p[i].done)
+				*end_ns = moment_wait(*end_ns, p[i].start_ns, duration_ns);
 		}
 		if (moved || left == 0 || emu_segment_wait(s, seen))
 			continue;

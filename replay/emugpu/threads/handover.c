@@ -10,18 +10,20 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- the clock, which is the driver's: libcuda.so.1 may not be there ---- */
 
 static int64_t now_ns(void)
 {
-	static int64_t (*clock)(void);
+	static uint64_t (*clock)(void);
 
 	if (!clock)
-		clock = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "gpuemu_thread_clock");
-	return clock ? clock() : 0;
+		clock = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "gpuemu_host_ns");
+	return clock ? (int64_t)clock() : 0;
 }
 
 static void not_before(int64_t ns)
@@ -34,9 +36,19 @@ static void not_before(int64_t ns)
 		advance(ns);
 }
 
+static void hands_on(void)
+{
+	static void (*publish)(void);
+
+	if (!publish)
+		publish = (void (*)(void))dlsym(RTLD_DEFAULT, "gpuemu_thread_hands_on");
+	if (publish)
+		publish();
+}
+
 /* ---- the functions that are really called ---- */
 
-/* Conditions have had another form, which dlsym() might find. */
+/* Some have had another form, which dlsym() might find. */
 static void *next(const char *name, const char *version)
 {
 	void *f = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
@@ -46,8 +58,10 @@ static void *next(const char *name, const char *version)
 
 #if defined(__x86_64__)
 #define CONDITIONS "GLIBC_2.3.2"
+#define SPAWN "GLIBC_2.15"
 #else
 #define CONDITIONS NULL
+#define SPAWN NULL
 #endif
 
 #define REAL(name, version)                                                                        \
@@ -128,6 +142,65 @@ EMU_API int pthread_join(pthread_t thread, void **ret)
 		goes_on((const void *)(uintptr_t)thread);
 	return r;
 }
+
+/* ---- processes: fork() tells the driver itself, these do not ---- */
+
+EMU_API int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const argv[],
+			char *const environment[])
+{
+	REAL(posix_spawn, SPAWN);
+	hands_on();
+	return real(ret, path, actions, attributes, argv, environment);
+}
+
+EMU_API int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const argv[],
+			 char *const environment[])
+{
+	REAL(posix_spawnp, SPAWN);
+	hands_on();
+	return real(ret, file, actions, attributes, argv, environment);
+}
+
+EMU_API int system(const char *command)
+{
+	REAL(system, NULL);
+	hands_on();
+	return real(command);
+}
+
+EMU_API FILE *popen(const char *command, const char *mode)
+{
+	REAL(popen, NULL);
+	hands_on();
+	return real(command, mode);
+}
+
+#if defined(__x86_64__)
+/* The child of vfork() returns through its caller's frame, so that nothing of ours may be on the
+ * stack by then: the real one is jumped to. */
+__attribute__((used)) static void *real_vfork(void)
+{
+	static void *real;
+
+	hands_on();
+	if (!real)
+		real = next("vfork", NULL);
+	return real;
+}
+
+__asm__(".text\n"
+	".globl vfork\n"
+	".type vfork, @function\n"
+	"vfork:\n"
+	"	endbr64\n"
+	"	subq $8, %rsp\n"
+	"	call real_vfork\n"
+	"	addq $8, %rsp\n"
+	"	jmp *%rax\n"
+	".size vfork, .-vfork\n");
+#endif
 
 /* ---- conditions ---- */
 

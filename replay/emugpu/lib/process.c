@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/nccl/process.h"
+#include "replay/emugpu/lib/process.h"
 
 #include "base/scope.h"
 
@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The state letter and the start time of /proc/PID/stat; 0 or -1. */
-static int read_stat(uint64_t pid, char *state, uint64_t *started)
+struct stat_line {
+	char state;
+	uint64_t parent, started;
+};
+
+/* What /proc/PID/stat says; 0 or -1. */
+static int read_stat(uint64_t pid, struct stat_line *ret)
 {
 	char path[64], text[1024], *at;
 	scoped(close_fd) int fd = -1;
@@ -26,30 +31,38 @@ static int read_stat(uint64_t pid, char *state, uint64_t *started)
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ')
 		return -1;
-	*state = at[2];
+	ret->state = at[2];
 	at += 2;
 	for (int field = 3; field < 22; field++) {
 		at = strchr(at, ' ');
 		if (!at)
 			return -1;
 		at++;
+		if (field == 3)
+			ret->parent = strtoull(at, NULL, 10);
 	}
-	*started = strtoull(at, NULL, 10);
+	ret->started = strtoull(at, NULL, 10);
 	return 0;
 }
 
 uint64_t emu_process_started(uint64_t pid)
 {
-	uint64_t started;
-	char state;
+	struct stat_line line;
 
-	return read_stat(pid, &state, &started) < 0 ? 0 : started;
+	return read_stat(pid, &line) < 0 ? 0 : line.started;
+}
+
+uint64_t emu_process_parent(uint64_t pid)
+{
+	struct stat_line line;
+
+	return read_stat(pid, &line) < 0 ? 0 : line.parent;
 }
 
 int emu_process_lives(uint64_t pid, uint64_t started)
 {
-	uint64_t now;
-	char state;
+	struct stat_line line;
 
-	return read_stat(pid, &state, &now) == 0 && now == started && state != 'Z' && state != 'X';
+	return read_stat(pid, &line) == 0 && line.started == started && line.state != 'Z' &&
+	       line.state != 'X';
 }
