@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* gd128: a digest of 128 bits, whose parts may be summed in any order (doc/digest.md).
+ *
+ *     struct gd128 pages[gd128_pages(bytes)] = {0};
+ *     gd128_add(pages, 0, data, bytes);      in any number of pieces, in any order
+ *     digest = gd128_fold(pages, bytes);
+ *
+ * Any thread; nothing is kept.
+ */
+#pragma once
+
+#include "capture/digest/gd128_unit.h"
+
+#include <stddef.h>
+
+/* Adds the bytes at `offset_bytes` of the buffer to the sums of the buffer's pages. The offset is a
+ * multiple of GD128_UNIT_BYTES, and so is `bytes` but where the buffer ends. */
+void gd128_add(struct gd128 *pages, uint64_t offset_bytes, const void *data, size_t bytes);
+
+/* The digest of a buffer of so many bytes, from the sums of its pages. */
+struct gd128 gd128_fold(const struct gd128 *pages, uint64_t bytes);
+
+/* The digest of these bytes. */
+struct gd128 gd128_of(const void *data, size_t bytes);

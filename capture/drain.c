@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/drain.h"
+#include "base/array.h"
+#include "base/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct cap_drain {
+	struct cap_drain_about about;
+	struct cap_ring *ring;
+	const uint8_t *data;
+	uint64_t data_bytes; /* a power of two */
+	uint64_t tail;	     /* ours; the one in the ring is only for the thread to see */
+	size_t mapped_bytes; /* 0: not our mapping */
+	uint8_t *copy;	     /* owned */
+	size_t copy_cap;
+};
+
+define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
+
+/* Checks a copy of the ring's head, and makes *d of it. */
+static int accept(struct cap_drain *d, const struct cap_ring *head, size_t size)
+{
+	uint64_t bytes = head->data_bytes;
+
+	if (head->magic == 0)
+		return -EAGAIN;
+	if (head->magic != CAP_MAGIC)
+		return -EBADMSG;
+	if (head->version != CAP_VERSION)
+		return -ENOTSUP;
+	if (bytes < CAP_MIN_RING_BYTES || bytes > CAP_MAX_RING_BYTES || (bytes & (bytes - 1)) ||
+	    head->data_offset != CAP_RING_HEADER_BYTES || size - CAP_RING_HEADER_BYTES < bytes)
+		return -EBADMSG;
+	d->about = (struct cap_drain_about){
+		.number = head->number,
+		.pid = head->pid,
+		.tid = head->tid,
+		.process_start = head->process_start,
+		.clock = head->clock <= CAP_CLOCK_VIRTUAL ? head->clock : CAP_CLOCK_MONOTONIC,
+	};
+	memcpy(d->about.thread_name, head->thread_name, sizeof(head->thread_name));
+	d->data_bytes = bytes;
+	return 0;
+}
+
+int cap_drain_of(void *ring, size_t size, struct cap_drain **ret)
+{
+	struct cap_ring head;
+	scoped(cap_drain_closep) struct cap_drain *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	if (size < CAP_RING_HEADER_BYTES)
+		return -EAGAIN;
+	d->ring = ring;
+	head.magic = __atomic_load_n(&d->ring->magic, __ATOMIC_ACQUIRE);
+	memcpy((uint8_t *)&head + sizeof(head.magic), (uint8_t *)ring + sizeof(head.magic),
+	       sizeof(head) - sizeof(head.magic));
+
+	int r = accept(d, &head, size);
+
+	if (r < 0)
+		return r;
+	d->data = (uint8_t *)ring + CAP_RING_HEADER_BYTES;
+	*ret = take(d);
+	return 0;
+}
+
+int cap_drain_open(int dir, const char *name, struct cap_drain **ret)
+{
+	scoped(close_fd) int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	void *ring;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	if (st.st_size < CAP_RING_HEADER_BYTES)
+		return -EAGAIN;
+	if ((uint64_t)st.st_size > CAP_RING_HEADER_BYTES + (uint64_t)CAP_MAX_RING_BYTES)
+		return -EBADMSG;
+	ring = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED)
+		return -errno;
+
+	int r = cap_drain_of(ring, (size_t)st.st_size, ret);
+
+	if (r < 0)
+		munmap(ring, (size_t)st.st_size);
+	else
+		(*ret)->mapped_bytes = (size_t)st.st_size;
+	return r;
+}
+
+void cap_drain_close(struct cap_drain *d)
+{
+	if (!d)
+		return;
+	if (d->mapped_bytes)
+		munmap(d->ring, d->mapped_bytes);
+	free(d->copy);
+	free(d);
+}
+
+const struct cap_drain_about *cap_drain_about(const struct cap_drain *d)
+{
+	return &d->about;
+}
+
+struct cap_drain_status cap_drain_status(const struct cap_drain *d)
+{
+	const struct cap_ring *ring = d->ring;
+	uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+
+	return (struct cap_drain_status){
+		.current_api = __atomic_load_n(&ring->current_api, __ATOMIC_RELAXED),
+		.current_start = __atomic_load_n(&ring->current_start, __ATOMIC_RELAXED),
+		.state = state <= CAP_PROCESS_EXECED ? state : CAP_LIVE,
+		.lost_records = __atomic_load_n(&ring->lost_records, __ATOMIC_RELAXED),
+		.lost_bytes = __atomic_load_n(&ring->lost_bytes, __ATOMIC_RELAXED),
+		.waiting_bytes = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - d->tail,
+	};
+}
+
+void cap_drain_pause(struct cap_drain *d, int paused)
+{
+	__atomic_store_n(&d->ring->paused, paused != 0, __ATOMIC_RELAXED);
+}
+
+static void release(struct cap_drain *d, uint64_t tail)
+{
+	d->tail = tail;
+	__atomic_store_n(&d->ring->tail, tail, __ATOMIC_RELEASE);
+}
+
+int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret)
+{
+	uint64_t head = __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE);
+	uint64_t n = head - d->tail, at = d->tail & (d->data_bytes - 1);
+	uint64_t first = n < d->data_bytes - at ? n : d->data_bytes - at;
+
+	if (n == 0)
+		return 0;
+	if (n > d->data_bytes || n % 8) {
+		release(d, head & ~UINT64_C(7));
+		return -EBADMSG;
+	}
+	if (array_reserve(&d->copy, n, &d->copy_cap) < 0)
+		return -ENOMEM;
+	memcpy(d->copy, d->data + at, first);
+	memcpy(d->copy + first, d->data, n - first);
+	release(d, head);
+	*ret = fmt_cursor(d->copy, n);
+	return 1;
+}

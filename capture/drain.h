@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The recorder's side of a ring (capture/ring.h): copies out what a traced thread wrote, and walks
+ * over it. The traced program may have written anything anywhere in it, at any moment: whatever is
+ * used is copied once and then checked.
+ *
+ *     while ((r = cap_drain_take(d, &c)) == 1)
+ *             while ((r = cap_record_next(&c, &record)) == 1)
+ *                     ...
+ *
+ * Not thread-safe. Several processes may not drain one ring.
+ */
+#pragma once
+
+#include "capture/record.h"
+#include "capture/ring.h"
+#include "formats/store/cursor.h"
+
+struct cap_drain;
+
+/* What stood in the ring's head when it was opened. */
+struct cap_drain_about {
+	uint32_t number;
+	int32_t pid, tid;
+	uint64_t process_start;
+	enum cap_clock_kind clock;
+	char thread_name[17];
+};
+
+/* What changes while the thread runs; as it says, unchecked but for its types. */
+struct cap_drain_status {
+	uint32_t current_api; /* 1 + index; 0: none */
+	uint64_t current_start;
+	enum cap_state state;
+	uint64_t lost_records, lost_bytes;
+	uint64_t waiting_bytes; /* written and not yet taken */
+};
+
+/* Opens the ring `name` in the folder `dir`.
+ *
+ *   -EAGAIN   the thread is still making it
+ *   -EBADMSG  no ring, or one that contradicts itself
+ *   -ENOTSUP  of another version
+ *   other     as openat(2) and mmap(2)
+ */
+int cap_drain_open(int dir, const char *name, struct cap_drain **ret);
+
+/* The same of a ring in memory, which must stay; `size` bytes, 8-byte aligned. */
+int cap_drain_of(void *ring, size_t size, struct cap_drain **ret);
+void cap_drain_close(struct cap_drain *d);
+
+const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
+struct cap_drain_status cap_drain_status(const struct cap_drain *d);
+
+/* Lets the thread record, or only what comes while paused. */
+void cap_drain_pause(struct cap_drain *d, int paused);
+
+/* Takes what is there: *ret walks over it until the next call. 1; 0 when there is nothing new;
+ * -EBADMSG when head and tail contradict each other: what was there is lost, and the next call goes
+ * on behind it. */
+int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
+
+/* The next record: its kind is known (and no CAP_PAD), it is large enough for its kind, and what
+ * lengths in it say lies within it. Valid as long as the bytes below. 1; 0 at the end; -EBADMSG
+ * where the bytes stop making sense: the rest of them is lost. The bytes are 8-byte aligned. */
+int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
+
+/* The words of a call. */
+static inline uint32_t cap_call_words(const struct cap_call_record *c)
+{
+	return (c->head.bytes - (uint32_t)sizeof(*c)) / 8;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/batch.h"
+
+#include "capture/digest/gd128_image.h"
+#include "capture/digest/gd128_work.h"
+#include "capture/library/arena.h"
+#include "capture/library/cu.h"
+#include "capture/library/drainer.h"
+#include "capture/library/payload.h"
+#include "capture/library/twin.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CONTEXTS 64
+#define MOST_BLOCKS 528 /* fill the largest GPU there is */
+#define THREADS 512	/* as gd128.cu has them */
+
+/* A buffer whose page sums are to come. */
+struct result {
+	struct cap_buffer buffer;
+	const struct gd128 *sums;
+};
+
+struct batch {
+	struct batch *next;
+	struct cap_arena_chunk *chunk;
+	struct gd128 *sums;
+	size_t n_sums, n_results;
+	struct result results[];
+};
+
+struct device_code {
+	void *context;
+	void *function; /* NULL: the kernel could not be loaded */
+	struct cap_arena arena;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct device_code codes[MOST_CONTEXTS];
+	unsigned n_codes;
+	struct batch *first, **last; /* outstanding, oldest first */
+	unsigned n_batches;
+	uint64_t missed; /* digests that could not be made */
+	int missed_result;
+} engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &engine.first};
+
+int cap_batch_start(void)
+{
+	int r = gd128_image_bytes ? cap_cu_load() : -ENOSYS;
+
+	if (r == 0)
+		cap_twin_register();
+	return r;
+}
+
+static void miss(size_t n, int result)
+{
+	engine.missed += n;
+	engine.missed_result = result;
+}
+
+/* With the lock held and the context current. */
+static struct device_code *code_of(void *context)
+{
+	struct device_code *d = engine.codes, *end = d + engine.n_codes;
+	void *module;
+	int r;
+
+	while (d < end && d->context != context)
+		d++;
+	if (d < end || engine.n_codes == MOST_CONTEXTS)
+		return d < end && d->function ? d : NULL;
+	d->context = context;
+	engine.n_codes++;
+	r = cap_cu.cuModuleLoadData(&module, gd128_image);
+	if (!r)
+		r = cap_cu.cuModuleGetFunction(&d->function, module, GD128_KERNEL);
+	if (r) {
+		d->function = NULL;
+		engine.missed_result = r;
+		return NULL;
+	}
+	return d;
+}
+
+static int launch(const struct device_code *d, void *stream, struct gd128_work *work)
+{
+	void *params[] = {work};
+	unsigned blocks = work->n_pages < MOST_BLOCKS ? (unsigned)work->n_pages : MOST_BLOCKS;
+	int r = 0;
+
+	if (work->n_pages > 0)
+		r = cap_cu.cuLaunchKernel(d->function, blocks, 1, 1, THREADS, 1, 1, 0, stream,
+					  params, NULL);
+	memset(work, 0, sizeof(*work));
+	return r;
+}
+
+/* The sums of a buffer like this one that the batch has already; NULL. */
+static const struct gd128 *had(const struct batch *b, size_t before, const struct cap_buffer *like)
+{
+	for (size_t i = before; i-- > 0 && before - i < 64;)
+		if (b->results[i].buffer.address == like->address &&
+		    b->results[i].buffer.bytes == like->bytes)
+			return b->results[i].sums;
+	return NULL;
+}
+
+/* Lists each buffer once, and launches whenever the kernel's list is full. A driver's result. */
+static int fill(struct batch *b, const struct device_code *d, void *stream,
+		const struct cap_buffer *buffers, size_t n)
+{
+	struct gd128_work work = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct result *to = &b->results[i];
+
+		*to = (struct result){.buffer = buffers[i], .sums = had(b, i, &buffers[i])};
+		if (to->sums)
+			continue;
+		to->sums = b->sums + b->n_sums;
+		b->n_sums += gd128_pages(buffers[i].bytes);
+		work.parts[work.n_parts++] = (struct gd128_part){
+			.address = buffers[i].address,
+			.bytes = buffers[i].bytes,
+			.pages_at = (uintptr_t)to->sums,
+			.first_page = work.n_pages,
+		};
+		work.n_pages += gd128_pages(buffers[i].bytes);
+		if (work.n_parts == GD128_PARTS)
+			r = launch(d, stream, &work);
+	}
+	b->n_results = n;
+	return r ? r : launch(d, stream, &work);
+}
+
+static void free_batch(struct batch *b)
+{
+	if (b && b->chunk)
+		cap_arena_give(b->chunk);
+	free(b);
+}
+
+/* With the lock held. */
+static int queue(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+{
+	struct device_code *d = code_of(place->context);
+	struct batch *b = d ? calloc(1, sizeof(*b) + n * sizeof(b->results[0])) : NULL;
+	size_t pages = 0;
+	int r;
+
+	if (!b)
+		return d ? -ENOMEM : engine.missed_result;
+	for (size_t i = 0; i < n; i++)
+		pages += gd128_pages(buffers[i].bytes);
+	b->sums = cap_arena_take(&d->arena, pages, &b->chunk);
+	r = b->sums ? fill(b, d, place->stream, buffers, n) : -ENOMEM;
+	if (r) {
+		free_batch(b);
+		return r;
+	}
+	*engine.last = b;
+	engine.last = &b->next;
+	engine.n_batches++;
+	return 0;
+}
+
+void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+{
+	int r;
+
+	if (n == 0)
+		return;
+	pthread_mutex_lock(&engine.lock);
+	r = queue(place, buffers, n);
+	if (r)
+		miss(n, r);
+	pthread_mutex_unlock(&engine.lock);
+	if (!r)
+		cap_drainer_wake();
+	cap_payload_keep(place, buffers, n);
+}
+
+/* ---- results */
+
+static void put(const struct cap_buffer *b, const struct gd128 *sums)
+{
+	uint32_t n = (uint32_t)gd128_pages(b->bytes);
+	struct gd128 digest = gd128_fold(sums, b->bytes);
+	struct cap_digest_record *r =
+		cap_reserve((uint32_t)(sizeof(*r) + n * sizeof(*sums)), CAP_DIGEST);
+
+	if (!r)
+		return;
+	r->head.flags = (uint8_t)b->output;
+	r->index = b->index;
+	r->n_pages = n;
+	r->id = b->id;
+	r->allocation = b->allocation;
+	r->offset_bytes = b->offset_bytes;
+	r->length_bytes = b->bytes;
+	r->digest[0] = digest.lo;
+	r->digest[1] = digest.hi;
+	memcpy(r->pages, sums, n * sizeof(*sums));
+	cap_publish();
+}
+
+void cap_batch_host(const struct cap_buffer *b, const void *data)
+{
+	struct gd128 sums[CAP_HOST_BYTES / GD128_PAGE_BYTES + 1] = {{0, 0}};
+
+	gd128_add(sums, 0, data, b->bytes);
+	put(b, sums);
+}
+
+static int has_come(const struct batch *b)
+{
+	for (size_t i = b->n_sums; i-- > 0;)
+		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == CAP_AWAITED ||
+		    __atomic_load_n(&b->sums[i].hi, __ATOMIC_ACQUIRE) == CAP_AWAITED)
+			return 0;
+	return 1;
+}
+
+/* The oldest batch that has come, out of the list; NULL. */
+static struct batch *next_batch(void)
+{
+	struct batch **at, *b;
+
+	pthread_mutex_lock(&engine.lock);
+	for (at = &engine.first; (b = *at) && !has_come(b);)
+		at = &b->next;
+	if (b) {
+		*at = b->next;
+		if (!*at)
+			engine.last = at;
+	}
+	pthread_mutex_unlock(&engine.lock);
+	return b;
+}
+
+unsigned cap_batch_drain(void)
+{
+	struct batch *b;
+	unsigned left;
+
+	while ((b = next_batch())) {
+		for (size_t i = 0; i < b->n_results; i++)
+			put(&b->results[i].buffer, b->results[i].sums);
+		pthread_mutex_lock(&engine.lock);
+		free_batch(b);
+		engine.n_batches--;
+		pthread_mutex_unlock(&engine.lock);
+	}
+	pthread_mutex_lock(&engine.lock);
+	left = engine.n_batches;
+	pthread_mutex_unlock(&engine.lock);
+	return left;
+}
+
+void cap_batch_end(void)
+{
+	char text[128];
+	int n;
+
+	pthread_mutex_lock(&engine.lock);
+	for (struct batch *b = engine.first; b; b = b->next)
+		engine.missed += b->n_results;
+	n = snprintf(text, sizeof(text), "{\"missed\": %llu, \"result\": %d}",
+		     (unsigned long long)engine.missed, engine.missed_result);
+	pthread_mutex_unlock(&engine.lock);
+	if (engine.missed)
+		cap_put_fact("digests", text, (size_t)n);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The hooks of hook.h, run in their order. */
+#pragma once
+
+#include "capture/library/state.h"
+
+/* Before anything is recorded: which hooks there are. */
+void cap_chain_init(void);
+
+void cap_chain_before(struct cap_call *c);
+void cap_chain_after(struct cap_call *c);
+
+/* cuInit has been called: lets each hook start. */
+void cap_chain_start(void);
+void cap_chain_iteration(int64_t number, uint64_t id);
+void cap_chain_thread_end(void);
+void cap_chain_end(void);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The driver's functions that the hooks call themselves, past all hooks. Declared here, since the
+ * capture library is built without CUDA's headers too: handles are pointers, a CUresult an int.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CAP_CU_CALLS(X)                                                                            \
+	X(cuCtxGetCurrent, (void **ret))                                                           \
+	X(cuCtxPushCurrent_v2, (void *context))                                                    \
+	X(cuCtxPopCurrent_v2, (void **ret))                                                        \
+	X(cuCtxGetDevice, (int *ret))                                                              \
+	X(cuCtxSynchronize, (void))                                                                \
+	X(cuStreamGetCtx, (void *stream, void **ret))                                              \
+	X(cuStreamCreate, (void **ret, unsigned flags))                                            \
+	X(cuStreamGetFlags, (void *stream, unsigned *ret))                                         \
+	X(cuStreamSynchronize, (void *stream))                                                     \
+	X(cuStreamIsCapturing, (void *stream, int *ret))                                           \
+	X(cuThreadExchangeStreamCaptureMode, (int *mode))                                          \
+	X(cuEventCreate, (void **ret, unsigned flags))                                             \
+	X(cuEventDestroy_v2, (void *event))                                                        \
+	X(cuEventRecord, (void *event, void *stream))                                              \
+	X(cuEventQuery, (void *event))                                                             \
+	X(cuEventSynchronize, (void *event))                                                       \
+	X(cuEventElapsedTime, (float *ret_ms, void *from, void *to))                               \
+	X(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags))                              \
+	X(cuMemGetAddressRange_v2, (uint64_t * ret_base, size_t * ret_bytes, uint64_t address))    \
+	X(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t bytes))                                \
+	X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))             \
+	X(cuModuleLoadData, (void **ret, const void *image))                                       \
+	X(cuModuleGetFunction, (void **ret, void *module, const char *name))                       \
+	X(cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes))       \
+	X(cuLaunchKernel,                                                                          \
+	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
+	   unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
+
+struct cap_cu {
+#define X(name, parameters) int(*name) parameters;
+	CAP_CU_CALLS(X)
+#undef X
+};
+
+/* Values of the driver's own enumerations. */
+#define CU_LEGACY_STREAM ((void *)1)
+#define CU_PER_THREAD_STREAM ((void *)2)
+#define CU_NON_BLOCKING 1u
+#define CU_NOT_READY 600
+#define CU_CAPTURE_RELAXED 2
+#define CU_HOST_PORTABLE 1u
+#define CU_HOST_DEVICEMAP 2u
+
+/* Every function is there, or a hook that needs one is left out. Filled by cap_cu_load(). */
+extern struct cap_cu cap_cu;
+
+/* 0, or -ENOSYS: a driver older than the oldest that we know. Any thread, any number of times. */
+int cap_cu_load(void);

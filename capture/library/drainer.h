@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A thread of the library's own that looks, a thousand times a second while there is something to
+ * look for, whether devices have finished what hooks gave them. It has all signals blocked and a
+ * ring of its own.
+ */
+#pragma once
+
+/* Calls `drain` on that thread from now on; it returns how much is still outstanding. At most 4.
+ * 0, or -errno. */
+int cap_drainer_add(unsigned (*drain)(void));
+
+/* There is something outstanding. Any thread; costs a load when the thread is awake. */
+void cap_drainer_wake(void);
+
+/* Waits until nothing is outstanding, at most so long: when a process ends,
+ * not from `drain`. */
+void cap_drainer_settle(long at_most_ms);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/driver.h"
+#include "capture/library/chain.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void cap_driver_began(int result)
+{
+	static uint32_t began; /* the generation for which all this is done */
+	int kept = errno;
+
+	if (result != 0 || !cap_process.session || !cap_live.alive)
+		return;
+	pthread_mutex_lock(&lock);
+	cap_process.driver_used = true;
+	if (began != cap_process.generation && cap_thread_ready(&cap_self)) {
+		began = cap_process.generation;
+		cap_facts_driver();
+		cap_chain_start();
+	}
+	pthread_mutex_unlock(&lock);
+	errno = kept;
+}

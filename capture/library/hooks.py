@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the hooks of the capture library from the descriptions of formats/api.
+
+    hooks.py LINES.py HOOKS.c EXPORTS.map CALLS.api...
+
+A hook takes its arguments as they are passed: integers and pointers as 64-bit words (what the upper half of a narrow one
+holds is the caller's, and is handed on as it came), floating-point numbers and structs by value as such. LINES.py is
+formats/api/lines.py, the reader.
+"""
+import importlib.util
+import sys
+
+# Classes that come even while recording is paused: objects, and what counts along.
+BRIEF = {'query', 'launch', 'copy', 'set', 'prefetch', 'host-call', 'memory-op', 'graph-launch', 'event-record',
+         'event-wait', 'event-query', 'stream-query', 'sync', 'gemm', 'blas', 'profile'}
+
+# Of whose ends the layouts of kernel parameters end, too.
+HOLDS_CODE = {'module', 'library', 'context'}
+
+# Their parameters are copied without looking at the description.
+KERNEL = {'cuLaunchKernel', 'cuLaunchKernel_ptsz'}
+
+# Results of which args.c must know more than their bytes.
+LOOKED_AT = {'kernel', 'function', 'scalar'}
+
+BEFORE = {'in', 'inout'}
+AFTER = {'out', 'inout'}
+
+TOP = '''/* Made by capture/library/hooks.py. */
+#include "capture/library/call.h"
+#include "capture/library/driver.h"
+#include "capture/library/real.h"
+#include "capture/library/rich.h"
+#include "formats/api/words.h"
+
+#include <string.h>
+
+'''
+
+HOOK = '''CAP_API {result} {name}({parameters});
+CAP_API {result} {name}({parameters})
+{{
+	{result} (*real)({types}) = ({result} (*)({types}))cap_real_of({index});
+	uint64_t words[{n_words}];
+	struct cap_call c;
+{words}	bool on = cap_enter(&c, {index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), words);
+	{call}
+	if (on)
+		cap_leave(&c, {as_result});
+{more}{leave}}}
+
+'''
+
+# CUBLASLT_*_DESC_POINTER_MODE, read from what a2 points to.
+LT_MODE = '\tif ((int)a1 == {} && a2 && a3 >= 4)\n\t\tcap_scalars_mode(*(const int *)a2);\n'
+
+# What the library itself does besides, recorded or not.
+MORE = {
+    'cuInit': '\tcap_driver_began(r);\n',
+    'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1);\n',
+    'cublasSetPointerMode_v2': '\tcap_scalars_mode((int)a1);\n',
+    'cublasLtMatmulDescSetAttribute': LT_MODE.format(2),
+    'cublasLtMatrixTransformDescSetAttribute': LT_MODE.format(1),
+    'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1);\n',
+}
+
+
+def c_type(a):
+    if a.wire[0] == 'f':
+        return {4: 'float', 8: 'double'}[a.bytes]
+    if a.wire[0] == 'c':
+        return {8: 'float _Complex', 16: 'double _Complex'}[a.bytes]
+    return f'struct by_value_{a.bytes}' if a.wire[0] == 's' else 'uint64_t'
+
+
+def result_type(a):
+    if a.wire == 'void':
+        return 'void'
+    if a.wire[0] in 'iu' and a.bytes <= 4:
+        return 'int'
+    return c_type(a)
+
+
+def to_words(i, a):
+    """Statements that put argument i into its words."""
+    if a.wire[0] in 'iu' and a.bytes < 8:
+        kind = f'{"u" if a.wire[0] == "u" else ""}int{8 * a.bytes}_t'
+        return f'\twords[{a.word}] = (uint64_t)({kind})a{i};\n'
+    if c_type(a) == 'uint64_t':
+        return f'\twords[{a.word}] = a{i};\n'
+    zero = f'\twords[{a.word}] = 0;\n' if a.bytes < 8 else ''
+    return zero + f'\tmemcpy(&words[{a.word}], &a{i}, sizeof(a{i}));\n'
+
+
+def masks(call):
+    """(before, after): bits of the arguments that args.c copies."""
+    before = after = 0
+    for i, a in enumerate(call.args):
+        if a.wire != 'ptr' or a.length in ('', '?', 'extra'):
+            continue
+        before |= (a.direction in BEFORE) << i
+        after |= (a.direction in AFTER and a.length != 'nul') << i
+    return before, after
+
+
+def only_output(call, rich):
+    """The number of the argument that leads to all there is to copy, 4 or 8 bytes of result; -1: there is more to do."""
+    i = rich[1].bit_length() - 1
+    if rich[0] or i < 0 or rich[1] != 1 << i or call.result.meaning != 'status' or result_type(call.result) != 'int':
+        return -1
+    a = call.args[i]
+    plain = a.length in ('4', '8') and a.meaning not in LOOKED_AT
+    return i if plain and a.word == i and i < 32 and not ends_code(call) else -1
+
+
+def ends_code(call):
+    return call.verb == 'destroy' and call.args and call.args[0].meaning in HOLDS_CODE
+
+
+def how(call, rich):
+    flags = []
+    if call.verb not in BRIEF:
+        flags.append('CAP_HOW_ALWAYS')
+    if call.name in KERNEL:
+        flags.append('CAP_HOW_KERNEL')
+    elif only_output(call, rich) >= 0:
+        out = only_output(call, rich)
+        flags.append(f'CAP_HOW_OUTPUT({out}, {call.args[out].length})')
+    elif any(rich) or ends_code(call):
+        flags.append('CAP_HOW_RICH')
+    if call.verb in ('capture-begin', 'capture-end'):
+        flags.append('CAP_HOW_CAPTURES')
+    if call.per_thread:
+        flags.append('CAP_HOW_PER_THREAD')
+    if result_type(call.result) == 'uint64_t':
+        flags.append('CAP_HOW_WIDE')
+    return ' | '.join(flags) or '0'
+
+
+def hook(index, call, rich):
+    result = result_type(call.result)
+    parameters = ', '.join(f'{c_type(a)} a{i}' for i, a in enumerate(call.args))
+    passed = ', '.join(f'a{i}' for i in range(len(call.args)))
+    void = result == 'void'
+    recorded = {'void': '0', 'int': 'r', 'uint64_t': '(int64_t)r'}.get(result, '0')
+    return HOOK.format(result=result, name=call.name, parameters=parameters or 'void', index=index,
+                       types=', '.join(c_type(a) for a in call.args) or 'void', n_words=max(call.words, 1),
+                       words=''.join(to_words(i, a) for i, a in enumerate(call.args)), verb=call.verb.upper().replace('-', '_'),
+                       n=call.words, how=how(call, rich), call=f'real({passed});' if void else f'{result} r = real({passed});',
+                       as_result=recorded, more=MORE.get(call.name, ''), leave='' if void else '\treturn r;\n')
+
+
+def main():
+    spec = importlib.util.spec_from_file_location('lines', sys.argv[1])
+    lines = importlib.util.module_from_spec(spec)
+    sys.modules['lines'] = lines
+    spec.loader.exec_module(lines)
+    calls = lines.read(sys.argv[4:]).calls
+    sizes = sorted({a.bytes for c in calls for a in c.args if a.wire[0] == 's'})
+    rich = [masks(c) for c in calls]
+    with open(sys.argv[2], 'w', encoding='utf-8') as out:
+        out.write(TOP)
+        for size in sizes:
+            out.write(f'struct by_value_{size} {{\n\tuint64_t words[{(size + 7) // 8}];\n}};\n')
+        for i, c in enumerate(calls):
+            out.write(hook(i, c, rich[i]))
+        out.write(f'void *cap_reals[{len(calls)}];\nvoid *const cap_hooks[] = {{\n')
+        out.write(''.join(f'\t(void *){c.name},\n' for c in calls))
+        out.write('};\nconst struct cap_rich cap_rich[] = {\n')
+        out.write(''.join(f'\t{{{b:#x}, {a:#x}}},\n' for b, a in rich))
+        out.write('};\n')
+    with open(sys.argv[3], 'w', encoding='utf-8') as out:
+        own = ['dlopen', 'dlsym', 'dlvsym', '_exit', '_Exit', 'abort', 'execve', 'execv', 'execvp', 'execvpe',
+               'InitializeInjectionNvtx2', 'gpucapture_mark_iteration']
+        out.write('{\nglobal:\n' + ''.join(f'\t{n};\n' for n in own + [c.name for c in calls]) + 'local:\n\t*;\n};\n')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Code images that a program loads: how long they are, and where they came from. What lies in a
+ * file that has a build id is named by it; anything else is kept as a blob. */
+#include "capture/library/call.h"
+#include "capture/library/session.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FATBIN 0xba55ed50u  /* u32 magic, u16 version, u16 bytes of this, u64 bytes behind it */
+#define WRAPPER 0x466243b1u /* u32 magic, u32 version, the address of a FATBIN */
+#define MAX_IMAGE (UINT64_C(4) << 30)
+#define MAX_ID 64
+
+struct origin {
+	uintptr_t address;
+	char path[CAP_PATH];
+	uint64_t offset;
+	uint8_t id[MAX_ID];
+	uint32_t id_len;
+};
+
+/* An ELF file ends behind its last section, segment or table. */
+static uint64_t elf_bytes(const uint8_t *image)
+{
+	Elf64_Ehdr head;
+	uint64_t end;
+
+	memcpy(&head, image, sizeof(head));
+	end = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+	if (head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize > end)
+		end = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
+	for (unsigned i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr); i++) {
+		Elf64_Shdr s;
+
+		memcpy(&s, image + head.e_shoff + i * sizeof(s), sizeof(s));
+		if (s.sh_type != SHT_NOBITS && s.sh_offset + s.sh_size > end)
+			end = s.sh_offset + s.sh_size;
+	}
+	return end;
+}
+
+static uint64_t image_bytes(const uint8_t *image)
+{
+	uint32_t magic;
+	uint16_t head_bytes;
+	uint64_t len;
+
+	memcpy(&magic, image, sizeof(magic));
+	if (memcmp(image, ELFMAG, SELFMAG) == 0)
+		return elf_bytes(image);
+	if (magic == FATBIN) {
+		memcpy(&head_bytes, image + 6, sizeof(head_bytes));
+		memcpy(&len, image + 8, sizeof(len));
+		return len + head_bytes;
+	}
+	return strlen((const char *)image) + 1; /* PTX */
+}
+
+static void find_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * p, struct origin *o)
+{
+	const uint8_t *at = (const uint8_t *)info->dlpi_addr + p->p_vaddr, *end = at + p->p_memsz;
+
+	while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)at;
+		const uint8_t *name = at + sizeof(*note);
+		const uint8_t *id = name + ((note->n_namesz + 3) & ~3u);
+
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    memcmp(name, "GNU", 4) == 0 && note->n_descsz <= MAX_ID) {
+			memcpy(o->id, id, note->n_descsz);
+			o->id_len = note->n_descsz;
+			return;
+		}
+		at = id + ((note->n_descsz + 3) & ~3u);
+	}
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct origin *o = arg;
+	const ElfW(Phdr) *within = NULL;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && o->address - start < p->p_filesz)
+			within = p;
+	}
+	if (!within || strlen(info->dlpi_name) >= sizeof(o->path))
+		return 0;
+	strcpy(o->path, info->dlpi_name);
+	o->offset = o->address - info->dlpi_addr - within->p_vaddr + within->p_offset;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_NOTE && o->id_len == 0)
+			find_build_id(info, &info->dlpi_phdr[i], o);
+	return 1;
+}
+
+/* Whether the image lies in a file that can be told by its build id. */
+static bool find_origin(const void *image, struct origin *o)
+{
+	o->address = (uintptr_t)image;
+	if (!dl_iterate_phdr(look, o) || o->id_len == 0)
+		return false;
+	if (o->path[0] == 0) {
+		ssize_t n = readlink("/proc/self/exe", o->path, sizeof(o->path) - 1);
+
+		o->path[n < 0 ? 0 : n] = 0;
+	}
+	return true;
+}
+
+void cap_put_image(const struct cap_call *c, unsigned arg, const void *image)
+{
+	struct origin o = {0};
+	uint64_t hash[2] = {0};
+	bool filed = true;
+	uint32_t magic;
+
+	memcpy(&magic, image, sizeof(magic));
+	if (magic == WRAPPER)
+		memcpy(&image, (const uint8_t *)image + 8, sizeof(image));
+
+	uint64_t len = image_bytes(image);
+	bool embed = cap_process.control->embed_images || !find_origin(image, &o);
+
+	if (len > MAX_IMAGE)
+		return;
+	if (embed) {
+		filed = cap_put_blob(image, len, hash) == 0;
+		o = (struct origin){0};
+	}
+
+	uint32_t path_len = (uint32_t)strlen(o.path);
+	uint32_t bytes = (uint32_t)sizeof(struct cap_image_record) + path_len + o.id_len;
+	struct cap_image_record *r = cap_reserve((bytes + 7) & ~7u, CAP_IMAGE);
+
+	if (!r)
+		return;
+	r->head.flags = embed && filed;
+	r->arg = (uint16_t)arg;
+	r->build_id_len = (uint16_t)o.id_len;
+	r->path_len = path_len;
+	r->id = c->id;
+	r->hash[0] = hash[0];
+	r->hash[1] = hash[1];
+	r->size = len;
+	r->offset = o.offset;
+	memcpy(r->data, o.path, path_len);
+	memcpy(r->data + path_len, o.id, o.id_len);
+	cap_publish();
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Kernel parameters: where they lie, asked of the driver once for each function; and their bytes.
+ *
+ * The table is read without a lock: an entry's layout is complete before its handle is visible.
+ * Layouts are never freed: a reader may still hold one.
+ */
+#include "capture/library/params.h"
+
+#include "capture/library/aside.h"
+#include "capture/library/call.h"
+#include "capture/library/place.h"
+#include "capture/library/real.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SLOTS (1u << 17)
+#define MOST_USED (SLOTS / 4 * 3)
+#define CHUNK_BYTES (1u << 20)
+#define MAX_PARAMS 4096 /* 32 KiB of parameters at the most */
+#define NO_LAYOUT UINT32_MAX
+
+struct param {
+	uint32_t offset, size;
+};
+
+struct layout {
+	uint32_t n; /* NO_LAYOUT: the driver does not say */
+	uint32_t bytes;
+	struct param params[];
+};
+
+struct slot {
+	uint64_t handle;
+	const struct layout *layout;
+	uint32_t generation; /* the layout holds if this is `current` */
+	uint32_t kernel;     /* the handle is one of a kernel */
+};
+
+static struct slot *slots; /* mapped at the first use */
+static uint32_t n_used;
+static uint32_t current = 1;
+static uint8_t *chunk;
+static size_t chunk_left;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* The slot of a handle, or the empty one where it belongs. */
+static struct slot *slot_of(struct slot *table, uint64_t handle)
+{
+	uint32_t i = (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 47);
+	uint64_t there;
+
+	for (;; i++) {
+		there = __atomic_load_n(&table[i % SLOTS].handle, __ATOMIC_ACQUIRE);
+		if (there == handle || there == 0)
+			return &table[i % SLOTS];
+	}
+}
+
+static void empty(void)
+{
+	if (slots)
+		memset(slots, 0, SLOTS * sizeof(*slots));
+	n_used = 0;
+}
+
+/* With the lock held: a slot for the handle, made if need be; NULL without memory. */
+static struct slot *claim(uint64_t handle)
+{
+	struct slot *s;
+
+	if (!slots) {
+		struct slot *table = map(SLOTS * sizeof(*slots));
+
+		if (!table)
+			return NULL;
+		__atomic_store_n(&slots, table, __ATOMIC_RELEASE);
+	}
+	if (n_used >= MOST_USED)
+		empty();
+	s = slot_of(slots, handle);
+	if (!s->handle)
+		n_used++;
+	return s;
+}
+
+static void *allot(size_t bytes)
+{
+	void *p;
+
+	bytes = (bytes + 7) & ~(size_t)7;
+	if (bytes > chunk_left) {
+		chunk = map(CHUNK_BYTES);
+		chunk_left = chunk ? CHUNK_BYTES : 0;
+	}
+	if (bytes > chunk_left)
+		return NULL;
+	p = chunk;
+	chunk += bytes;
+	chunk_left -= bytes;
+	return p;
+}
+
+typedef int param_info(uint64_t function, size_t index, size_t *offset, size_t *size);
+
+static struct layout *ask(uint64_t handle, bool kernel)
+{
+	param_info *info = (param_info *)cap_real(CAP_DRIVER, kernel ? "cuKernelGetParamInfo"
+								     : "cuFuncGetParamInfo");
+	struct param params[MAX_PARAMS];
+	struct layout *l;
+	uint32_t n = 0, bytes = 0;
+	size_t offset, size;
+
+	cap_aside_begin();
+	while (info && n < MAX_PARAMS && info(handle, n, &offset, &size) == 0) {
+		params[n++] = (struct param){(uint32_t)offset, (uint32_t)size};
+		if (offset + size > bytes)
+			bytes = (uint32_t)(offset + size);
+	}
+	cap_aside_end();
+	l = allot(sizeof(*l) + n * sizeof(params[0]));
+	if (!l)
+		return NULL;
+	l->n = info ? n : NO_LAYOUT;
+	l->bytes = bytes;
+	memcpy(l->params, params, n * sizeof(params[0]));
+	return l;
+}
+
+static const struct layout *valid(const struct slot *s)
+{
+	if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) !=
+	    __atomic_load_n(&current, __ATOMIC_RELAXED))
+		return NULL;
+	return s->layout;
+}
+
+static const struct layout *learn(uint64_t handle)
+{
+	const struct layout *l = NULL;
+	struct slot *s;
+
+	pthread_mutex_lock(&lock);
+	s = claim(handle);
+	if (s && !(l = valid(s)) && (l = ask(handle, s->kernel))) {
+		s->layout = l;
+		__atomic_store_n(&s->generation, current, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->handle, handle, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+static const struct layout *layout_of(uint64_t handle)
+{
+	struct slot *table = __atomic_load_n(&slots, __ATOMIC_ACQUIRE);
+	struct slot *s = table ? slot_of(table, handle) : NULL;
+	const struct layout *l = s && s->handle == handle ? valid(s) : NULL;
+
+	return likely(l) ? l : learn(handle);
+}
+
+void cap_params_note(uint64_t handle, bool kernel)
+{
+	struct slot *s;
+
+	if (handle == 0)
+		return;
+	pthread_mutex_lock(&lock);
+	s = claim(handle);
+	if (s) {
+		s->kernel = kernel;
+		__atomic_store_n(&s->handle, handle, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void cap_params_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&current, current + 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Parameters are pointers and integers, nearly always. */
+static inline void copy(uint8_t *to, const void *from, uint32_t n)
+{
+	if (likely(n == 8))
+		memcpy(to, from, 8);
+	else if (likely(n == 4))
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, n);
+}
+
+/* The layout, its parameters, and their bytes, straight into the ring. */
+static void put_packed(const struct cap_call *c, unsigned arg, const struct layout *l,
+		       void **params)
+{
+	struct cap_thread *t = &cap_self;
+	uint32_t table = (4 + l->n * (uint32_t)sizeof(struct param) + 7) & ~7u;
+	uint32_t len = table + l->bytes;
+	uint32_t size = ((uint32_t)sizeof(struct cap_blob_record) + len + 7) & ~7u;
+	struct cap_blob_record *r = (void *)cap_room(t, size);
+
+	if (!r)
+		return;
+	*r = (struct cap_blob_record){
+		.head = {.bytes = size, .kind = CAP_BLOB, .flags = CAP_BLOB_PARAMS},
+		.arg = (uint16_t)arg,
+		.len = len,
+		.id = c->id,
+		.whole_len = len,
+	};
+	memcpy(r->data, &l->n, 4);
+	for (uint32_t i = 0; i < l->n; i++) {
+		memcpy(r->data + 4 + i * sizeof(l->params[0]), &l->params[i], sizeof(l->params[0]));
+		if (params[i])
+			copy(r->data + table + l->params[i].offset, params[i], l->params[i].size);
+	}
+	cap_commit(t, size);
+}
+
+/* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. NULL when
+ * there is nothing, or more than kernels can have. */
+static const void *buffer_of(void **extra, size_t *ret_len)
+{
+	const void *buffer = NULL;
+
+	*ret_len = 0;
+	for (int i = 0; i < 8 && extra[i]; i += 2) {
+		if ((uintptr_t)extra[i] == 1)
+			buffer = extra[i + 1];
+		else if ((uintptr_t)extra[i] == 2 && extra[i + 1])
+			memcpy(ret_len, extra[i + 1], sizeof(*ret_len));
+	}
+	return *ret_len > 0 && *ret_len <= 65536 ? buffer : NULL;
+}
+
+static void put_buffer(const struct cap_call *c, unsigned arg, void **extra)
+{
+	size_t len;
+	const void *buffer = buffer_of(extra, &len);
+
+	if (buffer)
+		cap_put_bytes(c, arg, CAP_BLOB_EXTRA, buffer, len);
+}
+
+void cap_put_params(const struct cap_call *c, unsigned arg, uint64_t function, void **params,
+		    void **extra)
+{
+	const struct layout *l;
+
+	if (params && function) {
+		l = layout_of(function);
+		if (l && l->n != NO_LAYOUT)
+			put_packed(c, arg, l, params);
+	} else if (extra) {
+		put_buffer(c, arg, extra);
+	}
+}
+
+/* Values of 64 bits in `n` bytes. */
+static void each_value(const void *bytes, size_t n, void (*each)(uint64_t, void *), void *context)
+{
+	uint64_t value;
+
+	for (size_t at = 0; bytes && at + sizeof(value) <= n; at += sizeof(value)) {
+		memcpy(&value, (const uint8_t *)bytes + at, sizeof(value));
+		each(value, context);
+	}
+}
+
+void cap_params_values(const struct cap_call *c, const struct api_call *call,
+		       void (*each)(uint64_t value, void *context), void *context)
+{
+	const struct api_arg *f = cap_arg_of(call, API_MEANING_FUNCTION);
+	const struct api_arg *p = cap_arg_of(call, API_MEANING_PARAMS);
+	const struct api_arg *e = cap_arg_of(call, API_MEANING_EXTRA);
+	void **params = p ? (void **)c->words[p->word] : NULL;
+	void **extra = e ? (void **)c->words[e->word] : NULL;
+	const struct layout *l = f && params ? layout_of(c->words[f->word]) : NULL;
+	const void *buffer;
+	size_t len;
+
+	for (uint32_t i = 0; l && l->n != NO_LAYOUT && i < l->n; i++)
+		each_value(params[i], l->params[i].size, each, context);
+	if (!params && extra && (buffer = buffer_of(extra, &len)))
+		each_value(buffer, len, each, context);
+}

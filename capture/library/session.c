@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The process joins the session that $GPUCAPTURE_SESSION names, before main(). Without one, or with
+ * one of another version, everything is forwarded and nothing recorded. */
+#include "capture/library/session.h"
+#include "capture/library/chain.h"
+#include "capture/library/ticks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const uint32_t cap_closed = 1;
+static struct cap_control no_session = {.paused = 1};
+struct cap_live cap_live;
+struct cap_process cap_process = {.control = &no_session, .iteration = -1};
+
+int cap_session_file(char path[CAP_PATH], const char *name)
+{
+	int n = snprintf(path, CAP_PATH, "%s/%s", cap_process.folder, name);
+
+	return n < CAP_PATH ? 0 : -ENAMETOOLONG;
+}
+
+static struct cap_control *map_control(void)
+{
+	char path[CAP_PATH];
+	struct stat st;
+	void *map = MAP_FAILED;
+	int fd;
+
+	if (cap_session_file(path, "control") < 0)
+		return NULL;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && st.st_size >= CAP_CONTROL_BYTES)
+		map = mmap(NULL, CAP_CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static bool usable(const struct cap_control *c)
+{
+	return c->magic == CAP_MAGIC && c->version == CAP_VERSION &&
+	       c->ring_bytes >= CAP_MIN_RING_BYTES && c->ring_bytes <= CAP_MAX_RING_BYTES &&
+	       (c->ring_bytes & (c->ring_bytes - 1)) == 0;
+}
+
+/* Field 22 of /proc/self/stat; the second field may hold anything, but ends at the last ')'. */
+static uint64_t process_start(void)
+{
+	char text[1024];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	char *at;
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* Lets the page be all zeroes again in a forked child. */
+static bool wipe_on_fork(void)
+{
+	return (uintptr_t)&cap_live % (size_t)sysconf(_SC_PAGESIZE) == 0 &&
+	       madvise(&cap_live, sizeof(cap_live), MADV_WIPEONFORK) == 0;
+}
+
+void cap_process_begin(void)
+{
+	cap_process.pid = getpid();
+	cap_process.start = process_start();
+	cap_process.generation++;
+	cap_process.iteration = -1;
+	cap_process.capturing = 0;
+	cap_live.alive = 1;
+	cap_live.on = 1;
+}
+
+__attribute__((constructor)) static void join(void)
+{
+	const char *folder = getenv(CAP_SESSION_VARIABLE);
+	struct cap_control *control;
+	int kept = errno;
+
+	if (!folder || strlen(folder) >= sizeof(cap_process.folder))
+		return;
+	strcpy(cap_process.folder, folder);
+	control = map_control();
+	if (control && usable(control) && wipe_on_fork()) {
+		cap_process.control = control;
+		cap_process.session = true;
+		cap_chain_init();
+		cap_process_begin();
+	} else if (control) {
+		munmap(control, CAP_CONTROL_BYTES);
+	}
+	errno = kept;
+}
+
+const struct cap_control *cap_control(void)
+{
+	return cap_process.control;
+}
+
+int cap_emulated(void)
+{
+	return cap_process.emulated_ns != NULL;
+}
+
+int64_t cap_now_ns(void)
+{
+	return cap_process.emulated_ns ? (int64_t)cap_process.emulated_ns() : cap_monotonic_ns();
+}
+
+bool cap_recorder_lives(void)
+{
+	int64_t beat = __atomic_load_n(&cap_process.control->heartbeat_ns, __ATOMIC_RELAXED);
+
+	return beat != 0 && cap_monotonic_ns() - beat < CAP_PATIENCE_NS;
+}

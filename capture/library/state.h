@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the capture library keeps for the process and for each of its threads. Only for sources of
+ * capture/library.
+ *
+ * Gates. A call is recorded when two words allow it: the thread's `paused` (its ring's, or
+ * cap_closed before it has one), and the process's cap_live.on, which lies in memory that the
+ * kernel wipes in a forked child. Else call.c finds out why not.
+ */
+#pragma once
+
+#include "capture/library/hook.h"
+#include "capture/ring.h"
+
+#include <stdbool.h>
+
+#define CAP_API __attribute__((visibility("default")))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+struct cap_thread {
+	const uint32_t *paused; /* &ring->paused, or &cap_closed */
+	uint8_t *at, *end;	/* where the next record goes, and how far without looking again */
+	struct cap_ring *ring;	/* NULL: none yet, or none could be made */
+	uint8_t *data;		/* of the ring */
+	uint64_t lap;		/* bytes written before data[0]: head = lap + (at - data) */
+	uint64_t next_id;
+	uint32_t depth;
+	uint32_t clock;	     /* enum cap_clock_kind */
+	uint32_t reserved;   /* bytes of a record that is being filled */
+	uint32_t generation; /* of the process (forks) that all this belongs to */
+	uint32_t failed;     /* no ring could be made */
+	uint32_t hooking;    /* inside a hook, which may hold its locks */
+	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
+	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
+};
+
+/* A page of its own, which the kernel wipes in a forked child. */
+#ifdef __x86_64__
+#define CAP_PAGE 4096
+#else
+#define CAP_PAGE 65536 /* as large as pages can be */
+#endif
+struct cap_live {
+	_Alignas(CAP_PAGE) uint32_t on; /* calls are recorded */
+	uint32_t alive;			/* this is the process that set it */
+	uint8_t page[CAP_PAGE - 8];
+};
+
+struct cap_process {
+	struct cap_control *control; /* never NULL: without a session a page that is `paused` */
+	bool session;		     /* there is one, and it is of our version */
+	bool driver_used; /* cuInit was called: a forked child cannot go on with what it made */
+	int pid;
+	uint32_t generation;
+	uint64_t start;		       /* cap_ring.process_start */
+	uint64_t hooked;	       /* bit enum api_class: some hook wants it */
+	uint32_t capturing;	       /* streams in capture: recorded while paused, too */
+	int64_t iteration;	       /* marks so far, less 1 */
+	uint64_t (*emulated_ns)(void); /* gpuemu_host_ns, or NULL */
+	char folder[256];	       /* of the session */
+};
+
+extern struct cap_process cap_process;
+extern struct cap_live cap_live;
+extern const uint32_t cap_closed; /* 1 */
+extern __thread struct cap_thread cap_self __attribute__((tls_model("initial-exec")));
+
+/* Whether the calling thread may write at all, also while paused: makes its ring, and the process
+ * anew in a forked child whose parent had not begun with CUDA. Keeps errno. */
+bool cap_thread_ready(struct cap_thread *t);
+
+/* Room for `bytes` where at..end has not enough; NULL when it was counted as lost. Keeps errno. */
+uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes);
+
+/* Says in every ring of the process how it ends; CAP_LIVE takes it back. */
+void cap_threads_mark(enum cap_state state);
+/* In a forked child: the rings are the parent's. */
+void cap_threads_forget(void);
+
+/* Facts about the process, and about the driver once it has been initialised; into the ring of the
+ * calling thread. */
+void cap_facts_process(void);
+void cap_facts_driver(void);
+
+static inline struct cap_record *cap_room(struct cap_thread *t, uint32_t bytes)
+{
+	if (likely((size_t)(t->end - t->at) >= bytes))
+		return (struct cap_record *)(void *)t->at;
+	return (struct cap_record *)(void *)cap_thread_room(t, bytes);
+}
+
+/* Lets the recorder see the record of `bytes` at t->at. */
+static inline void cap_commit(struct cap_thread *t, uint32_t bytes)
+{
+	t->at += bytes;
+	__atomic_store_n(&t->ring->head, t->lap + (uint64_t)(t->at - t->data), __ATOMIC_RELEASE);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A thread's ring: made at its first call, written without locks, marked when the thread ends. */
+#include "capture/library/chain.h"
+#include "capture/library/real.h"
+#include "capture/library/session.h"
+#include "capture/library/ticks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_RINGS 4096
+#define NAP_NS 50000
+
+__thread struct cap_thread cap_self
+	__attribute__((tls_model("initial-exec"))) = {.paused = &cap_closed};
+
+/* The rings of this process, to be marked when it ends. */
+static struct cap_ring *rings[MAX_RINGS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static bool enlist(struct cap_ring *ring, struct cap_ring *instead_of)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < MAX_RINGS && !found; i++)
+		if (rings[i] == instead_of) {
+			rings[i] = ring;
+			found = true;
+		}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void cap_threads_mark(enum cap_state state)
+{
+	int kept = errno;
+
+	/* A thread that is killed while it holds the lock is no reason to hang in exit(). */
+	if (pthread_mutex_trylock(&lock) == 0) {
+		for (size_t i = 0; i < MAX_RINGS; i++)
+			if (rings[i])
+				__atomic_store_n(&rings[i]->state, state, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&lock);
+	}
+	errno = kept;
+}
+
+void cap_threads_forget(void)
+{
+	memset(rings, 0, sizeof(rings));
+	pthread_mutex_init(&lock, NULL);
+}
+
+/* A file with all its room: a page of a memory file system that cannot be had is a SIGBUS later.
+ * All of it is mapped at once: else each first touch of a page is a fault of 2 us. */
+static struct cap_ring *map_ring(uint32_t number, uint64_t bytes)
+{
+	char path[CAP_PATH], name[48];
+	void *map = MAP_FAILED;
+	int fd, r;
+
+	snprintf(name, sizeof(name), "ring-%d-%u", cap_process.pid, number);
+	r = cap_session_file(path, name);
+	fd = r < 0 ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return NULL;
+	r = posix_fallocate(fd, 0, (off_t)bytes);
+	if (r == 0)
+		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED) {
+		r = r ? r : errno;
+		unlink(path);
+		errno = r;
+		return NULL;
+	}
+	return map;
+}
+
+static void thread_ended(void *thread)
+{
+	struct cap_thread *t = thread;
+	struct cap_ring *ring = t->ring;
+
+	if (!ring || t->generation != cap_process.generation || !cap_live.alive)
+		return;
+	cap_chain_thread_end();
+	t->paused = &cap_closed;
+	t->ring = NULL;
+	t->at = t->end = NULL;
+	enlist(NULL, ring);
+	__atomic_store_n(&ring->state, CAP_THREAD_ENDED, __ATOMIC_RELEASE);
+	munmap(ring, ring->data_offset + ring->data_bytes);
+}
+
+static void make_key(void)
+{
+	if (pthread_key_create(&key, thread_ended) != 0)
+		key = (pthread_key_t)-1;
+}
+
+static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t number)
+{
+	ring->version = CAP_VERSION;
+	ring->number = number;
+	ring->pid = cap_process.pid;
+	ring->tid = (int)syscall(SYS_gettid);
+	ring->process_start = cap_process.start;
+	ring->data_offset = CAP_RING_HEADER_BYTES;
+	ring->data_bytes = cap_process.control->ring_bytes;
+	cap_real_find_clock();
+	ring->clock = cap_process.emulated_ns ? CAP_CLOCK_VIRTUAL : cap_process.control->clock;
+#ifndef __x86_64__
+	if (ring->clock == CAP_CLOCK_TSC)
+		ring->clock = CAP_CLOCK_MONOTONIC;
+#endif
+	ring->paused = cap_process.control->paused;
+	prctl(PR_GET_NAME, ring->thread_name);
+	*t = (struct cap_thread){
+		.ring = ring,
+		.paused = &ring->paused,
+		.data = (uint8_t *)ring + ring->data_offset,
+		.next_id = ((uint64_t)number << CAP_ORDINAL_BITS) + 1,
+		.clock = ring->clock,
+		.depth = t->depth,
+		.hooking = t->hooking,
+		.generation = cap_process.generation,
+	};
+	t->at = t->data;
+	t->end = t->data + ring->data_bytes;
+	__atomic_store_n(&ring->magic, CAP_MAGIC, __ATOMIC_RELEASE);
+}
+
+static bool open_ring(struct cap_thread *t)
+{
+	struct cap_control *control = cap_process.control;
+	uint32_t number = __atomic_fetch_add(&control->n_rings, 1, __ATOMIC_RELAXED);
+	struct cap_ring *ring = map_ring(number, CAP_RING_HEADER_BYTES + control->ring_bytes);
+
+	if (!ring) {
+		__atomic_store_n(&control->failed_errno, errno, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&control->failed_rings, 1, __ATOMIC_RELAXED);
+		t->failed = 1;
+		t->generation = cap_process.generation;
+		return false;
+	}
+	begin_ring(t, ring, number);
+	enlist(ring, NULL);
+	pthread_once(&key_once, make_key);
+	if (key != (pthread_key_t)-1)
+		pthread_setspecific(key, t);
+	return true;
+}
+
+/* A forked child may begin anew if its parent had not begun with CUDA: nothing else works there. */
+static bool may_restart(void)
+{
+	if (!cap_process.session || cap_process.driver_used || getpid() == cap_process.pid)
+		return false;
+	cap_threads_forget();
+	cap_process_begin();
+	return true;
+}
+
+static bool make_ready(struct cap_thread *t)
+{
+	static uint32_t facts_of; /* the generation whose facts were written */
+	uint32_t generation = cap_process.generation;
+
+	if (!cap_live.alive && !may_restart())
+		return false;
+	generation = cap_process.generation;
+	if (t->generation == generation && t->failed)
+		return false;
+	if ((!t->ring || t->generation != generation) && !open_ring(t))
+		return false;
+	if (__atomic_exchange_n(&facts_of, generation, __ATOMIC_RELAXED) != generation)
+		cap_facts_process();
+	return true;
+}
+
+bool cap_thread_ready(struct cap_thread *t)
+{
+	sigset_t all, kept_mask;
+	int kept = errno, cancel;
+	bool ready;
+
+	if (likely(t->ring && t->generation == cap_process.generation && cap_live.alive))
+		return true;
+	if (!cap_process.session)
+		return false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &kept_mask);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ready = make_ready(t);
+	pthread_setcancelstate(cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &kept_mask, NULL);
+	errno = kept;
+	return ready;
+}
+
+/* How many bytes may be written from t->at on, before the ring is full. */
+static uint64_t free_bytes(const struct cap_thread *t)
+{
+	uint64_t head = t->lap + (uint64_t)(t->at - t->data);
+	uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+
+	return head - tail > t->ring->data_bytes ? 0 : t->ring->data_bytes - (head - tail);
+}
+
+/* Makes at..end as large as it can be; fills what is too short at the ring's end. */
+static bool look_again(struct cap_thread *t, uint32_t bytes)
+{
+	uint64_t room = free_bytes(t), to_end = (uint64_t)(t->data + t->ring->data_bytes - t->at);
+
+	if (to_end < bytes && room >= to_end && to_end > 0) {
+		struct cap_record pad = {.bytes = (uint32_t)to_end, .kind = CAP_PAD};
+
+		memcpy(t->at, &pad, sizeof(pad));
+		cap_commit(t, (uint32_t)to_end);
+		to_end = 0;
+		room = free_bytes(t);
+	}
+	if (to_end == 0) {
+		t->lap += t->ring->data_bytes;
+		t->at = t->data;
+		to_end = t->ring->data_bytes;
+	}
+	t->end = t->at + (room < to_end ? room : to_end);
+	return (uint64_t)(t->end - t->at) >= bytes;
+}
+
+static void say_what_was_lost(struct cap_thread *t)
+{
+	struct cap_lost_record lost = {
+		.head = {.bytes = sizeof(lost), .kind = CAP_LOST},
+		.records = t->lost_records,
+		.bytes = t->lost_bytes,
+		.since = t->lost_since,
+	};
+
+	memcpy(t->at, &lost, sizeof(lost));
+	t->lost_records = t->lost_bytes = 0;
+	cap_commit(t, sizeof(lost));
+}
+
+static void *drop(struct cap_thread *t, uint32_t bytes)
+{
+	if (t->lost_records++ == 0)
+		t->lost_since = cap_ticks(t);
+	t->lost_bytes += bytes;
+	t->end = t->at; /* so that the next record first says so */
+	__atomic_store_n(&t->ring->lost_records, t->ring->lost_records + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->ring->lost_bytes, t->ring->lost_bytes + bytes, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes)
+{
+	static const struct timespec nap = {0, NAP_NS};
+	int kept = errno;
+	uint32_t first = t->lost_records ? sizeof(struct cap_lost_record) : 0;
+
+	if (bytes > t->ring->data_bytes / 8)
+		return drop(t, bytes);
+	while (!look_again(t, bytes + first)) {
+		if (!cap_recorder_lives()) {
+			errno = kept;
+			return drop(t, bytes);
+		}
+		syscall(SYS_nanosleep, &nap, NULL); /* no point where a thread can be cancelled */
+	}
+	if (first)
+		say_what_was_lost(t);
+	errno = kept;
+	return t->at;
+}
+
+void *cap_reserve(uint32_t bytes, enum cap_kind kind)
+{
+	struct cap_thread *t = &cap_self;
+	struct cap_record *r = cap_thread_ready(t) ? cap_room(t, bytes) : NULL;
+
+	if (r) {
+		*r = (struct cap_record){.bytes = bytes, .kind = (uint16_t)kind};
+		t->reserved = bytes;
+	}
+	return r;
+}
+
+void cap_publish(void)
+{
+	cap_commit(&cap_self, cap_self.reserved);
+	cap_self.reserved = 0;
+}
+
+void cap_put_times(uint64_t id, uint32_t index, int64_t start_ns, int64_t end_ns)
+{
+	struct cap_times_record *r = cap_reserve(sizeof(*r), CAP_TIMES);
+
+	if (!r)
+		return;
+	r->index = index;
+	r->spare = 0;
+	r->id = id;
+	r->start_ns = start_ns;
+	r->end_ns = end_ns;
+	cap_publish();
+}
+
+void cap_put_fact(const char *name, const char *value, size_t value_len)
+{
+	uint32_t key_len = (uint32_t)strlen(name);
+	uint32_t len = value_len > 16384 ? 16384 : (uint32_t)value_len;
+	uint32_t bytes = ((uint32_t)sizeof(struct cap_text_record) + key_len + len + 7) & ~7u;
+	struct cap_text_record *r = cap_reserve(bytes, CAP_FACT);
+
+	if (!r)
+		return;
+	r->number = r->spare = 0;
+	r->key_len = key_len;
+	r->value_len = len;
+	memcpy(r->data, name, key_len);
+	memcpy(r->data + key_len, value, len);
+	cap_publish();
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* When operations ran (doc/capture.md, Device times).
+ *
+ * One event behind each operation. It is the operation's end, and the start of the next one of its
+ * stream, unless that was issued later (stamps.h), or the stream waits for something else in
+ * between: then one event more, in front of it.
+ */
+#include "base/array.h"
+#include "capture/library/cu.h"
+#include "capture/library/drainer.h"
+#include "capture/library/place.h"
+#include "capture/library/stamps.h"
+#include "capture/ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#define MOST_CLOCKS 64
+#define SETTLE_MS 2000
+#define ANCHOR_NS 1000000000
+#define MOST_OUTSTANDING 65536 /* operations; more are not timed, but counted */
+
+struct stream {
+	struct cap_place place;
+	struct cap_device_clock *clock;
+	struct cap_stamp *last; /* behind the last operation; NULL: not known */
+	unsigned legacy;	/* `legacy` below, when that was taken */
+	int independent;	/* does not wait for the legacy stream */
+};
+
+struct op {
+	struct op *next;
+	struct cap_device_clock *clock;
+	struct cap_stamp *from, *to; /* may be NULL: by the host's clock */
+	uint64_t id;
+	int64_t issued_ns, done_ns;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct cap_device_clock clocks[MOST_CLOCKS];
+	unsigned n_clocks;
+	struct stream *streams;
+	size_t n_streams, streams_cap;
+	unsigned legacy; /* operations on legacy streams so far */
+	struct op *first, **last, *unused;
+	unsigned n_ops;
+	uint64_t untimed;
+	int64_t now_ns; /* the latest moment that a program's thread has seen */
+	int ending;
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &self.first};
+
+/* ---- the program's side */
+
+/* With the lock held, and the context current. */
+static struct cap_device_clock *clock_of(void *context)
+{
+	struct cap_device_clock *k = self.clocks, *end = k + self.n_clocks;
+
+	while (k < end && k->context != context)
+		k++;
+	if (k < end)
+		return k->broken ? NULL : k;
+	if (self.n_clocks == MOST_CLOCKS)
+		return NULL;
+	self.n_clocks++;
+	k->broken = cap_clock_begin(k, context) < 0;
+	return k->broken ? NULL : k;
+}
+
+static struct stream *stream_of(const struct cap_place *place)
+{
+	struct stream *s;
+	unsigned flags = 0;
+
+	for (size_t i = 0; i < self.n_streams; i++)
+		if (cap_place_same(&self.streams[i].place, place))
+			return &self.streams[i];
+	if (array_reserve(&self.streams, self.n_streams + 1, &self.streams_cap) < 0)
+		return NULL;
+	s = &self.streams[self.n_streams++];
+	*s = (struct stream){.place = *place, .clock = clock_of(place->context)};
+	s->independent =
+		place->stream != CU_LEGACY_STREAM && place->stream != CU_PER_THREAD_STREAM &&
+		cap_cu.cuStreamGetFlags(place->stream, &flags) == 0 && flags & CU_NON_BLOCKING;
+	return s;
+}
+
+static void forget(struct stream *s)
+{
+	if (s->clock)
+		cap_stamp_drop(s->clock, s->last);
+	s->last = NULL;
+}
+
+/* The last operation's end does not tell when the next one can begin. */
+static int is_stale(const struct stream *s)
+{
+	return s->place.stream == CU_LEGACY_STREAM || !s->last ||
+	       (!s->independent && s->legacy != self.legacy);
+}
+
+static void before_op(struct cap_call *c, const struct cap_place *place)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&self.lock);
+	s = stream_of(place);
+	if (s && s->clock && is_stale(s)) {
+		forget(s);
+		s->last = cap_stamp_take(s->clock, place->stream);
+		s->legacy = self.legacy;
+	}
+	pthread_mutex_unlock(&self.lock);
+	c->room[3] = (uint64_t)cap_now_ns();
+}
+
+static struct op *new_op(void)
+{
+	struct op *o = self.unused;
+
+	if (self.n_ops >= MOST_OUTSTANDING)
+		return NULL;
+	if (o)
+		self.unused = o->next;
+	else
+		o = malloc(sizeof(*o));
+	return o;
+}
+
+/* With the lock held. */
+static void add_op(const struct cap_call *c, struct stream *s)
+{
+	struct op *o = new_op();
+
+	if (!o) {
+		self.untimed++;
+		return;
+	}
+	*o = (struct op){
+		.clock = s->clock, .from = s->last, .id = c->id, .issued_ns = (int64_t)c->room[3]};
+	if (s->place.sync) {
+		/* It has ended when the call has; nothing but the host tells when. */
+		o->done_ns = cap_now_ns();
+		s->last = NULL;
+	} else {
+		o->to = s->last = cap_stamp_take(s->clock, s->place.stream);
+		if (o->to)
+			o->to->refs++;
+	}
+	*self.last = o;
+	self.last = &o->next;
+	self.n_ops++;
+}
+
+static void after_op(struct cap_call *c, const struct cap_place *place)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&self.lock);
+	s = stream_of(place);
+	if (place->stream == CU_LEGACY_STREAM)
+		self.legacy++;
+	if (s && s->clock) {
+		s->place.sync = place->sync;
+		add_op(c, s);
+		s->legacy = self.legacy;
+	}
+	self.now_ns = cap_now_ns();
+	pthread_mutex_unlock(&self.lock);
+	cap_drainer_wake();
+}
+
+static int is_op(const struct cap_call *c)
+{
+	return 1ull << c->class & (1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
+				   1ull << API_CLASS_SET | 1ull << API_CLASS_GRAPH_LAUNCH);
+}
+
+static void before(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+	struct cap_place place;
+
+	if (!call || !is_op(c) || c->paused)
+		return;
+	cap_place_of(c, call, &place);
+	if (place.context && !cap_place_capturing(&place))
+		before_op(c, &place);
+}
+
+/* The stream waits for something that is not an operation of its own. */
+static void waits(const struct cap_place *place)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&self.lock);
+	s = stream_of(place);
+	if (s)
+		forget(s);
+	pthread_mutex_unlock(&self.lock);
+}
+
+/* Streams and contexts go: a handle may be used again. */
+static void destroyed(const struct cap_call *c, const struct api_call *call)
+{
+	pthread_mutex_lock(&self.lock);
+	for (size_t i = 0; i < self.n_streams; i++)
+		if ((uint64_t)self.streams[i].place.stream == c->words[0] ||
+		    (uint64_t)self.streams[i].place.context == c->words[0]) {
+			forget(&self.streams[i]);
+			self.streams[i--] = self.streams[--self.n_streams];
+		}
+	for (unsigned i = 0; i < self.n_clocks; i++)
+		if ((uint64_t)self.clocks[i].context == c->words[0]) {
+			self.clocks[i].broken = 1;
+			self.clocks[i].context = NULL;
+		}
+	pthread_mutex_unlock(&self.lock);
+}
+
+static void after(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+	struct cap_place place;
+
+	if (!call || c->result != 0)
+		return;
+	if (call->class == API_CLASS_DESTROY) {
+		destroyed(c, call);
+		return;
+	}
+	if (c->paused || call->library != API_LIBRARY_CUDA)
+		return;
+	cap_place_of(c, call, &place);
+	if (!place.context || cap_place_capturing(&place))
+		return;
+	if (!is_op(c))
+		waits(&place);
+	else if (c->room[3])
+		after_op(c, &place);
+}
+
+/* ---- the drainer's side */
+
+static struct op *waiting, **waiting_last = &waiting; /* oldest first */
+
+/* Start and end in device time: 1, 0 not yet, -EIO. */
+static int times_of(const struct op *o, int64_t *ret_start, int64_t *ret_end)
+{
+	int64_t from = INT64_MIN, issued = cap_clock_issued(o->clock, o->issued_ns);
+	int r = 1;
+
+	if (o->to)
+		r = cap_stamp_ns(o->clock, o->to, ret_end);
+	else
+		*ret_end = cap_clock_issued(o->clock, o->done_ns) - o->clock->lag_ns;
+	if (r == 1 && o->from)
+		r = cap_stamp_ns(o->clock, o->from, &from);
+	*ret_start = from > issued ? from : issued;
+	if (r == 1 && *ret_start > *ret_end)
+		*ret_start = *ret_end;
+	return r;
+}
+
+static void release(struct op *o, int64_t end_ns, int came)
+{
+	struct cap_stamp *old = NULL;
+
+	pthread_mutex_lock(&self.lock);
+	if (came && o->to && cap_clock_rebase(o->clock, o->to, end_ns, &old)) {
+		o->to->refs++;
+		cap_stamp_drop(o->clock, old);
+	}
+	self.untimed += !came;
+	cap_stamp_drop(o->clock, o->from);
+	cap_stamp_drop(o->clock, o->to);
+	o->next = self.unused;
+	self.unused = o;
+	self.n_ops--;
+	pthread_mutex_unlock(&self.lock);
+}
+
+/* The drainer's thread sees on an emulated GPU what the program's threads can see by now. */
+static void catch_up(int64_t now_ns, int ending)
+{
+	static void (*not_before)(int64_t);
+
+	if (!cap_emulated())
+		return;
+	if (!not_before)
+		not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
+	if (not_before)
+		not_before(ending ? now_ns + 3600 * (int64_t)1000000000 : now_ns);
+}
+
+static void take_new(void)
+{
+	int64_t now_ns;
+	int ending;
+
+	pthread_mutex_lock(&self.lock);
+	*waiting_last = self.first;
+	if (self.first)
+		waiting_last = self.last;
+	self.first = NULL;
+	self.last = &self.first;
+	now_ns = self.now_ns;
+	ending = self.ending;
+	pthread_mutex_unlock(&self.lock);
+	catch_up(now_ns, ending);
+}
+
+/* Makes the context current on the drainer's thread, which uses no other calls that need one. */
+static int enter(void *context)
+{
+	static void *current;
+	void *old;
+
+	if (context == current)
+		return 0;
+	if (current)
+		cap_cu.cuCtxPopCurrent_v2(&old);
+	current = cap_cu.cuCtxPushCurrent_v2(context) == 0 ? context : NULL;
+	return current ? 0 : -EIO;
+}
+
+/* Puts the times of all that have come; operations of one stream come in order, those of others are
+ * not held up by them. */
+static unsigned drain(void)
+{
+	struct op **at = &waiting, *o;
+	unsigned left = 0;
+
+	take_new();
+	while ((o = *at)) {
+		int64_t start, end = 0;
+		int r = o->clock->broken ? -EIO : enter(o->clock->context);
+
+		r = r < 0 ? r : times_of(o, &start, &end);
+		if (r == 0) {
+			if (++left > 64)
+				break;
+			at = &o->next;
+			continue;
+		}
+		*at = o->next;
+		if (r == 1)
+			cap_put_times(o->id, 0, cap_clock_host(o->clock, start),
+				      cap_clock_host(o->clock, end));
+		release(o, end, r == 1);
+	}
+	for (at = &waiting; *at; at = &(*at)->next)
+		;
+	waiting_last = at;
+	return waiting != NULL;
+}
+
+static void end(void)
+{
+	char text[160];
+	int64_t residual = 0;
+	int n;
+
+	pthread_mutex_lock(&self.lock);
+	self.ending = 1;
+	self.now_ns = cap_now_ns();
+	pthread_mutex_unlock(&self.lock);
+	cap_drainer_settle(SETTLE_MS);
+	for (unsigned i = 0; i < self.n_clocks; i++)
+		if (self.clocks[i].residual_ns > residual)
+			residual = self.clocks[i].residual_ns;
+	n = snprintf(text, sizeof(text), "{\"residual_ns\": %lld, \"untimed\": %llu}",
+		     (long long)residual, (unsigned long long)self.untimed + self.n_ops);
+	cap_put_fact("device_times", text, (size_t)n);
+}
+
+static int start(void)
+{
+	int r;
+
+	if (!cap_control()->device_times)
+		return -ENOTSUP;
+	r = cap_cu_load();
+	return r < 0 ? r : cap_drainer_add(drain);
+}
+
+#define BIT(class) (1ull << API_CLASS_##class)
+
+const struct cap_hook cap_times = {
+	.name = "times",
+	.classes = BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(GRAPH_LAUNCH) | BIT(EVENT_WAIT) |
+		   BIT(HOST_CALL) | BIT(MEMORY_OP) | BIT(DESTROY),
+	.always = BIT(DESTROY),
+	.start = start,
+	.before = before,
+	.after = after,
+	.end = end,
+};

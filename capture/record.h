@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The records of a ring (capture/ring.h). Each begins with a cap_record, is a multiple of 8 bytes
+ * long, and never crosses the ring's end: a CAP_PAD fills it. Numbers are in the machine's order.
+ *
+ * A call is written when it returns, so the calls inside it come before it: their depth is greater,
+ * their ordinals too. What else belongs to a call (its blobs, images) has its id, and comes before
+ * it as well. Times and digests of device work come later, from any thread of the process.
+ *
+ * Clocks: `start` and `end` of calls and ranges are in the ring's clock; `_ns` are on the clock of
+ * the recording: CLOCK_MONOTONIC, or virtual time under gpuemu.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum cap_kind {
+	CAP_PAD,     /* skip `bytes` */
+	CAP_CALL,    /* struct cap_call_record */
+	CAP_BLOB,    /* struct cap_blob_record */
+	CAP_IMAGE,   /* struct cap_image_record */
+	CAP_TIMES,   /* struct cap_times_record */
+	CAP_DIGEST,  /* struct cap_digest_record */
+	CAP_RANGE,   /* struct cap_range_record */
+	CAP_FACT,    /* struct cap_text_record: key and value; of the process */
+	CAP_NAME,    /* struct cap_text_record: a call without a description; before its first use
+			in a ring */
+	CAP_LOST,    /* struct cap_lost_record */
+	CAP_PAYLOAD, /* struct cap_payload_record */
+	CAP_KINDS,
+};
+
+struct cap_record {
+	uint32_t bytes; /* with this; a multiple of 8 */
+	uint16_t kind;	/* enum cap_kind */
+	uint8_t depth;	/* CALL: 0 called by the program, 1 inside such a call, ... */
+	uint8_t flags;
+};
+
+/* Flags of a CALL. */
+#define CAP_CALL_ALWAYS 1  /* makes or ends an object: comes while paused, too */
+#define CAP_CALL_RAW 2	   /* no description: words are the six argument registers */
+#define CAP_CALL_UNENDED 4 /* did not return: the thread or process ended within it */
+#define CAP_CALL_OUTSIDE 8 /* happened while paused */
+
+/* From here on a number stands for a name that a CAP_NAME of the same process announced. */
+#define CAP_API_UNKNOWN (1u << 24)
+
+struct cap_call_record {
+	struct cap_record head;
+	uint32_t api; /* index into formats/api, or CAP_API_UNKNOWN + n */
+	int32_t result;
+	uint64_t id;
+	uint64_t start, end; /* in the ring's clock */
+	uint64_t words[];    /* an argument each; pointers as they were; structs by value take
+				several; a result wider than 32 bits is one more, the last */
+};
+
+enum cap_blob_what {
+	CAP_BLOB_BEFORE, /* what argument `arg` pointed to when the call began */
+	CAP_BLOB_AFTER,	 /* when it had returned: results */
+	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; then, from the
+			    next multiple of 8, the packed bytes. */
+	CAP_BLOB_EXTRA,	 /* kernel parameters as CU_LAUNCH_PARAM_BUFFER_POINTER gave them */
+	CAP_BLOB_ATTRIBUTES, /* of a CUlaunchConfig: numAttrs times CUlaunchAttribute */
+};
+
+struct cap_blob_record {
+	struct cap_record head; /* flags: enum cap_blob_what */
+	uint16_t arg;
+	uint16_t spare;
+	uint32_t len; /* of data */
+	uint64_t id;
+	uint64_t whole_len; /* more than len: only the beginning was kept */
+	uint8_t data[];
+};
+
+/* A code image that the call loads: content-addressed. */
+struct cap_image_record {
+	struct cap_record head; /* flags: 1 it is the file blob-HASH, else it lies in `path` */
+	uint16_t arg;
+	uint16_t build_id_len;
+	uint32_t path_len;
+	uint64_t id;
+	uint64_t hash[2]; /* XXH3, 128 bits, low half first; zero: not computed */
+	uint64_t size, offset;
+	char data[]; /* path, then build id (raw bytes); neither is terminated */
+};
+
+struct cap_times_record {
+	struct cap_record head;
+	uint32_t index; /* among the operations of the call */
+	uint32_t spare;
+	uint64_t id; /* of the launching call */
+	int64_t start_ns, end_ns;
+};
+
+struct cap_digest_record {
+	struct cap_record head; /* flags: 1 output */
+	uint32_t index;		/* among the operations of the call */
+	uint32_t n_pages;
+	uint64_t id; /* of the launching call; at the end of an iteration: of its mark */
+	uint64_t allocation, offset_bytes, length_bytes;
+	uint64_t digest[2];
+	uint64_t pages[]; /* two words each */
+};
+
+/* Contents that --payloads asked for; they lie in blob-HASH. */
+struct cap_payload_record {
+	struct cap_record head; /* flags: 1 output */
+	uint32_t index;
+	uint32_t spare;
+	uint64_t id;
+	uint64_t allocation, offset_bytes, length_bytes;
+	uint64_t hash[2];
+};
+
+enum cap_range_what {
+	CAP_RANGE_PUSH,
+	CAP_RANGE_POP,
+	CAP_RANGE_START, /* `key` is the range's; it may end on another thread */
+	CAP_RANGE_END,
+	CAP_RANGE_MARK,
+	CAP_RANGE_ITERATION, /* gputrace_mark_iteration(): iteration `key` begins */
+};
+
+struct cap_range_record {
+	struct cap_record head; /* flags: enum cap_range_what */
+	uint32_t text_len, domain_len;
+	uint64_t at; /* in the ring's clock */
+	uint64_t key;
+	uint64_t id; /* ordinal that the thread's next call would get: where among the calls */
+	uint32_t color, category; /* ARGB; 0 none */
+	char data[];		  /* text, then domain; neither is terminated */
+};
+
+struct cap_text_record {
+	struct cap_record head;
+	uint32_t number; /* CAP_NAME: the call's; CAP_FACT: 0 */
+	uint32_t key_len, value_len;
+	uint32_t spare;
+	char data[]; /* key, then value; for CAP_NAME the name, then the library */
+};
+
+/* When a full ring made room again. */
+struct cap_lost_record {
+	struct cap_record head;
+	uint64_t records, bytes; /* since the last such record */
+	uint64_t since;		 /* in the ring's clock */
+};

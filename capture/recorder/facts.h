@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is said of a recording beside its events: where it was made, with what, and what is missing.
+ * The facts of the whole begin with "capture." */
+#pragma once
+
+#include "capture/recorder/ranks.h"
+#include "capture/recorder/run.h"
+
+/* The devices of each rank, which inference looks at. Both return 0 or a negative errno. */
+int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names);
+
+int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		  const struct rec_result *result, struct fmt_names *names);

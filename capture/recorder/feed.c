@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/feed.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/recorder/range.h"
+
+void rec_feed_free(struct rec_feed *f)
+{
+	if (!f)
+		return;
+	cap_drain_close(f->drain);
+	free(f->queue);
+	free(f->thread.launched);
+	free(f->thread.pending);
+	free(f->thread.messages);
+	free(f->thread.open);
+	free(f);
+}
+
+define_cleanup(rec_feed_freep, struct rec_feed *, rec_feed_free);
+
+int rec_feed_new(struct cap_drain *drain, struct rec_process *p, const struct cap_clock *clock,
+		 struct rec_feed **ret)
+{
+	scoped(rec_feed_freep) struct rec_feed *f = calloc(1, sizeof(*f));
+	struct rec_lane lane = {.kind = FMT_THREAD, .device = -1};
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->about = *cap_drain_about(drain);
+	f->process = p;
+	lane.number = f->about.tid;
+	r = fmt_names_string(p->names, f->about.thread_name, strlen(f->about.thread_name),
+			     &lane.name);
+	if (r == 0)
+		r = rec_add_lane(p, &lane, &f->thread.lane);
+	if (r < 0)
+		return r;
+	f->drain = drain;
+	f->clock = f->about.clock == CAP_CLOCK_TSC ? clock : NULL;
+	p->is_virtual |= f->about.clock == CAP_CLOCK_VIRTUAL;
+	*ret = take(f);
+	return 0;
+}
+
+static uint64_t ns_of(const struct rec_feed *f, uint64_t at)
+{
+	int64_t ns = f->clock ? cap_clock_ns(f->clock, at) : (int64_t)at;
+
+	return ns < 0 ? 0 : (uint64_t)(ns < REC_LATEST_NS ? ns : REC_LATEST_NS);
+}
+
+/* Keeps the record, its times in nanoseconds. */
+static int queue(struct rec_feed *f, const struct cap_record *r)
+{
+	uint8_t *at;
+
+	if (array_reserve(&f->queue, f->n + r->bytes, &f->cap) < 0)
+		return -ENOMEM;
+	at = f->queue + f->n;
+	memcpy(at, r, r->bytes);
+	f->n += r->bytes;
+	if (r->kind == CAP_CALL) {
+		struct cap_call_record *c = (void *)at;
+
+		c->start = ns_of(f, c->start);
+		c->end = ns_of(f, c->end);
+	} else if (r->kind == CAP_RANGE) {
+		struct cap_range_record *range = (void *)at;
+
+		range->at = ns_of(f, range->at);
+	}
+	return 0;
+}
+
+static int announce(struct rec_process *p, const struct cap_text_record *t)
+{
+	fmt_str name;
+	int r = fmt_names_string(p->names, t->data, t->key_len, &name);
+	uint32_t number = t->number >= CAP_API_UNKNOWN ? t->number - CAP_API_UNKNOWN : t->number;
+	size_t before = p->unknown_cap;
+
+	if (r < 0 || number > REC_MOST_UNKNOWN)
+		return r;
+	if (array_reserve(&p->unknown, (size_t)number + 1, &p->unknown_cap) < 0)
+		return -ENOMEM;
+	memset(p->unknown + before, 0, (p->unknown_cap - before) * sizeof(*p->unknown));
+	p->unknown[number] = name;
+	return 0;
+}
+
+/* What needs no order is looked at at once. */
+static int sort_in(struct rec_feed *f, const struct cap_record *r)
+{
+	struct rec_process *p = f->process;
+	const struct cap_text_record *text = (const void *)r;
+	const struct cap_lost_record *lost = (const void *)r;
+
+	switch ((enum cap_kind)r->kind) {
+	case CAP_IMAGE:
+		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue(f, r);
+	case CAP_CALL:
+	case CAP_BLOB:
+	case CAP_RANGE:
+		return queue(f, r);
+	case CAP_TIMES:
+		return rec_add_times(p, (const void *)r);
+	case CAP_DIGEST:
+		return rec_add_digest(p, (const void *)r);
+	case CAP_PAYLOAD:
+		return rec_add_content(p, (const void *)r);
+	case CAP_FACT:
+		return rec_add_fact(p, text->data, text->key_len, text->data + text->key_len,
+				    text->value_len);
+	case CAP_NAME:
+		return announce(p, text);
+	case CAP_LOST:
+		p->counts.lost_records += lost->records;
+		p->counts.lost_bytes += lost->bytes;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+long rec_feed_take(struct rec_feed *f)
+{
+	const struct cap_record *record;
+	struct fmt_cursor c;
+	long bytes = 0;
+	int r, e;
+
+	if (f->at > 0) {
+		memmove(f->queue, f->queue + f->at, f->n - f->at);
+		f->n -= f->at;
+		f->group_end -= f->group_end ? f->at : 0;
+		f->at = 0;
+	}
+	f->safe = f->n;
+	r = cap_drain_take(f->drain, &c);
+	if (r == -EBADMSG)
+		f->process->counts.damaged++;
+	if (r <= 0)
+		return r == -EBADMSG ? 0 : r;
+	bytes = (long)fmt_left(&c);
+	while ((e = cap_record_next(&c, &record)) == 1) {
+		r = sort_in(f, record);
+		if (r < 0)
+			return r;
+	}
+	f->process->counts.damaged += e < 0;
+	return bytes;
+}
+
+/* ---- looking at it */
+
+/* The next call or range, with what belongs to it before it. */
+static int find_group(struct rec_feed *f)
+{
+	size_t at = f->at;
+
+	if (f->group_end)
+		return 1;
+	while (at < f->n) {
+		const struct cap_record *r = (const void *)(f->queue + at);
+
+		at += r->bytes;
+		if (r->kind == CAP_CALL)
+			f->group_ns =
+				(int64_t)((const struct cap_call_record *)(const void *)r)->end;
+		else if (r->kind == CAP_RANGE)
+			f->group_ns =
+				(int64_t)((const struct cap_range_record *)(const void *)r)->at;
+		else
+			continue;
+		f->group_end = at;
+		return 1;
+	}
+	return 0;
+}
+
+static const char *name_of(const struct rec_process *p, uint32_t api)
+{
+	uint32_t number = api - CAP_API_UNKNOWN;
+	const char *name =
+		number < p->unknown_cap ? fmt_string(p->names, p->unknown[number], NULL) : "";
+
+	return *name ? name : "unknown";
+}
+
+static int look_at_call(struct rec_call *c)
+{
+	struct rec_thread *t = c->thread;
+	int r = rec_call_makes(c);
+
+	if (r == 0)
+		r = rec_call_add(c);
+	if (r == 0)
+		r = rec_call_work(c);
+	if (r == 0)
+		r = rec_call_comms(c);
+	rec_call_ends(c);
+	if (c->record->head.depth == 0)
+		t->n_launched = 0;
+	return r;
+}
+
+static int look_at(struct rec_feed *f)
+{
+	struct rec_blob blobs[REC_BLOBS];
+	const struct cap_image_record *images[REC_BLOBS];
+	struct rec_call c = {
+		.process = f->process, .thread = &f->thread, .blobs = blobs, .images = images};
+	const struct cap_record *r = NULL;
+
+	while (f->at < f->group_end) {
+		const struct cap_blob_record *b;
+
+		r = (const void *)(f->queue + f->at);
+		f->at += r->bytes;
+		b = (const void *)r;
+		if (r->kind == CAP_BLOB && c.n_blobs < REC_BLOBS)
+			blobs[c.n_blobs++] = (struct rec_blob){b->arg, b->head.flags, b->data,
+							       b->len, b->whole_len};
+		else if (r->kind == CAP_IMAGE && c.n_images < REC_BLOBS)
+			images[c.n_images++] = (const void *)r;
+	}
+	f->group_end = 0;
+	if (r->kind == CAP_RANGE)
+		return rec_range(f->process, &f->thread, (const void *)r);
+	c.record = (const void *)r;
+	c.n_words = cap_call_words(c.record);
+	c.start_ns = (int64_t)c.record->start;
+	c.end_ns = c.record->end < c.record->start ? c.start_ns : (int64_t)c.record->end;
+	if (c.record->api < CAP_API_UNKNOWN)
+		c.api = api_call(c.record->api);
+	c.name = c.api ? c.api->name : name_of(f->process, c.record->api);
+	return look_at_call(&c);
+}
+
+int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all)
+{
+	for (;;) {
+		struct rec_feed *first = NULL;
+		int r;
+
+		for (size_t i = 0; i < n; i++)
+			if (find_group(feeds[i]) &&
+			    (!first || feeds[i]->group_ns < first->group_ns))
+				first = feeds[i];
+		if (!first || (!all && first->group_end > first->safe))
+			return 0;
+		r = look_at(first);
+		if (r < 0)
+			return r;
+	}
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One ring while it is recorded: what it holds and was not looked at yet, and its thread.
+ *
+ * Threads of a process use each other's handles, so their calls are looked at in the order in which
+ * they ended, over all rings of the process. What was in the rings a round ago cannot be preceded
+ * by anything that comes later, so it is always looked at one round behind. One thread. */
+#pragma once
+
+#include "capture/clock.h"
+#include "capture/drain.h"
+#include "capture/recorder/call.h"
+
+struct rec_feed {
+	struct cap_drain *drain; /* owned */
+	struct cap_drain_about about;
+	struct rec_process *process;   /* not owned */
+	const struct cap_clock *clock; /* not owned; NULL: the ring's times are ns */
+	struct rec_thread thread;
+	uint8_t *queue; /* owned: records of calls, and what belongs to them */
+	size_t at, n, cap;
+	size_t safe;	  /* up to here it was there a round ago */
+	size_t group_end; /* of the next call or range, behind `at`; 0: not looked for yet */
+	int64_t group_ns;
+	uint64_t last_ordinal;
+};
+
+/* Takes over the ring; `clock` is needed for one of CAP_CLOCK_TSC. -ENOMEM. */
+int rec_feed_new(struct cap_drain *drain, struct rec_process *p, const struct cap_clock *clock,
+		 struct rec_feed **ret);
+void rec_feed_free(struct rec_feed *f);
+
+/* Takes what the ring holds now: how many bytes, or a negative errno. Damage costs what is damaged,
+ * and is counted. */
+long rec_feed_take(struct rec_feed *f);
+
+/* Looks at what the feeds of one process hold, as far as it is in order; with `all`, everything. 0
+ * or a negative errno. */
+int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all);

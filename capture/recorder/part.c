@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/part.h"
+
+#include "base/array.h"
+
+void rec_part_done(struct rec_part *p)
+{
+	free(p->call_of);
+	free(p->ranges);
+	free(p->digests);
+	free(p->contents);
+	*p = (struct rec_part){0};
+}
+
+static int by_lane(const void *a, const void *b)
+{
+	const struct fmt_event *e = a, *f = b;
+
+	if (e->lane != f->lane)
+		return e->lane < f->lane ? -1 : 1;
+	if (e->start_ns != f->start_ns)
+		return e->start_ns < f->start_ns ? -1 : 1;
+	if (e->duration_ns != f->duration_ns)
+		return e->duration_ns > f->duration_ns ? -1 : 1;
+	return e->site < f->site ? -1 : e->site > f->site;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_event *e = a, *f = b;
+
+	return e->start_ns != f->start_ns ? (e->start_ns < f->start_ns ? -1 : 1) : by_lane(a, b);
+}
+
+static int compare_digests(const void *a, const void *b)
+{
+	const struct fmt_digest *x = a, *y = b;
+
+	if (x->op != y->op)
+		return x->op < y->op ? -1 : 1;
+	if (x->output != y->output)
+		return x->output - y->output;
+	if (x->allocation != y->allocation)
+		return x->allocation < y->allocation ? -1 : 1;
+	return x->offset_bytes < y->offset_bytes ? -1 : x->offset_bytes > y->offset_bytes;
+}
+
+void rec_part_sort(struct rec_part *part)
+{
+	if (part->n_ranges > 0)
+		qsort(part->ranges, part->n_ranges, sizeof(*part->ranges), by_start);
+	if (part->n_digests > 0)
+		qsort(part->digests, part->n_digests, sizeof(*part->digests), compare_digests);
+	if (part->n_contents > 0)
+		qsort(part->contents, part->n_contents, sizeof(*part->contents), compare_digests);
+}
+
+static int count_ranges(void *context, struct fmt_planner *p)
+{
+	const struct rec_reading *s = context;
+
+	for (size_t i = 0; i < s->part->n_ranges; i++)
+		fmt_planner_range(p, s->part->ranges[i].start_ns,
+				  s->part->ranges[i].start_ns + s->part->ranges[i].duration_ns);
+	return 0;
+}
+
+static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
+{
+	struct rec_reading *s = context;
+	size_t from = s->range, n;
+
+	while (s->range < s->part->n_ranges &&
+	       (last || s->part->ranges[s->range].start_ns < end_ns))
+		s->range++;
+	n = s->range - from;
+	if (array_reserve(&made->slice.ranges, n, &made->ranges_cap) < 0)
+		return -ENOMEM;
+	if (n > 0) {
+		memcpy(made->slice.ranges, s->part->ranges + from, n * sizeof(*made->slice.ranges));
+		qsort(made->slice.ranges, n, sizeof(*made->slice.ranges), by_lane);
+	}
+	made->slice.n_ranges = n;
+	return 0;
+}
+
+static size_t first_digest(const struct fmt_digest *list, size_t n, uint32_t position)
+{
+	return array_bound(i, 0, n, list[i].op < position);
+}
+
+static int take_digest(const struct rec_reading *s, struct fmt_run_slice *made, struct fmt_digest d,
+		       fmt_number number)
+{
+	struct fmt_slice *slice = &made->slice;
+	size_t words = 2 * (size_t)d.n_pages;
+
+	if (array_reserve(&slice->digests, slice->n_digests + 1, &made->digests_cap) < 0 ||
+	    array_reserve(&slice->pages, slice->n_pages + words, &made->pages_cap) < 0)
+		return -ENOMEM;
+	if (words > 0)
+		memcpy(slice->pages + slice->n_pages, s->part->rank->process->pages + d.first_page,
+		       words * sizeof(*slice->pages));
+	d.first_page = (uint32_t)slice->n_pages;
+	d.op = number;
+	slice->n_pages += words;
+	slice->digests[slice->n_digests++] = d;
+	return 0;
+}
+
+/* Those of the operation at `position`, which now has a number. */
+static int take_contents(struct rec_reading *s, uint32_t position, fmt_number number)
+{
+	const struct fmt_digest *list = s->part->contents;
+	size_t n = s->part->n_contents;
+
+	for (size_t k = first_digest(list, n, position); k < n && list[k].op == position; k++) {
+		if (array_reserve(&s->contents, s->n_contents + 1, &s->contents_cap) < 0)
+			return -ENOMEM;
+		s->contents[s->n_contents] = list[k];
+		s->contents[s->n_contents++].op = number;
+	}
+	return 0;
+}
+
+static int take_digests(void *context, struct fmt_run_slice *made)
+{
+	struct rec_reading *s = context;
+	const struct rec_part *part = s->part;
+	int64_t iteration = made->slice.iteration.number;
+	int wanted = iteration >= s->first_content && iteration <= s->last_content;
+	int r = 0;
+
+	if (part->n_digests == 0 && part->n_contents == 0)
+		return 0;
+	for (size_t i = 0; i < made->slice.n_events && r == 0; i++) {
+		fmt_number number = made->slice.first_number + i;
+		uint32_t position = made->event_at[number];
+
+		for (size_t k = first_digest(part->digests, part->n_digests, position);
+		     r == 0 && k < part->n_digests && part->digests[k].op == position; k++)
+			r = take_digest(s, made, part->digests[k], number);
+		if (r == 0 && wanted)
+			r = take_contents(s, position, number);
+	}
+	return r;
+}
+
+struct fmt_run_source rec_part_source(const struct rec_part *part, struct rec_reading *reading)
+{
+	*reading = (struct rec_reading){.part = part, .first_content = 0, .last_content = -1};
+	return (struct fmt_run_source){
+		.context = reading,
+		.call_of = part->call_of,
+		.first_ns = part->first_ns,
+		.last_ns = part->last_ns,
+		.count_ranges = count_ranges,
+		.take_ranges = take_ranges,
+		.take_digests = take_digests,
+	};
+}

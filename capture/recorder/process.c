@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/process.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/export/json.h"
+
+void rec_process_free(struct rec_process *p)
+{
+	if (!p)
+		return;
+	rec_handles_free(p->things);
+	rec_spans_done(&p->memory);
+	rec_spans_done(&p->locked);
+	free(p->events);
+	free(p->ranges);
+	free(p->values);
+	free(p->lanes);
+	free(p->collectives);
+	free(p->messages);
+	free(p->comms);
+	free(p->times);
+	free(p->digests);
+	free(p->contents);
+	free(p->images);
+	free(p->pages);
+	free(p->facts);
+	free(p->same);
+	free(p->unknown);
+	free(p->open);
+	free(p->marks);
+	free(p);
+}
+
+define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
+
+int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
+		    struct rec_process **ret)
+{
+	scoped(rec_process_freep) struct rec_process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->names = names;
+	p->pid = pid;
+	p->started = started;
+	if (rec_handles_new(&p->things) < 0)
+		return -ENOMEM;
+	*ret = take(p);
+	return 0;
+}
+
+int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *ret)
+{
+	if (p->n_events >= REC_NONE - 1)
+		return -EOVERFLOW;
+	if (array_reserve(&p->events, p->n_events + 1, &p->events_cap) < 0)
+		return -ENOMEM;
+	*ret = (uint32_t)p->n_events;
+	p->events[p->n_events++] = *e;
+	return 0;
+}
+
+int rec_add_range(struct rec_process *p, const struct rec_event *e)
+{
+	if (array_reserve(&p->ranges, p->n_ranges + 1, &p->ranges_cap) < 0)
+		return -ENOMEM;
+	p->ranges[p->n_ranges++] = *e;
+	return 0;
+}
+
+int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret)
+{
+	if (array_reserve(&p->lanes, p->n_lanes + 1, &p->lanes_cap) < 0)
+		return -ENOMEM;
+	*ret = (uint32_t)p->n_lanes;
+	p->lanes[p->n_lanes++] = *lane;
+	return 0;
+}
+
+int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint64_t *ret)
+{
+	if (array_reserve(&p->values, p->n_values + n, &p->values_cap) < 0)
+		return -ENOMEM;
+	*ret = p->n_values;
+	if (n > 0)
+		memcpy(p->values + p->n_values, values, n * sizeof(*values));
+	p->n_values += n;
+	return 0;
+}
+
+static size_t place(const struct rec_times *slots, size_t size, uint64_t id, uint32_t index)
+{
+	size_t at = ((id * 0x9e3779b97f4a7c15u + index * 0xc2b2ae3d27d4eb4fu) >> 32) & (size - 1);
+
+	while (slots[at].id && (slots[at].id != id || slots[at].index != index))
+		at = (at + 1) & (size - 1);
+	return at;
+}
+
+static int grow_times(struct rec_process *p)
+{
+	size_t size = p->times_size ? p->times_size * 2 : 1024;
+	struct rec_times *slots;
+
+	if (p->n_times * 3 < p->times_size * 2)
+		return 0;
+	slots = calloc(size, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->times_size; i++)
+		if (p->times[i].id)
+			slots[place(slots, size, p->times[i].id, p->times[i].index)] = p->times[i];
+	free(p->times);
+	p->times = slots;
+	p->times_size = size;
+	return 0;
+}
+
+int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
+{
+	struct rec_times *slot;
+
+	if (t->id == UINT64_MAX || t->start_ns < 0 || t->end_ns > REC_LATEST_NS) {
+		p->counts.damaged++;
+		return 0;
+	}
+	if (grow_times(p) < 0)
+		return -ENOMEM;
+	slot = &p->times[place(p->times, p->times_size, t->id + 1, t->index)];
+	p->n_times += !slot->id;
+	*slot = (struct rec_times){t->id + 1, t->index, t->start_ns, t->end_ns};
+	return 0;
+}
+
+int rec_find_times(const struct rec_process *p, const struct rec_event *op, int64_t *start_ns,
+		   int64_t *end_ns)
+{
+	const struct rec_times *slot;
+
+	if (p->times_size == 0)
+		return 0;
+	slot = &p->times[place(p->times, p->times_size, op->correlation, op->index)];
+	if (!slot->id || slot->end_ns < slot->start_ns)
+		return 0;
+	*start_ns = slot->start_ns;
+	*end_ns = slot->end_ns;
+	return 1;
+}
+
+int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
+{
+	if (array_reserve(&p->digests, p->n_digests + 1, &p->digests_cap) < 0 ||
+	    array_reserve(&p->pages, p->n_pages + 2 * (size_t)d->n_pages, &p->pages_cap) < 0)
+		return -ENOMEM;
+	if (p->n_pages > UINT32_MAX - 2 * (size_t)d->n_pages)
+		return -EOVERFLOW;
+	p->digests[p->n_digests++] = (struct rec_digest){
+		.id = d->id,
+		.index = d->index,
+		.digest = {.allocation = d->allocation,
+			   .offset_bytes = d->offset_bytes,
+			   .length_bytes = d->length_bytes,
+			   .digest = {d->digest[0], d->digest[1]},
+			   .first_page = (uint32_t)p->n_pages,
+			   .n_pages = d->n_pages,
+			   .output = d->head.flags & 1},
+	};
+	memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
+	p->n_pages += 2 * (size_t)d->n_pages;
+	return 0;
+}
+
+int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
+{
+	if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
+		return -ENOMEM;
+	p->contents[p->n_contents++] = (struct rec_digest){
+		.id = r->id,
+		.index = r->index,
+		.digest = {.allocation = r->allocation,
+			   .offset_bytes = r->offset_bytes,
+			   .length_bytes = r->length_bytes,
+			   .digest = {r->hash[0], r->hash[1]},
+			   .output = r->head.flags & 1},
+	};
+	return 0;
+}
+
+int rec_add_image(struct rec_process *p, const struct cap_image_record *r)
+{
+	if (!(r->head.flags & 1))
+		return 0;
+	if (array_reserve(&p->images, p->n_images + 1, &p->images_cap) < 0)
+		return -ENOMEM;
+	memcpy(p->images[p->n_images++], r->hash, sizeof(*p->images));
+	return 0;
+}
+
+/* A command line, whose words end with a zero byte each, as a list. */
+static void list_json(struct text *json, const char *value, size_t len)
+{
+	text_char(json, '[');
+	for (size_t at = 0, n; at < len; at += n + 1) {
+		n = strnlen(value + at, len - at);
+		text_str(json, at > 0 ? ", " : "");
+		fmt_json_string(json, value + at, n);
+	}
+	text_char(json, ']');
+}
+
+int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
+		 size_t value_len)
+{
+	scoped(text_done) struct text json = {0};
+	struct rec_fact fact;
+	int r = fmt_names_string(p->names, key, key_len, &fact.key);
+
+	if (key_len == 7 && memcmp(key, "command", 7) == 0)
+		list_json(&json, value, value_len);
+	else if (fmt_json_valid(value, value_len))
+		text_bytes(&json, value, value_len);
+	else
+		fmt_json_string(&json, value, value_len);
+	if (r == 0)
+		r = json.error;
+	if (r == 0)
+		r = fmt_names_string(p->names, json.data, json.len, &fact.value);
+	if (r == 0 && array_reserve(&p->facts, p->n_facts + 1, &p->facts_cap) < 0)
+		r = -ENOMEM;
+	if (r == 0)
+		p->facts[p->n_facts++] = fact;
+	return r;
+}
+
+int rec_join_devices(struct rec_process *p, int a, int b)
+{
+	if (a < 0 || b < 0 || a == b)
+		return 0;
+	for (size_t i = 0; i < p->n_same; i += 2)
+		if ((p->same[i] == (uint32_t)a && p->same[i + 1] == (uint32_t)b) ||
+		    (p->same[i] == (uint32_t)b && p->same[i + 1] == (uint32_t)a))
+			return 0;
+	if (array_reserve(&p->same, p->n_same + 2, &p->same_cap) < 0)
+		return -ENOMEM;
+	p->same[p->n_same++] = (uint32_t)a;
+	p->same[p->n_same++] = (uint32_t)b;
+	return 0;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/run.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/recorder/facts.h"
+#include "capture/recorder/meetings.h"
+#include "capture/recorder/part.h"
+#include "capture/recorder/steps.h"
+#include "formats/infer/infer.h"
+#include "formats/run_write.h"
+
+/* What is sorted of an event. */
+struct entry {
+	struct fmt_event event;
+	uint32_t from; /* of the process's events */
+	const struct rec_process *process;
+};
+
+struct job {
+	struct rec_process *const *processes;
+	size_t n;
+	struct rec_ranks ranks;
+	struct rec_meeting **meetings;
+	struct fmt_run run;
+	struct rec_part *parts;
+	struct entry **entries; /* by rank */
+	size_t *caps;
+	uint32_t **position; /* by process and event: where it went */
+	uint32_t **rank_of;
+	struct rec_result *result;
+	const struct rec_window *window;
+	struct rec_reading *readings; /* by rank */
+};
+
+static void job_done(struct job *j)
+{
+	for (uint32_t i = 0; i < j->ranks.n; i++) {
+		if (j->run.ranks) {
+			free(j->run.ranks[i].events);
+			free(j->run.ranks[i].values);
+			free(j->run.ranks[i].iterations);
+			free(j->run.ranks[i].edges);
+			free(j->run.ranks[i].collectives);
+		}
+		if (j->parts)
+			rec_part_done(&j->parts[i]);
+		if (j->readings)
+			free(j->readings[i].contents);
+		if (j->entries)
+			free(j->entries[i]);
+	}
+	for (size_t i = 0; i < j->n; i++) {
+		if (j->position)
+			free(j->position[i]);
+		if (j->rank_of)
+			free(j->rank_of[i]);
+	}
+	free(j->run.ranks);
+	free(j->parts);
+	free(j->readings);
+	free(j->entries);
+	free(j->caps);
+	free(j->position);
+	free(j->rank_of);
+	rec_meetings_free(j->meetings, j->n);
+	rec_ranks_done(&j->ranks);
+}
+
+static int lane_of(struct job *j, uint32_t rank, const struct rec_process *p, uint32_t lane,
+		   uint32_t *ret)
+{
+	const struct rec_lane *l = &p->lanes[lane];
+	const struct fmt_lane named = {.kind = l->kind,
+				       .pid = l->kind == FMT_STREAM ? l->device : p->pid,
+				       .tid = l->number,
+				       .name = l->name};
+
+	return fmt_names_lane(j->run.names, rank, &named, ret);
+}
+
+/* The collective as every importer writes it, in place of the kernel that it was taken for. */
+static int collective_site(struct job *j, const struct rec_collective *c, const char *comm,
+			   uint32_t *site)
+{
+	struct fmt_names *names = j->run.names;
+	const struct fmt_site *kernel = fmt_site(names, *site);
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 8];
+	struct fmt_site made = *kernel;
+	static const char *const keys[] = {FMT_KEY_COMM,  FMT_KEY_SEQ,	 FMT_KEY_OP,
+					   FMT_KEY_DTYPE, FMT_KEY_BYTES, "Process Group Name"};
+	const int64_t values[] = {0, 0, c->op, c->dtype, c->bytes, 0};
+	uint32_t n = ARRAY_SIZE(keys);
+	fmt_str group = 0;
+	int r = fmt_names_string(names, comm, strlen(comm), &group);
+
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		args[i] = (struct fmt_arg){.type = i >= FMT_COLLECTIVE_OP ? FMT_STRING : FMT_INT,
+					   .varies = i < FMT_COLLECTIVE_OP,
+					   .value = i < FMT_COLLECTIVE_ARGS ? values[i] : group};
+		r = fmt_names_string(names, keys[i], strlen(keys[i]), &args[i].key);
+	}
+	args[FMT_COLLECTIVE_BYTES].type = FMT_INT;
+	kernel = fmt_site(names, *site);
+	for (uint32_t i = 0; i < kernel->n_args && n < ARRAY_SIZE(args); i++)
+		if (!kernel->args[i].varies)
+			args[n++] = kernel->args[i];
+	made.kind = FMT_COLLECTIVE;
+	made.args = args;
+	made.n_args = n;
+	return r < 0 ? r : fmt_names_site(names, &made, site);
+}
+
+static int settle_collectives(struct job *j, struct rec_process *p)
+{
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+		const struct rec_meeting *m = &j->meetings[p->index][i];
+		const struct fmt_comm *comm = fmt_comm(j->run.names, m->comm);
+		struct rec_event *e = &p->events[c->event];
+		const int64_t values[] = {comm ? (int64_t)m->comm : -1, m->seq};
+		int r;
+
+		j->result->unmatched += !comm;
+		r = collective_site(j, c, comm ? fmt_string(j->run.names, comm->name, NULL) : "",
+				    &e->site);
+		if (r == 0)
+			r = rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- events */
+
+static int add_value(struct job *j, uint32_t rank, const struct rec_process *p,
+		     const struct rec_event *e, struct fmt_event *to)
+{
+	struct fmt_run_rank *run = &j->run.ranks[rank];
+	uint32_t n = fmt_site(j->run.names, e->site)->n_values;
+
+	if (run->n_values + n > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&run->values, run->n_values + n, &j->caps[rank * 2 + 1]) < 0)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(run->values + run->n_values, p->values + e->first_value,
+		       n * sizeof(*run->values));
+	to->first_value = (uint32_t)run->n_values;
+	run->n_values += n;
+	return 0;
+}
+
+static int add_event(struct job *j, const struct rec_process *p, uint32_t index)
+{
+	const struct rec_event *e = &p->events[index];
+	uint32_t rank = rec_rank_of(&j->ranks, p, e);
+	struct fmt_event made = {.start_ns = e->start_ns,
+				 .duration_ns = e->duration_ns,
+				 .correlation = e->correlation,
+				 .site = e->site};
+	int64_t end_ns;
+	int r;
+
+	j->rank_of[p->index][index] = rank;
+	if (rank == REC_NONE)
+		return 0;
+	if (p != j->ranks.ranks[rank].process)
+		made.correlation = 0; /* joins calls and operations of one process */
+	if (FMT_IS_OP(e->kind)) {
+		if (!rec_find_times(p, e, &made.start_ns, &end_ns)) {
+			j->result->without_times++;
+			j->rank_of[p->index][index] = REC_NONE;
+			return 0;
+		}
+		made.duration_ns = end_ns - made.start_ns;
+	}
+	r = lane_of(j, rank, p, e->lane, &made.lane);
+	if (r == 0)
+		r = add_value(j, rank, p, e, &made);
+	if (r == 0 && array_reserve(&j->entries[rank], j->run.ranks[rank].n_events + 1,
+				    &j->caps[rank * 2]) < 0)
+		r = -ENOMEM;
+	if (r == 0)
+		j->entries[rank][j->run.ranks[rank].n_events++] = (struct entry){made, index, p};
+	return r;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	const struct fmt_event *e = &x->event, *f = &y->event;
+
+	if (e->lane != f->lane)
+		return e->lane < f->lane ? -1 : 1;
+	if (e->start_ns != f->start_ns)
+		return e->start_ns < f->start_ns ? -1 : 1;
+	if (e->duration_ns != f->duration_ns)
+		return e->duration_ns > f->duration_ns ? -1 : 1;
+	if (e->correlation != f->correlation)
+		return e->correlation < f->correlation ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void span(struct rec_part *part, const struct fmt_event *e)
+{
+	int64_t end_ns = e->start_ns + e->duration_ns;
+
+	part->first_ns = e->start_ns < part->first_ns ? e->start_ns : part->first_ns;
+	part->last_ns = end_ns > part->last_ns ? end_ns : part->last_ns;
+}
+
+static int order(struct job *j, uint32_t rank)
+{
+	struct fmt_run_rank *run = &j->run.ranks[rank];
+	struct rec_part *part = &j->parts[rank];
+	struct entry *list = j->entries[rank];
+
+	if (run->n_events >= FMT_RUN_NONE)
+		return -EOVERFLOW;
+	run->events = malloc((run->n_events + 1) * sizeof(*run->events));
+	part->call_of = malloc((run->n_events + 1) * sizeof(*part->call_of));
+	if (!run->events || !part->call_of)
+		return -ENOMEM;
+	if (run->n_events > 0)
+		qsort(list, run->n_events, sizeof(*list), by_place);
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		run->events[i] = list[i].event;
+		j->position[list[i].process->index][list[i].from] = i;
+		span(part, &list[i].event);
+	}
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		const struct rec_process *p = list[i].process;
+		uint32_t call = p->events[list[i].from].call;
+
+		part->call_of[i] = FMT_RUN_NONE;
+		if (call != REC_NONE && j->rank_of[p->index][call] == rank)
+			part->call_of[i] = j->position[p->index][call];
+	}
+	free(take(j->entries[rank]));
+	return 0;
+}
+
+/* ---- ranges and digests */
+
+static int add_ranges(struct job *j, const struct rec_process *p)
+{
+	for (size_t i = 0; i < p->n_ranges; i++) {
+		const struct rec_event *e = &p->ranges[i];
+		uint32_t rank = rec_rank_of(&j->ranks, p, e);
+		struct fmt_event made = {
+			.start_ns = e->start_ns, .duration_ns = e->duration_ns, .site = e->site};
+		struct rec_part *part;
+		int r;
+
+		if (rank == REC_NONE)
+			continue;
+		part = &j->parts[rank];
+		r = lane_of(j, rank, p, e->lane, &made.lane);
+		if (r == 0 &&
+		    array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
+			r = -ENOMEM;
+		if (r < 0)
+			return r;
+		part->ranges[part->n_ranges++] = made;
+		span(part, &made);
+		j->result->ranges++;
+	}
+	return 0;
+}
+
+/* Where the operations and calls of a process are by id; the operations before their calls. */
+struct by_id {
+	uint64_t correlation;
+	uint32_t event;
+	uint8_t index, is_call;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct by_id *x = a, *y = b;
+
+	if (x->correlation != y->correlation)
+		return x->correlation < y->correlation ? -1 : 1;
+	if (x->is_call != y->is_call)
+		return x->is_call - y->is_call;
+	return x->index - y->index;
+}
+
+static uint32_t find_id(const struct by_id *list, size_t n, uint64_t correlation, uint32_t index)
+{
+	size_t low = array_bound(i, 0, n, list[i].correlation < correlation);
+	uint32_t best = REC_NONE;
+
+	for (; low < n && list[low].correlation == correlation; low++)
+		if (best == REC_NONE || (!list[low].is_call && list[low].index == index))
+			best = list[low].event;
+	return best;
+}
+
+/* Adds digests, or contents, to the parts that their operations are in. */
+static int attach(struct job *j, const struct rec_process *p, const struct by_id *list, size_t n,
+		  bool contents)
+{
+	const struct rec_digest *from = contents ? p->contents : p->digests;
+	size_t n_from = contents ? p->n_contents : p->n_digests;
+
+	for (size_t i = 0; i < n_from; i++) {
+		uint32_t event = find_id(list, n, from[i].id + 1, from[i].index);
+		struct fmt_digest made = from[i].digest, **to;
+		struct rec_part *part;
+		size_t *n_to;
+
+		if (event == REC_NONE)
+			continue;
+		part = &j->parts[j->rank_of[p->index][event]];
+		to = contents ? &part->contents : &part->digests;
+		n_to = contents ? &part->n_contents : &part->n_digests;
+		if (array_reserve(to, *n_to + 1,
+				  contents ? &part->contents_cap : &part->digests_cap) < 0)
+			return -ENOMEM;
+		made.op = j->position[p->index][event];
+		(*to)[(*n_to)++] = made;
+		j->result->digests += !contents;
+	}
+	return 0;
+}
+
+static int add_digests(struct job *j, const struct rec_process *p)
+{
+	scoped(free_ptr) struct by_id *list = malloc((p->n_events + 1) * sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	if (p->n_digests == 0 && p->n_contents == 0)
+		return 0;
+	for (uint32_t i = 0; i < p->n_events; i++)
+		if (j->rank_of[p->index][i] != REC_NONE && p->events[i].kind != FMT_SYNC)
+			list[n++] = (struct by_id){p->events[i].correlation, i, p->events[i].index,
+						   p->events[i].kind == FMT_CALL};
+	if (n > 0)
+		qsort(list, n, sizeof(*list), compare_ids);
+	return attach(j, p, list, n, false) < 0 ? -ENOMEM : attach(j, p, list, n, true);
+}
+
+/* ---- all of it */
+
+static int allocate(struct job *j)
+{
+	uint32_t n = j->ranks.n;
+
+	j->run.ranks = calloc(n + (size_t)1, sizeof(*j->run.ranks));
+	j->parts = calloc(n + (size_t)1, sizeof(*j->parts));
+	j->readings = calloc(n + (size_t)1, sizeof(*j->readings));
+	j->entries = calloc(n + (size_t)1, sizeof(*j->entries));
+	j->caps = calloc(2 * (n + (size_t)1), sizeof(*j->caps));
+	j->position = calloc(j->n + 1, sizeof(*j->position));
+	j->rank_of = calloc(j->n + 1, sizeof(*j->rank_of));
+	if (!j->readings || !j->run.ranks || !j->parts || !j->entries || !j->caps || !j->position ||
+	    !j->rank_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < j->n; i++) {
+		j->position[i] = calloc(j->processes[i]->n_events + 1, sizeof(**j->position));
+		j->rank_of[i] = calloc(j->processes[i]->n_events + 1, sizeof(**j->rank_of));
+		if (!j->position[i] || !j->rank_of[i])
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		j->run.ranks[i].number = j->ranks.ranks[i].number;
+		j->parts[i].rank = &j->ranks.ranks[i];
+		j->parts[i].first_ns = INT64_MAX;
+		j->parts[i].last_ns = INT64_MIN;
+	}
+	j->run.n_ranks = n;
+	return 0;
+}
+
+static int assemble(struct job *j)
+{
+	int r = allocate(j);
+
+	for (size_t i = 0; i < j->n && r == 0; i++)
+		r = settle_collectives(j, j->processes[i]);
+	for (size_t i = 0; i < j->n && r == 0; i++)
+		for (uint32_t k = 0; k < j->processes[i]->n_events && r == 0; k++)
+			r = add_event(j, j->processes[i], k);
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
+		r = order(j, i);
+	for (size_t i = 0; i < j->n && r == 0; i++) {
+		r = add_ranges(j, j->processes[i]);
+		if (r == 0)
+			r = add_digests(j, j->processes[i]);
+	}
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+		struct rec_part *part = &j->parts[i];
+
+		if (part->first_ns > part->last_ns)
+			part->first_ns = part->last_ns = 0;
+		rec_part_sort(part);
+	}
+	return r;
+}
+
+static int write_all(struct job *j, const char *path, struct fmt_error *err)
+{
+	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
+	struct fmt_writer *w;
+	int r = fmt_writer_open(path, j->run.names, &options, &w, err);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+		struct rec_reading *reading = &j->readings[i];
+		const struct fmt_run_source source = rec_part_source(&j->parts[i], reading);
+
+		if (j->window->folder && j->window->first_content >= 0) {
+			reading->first_content = j->window->first_content;
+			reading->last_content = j->window->last_content;
+		}
+		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
+	}
+	if (r == 0 && j->window->folder)
+		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
+				       j->run.n_ranks, &j->result->contents, err);
+	if (r < 0) {
+		fmt_writer_abandon(w);
+		return r;
+	}
+	return fmt_writer_close(w, err);
+}
+
+static void count(const struct fmt_run *run, uint32_t rank, struct rec_result *ret)
+{
+	for (size_t i = 0; i < run->ranks[rank].n_events; i++) {
+		uint8_t kind = fmt_site(run->names, run->ranks[rank].events[i].site)->kind;
+
+		ret->calls += kind == FMT_CALL;
+		ret->ops += FMT_IS_OP(kind);
+		ret->collectives += kind == FMT_COLLECTIVE;
+	}
+}
+
+int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
+		  const struct rec_window *window, const char *path, struct rec_result *ret,
+		  struct fmt_error *err)
+{
+	scoped(job_done) struct job j = {
+		.processes = processes, .n = n, .result = ret, .window = window};
+	int r = rec_ranks_find(processes, n, &j.ranks);
+
+	*ret = (struct rec_result){.n_processes = (uint32_t)n};
+	j.run.names = names;
+	if (r < 0 || j.ranks.n == 0)
+		return r;
+	ret->n_ranks = j.ranks.n;
+	r = rec_devices_put(&j.ranks, names);
+	if (r == 0)
+		r = rec_meetings_find(processes, n, &j.ranks, names, &j.meetings);
+	if (r == 0)
+		r = assemble(&j);
+	if (r == 0)
+		r = rec_steps_find(&j.run, j.parts);
+	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
+		r = rec_window_apply(window, &j.run.ranks[i], &j.parts[i]);
+	if (r == 0)
+		r = fmt_infer(&j.run);
+	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
+		count(&j.run, i, ret);
+	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
+		if (j.run.ranks[i].n_iterations > ret->n_iterations)
+			ret->n_iterations = (uint32_t)j.run.ranks[i].n_iterations;
+	if (r == 0)
+		r = rec_facts_put(processes, n, &j.ranks, ret, names);
+	return r < 0 ? r : write_all(&j, path, err);
+}

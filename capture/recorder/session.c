@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/session.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#define PREFIX "gpucapture-"
+#define MAKING ".gpucapture-" /* until it is locked */
+#define MAKING_SECONDS 60     /* one of that name which is older is nobody's */
+#define LEAST_ROOM (8u << 20)
+#define MOST_RINGS (1u << 22)
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Removes a session's folder: files of its own names, and then itself. */
+static void remove_folder(const char *folder)
+{
+	scoped(close_dir) DIR *dir = opendir(folder);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(dir), e->d_name, 0);
+	rmdir(folder);
+}
+
+/* Whether the recorder of that folder is gone. */
+static int is_stale(const char *folder, const struct stat *st, int making)
+{
+	scoped(free_ptr) char *path = NULL;
+	scoped(close_fd) int fd = -1;
+
+	if (making)
+		return time(NULL) - st->st_mtime > MAKING_SECONDS;
+	if (asprintf(&path, "%s/control", folder) < 0)
+		return 0;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT;
+	return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void remove_stale(const char *base)
+{
+	scoped(close_dir) DIR *dir = opendir(base);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		int making = strncmp(e->d_name, MAKING, strlen(MAKING)) == 0;
+		scoped(free_ptr) char *folder = NULL;
+		struct stat st;
+
+		if (!making && strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		if (asprintf(&folder, "%s/%s", base, e->d_name) < 0 || lstat(folder, &st) < 0 ||
+		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+			continue;
+		if (is_stale(folder, &st, making))
+			remove_folder(folder);
+	}
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int make_control(struct rec_session *s, const struct cap_control *settings)
+{
+	char path[PATH_MAX + 16];
+	void *page;
+
+	snprintf(path, sizeof(path), "%s/control", s->folder);
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0)
+		return -errno;
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	page = calloc(1, CAP_CONTROL_BYTES);
+	if (!page)
+		return -ENOMEM;
+	ssize_t n = pwrite(s->lock_fd, page, CAP_CONTROL_BYTES, 0);
+
+	free(page);
+	if (n != CAP_CONTROL_BYTES)
+		return n < 0 ? -errno : -ENOSPC;
+	page = mmap(NULL, CAP_CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->lock_fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	s->control = page;
+	*s->control = *settings;
+	s->control->version = CAP_VERSION;
+	s->control->recorder_pid = getpid();
+	rec_session_beat(s);
+	__atomic_store_n(&s->control->magic, CAP_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Makes the folder under a name that nobody takes for a dead one's, and gives it its own once it
+ * is locked. */
+static int begin_at(struct rec_session *s, const char *base, const struct cap_control *settings)
+{
+	char locked[PATH_MAX];
+	struct statvfs fs;
+	int r;
+
+	if (statvfs(base, &fs) < 0)
+		return -errno;
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < LEAST_ROOM)
+		return -ENOSPC;
+	remove_stale(base);
+	if (snprintf(s->folder, sizeof(s->folder), "%s/" MAKING "XXXXXX", base) >=
+	    (int)sizeof(s->folder))
+		return -ENAMETOOLONG;
+	if (!mkdtemp(s->folder)) {
+		r = -errno;
+		s->folder[0] = '\0';
+		return r;
+	}
+	snprintf(locked, sizeof(locked), "%s/" PREFIX "%s", base,
+		 s->folder + strlen(s->folder) - 6);
+	r = make_control(s, settings);
+	if (r == 0 && rename(s->folder, locked) < 0)
+		r = -errno;
+	if (r < 0) {
+		rec_session_end(s);
+		return r;
+	}
+	memcpy(s->folder, locked, sizeof(locked));
+	s->dir_fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->dir_fd < 0 ? -errno : 0;
+}
+
+int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
+{
+	const char *const bases[] = {"/dev/shm", getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"),
+				     "/tmp"};
+	int r = -ENOENT;
+
+	memset(s, 0, sizeof(*s));
+	s->lock_fd = s->dir_fd = -1;
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+		if (!bases[i] || !*bases[i])
+			continue;
+		r = begin_at(s, bases[i], settings);
+		if (r == 0)
+			return 0;
+	}
+	return r;
+}
+
+void rec_session_beat(struct rec_session *s)
+{
+	__atomic_store_n(&s->control->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
+}
+
+static int mark(struct rec_session *s, uint32_t number)
+{
+	size_t before = s->known_cap;
+
+	if (array_reserve(&s->known, (size_t)number + 1, &s->known_cap) < 0)
+		return -ENOMEM;
+	memset(s->known + before, 0, s->known_cap - before);
+	s->known[number] = 1;
+	return 0;
+}
+
+/* "ring-PID-NUMBER" of a ring that is not known. */
+static int is_new(const struct rec_session *s, const char *name, uint32_t *number)
+{
+	int pid, end = 0;
+
+	return sscanf(name, "ring-%d-%u%n", &pid, number, &end) == 2 && name[end] == '\0' &&
+	       *number < MOST_RINGS && (*number >= s->known_cap || !s->known[*number]);
+}
+
+int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const char *),
+		      void *context)
+{
+	uint32_t made = __atomic_load_n(&s->control->n_rings, __ATOMIC_ACQUIRE), number;
+	scoped(close_dir) DIR *dir = s->n_scanned != made ? opendir(s->folder) : NULL;
+	const struct dirent *e;
+	int r = 0, later = 0;
+
+	while (dir && r == 0 && (e = readdir(dir))) {
+		if (!is_new(s, e->d_name, &number))
+			continue;
+		r = take_ring(context, s->dir_fd, e->d_name);
+		if (r == 0)
+			r = mark(s, number);
+		else if (r == -EAGAIN)
+			r = 0, later = 1;
+	}
+	if (dir && r == 0 && !later)
+		s->n_scanned = made;
+	return r;
+}
+
+void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap)
+{
+	snprintf(ret, cap, "%s/blob-%016llx%016llx", folder, (unsigned long long)hash[1],
+		 (unsigned long long)hash[0]);
+}
+
+void rec_session_end(struct rec_session *s)
+{
+	if (s->control) {
+		__atomic_store_n(&s->control->heartbeat_ns, 0, __ATOMIC_RELEASE);
+		munmap(s->control, CAP_CONTROL_BYTES);
+	}
+	s->control = NULL;
+	if (s->folder[0])
+		remove_folder(s->folder);
+	s->folder[0] = '\0';
+	close_fd(&s->lock_fd);
+	close_fd(&s->dir_fd);
+	s->lock_fd = s->dir_fd = -1;
+	free(s->known);
+	s->known = NULL;
+}

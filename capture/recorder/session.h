@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The folder that traced programs and their recorder share (capture/ring.h), on the recorder's
+ * side. The recorder holds a lock on the control page for as long as it lives; a folder whose page
+ * nobody has locked was left by one that was killed, and is removed by the next.
+ *
+ * One thread. Functions return 0 or a count, or a negative errno.
+ */
+#pragma once
+
+#include "capture/ring.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+struct rec_session {
+	char folder[PATH_MAX]; /* "" when there is none */
+	struct cap_control *control;
+	int lock_fd, dir_fd;
+	uint8_t *known; /* rings that were taken, by number */
+	size_t known_cap;
+	uint32_t n_scanned; /* what control->n_rings was when all were known */
+};
+
+/* Makes the folder on the first memory file system that has room, and removes what others left
+ * behind there. `settings` is copied into the control page, but for what the session itself sets:
+ * magic, version, recorder_pid, heartbeat. */
+int rec_session_begin(struct rec_session *s, const struct cap_control *settings);
+
+/* Says that the recorder lives; call it every 200 ms at least. */
+void rec_session_beat(struct rec_session *s);
+
+/* Calls take(context, folder, name) for each ring that is not known; it is from then on when that
+ * returns 0, and is offered again after -EAGAIN. Another error ends the scan and is returned. */
+int rec_session_rings(struct rec_session *s, int (*take)(void *context, int dir, const char *name),
+		      void *context);
+
+/* The path of a blob in the session's folder. */
+void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap);
+
+/* Says to programs that still run that nobody reads any more, and removes the folder. */
+void rec_session_end(struct rec_session *s);

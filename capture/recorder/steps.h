@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The iterations of the ranks of a recorded run: as the program marked them; else from its ranges,
+ * where they are numbered; else from the repetition of what it launches; else one for all. */
+#pragma once
+
+#include "capture/recorder/part.h"
+
+/* Fills the iterations of each rank of the run. 0 or a negative errno. */
+int rec_steps_find(struct fmt_run *run, const struct rec_part *parts);

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The operations that calls launch. */
+#include "capture/recorder/call.h"
+
+#include "base/array.h"
+
+#include <stdio.h>
+
+#define MOST_ARGS 8
+
+struct op {
+	enum fmt_kind kind;
+	const char *category;
+	fmt_str name;
+	struct fmt_arg args[MOST_ARGS];
+	int64_t values[MOST_ARGS]; /* of those that vary, in their order */
+	uint32_t n_args, n_values;
+	int error;
+};
+
+static void arg(struct rec_call *c, struct op *o, const char *key, enum fmt_type type, int varies,
+		int64_t value)
+{
+	struct fmt_arg *a = &o->args[o->n_args];
+
+	if (o->error || o->n_args == MOST_ARGS)
+		return;
+	*a = (struct fmt_arg){.type = (uint8_t)type, .varies = (uint8_t)varies};
+	o->error = fmt_names_string(c->process->names, key, strlen(key), &a->key);
+	if (varies)
+		o->values[o->n_values++] = value;
+	else
+		a->value = value;
+	o->n_args++;
+}
+
+static void list_arg(struct rec_call *c, struct op *o, const char *key, const int64_t v[3])
+{
+	char text[80];
+	int n = snprintf(text, sizeof(text), "[%lld, %lld, %lld]", (long long)v[0], (long long)v[1],
+			 (long long)v[2]);
+	fmt_str s = 0;
+
+	if (!o->error)
+		o->error = fmt_names_string(c->process->names, text, (size_t)n, &s);
+	arg(c, o, key, FMT_JSON, 0, s);
+}
+
+/* The lane of a stream, which begins with its first operation. */
+static int lane_of(struct rec_call *c, struct rec_thing *stream, uint32_t *ret)
+{
+	const struct rec_lane lane = {
+		.kind = FMT_STREAM, .device = (int16_t)stream->device, .number = stream->number};
+	int r = 0;
+
+	if (stream->lane == 0) {
+		r = rec_add_lane(c->process, &lane, ret);
+		if (r == 0)
+			stream->lane = *ret + 1;
+	}
+	*ret = stream->lane - 1;
+	return r;
+}
+
+/* The thread works on that device, too. */
+static int works_on(struct rec_call *c, int device)
+{
+	struct rec_lane *lane = &c->process->lanes[c->thread->lane];
+
+	lane->launches = 1;
+	if (lane->device < 0)
+		lane->device = (int16_t)device;
+	return rec_join_devices(c->process, lane->device, device);
+}
+
+static int remember(struct rec_call *c, uint32_t event)
+{
+	struct rec_thread *t = c->thread;
+
+	if (array_reserve(&t->launched, t->n_launched + 1, &t->launched_cap) < 0)
+		return -ENOMEM;
+	t->launched[t->n_launched++] =
+		(struct rec_launched){cap_id_ordinal(c->record->id), event, c->record->head.depth};
+	return 0;
+}
+
+static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
+{
+	struct rec_process *p = c->process;
+	struct fmt_site site = {
+		.kind = (uint8_t)o->kind, .name = o->name, .n_args = o->n_args, .args = o->args};
+	struct rec_event e = {.correlation = c->record->id + 1,
+			      .call = c->event,
+			      .device = (int16_t)stream->device,
+			      .kind = (uint8_t)o->kind};
+	uint32_t event;
+	int r = o->error;
+
+	if (r == 0)
+		r = lane_of(c, stream, &e.lane);
+	if (r == 0)
+		r = works_on(c, stream->device);
+	if (r == 0)
+		r = fmt_names_string(p->names, o->category, strlen(o->category), &site.category);
+	if (r == 0)
+		r = fmt_names_site(p->names, &site, &e.site);
+	if (r == 0)
+		r = rec_add_values(p, o->values, o->n_values, &e.first_value);
+	if (r == 0)
+		r = rec_add_event(p, &e, &event);
+	p->counts.ops += r == 0;
+	return r < 0 ? r : remember(c, event);
+}
+
+/* ---- kernels */
+
+static fmt_str name_of(const struct rec_call *c, uint64_t handle)
+{
+	static const uint8_t kinds[] = {API_MEANING_FUNCTION, API_MEANING_KERNEL};
+	char text[40];
+	fmt_str s = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct rec_thing *t = rec_handles_find(c->process->things, kinds[i], handle);
+
+		if (t && t->name)
+			return t->name;
+	}
+	snprintf(text, sizeof(text), "kernel@%llx", (unsigned long long)handle);
+	fmt_names_string(c->process->names, text, strlen(text), &s);
+	return s;
+}
+
+/* struct CUlaunchConfig: grid and block, three numbers each; shared memory; at 32 the stream. */
+static int read_config(const struct rec_call *c, int64_t grid[3], int64_t block[3], int64_t *shared,
+		       uint64_t *stream)
+{
+	const struct rec_blob *b = rec_pointed(c, "config", CAP_BLOB_BEFORE);
+	uint64_t v;
+
+	for (size_t i = 0; i < 7; i++) {
+		if (!rec_number(b, 4 * i, 4, &v))
+			return 0;
+		*(i < 3 ? &grid[i] : i < 6 ? &block[i - 3] : shared) = (int64_t)v;
+	}
+	return rec_number(b, 32, 8, stream);
+}
+
+static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
+			   int64_t *shared)
+{
+	grid[0] = rec_value(c, "gridDimX", rec_value(c, "grid_width", 1));
+	grid[1] = rec_value(c, "gridDimY", rec_value(c, "grid_height", 1));
+	grid[2] = rec_value(c, "gridDimZ", 1);
+	block[0] = rec_value(c, "blockDimX", 1);
+	block[1] = rec_value(c, "blockDimY", 1);
+	block[2] = rec_value(c, "blockDimZ", 1);
+	*shared = rec_value(c, "sharedMemBytes", 0);
+}
+
+static int launch_kernel(struct rec_call *c)
+{
+	struct op o = {.kind = FMT_KERNEL, .category = "kernel"};
+	int64_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared = 0;
+	struct rec_thing *stream;
+	uint64_t handle;
+
+	if (read_config(c, grid, block, &shared, &handle)) {
+		stream = rec_stream_of(c, handle);
+	} else {
+		read_arguments(c, grid, block, &shared);
+		stream = rec_stream(c);
+	}
+	if (!stream)
+		return -ENOMEM;
+	if (stream->capturing)
+		return 0;
+	o.name = name_of(c, (uint64_t)rec_value(c, "f", 0));
+	list_arg(c, &o, "grid", grid);
+	list_arg(c, &o, "block", block);
+	arg(c, &o, "shared memory", FMT_INT, 0, shared);
+	return add(c, stream, &o);
+}
+
+/* ---- copies */
+
+enum side { PAGEABLE, PINNED, DEVICE };
+
+struct copy {
+	enum side from, to;
+	int peer;
+	int64_t bytes;
+};
+
+static enum side host_side(const struct rec_call *c, uint64_t address)
+{
+	return rec_spans_find(&c->process->locked, address) ? PINNED : PAGEABLE;
+}
+
+/* cuMemcpy itself takes any address. */
+static enum side any_side(const struct rec_call *c, uint64_t address)
+{
+	if (rec_spans_find(&c->process->memory, address))
+		return DEVICE;
+	return rec_spans_find(&c->process->locked, address) ? PINNED : PAGEABLE;
+}
+
+/* Where the two sides and the size stand in CUDA_MEMCPY2D and CUDA_MEMCPY3D. */
+static const struct layout {
+	const char *type;
+	uint8_t from_type, from_host, from_device, to_type, to_host, to_device;
+	uint8_t width, rows, planes; /* planes 0: none */
+} layouts[] = {
+	{"CUDA_MEMCPY2D", 16, 24, 32, 72, 80, 88, 112, 120, 0},
+	{"CUDA_MEMCPY3D", 32, 40, 48, 120, 128, 136, 176, 184, 192},
+};
+
+enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };
+
+static enum side side_in(const struct rec_call *c, const struct rec_blob *b, size_t type,
+			 size_t host, size_t device)
+{
+	uint64_t kind = 0, address = 0;
+
+	rec_number(b, type, 4, &kind);
+	rec_number(b, kind == MEMORY_HOST ? host : device, 8, &address);
+	if (kind == MEMORY_UNIFIED)
+		return any_side(c, address);
+	return kind == MEMORY_HOST ? host_side(c, address) : DEVICE;
+}
+
+static int read_struct(const struct rec_call *c, struct copy *copy)
+{
+	const struct rec_blob *b = rec_pointed(c, "pCopy", CAP_BLOB_BEFORE);
+	int at = rec_arg(c, "pCopy");
+	uint64_t width, rows = 1, planes = 1;
+
+	for (size_t i = 0; b && at >= 0 && i < ARRAY_SIZE(layouts); i++) {
+		const struct layout *l = &layouts[i];
+
+		if (!c->api->args[at].type || strcmp(c->api->args[at].type, l->type) != 0)
+			continue;
+		copy->from = side_in(c, b, l->from_type, l->from_host, l->from_device);
+		copy->to = side_in(c, b, l->to_type, l->to_host, l->to_device);
+		if (!rec_number(b, l->width, 8, &width) || !rec_number(b, l->rows, 8, &rows) ||
+		    (l->planes && !rec_number(b, l->planes, 8, &planes)))
+			return 0;
+		copy->bytes = (int64_t)(width * rows * planes);
+		return 1;
+	}
+	return 0;
+}
+
+static void read_copy(const struct rec_call *c, struct copy *copy)
+{
+	uint64_t from = (uint64_t)rec_value(c, "src", rec_value(c, "srcHost", 0));
+	uint64_t to = (uint64_t)rec_value(c, "dst", rec_value(c, "dstHost", 0));
+
+	copy->bytes = rec_value(c, "ByteCount", -1);
+	if (rec_arg(c, "pCopy") >= 0 && read_struct(c, copy))
+		return;
+	copy->peer = strstr(c->name, "Peer") != NULL;
+	copy->from = copy->to = DEVICE;
+	if (rec_arg(c, "srcHost") >= 0)
+		copy->from = host_side(c, from);
+	else if (rec_arg(c, "src") >= 0)
+		copy->from = any_side(c, from);
+	if (rec_arg(c, "dstHost") >= 0)
+		copy->to = host_side(c, to);
+	else if (rec_arg(c, "dst") >= 0)
+		copy->to = any_side(c, to);
+}
+
+static int launch_copy(struct rec_call *c)
+{
+	static const char *const sides[] = {
+		[PAGEABLE] = "Pageable", [PINNED] = "Pinned", [DEVICE] = "Device"};
+	struct op o = {.kind = FMT_MEMCPY, .category = "gpu_memcpy"};
+	struct copy copy = {.from = DEVICE, .to = DEVICE, .bytes = -1};
+	struct rec_thing *stream = rec_stream(c);
+	char name[64];
+
+	if (!stream)
+		return -ENOMEM;
+	if (stream->capturing)
+		return 0;
+	read_copy(c, &copy);
+	if (copy.peer)
+		snprintf(name, sizeof(name), "Memcpy PtoP (Device -> Device)");
+	else
+		snprintf(name, sizeof(name), "Memcpy %cto%c (%s -> %s)",
+			 copy.from == DEVICE ? 'D' : 'H', copy.to == DEVICE ? 'D' : 'H',
+			 sides[copy.from], sides[copy.to]);
+	o.error = fmt_names_string(c->process->names, name, strlen(name), &o.name);
+	arg(c, &o, "bytes", FMT_INT, 1, copy.bytes);
+	return add(c, stream, &o);
+}
+
+/* cuMemsetD2D16Async: elements of 16 bits. */
+static uint64_t element_bytes(const char *name)
+{
+	return strstr(name, "D32") ? 4 : strstr(name, "D16") ? 2 : 1;
+}
+
+static int launch_set(struct rec_call *c)
+{
+	struct op o = {.kind = FMT_MEMSET, .category = "gpu_memset"};
+	uint64_t width = (uint64_t)rec_value(c, "N", rec_value(c, "Width", 0));
+	uint64_t bytes = width * (uint64_t)rec_value(c, "Height", 1) * element_bytes(c->name);
+	struct rec_thing *stream = rec_stream(c);
+
+	if (!stream)
+		return -ENOMEM;
+	if (stream->capturing)
+		return 0;
+	o.error = fmt_names_string(c->process->names, "Memset (Device)", 15, &o.name);
+	arg(c, &o, "bytes", FMT_INT, 1, (int64_t)bytes);
+	return add(c, stream, &o);
+}
+
+/* All that a graph does is one operation. */
+static int launch_graph(struct rec_call *c)
+{
+	struct op o = {.kind = FMT_KERNEL, .category = "graph"};
+	struct rec_thing *stream = rec_stream(c);
+	const struct rec_thing *graph = rec_handles_find(c->process->things, API_MEANING_GRAPH_EXEC,
+							 (uint64_t)rec_value(c, "hGraph", 0));
+
+	if (!stream)
+		return -ENOMEM;
+	o.error = fmt_names_string(c->process->names, "CUDA graph", 10, &o.name);
+	arg(c, &o, "graph.id", FMT_INT, 0, graph ? graph->number : 0);
+	return add(c, stream, &o);
+}
+
+/* ---- waiting that the recorder saw, as the PyTorch profiler writes it */
+
+static int add_sync(struct rec_call *c, const char *name, const struct rec_thing *waiting,
+		    const struct rec_thing *event)
+{
+	struct rec_process *p = c->process;
+	struct op o = {.kind = FMT_SYNC};
+	struct fmt_site site = {.kind = FMT_SYNC, .args = o.args};
+	struct rec_event e = {.start_ns = c->start_ns,
+			      .duration_ns = c->end_ns - c->start_ns,
+			      .correlation = c->record->id + 1,
+			      .lane = c->thread->lane,
+			      .call = REC_NONE,
+			      .device = (int16_t)rec_current_device(c),
+			      .kind = FMT_SYNC};
+	uint32_t at;
+
+	if (waiting)
+		arg(c, &o, "stream", FMT_INT, 1, waiting->number);
+	if (event) {
+		arg(c, &o, "wait_on_stream", FMT_INT, 1, event->on);
+		arg(c, &o, "wait_on_cuda_event_record_corr_id", FMT_INT, 1,
+		    (int64_t)event->recorded);
+		arg(c, &o, "wait_on_cuda_event_id", FMT_INT, 1, event->number);
+	}
+	site.n_args = o.n_args;
+	if (o.error == 0)
+		o.error = fmt_names_string(p->names, name, strlen(name), &site.name);
+	if (o.error == 0)
+		o.error = fmt_names_string(p->names, "cuda_sync", 9, &site.category);
+	if (o.error == 0)
+		o.error = fmt_names_site(p->names, &site, &e.site);
+	if (o.error == 0)
+		o.error = rec_add_values(p, o.values, o.n_values, &e.first_value);
+	return o.error < 0 ? o.error : rec_add_event(p, &e, &at);
+}
+
+static struct rec_thing *event_of(const struct rec_call *c)
+{
+	int64_t handle = rec_value(c, "hEvent", 0);
+
+	return handle ? rec_handles_get(c->process->things, API_MEANING_EVENT, (uint64_t)handle)
+		      : NULL;
+}
+
+static int record_event(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c);
+	struct rec_thing *event;
+	uint32_t on, capturing;
+	int32_t device;
+
+	if (!stream)
+		return -ENOMEM;
+	on = stream->number;
+	capturing = stream->capturing;
+	device = stream->device;
+	event = event_of(c); /* may move the stream */
+	if (!event)
+		return 0;
+	event->recorded = capturing ? 0 : c->record->id + 1;
+	event->on = on;
+	event->device = device;
+	event->capturing = capturing;
+	return 0;
+}
+
+static int wait_event(struct rec_call *c)
+{
+	struct rec_thing *event = event_of(c), *stream = rec_stream(c);
+	int r;
+
+	if (!event || !stream)
+		return 0;
+	event = event_of(c);
+	if (event->capturing) {
+		stream->capturing = 1; /* joins the capture */
+		return 0;
+	}
+	if (event->recorded == 0)
+		return 0;
+	r = rec_join_devices(c->process, stream->device, event->device);
+	return r < 0 ? r : add_sync(c, "Stream Wait Event", stream, event);
+}
+
+static int synchronise(struct rec_call *c)
+{
+	const struct rec_thing *event;
+
+	if (rec_is(c, "cuStreamSynchronize"))
+		return add_sync(c, "Stream Sync", rec_stream(c), NULL);
+	if (!rec_is(c, "cuEventSynchronize"))
+		return 0;
+	event = event_of(c);
+	return event && event->recorded ? add_sync(c, "Event Sync", NULL, event) : 0;
+}
+
+static void capture(struct rec_call *c, uint32_t begins)
+{
+	struct rec_thing *stream = rec_stream(c);
+
+	if (stream)
+		stream->capturing = begins;
+}
+
+int rec_call_work(struct rec_call *c)
+{
+	if (!c->api || c->api->library != API_LIBRARY_CUDA || c->record->result != 0)
+		return 0;
+	switch ((enum api_class)c->api->class) {
+	case API_CLASS_LAUNCH:
+		return launch_kernel(c);
+	case API_CLASS_COPY:
+		return launch_copy(c);
+	case API_CLASS_SET:
+		return launch_set(c);
+	case API_CLASS_GRAPH_LAUNCH:
+		return launch_graph(c);
+	case API_CLASS_EVENT_RECORD:
+		return record_event(c);
+	case API_CLASS_EVENT_WAIT:
+		return wait_event(c);
+	case API_CLASS_SYNC:
+		return synchronise(c);
+	case API_CLASS_CAPTURE_BEGIN:
+	case API_CLASS_CAPTURE_END:
+		capture(c, c->api->class == API_CLASS_CAPTURE_BEGIN);
+		return 0;
+	default:
+		return 0;
+	}
+}
