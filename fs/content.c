@@ -3,41 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "fs/piece.h"
 #include "fs/timeline.h"
-
-/* A piece that is longer is rendered and kept a window at a time. */
-#define WINDOW_BYTES (4u << 20)
-
-struct blob {
-	size_t len;
-	char *data;
-};
-
-static void blob_drop(void *thing)
-{
-	struct blob *b = thing;
-
-	free(b->data);
-	free(b);
-}
-
-/* Makes a blob of a text that is complete; 0 or -ENOMEM. */
-static int blob_of(struct text *t, void **ret, size_t *bytes)
-{
-	struct blob *b = malloc(sizeof(*b));
-	char *shrunk;
-
-	if (!b)
-		return -ENOMEM;
-	shrunk = t->len > 0 ? realloc(t->data, t->len) : NULL;
-	if (shrunk)
-		t->data = shrunk;
-	b->len = t->len;
-	b->data = take(t->data);
-	*bytes = sizeof(*b) + b->len;
-	*ret = b;
-	return 0;
-}
 
 struct fs_scope fs_scope_of(const struct fs_place *where)
 {
@@ -84,14 +51,14 @@ static int whole_make(void *context, void **ret, size_t *bytes)
 
 	if (r == 0)
 		r = out.error;
-	return r < 0 ? r : blob_of(&out, ret, bytes);
+	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
 }
 
 static int get_whole(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		     struct fs_item **ret)
 {
 	struct whole w = {t, where, file};
-	struct fs_maker maker = {whole_make, blob_drop, &w};
+	struct fs_maker maker = {whole_make, fs_blob_drop, &w};
 	struct fs_key key = {fs_ino_of(*where), 0};
 
 	return fs_cache_get(t->cache, key, &maker, ret);
@@ -105,139 +72,6 @@ static int get_tail(const struct fs_file *file, struct text *out)
 	return out->error;
 }
 
-/* ---- pieces */
-
-struct piece {
-	struct fs_tree *tree;
-	int number; /* enum fmt_table, or FS_PIECE_TIMELINE */
-	uint32_t rank, slice;
-	uint32_t window;
-};
-
-static _Atomic uint64_t *length_slot(const struct piece *p)
-{
-	uint64_t slice = p->tree->ranks[p->rank].slices_before + p->slice;
-
-	return &p->tree->lengths[slice * FS_PIECES + (uint64_t)p->number];
-}
-
-/* The length that was found out or stored, plus 1; 0 where none was. */
-static uint64_t known_length(const struct piece *p)
-{
-	_Atomic uint64_t *slot = length_slot(p);
-	uint64_t found = atomic_load_explicit(slot, memory_order_relaxed);
-	const uint64_t *stored;
-	uint32_t renderer, n;
-
-	if (found || p->number >= FMT_TABLES)
-		return found;
-	n = fmt_trace_lengths(p->tree->trace, p->rank, p->slice, &renderer, &stored);
-	if (n != FMT_TABLES || renderer != FMT_TSV_VERSION || stored[p->number] >= INT64_MAX)
-		return 0;
-	return stored[p->number] + 1;
-}
-
-/* Keeps what is rendered of one window. */
-struct windowed {
-	uint64_t from, end;
-	int stop; /* once the window is full */
-	struct text kept;
-};
-
-static int keep_window(struct text *t)
-{
-	struct windowed *w = t->context;
-	uint64_t from = t->flushed, end = t->flushed + t->len;
-
-	if (from < w->from)
-		from = w->from;
-	if (end > w->end)
-		end = w->end;
-	if (from < end)
-		text_bytes(&w->kept, t->data + (from - t->flushed), (size_t)(end - from));
-	if (w->kept.error)
-		return w->kept.error;
-	return w->stop && t->flushed + t->len >= w->end ? -ECANCELED : 0;
-}
-
-static int render_piece(const struct piece *p, struct text *out)
-{
-	struct fs_item *item;
-	int r = fs_tree_slice(p->tree, p->rank, p->slice, &item);
-
-	if (r < 0)
-		return r;
-	if (p->number == FS_PIECE_TIMELINE)
-		r = fs_timeline_slice(p->tree->timeline, fs_item_thing(item), out);
-	else
-		r = fmt_tsv_rows(p->tree->tsv, (enum fmt_table)p->number, fs_item_thing(item), out);
-	fs_cache_put(p->tree->cache, item);
-	return r < 0 ? r : out->error;
-}
-
-static void windowed_done(struct windowed *w)
-{
-	text_done(&w->kept);
-}
-
-static int piece_make(void *context, void **ret, size_t *bytes)
-{
-	const struct piece *p = context;
-	uint64_t known = known_length(p);
-	scoped(windowed_done) struct windowed w = {
-		.from = (uint64_t)p->window * WINDOW_BYTES,
-		.end = ((uint64_t)p->window + 1) * WINDOW_BYTES,
-		.stop = known > 0,
-	};
-	scoped(text_done) struct text out = {
-		.limit = WINDOW_BYTES, .flush = keep_window, .context = &w};
-	int r = render_piece(p, &out);
-
-	if (r == 0 && out.flushed == 0 && p->window == 0) {
-		if (known && known != out.len + 1)
-			return -EBADMSG;
-		atomic_store_explicit(length_slot(p), out.len + 1, memory_order_relaxed);
-		return blob_of(&out, ret, bytes);
-	}
-	if (r == 0)
-		r = text_flush(&out);
-	if (r == 0 && !known)
-		atomic_store_explicit(length_slot(p), out.flushed + 1, memory_order_relaxed);
-	if (r < 0 && r != -ECANCELED)
-		return r;
-	return blob_of(&w.kept, ret, bytes);
-}
-
-static int get_piece(struct piece *p, struct fs_item **ret)
-{
-	struct fs_maker maker = {piece_make, blob_drop, p};
-	struct fs_key key = {
-		15 | (uint64_t)p->number << 4 | (uint64_t)p->tree->emulated << 12 |
-			(uint64_t)p->window << 36,
-		(uint64_t)p->rank << 32 | p->slice,
-	};
-
-	return fs_cache_get(p->tree->cache, key, &maker, ret);
-}
-
-static int piece_length(struct piece *p, uint64_t *ret)
-{
-	uint64_t length = known_length(p);
-	struct fs_item *item;
-	int r;
-
-	if (!length) {
-		p->window = 0;
-		r = get_piece(p, &item);
-		if (r < 0)
-			return r;
-		fs_cache_put(p->tree->cache, item);
-		length = atomic_load_explicit(length_slot(p), memory_order_relaxed);
-	}
-	*ret = length - 1;
-	return 0;
-}
-
 /* ---- sizes */
 
 static int head_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
@@ -249,7 +83,7 @@ static int head_size(struct fs_tree *t, const struct fs_place *where, const stru
 
 	if (r < 0)
 		return r;
-	*ret = ((struct blob *)fs_item_thing(item))->len;
+	*ret = ((struct fs_blob *)fs_item_thing(item))->len;
 	fs_cache_put(t->cache, item);
 	r = get_tail(file, &tail);
 	*ret += tail.len;
@@ -259,7 +93,7 @@ static int head_size(struct fs_tree *t, const struct fs_place *where, const stru
 int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t *ret)
 {
-	struct piece p = {.tree = t, .number = file->piece};
+	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
 	uint64_t size, length;
 	int r = head_size(t, where, file, &size);
@@ -268,7 +102,7 @@ int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struc
 		return r;
 	while (file->made == FS_PIECES_OF &&
 	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice)) {
-		r = piece_length(&p, &length);
+		r = fs_piece_length(&p, &length);
 		if (r < 0)
 			return r;
 		size += length;
@@ -279,13 +113,13 @@ int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struc
 
 int fs_content_is_known(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file)
 {
-	struct piece p = {.tree = t, .number = file->piece};
+	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
 
 	if (file->made != FS_PIECES_OF)
 		return file->made == FS_QUICK;
 	while (fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
-		if (!known_length(&p))
+		if (!fs_piece_known(&p))
 			return 0;
 	return 1;
 }
@@ -318,7 +152,7 @@ static int add_part(struct wanted *w, const char *data, size_t len, struct fs_it
 /* Takes its part of a blob; the use of `item` passes to the view, or ends. */
 static int want_item(struct wanted *w, struct fs_item *item)
 {
-	const struct blob *b = fs_item_thing(item);
+	const struct fs_blob *b = fs_item_thing(item);
 	int r = 0;
 
 	if (w->skip < b->len && w->left > 0) {
@@ -332,10 +166,10 @@ static int want_item(struct wanted *w, struct fs_item *item)
 	return r;
 }
 
-static int want_piece(struct wanted *w, struct piece *p)
+static int want_piece(struct wanted *w, struct fs_piece *p)
 {
 	uint64_t length, at = 0;
-	int r = piece_length(p, &length);
+	int r = fs_piece_length(p, &length);
 
 	if (r < 0)
 		return r;
@@ -343,18 +177,18 @@ static int want_piece(struct wanted *w, struct piece *p)
 		w->skip -= length;
 		return 0;
 	}
-	at = w->skip / WINDOW_BYTES * WINDOW_BYTES;
+	at = w->skip / FS_WINDOW_BYTES * FS_WINDOW_BYTES;
 	w->skip -= at;
-	for (; r == 0 && at < length && w->left > 0; at += WINDOW_BYTES) {
+	for (; r == 0 && at < length && w->left > 0; at += FS_WINDOW_BYTES) {
 		struct fs_item *item;
-		const struct blob *b;
+		const struct fs_blob *b;
 
-		p->window = (uint32_t)(at / WINDOW_BYTES);
-		r = get_piece(p, &item);
+		p->window = (uint32_t)(at / FS_WINDOW_BYTES);
+		r = fs_piece_get(p, &item);
 		if (r < 0)
 			return r;
 		b = fs_item_thing(item);
-		if (b->len != (length - at < WINDOW_BYTES ? length - at : WINDOW_BYTES)) {
+		if (b->len != (length - at < FS_WINDOW_BYTES ? length - at : FS_WINDOW_BYTES)) {
 			fs_cache_put(w->view->cache, item);
 			return -EBADMSG;
 		}
@@ -369,12 +203,12 @@ static int tail_make(void *context, void **ret, size_t *bytes)
 	scoped(text_done) struct text out = {0};
 	int r = get_tail(context, &out);
 
-	return r < 0 ? r : blob_of(&out, ret, bytes);
+	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
 }
 
 static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wanted *w)
 {
-	struct fs_maker maker = {tail_make, blob_drop, (void *)file};
+	struct fs_maker maker = {tail_make, fs_blob_drop, (void *)file};
 	struct fs_key key = {15, UINT64_MAX - (uint64_t)file->piece};
 	struct fs_item *item;
 	int r = fs_cache_get(t->cache, key, &maker, &item);
@@ -382,12 +216,107 @@ static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wante
 	return r < 0 ? r : want_item(w, item);
 }
 
+/* ---- where in a long file a read begins */
+
+/* A place that many pieces are before. */
+struct milestone {
+	uint64_t before; /* bytes of these pieces */
+	struct fs_cursor cursor;
+};
+
+#define MILESTONE_PIECES 32
+
+struct milestones {
+	size_t n;
+	struct milestone *at;
+};
+
+static void milestones_drop(void *thing)
+{
+	struct milestones *m = thing;
+
+	free(m->at);
+	free(m);
+}
+
+static int milestones_make(void *context, void **ret, size_t *bytes)
+{
+	const struct whole *w = context;
+	struct fs_piece p = {.tree = w->tree, .number = w->file->piece};
+	struct milestones *m = calloc(1, sizeof(*m));
+	struct fs_cursor cursor = {0}, here = {0};
+	uint64_t before = 0, length;
+	size_t cap = 0;
+	int r = m ? 0 : -ENOMEM;
+
+	for (size_t i = 0;
+	     r == 0 && fs_tree_next(w->tree, fs_scope_of(w->where), &cursor, &p.rank, &p.slice);
+	     i++) {
+		if (i % MILESTONE_PIECES == 0) {
+			r = array_reserve(&m->at, m->n + 1, &cap);
+			if (r == 0)
+				m->at[m->n++] = (struct milestone){before, here};
+		}
+		if (r == 0)
+			r = fs_piece_length(&p, &length);
+		before += r == 0 ? length : 0;
+		here = cursor;
+	}
+	if (r < 0) {
+		if (m)
+			milestones_drop(m);
+		return r;
+	}
+	*bytes = sizeof(*m) + cap * sizeof(*m->at);
+	*ret = m;
+	return 0;
+}
+
+/* Where to begin so as to be *skip bytes behind the head, or before that; takes off *skip what lies
+ * before. A file of few pieces, and one that is damaged, begins at its begin. */
+static struct fs_cursor skip_pieces(struct fs_tree *t, const struct fs_place *where,
+				    const struct fs_file *file, uint64_t *skip)
+{
+	struct whole w = {t, where, file};
+	struct fs_maker maker = {milestones_make, milestones_drop, &w};
+	struct fs_key key = {fs_ino_of(*where), UINT64_MAX};
+	struct fs_cursor found = {0};
+	struct fs_item *item;
+	const struct milestones *m;
+	size_t low = 0, n;
+
+	if (*skip == 0 || fs_scope_of(where).iteration != FS_ALL ||
+	    fs_cache_get(t->cache, key, &maker, &item) < 0)
+		return found;
+	m = fs_item_thing(item);
+	for (n = m->n; n > 1; n -= n / 2)
+		if (m->at[low + n / 2].before <= *skip)
+			low += n / 2;
+	if (m->n > 0) {
+		found = m->at[low].cursor;
+		*skip -= m->at[low].before;
+	}
+	fs_cache_put(t->cache, item);
+	return found;
+}
+
+static int want_pieces(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+		       struct wanted *w)
+{
+	struct fs_piece p = {.tree = t, .number = file->piece};
+	struct fs_cursor cursor = skip_pieces(t, where, file, &w->skip);
+	int r = 0;
+
+	while (r == 0 && w->left > 0 &&
+	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
+		r = want_piece(w, &p);
+	return r;
+}
+
 int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {
 	struct wanted w = {offset, size, view};
-	struct piece p = {.tree = t, .number = file->piece};
-	struct fs_cursor cursor = {0};
 	struct fs_item *item;
 	int r;
 
@@ -395,9 +324,8 @@ int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struc
 	r = get_whole(t, where, file, &item);
 	if (r == 0)
 		r = want_item(&w, item);
-	while (r == 0 && w.left > 0 && file->made == FS_PIECES_OF &&
-	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
-		r = want_piece(&w, &p);
+	if (r == 0 && w.left > 0 && file->made == FS_PIECES_OF)
+		r = want_pieces(t, where, file, &w);
 	if (r == 0 && w.left > 0)
 		r = want_tail(t, file, &w);
 	return r;

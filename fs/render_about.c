@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/json.h"
+#include "formats/losses.h"
 
 #include <time.h>
 
@@ -288,6 +289,7 @@ int fs_render_errors(struct fs_tree *t, const struct fs_place *where, struct tex
 	scoped(seen_done) struct seen seen = {.out = out};
 	int r = 0;
 
+	fmt_losses(t->names, "-\t-\t-\t", out);
 	for (uint32_t i = 0; i < t->n_ranks; i++) {
 		const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
 

@@ -3,7 +3,7 @@
 
 #include "base/scope.h"
 #include "formats/export/svg.h"
-#include "formats/report.h"
+#include "formats/report/report.h"
 #include "fs/content.h"
 
 static struct fmt_part part_of(const struct fs_tree *t, const struct fs_place *where)

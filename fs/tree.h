@@ -7,7 +7,7 @@
 #pragma once
 
 #include "formats/export/tsv.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 #include "fs/cache.h"
 #include "fs/ino.h"
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What one slice adds to a file: rendered when it is read, and kept in the cache. Any number of
+ * threads may read at once. Functions return 0 or a negative errno. Internal to fs/.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "fs/tree.h"
+
+/* Rendered text, as a thing of the cache. */
+struct fs_blob {
+	size_t len;
+	char *data;
+};
+
+void fs_blob_drop(void *thing);
+/* Makes a blob of a text that is complete; sets *bytes to what it takes. */
+int fs_blob_of(struct text *t, void **ret, size_t *bytes);
+
+/* A piece that is longer is rendered and kept a window at a time. */
+#define FS_WINDOW_BYTES (4u << 20)
+
+struct fs_piece {
+	struct fs_tree *tree;
+	int number; /* enum fmt_table, or FS_PIECE_TIMELINE */
+	uint32_t rank, slice;
+	uint32_t window;
+};
+
+/* The length that was found out or stored, plus 1; 0 where none was. */
+uint64_t fs_piece_known(const struct fs_piece *p);
+/* The length; renders the piece if it is not known. */
+int fs_piece_length(struct fs_piece *p, uint64_t *ret);
+/* The blob of p->window; end its use with fs_cache_put(). */
+int fs_piece_get(struct fs_piece *p, struct fs_item **ret);
