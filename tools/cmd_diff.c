@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/compare.h"
 #include "formats/export/json.h"
+#include "formats/report/compare.h"
 #include "tools/cmd.h"
 #include "tools/sink.h"
 
@@ -113,9 +113,10 @@ const struct cli_command cmd_diff = {
 	.max_operands = 2,
 	.what = "Find the first place where two traces part",
 	.options = options,
-	.notes = "Compared are the calls and operations of each thread and stream, in their order, "
-		 "and "
-		 "the\nsizes of copies and collectives; not their times. Exit status 1 where they "
-		 "part.\n",
+	.notes =
+		"Compared are the calls and operations of each thread and stream, in their order, "
+		"and "
+		"the\nsizes of copies and collectives, and the digests of their buffers where both "
+		"hold them;\nnot their times. Exit status 1 where they part.\n",
 	.run = run,
 };

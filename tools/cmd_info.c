@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/report.h"
+#include "formats/report/report.h"
 #include "tools/cmd.h"
 #include "tools/info_sizes.h"
 #include "tools/part.h"

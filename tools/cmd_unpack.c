@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/pack.h"
+#include "formats/store/pack.h"
 #include "tools/cmd.h"
 #include "tools/place.h"
 

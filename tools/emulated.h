@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 struct emulated {
 	char *folder; /* owned; NULL until there is one */

@@ -3,17 +3,17 @@
 /* Runs a CUDA program on emulated GPUs: preloads the libraries of replay/emugpu into it and its
  * children, and says at the end what they did. */
 #include "base/scope.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 #include "replay/emugpu/driver/model.h"
+#include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/gpuemu_report.h"
 #include "tools/gpuemu_timing.h"
+#include "tools/preload.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 enum {
 	OPT_GPUS,
@@ -32,7 +32,9 @@ static const struct cli_option options[] = {
 	[OPT_LIKE] = {"like", 0, "MODEL",
 		      "what they are: V100, A100, H100, H200 (if not given), "
 		      "or a file like those of data/gpus"},
-	[OPT_TIMING] = {"timing", 0, "TRACE", "take the durations of kernels from a recorded run"},
+	[OPT_TIMING] =
+		{"timing", 0, "TRACE",
+		 "take the durations of kernels, copies and collectives from a recorded run"},
 	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "code of kernels, see gpuemu.h"},
 	[OPT_SPEED] = {"host-speed", 0, "X", "the emulated host is X times as fast as this one"},
 	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time in real time"},
@@ -46,52 +48,32 @@ static const struct cli_option options[] = {
 
 /* In the order in which they are preloaded; those that were not built are passed over. */
 static const char *const libraries[] = {
-	"libgpuemu_threads.so", "libcuda.so.1", "libcudart.so.13",   "libcublas.so.13",
-	"libcublasLt.so.13",	"libnccl.so.2", "libnvidia-ml.so.1",
+	"libgpuemu_threads.so", "libcuda.so.1",	     "libcudart.so.13",
+	"libcublas.so.13",	"libcublasLt.so.13", "libnccl.so.2",
+	"libnvidia-ml.so.1",	"libcudnn.so.9",     "libcupti.so.13",
 };
 
 define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close);
 
 extern const struct cli_command gpuemu;
 
-/* Whether the libraries are in FOLDER/PLACE; then that is *ret, on the heap. */
-static int libraries_at(const char *folder, const char *place, char **ret)
-{
-	scoped(free_ptr) char *path = NULL, *file = NULL;
-
-	if (asprintf(&path, "%s/%s", folder, place) < 0 ||
-	    asprintf(&file, "%s/libcuda.so.1", path) < 0)
-		return -ENOMEM;
-	if (access(file, R_OK) != 0)
-		return -errno;
-	*ret = realpath(path, NULL);
-	return *ret ? 0 : -errno;
-}
-
-/* The folder of the libraries: beside this program where it was built, else where it was installed.
- */
+/* The folder of the libraries. */
 static int find_libraries(char **ret)
 {
-	scoped(free_ptr) char *self = realpath("/proc/self/exe", NULL);
-
-	if (!self)
-		return -errno;
-	*strrchr(self, '/') = 0;
-	if (libraries_at(self, "../replay/emugpu", ret) == 0)
-		return 0;
-	return libraries_at(self, "../" INSTALLED_LIBRARIES, ret);
+	return preload_folder("libcuda.so.1", "../replay/emugpu", "../" INSTALLED_LIBRARIES, ret);
 }
 
-/* Puts `first` before what the variable holds. */
-static int prepend(const char *variable, const char *first)
+/* Before what is preloaded already; but behind a recorder, which is to see all calls. */
+static int put_in(const char *list)
 {
-	const char *old = getenv(variable);
-	char *value;
+	const char *old = getenv("LD_PRELOAD");
+	scoped(free_ptr) char *both = NULL;
 
-	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
+	if (!old || !strstr(old, "libgpucapture.so"))
+		return preload_before("LD_PRELOAD", list);
+	if (asprintf(&both, "%s:%s", old, list) < 0)
 		return -ENOMEM;
-	setenv(variable, value, 1);
-	free(value);
+	setenv("LD_PRELOAD", both, 1);
 	return 0;
 }
 
@@ -111,9 +93,9 @@ static int preload(const char *folder)
 		text_str(&list, path);
 	}
 	text_char(&list, 0);
-	if (list.error || prepend("LD_PRELOAD", list.data) < 0)
+	if (list.error || put_in(list.data) < 0)
 		return -ENOMEM;
-	return prepend("LD_LIBRARY_PATH", folder);
+	return preload_before("LD_LIBRARY_PATH", folder);
 }
 
 /* A file without a name, which children find through ours: nothing is left when we are killed. */
@@ -161,7 +143,7 @@ static int use_kernels(const char *file)
 {
 	scoped(free_ptr) char *path = realpath(file, NULL);
 
-	if (!path || prepend("GPUEMU_PLUGINS", path) < 0)
+	if (!path || preload_before("GPUEMU_PLUGINS", path) < 0)
 		return cli_fail(-errno, NULL, "open", file, NULL);
 	return CLI_OK;
 }
@@ -200,37 +182,6 @@ static int set_up(const struct cli_args *args)
 	return r;
 }
 
-static volatile pid_t child;
-
-static void pass_on(int signal)
-{
-	if (child > 0)
-		kill(child, signal);
-}
-
-/* Runs the program to its end; its wait status, or a negative errno. */
-static int start(char **command)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-	struct sigaction action = {.sa_handler = pass_on};
-	int status;
-
-	child = fork();
-	if (child < 0)
-		return -errno;
-	if (child == 0) {
-		execvp(command[0], command);
-		cli_error("cannot run %s: %s", command[0], strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
-	}
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return status;
-}
-
 static int print_report(const struct cli_args *args, int fd)
 {
 	scoped(gpuemu_report_done) struct gpuemu_report report = {0};
@@ -258,21 +209,19 @@ static int print_report(const struct cli_args *args, int fd)
 static int run(const struct cli_args *args)
 {
 	int r = set_up(args), status;
-	scoped(close_fd) int report = -1;
+	scoped(close_fd) int report = -1, shared = -1;
 
 	if (r != CLI_OK)
 		return r;
 	report = make_file("GPUEMU_REPORT");
-	status = report < 0 ? report : start(args->operands);
+	shared = report < 0 ? report : make_file("GPUEMU_RUN");
+	status = shared < 0 ? shared : child_start(args->operands);
+	if (status > 0)
+		status = child_wait();
 	if (status < 0)
 		return cli_fail(status, NULL, "run", args->operands[0], NULL);
 	r = print_report(args, report);
-	if (WIFSIGNALED(status)) {
-		signal(WTERMSIG(status), SIG_DFL);
-		raise(WTERMSIG(status));
-		return 128 + WTERMSIG(status);
-	}
-	return WEXITSTATUS(status) ? WEXITSTATUS(status) : r;
+	return child_end(status, r);
 }
 
 const struct cli_command gpuemu = {

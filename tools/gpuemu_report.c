@@ -2,7 +2,7 @@
 #include "tools/gpuemu_report.h"
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/grid.h"
+#include "formats/report/grid.h"
 
 #include <inttypes.h>
 

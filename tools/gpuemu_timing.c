@@ -2,25 +2,30 @@
 #include "tools/gpuemu_timing.h"
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* One launch. */
-struct launch {
-	fmt_str name;
-	uint32_t shape[6];
+/* Values by which an op is known beside its name: grid and block; the size of a copy; ranks, size,
+ * communicator and number of a collective. */
+enum { RANKS, BYTES, COMM, SEQ, KEYS = 6 };
+
+struct row {
+	uint8_t kind; /* enum fmt_kind */
+	const char *name;
+	int64_t key[KEYS];
 	int64_t ns;
 };
 
-struct launches {
-	struct launch *items;
+struct rows {
+	struct row *items;
 	size_t n, cap;
 };
 
-static void launches_done(struct launches *l)
+static void rows_done(struct rows *r)
 {
-	free(l->items);
+	free(r->items);
 }
 
 define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free);
@@ -28,7 +33,7 @@ define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free);
 /* "[1, 2, 3]" into three numbers; zeroes when there is none. */
 static void three(const struct fmt_names *names, const struct fmt_slice *slice,
 		  const struct fmt_event *e, const struct fmt_site *site, const char *key,
-		  uint32_t *ret)
+		  int64_t *ret)
 {
 	int64_t value = 0;
 	uint32_t index;
@@ -39,57 +44,154 @@ static void three(const struct fmt_names *names, const struct fmt_slice *slice,
 	else
 		fmt_site_const(names, site, key, &value);
 	s = fmt_string(names, (fmt_str)value, NULL);
-	if (sscanf(s, " [%u ,%u ,%u", &ret[0], &ret[1], &ret[2]) != 3)
+	if (sscanf(s, " [%" SCNd64 " ,%" SCNd64 " ,%" SCNd64, &ret[0], &ret[1], &ret[2]) != 3)
 		memset(ret, 0, 3 * sizeof(*ret));
 }
 
-static int collect(struct launches *l, const struct fmt_names *names, const struct fmt_slice *slice)
+/* What a copy is called here by what recorders call it; NULL: none that is known. */
+static const char *copy_name(const char *name)
+{
+	static const char *const kinds[][3] = {
+		{"HtoD", "in", "pageable in"},	 {"HostToDevice", "in", "pageable in"},
+		{"DtoH", "out", "pageable out"}, {"DeviceToHost", "out", "pageable out"},
+		{"DtoD", "within", "within"},	 {"DeviceToDevice", "within", "within"},
+		{"PtoP", "peer", "peer"},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strstr(name, kinds[i][0]))
+			return kinds[i][strstr(name, "Pageable") ? 2 : 1];
+	return NULL;
+}
+
+static int collective(const struct fmt_names *names, const struct fmt_event *e,
+		      const struct fmt_site *site, const int64_t *values, struct row *ret)
+{
+	int64_t op = 0, comm = -1, group;
+
+	fmt_site_const(names, site, FMT_KEY_OP, &op);
+	if (!op || !fmt_value_int(names, e, site, values, FMT_KEY_BYTES, &ret->key[BYTES]) ||
+	    !fmt_value_int(names, e, site, values, FMT_KEY_COMM, &comm) ||
+	    !fmt_value_int(names, e, site, values, FMT_KEY_SEQ, &ret->key[SEQ]) ||
+	    ret->key[BYTES] < 0 || comm < 0 || comm >= fmt_n_comms(names))
+		return 0;
+	ret->name = fmt_string(names, (fmt_str)op, NULL);
+	ret->key[COMM] = comm;
+	ret->key[RANKS] = fmt_comm(names, (uint32_t)comm)->n_ranks;
+	/* The trace may have some of the ranks only. */
+	if (fmt_value_int(names, e, site, values, "Group size", &group) && group > 0)
+		ret->key[RANKS] = group;
+	return 1;
+}
+
+/* The row of an event; 0: it is none of those that are written. */
+static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
+		  const struct fmt_event *e, struct row *ret)
+{
+	const struct fmt_site *site = fmt_site(names, e->site);
+	const int64_t *values = fmt_event_values(slice, e);
+
+	*ret = (struct row){.ns = e->duration_ns};
+	if (!site || e->duration_ns < 0)
+		return 0;
+	ret->kind = site->kind;
+	ret->name = fmt_string(names, site->name, NULL);
+	switch (site->kind) {
+	case FMT_KERNEL:
+		three(names, slice, e, site, "grid", ret->key);
+		three(names, slice, e, site, "block", ret->key + 3);
+		return 1;
+	case FMT_MEMCPY:
+		ret->name = copy_name(ret->name);
+		return ret->name &&
+		       fmt_value_int(names, e, site, values, "bytes", &ret->key[BYTES]) &&
+		       ret->key[BYTES] >= 0;
+	case FMT_COLLECTIVE:
+		return collective(names, e, site, values, ret);
+	default:
+		return 0;
+	}
+}
+
+static int collect(struct rows *l, const struct fmt_names *names, const struct fmt_slice *slice)
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
-		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(names, e->site);
+		struct row row;
 
-		if (!site || site->kind != FMT_KERNEL)
+		if (!row_of(names, slice, &slice->events[i], &row))
 			continue;
 		if (array_reserve(&l->items, l->n + 1, &l->cap) < 0)
 			return -ENOMEM;
-		struct launch *to = &l->items[l->n++];
-
-		to->name = site->name;
-		to->ns = e->duration_ns;
-		three(names, slice, e, site, "grid", to->shape);
-		three(names, slice, e, site, "block", to->shape + 3);
+		l->items[l->n++] = row;
 	}
 	return 0;
 }
 
-static int by_shape(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-	const struct launch *x = a, *y = b;
+	const struct row *x = a, *y = b;
+	int order = x->kind != y->kind ? x->kind - y->kind : strcmp(x->name, y->name);
 
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return memcmp(x->shape, y->shape, sizeof(x->shape));
+	for (int i = 0; i < KEYS && order == 0; i++)
+		order = (x->key[i] > y->key[i]) - (x->key[i] < y->key[i]);
+	return order;
 }
 
-static void write_rows(FILE *out, const struct launches *l, const struct fmt_names *names)
+static void sort(struct rows *l)
+{
+	if (l->n > 0)
+		qsort(l->items, l->n, sizeof(l->items[0]), by_key);
+}
+
+/* One row for a collective, whatever its ranks: the shortest, since the rest is waiting. */
+static void join_ranks(struct rows *l)
+{
+	size_t n = 0;
+
+	sort(l);
+	for (size_t i = 0; i < l->n; i++) {
+		if (n > 0 && l->items[i].kind == FMT_COLLECTIVE &&
+		    by_key(&l->items[n - 1], &l->items[i]) == 0) {
+			if (l->items[i].ns < l->items[n - 1].ns)
+				l->items[n - 1].ns = l->items[i].ns;
+			continue;
+		}
+		l->items[n++] = l->items[i];
+	}
+	l->n = n;
+	for (size_t i = 0; i < n; i++)
+		if (l->items[i].kind == FMT_COLLECTIVE)
+			l->items[i].key[COMM] = l->items[i].key[SEQ] = 0;
+	sort(l);
+}
+
+static void write_row(FILE *out, const struct row *r, int64_t ns)
+{
+	if (r->kind != FMT_KERNEL) {
+		fprintf(out, "sized\t%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n", r->name,
+			r->key[RANKS], r->key[BYTES], ns);
+		return;
+	}
+	fprintf(out, "kernel\t%s", r->name);
+	for (int i = 0; i < KEYS; i++)
+		fprintf(out, "\t%" PRId64, r->key[i]);
+	fprintf(out, "\t%" PRId64 "\n", ns);
+}
+
+static void write_rows(FILE *out, const struct rows *l)
 {
 	for (size_t at = 0, end; at < l->n; at = end) {
-		const struct launch *first = &l->items[at];
 		int64_t sum = 0;
 
-		for (end = at; end < l->n && by_shape(first, &l->items[end]) == 0; end++)
+		for (end = at; end < l->n && by_key(&l->items[at], &l->items[end]) == 0; end++)
 			sum += l->items[end].ns;
-		fprintf(out, "kernel\t%s\t%u\t%u\t%u\t%u\t%u\t%u\t%" PRId64 "\n",
-			fmt_string(names, first->name, NULL), first->shape[0], first->shape[1],
-			first->shape[2], first->shape[3], first->shape[4], first->shape[5],
-			sum / (int64_t)(end - at));
+		write_row(out, &l->items[at], sum / (int64_t)(end - at));
 	}
 }
 
 int gpuemu_timing_write(struct fmt_trace *trace, int fd, struct fmt_error *err)
 {
-	scoped(launches_done) struct launches l = {0};
+	scoped(rows_done) struct rows l = {0};
 	const struct fmt_names *names = fmt_trace_names(trace);
 
 	for (uint32_t rank = 0; rank < fmt_trace_n_ranks(trace); rank++) {
@@ -105,13 +207,12 @@ int gpuemu_timing_write(struct fmt_trace *trace, int fd, struct fmt_error *err)
 				return r;
 		}
 	}
-	if (l.n > 0)
-		qsort(l.items, l.n, sizeof(l.items[0]), by_shape);
+	join_ranks(&l);
 
 	FILE *out = fdopen(dup(fd), "w");
 
 	if (!out)
 		return -errno;
-	write_rows(out, &l, names);
+	write_rows(out, &l);
 	return fclose(out) == 0 ? 0 : -errno;
 }

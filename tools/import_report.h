@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "formats/kineto/kineto.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 /* Renders the report of an import that wrote `trace`, which `output` names. */
 void import_report_text(struct text *t, const struct kineto_report *r, const char *output,

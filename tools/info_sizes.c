@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/json.h"
-#include "formats/grid.h"
+#include "formats/report/grid.h"
 
 static uint64_t n_records(const struct fmt_trace *t)
 {

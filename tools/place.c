@@ -2,7 +2,7 @@
 #include "tools/place.h"
 
 #include "base/array.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 #include <ftw.h>
 #include <signal.h>

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A program that this one runs for its user: signals go to it, its end becomes ours. For main
+ * threads, one program a process. */
+#pragma once
+
+/* Starts `command`, found as a shell finds it. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
+ * SIGUSR2 are handed on to it from then on. A command that cannot be run says so and ends with 127
+ * or 126, as in a shell. Its process id, or a negative errno. */
+int child_start(char **command);
+
+/* Waits for its end: the status as waitpid(2) gives it, or a negative errno. */
+int child_wait(void);
+
+/* What to return from main() after a child that ended so: its exit status, or `otherwise` where
+ * that is 0. A child that was killed by a signal kills this process in the same way. */
+int child_end(int status, int otherwise);

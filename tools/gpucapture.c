@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Records what a program does on GPUs: preloads the capture library into it and all that it starts,
+ * reads their rings while they run, and writes a trace at the end. */
+#include "base/scope.h"
+#include "capture/clock.h"
+#include "capture/recorder/recorder.h"
+#include "formats/export/json.h"
+#include "tools/child.h"
+#include "tools/cli.h"
+#include "tools/place.h"
+#include "tools/preload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	OPT_OUTPUT,
+	OPT_DIGEST,
+	OPT_ITERATIONS,
+	OPT_TIMES,
+	OPT_EMBED,
+	OPT_PAYLOADS,
+	OPT_FORCE,
+	OPT_JSON,
+};
+
+static const struct cli_option options[] = {
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
+	[OPT_DIGEST] = {"digest", 0, "none|comm|step|launch",
+			"which buffers are digested: none (if not given), those of collectives and "
+			"host copies, all at the end of an iteration, all that a launch can reach"},
+	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
+	[OPT_TIMES] = {"device-times", 0, "off|events",
+		       "how operations are timed: events (if not given), or not at all"},
+	[OPT_EMBED] = {"embed-images", 0, NULL, "keep code that lies in files, too"},
+	[OPT_PAYLOADS] = {"payloads", 0, "A-B", "keep contents of buffers in these iterations"},
+	[OPT_FORCE] = {"force", 0, NULL, "replace OUT if it is a trace"},
+	[OPT_JSON] = {"json", 0, NULL, "report on stderr for programs"},
+	{0},
+};
+
+#define RING_BYTES (UINT64_C(4) << 20)
+#define IDLE_NS 5000000 /* between rounds that find nothing */
+#define BUSY_NS 500000
+
+extern const struct cli_command gpucapture;
+
+/* The index of the option's value in `words`, 0 where it is not given; -1 with a message. */
+static int choice(const struct cli_args *args, int option, const char *const *words, int otherwise)
+{
+	const char *value = args->values[option];
+
+	if (!value)
+		return otherwise;
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], value) == 0)
+			return i;
+	cli_error("--%s: '%s' is none of %s", options[option].name, value, options[option].value);
+	return -1;
+}
+
+/* "10-19", or "10". */
+static int read_range(const struct cli_args *args, int option, int64_t *first, int64_t *last)
+{
+	const char *value = args->values[option];
+	char *end;
+
+	*first = *last = -1;
+	if (!value)
+		return 0;
+	*first = *last = strtoll(value, &end, 10);
+	if (end != value && *end == '-' && end[1])
+		*last = strtoll(end + 1, &end, 10);
+	if (end == value || *end || *first < 0 || *last < *first) {
+		cli_error("--%s: '%s' is no range like 10-19", options[option].name, value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_settings(const struct cli_args *args, struct cap_control *c)
+{
+	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
+	static const char *const times[] = {"off", "events", NULL};
+	int level = choice(args, OPT_DIGEST, levels, 0);
+	int with_times = choice(args, OPT_TIMES, times, 1);
+
+	memset(c, 0, sizeof(*c));
+	if (level < 0 || with_times < 0 ||
+	    read_range(args, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
+	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
+		return -EINVAL;
+	c->clock = cap_clock_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
+	c->digest_level = (uint32_t)level;
+	c->device_times = (uint32_t)with_times;
+	c->embed_images = args->values[OPT_EMBED] != NULL;
+	c->ring_bytes = RING_BYTES;
+	return 0;
+}
+
+/* What programs are told: the environment. */
+static int set_up(const char *session)
+{
+	scoped(free_ptr) char *folder = NULL, *library = NULL;
+
+	if (preload_folder("libgpucapture.so", "../capture/library", "../" INSTALLED_LIBRARY,
+			   &folder) < 0 ||
+	    asprintf(&library, "%s/libgpucapture.so", folder) < 0 ||
+	    preload_before("LD_PRELOAD", library) < 0) {
+		cli_error("cannot find libgpucapture.so beside this program");
+		return CLI_MACHINE;
+	}
+	setenv("NVTX_INJECTION64_PATH", library, 1);
+	setenv(CAP_SESSION_VARIABLE, session, 1);
+	return CLI_OK;
+}
+
+/* ---- the process that reads, beside the one that waits for the program */
+
+/* What it ends by: the other one has closed its side of the pipe. */
+static bool is_over(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Reads until the program has ended; when the one that waits for it was killed, until all that it
+ * had started has. The error that ended it, or 0. */
+static int read_rings(struct rec_recorder *recorder, int fd)
+{
+	bool told = false;
+	long n;
+
+	while (!told || rec_is_traced(recorder)) {
+		struct timespec t = {0};
+		char done;
+
+		n = rec_round(recorder, false);
+		if (n < 0)
+			return (int)n;
+		if (!told && is_over(fd)) {
+			told = true;
+			if (read(fd, &done, 1) == 1)
+				break;
+		}
+		t.tv_nsec = n > 0 ? BUSY_NS : IDLE_NS;
+		nanosleep(&t, NULL);
+	}
+	for (int i = 0; i < 2; i++) {
+		n = rec_round(recorder, i > 0);
+		if (n < 0)
+			return (int)n;
+	}
+	return 0;
+}
+
+static void report(const struct cli_args *args, const struct rec_result *r)
+{
+	const char *trace = args->values[OPT_OUTPUT];
+	scoped(text_done) struct text name = {0};
+
+	if (!args->values[OPT_JSON])
+		return;
+	fmt_json_string(&name, trace, strlen(trace));
+	fprintf(stderr,
+		"{\"trace\": %.*s, \"ranks\": %u, \"processes\": %u, \"iterations\": %u, "
+		"\"calls\": %llu, \"operations\": %llu, \"without_times\": %llu}\n",
+		(int)name.len, name.data, r->n_ranks, r->n_processes, r->n_iterations,
+		(unsigned long long)r->calls, (unsigned long long)r->ops,
+		(unsigned long long)r->without_times);
+}
+
+/* Reads, writes what was read beside OUT, and gives it its name. */
+static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
+		       struct place *place, const struct cap_control *settings)
+{
+	const struct rec_window window = {settings->first_iteration, settings->last_iteration,
+					  settings->first_payload, settings->last_payload,
+					  rec_folder(recorder)};
+	struct rec_result result;
+	struct fmt_error err = {0};
+	int r = read_rings(recorder, fd);
+
+	if (r == 0 && !rec_has_calls(recorder)) {
+		cli_error("%s made no CUDA call: nothing was recorded", args->operands[0]);
+		return CLI_OK;
+	}
+	if (r == 0)
+		r = rec_write(recorder, &window, place->trace, &result, &err);
+	if (r == 0)
+		r = place_commit(place);
+	if (r < 0)
+		return cli_fail(r, &err, "write", place->output, NULL);
+	report(args, &result);
+	return CLI_OK;
+}
+
+static int begin_place(const struct cli_args *args, struct place *place)
+{
+	const char *output = args->values[OPT_OUTPUT];
+	int e;
+
+	if (!output || !*output) {
+		cli_error("where to? give -o OUT");
+		return CLI_USAGE;
+	}
+	e = place_begin(place, output, args->values[OPT_FORCE] != NULL);
+	if (e == -EEXIST) {
+		cli_error("cannot write %s: it exists already; name another, or give --force to "
+			  "replace a trace",
+			  output);
+		return CLI_USAGE;
+	}
+	if (e < 0) {
+		cli_fail(e, NULL, "write", output, "its directory must exist");
+		return CLI_USAGE;
+	}
+	return CLI_OK;
+}
+
+/* The reading process: what comes for the program's process group is not for it. */
+static int start_reader(const struct cli_args *args, struct rec_recorder *recorder,
+			struct place *place, const struct cap_control *settings, int fd[2])
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	pid_t pid = fork();
+	int r;
+
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	close(fd[1]);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		signal(signals[i], SIG_IGN);
+	r = write_trace(args, recorder, fd[0], place, settings);
+	place_done(place);
+	rec_close(recorder);
+	fflush(NULL);
+	_exit(r);
+}
+
+/* Runs the program beside the reading process; the exit status. */
+static int run_both(const struct cli_args *args, struct rec_recorder *recorder, struct place *place,
+		    const struct cap_control *settings)
+{
+	int fd[2], status, reader, told = CLI_MACHINE;
+
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return cli_fail(-errno, NULL, "make", "a pipe", NULL);
+	reader = start_reader(args, recorder, place, settings, fd);
+	close(fd[0]);
+	status = reader < 0 ? reader : child_start(args->operands);
+	signal(SIGPIPE, SIG_IGN); /* the reader may have ended; not before the program is started */
+	if (status > 0)
+		status = child_wait();
+	if (reader > 0) {
+		if (write(fd[1], "", 1) < 0 && errno != EPIPE)
+			kill(reader, SIGKILL);
+		while (waitpid(reader, &told, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(fd[1]);
+	if (status < 0)
+		return cli_fail(status, NULL, "run", args->operands[0], NULL);
+	if (WIFEXITED(told))
+		return child_end(status, WEXITSTATUS(told));
+	cli_error("cannot write %s: the process that records was killed", place->output);
+	rec_close(recorder);
+	place_done(place);
+	return child_end(status, CLI_MACHINE);
+}
+
+static int run(const struct cli_args *args)
+{
+	struct rec_recorder *recorder = NULL;
+	struct cap_control settings;
+	struct place place;
+	int r;
+
+	if (read_settings(args, &settings) < 0)
+		return CLI_USAGE;
+	r = begin_place(args, &place);
+	if (r != CLI_OK)
+		return r;
+	r = rec_open(&settings, &recorder);
+	if (r < 0)
+		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
+	else
+		r = set_up(rec_folder(recorder));
+	if (r == CLI_OK)
+		return run_both(args, recorder, &place, &settings);
+	rec_close(recorder);
+	place_done(&place);
+	return r;
+}
+
+const struct cli_command gpucapture = {
+	.name = "gpucapture",
+	.operands = "COMMAND [ARGUMENT...]",
+	.min_operands = 1,
+	.max_operands = INT_MAX,
+	.what = "Records what a program does on GPUs",
+	.options = options,
+	.notes = "All processes that COMMAND starts are recorded as well. The exit status is that "
+		 "of "
+		 "COMMAND.\n",
+	.run = run,
+	.starts = 1,
+};
+
+int main(int argc, char **argv)
+{
+	return cli_main_one(&gpucapture, argc, argv);
+}
