@@ -30,13 +30,13 @@ PYTHON
 	rm -rf "${work:?}/$1"
 }
 
-check torchrec-resnet18-2xV100 0.2 0.5 0.2 0.5 50
-check torchrec-dlrm-2-4xV100 0.5 1 0.5 1 500
-check torchrec-dlrm-3-4xV100 0.5 1 0.5 1 500
-check torchrec-dlrm-4-4xV100 0.5 1 0.5 1 1500
-check nanogpt-H100-rank0of8 0.5 1 0.5 1 200
+check torchrec-resnet18-2xV100 0.1 0.2 0.1 0.2 50
+check torchrec-dlrm-2-4xV100 0.1 0.3 0.1 0.3 150
+check torchrec-dlrm-3-4xV100 0.1 0.3 0.1 0.3 150
+check torchrec-dlrm-4-4xV100 0.1 0.3 0.1 0.3 150
+check nanogpt-H100-rank0of8 0.2 0.5 0.2 0.5 150
 check hta-nccl-args-A100-rank0of2 0.5 1 0.5 1 50
 check hta-alexnet-A100 0.5 1 0.5 1 100
-check hta-cudagraphs-A100-rank0of16 1.5 3 1.5 3 10000
-check tracelens-resnet-MI300X-rank0of8 1 1 2 3 3000
+check hta-cudagraphs-A100-rank0of16 1 2 1.5 3 10000
+check tracelens-resnet-MI300X-rank0of8 0.1 0.1 1 1 500
 [ -z "$missing" ] || skip "../shared/traces lacks$missing"

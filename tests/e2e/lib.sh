@@ -52,6 +52,13 @@ equal() {
 	[ "$1" = "$2" ] || die "'$1' is not '$2'"
 }
 
+# What gpucapture records here: programs on emulated GPUs. AddressSanitizer's library and the
+# capture library both want to be asked before all others, so a sanitized build cannot.
+need_capture() {
+	[ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
+	! ldd "$BUILD/tools/gpuemu" | grep -q libasan || skip "a sanitized program cannot be recorded"
+}
+
 need_fuse() {
 	[ -e /dev/fuse ] || skip "there is no /dev/fuse"
 	[ -r /dev/fuse ] && [ -w /dev/fuse ] || skip "/dev/fuse may not be opened by this user"

@@ -102,3 +102,23 @@ for run in run made plain; do
 	find "$mnt" -printf '%i %p\n' | LC_ALL=C sort | cmp - "$work/inodes" || die "inode numbers changed"
 	umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 done
+
+# A file of many slices is the same wherever one begins to read it.
+"$BUILD/bench/make_trace" "$work/many" 2 100 3
+gputracefs "$work/many" "$mnt"
+all=$mnt/gpus/gpu1/memory
+for table in "$mnt"/iterations/*/gpu1/memory; do
+	tail -n +2 "$table"
+done | { head -n 1 "$all" && cat; } | cmp - "$all" || die "gpus/gpu1/memory is not that of its iterations"
+for file in timeline.json gpus/gpu1/memory; do
+	cp "$mnt/$file" "$work/whole"
+	for block in 900 400 150 77 40 13 5 1 0; do
+		for of in "$mnt/$file" "$work/whole"; do
+			direct=iflag=fullblock
+			[ "$of" = "$work/whole" ] || direct=iflag=direct
+			dd if="$of" bs=512 skip="$block" count=3 "$direct" 2>/dev/null >"$work/at.${of##*/}"
+		done
+		cmp "$work/at.whole" "$work/at.${file##*/}" || die "$file at block $block"
+	done
+done
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"

@@ -22,19 +22,30 @@ for command in $commands; do
 	says "$command: wanted: "
 done
 
-# What the manual knows is what the programs know.
-for program in gputrace gpureplay gputracefs; do
-	[ -x "$BUILD/tools/$program" ] && [ -e "$SOURCE/doc/man/$program.1" ] || continue
-	sed 's/\\-/-/g; s/Fl -/--/g' "$SOURCE/doc/man/$program.1" >"$work/manual"
+# What the manual knows is what the programs know; each page is of a program, and says where to go on.
+for page in "$SOURCE"/doc/man/*.[1-8]; do
+	name=${page##*/} program=${page##*/}
+	program=${program%.*}
+	[ -x "$BUILD/tools/$program" ] || continue
+	grep -qiE "^\.(TH|Dt) $program ${name##*.}( |$)" "$page" || die "$name begins without its own name"
+	for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' 'SEE ALSO'; do
+		grep -qE "^\.S[Hh] \"?$section\"?$" "$page" || die "$name has no $section"
+	done
+	sed 's/\\-/-/g; s/Fl -/--/g' "$page" >"$work/manual"
 	"$program" --help >"$work/help"
 	[ "$program" != gputrace ] || for command in $commands; do
 		gputrace "$command" --help >>"$work/help"
-		grep -q "^\.SS.*$command" "$work/manual" || die "$program.1 does not know $command"
+		grep -q "^\.SS.*$command" "$work/manual" || die "$name does not know $command"
 	done
-	grep -o -- '--[a-z][a-z-]*' "$work/help" | sort -u >"$work/options"
+	grep -oE -- '--[a-z][a-z-]*|^ +-[a-zA-Z]\b' "$work/help" | tr -d ' ' | sort -u >"$work/options"
+	[ -s "$work/options" ] || die "$program --help knows no option"
 	while read -r option; do
-		grep -q -- "$option" "$work/manual" || die "$program.1 does not know $option"
+		grep -qF -- "$option" "$work/manual" || die "$name does not know $option"
 	done <"$work/options"
+done
+for program in gputrace gpuemu gpureplay gputracefs; do
+	[ ! -x "$BUILD/tools/$program" ] || ls "$SOURCE"/doc/man/"$program".[1-8] >/dev/null ||
+		die "$program has no manual page"
 done
 
 # complete WORD...: what the completion offers for the last word
@@ -50,3 +61,8 @@ equal "$(complete gputrace info --it)" '--iteration= '
 equal "$(complete gputrace export --format =)" 'chrome svg tsv '
 equal "$(complete gputrace export --format = s)" 'svg '
 equal "$(complete gpureplay --em)" '--emulate '
+equal "$(complete gpucapture --digest = c)" 'comm '
+if [ -x "$BUILD/tools/gpuemu" ]; then
+	equal "$(complete gpuemu --gp)" '--gpus= '
+	equal "$(complete gpuemu --gpus = 2 -- gputrac | grep -c gputrace)" 1
+fi

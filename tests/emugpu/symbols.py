@@ -35,7 +35,7 @@ def missing(toolkit, built):
     have = exported(built)
     beside = pathlib.Path(__file__).resolve().parents[2] / 'build-check/cuda/include'  # nvml.h, see tools/headers
     args = type('', (), {'cc': ['cc'], 'include': [toolkit / 'include', beside]})
-    declared = stubs.prototypes(stubs.preprocess(library, library['headers'], args), library['names'])
+    declared = stubs.declared_by(library, args)
     if not declared:
         yield f'{soname}: its header declares nothing'
     for name in declared:

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The digests of a slice: the first byte is how many its header promises. */
-#include "formats/digests.h"
+/* The digests of a slice: the first byte is how many its header promises; and contents, which are
+ * the same without a promise. */
+#include "formats/store/blobs.h"
+#include "formats/store/digests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct fmt_slice s = {0};
+	struct fmt_digest *contents = NULL;
+	size_t n;
 
 	if (len > 0)
 		fmt_digests_get(fmt_cursor(data + 1, len - 1), data[0], &s);
 	free(s.digests);
 	free(s.pages);
+	if (fmt_contents_get(data, len, &contents, &n) == 0)
+		free(contents);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/index.h"
-#include "formats/parity.h"
+#include "formats/store/index.h"
+#include "formats/store/parity.h"
 
 #include "base/scope.h"
 

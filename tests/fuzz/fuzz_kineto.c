@@ -3,7 +3,7 @@
 /* Any bytes as the profiler's file: refused, or a trace that opens. */
 #include "base/scope.h"
 #include "formats/kineto/kineto.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 #include <ftw.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 
 #include "base/scope.h"
-#include "formats/verify.h"
+#include "formats/store/verify.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

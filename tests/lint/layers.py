@@ -18,7 +18,7 @@ MAY_USE = {
 ONLY_IN = {
     r'fuse.*\.h': 'fs/fuse.c',
     r'zstd\.h': ('formats/', 'replay/emugpu/driver/image.c'),
-    r'xxhash\.h': 'formats/',
+    r'xxhash\.h': ('formats/', 'capture/library/blob.c'),
     r'openssl/.*': 'formats/',
 }
 

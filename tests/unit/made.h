@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace.h"
-#include "formats/writer.h"
+#include "formats/store/trace.h"
+#include "formats/store/writer.h"
 
 #include <check.h>
 #include <stdint.h>

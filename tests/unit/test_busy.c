@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/busy.h"
+#include "formats/report/busy.h"
 
 #include "tests/unit/test.h"
 

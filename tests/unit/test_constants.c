@@ -12,15 +12,17 @@ define_cleanup(free_names, struct fmt_names *, fmt_names_free)
 	START_TEST(test_round_trip)
 {
 	scoped(free_names) struct fmt_names *names = NULL;
-	struct fmt_constants put = {
-		.anchor_ns = 1698955628331009000,
-		.clock_ns = -70123,
-		.launch_ns = -17500,
-		.copy_ns = 5,
-		.event_ns = 3000,
-		.meet_ns = -1,
-		.gap_ns = {{1, 2, 3, 4}, {5, 6, 7, 8}, {-9, 10, 11, 12}, {13, 14, 15, 16}},
-		.unexplained = 12};
+	struct fmt_constants put = {.anchor_ns = 1698955628331009000,
+				    .clock_ns = -70123,
+				    .launch_ns = -17500,
+				    .from_start = 1,
+				    .copy_ns = 5,
+				    .event_ns = 3000,
+				    .gap_ns = {{1, 2, 3, 4},
+					       {5, 6, 7, 8},
+					       {-9, 10},
+					       [FMT_GAP_MEMSET] = {[FMT_GAP_MEMSET] = 13}},
+				    .unexplained = 12};
 	struct fmt_constants got;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
@@ -36,8 +38,9 @@ static const struct {
 } rows[] = {
 	{"{}", 0, 15000, 0},
 	{"{\"launch_ns\":7}", 7, 15000, 0},
-	{"{\"launch_ns\":\"x\",\"gap_ns\":[[1,2]]}", 0, 15000, 2},
-	{"{\"gap_ns\":[[1", 0, 15000, 0},
+	{"{\"launch_ns\":\"x\",\"gaps_ns\":[1,[0,1,2]]}", 0, 15000, 2},
+	{"{\"gaps_ns\":[1", 0, 15000, 1},
+	{"{\"gaps_ns\":[1,[9,1,7],[0,-1,7],[0,1", 0, 15000, 1},
 	{"{\"copy_ns\":99999999999999999999999}", 0, INT64_MAX / 4, 0},
 	{"[]", 0, 15000, 0},
 };

@@ -2,8 +2,8 @@
 
 /* Damage: whichever byte of a trace is wrong, it is found, nothing wrong is read, and at most one
  * slice is lost. */
-#include "formats/pack.h"
-#include "formats/verify.h"
+#include "formats/store/pack.h"
+#include "formats/store/verify.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

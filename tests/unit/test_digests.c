@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/digests.h"
+#include "formats/store/blobs.h"
+#include "formats/store/digests.h"
+#include "formats/store/pack.h"
+#include "formats/store/verify.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
@@ -74,6 +77,85 @@ START_TEST(test_what_is_cut_or_changed_is_refused)
 }
 END_TEST
 
+/* A trace with one content, which the rank's third event read. */
+static void put_blobs(const char *path, const char *content, uint64_t name[2])
+{
+	struct fmt_digest d = {.op = 2, .length_bytes = strlen(content)};
+	struct fmt_output o = {.fd = -1};
+	struct fmt_error err;
+
+	fmt_blob_name(content, strlen(content), name);
+	memcpy(d.digest, name, sizeof(d.digest));
+	ck_assert_int_eq(fmt_blobs_begin(&o, path, &err), 0);
+	ck_assert_int_eq(fmt_blobs_put(&o, name, "another", 7, &err), -EBADMSG);
+	ck_assert_int_eq(fmt_blobs_put(&o, name, content, strlen(content), &err), 0);
+	ck_assert_int_eq(fmt_blobs_contents(&o, 1, &d, 1, &err), 0);
+	ck_assert_int_eq(fmt_output_end(&o, &err), 0);
+	fmt_output_done(&o);
+}
+
+static void check_blobs(const char *path, const char *content, const uint64_t name[2], char id[65])
+{
+	struct fmt_digest *list;
+	struct fmt_verified verified;
+	struct fmt_trace *t;
+	struct fmt_error err;
+	uint8_t *data;
+	size_t n;
+
+	ck_assert_int_eq(fmt_trace_open(path, &t, &err), 0);
+	ck_assert_int_eq(fmt_blob_read(t, name, &data, &n, &err), 0);
+	ck_assert_uint_eq(n, strlen(content));
+	ck_assert_mem_eq(data, content, n);
+	free(data);
+	ck_assert_int_eq(fmt_blob_read(t, (uint64_t[2]){name[0], ~name[1]}, &data, &n, &err),
+			 -ENOENT);
+	ck_assert_int_eq(fmt_contents_read(t, 1, &list, &n, &err), 0);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(list[0].op, 2);
+	ck_assert_mem_eq(list[0].digest, name, 16);
+	free(list);
+	ck_assert_int_eq(fmt_contents_read(t, 0, &list, &n, &err), 0);
+	ck_assert_uint_eq(n, 0);
+	snprintf(id, 65, "%s", fmt_trace_id(t));
+	fmt_trace_close(t);
+	ck_assert_int_eq(fmt_verify(path, NULL, NULL, &verified, &err), 0);
+	ck_assert_uint_eq(verified.problems, 0);
+	ck_assert_str_eq(verified.id, id);
+}
+
+START_TEST(test_a_trace_keeps_contents)
+{
+	const char *content = "what a buffer held";
+	char *dir = made_directory(), path[3][600], id[4][65] = {""};
+	struct fmt_verified verified;
+	struct fmt_error err;
+	struct made m;
+	uint64_t name[2];
+
+	for (int i = 0; i < 3; i++)
+		snprintf(path[i], sizeof(path[i]), "%s/run%d", dir, i);
+	made_init(&m, 2);
+	made_write(&m, path[0], FMT_NAMES_SHARED, 2, 2, 100, 1);
+	ck_assert_int_eq(fmt_verify(path[0], NULL, NULL, &verified, &err), 0);
+	put_blobs(path[0], content, name);
+	check_blobs(path[0], content, name, id[0]);
+	ck_assert_str_ne(id[0], verified.id);
+	for (int level = 0; level < 10; level += 9) {
+		ck_assert_int_eq(fmt_pack(path[0], path[1], level, &err), 0);
+		check_blobs(path[1], content, name, id[1]);
+		ck_assert_str_eq(id[0], id[1]);
+		ck_assert_int_eq(fmt_unpack(path[1], path[2], &err), 0);
+		check_blobs(path[2], content, name, id[2]);
+		ck_assert_str_eq(id[0], id[2]);
+		snprintf(path[1], sizeof(path[1]), "%s/packed", dir);
+		snprintf(path[2], sizeof(path[2]), "%s/unpacked", dir);
+	}
+	made_done(&m);
+	made_remove(dir);
+}
+END_TEST
+
 START_TEST(test_pages_that_are_not_there)
 {
 	struct fmt_digest d = {.first_page = 4, .n_pages = 2};
@@ -126,4 +208,4 @@ START_TEST(test_a_trace_keeps_digests)
 END_TEST
 
 TESTS("digests", test_what_is_put_is_got, test_what_is_cut_or_changed_is_refused,
-      test_pages_that_are_not_there, test_a_trace_keeps_digests)
+      test_pages_that_are_not_there, test_a_trace_keeps_digests, test_a_trace_keeps_contents)

@@ -28,7 +28,7 @@ static const char *in(const char *dir, const char *name)
 /* A made-up trace at dir/in; the caller ends it. */
 static struct fmt_trace *make(struct made *m, const char *dir)
 {
-	struct fmt_constants c = {.launch_ns = 4000, .copy_ns = 15000, .meet_ns = 700};
+	struct fmt_constants c = {.launch_ns = 4000, .copy_ns = 15000};
 	struct fmt_trace *t;
 	struct fmt_error err;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/grid.h"
+#include "formats/report/grid.h"
 
 #include "base/array.h"
 #include "tests/unit/test.h"

@@ -45,6 +45,7 @@ struct want {
 	{                                                                                          \
 		ON_7, "k", 315, 2, 4, 0                                                            \
 	}
+#define WAVES "ten waves of blocks"
 #define FIRST 8 /* the row behind them */
 
 static const struct scene {
@@ -146,8 +147,24 @@ static const struct scene {
 	  {ON_7, "big", 415, 1000, 5, 0},
 	  {CALL, LAUNCH, 420, 10, 6, 0},
 	  {ON_20, "k", 1400, 9, 6, 0}},
-	 {{"room", FIRST + 1, FIRST + 3, 990}},
+	 {{"room", FIRST + 1, FIRST + 3, 985}},
 	 "event-wait"},
+	{"no room on the device before a wave of blocks ends",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, WAVES, 415, 1000, 5, 0},
+	  {CALL, LAUNCH, 600, 10, 6, 0},
+	  {ON_20, "k", 715, 9, 6, 0}},
+	 {{"room", FIRST + 1, FIRST + 3, 300}},
+	 "event-wait"},
+	{"more than a wave late is for another reason",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, WAVES, 415, 1000, 5, 0},
+	  {CALL, LAUNCH, 600, 10, 6, 0},
+	  {ON_20, "k", 815, 9, 6, 0}},
+	 {{0}},
+	 "room"},
 };
 
 struct made {
@@ -185,10 +202,19 @@ static uint32_t site_of(struct fmt_names *n, const struct row *r)
 						    {string(n, FMT_KEY_OP), FMT_STRING, 0, 0},
 						    {string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
 						    {string(n, FMT_KEY_BYTES), FMT_INT, 0, -1}};
+	/* Two blocks on each of 80 multiprocessors. */
+	struct fmt_arg waves[] = {
+		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
+		{string(n, "block"), FMT_STRING, 0, string(n, "[1024,1,1]")},
+		{string(n, "registers per thread"), FMT_INT, 0, 32},
+	};
+	int has_waves = strcmp(r->name, WAVES) == 0;
 	struct fmt_site site = {.kind = (uint8_t)r->kind,
 				.name = string(n, r->name),
-				.args = args,
-				.n_args = r->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS : 0};
+				.args = has_waves ? waves : args,
+				.n_args = has_waves		      ? 3
+					  : r->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS
+								      : 0};
 	uint32_t ret = 0;
 
 	ck_assert_int_eq(fmt_names_site(n, &site, &ret), 0);
@@ -348,6 +374,45 @@ START_TEST(test_short_and_long)
 }
 END_TEST
 
+/* Ranks 0 and 1 leave one at a time: each has a transfer of its own after both have begun. Rank 1's
+ * clock is 10 us ahead, by the ends that most of the collectives share. */
+START_TEST(test_transfer)
+{
+	static struct row rows[48];
+	const int64_t want[2][2] = {{60, 100}, {60, 60}};
+	struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 2; rank++)
+		for (int i = 0; i < 11; i++) {
+			int start = 1000 + 200 * i + (rank ? 30 : 0), end = 1080 + 200 * i;
+
+			end += rank ? 10 : i == 10 ? 40 : 0;
+			rows[n++] = (struct row){CALL, LAUNCH, 10 * i, 5, i + 1, rank};
+			rows[n++] = (struct row){NCCL, ALL_REDUCE, start, end - start, i + 1, rank};
+		}
+	make(&m, rows, n, 2);
+	for (int rank = 0; rank < 2; rank++) {
+		int64_t seen[2] = {0};
+		size_t found = 0;
+
+		for (size_t i = 0; i < m.ranks[rank].n_edges; i++) {
+			const struct fmt_run_edge *e = &m.ranks[rank].edges[i];
+
+			if (strcmp(rule_of(&m, e), "transfer") != 0)
+				continue;
+			ck_assert_uint_eq(e->from, e->to);
+			ck_assert_int_eq(e->kind, FMT_EDGE_RETURN);
+			seen[found++ == 10] = e->lag_ns;
+		}
+		ck_assert_uint_eq(found, 11);
+		ck_assert_int_eq(seen[0], want[rank][0] * 1000);
+		ck_assert_int_eq(seen[1], want[rank][1] * 1000);
+	}
+	unmake(&m);
+}
+END_TEST
+
 START_TEST(test_constants)
 {
 	struct fmt_constants c;
@@ -359,6 +424,25 @@ START_TEST(test_constants)
 	ck_assert_int_eq(c.launch_ns, 5000);
 	ck_assert_int_eq(c.clock_ns, 0);
 	ck_assert_int_eq(c.unexplained, 0);
+	unmake(&m);
+}
+END_TEST
+
+/* Calls take long or short; what they launch starts 3 us after their starts all the same. */
+START_TEST(test_launched_from_start)
+{
+	static struct row rows[32];
+	struct fmt_constants c;
+	struct made m;
+
+	for (int i = 0; i < 16; i++) {
+		rows[2 * i] = (struct row){CALL, LAUNCH, 100 * i, 5 + i * 7 % 13, i + 1, 0};
+		rows[2 * i + 1] = (struct row){ON_7, "k", 100 * i + 3, 2, i + 1, 0};
+	}
+	make(&m, rows, ARRAY_SIZE(rows), 1);
+	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	ck_assert_int_eq(c.from_start, 1);
+	ck_assert_int_eq(c.launch_ns, 3000);
 	unmake(&m);
 }
 END_TEST
@@ -383,7 +467,9 @@ int main(void)
 	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
 	tcase_add_test(tcase, test_ranks);
 	tcase_add_test(tcase, test_short_and_long);
+	tcase_add_test(tcase, test_transfer);
 	tcase_add_test(tcase, test_constants);
+	tcase_add_test(tcase, test_launched_from_start);
 	tcase_add_test(tcase, test_nothing);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

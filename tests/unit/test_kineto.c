@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/kineto/check.h"
-#include "formats/trace.h"
+#include "formats/store/trace.h"
 #include "formats/value.h"
 #include "tests/unit/test.h"
 

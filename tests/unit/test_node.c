@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/node.h"
 
-#include "formats/writer.h"
+#include "formats/store/writer.h"
 #include "fs/cache.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

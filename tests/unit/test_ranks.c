@@ -61,12 +61,13 @@ static int check(const struct plan *p, struct emu_segment *s, uint32_t rank, uns
 				  .send = send,
 				  .receive = receive,
 				  .step = step};
-	int64_t start = 0;
+	int64_t end = 0;
 	int bad;
 
 	for (uint64_t i = 0; i < blocks; i++)
 		send[i] = value(rank, i);
-	bad = emu_exchange(s, &o, 100 + 10 * rank, &start) < 0 || start != 100 + 10 * (p->n - 1);
+	bad = emu_exchange(s, &o, 100 + 10 * rank, 50 + rank, &end) < 0 ||
+	      end != 100 + 10 * (p->n - 1) + 50;
 	if ((p->kind == EMU_REDUCE || p->kind == EMU_GATHER) && rank != 1 % p->n)
 		got = 0;
 	for (uint64_t i = 0; i < got && !bad; i++)
@@ -119,7 +120,7 @@ static int run_transfers(const struct plan *p, uint32_t rank)
 	struct emu_segment *s = NULL;
 	struct emu_transfer t[32];
 	uint32_t *memory = calloc(4 * p->n * p->count, sizeof(uint32_t)), n = 0;
-	int64_t start;
+	int64_t end;
 	int bad = emu_segment_join(p->id, p->n, rank, 0, &s) != 0;
 
 	for (uint32_t m = 0; m < 2; m++)
@@ -132,7 +133,7 @@ static int run_transfers(const struct plan *p, uint32_t rank)
 			t[n++] = (struct emu_transfer){out + 2 * p->n * p->count, p->count * 4, r,
 						       1};
 		}
-	bad = bad || emu_transfer(s, t, n, 7 + rank, &start) != 0 || start != 7 + p->n - 1;
+	bad = bad || emu_transfer(s, t, n, 7 + rank, 5, &end) != 0 || end != 7 + p->n - 1 + 5;
 	for (uint32_t m = 0; m < 2 && !bad; m++)
 		for (uint32_t r = 0; r < p->n; r++)
 			for (uint64_t i = 0; i < p->count; i++)
@@ -172,7 +173,7 @@ START_TEST(lost)
 	unsigned step = 0;
 	struct emu_operation o = {
 		.type = EMU_F64, .count = 10, .send = data, .receive = data, .step = &step};
-	int64_t start;
+	int64_t end;
 	pid_t child;
 
 	ck_assert_int_eq(emu_segment_make(p.id), 0);
@@ -185,11 +186,11 @@ START_TEST(lost)
 			emu_segment_leave(s);
 		o.count = 9;
 		if (_i == 2)
-			emu_exchange(s, &o, 0, &start);
+			emu_exchange(s, &o, 0, 0, &end);
 		_exit(0);
 	}
 	ck_assert_int_eq(emu_segment_join(p.id, 2, 0, 0, &s), 0);
-	ck_assert_int_eq(emu_exchange(s, &o, 0, &start), _i == 2 ? -EINVAL : -ECONNRESET);
+	ck_assert_int_eq(emu_exchange(s, &o, 0, 0, &end), _i == 2 ? -EINVAL : -ECONNRESET);
 	emu_segment_leave(s);
 	waitpid(child, NULL, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report.h"
+#include "formats/report/report.h"
 
 #include "formats/export/json.h"
 #include "tests/unit/test.h"

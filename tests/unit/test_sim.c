@@ -17,6 +17,7 @@
  *
  *     A+5     5 after the point before it       <B+2    not before B + 2
  *     @100    not before 100                    *3      meeting 3; +N is then its duration
+ *                                               *3~5    the same, left 5 after the last arrival
  *
  * What is wanted: the times of some points, "A=5 B=7", ranks parted by '|' again.
  */
@@ -37,6 +38,9 @@ static const struct graph {
 
 	{"ranks meet", "A@0 B+7*1 C+1 | A@10 B+4*1 C+1", "B=14 C=15 | B=14 C=15", 0, 0},
 	{"the shortest counts, whoever is late", "A@10 B+7*1 | A@0 B+4*1", "B=14 | B=14", 0, 0},
+	{"they leave one by one", "A@0 B+7*1~9 C+1 | A@10 B+4*1~4 C+1", "B=19 C=20 | B=14 C=15", 0,
+	 0},
+	{"nobody leaves before it came", "A@5 B+7*1~-4 | A@2 B+1*1~2", "B=5 | B=7", 0, 0},
 	{"two meetings", "A@0 B+3*1 C+0 D+3*2 | A@9 B+3*1 C+5 D+3*2", "B=12 D=20 | D=20", 0, 0},
 	{"one began later", "A@0 B+3*1 C+0 D+3*2 | C@1 D+2*2", "B=3 D=5 | D=5", 0, 0},
 	{"one was cut off", "A@0 B+3*1 C+0 D+3*2 | A@8 B+3*1", "B=11 D=14 | B=11", 0, 0},
@@ -147,6 +151,11 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 			w = (struct sim_wait){.kind = SIM_AT, .lag_ns = value};
 		if (what == '*')
 			w.kind = SIM_MEETING;
+		if (what == '*' && *s == '~') {
+			w.kind = SIM_TRANSFER;
+			w.lag_ns = strtol(s + 1, &end, 10);
+			s = end;
+		}
 		if (what == '*' && sim_declare(sim_meetings(sim), member, value, &w.on) != 1)
 			continue;
 		if (point.wait == SIM_NONE)

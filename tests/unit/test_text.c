@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
 
+#include "base/array.h"
+
 #include "tests/unit/test.h"
 
 static const struct {
@@ -87,5 +89,46 @@ START_TEST(test_a_failing_flush_is_kept)
 }
 END_TEST
 
+/* Ties as printf sees them: of the binary number, to the even digit. */
+START_TEST(test_fixed_is_as_printf)
+{
+	static const double some[] = {0,     0.5,   1.5,    2.125,   2.135, 0.9995, 99.95,
+				      9.995, 1e8,   -0.25,  -7,	     1e300, 2.5,    0.0005,
+				      0.25,  0.125, 1.0625, 123.456, 4e9,   1e-9,   999999.9995};
+	double v = 1e-4;
+
+	for (size_t i = 0; i < 3000; i++, v *= 1.0111) {
+		double shown = i < ARRAY_SIZE(some) ? some[i] : v;
+
+		for (unsigned d = 0; d <= 3; d++) {
+			struct text t = {0};
+			char right[400];
+
+			snprintf(right, sizeof(right), "%.*f", (int)d, shown);
+			text_fixed(&t, shown, d);
+			text_char(&t, 0);
+			ck_assert_str_eq(t.data, right);
+			text_done(&t);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_printf_of_any_length)
+{
+	struct text t = {0};
+	char long_one[1000];
+
+	memset(long_one, 'x', sizeof(long_one) - 1);
+	long_one[sizeof(long_one) - 1] = 0;
+	text_printf(&t, "%s", "");
+	text_printf(&t, "%d%s.", 7, long_one);
+	text_printf(&t, "%s", "end");
+	ck_assert_uint_eq(t.len, 1 + 999 + 1 + 3);
+	ck_assert_mem_eq(t.data + t.len - 5, "x.end", 5);
+	text_done(&t);
+}
+END_TEST
+
 TESTS("text", test_microseconds, test_integers, test_flushing_keeps_the_buffer_small,
-      test_a_failing_flush_is_kept)
+      test_a_failing_flush_is_kept, test_fixed_is_as_printf, test_printf_of_any_length)

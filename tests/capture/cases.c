@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Programs that end or go on in every way that a recording must survive: `cases NAME`. Linked with
+ * the driver of driver.c. A case exits with 0 when what it saw itself was right. */
+#include "capture/gputrace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int cuInit(unsigned flags);
+int cuMemAlloc_v2(uint64_t *ret, uint64_t bytes);
+int cuMemFree_v2(uint64_t at);
+int cuCtxSynchronize(void);
+int cuModuleLoadData(void **ret, const void *image);
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+int cuLaunchHostFunc(void *stream, void (*f)(void *), void *data);
+int cuStreamAddCallback(void *stream, void (*f)(void *), void *data, unsigned flags);
+int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t flags, int *status);
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%d: %s\n", __LINE__, #what);                              \
+			return 1;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static int some_calls(void)
+{
+	uint64_t at;
+
+	return cuInit(0) || cuMemAlloc_v2(&at, 64) || cuMemFree_v2(at);
+}
+
+static void *thread_calls(void *n)
+{
+	for (intptr_t i = 0; i < (intptr_t)n; i++)
+		cuCtxSynchronize();
+	return NULL;
+}
+
+static int threads(void)
+{
+	pthread_t t[8];
+
+	CHECK(some_calls() == 0);
+	for (intptr_t i = 0; i < 8; i++)
+		CHECK(pthread_create(&t[i], NULL, thread_calls, (void *)(100 * i)) == 0);
+	for (int i = 0; i < 8; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
+static int wait_child(pid_t pid)
+{
+	int status;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* The child goes on with the parent's CUDA, as a DataLoader worker that should not. */
+static int fork_used(void)
+{
+	pid_t pid;
+
+	CHECK(some_calls() == 0);
+	pid = fork();
+	if (pid == 0) {
+		for (int i = 0; i < 3; i++)
+			cuCtxSynchronize();
+		exit(0);
+	}
+	CHECK(wait_child(pid) == 0);
+	return cuCtxSynchronize();
+}
+
+/* The parent has only looked; the child is the one that computes. */
+static int fork_fresh(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		exit(some_calls());
+	CHECK(wait_child(pid) == 0);
+	return some_calls();
+}
+
+static int exec_again(void)
+{
+	char self[] = "cases", name[] = "calls", *argv[] = {self, name, NULL};
+
+	CHECK(some_calls() == 0);
+	execv("/proc/self/exe", argv);
+	return 1;
+}
+
+static int exec_fails(void)
+{
+	char name[] = "nothing", *argv[] = {name, NULL};
+
+	CHECK(some_calls() == 0);
+	CHECK(execv("/does/not/exist", argv) == -1 && errno == ENOENT);
+	return cuCtxSynchronize();
+}
+
+/* What a shell does: the child that vfork makes is not the process. */
+static int spawn(void)
+{
+	CHECK(some_calls() == 0);
+	CHECK(system("exit 7") == 7 << 8);
+	return cuCtxSynchronize();
+}
+
+static void leave(void *status)
+{
+	exit((int)(intptr_t)status);
+}
+
+static int exit_in_callback(void)
+{
+	some_calls();
+	cuLaunchHostFunc(NULL, leave, (void *)5);
+	return 1;
+}
+
+static int exit_in_thread(void)
+{
+	some_calls();
+	cuStreamAddCallback(NULL, leave, (void *)6, 0);
+	return 1;
+}
+
+static int under_exit(void)
+{
+	some_calls();
+	_exit(8);
+}
+
+static int aborts(void)
+{
+	some_calls();
+	abort();
+}
+
+static int crashes(void)
+{
+	some_calls();
+	raise(SIGSEGV);
+	return 0;
+}
+
+/* Calls from a destructor that runs after the capture library's own. */
+static int late_calls;
+
+__attribute__((destructor)) static void at_end(void)
+{
+	if (late_calls)
+		cuCtxSynchronize();
+}
+
+static int late(void)
+{
+	late_calls = 1;
+	return some_calls();
+}
+
+static int forever(void)
+{
+	some_calls();
+	for (;;)
+		cuCtxSynchronize();
+	return 0;
+}
+
+static int keeps_errno(void)
+{
+	uint64_t at;
+
+	errno = 123;
+	CHECK(cuInit(0) == 0 && errno == 123);
+	for (int i = 0; i < 100000; i++) {
+		CHECK(cuMemAlloc_v2(&at, 64) == 0);
+		CHECK(errno == 123);
+	}
+	CHECK(cuMemAlloc_v2(&at, 0) == 1 && errno == 123);
+	return 0;
+}
+
+static int parameters(void)
+{
+	int a = 0x11223344;
+	void *b = (void *)0x5566778899;
+	void *params[] = {&a, &b};
+	size_t bytes = 4;
+	void *extra[] = {(void *)1, &a, (void *)2, &bytes, NULL};
+	char ptx[] = ".version 7.0\n";
+	void *module;
+
+	some_calls();
+	CHECK(cuModuleLoadData(&module, ".version 8.0\n") == 0);
+	CHECK(cuModuleLoadData(&module, ptx) == 0);
+	cuLaunchKernel((void *)0x2000, 1, 2, 3, 4, 5, 6, 7, NULL, params, NULL);
+	cuLaunchKernel((void *)0x2000, 1, 2, 3, 4, 5, 6, 7, NULL, NULL, extra);
+	return cuLaunchKernel((void *)0x3000, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+}
+
+typedef long new_thing(int, double, long, float, void *, long, long, long, double, long, long);
+struct two {
+	double x, y;
+};
+
+/* A call that no description knows arrives as it was made, and so does its answer. */
+static int unknown(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *again;
+	new_thing *thing;
+	struct two (*pair)(double, double);
+
+	CHECK(driver && dlopen("libcuda.so", RTLD_NOW) == driver);
+	*(void **)&thing = dlsym(driver, "cuNewThing");
+	*(void **)&pair = dlsym(driver, "cuNewPair");
+	CHECK(thing && pair && !dlsym(driver, "cuNeverWas") && dlerror());
+	for (int i = 0; i < 3; i++) {
+		CHECK(thing(1, 2, 4, 8, (void *)16, 32, 64, 128, 256, 512, 1024) ==
+		      1 + 2 + 4 + 8 + 16 + 32 + 128 + 384 + 256 + 2048 + 5120);
+		CHECK(pair(1.5, 2.5).x == 2.5 && pair(1.5, 2.5).y == 1.5);
+	}
+	CHECK(cuGetProcAddress_v2("cuNewThing", &again, 14000, 0, NULL) == 0);
+	return again != (void *)thing;
+}
+
+/* cuGetProcAddress: name, version and the per-thread flag, and the function itself. */
+static int procs(void)
+{
+	int (*get)(const char *, void **, int, uint64_t, int *);
+	int (*alloc)(uint64_t *, uint64_t);
+	int (*copy)(uint64_t, uint64_t, uint64_t, void *);
+	void *thread_copy, *none;
+	uint64_t at;
+
+	CHECK(cuGetProcAddress_v2("cuGetProcAddress", (void **)&get, 12000, 0, NULL) == 0);
+	CHECK((void *)get == (void *)cuGetProcAddress_v2);
+	CHECK(get("cuMemAlloc", (void **)&alloc, 13000, 0, NULL) == 0);
+	CHECK((void *)alloc == (void *)cuMemAlloc_v2 && alloc(&at, 8) == 0);
+	CHECK(get("cuMemcpyDtoDAsync", (void **)&copy, 13000, 1, NULL) == 0);
+	CHECK(get("cuMemcpyDtoDAsync", &thread_copy, 13000, 2, NULL) == 0);
+	CHECK(thread_copy != (void *)copy && copy(1, 2, 3, NULL) == 0);
+	CHECK(((int (*)(uint64_t, uint64_t, uint64_t, void *))thread_copy)(4, 5, 6, NULL) == 0);
+	CHECK(get("cuMemcpyDtoDAsync", &none, 3000, 2, NULL) == 0 && !none);
+	return 0;
+}
+
+/* The driver is closed and opened again; its functions stay. */
+static int closes(void)
+{
+	for (int i = 0; i < 10; i++) {
+		void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+		int (*sync)(void);
+
+		CHECK(driver);
+		*(void **)&sync = dlsym(driver, "cuCtxSynchronize");
+		CHECK(sync && sync() == 0);
+		CHECK(dlclose(driver) == 0);
+	}
+	return cuCtxSynchronize();
+}
+
+/* RTLD_NEXT is looked for behind the caller, not behind the capture library. */
+static int next(void)
+{
+	CHECK(dlsym(RTLD_NEXT, "cuInit"));
+	CHECK(dlsym(RTLD_NEXT, "some_name_of_nobody") == NULL);
+	CHECK(dlsym(RTLD_DEFAULT, "malloc") == dlsym(RTLD_NEXT, "malloc"));
+	CHECK(dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_0") == NULL);
+	return 0;
+}
+
+static int marks(void)
+{
+	some_calls();
+	for (int i = 0; i < 6; i++) {
+		uint64_t at;
+
+		gputrace_mark_iteration();
+		cuCtxSynchronize();
+		cuMemAlloc_v2(&at, (uint64_t)i + 1);
+		cuCtxSynchronize();
+	}
+	return 0;
+}
+
+static int nothing(void)
+{
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} cases[] = {
+	{"calls", some_calls},
+	{"threads", threads},
+	{"fork_used", fork_used},
+	{"fork_fresh", fork_fresh},
+	{"exec", exec_again},
+	{"exec_fails", exec_fails},
+	{"spawn", spawn},
+	{"callback", exit_in_callback},
+	{"callback_thread", exit_in_thread},
+	{"_exit", under_exit},
+	{"abort", aborts},
+	{"crash", crashes},
+	{"late", late},
+	{"forever", forever},
+	{"errno", keeps_errno},
+	{"params", parameters},
+	{"unknown", unknown},
+	{"procs", procs},
+	{"dlclose", closes},
+	{"next", next},
+	{"marks", marks},
+	{"nothing", nothing},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (strcmp(argv[1], cases[i].name) == 0)
+			return cases[i].run();
+	return 98;
+}

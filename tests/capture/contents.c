@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* contents [BYTE]: copies known bytes to a GPU and back, in the ways there are, through the driver.
+ * Prints what the digests must be: "want NAME LENGTH DIGEST". With BYTE, that byte of the first
+ * buffer is another one. */
+#include "capture/digest/gd128.h"
+
+#include <cuda.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES 200000
+#define LINES 10
+
+static unsigned char host[BYTES], back[BYTES];
+
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		CUresult r_ = (call);                                                              \
+		if (r_) {                                                                          \
+			fprintf(stderr, "%s: %d\n", #call, r_);                                    \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static void want(const char *name, const void *data, size_t bytes)
+{
+	struct gd128 d = gd128_of(data, bytes);
+
+	printf("want %s %zu %016" PRIx64 "%016" PRIx64 "\n", name, bytes, d.lo, d.hi);
+}
+
+static void copies(CUstream stream)
+{
+	CUdeviceptr a, b;
+
+	OK(cuMemAlloc(&a, BYTES));
+	OK(cuMemAlloc(&b, BYTES));
+	OK(cuMemcpyHtoD(a, host, BYTES));
+	want("whole", host, BYTES);
+	OK(cuMemcpyDtoDAsync(b + 16, a + 1000, 100000, stream));
+	OK(cuMemcpyDtoHAsync(back, b + 16, 100000, stream));
+	OK(cuStreamSynchronize(stream));
+	want("part", host + 1000, 100000);
+	if (memcmp(back, host + 1000, 100000) != 0)
+		exit(2);
+	OK(cuMemFree(a));
+	OK(cuMemFree(b));
+}
+
+/* Lines of 100 bytes: each is a buffer, and what lies between them is none. */
+static void lines(void)
+{
+	CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			      .srcHost = host,
+			      .srcPitch = 1000,
+			      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			      .WidthInBytes = 100,
+			      .Height = LINES};
+
+	OK(cuMemAllocPitch(&copy.dstDevice, &copy.dstPitch, 100, LINES, 4));
+	OK(cuMemcpy2D(&copy));
+	for (int i = 0; i < LINES; i++)
+		want("line", host + i * 1000, 100);
+	OK(cuMemFree(copy.dstDevice));
+}
+
+/* Few bytes of pageable memory are digested on the host. */
+static void small(void)
+{
+	CUdeviceptr managed;
+	void *pinned;
+
+	OK(cuMemAllocManaged(&managed, 5000, CU_MEM_ATTACH_GLOBAL));
+	OK(cuMemcpyHtoD(managed, host, 5000));
+	want("managed", host, 5000);
+	OK(cuMemcpyDtoH(back, managed, 77));
+	want("few", host, 77);
+	OK(cuMemHostAlloc(&pinned, 300, 0));
+	OK(cuMemcpyDtoH(pinned, managed, 300));
+	want("pinned", host, 300);
+	OK(cuMemFreeHost(pinned));
+	OK(cuMemFree(managed));
+}
+
+int main(int argc, char **argv)
+{
+	CUdevice device;
+	CUcontext context;
+	CUstream stream;
+
+	for (size_t i = 0; i < BYTES; i++)
+		host[i] = (unsigned char)(i * 2654435761u >> 13);
+	if (argc > 1)
+		host[atoi(argv[1])] ^= 1;
+	OK(cuInit(0));
+	OK(cuDeviceGet(&device, 0));
+	OK(cuDevicePrimaryCtxRetain(&context, device));
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	copies(stream);
+	lines();
+	small();
+	OK(cuStreamDestroy(stream));
+	return 0;
+}

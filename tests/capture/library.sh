@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+# However a program goes on or ends, its rings hold what it did, and say how it ended.
+. "$SOURCE/tests/e2e/lib.sh"
+here=$BUILD/tests/capture
+# The driver of driver.c, found as any other would be.
+export LD_LIBRARY_PATH="$here" TMPDIR="$work"
+
+# record CASE [OPTION...]: what the case left behind is in $work/rings, what it printed in $work/printed.
+record() {
+	name=$1
+	shift
+	timeout 120 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" "$@" -- \
+		"$here/capture_cases" "$name" >"$work/rings" 2>"$work/printed" || die "$name: capture_run: $?"
+}
+
+# ended HOW: how the program did, and that nothing was printed into it.
+ended() {
+	tail -n 1 "$work/rings" | grep -qx "ended $1" || die "$name: $(cat "$work/rings" "$work/printed")"
+	[ ! -s "$work/printed" ] || die "$name printed: $(cat "$work/printed")"
+	! grep -E "^damage|ENDS BEFORE" "$work/rings" || die "$name: damage"
+}
+
+# count PATTERN N: so many lines.
+count() {
+	n=$(grep -cE -- "$1" "$work/rings" || true)
+	[ "$n" -eq "$2" ] || die "$name: $n instead of $2 times '$1' in: $(cat "$work/rings")"
+}
+
+# has TEXT: at least once.
+has() {
+	grep -qF -- "$1" "$work/rings" || die "$name: no '$1' in: $(cat "$work/rings")"
+}
+
+record calls; ended "with 0"
+has "state exited"
+count "^call [0-9]+ cu(Init|MemAlloc_v2|MemFree_v2) depth 0 result 0" 3
+has "fact version.driver 12345"
+has "blob 2 arg 0 what 1 of 8 @\\00\\00\\00\\00p\\00\\00"
+
+record threads; ended "with 0"
+count "^call [0-9]+ cuCtxSynchronize " 2800
+count "^ring .* thread other state thread-ended lost 0 " 7
+
+# A forked child that goes on with its parent's CUDA is not recorded, but counted.
+record fork_used; ended "with 0"
+count "^call [0-9]+ cuCtxSynchronize " 1
+has "forked 3"
+# One whose parent had not begun is a process like any other.
+record fork_fresh; ended "with 0"
+count "^ring " 2
+count "^call " 6
+has "forked 0"
+
+record exec; ended "with 0"
+count "^ring " 2
+count "^ring .* state execed " 1
+count "^call " 6
+record exec_fails; ended "with 0"
+has "state exited"
+record spawn; ended "with 0"
+has "state exited"
+count "^call " 4
+
+record callback; ended "with 5"
+has "state exited lost 0 clock 0 inside cuLaunchHostFunc"
+record callback_thread; ended "with 6"
+has "state exited lost 0 clock 0 inside cuStreamAddCallback"
+record _exit; ended "with 8"
+has "state exited"
+record abort; ended "by signal 6"
+has "state aborted"
+record crash; ended "by signal 11"
+has "state live"
+record late; ended "with 0"
+count "^call [0-9]+ cuCtxSynchronize " 1
+record dlclose; ended "with 0"
+count "^call [0-9]+ cuCtxSynchronize " 11
+record next; ended "with 0"
+record nothing; ended "with 0"
+count "^ring " 0
+
+# Arguments: raw calls of what has no description, parameters with their layout, images.
+record unknown; ended "with 0"
+count "^call [0-9]+ cuNewThing\? depth 0 result 7999 flags 3 1 4 10 20 40 80" 3
+count "^call [0-9]+ cuNewPair\? depth 0 " 6
+count "^name " 2
+record procs; ended "with 0"
+count "^call [0-9]+ cuMemcpyDtoDAsync_v2 .* 1 2 3 0$" 1
+count "^call [0-9]+ cuMemcpyDtoDAsync_v2_ptsz .* 4 5 6 0$" 1
+count "^call [0-9]+ cuGetProcAddress_v2 " 5
+record params; ended "with 0"
+has 'blob 6 arg 9 what 2 of 40 \02\00\00\00\00\00\00\00\04\00\00\00\08\00\00\00\08\00\00\00\00\00\00\00D3"\11\00\00\00\00\99\88wfU\00\00\00'
+has 'blob 7 arg 10 what 3 of 4 D3"\11'
+has 'blob 8 arg 9 what 2 of 8 \00\00\00\00\00\00\00\00'
+count "^image 4 arg 1 size 14 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
+count "^image 5 arg 1 size 14 blob 1 at 0 id 0 $" 1
+count "^blob-[0-9a-f]{32}$" 1
+
+# A small ring, while the recorder reads: everything arrives, errno is kept all along.
+record errno -r 65536; ended "with 0"
+count "^call [0-9]+ cuMemAlloc_v2 " 100001
+count " state exited lost 0 " 1
+# The recorder is gone: nothing waits, and what was lost is counted.
+record errno -r 65536 -d -n; ended "with 0"
+lost=$(sed -n 's/^ring .* lost \([0-9]*\) .*/\1/p' "$work/rings")
+kept=$(grep -cE "^(call|blob|fact)" "$work/rings")
+[ "$lost" -gt 100000 ] && [ $((lost + kept)) -ge 200000 ] || die "lost $lost, kept $kept"
+# It lives and reads nothing: the program waits, and can be killed.
+record errno -r 65536 -n -k 300; ended "by signal 9"
+has "state live lost 0"
+
+# No room for a ring, no session: the program notices nothing.
+mkdir "$work/small"
+if mount -t tmpfs -o size=40k tmpfs "$work/small" 2>/dev/null; then
+	record threads -r 65536 -s "$work/small"; ended "with 0"
+	count "^rings 8 failed 8 calls 2803 " 1
+	umount "$work/small"
+else
+	echo "may not mount: a full /dev/shm was not tried"
+fi
+LD_PRELOAD=$BUILD/capture/library/libgpucapture.so GPUCAPTURE_SESSION=$work/absent "$here/capture_cases" unknown
+LD_PRELOAD=$BUILD/capture/library/libgpucapture.so "$here/capture_cases" procs
+
+# Paused: objects and marks only, without being asked; a window applies itself.
+record marks -p; ended "with 0"
+count "^call [0-9]+ cuMemAlloc_v2 .* flags 9 " 7
+count "^call [0-9]+ cuCtxSynchronize " 0
+count "^range what 5 " 6
+record marks -i 2-3; ended "with 0"
+count "^call [0-9]+ cuCtxSynchronize " 4
+count "^call [0-9]+ cuMemAlloc_v2 .* flags 1 " 3
+count "^call [0-9]+ cuMemAlloc_v2 .* flags 9 " 4
+
+# Killed at any moment: what had returned is there, and the rings make sense.
+for ms in 1 2 3 5 8 13 21; do
+	record forever -k $ms -r 262144; ended "by signal 9"
+	! grep -q "^ring " "$work/rings" || has "state live"
+done
+record forever -k 400 -r 65536; ended "by signal 9"
+count "^call [0-9]+ cuInit " 1

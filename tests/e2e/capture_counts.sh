@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is recorded is what there was: for every function as many calls in the rings as the emulated libraries counted, of a
+# program that calls each public function of theirs, and of the examples.
+. "$(dirname "$0")/lib.sh"
+export TMPDIR="$work" LC_ALL=C
+need_capture
+library=$BUILD/capture/library/libgpucapture.so
+[ -e "$library" ] || skip "the capture library was not built"
+
+# counted GPUS COMMAND...: runs it, and compares.
+counted() {
+	gpus=$1
+	shift
+	rm -f "$work/counts"
+	GPUEMU_COUNTS=$work/counts "$BUILD/tests/capture/capture_run" "$library" -r 67108864 -- \
+		"$BUILD/tools/gpuemu" --gpus "$gpus" -- "$@" >"$work/rings" 2>"$work/stderr" ||
+		die "$*: $(cat "$work/stderr")"
+	grep -qx "ended with 0" "$work/rings" || die "$* $(tail -n 1 "$work/rings"): $(tail -n 5 "$work/stderr")"
+	python3 - "$work/rings" "$work/counts" "$*" <<'PY'
+import collections, re, sys
+recorded, counted = collections.Counter(), collections.Counter()
+for line in open(sys.argv[1], errors='replace'):
+    found = re.match(r'call \d+ (\w+) depth', line)
+    if found:
+        recorded[found[1]] += 1
+    assert not re.search(r'^ring .* lost [1-9]', line), line
+for line in open(sys.argv[2]):
+    library, name, calls = line.split()
+    if 'cudart' not in library:  # above the driver: not hooked
+        counted[name] += int(calls)
+wrong = [f'{n}: {recorded[n]} recorded, {counted[n]} made' for n in sorted(recorded | counted) if recorded[n] != counted[n]]
+assert len(counted) > 20, counted
+assert not wrong, f'{sys.argv[3]}: {len(wrong)} functions differ: {wrong[:20]}'
+print(f'{sys.argv[3]}: {sum(counted.values())} calls of {len(counted)} functions')
+PY
+}
+
+counted 2 "$BUILD/tests/capture/capture_entries"
+[ -x "$BUILD/examples/ddp" ] || exit 0
+counted 2 "$SOURCE/examples/launch.sh" 2 "$BUILD/examples/ddp" --steps 2
+counted 2 "$BUILD/examples/dataparallel" --steps 2
+counted 2 "$BUILD/examples/pipeline" --steps 2
+counted 2 "$BUILD/examples/overlap" --size 100 --count 2

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# Digests, device times and contents that the capture library takes on emulated GPUs.
+. "$(dirname "$0")/lib.sh"
+contents=$BUILD/tests/capture/capture_contents
+[ -x "$contents" ] || skip "this build has no CUDA headers, or is sanitized"
+library=$BUILD/capture/library/libgpucapture.so
+cd "$work"
+
+# take NAME OPTION... -- PROGRAM...: what its rings hold, a record a line
+take() {
+	name=$1
+	shift
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	# shellcheck disable=SC2086 # options are words
+	gpuemu --gpus 2 -o "$name.report" -- "$BUILD/tests/capture/capture_run" "$library" $options "$@" \
+		>"$name" 2>"$name.told"
+	grep -qx 'ended with 0' "$name" || die "$name: $(tail -n 3 "$name" "$name.told")"
+}
+# What calls read and wrote: operation, in or out, where, digest; and the sums of pages.
+digests() { grep '^digest' "$1" | sort -k2,2n -k3; }
+
+take none -g 0 -- "$contents"
+[ -z "$(digests none)" ] || die "digests, and none were asked for"
+
+# Each digest is right: the program says what they must be.
+take copies -g 1 -- "$contents"
+if ! grep -q '^digest' copies; then
+	[ -x "$BUILD/examples/ddp" ] && die "no digests"
+	skip "there is no nvcc: the kernel was left out"
+fi
+grep '^want' copies | while read -r _ name bytes digest; do
+	grep -q "^digest.*+$bytes of .* $digest\$\|^digest.*+$bytes of .* $digest " copies ||
+		die "$name of $bytes bytes: no $digest among: $(digests copies)"
+done
+equal "$(grep -c '^digest' copies)" "$(grep -c '^want' copies)"
+take again -g 1 -- "$contents"
+equal "$(digests again)" "$(digests copies)"
+
+# One byte of the first buffer, in its second page: that operation, that page, and what was made of it.
+take flipped -g 1 -- "$contents" 70000
+digests copies >a
+digests flipped >b
+equal "$(diff a b | grep -c "^[<>]")" 4
+first=$(diff a b | sed -n 's/^< //p' | head -n 1)
+same=$(diff a b | sed -n 's/^> //p' | head -n 1)
+equal "$(echo "$first" | cut -d' ' -f2-6)" "$(echo "$same" | cut -d' ' -f2-6)"
+case $first in *"out 0+200000 of"*) ;; *) die "the first that differs is $first" ;; esac
+for page in 1 2 3 4; do
+	[ "$(echo "$first" | cut -d' ' -f$((7 + page)))" = "$(echo "$same" | cut -d' ' -f$((7 + page)))" ] ||
+		echo $page
+done >pages
+equal "$(cat pages)" 2
+
+# The same, through a trace.
+for byte in none same 70000; do
+	[ $byte = 70000 ] && changed=70000 || changed=
+	# shellcheck disable=SC2086 # may be none
+	gpucapture --digest=comm -o trace.$byte -- gpuemu -o report -- "$contents" $changed >/dev/null
+done
+gputrace diff trace.none trace.same | grep -q 'do the same in the same order'
+status=0
+line=$(gputrace diff trace.none trace.70000) || status=$?
+equal "$status" 1
+case $line in *"number 0: memcpy"*"wrote 200000 bytes at 0 "*"page 1 of 4"*) ;; *) die "$line" ;; esac
+
+# Contents, once for each.
+take kept -g 1 -c 0-9 -- "$contents"
+equal "$(digests kept)" "$(digests copies)"
+equal "$(grep -c '^payload' kept)" "$(grep -c '^want' kept)"
+[ "$(grep -c '^blob-' kept)" -le "$(grep '^want' kept | cut -d' ' -f3,4 | sort -u | wc -l)" ] ||
+	die "contents were kept twice: $(grep '^blob-' kept)"
+
+# In a trace: whole in both shapes, under one id; a byte that is wrong is found.
+gpucapture --digest=comm --embed-images --payloads=0-9 -o full -- gpuemu -o report -- "$contents" >/dev/null
+[ -s full/blobs.chunks ] || die "no contents in the trace"
+whole=$(gputrace verify full | grep '^id')
+[ "$whole" != "$(gputrace verify trace.none | grep '^id')" ] || die "the id does not cover contents"
+gputrace pack -o full.gputrace full
+equal "$(gputrace verify full.gputrace | grep '^id')" "$whole"
+gputrace unpack -o again.trace full.gputrace
+diff -r full again.trace
+printf '\377\0\377' | dd of=again.trace/blobs.chunks bs=1 seek=3000 conv=notrunc 2>/dev/null
+fails -1 gputrace verify again.trace
+grep -q 'blobs.chunks at byte .*(blob)' "$work/stdout" || die "verify: $(cat "$work/stdout")"
+gpucapture --digest=comm --payloads=5-9 -o later -- gpuemu -o report -- "$contents" >/dev/null
+[ ! -e later/blobs.chunks ] || die "contents of iterations that nobody asked for"
+
+# Each copy has a time, and there is none when none is wanted.
+take timed -t -- "$contents"
+grep '^call' timed | grep -E 'cuMemcpy' | cut -d' ' -f2 | sort >copied
+grep '^times' timed | cut -d' ' -f2 | sort >times
+equal "$(cat times)" "$(cat copied)"
+! grep -q '^times' copies || die "times, and none were asked for"
+
+# A program with kernels and collectives: two runs give the same, at every level.
+[ -x "$BUILD/examples/ddp" ] || exit 0
+for level in 1 3; do
+	take first -g $level -t -- "$BUILD/examples/ddp" --steps 2
+	take second -g $level -t -- "$BUILD/examples/ddp" --steps 2
+	equal "$(digests first)" "$(digests second)"
+	[ "$(grep -c '^digest' first)" -ge $((level * 13)) ] || die "few digests at level $level"
+	equal "$(grep '^call' first | grep -cE ' cu(Launch|Memcpy|Memset)')" "$(grep -c '^times' first)"
+done

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# A recorded run is a trace like any other: report, check, mount, export, emulate; and says how many
+# calls there were. Killing the program or gpucapture itself leaves what was recorded.
+. "$(dirname "$0")/lib.sh"
+need_capture
+[ -x "$BUILD/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
+export TMPDIR="$work"
+
+record() {
+	out=$1
+	shift
+	gpucapture -o "$work/$out" "$@" >"$work/$out.out" 2>"$work/$out.err" ||
+		die "$*: $(cat "$work/$out.err")"
+	gputrace verify "$work/$out" >/dev/null
+	gputrace info --json "$work/$out" >"$work/$out.json"
+}
+launch=$SOURCE/examples/launch.sh
+
+# Four processes, a rank each, numbered by NCCL.
+record ddp --json -- gpuemu --gpus 4 --like V100 -- "$launch" 4 "$BUILD/examples/ddp" --steps 8
+gpureplay --emulate --json "$work/ddp" >"$work/ddp.emulated"
+python3 - "$work" <<'PY'
+import json, sys
+info = json.load(open(f'{sys.argv[1]}/ddp.json'))
+emulated = json.load(open(f'{sys.argv[1]}/ddp.emulated'))
+records = info['records']
+assert info['gpus'] == 4, info['gpus']
+assert records['collective'] == 4 * 8 * 5, records
+assert records['kernel'] > 4 * 8 * 20 and records['memcpy'] > 4 * 8 * 2 and records['call'] > 4 * 8 * 100, records
+assert len([i for i in info['iterations'] if i['iteration'] >= 0]) in (7, 8), info['iterations']
+assert emulated['mean_abs_error'] < 0.01, emulated['mean_abs_error']
+PY
+gputrace export --format=chrome -o "$work/ddp.chrome" "$work/ddp"
+python3 -c 'import json, sys; [json.load(open(f)) for f in sys.argv[1:]]' "$work"/ddp.chrome/*
+
+# A thread a GPU in one process: as many ranks.
+record threads -- gpuemu --gpus 2 --like V100 -- "$BUILD/examples/dataparallel" --steps 8
+python3 - "$work/threads.json" <<'PY'
+import json, sys
+info = json.load(open(sys.argv[1]))
+assert info['gpus'] == 2 and info['records']['collective'] > 0, info
+PY
+
+# One thread for both GPUs: one rank, since they depend on each other.
+record pipeline --iterations 2-4 -- gpuemu --gpus 2 --like V100 -- "$BUILD/examples/pipeline" --steps 8
+python3 - "$work/pipeline.json" <<'PY'
+import json, sys
+info = json.load(open(sys.argv[1]))
+assert info['gpus'] == 1, info
+assert {i['iteration'] for i in info['iterations'] if i['iteration'] >= 0} == {2, 3, 4}, info['iterations']
+PY
+
+if [ -w /dev/fuse ] && [ -x "$BUILD/tools/gputracefs" ]; then
+	mkdir "$work/mnt"
+	gputracefs "$work/ddp" "$work/mnt"
+	ls "$work/mnt/iterations" | grep -q 000003
+	grep -q ncclAllReduce "$work"/mnt/iterations/000003/gpu2/calls
+	[ "$(tail -n +2 "$work/mnt/iterations/000003/gpu0/collectives" | wc -l)" -eq 5 ]
+	umount "$work/mnt" || fusermount3 -u "$work/mnt"
+fi
+
+# Without device times there are calls only, and the report says what is missing.
+record untimed --device-times=off -- gpuemu -- "$launch" 1 "$BUILD/examples/ddp" --steps 2
+gputrace info "$work/untimed" | grep -q "missing .* operations without device times" || die "info says nothing"
+gputrace export --format=tsv -o "$work/untimed.tsv" "$work/untimed"
+grep -q "operations without device times" "$work/untimed.tsv/errors" || die "errors says nothing"
+
+# The program is killed: what it did until then is there.
+: >"$work/mortal.out"
+cat >"$work/mortal.sh" <<SH
+"$BUILD/examples/ddp" --steps 100000 >>"$work/mortal.out" &
+while [ "\$(wc -l <"$work/mortal.out")" -lt 20 ]; do sleep 0.05; done
+kill -9 \$!
+wait \$!
+SH
+status=0
+gpucapture -o "$work/mortal" -- gpuemu -- "$launch" 1 sh "$work/mortal.sh" 2>/dev/null || status=$?
+[ $status -ne 0 ] || die "a killed program ended with 0"
+gputrace verify "$work/mortal" >/dev/null
+gputrace info --json "$work/mortal" | grep -q '"gpus": 1' || die "nothing of a killed program"
+
+# gpucapture is killed: the trace is there when the program has ended.
+gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 "$BUILD/examples/ddp" --steps 60 >"$work/orphan.out" 2>&1 &
+pid=$!
+while ! [ -s "$work/orphan.out" ]; do sleep 0.05; done
+kill -9 $pid
+wait $pid 2>/dev/null || true
+for i in $(seq 600); do
+	[ ! -e "$work/orphan" ] || break
+	sleep 0.1
+done
+gputrace verify "$work/orphan" >/dev/null

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# An ordinary user mounts by way of fusermount3, sees the run, is alone with it, and ends it.
+. "$(dirname "$0")/lib.sh"
+need_fuse
+[ "$(id -u)" = 0 ] || skip "this is an ordinary user: the other tests of mounts are this test"
+for program in setpriv unshare fusermount3; do
+	command -v "$program" >/dev/null || skip "there is no $program"
+done
+
+as_user() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+
+# Where only root may open /dev/fuse, another node stands in for it, in a namespace of our own.
+if ! as_user test -w /dev/fuse && [ -z "${ALONE:-}" ]; then
+	status=0
+	ALONE=1 unshare --mount sh "$0" || status=$?
+	exit "$status"
+fi
+chmod 755 "$work"
+if ! as_user test -w /dev/fuse; then
+	mknod "$work/fuse" c 10 229 2>/dev/null && chmod 666 "$work/fuse" &&
+		mount --bind "$work/fuse" /dev/fuse 2>/dev/null &&
+		as_user dd if=/dev/fuse count=0 2>/dev/null ||
+		skip "only root may open /dev/fuse, and no other node can stand in for it"
+fi
+
+mnt=$work/mnt
+mkdir "$mnt" "$work/bin"
+chown 65534 "$mnt"
+cp "$BUILD/tools/gputracefs" "$work/bin"
+"$BUILD/bench/make_trace" "$work/run" 2 3 20
+chmod -R a+rX "$work"
+
+gone() {
+	for i in $(seq 100); do
+		grep -q " $mnt fuse" /proc/self/mounts || return 0
+		sleep 0.05
+	done
+	die "still mounted after $1"
+}
+
+as_user "$work/bin/gputracefs" "$work/run" "$mnt"
+grep " $mnt fuse.gputracefs " /proc/self/mounts | grep -q 'user_id=65534' || die "not the user's"
+equal "$(as_user cat "$mnt/summary")" "$(gputrace info "$work/run")"
+equal "$(as_user stat -c %u "$mnt/summary")" 65534
+as_user find "$mnt" -name emulated -prune -o -type f -exec cat {} + >/dev/null
+fails as_user touch "$mnt/new"
+fails ls "$mnt/iterations" # not even root, unless the mount says so
+as_user fusermount3 -u "$mnt"
+gone "fusermount3 -u"
+
+as_user "$work/bin/gputracefs" "$work/run" "$mnt"
+as_user kill "$(server "$mnt")"
+gone SIGTERM
+
+if ! grep -qs '^user_allow_other' /etc/fuse.conf; then
+	fails -4 as_user "$work/bin/gputracefs" -o allow_other "$work/run" "$mnt"
+	grep -q "'user_allow_other'" "$work/stderr" || die "no reason: $(cat "$work/stderr")"
+fi

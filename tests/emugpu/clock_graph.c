@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The programs of clock.c as the engine is told them: lanes, and what waits for what. A thread is a
+ * rank, with a lane for the host, one for each stream and one for each engine of a GPU. */
+#include "replay/emugpu/driver/device.h"
+#include "replay/engine/sim.h"
+#include "tests/emugpu/check_driver.h"
+#include "tests/emugpu/clock.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	HOST = 0,
+	LANES = 1 + MAX_GPUS * (STREAMS + EMU_ENGINES),
+	POINTS = 5 * MAX_STEPS,
+	MAX_WAITS = 2 * STREAMS + 4,
+	SLOTS = 8 * MAX_STEPS,
+};
+
+struct point {
+	int64_t own_ns;
+	uint32_t slot, n;
+	struct sim_wait waits[MAX_WAITS];
+};
+
+struct lane {
+	uint32_t n;
+	struct point points[POINTS];
+};
+
+struct graph {
+	const struct program *p;
+	const struct costs *c;
+	uint32_t n_slots, n_waits;
+	struct lane lanes[LANES];
+	uint32_t events[MAX_GPUS][EVENTS];	       /* slots, or SIM_NONE */
+	uint32_t starts[MAX_STEPS], afters[MAX_STEPS]; /* slots */
+};
+
+static uint32_t stream_lane(uint32_t gpu, uint32_t stream)
+{
+	return 1 + gpu * (STREAMS + EMU_ENGINES) + stream;
+}
+
+static uint32_t engine_lane(uint32_t gpu, enum emu_engine e)
+{
+	return stream_lane(gpu, STREAMS) + e;
+}
+
+/* The next point of a lane; its slot. */
+static uint32_t point(struct graph *g, uint32_t lane, int64_t own_ns)
+{
+	struct lane *l = &g->lanes[lane];
+
+	TRUE(l->n < POINTS && g->n_slots < SLOTS);
+	l->points[l->n++] = (struct point){.own_ns = own_ns, .slot = g->n_slots};
+	return g->n_slots++;
+}
+
+/* What the last point of a lane waits for. */
+static void waits(struct graph *g, uint32_t lane, enum sim_wait_kind kind, uint32_t on,
+		  int64_t lag_ns)
+{
+	struct lane *l = &g->lanes[lane];
+	struct point *p = &l->points[l->n - 1];
+
+	TRUE(p->n < MAX_WAITS);
+	p->waits[p->n++] = (struct sim_wait){.lag_ns = lag_ns, .on = on, .kind = (uint8_t)kind};
+	g->n_waits++;
+}
+
+/* The last moment of a lane; SIM_NONE: it is empty. */
+static uint32_t tail(const struct graph *g, uint32_t lane)
+{
+	const struct lane *l = &g->lanes[lane];
+
+	return l->n ? l->points[l->n - 1].slot : SIM_NONE;
+}
+
+static void waits_for_tail(struct graph *g, uint32_t lane, uint32_t other, int64_t lag_ns)
+{
+	if (tail(g, other) != SIM_NONE)
+		waits(g, lane, SIM_MOMENT, tail(g, other), lag_ns);
+}
+
+/* What an op comes after beside its stream's earlier ones: its launch, unless `launched` is 0, and
+ * the null stream or those that heed it. */
+static void begins(struct graph *g, const struct step *s, int launched)
+{
+	uint32_t lane = stream_lane(s->gpu, s->stream);
+
+	if (launched)
+		waits(g, lane, SIM_MOMENT, tail(g, HOST), g->c->launch_ns);
+	if (s->stream < 2)
+		waits_for_tail(g, lane, stream_lane(s->gpu, !s->stream), 0);
+}
+
+/* An op that takes its part of an engine; of a second one, where `peer` is a lane. */
+static uint32_t runs(struct graph *g, const struct step *s, uint32_t engine, uint32_t peer,
+		     uint32_t share, int64_t ns)
+{
+	uint32_t lane = stream_lane(s->gpu, s->stream), at = point(g, lane, g->c->gap_ns);
+
+	begins(g, s, 1);
+	for (uint32_t e = engine; e != SIM_NONE; e = e == engine ? peer : SIM_NONE) {
+		uint32_t taken = point(g, e, SIM_ANEW);
+
+		waits(g, e, SIM_MOMENT, at, 0);
+		waits(g, e, SIM_ROOM, share, ns);
+		at = taken;
+	}
+	uint32_t start = point(g, lane, 0);
+
+	waits(g, lane, SIM_MOMENT, at, 0);
+	point(g, lane, ns);
+	return start;
+}
+
+static void copies(struct graph *g, const struct step *s)
+{
+	static const struct {
+		enum emu_engine engine;
+		double part;
+	} how[STEP_KINDS] = {
+		[COPY_IN] = {EMU_COPY_IN, 1},
+		[COPY_OUT] = {EMU_COPY_OUT, 1},
+		[COPY_WITHIN] = {EMU_COMPUTE, EMU_MEMORY_PART},
+		[COPY_PEER] = {EMU_COPY_OUT, 1},
+		[FILL] = {EMU_COMPUTE, EMU_FILL_PART},
+	};
+
+	runs(g, s, engine_lane(s->gpu, how[s->kind].engine),
+	     s->kind == COPY_PEER ? engine_lane(s->other, EMU_COPY_IN) : SIM_NONE,
+	     room_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
+	point(g, HOST, g->c->call_copy_ns);
+}
+
+static void collective(struct graph *g, const struct step *s, uint32_t meeting)
+{
+	uint32_t lane = stream_lane(s->gpu, s->stream);
+
+	point(g, lane, g->c->gap_ns);
+	begins(g, s, 1);
+	point(g, lane, g->p->collective_ns[s->size]);
+	waits(g, lane, SIM_MEETING, meeting, 0);
+	point(g, HOST, g->c->call_launch_ns);
+}
+
+/* A call that waits: first what is waited for is added to the host's new point. */
+static void syncs(struct graph *g, const struct step *s)
+{
+	const struct costs *c = g->c;
+	uint32_t stream = stream_lane(s->gpu, s->stream);
+
+	if (s->kind == SYNC_STREAM && s->stream == 0) {
+		point(g, stream, 0);
+		begins(g, s, 0);
+	}
+	point(g, HOST, 0);
+	if (s->kind == SYNC_STREAM)
+		waits_for_tail(g, HOST, stream, c->sync_ns);
+	for (uint32_t i = 0; s->kind == SYNC_GPU && i < STREAMS; i++)
+		waits_for_tail(g, HOST, stream_lane(s->gpu, i), c->sync_ns);
+	if (s->kind == SYNC_EVENT && g->events[s->gpu][s->event] != SIM_NONE)
+		waits(g, HOST, SIM_MOMENT, g->events[s->gpu][s->event], c->sync_ns);
+	point(g, HOST, c->call_query_ns);
+}
+
+static void marks(struct graph *g, const struct step *s)
+{
+	uint32_t lane = stream_lane(s->gpu, s->stream);
+
+	if (s->kind == RECORD) {
+		g->events[s->gpu][s->event] = point(g, lane, 0);
+		begins(g, s, 1);
+	} else if (g->events[s->other][s->event] != SIM_NONE) {
+		point(g, lane, 0);
+		waits(g, lane, SIM_MOMENT, g->events[s->other][s->event], g->c->event_ns);
+		begins(g, s, 0);
+	}
+	point(g, HOST, g->c->call_event_ns);
+}
+
+static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
+{
+	const struct step *s = &g->p->thread[rank].steps[i];
+	double part = s->blocks / g->c->blocks_held;
+	uint32_t meeting;
+
+	switch (s->kind) {
+	case KERNEL:
+		g->starts[i] = runs(g, s, engine_lane(s->gpu, EMU_COMPUTE), SIM_NONE,
+				    room_share(part < 1 ? part : 1), s->ns);
+		point(g, HOST, g->c->call_launch_ns);
+		break;
+	case HOST_FUNCTION:
+		point(g, stream_lane(s->gpu, s->stream), g->c->gap_ns);
+		begins(g, s, 1);
+		point(g, HOST, g->c->call_event_ns);
+		break;
+	case COLLECTIVE:
+		TRUE(sim_declare(sim_meetings(sim), sim_member(sim_meetings(sim), rank, 0), i,
+				 &meeting) == 1);
+		collective(g, s, meeting);
+		break;
+	case RECORD:
+	case WAIT:
+		marks(g, s);
+		break;
+	case SYNC_STREAM:
+	case SYNC_EVENT:
+	case SYNC_GPU:
+		syncs(g, s);
+		break;
+	default:
+		copies(g, s);
+		break;
+	}
+	g->afters[i] = tail(g, HOST);
+}
+
+/* Lays the lanes one behind the other. */
+static void fill(const struct graph *g, struct sim_block *b)
+{
+	struct sim_program *p = &b->program;
+
+	p->points = realloc(p->points, g->n_slots * sizeof(*p->points));
+	p->waits = realloc(p->waits, g->n_waits * sizeof(*p->waits));
+	TRUE(p->points && p->waits);
+	p->points_cap = g->n_slots;
+	p->waits_cap = g->n_waits;
+	for (uint32_t l = 0; l < LANES; l++) {
+		b->ranges[l] = (struct sim_range){(uint32_t)p->n_points, 0, 0, g->n_slots};
+		for (uint32_t i = 0; i < g->lanes[l].n; i++) {
+			const struct point *from = &g->lanes[l].points[i];
+
+			p->points[p->n_points++] =
+				(struct sim_point){from->own_ns, from->slot,
+						   from->n ? (uint32_t)p->n_waits : SIM_NONE};
+			for (uint32_t k = 0; k < from->n; k++) {
+				p->waits[p->n_waits] = from->waits[k];
+				p->waits[p->n_waits++].last = k + 1 == from->n;
+			}
+		}
+		b->ranges[l].end = (uint32_t)p->n_points;
+	}
+}
+
+static void add_rank(struct graph *g, struct sim *sim, uint32_t rank)
+{
+	const struct thread *t = &g->p->thread[rank];
+	struct sim_block *b;
+
+	memset(g->events, 0xff, sizeof(g->events));
+	point(g, HOST, 0);
+	waits(g, HOST, SIM_AT, 0, t->begin_ns);
+	for (uint32_t i = 0; i < t->n; i++)
+		add(g, sim, rank, i);
+	TRUE(sim_block_new(sim, rank, g->n_slots, &b) == 0);
+	fill(g, b);
+	TRUE(sim_push(sim, rank, b) == 0);
+	TRUE(sim_end(sim, rank) == 0);
+}
+
+static unsigned compare(const struct graph *g, uint32_t rank, const int64_t *times)
+{
+	const struct thread *t = &g->p->thread[rank];
+	unsigned differ = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct step *s = &t->steps[i];
+		int64_t start_ns = s->kind == KERNEL ? times[g->starts[i]] : s->start_ns;
+
+		if (s->after_ns == times[g->afters[i]] && s->start_ns == start_ns)
+			continue;
+		if (!differ++)
+			fprintf(stderr,
+				"thread %u, step %u of kind %d: it started at %" PRId64
+				", by the engine at %" PRId64 "; the host went on at %" PRId64
+				", by the engine at %" PRId64 "\n",
+				rank, i, (int)s->kind, s->start_ns, start_ns, s->after_ns,
+				times[g->afters[i]]);
+	}
+	return differ;
+}
+
+unsigned graph_compare(const struct program *p, const struct costs *c)
+{
+	static const uint32_t ranks[MAX_GPUS] = {0, 1, 2, 3};
+	struct graph *graphs = calloc(p->threads, sizeof(*graphs));
+	struct sim_block *b;
+	struct sim *sim;
+	uint32_t group, rank;
+	unsigned differ = 0, seen = 0;
+
+	TRUE(graphs && sim_new(p->threads, &sim) == 0);
+	for (uint32_t i = 0; i < p->threads; i++) {
+		TRUE(sim_rank(sim, i, LANES, 0) == 0);
+		for (uint32_t k = 0; k < MAX_GPUS * EMU_ENGINES; k++)
+			TRUE(sim_room(sim, i, engine_lane(k / EMU_ENGINES, k % EMU_ENGINES)) == 0);
+	}
+	TRUE(sim_group(sim_meetings(sim), ranks, p->threads, &group) == 0);
+	for (uint32_t i = 0; i < p->threads; i++) {
+		graphs[i].p = p;
+		graphs[i].c = c;
+		add_rank(&graphs[i], sim, i);
+	}
+	TRUE(sim_advance(sim) == 0);
+	while ((b = sim_finished(sim, &rank))) {
+		differ += compare(&graphs[rank], rank, b->times);
+		seen++;
+		sim_release(sim, rank, b);
+	}
+	TRUE(seen == p->threads && sim_counts(sim)->broken == 0);
+	sim_free(sim);
+	free(graphs);
+	return differ;
+}

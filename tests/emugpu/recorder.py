@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""recorder.py TOOLKIT OUT.c: a library that stands before the emulated libcuda.so.1 under its name, as a recorder does.
+
+Each function counts and hands on to the driver at $RECORDER_DRIVER; the counts are appended to $RECORDER_COUNTS in the form
+of $GPUEMU_COUNTS.
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'replay/emugpu/gen'))
+import stubs  # noqa: E402  pylint: disable=wrong-import-position,import-error
+
+TOP = '''#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#include <cudaProfiler.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define API __attribute__((visibility("default")))
+
+static unsigned long calls[{n}];
+static const char *const names[] = {{{names}}};
+
+static void *behind;
+
+__attribute__((constructor)) static void open_driver(void)
+{{
+	behind = dlopen(getenv("RECORDER_DRIVER"), RTLD_NOW | RTLD_LOCAL);
+}}
+
+static void *driver(const char *name)
+{{
+	return behind ? dlsym(behind, name) : NULL;
+}}
+
+__attribute__((destructor)) static void write_counts(void)
+{{
+	FILE *to = fopen(getenv("RECORDER_COUNTS"), "a");
+
+	for (unsigned i = 0; to && i < {n}; i++)
+		if (calls[i])
+			fprintf(to, "libcuda.so.1 %s %lu\\n", names[i], calls[i]);
+	if (to)
+		fclose(to);
+}}
+
+/* The function of this library that bears the name of the driver's at *at. */
+static void stand_before(void **at)
+{{
+	static void *self;
+	Dl_info info;
+
+	if (!self)
+		self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	if (*at && dladdr(*at, &info) && info.dli_sname)
+		*at = dlsym(self, info.dli_sname);
+}}
+'''
+
+FUNCTION = '''
+API {returns} {name}({parameters})
+{{
+	static {returns} (*real)({parameters});
+
+	if (!real)
+		*(void **)&real = driver("{name}");
+	__atomic_fetch_add(&calls[{number}], 1, __ATOMIC_RELAXED);
+	{returns} r = real({arguments});
+{after}	return r;
+}}
+'''
+
+# Not of CUDA's: how the libraries give the emulated driver their kernels.
+BESIDE = '''
+int gpuemu_register_kernel(const void *k);
+API int gpuemu_register_kernel(const void *k)
+{
+	return ((int (*)(const void *))driver("gpuemu_register_kernel"))(k);
+}
+
+int gpuemu_device_value(int device, const char *key, double *ret);
+API int gpuemu_device_value(int device, const char *key, double *ret)
+{
+	return ((int (*)(int, const char *, double *))driver("gpuemu_device_value"))(device, key, ret);
+}
+'''
+
+
+def main():
+    toolkit, out = sys.argv[1:]
+    library = stubs.LIBRARIES['libcuda.so.1']
+    args = type('', (), {'cc': ['cc'], 'include': [pathlib.Path(toolkit) / 'include']})
+    declared = stubs.declared_by(library, args)
+    text = TOP.format(n=len(declared), names=', '.join(f'"{n}"' for n in declared))
+    for number, (name, (returns, parameters)) in enumerate(declared.items()):
+        arguments = [stubs.prototypes.argument(p) for p in parameters]
+        after = f'\tstand_before({arguments[1]});\n' if name.startswith('cuGetProcAddress') else ''
+        text += FUNCTION.format(name=name, number=number, returns=returns, parameters=', '.join(parameters) or 'void',
+                                arguments=', '.join(arguments), after=after)
+    pathlib.Path(out).write_text(text + BESIDE, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

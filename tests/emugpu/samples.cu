@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What public samples of CUDA do, one small program after the other, each with its twin: sums of
+// vectors on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and
+// memory and events between processes.
+#include "replay/emugpu/gpuemu.h"
+#include "tests/emugpu/check.h"
+
+#include <cooperative_groups.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+static const int N = 1 << 16, BLOCK = 256, BLOCKS = N / BLOCK;
+
+__global__ void vector_add(const float *a, const float *b, float *c, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		c[i] = a[i] + b[i];
+}
+
+static void vector_add_host(const float *a, const float *b, float *c, int n)
+{
+	for (int i = 0; i < n; i++)
+		c[i] = a[i] + b[i];
+}
+GPUEMU_TWIN(vector_add, vector_add_host)
+
+// One sum for each of so many blocks.
+__global__ void block_sums(const float *in, float *out, int blocks)
+{
+	__shared__ float part[BLOCK];
+
+	part[threadIdx.x] = in[blockIdx.x * BLOCK + threadIdx.x];
+	for (int half = blockDim.x / 2; half > 0; half /= 2) {
+		__syncthreads();
+		if (threadIdx.x < half)
+			part[threadIdx.x] += part[threadIdx.x + half];
+	}
+	if (threadIdx.x == 0 && blockIdx.x < blocks)
+		out[blockIdx.x] = part[0];
+}
+
+static void block_sums_host(const float *in, float *out, int blocks)
+{
+	for (int b = 0; b < blocks; b++) {
+		float sum = 0;
+
+		for (int i = 0; i < BLOCK; i++)
+			sum += in[b * BLOCK + i];
+		out[b] = sum;
+	}
+}
+GPUEMU_TWIN(block_sums, block_sums_host)
+
+__global__ void whole_sum(const float *in, float *out, int n)
+{
+	cooperative_groups::this_grid().sync();
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		for (int i = 0; i < n; i++)
+			out[0] += in[i];
+}
+
+static void whole_sum_host(const float *in, float *out, int n)
+{
+	for (int i = 0; i < n; i++)
+		out[0] += in[i];
+}
+GPUEMU_TWIN(whole_sum, whole_sum_host)
+
+static float *device_ones(int n)
+{
+	std::vector<float> ones(n, 1.0f);
+	float *at;
+
+	OK(cudaMalloc(&at, n * sizeof(float)));
+	OK(cudaMemcpy(at, ones.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+	return at;
+}
+
+static float first_of(const float *at)
+{
+	float value;
+
+	OK(cudaMemcpy(&value, at, sizeof(value), cudaMemcpyDeviceToHost));
+	return value;
+}
+
+static void test_streams()
+{
+	const int streams = 4, part = N / streams;
+	float *a = device_ones(N), *b = device_ones(N), *c, *host;
+	cudaStream_t s[streams];
+
+	OK(cudaMalloc(&c, N * sizeof(float)));
+	OK(cudaMallocHost(&host, N * sizeof(float)));
+	for (int i = 0; i < streams; i++) {
+		OK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+		vector_add<<<part / BLOCK, BLOCK, 0, s[i]>>>(a + i * part, b + i * part,
+							     c + i * part, part);
+		OK(cudaMemcpyAsync(host + i * part, c + i * part, part * sizeof(float),
+				   cudaMemcpyDeviceToHost, s[i]));
+	}
+	OK(cudaDeviceSynchronize());
+	for (int i = 0; i < N; i++)
+		TRUE(host[i] == 2);
+	for (int i = 0; i < streams; i++)
+		OK(cudaStreamDestroy(s[i]));
+	OK(cudaFreeHost(host));
+	OK(cudaFree(a));
+	OK(cudaFree(b));
+	OK(cudaFree(c));
+}
+
+static void test_sums()
+{
+	float *in = device_ones(N), *part = device_ones(BLOCKS), *out = device_ones(1);
+	int n = N;
+	void *args[] = {&in, &out, &n};
+
+	block_sums<<<BLOCKS, BLOCK>>>(in, part, BLOCKS);
+	block_sums<<<1, BLOCK>>>(part, out, 1);
+	TRUE(first_of(out) == N);
+	OK(cudaLaunchCooperativeKernel((const void *)whole_sum, dim3(2), dim3(32), args, 0, 0));
+	TRUE(first_of(out) == 2 * N);
+	OK(cudaFree(in));
+	OK(cudaFree(part));
+	OK(cudaFree(out));
+}
+
+static void test_two_gpus()
+{
+	float *here = device_ones(N), *there;
+	int can = 0;
+
+	OK(cudaDeviceCanAccessPeer(&can, 0, 1));
+	TRUE(can);
+	OK(cudaSetDevice(1));
+	OK(cudaMalloc(&there, N * sizeof(float)));
+	OK(cudaMemcpyPeer(there, 1, here, 0, N * sizeof(float)));
+	OK(cudaSetDevice(0));
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	vector_add<<<BLOCKS, BLOCK>>>(here, there, there, N);
+	TRUE(first_of(there) == 2);
+	OK(cudaDeviceDisablePeerAccess(1));
+	OK(cudaFree(there));
+	OK(cudaFree(here));
+}
+
+static void test_managed()
+{
+	float *a;
+
+	OK(cudaMallocManaged(&a, N * sizeof(float)));
+	for (int i = 0; i < N; i++)
+		a[i] = 1;
+	vector_add<<<BLOCKS, BLOCK>>>(a, a, a, N);
+	OK(cudaDeviceSynchronize());
+	TRUE(a[0] == 2 && a[N - 1] == 2);
+	OK(cudaFree(a));
+}
+
+struct letter {
+	cudaIpcMemHandle_t memory;
+	cudaIpcEventHandle_t event;
+};
+
+// The other process doubles what it is sent, in place, when the event has happened.
+static int other_process(int in, int out)
+{
+	struct letter letter;
+	cudaEvent_t event;
+	float *at;
+
+	TRUE(read(in, &letter, sizeof(letter)) == sizeof(letter));
+	OK(cudaIpcOpenMemHandle((void **)&at, letter.memory, cudaIpcMemLazyEnablePeerAccess));
+	OK(cudaIpcOpenEventHandle(&event, letter.event));
+	OK(cudaStreamWaitEvent(0, event, 0));
+	vector_add<<<BLOCKS, BLOCK>>>(at, at, at, N);
+	OK(cudaDeviceSynchronize());
+	OK(cudaIpcCloseMemHandle(at));
+	OK(cudaEventDestroy(event));
+	return write(out, "", 1) == 1 ? 0 : 1;
+}
+
+static void test_processes(pid_t child, int in, int out)
+{
+	float *at = device_ones(N);
+	struct letter letter;
+	cudaEvent_t event;
+	char done;
+	int status;
+
+	OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
+	vector_add<<<BLOCKS, BLOCK>>>(at, at, at, N);
+	OK(cudaEventRecord(event));
+	OK(cudaIpcGetMemHandle(&letter.memory, at));
+	OK(cudaIpcGetEventHandle(&letter.event, event));
+	TRUE(write(out, &letter, sizeof(letter)) == sizeof(letter));
+	TRUE(read(in, &done, 1) == 1);
+	TRUE(first_of(at) == 4);
+	TRUE(waitpid(child, &status, 0) == child && status == 0);
+	OK(cudaEventDestroy(event));
+	OK(cudaFree(at));
+}
+
+int main()
+{
+	int there[2], back[2];
+	pid_t child;
+
+	TRUE(pipe(there) == 0 && pipe(back) == 0);
+	child = fork(); // before either has touched a GPU
+	if (child == 0)
+		return other_process(there[0], back[1]);
+	test_streams();
+	test_sums();
+	test_two_gpus();
+	test_managed();
+	test_processes(child, back[0], there[1]);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A fat binary, with the part that suits the GPU. */
+#include "base/scope.h"
+#include "replay/emugpu/driver/image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	scoped(emu_image_done) struct emu_image image = {.arch = 90};
+
+	emu_image_parse_fatbin(&image, data, len, image.arch);
+	return 0;
+}

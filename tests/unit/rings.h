@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Rings made by hand, as a traced program would leave them, for tests of the recorder. Not
+ * thread-safe; whatever fails ends the test. */
+#pragma once
+
+#include "base/scope.h"
+#include "capture/recorder/feed.h"
+#include "capture/recorder/run.h"
+#include "capture/ring.h"
+
+#include <check.h>
+#include <string.h>
+
+#define RINGS_DATA (1u << 20)
+
+/* One traced thread. */
+struct made_ring {
+	struct cap_ring *ring;
+	struct rec_feed *feed;
+	uint64_t ordinal;
+	int64_t now_ns; /* each call takes 1 us, and the next begins 1 us later */
+};
+
+static inline void ring_open(struct made_ring *m, struct rec_process *p, uint32_t number)
+{
+	size_t size = CAP_RING_HEADER_BYTES + RINGS_DATA;
+	struct cap_drain *drain;
+
+	m->ring = aligned_alloc(CAP_LINE, size);
+	memset(m->ring, 0, size);
+	m->ring->magic = CAP_MAGIC;
+	m->ring->version = CAP_VERSION;
+	m->ring->number = number;
+	m->ring->pid = p->pid;
+	m->ring->tid = p->pid + (int)number;
+	m->ring->data_offset = CAP_RING_HEADER_BYTES;
+	m->ring->data_bytes = RINGS_DATA;
+	strcpy(m->ring->thread_name, "worker");
+	ck_assert_int_eq(cap_drain_of(m->ring, size, &drain), 0);
+	ck_assert_int_eq(rec_feed_new(drain, p, NULL, &m->feed), 0);
+	m->ordinal = 1;
+	m->now_ns = 1000000;
+}
+
+static inline void ring_close(struct made_ring *m)
+{
+	rec_feed_free(m->feed);
+	free(m->ring);
+}
+
+/* Takes what was put so far, and looks at all of it. */
+static inline void ring_look(struct made_ring *m)
+{
+	ck_assert_int_ge(rec_feed_take(m->feed), 0);
+	ck_assert_int_eq(rec_feeds_look(&m->feed, 1, true), 0);
+}
+
+static inline void ring_put(struct made_ring *m, const void *record)
+{
+	uint32_t bytes = ((const struct cap_record *)record)->bytes;
+
+	ck_assert_uint_le(m->ring->head + bytes, RINGS_DATA);
+	memcpy((uint8_t *)m->ring + CAP_RING_HEADER_BYTES + m->ring->head, record, bytes);
+	m->ring->head += bytes;
+}
+
+static inline uint64_t ring_id(const struct made_ring *m)
+{
+	return (uint64_t)m->ring->number << CAP_ORDINAL_BITS | m->ordinal;
+}
+
+/* What argument `arg` of the next call points to. */
+static inline void ring_blob(struct made_ring *m, uint16_t arg, enum cap_blob_what what,
+			     const void *data, uint32_t len)
+{
+	_Alignas(8) uint8_t room[sizeof(struct cap_blob_record) + 512] = {0};
+	struct cap_blob_record *b = (void *)room;
+
+	ck_assert_uint_le(len, 512);
+	b->head = (struct cap_record){.bytes = (uint32_t)(sizeof(*b) + (len + 7) / 8 * 8),
+				      .kind = CAP_BLOB,
+				      .flags = (uint8_t)what};
+	b->arg = arg;
+	b->len = len;
+	b->whole_len = len;
+	b->id = ring_id(m);
+	memcpy(b->data, data, len);
+	ring_put(m, room);
+}
+
+static inline void ring_out(struct made_ring *m, uint16_t arg, uint64_t handle)
+{
+	ring_blob(m, arg, CAP_BLOB_AFTER, &handle, sizeof(handle));
+}
+
+/* A call that the program makes, with the words of its arguments; its id. */
+static inline uint64_t ring_call_at(struct made_ring *m, const char *name, uint8_t depth,
+				    int32_t result, const uint64_t *words, uint32_t n)
+{
+	_Alignas(8) uint8_t room[sizeof(struct cap_call_record) + 8 * 64] = {0};
+	struct cap_call_record *c = (void *)room;
+	int api = api_find(name);
+
+	ck_assert_msg(api >= 0, "no call %s", name);
+	c->head = (struct cap_record){
+		.bytes = (uint32_t)(sizeof(*c) + 8ul * n), .kind = CAP_CALL, .depth = depth};
+	c->api = (uint32_t)api;
+	c->result = result;
+	c->id = ring_id(m);
+	c->start = (uint64_t)m->now_ns;
+	c->end = (uint64_t)m->now_ns + 1000;
+	m->now_ns += 2000;
+	m->ordinal++;
+	if (n > 0)
+		memcpy(c->words, words, 8ul * n);
+	ring_put(m, room);
+	return c->id;
+}
+
+#define ring_call(m, name, ...)                                                                    \
+	ring_call_at((m), (name), 0, 0, (const uint64_t[]){__VA_ARGS__},                           \
+		     sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+
+static inline void ring_times(struct made_ring *m, uint64_t id, int64_t start_ns, int64_t end_ns)
+{
+	struct cap_times_record t = {.head = {.bytes = sizeof(t), .kind = CAP_TIMES},
+				     .id = id,
+				     .start_ns = start_ns,
+				     .end_ns = end_ns};
+
+	ring_put(m, &t);
+}
+
+/* A context of that device, and a stream and a kernel in it. */
+static inline void ring_begin(struct made_ring *m, int device, uint64_t context, uint64_t stream,
+			      uint64_t kernel)
+{
+	ring_out(m, 0, context);
+	ring_call(m, "cuDevicePrimaryCtxRetain", 0x100, (uint64_t)device);
+	ring_call(m, "cuCtxSetCurrent", context);
+	ring_out(m, 0, stream);
+	ring_call(m, "cuStreamCreate", 0x100, 1);
+	ring_out(m, 0, kernel);
+	ring_blob(m, 2, CAP_BLOB_BEFORE, "step", 5);
+	ring_call(m, "cuModuleGetFunction", 0x100, 0x77, 0x200);
+}
+
+static inline uint64_t ring_launch(struct made_ring *m, uint64_t kernel, uint64_t stream)
+{
+	return ring_call(m, "cuLaunchKernel", kernel, 4, 1, 1, 32, 1, 1, 0, stream, 0, 0);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/report/contents.h"
+
+#include "tests/unit/test.h"
+
+/* Operation 7 reads two buffers and writes one of three pages; 9 writes one. */
+static struct fmt_digest some[] = {
+	{.op = 9, .length_bytes = 5, .digest = {1, 1}, .output = 1},
+	{.op = 7, .length_bytes = 140000, .digest = {2, 2}, .n_pages = 3, .output = 1},
+	{.op = 7, .length_bytes = 16, .digest = {3, 3}},
+	{.op = 7, .length_bytes = 17, .digest = {4, 4}},
+};
+static uint64_t pages[] = {1, 2, 3, 4, 5, 6};
+
+/* Differences between the operation 7 of the slice above and that of `digests`. */
+static int differ(struct fmt_digest *digests, size_t n, uint64_t *their_pages, struct text *first)
+{
+	struct fmt_slice a = {.digests = some, .n_digests = 4, .pages = pages, .n_pages = 6};
+	struct fmt_slice b = {
+		.digests = digests, .n_digests = n, .pages = their_pages, .n_pages = 6};
+	struct fmt_contents x = {0}, y = {0};
+	struct text second = {0};
+	int r;
+
+	ck_assert_int_eq(fmt_contents_add(&x, &a), 0);
+	ck_assert_int_eq(fmt_contents_add(&y, &b), 0);
+	r = fmt_contents_differ(&x, 7, &y, 7, first, &second);
+	fmt_contents_done(&x);
+	fmt_contents_done(&y);
+	text_done(&second);
+	return r;
+}
+
+static void ck_says(struct text *t, const char *what)
+{
+	text_char(t, 0);
+	ck_assert_msg(strstr(t->data, what), "no '%s' in '%s'", what, t->data);
+	text_done(t);
+}
+
+START_TEST(test_the_same)
+{
+	struct fmt_digest other[4];
+	struct text t = {0};
+
+	memcpy(other, some, sizeof(some));
+	ck_assert_int_eq(differ(other, 4, pages, &t), 0);
+	other[0].digest[0]++;
+	ck_assert_int_eq(differ(other, 4, pages, &t), 0);
+	ck_assert_uint_eq(t.len, 0);
+}
+END_TEST
+
+START_TEST(test_what_is_written_and_its_first_page)
+{
+	uint64_t other_pages[] = {1, 2, 3, 5, 5, 7};
+	struct fmt_digest other[4];
+	struct text t = {0};
+
+	memcpy(other, some, sizeof(some));
+	other[1].digest[1]++;
+	ck_assert_int_eq(differ(other, 4, other_pages, &t), 1);
+	ck_says(&t, "wrote 140000 bytes");
+	ck_assert_int_eq(differ(other, 4, other_pages, &t), 1);
+	ck_says(&t, "page 1 of 3");
+}
+END_TEST
+
+START_TEST(test_what_is_read_comes_first)
+{
+	struct fmt_digest other[4];
+	struct text t = {0};
+
+	memcpy(other, some, sizeof(some));
+	other[1].digest[1]++;
+	other[3].digest[1]++;
+	ck_assert_int_eq(differ(other, 4, pages, &t), 1);
+	ck_says(&t, "read 17 bytes");
+}
+END_TEST
+
+START_TEST(test_other_buffers_are_not_compared)
+{
+	struct fmt_digest other[4];
+	struct text t = {0};
+
+	memcpy(other, some, sizeof(some));
+	other[1].digest[1]++;
+	ck_assert_int_eq(differ(other, 3, pages, &t), 0);
+	other[1].length_bytes++;
+	ck_assert_int_eq(differ(other, 4, pages, &t), 0);
+	ck_assert_int_eq(differ(NULL, 0, NULL, &t), 0);
+}
+END_TEST
+
+TESTS("contents", test_the_same, test_what_is_written_and_its_first_page,
+      test_what_is_read_comes_first, test_other_buffers_are_not_compared)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/drain.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+
+define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
+
+#define SIZE (CAP_RING_HEADER_BYTES + CAP_MIN_RING_BYTES)
+
+static struct cap_ring *make_ring(void)
+{
+	struct cap_ring *r = aligned_alloc(CAP_LINE, SIZE);
+
+	memset(r, 0, SIZE);
+	r->magic = CAP_MAGIC;
+	r->version = CAP_VERSION;
+	r->number = 7;
+	r->pid = 12;
+	r->data_offset = CAP_RING_HEADER_BYTES;
+	r->data_bytes = CAP_MIN_RING_BYTES;
+	memcpy(r->thread_name, "sixteen letters!", 16);
+	return r;
+}
+
+/* What the thread does: a record at the head, behind a pad where it would cross the end. */
+static void put(struct cap_ring *r, const void *record, uint32_t bytes)
+{
+	uint8_t *data = (uint8_t *)r + CAP_RING_HEADER_BYTES;
+	uint64_t at = r->head % r->data_bytes;
+
+	if (at + bytes > r->data_bytes) {
+		struct cap_record pad = {.bytes = (uint32_t)(r->data_bytes - at), .kind = CAP_PAD};
+
+		memcpy(data + at, &pad, sizeof(pad));
+		r->head += pad.bytes;
+		at = 0;
+	}
+	memcpy(data + at, record, bytes);
+	r->head += bytes;
+}
+
+static void put_call(struct cap_ring *r, uint64_t ordinal)
+{
+	uint64_t room[8] = {0};
+	struct cap_call_record *call = (void *)room;
+
+	call->head = (struct cap_record){.bytes = sizeof(room), .kind = CAP_CALL};
+	call->id = ordinal;
+	call->words[2] = ordinal;
+	put(r, room, sizeof(room));
+}
+
+START_TEST(every_record_arrives_in_order)
+{
+	scoped(free_ptr) struct cap_ring *ring = make_ring();
+	scoped(cap_drain_closep) struct cap_drain *d = NULL;
+	const struct cap_record *record;
+	struct fmt_cursor c;
+	uint64_t seen = 0;
+
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), 0);
+	ck_assert_uint_eq(cap_drain_about(d)->number, 7);
+	ck_assert_str_eq(cap_drain_about(d)->thread_name, "sixteen letters!");
+	ck_assert_int_eq(cap_drain_take(d, &c), 0);
+	for (uint64_t made = 0; made < 10000;) {
+		for (int i = 0; i < 300; i++)
+			put_call(ring, made++);
+		ck_assert_int_eq(cap_drain_take(d, &c), 1);
+		ck_assert_uint_eq(ring->tail, ring->head);
+		while (cap_record_next(&c, &record) == 1) {
+			const struct cap_call_record *call = (const void *)record;
+
+			ck_assert_uint_eq(call->id, seen++);
+			ck_assert_uint_eq(cap_call_words(call), 3);
+			ck_assert_uint_eq(call->words[2], call->id);
+		}
+		ck_assert_uint_eq(seen, made);
+	}
+}
+END_TEST
+
+START_TEST(a_head_that_cannot_be_costs_what_was_there)
+{
+	static const uint64_t heads[] = {CAP_MIN_RING_BYTES + 8, 12, UINT64_MAX - 7, 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		scoped(free_ptr) struct cap_ring *ring = make_ring();
+		scoped(cap_drain_closep) struct cap_drain *d = NULL;
+		struct fmt_cursor c;
+
+		ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), 0);
+		ring->head = heads[i];
+		ck_assert_int_eq(cap_drain_take(d, &c), -EBADMSG);
+		ring->head &= ~UINT64_C(7);
+		ck_assert_int_eq(cap_drain_take(d, &c), 0);
+	}
+}
+END_TEST
+
+/* One row per way a record can be wrong. */
+START_TEST(bad_records_are_refused)
+{
+	static const struct {
+		uint32_t bytes;
+		uint16_t kind;
+		uint32_t blob_len;
+	} rows[] = {
+		{40, CAP_BLOB, 0xffffffff}, {40, CAP_BLOB, 9}, {0, CAP_PAD, 0},	   {12, CAP_PAD, 0},
+		{48, CAP_PAD, 0},	    {32, CAP_CALL, 0}, {40, CAP_KINDS, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cap_blob_record blob[2] = {
+			{.head = {rows[i].bytes, rows[i].kind, 0, 0}, .len = rows[i].blob_len}};
+		struct fmt_cursor c = fmt_cursor(blob, 40);
+		const struct cap_record *record;
+
+		ck_assert_int_eq(cap_record_next(&c, &record), -EBADMSG);
+		ck_assert_int_eq(cap_record_next(&c, &record), 0);
+	}
+}
+END_TEST
+
+START_TEST(only_rings_are_opened)
+{
+	scoped(free_ptr) struct cap_ring *ring = make_ring();
+	struct cap_drain *d = NULL;
+
+	ck_assert_int_eq(cap_drain_of(ring, SIZE - 1, &d), -EBADMSG);
+	ck_assert_int_eq(cap_drain_of(ring, 100, &d), -EAGAIN);
+	ring->version++;
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), -ENOTSUP);
+	ring->data_bytes++, ring->version--;
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), -EBADMSG);
+	ring->magic = 0;
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), -EAGAIN);
+	ring->magic = 1;
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), -EBADMSG);
+	ck_assert_ptr_null(d);
+}
+END_TEST
+
+TESTS("drain", every_record_arrives_in_order, a_head_that_cannot_be_costs_what_was_there,
+      bad_records_are_refused, only_rings_are_opened)

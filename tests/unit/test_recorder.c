@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "formats/store/trace.h"
+#include "tests/unit/rings.h"
+#include "tests/unit/test.h"
+
+#include <stdio.h>
+
+define_cleanup(names_freep, struct fmt_names *, fmt_names_free);
+define_cleanup(process_freep, struct rec_process *, rec_process_free);
+define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free);
+
+enum {
+	CONTEXT = 0x1000,
+	STREAM = 0x2000,
+	OTHER_STREAM = 0x2100,
+	KERNEL = 0x3000,
+	EVENT = 0x4000,
+	COMM = 0x5000
+};
+
+static struct rec_process *process(struct fmt_names *names, int pid, uint32_t index)
+{
+	struct rec_process *p;
+
+	ck_assert_int_eq(rec_process_new(names, pid, 1, &p), 0);
+	p->index = index;
+	return p;
+}
+
+static const char *text(const struct fmt_names *n, fmt_str s)
+{
+	return fmt_string(n, s, NULL);
+}
+
+/* A trace that is gone at the end. */
+struct written {
+	char folder[32];
+	struct fmt_trace *trace;
+	struct rec_result result;
+};
+
+static void written_done(struct written *w)
+{
+	char command[96];
+
+	fmt_trace_close(w->trace);
+	snprintf(command, sizeof(command), "rm -rf %s", w->folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void write_trace(struct rec_process *const *p, size_t n, struct fmt_names *names,
+			struct written *w)
+{
+	static const struct rec_window all = {.first = -1, .last = -1};
+	struct fmt_error err = {0};
+	char path[64];
+
+	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(w->folder));
+	snprintf(path, sizeof(path), "%s/trace", w->folder);
+	ck_assert_msg(rec_run_write(p, n, names, &all, path, &w->result, &err) == 0, "%s",
+		      err.what);
+	ck_assert_msg(fmt_trace_open(path, &w->trace, &err) == 0, "%s", err.what);
+}
+
+START_TEST(a_launch_is_a_call_and_an_operation)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+	uint64_t id;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 3, CONTEXT, STREAM, KERNEL);
+	id = ring_launch(&m, KERNEL, STREAM);
+	ring_look(&m);
+	ck_assert_uint_eq(p->counts.calls, 5);
+	ck_assert_uint_eq(p->counts.ops, 1);
+	ck_assert_uint_eq(rec_handles_unknown(p->things), 0);
+
+	const struct rec_event *call = &p->events[4], *op = &p->events[5];
+
+	ck_assert_int_eq(call->kind, FMT_CALL);
+	ck_assert_str_eq(text(names, fmt_site(names, call->site)->name), "cuLaunchKernel");
+	ck_assert_int_eq(op->kind, FMT_KERNEL);
+	ck_assert_str_eq(text(names, fmt_site(names, op->site)->name), "step");
+	ck_assert_uint_eq(op->call, 4);
+	ck_assert_int_eq(op->device, 3);
+	ck_assert_uint_eq(op->correlation, id + 1);
+	ck_assert_int_eq(p->lanes[op->lane].kind, FMT_STREAM);
+}
+END_TEST
+
+/* What a call of that name has as argument `key`. */
+static int64_t value(const struct rec_process *p, const char *name, const char *key)
+{
+	for (size_t i = 0; i < p->n_events; i++) {
+		const struct fmt_site *s = fmt_site(p->names, p->events[i].site);
+		uint32_t at;
+
+		if (strcmp(text(p->names, s->name), name) == 0 &&
+		    fmt_site_varying(p->names, s, key, &at))
+			return p->values[p->events[i].first_value + at];
+	}
+	return -1;
+}
+
+START_TEST(handles_are_told_apart_when_used_again)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
+	ring_call(&m, "cuStreamDestroy_v2", STREAM);
+	ring_out(&m, 0, STREAM);
+	ring_call(&m, "cuStreamCreateWithPriority", 0x100, 1, 0);
+	ring_call(&m, "cuStreamQuery", STREAM);
+	ring_call(&m, "cuEventQuery", 0xdead);
+	ring_look(&m);
+	ck_assert_int_eq(value(p, "cuStreamCreate", "phStream.out"), STREAM);
+	ck_assert_int_eq(value(p, "cuStreamCreate", "phStream.id"), 1);
+	ck_assert_int_eq(value(p, "cuStreamDestroy_v2", "hStream.id"), 1);
+	ck_assert_int_eq(value(p, "cuStreamQuery", "hStream.id"), 2);
+	ck_assert_int_eq(value(p, "cuEventQuery", "hEvent.id"), 0);
+	ck_assert_int_eq(value(p, "cuEventQuery", "hEvent"), 0xdead);
+}
+END_TEST
+
+START_TEST(calls_that_failed_launch_nothing)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+	const uint64_t words[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
+	ring_call_at(&m, "cuLaunchKernel", 0, 700, words, ARRAY_SIZE(words));
+	ring_look(&m);
+	ck_assert_uint_eq(p->counts.failed, 1);
+	ck_assert_uint_eq(p->counts.ops, 0);
+	ck_assert_int_eq(value(p, "cuLaunchKernel", "result"), 700);
+}
+END_TEST
+
+/* One row a copy: the call, its words, what the operation is called. */
+START_TEST(copies_say_from_where_to_where)
+{
+	static const struct {
+		const char *call;
+		uint64_t words[6];
+		uint32_t n;
+		const char *name;
+	} rows[] = {
+		{"cuMemcpyHtoDAsync_v2",
+		 {0x10000, 0x99, 64, STREAM},
+		 4,
+		 "Memcpy HtoD (Pageable -> Device)"},
+		{"cuMemcpyHtoDAsync_v2",
+		 {0x10000, 0x20010, 64, STREAM},
+		 4,
+		 "Memcpy HtoD (Pinned -> Device)"},
+		{"cuMemcpyDtoH_v2", {0x99, 0x10000, 64}, 3, "Memcpy DtoH (Device -> Pageable)"},
+		{"cuMemcpyDtoDAsync_v2",
+		 {0x10000, 0x10040, 64, STREAM},
+		 4,
+		 "Memcpy DtoD (Device -> Device)"},
+		{"cuMemcpyAsync",
+		 {0x10010, 0x20010, 64, STREAM},
+		 4,
+		 "Memcpy HtoD (Pinned -> Device)"},
+		{"cuMemcpy", {0x99, 0x10010, 64}, 3, "Memcpy DtoH (Device -> Pageable)"},
+		{"cuMemcpyPeerAsync",
+		 {0x10000, CONTEXT, 0x10040, CONTEXT, 64, STREAM},
+		 6,
+		 "Memcpy PtoP (Device -> Device)"},
+	};
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
+	ring_out(&m, 0, 0x10000);
+	ring_call(&m, "cuMemAlloc_v2", 0x100, 0x1000);
+	ring_out(&m, 0, 0x20000);
+	ring_call(&m, "cuMemHostAlloc", 0x100, 0x1000, 0);
+	ring_look(&m);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct rec_event *op;
+
+		ring_call_at(&m, rows[i].call, 0, 0, rows[i].words, rows[i].n);
+		ring_look(&m);
+		op = &p->events[p->n_events - 1];
+		ck_assert_int_eq(op->kind, FMT_MEMCPY);
+		ck_assert_str_eq(text(names, fmt_site(names, op->site)->name), rows[i].name);
+		ck_assert_int_eq(p->values[op->first_value], 64);
+	}
+}
+END_TEST
+
+START_TEST(what_a_stream_waits_for_is_written_down)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+	uint64_t recorded;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
+	ring_out(&m, 0, OTHER_STREAM);
+	ring_call(&m, "cuStreamCreate", 0x100, 1);
+	ring_out(&m, 0, EVENT);
+	ring_call(&m, "cuEventCreate", 0x100, 0);
+	ring_launch(&m, KERNEL, STREAM);
+	recorded = ring_call(&m, "cuEventRecord", EVENT, STREAM);
+	ring_call(&m, "cuStreamWaitEvent", OTHER_STREAM, EVENT, 0);
+	ring_call(&m, "cuStreamSynchronize", OTHER_STREAM);
+	ring_look(&m);
+	ck_assert_int_eq(value(p, "Stream Wait Event", "stream"), 2);
+	ck_assert_int_eq(value(p, "Stream Wait Event", "wait_on_stream"), 1);
+	ck_assert_int_eq(value(p, "Stream Wait Event", "wait_on_cuda_event_record_corr_id"),
+			 (int64_t)recorded + 1);
+	ck_assert_int_eq(value(p, "Stream Sync", "stream"), 2);
+}
+END_TEST
+
+static void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
+{
+	uint64_t words[20] = {0x100, n};
+
+	memset(words + 2, 0x5a, 128); /* the id, by value */
+	words[18] = rank;
+	ring_out(m, 0, COMM);
+	ring_call_at(m, "ncclCommInitRank", 0, 0, words, 19);
+}
+
+/* A collective, with the launch inside it; nothing is drawn by chance, so times tell who waited. */
+static void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
+{
+	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
+	const uint64_t words[] = {0x10000, 0x10000, 256, 7, 0, COMM, STREAM};
+	uint64_t outer = m->ordinal++, id = ring_call_at(m, "cuLaunchKernel", 1, 0, launch, 11);
+	uint64_t next = m->ordinal;
+
+	ring_times(m, id, start_ns, end_ns);
+	m->ordinal = outer;
+	m->now_ns -= 2500;
+	ring_call_at(m, "ncclAllReduce", 0, 0, words, 7);
+	m->now_ns += 2500;
+	m->ordinal = next;
+}
+
+static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64_t start_ns,
+		     int64_t end_ns)
+{
+	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
+	const uint64_t words[] = {0x10000, 64, 7, peer, COMM, STREAM};
+	uint64_t outer, id, next;
+
+	ring_call_at(m, "ncclGroupStart", 0, 0, NULL, 0);
+	ring_call_at(m, call, 0, 0, words, 6);
+	outer = m->ordinal++;
+	id = ring_call_at(m, "cuLaunchKernel", 1, 0, launch, 11);
+	next = m->ordinal;
+	ring_times(m, id, start_ns, end_ns);
+	m->ordinal = outer;
+	ring_call_at(m, "ncclGroupEnd", 0, 0, NULL, 0);
+	m->ordinal = next;
+}
+
+/* Of three ranks, 0 sends to 1 and then to 2, between two reductions of all. */
+START_TEST(collectives_meet_by_their_order)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(written_done) struct written w = {0};
+	struct rec_process *p[3];
+	struct made_ring m[3];
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		p[i] = process(names, 100 + (int)i, i);
+		ring_open(&m[i], p[i], i);
+		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
+		join_comm(&m[i], 3, 2 - i);
+		reduce(&m[i], 1100000 + i, 1200000);
+	}
+	exchange(&m[2], 1, "ncclSend", 1210000, 1220000);
+	exchange(&m[1], 0, "ncclRecv", 1210000, 1220000);
+	exchange(&m[2], 2, "ncclSend", 1230000, 1240000);
+	exchange(&m[0], 0, "ncclRecv", 1230000, 1240000);
+	for (uint32_t i = 0; i < 3; i++) {
+		reduce(&m[i], 1300000 + i, 1400000);
+		ring_look(&m[i]);
+	}
+
+	write_trace(p, 3, names, &w);
+	const struct fmt_names *n = fmt_trace_names(w.trace);
+	/* By rank: seq of each collective. Rank 0 is the last process. */
+	static const int64_t want[3][4] = {{0, 1, 2, 3}, {0, 1, 3, -1}, {0, 2, 3, -1}};
+
+	ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), 3);
+	ck_assert_uint_eq(fmt_n_comms(n), 1);
+	ck_assert_uint_eq(fmt_comm(n, 0)->n_ranks, 3);
+	ck_assert_uint_eq(w.result.collectives, 10);
+	ck_assert_uint_eq(w.result.unmatched, 0);
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		size_t seen = 0;
+
+		for (uint32_t k = 0; k < fmt_trace_rank(w.trace, rank)->n_slices; k++) {
+			scoped(slice_freep) struct fmt_slice *s = NULL;
+
+			ck_assert_int_eq(fmt_slice_load(w.trace, rank, k, FMT_WANT_ALL, &s, NULL),
+					 0);
+			for (size_t i = 0; i < s->n_events; i++) {
+				const struct fmt_event *e = &s->events[i];
+
+				if (fmt_site(n, e->site)->kind != FMT_COLLECTIVE)
+					continue;
+				ck_assert_int_eq(s->values[e->first_value + FMT_COLLECTIVE_SEQ],
+						 want[rank][seen]);
+				seen++;
+			}
+		}
+		ck_assert_uint_eq(seen, rank == 0 ? 4 : 3);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		ring_close(&m[i]);
+		rec_process_free(p[i]);
+	}
+}
+END_TEST
+
+/* Two devices are two ranks for two threads, and one for one thread. */
+START_TEST(devices_of_one_thread_are_one_rank)
+{
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		scoped(names_freep) struct fmt_names *names = NULL;
+		scoped(process_freep) struct rec_process *p = NULL;
+		struct made_ring m[2];
+		scoped(written_done) struct written w = {0};
+
+		ck_assert_int_eq(fmt_names_new(&names), 0);
+		p = process(names, 100, 0);
+		for (uint32_t i = 0; i < threads; i++)
+			ring_open(&m[i], p, i);
+		for (uint32_t i = 0; i < 2; i++) {
+			struct made_ring *on = &m[i % threads];
+			uint64_t id;
+
+			ring_begin(on, (int)i, CONTEXT + i, STREAM + 16 * i, KERNEL + i);
+			id = ring_launch(on, KERNEL + i, STREAM + 16 * i);
+			ring_times(on, id, on->now_ns + 1000, on->now_ns + 5000);
+		}
+		for (uint32_t i = 0; i < threads; i++)
+			ring_look(&m[i]);
+
+		write_trace(&p, 1, names, &w);
+
+		ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), threads);
+		ck_assert_uint_eq(w.result.ops, 2);
+		for (uint32_t i = 0; i < threads; i++)
+			ring_close(&m[i]);
+	}
+}
+END_TEST
+
+/* A launcher that only asks for the driver's version is no rank, and its calls are kept. */
+START_TEST(a_process_without_work_is_no_rank)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(written_done) struct written w = {0};
+	struct rec_process *p[2];
+	struct made_ring m[2];
+	uint64_t id;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		p[i] = process(names, 100 + (int)i, i);
+		ring_open(&m[i], p[i], i);
+		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
+	}
+	id = ring_launch(&m[1], KERNEL, STREAM);
+	ring_times(&m[1], id, m[1].now_ns + 1000, m[1].now_ns + 5000);
+	for (uint32_t i = 0; i < 2; i++)
+		ring_look(&m[i]);
+
+	write_trace(p, 2, names, &w);
+
+	ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), 1);
+	ck_assert_uint_eq(w.result.ops, 1);
+	ck_assert_uint_eq(w.result.calls, p[0]->counts.calls + p[1]->counts.calls);
+	for (uint32_t i = 0; i < 2; i++) {
+		ring_close(&m[i]);
+		rec_process_free(p[i]);
+	}
+}
+END_TEST
+
+START_TEST(operations_without_times_are_counted)
+{
+	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+	scoped(written_done) struct written w = {0};
+	uint64_t id;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
+	ring_launch(&m, KERNEL, STREAM);
+	id = ring_launch(&m, KERNEL, STREAM);
+	ring_times(&m, id, m.now_ns, m.now_ns + 1000);
+	ring_look(&m);
+
+	write_trace(&p, 1, names, &w);
+
+	ck_assert_uint_eq(w.result.ops, 1);
+	ck_assert_uint_eq(w.result.without_times, 1);
+	ck_assert_str_eq(fmt_fact_value(fmt_trace_names(w.trace), FMT_WHOLE_TRACE,
+					"capture.operations_without_times"),
+			 "1");
+}
+END_TEST
+
+TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_when_used_again,
+      calls_that_failed_launch_nothing, copies_say_from_where_to_where,
+      what_a_stream_waits_for_is_written_down, collectives_meet_by_their_order,
+      devices_of_one_thread_are_one_rank, a_process_without_work_is_no_rank,
+      operations_without_times_are_counted)
