@@ -6,6 +6,7 @@
  *     build/bench/emugpu_calls        nanoseconds a call: the median of 21 rounds
  */
 #include "bench/emugpu/empty.h"
+#include "replay/emugpu/driver/clock.h"
 #include "replay/emugpu/gpuemu.h"
 
 #include <cuda.h>
@@ -63,13 +64,25 @@ static void call_wait(void)
 		abort();
 }
 
+static void call_host_ns(void)
+{
+	gpuemu_host_ns();
+}
+
+static void call_aside(void)
+{
+	gpuemu_aside_begin();
+	gpuemu_aside_end();
+}
+
 static const struct {
 	const char *name;
 	void (*call)(void);
 } rows[] = {
 	{"an empty function", call_empty}, {"cuLaunchKernel", call_launch},
 	{"cuEventRecord", call_record},	   {"cuEventQuery", call_query},
-	{"cuStreamWaitEvent", call_wait},
+	{"cuStreamWaitEvent", call_wait},  {"gpuemu_host_ns", call_host_ns},
+	{"gpuemu_aside_...", call_aside},
 };
 
 static double now_ns(void)

@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/tsv.h"
-#include "formats/trace.h"
-#include "formats/writer.h"
+#include "formats/store/trace.h"
+#include "formats/store/writer.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [BUILD]: what recording adds, beside other recorders in the same program, in the same minute.
+
+First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program.
+Then the step of the data-parallel example on emulated GPUs, in virtual time and without the host's own work, so that
+it is the same on every machine: what the calls and kernels of the recorder add.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else 'build').resolve()
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CALLS, ROUNDS = 100000, 5
+
+
+def output(command, **env):
+    done = subprocess.run([str(c) for c in command], env={**os.environ, **env}, check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    return done.stdout
+
+
+@contextlib.contextmanager
+def lttng(folder):
+    """A session of LTTng that records the bench's events; False where there is no LTTng."""
+    if not (BUILD / 'bench/bench_capture_lttng').exists() or not shutil.which('lttng-sessiond'):
+        yield False
+        return
+    env = {'LTTNG_HOME': str(folder), 'HOME': str(folder)}
+    daemon = subprocess.Popen(['lttng-sessiond', '--no-kernel'], env={**os.environ, **env},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(50):
+            if subprocess.run(['lttng', 'list'], env={**os.environ, **env}, capture_output=True, check=False).returncode == 0:
+                break
+        output(['lttng', 'create', 'bench', '--output', folder / 'lttng'], **env)
+        output(['lttng', 'enable-channel', '--userspace', '--subbuf-size=1M', '--num-subbuf=8', 'c'], **env)
+        output(['lttng', 'enable-event', '--userspace', '--channel=c', 'gpureplay_bench:*'], **env)
+        output(['lttng', 'start'], **env)
+        yield env
+        output(['lttng', 'destroy', 'bench'], **env)
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
+def size(path):
+    return sum(f.stat().st_size for f in path.rglob('*') if f.is_file())
+
+
+def calls(folder):
+    driver = {'LD_LIBRARY_PATH': str(BUILD / 'bench/capture-driver')}
+    bare = BUILD / 'bench/bench_capture'
+    print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>10}{"added ns":>10}  bytes a call')
+    with lttng(folder) as session:
+        for kind in 'empty', 'launch':
+            for threads in 1, 8:
+                n = CALLS // threads
+                rows = {'none': [], 'gpucapture': [], 'LTTng-UST': []}
+                stored = {}
+                for i in range(ROUNDS):
+                    rows['none'].append(output([bare, kind, threads, n], **driver))
+                    out = folder / f'{kind}{threads}{i}'
+                    rows['gpucapture'].append(
+                        output([BUILD / 'tools/gpucapture', '-o', out, '--', bare, kind, threads, n], **driver))
+                    stored['gpucapture'] = size(out) / (n + 1000) / threads
+                    if session:
+                        rows['LTTng-UST'].append(
+                            output([BUILD / 'bench/bench_capture_lttng', kind, threads, n, 'lttng'], **driver, **session))
+                base = None
+                for name, lines in rows.items():
+                    if not lines:
+                        continue
+                    median, late = (statistics.median(float(line.split()[i]) for line in lines) for i in (0, 1))
+                    base = median if base is None else base
+                    tail = f'{stored[name]:.1f}' if name in stored else ''
+                    print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:10.1f}{median - base:10.1f}  {tail}')
+    if not (BUILD / 'bench/bench_capture_lttng').exists():
+        print('LTTng-UST: left out: no liblttng-ust-dev when this was built')
+    if shutil.which('ltrace'):
+        ltrace(bare, driver)
+
+
+def ltrace(program, env):
+    """It stops the program at each call and has no percentiles: the whole time, over the calls."""
+    n, begun = 5000, time.monotonic()
+    subprocess.run(['ltrace', '-c', '-e', 'cuCtxGetFlags', '-o', '/dev/null', program, 'empty', '1', str(n)],
+                   check=False, capture_output=True, env={**os.environ, **env}, timeout=120)
+    each = (time.monotonic() - begun) / (n + 1000) * 1e9
+    print(f'{"empty":8}{1:8}  {"ltrace -c":12}{each:10.1f}')
+
+
+def step_ms(gpus, command, options, folder, name):
+    run = [BUILD / 'tools/gpuemu', '--gpus', gpus, '--host-speed', '1000', '-o', folder / 'report', '--', 'sh',
+           SOURCE / 'examples/launch.sh', gpus, BUILD / 'examples/ddp', *command]
+    if options is not None:
+        run = [BUILD / 'tools/gpucapture', *options, '-o', folder / name, '--', *run]
+    times = [float(line.split()[2]) for line in output(run).splitlines() if re.match(r'\d+ [\d.]+ [\d.]+$', line)]
+    return statistics.median(times[2:])
+
+
+def steps(folder):
+    if not (BUILD / 'examples/ddp').exists():
+        print('steps: left out: no nvcc when this was built')
+        return
+    print(f'\n{"step of":48}{"GPUs":>5}  {"recorded":24}{"ms":>9}{"longer":>9}')
+    for command in (['--steps', '8'], ['--steps', '5', '--batch', '512', '--hidden', '1024', '--layers', '8']):
+        for gpus in 1, 2:
+            base = None
+            for name, options in (('not at all', None), ('calls', ['--device-times=off']), ('calls and times', []),
+                                  ('comm, no times', ['--digest=comm', '--device-times=off']),
+                                  ('comm and times', ['--digest=comm']), ('launch and times', ['--digest=launch'])):
+                ms = step_ms(gpus, command, options, folder, f'{gpus}{len(command)}{name.replace(" ", "")}')
+                base = base or ms
+                print(f'ddp {" ".join(command):44}{gpus:5}  {name:24}{ms:9.4f}{100 * (ms / base - 1):8.2f}%')
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        calls(pathlib.Path(folder))
+        steps(pathlib.Path(folder))
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f'\nlargest process: {peak / 1024:.0f} MiB')
+
+
+if __name__ == '__main__':
+    main()
