@@ -129,6 +129,26 @@ static void two_gpus(Gpu &first, Gpu &second)
 	printf("on both, at once: %.4f\n", first.end(&second, first.compute));
 }
 
+static void allocate(std::vector<float *> &host, size_t bytes, bool locked)
+{
+	for (float *&h : host) {
+		if (locked)
+			CUDA(cudaMallocHost((void **)&h, bytes));
+		else
+			h = (float *)malloc(bytes);
+	}
+}
+
+static void release(std::vector<float *> &host, bool locked)
+{
+	for (float *h : host) {
+		if (locked)
+			CUDA(cudaFreeHost(h));
+		else
+			free(h);
+	}
+}
+
 /* To memory that is just allocated, as y.cpu() does, and to page-locked memory. */
 static void one_gpu(Gpu &g, bool locked)
 {
@@ -136,12 +156,7 @@ static void one_gpu(Gpu &g, bool locked)
 	std::vector<float *> host(g.count);
 	double products, both;
 
-	for (float *&h : host) {
-		if (locked)
-			CUDA(cudaMallocHost((void **)&h, g.bytes()));
-		else
-			h = (float *)malloc(g.bytes());
-	}
+	allocate(host, g.bytes(), locked);
 	g.start();
 	g.products();
 	products = g.end(NULL, g.compute);
@@ -149,16 +164,13 @@ static void one_gpu(Gpu &g, bool locked)
 	both = g.end(NULL, g.copy);
 	printf("copies to %s memory after the products: %.4f + %.4f\n", kind, products,
 	       both - products);
+	release(host, locked);
+	allocate(host, g.bytes(), locked);
 	g.start();
 	g.products();
 	g.copies(host);
 	printf("copies to %s memory while computing: %.4f\n", kind, g.end(NULL, g.copy));
-	for (float *h : host) {
-		if (locked)
-			CUDA(cudaFreeHost(h));
-		else
-			free(h);
-	}
+	release(host, locked);
 }
 
 /* As y.to("cpu", non_blocking=True) does: memory is page-locked for each copy. */
