@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recorded run is a trace like any other: report, check, mount, export, emulate; and says how many
+# A recorded run is a trace like any other: report, check, mount, export; and says how many
 # calls there were. Killing the program or gpucapture itself leaves what was recorded.
 . "$(dirname "$0")/lib.sh"
 need_capture
@@ -18,17 +18,14 @@ launch=$SOURCE/examples/launch.sh
 
 # Four processes, a rank each, numbered by NCCL.
 record ddp --json -- gpuemu --gpus 4 --like V100 -- "$launch" 4 "$BUILD/examples/ddp" --steps 8
-gpureplay --emulate --json "$work/ddp" >"$work/ddp.emulated"
 python3 - "$work" <<'PY'
 import json, sys
 info = json.load(open(f'{sys.argv[1]}/ddp.json'))
-emulated = json.load(open(f'{sys.argv[1]}/ddp.emulated'))
 records = info['records']
 assert info['gpus'] == 4, info['gpus']
 assert records['collective'] == 4 * 8 * 5, records
 assert records['kernel'] > 4 * 8 * 20 and records['memcpy'] > 4 * 8 * 2 and records['call'] > 4 * 8 * 100, records
 assert len([i for i in info['iterations'] if i['iteration'] >= 0]) in (7, 8), info['iterations']
-assert emulated['mean_abs_error'] < 0.01, emulated['mean_abs_error']
 PY
 gputrace export --format=chrome -o "$work/ddp.chrome" "$work/ddp"
 python3 -c 'import json, sys; [json.load(open(f)) for f in sys.argv[1:]]' "$work"/ddp.chrome/*
