@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 int cuInit(unsigned flags);
+int cuDriverGetVersion(int *version);
+int cuStreamGetCtx(void *stream, void **context);
 int cuMemAlloc_v2(uint64_t *ret, uint64_t bytes);
 int cuMemFree_v2(uint64_t at);
 int cuCtxSynchronize(void);
@@ -213,6 +215,24 @@ static int parameters(void)
 	return cuLaunchKernel((void *)0x3000, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
 }
 
+/* Results of one number: by the first argument or another, of 4 bytes or 8; of a call that failed,
+ * and of one that had nowhere to put it. */
+static int outputs(void)
+{
+	struct {
+		int version;
+		unsigned behind;
+	} four = {0, 0xdeadbeef};
+	void *context;
+	uint64_t at;
+
+	CHECK(cuDriverGetVersion(&four.version) == 0 && four.behind == 0xdeadbeef);
+	CHECK(cuStreamGetCtx((void *)0x55, &context) == 0);
+	CHECK(cuMemAlloc_v2(&at, 0x1122) == 0);
+	CHECK(cuMemAlloc_v2(&at, 0) == 1);
+	return cuStreamGetCtx((void *)0x66, NULL);
+}
+
 typedef long new_thing(int, double, long, float, void *, long, long, long, double, long, long);
 struct two {
 	double x, y;
@@ -323,6 +343,7 @@ static const struct {
 	{"forever", forever},
 	{"errno", keeps_errno},
 	{"params", parameters},
+	{"outputs", outputs},
 	{"unknown", unknown},
 	{"procs", procs},
 	{"dlclose", closes},

@@ -96,6 +96,15 @@ count "^image 4 arg 1 size 14 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
 count "^image 5 arg 1 size 14 blob 1 at 0 id 0 $" 1
 count "^blob-[0-9a-f]{32}$" 1
 
+# Results of one number are copied once the call has returned, where the argument says, as wide as
+# they are; not where the call failed or there is nothing.
+record outputs; ended "with 0"
+has 'blob 1 arg 0 what 1 of 4 90\00\00'
+has 'blob 2 arg 1 what 1 of 8 U\00\00\00xV4\12'
+has 'blob 3 arg 0 what 1 of 8 "\11\00\00\00p\00\00'
+count "^blob " 3
+count "^call " 5
+
 # A small ring, while the recorder reads: everything arrives, errno is kept all along.
 record errno -r 65536; ended "with 0"
 count "^call [0-9]+ cuMemAlloc_v2 " 100001
