@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/clocks.h"
 
 #define US INFER_US
 #define APART_NS (500000 * (int64_t)US) /* steps of ranks on one clock start closer than this */
@@ -211,104 +212,37 @@ int infer_offsets(const struct infer_rows *rows, const struct infer_view *views,
 	return r;
 }
 
-/* How far apart two views are, over what they have in common. */
-struct pair {
-	uint32_t a, b; /* views, a < b */
-	int64_t ahead_ns;
-};
-
-static int by_pair(const void *x, const void *y)
-{
-	const struct pair *p = x, *q = y;
-
-	if (p->a != q->a)
-		return p->a < q->a ? -1 : 1;
-	if (p->b != q->b)
-		return p->b < q->b ? -1 : 1;
-	return p->ahead_ns < q->ahead_ns ? -1 : p->ahead_ns > q->ahead_ns;
-}
-
 static int by_collective(const void *x, const void *y)
 {
 	const struct infer_match *a = x, *b = y;
 
 	if (a->comm != b->comm)
 		return a->comm < b->comm ? -1 : 1;
-	if (a->seq != b->seq)
-		return a->seq < b->seq ? -1 : 1;
-	return a->view < b->view ? -1 : a->view > b->view;
-}
-
-static int64_t end_of(const struct infer_view *views, const struct infer_match *m)
-{
-	return views[m->view].ops[m->op].end_ns;
-}
-
-/* The first rank of each collective with each of the others. */
-static size_t list_pairs(const struct infer_match *m, size_t n, const struct infer_view *views,
-			 struct pair *p)
-{
-	size_t n_pairs = 0;
-
-	for (size_t i = 0, first = 0; i < n; i++) {
-		if (m[i].comm != m[first].comm || m[i].seq != m[first].seq)
-			first = i;
-		if (i != first)
-			p[n_pairs++] =
-				(struct pair){m[first].view, m[i].view,
-					      end_of(views, &m[i]) - end_of(views, &m[first])};
-	}
-	qsort(p, n_pairs, sizeof(*p), by_pair);
-	return n_pairs;
-}
-
-/* One median for each pair of views; returns how many there are. */
-static size_t keep_medians(struct pair *p, size_t n)
-{
-	size_t kept = 0, end;
-
-	for (size_t first = 0; first < n; first = end) {
-		for (end = first; end < n && p[end].a == p[first].a && p[end].b == p[first].b;)
-			end++;
-		p[kept++] = p[first + (end - first) / 2];
-	}
-	return kept;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
 int infer_clocks(const struct infer_match *m, size_t n, struct infer_view *views, uint32_t n_views,
 		 const int64_t *offset_ns)
 {
 	scoped(free_ptr) struct infer_match *sorted = malloc((n + 1) * sizeof(*sorted));
-	scoped(free_ptr) struct pair *p = malloc((n + 1) * sizeof(*p));
-	scoped(free_ptr) uint8_t *known = calloc(n_views + (size_t)1, 1);
-	size_t n_pairs;
-	int more = 1;
+	scoped(free_ptr) struct fmt_sighting *ends = malloc((n + 1) * sizeof(*ends));
+	scoped(free_ptr) struct fmt_clock *clocks = calloc(n_views + (size_t)1, sizeof(*clocks));
+	int r;
 
-	if (!sorted || !p || !known)
+	if (!sorted || !ends || !clocks)
 		return -ENOMEM;
 	if (n > 0)
 		memcpy(sorted, m, n * sizeof(*m));
 	qsort(sorted, n, sizeof(*sorted), by_collective);
-	n_pairs = keep_medians(p, list_pairs(sorted, n, views, p));
-	for (uint32_t i = 0; i < n_views; i++) {
-		if (known[i])
-			continue;
-		views[i].constants.clock_ns = offset_ns[i] - offset_ns[0];
-		known[i] = 1;
-		for (more = 1; more;) {
-			more = 0;
-			for (size_t k = 0; k < n_pairs; k++) {
-				uint32_t from = known[p[k].a] ? p[k].a : p[k].b;
-				uint32_t to = from == p[k].a ? p[k].b : p[k].a;
-				int64_t ahead = from == p[k].a ? p[k].ahead_ns : -p[k].ahead_ns;
-
-				if (!known[from] || known[to])
-					continue;
-				views[to].constants.clock_ns =
-					views[from].constants.clock_ns + ahead;
-				known[to] = more = 1;
-			}
-		}
+	for (size_t i = 0, moment = 0; i < n; i++) {
+		moment += i > 0 && by_collective(&sorted[i], &sorted[i - 1]) != 0;
+		ends[i] = (struct fmt_sighting){
+			moment, views[sorted[i].view].ops[sorted[i].op].end_ns, sorted[i].view};
 	}
-	return 0;
+	for (uint32_t i = 0; i < n_views; i++)
+		clocks[i].ahead_ns = offset_ns[i] - offset_ns[0];
+	r = fmt_clocks_align(ends, n, false, clocks, n_views);
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		views[i].constants.clock_ns = clocks[i].ahead_ns;
+	return r;
 }
