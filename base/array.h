@@ -43,6 +43,9 @@ static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, siz
 #define array_reserve(items, want, cap)                                                            \
 	array_reserve_bytes((items), (want), (cap), sizeof(**(items)))
 
+/* The order of two numbers, and of more by `?:`, as qsort wants it. */
+#define array_order(a, b) (((a) > (b)) - ((a) < (b)))
+
 /* How far `before` holds in [from, to): an expression in `i`, true up to some index and for none
  * behind it. That index, found by halving:
  *

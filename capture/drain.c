@@ -20,8 +20,6 @@ struct cap_drain {
 	size_t copy_cap;
 };
 
-define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
-
 /* Checks a copy of the ring's head, and makes *d of it. */
 static int accept(struct cap_drain *d, const struct cap_ring *head, size_t size)
 {

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/scope.h"
 #include "capture/record.h"
 #include "capture/ring.h"
 #include "formats/store/cursor.h"
@@ -48,6 +49,7 @@ int cap_drain_open(int dir, const char *name, struct cap_drain **ret);
 /* The same of a ring in memory, which must stay; `size` bytes, 8-byte aligned. */
 int cap_drain_of(void *ring, size_t size, struct cap_drain **ret);
 void cap_drain_close(struct cap_drain *d);
+define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 
 const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
 struct cap_drain_status cap_drain_status(const struct cap_drain *d);

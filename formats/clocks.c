@@ -36,11 +36,7 @@ static int by_moment(const void *x, const void *y)
 {
 	const struct fmt_sighting *a = x, *b = y;
 
-	if (a->moment != b->moment)
-		return a->moment < b->moment ? -1 : 1;
-	if (a->clock != b->clock)
-		return a->clock < b->clock ? -1 : 1;
-	return a->at_ns > b->at_ns ? -1 : a->at_ns < b->at_ns;
+	return array_order(a->moment, b->moment) ?: array_order(a->clock, b->clock) ?: array_order(b->at_ns, a->at_ns);
 }
 
 /* The next sighting behind `i` of the same moment by another clock, or n. */
@@ -76,9 +72,7 @@ static size_t list_pairs(const struct fmt_sighting *s, size_t n, struct pair *p)
 
 static int by_clocks(const struct pair *p, const struct pair *q)
 {
-	if (p->a != q->a)
-		return p->a < q->a ? -1 : 1;
-	return p->b < q->b ? -1 : p->b > q->b;
+	return array_order(p->a, q->a) ?: array_order(p->b, q->b);
 }
 
 static int by_ahead(const void *x, const void *y)
@@ -101,7 +95,7 @@ static int by_value(const void *x, const void *y)
 {
 	double a = *(const double *)x, b = *(const double *)y;
 
-	return a < b ? -1 : a > b;
+	return array_order(a, b);
 }
 
 static double median(double *v, size_t n)
@@ -239,7 +233,7 @@ static int by_size(const void *x, const void *y)
 {
 	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
 
-	return a < b ? -1 : a > b;
+	return array_order(a, b);
 }
 
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,

@@ -11,12 +11,14 @@
  */
 #pragma once
 
+#include "base/scope.h"
 #include "formats/model.h"
 
 struct fmt_names;
 
 int fmt_names_new(struct fmt_names **ret);
 void fmt_names_free(struct fmt_names *n);
+define_cleanup(fmt_names_freep, struct fmt_names *, fmt_names_free);
 
 /* Finds or adds. `s` needs no terminator, may hold any bytes. */
 int fmt_names_string(struct fmt_names *n, const char *s, size_t len, fmt_str *ret);

@@ -55,10 +55,8 @@ struct fmt_names {
 	size_t arena_left;
 };
 
-define_cleanup(fmt_names_freep, struct fmt_names *, fmt_names_free)
-
-	/* Room for one more. */
-	int fmt_name_table_grow(struct fmt_name_table *t);
+/* Room for one more. */
+int fmt_name_table_grow(struct fmt_name_table *t);
 /* The slot of the thing with `hash` for which same(key, thing) holds, or a free one (number 0). */
 struct fmt_name_slot *fmt_name_table_find(const struct fmt_name_table *t, uint64_t hash,
 					  int (*same)(const void *a, const void *b),

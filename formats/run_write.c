@@ -5,8 +5,7 @@
 #include "base/scope.h"
 #include "formats/export/tsv.h"
 #include "formats/run_plan.h"
-
-define_cleanup(tsv_freep, struct fmt_tsv *, fmt_tsv_free);
+#include "formats/store/trace.h"
 
 struct job {
 	const struct fmt_names *names;
@@ -19,15 +18,8 @@ struct job {
 
 static void job_done(struct job *j)
 {
-	struct fmt_slice *s = &j->made.slice;
-
 	fmt_run_plan_done(&j->plan);
-	free(s->events);
-	free(s->ranges);
-	free(s->values);
-	free(s->edges);
-	free(s->digests);
-	free(s->pages);
+	fmt_slice_done(&j->made.slice);
 }
 
 /* The first edge to `event` or behind. */
@@ -91,17 +83,6 @@ static int take_events(struct job *j, uint64_t n)
 	return 0;
 }
 
-static int by_to(const void *a, const void *b)
-{
-	const struct fmt_edge *x = a, *y = b;
-
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->rule - y->rule;
-}
-
 static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 		       struct fmt_error *err)
 {
@@ -122,8 +103,7 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 		r = j->source->take_digests(j->source->context, &j->made);
 	if (r < 0)
 		return r;
-	if (s->n_edges > 0)
-		qsort(s->edges, s->n_edges, sizeof(*s->edges), by_to);
+	fmt_edges_sort(s->edges, s->n_edges);
 	return fmt_rank_writer_slice(w, s, err);
 }
 
@@ -144,7 +124,7 @@ int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run,
 		  struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.names = names, .run = run, .source = source};
-	scoped(tsv_freep) struct fmt_tsv *tables = NULL;
+	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
 	struct fmt_rank_writer *w;
 	int r = fmt_run_plan(run, source, &j.plan);
 

@@ -22,10 +22,10 @@ struct fs {
 	char why[512]; /* FAILED: what emulated/errors says */
 };
 
-define_cleanup(fs_freep, struct fs *, fs_close)
+define_cleanup(fs_freep, struct fs *, fs_close);
 
-	/* Damage and whatever the disk says become EIO here, and nowhere else. */
-	static int reply(int r)
+/* Damage and whatever the disk says become EIO here, and nowhere else. */
+static int reply(int r)
 {
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT || r == -ENOTDIR || r == -EINVAL || r == -EISDIR)
 		return r;

@@ -119,11 +119,7 @@ static int by_seq(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->seq != y->seq)
-		return x->seq < y->seq ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	return array_order(x->seq, y->seq) ?: array_order(x->rank, y->rank) ?: array_order(x->start_ns, y->start_ns);
 }
 
 static void put_int(struct text *out, int64_t v, int known)

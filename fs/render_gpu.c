@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/render.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/template.h"
 
@@ -70,18 +71,14 @@ static int by_name(const void *a, const void *b)
 
 	if ((x->n == 0) != (y->n == 0))
 		return x->n == 0 ? 1 : -1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return array_order(x->kind, y->kind) ?: array_order(x->name, y->name);
 }
 
 static int by_sum(const void *a, const void *b)
 {
 	const struct total *x = a, *y = b;
 
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns > y->sum_ns ? -1 : 1;
-	return by_name(a, b);
+	return array_order(y->sum_ns, x->sum_ns) ?: by_name(a, b);
 }
 
 /* Joins the totals of sites of the same name; returns how many are left. */

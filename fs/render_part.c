@@ -16,12 +16,10 @@ static struct fmt_part part_of(const struct fs_tree *t, const struct fs_place *w
 	};
 }
 
-define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
-
-	/* Whether a slice of a single GPU's part turned out to be damaged: reports and pictures
-	 * leave it out, which is right for the whole run and wrong for a file that is about nothing
-	 * else. */
-	static int needs_damaged(const struct fs_tree *t, const struct fs_place *where)
+/* Whether a slice of a single GPU's part turned out to be damaged: reports and pictures
+ * leave it out, which is right for the whole run and wrong for a file that is about nothing
+ * else. */
+static int needs_damaged(const struct fs_tree *t, const struct fs_place *where)
 {
 	struct fs_scope scope = fs_scope_of(where);
 	struct fs_cursor cursor = {0};
@@ -68,7 +66,7 @@ int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct te
 {
 	struct fmt_part part = part_of(t, where);
 	struct fmt_report_style style = {0};
-	scoped(report_freep) struct fmt_report *report = NULL;
+	scoped(fmt_report_freep) struct fmt_report *report = NULL;
 	int r;
 
 	load_ahead(t, where);

@@ -20,9 +20,7 @@ static int by_number(const void *a, const void *b)
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 	int px = place_of(x), py = place_of(y);
 
-	if (px != py)
-		return px < py ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return array_order(px, py) ?: array_order(x, y);
 }
 
 int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number)
@@ -131,9 +129,9 @@ static int64_t run_start(const struct fs_tree *t)
 	return start < 1000000000 || start == INT64_MAX ? 1000000000 : start;
 }
 
-define_cleanup(tree_freep, struct fs_tree *, fs_tree_free)
+define_cleanup(tree_freep, struct fs_tree *, fs_tree_free);
 
-	static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
+static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
 
 int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulated,
 		struct fs_tree **ret, struct fmt_error *err)

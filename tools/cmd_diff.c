@@ -14,9 +14,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	static void put_iteration(int64_t number, struct text *out)
+static void put_iteration(int64_t number, struct text *out)
 {
 	if (number == FMT_BEFORE || number == FMT_AFTER)
 		text_str(out,
@@ -76,8 +74,8 @@ static void put_json(const struct fmt_difference *d, bool same_id, struct text *
 
 static int run(const struct cli_args *args)
 {
-	scoped(trace_closep) struct fmt_trace *a = NULL;
-	scoped(trace_closep) struct fmt_trace *b = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *a = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *b = NULL;
 	scoped(fmt_difference_done) struct fmt_difference d = {.rank = -1};
 	scoped(sink_done) struct sink sink = {0};
 	scoped(text_done) struct text out = {0};

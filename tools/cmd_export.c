@@ -24,10 +24,8 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	/* What is exported, and where to. */
-	struct job {
+/* What is exported, and where to. */
+struct job {
 	const struct cli_args *args;
 	struct fmt_trace *trace;
 	struct fmt_part part;
@@ -179,7 +177,7 @@ static const struct {
 static int run(const struct cli_args *args)
 {
 	const char *format = args->values[OPT_FORMAT] ? args->values[OPT_FORMAT] : "chrome";
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct progress bar;
 	struct job job = {.args = args, .output = args->values[OPT_OUTPUT]};
 

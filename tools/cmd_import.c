@@ -18,9 +18,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
+static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
 	if (place_signal())
 		return -ECANCELED;
@@ -35,7 +33,7 @@ static int print(struct text *t)
 
 static int report(const struct cli_args *args, const struct kineto_report *r)
 {
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
 	const char *output = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};

@@ -20,14 +20,10 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
-	define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-		static int make_report(const struct cli_args *args, struct fmt_trace *trace,
-				       struct fmt_part *part, const struct fmt_report_style *style,
-				       struct text *out)
+static int make_report(const struct cli_args *args, struct fmt_trace *trace, struct fmt_part *part,
+		       const struct fmt_report_style *style, struct text *out)
 {
-	scoped(report_freep) struct fmt_report *report = NULL;
+	scoped(fmt_report_freep) struct fmt_report *report = NULL;
 	struct fmt_error err = {0};
 	struct progress bar;
 	int r;
@@ -65,7 +61,7 @@ static int make_sizes(const struct cli_args *args, struct fmt_trace *trace,
 
 static int run(const struct cli_args *args)
 {
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(sink_done) struct sink sink = {0};
 	scoped(text_done) struct text out = {0};
 	struct fmt_report_style style = {0};

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-define_cleanup(fs_closep, struct fs *, fs_close)
+define_cleanup(fs_closep, struct fs *, fs_close);
 
-	/* Goes down to `name`. */
-	static int enter(struct fs *fs, fs_ino *at, const char *name)
+/* Goes down to `name`. */
+static int enter(struct fs *fs, fs_ino *at, const char *name)
 {
 	struct fs_attr a;
 	int r = fs_lookup(fs, *at, name, &a);

@@ -53,8 +53,6 @@ static const char *const libraries[] = {
 	"libnvidia-ml.so.1",	"libcudnn.so.9",     "libcupti.so.13",
 };
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close);
-
 extern const struct cli_command gpuemu;
 
 /* The folder of the libraries. */
@@ -113,7 +111,7 @@ static int make_file(const char *variable)
 
 static int use_timing(const char *path)
 {
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct fmt_error err = {0};
 	int r = fmt_trace_open(path, &trace, &err), fd;
 

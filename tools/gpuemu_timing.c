@@ -28,8 +28,6 @@ static void rows_done(struct rows *r)
 	free(r->items);
 }
 
-define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free);
-
 /* "[1, 2, 3]" into three numbers; zeroes when there is none. */
 static void three(const struct fmt_names *names, const struct fmt_slice *slice,
 		  const struct fmt_event *e, const struct fmt_site *site, const char *key,
@@ -198,7 +196,7 @@ int gpuemu_timing_write(struct fmt_trace *trace, int fd, struct fmt_error *err)
 		const struct fmt_rank *about = fmt_trace_rank(trace, rank);
 
 		for (uint32_t i = 0; i < about->n_slices; i++) {
-			scoped(slice_freep) struct fmt_slice *slice = NULL;
+			scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 			int r = fmt_slice_load(trace, rank, i, FMT_WANT_OPS, &slice, err);
 
 			if (r == 0)

@@ -16,8 +16,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close);
-
 static int print(struct text *t)
 {
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
@@ -50,7 +48,7 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 
 static int run(const struct cli_args *args)
 {
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(replay_report_done) struct replay_report report = {0};
 	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
 	struct fmt_error err = {0};

@@ -22,10 +22,8 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	/* Who waits for the mount to answer: the process that was started. */
-	struct launch {
+/* Who waits for the mount to answer: the process that was started. */
+struct launch {
 	int ready_fd; /* -1: nobody */
 };
 

@@ -5,13 +5,10 @@
 
 #include <inttypes.h>
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	int part_open(const struct cli_args *args, const struct cli_command *command,
-		      int option_iteration, int option_gpu, struct fmt_trace **ret,
-		      struct fmt_part *part)
+int part_open(const struct cli_args *args, const struct cli_command *command, int option_iteration,
+	      int option_gpu, struct fmt_trace **ret, struct fmt_part *part)
 {
-	scoped(trace_closep) struct fmt_trace *trace = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	const char *path = args->operands[0];
 	struct fmt_error err = {0};
 	struct fmt_walk w;

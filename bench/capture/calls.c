@@ -10,6 +10,8 @@
 #include "bench/capture/event.h"
 #endif
 
+#include "base/array.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,7 +91,7 @@ static int by_value(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 int main(int argc, char **argv)

@@ -9,6 +9,8 @@
 #include "replay/emugpu/driver/clock.h"
 #include "replay/emugpu/gpuemu.h"
 
+#include "base/array.h"
+
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +99,7 @@ static int ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x > y) - (x < y);
+	return array_order(x, y);
 }
 
 int main(void)

@@ -250,7 +250,7 @@ static struct fmt_slice *make_slice(struct making *m, uint32_t rank, uint32_t k,
 					  .rule = i % 16 == 1 ? m->recorded : m->rule};
 	s->iteration = (struct fmt_iteration){
 		.number = k, .start_ns = start, .duration_ns = host + 15000 - start};
-	check(fmt_slice_sort(s, m->names, NULL), "sort");
+	check(fmt_slice_sort(s, NULL), "sort");
 	return s;
 }
 

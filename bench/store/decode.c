@@ -18,9 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	static double cpu_seconds(void)
+static double cpu_seconds(void)
 {
 	struct timespec now;
 
@@ -53,7 +51,7 @@ static int measure(const char *path, int times)
 	long n = 0;
 
 	for (int i = 0; i < times; i++) {
-		scoped(trace_closep) struct fmt_trace *t = NULL;
+		scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 		static const unsigned want[3] = {FMT_WANT_ALL, FMT_WANT_ALL, FMT_WANT_OPS};
 		int r = fmt_trace_open(path, &t, NULL);
 

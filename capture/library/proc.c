@@ -29,9 +29,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->api < y->api ? -1 : x->api > y->api;
+	return array_order(x->address, y->address) ?: array_order(x->api, y->api);
 }
 
 static void list(void)

@@ -249,16 +249,21 @@ static int site_of(struct made *m, const struct rec_call *c, uint32_t *ret)
 	return r < 0 ? r : fmt_names_site(m->names, &site, ret);
 }
 
+struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
+{
+	return (struct rec_event){.start_ns = c->start_ns,
+				  .duration_ns = c->end_ns - c->start_ns,
+				  .correlation = c->record->id + 1,
+				  .lane = c->thread->lane,
+				  .call = REC_NONE,
+				  .device = (int16_t)rec_current_device(c),
+				  .kind = kind};
+}
+
 int rec_call_add(struct rec_call *c)
 {
 	struct made m = {.names = c->process->names};
-	struct rec_event e = {.start_ns = c->start_ns,
-			      .duration_ns = c->end_ns - c->start_ns,
-			      .correlation = c->record->id + 1,
-			      .lane = c->thread->lane,
-			      .call = REC_NONE,
-			      .device = (int16_t)rec_current_device(c),
-			      .kind = FMT_CALL};
+	struct rec_event e = rec_call_event(c, FMT_CALL);
 	int r;
 
 	if (c->api)

@@ -95,6 +95,9 @@ struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle);
 /* The device of the thread's current context; -1 unknown. */
 int rec_current_device(const struct rec_call *c);
 
+/* What happened while the call lasted: an event on its thread, of no site yet. */
+struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
+
 /* Adds the call itself, with its arguments by meaning. */
 int rec_call_add(struct rec_call *c);
 

@@ -40,9 +40,7 @@ static int by_name(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	if (x[1] != y[1])
-		return x[1] < y[1] ? -1 : 1;
-	return x[0] < y[0] ? -1 : x[0] > y[0];
+	return array_order(x[1], y[1]) ?: array_order(x[0], y[0]);
 }
 
 static int begin(struct contents *c, struct fmt_error *err)

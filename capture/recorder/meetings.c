@@ -63,13 +63,7 @@ static int by_comm_and_rank(const void *a, const void *b)
 	const struct member *x = a, *y = b;
 	const struct rec_comm *c = comm_of(x), *d = comm_of(y);
 
-	if (c->id != d->id)
-		return c->id < d->id ? -1 : 1;
-	if (c->key != d->key)
-		return c->key < d->key ? -1 : 1;
-	if (c->rank != d->rank)
-		return c->rank < d->rank ? -1 : 1;
-	return x->process->index < y->process->index ? -1 : x->process->index > y->process->index;
+	return array_order(c->id, d->id) ?: array_order(c->key, d->key) ?: array_order(c->rank, d->rank) ?: array_order(x->process->index, y->process->index);
 }
 
 static int list_members(struct job *j)
@@ -157,13 +151,7 @@ static int by_pair(const void *a, const void *b)
 {
 	const struct message *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	if (x->receives != y->receives)
-		return x->receives - y->receives;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return array_order(x->from, y->from) ?: array_order(x->to, y->to) ?: array_order(x->receives, y->receives) ?: array_order(x->order, y->order);
 }
 
 static int list_messages(const struct job *j, struct message **ret, size_t *n)
@@ -264,7 +252,7 @@ static int compare_ranks(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 static int name_comm(struct job *j, size_t first, size_t end, uint32_t *ret)

@@ -16,33 +16,21 @@ static int by_lane(const void *a, const void *b)
 {
 	const struct fmt_event *e = a, *f = b;
 
-	if (e->lane != f->lane)
-		return e->lane < f->lane ? -1 : 1;
-	if (e->start_ns != f->start_ns)
-		return e->start_ns < f->start_ns ? -1 : 1;
-	if (e->duration_ns != f->duration_ns)
-		return e->duration_ns > f->duration_ns ? -1 : 1;
-	return e->site < f->site ? -1 : e->site > f->site;
+	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns) ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->site, f->site);
 }
 
 static int by_start(const void *a, const void *b)
 {
 	const struct fmt_event *e = a, *f = b;
 
-	return e->start_ns != f->start_ns ? (e->start_ns < f->start_ns ? -1 : 1) : by_lane(a, b);
+	return array_order(e->start_ns, f->start_ns) ?: by_lane(a, b);
 }
 
 static int compare_digests(const void *a, const void *b)
 {
 	const struct fmt_digest *x = a, *y = b;
 
-	if (x->op != y->op)
-		return x->op < y->op ? -1 : 1;
-	if (x->output != y->output)
-		return x->output - y->output;
-	if (x->allocation != y->allocation)
-		return x->allocation < y->allocation ? -1 : 1;
-	return x->offset_bytes < y->offset_bytes ? -1 : x->offset_bytes > y->offset_bytes;
+	return array_order(x->op, y->op) ?: array_order(x->output, y->output) ?: array_order(x->allocation, y->allocation) ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
 void rec_part_sort(struct rec_part *part)

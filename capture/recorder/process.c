@@ -32,8 +32,6 @@ void rec_process_free(struct rec_process *p)
 	free(p);
 }
 
-define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
-
 int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 		    struct rec_process **ret)
 {

@@ -152,6 +152,7 @@ struct rec_process {
 int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 		    struct rec_process **ret);
 void rec_process_free(struct rec_process *p);
+define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 
 /* Each appends one; 0 or a negative errno. */
 int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *ret);

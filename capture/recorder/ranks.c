@@ -137,11 +137,7 @@ static int by_number(const void *a, const void *b)
 {
 	const struct rec_rank *x = a, *y = b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	if (x->process != y->process)
-		return x->process->index < y->process->index ? -1 : 1;
-	return x->device - y->device;
+	return array_order(x->number, y->number) ?: array_order(x->process->index, y->process->index) ?: array_order(x->device, y->device);
 }
 
 static int are_different(struct rec_ranks *r)

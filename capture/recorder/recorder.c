@@ -45,7 +45,6 @@ void rec_close(struct rec_recorder *r)
 }
 
 define_cleanup(rec_closep, struct rec_recorder *, rec_close);
-define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 
 int rec_open(const struct cap_control *settings, struct rec_recorder **ret)
 {

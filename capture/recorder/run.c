@@ -192,15 +192,7 @@ static int by_place(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 	const struct fmt_event *e = &x->event, *f = &y->event;
 
-	if (e->lane != f->lane)
-		return e->lane < f->lane ? -1 : 1;
-	if (e->start_ns != f->start_ns)
-		return e->start_ns < f->start_ns ? -1 : 1;
-	if (e->duration_ns != f->duration_ns)
-		return e->duration_ns > f->duration_ns ? -1 : 1;
-	if (e->correlation != f->correlation)
-		return e->correlation < f->correlation ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns) ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->correlation, f->correlation) ?: array_order(x->from, y->from);
 }
 
 static void span(struct rec_part *part, const struct fmt_event *e)
@@ -281,11 +273,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct by_id *x = a, *y = b;
 
-	if (x->correlation != y->correlation)
-		return x->correlation < y->correlation ? -1 : 1;
-	if (x->is_call != y->is_call)
-		return x->is_call - y->is_call;
-	return x->index - y->index;
+	return array_order(x->correlation, y->correlation) ?: array_order(x->is_call, y->is_call) ?: array_order(x->index, y->index);
 }
 
 static uint32_t find_id(const struct by_id *list, size_t n, uint64_t correlation, uint32_t index)

@@ -32,7 +32,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
 
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	return array_order(x->start_ns, y->start_ns);
 }
 
 /* ---- marks */
@@ -140,9 +140,7 @@ static int by_launch(const void *a, const void *b)
 {
 	const struct launch *x = a, *y = b;
 
-	if (x->call != y->call)
-		return x->call < y->call ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
+	return array_order(x->call, y->call) ?: array_order(x->event, y->event);
 }
 
 /* Calls of a lane stand in order, enclosing before enclosed. */

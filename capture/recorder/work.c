@@ -342,13 +342,7 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_thing
 	struct rec_process *p = c->process;
 	struct op o = {.kind = FMT_SYNC};
 	struct fmt_site site = {.kind = FMT_SYNC, .args = o.args};
-	struct rec_event e = {.start_ns = c->start_ns,
-			      .duration_ns = c->end_ns - c->start_ns,
-			      .correlation = c->record->id + 1,
-			      .lane = c->thread->lane,
-			      .call = REC_NONE,
-			      .device = (int16_t)rec_current_device(c),
-			      .kind = FMT_SYNC};
+	struct rec_event e = rec_call_event(c, FMT_SYNC);
 	uint32_t at;
 
 	if (waiting)

@@ -25,10 +25,9 @@ struct fmt_chrome {
 	size_t seen_cap; /* a power of two */
 };
 
-define_cleanup(chrome_freep, struct fmt_chrome *, fmt_chrome_free)
-	define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
+define_cleanup(chrome_freep, struct fmt_chrome *, fmt_chrome_free);
 
-		void fmt_chrome_free(struct fmt_chrome *x)
+void fmt_chrome_free(struct fmt_chrome *x)
 {
 	if (!x)
 		return;
@@ -235,7 +234,7 @@ int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_
 		return r;
 	fmt_chrome_head(x, part, out);
 	while (fmt_walk_next(&walk)) {
-		scoped(slice_freep) struct fmt_slice *slice = NULL;
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 
 		r = fmt_slice_load(t, walk.rank, walk.slice,
 				   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_RANGES, &slice, err);

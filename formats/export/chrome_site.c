@@ -5,9 +5,9 @@
 #include "formats/export/json.h"
 #include "formats/value.h"
 
-define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free)
+define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free);
 
-	void fmt_chrome_site_free(struct fmt_chrome_site *s)
+void fmt_chrome_site_free(struct fmt_chrome_site *s)
 {
 	if (!s)
 		return;

@@ -32,9 +32,9 @@ static void plan_free(struct fmt_plan *p)
 	free(p);
 }
 
-define_cleanup(plan_freep, struct fmt_plan *, plan_free)
+define_cleanup(plan_freep, struct fmt_plan *, plan_free);
 
-	int fmt_plans_new(const struct fmt_names *names, struct fmt_plans **ret)
+int fmt_plans_new(const struct fmt_names *names, struct fmt_plans **ret)
 {
 	scoped(free_ptr) struct fmt_plans *p = calloc(1, sizeof(*p));
 

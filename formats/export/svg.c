@@ -11,10 +11,8 @@
 
 #define MOST_GPUS 256
 
-define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-
-	/* How many rows a GPU gets, and how high they are. */
-	struct rows {
+/* How many rows a GPU gets, and how high they are. */
+struct rows {
 	uint32_t gpus; /* up to so many GPUs */
 	uint32_t threads, streams;
 	double thread, stream, gap;
@@ -129,7 +127,7 @@ static int look(struct picture *p, bool across, struct fmt_error *err)
 	p->scale.to_ns = INT64_MIN;
 	while (fmt_walk_next(&w)) {
 		bool shown = p->part.rank == FMT_ANY || w.rank == p->part.rank;
-		scoped(slice_freep) struct fmt_slice *slice = NULL;
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 		int r = fmt_slice_load(p->trace, w.rank, w.slice,
 				       FMT_WANT_OPS | (shown ? FMT_WANT_CALLS : 0), &slice, err);
 
@@ -293,7 +291,7 @@ static int read_block(struct block *b, struct fmt_error *err)
 	int64_t last = FMT_ANY;
 
 	while (fmt_walk_next(&w)) {
-		scoped(slice_freep) struct fmt_slice *slice = NULL;
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 		int r = 0;
 
 		if (w.info->iteration.number != last)

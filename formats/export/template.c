@@ -22,9 +22,9 @@ static void making_done(struct making *m)
 	free(m->parts);
 }
 
-define_cleanup(template_freep, struct fmt_template *, fmt_template_free)
+define_cleanup(template_freep, struct fmt_template *, fmt_template_free);
 
-	void fmt_template_free(struct fmt_template *m)
+void fmt_template_free(struct fmt_template *m)
 {
 	if (!m)
 		return;

@@ -43,6 +43,7 @@ struct fmt_tsv;
 /* `names` is not owned, and must outlive *ret. */
 int fmt_tsv_new(const struct fmt_names *names, struct fmt_tsv **ret);
 void fmt_tsv_free(struct fmt_tsv *x);
+define_cleanup(fmt_tsv_freep, struct fmt_tsv *, fmt_tsv_free);
 
 /* Appends the rows of a slice that was loaded with FMT_WANT_ALL, without the header. */
 int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice *slice,

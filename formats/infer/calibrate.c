@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 int64_t infer_typical(int64_t *values, size_t n, int64_t within)

@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 /* The median difference of the starts of iterations that both have; 0 without any. */
@@ -54,9 +54,7 @@ static int by_name_and_end(const void *x, const void *y)
 {
 	const struct ending *a = x, *b = y;
 
-	if (a->name != b->name)
-		return a->name < b->name ? -1 : 1;
-	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns);
 }
 
 static int list_endings(const struct infer_rows *r, const struct infer_view *v, struct ending **ret,
@@ -212,30 +210,19 @@ int infer_offsets(const struct infer_rows *rows, const struct infer_view *views,
 	return r;
 }
 
-static int by_collective(const void *x, const void *y)
-{
-	const struct infer_match *a = x, *b = y;
-
-	if (a->comm != b->comm)
-		return a->comm < b->comm ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
-
 int infer_clocks(const struct infer_match *m, size_t n, struct infer_view *views, uint32_t n_views,
 		 const int64_t *offset_ns)
 {
-	scoped(free_ptr) struct infer_match *sorted = malloc((n + 1) * sizeof(*sorted));
+	scoped(free_ptr) struct infer_match *sorted = infer_match_by_collective(m, n);
 	scoped(free_ptr) struct fmt_sighting *ends = malloc((n + 1) * sizeof(*ends));
 	scoped(free_ptr) struct fmt_clock *clocks = calloc(n_views + (size_t)1, sizeof(*clocks));
 	int r;
 
 	if (!sorted || !ends || !clocks)
 		return -ENOMEM;
-	if (n > 0)
-		memcpy(sorted, m, n * sizeof(*m));
-	qsort(sorted, n, sizeof(*sorted), by_collective);
 	for (size_t i = 0, moment = 0; i < n; i++) {
-		moment += i > 0 && by_collective(&sorted[i], &sorted[i - 1]) != 0;
+		moment += i > 0 && (sorted[i].comm != sorted[i - 1].comm ||
+				    sorted[i].seq != sorted[i - 1].seq);
 		ends[i] = (struct fmt_sighting){
 			moment, views[sorted[i].view].ops[sorted[i].op].end_ns, sorted[i].view};
 	}

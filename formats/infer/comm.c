@@ -41,11 +41,7 @@ static int by_name_and_end(const void *x, const void *y)
 {
 	const struct meeting *a = x, *b = y;
 
-	if (a->name != b->name)
-		return a->name < b->name ? -1 : 1;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns < b->end_ns ? -1 : 1;
-	return a->row < b->row ? -1 : a->row > b->row;
+	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns) ?: array_order(a->row, b->row);
 }
 
 static int grow(struct votes *v)
@@ -233,18 +229,14 @@ static int by_spread(const void *x, const void *y)
 {
 	const struct vote *a = x, *b = y;
 
-	if (a->spread != b->spread)
-		return a->spread < b->spread ? -1 : 1;
-	if (a->a != b->a)
-		return a->a < b->a ? -1 : 1;
-	return a->b < b->b ? -1 : a->b > b->b;
+	return array_order(a->spread, b->spread) ?: array_order(a->a, b->a) ?: array_order(a->b, b->b);
 }
 
 static int compare(const void *a, const void *b)
 {
 	float x = *(const float *)a, y = *(const float *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 /* A few collectives whose ends lie far apart say nothing against the others. */

@@ -20,17 +20,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct gap *x = a, *y = b;
 
-	if (x->before != y->before)
-		return x->before < y->before ? -1 : 1;
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	if (x->n_ops != y->n_ops)
-		return x->n_ops < y->n_ops ? -1 : 1;
-	if (x->gap_ns != y->gap_ns)
-		return x->gap_ns < y->gap_ns ? -1 : 1;
-	return x->edge < y->edge ? -1 : x->edge > y->edge;
+	return array_order(x->before, y->before) ?: array_order(x->name, y->name) ?: array_order(x->place, y->place) ?: array_order(x->n_ops, y->n_ops) ?: array_order(x->gap_ns, y->gap_ns) ?: array_order(x->edge, y->edge);
 }
 
 static fmt_str name_of(const struct infer_view *v, uint32_t event)

@@ -112,13 +112,7 @@ static int by_to(const void *a, const void *b)
 {
 	const struct fmt_run_edge *x = a, *y = b;
 
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->rule != y->rule)
-		return x->rule < y->rule ? -1 : 1;
-	return x->lag_ns < y->lag_ns ? -1 : x->lag_ns > y->lag_ns;
+	return array_order(x->to, y->to) ?: array_order(x->from, y->from) ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
 }
 
 static int make_edges(struct job *j, uint32_t rank)
@@ -144,7 +138,7 @@ static int by_event(const void *a, const void *b)
 {
 	const struct fmt_run_collective *x = a, *y = b;
 
-	return x->event < y->event ? -1 : x->event > y->event;
+	return array_order(x->event, y->event);
 }
 
 /* `m` are those of the rank; comm_of[] says which communicator of the names it is. */
@@ -168,7 +162,7 @@ static int compare_ranks(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 /* The communicator's name is what its process group is called, or where it runs. */

@@ -109,9 +109,7 @@ static int by_view_and_op(const void *a, const void *b)
 {
 	const struct infer_match *x = a, *y = b;
 
-	if (x->view != y->view)
-		return x->view < y->view ? -1 : 1;
-	return x->op < y->op ? -1 : x->op > y->op;
+	return array_order(x->view, y->view) ?: array_order(x->op, y->op);
 }
 
 /* What the recorder numbered itself, rising on each stream: all of the communicator, or nothing of
@@ -140,6 +138,24 @@ static int take_recorded(struct merge *m, uint32_t comm)
 		}
 	}
 	return 1;
+}
+
+static int by_collective(const void *x, const void *y)
+{
+	const struct infer_match *a = x, *b = y;
+
+	return array_order(a->comm, b->comm) ?: array_order(a->seq, b->seq) ?: array_order(a->view, b->view);
+}
+
+struct infer_match *infer_match_by_collective(const struct infer_match *m, size_t n)
+{
+	struct infer_match *sorted = malloc((n + 1) * sizeof(*sorted));
+
+	if (sorted && n > 0) {
+		memcpy(sorted, m, n * sizeof(*sorted));
+		qsort(sorted, n, sizeof(*sorted), by_collective);
+	}
+	return sorted;
 }
 
 int infer_match_all(const struct infer_rows *rows, const struct infer_view *views,

@@ -18,6 +18,10 @@ struct infer_match {
 int infer_match_all(const struct infer_rows *rows, const struct infer_view *views,
 		    const int64_t *offset_ns, struct infer_match **ret);
 
+/* A copy of m[0 .. n), the ranks of a collective side by side; owned by the caller. NULL: no
+ * memory. */
+struct infer_match *infer_match_by_collective(const struct infer_match *m, size_t n);
+
 /* What the clock of each view is ahead of the first one's, before any collective is known: from the
  * starts of the iterations where hosts plainly have clocks of their own, and then from collectives
  * of the same name; 0 otherwise. The offset of the device's clock is part of it. */

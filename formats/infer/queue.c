@@ -14,7 +14,7 @@ static int compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 /* What counts as long in this run; INT64_MAX when nothing does. */
@@ -47,9 +47,7 @@ static int by_end(const void *a, const void *b)
 {
 	const struct ending *x = a, *y = b;
 
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return x->op < y->op ? -1 : x->op > y->op;
+	return array_order(x->end_ns, y->end_ns) ?: array_order(x->op, y->op);
 }
 
 static int try_call(struct infer_view *v, uint32_t call, const struct ending *e, size_t n_ended,

@@ -191,9 +191,9 @@ static int list_durations(struct infer_shapes *s, const struct infer_view *views
 	return 0;
 }
 
-define_cleanup(free_shapes, struct infer_shapes *, infer_shapes_free)
+define_cleanup(free_shapes, struct infer_shapes *, infer_shapes_free);
 
-	int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret)
+int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret)
 {
 	scoped(free_shapes) struct infer_shapes *s = calloc(1, sizeof(*s));
 	int r = s ? 0 : -ENOMEM;
@@ -223,7 +223,7 @@ static int compare_durations(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 /* What `op` takes when it has the device for itself: the median of its shape, where it is longer

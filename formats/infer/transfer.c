@@ -9,17 +9,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-static int by_collective(const void *x, const void *y)
-{
-	const struct infer_match *a = x, *b = y;
-
-	if (a->comm != b->comm)
-		return a->comm < b->comm ? -1 : 1;
-	if (a->seq != b->seq)
-		return a->seq < b->seq ? -1 : 1;
-	return a->view < b->view ? -1 : a->view > b->view;
-}
-
 static size_t same(const struct infer_match *m, size_t first, size_t n)
 {
 	size_t end = first;
@@ -59,13 +48,9 @@ static int add(const struct infer_match *m, size_t n, struct infer_view *views)
 
 int infer_transfers(const struct infer_match *m, size_t n, struct infer_view *views)
 {
-	scoped(free_ptr) struct infer_match *sorted = malloc((n + 1) * sizeof(*sorted));
+	scoped(free_ptr) struct infer_match *sorted = infer_match_by_collective(m, n);
 	int r = sorted ? 0 : -ENOMEM;
 
-	if (r < 0 || n == 0)
-		return r;
-	memcpy(sorted, m, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_collective);
 	for (size_t first = 0, end; first < n && r == 0; first = end) {
 		end = same(sorted, first, n);
 		if (end - first > 1)

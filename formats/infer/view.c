@@ -140,9 +140,7 @@ static int by_correlation(const void *a, const void *b)
 {
 	const struct infer_call *x = a, *y = b;
 
-	if (x->correlation != y->correlation)
-		return x->correlation < y->correlation ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
+	return array_order(x->correlation, y->correlation) ?: array_order(x->event, y->event);
 }
 
 /* Calls of a thread are ordered by start; what starts at the same moment is put in order here. */

@@ -3,6 +3,8 @@
 
 #include "formats/kineto/document.h"
 
+#include "base/array.h"
+
 #include <ctype.h>
 
 int64_t kineto_rank_of_name(const char *path)
@@ -41,9 +43,7 @@ static int by_number(const void *a, const void *b)
 	const struct kineto_rank *x = *(struct kineto_rank *const *)a;
 	const struct kineto_rank *y = *(struct kineto_rank *const *)b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return array_order(x->number, y->number) ?: array_order(x->place, y->place);
 }
 
 static const char *base_name(const char *path)

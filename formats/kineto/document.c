@@ -7,9 +7,9 @@
 
 #include <yajl/yajl_tree.h>
 
-define_cleanup(tree_freep, yajl_val, yajl_tree_free)
+define_cleanup(tree_freep, yajl_val, yajl_tree_free);
 
-	static yajl_val parse(const char *json)
+static yajl_val parse(const char *json)
 {
 	char error[64];
 

@@ -293,9 +293,7 @@ static int by_ops(const void *a, const void *b)
 {
 	const struct device *x = a, *y = b;
 
-	if (x->ops != y->ops)
-		return x->ops > y->ops ? -1 : 1;
-	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+	return array_order(y->ops, x->ops) ?: array_order(x->ordinal, y->ordinal);
 }
 
 /* The devices that the rank worked on, the busiest first. */

@@ -18,7 +18,7 @@ static int id_order(const struct kineto_strings *strings, const struct kineto_ar
 	if ((a->type == FMT_INT) != (b->type == FMT_INT))
 		return a->type == FMT_INT ? -1 : 1;
 	if (a->type == FMT_INT)
-		return a->value < b->value ? -1 : a->value > b->value;
+		return array_order(a->value, b->value);
 	return strcmp(strings->strings[a->value].s, strings->strings[b->value].s);
 }
 
@@ -27,13 +27,8 @@ static int lane_order(const void *a, const void *b, void *context)
 	const struct context *c = context;
 	const struct kineto_lane *x = &c->lanes[*(const uint32_t *)a];
 	const struct kineto_lane *y = &c->lanes[*(const uint32_t *)b];
-	int order = (int)x->kind - (int)y->kind;
 
-	if (order == 0)
-		order = id_order(c->sites->strings, &x->pid, &y->pid);
-	if (order == 0)
-		order = id_order(c->sites->strings, &x->tid, &y->tid);
-	return order ? order : *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+	return array_order(x->kind, y->kind) ?: id_order(c->sites->strings, &x->pid, &y->pid) ?: id_order(c->sites->strings, &x->tid, &y->tid) ?: array_order(x, y);
 }
 
 static int order_lanes(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret)
@@ -69,11 +64,6 @@ static void move_notes(struct kineto_notes *list, const uint32_t *lane_of)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-static int compare(int64_t a, int64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /* Events that look the same but for what they are and carry. */
 static int content_order(const struct context *c, const struct fmt_event *x,
 			 const struct fmt_event *y)
@@ -82,7 +72,7 @@ static int content_order(const struct context *c, const struct fmt_event *x,
 	uint32_t n = c->sites->sites[x->site].n_varying;
 
 	for (uint32_t i = 0; i < n && order == 0; i++)
-		order = compare(c->values[x->first_value + i], c->values[y->first_value + i]);
+		order = array_order(c->values[x->first_value + i], c->values[y->first_value + i]);
 	return order;
 }
 
@@ -92,39 +82,23 @@ static int event_order(const void *a, const void *b, void *context)
 {
 	const struct fmt_event *x = a, *y = b;
 	const struct context *c = context;
-	int order;
+	int longer = array_order(x->duration_ns, y->duration_ns);
+	bool is_stream = c->lanes[x->lane].kind == FMT_STREAM;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->correlation != y->correlation)
-		return x->correlation < y->correlation ? -1 : 1;
-	order = compare(x->duration_ns, y->duration_ns);
-	if (order != 0)
-		return c->lanes[x->lane].kind == FMT_STREAM ? order : -order;
-	return content_order(c, x, y);
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->correlation, y->correlation) ?: (is_stream ? longer : -longer) ?: content_order(c, x, y);
 }
 
 static int range_order(const void *a, const void *b, void *context)
 {
 	const struct fmt_event *x = a, *y = b;
 	const struct context *c = context;
-	int order;
+	int order = array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns);
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->duration_ns != y->duration_ns)
-		return x->duration_ns > y->duration_ns ? -1 : 1;
-	if (c->sites->sites[x->site].n_varying > 0 && c->sites->sites[y->site].n_varying > 0) {
+	if (order == 0 && c->sites->sites[x->site].n_varying > 0 &&
+	    c->sites->sites[y->site].n_varying > 0)
 		/* Numbers that recorders give to ranges grow with their start. */
-		order = compare(c->values[x->first_value], c->values[y->first_value]);
-		if (order != 0)
-			return order;
-	}
-	return content_order(c, x, y);
+		order = array_order(c->values[x->first_value], c->values[y->first_value]);
+	return order ?: content_order(c, x, y);
 }
 
 int kineto_order(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret)
@@ -221,11 +195,7 @@ static int note_order(const void *a, const void *b)
 {
 	const struct kineto_note *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return -compare(x->duration_ns, y->duration_ns);
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns);
 }
 
 /* The innermost range around `call` that knows a size; NULL none. */

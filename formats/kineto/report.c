@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/kineto/report.h"
 
+#include "base/array.h"
+
 void kineto_report_done(struct kineto_report *r)
 {
 	for (size_t i = 0; i < r->n_ranks; i++) {
@@ -22,9 +24,7 @@ static int by_fate(const void *a, const void *b)
 {
 	const struct kineto_tally_row *x = a, *y = b;
 
-	if (x->fate != y->fate)
-		return x->fate < y->fate ? -1 : 1;
-	return x->events > y->events ? -1 : x->events < y->events;
+	return array_order(x->fate, y->fate) ?: array_order(y->events, x->events);
 }
 
 static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,

@@ -35,9 +35,7 @@ static int varying_order(const void *a, const void *b)
 {
 	const struct kineto_varying *x = a, *y = b;
 
-	if (x->cat != y->cat)
-		return x->cat < y->cat ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return array_order(x->cat, y->cat) ?: array_order(x->key, y->key);
 }
 
 int kineto_sites_varies(const struct kineto_sites *t, uint32_t cat, uint32_t key, uint8_t type)
@@ -227,7 +225,7 @@ static int seen_order(const void *a, const void *b)
 
 	if (order != 0)
 		return order;
-	return x->value < y->value ? -1 : x->value > y->value;
+	return array_order(x->value, y->value);
 }
 
 static size_t gather(const struct kineto_sites *t, struct seen *ret)
@@ -322,7 +320,7 @@ static int arg_order(const struct kineto_sites *t, const struct kineto_slot_arg 
 		return order ? order : a->type - b->type;
 	if (a->type == FMT_STRING || a->type == FMT_JSON)
 		return text_order(t, (uint32_t)a->value, (uint32_t)b->value);
-	return a->value < b->value ? -1 : a->value > b->value;
+	return array_order(a->value, b->value);
 }
 
 int kineto_site_compare(const struct kineto_sites *t, uint32_t a, uint32_t b)

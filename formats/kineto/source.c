@@ -29,9 +29,9 @@ struct kineto_source {
 	uint8_t buffer[BUFFER];
 };
 
-define_cleanup(source_closep, struct kineto_source *, kineto_source_close)
+define_cleanup(source_closep, struct kineto_source *, kineto_source_close);
 
-	void kineto_source_close(struct kineto_source *s)
+void kineto_source_close(struct kineto_source *s)
 {
 	if (!s)
 		return;

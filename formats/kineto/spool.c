@@ -68,7 +68,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct fmt_event *x = a, *y = b;
 
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	return array_order(x->start_ns, y->start_ns);
 }
 
 /* ---- a run on disk ----------------------------------------------------------------------- */
@@ -226,9 +226,9 @@ struct kineto_spool_reader {
 	int advance; /* the first of the heap has been handed out */
 };
 
-define_cleanup(reader_freep, struct kineto_spool_reader *, kineto_spool_reader_free)
+define_cleanup(reader_freep, struct kineto_spool_reader *, kineto_spool_reader_free);
 
-	void kineto_spool_reader_free(struct kineto_spool_reader *r)
+void kineto_spool_reader_free(struct kineto_spool_reader *r)
 {
 	if (!r)
 		return;

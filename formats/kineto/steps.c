@@ -21,20 +21,14 @@ static int by_start(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
 
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->duration_ns != y->duration_ns)
-		return x->duration_ns > y->duration_ns ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns) ?: array_order(x->number, y->number);
 }
 
 static int by_number(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return by_start(a, b);
+	return array_order(x->number, y->number) ?: by_start(a, b);
 }
 
 static int append(struct steps *s, int64_t number, int64_t start_ns, int64_t duration_ns)
@@ -71,7 +65,7 @@ static int by_value(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 /* 1 when something was launched from `from` on. */
@@ -203,9 +197,7 @@ static int by_launch(const void *a, const void *b)
 {
 	const struct launch *x = a, *y = b;
 
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
+	return array_order(x->at_ns, y->at_ns) ?: array_order(x->event, y->event);
 }
 
 /* The thread that launches most; KINETO_NONE where none does. */

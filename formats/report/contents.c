@@ -36,11 +36,7 @@ static int by_op(const void *x, const void *y)
 {
 	const struct fmt_held *a = x, *b = y;
 
-	if (a->digest->op != b->digest->op)
-		return a->digest->op < b->digest->op ? -1 : 1;
-	if (a->digest->output != b->digest->output)
-		return a->digest->output - b->digest->output;
-	return a->place < b->place ? -1 : a->place > b->place;
+	return array_order(a->digest->op, b->digest->op) ?: array_order(a->digest->output, b->digest->output) ?: array_order(a->place, b->place);
 }
 
 /* The first of the operation's, and how many there are. */

@@ -26,10 +26,7 @@ struct pass {
 	size_t gpus_cap, ops_cap, collectives_cap;
 };
 
-define_cleanup(report_freep, struct fmt_report *, fmt_report_free)
-	define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-
-		static void pass_done(struct pass *p)
+static void pass_done(struct pass *p)
 {
 	free(p->stats);
 	fmt_busy_ops_done(&p->busy);
@@ -149,7 +146,7 @@ static int read_part(struct pass *p, struct fmt_error *err)
 	int r = 0;
 
 	while (r == 0 && fmt_walk_next(&w)) {
-		scoped(slice_freep) struct fmt_slice *slice = NULL;
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 
 		r = row_of(p, &w);
 		if (r < 0)
@@ -174,7 +171,7 @@ static int read_others(struct pass *p, struct fmt_error *err)
 	struct fmt_walk w = fmt_walk(p->r->trace, &part);
 
 	while (fmt_walk_next(&w)) {
-		scoped(slice_freep) struct fmt_slice *slice = NULL;
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 		int r;
 
 		if (w.rank == p->r->part.rank)
@@ -285,28 +282,18 @@ static int sum_ops(struct pass *p)
 	return 0;
 }
 
-static int compare(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct fmt_report_op *x = a, *y = b;
-	int c = compare(y->total_ns, x->total_ns);
 
-	return c ? c : compare(x->name, y->name);
+	return array_order(y->total_ns, x->total_ns) ?: array_order(x->name, y->name);
 }
 
 static int by_collective_time(const void *a, const void *b)
 {
 	const struct fmt_report_collective *x = a, *y = b;
-	int c = compare(y->total_ns, x->total_ns);
 
-	c = c ? c : compare(x->comm, y->comm);
-	c = c ? c : compare(x->op, y->op);
-	c = c ? c : compare(x->dtype, y->dtype);
-	return c ? c : compare(x->bytes, y->bytes);
+	return array_order(y->total_ns, x->total_ns) ?: array_order(x->comm, y->comm) ?: array_order(x->op, y->op) ?: array_order(x->dtype, y->dtype) ?: array_order(x->bytes, y->bytes);
 }
 
 /* FMT_BEFORE first, FMT_AFTER last. */
@@ -318,10 +305,8 @@ static int64_t place_of(int64_t number)
 static int by_iteration(const void *a, const void *b)
 {
 	const struct fmt_report_gpu *x = a, *y = b;
-	int c = compare(place_of(x->iteration.number), place_of(y->iteration.number));
 
-	c = c ? c : compare(x->rank, y->rank);
-	return c ? c : compare(x->iteration.start_ns, y->iteration.start_ns);
+	return array_order(place_of(x->iteration.number), place_of(y->iteration.number)) ?: array_order(x->rank, y->rank) ?: array_order(x->iteration.start_ns, y->iteration.start_ns);
 }
 
 static int sum_up(struct pass *p)
@@ -347,7 +332,7 @@ static int sum_up(struct pass *p)
 int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across,
 		   struct fmt_report **ret, struct fmt_error *err)
 {
-	scoped(report_freep) struct fmt_report *report = calloc(1, sizeof(*report));
+	scoped(fmt_report_freep) struct fmt_report *report = calloc(1, sizeof(*report));
 	scoped(pass_done) struct pass p = {.r = report, .names = fmt_trace_names(t)};
 	int r;
 

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/scope.h"
 #include "base/text.h"
 #include "formats/part.h"
 #include "formats/report/busy.h"
@@ -69,6 +70,7 @@ struct fmt_report {
 int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across,
 		   struct fmt_report **ret, struct fmt_error *err);
 void fmt_report_free(struct fmt_report *r);
+define_cleanup(fmt_report_freep, struct fmt_report *, fmt_report_free);
 
 struct fmt_report_style {
 	bool colour;  /* for a terminal */

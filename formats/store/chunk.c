@@ -214,12 +214,12 @@ int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, cons
 	return 0;
 }
 
-define_cleanup(free_cctx, ZSTD_CCtx *, ZSTD_freeCCtx)
+define_cleanup(free_cctx, ZSTD_CCtx *, ZSTD_freeCCtx);
 
-	/* Feeds raw[from .. to) and flushes or ends, into room that is large enough for all of it.
-	 */
-	static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t from,
-			     size_t to, ZSTD_EndDirective how)
+/* Feeds raw[from .. to) and flushes or ends, into room that is large enough for all of it.
+ */
+static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t from, size_t to,
+		     ZSTD_EndDirective how)
 {
 	ZSTD_inBuffer in = {.src = raw + from, .size = to - from};
 	size_t left;

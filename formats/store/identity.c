@@ -5,6 +5,8 @@
 #include "formats/store/output.h"
 #include "formats/store/trace_impl.h"
 
+#include "base/array.h"
+
 /* The root of a file that has none, from what can be read of it. */
 static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, uint8_t ret[32])
 {
@@ -67,9 +69,8 @@ const char *fmt_trace_id(const struct fmt_trace *t)
 static int by_place(const void *a, const void *b)
 {
 	const struct fmt_error *x = a, *y = b;
-	int r = strcmp(x->file, y->file);
 
-	return r ? r : x->offset < y->offset ? -1 : x->offset > y->offset;
+	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
 }
 
 int fmt_trace_damage(struct fmt_trace *t, int (*each)(void *context, const struct fmt_error *e),

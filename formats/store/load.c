@@ -7,23 +7,26 @@
 
 #include "base/array.h"
 
-void fmt_slice_free(struct fmt_slice *s)
+void fmt_slice_done(struct fmt_slice *s)
 {
-	if (!s)
-		return;
 	free(s->events);
 	free(s->ranges);
 	free(s->values);
 	free(s->edges);
 	free(s->digests);
 	free(s->pages);
+}
+
+void fmt_slice_free(struct fmt_slice *s)
+{
+	if (!s)
+		return;
+	fmt_slice_done(s);
 	free(s);
 }
 
-define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-
-	static const
-	struct fmt_names_map *map_of(const struct fmt_trace *t, const struct fmt_rank_state *state)
+static const struct fmt_names_map *map_of(const struct fmt_trace *t,
+					  const struct fmt_rank_state *state)
 {
 	return state->member.header.inline_names ? &state->own : &t->shared_map;
 }
@@ -123,7 +126,7 @@ static int read_reference(struct fmt_trace *t, uint32_t rank, uint64_t slice,
 			  struct fmt_reference **ret, struct fmt_error *err)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
-	scoped(slice_freep) struct fmt_slice *s = NULL;
+	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 	struct fmt_rank_state *state = &t->ranks[rank];
 	struct fmt_cursor in;
 	struct fmt_chunk c;
@@ -228,7 +231,7 @@ static void *copy_items(const void *items, size_t n, size_t size, int *lost)
 
 struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s)
 {
-	scoped(slice_freep) struct fmt_slice *c = malloc(sizeof(*c));
+	scoped(fmt_slice_freep) struct fmt_slice *c = malloc(sizeof(*c));
 	int lost = 0;
 
 	if (!c)
@@ -304,7 +307,7 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 {
 	const struct fmt_slice_info *info = fmt_trace_slice(t, rank, slice);
 	uint64_t n = info && want & FMT_WANT_DIGESTS ? info->n_digests : 0;
-	scoped(slice_freep) struct fmt_slice *s = NULL;
+	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 	struct fmt_error why = {.file = ""};
 	int r;
 
@@ -328,7 +331,7 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 int fmt_slice_bits(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
 		   struct fmt_error *err)
 {
-	scoped(slice_freep) struct fmt_slice *s = NULL;
+	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 
 	return load(t, rank, slice, bits, &s, err);
 }

@@ -7,10 +7,10 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-define_cleanup(free_md, EVP_MD_CTX *, EVP_MD_CTX_free)
+define_cleanup(free_md, EVP_MD_CTX *, EVP_MD_CTX_free);
 
-	static int sha(uint8_t prefix, const void *a, size_t a_len, const void *b, size_t b_len,
-		       uint8_t ret[FMT_SHA_BYTES])
+static int sha(uint8_t prefix, const void *a, size_t a_len, const void *b, size_t b_len,
+	       uint8_t ret[FMT_SHA_BYTES])
 {
 	scoped(free_md) EVP_MD_CTX *md = EVP_MD_CTX_new();
 

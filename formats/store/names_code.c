@@ -32,10 +32,9 @@ static void put_strings(const struct fmt_names *n, uint32_t from, struct text *o
 		put_string(&n->strings[i], out);
 }
 
-define_cleanup(sites_freep, struct fmt_sites_code *, fmt_sites_free)
+define_cleanup(sites_freep, struct fmt_sites_code *, fmt_sites_free);
 
-	static int put_sites(const struct fmt_names *n, const struct fmt_names_mark *mark,
-			     struct text *out)
+static int put_sites(const struct fmt_names *n, const struct fmt_names_mark *mark, struct text *out)
 {
 	scoped(sites_freep) struct fmt_sites_code *code = NULL;
 	scoped(text_done) struct text coded = {0};

@@ -26,10 +26,7 @@ static void packing_done(struct packing *p)
 	text_done(&p->tails);
 }
 
-define_cleanup(trace_freep, struct fmt_trace *, fmt_trace_close)
-
-	static int put(int fd, const char *path, const void *data, size_t len,
-		       struct fmt_error *err)
+static int put(int fd, const char *path, const void *data, size_t len, struct fmt_error *err)
 {
 	const char *at = data;
 
@@ -170,7 +167,7 @@ static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 {
 	struct fmt_file_header h = {.kind = FMT_FILE_PACKED};
-	scoped(trace_freep) struct fmt_trace *t = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	scoped(packing_done) struct packing p = {.path = to, .fd = -1};
 	scoped(text_done) struct text header = {0};
 	int r = fmt_trace_open(from, &t, err);
@@ -216,7 +213,7 @@ static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, 
 
 int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 {
-	scoped(trace_freep) struct fmt_trace *t = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	int r = fmt_trace_open(from, &t, err);
 
 	if (r < 0)

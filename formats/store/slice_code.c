@@ -26,9 +26,7 @@ size_t fmt_reference_bytes(const struct fmt_reference *ref)
 	       (size_t)ref->n_items * 48;
 }
 
-define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)
-
-	void fmt_run_done(struct fmt_run_code *r)
+void fmt_run_done(struct fmt_run_code *r)
 {
 	fmt_coder_done(&r->coder);
 	fmt_contexts_done(&r->contexts);
@@ -106,7 +104,7 @@ int fmt_run_code(struct fmt_run_code *r, struct fmt_slice *s,
 
 int fmt_run_keep(struct fmt_run_code *r, uint32_t slice, struct fmt_reference **ret)
 {
-	scoped(reference_freep) struct fmt_reference *ref = calloc(1, sizeof(*ref));
+	scoped(fmt_reference_freep) struct fmt_reference *ref = calloc(1, sizeof(*ref));
 	uint32_t edge = 0;
 
 	if (!ref)

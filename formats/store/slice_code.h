@@ -10,6 +10,7 @@
 struct fmt_reference;
 
 void fmt_reference_free(struct fmt_reference *ref);
+define_cleanup(fmt_reference_freep, struct fmt_reference *, fmt_reference_free);
 /* Bytes of memory that it holds. */
 size_t fmt_reference_bytes(const struct fmt_reference *ref);
 

@@ -113,10 +113,8 @@ static int give_items(struct fmt_run_code *r, const struct fmt_chunk *c, struct 
 	return 0;
 }
 
-define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-
-	static struct fmt_slice *make_slice(const struct fmt_chunk *c, uint32_t rank,
-					    uint64_t events, uint64_t ranges)
+static struct fmt_slice *make_slice(const struct fmt_chunk *c, uint32_t rank, uint64_t events,
+				    uint64_t ranges)
 {
 	struct fmt_slice *s = calloc(1, sizeof(*s));
 
@@ -159,7 +157,7 @@ int fmt_slice_get(const struct fmt_cursor *in, const struct fmt_chunk *c, const 
 		.origin_ns = c->iteration.start_ns,
 		.bits = bits,
 	};
-	scoped(slice_freep) struct fmt_slice *s = NULL;
+	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 	struct fmt_cursor at = *in;
 	uint64_t events, ranges;
 	int e = counts_of(c, &events, &ranges);

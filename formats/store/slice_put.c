@@ -165,9 +165,7 @@ static int by_correlation(const void *a, const void *b)
 {
 	const struct call_key *x = a, *y = b;
 
-	if (x->correlation != y->correlation)
-		return x->correlation < y->correlation ? -1 : 1;
-	return x->call < y->call ? -1 : x->call > y->call;
+	return array_order(x->correlation, y->correlation) ?: array_order(x->call, y->call);
 }
 
 static const struct call_key *find_call(const struct call_key *keys, size_t n, uint64_t correlation)

@@ -15,15 +15,7 @@ static int by_key(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->duration_ns != y->duration_ns)
-		return x->duration_ns > y->duration_ns ? -1 : 1;
-	if (x->site != y->site)
-		return x->site < y->site ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns) ?: array_order(x->site, y->site) ?: array_order(x->at, y->at);
 }
 
 static int sort_events(struct fmt_event *events, size_t n, uint32_t *position)
@@ -60,25 +52,22 @@ static int by_to(const void *a, const void *b)
 {
 	const struct fmt_edge *x = a, *y = b;
 
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->rule != y->rule)
-		return x->rule < y->rule ? -1 : 1;
-	return x->lag_ns < y->lag_ns ? -1 : x->lag_ns > y->lag_ns;
+	return array_order(x->to, y->to) ?: array_order(x->from, y->from) ?: array_order(x->kind, y->kind) ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
 }
 
-int fmt_slice_sort(struct fmt_slice *s, const struct fmt_names *n, uint32_t *position)
+void fmt_edges_sort(struct fmt_edge *edges, size_t n)
+{
+	if (n > 0)
+		qsort(edges, n, sizeof(*edges), by_to);
+}
+
+int fmt_slice_sort(struct fmt_slice *s, uint32_t *position)
 {
 	int r = sort_events(s->events, s->n_events, position);
 
-	(void)n;
 	if (r == 0)
 		r = sort_events(s->ranges, s->n_ranges, NULL);
-	if (r == 0 && s->n_edges > 0)
-		qsort(s->edges, s->n_edges, sizeof(*s->edges), by_to);
+	if (r == 0)
+		fmt_edges_sort(s->edges, s->n_edges);
 	return r;
 }

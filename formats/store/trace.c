@@ -45,14 +45,12 @@ void fmt_trace_close(struct fmt_trace *t)
 	free(t);
 }
 
-define_cleanup(trace_freep, struct fmt_trace *, fmt_trace_close)
-
-	static int by_number(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
 	uint32_t x = ((const struct fmt_rank_state *)a)->member.header.number;
 	uint32_t y = ((const struct fmt_rank_state *)b)->member.header.number;
 
-	return x < y ? -1 : x > y;
+	return array_order(x, y);
 }
 
 static void count_slice(struct fmt_rank_state *r, const struct fmt_chunk *c)
@@ -239,7 +237,7 @@ static int open_members(struct fmt_trace *t, struct fmt_error *err)
 
 int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
 {
-	scoped(trace_freep) struct fmt_trace *t = calloc(1, sizeof(*t));
+	scoped(fmt_trace_closep) struct fmt_trace *t = calloc(1, sizeof(*t));
 	int r;
 
 	if (!t)

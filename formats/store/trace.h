@@ -25,6 +25,7 @@ struct fmt_trace;
 
 int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err);
 void fmt_trace_close(struct fmt_trace *t);
+define_cleanup(fmt_trace_closep, struct fmt_trace *, fmt_trace_close);
 
 const struct fmt_names *fmt_trace_names(const struct fmt_trace *t);
 uint32_t fmt_trace_n_ranks(const struct fmt_trace *t);
@@ -81,6 +82,9 @@ struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s);
 int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
 		   struct fmt_slice **ret, struct fmt_error *err);
 void fmt_slice_free(struct fmt_slice *s);
+/* Ends what a slice that stands elsewhere holds. */
+void fmt_slice_done(struct fmt_slice *s);
+define_cleanup(fmt_slice_freep, struct fmt_slice *, fmt_slice_free);
 
 /* The identity of the trace: SHA-256 Merkle root over its canonical chunks, 64 hex digits. It is
  * stored, and verified by fmt_verify(). */

@@ -204,9 +204,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct fmt_error *x = &((const struct fmt_problem *)a)->error;
 	const struct fmt_error *y = &((const struct fmt_problem *)b)->error;
-	int r = strcmp(x->file, y->file);
 
-	return r ? r : x->offset < y->offset ? -1 : x->offset > y->offset;
+	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
 }
 
 /* A packed file's own header is looked at on opening; its identity is left. */

@@ -58,13 +58,12 @@ void fmt_writer_abandon(struct fmt_writer *w)
 	free(w);
 }
 
-define_cleanup(writer_freep, struct fmt_writer *, fmt_writer_abandon)
-	define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)
-		define_cleanup(rank_freep, struct fmt_rank_writer *, free_rank)
+define_cleanup(writer_freep, struct fmt_writer *, fmt_writer_abandon);
+define_cleanup(rank_freep, struct fmt_rank_writer *, free_rank);
 
-			int fmt_writer_open(const char *path, struct fmt_names *names,
-					    const struct fmt_writer_options *options,
-					    struct fmt_writer **ret, struct fmt_error *err)
+int fmt_writer_open(const char *path, struct fmt_names *names,
+		    const struct fmt_writer_options *options, struct fmt_writer **ret,
+		    struct fmt_error *err)
 {
 	scoped(writer_freep) struct fmt_writer *w = calloc(1, sizeof(*w));
 
@@ -171,7 +170,7 @@ static int in_order(const struct fmt_event *e, size_t n)
 static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int *is_reference)
 {
 	const struct fmt_names *n = w->writer->names;
-	scoped(reference_freep) struct fmt_reference *made = NULL;
+	scoped(fmt_reference_freep) struct fmt_reference *made = NULL;
 	scoped(text_done) struct text alone = {0};
 	size_t items = s->n_events + s->n_ranges;
 	int refers = s->iteration.number >= 0 && items >= REFERENCE_MIN;

@@ -50,7 +50,10 @@ int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
  * first, then by site, then as given), and edges by `to`. position[i], when not NULL, is set to
  * where events[i] went; numbers in edges are the caller's to translate before.
  */
-int fmt_slice_sort(struct fmt_slice *s, const struct fmt_names *n, uint32_t *position);
+int fmt_slice_sort(struct fmt_slice *s, uint32_t *position);
+
+/* The same for edges alone. */
+void fmt_edges_sort(struct fmt_edge *edges, size_t n);
 
 /* Writes the rank's next slice, which is in order (else -EINVAL) and whose first_number is
  * fmt_rank_writer_next(). `s` is not kept. */

@@ -76,12 +76,10 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 	return 1;
 }
 
-define_cleanup(slice_free_ptr, struct fmt_slice *, fmt_slice_free);
-
 static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
 		 struct fmt_error *err)
 {
-	scoped(slice_free_ptr) struct fmt_slice *s = slice;
+	scoped(fmt_slice_freep) struct fmt_slice *s = slice;
 	struct emulation *e = context;
 	int more = continues(e, rank, e->taken[rank]++);
 	int r = score_slice(e->score, rank, s, times, more);

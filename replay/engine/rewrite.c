@@ -279,7 +279,7 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	if (array_reserve(&w->position, s->n_events, &w->position_cap) < 0)
 		return -ENOMEM;
 	s->n_edges = 0;
-	r = fmt_slice_sort(s, w->names, w->position);
+	r = fmt_slice_sort(s, w->position);
 	s->n_edges = n_edges;
 	if (r < 0)
 		return r;
@@ -293,7 +293,7 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	}
 	for (i = 0; i < s->n_digests; i++)
 		s->digests[i].op = renumbered(rank, s->digests[i].op);
-	return fmt_slice_sort(s, w->names, NULL);
+	return fmt_slice_sort(s, NULL);
 }
 
 /* The lane of the annotation that is the slice's iteration; the first lane if there is none. */

@@ -242,9 +242,7 @@ static int by_iteration(const void *x, const void *y)
 {
 	const struct replay_row *a = x, *b = y;
 
-	if (a->iteration != b->iteration)
-		return a->iteration < b->iteration ? -1 : 1;
-	return a->gpu < b->gpu ? -1 : a->gpu > b->gpu;
+	return array_order(a->iteration, b->iteration) ?: array_order(a->gpu, b->gpu);
 }
 
 int score_finish(struct score *s, struct replay_report *ret)

@@ -294,7 +294,7 @@ static void scramble_rank(struct scramble *s, uint32_t rank, struct fmt_slice **
 			move(&j[slice->events[i].lane], &slice->events[i]);
 		for (size_t i = 0; i < slice->n_ranges; i++)
 			move(&j[slice->ranges[i].lane], &slice->ranges[i]);
-		if (fmt_slice_sort(slice, s->names, NULL) < 0 ||
+		if (fmt_slice_sort(slice, NULL) < 0 ||
 		    fmt_rank_writer_slice(out, slice, &s->err) < 0)
 			die(s, "write");
 	}

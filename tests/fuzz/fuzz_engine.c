@@ -53,18 +53,14 @@ static int by_lane(const void *x, const void *y)
 {
 	const struct fmt_event *a = x, *b = y;
 
-	if (a->lane != b->lane)
-		return a->lane < b->lane ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->duration_ns > b->duration_ns ? -1 : a->duration_ns < b->duration_ns;
+	return array_order(a->lane, b->lane) ?: array_order(a->start_ns, b->start_ns) ?: array_order(b->duration_ns, a->duration_ns);
 }
 
 static int by_to(const void *x, const void *y)
 {
 	const struct fmt_edge *a = x, *b = y;
 
-	return a->to < b->to ? -1 : a->to > b->to;
+	return array_order(a->to, b->to);
 }
 
 static void make_events(struct run *run, struct bytes *b, uint32_t rank, uint32_t k,

@@ -6,14 +6,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-define_cleanup(names_freep, struct fmt_names *, fmt_names_free)
-
-	/* The payload of a chunk of names; what was read is written and must read back. */
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+/* The payload of a chunk of names; what was read is written and must read back. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const uint32_t ranks[] = {0, 1};
-	scoped(names_freep) struct fmt_names *n = NULL;
-	scoped(names_freep) struct fmt_names *again = NULL;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
+	scoped(fmt_names_freep) struct fmt_names *again = NULL;
 	scoped(fmt_names_map_done) struct fmt_names_map m = {0};
 	scoped(fmt_names_map_done) struct fmt_names_map m_again = {0};
 	scoped(text_done) struct text t = {0};

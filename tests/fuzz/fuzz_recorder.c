@@ -13,8 +13,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-define_cleanup(names_freep, struct fmt_names *, fmt_names_free);
-define_cleanup(process_freep, struct rec_process *, rec_process_free);
 define_cleanup(feed_freep, struct rec_feed *, rec_feed_free);
 
 static void write_trace(struct rec_process *p, struct fmt_names *names)
@@ -35,8 +33,8 @@ static void write_trace(struct rec_process *p, struct fmt_names *names)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(free_ptr) struct cap_ring *ring = aligned_alloc(CAP_LINE, SIZE);
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(feed_freep) struct rec_feed *feed = NULL;
 	struct cap_drain *drain;
 

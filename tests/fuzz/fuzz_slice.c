@@ -7,16 +7,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-define_cleanup(names_freep, struct fmt_names *, fmt_names_free)
-	define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-		define_cleanup(reference_freep, struct fmt_reference *, fmt_reference_free)
-
 #define LANES 4
 
-			static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
+static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 {
 	static uint32_t same[64];
-	scoped(names_freep) struct fmt_names *n = NULL;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	struct fmt_arg args[] = {{.type = FMT_INT, .varies = 1},
 				 {.type = FMT_STRING, .varies = 1},
 				 {.type = FMT_RATE, .varies = 1}};
@@ -54,15 +50,15 @@ define_cleanup(names_freep, struct fmt_names *, fmt_names_free)
 /* Payloads of slices, told apart by their length; each may be the reference of the next. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	scoped(names_freep) struct fmt_names *n = NULL;
-	scoped(reference_freep) struct fmt_reference *reference = NULL;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
+	scoped(fmt_reference_freep) struct fmt_reference *reference = NULL;
 	struct fmt_names_map m = {0};
 	struct fmt_cursor c = fmt_cursor(data, len);
 
 	if (make_names(&n, &m) < 0)
 		return 0;
 	while (fmt_left(&c) > 0) {
-		scoped(slice_freep) struct fmt_slice *s = NULL;
+		scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 		struct fmt_reference *made = NULL;
 		struct fmt_chunk chunk = {.type = FMT_CHUNK_SLICE};
 		uint64_t size = fmt_varint(&c), other;

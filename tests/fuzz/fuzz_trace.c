@@ -9,12 +9,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-define_cleanup(trace_closep, struct fmt_trace *, fmt_trace_close)
-
-	/* A packed file, as a stranger may hand it over. */
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+/* A packed file, as a stranger may hand it over. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	scoped(trace_closep) struct fmt_trace *t = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	scoped(close_fd) int fd = memfd_create("trace", MFD_CLOEXEC);
 	struct fmt_verified v;
 	struct fmt_error err;

@@ -161,7 +161,7 @@ static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32
 							   .to = first + n + i,
 							   .lag_ns = i % 2 ? 0 : 1500,
 							   .kind = FMT_EDGE_START};
-	ck_assert_int_eq(fmt_slice_sort(s, m->names, NULL), 0);
+	ck_assert_int_eq(fmt_slice_sort(s, NULL), 0);
 	return s;
 }
 

@@ -7,11 +7,9 @@
 
 #include <string.h>
 
-define_cleanup(free_names, struct fmt_names *, fmt_names_free)
-
-	START_TEST(test_round_trip)
+START_TEST(test_round_trip)
 {
-	scoped(free_names) struct fmt_names *names = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	struct fmt_constants put = {.anchor_ns = 1698955628331009000,
 				    .clock_ns = -70123,
 				    .launch_ns = -17500,
@@ -48,7 +46,7 @@ static const struct {
 START_TEST(test_strange_facts)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		scoped(free_names) struct fmt_names *names = NULL;
+		scoped(fmt_names_freep) struct fmt_names *names = NULL;
 		struct fmt_constants got;
 		fmt_str s;
 

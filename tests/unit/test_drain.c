@@ -6,8 +6,6 @@
 
 #include <errno.h>
 
-define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
-
 #define SIZE (CAP_RING_HEADER_BYTES + CAP_MIN_RING_BYTES)
 
 static struct cap_ring *make_ring(void)

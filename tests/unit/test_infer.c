@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-define_cleanup(free_names, struct fmt_names *, fmt_names_free)
-
-	/* An event of a made-up run; times in microseconds. */
-	struct row {
+/* An event of a made-up run; times in microseconds. */
+struct row {
 	enum fmt_kind kind;
 	int lane; /* threads from 1, streams from 7 */
 	const char *name;
@@ -180,11 +178,7 @@ static int by_lane_and_start(const void *a, const void *b)
 {
 	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->correlation - y->correlation;
+	return array_order(x->lane, y->lane) ?: array_order(x->start, y->start) ?: array_order(x->correlation, y->correlation);
 }
 
 static fmt_str string(struct fmt_names *n, const char *s)

@@ -6,10 +6,6 @@
 
 #include <stdio.h>
 
-define_cleanup(names_freep, struct fmt_names *, fmt_names_free);
-define_cleanup(process_freep, struct rec_process *, rec_process_free);
-define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free);
-
 enum {
 	CONTEXT = 0x1000,
 	STREAM = 0x2000,
@@ -66,8 +62,8 @@ static void write_trace(struct rec_process *const *p, size_t n, struct fmt_names
 
 START_TEST(a_launch_is_a_call_and_an_operation)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 	uint64_t id;
 
@@ -110,8 +106,8 @@ static int64_t value(const struct rec_process *p, const char *name, const char *
 
 START_TEST(handles_are_told_apart_when_used_again)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
@@ -135,8 +131,8 @@ END_TEST
 
 START_TEST(calls_that_failed_launch_nothing)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 	const uint64_t words[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
 
@@ -184,8 +180,8 @@ START_TEST(copies_say_from_where_to_where)
 		 6,
 		 "Memcpy PtoP (Device -> Device)"},
 	};
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
@@ -212,8 +208,8 @@ END_TEST
 
 START_TEST(what_a_stream_waits_for_is_written_down)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 	uint64_t recorded;
 
@@ -285,7 +281,7 @@ static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64
 /* Of three ranks, 0 sends to 1 and then to 2, between two reductions of all. */
 START_TEST(collectives_meet_by_their_order)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(written_done) struct written w = {0};
 	struct rec_process *p[3];
 	struct made_ring m[3];
@@ -321,7 +317,7 @@ START_TEST(collectives_meet_by_their_order)
 		size_t seen = 0;
 
 		for (uint32_t k = 0; k < fmt_trace_rank(w.trace, rank)->n_slices; k++) {
-			scoped(slice_freep) struct fmt_slice *s = NULL;
+			scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 
 			ck_assert_int_eq(fmt_slice_load(w.trace, rank, k, FMT_WANT_ALL, &s, NULL),
 					 0);
@@ -348,8 +344,8 @@ END_TEST
 START_TEST(devices_of_one_thread_are_one_rank)
 {
 	for (uint32_t threads = 1; threads <= 2; threads++) {
-		scoped(names_freep) struct fmt_names *names = NULL;
-		scoped(process_freep) struct rec_process *p = NULL;
+		scoped(fmt_names_freep) struct fmt_names *names = NULL;
+		scoped(rec_process_freep) struct rec_process *p = NULL;
 		struct made_ring m[2];
 		scoped(written_done) struct written w = {0};
 
@@ -381,7 +377,7 @@ END_TEST
 /* A launcher that only asks for the driver's version is no rank, and its calls are kept. */
 START_TEST(a_process_without_work_is_no_rank)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(written_done) struct written w = {0};
 	struct rec_process *p[2];
 	struct made_ring m[2];
@@ -412,8 +408,8 @@ END_TEST
 
 START_TEST(operations_without_times_are_counted)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 	scoped(written_done) struct written w = {0};
 	uint64_t id;

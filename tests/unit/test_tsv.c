@@ -6,10 +6,7 @@
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
-define_cleanup(tsv_freep, struct fmt_tsv *, fmt_tsv_free)
-	define_cleanup(slice_freep, struct fmt_slice *, fmt_slice_free)
-
-		static const struct {
+static const struct {
 	const char *field;
 	size_t len;
 	const char *special, *want;
@@ -144,7 +141,7 @@ static const char *const rows[FMT_TABLES] = {
 /* What this shows is part of FMT_TSV_VERSION: a change here raises that. */
 START_TEST(test_rows)
 {
-	scoped(tsv_freep) struct fmt_tsv *x = NULL;
+	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	uint64_t lengths[FMT_TABLES];
 	struct sample s;
 
@@ -182,13 +179,13 @@ END_TEST
 
 START_TEST(test_lengths_are_those_of_the_rows)
 {
-	scoped(tsv_freep) struct fmt_tsv *x = NULL;
+	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	struct made m;
 
 	made_init(&m, 2);
 	ck_assert_int_eq(fmt_tsv_new(m.names, &x), 0);
 	for (uint32_t k = 0; k < 6; k++) {
-		scoped(slice_freep) struct fmt_slice *s =
+		scoped(fmt_slice_freep) struct fmt_slice *s =
 			made_slice(&m, k % 2, k, 100 * k, 1000 * k);
 		uint64_t lengths[FMT_TABLES];
 
@@ -207,7 +204,7 @@ END_TEST
 /* What a slice may not refer to: each row breaks one thing. */
 START_TEST(test_strangers_slices)
 {
-	scoped(tsv_freep) struct fmt_tsv *x = NULL;
+	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	uint64_t lengths[FMT_TABLES];
 	struct sample s;
 

@@ -145,9 +145,9 @@ static void segment_free(struct emu_segment *s)
 	free(s);
 }
 
-define_cleanup(segment_freep, struct emu_segment *, segment_free)
+define_cleanup(segment_freep, struct emu_segment *, segment_free);
 
-	static int64_t now_ns(void);
+static int64_t now_ns(void);
 static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns);
 
 /* How long a rank waits for ranks of which nobody knows yet whether they live. */
