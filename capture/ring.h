@@ -75,7 +75,7 @@ enum cap_state {
 	CAP_THREAD_ENDED,   /* nothing more will come */
 	CAP_PROCESS_EXITED, /* exit() or _exit() was called */
 	CAP_PROCESS_ABORTED,
-	CAP_PROCESS_EXECED, /* execv(), execve(), execvp(), execvpe(): the pid may live on */
+	CAP_PROCESS_EXECED, /* one of the exec functions: the pid may live on */
 };
 
 /* The head of a ring file; the data follow at data_offset. */

@@ -6,6 +6,7 @@
 #include "capture/library/real.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,9 +16,10 @@ static bool is_this_process(void)
 	return cap_process.session && cap_live.alive && getpid() == cap_process.pid;
 }
 
+static uint32_t ended; /* the generation whose chain was */
+
 static void ends(enum cap_state state)
 {
-	static uint32_t ended;
 	int kept = errno;
 
 	if (!is_this_process())
@@ -80,13 +82,15 @@ static void execs(void)
 	ends(CAP_PROCESS_EXECED);
 }
 
-/* It did not: the program goes on. */
+/* It did not: the program goes on, and ends another time. */
 static int stays(int result)
 {
 	int kept = errno;
 
-	if (is_this_process())
+	if (is_this_process()) {
+		__atomic_store_n(&ended, 0, __ATOMIC_RELAXED);
 		cap_threads_mark(CAP_LIVE);
+	}
 	errno = kept;
 	return result;
 }
@@ -123,4 +127,75 @@ CAP_API int execvpe(const char *file, char *const argv[], char *const envp[])
 	execs();
 	return stays(((int (*)(const char *, char *const[], char *const[]))next(&f, "execvpe"))(
 		file, argv, envp));
+}
+
+CAP_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	static void *f;
+
+	execs();
+	return stays(((int (*)(int, char *const[], char *const[]))next(&f, "fexecve"))(fd, argv,
+										       envp));
+}
+
+CAP_API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	static void *f;
+
+	execs();
+	return stays(((int (*)(int, const char *, char *const[], char *const[], int))next(
+		&f, "execveat"))(dir, path, argv, envp, flags));
+}
+
+/* Those that take their arguments one by one, as far as a NULL: how many, with that one. */
+static size_t count(const char *first, va_list *list)
+{
+	size_t n = 1;
+
+	if (first)
+		for (n = 2; va_arg(*list, char *); n++)
+			;
+	return n;
+}
+
+static void collect(char **argv, size_t n, const char *first, va_list *list)
+{
+	argv[0] = (char *)(uintptr_t)first;
+	for (size_t i = 1; i < n; i++)
+		argv[i] = va_arg(*list, char *);
+}
+
+/* The arguments from `first` on, as `argv` on the stack of the caller: it may be a forked child. */
+#define ARGUMENTS(first, list, argv)                                                               \
+	size_t n_##argv;                                                                           \
+	va_list list;                                                                              \
+                                                                                                   \
+	va_start(list, first);                                                                     \
+	n_##argv = count(first, &list);                                                            \
+	va_end(list);                                                                              \
+	char **argv = __builtin_alloca(n_##argv * sizeof(*argv));                                  \
+	va_start(list, first);                                                                     \
+	collect(argv, n_##argv, first, &list)
+
+CAP_API int execl(const char *path, const char *arg, ...)
+{
+	ARGUMENTS(arg, list, argv);
+	va_end(list);
+	return execv(path, argv);
+}
+
+CAP_API int execlp(const char *file, const char *arg, ...)
+{
+	ARGUMENTS(arg, list, argv);
+	va_end(list);
+	return execvp(file, argv);
+}
+
+CAP_API int execle(const char *path, const char *arg, ...)
+{
+	ARGUMENTS(arg, list, argv);
+	char *const *envp = va_arg(list, char *const *);
+
+	va_end(list);
+	return execve(path, argv, envp);
 }

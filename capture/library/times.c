@@ -369,6 +369,9 @@ static void end(void)
 	self.now_ns = cap_now_ns();
 	pthread_mutex_unlock(&self.lock);
 	cap_drainer_settle(SETTLE_MS);
+	pthread_mutex_lock(&self.lock);
+	self.ending = 0; /* an exec may fail, and the program go on */
+	pthread_mutex_unlock(&self.lock);
 	for (unsigned i = 0; i < self.n_clocks; i++)
 		if (self.clocks[i].residual_ns > residual)
 			residual = self.clocks[i].residual_ns;

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whatever way a program ends or goes on, the times of all its operations come.
+. "$(dirname "$0")/lib.sh"
+ends=$BUILD/tests/capture/capture_ends
+[ -x "$ends" ] || skip "this build has no CUDA headers, or is sanitized"
+library=$BUILD/capture/library/libgpucapture.so
+cd "$work"
+
+# An exec that fails is no end: what was launched behind it is timed as well.
+gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -- "$ends" 500 >rings 2>told ||
+	die "$(cat told)"
+grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+grep -q "^ring .* thread main state exited" rings || die "$(grep ^ring rings)"
+equal "$(grep -c "^call [0-9]* cuMemsetD8Async" rings)" 1000
+equal "$(grep -c "^times" rings)" 1000
