@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,16 @@ void emu_refused(struct emu_refusals *r, unsigned number)
 		note_first(r->library, r->names[number]);
 }
 
+static struct emu_refusals *refusals; /* of this library */
+
+static void forget(void);
+
+void emu_refusals_start(struct emu_refusals *r)
+{
+	refusals = r;
+	pthread_atfork(NULL, NULL, forget);
+}
+
 void emu_refusals_report(const struct emu_refusals *r)
 {
 	unsigned shown = 0;
@@ -81,6 +92,13 @@ void emu_refused_use(const char *library, const char *use)
 		__atomic_fetch_add(&uses[i].count, 1, __ATOMIC_RELAXED);
 		return;
 	}
+}
+
+/* In a forked child: its parent says what its parent was refused. */
+static void forget(void)
+{
+	memset(refusals->counts, 0, refusals->n * sizeof(*refusals->counts));
+	memset(uses, 0, sizeof(uses));
 }
 
 __attribute__((destructor)) static void report_uses(void)

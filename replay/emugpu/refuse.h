@@ -26,6 +26,8 @@ struct emu_refusals {
 	unsigned n;
 };
 
+/* Once, before the first call: a forked child then accounts for its own alone. */
+void emu_refusals_start(struct emu_refusals *r);
 void emu_refused(struct emu_refusals *r, unsigned number);
 void emu_refusals_report(const struct emu_refusals *r);
 

@@ -188,6 +188,7 @@ static const struct emu_counts all_counts = {{"{soname}", public_names, calls,
 __attribute__((constructor)) static void start(void)
 {{
 	emu_counts_start(&all_counts);
+	emu_refusals_start(&refusals);
 }}
 
 __attribute__((destructor)) static void report(void)
