@@ -31,29 +31,37 @@ struct callbacks {
 };
 
 /* Names live as long as the program: it may use a domain until it ends. */
+static struct {
+	char *chunk;
+	size_t left;
+	uint32_t lock;
+} names;
+
+void cap_nvtx_forked(void)
+{
+	memset(&names, 0, sizeof(names));
+}
+
 static char *keep(const char *name)
 {
-	static char *chunk;
-	static size_t left;
-	static uint32_t lock;
 	size_t n = strnlen(name, NAME_BYTES - 1) + 1;
 	char *kept = NULL;
 
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&names.lock, 1, __ATOMIC_ACQUIRE))
 		;
-	if (left < n) {
+	if (names.left < n) {
 		void *map = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				 -1, 0);
 
-		chunk = map == MAP_FAILED ? NULL : map;
-		left = chunk ? 1 << 20 : 0;
+		names.chunk = map == MAP_FAILED ? NULL : map;
+		names.left = names.chunk ? 1 << 20 : 0;
 	}
-	if (left >= n) {
-		kept = chunk;
-		chunk += n;
-		left -= n;
+	if (names.left >= n) {
+		kept = names.chunk;
+		names.chunk += n;
+		names.left -= n;
 	}
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&names.lock, 0, __ATOMIC_RELEASE);
 	if (kept) {
 		memcpy(kept, name, n - 1);
 		kept[n - 1] = 0;

@@ -4,10 +4,13 @@
  * one of another version, everything is forwarded and nothing recorded. */
 #include "capture/library/session.h"
 #include "capture/library/chain.h"
+#include "capture/library/range.h"
 #include "capture/library/ticks.h"
+#include "capture/library/unknown.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,12 +90,21 @@ void cap_process_begin(void)
 	cap_live.on = 1;
 }
 
+/* In any forked child: whoever held these locks is not there. */
+static void forked(void)
+{
+	cap_unknown_forked();
+	cap_nvtx_forked();
+}
+
 __attribute__((constructor)) static void join(void)
 {
 	const char *folder = getenv(CAP_SESSION_VARIABLE);
 	struct cap_control *control;
 	int kept = errno;
 
+	pthread_atfork(NULL, NULL, forked);
+	errno = kept;
 	if (!folder || strlen(folder) >= sizeof(cap_process.folder))
 		return;
 	strcpy(cap_process.folder, folder);

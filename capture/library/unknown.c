@@ -50,11 +50,16 @@ void *cap_unknown(const char *name, void *real)
 		table[i].real = real;
 		strcpy(table[i].name, name);
 		if (i == n_unknown)
-			n_unknown++;
+			__atomic_store_n(&n_unknown, i + 1, __ATOMIC_RELEASE);
 		found = trampoline(i);
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+void cap_unknown_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
 }
 
 /* What trampoline.S calls. */

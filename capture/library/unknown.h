@@ -8,3 +8,6 @@
 /* What the program gets instead of `real`: a trampoline; `real` itself when there are no more. The
  * same for the same function. */
 void *cap_unknown(const char *name, void *real);
+
+/* In a forked child: another thread of the parent may have been in there. */
+void cap_unknown_forked(void);

@@ -114,6 +114,18 @@ static int exec_fails(void)
 	return cuCtxSynchronize();
 }
 
+static int exec_listed(void)
+{
+	extern char **environ;
+
+	CHECK(some_calls() == 0);
+	CHECK(execl("/does/not/exist", "a", NULL) == -1 && errno == ENOENT);
+	CHECK(execlp("does-not-exist", "a", "b", NULL) == -1 && errno == ENOENT);
+	CHECK(execle("/does/not/exist", "a", "b", "c", NULL, environ) == -1 && errno == ENOENT);
+	CHECK(fexecve(-1, (char *[]){NULL}, environ) == -1);
+	return execle("/proc/self/exe", "cases", "calls", NULL, environ);
+}
+
 /* What a shell does: the child that vfork makes is not the process. */
 static int spawn(void)
 {
@@ -233,6 +245,72 @@ static int outputs(void)
 	return cuStreamGetCtx((void *)0x66, NULL);
 }
 
+/* What NVTX hands to an injected library, as far as it asks for names to be kept. */
+static const char *(*register_string)(const char *domain, const char *text);
+
+static int nvtx_functions(int module, void ****ret, unsigned *ret_n)
+{
+	static void *none, **table[20];
+
+	for (size_t i = 0; i < 20; i++)
+		table[i] = &none;
+	table[10] = module == 5 ? (void **)&register_string : &none;
+	*ret = table;
+	*ret_n = 20;
+	return 1;
+}
+
+static const void *nvtx_exports(uint32_t id)
+{
+	static const struct {
+		size_t bytes;
+		int (*functions)(int, void ****, unsigned *);
+	} callbacks = {sizeof(callbacks), nvtx_functions};
+
+	return id == 1 ? &callbacks : NULL;
+}
+
+static void *opened;
+static int stop;
+
+/* Asks for what the library keeps locks for. */
+static void *asks(void *unused)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		dlsym(opened, "cuNewThing");
+		register_string(NULL, "a");
+	}
+	return unused;
+}
+
+/* Forks while other threads are in the library; the children can go on asking it. */
+static int fork_busy(void)
+{
+	int (*inject)(const void *(*)(uint32_t));
+	pthread_t t[2];
+	int wrong = 0;
+
+	opened = dlopen("libcuda.so.1", RTLD_NOW);
+	*(void **)&inject = dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2");
+	CHECK(opened && inject && inject(nvtx_exports) && register_string);
+	CHECK(some_calls() == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&t[i], NULL, asks, NULL) == 0);
+	for (int i = 0; i < 300 && !wrong; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			alarm(20); /* of one that hangs */
+			_exit(!dlsym(opened, "cuNewThing") || !register_string(NULL, "b"));
+		}
+		wrong = wait_child(pid);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	return wrong != 0;
+}
+
 typedef long new_thing(int, double, long, float, void *, long, long, long, double, long, long);
 struct two {
 	double x, y;
@@ -331,8 +409,10 @@ static const struct {
 	{"threads", threads},
 	{"fork_used", fork_used},
 	{"fork_fresh", fork_fresh},
+	{"fork_busy", fork_busy},
 	{"exec", exec_again},
 	{"exec_fails", exec_fails},
+	{"exec_listed", exec_listed},
 	{"spawn", spawn},
 	{"callback", exit_in_callback},
 	{"callback_thread", exit_in_thread},

@@ -51,12 +51,18 @@ count "^ring " 2
 count "^call " 6
 has "forked 0"
 
+# Whatever its parent's other threads were doing in the library.
+record fork_busy; ended "with 0"
+
 record exec; ended "with 0"
 count "^ring " 2
 count "^ring .* state execed " 1
 count "^call " 6
 record exec_fails; ended "with 0"
 has "state exited"
+record exec_listed; ended "with 0"
+count "^ring .* state execed " 1
+count "^call " 6
 record spawn; ended "with 0"
 has "state exited"
 count "^call " 4
