@@ -197,10 +197,15 @@ static int write_trace(const struct cli_args *args, struct rec_recorder *recorde
 	}
 	if (r == 0)
 		r = rec_write(recorder, &window, place->trace, &result, &err);
-	if (r == 0)
-		r = place_commit(place);
 	if (r < 0)
 		return cli_fail(r, &err, "write", place->output, NULL);
+	r = place_commit(place);
+	if (r < 0) {
+		cli_error("cannot write %s: %s; the recording is %s", place->output, strerror(-r),
+			  place->trace);
+		place_keep(place);
+		return r == -EEXIST ? CLI_USAGE : CLI_MACHINE;
+	}
 	report(args, &result);
 	return CLI_OK;
 }

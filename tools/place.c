@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "formats/store/trace.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ int place_begin(struct place *p, const char *output, int force)
 
 	memset(p, 0, sizeof(*p));
 	p->output = output;
+	p->force = force;
 	if (lstat(output, &st) == 0 && !(force && is_trace(output)))
 		return -EEXIST;
 	while (n > 1 && output[n - 1] == '/')
@@ -90,21 +92,39 @@ int place_begin(struct place *p, const char *output, int force)
 	return 0;
 }
 
+/* Only where there is nothing; -EEXIST. Not every file system can tell in one step. */
+static int give_name(const struct place *p)
+{
+	struct stat st;
+
+	if (renameat2(AT_FDCWD, p->trace, AT_FDCWD, p->output, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (lstat(p->output, &st) == 0)
+		return -EEXIST;
+	return rename(p->trace, p->output) < 0 ? -errno : 0;
+}
+
 int place_commit(struct place *p)
 {
 	char old[PATH_MAX];
-	int replaced;
+	int r = give_name(p);
 
-	snprintf(old, sizeof(old), "%.*s/old", PATH_MAX - 8, p->folder);
-	replaced = rename(p->output, old) == 0;
-	if (rename(p->trace, p->output) < 0) {
-		int r = -errno;
-
-		if (replaced && rename(old, p->output) < 0)
-			p->folder[0] = '\0'; /* what there was is in it: leave it there */
+	if (r != -EEXIST || !p->force || !is_trace(p->output))
 		return r;
-	}
-	return 0;
+	snprintf(old, sizeof(old), "%.*s/old", PATH_MAX - 8, p->folder);
+	if (rename(p->output, old) < 0)
+		return -errno;
+	r = give_name(p);
+	if (r < 0 && rename(old, p->output) < 0)
+		place_keep(p); /* what there was is in it */
+	return r;
+}
+
+void place_keep(struct place *p)
+{
+	p->folder[0] = '\0';
 }
 
 void place_done(struct place *p)

@@ -8,7 +8,8 @@
 #include <limits.h>
 
 struct place {
-	const char *output;    /* not owned */
+	const char *output; /* not owned */
+	int force;
 	char folder[PATH_MAX]; /* made, and removed again; "" when there is none */
 	char trace[PATH_MAX];  /* where the trace is to be written: does not exist yet */
 };
@@ -16,8 +17,11 @@ struct place {
 /* -EEXIST when there is something at `output`, but for a trace when `force` is set. */
 int place_begin(struct place *p, const char *output, int force);
 
-/* Gives the trace its name. */
+/* Gives the trace its name; -EEXIST as before: something may have come meanwhile. */
 int place_commit(struct place *p);
+
+/* Leaves the folder where it is, with the trace that could not be given its name. */
+void place_keep(struct place *p);
 
 /* Removes what was not committed. */
 void place_done(struct place *p);

@@ -134,8 +134,8 @@ CAP_API int fexecve(int fd, char *const argv[], char *const envp[])
 	static void *f;
 
 	execs();
-	return stays(((int (*)(int, char *const[], char *const[]))next(&f, "fexecve"))(fd, argv,
-										       envp));
+	return stays(
+		((int (*)(int, char *const[], char *const[]))next(&f, "fexecve"))(fd, argv, envp));
 }
 
 CAP_API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)

@@ -67,3 +67,16 @@ assert info['records']['call'] == report['calls'] > 50, (info['records'], report
 assert report['ranks'] == info['gpus'] >= 1, (info, report)
 PY
 [ -z "$(find "$work" -maxdepth 1 -name '*.new-*')" ] || die "something is left beside the trace"
+
+# What came to be at OUT while the program ran stays, and so does the recording; with --force it is a trace or stays, too.
+came() {
+	fails -2 gpucapture "$@" -o "$work/came" -- gpuemu -- sh -c 'mkdir "$0"; echo mine >"$0/file"; exec "$1"' "$work/came" "$program"
+	tail -n 1 "$work/stderr" >"$work/last"
+	mv "$work/last" "$work/stderr"
+	says "File exists; the recording is $work/came.new-"
+	equal "$(cat "$work/came/file")" mine
+	gputrace verify "$work"/came.new-*/trace >/dev/null
+	rm -rf "$work/came" "$work"/came.new-*
+}
+came
+came --force
