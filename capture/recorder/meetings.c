@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "base/text.h"
 
 #include <stdio.h>
 
@@ -19,10 +20,17 @@ struct member {
 struct item {
 	const struct rec_collective *collective;
 	uint32_t member;
-	uint32_t parent; /* of the set of those that meet */
-	uint32_t count;	 /* of the root: how many meet */
-	uint32_t ready;	 /* of the root: how many of them are next on their rank */
-	int64_t seq;	 /* of the root; -1 not numbered yet */
+	uint32_t parent;	      /* of the set of those that meet */
+	uint32_t count;		      /* of the root: how many meet */
+	uint32_t first_peer, n_peers; /* of the job's pairs */
+	uint32_t ready;		      /* of the root: how many of them are next on their rank */
+	int in_pairs; /* of the root: one of them does not exchange with all the others */
+	int64_t seq;  /* of the root; -1 not numbered yet */
+};
+
+/* An item that exchanges with a member other than its own. */
+struct pair {
+	uint32_t item, member;
 };
 
 struct job {
@@ -34,6 +42,8 @@ struct job {
 	size_t n_members, members_cap;
 	struct item *items;
 	size_t n_items, items_cap;
+	struct pair *pairs; /* of the items: by item, then member */
+	size_t n_pairs, pairs_cap;
 	struct rec_meeting **ret;
 	uint32_t n_comms;
 };
@@ -42,6 +52,7 @@ static void job_done(struct job *j)
 {
 	free(j->members);
 	free(j->items);
+	free(j->pairs);
 	if (j->ret)
 		rec_meetings_free(j->ret, j->n);
 }
@@ -83,7 +94,7 @@ static int list_members(struct job *j)
 /* The items of members [first, end), which are all of one communicator. */
 static int list_items(struct job *j, size_t first, size_t end)
 {
-	j->n_items = 0;
+	j->n_items = j->n_pairs = 0;
 	for (size_t i = first; i < end; i++) {
 		struct member *m = &j->members[i];
 		const struct rec_process *p = m->process;
@@ -178,6 +189,49 @@ static int list_messages(const struct job *j, struct message **ret, size_t *n)
 	return 0;
 }
 
+/* A send and its receive: each waits for the other's rank. */
+static int pair(struct job *j, uint32_t a, uint32_t b)
+{
+	uint32_t x = j->items[a].member, y = j->items[b].member;
+
+	join(j, a, b);
+	if (x == y)
+		return 0;
+	if (array_reserve(&j->pairs, j->n_pairs + 2, &j->pairs_cap) < 0)
+		return -ENOMEM;
+	j->pairs[j->n_pairs++] = (struct pair){a, y};
+	j->pairs[j->n_pairs++] = (struct pair){b, x};
+	return 0;
+}
+
+static int by_item(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->item != y->item)
+		return x->item < y->item ? -1 : 1;
+	return x->member < y->member ? -1 : x->member > y->member;
+}
+
+/* Lets the items know their peers, each of them once. */
+static void sort_pairs(struct job *j)
+{
+	size_t n = 0;
+
+	if (j->n_pairs > 0)
+		qsort(j->pairs, j->n_pairs, sizeof(*j->pairs), by_item);
+	for (size_t i = 0; i < j->n_pairs; i++) {
+		struct item *item = &j->items[j->pairs[i].item];
+
+		if (n > 0 && by_item(&j->pairs[n - 1], &j->pairs[i]) == 0)
+			continue;
+		item->first_peer = item->n_peers ? item->first_peer : (uint32_t)n;
+		item->n_peers++;
+		j->pairs[n++] = j->pairs[i];
+	}
+	j->n_pairs = n;
+}
+
 static int join_messages(struct job *j)
 {
 	scoped(free_ptr) struct message *list = NULL;
@@ -187,17 +241,19 @@ static int join_messages(struct job *j)
 	if (r < 0 || n == 0)
 		return r;
 	qsort(list, n, sizeof(*list), by_pair);
-	for (size_t from = 0, to; from < n; from = to) {
+	for (size_t from = 0, to; from < n && r == 0; from = to) {
 		receives = n;
 		for (to = from;
 		     to < n && list[to].from == list[from].from && list[to].to == list[from].to;
 		     to++)
 			if (list[to].receives && receives == n)
 				receives = to;
-		for (size_t k = 0; receives < n && from + k < receives && receives + k < to; k++)
-			join(j, list[from + k].item, list[receives + k].item);
+		for (size_t k = 0;
+		     r == 0 && receives < n && from + k < receives && receives + k < to; k++)
+			r = pair(j, list[from + k].item, list[receives + k].item);
 	}
-	return 0;
+	sort_pairs(j);
+	return r;
 }
 
 /* The member's next item meets now, if all others of its meeting are next as well. */
@@ -233,6 +289,11 @@ static void number(struct job *j, size_t first, size_t end)
 
 	for (uint32_t i = 0; i < j->n_items; i++)
 		j->items[root(j, i)].count++;
+	for (uint32_t i = 0; i < j->n_items; i++) {
+		struct item *all = &j->items[root(j, i)];
+
+		all->in_pairs |= j->items[i].n_peers > 0 && j->items[i].n_peers + 1 < all->count;
+	}
 	for (size_t i = first; i < end; i++)
 		arrive(j, &j->members[i]);
 	for (int64_t seq = 0; (meeting = next_meeting(j, first, end)) != REC_NONE; seq++) {
@@ -255,6 +316,29 @@ static int compare_ranks(const void *a, const void *b)
 	return array_order(x, y);
 }
 
+static uint32_t number_of(const struct job *j, uint32_t member)
+{
+	const struct member *m = &j->members[member];
+	uint32_t rank = rec_rank_of_device(j->ranks, m->process, comm_of(m)->device);
+
+	return rank == REC_NONE ? 0 : j->ranks->ranks[rank].number;
+}
+
+/* What item i has for FMT_KEY_PEERS: nothing, where each of its meeting exchanges with all. */
+static int list_peers(struct job *j, uint32_t i, fmt_str *ret)
+{
+	scoped(text_done) struct text t = {0};
+	const struct pair *p = &j->pairs[j->items[i].first_peer];
+
+	*ret = 0;
+	if (!j->items[root(j, i)].in_pairs)
+		return 0;
+	for (uint32_t k = 0; k < j->items[i].n_peers; k++)
+		text_printf(&t, "%s%u", k ? ", " : "[", number_of(j, p[k].member));
+	text_str(&t, "]");
+	return t.error ? t.error : fmt_names_string(j->names, t.data, t.len, ret);
+}
+
 static int name_comm(struct job *j, size_t first, size_t end, uint32_t *ret)
 {
 	scoped(free_ptr) uint32_t *ranks = malloc((end - first) * sizeof(*ranks));
@@ -264,12 +348,8 @@ static int name_comm(struct job *j, size_t first, size_t end, uint32_t *ret)
 
 	if (!ranks)
 		return -ENOMEM;
-	for (size_t i = first; i < end; i++) {
-		uint32_t rank = rec_rank_of_device(j->ranks, j->members[i].process,
-						   comm_of(&j->members[i])->device);
-
-		ranks[i - first] = rank == REC_NONE ? 0 : j->ranks->ranks[rank].number;
-	}
+	for (size_t i = first; i < end; i++)
+		ranks[i - first] = number_of(j, (uint32_t)i);
 	qsort(ranks, end - first, sizeof(*ranks), compare_ranks);
 	for (size_t i = 0; i < end - first; i++)
 		if (i == 0 || ranks[i] != ranks[i - 1])
@@ -292,13 +372,15 @@ static int meet(struct job *j, size_t first, size_t end)
 	if (r < 0)
 		return r;
 	number(j, first, end);
-	for (uint32_t i = 0; i < j->n_items; i++) {
+	for (uint32_t i = 0; i < j->n_items && r == 0; i++) {
 		const struct rec_process *p = j->members[j->items[i].member].process;
+		struct rec_meeting *m = &j->ret[p->index][j->items[i].collective - p->collectives];
 
-		j->ret[p->index][j->items[i].collective - p->collectives] =
-			(struct rec_meeting){comm, j->items[root(j, i)].seq};
+		m->comm = comm;
+		m->seq = j->items[root(j, i)].seq;
+		r = list_peers(j, i, &m->peers);
 	}
-	return 0;
+	return r;
 }
 
 int rec_meetings_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
@@ -318,7 +400,7 @@ int rec_meetings_find(struct rec_process *const *processes, size_t n, const stru
 		if (!j.ret[i])
 			return -ENOMEM;
 		for (size_t k = 0; k < count; k++)
-			j.ret[i][k] = (struct rec_meeting){REC_NONE, -1};
+			j.ret[i][k] = (struct rec_meeting){REC_NONE, -1, 0};
 	}
 	r = list_members(&j);
 	for (size_t from = 0, to; from < j.n_members && r == 0; from = to) {

@@ -8,6 +8,7 @@
 #include "capture/recorder/part.h"
 #include "capture/recorder/steps.h"
 #include "formats/infer/infer.h"
+#include "formats/peers.h"
 #include "formats/run_write.h"
 
 /* What is sorted of an event. */
@@ -81,7 +82,7 @@ static int lane_of(struct job *j, uint32_t rank, const struct rec_process *p, ui
 
 /* The collective as every importer writes it, in place of the kernel that it was taken for. */
 static int collective_site(struct job *j, const struct rec_collective *c, const char *comm,
-			   uint32_t *site)
+			   fmt_str peers, uint32_t *site)
 {
 	struct fmt_names *names = j->run.names;
 	const struct fmt_site *kernel = fmt_site(names, *site);
@@ -101,6 +102,10 @@ static int collective_site(struct job *j, const struct rec_collective *c, const 
 		r = fmt_names_string(names, keys[i], strlen(keys[i]), &args[i].key);
 	}
 	args[FMT_COLLECTIVE_BYTES].type = FMT_INT;
+	if (r == 0 && peers) {
+		args[n] = (struct fmt_arg){.type = FMT_JSON, .value = peers};
+		r = fmt_names_string(names, FMT_KEY_PEERS, strlen(FMT_KEY_PEERS), &args[n++].key);
+	}
 	kernel = fmt_site(names, *site);
 	for (uint32_t i = 0; i < kernel->n_args && n < ARRAY_SIZE(args); i++)
 		if (!kernel->args[i].varies)
@@ -123,7 +128,7 @@ static int settle_collectives(struct job *j, struct rec_process *p)
 
 		j->result->unmatched += !comm;
 		r = collective_site(j, c, comm ? fmt_string(j->run.names, comm->name, NULL) : "",
-				    &e->site);
+				    m->peers, &e->site);
 		if (r == 0)
 			r = rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
 		if (r < 0)

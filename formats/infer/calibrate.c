@@ -37,9 +37,12 @@ int64_t infer_typical(int64_t *values, size_t n, int64_t within)
 	return median + sum / count;
 }
 
-static int plain(const struct infer_op *op)
+/* Whether nothing but its launch and its stream holds an operation. Of collectives that is not so,
+ * which wait for other streams; they tell something where no other operation does. */
+static int tells(const struct infer_op *op, int collectives)
 {
-	return op->call != INFER_NONE && op->kind != FMT_COLLECTIVE && !op->pageable;
+	return op->call != INFER_NONE && (collectives || op->kind != FMT_COLLECTIVE) &&
+	       !op->pageable;
 }
 
 static int64_t after_call(const struct infer_op *op, const struct infer_call *call, int from_start)
@@ -48,8 +51,8 @@ static int64_t after_call(const struct infer_op *op, const struct infer_call *ca
 }
 
 /* How long after its call each operation started whose stream had fallen idle idle_ns before. */
-static size_t see_launches(const struct infer_view *v, int from_start, int64_t idle_ns,
-			   int64_t *seen)
+static size_t see_launches(const struct infer_view *v, int from_start, int collectives,
+			   int64_t idle_ns, int64_t *seen)
 {
 	size_t n = 0;
 
@@ -58,7 +61,7 @@ static size_t see_launches(const struct infer_view *v, int from_start, int64_t i
 		const struct infer_call *call;
 		int64_t after;
 
-		if (!plain(op))
+		if (!tells(op, collectives))
 			continue;
 		call = &v->calls[op->call];
 		after = after_call(op, call, from_start);
@@ -78,7 +81,7 @@ static int64_t least_launch(const struct infer_view *v, int from_start)
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
 
-		if (plain(op) && after_call(op, &v->calls[op->call], from_start) < least)
+		if (tells(op, 1) && after_call(op, &v->calls[op->call], from_start) < least)
 			least = after_call(op, &v->calls[op->call], from_start);
 	}
 	return least < 100 * US ? least : LAUNCH_NS;
@@ -90,11 +93,15 @@ static int64_t least_launch(const struct infer_view *v, int from_start)
 static int64_t typical_launch(const struct infer_view *v, int from_start, int64_t *seen,
 			      int64_t *spread_ns)
 {
-	size_t n = see_launches(v, from_start, -IDLE_NS, seen);
-	int64_t launch_ns = n > 0 ? infer_typical(seen, n, 15 * US) : least_launch(v, from_start);
+	size_t n = see_launches(v, from_start, 0, -IDLE_NS, seen);
+	int collectives = n == 0;
+	int64_t launch_ns;
 
+	if (n == 0)
+		n = see_launches(v, from_start, 1, -IDLE_NS, seen);
+	launch_ns = n > 0 ? infer_typical(seen, n, 15 * US) : least_launch(v, from_start);
 	*spread_ns = INT64_MAX;
-	n = see_launches(v, from_start, launch_ns - 5 * US, seen);
+	n = see_launches(v, from_start, collectives, launch_ns - 5 * US, seen);
 	if (n == 0)
 		return launch_ns;
 	launch_ns = infer_typical(seen, n, 15 * US);

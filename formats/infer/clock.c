@@ -216,19 +216,23 @@ int infer_clocks(const struct infer_match *m, size_t n, struct infer_view *views
 	scoped(free_ptr) struct infer_match *sorted = infer_match_by_collective(m, n);
 	scoped(free_ptr) struct fmt_sighting *ends = malloc((n + 1) * sizeof(*ends));
 	scoped(free_ptr) struct fmt_clock *clocks = calloc(n_views + (size_t)1, sizeof(*clocks));
+	size_t n_ends = 0;
 	int r;
 
 	if (!sorted || !ends || !clocks)
 		return -ENOMEM;
-	for (size_t i = 0, moment = 0; i < n; i++) {
-		moment += i > 0 && (sorted[i].comm != sorted[i - 1].comm ||
-				    sorted[i].seq != sorted[i - 1].seq);
-		ends[i] = (struct fmt_sighting){
-			moment, views[sorted[i].view].ops[sorted[i].op].end_ns, sorted[i].view};
+	/* The moment of a collective is its first rank's, and of those that it waits for. */
+	for (size_t i = 0, first = 0; i < n; i++) {
+		if (sorted[i].comm != sorted[first].comm || sorted[i].seq != sorted[first].seq)
+			first = i;
+		if (infer_waits_for(views, &sorted[first], &sorted[i]))
+			ends[n_ends++] = (struct fmt_sighting){
+				first, views[sorted[i].view].ops[sorted[i].op].end_ns,
+				sorted[i].view};
 	}
 	for (uint32_t i = 0; i < n_views; i++)
 		clocks[i].ahead_ns = offset_ns[i] - offset_ns[0];
-	r = fmt_clocks_align(ends, n, false, clocks, n_views);
+	r = fmt_clocks_align(ends, n_ends, false, clocks, n_views);
 	for (uint32_t i = 0; i < n_views && r == 0; i++)
 		views[i].constants.clock_ns = clocks[i].ahead_ns;
 	return r;

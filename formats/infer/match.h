@@ -32,5 +32,9 @@ int infer_offsets(const struct infer_rows *rows, const struct infer_view *views,
 int infer_clocks(const struct infer_match *m, size_t n, struct infer_view *views, uint32_t n_views,
 		 const int64_t *offset_ns);
 
+/* Whether a part of a collective waits for another part of it: for all, or for its peers alone. */
+int infer_waits_for(const struct infer_view *views, const struct infer_match *a,
+		    const struct infer_match *b);
+
 /* Edges of rule "transfer" for collectives of several ranks; after infer_clocks(). 0 or -ENOMEM. */
 int infer_transfers(const struct infer_match *m, size_t n, struct infer_view *views);

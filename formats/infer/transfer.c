@@ -3,8 +3,11 @@
 /* transfer: what a collective takes once all of its ranks have begun. Ranks do not leave it
  * together: each ends when the data of its last partner have come, which in an exchange of parts
  * of different sizes can be milliseconds apart. So it is measured for each rank, from the moment
- * at which the last rank of all began: nobody waits for another's arrival in that time. */
+ * at which the last rank that it waits for began: nobody waits for another's arrival in that time.
+ */
 #include "formats/infer/match.h"
+
+#include "formats/peers.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -18,30 +21,57 @@ static size_t same(const struct infer_match *m, size_t first, size_t n)
 	return end;
 }
 
-/* The edges of one collective, m[0 .. n). */
-static int add(const struct infer_match *m, size_t n, struct infer_view *views)
+static const char *peers_of(const struct infer_view *views, const struct infer_match *m)
+{
+	const struct infer_view *v = &views[m->view];
+	const struct fmt_event *e = &v->rank->events[v->ops[m->op].event];
+
+	return fmt_site_peers(v->names, fmt_site(v->names, e->site));
+}
+
+int infer_waits_for(const struct infer_view *views, const struct infer_match *a,
+		    const struct infer_match *b)
+{
+	const char *peers = peers_of(views, a);
+
+	return a == b || !peers || fmt_peers_hold(peers, views[b->view].rank->number);
+}
+
+/* When the last of m[0 .. n) began; of those alone that `waits` waits for, where it is not NULL. */
+static int64_t latest_of(const struct infer_match *m, size_t n, const struct infer_view *views,
+			 const struct infer_match *waits)
 {
 	int64_t latest = INT64_MIN;
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_view *v = &views[m[i].view];
 		int64_t start = v->ops[m[i].op].start_ns - v->constants.clock_ns;
 
-		latest = start > latest ? start : latest;
+		if (start > latest && (!waits || infer_waits_for(views, waits, &m[i])))
+			latest = start;
 	}
+	return latest;
+}
+
+/* The edges of one collective, m[0 .. n). */
+static int add(const struct infer_match *m, size_t n, struct infer_view *views)
+{
+	int64_t latest = latest_of(m, n, views, NULL);
+	int r = 0;
+
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct infer_view *v = &views[m[i].view];
 		const struct infer_op *op = &v->ops[m[i].op];
+		int64_t from = peers_of(views, &m[i]) ? latest_of(m, n, views, &m[i]) : latest;
 
-		r = infer_add(v, &(struct infer_edge){.from = op->event,
-						      .to = op->event,
-						      .from_op = m[i].op,
-						      .to_op = m[i].op,
-						      .lag_ns = op->end_ns - v->constants.clock_ns -
-								latest,
-						      .kind = FMT_EDGE_RETURN,
-						      .rule = INFER_TRANSFER});
+		r = infer_add(
+			v, &(struct infer_edge){.from = op->event,
+						.to = op->event,
+						.from_op = m[i].op,
+						.to_op = m[i].op,
+						.lag_ns = op->end_ns - v->constants.clock_ns - from,
+						.kind = FMT_EDGE_RETURN,
+						.rule = INFER_TRANSFER});
 	}
 	return r;
 }

@@ -20,25 +20,52 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 	return SIM_NEVER;
 }
 
-/* Whether the meeting is over; then *t is when. The lane joins it where it did not yet. */
+static void join(struct sim *s, const struct rank *r, struct lane *l, const struct sim_wait *w)
+{
+	for (;; w++) {
+		sim_join(s->meetings, w->on, ns_minus(l->now_ns, r->clock_ns), l->at->own_ns);
+		if (w->last)
+			break;
+	}
+	l->joined = 1;
+	sim_wake(s);
+}
+
+static int are_over(const struct sim *s, const struct sim_wait *w)
+{
+	while (sim_meeting(s->meetings, w->on)->end_ns != SIM_PENDING) {
+		if (w->last)
+			return 1;
+		w++;
+	}
+	return 0;
+}
+
+/* Whether the meetings are over that start at `w`; then *t is when. The lane joins them where it
+ * did not yet. */
 static int meet(struct sim *s, struct rank *r, struct lane *l, const struct sim_wait *w, int64_t *t)
 {
-	const struct sim_meeting *m = sim_meeting(s->meetings, w->on);
-
-	if (!l->joined) {
-		sim_join(s->meetings, w->on, ns_minus(l->now_ns, r->clock_ns), l->at->own_ns);
-		l->joined = 1;
-		sim_wake(s);
-	}
-	if (m->end_ns == SIM_PENDING)
+	if (!l->joined)
+		join(s, r, l, w);
+	if (!are_over(s, w))
 		return 0;
-	if (w->kind == SIM_TRANSFER)
-		*t = moment_wait(l->now_ns, m->when.latest_ns, ns_sum(w->lag_ns, r->clock_ns));
-	else
-		*t = moment_wait(moment_after(l->now_ns, m->when.shortest_ns), m->end_ns,
-				 r->clock_ns);
+	*t = l->now_ns;
+	for (;; w++) {
+		const struct sim_meeting *m = sim_meeting(s->meetings, w->on);
+		int64_t end_ns = m->end_ns, lag_ns = r->clock_ns;
+
+		if (w->kind == SIM_TRANSFER) {
+			end_ns = m->when.latest_ns;
+			lag_ns = ns_sum(w->lag_ns, lag_ns);
+		} else {
+			*t = moment_wait(*t, moment_after(l->now_ns, m->when.shortest_ns), 0);
+		}
+		*t = moment_wait(*t, end_ns, lag_ns);
+		sim_leave(s->meetings, w->on);
+		if (w->last)
+			break;
+	}
 	l->joined = 0;
-	sim_leave(s->meetings, w->on);
 	return 1;
 }
 

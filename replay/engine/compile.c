@@ -4,6 +4,7 @@
 #include "replay/engine/wrap.h"
 
 #include "base/array.h"
+#include "formats/peers.h"
 
 static int64_t end_of(const struct fmt_event *e)
 {
@@ -272,32 +273,22 @@ static void op_start(struct compile *c, struct program_lane *lane, size_t i)
 	lane->class = class;
 }
 
-/* Finds the meeting of a collective: 1, or 0 when it has none. */
-static int meeting_of(struct compile *c, const struct fmt_event *e, const struct site *site,
-		      uint32_t *meeting)
+/* The communicator and number of a collective's meeting; 0 when it has none. */
+static int meeting_of(const struct compile *c, const struct fmt_event *e, const struct site *site,
+		      uint32_t *comm, int64_t *seq)
 {
 	const int64_t *values = c->slice->values + e->first_value;
 	size_t n = c->slice->n_values -
 		   (e->first_value < c->slice->n_values ? e->first_value : c->slice->n_values);
-	struct sim_meetings *meetings = sim_meetings(c->p->sim);
-	uint32_t member;
-	int64_t comm, seq;
-	int r;
 
 	if (site->comm_at >= n || site->seq_at >= n)
 		return 0;
-	comm = values[site->comm_at];
-	seq = values[site->seq_at];
-	if (comm < 0 || (uint64_t)comm >= c->p->n_groups || seq < 0 || seq == INT64_MAX)
+	*seq = values[site->seq_at];
+	*comm = (uint32_t)values[site->comm_at];
+	if (values[site->comm_at] < 0 || (uint64_t)values[site->comm_at] >= c->p->n_groups ||
+	    *seq < 0 || *seq == INT64_MAX)
 		return 0;
-	if (c->p->groups[comm] == SIM_NONE)
-		return 0;
-	member = sim_member(meetings, c->index, c->p->groups[comm]);
-	if (member == SIM_NONE)
-		return 0;
-	r = sim_declare(meetings, member, seq, meeting);
-	c->p->counts.repeated += r == 0;
-	return r;
+	return c->p->groups[*comm] != SIM_NONE;
 }
 
 /* What the rank's part takes once all are there, where that is known: an edge of kind
@@ -312,26 +303,71 @@ static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 	return NULL;
 }
 
+/* The collective's end waits for a meeting of the member's group. */
+static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
+			 const struct fmt_edge *transfer)
+{
+	uint32_t meeting;
+	int r = sim_declare(sim_meetings(c->p->sim), member, seq, &meeting);
+
+	if (r < 0)
+		c->error = r;
+	else if (r == 0)
+		c->p->counts.repeated++;
+	else
+		compile_wait(c, point,
+			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_MEETING,
+					       .on = meeting,
+					       .lag_ns = transfer ? transfer->lag_ns : 0});
+}
+
+/* The index of the rank that the recorder gave that number; p->n_ranks where there is none. */
+static uint32_t rank_of(const struct program *p, uint32_t number)
+{
+	uint32_t i = number;
+
+	if (i < p->n_ranks && p->numbers[i] == number)
+		return i;
+	for (i = 0; i < p->n_ranks && p->numbers[i] != number; i++)
+		;
+	return i;
+}
+
+/* One meeting with each peer that the trace has. */
+static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
+		       const struct fmt_edge *transfer, const char *peers)
+{
+	uint32_t number, peer, member;
+
+	while (fmt_peers_next(&peers, &number)) {
+		peer = rank_of(c->p, number);
+		if (peer == c->p->n_ranks || peer == c->index)
+			continue;
+		member = program_pair(c->p, c->index, comm, peer);
+		if (member == SIM_NONE)
+			c->error = -ENOMEM;
+		else
+			join_meeting(c, point, member, seq, transfer);
+	}
+}
+
 static void op_end(struct compile *c, size_t i)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct site *site = &c->p->sites[e->site];
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), e->duration_ns);
 	const struct fmt_edge *transfer;
-	uint32_t meeting;
-	int r;
+	uint32_t comm, member;
+	int64_t seq;
 
-	if (!site->meets)
+	if (!site->meets || !meeting_of(c, e, site, &comm, &seq))
 		return;
-	r = meeting_of(c, e, site, &meeting);
-	if (r == 1) {
-		transfer = transfer_of(c, i);
-		compile_wait(c, point,
-			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_MEETING,
-					       .on = meeting,
-					       .lag_ns = transfer ? transfer->lag_ns : 0});
-	} else if (r < 0)
-		c->error = r;
+	transfer = transfer_of(c, i);
+	member = sim_member(sim_meetings(c->p->sim), c->index, c->p->groups[comm]);
+	if (site->peers)
+		join_pairs(c, point, comm, seq, transfer, site->peers);
+	else if (member != SIM_NONE)
+		join_meeting(c, point, member, seq, transfer);
 }
 
 void compile_stream(struct compile *c, uint32_t lane_index, size_t at, size_t end)

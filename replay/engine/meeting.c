@@ -34,6 +34,7 @@ struct sim_meetings {
 	uint32_t *ranks; /* of the members */
 	size_t ranks_cap;
 	uint32_t *of_rank; /* the first member of each rank */
+	uint8_t *gone;	   /* by rank: it declares nothing any more */
 
 	uint32_t *ended; /* groups */
 	size_t n_ended, ended_cap;
@@ -49,7 +50,8 @@ int sim_meetings_new(uint32_t n_ranks, struct sim_meetings **ret)
 	m->n_buckets = 1024;
 	m->buckets = malloc(m->n_buckets * sizeof(*m->buckets));
 	m->of_rank = malloc((n_ranks + 1ul) * sizeof(*m->of_rank));
-	if (!m->buckets || !m->of_rank) {
+	m->gone = calloc(n_ranks + 1ul, 1);
+	if (!m->buckets || !m->of_rank || !m->gone) {
 		sim_meetings_free(m);
 		return -ENOMEM;
 	}
@@ -69,6 +71,7 @@ void sim_meetings_free(struct sim_meetings *m)
 	free(m->members);
 	free(m->ranks);
 	free(m->of_rank);
+	free(m->gone);
 	free(m->ended);
 	free(m);
 }
@@ -86,7 +89,7 @@ int sim_group(struct sim_meetings *m, const uint32_t *ranks, uint32_t n, uint32_
 	for (uint32_t i = 0; i < n; i++) {
 		m->ranks[m->n_members] = ranks[i];
 		m->members[m->n_members] = (struct member){
-			.sealed = INT64_MIN,
+			.sealed = m->gone[ranks[i]] ? INT64_MAX : INT64_MIN,
 			.rank = ranks[i],
 			.group = (uint32_t)m->n_groups,
 			.next = m->of_rank[ranks[i]],
@@ -258,6 +261,7 @@ static void seal(struct sim_meetings *m, uint32_t member, int ended)
 
 void sim_seal(struct sim_meetings *m, uint32_t rank, int ended)
 {
+	m->gone[rank] |= ended != 0;
 	for (uint32_t i = m->of_rank[rank]; i != SIM_NONE; i = m->members[i].next)
 		seal(m, i, ended);
 }

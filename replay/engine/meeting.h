@@ -34,7 +34,7 @@ struct sim_meetings;
 int sim_meetings_new(uint32_t n_ranks, struct sim_meetings **ret);
 void sim_meetings_free(struct sim_meetings *m);
 
-/* Makes a group of n different ranks; *ret is its number: 0, 1, 2 ... */
+/* Makes a group of n different ranks, at any time; *ret is its number: 0, 1, 2 ... */
 int sim_group(struct sim_meetings *m, const uint32_t *ranks, uint32_t n, uint32_t *ret);
 
 /* The number of `rank` among all members of all groups, or SIM_NONE when it is not in the group. */

@@ -5,10 +5,12 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/peers.h"
 
 static void rank_done(struct program_rank *r)
 {
 	free(r->lanes);
+	free(r->pairs);
 	launches_done(&r->before);
 }
 
@@ -101,6 +103,34 @@ static int add_groups(struct program *p, const uint32_t *numbers)
 	return 0;
 }
 
+static struct program_pair *add_pair(struct program_rank *r)
+{
+	if (array_reserve(&r->pairs, r->n_pairs + 1, &r->pairs_cap) < 0)
+		return NULL;
+	return &r->pairs[r->n_pairs];
+}
+
+uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer)
+{
+	struct program_rank *r = &p->ranks[rank], *other = &p->ranks[peer];
+	struct sim_meetings *meetings = sim_meetings(p->sim);
+	struct program_pair *mine, *theirs;
+	uint32_t group;
+
+	for (size_t i = 0; i < r->n_pairs; i++)
+		if (r->pairs[i].comm == comm && r->pairs[i].peer == peer)
+			return r->pairs[i].member;
+	mine = add_pair(r);
+	theirs = add_pair(other);
+	if (!mine || !theirs || sim_group(meetings, (uint32_t[]){rank, peer}, 2, &group) < 0)
+		return SIM_NONE;
+	r->n_pairs++;
+	other->n_pairs++;
+	*mine = (struct program_pair){comm, peer, sim_member(meetings, rank, group)};
+	*theirs = (struct program_pair){comm, rank, sim_member(meetings, peer, group)};
+	return mine->member;
+}
+
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
 		struct sim *sim, struct program **ret)
 {
@@ -110,6 +140,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		return -ENOMEM;
 	p->names = names;
 	p->sim = sim;
+	p->numbers = numbers;
 	p->n_ranks = n_ranks;
 	p->ranks = calloc(n_ranks + 1ul, sizeof(*p->ranks));
 	if (!p->ranks)
@@ -139,6 +170,7 @@ static int learn_sites(struct program *p)
 		s->meets = site->kind == FMT_COLLECTIVE &&
 			   fmt_site_varying(p->names, site, FMT_KEY_COMM, &s->comm_at) &&
 			   fmt_site_varying(p->names, site, FMT_KEY_SEQ, &s->seq_at);
+		s->peers = fmt_site_peers(p->names, site);
 	}
 	return 0;
 }

@@ -18,6 +18,12 @@ struct program_lane {
 	uint8_t class; /* enum fmt_gap_class of its last operation */
 };
 
+/* A rank that this one exchanges with in operations that do not wait for all. */
+struct program_pair {
+	uint32_t comm, peer; /* the trace's; index of the rank */
+	uint32_t member;     /* this rank's of their group */
+};
+
 struct program_rank {
 	struct fmt_constants constants;
 	struct program_lane *lanes;
@@ -25,12 +31,15 @@ struct program_rank {
 	int anchored;		/* its anchor is known */
 	struct launches before; /* of the slice before, where it is of the same iteration */
 	uint64_t before_first;	/* its first moment */
+	struct program_pair *pairs;
+	size_t n_pairs, pairs_cap;
 };
 
 struct site {
 	uint8_t kind;
 	uint8_t meets; /* a collective whose events say which meeting it is */
 	uint32_t comm_at, seq_at;
+	const char *peers; /* formats/peers.h */
 };
 
 /* A call that may yet have others inside it. */
@@ -47,6 +56,7 @@ struct program {
 	const struct fmt_names *names;
 	struct sim *sim;
 	struct program_rank *ranks;
+	const uint32_t *numbers; /* of the ranks, not owned */
 	uint32_t n_ranks;
 	uint32_t *groups; /* by communicator; SIM_NONE: nobody to meet */
 	uint32_t n_groups;
@@ -82,6 +92,10 @@ struct compile {
 
 /* Sets c->edge for events from `number` on. */
 void compile_edges_from(struct compile *c, fmt_number number);
+
+/* This rank's member of the group of itself and `peer`, which is made where there is none; SIM_NONE
+ * without memory. */
+uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer);
 
 /* The points of events [at, end), all of one lane. */
 void compile_thread(struct compile *c, uint32_t lane, size_t at, size_t end);

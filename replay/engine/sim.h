@@ -44,7 +44,8 @@ enum sim_wait_kind {
 	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
 	SIM_AT,	    /* not before lag_ns */
 	SIM_MEETING,  /* when meeting `on` ends, which the rank joins at the point before; own_ns is
-			 then how long it takes as far as this rank knows, and the only wait */
+			 then how long it takes as far as this rank knows; all waits of the point
+			 are meetings, of which it joins each at once and leaves with the last */
 	SIM_TRANSFER, /* the same, but this rank leaves lag_ns after the last has come */
 	SIM_ROOM,     /* until the lane's room has `on` of it to spare for lag_ns; the last wait */
 };

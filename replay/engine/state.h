@@ -12,7 +12,7 @@ struct lane {
 	struct sim_block *block; /* that they are in */
 	uint64_t block_number;	 /* counted over all blocks of the rank */
 	struct room *room;	 /* or NULL */
-	uint8_t joined;		 /* the meeting that the point waits for */
+	uint8_t joined;		 /* the meetings that the point waits for */
 	uint8_t drop;		 /* waits of the point that are not over are to be left out */
 };
 

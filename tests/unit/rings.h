@@ -8,8 +8,11 @@
 #include "capture/recorder/feed.h"
 #include "capture/recorder/run.h"
 #include "capture/ring.h"
+#include "formats/store/trace.h"
 
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RINGS_DATA (1u << 20)
@@ -149,4 +152,87 @@ static inline void ring_begin(struct made_ring *m, int device, uint64_t context,
 static inline uint64_t ring_launch(struct made_ring *m, uint64_t kernel, uint64_t stream)
 {
 	return ring_call(m, "cuLaunchKernel", kernel, 4, 1, 1, 32, 1, 1, 0, stream, 0, 0);
+}
+
+enum {
+	CONTEXT = 0x1000,
+	STREAM = 0x2000,
+	OTHER_STREAM = 0x2100,
+	KERNEL = 0x3000,
+	EVENT = 0x4000,
+	COMM = 0x5000
+};
+
+static inline struct rec_process *process(struct fmt_names *names, int pid, uint32_t index)
+{
+	struct rec_process *p;
+
+	ck_assert_int_eq(rec_process_new(names, pid, 1, &p), 0);
+	p->index = index;
+	return p;
+}
+
+/* A trace that is gone at the end. */
+struct written {
+	char folder[32];
+	struct fmt_trace *trace;
+	struct rec_result result;
+};
+
+static inline void written_done(struct written *w)
+{
+	char command[96];
+
+	fmt_trace_close(w->trace);
+	snprintf(command, sizeof(command), "rm -rf %s", w->folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static inline void write_trace(struct rec_process *const *p, size_t n, struct fmt_names *names,
+			       struct written *w)
+{
+	static const struct rec_window all = {.first = -1, .last = -1};
+	struct fmt_error err = {0};
+	char path[64];
+
+	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(w->folder));
+	snprintf(path, sizeof(path), "%s/trace", w->folder);
+	ck_assert_msg(rec_run_write(p, n, names, &all, path, &w->result, &err) == 0, "%s",
+		      err.what);
+	ck_assert_msg(fmt_trace_open(path, &w->trace, &err) == 0, "%s", err.what);
+}
+
+static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
+{
+	uint64_t words[20] = {0x100, n};
+
+	memset(words + 2, 0x5a, 128); /* the id, by value */
+	words[18] = rank;
+	ring_out(m, 0, COMM);
+	ring_call_at(m, "ncclCommInitRank", 0, 0, words, 19);
+}
+
+/* A send or receive for each bit of `peers`. */
+static inline void exchange_calls(struct made_ring *m, uint64_t peers, const char *call)
+{
+	for (uint64_t peer = 0; peer < 64; peer++) {
+		const uint64_t words[] = {0x10000, 64, 7, peer, COMM, STREAM};
+
+		if (peers >> peer & 1)
+			ring_call_at(m, call, 0, 0, words, 6);
+	}
+}
+
+/* The end of a group, with the launch inside it. */
+static inline void end_group(struct made_ring *m, int64_t start_ns, int64_t end_ns)
+{
+	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
+	uint64_t outer = m->ordinal++;
+	uint64_t id = ring_call_at(m, "cuLaunchKernel", 1, 0, launch, 11), next = m->ordinal;
+
+	ring_times(m, id, start_ns, end_ns);
+	m->ordinal = outer;
+	ring_call_at(m, "ncclGroupEnd", 0, 0, NULL, 0);
+	m->ordinal = next;
 }

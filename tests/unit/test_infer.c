@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/infer/infer.h"
-
-#include "base/array.h"
-#include "base/scope.h"
 #include "formats/infer/constants.h"
+#include "tests/unit/scene.h"
 #include "tests/unit/test.h"
-
-#include <string.h>
-
-/* An event of a made-up run; times in microseconds. */
-struct row {
-	enum fmt_kind kind;
-	int lane; /* threads from 1, streams from 7 */
-	const char *name;
-	int start, duration;
-	int correlation;
-	int rank;
-};
 
 /* An edge between rows. */
 struct want {
@@ -26,15 +11,6 @@ struct want {
 };
 #define ANY 1000000
 
-#define CALL FMT_CALL, 1
-#define ON_7 FMT_KERNEL, 7
-#define ON_20 FMT_KERNEL, 20
-#define NCCL FMT_COLLECTIVE, 24
-#define LAUNCH "cudaLaunchKernel"
-#define WAIT "cudaStreamWaitEvent"
-#define RECORD "cudaEventRecord"
-#define ALL_REDUCE "ncclKernel_AllReduce_RING_LL_Sum_float"
-
 /* Launches that calibrate: 5 us from the end of a call to the start of its kernel. */
 #define CALIBRATE                                                                                  \
 	{CALL, LAUNCH, 0, 10, 1, 0}, {ON_7, "k", 15, 2, 1, 0}, {CALL, LAUNCH, 100, 10, 2, 0},      \
@@ -43,7 +19,6 @@ struct want {
 	{                                                                                          \
 		ON_7, "k", 315, 2, 4, 0                                                            \
 	}
-#define WAVES "ten waves of blocks"
 #define FIRST 8 /* the row behind them */
 
 static const struct scene {
@@ -164,108 +139,6 @@ static const struct scene {
 	 {{0}},
 	 "room"},
 };
-
-struct made {
-	struct fmt_names *names;
-	struct fmt_run run;
-	struct fmt_run_rank ranks[3];
-	struct fmt_event events[3][48];
-	int64_t values[3][96];
-	const struct row *row_of[3][48];
-};
-
-static int by_lane_and_start(const void *a, const void *b)
-{
-	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
-
-	return array_order(x->lane, y->lane) ?: array_order(x->start, y->start) ?: array_order(x->correlation, y->correlation);
-}
-
-static fmt_str string(struct fmt_names *n, const char *s)
-{
-	fmt_str ret = 0;
-
-	ck_assert_int_eq(fmt_names_string(n, s, strlen(s), &ret), 0);
-	return ret;
-}
-
-static uint32_t site_of(struct fmt_names *n, const struct row *r)
-{
-	struct fmt_arg args[FMT_COLLECTIVE_ARGS] = {{string(n, FMT_KEY_COMM), FMT_INT, 1, 0},
-						    {string(n, FMT_KEY_SEQ), FMT_INT, 1, 0},
-						    {string(n, FMT_KEY_OP), FMT_STRING, 0, 0},
-						    {string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
-						    {string(n, FMT_KEY_BYTES), FMT_INT, 0, -1}};
-	/* Two blocks on each of 80 multiprocessors. */
-	struct fmt_arg waves[] = {
-		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
-		{string(n, "block"), FMT_STRING, 0, string(n, "[1024,1,1]")},
-		{string(n, "registers per thread"), FMT_INT, 0, 32},
-	};
-	int has_waves = strcmp(r->name, WAVES) == 0;
-	struct fmt_site site = {.kind = (uint8_t)r->kind,
-				.name = string(n, r->name),
-				.args = has_waves ? waves : args,
-				.n_args = has_waves		      ? 3
-					  : r->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS
-								      : 0};
-	uint32_t ret = 0;
-
-	ck_assert_int_eq(fmt_names_site(n, &site, &ret), 0);
-	return ret;
-}
-
-static void make_rank(struct made *m, int rank, const struct row *rows, size_t n)
-{
-	struct fmt_run_rank *k = &m->ranks[rank];
-	const struct row **row_of = m->row_of[rank];
-
-	for (size_t i = 0; i < n; i++)
-		if (rows[i].name && rows[i].rank == rank)
-			row_of[k->n_events++] = &rows[i];
-	qsort(row_of, k->n_events, sizeof(*row_of), by_lane_and_start);
-	k->events = m->events[rank];
-	k->values = m->values[rank];
-	k->number = (uint32_t)rank;
-	for (size_t i = 0; i < k->n_events; i++) {
-		const struct row *r = row_of[i];
-		struct fmt_lane lane = {.kind = r->kind == FMT_CALL ? FMT_THREAD : FMT_STREAM,
-					.tid = r->lane};
-		struct fmt_event *e = &k->events[i];
-
-		*e = (struct fmt_event){.start_ns = r->start * 1000LL,
-					.duration_ns = r->duration * 1000LL,
-					.correlation = (uint64_t)r->correlation,
-					.site = site_of(m->names, r),
-					.first_value = (uint32_t)k->n_values};
-		k->n_values += r->kind == FMT_COLLECTIVE ? 2 : 0;
-		ck_assert_int_eq(fmt_names_lane(m->names, (uint32_t)rank, &lane, &e->lane), 0);
-	}
-}
-
-static void make(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks)
-{
-	memset(m, 0, sizeof(*m));
-	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	for (uint32_t i = 0; i < n_ranks; i++)
-		make_rank(m, (int)i, rows, n);
-	m->run = (struct fmt_run){.names = m->names, .ranks = m->ranks, .n_ranks = n_ranks};
-	ck_assert_int_eq(fmt_infer(&m->run), 0);
-}
-
-static void unmake(struct made *m)
-{
-	for (uint32_t i = 0; i < m->run.n_ranks; i++) {
-		free(m->ranks[i].edges);
-		free(m->ranks[i].collectives);
-	}
-	fmt_names_free(m->names);
-}
-
-static const char *rule_of(const struct made *m, const struct fmt_run_edge *e)
-{
-	return fmt_string(m->names, fmt_rule(m->names, e->rule)->name, NULL);
-}
 
 static int has(const struct made *m, const struct row *rows, const struct want *w)
 {
@@ -407,6 +280,29 @@ START_TEST(test_transfer)
 }
 END_TEST
 
+/* Where nothing but collectives is launched into an idle stream, they tell how long that takes. */
+START_TEST(test_launch_of_collectives)
+{
+	static struct row rows[48];
+	struct fmt_constants c;
+	struct made m;
+	size_t n = 0;
+
+	for (int i = 0; i < 11; i++) {
+		int at = 200 * i;
+
+		rows[n++] = (struct row){CALL, LAUNCH, at, 10, 2 * i + 1, 0};
+		rows[n++] = (struct row){NCCL, ALL_REDUCE, at + 13, 100, 2 * i + 1, 0};
+		rows[n++] = (struct row){CALL, LAUNCH, at + 20, 10, 2 * i + 2, 0};
+		rows[n++] = (struct row){FMT_KERNEL, 24, "k", at + 115, 5, 2 * i + 2, 0};
+	}
+	make(&m, rows, n, 1);
+	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	ck_assert_int_eq(c.launch_ns, 3000);
+	unmake(&m);
+}
+END_TEST
+
 START_TEST(test_constants)
 {
 	struct fmt_constants c;
@@ -462,6 +358,7 @@ int main(void)
 	tcase_add_test(tcase, test_ranks);
 	tcase_add_test(tcase, test_short_and_long);
 	tcase_add_test(tcase, test_transfer);
+	tcase_add_test(tcase, test_launch_of_collectives);
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_launched_from_start);
 	tcase_add_test(tcase, test_nothing);

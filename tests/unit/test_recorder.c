@@ -1,63 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
-#include "formats/store/trace.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
 #include <stdio.h>
 
-enum {
-	CONTEXT = 0x1000,
-	STREAM = 0x2000,
-	OTHER_STREAM = 0x2100,
-	KERNEL = 0x3000,
-	EVENT = 0x4000,
-	COMM = 0x5000
-};
-
-static struct rec_process *process(struct fmt_names *names, int pid, uint32_t index)
-{
-	struct rec_process *p;
-
-	ck_assert_int_eq(rec_process_new(names, pid, 1, &p), 0);
-	p->index = index;
-	return p;
-}
-
 static const char *text(const struct fmt_names *n, fmt_str s)
 {
 	return fmt_string(n, s, NULL);
-}
-
-/* A trace that is gone at the end. */
-struct written {
-	char folder[32];
-	struct fmt_trace *trace;
-	struct rec_result result;
-};
-
-static void written_done(struct written *w)
-{
-	char command[96];
-
-	fmt_trace_close(w->trace);
-	snprintf(command, sizeof(command), "rm -rf %s", w->folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static void write_trace(struct rec_process *const *p, size_t n, struct fmt_names *names,
-			struct written *w)
-{
-	static const struct rec_window all = {.first = -1, .last = -1};
-	struct fmt_error err = {0};
-	char path[64];
-
-	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(w->folder));
-	snprintf(path, sizeof(path), "%s/trace", w->folder);
-	ck_assert_msg(rec_run_write(p, n, names, &all, path, &w->result, &err) == 0, "%s",
-		      err.what);
-	ck_assert_msg(fmt_trace_open(path, &w->trace, &err) == 0, "%s", err.what);
 }
 
 START_TEST(a_launch_is_a_call_and_an_operation)
@@ -234,16 +184,6 @@ START_TEST(what_a_stream_waits_for_is_written_down)
 }
 END_TEST
 
-static void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
-{
-	uint64_t words[20] = {0x100, n};
-
-	memset(words + 2, 0x5a, 128); /* the id, by value */
-	words[18] = rank;
-	ring_out(m, 0, COMM);
-	ring_call_at(m, "ncclCommInitRank", 0, 0, words, 19);
-}
-
 /* A collective, with the launch inside it; nothing is drawn by chance, so times tell who waited. */
 static void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
 {
@@ -263,19 +203,9 @@ static void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
 static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64_t start_ns,
 		     int64_t end_ns)
 {
-	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
-	const uint64_t words[] = {0x10000, 64, 7, peer, COMM, STREAM};
-	uint64_t outer, id, next;
-
 	ring_call_at(m, "ncclGroupStart", 0, 0, NULL, 0);
-	ring_call_at(m, call, 0, 0, words, 6);
-	outer = m->ordinal++;
-	id = ring_call_at(m, "cuLaunchKernel", 1, 0, launch, 11);
-	next = m->ordinal;
-	ring_times(m, id, start_ns, end_ns);
-	m->ordinal = outer;
-	ring_call_at(m, "ncclGroupEnd", 0, 0, NULL, 0);
-	m->ordinal = next;
+	exchange_calls(m, 1ul << peer, call);
+	end_group(m, start_ns, end_ns);
 }
 
 /* Of three ranks, 0 sends to 1 and then to 2, between two reductions of all. */
