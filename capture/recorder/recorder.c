@@ -189,6 +189,11 @@ static void settle(struct rec_recorder *r)
 int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
 	      struct rec_result *ret, struct fmt_error *err)
 {
+	struct rec_window kept = *window;
+
 	settle(r);
-	return rec_run_write(r->processes, r->n, r->names, window, path, ret, err);
+	if (r->session.control)
+		kept.unwritten =
+			__atomic_load_n(&r->session.control->failed_blobs, __ATOMIC_RELAXED);
+	return rec_run_write(r->processes, r->n, r->names, &kept, path, ret, err);
 }

@@ -414,9 +414,11 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 		}
 		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
 	}
-	if (r == 0 && j->window->folder)
+	if (r == 0 && j->window->folder) {
+		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unwritten;
 		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
-				       j->run.n_ranks, &j->result->contents, err);
+				       j->run.n_ranks, j->run.names, &j->result->contents, err);
+	}
 	if (r < 0) {
 		fmt_writer_abandon(w);
 		return r;
