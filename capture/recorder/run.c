@@ -179,6 +179,12 @@ static int add_event(struct job *j, const struct rec_process *p, uint32_t index)
 			j->rank_of[p->index][index] = REC_NONE;
 			return 0;
 		}
+		/* Its host moment is read before the call's own, and the thread may be held up
+		 * in between. */
+		if (e->call != REC_NONE && made.start_ns < p->events[e->call].start_ns)
+			made.start_ns = p->events[e->call].start_ns;
+		if (made.start_ns > end_ns)
+			made.start_ns = end_ns;
 		made.duration_ns = end_ns - made.start_ns;
 	}
 	r = lane_of(j, rank, p, e->lane, &made.lane);
