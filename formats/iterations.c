@@ -136,3 +136,17 @@ int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t 
 		return by_period(period, period + z[period], n, ret, n_ret);
 	return by_anchor(symbols, n, ret, n_ret);
 }
+
+void fmt_iterations_align(struct fmt_run *run)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		most = run->ranks[i].n_iterations > most ? run->ranks[i].n_iterations : most;
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		struct fmt_run_rank *r = &run->ranks[i];
+
+		for (size_t k = 0; k < r->n_iterations; k++)
+			r->iterations[k].number = (int64_t)(most - r->n_iterations + k);
+	}
+}

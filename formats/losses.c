@@ -2,20 +2,18 @@
 #include "formats/losses.h"
 
 #include "base/array.h"
+#include "formats/memberships.h"
 
 static const struct {
 	const char *key, *what;
 } losses[] = {
+	{FMT_MISSING_KEY, "ranks of the largest communicator (missing_ranks says which)"},
 	{"capture.lost_records", "records that found no room in a ring"},
 	{"capture.operations_without_times", "operations without device times, left out"},
 	{"capture.unended_calls", "calls that had not returned when their thread ended"},
 	{"capture.damaged", "stretches of rings that made no sense"},
 	{"capture.unknown_handles", "handles that were used but never seen made"},
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
-	{"capture.contents_unwritten", "contents that found no room in the session folder"},
-	{"capture.contents_absent", "contents that could not be read from the session folder"},
-	{"capture.contents_damaged", "contents that are not what they are called"},
-	{"capture.contents_too_large", "contents of 1 GiB and more"},
 };
 
 void fmt_losses(const struct fmt_names *names, const char *before, struct text *out)

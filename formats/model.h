@@ -90,6 +90,12 @@ enum fmt_collective_arg {
 	"seq" /* number of the collective on its communicator: the same on every rank that takes   \
 		 part */
 
+/* Arguments of collectives that recorders wrote: the communicator's name, as the PyTorch profiler
+ * calls it; whom a send or receive is to and from, JSON lists of ranks in the communicator. */
+#define FMT_KEY_GROUP "Process Group Name"
+#define FMT_KEY_TO "Dst Ranks"
+#define FMT_KEY_FROM "Src Ranks"
+
 enum fmt_lane_kind { FMT_THREAD, FMT_STREAM };
 
 struct fmt_lane {

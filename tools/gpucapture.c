@@ -187,6 +187,7 @@ static int write_trace(const struct cli_args *args, struct rec_recorder *recorde
 	const struct rec_window window = {settings->first_iteration, settings->last_iteration,
 					  settings->first_payload, settings->last_payload,
 					  rec_folder(recorder)};
+	const struct fmt_origin part = {0};
 	struct rec_result result;
 	struct fmt_error err = {0};
 	int r = read_rings(recorder, fd);
@@ -196,7 +197,7 @@ static int write_trace(const struct cli_args *args, struct rec_recorder *recorde
 		return CLI_OK;
 	}
 	if (r == 0)
-		r = rec_write(recorder, &window, place->trace, &result, &err);
+		r = rec_write(recorder, &window, &part, place->trace, &result, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "write", place->output, NULL);
 	r = place_commit(place);

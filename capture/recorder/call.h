@@ -26,7 +26,7 @@ struct rec_pending {
 
 struct rec_sent {
 	uint32_t pending;
-	struct rec_message message;
+	struct fmt_message message;
 };
 
 struct rec_thread {

@@ -70,12 +70,13 @@ static int by_id(struct rec_call *c)
 	return rec_number(made, 0, 8, &handle) ? add_comm(c, handle, &comm) : 0;
 }
 
-/* All of one process: nobody else has this id. */
+/* All of one process: nobody else, on whatever host, has this id. */
 static int all_here(struct rec_call *c)
 {
 	const struct rec_blob *made = rec_pointed_at(c, 0, CAP_BLOB_AFTER);
 	const struct rec_blob *list = rec_pointed(c, "devlist", CAP_BLOB_BEFORE);
-	const uint64_t key[] = {(uint64_t)c->process->pid, c->process->started, c->record->id};
+	const uint64_t key[] = {(uint64_t)c->process->pid, c->process->started, c->record->id,
+				c->record->start};
 	struct rec_comm comm = {.n = (uint32_t)rec_value(c, "ndev", 0),
 				.id = hash_of(key, sizeof(key))};
 	uint64_t handle, device;

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/iterations.h"
 
 static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
 {
@@ -139,6 +140,11 @@ static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_ra
 	return r;
 }
 
+int rec_repetition_put(struct fmt_names *names)
+{
+	return put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");
+}
+
 /* Sums over the processes of one of their counts. */
 static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offset)
 {
@@ -189,5 +195,5 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 			       result->unmatched);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
 		r = put_rank(names, i, &ranks->ranks[i]);
-	return r;
+	return r < 0 ? r : fmt_memberships_missing(names, ranks->n);
 }

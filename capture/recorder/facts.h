@@ -10,5 +10,8 @@
 /* The devices of each rank, which inference looks at. Both return 0 or a negative errno. */
 int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names);
 
+/* Says that iterations were found by repetition. */
+int rec_repetition_put(struct fmt_names *names);
+
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
 		  const struct rec_result *result, struct fmt_names *names);

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which operations of different ranks are one collective.
- *
- * NCCL pairs calls by their order: the k-th collective of each rank on a communicator, and the k-th
- * send of a rank to another with that one's k-th receive from it. What one kernel does with several
- * others, all of these are one, in which each waits for its peers (formats/peers.h). Meetings of a
- * communicator are numbered so that the numbers rise on every rank. */
+/* The communicators of all processes and what was done in them, as formats/meetings.h pairs it. One
+ * thread. */
 #pragma once
 
 #include "capture/recorder/ranks.h"
+#include "formats/run.h"
 
 struct rec_meeting {
-	uint32_t comm; /* of the names; REC_NONE: its communicator is not known */
+	uint32_t comm; /* of the names; FMT_NO_COMM: its communicator is not known */
 	int64_t seq;
 	fmt_str peers; /* a list for FMT_KEY_PEERS; 0: all who meet */
 };
 
-/* Names the communicators with their ranks, and for each process and collective of it tells the
- * meeting: ret[process->index][collective], each list for the caller to free, as ret itself. 0 or a
- * negative errno. */
+struct rec_meetings {
+	struct fmt_party *parties; /* owned; `owner` is the process's index, `from` a collective */
+	size_t n, n_processes;
+	struct rec_meeting **of; /* owned: by process and collective */
+};
+
+/* Names the communicators, and pairs all collectives. 0 or a negative errno. */
 int rec_meetings_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		      struct fmt_names *names, struct rec_meeting ***ret);
-void rec_meetings_free(struct rec_meeting **m, size_t n);
+		      struct fmt_names *names, struct rec_meetings *ret);
+void rec_meetings_done(struct rec_meetings *m);
+
+/* Writes down in the operations of a process which collective each is. *unmatched counts those
+ * whose communicator is not known. */
+int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched);
+
+/* Counts what each party did before the first collective that is left in the run. 0 or -ENOMEM. */
+int rec_meetings_skip(struct rec_meetings *m, const struct fmt_run *run);

@@ -10,6 +10,7 @@
 #include "capture/recorder/handles.h"
 #include "capture/recorder/spans.h"
 #include "formats/api/api.h"
+#include "formats/meetings.h"
 #include "formats/names.h"
 
 #include <stdbool.h>
@@ -36,12 +37,6 @@ struct rec_lane {
 	uint8_t launches; /* threads: of operations */
 	int64_t number;	  /* thread id, or number of the stream */
 	fmt_str name;
-};
-
-/* One transfer of a send or receive. */
-struct rec_message {
-	uint32_t peer;
-	uint8_t receives;
 };
 
 /* What one rank of a communicator did, as one operation. */
@@ -79,15 +74,6 @@ struct rec_digest {
 	uint64_t id;
 	uint32_t index;
 	struct fmt_digest digest; /* pages are the process's; op is not set */
-};
-
-/* A code image that was loaded. */
-struct rec_image {
-	uint64_t name[2]; /* of its content */
-	uint64_t bytes, offset_bytes;
-	fmt_str file, build_id; /* where it lies, where it is not a content; the second in hex */
-	uint8_t kind;		/* enum fmt_image_kind */
-	uint8_t stored;		/* the content is in the session folder */
 };
 
 /* A range that has begun. */
@@ -131,7 +117,7 @@ struct rec_process {
 	size_t n_lanes, lanes_cap;
 	struct rec_collective *collectives;
 	size_t n_collectives, collectives_cap;
-	struct rec_message *messages;
+	struct fmt_message *messages;
 	size_t n_messages, messages_cap;
 	struct rec_comm *comms;
 	size_t n_comms, comms_cap;
@@ -141,7 +127,7 @@ struct rec_process {
 	size_t n_digests, digests_cap;
 	struct rec_digest *contents; /* names of contents in place of digests */
 	size_t n_contents, contents_cap;
-	struct rec_image *images;
+	uint64_t (*images)[2]; /* names of code images that are in the session folder */
 	size_t n_images, images_cap;
 	uint64_t *pages;
 	size_t n_pages, pages_cap;

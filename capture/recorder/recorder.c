@@ -186,14 +186,29 @@ static void settle(struct rec_recorder *r)
 	}
 }
 
-int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
-	      struct rec_result *ret, struct fmt_error *err)
+/* The clock of an emulated driver is no host's. */
+static int put_origin(struct rec_recorder *r, const struct fmt_origin *part)
 {
-	struct rec_window kept = *window;
+	struct fmt_origin o;
+	bool is_virtual = false;
+
+	fmt_origin_here(&o);
+	for (size_t i = 0; i < r->n; i++)
+		is_virtual |= r->processes[i]->is_virtual;
+	if (is_virtual)
+		o = (struct fmt_origin){0};
+	o.part = part->part;
+	o.n_parts = part->n_parts;
+	memcpy(o.run, part->run, sizeof(o.run));
+	return fmt_origin_put(r->names, &o);
+}
+
+int rec_write(struct rec_recorder *r, const struct rec_window *window,
+	      const struct fmt_origin *part, const char *path, struct rec_result *ret,
+	      struct fmt_error *err)
+{
+	int e = put_origin(r, part);
 
 	settle(r);
-	if (r->session.control)
-		kept.unwritten =
-			__atomic_load_n(&r->session.control->failed_blobs, __ATOMIC_RELAXED);
-	return rec_run_write(r->processes, r->n, r->names, &kept, path, ret, err);
+	return e < 0 ? e : rec_run_write(r->processes, r->n, r->names, window, path, ret, err);
 }

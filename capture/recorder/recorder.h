@@ -14,6 +14,7 @@
 
 #include "capture/recorder/run.h"
 #include "capture/ring.h"
+#include "formats/origin.h"
 
 struct rec_recorder;
 
@@ -32,6 +33,8 @@ bool rec_has_calls(const struct rec_recorder *r);
 /* Whether one of them still runs. */
 bool rec_is_traced(const struct rec_recorder *r);
 
-/* Writes what was read, see rec_run_write(). */
-int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
-	      struct rec_result *ret, struct fmt_error *err);
+/* Writes what was read, see rec_run_write(). `part` says which part of a run this is; its clock is
+ * found here. */
+int rec_write(struct rec_recorder *r, const struct rec_window *window,
+	      const struct fmt_origin *part, const char *path, struct rec_result *ret,
+	      struct fmt_error *err);

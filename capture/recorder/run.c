@@ -8,7 +8,6 @@
 #include "capture/recorder/part.h"
 #include "capture/recorder/steps.h"
 #include "formats/infer/infer.h"
-#include "formats/peers.h"
 #include "formats/run_write.h"
 
 /* What is sorted of an event. */
@@ -22,7 +21,7 @@ struct job {
 	struct rec_process *const *processes;
 	size_t n;
 	struct rec_ranks ranks;
-	struct rec_meeting **meetings;
+	struct rec_meetings meetings;
 	struct fmt_run run;
 	struct rec_part *parts;
 	struct entry **entries; /* by rank */
@@ -64,7 +63,7 @@ static void job_done(struct job *j)
 	free(j->caps);
 	free(j->position);
 	free(j->rank_of);
-	rec_meetings_free(j->meetings, j->n);
+	rec_meetings_done(&j->meetings);
 	rec_ranks_done(&j->ranks);
 }
 
@@ -78,63 +77,6 @@ static int lane_of(struct job *j, uint32_t rank, const struct rec_process *p, ui
 				       .name = l->name};
 
 	return fmt_names_lane(j->run.names, rank, &named, ret);
-}
-
-/* The collective as every importer writes it, in place of the kernel that it was taken for. */
-static int collective_site(struct job *j, const struct rec_collective *c, const char *comm,
-			   fmt_str peers, uint32_t *site)
-{
-	struct fmt_names *names = j->run.names;
-	const struct fmt_site *kernel = fmt_site(names, *site);
-	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 8];
-	struct fmt_site made = *kernel;
-	static const char *const keys[] = {FMT_KEY_COMM,  FMT_KEY_SEQ,	 FMT_KEY_OP,
-					   FMT_KEY_DTYPE, FMT_KEY_BYTES, "Process Group Name"};
-	const int64_t values[] = {0, 0, c->op, c->dtype, c->bytes, 0};
-	uint32_t n = ARRAY_SIZE(keys);
-	fmt_str group = 0;
-	int r = fmt_names_string(names, comm, strlen(comm), &group);
-
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		args[i] = (struct fmt_arg){.type = i >= FMT_COLLECTIVE_OP ? FMT_STRING : FMT_INT,
-					   .varies = i < FMT_COLLECTIVE_OP,
-					   .value = i < FMT_COLLECTIVE_ARGS ? values[i] : group};
-		r = fmt_names_string(names, keys[i], strlen(keys[i]), &args[i].key);
-	}
-	args[FMT_COLLECTIVE_BYTES].type = FMT_INT;
-	if (r == 0 && peers) {
-		args[n] = (struct fmt_arg){.type = FMT_JSON, .value = peers};
-		r = fmt_names_string(names, FMT_KEY_PEERS, strlen(FMT_KEY_PEERS), &args[n++].key);
-	}
-	kernel = fmt_site(names, *site);
-	for (uint32_t i = 0; i < kernel->n_args && n < ARRAY_SIZE(args); i++)
-		if (!kernel->args[i].varies)
-			args[n++] = kernel->args[i];
-	made.kind = FMT_COLLECTIVE;
-	made.args = args;
-	made.n_args = n;
-	return r < 0 ? r : fmt_names_site(names, &made, site);
-}
-
-static int settle_collectives(struct job *j, struct rec_process *p)
-{
-	for (size_t i = 0; i < p->n_collectives; i++) {
-		const struct rec_collective *c = &p->collectives[i];
-		const struct rec_meeting *m = &j->meetings[p->index][i];
-		const struct fmt_comm *comm = fmt_comm(j->run.names, m->comm);
-		struct rec_event *e = &p->events[c->event];
-		const int64_t values[] = {comm ? (int64_t)m->comm : -1, m->seq};
-		int r;
-
-		j->result->unmatched += !comm;
-		r = collective_site(j, c, comm ? fmt_string(j->run.names, comm->name, NULL) : "",
-				    m->peers, &e->site);
-		if (r == 0)
-			r = rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 /* ---- events */
@@ -179,12 +121,6 @@ static int add_event(struct job *j, const struct rec_process *p, uint32_t index)
 			j->rank_of[p->index][index] = REC_NONE;
 			return 0;
 		}
-		/* Its host moment is read before the call's own, and the thread may be held up
-		 * in between. */
-		if (e->call != REC_NONE && made.start_ns < p->events[e->call].start_ns)
-			made.start_ns = p->events[e->call].start_ns;
-		if (made.start_ns > end_ns)
-			made.start_ns = end_ns;
 		made.duration_ns = end_ns - made.start_ns;
 	}
 	r = lane_of(j, rank, p, e->lane, &made.lane);
@@ -381,7 +317,7 @@ static int assemble(struct job *j)
 	int r = allocate(j);
 
 	for (size_t i = 0; i < j->n && r == 0; i++)
-		r = settle_collectives(j, j->processes[i]);
+		r = rec_meetings_settle(&j->meetings, j->processes[i], &j->result->unmatched);
 	for (size_t i = 0; i < j->n && r == 0; i++)
 		for (uint32_t k = 0; k < j->processes[i]->n_events && r == 0; k++)
 			r = add_event(j, j->processes[i], k);
@@ -420,11 +356,9 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 		}
 		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
 	}
-	if (r == 0 && j->window->folder) {
-		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unwritten;
+	if (r == 0 && j->window->folder)
 		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
-				       j->run.n_ranks, j->run.names, &j->result->contents, err);
-	}
+				       j->run.n_ranks, &j->result->contents, err);
 	if (r < 0) {
 		fmt_writer_abandon(w);
 		return r;
@@ -463,8 +397,12 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 		r = assemble(&j);
 	if (r == 0)
 		r = rec_steps_find(&j.run, j.parts);
+	if (r == 1)
+		r = window->first < 0 ? rec_repetition_put(names) : 0;
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		r = rec_window_apply(window, &j.run.ranks[i], &j.parts[i]);
+	if (r == 0 && window->first >= 0)
+		r = rec_meetings_skip(&j.meetings, &j.run);
 	if (r == 0)
 		r = fmt_infer(&j.run);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
@@ -472,6 +410,8 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		if (j.run.ranks[i].n_iterations > ret->n_iterations)
 			ret->n_iterations = (uint32_t)j.run.ranks[i].n_iterations;
+	if (r == 0)
+		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)
 		r = rec_facts_put(processes, n, &j.ranks, ret, names);
 	return r < 0 ? r : write_all(&j, path, err);

@@ -248,21 +248,6 @@ static int from_repetition(struct steps *s, const struct fmt_run *run,
 	return r;
 }
 
-/* Ranks that repeat less often have seen the last iterations. */
-static void align(struct fmt_run *run)
-{
-	size_t most = 0;
-
-	for (uint32_t i = 0; i < run->n_ranks; i++)
-		most = run->ranks[i].n_iterations > most ? run->ranks[i].n_iterations : most;
-	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		struct fmt_run_rank *r = &run->ranks[i];
-
-		for (size_t k = 0; k < r->n_iterations; k++)
-			r->iterations[k].number = (int64_t)(most - r->n_iterations + k);
-	}
-}
-
 int rec_steps_find(struct fmt_run *run, const struct rec_part *parts)
 {
 	bool repeats = false;
@@ -286,6 +271,6 @@ int rec_steps_find(struct fmt_run *run, const struct rec_part *parts)
 		run->ranks[i].iterations = take(s.steps);
 	}
 	if (repeats)
-		align(run);
-	return 0;
+		fmt_iterations_align(run);
+	return repeats;
 }

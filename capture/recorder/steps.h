@@ -6,5 +6,6 @@
 
 #include "capture/recorder/part.h"
 
-/* Fills the iterations of each rank of the run. 0 or a negative errno. */
+/* Fills the iterations of each rank of the run. 1 when some were found by repetition, 0, or a
+ * negative errno. */
 int rec_steps_find(struct fmt_run *run, const struct rec_part *parts);

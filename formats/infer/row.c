@@ -22,7 +22,7 @@ static int find_row(struct infer_rows *r, const struct infer_view *v, uint32_t f
 {
 	struct infer_row row = {.view = v->index,
 				.stream = op->stream,
-				.group = text_of(v, op->event, "Process Group Name"),
+				.group = text_of(v, op->event, FMT_KEY_GROUP),
 				.ranks = text_of(v, op->event, "Process Group Ranks")};
 
 	for (uint32_t i = r->n_rows; i > first; i--) {

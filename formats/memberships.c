@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/memberships.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/export/json.h"
+
+#include <inttypes.h>
+
+#define MOST_RANKS (1u << 20) /* of a communicator; more are taken for damage */
+
+int fmt_memberships_put(struct fmt_names *names, uint32_t rank, const struct fmt_membership *m,
+			size_t n)
+{
+	scoped(text_done) struct text json = {0};
+	fmt_str value;
+	int r;
+
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		text_printf(&json, "%s{\"id\": \"%016" PRIx64 "\", \"rank\": %u, \"ranks\": %u",
+			    i == 0 ? "[" : ", ", m[i].id, m[i].rank, m[i].n);
+		text_printf(&json, ", \"device\": %d", m[i].device);
+		if (m[i].comm != FMT_NO_COMM)
+			text_printf(&json, ", \"communicator\": %u", m[i].comm);
+		if (m[i].skipped > 0)
+			text_printf(&json, ", \"skipped\": %u", m[i].skipped);
+		if (m[i].parent)
+			text_printf(&json, ", \"split_of\": \"%016" PRIx64 "\", \"key\": %" PRId64,
+				    m[i].parent, m[i].key);
+		text_char(&json, '}');
+	}
+	text_char(&json, ']');
+	if (json.error)
+		return json.error;
+	r = fmt_names_string(names, json.data, json.len, &value);
+	return r < 0 ? r : fmt_names_fact(names, rank, FMT_MEMBERSHIPS_KEY, value);
+}
+
+/* A number of an object, to base 10, or to 16 in quotes; `otherwise` where there is none. */
+static int64_t number(const char *object, size_t len, const char *key, int64_t otherwise)
+{
+	const char *value;
+	size_t n;
+
+	if (!fmt_json_member(object, len, key, &value, &n))
+		return otherwise;
+	return *value == '"' ? (int64_t)strtoull(value + 1, NULL, 16) : strtoll(value, NULL, 10);
+}
+
+int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt_membership **ret,
+			size_t *n)
+{
+	const char *at = fmt_fact_value(names, rank, FMT_MEMBERSHIPS_KEY), *end, *object;
+	scoped(free_ptr) struct fmt_membership *list = NULL;
+	size_t len, cap = 0;
+
+	*ret = NULL;
+	*n = 0;
+	if (!at || !fmt_json_valid(at, strlen(at)))
+		return 0;
+	for (end = at + strlen(at); fmt_json_element(&at, end, &object, &len) == 1; ++*n) {
+		if (array_reserve(&list, *n + 1, &cap) < 0)
+			return -ENOMEM;
+		list[*n] = (struct fmt_membership){
+			.id = (uint64_t)number(object, len, "id", 0),
+			.parent = (uint64_t)number(object, len, "split_of", 0),
+			.key = number(object, len, "key", 0),
+			.rank = (uint32_t)number(object, len, "rank", 0),
+			.n = (uint32_t)number(object, len, "ranks", 0),
+			.device = (int32_t)number(object, len, "device", -1),
+			.skipped = (uint32_t)number(object, len, "skipped", 0),
+			.comm = (uint32_t)number(object, len, "communicator", FMT_NO_COMM),
+		};
+	}
+	*ret = take(list);
+	return 0;
+}
+
+/* Marks which ranks of the largest communicator so far are there. */
+static int mark(const struct fmt_membership *m, struct fmt_membership *world, uint8_t **there)
+{
+	if (m->parent || m->n > MOST_RANKS || m->n < world->n || m->rank >= m->n ||
+	    (m->n == world->n && m->id != world->id))
+		return 0;
+	if (m->id != world->id) {
+		free(*there);
+		*there = calloc(m->n, 1);
+		if (!*there)
+			return -ENOMEM;
+		*world = *m;
+	}
+	(*there)[m->rank] = 1;
+	return 0;
+}
+
+/* As a list, and how many. */
+static int put_missing(struct fmt_names *names, const uint8_t *there, uint32_t n)
+{
+	scoped(text_done) struct text list = {0}, count = {0};
+	fmt_str value;
+	uint32_t missing = 0;
+	int r;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!there[i])
+			text_printf(&list, "%s%u", missing++ == 0 ? "[" : ", ", i);
+	text_char(&list, ']');
+	text_u64(&count, missing);
+	r = list.error ? list.error : count.error;
+	if (r < 0 || missing == 0)
+		return r;
+	r = fmt_names_string(names, count.data, count.len, &value);
+	if (r == 0)
+		r = fmt_names_fact(names, FMT_WHOLE_TRACE, FMT_MISSING_KEY, value);
+	if (r == 0)
+		r = fmt_names_string(names, list.data, list.len, &value);
+	return r < 0 ? r : fmt_names_fact(names, FMT_WHOLE_TRACE, "missing_ranks", value);
+}
+
+int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks)
+{
+	scoped(free_ptr) uint8_t *there = NULL;
+	struct fmt_membership world = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; i < n_ranks && r == 0; i++) {
+		scoped(free_ptr) struct fmt_membership *list = NULL;
+		size_t n = 0;
+
+		r = fmt_memberships_get(names, i, &list, &n);
+		for (size_t k = 0; k < n && r == 0; k++)
+			r = mark(&list[k], &world, &there);
+	}
+	return r < 0 ? r : put_missing(names, there, world.n);
+}
