@@ -337,6 +337,30 @@ START_TEST(test_launched_from_start)
 }
 END_TEST
 
+/* Pairs of launches, the second 5 us before its turn: queues that are never long, without gaps. */
+START_TEST(test_gaps_of_short_queues)
+{
+	static struct row rows[48];
+	struct fmt_constants c;
+	struct made m;
+
+	for (int i = 0; i < 12; i++) {
+		int at = 200 * i;
+
+		rows[4 * i] = (struct row){CALL, LAUNCH, at, 3, 2 * i + 1, 0};
+		rows[4 * i + 1] = (struct row){ON_7, "k", at + 4, 9, 2 * i + 1, 0};
+		rows[4 * i + 2] = (struct row){CALL, LAUNCH, at + 4, 3, 2 * i + 2, 0};
+		rows[4 * i + 3] = (struct row){ON_7, "k", at + 13, 4, 2 * i + 2, 0};
+	}
+	make(&m, rows, ARRAY_SIZE(rows), 1);
+	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	ck_assert_int_eq(c.launch_ns, 1000);
+	for (size_t i = 0; i < sizeof(c.gap_ns) / sizeof(c.gap_ns[0][0]); i++)
+		ck_assert_int_eq((&c.gap_ns[0][0])[i], 0);
+	unmake(&m);
+}
+END_TEST
+
 START_TEST(test_nothing)
 {
 	struct made m;
@@ -361,6 +385,7 @@ int main(void)
 	tcase_add_test(tcase, test_launch_of_collectives);
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_launched_from_start);
+	tcase_add_test(tcase, test_gaps_of_short_queues);
 	tcase_add_test(tcase, test_nothing);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
