@@ -131,6 +131,18 @@ static inline void text_i64(struct text *t, int64_t v)
 	text_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
+/* Bytes as pairs of hex digits. */
+static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
+{
+	char *at = text_room(t, 2 * n);
+
+	for (size_t i = 0; at && i < n; i++) {
+		*at++ = "0123456789abcdef"[bytes[i] >> 4];
+		*at++ = "0123456789abcdef"[bytes[i] & 15];
+	}
+	t->len += at ? 2 * n : 0;
+}
+
 /* `ns` in microseconds with exactly three decimals, as in 1234.567. */
 static inline void text_us(struct text *t, int64_t ns)
 {

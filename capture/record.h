@@ -76,8 +76,10 @@ struct cap_blob_record {
 };
 
 /* A code image that the call loads: content-addressed. */
+#define CAP_IMAGE_STORED 1 /* it is the file blob-HASH, else it lies in `path` */
+#define CAP_IMAGE_KIND(flags) ((flags) >> 1 & 3)
 struct cap_image_record {
-	struct cap_record head; /* flags: 1 it is the file blob-HASH, else it lies in `path` */
+	struct cap_record head; /* flags: CAP_IMAGE_STORED, and enum fmt_image_kind * 2 */
 	uint16_t arg;
 	uint16_t build_id_len;
 	uint32_t path_len;

@@ -96,8 +96,11 @@ int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struc
 	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
 	uint64_t size, length;
-	int r = head_size(t, where, file, &size);
+	int r;
 
+	if (file->size)
+		return file->size(t, where, ret);
+	r = head_size(t, where, file, &size);
 	if (r < 0)
 		return r;
 	while (file->made == FS_PIECES_OF &&

@@ -20,6 +20,8 @@ struct fs_file {
 	enum fs_made made;
 	int piece; /* enum fmt_table, or FS_PIECE_TIMELINE */
 	int (*render)(struct fs_tree *t, const struct fs_place *where, struct text *out);
+	/* Of FS_QUICK: how many bytes `render` makes, where that is known before; or NULL. */
+	int (*size)(struct fs_tree *t, const struct fs_place *where, uint64_t *ret);
 };
 
 /* Which part of the run the files of a directory are about. */

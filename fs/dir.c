@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "fs/render.h"
+#include "fs/stored.h"
 
 #define SUMMARY                                                                                    \
 	{                                                                                          \
@@ -27,9 +28,8 @@ static const struct fs_file root_files[] = {
 };
 
 static const struct fs_sub root_subs[] = {
-	{"iterations", FS_ITERATIONS},
-	{"gpus", FS_GPUS},
-	{"communicators", FS_COMMS},
+	{"iterations", FS_ITERATIONS}, {"gpus", FS_GPUS},	  {"communicators", FS_COMMS},
+	{"modules", FS_MODULES},       {"contents", FS_CONTENTS},
 };
 
 static const struct fs_file iteration_files[] = {SUMMARY, TIMELINES};
@@ -60,6 +60,9 @@ static const struct fs_file comm_files[] = {
 	{"ranks", FS_QUICK, 0, fs_render_comm_ranks},
 	{"collectives", FS_WHOLE, 0, fs_render_comm_collectives},
 };
+
+static const struct fs_file modules_files[] = {{"index", FS_QUICK, 0, fs_render_modules}};
+static const struct fs_file contents_files[] = {{"index", FS_WHOLE, 0, fs_render_contents}};
 
 /* ---- what depends on the trace */
 
@@ -233,12 +236,38 @@ static uint32_t comms_dirs(const struct fs_tree *t, const struct fs_place *dir)
 	return fmt_n_comms(t->names);
 }
 
+/* Contents, by name. */
+static uint64_t stored_n(const struct fs_tree *t, const struct fs_place *dir)
+{
+	return fs_stored_list(t->stored, dir->dir == FS_MODULES)->n;
+}
+
+static bool stored_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
+		      struct fs_place *ret, char name[FS_NAME_BYTES])
+{
+	const struct fs_stored_list *list = fs_stored_list(t->stored, dir->dir == FS_MODULES);
+
+	if (i >= list->n)
+		return false;
+	*ret = *dir;
+	ret->file = FS_STORED;
+	ret->iteration = (uint32_t)i;
+	fs_stored_name(&list->items[i], name);
+	return true;
+}
+
+static uint64_t stored_guess(const struct fs_tree *t, const struct fs_place *dir, const char *name)
+{
+	return fs_stored_find(fs_stored_list(t->stored, dir->dir == FS_MODULES), name);
+}
+
 static const struct fs_more root_more = {root_n, root_at, root_guess, root_dirs};
 static const struct fs_more iterations_more = {iterations_n, iterations_at, iterations_guess,
 					       iterations_dirs};
 static const struct fs_more links_more = {iterations_n, links_at, iterations_guess, no_dirs};
 static const struct fs_more gpus_more = {gpus_n, gpus_at, gpus_guess, gpus_dirs};
 static const struct fs_more comms_more = {comms_n, comms_at, comms_guess, comms_dirs};
+static const struct fs_more stored_more = {stored_n, stored_at, stored_guess, no_dirs};
 
 #define FILES(a) .files = (a), .n_files = ARRAY_SIZE(a)
 #define SUBS(a) .subs = (a), .n_subs = ARRAY_SIZE(a)
@@ -253,6 +282,8 @@ static const struct fs_dir_kind kinds[FS_DIRS] = {
 	[FS_GPU_ITERATIONS] = {.more = &links_more, .parent = FS_GPU},
 	[FS_COMMS] = {.more = &comms_more, .parent = FS_ROOT},
 	[FS_COMM] = {FILES(comm_files), .parent = FS_COMMS},
+	[FS_MODULES] = {FILES(modules_files), .more = &stored_more, .parent = FS_ROOT},
+	[FS_CONTENTS] = {FILES(contents_files), .more = &stored_more, .parent = FS_ROOT},
 };
 
 const struct fs_dir_kind *fs_dir_kind(enum fs_dir dir)
@@ -281,6 +312,10 @@ static bool numbers_exist(const struct fs_tree *t, const struct fs_place *p)
 			fs_tree_n_slices(t, p->gpu, p->iteration) > 0);
 	case FS_COMM:
 		return p->iteration < fmt_n_comms(t->names) && p->gpu == 0;
+	case FS_MODULES:
+	case FS_CONTENTS:
+		return p->gpu == 0 && p->file == FS_STORED ? p->iteration < stored_n(t, p)
+							   : p->iteration == 0 && p->gpu == 0;
 	default:
 		return p->iteration == 0 && p->gpu == 0;
 	}
@@ -294,6 +329,8 @@ bool fs_place_exists(const struct fs_tree *t, const struct fs_place *p)
 		return false;
 	if (p->file == FS_LINK)
 		return p->dir == FS_GPU_ITERATIONS || p->dir == FS_ROOT;
+	if (p->file == FS_STORED)
+		return p->dir == FS_MODULES || p->dir == FS_CONTENTS;
 	return p->file <= kind->n_files;
 }
 

@@ -4,10 +4,11 @@
  * numbers are the same in every mount of a trace.
  *
  *     bits 0-3    directory (enum fs_dir)
- *     bits 4-11   0: the directory itself, n: its n-th file, FS_LINK: a link in it
+ *     bits 4-11   0: the directory itself, n: its n-th file, FS_LINK: a link in it, FS_STORED: a
+ *                 content of the trace
  *     bit 12      0: the recorded run, 1: the emulated run
  *     bits 16-35  GPU: index of the rank
- *     bits 36-63  iteration: index, from 0; or communicator
+ *     bits 36-63  iteration: index, from 0; or communicator; or content
  *
  * FUSE wants the root to be 1: that is FS_ROOT of the recorded run.
  */
@@ -27,10 +28,13 @@ enum fs_dir {
 	FS_GPU_ITERATIONS,
 	FS_COMMS,
 	FS_COMM,
+	FS_MODULES,
+	FS_CONTENTS,
 	FS_DIRS, /* not one of them */
 };
 
 #define FS_LINK 255u
+#define FS_STORED 254u
 #define FS_MAX_GPUS (1u << 20)
 #define FS_MAX_ITERATIONS (1u << 28)
 
@@ -39,7 +43,7 @@ struct fs_place {
 	uint32_t file;
 	uint32_t emulated; /* 0 or 1 */
 	uint32_t gpu;
-	uint32_t iteration; /* or communicator */
+	uint32_t iteration; /* or communicator, or content */
 };
 
 static inline fs_ino fs_ino_of(struct fs_place p)

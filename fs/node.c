@@ -3,6 +3,8 @@
 
 #include "base/scope.h"
 #include "fs/dir.h"
+#include "fs/render.h"
+#include "fs/stored.h"
 
 /* Half of it is for what is kept. The rest goes where a count of that does not see it:
  * what the allocator loses between things of all sizes, the trace's index and names, stacks, and
@@ -134,6 +136,10 @@ static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct f
 
 static const struct fs_file *file_of(const struct fs_tree *t, const struct fs_place *p)
 {
+	static const struct fs_file stored = {"", FS_QUICK, 0, fs_render_stored, fs_stored_size};
+
+	if (t && p->file == FS_STORED)
+		return &stored;
 	return t ? &fs_dir_kind(p->dir)->files[p->file - 1] : &failed_file;
 }
 

@@ -53,7 +53,7 @@ int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret);
 /* "." and ".." are found too; -ENOENT, -ENOTDIR. */
 int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *ret);
 
-#define FS_NAME_MAX 31
+#define FS_NAME_MAX 47
 
 struct fs_entry {
 	char name[FS_NAME_MAX + 1];

@@ -30,3 +30,8 @@ fs_render fs_render_streams;
 /* Of a communicator: render_comm.c */
 fs_render fs_render_comm_ranks;
 fs_render fs_render_comm_collectives;
+
+/* Of what the trace keeps of code and buffers: render_stored.c */
+fs_render fs_render_modules;
+fs_render fs_render_contents;
+fs_render fs_render_stored;

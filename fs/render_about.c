@@ -5,6 +5,8 @@
 #include "base/scope.h"
 #include "formats/export/json.h"
 #include "formats/losses.h"
+#include "formats/store/blobs.h"
+#include "fs/stored.h"
 
 #include <time.h>
 
@@ -28,6 +30,12 @@ static const char readme[] =
 	"  gpus/gpuR/               the GPU of rank R over the whole run: kernels is totals by "
 	"name\n"
 	"  communicators/N/         its ranks, and its collectives over all ranks\n"
+	"  modules/                 code that ran: index lists it; a file for each image whose "
+	"bytes are\n"
+	"                           here (gpucapture --embed-images)\n"
+	"  contents/                what buffers held (gpucapture --payloads): index says which "
+	"operation\n"
+	"                           read or wrote what, the other files are the bytes\n"
 	"  emulated/                the same tree for the emulated run: computed when first looked "
 	"at\n"
 	"\n"
@@ -284,6 +292,37 @@ static int check_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct 
 	return 0;
 }
 
+/* The lists of contents, and the contents. */
+static void check_stored(struct fs_tree *t, struct text *out)
+{
+	struct fmt_error e = {.offset = FMT_NO_OFFSET};
+
+	for (uint32_t i = 0; i < t->n_ranks; i++) {
+		struct fmt_digest *list = NULL;
+		size_t n;
+
+		if (fmt_contents_read(t->trace, i, &list, &n, &e) < 0)
+			error_line(out, "contents/index", &e);
+		free(list);
+	}
+	for (int images = 0; images < 2; images++) {
+		const struct fs_stored_list *list = fs_stored_list(t->stored, images);
+
+		for (size_t i = 0; i < list->n; i++) {
+			char name[FS_NAME_BYTES], path[FS_NAME_BYTES + 16];
+			uint8_t *data = NULL;
+			size_t len;
+
+			fs_stored_name(&list->items[i], name);
+			snprintf(path, sizeof(path), "%s/%s", images ? "modules" : "contents",
+				 name);
+			if (fmt_blob_read(t->trace, list->items[i].name, &data, &len, &e) < 0)
+				error_line(out, path, &e);
+			free(data);
+		}
+	}
+}
+
 int fs_render_errors(struct fs_tree *t, const struct fs_place *where, struct text *out)
 {
 	scoped(seen_done) struct seen seen = {.out = out};
@@ -299,5 +338,6 @@ int fs_render_errors(struct fs_tree *t, const struct fs_place *where, struct tex
 		for (uint32_t k = 0; r == 0 && k < rank->n_slices; k++)
 			r = check_slice(t, i, k, &seen);
 	}
+	check_stored(t, out);
 	return r < 0 ? r : fmt_trace_damage(t->trace, add_damage, &seen);
 }

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "fs/stored.h"
 #include "fs/timeline.h"
 
 #include <limits.h>
@@ -159,6 +160,8 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulat
 	r = fmt_tsv_new(t->names, &t->tsv);
 	if (r == 0)
 		r = fs_timeline_new(trace, &t->timeline);
+	if (r == 0)
+		r = fs_stored_new(trace, &t->stored);
 	if (r < 0)
 		return r;
 	fmt_trace_set_keeper(trace, (struct fmt_slice_keeper){find_slice, t});
@@ -175,6 +178,7 @@ void fs_tree_free(struct fs_tree *t)
 		free(t->ranks[i].first);
 	}
 	fs_timeline_free(t->timeline);
+	fs_stored_free(t->stored);
 	fmt_tsv_free(t->tsv);
 	fmt_trace_close(t->trace);
 	free(t->ranks);

@@ -29,8 +29,9 @@ struct fs_tree {
 	const struct fmt_names *names;
 	struct fmt_tsv *tsv;
 	struct fs_timeline *timeline;
-	struct fs_cache *cache; /* not owned */
-	uint32_t emulated;	/* 0 or 1, as in inode numbers */
+	struct fs_stored *stored; /* what modules/ and contents/ list */
+	struct fs_cache *cache;	  /* not owned */
+	uint32_t emulated;	  /* 0 or 1, as in inode numbers */
 	uint32_t n_ranks;
 	uint32_t n_iterations; /* with the two that have no number */
 	uint32_t has_before, has_after;

@@ -184,6 +184,8 @@ void cap_args_before(struct cap_call *c)
 		if (len == 0 && a->length.kind != API_LENGTH_NUL)
 			continue;
 		cap_put_bytes(c, arg, CAP_BLOB_BEFORE, at, len);
+		if (c->class == API_CLASS_MODULE_LOAD && a->meaning == API_MEANING_STRING)
+			cap_put_image_file(c, arg, at);
 		put_more(c, arg, a, at);
 	}
 	errno = kept;

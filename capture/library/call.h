@@ -59,6 +59,8 @@ void cap_params_forget(void);
 
 /* The code image at `image`, which argument `arg` leads to. */
 void cap_put_image(const struct cap_call *c, unsigned arg, const void *image);
+/* The one in a file. */
+void cap_put_image_file(const struct cap_call *c, unsigned arg, const char *path);
 
 /* What cuGetProcAddress answered, made to lead to our hooks. */
 void cap_proc_address(int result, const char *symbol, void **pfn);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/images.h"
 
 #include <stdio.h>
 
@@ -128,15 +129,11 @@ static void put_hex(struct made *m, const char *name, const char *suffix, const 
 		    size_t len)
 {
 	scoped(text_done) struct text hex = {0};
-	char *at = text_room(&hex, 2 * len + 1);
 
-	len = len < MOST_HEX ? len : MOST_HEX;
-	for (size_t i = 0; at && i < len; i++)
-		snprintf(at + 2 * i, 3, "%02x", bytes[i]);
-	if (at)
-		put_text(m, name, suffix, at, 2 * len);
-	else
-		m->error = -ENOMEM;
+	text_hex(&hex, bytes, len < MOST_HEX ? len : MOST_HEX);
+	if (!m->error)
+		m->error = hex.error;
+	put_text(m, name, suffix, hex.data, hex.len);
 }
 
 /* The number of the object beside its handle. */
@@ -179,11 +176,10 @@ static void put_blob(struct made *m, const struct rec_call *c, const struct api_
 
 static void put_image(struct made *m, const struct cap_image_record *image)
 {
-	char hash[33];
+	char name[FMT_CONTENT_NAME_BYTES];
 
-	snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)image->hash[1],
-		 (unsigned long long)image->hash[0]);
-	put_text(m, "image", ".hash", hash, 32);
+	fmt_content_name(image->hash, name);
+	put_text(m, "image", ".hash", name, strlen(name));
 	put(m, "image", ".bytes", FMT_INT, (int64_t)image->size);
 	if (image->path_len > 0) {
 		put_text(m, "image", ".file", image->data, image->path_len);

@@ -7,15 +7,24 @@
 #include "capture/recorder/part.h"
 #include "formats/error.h"
 
-/* How many were stored, and how many were named but could not be read, or are not what they are
- * called, or are too large. */
+/* Why a content is not in the trace. */
+enum rec_contents_reason {
+	REC_CONTENTS_ABSENT,	/* it was named, and is not there, or cannot be read */
+	REC_CONTENTS_DAMAGED,	/* it is not what it is called */
+	REC_CONTENTS_LARGE,	/* than what a chunk can hold */
+	REC_CONTENTS_UNWRITTEN, /* the library had no room for it */
+	REC_CONTENTS_REASONS,
+};
+
 struct rec_contents_result {
-	uint64_t kept, missing;
+	uint64_t kept, kept_bytes, missing[REC_CONTENTS_REASONS];
 };
 
 /* Writes the contents of the trace at `trace`, if there are any: the images of the processes, and
  * what the readings of the ranks have taken, which is dropped there where it is missing. `folder`
- * is the session's. 0 or a negative errno. */
+ * is the session's. `names` gets the facts about images and about what is missing; `ret` is added
+ * to. 0 or a negative errno. */
 int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
 		       size_t n_processes, struct rec_reading *readings, uint32_t n_ranks,
-		       struct rec_contents_result *ret, struct fmt_error *err);
+		       struct fmt_names *names, struct rec_contents_result *ret,
+		       struct fmt_error *err);

@@ -185,14 +185,31 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 	return 0;
 }
 
+static int hex_string(struct fmt_names *names, const uint8_t *bytes, size_t len, fmt_str *ret)
+{
+	scoped(text_done) struct text hex = {0};
+
+	text_hex(&hex, bytes, len);
+	return hex.error ? hex.error : fmt_names_string(names, hex.data, hex.len, ret);
+}
+
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r)
 {
-	if (!(r->head.flags & 1))
-		return 0;
-	if (array_reserve(&p->images, p->n_images + 1, &p->images_cap) < 0)
-		return -ENOMEM;
-	memcpy(p->images[p->n_images++], r->hash, sizeof(*p->images));
-	return 0;
+	struct rec_image image = {.name = {r->hash[0], r->hash[1]},
+				  .bytes = r->size,
+				  .offset_bytes = r->offset,
+				  .kind = CAP_IMAGE_KIND(r->head.flags),
+				  .stored = r->head.flags & CAP_IMAGE_STORED};
+	int e = fmt_names_string(p->names, r->data, r->path_len, &image.file);
+
+	if (e == 0)
+		e = hex_string(p->names, (const uint8_t *)r->data + r->path_len, r->build_id_len,
+			       &image.build_id);
+	if (e == 0 && array_reserve(&p->images, p->n_images + 1, &p->images_cap) < 0)
+		e = -ENOMEM;
+	if (e == 0)
+		p->images[p->n_images++] = image;
+	return e;
 }
 
 /* A command line, whose words end with a zero byte each, as a list. */

@@ -76,6 +76,15 @@ struct rec_digest {
 	struct fmt_digest digest; /* pages are the process's; op is not set */
 };
 
+/* A code image that was loaded. */
+struct rec_image {
+	uint64_t name[2]; /* of its content */
+	uint64_t bytes, offset_bytes;
+	fmt_str file, build_id; /* where it lies, where it is not a content; the second in hex */
+	uint8_t kind;		/* enum fmt_image_kind */
+	uint8_t stored;		/* the content is in the session folder */
+};
+
 /* A range that has begun. */
 struct rec_open {
 	int64_t start_ns;
@@ -127,7 +136,7 @@ struct rec_process {
 	size_t n_digests, digests_cap;
 	struct rec_digest *contents; /* names of contents in place of digests */
 	size_t n_contents, contents_cap;
-	uint64_t (*images)[2]; /* names of code images that are in the session folder */
+	struct rec_image *images;
 	size_t n_images, images_cap;
 	uint64_t *pages;
 	size_t n_pages, pages_cap;

@@ -207,8 +207,12 @@ int rec_write(struct rec_recorder *r, const struct rec_window *window,
 	      const struct fmt_origin *part, const char *path, struct rec_result *ret,
 	      struct fmt_error *err)
 {
+	struct rec_window kept = *window;
 	int e = put_origin(r, part);
 
 	settle(r);
-	return e < 0 ? e : rec_run_write(r->processes, r->n, r->names, window, path, ret, err);
+	if (r->session.control)
+		kept.unwritten =
+			__atomic_load_n(&r->session.control->failed_blobs, __ATOMIC_RELAXED);
+	return e < 0 ? e : rec_run_write(r->processes, r->n, r->names, &kept, path, ret, err);
 }

@@ -121,6 +121,12 @@ static int add_event(struct job *j, const struct rec_process *p, uint32_t index)
 			j->rank_of[p->index][index] = REC_NONE;
 			return 0;
 		}
+		/* Its host moment is read before the call's own, and the thread may be held up
+		 * in between. */
+		if (e->call != REC_NONE && made.start_ns < p->events[e->call].start_ns)
+			made.start_ns = p->events[e->call].start_ns;
+		if (made.start_ns > end_ns)
+			made.start_ns = end_ns;
 		made.duration_ns = end_ns - made.start_ns;
 	}
 	r = lane_of(j, rank, p, e->lane, &made.lane);
@@ -356,9 +362,11 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 		}
 		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
 	}
-	if (r == 0 && j->window->folder)
+	if (r == 0 && j->window->folder) {
+		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unwritten;
 		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
-				       j->run.n_ranks, &j->result->contents, err);
+				       j->run.n_ranks, j->run.names, &j->result->contents, err);
+	}
 	if (r < 0) {
 		fmt_writer_abandon(w);
 		return r;

@@ -178,6 +178,7 @@ static int mark(struct rec_session *s, uint32_t number)
 		return -ENOMEM;
 	memset(s->known + before, 0, s->known_cap - before);
 	s->known[number] = 1;
+	s->n_known++;
 	return 0;
 }
 
@@ -193,10 +194,12 @@ static int is_new(const struct rec_session *s, const char *name, uint32_t *numbe
 int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const char *),
 		      void *context)
 {
+	/* A ring is counted before its file is there. */
 	uint32_t made = __atomic_load_n(&s->control->n_rings, __ATOMIC_ACQUIRE), number;
-	scoped(close_dir) DIR *dir = s->n_scanned != made ? opendir(s->folder) : NULL;
+	uint32_t failed = __atomic_load_n(&s->control->failed_rings, __ATOMIC_ACQUIRE);
+	scoped(close_dir) DIR *dir = s->n_known + failed < made ? opendir(s->folder) : NULL;
 	const struct dirent *e;
-	int r = 0, later = 0;
+	int r = 0;
 
 	while (dir && r == 0 && (e = readdir(dir))) {
 		if (!is_new(s, e->d_name, &number))
@@ -205,10 +208,8 @@ int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const
 		if (r == 0)
 			r = mark(s, number);
 		else if (r == -EAGAIN)
-			r = 0, later = 1;
+			r = 0;
 	}
-	if (dir && r == 0 && !later)
-		s->n_scanned = made;
 	return r;
 }
 

@@ -19,7 +19,7 @@ struct rec_session {
 	int lock_fd, dir_fd;
 	uint8_t *known; /* rings that were taken, by number */
 	size_t known_cap;
-	uint32_t n_scanned; /* what control->n_rings was when all were known */
+	uint32_t n_known;
 };
 
 /* Makes the folder on the first memory file system that has room, and removes what others left

@@ -9,6 +9,7 @@ struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
+	uint64_t unwritten;		     /* contents that there was no room for in there */
 };
 
 /* The run's events, values stay where they are; before edges are found. Calls by their start,

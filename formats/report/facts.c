@@ -3,7 +3,9 @@
 
 #include "base/array.h"
 #include "formats/export/json.h"
+#include "formats/images.h"
 #include "formats/report/grid.h"
+#include "formats/store/blobs.h"
 
 #include <time.h>
 
@@ -97,11 +99,30 @@ void fmt_report_date(int64_t ns, struct text *out)
 	text_printf(out, "%s.%06lld UTC", buf, (long long)(ns % 1000000000 / 1000));
 }
 
+/* ---- contents */
+
+struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
+{
+	const char *at = fmt_fact_value(fmt_trace_names(t), FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
+	const char *end = at ? at + strlen(at) : NULL;
+	struct fmt_report_kept kept = {0};
+	struct fmt_image image;
+
+	kept.buffers = fmt_blobs_count(t, &kept.bytes);
+	while (at && fmt_image_next(&at, end, &image)) {
+		kept.images++;
+		kept.images_kept += image.has_name && fmt_blob_is_there(t, image.name);
+	}
+	kept.buffers -= kept.images_kept < kept.buffers ? kept.images_kept : kept.buffers;
+	return kept;
+}
+
 /* ---- other facts */
 
 bool fmt_report_shows(const struct fmt_names *names, const struct fmt_fact *fact)
 {
-	static const char *const hidden[] = {"deviceProperties", "gputrace.metadata"};
+	static const char *const hidden[] = {"deviceProperties", "gputrace.metadata",
+					     FMT_FACT_IMAGES};
 	const char *key = fmt_string(names, fact->key, NULL);
 	size_t len;
 

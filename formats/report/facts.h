@@ -12,6 +12,14 @@ const struct fmt_device *fmt_report_device(const struct fmt_trace *t, uint32_t r
 /* Appends "CUDA driver 12.4, NCCL 2.21.5", or nothing. */
 void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *out);
 
+/* What the trace keeps of contents. */
+struct fmt_report_kept {
+	uint64_t images, images_kept, buffers;
+	uint64_t bytes; /* of the file that they lie in; 0: none */
+};
+
+struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t);
+
 /* Appends `ns` since 1970 as 2023-11-02 20:41:00.982811 UTC; nothing for a time that is none. */
 void fmt_report_date(int64_t ns, struct text *out);
 

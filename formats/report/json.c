@@ -177,6 +177,18 @@ static int put_damage(void *context, const struct fmt_error *e)
 	return 0;
 }
 
+static void put_kept(struct fmt_json *j, const struct fmt_trace *t)
+{
+	struct fmt_report_kept kept = fmt_report_kept(t);
+
+	fmt_json_open(j, "contents", '{');
+	fmt_json_u64(j, "images", kept.images);
+	fmt_json_u64(j, "images_kept", kept.images_kept);
+	fmt_json_u64(j, "buffers", kept.buffers);
+	fmt_json_u64(j, "bytes", kept.bytes);
+	fmt_json_close(j, '}');
+}
+
 static void put_whole(struct fmt_json *j, const struct fmt_report *r)
 {
 	uint64_t bytes = fmt_trace_bytes(r->trace);
@@ -184,6 +196,7 @@ static void put_whole(struct fmt_json *j, const struct fmt_report *r)
 	fmt_json_u64(j, "bytes", bytes);
 	fmt_json_double(j, "bytes_per_record",
 			r->n_all_records ? (double)bytes / (double)r->n_all_records : 0, 4);
+	put_kept(j, r->trace);
 }
 
 void fmt_report_json(const struct fmt_report *r, const struct fmt_report_style *style,

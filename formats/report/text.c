@@ -123,6 +123,23 @@ static void put_devices(const struct fmt_page *p)
 	text_char(p->out, '\n');
 }
 
+static void put_kept(const struct fmt_page *p)
+{
+	struct fmt_report_kept kept = fmt_report_kept(p->r->trace);
+
+	if (kept.bytes == 0 && kept.images == 0)
+		return;
+	text_printf(p->out, "  contents  %" PRIu64 " of ", kept.images_kept);
+	plural(p->out, kept.images, "code image");
+	text_str(p->out, ", ");
+	plural(p->out, kept.buffers, "buffer");
+	if (kept.bytes > 0) {
+		text_str(p->out, ", in ");
+		text_size(p->out, kept.bytes);
+	}
+	text_char(p->out, '\n');
+}
+
 static void put_origin(const struct fmt_page *p)
 {
 	struct fmt_trace *t = p->r->trace;
@@ -150,6 +167,7 @@ static void put_origin(const struct fmt_page *p)
 		text_bytes(p->out, versions.data, versions.len);
 		text_char(p->out, '\n');
 	}
+	put_kept(p);
 	fmt_losses(fmt_trace_names(t), "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));
 }

@@ -90,6 +90,25 @@ int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_d
 	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, LEVEL, err);
 }
 
+uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < t->blobs.n_chunks; i++)
+		n += t->blobs.chunks[i].type == FMT_CHUNK_BLOB;
+	*file_bytes = t->blobs.source.name ? t->blobs.source.bytes : 0;
+	return n;
+}
+
+int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2])
+{
+	for (size_t i = 0; i < t->blobs.n_chunks; i++)
+		if (t->blobs.chunks[i].type == FMT_CHUNK_BLOB &&
+		    t->blobs.chunks[i].slice == key_of(name))
+			return 1;
+	return 0;
+}
+
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,
 		  struct fmt_error *err)
 {
@@ -164,15 +183,6 @@ int fmt_contents_read(const struct fmt_trace *t, uint32_t rank, struct fmt_diges
 	return 0;
 }
 
-static int has(const struct fmt_trace *t, const uint64_t name[2])
-{
-	for (size_t i = 0; i < t->blobs.n_chunks; i++)
-		if (t->blobs.chunks[i].type == FMT_CHUNK_BLOB &&
-		    t->blobs.chunks[i].slice == key_of(name))
-			return 1;
-	return 0;
-}
-
 const char *fmt_blobs_check(const struct fmt_trace *t, const struct fmt_chunk *c,
 			    const uint8_t *raw)
 {
@@ -188,7 +198,7 @@ const char *fmt_blobs_check(const struct fmt_trace *t, const struct fmt_chunk *c
 	if (fmt_contents_get(raw, c->raw_bytes, &contents, &n) < 0)
 		return "contents that make no sense";
 	for (size_t i = 0; i < n; i++)
-		if (!has(t, contents[i].digest))
+		if (!fmt_blob_is_there(t, contents[i].digest))
 			return "a content is named that is not there";
 	return NULL;
 }

@@ -26,6 +26,12 @@ int fmt_blobs_put(struct fmt_output *o, const uint64_t name[2], const void *data
 int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_digest *contents,
 		       size_t n, struct fmt_error *err);
 
+/* How many contents the trace holds, and the bytes of their file; 0 without one. */
+uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes);
+
+/* Whether the index knows of such a content. It looks at a quarter of the name: reading tells. */
+int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2]);
+
 /* The caller frees *ret. -ENOENT: the trace has no such content. */
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,
 		  struct fmt_error *err);

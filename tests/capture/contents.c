@@ -2,7 +2,9 @@
 
 /* contents [BYTE]: copies known bytes to a GPU and back, in the ways there are, through the driver.
  * Prints what the digests must be: "want NAME LENGTH DIGEST". With BYTE, that byte of the first
- * buffer is another one. */
+ * buffer is another one.
+ *
+ * contents load FILE...: loads each code image, from memory and by its name. */
 #include "capture/digest/gd128.h"
 
 #include <cuda.h>
@@ -85,21 +87,41 @@ static void small(void)
 	OK(cuMemFree(managed));
 }
 
+/* Nothing is behind the image, as in a program that has it in its own memory. */
+static void load(const char *path)
+{
+	static char image[1 << 20];
+	CUmodule module;
+	FILE *file = fopen(path, "rb");
+
+	memset(image, 0, sizeof(image));
+	if (!file || fread(image, 1, sizeof(image) - 1, file) == 0)
+		exit(3);
+	fclose(file);
+	OK(cuModuleLoadData(&module, image));
+	OK(cuModuleUnload(module));
+	OK(cuModuleLoad(&module, path));
+	OK(cuModuleUnload(module));
+}
+
 int main(int argc, char **argv)
 {
+	int loads = argc > 1 && strcmp(argv[1], "load") == 0;
 	CUdevice device;
 	CUcontext context;
 	CUstream stream;
 
 	for (size_t i = 0; i < BYTES; i++)
 		host[i] = (unsigned char)(i * 2654435761u >> 13);
-	if (argc > 1)
+	if (argc > 1 && !loads)
 		host[atoi(argv[1])] ^= 1;
 	OK(cuInit(0));
 	OK(cuDeviceGet(&device, 0));
 	OK(cuDevicePrimaryCtxRetain(&context, device));
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 2; loads && i < argc; i++)
+		load(argv[i]);
 	copies(stream);
 	lines();
 	small();

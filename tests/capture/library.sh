@@ -98,8 +98,8 @@ record params; ended "with 0"
 has 'blob 6 arg 9 what 2 of 40 \02\00\00\00\00\00\00\00\04\00\00\00\08\00\00\00\08\00\00\00\00\00\00\00D3"\11\00\00\00\00\99\88wfU\00\00\00'
 has 'blob 7 arg 10 what 3 of 4 D3"\11'
 has 'blob 8 arg 9 what 2 of 8 \00\00\00\00\00\00\00\00'
-count "^image 4 arg 1 size 14 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
-count "^image 5 arg 1 size 14 blob 1 at 0 id 0 $" 1
+count "^image 4 arg 1 kind 2 size 13 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
+count "^image 5 arg 1 kind 2 size 13 blob 1 at 0 id 0 $" 1
 count "^blob-[0-9a-f]{32}$" 1
 
 # Results of one number are copied once the call has returned, where the argument says, as wide as

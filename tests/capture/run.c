@@ -230,9 +230,11 @@ static void print_record(const struct ring *r, const struct cap_record *record)
 		print_bytes((const char *)blob->data, blob->len);
 		break;
 	case CAP_IMAGE:
-		printf("image %" PRIu64 " arg %u size %" PRIu64 " blob %u at %" PRIu64 " id %u ",
-		       cap_id_ordinal(image->id), image->arg, image->size, record->flags,
-		       image->offset, image->build_id_len);
+		printf("image %" PRIu64 " arg %u kind %u size %" PRIu64 " blob %u at %" PRIu64
+		       " id %u ",
+		       cap_id_ordinal(image->id), image->arg, CAP_IMAGE_KIND(record->flags),
+		       image->size, record->flags & CAP_IMAGE_STORED, image->offset,
+		       image->build_id_len);
 		print_bytes(image->data, image->path_len);
 		break;
 	case CAP_RANGE:

@@ -66,18 +66,17 @@ int main()
 	std::mutex lock;
 	std::condition_variable changed;
 	bool done = false;
+	std::unique_lock<std::mutex> held(lock); /* so that it waits, however late it comes */
 	std::thread worker([&] {
 		OK(cudaSetDevice(count - 1));
 		idle<<<1 << 20, 1024>>>();
 		OK(cudaDeviceSynchronize());
-		std::lock_guard<std::mutex> held(lock);
+		std::lock_guard<std::mutex> mine(lock);
 		done = true;
 		changed.notify_one();
 	});
-	{
-		std::unique_lock<std::mutex> held(lock);
-		changed.wait(held, [&] { return done; });
-	}
+	changed.wait(held, [&] { return done; });
+	held.unlock();
 	TRUE(since(from) > all + 0.8f * one);
 	worker.join();
 	OK(cudaEventDestroy(from));

@@ -17,9 +17,9 @@ define_cleanup(feed_freep, struct rec_feed *, rec_feed_free);
 
 static void write_trace(struct rec_process *p, struct fmt_names *names)
 {
-	static const struct rec_window all = {-1, -1};
-	struct rec_result result;
 	char folder[] = "/tmp/fuzz-recorder-XXXXXX", path[64], command[96];
+	const struct rec_window all = {-1, -1, 0, INT64_MAX, folder};
+	struct rec_result result;
 
 	if (!mkdtemp(folder))
 		return;

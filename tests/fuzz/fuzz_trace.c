@@ -2,12 +2,29 @@
 #include "formats/store/trace.h"
 
 #include "base/scope.h"
+#include "formats/store/blobs.h"
 #include "formats/store/verify.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void read_contents(struct fmt_trace *t, uint32_t rank)
+{
+	scoped(free_ptr) struct fmt_digest *list = NULL;
+	size_t n = 0;
+
+	if (fmt_contents_read(t, rank, &list, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n && i < 8; i++) {
+		uint8_t *data = NULL;
+		size_t len;
+
+		if (fmt_blob_read(t, list[i].digest, &data, &len, NULL) == 0)
+			free(data);
+	}
+}
 
 /* A packed file, as a stranger may hand it over. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -34,6 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 				fmt_slice_free(s);
 			fmt_trace_lengths(t, r, k, &renderer, &lengths);
 		}
+	for (uint32_t r = 0; r < fmt_trace_n_ranks(t); r++)
+		read_contents(t, r);
 	fmt_verify(path, NULL, NULL, &v, &err);
 	return 0;
 }

@@ -97,7 +97,7 @@ START_TEST(test_everything_is_what_it_says)
 	struct fs_options options = {0};
 	struct fs *fs = open_made(folder, &options);
 
-	ck_assert_int_eq(walk(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 4 + 2);
+	ck_assert_int_eq(walk(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 4 + 2 + 2);
 	ck_assert_int_eq(walk(fs, 1, 100), walk(fs, 1, 4096));
 	fs_close(fs);
 	made_remove(folder);
@@ -124,6 +124,9 @@ START_TEST(test_no_such_names)
 		{"gpus", "0"},
 		{"gpus", "gpu18446744073709551616"},
 		{"communicators", "1"},
+		{"contents", "00000000000000000000000000000000"},
+		{"modules", "00000000000000000000000000000000.cubin"},
+		{"modules", "index.cubin"},
 		{"before"},
 		{"after"},
 		{"emulated"},

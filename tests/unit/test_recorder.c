@@ -5,6 +5,28 @@
 
 #include <stdio.h>
 
+/* One process of one thread that has begun with a device. */
+struct recording {
+	struct fmt_names *names;
+	struct rec_process *process;
+	struct made_ring ring;
+};
+
+static void recording_begin(struct recording *r, int device)
+{
+	ck_assert_int_eq(fmt_names_new(&r->names), 0);
+	r->process = process(r->names, 100, 0);
+	ring_open(&r->ring, r->process, 0);
+	ring_begin(&r->ring, device, CONTEXT, STREAM, KERNEL);
+}
+
+static void recording_end(struct recording *r)
+{
+	ring_close(&r->ring);
+	rec_process_free(r->process);
+	fmt_names_free(r->names);
+}
+
 static const char *text(const struct fmt_names *n, fmt_str s)
 {
 	return fmt_string(n, s, NULL);
@@ -12,31 +34,26 @@ static const char *text(const struct fmt_names *n, fmt_str s)
 
 START_TEST(a_launch_is_a_call_and_an_operation)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 	uint64_t id;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 3, CONTEXT, STREAM, KERNEL);
-	id = ring_launch(&m, KERNEL, STREAM);
-	ring_look(&m);
-	ck_assert_uint_eq(p->counts.calls, 5);
-	ck_assert_uint_eq(p->counts.ops, 1);
-	ck_assert_uint_eq(rec_handles_unknown(p->things), 0);
+	recording_begin(&r, 3);
+	id = ring_launch(&r.ring, KERNEL, STREAM);
+	ring_look(&r.ring);
+	ck_assert_uint_eq(r.process->counts.calls, 5);
+	ck_assert_uint_eq(r.process->counts.ops, 1);
+	ck_assert_uint_eq(rec_handles_unknown(r.process->things), 0);
 
-	const struct rec_event *call = &p->events[4], *op = &p->events[5];
+	const struct rec_event *call = &r.process->events[4], *op = &r.process->events[5];
 
 	ck_assert_int_eq(call->kind, FMT_CALL);
-	ck_assert_str_eq(text(names, fmt_site(names, call->site)->name), "cuLaunchKernel");
+	ck_assert_str_eq(text(r.names, fmt_site(r.names, call->site)->name), "cuLaunchKernel");
 	ck_assert_int_eq(op->kind, FMT_KERNEL);
-	ck_assert_str_eq(text(names, fmt_site(names, op->site)->name), "step");
+	ck_assert_str_eq(text(r.names, fmt_site(r.names, op->site)->name), "step");
 	ck_assert_uint_eq(op->call, 4);
 	ck_assert_int_eq(op->device, 3);
 	ck_assert_uint_eq(op->correlation, id + 1);
-	ck_assert_int_eq(p->lanes[op->lane].kind, FMT_STREAM);
+	ck_assert_int_eq(r.process->lanes[op->lane].kind, FMT_STREAM);
 }
 END_TEST
 
@@ -56,45 +73,35 @@ static int64_t value(const struct rec_process *p, const char *name, const char *
 
 START_TEST(handles_are_told_apart_when_used_again)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
-	ring_call(&m, "cuStreamDestroy_v2", STREAM);
-	ring_out(&m, 0, STREAM);
-	ring_call(&m, "cuStreamCreateWithPriority", 0x100, 1, 0);
-	ring_call(&m, "cuStreamQuery", STREAM);
-	ring_call(&m, "cuEventQuery", 0xdead);
-	ring_look(&m);
-	ck_assert_int_eq(value(p, "cuStreamCreate", "phStream.out"), STREAM);
-	ck_assert_int_eq(value(p, "cuStreamCreate", "phStream.id"), 1);
-	ck_assert_int_eq(value(p, "cuStreamDestroy_v2", "hStream.id"), 1);
-	ck_assert_int_eq(value(p, "cuStreamQuery", "hStream.id"), 2);
-	ck_assert_int_eq(value(p, "cuEventQuery", "hEvent.id"), 0);
-	ck_assert_int_eq(value(p, "cuEventQuery", "hEvent"), 0xdead);
+	recording_begin(&r, 0);
+	ring_call(&r.ring, "cuStreamDestroy_v2", STREAM);
+	ring_out(&r.ring, 0, STREAM);
+	ring_call(&r.ring, "cuStreamCreateWithPriority", 0x100, 1, 0);
+	ring_call(&r.ring, "cuStreamQuery", STREAM);
+	ring_call(&r.ring, "cuEventQuery", 0xdead);
+	ring_look(&r.ring);
+	ck_assert_int_eq(value(r.process, "cuStreamCreate", "phStream.out"), STREAM);
+	ck_assert_int_eq(value(r.process, "cuStreamCreate", "phStream.id"), 1);
+	ck_assert_int_eq(value(r.process, "cuStreamDestroy_v2", "hStream.id"), 1);
+	ck_assert_int_eq(value(r.process, "cuStreamQuery", "hStream.id"), 2);
+	ck_assert_int_eq(value(r.process, "cuEventQuery", "hEvent.id"), 0);
+	ck_assert_int_eq(value(r.process, "cuEventQuery", "hEvent"), 0xdead);
 }
 END_TEST
 
 START_TEST(calls_that_failed_launch_nothing)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 	const uint64_t words[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
-	ring_call_at(&m, "cuLaunchKernel", 0, 700, words, ARRAY_SIZE(words));
-	ring_look(&m);
-	ck_assert_uint_eq(p->counts.failed, 1);
-	ck_assert_uint_eq(p->counts.ops, 0);
-	ck_assert_int_eq(value(p, "cuLaunchKernel", "result"), 700);
+	recording_begin(&r, 0);
+	ring_call_at(&r.ring, "cuLaunchKernel", 0, 700, words, ARRAY_SIZE(words));
+	ring_look(&r.ring);
+	ck_assert_uint_eq(r.process->counts.failed, 1);
+	ck_assert_uint_eq(r.process->counts.ops, 0);
+	ck_assert_int_eq(value(r.process, "cuLaunchKernel", "result"), 700);
 }
 END_TEST
 
@@ -130,57 +137,47 @@ START_TEST(copies_say_from_where_to_where)
 		 6,
 		 "Memcpy PtoP (Device -> Device)"},
 	};
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
-	ring_out(&m, 0, 0x10000);
-	ring_call(&m, "cuMemAlloc_v2", 0x100, 0x1000);
-	ring_out(&m, 0, 0x20000);
-	ring_call(&m, "cuMemHostAlloc", 0x100, 0x1000, 0);
-	ring_look(&m);
+	recording_begin(&r, 0);
+	ring_out(&r.ring, 0, 0x10000);
+	ring_call(&r.ring, "cuMemAlloc_v2", 0x100, 0x1000);
+	ring_out(&r.ring, 0, 0x20000);
+	ring_call(&r.ring, "cuMemHostAlloc", 0x100, 0x1000, 0);
+	ring_look(&r.ring);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct rec_event *op;
 
-		ring_call_at(&m, rows[i].call, 0, 0, rows[i].words, rows[i].n);
-		ring_look(&m);
-		op = &p->events[p->n_events - 1];
+		ring_call_at(&r.ring, rows[i].call, 0, 0, rows[i].words, rows[i].n);
+		ring_look(&r.ring);
+		op = &r.process->events[r.process->n_events - 1];
 		ck_assert_int_eq(op->kind, FMT_MEMCPY);
-		ck_assert_str_eq(text(names, fmt_site(names, op->site)->name), rows[i].name);
-		ck_assert_int_eq(p->values[op->first_value], 64);
+		ck_assert_str_eq(text(r.names, fmt_site(r.names, op->site)->name), rows[i].name);
+		ck_assert_int_eq(r.process->values[op->first_value], 64);
 	}
 }
 END_TEST
 
 START_TEST(what_a_stream_waits_for_is_written_down)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 	uint64_t recorded;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
-	ring_out(&m, 0, OTHER_STREAM);
-	ring_call(&m, "cuStreamCreate", 0x100, 1);
-	ring_out(&m, 0, EVENT);
-	ring_call(&m, "cuEventCreate", 0x100, 0);
-	ring_launch(&m, KERNEL, STREAM);
-	recorded = ring_call(&m, "cuEventRecord", EVENT, STREAM);
-	ring_call(&m, "cuStreamWaitEvent", OTHER_STREAM, EVENT, 0);
-	ring_call(&m, "cuStreamSynchronize", OTHER_STREAM);
-	ring_look(&m);
-	ck_assert_int_eq(value(p, "Stream Wait Event", "stream"), 2);
-	ck_assert_int_eq(value(p, "Stream Wait Event", "wait_on_stream"), 1);
-	ck_assert_int_eq(value(p, "Stream Wait Event", "wait_on_cuda_event_record_corr_id"),
+	recording_begin(&r, 0);
+	ring_out(&r.ring, 0, OTHER_STREAM);
+	ring_call(&r.ring, "cuStreamCreate", 0x100, 1);
+	ring_out(&r.ring, 0, EVENT);
+	ring_call(&r.ring, "cuEventCreate", 0x100, 0);
+	ring_launch(&r.ring, KERNEL, STREAM);
+	recorded = ring_call(&r.ring, "cuEventRecord", EVENT, STREAM);
+	ring_call(&r.ring, "cuStreamWaitEvent", OTHER_STREAM, EVENT, 0);
+	ring_call(&r.ring, "cuStreamSynchronize", OTHER_STREAM);
+	ring_look(&r.ring);
+	ck_assert_int_eq(value(r.process, "Stream Wait Event", "stream"), 2);
+	ck_assert_int_eq(value(r.process, "Stream Wait Event", "wait_on_stream"), 1);
+	ck_assert_int_eq(value(r.process, "Stream Wait Event", "wait_on_cuda_event_record_corr_id"),
 			 (int64_t)recorded + 1);
-	ck_assert_int_eq(value(p, "Stream Sync", "stream"), 2);
+	ck_assert_int_eq(value(r.process, "Stream Sync", "stream"), 2);
 }
 END_TEST
 
@@ -378,22 +375,17 @@ END_TEST
 
 START_TEST(operations_without_times_are_counted)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 	scoped(written_done) struct written w = {0};
 	uint64_t id;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
-	ring_launch(&m, KERNEL, STREAM);
-	id = ring_launch(&m, KERNEL, STREAM);
-	ring_times(&m, id, m.now_ns, m.now_ns + 1000);
-	ring_look(&m);
+	recording_begin(&r, 0);
+	ring_launch(&r.ring, KERNEL, STREAM);
+	id = ring_launch(&r.ring, KERNEL, STREAM);
+	ring_times(&r.ring, id, r.ring.now_ns, r.ring.now_ns + 1000);
+	ring_look(&r.ring);
 
-	write_trace(&p, 1, names, &w);
+	write_trace(&r.process, 1, r.names, &w);
 
 	ck_assert_uint_eq(w.result.ops, 1);
 	ck_assert_uint_eq(w.result.without_times, 1);
@@ -403,8 +395,37 @@ START_TEST(operations_without_times_are_counted)
 }
 END_TEST
 
+START_TEST(an_operation_begins_after_its_launch)
+{
+	scoped(recording_end) struct recording r = {0};
+	scoped(written_done) struct written w = {0};
+	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
+	int64_t launched_ns;
+	uint64_t id;
+
+	recording_begin(&r, 0);
+	launched_ns = r.ring.now_ns;
+	id = ring_launch(&r.ring, KERNEL, STREAM);
+	ring_times(&r.ring, id, launched_ns - 400, launched_ns + 3000);
+	ring_look(&r.ring);
+	write_trace(&r.process, 1, r.names, &w);
+	ck_assert_int_eq(fmt_slice_load(w.trace, 0, 0, FMT_WANT_ALL, &s, NULL), 0);
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct fmt_event *e = &s->events[i];
+
+		if (fmt_site(r.names, e->site)->kind != FMT_KERNEL)
+			continue;
+		ck_assert_int_eq(e->start_ns, launched_ns);
+		ck_assert_int_eq(e->duration_ns, 3000);
+		launched_ns = -1;
+	}
+	ck_assert_int_eq(launched_ns, -1);
+}
+END_TEST
+
 TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_when_used_again,
       calls_that_failed_launch_nothing, copies_say_from_where_to_where,
       what_a_stream_waits_for_is_written_down, collectives_meet_by_their_order,
       ranks_that_are_missing_are_named, devices_of_one_thread_are_one_rank,
-      a_process_without_work_is_no_rank, operations_without_times_are_counted)
+      a_process_without_work_is_no_rank, operations_without_times_are_counted,
+      an_operation_begins_after_its_launch)

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define EMU_SHORT_NS 20000
+#define EMU_SHORT_NS 4000
 
 /* What a call costs the host; by the model of the GPU. */
 enum emu_call {

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/images.h"
+
+#include "formats/export/json.h"
+
+static const char *const kinds[FMT_IMAGE_KINDS] = {
+	[FMT_IMAGE_OTHER] = "image",
+	[FMT_IMAGE_CUBIN] = "cubin",
+	[FMT_IMAGE_PTX] = "ptx",
+	[FMT_IMAGE_FATBIN] = "fatbin",
+};
+
+const char *fmt_image_kind_name(enum fmt_image_kind kind)
+{
+	return kind < FMT_IMAGE_KINDS ? kinds[kind] : kinds[FMT_IMAGE_OTHER];
+}
+
+void fmt_content_name(const uint64_t name[2], char ret[FMT_CONTENT_NAME_BYTES])
+{
+	snprintf(ret, FMT_CONTENT_NAME_BYTES, "%016llx%016llx", (unsigned long long)name[1],
+		 (unsigned long long)name[0]);
+}
+
+int fmt_content_name_get(const char *s, size_t len, uint64_t ret[2])
+{
+	uint64_t halves[2] = {0};
+
+	if (len != FMT_CONTENT_NAME_BYTES - 1)
+		return 0;
+	for (size_t i = 0; i < len; i++) {
+		const char *digit = memchr("0123456789abcdef", s[i], 16);
+
+		if (!digit)
+			return 0;
+		halves[i < 16] = halves[i < 16] << 4 | (uint64_t)(digit - "0123456789abcdef");
+	}
+	ret[0] = halves[0];
+	ret[1] = halves[1];
+	return 1;
+}
+
+/* What stands between the quotes of a member; its length, 0 where there is none. */
+static size_t text_of(const char *object, size_t len, const char *key, const char **ret)
+{
+	const char *value;
+	size_t n;
+
+	if (!fmt_json_member(object, len, key, &value, &n) || n < 2 || *value != '"')
+		return 0;
+	*ret = value + 1;
+	return n - 2;
+}
+
+static uint64_t number_of(const char *object, size_t len, const char *key)
+{
+	const char *value;
+	size_t n;
+	uint64_t v = 0;
+
+	if (!fmt_json_member(object, len, key, &value, &n))
+		return 0;
+	for (size_t i = 0; i < n && value[i] >= '0' && value[i] <= '9'; i++)
+		v = v * 10 + (uint64_t)(value[i] - '0');
+	return v;
+}
+
+int fmt_image_next(const char **at, const char *end, struct fmt_image *ret)
+{
+	const char *object, *text = NULL;
+	size_t len, n;
+
+	if (!fmt_json_element(at, end, &object, &len))
+		return 0;
+	*ret = (struct fmt_image){.bytes = number_of(object, len, "bytes"),
+				  .offset_bytes = number_of(object, len, "offset")};
+	n = text_of(object, len, "kind", &text);
+	for (int k = FMT_IMAGE_CUBIN; k < FMT_IMAGE_KINDS; k++)
+		if (n == strlen(kinds[k]) && memcmp(text, kinds[k], n) == 0)
+			ret->kind = (enum fmt_image_kind)k;
+	n = text_of(object, len, "content", &text);
+	ret->has_name = fmt_content_name_get(text, n, ret->name);
+	ret->build_id_len = text_of(object, len, "build_id", &ret->build_id);
+	ret->file_len = text_of(object, len, "file", &ret->file);
+	return 1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The code images that a run loaded: the fact FMT_FACT_IMAGES of a recorded trace, a JSON array.
+ * Their bytes lie among the trace's contents, or in a file that is told by its build id. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FMT_FACT_IMAGES "images"
+
+enum fmt_image_kind {
+	FMT_IMAGE_OTHER,
+	FMT_IMAGE_CUBIN,
+	FMT_IMAGE_PTX,
+	FMT_IMAGE_FATBIN,
+	FMT_IMAGE_KINDS,
+};
+
+/* "cubin", "ptx", "fatbin"; what it is called in the trace, and the end of its file's name. */
+const char *fmt_image_kind_name(enum fmt_image_kind kind);
+
+struct fmt_image {
+	enum fmt_image_kind kind;
+	uint64_t bytes;
+	int has_name; /* its content's is known: it was kept */
+	uint64_t name[2];
+	/* Else where it lies: both texts as they stand between the quotes of the JSON. */
+	uint64_t offset_bytes;
+	const char *build_id, *file; /* not terminated */
+	size_t build_id_len, file_len;
+};
+
+/* Walks over the images of the fact: *at, its text to begin with, moves on. 1 for an image, 0 at
+ * the end. What is missing or wrong of one is 0. */
+int fmt_image_next(const char **at, const char *end, struct fmt_image *ret);
+
+/* A content's name as 32 hex digits, high half first, and a NUL. */
+#define FMT_CONTENT_NAME_BYTES 33
+void fmt_content_name(const uint64_t name[2], char ret[FMT_CONTENT_NAME_BYTES]);
+
+/* The name that the 32 hex digits at `s` are: 1, or 0. */
+int fmt_content_name_get(const char *s, size_t len, uint64_t ret[2]);

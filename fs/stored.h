@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a trace keeps of code images and of buffers, by name: what modules/ and contents/ hold. The
+ * lists are made when one of them is first asked for; any number of threads may ask. Internal to
+ * fs/.
+ */
+#pragma once
+
+#include "formats/images.h"
+#include "fs/dir.h"
+
+struct fs_stored_item {
+	uint64_t name[2];
+	uint64_t bytes;
+	uint8_t kind; /* enum fmt_image_kind; FMT_IMAGE_OTHER of a buffer */
+};
+
+struct fs_stored_list {
+	struct fs_stored_item *items; /* by name */
+	size_t n;
+};
+
+struct fs_stored;
+
+int fs_stored_new(struct fmt_trace *trace, struct fs_stored **ret);
+void fs_stored_free(struct fs_stored *s);
+
+/* The code images, or the buffers. A list that cannot be read is empty: `errors` says why. */
+const struct fs_stored_list *fs_stored_list(struct fs_stored *s, bool images);
+
+/* The name of its file: DIGEST.cubin, or DIGEST. */
+void fs_stored_name(const struct fs_stored_item *item, char ret[FS_NAME_BYTES]);
+
+/* Which item alone may have that name; UINT64_MAX: none. */
+uint64_t fs_stored_find(const struct fs_stored_list *list, const char *name);
+
+/* The item that a place of a directory is. */
+const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_place *where);
+
+int fs_stored_size(struct fs_tree *t, const struct fs_place *where, uint64_t *ret);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/session.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int put_ring(const struct rec_session *s, uint32_t number)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "ring-1-%u", number);
+	fd = openat(s->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_ge(fd, 0);
+	return close(fd);
+}
+
+struct taken {
+	unsigned n;
+	int answer;
+};
+
+static int take_one(void *context, int dir, const char *name)
+{
+	struct taken *t = context;
+
+	(void)dir;
+	(void)name;
+	t->n++;
+	return t->answer;
+}
+
+START_TEST(a_ring_may_be_counted_before_it_is_there)
+{
+	const struct cap_control settings = {0};
+	struct rec_session s;
+	struct taken t = {0};
+
+	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
+	s.control->n_rings = 2;
+	put_ring(&s, 1);
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_uint_eq(t.n, 1);
+	put_ring(&s, 0);
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_uint_eq(t.n, 2);
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_uint_eq(t.n, 2);
+	rec_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_ring_that_is_not_ready_is_offered_again)
+{
+	const struct cap_control settings = {0};
+	struct rec_session s;
+	struct taken t = {.answer = -EAGAIN};
+
+	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
+	s.control->n_rings = 1;
+	put_ring(&s, 0);
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	t.answer = 0;
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_uint_eq(t.n, 2);
+	t.answer = -ENOMEM;
+	s.control->n_rings = 2;
+	put_ring(&s, 1);
+	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), -ENOMEM);
+	rec_session_end(&s);
+}
+END_TEST
+
+TESTS("session", a_ring_may_be_counted_before_it_is_there,
+      a_ring_that_is_not_ready_is_offered_again)
