@@ -62,14 +62,15 @@ enum cap_blob_what {
 	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; then, from the
 			    next multiple of 8, the packed bytes. */
 	CAP_BLOB_EXTRA,	 /* kernel parameters as CU_LAUNCH_PARAM_BUFFER_POINTER gave them */
-	CAP_BLOB_ATTRIBUTES, /* of a CUlaunchConfig: numAttrs times CUlaunchAttribute */
+	CAP_BLOB_FIELD,	 /* what field number `field` of the struct that the argument points to
+			    leads to, before the call */
 };
 
 struct cap_blob_record {
 	struct cap_record head; /* flags: enum cap_blob_what */
 	uint16_t arg;
-	uint16_t spare;
-	uint32_t len; /* of data */
+	uint16_t field; /* CAP_BLOB_FIELD: of formats/api's description */
+	uint32_t len;	/* of data */
 	uint64_t id;
 	uint64_t whole_len; /* more than len: only the beginning was kept */
 	uint8_t data[];

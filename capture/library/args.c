@@ -3,22 +3,15 @@
 /* What arguments point to, copied as their descriptions say. */
 #include "capture/library/call.h"
 #include "capture/library/rich.h"
-#include "formats/api/api.h"
+#include "formats/api/fields.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define MAX_STRING 65536
-#define CONFIG_BYTES 56 /* of CUlaunchConfig: its attributes' address and number at: */
-#define CONFIG_ATTRS 40
-#define CONFIG_N_ATTRS 48
-#define ATTRIBUTE_BYTES 72
-#define MAX_ATTRIBUTES 64
-#define NODE_PARAMS 40 /* in CUDA_KERNEL_NODE_PARAMS: the parameters; `extra` follows */
-#define NODE_KERNEL 56 /* in its second version: a kernel instead of the function at 0 */
-
-void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_what what,
-		   const void *bytes, uint64_t len)
+#define MAX_BEHIND 65536 /* of what a struct leads to */
+static void put_blob(const struct cap_call *c, unsigned arg, enum cap_blob_what what,
+		     unsigned field, const void *bytes, uint64_t len)
 {
 	struct cap_thread *t = &cap_self;
 	uint64_t most = t->ring->data_bytes / 8 - sizeof(struct cap_blob_record);
@@ -31,12 +24,19 @@ void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_what wh
 	*r = (struct cap_blob_record){
 		.head = {.bytes = size, .kind = CAP_BLOB, .flags = (uint8_t)what},
 		.arg = (uint16_t)arg,
+		.field = (uint16_t)field,
 		.len = kept,
 		.id = c->id,
 		.whole_len = len,
 	};
 	memcpy(r->data, bytes, kept);
 	cap_commit(t, size);
+}
+
+void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_what what,
+		   const void *bytes, uint64_t len)
+{
+	put_blob(c, arg, what, 0, bytes, len);
 }
 
 static uint32_t scalars_on_device;
@@ -116,37 +116,68 @@ static void put_launch(const struct cap_call *c, const struct api_call *call, un
 	cap_put_params(c, params ? arg : arg + 1, function_of(c, call), params, extra);
 }
 
-static void put_attributes(const struct cap_call *c, unsigned arg, const void *config)
+/* The function of a struct that launches: the first handle of one that is set. */
+static uint64_t function_in(const struct api_view *v)
 {
-	const void *attrs = (const void *)(uintptr_t)field(config, CONFIG_ATTRS);
-	uint32_t n = (uint32_t)field(config, CONFIG_N_ATTRS);
+	uint64_t value = 0;
 
-	if (attrs && n > 0 && n <= MAX_ATTRIBUTES)
-		cap_put_bytes(c, arg, CAP_BLOB_ATTRIBUTES, attrs, (uint64_t)n * ATTRIBUTE_BYTES);
+	for (unsigned i = 0; i < v->layout->n_fields && value == 0; i++) {
+		const struct api_field *f = &v->layout->fields[i];
+
+		if ((f->is.meaning == API_MEANING_FUNCTION ||
+		     f->is.meaning == API_MEANING_KERNEL) &&
+		    api_field_counts(v, f))
+			api_field_value(v, f, 0, &value);
+	}
+	return value;
 }
 
-/* CUDA_KERNEL_NODE_PARAMS, of 56 or 72 bytes. */
-static void put_node(const struct cap_call *c, unsigned arg, const void *node, uint32_t bytes)
+/* Kernel parameters in a struct; `extra` is the field behind them. */
+static void put_params_in(const struct cap_call *c, unsigned arg, const struct api_view *v,
+			  const struct api_field *f)
 {
-	uint64_t function = field(node, 0);
+	uint64_t params = 0, extra = 0;
 
-	if (!function && bytes > NODE_KERNEL)
-		function = field(node, NODE_KERNEL);
-	cap_put_params(c, arg, function, (void **)(uintptr_t)field(node, NODE_PARAMS),
-		       (void **)(uintptr_t)field(node, NODE_PARAMS + 8));
+	api_field_value(v, f, 0, &params);
+	if (f + 1 < v->layout->fields + v->layout->n_fields &&
+	    f[1].is.length.kind == API_LENGTH_EXTRA)
+		api_field_value(v, f + 1, 0, &extra);
+	cap_put_params(c, arg, function_in(v), (void **)params, (void **)extra);
 }
 
-/* What lies behind what was copied. */
-static void put_more(const struct cap_call *c, unsigned arg, const struct api_arg *a,
-		     const void *at)
+/* What lies behind the pointers of a struct that was copied. */
+static void put_behind(const struct cap_call *c, unsigned arg, const struct api_view *v)
 {
-	if (!a->type)
-		return;
-	if (strcmp(a->type, "CUlaunchConfig") == 0)
-		put_attributes(c, arg, at);
-	else if (strncmp(a->type, "CUDA_KERNEL_NODE_PARAMS", 23) == 0 &&
-		 a->direction == API_DIRECTION_IN)
-		put_node(c, arg, at, a->length.bytes);
+	for (unsigned i = 0; i < v->layout->n_fields; i++) {
+		const struct api_field *f = &v->layout->fields[i];
+		uint64_t at = 0, len;
+
+		if (f->is.direction != API_DIRECTION_IN || f->is.length.kind == API_LENGTH_EXTRA ||
+		    !api_field_counts(v, f))
+			continue;
+		if (f->is.length.kind == API_LENGTH_PARAMS) {
+			put_params_in(c, arg, v, f);
+			continue;
+		}
+		api_field_value(v, f, 0, &at);
+		if (at == 0)
+			continue;
+		len = f->is.length.kind == API_LENGTH_NUL ? strnlen((const char *)at, MAX_STRING)
+							  : api_field_bytes(v, f);
+		if (len > 0 && len <= MAX_BEHIND)
+			put_blob(c, arg, CAP_BLOB_FIELD, i, (const void *)at, len);
+	}
+}
+
+/* The elements of an array of structs are not followed. */
+static void put_more(const struct cap_call *c, const struct api_call *call, unsigned arg,
+		     const void *at, uint64_t len)
+{
+	const struct api_arg *a = &call->args[arg];
+	const struct api_view view = {a->layout, at, len, call, c->words};
+
+	if (a->layout && a->direction == API_DIRECTION_IN && len <= a->layout->bytes)
+		put_behind(c, arg, &view);
 }
 
 static uint64_t clip(const struct api_arg *a, const void *at, uint64_t len)
@@ -186,7 +217,7 @@ void cap_args_before(struct cap_call *c)
 		cap_put_bytes(c, arg, CAP_BLOB_BEFORE, at, len);
 		if (c->class == API_CLASS_MODULE_LOAD && a->meaning == API_MEANING_STRING)
 			cap_put_image_file(c, arg, at);
-		put_more(c, arg, a, at);
+		put_more(c, call, arg, at, len);
 	}
 	errno = kept;
 }

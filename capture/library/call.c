@@ -104,7 +104,7 @@ static inline void write_out(struct cap_thread *t, const struct cap_call *c)
 		return;
 	r->head = (struct cap_record){.bytes = bytes, .kind = CAP_BLOB, .flags = CAP_BLOB_AFTER};
 	r->arg = (uint16_t)word;
-	r->spare = 0;
+	r->field = 0;
 	r->id = c->id;
 	if (c->how & CAP_HOW_OUT_WIDE) {
 		memcpy(&value, at, 8);

@@ -2,6 +2,7 @@
 #include "capture/library/place.h"
 
 #include "capture/library/cu.h"
+#include "formats/api/fields.h"
 
 #include <string.h>
 
@@ -30,15 +31,16 @@ const struct api_arg *cap_arg_of(const struct api_call *call, enum api_meaning m
 	return NULL;
 }
 
-/* cuLaunchKernelEx() has the stream in its first argument, behind seven numbers of 32 bits. */
+/* cuLaunchKernelEx() has the stream in its first argument. */
 static void *stream_in_config(const struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *a = call->n_args > 0 ? &call->args[0] : NULL;
-	void *stream = NULL;
+	struct api_view view;
 
-	if (a && a->type && strcmp(a->type, "CUlaunchConfig") == 0 && c->words[a->word])
-		memcpy(&stream, (const char *)c->words[a->word] + 32, sizeof(stream));
-	return stream;
+	if (c->class != API_CLASS_LAUNCH || !a || !a->layout || !c->words[a->word])
+		return NULL;
+	view = (struct api_view){a->layout, (const void *)c->words[a->word], a->layout->bytes};
+	return (void *)api_number(&view, "hStream");
 }
 
 void cap_place_of(const struct cap_call *c, const struct api_call *call, struct cap_place *ret)

@@ -2,43 +2,9 @@
 #include "capture/library/spans.h"
 
 #include "base/array.h"
+#include "formats/api/fields.h"
 
-/* Sides of CUDA_MEMCPY2D and CUDA_MEMCPY3D, each a row of words: the same names, from the same
- * header. A word that a form lacks is NONE. */
-#define NONE 255
-struct side {
-	uint8_t x, y, z, memory, host, device, pitch, height;
-};
-struct form {
-	const char *type;
-	uint8_t words;
-	struct side from, to;
-	uint8_t width, lines, planes;
-};
-
-static const struct form forms[] = {
-	{"CUDA_MEMCPY2D",
-	 16,
-	 {0, 1, NONE, 2, 3, 4, 6, NONE},
-	 {7, 8, NONE, 9, 10, 11, 13, NONE},
-	 14,
-	 15,
-	 NONE},
-	{"CUDA_MEMCPY3D",
-	 25,
-	 {0, 1, 2, 4, 5, 6, 9, 10},
-	 {11, 12, 13, 15, 16, 17, 20, 21},
-	 22,
-	 23,
-	 24},
-	{"CUDA_MEMCPY3D_PEER",
-	 25,
-	 {0, 1, 2, 4, 5, 6, 9, 10},
-	 {11, 12, 13, 15, 16, 17, 20, 21},
-	 22,
-	 23,
-	 24},
-};
+#include <stdio.h>
 
 enum { MEMORY_HOST = 1, MEMORY_DEVICE, MEMORY_ARRAY, MEMORY_UNIFIED };
 
@@ -73,32 +39,37 @@ static int add_lines(struct cap_spans *s, uint64_t address, uint64_t width, uint
 	return r;
 }
 
-static uint64_t word(const uint64_t *words, uint8_t index)
+/* A number of one side of the copy: "srcPitch" or "dstPitch". */
+static uint64_t of_side(const struct api_view *v, int output, const char *what)
 {
-	return index == NONE ? 0 : words[index];
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s%s", output ? "dst" : "src", what);
+	return api_number(v, name);
 }
 
-static int add_side(struct cap_spans *s, const struct form *f, const struct side *side,
-		    const uint64_t *w, int output)
+/* One side of CUDA_MEMCPY2D and CUDA_MEMCPY3D; what a form lacks is 0. */
+static int add_side(struct cap_spans *s, const struct api_view *v, int output)
 {
-	uint64_t base, pitch = w[side->pitch], width = w[f->width], lines = w[f->lines];
-	uint64_t planes = f->planes == NONE ? 1 : w[f->planes];
-	uint64_t plane =
-		pitch * (side->height == NONE || !w[side->height] ? lines : w[side->height]);
+	uint64_t base, pitch = of_side(v, output, "Pitch"), width = api_number(v, "WidthInBytes");
+	uint64_t lines = api_number(v, "Height"), height = of_side(v, output, "Height");
+	uint64_t planes = api_field(v->layout, "Depth") ? api_number(v, "Depth") : 1;
+	uint64_t plane = pitch * (height ? height : lines);
 	int r = 0;
 
-	switch ((uint32_t)w[side->memory]) {
+	switch (of_side(v, output, "MemoryType")) {
 	case MEMORY_HOST:
-		base = w[side->host];
+		base = of_side(v, output, "Host");
 		break;
 	case MEMORY_DEVICE:
 	case MEMORY_UNIFIED:
-		base = w[side->device];
+		base = of_side(v, output, "Device");
 		break;
 	default:
 		return 0;
 	}
-	base += w[side->x] + w[side->y] * pitch + word(w, side->z) * plane;
+	base += of_side(v, output, "XInBytes") + of_side(v, output, "Y") * pitch +
+		of_side(v, output, "Z") * plane;
 	if (plane == pitch * lines)
 		return add_lines(s, base, width, lines * planes, pitch, output);
 	for (uint64_t i = 0; i < planes && r == 0; i++)
@@ -106,19 +77,12 @@ static int add_side(struct cap_spans *s, const struct form *f, const struct side
 	return r;
 }
 
-static int add_form(struct cap_spans *s, const char *type, const void *at)
+static int add_form(struct cap_spans *s, const struct api_struct *layout, const void *at)
 {
-	uint64_t words[25];
+	const struct api_view v = {layout, at, layout->bytes};
+	int r = add_side(s, &v, 0);
 
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		if (strcmp(forms[i].type, type) != 0)
-			continue;
-		memcpy(words, at, forms[i].words * sizeof(words[0]));
-		int r = add_side(s, &forms[i], &forms[i].from, words, 0);
-
-		return r < 0 ? r : add_side(s, &forms[i], &forms[i].to, words, 1);
-	}
-	return 0;
+	return r < 0 ? r : add_side(s, &v, 1);
 }
 
 /* cuMemcpyBatchAsync(dsts, srcs, sizes, count, ...). */
@@ -203,8 +167,9 @@ int cap_spans_of(const struct cap_call *c, const struct api_call *call, struct c
 {
 	const struct api_arg *first = call->n_args > 0 ? &call->args[0] : NULL;
 
-	if (call->class == API_CLASS_COPY && first && first->type)
-		return c->words[0] ? add_form(ret, first->type, (const void *)c->words[0]) : 0;
+	if (call->class == API_CLASS_COPY && first && first->layout &&
+	    api_field(first->layout, "WidthInBytes"))
+		return c->words[0] ? add_form(ret, first->layout, (const void *)c->words[0]) : 0;
 	if (strncmp(call->name, "cuMemcpyBatchAsync", 18) == 0)
 		return add_batch(ret, c->words);
 	if (strncmp(call->name, "cuMemsetD2D", 11) == 0)

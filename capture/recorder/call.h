@@ -46,7 +46,8 @@ struct rec_thread {
 
 struct rec_blob {
 	uint16_t arg;
-	uint8_t what; /* enum cap_blob_what */
+	uint8_t what;	/* enum cap_blob_what */
+	uint16_t field; /* CAP_BLOB_FIELD: of the argument's struct */
 	const uint8_t *data;
 	uint32_t len;
 	uint64_t whole_len;

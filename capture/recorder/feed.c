@@ -11,6 +11,7 @@ void rec_feed_free(struct rec_feed *f)
 		return;
 	cap_drain_close(f->drain);
 	free(f->queue);
+	free(f->held);
 	free(f->thread.launched);
 	free(f->thread.pending);
 	free(f->thread.messages);
@@ -207,37 +208,117 @@ static int look_at_call(struct rec_call *c)
 	return r;
 }
 
-static int look_at(struct rec_feed *f)
+/* The id of the call that the record belongs to; 0 of what belongs to none. */
+static uint64_t owner_of(const struct cap_record *r)
+{
+	if (r->kind == CAP_BLOB)
+		return ((const struct cap_blob_record *)(const void *)r)->id;
+	if (r->kind == CAP_IMAGE)
+		return ((const struct cap_image_record *)(const void *)r)->id;
+	return 0;
+}
+
+/* What belongs to a call that goes on around others waits for its end. */
+static int hold(struct rec_feed *f, const struct cap_record *r)
+{
+	if (array_reserve(&f->held, f->n_held + r->bytes, &f->held_cap) < 0)
+		return -ENOMEM;
+	memcpy(f->held + f->n_held, r, r->bytes);
+	f->n_held += r->bytes;
+	return 0;
+}
+
+/* Calls end before those around them, which have smaller ordinals: what waited for this call or for
+ * one inside it is done with, and all of it with a call that nothing is around. */
+static void drop_held(struct rec_feed *f, const struct cap_call_record *call)
+{
+	uint64_t ordinal = call->head.depth > 0 ? cap_id_ordinal(call->id) : 0;
+	size_t kept = 0, at = 0;
+
+	while (at < f->n_held) {
+		const struct cap_record *r = (const void *)(f->held + at);
+		uint32_t bytes = r->bytes;
+
+		if (cap_id_ordinal(owner_of(r)) < ordinal) {
+			memmove(f->held + kept, r, bytes);
+			kept += bytes;
+		}
+		at += bytes;
+	}
+	f->n_held = kept;
+}
+
+/* Adds the record to its call. */
+static void belongs(struct rec_call *c, struct rec_blob *blobs,
+		    const struct cap_image_record **images, const struct cap_record *r)
+{
+	const struct cap_blob_record *b = (const void *)r;
+
+	if (owner_of(r) != c->record->id)
+		return;
+	if (r->kind == CAP_BLOB && c->n_blobs < REC_BLOBS)
+		blobs[c->n_blobs++] = (struct rec_blob){b->arg,	 b->head.flags, b->field,
+							b->data, b->len,	b->whole_len};
+	else if (r->kind == CAP_IMAGE && c->n_images < REC_BLOBS)
+		images[c->n_images++] = (const void *)r;
+}
+
+static int look_at_one(struct rec_feed *f, const struct cap_call_record *record, size_t from)
 {
 	struct rec_blob blobs[REC_BLOBS];
 	const struct cap_image_record *images[REC_BLOBS];
-	struct rec_call c = {
-		.process = f->process, .thread = &f->thread, .blobs = blobs, .images = images};
-	const struct cap_record *r = NULL;
+	struct rec_call c = {.process = f->process,
+			     .thread = &f->thread,
+			     .record = record,
+			     .blobs = blobs,
+			     .images = images};
+	const struct cap_record *r;
+	int e;
 
-	while (f->at < f->group_end) {
-		const struct cap_blob_record *b;
-
-		r = (const void *)(f->queue + f->at);
-		f->at += r->bytes;
-		b = (const void *)r;
-		if (r->kind == CAP_BLOB && c.n_blobs < REC_BLOBS)
-			blobs[c.n_blobs++] = (struct rec_blob){b->arg, b->head.flags, b->data,
-							       b->len, b->whole_len};
-		else if (r->kind == CAP_IMAGE && c.n_images < REC_BLOBS)
-			images[c.n_images++] = (const void *)r;
+	for (size_t at = 0; at < f->n_held; at += r->bytes) {
+		r = (const void *)(f->held + at);
+		belongs(&c, blobs, images, r);
 	}
-	f->group_end = 0;
-	if (r->kind == CAP_RANGE)
-		return rec_range(f->process, &f->thread, (const void *)r);
-	c.record = (const void *)r;
+	for (size_t at = from; at < f->at; at += r->bytes) {
+		r = (const void *)(f->queue + at);
+		belongs(&c, blobs, images, r);
+	}
 	c.n_words = cap_call_words(c.record);
 	c.start_ns = (int64_t)c.record->start;
 	c.end_ns = c.record->end < c.record->start ? c.start_ns : (int64_t)c.record->end;
 	if (c.record->api < CAP_API_UNKNOWN)
 		c.api = api_call(c.record->api);
 	c.name = c.api ? c.api->name : name_of(f->process, c.record->api);
-	return look_at_call(&c);
+	e = look_at_call(&c);
+	if (f->n_held > 0)
+		drop_held(f, record);
+	return e;
+}
+
+static int look_at(struct rec_feed *f)
+{
+	size_t from = f->at;
+	const struct cap_record *r = NULL, *last = NULL;
+	int e = 0;
+
+	for (; f->at < f->group_end; f->at += last->bytes)
+		last = (const void *)(f->queue + f->at);
+	f->group_end = 0;
+	for (size_t at = from; at < f->at && e == 0; at += r->bytes) {
+		uint64_t owner;
+
+		r = (const void *)(f->queue + at);
+		owner = owner_of(r);
+		if (owner != 0 &&
+		    (last->kind != CAP_CALL ||
+		     owner != ((const struct cap_call_record *)(const void *)last)->id))
+			e = hold(f, r);
+	}
+	if (e < 0)
+		return e;
+	if (last->kind == CAP_RANGE)
+		return rec_range(f->process, &f->thread, (const void *)last);
+	return look_at_one(f, (const void *)last, from);
 }
 
 int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all)

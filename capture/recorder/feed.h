@@ -19,6 +19,8 @@ struct rec_feed {
 	struct rec_thread thread;
 	uint8_t *queue; /* owned: records of calls, and what belongs to them */
 	size_t at, n, cap;
+	uint8_t *held; /* owned: what belongs to calls that go on around others */
+	size_t n_held, held_cap;
 	size_t safe;	  /* up to here it was there a round ago */
 	size_t group_end; /* of the next call or range, behind `at`; 0: not looked for yet */
 	int64_t group_ns;

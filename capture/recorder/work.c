@@ -4,6 +4,7 @@
 #include "capture/recorder/call.h"
 
 #include "base/array.h"
+#include "formats/api/fields.h"
 
 #include <stdio.h>
 
@@ -132,30 +133,47 @@ static fmt_str name_of(const struct rec_call *c, uint64_t handle)
 	return s;
 }
 
-/* struct CUlaunchConfig: grid and block, three numbers each; shared memory; at 32 the stream. */
+/* The struct that an argument leads to: 1, or 0 where it is none, or was not kept. */
+static int view_of(const struct rec_call *c, const char *name, struct api_view *ret)
+{
+	int arg = rec_arg(c, name);
+	const struct rec_blob *b = arg < 0 ? NULL : rec_pointed_at(c, arg, CAP_BLOB_BEFORE);
+
+	if (!b || !c->api->args[arg].layout)
+		return 0;
+	*ret = (struct api_view){c->api->args[arg].layout, b->data, b->len};
+	return 1;
+}
+
+/* Grid and block as CUlaunchConfig, node parameters and arguments call them. */
+static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
+static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
+
 static int read_config(const struct rec_call *c, int64_t grid[3], int64_t block[3], int64_t *shared,
 		       uint64_t *stream)
 {
-	const struct rec_blob *b = rec_pointed(c, "config", CAP_BLOB_BEFORE);
-	uint64_t v;
+	struct api_view v;
 
-	for (size_t i = 0; i < 7; i++) {
-		if (!rec_number(b, 4 * i, 4, &v))
-			return 0;
-		*(i < 3 ? &grid[i] : i < 6 ? &block[i - 3] : shared) = (int64_t)v;
+	if (!view_of(c, "config", &v))
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		grid[i] = (int64_t)api_number(&v, grid_names[i]);
+		block[i] = (int64_t)api_number(&v, block_names[i]);
 	}
-	return rec_number(b, 32, 8, stream);
+	*shared = (int64_t)api_number(&v, "sharedMemBytes");
+	*stream = api_number(&v, "hStream");
+	return 1;
 }
 
 static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
 			   int64_t *shared)
 {
-	grid[0] = rec_value(c, "gridDimX", rec_value(c, "grid_width", 1));
-	grid[1] = rec_value(c, "gridDimY", rec_value(c, "grid_height", 1));
-	grid[2] = rec_value(c, "gridDimZ", 1);
-	block[0] = rec_value(c, "blockDimX", 1);
-	block[1] = rec_value(c, "blockDimY", 1);
-	block[2] = rec_value(c, "blockDimZ", 1);
+	for (int i = 0; i < 3; i++) {
+		grid[i] = rec_value(c, grid_names[i], 1);
+		block[i] = rec_value(c, block_names[i], 1);
+	}
+	grid[0] = rec_value(c, "grid_width", grid[0]);
+	grid[1] = rec_value(c, "grid_height", grid[1]);
 	*shared = rec_value(c, "sharedMemBytes", 0);
 }
 
@@ -206,50 +224,31 @@ static enum side any_side(const struct rec_call *c, uint64_t address)
 	return rec_spans_find(&c->process->locked, address) ? PINNED : PAGEABLE;
 }
 
-/* Where the two sides and the size stand in CUDA_MEMCPY2D and CUDA_MEMCPY3D. */
-static const struct layout {
-	const char *type;
-	uint8_t from_type, from_host, from_device, to_type, to_host, to_device;
-	uint8_t width, rows, planes; /* planes 0: none */
-} layouts[] = {
-	{"CUDA_MEMCPY2D", 16, 24, 32, 72, 80, 88, 112, 120, 0},
-	{"CUDA_MEMCPY3D", 32, 40, 48, 120, 128, 136, 176, 184, 192},
-};
-
 enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };
 
-static enum side side_in(const struct rec_call *c, const struct rec_blob *b, size_t type,
-			 size_t host, size_t device)
+static enum side side_in(const struct rec_call *c, const struct api_view *v, const char *type,
+			 const char *host, const char *device)
 {
-	uint64_t kind = 0, address = 0;
+	uint64_t kind = api_number(v, type);
+	uint64_t address = api_number(v, kind == MEMORY_HOST ? host : device);
 
-	rec_number(b, type, 4, &kind);
-	rec_number(b, kind == MEMORY_HOST ? host : device, 8, &address);
 	if (kind == MEMORY_UNIFIED)
 		return any_side(c, address);
 	return kind == MEMORY_HOST ? host_side(c, address) : DEVICE;
 }
 
+/* CUDA_MEMCPY2D, and CUDA_MEMCPY3D, which has planes. */
 static int read_struct(const struct rec_call *c, struct copy *copy)
 {
-	const struct rec_blob *b = rec_pointed(c, "pCopy", CAP_BLOB_BEFORE);
-	int at = rec_arg(c, "pCopy");
-	uint64_t width, rows = 1, planes = 1;
+	struct api_view v;
 
-	for (size_t i = 0; b && at >= 0 && i < ARRAY_SIZE(layouts); i++) {
-		const struct layout *l = &layouts[i];
-
-		if (!c->api->args[at].type || strcmp(c->api->args[at].type, l->type) != 0)
-			continue;
-		copy->from = side_in(c, b, l->from_type, l->from_host, l->from_device);
-		copy->to = side_in(c, b, l->to_type, l->to_host, l->to_device);
-		if (!rec_number(b, l->width, 8, &width) || !rec_number(b, l->rows, 8, &rows) ||
-		    (l->planes && !rec_number(b, l->planes, 8, &planes)))
-			return 0;
-		copy->bytes = (int64_t)(width * rows * planes);
-		return 1;
-	}
-	return 0;
+	if (!view_of(c, "pCopy", &v))
+		return 0;
+	copy->from = side_in(c, &v, "srcMemoryType", "srcHost", "srcDevice");
+	copy->to = side_in(c, &v, "dstMemoryType", "dstHost", "dstDevice");
+	copy->bytes = (int64_t)(api_number(&v, "WidthInBytes") * api_number(&v, "Height") *
+				(api_field(v.layout, "Depth") ? api_number(&v, "Depth") : 1));
+	return 1;
 }
 
 static void read_copy(const struct rec_call *c, struct copy *copy)
@@ -258,7 +257,7 @@ static void read_copy(const struct rec_call *c, struct copy *copy)
 	uint64_t to = (uint64_t)rec_value(c, "dst", rec_value(c, "dstHost", 0));
 
 	copy->bytes = rec_value(c, "ByteCount", -1);
-	if (rec_arg(c, "pCopy") >= 0 && read_struct(c, copy))
+	if (read_struct(c, copy))
 		return;
 	copy->peer = strstr(c->name, "Peer") != NULL;
 	copy->from = copy->to = DEVICE;

@@ -23,6 +23,7 @@ int cuCtxSynchronize(void);
 int cuModuleLoadData(void **ret, const void *image);
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra);
 int cuLaunchHostFunc(void *stream, void (*f)(void *), void *data);
 int cuStreamAddCallback(void *stream, void (*f)(void *), void *data, unsigned flags);
 int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t flags, int *status);
@@ -227,6 +228,30 @@ static int parameters(void)
 	return cuLaunchKernel((void *)0x3000, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
 }
 
+/* CUlaunchConfig leads to attributes: none, one, and more than are there to be copied. */
+static int launch_config(void)
+{
+	struct {
+		unsigned id, spare, value[16];
+	} attribute = {4, 0, {2, 1, 1}};
+	struct {
+		unsigned grid[3], block[3], shared, spare;
+		void *stream, *attributes;
+		unsigned n, spare_too;
+	} config = {{1, 2, 3}, {4, 5, 6}, 7, 0, (void *)0x2222, NULL, 0, 0};
+	int a = 0x11223344;
+	void *b = (void *)0x5566778899;
+	void *params[] = {&a, &b};
+
+	some_calls();
+	CHECK(cuLaunchKernelEx(&config, (void *)0x2000, params, NULL) == 0);
+	config.attributes = &attribute;
+	config.n = 1;
+	CHECK(cuLaunchKernelEx(&config, (void *)0x2000, params, NULL) == 0);
+	config.n = 0x7fffffff;
+	return cuLaunchKernelEx(&config, (void *)0x2000, NULL, NULL);
+}
+
 /* Results of one number: by the first argument or another, of 4 bytes or 8; of a call that failed,
  * and of one that had nowhere to put it. */
 static int outputs(void)
@@ -423,6 +448,7 @@ static const struct {
 	{"forever", forever},
 	{"errno", keeps_errno},
 	{"params", parameters},
+	{"config", launch_config},
 	{"outputs", outputs},
 	{"unknown", unknown},
 	{"procs", procs},

@@ -96,6 +96,11 @@ API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
 	return count();
 }
 
+API int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra)
+{
+	return count();
+}
+
 /* Both run the function at once: the first on this thread, the second on another. */
 API int cuLaunchHostFunc(void *stream, void (*f)(void *), void *data)
 {

@@ -102,6 +102,13 @@ count "^image 4 arg 1 kind 2 size 13 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
 count "^image 5 arg 1 kind 2 size 13 blob 1 at 0 id 0 $" 1
 count "^blob-[0-9a-f]{32}$" 1
 
+# What a struct leads to is copied as the description of its fields says.
+record config; ended "with 0"
+count "^blob [456] arg 0 what 0 of 56 " 3
+count "^blob [45] arg 2 what 2 of 40 " 2
+count "^blob . arg 0 what 4 " 1
+has 'blob 5 arg 0 what 4 of 72 \04\00\00\00\00\00\00\00\02\00\00\00\01\00\00\00\01\00\00\00'
+
 # Results of one number are copied once the call has returned, where the argument says, as wide as
 # they are; not where the call failed or there is nothing.
 record outputs; ended "with 0"

@@ -8,6 +8,7 @@
 #include "capture/recorder/feed.h"
 #include "capture/recorder/run.h"
 #include "capture/ring.h"
+#include "formats/api/fields.h"
 #include "formats/store/trace.h"
 
 #include <check.h>
@@ -90,6 +91,21 @@ static inline void ring_blob(struct made_ring *m, uint16_t arg, enum cap_blob_wh
 	b->id = ring_id(m);
 	memcpy(b->data, data, len);
 	ring_put(m, room);
+}
+
+/* What a field of the struct leads to that argument `arg` of `call`, the next call, points to. */
+static inline void ring_field(struct made_ring *m, uint16_t arg, const char *call,
+			      const char *field, const void *data, uint32_t len)
+{
+	const struct api_arg *a = &api_call((unsigned)api_find(call))->args[arg];
+	uint64_t at = m->ring->head;
+	struct cap_blob_record *b;
+
+	ck_assert_ptr_nonnull(a->layout);
+	ck_assert_ptr_nonnull(api_field(a->layout, field));
+	ring_blob(m, arg, CAP_BLOB_FIELD, data, len);
+	b = (void *)((uint8_t *)m->ring + CAP_RING_HEADER_BYTES + at);
+	b->field = (uint16_t)(api_field(a->layout, field) - a->layout->fields);
 }
 
 static inline void ring_out(struct made_ring *m, uint16_t arg, uint64_t handle)

@@ -8,9 +8,6 @@
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
-define_cleanup(names_freep, struct fmt_names *, fmt_names_free);
-define_cleanup(process_freep, struct rec_process *, rec_process_free);
-
 /* One row an element of the fact, right or nearly. */
 static const struct {
 	const char *json;
@@ -99,8 +96,8 @@ static void ring_image(struct made_ring *m, uint8_t flags, const uint64_t name[2
 
 START_TEST(test_what_is_missing_is_counted_by_reason)
 {
-	scoped(names_freep) struct fmt_names *names = NULL;
-	scoped(process_freep) struct rec_process *p = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
 	scoped(text_done) struct text losses = {0};
 	char *folder = made_directory(), path[600];

@@ -91,6 +91,38 @@ START_TEST(handles_are_told_apart_when_used_again)
 }
 END_TEST
 
+/* What a call inside another has is its own: cublasSgemm copies alpha before it launches. */
+START_TEST(what_lies_behind_an_argument_goes_to_its_call)
+{
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
+	scoped(ring_close) struct made_ring m;
+	const uint64_t launch[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
+	const uint64_t gemm[14] = {0x9000, 0, 0, 1, 1, 1, 0x100, 0, 1, 0, 1, 0x100, 0, 1};
+	const float alpha = 1.5f, beta = 0;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	ring_open(&m, p, 0);
+	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
+	ring_blob(&m, 6, CAP_BLOB_BEFORE, &alpha, 4);
+	ring_blob(&m, 11, CAP_BLOB_BEFORE, &beta, 4);
+	m.ordinal++;
+	ring_call_at(&m, "cuLaunchKernel", 1, 0, launch, ARRAY_SIZE(launch));
+	m.ordinal -= 2;
+	ring_look(&m); /* the call around it is not over yet */
+	ring_call_at(&m, "cublasSgemm_v2", 0, 0, gemm, ARRAY_SIZE(gemm));
+	m.ordinal++;
+	ring_call(&m, "cuStreamQuery", STREAM);
+	ring_look(&m);
+	ck_assert_int_eq(value(p, "cuLaunchKernel", "blockDimZ.in"), -1);
+	ck_assert_int_ne(value(p, "cublasSgemm_v2", "alpha.in"), -1);
+	ck_assert_str_eq(text(names, (fmt_str)value(p, "cublasSgemm_v2", "alpha.in")), "1.5");
+	ck_assert_str_eq(text(names, (fmt_str)value(p, "cublasSgemm_v2", "beta.in")), "0");
+	ck_assert_int_eq(value(p, "cuStreamQuery", "hStream.in"), -1);
+}
+END_TEST
+
 START_TEST(calls_that_failed_launch_nothing)
 {
 	scoped(recording_end) struct recording r = {0};
@@ -424,8 +456,8 @@ START_TEST(an_operation_begins_after_its_launch)
 END_TEST
 
 TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_when_used_again,
-      calls_that_failed_launch_nothing, copies_say_from_where_to_where,
-      what_a_stream_waits_for_is_written_down, collectives_meet_by_their_order,
-      ranks_that_are_missing_are_named, devices_of_one_thread_are_one_rank,
-      a_process_without_work_is_no_rank, operations_without_times_are_counted,
-      an_operation_begins_after_its_launch)
+      what_lies_behind_an_argument_goes_to_its_call, calls_that_failed_launch_nothing,
+      copies_say_from_where_to_where, what_a_stream_waits_for_is_written_down,
+      collectives_meet_by_their_order, ranks_that_are_missing_are_named,
+      devices_of_one_thread_are_one_rank, a_process_without_work_is_no_rank,
+      operations_without_times_are_counted, an_operation_begins_after_its_launch)

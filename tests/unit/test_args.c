@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the recorder makes of arguments: "key=value" in their order. */
+#include "base/array.h"
+#include "formats/value.h"
+#include "tests/unit/rings.h"
+#include "tests/unit/test.h"
+
+#include <math.h>
+
+enum { MEMORY = 0x100000 };
+
+struct made {
+	struct fmt_names *names;
+	struct rec_process *process;
+	struct made_ring ring;
+};
+
+static void made_done(struct made *m)
+{
+	ring_close(&m->ring);
+	rec_process_free(m->process);
+	fmt_names_free(m->names);
+}
+
+/* A context, a stream, a kernel, and 4096 bytes of memory. */
+static void begin(struct made *m)
+{
+	ck_assert_int_eq(fmt_names_new(&m->names), 0);
+	ck_assert_int_eq(rec_process_new(m->names, 100, 1, &m->process), 0);
+	ring_open(&m->ring, m->process, 0);
+	ring_begin(&m->ring, 0, CONTEXT, STREAM, KERNEL);
+	ring_out(&m->ring, 0, MEMORY);
+	ring_call(&m->ring, "cuMemAlloc_v2", 0x100, 4096);
+}
+
+/* The arguments of the last call. */
+static void ck_args(struct made *m, const char *wanted)
+{
+	const struct rec_process *p = m->process;
+	const struct rec_event *e = NULL;
+	scoped(text_done) struct text t = {0};
+	const struct fmt_site *s;
+
+	ring_look(&m->ring);
+	for (size_t i = 0; i < p->n_events; i++)
+		if (p->events[i].kind == FMT_CALL)
+			e = &p->events[i];
+	ck_assert_ptr_nonnull(e);
+	s = fmt_site(m->names, e->site);
+	for (uint32_t i = 0; i < s->n_args; i++) {
+		text_printf(&t, "%s%s=", i > 0 ? " " : "",
+			    fmt_string(m->names, s->args[i].key, NULL));
+		fmt_value_bare(&t, m->names, NULL, s, p->values + e->first_value, i);
+	}
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, wanted);
+}
+
+START_TEST(test_launch_config)
+{
+	scoped(made_done) struct made m;
+	const struct {
+		uint32_t numbers[8];
+		uint64_t stream, attrs, n;
+	} config = {{4, 5, 6, 32, 1, 1, 99}, STREAM, 0x700, 3};
+	const struct {
+		uint32_t id, spare, value[16];
+	} attrs[] = {{4, 0, {2, 1, 1}}, {2, 0, {1}}, {77, 0, {5}}};
+	const struct {
+		uint32_t n, layout[6], spare;
+		uint64_t bytes[4];
+	} params = {3, {0, 4, 8, 8, 16, 16}, 0, {7, MEMORY + 16, 0xffffffffffffffff, MEMORY}};
+
+	begin(&m);
+	ring_blob(&m.ring, 0, CAP_BLOB_BEFORE, &config, sizeof(config));
+	ring_field(&m.ring, 0, "cuLaunchKernelEx", "attrs", attrs, sizeof(attrs));
+	ring_blob(&m.ring, 2, CAP_BLOB_PARAMS, &params, sizeof(params));
+	ring_call(&m.ring, "cuLaunchKernelEx", 0x500, KERNEL, 0x600, 0);
+	ck_args(&m, "config=1280 f=12288 f.id=1 kernelParams=1536 extra=0 config.gridDimX=4 "
+		    "config.gridDimY=5 config.gridDimZ=6 config.blockDimX=32 config.blockDimY=1 "
+		    "config.blockDimZ=1 config.sharedMemBytes=99 config.hStream=8192 "
+		    "config.hStream.id=1 config.attrs[0].id=CLUSTER_DIMENSION "
+		    "config.attrs[0].value.clusterDim.x=2 config.attrs[0].value.clusterDim.y=1 "
+		    "config.attrs[0].value.clusterDim.z=1 config.attrs[1].id=COOPERATIVE "
+		    "config.attrs[1].value.cooperative=1 config.attrs[2].id=77 config.numAttrs=3 "
+		    "kernelParams[0]=7 kernelParams[1]=1048592 kernelParams[1].id=1 "
+		    "kernelParams[1].offset=16 kernelParams[2].0=-1 kernelParams[2].8=1048576 "
+		    "kernelParams[2].8.id=1 kernelParams[2].8.offset=0 "
+		    "kernelParams.layout=0:4 8:8 16:16 result=0");
+	ck_assert_uint_eq(m.process->counts.ops, 1);
+}
+END_TEST
+
+/* By what the program's headers knew: the rest of the struct is not there. */
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+
+START_TEST(test_short_struct)
+{
+	scoped(made_done) struct made m;
+	const struct {
+		uint64_t size;
+		uint32_t magic, version;
+		int32_t blocking, cga, min, max;
+		uint64_t net_name;
+	} config = {40, 0xcafebeef, 21800, 1, -5, 0, 7, 0x900};
+
+	begin(&m);
+	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &config, sizeof(config));
+	ring_field(&m.ring, 4, "ncclCommInitRankConfig", "netName", "Socket", 6);
+	ring_call(&m.ring, "ncclCommInitRankConfig", 0x500, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		  0, 0, 0, 0, 1, 0x600);
+	ck_args(&m, "comm=1280 nranks=2 commId=" ZEROS ZEROS ZEROS ZEROS " rank=1 config=1536 "
+		    "config.size=40 config.magic=3405692655 config.version=21800 "
+		    "config.blocking=1 config.cgaClusterSize=-5 config.minCTAs=0 config.maxCTAs=7 "
+		    "config.netName=Socket result=0");
+}
+END_TEST
+
+START_TEST(test_arrays)
+{
+	scoped(made_done) struct made m;
+	const struct {
+		uint32_t type, id, flags;
+	} access[] = {{1, 0, 3}, {1, 1, 1}};
+	const uint64_t nodes[] = {0x10, 0x20, 0x30};
+
+	begin(&m);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, access, sizeof(access));
+	ring_call(&m.ring, "cuMemSetAccess", MEMORY, 4096, 0x500, 2);
+	ck_args(&m, "ptr=1048576 ptr.id=1 ptr.offset=0 size=4096 desc=1280 count=2 "
+		    "desc[0].location.type=DEVICE desc[0].location.id=0 "
+		    "desc[0].flags=READWRITE desc[1].location.type=DEVICE "
+		    "desc[1].location.id=1 desc[1].flags=READ result=0");
+	ring_out(&m.ring, 0, 0x20);
+	ring_call(&m.ring, "cuGraphAddEmptyNode", 0x100, 0x400, 0, 0);
+	ring_out(&m.ring, 0, 0x40);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, nodes, sizeof(nodes));
+	ring_call(&m.ring, "cuGraphAddEmptyNode", 0x100, 0x400, 0x500, 3);
+	ck_args(&m, "phGraphNode=256 hGraph=1024 hGraph.id=0 dependencies=1280 numDependencies=3 "
+		    "phGraphNode.out=64 phGraphNode.id=2 dependencies.in=[16, 32, 48] "
+		    "dependencies.in.id=[0, 1, 0] result=0");
+}
+END_TEST
+
+/* Which member of the union counts is said by an argument beside it. */
+START_TEST(test_union_by_argument)
+{
+	scoped(made_done) struct made m;
+	const struct {
+		uint64_t base, bytes;
+		float ratio;
+		uint32_t hit, miss, spare[9];
+	} window = {MEMORY + 256, 1024, 0.5f, 2, 1, {0}};
+
+	begin(&m);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &window, sizeof(window));
+	ring_call(&m.ring, "cuStreamSetAttribute", STREAM, 1, 0x500);
+	ck_args(&m, "hStream=8192 hStream.id=1 attr=ACCESS_POLICY_WINDOW param=1280 "
+		    "param.accessPolicyWindow.base_ptr=1048832 "
+		    "param.accessPolicyWindow.base_ptr.id=1 "
+		    "param.accessPolicyWindow.base_ptr.offset=256 "
+		    "param.accessPolicyWindow.num_bytes=1024 param.accessPolicyWindow.hitRatio=0.5 "
+		    "param.accessPolicyWindow.hitProp=PERSISTING "
+		    "param.accessPolicyWindow.missProp=STREAMING result=0");
+}
+END_TEST
+
+START_TEST(test_scalars)
+{
+	static const struct {
+		const char *call;
+		double values[2];
+		uint32_t len;
+		const char *wanted;
+	} rows[] = {
+		{"cublasDscal_v2", {0.1}, 8, "alpha.in=0.10000000000000001 "},
+		{"cublasZscal_v2",
+		 {0.1, -2},
+		 16,
+		 "alpha.in.re=0.10000000000000001 alpha.in.im=-2 "},
+		{"cublasDscal_v2", {INFINITY}, 8, "alpha.in=inf "},
+		{"cublasZdscal_v2", {3}, 8, "alpha.in=3 "},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scoped(made_done) struct made m;
+		char wanted[200];
+
+		begin(&m);
+		ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, rows[i].values, rows[i].len);
+		ring_call(&m.ring, rows[i].call, 0x9, 4, 0x500, MEMORY + 8, 1);
+		snprintf(wanted, sizeof(wanted),
+			 "handle=9 handle.id=0 n=4 alpha=1280 x=1048584 x.id=1 x.offset=8 incx=1 "
+			 "%sresult=0",
+			 rows[i].wanted);
+		ck_args(&m, wanted);
+	}
+}
+END_TEST
+
+/* Rings are scribbled on: no layout may lead out of what is there. */
+START_TEST(test_layouts_that_lie)
+{
+	static const uint32_t layouts[][8] = {
+		{UINT32_MAX, 0, 4}, {1, UINT32_MAX, UINT32_MAX},
+		{1, 24, 4},	    {1, 20, UINT32_MAX - 8},
+		{3, 0, 4, 4, 4},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		for (uint32_t len = 0; len <= sizeof(layouts[i]); len += 4) {
+			scoped(made_done) struct made m;
+
+			begin(&m);
+			ring_blob(&m.ring, 9, CAP_BLOB_PARAMS, layouts[i], len);
+			ring_launch(&m.ring, KERNEL, STREAM);
+			ring_look(&m.ring);
+		}
+}
+END_TEST
+
+TESTS("args", test_launch_config, test_short_struct, test_arrays, test_union_by_argument,
+      test_scalars, test_layouts_that_lie)
