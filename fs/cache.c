@@ -90,6 +90,13 @@ static void item_free(struct fs_item *i)
 	free(i);
 }
 
+static void forget(struct fs_cache *c, struct fs_item *i)
+{
+	unlist(c, i);
+	unhash(c, i);
+	c->bytes -= i->bytes;
+}
+
 /* Takes what is over the limit out of the cache; the caller frees the chain without the lock. */
 static struct fs_item *evict(struct fs_cache *c)
 {
@@ -99,9 +106,7 @@ static struct fs_item *evict(struct fs_cache *c)
 		struct fs_item *next = i->newer;
 
 		if (i->users == 0) {
-			unlist(c, i);
-			unhash(c, i);
-			c->bytes -= i->bytes;
+			forget(c, i);
 			i->in_bucket = out;
 			out = i;
 		}
@@ -225,7 +230,7 @@ struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
 	return i;
 }
 
-void fs_cache_put(struct fs_cache *c, struct fs_item *item)
+static void put(struct fs_cache *c, struct fs_item *item, int last)
 {
 	struct fs_item *evicted;
 	int gone;
@@ -234,12 +239,24 @@ void fs_cache_put(struct fs_cache *c, struct fs_item *item)
 		return;
 	pthread_mutex_lock(&c->lock);
 	item->users--;
-	gone = item->users == 0 && item->state == FAILED;
+	gone = item->users == 0 && (last || item->state == FAILED);
+	if (gone && item->state == READY)
+		forget(c, item);
 	evicted = evict(c);
 	pthread_mutex_unlock(&c->lock);
 	if (gone)
 		item_free(item);
 	free_chain(evicted);
+}
+
+void fs_cache_put(struct fs_cache *c, struct fs_item *item)
+{
+	put(c, item, 0);
+}
+
+void fs_cache_put_last(struct fs_cache *c, struct fs_item *item)
+{
+	put(c, item, 1);
 }
 
 void *fs_item_thing(const struct fs_item *item)

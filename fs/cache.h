@@ -37,6 +37,9 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 /* The thing if it is there already, else NULL. */
 struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key);
 void fs_cache_put(struct fs_cache *c, struct fs_item *item);
+
+/* The same of a thing that is not likely to be wanted again: dropped, unless somebody uses it. */
+void fs_cache_put_last(struct fs_cache *c, struct fs_item *item);
 void *fs_item_thing(const struct fs_item *item);
 
 /* The bytes that are held now. */

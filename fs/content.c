@@ -6,6 +6,8 @@
 #include "fs/piece.h"
 #include "fs/timeline.h"
 
+#include <stdbool.h>
+
 struct fs_scope fs_scope_of(const struct fs_place *where)
 {
 	switch (where->dir) {
@@ -22,6 +24,16 @@ struct fs_scope fs_scope_of(const struct fs_place *where)
 
 /* ---- files, heads and tails that are rendered whole */
 
+/* Heads of tables and tails are the same wherever they are: where they are in the cache, beside the
+ * pieces. */
+#define TAILS UINT64_MAX
+#define TABLE_HEADS (UINT64_MAX - FS_PIECES)
+
+static bool is_table(const struct fs_file *file)
+{
+	return file->made == FS_PIECES_OF && file->piece != FS_PIECE_TIMELINE;
+}
+
 struct whole {
 	struct fs_tree *tree;
 	const struct fs_place *where;
@@ -34,7 +46,7 @@ static int render_head(const struct whole *w, struct text *out)
 
 	if (w->file->made != FS_PIECES_OF)
 		return w->file->render(w->tree, w->where, out);
-	if (w->file->piece != FS_PIECE_TIMELINE) {
+	if (is_table(w->file)) {
 		fmt_table_header((enum fmt_table)w->file->piece, out);
 		return 0;
 	}
@@ -46,12 +58,19 @@ static int render_head(const struct whole *w, struct text *out)
 
 static int whole_make(void *context, void **ret, size_t *bytes)
 {
+	const struct whole *w = context;
+	_Atomic uint32_t *typical = &w->tree->typical[w->where->dir][w->where->file % FS_FILES];
 	scoped(text_done) struct text out = {0};
-	int r = render_head(context, &out);
+	int r;
 
+	fs_text_expect(&out, atomic_load_explicit(typical, memory_order_relaxed));
+	r = render_head(w, &out);
 	if (r == 0)
 		r = out.error;
-	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
+	if (r < 0)
+		return r;
+	atomic_store_explicit(typical, (uint32_t)out.len, memory_order_relaxed);
+	return fs_blob_of(&out, ret, bytes);
 }
 
 static int get_whole(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
@@ -61,6 +80,8 @@ static int get_whole(struct fs_tree *t, const struct fs_place *where, const stru
 	struct fs_maker maker = {whole_make, fs_blob_drop, &w};
 	struct fs_key key = {fs_ino_of(*where), 0};
 
+	if (is_table(file))
+		key = (struct fs_key){15, TABLE_HEADS - (uint64_t)file->piece};
 	return fs_cache_get(t->cache, key, &maker, ret);
 }
 
@@ -134,6 +155,7 @@ struct wanted {
 	uint64_t skip; /* bytes of the file before it */
 	size_t left;
 	struct fs_view *view;
+	bool once; /* what is read as a whole will not be wanted again */
 };
 
 static int add_part(struct wanted *w, const char *data, size_t len, struct fs_item *item)
@@ -142,11 +164,11 @@ static int add_part(struct wanted *w, const char *data, size_t len, struct fs_it
 	size_t n;
 
 	if (array_reserve(&v->parts, v->n + 1, &v->parts_cap) < 0 ||
-	    array_reserve(&v->items, v->n + 1, &v->items_cap) < 0)
+	    array_reserve(&v->held, v->n + 1, &v->held_cap) < 0)
 		return -ENOMEM;
 	n = len - w->skip < w->left ? len - (size_t)w->skip : w->left;
 	v->parts[v->n] = (struct iovec){(char *)data + w->skip, n};
-	v->items[v->n++] = item;
+	v->held[v->n++] = (struct fs_held){item, w->once && n == len};
 	w->skip = 0;
 	w->left -= n;
 	return 0;
@@ -212,7 +234,7 @@ static int tail_make(void *context, void **ret, size_t *bytes)
 static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wanted *w)
 {
 	struct fs_maker maker = {tail_make, fs_blob_drop, (void *)file};
-	struct fs_key key = {15, UINT64_MAX - (uint64_t)file->piece};
+	struct fs_key key = {15, TAILS - (uint64_t)file->piece};
 	struct fs_item *item;
 	int r = fs_cache_get(t->cache, key, &maker, &item);
 
@@ -316,19 +338,30 @@ static int want_pieces(struct fs_tree *t, const struct fs_place *where, const st
 	return r;
 }
 
+/* The kernel keeps what it has read. So what no other file shows leaves the cache when it has been
+ * read as a whole: there are many of these files, and the decoded slices are worth more. */
+static bool is_read_once(const struct fs_place *where, const struct fs_file *file)
+{
+	return where->dir == FS_ITERATION_GPU && file->made != FS_QUICK;
+}
+
 int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {
-	struct wanted w = {offset, size, view};
+	struct wanted w = {offset, size, view, .once = false};
+	bool once = is_read_once(where, file);
 	struct fs_item *item;
 	int r;
 
 	view->cache = t->cache;
+	w.once = once && !is_table(file);
 	r = get_whole(t, where, file, &item);
 	if (r == 0)
 		r = want_item(&w, item);
+	w.once = once;
 	if (r == 0 && w.left > 0 && file->made == FS_PIECES_OF)
 		r = want_pieces(t, where, file, &w);
+	w.once = false;
 	if (r == 0 && w.left > 0)
 		r = want_tail(t, file, &w);
 	return r;
@@ -336,9 +369,13 @@ int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struc
 
 void fs_view_done(struct fs_view *view)
 {
-	for (size_t i = 0; i < view->n; i++)
-		fs_cache_put(view->cache, view->items[i]);
+	for (size_t i = 0; i < view->n; i++) {
+		if (view->held[i].last)
+			fs_cache_put_last(view->cache, view->held[i].item);
+		else
+			fs_cache_put(view->cache, view->held[i].item);
+	}
 	free(view->parts);
-	free(view->items);
+	free(view->held);
 	*view = (struct fs_view){0};
 }

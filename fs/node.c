@@ -379,8 +379,8 @@ static int read_why(struct fs *fs, uint64_t offset, size_t size, struct fs_view 
 	if (offset >= len)
 		return 0;
 	view->parts = malloc(sizeof(*view->parts));
-	view->items = calloc(1, sizeof(*view->items));
-	if (!view->parts || !view->items)
+	view->held = calloc(1, sizeof(*view->held));
+	if (!view->parts || !view->held)
 		return -ENOMEM;
 	view->cache = fs->cache;
 	view->parts[0] =

@@ -12,6 +12,11 @@ void fs_blob_drop(void *thing)
 	free(b);
 }
 
+void fs_text_expect(struct text *t, uint64_t bytes)
+{
+	text_room(t, bytes + bytes / 16 < FS_WINDOW_BYTES ? bytes + bytes / 16 : FS_WINDOW_BYTES);
+}
+
 int fs_blob_of(struct text *t, void **ret, size_t *bytes)
 {
 	struct fs_blob *b = malloc(sizeof(*b));
@@ -19,12 +24,14 @@ int fs_blob_of(struct text *t, void **ret, size_t *bytes)
 
 	if (!b)
 		return -ENOMEM;
-	shrunk = t->len > 0 ? realloc(t->data, t->len) : NULL;
-	if (shrunk)
-		t->data = shrunk;
+	if (t->cap - t->len > t->len / 8 + 256) {
+		shrunk = realloc(t->data, t->len + 1);
+		t->data = shrunk ? shrunk : t->data;
+		t->cap = shrunk ? t->len + 1 : t->cap;
+	}
 	b->len = t->len;
 	b->data = take(t->data);
-	*bytes = sizeof(*b) + b->len;
+	*bytes = sizeof(*b) + t->cap;
 	*ret = b;
 	return 0;
 }
@@ -97,6 +104,7 @@ static void windowed_done(struct windowed *w)
 static int piece_make(void *context, void **ret, size_t *bytes)
 {
 	const struct fs_piece *p = context;
+	_Atomic uint32_t *typical = &p->tree->typical[0][p->number];
 	uint64_t known = fs_piece_known(p);
 	scoped(windowed_done) struct windowed w = {
 		.from = (uint64_t)p->window * FS_WINDOW_BYTES,
@@ -105,12 +113,15 @@ static int piece_make(void *context, void **ret, size_t *bytes)
 	};
 	scoped(text_done) struct text out = {
 		.limit = FS_WINDOW_BYTES, .flush = keep_window, .context = &w};
-	int r = render_piece(p, &out);
+	int r;
 
+	fs_text_expect(&out, known ? known : atomic_load_explicit(typical, memory_order_relaxed));
+	r = render_piece(p, &out);
 	if (r == 0 && out.flushed == 0 && p->window == 0) {
 		if (known && known != out.len + 1)
 			return -EBADMSG;
 		atomic_store_explicit(length_slot(p), out.len + 1, memory_order_relaxed);
+		atomic_store_explicit(typical, (uint32_t)out.len, memory_order_relaxed);
 		return fs_blob_of(&out, ret, bytes);
 	}
 	if (r == 0)

@@ -15,6 +15,9 @@ struct fs_blob {
 };
 
 void fs_blob_drop(void *thing);
+/* Makes room for a text of about so many bytes, so that it need not grow. */
+void fs_text_expect(struct text *t, uint64_t bytes);
+
 /* Makes a blob of a text that is complete; sets *bytes to what it takes. */
 int fs_blob_of(struct text *t, void **ret, size_t *bytes);
 

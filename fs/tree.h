@@ -24,6 +24,9 @@ struct fs_tree_rank {
 /* What a slice adds to the files that are made of slices: one length each is remembered. */
 enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
 
+/* More than a directory has. */
+#define FS_FILES 16
+
 struct fs_tree {
 	struct fmt_trace *trace; /* owned */
 	const struct fmt_names *names;
@@ -40,7 +43,9 @@ struct fs_tree {
 	uint64_t n_slices;
 	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: the length plus 1, or 0 */
 	int64_t start_ns;	   /* of the run */
-	char *path;		   /* absolute, of the trace */
+	/* How long the last file that was rendered in such a place became; [0] are the pieces. */
+	_Atomic uint32_t typical[FS_DIRS][FS_FILES];
+	char *path; /* absolute, of the trace */
 };
 
 /* Takes `trace` over, also when it fails. */

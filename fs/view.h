@@ -7,11 +7,17 @@
 
 #include <sys/uio.h>
 
+/* What a part lies in. */
+struct fs_held {
+	struct fs_item *item;
+	int last; /* 1: nobody is likely to want it again */
+};
+
 struct fs_view {
 	struct iovec *parts;
 	size_t n;
-	struct fs_item **items; /* whose bytes each part is */
-	size_t parts_cap, items_cap;
+	struct fs_held *held; /* one each */
+	size_t parts_cap, held_cap;
 	struct fs_cache *cache;
 };
 

@@ -270,6 +270,28 @@ START_TEST(test_the_cache_is_bounded_and_keeps_what_is_used)
 }
 END_TEST
 
+START_TEST(test_the_cache_lets_go_of_what_is_put_for_the_last_time)
+{
+	int made = 0;
+	struct fs_maker maker = {make_block, free, &made};
+	struct fs_item *one, *two;
+	struct fs_cache *c;
+
+	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &two), 0);
+	fs_cache_put_last(c, one);
+	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
+	fs_cache_put_last(c, two);
+	ck_assert_uint_eq(fs_cache_bytes(c), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
+	ck_assert_int_eq(made, 2);
+	fs_cache_put(c, one);
+	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
+	fs_cache_free(c);
+}
+END_TEST
+
 struct reader {
 	struct fs_cache *cache;
 	struct fs_maker maker;
@@ -308,4 +330,5 @@ END_TEST
 
 TESTS("node", test_everything_is_what_it_says, test_no_such_names, test_no_such_inodes,
       test_the_emulated_run_is_made_when_looked_into, test_an_emulation_that_fails_says_why,
-      test_the_cache_is_bounded_and_keeps_what_is_used, test_what_many_want_is_made_once)
+      test_the_cache_is_bounded_and_keeps_what_is_used,
+      test_the_cache_lets_go_of_what_is_put_for_the_last_time, test_what_many_want_is_made_once)
