@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,10 +18,97 @@ struct cap_drain {
 	const uint8_t *data;
 	uint64_t data_bytes; /* a power of two */
 	uint64_t tail;	     /* ours; the one in the ring is only for the thread to see */
+	uint64_t next;	     /* what it will be once what was taken is released */
 	size_t mapped_bytes; /* 0: not our mapping */
-	uint8_t *copy;	     /* owned */
+	int gone;	     /* the file was cut short, so nothing of it is touched any more */
+	struct cap_drain_status status; /* as it was last */
+	uint8_t *copy;			/* owned */
 	size_t copy_cap;
 };
+
+/* ---- memory that may go: a file that the traced program cuts short is a SIGBUS */
+
+static __thread sigjmp_buf *volatile guard;
+
+static void on_bus(int number)
+{
+	if (guard)
+		siglongjmp(*guard, 1);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void catch_bus(void)
+{
+	struct sigaction action = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
+
+	sigaction(SIGBUS, &action, NULL);
+}
+
+/* Calls touch(), which changes nothing but memory. -EFAULT: what it touches is not there. */
+static int guarded(struct cap_drain *d, void (*touch)(struct cap_drain *d, void *arg), void *arg)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	sigjmp_buf here;
+
+	if (d->gone)
+		return -EFAULT;
+	pthread_once(&once, catch_bus);
+	if (sigsetjmp(here, 0)) {
+		guard = NULL;
+		d->gone = 1;
+		return -EFAULT;
+	}
+	guard = &here;
+	touch(d, arg);
+	guard = NULL;
+	return 0;
+}
+
+static void read_head(struct cap_drain *d, void *head)
+{
+	uint64_t *magic = head;
+
+	*magic = __atomic_load_n(&d->ring->magic, __ATOMIC_ACQUIRE);
+	memcpy(magic + 1, (const uint64_t *)(const void *)d->ring + 1,
+	       sizeof(struct cap_ring) - sizeof(*magic));
+}
+
+static void read_status(struct cap_drain *d, void *head)
+{
+	const struct cap_ring *ring = d->ring;
+	uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+
+	d->status = (struct cap_drain_status){
+		.current_api = __atomic_load_n(&ring->current_api, __ATOMIC_RELAXED),
+		.current_start = __atomic_load_n(&ring->current_start, __ATOMIC_RELAXED),
+		.state = state <= CAP_PROCESS_EXECED ? state : CAP_LIVE,
+		.lost_records = __atomic_load_n(&ring->lost_records, __ATOMIC_RELAXED),
+		.lost_bytes = __atomic_load_n(&ring->lost_bytes, __ATOMIC_RELAXED),
+	};
+	*(uint64_t *)head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+}
+
+static void copy_data(struct cap_drain *d, void *bytes)
+{
+	uint64_t n = *(uint64_t *)bytes, at = d->tail & (d->data_bytes - 1);
+	uint64_t first = n < d->data_bytes - at ? n : d->data_bytes - at;
+
+	memcpy(d->copy, d->data + at, first);
+	memcpy(d->copy + first, d->data, n - first);
+}
+
+static void store_tail(struct cap_drain *d, void *tail)
+{
+	__atomic_store_n(&d->ring->tail, *(uint64_t *)tail, __ATOMIC_RELEASE);
+}
+
+static void store_paused(struct cap_drain *d, void *paused)
+{
+	__atomic_store_n(&d->ring->paused, *(uint32_t *)paused, __ATOMIC_RELAXED);
+}
+
+/* ---- */
 
 /* Checks a copy of the ring's head, and makes *d of it. */
 static int accept(struct cap_drain *d, const struct cap_ring *head, size_t size)
@@ -56,9 +146,8 @@ int cap_drain_of(void *ring, size_t size, struct cap_drain **ret)
 	if (size < CAP_RING_HEADER_BYTES)
 		return -EAGAIN;
 	d->ring = ring;
-	head.magic = __atomic_load_n(&d->ring->magic, __ATOMIC_ACQUIRE);
-	memcpy((uint8_t *)&head + sizeof(head.magic), (uint8_t *)ring + sizeof(head.magic),
-	       sizeof(head) - sizeof(head.magic));
+	if (guarded(d, read_head, &head) < 0)
+		return -EAGAIN;
 
 	int r = accept(d, &head, size);
 
@@ -111,49 +200,62 @@ const struct cap_drain_about *cap_drain_about(const struct cap_drain *d)
 	return &d->about;
 }
 
-struct cap_drain_status cap_drain_status(const struct cap_drain *d)
+struct cap_drain_status cap_drain_status(struct cap_drain *d)
 {
-	const struct cap_ring *ring = d->ring;
-	uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+	uint64_t head = d->next;
 
-	return (struct cap_drain_status){
-		.current_api = __atomic_load_n(&ring->current_api, __ATOMIC_RELAXED),
-		.current_start = __atomic_load_n(&ring->current_start, __ATOMIC_RELAXED),
-		.state = state <= CAP_PROCESS_EXECED ? state : CAP_LIVE,
-		.lost_records = __atomic_load_n(&ring->lost_records, __ATOMIC_RELAXED),
-		.lost_bytes = __atomic_load_n(&ring->lost_bytes, __ATOMIC_RELAXED),
-		.waiting_bytes = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - d->tail,
-	};
+	guarded(d, read_status, &head);
+	d->status.waiting_bytes = head - d->next;
+	return d->status;
 }
 
 void cap_drain_pause(struct cap_drain *d, int paused)
 {
-	__atomic_store_n(&d->ring->paused, paused != 0, __ATOMIC_RELAXED);
-}
+	uint32_t value = paused != 0;
 
-static void release(struct cap_drain *d, uint64_t tail)
-{
-	d->tail = tail;
-	__atomic_store_n(&d->ring->tail, tail, __ATOMIC_RELEASE);
+	guarded(d, store_paused, &value);
 }
 
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret)
 {
-	uint64_t head = __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE);
-	uint64_t n = head - d->tail, at = d->tail & (d->data_bytes - 1);
-	uint64_t first = n < d->data_bytes - at ? n : d->data_bytes - at;
+	uint64_t head = d->next, n;
+	int was_gone = d->gone;
 
+	cap_drain_release(d);
+	if (guarded(d, read_status, &head) < 0)
+		return was_gone ? 0 : -EBADMSG;
+	n = head - d->tail;
 	if (n == 0)
 		return 0;
 	if (n > d->data_bytes || n % 8) {
-		release(d, head & ~UINT64_C(7));
+		d->next = head & ~UINT64_C(7);
+		cap_drain_release(d);
 		return -EBADMSG;
 	}
 	if (array_reserve(&d->copy, n, &d->copy_cap) < 0)
 		return -ENOMEM;
-	memcpy(d->copy, d->data + at, first);
-	memcpy(d->copy + first, d->data, n - first);
-	release(d, head);
+	if (guarded(d, copy_data, &n) < 0)
+		return -EBADMSG;
+	d->next = head;
 	*ret = fmt_cursor(d->copy, n);
 	return 1;
+}
+
+void cap_drain_release(struct cap_drain *d)
+{
+	if (d->tail == d->next)
+		return;
+	d->tail = d->next;
+	guarded(d, store_tail, &d->tail);
+}
+
+uint64_t cap_drain_position(const struct cap_drain *d)
+{
+	return d->next;
+}
+
+void cap_drain_seek(struct cap_drain *d, uint64_t position)
+{
+	d->next = position;
+	cap_drain_release(d);
 }

@@ -4,11 +4,14 @@
  * over it. The traced program may have written anything anywhere in it, at any moment: whatever is
  * used is copied once and then checked.
  *
- *     while ((r = cap_drain_take(d, &c)) == 1)
+ *     while ((r = cap_drain_take(d, &c)) == 1) {
  *             while ((r = cap_record_next(&c, &record)) == 1)
  *                     ...
+ *             cap_drain_release(d);
+ *     }
  *
- * Not thread-safe. Several processes may not drain one ring.
+ * Not thread-safe. Several processes may not drain one ring. The first ring makes a handler for
+ * SIGBUS, which is what a file that its program cuts short comes to.
  */
 #pragma once
 
@@ -52,15 +55,23 @@ void cap_drain_close(struct cap_drain *d);
 define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 
 const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
-struct cap_drain_status cap_drain_status(const struct cap_drain *d);
+struct cap_drain_status cap_drain_status(struct cap_drain *d);
 
 /* Lets the thread record, or only what comes while paused. */
 void cap_drain_pause(struct cap_drain *d, int paused);
 
 /* Takes what is there: *ret walks over it until the next call. 1; 0 when there is nothing new;
- * -EBADMSG when head and tail contradict each other: what was there is lost, and the next call goes
- * on behind it. */
+ * -EBADMSG when head and tail contradict each other, and what was there is lost, or when the file
+ * was cut short, and nothing will come any more. What was taken before is released. */
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
+
+/* The thread may write where what was taken lay: nobody will ask for that again. */
+void cap_drain_release(struct cap_drain *d);
+
+/* How many bytes of the ring were taken so far; and says that those before `position` were, by one
+ * that had the ring before. */
+uint64_t cap_drain_position(const struct cap_drain *d);
+void cap_drain_seek(struct cap_drain *d, uint64_t position);
 
 /* The next record: its kind is known (and no CAP_PAD), it is large enough for its kind, and what
  * lengths in it say lies within it. Valid as long as the bytes below. 1; 0 at the end; -EBADMSG

@@ -145,6 +145,7 @@ long rec_feed_take(struct rec_feed *f)
 		f->process->counts.damaged++;
 	if (r <= 0)
 		return r == -EBADMSG ? 0 : r;
+	cap_drain_release(f->drain);
 	bytes = (long)fmt_left(&c);
 	while ((e = cap_record_next(&c, &record)) == 1) {
 		r = sort_in(f, record);

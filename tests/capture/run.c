@@ -111,6 +111,7 @@ static void keep(struct ring *r)
 			fail("memory");
 		memcpy(r->kept + r->len, c.at, fmt_left(&c));
 		r->len += fmt_left(&c);
+		cap_drain_release(r->drain);
 	}
 	if (taken < 0)
 		printf("damage %s\n", r->name);

@@ -5,6 +5,9 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #define SIZE (CAP_RING_HEADER_BYTES + CAP_MIN_RING_BYTES)
 
@@ -67,6 +70,8 @@ START_TEST(every_record_arrives_in_order)
 		for (int i = 0; i < 300; i++)
 			put_call(ring, made++);
 		ck_assert_int_eq(cap_drain_take(d, &c), 1);
+		ck_assert_uint_lt(ring->tail, ring->head);
+		cap_drain_release(d);
 		ck_assert_uint_eq(ring->tail, ring->head);
 		while (cap_record_next(&c, &record) == 1) {
 			const struct cap_call_record *call = (const void *)record;
@@ -141,5 +146,67 @@ START_TEST(only_rings_are_opened)
 }
 END_TEST
 
-TESTS("drain", every_record_arrives_in_order, a_head_that_cannot_be_costs_what_was_there,
+/* A reader that was killed before it released what it had taken: the next one knows how far it had
+ * come. */
+START_TEST(another_goes_on_where_one_was)
+{
+	scoped(free_ptr) struct cap_ring *ring = make_ring();
+	struct fmt_cursor c;
+	uint64_t position;
+
+	for (uint64_t i = 0; i < 10; i++)
+		put_call(ring, i);
+	{
+		scoped(cap_drain_closep) struct cap_drain *d = NULL;
+
+		ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), 0);
+		ck_assert_int_eq(cap_drain_take(d, &c), 1);
+		position = cap_drain_position(d);
+	}
+	ck_assert_uint_eq(ring->tail, 0);
+	put_call(ring, 10);
+
+	scoped(cap_drain_closep) struct cap_drain *d = NULL;
+	const struct cap_record *record;
+
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), 0);
+	cap_drain_seek(d, position);
+	ck_assert_uint_eq(ring->tail, position);
+	ck_assert_int_eq(cap_drain_take(d, &c), 1);
+	ck_assert_int_eq(cap_record_next(&c, &record), 1);
+	ck_assert_uint_eq(((const struct cap_call_record *)(const void *)record)->id, 10);
+	ck_assert_int_eq(cap_record_next(&c, &record), 0);
+}
+END_TEST
+
+/* What the traced program may do to its ring costs that ring, and not the reader. */
+START_TEST(a_file_that_is_cut_short_is_damage)
+{
+	char folder[] = "/tmp/test-drain-XXXXXX", path[64];
+	scoped(free_ptr) struct cap_ring *made = make_ring();
+	scoped(cap_drain_closep) struct cap_drain *d = NULL;
+	scoped(close_fd) int fd = -1, dir = -1;
+	struct fmt_cursor c;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/ring-1-0", folder);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	dir = open(folder, O_RDONLY | O_DIRECTORY);
+	put_call(made, 1);
+	made->current_api = 5;
+	ck_assert_int_eq(write(fd, made, SIZE), SIZE);
+	ck_assert_int_eq(cap_drain_open(dir, "ring-1-0", &d), 0);
+	ck_assert_uint_eq(cap_drain_status(d).current_api, 5);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	unlink(path);
+	rmdir(folder);
+	ck_assert_int_eq(cap_drain_take(d, &c), -EBADMSG);
+	ck_assert_int_eq(cap_drain_take(d, &c), 0);
+	ck_assert_uint_eq(cap_drain_status(d).current_api, 5);
+	cap_drain_pause(d, 1);
+}
+END_TEST
+
+TESTS("drain", another_goes_on_where_one_was, a_file_that_is_cut_short_is_damage,
+      every_record_arrives_in_order, a_head_that_cannot_be_costs_what_was_there,
       bad_records_are_refused, only_rings_are_opened)
