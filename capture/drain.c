@@ -249,6 +249,11 @@ void cap_drain_release(struct cap_drain *d)
 	guarded(d, store_tail, &d->tail);
 }
 
+void cap_drain_unread(struct cap_drain *d)
+{
+	d->next = d->tail;
+}
+
 uint64_t cap_drain_position(const struct cap_drain *d)
 {
 	return d->next;

@@ -68,6 +68,9 @@ int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
 /* The thread may write where what was taken lay: nobody will ask for that again. */
 void cap_drain_release(struct cap_drain *d);
 
+/* What was taken is there again, unless it was released. */
+void cap_drain_unread(struct cap_drain *d);
+
 /* How many bytes of the ring were taken so far; and says that those before `position` were, by one
  * that had the ring before. */
 uint64_t cap_drain_position(const struct cap_drain *d);

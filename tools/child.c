@@ -34,14 +34,20 @@ int child_start(char **command)
 	return child;
 }
 
-int child_wait(void)
+int child_wait(void (*ended)(void *context, pid_t pid, int status), void *context)
 {
 	int status;
 
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
+	for (;;) {
+		pid_t pid = waitpid(ended ? -1 : child, &status, 0);
+
+		if (pid == child)
+			return status;
+		if (pid < 0 && errno != EINTR)
 			return -errno;
-	return status;
+		if (pid > 0)
+			ended(context, pid, status);
+	}
 }
 
 int child_end(int status, int otherwise)

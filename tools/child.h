@@ -4,13 +4,16 @@
  * threads, one program a process. */
 #pragma once
 
+#include <sys/types.h>
+
 /* Starts `command`, found as a shell finds it. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
  * SIGUSR2 are handed on to it from then on. A command that cannot be run says so and ends with 127
  * or 126, as in a shell. Its process id, or a negative errno. */
 int child_start(char **command);
 
-/* Waits for its end: the status as waitpid(2) gives it, or a negative errno. */
-int child_wait(void);
+/* Waits for its end: the status as waitpid(2) gives it, or a negative errno. Calls ended(), unless
+ * NULL, for any other child of this process that ends meanwhile. */
+int child_wait(void (*ended)(void *context, pid_t pid, int status), void *context);
 
 /* What to return from main() after a child that ended so: its exit status, or `otherwise` where
  * that is 0. A child that was killed by a signal kills this process in the same way. */

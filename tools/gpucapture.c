@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Records what a program does on GPUs: preloads the capture library into it and all that it starts,
- * reads their rings while they run, and writes a trace at the end. */
+ * takes what is in their rings to disk while they run, and writes a trace at the end. */
+#include "base/array.h"
 #include "base/scope.h"
 #include "capture/clock.h"
 #include "capture/recorder/recorder.h"
@@ -31,6 +32,7 @@ enum {
 	OPT_PAYLOADS,
 	OPT_FORCE,
 	OPT_JSON,
+	OPT_RECOVER,
 };
 
 static const struct cli_option options[] = {
@@ -45,6 +47,10 @@ static const struct cli_option options[] = {
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B", "keep contents of buffers in these iterations"},
 	[OPT_FORCE] = {"force", 0, NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "report on stderr for programs"},
+	[OPT_RECOVER] =
+		{"recover", 0, "DIR",
+		 "run nothing, but make the trace of a recording that was killed: DIR is what "
+		 "it left, OUT.new-XXXXXX"},
 	{0},
 };
 
@@ -138,30 +144,25 @@ static bool is_over(int fd)
  * had started has. The error that ended it, or 0. */
 static int read_rings(struct rec_recorder *recorder, int fd)
 {
-	bool told = false;
-	long n;
+	bool told = fd < 0;
+	long n = rec_resume(recorder);
 
-	while (!told || rec_is_traced(recorder)) {
+	while (n >= 0) {
 		struct timespec t = {0};
 		char done;
 
-		n = rec_round(recorder, false);
-		if (n < 0)
-			return (int)n;
+		n = rec_round(recorder);
 		if (!told && is_over(fd)) {
 			told = true;
 			if (read(fd, &done, 1) == 1)
 				break;
 		}
+		if (told && !rec_is_traced(recorder))
+			break;
 		t.tv_nsec = n > 0 ? BUSY_NS : IDLE_NS;
 		nanosleep(&t, NULL);
 	}
-	for (int i = 0; i < 2; i++) {
-		n = rec_round(recorder, i > 0);
-		if (n < 0)
-			return (int)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : rec_finish(recorder);
 }
 
 static void report(const struct cli_args *args, const struct rec_result *r)
@@ -180,10 +181,24 @@ static void report(const struct cli_args *args, const struct rec_result *r)
 		(unsigned long long)r->without_times);
 }
 
+/* What the trace is given its name by. */
+static int commit(struct place *place)
+{
+	int r = place_commit(place);
+
+	if (r == 0)
+		return CLI_OK;
+	cli_error("cannot write %s: %s; the recording is %s", place->output, strerror(-r),
+		  place->trace);
+	place_keep(place);
+	return r == -EEXIST ? CLI_USAGE : CLI_MACHINE;
+}
+
 /* Reads, writes what was read beside OUT, and gives it its name. */
 static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
-		       struct place *place, const struct cap_control *settings)
+		       struct place *place)
 {
+	const struct cap_control *settings = rec_settings(recorder);
 	const struct rec_window window = {settings->first_iteration, settings->last_iteration,
 					  settings->first_payload, settings->last_payload,
 					  rec_folder(recorder)};
@@ -193,22 +208,18 @@ static int write_trace(const struct cli_args *args, struct rec_recorder *recorde
 	int r = read_rings(recorder, fd);
 
 	if (r == 0 && !rec_has_calls(recorder)) {
-		cli_error("%s made no CUDA call: nothing was recorded", args->operands[0]);
+		cli_error("%s made no CUDA call: nothing was recorded",
+			  args->n_operands > 0 ? args->operands[0] : "the program");
 		return CLI_OK;
 	}
 	if (r == 0)
 		r = rec_write(recorder, &window, &part, place->trace, &result, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "write", place->output, NULL);
-	r = place_commit(place);
-	if (r < 0) {
-		cli_error("cannot write %s: %s; the recording is %s", place->output, strerror(-r),
-			  place->trace);
-		place_keep(place);
-		return r == -EEXIST ? CLI_USAGE : CLI_MACHINE;
-	}
-	report(args, &result);
-	return CLI_OK;
+	r = commit(place);
+	if (r == CLI_OK)
+		report(args, &result);
+	return r;
 }
 
 static int begin_place(const struct cli_args *args, struct place *place)
@@ -234,85 +245,167 @@ static int begin_place(const struct cli_args *args, struct place *place)
 	return CLI_OK;
 }
 
-/* The reading process: what comes for the program's process group is not for it. */
-static int start_reader(const struct cli_args *args, struct rec_recorder *recorder,
-			struct place *place, const struct cap_control *settings, int fd[2])
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	pid_t pid = fork();
-	int r;
+/* The process that reads, as the one that waits for the program sees it. */
+struct reader {
+	const struct cli_args *args;
+	struct rec_recorder *recorder;
+	struct place *place;
+	int fd[2]; /* a pipe: a byte says that the program has ended, its end that we have */
+	pid_t pid; /* -1: it has ended */
+	int tries;
+	int told; /* the exit status of the one that was not killed; -1: none yet */
+};
 
-	if (pid != 0)
-		return pid < 0 ? -errno : pid;
-	close(fd[1]);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+#define MOST_TRIES 5
+
+/* What comes for the program's process group is not for it. */
+static int start_reader(struct reader *r)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+	int status;
+
+	r->tries++;
+	r->pid = fork();
+	if (r->pid != 0)
+		return r->pid < 0 ? -errno : 0;
+	close(r->fd[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_IGN);
-	r = write_trace(args, recorder, fd[0], place, settings);
-	place_done(place);
-	rec_close(recorder);
+	status = write_trace(r->args, r->recorder, r->fd[0], r->place);
+	place_done(r->place);
+	rec_close(r->recorder);
 	fflush(NULL);
-	_exit(r);
+	_exit(status);
+}
+
+/* One that was killed is followed by another, which goes on where it was. */
+static void reader_ended(void *reader, pid_t pid, int status)
+{
+	struct reader *r = reader;
+
+	if (pid != r->pid)
+		return;
+	r->pid = -1;
+	if (WIFEXITED(status))
+		r->told = WEXITSTATUS(status);
+	else if (r->tries < MOST_TRIES)
+		start_reader(r);
+}
+
+/* Tells it that the program has ended, and waits for the trace. */
+static void finish_reader(struct reader *r)
+{
+	int status = 0;
+
+	while (r->pid > 0) {
+		if (write(r->fd[1], "", 1) < 0)
+			kill(r->pid, SIGKILL);
+		while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
+			;
+		reader_ended(r, r->pid, status);
+	}
 }
 
 /* Runs the program beside the reading process; the exit status. */
-static int run_both(const struct cli_args *args, struct rec_recorder *recorder, struct place *place,
-		    const struct cap_control *settings)
+static int run_both(const struct cli_args *args, struct rec_recorder *recorder, struct place *place)
 {
-	int fd[2], status, reader, told = CLI_MACHINE;
+	struct reader reader = {.args = args, .recorder = recorder, .place = place, .told = -1};
+	int status;
 
-	if (pipe2(fd, O_CLOEXEC) < 0)
+	if (pipe2(reader.fd, O_CLOEXEC) < 0)
 		return cli_fail(-errno, NULL, "make", "a pipe", NULL);
-	reader = start_reader(args, recorder, place, settings, fd);
-	close(fd[0]);
-	status = reader < 0 ? reader : child_start(args->operands);
-	signal(SIGPIPE, SIG_IGN); /* the reader may have ended; not before the program is started */
+	status = start_reader(&reader);
+	if (status == 0)
+		status = child_start(args->operands);
 	if (status > 0)
-		status = child_wait();
-	if (reader > 0) {
-		if (write(fd[1], "", 1) < 0 && errno != EPIPE)
-			kill(reader, SIGKILL);
-		while (waitpid(reader, &told, 0) < 0 && errno == EINTR)
-			;
+		status = child_wait(reader_ended, &reader);
+	finish_reader(&reader);
+	if (reader.told < 0) {
+		cli_error("cannot write %s: the process that records was killed %d times; what was "
+			  "recorded is in %s, see gpucapture --recover",
+			  place->output, reader.tries, place->folder);
+		place_keep(place);
+		rec_leave(recorder);
+		reader.told = CLI_MACHINE;
 	}
-	close(fd[1]);
 	if (status < 0)
 		return cli_fail(status, NULL, "run", args->operands[0], NULL);
-	if (WIFEXITED(told))
-		return child_end(status, WEXITSTATUS(told));
-	cli_error("cannot write %s: the process that records was killed", place->output);
-	rec_close(recorder);
-	place_done(place);
-	return child_end(status, CLI_MACHINE);
+	return child_end(status, reader.told);
 }
 
-static int run(const struct cli_args *args)
+/* Where what is read is kept until it is a trace. */
+static void spool_path(const char *folder, char ret[PATH_MAX + 8])
+{
+	snprintf(ret, PATH_MAX + 8, "%s/spool", folder);
+}
+
+static int record(const struct cli_args *args, struct place *place)
 {
 	struct rec_recorder *recorder = NULL;
+	char spool[PATH_MAX + 8];
 	struct cap_control settings;
-	struct place place;
 	int r;
 
+	if (args->n_operands == 0) {
+		cli_error("what is to be run?");
+		return CLI_USAGE;
+	}
 	if (read_settings(args, &settings) < 0)
 		return CLI_USAGE;
-	r = begin_place(args, &place);
+	r = begin_place(args, place);
 	if (r != CLI_OK)
 		return r;
-	r = rec_open(&settings, &recorder);
+	spool_path(place->folder, spool);
+	r = rec_open(&settings, spool, &recorder);
 	if (r < 0)
 		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
 	else
 		r = set_up(rec_folder(recorder));
 	if (r == CLI_OK)
-		return run_both(args, recorder, &place, &settings);
+		return run_both(args, recorder, place);
 	rec_close(recorder);
-	place_done(&place);
+	place_done(place);
 	return r;
+}
+
+/* Makes a trace of what was left in `folder`, and removes that. */
+static int recover(const struct cli_args *args, const char *folder, struct place *place)
+{
+	struct rec_recorder *recorder = NULL;
+	struct place left = {0};
+	char spool[PATH_MAX + 8];
+	int r = begin_place(args, place);
+
+	if (r != CLI_OK)
+		return r;
+	spool_path(folder, spool);
+	r = rec_recover(spool, &recorder);
+	if (r == -EBUSY)
+		cli_error("cannot recover %s: it is still being recorded", folder);
+	else if (r < 0)
+		cli_fail(r, NULL, "recover", spool, NULL);
+	r = r == 0 ? write_trace(args, recorder, -1, place) : CLI_INPUT;
+	place_done(place);
+	rec_close(recorder);
+	if (r == CLI_OK && strlen(folder) < sizeof(left.folder)) {
+		strcpy(left.folder, folder);
+		place_done(&left);
+	}
+	return r;
+}
+
+static int run(const struct cli_args *args)
+{
+	const char *folder = args->values[OPT_RECOVER];
+	struct place place;
+
+	return folder ? recover(args, folder, &place) : record(args, &place);
 }
 
 const struct cli_command gpucapture = {
 	.name = "gpucapture",
 	.operands = "COMMAND [ARGUMENT...]",
-	.min_operands = 1,
+	.min_operands = 0,
 	.max_operands = INT_MAX,
 	.what = "Records what a program does on GPUs",
 	.options = options,

@@ -215,7 +215,7 @@ static int run(const struct cli_args *args)
 	shared = report < 0 ? report : make_file("GPUEMU_RUN");
 	status = shared < 0 ? shared : child_start(args->operands);
 	if (status > 0)
-		status = child_wait();
+		status = child_wait(NULL, NULL);
 	if (status < 0)
 		return cli_fail(status, NULL, "run", args->operands[0], NULL);
 	r = print_report(args, report);

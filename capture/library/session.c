@@ -7,6 +7,7 @@
 #include "capture/library/range.h"
 #include "capture/library/ticks.h"
 #include "capture/library/unknown.h"
+#include "capture/process_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,23 +56,6 @@ static bool usable(const struct cap_control *c)
 	       (c->ring_bytes & (c->ring_bytes - 1)) == 0;
 }
 
-/* Field 22 of /proc/self/stat; the second field may hold anything, but ends at the last ')'. */
-static uint64_t process_start(void)
-{
-	char text[1024];
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	char *at;
-
-	if (fd >= 0)
-		close(fd);
-	text[n < 0 ? 0 : n] = 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 /* Lets the page be all zeroes again in a forked child. */
 static bool wipe_on_fork(void)
 {
@@ -82,7 +66,7 @@ static bool wipe_on_fork(void)
 void cap_process_begin(void)
 {
 	cap_process.pid = getpid();
-	cap_process.start = process_start();
+	cap_process.start = cap_process_start(cap_process.pid);
 	cap_process.generation++;
 	cap_process.iteration = -1;
 	cap_process.capturing = 0;

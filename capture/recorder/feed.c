@@ -9,7 +9,6 @@ void rec_feed_free(struct rec_feed *f)
 {
 	if (!f)
 		return;
-	cap_drain_close(f->drain);
 	free(f->queue);
 	free(f->held);
 	free(f->thread.launched);
@@ -21,8 +20,8 @@ void rec_feed_free(struct rec_feed *f)
 
 define_cleanup(rec_feed_freep, struct rec_feed *, rec_feed_free);
 
-int rec_feed_new(struct cap_drain *drain, struct rec_process *p, const struct cap_clock *clock,
-		 struct rec_feed **ret)
+int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
+		 const struct cap_clock *clock, struct rec_feed **ret)
 {
 	scoped(rec_feed_freep) struct rec_feed *f = calloc(1, sizeof(*f));
 	struct rec_lane lane = {.kind = FMT_THREAD, .device = -1};
@@ -30,7 +29,7 @@ int rec_feed_new(struct cap_drain *drain, struct rec_process *p, const struct ca
 
 	if (!f)
 		return -ENOMEM;
-	f->about = *cap_drain_about(drain);
+	f->about = *about;
 	f->process = p;
 	lane.number = f->about.tid;
 	r = fmt_names_string(p->names, f->about.thread_name, strlen(f->about.thread_name),
@@ -39,7 +38,6 @@ int rec_feed_new(struct cap_drain *drain, struct rec_process *p, const struct ca
 		r = rec_add_lane(p, &lane, &f->thread.lane);
 	if (r < 0)
 		return r;
-	f->drain = drain;
 	f->clock = f->about.clock == CAP_CLOCK_TSC ? clock : NULL;
 	p->is_virtual |= f->about.clock == CAP_CLOCK_VIRTUAL;
 	*ret = take(f);
@@ -126,13 +124,22 @@ static int sort_in(struct rec_feed *f, const struct cap_record *r)
 	}
 }
 
-long rec_feed_take(struct rec_feed *f)
+int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c)
 {
 	const struct cap_record *record;
-	struct fmt_cursor c;
-	long bytes = 0;
 	int r, e;
 
+	while ((e = cap_record_next(c, &record)) == 1) {
+		r = sort_in(f, record);
+		if (r < 0)
+			return r;
+	}
+	f->process->counts.damaged += e < 0;
+	return 0;
+}
+
+void rec_feed_round(struct rec_feed *f)
+{
 	if (f->at > 0) {
 		memmove(f->queue, f->queue + f->at, f->n - f->at);
 		f->n -= f->at;
@@ -140,20 +147,6 @@ long rec_feed_take(struct rec_feed *f)
 		f->at = 0;
 	}
 	f->safe = f->n;
-	r = cap_drain_take(f->drain, &c);
-	if (r == -EBADMSG)
-		f->process->counts.damaged++;
-	if (r <= 0)
-		return r == -EBADMSG ? 0 : r;
-	cap_drain_release(f->drain);
-	bytes = (long)fmt_left(&c);
-	while ((e = cap_record_next(&c, &record)) == 1) {
-		r = sort_in(f, record);
-		if (r < 0)
-			return r;
-	}
-	f->process->counts.damaged += e < 0;
-	return bytes;
 }
 
 /* ---- looking at it */

@@ -12,7 +12,6 @@
 #include "capture/recorder/call.h"
 
 struct rec_feed {
-	struct cap_drain *drain; /* owned */
 	struct cap_drain_about about;
 	struct rec_process *process;   /* not owned */
 	const struct cap_clock *clock; /* not owned; NULL: the ring's times are ns */
@@ -27,14 +26,17 @@ struct rec_feed {
 	uint64_t last_ordinal;
 };
 
-/* Takes over the ring; `clock` is needed for one of CAP_CLOCK_TSC. -ENOMEM. */
-int rec_feed_new(struct cap_drain *drain, struct rec_process *p, const struct cap_clock *clock,
-		 struct rec_feed **ret);
+/* `clock` is needed for a ring of CAP_CLOCK_TSC. -ENOMEM. */
+int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
+		 const struct cap_clock *clock, struct rec_feed **ret);
 void rec_feed_free(struct rec_feed *f);
 
-/* Takes what the ring holds now: how many bytes, or a negative errno. Damage costs what is damaged,
- * and is counted. */
-long rec_feed_take(struct rec_feed *f);
+/* What the ring held, 8-byte aligned. Damage costs what is damaged, and is counted. 0 or a negative
+ * errno. */
+int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c);
+
+/* Every ring of the process was looked at. */
+void rec_feed_round(struct rec_feed *f);
 
 /* Looks at what the feeds of one process hold, as far as it is in order; with `all`, everything. 0
  * or a negative errno. */

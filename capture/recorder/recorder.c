@@ -3,102 +3,262 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/recorder/feed.h"
+#include "capture/process_stat.h"
+#include "capture/recorder/processes.h"
 #include "capture/recorder/session.h"
+#include "capture/recorder/spool.h"
 
-#include <signal.h>
+#include <time.h>
 
-/* A process with its feeds. */
-struct traced {
-	struct rec_process *process;
-	struct rec_feed **feeds;
-	size_t n, cap;
+#define ROUND_NS 50000000 /* what is left in a ring is safe there */
+
+/* A ring that is read. */
+struct tap {
+	struct cap_drain *drain; /* owned */
+	uint32_t number;
+	struct cap_drain_status told; /* as the spool has it */
+};
+
+struct program {
+	int32_t pid;
+	uint64_t started;
 };
 
 struct rec_recorder {
 	struct rec_session session;
+	struct cap_control settings;
+	char folder[PATH_MAX]; /* of the session, which may be gone */
 	struct cap_clock clock;
-	struct fmt_names *names;
-	struct traced *traced;
-	size_t n, cap;
-	struct rec_process **processes; /* the same, for rec_run_write() */
-	size_t processes_cap;
+	size_t clock_told; /* segments that are in the spool */
+	struct rec_spool spool;
+	struct tap *taps;
+	size_t n_taps, taps_cap;
+	uint64_t *reached; /* by ring: 1 + how far the spool is with it; 0: it is not there */
+	size_t reached_cap;
+	struct program *programs;
+	size_t n_programs, programs_cap;
+	int64_t round_ns; /* when the last one was */
 	uint64_t bad_rings;
+	struct rec_processes *processes; /* once finished */
 };
 
 void rec_close(struct rec_recorder *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->n; i++) {
-		for (size_t k = 0; k < r->traced[i].n; k++)
-			rec_feed_free(r->traced[i].feeds[k]);
-		free(r->traced[i].feeds);
-		rec_process_free(r->traced[i].process);
-	}
-	free(r->traced);
-	free(r->processes);
-	fmt_names_free(r->names);
+	for (size_t i = 0; i < r->n_taps; i++)
+		cap_drain_close(r->taps[i].drain);
+	free(r->taps);
+	free(r->reached);
+	free(r->programs);
+	rec_processes_free(r->processes);
 	cap_clock_done(&r->clock);
+	rec_spool_done(&r->spool);
 	rec_session_end(&r->session);
 	free(r);
 }
 
+void rec_leave(struct rec_recorder *r)
+{
+	if (r)
+		rec_session_leave(&r->session);
+	rec_close(r);
+}
+
 define_cleanup(rec_closep, struct rec_recorder *, rec_close);
 
-int rec_open(const struct cap_control *settings, struct rec_recorder **ret)
+static struct rec_recorder *new_recorder(void)
 {
-	scoped(rec_closep) struct rec_recorder *r = calloc(1, sizeof(*r));
+	struct rec_recorder *r = calloc(1, sizeof(*r));
+
+	if (r) {
+		rec_session_init(&r->session);
+		r->spool.fd = -1;
+	}
+	return r;
+}
+
+const char *rec_folder(const struct rec_recorder *r)
+{
+	return r->folder;
+}
+
+const struct cap_control *rec_settings(const struct rec_recorder *r)
+{
+	return &r->settings;
+}
+
+/* ---- what goes into the spool */
+
+static int put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
+	       const void *data, size_t bytes)
+{
+	const struct rec_piece piece = {
+		.kind = kind, .ring = ring, .position = position, .bytes = bytes};
+
+	return rec_spool_put(&r->spool, &piece, data);
+}
+
+static int put_session(struct rec_recorder *r)
+{
+	scoped(free_ptr) struct rec_piece_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->version = REC_SPOOL_VERSION;
+	s->settings = r->settings;
+	strcpy(s->folder, r->folder);
+	return put(r, REC_PIECE_SESSION, 0, 0, s, sizeof(*s));
+}
+
+static int put_clock(struct rec_recorder *r)
+{
+	size_t n = r->clock.n - r->clock_told;
+	int e;
+
+	if (n == 0)
+		return 0;
+	e = put(r, REC_PIECE_CLOCK, 0, 0, r->clock.segments + r->clock_told,
+		n * sizeof(*r->clock.segments));
+	r->clock_told = r->clock.n;
+	return e;
+}
+
+int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret)
+{
+	scoped(rec_closep) struct rec_recorder *r = new_recorder();
 	int e;
 
 	if (!r)
 		return -ENOMEM;
+	r->settings = *settings;
 	e = settings->clock == CAP_CLOCK_TSC ? cap_clock_init(&r->clock) : 0;
 	if (e == 0)
 		e = rec_session_begin(&r->session, settings);
+	if (e < 0)
+		return e;
+	strcpy(r->folder, r->session.folder);
+	e = rec_spool_create(spool, &r->spool);
 	if (e == 0)
-		e = fmt_names_new(&r->names);
+		e = put_session(r);
+	if (e == 0)
+		e = put_clock(r);
+	if (e == 0)
+		e = rec_spool_flush(&r->spool);
 	if (e == 0)
 		*ret = take(r);
 	return e;
 }
 
-const char *rec_folder(const struct rec_recorder *r)
-{
-	return r->session.folder;
-}
+/* ---- what comes out of it */
 
-static int find_process(struct rec_recorder *r, const struct cap_drain_about *about,
-			struct traced **ret)
+static int reach(struct rec_recorder *r, uint32_t ring, uint64_t position)
 {
-	struct traced made = {0};
-	int e;
+	size_t before = r->reached_cap;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->traced[i].process->pid == about->pid &&
-		    r->traced[i].process->started == about->process_start) {
-			*ret = &r->traced[i];
-			return 0;
-		}
-	if (array_reserve(&r->traced, r->n + 1, &r->cap) < 0 ||
-	    array_reserve(&r->processes, r->n + 1, &r->processes_cap) < 0)
+	if (ring >= REC_MOST_RINGS)
+		return -EBADMSG;
+	if (array_reserve(&r->reached, (size_t)ring + 1, &r->reached_cap) < 0)
 		return -ENOMEM;
-	e = rec_process_new(r->names, about->pid, about->process_start, &made.process);
-	if (e < 0)
-		return e;
-	made.process->index = (uint32_t)r->n;
-	r->processes[r->n] = made.process;
-	r->traced[r->n] = made;
-	*ret = &r->traced[r->n++];
+	memset(r->reached + before, 0, (r->reached_cap - before) * sizeof(*r->reached));
+	r->reached[ring] = position + 1;
 	return 0;
 }
 
-static int take_ring(void *context, int dir, const char *name)
+static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
+{
+	const struct rec_piece_session *s = (const void *)piece->data;
+
+	if (piece->bytes != sizeof(*s) || s->version != REC_SPOOL_VERSION ||
+	    s->settings.version > CAP_VERSION || !memchr(s->folder, 0, sizeof(s->folder)))
+		return -EBADMSG;
+	r->settings = s->settings;
+	strcpy(r->folder, s->folder);
+	return 0;
+}
+
+static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
+{
+	struct cap_clock *c = &r->clock;
+	size_t n = piece->bytes / sizeof(*c->segments);
+
+	if (array_reserve(&c->segments, c->n + n, &c->cap) < 0)
+		return -ENOMEM;
+	memcpy(c->segments + c->n, piece->data, n * sizeof(*c->segments));
+	c->n = r->clock_told = c->n + n;
+	if (c->n > 0) {
+		c->first_ticks = c->segments[0].ticks;
+		c->first_ns = c->segments[0].ns;
+	}
+	return 0;
+}
+
+static int recall(void *context, const struct rec_piece *piece)
+{
+	struct rec_recorder *r = context;
+
+	switch ((enum rec_piece_kind)piece->kind) {
+	case REC_PIECE_SESSION:
+		return recall_session(r, piece);
+	case REC_PIECE_CLOCK:
+		return recall_clock(r, piece);
+	case REC_PIECE_RING:
+		return reach(r, piece->ring, 0);
+	case REC_PIECE_BYTES:
+		return reach(r, piece->ring, piece->position + piece->bytes);
+	default:
+		return 0;
+	}
+}
+
+int rec_resume(struct rec_recorder *r)
+{
+	r->clock.n = 0;
+	return rec_spool_read(&r->spool, recall, r);
+}
+
+int rec_recover(const char *spool, struct rec_recorder **ret)
+{
+	scoped(rec_closep) struct rec_recorder *r = new_recorder();
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	e = rec_spool_open(spool, &r->spool);
+	if (e == 0)
+		e = rec_resume(r);
+	if (e == 0 && !r->folder[0])
+		e = -EBADMSG;
+	if (e == 0)
+		e = rec_session_attach(&r->session, r->folder);
+	if (e < 0 && e != -ENOENT)
+		return e;
+	*ret = take(r);
+	return 0;
+}
+
+/* ---- while programs run */
+
+static int note_program(struct rec_recorder *r, const struct cap_drain_about *about)
+{
+	for (size_t i = 0; i < r->n_programs; i++)
+		if (r->programs[i].pid == about->pid &&
+		    r->programs[i].started == about->process_start)
+			return 0;
+	if (about->pid <= 0 || about->process_start == 0)
+		return 0;
+	if (array_reserve(&r->programs, r->n_programs + 1, &r->programs_cap) < 0)
+		return -ENOMEM;
+	r->programs[r->n_programs++] = (struct program){about->pid, about->process_start};
+	return 0;
+}
+
+static int take_ring(void *context, int dir, const char *name, uint32_t number)
 {
 	struct rec_recorder *r = context;
 	scoped(cap_drain_closep) struct cap_drain *drain = NULL;
-	struct rec_feed *feed;
-	struct traced *t;
+	uint64_t before = number < r->reached_cap ? r->reached[number] : 0;
+	struct cap_drain_about about;
 	int e = cap_drain_open(dir, name, &drain);
 
 	if (e == -EAGAIN || e == -ENOMEM)
@@ -107,112 +267,205 @@ static int take_ring(void *context, int dir, const char *name)
 		r->bad_rings++;
 		return 0;
 	}
-	e = find_process(r, cap_drain_about(drain), &t);
-	if (e == 0 && array_reserve(&t->feeds, t->n + 1, &t->cap) < 0)
-		e = -ENOMEM;
-	if (e == 0)
-		e = rec_feed_new(drain, t->process, &r->clock, &feed);
+	about = *cap_drain_about(drain);
+	about.number = number;
+	if (array_reserve(&r->taps, r->n_taps + 1, &r->taps_cap) < 0)
+		return -ENOMEM;
+	e = note_program(r, &about);
 	if (e < 0)
 		return e;
-	(void)take(drain);
-	t->feeds[t->n++] = feed;
-	return 0;
+	if (before)
+		cap_drain_seek(drain, before - 1);
+	else if (r->processes)
+		e = rec_processes_ring(r->processes, &about);
+	else
+		put(r, REC_PIECE_RING, number, 0, &about, sizeof(about));
+	if (e == 0)
+		r->taps[r->n_taps++] = (struct tap){.drain = take(drain), .number = number};
+	return e;
 }
 
-long rec_round(struct rec_recorder *r, bool last)
+static int64_t now_ns(void)
 {
-	long bytes = 0, n;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_due(struct rec_recorder *r)
+{
+	if (now_ns() - r->round_ns >= ROUND_NS)
+		return true;
+	for (size_t i = 0; i < r->n_taps; i++)
+		if (cap_drain_status(r->taps[i].drain).waiting_bytes >= r->settings.ring_bytes / 8)
+			return true;
+	return false;
+}
+
+/* Takes what is in the ring: how many bytes. */
+static long tap_ring(struct rec_recorder *r, struct tap *t)
+{
+	struct fmt_cursor c;
+	int e = cap_drain_take(t->drain, &c);
+	struct cap_drain_status status = cap_drain_status(t->drain);
+	uint64_t bytes = e == 1 ? fmt_left(&c) : 0;
+
+	status.waiting_bytes = 0;
+	if (e == 1)
+		put(r, REC_PIECE_BYTES, t->number, cap_drain_position(t->drain) - bytes, c.at,
+		    bytes);
+	if (memcmp(&status, &t->told, sizeof(status)) != 0)
+		put(r, REC_PIECE_STATUS, t->number, 0, &status, sizeof(status));
+	t->told = status;
+	return e == -ENOMEM ? e : (long)bytes;
+}
+
+/* A ring of which nothing will come any more makes room for others. */
+static bool retire(struct rec_recorder *r, struct tap *t)
+{
+	struct cap_drain_status now = cap_drain_status(t->drain);
+
+	if (t->told.state != CAP_THREAD_ENDED || now.waiting_bytes > 0)
+		return false;
+	rec_session_remove(&r->session, cap_drain_about(t->drain)->pid, t->number);
+	cap_drain_close(t->drain);
+	return true;
+}
+
+/* All of it is on disk; the threads may go on. Else they shall not wait for that. */
+static void settle_round(struct rec_recorder *r, int e)
+{
+	size_t n = 0;
+
+	if (e < 0) {
+		rec_session_quit(&r->session);
+		return;
+	}
+	for (size_t i = 0; i < r->n_taps; i++) {
+		cap_drain_release(r->taps[i].drain);
+		if (!retire(r, &r->taps[i]))
+			r->taps[n++] = r->taps[i];
+	}
+	r->n_taps = n;
+}
+
+long rec_round(struct rec_recorder *r)
+{
+	long bytes = 0, n = 0;
 	int e;
 
-	rec_session_beat(&r->session); /* and for each process: a round may be long */
+	if (r->spool.error)
+		return 0;
+	rec_session_beat(&r->session);
 	e = r->clock.n > 0 ? cap_clock_sample(&r->clock) : 0;
 	if (e == 0)
 		e = rec_session_rings(&r->session, take_ring, r);
-	for (size_t i = 0; i < r->n && e == 0; i++) {
-		struct traced *t = &r->traced[i];
-
+	if (e < 0 || !is_due(r))
+		return e;
+	put_clock(r);
+	for (size_t i = 0; i < r->n_taps && n >= 0; i++) {
 		rec_session_beat(&r->session);
-		for (size_t k = 0; k < t->n && e == 0; k++) {
-			n = rec_feed_take(t->feeds[k]);
-			bytes += n > 0 ? n : 0;
-			e = n < 0 ? (int)n : 0;
-		}
-		if (e == 0)
-			e = rec_feeds_look(t->feeds, t->n, last);
+		n = tap_ring(r, &r->taps[i]);
+		bytes += n;
 	}
-	return e < 0 ? e : bytes;
-}
-
-size_t rec_n_processes(const struct rec_recorder *r)
-{
-	return r->n;
+	if (n < 0)
+		return n;
+	if (bytes > 0)
+		put(r, REC_PIECE_ROUND, 0, 0, NULL, 0);
+	settle_round(r, rec_spool_flush(&r->spool));
+	r->round_ns = now_ns();
+	return bytes;
 }
 
 bool rec_is_traced(const struct rec_recorder *r)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (r->processes[i]->pid > 0 && kill(r->processes[i]->pid, 0) == 0)
+	for (size_t i = 0; i < r->n_programs; i++)
+		if (cap_process_start(r->programs[i].pid) == r->programs[i].started)
 			return true;
 	return false;
 }
 
-bool rec_has_calls(const struct rec_recorder *r)
+/* ---- when they have ended */
+
+/* What was not taken to disk, from the ring itself. */
+static int take_rest(struct rec_recorder *r, struct tap *t)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (r->processes[i]->counts.calls > 0)
-			return true;
-	return false;
+	struct fmt_cursor c;
+	int e = 0;
+
+	cap_drain_unread(t->drain);
+	e = cap_drain_take(t->drain, &c);
+	if (e == 1)
+		e = rec_processes_bytes(r->processes, t->number,
+					cap_drain_position(t->drain) - fmt_left(&c), &c);
+	else if (e == -EBADMSG)
+		e = rec_processes_damage(r->processes, t->number);
+	return e < 0 ? e
+		     : rec_processes_status(r->processes, t->number, cap_drain_status(t->drain));
 }
 
-/* What the rings say at the end: losses, and calls that never returned. */
-static void settle(struct rec_recorder *r)
+int rec_finish(struct rec_recorder *r)
 {
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t k = 0; k < r->traced[i].n; k++) {
-			struct cap_drain_status s = cap_drain_status(r->traced[i].feeds[k]->drain);
-			struct rec_counts *c = &r->processes[i]->counts;
+	int e = rec_processes_new(&r->clock, &r->processes);
 
-			c->unended += s.current_api != 0;
-			c->ring_lost_records += s.lost_records;
-			c->ring_lost_bytes += s.lost_bytes;
-		}
-	for (size_t i = 0; i < r->n; i++) {
-		struct rec_counts *c = &r->processes[i]->counts;
+	if (e == 0)
+		e = rec_spool_read(&r->spool, rec_processes_piece, r->processes);
+	/* A ring of which the spool does not know, since there was no room. */
+	for (size_t i = 0; i < r->n_taps && e == 0; i++) {
+		struct cap_drain_about about = *cap_drain_about(r->taps[i].drain);
 
-		if (c->ring_lost_records > c->lost_records) {
-			c->lost_records = c->ring_lost_records;
-			c->lost_bytes = c->ring_lost_bytes;
-		}
+		about.number = r->taps[i].number;
+		e = rec_processes_ring(r->processes, &about);
 	}
+	if (e == 0)
+		e = rec_session_rings(&r->session, take_ring, r);
+	for (size_t i = 0; i < r->n_taps && e == 0; i++)
+		e = take_rest(r, &r->taps[i]);
+	return e < 0 ? e : rec_processes_round(r->processes, true);
+}
+
+bool rec_has_calls(struct rec_recorder *r)
+{
+	size_t n;
+	struct rec_process *const *all = rec_processes_all(r->processes, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i]->counts.calls > 0)
+			return true;
+	return false;
 }
 
 /* The clock of an emulated driver is no host's. */
-static int put_origin(struct rec_recorder *r, const struct fmt_origin *part)
+static int put_origin(struct fmt_names *names, struct rec_process *const *all, size_t n,
+		      const struct fmt_origin *part)
 {
 	struct fmt_origin o;
 	bool is_virtual = false;
 
 	fmt_origin_here(&o);
-	for (size_t i = 0; i < r->n; i++)
-		is_virtual |= r->processes[i]->is_virtual;
+	for (size_t i = 0; i < n; i++)
+		is_virtual |= all[i]->is_virtual;
 	if (is_virtual)
 		o = (struct fmt_origin){0};
 	o.part = part->part;
 	o.n_parts = part->n_parts;
 	memcpy(o.run, part->run, sizeof(o.run));
-	return fmt_origin_put(r->names, &o);
+	return fmt_origin_put(names, &o);
 }
 
 int rec_write(struct rec_recorder *r, const struct rec_window *window,
 	      const struct fmt_origin *part, const char *path, struct rec_result *ret,
 	      struct fmt_error *err)
 {
+	size_t n;
+	struct rec_process *const *all = rec_processes_all(r->processes, &n);
+	struct fmt_names *names = rec_processes_names(r->processes);
 	struct rec_window kept = *window;
-	int e = put_origin(r, part);
+	int e = put_origin(names, all, n, part);
 
-	settle(r);
 	if (r->session.control)
 		kept.unwritten =
 			__atomic_load_n(&r->session.control->failed_blobs, __ATOMIC_RELAXED);
-	return e < 0 ? e : rec_run_write(r->processes, r->n, r->names, &kept, path, ret, err);
+	return e < 0 ? e : rec_run_write(all, n, names, &kept, path, ret, err);
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Records what a program and all that it starts do on GPUs: makes the session folder, reads the
- * rings in it, and makes a trace of them.
+/* Records what a program and all that it starts do on GPUs: makes the session folder, takes what
+ * is in the rings there to disk, and makes a trace of it.
  *
- *     rec_open(&settings, &r)          rec_folder(r) is what GPUCAPTURE_SESSION is to say
- *     rec_round(r, 0) again and again while the program runs, every few milliseconds
- *     rec_write(r, path, ...)          when it has ended
+ *     rec_open(&settings, spool, &r)   rec_folder(r) is what GPUCAPTURE_SESSION is to say
+ *     rec_round(r) again and again while the program runs, every few milliseconds
+ *     rec_finish(r)                    when it has ended
+ *     rec_write(r, path, ...)
  *     rec_close(r)
+ *
+ * From rec_open() to rec_finish() the recorder may be one process after the other: each is a fork
+ * of the one that opened it, and begins with rec_resume(). One that was killed has lost nothing.
+ * When the one that opened it is gone, too, rec_recover() goes on with the spool.
  *
  * One thread at a time. Functions return 0 or a negative errno.
  */
@@ -18,20 +23,33 @@
 
 struct rec_recorder;
 
-int rec_open(const struct cap_control *settings, struct rec_recorder **ret);
+/* What is read is kept in the file `spool`, which must not exist. */
+int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret);
+/* Goes on with what such a recorder left. -EBADMSG: no spool of this version; -EBUSY: its recorder
+ * lives. */
+int rec_recover(const char *spool, struct rec_recorder **ret);
 void rec_close(struct rec_recorder *r);
+/* The same, but what rec_recover() needs stays. */
+void rec_leave(struct rec_recorder *r);
 
+/* The session's folder; its settings. */
 const char *rec_folder(const struct rec_recorder *r);
+const struct cap_control *rec_settings(const struct rec_recorder *r);
 
-/* Reads what is there: how many bytes. With `last`, what nothing can precede any more as well. */
-long rec_round(struct rec_recorder *r, bool last);
+/* Goes on where another process was. */
+int rec_resume(struct rec_recorder *r);
 
-/* Processes that were seen, and whether any of them made a call. */
-size_t rec_n_processes(const struct rec_recorder *r);
-bool rec_has_calls(const struct rec_recorder *r);
+/* Takes what is there, if it is time to: how many bytes. When there is no room on disk, nothing is
+ * taken any more, and the programs are told not to wait: that is no error here. */
+long rec_round(struct rec_recorder *r);
 
-/* Whether one of them still runs. */
+/* Whether one of the processes that were seen still runs. */
 bool rec_is_traced(const struct rec_recorder *r);
+
+/* Makes processes and events of all that was taken, and of what is left in the rings. */
+int rec_finish(struct rec_recorder *r);
+/* Whether any of them made a call. */
+bool rec_has_calls(struct rec_recorder *r);
 
 /* Writes what was read, see rec_run_write(). `part` says which part of a run this is; its clock is
  * found here. */

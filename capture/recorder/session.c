@@ -17,7 +17,6 @@
 #define MAKING ".gpucapture-" /* until it is locked */
 #define MAKING_SECONDS 60     /* one of that name which is older is nobody's */
 #define LEAST_ROOM (8u << 20)
-#define MOST_RINGS (1u << 22)
 
 static void close_dir(DIR **d)
 {
@@ -81,10 +80,22 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static int map_control(struct rec_session *s)
+{
+	void *page =
+		mmap(NULL, CAP_CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->lock_fd, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	s->control = page;
+	return 0;
+}
+
 static int make_control(struct rec_session *s, const struct cap_control *settings)
 {
 	char path[PATH_MAX + 16];
 	void *page;
+	int r;
 
 	snprintf(path, sizeof(path), "%s/control", s->folder);
 	s->lock_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -100,10 +111,9 @@ static int make_control(struct rec_session *s, const struct cap_control *setting
 	free(page);
 	if (n != CAP_CONTROL_BYTES)
 		return n < 0 ? -errno : -ENOSPC;
-	page = mmap(NULL, CAP_CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->lock_fd, 0);
-	if (page == MAP_FAILED)
-		return -errno;
-	s->control = page;
+	r = map_control(s);
+	if (r < 0)
+		return r;
 	*s->control = *settings;
 	s->control->version = CAP_VERSION;
 	s->control->recorder_pid = getpid();
@@ -147,14 +157,19 @@ static int begin_at(struct rec_session *s, const char *base, const struct cap_co
 	return s->dir_fd < 0 ? -errno : 0;
 }
 
+void rec_session_init(struct rec_session *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->lock_fd = s->dir_fd = -1;
+}
+
 int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
 {
 	const char *const bases[] = {"/dev/shm", getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"),
 				     "/tmp"};
 	int r = -ENOENT;
 
-	memset(s, 0, sizeof(*s));
-	s->lock_fd = s->dir_fd = -1;
+	rec_session_init(s);
 	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
 		if (!bases[i] || !*bases[i])
 			continue;
@@ -165,9 +180,43 @@ int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
 	return r;
 }
 
+int rec_session_attach(struct rec_session *s, const char *folder)
+{
+	scoped(free_ptr) char *path = NULL;
+	scoped(close_fd) int fd = -1;
+	struct stat st;
+	int r;
+
+	if (asprintf(&path, "%s/control", folder) < 0)
+		return -ENOMEM;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -EBUSY;
+	if (st.st_size < CAP_CONTROL_BYTES)
+		return -EBADMSG;
+	s->lock_fd = take_fd(fd);
+	r = map_control(s);
+	if (r < 0)
+		return r;
+	s->dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dir_fd < 0)
+		return -errno;
+	snprintf(s->folder, sizeof(s->folder), "%s", folder);
+	return 0;
+}
+
+void rec_session_quit(struct rec_session *s)
+{
+	if (s->control)
+		__atomic_store_n(&s->control->heartbeat_ns, 0, __ATOMIC_RELEASE);
+}
+
 void rec_session_beat(struct rec_session *s)
 {
-	__atomic_store_n(&s->control->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
+	if (s->control)
+		__atomic_store_n(&s->control->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
 }
 
 static int mark(struct rec_session *s, uint32_t number)
@@ -188,23 +237,28 @@ static int is_new(const struct rec_session *s, const char *name, uint32_t *numbe
 	int pid, end = 0;
 
 	return sscanf(name, "ring-%d-%u%n", &pid, number, &end) == 2 && name[end] == '\0' &&
-	       *number < MOST_RINGS && (*number >= s->known_cap || !s->known[*number]);
+	       *number < REC_MOST_RINGS && (*number >= s->known_cap || !s->known[*number]);
 }
 
-int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const char *),
+int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const char *, uint32_t),
 		      void *context)
 {
-	/* A ring is counted before its file is there. */
-	uint32_t made = __atomic_load_n(&s->control->n_rings, __ATOMIC_ACQUIRE), number;
-	uint32_t failed = __atomic_load_n(&s->control->failed_rings, __ATOMIC_ACQUIRE);
-	scoped(close_dir) DIR *dir = s->n_known + failed < made ? opendir(s->folder) : NULL;
+	scoped(close_dir) DIR *dir = NULL;
 	const struct dirent *e;
+	uint32_t made, failed, number;
 	int r = 0;
 
+	if (!s->control)
+		return 0;
+	/* A ring is counted before its file is there. */
+	made = __atomic_load_n(&s->control->n_rings, __ATOMIC_ACQUIRE);
+	failed = __atomic_load_n(&s->control->failed_rings, __ATOMIC_ACQUIRE);
+	if (s->n_known + failed < made)
+		dir = opendir(s->folder);
 	while (dir && r == 0 && (e = readdir(dir))) {
 		if (!is_new(s, e->d_name, &number))
 			continue;
-		r = take_ring(context, s->dir_fd, e->d_name);
+		r = take_ring(context, s->dir_fd, e->d_name, number);
 		if (r == 0)
 			r = mark(s, number);
 		else if (r == -EAGAIN)
@@ -213,25 +267,34 @@ int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const
 	return r;
 }
 
+void rec_session_remove(struct rec_session *s, int pid, uint32_t number)
+{
+	char name[48];
+
+	snprintf(name, sizeof(name), "ring-%d-%u", pid, number);
+	unlinkat(s->dir_fd, name, 0);
+}
+
 void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap)
 {
 	snprintf(ret, cap, "%s/blob-%016llx%016llx", folder, (unsigned long long)hash[1],
 		 (unsigned long long)hash[0]);
 }
 
-void rec_session_end(struct rec_session *s)
+void rec_session_leave(struct rec_session *s)
 {
-	if (s->control) {
-		__atomic_store_n(&s->control->heartbeat_ns, 0, __ATOMIC_RELEASE);
+	rec_session_quit(s);
+	if (s->control)
 		munmap(s->control, CAP_CONTROL_BYTES);
-	}
-	s->control = NULL;
-	if (s->folder[0])
-		remove_folder(s->folder);
-	s->folder[0] = '\0';
 	close_fd(&s->lock_fd);
 	close_fd(&s->dir_fd);
-	s->lock_fd = s->dir_fd = -1;
 	free(s->known);
-	s->known = NULL;
+	rec_session_init(s);
+}
+
+void rec_session_end(struct rec_session *s)
+{
+	if (s->folder[0])
+		remove_folder(s->folder);
+	rec_session_leave(s);
 }

@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <stddef.h>
 
+#define REC_MOST_RINGS (1u << 22)
+
 struct rec_session {
 	char folder[PATH_MAX]; /* "" when there is none */
 	struct cap_control *control;
@@ -22,21 +24,37 @@ struct rec_session {
 	uint32_t n_known;
 };
 
+/* Without a folder; rec_session_end() may follow. */
+void rec_session_init(struct rec_session *s);
+
 /* Makes the folder on the first memory file system that has room, and removes what others left
  * behind there. `settings` is copied into the control page, but for what the session itself sets:
  * magic, version, recorder_pid, heartbeat. */
 int rec_session_begin(struct rec_session *s, const struct cap_control *settings);
 
+/* Takes over the folder of a recorder that was killed. -ENOENT: it is gone; -EBUSY: it was not. */
+int rec_session_attach(struct rec_session *s, const char *folder);
+
 /* Says that the recorder lives; call it every 200 ms at least. */
 void rec_session_beat(struct rec_session *s);
 
-/* Calls take(context, folder, name) for each ring that is not known; it is from then on when that
- * returns 0, and is offered again after -EAGAIN. Another error ends the scan and is returned. */
-int rec_session_rings(struct rec_session *s, int (*take)(void *context, int dir, const char *name),
+/* Says to programs that nobody reads any more. */
+void rec_session_quit(struct rec_session *s);
+
+/* Calls take(context, folder, name, number) for each ring that is not known; it is from then on
+ * when that returns 0, and is offered again after -EAGAIN. Another error ends the scan and is
+ * returned. */
+int rec_session_rings(struct rec_session *s,
+		      int (*take)(void *context, int dir, const char *name, uint32_t number),
 		      void *context);
+
+/* Removes the ring of that process and number. */
+void rec_session_remove(struct rec_session *s, int pid, uint32_t number);
 
 /* The path of a blob in the session's folder. */
 void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap);
 
 /* Says to programs that still run that nobody reads any more, and removes the folder. */
 void rec_session_end(struct rec_session *s);
+/* The same, but the folder stays, for rec_session_attach(). */
+void rec_session_leave(struct rec_session *s);

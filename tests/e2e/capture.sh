@@ -34,22 +34,73 @@ status=0
 wait $pid || status=$?
 equal "$status" 7
 
-# The process that records is killed: the status is still the program's, and nothing is left.
-gpucapture -o "$work/run" -- sh -c '>"$0.began"; while [ ! -e "$0" ]; do sleep 0.05; done; exit 6' \
-	"$work/go" 2>"$work/err" &
-pid=$!
-while [ ! -e "$work/go.began" ]; do sleep 0.05; done
-kill -9 "$(pgrep -P $pid -x gpucapture)"
-touch "$work/go"
-status=0
-wait $pid || status=$?
-equal "$status" 6
-equal "$(wc -l <"$work/err")" 1
-grep -q "was killed" "$work/err" || die "nothing is said of the process that was killed"
+# The process that records is killed, twice: another goes on where it was, and nothing is lost.
+program=$BUILD/tests/emugpu/emugpu_driver
+cat >"$work/twice.sh" <<'SH'
+"$1" >/dev/null 2>&1
+>"$0.began"
+while [ ! -e "$0.go" ]; do sleep 0.05; done
+"$1" >/dev/null 2>&1
+>"$0.ended"
+exit 6
+SH
+calls() { gputrace info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["records"]["call"])'; }
+begin() { # NAME: records it, as far as the middle; $pid is gpucapture's
+	gpucapture -o "$work/$1" -- gpuemu -- sh "$work/twice.sh" "$program" 2>"$work/$1.err" &
+	pid=$!
+	while [ ! -e "$work/twice.sh.began" ]; do sleep 0.05; done
+	rm "$work/twice.sh.began"
+}
+reader() { pgrep -P "$pid" -x gpucapture; }
+finish() { # STATUS
+	touch "$work/twice.sh.go"
+	status=0
+	wait $pid || status=$?
+	rm "$work/twice.sh.go" "$work/twice.sh.ended"
+	equal "$status" "$1"
+}
+begin unharmed
+finish 6
+begin harmed
+for i in 1 2; do
+	old=$(reader)
+	kill -9 "$old"
+	while [ "$(reader)" = "$old" ] || [ -z "$(reader)" ]; do sleep 0.05; done
+done
+finish 6
+gputrace verify "$work/harmed" >/dev/null
+equal "$(calls "$work/harmed")" "$(calls "$work/unharmed")"
+[ ! -s "$work/harmed.err" ] || die "$(cat "$work/harmed.err")"
+
+# Again and again, until it is given up: it says where what was recorded lies, and that is all of it.
+begin given_up
+for i in 1 2 3 4 5; do
+	old=$(reader)
+	kill -9 "$old"
+	while [ $i -lt 5 ] && { [ "$(reader)" = "$old" ] || [ -z "$(reader)" ]; }; do sleep 0.05; done
+done
+finish 6
+equal "$(wc -l <"$work/given_up.err")" 1
+grep -q "was killed 5 times; what was recorded is in $work/given_up.new-" "$work/given_up.err" || die "$(cat "$work/given_up.err")"
+gpucapture -o "$work/given_up" --recover "$work"/given_up.new-*
+gputrace verify "$work/given_up" >/dev/null
+equal "$(calls "$work/given_up")" "$(calls "$work/unharmed")"
+
+# All of gpucapture is killed, and the program is not.
+begin orphan
+kill -9 $pid "$(reader)"
+touch "$work/twice.sh.go"
+wait $pid || true
+while [ ! -e "$work/twice.sh.ended" ]; do sleep 0.05; done
+fails -2 gpucapture -o "$work/unharmed" --recover "$work"/orphan.new-*
+gpucapture -o "$work/orphan" --recover "$work"/orphan.new-*
+rm "$work/twice.sh.go"
+gputrace verify "$work/orphan" >/dev/null
+equal "$(calls "$work/orphan")" "$(calls "$work/unharmed")"
+fails -3 gpucapture -o "$work/none" --recover "$work/orphan"
 [ -z "$(find "$work" -maxdepth 1 -name '*.new-*')" ] || die "something is left of what it wrote"
 
 # A driver program; the counts of the report are those of the trace.
-program=$BUILD/tests/emugpu/emugpu_driver
 gpuemu --gpus 2 -- "$program" >"$work/alone" 2>"$work/alone.err"
 gpucapture -o "$work/run" --json -- gpuemu --gpus 2 -- "$program" >"$work/out" 2>"$work/err"
 cmp "$work/alone" "$work/out" || die "the program's output changed"

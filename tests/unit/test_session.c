@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
 #include "capture/recorder/session.h"
 #include "tests/unit/test.h"
 
@@ -23,7 +24,7 @@ struct taken {
 	int answer;
 };
 
-static int take_one(void *context, int dir, const char *name)
+static int take_one(void *context, int dir, const char *name, uint32_t number)
 {
 	struct taken *t = context;
 
@@ -75,5 +76,24 @@ START_TEST(a_ring_that_is_not_ready_is_offered_again)
 }
 END_TEST
 
-TESTS("session", a_ring_may_be_counted_before_it_is_there,
+/* A recorder that was killed leaves its session to the next, and to no other. */
+START_TEST(a_session_is_taken_over)
+{
+	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
+	scoped(rec_session_end) struct rec_session s, next;
+	char folder[PATH_MAX];
+
+	rec_session_init(&next);
+	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
+	strcpy(folder, s.folder);
+	ck_assert_int_eq(rec_session_attach(&next, folder), -EBUSY);
+	rec_session_leave(&s);
+	ck_assert_int_eq(rec_session_attach(&next, folder), 0);
+	rec_session_end(&next);
+	ck_assert_int_eq(access(folder, F_OK), -1);
+	ck_assert_int_eq(rec_session_attach(&next, folder), -ENOENT);
+}
+END_TEST
+
+TESTS("session", a_session_is_taken_over, a_ring_may_be_counted_before_it_is_there,
       a_ring_that_is_not_ready_is_offered_again)

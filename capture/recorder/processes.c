@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/processes.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/recorder/session.h"
+
+/* A process with its feeds. */
+struct traced {
+	struct rec_process *process;
+	struct rec_feed **feeds;
+	size_t n, cap;
+};
+
+/* Where a ring is. */
+struct ring {
+	struct rec_feed *feed; /* NULL: not there */
+	uint64_t position;     /* that was reached */
+	struct cap_drain_status status;
+};
+
+struct rec_processes {
+	const struct cap_clock *clock;
+	struct fmt_names *names;
+	struct traced *traced;
+	size_t n, cap;
+	struct rec_process **all; /* the same, for rec_run_write() */
+	size_t all_cap;
+	struct ring *rings; /* by number */
+	size_t rings_cap;
+};
+
+void rec_processes_free(struct rec_processes *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		for (size_t k = 0; k < p->traced[i].n; k++)
+			rec_feed_free(p->traced[i].feeds[k]);
+		free(p->traced[i].feeds);
+		rec_process_free(p->traced[i].process);
+	}
+	free(p->traced);
+	free(p->all);
+	free(p->rings);
+	fmt_names_free(p->names);
+	free(p);
+}
+
+int rec_processes_new(const struct cap_clock *clock, struct rec_processes **ret)
+{
+	scoped(free_ptr) struct rec_processes *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->clock = clock;
+	r = fmt_names_new(&p->names);
+	if (r == 0)
+		*ret = take(p);
+	return r;
+}
+
+static int find_process(struct rec_processes *p, const struct cap_drain_about *about,
+			struct traced **ret)
+{
+	struct traced made = {0};
+	int e;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->traced[i].process->pid == about->pid &&
+		    p->traced[i].process->started == about->process_start) {
+			*ret = &p->traced[i];
+			return 0;
+		}
+	if (array_reserve(&p->traced, p->n + 1, &p->cap) < 0 ||
+	    array_reserve(&p->all, p->n + 1, &p->all_cap) < 0)
+		return -ENOMEM;
+	e = rec_process_new(p->names, about->pid, about->process_start, &made.process);
+	if (e < 0)
+		return e;
+	made.process->index = (uint32_t)p->n;
+	p->all[p->n] = made.process;
+	p->traced[p->n] = made;
+	*ret = &p->traced[p->n++];
+	return 0;
+}
+
+static struct ring *find_ring(struct rec_processes *p, uint32_t number)
+{
+	return number < p->rings_cap && p->rings[number].feed ? &p->rings[number] : NULL;
+}
+
+int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about)
+{
+	size_t before = p->rings_cap;
+	struct rec_feed *feed;
+	struct traced *t;
+	int e;
+
+	if (find_ring(p, about->number))
+		return 0;
+	if (about->number >= REC_MOST_RINGS)
+		return -EBADMSG;
+	if (array_reserve(&p->rings, (size_t)about->number + 1, &p->rings_cap) < 0)
+		return -ENOMEM;
+	memset(p->rings + before, 0, (p->rings_cap - before) * sizeof(*p->rings));
+	e = find_process(p, about, &t);
+	if (e == 0 && array_reserve(&t->feeds, t->n + 1, &t->cap) < 0)
+		e = -ENOMEM;
+	if (e == 0)
+		e = rec_feed_new(about, t->process, p->clock, &feed);
+	if (e < 0)
+		return e;
+	t->feeds[t->n++] = feed;
+	p->rings[about->number].feed = feed;
+	return 0;
+}
+
+int rec_processes_damage(struct rec_processes *p, uint32_t ring)
+{
+	struct ring *r = find_ring(p, ring);
+
+	if (r)
+		r->feed->process->counts.damaged++;
+	return 0;
+}
+
+int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
+			struct fmt_cursor *c)
+{
+	struct ring *r = find_ring(p, ring);
+	uint64_t end = position + fmt_left(c);
+
+	if (!r)
+		return -EBADMSG;
+	if (position > r->position)
+		r->feed->process->counts.damaged++;
+	else
+		fmt_bytes(c, r->position - position < fmt_left(c) ? r->position - position
+								  : fmt_left(c));
+	if (end > r->position)
+		r->position = end;
+	return rec_feed_give(r->feed, c);
+}
+
+int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s)
+{
+	struct ring *r = find_ring(p, ring);
+
+	if (!r)
+		return -EBADMSG;
+	r->status = s;
+	return 0;
+}
+
+int rec_processes_round(struct rec_processes *p, bool last)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n && r == 0; i++) {
+		struct traced *t = &p->traced[i];
+
+		r = rec_feeds_look(t->feeds, t->n, last);
+		for (size_t k = 0; k < t->n; k++)
+			rec_feed_round(t->feeds[k]);
+	}
+	return r;
+}
+
+int rec_processes_piece(void *processes, const struct rec_piece *piece)
+{
+	struct fmt_cursor c = fmt_cursor(piece->data, piece->bytes);
+	struct cap_drain_about about;
+	struct cap_drain_status status;
+
+	switch ((enum rec_piece_kind)piece->kind) {
+	case REC_PIECE_RING:
+		if (piece->bytes != sizeof(about))
+			return -EBADMSG;
+		memcpy(&about, piece->data, sizeof(about));
+		return rec_processes_ring(processes, &about);
+	case REC_PIECE_BYTES:
+		return rec_processes_bytes(processes, piece->ring, piece->position, &c);
+	case REC_PIECE_STATUS:
+		if (piece->bytes != sizeof(status))
+			return -EBADMSG;
+		memcpy(&status, piece->data, sizeof(status));
+		return rec_processes_status(processes, piece->ring, status);
+	case REC_PIECE_ROUND:
+		return rec_processes_round(processes, false);
+	default:
+		return 0;
+	}
+}
+
+/* What the rings say at the end: losses, and calls that never returned. */
+static void settle(struct rec_processes *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct rec_counts *c = &p->traced[i].process->counts;
+
+		c->unended = c->ring_lost_records = c->ring_lost_bytes = 0;
+	}
+	for (size_t i = 0; i < p->rings_cap; i++) {
+		const struct ring *r = &p->rings[i];
+		struct rec_counts *c = r->feed ? &r->feed->process->counts : NULL;
+
+		if (!c)
+			continue;
+		c->unended += r->status.current_api != 0;
+		c->ring_lost_records += r->status.lost_records;
+		c->ring_lost_bytes += r->status.lost_bytes;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		struct rec_counts *c = &p->traced[i].process->counts;
+
+		if (c->ring_lost_records > c->lost_records) {
+			c->lost_records = c->ring_lost_records;
+			c->lost_bytes = c->ring_lost_bytes;
+		}
+	}
+}
+
+struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *ret_n)
+{
+	settle(p);
+	*ret_n = p->n;
+	return p->all;
+}
+
+struct fmt_names *rec_processes_names(struct rec_processes *p)
+{
+	return p->names;
+}

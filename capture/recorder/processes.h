@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The processes of a recording, made of what was in their rings. Bytes of rings are given in the
+ * order in which they were taken, round by round (feed.h). One thread. Functions return 0 or a
+ * negative errno. */
+#pragma once
+
+#include "capture/recorder/feed.h"
+#include "capture/recorder/spool.h"
+
+struct rec_processes;
+
+/* `clock` must stay, and not change: it turns the processor's counter of rings into time. */
+int rec_processes_new(const struct cap_clock *clock, struct rec_processes **ret);
+void rec_processes_free(struct rec_processes *p);
+
+/* A ring that is there from now on; one that is already, stays. */
+int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about);
+/* What was in it from byte `position` on. What had come before is not looked at again; what is
+ * missing is counted as damage. */
+int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
+			struct fmt_cursor *c);
+int rec_processes_damage(struct rec_processes *p, uint32_t ring);
+int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s);
+
+/* Every ring was looked at; with `last`, nothing will come any more. */
+int rec_processes_round(struct rec_processes *p, bool last);
+
+/* A piece of a spool (spool.h); `processes` is what the others take. */
+int rec_processes_piece(void *processes, const struct rec_piece *piece);
+
+/* All of them, and how many: stands as long as `p`. What the rings say of losses is added up. */
+struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *ret_n);
+struct fmt_names *rec_processes_names(struct rec_processes *p);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
+#include "capture/recorder/spool.h"
+#include "tests/unit/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNKS 20
+
+/* Pieces whose data say which they are: 3 a chunk, the n-th of 5 n bytes. */
+static void put(struct rec_spool *s, unsigned n)
+{
+	const struct rec_piece piece = {
+		.kind = REC_PIECE_BYTES, .ring = n, .position = 7 * n, .bytes = 5 * n};
+	uint8_t data[5 * 3 * 2 * CHUNKS];
+
+	memset(data, (int)n, sizeof(data));
+	ck_assert_int_eq(rec_spool_put(s, &piece, data), 0);
+	if (n % 3 == 2)
+		ck_assert_int_eq(rec_spool_flush(s), 0);
+}
+
+static int check(void *context, const struct rec_piece *piece)
+{
+	unsigned *n = context;
+
+	ck_assert_uint_eq(piece->ring, *n);
+	ck_assert_uint_eq(piece->position, 7 * *n);
+	ck_assert_uint_eq(piece->bytes, 5 * *n);
+	for (uint64_t i = 0; i < piece->bytes; i++)
+		ck_assert_uint_eq(piece->data[i], *n);
+	++*n;
+	return 0;
+}
+
+static unsigned count(struct rec_spool *s)
+{
+	unsigned n = 0;
+
+	ck_assert_int_eq(rec_spool_read(s, check, &n), 0);
+	return n;
+}
+
+/* In a folder that is gone at once. */
+static void make_spool(struct rec_spool *s, int *fd)
+{
+	char folder[] = "/tmp/test-spool-XXXXXX", path[64];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/spool", folder);
+	ck_assert_int_eq(rec_spool_create(path, s), 0);
+	ck_assert_int_eq(rec_spool_create(path, s), -EEXIST);
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(*fd, 0);
+	unlink(path);
+	rmdir(folder);
+}
+
+/* Whatever the last one was doing when it was killed: whole chunks stay, and the next goes on. */
+START_TEST(one_that_is_cut_off_goes_on)
+{
+	scoped(rec_spool_done) struct rec_spool s = {.fd = -1};
+	scoped(close_fd) int fd = -1;
+	uint64_t ends[CHUNKS];
+
+	make_spool(&s, &fd);
+	for (unsigned n = 0; n < 3 * CHUNKS; n++) {
+		put(&s, n);
+		ends[n / 3] = s.bytes;
+	}
+	ck_assert_uint_eq(count(&s), 3 * CHUNKS);
+	for (unsigned n = CHUNKS - 1; n > 0; n--) {
+		uint64_t cut = ends[n - 1] + n * (ends[n] - ends[n - 1]) / CHUNKS;
+
+		ck_assert_int_eq(ftruncate(fd, (off_t)cut), 0);
+		ck_assert_uint_eq(count(&s), 3 * n);
+		ck_assert_uint_eq(s.bytes, ends[n - 1]);
+	}
+	for (unsigned n = 3; n < 3 * CHUNKS; n++)
+		put(&s, n);
+	ck_assert_uint_eq(count(&s), 3 * CHUNKS);
+}
+END_TEST
+
+START_TEST(damage_ends_it)
+{
+	scoped(rec_spool_done) struct rec_spool s = {.fd = -1};
+	scoped(close_fd) int fd = -1;
+	uint64_t first = 0, end;
+	uint8_t byte;
+
+	make_spool(&s, &fd);
+	for (unsigned n = 0; n < 6; n++) {
+		put(&s, n);
+		first = n < 3 ? s.bytes : first;
+	}
+	end = s.bytes;
+	for (uint64_t at = first; at < end; at++) {
+		ck_assert_int_eq(pread(fd, &byte, 1, (off_t)at), 1);
+		byte ^= 0x10;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		ck_assert_uint_eq(count(&s), 3);
+		byte ^= 0x10;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+	}
+	ck_assert_uint_eq(count(&s), 6);
+	rec_spool_drop(&s);
+	ck_assert_uint_eq(count(&s), 0);
+}
+END_TEST
+
+TESTS("spool", one_that_is_cut_off_goes_on, damage_ends_it)
