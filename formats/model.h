@@ -96,6 +96,9 @@ enum fmt_collective_arg {
 #define FMT_KEY_TO "Dst Ranks"
 #define FMT_KEY_FROM "Src Ranks"
 
+/* A kernel whose name was made readable has its symbol as an FMT_STRING. */
+#define FMT_KEY_SYMBOL "symbol"
+
 enum fmt_lane_kind { FMT_THREAD, FMT_STREAM };
 
 struct fmt_lane {

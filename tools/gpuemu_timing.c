@@ -88,12 +88,15 @@ static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
 {
 	const struct fmt_site *site = fmt_site(names, e->site);
 	const int64_t *values = fmt_event_values(slice, e);
+	int64_t symbol;
 
 	*ret = (struct row){.ns = e->duration_ns};
 	if (!site || e->duration_ns < 0)
 		return 0;
 	ret->kind = site->kind;
-	ret->name = fmt_string(names, site->name, NULL);
+	if (!fmt_site_const(names, site, FMT_KEY_SYMBOL, &symbol))
+		symbol = site->name;
+	ret->name = fmt_string(names, (fmt_str)symbol, NULL);
 	switch (site->kind) {
 	case FMT_KERNEL:
 		three(names, slice, e, site, "grid", ret->key);

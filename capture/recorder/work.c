@@ -4,6 +4,7 @@
 #include "capture/recorder/call.h"
 
 #include "base/array.h"
+#include "capture/recorder/symbol.h"
 #include "formats/api/fields.h"
 
 #include <stdio.h>
@@ -177,6 +178,17 @@ static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t bl
 	*shared = rec_value(c, "sharedMemBytes", 0);
 }
 
+/* The name as it is written, and the symbol where that is another. */
+static void symbol_arg(struct rec_call *c, struct op *o)
+{
+	fmt_str symbol = o->name;
+
+	if (!o->error)
+		o->error = rec_symbol_name(c->process->names, symbol, &o->name);
+	if (o->name != symbol)
+		arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
+}
+
 static int launch_kernel(struct rec_call *c)
 {
 	struct op o = {.kind = FMT_KERNEL, .category = "kernel"};
@@ -195,6 +207,7 @@ static int launch_kernel(struct rec_call *c)
 	if (stream->capturing)
 		return 0;
 	o.name = name_of(c, (uint64_t)rec_value(c, "f", 0));
+	symbol_arg(c, &o);
 	list_arg(c, &o, "grid", grid);
 	list_arg(c, &o, "block", block);
 	arg(c, &o, "shared memory", FMT_INT, 0, shared);
