@@ -237,6 +237,12 @@ static void put_process_name(struct text *out, const struct fmt_lane *lane, uint
 	text_str(out, "\"}}");
 }
 
+/* Perfetto counts a name without letters as an error of the file. */
+static bool is_named(const struct fmt_names *names, const struct fmt_lane *lane)
+{
+	return lane->name || !(lane->text_ids & 2) || *fmt_string(names, lane->tid_text, NULL);
+}
+
 static void put_thread_name(struct text *out, const struct fmt_names *names,
 			    const struct fmt_lane *lane)
 {
@@ -265,8 +271,10 @@ static void put_lane(const struct fmt_trace *t, const struct fmt_chrome_lanes *l
 		text_u64(out, rank * UINT64_C(2) + (lane->kind == FMT_STREAM));
 		text_str(out, "}}");
 	}
-	put_meta(out, "thread_name", l, rank, i);
-	put_thread_name(out, names, lane);
+	if (is_named(names, lane)) {
+		put_meta(out, "thread_name", l, rank, i);
+		put_thread_name(out, names, lane);
+	}
 }
 
 /* What a rank's processes were called in its own file, and what it knew. */
