@@ -127,8 +127,11 @@ enum cap_range_what {
 	CAP_RANGE_ITERATION, /* gputrace_mark_iteration(): iteration `key` begins */
 };
 
+/* In the flags of a PUSH or START: all that lived was digested, if that was asked for. */
+#define CAP_RANGE_STEP 0x80
+
 struct cap_range_record {
-	struct cap_record head; /* flags: enum cap_range_what */
+	struct cap_record head; /* flags: enum cap_range_what, CAP_RANGE_STEP */
 	uint32_t text_len, domain_len;
 	uint64_t at; /* in the ring's clock */
 	uint64_t key;

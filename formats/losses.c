@@ -14,6 +14,8 @@ static const struct {
 	{"capture.damaged", "stretches of rings that made no sense"},
 	{"capture.unknown_handles", "handles that were used but never seen made"},
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
+	{"capture.iterations_without_digests",
+	 "iterations that no mark or range said to begin, at whose ends nothing was digested"},
 	{"capture.contents_unwritten", "contents that found no room in the session folder"},
 	{"capture.contents_absent", "contents that could not be read from the session folder"},
 	{"capture.contents_damaged", "contents that are not what they are called"},

@@ -16,6 +16,7 @@
 #include "capture/library/payload.h"
 #include "capture/library/pending.h"
 #include "capture/library/spans.h"
+#include "capture/library/state.h"
 #include "capture/ring.h"
 
 #include <pthread.h>
@@ -351,7 +352,9 @@ static void iteration(int64_t number, uint64_t id)
 {
 	cap_aside_begin();
 	cap_pending_flush(NULL);
-	if (self.level == CAP_DIGEST_STEP)
+	/* Waiting for the device would end a capture. */
+	if (self.level == CAP_DIGEST_STEP &&
+	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
 		all_live(id);
 	cap_payload_iteration(number);
 	cap_aside_end();

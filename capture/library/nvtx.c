@@ -107,18 +107,33 @@ static struct cap_text text_of(const char *domain, const struct attributes *a, c
 	return t;
 }
 
-/* What NVTX returns for a push: the depth, counted from 0. */
+/* What NVTX returns for a push: the depth, counted from 0; and 1 + the depth of the range that is
+ * an iteration, within which no other begins. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
+static __thread int step_depth __attribute__((tls_model("initial-exec")));
 static uint64_t last_range;
+
+/* Whether an iteration begins, and which. */
+static bool begins(enum cap_range_what what, const char *name, int64_t *ret)
+{
+	return (what == CAP_RANGE_PUSH || what == CAP_RANGE_START) && step_depth == 0 &&
+	       cap_range_is_step(name, ret);
+}
 
 static void put(enum cap_range_what what, uint64_t key, const char *domain,
 		const struct attributes *a)
 {
 	char buf[NAME_BYTES];
 	struct cap_text t = text_of(domain, a, buf);
+	int64_t number;
 	int kept = errno;
 
-	cap_put_range(what, key, &t);
+	if (!begins(what, t.text, &number)) {
+		cap_put_range(what, key, &t);
+	} else {
+		step_depth = what == CAP_RANGE_PUSH ? depth + 1 : 0;
+		cap_range_step(number, cap_put_range(what | CAP_RANGE_STEP, key, &t));
+	}
 	errno = kept;
 }
 
@@ -165,6 +180,8 @@ static int domain_push(const char *domain, const struct attributes *a)
 static int domain_pop(const char *domain)
 {
 	put(CAP_RANGE_POP, 0, domain, NULL);
+	if (depth > 0 && step_depth == depth)
+		step_depth = 0;
 	return depth > 0 ? --depth : -1;
 }
 

@@ -3,6 +3,7 @@
 #include "capture/library/chain.h"
 #include "capture/library/ticks.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static uint32_t length(const char *s)
 	return s ? (uint32_t)strnlen(s, MAX_TEXT) : 0;
 }
 
-uint64_t cap_put_range(enum cap_range_what what, uint64_t key, const struct cap_text *text)
+uint64_t cap_put_range(unsigned flags, uint64_t key, const struct cap_text *text)
 {
 	uint32_t text_len = length(text->text), domain_len = length(text->domain);
 	uint32_t bytes = (uint32_t)sizeof(struct cap_range_record) + text_len + domain_len;
@@ -21,7 +22,7 @@ uint64_t cap_put_range(enum cap_range_what what, uint64_t key, const struct cap_
 
 	if (!r)
 		return 0;
-	r->head.flags = (uint8_t)what;
+	r->head.flags = (uint8_t)flags;
 	r->text_len = text_len;
 	r->domain_len = domain_len;
 	r->at = cap_ticks(&cap_self);
@@ -35,6 +36,58 @@ uint64_t cap_put_range(enum cap_range_what what, uint64_t key, const struct cap_
 		memcpy(r->data + text_len, text->domain, domain_len);
 	cap_publish();
 	return cap_self.next_id;
+}
+
+/* The number that the name ends with, or that follows its prefix; -1. */
+static int64_t number_in(const char *name, const char *prefix)
+{
+	size_t len = strnlen(name, MAX_TEXT), digits = 0, start = strlen(prefix);
+	int64_t number = 0;
+
+	if (strncmp(name, prefix, start) != 0)
+		return -1;
+	if (start == 0) {
+		while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
+			digits++;
+		start = len - digits;
+	} else {
+		while (isdigit((unsigned char)name[start + digits]))
+			digits++;
+	}
+	if (digits == 0 || digits > 9 || start == 0)
+		return -1;
+	for (size_t i = start; i < start + digits; i++)
+		number = number * 10 + (name[i] - '0');
+	return number;
+}
+
+static bool is_of_steps(const char *name)
+{
+	static const char *const words[] = {"step", "iter", "batch"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(name, words[i]))
+			return true;
+	return false;
+}
+
+bool cap_range_is_step(const char *name, int64_t *ret)
+{
+	int64_t number = name ? number_in(name, "ProfilerStep#") : -1;
+
+	if (name && number < 0) {
+		number = number_in(name, "");
+		if (number >= 0 && !is_of_steps(name))
+			return false;
+	}
+	*ret = number;
+	return number >= 0 && __atomic_load_n(&cap_process.iteration, __ATOMIC_RELAXED) < 0;
+}
+
+void cap_range_step(int64_t number, uint64_t id)
+{
+	if (id != 0)
+		cap_chain_iteration(number, id);
 }
 
 void gpucapture_mark_iteration(void)

@@ -190,6 +190,9 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	if (r == 0 && result->without_times > 0)
 		r = put_number(names, FMT_WHOLE_TRACE, "capture.operations_without_times",
 			       result->without_times);
+	if (r == 0 && result->undigested > 0)
+		r = put_number(names, FMT_WHOLE_TRACE, "capture.iterations_without_digests",
+			       result->undigested);
 	if (r == 0 && result->unmatched > 0)
 		r = put_number(names, FMT_WHOLE_TRACE, "capture.unmatched_collectives",
 			       result->unmatched);

@@ -90,7 +90,8 @@ int rec_range(struct rec_process *p, struct rec_thread *t, const struct cap_rang
 
 	if (e < 0)
 		return e;
-	switch ((enum cap_range_what)r->head.flags) {
+	p->counts.steps += (r->head.flags & CAP_RANGE_STEP) != 0;
+	switch ((enum cap_range_what)(r->head.flags & ~CAP_RANGE_STEP)) {
 	case CAP_RANGE_PUSH:
 		return push(&t->open, &t->n_open, &t->open_cap, &o);
 	case CAP_RANGE_POP:

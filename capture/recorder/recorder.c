@@ -464,8 +464,10 @@ int rec_write(struct rec_recorder *r, const struct rec_window *window,
 	struct rec_window kept = *window;
 	int e = put_origin(names, all, n, part);
 
-	if (r->session.control)
+	if (r->session.control) {
+		kept.steps = r->session.control->digest_level == CAP_DIGEST_STEP;
 		kept.unwritten =
 			__atomic_load_n(&r->session.control->failed_blobs, __ATOMIC_RELAXED);
+	}
 	return e < 0 ? e : rec_run_write(all, n, names, &kept, path, ret, err);
 }

@@ -385,6 +385,15 @@ static void count(const struct fmt_run *run, uint32_t rank, struct rec_result *r
 	}
 }
 
+/* Whether an iteration was seen to begin while it did. */
+static bool any_begun(struct rec_process *const *processes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (processes[i]->n_marks > 0 || processes[i]->counts.steps > 0)
+			return true;
+	return false;
+}
+
 int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
 		  const struct rec_window *window, const char *path, struct rec_result *ret,
 		  struct fmt_error *err)
@@ -418,6 +427,8 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		if (j.run.ranks[i].n_iterations > ret->n_iterations)
 			ret->n_iterations = (uint32_t)j.run.ranks[i].n_iterations;
+	if (window->steps && !any_begun(processes, n))
+		ret->undigested = ret->n_iterations;
 	if (r == 0)
 		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)

@@ -9,6 +9,7 @@ struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
+	bool steps;			     /* all that lives was to be digested at each begin */
 	uint64_t unwritten;		     /* contents that there was no room for in there */
 };
 

@@ -239,8 +239,9 @@ static void print_record(const struct ring *r, const struct cap_record *record)
 		print_bytes(image->data, image->path_len);
 		break;
 	case CAP_RANGE:
-		printf("range what %u key %" PRIu64 " before %" PRIu64 " ", record->flags,
-		       range->key, cap_id_ordinal(range->id));
+		printf("range what %u key %" PRIu64 " before %" PRIu64 " ",
+		       record->flags & ~(unsigned)CAP_RANGE_STEP, range->key,
+		       cap_id_ordinal(range->id));
 		print_bytes(range->data, range->text_len);
 		printf(" in ");
 		print_bytes(range->data + range->text_len, range->domain_len);

@@ -96,6 +96,37 @@ grep '^times' timed | cut -d' ' -f2 | sort >times
 equal "$(cat times)" "$(cat copied)"
 ! grep -q '^times' copies || die "times, and none were asked for"
 
+# All that lives, when an iteration begins: by ranges of NVTX that say so and are in no other such,
+# until the program marks one.
+steps=$BUILD/tests/capture/capture_steps
+if [ -x "$steps" ]; then
+	# is NAME WANTED...: the numbers of the lines of `want` of which there are digests.
+	is() {
+		name=$1
+		shift
+		digests "$name" | cut -d' ' -f7 >taken
+		grep -a '^want' "$name" | cut -d' ' -f2 >all
+		for line; do sed -n "${line}p" all; done >wanted
+		cmp taken wanted || die "$name: $(grep -aE '^want|^range|^digest' "$name")"
+	}
+	take steps -g 2 -- "$steps" train_step_0 layer3 Batch12 ProfilerStep#4,op_id=9 step iteration7of iter7
+	is steps 1 4 5 7 10 12 13
+	take marked -g 2 -- "$steps" step0 mark step1 mark
+	is marked 1 3 7
+	take unasked -g 1 -- "$steps" step0
+	is unasked
+fi
+
+# Iterations that are found in the end have no such digests, and the trace says so.
+if [ -x "$BUILD/examples/ddp" ]; then
+	gpucapture --digest=step -o found -- gpuemu -o report -- "$SOURCE/examples/launch.sh" 1 "$BUILD/examples/ddp" --steps 6 >/dev/null
+	gputrace info found | grep -q 'missing .* iterations that no mark or range said to begin' || die "$(gputrace info found)"
+fi
+[ ! -x "$steps" ] || {
+	gpucapture --digest=step -o said -- gpuemu -o report -- "$steps" step0 step1 >/dev/null
+	! gputrace info said | grep missing || die "digests are missing"
+}
+
 # A program with kernels and collectives: two runs give the same, at every level.
 [ -x "$BUILD/examples/ddp" ] || exit 0
 for level in 1 3; do

@@ -101,7 +101,8 @@ START_TEST(test_what_is_missing_is_counted_by_reason)
 	scoped(ring_close) struct made_ring m;
 	scoped(text_done) struct text losses = {0};
 	char *folder = made_directory(), path[600];
-	const struct rec_window window = {-1, -1, 0, 9, folder, 3};
+	const struct rec_window window = {
+		.first = -1, .last = -1, .last_content = 9, .folder = folder, .unwritten = 3};
 	struct rec_result result;
 	struct fmt_trace *trace;
 	struct fmt_error err;
