@@ -210,7 +210,7 @@ static int is_free(const struct infer_view *v, const struct infer_op *op, int id
 }
 
 /* From the start of a call that waits for its copy to the copy's start, where the stream was idle.
- */
+ * 1; 0 where none was, and *ret is the shortest of all, or `otherwise`; or -ENOMEM. */
 static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
 			    int64_t *ret)
 {
@@ -241,7 +241,7 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 		qsort(seen, n, sizeof(*seen), compare);
 		*ret = seen[n / 2];
 	}
-	return 0;
+	return n > 0;
 }
 
 /* A large copy from pageable memory begins some time after its call. */
@@ -338,15 +338,14 @@ static int calibrate_events(struct infer_view *v)
 
 int infer_calibrate_edges(struct infer_view *v)
 {
-	int64_t to_device;
-	int r = calibrate_copies(v, INFER_COPY_TO_HOST, v->constants.copy_ns,
-				 &v->constants.copy_ns);
+	int64_t to_host, to_device;
+	int known = calibrate_copies(v, INFER_COPY_TO_HOST, v->constants.copy_ns, &to_host), r;
 
-	if (r == 0)
-		r = calibrate_copies(v, INFER_COPY_TO_DEVICE, v->constants.copy_ns, &to_device);
-	if (r == 0 && to_device > v->constants.copy_ns)
+	if (known < 0)
+		return known;
+	r = calibrate_copies(v, INFER_COPY_TO_DEVICE, to_host, &to_device);
+	v->constants.copy_ns = !known && to_device < to_host ? to_device : to_host;
+	if (r >= 0 && to_device > v->constants.copy_ns)
 		r = add_copy_starts(v, to_device);
-	if (r == 0)
-		r = calibrate_events(v);
-	return r;
+	return r < 0 ? r : calibrate_events(v);
 }

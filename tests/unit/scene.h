@@ -73,16 +73,20 @@ static inline uint32_t site_of(struct fmt_names *n, const struct row *r)
 		{string(n, "block"), FMT_STRING, 0, string(n, "[1024,1,1]")},
 		{string(n, "registers per thread"), FMT_INT, 0, 32},
 	};
-	int has_waves = strcmp(r->name, WAVES) == 0;
-	struct fmt_site site = {.kind = (uint8_t)r->kind,
-				.name = string(n, r->name),
-				.args = has_waves ? waves : args,
-				.n_args = has_waves ? 3
-					  : r->kind == FMT_COLLECTIVE
-						  ? FMT_COLLECTIVE_ARGS + (r->peers != NULL)
-						  : 0};
+	struct fmt_arg copied[] = {{string(n, "bytes"), FMT_INT, 0, 1 << 20}};
+	struct fmt_site site = {.kind = (uint8_t)r->kind, .name = string(n, r->name)};
 	uint32_t ret = 0;
 
+	if (strcmp(r->name, WAVES) == 0) {
+		site.args = waves;
+		site.n_args = ARRAY_SIZE(waves);
+	} else if (r->kind == FMT_COLLECTIVE) {
+		site.args = args;
+		site.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
+	} else if (r->kind == FMT_MEMCPY) {
+		site.args = copied;
+		site.n_args = ARRAY_SIZE(copied);
+	}
 	ck_assert_int_eq(fmt_names_site(n, &site, &ret), 0);
 	return ret;
 }

@@ -361,6 +361,26 @@ START_TEST(test_gaps_of_short_queues)
 }
 END_TEST
 
+/* Where no copy to the host shows how long after its call it begins, copies to the device do. */
+START_TEST(test_copies_to_the_device_alone)
+{
+	static struct row rows[24];
+	struct fmt_constants c;
+	struct made m;
+
+	for (int i = 0; i < 12; i++) {
+		rows[2 * i] = (struct row){CALL, "cudaMemcpy", 200 * i, 100, i + 1, 0};
+		rows[2 * i + 1] = (struct row){
+			FMT_MEMCPY, 7, "Memcpy HtoD (Pageable -> Device)", 200 * i + 3, 96,
+			i + 1,	    0};
+	}
+	make(&m, rows, ARRAY_SIZE(rows), 1);
+	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	ck_assert_int_eq(c.copy_ns, 3000);
+	unmake(&m);
+}
+END_TEST
+
 START_TEST(test_nothing)
 {
 	struct made m;
@@ -386,6 +406,7 @@ int main(void)
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_launched_from_start);
 	tcase_add_test(tcase, test_gaps_of_short_queues);
+	tcase_add_test(tcase, test_copies_to_the_device_alone);
 	tcase_add_test(tcase, test_nothing);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
