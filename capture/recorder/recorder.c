@@ -140,6 +140,8 @@ int rec_open(const struct cap_control *settings, const char *spool, struct rec_r
 	strcpy(r->folder, r->session.folder);
 	e = rec_spool_create(spool, &r->spool);
 	if (e == 0)
+		e = rec_session_bind(&r->session, spool);
+	if (e == 0)
 		e = put_session(r);
 	if (e == 0)
 		e = put_clock(r);

@@ -15,6 +15,7 @@
 
 #define PREFIX "gpucapture-"
 #define MAKING ".gpucapture-" /* until it is locked */
+#define SPOOL "spool"	      /* a link to it */
 #define MAKING_SECONDS 60     /* one of that name which is older is nobody's */
 #define LEAST_ROOM (8u << 20)
 
@@ -36,14 +37,16 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* Whether the recorder of that folder is gone. */
+/* Whether the recorder of that folder is gone, and nobody can go on with what it left. */
 static int is_stale(const char *folder, const struct stat *st, int making)
 {
-	scoped(free_ptr) char *path = NULL;
+	scoped(free_ptr) char *path = NULL, *spool = NULL;
 	scoped(close_fd) int fd = -1;
 
 	if (making)
 		return time(NULL) - st->st_mtime > MAKING_SECONDS;
+	if (asprintf(&spool, "%s/" SPOOL, folder) < 0 || access(spool, F_OK) == 0)
+		return 0;
 	if (asprintf(&path, "%s/control", folder) < 0)
 		return 0;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -178,6 +181,13 @@ int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
 			return 0;
 	}
 	return r;
+}
+
+int rec_session_bind(struct rec_session *s, const char *spool)
+{
+	scoped(free_ptr) char *path = realpath(spool, NULL);
+
+	return path && symlinkat(path, s->dir_fd, SPOOL) == 0 ? 0 : -errno;
 }
 
 int rec_session_attach(struct rec_session *s, const char *folder)

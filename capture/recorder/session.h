@@ -2,7 +2,8 @@
 
 /* The folder that traced programs and their recorder share (capture/ring.h), on the recorder's
  * side. The recorder holds a lock on the control page for as long as it lives; a folder whose page
- * nobody has locked was left by one that was killed, and is removed by the next.
+ * nobody has locked was left by one that was killed, and is removed by the next, but not while
+ * there is the spool that it was bound to: with that, another can go on.
  *
  * One thread. Functions return 0 or a count, or a negative errno.
  */
@@ -31,6 +32,9 @@ void rec_session_init(struct rec_session *s);
  * behind there. `settings` is copied into the control page, but for what the session itself sets:
  * magic, version, recorder_pid, heartbeat. */
 int rec_session_begin(struct rec_session *s, const struct cap_control *settings);
+
+/* What is read of it goes into the file `spool`, which is there. */
+int rec_session_bind(struct rec_session *s, const char *spool);
 
 /* Takes over the folder of a recorder that was killed. -ENOENT: it is gone; -EBUSY: it was not. */
 int rec_session_attach(struct rec_session *s, const char *folder);

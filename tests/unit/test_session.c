@@ -80,14 +80,18 @@ END_TEST
 START_TEST(a_session_is_taken_over)
 {
 	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
-	scoped(rec_session_end) struct rec_session s, next;
+	scoped(rec_session_end) struct rec_session s, next, other;
 	char folder[PATH_MAX];
 
 	rec_session_init(&next);
+	rec_session_init(&other);
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
 	strcpy(folder, s.folder);
 	ck_assert_int_eq(rec_session_attach(&next, folder), -EBUSY);
+	ck_assert_int_eq(rec_session_bind(&s, "/proc/self/exe"), 0);
 	rec_session_leave(&s);
+	/* Nor does one that begins meanwhile remove it. */
+	ck_assert_int_eq(rec_session_begin(&other, &settings), 0);
 	ck_assert_int_eq(rec_session_attach(&next, folder), 0);
 	rec_session_end(&next);
 	ck_assert_int_eq(access(folder, F_OK), -1);
