@@ -27,7 +27,7 @@
 
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 1
+#define CAP_VERSION 2
 #define CAP_LINE 128 /* apart enough for two cores not to take turns at it */
 #define CAP_PATIENCE_NS 1000000000
 #define CAP_MIN_RING_BYTES (64u << 10)
@@ -97,6 +97,7 @@ struct cap_ring {
 	uint32_t current_api; /* 1 + index of the call that is being executed; 0: none */
 	uint32_t state;	      /* enum cap_state */
 	uint64_t current_start;
+	uint64_t last_call;		   /* the id of the call that was begun last; 0: none */
 	uint64_t lost_records, lost_bytes; /* since the ring was made; see also CAP_LOST */
 
 	/* By the recorder. */

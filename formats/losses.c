@@ -6,9 +6,13 @@
 
 static const struct {
 	const char *key, *what;
+	const char *why; /* a fact that says it; may be NULL */
 } losses[] = {
 	{FMT_MISSING_KEY, "ranks of the largest communicator (missing_ranks says which)"},
-	{"capture.lost_records", "records that found no room in a ring"},
+	{"capture.calls_missing", "calls that were begun and not recorded", "capture.stopped"},
+	{"capture.calls_without_ring", "calls of threads that got no ring", "capture.no_ring"},
+	{"capture.calls_of_forked_children", "calls of forked children, with their parent's CUDA"},
+	{"capture.lost_records", "records that found no room in a ring", "capture.stopped"},
 	{"capture.operations_without_times", "operations without device times, left out"},
 	{"capture.unended_calls", "calls that had not returned when their thread ended"},
 	{"capture.damaged", "stretches of rings that made no sense"},
@@ -22,6 +26,15 @@ static const struct {
 	{"capture.contents_too_large", "contents of 1 GiB and more"},
 };
 
+/* A JSON string, as it is. */
+static void put_why(const char *value, struct text *out)
+{
+	size_t n = value ? strlen(value) : 0;
+
+	if (n > 2)
+		text_printf(out, ": %.*s", (int)(n - 2), value + 1);
+}
+
 void fmt_losses(const struct fmt_names *names, const char *before, struct text *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
@@ -32,6 +45,9 @@ void fmt_losses(const struct fmt_names *names, const char *before, struct text *
 			continue;
 		text_str(out, before);
 		text_u64(out, count);
-		text_printf(out, " %s\n", losses[i].what);
+		text_printf(out, " %s", losses[i].what);
+		if (losses[i].why)
+			put_why(fmt_fact_value(names, FMT_WHOLE_TRACE, losses[i].why), out);
+		text_char(out, '\n');
 	}
 }

@@ -194,6 +194,21 @@ static int commit(struct place *place)
 	return r == -EEXIST ? CLI_USAGE : CLI_MACHINE;
 }
 
+/* There is no trace to be made. */
+static int nothing(const struct cli_args *args, const struct rec_recorder *recorder)
+{
+	const char *program = args->n_operands > 0 ? args->operands[0] : "the program";
+	struct rec_unread unread = rec_unread(recorder);
+
+	if (unread.no_ring_calls == 0) {
+		cli_error("%s made no CUDA call: nothing was recorded", program);
+		return CLI_OK;
+	}
+	cli_error("cannot record %s: %s in %s", program, strerror(unread.no_ring_error),
+		  rec_folder(recorder));
+	return CLI_MACHINE;
+}
+
 /* Reads, writes what was read beside OUT, and gives it its name. */
 static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
 		       struct place *place)
@@ -207,11 +222,8 @@ static int write_trace(const struct cli_args *args, struct rec_recorder *recorde
 	struct fmt_error err = {0};
 	int r = read_rings(recorder, fd);
 
-	if (r == 0 && !rec_has_calls(recorder)) {
-		cli_error("%s made no CUDA call: nothing was recorded",
-			  args->n_operands > 0 ? args->operands[0] : "the program");
-		return CLI_OK;
-	}
+	if (r == 0 && !rec_has_calls(recorder))
+		return nothing(args, recorder);
 	if (r == 0)
 		r = rec_write(recorder, &window, &part, place->trace, &result, &err);
 	if (r < 0)

@@ -72,6 +72,7 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 	c->depth = (uint8_t)t->depth++;
 	if ((how & (CAP_HOW_RICH | CAP_HOW_KERNEL)) || is_hooked(how))
 		before(c);
+	__atomic_store_n(&t->ring->last_call, c->id, __ATOMIC_RELAXED);
 	c->start = cap_ticks(t);
 	if (c->depth == 0) {
 		t->ring->current_start = c->start;

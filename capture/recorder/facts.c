@@ -129,6 +129,10 @@ static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_ra
 	const struct rec_process *p = rank->process;
 	int r = put_number(names, index, "process", (uint64_t)p->pid);
 
+	if (r == 0)
+		r = put_number(names, index, "process_calls_begun", p->counts.begun);
+	if (r == 0)
+		r = put_number(names, index, "process_calls", p->counts.calls);
 	for (size_t i = 0; i < p->n_facts && r == 0; i++) {
 		const char *key = fmt_string(names, p->facts[i].key, NULL);
 
@@ -157,8 +161,46 @@ static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offse
 	return all;
 }
 
+static int put_count(struct fmt_names *names, const char *key, uint64_t v)
+{
+	return v > 0 ? put_number(names, FMT_WHOLE_TRACE, key, v) : 0;
+}
+
+static int put_reason(struct fmt_names *names, const char *key, int error)
+{
+	scoped(text_done) struct text json = {0};
+
+	if (error == 0)
+		return 0;
+	text_printf(&json, "\"%s\"", strerror(error));
+	return json.error ? json.error : put(names, FMT_WHOLE_TRACE, key, json.data);
+}
+
+/* Calls that came in, and calls that went out. */
+static int put_check(struct rec_process *const *processes, size_t n,
+		     const struct rec_result *result, const struct rec_unread *unread,
+		     struct fmt_names *names)
+{
+	uint64_t begun = sum(processes, n, offsetof(struct rec_counts, begun));
+	uint64_t calls = sum(processes, n, offsetof(struct rec_counts, calls));
+	int r = put_number(names, FMT_WHOLE_TRACE, "capture.calls_begun", begun);
+
+	if (r == 0)
+		r = put_number(names, FMT_WHOLE_TRACE, "capture.calls_written", result->calls);
+	if (r == 0)
+		r = put_count(names, "capture.calls_missing", begun > calls ? begun - calls : 0);
+	if (r == 0)
+		r = put_count(names, "capture.calls_without_ring", unread->no_ring_calls);
+	if (r == 0 && unread->no_ring_calls > 0)
+		r = put_reason(names, "capture.no_ring", unread->no_ring_error);
+	if (r == 0)
+		r = put_count(names, "capture.calls_of_forked_children", unread->forked_calls);
+	return r < 0 ? r : put_reason(names, "capture.stopped", unread->stopped);
+}
+
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		  const struct rec_result *result, struct fmt_names *names)
+		  const struct rec_result *result, const struct rec_unread *unread,
+		  struct fmt_names *names)
 {
 	static const struct {
 		const char *key;
@@ -185,17 +227,16 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	}
 	for (size_t i = 0; i < n; i++)
 		unknown += rec_handles_unknown(processes[i]->things);
-	if (r == 0 && unknown > 0)
-		r = put_number(names, FMT_WHOLE_TRACE, "capture.unknown_handles", unknown);
-	if (r == 0 && result->without_times > 0)
-		r = put_number(names, FMT_WHOLE_TRACE, "capture.operations_without_times",
-			       result->without_times);
-	if (r == 0 && result->undigested > 0)
-		r = put_number(names, FMT_WHOLE_TRACE, "capture.iterations_without_digests",
-			       result->undigested);
-	if (r == 0 && result->unmatched > 0)
-		r = put_number(names, FMT_WHOLE_TRACE, "capture.unmatched_collectives",
-			       result->unmatched);
+	if (r == 0)
+		r = put_check(processes, n, result, unread, names);
+	if (r == 0)
+		r = put_count(names, "capture.unknown_handles", unknown);
+	if (r == 0)
+		r = put_count(names, "capture.operations_without_times", result->without_times);
+	if (r == 0)
+		r = put_count(names, "capture.iterations_without_digests", result->undigested);
+	if (r == 0)
+		r = put_count(names, "capture.unmatched_collectives", result->unmatched);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
 		r = put_rank(names, i, &ranks->ranks[i]);
 	return r < 0 ? r : fmt_memberships_missing(names, ranks->n);

@@ -14,4 +14,5 @@ int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names);
 int rec_repetition_put(struct fmt_names *names);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		  const struct rec_result *result, struct fmt_names *names);
+		  const struct rec_result *result, const struct rec_unread *unread,
+		  struct fmt_names *names);

@@ -93,6 +93,7 @@ struct rec_open {
 };
 
 struct rec_counts {
+	uint64_t begun;	 /* calls, as the rings count them */
 	uint64_t calls;	 /* recorded */
 	uint64_t ops;	 /* made of them */
 	uint64_t nested; /* of the calls */

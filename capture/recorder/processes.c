@@ -200,7 +200,7 @@ static void settle(struct rec_processes *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct rec_counts *c = &p->traced[i].process->counts;
 
-		c->unended = c->ring_lost_records = c->ring_lost_bytes = 0;
+		c->begun = c->unended = c->ring_lost_records = c->ring_lost_bytes = 0;
 	}
 	for (size_t i = 0; i < p->rings_cap; i++) {
 		const struct ring *r = &p->rings[i];
@@ -208,6 +208,7 @@ static void settle(struct rec_processes *p)
 
 		if (!c)
 			continue;
+		c->begun += cap_id_ordinal(r->status.last_call);
 		c->unended += r->status.current_api != 0;
 		c->ring_lost_records += r->status.lost_records;
 		c->ring_lost_bytes += r->status.lost_bytes;

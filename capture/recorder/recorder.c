@@ -438,6 +438,20 @@ bool rec_has_calls(struct rec_recorder *r)
 	return false;
 }
 
+struct rec_unread rec_unread(const struct rec_recorder *r)
+{
+	const struct cap_control *c = r->session.control;
+	struct rec_unread unread = {.stopped = -r->spool.error};
+
+	if (!c)
+		return unread;
+	unread.no_ring_calls = __atomic_load_n(&c->no_ring_calls, __ATOMIC_RELAXED);
+	unread.no_ring_error = __atomic_load_n(&c->failed_errno, __ATOMIC_RELAXED);
+	unread.forked_calls = __atomic_load_n(&c->forked_calls, __ATOMIC_RELAXED);
+	unread.contents = __atomic_load_n(&c->failed_blobs, __ATOMIC_RELAXED);
+	return unread;
+}
+
 /* The clock of an emulated driver is no host's. */
 static int put_origin(struct fmt_names *names, struct rec_process *const *all, size_t n,
 		      const struct fmt_origin *part)
@@ -466,10 +480,7 @@ int rec_write(struct rec_recorder *r, const struct rec_window *window,
 	struct rec_window kept = *window;
 	int e = put_origin(names, all, n, part);
 
-	if (r->session.control) {
-		kept.steps = r->session.control->digest_level == CAP_DIGEST_STEP;
-		kept.unwritten =
-			__atomic_load_n(&r->session.control->failed_blobs, __ATOMIC_RELAXED);
-	}
+	kept.unread = rec_unread(r);
+	kept.steps = r->settings.digest_level == CAP_DIGEST_STEP;
 	return e < 0 ? e : rec_run_write(all, n, names, &kept, path, ret, err);
 }

@@ -48,8 +48,9 @@ bool rec_is_traced(const struct rec_recorder *r);
 
 /* Makes processes and events of all that was taken, and of what is left in the rings. */
 int rec_finish(struct rec_recorder *r);
-/* Whether any of them made a call. */
+/* Whether any of them made a call; what they did and was not read. */
 bool rec_has_calls(struct rec_recorder *r);
+struct rec_unread rec_unread(const struct rec_recorder *r);
 
 /* Writes what was read, see rec_run_write(). `part` says which part of a run this is; its clock is
  * found here. */

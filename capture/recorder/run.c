@@ -363,7 +363,7 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
 	}
 	if (r == 0 && j->window->folder) {
-		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unwritten;
+		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;
 		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
 				       j->run.n_ranks, j->run.names, &j->result->contents, err);
 	}
@@ -432,6 +432,6 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r == 0)
 		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)
-		r = rec_facts_put(processes, n, &j.ranks, ret, names);
+		r = rec_facts_put(processes, n, &j.ranks, ret, &window->unread, names);
 	return r < 0 ? r : write_all(&j, path, err);
 }

@@ -5,12 +5,21 @@
 
 #include "capture/recorder/part.h"
 
+/* What was left out while the programs ran. */
+struct rec_unread {
+	uint64_t no_ring_calls; /* of threads that got no ring */
+	int no_ring_error;	/* why: errno */
+	uint64_t forked_calls;	/* of forked children that went on with their parent's CUDA */
+	uint64_t contents;	/* that there was no room for in the session folder */
+	int stopped;		/* errno of the disk that had no room for what was read; 0 */
+};
+
 struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
 	bool steps;			     /* all that lives was to be digested at each begin */
-	uint64_t unwritten;		     /* contents that there was no room for in there */
+	struct rec_unread unread;
 };
 
 /* The run's events, values stay where they are; before edges are found. Calls by their start,

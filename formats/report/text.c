@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/report/page.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/json.h"
 #include "formats/losses.h"
@@ -140,6 +141,30 @@ static void put_kept(const struct fmt_page *p)
 	text_char(p->out, '\n');
 }
 
+/* A recorder counts what went in and what came out. */
+static void put_check(const struct fmt_page *p)
+{
+	static const struct {
+		const char *key, *what;
+	} counts[] = {
+		{"capture.calls_begun", "begun"},
+		{"capture.calls", "recorded"},
+		{"capture.calls_written", "written"},
+	};
+	const struct fmt_names *names = fmt_trace_names(p->r->trace);
+
+	if (!fmt_fact_value(names, FMT_WHOLE_TRACE, counts[0].key))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		const char *value = fmt_fact_value(names, FMT_WHOLE_TRACE, counts[i].key);
+
+		text_str(p->out, i == 0 ? "  calls     " : ", ");
+		text_count(p->out, value ? strtoull(value, NULL, 10) : 0);
+		text_printf(p->out, " %s", counts[i].what);
+	}
+	text_char(p->out, '\n');
+}
+
 static void put_origin(const struct fmt_page *p)
 {
 	struct fmt_trace *t = p->r->trace;
@@ -168,6 +193,7 @@ static void put_origin(const struct fmt_page *p)
 		text_char(p->out, '\n');
 	}
 	put_kept(p);
+	put_check(p);
 	fmt_losses(fmt_trace_names(t), "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));
 }

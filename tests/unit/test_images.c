@@ -101,8 +101,11 @@ START_TEST(test_what_is_missing_is_counted_by_reason)
 	scoped(ring_close) struct made_ring m;
 	scoped(text_done) struct text losses = {0};
 	char *folder = made_directory(), path[600];
-	const struct rec_window window = {
-		.first = -1, .last = -1, .last_content = 9, .folder = folder, .unwritten = 3};
+	const struct rec_window window = {.first = -1,
+					  .last = -1,
+					  .last_content = 9,
+					  .folder = folder,
+					  .unread = {.contents = 3}};
 	struct rec_result result;
 	struct fmt_trace *trace;
 	struct fmt_error err;

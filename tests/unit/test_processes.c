@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
+#include "capture/recorder/processes.h"
+#include "tests/unit/test.h"
+
+define_cleanup(processes_freep, struct rec_processes *, rec_processes_free);
+
+enum { RING = 3, CALL = 40 }; /* a call without arguments: its bytes */
+
+static const struct cap_drain_about about = {
+	.number = RING, .pid = 7, .tid = 7, .process_start = 1};
+
+/* The n-th call of the ring, n from 1. */
+static void make_call(uint8_t to[CALL], unsigned n)
+{
+	struct cap_call_record *c = (void *)to;
+
+	memset(to, 0, CALL);
+	c->head = (struct cap_record){.bytes = CALL, .kind = CAP_CALL};
+	c->api = (uint32_t)api_find("cuCtxSynchronize");
+	c->id = (uint64_t)RING << CAP_ORDINAL_BITS | n;
+	c->start = 1000 * n;
+	c->end = 1000 * n + 10;
+}
+
+/* Calls from..to as they lie in the ring. */
+static int give(struct rec_processes *p, unsigned from, unsigned to)
+{
+	_Alignas(8) uint8_t bytes[20 * CALL];
+	struct fmt_cursor c = fmt_cursor(bytes, (size_t)(to - from + 1) * CALL);
+
+	for (unsigned n = from; n <= to; n++)
+		make_call(bytes + (size_t)(n - from) * CALL, n);
+	return rec_processes_bytes(p, RING, (uint64_t)(from - 1) * CALL, &c);
+}
+
+static const struct rec_counts *counts(struct rec_processes *p)
+{
+	size_t n;
+	struct rec_process *const *all = rec_processes_all(p, &n);
+
+	ck_assert_uint_eq(n, 1);
+	return &all[0]->counts;
+}
+
+static struct rec_processes *begin(void)
+{
+	static const struct cap_clock clock;
+	struct rec_processes *p;
+
+	ck_assert_int_eq(rec_processes_new(&clock, &p), 0);
+	ck_assert_int_eq(rec_processes_ring(p, &about), 0);
+	ck_assert_int_eq(rec_processes_ring(p, &about), 0);
+	return p;
+}
+
+/* What the last reader had taken and the next one takes again is there once. */
+START_TEST(bytes_count_once)
+{
+	scoped(processes_freep) struct rec_processes *p = begin();
+
+	ck_assert_int_eq(give(p, 1, 5), 0);
+	ck_assert_int_eq(rec_processes_round(p, false), 0);
+	ck_assert_int_eq(give(p, 1, 5), 0);
+	ck_assert_int_eq(give(p, 4, 9), 0);
+	ck_assert_int_eq(rec_processes_round(p, true), 0);
+	ck_assert_uint_eq(counts(p)->calls, 9);
+	ck_assert_uint_eq(counts(p)->damaged, 0);
+}
+END_TEST
+
+START_TEST(bytes_that_are_missing_are_damage)
+{
+	scoped(processes_freep) struct rec_processes *p = begin();
+	struct fmt_cursor c = fmt_cursor("", 0);
+
+	ck_assert_int_eq(give(p, 1, 2), 0);
+	ck_assert_int_eq(give(p, 5, 6), 0);
+	ck_assert_int_eq(rec_processes_round(p, true), 0);
+	ck_assert_uint_eq(counts(p)->calls, 4);
+	ck_assert_uint_eq(counts(p)->damaged, 1);
+	ck_assert_int_eq(rec_processes_bytes(p, RING + 1, 0, &c), -EBADMSG);
+}
+END_TEST
+
+/* The ring says how many calls were begun; the last of them is still under way. */
+START_TEST(calls_that_never_came_are_known)
+{
+	scoped(processes_freep) struct rec_processes *p = begin();
+	struct cap_drain_status s = {.current_api = 5,
+				     .last_call = (uint64_t)RING << CAP_ORDINAL_BITS | 8,
+				     .lost_records = 2,
+				     .lost_bytes = 2 * CALL};
+
+	ck_assert_int_eq(give(p, 1, 5), 0);
+	ck_assert_int_eq(rec_processes_status(p, RING, s), 0);
+	ck_assert_int_eq(rec_processes_round(p, true), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(counts(p)->begun, 8);
+		ck_assert_uint_eq(counts(p)->calls, 5);
+		ck_assert_uint_eq(counts(p)->unended, 1);
+		ck_assert_uint_eq(counts(p)->lost_records, 2);
+	}
+}
+END_TEST
+
+TESTS("processes", bytes_count_once, bytes_that_are_missing_are_damage,
+      calls_that_never_came_are_known)
