@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* An oracle for tests: how often each function of the driver was called, as CUPTI sees it. The
+ * driver loads it (CUDA_INJECTION64_PATH); when the process ends, lines "NAME CALLS" are added to
+ * the file that CUPTI_COUNTS names. */
+#include <cupti.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST 4096 /* functions */
+
+static struct {
+	const char *name;
+	uint64_t calls;
+} seen[MOST];
+
+static void CUPTIAPI called(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+			    const void *what)
+{
+	const CUpti_CallbackData *data = what;
+
+	if (id >= MOST || data->callbackSite != CUPTI_API_ENTER)
+		return;
+	seen[id].name = data->functionName;
+	__atomic_fetch_add(&seen[id].calls, 1, __ATOMIC_RELAXED);
+}
+
+static void tell(void)
+{
+	const char *path = getenv("CUPTI_COUNTS");
+	FILE *f = path ? fopen(path, "a") : NULL;
+
+	for (unsigned i = 0; f && i < MOST; i++)
+		if (seen[i].calls > 0)
+			fprintf(f, "%s %llu\n", seen[i].name, (unsigned long long)seen[i].calls);
+	if (f)
+		fclose(f);
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+	CUpti_SubscriberHandle subscriber;
+
+	if (cuptiSubscribe(&subscriber, called, NULL) != CUPTI_SUCCESS ||
+	    cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API) != CUPTI_SUCCESS)
+		return 0;
+	atexit(tell);
+	return 1;
+}
