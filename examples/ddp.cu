@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 	cudaEvent_t ready, reduced, before, after;
 	cudaStream_t communication;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* each step is seen as it comes */
 	CUDA(cudaSetDevice(from_environment("LOCAL_RANK", rank)));
 	ncclComm_t comm = join(rank, ranks);
 	Mlp model(sizes, 0, (int)sizes.size() - 1, n);

@@ -28,7 +28,7 @@ gpucapture -o "$work/run" -- sh -c 'kill -9 $$' 2>/dev/null || status=$?
 equal "$status" 137
 gpucapture -o "$work/run" -- sh -c 'trap "exit 7" TERM; echo started >"$0"; while :; do sleep 0.05; done' "$work/started" 2>/dev/null &
 pid=$!
-while [ ! -s "$work/started" ]; do sleep 0.05; done
+eventually test -s "$work/started" || die "it did not start"
 kill -TERM $pid
 status=0
 wait $pid || status=$?
@@ -48,10 +48,14 @@ calls() { gputrace info --json "$1" | python3 -c 'import json, sys; print(json.l
 begin() { # NAME: records it, as far as the middle; $pid is gpucapture's
 	gpucapture -o "$work/$1" -- gpuemu -- sh "$work/twice.sh" "$program" 2>"$work/$1.err" &
 	pid=$!
-	while [ ! -e "$work/twice.sh.began" ]; do sleep 0.05; done
+	eventually test -e "$work/twice.sh.began" || die "$1 did not begin"
 	rm "$work/twice.sh.began"
 }
 reader() { pgrep -P "$pid" -x gpucapture; }
+another() { # than $old
+	now=$(reader)
+	[ -n "$now" ] && [ "$now" != "$old" ]
+}
 finish() { # STATUS
 	touch "$work/twice.sh.go"
 	status=0
@@ -65,7 +69,7 @@ begin harmed
 for i in 1 2; do
 	old=$(reader)
 	kill -9 "$old"
-	while [ "$(reader)" = "$old" ] || [ -z "$(reader)" ]; do sleep 0.05; done
+	eventually another || die "nobody reads after reader $i was killed"
 done
 finish 6
 gputrace verify "$work/harmed" >/dev/null
@@ -77,7 +81,7 @@ begin given_up
 for i in 1 2 3 4 5; do
 	old=$(reader)
 	kill -9 "$old"
-	while [ $i -lt 5 ] && { [ "$(reader)" = "$old" ] || [ -z "$(reader)" ]; }; do sleep 0.05; done
+	[ $i -eq 5 ] || eventually another || die "nobody reads after reader $i was killed"
 done
 finish 6
 equal "$(wc -l <"$work/given_up.err")" 1
@@ -91,7 +95,7 @@ begin orphan
 kill -9 $pid "$(reader)"
 touch "$work/twice.sh.go"
 wait $pid || true
-while [ ! -e "$work/twice.sh.ended" ]; do sleep 0.05; done
+eventually test -e "$work/twice.sh.ended" || die "the program did not end"
 fails -2 gpucapture -o "$work/unharmed" --recover "$work"/orphan.new-*
 gpucapture -o "$work/orphan" --recover "$work"/orphan.new-*
 rm "$work/twice.sh.go"

@@ -80,11 +80,8 @@ gputrace info --json "$work/mortal" | grep -q '"gpus": 1' || die "nothing of a k
 # gpucapture is killed: the trace is there when the program has ended.
 gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 "$BUILD/examples/ddp" --steps 60 >"$work/orphan.out" 2>&1 &
 pid=$!
-while ! [ -s "$work/orphan.out" ]; do sleep 0.05; done
+eventually test -s "$work/orphan.out" || die "it did not start"
 kill -9 $pid
 wait $pid 2>/dev/null || true
-for i in $(seq 600); do
-	[ ! -e "$work/orphan" ] || break
-	sleep 0.1
-done
+eventually test -e "$work/orphan" || die "no trace of a program that outlived gpucapture"
 gputrace verify "$work/orphan" >/dev/null

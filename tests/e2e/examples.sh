@@ -44,12 +44,15 @@ PY
 
 # A rank that dies ends the others with an error, and leaves nothing that stops the next run.
 cat >"$work/mortal.sh" <<SH
-"$BUILD/examples/ddp" --steps 100000 >/dev/null &
-[ "\$RANK" -ne 1 ] || { sleep 1; kill -9 \$!; }
+"$BUILD/examples/ddp" --steps 100000 >"$work/mortal.\$RANK" &
+if [ "\$RANK" -eq 1 ]; then
+	while [ ! -s "$work/mortal.0" ]; do sleep 0.05; done # rank 0 prints steps
+	kill -9 \$!
+fi
 wait \$!
 SH
 status=0
-timeout 60 gpuemu --gpus 4 -- "$SOURCE/examples/launch.sh" 4 sh "$work/mortal.sh" >"$work/out" 2>&1 || status=$?
+timeout 300 gpuemu --gpus 4 -- "$SOURCE/examples/launch.sh" 4 sh "$work/mortal.sh" >"$work/out" 2>&1 || status=$?
 [ $status -ne 0 ] && [ $status -ne 124 ] || die "a lost rank ended with $status"
 run 4 "$work/again" "$SOURCE/examples/launch.sh" 4 "$BUILD/examples/ddp" --steps 1
 [ -z "$(find /dev/shm -name '*gpuemu*' 2>/dev/null)" ] || die "something is left in /dev/shm"

@@ -52,6 +52,30 @@ equal() {
 	[ "$1" = "$2" ] || die "'$1' is not '$2'"
 }
 
+# eventually COMMAND...: waits until it succeeds, on a busy machine too.
+eventually() {
+	for _ in $(seq 1200); do
+		if "$@"; then
+			return 0
+		fi
+		sleep 0.05
+	done
+	return 1
+}
+
+# The mount on $mnt; there, and no longer after WHAT.
+mounted() {
+	grep -q " $mnt fuse.gputracefs " /proc/self/mounts
+}
+
+unmounted() {
+	! mounted
+}
+
+gone() {
+	eventually unmounted || die "still mounted after $1"
+}
+
 # What gpucapture records here: programs on emulated GPUs. AddressSanitizer's library and the
 # capture library both want to be asked before all others, so a sanitized build cannot.
 need_capture() {

@@ -11,6 +11,10 @@ made() {
 	find "$work/tmp" -mindepth 1 -maxdepth 1 -name 'gputracefs-*' | wc -l
 }
 
+nothing_made() {
+	[ "$(made)" = 0 ]
+}
+
 gputracefs "$work/run" "$mnt"
 ls -l "$mnt" | grep -q emulated || die "not listed"
 stat "$mnt/emulated" >/dev/null
@@ -31,8 +35,7 @@ find "$mnt/emulated" -type f | while read -r f; do
 	equal "$(stat -c %s "$f")" "$(wc -c <"$f")"
 done
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
-for i in $(seq 100); do [ "$(made)" = 0 ] && break; sleep 0.05; done
-equal "$(made)" 0
+eventually nothing_made || die "$(made) emulated runs are left behind"
 
 # What a killed one left is removed by the next that makes one.
 gputracefs "$work/run" "$mnt"

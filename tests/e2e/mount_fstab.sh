@@ -22,14 +22,6 @@ if ! [ "$(readlink -f "$(command -v gputracefs)")" = "$(readlink -f /usr/bin/gpu
 	link=/usr/local/bin/gputracefs
 fi
 
-gone() {
-	for i in $(seq 100); do
-		grep -q " $mnt fuse.gputracefs " /proc/self/mounts || return 0
-		sleep 0.05
-	done
-	die "still mounted after $1"
-}
-
 mount -t fuse.gputracefs "$work/run" "$mnt"
 equal "$(ls "$mnt/gpus" | wc -l)" 2
 umount "$mnt"

@@ -7,24 +7,12 @@ mkdir "$mnt"
 "$BUILD/bench/make_trace" "$work/run" 2 3 100
 "$BUILD/bench/make_trace" "$work/other" 3 1 10
 
-mounted() {
-	grep -q " $mnt fuse.gputracefs " /proc/self/mounts
-}
-
-gone() {
-	for i in $(seq 100); do
-		mounted || return 0
-		sleep 0.05
-	done
-	die "still mounted after $1"
+is_dead() {
+	! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null
 }
 
 ended() {
-	for i in $(seq 100); do
-		grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null || return 0
-		sleep 0.05
-	done
-	die "gputracefs still runs after $2"
+	eventually is_dead "$1" || die "gputracefs still runs after $2"
 }
 
 # Ends of a mount.
@@ -82,7 +70,7 @@ gone auto_unmount
 # -f stays in the foreground.
 gputracefs -f "$work/run" "$mnt" &
 pid=$!
-for i in $(seq 100); do mounted && break; sleep 0.05; done
+eventually mounted
 equal "$(cat "$mnt/id" | wc -c)" 65
 kill "$pid"
 wait "$pid" || die "-f ended with $?"

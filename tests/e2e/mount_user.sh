@@ -32,14 +32,6 @@ cp "$BUILD/tools/gputracefs" "$work/bin"
 "$BUILD/bench/make_trace" "$work/run" 2 3 20
 chmod -R a+rX "$work"
 
-gone() {
-	for i in $(seq 100); do
-		grep -q " $mnt fuse" /proc/self/mounts || return 0
-		sleep 0.05
-	done
-	die "still mounted after $1"
-}
-
 as_user "$work/bin/gputracefs" "$work/run" "$mnt"
 grep " $mnt fuse.gputracefs " /proc/self/mounts | grep -q 'user_id=65534' || die "not the user's"
 equal "$(as_user cat "$mnt/summary")" "$(gputrace info "$work/run")"

@@ -237,13 +237,14 @@ static void run_random(struct rank *ranks, int n)
 	pid_t children[MAX];
 
 	srand(1);
-	setenv("GPUEMU_JOIN_SECONDS", "2", 1);
 	for (int round = 0; round < 10; round++) {
+		setenv("GPUEMU_JOIN_SECONDS", "2", 1);
 		start_processes(ranks, n, children);
 		usleep((useconds_t)(round * round * 700)); /* at first before it has joined */
 		kill(children[rand() % n], SIGKILL);
 		for (int i = 0; i < n; i++)
 			waitpid(children[i], NULL, 0);
+		unsetenv("GPUEMU_JOIN_SECONDS"); /* these must come, however late */
 		run_processes(ranks, n);
 	}
 }
