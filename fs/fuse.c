@@ -6,6 +6,8 @@
 
 #include "base/scope.h"
 #include "fs/later.h"
+#include "fs/loop.h"
+#include "fs/pool.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,11 +16,13 @@
 /* As long as there is a mount: what it shows cannot change. */
 #define FOREVER 1e9
 #define BACKGROUND_REQUESTS 64
+#define THREADS 9 /* beside the one that receives */
 
 struct server {
 	struct fs *fs;
 	const struct fs_mount *mount;
 	struct fs_later later;
+	struct fs_pool pool;
 	bool no_open, no_opendir;
 };
 
@@ -37,11 +41,23 @@ static void reply_error(fuse_req_t req, int r)
 	fuse_reply_err(req, -r);
 }
 
-/* Has it answered, now or once the emulated run is there. */
-static void answer(fuse_req_t req, const struct fs_call *c, bool inside)
-{
-	int r = fs_later_call(&server_of(req)->later, c, inside);
+/* ---- who answers: the thread that received the call, but for what takes long */
 
+/* What a call asks for. */
+enum asks {
+	ABOUT, /* the file or directory itself */
+	INSIDE /* what it holds */
+};
+
+static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
+{
+	struct server *s = server_of(req);
+	int r = fs_later_take(&s->later, c, asks == INSIDE);
+
+	if (r == 0 && fs_is_long(s->fs, c->ino))
+		r = fs_pool_give(&s->pool, c) == 0;
+	if (r == 0)
+		c->answer(c);
 	if (r < 0)
 		reply_error(req, r);
 }
@@ -104,7 +120,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	strcpy(c.name, name);
-	answer(req, &c, strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
+	answer(req, &c, strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? INSIDE : ABOUT);
 }
 
 static void answer_getattr(const struct fs_call *c)
@@ -124,7 +140,7 @@ static void answer_getattr(const struct fs_call *c)
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){.answer = answer_getattr, .request = req, .ino = ino}, false);
+	answer(req, &(struct fs_call){.answer = answer_getattr, .request = req, .ino = ino}, ABOUT);
 }
 
 static void answer_readlink(const struct fs_call *c)
@@ -143,7 +159,8 @@ static void answer_readlink(const struct fs_call *c)
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	answer(req, &(struct fs_call){.answer = answer_readlink, .request = req, .ino = ino}, true);
+	answer(req, &(struct fs_call){.answer = answer_readlink, .request = req, .ino = ino},
+	       INSIDE);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -216,13 +233,14 @@ static void answer_readdirplus(const struct fs_call *c)
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){answer_readdir, req, ino, size, (uint64_t)offset}, true);
+	answer(req, &(struct fs_call){answer_readdir, req, ino, size, (uint64_t)offset}, INSIDE);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 			   struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){answer_readdirplus, req, ino, size, (uint64_t)offset}, true);
+	answer(req, &(struct fs_call){answer_readdirplus, req, ino, size, (uint64_t)offset},
+	       INSIDE);
 }
 
 /* ---- files */
@@ -294,7 +312,7 @@ static void answer_read(const struct fs_call *c)
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		    struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)offset}, true);
+	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)offset}, INSIDE);
 }
 
 /* ---- writing: a mount is read-only, so that these come only after a remount */
@@ -376,9 +394,52 @@ static void session_freep(struct fuse_session **se)
 		fuse_session_destroy(*se);
 }
 
+static int next_request(void *context, void **buffer)
+{
+	struct fuse_buf *request = *buffer ? *buffer : calloc(1, sizeof(*request));
+	int r = request ? fuse_session_receive_buf(context, request) : -ENOMEM;
+
+	*buffer = request;
+	if (r > 0)
+		fuse_session_process_buf(context, request);
+	return r > 0 ? 1 : r == -EAGAIN || r == -EINTR ? 0 : r;
+}
+
+static void drop_request(void *buffer)
+{
+	struct fuse_buf *request = buffer;
+
+	if (request)
+		free(request->mem);
+	free(request);
+}
+
+static bool has_ended(void *context)
+{
+	return fuse_session_exited(context);
+}
+
+static int receive(struct fuse_session *se, struct fs_pool *pool)
+{
+	const struct fs_source source = {
+		.fd = fuse_session_fd(se),
+		.next = next_request,
+		.drop = drop_request,
+		.ended = has_ended,
+		.context = se,
+	};
+	int r = fs_pool_init(pool, THREADS);
+
+	if (r == 0 && fcntl(source.fd, F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
+	if (r == 0)
+		r = fs_loop_run(&source, pool);
+	fs_pool_done(pool);
+	return r;
+}
+
 static int serve(struct fuse_session *se, struct server *s)
 {
-	struct fuse_loop_config config = {.clone_fd = 0, .max_idle_threads = 16};
 	int r;
 
 	if (fuse_set_signal_handlers(se) < 0)
@@ -387,7 +448,7 @@ static int serve(struct fuse_session *se, struct server *s)
 		fuse_remove_signal_handlers(se);
 		return -ENODEV;
 	}
-	r = fuse_session_loop_mt(se, &config);
+	r = receive(se, &s->pool);
 	fuse_session_unmount(se);
 	fuse_remove_signal_handlers(se);
 	return r < 0 ? r : 0;

@@ -2,9 +2,9 @@
 #include "fs/later.h"
 
 #include "base/scope.h"
+#include "fs/pool.h"
 
 #include <errno.h>
-#include <signal.h>
 
 void fs_later_init(struct fs_later *l, struct fs *fs)
 {
@@ -30,20 +30,6 @@ static void *emulate(void *arg)
 	return NULL;
 }
 
-/* The emulator gets no signals: they are for the thread that ends the mount. */
-static int start_emulator(struct fs_later *l)
-{
-	sigset_t all, old;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(&l->emulator, NULL, emulate, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	l->emulating = r == 0;
-	return -r;
-}
-
 /* With the lock held, and the emulated run still missing. */
 static int queue(struct fs_later *l, const struct fs_call *c)
 {
@@ -53,16 +39,17 @@ static int queue(struct fs_later *l, const struct fs_call *c)
 	if (!kept)
 		return -ENOMEM;
 	if (!l->emulating)
-		r = start_emulator(l);
+		r = fs_thread_start(&l->emulator, emulate, l);
 	if (r < 0)
 		return r;
+	l->emulating = true;
 	*kept = *c;
 	kept->next = l->waiting;
 	l->waiting = take(kept);
 	return 0;
 }
 
-int fs_later_call(struct fs_later *l, const struct fs_call *c, bool inside)
+int fs_later_take(struct fs_later *l, const struct fs_call *c, bool inside)
 {
 	bool pending = fs_is_pending(l->fs, c->ino, inside);
 	int r = 0;
@@ -74,9 +61,7 @@ int fs_later_call(struct fs_later *l, const struct fs_call *c, bool inside)
 			r = queue(l, c);
 		pthread_mutex_unlock(&l->lock);
 	}
-	if (!pending)
-		c->answer(c);
-	return r;
+	return r < 0 ? r : pending;
 }
 
 bool fs_later_done(struct fs_later *l)

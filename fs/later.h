@@ -4,19 +4,9 @@
  * For any number of threads. */
 #pragma once
 
-#include "fs/node.h"
+#include "fs/call.h"
 
 #include <pthread.h>
-
-struct fs_call {
-	void (*answer)(const struct fs_call *c);
-	void *request; /* whatever `answer` replies to */
-	fs_ino ino;
-	size_t size;
-	uint64_t offset;
-	char name[FS_NAME_MAX + 1];
-	struct fs_call *next; /* internal */
-};
 
 struct fs_later {
 	struct fs *fs;
@@ -28,10 +18,10 @@ struct fs_later {
 
 void fs_later_init(struct fs_later *l, struct fs *fs);
 
-/* Has the call answered: now, or in the thread that makes the emulated run if it is about that and
- * it is missing. `inside`: it looks into the directory c->ino, and not just at it. 0, or a negative
- * errno, and then nobody answers it. */
-int fs_later_call(struct fs_later *l, const struct fs_call *c, bool inside);
+/* Takes the call if it is about the emulated run and that is missing: the thread that makes it
+ * answers then. `inside`: the call looks into the directory c->ino, and not just at it. 1 = taken,
+ * 0 = the caller can answer it now; or a negative errno. */
+int fs_later_take(struct fs_later *l, const struct fs_call *c, bool inside);
 
 /* True when nothing uses the fs any more. Else the emulated run is still being made, and goes on
  * until the process ends. */

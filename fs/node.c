@@ -245,6 +245,33 @@ bool fs_is_quick(struct fs *fs, fs_ino ino)
 	return !t || !S_ISREG(fs_type_of(&p)) || fs_content_is_known(t, &p, file_of(t, &p));
 }
 
+/* So many are rendered in a few milliseconds. */
+#define LONG_RECORDS 16384
+
+static uint64_t n_records(const struct fmt_slice_info *s)
+{
+	uint64_t n = s->n_edges + s->n_digests;
+
+	for (size_t kind = 0; kind < FMT_KINDS; kind++)
+		n += s->n_records[kind];
+	return n;
+}
+
+bool fs_is_long(struct fs *fs, fs_ino ino)
+{
+	struct fs_cursor cursor = {0};
+	uint32_t rank, slice;
+	struct fs_tree *t;
+	struct fs_place p;
+	uint64_t n = 0;
+
+	if (find_place(fs, ino, &t, &p) < 0 || !t)
+		return false;
+	while (n < LONG_RECORDS && fs_tree_next(t, fs_scope_of(&p), &cursor, &rank, &slice))
+		n += n_records(fmt_trace_slice(t->trace, rank, slice)) + 1;
+	return n >= LONG_RECORDS;
+}
+
 /* ---- directories */
 
 /* The entries of a directory are numbered: its files, its fixed directories, then what depends on

@@ -68,6 +68,10 @@ int fs_list(struct fs *fs, fs_ino dir, uint64_t offset, struct fs_entry *ret);
 /* Whether fs_stat() of it is quick: rendering nothing but small texts. */
 bool fs_is_quick(struct fs *fs, fs_ino ino);
 
+/* Whether what this file holds takes so long to render that others should not wait for it; of a
+ * directory: what its files hold. */
+bool fs_is_long(struct fs *fs, fs_ino ino);
+
 /* The target of a link, not terminated: as much as fits into `buf`. Returns its length. */
 long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size);
 

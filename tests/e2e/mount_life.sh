@@ -25,6 +25,23 @@ for signal in TERM INT HUP; do
 	ended "$pid" SIG$signal
 done
 
+# Many read at once, and see the same; a signal ends it all the same.
+gputracefs "$work/other" "$mnt"
+pid=$(server "$mnt")
+find "$mnt" -name emulated -prune -o -type f -print0 >"$work/files"
+for i in $(seq 12); do
+	xargs -0 cat <"$work/files" | sha256sum >"$work/sum$i" &
+done
+wait
+equal "$(cat "$work"/sum* | sort -u | wc -l)" 1
+for i in $(seq 6); do
+	while stat "$mnt/nothing-$((n = n + 1))" || [ -e "$mnt/id" ]; do :; done 2>/dev/null &
+done
+kill -TERM "$pid"
+gone "SIGTERM among readers"
+ended "$pid" "SIGTERM among readers"
+wait
+
 gputracefs "$work/run" "$mnt"
 pid=$(server "$mnt")
 fusermount3 -u "$mnt"

@@ -3,6 +3,7 @@
 
 #include "formats/store/writer.h"
 #include "fs/cache.h"
+#include "fs/pool.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
@@ -328,7 +329,57 @@ START_TEST(test_what_many_want_is_made_once)
 }
 END_TEST
 
-TESTS("node", test_everything_is_what_it_says, test_no_such_names, test_no_such_inodes,
+/* ---- calls that others answer */
+
+static void count(const struct fs_call *c)
+{
+	usleep(100);
+	__atomic_fetch_add((uint64_t *)c->request, c->offset, __ATOMIC_RELAXED);
+}
+
+START_TEST(test_what_the_pool_takes_is_answered)
+{
+	uint64_t sum = 0;
+	struct fs_pool p;
+
+	ck_assert_int_eq(fs_pool_init(&p, 3), 0);
+	ck_assert(fs_pool_is_free(&p));
+	for (uint64_t i = 1; i <= 100; i++)
+		ck_assert_int_eq(fs_pool_give(&p, &(struct fs_call){.answer = count,
+								    .request = &sum,
+								    .offset = i}),
+				 0);
+	fs_pool_done(&p);
+	ck_assert_uint_eq(sum, 5050);
+}
+END_TEST
+
+START_TEST(test_long_is_what_has_many_records)
+{
+	char *folder = made_directory();
+	struct fs *fs = open_made(folder, &(struct fs_options){0});
+	struct fmt_trace *trace;
+	struct fmt_error err;
+	char path[256];
+	struct made m;
+
+	ck_assert(!fs_is_long(fs, 1));
+	fs_close(fs);
+	snprintf(path, sizeof(path), "%s/long", folder);
+	made_init(&m, 3);
+	made_write(&m, path, FMT_NAMES_SHARED, 2, 4, 5000, 1);
+	made_done(&m);
+	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
+	ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, &err), 0);
+	ck_assert(fs_is_long(fs, 1));
+	ck_assert(!fs_is_long(fs, 12345678));
+	fs_close(fs);
+	made_remove(folder);
+}
+END_TEST
+
+TESTS("node", test_what_the_pool_takes_is_answered, test_long_is_what_has_many_records,
+      test_everything_is_what_it_says, test_no_such_names, test_no_such_inodes,
       test_the_emulated_run_is_made_when_looked_into, test_an_emulation_that_fails_says_why,
       test_the_cache_is_bounded_and_keeps_what_is_used,
       test_the_cache_lets_go_of_what_is_put_for_the_last_time, test_what_many_want_is_made_once)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A call of the kernel that may be answered later, by another thread than the one that got it. */
+#pragma once
+
+#include "fs/node.h"
+
+struct fs_call {
+	void (*answer)(const struct fs_call *c);
+	void *request; /* whatever `answer` replies to */
+	fs_ino ino;
+	size_t size;
+	uint64_t offset;
+	char name[FS_NAME_MAX + 1];
+	struct fs_call *next; /* of whoever keeps it */
+};
