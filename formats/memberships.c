@@ -84,7 +84,7 @@ static int mark(const struct fmt_membership *m, struct fmt_membership *world, ui
 	if (m->parent || m->n > MOST_RANKS || m->n < world->n || m->rank >= m->n ||
 	    (m->n == world->n && m->id != world->id))
 		return 0;
-	if (m->id != world->id) {
+	if (m->n != world->n) {
 		free(*there);
 		*there = calloc(m->n, 1);
 		if (!*there)
