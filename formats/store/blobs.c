@@ -2,6 +2,7 @@
 #define XXH_INLINE_ALL
 #include "formats/store/blobs.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/store/digests.h"
 #include "formats/store/trace_impl.h"
@@ -90,41 +91,69 @@ int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_d
 	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, LEVEL, err);
 }
 
+static int by_key(const void *a, const void *b)
+{
+	const struct fmt_blob_place *x = a, *y = b;
+
+	return array_order(x->key, y->key) ?: array_order(x->chunk, y->chunk);
+}
+
+int fmt_blobs_list(struct fmt_trace *t)
+{
+	const struct fmt_member *m = &t->blobs;
+
+	t->blob_places = malloc((m->n_chunks + 1) * sizeof(*t->blob_places));
+	if (!t->blob_places)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->n_chunks; i++)
+		if (m->chunks[i].type == FMT_CHUNK_BLOB)
+			t->blob_places[t->n_blobs++] =
+				(struct fmt_blob_place){(uint32_t)m->chunks[i].slice, (uint32_t)i};
+	qsort(t->blob_places, t->n_blobs, sizeof(*t->blob_places), by_key);
+	return 0;
+}
+
+/* The next content with that key, from place *at on; NULL at the end. */
+static const struct fmt_chunk *next_of_key(const struct fmt_trace *t, uint32_t key, size_t *at)
+{
+	if (*at >= t->n_blobs || t->blob_places[*at].key != key)
+		return NULL;
+	return &t->blobs.chunks[t->blob_places[(*at)++].chunk];
+}
+
+static size_t first_of_key(const struct fmt_trace *t, uint32_t key)
+{
+	return array_bound(i, 0, t->n_blobs, t->blob_places[i].key < key);
+}
+
 uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < t->blobs.n_chunks; i++)
-		n += t->blobs.chunks[i].type == FMT_CHUNK_BLOB;
 	*file_bytes = t->blobs.source.name ? t->blobs.source.bytes : 0;
-	return n;
+	return t->n_blobs;
 }
 
 int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2])
 {
-	for (size_t i = 0; i < t->blobs.n_chunks; i++)
-		if (t->blobs.chunks[i].type == FMT_CHUNK_BLOB &&
-		    t->blobs.chunks[i].slice == key_of(name))
-			return 1;
-	return 0;
+	size_t at = first_of_key(t, key_of(name));
+
+	return next_of_key(t, key_of(name), &at) != NULL;
 }
 
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,
 		  struct fmt_error *err)
 {
+	size_t at = first_of_key(t, key_of(name));
+	const struct fmt_chunk *chunk;
 	char path[512];
 
 	fmt_member_path(t, &t->blobs, path, sizeof(path));
-	for (size_t i = 0; i < t->blobs.n_chunks; i++) {
+	while ((chunk = next_of_key(t, key_of(name), &at))) {
 		scoped(free_ptr) uint8_t *raw = NULL;
-		struct fmt_chunk c = t->blobs.chunks[i];
+		struct fmt_chunk c = *chunk;
 		struct fmt_cursor content;
 		uint64_t found[2];
-		int r;
+		int r = fmt_member_read(&t->blobs, path, &c, &raw, err);
 
-		if (c.type != FMT_CHUNK_BLOB || c.slice != key_of(name))
-			continue;
-		r = fmt_member_read(&t->blobs, path, &c, &raw, err);
 		if (r < 0)
 			return r;
 		if (open_blob(&c, raw, found, &content) < 0)

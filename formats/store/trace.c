@@ -34,6 +34,7 @@ void fmt_trace_close(struct fmt_trace *t)
 	free(t->ranks);
 	fmt_member_done(&t->shared);
 	fmt_member_done(&t->blobs);
+	free(t->blob_places);
 	fmt_names_map_done(&t->shared_map);
 	fmt_names_free(t->names);
 	fmt_references_free(t);
@@ -216,6 +217,9 @@ static int open_members(struct fmt_trace *t, struct fmt_error *err)
 		r = fmt_member_open(&t->blobs, path, &t->damage, err);
 		if (r < 0)
 			return r;
+		r = fmt_blobs_list(t);
+		if (r < 0)
+			return fmt_fail(err, r, path, FMT_NO_OFFSET, "out of memory");
 	}
 	for (uint32_t i = 0; i < t->n_ranks; i++) {
 		struct fmt_rank_state *rank = &t->ranks[i];

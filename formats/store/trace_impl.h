@@ -28,14 +28,21 @@ struct fmt_cached {
 	uint32_t rank, users;
 };
 
+/* A content: the low 32 bits of its name, and its chunk in blobs.chunks. */
+struct fmt_blob_place {
+	uint32_t key, chunk;
+};
+
 struct fmt_trace {
 	struct fmt_slice_keeper keeper;
 	char *path;
 	int dir_fd, packed_fd;
 	struct fmt_names *names;
 	struct fmt_names_map shared_map;
-	struct fmt_member shared;     /* the names of all; source.name is NULL if there are none */
-	struct fmt_member blobs;      /* contents; the same */
+	struct fmt_member shared; /* the names of all; source.name is NULL if there are none */
+	struct fmt_member blobs;  /* contents; the same */
+	struct fmt_blob_place *blob_places; /* of each content, by key */
+	size_t n_blobs;
 	struct fmt_rank_state *ranks; /* by number */
 	uint32_t n_ranks;
 	uint64_t bytes;
@@ -56,6 +63,9 @@ void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char
 /* The members of the trace at `path`: sets path, descriptors, shared, ranks and what is known of
  * their sources, in the order of names. formats/store/open.c. */
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);
+
+/* Lists the contents of `blobs`, which is open. 0 or -ENOMEM. formats/store/blobs.c. */
+int fmt_blobs_list(struct fmt_trace *t);
 
 void fmt_references_free(struct fmt_trace *t);
 
