@@ -55,6 +55,13 @@ struct gpuemu_cost {
  * launches it returns at once. */
 #define GPUEMU_BLOCKS 1u
 
+/* `post` is there. It may be called before `run`, and before what comes before the launch on its
+ * stream has ended, to tell those for whom `run` waits on the other side that it will come; `run`
+ * follows in any case. */
+#define GPUEMU_POSTS 2u
+
+enum { GPUEMU_POSTED = 1, GPUEMU_ALL_CAME };
+
 struct gpuemu_kernel {
 	const char *name;
 	unsigned flags;
@@ -67,6 +74,12 @@ struct gpuemu_kernel {
 	/* Sizes of the parameters, for images that do not tell; may be NULL. */
 	const size_t *arg_bytes;
 	unsigned n_args;
+	/* Virtual time starts at launch->start_ns; and gap_ns after the end of a launch that was
+	 * posted before it, whose parameters are before[], unless that is NULL. args[] are those
+	 * that `run` will have. 0: it was not posted; or GPUEMU_ALL_CAME: `run` would not wait any
+	 * more. */
+	int (*post)(const struct gpuemu_launch *launch, void *const *args, void *const *before,
+		    int64_t gap_ns);
 };
 
 /* Exported by the emulated libcuda.so.1 and libcudart.so.13, and by nothing else. `k` is kept by
@@ -136,7 +149,7 @@ template <typename... P> gpuemu_twin<P...> gpuemu_parameters(void (*)(P...));
 		typedef decltype(gpuemu_parameters(&host)) twin;                                   \
 		static const struct gpuemu_kernel k = {kernel,	0,	 twin::run_of<&host>(),    \
 						       nullptr, nullptr, twin::sizes(),            \
-						       twin::n};                                   \
+						       twin::n, nullptr};                          \
 		gpuemu_register(&k);                                                               \
 		return 0;                                                                          \
 	}();

@@ -136,6 +136,38 @@ static void split(struct rank *r)
 	CHECK(ncclCommDestroy(half) == ncclSuccess);
 }
 
+static void doze(void *milliseconds)
+{
+	usleep((useconds_t)(uintptr_t)milliseconds * 1000);
+}
+
+/* Many operations that nobody waits for, every second one of which reads what the one before it
+ * writes, and a rank that is late: ranks may run ahead of each other, data may not. */
+static void pile(struct rank *r)
+{
+	enum { PAIRS = 300, EACH = 16 };
+	float *send = (float *)r->send, *receive = (float *)r->receive;
+	int bad = 0;
+
+	CHECK(cuMemsetD32Async(r->receive, 0, PAIRS * EACH, r->stream) == CUDA_SUCCESS);
+	if (r->rank == 0)
+		CHECK(cuLaunchHostFunc(r->stream, doze, (void *)(uintptr_t)30) == CUDA_SUCCESS);
+	for (int i = 0; i < PAIRS; i++) {
+		float *x = send + (size_t)i * EACH, *y = receive + (size_t)i * EACH;
+
+		CHECK(ncclAllReduce(x, y, EACH, ncclFloat, ncclMax, r->comm, r->stream) ==
+		      ncclSuccess);
+		CHECK(ncclAllReduce(y, x, EACH, ncclFloat, ncclSum, r->comm, r->stream) ==
+		      ncclSuccess);
+		CHECK(ncclBroadcast(x, y, EACH, ncclFloat, i % r->n, r->comm, r->stream) ==
+		      ncclSuccess);
+	}
+	CHECK(fetch(r) == CUDA_SUCCESS);
+	for (int i = 0; i < PAIRS * EACH; i++)
+		bad += r->host[i] != (float)(r->n * (r->n - 1 + i % 10));
+	CHECK(bad == 0);
+}
+
 static void *run_rank(void *context)
 {
 	struct rank *r = context;
@@ -159,6 +191,8 @@ static void *run_rank(void *context)
 	ring(r);
 	check_ring(r);
 	split(r);
+	if (!failures)
+		pile(r);
 	CHECK(ncclCommDestroy(r->comm) == ncclSuccess);
 	return NULL;
 }

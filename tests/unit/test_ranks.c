@@ -48,7 +48,7 @@ static double wanted(const struct plan *p, uint32_t rank, uint64_t i)
 	}
 }
 
-static int check(const struct plan *p, struct emu_segment *s, uint32_t rank, unsigned *step)
+static int check(const struct plan *p, struct emu_segment *s, uint32_t rank)
 {
 	int many = p->kind >= EMU_ALL_GATHER && p->kind != EMU_REDUCE_SCATTER &&
 		   p->kind != EMU_SCATTER;
@@ -59,8 +59,7 @@ static int check(const struct plan *p, struct emu_segment *s, uint32_t rank, uns
 				  .root = 1 % p->n,
 				  .count = p->count,
 				  .send = send,
-				  .receive = receive,
-				  .step = step};
+				  .receive = receive};
 	int64_t end = 0;
 	int bad;
 
@@ -80,11 +79,10 @@ static int check(const struct plan *p, struct emu_segment *s, uint32_t rank, uns
 static int run_rank(const struct plan *p, uint32_t rank)
 {
 	struct emu_segment *s = NULL;
-	unsigned step = 0;
 	int bad = emu_segment_join(p->id, p->n, rank, (int32_t)rank, &s) != 0;
 
 	for (int round = 0; round < 3 && !bad; round++)
-		bad = check(p, s, rank, &step);
+		bad = check(p, s, rank);
 	if (!bad)
 		emu_segment_leave(s);
 	return bad;
@@ -111,6 +109,61 @@ START_TEST(collectives)
 		wait(&status);
 		ck_assert_int_eq(status, 0);
 	}
+}
+END_TEST
+
+/* Rank 0 posts as much as it may before another has come, each operation so long after the end of
+ * the one before it. */
+static int run_ahead(const struct plan *p, uint32_t rank)
+{
+	enum { GAP = 5, TAKES = 10, READY = 7 };
+	struct emu_segment *s = NULL;
+	double data[2 * EMU_PLACES] = {0};
+	struct emu_operation o[2 * EMU_PLACES];
+	int64_t end = 0, want = READY - GAP;
+	int posted = 0, bad = emu_segment_join(p->id, p->n, rank, 0, &s) != 0;
+
+	for (int i = 0; i < 2 * EMU_PLACES && !bad; i++) {
+		data[i] = value(rank, (uint64_t)i);
+		o[i] = (struct emu_operation){
+			.type = EMU_F64, .count = 1, .send = &data[i], .receive = &data[i]};
+	}
+	while (rank == 0 && !bad && posted < EMU_PLACES) {
+		bad = emu_exchange_post(s, &o[posted], posted ? 0 : READY, posted ? GAP : -1, TAKES,
+					0) != 0;
+		posted++;
+	}
+	if (rank == 0 && !bad)
+		bad = emu_exchange_post(s, &o[posted], 0, GAP, TAKES, 0) != -EAGAIN;
+	if (!bad)
+		bad = emu_segment_meet(s, EMU_MEETING_HOST) != 0;
+	for (int i = 0; i < 2 * EMU_PLACES && !bad; i++) {
+		want += GAP + TAKES;
+		if (rank == 0 && posted == i)
+			bad = emu_exchange_post(s, &o[posted++], 0, GAP, TAKES, 1) < 0;
+		if (rank > 0)
+			bad = emu_exchange(s, &o[i], 0, TAKES, &end) != 0;
+		else if (!bad)
+			bad = emu_exchange_finish(s, &o[i], &end) != 0;
+		bad = bad || end != want ||
+		      data[i] != 2 * value(0, (uint64_t)i) + value(1, 0) - value(0, 0);
+	}
+	if (!bad)
+		emu_segment_leave(s);
+	return bad;
+}
+
+START_TEST(ahead)
+{
+	struct plan p = {.n = 2};
+	int status = -1;
+
+	ck_assert_int_eq(emu_segment_make(p.id), 0);
+	if (fork() == 0)
+		_exit(run_ahead(&p, 1));
+	ck_assert_int_eq(run_ahead(&p, 0), 0);
+	wait(&status);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -170,9 +223,7 @@ START_TEST(lost)
 	struct plan p = {.n = 2, .kind = EMU_ALL_REDUCE, .count = 10};
 	struct emu_segment *s = NULL;
 	double data[20] = {0};
-	unsigned step = 0;
-	struct emu_operation o = {
-		.type = EMU_F64, .count = 10, .send = data, .receive = data, .step = &step};
+	struct emu_operation o = {.type = EMU_F64, .count = 10, .send = data, .receive = data};
 	int64_t end;
 	pid_t child;
 
@@ -234,6 +285,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, collectives, 0, EMU_SEND_RECV * 12);
+	tcase_add_test(tcase, ahead);
 	tcase_add_loop_test(tcase, transfers, 0, 2);
 	tcase_add_loop_test(tcase, lost, 0, 3);
 	tcase_add_test(tcase, strangers);

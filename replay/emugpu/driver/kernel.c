@@ -81,11 +81,10 @@ static void tell(struct emu_function *f)
 		f->entry->name);
 }
 
-static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struct emu_lane *lane,
+				      int64_t ready_ns)
 {
-	struct emu_kernel_op *k = &op->kernel;
-	const struct gpuemu_kernel *twin = twin_of(op);
-	struct gpuemu_launch l = {
+	return (struct gpuemu_launch){
 		.name = k->function->entry->name,
 		.grid = {k->grid[0], k->grid[1], k->grid[2]},
 		.block = {k->block[0], k->block[1], k->block[2]},
@@ -93,6 +92,25 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 		.device = lane->device->ordinal,
 		.start_ns = ready_ns,
 	};
+}
+
+static int kernel_post(struct emu_op *op, const struct emu_op *before, struct emu_lane *lane,
+		       int64_t ready_ns, int64_t gap_ns)
+{
+	const struct gpuemu_kernel *twin = twin_of(op);
+	struct gpuemu_launch l = launch_of(&op->kernel, lane, ready_ns);
+
+	if (!twin || !(twin->flags & GPUEMU_POSTS) || !op->kernel.args_copy ||
+	    (before && twin_of(before)->post != twin->post))
+		return 0;
+	return twin->post(&l, op->kernel.args, before ? before->kernel.args : NULL, gap_ns);
+}
+
+static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+{
+	struct emu_kernel_op *k = &op->kernel;
+	const struct gpuemu_kernel *twin = twin_of(op);
+	struct gpuemu_launch l = launch_of(k, lane, ready_ns);
 	double share;
 	int64_t ns = emu_kernel_ns(lane->device, k->function, &l, k->args, &share);
 
@@ -121,5 +139,6 @@ const struct emu_op_type emu_kernel_type = {
 	.blocks = kernel_blocks,
 	.own = kernel_own,
 	.release = kernel_release,
+	.post = kernel_post,
 	.run = kernel_run,
 };

@@ -56,14 +56,18 @@ int64_t emu_dep_wait(struct emu_dep *d)
 	return d->end_ns;
 }
 
-void emu_op_run(struct emu_op *op, struct emu_lane *lane)
+int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t tail_ns)
 {
-	const struct emu_model *m = &lane->device->model;
-	int light = op->type->light;
-	int64_t ready = moment_after(lane->tail_ns, light ? 0 : (int64_t)m->gap_ns);
+	int64_t ready = moment_after(tail_ns, op->type->light ? 0 : (int64_t)m->gap_ns);
 
 	ready = moment_wait(ready, op->issued_ns, (int64_t)m->launch_ns);
-	ready = moment_wait(ready, op->ready_ns, 0);
+	return moment_wait(ready, op->ready_ns, 0);
+}
+
+void emu_op_run(struct emu_op *op, struct emu_lane *lane)
+{
+	int64_t ready = emu_op_ready(op, &lane->device->model, lane->tail_ns);
+
 	lane->tail_ns = moment_wait(lane->tail_ns, op->type->run(op, lane, ready), 0);
 }
 

@@ -6,7 +6,8 @@
  * its bytes are copied or its kernel's code is called. In fact it runs in the thread that submits
  * it, unless something before it waits for the outside (another process, a host function, another
  * stream that waits): then the stream's own thread runs it later, and virtual time comes out the
- * same.
+ * same. What waits for other processes is posted to them as soon as it can be, so that these need
+ * not wait for the op to run (post.c).
  */
 #pragma once
 
@@ -45,6 +46,7 @@ struct emu_lane {
 };
 
 struct emu_function;
+struct emu_model;
 
 struct emu_kernel_op {
 	struct emu_function *function;
@@ -100,6 +102,7 @@ struct emu_op {
 	int64_t ready_ns;     /* the latest of the moments that it waits for and that are known */
 	struct emu_dep *deps; /* those that are not; owned */
 	unsigned n_deps;
+	int posted; /* post.c */
 	union {
 		struct emu_kernel_op kernel;
 		struct emu_copy_op copy;
@@ -130,6 +133,9 @@ struct emu_op_type {
 	 * -ENOMEM. */
 	int (*own)(struct emu_op *op);
 	void (*release)(struct emu_op *op); /* what own() copied, and references */
+	/* As gpuemu_kernel's, of an op that is owned; may be NULL. */
+	int (*post)(struct emu_op *op, const struct emu_op *before, struct emu_lane *lane,
+		    int64_t ready_ns, int64_t gap_ns);
 	/* Runs; `ready_ns` is the earliest start. The end. */
 	int64_t (*run)(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns);
 };
@@ -137,6 +143,8 @@ struct emu_op_type {
 extern const struct emu_op_type emu_kernel_type, emu_copy_type, emu_set_type, emu_host_type,
 	emu_value_type, emu_record_type, emu_wait_type, emu_graph_type;
 
+/* The earliest start of `op` behind what ended at tail_ns. */
+int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t tail_ns);
 /* Runs `op` at the end of `lane`, whose deps are all known. */
 void emu_op_run(struct emu_op *op, struct emu_lane *lane);
 /* Frees what the op owns, not the op. */

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "replay/emugpu/driver/graph.h"
 #include "replay/emugpu/driver/ipc.h"
+#include "replay/emugpu/gpuemu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,8 +88,31 @@ static struct emu_op *pop(struct emu_stream *s)
 		s->head = op->next;
 		if (!s->head)
 			s->tail = &s->head;
+		if (s->ahead.unseen == op) {
+			s->ahead.unseen = op->next;
+			s->ahead.posted = NULL;
+		}
 	}
 	return op;
+}
+
+/* Posts what was taken from the queue, if it was not yet, and what may follow it. */
+static void post(struct emu_stream *s, struct emu_op *op)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!op->posted && emu_post(s, op, NULL, s->lane.tail_ns))
+		emu_post_after(s, op);
+	emu_post_ahead(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* What is posted from now on does not come after the op, whose arguments go. */
+static void ended(struct emu_stream *s, const struct emu_op *op)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->ahead.posted == op)
+		s->ahead.posted = NULL;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void *work(void *arg)
@@ -107,7 +131,11 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&s->lock);
 		for (unsigned i = 0; i < op->n_deps; i++)
 			op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&op->deps[i]), 0);
+		if (op->type->post)
+			post(s, op);
 		emu_op_run(op, &s->lane);
+		if (op->type->post)
+			ended(s, op);
 		emu_op_done(op);
 		pthread_mutex_lock(&s->lock);
 		op->next = s->spare;
@@ -145,6 +173,11 @@ static CUresult queue(struct emu_stream *s, struct emu_op *op)
 	*s->tail = kept;
 	s->tail = &kept->next;
 	s->pending = 1;
+	if (kept->posted)
+		emu_post_after(s, kept);
+	else if (!s->ahead.unseen)
+		s->ahead.unseen = kept;
+	emu_post_ahead(s);
 	pthread_cond_signal(&s->wake);
 	return CUDA_SUCCESS;
 }
@@ -197,6 +230,13 @@ static void wait_inline(struct emu_stream *s, struct emu_op *op)
 	op->n_deps = 0;
 }
 
+/* Whether an op would wait that is owned and may; with the lock held. */
+static int would_wait(struct emu_stream *s, struct emu_op *op)
+{
+	return s->pending || op->n_deps ||
+	       emu_post(s, op, NULL, s->lane.tail_ns) != GPUEMU_ALL_CAME;
+}
+
 CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -219,7 +259,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 			wait_inline(s, op);
 			pthread_mutex_lock(&s->lock);
 		}
-		if (owned != 0) {
+		if (owned < 0 || (owned > 0 && would_wait(s, op))) {
 			r = owned < 0 ? CUDA_ERROR_OUT_OF_MEMORY : queue(s, op);
 			pthread_mutex_unlock(&s->lock);
 			if (r)
@@ -230,7 +270,8 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 	emu_op_run(op, &s->lane);
 	pthread_mutex_unlock(&s->lock);
 	emu_op_done(op);
-	return (CUresult)s->context->error;
+	/* What may wait fails later, whether it waited or not. */
+	return blocks ? CUDA_SUCCESS : (CUresult)s->context->error;
 }
 
 struct emu_dep emu_stream_tail(struct emu_stream *s)

@@ -7,6 +7,13 @@
 
 struct emu_capture;
 
+/* How far a stream's ops are posted (post.c). */
+struct emu_ahead {
+	struct emu_op *posted; /* the last that has not ended; NULL: none, or not known yet */
+	struct emu_op *unseen; /* the first in the queue that was not looked at */
+	int64_t since_ns;      /* the stream's end is no earlier, by what is seen behind `posted` */
+};
+
 struct emu_stream {
 	uint32_t magic;
 	unsigned flags; /* CU_STREAM_NON_BLOCKING */
@@ -18,7 +25,8 @@ struct emu_stream {
 	struct emu_lane lane;
 	struct emu_op *head, **tail; /* what waits for the stream's own thread */
 	struct emu_op *spare;	     /* memory of what has waited */
-	int pending;		     /* 1: that thread has work, ops must queue */
+	struct emu_ahead ahead;
+	int pending; /* 1: that thread has work, ops must queue */
 	int has_worker, closing;
 	pthread_cond_t wake;
 	struct emu_capture *capture; /* not NULL: ops become nodes of a graph */
@@ -48,6 +56,15 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 /* Runs `op` on the stream, now or later, or makes it a node of a capture. What `op` owns passes on
  * in any case. */
 CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op);
+
+/* Posts `op`, which is owned and whose deps are known, where that can be done: 0, or as
+ * gpuemu_kernel's post. It comes after `before`, unless that is NULL, and after tail_ns. Here and
+ * below with the stream's lock held. */
+int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *before, int64_t tail_ns);
+/* What follows in the queue comes after `op`, which is posted. */
+void emu_post_after(struct emu_stream *s, struct emu_op *op);
+/* Posts what can be of the queue. */
+void emu_post_ahead(struct emu_stream *s);
 
 /* The end of what is on the stream now. */
 struct emu_dep emu_stream_tail(struct emu_stream *s);

@@ -37,8 +37,12 @@ struct ncclComm {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
 	uint64_t next, serving; /* numbers of operations: given out, and whose turn it is */
+	uint64_t posting;	/* whose turn it is to be posted */
+	struct {
+		const uint8_t *at;
+		uint64_t bytes;
+	} out[EMU_PLACES]; /* what operations get that are posted, by number */
 	uint32_t in_flight;
-	unsigned step; /* of the exchange; its operations take turns */
 	pthread_t joining;
 	int has_thread;
 	uint8_t id[EMU_SEGMENT_ID_BYTES];

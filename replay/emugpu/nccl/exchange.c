@@ -8,15 +8,19 @@
 
 enum { SHARED_BYTES = 256 << 10 };
 
-/* One step: each rank writes at most a slot and what it has come for, all meet, the last one does
- * what needs doing once, each reads what it needs. Two steps take turns with the memory, so that
- * one meeting a step is enough: who writes step i + 2 has met the others in step i + 1, which they
- * reached after reading step i. */
+/* One step: each rank writes at most a slot, all meet, the last one does what needs doing once,
+ * each reads what it needs.
+ *
+ * Where all of an operation fits into the slots of its place, it is one step, and posting is all
+ * the meeting that it needs. Of a larger one only what the rank has come for is posted; then come
+ * steps that take turns with larger slots, so that one meeting a step is enough: who writes step i
+ * + 2 has met the others in step i + 1, which they reached after reading step i. */
 struct step {
 	struct emu_segment *s;
 	const struct emu_operation *o;
+	uint64_t operation; /* its number */
 	uint32_t n, rank;
-	unsigned turn;
+	int is_small;
 	size_t element;	    /* bytes */
 	uint64_t at, count; /* elements of this step: from where, how many (of each block) */
 	uint64_t room;	    /* elements of one block in a slot */
@@ -34,7 +38,16 @@ static uint8_t *to(const struct step *t, uint64_t element)
 
 static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 {
-	return emu_segment_slot(t->s, rank, t->turn) + element * t->element;
+	uint8_t *at = t->is_small ? emu_segment_small(t->s, t->operation, rank)
+				  : emu_segment_slot(t->s, rank, emu_segment_memory(t->s)->turn);
+
+	return at + element * t->element;
+}
+
+static uint8_t *result(const struct step *t)
+{
+	return t->is_small ? emu_segment_small_result(t->s, t->operation)
+			   : emu_segment_result(t->s, emu_segment_memory(t->s)->turn);
 }
 
 /* Does a slot hold a block for each rank? */
@@ -58,9 +71,9 @@ static void put(const struct step *t)
 		       t->count * t->element);
 }
 
-static struct emu_arrival *arrival(const struct step *t, uint32_t rank)
+static const struct emu_arrival *arrival(const struct step *t, uint32_t rank)
 {
-	return &emu_segment_member(t->s, rank)->arrivals[t->turn];
+	return emu_segment_arrival(t->s, t->operation, rank);
 }
 
 /* Reduces elements [at, at + count) of a block that starts at `block` of every slot. */
@@ -87,7 +100,7 @@ static int reduces_to_one(enum emu_collective kind)
 /* Is it worth another meeting to let each rank reduce its share? */
 static int is_shared(const struct step *t)
 {
-	return t->count * t->element * t->n > SHARED_BYTES;
+	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES;
 }
 
 /* Each rank reduces its share of the step, unless the last to come did it; then all read it. */
@@ -95,16 +108,15 @@ static int all_reduce(const struct step *t)
 {
 	uint64_t share = (t->count + t->n - 1) / t->n, at = t->rank * share;
 	uint64_t count = at >= t->count ? 0 : t->count - at < share ? t->count - at : share;
-	uint8_t *result = emu_segment_result(t->s, t->turn);
 	int r = 0;
 
 	if (is_shared(t)) {
-		r = reduce(t, 0, at, count, result + at * t->element);
+		r = reduce(t, 0, at, count, result(t) + at * t->element);
 		if (r == 0)
 			r = emu_segment_meet(t->s, EMU_MEETING_DEVICE);
 	}
 	if (r == 0 && (t->o->kind == EMU_ALL_REDUCE || t->rank == t->o->root))
-		memcpy(to(t, t->at), result, t->count * t->element);
+		memcpy(to(t, t->at), result(t), t->count * t->element);
 	return r;
 }
 
@@ -163,53 +175,128 @@ static int agree(const struct step *t)
 	return 1;
 }
 
+/* What the last to come does. */
+static int settle(const struct step *t)
+{
+	return reduces_to_one(t->o->kind) && !is_shared(t) ? reduce(t, 0, 0, t->count, result(t))
+							   : 0;
+}
+
 static int meet(const struct step *t)
 {
-	int r = emu_segment_arrive(t->s, EMU_MEETING_DEVICE), done = 0;
+	int r = emu_segment_arrive(t->s, EMU_MEETING_DEVICE);
 
-	if (r < 0)
+	if (r <= 0)
 		return r;
-	if (r > 0) {
-		if (agree(t) && reduces_to_one(t->o->kind) && !is_shared(t))
-			done = reduce(t, 0, 0, t->count, emu_segment_result(t->s, t->turn));
-		emu_segment_release(t->s, EMU_MEETING_DEVICE);
-	}
-	return agree(t) ? done : -EINVAL;
+	r = settle(t);
+	emu_segment_release(t->s, EMU_MEETING_DEVICE);
+	return r;
 }
 
 static int64_t end_of(const struct step *t)
 {
 	struct moment_meeting m = moment_meeting();
+	int64_t before_ns = emu_segment_memory(t->s)->end_ns;
 
-	for (uint32_t i = 0; i < t->n; i++)
-		moment_join(&m, arrival(t, i)->ready_ns, arrival(t, i)->duration_ns);
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct emu_arrival *a = arrival(t, i);
+		int64_t ready_ns = a->ready_ns;
+
+		if (a->gap_ns >= 0)
+			ready_ns = moment_wait(ready_ns, before_ns, a->gap_ns);
+		moment_join(&m, ready_ns, a->duration_ns);
+	}
 	return moment_end(&m);
+}
+
+uint64_t emu_exchange_in(const struct emu_operation *o, uint32_t ranks)
+{
+	return o->count * emu_type_bytes(o->type) * (by_blocks(o->kind) ? ranks : 1);
+}
+
+uint64_t emu_exchange_out(const struct emu_operation *o, uint32_t ranks)
+{
+	int all = o->kind == EMU_ALL_GATHER || o->kind == EMU_GATHER || o->kind == EMU_ALL_TO_ALL;
+
+	return o->count * emu_type_bytes(o->type) * (all ? ranks : 1);
+}
+
+static struct step step_of(struct emu_segment *s, const struct emu_operation *o, uint64_t operation)
+{
+	struct step t = {.s = s,
+			 .o = o,
+			 .operation = operation,
+			 .n = emu_segment_size(s),
+			 .rank = emu_segment_rank(s),
+			 .element = emu_type_bytes(o->type)};
+
+	t.is_small = emu_exchange_in(o, t.n) <= emu_segment_small_bytes(s);
+	t.room = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
+	if (t.is_small)
+		t.room = t.count = o->count;
+	return t;
+}
+
+/* In steps, when all have come for it. */
+static int move(struct step *t)
+{
+	int r = 0;
+
+	for (; t->at < t->o->count && r == 0; t->at += t->count) {
+		t->count = t->o->count - t->at < t->room ? t->o->count - t->at : t->room;
+		put(t);
+		r = meet(t);
+		if (r == 0)
+			r = get(t);
+		emu_segment_memory(t->s)->turn ^= 1;
+	}
+	return r;
+}
+
+int emu_exchange_post(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
+		      int64_t gap_ns, int64_t duration_ns, int may_wait)
+{
+	struct step t = step_of(s, o, emu_segment_next(s));
+	const struct emu_arrival mine = {summary_of(o), ready_ns, gap_ns, duration_ns, o->scalar};
+	int r = emu_segment_room(s, may_wait);
+
+	if (r < 0)
+		return r;
+	if (t.is_small)
+		put(&t);
+	if (!emu_segment_post(s, &mine))
+		return 0;
+	r = t.is_small && agree(&t) ? settle(&t) : 0;
+	if (r < 0)
+		emu_segment_abort(s);
+	emu_segment_all_came(s, t.operation);
+	return r < 0 ? r : 1;
+}
+
+int emu_exchange_finish(struct emu_segment *s, const struct emu_operation *o, int64_t *end_ns)
+{
+	struct step t = step_of(s, o, emu_segment_oldest(s));
+	int r = emu_segment_come(s);
+
+	if (r == 0 && !agree(&t))
+		r = -EINVAL;
+	if (r == 0) {
+		*end_ns = end_of(&t);
+		r = t.is_small ? get(&t) : move(&t);
+	}
+	if (r < 0)
+		emu_segment_abort(s);
+	else
+		emu_segment_memory(s)->end_ns = *end_ns;
+	emu_segment_part(s);
+	return r;
 }
 
 int emu_exchange(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
 		 int64_t duration_ns, int64_t *end_ns)
 {
-	struct step t = {s, o, emu_segment_size(s), emu_segment_rank(s), *o->step, 0, 0, 0, 0};
-	const struct emu_arrival mine = {summary_of(o), ready_ns, duration_ns, o->scalar};
-	int r;
+	int r = emu_exchange_post(s, o, ready_ns, -1, duration_ns, 1);
 
 	*end_ns = moment_after(ready_ns, duration_ns);
-	t.element = emu_type_bytes(o->type);
-	t.room = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
-	do {
-		t.count = o->count - t.at < t.room ? o->count - t.at : t.room;
-		*arrival(&t, t.rank) = mine;
-		put(&t);
-		r = meet(&t);
-		if (r == 0) {
-			*end_ns = end_of(&t);
-			r = get(&t);
-		}
-		t.turn ^= 1;
-		t.at += t.count;
-	} while (r == 0 && t.at < o->count);
-	if (r < 0)
-		emu_segment_abort(s);
-	*o->step = t.turn;
-	return r;
+	return r < 0 ? r : emu_exchange_finish(s, o, end_ns);
 }

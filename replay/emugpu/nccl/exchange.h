@@ -16,8 +16,7 @@ struct emu_operation {
 	uint64_t count; /* elements: as the API of each kind counts them */
 	const void *send;
 	void *receive;
-	double scalar;	/* of EMU_PREMUL: this rank's */
-	unsigned *step; /* of the communicator, 0 or 1; changes */
+	double scalar; /* of EMU_PREMUL: this rank's */
 };
 
 /* Does a collective (not SEND_RECV) that this rank could start at ready_ns, and that takes
@@ -25,6 +24,19 @@ struct emu_operation {
  * emu_segment_arrive(); -EINVAL where the ranks call different things. */
 int emu_exchange(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
 		 int64_t duration_ns, int64_t *end_ns);
+
+/* The two halves of it, where one may run ahead of the other: this rank's part in its next
+ * operation, whose input must be there; and the end of its oldest one. It could start `gap_ns`
+ * after the operation posted before it, unless that is negative, and not before ready_ns.
+ * emu_exchange_post() returns 0, 1 where all have come, -EAGAIN where the ranks are too far apart
+ * and it may not wait, or as above. */
+int emu_exchange_post(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
+		      int64_t gap_ns, int64_t duration_ns, int may_wait);
+int emu_exchange_finish(struct emu_segment *s, const struct emu_operation *o, int64_t *end_ns);
+
+/* The bytes that a rank gives, and gets. */
+uint64_t emu_exchange_in(const struct emu_operation *o, uint32_t ranks);
+uint64_t emu_exchange_out(const struct emu_operation *o, uint32_t ranks);
 
 /* One send or receive of a group. */
 struct emu_transfer {

@@ -22,6 +22,8 @@ static void end_turn(ncclComm_t comm)
 {
 	pthread_mutex_lock(&comm->lock);
 	comm->serving++;
+	if (comm->posting < comm->serving)
+		comm->posting = comm->serving;
 	comm->in_flight--;
 	pthread_cond_broadcast(&comm->changed);
 	pthread_mutex_unlock(&comm->lock);
@@ -78,24 +80,75 @@ static int64_t duration_ns(const struct emu_nccl_work *w)
 	return ns >= 0 ? ns : emu_collective_ns(&w->comm->links, kind, bytes_of(w));
 }
 
+/* Whether the operation reads what one before it is still to write. */
+static int reads_unwritten(const struct emu_nccl_work *w)
+{
+	const uint8_t *in = w->operation.send;
+	uint64_t bytes = emu_exchange_in(&w->operation, w->comm->n);
+
+	for (uint64_t i = w->comm->serving; i < w->number; i++) {
+		const uint8_t *out = w->comm->out[i % EMU_PLACES].at;
+
+		if (in < out + w->comm->out[i % EMU_PLACES].bytes && out < in + bytes)
+			return 1;
+	}
+	return 0;
+}
+
+/* May be posted before it runs: what it reads is there, the others before it were, and when it can
+ * start follows from the one before it on its stream. */
+static int post(const struct gpuemu_launch *launch, void *const *args, void *const *before,
+		int64_t gap_ns)
+{
+	struct emu_nccl_work *w = args[0];
+	const struct emu_nccl_work *b = before ? before[0] : NULL;
+	ncclComm_t comm = w->comm;
+	int r = -EAGAIN, first = 0;
+
+	if (w->operation.kind == EMU_SEND_RECV || w->scalar_at || w->number == UINT64_MAX ||
+	    (b && (b->comm != comm || b->number + 1 != w->number)))
+		return 0;
+	pthread_mutex_lock(&comm->lock);
+	if (comm->posting == w->number && w->number - comm->serving < EMU_PLACES &&
+	    !reads_unwritten(w))
+		r = emu_exchange_post(comm->segment, &w->operation, launch->start_ns,
+				      b ? gap_ns : -1, duration_ns(w), 0);
+	if (r >= 0) {
+		w->posted = 1;
+		comm->posting++;
+		comm->out[w->number % EMU_PLACES].at = w->operation.receive;
+		comm->out[w->number % EMU_PLACES].bytes = emu_exchange_out(&w->operation, comm->n);
+		first = comm->serving == w->number;
+	}
+	pthread_mutex_unlock(&comm->lock);
+	return r < 0 ? 0 : r > 0 && first ? GPUEMU_ALL_CAME : GPUEMU_POSTED;
+}
+
+static int exchange(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
+{
+	struct emu_segment *s = w->comm->segment;
+	struct emu_operation o = w->operation;
+
+	if (w->posted)
+		return emu_exchange_finish(s, &o, &launch->end_ns);
+	if (w->scalar_at)
+		o.scalar = emu_load(o.type, w->scalar_at, 0);
+	return emu_exchange(s, &o, launch->start_ns, duration_ns(w), &launch->end_ns);
+}
+
 static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_nccl_work *w = args[0];
-	struct emu_operation o = w->operation;
 	ncclComm_t comm = w->comm;
 	uint64_t number = w->number;
-	int64_t ns = duration_ns(w);
 	int r;
 
 	take_turn(comm, &number);
-	if (w->scalar_at)
-		o.scalar = emu_load(o.type, w->scalar_at, 0);
-	o.step = &comm->step;
-	if (o.kind == EMU_SEND_RECV)
+	if (w->operation.kind == EMU_SEND_RECV)
 		r = emu_transfer(comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
-				 ns, &launch->end_ns);
+				 duration_ns(w), &launch->end_ns);
 	else
-		r = emu_exchange(comm->segment, &o, launch->start_ns, ns, &launch->end_ns);
+		r = exchange(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));
 	/* What was to be received is not there: the stream ends in an error, unless this rank
@@ -110,7 +163,7 @@ static const size_t param_bytes[] = {sizeof(struct emu_nccl_work)};
 /* Named as NCCL's own, so that whatever knows those in a recording knows these. */
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
-		name, GPUEMU_BLOCKS, run, NULL, NULL, param_bytes, 1                               \
+		name, GPUEMU_BLOCKS | GPUEMU_POSTS, run, NULL, NULL, param_bytes, 1, post          \
 	}
 #define REDUCING(kind, op)                                                                         \
 	KERNEL("ncclDevKernel_" kind "_" op "_i8"), KERNEL("ncclDevKernel_" kind "_" op "_u8"),    \

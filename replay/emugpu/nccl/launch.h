@@ -13,6 +13,7 @@ struct emu_nccl_work {
 	ncclComm_t comm;
 	uint64_t number; /* turn of the operation; UINT64_MAX in a graph, whose turn is when it runs
 			  */
+	int posted;	 /* the others know that this rank takes part */
 	struct emu_operation operation;
 	const void *scalar_at; /* where operation.scalar is read, when not NULL */
 	uint32_t n_transfers;

@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "replay/emugpu/lib/process.h"
+#include "replay/emugpu/nccl/segment_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { MAX_RANKS = 4096, PAGE = 4096, LOOK_NS = 20 * 1000 * 1000 };
+enum { MAX_RANKS = 4096, PAGE = 4096 };
 
 struct header {
 	char magic[8];
@@ -32,14 +33,6 @@ struct id {
 	uint32_t pid;
 	int32_t fd;
 	uint8_t nonce[16];
-};
-
-struct emu_segment {
-	uint8_t *base;
-	size_t bytes;
-	uint32_t n, rank;
-	uint32_t phases[EMU_MEETINGS]; /* that this rank has come to */
-	size_t members_at, channels_at, rings_at, ring_bytes, slots_at, slot_bytes;
 };
 
 static const char MAGIC[8] = "gpuemu1";
@@ -66,7 +59,12 @@ static void lay_out(struct emu_segment *s)
 	s->rings_at = s->channels_at + n * n * sizeof(struct emu_channel);
 	s->rings_at = (s->rings_at + PAGE - 1) & ~(size_t)(PAGE - 1);
 	s->slots_at = s->rings_at + n * n * s->ring_bytes;
-	s->bytes = s->slots_at + (2 * n + 2) * s->slot_bytes;
+	s->places_at = s->slots_at + (2 * n + 2) * s->slot_bytes;
+	s->arrivals_at = s->places_at + EMU_PLACES * sizeof(struct emu_place);
+	s->small_at = s->arrivals_at + EMU_PLACES * n * sizeof(struct emu_arrival);
+	s->small_at = (s->small_at + PAGE - 1) & ~(size_t)(PAGE - 1);
+	s->small_bytes = limit(((size_t)1 << 20) / (n + 1), PAGE, 32 << 10) & ~(size_t)(PAGE - 1);
+	s->bytes = s->small_at + EMU_PLACES * (n + 1) * s->small_bytes;
 }
 
 int emu_segment_make(uint8_t id[EMU_SEGMENT_ID_BYTES])
@@ -209,14 +207,14 @@ void emu_segment_leave(struct emu_segment *s)
 	segment_free(s);
 }
 
-static void futex_wake(uint32_t *word)
+void emu_futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void futex_wait(uint32_t *word, uint32_t seen)
+void emu_futex_wait(uint32_t *word, uint32_t seen, long ns)
 {
-	struct timespec time = {0, LOOK_NS};
+	struct timespec time = {0, ns};
 
 	syscall(SYS_futex, word, FUTEX_WAIT, seen, &time, NULL, 0);
 }
@@ -228,7 +226,11 @@ static void fail(struct emu_segment *s, uint32_t why)
 
 	__atomic_compare_exchange_n(&h->aborted, &none, why, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < EMU_MEETINGS; i++)
-		futex_wake(&h->meetings[i].phase);
+		emu_futex_wake(&h->meetings[i].phase);
+	for (unsigned i = 0; i < EMU_PLACES; i++) {
+		emu_futex_wake(&emu_place_of(s, i)->open);
+		emu_futex_wake(&emu_place_of(s, i)->done);
+	}
 	for (uint32_t r = 0; r < s->n; r++)
 		emu_segment_ring(s, r);
 }
@@ -247,7 +249,7 @@ static int lost(struct emu_segment *s, uint32_t rank)
 			       !emu_process_lives(m->pid, m->started));
 }
 
-static int state_of(struct emu_segment *s)
+int emu_segment_state(struct emu_segment *s)
 {
 	switch (__atomic_load_n(&header_of(s)->aborted, __ATOMIC_ACQUIRE)) {
 	case 0:
@@ -261,15 +263,15 @@ static int state_of(struct emu_segment *s)
 
 int emu_segment_check(struct emu_segment *s, uint32_t rank)
 {
-	if (state_of(s) == 0 && lost(s, rank))
+	if (emu_segment_state(s) == 0 && lost(s, rank))
 		fail(s, 2);
-	return state_of(s);
+	return emu_segment_state(s);
 }
 
 /* 0, or why waiting for all of the ranks is of no use any more. */
-static int look(struct emu_segment *s)
+int emu_segment_look(struct emu_segment *s)
 {
-	int r = state_of(s);
+	int r = emu_segment_state(s);
 
 	for (uint32_t i = 0; i < s->n && r == 0; i++)
 		r = emu_segment_check(s, i);
@@ -290,15 +292,15 @@ static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_n
 	uint32_t mine = ++s->phases[meeting], now;
 	int r = 0;
 
-	if (state_of(s) < 0)
-		return state_of(s);
+	if (emu_segment_state(s) < 0)
+		return emu_segment_state(s);
 	if (__atomic_add_fetch(&m->count, 1, __ATOMIC_ACQ_REL) == (uint64_t)mine * s->n)
 		return 1;
 	while ((now = __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE)) != mine && r == 0) {
-		futex_wait(&m->phase, now);
+		emu_futex_wait(&m->phase, now, EMU_LOOK_NS);
 		if (__atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine)
 			break;
-		r = look(s);
+		r = emu_segment_look(s);
 		if (r == 0 && until_ns != INT64_MAX && now_ns() > until_ns)
 			fail(s, 2);
 	}
@@ -315,7 +317,7 @@ void emu_segment_release(struct emu_segment *s, unsigned meeting)
 	struct emu_meeting *m = &header_of(s)->meetings[meeting];
 
 	__atomic_store_n(&m->phase, s->phases[meeting], __ATOMIC_RELEASE);
-	futex_wake(&m->phase);
+	emu_futex_wake(&m->phase);
 }
 
 int emu_segment_meet(struct emu_segment *s, unsigned meeting)
@@ -347,7 +349,7 @@ void emu_segment_ring(struct emu_segment *s, uint32_t rank)
 	struct emu_member *m = emu_segment_member(s, rank);
 
 	__atomic_add_fetch(&m->bell, 1, __ATOMIC_ACQ_REL);
-	futex_wake(&m->bell);
+	emu_futex_wake(&m->bell);
 }
 
 uint32_t emu_segment_bell(struct emu_segment *s)
@@ -358,7 +360,7 @@ uint32_t emu_segment_bell(struct emu_segment *s)
 int emu_segment_wait(struct emu_segment *s, uint32_t seen)
 {
 	if (emu_segment_bell(s) == seen)
-		futex_wait(&emu_segment_member(s, s->rank)->bell, seen);
+		emu_futex_wait(&emu_segment_member(s, s->rank)->bell, seen, EMU_LOOK_NS);
 	return emu_segment_bell(s) != seen;
 }
 
@@ -370,6 +372,11 @@ uint32_t emu_segment_size(const struct emu_segment *s)
 uint32_t emu_segment_rank(const struct emu_segment *s)
 {
 	return s->rank;
+}
+
+struct emu_segment_memory *emu_segment_memory(struct emu_segment *s)
+{
+	return &s->memory;
 }
 
 struct emu_member *emu_segment_member(struct emu_segment *s, uint32_t rank)
