@@ -120,18 +120,15 @@ static int write_lengths(const struct job *j, struct fmt_tsv *tables, struct fmt
 }
 
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
-		  const struct fmt_run_source *source, struct fmt_writer *writer,
-		  struct fmt_error *err)
+		  const struct fmt_run_source *source, struct fmt_tsv *tables,
+		  struct fmt_writer *writer, struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.names = names, .run = run, .source = source};
-	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
 	struct fmt_rank_writer *w;
 	int r = fmt_run_plan(run, source, &j.plan);
 
 	if (r == 0)
 		r = fmt_writer_rank(writer, index, run->number, &w, err);
-	if (r == 0)
-		r = fmt_tsv_new(names, &tables);
 	j.made.slice.rank = index;
 	j.made.number_of = j.plan.number_of;
 	j.made.event_at = j.plan.event_at;

@@ -7,6 +7,7 @@
 #include "capture/recorder/meetings.h"
 #include "capture/recorder/part.h"
 #include "capture/recorder/steps.h"
+#include "formats/export/tsv.h"
 #include "formats/infer/infer.h"
 #include "formats/run_write.h"
 
@@ -346,10 +347,13 @@ static int assemble(struct job *j)
 
 static int write_all(struct job *j, const char *path, struct fmt_error *err)
 {
+	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_writer *w;
-	int r = fmt_writer_open(path, j->run.names, &options, &w, err);
+	int r = fmt_tsv_new(j->run.names, &tables);
 
+	if (r == 0)
+		r = fmt_writer_open(path, j->run.names, &options, &w, err);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
@@ -360,7 +364,7 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 			reading->first_content = j->window->first_content;
 			reading->last_content = j->window->last_content;
 		}
-		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
+		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, tables, w, err);
 	}
 	if (r == 0 && j->window->folder) {
 		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;

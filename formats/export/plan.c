@@ -7,19 +7,23 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* Plans stand by site in blocks, each made when one of its plans is needed. */
-#define BLOCK_SITES 4096u
-#define BLOCKS (1u << 20)
+/* Plans stand by site in blocks, and those in groups, each made when one of its plans is needed. */
+#define BLOCK_SITES 1024u
+#define GROUP_BLOCKS 2048u
+#define GROUPS 2048u
 
 struct block {
 	struct fmt_plan *_Atomic plans[BLOCK_SITES];
 };
 
+struct group {
+	struct block *_Atomic blocks[GROUP_BLOCKS];
+};
+
 struct fmt_plans {
 	const struct fmt_names *names;
 	pthread_mutex_t making;
-	struct block *_Atomic *blocks;
-	uint32_t n_blocks; /* beyond it there are none */
+	struct group *_Atomic groups[GROUPS];
 };
 
 static void plan_free(struct fmt_plan *p)
@@ -41,26 +45,29 @@ int fmt_plans_new(const struct fmt_names *names, struct fmt_plans **ret)
 	if (!p)
 		return -ENOMEM;
 	p->names = names;
-	p->blocks = calloc(BLOCKS, sizeof(*p->blocks));
-	if (!p->blocks)
-		return -ENOMEM;
 	pthread_mutex_init(&p->making, NULL);
 	*ret = take(p);
 	return 0;
+}
+
+static void block_free(struct block *b)
+{
+	for (size_t i = 0; b && i < BLOCK_SITES; i++)
+		plan_free(b->plans[i]);
+	free(b);
 }
 
 void fmt_plans_free(struct fmt_plans *p)
 {
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < p->n_blocks; i++) {
-		struct block *b = p->blocks[i];
+	for (size_t i = 0; i < GROUPS; i++) {
+		struct group *g = p->groups[i];
 
-		for (size_t j = 0; b && j < BLOCK_SITES; j++)
-			plan_free(b->plans[j]);
-		free(b);
+		for (size_t j = 0; g && j < GROUP_BLOCKS; j++)
+			block_free(g->blocks[j]);
+		free(g);
 	}
-	free(p->blocks);
 	pthread_mutex_destroy(&p->making);
 	free(p);
 }
@@ -145,30 +152,37 @@ static int plan_new(const struct fmt_names *names, const struct fmt_site *site,
 	return 0;
 }
 
+/* Where the plan of a site stands or will stand; with the mutex held. */
+static int make_slot(struct fmt_plans *p, uint32_t site, struct fmt_plan *_Atomic **ret)
+{
+	uint32_t at = site / BLOCK_SITES;
+	struct group *_Atomic *group = &p->groups[at / GROUP_BLOCKS];
+	struct block *_Atomic *block;
+
+	if (!*group)
+		*group = calloc(1, sizeof(struct group));
+	if (!*group)
+		return -ENOMEM;
+	block = &((struct group *)*group)->blocks[at % GROUP_BLOCKS];
+	if (!*block)
+		*block = calloc(1, sizeof(struct block));
+	if (!*block)
+		return -ENOMEM;
+	*ret = &((struct block *)*block)->plans[site % BLOCK_SITES];
+	return 0;
+}
+
 /* With the mutex held. */
 static int make(struct fmt_plans *p, uint32_t number, struct fmt_plan **ret)
 {
 	const struct fmt_site *site = fmt_site(p->names, number);
-	uint32_t at = number / BLOCK_SITES;
+	struct fmt_plan *made = NULL, *_Atomic * slot;
+	int r = site ? make_slot(p, number, &slot) : -EBADMSG;
 
-	if (!site || at >= BLOCKS)
-		return -EBADMSG;
-	if (!p->blocks[at]) {
-		struct block *b = calloc(1, sizeof(*b));
-
-		if (!b)
-			return -ENOMEM;
-		p->blocks[at] = b;
-		if (at >= p->n_blocks)
-			p->n_blocks = at + 1;
-	}
-
-	struct fmt_plan *_Atomic *slot =
-		&((struct block *)p->blocks[at])->plans[number % BLOCK_SITES];
+	if (r < 0)
+		return r;
 	if (!*slot) {
-		struct fmt_plan *made = NULL;
-		int r = plan_new(p->names, site, &made);
-
+		r = plan_new(p->names, site, &made);
 		if (r < 0)
 			return r;
 		*slot = made;
@@ -180,7 +194,8 @@ static int make(struct fmt_plans *p, uint32_t number, struct fmt_plan **ret)
 int fmt_plans_find(struct fmt_plans *p, uint32_t site, const struct fmt_plan **ret)
 {
 	uint32_t at = site / BLOCK_SITES;
-	struct block *b = at < BLOCKS ? p->blocks[at] : NULL;
+	struct group *g = p->groups[at / GROUP_BLOCKS];
+	struct block *b = g ? g->blocks[at % GROUP_BLOCKS] : NULL;
 	struct fmt_plan *found = b ? b->plans[site % BLOCK_SITES] : NULL;
 	int r = 0;
 

@@ -35,15 +35,12 @@ void fmt_tsv_free(struct fmt_tsv *x)
 	free(x);
 }
 
-/* One rendering of one table of one slice. Rows are appended to `out`; or, with `counting`, only
- * their lengths are added up. */
+/* One table of one slice, whose rows are appended to `out`. */
 struct rendering {
 	struct fmt_tsv *x;
 	const struct fmt_slice *slice;
 	enum fmt_table table;
 	struct text *out;
-	int counting;
-	uint64_t length;
 };
 
 static const struct fmt_template *template_in(const struct fmt_plan *p, enum fmt_table table)
@@ -58,27 +55,32 @@ static const struct fmt_event *event_at(const struct fmt_slice *s, uint64_t inde
 	return index < s->n_events ? &s->events[index] : &s->ranges[index - s->n_events];
 }
 
-static int add_row(struct rendering *n, uint64_t index)
+static int row_of(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
+		  struct fmt_row *ret)
 {
-	const struct fmt_slice *s = n->slice;
 	const struct fmt_event *e = event_at(s, index);
-	const struct fmt_site *site = fmt_site(n->x->names, e->site);
-	const struct fmt_lane *lane = fmt_lane(n->x->names, s->rank, e->lane);
-	const struct fmt_plan *plan;
-	int r = fmt_plans_find(n->x->plans, e->site, &plan);
+	const struct fmt_site *site = fmt_site(x->names, e->site);
+	const struct fmt_lane *lane = fmt_lane(x->names, s->rank, e->lane);
 
-	if (r < 0)
-		return r;
 	if (!lane || e->first_value > s->n_values || site->n_values > s->n_values - e->first_value)
 		return -EBADMSG;
+	*ret = (struct fmt_row){
+		x->names, site, lane, e, fmt_event_values(s, e), s->first_number + index};
+	return 0;
+}
 
-	struct fmt_row row = {
-		n->x->names, site, lane, e, fmt_event_values(s, e), s->first_number + index};
-	if (n->counting)
-		n->length += fmt_template_length(template_in(plan, n->table), &row);
-	else
-		fmt_template_row(template_in(plan, n->table), &row, n->out);
-	return n->counting ? 0 : n->out->error;
+static int add_row(struct rendering *n, uint64_t index)
+{
+	const struct fmt_plan *plan;
+	struct fmt_row row;
+	int r = fmt_plans_find(n->x->plans, event_at(n->slice, index)->site, &plan);
+
+	if (r == 0)
+		r = row_of(n->x, n->slice, index, &row);
+	if (r < 0)
+		return r;
+	fmt_template_row(template_in(plan, n->table), &row, n->out);
+	return n->out->error;
 }
 
 /* Collects what stands in the table. */
@@ -105,7 +107,7 @@ static int event_rows(struct rendering *n)
 	scoped(fmt_order_done) struct fmt_order order = {0};
 	int r = select_rows(n, &order);
 
-	if (r == 0 && !n->counting)
+	if (r == 0)
 		r = fmt_order_sort(&order);
 	for (size_t i = 0; r == 0 && i < order.n; i++)
 		r = add_row(n, order.items[i].index);
@@ -188,35 +190,20 @@ static int digest_row(struct rendering *n, const struct fmt_digest *d, struct te
 	return 0;
 }
 
-/* Rows that no template makes: to count them they are made in a scratch text. */
+/* Rows that no template makes. */
 static int plain_rows(struct rendering *n)
 {
-	scoped(text_done) struct text scratch = {0};
-	struct text *out = n->counting ? &scratch : n->out;
-	size_t end = n->table == FMT_TABLE_SYNCS ? n->slice->n_edges : n->slice->n_digests;
-	int r = 0;
+	int syncs = n->table == FMT_TABLE_SYNCS, r = 0;
+	size_t end = syncs ? n->slice->n_edges : n->slice->n_digests;
 
 	for (size_t i = 0; r == 0 && i < end; i++) {
-		if (n->table == FMT_TABLE_SYNCS)
-			r = edge_row(n, &n->slice->edges[i], out);
+		if (syncs)
+			r = edge_row(n, &n->slice->edges[i], n->out);
 		else
-			r = digest_row(n, &n->slice->digests[i], out);
-		if (n->counting) {
-			n->length += scratch.len;
-			scratch.len = 0;
-		}
+			r = digest_row(n, &n->slice->digests[i], n->out);
 		if (r == 0)
-			r = out->error;
+			r = n->out->error;
 	}
-	return r;
-}
-
-static int render(struct rendering *n)
-{
-	int r = event_rows(n);
-
-	if (r == 0 && (n->table == FMT_TABLE_SYNCS || n->table == FMT_TABLE_DIGESTS))
-		r = plain_rows(n);
 	return r;
 }
 
@@ -224,23 +211,69 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
 		 struct text *out)
 {
 	struct rendering n = {.x = x, .slice = slice, .table = table, .out = out};
+	int r = event_rows(&n);
 
-	return render(&n);
+	if (r == 0 && (table == FMT_TABLE_SYNCS || table == FMT_TABLE_DIGESTS))
+		r = plain_rows(&n);
+	return r;
+}
+
+/* ---- lengths ----------------------------------------------------------------------------- */
+
+/* Adds the rows of an event to the tables that it stands in. */
+static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
+		       uint64_t *lengths)
+{
+	const struct fmt_template *own;
+	const struct fmt_plan *plan;
+	struct fmt_row row;
+	int r = fmt_plans_find(x->plans, event_at(s, index)->site, &plan);
+
+	if (r < 0)
+		return r;
+	own = index < s->n_events ? plan->own : NULL;
+	if (!own && !plan->memory)
+		return 0;
+	r = row_of(x, s, index, &row);
+	if (r < 0)
+		return r;
+	if (own)
+		lengths[plan->table] += fmt_template_length(own, &row);
+	if (plan->memory)
+		lengths[FMT_TABLE_MEMORY] += fmt_template_length(plan->memory, &row);
+	return 0;
+}
+
+/* Such rows are made in a scratch text, which is emptied now and then. */
+static int drop(struct text *scratch)
+{
+	(void)scratch;
+	return 0;
+}
+
+static int count_plain(struct fmt_tsv *x, const struct fmt_slice *slice, enum fmt_table table,
+		       uint64_t *lengths)
+{
+	scoped(text_done) struct text scratch = {.limit = 1 << 16, .flush = drop};
+	struct rendering n = {.x = x, .slice = slice, .table = table, .out = &scratch};
+	int r = plain_rows(&n);
+
+	lengths[table] += scratch.flushed + scratch.len;
+	return r;
 }
 
 int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES])
 {
-	uint64_t found[FMT_TABLES];
+	uint64_t found[FMT_TABLES] = {0};
+	int r = 0;
 
-	for (int i = 0; i < FMT_TABLES; i++) {
-		struct rendering n = {
-			.x = x, .slice = slice, .table = (enum fmt_table)i, .counting = 1};
-		int r = render(&n);
-
-		if (r < 0)
-			return r;
-		found[i] = n.length;
-	}
-	memcpy(lengths, found, sizeof(found));
-	return 0;
+	for (size_t i = 0; i < slice->n_events + slice->n_ranges && r == 0; i++)
+		r = count_event(x, slice, i, found);
+	if (r == 0)
+		r = count_plain(x, slice, FMT_TABLE_SYNCS, found);
+	if (r == 0)
+		r = count_plain(x, slice, FMT_TABLE_DIGESTS, found);
+	if (r == 0)
+		memcpy(lengths, found, sizeof(found));
+	return r;
 }

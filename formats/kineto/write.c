@@ -102,8 +102,8 @@ static int progress(void *context, size_t done, size_t total)
 }
 
 int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
-		      const struct fmt_run_rank *run, uint32_t index, struct fmt_writer *writer,
-		      struct fmt_error *err)
+		      const struct fmt_run_rank *run, uint32_t index, struct fmt_tsv *tables,
+		      struct fmt_writer *writer, struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.naming = t, .ready = ready};
 	const struct fmt_run_source source = {
@@ -117,5 +117,5 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 	};
 	int r = kineto_spool_read(&ready->rank->spool, &j.reader);
 
-	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, writer, err);
+	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, tables, writer, err);
 }
