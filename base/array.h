@@ -26,7 +26,7 @@ static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, siz
 
 	if (want <= *cap)
 		return 0;
-	next = *cap + *cap / 2 + 16;
+	next = *cap * 2 + 16;
 	if (next < want)
 		next = want;
 	if (next > SIZE_MAX / size)

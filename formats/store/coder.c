@@ -2,11 +2,11 @@
 #include "formats/store/coder.h"
 
 #include "base/array.h"
-#include "base/scope.h"
 
 #include <math.h>
 
 #define LOW ((uint64_t)1 << 31) /* the state is never below */
+#define BLOCK (16u << 10)	/* symbols */
 
 void fmt_coder_start(struct fmt_coder *c)
 {
@@ -15,7 +15,9 @@ void fmt_coder_start(struct fmt_coder *c)
 
 void fmt_coder_done(struct fmt_coder *c)
 {
-	free(c->symbols);
+	for (size_t i = 0; i < c->n_blocks; i++)
+		free(c->blocks[i]);
+	free(c->blocks);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -24,39 +26,61 @@ void fmt_coder_count(struct fmt_coder *c, uint32_t freq)
 	*c->bits += FMT_PROB_BITS - log2(freq);
 }
 
-void fmt_coder_push(struct fmt_coder *c, uint32_t start, uint32_t freq)
+int fmt_coder_grow(struct fmt_coder *c)
 {
-	if (c->n == c->cap && array_reserve(&c->symbols, c->n + 1, &c->cap) < 0) {
+	struct fmt_symbol *block = NULL;
+
+	if (array_reserve(&c->blocks, c->n_blocks + 1, &c->blocks_cap) == 0)
+		block = malloc(BLOCK * sizeof(*block));
+	if (!block) {
 		c->error = -ENOMEM;
-		return;
+		return -ENOMEM;
 	}
-	c->symbols[c->n++] = (struct fmt_symbol){(uint16_t)start, (uint16_t)freq};
-	if (c->bits)
-		fmt_coder_count(c, freq);
+	c->blocks[c->n_blocks++] = block;
+	c->at = block;
+	c->end = block + BLOCK;
+	return 0;
+}
+
+/* What comes out of the coder, last word first. */
+struct output {
+	uint64_t state;
+	uint32_t *words;
+	size_t n, cap;
+};
+
+static int put(struct output *o, const struct fmt_symbol *symbol)
+{
+	uint32_t freq = symbol->freq;
+
+	if (o->state >= (LOW >> FMT_PROB_BITS << 32) * freq) {
+		if (array_reserve(&o->words, o->n + 1, &o->cap) < 0)
+			return -ENOMEM;
+		o->words[o->n++] = (uint32_t)o->state;
+		o->state >>= 32;
+	}
+	o->state = (o->state / freq << FMT_PROB_BITS) + o->state % freq + symbol->start;
+	return 0;
 }
 
 /* Symbols are put in backwards, last first, since they come out as from a stack. */
 int fmt_coder_finish(struct fmt_coder *c, struct text *out)
 {
-	scoped(free_ptr) uint32_t *words = NULL;
-	size_t n = 0, cap = 0;
-	uint64_t x = LOW;
+	struct output o = {.state = LOW};
+	int r = c->error;
 
-	for (size_t i = c->n; i-- > 0;) {
-		uint32_t freq = c->symbols[i].freq, start = c->symbols[i].start;
+	for (size_t i = c->n_blocks; i-- > 0 && r == 0;) {
+		const struct fmt_symbol *block = c->blocks[i];
+		size_t n = i + 1 == c->n_blocks ? (size_t)(c->at - block) : BLOCK;
 
-		if (x >= (LOW >> FMT_PROB_BITS << 32) * freq) {
-			if (array_reserve(&words, n + 1, &cap) < 0)
-				return -ENOMEM;
-			words[n++] = (uint32_t)x;
-			x >>= 32;
-		}
-		x = (x / freq << FMT_PROB_BITS) + x % freq + start;
+		while (n-- > 0 && r == 0)
+			r = put(&o, &block[n]);
 	}
-	fmt_put_u64(out, x);
-	while (n-- > 0)
-		fmt_put_u32(out, words[n]);
-	return c->error ? c->error : out->error;
+	fmt_put_u64(out, o.state);
+	while (o.n-- > 0)
+		fmt_put_u32(out, o.words[o.n]);
+	free(o.words);
+	return r < 0 ? r : out->error;
 }
 
 void fmt_decoder_start(struct fmt_coder *c, const struct fmt_cursor *in)

@@ -14,18 +14,19 @@
 #define FMT_PROB_BITS 15
 #define FMT_PROB_ONE (1u << FMT_PROB_BITS)
 
-struct fmt_coder {
-	int decoding;
-	int error;		    /* coding: out of memory */
-	uint64_t state;		    /* decoding */
-	struct fmt_cursor in;	    /* decoding: the words to come */
-	struct fmt_symbol *symbols; /* coding: all of them; owned */
-	size_t n, cap;
-	double *bits; /* what was coded so far is added up here, if not NULL: formats/sizes */
-};
-
 struct fmt_symbol {
 	uint16_t start, freq;
+};
+
+struct fmt_coder {
+	int decoding;
+	int error;		     /* coding: out of memory */
+	uint64_t state;		     /* decoding */
+	struct fmt_cursor in;	     /* decoding: the words to come */
+	struct fmt_symbol *at, *end; /* coding: the room that is left in the last block */
+	struct fmt_symbol **blocks;  /* coding: all symbols, in blocks that are full; owned */
+	size_t n_blocks, blocks_cap;
+	double *bits; /* what was coded so far is added up here, if not NULL: formats/sizes */
 };
 
 void fmt_coder_start(struct fmt_coder *c);
@@ -37,8 +38,18 @@ void fmt_decoder_start(struct fmt_coder *c, const struct fmt_cursor *in);
 /* Decoding is over: 1 if the stream was not what a coder made. */
 int fmt_coder_bad(const struct fmt_coder *c);
 
-void fmt_coder_push(struct fmt_coder *c, uint32_t start, uint32_t freq);
 void fmt_coder_count(struct fmt_coder *c, uint32_t freq);
+/* One more block; 0, or -ENOMEM, which is kept in c->error. */
+int fmt_coder_grow(struct fmt_coder *c);
+
+static inline void fmt_coder_push(struct fmt_coder *c, uint32_t start, uint32_t freq)
+{
+	if (__builtin_expect(c->at == c->end, 0) && fmt_coder_grow(c) < 0)
+		return;
+	*c->at++ = (struct fmt_symbol){(uint16_t)start, (uint16_t)freq};
+	if (__builtin_expect(c->bits != NULL, 0))
+		fmt_coder_count(c, freq);
+}
 
 /* One step of the decoder behind a symbol of that range. */
 static inline void fmt_coder_step(struct fmt_coder *c, uint32_t start, uint32_t freq)

@@ -239,7 +239,8 @@ static int open_members(struct fmt_trace *t, struct fmt_error *err)
 	return 0;
 }
 
-int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
+static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
+		      struct fmt_error *err)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = calloc(1, sizeof(*t));
 	int r;
@@ -254,12 +255,22 @@ int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *e
 	r = fmt_trace_find(t, path, err);
 	if (r == 0)
 		r = open_members(t, err);
-	if (r == 0)
+	if (r == 0 && with_names)
 		r = read_all_names(t, err);
 	if (r < 0)
 		return r;
 	*ret = take(t);
 	return 0;
+}
+
+int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
+{
+	return open_trace(path, 1, ret, err);
+}
+
+int fmt_trace_open_index(const char *path, struct fmt_trace **ret, struct fmt_error *err)
+{
+	return open_trace(path, 0, ret, err);
 }
 
 const struct fmt_names *fmt_trace_names(const struct fmt_trace *t)

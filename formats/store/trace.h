@@ -24,6 +24,8 @@
 struct fmt_trace;
 
 int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err);
+/* For what the index says: there are no names, so no slice can be read. */
+int fmt_trace_open_index(const char *path, struct fmt_trace **ret, struct fmt_error *err);
 void fmt_trace_close(struct fmt_trace *t);
 define_cleanup(fmt_trace_closep, struct fmt_trace *, fmt_trace_close);
 
