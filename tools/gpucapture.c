@@ -209,29 +209,55 @@ static int nothing(const struct cli_args *args, const struct rec_recorder *recor
 	return CLI_MACHINE;
 }
 
+/* What can go when the disk is full. */
+struct room {
+	struct rec_recorder *recorder;
+	struct place *place;
+};
+
+static int make_room(void *room)
+{
+	struct room *r = room;
+
+	rec_drop(r->recorder);
+	return place_restart(r->place);
+}
+
 /* Reads, writes what was read beside OUT, and gives it its name. */
 static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
 		       struct place *place)
 {
 	const struct cap_control *settings = rec_settings(recorder);
-	const struct rec_window window = {settings->first_iteration, settings->last_iteration,
-					  settings->first_payload, settings->last_payload,
-					  rec_folder(recorder)};
+	struct room room = {recorder, place};
+	const struct rec_window window = {settings->first_iteration,
+					  settings->last_iteration,
+					  settings->first_payload,
+					  settings->last_payload,
+					  rec_folder(recorder),
+					  .make_room = make_room,
+					  .room = &room};
 	const struct fmt_origin part = {0};
-	struct rec_result result;
+	struct rec_result result = {0};
 	struct fmt_error err = {0};
+	bool full;
 	int r = read_rings(recorder, fd);
 
 	if (r == 0 && !rec_has_calls(recorder))
 		return nothing(args, recorder);
 	if (r == 0)
 		r = rec_write(recorder, &window, &part, place->trace, &result, &err);
-	if (r < 0)
+	full = (r == -ENOSPC || r == -EDQUOT) && place_opens(place);
+	if (r < 0 && !full)
 		return cli_fail(r, &err, "write", place->output, NULL);
 	r = commit(place);
 	if (r == CLI_OK)
 		report(args, &result);
-	return r;
+	if (r != CLI_OK || !(full || (rec_unread(recorder).stopped && result.lost_records > 0)))
+		return r;
+	cli_error("cannot write all of %s: no space left on device; it holds what there was room "
+		  "for",
+		  place->output);
+	return CLI_MACHINE;
 }
 
 static int begin_place(const struct cli_args *args, struct place *place)
@@ -355,6 +381,7 @@ static int record(const struct cli_args *args, struct place *place)
 {
 	struct rec_recorder *recorder = NULL;
 	char spool[PATH_MAX + 8];
+	struct fmt_error err = {0};
 	struct cap_control settings;
 	int r;
 
@@ -368,8 +395,10 @@ static int record(const struct cli_args *args, struct place *place)
 	if (r != CLI_OK)
 		return r;
 	spool_path(place->folder, spool);
-	r = rec_open(&settings, spool, &recorder);
-	if (r < 0)
+	r = rec_open(&settings, spool, &recorder, &err);
+	if (r < 0 && err.what[0])
+		r = cli_fail(r, &err, "write", place->output, NULL);
+	else if (r < 0)
 		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
 	else
 		r = set_up(rec_folder(recorder));

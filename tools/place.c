@@ -92,6 +92,16 @@ int place_begin(struct place *p, const char *output, int force)
 	return 0;
 }
 
+int place_restart(struct place *p)
+{
+	return remove_all(p->trace);
+}
+
+int place_opens(const struct place *p)
+{
+	return is_trace(p->trace);
+}
+
 /* Only where there is nothing; -EEXIST. Not every file system can tell in one step. */
 static int give_name(const struct place *p)
 {

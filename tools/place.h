@@ -17,6 +17,12 @@ struct place {
 /* -EEXIST when there is something at `output`, but for a trace when `force` is set. */
 int place_begin(struct place *p, const char *output, int force);
 
+/* Removes what there is of the trace, to begin anew. 0 or a negative errno. */
+int place_restart(struct place *p);
+
+/* Whether there is a trace that opens, if only the beginning of one. */
+int place_opens(const struct place *p);
+
 /* Gives the trace its name; -EEXIST as before: something may have come meanwhile. */
 int place_commit(struct place *p);
 

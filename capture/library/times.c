@@ -17,6 +17,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#define FIRST_AHEAD_NS INT64_C(1000000)
+#define MOST_AHEAD 32 /* doublings: 50 days */
 #define MOST_CLOCKS 64
 #define SETTLE_MS 2000
 #define ANCHOR_NS 1000000000
@@ -48,8 +50,8 @@ static struct {
 	struct op *first, **last, *unused;
 	unsigned n_ops;
 	uint64_t untimed;
-	int64_t now_ns; /* the latest moment that a program's thread has seen */
-	int ending;
+	int64_t now_ns;	 /* the latest moment that a program's thread has seen */
+	unsigned ending; /* 0: not yet; else 1 + looks that were taken since */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &self.first};
 
 /* ---- the program's side */
@@ -283,8 +285,9 @@ static void release(struct op *o, int64_t end_ns, int came)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* The drainer's thread sees on an emulated GPU what the program's threads can see by now. */
-static void catch_up(int64_t now_ns, int ending)
+/* The drainer's thread sees on an emulated GPU what the program's threads can see by now; when they
+ * end, further ahead with each look: not much further than there is something to be seen. */
+static void catch_up(int64_t now_ns, unsigned ending)
 {
 	static void (*not_before)(int64_t);
 
@@ -293,13 +296,13 @@ static void catch_up(int64_t now_ns, int ending)
 	if (!not_before)
 		not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
 	if (not_before)
-		not_before(ending ? now_ns + 3600 * (int64_t)1000000000 : now_ns);
+		not_before(ending ? now_ns + (FIRST_AHEAD_NS << ending) : now_ns);
 }
 
 static void take_new(void)
 {
 	int64_t now_ns;
-	int ending;
+	unsigned ending;
 
 	pthread_mutex_lock(&self.lock);
 	*waiting_last = self.first;
@@ -309,6 +312,7 @@ static void take_new(void)
 	self.last = &self.first;
 	now_ns = self.now_ns;
 	ending = self.ending;
+	self.ending += ending > 0 && ending < MOST_AHEAD;
 	pthread_mutex_unlock(&self.lock);
 	catch_up(now_ns, ending);
 }

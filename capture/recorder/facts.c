@@ -178,15 +178,12 @@ static int put_reason(struct fmt_names *names, const char *key, int error)
 
 /* Calls that came in, and calls that went out. */
 static int put_check(struct rec_process *const *processes, size_t n,
-		     const struct rec_result *result, const struct rec_unread *unread,
-		     struct fmt_names *names)
+		     const struct rec_unread *unread, struct fmt_names *names)
 {
 	uint64_t begun = sum(processes, n, offsetof(struct rec_counts, begun));
 	uint64_t calls = sum(processes, n, offsetof(struct rec_counts, calls));
 	int r = put_number(names, FMT_WHOLE_TRACE, "capture.calls_begun", begun);
 
-	if (r == 0)
-		r = put_number(names, FMT_WHOLE_TRACE, "capture.calls_written", result->calls);
 	if (r == 0)
 		r = put_count(names, "capture.calls_missing", begun > calls ? begun - calls : 0);
 	if (r == 0)
@@ -228,7 +225,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	for (size_t i = 0; i < n; i++)
 		unknown += rec_handles_unknown(processes[i]->things);
 	if (r == 0)
-		r = put_check(processes, n, result, unread, names);
+		r = put_check(processes, n, unread, names);
 	if (r == 0)
 		r = put_count(names, "capture.unknown_handles", unknown);
 	if (r == 0)

@@ -124,7 +124,8 @@ static int put_clock(struct rec_recorder *r)
 	return e;
 }
 
-int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret)
+int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret,
+	     struct fmt_error *err)
 {
 	scoped(rec_closep) struct rec_recorder *r = new_recorder();
 	int e;
@@ -147,9 +148,10 @@ int rec_open(const struct cap_control *settings, const char *spool, struct rec_r
 		e = put_clock(r);
 	if (e == 0)
 		e = rec_spool_flush(&r->spool);
-	if (e == 0)
-		*ret = take(r);
-	return e;
+	if (e < 0)
+		return fmt_fail(err, e, spool, FMT_NO_OFFSET, "cannot write: %s", strerror(-e));
+	*ret = take(r);
+	return 0;
 }
 
 /* ---- what comes out of it */
@@ -427,6 +429,11 @@ int rec_finish(struct rec_recorder *r)
 	return e < 0 ? e : rec_processes_round(r->processes, true);
 }
 
+void rec_drop(struct rec_recorder *r)
+{
+	rec_spool_drop(&r->spool);
+}
+
 bool rec_has_calls(struct rec_recorder *r)
 {
 	size_t n;
@@ -482,5 +489,9 @@ int rec_write(struct rec_recorder *r, const struct rec_window *window,
 
 	kept.unread = rec_unread(r);
 	kept.steps = r->settings.digest_level == CAP_DIGEST_STEP;
-	return e < 0 ? e : rec_run_write(all, n, names, &kept, path, ret, err);
+	if (e == 0)
+		e = rec_run_write(all, n, names, &kept, path, ret, err);
+	for (size_t i = 0; i < n; i++)
+		ret->lost_records += all[i]->counts.lost_records;
+	return e;
 }

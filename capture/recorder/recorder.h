@@ -23,8 +23,10 @@
 
 struct rec_recorder;
 
-/* What is read is kept in the file `spool`, which must not exist. */
-int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret);
+/* What is read is kept in the file `spool`, which must not exist; err->file is that when it is to
+ * blame. */
+int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret,
+	     struct fmt_error *err);
 /* Goes on with what such a recorder left. -EBADMSG: no spool of this version; -EBUSY: its recorder
  * lives. */
 int rec_recover(const char *spool, struct rec_recorder **ret);
@@ -51,6 +53,9 @@ int rec_finish(struct rec_recorder *r);
 /* Whether any of them made a call; what they did and was not read. */
 bool rec_has_calls(struct rec_recorder *r);
 struct rec_unread rec_unread(const struct rec_recorder *r);
+
+/* Gives back the room on disk of what was taken, once it is finished. */
+void rec_drop(struct rec_recorder *r);
 
 /* Writes what was read, see rec_run_write(). `part` says which part of a run this is; its clock is
  * found here. */

@@ -345,10 +345,11 @@ static int assemble(struct job *j)
 	return r;
 }
 
-static int write_all(struct job *j, const char *path, struct fmt_error *err)
+static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
+		     struct fmt_error *err)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
-	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
+	const struct fmt_writer_options options = {.names_mode = mode};
 	struct fmt_writer *w;
 	int r = fmt_tsv_new(j->run.names, &tables);
 
@@ -358,6 +359,9 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		struct rec_reading *reading = &j->readings[i];
+
+		free(reading->contents);
+
 		const struct fmt_run_source source = rec_part_source(&j->parts[i], reading);
 
 		if (j->window->folder && j->window->first_content >= 0) {
@@ -366,7 +370,7 @@ static int write_all(struct job *j, const char *path, struct fmt_error *err)
 		}
 		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, tables, w, err);
 	}
-	if (r == 0 && j->window->folder) {
+	if (r == 0 && j->window->folder && mode == FMT_NAMES_SHARED) {
 		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;
 		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
 				       j->run.n_ranks, j->run.names, &j->result->contents, err);
@@ -396,6 +400,18 @@ static bool any_begun(struct rec_process *const *processes, size_t n)
 		if (processes[i]->n_marks > 0 || processes[i]->counts.steps > 0)
 			return true;
 	return false;
+}
+
+/* When the disk is full, once more: without contents, and so that what there is room for can be
+ * read. */
+static int write_what_fits(struct job *j, const char *path, struct fmt_error *err)
+{
+	int r = write_all(j, path, FMT_NAMES_SHARED, err);
+
+	if ((r != -ENOSPC && r != -EDQUOT) || !j->window->make_room ||
+	    j->window->make_room(j->window->room) < 0)
+		return r;
+	return write_all(j, path, FMT_NAMES_INLINE, err);
 }
 
 int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
@@ -437,5 +453,5 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)
 		r = rec_facts_put(processes, n, &j.ranks, ret, &window->unread, names);
-	return r < 0 ? r : write_all(&j, path, err);
+	return r < 0 ? r : write_what_fits(&j, path, err);
 }

@@ -11,6 +11,7 @@
 
 /* What is kept, and what is missing. */
 struct rec_result {
+	uint64_t lost_records; /* that found no room in a ring */
 	uint32_t n_ranks, n_processes, n_iterations;
 	uint64_t calls, ops, collectives, ranges, digests;
 	uint64_t without_times; /* operations of which no times came: left out */

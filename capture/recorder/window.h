@@ -20,6 +20,10 @@ struct rec_window {
 	const char *folder;		     /* where contents lie; NULL: none are kept */
 	bool steps;			     /* all that lives was to be digested at each begin */
 	struct rec_unread unread;
+	/* Where the trace finds no room on disk: removes what there is of it, and whatever else can
+	 * go. 0, and it is written once more; may be NULL. */
+	int (*make_room)(void *context);
+	void *room;
 };
 
 /* The run's events, values stay where they are; before edges are found. Calls by their start,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/report/page.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/json.h"
 #include "formats/losses.h"
@@ -141,28 +140,27 @@ static void put_kept(const struct fmt_page *p)
 	text_char(p->out, '\n');
 }
 
-/* A recorder counts what went in and what came out. */
+static uint64_t number_fact(const struct fmt_names *names, const char *key)
+{
+	const char *value = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
+
+	return value ? strtoull(value, NULL, 10) : 0;
+}
+
+/* A recorder counts what goes in and what comes out. */
 static void put_check(const struct fmt_page *p)
 {
-	static const struct {
-		const char *key, *what;
-	} counts[] = {
-		{"capture.calls_begun", "begun"},
-		{"capture.calls", "recorded"},
-		{"capture.calls_written", "written"},
-	};
 	const struct fmt_names *names = fmt_trace_names(p->r->trace);
 
-	if (!fmt_fact_value(names, FMT_WHOLE_TRACE, counts[0].key))
+	if (!fmt_fact_value(names, FMT_WHOLE_TRACE, "capture.calls_begun"))
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		const char *value = fmt_fact_value(names, FMT_WHOLE_TRACE, counts[i].key);
-
-		text_str(p->out, i == 0 ? "  calls     " : ", ");
-		text_count(p->out, value ? strtoull(value, NULL, 10) : 0);
-		text_printf(p->out, " %s", counts[i].what);
-	}
-	text_char(p->out, '\n');
+	text_str(p->out, "  calls     ");
+	text_count(p->out, number_fact(names, "capture.calls_begun"));
+	text_str(p->out, " begun, ");
+	text_count(p->out, number_fact(names, "capture.calls"));
+	text_str(p->out, " recorded, ");
+	text_count(p->out, p->r->n_records[FMT_CALL]);
+	text_str(p->out, " here\n");
 }
 
 static void put_origin(const struct fmt_page *p)

@@ -74,7 +74,7 @@ status=0
 gpucapture -o "$work/mortal" -- gpuemu -- "$launch" 1 sh "$work/mortal.sh" 2>/dev/null || status=$?
 [ $status -ne 0 ] || die "a killed program ended with 0"
 gputrace verify "$work/mortal" >/dev/null
-gputrace info "$work/mortal" | grep -q "^  calls  .* begun, .* recorded, .* written" || die "info does not say how many calls there were"
+gputrace info "$work/mortal" | grep -q "^  calls  .* begun, .* recorded, .* here" || die "info does not say how many calls there were"
 gputrace info --json "$work/mortal" | grep -q '"gpus": 1' || die "nothing of a killed program"
 
 # gpucapture is killed: the trace is there when the program has ended.

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# A disk that is full costs what does not fit: the program does not notice, one line says so, and what there is opens and says
+# what is missing.
+. "$(dirname "$0")/lib.sh"
+need_capture
+here=$BUILD/tests/capture
+[ -x "$here/capture_ends" ] || skip "this build has no CUDA headers"
+mkdir "$work/small"
+mount -t tmpfs -o size=64k tmpfs "$work/small" 2>/dev/null || skip "may not mount"
+run=$work/small/run
+
+# full STATUS COMMAND...: what gpucapture says is in $work/told.
+full() {
+	status=$1
+	shift
+	got=0
+	gpucapture -o "$run" -- "$@" >"$work/out" 2>"$work/err" || got=$?
+	equal "$got" "$status"
+	grep "^gpucapture: " "$work/err" >"$work/told" || true
+	equal "$(wc -l <"$work/told")" 1
+}
+
+# No room for the trace: its beginning. The status is the program's where that failed itself.
+for own in 0 7; do
+	full $((own ? own : 4)) gpuemu -- sh -c '"$0" 20000; exit "$1"' "$here/capture_ends" $own
+	grep -q "cannot write all of $run: no space left on device; it holds" "$work/told" || die "$(cat "$work/told")"
+	gputrace info "$run" >"$work/info"
+	grep -q "40,005 begun, 40,005 recorded, .* here" "$work/info" || die "$(cat "$work/info")"
+	grep -q "was cut off" "$work/info" || die "info does not say that it was cut off"
+	fails -1 gputrace verify "$run"
+	rm -rf "$run"
+	[ -z "$(ls -A "$work/small")" ] || die "something is left: $(ls -A "$work/small")"
+done
+
+# No room for what is read, while the program goes on: it does not wait for that.
+export LD_LIBRARY_PATH="$here"
+full 4 "$here/capture_cases" errno
+gputrace info "$run" >"$work/info"
+grep -q "missing .* calls that were begun and not recorded: No space left on device" "$work/info" || die "$(cat "$work/info")"
+rm -rf "$run"
+
+# No room at all: the program is not even begun.
+dd if=/dev/zero of="$work/small/file" bs=1k count=64 2>/dev/null || true
+fails -4 gpucapture -o "$run" -- touch "$work/begun"
+says "No space left on device"
+[ ! -e "$work/begun" ] || die "the program was run"
+rm "$work/small/file"
+[ -z "$(ls -A "$work/small")" ] || die "something is left: $(ls -A "$work/small")"
+
+# No room for the rings of all threads: those of the others are recorded.
+if unshare -m true 2>/dev/null; then
+	cat >"$work/rings.sh" <<-SH
+		mount -t tmpfs -o size=9m tmpfs /dev/shm || exit 77
+		gpucapture -o "$work/rings" -- "$here/capture_cases" threads
+	SH
+	unshare -m sh "$work/rings.sh" >"$work/out" 2>"$work/err" || die "$(cat "$work/err")"
+	[ ! -s "$work/err" ] || die "$(cat "$work/err")"
+	gputrace info "$work/rings" | grep -q "missing .* calls of threads that got no ring: No space left on device" ||
+		die "$(gputrace info "$work/rings")"
+fi
