@@ -99,12 +99,6 @@ int rec_spool_put(struct rec_spool *s, const struct rec_piece *piece, const void
 	return s->pieces.len < CHUNK_BYTES ? 0 : rec_spool_flush(s);
 }
 
-void rec_spool_drop(struct rec_spool *s)
-{
-	if (ftruncate(s->fd, 0) == 0)
-		s->bytes = 0;
-}
-
 /* ---- reading */
 
 /* The chunk at `at`: 1, and its pieces at *ret, which the caller frees; 0 where there is none that
@@ -142,12 +136,12 @@ static int walk(const uint8_t *raw, uint64_t len,
 		int r;
 
 		at += sizeof(*p);
-		if (p->bytes > len - at)
+		if (p->bytes > len - at || (-p->bytes & 7) > len - at - p->bytes)
 			return -EBADMSG;
 		r = take_piece(context, p);
 		if (r < 0)
 			return r;
-		at += (p->bytes + 7) & ~UINT64_C(7);
+		at += p->bytes + (-p->bytes & 7);
 	}
 	return 0;
 }

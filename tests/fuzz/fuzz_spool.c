@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a killed recorder left: the input is the pieces of one chunk, which stand behind checksums
+ * in a file of their own. */
+#include "base/scope.h"
+#include "capture/recorder/processes.h"
+#include "formats/store/chunk.h"
+
+#include <sys/mman.h>
+
+#define MOST (1u << 20)
+#define CHUNK_TYPE 0xf0
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+define_cleanup(processes_freep, struct rec_processes *, rec_processes_free);
+
+static void write_chunk(int fd, const uint8_t *data, size_t len)
+{
+	scoped(text_done) struct text frame = {0}, file = {0};
+	struct fmt_chunk c = {.type = CHUNK_TYPE, .raw_bytes = len};
+
+	if (fmt_frame_pack(&frame, (const char *)data, &len, 1, 1) < 0)
+		abort();
+	c.frame_bytes = frame.len;
+	c.hash = fmt_hash(frame.data, frame.len);
+	fmt_chunk_header_put(&file, &c);
+	text_bytes(&file, frame.data, frame.len);
+	if (file.error || pwrite(fd, file.data, file.len, 0) != (ssize_t)file.len)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	scoped(processes_freep) struct rec_processes *p = NULL;
+	struct rec_spool s = {.fd = memfd_create("spool", MFD_CLOEXEC)};
+	struct cap_clock clock = {0};
+
+	if (s.fd < 0 || rec_processes_new(&clock, &p) < 0)
+		abort();
+	if (len > 0 && len <= MOST) {
+		write_chunk(s.fd, data, len);
+		if (rec_spool_read(&s, rec_processes_piece, p) == 0)
+			rec_processes_round(p, true);
+	}
+	rec_spool_done(&s);
+	return 0;
+}
