@@ -99,6 +99,12 @@ int rec_spool_put(struct rec_spool *s, const struct rec_piece *piece, const void
 	return s->pieces.len < CHUNK_BYTES ? 0 : rec_spool_flush(s);
 }
 
+void rec_spool_drop(struct rec_spool *s)
+{
+	if (ftruncate(s->fd, 0) == 0)
+		s->bytes = 0;
+}
+
 /* ---- reading */
 
 /* The chunk at `at`: 1, and its pieces at *ret, which the caller frees; 0 where there is none that

@@ -63,3 +63,6 @@ int rec_spool_flush(struct rec_spool *s);
  * last of them. 0, an error of take(), or a negative errno. */
 int rec_spool_read(struct rec_spool *s, int (*take)(void *context, const struct rec_piece *piece),
 		   void *context);
+
+/* Gives back the room on disk. */
+void rec_spool_drop(struct rec_spool *s);

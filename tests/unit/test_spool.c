@@ -107,6 +107,8 @@ START_TEST(damage_ends_it)
 		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
 	}
 	ck_assert_uint_eq(count(&s), 6);
+	rec_spool_drop(&s);
+	ck_assert_uint_eq(count(&s), 0);
 }
 END_TEST
 
