@@ -38,42 +38,54 @@ __attribute__((destructor)) static void process_exits(void)
 	ends(CAP_PROCESS_EXITED);
 }
 
-/* The C library's own, found at the first use. */
-static void *next(void **function, const char *name)
+/* The C library's own. Found before main(): to look for one takes the loader's lock, which in a
+ * forked child may be that of a thread that is not there. */
+enum function { EXIT, EXIT_C, ABORT, EXECVE, EXECV, EXECVP, EXECVPE, FEXECVE, EXECVEAT, FUNCTIONS };
+static void *functions[FUNCTIONS];
+
+static void *next(enum function which)
 {
-	if (!*function)
-		*function = cap_elf_next(name);
-	return *function;
+	static const char *const names[FUNCTIONS] = {
+		[EXIT] = "_exit",      [EXIT_C] = "_Exit",    [ABORT] = "abort",
+		[EXECVE] = "execve",   [EXECV] = "execv",     [EXECVP] = "execvp",
+		[EXECVPE] = "execvpe", [FEXECVE] = "fexecve", [EXECVEAT] = "execveat",
+	};
+
+	if (!functions[which])
+		functions[which] = cap_elf_next(names[which]);
+	return functions[which];
 }
 
-__attribute__((noreturn)) static void leave_by(const char *name, int status)
+__attribute__((constructor)) static void find_functions(void)
 {
-	void *f = NULL;
+	for (enum function f = 0; f < FUNCTIONS; f++)
+		next(f);
+}
 
+__attribute__((noreturn)) static void leave_by(enum function which, int status)
+{
 	ends(CAP_PROCESS_EXITED);
-	if (next(&f, name))
-		((void (*)(int))f)(status);
+	if (next(which))
+		((void (*)(int))next(which))(status);
 	__builtin_trap();
 }
 
 CAP_API void _exit(int status)
 {
-	leave_by("_exit", status);
+	leave_by(EXIT, status);
 }
 
 CAP_API void _Exit(int status)
 {
-	leave_by("_Exit", status);
+	leave_by(EXIT_C, status);
 }
 
 CAP_API void abort(void)
 {
-	void *f = NULL;
-
 	if (is_this_process())
 		cap_threads_mark(CAP_PROCESS_ABORTED);
-	if (next(&f, "abort"))
-		((void (*)(void))f)();
+	if (next(ABORT))
+		((void (*)(void))next(ABORT))();
 	__builtin_trap();
 }
 
@@ -97,54 +109,41 @@ static int stays(int result)
 
 CAP_API int execve(const char *path, char *const argv[], char *const envp[])
 {
-	static void *f;
-
 	execs();
-	return stays(((int (*)(const char *, char *const[], char *const[]))next(&f, "execve"))(
-		path, argv, envp));
+	return stays(((int (*)(const char *, char *const[], char *const[]))next(EXECVE))(path, argv,
+											 envp));
 }
 
 CAP_API int execv(const char *path, char *const argv[])
 {
-	static void *f;
-
 	execs();
-	return stays(((int (*)(const char *, char *const[]))next(&f, "execv"))(path, argv));
+	return stays(((int (*)(const char *, char *const[]))next(EXECV))(path, argv));
 }
 
 CAP_API int execvp(const char *file, char *const argv[])
 {
-	static void *f;
-
 	execs();
-	return stays(((int (*)(const char *, char *const[]))next(&f, "execvp"))(file, argv));
+	return stays(((int (*)(const char *, char *const[]))next(EXECVP))(file, argv));
 }
 
 CAP_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	static void *f;
-
 	execs();
-	return stays(((int (*)(const char *, char *const[], char *const[]))next(&f, "execvpe"))(
+	return stays(((int (*)(const char *, char *const[], char *const[]))next(EXECVPE))(
 		file, argv, envp));
 }
 
 CAP_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	static void *f;
-
 	execs();
-	return stays(
-		((int (*)(int, char *const[], char *const[]))next(&f, "fexecve"))(fd, argv, envp));
+	return stays(((int (*)(int, char *const[], char *const[]))next(FEXECVE))(fd, argv, envp));
 }
 
 CAP_API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	static void *f;
-
 	execs();
 	return stays(((int (*)(int, const char *, char *const[], char *const[], int))next(
-		&f, "execveat"))(dir, path, argv, envp, flags));
+		EXECVEAT))(dir, path, argv, envp, flags));
 }
 
 /* Those that take their arguments one by one, as far as a NULL: how many, with that one. */

@@ -5,6 +5,7 @@
 #include "capture/gputrace.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -308,30 +309,45 @@ static void *asks(void *unused)
 	return unused;
 }
 
-/* Forks while other threads are in the library; the children can go on asking it. */
+static int passes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	return 0;
+}
+
+/* Holds the loader's lock nearly all the time. */
+static void *walks(void *unused)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		dl_iterate_phdr(passes, NULL);
+	return unused;
+}
+
+/* Forks while other threads are in the library and in the loader; the children can go on asking,
+ * and end. */
 static int fork_busy(void)
 {
 	int (*inject)(const void *(*)(uint32_t));
-	pthread_t t[2];
+	void *(*const busy[])(void *) = {asks, asks, walks};
+	pthread_t t[3];
 	int wrong = 0;
 
 	opened = dlopen("libcuda.so.1", RTLD_NOW);
 	*(void **)&inject = dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2");
 	CHECK(opened && inject && inject(nvtx_exports) && register_string);
 	CHECK(some_calls() == 0);
-	for (int i = 0; i < 2; i++)
-		CHECK(pthread_create(&t[i], NULL, asks, NULL) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(pthread_create(&t[i], NULL, busy[i], NULL) == 0);
 	for (int i = 0; i < 300 && !wrong; i++) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			alarm(20); /* of one that hangs */
+			alarm(60); /* of one that hangs */
 			_exit(!dlsym(opened, "cuNewThing") || !register_string(NULL, "b"));
 		}
 		wrong = wait_child(pid);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	return wrong != 0;
 }
