@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/chain.h"
+#include "capture/library/cu.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -35,6 +36,29 @@ void cap_chain_start(void)
 	errno = kept;
 }
 
+#define NO_MODE (-1)
+
+/* Around hooks. Where a stream is being captured, calls of ours must not spoil that: in the mode
+ * `relaxed` the driver lets a thread do what has nothing to do with the capture. */
+static int enter(void)
+{
+	int mode = CU_CAPTURE_RELAXED;
+
+	cap_self.hooking++;
+	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0 ||
+	    !cap_cu.cuThreadExchangeStreamCaptureMode ||
+	    cap_cu.cuThreadExchangeStreamCaptureMode(&mode))
+		return NO_MODE;
+	return mode;
+}
+
+static void leave(int mode)
+{
+	if (mode != NO_MODE)
+		cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
+	cap_self.hooking--;
+}
+
 static bool wants(int i, const struct cap_call *c)
 {
 	return runs[i] && (chain[i]->classes >> c->class & 1) &&
@@ -43,37 +67,36 @@ static bool wants(int i, const struct cap_call *c)
 
 void cap_chain_before(struct cap_call *c)
 {
-	int kept = errno;
+	int kept = errno, mode = enter();
 
-	cap_self.hooking++;
 	for (int i = 0; i < 4; i++)
 		c->room[i] = 0;
 	for (int i = 0; i < N_HOOKS; i++)
 		if (wants(i, c) && chain[i]->before)
 			chain[i]->before(c);
-	cap_self.hooking--;
+	leave(mode);
 	errno = kept;
 }
 
 void cap_chain_after(struct cap_call *c)
 {
-	int kept = errno;
+	int kept = errno, mode = enter();
 
-	cap_self.hooking++;
 	for (int i = N_HOOKS - 1; i >= 0; i--)
 		if (wants(i, c) && chain[i]->after)
 			chain[i]->after(c);
-	cap_self.hooking--;
+	leave(mode);
 	errno = kept;
 }
 
 void cap_chain_iteration(int64_t number, uint64_t id)
 {
-	cap_self.hooking++;
+	int mode = enter();
+
 	for (int i = 0; i < N_HOOKS; i++)
 		if (runs[i] && chain[i]->iteration)
 			chain[i]->iteration(number, id);
-	cap_self.hooking--;
+	leave(mode);
 }
 
 void cap_chain_thread_end(void)

@@ -28,11 +28,9 @@
 	X(cuEventElapsedTime, (float *ret_ms, void *from, void *to))                               \
 	X(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags))                              \
 	X(cuMemGetAddressRange_v2, (uint64_t * ret_base, size_t * ret_bytes, uint64_t address))    \
-	X(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t bytes))                                \
 	X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))             \
 	X(cuModuleLoadData, (void **ret, const void *image))                                       \
 	X(cuModuleGetFunction, (void **ret, void *module, const char *name))                       \
-	X(cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes))       \
 	X(cuLaunchKernel,                                                                          \
 	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
 	   unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))

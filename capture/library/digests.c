@@ -323,12 +323,8 @@ static void after(struct cap_call *c)
 	cap_aside_begin();
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();
-	else if (call->class == API_CLASS_CAPTURE_BEGIN || call->class == API_CLASS_CAPTURE_END) {
-		if (ok)
-			cap_place_capture(c);
-	} else if (ok && !c->paused) {
+	else if (ok && !c->paused)
 		after_call(c, call);
-	}
 	cap_aside_end();
 }
 

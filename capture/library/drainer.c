@@ -2,6 +2,7 @@
 #include "capture/library/drainer.h"
 
 #include "capture/library/aside.h"
+#include "capture/library/cu.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -34,9 +35,13 @@ static unsigned outstanding(unsigned n)
 static void *run(void *unused)
 {
 	static const struct timespec period = {0, PERIOD_NS};
+	int mode = CU_CAPTURE_RELAXED;
 
 	prctl(PR_SET_NAME, "gpucapture");
-	cap_aside_begin(); /* for good: nothing that this thread does is the program's work */
+	/* For good: nothing that this thread does is the program's work, nor spoils its captures.
+	 */
+	cap_aside_begin();
+	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);
 	for (;;) {
 		while (!__atomic_load_n(&self.awake, __ATOMIC_RELAXED))

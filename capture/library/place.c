@@ -2,11 +2,11 @@
 #include "capture/library/place.h"
 
 #include "capture/library/cu.h"
+#include "capture/library/state.h"
 #include "formats/api/fields.h"
 
 #include <string.h>
 
-static unsigned captures;
 static uint32_t threads;
 
 static uint32_t this_thread(void)
@@ -80,15 +80,7 @@ int cap_place_capturing(const struct cap_place *p)
 {
 	int status = 0;
 
-	if (__atomic_load_n(&captures, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
 		return 0;
 	return cap_cu.cuStreamIsCapturing(p->stream, &status) != 0 || status != 0;
-}
-
-void cap_place_capture(const struct cap_call *c)
-{
-	if (c->class == API_CLASS_CAPTURE_BEGIN)
-		__atomic_add_fetch(&captures, 1, __ATOMIC_RELAXED);
-	else if (__atomic_load_n(&captures, __ATOMIC_RELAXED) > 0)
-		__atomic_sub_fetch(&captures, 1, __ATOMIC_RELAXED);
 }

@@ -34,5 +34,3 @@ void cap_place_leave(int entered);
 /* Whether the stream is being captured into a graph; false at the cost of a load while no stream of
  * the process is. */
 int cap_place_capturing(const struct cap_place *p);
-/* Called for calls of the classes CAPTURE_BEGIN and CAPTURE_END that succeeded. */
-void cap_place_capture(const struct cap_call *c);

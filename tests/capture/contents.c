@@ -6,26 +6,15 @@
  *
  * contents load FILE...: loads each code image, from memory and by its name. */
 #include "capture/digest/gd128.h"
+#include "tests/emugpu/check_driver.h"
 
-#include <cuda.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BYTES 200000
 #define LINES 10
 
 static unsigned char host[BYTES], back[BYTES];
-
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		CUresult r_ = (call);                                                              \
-		if (r_) {                                                                          \
-			fprintf(stderr, "%s: %d\n", #call, r_);                                    \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static void want(const char *name, const void *data, size_t bytes)
 {

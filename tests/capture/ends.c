@@ -2,20 +2,10 @@
 
 /* ends N: N operations on a stream of an emulated GPU, an exec that fails, as many operations
  * again, and the end, without waiting for any of them. */
-#include <cuda.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "tests/emugpu/check_driver.h"
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		CUresult r_ = (call);                                                              \
-		if (r_) {                                                                          \
-			fprintf(stderr, "%s: %d\n", #call, r_);                                    \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include <errno.h>
+#include <unistd.h>
 
 static void operations(CUdeviceptr at, CUstream stream, int n)
 {

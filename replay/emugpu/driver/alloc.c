@@ -115,8 +115,10 @@ EMU_API CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
 	uintptr_t at;
-	CUresult r = ret ? map_host(self, bytes, EMU_PINNED, flags, &at) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = ret ? emu_capture_allows(self) : CUDA_ERROR_INVALID_VALUE;
 
+	if (!r)
+		r = map_host(self, bytes, EMU_PINNED, flags, &at);
 	if (!r)
 		*ret = (void *)at;
 	return r;

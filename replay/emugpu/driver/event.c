@@ -135,11 +135,15 @@ EMU_API CUresult cuEventQuery(CUevent event)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
 	struct emu_event *e = (struct emu_event *)event;
+	CUresult r;
 
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->capture)
 		return CUDA_ERROR_CAPTURED_EVENT;
+	r = emu_capture_allows(self);
+	if (r)
+		return r;
 	if (e->context->error)
 		return (CUresult)e->context->error;
 	if (e->shared) {

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# A program captures a graph as if nobody recorded it, and what it does beside that is timed.
+. "$(dirname "$0")/lib.sh"
+graphs=$BUILD/tests/capture/capture_graphs
+[ -x "$graphs" ] || skip "this build has no CUDA headers, or is sanitized"
+library=$BUILD/capture/library/libgpucapture.so
+cd "$work"
+
+gpuemu -o report -- "$graphs" || die "it does not run by itself"
+for level in 0 1; do
+	gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -g $level -- "$graphs" >rings 2>told ||
+		die "$(cat told)"
+	grep -qx "ended with 0" rings || die "level $level: $(tail -n 2 rings told)"
+	# 200 copies and the launch; not what was captured.
+	equal "$(grep -c '^times' rings)" 201
+	grep -q '"untimed":\\200}' rings || die "$(grep '^fact device_times' rings)"
+done
