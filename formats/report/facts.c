@@ -87,16 +87,20 @@ void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *
 
 /* ---- time */
 
+/* Nothing was recorded in 1970: such times count from a clock's own beginning, as virtual ones do.
+ */
+#define FIRST_DATE_NS (INT64_C(31536000) * 1000000000)
+
 void fmt_report_date(int64_t ns, struct text *out)
 {
 	time_t seconds = (time_t)(ns / 1000000000);
 	char buf[64];
 	struct tm tm;
 
-	if (ns <= 0 || !gmtime_r(&seconds, &tm) ||
+	if (ns < FIRST_DATE_NS || !gmtime_r(&seconds, &tm) ||
 	    strftime(buf, sizeof(buf), "%Y-%m-%d %H:%M:%S", &tm) == 0)
 		return;
-	text_printf(out, "%s.%06lld UTC", buf, (long long)(ns % 1000000000 / 1000));
+	text_printf(out, "%s.%06lld UTC, ", buf, (long long)(ns % 1000000000 / 1000));
 }
 
 /* ---- contents */

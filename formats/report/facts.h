@@ -20,7 +20,8 @@ struct fmt_report_kept {
 
 struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t);
 
-/* Appends `ns` since 1970 as 2023-11-02 20:41:00.982811 UTC; nothing for a time that is none. */
+/* Appends `ns` since 1970 as "2023-11-02 20:41:00.982811 UTC, "; nothing for a time that no date
+ * can be told of. */
 void fmt_report_date(int64_t ns, struct text *out);
 
 /* Whether a fact is short enough, and of enough use, to be shown in a report. */

@@ -179,7 +179,6 @@ static void put_origin(const struct fmt_page *p)
 	if (end_ns > start_ns) {
 		text_str(p->out, "  recorded  ");
 		fmt_report_date(start_ns, p->out);
-		text_str(p->out, ", ");
 		text_time(p->out, (int64_t)((uint64_t)end_ns - (uint64_t)start_ns));
 		text_char(p->out, '\n');
 	}
