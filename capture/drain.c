@@ -104,11 +104,6 @@ static void store_tail(struct cap_drain *d, void *tail)
 	__atomic_store_n(&d->ring->tail, *(uint64_t *)tail, __ATOMIC_RELEASE);
 }
 
-static void store_paused(struct cap_drain *d, void *paused)
-{
-	__atomic_store_n(&d->ring->paused, *(uint32_t *)paused, __ATOMIC_RELAXED);
-}
-
 /* ---- */
 
 /* Checks a copy of the ring's head, and makes *d of it. */
@@ -208,13 +203,6 @@ struct cap_drain_status cap_drain_status(struct cap_drain *d)
 	guarded(d, read_status, &head);
 	d->status.waiting_bytes = head - d->next;
 	return d->status;
-}
-
-void cap_drain_pause(struct cap_drain *d, int paused)
-{
-	uint32_t value = paused != 0;
-
-	guarded(d, store_paused, &value);
 }
 
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret)

@@ -58,9 +58,6 @@ define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
 struct cap_drain_status cap_drain_status(struct cap_drain *d);
 
-/* Lets the thread record, or only what comes while paused. */
-void cap_drain_pause(struct cap_drain *d, int paused);
-
 /* Takes what is there: *ret walks over it until the next call. 1; 0 when there is nothing new;
  * -EBADMSG when head and tail contradict each other, and what was there is lost, or when the file
  * was cut short, and nothing will come any more. What was taken before is released. */

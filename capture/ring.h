@@ -17,9 +17,8 @@
  * come: calls that make or end objects (record.h: CAP_CALL_ALWAYS), ranges and marks, facts, names.
  *
  * The window. Recording starts unpaused. A process that calls gputrace_mark_iteration() applies
- * first_iteration..last_iteration itself: its k-th mark (from 0) begins iteration k. For one that
- * does not (NVTX, repetition) the recorder decides from what it reads, and stores `paused` into
- * the rings of that process. Either way the recorder drops what lies outside.
+ * first_iteration..last_iteration itself: its k-th mark (from 0) begins iteration k. One that does
+ * not (NVTX, repetition) records all. Either way the recorder drops what lies outside.
  */
 #pragma once
 

@@ -21,7 +21,6 @@
 	X(cuStreamIsCapturing, (void *stream, int *ret))                                           \
 	X(cuThreadExchangeStreamCaptureMode, (int *mode))                                          \
 	X(cuEventCreate, (void **ret, unsigned flags))                                             \
-	X(cuEventDestroy_v2, (void *event))                                                        \
 	X(cuEventRecord, (void *event, void *stream))                                              \
 	X(cuEventQuery, (void *event))                                                             \
 	X(cuEventSynchronize, (void *event))                                                       \

@@ -95,21 +95,6 @@ static int elapsed_ns(const struct cap_device_clock *k, void *event, int64_t *re
 	return 1;
 }
 
-void cap_clock_anchor(struct cap_device_clock *k)
-{
-	int64_t issued, width, at;
-	void *event;
-
-	if (cap_cu.cuEventCreate(&event, 0))
-		return;
-	if (probe(k, event, &issued, &width) == 0 && width / 2 <= 2 * k->lag_ns &&
-	    elapsed_ns(k, event, &at) == 1) {
-		k->anchor_ns = at;
-		k->anchor_host_ns = issued;
-	}
-	cap_cu.cuEventDestroy_v2(event);
-}
-
 int cap_stamp_ns(struct cap_device_clock *k, const struct cap_stamp *s, int64_t *ret_ns)
 {
 	int r = cap_cu.cuEventQuery(s->event);

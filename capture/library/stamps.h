@@ -20,20 +20,17 @@ struct cap_stamp {
 
 struct cap_device_clock {
 	void *context;
-	void *stream; /* our own, for anchors */
+	void *stream; /* our own, for the anchor */
 	struct cap_stamp *pool;
-	struct cap_stamp *base; /* device times are measured from it; by the drainer only */
-	int64_t base_ns;	/* its device time: 0 is the first anchor */
-	int64_t anchor_ns,
-		anchor_host_ns;	     /* the last anchor: device time, and when it was issued */
+	struct cap_stamp *base;	     /* device times are measured from it; by the drainer only */
+	int64_t base_ns;	     /* its device time: 0 is the anchor */
+	int64_t anchor_host_ns;	     /* when the anchor was issued */
 	int64_t lag_ns, residual_ns; /* from issue to the moment itself, and how well known */
 	int broken;		     /* the context is gone */
 };
 
 /* Anchors the clock; the context is current. 0, or -EIO. */
 int cap_clock_begin(struct cap_device_clock *k, void *context);
-/* Again, against drift. Any thread, which then is the drainer. */
-void cap_clock_anchor(struct cap_device_clock *k);
 
 /* A stamp of the stream as it is now, with one reference; NULL when there is none to be had. */
 struct cap_stamp *cap_stamp_take(struct cap_device_clock *k, void *stream);
@@ -51,10 +48,10 @@ int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns
  * on the clock of the recording. */
 static inline int64_t cap_clock_issued(const struct cap_device_clock *k, int64_t host_ns)
 {
-	return host_ns - k->anchor_host_ns + k->anchor_ns;
+	return host_ns - k->anchor_host_ns;
 }
 
 static inline int64_t cap_clock_host(const struct cap_device_clock *k, int64_t device_ns)
 {
-	return device_ns - k->anchor_ns + k->anchor_host_ns + k->lag_ns;
+	return device_ns + k->anchor_host_ns + k->lag_ns;
 }

@@ -21,7 +21,6 @@
 #define MOST_AHEAD 32 /* doublings: 50 days */
 #define MOST_CLOCKS 64
 #define SETTLE_MS 2000
-#define ANCHOR_NS 1000000000
 #define MOST_OUTSTANDING 65536 /* operations; more are not timed, but counted */
 
 struct stream {
