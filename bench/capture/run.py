@@ -32,7 +32,7 @@ def output(command, **env):
 @contextlib.contextmanager
 def lttng(folder):
     """A session of LTTng that records the bench's events; False where there is no LTTng."""
-    if not (BUILD / 'bench/bench_capture_lttng').exists() or not shutil.which('lttng-sessiond'):
+    if not (BUILD / 'bench/capture/bench_capture_lttng').exists() or not shutil.which('lttng-sessiond'):
         yield False
         return
     env = {'LTTNG_HOME': str(folder), 'HOME': str(folder)}
@@ -58,8 +58,8 @@ def size(path):
 
 
 def calls(folder):
-    driver = {'LD_LIBRARY_PATH': str(BUILD / 'bench/capture-driver')}
-    bare = BUILD / 'bench/bench_capture'
+    driver = {'LD_LIBRARY_PATH': str(BUILD / 'bench/capture')}
+    bare = BUILD / 'bench/capture/bench_capture'
     print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>10}{"added ns":>10}  bytes a call')
     with lttng(folder) as session:
         for kind in 'empty', 'launch':
@@ -75,7 +75,7 @@ def calls(folder):
                     stored['gpucapture'] = size(out) / (n + 1000) / threads
                     if session:
                         rows['LTTng-UST'].append(
-                            output([BUILD / 'bench/bench_capture_lttng', kind, threads, n, 'lttng'], **driver, **session))
+                            output([BUILD / 'bench/capture/bench_capture_lttng', kind, threads, n, 'lttng'], **driver, **session))
                 base = None
                 for name, lines in rows.items():
                     if not lines:
@@ -84,7 +84,7 @@ def calls(folder):
                     base = median if base is None else base
                     tail = f'{stored[name]:.1f}' if name in stored else ''
                     print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:10.1f}{median - base:10.1f}  {tail}')
-    if not (BUILD / 'bench/bench_capture_lttng').exists():
+    if not (BUILD / 'bench/capture/bench_capture_lttng').exists():
         print('LTTng-UST: left out: no liblttng-ust-dev when this was built')
     if shutil.which('ltrace'):
         ltrace(bare, driver)
