@@ -9,6 +9,14 @@
 #include <yajl/yajl_parse.h>
 
 #define WINDOW (256 << 10)
+#define SHAPES 32
+#define PLACES 40
+
+/* Events of one "ph" and "cat" resemble one another: the key and the string that stood at the same
+ * place in the one before are tried first. The empty text where nothing is known. */
+struct shape {
+	uint32_t keys[PLACES], strings[PLACES];
+};
 
 /* Where in the document the next token stands. */
 enum place {
@@ -38,10 +46,11 @@ struct reader {
 	bool more; /* the captured container has a member already */
 	uint64_t base;
 	yajl_handle yajl;
-	int error;		      /* of a callback */
-	const char *why;	      /* what the document is not */
-	uint32_t guess[64], said[64]; /* the keys of the event before, and its strings */
-	size_t n_keys;
+	int error;	     /* of a callback */
+	const char *why;     /* what the document is not */
+	struct shape *shape; /* of the event, as far as it is known */
+	size_t n_keys;	     /* of the event so far */
+	struct shape shapes[SHAPES];
 };
 
 static int fail(struct reader *r, int error)
@@ -67,6 +76,14 @@ static int keep(struct reader *r, struct kineto_arg **list, size_t *n, size_t *c
 	return 1;
 }
 
+/* What tells most of an event's shape; the empty text where it is no string. */
+static int kind(struct reader *r, uint32_t type, int64_t value, uint32_t *ret)
+{
+	*ret = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
+	r->shape = &r->shapes[*ret % SHAPES];
+	return 1;
+}
+
 static int field(struct reader *r, uint32_t type, int64_t value)
 {
 	struct kineto_event *e = &r->e;
@@ -74,11 +91,9 @@ static int field(struct reader *r, uint32_t type, int64_t value)
 	r->place = EVENT;
 	switch (r->key) {
 	case KINETO_PH:
-		e->ph = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
-		return 1;
+		return kind(r, type, value, &e->ph);
 	case KINETO_CAT:
-		e->cat = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
-		return 1;
+		return kind(r, type, value, &e->cat);
 	case KINETO_NAME:
 		e->name = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
 		return 1;
@@ -266,8 +281,7 @@ static int on_string(void *context, const unsigned char *bytes, size_t len)
 
 	if (r->place == CAPTURE || r->place == MEMBER)
 		return capture_scalar(r, s, len, true);
-	/* Events resemble one another: what stood here in the one before is tried first. */
-	guess = r->n_keys < ARRAY_SIZE(r->said) ? &r->said[r->n_keys] : NULL;
+	guess = r->n_keys < PLACES ? &r->shape->strings[r->n_keys] : NULL;
 	if (guess && kineto_string_is(r->j->strings, *guess, s, len))
 		return value(r, FMT_STRING, *guess);
 	if (!number(r, s, len, &string))
@@ -282,6 +296,7 @@ static int event_begin(struct reader *r)
 	memset(&r->e, 0, sizeof(r->e));
 	r->e.offset = r->base + yajl_get_bytes_consumed(r->yajl) - 1;
 	r->e.pid = r->e.tid = (struct kineto_arg){.type = FMT_JSON};
+	r->shape = r->shapes;
 	r->n_keys = 0;
 	r->place = EVENT;
 	return 1;
@@ -352,11 +367,9 @@ static int on_close_array(void *context)
 	return 1;
 }
 
-/* The number of a key. Events resemble one another: the key that stood at the same place in the
- * event before is tried first. */
 static int key_number(struct reader *r, const char *s, size_t len)
 {
-	uint32_t *guess = r->n_keys < ARRAY_SIZE(r->guess) ? &r->guess[r->n_keys++] : NULL;
+	uint32_t *guess = r->n_keys < PLACES ? &r->shape->keys[r->n_keys++] : NULL;
 
 	if (guess && kineto_string_is(r->j->strings, *guess, s, len)) {
 		r->key = *guess;
@@ -465,7 +478,7 @@ static int read_all(struct reader *r, struct kineto_source *s, const char *path,
 int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
 		     uint64_t *bytes, struct fmt_error *err)
 {
-	scoped(reader_done) struct reader r = {.j = j};
+	scoped(reader_done) struct reader r = {.j = j, .shape = r.shapes};
 	scoped(free_ptr) char *buf = malloc(WINDOW);
 	int e;
 

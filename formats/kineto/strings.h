@@ -89,23 +89,32 @@ void kineto_strings_done(struct kineto_strings *t);
 /* Finds or adds. 0, -ENOMEM, or -EOVERFLOW when there are too many. */
 int kineto_strings_add(struct kineto_strings *t, const char *s, size_t len, uint32_t *ret);
 
-/* memcmp() == 0, for texts that are mostly short. */
-static inline int kineto_same(const char *a, const char *b, size_t len)
+/* Whether two texts of `len` bytes, 8 to 16, are the same. */
+static inline int kineto_same_words(const char *a, const char *b, size_t len)
 {
 	uint64_t x, y, v, w;
 
-	if (len < 8) {
-		while (len > 0 && a[len - 1] == b[len - 1])
-			len--;
-		return len == 0;
-	}
-	if (len > 16)
-		return memcmp(a, b, len) == 0;
 	memcpy(&x, a, 8);
 	memcpy(&y, b, 8);
 	memcpy(&v, a + len - 8, 8);
 	memcpy(&w, b + len - 8, 8);
 	return x == y && v == w;
+}
+
+/* memcmp() == 0, for texts that are mostly short. */
+static inline int kineto_same(const char *a, const char *b, size_t len)
+{
+	if (len < 8) {
+		while (len > 0 && a[len - 1] == b[len - 1])
+			len--;
+		return len == 0;
+	}
+	if (len <= 16)
+		return kineto_same_words(a, b, len);
+	if (len <= 32)
+		return kineto_same_words(a, b, 16) &&
+		       kineto_same_words(a + len - 16, b + len - 16, 16);
+	return memcmp(a, b, len) == 0;
 }
 
 /* 1 when `number` is the text `s`. */
