@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast gputrace import is, and how much memory it takes, beside what else reads these files.
 
-    bench/import/run.py [--build DIR] [--large] [--no-hta]
+    bench/import/run.py [--build DIR] [--large] [--no-hta] [--only-runs] [--runs DIR]
 
 A file of 200 MB is generated and read by gputrace import, by json.load of this Python, and by
-HolisticTraceAnalysis (from PyPI, in a virtual environment in the build folder), in turn; then
-larger files by gputrace import alone. CPU seconds count, since what runs beside it would count in
+HolisticTraceAnalysis (from PyPI, in a virtual environment in the build folder), in turn; so is
+each published run in ../shared/traces, all its ranks at once, beside what unpacking and yajl alone
+take; then larger files are read by gputrace import alone. CPU seconds count, since what runs beside it would count in
 seconds by the clock; rates are of JSON bytes a second of one core.
 """
 import argparse
+import gzip
 import os
 import pathlib
 import shutil
@@ -19,12 +21,16 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
-JSON_LOAD = 'import json, sys; json.load(open(sys.argv[1]))'
+JSON_LOAD = '''
+import gzip, json, sys
+for name in sys.argv[1:]:
+    json.load((gzip.open if name.endswith('.gz') else open)(name))
+'''
 HTA = '''
 import logging, sys
 logging.disable(logging.CRITICAL)
 from hta.trace_analysis import TraceAnalysis
-TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="")
+TraceAnalysis(trace_files=dict(enumerate(sys.argv[1:])), trace_dir="")
 '''
 
 
@@ -46,8 +52,9 @@ def measure(*command):
     return usage.ru_utime + usage.ru_stime, os.times().elapsed - start, usage.ru_maxrss * 1024
 
 
-def best(times, *command):
-    runs = [measure(*command) for _ in range(times)]
+def best(times, command):
+    """The least of some runs; command() gives what to run, and makes room for it."""
+    runs = [measure(*command()) for _ in range(times)]
     return None if None in runs else min(runs)
 
 
@@ -83,24 +90,57 @@ def generate(build, folder, size):
     return path, path.stat().st_size
 
 
-def gputrace(build, folder, path):
-    return build / 'tools/gputrace', 'import', '--force', '-o', folder / 'trace', path
+def gputrace(build, folder, *paths):
+    shutil.rmtree(folder / 'trace', ignore_errors=True)
+    return build / 'tools/gputrace', 'import', '-o', folder / 'trace', *paths
 
 
-def compare(build, folder, with_hta):
+def compare(build, folder, python):
     path, size = generate(build, folder, 200_000_000)
     packed = path.with_suffix('.json.gz')
     with open(packed, 'wb') as file:
         subprocess.run(['gzip', '-6c', path], stdout=file, check=True)
-    ours = best(3, *gputrace(build, folder, path))
+    ours = best(3, lambda: gputrace(build, folder, path))
     report('gputrace import', size, ours)
-    report('gputrace import, gzip', size, best(3, *gputrace(build, folder, packed)))
-    report('python3 -c json.load', size, best(1, sys.executable, '-c', JSON_LOAD, path), ours)
-    python = hta_python(build) if with_hta else None
+    report('gputrace import, gzip', size, best(3, lambda: gputrace(build, folder, packed)))
+    report('python3 -c json.load', size, measure(sys.executable, '-c', JSON_LOAD, path), ours)
     if python:
-        report('HolisticTraceAnalysis', size, best(1, python, '-c', HTA, path), ours)
+        report('HolisticTraceAnalysis', size, measure(python, '-c', HTA, path), ours)
     packed.unlink()
     path.unlink()
+
+
+def limits(build, paths):
+    """Seconds of CPU that unpacking the files takes, and that reading them by yajl alone does."""
+    runs = [subprocess.run([build / 'bench/import/limit', *paths], check=True, capture_output=True,
+                           text=True).stdout.split() for _ in range(5)]
+    return [min(float(r[i]) for r in runs) for i in range(2)]
+
+
+def times(run, than):
+    return f'{run[0] / than[0]:7.1f}' if run else ' failed'
+
+
+def compare_runs(build, folder, python, runs):
+    print(f'\n{"published runs":34} {"MB":>6} {"ms CPU":>7} {"MB/s":>5}   {"unpack":>7} {"yajl":>6}'
+          f'   {"json.load":>9} {"HTA":>7}\n{"":59}{"ms, alone":>11} {"times our CPU":>19}')
+    idle = best(5, lambda: (build / 'tools/gputrace', '--version'))[0]
+    for run in sorted(runs.iterdir()) if runs.is_dir() else []:
+        paths = sorted(run.glob('rank-*.json.gz'))
+        if not paths:
+            continue
+        size = 0
+        for path in paths:
+            with gzip.open(path) as file:
+                size += len(file.read())
+        ours = best(7, lambda: gputrace(build, folder, *paths))
+        unpacking, parsing = limits(build, paths)
+        loaded = measure(sys.executable, '-c', JSON_LOAD, *paths)
+        analysed = measure(python, '-c', HTA, *paths) if python else None
+        print(f'{run.name:34} {size / 1e6:6.2f} {ours[0] * 1e3:7.1f} {size / ours[0] / 1e6:5.0f}   '
+              f'{unpacking * 1e3:7.1f} {parsing * 1e3:6.1f}     {times(loaded, ours)} '
+              f'{times(analysed, ours)}', flush=True)
+    print(f'a process that does nothing (gputrace --version): {idle * 1e3:.1f} ms')
 
 
 def grow(build, folder, sizes):
@@ -122,10 +162,18 @@ def main():
     options.add_argument('--folder', type=pathlib.Path, help='for files; a temporary one')
     options.add_argument('--large', action='store_true', help='a file of 10 GB too')
     options.add_argument('--no-hta', action='store_true')
+    options.add_argument('--runs', type=pathlib.Path, default=TOP.parent / 'shared/traces',
+                         help='folders of rank-N.json.gz')
+    options.add_argument('--only-runs', action='store_true')
     options = options.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         folder = pathlib.Path(folder)
-        compare(options.build, folder, not options.no_hta)
+        python = None if options.no_hta else hta_python(options.build)
+        if not options.only_runs:
+            compare(options.build, folder, python)
+        compare_runs(options.build, folder, python, options.runs)
+        if options.only_runs:
+            return
         grow(options.build, folder, [100_000_000, 1_000_000_000] + [10_000_000_000] * options.large)
 
 
