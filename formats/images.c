@@ -39,29 +39,11 @@ int fmt_content_name_get(const char *s, size_t len, uint64_t ret[2])
 	return 1;
 }
 
-/* What stands between the quotes of a member; its length, 0 where there is none. */
-static size_t text_of(const char *object, size_t len, const char *key, const char **ret)
-{
-	const char *value;
-	size_t n;
-
-	if (!fmt_json_member(object, len, key, &value, &n) || n < 2 || *value != '"')
-		return 0;
-	*ret = value + 1;
-	return n - 2;
-}
-
 static uint64_t number_of(const char *object, size_t len, const char *key)
 {
-	const char *value;
-	size_t n;
-	uint64_t v = 0;
+	int64_t v = fmt_json_member_i64(object, len, key, 0);
 
-	if (!fmt_json_member(object, len, key, &value, &n))
-		return 0;
-	for (size_t i = 0; i < n && value[i] >= '0' && value[i] <= '9'; i++)
-		v = v * 10 + (uint64_t)(value[i] - '0');
-	return v;
+	return v > 0 ? (uint64_t)v : 0;
 }
 
 int fmt_image_next(const char **at, const char *end, struct fmt_image *ret)
@@ -73,13 +55,13 @@ int fmt_image_next(const char **at, const char *end, struct fmt_image *ret)
 		return 0;
 	*ret = (struct fmt_image){.bytes = number_of(object, len, "bytes"),
 				  .offset_bytes = number_of(object, len, "offset")};
-	n = text_of(object, len, "kind", &text);
+	n = fmt_json_member_text(object, len, "kind", &text);
 	for (int k = FMT_IMAGE_CUBIN; k < FMT_IMAGE_KINDS; k++)
 		if (n == strlen(kinds[k]) && memcmp(text, kinds[k], n) == 0)
 			ret->kind = (enum fmt_image_kind)k;
-	n = text_of(object, len, "content", &text);
+	n = fmt_json_member_text(object, len, "content", &text);
 	ret->has_name = fmt_content_name_get(text, n, ret->name);
-	ret->build_id_len = text_of(object, len, "build_id", &ret->build_id);
-	ret->file_len = text_of(object, len, "file", &ret->file);
+	ret->build_id_len = fmt_json_member_text(object, len, "build_id", &ret->build_id);
+	ret->file_len = fmt_json_member_text(object, len, "file", &ret->file);
 	return 1;
 }

@@ -13,8 +13,6 @@ int fmt_memberships_put(struct fmt_names *names, uint32_t rank, const struct fmt
 			size_t n)
 {
 	scoped(text_done) struct text json = {0};
-	fmt_str value;
-	int r;
 
 	if (n == 0)
 		return 0;
@@ -32,21 +30,18 @@ int fmt_memberships_put(struct fmt_names *names, uint32_t rank, const struct fmt
 		text_char(&json, '}');
 	}
 	text_char(&json, ']');
-	if (json.error)
-		return json.error;
-	r = fmt_names_string(names, json.data, json.len, &value);
-	return r < 0 ? r : fmt_names_fact(names, rank, FMT_MEMBERSHIPS_KEY, value);
+	return json.error
+		       ? json.error
+		       : fmt_names_fact_json(names, rank, FMT_MEMBERSHIPS_KEY, json.data, json.len);
 }
 
-/* A number of an object, to base 10, or to 16 in quotes; `otherwise` where there is none. */
-static int64_t number(const char *object, size_t len, const char *key, int64_t otherwise)
+/* An id, 16 hex digits in quotes; 0 where there is none. */
+static uint64_t id_of(const char *object, size_t len, const char *key)
 {
-	const char *value;
-	size_t n;
+	const char *digits = "0";
 
-	if (!fmt_json_member(object, len, key, &value, &n))
-		return otherwise;
-	return *value == '"' ? (int64_t)strtoull(value + 1, NULL, 16) : strtoll(value, NULL, 10);
+	fmt_json_member_text(object, len, key, &digits);
+	return strtoull(digits, NULL, 16);
 }
 
 int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt_membership **ret,
@@ -64,14 +59,15 @@ int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt
 		if (array_reserve(&list, *n + 1, &cap) < 0)
 			return -ENOMEM;
 		list[*n] = (struct fmt_membership){
-			.id = (uint64_t)number(object, len, "id", 0),
-			.parent = (uint64_t)number(object, len, "split_of", 0),
-			.key = number(object, len, "key", 0),
-			.rank = (uint32_t)number(object, len, "rank", 0),
-			.n = (uint32_t)number(object, len, "ranks", 0),
-			.device = (int32_t)number(object, len, "device", -1),
-			.skipped = (uint32_t)number(object, len, "skipped", 0),
-			.comm = (uint32_t)number(object, len, "communicator", FMT_NO_COMM),
+			.id = id_of(object, len, "id"),
+			.parent = id_of(object, len, "split_of"),
+			.key = fmt_json_member_i64(object, len, "key", 0),
+			.rank = (uint32_t)fmt_json_member_i64(object, len, "rank", 0),
+			.n = (uint32_t)fmt_json_member_i64(object, len, "ranks", 0),
+			.device = (int32_t)fmt_json_member_i64(object, len, "device", -1),
+			.skipped = (uint32_t)fmt_json_member_i64(object, len, "skipped", 0),
+			.comm = (uint32_t)fmt_json_member_i64(object, len, "communicator",
+							      FMT_NO_COMM),
 		};
 	}
 	*ret = take(list);
@@ -99,7 +95,6 @@ static int mark(const struct fmt_membership *m, struct fmt_membership *world, ui
 static int put_missing(struct fmt_names *names, const uint8_t *there, uint32_t n)
 {
 	scoped(text_done) struct text list = {0}, count = {0};
-	fmt_str value;
 	uint32_t missing = 0;
 	int r;
 
@@ -111,12 +106,10 @@ static int put_missing(struct fmt_names *names, const uint8_t *there, uint32_t n
 	r = list.error ? list.error : count.error;
 	if (r < 0 || missing == 0)
 		return r;
-	r = fmt_names_string(names, count.data, count.len, &value);
-	if (r == 0)
-		r = fmt_names_fact(names, FMT_WHOLE_TRACE, FMT_MISSING_KEY, value);
-	if (r == 0)
-		r = fmt_names_string(names, list.data, list.len, &value);
-	return r < 0 ? r : fmt_names_fact(names, FMT_WHOLE_TRACE, "missing_ranks", value);
+	r = fmt_names_fact_json(names, FMT_WHOLE_TRACE, FMT_MISSING_KEY, count.data, count.len);
+	return r < 0 ? r
+		     : fmt_names_fact_json(names, FMT_WHOLE_TRACE, "missing_ranks", list.data,
+					   list.len);
 }
 
 int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks)

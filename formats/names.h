@@ -36,6 +36,9 @@ int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t 
 /* A fact about `rank`, or about the trace with FMT_WHOLE_TRACE; a key that is there already gets
  * the new value. */
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value);
+/* The same with a JSON text that need not be one of the strings yet. */
+int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
+			size_t len);
 
 /* A copy that may be added to; numbers stay what they are. `n_ranks` is how many ranks have names.
  */

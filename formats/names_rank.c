@@ -139,6 +139,15 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 	return 0;
 }
 
+int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
+			size_t len)
+{
+	fmt_str value;
+	int r = fmt_names_string(n, json, len, &value);
+
+	return r < 0 ? r : fmt_names_fact(n, rank, key, value);
+}
+
 static const struct fmt_name_facts *facts_of(const struct fmt_names *n, uint32_t rank)
 {
 	if (rank == FMT_WHOLE_TRACE)

@@ -40,12 +40,9 @@ void fmt_origin_here(struct fmt_origin *ret)
 
 static int put(struct fmt_names *names, const char *key, const struct text *json)
 {
-	fmt_str value;
-	int r = json->error;
-
-	if (r == 0)
-		r = fmt_names_string(names, json->data, json->len, &value);
-	return r < 0 ? r : fmt_names_fact(names, FMT_WHOLE_TRACE, key, value);
+	return json->error
+		       ? json->error
+		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
 }
 
 int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
@@ -73,41 +70,34 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
 	return put(names, PART_KEY, &part);
 }
 
-/* A member that is a number, or 0. */
-static int64_t number(const char *object, const char *key)
+/* As it is written; what is too long is cut. */
+static void string(const char *object, size_t len, const char *key, char ret[FMT_ORIGIN_ID])
 {
-	const char *value;
-	size_t len;
+	const char *text = "";
+	size_t n = fmt_json_member_text(object, len, key, &text);
 
-	return object && fmt_json_member(object, strlen(object), key, &value, &len)
-		       ? strtoll(value, NULL, 10)
-		       : 0;
+	snprintf(ret, FMT_ORIGIN_ID, "%.*s", n < FMT_ORIGIN_ID ? (int)n : FMT_ORIGIN_ID, text);
 }
 
-/* A member that is a string, as it is written. */
-static void string(const char *object, const char *key, char ret[FMT_ORIGIN_ID])
+/* The fact's JSON object; "" where it is none. */
+static const char *object_of(const struct fmt_names *names, const char *key, size_t *len)
 {
-	const char *value;
-	size_t len;
+	const char *fact = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
 
-	if (object && fmt_json_member(object, strlen(object), key, &value, &len) && len >= 2 &&
-	    *value == '"')
-		snprintf(ret, FMT_ORIGIN_ID, "%.*s", (int)(len < 4096 ? len - 2 : 0), value + 1);
+	*len = fact ? strlen(fact) : 0;
+	return fact ? fact : "";
 }
 
 void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret)
 {
-	const char *clock = fmt_fact_value(names, FMT_WHOLE_TRACE, CLOCK_KEY);
-	const char *part = fmt_fact_value(names, FMT_WHOLE_TRACE, PART_KEY);
+	size_t clock_len, part_len;
+	const char *clock = object_of(names, CLOCK_KEY, &clock_len);
+	const char *part = object_of(names, PART_KEY, &part_len);
 
 	*ret = (struct fmt_origin){0};
-	if (clock && !fmt_json_valid(clock, strlen(clock)))
-		clock = NULL;
-	if (part && !fmt_json_valid(part, strlen(part)))
-		part = NULL;
-	string(clock, "id", ret->clock);
-	ret->realtime_ns = number(clock, "realtime_ns");
-	ret->part = (uint32_t)number(part, "index");
-	ret->n_parts = (uint32_t)number(part, "of");
-	string(part, "run", ret->run);
+	string(clock, clock_len, "id", ret->clock);
+	ret->realtime_ns = fmt_json_member_i64(clock, clock_len, "realtime_ns", 0);
+	ret->part = (uint32_t)fmt_json_member_i64(part, part_len, "index", 0);
+	ret->n_parts = (uint32_t)fmt_json_member_i64(part, part_len, "of", 0);
+	string(part, part_len, "run", ret->run);
 }

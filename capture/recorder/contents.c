@@ -125,12 +125,9 @@ static int put_list(struct contents *c, uint32_t number, struct fmt_digest *list
 
 static int put_fact(struct fmt_names *names, const char *key, const struct text *json)
 {
-	fmt_str value;
-	int r = json->error;
-
-	if (r == 0)
-		r = fmt_names_string(names, json->data, json->len, &value);
-	return r < 0 ? r : fmt_names_fact(names, FMT_WHOLE_TRACE, key, value);
+	return json->error
+		       ? json->error
+		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
 }
 
 static int put_missing(struct fmt_names *names, const struct rec_contents_result *result)

@@ -8,10 +8,7 @@
 
 static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
 {
-	fmt_str value;
-	int r = fmt_names_string(names, json, strlen(json), &value);
-
-	return r < 0 ? r : fmt_names_fact(names, rank, key, value);
+	return fmt_names_fact_json(names, rank, key, json, strlen(json));
 }
 
 static int put_number(struct fmt_names *names, uint32_t rank, const char *key, uint64_t v)

@@ -27,6 +27,11 @@ int fmt_json_element(const char **at, const char *end, const char **element, siz
 int fmt_json_member(const char *object, size_t len, const char *key, const char **value,
 		    size_t *value_len);
 
+/* The same of a member that is a string, as it stands between the quotes: its length, 0 where there
+ * is none. And of one that is an integer, which wraps at 64 bits. */
+size_t fmt_json_member_text(const char *object, size_t len, const char *key, const char **ret);
+int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int64_t otherwise);
+
 /* The length of the UTF-8 character at `s`, or 0 where none starts; left > 0. */
 size_t fmt_utf8_length(const char *s, size_t left);
 

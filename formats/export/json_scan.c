@@ -220,3 +220,28 @@ int fmt_json_member(const char *object, size_t len, const char *key, const char 
 	} while (scan_char(&s, ','));
 	return 0;
 }
+
+size_t fmt_json_member_text(const char *object, size_t len, const char *key, const char **ret)
+{
+	const char *value;
+	size_t n;
+
+	if (!fmt_json_member(object, len, key, &value, &n) || *value != '"')
+		return 0;
+	*ret = value + 1;
+	return n - 2;
+}
+
+int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int64_t otherwise)
+{
+	const char *value;
+	uint64_t v = 0;
+	size_t n, i;
+
+	if (!fmt_json_member(object, len, key, &value, &n) ||
+	    (*value != '-' && (*value < '0' || *value > '9')))
+		return otherwise;
+	for (i = *value == '-'; i < n && value[i] >= '0' && value[i] <= '9'; i++)
+		v = v * 10 + (uint64_t)(value[i] - '0');
+	return (int64_t)(*value == '-' ? -v : v);
+}

@@ -130,8 +130,6 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 	scoped(text_done) struct text out = {0};
 	struct fmt_constants copy = *c;
 	int64_t most = most_gaps(c);
-	fmt_str value;
-	int r;
 
 	for (size_t i = 0; i < N_FIELDS; i++)
 		text_printf(&out, "%c%s%" PRId64, i == 0 ? '{' : ',', fields[i].key,
@@ -142,8 +140,6 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 			if (c->gap_ns[a][b] != most)
 				text_printf(&out, ",[%d,%d,%" PRId64 "]", a, b, c->gap_ns[a][b]);
 	text_str(&out, "]}");
-	if (out.error)
-		return out.error;
-	r = fmt_names_string(n, out.data, out.len, &value);
-	return r < 0 ? r : fmt_names_fact(n, rank, FMT_CONSTANTS_KEY, value);
+	return out.error ? out.error
+			 : fmt_names_fact_json(n, rank, FMT_CONSTANTS_KEY, out.data, out.len);
 }

@@ -126,11 +126,9 @@ static int name_events(struct job *j, size_t i)
 static int name_all(struct job *j)
 {
 	uint32_t n = (uint32_t)j->im.n_ranks;
-	fmt_str recorder;
-	int r = fmt_names_string(j->names, "\"kineto\"", 8, &recorder);
+	int r = fmt_names_fact_json(j->names, FMT_WHOLE_TRACE, "gputrace.recorder", "\"kineto\"",
+				    8);
 
-	if (r == 0)
-		r = fmt_names_fact(j->names, FMT_WHOLE_TRACE, "gputrace.recorder", recorder);
 	if (r == 0)
 		r = kineto_naming_init(&j->naming, j->names, &j->im.sites);
 	for (uint32_t i = 0; i < n && r == 0; i++)

@@ -174,9 +174,7 @@ static void put_id(struct text *t, const struct kineto_strings *strings, const s
 static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
 	const struct kineto_strings *strings = t->sites->strings;
-	struct text json = {0};
-	fmt_str value;
-	int r;
+	scoped(text_done) struct text json = {0};
 
 	text_char(&json, '[');
 	for (size_t i = 0; i < k->n_names; i++) {
@@ -193,9 +191,9 @@ static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, u
 		text_char(&json, ']');
 	}
 	text_char(&json, ']');
-	r = json.error ? json.error : fmt_names_string(t->names, json.data, json.len, &value);
-	text_done(&json);
-	return r < 0 ? r : fmt_names_fact(t->names, rank, "gputrace.metadata", value);
+	return json.error ? json.error
+			  : fmt_names_fact_json(t->names, rank, "gputrace.metadata", json.data,
+						json.len);
 }
 
 static uint32_t id_hash(const struct kineto_arg *pid, const struct kineto_arg *tid)

@@ -87,12 +87,9 @@ static fmt_str device_name(const struct fmt_page *p, uint32_t rank)
 
 static int64_t world_size(const struct fmt_page *p)
 {
-	const char *fact = fmt_fact_value(p->names, 0, "distributedInfo"), *value;
-	size_t len;
+	const char *fact = fmt_fact_value(p->names, 0, "distributedInfo");
 
-	if (!fact || !fmt_json_member(fact, strlen(fact), "world_size", &value, &len))
-		return 0;
-	return strtoll(value, NULL, 10);
+	return fact ? fmt_json_member_i64(fact, strlen(fact), "world_size", 0) : 0;
 }
 
 /* "8 x NVIDIA H100 80GB HBM3", and what else there is. */

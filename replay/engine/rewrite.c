@@ -71,10 +71,7 @@ define_cleanup(rewrite_free_ptr, struct rewrite *, rewrite_free);
 
 static int fact(struct fmt_names *n, const char *key, const char *value)
 {
-	fmt_str s;
-	int r = fmt_names_string(n, value, strlen(value), &s);
-
-	return r < 0 ? r : fmt_names_fact(n, FMT_WHOLE_TRACE, key, s);
+	return fmt_names_fact_json(n, FMT_WHOLE_TRACE, key, value, strlen(value));
 }
 
 static int add_facts(struct rewrite *w)

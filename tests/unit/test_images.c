@@ -17,8 +17,8 @@ static const struct {
 } rows[] = {
 	{"{\"kind\": \"ptx\", \"bytes\": 12, \"content\": \"0123456789abcdef0123456789abcdee\"}",
 	 FMT_IMAGE_PTX, 12, 1},
-	{"{\"bytes\": 18446744073709551615, \"kind\": \"fatbin\", \"file\": \"/a\\\"b\"}",
-	 FMT_IMAGE_FATBIN, UINT64_MAX, 0},
+	{"{\"bytes\": 9223372036854775807, \"kind\": \"fatbin\", \"file\": \"/a\\\"b\"}",
+	 FMT_IMAGE_FATBIN, INT64_MAX, 0},
 	{"{\"kind\": \"cubin\", \"content\": \"0123456789ABCDEF0123456789abcdee\"}",
 	 FMT_IMAGE_CUBIN, 0, 0},
 	{"{\"kind\": \"ptx2\", \"bytes\": -1, \"content\": \"0123\"}", FMT_IMAGE_OTHER, 0, 0},

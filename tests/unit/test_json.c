@@ -139,6 +139,27 @@ START_TEST(test_member)
 }
 END_TEST
 
+START_TEST(test_member_of_a_kind)
+{
+	static const char object[] =
+		"{\"s\": \"a\\\"b\", \"e\": \"\", \"n\": -12, \"m\": 9223372036854775807}";
+	size_t len = strlen(object);
+	const char *text;
+
+	ck_assert_uint_eq(fmt_json_member_text(object, len, "s", &text), 4);
+	ck_assert_mem_eq(text, "a\\\"b", 4);
+	ck_assert_uint_eq(fmt_json_member_text(object, len, "e", &text), 0);
+	ck_assert_uint_eq(fmt_json_member_text(object, len, "n", &text), 0);
+	ck_assert_uint_eq(fmt_json_member_text("", 0, "s", &text), 0);
+	ck_assert_int_eq(fmt_json_member_i64(object, len, "n", 7), -12);
+	ck_assert_int_eq(fmt_json_member_i64(object, len, "m", 7), INT64_MAX);
+	ck_assert_int_eq(fmt_json_member_i64(object, len, "s", 7), 7);
+	ck_assert_int_eq(fmt_json_member_i64(object, len, "none", 7), 7);
+	ck_assert_int_eq(fmt_json_member_i64("{\"a\": -9223372036854775808}", 27, "a", 7),
+			 INT64_MIN);
+}
+END_TEST
+
 START_TEST(test_document)
 {
 	struct text t = {0};
@@ -167,4 +188,5 @@ START_TEST(test_document)
 END_TEST
 
 TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
-      test_what_is_no_value_becomes_a_string, test_elements, test_member, test_document)
+      test_what_is_no_value_becomes_a_string, test_elements, test_member, test_member_of_a_kind,
+      test_document)
