@@ -110,14 +110,20 @@ struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
 	const char *at = fmt_fact_value(fmt_trace_names(t), FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
 	const char *end = at ? at + strlen(at) : NULL;
 	struct fmt_report_kept kept = {0};
-	struct fmt_image image;
+	struct fmt_image image, before = {0};
 
 	kept.buffers = fmt_blobs_count(t, &kept.bytes);
 	while (at && fmt_image_next(&at, end, &image)) {
+		bool is_kept = image.has_name && fmt_blob_is_there(t, image.name);
+
+		/* One that was loaded from several files is listed for each, side by side. */
+		if (is_kept && kept.buffers > 0 &&
+		    memcmp(image.name, before.name, sizeof(before.name)) != 0)
+			kept.buffers--;
 		kept.images++;
-		kept.images_kept += image.has_name && fmt_blob_is_there(t, image.name);
+		kept.images_kept += is_kept;
+		before = image;
 	}
-	kept.buffers -= kept.images_kept < kept.buffers ? kept.images_kept : kept.buffers;
 	return kept;
 }
 
