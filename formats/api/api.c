@@ -60,17 +60,22 @@ static unsigned datatype_bytes(uint64_t type)
 	return type < sizeof(bytes) ? bytes[type] : 0;
 }
 
+uint64_t api_extended(const struct api_arg *a, uint64_t value)
+{
+	unsigned bits = a->bytes > 0 && a->bytes < 8 ? 64 - 8u * a->bytes : 0;
+
+	if (a->wire == API_WIRE_INT)
+		return (uint64_t)((int64_t)(value << bits) >> bits);
+	return value << bits >> bits;
+}
+
+/* No length is negative. */
 static uint64_t value_of(const struct api_call *call, unsigned arg, const uint64_t *words)
 {
 	const struct api_arg *a = &call->args[arg];
-	uint64_t value = words[a->word];
+	uint64_t value = api_extended(a, words[a->word]);
 
-	if (a->bytes >= 8)
-		return value;
-	value &= (UINT64_C(1) << (8 * a->bytes)) - 1;
-	if (a->wire == API_WIRE_INT && value >> (8 * a->bytes - 1))
-		return 0; /* no length is negative */
-	return value;
+	return a->wire == API_WIRE_INT && (int64_t)value < 0 ? 0 : value;
 }
 
 /* UINT64_MAX when the words do not say it. */

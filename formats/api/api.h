@@ -113,6 +113,10 @@ bool api_is_handle(enum api_meaning meaning);
 /* The name of a value; NULL when it has none. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
 
+/* The value extended to 64 bits by how it is passed: a number of 32 bits may have anything above.
+ */
+uint64_t api_extended(const struct api_arg *a, uint64_t value);
+
 /* How many bytes argument `arg` points to, from the words of the call; UINT64_MAX when they do not
  * say it (strings, images, kernel parameters, lengths that are behind a pointer). `ranks` is the
  * size of the communicator, 0 if unknown.

@@ -11,15 +11,6 @@ const struct api_field *api_field(const struct api_struct *s, const char *name)
 	return NULL;
 }
 
-uint64_t api_extended(const struct api_arg *a, uint64_t value)
-{
-	unsigned bits = a->bytes > 0 && a->bytes < 8 ? 64 - 8u * a->bytes : 0;
-
-	if (a->wire == API_WIRE_INT)
-		return (uint64_t)((int64_t)(value << bits) >> bits);
-	return value << bits >> bits;
-}
-
 bool api_field_value(const struct api_view *v, const struct api_field *f, unsigned i, uint64_t *ret)
 {
 	size_t at = f->offset + (size_t)i * f->is.bytes;

@@ -35,7 +35,3 @@ uint64_t api_field_bytes(const struct api_view *v, const struct api_field *f);
 
 /* The value of the field of that name, 0 without one. */
 uint64_t api_number(const struct api_view *v, const char *name);
-
-/* The value extended to 64 bits by how it is passed: a number of 32 bits may have anything above.
- */
-uint64_t api_extended(const struct api_arg *a, uint64_t value);

@@ -51,7 +51,7 @@ class Headers:
         values = [e for e, value in self.known.items() if value is None]
         body = ''
         for name in types:
-            body += (f'\t{{ static {name.replace("void", "char") if name == "void" else name} x;'
+            body += (f'\t{{ static {"char" if name == "void" else name} x;'
                      f' printf("%d %zu %d\\n", (int)__builtin_classify_type(x), sizeof(x), '
                      f'_Generic(x, float: 1, double: 1, signed char: 2, short: 2, int: 2, long: 2, long long: 2, '
                      f'default: 0)); }}\n')
