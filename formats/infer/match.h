@@ -13,8 +13,8 @@ struct infer_match {
 };
 
 /* Numbers the collectives of every communicator in the order of their ends, but for those that the
- * recorder numbered. *ret has one entry for
- * each operation in `rows`, by view and then by operation; owned by the caller. */
+ * recorder numbered. *ret has one entry for each operation in `rows`, by view and then by
+ * operation; owned by the caller. */
 int infer_match_all(const struct infer_rows *rows, const struct infer_view *views,
 		    const int64_t *offset_ns, struct infer_match **ret);
 

@@ -26,7 +26,7 @@ struct fmt_coder {
 	struct fmt_symbol *at, *end; /* coding: the room that is left in the last block */
 	struct fmt_symbol **blocks;  /* coding: all symbols, in blocks that are full; owned */
 	size_t n_blocks, blocks_cap;
-	double *bits; /* what was coded so far is added up here, if not NULL: formats/sizes */
+	double *bits; /* what was coded so far is added up here, if not NULL: sizes.c */
 };
 
 void fmt_coder_start(struct fmt_coder *c);

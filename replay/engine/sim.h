@@ -29,9 +29,8 @@
 #define SIM_NONE UINT32_MAX
 #define SIM_PENDING INT64_MIN  /* a time that is not known yet */
 #define SIM_NEVER MOMENT_NEVER /* of a slot that no point fills */
-#define SIM_ANEW                                                                                   \
-	(INT64_MIN / 2) /* own_ns of a point that does not come after the one before it            \
-			 */
+/* own_ns of a point that does not come after the one before it. */
+#define SIM_ANEW (INT64_MIN / 2)
 
 struct sim_point {
 	int64_t own_ns; /* after the point before it on the lane */
