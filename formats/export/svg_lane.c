@@ -5,7 +5,8 @@
 #include "formats/export/json.h"
 #include "formats/report/grid.h"
 
-const char fmt_ink_class[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w'};
+/* The class that the style sheet of the picture knows an ink by. */
+static const char classes[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w'};
 
 #define LEVELS 3 /* of how full a column is */
 
@@ -188,7 +189,7 @@ static void print_look(const struct fmt_svg_lane *l, const struct fmt_svg_scale 
 		}
 		if (!open) {
 			text_str(out, "<path class=\"");
-			text_char(out, fmt_ink_class[look / LEVELS]);
+			text_char(out, classes[look / LEVELS]);
 			text_char(out, (char)('0' + look % LEVELS));
 			text_str(out, "\" stroke-width=\"");
 			fmt_svg_px(out, height);
@@ -239,7 +240,7 @@ static void print_rect(uint8_t ink, double x, double y, double width, double hei
 		       struct text *out)
 {
 	text_str(out, "<rect class=\"");
-	text_char(out, fmt_ink_class[ink]);
+	text_char(out, classes[ink]);
 	text_str(out, "\" x=\"");
 	fmt_svg_px(out, x);
 	text_str(out, "\" y=\"");

@@ -19,9 +19,6 @@ enum fmt_ink {
 	FMT_INKS,
 };
 
-/* The class that the style sheet of the picture knows an ink by. */
-extern const char fmt_ink_class[FMT_INKS];
-
 struct fmt_svg_scale {
 	int64_t from_ns, to_ns; /* what is shown */
 	double left, width;	/* in pixels */

@@ -114,24 +114,19 @@ static const struct fmt_column digests[] = {
 };
 
 static const struct fmt_columns tables[FMT_TABLES] = {
-	[FMT_TABLE_CALLS] = {"calls", calls, ARRAY_SIZE(calls)},
-	[FMT_TABLE_KERNELS] = {"kernels", kernels, ARRAY_SIZE(kernels)},
-	[FMT_TABLE_MEMCPY] = {"memcpy", copies, ARRAY_SIZE(copies)},
-	[FMT_TABLE_MEMSET] = {"memset", copies, ARRAY_SIZE(copies)},
-	[FMT_TABLE_COLLECTIVES] = {"collectives", collectives, ARRAY_SIZE(collectives)},
-	[FMT_TABLE_SYNCS] = {"syncs", syncs, ARRAY_SIZE(syncs)},
-	[FMT_TABLE_MEMORY] = {"memory", memory, ARRAY_SIZE(memory)},
-	[FMT_TABLE_DIGESTS] = {"digests", digests, ARRAY_SIZE(digests)},
+	[FMT_TABLE_CALLS] = {calls, ARRAY_SIZE(calls)},
+	[FMT_TABLE_KERNELS] = {kernels, ARRAY_SIZE(kernels)},
+	[FMT_TABLE_MEMCPY] = {copies, ARRAY_SIZE(copies)},
+	[FMT_TABLE_MEMSET] = {copies, ARRAY_SIZE(copies)},
+	[FMT_TABLE_COLLECTIVES] = {collectives, ARRAY_SIZE(collectives)},
+	[FMT_TABLE_SYNCS] = {syncs, ARRAY_SIZE(syncs)},
+	[FMT_TABLE_MEMORY] = {memory, ARRAY_SIZE(memory)},
+	[FMT_TABLE_DIGESTS] = {digests, ARRAY_SIZE(digests)},
 };
 
 const struct fmt_columns *fmt_table_columns(enum fmt_table table)
 {
 	return &tables[table];
-}
-
-const char *fmt_table_name(enum fmt_table table)
-{
-	return table < FMT_TABLES ? tables[table].name : NULL;
 }
 
 void fmt_table_header(enum fmt_table table, struct text *out)

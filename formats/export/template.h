@@ -35,7 +35,6 @@ struct fmt_column {
 };
 
 struct fmt_columns {
-	const char *name; /* of the table */
 	const struct fmt_column *columns;
 	size_t n;
 };

@@ -32,9 +32,6 @@ enum fmt_table {
 	FMT_TABLES,
 };
 
-/* "calls", "kernels", ...: the name of its file. */
-const char *fmt_table_name(enum fmt_table table);
-
 /* Appends the header line. */
 void fmt_table_header(enum fmt_table table, struct text *out);
 

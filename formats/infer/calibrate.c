@@ -23,7 +23,8 @@ static int compare(const void *a, const void *b)
 	return array_order(x, y);
 }
 
-int64_t infer_typical(int64_t *values, size_t n, int64_t within)
+/* Sorts `n` values and returns the mean of those within `within` of their median. */
+static int64_t typical(int64_t *values, size_t n, int64_t within)
 {
 	int64_t median, sum = 0, count = 0;
 
@@ -101,12 +102,12 @@ static int64_t typical_launch(const struct infer_view *v, int from_start, int64_
 
 	if (n == 0)
 		n = see_launches(v, from_start, 1, -IDLE_NS, seen);
-	launch_ns = n > 0 ? infer_typical(seen, n, 15 * US) : least_launch(v, from_start);
+	launch_ns = n > 0 ? typical(seen, n, 15 * US) : least_launch(v, from_start);
 	*spread_ns = INT64_MAX;
 	n = see_launches(v, from_start, collectives, launch_ns - 5 * US, seen);
 	if (n == 0)
 		return launch_ns;
-	launch_ns = infer_typical(seen, n, 15 * US);
+	launch_ns = typical(seen, n, 15 * US);
 	if (n >= LEAST_LAUNCHES)
 		*spread_ns = seen[n * 3 / 4] - seen[n / 4];
 	return launch_ns;
@@ -311,7 +312,7 @@ static int calibrate_class(struct infer_view *v, int class, int64_t *ret)
 			seen[n++] = after;
 	}
 	if (n >= 3)
-		*ret = infer_typical(seen, n, 20 * US);
+		*ret = typical(seen, n, 20 * US);
 	return 0;
 }
 

@@ -10,6 +10,3 @@ int infer_calibrate(struct infer_view *v);
 
 /* copy_ns and event_ns, from the edges that were found; fills the lags that depend on them. */
 int infer_calibrate_edges(struct infer_view *v);
-
-/* Sorts `n` values and returns the mean of those within `within` of their median. */
-int64_t infer_typical(int64_t *values, size_t n, int64_t within);

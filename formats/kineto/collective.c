@@ -50,7 +50,8 @@ static const char *op_of(const char *name)
 	return NULL;
 }
 
-int kineto_dtype_bytes(const char *dtype)
+/* Bytes of one element of `dtype` ("Float", "c10::BFloat16", "float"), 0 unknown. */
+static int dtype_bytes(const char *dtype)
 {
 	static const struct {
 		const char *name;
@@ -154,7 +155,7 @@ static int describe_shapes(struct kineto_sites *t, struct kineto_site *s,
 
 	if (len == 0)
 		return 0;
-	s->message_bytes = times(first_elements(strings[dims->value].s), kineto_dtype_bytes(dtype));
+	s->message_bytes = times(first_elements(strings[dims->value].s), dtype_bytes(dtype));
 	return kineto_strings_add(t->strings, dtype, len, &s->dtype);
 }
 
@@ -179,8 +180,7 @@ int kineto_collective_describe(struct kineto_sites *t, struct kineto_site *s,
 		if (out && out->value > n)
 			n = out->value;
 		s->dtype = (uint32_t)dtype->value;
-		s->message_bytes =
-			times(n, kineto_dtype_bytes(t->strings->strings[dtype->value].s));
+		s->message_bytes = times(n, dtype_bytes(t->strings->strings[dtype->value].s));
 	} else if (dims && types) {
 		int r = describe_shapes(t, s, dims, types);
 

@@ -12,6 +12,3 @@ int kineto_is_collective(const char *name);
  * -errno. */
 int kineto_collective_describe(struct kineto_sites *t, struct kineto_site *s,
 			       const struct kineto_slot_arg *args);
-
-/* Bytes of one element of `dtype` ("Float", "c10::BFloat16", "float"), 0 unknown. */
-int kineto_dtype_bytes(const char *dtype);

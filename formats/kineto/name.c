@@ -22,7 +22,7 @@ void kineto_naming_done(struct kineto_naming *t)
 	t->string_of = NULL;
 }
 
-int kineto_name_string(struct kineto_naming *t, uint32_t string, fmt_str *ret)
+static int name_string(struct kineto_naming *t, uint32_t string, fmt_str *ret)
 {
 	const struct kineto_string *s = &t->sites->strings->strings[string];
 	int r;
@@ -49,7 +49,7 @@ static int name_value(struct kineto_naming *t, uint8_t type, int64_t value, int6
 		*ret = value;
 		return 0;
 	}
-	r = kineto_name_string(t, (uint32_t)value, &s);
+	r = name_string(t, (uint32_t)value, &s);
 	*ret = s;
 	return r;
 }
@@ -66,10 +66,10 @@ static int put_collective(struct kineto_naming *t, const struct kineto_site *s,
 			  struct fmt_arg *args)
 {
 	fmt_str op, dtype;
-	int r = kineto_name_string(t, s->op, &op);
+	int r = name_string(t, s->op, &op);
 
 	if (r == 0)
-		r = kineto_name_string(t, s->dtype, &dtype);
+		r = name_string(t, s->dtype, &dtype);
 	if (r == 0)
 		r = put_arg(t, FMT_KEY_COMM, FMT_INT, 1, 0, &args[FMT_COLLECTIVE_COMM]);
 	if (r == 0)
@@ -90,10 +90,10 @@ static int name_site(struct kineto_naming *t, struct kineto_site *s)
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 256];
 	uint32_t n = s->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS : 0;
 	struct fmt_site site = {.kind = s->kind, .n_args = n + s->n_args, .args = args};
-	int r = kineto_name_string(t, s->name, &site.name);
+	int r = name_string(t, s->name, &site.name);
 
 	if (r == 0)
-		r = kineto_name_string(t, s->cat, &site.category);
+		r = name_string(t, s->cat, &site.category);
 	if (r == 0 && n > 0)
 		r = put_collective(t, s, args);
 	for (uint32_t i = 0; i < s->n_args && r == 0; i++) {
@@ -101,7 +101,7 @@ static int name_site(struct kineto_naming *t, struct kineto_site *s)
 
 		*a = (struct fmt_arg){.type = from[i].type,
 				      .varies = from[i].varies || from[i].moved};
-		r = kineto_name_string(t, from[i].key, &a->key);
+		r = name_string(t, from[i].key, &a->key);
 		if (r == 0 && !a->varies)
 			r = name_value(t, from[i].type, from[i].value, &a->value);
 	}
@@ -271,13 +271,13 @@ static int name_lane(struct kineto_naming *t, const struct kineto_rank *k, uint3
 		lane.pid = l->pid.value;
 	} else if (r == 0) {
 		lane.text_ids |= 1;
-		r = kineto_name_string(t, (uint32_t)l->pid.value, &lane.pid_text);
+		r = name_string(t, (uint32_t)l->pid.value, &lane.pid_text);
 	}
 	if (l->tid.type == FMT_INT) {
 		lane.tid = l->tid.value;
 	} else if (r == 0) {
 		lane.text_ids |= 2;
-		r = kineto_name_string(t, (uint32_t)l->tid.value, &lane.tid_text);
+		r = name_string(t, (uint32_t)l->tid.value, &lane.tid_text);
 	}
 	return r < 0 ? r : fmt_names_lane(t->names, rank, &lane, &number);
 }
@@ -352,7 +352,7 @@ int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint3
 	for (size_t i = 0; i < k->n_facts && r == 0; i++) {
 		fmt_str value;
 
-		r = kineto_name_string(t, k->facts[i].json, &value);
+		r = name_string(t, k->facts[i].json, &value);
 		if (r == 0)
 			r = fmt_names_fact(t->names, rank,
 					   t->sites->strings->strings[k->facts[i].key].s, value);

@@ -18,8 +18,6 @@ int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names,
 		       struct kineto_sites *sites);
 void kineto_naming_done(struct kineto_naming *t);
 
-int kineto_name_string(struct kineto_naming *t, uint32_t string, fmt_str *ret);
-
 /* Gives `e`, whose site and values are the importer's, those of the trace: appends its values to
  * *values, which is grown, and points the event there. A collective's communicator and number are
  * put first, as unknown. */

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zstd.h>
 
 #define BUFFER (256 << 10)
@@ -20,9 +19,9 @@ struct kineto_source {
 	char path[4096];
 	int fd;
 	enum packing packing;
-	bool ended;   /* the file has no more bytes than those in the buffer */
-	bool between; /* a packed stream has ended, and the next may begin */
-	uint64_t done, size;
+	bool ended;	/* the file has no more bytes than those in the buffer */
+	bool between;	/* a packed stream has ended, and the next may begin */
+	uint64_t done;	/* bytes of the file that have been read */
 	size_t at, len; /* what is left of the buffer */
 	struct inflate_state *gzip;
 	ZSTD_DStream *zstd;
@@ -88,17 +87,14 @@ static int detect(struct kineto_source *s, struct fmt_error *err)
 int kineto_source_open(const char *path, struct kineto_source **ret, struct fmt_error *err)
 {
 	scoped(source_closep) struct kineto_source *s = calloc(1, sizeof(*s));
-	struct stat st;
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	s->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	if (s->fd < 0 || fstat(s->fd, &st) < 0)
+	if (s->fd < 0)
 		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "%s", strerror(errno));
-	if (S_ISREG(st.st_mode))
-		s->size = (uint64_t)st.st_size;
 	r = fill(s);
 	if (r < 0)
 		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
@@ -208,9 +204,4 @@ ssize_t kineto_source_read(struct kineto_source *s, void *buf, size_t n, struct 
 uint64_t kineto_source_done(const struct kineto_source *s)
 {
 	return s->done - (s->len - s->at);
-}
-
-uint64_t kineto_source_size(const struct kineto_source *s)
-{
-	return s->size;
 }

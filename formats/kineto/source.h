@@ -20,6 +20,5 @@ void kineto_source_close(struct kineto_source *s);
  * is damaged or cut short; the offset is then in the packed file. */
 ssize_t kineto_source_read(struct kineto_source *s, void *buf, size_t n, struct fmt_error *err);
 
-/* Bytes of the file that have been read, and that it has (0 for a pipe). */
+/* Bytes of the file that have been read. */
 uint64_t kineto_source_done(const struct kineto_source *s);
-uint64_t kineto_source_size(const struct kineto_source *s);

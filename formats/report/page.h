@@ -23,7 +23,6 @@ static inline void fmt_sum_ns(int64_t *sum, int64_t ns)
 
 void fmt_page_heading(const struct fmt_page *p, const char *title, const char *note);
 
-uint32_t fmt_page_gpus(const struct fmt_page *p);
 size_t fmt_page_iterations(const struct fmt_page *p);
 
 /* Whether the row is of an iteration, and not of what lies before or after them. */

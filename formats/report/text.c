@@ -18,7 +18,7 @@ void fmt_page_heading(const struct fmt_page *p, const char *title, const char *n
 	text_char(p->out, '\n');
 }
 
-uint32_t fmt_page_gpus(const struct fmt_page *p)
+static uint32_t count_gpus(const struct fmt_page *p)
 {
 	return p->r->part.rank == FMT_ANY ? fmt_trace_n_ranks(p->r->trace) : 1;
 }
@@ -61,7 +61,7 @@ static void put_title(const struct fmt_page *p)
 		text_printf(p->out, "GPU %" PRIu32,
 			    fmt_trace_rank(r->trace, (uint32_t)r->part.rank)->number);
 	else
-		plural(p->out, fmt_page_gpus(p), "GPU");
+		plural(p->out, count_gpus(p), "GPU");
 	if (r->part.iteration == FMT_ANY) {
 		text_str(p->out, ", ");
 		plural(p->out, fmt_page_iterations(p), "iteration");
@@ -96,7 +96,7 @@ static int64_t world_size(const struct fmt_page *p)
 static void put_devices(const struct fmt_page *p)
 {
 	uint32_t from = p->r->part.rank == FMT_ANY ? 0 : (uint32_t)p->r->part.rank;
-	uint32_t to = from + fmt_page_gpus(p);
+	uint32_t to = from + count_gpus(p);
 	const char *gap = "  GPUs      ";
 
 	for (uint32_t rank = from; rank < to;) {

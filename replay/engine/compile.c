@@ -53,8 +53,8 @@ static int returns(const struct fmt_edge *e)
 	return e->kind == FMT_EDGE_RETURN && e->from != e->to;
 }
 
-void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
-			 int64_t lag_ns)
+/* A wait for a moment of the rank, wherever it is. */
+static void wait_moment(struct compile *c, struct sim_point *point, uint64_t moment, int64_t lag_ns)
 {
 	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT};
 
@@ -72,10 +72,12 @@ void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t mo
 	compile_wait(c, point, w);
 }
 
-void compile_wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e)
+/* What the edge asks of the event that it ends in. An edge from an event to itself is one from the
+ * rank's anchor. */
+static void wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e)
 {
 	if (e->from != e->to)
-		compile_wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns);
+		wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns);
 	else if (e->kind == FMT_EDGE_SPAWN)
 		compile_wait(c, point,
 			     (struct sim_wait){
@@ -101,7 +103,7 @@ static void call_start(struct compile *c, struct program_lane *lane, size_t i, s
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
 		handed |= in->from != in->to;
-		compile_wait_edge(c, point, in);
+		wait_edge(c, point, in);
 	}
 	if (handed)
 		point->own_ns = 0;
@@ -124,7 +126,7 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 
 		if (!returns(in))
 			continue;
-		compile_wait_edge(c, point, in);
+		wait_edge(c, point, in);
 		if (from >= s->n_events || s->events[i].correlation == 0 ||
 		    s->events[from].correlation != s->events[i].correlation)
 			continue;
@@ -242,7 +244,7 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 	found = correlation ? launches_get(&c->rank->before, correlation) : 0;
 	if (!found || found & OWN_COPY)
 		return 0;
-	compile_wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns);
+	wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns);
 	return 1;
 }
 
@@ -258,7 +260,7 @@ static void op_start(struct compile *c, struct program_lane *lane, size_t i)
 	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++) {
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
-		compile_wait_edge(c, point, in);
+		wait_edge(c, point, in);
 		held |= in->from != in->to || in->kind == FMT_EDGE_SPAWN;
 	}
 	if (!held) {

@@ -123,11 +123,3 @@ static inline void compile_wait(struct compile *c, struct sim_point *point, stru
 	wait.last = 1;
 	c->to->waits[c->to->n_waits++] = wait;
 }
-
-/* A wait for a moment of the rank, wherever it is. */
-void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
-			 int64_t lag_ns);
-
-/* What the edge asks of the event that it ends in. An edge from an event to itself is one from the
- * rank's anchor. */
-void compile_wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *edge);

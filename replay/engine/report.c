@@ -14,25 +14,29 @@ void replay_report_done(struct replay_report *r)
 	*r = (struct replay_report){0};
 }
 
-double replay_error(int64_t emulated_ns, int64_t recorded_ns)
+struct errors {
+	double mean, max; /* of the absolute values */
+};
+
+/* emulated / recorded - 1; 0 where nothing was recorded. */
+static double error_of(int64_t emulated_ns, int64_t recorded_ns)
 {
 	return recorded_ns > 0 ? (double)emulated_ns / (double)recorded_ns - 1 : 0;
 }
 
 static double step_error(const struct replay_row *row)
 {
-	return replay_error(row->emulated_step_ns, row->recorded_step_ns);
+	return error_of(row->emulated_step_ns, row->recorded_step_ns);
 }
 
 static double device_error(const struct replay_row *row)
 {
-	return replay_error(row->emulated.device_ns, row->recorded.device_ns);
+	return error_of(row->emulated.device_ns, row->recorded.device_ns);
 }
 
-static struct replay_errors errors(const struct replay_report *r,
-				   double (*of)(const struct replay_row *))
+static struct errors errors(const struct replay_report *r, double (*of)(const struct replay_row *))
 {
-	struct replay_errors e = {0};
+	struct errors e = {0};
 
 	for (size_t i = 0; i < r->n_rows; i++) {
 		double x = fabs(of(&r->rows[i]));
@@ -43,12 +47,12 @@ static struct replay_errors errors(const struct replay_report *r,
 	return e;
 }
 
-struct replay_errors replay_step_errors(const struct replay_report *r)
+static struct errors step_errors(const struct replay_report *r)
 {
 	return errors(r, step_error);
 }
 
-struct replay_errors replay_device_errors(const struct replay_report *r)
+static struct errors device_errors(const struct replay_report *r)
 {
 	return errors(r, device_error);
 }
@@ -81,7 +85,7 @@ static int begins_iteration(const struct replay_report *r, size_t i)
 
 void replay_report_json(const struct replay_report *r, struct text *out)
 {
-	struct replay_errors step = replay_step_errors(r), device = replay_device_errors(r);
+	struct errors step = step_errors(r), device = device_errors(r);
 
 	text_str(out, "{\"iterations\": [");
 	for (size_t i = 0; i < r->n_rows; i++) {
@@ -169,7 +173,7 @@ static void table_shares(const struct replay_report *r, int colour, struct text 
 	grid_print(&g, out, colour);
 }
 
-static void put_total(struct text *out, const char *what, struct replay_errors e)
+static void put_total(struct text *out, const char *what, struct errors e)
 {
 	text_printf(out, "%-13s error: %.2f%% on average, %.2f%% at most\n", what, 100 * e.mean,
 		    100 * e.max);
@@ -190,8 +194,8 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		text_char(out, '\n');
 		table_shares(r, colour, out);
 		text_char(out, '\n');
-		put_total(out, "step time", replay_step_errors(r));
-		put_total(out, "device span", replay_device_errors(r));
+		put_total(out, "step time", step_errors(r));
+		put_total(out, "device span", device_errors(r));
 		text_str(out, "operations start within ");
 		text_time(out, r->start_error_p50_ns);
 		text_str(out, " of where they were recorded (median), 95% of them within ");

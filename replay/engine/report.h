@@ -31,15 +31,6 @@ struct replay_report {
 	double seconds;	      /* that it took */
 };
 
-struct replay_errors {
-	double mean, max; /* of the absolute values */
-};
-
-/* emulated / recorded - 1; 0 where nothing was recorded. */
-double replay_error(int64_t emulated_ns, int64_t recorded_ns);
-struct replay_errors replay_step_errors(const struct replay_report *r);
-struct replay_errors replay_device_errors(const struct replay_report *r);
-
 void replay_report_json(const struct replay_report *r, struct text *out);
 void replay_report_text(const struct replay_report *r, int colour, struct text *out);
 void replay_report_done(struct replay_report *r);

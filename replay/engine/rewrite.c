@@ -168,7 +168,7 @@ static void move(const struct place *p, struct fmt_event *e)
 }
 
 /* The calls by correlation, so that synchronisations that the recorder saw lie with theirs. */
-static int index_calls(struct rewrite *w, const struct fmt_slice *s, const int64_t *times)
+static int index_calls(struct rewrite *w, const struct fmt_slice *s)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 	size_t n = 0;
@@ -311,7 +311,7 @@ int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, con
 	uint32_t thread = annotated(slice);
 	int res;
 
-	if (make_places(r, slice, times) < 0 || index_calls(w, slice, times) < 0)
+	if (make_places(r, slice, times) < 0 || index_calls(w, slice) < 0)
 		return -ENOMEM;
 	set_times(w, r, slice, times);
 	set_iteration(r, thread, slice);
