@@ -96,6 +96,9 @@ enum fmt_collective_arg {
 #define FMT_KEY_TO "Dst Ranks"
 #define FMT_KEY_FROM "Src Ranks"
 
+/* The CUDA graphs of a rank's process, as a JSON array (doc/recording.md). */
+#define FMT_FACT_GRAPHS "graphs"
+
 /* A kernel whose name was made readable has its symbol as an FMT_STRING. */
 #define FMT_KEY_SYMBOL "symbol"
 

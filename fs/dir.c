@@ -52,6 +52,7 @@ static const struct fs_file gpu_files[] = {
 	{"kernels", FS_WHOLE, 0, fs_render_totals},
 	{"memory", FS_PIECES_OF, FMT_TABLE_MEMORY, NULL},
 	{"streams", FS_WHOLE, 0, fs_render_streams},
+	{"graphs", FS_QUICK, 0, fs_render_graphs},
 };
 
 static const struct fs_sub gpu_subs[] = {{"iterations", FS_GPU_ITERATIONS}};

@@ -26,6 +26,7 @@ fs_render fs_render_svg;
 fs_render fs_render_device_json;
 fs_render fs_render_totals;
 fs_render fs_render_streams;
+fs_render fs_render_graphs; /* render_graphs.c */
 
 /* Of a communicator: render_comm.c */
 fs_render fs_render_comm_ranks;

@@ -4,7 +4,7 @@
 #include "capture/library/call.h"
 #include "capture/library/chain.h"
 #include "capture/library/ticks.h"
-#include "formats/api/words.h"
+#include "formats/api/api.h"
 
 #include <string.h>
 
@@ -84,6 +84,9 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 /* Of the classes that change what the library itself must know. */
 static __attribute__((noinline)) void follow(const struct cap_call *c)
 {
+	if (c->class == API_CLASS_CAPTURE_BEGIN ? c->result != 0
+						: !api_capture_is_over((int)c->result))
+		return;
 	if (c->class == API_CLASS_CAPTURE_BEGIN)
 		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_RELAXED);
 	else if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0)
@@ -151,7 +154,7 @@ static __attribute__((noinline)) void after(struct cap_call *c)
 		cap_chain_after(c);
 	if (c->how & CAP_HOW_RICH)
 		cap_args_after(c);
-	if (c->how & CAP_HOW_CAPTURES && c->result == 0)
+	if (c->how & CAP_HOW_CAPTURES)
 		follow(c);
 }
 

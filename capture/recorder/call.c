@@ -54,6 +54,17 @@ int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *
 	return 1;
 }
 
+int rec_view(const struct rec_call *c, const char *name, struct api_view *ret)
+{
+	int arg = rec_arg(c, name);
+	const struct rec_blob *b = arg < 0 ? NULL : rec_pointed_at(c, arg, CAP_BLOB_BEFORE);
+
+	if (!b || !c->api->args[arg].layout)
+		return 0;
+	*ret = (struct api_view){c->api->args[arg].layout, b->data, b->len};
+	return 1;
+}
+
 size_t rec_stem(const char *name)
 {
 	size_t n = strlen(name);

@@ -6,6 +6,7 @@
 
 #include "capture/recorder/process.h"
 #include "capture/ring.h"
+#include "formats/api/fields.h"
 
 #define REC_CONTEXT_DEPTH 64
 
@@ -83,6 +84,14 @@ const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum ca
 
 /* The number of `bytes` bytes at `offset` of a blob; 1, or 0 when it is not there. */
 int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret);
+
+/* The struct that an argument leads to, before the call: 1, or 0 where it is none, or was not kept.
+ */
+int rec_view(const struct rec_call *c, const char *name, struct api_view *ret);
+
+/* What the function or kernel is called that the handle stands for; one that was not seen made gets
+ * a name of its address. */
+fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle);
 
 /* The name without version and variant: cuMemcpyHtoDAsync_v2_ptsz is cuMemcpyHtoDAsync. */
 size_t rec_stem(const char *name);

@@ -206,6 +206,7 @@ static int put_images(const struct contents *c, struct fmt_names *names,
 		if (i == 0 || by_place(&images[i], &images[i - 1]) != 0)
 			put_image(&j, c, names, &images[i]);
 	fmt_json_close(&j, ']');
+	json.len -= !json.error; /* the line's end */
 	return put_fact(names, FMT_FACT_IMAGES, &json);
 }
 

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "capture/recorder/graphs.h"
 #include "formats/iterations.h"
 
 static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
@@ -121,6 +122,19 @@ int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names)
 	return r;
 }
 
+static int put_graphs(struct fmt_names *names, uint32_t index, const struct rec_process *p)
+{
+	scoped(text_done) struct text json = {0};
+	fmt_str value;
+	int r;
+
+	rec_graphs_json(p, &json);
+	if (json.len == 0)
+		return json.error;
+	r = fmt_names_string(names, json.data, json.len, &value);
+	return r < 0 ? r : fmt_names_fact(names, index, FMT_FACT_GRAPHS, value);
+}
+
 static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_rank *rank)
 {
 	const struct rec_process *p = rank->process;
@@ -138,7 +152,7 @@ static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_ra
 		if (strncmp(key, "device.", 7) != 0)
 			r = fmt_names_fact(names, index, key, p->facts[i].value);
 	}
-	return r;
+	return r < 0 ? r : put_graphs(names, index, p);
 }
 
 int rec_repetition_put(struct fmt_names *names)

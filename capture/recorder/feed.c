@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "capture/recorder/graphs.h"
 #include "capture/recorder/range.h"
 
 void rec_feed_free(struct rec_feed *f)
@@ -194,6 +195,8 @@ static int look_at_call(struct rec_call *c)
 		r = rec_call_add(c);
 	if (r == 0)
 		r = rec_call_work(c);
+	if (r == 0)
+		r = rec_call_graphs(c);
 	if (r == 0)
 		r = rec_call_comms(c);
 	rec_call_ends(c);

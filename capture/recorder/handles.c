@@ -101,6 +101,14 @@ struct rec_thing *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t
 	return t;
 }
 
+void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_thing *t, void *context),
+		      void *context)
+{
+	for (size_t i = 0; i < h->size; i++)
+		if (h->slots[i].kind && !h->slots[i].gone)
+			each(&h->slots[i], context);
+}
+
 uint64_t rec_handles_unknown(const struct rec_handles *h)
 {
 	return h->unknown;

@@ -21,7 +21,7 @@ struct rec_thing {
 	uint64_t bytes;	    /* memory */
 	uint64_t recorded;  /* events: correlation of the call that recorded it last; 0 none */
 	uint32_t on;	    /* events: number of the stream that it was recorded on */
-	uint32_t capturing; /* streams: operations go into a graph */
+	uint32_t capturing; /* streams, events: 1 + the graph they are captured into (graphs.h) */
 };
 
 struct rec_handles;
@@ -37,6 +37,10 @@ struct rec_thing *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t
 
 /* A new thing for that handle, known. NULL without memory. */
 struct rec_thing *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle);
+
+/* Calls `each` for all that live. */
+void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_thing *t, void *context),
+		      void *context);
 
 /* Things that were used and never seen made. */
 uint64_t rec_handles_unknown(const struct rec_handles *h);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "capture/recorder/graphs.h"
 #include "formats/export/json.h"
 
 void rec_process_free(struct rec_process *p)
@@ -10,6 +11,7 @@ void rec_process_free(struct rec_process *p)
 	if (!p)
 		return;
 	rec_handles_free(p->things);
+	rec_graphs_free(p->graphs);
 	rec_spans_done(&p->memory);
 	rec_spans_done(&p->locked);
 	free(p->events);

@@ -152,6 +152,7 @@ struct rec_process {
 	size_t n_marks, marks_cap;
 	uint32_t *same; /* devices that are one rank: pairs (a, b) */
 	size_t n_same, same_cap;
+	struct rec_graphs *graphs; /* owned; NULL: none yet */
 	struct rec_counts counts;
 };
 

@@ -4,6 +4,7 @@
 #include "capture/recorder/call.h"
 
 #include "base/array.h"
+#include "capture/recorder/graphs.h"
 #include "capture/recorder/symbol.h"
 #include "formats/api/fields.h"
 
@@ -87,6 +88,27 @@ static int remember(struct rec_call *c, uint32_t event)
 	return 0;
 }
 
+/* The operation as a node of the graph that its stream is captured into. */
+static int capture(struct rec_call *c, const struct rec_thing *stream, const struct op *o)
+{
+	struct rec_node node = {.kind = fmt_kind_name(o->kind), .name = o->name, .bytes = -1};
+
+	for (uint32_t i = 0, value = 0; i < o->n_args; i++) {
+		const char *key = fmt_string(c->process->names, o->args[i].key, NULL);
+
+		if (strcmp(key, "grid") == 0)
+			node.grid = (fmt_str)o->args[i].value;
+		else if (strcmp(key, "block") == 0)
+			node.block = (fmt_str)o->args[i].value;
+		else if (strcmp(key, "bytes") == 0)
+			node.bytes = o->values[value];
+		value += o->args[i].varies;
+	}
+	if (strcmp(o->category, "graph") == 0)
+		node.kind = "graph";
+	return rec_graph_captured(c, stream, &node);
+}
+
 static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
 {
 	struct rec_process *p = c->process;
@@ -99,6 +121,8 @@ static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
 	uint32_t event;
 	int r = o->error;
 
+	if (r == 0 && stream->capturing)
+		return capture(c, stream, o);
 	if (r == 0)
 		r = lane_of(c, stream, &e.lane);
 	if (r == 0)
@@ -117,7 +141,7 @@ static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
 
 /* ---- kernels */
 
-static fmt_str name_of(const struct rec_call *c, uint64_t handle)
+fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
 {
 	static const uint8_t kinds[] = {API_MEANING_FUNCTION, API_MEANING_KERNEL};
 	char text[40];
@@ -134,18 +158,6 @@ static fmt_str name_of(const struct rec_call *c, uint64_t handle)
 	return s;
 }
 
-/* The struct that an argument leads to: 1, or 0 where it is none, or was not kept. */
-static int view_of(const struct rec_call *c, const char *name, struct api_view *ret)
-{
-	int arg = rec_arg(c, name);
-	const struct rec_blob *b = arg < 0 ? NULL : rec_pointed_at(c, arg, CAP_BLOB_BEFORE);
-
-	if (!b || !c->api->args[arg].layout)
-		return 0;
-	*ret = (struct api_view){c->api->args[arg].layout, b->data, b->len};
-	return 1;
-}
-
 /* Grid and block as CUlaunchConfig, node parameters and arguments call them. */
 static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
 static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
@@ -155,7 +167,7 @@ static int read_config(const struct rec_call *c, int64_t grid[3], int64_t block[
 {
 	struct api_view v;
 
-	if (!view_of(c, "config", &v))
+	if (!rec_view(c, "config", &v))
 		return 0;
 	for (int i = 0; i < 3; i++) {
 		grid[i] = (int64_t)api_number(&v, grid_names[i]);
@@ -204,9 +216,7 @@ static int launch_kernel(struct rec_call *c)
 	}
 	if (!stream)
 		return -ENOMEM;
-	if (stream->capturing)
-		return 0;
-	o.name = name_of(c, (uint64_t)rec_value(c, "f", 0));
+	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
 	symbol_arg(c, &o);
 	list_arg(c, &o, "grid", grid);
 	list_arg(c, &o, "block", block);
@@ -255,7 +265,7 @@ static int read_struct(const struct rec_call *c, struct copy *copy)
 {
 	struct api_view v;
 
-	if (!view_of(c, "pCopy", &v))
+	if (!rec_view(c, "pCopy", &v))
 		return 0;
 	copy->from = side_in(c, &v, "srcMemoryType", "srcHost", "srcDevice");
 	copy->to = side_in(c, &v, "dstMemoryType", "dstHost", "dstDevice");
@@ -295,8 +305,6 @@ static int launch_copy(struct rec_call *c)
 
 	if (!stream)
 		return -ENOMEM;
-	if (stream->capturing)
-		return 0;
 	read_copy(c, &copy);
 	if (copy.peer)
 		snprintf(name, sizeof(name), "Memcpy PtoP (Device -> Device)");
@@ -324,8 +332,6 @@ static int launch_set(struct rec_call *c)
 
 	if (!stream)
 		return -ENOMEM;
-	if (stream->capturing)
-		return 0;
 	o.error = fmt_names_string(c->process->names, "Memset (Device)", 15, &o.name);
 	arg(c, &o, "bytes", FMT_INT, 1, (int64_t)bytes);
 	return add(c, stream, &o);
@@ -343,6 +349,7 @@ static int launch_graph(struct rec_call *c)
 		return -ENOMEM;
 	o.error = fmt_names_string(c->process->names, "CUDA graph", 10, &o.name);
 	arg(c, &o, "graph.id", FMT_INT, 0, graph ? graph->number : 0);
+	arg(c, &o, "graph", FMT_INT, 0, graph ? rec_graph_of_exec(c->process, graph->number) : 0);
 	return add(c, stream, &o);
 }
 
@@ -404,7 +411,8 @@ static int record_event(struct rec_call *c)
 	event->on = on;
 	event->device = device;
 	event->capturing = capturing;
-	return 0;
+	stream = rec_stream(c);
+	return capturing && stream ? rec_graph_waits(c, stream, event_of(c)) : 0;
 }
 
 static int wait_event(struct rec_call *c)
@@ -415,9 +423,9 @@ static int wait_event(struct rec_call *c)
 	if (!event || !stream)
 		return 0;
 	event = event_of(c);
-	if (event->capturing) {
-		stream->capturing = 1; /* joins the capture */
-		return 0;
+	if (event->capturing) { /* joins the capture */
+		stream->capturing = event->capturing;
+		return rec_graph_waits(c, event, stream);
 	}
 	if (event->recorded == 0)
 		return 0;
@@ -435,14 +443,6 @@ static int synchronise(struct rec_call *c)
 		return 0;
 	event = event_of(c);
 	return event && event->recorded ? add_sync(c, "Event Sync", NULL, event) : 0;
-}
-
-static void capture(struct rec_call *c, uint32_t begins)
-{
-	struct rec_thing *stream = rec_stream(c);
-
-	if (stream)
-		stream->capturing = begins;
 }
 
 int rec_call_work(struct rec_call *c)
@@ -464,10 +464,6 @@ int rec_call_work(struct rec_call *c)
 		return wait_event(c);
 	case API_CLASS_SYNC:
 		return synchronise(c);
-	case API_CLASS_CAPTURE_BEGIN:
-	case API_CLASS_CAPTURE_END:
-		capture(c, c->api->class == API_CLASS_CAPTURE_BEGIN);
-		return 0;
 	default:
 		return 0;
 	}

@@ -110,6 +110,13 @@ const char *api_direction_word(enum api_direction direction);
 /* Whether a value of this meaning names an object that a call creates and another destroys. */
 bool api_is_handle(enum api_meaning meaning);
 
+/* Whether a call that ends a capture ended it, by its result: also one that failed because the
+ * capture was invalidated, or a stream of it not joined. */
+static inline bool api_capture_is_over(int result)
+{
+	return result == 0 || result == 901 || result == 904;
+}
+
 /* The name of a value; NULL when it has none. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
 

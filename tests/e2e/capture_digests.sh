@@ -127,6 +127,19 @@ fi
 	! gputrace info said | grep missing || die "digests are missing"
 }
 
+# What goes into a graph is left alone, with digests or without: a time for each launch, and for
+# nothing else. A capture that fails is over, too.
+graph=$BUILD/tests/emugpu/emugpu_graph
+if [ -x "$graph" ]; then
+	for level in 0 1; do
+		take graphs -g $level -t -- "$graph"
+		grep -aE '^call [0-9]* cu(StreamBegin|StreamEnd|GraphLaunch|LaunchKernel|Mem(cpy|set)[^ ]*Async|Memcpy)' graphs |
+			awk '$3 ~ /Begin/ { inside = 1 } !inside && $7 == 0 { print $2 } $3 ~ /End/ { inside = 0 }' | sort >ran
+		grep -a '^times' graphs | cut -d' ' -f2 | sort >times
+		cmp ran times || die "level $level: $(diff ran times)"
+	done
+fi
+
 # A program with kernels and collectives: two runs give the same, at every level.
 [ -x "$BUILD/examples/ddp" ] || exit 0
 for level in 1 3; do

@@ -137,7 +137,7 @@ START_TEST(test_arrays)
 	ring_out(&m.ring, 0, 0x40);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, nodes, sizeof(nodes));
 	ring_call(&m.ring, "cuGraphAddEmptyNode", 0x100, 0x400, 0x500, 3);
-	ck_args(&m, "phGraphNode=256 hGraph=1024 hGraph.id=0 dependencies=1280 numDependencies=3 "
+	ck_args(&m, "phGraphNode=256 hGraph=1024 hGraph.id=1 dependencies=1280 numDependencies=3 "
 		    "phGraphNode.out=64 phGraphNode.id=2 dependencies.in=[16, 32, 48] "
 		    "dependencies.in.id=[0, 1, 0] result=0");
 }

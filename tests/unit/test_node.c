@@ -98,7 +98,7 @@ START_TEST(test_everything_is_what_it_says)
 	struct fs_options options = {0};
 	struct fs *fs = open_made(folder, &options);
 
-	ck_assert_int_eq(walk(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 4 + 2 + 2);
+	ck_assert_int_eq(walk(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 5 + 2 + 2);
 	ck_assert_int_eq(walk(fs, 1, 100), walk(fs, 1, 4096));
 	fs_close(fs);
 	made_remove(folder);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The graphs of a process, as the calls that made them say: nodes in the order in which they were
+ * added, and which of them wait for which; and what streams in capture would wait for next. */
+#pragma once
+
+#include "base/text.h"
+#include "capture/recorder/call.h"
+
+/* What a node does. */
+struct rec_node {
+	const char *kind;
+	fmt_str name;
+	fmt_str grid, block; /* of a kernel, as JSON; or 0 */
+	int64_t bytes;	     /* of a copy or a fill; -1 */
+};
+
+struct rec_graphs;
+
+void rec_graphs_free(struct rec_graphs *g);
+
+/* An operation on a stream in capture: a node behind what the stream waits for. 0 or -ENOMEM. */
+int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
+		       const struct rec_node *node);
+
+/* `to`, a stream or an event, waits for what `from` stands for, too; an event stands for nothing
+ * else. */
+int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const struct rec_thing *to);
+
+/* Follows a call that makes a graph, adds to one, or makes it one that runs; also one that failed:
+ * it may have ended a capture. */
+int rec_call_graphs(struct rec_call *c);
+
+/* The number of the graph that an executable one, by its number, was made of; 0 unknown. */
+uint32_t rec_graph_of_exec(const struct rec_process *p, uint32_t exec);
+
+/* The graphs as a JSON array; nothing when there are none. */
+void rec_graphs_json(const struct rec_process *p, struct text *out);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What graphs.c and graph_nodes.c share. */
+#pragma once
+
+#include "capture/recorder/graphs.h"
+
+struct rec_graph_node {
+	struct rec_node is;
+	uint64_t handle; /* 0: of a capture, never asked for */
+};
+
+struct rec_graph_edge {
+	uint32_t from, to; /* nodes of the graph */
+};
+
+struct rec_graph {
+	uint32_t number; /* of the thing; 0 while it is captured, or if that failed */
+	struct rec_graph_node *nodes;
+	size_t n_nodes, nodes_cap;
+	struct rec_graph_edge *edges;
+	size_t n_edges, edges_cap;
+};
+
+/* The graph that the handle stands for; NULL without memory. */
+struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle);
+
+/* Each appends one: 0 or -ENOMEM. */
+int rec_graph_add_edge(struct rec_graph *g, uint32_t from, uint32_t to);
+int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_t handle);
+
+/* cuGraphAdd...Node(): the node, behind those that it depends on. */
+int rec_graph_by_hand(struct rec_call *c);
+
+/* Adds or removes the edges of a call that has lists of their ends. */
+int rec_graph_change_edges(struct rec_call *c, int add);

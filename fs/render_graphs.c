@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/export/json.h"
+#include "fs/render.h"
+
+/* A member of a node, `-` where it has none; strings bare, lists of numbers as "0,2". */
+static void put_member(struct text *out, const char *node, size_t len, const char *key)
+{
+	const char *value;
+	size_t n;
+
+	text_char(out, '\t');
+	if (!fmt_json_member(node, len, key, &value, &n) || n == 0 ||
+	    (n == 2 && (*value == '[' || *value == '"'))) {
+		text_char(out, '-');
+		return;
+	}
+	for (size_t i = *value == '"'; i < n - (*value == '"'); i++) {
+		if (*value == '[' && strchr("[] ", value[i]))
+			continue;
+		if (*value != '"' || value[i] != '\\' || value[i + 1] != '"')
+			text_char(out, value[i]);
+	}
+}
+
+static void put_nodes(struct text *out, const char *graph, size_t len)
+{
+	static const char *const keys[] = {"kind", "name", "grid", "block", "bytes", "after"};
+	const char *number, *nodes, *node;
+	size_t number_len, nodes_len, node_len;
+
+	if (!fmt_json_member(graph, len, "graph", &number, &number_len) ||
+	    !fmt_json_member(graph, len, "nodes", &nodes, &nodes_len))
+		return;
+	for (uint64_t i = 0; fmt_json_element(&nodes, graph + len, &node, &node_len); i++) {
+		text_bytes(out, number, number_len);
+		text_char(out, '\t');
+		text_u64(out, i);
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+			put_member(out, node, node_len, keys[k]);
+		text_char(out, '\n');
+	}
+}
+
+int fs_render_graphs(struct fs_tree *t, const struct fs_place *where, struct text *out)
+{
+	const char *at = fmt_fact_value(t->names, where->gpu, FMT_FACT_GRAPHS), *graph;
+	const char *end = at ? at + strlen(at) : NULL;
+	size_t len;
+
+	text_str(out, "graph\tnode\tkind\tname\tgrid\tblock\tbytes\tafter\n");
+	while (at && fmt_json_element(&at, end, &graph, &len))
+		put_nodes(out, graph, len);
+	return 0;
+}

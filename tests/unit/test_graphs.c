@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/graphs.h"
+
+#include "base/array.h"
+#include "tests/unit/rings.h"
+#include "tests/unit/test.h"
+
+enum { OTHER = 0x2200, FORKED = 0x4100, JOINED = 0x4200, GRAPH = 0x6000, EXEC = 0x7000 };
+
+struct made {
+	struct fmt_names *names;
+	struct rec_process *process;
+	struct made_ring ring;
+};
+
+static void made_done(struct made *m)
+{
+	ring_close(&m->ring);
+	rec_process_free(m->process);
+	fmt_names_free(m->names);
+}
+
+static void begin(struct made *m)
+{
+	ck_assert_int_eq(fmt_names_new(&m->names), 0);
+	ck_assert_int_eq(rec_process_new(m->names, 100, 1, &m->process), 0);
+	ring_open(&m->ring, m->process, 0);
+	ring_begin(&m->ring, 0, CONTEXT, STREAM, KERNEL);
+	ring_out(&m->ring, 0, OTHER);
+	ring_call(&m->ring, "cuStreamCreate", 0x100, 1);
+}
+
+static void ck_graphs(struct made *m, const char *wanted)
+{
+	scoped(text_done) struct text t = {0};
+
+	ring_look(&m->ring);
+	rec_graphs_json(m->process, &t);
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, wanted);
+}
+
+/* A fork, work on both sides, and a join. */
+static void capture(struct made *m, int32_t result)
+{
+	struct made_ring *r = &m->ring;
+	const uint64_t end[] = {STREAM, 0x100};
+
+	ring_call(r, "cuStreamBeginCapture_v2", STREAM, 0);
+	ring_launch(r, KERNEL, STREAM);
+	ring_call(r, "cuEventRecord", FORKED, STREAM);
+	ring_call(r, "cuStreamWaitEvent", OTHER, FORKED, 0);
+	ring_call(r, "cuMemsetD32Async", 0x100, 0, 16, OTHER);
+	ring_launch(r, KERNEL, STREAM);
+	ring_call(r, "cuEventRecord", JOINED, OTHER);
+	ring_call(r, "cuStreamWaitEvent", STREAM, JOINED, 0);
+	ring_call(r, "cuLaunchHostFunc", STREAM, 0x1, 0x2);
+	if (result == 0)
+		ring_out(r, 1, GRAPH);
+	ring_call_at(r, "cuStreamEndCapture", 0, result, end, 2);
+}
+
+#define NODE(name)                                                                                 \
+	"{\"kind\": \"kernel\", \"name\": \"" name                                                 \
+	"\", \"grid\": [4, 1, 1], \"block\": [32, 1, 1], "
+
+START_TEST(a_capture_is_nodes_and_what_they_wait_for)
+{
+	scoped(made_done) struct made m;
+
+	begin(&m);
+	capture(&m, 0);
+	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [" NODE(
+			      "step") "\"after\": []}, "
+				      "{\"kind\": \"memset\", \"name\": \"Memset (Device)\", "
+				      "\"bytes\": 64, \"after\": [0]}, " NODE(
+					      "step") "\"after\": [0]}, {\"kind\": \"host\", "
+						      "\"after\": [1, 2]}]}]");
+	ck_assert_uint_eq(m.process->counts.ops, 0);
+
+	/* Both streams are free again. */
+	ring_launch(&m.ring, KERNEL, STREAM);
+	ring_launch(&m.ring, KERNEL, OTHER);
+	ring_look(&m.ring);
+	ck_assert_uint_eq(m.process->counts.ops, 2);
+}
+END_TEST
+
+START_TEST(a_capture_that_fails_is_over)
+{
+	scoped(made_done) struct made m;
+
+	begin(&m);
+	capture(&m, 901);
+	ring_launch(&m.ring, KERNEL, STREAM);
+	ring_launch(&m.ring, KERNEL, OTHER);
+	ck_graphs(&m, "");
+	ck_assert_uint_eq(m.process->counts.ops, 2);
+}
+END_TEST
+
+static void add_empty(struct made *m, uint64_t node, const uint64_t *after, uint64_t n)
+{
+	ring_out(&m->ring, 0, node);
+	if (n > 0)
+		ring_blob(&m->ring, 2, CAP_BLOB_BEFORE, after, (uint32_t)(8 * n));
+	ring_call(&m->ring, "cuGraphAddEmptyNode", 0x100, GRAPH, 0x200, n);
+}
+
+START_TEST(nodes_are_added_by_hand)
+{
+	scoped(made_done) struct made m;
+	const uint64_t a = 0xa0, b = 0xb0, c = 0xc0, both[] = {a, b};
+	const struct {
+		uint64_t dst, pitch;
+		uint32_t value, element;
+		uint64_t width, height;
+	} set = {0x100, 0, 7, 4, 25, 2};
+	const struct {
+		uint64_t f;
+		uint32_t grid[3], block[3], shared, spare;
+		uint64_t params, extra, kern, ctx;
+	} kernel = {.f = KERNEL, .grid = {4, 1, 1}, .block = {32, 1, 1}};
+
+	begin(&m);
+	ring_out(&m.ring, 0, GRAPH);
+	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	add_empty(&m, a, NULL, 0);
+	ring_out(&m.ring, 0, b);
+	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &set, sizeof(set));
+	ring_call(&m.ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+	ring_out(&m.ring, 0, c);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, both, sizeof(both));
+	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &kernel, sizeof(kernel));
+	ring_call(&m.ring, "cuGraphAddKernelNode_v2", 0x100, GRAPH, 0x200, 2, 0x300);
+	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &a, 8);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &b, 8);
+	ring_call(&m.ring, "cuGraphAddDependencies", GRAPH, 0x200, 0x300, 1);
+	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &a, 8);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &c, 8);
+	ring_call(&m.ring, "cuGraphRemoveDependencies", GRAPH, 0x200, 0x300, 1);
+	ring_out(&m.ring, 0, EXEC);
+	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, "
+		      "{\"kind\": \"memset\", \"bytes\": 200, \"after\": [0]}, " NODE(
+			      "step") "\"after\": [1]}]}]");
+	ck_assert_uint_eq(m.process->counts.ops, 1);
+	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1), 1);
+	ck_assert_uint_eq(rec_graph_of_exec(m.process, 2), 0);
+}
+END_TEST
+
+START_TEST(a_clone_has_the_same_nodes)
+{
+	scoped(made_done) struct made m;
+
+	begin(&m);
+	ring_out(&m.ring, 0, GRAPH);
+	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	add_empty(&m, 0xa0, NULL, 0);
+	add_empty(&m, 0xb0, (const uint64_t[]){0xa0, 0xdead}, 2);
+	ring_out(&m.ring, 0, GRAPH + 16);
+	ring_call(&m.ring, "cuGraphClone", 0x100, GRAPH);
+	ck_graphs(&m,
+		  "[{\"graph\": 1, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, {\"kind\": "
+		  "\"empty\", \"after\": [0]}]}, "
+		  "{\"graph\": 2, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, {\"kind\": "
+		  "\"empty\", \"after\": [0]}]}]");
+}
+END_TEST
+
+TESTS("graphs", a_capture_is_nodes_and_what_they_wait_for, a_capture_that_fails_is_over,
+      nodes_are_added_by_hand, a_clone_has_the_same_nodes)
