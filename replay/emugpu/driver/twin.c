@@ -98,17 +98,19 @@ int emu_name_fits(const char *plain, const char *symbol)
 const struct gpuemu_kernel *emu_twin(struct emu_function *f)
 {
 	unsigned generation = __atomic_load_n(&twins.generation, __ATOMIC_ACQUIRE);
+	const struct gpuemu_kernel *found = NULL;
 
-	if (f->generation == generation)
-		return f->twin;
+	if (__atomic_load_n(&f->generation, __ATOMIC_ACQUIRE) == generation)
+		return __atomic_load_n(&f->twin, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&twins.lock);
-	f->twin = NULL;
-	for (struct twin *t = twins.first; t && !f->twin; t = t->next)
+	/* Others may look at it all the time: it goes from what it was to what it is. */
+	for (struct twin *t = twins.first; t && !found; t = t->next)
 		if (emu_name_fits(t->kernel->name, f->entry->name))
-			f->twin = t->kernel;
-	f->generation = generation;
+			found = t->kernel;
+	__atomic_store_n(&f->twin, found, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->generation, twins.generation, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&twins.lock);
-	return f->twin;
+	return found;
 }
 
 void emu_kernels_load(void)
