@@ -5,6 +5,7 @@
 #include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static const char ptx[] = ".version 8.0\n"
@@ -168,6 +169,136 @@ static void test_buffer(void)
 
 static int order[3], seen;
 
+/* Many kernels that are launched for the first time by several threads at once: each finds its
+ * code, however long that takes. */
+enum { THREADS = 4, MODULES = 200, OTHERS = 20000 };
+static CUfunction fresh[MODULES];
+static pthread_barrier_t at_once;
+static int runs;
+
+static void count_run(struct gpuemu_launch *launch, void *const *args)
+{
+	__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+}
+
+static void *launch_all(void *context)
+{
+	CUstream stream;
+
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < MODULES; i++) {
+		pthread_barrier_wait(&at_once);
+		OK(cuLaunchKernel(fresh[i], 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	}
+	OK(cuStreamSynchronize(stream));
+	OK(cuStreamDestroy(stream));
+	return NULL;
+}
+
+static void test_first_launches(CUcontext context)
+{
+	static const struct gpuemu_kernel counted = {.name = "counted", .run = count_run};
+	static struct gpuemu_kernel others[OTHERS];
+	static CUmodule modules[MODULES];
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < OTHERS; i++) {
+		others[i] = (struct gpuemu_kernel){.name = "another", .run = count_run};
+		gpuemu_register(i == 0 ? &counted : &others[i]);
+	}
+	for (int i = 0; i < MODULES; i++) {
+		OK(cuModuleLoadData(&modules[i],
+				    ".version 8.0\n.target sm_90\n.entry counted() { ret; }\n"));
+		OK(cuModuleGetFunction(&fresh[i], modules[i], "counted"));
+	}
+	pthread_barrier_init(&at_once, NULL, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, launch_all, context);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&at_once);
+	TRUE(runs == THREADS * MODULES);
+	for (int i = 0; i < MODULES; i++)
+		OK(cuModuleUnload(modules[i]));
+}
+
+/* Two images become one; what is no image, or no code for a device, is refused. */
+static void test_link(void)
+{
+	static const char more[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+				   ".visible .entry another() { ret; }\n";
+	CUlinkState link;
+	CUmodule linked;
+	CUfunction f;
+	void *image;
+	size_t bytes;
+
+	OK(cuLinkCreate(0, NULL, NULL, &link));
+	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "a", 0, NULL,
+			 NULL));
+	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)more, strlen(more), "b", 0,
+			 NULL, NULL));
+	FAILS(cuLinkAddData(link, CU_JIT_INPUT_CUBIN, (void *)(uintptr_t) "\177ELF", 4, "c", 0,
+			    NULL, NULL),
+	      CUDA_ERROR_INVALID_IMAGE);
+	FAILS(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, (void *)(uintptr_t)more, 8, "d", 0, NULL,
+			    NULL),
+	      CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuLinkComplete(link, &image, &bytes));
+	OK(cuModuleLoadData(&linked, image));
+	OK(cuLinkDestroy(link));
+	OK(cuModuleGetFunction(&f, linked, "saxpy"));
+	OK(cuModuleGetFunction(&f, linked, "another"));
+	OK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	FAILS(cuModuleGetFunction(&f, linked, "a third"), CUDA_ERROR_NOT_FOUND);
+	OK(cuModuleUnload(linked));
+}
+
+static void test_tensor_map(void)
+{
+	const cuuint64_t sizes[] = {64, 32}, strides[] = {256};
+	const cuuint32_t box[] = {16, 16}, steps[] = {1, 1}, large[] = {16, 257};
+	CUtensorMap one, two;
+	CUdeviceptr p;
+
+	OK(cuMemAlloc(&p, 64 * 32 * 4 + 256));
+#define ENCODE(map, at, box)                                                                       \
+	cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)(at), sizes,       \
+			       strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,                 \
+			       CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,        \
+			       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+	OK(ENCODE(&one, p, box));
+	OK(ENCODE(&two, p + 256, box));
+	TRUE(memcmp(&one, &two, sizeof(one)) != 0);
+	OK(cuTensorMapReplaceAddress(&two, (void *)p));
+	TRUE(memcmp(&one, &two, sizeof(one)) == 0);
+	FAILS(ENCODE(&one, p + 4, box), CUDA_ERROR_INVALID_VALUE);
+	FAILS(ENCODE(&one, p, large), CUDA_ERROR_INVALID_VALUE);
+#undef ENCODE
+	OK(cuMemFree(p));
+}
+
+static void test_clusters(void)
+{
+	CUlaunchAttribute four = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+				  .value.clusterDim = {4, 1, 1}};
+	CUlaunchConfig config = {4, 1, 1, 1024, 1, 1};
+	CUfunction f;
+	int size = 0, alone = 0, together = 0;
+
+	OK(cuModuleGetFunction(&f, module, "nothing"));
+	OK(cuOccupancyMaxPotentialClusterSize(&size, f, &config));
+	TRUE(size == 8);
+	OK(cuOccupancyMaxActiveClusters(&alone, f, &config));
+	config.attrs = &four;
+	config.numAttrs = 1;
+	OK(cuOccupancyMaxActiveClusters(&together, f, &config));
+	TRUE(alone > 0 && together == alone / 4);
+	four.value.clusterDim.x = 9;
+	FAILS(cuOccupancyMaxActiveClusters(&together, f, &config), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+}
+
 static void note(void *data)
 {
 	order[seen++] = *(int *)data;
@@ -242,6 +373,10 @@ int main(void)
 	test_buffer();
 	test_host_function();
 	test_entry_points();
+	test_first_launches(context);
+	test_link();
+	test_tensor_map();
+	test_clusters();
 	test_fault(device);
 	OK(cuMemAlloc(&table, 1));
 	OK(cuModuleUnload(module));

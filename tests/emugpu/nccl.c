@@ -168,6 +168,21 @@ static void pile(struct rank *r)
 	CHECK(bad == 0);
 }
 
+/* A group that is not run says how long it would take; a window is registered memory. */
+static void simulate(struct rank *r)
+{
+	ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+	ncclWindow_t window = NULL;
+
+	CHECK(ncclGroupSimulateEnd(&info) == ncclInvalidUsage);
+	CHECK(ncclGroupStart() == ncclSuccess);
+	all_reduce(r);
+	CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess && info.estimatedTime > 0);
+	CHECK(ncclCommWindowRegister(r->comm, (void *)r->send, COUNT * sizeof(float), &window,
+				     NCCL_WIN_DEFAULT) == ncclSuccess);
+	CHECK(window && ncclCommWindowDeregister(r->comm, window) == ncclSuccess);
+}
+
 static void *run_rank(void *context)
 {
 	struct rank *r = context;
@@ -176,6 +191,7 @@ static void *run_rank(void *context)
 	open_gpu(r);
 	CHECK(ncclCommInitRank(&r->comm, r->n, r->id, r->rank) == ncclSuccess);
 	fill(r);
+	simulate(r);
 	all_reduce(r);
 	check_sum(r);
 	if (r->dies) {

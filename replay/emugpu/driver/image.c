@@ -69,6 +69,9 @@ void emu_image_done(struct emu_image *image)
 	free(image->entries);
 	free(image->variables);
 	free(image->bytes);
+	for (size_t i = 0; i < image->n_more; i++)
+		free(image->more[i]);
+	free(image->more);
 	memset(image, 0, sizeof(*image));
 }
 
@@ -169,21 +172,58 @@ static size_t elf_bytes(const uint8_t *data)
 	return end;
 }
 
-int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
+/* Moves what is in `part` into `image`; what stays there is still to be freed. */
+static int merge(struct emu_image *image, struct emu_image *part)
 {
-	const uint8_t *data = image_data;
+	size_t entries = image->n_entries + part->n_entries;
+	size_t variables = image->n_variables + part->n_variables;
+
+	if (array_reserve(&image->entries, entries + 1, &image->entries_cap) < 0 ||
+	    array_reserve(&image->variables, variables + 1, &image->variables_cap) < 0 ||
+	    array_reserve(&image->more, image->n_more + 1, &image->more_cap) < 0)
+		return -ENOMEM;
+	if (part->n_entries > 0)
+		memcpy(image->entries + image->n_entries, part->entries,
+		       part->n_entries * sizeof(*part->entries));
+	if (part->n_variables > 0)
+		memcpy(image->variables + image->n_variables, part->variables,
+		       part->n_variables * sizeof(*part->variables));
+	image->n_entries = entries;
+	image->n_variables = variables;
+	image->more[image->n_more++] = take(part->bytes);
+	part->n_entries = part->n_variables = 0;
+	return 0;
+}
+
+static int parse_linked(struct emu_image *image, const uint8_t *data, int arch)
+{
+	uint32_t n = (uint32_t)get(data + 4, 4);
+	int r = 0;
+
+	data += sizeof(struct emu_linked);
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		uint64_t bytes = get(data, 8);
+		struct emu_image part;
+
+		r = emu_image_parse_bytes(data + 8, bytes, arch, &part);
+		if (r < 0)
+			break;
+		r = merge(image, &part);
+		emu_image_done(&part);
+		data += 8 + ((bytes + 8) & ~7ull);
+	}
+	return r;
+}
+
+int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct emu_image *ret)
+{
 	struct emu_image image = {.arch = arch};
-	uint32_t magic = (uint32_t)get(data, 4);
 	int r;
 
-	if (magic == WRAPPER_MAGIC) {
-		data = (const uint8_t *)(uintptr_t)get(data + 8, 8);
-		magic = (uint32_t)get(data, 4);
-	}
-	if (magic == FATBIN_MAGIC) {
-		r = emu_image_parse_fatbin(&image, data, SIZE_MAX, arch); /* says its size */
+	if (get(data, 4) == FATBIN_MAGIC) {
+		r = emu_image_parse_fatbin(&image, data, bytes, arch);
 	} else if (memcmp(data, ELFMAG, SELFMAG) == 0) {
-		r = emu_image_parse_elf(&image, data, elf_bytes(data));
+		r = emu_image_parse_elf(&image, data, bytes);
 	} else {
 		image.ptx = 1;
 		r = emu_image_parse_ptx(&image, (const char *)data);
@@ -194,4 +234,24 @@ int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
 	}
 	*ret = image;
 	return 0;
+}
+
+int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
+{
+	const uint8_t *data = image_data;
+	struct emu_image image = {.arch = arch};
+	int r;
+
+	if (get(data, 4) == WRAPPER_MAGIC)
+		data = (const uint8_t *)(uintptr_t)get(data + 8, 8);
+	if (get(data, 4) != EMU_LINKED_MAGIC) /* the others say their size, or end with a NUL */
+		return emu_image_parse_bytes(
+			data, memcmp(data, ELFMAG, SELFMAG) == 0 ? elf_bytes(data) : SIZE_MAX, arch,
+			ret);
+	r = parse_linked(&image, data, arch);
+	if (r < 0)
+		emu_image_done(&image);
+	else
+		*ret = image;
+	return r;
 }

@@ -4,6 +4,7 @@
  * itself is not looked at. */
 #pragma once
 
+#include <cuda.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,16 +31,31 @@ struct emu_image {
 	int arch;	/* 90 */
 	int ptx;	/* 1: text */
 	uint8_t *bytes; /* owned: what `init` points to */
+	uint8_t **more; /* the same of parts; n_more of them, owned */
+	size_t n_more, more_cap;
 	struct emu_entry *entries;
 	size_t n_entries, entries_cap;
 	struct emu_variable *variables;
 	size_t n_variables, variables_cap;
 };
 
+/* What was linked here: this head, and then each part behind its length (8 bytes), with zeroes up
+ * to a multiple of 8, one at least. */
+#define EMU_LINKED_MAGIC 0x6b6e6c67u
+struct emu_linked {
+	uint32_t magic, n;
+};
+
+/* A file, with zeroes behind it. */
+CUresult emu_image_read(const char *path, char **ret, size_t *bytes);
+
 /* Reads the image at `data`: fat binary (or its wrapper), ELF, PTX text ended by a NUL. Of a fat
  * binary, the part that suits a GPU of compute capability `arch` best. -EBADMSG: it is none of
  * these, or damaged. */
 int emu_image_parse(const void *data, int arch, struct emu_image *ret);
+/* The same of at most `bytes` (4 at least; text ends with a NUL), but for wrappers and what was
+ * linked. */
+int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct emu_image *ret);
 void emu_image_done(struct emu_image *image);
 
 /* The forms of it, of `bytes` at `data` (a fat binary says by itself how many it has). *image is to

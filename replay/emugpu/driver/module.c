@@ -154,8 +154,7 @@ static CUresult variable(struct emu_module *m, struct emu_device *d, const char 
 	return r;
 }
 
-/* A file as a text ended by a NUL, or its bytes. */
-static CUresult read_file(const char *path, char **ret)
+CUresult emu_image_read(const char *path, char **ret, size_t *bytes)
 {
 	scoped(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -173,6 +172,7 @@ static CUresult read_file(const char *path, char **ret)
 			return CUDA_ERROR_FILE_NOT_FOUND;
 	}
 	*ret = take(data);
+	*bytes = (size_t)st.st_size;
 	return CUDA_SUCCESS;
 }
 
@@ -205,7 +205,8 @@ EMU_API CUresult cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 EMU_API CUresult cuModuleLoad(CUmodule *ret, const char *path)
 {
 	scoped(free_ptr) char *data = NULL;
-	CUresult r = read_file(path, &data);
+	size_t bytes;
+	CUresult r = emu_image_read(path, &data, &bytes);
 
 	return r ? r : cuModuleLoadData(ret, data);
 }
@@ -295,7 +296,8 @@ EMU_API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_o
 				       void **values, unsigned n)
 {
 	scoped(free_ptr) char *data = NULL;
-	CUresult r = read_file(path, &data);
+	size_t bytes;
+	CUresult r = emu_image_read(path, &data, &bytes);
 
 	return r ? r : cuLibraryLoadData(ret, data, jit, jit_values, n_jit, options, values, n);
 }

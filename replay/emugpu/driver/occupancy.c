@@ -99,3 +99,73 @@ EMU_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction
 	*ret = each < 0 ? 0 : (size_t)(each < most ? each : most);
 	return CUDA_SUCCESS;
 }
+
+enum { PORTABLE_CLUSTER = 8 }; /* blocks: what every GPU with clusters can hold together */
+
+/* Blocks of a cluster, as the launch asks for them. */
+static unsigned cluster_of(const CUlaunchConfig *c)
+{
+	for (unsigned i = 0; c->attrs && i < c->numAttrs; i++)
+		if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			return c->attrs[i].value.clusterDim.x * c->attrs[i].value.clusterDim.y *
+			       c->attrs[i].value.clusterDim.z;
+	return 1;
+}
+
+/* Blocks of the launch that the device holds at a time. */
+static CUresult held_of(struct emu_thread *self, CUfunction function, const CUlaunchConfig *c,
+			const struct emu_device **device, int *ret)
+{
+	const struct emu_function *f = emu_function_of(function);
+	struct emu_device *d;
+	CUresult r = device_of(self, &d);
+
+	if (r)
+		return r;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	unsigned threads = c ? c->blockDimX * c->blockDimY * c->blockDimZ : 0;
+
+	if (threads == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = d;
+	*ret = threads > (unsigned)f->entry->max_threads
+		       ? 0
+		       : (int)d->model.sms *
+				 emu_occupancy(d, f, (int)threads,
+					       c->sharedMemBytes + (size_t)f->entry->shared_bytes);
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuOccupancyMaxPotentialClusterSize(int *ret, CUfunction function,
+						    const CUlaunchConfig *c)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	const struct emu_device *d;
+	int held;
+	CUresult r = ret ? held_of(self, function, c, &d, &held) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*ret = d->model.compute < 9 ? 1 : held < PORTABLE_CLUSTER ? held : PORTABLE_CLUSTER;
+	return CUDA_SUCCESS;
+}
+
+/* As if a cluster could lie on any multiprocessors. */
+EMU_API CUresult cuOccupancyMaxActiveClusters(int *ret, CUfunction function,
+					      const CUlaunchConfig *c)
+{
+	EMU_ENTER(EMU_CALL_FREE);
+	const struct emu_device *d;
+	int held;
+	CUresult r = ret ? held_of(self, function, c, &d, &held) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	unsigned cluster = cluster_of(c);
+
+	if (cluster == 0 || cluster > (d->model.compute < 9 ? 1 : PORTABLE_CLUSTER))
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	*ret = held / (int)cluster;
+	return CUDA_SUCCESS;
+}

@@ -95,6 +95,33 @@ EMU_NCCL(ncclGroupEnd, void)
 	return group_end();
 }
 
+/* The group ends, and nothing of it runs: how long it would take, one operation after another. */
+EMU_NCCL(ncclGroupSimulateEnd, ncclSimInfo_t *simInfo)
+{
+	double us = 0;
+	ncclResult_t r = group.error;
+
+	if (group.depth == 0)
+		return ncclInvalidUsage;
+	if (!simInfo || simInfo->size != sizeof(*simInfo))
+		return ncclInvalidArgument;
+	if (--group.depth > 0)
+		return r;
+	for (size_t i = 0; i < group.n; i++) {
+		struct queued *q = &group.queue[i];
+
+		q->work.more = q->transfers;
+		us += (double)emu_nccl_duration_ns(&q->work) / 1000;
+		free(q->transfers);
+	}
+	group.n = 0;
+	if (r == ncclSuccess)
+		simInfo->estimatedTime = (float)us;
+	else
+		group.error = r;
+	return run_group();
+}
+
 static ncclResult_t refuse(ncclResult_t why)
 {
 	if (group.depth > 0 && group.error == ncclSuccess)

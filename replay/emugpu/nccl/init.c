@@ -232,6 +232,24 @@ EMU_NCCL(ncclCommDeregister, const ncclComm_t comm, void *handle)
 	return comm ? ncclSuccess : ncclInvalidArgument;
 }
 
+/* A window is its memory: what reaches it does so by the operations that there are. */
+EMU_NCCL(ncclCommWindowRegister, ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
+	 int winFlags)
+{
+	if (!comm || !buff || !win || size == 0 ||
+	    (winFlags != NCCL_WIN_DEFAULT && winFlags != NCCL_WIN_COLL_SYMMETRIC))
+		return ncclInvalidArgument;
+	if ((uintptr_t)buff % NCCL_WIN_REQUIRED_ALIGNMENT)
+		return ncclInvalidArgument;
+	*win = (ncclWindow_t)buff;
+	return emu_comm_state(comm);
+}
+
+EMU_NCCL(ncclCommWindowDeregister, ncclComm_t comm, ncclWindow_t win)
+{
+	return comm && win ? ncclSuccess : ncclInvalidArgument;
+}
+
 EMU_API void pncclResetDebugInit(void);
 EMU_API void pncclResetDebugInit(void)
 {

@@ -57,8 +57,7 @@ static uint64_t message_bytes(const struct emu_nccl_work *w, uint32_t n)
 	return (uint64_t)bytes_of(w) * (by_ranks ? n : 1);
 }
 
-/* What it takes once all are there: as recorded, else by the model. */
-static int64_t duration_ns(const struct emu_nccl_work *w)
+int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w)
 {
 	static const char *const names[EMU_COLLECTIVES] = {
 		[EMU_ALL_REDUCE] = "all_reduce",
@@ -112,7 +111,7 @@ static int post(const struct gpuemu_launch *launch, void *const *args, void *con
 	if (comm->posting == w->number && w->number - comm->serving < EMU_PLACES &&
 	    !reads_unwritten(w))
 		r = emu_exchange_post(comm->segment, &w->operation, launch->start_ns,
-				      b ? gap_ns : -1, duration_ns(w), 0);
+				      b ? gap_ns : -1, emu_nccl_duration_ns(w), 0);
 	if (r >= 0) {
 		w->posted = 1;
 		comm->posting++;
@@ -133,7 +132,7 @@ static int exchange(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
 		return emu_exchange_finish(s, &o, &launch->end_ns);
 	if (w->scalar_at)
 		o.scalar = emu_load(o.type, w->scalar_at, 0);
-	return emu_exchange(s, &o, launch->start_ns, duration_ns(w), &launch->end_ns);
+	return emu_exchange(s, &o, launch->start_ns, emu_nccl_duration_ns(w), &launch->end_ns);
 }
 
 static void run(struct gpuemu_launch *launch, void *const *args)
@@ -146,7 +145,7 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	take_turn(comm, &number);
 	if (w->operation.kind == EMU_SEND_RECV)
 		r = emu_transfer(comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
-				 duration_ns(w), &launch->end_ns);
+				 emu_nccl_duration_ns(w), &launch->end_ns);
 	else
 		r = exchange(w, launch);
 	if (r < 0)

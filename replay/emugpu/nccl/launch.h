@@ -21,6 +21,9 @@ struct emu_nccl_work {
 	struct emu_transfer transfers[EMU_INLINE_TRANSFERS];
 };
 
+/* What it takes once all are there: as recorded, else by the model. */
+int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w);
+
 /* Launches it on `stream`, in the communicator's context. */
 ncclResult_t emu_nccl_launch(struct emu_nccl_work *w, CUstream stream);
 

@@ -108,18 +108,9 @@ EMU_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid,
 		(unsigned)shared_bytes, rt_stream(stream), args));
 }
 
-EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *function,
-					void **args)
+static CUlaunchConfig config_of(const cudaLaunchConfig_t *c)
 {
-	CUkernel k;
-	cudaError_t e;
-
-	if (!c)
-		return rt_error(cudaErrorInvalidValue);
-	e = rt_kernel(function, &k);
-	if (e)
-		return e;
-	CUlaunchConfig config = {
+	return (CUlaunchConfig){
 		.gridDimX = c->gridDim.x,
 		.gridDimY = c->gridDim.y,
 		.gridDimZ = c->gridDim.z,
@@ -131,6 +122,20 @@ EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void 
 		.attrs = (CUlaunchAttribute *)c->attrs,
 		.numAttrs = c->numAttrs,
 	};
+}
+
+EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *function,
+					void **args)
+{
+	CUkernel k;
+	cudaError_t e;
+
+	if (!c)
+		return rt_error(cudaErrorInvalidValue);
+	e = rt_kernel(function, &k);
+	if (e)
+		return e;
+	CUlaunchConfig config = config_of(c);
 
 	return launched(rt_driver.cuLaunchKernelEx(&config, (CUfunction)k, args, NULL));
 }
@@ -257,4 +262,30 @@ EMU_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *ret, const
 
 	return e ? e
 		 : RT(cuOccupancyAvailableDynamicSMemPerBlock, ret, (CUfunction)k, blocks, block);
+}
+
+EMU_API cudaError_t cudaOccupancyMaxActiveClusters(int *ret, const void *function,
+						   const cudaLaunchConfig_t *c)
+{
+	CUkernel k;
+	cudaError_t e = c ? rt_kernel(function, &k) : rt_error(cudaErrorInvalidValue);
+
+	if (e)
+		return e;
+	CUlaunchConfig config = config_of(c);
+
+	return RT(cuOccupancyMaxActiveClusters, ret, (CUfunction)k, &config);
+}
+
+EMU_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *ret, const void *function,
+							 const cudaLaunchConfig_t *c)
+{
+	CUkernel k;
+	cudaError_t e = c ? rt_kernel(function, &k) : rt_error(cudaErrorInvalidValue);
+
+	if (e)
+		return e;
+	CUlaunchConfig config = config_of(c);
+
+	return RT(cuOccupancyMaxPotentialClusterSize, ret, (CUfunction)k, &config);
 }
