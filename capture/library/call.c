@@ -8,6 +8,14 @@
 
 #include <string.h>
 
+/* A signal handler's, which came while the thread was at it: it only counts. */
+static bool count_only(struct cap_thread *t)
+{
+	if (t->ring && t->generation == cap_process.generation && !*t->paused && cap_live.on)
+		__atomic_store_n(&t->ring->last_call, t->next_id++, __ATOMIC_RELAXED);
+	return false;
+}
+
 /* Whether the call is recorded all the same, though some gate is closed. */
 static __attribute__((noinline)) bool open_gate(struct cap_thread *t, uint32_t how, uint8_t *paused)
 {
@@ -16,6 +24,8 @@ static __attribute__((noinline)) bool open_gate(struct cap_thread *t, uint32_t h
 
 	if (!cap_process.session)
 		return false;
+	if (t->writing || t->hooking)
+		return count_only(t);
 	if (!cap_thread_ready(t)) {
 		__atomic_fetch_add(cap_live.alive ? &control->no_ring_calls
 						  : &control->forked_calls,
@@ -30,7 +40,7 @@ static __attribute__((noinline)) bool open_gate(struct cap_thread *t, uint32_t h
 
 static inline bool gates_closed(const struct cap_thread *t)
 {
-	return *t->paused | !cap_live.on;
+	return *t->paused | !cap_live.on | t->writing | t->hooking;
 }
 
 static inline bool is_hooked(uint32_t how)
@@ -68,11 +78,13 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 	c->n_words = CAP_HOW_WORDS(how);
 	c->per_thread = (how & CAP_HOW_PER_THREAD) != 0;
 	c->words = words;
+	cap_writing(t, 1);
 	c->id = t->next_id++;
+	__atomic_store_n(&t->ring->last_call, c->id, __ATOMIC_RELAXED);
+	cap_writing(t, 0);
 	c->depth = (uint8_t)t->depth++;
 	if ((how & (CAP_HOW_RICH | CAP_HOW_KERNEL)) || is_hooked(how))
 		before(c);
-	__atomic_store_n(&t->ring->last_call, c->id, __ATOMIC_RELAXED);
 	c->start = cap_ticks(t);
 	if (c->depth == 0) {
 		t->ring->current_start = c->start;

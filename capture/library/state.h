@@ -31,6 +31,7 @@ struct cap_thread {
 	uint32_t generation; /* of the process (forks) that all this belongs to */
 	uint32_t failed;     /* no ring could be made */
 	uint32_t hooking;    /* inside a hook, which may hold its locks */
+	uint32_t writing;    /* what a signal handler must not do as well: see cap_room() */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
 	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
 };
@@ -58,7 +59,7 @@ struct cap_process {
 	uint32_t capturing;	       /* streams in capture: recorded while paused, too */
 	int64_t iteration;	       /* marks so far, less 1 */
 	uint64_t (*emulated_ns)(void); /* gpuemu_host_ns, or NULL */
-	char folder[256];	       /* of the session */
+	char folder[CAP_FOLDER_BYTES]; /* of the session */
 };
 
 extern struct cap_process cap_process;
@@ -83,16 +84,38 @@ void cap_threads_forget(void);
 void cap_facts_process(void);
 void cap_facts_driver(void);
 
+/* What a signal handler does to the thread in between would be lost or torn: it records nothing
+ * there. Only the compiler has to keep the order. */
+static inline void cap_writing(struct cap_thread *t, uint32_t writing)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->writing, writing, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Room for a record, which cap_commit() must follow unless it is NULL: then it was lost. */
 static inline struct cap_record *cap_room(struct cap_thread *t, uint32_t bytes)
 {
+	uint8_t *room;
+
+	cap_writing(t, 1);
 	if (likely((size_t)(t->end - t->at) >= bytes))
 		return (struct cap_record *)(void *)t->at;
-	return (struct cap_record *)(void *)cap_thread_room(t, bytes);
+	room = cap_thread_room(t, bytes);
+	if (!room)
+		cap_writing(t, 0);
+	return (struct cap_record *)(void *)room;
 }
 
 /* Lets the recorder see the record of `bytes` at t->at. */
-static inline void cap_commit(struct cap_thread *t, uint32_t bytes)
+static inline void cap_show(struct cap_thread *t, uint32_t bytes)
 {
 	t->at += bytes;
 	__atomic_store_n(&t->ring->head, t->lap + (uint64_t)(t->at - t->data), __ATOMIC_RELEASE);
+}
+
+static inline void cap_commit(struct cap_thread *t, uint32_t bytes)
+{
+	cap_show(t, bytes);
+	cap_writing(t, 0);
 }

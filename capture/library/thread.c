@@ -229,7 +229,7 @@ static bool look_again(struct cap_thread *t, uint32_t bytes)
 		struct cap_record pad = {.bytes = (uint32_t)to_end, .kind = CAP_PAD};
 
 		memcpy(t->at, &pad, sizeof(pad));
-		cap_commit(t, (uint32_t)to_end);
+		cap_show(t, (uint32_t)to_end);
 		to_end = 0;
 		room = free_bytes(t);
 	}
@@ -253,7 +253,7 @@ static void say_what_was_lost(struct cap_thread *t)
 
 	memcpy(t->at, &lost, sizeof(lost));
 	t->lost_records = t->lost_bytes = 0;
-	cap_commit(t, sizeof(lost));
+	cap_show(t, sizeof(lost));
 }
 
 static void *drop(struct cap_thread *t, uint32_t bytes)
@@ -291,7 +291,7 @@ uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes)
 void *cap_reserve(uint32_t bytes, enum cap_kind kind)
 {
 	struct cap_thread *t = &cap_self;
-	struct cap_record *r = cap_thread_ready(t) ? cap_room(t, bytes) : NULL;
+	struct cap_record *r = !t->writing && cap_thread_ready(t) ? cap_room(t, bytes) : NULL;
 
 	if (r) {
 		*r = (struct cap_record){.bytes = bytes, .kind = (uint16_t)kind};

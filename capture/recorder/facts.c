@@ -54,6 +54,14 @@ static const char *device_fact(const struct rec_process *p, int device, const ch
 	return fact_of(p, key);
 }
 
+/* How long the number at `text` is, as JSON has them; 0: there is none. */
+static size_t number_length(const char *text)
+{
+	size_t sign = *text == '-', n = strspn(text + sign, "0123456789");
+
+	return n == 0 || (n > 1 && text[sign] == '0') ? 0 : sign + n;
+}
+
 /* The value of an attribute in "1=1024 2=1024 ..."; NULL. */
 static const char *attribute(const char *list, int number, size_t *len)
 {
@@ -63,7 +71,7 @@ static const char *attribute(const char *list, int number, size_t *len)
 	for (const char *at = list ? list + (*list == '"') : NULL; at; at = strchr(at, ' ')) {
 		at += *at == ' ';
 		if (strncmp(at, key, (size_t)n) == 0) {
-			*len = strspn(at + n, "-0123456789");
+			*len = number_length(at + n);
 			return at + n;
 		}
 	}

@@ -127,26 +127,28 @@ static int make_control(struct rec_session *s, const struct cap_control *setting
 
 /* Makes the folder under a name that nobody takes for a dead one's, and gives it its own once it
  * is locked. */
-static int begin_at(struct rec_session *s, const char *base, const struct cap_control *settings)
+int rec_session_begin_at(struct rec_session *s, const char *base,
+			 const struct cap_control *settings)
 {
+	scoped(free_ptr) char *path = realpath(base, NULL); /* programs change their folders */
 	char locked[PATH_MAX];
 	struct statvfs fs;
 	int r;
 
-	if (statvfs(base, &fs) < 0)
+	if (!path || statvfs(path, &fs) < 0)
 		return -errno;
+	if (strlen(path) + strlen("/" MAKING "XXXXXX") >= CAP_FOLDER_BYTES)
+		return -ENAMETOOLONG;
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < LEAST_ROOM)
 		return -ENOSPC;
-	remove_stale(base);
-	if (snprintf(s->folder, sizeof(s->folder), "%s/" MAKING "XXXXXX", base) >=
-	    (int)sizeof(s->folder))
-		return -ENAMETOOLONG;
+	remove_stale(path);
+	snprintf(s->folder, sizeof(s->folder), "%s/" MAKING "XXXXXX", path);
 	if (!mkdtemp(s->folder)) {
 		r = -errno;
 		s->folder[0] = '\0';
 		return r;
 	}
-	snprintf(locked, sizeof(locked), "%s/" PREFIX "%s", base,
+	snprintf(locked, sizeof(locked), "%s/" PREFIX "%s", path,
 		 s->folder + strlen(s->folder) - 6);
 	r = make_control(s, settings);
 	if (r == 0 && rename(s->folder, locked) < 0)
@@ -176,7 +178,7 @@ int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
 	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
 		if (!bases[i] || !*bases[i])
 			continue;
-		r = begin_at(s, bases[i], settings);
+		r = rec_session_begin_at(s, bases[i], settings);
 		if (r == 0)
 			return 0;
 	}

@@ -32,6 +32,10 @@ void rec_session_init(struct rec_session *s);
  * behind there. `settings` is copied into the control page, but for what the session itself sets:
  * magic, version, recorder_pid, heartbeat. */
 int rec_session_begin(struct rec_session *s, const struct cap_control *settings);
+/* The same in the folder `base`, for one that was initialised. -ENAMETOOLONG: programs could not be
+ * told. */
+int rec_session_begin_at(struct rec_session *s, const char *base,
+			 const struct cap_control *settings);
 
 /* What is read of it goes into the file `spool`, which is there. */
 int rec_session_bind(struct rec_session *s, const char *spool);

@@ -423,6 +423,22 @@ static int next(void)
 	return 0;
 }
 
+static unsigned handled;
+static void on_signal(int number)
+{
+	if (cuCtxSynchronize() == 0 && handled++ < 1000)
+		raise(number);
+}
+
+/* A signal handler makes calls within calls. Says how many there were. */
+static int signals(void)
+{
+	CHECK(some_calls() == 0 && signal(SIGUSR1, on_signal) != SIG_ERR);
+	cuLaunchHostFunc(NULL, (void (*)(void *))(void *)raise, (void *)SIGUSR1);
+	printf("made %u\n", 3 + 1 + handled);
+	return 0;
+}
+
 static int marks(void)
 {
 	some_calls();
@@ -470,6 +486,7 @@ static const struct {
 	{"procs", procs},
 	{"dlclose", closes},
 	{"next", next},
+	{"signals", signals},
 	{"marks", marks},
 	{"nothing", nothing},
 };

@@ -68,9 +68,9 @@ has "state exited"
 count "^call " 4
 
 record callback; ended "with 5"
-has "state exited lost 0 clock 0 inside cuLaunchHostFunc"
+has "state exited lost 0 clock 0 inside cuLaunchHostFunc begun"
 record callback_thread; ended "with 6"
-has "state exited lost 0 clock 0 inside cuStreamAddCallback"
+has "state exited lost 0 clock 0 inside cuStreamAddCallback begun"
 record _exit; ended "with 8"
 has "state exited"
 record abort; ended "by signal 6"
@@ -142,6 +142,12 @@ else
 fi
 LD_PRELOAD=$BUILD/capture/library/libgpucapture.so GPUCAPTURE_SESSION=$work/absent "$here/capture_cases" unknown
 LD_PRELOAD=$BUILD/capture/library/libgpucapture.so "$here/capture_cases" procs
+
+# Calls of a signal handler: no record is torn, and each call counts as begun.
+record signals -r 4194304; ended "with 0"
+made=$(sed -n 's/^made //p' "$work/rings")
+count "^ring 0 .* lost 0 .* begun $made$" 1
+count "^call " "$made"
 
 # Paused: objects and marks only, without being asked; a window applies itself.
 record marks -p; ended "with 0"

@@ -271,10 +271,11 @@ static void print_ring(const struct ring *r)
 	const struct cap_record *record;
 	int got;
 
-	printf("ring %u pid %d thread %s state %s lost %" PRIu64 " clock %u inside %s\n",
+	printf("ring %u pid %d thread %s state %s lost %" PRIu64
+	       " clock %u inside %s begun %" PRIu64 "\n",
 	       about->number, about->pid, about->tid == about->pid ? "main" : "other",
 	       states[s.state], s.lost_records, about->clock,
-	       s.current_api ? name_of(r, s.current_api - 1) : "-");
+	       s.current_api ? name_of(r, s.current_api - 1) : "-", cap_id_ordinal(s.last_call));
 	while ((got = cap_record_next(&c, &record)) == 1)
 		print_record(r, record);
 	if (got < 0)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int put_ring(const struct rec_session *s, uint32_t number)
@@ -99,5 +100,31 @@ START_TEST(a_session_is_taken_over)
 }
 END_TEST
 
-TESTS("session", a_session_is_taken_over, a_ring_may_be_counted_before_it_is_there,
-      a_ring_that_is_not_ready_is_offered_again)
+/* Where programs find it, wherever they go, and never where they could not. */
+START_TEST(a_folder_is_absolute_and_short)
+{
+	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
+	scoped(rec_session_end) struct rec_session s;
+	char deep[] = "/tmp/test-session-XXXXXX/", name[252] = "";
+	char path[PATH_MAX];
+
+	rec_session_init(&s);
+	deep[strlen(deep) - 1] = '\0';
+	ck_assert_ptr_nonnull(mkdtemp(deep));
+	memset(name, 'a', sizeof(name) - 1);
+	snprintf(path, sizeof(path), "%s/%s", deep, name);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(rec_session_begin_at(&s, path, &settings), -ENAMETOOLONG);
+	ck_assert_int_eq(rec_session_begin_at(&s, "/does/not/exist", &settings), -ENOENT);
+	ck_assert_int_eq(chdir(deep), 0);
+	ck_assert_int_eq(rec_session_begin_at(&s, ".", &settings), 0);
+	ck_assert_int_eq(strncmp(s.folder, deep, strlen(deep)), 0);
+	ck_assert_uint_lt(strlen(s.folder), CAP_FOLDER_BYTES);
+	rec_session_end(&s);
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(rmdir(deep), 0);
+}
+END_TEST
+
+TESTS("session", a_folder_is_absolute_and_short, a_session_is_taken_over,
+      a_ring_may_be_counted_before_it_is_there, a_ring_that_is_not_ready_is_offered_again)
