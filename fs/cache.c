@@ -230,7 +230,8 @@ struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
 	return i;
 }
 
-static void put(struct fs_cache *c, struct fs_item *item, int last)
+/* `room`: the thing may stay while no more bytes are held. */
+static void put(struct fs_cache *c, struct fs_item *item, size_t room)
 {
 	struct fs_item *evicted;
 	int gone;
@@ -239,7 +240,7 @@ static void put(struct fs_cache *c, struct fs_item *item, int last)
 		return;
 	pthread_mutex_lock(&c->lock);
 	item->users--;
-	gone = item->users == 0 && (last || item->state == FAILED);
+	gone = item->users == 0 && (c->bytes > room || item->state == FAILED);
 	if (gone && item->state == READY)
 		forget(c, item);
 	evicted = evict(c);
@@ -251,12 +252,17 @@ static void put(struct fs_cache *c, struct fs_item *item, int last)
 
 void fs_cache_put(struct fs_cache *c, struct fs_item *item)
 {
-	put(c, item, 0);
+	put(c, item, SIZE_MAX);
 }
 
 void fs_cache_put_last(struct fs_cache *c, struct fs_item *item)
 {
-	put(c, item, 1);
+	put(c, item, 0);
+}
+
+void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item)
+{
+	put(c, item, c->limit / 2);
 }
 
 void *fs_item_thing(const struct fs_item *item)

@@ -40,6 +40,9 @@ void fs_cache_put(struct fs_cache *c, struct fs_item *item);
 
 /* The same of a thing that is not likely to be wanted again: dropped, unless somebody uses it. */
 void fs_cache_put_last(struct fs_cache *c, struct fs_item *item);
+
+/* The same of a thing that is quickly made again from others: dropped if the cache is half full. */
+void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item);
 void *fs_item_thing(const struct fs_item *item);
 
 /* The bytes that are held now. */

@@ -155,7 +155,8 @@ struct wanted {
 	uint64_t skip; /* bytes of the file before it */
 	size_t left;
 	struct fs_view *view;
-	bool once; /* what is read as a whole will not be wanted again */
+	/* What becomes of a thing that is read as a whole. */
+	void (*put)(struct fs_cache *c, struct fs_item *item);
 };
 
 static int add_part(struct wanted *w, const char *data, size_t len, struct fs_item *item)
@@ -168,7 +169,7 @@ static int add_part(struct wanted *w, const char *data, size_t len, struct fs_it
 		return -ENOMEM;
 	n = len - w->skip < w->left ? len - (size_t)w->skip : w->left;
 	v->parts[v->n] = (struct iovec){(char *)data + w->skip, n};
-	v->held[v->n++] = (struct fs_held){item, w->once && n == len};
+	v->held[v->n++] = (struct fs_held){item, n == len ? w->put : fs_cache_put};
 	w->skip = 0;
 	w->left -= n;
 	return 0;
@@ -338,30 +339,26 @@ static int want_pieces(struct fs_tree *t, const struct fs_place *where, const st
 	return r;
 }
 
-/* The kernel keeps what it has read. So what no other file shows leaves the cache when it has been
- * read as a whole: there are many of these files, and the decoded slices are worth more. */
-static bool is_read_once(const struct fs_place *where, const struct fs_file *file)
-{
-	return where->dir == FS_ITERATION_GPU && file->made != FS_QUICK;
-}
-
+/* The kernel keeps what it has read. So a text leaves the cache when it has been read as a whole:
+ * in a GPU's iteration at once, since nothing else shows it and there are many; else if the room
+ * could be for decoded slices, which are worth more. */
 int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {
-	struct wanted w = {offset, size, view, .once = false};
-	bool once = is_read_once(where, file);
+	struct wanted w = {offset, size, view, fs_cache_put};
 	struct fs_item *item;
 	int r;
 
 	view->cache = t->cache;
-	w.once = once && !is_table(file);
+	if (where->dir == FS_ITERATION_GPU && !is_table(file))
+		w.put = fs_cache_put_last;
 	r = get_whole(t, where, file, &item);
 	if (r == 0)
 		r = want_item(&w, item);
-	w.once = once;
+	w.put = where->dir == FS_ITERATION_GPU ? fs_cache_put_last : fs_cache_put_cheap;
 	if (r == 0 && w.left > 0 && file->made == FS_PIECES_OF)
 		r = want_pieces(t, where, file, &w);
-	w.once = false;
+	w.put = fs_cache_put;
 	if (r == 0 && w.left > 0)
 		r = want_tail(t, file, &w);
 	return r;
@@ -369,12 +366,8 @@ int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struc
 
 void fs_view_done(struct fs_view *view)
 {
-	for (size_t i = 0; i < view->n; i++) {
-		if (view->held[i].last)
-			fs_cache_put_last(view->cache, view->held[i].item);
-		else
-			fs_cache_put(view->cache, view->held[i].item);
-	}
+	for (size_t i = 0; i < view->n; i++)
+		view->held[i].put(view->cache, view->held[i].item);
 	free(view->parts);
 	free(view->held);
 	*view = (struct fs_view){0};

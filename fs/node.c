@@ -410,6 +410,7 @@ static int read_why(struct fs *fs, uint64_t offset, size_t size, struct fs_view 
 	if (!view->parts || !view->held)
 		return -ENOMEM;
 	view->cache = fs->cache;
+	view->held[0].put = fs_cache_put;
 	view->parts[0] =
 		(struct iovec){fs->why + offset, size < len - offset ? size : len - offset};
 	view->n = 1;

@@ -156,7 +156,7 @@ int fs_piece_length(struct fs_piece *p, uint64_t *ret)
 		r = fs_piece_get(p, &item);
 		if (r < 0)
 			return r;
-		fs_cache_put(p->tree->cache, item);
+		fs_cache_put_cheap(p->tree->cache, item);
 		length = atomic_load_explicit(length_slot(p), memory_order_relaxed);
 	}
 	*ret = length - 1;

@@ -7,10 +7,10 @@
 
 #include <sys/uio.h>
 
-/* What a part lies in. */
+/* What a part lies in, and how its use ends. */
 struct fs_held {
 	struct fs_item *item;
-	int last; /* 1: nobody is likely to want it again */
+	void (*put)(struct fs_cache *c, struct fs_item *item);
 };
 
 struct fs_view {

@@ -170,7 +170,7 @@ static const struct cli_command command = {
 int main(int argc, char **argv)
 {
 	/* Few arenas, and large blocks given back: memory stays near what the cache holds. */
-	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	return cli_main_one(&command, argc, argv);
 }

@@ -289,6 +289,16 @@ START_TEST(test_the_cache_lets_go_of_what_is_put_for_the_last_time)
 	ck_assert_int_eq(made, 2);
 	fs_cache_put(c, one);
 	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
+
+	/* What is cheap stays while the cache is less than half full. */
+	for (uint64_t i = 1; i < 4; i++) {
+		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &one), 0);
+		fs_cache_put_cheap(c, one);
+	}
+	ck_assert_uint_le(fs_cache_bytes(c), 2500);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 1}, &maker, &one), 0);
+	fs_cache_put(c, one);
+	ck_assert_int_eq(made, 5);
 	fs_cache_free(c);
 }
 END_TEST
