@@ -22,6 +22,8 @@
  */
 #pragma once
 
+#include "formats/origin.h"
+
 #include <stdint.h>
 
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
@@ -54,7 +56,8 @@ struct cap_control {
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */
 	int64_t first_payload, last_payload;	 /* iterations whose contents are kept; -1: none */
-	uint64_t ring_bytes; /* of data in a new ring: a power of two, MIN to MAX_RING_BYTES */
+	uint64_t ring_bytes;	  /* of data in a new ring: a power of two, MIN to MAX_RING_BYTES */
+	struct fmt_origin origin; /* of CLOCK_MONOTONIC, and which part of the run it is */
 
 	/* By the recorder, while programs run. */
 	_Alignas(CAP_LINE) uint32_t paused;

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The fact of a trace of several clocks that says how well they were aligned. */
+#define FMT_CLOCKS_KEY "clocks"
+
 struct fmt_sighting {
 	uint64_t moment; /* what is the same moment has the same number */
 	int64_t at_ns;	 /* what the clock said */

@@ -8,6 +8,7 @@ static const struct {
 	const char *key, *what;
 	const char *why; /* a fact that says it; may be NULL */
 } losses[] = {
+	{FMT_MISSING_PARTS_KEY, "parts of the run (missing_parts says which)"},
 	{FMT_MISSING_KEY, "ranks of the largest communicator (missing_ranks says which)"},
 	{"capture.calls_missing", "calls that were begun and not recorded", "capture.stopped"},
 	{"capture.calls_without_ring", "calls of threads that got no ring", "capture.no_ring"},

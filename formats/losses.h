@@ -8,3 +8,6 @@
 
 /* Appends a line for each: `before`, the count and what was lost, a newline. */
 void fmt_losses(const struct fmt_names *names, const char *before, struct text *out);
+
+/* How many parts of a run that was joined never came. */
+#define FMT_MISSING_PARTS_KEY "capture.missing_parts"

@@ -34,3 +34,11 @@ int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt
  * a list and their number, or nothing where all are there. 0 or a negative errno. */
 #define FMT_MISSING_KEY "capture.missing_ranks"
 int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks);
+
+/* What a launcher says that the rank is, by the variables of its environment that were recorded as
+ * facts "env.RANK" and so on; -1. */
+int64_t fmt_rank_variable(const struct fmt_names *names, uint32_t rank);
+
+/* The same in one fact's value, and the facts, most trusted first; NULL ends them. */
+int64_t fmt_rank_value(const char *value);
+extern const char *const fmt_rank_keys[];

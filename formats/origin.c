@@ -28,8 +28,8 @@ void fmt_origin_here(struct fmt_origin *ret)
 	char boot[40] = "", space[40] = "";
 	int64_t before = clock_ns(CLOCK_MONOTONIC), real = clock_ns(CLOCK_REALTIME);
 
-	*ret = (struct fmt_origin){.realtime_ns = real - before -
-						  (clock_ns(CLOCK_MONOTONIC) - before) / 2};
+	ret->realtime_ns = real - before - (clock_ns(CLOCK_MONOTONIC) - before) / 2;
+	ret->clock[0] = '\0';
 	if (fd < 0 || read(fd, boot, sizeof(boot) - 1) <= 0)
 		return;
 	boot[strcspn(boot, "\n")] = '\0';

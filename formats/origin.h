@@ -14,7 +14,8 @@ struct fmt_origin {
 	char run[FMT_ORIGIN_ID];   /* what its launcher calls the run; "": not known */
 };
 
-/* What this process's CLOCK_MONOTONIC is: of which boot and time namespace. */
+/* Sets clock and realtime_ns: what this process's CLOCK_MONOTONIC is, by boot and time namespace.
+ */
 void fmt_origin_here(struct fmt_origin *ret);
 
 /* 0 or a negative errno. */

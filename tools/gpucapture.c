@@ -7,9 +7,9 @@
 #include "capture/clock.h"
 #include "capture/recorder/recorder.h"
 #include "formats/export/json.h"
+#include "tools/capture_place.h"
 #include "tools/child.h"
 #include "tools/cli.h"
-#include "tools/place.h"
 #include "tools/preload.h"
 
 #include <errno.h>
@@ -33,6 +33,7 @@ enum {
 	OPT_FORCE,
 	OPT_JSON,
 	OPT_RECOVER,
+	OPT_PART,
 };
 
 static const struct cli_option options[] = {
@@ -51,6 +52,9 @@ static const struct cli_option options[] = {
 		{"recover", 0, "DIR",
 		 "run nothing, but make the trace of a recording that was killed: DIR is what "
 		 "it left, OUT.new-XXXXXX"},
+	[OPT_PART] = {"part", 0, "I/N",
+		      "record part I (0, 1, ...) of a run of N parts, each on its host with the "
+		      "same OUT; srun and mpirun say so themselves"},
 	{0},
 };
 
@@ -93,6 +97,26 @@ static int read_range(const struct cli_args *args, int option, int64_t *first, i
 	return 0;
 }
 
+/* "1/4", or what the launcher says. */
+static int read_part(const struct cli_args *args, struct fmt_origin *ret)
+{
+	const char *value = args->values[OPT_PART];
+	unsigned part, n;
+	int end = 0;
+
+	if (!value) {
+		parts_by_launcher(ret);
+		return 0;
+	}
+	if (sscanf(value, "%u/%u%n", &part, &n, &end) != 2 || value[end] || part >= n) {
+		cli_error("--part: '%s' is no part like 0/4", value);
+		return -EINVAL;
+	}
+	ret->part = part;
+	ret->n_parts = n;
+	return 0;
+}
+
 static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
@@ -103,7 +127,8 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	memset(c, 0, sizeof(*c));
 	if (level < 0 || with_times < 0 ||
 	    read_range(args, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
-	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
+	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0 ||
+	    read_part(args, &c->origin) < 0)
 		return -EINVAL;
 	c->clock = cap_clock_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
@@ -181,28 +206,16 @@ static void report(const struct cli_args *args, const struct rec_result *r)
 		(unsigned long long)r->without_times);
 }
 
-/* What the trace is given its name by. */
-static int commit(struct place *place)
-{
-	int r = place_commit(place);
-
-	if (r == 0)
-		return CLI_OK;
-	cli_error("cannot write %s: %s; the recording is %s", place->output, strerror(-r),
-		  place->trace);
-	place_keep(place);
-	return r == -EEXIST ? CLI_USAGE : CLI_MACHINE;
-}
-
 /* There is no trace to be made. */
-static int nothing(const struct cli_args *args, const struct rec_recorder *recorder)
+static int nothing(const struct cli_args *args, const struct rec_recorder *recorder,
+		   struct capture_place *at)
 {
 	const char *program = args->n_operands > 0 ? args->operands[0] : "the program";
 	struct rec_unread unread = rec_unread(recorder);
 
 	if (unread.no_ring_calls == 0) {
 		cli_error("%s made no CUDA call: nothing was recorded", program);
-		return CLI_OK;
+		return capture_place_end(at, 1);
 	}
 	cli_error("cannot record %s: %s in %s", program, strerror(unread.no_ring_error),
 		  rec_folder(recorder));
@@ -225,10 +238,10 @@ static int make_room(void *room)
 
 /* Reads, writes what was read beside OUT, and gives it its name. */
 static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
-		       struct place *place)
+		       struct capture_place *at)
 {
 	const struct cap_control *settings = rec_settings(recorder);
-	struct room room = {recorder, place};
+	struct room room = {recorder, &at->place};
 	const struct rec_window window = {settings->first_iteration,
 					  settings->last_iteration,
 					  settings->first_payload,
@@ -236,58 +249,36 @@ static int write_trace(const struct cli_args *args, struct rec_recorder *recorde
 					  rec_folder(recorder),
 					  .make_room = make_room,
 					  .room = &room};
-	const struct fmt_origin part = {0};
 	struct rec_result result = {0};
 	struct fmt_error err = {0};
 	bool full;
 	int r = read_rings(recorder, fd);
 
 	if (r == 0 && !rec_has_calls(recorder))
-		return nothing(args, recorder);
+		return nothing(args, recorder, at);
 	if (r == 0)
-		r = rec_write(recorder, &window, &part, place->trace, &result, &err);
-	full = (r == -ENOSPC || r == -EDQUOT) && place_opens(place);
+		r = rec_write(recorder, &window, at->place.trace, &result, &err);
+	full = (r == -ENOSPC || r == -EDQUOT) && place_opens(&at->place);
 	if (r < 0 && !full)
-		return cli_fail(r, &err, "write", place->output, NULL);
-	r = commit(place);
+		return cli_fail(r, &err, "write", at->place.output, NULL);
+	r = capture_place_commit(at);
+	if (r == CLI_OK)
+		r = capture_place_end(at, 0);
 	if (r == CLI_OK)
 		report(args, &result);
 	if (r != CLI_OK || !(full || (rec_unread(recorder).stopped && result.lost_records > 0)))
 		return r;
 	cli_error("cannot write all of %s: no space left on device; it holds what there was room "
 		  "for",
-		  place->output);
+		  at->place.output);
 	return CLI_MACHINE;
-}
-
-static int begin_place(const struct cli_args *args, struct place *place)
-{
-	const char *output = args->values[OPT_OUTPUT];
-	int e;
-
-	if (!output || !*output) {
-		cli_error("where to? give -o OUT");
-		return CLI_USAGE;
-	}
-	e = place_begin(place, output, args->values[OPT_FORCE] != NULL);
-	if (e == -EEXIST) {
-		cli_error("cannot write %s: it exists already; name another, or give --force to "
-			  "replace a trace",
-			  output);
-		return CLI_USAGE;
-	}
-	if (e < 0) {
-		cli_fail(e, NULL, "write", output, "its directory must exist");
-		return CLI_USAGE;
-	}
-	return CLI_OK;
 }
 
 /* The process that reads, as the one that waits for the program sees it. */
 struct reader {
 	const struct cli_args *args;
 	struct rec_recorder *recorder;
-	struct place *place;
+	struct capture_place *at;
 	int fd[2]; /* a pipe: a byte says that the program has ended, its end that we have */
 	pid_t pid; /* -1: it has ended */
 	int tries;
@@ -309,8 +300,8 @@ static int start_reader(struct reader *r)
 	close(r->fd[1]);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_IGN);
-	status = write_trace(r->args, r->recorder, r->fd[0], r->place);
-	place_done(r->place);
+	status = write_trace(r->args, r->recorder, r->fd[0], r->at);
+	place_done(&r->at->place);
 	rec_close(r->recorder);
 	fflush(NULL);
 	_exit(status);
@@ -345,9 +336,10 @@ static void finish_reader(struct reader *r)
 }
 
 /* Runs the program beside the reading process; the exit status. */
-static int run_both(const struct cli_args *args, struct rec_recorder *recorder, struct place *place)
+static int run_both(const struct cli_args *args, struct rec_recorder *recorder,
+		    struct capture_place *at)
 {
-	struct reader reader = {.args = args, .recorder = recorder, .place = place, .told = -1};
+	struct reader reader = {.args = args, .recorder = recorder, .at = at, .told = -1};
 	int status;
 
 	if (pipe2(reader.fd, O_CLOEXEC) < 0)
@@ -361,8 +353,8 @@ static int run_both(const struct cli_args *args, struct rec_recorder *recorder, 
 	if (reader.told < 0) {
 		cli_error("cannot write %s: the process that records was killed %d times; what was "
 			  "recorded is in %s, see gpucapture --recover",
-			  place->output, reader.tries, place->folder);
-		place_keep(place);
+			  at->place.output, reader.tries, at->place.folder);
+		place_keep(&at->place);
 		rec_leave(recorder);
 		reader.told = CLI_MACHINE;
 	}
@@ -377,7 +369,7 @@ static void spool_path(const char *folder, char ret[PATH_MAX + 8])
 	snprintf(ret, PATH_MAX + 8, "%s/spool", folder);
 }
 
-static int record(const struct cli_args *args, struct place *place)
+static int record(const struct cli_args *args, struct capture_place *at)
 {
 	struct rec_recorder *recorder = NULL;
 	char spool[PATH_MAX + 8];
@@ -391,31 +383,34 @@ static int record(const struct cli_args *args, struct place *place)
 	}
 	if (read_settings(args, &settings) < 0)
 		return CLI_USAGE;
-	r = begin_place(args, place);
+	r = capture_place_begin(at, args->values[OPT_OUTPUT], &settings.origin,
+				args->values[OPT_FORCE] != NULL);
 	if (r != CLI_OK)
 		return r;
-	spool_path(place->folder, spool);
+	spool_path(at->place.folder, spool);
 	r = rec_open(&settings, spool, &recorder, &err);
 	if (r < 0 && err.what[0])
-		r = cli_fail(r, &err, "write", place->output, NULL);
+		r = cli_fail(r, &err, "write", at->place.output, NULL);
 	else if (r < 0)
 		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
 	else
 		r = set_up(rec_folder(recorder));
 	if (r == CLI_OK)
-		return run_both(args, recorder, place);
+		return run_both(args, recorder, at);
 	rec_close(recorder);
-	place_done(place);
+	place_done(&at->place);
 	return r;
 }
 
 /* Makes a trace of what was left in `folder`, and removes that. */
-static int recover(const struct cli_args *args, const char *folder, struct place *place)
+static int recover(const struct cli_args *args, const char *folder, struct capture_place *at)
 {
 	struct rec_recorder *recorder = NULL;
+	const struct fmt_origin alone = {0};
 	struct place left = {0};
 	char spool[PATH_MAX + 8];
-	int r = begin_place(args, place);
+	int r = capture_place_begin(at, args->values[OPT_OUTPUT], &alone,
+				    args->values[OPT_FORCE] != NULL);
 
 	if (r != CLI_OK)
 		return r;
@@ -425,8 +420,8 @@ static int recover(const struct cli_args *args, const char *folder, struct place
 		cli_error("cannot recover %s: it is still being recorded", folder);
 	else if (r < 0)
 		cli_fail(r, NULL, "recover", spool, NULL);
-	r = r == 0 ? write_trace(args, recorder, -1, place) : CLI_INPUT;
-	place_done(place);
+	r = r == 0 ? write_trace(args, recorder, -1, at) : CLI_INPUT;
+	place_done(&at->place);
 	rec_close(recorder);
 	if (r == CLI_OK && strlen(folder) < sizeof(left.folder)) {
 		strcpy(left.folder, folder);
@@ -438,9 +433,9 @@ static int recover(const struct cli_args *args, const char *folder, struct place
 static int run(const struct cli_args *args)
 {
 	const char *folder = args->values[OPT_RECOVER];
-	struct place place;
+	struct capture_place at;
 
-	return folder ? recover(args, folder, &place) : record(args, &place);
+	return folder ? recover(args, folder, &at) : record(args, &at);
 }
 
 const struct cli_command gpucapture = {

@@ -51,7 +51,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path) < 0 ? -errno : 0;
 }
 
-static int remove_all(const char *path)
+int place_remove(const char *path)
 {
 	return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0 ? -errno : 0;
 }
@@ -94,7 +94,7 @@ int place_begin(struct place *p, const char *output, int force)
 
 int place_restart(struct place *p)
 {
-	return remove_all(p->trace);
+	return place_remove(p->trace);
 }
 
 int place_opens(const struct place *p)
@@ -140,6 +140,6 @@ void place_keep(struct place *p)
 void place_done(struct place *p)
 {
 	if (p->folder[0])
-		remove_all(p->folder);
+		place_remove(p->folder);
 	p->folder[0] = '\0';
 }

@@ -37,3 +37,6 @@ int place_signal(void);
 
 /* Ends the process by the signal that has come, if one has; after place_done(). */
 void place_raise(void);
+
+/* Removes a folder with all that is in it. 0 or a negative errno. */
+int place_remove(const char *path);

@@ -218,8 +218,8 @@ static void contents_done(struct contents *c)
 }
 
 int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
-		       size_t n_processes, struct rec_reading *readings, uint32_t n_ranks,
-		       struct fmt_names *names, struct rec_contents_result *ret,
+		       size_t n_processes, struct fmt_run_reading *readings,
+		       const struct fmt_run *run, struct rec_contents_result *ret,
 		       struct fmt_error *err)
 {
 	scoped(contents_done) struct contents c = {.folder = folder, .trace = trace};
@@ -227,16 +227,16 @@ int rec_contents_write(const char *folder, const char *trace, struct rec_process
 
 	for (size_t i = 0; i < n_processes && r == 0; i++)
 		r = want_images(&c, processes[i]);
-	for (uint32_t i = 0; i < n_ranks && r == 0; i++)
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
 		r = want(&c, readings[i].contents, readings[i].n_contents);
 	if (r == 0)
 		r = keep_all(&c, ret, err);
-	for (uint32_t i = 0; i < n_ranks && r == 0; i++)
-		r = put_list(&c, readings[i].part->rank->number, readings[i].contents,
-			     readings[i].n_contents, err);
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		r = put_list(&c, run->ranks[i].number, readings[i].contents, readings[i].n_contents,
+			     err);
 	if (r == 0)
-		r = put_images(&c, names, processes, n_processes);
+		r = put_images(&c, run->names, processes, n_processes);
 	if (r == 0)
-		r = put_missing(names, ret);
+		r = put_missing(run->names, ret);
 	return r == 0 && c.begun ? fmt_output_end(&c.out, err) : r;
 }

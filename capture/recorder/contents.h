@@ -4,8 +4,9 @@
  * read and wrote. Each is stored once, in the order of their names. One thread. */
 #pragma once
 
-#include "capture/recorder/part.h"
+#include "capture/recorder/process.h"
 #include "formats/error.h"
+#include "formats/run_part.h"
 
 /* Why a content is not in the trace. */
 enum rec_contents_reason {
@@ -22,9 +23,9 @@ struct rec_contents_result {
 
 /* Writes the contents of the trace at `trace`, if there are any: the images of the processes, and
  * what the readings of the ranks have taken, which is dropped there where it is missing. `folder`
- * is the session's. `names` gets the facts about images and about what is missing; `ret` is added
- * to. 0 or a negative errno. */
+ * is the session's. The run's names get the facts about images and about what is missing; `ret` is
+ * added to. 0 or a negative errno. */
 int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
-		       size_t n_processes, struct rec_reading *readings, uint32_t n_ranks,
-		       struct fmt_names *names, struct rec_contents_result *ret,
+		       size_t n_processes, struct fmt_run_reading *readings,
+		       const struct fmt_run *run, struct rec_contents_result *ret,
 		       struct fmt_error *err);

@@ -109,27 +109,18 @@ static const struct rec_comm *world_of(const struct rec_rank *rank)
 /* A fact of the process that is a number, or -1. */
 static int64_t number_fact(const struct rec_process *p, const char *key)
 {
-	for (size_t i = 0; i < p->n_facts; i++) {
-		const char *value = fmt_string(p->names, p->facts[i].value, NULL);
-		char *end;
-		long long v;
-
-		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) != 0)
-			continue;
-		v = strtoll(*value == '"' ? value + 1 : value, &end, 10);
-		return end != value && v >= 0 && v < INT32_MAX ? v : -1;
-	}
+	for (size_t i = 0; i < p->n_facts; i++)
+		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
+			return fmt_rank_value(fmt_string(p->names, p->facts[i].value, NULL));
 	return -1;
 }
 
 static int64_t environment_rank(const struct rec_process *p)
 {
-	static const char *const keys[] = {"env.RANK", "env.SLURM_PROCID",
-					   "env.OMPI_COMM_WORLD_RANK"};
 	int64_t v = -1;
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys) && v < 0; i++)
-		v = number_fact(p, keys[i]);
+	for (size_t i = 0; fmt_rank_keys[i] && v < 0; i++)
+		v = number_fact(p, fmt_rank_keys[i]);
 	return v;
 }
 

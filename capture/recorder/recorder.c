@@ -133,9 +133,10 @@ int rec_open(const struct cap_control *settings, const char *spool, struct rec_r
 	if (!r)
 		return -ENOMEM;
 	r->settings = *settings;
+	fmt_origin_here(&r->settings.origin);
 	e = settings->clock == CAP_CLOCK_TSC ? cap_clock_init(&r->clock) : 0;
 	if (e == 0)
-		e = rec_session_begin(&r->session, settings);
+		e = rec_session_begin(&r->session, &r->settings);
 	if (e < 0)
 		return e;
 	strcpy(r->folder, r->session.folder);
@@ -460,32 +461,29 @@ struct rec_unread rec_unread(const struct rec_recorder *r)
 }
 
 /* The clock of an emulated driver is no host's. */
-static int put_origin(struct fmt_names *names, struct rec_process *const *all, size_t n,
-		      const struct fmt_origin *part)
+static int put_origin(const struct rec_recorder *r, struct fmt_names *names,
+		      struct rec_process *const *all, size_t n)
 {
-	struct fmt_origin o;
+	struct fmt_origin o = r->settings.origin;
 	bool is_virtual = false;
 
-	fmt_origin_here(&o);
 	for (size_t i = 0; i < n; i++)
 		is_virtual |= all[i]->is_virtual;
-	if (is_virtual)
-		o = (struct fmt_origin){0};
-	o.part = part->part;
-	o.n_parts = part->n_parts;
-	memcpy(o.run, part->run, sizeof(o.run));
+	if (is_virtual) {
+		o.clock[0] = '\0';
+		o.realtime_ns = 0;
+	}
 	return fmt_origin_put(names, &o);
 }
 
-int rec_write(struct rec_recorder *r, const struct rec_window *window,
-	      const struct fmt_origin *part, const char *path, struct rec_result *ret,
-	      struct fmt_error *err)
+int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
+	      struct rec_result *ret, struct fmt_error *err)
 {
 	size_t n;
 	struct rec_process *const *all = rec_processes_all(r->processes, &n);
 	struct fmt_names *names = rec_processes_names(r->processes);
 	struct rec_window kept = *window;
-	int e = put_origin(names, all, n, part);
+	int e = put_origin(r, names, all, n);
 
 	kept.unread = rec_unread(r);
 	kept.steps = r->settings.digest_level == CAP_DIGEST_STEP;

@@ -19,12 +19,11 @@
 
 #include "capture/recorder/run.h"
 #include "capture/ring.h"
-#include "formats/origin.h"
 
 struct rec_recorder;
 
 /* What is read is kept in the file `spool`, which must not exist; err->file is that when it is to
- * blame. */
+ * blame. The clock of the settings' origin is set here. */
 int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret,
 	     struct fmt_error *err);
 /* Goes on with what such a recorder left. -EBADMSG: no spool of this version; -EBUSY: its recorder
@@ -57,8 +56,6 @@ struct rec_unread rec_unread(const struct rec_recorder *r);
 /* Gives back the room on disk of what was taken, once it is finished. */
 void rec_drop(struct rec_recorder *r);
 
-/* Writes what was read, see rec_run_write(). `part` says which part of a run this is; its clock is
- * found here. */
-int rec_write(struct rec_recorder *r, const struct rec_window *window,
-	      const struct fmt_origin *part, const char *path, struct rec_result *ret,
-	      struct fmt_error *err);
+/* Writes what was read, see rec_run_write(). */
+int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
+	      struct rec_result *ret, struct fmt_error *err);

@@ -5,10 +5,10 @@
 #include "base/scope.h"
 #include "capture/recorder/facts.h"
 #include "capture/recorder/meetings.h"
-#include "capture/recorder/part.h"
 #include "capture/recorder/steps.h"
 #include "formats/export/tsv.h"
 #include "formats/infer/infer.h"
+#include "formats/run_part.h"
 #include "formats/run_write.h"
 
 /* What is sorted of an event. */
@@ -24,14 +24,14 @@ struct job {
 	struct rec_ranks ranks;
 	struct rec_meetings meetings;
 	struct fmt_run run;
-	struct rec_part *parts;
+	struct fmt_run_part *parts;
 	struct entry **entries; /* by rank */
 	size_t *caps;
 	uint32_t **position; /* by process and event: where it went */
 	uint32_t **rank_of;
 	struct rec_result *result;
 	const struct rec_window *window;
-	struct rec_reading *readings; /* by rank */
+	struct fmt_run_reading *readings; /* by rank */
 };
 
 static void job_done(struct job *j)
@@ -45,7 +45,7 @@ static void job_done(struct job *j)
 			free(j->run.ranks[i].collectives);
 		}
 		if (j->parts)
-			rec_part_done(&j->parts[i]);
+			fmt_run_part_done(&j->parts[i]);
 		if (j->readings)
 			free(j->readings[i].contents);
 		if (j->entries)
@@ -149,18 +149,10 @@ static int by_place(const void *a, const void *b)
 	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns) ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->correlation, f->correlation) ?: array_order(x->from, y->from);
 }
 
-static void span(struct rec_part *part, const struct fmt_event *e)
-{
-	int64_t end_ns = e->start_ns + e->duration_ns;
-
-	part->first_ns = e->start_ns < part->first_ns ? e->start_ns : part->first_ns;
-	part->last_ns = end_ns > part->last_ns ? end_ns : part->last_ns;
-}
-
 static int order(struct job *j, uint32_t rank)
 {
 	struct fmt_run_rank *run = &j->run.ranks[rank];
-	struct rec_part *part = &j->parts[rank];
+	struct fmt_run_part *part = &j->parts[rank];
 	struct entry *list = j->entries[rank];
 
 	if (run->n_events >= FMT_RUN_NONE)
@@ -174,7 +166,7 @@ static int order(struct job *j, uint32_t rank)
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		run->events[i] = list[i].event;
 		j->position[list[i].process->index][list[i].from] = i;
-		span(part, &list[i].event);
+		fmt_run_part_span(part, &list[i].event);
 	}
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		const struct rec_process *p = list[i].process;
@@ -197,7 +189,7 @@ static int add_ranges(struct job *j, const struct rec_process *p)
 		uint32_t rank = rec_rank_of(&j->ranks, p, e);
 		struct fmt_event made = {
 			.start_ns = e->start_ns, .duration_ns = e->duration_ns, .site = e->site};
-		struct rec_part *part;
+		struct fmt_run_part *part;
 		int r;
 
 		if (rank == REC_NONE)
@@ -210,7 +202,7 @@ static int add_ranges(struct job *j, const struct rec_process *p)
 		if (r < 0)
 			return r;
 		part->ranges[part->n_ranges++] = made;
-		span(part, &made);
+		fmt_run_part_span(part, &made);
 		j->result->ranges++;
 	}
 	return 0;
@@ -251,7 +243,7 @@ static int attach(struct job *j, const struct rec_process *p, const struct by_id
 	for (size_t i = 0; i < n_from; i++) {
 		uint32_t event = find_id(list, n, from[i].id + 1, from[i].index);
 		struct fmt_digest made = from[i].digest, **to;
-		struct rec_part *part;
+		struct fmt_run_part *part;
 		size_t *n_to;
 
 		if (event == REC_NONE)
@@ -311,7 +303,7 @@ static int allocate(struct job *j)
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		j->run.ranks[i].number = j->ranks.ranks[i].number;
-		j->parts[i].rank = &j->ranks.ranks[i];
+		j->parts[i].pages = j->ranks.ranks[i].process->pages;
 		j->parts[i].first_ns = INT64_MAX;
 		j->parts[i].last_ns = INT64_MIN;
 	}
@@ -335,13 +327,8 @@ static int assemble(struct job *j)
 		if (r == 0)
 			r = add_digests(j, j->processes[i]);
 	}
-	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		struct rec_part *part = &j->parts[i];
-
-		if (part->first_ns > part->last_ns)
-			part->first_ns = part->last_ns = 0;
-		rec_part_sort(part);
-	}
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
+		fmt_run_part_sort(&j->parts[i]);
 	return r;
 }
 
@@ -358,11 +345,12 @@ static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		struct rec_reading *reading = &j->readings[i];
+		struct fmt_run_reading *reading = &j->readings[i];
 
 		free(reading->contents);
 
-		const struct fmt_run_source source = rec_part_source(&j->parts[i], reading);
+		const struct fmt_run_source source =
+			fmt_run_part_source(&j->parts[i], j->run.names, reading);
 
 		if (j->window->folder && j->window->first_content >= 0) {
 			reading->first_content = j->window->first_content;
@@ -373,7 +361,7 @@ static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 	if (r == 0 && j->window->folder && mode == FMT_NAMES_SHARED) {
 		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;
 		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
-				       j->run.n_ranks, j->run.names, &j->result->contents, err);
+				       &j->run, &j->result->contents, err);
 	}
 	if (r < 0) {
 		fmt_writer_abandon(w);
@@ -433,7 +421,7 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r == 0)
 		r = assemble(&j);
 	if (r == 0)
-		r = rec_steps_find(&j.run, j.parts);
+		r = rec_steps_find(&j.run, &j.ranks, j.parts);
 	if (r == 1)
 		r = window->first < 0 ? rec_repetition_put(names) : 0;
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)

@@ -37,9 +37,8 @@ static int by_start(const void *a, const void *b)
 
 /* ---- marks */
 
-static int from_marks(struct steps *s, const struct rec_part *part)
+static int from_marks(struct steps *s, const struct rec_process *p, const struct fmt_run_part *part)
 {
-	const struct rec_process *p = part->rank->process;
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_marks && r == 0; i++)
@@ -76,7 +75,7 @@ static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e
 
 /* Those that begin as the range `like` does, one after the other with rising numbers; what time
  * they cover, or -1. */
-static int64_t collect(const struct fmt_names *names, const struct rec_part *part,
+static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
 		       const struct fmt_event *like, struct steps *s)
 {
 	const char *wanted = fmt_string(names, fmt_site(names, like->site)->name, NULL);
@@ -103,7 +102,8 @@ static int64_t collect(const struct fmt_names *names, const struct rec_part *par
 	return s->n < 2 ? -1 : covers;
 }
 
-static int from_ranges(struct steps *s, const struct fmt_names *names, const struct rec_part *part)
+static int from_ranges(struct steps *s, const struct fmt_names *names,
+		       const struct fmt_run_part *part)
 {
 	const struct fmt_event *best = NULL;
 	int64_t most = (part->last_ns - part->first_ns) / 4, number;
@@ -159,7 +159,7 @@ static uint32_t outermost(const struct fmt_run_rank *run, uint32_t call)
 }
 
 /* The thread that launches most. */
-static int busiest(const struct fmt_run_rank *run, const struct rec_part *part, uint32_t *ret)
+static int busiest(const struct fmt_run_rank *run, const struct fmt_run_part *part, uint32_t *ret)
 {
 	uint32_t lanes = 0, best = 0;
 	scoped(free_ptr) uint32_t *counts = NULL;
@@ -178,7 +178,7 @@ static int busiest(const struct fmt_run_rank *run, const struct rec_part *part, 
 	return 0;
 }
 
-static int list_launches(const struct fmt_run_rank *run, const struct rec_part *part,
+static int list_launches(const struct fmt_run_rank *run, const struct fmt_run_part *part,
 			 struct launch *list, size_t *n)
 {
 	uint32_t lane;
@@ -223,7 +223,7 @@ static int64_t end_of_last(const struct fmt_names *names, const struct fmt_run_r
 }
 
 static int from_repetition(struct steps *s, const struct fmt_run *run,
-			   const struct fmt_run_rank *rank, const struct rec_part *part)
+			   const struct fmt_run_rank *rank, const struct fmt_run_part *part)
 {
 	scoped(free_ptr) struct launch *list = malloc((rank->n_events + 1) * sizeof(*list));
 	scoped(free_ptr) uint32_t *symbols = malloc((rank->n_events + 1) * sizeof(*symbols));
@@ -248,14 +248,15 @@ static int from_repetition(struct steps *s, const struct fmt_run *run,
 	return r;
 }
 
-int rec_steps_find(struct fmt_run *run, const struct rec_part *parts)
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts)
 {
 	bool repeats = false;
 
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		const struct rec_part *part = &parts[i];
+		const struct fmt_run_part *part = &parts[i];
 		scoped(steps_done) struct steps s = {0};
-		int r = from_marks(&s, part);
+		int r = from_marks(&s, ranks->ranks[i].process, part);
 
 		if (r == 0 && s.n == 0)
 			r = from_ranges(&s, run->names, part);

@@ -4,8 +4,10 @@
  * where they are numbered; else from the repetition of what it launches; else one for all. */
 #pragma once
 
-#include "capture/recorder/part.h"
+#include "capture/recorder/ranks.h"
+#include "formats/run_part.h"
 
 /* Fills the iterations of each rank of the run. 1 when some were found by repetition, 0, or a
  * negative errno. */
-int rec_steps_find(struct fmt_run *run, const struct rec_part *parts);
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts);

@@ -25,7 +25,7 @@ static int keep_iterations(const struct rec_window *w, struct fmt_run_rank *run,
 	return n > 0;
 }
 
-static int64_t moment(const struct fmt_run_rank *run, const struct rec_part *part, size_t i)
+static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part *part, size_t i)
 {
 	return run->events[part->call_of[i] == FMT_RUN_NONE ? i : part->call_of[i]].start_ns;
 }
@@ -46,7 +46,7 @@ static size_t keep_digests(struct fmt_digest *list, size_t n, const uint32_t *to
 	return kept;
 }
 
-static void keep_events(struct fmt_run_rank *run, struct rec_part *part, uint32_t *to)
+static void keep_events(struct fmt_run_rank *run, struct fmt_run_part *part, uint32_t *to)
 {
 	size_t n = 0;
 
@@ -65,7 +65,8 @@ static void keep_events(struct fmt_run_rank *run, struct rec_part *part, uint32_
 	part->n_contents = keep_digests(part->contents, part->n_contents, to);
 }
 
-int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run, struct rec_part *part)
+int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
+		     struct fmt_run_part *part)
 {
 	scoped(free_ptr) uint32_t *to = malloc((run->n_events + 1) * sizeof(*to));
 	int64_t from_ns = 0, to_ns = 0;

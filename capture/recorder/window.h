@@ -3,7 +3,7 @@
 /* Keeps a window of iterations of a rank, and drops what lies outside of it. */
 #pragma once
 
-#include "capture/recorder/part.h"
+#include "formats/run_part.h"
 
 /* What was left out while the programs ran. */
 struct rec_unread {
@@ -28,4 +28,5 @@ struct rec_window {
 
 /* The run's events, values stay where they are; before edges are found. Calls by their start,
  * operations by their calls. 0 or -ENOMEM. */
-int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run, struct rec_part *part);
+int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
+		     struct fmt_run_part *part);

@@ -2,6 +2,7 @@
 #include "formats/report/page.h"
 
 #include "base/scope.h"
+#include "formats/clocks.h"
 #include "formats/export/json.h"
 #include "formats/losses.h"
 #include "formats/report/facts.h"
@@ -160,6 +161,38 @@ static void put_check(const struct fmt_page *p)
 	text_str(p->out, " here\n");
 }
 
+static int64_t clocks_number(const char *fact, const char *key)
+{
+	const char *value;
+	size_t len;
+
+	return fmt_json_member(fact, strlen(fact), key, &value, &len) ? strtoll(value, NULL, 10)
+								      : 0;
+}
+
+/* How well the clocks of several hosts were aligned. */
+static void put_clocks(const struct fmt_page *p)
+{
+	const char *fact = fmt_fact_value(p->names, FMT_WHOLE_TRACE, FMT_CLOCKS_KEY);
+	int64_t n;
+
+	if (!fact || !fmt_json_valid(fact, strlen(fact)))
+		return;
+	n = clocks_number(fact, "clocks");
+	if (n < 2)
+		return;
+	text_printf(p->out, "  clocks    %" PRId64 " of %" PRId64 " aligned by ",
+		    clocks_number(fact, "aligned") + 1, n);
+	plural(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective");
+	text_str(p->out, ", which end within ");
+	text_time(p->out, clocks_number(fact, "p50_ns"));
+	text_str(p->out, " (median), ");
+	text_time(p->out, clocks_number(fact, "p95_ns"));
+	text_str(p->out, " (95 %), ");
+	text_time(p->out, clocks_number(fact, "max_ns"));
+	text_str(p->out, " (most)\n");
+}
+
 static void put_origin(const struct fmt_page *p)
 {
 	struct fmt_trace *t = p->r->trace;
@@ -188,6 +221,7 @@ static void put_origin(const struct fmt_page *p)
 	}
 	put_kept(p);
 	put_check(p);
+	put_clocks(p);
 	fmt_losses(fmt_trace_names(t), "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));
 }

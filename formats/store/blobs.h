@@ -36,6 +36,11 @@ int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2]);
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,
 		  struct fmt_error *err);
 
+/* The next content, in the order of the file, from *at on, which begins at 0 and moves behind it: 1
+ * with its name and the content for the caller to free, or 0 at the end. */
+int fmt_blob_next(const struct fmt_trace *t, size_t *at, uint64_t name[2], uint8_t **ret,
+		  size_t *len, struct fmt_error *err);
+
 /* What the rank's operations read and wrote; the caller frees *ret. Without any *n is 0. */
 int fmt_contents_read(const struct fmt_trace *t, uint32_t rank, struct fmt_digest **ret, size_t *n,
 		      struct fmt_error *err);

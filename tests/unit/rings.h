@@ -208,19 +208,26 @@ static inline void written_done(struct written *w)
 	ck_assert_int_eq(system(command), 0);
 }
 
-static inline void write_trace(struct rec_process *const *p, size_t n, struct fmt_names *names,
-			       struct written *w)
+static inline void write_window(struct rec_process *const *p, size_t n, struct fmt_names *names,
+				const struct rec_window *window, struct written *w)
 {
-	static const struct rec_window all = {.first = -1, .last = -1};
 	struct fmt_error err = {0};
 	char path[64];
 
 	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w->folder));
 	snprintf(path, sizeof(path), "%s/trace", w->folder);
-	ck_assert_msg(rec_run_write(p, n, names, &all, path, &w->result, &err) == 0, "%s",
+	ck_assert_msg(rec_run_write(p, n, names, window, path, &w->result, &err) == 0, "%s",
 		      err.what);
 	ck_assert_msg(fmt_trace_open(path, &w->trace, &err) == 0, "%s", err.what);
+}
+
+static inline void write_trace(struct rec_process *const *p, size_t n, struct fmt_names *names,
+			       struct written *w)
+{
+	static const struct rec_window all = {.first = -1, .last = -1};
+
+	write_window(p, n, names, &all, w);
 }
 
 static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
@@ -231,6 +238,22 @@ static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
 	words[18] = rank;
 	ring_out(m, 0, COMM);
 	ring_call_at(m, "ncclCommInitRank", 0, 0, words, 19);
+}
+
+/* A collective, with the launch inside it; nothing is drawn by chance, so times tell who waited. */
+static inline void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
+{
+	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
+	const uint64_t words[] = {0x10000, 0x10000, 256, 7, 0, COMM, STREAM};
+	uint64_t outer = m->ordinal++, id = ring_call_at(m, "cuLaunchKernel", 1, 0, launch, 11);
+	uint64_t next = m->ordinal;
+
+	ring_times(m, id, start_ns, end_ns);
+	m->ordinal = outer;
+	m->now_ns -= 2500;
+	ring_call_at(m, "ncclAllReduce", 0, 0, words, 7);
+	m->now_ns += 2500;
+	m->ordinal = next;
 }
 
 /* A send or receive for each bit of `peers`. */

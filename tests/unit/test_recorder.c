@@ -213,22 +213,6 @@ START_TEST(what_a_stream_waits_for_is_written_down)
 }
 END_TEST
 
-/* A collective, with the launch inside it; nothing is drawn by chance, so times tell who waited. */
-static void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
-{
-	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
-	const uint64_t words[] = {0x10000, 0x10000, 256, 7, 0, COMM, STREAM};
-	uint64_t outer = m->ordinal++, id = ring_call_at(m, "cuLaunchKernel", 1, 0, launch, 11);
-	uint64_t next = m->ordinal;
-
-	ring_times(m, id, start_ns, end_ns);
-	m->ordinal = outer;
-	m->now_ns -= 2500;
-	ring_call_at(m, "ncclAllReduce", 0, 0, words, 7);
-	m->now_ns += 2500;
-	m->ordinal = next;
-}
-
 static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64_t start_ns,
 		     int64_t end_ns)
 {

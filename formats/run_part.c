@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/part.h"
+#include "formats/run_part.h"
 
 #include "base/array.h"
 
-void rec_part_done(struct rec_part *p)
+void fmt_run_part_done(struct fmt_run_part *p)
 {
 	free(p->call_of);
 	free(p->ranges);
+	free(p->values);
 	free(p->digests);
 	free(p->contents);
-	*p = (struct rec_part){0};
+	*p = (struct fmt_run_part){0};
 }
 
 static int by_lane(const void *a, const void *b)
@@ -33,8 +34,18 @@ static int compare_digests(const void *a, const void *b)
 	return array_order(x->op, y->op) ?: array_order(x->output, y->output) ?: array_order(x->allocation, y->allocation) ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
-void rec_part_sort(struct rec_part *part)
+void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e)
 {
+	int64_t end_ns = e->start_ns + e->duration_ns;
+
+	p->first_ns = e->start_ns < p->first_ns ? e->start_ns : p->first_ns;
+	p->last_ns = end_ns > p->last_ns ? end_ns : p->last_ns;
+}
+
+void fmt_run_part_sort(struct fmt_run_part *part)
+{
+	if (part->first_ns > part->last_ns)
+		part->first_ns = part->last_ns = 0;
 	if (part->n_ranges > 0)
 		qsort(part->ranges, part->n_ranges, sizeof(*part->ranges), by_start);
 	if (part->n_digests > 0)
@@ -45,7 +56,7 @@ void rec_part_sort(struct rec_part *part)
 
 static int count_ranges(void *context, struct fmt_planner *p)
 {
-	const struct rec_reading *s = context;
+	const struct fmt_run_reading *s = context;
 
 	for (size_t i = 0; i < s->part->n_ranges; i++)
 		fmt_planner_range(p, s->part->ranges[i].start_ns,
@@ -53,10 +64,28 @@ static int count_ranges(void *context, struct fmt_planner *p)
 	return 0;
 }
 
+/* The values of a range that was taken go behind those of the slice. */
+static int take_values(const struct fmt_run_reading *s, struct fmt_run_slice *made,
+		       struct fmt_event *range)
+{
+	uint32_t n = fmt_site(s->names, range->site)->n_values;
+
+	if (n == 0)
+		return 0;
+	if (array_reserve(&made->slice.values, made->slice.n_values + n, &made->values_cap) < 0)
+		return -ENOMEM;
+	memcpy(made->slice.values + made->slice.n_values, s->part->values + range->first_value,
+	       n * sizeof(*made->slice.values));
+	range->first_value = (uint32_t)made->slice.n_values;
+	made->slice.n_values += n;
+	return 0;
+}
+
 static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
 {
-	struct rec_reading *s = context;
+	struct fmt_run_reading *s = context;
 	size_t from = s->range, n;
+	int r = 0;
 
 	while (s->range < s->part->n_ranges &&
 	       (last || s->part->ranges[s->range].start_ns < end_ns))
@@ -69,7 +98,9 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 		qsort(made->slice.ranges, n, sizeof(*made->slice.ranges), by_lane);
 	}
 	made->slice.n_ranges = n;
-	return 0;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = take_values(s, made, &made->slice.ranges[i]);
+	return r;
 }
 
 static size_t first_digest(const struct fmt_digest *list, size_t n, uint32_t position)
@@ -77,8 +108,8 @@ static size_t first_digest(const struct fmt_digest *list, size_t n, uint32_t pos
 	return array_bound(i, 0, n, list[i].op < position);
 }
 
-static int take_digest(const struct rec_reading *s, struct fmt_run_slice *made, struct fmt_digest d,
-		       fmt_number number)
+static int take_digest(const struct fmt_run_reading *s, struct fmt_run_slice *made,
+		       struct fmt_digest d, fmt_number number)
 {
 	struct fmt_slice *slice = &made->slice;
 	size_t words = 2 * (size_t)d.n_pages;
@@ -87,7 +118,7 @@ static int take_digest(const struct rec_reading *s, struct fmt_run_slice *made, 
 	    array_reserve(&slice->pages, slice->n_pages + words, &made->pages_cap) < 0)
 		return -ENOMEM;
 	if (words > 0)
-		memcpy(slice->pages + slice->n_pages, s->part->rank->process->pages + d.first_page,
+		memcpy(slice->pages + slice->n_pages, s->part->pages + d.first_page,
 		       words * sizeof(*slice->pages));
 	d.first_page = (uint32_t)slice->n_pages;
 	d.op = number;
@@ -97,7 +128,7 @@ static int take_digest(const struct rec_reading *s, struct fmt_run_slice *made, 
 }
 
 /* Those of the operation at `position`, which now has a number. */
-static int take_contents(struct rec_reading *s, uint32_t position, fmt_number number)
+static int take_contents(struct fmt_run_reading *s, uint32_t position, fmt_number number)
 {
 	const struct fmt_digest *list = s->part->contents;
 	size_t n = s->part->n_contents;
@@ -113,8 +144,8 @@ static int take_contents(struct rec_reading *s, uint32_t position, fmt_number nu
 
 static int take_digests(void *context, struct fmt_run_slice *made)
 {
-	struct rec_reading *s = context;
-	const struct rec_part *part = s->part;
+	struct fmt_run_reading *s = context;
+	const struct fmt_run_part *part = s->part;
 	int64_t iteration = made->slice.iteration.number;
 	int wanted = iteration >= s->first_content && iteration <= s->last_content;
 	int r = 0;
@@ -134,9 +165,12 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 	return r;
 }
 
-struct fmt_run_source rec_part_source(const struct rec_part *part, struct rec_reading *reading)
+struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
+					  const struct fmt_names *names,
+					  struct fmt_run_reading *reading)
 {
-	*reading = (struct rec_reading){.part = part, .first_content = 0, .last_content = -1};
+	*reading = (struct fmt_run_reading){
+		.part = part, .names = names, .first_content = 0, .last_content = -1};
 	return (struct fmt_run_source){
 		.context = reading,
 		.call_of = part->call_of,

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs on two "hosts" of one machine, recorded by a gpucapture on each: one trace comes of it,
+# on one clock, as well aligned as it says; what is missing is said. A host is a UTS namespace with a
+# name of its own and a time namespace in which CLOCK_MONOTONIC says something else.
+. "$(dirname "$0")/lib.sh"
+need_capture
+[ -x "$BUILD/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
+unshare --uts --time --monotonic 1000 true 2>/dev/null || skip "namespaces cannot be made here"
+split=$BUILD/tests/e2e/split
+export TMPDIR="$work"
+
+# host INDEX PARTS NAME AHEAD OUT PROGRAM...: ranks 2 INDEX and 2 INDEX + 1 of four.
+cat >"$work/host" <<'SH'
+index=$1 parts=$2 ahead=$4 out=$5
+hostname "$3"
+shift 5
+first=$((2 * index))
+exec gpucapture --part="$index/$parts" -o "$out" -- sh -c '
+	RANK=$0 LOCAL_RANK=$0 "$@" & a=$!
+	RANK=$(($0 + 1)) LOCAL_RANK=$(($0 + 1)) "$@" & b=$!
+	wait $a && wait $b' $first "$@"
+SH
+# hosts PARTS OUT PROGRAM...
+cat >"$work/hosts" <<'SH'
+parts=$1 out=$2 host=$(dirname "$0")/host
+shift 2
+export WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000))
+unshare --uts --time --monotonic 100000 -- sh "$host" 1 "$parts" beta 100000 "$out" "$@" & other=$!
+unshare --uts --time -- sh "$host" 0 "$parts" alpha 0 "$out" "$@"
+wait $other
+SH
+hosts() {
+	gpuemu --gpus 4 --like H100 -- sh "$work/hosts" "$@" >"$work/out" 2>&1 ||
+		die "$(cat "$work/out")"
+}
+
+# look TRACE: the reports that what follows looks at.
+look() {
+	gputrace verify "$1" >/dev/null || die "$1 is damaged"
+	gputrace info --json "$1" >"$1.json"
+	gpureplay --emulate --json "$1" >"$1.emulated"
+}
+
+# The last to end joins them, and tidies up.
+hosts 2 "$work/run" "$BUILD/examples/ddp" --steps 24 --hidden 512 --batch 512
+[ ! -e "$work/run.parts" ] || die "parts were left: $(ls "$work/run.parts")"
+look "$work/run"
+
+# Parts of which one never came stay, and can be joined by hand.
+hosts 3 "$work/late" "$BUILD/examples/ddp" --steps 24 --hidden 512 --batch 512
+[ ! -e "$work/late" ] || die "a trace without all of its parts"
+printf 'gamma\n\n' >"$work/late.parts/part-0002.begun"
+gputrace join -o "$work/late" "$work/late.parts" >"$work/out"
+grep -q "missing: what ran on gamma" "$work/out" || die "$(cat "$work/out")"
+gputrace info "$work/late" | grep -q "missing  .* 1 parts of the run" || die "info does not say"
+look "$work/late"
+
+# Half of it is a trace, too, which says what it lacks.
+look "$work/late.parts/part-0001"
+gputrace info "$work/late.parts/part-0001" | grep -q "missing  .* 2 ranks of the largest" ||
+	die "info does not say which ranks are missing"
+
+# A part is not begun twice, nor where there is a trace already.
+fails -2 gpucapture --part=1/3 -o "$work/late" -- true
+mv "$work/late" "$work/late.one"
+mv "$work/late.json" "$work/late.one.json"
+mv "$work/late.emulated" "$work/late.one.emulated"
+fails -2 gpucapture --part=1/3 -o "$work/late" -- true
+says "was begun already"
+
+# Clocks that are seconds apart and drift, and ends that are told inexactly.
+"$split" "$work/run" "$work/a" 0 1 0 0 2000 alpha 5000000000
+"$split" "$work/run" "$work/b" 2 3 -77123456789 800 2000 beta 82123456789
+gputrace join --json -o "$work/joined" "$work/b" "$work/a" >"$work/joined.report"
+look "$work/joined"
+
+# Hosts that never met: what CLOCK_REALTIME says.
+for i in 0 1; do
+	RANK=0 WORLD_SIZE=1 gpucapture -o "$work/alone$i" -- gpuemu --gpus 1 -- \
+		"$SOURCE/examples/launch.sh" 1 "$BUILD/examples/ddp" --steps 3 >/dev/null
+done
+"$split" "$work/alone0" "$work/x" 0 0 0 0 0 alpha 1000
+"$split" "$work/alone1" "$work/y" 0 0 50000000 0 0 beta -49999000
+gputrace join -o "$work/strangers" "$work/x" "$work/y" >/dev/null
+look "$work/strangers"
+
+python3 - "$work" <<'PY'
+import json, sys
+
+work = sys.argv[1]
+def info(name): return json.load(open(f'{work}/{name}.json', encoding='utf-8'))
+def emulated(name): return json.load(open(f'{work}/{name}.emulated', encoding='utf-8'))
+
+for name in ('run', 'late.one', 'joined'):
+    i, e = info(name), emulated(name)
+    facts = i['facts']
+    assert i['gpus'] == 4 and [r['rank'] for r in i['ranks']] == [0, 1, 2, 3], name
+    assert [h['ranks'] for h in facts['hosts']] == [[0, 1], [2, 3]], facts['hosts']
+    assert [h['host'] for h in facts['hosts']] == ['alpha', 'beta'], facts['hosts']
+    assert facts['hosts'][1]['clock'] == 'collectives', facts['hosts']
+    assert facts['clocks']['collectives'] == 24 * 4, facts['clocks']
+    assert facts['clocks']['out_of_order'] == 0, facts['clocks']
+    assert e['broken'] == 0, e
+    assert e['mean_abs_error'] < 0.02, e['mean_abs_error']
+    assert 'missing_ranks' not in facts, facts
+assert info('late.one')['facts']['missing_parts'] == ['gamma']
+
+whole, joined = info('run'), info('joined')
+for kind in ('call', 'kernel', 'memcpy', 'collective', 'sync'):
+    assert whole['records'][kind] == joined['records'][kind], (kind, whole['records'], joined['records'])
+other = joined['facts']['hosts'][1]
+assert abs(other['drift_ppm'] - 800) < 100, other
+clocks = joined['facts']['clocks']
+assert 0 < clocks['p50_ns'] <= 2000, clocks
+assert clocks['p95_ns'] <= whole['facts']['clocks']['p95_ns'] + 6000, (clocks, whole['facts']['clocks'])
+assert json.load(open(f'{work}/joined.report', encoding='utf-8'))['p95_ns'] == clocks['p95_ns']
+for a, b in zip(whole['ranks'], joined['ranks']):
+    assert abs(a['start_ns'] - b['start_ns']) < 20000, (a, b)
+
+strangers = info('strangers')
+assert [h['clock'] for h in strangers['facts']['hosts']] == ['reference', 'realtime'], strangers['facts']
+assert strangers['facts']['hosts'][1]['ahead_ns'] == 50000000, strangers['facts']
+assert strangers['facts']['clocks']['collectives'] == 0, strangers['facts']
+PY

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Four ranks on two hosts, recorded whole and in parts: joined, the parts are the whole. */
+#include "base/array.h"
+#include "formats/join/join.h"
+#include "formats/origin.h"
+#include "formats/peers.h"
+#include "tests/unit/rings.h"
+#include "tests/unit/test.h"
+
+#include <stdio.h>
+
+#define RANKS 4
+#define MS INT64_C(1000000)
+
+static void exchange(struct made_ring *m, uint64_t to, uint64_t from, int64_t start_ns,
+		     int64_t end_ns)
+{
+	ring_call_at(m, "ncclGroupStart", 0, 0, NULL, 0);
+	exchange_calls(m, to, "ncclSend");
+	exchange_calls(m, from, "ncclRecv");
+	end_group(m, start_ns, end_ns);
+}
+
+/* Whom each rank sends to and receives from: one exchange across the hosts, and one within. */
+static const struct {
+	uint64_t to, from;
+} across[RANKS] = {{1 << 2, 0}, {1 << 3, 0}, {0, 1 << 0}, {0, 1 << 1}},
+  within[RANKS] = {{1 << 1, 0}, {0, 1 << 0}, {1 << 3, 0}, {0, 1 << 2}};
+
+/* Ranks 2 and 3 are on a host whose clock is ahead. */
+static void run_rank(struct made_ring *m, uint32_t rank, int64_t ahead_ns, int rounds)
+{
+	m->now_ns = 10 * MS + (rank < 2 ? 0 : ahead_ns);
+	ring_begin(m, 0, CONTEXT, STREAM, KERNEL);
+	join_comm(m, RANKS, rank);
+	for (int i = 0; i < rounds; i++) {
+		int64_t at = m->now_ns = (11 + i) * MS + (rank < 2 ? 0 : ahead_ns);
+
+		reduce(m, at + 20000 + rank * 100, at + 90000);
+		exchange(m, across[rank].to, across[rank].from, at + 100000, at + 130000);
+		if (rank < 2 || i % 2)
+			exchange(m, within[rank].to, within[rank].from, at + 140000, at + 150000);
+		reduce(m, at + 160000, at + 200000 + rank * 10);
+	}
+}
+
+struct made {
+	struct fmt_names *names;
+	struct rec_process *p[RANKS];
+	struct made_ring m[RANKS];
+	struct written w;
+	uint32_t n;
+};
+
+static void made_done(struct made *m)
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		ring_close(&m->m[i]);
+		rec_process_free(m->p[i]);
+	}
+	written_done(&m->w);
+	fmt_names_free(m->names);
+}
+
+/* Ranks `first` to `last` as one recorder sees them, from iteration `from` on. */
+static void make_from(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
+		      int rounds, const char *clock, int64_t from)
+{
+	const struct rec_window window = {.first = from, .last = from < 0 ? -1 : rounds};
+	struct fmt_origin o = {0};
+
+	memset(made, 0, sizeof(*made));
+	ck_assert_int_eq(fmt_names_new(&made->names), 0);
+	for (uint32_t rank = first; rank <= last; rank++) {
+		uint32_t i = made->n++;
+
+		made->p[i] = process(made->names, 100 + (int)i, i);
+		ring_open(&made->m[i], made->p[i], i);
+		run_rank(&made->m[i], rank, ahead_ns, rounds);
+		ring_look(&made->m[i]);
+	}
+	snprintf(o.clock, sizeof(o.clock), "%s", clock);
+	ck_assert_int_eq(fmt_origin_put(made->names, &o), 0);
+	write_window(made->p, made->n, made->names, &window, &made->w);
+}
+
+static void make(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns, int rounds,
+		 const char *clock)
+{
+	make_from(made, first, last, ahead_ns, rounds, clock, -1);
+}
+
+struct joined {
+	char path[64];
+	struct fmt_trace *trace;
+	struct fmt_join_result result;
+};
+
+static void joined_done(struct joined *j)
+{
+	fmt_trace_close(j->trace);
+}
+
+/* The parts as they are given; beside the first one's trace. */
+static int join(struct made *const *parts, size_t n, struct joined *ret)
+{
+	static char paths[4][64];
+	const char *list[4];
+	struct fmt_error err = {0};
+	struct fmt_join o = {.paths = list, .n_paths = n, .output = ret->path};
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < n; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/trace", parts[i]->w.folder);
+		list[i] = paths[i];
+	}
+	snprintf(ret->path, sizeof(ret->path), "%s/joined", parts[0]->w.folder);
+	r = fmt_join(&o, &ret->result, &err);
+	if (r < 0)
+		return r;
+	ck_assert_msg(fmt_trace_open(ret->path, &ret->trace, &err) == 0, "%s", err.what);
+	return 0;
+}
+
+/* What is compared of a collective. */
+struct meeting {
+	int64_t comm, seq, start_ns;
+	char peers[64];
+	bool of_all; /* a reduction */
+};
+
+static size_t meetings(struct fmt_trace *t, uint32_t rank, struct meeting *ret)
+{
+	const struct fmt_names *n = fmt_trace_names(t);
+	size_t seen = 0;
+
+	for (uint32_t k = 0; k < fmt_trace_rank(t, rank)->n_slices; k++) {
+		scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
+
+		ck_assert_int_eq(fmt_slice_load(t, rank, k, FMT_WANT_ALL, &s, NULL), 0);
+		for (size_t i = 0; i < s->n_events; i++) {
+			const struct fmt_event *e = &s->events[i];
+			const struct fmt_site *site = fmt_site(n, e->site);
+			const int64_t *values = s->values + e->first_value;
+			const char *peers = fmt_site_peers(n, site);
+
+			if (site->kind != FMT_COLLECTIVE)
+				continue;
+			ret[seen] = (struct meeting){values[FMT_COLLECTIVE_COMM],
+						     values[FMT_COLLECTIVE_SEQ], e->start_ns, "",
+						     false};
+			ret[seen].of_all = strcmp(fmt_string(n, (fmt_str)site->args[2].value, NULL),
+						  "all_reduce") == 0;
+			snprintf(ret[seen].peers, sizeof(ret[seen].peers), "%s",
+				 peers ? peers : "");
+			seen++;
+		}
+	}
+	return seen;
+}
+
+START_TEST(parts_make_the_whole)
+{
+	const int rounds = 12;
+	scoped(made_done) struct made whole, a, b;
+	scoped(joined_done) struct joined j;
+	struct made *parts[] = {&b, &a};
+
+	make(&whole, 0, 3, 0, rounds, "one");
+	make(&a, 0, 1, 0, rounds, "alpha");
+	make(&b, 2, 3, 7700 * MS, rounds, "beta");
+	ck_assert_str_eq(
+		fmt_fact_value(fmt_trace_names(a.w.trace), FMT_WHOLE_TRACE, "missing_ranks"),
+		"[2, 3]");
+	ck_assert_int_eq(join(parts, 2, &j), 0);
+	ck_assert_uint_eq(j.result.n_ranks, RANKS);
+	ck_assert_uint_eq(j.result.n_clocks, 2);
+	ck_assert_uint_eq(j.result.n_aligned, 1);
+	ck_assert_uint_eq(j.result.error.moments, 2 * rounds);
+	ck_assert_int_le(j.result.error.max_ns, 40);
+	ck_assert_uint_eq(j.result.out_of_order, 0);
+	ck_assert_ptr_null(
+		fmt_fact_value(fmt_trace_names(j.trace), FMT_WHOLE_TRACE, "missing_ranks"));
+	ck_assert_uint_eq(fmt_comm(fmt_trace_names(j.trace), 0)->n_ranks, RANKS);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		struct meeting want[4 * 12], got[4 * 12];
+		size_t n = meetings(whole.w.trace, rank, want);
+
+		ck_assert_uint_eq(fmt_trace_rank(j.trace, rank)->number, rank);
+		ck_assert_uint_eq(meetings(j.trace, rank, got), n);
+		ck_assert_uint_ge(n, 3 * rounds);
+		for (size_t i = 0; i < n; i++) {
+			ck_assert_int_eq(got[i].comm, want[i].comm);
+			ck_assert_int_eq(got[i].seq, want[i].seq);
+			ck_assert_str_eq(got[i].peers, want[i].peers);
+			ck_assert_int_le(llabs(got[i].start_ns - want[i].start_ns), 40);
+		}
+		for (int k = 0; k < FMT_KINDS; k++)
+			ck_assert_uint_eq(fmt_trace_rank(j.trace, rank)->n_records[k],
+					  fmt_trace_rank(whole.w.trace, rank)->n_records[k]);
+	}
+}
+END_TEST
+
+/* One host's window begins later: the reductions that both kept meet all the same. */
+START_TEST(windows_that_differ)
+{
+	scoped(made_done) struct made a, b;
+	scoped(joined_done) struct joined j;
+	struct made *parts[] = {&a, &b};
+	struct meeting of_a[64], of_b[64];
+	size_t n_a, n_b, met = 0;
+
+	make_from(&a, 0, 1, 0, 12, "alpha", 4);
+	make_from(&b, 2, 3, 90 * MS, 12, "beta", 6);
+	ck_assert_int_eq(join(parts, 2, &j), 0);
+	ck_assert_uint_eq(j.result.n_aligned, 1);
+	ck_assert_int_le(j.result.error.max_ns, 40);
+	n_a = meetings(j.trace, 0, of_a);
+	n_b = meetings(j.trace, 2, of_b);
+	ck_assert_uint_gt(n_a, n_b);
+	for (size_t i = 0; i < n_a; i++)
+		for (size_t k = 0; k < n_b; k++)
+			if (of_a[i].seq == of_b[k].seq && of_a[i].of_all) {
+				ck_assert(of_b[k].of_all);
+				ck_assert_int_le(llabs(of_a[i].start_ns - of_b[k].start_ns), 20000);
+				met++;
+			}
+	ck_assert_uint_ge(met, 8);
+}
+END_TEST
+
+/* Both parts number their one rank 0; nobody met, and nothing tells the clocks. */
+START_TEST(strangers)
+{
+	scoped(made_done) struct made a, b;
+	scoped(joined_done) struct joined j;
+	struct made *parts[] = {&a, &b};
+
+	make(&a, 0, 0, 0, 0, "alpha");
+	make(&b, 0, 0, 0, 0, "");
+	ck_assert_int_eq(join(parts, 2, &j), 0);
+	ck_assert_uint_eq(j.result.n_ranks, 2);
+	ck_assert_uint_eq(fmt_trace_rank(j.trace, 0)->number, 0);
+	ck_assert_uint_eq(fmt_trace_rank(j.trace, 1)->number, 1);
+	ck_assert_uint_eq(j.result.n_aligned, 0);
+	ck_assert_uint_eq(j.result.error.moments, 0);
+}
+END_TEST
+
+/* Hosts on one clock are not moved, whatever collectives say. */
+START_TEST(one_clock)
+{
+	scoped(made_done) struct made a, b;
+	scoped(joined_done) struct joined j;
+	struct made *parts[] = {&a, &b};
+	struct meeting want[16], got[16];
+
+	make(&a, 0, 1, 0, 2, "same");
+	make(&b, 2, 3, 5000, 2, "same");
+	ck_assert_int_eq(join(parts, 2, &j), 0);
+	ck_assert_uint_eq(j.result.n_clocks, 1);
+	ck_assert_uint_eq(meetings(b.w.trace, 0, want), meetings(j.trace, 2, got));
+	ck_assert_int_eq(got[0].start_ns, want[0].start_ns);
+}
+END_TEST
+
+START_TEST(what_is_no_trace_is_no_part)
+{
+	struct fmt_join_result result;
+	struct fmt_error err = {0};
+	const char *none[] = {"/nonexistent"};
+	const struct fmt_join o = {.paths = none, .n_paths = 1, .output = "/nonexistent/out"};
+
+	ck_assert_int_lt(fmt_join(&o, &result, &err), 0);
+}
+END_TEST
+
+TESTS("join", parts_make_the_whole, windows_that_differ, strangers, one_clock,
+      what_is_no_trace_is_no_part)
