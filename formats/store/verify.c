@@ -176,7 +176,8 @@ static int check_member(struct verifying *v)
 		    memcmp(root, f.footer.root, sizeof(root)) != 0)
 			add(v, f.offset, "the identity is not that of the chunks");
 	}
-	if (r == 0 && scan.why)
+	/* What a recording that was cut off ends with, was said when it was opened. */
+	if (r == 0 && scan.why && !v->member->cut_off)
 		say_lost(v, scan.end, v->member->source.bytes - scan.end, scan.why);
 	if (r == 0 && !header)
 		add(v, 0, "the file header is damaged");

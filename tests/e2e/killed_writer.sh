@@ -21,7 +21,14 @@ for i in $(seq 50); do
 		assert written <= have <= written + 1, (written, have)
 	END
 	fails -1 gputrace verify "$work/trace"
-	grep -q 'cut off' "$work/stdout" || die "verify does not say that it was cut off"
+	grep -q 'cut off' "$work/stdout" || die "verify says: $(cat "$work/stdout")"
+done
+
+# Wherever its last chunk ends.
+for bytes in $(seq 200); do
+	truncate -s -1 "$work/trace/rank-00000.chunks"
+	fails -1 gputrace verify "$work/trace"
+	grep -q 'cut off' "$work/stdout" || die "$bytes bytes less: $(cat "$work/stdout")"
 done
 
 # What ends cleanly is whole.
