@@ -185,6 +185,7 @@ EMU_API void gpuemu_thread_not_before(int64_t ns)
 {
 	if (self_.left_ns == 0)
 		begin(&self_, read_ns(CLOCK_MONOTONIC));
+	gpuemu_host_ns(); /* until now it was its own time that passed, or with --pace any */
 	emu_wait(&self_, ns, 0);
 }
 
