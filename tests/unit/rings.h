@@ -192,6 +192,28 @@ static inline struct rec_process *process(struct fmt_names *names, int pid, uint
 	return p;
 }
 
+/* One process of one thread that has begun with a device. */
+struct recording {
+	struct fmt_names *names;
+	struct rec_process *process;
+	struct made_ring ring;
+};
+
+static inline void recording_begin(struct recording *r, int device)
+{
+	ck_assert_int_eq(fmt_names_new(&r->names), 0);
+	r->process = process(r->names, 100, 0);
+	ring_open(&r->ring, r->process, 0);
+	ring_begin(&r->ring, device, CONTEXT, STREAM, KERNEL);
+}
+
+static inline void recording_end(struct recording *r)
+{
+	ring_close(&r->ring);
+	rec_process_free(r->process);
+	fmt_names_free(r->names);
+}
+
 /* A trace that is gone at the end. */
 struct written {
 	char folder[32];

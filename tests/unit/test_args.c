@@ -10,32 +10,16 @@
 
 enum { MEMORY = 0x100000 };
 
-struct made {
-	struct fmt_names *names;
-	struct rec_process *process;
-	struct made_ring ring;
-};
-
-static void made_done(struct made *m)
-{
-	ring_close(&m->ring);
-	rec_process_free(m->process);
-	fmt_names_free(m->names);
-}
-
 /* A context, a stream, a kernel, and 4096 bytes of memory. */
-static void begin(struct made *m)
+static void begin(struct recording *m)
 {
-	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	ck_assert_int_eq(rec_process_new(m->names, 100, 1, &m->process), 0);
-	ring_open(&m->ring, m->process, 0);
-	ring_begin(&m->ring, 0, CONTEXT, STREAM, KERNEL);
+	recording_begin(m, 0);
 	ring_out(&m->ring, 0, MEMORY);
 	ring_call(&m->ring, "cuMemAlloc_v2", 0x100, 4096);
 }
 
 /* The arguments of the last call. */
-static void ck_args(struct made *m, const char *wanted)
+static void ck_args(struct recording *m, const char *wanted)
 {
 	const struct rec_process *p = m->process;
 	const struct rec_event *e = NULL;
@@ -59,7 +43,7 @@ static void ck_args(struct made *m, const char *wanted)
 
 START_TEST(test_launch_config)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 	const struct {
 		uint32_t numbers[8];
 		uint64_t stream, attrs, n;
@@ -97,7 +81,7 @@ END_TEST
 
 START_TEST(test_short_struct)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 	const struct {
 		uint64_t size;
 		uint32_t magic, version;
@@ -119,7 +103,7 @@ END_TEST
 
 START_TEST(test_arrays)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 	const struct {
 		uint32_t type, id, flags;
 	} access[] = {{1, 0, 3}, {1, 1, 1}};
@@ -146,7 +130,7 @@ END_TEST
 /* Which member of the union counts is said by an argument beside it. */
 START_TEST(test_union_by_argument)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 	const struct {
 		uint64_t base, bytes;
 		float ratio;
@@ -184,7 +168,7 @@ START_TEST(test_scalars)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(made_done) struct made m;
+		scoped(recording_end) struct recording m;
 		char wanted[200];
 
 		begin(&m);
@@ -210,7 +194,7 @@ START_TEST(test_layouts_that_lie)
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
 		for (uint32_t len = 0; len <= sizeof(layouts[i]); len += 4) {
-			scoped(made_done) struct made m;
+			scoped(recording_end) struct recording m;
 
 			begin(&m);
 			ring_blob(&m.ring, 9, CAP_BLOB_PARAMS, layouts[i], len);

@@ -7,30 +7,14 @@
 
 enum { OTHER = 0x2200, FORKED = 0x4100, JOINED = 0x4200, GRAPH = 0x6000, EXEC = 0x7000 };
 
-struct made {
-	struct fmt_names *names;
-	struct rec_process *process;
-	struct made_ring ring;
-};
-
-static void made_done(struct made *m)
+static void begin(struct recording *m)
 {
-	ring_close(&m->ring);
-	rec_process_free(m->process);
-	fmt_names_free(m->names);
-}
-
-static void begin(struct made *m)
-{
-	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	ck_assert_int_eq(rec_process_new(m->names, 100, 1, &m->process), 0);
-	ring_open(&m->ring, m->process, 0);
-	ring_begin(&m->ring, 0, CONTEXT, STREAM, KERNEL);
+	recording_begin(m, 0);
 	ring_out(&m->ring, 0, OTHER);
 	ring_call(&m->ring, "cuStreamCreate", 0x100, 1);
 }
 
-static void ck_graphs(struct made *m, const char *wanted)
+static void ck_graphs(struct recording *m, const char *wanted)
 {
 	scoped(text_done) struct text t = {0};
 
@@ -41,7 +25,7 @@ static void ck_graphs(struct made *m, const char *wanted)
 }
 
 /* A fork, work on both sides, and a join. */
-static void capture(struct made *m, int32_t result)
+static void capture(struct recording *m, int32_t result)
 {
 	struct made_ring *r = &m->ring;
 	const uint64_t end[] = {STREAM, 0x100};
@@ -66,7 +50,7 @@ static void capture(struct made *m, int32_t result)
 
 START_TEST(a_capture_is_nodes_and_what_they_wait_for)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 
 	begin(&m);
 	capture(&m, 0);
@@ -88,7 +72,7 @@ END_TEST
 
 START_TEST(a_capture_that_fails_is_over)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 
 	begin(&m);
 	capture(&m, 901);
@@ -99,7 +83,7 @@ START_TEST(a_capture_that_fails_is_over)
 }
 END_TEST
 
-static void add_empty(struct made *m, uint64_t node, const uint64_t *after, uint64_t n)
+static void add_empty(struct recording *m, uint64_t node, const uint64_t *after, uint64_t n)
 {
 	ring_out(&m->ring, 0, node);
 	if (n > 0)
@@ -109,7 +93,7 @@ static void add_empty(struct made *m, uint64_t node, const uint64_t *after, uint
 
 START_TEST(nodes_are_added_by_hand)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 	const uint64_t a = 0xa0, b = 0xb0, c = 0xc0, both[] = {a, b};
 	const struct {
 		uint64_t dst, pitch;
@@ -153,7 +137,7 @@ END_TEST
 
 START_TEST(a_clone_has_the_same_nodes)
 {
-	scoped(made_done) struct made m;
+	scoped(recording_end) struct recording m;
 
 	begin(&m);
 	ring_out(&m.ring, 0, GRAPH);

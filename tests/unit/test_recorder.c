@@ -5,28 +5,6 @@
 
 #include <stdio.h>
 
-/* One process of one thread that has begun with a device. */
-struct recording {
-	struct fmt_names *names;
-	struct rec_process *process;
-	struct made_ring ring;
-};
-
-static void recording_begin(struct recording *r, int device)
-{
-	ck_assert_int_eq(fmt_names_new(&r->names), 0);
-	r->process = process(r->names, 100, 0);
-	ring_open(&r->ring, r->process, 0);
-	ring_begin(&r->ring, device, CONTEXT, STREAM, KERNEL);
-}
-
-static void recording_end(struct recording *r)
-{
-	ring_close(&r->ring);
-	rec_process_free(r->process);
-	fmt_names_free(r->names);
-}
-
 static const char *text(const struct fmt_names *n, fmt_str s)
 {
 	return fmt_string(n, s, NULL);
