@@ -46,6 +46,14 @@ static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, siz
 /* The order of two numbers, and of more by `?:`, as qsort wants it. */
 #define array_order(a, b) (((a) > (b)) - ((a) < (b)))
 
+/* For qsort() of int64_t. */
+static inline int array_by_i64(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return array_order(x, y);
+}
+
 /* How far `before` holds in [from, to): an expression in `i`, true up to some index and for none
  * behind it. That index, found by halving:
  *

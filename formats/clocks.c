@@ -229,13 +229,6 @@ int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt
 	return 0;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-	return array_order(a, b);
-}
-
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret)
 {
@@ -260,7 +253,7 @@ int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_cl
 	*ret = (struct fmt_clocks_error){.moments = moments};
 	if (moments == 0)
 		return 0;
-	qsort(apart, moments, sizeof(*apart), by_size);
+	qsort(apart, moments, sizeof(*apart), array_by_i64);
 	ret->p50_ns = apart[moments / 2];
 	ret->p95_ns = apart[moments * 95 / 100];
 	ret->max_ns = apart[moments - 1];

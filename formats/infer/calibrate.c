@@ -16,13 +16,6 @@
 #define EVENT_NS (3 * US)
 #define MOST_EVENT_NS (60 * US)
 
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return array_order(x, y);
-}
-
 /* Sorts `n` values and returns the mean of those within `within` of their median. */
 static int64_t typical(int64_t *values, size_t n, int64_t within)
 {
@@ -30,7 +23,7 @@ static int64_t typical(int64_t *values, size_t n, int64_t within)
 
 	if (n == 0)
 		return 0;
-	qsort(values, n, sizeof(*values), compare);
+	qsort(values, n, sizeof(*values), array_by_i64);
 	median = values[n / 2];
 	for (size_t i = 0; i < n; i++)
 		if (values[i] - median <= within && median - values[i] <= within) {
@@ -239,7 +232,7 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 		}
 	*ret = most;
 	if (n > 0) {
-		qsort(seen, n, sizeof(*seen), compare);
+		qsort(seen, n, sizeof(*seen), array_by_i64);
 		*ret = seen[n / 2];
 	}
 	return n > 0;

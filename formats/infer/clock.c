@@ -14,13 +14,6 @@
 #define TOGETHER_NS (200 * US) /* ends of one collective on ranks of one host */
 #define NEIGHBOURS 4
 
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return array_order(x, y);
-}
-
 /* The median difference of the starts of iterations that both have; 0 without any. */
 static int by_iterations(const struct fmt_run_rank *a, const struct fmt_run_rank *b, int64_t *ret)
 {
@@ -37,7 +30,7 @@ static int by_iterations(const struct fmt_run_rank *a, const struct fmt_run_rank
 			d[n++] = b->iterations[k].start_ns / 4 - a->iterations[i].start_ns / 4;
 	}
 	if (n > 0) {
-		qsort(d, n, sizeof(*d), compare);
+		qsort(d, n, sizeof(*d), array_by_i64);
 		*ret = d[n / 2] > INT64_MAX / 16    ? INT64_MAX / 4
 		       : d[n / 2] < -INT64_MAX / 16 ? -INT64_MAX / 4
 						    : d[n / 2] * 4;

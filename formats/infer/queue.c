@@ -10,13 +10,6 @@
 #define LONG_NS (30 * INFER_US) /* a launch this long, and four times as long as most, waited */
 #define PENDING 256		/* a queue with fewer is not full on any known device */
 
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return array_order(x, y);
-}
-
 /* What counts as long in this run; INT64_MAX when nothing does. */
 static int long_launch(const struct infer_view *v, int64_t *ret_ns)
 {
@@ -31,7 +24,7 @@ static int long_launch(const struct infer_view *v, int64_t *ret_ns)
 	*ret_ns = INT64_MAX;
 	if (n == 0)
 		return 0;
-	qsort(durations, n, sizeof(*durations), compare);
+	qsort(durations, n, sizeof(*durations), array_by_i64);
 	*ret_ns = durations[n / 2] > LONG_NS / 4 ? durations[n / 2] * 4 : LONG_NS;
 	if (durations[n - 1] <= *ret_ns)
 		*ret_ns = INT64_MAX;

@@ -219,13 +219,6 @@ void infer_shapes_free(struct infer_shapes *s)
 	free(s);
 }
 
-static int compare_durations(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return array_order(x, y);
-}
-
 /* What `op` takes when it has the device for itself: the median of its shape, where it is longer
  * than most of those that are not longer than it. */
 static int64_t alone(struct infer_shapes *s, const struct infer_op *op)
@@ -235,7 +228,7 @@ static int64_t alone(struct infer_shapes *s, const struct infer_op *op)
 	size_t low;
 
 	if (shape->n_sorted != shape->n) {
-		qsort(d, shape->n, sizeof(*d), compare_durations);
+		qsort(d, shape->n, sizeof(*d), array_by_i64);
 		shape->n_sorted = shape->n;
 	}
 	low = array_bound(i, 0, shape->n, d[i] <= own);

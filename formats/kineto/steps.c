@@ -61,13 +61,6 @@ static void tidy(struct steps *s)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return array_order(x, y);
-}
-
 /* 1 when something was launched from `from` on. */
 static bool launches_since(const struct kineto_rank *k, const uint32_t *call_of, int64_t from)
 {
@@ -91,7 +84,7 @@ static int drop_stub(struct steps *s, const struct kineto_rank *k, const uint32_
 		return 0;
 	for (size_t i = 0; i < s->n; i++)
 		durations[i] = s->steps[i].duration_ns;
-	qsort(durations, s->n, sizeof(*durations), by_value);
+	qsort(durations, s->n, sizeof(*durations), array_by_i64);
 	if (last->duration_ns < durations[s->n / 2] / 100 &&
 	    !launches_since(k, call_of, last->start_ns))
 		s->n--;
