@@ -139,7 +139,7 @@ def compare_runs(build, folder, python, runs):
         analysed = measure(python, '-c', HTA, *paths) if python else None
         print(f'{run.name:34} {size / 1e6:6.2f} {ours[0] * 1e3:7.1f} {size / ours[0] / 1e6:5.0f}   '
               f'{unpacking * 1e3:7.1f} {parsing * 1e3:6.1f}     {times(loaded, ours)} '
-              f'{times(analysed, ours)}', flush=True)
+              f'{times(analysed, ours) if python else "      -"}', flush=True)
     print(f'a process that does nothing (gputrace --version): {idle * 1e3:.1f} ms')
 
 

@@ -280,12 +280,22 @@ START_TEST(test_transfer)
 }
 END_TEST
 
+static struct fmt_constants constants_of(const struct row *rows, size_t n)
+{
+	struct fmt_constants c;
+	struct made m;
+
+	make(&m, rows, n, 1);
+	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	unmake(&m);
+	return c;
+}
+
 /* Where nothing but collectives is launched into an idle stream, they tell how long that takes. */
 START_TEST(test_launch_of_collectives)
 {
 	static struct row rows[48];
 	struct fmt_constants c;
-	struct made m;
 	size_t n = 0;
 
 	for (int i = 0; i < 11; i++) {
@@ -296,25 +306,20 @@ START_TEST(test_launch_of_collectives)
 		rows[n++] = (struct row){CALL, LAUNCH, at + 20, 10, 2 * i + 2, 0};
 		rows[n++] = (struct row){FMT_KERNEL, 24, "k", at + 115, 5, 2 * i + 2, 0};
 	}
-	make(&m, rows, n, 1);
-	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	c = constants_of(rows, n);
 	ck_assert_int_eq(c.launch_ns, 3000);
-	unmake(&m);
 }
 END_TEST
 
 START_TEST(test_constants)
 {
 	struct fmt_constants c;
-	struct made m;
 
-	make(&m, scenes[0].rows, ARRAY_SIZE(scenes[0].rows), 1);
-	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	c = constants_of(scenes[0].rows, ARRAY_SIZE(scenes[0].rows));
 	ck_assert_int_eq(c.anchor_ns, 0);
 	ck_assert_int_eq(c.launch_ns, 5000);
 	ck_assert_int_eq(c.clock_ns, 0);
 	ck_assert_int_eq(c.unexplained, 0);
-	unmake(&m);
 }
 END_TEST
 
@@ -323,17 +328,14 @@ START_TEST(test_launched_from_start)
 {
 	static struct row rows[32];
 	struct fmt_constants c;
-	struct made m;
 
 	for (int i = 0; i < 16; i++) {
 		rows[2 * i] = (struct row){CALL, LAUNCH, 100 * i, 5 + i * 7 % 13, i + 1, 0};
 		rows[2 * i + 1] = (struct row){ON_7, "k", 100 * i + 3, 2, i + 1, 0};
 	}
-	make(&m, rows, ARRAY_SIZE(rows), 1);
-	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	c = constants_of(rows, ARRAY_SIZE(rows));
 	ck_assert_int_eq(c.from_start, 1);
 	ck_assert_int_eq(c.launch_ns, 3000);
-	unmake(&m);
 }
 END_TEST
 
@@ -342,7 +344,6 @@ START_TEST(test_gaps_of_short_queues)
 {
 	static struct row rows[48];
 	struct fmt_constants c;
-	struct made m;
 
 	for (int i = 0; i < 12; i++) {
 		int at = 200 * i;
@@ -352,12 +353,10 @@ START_TEST(test_gaps_of_short_queues)
 		rows[4 * i + 2] = (struct row){CALL, LAUNCH, at + 4, 3, 2 * i + 2, 0};
 		rows[4 * i + 3] = (struct row){ON_7, "k", at + 13, 4, 2 * i + 2, 0};
 	}
-	make(&m, rows, ARRAY_SIZE(rows), 1);
-	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	c = constants_of(rows, ARRAY_SIZE(rows));
 	ck_assert_int_eq(c.launch_ns, 1000);
 	for (size_t i = 0; i < sizeof(c.gap_ns) / sizeof(c.gap_ns[0][0]); i++)
 		ck_assert_int_eq((&c.gap_ns[0][0])[i], 0);
-	unmake(&m);
 }
 END_TEST
 
@@ -366,7 +365,6 @@ START_TEST(test_copies_to_the_device_alone)
 {
 	static struct row rows[24];
 	struct fmt_constants c;
-	struct made m;
 
 	for (int i = 0; i < 12; i++) {
 		rows[2 * i] = (struct row){CALL, "cudaMemcpy", 200 * i, 100, i + 1, 0};
@@ -374,10 +372,8 @@ START_TEST(test_copies_to_the_device_alone)
 			FMT_MEMCPY, 7, "Memcpy HtoD (Pageable -> Device)", 200 * i + 3, 96,
 			i + 1,	    0};
 	}
-	make(&m, rows, ARRAY_SIZE(rows), 1);
-	ck_assert_int_eq(fmt_constants_get(m.names, 0, &c), 1);
+	c = constants_of(rows, ARRAY_SIZE(rows));
 	ck_assert_int_eq(c.copy_ns, 3000);
-	unmake(&m);
 }
 END_TEST
 
