@@ -2,12 +2,12 @@
 
 /* Code images that a program loads: how long they are, and where they came from. What lies in a
  * file that has a build id is named by it; anything else is kept as a blob. */
+#include "base/elf.h"
 #include "base/scope.h"
 #include "capture/library/call.h"
 #include "capture/library/session.h"
 #include "formats/images.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -32,26 +32,6 @@ struct origin {
 	uint8_t id[MAX_ID];
 	uint32_t id_len;
 };
-
-/* An ELF file ends behind its last section, segment or table. */
-static uint64_t elf_bytes(const uint8_t *image)
-{
-	Elf64_Ehdr head;
-	uint64_t end;
-
-	memcpy(&head, image, sizeof(head));
-	end = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
-	if (head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize > end)
-		end = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
-	for (unsigned i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr); i++) {
-		Elf64_Shdr s;
-
-		memcpy(&s, image + head.e_shoff + i * sizeof(s), sizeof(s));
-		if (s.sh_type != SHT_NOBITS && s.sh_offset + s.sh_size > end)
-			end = s.sh_offset + s.sh_size;
-	}
-	return end;
-}
 
 static enum fmt_image_kind kind_of(const uint8_t *at)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/image.h"
 #include "base/array.h"
+#include "base/elf.h"
 #include "base/scope.h"
 
 #include <elf.h>
@@ -157,19 +158,6 @@ int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t 
 	image->arch = (int)best.arch;
 	image->ptx = best.kind == KIND_PTX;
 	return parse_part(image, &best);
-}
-
-/* An ELF file in memory ends with its section headers or its last section. */
-static size_t elf_bytes(const uint8_t *data)
-{
-	Elf64_Ehdr h;
-	size_t end;
-
-	memcpy(&h, data, sizeof(h));
-	end = h.e_shoff + (size_t)h.e_shnum * h.e_shentsize;
-	if (h.e_phoff + (size_t)h.e_phnum * h.e_phentsize > end)
-		end = h.e_phoff + (size_t)h.e_phnum * h.e_phentsize;
-	return end;
 }
 
 /* Moves what is in `part` into `image`; what stays there is still to be freed. */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How long an ELF file in memory is, which CUDA's calls are given without a length. */
+#pragma once
+
+#include <elf.h>
+#include <stdint.h>
+#include <string.h>
+
+/* It ends behind its last section, segment or table. `image` is trusted: whoever loads code from
+ * it trusts it too. */
+static inline uint64_t elf_bytes(const uint8_t *image)
+{
+	Elf64_Ehdr head;
+	uint64_t end;
+
+	memcpy(&head, image, sizeof(head));
+	end = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+	if (head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize > end)
+		end = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
+	for (unsigned i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr); i++) {
+		Elf64_Shdr s;
+
+		memcpy(&s, image + head.e_shoff + i * sizeof(s), sizeof(s));
+		if (s.sh_type != SHT_NOBITS && s.sh_offset + s.sh_size > end)
+			end = s.sh_offset + s.sh_size;
+	}
+	return end;
+}
