@@ -9,10 +9,11 @@ rules are known, a run made here tells whether the importer and the emulator fin
     bench/make_run.py --plan=ddp --ranks 4 --steps 3 -o DIR         DIR/rank-0.json ...
     bench/make_run.py --plan=pipeline --ranks 8 --dialect us -o DIR
 
-Plans: ddp (backward overlapped with all-reduce), tensor (an all-reduce after each layer), pipeline (two tensor-parallel groups
-in stages with send and receive, then a data-parallel all-reduce), schedule (four stages of two at eight
-ranks: one microbatch forward, one backward). Dialects: us (whole
-microseconds, old names, no group arguments), ns (fractions over baseTimeNanoseconds, group arguments).
+What the ranks do is a plan (bench/plans.py): ddp (backward overlapped with all-reduce), tensor (an all-reduce
+after each layer), pipeline (two tensor-parallel groups in stages with send and receive, then a data-parallel
+all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward), grid, fsdp, experts,
+interleaved, stalls, small. Dialects: us (whole microseconds, old names, no group arguments), ns (fractions over
+baseTimeNanoseconds, group arguments). --skew: how many us the clocks of ranks are off at most.
 """
 import argparse
 import heapq
@@ -20,7 +21,8 @@ import json
 import os
 import random
 
-US = 1000
+from plans import MS, PLANS, US
+
 PID = 4000
 
 
@@ -66,17 +68,20 @@ class Op:
 
 
 class Collective:
-    """One collective of one communicator: all its members end together, a transfer after the last has arrived."""
+    """One collective of one communicator: all its members end together, a transfer after the last has arrived;
+    where it is uneven, each when its own part has come."""
 
-    def __init__(self, members, transfer):
-        self.members, self.transfer, self.ops = members, transfer, []
+    def __init__(self, members, transfer, uneven):
+        self.members, self.transfer, self.uneven, self.ops = members, transfer, uneven, []
 
     def arrived(self, op):
         self.ops.append(op)
         if len(self.ops) == len(self.members):
             end = max(o.start for o in self.ops) + self.transfer
             for o in self.ops:
-                o.finish(end + o.rank.run.random.randrange(0, 8 * US))
+                draw = o.rank.run.random
+                o.finish(end + draw.randrange(0, 8 * US) +
+                         int(self.transfer * self.uneven * draw.random()))
 
 
 class Thread:
@@ -84,7 +89,6 @@ class Thread:
 
     def __init__(self, rank, tid, at):
         self.rank, self.tid, self.now, self.program = rank, tid, at, None
-        self.waits_for = None
 
 
 class Rank:
@@ -93,8 +97,9 @@ class Rank:
         self.last = {}
         self.events, self.ops = [], []
         self.correlation, self.external = 1000, 1
-        self.tensor_stream = 20
         self.instances = {}
+        self.worker = Thread(self, PID + number + 500, 0)
+        self.skew = run.random.randrange(-run.skew, run.skew + 1)
 
     # ---- host ----------------------------------------------------------------------------------
     def host(self, thread, name, duration, category, args=None, blocking_end=None):
@@ -146,14 +151,15 @@ class Rank:
             args={'grid': [64, 1, 1], 'block': [256, 1, 1], 'registers per thread': 32,
                   'shared memory': 0}))
 
-    def communicate(self, thread, group, kind, nbytes, stream, back=True):
-        """A collective on its own stream: it waits for the compute stream, and makes it wait where `back`."""
+    def communicate(self, thread, group, kind, nbytes, stream, back=True, current=7, uneven=0):
+        """A collective on its own stream: it waits for the current stream, and makes it wait where `back`."""
         key = (group['name'], kind if kind == 'SendRecv' else '')
         number = self.instances.get(key, 0)
         self.instances[key] = number + 1
         transfer = 12 * US + nbytes * 1000 // (self.run.gigabytes * 1000)
-        collective = self.run.collective((key, number), group['ranks'], transfer)
-        names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv'}
+        collective = self.run.collective((key, number), group['ranks'], transfer, uneven)
+        names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv',
+                 'AllGather': 'AllGather_RING_LL', 'ReduceScatter': 'ReduceScatter_RING_LL_Sum_half'}
         prefix = 'ncclDevKernel_' if self.run.ns else 'ncclKernel_'
         args = {'grid': [8, 1, 1], 'block': [544, 1, 1], 'registers per thread': 96,
                 'shared memory': 47056}
@@ -167,10 +173,10 @@ class Rank:
             self.call(thread, 'cudaEventRecord', 2 * US)
             self.call(thread, 'cudaStreamWaitEvent', 2 * US)
             op = self.launch(thread, stream, prefix + names[kind], 0, args=args,
-                             collective=collective, waits=[self.last.get(7)])
+                             collective=collective, waits=[self.last.get(current)])
             self.call(thread, 'cudaEventRecord', 2 * US)
             if back:
-                self.wait(thread, 7, op)
+                self.wait(thread, current, op)
             return op
         return self.operator(thread, 'nccl:' + kind.lower(), body)
 
@@ -183,20 +189,37 @@ class Rank:
         self.last[stream] = barrier
         barrier.settle()
 
-    def synchronize(self, thread, stream):
-        """The host waits for a stream; a generator, since the end may not be known yet."""
-        op = self.last.get(stream)
+    def join(self, thread, stream, other):
+        """An event recorded on `other`, for which `stream` waits."""
+        self.call(thread, 'cudaEventRecord', 2 * US)
+        self.wait(thread, stream, self.last.get(other))
+
+    def block(self, thread, name, op):
+        """A call that returns when `op` has ended; a generator, since that may not be known yet."""
         if op is not None and op.end is None:
             yield op
-        self.call(thread, 'cudaStreamSynchronize', 5 * US,
-                  (op.end + self.run.jitter(6 * US)) if op else None)
+        self.call(thread, name, 5 * US, (op.end + self.run.jitter(6 * US)) if op else None)
+
+    def item(self, thread, stream=7):
+        """tensor.item(): a copy to pageable memory, which returns when it is complete."""
+        op = self.launch(thread, stream, 'Memcpy DtoH (Device -> Pageable)', 2 * US, 'gpu_memcpy',
+                         {'bytes': 4})
+        if op.end is None:
+            yield op
+        call = self.events[-1]
+        thread.now = max(thread.now, op.end + self.run.jitter(6 * US))
+        call['end'] = thread.now
+        yield from self.synchronize(thread, stream)
+
+    def synchronize(self, thread, stream):
+        return self.block(thread, 'cudaStreamSynchronize', self.last.get(stream))
 
 
 class Run:
     def __init__(self, options):
         self.random = random.Random(options.seed)
         self.ns = options.dialect == 'ns'
-        self.gigabytes = options.gigabytes
+        self.gigabytes, self.skew = options.gigabytes, options.skew * US
         self.collectives, self.sleeping, self.runnable = {}, {}, []
         self.ranks = [Rank(self, i) for i in range(options.ranks)]
         self.base = 1700000000 * 10**9
@@ -207,9 +230,9 @@ class Run:
     def gap(self):
         return self.random.randrange(US, 2 * US)
 
-    def collective(self, key, ranks, transfer):
+    def collective(self, key, ranks, transfer, uneven):
         if key not in self.collectives:
-            self.collectives[key] = Collective(ranks, self.jitter(transfer, 0.03))
+            self.collectives[key] = Collective(ranks, self.jitter(transfer, 0.03), uneven)
         return self.collectives[key]
 
     def wake(self, op):
@@ -233,117 +256,6 @@ class Run:
         assert not self.sleeping, 'the plan waits for itself'
 
 
-# ---- plans: a generator a rank, which yields what the host waits for ----------------------------------
-def copy_batch(rank, thread):
-    return rank.operator(thread, 'aten::copy_', lambda: rank.launch(
-        thread, 7, 'Memcpy HtoD (Pinned -> Device)', 90 * US, 'gpu_memcpy', {'bytes': 1 << 20}))
-
-
-def optimizer(rank, thread):
-    for _ in range(4):
-        rank.kernel(thread, 'multi_tensor_apply', 60 * US)
-
-
-def ddp(rank, thread, options):
-    world = {'name': '0', 'ranks': list(range(options.ranks))}
-    slow = 1 + 0.05 * rank.number / max(1, options.ranks - 1)
-    copy_batch(rank, thread)
-    for layer in range(options.layers):
-        rank.kernel(thread, f'gemm{layer % 3}', int(150 * US * slow))
-        rank.kernel(thread, 'relu', 30 * US)
-        yield None
-    works = []
-    for layer in range(options.layers):
-        rank.kernel(thread, f'gemm_backward{layer % 3}', int(280 * US * slow))
-        if layer % 4 == 3:
-            works.append(rank.communicate(thread, world, 'AllReduce', 32 << 20, 20, back=False))
-        yield None
-    for work in works:
-        rank.wait(thread, 7, work)
-    optimizer(rank, thread)
-
-
-def tensor(rank, thread, options):
-    world = {'name': 'tp', 'ranks': list(range(options.ranks))}
-    copy_batch(rank, thread)
-    for layer in range(options.layers):
-        rank.kernel(thread, f'gemm{layer % 3}', 120 * US + rank.number * 3 * US)
-        rank.communicate(thread, world, 'AllReduce', 4 << 20, 20)
-        yield None
-    optimizer(rank, thread)
-
-
-def pipeline(rank, thread, options):
-    half = options.ranks // 2
-    stage, peer = rank.number // half, (rank.number + half) % options.ranks
-    group = {'name': f'tp{stage}', 'ranks': list(range(stage * half, (stage + 1) * half))}
-    pair = {'name': f'pp{min(rank.number, peer)}', 'ranks': sorted([rank.number, peer])}
-    data = {'name': 'dp', 'ranks': list(range(options.ranks))}
-    for _ in range(options.microbatches):
-        if stage == 1:
-            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
-        for layer in range(options.layers):
-            rank.kernel(thread, f'gemm{layer % 3}', 140 * US)
-            rank.communicate(thread, group, 'AllReduce', 4 << 20, 20)
-            yield None
-        if stage == 0:
-            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
-    rank.communicate(thread, data, 'AllReduce', 64 << 20, 28)
-    optimizer(rank, thread)
-
-
-def device_synchronize(rank, thread):
-    ops = [op for op in rank.last.values() if op is not None]
-    for op in ops:
-        if op.end is None:
-            yield op
-    rank.call(thread, 'cudaDeviceSynchronize', 5 * US,
-              max((op.end for op in ops), default=0) + rank.run.jitter(6 * US))
-
-
-def schedule(rank, thread, options):
-    """Stages of two tensor-parallel ranks; one microbatch forward, one backward, as Megatron-LM does it."""
-    stages, stage, side = options.ranks // 2, rank.number // 2, rank.number % 2
-    group = {'name': f'tp{stage}', 'ranks': [stage * 2, stage * 2 + 1]}
-    world = {'name': 'world', 'ranks': list(range(options.ranks))}
-    microbatches = options.microbatches * 2
-    warmup = min(stages - stage - 1, microbatches)
-
-    def exchange(other):
-        if 0 <= other < stages:
-            low, high = sorted([stage, other])
-            pair = {'name': f'pp{low}.{side}', 'ranks': [low * 2 + side, high * 2 + side]}
-            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
-            yield from device_synchronize(rank, thread)
-
-    def layers(times):
-        for layer in range(options.layers // 2):
-            rank.kernel(thread, f'gemm{layer % 3}', times * (140 + 7 * stage) * US)
-            rank.communicate(thread, group, 'AllReduce', 4 << 20, 20)
-            yield None
-
-    for _ in range(warmup):
-        yield from exchange(stage - 1)
-        yield from layers(1)
-        yield from exchange(stage + 1)
-    if microbatches > warmup:
-        yield from exchange(stage - 1)
-    for _ in range(microbatches - warmup):
-        yield from layers(1)
-        yield from exchange(stage + 1)
-        yield from layers(2)
-        yield from exchange(stage - 1)
-    for _ in range(warmup):
-        yield from exchange(stage + 1)
-        yield from layers(2)
-        yield from exchange(stage - 1)
-    rank.communicate(thread, world, 'AllReduce', 1 << 12, 28)
-    optimizer(rank, thread)
-
-
-PLANS = {'ddp': ddp, 'tensor': tensor, 'pipeline': pipeline, 'schedule': schedule}
-
-
 def training(rank, thread, options):
     rank.external = 1
     for step in range(options.steps):
@@ -361,25 +273,26 @@ def training(rank, thread, options):
 
 
 # ---- what the profiler writes -----------------------------------------------------------------------
-def times(run, start, end):
+def times(rank, start, end):
+    run, start, end = rank.run, start + rank.skew, end + rank.skew
     if run.ns:
         return {'ts': round(start / US, 3), 'dur': round((end - start) / US, 3)}
     return {'ts': run.base // US + start // US, 'dur': end // US - start // US}
 
 
-def host_events(run, rank):
+def host_events(rank):
     for e in rank.events:
         yield dict({'ph': 'X', 'cat': e['cat'], 'name': e['name'], 'pid': PID + rank.number,
-                    'tid': e['tid'], 'args': e['args']}, **times(run, e['start'], e['end']))
+                    'tid': e['tid'], 'args': e['args']}, **times(rank, e['start'], e['end']))
 
 
-def device_events(run, rank):
+def device_events(rank):
     for op in rank.ops:
         if op.kind == 'barrier':
             continue
         args = {'device': rank.number, 'context': 1, 'stream': op.stream, **op.args}
         yield dict({'ph': 'X', 'cat': op.kind, 'name': op.name, 'pid': rank.number,
-                    'tid': op.stream, 'args': args}, **times(run, op.start, op.end))
+                    'tid': op.stream, 'args': args}, **times(rank, op.start, op.end))
 
 
 def document(run, rank, options):
@@ -390,7 +303,7 @@ def document(run, rank, options):
                                 'world_size': options.ranks}}
     if run.ns:
         head['baseTimeNanoseconds'] = run.base
-    events = list(host_events(run, rank)) + list(device_events(run, rank))
+    events = list(host_events(rank)) + list(device_events(rank))
     return dict(head, traceEvents=events, traceName=f'rank-{rank.number}.json')
 
 
@@ -400,7 +313,7 @@ def arguments():
     parser.add_argument('--plan', choices=PLANS, default='ddp')
     parser.add_argument('--dialect', choices=['us', 'ns'], default='ns')
     for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
-                        ('seed', 1), ('gigabytes', 100)]:
+                        ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
     parser.add_argument('-o', '--output', required=True, help='folder for the files')
     return parser.parse_args()

@@ -4,9 +4,13 @@
 #include "base/array.h"
 #include "base/scope.h"
 
+#include <stdbool.h>
+
 #define US INFER_US
 #define IDLE_NS (20 * US) /* a stream is idle when its last operation ended so long before */
 #define MOST_LAUNCH_NS (500 * US) /* a launch that takes longer was held back by something */
+#define LAUNCHES_NS (30 * US)	  /* launches that nothing holds back take times so close */
+#define MOST_CALL_NS (50 * US)	  /* of a call that tells when what it launches begins */
 #define QUEUED_NS (2 * US)	  /* an operation was surely launched so long before its turn */
 #define MOST_GAP_NS (20 * US)
 #define LEAST_GAPS 10
@@ -33,34 +37,75 @@ static int64_t typical(int64_t *values, size_t n, int64_t within)
 	return median + sum / count;
 }
 
-/* Whether nothing but its launch and its stream holds an operation. Of collectives that is not so,
- * which wait for other streams; they tell something where no other operation does. */
-static int tells(const struct infer_op *op, int collectives)
+/* How many of the sorted values lie within LAUNCHES_NS from values[first]. */
+static size_t count_close(const int64_t *values, size_t n, size_t first)
 {
-	return op->call != INFER_NONE && (collectives || op->kind != FMT_COLLECTIVE) &&
-	       !op->pageable;
+	return array_bound(i, first, n, values[i] - values[first] <= LAUNCHES_NS) - first;
 }
 
-static int64_t after_call(const struct infer_op *op, const struct infer_call *call, int from_start)
+/* Sorts `n` values, of which some are launches that nothing held back and the others come later, by
+ * whatever held them. Returns the mean of the earliest that lie close together; one alone is none
+ * where there are many. */
+static int64_t earliest(int64_t *values, size_t n)
 {
-	return op->start_ns - (from_start ? call->start_ns : call->end_ns);
+	size_t least = n / 64 < 2 ? n / 64 + 1 : 3, first = 0, n_close;
+	int64_t sum = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(values, n, sizeof(*values), array_by_i64);
+	while (first < n && count_close(values, n, first) < least)
+		first++;
+	first = first < n ? first : 0;
+	n_close = count_close(values, n, first);
+	for (size_t i = first; i < n && values[i] - values[first] <= MOST_CALL_NS; i++)
+		if (count_close(values, n, i) > n_close) {
+			first = i;
+			n_close = count_close(values, n, i);
+		}
+	for (size_t i = first; i < first + n_close; i++)
+		sum += values[i] - values[first];
+	return values[first] + sum / (int64_t)n_close;
+}
+
+/* Which launches are looked at, and from where. */
+struct look {
+	int from_start;	 /* of the call; else from its end */
+	int collectives; /* these too, though they wait for other streams */
+	int64_t most_call_ns;
+};
+
+/* Whether nothing but its launch and its stream holds an operation, and the call was short enough
+ * to say when it was launched. */
+static int tells(const struct infer_view *v, const struct infer_op *op, const struct look *look)
+{
+	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
+
+	return call && !op->pageable && (look->collectives || op->kind != FMT_COLLECTIVE) &&
+	       call->end_ns - call->start_ns <= look->most_call_ns;
+}
+
+static int64_t after_call(const struct infer_view *v, const struct infer_op *op,
+			  const struct look *look)
+{
+	const struct infer_call *call = &v->calls[op->call];
+
+	return op->start_ns - (look->from_start ? call->start_ns : call->end_ns);
 }
 
 /* How long after its call each operation started whose stream had fallen idle idle_ns before. */
-static size_t see_launches(const struct infer_view *v, int from_start, int collectives,
-			   int64_t idle_ns, int64_t *seen)
+static size_t see_launches(const struct infer_view *v, const struct look *look, int64_t idle_ns,
+			   int64_t *seen)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
-		const struct infer_call *call;
 		int64_t after;
 
-		if (!tells(op, collectives))
+		if (!tells(v, op, look))
 			continue;
-		call = &v->calls[op->call];
-		after = after_call(op, call, from_start);
+		after = after_call(v, op, look);
 		if (after < MOST_LAUNCH_NS &&
 		    (op->prev == INFER_NONE ||
 		     v->ops[op->prev].end_ns < op->start_ns - after + idle_ns))
@@ -70,40 +115,56 @@ static size_t see_launches(const struct infer_view *v, int from_start, int colle
 }
 
 /* The shortest time from a call to what it launched, where no stream was ever idle. */
-static int64_t least_launch(const struct infer_view *v, int from_start)
+static int64_t least_launch(const struct infer_view *v, const struct look *look)
 {
 	int64_t least = INT64_MAX;
 
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
 
-		if (tells(op, 1) && after_call(op, &v->calls[op->call], from_start) < least)
-			least = after_call(op, &v->calls[op->call], from_start);
+		if (tells(v, op, look) && after_call(v, op, look) < least)
+			least = after_call(v, op, look);
 	}
 	return least < 100 * US ? least : LAUNCH_NS;
 }
 
-/* From a call to the start of what it launched, where the stream had nothing else to do. How the
- * clocks of device and host differ is part of it, so what is idle is told a second time. *spread_ns
- * is what half of them lie within; INT64_MAX for too few. */
-static int64_t typical_launch(const struct infer_view *v, int from_start, int64_t *seen,
+/* From a call to the start of what it launched, where the stream had nothing else to do;
+ * collectives tell something where no other operation does. How the clocks of device and host
+ * differ is part of it, so what is idle is told a second time. *spread_ns is what half of them lie
+ * within; INT64_MAX for too few. */
+static int64_t typical_launch(const struct infer_view *v, struct look look, int64_t *seen,
 			      int64_t *spread_ns)
 {
-	size_t n = see_launches(v, from_start, 0, -IDLE_NS, seen);
-	int collectives = n == 0;
+	size_t n = see_launches(v, &look, -IDLE_NS, seen);
 	int64_t launch_ns;
 
+	look.collectives = n == 0;
 	if (n == 0)
-		n = see_launches(v, from_start, 1, -IDLE_NS, seen);
-	launch_ns = n > 0 ? typical(seen, n, 15 * US) : least_launch(v, from_start);
+		n = see_launches(v, &look, -IDLE_NS, seen);
+	launch_ns = n > 0 ? earliest(seen, n) : least_launch(v, &look);
 	*spread_ns = INT64_MAX;
-	n = see_launches(v, from_start, collectives, launch_ns - 5 * US, seen);
+	n = see_launches(v, &look, launch_ns - 5 * US, seen);
 	if (n == 0)
 		return launch_ns;
-	launch_ns = typical(seen, n, 15 * US);
+	launch_ns = earliest(seen, n);
 	if (n >= LEAST_LAUNCHES)
 		*spread_ns = seen[n * 3 / 4] - seen[n / 4];
 	return launch_ns;
+}
+
+/* How long a call may be that tells something: any, where few are short. */
+static int64_t most_call(const struct infer_view *v)
+{
+	size_t n_short = 0, n_long = 0;
+
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		const struct infer_call *c = &v->calls[i];
+		bool is_short = c->end_ns - c->start_ns <= MOST_CALL_NS;
+
+		n_short += c->n_ops > 0 && is_short;
+		n_long += c->n_ops > 0 && !is_short;
+	}
+	return n_short > n_long ? MOST_CALL_NS : INT64_MAX;
 }
 
 /* Most often a launch reaches the device as its call ends; where operations plainly keep to the
@@ -111,12 +172,14 @@ static int64_t typical_launch(const struct infer_view *v, int from_start, int64_
 static int calibrate_launch(struct infer_view *v)
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
+	struct look look = {.most_call_ns = most_call(v)};
 	int64_t by_start, by_end, from_start;
 
 	if (!seen)
 		return -ENOMEM;
-	v->constants.launch_ns = typical_launch(v, 0, seen, &by_end);
-	from_start = typical_launch(v, 1, seen, &by_start);
+	v->constants.launch_ns = typical_launch(v, look, seen, &by_end);
+	look.from_start = 1;
+	from_start = typical_launch(v, look, seen, &by_start);
 	if (by_end < INT64_MAX && by_start < by_end / 4) {
 		v->constants.launch_ns = from_start;
 		v->constants.from_start = 1;

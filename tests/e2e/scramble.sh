@@ -21,7 +21,7 @@ check() {
 	done
 }
 
-for plan in ddp tensor pipeline; do
+for plan in ddp tensor pipeline fsdp experts stalls; do
 	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 -o "$work/made-$plan"
 	check "$plan" "$work/made-$plan"/rank-*.json
 done

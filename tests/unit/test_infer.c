@@ -311,6 +311,23 @@ START_TEST(test_launch_of_collectives)
 }
 END_TEST
 
+/* Where most operations wait for another stream, however idle their own, those tell that do not. */
+START_TEST(test_launch_among_waits)
+{
+	static struct row rows[48];
+	struct fmt_constants c;
+
+	for (int i = 0; i < 16; i++) {
+		int held = i % 8 == 0 ? 0 : 200 + i % 3;
+
+		rows[2 * i] = (struct row){CALL, LAUNCH, 1000 * i, 10, i + 1, 0};
+		rows[2 * i + 1] = (struct row){ON_7, "k", 1000 * i + 14 + held, 9, i + 1, 0};
+	}
+	c = constants_of(rows, 32);
+	ck_assert_int_eq(c.launch_ns, 4000);
+}
+END_TEST
+
 START_TEST(test_constants)
 {
 	struct fmt_constants c;
@@ -399,6 +416,7 @@ int main(void)
 	tcase_add_test(tcase, test_short_and_long);
 	tcase_add_test(tcase, test_transfer);
 	tcase_add_test(tcase, test_launch_of_collectives);
+	tcase_add_test(tcase, test_launch_among_waits);
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_launched_from_start);
 	tcase_add_test(tcase, test_gaps_of_short_queues);

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of a made-up run do in a step: a generator a rank, which yields what the host waits for."""
+US = 1000
+MS = 1000 * US
+
+
+def copy_batch(rank, thread):
+    return rank.operator(thread, 'aten::copy_', lambda: rank.launch(
+        thread, 7, 'Memcpy HtoD (Pinned -> Device)', 90 * US, 'gpu_memcpy', {'bytes': 1 << 20}))
+
+
+def optimizer(rank, thread):
+    for _ in range(4):
+        rank.kernel(thread, 'multi_tensor_apply', 60 * US)
+
+
+def ddp(rank, thread, options):
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    slow = 1 + 0.05 * rank.number / max(1, options.ranks - 1)
+    copy_batch(rank, thread)
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', int(150 * US * slow))
+        rank.kernel(thread, 'relu', 30 * US)
+        yield None
+    works = []
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm_backward{layer % 3}', int(280 * US * slow))
+        if layer % 4 == 3:
+            works.append(rank.communicate(thread, world, 'AllReduce', 32 << 20, 20, back=False))
+        yield None
+    for work in works:
+        rank.wait(thread, 7, work)
+    optimizer(rank, thread)
+
+
+def tensor(rank, thread, options):
+    world = {'name': 'tp', 'ranks': list(range(options.ranks))}
+    copy_batch(rank, thread)
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', 120 * US + rank.number * 3 * US)
+        rank.communicate(thread, world, 'AllReduce', 4 << 20, 20)
+        yield None
+    optimizer(rank, thread)
+
+
+def pipeline(rank, thread, options):
+    half = options.ranks // 2
+    stage, peer = rank.number // half, (rank.number + half) % options.ranks
+    group = {'name': f'tp{stage}', 'ranks': list(range(stage * half, (stage + 1) * half))}
+    pair = {'name': f'pp{min(rank.number, peer)}', 'ranks': sorted([rank.number, peer])}
+    data = {'name': 'dp', 'ranks': list(range(options.ranks))}
+    for _ in range(options.microbatches):
+        if stage == 1:
+            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
+        for layer in range(options.layers):
+            rank.kernel(thread, f'gemm{layer % 3}', 140 * US)
+            rank.communicate(thread, group, 'AllReduce', 4 << 20, 20)
+            yield None
+        if stage == 0:
+            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
+    rank.communicate(thread, data, 'AllReduce', 64 << 20, 28)
+    optimizer(rank, thread)
+
+
+def device_synchronize(rank, thread):
+    ops = [op for op in rank.last.values() if op is not None]
+    for op in ops:
+        if op.end is None:
+            yield op
+    rank.call(thread, 'cudaDeviceSynchronize', 5 * US,
+              max((op.end for op in ops), default=0) + rank.run.jitter(6 * US))
+
+
+def schedule(rank, thread, options):
+    """Stages of two tensor-parallel ranks; one microbatch forward, one backward, as Megatron-LM does it."""
+    stages, stage, side = options.ranks // 2, rank.number // 2, rank.number % 2
+    group = {'name': f'tp{stage}', 'ranks': [stage * 2, stage * 2 + 1]}
+    world = {'name': 'world', 'ranks': list(range(options.ranks))}
+    microbatches = options.microbatches * 2
+    warmup = min(stages - stage - 1, microbatches)
+
+    def exchange(other):
+        if 0 <= other < stages:
+            low, high = sorted([stage, other])
+            pair = {'name': f'pp{low}.{side}', 'ranks': [low * 2 + side, high * 2 + side]}
+            rank.communicate(thread, pair, 'SendRecv', 8 << 20, 24)
+            yield from device_synchronize(rank, thread)
+
+    def layers(times):
+        for layer in range(options.layers // 2):
+            rank.kernel(thread, f'gemm{layer % 3}', times * (140 + 7 * stage) * US)
+            rank.communicate(thread, group, 'AllReduce', 4 << 20, 20)
+            yield None
+
+    for _ in range(warmup):
+        yield from exchange(stage - 1)
+        yield from layers(1)
+        yield from exchange(stage + 1)
+    if microbatches > warmup:
+        yield from exchange(stage - 1)
+    for _ in range(microbatches - warmup):
+        yield from layers(1)
+        yield from exchange(stage + 1)
+        yield from layers(2)
+        yield from exchange(stage - 1)
+    for _ in range(warmup):
+        yield from exchange(stage + 1)
+        yield from layers(2)
+        yield from exchange(stage - 1)
+    rank.communicate(thread, world, 'AllReduce', 1 << 12, 28)
+    optimizer(rank, thread)
+
+
+def grid(rank, thread, options):
+    """Tensor parallel in pairs, data parallel across them; the backward pass on a thread of its own, gradients in
+    buckets, which the optimizer waits for."""
+    pair = rank.number // 2
+    inner = {'name': f'tp{pair}', 'ranks': [pair * 2, pair * 2 + 1]}
+    outer = {'name': f'dp{rank.number % 2}', 'ranks': list(range(rank.number % 2, options.ranks, 2))}
+    worker, works = rank.worker, []
+    copy_batch(rank, thread)
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', (150 + 5 * rank.number) * US)
+        rank.communicate(thread, inner, 'AllReduce', 2 << 20, 20)
+        yield None
+    worker.now = thread.now + 30 * US
+    for layer in range(options.layers):
+        rank.kernel(worker, f'gemm_backward{layer % 3}', (280 + 5 * rank.number) * US)
+        rank.communicate(worker, inner, 'AllReduce', 2 << 20, 20)
+        rank.kernel(worker, f'grad{layer % 3}', 120 * US)
+        if layer % 4 == 3:
+            works.append(rank.communicate(worker, outer, 'AllReduce', 32 << 20, 28, back=False))
+        yield None
+    for work in works:
+        rank.wait(worker, 7, work)
+    rank.kernel(worker, 'copy_bucket', 15 * US)
+    thread.now = worker.now + 40 * US
+    optimizer(rank, thread)
+    yield from rank.item(thread)
+
+
+def fsdp(rank, thread, options):
+    """Parameters gathered a layer ahead on streams of their own, gradients scattered behind the backward pass."""
+    world = {'name': 'fsdp', 'ranks': list(range(options.ranks))}
+    gathers, scatters, worker = 13, 17, rank.worker
+    slow = 1 + 0.08 * (rank.number == 1)
+
+    def gather(host, layer):
+        rank.kernel(host, f'copy_in{layer % 2}', 12 * US, stream=gathers)
+        return rank.communicate(host, world, 'AllGather', 24 << 20, 20, current=gathers)
+
+    def scatter(host, layer):
+        rank.join(host, scatters, 7)
+        rank.kernel(host, f'chunk_cat{layer % 2}', 20 * US, stream=scatters)
+        rank.communicate(host, world, 'ReduceScatter', 24 << 20, 20, current=scatters)
+        rank.kernel(host, f'to_float{layer % 2}', 10 * US, stream=scatters)
+
+    def compute(host, name, duration, ahead):
+        rank.join(host, 7, gathers)
+        rank.kernel(host, 'split', 14 * US)
+        if ahead is not None:
+            gather(host, ahead)
+        for part in range(3):
+            rank.kernel(host, f'{name}{part}', int(duration * slow))
+
+    gather(thread, 0)
+    for layer in range(options.layers):
+        compute(thread, 'gemm', 130 * US, layer + 1 if layer + 1 < options.layers else None)
+        yield None
+    worker.now = thread.now + 30 * US
+    gather(worker, options.layers - 1)
+    for layer in reversed(range(options.layers)):
+        compute(worker, 'gemm_backward', 220 * US, layer - 1 if layer else None)
+        scatter(worker, layer)
+        yield None
+    rank.join(worker, 7, scatters)
+    thread.now = worker.now + 40 * US
+    optimizer(rank, thread)
+    yield from rank.item(thread)
+
+
+def experts(rank, thread, options):
+    """Experts on all ranks: how much goes where is read back, and exchanged in parts of different sizes."""
+    world = {'name': 'ep', 'ranks': list(range(options.ranks))}
+    draw = rank.run.random
+    copy_batch(rank, thread)
+    for layer in range(options.layers // 2):
+        rank.kernel(thread, 'attention', 240 * US)
+        rank.kernel(thread, 'router', 15 * US)
+        rank.communicate(thread, world, 'SendRecv', 1 << 12, 20)
+        yield from rank.item(thread)
+        rank.communicate(thread, world, 'SendRecv', 24 << 20, 20, uneven=1)
+        rank.kernel(thread, 'grouped_gemm', draw.randrange(200, 600) * US)
+        rank.communicate(thread, world, 'SendRecv', 24 << 20, 20, uneven=1)
+        rank.kernel(thread, 'combine', 30 * US)
+        yield None
+    rank.communicate(thread, world, 'AllReduce', 64 << 20, 24)
+    optimizer(rank, thread)
+
+
+def interleaved(rank, thread, options):
+    """Two chunks of the model on each stage: sends and receives of neighbours in a ring, which the compute stream
+    waits for and the host does not."""
+    n = options.ranks
+
+    def exchange(other):
+        low, high = sorted([rank.number, other % n])
+        rank.communicate(thread, {'name': f'pp{low}.{high}', 'ranks': [low, high]}, 'SendRecv',
+                         8 << 20, 24)
+
+    def chunk(times):
+        for layer in range(options.layers // 4):
+            rank.kernel(thread, f'gemm{layer % 3}', times * (140 + 4 * rank.number) * US)
+            rank.kernel(thread, 'norm', 9 * US)
+
+    microbatches = min(options.microbatches, n - 1)
+    for number in range(2 * microbatches):
+        if rank.number or number >= microbatches:
+            exchange(rank.number - 1)
+        chunk(1)
+        if rank.number < n - 1 or number < microbatches:
+            exchange(rank.number + 1)
+        yield None
+    for number in range(2 * microbatches):
+        if rank.number < n - 1 or number >= microbatches:
+            exchange(rank.number + 1)
+        chunk(2)
+        if rank.number or number < microbatches:
+            exchange(rank.number - 1)
+        yield None
+    rank.communicate(thread, {'name': 'world', 'ranks': list(range(n))}, 'AllReduce', 1 << 12, 28)
+    optimizer(rank, thread)
+
+
+def stalls(rank, thread, options):
+    """The host waits for its data, which are copied on a stream of their own; the optimizer runs beside the next
+    batch; one rank's host is slow."""
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    draw, side = rank.run.random, 14
+    rank.think(thread, draw.choice([20 * US, 20 * US, 3 * MS, 8 * MS]))
+    rank.launch(thread, 15, 'Memcpy HtoD (Pinned -> Device)', 400 * US, 'gpu_memcpy',
+                {'bytes': 8 << 20})
+    rank.join(thread, 7, 15)
+    for layer in range(options.layers):
+        for _ in range(3):
+            rank.kernel(thread, f'elementwise{layer % 3}', 40 * US)
+        if rank.number == options.ranks - 1:
+            rank.think(thread, 150 * US)
+        yield None
+    work = rank.communicate(thread, world, 'AllReduce', 16 << 20, 20, back=False)
+    rank.wait(thread, side, work)
+    rank.join(thread, side, 7)
+    for _ in range(4):
+        rank.kernel(thread, 'adam', 70 * US, stream=side)
+    rank.call(thread, 'cudaEventRecord', 2 * US)
+    yield from rank.block(thread, 'cudaEventSynchronize', rank.last[side])
+    rank.join(thread, 7, side)
+
+
+def small(rank, thread, options):
+    """Many short kernels: what they take is how fast the host launches them."""
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    for layer in range(options.layers * 20):
+        rank.kernel(thread, f'tiny{layer % 7}', (3 + layer % 5) * US)
+        if layer % 64 == 63:
+            rank.communicate(thread, world, 'AllReduce', 1 << 16, 20)
+            yield None
+    yield from rank.item(thread)
+
+
+PLANS = {plan.__name__: plan for plan in (
+    ddp, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, stalls, small)}
