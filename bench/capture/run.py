@@ -99,12 +99,13 @@ def ltrace(program, env):
     print(f'{"empty":8}{1:8}  {"ltrace -c":12}{each:10.1f}')
 
 
-def step_ms(gpus, command, options, folder, name):
+def step_ms(gpus, command, options, folder):
     run = [BUILD / 'tools/gpuemu', '--gpus', gpus, '--host-speed', '1000', '-o', folder / 'report', '--', 'sh',
            SOURCE / 'examples/launch.sh', gpus, BUILD / 'examples/ddp', *command]
     if options is not None:
-        run = [BUILD / 'tools/gpucapture', *options, '-o', folder / name, '--', *run]
-    times = [float(line.split()[2]) for line in output(run).splitlines() if re.match(r'\d+ [\d.]+ [\d.]+$', line)]
+        run = [BUILD / 'tools/gpucapture', *options, '-o', folder / 'trace', '--', *run]
+    lines = output(run, GPUEMU_COMPUTE='0').splitlines()
+    times = [float(line.split()[2]) for line in lines if re.match(r'\d+ [\d.]+ [\d.]+$', line)]
     return statistics.median(times[2:])
 
 
@@ -113,13 +114,14 @@ def steps(folder):
         print('steps: left out: no nvcc when this was built')
         return
     print(f'\n{"step of":48}{"GPUs":>5}  {"recorded":24}{"ms":>9}{"longer":>9}')
-    for command in (['--steps', '8'], ['--steps', '5', '--batch', '512', '--hidden', '1024', '--layers', '8']):
+    for command in (['--steps', '8'], ['--steps', '5', '--batch', '512', '--hidden', '1024', '--layers', '8'],
+                    ['--steps', '5', '--batch', '2048', '--hidden', '2048', '--layers', '4']):
         for gpus in 1, 2:
             base = None
             for name, options in (('not at all', None), ('calls', ['--device-times=off']), ('calls and times', []),
                                   ('comm, no times', ['--digest=comm', '--device-times=off']),
                                   ('comm and times', ['--digest=comm']), ('launch and times', ['--digest=launch'])):
-                ms = step_ms(gpus, command, options, folder, f'{gpus}{len(command)}{name.replace(" ", "")}')
+                ms = step_ms(gpus, command, options, pathlib.Path(tempfile.mkdtemp(dir=folder)))
                 base = base or ms
                 print(f'ddp {" ".join(command):44}{gpus:5}  {name:24}{ms:9.4f}{100 * (ms / base - 1):8.2f}%')
 

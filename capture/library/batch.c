@@ -7,6 +7,7 @@
 #include "capture/library/cu.h"
 #include "capture/library/drainer.h"
 #include "capture/library/payload.h"
+#include "capture/library/times.h"
 #include "capture/library/twin.h"
 
 #include <errno.h>
@@ -16,8 +17,7 @@
 #include <string.h>
 
 #define MOST_CONTEXTS 64
-#define MOST_BLOCKS 528 /* fill the largest GPU there is */
-#define THREADS 512	/* as gd128.cu has them */
+#define THREADS 512 /* as gd128.cu has them */
 
 /* A buffer whose page sums are to come. */
 struct result {
@@ -36,6 +36,7 @@ struct batch {
 struct device_code {
 	void *context;
 	void *function; /* NULL: the kernel could not be loaded */
+	unsigned most_blocks;
 	struct cap_arena arena;
 };
 
@@ -64,6 +65,18 @@ static void miss(size_t n, int result)
 	engine.missed_result = result;
 }
 
+/* A block on every other multiprocessor of the current context's device: their loads under way at
+ * once are what memory can serve, and the rest is left to the program's kernels. */
+static unsigned most_blocks(void)
+{
+	int device, count = 0;
+
+	if (cap_cu.cuCtxGetDevice(&device) ||
+	    cap_cu.cuDeviceGetAttribute(&count, CU_MULTIPROCESSOR_COUNT, device) || count < 2)
+		return 1;
+	return (unsigned)count / 2;
+}
+
 /* With the lock held and the context current. */
 static struct device_code *code_of(void *context)
 {
@@ -85,13 +98,14 @@ static struct device_code *code_of(void *context)
 		engine.missed_result = r;
 		return NULL;
 	}
+	d->most_blocks = most_blocks();
 	return d;
 }
 
 static int launch(const struct device_code *d, void *stream, struct gd128_work *work)
 {
 	void *params[] = {work};
-	unsigned blocks = work->n_pages < MOST_BLOCKS ? (unsigned)work->n_pages : MOST_BLOCKS;
+	unsigned blocks = work->n_pages < d->most_blocks ? (unsigned)work->n_pages : d->most_blocks;
 	int r = 0;
 
 	if (work->n_pages > 0)
@@ -185,6 +199,7 @@ void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *bu
 	if (!r)
 		cap_drainer_wake();
 	cap_payload_keep(place, buffers, n);
+	cap_times_interrupt(place);
 }
 
 /* ---- results */

@@ -13,6 +13,7 @@
 	X(cuCtxPushCurrent_v2, (void *context))                                                    \
 	X(cuCtxPopCurrent_v2, (void **ret))                                                        \
 	X(cuCtxGetDevice, (int *ret))                                                              \
+	X(cuDeviceGetAttribute, (int *ret, int attribute, int device))                             \
 	X(cuCtxSynchronize, (void))                                                                \
 	X(cuStreamGetCtx, (void *stream, void **ret))                                              \
 	X(cuStreamCreate, (void **ret, unsigned flags))                                            \
@@ -46,6 +47,7 @@ struct cap_cu {
 #define CU_NON_BLOCKING 1u
 #define CU_NOT_READY 600
 #define CU_CAPTURE_RELAXED 2
+#define CU_MULTIPROCESSOR_COUNT 16
 #define CU_HOST_PORTABLE 1u
 #define CU_HOST_DEVICEMAP 2u
 

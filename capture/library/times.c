@@ -6,10 +6,11 @@
  * stream, unless that was issued later (stamps.h), or the stream waits for something else in
  * between: then one event more, in front of it.
  */
+#include "capture/library/times.h"
+
 #include "base/array.h"
 #include "capture/library/cu.h"
 #include "capture/library/drainer.h"
-#include "capture/library/place.h"
 #include "capture/library/stamps.h"
 #include "capture/ring.h"
 
@@ -192,15 +193,14 @@ static void before(struct cap_call *c)
 		before_op(c, &place);
 }
 
-/* The stream waits for something that is not an operation of its own. */
-static void waits(const struct cap_place *place)
+void cap_times_interrupt(const struct cap_place *place)
 {
-	struct stream *s;
-
 	pthread_mutex_lock(&self.lock);
-	s = stream_of(place);
-	if (s)
-		forget(s);
+	if (place->stream == CU_LEGACY_STREAM)
+		self.legacy++;
+	for (size_t i = 0; i < self.n_streams; i++)
+		if (cap_place_same(&self.streams[i].place, place))
+			forget(&self.streams[i]);
 	pthread_mutex_unlock(&self.lock);
 }
 
@@ -239,7 +239,7 @@ static void after(struct cap_call *c)
 	if (!place.context || cap_place_capturing(&place))
 		return;
 	if (!is_op(c))
-		waits(&place);
+		cap_times_interrupt(&place);
 	else if (c->room[3])
 		after_op(c, &place);
 }

@@ -96,6 +96,14 @@ grep '^times' timed | cut -d' ' -f2 | sort >times
 equal "$(cat times)" "$(cat copied)"
 ! grep -q '^times' copies || die "times, and none were asked for"
 
+# What is digested between two operations is no part of the second one's time.
+for level in 0 1; do
+	take behind$level -g $level -t -- "$BUILD/tests/capture/capture_times"
+	grep '^times' behind$level | sort -k2,2n | sed -n '3s/.*+//p' >took$level
+done
+apart=$(($(cat took1) - $(cat took0)))
+[ ${apart#-} -lt 500 ] || die "a copy takes $(cat took0) ns, and with digests $(cat took1)"
+
 # All that lives, when an iteration begins: by ranges of NVTX that say so and are in no other such,
 # until the program marks one.
 steps=$BUILD/tests/capture/capture_steps
