@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/infer/calibrate.h"
 
+#include "formats/infer/gap.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 
@@ -11,12 +13,8 @@
 #define MOST_LAUNCH_NS (500 * US) /* a launch that takes longer was held back by something */
 #define LAUNCHES_NS (30 * US)	  /* launches that nothing holds back take times so close */
 #define MOST_CALL_NS (50 * US)	  /* of a call that tells when what it launches begins */
-#define QUEUED_NS (2 * US)	  /* an operation was surely launched so long before its turn */
-#define MOST_GAP_NS (20 * US)
-#define LEAST_GAPS 10
-#define MOST_COLLECTIVE_GAP_NS (25 * US)
-#define LEAST_LAUNCHES 10  /* so many tell where in their calls launches are */
-#define LAUNCH_NS (5 * US) /* where a run cannot show it */
+#define LEAST_LAUNCHES 10	  /* so many tell where in their calls launches are */
+#define LAUNCH_NS (5 * US)	  /* where a run cannot show it */
 #define EVENT_NS (3 * US)
 #define MOST_EVENT_NS (60 * US)
 
@@ -187,63 +185,12 @@ static int calibrate_launch(struct infer_view *v)
 	return 0;
 }
 
-struct gaps {
-	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES], n[FMT_GAP_CLASSES][FMT_GAP_CLASSES];
-	int64_t all, n_all, n_none;
-};
-
-/* Between operations of which the second had been launched queued_ns before the first ended. */
-static void see_gaps(const struct infer_view *v, int64_t queued_ns, struct gaps *seen)
-{
-	*seen = (struct gaps){.all = 0};
-	for (uint32_t i = 0; i < v->n_ops; i++) {
-		const struct infer_op *op = &v->ops[i], *before;
-		int64_t gap, most;
-
-		if (op->prev == INFER_NONE || op->call == INFER_NONE)
-			continue;
-		before = &v->ops[op->prev];
-		gap = op->start_ns - before->end_ns;
-		most = op->kind == FMT_COLLECTIVE ? MOST_COLLECTIVE_GAP_NS : MOST_GAP_NS;
-		if (before->end_ns <= infer_launched(v, &v->calls[op->call]) + queued_ns ||
-		    gap >= most || gap < -most)
-			continue;
-		int a = fmt_gap_class((enum fmt_kind)before->kind,
-				      before->end_ns - before->start_ns);
-		int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
-
-		seen->sum[a][b] += gap;
-		seen->n[a][b]++;
-		seen->all += gap;
-		seen->n_all++;
-		seen->n_none += gap == 0;
-	}
-}
-
-static void calibrate_gaps(struct infer_view *v)
-{
-	struct gaps seen;
-	int64_t mean;
-
-	see_gaps(v, IDLE_NS, &seen);
-	if (seen.n_all < LEAST_GAPS)
-		see_gaps(v, QUEUED_NS, &seen);
-	/* Where one stamp is the end of an operation and the start of the next, one that does not
-	 * begin with it waited for something else. */
-	if (2 * seen.n_none > seen.n_all)
-		return;
-	mean = seen.n_all > 0 ? seen.all / seen.n_all : 3 * US / 2;
-	for (int a = 0; a < FMT_GAP_CLASSES; a++)
-		for (int b = 0; b < FMT_GAP_CLASSES; b++)
-			v->constants.gap_ns[a][b] =
-				seen.n[a][b] >= 5 ? seen.sum[a][b] / seen.n[a][b] : mean;
-}
-
 int infer_calibrate(struct infer_view *v)
 {
 	int r = calibrate_launch(v);
 
-	calibrate_gaps(v);
+	if (r == 0)
+		r = infer_gaps_by_class(v);
 	if (v->n_calls > 0)
 		v->constants.anchor_ns = v->calls[v->order[0]].start_ns;
 	else if (v->n_ops > 0)

@@ -143,3 +143,41 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 	return out.error ? out.error
 			 : fmt_names_fact_json(n, rank, FMT_CONSTANTS_KEY, out.data, out.len);
 }
+
+int fmt_site_gaps_init(struct fmt_site_gaps *g, uint32_t n_sites)
+{
+	*g = (struct fmt_site_gaps){.ns = calloc(n_sites + 1ul, sizeof(*g->ns)), .n = n_sites};
+	if (!g->ns)
+		g->n = 0;
+	return g->ns ? 0 : -ENOMEM;
+}
+
+void fmt_site_gaps_done(struct fmt_site_gaps *g)
+{
+	free(g->ns);
+}
+
+void fmt_site_gaps_get(const struct fmt_names *n, struct fmt_site_gaps *g)
+{
+	const char *at = fmt_fact_value(n, FMT_WHOLE_TRACE, FMT_SITE_GAPS_KEY);
+	int64_t site, gap;
+
+	while (at && next_number(&at, &site) && next_number(&at, &gap))
+		if (site >= 0 && site < g->n)
+			g->ns[site] = gap;
+}
+
+int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g)
+{
+	scoped(text_done) struct text out = {0};
+
+	text_char(&out, '[');
+	for (uint32_t i = 0; i < g->n; i++)
+		if (g->ns[i])
+			text_printf(&out, "%s[%u,%" PRId64 "]", out.len > 1 ? "," : "", i,
+				    g->ns[i]);
+	text_char(&out, ']');
+	return out.error ? out.error
+			 : fmt_names_fact_json(n, FMT_WHOLE_TRACE, FMT_SITE_GAPS_KEY, out.data,
+					       out.len);
+}

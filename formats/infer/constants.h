@@ -20,8 +20,9 @@ enum fmt_gap_class {
 	FMT_GAP_CLASSES,
 };
 
-/* The fact that holds them. */
+/* The facts that hold them. */
 #define FMT_CONSTANTS_KEY "gputrace.emulation"
+#define FMT_SITE_GAPS_KEY "gputrace.gaps" /* of the whole trace */
 
 struct fmt_constants {
 	int64_t anchor_ns;  /* recorded start of the rank's first call */
@@ -42,3 +43,24 @@ int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_const
 
 /* 0 or a negative errno. */
 int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_constants *c);
+
+/* By how much the gap behind a kernel differs from that of its class; by site. */
+struct fmt_site_gaps {
+	int64_t *ns; /* or NULL */
+	uint32_t n;
+};
+
+/* None, for the sites that there are. 0 or -ENOMEM; fmt_site_gaps_done() in any case. */
+int fmt_site_gaps_init(struct fmt_site_gaps *g, uint32_t n_sites);
+void fmt_site_gaps_done(struct fmt_site_gaps *g);
+
+/* Fills in what the trace knows. */
+void fmt_site_gaps_get(const struct fmt_names *n, struct fmt_site_gaps *g);
+
+/* 0 or a negative errno. */
+int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g);
+
+static inline int64_t fmt_site_gap(const struct fmt_site_gaps *g, uint32_t site)
+{
+	return site < g->n ? g->ns[site] : 0;
+}

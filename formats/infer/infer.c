@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/infer/calibrate.h"
+#include "formats/infer/gap.h"
 #include "formats/infer/match.h"
 #include "formats/infer/walk.h"
 
@@ -43,6 +44,7 @@ struct job {
 	struct infer_view *views;
 	struct result *results;
 	struct infer_shapes *shapes;
+	struct fmt_site_gaps site_gaps;
 	struct infer_rows rows;
 	struct infer_match *matches;
 	uint32_t n;
@@ -62,6 +64,7 @@ static void job_done(struct job *j)
 	free(j->views);
 	free(j->results);
 	infer_shapes_free(j->shapes);
+	fmt_site_gaps_done(&j->site_gaps);
 	infer_rows_done(&j->rows);
 	free(j->matches);
 }
@@ -208,6 +211,8 @@ static int name_things(struct job *j)
 	int r = comm_of ? 0 : -ENOMEM;
 	size_t first = 0, end;
 
+	if (r == 0)
+		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
 	for (size_t i = 0; i < INFER_RULES && r == 0; i++)
 		r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred, &j->rule[i]);
 	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
@@ -252,11 +257,14 @@ int fmt_infer(struct fmt_run *run)
 		r = infer_view_init(&j.views[i], run->names, &run->ranks[i], i);
 	if (r == 0)
 		r = infer_shapes_new(j.views, j.n, &j.shapes);
-	for (uint32_t i = 0; i < j.n && r == 0; i++) {
+	for (uint32_t i = 0; i < j.n && r == 0; i++)
 		r = infer_calibrate(&j.views[i]);
-		if (r == 0)
-			r = explain_rank(&j, i);
-	}
+	if (r == 0)
+		r = fmt_site_gaps_init(&j.site_gaps, fmt_n_sites(run->names));
+	if (r == 0)
+		r = infer_gaps_by_site(j.views, j.n, infer_n_shapes(j.shapes), &j.site_gaps);
+	for (uint32_t i = 0; i < j.n && r == 0; i++)
+		r = explain_rank(&j, i);
 	if (r == 0)
 		r = match_ranks(&j);
 	if (r == 0)

@@ -219,6 +219,11 @@ void infer_shapes_free(struct infer_shapes *s)
 	free(s);
 }
 
+uint32_t infer_n_shapes(const struct infer_shapes *s)
+{
+	return (uint32_t)s->n;
+}
+
 /* What `op` takes when it has the device for itself: the median of its shape, where it is longer
  * than most of those that are not longer than it. */
 static int64_t alone(struct infer_shapes *s, const struct infer_op *op)

@@ -14,6 +14,7 @@ struct infer_shapes;
  * all kernels in them, and stand apart from the views. */
 int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret);
 void infer_shapes_free(struct infer_shapes *s);
+uint32_t infer_n_shapes(const struct infer_shapes *s);
 
 /* How long after its start `op` should leave room, and in *wave_ns how long one wave of its blocks
  * takes; 0 when all of them run at once. */

@@ -337,11 +337,13 @@ int64_t infer_launched(const struct infer_view *v, const struct infer_call *call
 int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 {
 	const struct infer_op *before = &v->ops[op->prev];
+	int a = fmt_gap_class((enum fmt_kind)before->kind, before->end_ns - before->start_ns);
+	int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
+	int64_t rest = v->site_gaps && op->kind != FMT_COLLECTIVE
+			       ? fmt_site_gap(v->site_gaps, v->rank->events[before->event].site)
+			       : 0;
 
-	return v->constants
-		.gap_ns[fmt_gap_class((enum fmt_kind)before->kind,
-				      before->end_ns - before->start_ns)]
-		       [fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns)];
+	return v->constants.gap_ns[a][b] + rest;
 }
 
 uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns)

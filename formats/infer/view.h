@@ -97,6 +97,7 @@ struct infer_view {
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
 
 	struct fmt_constants constants;
+	const struct fmt_site_gaps *site_gaps; /* not owned; or NULL */
 	struct infer_edge *edges;
 	size_t n_edges, edges_cap;
 };

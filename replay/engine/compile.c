@@ -248,12 +248,24 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 	return 1;
 }
 
+static int64_t gap_before(const struct compile *c, const struct program_lane *lane,
+			  const struct fmt_event *e, uint8_t class)
+{
+	int64_t gap_ns = c->rank->constants.gap_ns[lane->class][class];
+
+	if (!lane->begun)
+		return 0;
+	return c->p->sites[e->site].kind == FMT_COLLECTIVE
+		       ? gap_ns
+		       : ns_sum(gap_ns, fmt_site_gap(&c->p->site_gaps, lane->site));
+}
+
 static void op_start(struct compile *c, struct program_lane *lane, size_t i)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	uint8_t class = (uint8_t)fmt_gap_class(c->p->sites[e->site].kind, e->duration_ns);
-	int64_t gap_ns = lane->begun ? c->rank->constants.gap_ns[lane->class][class] : 0;
-	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), gap_ns);
+	struct sim_point *point =
+		compile_point(c, (uint32_t)(2 * i), gap_before(c, lane, e, class));
 	int held = wait_for_launch(c, point, e->correlation) | lane->begun;
 	const struct fmt_edge *in;
 
@@ -273,6 +285,7 @@ static void op_start(struct compile *c, struct program_lane *lane, size_t i)
 	}
 	lane->begun = 1;
 	lane->class = class;
+	lane->site = e->site;
 }
 
 /* The communicator and number of a collective's meeting; 0 when it has none. */

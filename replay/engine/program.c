@@ -23,6 +23,7 @@ void program_free(struct program *p)
 	free(p->ranks);
 	free(p->groups);
 	free(p->sites);
+	fmt_site_gaps_done(&p->site_gaps);
 	free(p->nest);
 	launches_done(&p->launches);
 	free(p);
@@ -149,8 +150,9 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		if (add_rank(p, i) < 0)
 			return -ENOMEM;
 	}
-	if (add_groups(p, numbers) < 0)
+	if (add_groups(p, numbers) < 0 || fmt_site_gaps_init(&p->site_gaps, fmt_n_sites(names)) < 0)
 		return -ENOMEM;
+	fmt_site_gaps_get(names, &p->site_gaps);
 	*ret = take(p);
 	return 0;
 }

@@ -16,6 +16,7 @@ struct program_lane {
 	uint8_t stream;
 	uint8_t begun; /* it had a point */
 	uint8_t class; /* enum fmt_gap_class of its last operation */
+	uint32_t site; /* of that */
 };
 
 /* A rank that this one exchanges with in operations that do not wait for all. */
@@ -61,6 +62,7 @@ struct program {
 	uint32_t *groups; /* by communicator; SIM_NONE: nobody to meet */
 	uint32_t n_groups;
 
+	struct fmt_site_gaps site_gaps;
 	struct site *sites;
 	uint32_t n_sites;
 	size_t sites_cap;

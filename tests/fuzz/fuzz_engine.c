@@ -134,6 +134,7 @@ static void make_names(struct run *run, struct bytes *b)
 					 {.n_ranks = 2, .ranks = ranks + 1}};
 	struct fmt_constants c = {.launch_ns = (int8_t)byte(b), .copy_ns = byte(b)};
 	struct fmt_arg args[2] = {{.varies = 1}, {.varies = 1}};
+	struct fmt_site_gaps gaps;
 	uint32_t unused;
 
 	must(fmt_names_new(&run->names) == 0);
@@ -145,6 +146,10 @@ static void make_names(struct run *run, struct bytes *b)
 
 		must(fmt_names_site(run->names, &site, &run->sites[i]) == 0);
 	}
+	must(fmt_site_gaps_init(&gaps, fmt_n_sites(run->names)) == 0);
+	gaps.ns[run->sites[FMT_KERNEL]] = c.launch_ns;
+	must(fmt_site_gaps_put(run->names, &gaps) == 0);
+	fmt_site_gaps_done(&gaps);
 	for (uint32_t r = 0; r < RANKS; r++) {
 		for (int i = 0; i < LANES; i++) {
 			struct fmt_lane lane = {.kind = i < 2 ? FMT_THREAD : FMT_STREAM, .tid = i};

@@ -377,6 +377,41 @@ START_TEST(test_gaps_of_short_queues)
 }
 END_TEST
 
+/* Of kernels in a queue, one leaves a gap of 3 us each time, and the other of 1. */
+START_TEST(test_gaps_of_kernels)
+{
+	static struct row rows[48];
+	struct fmt_site_gaps gaps;
+	struct made m;
+	int at = 500;
+
+	for (int i = 0; i < 24; i++) {
+		rows[2 * i] = (struct row){CALL, LAUNCH, 10 * i, 5, i + 1, 0};
+		rows[2 * i + 1] = (struct row){ON_7, i % 2 ? "l" : "k", at, 30, i + 1, 0};
+		at += 30 + (i % 2 ? 1 : 3);
+	}
+	make(&m, rows, ARRAY_SIZE(rows), 1);
+	ck_assert_int_eq(fmt_site_gaps_init(&gaps, fmt_n_sites(m.names)), 0);
+	fmt_site_gaps_get(m.names, &gaps);
+	for (size_t i = 0; i < m.ranks[0].n_events; i++) {
+		int64_t gap = fmt_site_gap(&gaps, m.ranks[0].events[i].site);
+
+		switch (m.row_of[0][i]->name[0]) {
+		case 'k':
+			ck_assert(gap > 700 && gap < 1000);
+			break;
+		case 'l':
+			ck_assert(gap < -700 && gap > -1100);
+			break;
+		default:
+			ck_assert_int_eq(gap, 0);
+		}
+	}
+	fmt_site_gaps_done(&gaps);
+	unmake(&m);
+}
+END_TEST
+
 /* Where no copy to the host shows how long after its call it begins, copies to the device do. */
 START_TEST(test_copies_to_the_device_alone)
 {
@@ -420,6 +455,7 @@ int main(void)
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_launched_from_start);
 	tcase_add_test(tcase, test_gaps_of_short_queues);
+	tcase_add_test(tcase, test_gaps_of_kernels);
 	tcase_add_test(tcase, test_copies_to_the_device_alone);
 	tcase_add_test(tcase, test_nothing);
 	suite_add_tcase(suite, tcase);

@@ -15,6 +15,7 @@ enum { MAIN, OTHER, S7, S20, LANES };
 #define LAUNCH 4
 #define COPY 15
 #define GAP 2
+#define GAP_BEHIND_MEMSET 9
 
 struct want {
 	int64_t start, end;
@@ -49,6 +50,13 @@ static const struct row {
 	  {S7, FMT_KERNEL, 7778, 10, 2}},
 	 {{0}},
 	 {{1000, 1005}, {1006, 1011}, {1009, 1109}, {1111, 1121}}},
+	{"stream order behind what leaves a longer gap",
+	 {{MAIN, FMT_CALL, 1000, 5, 1},
+	  {MAIN, FMT_CALL, 1006, 5, 2},
+	  {S7, FMT_MEMSET, 7777, 100, 1},
+	  {S7, FMT_KERNEL, 7778, 10, 2}},
+	 {{0}},
+	 {{1000, 1005}, {1006, 1011}, {1009, 1109}, {1118, 1128}}},
 	{"a stream waits for another",
 	 {{MAIN, FMT_CALL, 1000, 5, 1},
 	  {MAIN, FMT_CALL, 1006, 5, 2},
@@ -187,6 +195,7 @@ static void make_names(struct fmt_names *n, uint32_t *sites)
 {
 	struct fmt_constants c = {
 		.anchor_ns = ANCHOR, .launch_ns = LAUNCH, .copy_ns = COPY, .event_ns = 7777};
+	struct fmt_site_gaps gaps;
 	uint32_t unused;
 
 	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++)
@@ -197,6 +206,10 @@ static void make_names(struct fmt_names *n, uint32_t *sites)
 
 		ck_assert_int_eq(fmt_names_site(n, &site, &sites[i]), 0);
 	}
+	ck_assert_int_eq(fmt_site_gaps_init(&gaps, fmt_n_sites(n)), 0);
+	gaps.ns[sites[FMT_MEMSET]] = GAP_BEHIND_MEMSET - GAP;
+	ck_assert_int_eq(fmt_site_gaps_put(n, &gaps), 0);
+	fmt_site_gaps_done(&gaps);
 	for (int i = 0; i < LANES; i++) {
 		struct fmt_lane lane = {.kind = i < S7 ? FMT_THREAD : FMT_STREAM, .tid = i};
 
