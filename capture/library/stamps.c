@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define TRIES 4
+#define TRIES 3
 #define REBASE_NS 100000000
+/* Between two anchors: as long as since the first, within these. */
+#define SOONEST_NS 10000000
+#define LATEST_NS 1000000000
 
 static struct cap_stamp *new_stamp(struct cap_device_clock *k)
 {
@@ -47,41 +50,6 @@ void cap_stamp_drop(struct cap_device_clock *k, struct cap_stamp *s)
 	k->pool = s;
 }
 
-/* Issues an event to our own, idle stream and waits for it: the moments around it. */
-static int probe(const struct cap_device_clock *k, void *event, int64_t *ret_issued_ns,
-		 int64_t *ret_width_ns)
-{
-	*ret_issued_ns = cap_now_ns();
-	if (cap_cu.cuEventRecord(event, k->stream) || cap_cu.cuEventSynchronize(event))
-		return -EIO;
-	*ret_width_ns = cap_now_ns() - *ret_issued_ns;
-	return 0;
-}
-
-int cap_clock_begin(struct cap_device_clock *k, void *context)
-{
-	int64_t issued, width;
-	struct cap_stamp *s;
-
-	*k = (struct cap_device_clock){.context = context, .lag_ns = INT64_MAX};
-	if (cap_cu.cuStreamCreate(&k->stream, CU_NON_BLOCKING))
-		return -EIO;
-	for (int i = 0; i < TRIES; i++) {
-		s = new_stamp(k);
-		if (!s || probe(k, s->event, &issued, &width) < 0)
-			return -EIO;
-		if (width / 2 >= k->lag_ns) {
-			cap_stamp_drop(k, s);
-			continue;
-		}
-		cap_stamp_drop(k, k->base);
-		k->base = s;
-		k->anchor_host_ns = issued;
-		k->lag_ns = k->residual_ns = width / 2;
-	}
-	return 0;
-}
-
 static int elapsed_ns(const struct cap_device_clock *k, void *event, int64_t *ret)
 {
 	float ms = 0;
@@ -93,6 +61,67 @@ static int elapsed_ns(const struct cap_device_clock *k, void *event, int64_t *re
 		return -EIO;
 	*ret = k->base_ns + (int64_t)((double)ms * 1e6 + (ms < 0 ? -0.5 : 0.5));
 	return 1;
+}
+
+/* Issues the probe to our own, idle stream and waits for it: the moments around it. */
+static int probe(const struct cap_device_clock *k, int64_t *ret_issued_ns, int64_t *ret_width_ns)
+{
+	*ret_issued_ns = cap_now_ns();
+	if (cap_cu.cuEventRecord(k->probe->event, k->stream) ||
+	    cap_cu.cuEventSynchronize(k->probe->event))
+		return -EIO;
+	*ret_width_ns = cap_now_ns() - *ret_issued_ns;
+	return 0;
+}
+
+/* A moment on both clocks: the narrowest of some. The host's is in the middle of what is known. */
+struct anchor {
+	int64_t device_ns, host_ns, uncertain_ns;
+};
+
+static int take_anchor(const struct cap_device_clock *k, struct anchor *ret)
+{
+	int64_t issued, width, device;
+
+	ret->uncertain_ns = INT64_MAX;
+	for (int i = 0; i < TRIES; i++) {
+		if (probe(k, &issued, &width) < 0 || elapsed_ns(k, k->probe->event, &device) != 1)
+			return -EIO;
+		if (width / 2 < ret->uncertain_ns)
+			*ret = (struct anchor){device, issued + width / 2, width / 2};
+	}
+	return 0;
+}
+
+int cap_clock_begin(struct cap_device_clock *k, void *context)
+{
+	struct anchor first;
+
+	*k = (struct cap_device_clock){.context = context};
+	if (cap_cu.cuStreamCreate(&k->stream, CU_NON_BLOCKING))
+		return -EIO;
+	k->base = cap_stamp_take(k, k->stream);
+	k->probe = new_stamp(k);
+	if (!k->base || !k->probe || cap_cu.cuStreamSynchronize(k->stream) ||
+	    take_anchor(k, &first) < 0)
+		return -EIO;
+	cap_drift_begin(&k->drift, first.device_ns, first.host_ns, first.uncertain_ns);
+	k->lag_ns = first.uncertain_ns;
+	k->begun_ns = k->anchored_ns = cap_now_ns();
+	return 0;
+}
+
+void cap_clock_follow(struct cap_device_clock *k, int64_t now_ns)
+{
+	int64_t wait = k->anchored_ns - k->begun_ns;
+	struct anchor a;
+
+	wait = wait < SOONEST_NS ? SOONEST_NS : wait > LATEST_NS ? LATEST_NS : wait;
+	if (now_ns - k->anchored_ns < wait)
+		return;
+	k->anchored_ns = now_ns;
+	if (take_anchor(k, &a) == 0)
+		cap_drift_anchor(&k->drift, a.device_ns, a.host_ns, a.uncertain_ns, k->used_ns);
 }
 
 int cap_stamp_ns(struct cap_device_clock *k, const struct cap_stamp *s, int64_t *ret_ns)

@@ -2,15 +2,17 @@
 
 /* Moments on streams of one context: events of a pool, their times on the clock of the recording.
  *
- * Device time counts from an anchor: an event on an idle stream, recorded by the host at a known
- * moment. An operation that is issued to an idle stream begins as long after it was issued as the
- * anchor did, so its start needs no event; how long that is, is known to within the residual.
- * For one thread at a time, but where said otherwise.
+ * Device time counts from the first event. Anchors say where it is on the host's clock (drift.h):
+ * events on an idle stream of our own, recorded by the host at known moments. An operation that is
+ * issued to an idle stream begins as long after it was issued as the first anchor did, so its start
+ * needs no event; how long that is, is known to within the residual. For one thread at a time, but
+ * where said otherwise.
  */
 #pragma once
 
+#include "capture/library/drift.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 struct cap_stamp {
 	struct cap_stamp *next; /* in the pool */
@@ -20,17 +22,24 @@ struct cap_stamp {
 
 struct cap_device_clock {
 	void *context;
-	void *stream; /* our own, for the anchor */
+	void *stream; /* our own, for anchors */
 	struct cap_stamp *pool;
-	struct cap_stamp *base;	     /* device times are measured from it; by the drainer only */
-	int64_t base_ns;	     /* its device time: 0 is the anchor */
-	int64_t anchor_host_ns;	     /* when the anchor was issued */
-	int64_t lag_ns, residual_ns; /* from issue to the moment itself, and how well known */
-	int broken;		     /* the context is gone */
+	int broken; /* the context is gone */
+	/* By the drainer only, once the clock has begun. */
+	struct cap_stamp *probe; /* for anchors */
+	struct cap_stamp *base;	 /* device times are measured from it */
+	int64_t base_ns;	 /* its device time */
+	int64_t lag_ns;		 /* from issue to the moment itself, on an idle stream */
+	int64_t begun_ns, anchored_ns;
+	int64_t used_ns; /* the latest device time that was put on the host's clock */
+	struct cap_drift drift;
 };
 
 /* Anchors the clock; the context is current. 0, or -EIO. */
 int cap_clock_begin(struct cap_device_clock *k, void *context);
+/* Anchors it anew when that is due: after ten milliseconds, later every second. From the drainer
+ * only, with the context current. */
+void cap_clock_follow(struct cap_device_clock *k, int64_t now_ns);
 
 /* A stamp of the stream as it is now, with one reference; NULL when there is none to be had. */
 struct cap_stamp *cap_stamp_take(struct cap_device_clock *k, void *stream);
@@ -48,10 +57,12 @@ int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns
  * on the clock of the recording. */
 static inline int64_t cap_clock_issued(const struct cap_device_clock *k, int64_t host_ns)
 {
-	return host_ns - k->anchor_host_ns;
+	return cap_drift_device(&k->drift, host_ns + k->lag_ns);
 }
 
-static inline int64_t cap_clock_host(const struct cap_device_clock *k, int64_t device_ns)
+static inline int64_t cap_clock_host(struct cap_device_clock *k, int64_t device_ns)
 {
-	return device_ns + k->anchor_host_ns + k->lag_ns;
+	if (device_ns > k->used_ns)
+		k->used_ns = device_ns;
+	return cap_drift_host(&k->drift, device_ns);
 }

@@ -15,6 +15,7 @@
 #include "capture/ring.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -257,7 +258,7 @@ static int times_of(const struct op *o, int64_t *ret_start, int64_t *ret_end)
 	if (o->to)
 		r = cap_stamp_ns(o->clock, o->to, ret_end);
 	else
-		*ret_end = cap_clock_issued(o->clock, o->done_ns) - o->clock->lag_ns;
+		*ret_end = cap_drift_device(&o->clock->drift, o->done_ns);
 	if (r == 1 && o->from)
 		r = cap_stamp_ns(o->clock, o->from, &from);
 	*ret_start = from > issued ? from : issued;
@@ -336,12 +337,16 @@ static unsigned drain(void)
 {
 	struct op **at = &waiting, *o;
 	unsigned left = 0;
+	int64_t now_ns;
 
 	take_new();
+	now_ns = cap_now_ns();
 	while ((o = *at)) {
 		int64_t start, end = 0;
 		int r = o->clock->broken ? -EIO : enter(o->clock->context);
 
+		if (r == 0)
+			cap_clock_follow(o->clock, now_ns);
 		r = r < 0 ? r : times_of(o, &start, &end);
 		if (r == 0) {
 			if (++left > 64)
@@ -365,6 +370,7 @@ static void end(void)
 {
 	char text[160];
 	int64_t residual = 0;
+	double drift = 0;
 	int n;
 
 	pthread_mutex_lock(&self.lock);
@@ -375,11 +381,16 @@ static void end(void)
 	pthread_mutex_lock(&self.lock);
 	self.ending = 0; /* an exec may fail, and the program go on */
 	pthread_mutex_unlock(&self.lock);
-	for (unsigned i = 0; i < self.n_clocks; i++)
-		if (self.clocks[i].residual_ns > residual)
-			residual = self.clocks[i].residual_ns;
-	n = snprintf(text, sizeof(text), "{\"residual_ns\": %lld, \"untimed\": %llu}",
-		     (long long)residual, (unsigned long long)self.untimed + self.n_ops);
+	for (unsigned i = 0; i < self.n_clocks; i++) {
+		const struct cap_drift *d = &self.clocks[i].drift;
+
+		residual = d->residual_ns > residual ? d->residual_ns : residual;
+		drift = fabs(d->fit.rate) > fabs(drift) ? d->fit.rate : drift;
+	}
+	n = snprintf(text, sizeof(text),
+		     "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu}",
+		     (long long)residual, drift * 1e9,
+		     (unsigned long long)self.untimed + self.n_ops);
 	cap_put_fact("device_times", text, (size_t)n);
 }
 

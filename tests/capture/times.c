@@ -1,13 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* times: copies to a GPU, one behind the other on a stream that is never idle. The last one takes
- * as long, whoever else uses the stream. */
+ * as long, whoever else uses the stream.
+ *
+ * times SECONDS: a copy each second of virtual time, and between which moments: "between FROM TO".
+ */
 #include "tests/emugpu/check_driver.h"
+
+#include <inttypes.h>
 
 #define BYTES (size_t)(32 << 20)
 #define COPIES 3
 
-int main(void)
+uint64_t gpuemu_host_ns(void);
+void gpuemu_thread_not_before(int64_t ns);
+
+static void behind(CUdeviceptr to, const void *from, CUstream stream)
+{
+	for (int i = 0; i < COPIES; i++)
+		OK(cuMemcpyHtoDAsync(to, from, BYTES, stream));
+	OK(cuStreamSynchronize(stream));
+}
+
+static void each_second(int seconds, CUdeviceptr to, const void *from, CUstream stream)
+{
+	for (int i = 1; i <= seconds; i++) {
+		gpuemu_thread_not_before(i * INT64_C(1000000000));
+		uint64_t begun = gpuemu_host_ns();
+
+		OK(cuMemcpyHtoDAsync(to, from, 64, stream));
+		OK(cuStreamSynchronize(stream));
+		printf("between %" PRIu64 " %" PRIu64 "\n", begun, gpuemu_host_ns());
+	}
+}
+
+int main(int argc, char **argv)
 {
 	CUdevice device;
 	CUcontext context;
@@ -22,9 +49,10 @@ int main(void)
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&to, BYTES));
 	OK(cuMemHostAlloc(&from, BYTES, 0));
-	for (int i = 0; i < COPIES; i++)
-		OK(cuMemcpyHtoDAsync(to, from, BYTES, stream));
-	OK(cuStreamSynchronize(stream));
+	if (argc > 1)
+		each_second(atoi(argv[1]), to, from, stream);
+	else
+		behind(to, from, stream);
 	OK(cuMemFreeHost(from));
 	OK(cuMemFree(to));
 	OK(cuStreamDestroy(stream));

@@ -104,6 +104,21 @@ done
 apart=$(($(cat took1) - $(cat took0)))
 [ ${apart#-} -lt 500 ] || die "a copy takes $(cat took0) ns, and with digests $(cat took1)"
 
+# A device's clock that runs faster or slower than the host's is followed: each operation ran between
+# the moments that the host saw, to within what is said.
+for ppm in 0 100 -100; do
+	export GPUEMU_EVENT_PPM=$ppm
+	take drift -t -- "$BUILD/tests/capture/capture_times" 60
+	residual=$(sed -n 's/^fact device_times .*"residual_ns":[^0-9]*20\([0-9]*\),.*/\1/p' drift)
+	[ "$residual" -lt 100000 ] || die "$ppm ppm: $(grep '^fact device_times' drift)"
+	grep '^between' drift >saw
+	grep '^times' drift | sort -k2,2n | paste -d' ' saw - | tr -d + >both
+	equal "$(wc -l <both)" 60
+	awk -v most="$residual" '$2 - $6 > most || $6 + $7 - $3 > most { print; bad = 1 } END { exit bad }' both ||
+		die "$ppm ppm, $residual ns"
+done
+unset GPUEMU_EVENT_PPM
+
 # All that lives, when an iteration begins: by ranges of NVTX that say so and are in no other such,
 # until the program marks one.
 steps=$BUILD/tests/capture/capture_steps

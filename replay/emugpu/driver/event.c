@@ -185,6 +185,16 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	return (CUresult)c->error;
 }
 
+/* How much faster than the host's the clock runs that events are measured by. */
+static double event_rate = 1;
+
+__attribute__((constructor)) static void read_event_rate(void)
+{
+	const char *ppm = getenv("GPUEMU_EVENT_PPM");
+
+	event_rate += ppm ? strtod(ppm, NULL) / 1e6 : 0;
+}
+
 /* The end of an event in *ret_ns, when it is there by now. */
 static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 {
@@ -217,7 +227,7 @@ EMU_API CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end
 		r = q;
 	if (r || q)
 		return r ? r : q;
-	*ret_ms = (float)((double)(to - from) / 1e6);
+	*ret_ms = (float)((double)(to - from) * event_rate / 1e6);
 	return CUDA_SUCCESS;
 }
 
