@@ -25,11 +25,17 @@ struct link {
 	struct fmt_clock line;
 };
 
+/* What 64 bits do not hold is the nearest that they do. */
+static int64_t whole_ns(double ns)
+{
+	return ns >= 0x1p63 ? INT64_MAX : ns < -0x1p63 ? INT64_MIN : (int64_t)ns;
+}
+
 int64_t fmt_clock_ns(const struct fmt_clock *c, int64_t at_ns)
 {
 	double gained = c->drift * (double)fmt_sub(at_ns, c->at_ns);
 
-	return fmt_sub(at_ns, fmt_add(c->ahead_ns, (int64_t)floor(gained)));
+	return fmt_sub(at_ns, fmt_add(c->ahead_ns, whole_ns(floor(gained))));
 }
 
 static int by_moment(const void *x, const void *y)
@@ -152,7 +158,7 @@ static void let_drift(struct pair *p, size_t n, double *room, struct fmt_clock *
 	for (size_t i = 0; i < n; i++)
 		room[i] = (double)fmt_sub(p[i].ahead_ns, line->ahead_ns) -
 			  drifting.drift * (double)fmt_sub(p[i].at_ns, drifting.at_ns);
-	drifting.ahead_ns = fmt_add(line->ahead_ns, (int64_t)llround(median(room, n)));
+	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(median(room, n))));
 	if (distance(p, n, &drifting, room) < BETTER * distance(p, n, line, room))
 		*line = drifting;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+#include <yajl/yajl_tree.h>
 
 #define CLOCK_KEY "capture.clock"
 #define PART_KEY "capture.part"
@@ -70,34 +71,49 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
 	return put(names, PART_KEY, &part);
 }
 
-/* As it is written; what is too long is cut. */
-static void string(const char *object, size_t len, const char *key, char ret[FMT_ORIGIN_ID])
-{
-	const char *text = "";
-	size_t n = fmt_json_member_text(object, len, key, &text);
+define_cleanup(tree_freep, yajl_val, yajl_tree_free);
 
-	snprintf(ret, FMT_ORIGIN_ID, "%.*s", n < FMT_ORIGIN_ID ? (int)n : FMT_ORIGIN_ID, text);
-}
-
-/* The fact's JSON object; "" where it is none. */
-static const char *object_of(const struct fmt_names *names, const char *key, size_t *len)
+/* The fact's JSON; NULL where there is none. */
+static yajl_val parse(const struct fmt_names *names, const char *key)
 {
 	const char *fact = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
+	char why[8]; /* yajl wants to say it */
 
-	*len = fact ? strlen(fact) : 0;
-	return fact ? fact : "";
+	return fact && fmt_json_valid(fact, strlen(fact)) ? yajl_tree_parse(fact, why, sizeof(why))
+							  : NULL;
+}
+
+static yajl_val member(yajl_val object, const char *key)
+{
+	const char *path[] = {key, NULL};
+
+	return object ? yajl_tree_get(object, path, yajl_t_any) : NULL;
+}
+
+/* What is too long is cut. */
+static void string(yajl_val object, const char *key, char ret[FMT_ORIGIN_ID])
+{
+	const char *s = YAJL_GET_STRING(member(object, key));
+
+	snprintf(ret, FMT_ORIGIN_ID, "%s", s ? s : "");
+}
+
+static int64_t integer(yajl_val object, const char *key)
+{
+	yajl_val v = member(object, key);
+
+	return YAJL_IS_INTEGER(v) ? YAJL_GET_INTEGER(v) : 0;
 }
 
 void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret)
 {
-	size_t clock_len, part_len;
-	const char *clock = object_of(names, CLOCK_KEY, &clock_len);
-	const char *part = object_of(names, PART_KEY, &part_len);
+	scoped(tree_freep) yajl_val clock = parse(names, CLOCK_KEY);
+	scoped(tree_freep) yajl_val part = parse(names, PART_KEY);
 
 	*ret = (struct fmt_origin){0};
-	string(clock, clock_len, "id", ret->clock);
-	ret->realtime_ns = fmt_json_member_i64(clock, clock_len, "realtime_ns", 0);
-	ret->part = (uint32_t)fmt_json_member_i64(part, part_len, "index", 0);
-	ret->n_parts = (uint32_t)fmt_json_member_i64(part, part_len, "of", 0);
-	string(part, part_len, "run", ret->run);
+	string(clock, "id", ret->clock);
+	ret->realtime_ns = integer(clock, "realtime_ns");
+	ret->part = (uint32_t)integer(part, "index");
+	ret->n_parts = (uint32_t)integer(part, "of");
+	string(part, "run", ret->run);
 }

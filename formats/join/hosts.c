@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "formats/export/json.h"
 #include "formats/peers.h"
+#include "formats/store/cursor.h"
 
 /* A collective on one rank. */
 struct seen {
@@ -60,7 +61,7 @@ static void guess(struct join *j)
 
 		if (p->clock != UINT32_MAX && p->origin.realtime_ns && reference->realtime_ns)
 			j->clocks[p->clock].ahead_ns =
-				reference->realtime_ns - p->origin.realtime_ns;
+				fmt_sub(reference->realtime_ns, p->origin.realtime_ns);
 	}
 }
 

@@ -6,6 +6,24 @@
 #include "formats/store/blobs.h"
 #include "formats/store/cursor.h"
 
+/* Sums and differences of times within it cannot overflow. */
+#define MOST_NS (INT64_MAX / 2)
+
+static bool is_possible(int64_t start_ns, int64_t duration_ns)
+{
+	int64_t end_ns = fmt_add(start_ns, duration_ns);
+
+	return start_ns >= -MOST_NS && start_ns <= end_ns && end_ns <= MOST_NS;
+}
+
+static int impossible(struct join *j, uint32_t rank)
+{
+	const struct join_rank *of = &j->ranks[rank];
+
+	return fmt_fail(j->err, -EBADMSG, j->options->paths[of->part], FMT_NO_OFFSET,
+			"an event of GPU %u lies where no time is", of->number);
+}
+
 /* Takes over an event with its values: these go behind `*n` of `values`. */
 static int take_event(struct join *j, struct join_part *p, const struct fmt_slice *s,
 		      struct fmt_event *e, int64_t **values, size_t *n, size_t *cap)
@@ -15,6 +33,8 @@ static int take_event(struct join *j, struct join_part *p, const struct fmt_slic
 
 	if (r < 0)
 		return r;
+	if (!is_possible(e->start_ns, e->duration_ns))
+		return -ERANGE;
 	if (*n + count > UINT32_MAX)
 		return -EOVERFLOW;
 	if (array_reserve(values, *n + count, cap) < 0)
@@ -83,6 +103,8 @@ static int take_iteration(struct fmt_run_rank *run, size_t *cap, const struct fm
 	if (it->number < 0 ||
 	    (run->n_iterations > 0 && run->iterations[run->n_iterations - 1].number == it->number))
 		return 0;
+	if (!is_possible(it->start_ns, it->duration_ns))
+		return -ERANGE;
 	if (array_reserve(&run->iterations, run->n_iterations + 1, cap) < 0)
 		return -ENOMEM;
 	run->iterations[run->n_iterations++] = *it;
@@ -108,7 +130,8 @@ int join_load(struct join *j, uint32_t rank)
 		if (r == 0)
 			r = fmt_slice_load(t, of->index, i, FMT_WANT_ALL, &s, j->err);
 		if (r == 0 && s->first_number != j->run.ranks[rank].n_events)
-			r = -EBADMSG;
+			r = fmt_fail(j->err, -EBADMSG, j->options->paths[of->part], FMT_NO_OFFSET,
+				     "events of GPU %u are missing", of->number);
 		if (r == 0)
 			r = take_events(j, rank, s);
 		if (r == 0)
@@ -116,35 +139,42 @@ int join_load(struct join *j, uint32_t rank)
 		if (r == 0)
 			r = take_iteration(&j->run.ranks[rank], &cap, &s->iteration);
 	}
-	return r;
+	return r == -ERANGE ? impossible(j, rank) : r;
 }
 
 /* ---- once the clocks are known */
 
-static void move(const struct fmt_clock *c, int64_t *start_ns, int64_t *duration_ns)
+static bool move(const struct fmt_clock *c, int64_t *start_ns, int64_t *duration_ns)
 {
 	int64_t end_ns = fmt_clock_ns(c, fmt_add(*start_ns, *duration_ns));
 
 	*start_ns = fmt_clock_ns(c, *start_ns);
-	*duration_ns = end_ns > *start_ns ? end_ns - *start_ns : 0;
+	*duration_ns = end_ns > *start_ns ? fmt_sub(end_ns, *start_ns) : 0;
+	return is_possible(*start_ns, *duration_ns);
 }
 
-static void move_all(struct join *j, uint32_t rank)
+static bool move_event(const struct fmt_clock *c, struct fmt_run_part *part, struct fmt_event *e)
+{
+	if (!move(c, &e->start_ns, &e->duration_ns))
+		return false;
+	fmt_run_part_span(part, e);
+	return true;
+}
+
+static int move_all(struct join *j, uint32_t rank)
 {
 	const struct fmt_clock *c = &j->clocks[j->parts[j->ranks[rank].part].clock];
 	struct fmt_run_rank *run = &j->run.ranks[rank];
 	struct fmt_run_part *part = &j->run_parts[rank];
+	bool possible = true;
 
-	for (size_t i = 0; i < run->n_events; i++) {
-		move(c, &run->events[i].start_ns, &run->events[i].duration_ns);
-		fmt_run_part_span(part, &run->events[i]);
-	}
-	for (size_t i = 0; i < part->n_ranges; i++) {
-		move(c, &part->ranges[i].start_ns, &part->ranges[i].duration_ns);
-		fmt_run_part_span(part, &part->ranges[i]);
-	}
-	for (size_t i = 0; i < run->n_iterations; i++)
-		move(c, &run->iterations[i].start_ns, &run->iterations[i].duration_ns);
+	for (size_t i = 0; i < run->n_events && possible; i++)
+		possible = move_event(c, part, &run->events[i]);
+	for (size_t i = 0; i < part->n_ranges && possible; i++)
+		possible = move_event(c, part, &part->ranges[i]);
+	for (size_t i = 0; i < run->n_iterations && possible; i++)
+		possible = move(c, &run->iterations[i].start_ns, &run->iterations[i].duration_ns);
+	return possible ? 0 : impossible(j, rank);
 }
 
 struct call {
@@ -213,8 +243,9 @@ int join_settle(struct join *j, uint32_t rank)
 		return -ENOMEM;
 	part->first_ns = INT64_MAX;
 	part->last_ns = INT64_MIN;
-	move_all(j, rank);
-	r = fmt_slice_sort(&all, position);
+	r = move_all(j, rank);
+	if (r == 0)
+		r = fmt_slice_sort(&all, position);
 	if (r < 0)
 		return r;
 	part->n_digests = renumber(part->digests, part->n_digests, position, run->n_events);

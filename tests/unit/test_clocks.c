@@ -131,6 +131,26 @@ START_TEST(what_nothing_ties_keeps_its_guess)
 }
 END_TEST
 
+/* A clock that gains more than there is time shows the last moment, or the first. */
+START_TEST(no_moment_lies_beyond_all)
+{
+	static const struct {
+		double drift;
+		int64_t at_ns, want_ns;
+	} rows[] = {
+		{4, INT64_MAX, 0},
+		{-4, INT64_MAX, -1},
+		{1e300, 1, 1 - INT64_MAX},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct fmt_clock c = {.drift = rows[i].drift};
+
+		ck_assert_int_eq(fmt_clock_ns(&c, rows[i].at_ns), rows[i].want_ns);
+	}
+}
+END_TEST
+
 /* Through a host in between; a clock that sees a moment twice saw it when it did last. */
 START_TEST(through_another)
 {
@@ -200,5 +220,6 @@ START_TEST(counters_of_two_hosts)
 }
 END_TEST
 
-TESTS("clocks", offsets_and_drifts_are_found, a_constant_stays_one, few_moments,
-      what_nothing_ties_keeps_its_guess, through_another, order_is_kept, counters_of_two_hosts)
+TESTS("clocks", no_moment_lies_beyond_all, offsets_and_drifts_are_found, a_constant_stays_one,
+      few_moments, what_nothing_ties_keeps_its_guess, through_another, order_is_kept,
+      counters_of_two_hosts)

@@ -5,6 +5,7 @@
 #include "formats/join/join.h"
 #include "formats/origin.h"
 #include "formats/peers.h"
+#include "formats/store/writer.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
@@ -267,6 +268,79 @@ START_TEST(one_clock)
 }
 END_TEST
 
+/* What the fact says is what was put there, whatever it is. */
+START_TEST(origins)
+{
+	static const struct fmt_origin put = {.clock = "a \"b\" \\ \t\xc3\xa9",
+					      .realtime_ns = -5,
+					      .part = 1,
+					      .n_parts = 3,
+					      .run = "{run}\n"};
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	struct fmt_origin got;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	fmt_origin_get(names, &got);
+	ck_assert(got.clock[0] == '\0' && got.n_parts == 0);
+	ck_assert_int_eq(fmt_origin_put(names, &put), 0);
+	fmt_origin_get(names, &got);
+	ck_assert_str_eq(got.clock, put.clock);
+	ck_assert_str_eq(got.run, put.run);
+	ck_assert(got.realtime_ns == -5 && got.part == 1 && got.n_parts == 3);
+}
+END_TEST
+
+/* A trace of one call. */
+static void write_call(const char *path, int64_t start_ns, int64_t duration_ns)
+{
+	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	struct fmt_event e = {.start_ns = start_ns, .duration_ns = duration_ns};
+	const struct fmt_slice s = {.events = &e, .n_events = 1};
+	struct fmt_rank_writer *rank;
+	struct fmt_writer *w;
+	uint32_t unused;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	ck_assert_int_eq(fmt_names_site(names, &(struct fmt_site){.kind = FMT_CALL}, &e.site), 0);
+	ck_assert_int_eq(fmt_names_lane(names, 0, &(struct fmt_lane){0}, &unused), 0);
+	ck_assert_int_eq(fmt_writer_open(path, names, &options, &w, NULL), 0);
+	ck_assert_int_eq(fmt_writer_rank(w, 0, 0, &rank, NULL), 0);
+	ck_assert_int_eq(fmt_rank_writer_slice(rank, &s, NULL), 0);
+	ck_assert_int_eq(fmt_writer_close(w, NULL), 0);
+}
+
+/* What a stranger's trace may say, and no clock does. */
+START_TEST(impossible_times)
+{
+	static const struct {
+		int64_t start_ns, duration_ns;
+		int want;
+	} rows[] = {
+		{INT64_MAX / 2 - 1, 1, 0},    {-INT64_MAX / 2, INT64_MAX / 2, 0},
+		{INT64_MAX / 2, 1, -EBADMSG}, {INT64_MAX, INT64_MAX, -EBADMSG},
+		{INT64_MIN, 0, -EBADMSG},     {5, -1, -EBADMSG},
+	};
+	struct fmt_join_result result;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scoped(written_done) struct written w = {.folder = "/tmp/test-join-XXXXXX"};
+		char part[96], out[96];
+		const char *paths[] = {part};
+		struct fmt_error err = {0};
+		const struct fmt_join o = {.paths = paths, .n_paths = 1, .output = out};
+
+		ck_assert_ptr_nonnull(mkdtemp(w.folder));
+		snprintf(part, sizeof(part), "%s/part", w.folder);
+		snprintf(out, sizeof(out), "%s/out", w.folder);
+		write_call(part, rows[i].start_ns, rows[i].duration_ns);
+		ck_assert_msg(fmt_join(&o, &result, &err) == rows[i].want, "row %zu: %s", i,
+			      err.what);
+		ck_assert(!rows[i].want == !strstr(err.what, "where no time is"));
+	}
+}
+END_TEST
+
 START_TEST(what_is_no_trace_is_no_part)
 {
 	struct fmt_join_result result;
@@ -278,5 +352,5 @@ START_TEST(what_is_no_trace_is_no_part)
 }
 END_TEST
 
-TESTS("join", parts_make_the_whole, windows_that_differ, strangers, one_clock,
-      what_is_no_trace_is_no_part)
+TESTS("join", parts_make_the_whole, windows_that_differ, strangers, one_clock, origins,
+      impossible_times, what_is_no_trace_is_no_part)
