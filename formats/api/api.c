@@ -30,11 +30,6 @@ int api_find(const char *name)
 	return found ? (int)(found - api_calls) : -ENOENT;
 }
 
-const char *api_soname(enum api_library library)
-{
-	return library < API_N_LIBRARIES ? api_sonames[library] : NULL;
-}
-
 const char *api_value_name(const struct api_enum *e, int64_t value)
 {
 	for (unsigned i = 0; i < e->n_values; i++) {

@@ -99,14 +99,6 @@ const struct api_call *api_call(unsigned index);
 /* The index of a call by its full name, version suffix included; -ENOENT. */
 int api_find(const char *name);
 
-/* The file name under which programs load the library: "libnccl.so.2". */
-const char *api_soname(enum api_library library);
-
-/* The word of the .api text for it. */
-const char *api_class_word(enum api_class class);
-const char *api_meaning_word(enum api_meaning meaning);
-const char *api_direction_word(enum api_direction direction);
-
 /* Whether a value of this meaning names an object that a call creates and another destroys. */
 bool api_is_handle(enum api_meaning meaning);
 

@@ -7,4 +7,3 @@
 
 extern const struct api_call api_calls[];
 extern const unsigned api_n_calls;
-extern const char *const api_sonames[API_N_LIBRARIES];

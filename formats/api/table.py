@@ -16,9 +16,6 @@ BOTTOM = '''
 const struct api_call api_calls[] = {{
 {calls}}};
 const unsigned api_n_calls = {count};
-
-const char *const api_sonames[API_N_LIBRARIES] = {{
-{sonames}}};
 '''
 
 
@@ -107,9 +104,8 @@ def main():
                  f'{enumerator("LIBRARY", c.library)}, {enumerator("CLASS", c.verb)}, {int(c.per_thread)}}},\n')
     names = [c.name for c in calls]
     assert names == sorted(set(names)) and len(names) < 0x8000
-    sonames = ''.join(f'\t[{enumerator("LIBRARY", name)}] = "{soname}",\n' for name, soname, _ in found.libraries)
     with open(sys.argv[1], 'w', encoding='utf-8') as file:
-        file.write(out + BOTTOM.format(calls=rows, count=len(calls), sonames=sonames))
+        file.write(out + BOTTOM.format(calls=rows, count=len(calls)))
 
 
 if __name__ == '__main__':

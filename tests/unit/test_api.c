@@ -26,10 +26,8 @@ static unsigned arg(const struct api_call *c, const char *name)
 START_TEST(test_every_call_is_found)
 {
 	ck_assert_uint_gt(api_count(), 1300);
-	for (unsigned i = 0; i < api_count(); i++) {
+	for (unsigned i = 0; i < api_count(); i++)
 		ck_assert_int_eq(api_find(api_call(i)->name), (int)i);
-		ck_assert_ptr_nonnull(api_class_word(api_call(i)->class));
-	}
 	ck_assert_ptr_null(api_call(api_count()));
 	ck_assert_ptr_null(api_call(UINT32_MAX));
 	ck_assert_int_eq(api_find("cuMemcpyHtoD_v99"), -ENOENT);
@@ -52,8 +50,6 @@ START_TEST(test_arguments_are_whole)
 			words += (a->bytes + 7u) / 8;
 			ck_assert_uint_gt(a->bytes, 0);
 			ck_assert_uint_ne(a->meaning, API_MEANING_NONE);
-			ck_assert_ptr_nonnull(api_meaning_word(a->meaning));
-			ck_assert_ptr_nonnull(api_direction_word(a->direction));
 			ck_assert_msg(!a->direction == !a->length.kind, "%s(%s)", c->name, a->name);
 			ck_assert_msg(!a->direction || pointer || a->meaning == API_MEANING_DEVPTR,
 				      "%s(%s) points nowhere", c->name, a->name);
@@ -119,7 +115,6 @@ START_TEST(test_rows)
 	ck_assert_int_eq(call("cublasXerbla")->result.wire, API_WIRE_NONE);
 	ck_assert_int_eq(call("cublasCdotu")->result.wire, API_WIRE_COMPLEX);
 	ck_assert_int_eq(call("ncclGetErrorString")->result.meaning, API_MEANING_STRING);
-	ck_assert_str_eq(api_soname(call("ncclSend")->library), "libnccl.so.2");
 	ck_assert(api_is_handle(API_MEANING_STREAM));
 	ck_assert(!api_is_handle(API_MEANING_DEVPTR));
 }
