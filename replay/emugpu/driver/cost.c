@@ -10,16 +10,30 @@
  * adds and multiplies, and writes one. */
 #define UNKNOWN_BYTES 12
 #define UNKNOWN_FLOPS 2
+
+/* The recorded durations of the kernel. Threads that launch it first at once find the same. */
+static const struct emu_timing *timing_of(struct emu_function *f, const struct emu_timing **end)
+{
+	const struct emu_timing *first;
+
+	if (__atomic_load_n(&f->timing_sought, __ATOMIC_ACQUIRE)) {
+		*end = __atomic_load_n(&f->timing_end, __ATOMIC_RELAXED);
+		return __atomic_load_n(&f->timing, __ATOMIC_RELAXED);
+	}
+	emu_timing_find(f->entry->name, &first, end);
+	__atomic_store_n(&f->timing, first, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->timing_end, *end, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->timing_sought, 1, __ATOMIC_RELEASE);
+	return first;
+}
+
 /* The recorded duration of this shape; else the mean over all shapes; -1: not recorded. */
 static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l)
 {
+	const struct emu_timing *end, *t = timing_of(f, &end);
 	int64_t sum = 0, n = 0;
 
-	if (!f->timing_sought) {
-		emu_timing_find(f->entry->name, &f->timing, &f->timing_end);
-		f->timing_sought = 1;
-	}
-	for (const struct emu_timing *t = f->timing; t < f->timing_end; t++) {
+	for (; t < end; t++) {
 		if (memcmp(t->grid, l->grid, sizeof(t->grid)) == 0 &&
 		    memcmp(t->block, l->block, sizeof(t->block)) == 0)
 			return t->ns;
