@@ -4,23 +4,14 @@
 #include "base/scope.h"
 #include "formats/kineto/kineto.h"
 #include "formats/store/trace.h"
+#include "tests/fuzz/folder.h"
 
-#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
 
 static void import(const char *file, const char *output)
 {
@@ -39,14 +30,13 @@ static void import(const char *file, const char *output)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	char folder[] = "/tmp/fuzz-kineto-XXXXXX", output[64], file[64];
 	scoped(close_fd) int fd = memfd_create("input", MFD_CLOEXEC);
+	scoped(folder_done) struct folder f = folder_make();
+	char output[128], file[64];
 
-	if (fd < 0 || write(fd, data, len) != (ssize_t)len || !mkdtemp(folder))
-		return 0;
+	if (fd < 0 || write(fd, data, len) != (ssize_t)len)
+		abort();
 	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
-	snprintf(output, sizeof(output), "%s/trace", folder);
-	import(file, output);
-	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	import(file, folder_in(&f, "trace", output));
 	return 0;
 }

@@ -5,9 +5,7 @@
 #include "base/scope.h"
 #include "capture/recorder/feed.h"
 #include "capture/recorder/run.h"
-
-#include <stdio.h>
-#include <unistd.h>
+#include "tests/fuzz/folder.h"
 
 #define MOST CAP_MIN_RING_BYTES
 
@@ -17,17 +15,12 @@ define_cleanup(feed_freep, struct rec_feed *, rec_feed_free);
 
 static void write_trace(struct rec_process *p, struct fmt_names *names)
 {
-	char folder[] = "/tmp/fuzz-recorder-XXXXXX", path[64], command[96];
-	const struct rec_window all = {-1, -1, 0, INT64_MAX, folder};
+	scoped(folder_done) struct folder f = folder_make();
+	const struct rec_window all = {-1, -1, 0, INT64_MAX, f.path};
 	struct rec_result result;
+	char path[128];
 
-	if (!mkdtemp(folder))
-		return;
-	snprintf(path, sizeof(path), "%s/trace", folder);
-	rec_run_write(&p, 1, names, &all, path, &result, NULL);
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	if (system(command) != 0)
-		abort();
+	rec_run_write(&p, 1, names, &all, folder_in(&f, "trace", path), &result, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A trace whose checksums hold, though nothing else may (rows of tests/fuzz/chunks.h): looked at,
+ * emulated, and joined with itself as if it were two parts of a run. */
+#include "tests/fuzz/chunks.h"
+
+#include "base/scope.h"
+#include "tests/fuzz/folder.h"
+#include "tests/fuzz/look.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static int seal(const uint8_t *data, size_t len)
+{
+	scoped(text_done) struct text t = {0};
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+
+	if (fd < 0 || chunks_seal(data, len, &t) < 0 || write(fd, t.data, t.len) != (ssize_t)t.len)
+		abort();
+	return fd;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	scoped(close_fd) int fd = seal(data, len);
+	scoped(folder_done) struct folder f = folder_make();
+	char path[64], emulated[128], joined[128];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	look_at(path);
+	look_emulated(path, folder_in(&f, "emulated", emulated));
+	look_joined(path, path, folder_in(&f, "joined", joined));
+	return 0;
+}

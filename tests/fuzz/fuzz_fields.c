@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Structs that a program handed to a call: two bytes say which argument of all calls it is, then
+ * come as many words of the call as there are bytes left over, then the struct. */
+#include "base/scope.h"
+#include "formats/api/fields.h"
+#include "formats/store/cursor.h"
+
+#define MOST_WORDS 64
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* The n-th argument that has a layout, counted around. */
+static const struct api_arg *find(unsigned n, const struct api_call **call)
+{
+	unsigned seen = 0;
+
+	for (unsigned i = 0;; i = (i + 1) % api_count()) {
+		*call = api_call(i);
+		for (unsigned k = 0; k < (*call)->n_args; k++)
+			if ((*call)->args[k].layout && seen++ == n)
+				return &(*call)->args[k];
+	}
+}
+
+static void look(const struct api_view *v, unsigned depth)
+{
+	for (unsigned i = 0; i < v->layout->n_fields; i++) {
+		const struct api_field *f = &v->layout->fields[i];
+		struct api_view in = *v;
+		uint64_t value;
+
+		api_number(v, f->is.name);
+		for (unsigned k = 0; k < f->count && api_field_counts(v, f); k++)
+			api_field_value(v, f, k, &value);
+		in.layout = f->is.layout;
+		in.len = api_field_bytes(v, f) < v->len ? api_field_bytes(v, f) : v->len;
+		if (in.layout && depth < 4)
+			look(&in, depth + 1);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct fmt_cursor c = fmt_cursor(data, len);
+	unsigned n = fmt_u8(&c) | (unsigned)fmt_u8(&c) << 8;
+	uint64_t words[MOST_WORDS] = {0};
+	struct api_view v = {.words = words};
+	const struct api_call *call;
+	const struct api_arg *a = find(n % 2048, &call);
+	scoped(free_ptr) void *bytes = NULL;
+
+	for (unsigned i = 0; i < call->n_words && i < MOST_WORDS && fmt_left(&c) >= 8; i++)
+		words[i] = fmt_u64(&c);
+	v.call = call;
+	v.layout = a->layout;
+	v.len = fmt_left(&c);
+	bytes = malloc(v.len + 1);
+	if (!bytes)
+		abort();
+	memcpy(bytes, fmt_bytes(&c, v.len), v.len);
+	v.bytes = bytes;
+	for (unsigned i = 0; i < call->n_args; i++)
+		api_bytes(call, i, words, (unsigned)words[0]);
+	look(&v, 0);
+	return 0;
+}

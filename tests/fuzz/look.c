@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/fuzz/look.h"
+
+#include "formats/join/join.h"
+#include "formats/report/compare.h"
+#include "formats/report/report.h"
+#include "fs/node.h"
+#include "replay/engine/emulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK (1u << 20)
+#define MOST_BYTES (64u << 20) /* of one file: what is behind it is no different */
+
+static void read_file(struct fs *fs, fs_ino ino, uint64_t size)
+{
+	for (uint64_t at = 0; at < size && at < MOST_BYTES; at += BLOCK) {
+		scoped(fs_view_done) struct fs_view view = {0};
+
+		if (fs_read(fs, ino, at, BLOCK, &view) < 0)
+			break;
+	}
+}
+
+static void walk(struct fs *fs, fs_ino dir)
+{
+	struct fs_entry e;
+	struct fs_attr a;
+	char link[256];
+
+	for (uint64_t at = 0; fs_list(fs, dir, at, &e) == 1; at = e.next) {
+		if (fs_stat(fs, e.ino, &a) < 0 || e.name[0] == '.')
+			continue;
+		if (S_ISDIR(e.type))
+			walk(fs, e.ino);
+		else if (S_ISLNK(e.type))
+			fs_link(fs, e.ino, link, sizeof(link));
+		else
+			read_file(fs, e.ino, a.size_bytes);
+	}
+}
+
+static void report(struct fmt_trace *t)
+{
+	scoped(text_done) struct text out = {0};
+	scoped(fmt_report_freep) struct fmt_report *r = NULL;
+	struct fmt_report_style style = {0};
+
+	if (fmt_report_new(t, &FMT_WHOLE, true, &r, NULL) == 0)
+		fmt_report_json(r, &style, &out);
+}
+
+void look_at(const char *path)
+{
+	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
+	struct fs_options options = {0};
+	struct fmt_difference d = {0};
+	struct fmt_trace *t;
+	struct fs *fs;
+
+	if (fmt_trace_open(path, &t, NULL) < 0)
+		return;
+	if (fmt_trace_open(path, &again, NULL) < 0)
+		abort();
+	report(t);
+	fmt_compare(t, again, &d, NULL);
+	fmt_difference_done(&d);
+	if (fs_open(t, &options, &fs, NULL) < 0)
+		return;
+	walk(fs, FS_ROOT);
+	fs_close(fs);
+}
+
+void look_emulated(const char *path, const char *output)
+{
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
+	struct replay_report report;
+
+	if (fmt_trace_open(path, &t, NULL) < 0 ||
+	    replay_emulate(t, NULL, output, &report, NULL) < 0)
+		return;
+	replay_report_done(&report);
+	look_at(output);
+}
+
+void look_joined(const char *first, const char *second, const char *output)
+{
+	const char *paths[] = {first, second};
+	struct fmt_join join = {.paths = paths, .n_paths = 2, .output = output};
+	struct fmt_join_result result;
+
+	if (fmt_join(&join, &result, NULL) == 0)
+		look_at(output);
+}
