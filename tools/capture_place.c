@@ -9,21 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int exists(const char *output)
-{
-	cli_error("cannot write %s: it exists already; name another, or give --force to replace a "
-		  "trace",
-		  output);
-	return CLI_USAGE;
-}
-
 static int begin_part(struct capture_place *p, const struct fmt_origin *of)
 {
 	struct stat st;
 	int r;
 
 	if (!p->force && lstat(p->output, &st) == 0)
-		return exists(p->output);
+		return place_fail(-EEXIST, p->output, 1);
 	r = parts_begin(&p->parts, p->output, of, p->force);
 	if (r == -EEXIST) {
 		cli_error("cannot write %s: it was begun already; join what is there (gputrace "
@@ -31,10 +23,7 @@ static int begin_part(struct capture_place *p, const struct fmt_origin *of)
 			  p->parts.trace, p->output, p->parts.folder);
 		return CLI_USAGE;
 	}
-	if (r == 0)
-		return CLI_OK;
-	cli_fail(r, NULL, "write", p->parts.folder, "its directory must exist");
-	return CLI_USAGE;
+	return r < 0 ? place_fail(r, p->parts.folder, 0) : CLI_OK;
 }
 
 int capture_place_begin(struct capture_place *p, const char *output, const struct fmt_origin *of,
@@ -56,12 +45,7 @@ int capture_place_begin(struct capture_place *p, const char *output, const struc
 		output = p->parts.trace;
 	}
 	r = place_begin(&p->place, output, force);
-	if (r == -EEXIST)
-		return exists(output);
-	if (r == 0)
-		return CLI_OK;
-	cli_fail(r, NULL, "write", output, "its directory must exist");
-	return CLI_USAGE;
+	return r < 0 ? place_fail(r, output, 1) : CLI_OK;
 }
 
 int capture_place_commit(struct capture_place *p)

@@ -32,12 +32,6 @@ struct job {
 	const char *output;
 };
 
-static int failed(int r, const struct fmt_error *err, const char *doing, const char *file)
-{
-	return cli_fail(r, err, doing, file,
-			r == -EEXIST ? "name one that does not exist yet" : NULL);
-}
-
 /* ---- one file */
 
 typedef int (*renderer)(struct fmt_trace *t, const struct fmt_part *part, struct text *out,
@@ -70,12 +64,12 @@ static int write_file(const struct job *job, const struct fmt_part *part, render
 	int r = sink_open(&sink, path, &text);
 
 	if (r < 0)
-		return failed(r, NULL, "write", path);
+		return place_fail(r, path, 0);
 	r = render(job->trace, part, &text, &err);
 	if (r < 0 && !text.error)
-		return failed(r, &err, "export", job->args->operands[0]);
+		return cli_fail(r, &err, "export", job->args->operands[0], NULL);
 	r = sink_commit(&sink, &text);
-	return r < 0 ? failed(r, NULL, "write", path ? path : "the output") : CLI_OK;
+	return r < 0 ? place_fail(r, path ? path : "the output", 0) : CLI_OK;
 }
 
 /* ---- a folder */
@@ -92,7 +86,7 @@ static int write_ranks(const struct job *job, const char *folder)
 			continue;
 		if (asprintf(&path, "%s/rank-%" PRIu32 ".json", folder,
 			     fmt_trace_rank(job->trace, i)->number) < 0)
-			return failed(-ENOMEM, NULL, "write", job->output);
+			return place_fail(-ENOMEM, job->output, 0);
 		status = write_file(job, &part, render_rank, path);
 		if (status != CLI_OK)
 			return status;
@@ -109,12 +103,12 @@ static int write_folder(const struct job *job,
 	if (r == 0 && mkdir(place.trace, 0777) < 0)
 		r = -errno;
 	if (r < 0)
-		return failed(r, NULL, "write", job->output);
+		return place_fail(r, job->output, 0);
 	status = write(job, place.trace);
 	if (status != CLI_OK)
 		return status;
 	r = place_commit(&place);
-	return r < 0 ? failed(r, NULL, "write", job->output) : CLI_OK;
+	return r < 0 ? place_fail(r, job->output, 0) : CLI_OK;
 }
 
 /* ---- formats */
@@ -153,7 +147,7 @@ static int write_tables(const struct job *job, const char *folder)
 		cli_error("--format=tsv wants --iteration where there is --gpu");
 		return CLI_USAGE;
 	}
-	return r < 0 ? failed(r, &err, "write", file) : CLI_OK;
+	return r < 0 ? cli_fail(r, &err, "write", file, NULL) : CLI_OK;
 }
 
 static int export_tsv(const struct job *job)

@@ -85,7 +85,7 @@ static int import(const struct cli_args *args, struct place *place, int64_t leve
 		return cli_fail(e, &err, "import", err.file[0] ? err.file : args->operands[0],
 				hint_of(e, &err));
 	e = place_commit(place);
-	return e < 0 ? cli_fail(e, NULL, "write", place->output, NULL) : CLI_OK;
+	return e < 0 ? place_fail(e, place->output, 1) : CLI_OK;
 }
 
 static int run(const struct cli_args *args)
@@ -103,18 +103,8 @@ static int run(const struct cli_args *args)
 	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
 		return CLI_USAGE;
 	e = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
-	if (e == -EEXIST) {
-		cli_error("cannot write %s: it exists already; name another, or give --force to "
-			  "replace a trace",
-			  output);
-		return CLI_USAGE;
-	}
-	if (e == -ENOENT || e == -ENOTDIR) {
-		cli_fail(e, NULL, "write", output, "its directory must exist");
-		return CLI_USAGE;
-	}
 	if (e < 0)
-		return cli_fail(e, NULL, "write", output, NULL);
+		return place_fail(e, output, 1);
 	status = import(args, &place, level, &r);
 	place_done(&place);
 	place_raise();

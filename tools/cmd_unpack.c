@@ -43,12 +43,12 @@ static int run(const struct cli_args *args)
 	output = output ? output : name;
 	r = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
 	if (r < 0)
-		return cli_fail(r, NULL, "create", output, NULL);
+		return place_fail(r, output, 1);
 	r = fmt_unpack(file, place.trace, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "unpack", file, NULL);
 	r = place_commit(&place);
-	return r < 0 ? cli_fail(r, NULL, "create", output, NULL) : CLI_OK;
+	return r < 0 ? place_fail(r, output, 1) : CLI_OK;
 }
 
 const struct cli_command cmd_unpack = {

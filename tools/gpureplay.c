@@ -2,6 +2,7 @@
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
 #include "tools/cli.h"
+#include "tools/place.h"
 #include "tools/progress.h"
 
 #include <string.h>
@@ -21,9 +22,20 @@ static int print(struct text *t)
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
 }
 
+struct job {
+	struct place place; /* if there is an output */
+	struct progress bar;
+};
+
 static void on_progress(void *context, double share)
 {
-	progress_show(context, "emulating", (uint64_t)(share * 1000), 1000);
+	struct job *job = context;
+
+	if (place_signal()) {
+		place_done(&job->place);
+		place_raise();
+	}
+	progress_show(&job->bar, "emulating", (uint64_t)(share * 1000), 1000);
 }
 
 static int emulate(const struct cli_args *args, struct fmt_trace *trace,
@@ -31,19 +43,23 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 {
 	const char *out = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};
-	struct progress bar;
-	struct replay_options how = {.progress = on_progress, .context = &bar};
-	int r;
+	struct job job = {0};
+	const struct replay_options how = {.progress = on_progress, .context = &job};
+	int status = CLI_OK, r = out ? place_begin(&job.place, out, 0) : 0;
 
-	progress_begin(&bar);
-	r = replay_emulate(trace, &how, out, report, &err);
-	progress_end(&bar);
-	if (r == -EEXIST)
-		return cli_fail(r, &err, "write", out, "name another, or remove it first");
 	if (r < 0)
-		return cli_fail(r, &err, "emulate", args->operands[0],
-				r == -EBADMSG ? "gputrace verify says what is damaged" : NULL);
-	return CLI_OK;
+		return place_fail(r, out, 0);
+	progress_begin(&job.bar);
+	r = replay_emulate(trace, &how, out ? job.place.trace : NULL, report, &err);
+	progress_end(&job.bar);
+	if (r < 0)
+		status = cli_fail(r, &err, "emulate", args->operands[0],
+				  r == -EBADMSG ? "gputrace verify says what is damaged" : NULL);
+	else if (out && (r = place_commit(&job.place)) < 0)
+		status = place_fail(r, out, 0);
+	place_done(&job.place);
+	place_raise();
+	return status;
 }
 
 static int run(const struct cli_args *args)

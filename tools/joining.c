@@ -7,7 +7,6 @@
 #include "tools/progress.h"
 
 #include <errno.h>
-#include <string.h>
 
 static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
@@ -37,7 +36,7 @@ static int join_into(struct place *place, const struct fmt_join *given, struct f
 	if (r < 0)
 		return cli_fail(r, &err, "join", err.file[0] ? err.file : join.paths[0], NULL);
 	r = place_commit(place);
-	return r < 0 ? cli_fail(r, NULL, "write", place->output, NULL) : CLI_OK;
+	return r < 0 ? place_fail(r, place->output, 1) : CLI_OK;
 }
 
 int joining_run(const struct fmt_join *join, const char *output, int force,
@@ -46,16 +45,8 @@ int joining_run(const struct fmt_join *join, const char *output, int force,
 	struct place place;
 	int status, r = place_begin(&place, output, force);
 
-	if (r == -EEXIST) {
-		cli_error("cannot write %s: it exists already; name another, or give --force to "
-			  "replace a trace",
-			  output);
-		return CLI_USAGE;
-	}
-	if (r < 0) {
-		cli_fail(r, NULL, "write", output, "its directory must exist");
-		return CLI_USAGE;
-	}
+	if (r < 0)
+		return place_fail(r, output, 1);
 	status = join_into(&place, join, ret);
 	place_done(&place);
 	place_raise();

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "formats/store/trace.h"
+#include "tools/cli.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -130,6 +131,20 @@ int place_commit(struct place *p)
 	if (r < 0 && rename(old, p->output) < 0)
 		place_keep(p); /* what there was is in it */
 	return r;
+}
+
+int place_fail(int r, const char *output, int force)
+{
+	const char *hint = r == -ENOENT || r == -ENOTDIR ? "its directory must exist" : NULL;
+	int status;
+
+	if (r == -EEXIST) {
+		cli_error("cannot write %s: it exists already; name another%s", output,
+			  force ? ", or give --force to replace a trace" : "");
+		return CLI_USAGE;
+	}
+	status = cli_fail(r, NULL, "write", output, hint);
+	return status == CLI_INPUT ? CLI_USAGE : status;
 }
 
 void place_keep(struct place *p)

@@ -26,6 +26,10 @@ int place_opens(const struct place *p);
 /* Gives the trace its name; -EEXIST as before: something may have come meanwhile. */
 int place_commit(struct place *p);
 
+/* Says in one line why there can be no output of that name, by what place_begin(), place_commit()
+ * or opening it said; the exit status. `force` is whether the command can replace a trace. */
+int place_fail(int r, const char *output, int force);
+
 /* Leaves the folder where it is, with the trace that could not be given its name. */
 void place_keep(struct place *p);
 

@@ -290,7 +290,7 @@ int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err)
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		r = -errno;
 		close_fd(&fd);
-		return fmt_fail(err, r, path, FMT_NO_OFFSET, "cannot open: %s", strerror(-r));
+		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
 	}
 	if (S_ISDIR(st.st_mode)) {
 		t->dir_fd = fd;

@@ -34,8 +34,7 @@ static double seconds(void)
 
 static void emulation_done(struct emulation *e)
 {
-	if (e->rewrite)
-		rewrite_end(e->rewrite, 0, NULL);
+	rewrite_free(e->rewrite);
 	score_free(e->score);
 	free(e->numbers);
 	free(e->next);
@@ -144,7 +143,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 	if (r == 0)
 		r = replay_feed(&source, &counts, err);
 	if (r == 0 && e.rewrite)
-		r = rewrite_end(take(e.rewrite), 1, err);
+		r = rewrite_end(take(e.rewrite), err);
 	if (r < 0)
 		return r;
 	*ret = (struct replay_report){

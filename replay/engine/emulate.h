@@ -15,10 +15,10 @@ struct replay_options {
 	void *context;
 };
 
-/* Reads `in` to its end. With out_path, the emulated run is written there as a trace, which
- * appears complete or not at all. *ret is the caller's, to be ended by replay_report_done().
- * `options` and `err` may be NULL. Returns 0 or a negative errno: -ENOMEM, -EBADMSG for a damaged
- * trace, -EEXIST when out_path is there, or as writing fails.
+/* Reads `in` to its end. With out_path, the emulated run is written there as a trace; on
+ * failure it may be there in part: the caller removes it. *ret is the caller's, to be ended by
+ * replay_report_done(). `options` and `err` may be NULL. Returns 0 or a negative errno: -ENOMEM,
+ * -EBADMSG for a damaged trace, -EEXIST when out_path is there, or as writing fails.
  */
 int replay_emulate(struct fmt_trace *in, const struct replay_options *options, const char *out_path,
 		   struct replay_report *ret, struct fmt_error *err);

@@ -153,7 +153,7 @@ int64_t place_time(const struct place *p, int64_t recorded_ns)
 	return t > after->emulated_ns ? after->emulated_ns : t;
 }
 
-void place_done(struct place *p)
+void place_lane_done(struct place *p)
 {
 	free(p->points);
 	free(p->open);

@@ -44,4 +44,4 @@ void place_carry(const struct place *p, struct place_carry *carry);
 /* The emulated time of a recorded one; the same where the lane has no points. */
 int64_t place_time(const struct place *p, int64_t recorded_ns);
 
-void place_done(struct place *p);
+void place_lane_done(struct place *p);

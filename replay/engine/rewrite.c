@@ -2,7 +2,6 @@
 #include "replay/engine/rewrite.h"
 
 #include "formats/infer/constants.h"
-#include "formats/store/staging.h"
 #include "formats/store/writer.h"
 
 #include "replay/engine/launches.h"
@@ -35,7 +34,6 @@ struct rank_rewrite {
 struct rewrite {
 	const struct fmt_trace *trace;
 	struct fmt_names *names;
-	struct fmt_staging staging;
 	struct fmt_writer *writer;
 	struct rank_rewrite *ranks;
 	uint32_t n_ranks;
@@ -46,7 +44,7 @@ struct rewrite {
 	size_t position_cap;
 };
 
-static void rewrite_free(struct rewrite *w)
+void rewrite_free(struct rewrite *w)
 {
 	if (!w)
 		return;
@@ -54,12 +52,11 @@ static void rewrite_free(struct rewrite *w)
 		fmt_writer_abandon(w->writer);
 	for (uint32_t i = 0; w->ranks && i < w->n_ranks; i++) {
 		for (uint32_t k = 0; w->ranks[i].places && k < w->ranks[i].n_lanes; k++)
-			place_done(&w->ranks[i].places[k]);
+			place_lane_done(&w->ranks[i].places[k]);
 		free(w->ranks[i].places);
 		for (size_t k = 0; k < REMEMBERED; k++)
 			free(w->ranks[i].moved[k].to);
 	}
-	fmt_staging_end(&w->staging);
 	fmt_names_free(w->names);
 	launches_done(&w->calls);
 	free(w->ranks);
@@ -116,13 +113,11 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite 
 	if (!w)
 		return -ENOMEM;
 	w->trace = trace;
-	r = fmt_staging_begin(&w->staging, path, err);
-	if (r == 0)
-		r = fmt_names_copy(fmt_trace_names(trace), fmt_trace_n_ranks(trace), &w->names);
+	r = fmt_names_copy(fmt_trace_names(trace), fmt_trace_n_ranks(trace), &w->names);
 	if (r == 0)
 		r = add_facts(w);
 	if (r == 0)
-		r = fmt_writer_open(w->staging.making, w->names, &options, &w->writer, err);
+		r = fmt_writer_open(path, w->names, &options, &w->writer, err);
 	if (r == 0)
 		r = add_ranks(w, err);
 	if (r == 0)
@@ -319,15 +314,10 @@ int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, con
 	return res < 0 ? res : fmt_rank_writer_slice(r->out, slice, err);
 }
 
-int rewrite_end(struct rewrite *w, int keep, struct fmt_error *err)
+int rewrite_end(struct rewrite *w, struct fmt_error *err)
 {
-	int r = 0;
+	int r = fmt_writer_close(take(w->writer), err);
 
-	if (keep) {
-		r = fmt_writer_close(take(w->writer), err);
-		if (r == 0)
-			r = fmt_staging_commit(&w->staging, err);
-	}
 	rewrite_free(w);
 	return r;
 }

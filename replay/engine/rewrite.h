@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes an emulated run as a trace: the same names and slices as recorded, and new times. The
- * trace appears complete or not at all. Not thread-safe. */
+/* Writes an emulated run as a trace: the same names and slices as recorded, and new times. Not
+ * thread-safe. */
 #pragma once
 
 #include "formats/store/trace.h"
@@ -16,5 +16,7 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite 
 int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
 		  struct fmt_error *err);
 
-/* Ends the trace and frees `w`; without `keep`, nothing is left of it. */
-int rewrite_end(struct rewrite *w, int keep, struct fmt_error *err);
+/* Ends the trace and frees `w`. */
+int rewrite_end(struct rewrite *w, struct fmt_error *err);
+/* Leaves what there is of it as a writer that was killed would. */
+void rewrite_free(struct rewrite *w);

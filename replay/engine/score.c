@@ -63,7 +63,7 @@ void score_free(struct score *s)
 		fmt_busy_ops_done(&s->ranks[i].recorded);
 		fmt_busy_ops_done(&s->ranks[i].emulated);
 	}
-	place_done(&s->place);
+	place_lane_done(&s->place);
 	free(s->ranks);
 	free(s->rows);
 	free(s);

@@ -59,7 +59,7 @@ head -1 tables/iterations/000002/gpu1/kernels | grep -q start_ns
 # whole or not at all
 ls -A >"$work.before"
 fails -2 gputrace export -o files trace
-says 'File exists'
+says 'it exists already'
 fails -2 gputrace export --format=otf2 trace
 says '--format wants chrome'
 fails -3 gputrace export -o none.json made

@@ -42,7 +42,7 @@ gputrace info --json "$work/emulated" >/dev/null
 mkdir "$work/taken"
 fails -2 gpureplay --emulate -o "$work/taken" "$work/trace"
 says "$work/taken"
-fails -3 gpureplay --emulate -o "$work/no/such" "$work/trace"
+fails -2 gpureplay --emulate -o "$work/no/such" "$work/trace"
 says "$work/no/such"
 equal "$(ls "$work")" "$(printf '%s\n' again emulated imported json report run stderr stdout taken trace)"
 

@@ -9,41 +9,28 @@ file() {
 		"$(printf '%s' "$event" | sed "s/TS/$3/")" >"$4"
 }
 
-# refuses TEXT COMMAND...: status 3, one line that has TEXT in it, and the folder as it was.
-refuses() {
-	text=$1
-	shift
-	ls -A >"$work.before"
-	fails -3 "$@"
-	says "$text"
-	rm -f stdout stderr
-	ls -A >"$work.after"
-	equal "$(cat "$work.before")" "$(cat "$work.after")"
-	rm -f "$work.before" "$work.after"
-}
-
 file 0 2 1 rank-0.json
 file 1 2 1 rank-1.json
 gputrace import -o good rank-0.json rank-1.json >report
 grep -q '2 ranks, 2 records' report
 
 : >empty.json
-refuses 'empty.json: the file is empty' gputrace import -o out empty.json
+refuses 3 'empty.json: the file is empty' gputrace import -o out empty.json
 printf '{"traceEvents":[%s' "$event" >broken.json
-refuses 'not JSON' gputrace import -o out broken.json
+refuses 3 'not JSON' gputrace import -o out broken.json
 printf '{"traceEvents":[{"name":"a"b"}]}' >quote.json
-refuses 'at byte 2' gputrace import -o out quote.json
+refuses 3 'at byte 2' gputrace import -o out quote.json
 printf '{"a":1}' >other.json
-refuses 'not a profiler trace' gputrace import -o out other.json
+refuses 3 'not a profiler trace' gputrace import -o out other.json
 seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; } | gzip | head -c 700 >cut.json.gz
-refuses 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
-refuses 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
+refuses 3 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
+refuses 3 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
 file 0 2 1 again.json
-refuses 'it is of rank 0, and so is rank-0.json' gputrace import -o out rank-0.json again.json
+refuses 3 'it is of rank 0, and so is rank-0.json' gputrace import -o out rank-0.json again.json
 file 1 4 1 world.json
-refuses 'it is of another run: its world_size is 4' gputrace import -o out rank-0.json world.json
+refuses 3 'it is of another run: its world_size is 4' gputrace import -o out rank-0.json world.json
 file 1 2 90000000 later.json
-refuses 'it is of another run: it begins' gputrace import -o out rank-0.json later.json
+refuses 3 'it is of another run: it begins' gputrace import -o out rank-0.json later.json
 
 # Statuses of the command line.
 fails -2 gputrace import rank-0.json

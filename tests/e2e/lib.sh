@@ -48,6 +48,19 @@ says() {
 	grep -qF -- "$1" "$work/stderr" || die "no '$1' in: $(cat "$work/stderr")"
 }
 
+# refuses STATUS TEXT COMMAND...: it fails so, in one line that has TEXT in it, and leaves this folder as it was.
+refuses() {
+	status=$1 text=$2
+	shift 2
+	ls -A >"$work.before"
+	fails "-$status" "$@"
+	says "$text"
+	[ "$PWD" != "$work" ] || rm -f stdout stderr
+	ls -A >"$work.after"
+	equal "$(cat "$work.before")" "$(cat "$work.after")"
+	rm -f "$work.before" "$work.after"
+}
+
 equal() {
 	[ "$1" = "$2" ] || die "'$1' is not '$2'"
 }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is no trace, what cannot be read and where nothing can be written gives one line and the right status, and leaves
+# nothing behind.
+. "$(dirname "$0")/lib.sh"
+mkdir "$work/in" "$work/mnt"
+cd "$work/in"
+cp "$golden/v1/shared.gputrace" good.gputrace
+gputrace unpack -o good good.gputrace
+cp "$SOURCE/tests/fuzz/corpus/kineto/us.json" good.json
+
+: >empty
+echo text >text
+head -c 100 good.gputrace >cut
+cp good/rank-00000.chunks chunks
+mkdir folder zeroes hollow
+echo text >folder/text
+: >zeroes/rank-00000.chunks
+cp good/names.chunks hollow
+mkfifo pipe
+ln -s loop loop
+
+# What it is that cannot be used, and why. What reads a trace is told it in place of TRACE; what makes something, to make
+# it at out.
+inputs() {
+	cat <<-ROWS
+		nowhere|nowhere: No such file or directory
+		loop|loop: Too many levels of symbolic links
+		empty|empty: not a trace
+		text|text: not a trace
+		good.json|good.json: not a trace
+		cut|cut: not a trace
+		pipe|pipe: not a trace
+		/dev/null|/dev/null: not a trace
+		folder|folder: not a trace
+		hollow|hollow: not a trace
+		zeroes|zeroes/rank-00000.chunks: not a trace at byte 0
+		chunks|chunks: one file of a trace; give the directory that it lies in
+	ROWS
+}
+readers() {
+	cat <<-ROWS
+		gputrace info TRACE
+		gputrace verify TRACE
+		gputrace diff good TRACE
+		gputrace pack -o out TRACE
+		gputrace unpack -o out TRACE
+		gputrace export -o out TRACE
+		gputrace export -o out.json TRACE
+		gputrace export --format=svg -o out TRACE
+		gputrace export --format=tsv -o out TRACE
+		gputrace join -o out good TRACE
+		gpureplay --emulate -o out TRACE
+	ROWS
+	[ ! -x "$BUILD/tools/gputracefs" ] || echo "gputracefs TRACE $work/mnt"
+}
+readers >"$work/readers"
+inputs | while IFS='|' read -r input why; do
+	while read -r command; do
+		# shellcheck disable=SC2046
+		refuses 3 "$why" $(echo "$command" | sed "s|TRACE|$input|")
+	done <"$work/readers"
+done
+refuses 3 'folder: Is a directory' gputrace import -o out folder
+refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
+
+# Where nothing can be written.
+writers() {
+	cat <<-ROWS
+		gputrace import -o OUT good.json
+		gputrace pack -o OUT good
+		gputrace unpack -o OUT good.gputrace
+		gputrace export -o OUT good
+		gputrace export -o OUT.json good
+		gputrace export --format=svg -o OUT good
+		gputrace export --format=tsv -o OUT good
+		gputrace join -o OUT good good.gputrace
+		gpureplay --emulate -o OUT good
+	ROWS
+}
+writers >"$work/writers"
+# writes STATUS WHY OUT: all that writes is refused that output.
+writes() {
+	while read -r command; do
+		# shellcheck disable=SC2046
+		refuses "$1" "$2" $(echo "$command" | sed "s|OUT|$3|")
+	done <"$work/writers"
+}
+writes 2 'No such file or directory; its directory must exist' nowhere/out
+writes 2 'Not a directory; its directory must exist' text/out
+grep -v 'OUT.json\|svg' "$work/writers" >"$work/folders"
+mv "$work/folders" "$work/writers"
+writes 2 'cannot write folder: it exists already; name another' folder
+writers >"$work/writers"
+
+# Another user, who may read nothing here and write nothing; $work/bin is where the programs are for it.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod -R a+rX "$work"
+	mkdir -m 755 "$work/bin"
+	cp "$BUILD/tools/gputrace" "$BUILD/tools/gpureplay" "$work/bin"
+	cp -r good closed
+	chmod 000 closed/rank-00001.chunks
+	cp good.json closed.json
+	chmod 000 closed.json
+	as_user() {
+		refuses "$1" "$2" setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$work/bin:$PATH" \
+			TMPDIR=/tmp $3
+	}
+	as_user 3 'closed/rank-00001.chunks: cannot open: Permission denied' 'gputrace info closed'
+	as_user 3 'cannot import closed.json: Permission denied' "gputrace import -o /tmp/out-$$ closed.json"
+	while read -r command; do
+		as_user 2 'cannot write out' "$(echo "$command" | sed 's|OUT|out|')"
+	done <"$work/writers"
+fi
+
+# No room.
+mkdir "$work/small"
+mount -t tmpfs -o size=4k tmpfs "$work/small" 2>/dev/null || skip "may not mount: what no room is left for was not tried"
+while read -r command; do
+	# shellcheck disable=SC2046
+	refuses 4 'No space left on device' $(echo "$command" | sed "s|OUT|$work/small/out|")
+	[ -z "$(ls -A "$work/small")" ] || die "$command left $(ls -A "$work/small")"
+done <"$work/writers"
