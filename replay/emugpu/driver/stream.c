@@ -115,6 +115,21 @@ static void ended(struct emu_stream *s, const struct emu_op *op)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* Who waits for a point of which nothing follows finds the stream idle when he wakes: what he
+ * submits next then runs in his own order, not in that of this thread. */
+static void run(struct emu_stream *s, struct emu_op *op)
+{
+	int marks = op->type == &emu_record_type;
+
+	if (marks)
+		pthread_mutex_lock(&s->lock);
+	emu_op_run(op, &s->lane);
+	if (marks) {
+		s->pending = s->head != NULL;
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
 static void *work(void *arg)
 {
 	struct emu_stream *s = arg;
@@ -133,7 +148,7 @@ static void *work(void *arg)
 			op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&op->deps[i]), 0);
 		if (op->type->post)
 			post(s, op);
-		emu_op_run(op, &s->lane);
+		run(s, op);
 		if (op->type->post)
 			ended(s, op);
 		emu_op_done(op);
