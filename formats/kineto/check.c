@@ -7,6 +7,9 @@
 
 #include <ctype.h>
 
+/* How far the clocks of hosts are apart that nobody keeps well. */
+#define CLOCKS_APART_NS (30 * INT64_C(1000000000))
+
 int64_t kineto_rank_of_name(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -118,7 +121,7 @@ static int same_backend(struct kineto_import *im, struct fmt_error *err)
 	return 0;
 }
 
-/* Ranks of one run are recorded at the same time. */
+/* Ranks of one run are recorded at the same time, by the clock of each one's host. */
 static int same_time(struct kineto_import *im, struct fmt_error *err)
 {
 	const struct kineto_rank *late = im->ranks[0], *early = im->ranks[0];
@@ -132,7 +135,7 @@ static int same_time(struct kineto_import *im, struct fmt_error *err)
 		late = k->first_ns > late->first_ns ? k : late;
 		early = k->last_ns < early->last_ns ? k : early;
 	}
-	if (late->first_ns > early->last_ns)
+	if (late->first_ns - early->last_ns > CLOCKS_APART_NS)
 		return fmt_fail(err, -EBADMSG, late->path, FMT_NO_OFFSET,
 				"it is of another run: it begins %.3f s after %s ends",
 				((double)late->first_ns - (double)early->last_ns) / 1e9,

@@ -460,6 +460,9 @@ static int read_all(struct reader *r, struct kineto_source *s, const char *path,
 		n = kineto_source_read(s, buf, WINDOW, err);
 		if (n < 0)
 			return (int)n;
+		/* Strings hold none in JSON, though some recorders write them as they are. */
+		for (ssize_t i = 0; i < n; i++)
+			buf[i] = (unsigned char)buf[i] < ' ' ? ' ' : buf[i];
 		status = n > 0 ? yajl_parse(r->yajl, (unsigned char *)buf, (size_t)n)
 			       : yajl_complete_parse(r->yajl);
 		if (status != yajl_status_ok)

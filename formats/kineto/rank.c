@@ -109,13 +109,17 @@ static enum kineto_class class_of(const struct kineto_sites *sites, const struct
 		return KINETO_MARK;
 	switch (e->cat) {
 	case KINETO_CAT_RUNTIME:
+	case KINETO_CAT_RUNTIME_OLD:
 	case KINETO_CAT_DRIVER:
 		return KINETO_CALL;
 	case KINETO_CAT_KERNEL:
+	case KINETO_CAT_KERNEL_OLD:
 		return KINETO_GPU_KERNEL;
 	case KINETO_CAT_MEMCPY:
+	case KINETO_CAT_MEMCPY_OLD:
 		return KINETO_GPU_MEMCPY;
 	case KINETO_CAT_MEMSET:
+	case KINETO_CAT_MEMSET_OLD:
 		return KINETO_GPU_MEMSET;
 	case KINETO_CAT_SYNC:
 		return KINETO_GPU_SYNC;
@@ -386,9 +390,9 @@ static enum kineto_fate unwanted(const struct kineto_event *e)
 {
 	if (e->ph == KINETO_EMPTY)
 		return KINETO_NO_PHASE;
-	if (is_flow(e) && (e->cat == KINETO_CAT_LAUNCH || e->cat == KINETO_CAT_LAUNCH_OLD))
+	if (is_flow(e) && e->cat >= KINETO_CAT_LAUNCH && e->cat <= KINETO_CAT_LAUNCH_OLDEST)
 		return KINETO_FLOW_LAUNCH;
-	if (is_flow(e) && e->cat == KINETO_CAT_AUTOGRAD)
+	if (is_flow(e) && (e->cat == KINETO_CAT_AUTOGRAD || e->cat == KINETO_CAT_AUTOGRAD_OLD))
 		return KINETO_FLOW_AUTOGRAD;
 	if (e->has_ts == KINETO_MISSING)
 		return KINETO_NO_TIME;

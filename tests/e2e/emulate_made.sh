@@ -33,3 +33,10 @@ for plan in ddp tensor pipeline schedule grid fsdp experts interleaved stalls sm
 		check "$plan-$dialect" "$made"/rank-*.json
 	done
 done
+
+# Hosts whose clocks are seconds apart.
+for plan in ddp interleaved; do
+	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 --skew 7000000 \
+		-o "$work/apart-$plan"
+	check "apart-$plan" "$work/apart-$plan"/rank-*.json
+done
