@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/tsv.h"
+#include "formats/export/lengths.h"
 #include "formats/run_plan.h"
 #include "formats/store/trace.h"
 
@@ -107,20 +107,8 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	return fmt_rank_writer_slice(w, s, err);
 }
 
-/* Leaves what a mount wants to know of the slice before anybody reads it: how long its tables are.
- */
-static int write_lengths(const struct job *j, struct fmt_tsv *tables, struct fmt_rank_writer *w)
-{
-	uint64_t lengths[FMT_TABLES];
-	int r = fmt_tsv_lengths(tables, &j->made.slice, lengths);
-
-	if (r < 0)
-		return r;
-	return fmt_writer_lengths(w, j->made.slice.index, FMT_TSV_VERSION, lengths, FMT_TABLES);
-}
-
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
-		  const struct fmt_run_source *source, struct fmt_tsv *tables,
+		  const struct fmt_run_source *source, struct fmt_lengths *lengths,
 		  struct fmt_writer *writer, struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.names = names, .run = run, .source = source};
@@ -135,7 +123,7 @@ int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run,
 	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
 		r = write_slice(&j, i, w, err);
 		if (r == 0)
-			r = write_lengths(&j, tables, w);
+			r = fmt_lengths_write(lengths, &j.made.slice, w);
 		if (r == 0 && source->progress)
 			r = source->progress(source->context, i + 1, j.plan.n_slices);
 	}

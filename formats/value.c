@@ -9,14 +9,17 @@
 int fmt_rate_text(int64_t bytes, int64_t ns, char *ret)
 {
 	double rate = ns > 0 ? (double)bytes / (double)ns : 0;
-	int n = 0;
+	char shorter[FMT_RATE_TEXT];
+	int n = snprintf(ret, FMT_RATE_TEXT, "%.16g", rate);
 
-	for (int digits = 15; digits <= 17; digits++) {
-		n = snprintf(ret, FMT_RATE_TEXT, "%.*g", digits, rate);
-		if (strtod(ret, NULL) == rate)
-			break;
-	}
-	return n;
+	/* 15 digits are enough for some doubles, and 17 for all. */
+	if (strtod(ret, NULL) != rate)
+		return snprintf(ret, FMT_RATE_TEXT, "%.17g", rate);
+	snprintf(shorter, sizeof(shorter), "%.15g", rate);
+	if (strtod(shorter, NULL) != rate)
+		return n;
+	strcpy(ret, shorter);
+	return (int)strlen(ret);
 }
 
 /* The value of argument `arg`: its constant, or the event's own. */

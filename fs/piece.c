@@ -47,15 +47,11 @@ uint64_t fs_piece_known(const struct fs_piece *p)
 {
 	_Atomic uint64_t *slot = length_slot(p);
 	uint64_t found = atomic_load_explicit(slot, memory_order_relaxed);
-	const uint64_t *stored;
-	uint32_t renderer, n;
 
-	if (found || p->number >= FMT_TABLES)
+	if (found)
 		return found;
-	n = fmt_trace_lengths(p->tree->trace, p->rank, p->slice, &renderer, &stored);
-	if (n != FMT_TABLES || renderer != FMT_TSV_VERSION || stored[p->number] >= INT64_MAX)
-		return 0;
-	return stored[p->number] + 1;
+	return fmt_lengths_stored(p->tree->trace, p->rank, p->slice, p->number,
+				  fs_timeline_look(p->tree->timeline, p->rank));
 }
 
 /* Keeps what is rendered of one window. */

@@ -14,29 +14,8 @@ struct fs_timeline {
 	pthread_mutex_t lock;
 	struct fmt_chrome *spares[SPARES];
 	int n_spares;
+	uint32_t *looks; /* of each rank */
 };
-
-int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret)
-{
-	struct fs_timeline *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return -ENOMEM;
-	l->trace = trace;
-	pthread_mutex_init(&l->lock, NULL);
-	*ret = l;
-	return 0;
-}
-
-void fs_timeline_free(struct fs_timeline *l)
-{
-	if (!l)
-		return;
-	while (l->n_spares > 0)
-		fmt_chrome_free(l->spares[--l->n_spares]);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
 
 static int take_renderer(struct fs_timeline *l, struct fmt_chrome **ret)
 {
@@ -47,7 +26,8 @@ static int take_renderer(struct fs_timeline *l, struct fmt_chrome **ret)
 		x = l->spares[--l->n_spares];
 	pthread_mutex_unlock(&l->lock);
 	if (!x)
-		return fmt_chrome_new(l->trace, FMT_CHROME_MERGED, 0, ret);
+		return fmt_chrome_new(fmt_trace_names(l->trace), fmt_trace_n_ranks(l->trace),
+				      FMT_CHROME_MERGED, 0, ret);
 	*ret = x;
 	return 0;
 }
@@ -61,6 +41,56 @@ static void give_renderer(struct fs_timeline *l, struct fmt_chrome *x)
 	fmt_chrome_free(x);
 }
 
+static int note_looks(struct fs_timeline *l)
+{
+	uint32_t n = fmt_trace_n_ranks(l->trace);
+	struct fmt_chrome *x;
+	int r;
+
+	l->looks = calloc(n + 1u, sizeof(*l->looks));
+	r = l->looks ? take_renderer(l, &x) : -ENOMEM;
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
+		l->looks[i] = fmt_chrome_look(x, i);
+	give_renderer(l, x);
+	return 0;
+}
+
+int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret)
+{
+	struct fs_timeline *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->trace = trace;
+	pthread_mutex_init(&l->lock, NULL);
+	r = note_looks(l);
+	if (r < 0) {
+		fs_timeline_free(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+void fs_timeline_free(struct fs_timeline *l)
+{
+	if (!l)
+		return;
+	while (l->n_spares > 0)
+		fmt_chrome_free(l->spares[--l->n_spares]);
+	pthread_mutex_destroy(&l->lock);
+	free(l->looks);
+	free(l);
+}
+
+uint32_t fs_timeline_look(const struct fs_timeline *l, uint32_t rank)
+{
+	return l->looks[rank];
+}
+
 int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out)
 {
 	const struct fmt_part part = {iteration, rank};
@@ -69,7 +99,7 @@ int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, str
 
 	if (r < 0)
 		return r;
-	fmt_chrome_head(x, &part, out);
+	fmt_chrome_head(x, l->trace, &part, out);
 	give_renderer(l, x);
 	return out->error;
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "formats/export/tsv.h"
+#include "formats/export/lengths.h"
 #include "formats/store/trace.h"
 #include "fs/cache.h"
 #include "fs/ino.h"
@@ -22,7 +22,7 @@ struct fs_tree_rank {
 };
 
 /* What a slice adds to the files that are made of slices: one length each is remembered. */
-enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
+enum { FS_PIECE_TIMELINE = FMT_LENGTH_TIMELINE, FS_PIECES };
 
 /* More than a directory has. */
 #define FS_FILES 16

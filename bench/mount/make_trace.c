@@ -10,7 +10,7 @@
  */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/tsv.h"
+#include "formats/export/lengths.h"
 #include "formats/store/trace.h"
 #include "formats/store/writer.h"
 
@@ -20,7 +20,7 @@
 
 struct making {
 	struct fmt_names *names;
-	struct fmt_tsv *tsv;
+	struct fmt_lengths *lengths;
 	uint32_t launch, wait, malloc, copy_call, copy, set, collective, range, mark;
 	uint32_t kernels[KERNELS];
 	fmt_str shapes[4];
@@ -263,13 +263,10 @@ static void make_rank(struct making *m, struct fmt_writer *w, uint32_t rank, uin
 	check(fmt_writer_rank(w, rank, rank, &rw, &err), "rank");
 	for (uint32_t k = 0; k < n_iterations; k++) {
 		struct fmt_slice *s = make_slice(m, rank, k, n, fmt_rank_writer_next(rw));
-		uint64_t lengths[FMT_TABLES];
 
 		check(fmt_rank_writer_slice(rw, s, &err), "slice");
 		if (!plain) {
-			check(fmt_tsv_lengths(m->tsv, s, lengths), "lengths");
-			check(fmt_writer_lengths(rw, k, FMT_TSV_VERSION, lengths, FMT_TABLES),
-			      "lengths");
+			check(fmt_lengths_write(m->lengths, s, rw), "lengths");
 		}
 		fmt_slice_free(s);
 	}
@@ -290,12 +287,12 @@ int main(int argc, char **argv)
 	uint32_t n = (uint32_t)atoi(argv[4]);
 	check(fmt_names_new(&m.names), "names");
 	make_names(&m, n_ranks);
-	check(fmt_tsv_new(m.names, &m.tsv), "tables");
+	check(fmt_lengths_new(m.names, n_ranks, &m.lengths), "lengths");
 	check(fmt_writer_open(argv[1], m.names, &options, &w, &err), "open");
 	for (uint32_t r = 0; r < n_ranks; r++)
 		make_rank(&m, w, r, n_iterations, n, argc > 5);
 	check(fmt_writer_close(w, &err), err.what);
-	fmt_tsv_free(m.tsv);
+	fmt_lengths_free(m.lengths);
 	fmt_names_free(m.names);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "capture/recorder/facts.h"
 #include "capture/recorder/meetings.h"
 #include "capture/recorder/steps.h"
-#include "formats/export/tsv.h"
+#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 #include "formats/run_part.h"
 #include "formats/run_write.h"
@@ -335,10 +335,10 @@ static int assemble(struct job *j)
 static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 		     struct fmt_error *err)
 {
-	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
+	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	const struct fmt_writer_options options = {.names_mode = mode};
 	struct fmt_writer *w;
-	int r = fmt_tsv_new(j->run.names, &tables);
+	int r = fmt_lengths_new(j->run.names, j->run.n_ranks, &lengths);
 
 	if (r == 0)
 		r = fmt_writer_open(path, j->run.names, &options, &w, err);
@@ -356,7 +356,7 @@ static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 			reading->first_content = j->window->first_content;
 			reading->last_content = j->window->last_content;
 		}
-		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, tables, w, err);
+		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, lengths, w, err);
 	}
 	if (r == 0 && j->window->folder && mode == FMT_NAMES_SHARED) {
 		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;

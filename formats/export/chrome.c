@@ -7,6 +7,8 @@
 #include "formats/export/chrome_site.h"
 #include "formats/value.h"
 
+#include <xxhash.h>
+
 /* A correlation that a slice has seen. */
 struct seen {
 	uint64_t correlation; /* 0: a free place */
@@ -14,62 +16,72 @@ struct seen {
 };
 
 struct fmt_chrome {
-	const struct fmt_trace *trace;
+	const struct fmt_names *names;
 	bool merged;
 	uint32_t rank; /* unless merged */
 	struct fmt_chrome_base base;
 	struct fmt_chrome_lanes lanes;
+	struct fmt_chrome_values values;
 	struct fmt_chrome_site **sites; /* by number; NULL until first used */
-	uint32_t n_sites;
+	size_t n_sites, sites_cap;
 	struct seen *seen;
 	size_t seen_cap; /* a power of two */
 };
-
-define_cleanup(chrome_freep, struct fmt_chrome *, fmt_chrome_free);
 
 void fmt_chrome_free(struct fmt_chrome *x)
 {
 	if (!x)
 		return;
-	for (uint32_t i = 0; x->sites && i < x->n_sites; i++)
+	for (size_t i = 0; i < x->n_sites; i++)
 		fmt_chrome_site_free(x->sites[i]);
 	free(x->sites);
 	free(x->seen);
+	fmt_chrome_values_done(&x->values);
 	fmt_chrome_lanes_done(&x->lanes);
 	free(x);
 }
 
-int fmt_chrome_new(const struct fmt_trace *t, enum fmt_chrome_form form, uint32_t rank,
-		   struct fmt_chrome **ret)
+int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chrome_form form,
+		   uint32_t rank, struct fmt_chrome **ret)
 {
-	scoped(chrome_freep) struct fmt_chrome *x = calloc(1, sizeof(*x));
+	scoped(fmt_chrome_freep) struct fmt_chrome *x = calloc(1, sizeof(*x));
 	int r;
 
 	if (!x)
 		return -ENOMEM;
-	if (form == FMT_CHROME_RANK && rank >= fmt_trace_n_ranks(t))
+	if (form == FMT_CHROME_RANK && rank >= n_ranks)
 		return -EINVAL;
-	x->trace = t;
-	x->merged = form == FMT_CHROME_MERGED && fmt_trace_n_ranks(t) != 1;
+	x->names = x->values.names = names;
+	x->merged = form == FMT_CHROME_MERGED && n_ranks != 1;
 	x->rank = form == FMT_CHROME_RANK ? rank : 0;
-	x->base = fmt_chrome_base(t, x->merged, x->rank);
-	x->n_sites = fmt_n_sites(fmt_trace_names(t));
-	x->sites = calloc(x->n_sites + 1u, sizeof(struct fmt_chrome_site *));
-	if (!x->sites)
-		return -ENOMEM;
-	r = fmt_chrome_lanes_init(&x->lanes, t, x->merged);
+	x->base = fmt_chrome_base(names, x->rank, x->merged ? n_ranks : 1);
+	r = fmt_chrome_lanes_init(&x->lanes, names, n_ranks, x->merged);
 	if (r < 0)
 		return r;
 	*ret = take(x);
 	return 0;
 }
 
-void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_part *part, struct text *out)
+uint32_t fmt_chrome_look(const struct fmt_chrome *x, uint32_t rank)
+{
+	const int64_t form[] = {FMT_CHROME_VERSION, x->merged, x->base.ns, x->base.known};
+	uint64_t look = XXH3_64bits(form, sizeof(form));
+
+	for (uint32_t i = 0; i < fmt_n_lanes(x->names, rank); i++) {
+		const struct fmt_chrome_lane *l = &x->lanes.of[rank][i];
+
+		look = XXH3_64bits_withSeed(x->lanes.pool.data + l->at, l->len, look);
+	}
+	return (uint32_t)look;
+}
+
+void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
+		     struct text *out)
 {
 	if (x->merged)
-		fmt_chrome_head_merged(x->trace, &x->lanes, part, &x->base, out);
+		fmt_chrome_head_merged(t, &x->lanes, part, &x->base, out);
 	else
-		fmt_chrome_head_rank(x->trace, x->rank, out);
+		fmt_chrome_head_rank(t, x->rank, out);
 }
 
 void fmt_chrome_tail(struct text *out)
@@ -115,32 +127,32 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 			continue;
 		seen = find(x, e->correlation);
 		seen->correlation = e->correlation;
-		seen->call |= s->site->kind == FMT_CALL;
-		seen->op |= FMT_IS_OP(s->site->kind);
+		seen->call |= s->kind == FMT_CALL;
+		seen->op |= FMT_IS_OP(s->kind);
 	}
 	return 0;
 }
 
 /* ---- events */
 
-static void put_time(const struct fmt_chrome *x, struct text *out, int64_t ns)
+static void put_time(const struct fmt_chrome *x, struct fmt_sink *out, int64_t ns)
 {
 	if (!x->base.known && ns % 1000 == 0)
-		text_i64(out, ns / 1000);
+		fmt_sink_i64(out, ns / 1000);
 	else
-		text_us(out, ns);
+		fmt_sink_us(out, ns);
 }
 
-static void put_lane(const struct fmt_chrome *x, uint32_t rank, uint32_t lane, struct text *out)
+static void put_lane(const struct fmt_chrome *x, uint32_t rank, uint32_t lane, struct fmt_sink *out)
 {
 	const struct fmt_chrome_lane *l = &x->lanes.of[rank][lane];
 
-	text_bytes(out, x->lanes.pool.data + l->at, l->len);
+	fmt_sink_bytes(out, x->lanes.pool.data + l->at, l->len);
 }
 
 /* The arrow from a launch to what it started. */
 static void put_flow(struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e, uint8_t kind,
-		     int64_t start_ns, struct text *out)
+		     int64_t start_ns, struct fmt_sink *out)
 {
 	const struct seen *seen = e->correlation ? find(x, e->correlation) : NULL;
 	uint64_t id = e->correlation;
@@ -149,66 +161,82 @@ static void put_flow(struct fmt_chrome *x, uint32_t rank, const struct fmt_event
 		return;
 	if (x->merged)
 		id = (id & ((UINT64_C(1) << 40) - 1)) | (uint64_t)rank << 40;
-	text_str(out, kind == FMT_CALL ? ",\n{\"ph\":\"s\",\"id\":"
-				       : ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
-	text_u64(out, id);
-	text_str(out, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":");
+	fmt_sink_str(out, kind == FMT_CALL ? ",\n{\"ph\":\"s\",\"id\":"
+					   : ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
+	fmt_sink_u64(out, id);
+	fmt_sink_str(out, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":");
 	put_lane(x, rank, e->lane, out);
-	text_str(out, ",\"ts\":");
+	fmt_sink_str(out, ",\"ts\":");
 	put_time(x, out, start_ns);
-	text_char(out, '}');
+	fmt_sink_str(out, "}");
 }
 
 static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
-		      const struct fmt_event *e, struct text *out)
+		      const struct fmt_event *e, struct fmt_sink *out)
 {
 	const struct fmt_chrome_site *s = x->sites[e->site];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
 
-	text_bytes(out, s->text, s->head_len);
+	fmt_sink_bytes(out, s->text, s->head_len);
 	put_lane(x, slice->rank, e->lane, out);
-	text_str(out, ",\"ts\":");
+	fmt_sink_str(out, ",\"ts\":");
 	put_time(x, out, start_ns);
-	if (s->site->kind != FMT_MARK) {
-		text_str(out, ",\"dur\":");
+	if (s->kind != FMT_MARK) {
+		fmt_sink_str(out, ",\"dur\":");
 		put_time(x, out, e->duration_ns);
 	}
-	fmt_chrome_site_end(s, fmt_trace_names(x->trace), e, fmt_event_values(slice, e), out);
-	put_flow(x, slice->rank, e, s->site->kind, start_ns, out);
+	fmt_chrome_site_end(s, &x->values, e, fmt_event_values(slice, e), out);
+	put_flow(x, slice->rank, e, s->kind, start_ns, out);
+}
+
+static int make_site(struct fmt_chrome *x, uint32_t number)
+{
+	size_t n = fmt_n_sites(x->names);
+
+	if (number >= n)
+		return -EBADMSG;
+	if (n > x->n_sites) {
+		if (array_reserve(&x->sites, n, &x->sites_cap) < 0)
+			return -ENOMEM;
+		memset(x->sites + x->n_sites, 0, (n - x->n_sites) * sizeof(*x->sites));
+		x->n_sites = n;
+	}
+	return x->sites[number] ? 0
+				: fmt_chrome_site_new(&x->values, fmt_site(x->names, number),
+						      &x->sites[number]);
 }
 
 /* Makes the sites that the events are of, and checks what the events refer to. */
 static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 		   const struct fmt_event *events, size_t n)
 {
-	const struct fmt_names *names = fmt_trace_names(x->trace);
 	uint32_t n_lanes;
 
 	if (slice->rank >= x->lanes.n_ranks)
 		return -EBADMSG;
-	n_lanes = fmt_n_lanes(names, slice->rank);
+	n_lanes = fmt_n_lanes(x->names, slice->rank);
 	for (size_t i = 0; i < n; i++) {
 		const struct fmt_event *e = &events[i];
+		int r;
 
-		if (e->site >= x->n_sites || e->lane >= n_lanes)
+		if (e->lane >= n_lanes)
 			return -EBADMSG;
-		if (!x->sites[e->site]) {
-			int r = fmt_chrome_site_new(names, fmt_site(names, e->site),
-						    &x->sites[e->site]);
-
+		if (e->site >= x->n_sites || !x->sites[e->site]) {
+			r = make_site(x, e->site);
 			if (r < 0)
 				return r;
 		}
-		if ((uint64_t)e->first_value + x->sites[e->site]->site->n_values > slice->n_values)
+		if ((uint64_t)e->first_value + x->sites[e->site]->n_values > slice->n_values)
 			return -EBADMSG;
 	}
 	return 0;
 }
 
-int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
+static int put_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct fmt_sink *out)
 {
 	int r = prepare(x, slice, slice->events, slice->n_events);
 
+	x->values.made.error = 0;
 	if (r == 0)
 		r = prepare(x, slice, slice->ranges, slice->n_ranges);
 	if (r == 0)
@@ -219,20 +247,39 @@ int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct
 		put_event(x, slice, &slice->events[i], out);
 	for (size_t i = 0; i < slice->n_ranges; i++)
 		put_event(x, slice, &slice->ranges[i], out);
-	return out->error;
+	return x->values.made.error;
+}
+
+int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
+{
+	struct fmt_sink sink = {.text = out};
+	int r = put_slice(x, slice, &sink);
+
+	return r < 0 ? r : out->error;
+}
+
+int fmt_chrome_length(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *ret)
+{
+	struct fmt_sink sink = {0};
+	int r = put_slice(x, slice, &sink);
+
+	if (r == 0)
+		*ret = sink.counted;
+	return r;
 }
 
 int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_part *part,
 	       struct text *out, struct fmt_error *err)
 {
-	scoped(chrome_freep) struct fmt_chrome *x = NULL;
+	scoped(fmt_chrome_freep) struct fmt_chrome *x = NULL;
 	struct fmt_walk walk = fmt_walk(t, part);
 	int r;
 
-	r = fmt_chrome_new(t, form, part->rank == FMT_ANY ? 0 : (uint32_t)part->rank, &x);
+	r = fmt_chrome_new(fmt_trace_names(t), fmt_trace_n_ranks(t), form,
+			   part->rank == FMT_ANY ? 0 : (uint32_t)part->rank, &x);
 	if (r < 0)
 		return r;
-	fmt_chrome_head(x, part, out);
+	fmt_chrome_head(x, t, part, out);
 	while (fmt_walk_next(&walk)) {
 		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 

@@ -45,12 +45,12 @@ static void put_id(struct text *t, const struct fmt_names *names, bool is_text, 
 
 /* Processes of a merged document are numbered 1000, 1001 for rank index 0, 2000 for 1; in larger
  * steps where a rank has very many. */
-static int64_t merged_step(const struct fmt_trace *t)
+static int64_t merged_step(const struct fmt_names *names, uint32_t n_ranks)
 {
 	int64_t step = 1000;
 
-	for (uint32_t rank = 0; rank < fmt_trace_n_ranks(t); rank++) {
-		while (step <= fmt_n_lanes(fmt_trace_names(t), rank))
+	for (uint32_t rank = 0; rank < n_ranks; rank++) {
+		while (step <= fmt_n_lanes(names, rank))
 			step *= 10;
 	}
 	return step;
@@ -83,16 +83,17 @@ static int add_rank(struct fmt_chrome_lanes *l, const struct fmt_names *names, u
 	return l->pool.error;
 }
 
-int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_trace *t, bool merged)
+int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_names *names,
+			  uint32_t n_ranks, bool merged)
 {
-	int64_t step = merged ? merged_step(t) : 0;
+	int64_t step = merged ? merged_step(names, n_ranks) : 0;
 
-	l->n_ranks = fmt_trace_n_ranks(t);
+	l->n_ranks = n_ranks;
 	l->of = calloc(l->n_ranks + 1u, sizeof(struct fmt_chrome_lane *));
 	if (!l->of)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->n_ranks; rank++) {
-		int r = add_rank(l, fmt_trace_names(t), rank, step);
+		int r = add_rank(l, names, rank, step);
 
 		if (r < 0)
 			return r;
@@ -110,20 +111,21 @@ void fmt_chrome_lanes_done(struct fmt_chrome_lanes *l)
 
 /* ---- time */
 
-static struct fmt_chrome_base base_of(const struct fmt_trace *t, uint32_t rank)
+static struct fmt_chrome_base base_of(const struct fmt_names *names, uint32_t rank)
 {
-	const char *fact = fmt_fact_value(fmt_trace_names(t), rank, "baseTimeNanoseconds");
+	const char *fact = fmt_fact_value(names, rank, "baseTimeNanoseconds");
 
 	return (struct fmt_chrome_base){
 		.ns = fact ? strtoll(fact, NULL, 10) : 0, .known = fact != NULL, .common = true};
 }
 
-struct fmt_chrome_base fmt_chrome_base(const struct fmt_trace *t, bool merged, uint32_t rank)
+struct fmt_chrome_base fmt_chrome_base(const struct fmt_names *names, uint32_t rank,
+				       uint32_t n_ranks)
 {
-	struct fmt_chrome_base base = base_of(t, merged ? 0 : rank);
+	struct fmt_chrome_base base = base_of(names, rank);
 
-	for (uint32_t i = 1; merged && i < fmt_trace_n_ranks(t); i++) {
-		struct fmt_chrome_base other = base_of(t, i);
+	for (uint32_t i = 1; i < n_ranks; i++) {
+		struct fmt_chrome_base other = base_of(names, rank + i);
 
 		base.common &= other.ns == base.ns && other.known == base.known;
 		base.known |= other.known;

@@ -18,7 +18,8 @@ struct fmt_chrome_lanes {
 };
 
 /* fmt_chrome_lanes_done() ends what this began, also where it fails. */
-int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_trace *t, bool merged);
+int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_names *names,
+			  uint32_t n_ranks, bool merged);
 void fmt_chrome_lanes_done(struct fmt_chrome_lanes *l);
 
 /* The moment that times are relative to. */
@@ -28,7 +29,9 @@ struct fmt_chrome_base {
 	bool common; /* the same for all ranks of the document */
 };
 
-struct fmt_chrome_base fmt_chrome_base(const struct fmt_trace *t, bool merged, uint32_t rank);
+/* Of `rank`, or merged of the n_ranks from it on. */
+struct fmt_chrome_base fmt_chrome_base(const struct fmt_names *names, uint32_t rank,
+				       uint32_t n_ranks);
 
 void fmt_chrome_head_rank(const struct fmt_trace *t, uint32_t rank, struct text *out);
 void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_lanes *l,

@@ -3,7 +3,6 @@
 
 #include "base/scope.h"
 #include "formats/export/json.h"
-#include "formats/value.h"
 
 define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free);
 
@@ -14,14 +13,6 @@ void fmt_chrome_site_free(struct fmt_chrome_site *s)
 	free(s->text);
 	free(s->holes);
 	free(s);
-}
-
-static void put_string(struct text *t, const struct fmt_names *names, fmt_str s)
-{
-	size_t len;
-	const char *bytes = fmt_string(names, s, &len);
-
-	fmt_json_string(t, bytes, len);
 }
 
 /* What inference put in front of the arguments of a collective; importing leaves it out, and finds
@@ -48,18 +39,20 @@ static bool has_phase(const struct fmt_names *names, const struct fmt_site *site
 	return false;
 }
 
-static void put_head(struct text *t, const struct fmt_names *names, const struct fmt_site *site)
+static void put_head(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site)
 {
+	struct fmt_sink out = {.text = t};
+
 	text_str(t, ",\n{");
-	if (!has_phase(names, site))
+	if (!has_phase(v->names, site))
 		text_str(t, site->kind == FMT_MARK ? "\"ph\":\"i\"," : "\"ph\":\"X\",");
 	if (site->category) {
 		text_str(t, "\"cat\":");
-		put_string(t, names, site->category);
+		fmt_chrome_string(v, site->category, false, &out);
 		text_char(t, ',');
 	}
 	text_str(t, "\"name\":");
-	put_string(t, names, site->name);
+	fmt_chrome_string(v, site->name, false, &out);
 	text_str(t, ",\"pid\":");
 }
 
@@ -79,32 +72,41 @@ static void put_key(struct text *t, const struct fmt_names *names, const struct 
 	text_char(t, ':');
 }
 
+static void put_constant(struct text *t, struct fmt_chrome_values *v, const struct fmt_arg *arg)
+{
+	struct fmt_sink out = {.text = t};
+
+	if (arg->type == FMT_INT)
+		text_i64(t, arg->value);
+	else
+		fmt_chrome_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, &out);
+}
+
 /* Appends the members, or else the arguments; returns whether there were any. */
-static bool put_args(struct text *t, const struct fmt_names *names, const struct fmt_site *site,
+static bool put_args(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site,
 		     struct fmt_chrome_site *s, bool members)
 {
-	static const struct fmt_event none;
 	uint32_t value = 0;
 	bool more = false;
 
 	for (uint32_t i = 0; i < site->n_args; value += site->args[i++].varies) {
 		const struct fmt_arg *arg = &site->args[i];
 
-		if (is_member(names, site, i) != members)
+		if (is_member(v->names, site, i) != members)
 			continue;
 		text_str(t, more || members ? "," : ",\"args\":{");
-		put_key(t, names, site, i);
+		put_key(t, v->names, site, i);
 		more = true;
 		if (arg->varies || arg->type == FMT_CORRELATION || arg->type == FMT_RATE)
-			s->holes[s->n_holes++] = (struct fmt_chrome_hole){
-				(uint32_t)t->len, i, value, arg->varies && arg->type == FMT_INT};
+			s->holes[s->n_holes++] =
+				(struct fmt_chrome_hole){(uint32_t)t->len, i, value, arg->type};
 		else
-			fmt_value_json(t, names, &none, site, NULL, i);
+			put_constant(t, v, arg);
 	}
 	return more;
 }
 
-int fmt_chrome_site_new(const struct fmt_names *names, const struct fmt_site *site,
+int fmt_chrome_site_new(struct fmt_chrome_values *v, const struct fmt_site *site,
 			struct fmt_chrome_site **ret)
 {
 	scoped(site_freep) struct fmt_chrome_site *s = calloc(1, sizeof(*s));
@@ -112,14 +114,15 @@ int fmt_chrome_site_new(const struct fmt_names *names, const struct fmt_site *si
 
 	if (!s)
 		return -ENOMEM;
-	s->site = site;
+	s->kind = site->kind;
+	s->n_values = site->n_values;
 	s->holes = calloc(site->n_args + 1u, sizeof(*s->holes));
 	if (!s->holes)
 		return -ENOMEM;
-	put_head(&t, names, site);
+	put_head(&t, v, site);
 	s->head_len = (uint32_t)t.len;
-	put_args(&t, names, site, s, true);
-	text_str(&t, put_args(&t, names, site, s, false) ? "}}" : "}");
+	put_args(&t, v, site, s, true);
+	text_str(&t, put_args(&t, v, site, s, false) ? "}}" : "}");
 	if (t.error)
 		return t.error;
 	if (t.len > UINT32_MAX)
@@ -130,20 +133,24 @@ int fmt_chrome_site_new(const struct fmt_names *names, const struct fmt_site *si
 	return 0;
 }
 
-void fmt_chrome_site_end(const struct fmt_chrome_site *s, const struct fmt_names *names,
-			 const struct fmt_event *e, const int64_t *values, struct text *out)
+void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
+			 const struct fmt_event *e, const int64_t *values, struct fmt_sink *out)
 {
 	uint32_t from = s->head_len;
 
 	for (uint32_t i = 0; i < s->n_holes; i++) {
 		const struct fmt_chrome_hole *h = &s->holes[i];
 
-		text_bytes(out, s->text + from, h->at - from);
+		fmt_sink_bytes(out, s->text + from, h->at - from);
 		from = h->at;
-		if (h->is_int)
-			text_i64(out, values[h->value]);
+		if (h->type == FMT_INT)
+			fmt_sink_i64(out, values[h->value]);
+		else if (h->type == FMT_CORRELATION)
+			fmt_sink_i64(out, (int64_t)e->correlation);
+		else if (h->type == FMT_STRING || h->type == FMT_JSON)
+			fmt_chrome_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
 		else
-			fmt_value_json(out, names, e, s->site, values, h->arg);
+			fmt_chrome_value(v, e, values, h->arg, out);
 	}
-	text_bytes(out, s->text + from, s->len - from);
+	fmt_sink_bytes(out, s->text + from, s->len - from);
 }

@@ -5,18 +5,18 @@
  */
 #pragma once
 
-#include "base/text.h"
-#include "formats/names.h"
+#include "formats/export/chrome_value.h"
 
 struct fmt_chrome_hole {
 	uint32_t at;	/* the literal bytes before it end here */
 	uint32_t arg;	/* of the site */
 	uint32_t value; /* index among those that vary, where it does */
-	uint8_t is_int;
+	uint8_t type;	/* enum fmt_type */
 };
 
 struct fmt_chrome_site {
-	const struct fmt_site *site;
+	uint8_t kind; /* enum fmt_kind */
+	uint32_t n_values;
 	char *text; /* the head, from the comma behind the event before up to its pid; then what
 		       comes behind the times, up to the closing brace */
 	uint32_t head_len;
@@ -25,12 +25,11 @@ struct fmt_chrome_site {
 	uint32_t n_holes;
 };
 
-/* `site` is not owned. What fmt_chrome_site_new() makes is freed by fmt_chrome_site_free();
- * -ENOMEM. */
-int fmt_chrome_site_new(const struct fmt_names *names, const struct fmt_site *site,
+/* What this makes is freed by fmt_chrome_site_free(); -ENOMEM. */
+int fmt_chrome_site_new(struct fmt_chrome_values *v, const struct fmt_site *site,
 			struct fmt_chrome_site **ret);
 void fmt_chrome_site_free(struct fmt_chrome_site *s);
 
-/* Appends the second part for one event. */
-void fmt_chrome_site_end(const struct fmt_chrome_site *s, const struct fmt_names *names,
-			 const struct fmt_event *e, const int64_t *values, struct text *out);
+/* The second part for one event. */
+void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
+			 const struct fmt_event *e, const int64_t *values, struct fmt_sink *out);

@@ -3,10 +3,9 @@
 
 #include <math.h>
 
-static bool is_plain(unsigned char c)
-{
-	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
-}
+/* Bytes that stand in a string as they are: all of ASCII that can be seen but '"' and '\\'. */
+static const bool is_plain[256] = {
+	[' ' ... '!'] = true, ['#' ... '['] = true, [']' ... '~'] = true};
 
 static void put_escaped(struct text *t, unsigned char c)
 {
@@ -34,7 +33,7 @@ void fmt_json_string(struct text *t, const char *s, size_t len)
 	while (i < len) {
 		size_t from = i, n;
 
-		while (i < len && is_plain(u[i]))
+		while (i < len && is_plain[u[i]])
 			i++;
 		text_bytes(t, s + from, i - from);
 		if (i == len)

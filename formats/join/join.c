@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/tsv.h"
+#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 #include "formats/iterations.h"
 #include "formats/join/parts.h"
@@ -197,9 +197,9 @@ static int assemble(struct join *j)
 static int write_all(struct join *j)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
-	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
+	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	struct fmt_writer *w;
-	int r = fmt_tsv_new(j->names, &tables);
+	int r = fmt_lengths_new(j->names, j->run.n_ranks, &lengths);
 
 	if (r == 0)
 		r = fmt_writer_open(j->options->output, j->names, &options, &w, j->err);
@@ -214,7 +214,7 @@ static int write_all(struct join *j)
 		if (j->options->progress)
 			r = j->options->progress(j->options->context, "writing", i, j->run.n_ranks);
 		if (r == 0)
-			r = fmt_run_write(j->names, &j->run.ranks[i], i, &source, tables, w,
+			r = fmt_run_write(j->names, &j->run.ranks[i], i, &source, lengths, w,
 					  j->err);
 	}
 	if (r == 0)

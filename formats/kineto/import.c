@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/tsv.h"
+#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 #include "formats/kineto/check.h"
 #include "formats/kineto/report.h"
@@ -158,11 +158,11 @@ static int make_run(struct job *j)
 
 static int write_all(struct job *j, struct fmt_error *err)
 {
-	scoped(fmt_tsv_freep) struct fmt_tsv *tables = NULL;
+	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED,
 					     .level = j->im.options->level};
 	struct fmt_writer *w;
-	int r = fmt_tsv_new(j->names, &tables);
+	int r = fmt_lengths_new(j->names, j->run.n_ranks, &lengths);
 
 	if (r == 0)
 		r = fmt_writer_open(j->im.options->output, j->names, &options, &w, err);
@@ -170,7 +170,7 @@ static int write_all(struct job *j, struct fmt_error *err)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		fmt_run_number_collectives(&j->run.ranks[i]);
-		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, tables, w,
+		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, lengths, w,
 				      err);
 	}
 	if (r < 0) {

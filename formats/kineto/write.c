@@ -102,7 +102,7 @@ static int progress(void *context, size_t done, size_t total)
 }
 
 int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
-		      const struct fmt_run_rank *run, uint32_t index, struct fmt_tsv *tables,
+		      const struct fmt_run_rank *run, uint32_t index, struct fmt_lengths *lengths,
 		      struct fmt_writer *writer, struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.naming = t, .ready = ready};
@@ -117,5 +117,5 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 	};
 	int r = kineto_spool_read(&ready->rank->spool, &j.reader);
 
-	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, tables, writer, err);
+	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, lengths, writer, err);
 }

@@ -267,10 +267,10 @@ static int flush_lengths(struct fmt_rank_writer *w, struct fmt_error *err)
 	return r;
 }
 
-int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t slice, uint32_t renderer,
-		       const uint64_t *lengths, uint32_t n)
+int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t renderer, const uint64_t *lengths,
+		       uint32_t n)
 {
-	fmt_put_varint(&w->lengths, slice);
+	fmt_put_varint(&w->lengths, w->n_slices - 1);
 	fmt_put_varint(&w->lengths, renderer);
 	fmt_put_varint(&w->lengths, n);
 	for (uint32_t i = 0; i < n; i++)

@@ -63,7 +63,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 /* The number that the next slice's first event has. */
 fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w);
 
-/* Lengths of the rendered files of a slice, in the renderer's order, so that a mount knows sizes
- * without rendering. */
-int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t slice, uint32_t renderer,
-		       const uint64_t *lengths, uint32_t n);
+/* Lengths of the rendered files of the slice that was written last, in the renderer's order, so
+ * that a mount knows sizes without rendering. */
+int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t renderer, const uint64_t *lengths,
+		       uint32_t n);

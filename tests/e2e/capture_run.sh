@@ -12,6 +12,7 @@ record() {
 	gpucapture -o "$work/$out" "$@" >"$work/$out.out" 2>"$work/$out.err" ||
 		die "$*: $(cat "$work/$out.err")"
 	gputrace verify "$work/$out" >/dev/null
+	sized "$work/$out"
 	gputrace info --json "$work/$out" >"$work/$out.json"
 }
 launch=$SOURCE/examples/launch.sh

@@ -38,6 +38,13 @@ gpureplay --emulate -o "$work/again" "$work/emulated" >/dev/null
 "$BUILD/tests/e2e/scramble" "$work/emulated" "$work/again" || die "emulating twice differs"
 gputrace info --json "$work/emulated" >/dev/null
 
+# What was imported, emulated and packed says how long a mount's files are.
+sized "$work/trace"
+sized "$work/emulated"
+gputrace pack -o "$work/packed" "$work/emulated"
+sized "$work/packed"
+rm "$work/packed"
+
 # What is there is not touched, and nothing is left behind.
 mkdir "$work/taken"
 fails -2 gpureplay --emulate -o "$work/taken" "$work/trace"

@@ -12,6 +12,7 @@ id_of() {
 for run in "$traces"/*/; do
 	name=$(basename "$run")
 	gputrace import -o "$work/$name" --json "$run"rank-*.json.gz >"$work/report"
+	sized "$work/$name"
 	gputrace export --format=chrome -o "$work/$name.files" "$work/$name"
 	pairs=
 	for file in "$run"rank-*.json.gz; do

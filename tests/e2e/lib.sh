@@ -89,6 +89,11 @@ gone() {
 	eventually unmounted || die "still mounted after $1"
 }
 
+# sized TRACE: it says how long the files of each slice are, and is right.
+sized() {
+	"$BUILD/tests/e2e/stored_lengths" "$1" || die "$1: lengths are missing or wrong"
+}
+
 # What gpucapture records here: programs on emulated GPUs. AddressSanitizer's library and the
 # capture library both want to be asked before all others, so a sanitized build cannot.
 need_capture() {

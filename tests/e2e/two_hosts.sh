@@ -37,6 +37,7 @@ hosts() {
 # look TRACE: the reports that what follows looks at.
 look() {
 	gputrace verify "$1" >/dev/null || die "$1 is damaged"
+	sized "$1"
 	gputrace info --json "$1" >"$1.json"
 	gpureplay --emulate --json "$1" >"$1.emulated"
 }

@@ -153,13 +153,15 @@ START_TEST(test_a_document_is_the_sum_of_its_slices)
 	struct fmt_walk w;
 	struct text t, sum = {0};
 	size_t lengths[2][RANKS] = {{0}};
+	uint64_t length;
 
 	setup(&f, RANKS);
 	t = render(&f, FMT_CHROME_MERGED, part);
-	ck_assert_int_eq(fmt_chrome_new(f.trace, FMT_CHROME_MERGED, 0, &x), 0);
+	ck_assert_int_eq(fmt_chrome_new(fmt_trace_names(f.trace), RANKS, FMT_CHROME_MERGED, 0, &x),
+			 0);
 	for (int round = 0; round < 2; round++) {
 		sum.len = 0;
-		fmt_chrome_head(x, &part, &sum);
+		fmt_chrome_head(x, f.trace, &part, &sum);
 		for (w = fmt_walk(f.trace, &part); fmt_walk_next(&w);) {
 			struct fmt_slice *s;
 			size_t before = sum.len;
@@ -169,6 +171,8 @@ START_TEST(test_a_document_is_the_sum_of_its_slices)
 				0);
 			ck_assert_int_eq(fmt_chrome_slice(x, s, &sum), 0);
 			lengths[round][w.rank] = sum.len - before;
+			ck_assert_int_eq(fmt_chrome_length(x, s, &length), 0);
+			ck_assert_uint_eq(length, sum.len - before);
 			fmt_slice_free(s);
 		}
 		fmt_chrome_tail(&sum);
@@ -192,7 +196,7 @@ START_TEST(test_what_a_slice_refers_to_is_checked)
 	struct text t = {0};
 
 	setup(&f, 1);
-	ck_assert_int_eq(fmt_chrome_new(f.trace, FMT_CHROME_MERGED, 0, &x), 0);
+	ck_assert_int_eq(fmt_chrome_new(fmt_trace_names(f.trace), 1, FMT_CHROME_MERGED, 0, &x), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct fmt_event e = bad[i];
 		struct fmt_slice s = {.events = &e, .n_events = 1};
@@ -203,7 +207,8 @@ START_TEST(test_what_a_slice_refers_to_is_checked)
 	}
 	ck_assert_uint_eq(t.len, 0);
 	fmt_chrome_free(x);
-	ck_assert_int_eq(fmt_chrome_new(f.trace, FMT_CHROME_RANK, 7, &x), -EINVAL);
+	ck_assert_int_eq(fmt_chrome_new(fmt_trace_names(f.trace), 1, FMT_CHROME_RANK, 1, &x),
+			 -EINVAL);
 	teardown(&f);
 }
 END_TEST
