@@ -158,7 +158,7 @@ static struct fmt_names_mark mark_of(const struct fmt_names *n, uint32_t rank)
 }
 
 int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mark *mark,
-		  struct text *out)
+		  struct text *out, size_t *strings_end)
 {
 	struct fmt_names_mark now = mark_of(n, rank);
 	int r;
@@ -166,6 +166,7 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 	if (memcmp(&now, mark, sizeof(now)) == 0)
 		return 0;
 	put_strings(n, mark->strings, out);
+	*strings_end = out->len;
 	r = put_sites(n, mark, out);
 	if (r < 0)
 		return r;

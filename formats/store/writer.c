@@ -12,7 +12,7 @@
 /* What zstd's level is when nobody says. */
 #define DEFAULT_LEVEL 3
 /* Names are text, and few: up to so many bytes they are packed well. */
-#define NAMES_LEVEL 15
+#define NAMES_LEVEL 9
 #define NAMES_SMALL (4u << 20)
 /* Lengths of rendered files are written when so many bytes of them are there. */
 #define LENGTHS_BYTES (1u << 20)
@@ -114,17 +114,19 @@ static int put_names(struct fmt_output *out, struct text *raw, const struct fmt_
 		     uint32_t rank, struct fmt_names_mark *mark, struct fmt_error *err)
 {
 	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
+	size_t cuts[2];
 	int r, level;
 
 	raw->len = 0;
-	r = fmt_names_put(w->names, rank, mark, raw);
+	r = fmt_names_put(w->names, rank, mark, raw, &cuts[0]);
 	if (r < 0)
 		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
 	if (r == 0)
 		return 0;
+	cuts[1] = raw->len;
 	level = raw->len <= NAMES_SMALL && w->options.level < NAMES_LEVEL ? NAMES_LEVEL
 									  : w->options.level;
-	r = fmt_output_chunk(out, &c, raw->data, &raw->len, 1, level, err);
+	r = fmt_output_chunk(out, &c, raw->data, cuts, ARRAY_SIZE(cuts), level, err);
 	return r < 0 ? r : fmt_output_parity(out, w->options.level, err);
 }
 

@@ -2,6 +2,7 @@
 #include "formats/names.h"
 
 #include "base/array.h"
+#include "formats/store/names_code.h"
 #include "tests/unit/test.h"
 
 #include <stdio.h>
@@ -112,5 +113,28 @@ START_TEST(test_lanes_and_facts_belong_to_a_rank)
 }
 END_TEST
 
+START_TEST(test_strings_are_packed_apart)
+{
+	struct fmt_site site = {.kind = FMT_CALL};
+	struct fmt_names_mark mark = {0};
+	struct text t = {0};
+	struct fmt_names *n;
+	size_t strings_end;
+	uint32_t number;
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	ck_assert_int_eq(fmt_names_string(n, "a", 1, &site.name), 0);
+	ck_assert_int_eq(fmt_names_string(n, "bc", 2, &site.category), 0);
+	ck_assert_int_eq(fmt_names_site(n, &site, &number), 0);
+	ck_assert_int_eq(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t, &strings_end), 1);
+	ck_assert_uint_eq(strings_end, sizeof("\2a\0bc"));
+	ck_assert_mem_eq(t.data, "\2a\0bc", strings_end);
+	ck_assert_uint_gt(t.len, strings_end);
+	text_done(&t);
+	fmt_names_free(n);
+}
+END_TEST
+
 TESTS("names", test_strings_are_named_once, test_sites_differ_by_what_is_constant,
-      test_arguments_are_found_by_key, test_lanes_and_facts_belong_to_a_rank)
+      test_arguments_are_found_by_key, test_lanes_and_facts_belong_to_a_rank,
+      test_strings_are_packed_apart)
