@@ -129,9 +129,8 @@ static void describe_any(struct rec_call *c, const struct api_view *v, struct re
 			describe(c, v, prefixes[i][1], node);
 }
 
-/* The nodes of an array argument, one after the other: 1, or 0 at the end. */
-static int node_at(const struct rec_call *c, const struct rec_graph *g, const char *arg, size_t i,
-		   uint32_t *ret, int *known)
+int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const char *arg,
+		      size_t i, uint32_t *ret, int *known)
 {
 	uint64_t handle;
 
@@ -141,26 +140,33 @@ static int node_at(const struct rec_call *c, const struct rec_graph *g, const ch
 	return 1;
 }
 
+/* By the parameters that the call has for it; those of any node say of which kind it is. */
+static void describe_by(struct rec_call *c, struct rec_node *node)
+{
+	struct api_view v;
+
+	if (!params_of(c, &v))
+		return;
+	if (strcmp(v.layout->name, "CUgraphNodeParams") == 0)
+		describe_any(c, &v, node);
+	else
+		describe(c, &v, "", node);
+}
+
 int rec_graph_by_hand(struct rec_call *c)
 {
 	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
 	struct rec_node node = {.kind = kind_of(c), .bytes = -1};
-	struct api_view v;
 	uint64_t handle = 0;
 	uint32_t from;
 	int known, r;
 
 	if (!g)
 		return -ENOMEM;
-	if (params_of(c, &v)) {
-		if (rec_is(c, "cuGraphAddNode"))
-			describe_any(c, &v, &node);
-		else
-			describe(c, &v, "", &node);
-	}
+	describe_by(c, &node);
 	rec_number(rec_pointed(c, "phGraphNode", CAP_BLOB_AFTER), 0, 8, &handle);
 	r = rec_graph_add_node(g, &node, handle);
-	for (size_t i = 0; r == 0 && node_at(c, g, "dependencies", i, &from, &known); i++)
+	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "dependencies", i, &from, &known); i++)
 		if (known)
 			r = rec_graph_add_edge(g, from, (uint32_t)g->n_nodes - 1);
 	return r;
@@ -172,8 +178,8 @@ int rec_graph_change_edges(struct rec_call *c, int add)
 	uint32_t from, to;
 	int knows_from, knows_to, r = g ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && node_at(c, g, "from", i, &from, &knows_from) &&
-			   node_at(c, g, "to", i, &to, &knows_to);
+	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "from", i, &from, &knows_from) &&
+			   rec_graph_node_at(c, g, "to", i, &to, &knows_to);
 	     i++) {
 		if (!knows_from || !knows_to)
 			continue;
@@ -184,4 +190,16 @@ int rec_graph_change_edges(struct rec_call *c, int add)
 				g->edges[k--] = g->edges[--g->n_edges];
 	}
 	return r;
+}
+
+void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t n)
+{
+	uint64_t handle = (uint64_t)rec_value(c, "hNode", 0);
+	uint32_t node;
+
+	for (size_t i = n; i-- > 0;)
+		if (find_node(&graphs[i], handle, &node)) {
+			describe_by(c, &graphs[i].nodes[node].is);
+			return;
+		}
 }

@@ -151,6 +151,52 @@ int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const stru
 	return r;
 }
 
+/* The stream waits for the nodes that the call lists; with `anew` for nothing else, unless some of
+ * them are not known: they may be those that it waits for already. */
+static int wait_for_listed(struct rec_call *c, const struct rec_thing *stream, bool anew)
+{
+	const struct rec_graph *g = captured_into(c, stream);
+	struct rec_graphs *all = c->process->graphs;
+	uint32_t node;
+	int known, r = 0;
+
+	for (size_t i = 0; anew && rec_graph_node_at(c, g, "dependencies", i, &node, &known); i++)
+		anew = known;
+	if (anew)
+		drop_waiting(all, stream);
+	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "dependencies", i, &node, &known); i++)
+		r = known ? add_waiting(all, stream, node) : 0;
+	return r;
+}
+
+enum { SET_DEPENDENCIES = 1 };
+
+static int update_dependencies(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c);
+
+	if (!stream || !stream->capturing)
+		return stream ? 0 : -ENOMEM;
+	return wait_for_listed(c, stream, rec_value(c, "flags", 0) & SET_DEPENDENCIES);
+}
+
+/* The graph can be added to by hand before its capture ends. */
+static int capture_info(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c), *made;
+	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
+	uint64_t handle;
+
+	if (!g || g->number != 0 ||
+	    !rec_number(rec_pointed(c, "graph_out", CAP_BLOB_AFTER), 0, 8, &handle) || !handle)
+		return stream ? 0 : -ENOMEM;
+	made = rec_handles_find(c->process->things, API_MEANING_GRAPH, handle);
+	if (!made)
+		made = rec_handles_make(c->process->things, API_MEANING_GRAPH, handle);
+	g->number = made ? made->number : 0;
+	return made ? 0 : -ENOMEM;
+}
+
 static int begin_capture(struct rec_call *c)
 {
 	uint64_t handle = (uint64_t)rec_value(c, "hGraph", 0);
@@ -165,8 +211,9 @@ static int begin_capture(struct rec_call *c)
 	stream = rec_stream(c);
 	if (!g || !stream)
 		return -ENOMEM;
+	g->captured = !handle;
 	stream->capturing = (uint32_t)(g - all->graphs) + 1;
-	return 0;
+	return wait_for_listed(c, stream, true);
 }
 
 struct ending {
@@ -195,7 +242,9 @@ static int end_capture(struct rec_call *c)
 
 	if (!g)
 		return stream ? 0 : -ENOMEM;
-	if (c->record->result == 0 && rec_number(b, 0, 8, &handle) && handle && g->number == 0) {
+	if (c->record->result != 0 && g->captured) {
+		g->number = 0;
+	} else if (rec_number(b, 0, 8, &handle) && handle && g->number == 0) {
 		made = rec_handles_get(c->process->things, API_MEANING_GRAPH, handle);
 		if (!made)
 			return -ENOMEM;
@@ -277,6 +326,12 @@ static int by_name(struct rec_call *c)
 		return clone(c);
 	if (rec_is(c, "cuGraphAddDependencies") || rec_is(c, "cuGraphRemoveDependencies"))
 		return rec_graph_change_edges(c, rec_is(c, "cuGraphAddDependencies"));
+	if (rec_is(c, "cuStreamUpdateCaptureDependencies"))
+		return update_dependencies(c);
+	if (rec_is(c, "cuStreamGetCaptureInfo"))
+		return capture_info(c);
+	if (rec_arg(c, "hNode") == 0 && strstr(c->name, "NodeSetParams") && c->process->graphs)
+		rec_graph_change_node(c, c->process->graphs->graphs, c->process->graphs->n);
 	if (rec_is(c, "cuGraphExecUpdate"))
 		return instantiate(c, (uint64_t)rec_value(c, "hGraphExec", 0));
 	if (strncmp(c->name, "cuGraphInstantiate", 18) == 0 &&
@@ -307,6 +362,7 @@ int rec_call_graphs(struct rec_call *c)
 		return captured_call(c);
 	case API_CLASS_CREATE:
 	case API_CLASS_STATE:
+	case API_CLASS_QUERY:
 		return by_name(c);
 	default:
 		return 0;

@@ -15,7 +15,8 @@ struct rec_graph_edge {
 };
 
 struct rec_graph {
-	uint32_t number; /* of the thing; 0 while it is captured, or if that failed */
+	uint32_t number; /* of the thing; 0: not known yet, or its capture failed */
+	bool captured;	 /* made by a capture */
 	struct rec_graph_node *nodes;
 	size_t n_nodes, nodes_cap;
 	struct rec_graph_edge *edges;
@@ -31,6 +32,14 @@ int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_
 
 /* cuGraphAdd...Node(): the node, behind those that it depends on. */
 int rec_graph_by_hand(struct rec_call *c);
+
+/* The nodes of an array argument, one after the other: 1, or 0 at the end. Those of a capture are
+ * not known by their handles. */
+int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const char *arg,
+		      size_t i, uint32_t *ret, int *known);
+
+/* cuGraph...NodeSetParams(): what the node does from now on, in whichever of the graphs it is. */
+void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t n);
 
 /* Adds or removes the edges of a call that has lists of their ends. */
 int rec_graph_change_edges(struct rec_call *c, int add);

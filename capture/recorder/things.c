@@ -97,12 +97,13 @@ static int makes(enum api_class class)
 	       class == API_CLASS_CAPTURE_END || class == API_CLASS_GRAPH_NODE;
 }
 
-/* Some calls give out what is there already. */
-static int may_be_there(enum api_meaning meaning)
+/* Some calls give out what is there already; a capture may be into a graph that is. */
+static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
 {
-	return meaning == API_MEANING_CONTEXT || meaning == API_MEANING_MODULE ||
-	       meaning == API_MEANING_FUNCTION || meaning == API_MEANING_KERNEL ||
-	       meaning == API_MEANING_POOL || meaning == API_MEANING_MEMORY;
+	return c->api->class == API_CLASS_CAPTURE_END || meaning == API_MEANING_CONTEXT ||
+	       meaning == API_MEANING_MODULE || meaning == API_MEANING_FUNCTION ||
+	       meaning == API_MEANING_KERNEL || meaning == API_MEANING_POOL ||
+	       meaning == API_MEANING_MEMORY;
 }
 
 /* What a function or kernel is called: as it was asked for, or as what it was made of. */
@@ -131,7 +132,7 @@ static int make(const struct rec_call *c, const struct api_arg *a, uint64_t hand
 
 	if (handle == 0)
 		return 0;
-	if (may_be_there((enum api_meaning)a->meaning))
+	if (may_be_there(c, (enum api_meaning)a->meaning))
 		t = rec_handles_find(things, a->meaning, handle);
 	if (!t)
 		t = rec_handles_make(things, a->meaning, handle);

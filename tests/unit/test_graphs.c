@@ -91,20 +91,24 @@ static void add_empty(struct recording *m, uint64_t node, const uint64_t *after,
 	ring_call(&m->ring, "cuGraphAddEmptyNode", 0x100, GRAPH, 0x200, n);
 }
 
+/* CUDA_MEMSET_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS. */
+struct set {
+	uint64_t dst, pitch;
+	uint32_t value, element;
+	uint64_t width, height;
+};
+struct kernel {
+	uint64_t f;
+	uint32_t grid[3], block[3], shared, spare;
+	uint64_t params, extra, kern, ctx;
+};
+
 START_TEST(nodes_are_added_by_hand)
 {
 	scoped(recording_end) struct recording m;
 	const uint64_t a = 0xa0, b = 0xb0, c = 0xc0, both[] = {a, b};
-	const struct {
-		uint64_t dst, pitch;
-		uint32_t value, element;
-		uint64_t width, height;
-	} set = {0x100, 0, 7, 4, 25, 2};
-	const struct {
-		uint64_t f;
-		uint32_t grid[3], block[3], shared, spare;
-		uint64_t params, extra, kern, ctx;
-	} kernel = {.f = KERNEL, .grid = {4, 1, 1}, .block = {32, 1, 1}};
+	const struct set set = {0x100, 0, 7, 4, 25, 2};
+	const struct kernel kernel = {.f = KERNEL, .grid = {4, 1, 1}, .block = {32, 1, 1}};
 
 	begin(&m);
 	ring_out(&m.ring, 0, GRAPH);
@@ -154,5 +158,98 @@ START_TEST(a_clone_has_the_same_nodes)
 }
 END_TEST
 
+START_TEST(a_node_that_is_changed)
+{
+	scoped(recording_end) struct recording m;
+	struct set set = {0x100, 0, 7, 4, 25, 2};
+
+	begin(&m);
+	ring_out(&m.ring, 0, GRAPH);
+	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	ring_out(&m.ring, 0, 0xa0);
+	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &set, sizeof(set));
+	ring_call(&m.ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+	set.width = 30;
+	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &set, sizeof(set));
+	ring_call(&m.ring, "cuGraphMemsetNodeSetParams", 0xa0, 0x300);
+	/* Of an executable graph alone: the graph itself stays as it is. */
+	set.width = 40;
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &set, sizeof(set));
+	ring_call(&m.ring, "cuGraphExecMemsetNodeSetParams", EXEC, 0xa0, 0x300, CONTEXT);
+	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"memset\", \"bytes\": 240, "
+		      "\"after\": []}]}]");
+}
+END_TEST
+
+static void capture_info(struct recording *m)
+{
+	ring_out(&m->ring, 3, GRAPH);
+	ring_call(&m->ring, "cuStreamGetCaptureInfo_v2", STREAM, 0x1, 0x2, 0x3, 0x4, 0x5);
+}
+
+static void update(struct recording *m, uint64_t node, uint32_t flags)
+{
+	ring_blob(&m->ring, 1, CAP_BLOB_BEFORE, &node, sizeof(node));
+	ring_call(&m->ring, "cuStreamUpdateCaptureDependencies", STREAM, 0x200, 1, flags);
+}
+
+/* A node by hand amidst a capture, behind which the stream goes on: beside what it waited for, then
+ * alone. */
+START_TEST(a_capture_that_is_added_to)
+{
+	scoped(recording_end) struct recording m;
+
+	begin(&m);
+	ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
+	ring_launch(&m.ring, KERNEL, STREAM);
+	capture_info(&m);
+	add_empty(&m, 0xa0, NULL, 0);
+	update(&m, 0xa0, 0);
+	ring_launch(&m.ring, KERNEL, STREAM);
+	add_empty(&m, 0xb0, NULL, 0);
+	update(&m, 0xb0, 1);
+	ring_launch(&m.ring, KERNEL, STREAM);
+	ring_out(&m.ring, 1, GRAPH);
+	ring_call(&m.ring, "cuStreamEndCapture", STREAM, 0x100);
+	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [" NODE(
+			      "step") "\"after\": []}, "
+				      "{\"kind\": \"empty\", \"after\": []}, " NODE(
+					      "step") "\"after\": [0, 1]}, "
+						      "{\"kind\": \"empty\", \"after\": []}, " NODE(
+							      "step") "\"after\": [3]}]}]");
+	ck_assert_uint_eq(rec_handles_unknown(m.process->things), 0);
+}
+END_TEST
+
+/* What a capture that failed was added to is no graph; and one into a graph that is there begins
+ * behind the nodes that it says. */
+START_TEST(a_capture_into_a_graph)
+{
+	scoped(recording_end) struct recording m;
+	const uint64_t end[] = {STREAM, 0x100}, a = 0xa0;
+
+	begin(&m);
+	ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
+	capture_info(&m);
+	ring_call_at(&m.ring, "cuStreamEndCapture", 0, 901, end, 2);
+	ck_graphs(&m, "");
+	ring_out(&m.ring, 0, GRAPH + 16);
+	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	ring_out(&m.ring, 0, a);
+	ring_call(&m.ring, "cuGraphAddEmptyNode", 0x100, GRAPH + 16, 0, 0);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &a, sizeof(a));
+	ring_call(&m.ring, "cuStreamBeginCaptureToGraph", STREAM, GRAPH + 16, 0x200, 0, 1, 0);
+	ring_launch(&m.ring, KERNEL, STREAM);
+	ring_out(&m.ring, 1, GRAPH + 16);
+	ring_call(&m.ring, "cuStreamEndCapture", STREAM, 0x100);
+	ring_out(&m.ring, 0, EXEC);
+	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH + 16, 0);
+	ck_graphs(&m, "[{\"graph\": 2, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, " NODE(
+			      "step") "\"after\": [0]}]}]");
+	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1), 2);
+}
+END_TEST
+
 TESTS("graphs", a_capture_is_nodes_and_what_they_wait_for, a_capture_that_fails_is_over,
-      nodes_are_added_by_hand, a_clone_has_the_same_nodes)
+      nodes_are_added_by_hand, a_clone_has_the_same_nodes, a_node_that_is_changed,
+      a_capture_that_is_added_to, a_capture_into_a_graph)
