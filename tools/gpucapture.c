@@ -355,9 +355,9 @@ static int run_both(const struct cli_args *args, struct rec_recorder *recorder,
 			  "recorded is in %s, see gpucapture --recover",
 			  at->place.output, reader.tries, at->place.folder);
 		place_keep(&at->place);
-		rec_leave(recorder);
 		reader.told = CLI_MACHINE;
 	}
+	rec_leave(recorder); /* if anything is left */
 	if (status < 0)
 		return cli_fail(status, NULL, "run", args->operands[0], NULL);
 	return child_end(status, reader.told);

@@ -69,9 +69,10 @@ define_cleanup(rec_closep, struct rec_recorder *, rec_close);
 
 static struct rec_recorder *new_recorder(void)
 {
-	struct rec_recorder *r = calloc(1, sizeof(*r));
+	struct rec_recorder *r = aligned_alloc(_Alignof(struct rec_recorder), sizeof(*r));
 
 	if (r) {
+		memset(r, 0, sizeof(*r));
 		rec_session_init(&r->session);
 		r->spool.fd = -1;
 	}
@@ -101,14 +102,13 @@ static int put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, 
 
 static int put_session(struct rec_recorder *r)
 {
-	scoped(free_ptr) struct rec_piece_session *s = calloc(1, sizeof(*s));
+	struct rec_piece_session s;
 
-	if (!s)
-		return -ENOMEM;
-	s->version = REC_SPOOL_VERSION;
-	s->settings = r->settings;
-	strcpy(s->folder, r->folder);
-	return put(r, REC_PIECE_SESSION, 0, 0, s, sizeof(*s));
+	memset(&s, 0, sizeof(s));
+	s.version = REC_SPOOL_VERSION;
+	s.settings = r->settings;
+	strcpy(s.folder, r->folder);
+	return put(r, REC_PIECE_SESSION, 0, 0, &s, sizeof(s));
 }
 
 static int put_clock(struct rec_recorder *r)
@@ -172,13 +172,16 @@ static int reach(struct rec_recorder *r, uint32_t ring, uint64_t position)
 
 static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
 {
-	const struct rec_piece_session *s = (const void *)piece->data;
+	struct rec_piece_session s; /* in the piece it lies anywhere */
 
-	if (piece->bytes != sizeof(*s) || s->version != REC_SPOOL_VERSION ||
-	    s->settings.version > CAP_VERSION || !memchr(s->folder, 0, sizeof(s->folder)))
+	if (piece->bytes != sizeof(s))
 		return -EBADMSG;
-	r->settings = s->settings;
-	strcpy(r->folder, s->folder);
+	memcpy(&s, piece->data, sizeof(s));
+	if (s.version != REC_SPOOL_VERSION || s.settings.version > CAP_VERSION ||
+	    !memchr(s.folder, 0, sizeof(s.folder)))
+		return -EBADMSG;
+	r->settings = s.settings;
+	strcpy(r->folder, s.folder);
 	return 0;
 }
 

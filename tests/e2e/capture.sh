@@ -35,7 +35,7 @@ wait $pid || status=$?
 equal "$status" 7
 
 # The process that records is killed, twice: another goes on where it was, and nothing is lost.
-program=$BUILD/tests/emugpu/emugpu_driver
+program=$programs/tests/emugpu/emugpu_driver
 cat >"$work/twice.sh" <<'SH'
 "$1" >/dev/null 2>&1
 >"$0.began"

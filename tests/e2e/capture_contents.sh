@@ -2,7 +2,7 @@
 # Code images and contents of buffers come out of a trace as they went in: modules/ and contents/.
 . "$(dirname "$0")/lib.sh"
 need_capture
-contents=$BUILD/tests/capture/capture_contents
+contents=$programs/tests/capture/capture_contents
 [ -x "$contents" ] || skip "this build has no CUDA headers"
 corpus=$SOURCE/tests/fuzz/corpus
 cd "$work"

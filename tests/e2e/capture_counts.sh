@@ -13,7 +13,7 @@ counted() {
 	shift
 	rm -f "$work/counts"
 	GPUEMU_COUNTS=$work/counts "$BUILD/tests/capture/capture_run" "$library" -r 67108864 -- \
-		"$BUILD/tools/gpuemu" --gpus "$gpus" -- "$@" >"$work/rings" 2>"$work/stderr" ||
+		gpuemu --gpus "$gpus" -- "$@" >"$work/rings" 2>"$work/stderr" ||
 		die "$*: $(cat "$work/stderr")"
 	grep -qx "ended with 0" "$work/rings" || die "$* $(tail -n 1 "$work/rings"): $(tail -n 5 "$work/stderr")"
 	python3 - "$work/rings" "$work/counts" "$*" <<'PY'
@@ -35,9 +35,9 @@ print(f'{sys.argv[3]}: {sum(counted.values())} calls of {len(counted)} functions
 PY
 }
 
-counted 2 "$BUILD/tests/capture/capture_entries"
-[ -x "$BUILD/examples/ddp" ] || exit 0
-counted 2 "$SOURCE/examples/launch.sh" 2 "$BUILD/examples/ddp" --steps 2
-counted 2 "$BUILD/examples/dataparallel" --steps 2
-counted 2 "$BUILD/examples/pipeline" --steps 2
-counted 2 "$BUILD/examples/overlap" --size 100 --count 2
+counted 2 "$programs/tests/capture/capture_entries"
+[ -x "$programs/examples/ddp" ] || exit 0
+counted 2 "$SOURCE/examples/launch.sh" 2 "$programs/examples/ddp" --steps 2
+counted 2 "$programs/examples/dataparallel" --steps 2
+counted 2 "$programs/examples/pipeline" --steps 2
+counted 2 "$programs/examples/overlap" --size 100 --count 2

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Digests, device times and contents that the capture library takes on emulated GPUs.
 . "$(dirname "$0")/lib.sh"
-contents=$BUILD/tests/capture/capture_contents
-[ -x "$contents" ] || skip "this build has no CUDA headers, or is sanitized"
+need_capture
+contents=$programs/tests/capture/capture_contents
+[ -x "$contents" ] || skip "this build has no CUDA headers"
 library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
 
@@ -29,7 +30,7 @@ take none -g 0 -- "$contents"
 # Each digest is right: the program says what they must be.
 take copies -g 1 -- "$contents"
 if ! grep -q '^digest' copies; then
-	[ -x "$BUILD/examples/ddp" ] && die "no digests"
+	[ -x "$programs/examples/ddp" ] && die "no digests"
 	skip "there is no nvcc: the kernel was left out"
 fi
 grep '^want' copies | while read -r _ name bytes digest; do
@@ -98,7 +99,7 @@ equal "$(cat times)" "$(cat copied)"
 
 # What is digested between two operations is no part of the second one's time.
 for level in 0 1; do
-	take behind$level -g $level -t -- "$BUILD/tests/capture/capture_times"
+	take behind$level -g $level -t -- "$programs/tests/capture/capture_times"
 	grep '^times' behind$level | sort -k2,2n | sed -n '3s/.*+//p' >took$level
 done
 apart=$(($(cat took1) - $(cat took0)))
@@ -108,7 +109,7 @@ apart=$(($(cat took1) - $(cat took0)))
 # the moments that the host saw, to within what is said.
 for ppm in 0 100 -100; do
 	export GPUEMU_EVENT_PPM=$ppm
-	take drift -t -- "$BUILD/tests/capture/capture_times" 60
+	take drift -t -- "$programs/tests/capture/capture_times" 60
 	residual=$(sed -n 's/^fact device_times .*"residual_ns":[^0-9]*20\([0-9]*\),.*/\1/p' drift)
 	[ "$residual" -lt 100000 ] || die "$ppm ppm: $(grep '^fact device_times' drift)"
 	grep '^between' drift >saw
@@ -121,7 +122,7 @@ unset GPUEMU_EVENT_PPM
 
 # All that lives, when an iteration begins: by ranges of NVTX that say so and are in no other such,
 # until the program marks one.
-steps=$BUILD/tests/capture/capture_steps
+steps=$programs/tests/capture/capture_steps
 if [ -x "$steps" ]; then
 	# is NAME WANTED...: the numbers of the lines of `want` of which there are digests.
 	is() {
@@ -141,8 +142,8 @@ if [ -x "$steps" ]; then
 fi
 
 # Iterations that are found in the end have no such digests, and the trace says so.
-if [ -x "$BUILD/examples/ddp" ]; then
-	gpucapture --digest=step -o found -- gpuemu -o report -- "$SOURCE/examples/launch.sh" 1 "$BUILD/examples/ddp" --steps 6 >/dev/null
+if [ -x "$programs/examples/ddp" ]; then
+	gpucapture --digest=step -o found -- gpuemu -o report -- "$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 6 >/dev/null
 	gputrace info found | grep -q 'missing .* iterations that no mark or range said to begin' || die "$(gputrace info found)"
 fi
 [ ! -x "$steps" ] || {
@@ -152,7 +153,7 @@ fi
 
 # What goes into a graph is left alone, with digests or without: a time for each launch, and for
 # nothing else. A capture that fails is over, too.
-graph=$BUILD/tests/emugpu/emugpu_graph
+graph=$programs/tests/emugpu/emugpu_graph
 if [ -x "$graph" ]; then
 	for level in 0 1; do
 		take graphs -g $level -t -- "$graph"
@@ -164,10 +165,10 @@ if [ -x "$graph" ]; then
 fi
 
 # A program with kernels and collectives: two runs give the same, at every level.
-[ -x "$BUILD/examples/ddp" ] || exit 0
+[ -x "$programs/examples/ddp" ] || exit 0
 for level in 1 3; do
-	take first -g $level -t -- "$BUILD/examples/ddp" --steps 2
-	take second -g $level -t -- "$BUILD/examples/ddp" --steps 2
+	take first -g $level -t -- "$programs/examples/ddp" --steps 2
+	take second -g $level -t -- "$programs/examples/ddp" --steps 2
 	equal "$(digests first)" "$(digests second)"
 	[ "$(grep -c '^digest' first)" -ge $((level * 13)) ] || die "few digests at level $level"
 	equal "$(grep '^call' first | grep -cE ' cu(Launch|Memcpy|Memset)')" "$(grep -c '^times' first)"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Whatever way a program ends or goes on, the times of all its operations come.
 . "$(dirname "$0")/lib.sh"
-ends=$BUILD/tests/capture/capture_ends
-[ -x "$ends" ] || skip "this build has no CUDA headers, or is sanitized"
+need_capture
+ends=$programs/tests/capture/capture_ends
+[ -x "$ends" ] || skip "this build has no CUDA headers"
 library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
 

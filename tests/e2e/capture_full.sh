@@ -3,7 +3,7 @@
 # what is missing.
 . "$(dirname "$0")/lib.sh"
 need_capture
-here=$BUILD/tests/capture
+here=$programs/tests/capture
 [ -x "$here/capture_ends" ] || skip "this build has no CUDA headers"
 mkdir "$work/small"
 mount -t tmpfs -o size=64k tmpfs "$work/small" 2>/dev/null || skip "may not mount"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program captures a graph as if nobody recorded it, and what it does beside that is timed.
 . "$(dirname "$0")/lib.sh"
-graphs=$BUILD/tests/capture/capture_graphs
-[ -x "$graphs" ] || skip "this build has no CUDA headers, or is sanitized"
+need_capture
+graphs=$programs/tests/capture/capture_graphs
+[ -x "$graphs" ] || skip "this build has no CUDA headers"
 library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
 

@@ -3,7 +3,7 @@
 # calls there were. Killing the program or gpucapture itself leaves what was recorded.
 . "$(dirname "$0")/lib.sh"
 need_capture
-[ -x "$BUILD/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
+[ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
 export TMPDIR="$work"
 
 record() {
@@ -18,7 +18,7 @@ record() {
 launch=$SOURCE/examples/launch.sh
 
 # Four processes, a rank each, numbered by NCCL.
-record ddp --json -- gpuemu --gpus 4 --like V100 -- "$launch" 4 "$BUILD/examples/ddp" --steps 8
+record ddp --json -- gpuemu --gpus 4 --like V100 -- "$launch" 4 "$programs/examples/ddp" --steps 8
 python3 - "$work" <<'PY'
 import json, sys
 info = json.load(open(f'{sys.argv[1]}/ddp.json'))
@@ -32,7 +32,7 @@ gputrace export --format=chrome -o "$work/ddp.chrome" "$work/ddp"
 python3 -c 'import json, sys; [json.load(open(f)) for f in sys.argv[1:]]' "$work"/ddp.chrome/*
 
 # A thread a GPU in one process: as many ranks.
-record threads -- gpuemu --gpus 2 --like V100 -- "$BUILD/examples/dataparallel" --steps 8
+record threads -- gpuemu --gpus 2 --like V100 -- "$programs/examples/dataparallel" --steps 8
 python3 - "$work/threads.json" <<'PY'
 import json, sys
 info = json.load(open(sys.argv[1]))
@@ -40,7 +40,7 @@ assert info['gpus'] == 2 and info['records']['collective'] > 0, info
 PY
 
 # One thread for both GPUs: one rank, since they depend on each other.
-record pipeline --iterations 2-4 -- gpuemu --gpus 2 --like V100 -- "$BUILD/examples/pipeline" --steps 8
+record pipeline --iterations 2-4 -- gpuemu --gpus 2 --like V100 -- "$programs/examples/pipeline" --steps 8
 python3 - "$work/pipeline.json" <<'PY'
 import json, sys
 info = json.load(open(sys.argv[1]))
@@ -58,7 +58,7 @@ if [ -w /dev/fuse ] && [ -x "$BUILD/tools/gputracefs" ]; then
 fi
 
 # Without device times there are calls only, and the report says what is missing.
-record untimed --device-times=off -- gpuemu -- "$launch" 1 "$BUILD/examples/ddp" --steps 2
+record untimed --device-times=off -- gpuemu -- "$launch" 1 "$programs/examples/ddp" --steps 2
 gputrace info "$work/untimed" | grep -q "missing .* operations without device times" || die "info says nothing"
 gputrace export --format=tsv -o "$work/untimed.tsv" "$work/untimed"
 grep -q "operations without device times" "$work/untimed.tsv/errors" || die "errors says nothing"
@@ -66,7 +66,7 @@ grep -q "operations without device times" "$work/untimed.tsv/errors" || die "err
 # The program is killed: what it did until then is there.
 : >"$work/mortal.out"
 cat >"$work/mortal.sh" <<SH
-"$BUILD/examples/ddp" --steps 100000 >>"$work/mortal.out" &
+"$programs/examples/ddp" --steps 100000 >>"$work/mortal.out" &
 while [ "\$(wc -l <"$work/mortal.out")" -lt 20 ]; do sleep 0.05; done
 kill -9 \$!
 wait \$!
@@ -79,7 +79,7 @@ gputrace info "$work/mortal" | grep -q "^  calls  .* begun, .* recorded, .* here
 gputrace info --json "$work/mortal" | grep -q '"gpus": 1' || die "nothing of a killed program"
 
 # gpucapture is killed: the trace is there when the program has ended.
-gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 "$BUILD/examples/ddp" --steps 60 >"$work/orphan.out" 2>&1 &
+gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 "$programs/examples/ddp" --steps 60 >"$work/orphan.out" 2>&1 &
 pid=$!
 eventually test -s "$work/orphan.out" || die "it did not start"
 kill -9 $pid

@@ -5,7 +5,7 @@
 # dataparallel, sends and receives make pairs of GPUs wait for each other.
 . "$(dirname "$0")/lib.sh"
 need_capture
-[ -x "$BUILD/examples/ddp" ] || skip "examples/ddp was not built"
+[ -x "$programs/examples/ddp" ] || skip "examples/ddp was not built"
 
 # good ERROR: whether the recording is emulated well; that it is emulated whole is asked of each.
 good() {
@@ -38,5 +38,5 @@ check() {
 	die "$name: no recording of $attempt is emulated within 1 %"
 }
 
-check ddp max_abs_error sh "$SOURCE/examples/launch.sh" 4 "$BUILD/examples/ddp" --steps 6 --batch 2048
-check dataparallel mean_abs_error "$BUILD/examples/dataparallel" --steps 6
+check ddp max_abs_error sh "$SOURCE/examples/launch.sh" 4 "$programs/examples/ddp" --steps 6 --batch 2048
+check dataparallel mean_abs_error "$programs/examples/dataparallel" --steps 6

@@ -4,7 +4,7 @@
 # name of its own and a time namespace in which CLOCK_MONOTONIC says something else.
 . "$(dirname "$0")/lib.sh"
 need_capture
-[ -x "$BUILD/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
+[ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
 unshare --uts --time --monotonic 1000 true 2>/dev/null || skip "namespaces cannot be made here"
 split=$BUILD/tests/e2e/split
 export TMPDIR="$work"
@@ -43,12 +43,12 @@ look() {
 }
 
 # The last to end joins them, and tidies up.
-hosts 2 "$work/run" "$BUILD/examples/ddp" --steps 24 --hidden 512 --batch 512
+hosts 2 "$work/run" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/run.parts" ] || die "parts were left: $(ls "$work/run.parts")"
 look "$work/run"
 
 # Parts of which one never came stay, and can be joined by hand.
-hosts 3 "$work/late" "$BUILD/examples/ddp" --steps 24 --hidden 512 --batch 512
+hosts 3 "$work/late" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/late" ] || die "a trace without all of its parts"
 printf 'gamma\n\n' >"$work/late.parts/part-0002.begun"
 gputrace join -o "$work/late" "$work/late.parts" >"$work/out"
@@ -78,7 +78,7 @@ look "$work/joined"
 # Hosts that never met: what CLOCK_REALTIME says.
 for i in 0 1; do
 	RANK=0 WORLD_SIZE=1 gpucapture -o "$work/alone$i" -- gpuemu --gpus 1 -- \
-		"$SOURCE/examples/launch.sh" 1 "$BUILD/examples/ddp" --steps 3 >/dev/null
+		"$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 3 >/dev/null
 done
 "$split" "$work/alone0" "$work/x" 0 0 0 0 0 alpha 1000
 "$split" "$work/alone1" "$work/y" 0 0 50000000 0 0 beta -49999000
