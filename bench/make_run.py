@@ -21,7 +21,7 @@ import json
 import os
 import random
 
-from plans import MS, PLANS, US
+from plans import PLANS, US, device_synchronize
 
 PID = 4000
 
@@ -264,12 +264,12 @@ def training(rank, thread, options):
         rank.events.append(mark)
         rank.think(thread, 40 * US)
         yield from PLANS[options.plan](rank, thread, options)
-        yield from rank.synchronize(thread, 7)
+        if not options.ahead:
+            yield from rank.synchronize(thread, 7)
         rank.think(thread, 25 * US)
         mark['end'] = thread.now
         rank.think(thread, 10 * US)
-    rank.call(thread, 'cudaDeviceSynchronize', 5 * US, max(
-        (op.end for op in rank.ops if op.end is not None), default=0))
+    yield from device_synchronize(rank, thread)
 
 
 # ---- what the profiler writes -----------------------------------------------------------------------
@@ -315,6 +315,7 @@ def arguments():
     for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
                         ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
+    parser.add_argument('--ahead', action='store_true', help="the host does not wait at a step's end")
     parser.add_argument('-o', '--output', required=True, help='folder for the files')
     return parser.parse_args()
 

@@ -126,28 +126,36 @@ static int64_t least_launch(const struct infer_view *v, const struct look *look)
 	return least < 100 * US ? least : LAUNCH_NS;
 }
 
-/* From a call to the start of what it launched, where the stream had nothing else to do;
- * collectives tell something where no other operation does. How the clocks of device and host
- * differ is part of it, so what is idle is told a second time. *spread_ns is what half of them lie
- * within; INT64_MAX for too few. */
-static int64_t typical_launch(const struct infer_view *v, struct look look, int64_t *seen,
+/* From a call to the start of what it launched, where the stream had nothing else to do. How the
+ * clocks of device and host differ is part of it, so what is idle is told a second time. INT64_MAX
+ * where there is none. *spread_ns is what half of them lie within; INT64_MAX for too few. */
+static int64_t typical_launch(const struct infer_view *v, const struct look *look, int64_t *seen,
 			      int64_t *spread_ns)
 {
-	size_t n = see_launches(v, &look, -IDLE_NS, seen);
-	int64_t launch_ns;
+	size_t n = see_launches(v, look, -IDLE_NS, seen);
+	int64_t launch_ns = n > 0 ? earliest(seen, n) : INT64_MAX;
 
-	look.collectives = n == 0;
-	if (n == 0)
-		n = see_launches(v, &look, -IDLE_NS, seen);
-	launch_ns = n > 0 ? earliest(seen, n) : least_launch(v, &look);
 	*spread_ns = INT64_MAX;
-	n = see_launches(v, &look, launch_ns - 5 * US, seen);
+	n = n > 0 ? see_launches(v, look, launch_ns - 5 * US, seen) : 0;
 	if (n == 0)
 		return launch_ns;
 	launch_ns = earliest(seen, n);
 	if (n >= LEAST_LAUNCHES)
 		*spread_ns = seen[n * 3 / 4] - seen[n / 4];
 	return launch_ns;
+}
+
+/* The same; collectives tell where no other operation does, or where all others were held back. */
+static int64_t launch_of_any(const struct infer_view *v, struct look look, int64_t *seen,
+			     int64_t *spread_ns)
+{
+	int64_t launch_ns = typical_launch(v, &look, seen, spread_ns), unused, any;
+
+	look.collectives = 1;
+	any = typical_launch(v, &look, seen, launch_ns < INT64_MAX ? &unused : spread_ns);
+	if (any < INT64_MAX && any < launch_ns - LAUNCHES_NS)
+		launch_ns = any;
+	return launch_ns < INT64_MAX ? launch_ns : least_launch(v, &look);
 }
 
 /* How long a call may be that tells something: any, where few are short. */
@@ -175,9 +183,9 @@ static int calibrate_launch(struct infer_view *v)
 
 	if (!seen)
 		return -ENOMEM;
-	v->constants.launch_ns = typical_launch(v, look, seen, &by_end);
+	v->constants.launch_ns = launch_of_any(v, look, seen, &by_end);
 	look.from_start = 1;
-	from_start = typical_launch(v, look, seen, &by_start);
+	from_start = launch_of_any(v, look, seen, &by_start);
 	if (by_end < INT64_MAX && by_start < by_end / 4) {
 		v->constants.launch_ns = from_start;
 		v->constants.from_start = 1;

@@ -328,6 +328,25 @@ START_TEST(test_launch_among_waits)
 }
 END_TEST
 
+/* The same where all but collectives wait. */
+START_TEST(test_launch_of_collectives_among_waits)
+{
+	static struct row rows[48];
+	struct fmt_constants c;
+
+	for (int i = 0; i < 12; i++) {
+		int at = 1000 * i;
+
+		rows[4 * i] = (struct row){CALL, LAUNCH, at, 10, 2 * i + 1, 0};
+		rows[4 * i + 1] = (struct row){NCCL, ALL_REDUCE, at + 13, 300, 2 * i + 1, 0};
+		rows[4 * i + 2] = (struct row){CALL, LAUNCH, at + 20, 10, 2 * i + 2, 0};
+		rows[4 * i + 3] = (struct row){ON_7, "k", at + 315, 9, 2 * i + 2, 0};
+	}
+	c = constants_of(rows, ARRAY_SIZE(rows));
+	ck_assert_int_eq(c.launch_ns, 3000);
+}
+END_TEST
+
 START_TEST(test_constants)
 {
 	struct fmt_constants c;
@@ -452,6 +471,7 @@ int main(void)
 	tcase_add_test(tcase, test_transfer);
 	tcase_add_test(tcase, test_launch_of_collectives);
 	tcase_add_test(tcase, test_launch_among_waits);
+	tcase_add_test(tcase, test_launch_of_collectives_among_waits);
 	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_launched_from_start);
 	tcase_add_test(tcase, test_gaps_of_short_queues);
