@@ -37,6 +37,6 @@ done
 # Hosts whose clocks are seconds apart, and which do not wait at the end of a step.
 for plan in ddp interleaved; do
 	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 --skew 7000000 --ahead \
-		-o "$work/apart-$plan"
-	check "apart-$plan" "$work/apart-$plan"/rank-*.json
+		-o "$work/made-apart-$plan"
+	check "apart-$plan" "$work/made-apart-$plan"/rank-*.json
 done
