@@ -267,10 +267,21 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, const char
 	}
 }
 
+/* A struct; what none of its fields tells (the member of a union that is not known) as numbers. */
+static void put_struct(struct rec_args *m, const struct rec_call *c, const char *key,
+		       const struct api_arg *a, const struct rec_blob *b)
+{
+	const struct api_view all = {a->layout, b->data, b->len, c->api, c->record->words};
+	uint32_t before = m->n;
+
+	rec_put_structs(m, c, b->what == CAP_BLOB_AFTER ? key : a->name, &all, b->arg);
+	if (m->n == before && b->len > 0)
+		put_numbers(m, c, key, a, b);
+}
+
 static void put_blob(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
 		     const struct rec_blob *b)
 {
-	const struct api_view all = {a->layout, b->data, b->len, c->api, c->record->words};
 	char key[REC_KEY_BYTES];
 
 	rec_key_of(key, a->name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
@@ -284,7 +295,7 @@ static void put_blob(struct rec_args *m, const struct rec_call *c, const struct 
 		rec_put_text(m, key, FMT_STRING, (const char *)b->data,
 			     strnlen((const char *)b->data, b->len));
 	else if (a->layout)
-		rec_put_structs(m, c, b->what == CAP_BLOB_AFTER ? key : a->name, &all, b->arg);
+		put_struct(m, c, key, a, b);
 	else if (a->meaning == API_MEANING_SCALAR)
 		put_scalar(m, c, key, b);
 	else

@@ -57,6 +57,7 @@ LIBRARIES = {
         'units': [['cublasLt.h']],
         'names': r'cublasLt[A-Z]\w*',
         'defines': [],
+        'unions': meaning.LT_UNIONS,
         'version': 'CUBLAS_VERSION',
     },
 }

@@ -35,10 +35,10 @@ class Headers:
     def __init__(self, library, unit, args, foreign):
         self.options = [*args.cc, '-x', 'c', '-w', *(f'-D{d}' for d in library['defines']),
                         *(f'-I{i}' for i in args.include), '-idirafter', foreign]
-        self.top = ''.join(f'#include <{h}>\n' for h in unit)
+        self.top = ''.join(f'#include <{h}>\n' for h in unit) + library.get('unions', '')
         text = prototypes.preprocess(unit, args.cc, args.include, library['defines'], ['-idirafter', foreign])
         self.calls = prototypes.prototypes(text, library['names'])
-        self.layouts = layouts.Layouts(text)
+        self.layouts = layouts.Layouts(text + library.get('unions', ''))
         self.types, self.known = Types(), {}  # asked for; answered from the second time on
 
     def value(self, expression):

@@ -46,6 +46,43 @@ ON_DEVICE = r'P|PivotArray|devIpiv|devInfoArray|info'
 
 ATTRIBUTE = 'state; buf bytes in sizeInBytes'
 GET_ATTRIBUTE = 'query; buf bytes out sizeInBytes'
+
+# What attributes of cuBLASLt hold, by the comments of its header: {object: (how their names begin, {type: attributes})}.
+LT_VALUES = {
+    'MatmulDesc': ('CUBLASLT_MATMUL_DESC_', {
+        'cublasComputeType_t': 'COMPUTE_TYPE', 'cudaDataType': 'SCALE_TYPE BIAS_DATA_TYPE EPILOGUE_AUX_DATA_TYPE',
+        'cublasLtPointerMode_t': 'POINTER_MODE', 'cublasOperation_t': 'TRANSA TRANSB TRANSC', 'cublasFillMode_t': 'FILL_MODE',
+        'cublasLtEpilogue_t': 'EPILOGUE', 'cublasLtEmulationDesc_t': 'EMULATION_DESCRIPTOR',
+        'void *': 'BIAS_POINTER EPILOGUE_AUX_POINTER A_SCALE_POINTER B_SCALE_POINTER C_SCALE_POINTER D_SCALE_POINTER '
+                  'AMAX_D_POINTER EPILOGUE_AUX_SCALE_POINTER EPILOGUE_AUX_AMAX_POINTER D_OUT_SCALE_POINTER',
+        'cublasLtMatmulMatrixScale_t': 'A_SCALE_MODE B_SCALE_MODE C_SCALE_MODE D_SCALE_MODE EPILOGUE_AUX_SCALE_MODE '
+                                       'D_OUT_SCALE_MODE',
+        'int64_t': 'BIAS_BATCH_STRIDE EPILOGUE_AUX_LD EPILOGUE_AUX_BATCH_STRIDE ALPHA_VECTOR_BATCH_STRIDE',
+        'int32_t': 'SM_COUNT_TARGET', 'int8_t': 'FAST_ACCUM',
+    }),
+    'MatrixLayout': ('CUBLASLT_MATRIX_LAYOUT_', {
+        'cudaDataType': 'TYPE', 'cublasLtOrder_t': 'ORDER', 'uint64_t': 'ROWS COLS', 'int32_t': 'BATCH_COUNT',
+        'int64_t': 'LD STRIDED_BATCH_OFFSET PLANE_OFFSET', 'cublasLtBatchMode_t': 'BATCH_MODE',
+    }),
+    'MatrixTransformDesc': ('CUBLASLT_MATRIX_TRANSFORM_DESC_', {
+        'cudaDataType': 'SCALE_TYPE', 'cublasLtPointerMode_t': 'POINTER_MODE', 'cublasOperation_t': 'TRANSA TRANSB',
+    }),
+    'MatmulPreference': ('CUBLASLT_MATMUL_PREF_', {
+        'cublasLtMatmulSearch_t': 'SEARCH_MODE', 'uint64_t': 'MAX_WORKSPACE_BYTES IMPL_MASK', 'float': 'MAX_WAVES_COUNT',
+        'uint32_t': 'REDUCTION_SCHEME_MASK MIN_ALIGNMENT_A_BYTES MIN_ALIGNMENT_B_BYTES MIN_ALIGNMENT_C_BYTES '
+                    'MIN_ALIGNMENT_D_BYTES',
+    }),
+}
+
+
+def lt_members(types):
+    """(type, attribute) of each that is known."""
+    return [(kind, name) for kind, names in types.items() for name in names.split()]
+
+
+# The unions that the header does not have.
+LT_UNIONS = ''.join(f'typedef union {{ {" ".join(f"{kind} {name};" for kind, name in lt_members(types))} }} cublasLt{thing}Value;\n'
+                    for thing, (_, types) in LT_VALUES.items())
 NODE = 'graph-node; dependencies in numDependencies'
 LIST = 'query; {0} out [{1}]; {1} inout'
 
@@ -456,24 +493,17 @@ CALLS = {
         'cublasLtDestroy': 'destroy',
         'cublasLtMatmul': 'gemm; algo in; workspace devptr updates workspaceSizeInBytes',
         'cublasLtMatrixTransform': 'blas',
-        'cublasLtMatrixLayoutSetAttribute': ATTRIBUTE,
-        'cublasLtMatmulDescSetAttribute': ATTRIBUTE,
-        'cublasLtMatrixTransformDescSetAttribute': ATTRIBUTE,
         'cublasLtEmulationDescSetAttribute': ATTRIBUTE,
-        'cublasLtMatmulPreferenceSetAttribute': ATTRIBUTE,
         'cublasLtMatmulAlgoConfigSetAttribute': ATTRIBUTE + '; algo inout',
-        'cublasLtMatrixLayoutGetAttribute': GET_ATTRIBUTE,
-        'cublasLtMatmulDescGetAttribute': GET_ATTRIBUTE,
-        'cublasLtMatrixTransformDescGetAttribute': GET_ATTRIBUTE,
         'cublasLtEmulationDescGetAttribute': GET_ATTRIBUTE,
-        'cublasLtMatmulPreferenceGetAttribute': GET_ATTRIBUTE,
         'cublasLtMatmulAlgoConfigGetAttribute': GET_ATTRIBUTE,
         'cublasLtMatmulAlgoCapGetAttribute': GET_ATTRIBUTE,
         'cublasLtMatmulAlgoGetHeuristic': 'query; heuristicResultsArray out [returnAlgoCount]',
         'cublasLtMatmulAlgoGetIds': 'query; algoIdsArray out [returnAlgoCount]',
         'cublasLtMatmulAlgoInit': 'query',
         'cublasLtMatmulAlgoCheck': 'query',
-    },
+    } | {f'cublasLt{thing}{verb}Attribute': f'{kind}; buf struct:cublasLt{thing}Value {direction} sizeInBytes'
+         for thing in LT_VALUES for verb, kind, direction in (('Set', 'state', 'in'), ('Get', 'query', 'out'))},
 }
 
 # For the many that are alike: patterns of names without version, the first that fits.
@@ -530,6 +560,7 @@ STRUCTS = {
                                 'flushRemoteWrites.operation left out; memoryBarrier.operation left out;'
                                 'waitValue.value left out; writeValue.value left out',
     'ncclConfig_t': 'netName string in nul; commName string in nul',
+    'cublasLtMatmulDescValue': '; '.join(f'{name} devptr' for kind, name in lt_members(LT_VALUES['MatmulDesc'][1]) if kind == 'void *'),
 }
 
 
@@ -582,4 +613,5 @@ WHEN = {
         'subresource.sparseLevel': ('subresourceType', ['CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL']),
         'subresource.miptail': ('subresourceType', ['CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL']),
     },
-}
+} | {f'cublasLt{thing}Value': {name: ('^attr', [start + name]) for _, name in lt_members(types)}
+     for thing, (start, types) in LT_VALUES.items()}

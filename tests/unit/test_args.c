@@ -204,5 +204,35 @@ START_TEST(test_layouts_that_lie)
 }
 END_TEST
 
+/* Attributes of cuBLASLt's objects: of the type that each has; one that is not known as a number.
+ */
+START_TEST(test_attributes)
+{
+	scoped(recording_end) struct recording m;
+	const uint32_t epilogue = 6, unknown = 5;
+	const uint64_t bias = MEMORY + 512;
+	const float waves = 1.5f;
+
+	begin(&m);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &epilogue, sizeof(epilogue));
+	ring_call(&m.ring, "cublasLtMatmulDescSetAttribute", 0x500, 7, 0x600, 4);
+	ck_args(&m, "matmulDesc=1280 matmulDesc.id=0 attr=EPILOGUE buf=1536 sizeInBytes=4 "
+		    "buf.EPILOGUE=RELU_BIAS result=0");
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &bias, sizeof(bias));
+	ring_call(&m.ring, "cublasLtMatmulDescSetAttribute", 0x500, 8, 0x600, 8);
+	ck_args(&m, "matmulDesc=1280 matmulDesc.id=0 attr=BIAS_POINTER buf=1536 sizeInBytes=8 "
+		    "buf.BIAS_POINTER=1049088 buf.BIAS_POINTER.id=1 buf.BIAS_POINTER.offset=512 "
+		    "result=0");
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &waves, sizeof(waves));
+	ring_call(&m.ring, "cublasLtMatmulPreferenceSetAttribute", 0x500, 9, 0x600, 4);
+	ck_args(&m, "pref=1280 pref.id=0 attr=MAX_WAVES_COUNT buf=1536 sizeInBytes=4 "
+		    "buf.MAX_WAVES_COUNT=1.5 result=0");
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &unknown, sizeof(unknown));
+	ring_call(&m.ring, "cublasLtMatmulDescSetAttribute", 0x500, 60, 0x600, 4);
+	ck_args(&m, "matmulDesc=1280 matmulDesc.id=0 attr=60 buf=1536 sizeInBytes=4 buf.in=5 "
+		    "result=0");
+}
+END_TEST
+
 TESTS("args", test_launch_config, test_short_struct, test_arrays, test_union_by_argument,
-      test_scalars, test_layouts_that_lie)
+      test_scalars, test_layouts_that_lie, test_attributes)
