@@ -22,7 +22,9 @@ static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, u
 		if (fmt_member_read(m, path, &c, &raw, NULL) >= 0)
 			r = fmt_identify_chunk(&tree, &c, raw);
 	}
-	return r < 0 ? r : fmt_merkle_root(&tree, ret);
+	if (r == 0)
+		fmt_merkle_root(&tree, ret);
+	return r;
 }
 
 static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struct fmt_merkle *tree)
@@ -34,7 +36,9 @@ static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struc
 		memcpy(root, m->root, sizeof(root));
 	else
 		r = compute_root(t, m, root);
-	return r < 0 ? r : fmt_merkle_add(tree, root, sizeof(root), "", 0);
+	if (r == 0)
+		fmt_merkle_add(tree, root, sizeof(root), "", 0);
+	return r;
 }
 
 static void make_id(struct fmt_trace *t)
@@ -49,8 +53,9 @@ static void make_id(struct fmt_trace *t)
 		r = add_root(t, &t->ranks[i].member, &tree);
 	if (r == 0 && t->blobs.source.name)
 		r = add_root(t, &t->blobs, &tree);
-	if (r < 0 || fmt_merkle_root(&tree, root) < 0)
+	if (r < 0)
 		return;
+	fmt_merkle_root(&tree, root);
 	for (size_t i = 0; i < sizeof(root); i++)
 		snprintf(t->id + 2 * i, 3, "%02x", root[i]);
 }

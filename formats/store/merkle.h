@@ -15,7 +15,7 @@ struct fmt_merkle {
 	uint8_t nodes[64][FMT_SHA_BYTES]; /* one complete subtree for each bit of n_leaves */
 };
 
-/* Adds the leaf whose bytes are `head` followed by `body`. 0 or -ENOMEM. */
-int fmt_merkle_add(struct fmt_merkle *m, const void *head, size_t head_len, const void *body,
-		   size_t body_len);
-int fmt_merkle_root(const struct fmt_merkle *m, uint8_t ret[FMT_SHA_BYTES]);
+/* Adds the leaf whose bytes are `head` followed by `body`. */
+void fmt_merkle_add(struct fmt_merkle *m, const void *head, size_t head_len, const void *body,
+		    size_t body_len);
+void fmt_merkle_root(const struct fmt_merkle *m, uint8_t ret[FMT_SHA_BYTES]);

@@ -44,7 +44,9 @@ int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h)
 	scoped(text_done) struct text t = {0};
 
 	fmt_file_header_put(&t, h);
-	return t.error ? t.error : fmt_merkle_add(m, t.data, t.len, "", 0);
+	if (!t.error)
+		fmt_merkle_add(m, t.data, t.len, "", 0);
+	return t.error;
 }
 
 int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw)
@@ -54,7 +56,9 @@ int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const vo
 	if (c->type == FMT_CHUNK_PARITY)
 		return 0;
 	fmt_chunk_fields_put(&t, c);
-	return t.error ? t.error : fmt_merkle_add(m, t.data, t.len, raw, c->raw_bytes);
+	if (!t.error)
+		fmt_merkle_add(m, t.data, t.len, raw, c->raw_bytes);
+	return t.error;
 }
 
 static int start(struct fmt_output *o, struct fmt_error *err)
@@ -150,11 +154,10 @@ int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *e
 	size_t before = tail->len;
 	int r = fmt_index_put(tail, &o->header, o->chunks, o->n_chunks);
 
-	if (r == 0)
-		r = fmt_merkle_root(&o->tree, f.root);
 	if (r < 0)
 		return fmt_fail(err, r, o->path, o->bytes, "cannot make the index: %s",
 				strerror(-r));
+	fmt_merkle_root(&o->tree, f.root);
 	f.index_bytes = tail->len - before;
 	fmt_footer_put(tail, &f);
 	return tail->error;

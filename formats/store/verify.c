@@ -139,11 +139,18 @@ static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const cha
 		add(v, at, why);
 }
 
+static int has_root(const struct fmt_merkle *tree, const uint8_t root[FMT_SHA_BYTES])
+{
+	uint8_t made[FMT_SHA_BYTES];
+
+	fmt_merkle_root(tree, made);
+	return memcmp(made, root, sizeof(made)) == 0;
+}
+
 static int check_member(struct verifying *v)
 {
 	scoped(fmt_scan_done) struct fmt_scan scan;
 	struct fmt_merkle tree = {0};
-	uint8_t root[FMT_SHA_BYTES];
 	struct fmt_frame f;
 	int whole = 1, header = 0, fd = fmt_source_open(&v->member->source), r;
 	int64_t place = 0;
@@ -172,8 +179,7 @@ static int check_member(struct verifying *v)
 					  &f.chunk, place);
 			whole &= check_chunk(v, &f.chunk, place, &tree);
 		}
-		if (f.tag == 'E' && whole && fmt_merkle_root(&tree, root) == 0 &&
-		    memcmp(root, f.footer.root, sizeof(root)) != 0)
+		if (f.tag == 'E' && whole && !has_root(&tree, f.footer.root))
 			add(v, f.offset, "the identity is not that of the chunks");
 	}
 	/* What a recording that was cut off ends with, was said when it was opened. */

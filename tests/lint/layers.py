@@ -19,7 +19,7 @@ ONLY_IN = {
     r'fuse.*\.h': 'fs/fuse.c',
     r'zstd\.h': ('formats/', 'replay/emugpu/driver/image.c'),
     r'xxhash\.h': ('formats/', 'capture/library/blob.c'),
-    r'openssl/.*': 'formats/',
+    r'nettle/.*': 'formats/',
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
