@@ -307,10 +307,6 @@ static void note(void *data)
 	order[seen++] = *(int *)data;
 }
 
-static void do_nothing(void *data)
-{
-}
-
 /* The host's functions run in the stream's order, and others wait for them through events. */
 static void test_host_function(void)
 {
@@ -331,44 +327,6 @@ static void test_host_function(void)
 	OK(cuStreamDestroy(a));
 	OK(cuStreamDestroy(b));
 	OK(cuEventDestroy(e));
-}
-
-static pthread_t launched_by;
-
-static void note_thread(struct gpuemu_launch *launch, void *const *args)
-{
-	launched_by = pthread_self();
-}
-
-/* A stream that was waited for is idle: what is submitted next is not left to another thread,
- * whose order among streams would be that of real time. */
-static void test_idle_again(void)
-{
-	static const struct gpuemu_kernel noted = {.name = "noted", .run = note_thread};
-	CUmodule own;
-	CUstream a;
-	CUevent e;
-	CUfunction f;
-	int others = 0;
-
-	gpuemu_register(&noted);
-	OK(cuModuleLoadData(&own, ".version 8.0\n.target sm_90\n.entry noted() { ret; }\n"));
-	OK(cuModuleGetFunction(&f, own, "noted"));
-	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
-	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
-	for (int i = 0; i < 10000; i++) {
-		OK(cuLaunchHostFunc(a, do_nothing, NULL));
-		OK(cuEventRecord(e, a));
-		while (cuEventQuery(e) == CUDA_ERROR_NOT_READY)
-			;
-		OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, a, NULL, NULL));
-		OK(cuStreamSynchronize(a));
-		others += !pthread_equal(launched_by, pthread_self());
-	}
-	TRUE(others == 0);
-	OK(cuStreamDestroy(a));
-	OK(cuEventDestroy(e));
-	OK(cuModuleUnload(own));
 }
 
 static void test_entry_points(void)
@@ -417,7 +375,6 @@ int main(void)
 	test_launch();
 	test_buffer();
 	test_host_function();
-	test_idle_again();
 	test_entry_points();
 	test_first_launches(context);
 	test_link();
