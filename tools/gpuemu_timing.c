@@ -119,7 +119,8 @@ static int collect(struct rows *l, const struct fmt_names *names, const struct f
 	for (size_t i = 0; i < slice->n_events; i++) {
 		struct row row;
 
-		if (!row_of(names, slice, &slice->events[i], &row))
+		/* A row is a line, and its fields end at tabs. */
+		if (!row_of(names, slice, &slice->events[i], &row) || strpbrk(row.name, "\t\n"))
 			continue;
 		if (array_reserve(&l->items, l->n + 1, &l->cap) < 0)
 			return -ENOMEM;
@@ -182,11 +183,11 @@ static void write_row(FILE *out, const struct row *r, int64_t ns)
 static void write_rows(FILE *out, const struct rows *l)
 {
 	for (size_t at = 0, end; at < l->n; at = end) {
-		int64_t sum = 0;
+		uint64_t sum = 0;
 
 		for (end = at; end < l->n && by_key(&l->items[at], &l->items[end]) == 0; end++)
-			sum += l->items[end].ns;
-		write_row(out, &l->items[at], sum / (int64_t)(end - at));
+			sum += (uint64_t)l->items[end].ns;
+		write_row(out, &l->items[at], (int64_t)(sum / (end - at)));
 	}
 }
 

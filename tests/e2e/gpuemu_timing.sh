@@ -16,6 +16,7 @@ for rank in (0, 1):
         op('gpu_memcpy', 'Memcpy HtoD (Pinned -> Device)', 200000, 40, 7, bytes=1 << 20),
         op('gpu_memcpy', 'Memcpy HtoD (Pinned -> Device)', 300000, 90, 7, bytes=4 << 20),
         op('gpu_memcpy', 'Memcpy HtoD (Pageable -> Device)', 400000, 55, 7, bytes=1 << 20),
+        op('kernel', f'a name\nsized\tin\t0\t{2 << 20}\t1', 450000, 1, 7),
         op('kernel', 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)', 500000 - 20000 * rank,
            60 + 20 * rank, 20, **{'grid': [8, 1, 1], 'block': [512, 1, 1], 'Collective name': 'allreduce', 'dtype': 'Float',
            'In msg nelems': 1000000, 'Out msg nelems': 1000000, 'Group size': 2, 'Process Group Name': '0',
