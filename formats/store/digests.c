@@ -59,7 +59,7 @@ static void get_digest(struct fmt_cursor *c, const struct fmt_digest *before, st
 
 int fmt_digests_get(struct fmt_cursor in, uint64_t n, struct fmt_slice *s)
 {
-	uint64_t n_digests = fmt_count(&in, DIGEST_MIN), n_pages = fmt_count(&in, 8);
+	uint64_t n_digests = fmt_count(&in, DIGEST_MIN), n_pages = fmt_count(&in, 8), taken = 0;
 	scoped(free_ptr) struct fmt_digest *digests = NULL;
 	scoped(free_ptr) uint64_t *pages = NULL;
 
@@ -71,7 +71,9 @@ int fmt_digests_get(struct fmt_cursor in, uint64_t n, struct fmt_slice *s)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n_digests; i++) {
 		get_digest(&in, i > 0 ? &digests[i - 1] : &(struct fmt_digest){0}, &digests[i]);
-		if (!pages_fit(&digests[i], n_pages))
+		taken += 2 * (uint64_t)digests[i].n_pages;
+		/* Each has its own: whoever copies them all copies no more than there are. */
+		if (!pages_fit(&digests[i], n_pages) || taken > n_pages)
 			in.bad = 1;
 	}
 	for (uint64_t i = 0; i < n_digests; i++) {

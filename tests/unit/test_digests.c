@@ -167,6 +167,26 @@ START_TEST(test_pages_that_are_not_there)
 }
 END_TEST
 
+/* A few pages that many digests have would be very many to whoever copies them. */
+START_TEST(test_pages_that_two_have)
+{
+	struct fmt_digest d[2] = {{.n_pages = 2}, {.first_page = 4, .n_pages = 1}};
+	struct fmt_slice s = {.digests = d, .n_digests = 2, .pages = pages, .n_pages = 6};
+	struct fmt_slice got = {0};
+	struct text t = {0};
+
+	ck_assert_int_eq(fmt_digests_put(&s, &t), 0);
+	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 2, &got), 0);
+	fmt_slice_done(&got);
+	t.len = 0;
+	d[1].n_pages = 2;
+	d[1].first_page = 2;
+	ck_assert_int_eq(fmt_digests_put(&s, &t), 0);
+	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 2, &got), -EBADMSG);
+	text_done(&t);
+}
+END_TEST
+
 START_TEST(test_a_trace_keeps_digests)
 {
 	char *dir = made_directory(), path[600];
@@ -208,4 +228,5 @@ START_TEST(test_a_trace_keeps_digests)
 END_TEST
 
 TESTS("digests", test_what_is_put_is_got, test_what_is_cut_or_changed_is_refused,
-      test_pages_that_are_not_there, test_a_trace_keeps_digests, test_a_trace_keeps_contents)
+      test_pages_that_are_not_there, test_pages_that_two_have, test_a_trace_keeps_digests,
+      test_a_trace_keeps_contents)
