@@ -49,6 +49,14 @@ static int text_value(struct join *j, struct join_part *p, int64_t *value)
 	return r;
 }
 
+/* Whether a collective begins with what each does (model.h); joining relies on it. */
+static bool is_whole(const struct fmt_site *s)
+{
+	return s->kind != FMT_COLLECTIVE ||
+	       (s->n_args >= FMT_COLLECTIVE_ARGS && s->args[FMT_COLLECTIVE_COMM].varies &&
+		s->args[FMT_COLLECTIVE_SEQ].varies && !s->args[FMT_COLLECTIVE_OP].varies);
+}
+
 int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret)
 {
 	const struct fmt_site *from = fmt_site(fmt_trace_names(p->trace), site);
@@ -56,8 +64,9 @@ int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret)
 	struct fmt_site made;
 	int r;
 
-	if (!from)
-		return -EBADMSG;
+	if (!from || !is_whole(from))
+		return fmt_fail(j->err, -EBADMSG, fmt_trace_path(p->trace), FMT_NO_OFFSET,
+				"an event of no kind that there is");
 	if (p->sites[site]) {
 		*ret = p->sites[site] - 1;
 		return 0;

@@ -290,24 +290,36 @@ START_TEST(origins)
 }
 END_TEST
 
-/* A trace of one call. */
-static void write_call(const char *path, int64_t start_ns, int64_t duration_ns)
+/* A trace of one event, and what comes of joining it: 0 or an error. */
+static int join_event(const struct fmt_site *site, int64_t start_ns, int64_t duration_ns,
+		      struct fmt_error *err)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
+	scoped(written_done) struct written written = {.folder = "/tmp/test-join-XXXXXX"};
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	struct fmt_event e = {.start_ns = start_ns, .duration_ns = duration_ns};
-	const struct fmt_slice s = {.events = &e, .n_events = 1};
+	int64_t values[2] = {0};
+	const struct fmt_slice s = {
+		.events = &e, .n_events = 1, .values = values, .n_values = ARRAY_SIZE(values)};
+	char part[96], out[96];
+	const char *paths[] = {part};
+	const struct fmt_join o = {.paths = paths, .n_paths = 1, .output = out};
+	struct fmt_join_result result;
 	struct fmt_rank_writer *rank;
 	struct fmt_writer *w;
 	uint32_t unused;
 
+	ck_assert_ptr_nonnull(mkdtemp(written.folder));
+	snprintf(part, sizeof(part), "%s/part", written.folder);
+	snprintf(out, sizeof(out), "%s/out", written.folder);
 	ck_assert_int_eq(fmt_names_new(&names), 0);
-	ck_assert_int_eq(fmt_names_site(names, &(struct fmt_site){.kind = FMT_CALL}, &e.site), 0);
+	ck_assert_int_eq(fmt_names_site(names, site, &e.site), 0);
 	ck_assert_int_eq(fmt_names_lane(names, 0, &(struct fmt_lane){0}, &unused), 0);
-	ck_assert_int_eq(fmt_writer_open(path, names, &options, &w, NULL), 0);
+	ck_assert_int_eq(fmt_writer_open(part, names, &options, &w, NULL), 0);
 	ck_assert_int_eq(fmt_writer_rank(w, 0, 0, &rank, NULL), 0);
 	ck_assert_int_eq(fmt_rank_writer_slice(rank, &s, NULL), 0);
 	ck_assert_int_eq(fmt_writer_close(w, NULL), 0);
+	return fmt_join(&o, &result, err);
 }
 
 /* What a stranger's trace may say, and no clock does. */
@@ -321,22 +333,41 @@ START_TEST(impossible_times)
 		{INT64_MAX / 2, 1, -EBADMSG}, {INT64_MAX, INT64_MAX, -EBADMSG},
 		{INT64_MIN, 0, -EBADMSG},     {5, -1, -EBADMSG},
 	};
-	struct fmt_join_result result;
+	static const struct fmt_site call = {.kind = FMT_CALL};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(written_done) struct written w = {.folder = "/tmp/test-join-XXXXXX"};
-		char part[96], out[96];
-		const char *paths[] = {part};
 		struct fmt_error err = {0};
-		const struct fmt_join o = {.paths = paths, .n_paths = 1, .output = out};
+		int r = join_event(&call, rows[i].start_ns, rows[i].duration_ns, &err);
 
-		ck_assert_ptr_nonnull(mkdtemp(w.folder));
-		snprintf(part, sizeof(part), "%s/part", w.folder);
-		snprintf(out, sizeof(out), "%s/out", w.folder);
-		write_call(part, rows[i].start_ns, rows[i].duration_ns);
-		ck_assert_msg(fmt_join(&o, &result, &err) == rows[i].want, "row %zu: %s", i,
+		ck_assert_msg(r == rows[i].want, "row %zu: %s", i, err.what);
+		ck_assert(!r == !strstr(err.what, "where no time is"));
+	}
+}
+END_TEST
+
+/* Collectives that lack what every collective has. */
+START_TEST(collectives_of_no_kind)
+{
+	static const struct fmt_arg args[FMT_COLLECTIVE_ARGS] = {{.varies = 1}, {.varies = 1}};
+	static const struct fmt_arg constant[FMT_COLLECTIVE_ARGS] = {{.varies = 1}};
+	static const struct {
+		const struct fmt_arg *args;
+		uint32_t n_args;
+		int want;
+	} rows[] = {
+		{args, FMT_COLLECTIVE_ARGS, 0},
+		{args, FMT_COLLECTIVE_ARGS - 1, -EBADMSG},
+		{args, 0, -EBADMSG},
+		{constant, FMT_COLLECTIVE_ARGS, -EBADMSG},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct fmt_site site = {
+			.kind = FMT_COLLECTIVE, .args = rows[i].args, .n_args = rows[i].n_args};
+		struct fmt_error err = {0};
+
+		ck_assert_msg(join_event(&site, 1, 1, &err) == rows[i].want, "row %zu: %s", i,
 			      err.what);
-		ck_assert(!rows[i].want == !strstr(err.what, "where no time is"));
 	}
 }
 END_TEST
@@ -353,4 +384,4 @@ START_TEST(what_is_no_trace_is_no_part)
 END_TEST
 
 TESTS("join", parts_make_the_whole, windows_that_differ, strangers, one_clock, origins,
-      impossible_times, what_is_no_trace_is_no_part)
+      impossible_times, collectives_of_no_kind, what_is_no_trace_is_no_part)
