@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "formats/memberships.h"
+#include "formats/report/grid.h"
 
 static const struct {
 	const char *key, *what;
@@ -27,13 +28,15 @@ static const struct {
 	{"capture.contents_too_large", "contents of 1 GiB and more"},
 };
 
-/* A JSON string, as it is. */
+/* What a JSON string says. */
 static void put_why(const char *value, struct text *out)
 {
 	size_t n = value ? strlen(value) : 0;
 
-	if (n > 2)
-		text_printf(out, ": %.*s", (int)(n - 2), value + 1);
+	if (n <= 2)
+		return;
+	text_str(out, ": ");
+	text_harmless(out, value + 1, n - 2, 200);
 }
 
 void fmt_losses(const struct fmt_names *names, const char *before, struct text *out)

@@ -2,6 +2,7 @@
 #include "base/scope.h"
 #include "formats/export/json.h"
 #include "formats/report/compare.h"
+#include "formats/report/grid.h"
 #include "tools/cmd.h"
 #include "tools/sink.h"
 
@@ -39,7 +40,7 @@ static void put_text(const struct fmt_difference *d, const char *const *paths, b
 		text_str(out, ", ");
 		put_iteration(d->iteration, out);
 		text_str(out, ", ");
-		text_str(out, d->lane);
+		text_harmless(out, d->lane, strlen(d->lane), sizeof(d->lane));
 		text_printf(out, ", number %" PRIu64, d->event);
 	}
 	text_str(out, ": ");

@@ -37,3 +37,12 @@ fails -3 gputrace diff a nowhere
 says 'cannot open nowhere'
 fails -2 gputrace diff a
 says 'wanted: TRACE TRACE'
+
+# A thread's name, whatever it is, does nothing to a terminal.
+for name in f g; do
+	printf '{"traceEvents":[{"ph":"X","cat":"cuda_runtime","name":"%s","pid":1,"tid":"a\\u001b[31m","ts":1,"dur":1}]}' \
+		$name >$name.json
+	gputrace import -o $name $name.json >/dev/null
+done
+fails -1 gputrace diff f g
+grep -qF 'thread a\x1b[31m' stdout || die "$(cat stdout)"

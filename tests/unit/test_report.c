@@ -2,6 +2,7 @@
 #include "formats/report/report.h"
 
 #include "formats/export/json.h"
+#include "formats/losses.h"
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 
@@ -209,4 +210,24 @@ START_TEST(test_damage_is_counted)
 }
 END_TEST
 
-TESTS("report", test_rows, test_collectives, test_operations, test_printing, test_damage_is_counted)
+/* A terminal prints what a stranger wrote. */
+START_TEST(test_losses_are_harmless)
+{
+	static const char *const facts[][2] = {{"capture.calls_missing", "2"},
+					       {"capture.stopped", "\"\x1b[31mfull\""}};
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(text_done) struct text t = {0};
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
+		ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, facts[i][0],
+						     facts[i][1], strlen(facts[i][1])),
+				 0);
+	fmt_losses(names, "> ", &t);
+	text_char(&t, '\0');
+	ck_assert_str_eq(t.data, "> 2 calls that were begun and not recorded: \\x1b[31mfull\n");
+}
+END_TEST
+
+TESTS("report", test_losses_are_harmless, test_rows, test_collectives, test_operations,
+      test_printing, test_damage_is_counted)
