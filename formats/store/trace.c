@@ -166,17 +166,20 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, const uint32_t 
 	return 0;
 }
 
+#define MOST_RANKS (1u << 24)
+
 /* The names of all ranks: from the shared file, and from the files that carry their own. */
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
-	uint32_t n = 0, spare = t->n_ranks;
+	uint32_t n, last = 0, spare = t->n_ranks;
 	int r = 0;
 
 	for (uint32_t i = 0; i < t->n_ranks; i++)
-		if (t->ranks[i].member.header.names_rank >= n)
-			n = t->ranks[i].member.header.names_rank + 1;
-	if (n > (1u << 24))
+		if (t->ranks[i].member.header.names_rank > last)
+			last = t->ranks[i].member.header.names_rank;
+	n = last + 1;
+	if (last >= MOST_RANKS)
 		return fmt_fail(err, -EBADMSG, t->path, FMT_NO_OFFSET, "more ranks than can be");
 	ranks = malloc(sizeof(*ranks) * ((size_t)n + 1));
 	if (!ranks)
