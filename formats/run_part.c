@@ -68,15 +68,15 @@ static int count_ranges(void *context, struct fmt_planner *p)
 static int take_values(const struct fmt_run_reading *s, struct fmt_run_slice *made,
 		       struct fmt_event *range)
 {
-	uint32_t n = fmt_site(s->names, range->site)->n_values;
+	uint32_t n = fmt_site(s->names, range->site)->n_values, from = range->first_value;
 
+	range->first_value = (uint32_t)made->slice.n_values;
 	if (n == 0)
 		return 0;
 	if (array_reserve(&made->slice.values, made->slice.n_values + n, &made->values_cap) < 0)
 		return -ENOMEM;
-	memcpy(made->slice.values + made->slice.n_values, s->part->values + range->first_value,
+	memcpy(made->slice.values + made->slice.n_values, s->part->values + from,
 	       n * sizeof(*made->slice.values));
-	range->first_value = (uint32_t)made->slice.n_values;
 	made->slice.n_values += n;
 	return 0;
 }

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/in" "$work/mnt"
 cd "$work/in"
-cp "$golden/v1/shared.gputrace" good.gputrace
-gputrace unpack -o good good.gputrace
+"$BUILD/bench/make_trace" good 2 3 20 >/dev/null
+gputrace pack -o good.gputrace good
 cp "$SOURCE/tests/fuzz/corpus/kineto/us.json" good.json
 
 : >empty
@@ -78,6 +78,11 @@ writers() {
 	ROWS
 }
 writers >"$work/writers"
+mkdir "$work/room"
+while read -r command; do
+	$(echo "$command" | sed "s|OUT|$work/room/out|") >"$work/stdout"
+	rm -r "$work"/room/*
+done <"$work/writers"
 # writes STATUS WHY OUT: all that writes is refused that output.
 writes() {
 	while read -r command; do
