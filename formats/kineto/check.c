@@ -10,12 +10,20 @@
 /* How far the clocks of hosts are apart that nobody keeps well. */
 #define CLOCKS_APART_NS (30 * INT64_C(1000000000))
 
+/* "local_rank": of those of one host. */
+static int is_local(const char *first, const char *rank)
+{
+	rank -= rank > first && !isalnum((unsigned char)rank[-1]);
+	return rank - first >= 5 && strncasecmp(rank - 5, "local", 5) == 0;
+}
+
 int64_t kineto_rank_of_name(const char *path)
 {
 	const char *name = strrchr(path, '/');
-	int64_t found = -1;
+	const char *first = name ? name + 1 : path;
+	int64_t found = -1, local = -1;
 
-	for (name = name ? name + 1 : path; (name = strcasestr(name, "rank")); name++) {
+	for (name = first; (name = strcasestr(name, "rank")); name++) {
 		const char *s = name + 4;
 		char *end;
 		long long v;
@@ -26,9 +34,9 @@ int64_t kineto_rank_of_name(const char *path)
 		errno = 0;
 		v = strtoll(s, &end, 10);
 		if (errno == 0 && v <= UINT32_MAX)
-			found = v;
+			*(is_local(first, name) ? &local : &found) = v;
 	}
-	return found;
+	return found >= 0 ? found : local;
 }
 
 static const char *fact(const struct kineto_import *im, const struct kineto_rank *k,

@@ -9,9 +9,15 @@
 
 int kineto_is_collective(const char *name)
 {
-	return strcasestr(name, "ncclKernel") || strcasestr(name, "ncclDevKernel") ||
-	       strcasestr(name, "rccl_main_kernel") || strcasestr(name, "rcclGeneric") ||
-	       strcasestr(name, "ncclDevFunc");
+	static const char *const parts[] = {
+		"ncclKernel",	     "ncclDevKernel",	 "ncclDevFunc", "ncclSymDevKernel",
+		"ncclSymkDevKernel", "rccl_main_kernel", "rcclGeneric", "mscclKernel",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strcasestr(name, parts[i]))
+			return 1;
+	return 0;
 }
 
 /* Spellings, longest first where one begins another. */

@@ -292,6 +292,10 @@ static const struct {
 												       "1",
 												       "")),
 	 {"collective=\"send_recv\",dtype=\"c10::Half\",message_bytes=20,correlation=3"}},
+	/* NCCL's kernels on symmetric memory, and those of MSCCL in RCCL. */
+	{DOC(KERNEL("ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32(ncclSymkDevWorkArgs4K)", "1", "1",
+		    "1", "") "," KERNEL("mscclKernel_Sum_half_Simple_false", "2", "2", "1", "")),
+	 {"=\"all_reduce\",dtype=\"\"", "collective mscclKernel_Sum_half_Simple_false"}},
 	/* Others' communication kernels are kernels. */
 	{DOC(KERNEL("nvshmem_barrier", "1", "1", "1", "")), {"kernel nvshmem_barrier"}},
 	/* A GPU's copy of the annotation is no iteration. */
@@ -485,6 +489,8 @@ START_TEST(test_ranks_in_names_of_files)
 		{"host_123.456.pt.trace.json", -1},
 		{"rank.json", -1},
 		{"rank0of8_rank1.json", 1},
+		{"rank9_local_rank1.json", 9},
+		{"local_rank1.json", 1},
 		{"rank-99999999999999999999.json", -1},
 	};
 
