@@ -140,7 +140,8 @@ def grid(rank, thread, options):
 
 
 def fsdp(rank, thread, options):
-    """Parameters gathered a layer ahead on streams of their own, gradients scattered behind the backward pass."""
+    """Parameters gathered a layer ahead on streams of their own, no more than two layers ahead of the device;
+    gradients scattered behind the backward pass."""
     world = {'name': 'fsdp', 'ranks': list(range(options.ranks))}
     gathers, scatters, worker = 13, 17, rank.worker
     slow = 1 + 0.08 * (rank.number == 1)
@@ -155,22 +156,28 @@ def fsdp(rank, thread, options):
         rank.communicate(host, world, 'ReduceScatter', 24 << 20, 20, current=scatters)
         rank.kernel(host, f'to_float{layer % 2}', 10 * US, stream=scatters)
 
+    done = []
+
     def compute(host, name, duration, ahead):
         rank.join(host, 7, gathers)
         rank.kernel(host, 'split', 14 * US)
         if ahead is not None:
+            if len(done) > 1:
+                yield from rank.block(host, 'cudaEventSynchronize', done[-2])
             gather(host, ahead)
         for part in range(3):
-            rank.kernel(host, f'{name}{part}', int(duration * slow))
+            last = rank.kernel(host, f'{name}{part}', int(duration * slow))
+        rank.call(host, 'cudaEventRecord', 2 * US)
+        done.append(last)
 
     gather(thread, 0)
     for layer in range(options.layers):
-        compute(thread, 'gemm', 130 * US, layer + 1 if layer + 1 < options.layers else None)
+        yield from compute(thread, 'gemm', 130 * US, layer + 1 if layer + 1 < options.layers else None)
         yield None
     worker.now = thread.now + 30 * US
     gather(worker, options.layers - 1)
     for layer in reversed(range(options.layers)):
-        compute(worker, 'gemm_backward', 220 * US, layer - 1 if layer else None)
+        yield from compute(worker, 'gemm_backward', 220 * US, layer - 1 if layer else None)
         scatter(worker, layer)
         yield None
     rank.join(worker, 7, scatters)
