@@ -7,43 +7,11 @@
 
 #include <xxhash.h>
 
-/* ---- memory that stays where it is ---- */
-
-#define ARENA_BLOCK 65536
-
-struct arena_block {
-	struct arena_block *next;
-	max_align_t data[];
-};
-
-static void *arena_alloc(struct fmt_names *n, size_t size)
-{
-	struct arena_block *b;
-	size_t block;
-
-	size = (size + 16) & ~(size_t)15; /* never 0 */
-	if (size <= n->arena_left) {
-		n->arena_left -= size;
-		return n->arena_at + n->arena_left;
-	}
-	block = size > ARENA_BLOCK / 4 ? size : ARENA_BLOCK;
-	b = malloc(sizeof(*b) + block);
-	if (!b)
-		return NULL;
-	b->next = n->arena;
-	n->arena = b;
-	if (block == size)
-		return b->data;
-	n->arena_at = (char *)b->data;
-	n->arena_left = block - size;
-	return n->arena_at + n->arena_left;
-}
-
 /* ---- finding what is there: open addressing over numbers, 0 is a free slot ---- */
 
 int fmt_name_table_grow(struct fmt_name_table *t)
 {
-	size_t cap = t->cap ? t->cap * 2 : 64;
+	size_t cap = t->cap ? t->cap * 2 : 16;
 	struct fmt_name_slot *slots;
 
 	if (t->used + 1 <= t->cap / 2)
@@ -110,10 +78,7 @@ void fmt_names_free(struct fmt_names *n)
 {
 	if (!n)
 		return;
-	for (struct arena_block *b = n->arena, *next; b; b = next) {
-		next = b->next;
-		free(b);
-	}
+	arena_done(&n->arena);
 	for (uint32_t i = 0; i < n->n_ranks; i++) {
 		free(n->ranks[i].lanes);
 		free(n->ranks[i].lane_changed);
@@ -166,7 +131,7 @@ int fmt_names_string(struct fmt_names *n, const char *s, size_t len, fmt_str *re
 		return -EOVERFLOW;
 	if (array_reserve(&n->strings, (size_t)n->n_strings + 1, &n->strings_cap) < 0)
 		return -ENOMEM;
-	copy = arena_alloc(n, len + 1);
+	copy = arena_take(&n->arena, len + 1, 1);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, s, len);
@@ -258,7 +223,8 @@ int fmt_names_site(struct fmt_names *n, const struct fmt_site *site, uint32_t *r
 		return -EOVERFLOW;
 	if (array_reserve(&n->sites, (size_t)n->n_sites + 1, &n->sites_cap) < 0)
 		return -ENOMEM;
-	args = arena_alloc(n, sizeof(*args) * (size_t)site->n_args);
+	args = arena_take(&n->arena, sizeof(*args) * (size_t)site->n_args,
+			  _Alignof(struct fmt_arg));
 	if (!args)
 		return -ENOMEM;
 	copy.n_values = 0;
@@ -339,7 +305,8 @@ int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *r
 	if (array_reserve(&n->comms, (size_t)n->n_comms + 1, &n->comms_cap) < 0)
 		return -ENOMEM;
 	if (comm->n_ranks > 0) {
-		ranks = arena_alloc(n, sizeof(*ranks) * (size_t)comm->n_ranks);
+		ranks = arena_take(&n->arena, sizeof(*ranks) * (size_t)comm->n_ranks,
+				   _Alignof(uint32_t));
 		if (!ranks)
 			return -ENOMEM;
 		memcpy(ranks, comm->ranks, sizeof(*ranks) * (size_t)comm->n_ranks);

@@ -3,6 +3,7 @@
 /* What a fmt_names is made of; for names.c and for the code that stores names. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/scope.h"
 #include "formats/names.h"
 
@@ -50,9 +51,7 @@ struct fmt_names {
 	uint64_t version; /* counts what was changed after it was added: facts, names of lanes */
 	uint32_t n_strings, n_sites, n_comms, n_rules, n_ranks;
 	size_t strings_cap, sites_cap, comms_cap, rules_cap, ranks_cap;
-	struct arena_block *arena;
-	char *arena_at;
-	size_t arena_left;
+	struct arena arena; /* of what does not grow */
 };
 
 /* Room for one more. */

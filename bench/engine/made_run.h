@@ -26,12 +26,14 @@ void made_run_free(struct made_run *run);
 /* Owned by the run. */
 const struct replay_source *made_run_source(const struct made_run *run);
 
+/* Makes all slices, an iteration of all ranks at a time, and takes them back: what the run itself
+ * costs. 0 or -ENOMEM. */
+int made_run_drain(struct made_run *run);
+
 struct made_run_counts {
 	uint64_t ops, events, edges;
-	uint64_t made_ns;  /* spent on making slices */
 	uint64_t bytes;	   /* that the slices occupy */
 	uint64_t checksum; /* of all times */
-	int64_t end_ns;	   /* the last of all times */
 };
 
 const struct made_run_counts *made_run_counts(const struct made_run *run);

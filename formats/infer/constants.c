@@ -102,26 +102,35 @@ static int64_t most_gaps(const struct fmt_constants *c)
 	return best;
 }
 
+/* What follows the key in the text: mostly right behind `at`, where the key before it was. */
+static const char *find(const char *text, const char *at, const char *key)
+{
+	const char *found = text ? strstr(at, key) : NULL;
+
+	if (text && !found)
+		found = strstr(text, key);
+	return found ? found + strlen(key) : NULL;
+}
+
 int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_constants *ret)
 {
-	const char *text = fmt_fact_value(n, rank, FMT_CONSTANTS_KEY);
+	const char *text = fmt_fact_value(n, rank, FMT_CONSTANTS_KEY), *at = text;
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < N_FIELDS; i++) {
-		const char *at = text ? strstr(text, fields[i].key) : NULL;
+		const char *value = find(text, at, fields[i].key);
 
 		*field(ret, i) = fields[i].otherwise;
-		if (at) {
-			at += strlen(fields[i].key);
-			*field(ret, i) = number(&at);
-		}
+		if (!value)
+			continue;
+		at = value;
+		*field(ret, i) = number(&at);
 	}
 	if (!text)
 		return 0;
-	const char *gaps = strstr(text, GAPS);
-
-	if (gaps)
-		read_gaps(gaps + strlen(GAPS), ret);
+	at = find(text, at, GAPS);
+	if (at)
+		read_gaps(at, ret);
 	return 1;
 }
 

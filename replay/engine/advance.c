@@ -72,8 +72,7 @@ static int meet(struct sim *s, struct rank *r, struct lane *l, const struct sim_
 /* Whether all that the lane's point waits for is known; then *t is not before it. */
 static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 {
-	const struct sim_program *p = &l->block->program;
-	const struct sim_wait *w = p->waits + l->at->wait;
+	const struct sim_wait *w = l->waits + l->at->wait;
 
 	for (;; w++) {
 		int64_t when;
@@ -90,10 +89,10 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 			when = 0;
 			break;
 		case SIM_FAR:
-			when = far_moment(s, rank, p->far[w->on]);
+			when = far_moment(s, rank, l->block->program.far[w->on]);
 			break;
 		default:
-			when = l->block->times[w->on];
+			when = l->times[w->on];
 			break;
 		}
 		if (when == SIM_PENDING && !l->drop)
@@ -110,8 +109,8 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 static void run_points(struct sim *s, uint32_t rank, struct lane *l)
 {
 	const struct sim_point *at = l->at;
-	int64_t *times = l->block->times;
-	const struct sim_wait *waits = l->block->program.waits;
+	const struct sim_wait *waits = l->waits;
+	int64_t *times = l->times;
 	int64_t now = l->now_ns;
 
 	for (; at < l->end; at++) {
@@ -153,10 +152,9 @@ static int run_lane(struct sim *s, uint32_t rank, uint32_t lane)
 		if (l->at < l->end)
 			break;
 		l->block->open--;
-		l->block = NULL;
 		went_on = 1;
-		if (!sim_lane_enter(r, lane, l->block_number + 1))
-			break;
+		if (!sim_lane_enter(r, lane, l->block->newer))
+			l->block = NULL;
 	}
 	return went_on;
 }
@@ -165,12 +163,17 @@ static int run_rank(struct sim *s, uint32_t rank)
 {
 	struct rank *r = &s->ranks[rank];
 	uint32_t since = 0, i = 0;
+	int left = 0; /* a lane left a block, which may be finished now */
 
 	/* Round by round, until no lane has gone on for a whole round. */
 	while (r->n_active > 0 && since < r->n_active) {
+		const struct sim_block *block;
+
 		if (i >= r->n_active)
 			i = 0;
+		block = r->lanes[r->active[i]].block;
 		since = run_lane(s, rank, r->active[i]) ? 0 : since + 1;
+		left |= r->lanes[r->active[i]].block != block;
 		if (r->lanes[r->active[i]].block)
 			i++;
 		else
@@ -178,7 +181,7 @@ static int run_rank(struct sim *s, uint32_t rank)
 	}
 	if (r->n_active == 0)
 		sim_name_idle(s, rank);
-	return sim_finish(s, rank);
+	return left ? sim_finish(s, rank) : 0;
 }
 
 int sim_advance(struct sim *s)

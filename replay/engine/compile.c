@@ -82,7 +82,7 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 		compile_wait(c, point,
 			     (struct sim_wait){
 				     .kind = SIM_AT,
-				     .lag_ns = ns_sum(c->rank->constants.anchor_ns, e->lag_ns),
+				     .lag_ns = ns_sum(c->rank->anchor_ns, e->lag_ns),
 			     });
 }
 
@@ -224,15 +224,15 @@ void compile_thread(struct compile *c, uint32_t lane_index, size_t at, size_t en
 
 static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t correlation)
 {
-	int64_t launch_ns = c->rank->constants.launch_ns;
-	uint32_t at = c->rank->constants.from_start ? 2 : 1; /* back from the next event's slots */
+	int64_t launch_ns = c->rank->constants->launch_ns;
+	uint32_t at = c->rank->constants->from_start ? 2 : 1; /* back from the next event's slots */
 	uint32_t found = correlation ? launches_get(&c->p->launches, correlation) : 0;
 
 	if (found & OWN_COPY) {
 		compile_wait(c, point,
 			     (struct sim_wait){
 				     .on = 2 * (found & ~OWN_COPY),
-				     .lag_ns = c->rank->constants.copy_ns,
+				     .lag_ns = c->rank->constants->copy_ns,
 			     });
 		return 1;
 	}
@@ -251,7 +251,7 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 static int64_t gap_before(const struct compile *c, const struct program_lane *lane,
 			  const struct fmt_event *e, uint8_t class)
 {
-	int64_t gap_ns = c->rank->constants.gap_ns[lane->class][class];
+	int64_t gap_ns = c->rank->constants->gap_ns[lane->class][class];
 
 	if (!lane->begun)
 		return 0;
@@ -279,7 +279,7 @@ static void op_start(struct compile *c, struct program_lane *lane, size_t i)
 		compile_wait(c, point,
 			     (struct sim_wait){
 				     .kind = SIM_AT,
-				     .lag_ns = c->rank->constants.anchor_ns,
+				     .lag_ns = c->rank->anchor_ns,
 			     });
 		c->p->counts.rootless++;
 	}

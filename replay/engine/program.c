@@ -7,19 +7,17 @@
 #include "base/scope.h"
 #include "formats/peers.h"
 
-static void rank_done(struct program_rank *r)
-{
-	free(r->lanes);
-	free(r->pairs);
-	launches_done(&r->before);
-}
+#include <stdalign.h>
 
 void program_free(struct program *p)
 {
 	if (!p)
 		return;
-	for (uint32_t i = 0; p->ranks && i < p->n_ranks; i++)
-		rank_done(&p->ranks[i]);
+	for (uint32_t i = 0; p->ranks && i < p->n_ranks; i++) {
+		free(p->ranks[i].pairs);
+		launches_done(&p->ranks[i].before);
+	}
+	arena_done(&p->arena);
 	free(p->ranks);
 	free(p->groups);
 	free(p->sites);
@@ -36,21 +34,38 @@ const struct program_counts *program_counts(const struct program *p)
 	return &p->counts;
 }
 
+/* The rank's constants: those of the rank before where they are the same text. */
+static const struct fmt_constants *constants_of(struct program *p, uint32_t rank)
+{
+	const char *text = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY);
+	struct fmt_constants *ret;
+
+	if (rank > 0 && fmt_fact_value(p->names, rank - 1, FMT_CONSTANTS_KEY) == text)
+		return p->ranks[rank - 1].constants;
+	ret = arena_take(&p->arena, sizeof(*ret), alignof(struct fmt_constants));
+	if (ret)
+		fmt_constants_get(p->names, rank, ret);
+	return ret;
+}
+
 static int add_rank(struct program *p, uint32_t rank)
 {
 	struct program_rank *r = &p->ranks[rank];
 
-	r->anchored = fmt_constants_get(p->names, rank, &r->constants);
 	r->n_lanes = fmt_n_lanes(p->names, rank);
-	r->lanes = calloc(r->n_lanes + 1ul, sizeof(*r->lanes));
-	if (!r->lanes)
+	r->constants = constants_of(p, rank);
+	r->lanes =
+		arena_take(&p->arena, r->n_lanes * sizeof(*r->lanes), alignof(struct program_lane));
+	if (!r->constants || !r->lanes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->n_lanes; i++) {
 		const struct fmt_lane *lane = fmt_lane(p->names, rank, i);
 
-		r->lanes[i].stream = lane->kind == FMT_STREAM;
+		r->lanes[i] = (struct program_lane){.stream = lane->kind == FMT_STREAM};
 	}
-	return sim_rank(p->sim, rank, r->n_lanes, r->constants.clock_ns);
+	r->anchored = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY) != NULL;
+	r->anchor_ns = r->constants->anchor_ns;
+	return sim_rank(p->sim, rank, r->n_lanes, r->constants->clock_ns);
 }
 
 static int is_in(uint32_t number, const uint32_t *sorted, uint32_t n)
@@ -245,7 +260,7 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET, "slice %u of rank %u: %s",
 				slice->index, rank, why);
 	if (!r->anchored && found.earliest_ns < INT64_MAX) {
-		r->constants.anchor_ns = found.earliest_ns;
+		r->anchor_ns = found.earliest_ns;
 		r->anchored = 1;
 	}
 	if (launches_begin(&p->launches, found.n_launches, found.first, found.last) < 0 ||

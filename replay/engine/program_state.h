@@ -8,6 +8,7 @@
 #include "replay/engine/launches.h"
 #include "replay/engine/program.h"
 
+#include "base/arena.h"
 #include "base/array.h"
 
 /* A lane, from slice to slice. */
@@ -26,7 +27,8 @@ struct program_pair {
 };
 
 struct program_rank {
-	struct fmt_constants constants;
+	const struct fmt_constants *constants;
+	int64_t anchor_ns; /* the constants', or that of a rank which has none */
 	struct program_lane *lanes;
 	uint32_t n_lanes;
 	int anchored;		/* its anchor is known */
@@ -54,6 +56,7 @@ struct nest {
 #define OWN_COPY 0x80000000u
 
 struct program {
+	struct arena arena; /* of lanes and constants */
 	const struct fmt_names *names;
 	struct sim *sim;
 	struct program_rank *ranks;

@@ -7,54 +7,50 @@
 #include "base/scope.h"
 
 #include <assert.h>
+#include <stdalign.h>
 
-static void block_free(struct sim_block *b)
+static void program_done(struct sim_program *p)
 {
-	if (!b)
-		return;
-	free(b->times);
-	free(b->ranges);
-	free(b->program.points);
-	free(b->program.waits);
-	free(b->program.far);
-	free(b);
+	free(p->points);
+	free(p->waits);
+	free(p->far);
 }
 
-static void rank_done(struct rank *r)
+static void blocks_done(struct sim_block *b)
 {
-	for (size_t i = 0; i < r->n_blocks; i++)
-		block_free(r->blocks[i]);
-	for (size_t i = 0; i < r->n_spare; i++)
-		block_free(r->spare[i]);
-	for (uint32_t i = 0; i < r->n_lanes; i++)
-		free(r->lanes[i].room);
-	free(r->blocks);
-	free(r->spare);
-	free(r->lanes);
-	free(r->active);
+	for (; b; b = b->newer) {
+		free(b->times);
+		program_done(&b->program);
+	}
 }
 
 void sim_free(struct sim *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++)
-		rank_done(&s->ranks[i]);
-	for (size_t i = 0; i < s->n_programs; i++) {
-		free(s->programs[i].points);
-		free(s->programs[i].waits);
-		free(s->programs[i].far);
+	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++) {
+		blocks_done(s->ranks[i].oldest);
+		blocks_done(s->ranks[i].spare);
 	}
+	for (size_t i = 0; i < s->n_programs; i++)
+		program_done(&s->programs[i]);
 	sim_meetings_free(s->meetings);
-	free(s->ranks);
 	free(s->queue);
 	free(s->idle);
 	free(s->finished);
 	free(s->programs);
+	arena_done(&s->arena);
 	free(s);
 }
 
 define_cleanup(sim_free_ptr, struct sim *, sim_free);
+
+static void *zeroes(struct sim *s, size_t bytes, size_t align)
+{
+	void *ret = arena_take(&s->arena, bytes, align);
+
+	return ret ? memset(ret, 0, bytes) : NULL;
+}
 
 int sim_new(uint32_t n_ranks, struct sim **ret)
 {
@@ -64,7 +60,7 @@ int sim_new(uint32_t n_ranks, struct sim **ret)
 	if (!s)
 		return -ENOMEM;
 	s->n_ranks = n_ranks;
-	s->ranks = calloc(n, sizeof(*s->ranks));
+	s->ranks = zeroes(s, n * sizeof(*s->ranks), alignof(struct rank));
 	s->queue = malloc(n * sizeof(*s->queue));
 	s->idle = malloc(n * sizeof(*s->idle));
 	if (!s->ranks || !s->queue || !s->idle || sim_meetings_new(n_ranks, &s->meetings) < 0)
@@ -77,10 +73,11 @@ int sim_rank(struct sim *s, uint32_t rank, uint32_t n_lanes, int64_t clock_ns)
 {
 	struct rank *r = &s->ranks[rank];
 
-	r->lanes = calloc(n_lanes + 1ul, sizeof(*r->lanes));
-	r->active = malloc((n_lanes + 1ul) * sizeof(*r->active));
-	if (!r->lanes || !r->active)
+	r->lanes =
+		zeroes(s, n_lanes * (sizeof(*r->lanes) + sizeof(*r->active)), alignof(struct lane));
+	if (!r->lanes)
 		return -ENOMEM;
+	r->active = (uint32_t *)(r->lanes + n_lanes);
 	for (uint32_t i = 0; i < n_lanes; i++)
 		r->lanes[i].now_ns = SIM_NEVER;
 	r->n_lanes = n_lanes;
@@ -94,7 +91,7 @@ int sim_room(struct sim *s, uint32_t rank, uint32_t lane)
 	struct lane *l = &s->ranks[rank].lanes[lane];
 
 	if (!l->room)
-		l->room = calloc(1, sizeof(*l->room));
+		l->room = zeroes(s, sizeof(*l->room), alignof(struct room));
 	return l->room ? 0 : -ENOMEM;
 }
 
@@ -142,18 +139,14 @@ uint32_t sim_idle(struct sim *s)
 
 /* ---- blocks ---- */
 
-static struct sim_block *spare_block(struct rank *r)
+/* A block with its ranges behind it. */
+static struct sim_block *block_new(struct sim *s, const struct rank *r)
 {
-	struct sim_block *b;
+	struct sim_block *b = arena_take(&s->arena, sizeof(*b) + r->n_lanes * sizeof(*b->ranges),
+					 alignof(struct sim_block));
 
-	if (r->n_spare > 0)
-		return r->spare[--r->n_spare];
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return NULL;
-	b->ranges = malloc((r->n_lanes + 1ul) * sizeof(*b->ranges));
-	if (!b->ranges)
-		return free(b), NULL;
+	if (b)
+		*b = (struct sim_block){.ranges = (struct sim_range *)(b + 1)};
 	return b;
 }
 
@@ -162,16 +155,13 @@ int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_blo
 	struct rank *r = &s->ranks[rank];
 	struct sim_block *b;
 
-	/* Room for the block wherever it will be listed, so that nothing fails later. */
-	if (array_reserve(&r->blocks, r->n_blocks + 1, &r->blocks_cap) < 0 ||
-	    array_reserve(&r->spare, r->n_blocks + r->n_spare + 1, &r->spare_cap) < 0 ||
-	    array_reserve(&s->programs, s->n_programs + s->n_ranks + 1, &s->programs_cap) < 0)
+	/* Room for what sim_release() puts there, so that nothing fails later. */
+	if (array_reserve(&s->programs, s->n_programs + s->n_ranks + 1, &s->programs_cap) < 0)
 		return -ENOMEM;
-	b = spare_block(r);
-	if (!b)
-		return -ENOMEM;
-	r->spare[r->n_spare++] = b; /* owned by the rank until it is pushed */
-	if (array_reserve(&b->times, n_slots, &b->times_cap) < 0)
+	if (!r->spare)
+		r->spare = block_new(s, r);
+	b = r->spare; /* the rank's until it is pushed */
+	if (!b || array_reserve(&b->times, n_slots, &b->times_cap) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n_slots; i++)
 		b->times[i] = SIM_PENDING;
@@ -182,64 +172,73 @@ int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_blo
 	b->n_slots = n_slots;
 	b->first = r->n_moments;
 	b->open = 0;
-	b->finished = 0;
 	*ret = b;
 	return 0;
-}
-
-static void drop_oldest(struct rank *r)
-{
-	r->spare[r->n_spare++] = r->blocks[0];
-	memmove(r->blocks, r->blocks + 1, --r->n_blocks * sizeof(*r->blocks));
-	r->first_number++;
-	r->n_kept--;
-	r->n_finished--;
 }
 
 static void drop_old(struct rank *r)
 {
 	while (r->n_kept > SIM_KEPT_BLOCKS &&
-	       r->kept_slots - r->blocks[0]->n_slots >= SIM_KEPT_SLOTS) {
-		r->kept_slots -= r->blocks[0]->n_slots;
-		drop_oldest(r);
+	       r->kept_slots - r->oldest->n_slots >= SIM_KEPT_SLOTS) {
+		struct sim_block *b = r->oldest;
+
+		r->kept_slots -= b->n_slots;
+		r->n_kept--;
+		r->oldest = b->newer;
+		r->oldest->older = NULL;
+		b->newer = r->spare;
+		r->spare = b;
 	}
 }
 
-int sim_lane_enter(struct rank *r, uint32_t lane, uint64_t number)
+int sim_lane_enter(struct rank *r, uint32_t lane, struct sim_block *from)
 {
 	struct lane *l = &r->lanes[lane];
 
-	for (size_t i = (size_t)(number - r->first_number); i < r->n_blocks; i++) {
-		struct sim_block *b = r->blocks[i];
+	for (struct sim_block *b = from; b; b = b->newer) {
+		const struct sim_range *range = &b->ranges[lane];
 
-		if (b->ranges[lane].at == b->ranges[lane].end)
+		if (range->at == range->end)
 			continue;
 		l->block = b;
-		l->block_number = r->first_number + i;
-		l->at = b->program.points + b->ranges[lane].at;
-		l->end = b->program.points + b->ranges[lane].end;
+		l->times = b->times;
+		l->waits = b->program.waits;
+		l->at = b->program.points + range->at;
+		l->end = b->program.points + range->end;
 		return 1;
 	}
 	return 0;
 }
 
+static void add_block(struct rank *r, struct sim_block *b)
+{
+	assert(r->spare == b);
+	r->spare = b->newer;
+	b->newer = NULL;
+	b->older = r->newest;
+	if (b->older)
+		b->older->newer = b;
+	else
+		r->oldest = b;
+	r->newest = b;
+	if (!r->unfinished)
+		r->unfinished = b;
+	r->n_unfinished++;
+	r->n_moments += b->n_slots;
+}
+
 int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 {
 	struct rank *r = &s->ranks[rank];
-	uint64_t number;
 
-	assert(r->n_spare > 0 && r->spare[r->n_spare - 1] == b);
-	r->n_spare--;
-	r->blocks[r->n_blocks++] = b;
-	r->n_moments += b->n_slots;
+	add_block(r, b);
 	drop_old(r);
-	number = r->first_number + r->n_blocks - 1;
 	for (uint32_t i = 0; i < r->n_lanes; i++) {
 		if (b->ranges[i].at == b->ranges[i].end)
 			continue;
 		b->open++;
 		if (!r->lanes[i].block) {
-			sim_lane_enter(r, i, number);
+			sim_lane_enter(r, i, b);
 			r->active[r->n_active++] = i;
 		}
 	}
@@ -261,23 +260,22 @@ int sim_end(struct sim *s, uint32_t rank)
 
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment)
 {
-	for (size_t i = r->n_blocks; i-- > 0;) {
-		if (moment >= r->blocks[i]->first)
-			return moment - r->blocks[i]->first < r->blocks[i]->n_slots ? r->blocks[i]
-										    : NULL;
-	}
-	return NULL;
+	struct sim_block *b = r->newest;
+
+	while (b && moment < b->first)
+		b = b->older;
+	return b && moment - b->first < b->n_slots ? b : NULL;
 }
 
 int sim_finish(struct sim *s, uint32_t rank)
 {
 	struct rank *r = &s->ranks[rank];
 
-	while (r->n_finished < r->n_blocks && r->blocks[r->n_finished]->open == 0) {
+	for (; r->unfinished && r->unfinished->open == 0; r->unfinished = r->unfinished->newer) {
 		if (array_reserve(&s->finished, s->n_finished + 1, &s->finished_cap) < 0)
 			return -ENOMEM;
-		s->finished[s->n_finished++] = (struct finished){rank, r->blocks[r->n_finished]};
-		r->blocks[r->n_finished++]->finished = 1;
+		s->finished[s->n_finished++] = (struct finished){rank, r->unfinished};
+		r->n_unfinished--;
 	}
 	return 0;
 }
@@ -310,20 +308,16 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b)
 
 void *sim_abandon(struct sim *s)
 {
-	for (uint32_t i = 0; i < s->n_ranks; i++) {
-		struct rank *r = &s->ranks[i];
-
-		for (size_t k = 0; k < r->n_blocks; k++) {
-			if (r->blocks[k]->owner)
-				return take(r->blocks[k]->owner);
-		}
-	}
+	for (uint32_t i = 0; i < s->n_ranks; i++)
+		for (struct sim_block *b = s->ranks[i].oldest; b; b = b->newer)
+			if (b->owner)
+				return take(b->owner);
 	return NULL;
 }
 
 uint32_t sim_unfinished(const struct sim *s, uint32_t rank)
 {
-	return (uint32_t)(s->ranks[rank].n_blocks - s->ranks[rank].n_finished);
+	return s->ranks[rank].n_unfinished;
 }
 
 uint32_t sim_ended(const struct sim *s, uint32_t rank)

@@ -83,8 +83,8 @@ struct sim_block {
 
 	/* The clock's own. */
 	uint32_t open; /* lanes that have points left here */
-	uint8_t finished;
 	size_t times_cap;
+	struct sim_block *older, *newer;
 };
 
 struct sim;

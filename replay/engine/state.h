@@ -6,34 +6,38 @@
 #include "replay/engine/room.h"
 #include "replay/engine/sim.h"
 
+#include "base/arena.h"
+
+#define CACHE_LINE 64
+
+/* All that a lane needs to go on, in one cache line. */
 struct lane {
-	int64_t now_ns; /* of the last point */
+	_Alignas(CACHE_LINE) int64_t now_ns; /* of the last point */
 	const struct sim_point *at, *end;
 	struct sim_block *block; /* that they are in */
-	uint64_t block_number;	 /* counted over all blocks of the rank */
-	struct room *room;	 /* or NULL */
-	uint8_t joined;		 /* the meetings that the point waits for */
-	uint8_t drop;		 /* waits of the point that are not over are to be left out */
+	int64_t *times;		 /* of the block */
+	const struct sim_wait *waits;
+	struct room *room; /* or NULL */
+	uint8_t joined;	   /* the meetings that the point waits for */
+	uint8_t drop;	   /* waits of the point that are not over are to be left out */
 };
+_Static_assert(sizeof(struct lane) == CACHE_LINE, "one cache line");
 
 struct rank {
-	struct lane *lanes;
+	_Alignas(CACHE_LINE) struct lane *lanes;
 	uint32_t *active; /* lanes that have points left, in ascending order of their activation */
 	uint32_t n_lanes, n_active;
-
-	struct sim_block **blocks; /* the oldest first: kept, finished, unfinished */
-	size_t n_blocks, blocks_cap;
-	size_t n_kept;	     /* released by the caller */
-	uint64_t kept_slots; /* of those */
-	size_t n_finished;
-	uint64_t first_number; /* of blocks[0] */
-	uint64_t n_moments;    /* in all blocks so far */
-
-	struct sim_block **spare;
-	size_t n_spare, spare_cap;
-
 	int64_t clock_ns;
 	uint8_t ended, queued, idle;
+
+	/* Blocks, from older to newer: kept, finished, unfinished. */
+	struct sim_block *unfinished; /* the oldest; NULL: none */
+	struct sim_block *newest, *oldest;
+	struct sim_block *spare; /* a list through `newer` */
+	uint32_t n_kept;	 /* released by the caller */
+	uint32_t n_unfinished;
+	uint64_t kept_slots; /* of those that are kept */
+	uint64_t n_moments;  /* in all blocks so far */
 };
 
 struct finished {
@@ -42,6 +46,7 @@ struct finished {
 };
 
 struct sim {
+	struct arena arena;
 	struct rank *ranks;
 	uint32_t n_ranks;
 	struct sim_meetings *meetings;
@@ -65,8 +70,9 @@ void sim_enqueue(struct sim *s, uint32_t rank);
 /* Names the rank to sim_idle(). */
 void sim_name_idle(struct sim *s, uint32_t rank);
 
-/* Sets the lane on its range in the next block that has one, from block `number` on; 0: none. */
-int sim_lane_enter(struct rank *r, uint32_t lane, uint64_t number);
+/* Sets the lane on its range in the first block that has one, of `from` and those newer; 0: none.
+ */
+int sim_lane_enter(struct rank *r, uint32_t lane, struct sim_block *from);
 
 /* Hands on the oldest blocks that have no points left. */
 int sim_finish(struct sim *s, uint32_t rank);

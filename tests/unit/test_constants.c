@@ -41,6 +41,7 @@ static const struct {
 	{"{\"gaps_ns\":[1,[9,1,7],[0,-1,7],[0,1", 0, 15000, 1},
 	{"{\"copy_ns\":99999999999999999999999}", 0, INT64_MAX / 4, 0},
 	{"[]", 0, 15000, 0},
+	{"{\"gaps_ns\":[1,[0,1,2]],\"copy_ns\":3,\"launch_ns\":7}", 7, 3, 2},
 };
 
 START_TEST(test_strange_facts)

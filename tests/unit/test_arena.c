@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+/* Pieces of all sizes and alignments keep what was written to them. */
+START_TEST(pieces_lie_apart_and_aligned)
+{
+	static const size_t sizes[] = {0, 1, 7, 64, 4095, 20000, 70000};
+	struct arena a = {0};
+	unsigned char *pieces[70];
+	size_t n = sizeof(pieces) / sizeof(pieces[0]);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t align = (size_t)1 << i % 8;
+
+		pieces[i] = arena_take(&a, sizes[i % 7], align);
+		ck_assert_ptr_nonnull(pieces[i]);
+		ck_assert_uint_eq((uintptr_t)pieces[i] % align, 0);
+		memset(pieces[i], (int)i, sizes[i % 7]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t same = 0;
+
+		while (same < sizes[i % 7] && pieces[i][same] == i)
+			same++;
+		ck_assert_uint_eq(same, sizes[i % 7]);
+	}
+	arena_done(&a);
+	ck_assert_ptr_null(a.blocks);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+	struct arena a = {0};
+
+	ck_assert_ptr_null(arena_take(&a, SIZE_MAX, 8));
+	ck_assert_ptr_null(arena_take(&a, SIZE_MAX - 64, 64));
+	arena_done(&a);
+}
+END_TEST
+
+TESTS("arena", pieces_lie_apart_and_aligned, what_cannot_be_is_refused)
