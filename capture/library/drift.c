@@ -28,7 +28,7 @@ static struct cap_drift_line through(int64_t device_ns, int64_t host_ns, int64_t
 void cap_drift_begin(struct cap_drift *d, int64_t device_ns, int64_t host_ns, int64_t uncertain_ns)
 {
 	d->now = d->before = d->fit = (struct cap_drift_line){device_ns, host_ns, 0};
-	d->residual_ns = uncertain_ns;
+	d->residual_ns = d->uncertain_ns = uncertain_ns;
 }
 
 static int64_t apart(int64_t a, int64_t b)
@@ -40,17 +40,20 @@ void cap_drift_anchor(struct cap_drift *d, int64_t device_ns, int64_t host_ns, i
 		      int64_t used_ns)
 {
 	int64_t from = used_ns > d->now.device_ns ? used_ns : d->now.device_ns;
-	int64_t told = on(&d->now, from), aim = device_ns + CAP_DRIFT_AIM_NS, off;
+	int64_t told = on(&d->now, from), aim = device_ns + CAP_DRIFT_AIM_NS;
+	int64_t off = apart(host_ns, on(&d->fit, device_ns)) + uncertain_ns;
 
 	if (device_ns <= d->fit.device_ns || aim <= from)
 		return;
-	if (apart(host_ns, on(&d->fit, device_ns)) > uncertain_ns) {
+	if (off > 2 * uncertain_ns) {
 		d->fit = through(d->fit.device_ns, d->fit.host_ns, device_ns, host_ns);
 		d->fit.device_ns = device_ns;
 		d->fit.host_ns = host_ns;
+		d->uncertain_ns = off = uncertain_ns;
+	} else if (uncertain_ns > 2 * d->uncertain_ns) {
+		off = d->uncertain_ns; /* who took it was held up */
 	}
-	off = apart(told, on(&d->fit, from)) + apart(host_ns, on(&d->fit, device_ns)) +
-	      uncertain_ns;
+	off += apart(told, on(&d->fit, from));
 	d->residual_ns = off > d->residual_ns ? off : d->residual_ns;
 	d->before = d->now;
 	d->now = through(from, told, aim, on(&d->fit, aim));

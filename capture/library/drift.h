@@ -17,9 +17,10 @@ struct cap_drift_line {
 };
 
 struct cap_drift {
-	struct cap_drift_line now,
-		before;		   /* as it is told, from now.device_ns on and until there */
+	/* As it is told: from now.device_ns on, and until there. */
+	struct cap_drift_line now, before;
 	struct cap_drift_line fit; /* as the clocks are, from the last anchor that it missed on */
+	int64_t uncertain_ns;	   /* of that anchor */
 	int64_t residual_ns;	   /* how far from it, at most, what was told was found to be */
 };
 

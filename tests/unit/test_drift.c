@@ -98,6 +98,19 @@ START_TEST(test_late)
 }
 END_TEST
 
+/* An anchor that somebody was held up at says little, and spoils nothing. */
+START_TEST(test_held_up)
+{
+	struct cap_drift d;
+
+	cap_drift_begin(&d, 0, OFFSET, UNCERTAIN);
+	cap_drift_anchor(&d, SECOND, OFFSET + SECOND + 900 * UNCERTAIN, 1000 * UNCERTAIN,
+			 SECOND / 2);
+	ck_assert_int_eq(d.residual_ns, UNCERTAIN);
+	ck_assert_int_eq(cap_drift_host(&d, 2 * SECOND), OFFSET + 2 * SECOND);
+}
+END_TEST
+
 /* The host's clock stood still, or an anchor comes twice. */
 START_TEST(test_odd)
 {
@@ -112,4 +125,4 @@ START_TEST(test_odd)
 }
 END_TEST
 
-TESTS("drift", test_follows, test_late, test_odd)
+TESTS("drift", test_follows, test_late, test_held_up, test_odd)
