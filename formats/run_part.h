@@ -4,11 +4,15 @@
  * and how formats/run_write.h gets them. One thread. */
 #pragma once
 
+#include "formats/rows.h"
 #include "formats/run_write.h"
 
 /* What a rank is made of, beside its part of the run. */
 struct fmt_run_part {
-	uint32_t *call_of;	  /* owned: of each event, its call; FMT_RUN_NONE */
+	uint32_t *call_of;	 /* owned: of each event, its call; FMT_RUN_NONE */
+	struct fmt_rows **calls; /* owned, what they lead to is not: by lane, the values of its
+				    calls, whose first_value is a row; NULL: they are the rank's */
+	size_t n_calls, calls_cap;
 	struct fmt_event *ranges; /* owned: in order */
 	size_t n_ranges, ranges_cap;
 	int64_t *values; /* owned: of the ranges, as in struct fmt_slice */
@@ -34,12 +38,16 @@ struct fmt_run_reading {
 	const struct fmt_run_part *part;
 	const struct fmt_names *names;
 	size_t range;
+	struct fmt_rows_reader *calls;	     /* owned: by lane */
 	int64_t first_content, last_content; /* iterations whose contents are wanted */
-	struct fmt_digest *contents;	     /* owned by the caller: those, by number */
+	struct fmt_digest *contents;	     /* owned: those, by number */
 	size_t n_contents, contents_cap;
 };
 
-/* The part as the writer takes it; stands as long as all three. No contents are wanted at first. */
+/* The part as the writer takes it; stands as long as all three. No contents are wanted at first.
+ * `reading` is zero, or was used before. */
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 					  const struct fmt_names *names,
 					  struct fmt_run_reading *reading);
+
+void fmt_run_reading_done(struct fmt_run_reading *reading);

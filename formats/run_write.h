@@ -27,6 +27,8 @@ struct fmt_run_source {
 	const uint32_t *call_of;   /* of each event: the call that launched it, or FMT_RUN_NONE */
 	int64_t first_ns, last_ns; /* from the first thing recorded to the last one's end */
 
+	/* The values of a call, where they are not the rank's; they stand until the next time. */
+	int (*call_values)(void *context, const struct fmt_event *call, const int64_t **ret);
 	/* Calls fmt_planner_range() for each range. */
 	int (*count_ranges)(void *context, struct fmt_planner *p);
 	/* Appends the ranges that start before end_ns, or with `last` all that are left, in the

@@ -141,7 +141,8 @@ int rec_call_add(struct rec_call *c)
 	rec_args_end(&m);
 	r = m.error < 0 ? m.error : site_of(&m, c, &e.site);
 	if (r == 0)
-		r = rec_add_values(c->process, m.values, m.n, &e.first_value);
+		r = fmt_rows_add(c->process->lanes[e.lane].calls, e.site, m.values, m.n,
+				 &e.first_value);
 	if (r == 0)
 		r = rec_add_event(c->process, &e, &c->event);
 	c->process->counts.calls++;

@@ -6,6 +6,15 @@
 #include "capture/recorder/graphs.h"
 #include "formats/export/json.h"
 
+void rec_process_forget(struct rec_process *p)
+{
+	free(take(p->events));
+	free(take(p->ranges));
+	free(take(p->values));
+	rec_times_done(&p->times);
+	p->n_events = p->events_cap = p->n_ranges = p->ranges_cap = p->n_values = p->values_cap = 0;
+}
+
 void rec_process_free(struct rec_process *p)
 {
 	if (!p)
@@ -14,14 +23,17 @@ void rec_process_free(struct rec_process *p)
 	rec_graphs_free(p->graphs);
 	rec_spans_done(&p->memory);
 	rec_spans_done(&p->locked);
-	free(p->events);
-	free(p->ranges);
-	free(p->values);
+	rec_process_forget(p);
+	for (size_t i = 0; i < p->n_lanes; i++) {
+		if (p->lanes[i].calls)
+			fmt_rows_done(p->lanes[i].calls);
+		free(p->lanes[i].calls);
+	}
 	free(p->lanes);
 	free(p->collectives);
 	free(p->messages);
 	free(p->comms);
-	free(p->times);
+	rec_times_done(&p->times);
 	free(p->digests);
 	free(p->contents);
 	free(p->images);
@@ -71,81 +83,38 @@ int rec_add_range(struct rec_process *p, const struct rec_event *e)
 
 int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret)
 {
+	struct fmt_rows *calls = NULL;
+
 	if (array_reserve(&p->lanes, p->n_lanes + 1, &p->lanes_cap) < 0)
 		return -ENOMEM;
+	if (lane->kind == FMT_THREAD && !(calls = calloc(1, sizeof(*calls))))
+		return -ENOMEM;
 	*ret = (uint32_t)p->n_lanes;
-	p->lanes[p->n_lanes++] = *lane;
+	p->lanes[p->n_lanes] = *lane;
+	p->lanes[p->n_lanes++].calls = calls;
 	return 0;
 }
 
-int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint64_t *ret)
+int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret)
 {
+	if (p->n_values + n > UINT32_MAX)
+		return -EOVERFLOW;
 	if (array_reserve(&p->values, p->n_values + n, &p->values_cap) < 0)
 		return -ENOMEM;
-	*ret = p->n_values;
+	*ret = (uint32_t)p->n_values;
 	if (n > 0)
 		memcpy(p->values + p->n_values, values, n * sizeof(*values));
 	p->n_values += n;
 	return 0;
 }
 
-static size_t place(const struct rec_times *slots, size_t size, uint64_t id, uint32_t index)
-{
-	size_t at = ((id * 0x9e3779b97f4a7c15u + index * 0xc2b2ae3d27d4eb4fu) >> 32) & (size - 1);
-
-	while (slots[at].id && (slots[at].id != id || slots[at].index != index))
-		at = (at + 1) & (size - 1);
-	return at;
-}
-
-static int grow_times(struct rec_process *p)
-{
-	size_t size = p->times_size ? p->times_size * 2 : 1024;
-	struct rec_times *slots;
-
-	if (p->n_times * 3 < p->times_size * 2)
-		return 0;
-	slots = calloc(size, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->times_size; i++)
-		if (p->times[i].id)
-			slots[place(slots, size, p->times[i].id, p->times[i].index)] = p->times[i];
-	free(p->times);
-	p->times = slots;
-	p->times_size = size;
-	return 0;
-}
-
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 {
-	struct rec_times *slot;
-
 	if (t->id == UINT64_MAX || t->start_ns < 0 || t->end_ns > REC_LATEST_NS) {
 		p->counts.damaged++;
 		return 0;
 	}
-	if (grow_times(p) < 0)
-		return -ENOMEM;
-	slot = &p->times[place(p->times, p->times_size, t->id + 1, t->index)];
-	p->n_times += !slot->id;
-	*slot = (struct rec_times){t->id + 1, t->index, t->start_ns, t->end_ns};
-	return 0;
-}
-
-int rec_find_times(const struct rec_process *p, const struct rec_event *op, int64_t *start_ns,
-		   int64_t *end_ns)
-{
-	const struct rec_times *slot;
-
-	if (p->times_size == 0)
-		return 0;
-	slot = &p->times[place(p->times, p->times_size, op->correlation, op->index)];
-	if (!slot->id || slot->end_ns < slot->start_ns)
-		return 0;
-	*start_ns = slot->start_ns;
-	*end_ns = slot->end_ns;
-	return 1;
+	return rec_times_come(p, t->id, t->index, t->start_ns, t->end_ns);
 }
 
 int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)

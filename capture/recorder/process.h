@@ -9,9 +9,11 @@
 #include "capture/record.h"
 #include "capture/recorder/handles.h"
 #include "capture/recorder/spans.h"
+#include "capture/recorder/times.h"
 #include "formats/api/api.h"
 #include "formats/meetings.h"
 #include "formats/names.h"
+#include "formats/rows.h"
 
 #include <stdbool.h>
 
@@ -19,11 +21,11 @@
 #define REC_MOST_UNKNOWN 65535
 #define REC_LATEST_NS (INT64_MAX / 4) /* what is later was scribbled: sums of times are safe */
 
-/* A call or an operation, or a range; ops are without times until these have come. */
+/* A call or an operation, or a range; ops have a duration of REC_NO_TIME until their times come. */
 struct rec_event {
 	int64_t start_ns, duration_ns;
 	uint64_t correlation; /* 1 + id of the call; ops have their call's */
-	uint64_t first_value; /* of the process's values */
+	uint32_t first_value; /* of the process's values; of a call, the row of its lane's calls */
 	uint32_t site, lane;
 	uint32_t call;	/* ops: the event that launched it; else REC_NONE */
 	int16_t device; /* -1: unknown */
@@ -37,6 +39,7 @@ struct rec_lane {
 	uint8_t launches; /* threads: of operations */
 	int64_t number;	  /* thread id, or number of the stream */
 	fmt_str name;
+	struct fmt_rows *calls; /* owned; of threads: the values of their calls */
 };
 
 /* What one rank of a communicator did, as one operation. */
@@ -57,13 +60,6 @@ struct rec_comm {
 	uint32_t rank, n;
 	uint32_t splits; /* so many were made of it */
 	int16_t device;
-};
-
-/* Times of an operation. */
-struct rec_times {
-	uint64_t id; /* 1 + id of the call; 0: free */
-	uint32_t index;
-	int64_t start_ns, end_ns;
 };
 
 struct rec_fact {
@@ -132,8 +128,7 @@ struct rec_process {
 	size_t n_messages, messages_cap;
 	struct rec_comm *comms;
 	size_t n_comms, comms_cap;
-	struct rec_times *times; /* hashed by id and index */
-	size_t times_size, n_times;
+	struct rec_times times;
 	struct rec_digest *digests;
 	size_t n_digests, digests_cap;
 	struct rec_digest *contents; /* names of contents in place of digests */
@@ -159,6 +154,8 @@ struct rec_process {
 int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 		    struct rec_process **ret);
 void rec_process_free(struct rec_process *p);
+/* Drops what a run was made of: events, ranges, and values but those of calls. */
+void rec_process_forget(struct rec_process *p);
 define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 
 /* Each appends one; 0 or a negative errno. */
@@ -176,8 +173,4 @@ int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const c
 int rec_join_devices(struct rec_process *p, int a, int b);
 
 /* The event's values, n of them, that are written next; or -ENOMEM. */
-int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint64_t *ret);
-
-/* When the operation ran: 1, or 0 when that never came. */
-int rec_find_times(const struct rec_process *p, const struct rec_event *op, int64_t *start_ns,
-		   int64_t *end_ns);
+int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret);

@@ -5,18 +5,12 @@
 #include "base/scope.h"
 #include "capture/recorder/facts.h"
 #include "capture/recorder/meetings.h"
+#include "capture/recorder/places.h"
 #include "capture/recorder/steps.h"
 #include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 #include "formats/run_part.h"
 #include "formats/run_write.h"
-
-/* What is sorted of an event. */
-struct entry {
-	struct fmt_event event;
-	uint32_t from; /* of the process's events */
-	const struct rec_process *process;
-};
 
 struct job {
 	struct rec_process *const *processes;
@@ -25,10 +19,7 @@ struct job {
 	struct rec_meetings meetings;
 	struct fmt_run run;
 	struct fmt_run_part *parts;
-	struct entry **entries; /* by rank */
-	size_t *caps;
-	uint32_t **position; /* by process and event: where it went */
-	uint32_t **rank_of;
+	struct rec_places places;
 	struct rec_result *result;
 	const struct rec_window *window;
 	struct fmt_run_reading *readings; /* by rank */
@@ -44,140 +35,17 @@ static void job_done(struct job *j)
 			free(j->run.ranks[i].edges);
 			free(j->run.ranks[i].collectives);
 		}
+		if (j->readings)
+			fmt_run_reading_done(&j->readings[i]);
 		if (j->parts)
 			fmt_run_part_done(&j->parts[i]);
-		if (j->readings)
-			free(j->readings[i].contents);
-		if (j->entries)
-			free(j->entries[i]);
-	}
-	for (size_t i = 0; i < j->n; i++) {
-		if (j->position)
-			free(j->position[i]);
-		if (j->rank_of)
-			free(j->rank_of[i]);
 	}
 	free(j->run.ranks);
 	free(j->parts);
 	free(j->readings);
-	free(j->entries);
-	free(j->caps);
-	free(j->position);
-	free(j->rank_of);
+	rec_places_done(&j->places);
 	rec_meetings_done(&j->meetings);
 	rec_ranks_done(&j->ranks);
-}
-
-static int lane_of(struct job *j, uint32_t rank, const struct rec_process *p, uint32_t lane,
-		   uint32_t *ret)
-{
-	const struct rec_lane *l = &p->lanes[lane];
-	const struct fmt_lane named = {.kind = l->kind,
-				       .pid = l->kind == FMT_STREAM ? l->device : p->pid,
-				       .tid = l->number,
-				       .name = l->name};
-
-	return fmt_names_lane(j->run.names, rank, &named, ret);
-}
-
-/* ---- events */
-
-static int add_value(struct job *j, uint32_t rank, const struct rec_process *p,
-		     const struct rec_event *e, struct fmt_event *to)
-{
-	struct fmt_run_rank *run = &j->run.ranks[rank];
-	uint32_t n = fmt_site(j->run.names, e->site)->n_values;
-
-	if (run->n_values + n > UINT32_MAX)
-		return -EOVERFLOW;
-	if (array_reserve(&run->values, run->n_values + n, &j->caps[rank * 2 + 1]) < 0)
-		return -ENOMEM;
-	if (n > 0)
-		memcpy(run->values + run->n_values, p->values + e->first_value,
-		       n * sizeof(*run->values));
-	to->first_value = (uint32_t)run->n_values;
-	run->n_values += n;
-	return 0;
-}
-
-static int add_event(struct job *j, const struct rec_process *p, uint32_t index)
-{
-	const struct rec_event *e = &p->events[index];
-	uint32_t rank = rec_rank_of(&j->ranks, p, e);
-	struct fmt_event made = {.start_ns = e->start_ns,
-				 .duration_ns = e->duration_ns,
-				 .correlation = e->correlation,
-				 .site = e->site};
-	int64_t end_ns;
-	int r;
-
-	j->rank_of[p->index][index] = rank;
-	if (rank == REC_NONE)
-		return 0;
-	if (p != j->ranks.ranks[rank].process)
-		made.correlation = 0; /* joins calls and operations of one process */
-	if (FMT_IS_OP(e->kind)) {
-		if (!rec_find_times(p, e, &made.start_ns, &end_ns)) {
-			j->result->without_times++;
-			j->rank_of[p->index][index] = REC_NONE;
-			return 0;
-		}
-		/* Its host moment is read before the call's own, and the thread may be held up
-		 * in between. */
-		if (e->call != REC_NONE && made.start_ns < p->events[e->call].start_ns)
-			made.start_ns = p->events[e->call].start_ns;
-		if (made.start_ns > end_ns)
-			made.start_ns = end_ns;
-		made.duration_ns = end_ns - made.start_ns;
-	}
-	r = lane_of(j, rank, p, e->lane, &made.lane);
-	if (r == 0)
-		r = add_value(j, rank, p, e, &made);
-	if (r == 0 && array_reserve(&j->entries[rank], j->run.ranks[rank].n_events + 1,
-				    &j->caps[rank * 2]) < 0)
-		r = -ENOMEM;
-	if (r == 0)
-		j->entries[rank][j->run.ranks[rank].n_events++] = (struct entry){made, index, p};
-	return r;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	const struct fmt_event *e = &x->event, *f = &y->event;
-
-	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns) ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->correlation, f->correlation) ?: array_order(x->from, y->from);
-}
-
-static int order(struct job *j, uint32_t rank)
-{
-	struct fmt_run_rank *run = &j->run.ranks[rank];
-	struct fmt_run_part *part = &j->parts[rank];
-	struct entry *list = j->entries[rank];
-
-	if (run->n_events >= FMT_RUN_NONE)
-		return -EOVERFLOW;
-	run->events = malloc((run->n_events + 1) * sizeof(*run->events));
-	part->call_of = malloc((run->n_events + 1) * sizeof(*part->call_of));
-	if (!run->events || !part->call_of)
-		return -ENOMEM;
-	if (run->n_events > 0)
-		qsort(list, run->n_events, sizeof(*list), by_place);
-	for (uint32_t i = 0; i < run->n_events; i++) {
-		run->events[i] = list[i].event;
-		j->position[list[i].process->index][list[i].from] = i;
-		fmt_run_part_span(part, &list[i].event);
-	}
-	for (uint32_t i = 0; i < run->n_events; i++) {
-		const struct rec_process *p = list[i].process;
-		uint32_t call = p->events[list[i].from].call;
-
-		part->call_of[i] = FMT_RUN_NONE;
-		if (call != REC_NONE && j->rank_of[p->index][call] == rank)
-			part->call_of[i] = j->position[p->index][call];
-	}
-	free(take(j->entries[rank]));
-	return 0;
 }
 
 /* ---- ranges and digests */
@@ -195,7 +63,7 @@ static int add_ranges(struct job *j, const struct rec_process *p)
 		if (rank == REC_NONE)
 			continue;
 		part = &j->parts[rank];
-		r = lane_of(j, rank, p, e->lane, &made.lane);
+		r = rec_places_lane(&j->places, rank, p, e->lane, &made.lane);
 		if (r == 0 &&
 		    array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
 			r = -ENOMEM;
@@ -248,13 +116,13 @@ static int attach(struct job *j, const struct rec_process *p, const struct by_id
 
 		if (event == REC_NONE)
 			continue;
-		part = &j->parts[j->rank_of[p->index][event]];
+		part = &j->parts[rec_rank_of(&j->ranks, p, &p->events[event])];
 		to = contents ? &part->contents : &part->digests;
 		n_to = contents ? &part->n_contents : &part->n_digests;
 		if (array_reserve(to, *n_to + 1,
 				  contents ? &part->contents_cap : &part->digests_cap) < 0)
 			return -ENOMEM;
-		made.op = j->position[p->index][event];
+		made.op = *rec_place(&j->places, p, event);
 		(*to)[(*n_to)++] = made;
 		j->result->digests += !contents;
 	}
@@ -271,7 +139,7 @@ static int add_digests(struct job *j, const struct rec_process *p)
 	if (p->n_digests == 0 && p->n_contents == 0)
 		return 0;
 	for (uint32_t i = 0; i < p->n_events; i++)
-		if (j->rank_of[p->index][i] != REC_NONE && p->events[i].kind != FMT_SYNC)
+		if (*rec_place(&j->places, p, i) != FMT_RUN_NONE && p->events[i].kind != FMT_SYNC)
 			list[n++] = (struct by_id){p->events[i].correlation, i, p->events[i].index,
 						   p->events[i].kind == FMT_CALL};
 	if (n > 0)
@@ -288,19 +156,8 @@ static int allocate(struct job *j)
 	j->run.ranks = calloc(n + (size_t)1, sizeof(*j->run.ranks));
 	j->parts = calloc(n + (size_t)1, sizeof(*j->parts));
 	j->readings = calloc(n + (size_t)1, sizeof(*j->readings));
-	j->entries = calloc(n + (size_t)1, sizeof(*j->entries));
-	j->caps = calloc(2 * (n + (size_t)1), sizeof(*j->caps));
-	j->position = calloc(j->n + 1, sizeof(*j->position));
-	j->rank_of = calloc(j->n + 1, sizeof(*j->rank_of));
-	if (!j->readings || !j->run.ranks || !j->parts || !j->entries || !j->caps || !j->position ||
-	    !j->rank_of)
+	if (!j->readings || !j->run.ranks || !j->parts)
 		return -ENOMEM;
-	for (size_t i = 0; i < j->n; i++) {
-		j->position[i] = calloc(j->processes[i]->n_events + 1, sizeof(**j->position));
-		j->rank_of[i] = calloc(j->processes[i]->n_events + 1, sizeof(**j->rank_of));
-		if (!j->position[i] || !j->rank_of[i])
-			return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		j->run.ranks[i].number = j->ranks.ranks[i].number;
 		j->parts[i].pages = j->ranks.ranks[i].process->pages;
@@ -317,16 +174,16 @@ static int assemble(struct job *j)
 
 	for (size_t i = 0; i < j->n && r == 0; i++)
 		r = rec_meetings_settle(&j->meetings, j->processes[i], &j->result->unmatched);
-	for (size_t i = 0; i < j->n && r == 0; i++)
-		for (uint32_t k = 0; k < j->processes[i]->n_events && r == 0; k++)
-			r = add_event(j, j->processes[i], k);
-	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
-		r = order(j, i);
+	if (r == 0)
+		r = rec_places_find(j->processes, j->n, &j->ranks, &j->run, j->parts, &j->places);
 	for (size_t i = 0; i < j->n && r == 0; i++) {
 		r = add_ranges(j, j->processes[i]);
 		if (r == 0)
 			r = add_digests(j, j->processes[i]);
+		rec_process_forget(j->processes[i]);
 	}
+	j->result->without_times = j->places.without_times;
+	rec_places_done(&j->places);
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
 		fmt_run_part_sort(&j->parts[i]);
 	return r;
@@ -346,8 +203,6 @@ static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		struct fmt_run_reading *reading = &j->readings[i];
-
-		free(reading->contents);
 
 		const struct fmt_run_source source =
 			fmt_run_part_source(&j->parts[i], j->run.names, reading);

@@ -135,6 +135,8 @@ static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
 		r = rec_add_values(p, o->values, o->n_values, &e.first_value);
 	if (r == 0)
 		r = rec_add_event(p, &e, &event);
+	if (r == 0)
+		r = rec_times_await(p, event);
 	p->counts.ops += r == 0;
 	return r < 0 ? r : remember(c, event);
 }

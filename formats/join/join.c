@@ -19,8 +19,8 @@ static void join_done(struct join *j)
 		free(run->iterations);
 		free(run->edges);
 		free(run->collectives);
+		fmt_run_reading_done(&j->readings[i]);
 		fmt_run_part_done(&j->run_parts[i]);
-		free(j->readings[i].contents);
 		free(j->ranks[i].members);
 		free(j->ranks[i].pages);
 	}

@@ -64,6 +64,19 @@ static inline void ring_look(struct made_ring *m)
 	ck_assert_int_eq(rec_feeds_look(&m->feed, 1, true), 0);
 }
 
+/* The values of an event; those of a call are the reader's. */
+static inline const int64_t *event_values(struct fmt_rows_reader *reader,
+					  const struct rec_process *p, const struct rec_event *e)
+{
+	const int64_t *values;
+
+	if (e->kind != FMT_CALL)
+		return p->values + e->first_value;
+	reader->rows = p->lanes[e->lane].calls;
+	ck_assert_int_eq(fmt_rows_read(reader, e->first_value, &values), 0);
+	return values;
+}
+
 static inline void ring_put(struct made_ring *m, const void *record)
 {
 	uint32_t bytes = ((const struct cap_record *)record)->bytes;

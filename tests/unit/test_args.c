@@ -24,7 +24,9 @@ static void ck_args(struct recording *m, const char *wanted)
 	const struct rec_process *p = m->process;
 	const struct rec_event *e = NULL;
 	scoped(text_done) struct text t = {0};
+	scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
 	const struct fmt_site *s;
+	const int64_t *values;
 
 	ring_look(&m->ring);
 	for (size_t i = 0; i < p->n_events; i++)
@@ -32,10 +34,11 @@ static void ck_args(struct recording *m, const char *wanted)
 			e = &p->events[i];
 	ck_assert_ptr_nonnull(e);
 	s = fmt_site(m->names, e->site);
+	values = event_values(&reader, p, e);
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		text_printf(&t, "%s%s=", i > 0 ? " " : "",
 			    fmt_string(m->names, s->args[i].key, NULL));
-		fmt_value_bare(&t, m->names, NULL, s, p->values + e->first_value, i);
+		fmt_value_bare(&t, m->names, NULL, s, values, i);
 	}
 	text_char(&t, 0);
 	ck_assert_str_eq(t.data, wanted);

@@ -39,12 +39,13 @@ END_TEST
 static int64_t value(const struct rec_process *p, const char *name, const char *key)
 {
 	for (size_t i = 0; i < p->n_events; i++) {
+		scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
 		const struct fmt_site *s = fmt_site(p->names, p->events[i].site);
 		uint32_t at;
 
 		if (strcmp(text(p->names, s->name), name) == 0 &&
 		    fmt_site_varying(p->names, s, key, &at))
-			return p->values[p->events[i].first_value + at];
+			return event_values(&reader, p, &p->events[i])[at];
 	}
 	return -1;
 }
@@ -301,6 +302,43 @@ START_TEST(ranks_that_are_missing_are_named)
 }
 END_TEST
 
+/* A thread that has ended leaves its number to another. */
+START_TEST(threads_of_one_number_are_one_lane)
+{
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(rec_process_freep) struct rec_process *p = NULL;
+	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
+	scoped(written_done) struct written w = {0};
+	struct made_ring m[2];
+	uint32_t at;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	p = process(names, 100, 0);
+	for (uint32_t i = 0; i < 2; i++)
+		ring_open(&m[i], p, i);
+	p->lanes[1].number = p->lanes[0].number;
+	for (uint32_t i = 0; i < 300; i++) {
+		m[i / 150].now_ns = 1000000 + i * 5000;
+		ring_call(&m[i / 150], "cuEventQuery", 1000 + i);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		ring_look(&m[i]);
+
+	write_trace(&p, 1, names, &w);
+	ck_assert_int_eq(fmt_slice_load(w.trace, 0, 0, FMT_WANT_ALL, &s, NULL), 0);
+	ck_assert_uint_eq(s->n_events, 300);
+	for (uint32_t i = 0; i < 300; i++) {
+		ck_assert_uint_eq(s->events[i].lane, 0);
+		ck_assert_int_eq(
+			fmt_site_varying(names, fmt_site(names, s->events[i].site), "hEvent", &at),
+			1);
+		ck_assert_int_eq(s->values[s->events[i].first_value + at], 1000 + i);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		ring_close(&m[i]);
+}
+END_TEST
+
 /* Two devices are two ranks for two threads, and one for one thread. */
 START_TEST(devices_of_one_thread_are_one_rank)
 {
@@ -421,5 +459,6 @@ TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_wh
       what_lies_behind_an_argument_goes_to_its_call, calls_that_failed_launch_nothing,
       copies_say_from_where_to_where, what_a_stream_waits_for_is_written_down,
       collectives_meet_by_their_order, ranks_that_are_missing_are_named,
-      devices_of_one_thread_are_one_rank, a_process_without_work_is_no_rank,
-      operations_without_times_are_counted, an_operation_begins_after_its_launch)
+      threads_of_one_number_are_one_lane, devices_of_one_thread_are_one_rank,
+      a_process_without_work_is_no_rank, operations_without_times_are_counted,
+      an_operation_begins_after_its_launch)

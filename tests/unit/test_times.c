@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
+#include "capture/recorder/process.h"
+#include "tests/unit/test.h"
+
+#define OPS 5000u
+
+struct scene {
+	struct fmt_names *names;
+	struct rec_process *process;
+};
+
+static void scene_begin(struct scene *s)
+{
+	ck_assert_int_eq(fmt_names_new(&s->names), 0);
+	ck_assert_int_eq(rec_process_new(s->names, 1, 1, &s->process), 0);
+}
+
+static void scene_end(struct scene *s)
+{
+	rec_process_free(s->process);
+	fmt_names_free(s->names);
+}
+
+static void add_op(struct scene *s, uint64_t id)
+{
+	const struct rec_event op = {.correlation = id + 1, .call = REC_NONE, .kind = FMT_KERNEL};
+	uint32_t event;
+
+	ck_assert_int_eq(rec_add_event(s->process, &op, &event), 0);
+	ck_assert_int_eq(rec_times_await(s->process, event), 0);
+}
+
+static void add_times(struct scene *s, uint64_t id)
+{
+	const struct cap_times_record times = {
+		.id = id, .start_ns = (int64_t)id * 10, .end_ns = (int64_t)id * 10 + 7};
+
+	ck_assert_int_eq(rec_add_times(s->process, &times), 0);
+}
+
+/* Ids in an order of their own: those of several rings, of which some wait for long. */
+static uint64_t id_of(uint32_t i)
+{
+	return (uint64_t)(i % 3) << 40 | (i * 1237u % OPS);
+}
+
+START_TEST(times_find_their_operation_whichever_comes_first)
+{
+	scoped(scene_end) struct scene s = {0};
+	const struct rec_process *p;
+
+	scene_begin(&s);
+	p = s.process;
+	for (uint32_t i = 0; i < OPS; i++) {
+		if (i % 2)
+			add_times(&s, id_of(i));
+		add_op(&s, id_of(i));
+		if (i >= 900 && i % 2)
+			add_times(&s, id_of(i - 901));
+	}
+	for (uint32_t i = OPS - 900; i < OPS; i++)
+		if (i % 2 == 0)
+			add_times(&s, id_of(i));
+	for (uint32_t i = 0; i < OPS; i++) {
+		ck_assert_int_eq(p->events[i].start_ns, (int64_t)id_of(i) * 10);
+		ck_assert_int_eq(p->events[i].duration_ns, 7);
+	}
+	ck_assert_uint_eq(p->times.n, 0);
+	ck_assert_uint_le(p->times.size, 2048);
+}
+END_TEST
+
+START_TEST(what_never_comes_is_said)
+{
+	scoped(scene_end) struct scene s = {0};
+
+	scene_begin(&s);
+	add_op(&s, 1);
+	add_op(&s, 2);
+	add_times(&s, 3);
+	add_times(&s, 2);
+	ck_assert_int_eq(s.process->events[0].duration_ns, REC_NO_TIME);
+	ck_assert_int_eq(s.process->events[1].duration_ns, 7);
+}
+END_TEST
+
+TESTS("times", times_find_their_operation_whichever_comes_first, what_never_comes_is_said)
