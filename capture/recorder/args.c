@@ -87,10 +87,13 @@ const char *rec_key_of(char ret[REC_KEY_BYTES], const char *key, const char *mor
 
 const char *rec_key_at(char ret[REC_KEY_BYTES], const char *key, unsigned i)
 {
-	char index[16];
+	char index[16] = {0};
+	char *at = index + sizeof(index) - 2;
 
-	snprintf(index, sizeof(index), "[%u]", i);
-	return rec_key_of(ret, key, index);
+	*at = ']';
+	at = text_digits(at, i);
+	*--at = '[';
+	return rec_key_of(ret, key, at);
 }
 
 /* ---- the object beside a value */

@@ -151,7 +151,10 @@ void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct a
 	for (size_t i = 0; i < n; i++) {
 		rec_number(b, 4 + 8 * i, 4, &offset);
 		rec_number(b, 8 + 8 * i, 4, &size);
-		text_printf(&layout, "%s%u:%u", i > 0 ? " " : "", (unsigned)offset, (unsigned)size);
+		text_str(&layout, i > 0 ? " " : "");
+		text_u64(&layout, offset);
+		text_char(&layout, ':');
+		text_u64(&layout, size);
 		if (bytes <= b->len && offset <= b->len - bytes && size <= b->len - bytes - offset)
 			put_parameter(m, c, rec_key_at(longer, key, (unsigned)i),
 				      b->data + bytes + offset, (uint32_t)size);

@@ -8,7 +8,7 @@
 int rec_arg(const struct rec_call *c, const char *name)
 {
 	for (int i = 0; c->api && i < c->api->n_args; i++)
-		if (strcmp(c->api->args[i].name, name) == 0)
+		if (c->api->args[i].name[0] == name[0] && strcmp(c->api->args[i].name, name) == 0)
 			return i;
 	return -1;
 }

@@ -81,7 +81,7 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 	if (strcmp(node->kind, "kernel") == 0) {
 		handle = number_in(v, prefix, "func");
 		node->name = rec_kernel_name(c, handle ? handle : number_in(v, prefix, "kern"));
-		rec_symbol_name(c->process->names, node->name, &node->name);
+		rec_symbol_name(&c->process->symbols, c->process->names, node->name, &node->name);
 		node->grid = three_in(c, v, prefix, "gridDim");
 		node->block = three_in(c, v, prefix, "blockDim");
 	} else if (strcmp(node->kind, "memcpy") == 0) {

@@ -20,6 +20,7 @@ void rec_process_free(struct rec_process *p)
 	if (!p)
 		return;
 	rec_handles_free(p->things);
+	rec_symbols_done(&p->symbols);
 	rec_graphs_free(p->graphs);
 	rec_spans_done(&p->memory);
 	rec_spans_done(&p->locked);

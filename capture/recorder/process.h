@@ -9,6 +9,7 @@
 #include "capture/record.h"
 #include "capture/recorder/handles.h"
 #include "capture/recorder/spans.h"
+#include "capture/recorder/symbol.h"
 #include "capture/recorder/times.h"
 #include "formats/api/api.h"
 #include "formats/meetings.h"
@@ -111,6 +112,7 @@ struct rec_process {
 	bool is_virtual;	 /* its times are those of an emulated driver */
 	struct fmt_names *names; /* not owned; of the recorder */
 	struct rec_handles *things;
+	struct rec_symbols symbols;
 	struct rec_spans memory; /* of devices */
 	struct rec_spans locked; /* page-locked, of the host */
 

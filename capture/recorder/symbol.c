@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/recorder/symbol.h"
 
+#include "base/array.h"
 #include "base/scope.h"
-
-#include <string.h>
 
 #define MOST_SYMBOL 16384 /* names of templates grow faster than their symbols */
 
@@ -25,7 +24,13 @@ int rec_symbols_are_read(void)
 	return name != NULL;
 }
 
-int rec_symbol_name(struct fmt_names *names, fmt_str symbol, fmt_str *ret)
+void rec_symbols_done(struct rec_symbols *s)
+{
+	free(s->of);
+	*s = (struct rec_symbols){0};
+}
+
+static int read_symbol(struct fmt_names *names, fmt_str symbol, fmt_str *ret)
 {
 	scoped(free_ptr) char *name = NULL;
 	size_t len;
@@ -37,4 +42,18 @@ int rec_symbol_name(struct fmt_names *names, fmt_str symbol, fmt_str *ret)
 		return fmt_names_string(names, name, strlen(name), ret);
 	*ret = symbol;
 	return 0;
+}
+
+int rec_symbol_name(struct rec_symbols *s, struct fmt_names *names, fmt_str symbol, fmt_str *ret)
+{
+	size_t before = s->cap;
+	int r = 0;
+
+	if (array_reserve(&s->of, (size_t)symbol + 1, &s->cap) < 0)
+		return -ENOMEM;
+	memset(s->of + before, 0, (s->cap - before) * sizeof(*s->of));
+	if (!s->of[symbol])
+		r = read_symbol(names, symbol, &s->of[symbol]);
+	*ret = s->of[symbol];
+	return r;
 }

@@ -5,8 +5,17 @@
 
 #include "formats/names.h"
 
-/* The name in *ret; `symbol` itself where it is none of C++, or this build cannot read it. */
-int rec_symbol_name(struct fmt_names *names, fmt_str symbol, fmt_str *ret);
+/* Those that were read, since each is launched many times and reading one takes microseconds. */
+struct rec_symbols {
+	fmt_str *of; /* owned: by symbol; 0: not read yet */
+	size_t cap;
+};
+
+void rec_symbols_done(struct rec_symbols *s);
+
+/* The name in *ret; `symbol` itself where it is none of C++, or this build cannot read it. 0 or
+ * -ENOMEM. */
+int rec_symbol_name(struct rec_symbols *s, struct fmt_names *names, fmt_str symbol, fmt_str *ret);
 
 /* Whether this build can. */
 int rec_symbols_are_read(void);

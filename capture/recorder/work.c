@@ -4,6 +4,8 @@
 #include "capture/recorder/call.h"
 
 #include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
 #include "capture/recorder/graphs.h"
 #include "capture/recorder/symbol.h"
 #include "formats/api/fields.h"
@@ -40,13 +42,18 @@ static void arg(struct rec_call *c, struct op *o, const char *key, enum fmt_type
 
 static void list_arg(struct rec_call *c, struct op *o, const char *key, const int64_t v[3])
 {
-	char text[80];
-	int n = snprintf(text, sizeof(text), "[%lld, %lld, %lld]", (long long)v[0], (long long)v[1],
-			 (long long)v[2]);
+	scoped(text_done) struct text json = {0};
 	fmt_str s = 0;
 
+	for (int i = 0; i < 3; i++) {
+		text_str(&json, i > 0 ? ", " : "[");
+		text_i64(&json, v[i]);
+	}
+	text_char(&json, ']');
 	if (!o->error)
-		o->error = fmt_names_string(c->process->names, text, (size_t)n, &s);
+		o->error = json.error;
+	if (!o->error)
+		o->error = fmt_names_string(c->process->names, json.data, json.len, &s);
 	arg(c, o, key, FMT_JSON, 0, s);
 }
 
@@ -198,7 +205,8 @@ static void symbol_arg(struct rec_call *c, struct op *o)
 	fmt_str symbol = o->name;
 
 	if (!o->error)
-		o->error = rec_symbol_name(c->process->names, symbol, &o->name);
+		o->error =
+			rec_symbol_name(&c->process->symbols, c->process->names, symbol, &o->name);
 	if (o->name != symbol)
 		arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
