@@ -137,7 +137,7 @@ int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run,
 		if (r == 0)
 			r = fmt_lengths_write(lengths, &j.made.slice, w);
 		if (r == 0 && source->progress)
-			r = source->progress(source->context, i + 1, j.plan.n_slices);
+			r = source->progress(source->progress_context, i + 1, j.plan.n_slices);
 	}
 	return r;
 }

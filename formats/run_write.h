@@ -37,7 +37,8 @@ struct fmt_run_source {
 	/* Appends the digests of the slice's operations, and their pages. */
 	int (*take_digests)(void *context, struct fmt_run_slice *s);
 	/* `done` slices of `total` are written. */
-	int (*progress)(void *context, size_t done, size_t total);
+	int (*progress)(void *progress_context, size_t done, size_t total);
+	void *progress_context;
 };
 
 void fmt_planner_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns);

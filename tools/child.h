@@ -6,6 +6,9 @@
 
 #include <sys/types.h>
 
+/* Signals that child_start() hands on go to that process from now on. */
+void child_is(pid_t pid);
+
 /* Starts `command`, found as a shell finds it. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
  * SIGUSR2 are handed on to it from then on. A command that cannot be run says so and ends with 127
  * or 126, as in a shell. Its process id, or a negative errno. */

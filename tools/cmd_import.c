@@ -18,14 +18,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
-{
-	if (place_signal())
-		return -ECANCELED;
-	progress_show(context, what, done, total);
-	return 0;
-}
-
 static int print(struct text *t)
 {
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
@@ -68,7 +60,7 @@ static int import(const struct cli_args *args, struct place *place, int64_t leve
 		.n_files = (size_t)args->n_operands,
 		.output = place->trace,
 		.level = (int)level,
-		.progress = on_progress,
+		.progress = place_progress,
 		.context = &bar,
 	};
 	struct fmt_error err = {0};

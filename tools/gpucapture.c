@@ -11,6 +11,7 @@
 #include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/preload.h"
+#include "tools/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,10 +185,12 @@ static int read_rings(struct rec_recorder *recorder, int fd)
 		}
 		if (told && !rec_is_traced(recorder))
 			break;
+		if (fd < 0 && place_signal())
+			return -ECANCELED;
 		t.tv_nsec = n > 0 ? BUSY_NS : IDLE_NS;
 		nanosleep(&t, NULL);
 	}
-	return n < 0 ? (int)n : rec_finish(recorder);
+	return n < 0 ? (int)n : 0;
 }
 
 static void report(const struct cli_args *args, const struct rec_result *r)
@@ -236,28 +239,56 @@ static int make_room(void *room)
 	return place_restart(r->place);
 }
 
+/* A signal has come while the trace was made: it can be made later. */
+static int interrupted(const struct cli_args *args, struct rec_recorder *recorder,
+		       struct capture_place *at)
+{
+	const char *folder = args->values[OPT_RECOVER];
+
+	cli_error("cannot write %s: interrupted; what was recorded is in %s, see gpucapture "
+		  "--recover",
+		  at->place.output, folder ? folder : at->place.folder);
+	rec_keep(recorder);
+	if (!folder) {
+		place_restart(&at->place);
+		place_keep(&at->place);
+	}
+	return 128 + place_signal();
+}
+
 /* Reads, writes what was read beside OUT, and gives it its name. */
 static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
 		       struct capture_place *at)
 {
 	const struct cap_control *settings = rec_settings(recorder);
 	struct room room = {recorder, &at->place};
+	struct progress bar;
 	const struct rec_window window = {settings->first_iteration,
 					  settings->last_iteration,
 					  settings->first_payload,
 					  settings->last_payload,
 					  rec_folder(recorder),
 					  .make_room = make_room,
-					  .room = &room};
+					  .room = &room,
+					  .progress = {place_progress, &bar}};
 	struct rec_result result = {0};
 	struct fmt_error err = {0};
-	bool full;
+	bool full, has_calls;
 	int r = read_rings(recorder, fd);
 
-	if (r == 0 && !rec_has_calls(recorder))
-		return nothing(args, recorder, at);
+	if (fd >= 0)
+		place_heed();
+	progress_begin(&bar);
 	if (r == 0)
+		r = rec_finish(recorder, &window.progress);
+	has_calls = r == 0 && rec_has_calls(recorder);
+	if (has_calls)
 		r = rec_write(recorder, &window, at->place.trace, &result, &err);
+	progress_end(&bar);
+	if (r == 0 && !has_calls)
+		return nothing(args, recorder, at);
+	if (r == -ECANCELED)
+		return interrupted(args, recorder, at);
 	full = (r == -ENOSPC || r == -EDQUOT) && place_opens(&at->place);
 	if (r < 0 && !full)
 		return cli_fail(r, &err, "write", at->place.output, NULL);
@@ -321,18 +352,20 @@ static void reader_ended(void *reader, pid_t pid, int status)
 		start_reader(r);
 }
 
-/* Tells it that the program has ended, and waits for the trace. */
+/* Tells it that the program has ended, and waits for the trace; signals are now for it. */
 static void finish_reader(struct reader *r)
 {
 	int status = 0;
 
 	while (r->pid > 0) {
+		child_is(r->pid);
 		if (write(r->fd[1], "", 1) < 0)
 			kill(r->pid, SIGKILL);
 		while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
 			;
 		reader_ended(r, r->pid, status);
 	}
+	child_is(0);
 }
 
 /* Runs the program beside the reading process; the exit status. */
@@ -357,7 +390,8 @@ static int run_both(const struct cli_args *args, struct rec_recorder *recorder,
 		place_keep(&at->place);
 		reader.told = CLI_MACHINE;
 	}
-	rec_leave(recorder); /* if anything is left */
+	rec_keep(recorder); /* if anything is left */
+	rec_close(recorder);
 	if (status < 0)
 		return cli_fail(status, NULL, "run", args->operands[0], NULL);
 	return child_end(status, reader.told);
@@ -422,6 +456,8 @@ static int recover(const struct cli_args *args, const char *folder, struct captu
 		cli_fail(r, NULL, "recover", spool, NULL);
 	r = r == 0 ? write_trace(args, recorder, -1, at) : CLI_INPUT;
 	place_done(&at->place);
+	if (r != CLI_OK && recorder)
+		rec_keep(recorder);
 	rec_close(recorder);
 	if (r == CLI_OK && strlen(folder) < sizeof(left.folder)) {
 		strcpy(left.folder, folder);

@@ -8,14 +8,6 @@
 
 #include <errno.h>
 
-static int on_progress(void *context, const char *what, uint64_t done, uint64_t total)
-{
-	if (place_signal())
-		return -ECANCELED;
-	progress_show(context, what, done, total);
-	return 0;
-}
-
 static int join_into(struct place *place, const struct fmt_join *given, struct fmt_join_result *ret)
 {
 	struct fmt_join join = *given;
@@ -24,7 +16,7 @@ static int join_into(struct place *place, const struct fmt_join *given, struct f
 	int r;
 
 	join.output = place->trace;
-	join.progress = on_progress;
+	join.progress = place_progress;
 	join.context = &bar;
 	progress_begin(&bar);
 	r = fmt_join(&join, ret, &err);

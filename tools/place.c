@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "formats/store/trace.h"
 #include "tools/cli.h"
+#include "tools/progress.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -21,19 +22,39 @@ static void on_signal(int number)
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
+static int heeded[ARRAY_SIZE(signals)];
+
+/* Those that whoever started this did not have ignored. */
 static void catch_signals(void)
 {
-	struct sigaction old, new = {.sa_handler = on_signal};
+	struct sigaction old;
 
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		heeded[i] = sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN;
+	place_heed();
+}
+
+void place_heed(void)
+{
+	struct sigaction new = {.sa_handler = on_signal};
+
+	came = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (heeded[i])
 			sigaction(signals[i], &new, NULL);
-	}
 }
 
 int place_signal(void)
 {
 	return came;
+}
+
+int place_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	if (came)
+		return -ECANCELED;
+	progress_show(context, what, done, total);
+	return 0;
 }
 
 void place_raise(void)

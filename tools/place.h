@@ -6,6 +6,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdint.h>
 
 struct place {
 	const char *output; /* not owned */
@@ -36,8 +37,15 @@ void place_keep(struct place *p);
 /* Removes what was not committed. */
 void place_done(struct place *p);
 
-/* The signal that has come since place_begin(), or 0. */
+/* The signal that has come since place_begin(), or place_heed(), or 0. */
 int place_signal(void);
+
+/* Keeps signals again that another has been asked to take meanwhile. */
+void place_heed(void);
+
+/* Shows the struct progress that `context` is (progress.h), for what writes the trace: -ECANCELED
+ * where a signal has come. */
+int place_progress(void *context, const char *what, uint64_t done, uint64_t total);
 
 /* Ends the process by the signal that has come, if one has; after place_done(). */
 void place_raise(void);

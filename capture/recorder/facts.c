@@ -163,6 +163,21 @@ static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_ra
 	return r < 0 ? r : put_graphs(names, index, p);
 }
 
+int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
+		   struct fmt_names *names)
+{
+	struct fmt_origin o = *origin;
+	bool is_virtual = false;
+
+	for (size_t i = 0; i < n; i++)
+		is_virtual |= processes[i]->is_virtual;
+	if (is_virtual) {
+		o.clock[0] = '\0';
+		o.realtime_ns = 0;
+	}
+	return fmt_origin_put(names, &o);
+}
+
 int rec_repetition_put(struct fmt_names *names)
 {
 	return put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");

@@ -6,9 +6,14 @@
 
 #include "capture/recorder/ranks.h"
 #include "capture/recorder/run.h"
+#include "formats/origin.h"
 
-/* The devices of each rank, which inference looks at. Both return 0 or a negative errno. */
+/* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
 int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names);
+
+/* Where it was recorded; the clock of an emulated driver is no host's. */
+int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
+		   struct fmt_names *names);
 
 /* Says that iterations were found by repetition. */
 int rec_repetition_put(struct fmt_names *names);

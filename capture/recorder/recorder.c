@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/process_stat.h"
+#include "capture/recorder/facts.h"
 #include "capture/recorder/processes.h"
 #include "capture/recorder/session.h"
 #include "capture/recorder/spool.h"
@@ -58,11 +59,9 @@ void rec_close(struct rec_recorder *r)
 	free(r);
 }
 
-void rec_leave(struct rec_recorder *r)
+void rec_keep(struct rec_recorder *r)
 {
-	if (r)
-		rec_session_leave(&r->session);
-	rec_close(r);
+	rec_session_leave(&r->session);
 }
 
 define_cleanup(rec_closep, struct rec_recorder *, rec_close);
@@ -413,12 +412,30 @@ static int take_rest(struct rec_recorder *r, struct tap *t)
 		     : rec_processes_status(r->processes, t->number, cap_drain_status(t->drain));
 }
 
-int rec_finish(struct rec_recorder *r)
+/* The making of processes of what is in the spool. */
+struct making {
+	struct rec_recorder *recorder;
+	const struct rec_progress *progress;
+};
+
+static int make_piece(void *making, const struct rec_piece *piece)
 {
+	const struct making *m = making;
+	const struct rec_spool *s = &m->recorder->spool;
+	int e = 0;
+
+	if (piece->kind == REC_PIECE_ROUND && m->progress->show)
+		e = m->progress->show(m->progress->context, "reading", s->at, s->bytes);
+	return e < 0 ? e : rec_processes_piece(m->recorder->processes, piece);
+}
+
+int rec_finish(struct rec_recorder *r, const struct rec_progress *progress)
+{
+	struct making making = {r, progress};
 	int e = rec_processes_new(&r->clock, &r->processes);
 
 	if (e == 0)
-		e = rec_spool_read(&r->spool, rec_processes_piece, r->processes);
+		e = rec_spool_read(&r->spool, make_piece, &making);
 	/* A ring of which the spool does not know, since there was no room. */
 	for (size_t i = 0; i < r->n_taps && e == 0; i++) {
 		struct cap_drain_about about = *cap_drain_about(r->taps[i].drain);
@@ -463,22 +480,6 @@ struct rec_unread rec_unread(const struct rec_recorder *r)
 	return unread;
 }
 
-/* The clock of an emulated driver is no host's. */
-static int put_origin(const struct rec_recorder *r, struct fmt_names *names,
-		      struct rec_process *const *all, size_t n)
-{
-	struct fmt_origin o = r->settings.origin;
-	bool is_virtual = false;
-
-	for (size_t i = 0; i < n; i++)
-		is_virtual |= all[i]->is_virtual;
-	if (is_virtual) {
-		o.clock[0] = '\0';
-		o.realtime_ns = 0;
-	}
-	return fmt_origin_put(names, &o);
-}
-
 int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
 	      struct rec_result *ret, struct fmt_error *err)
 {
@@ -486,7 +487,7 @@ int rec_write(struct rec_recorder *r, const struct rec_window *window, const cha
 	struct rec_process *const *all = rec_processes_all(r->processes, &n);
 	struct fmt_names *names = rec_processes_names(r->processes);
 	struct rec_window kept = *window;
-	int e = put_origin(r, names, all, n);
+	int e = rec_origin_put(&r->settings.origin, all, n, names);
 
 	kept.unread = rec_unread(r);
 	kept.steps = r->settings.digest_level == CAP_DIGEST_STEP;

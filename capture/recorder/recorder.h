@@ -30,8 +30,8 @@ int rec_open(const struct cap_control *settings, const char *spool, struct rec_r
  * lives. */
 int rec_recover(const char *spool, struct rec_recorder **ret);
 void rec_close(struct rec_recorder *r);
-/* The same, but what rec_recover() needs stays. */
-void rec_leave(struct rec_recorder *r);
+/* What rec_recover() needs stays when it is closed. */
+void rec_keep(struct rec_recorder *r);
 
 /* The session's folder; its settings. */
 const char *rec_folder(const struct rec_recorder *r);
@@ -48,7 +48,7 @@ long rec_round(struct rec_recorder *r);
 bool rec_is_traced(const struct rec_recorder *r);
 
 /* Makes processes and events of all that was taken, and of what is left in the rings. */
-int rec_finish(struct rec_recorder *r);
+int rec_finish(struct rec_recorder *r, const struct rec_progress *progress);
 /* Whether any of them made a call; what they did and was not read. */
 bool rec_has_calls(struct rec_recorder *r);
 struct rec_unread rec_unread(const struct rec_recorder *r);

@@ -189,6 +189,20 @@ static int assemble(struct job *j)
 	return r;
 }
 
+/* A rank that is written. */
+struct writing {
+	const struct rec_progress *progress;
+	uint32_t rank, n_ranks;
+};
+
+static int show_slice(void *writing, size_t done, size_t total)
+{
+	const struct writing *w = writing;
+
+	return w->progress->show(w->progress->context, "writing", w->rank * total + done,
+				 w->n_ranks * total);
+}
+
 static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 		     struct fmt_error *err)
 {
@@ -204,9 +218,14 @@ static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		struct fmt_run_reading *reading = &j->readings[i];
 
-		const struct fmt_run_source source =
+		struct writing writing = {&j->window->progress, i, j->run.n_ranks};
+		struct fmt_run_source source =
 			fmt_run_part_source(&j->parts[i], j->run.names, reading);
 
+		if (j->window->progress.show) {
+			source.progress = show_slice;
+			source.progress_context = &writing;
+		}
 		if (j->window->folder && j->window->first_content >= 0) {
 			reading->first_content = j->window->first_content;
 			reading->last_content = j->window->last_content;

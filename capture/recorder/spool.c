@@ -155,20 +155,20 @@ static int walk(const uint8_t *raw, uint64_t len,
 int rec_spool_read(struct rec_spool *s, int (*take_piece)(void *, const struct rec_piece *),
 		   void *context)
 {
-	uint64_t at = 0;
 	int r = 0;
 
+	s->at = 0;
 	while (r == 0) {
 		scoped(free_ptr) uint8_t *raw = NULL;
 		struct fmt_chunk c;
 
-		r = read_chunk(s->fd, at, &c, &raw);
+		r = read_chunk(s->fd, s->at, &c, &raw);
 		if (r <= 0)
 			break;
 		r = walk(raw, c.raw_bytes, take_piece, context);
-		at += c.header_bytes + c.frame_bytes;
+		s->at += c.header_bytes + c.frame_bytes;
 	}
 	if (r == 0)
-		s->bytes = at;
+		s->bytes = s->at;
 	return r;
 }

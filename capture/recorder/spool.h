@@ -44,6 +44,7 @@ struct rec_piece_session {
 struct rec_spool {
 	int fd;		    /* owned; -1: none */
 	uint64_t bytes;	    /* of whole chunks */
+	uint64_t at;	    /* how far rec_spool_read() is with them */
 	struct text pieces; /* of the next chunk */
 	int error;	    /* nothing more is written since this happened */
 };

@@ -14,6 +14,12 @@ struct rec_unread {
 	int stopped;		/* errno of the disk that had no room for what was read; 0 */
 };
 
+/* How far the making of the trace is; a negative errno ends it. show() may be NULL. */
+struct rec_progress {
+	int (*show)(void *context, const char *what, uint64_t done, uint64_t total);
+	void *context;
+};
+
 struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
@@ -24,6 +30,7 @@ struct rec_window {
 	 * go. 0, and it is written once more; may be NULL. */
 	int (*make_room)(void *context);
 	void *room;
+	struct rec_progress progress;
 };
 
 /* The run's events, values stay where they are; before edges are found. Calls by their start,

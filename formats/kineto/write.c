@@ -114,6 +114,7 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 		.count_ranges = count_ranges,
 		.take_ranges = take_ranges,
 		.progress = progress,
+		.progress_context = &j,
 	};
 	int r = kineto_spool_read(&ready->rank->spool, &j.reader);
 
