@@ -93,35 +93,29 @@ size_t fmt_contexts_bytes(const struct fmt_contexts *m)
 	       (m->reference ? m->reference->n * sizeof(*m->copies) : 0);
 }
 
-static uint64_t mix(uint64_t key)
+static uint32_t tag_of(uint64_t key)
 {
-	key ^= key >> 31;
-	key *= 0x9e3779b97f4a7c15u;
-	return key ^ key >> 32;
+	return (uint32_t)((key ^ key >> 31) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 /* Its place, or 0. */
-static uint32_t find(const struct fmt_contexts *m, uint64_t key, uint64_t mixed)
+static uint32_t find(const struct fmt_contexts *m, uint64_t key, uint32_t tag)
 {
-	uint32_t tag = (uint32_t)(mixed >> 32);
-
 	if (m->n_slots == 0)
 		return 0;
-	for (size_t at = mixed & (m->n_slots - 1); m->slots[at].at;
-	     at = (at + 1) & (m->n_slots - 1))
+	for (size_t at = tag & (m->n_slots - 1); m->slots[at].at; at = (at + 1) & (m->n_slots - 1))
 		if (m->slots[at].tag == tag && context_at(m, m->slots[at].at)->key == key)
 			return m->slots[at].at;
 	return 0;
 }
 
-static void set_slot(struct fmt_contexts *m, uint64_t mixed, uint32_t place)
+static void set_slot(struct fmt_contexts *m, struct fmt_context_slot slot)
 {
-	size_t at = mixed & (m->n_slots - 1);
+	size_t at = slot.tag & (m->n_slots - 1);
 
 	while (m->slots[at].at)
 		at = (at + 1) & (m->n_slots - 1);
-	m->slots[at].tag = (uint32_t)(mixed >> 32);
-	m->slots[at].at = place;
+	m->slots[at] = slot;
 }
 
 /* With a reference, the slots hold what the reference has not. */
@@ -138,7 +132,7 @@ static int grow(struct fmt_contexts *m)
 	}
 	for (size_t i = 0; i < n; i++)
 		if (old[i].at)
-			set_slot(m, mix(context_at(m, old[i].at)->key), old[i].at);
+			set_slot(m, old[i]);
 	return 0;
 }
 
@@ -155,7 +149,7 @@ static uint32_t copy_of(struct fmt_contexts *m, uint32_t place)
 	return *copy;
 }
 
-static uint32_t make(struct fmt_contexts *m, uint64_t key, uint64_t mixed,
+static uint32_t make(struct fmt_contexts *m, uint64_t key, uint32_t tag,
 		     const struct fmt_dist *parent)
 {
 	struct fmt_context fresh = {.key = key};
@@ -168,7 +162,7 @@ static uint32_t make(struct fmt_contexts *m, uint64_t key, uint64_t mixed,
 		return 0;
 	place = add(m, &fresh);
 	if (place)
-		set_slot(m, mixed, place);
+		set_slot(m, (struct fmt_context_slot){tag, place});
 	return place;
 }
 
@@ -176,13 +170,13 @@ static uint32_t make(struct fmt_contexts *m, uint64_t key, uint64_t mixed,
 static struct fmt_context *look_up(struct fmt_contexts *m, uint64_t key,
 				   const struct fmt_dist *parent)
 {
-	uint64_t mixed = mix(key);
-	uint32_t place = m->reference ? find(m->reference, key, mixed) : 0;
+	uint32_t tag = tag_of(key);
+	uint32_t place = m->reference ? find(m->reference, key, tag) : 0;
 
 	if (place)
 		place = copy_of(m, place);
-	else if (!(place = find(m, key, mixed)))
-		place = make(m, key, mixed, parent);
+	else if (!(place = find(m, key, tag)))
+		place = make(m, key, tag, parent);
 	if (!place) {
 		m->error = -ENOMEM;
 		fmt_dist_init(&m->nowhere.dist);

@@ -48,7 +48,7 @@ struct fmt_class_context {
 };
 
 struct fmt_context_slot {
-	uint32_t tag; /* of the key, so that others need not be looked at */
+	uint32_t tag; /* hash of the key, so that others need not be looked at */
 	uint32_t at;  /* place in the pool; 0: free */
 };
 
