@@ -7,6 +7,7 @@
 #include "tools/progress.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 enum { OPT_OUTPUT, OPT_JSON, OPT_FORCE, OPT_LEVEL };
 
@@ -94,6 +95,9 @@ static int run(const struct cli_args *args)
 	}
 	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
 		return CLI_USAGE;
+	/* What is freed is wanted again for the next slice; the kernel would have to clear it. */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	e = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
 	if (e < 0)
 		return place_fail(e, output, 1);
