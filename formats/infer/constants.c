@@ -169,23 +169,19 @@ void fmt_site_gaps_done(struct fmt_site_gaps *g)
 void fmt_site_gaps_get(const struct fmt_names *n, struct fmt_site_gaps *g)
 {
 	const char *at = fmt_fact_value(n, FMT_WHOLE_TRACE, FMT_SITE_GAPS_KEY);
-	int64_t site, gap;
+	int64_t gap;
 
-	while (at && next_number(&at, &site) && next_number(&at, &gap))
-		if (site >= 0 && site < g->n)
-			g->ns[site] = gap;
+	for (uint32_t i = 0; at && i < g->n && next_number(&at, &gap); i++)
+		g->ns[i] = gap;
 }
 
 int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g)
 {
 	scoped(text_done) struct text out = {0};
 
-	text_char(&out, '[');
 	for (uint32_t i = 0; i < g->n; i++)
-		if (g->ns[i])
-			text_printf(&out, "%s[%u,%" PRId64 "]", out.len > 1 ? "," : "", i,
-				    g->ns[i]);
-	text_char(&out, ']');
+		text_printf(&out, "%c%" PRId64, i == 0 ? '[' : ',', g->ns[i]);
+	text_str(&out, g->n == 0 ? "[]" : "]");
 	return out.error ? out.error
 			 : fmt_names_fact_json(n, FMT_WHOLE_TRACE, FMT_SITE_GAPS_KEY, out.data,
 					       out.len);
