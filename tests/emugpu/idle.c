@@ -47,5 +47,9 @@ int main(void)
 		others += !pthread_equal(launched_by, pthread_self());
 	}
 	TRUE(others == 0);
+	OK(cuEventDestroy(event));
+	OK(cuStreamDestroy(stream));
+	OK(cuModuleUnload(module));
+	OK(cuCtxDestroy(context));
 	return 0;
 }
