@@ -5,6 +5,7 @@
 #include <fuse_lowlevel.h>
 
 #include "base/scope.h"
+#include "fs/eager.h"
 #include "fs/later.h"
 #include "fs/loop.h"
 #include "fs/pool.h"
@@ -24,6 +25,9 @@ struct server {
 	struct fs_later later;
 	struct fs_pool pool;
 	bool no_open, no_opendir;
+	uid_t owner;
+	gid_t group;
+	struct fs_eager eager;
 };
 
 static struct server *server_of(fuse_req_t req)
@@ -64,7 +68,7 @@ static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
 
 /* ---- looking */
 
-static struct stat stat_of(const struct fs_attr *a)
+static struct stat stat_of(const struct server *s, const struct fs_attr *a)
 {
 	struct timespec time = {a->time_ns / 1000000000, a->time_ns % 1000000000};
 
@@ -72,8 +76,8 @@ static struct stat stat_of(const struct fs_attr *a)
 		.st_ino = a->ino,
 		.st_mode = a->mode,
 		.st_nlink = a->n_links,
-		.st_uid = getuid(),
-		.st_gid = getgid(),
+		.st_uid = s->owner,
+		.st_gid = s->group,
 		.st_size = (off_t)a->size_bytes,
 		.st_blksize = 4096,
 		.st_blocks = (blkcnt_t)((a->size_bytes + 511) / 512),
@@ -83,12 +87,12 @@ static struct stat stat_of(const struct fs_attr *a)
 	};
 }
 
-static struct fuse_entry_param entry_of(const struct fs_attr *a)
+static struct fuse_entry_param entry_of(const struct server *s, const struct fs_attr *a)
 {
 	return (struct fuse_entry_param){
 		.ino = a->ino,
 		.generation = 1,
-		.attr = stat_of(a),
+		.attr = stat_of(s, a),
 		.attr_timeout = FOREVER,
 		.entry_timeout = FOREVER,
 	};
@@ -102,7 +106,7 @@ static void answer_lookup(const struct fs_call *c)
 	int r = fs_lookup(fs_of(req), c->ino, c->name, &a);
 
 	if (r == 0)
-		entry = entry_of(&a);
+		entry = entry_of(server_of(req), &a);
 	if (r == 0 || r == -ENOENT)
 		fuse_reply_entry(req, &entry);
 	else
@@ -113,6 +117,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_call c = {.answer = answer_lookup, .request = req, .ino = parent};
 
+	fs_eager_asked(&server_of(req)->eager);
 	if (strlen(name) > FS_NAME_MAX) {
 		struct fuse_entry_param none = {.entry_timeout = FOREVER};
 
@@ -134,7 +139,7 @@ static void answer_getattr(const struct fs_call *c)
 		reply_error(req, r);
 		return;
 	}
-	st = stat_of(&a);
+	st = stat_of(server_of(req), &a);
 	fuse_reply_attr(req, &st, FOREVER);
 }
 
@@ -178,18 +183,20 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- directories */
 
-/* Adds an entry; with its attributes if they cost little, else the kernel asks when it needs them.
+/* Adds an entry; `plus` attributes that cost little, of directories and where wanted of `files`.
  * Returns the bytes that it takes, more than `room` if it does not fit. */
-static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, char *at, size_t room)
+static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, bool files, char *at,
+			size_t room)
 {
 	struct fuse_entry_param entry = {.attr = {.st_ino = e->ino, .st_mode = e->type}};
-	struct fs *fs = fs_of(req);
+	struct server *s = server_of(req);
 	struct fs_attr a;
 
 	if (!plus)
 		return fuse_add_direntry(req, at, room, e->name, &entry.attr, (off_t)e->next);
-	if (e->name[0] != '.' && fs_is_quick(fs, e->ino) && fs_stat(fs, e->ino, &a) == 0)
-		entry = entry_of(&a);
+	if (e->name[0] != '.' && (files || S_ISDIR(e->type)) && fs_is_quick(s->fs, e->ino) &&
+	    fs_stat(s->fs, e->ino, &a) == 0)
+		entry = entry_of(s, &a);
 	return fuse_add_direntry_plus(req, at, room, e->name, &entry, (off_t)e->next);
 }
 
@@ -197,6 +204,7 @@ static void list(const struct fs_call *c, bool plus)
 {
 	fuse_req_t req = c->request;
 	scoped(free_ptr) char *buf = malloc(c->size);
+	bool files = plus && fs_eager_list(&server_of(req)->eager, c->offset == 0);
 	uint64_t offset = c->offset;
 	struct fs_entry e;
 	size_t used = 0;
@@ -207,7 +215,7 @@ static void list(const struct fs_call *c, bool plus)
 		return;
 	}
 	while ((r = fs_list(fs_of(req), c->ino, offset, &e)) == 1) {
-		size_t n = add_entry(req, &e, plus, buf + used, c->size - used);
+		size_t n = add_entry(req, &e, plus, files, buf + used, c->size - used);
 
 		if (n > c->size - used)
 			break;
@@ -245,8 +253,7 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 /* ---- files */
 
-/* Answered with ENOSYS, open is never asked again: the kernel keeps pages and directories by
- * itself. */
+/* Answered with ENOSYS, open is never asked again: the kernel keeps what it has read. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	fi->keep_cache = 1;
@@ -475,7 +482,7 @@ int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error 
 	char *argv[] = {(char *)"gputracefs", (char *)"-o", (char *)mount->options,
 			mount->debug ? (char *)"-d" : NULL, NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(mount->debug ? 4 : 3, argv);
-	struct server s = {.fs = fs, .mount = mount};
+	struct server s = {.fs = fs, .mount = mount, .owner = getuid(), .group = getgid()};
 	scoped(session_freep) struct fuse_session *se = NULL;
 	int r;
 

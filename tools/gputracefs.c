@@ -169,8 +169,10 @@ static const struct cli_command command = {
 
 int main(int argc, char **argv)
 {
-	/* Few arenas, and large blocks given back: memory stays near what the cache holds. */
+	/* Few arenas, and large blocks given back: memory stays near what the cache holds. What the
+	 * next slice will need is kept. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_TRIM_THRESHOLD, 4 << 20);
 	return cli_main_one(&command, argc, argv);
 }
