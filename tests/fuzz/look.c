@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fuzz/look.h"
 
+#include "formats/export/chrome.h"
 #include "formats/join/join.h"
 #include "formats/report/compare.h"
 #include "formats/report/report.h"
+#include "formats/store/sizes.h"
 #include "fs/node.h"
 #include "replay/engine/emulate.h"
+#include "tools/gpuemu_timing.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
 #define BLOCK (1u << 20)
 #define MOST_BYTES (64u << 20) /* of one file: what is behind it is no different */
@@ -51,10 +54,30 @@ static void report(struct fmt_trace *t)
 		fmt_report_json(r, &style, &out);
 }
 
+/* Each GPU as its recorder would have written it. */
+static void export_ranks(struct fmt_trace *t)
+{
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(t); i++) {
+		const struct fmt_part part = {.iteration = FMT_ANY, .rank = i};
+		scoped(text_done) struct text out = {0};
+
+		fmt_chrome(t, FMT_CHROME_RANK, &part, &out, NULL);
+	}
+}
+
+/* The durations that gpuemu takes of it. */
+static void time_kernels(struct fmt_trace *t)
+{
+	scoped(close_fd) int fd = memfd_create("durations", MFD_CLOEXEC);
+
+	gpuemu_timing_write(t, fd, NULL);
+}
+
 void look_at(const char *path)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
 	struct fs_options options = {0};
+	struct fmt_size_row sizes[FMT_SIZE_ROWS];
 	struct fmt_difference d = {0};
 	struct fmt_trace *t;
 	struct fs *fs;
@@ -64,6 +87,9 @@ void look_at(const char *path)
 	if (fmt_trace_open(path, &again, NULL) < 0)
 		abort();
 	report(t);
+	export_ranks(t);
+	time_kernels(t);
+	fmt_sizes(t, sizes, NULL);
 	fmt_compare(t, again, &d, NULL);
 	fmt_difference_done(&d);
 	if (fs_open(t, &options, &fs, NULL) < 0)
