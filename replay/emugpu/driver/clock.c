@@ -146,8 +146,8 @@ void emu_leave(struct emu_thread **self)
 		pace(t);
 	else
 		leave_out(t, t->entered_ns, t->left_ns);
-	if (!clock_.process->calls)
-		clock_.process->calls = 1;
+	if (!__atomic_load_n(&clock_.process->calls, __ATOMIC_RELAXED))
+		__atomic_store_n(&clock_.process->calls, 1, __ATOMIC_RELAXED);
 	publish(t->now_ns, EMU_SHORT_NS);
 }
 

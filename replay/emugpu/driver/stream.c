@@ -213,6 +213,17 @@ static int add_dep(struct emu_op *op, struct emu_dep d)
 	return 0;
 }
 
+/* Whether anything was ever done in it. While an op is pending, the lane is its worker's. */
+static int was_used(struct emu_stream *s)
+{
+	int used;
+
+	pthread_mutex_lock(&s->lock);
+	used = s->pending || s->lane.tail_ns;
+	pthread_mutex_unlock(&s->lock);
+	return used;
+}
+
 /* What the null stream and the others owe each other. */
 static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 {
@@ -224,7 +235,7 @@ static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 	if (s != c->null_stream) {
 		struct emu_stream *n = c->null_stream;
 
-		return n->lane.tail_ns || n->pending ? add_dep(op, emu_stream_tail(n)) : 0;
+		return was_used(n) ? add_dep(op, emu_stream_tail(n)) : 0;
 	}
 	pthread_mutex_lock(&c->lock);
 	for (struct emu_stream *o = c->streams; o && r == 0; o = o->next)
