@@ -230,6 +230,12 @@ int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret)
 	return 1;
 }
 
+void cap_drain_forget(struct cap_drain *d)
+{
+	free(take(d->copy));
+	d->copy_cap = 0;
+}
+
 void cap_drain_release(struct cap_drain *d)
 {
 	if (d->tail == d->next)

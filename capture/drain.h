@@ -63,6 +63,10 @@ struct cap_drain_status cap_drain_status(struct cap_drain *d);
  * was cut short, and nothing will come any more. What was taken before is released. */
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
 
+/* Gives back the memory of what was taken, which is as much as there was in the ring. It is in the
+ * ring still. */
+void cap_drain_forget(struct cap_drain *d);
+
 /* The thread may write where what was taken lay: nobody will ask for that again. */
 void cap_drain_release(struct cap_drain *d);
 

@@ -322,6 +322,7 @@ static long tap_ring(struct rec_recorder *r, struct tap *t)
 	if (e == 1)
 		put(r, REC_PIECE_BYTES, t->number, cap_drain_position(t->drain) - bytes, c.at,
 		    bytes);
+	cap_drain_forget(t->drain);
 	if (memcmp(&status, &t->told, sizeof(status)) != 0)
 		put(r, REC_PIECE_STATUS, t->number, 0, &status, sizeof(status));
 	t->told = status;

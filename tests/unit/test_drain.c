@@ -85,6 +85,30 @@ START_TEST(every_record_arrives_in_order)
 }
 END_TEST
 
+START_TEST(what_is_forgotten_is_in_the_ring)
+{
+	scoped(free_ptr) struct cap_ring *ring = make_ring();
+	scoped(cap_drain_closep) struct cap_drain *d = NULL;
+	const struct cap_record *record;
+	struct fmt_cursor c;
+
+	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), 0);
+	for (uint64_t made = 0; made < 4; made++) {
+		put_call(ring, made);
+		ck_assert_int_eq(cap_drain_take(d, &c), 1);
+		cap_drain_forget(d);
+		ck_assert_uint_lt(ring->tail, ring->head);
+		cap_drain_unread(d);
+	}
+	ck_assert_int_eq(cap_drain_take(d, &c), 1);
+	for (uint64_t seen = 0; seen < 4; seen++) {
+		ck_assert_int_eq(cap_record_next(&c, &record), 1);
+		ck_assert_uint_eq(((const struct cap_call_record *)(const void *)record)->id, seen);
+	}
+	ck_assert_int_eq(cap_record_next(&c, &record), 0);
+}
+END_TEST
+
 START_TEST(a_head_that_cannot_be_costs_what_was_there)
 {
 	static const uint64_t heads[] = {CAP_MIN_RING_BYTES + 8, 12, UINT64_MAX - 7, 1};
@@ -207,5 +231,5 @@ START_TEST(a_file_that_is_cut_short_is_damage)
 END_TEST
 
 TESTS("drain", another_goes_on_where_one_was, a_file_that_is_cut_short_is_damage,
-      every_record_arrives_in_order, a_head_that_cannot_be_costs_what_was_there,
-      bad_records_are_refused, only_rings_are_opened)
+      every_record_arrives_in_order, what_is_forgotten_is_in_the_ring,
+      a_head_that_cannot_be_costs_what_was_there, bad_records_are_refused, only_rings_are_opened)
