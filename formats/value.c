@@ -3,23 +3,41 @@
 
 #include "formats/export/json.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* Whether no decimal of as many digits as `least` has reads back as `rate`: that would be no
+ * further off than 2^-53 of it. To print one and see takes ten times as long. false in doubt. */
+static bool too_few(double rate, double least)
+{
+	long double power = 1, off;
+
+	for (int i = 0; rate * power < least; i++) {
+		if (i == 27 || LDBL_MANT_DIG < 64) /* 10^27 is exact there, and no further */
+			return false;
+		power *= 10;
+	}
+	off = rate * power - rintl(rate * power);
+	return fabsl(off) > rate * power * 0x1.03p-53L;
+}
 
 int fmt_rate_text(int64_t bytes, int64_t ns, char *ret)
 {
 	double rate = ns > 0 ? (double)bytes / (double)ns : 0;
-	char shorter[FMT_RATE_TEXT];
-	int n = snprintf(ret, FMT_RATE_TEXT, "%.16g", rate);
 
 	/* 15 digits are enough for some doubles, and 17 for all. */
-	if (strtod(ret, NULL) != rate)
-		return snprintf(ret, FMT_RATE_TEXT, "%.17g", rate);
-	snprintf(shorter, sizeof(shorter), "%.15g", rate);
-	if (strtod(shorter, NULL) != rate)
-		return n;
-	strcpy(ret, shorter);
-	return (int)strlen(ret);
+	for (int digits = 15; digits < 17; digits++) {
+		int n;
+
+		if (too_few(rate, digits == 15 ? 1e14 : 1e15))
+			continue;
+		n = snprintf(ret, FMT_RATE_TEXT, "%.*g", digits, rate);
+		if (strtod(ret, NULL) == rate)
+			return n;
+	}
+	return snprintf(ret, FMT_RATE_TEXT, "%.17g", rate);
 }
 
 /* The value of argument `arg`: its constant, or the event's own. */
