@@ -205,6 +205,9 @@ static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, 
 	if (path.error)
 		return fmt_fail(err, path.error, to, FMT_NO_OFFSET, "out of memory");
 	fd = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0 && errno == EEXIST)
+		return fmt_fail(err, -EBADMSG, t->path, m->source.data_at, "another %s",
+				m->source.name);
 	if (fd < 0)
 		return fmt_fail(err, -errno, path.data, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));

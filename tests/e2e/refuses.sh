@@ -62,6 +62,11 @@ inputs | while IFS='|' read -r input why; do
 done
 refuses 3 'folder: Is a directory' gputrace import -o out folder
 refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
+cp -r good part
+rm part/rank-00000.chunks
+gputrace pack -o twice part
+cat good/names.chunks >>twice
+refuses 3 'cannot unpack twice: another names.chunks at byte' gputrace unpack -o out twice
 
 # Where nothing can be written.
 writers() {
