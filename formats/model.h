@@ -194,6 +194,9 @@ struct fmt_digest {
 #define FMT_BEFORE (-1)
 #define FMT_AFTER (-2)
 
+/* In what order iterations follow one another, by their numbers: less than, equal to or above 0. */
+int fmt_iteration_order(int64_t a, int64_t b);
+
 struct fmt_iteration {
 	int64_t number; /* the recorder's: ProfilerStep#4 is 4; or FMT_BEFORE, FMT_AFTER */
 	int64_t start_ns,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/part.h"
 
+#include "base/array.h"
+
 struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part)
 {
 	struct fmt_walk w = {.trace = t, .part = *part};
@@ -15,21 +17,47 @@ struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part)
 	return w;
 }
 
+/* How the slice stands to the iteration that is walked over; 0 where it belongs to the part. */
+static int against(const struct fmt_walk *w, uint32_t slice)
+{
+	const struct fmt_slice_info *info = fmt_trace_slice(w->trace, w->rank, slice);
+
+	if (w->part.iteration == FMT_ANY)
+		return 0;
+	return fmt_iteration_order(info->iteration.number, w->part.iteration);
+}
+
+/* The next slice of the rank that belongs to the part, or how many it has. */
+static uint32_t seek(const struct fmt_walk *w, const struct fmt_rank *rank)
+{
+	uint32_t i, n = rank->n_slices;
+
+	if (rank->ordered) {
+		i = w->next;
+		if (i == 0)
+			i = (uint32_t)array_bound(k, 0, n, against(w, (uint32_t)k) < 0);
+		return i < n && against(w, i) == 0 ? i : n;
+	}
+	for (i = w->next; i < n && against(w, i) != 0; i++)
+		;
+	return i;
+}
+
 bool fmt_walk_next(struct fmt_walk *w)
 {
 	while (w->rank < fmt_trace_n_ranks(w->trace)) {
 		const struct fmt_rank *rank = fmt_trace_rank(w->trace, w->rank);
+		uint32_t found = seek(w, rank);
 
-		while (w->next < rank->n_slices) {
-			w->slice = w->next++;
+		w->done += found - w->next;
+		if (found < rank->n_slices) {
+			w->slice = found;
+			w->next = found + 1;
 			w->done++;
-			w->info = fmt_trace_slice(w->trace, w->rank, w->slice);
-			if (w->part.iteration == FMT_ANY ||
-			    w->info->iteration.number == w->part.iteration) {
-				if (w->part.progress)
-					w->part.progress(w->part.context, w->done, w->total);
-				return true;
-			}
+			w->info = fmt_trace_slice(w->trace, w->rank, found);
+			if (w->part.progress)
+				w->part.progress(w->part.context, w->done, w->total);
+			return true;
 		}
 		if (w->part.rank != FMT_ANY)
 			return false;

@@ -10,18 +10,9 @@
 
 /* ---- iterations */
 
-/* Where an iteration stands: what came before all of them, the numbered ones, what came after. */
-static int place_of(int64_t number)
-{
-	return number == FMT_BEFORE ? -1 : number == FMT_AFTER ? 1 : 0;
-}
-
 static int by_number(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	int px = place_of(x), py = place_of(y);
-
-	return array_order(px, py) ?: array_order(x, y);
+	return fmt_iteration_order(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number)

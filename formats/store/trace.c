@@ -116,10 +116,13 @@ static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_er
 			r->digests_of[m->chunks[i].slice] = (uint32_t)i + 1;
 		}
 	fill_holes(r);
+	r->info.ordered = 1;
 	for (size_t i = 0; i < n; i++) {
 		const struct fmt_iteration *it = &r->slices[i].iteration;
 		int64_t end = fmt_add(it->start_ns, it->duration_ns);
 
+		if (i > 0 && fmt_iteration_order(r->slices[i - 1].iteration.number, it->number) > 0)
+			r->info.ordered = 0;
 		if (i == 0 || it->start_ns < r->info.start_ns)
 			r->info.start_ns = it->start_ns;
 		if (i == 0 || end > r->info.end_ns)

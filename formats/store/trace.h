@@ -42,6 +42,7 @@ struct fmt_rank {
 	int64_t start_ns; /* the first moment of anything in it */
 	int64_t end_ns;
 	int cut_off; /* 1: the recording did not end cleanly; what was complete is here */
+	int ordered; /* 1: its slices ascend by fmt_iteration_order() */
 };
 
 /* Ranks are ordered by number. Owned by the trace. */
