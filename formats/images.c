@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/images.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 static const char *const kinds[FMT_IMAGE_KINDS] = {
 	[FMT_IMAGE_OTHER] = "image",

@@ -2,7 +2,7 @@
 #include "formats/origin.h"
 
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/value.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/losses.h"
 #include "formats/store/blobs.h"
 #include "fs/stored.h"

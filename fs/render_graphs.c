@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "fs/render.h"
 
 /* A member of a node, `-` where it has none; strings bare, lists of numbers as "0,2". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/store/verify.h"
 #include "tools/cmd.h"
 #include "tools/sink.h"

@@ -6,7 +6,7 @@
 #include "base/scope.h"
 #include "capture/clock.h"
 #include "capture/recorder/recorder.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "tools/capture_place.h"
 #include "tools/child.h"
 #include "tools/cli.h"

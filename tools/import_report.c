@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/import_report.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/report/grid.h"
 
 static uint64_t n_records(const struct fmt_trace *t)

@@ -5,8 +5,8 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "capture/recorder/session.h"
-#include "formats/export/json.h"
 #include "formats/images.h"
+#include "formats/json.h"
 #include "formats/store/blobs.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 /* A node that a stream or an event in capture stands for. */
 struct waiting {

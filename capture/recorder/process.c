@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/graphs.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 void rec_process_forget(struct rec_process *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/export/chrome_head.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 /* Facts of our own have this in front, and stand under one key in the document. */
 #define OURS "gputrace."

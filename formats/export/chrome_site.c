@@ -2,7 +2,7 @@
 #include "formats/export/chrome_site.h"
 
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free);
 

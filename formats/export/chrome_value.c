@@ -2,7 +2,7 @@
 #include "formats/export/chrome_value.h"
 
 #include "base/array.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/value.h"
 
 /* What is known of a string, in one half of a byte as a string and in the other as JSON. */

@@ -2,7 +2,7 @@
 #include "formats/export/svg_lane.h"
 
 #include "base/array.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/report/grid.h"
 
 /* The class that the style sheet of the picture knows an ink by. */

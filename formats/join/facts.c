@@ -6,9 +6,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/json.h"
 #include "formats/images.h"
 #include "formats/iterations.h"
+#include "formats/json.h"
 #include "formats/losses.h"
 
 int join_fact(struct join *j, const char *key, const struct text *json)

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/peers.h"
 #include "formats/store/cursor.h"
 

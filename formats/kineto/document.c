@@ -2,8 +2,8 @@
 #include "formats/kineto/document.h"
 
 #include "base/scope.h"
-#include "formats/export/json.h"
 #include "formats/infer/constants.h"
+#include "formats/json.h"
 
 #include <yajl/yajl_tree.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/kineto/document.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "formats/kineto/rank.h"
 
 #include "base/array.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/value.h"
 
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 #include "formats/report/facts.h"
 
 #include "base/array.h"
-#include "formats/export/json.h"
 #include "formats/images.h"
+#include "formats/json.h"
 #include "formats/report/grid.h"
 #include "formats/store/blobs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/report/grid.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 #define GAP 2	 /* between columns */
 #define INDENT 2 /* before the first */

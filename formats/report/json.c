@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/report/report.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/report/facts.h"
 
 static void put_string(struct fmt_json *j, const char *key, const struct fmt_names *names,

@@ -3,7 +3,7 @@
 
 #include "base/scope.h"
 #include "formats/clocks.h"
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "formats/losses.h"
 #include "formats/report/facts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/export/chrome.h"
 
-#include "formats/export/json.h"
+#include "formats/json.h"
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 

@@ -3,8 +3,8 @@
 /* A trace comes from a stranger, and its times may be any 64 bits: whatever reports and renders
  * must come through, with valid output. The sanitisers of the test build see what overflows. */
 #include "formats/export/chrome.h"
-#include "formats/export/json.h"
 #include "formats/export/svg.h"
+#include "formats/json.h"
 #include "formats/report/compare.h"
 #include "formats/report/report.h"
 

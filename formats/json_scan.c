@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/export/json.h"
+#include "formats/json.h"
 
 size_t fmt_utf8_length(const char *bytes, size_t left)
 {
