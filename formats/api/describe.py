@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Describes every public call of the driver, NCCL, cuBLAS and cuBLASLt: one line each, from headers and meaning.py.
+"""Describes every public call of the driver, NCCL, cuBLAS and cuBLASLt: one line each, from headers, meaning.py and structs.py.
 
     describe.py [--include DIR] [--cc CC] [--check] [LIBRARY...]
 
@@ -17,6 +17,7 @@ import tempfile
 import headers as reading
 import meaning
 import prototypes
+import structs
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -57,7 +58,7 @@ LIBRARIES = {
         'units': [['cublasLt.h']],
         'names': r'cublasLt[A-Z]\w*',
         'defines': [],
-        'unions': meaning.LT_UNIONS,
+        'unions': structs.LT_UNIONS,
         'version': 'CUBLAS_VERSION',
     },
 }
@@ -168,8 +169,8 @@ def describe(library, name, returns, parameters, headers):
 
 def fields_of(library, name, headers):
     """The fields of a struct, as arguments are but with an offset after the name."""
-    said = dict(part.strip().split(' ', 1) for part in meaning.STRUCTS.get(name, '').split(';') if part)
-    when = meaning.WHEN.get(name, {})
+    said = dict(part.strip().split(' ', 1) for part in structs.STRUCTS.get(name, '').split(';') if part)
+    when = structs.WHEN.get(name, {})
     values = {key: [str(headers.value(v)) for v in names] for key, (_, names) in when.items()}
     for path, declaration, count, choice in headers.layouts.leaves(name):
         offset = headers.value(f'offsetof({name}, {path})')

@@ -141,6 +141,12 @@ static struct fmt_trace *open_trace(const struct folder *f)
 
 #define PAIR(name, corr, ts) LAUNCH(corr, ts) "," KERNEL(name, corr, ts, "1", "")
 
+#define FOUR(a, b, c, d) a "," b "," c "," d
+#define NAMED "\"stream 7\""
+#define FLOW(phase, cat)                                                                           \
+	"{\"ph\":\"" phase "\",\"id\":9,\"pid\":1,\"tid\":2,\"ts\":1,\"cat\":\"" cat               \
+	"\",\"name\":\"a\",\"bp\":\"e\"}"
+
 /* One row per rule of README.md: a file, and lines that its trace has. */
 static const struct {
 	const char *json;
@@ -167,95 +173,15 @@ static const struct {
 	       "\"External id\":9,\"cbid\":20,\"correlation\":9")),
 	 {"call cudaMalloc [host 1 2] 1000+1000 #9 External id=9,cbid=20,correlation=9"}},
 	/* The oldest: other categories, streams that have names. */
-	{DOC(X("Runtime", "cudaMemcpyAsync", "1", "\"2\"", "1", "1",
-	       "\"cbid\":41,\"correlation\":9") "," X("Memcpy", "Memcpy DtoD (Device -> Device)",
-						      "0", "\"stream 7\"", "3", "1",
-						      "\"correlation\":9") "," X("Kernel", "k", "0",
-										 "\"stream 7\"",
-										 "5", "1",
-										 "") "," X("Memset",
-											   "Memset "
-											   "(Device"
-											   ")",
-											   "0",
-											   "\"strea"
-											   "m 7\"",
-											   "7", "1",
-											   "") ","
-											       "{\""
-											       "ph"
-											       "\":"
-											       "\"s"
-											       "\","
-											       "\"i"
-											       "d\""
-											       ":9,"
-											       "\"p"
-											       "id"
-											       "\":"
-											       "1,"
-											       "\"t"
-											       "id"
-											       "\":"
-											       "2,"
-											       "\"t"
-											       "s\""
-											       ":1,"
-											       "\"c"
-											       "at"
-											       "\":"
-											       "\"a"
-											       "syn"
-											       "c_"
-											       "gpu"
-											       "\","
-											       "\"n"
-											       "ame"
-											       "\":"
-											       "\"a"
-											       "\","
-											       "\"b"
-											       "p\""
-											       ":\""
-											       "e\""
-											       "},{"
-											       "\"p"
-											       "h\""
-											       ":\""
-											       "f\""
-											       ",\""
-											       "id"
-											       "\":"
-											       "9,"
-											       "\"p"
-											       "id"
-											       "\":"
-											       "1,"
-											       "\"t"
-											       "id"
-											       "\":"
-											       "2,"
-											       "\"t"
-											       "s\""
-											       ":1,"
-											       "\"c"
-											       "at"
-											       "\":"
-											       "\"f"
-											       "orw"
-											       "ard"
-											       "_ba"
-											       "ckw"
-											       "ard"
-											       "\","
-											       "\"n"
-											       "ame"
-											       "\":"
-											       "\"f"
-											       "\""
-											       "}"),
-	 {"slice 0 1000+7000\ncall cudaMemcpyAsync [host 1 '2'] 1000+1000 #9 "
-	  "cbid=41,correlation=9\n"
+	{DOC(FOUR(X("Runtime", "cudaMemcpyAsync", "1", "\"2\"", "1", "1",
+		    "\"cbid\":41,\"correlation\":9"),
+		  X("Memcpy", "Memcpy DtoD (Device -> Device)", "0", NAMED, "3", "1",
+		    "\"correlation\":9"),
+		  X("Kernel", "k", "0", NAMED, "5", "1", ""),
+		  X("Memset", "Memset (Device)", "0", NAMED, "7", "1",
+		    "")) "," FLOW("s", "async_gpu") "," FLOW("f", "forward_backward")),
+	 {"slice 0 1000+7000\n"
+	  "call cudaMemcpyAsync [host 1 '2'] 1000+1000 #9 cbid=41,correlation=9\n"
 	  "memcpy Memcpy DtoD (Device -> Device) [gpu 0 'stream 7'] 3000+1000 #9 correlation=9\n"
 	  "kernel k [gpu 0 'stream 7'] 5000+1000 #0\n"
 	  "memset Memset (Device) [gpu 0 'stream 7'] 7000+1000 #0\n"}},
