@@ -15,6 +15,8 @@ int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t 
 
 /* The fact of a trace whose iterations were found so, all of them kept: "repetition". */
 #define FMT_ITERATIONS_KEY "capture.iterations"
+/* How many repetitions each of them is, where that is not one. */
+#define FMT_REPETITIONS_KEY "capture.repetitions"
 
 /* Numbers them over all ranks: those that repeat less often have seen the last ones. */
 void fmt_iterations_align(struct fmt_run *run);

@@ -2,6 +2,7 @@
 #include "tools/progress.h"
 
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void progress_begin(struct progress *p)
@@ -18,12 +19,24 @@ static double seconds_since(const struct timespec *from)
 	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
 }
 
+/* As many blanks as a line is wide lead to the next one where something stands on this one, that a
+ * program left without an end. */
+static void leave_line(void)
+{
+	struct winsize w = {0};
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0)
+		fprintf(stderr, "%*s", w.ws_col, "");
+}
+
 void progress_show(struct progress *p, const char *what, uint64_t done, uint64_t total)
 {
 	double now = p->wanted ? seconds_since(&p->from) : 0;
 
 	if (now < 1 || now - p->shown < 0.1)
 		return;
+	if (!p->there)
+		leave_line();
 	p->shown = now;
 	p->there = true;
 	if (total)

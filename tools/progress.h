@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The line on a terminal that says how far a command is, once it takes longer than a second;
- * nothing where stderr is no terminal. For main threads. */
+ * nothing where stderr is no terminal. It has a line of its own. For main threads. */
 #pragma once
 
 #include <stdbool.h>

@@ -178,9 +178,13 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 	return fmt_origin_put(names, &o);
 }
 
-int rec_repetition_put(struct fmt_names *names)
+int rec_repetition_put(struct fmt_names *names, size_t repetitions)
 {
-	return put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");
+	int r = put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");
+
+	if (r == 0 && repetitions > 1)
+		r = put_number(names, FMT_WHOLE_TRACE, FMT_REPETITIONS_KEY, repetitions);
+	return r;
 }
 
 /* Sums over the processes of one of their counts. */

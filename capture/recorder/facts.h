@@ -15,8 +15,8 @@ int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names);
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
 		   struct fmt_names *names);
 
-/* Says that iterations were found by repetition. */
-int rec_repetition_put(struct fmt_names *names);
+/* Says that iterations were found by repetition, and how many repetitions each is. */
+int rec_repetition_put(struct fmt_names *names, size_t repetitions);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
 		  const struct rec_result *result, const struct rec_unread *unread,

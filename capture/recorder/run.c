@@ -282,6 +282,7 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 {
 	scoped(job_done) struct job j = {
 		.processes = processes, .n = n, .result = ret, .window = window};
+	size_t repetitions;
 	int r = rec_ranks_find(processes, n, &j.ranks);
 
 	*ret = (struct rec_result){.n_processes = (uint32_t)n};
@@ -295,9 +296,9 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r == 0)
 		r = assemble(&j);
 	if (r == 0)
-		r = rec_steps_find(&j.run, &j.ranks, j.parts);
-	if (r == 1)
-		r = window->first < 0 ? rec_repetition_put(names) : 0;
+		r = rec_steps_find(&j.run, &j.ranks, j.parts, &repetitions);
+	if (r == 0 && repetitions > 0 && window->first < 0)
+		r = rec_repetition_put(names, repetitions);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		r = rec_window_apply(window, &j.run.ranks[i], &j.parts[i]);
 	if (r == 0 && window->first >= 0)

@@ -9,6 +9,10 @@
 #include <ctype.h>
 #include <stdbool.h>
 
+/* Where more iterations than this are found, one has at least so many calls and operations. */
+#define MANY 4096
+#define LEAST 1024
+
 struct steps {
 	struct fmt_iteration *steps;
 	size_t n, cap;
@@ -248,30 +252,77 @@ static int from_repetition(struct steps *s, const struct fmt_run *run,
 	return r;
 }
 
-int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
-		   const struct fmt_run_part *parts)
+/* How many repetitions are to be one iteration, so that slices are worth having. */
+static size_t group_of(const struct fmt_run_rank *rank)
 {
-	bool repeats = false;
+	size_t n = rank->n_iterations, each = n > 0 ? rank->n_events / n : 0;
 
+	return n <= MANY || each >= LEAST ? 1 : (LEAST + each) / (each + 1);
+}
+
+/* Makes one iteration of each `size`, counted from the last, which is the same on all ranks. */
+static void group(struct fmt_run_rank *rank, size_t size)
+{
+	struct fmt_iteration *all = rank->iterations;
+	size_t n = 0, end;
+
+	for (size_t i = 0; i < rank->n_iterations; i = end) {
+		size_t first = rank->n_iterations % size;
+		const struct fmt_iteration *last;
+
+		end = i > 0 || first == 0 ? i + size : first;
+		last = &all[end - 1];
+		all[n] = all[i];
+		all[n++].duration_ns = last->start_ns + last->duration_ns - all[i].start_ns;
+	}
+	rank->n_iterations = n;
+}
+
+/* The iterations of one rank: 1 when they were found by repetition. */
+static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
+		    const struct rec_process *process, const struct fmt_run_part *part)
+{
+	scoped(steps_done) struct steps s = {0};
+	int r = from_marks(&s, process, part), repeats = 0;
+
+	if (r == 0 && s.n == 0)
+		r = from_ranges(&s, run->names, part);
+	if (r == 0 && s.n == 0) {
+		r = from_repetition(&s, run, rank, part);
+		repeats = s.n > 0;
+	}
+	if (r == 0 && s.n == 0)
+		r = append(&s, 0, part->first_ns, part->last_ns);
+	if (r < 0)
+		return r;
+	rank->n_iterations = s.n;
+	rank->iterations = take(s.steps);
+	return repeats;
+}
+
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts, size_t *ret)
+{
+	scoped(free_ptr) bool *repeats = calloc(run->n_ranks + (size_t)1, sizeof(*repeats));
+	size_t size = 1;
+
+	*ret = 0;
+	if (!repeats)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		const struct fmt_run_part *part = &parts[i];
-		scoped(steps_done) struct steps s = {0};
-		int r = from_marks(&s, ranks->ranks[i].process, part);
+		int r = find_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i]);
+		size_t wanted = r == 1 ? group_of(&run->ranks[i]) : 0;
 
-		if (r == 0 && s.n == 0)
-			r = from_ranges(&s, run->names, part);
-		if (r == 0 && s.n == 0) {
-			r = from_repetition(&s, run, &run->ranks[i], part);
-			repeats |= s.n > 0;
-		}
-		if (r == 0 && s.n == 0)
-			r = append(&s, 0, part->first_ns, part->last_ns);
 		if (r < 0)
 			return r;
-		run->ranks[i].n_iterations = s.n;
-		run->ranks[i].iterations = take(s.steps);
+		repeats[i] = r == 1;
+		size = wanted > size ? wanted : size;
+		*ret = r == 1 || *ret ? size : 0;
 	}
-	if (repeats)
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		if (repeats[i])
+			group(&run->ranks[i], size);
+	if (*ret)
 		fmt_iterations_align(run);
-	return repeats;
+	return 0;
 }

@@ -7,7 +7,8 @@
 #include "capture/recorder/ranks.h"
 #include "formats/run_part.h"
 
-/* Fills the iterations of each rank of the run. 1 when some were found by repetition, 0, or a
- * negative errno. */
+/* Fills the iterations of each rank of the run. *ret: 0, or where some were found by repetition,
+ * how many repetitions each of these is: more than one where there are very many of very little. 0,
+ * or a negative errno. */
 int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
-		   const struct fmt_run_part *parts);
+		   const struct fmt_run_part *parts, size_t *ret);
