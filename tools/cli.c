@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
+#define HELP_COLUMNS 92
+
 static const char *program_name = "gputrace";
 
 /* ---- errors */
@@ -72,6 +74,22 @@ static int n_options(const struct cli_command *c)
 	return n;
 }
 
+/* Ends a line of which `used` columns are written, and goes on below in column `indent`. */
+static void print_wrapped(const char *what, size_t used, int indent)
+{
+	if (used + 1 > (size_t)indent)
+		used = (size_t)printf("\n%*s", indent - 1, "") - 1;
+	while (*what) {
+		size_t n = strcspn(what, " ");
+
+		if (used + 1 + n > HELP_COLUMNS)
+			used = (size_t)printf("\n%*s", indent - 1, "") - 1;
+		used += (size_t)printf(" %.*s", (int)n, what);
+		what += n + strspn(what + n, " ");
+	}
+	putchar('\n');
+}
+
 static void print_option(const struct cli_option *o)
 {
 	char left[64];
@@ -79,7 +97,8 @@ static void print_option(const struct cli_option *o)
 	snprintf(left, sizeof(left), "%s%c%s--%s%s%s", o->letter ? "-" : " ",
 		 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, o->value ? "=" : "",
 		 o->value ? o->value : "");
-	printf("  %-28s %s\n", left, o->what);
+	printf("  %-28s", left);
+	print_wrapped(o->what, 2 + (strlen(left) < 28 ? 28 : strlen(left)), 31);
 }
 
 static void print_help(const struct cli_command *c, bool only)
@@ -269,8 +288,14 @@ int cli_number(const struct cli_args *args, const struct cli_command *command, i
 	errno = 0;
 	v = strtoll(given, &end, 10);
 	if (errno || end == given || *end || v < min || v > max) {
-		cli_error("--%s wants a whole number from %" PRId64 " to %" PRId64 ", not '%s'",
-			  command->options[option].name, min, max, given);
+		const char *name = command->options[option].name;
+
+		if (max == INT64_MAX)
+			cli_error("--%s wants a whole number, not '%s'", name, given);
+		else
+			cli_error("--%s wants a whole number from %" PRId64 " to %" PRId64
+				  ", not '%s'",
+				  name, min, max, given);
 		return -EINVAL;
 	}
 	*ret = v;

@@ -5,6 +5,7 @@
 #include "formats/report/grid.h"
 #include "tools/cmd.h"
 #include "tools/sink.h"
+#include "tools/trace_arg.h"
 
 #include <inttypes.h>
 
@@ -85,12 +86,11 @@ static int run(const struct cli_args *args)
 	bool same_id;
 	int r;
 
-	r = fmt_trace_open(paths[0], &a, &err);
-	if (r < 0)
-		return cli_fail(r, &err, "open", paths[0], NULL);
-	r = fmt_trace_open(paths[1], &b, &err);
-	if (r < 0)
-		return cli_fail(r, &err, "open", paths[1], NULL);
+	r = trace_arg_open(paths[0], &a);
+	if (r == CLI_OK)
+		r = trace_arg_open(paths[1], &b);
+	if (r != CLI_OK)
+		return r;
 	same_id = *fmt_trace_id(a) && !strcmp(fmt_trace_id(a), fmt_trace_id(b));
 	r = same_id ? 0 : fmt_compare(a, b, &d, &err);
 	if (r < 0)

@@ -14,7 +14,7 @@ enum { OPT_OUTPUT, OPT_JSON, OPT_FORCE, OPT_LEVEL };
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
 	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
-	[OPT_FORCE] = {"force", 0, NULL, "replace OUT if it is a trace"},
+	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_LEVEL] = {"level", 0, "N", "of compression, 1 to 19"},
 	{0},
 };
@@ -44,6 +44,8 @@ static int report(const struct cli_args *args, const struct kineto_report *r)
 
 static const char *hint_of(int r, const struct fmt_error *err)
 {
+	if (r == -EISDIR)
+		return "name the files in it, one for each rank";
 	if (r == -EBADMSG && strstr(err->what, "another run"))
 		return "import each run on its own";
 	if (r == -EBADMSG && strstr(err->what, "and so is"))

@@ -14,7 +14,7 @@ enum { OPT_OUTPUT, OPT_FORCE, OPT_JSON };
 
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
-	[OPT_FORCE] = {"force", 0, NULL, "replace OUT if it is a trace"},
+	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
 	{0},
 };
@@ -92,7 +92,8 @@ static void report_json(const char *output, const struct list *l, const struct f
 
 static void report(const char *output, const struct list *l, const struct fmt_join_result *r)
 {
-	printf("%s: %u ranks of %zu parts\n", output, r->n_ranks, l->n_traces);
+	printf("%s: %u rank%s of %zu part%s\n", output, r->n_ranks, r->n_ranks == 1 ? "" : "s",
+	       l->n_traces, l->n_traces == 1 ? "" : "s");
 	for (size_t i = 0; i < l->n_absent; i++)
 		printf("  missing: what ran on %s\n", l->absent[i]);
 	if (r->n_clocks > 1)

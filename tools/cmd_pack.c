@@ -3,6 +3,7 @@
 #include "formats/store/pack.h"
 #include "tools/cmd.h"
 #include "tools/place.h"
+#include "tools/trace_arg.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static int run(const struct cli_args *args)
 		return place_fail(r, output, 1);
 	r = fmt_pack(trace, place.trace, (int)level, &err);
 	if (r < 0)
-		return cli_fail(r, &err, "pack", trace, NULL);
+		return trace_arg_fail(r, &err, "pack", trace);
 	r = place_commit(&place);
 	return r < 0 ? place_fail(r, output, 1) : CLI_OK;
 }

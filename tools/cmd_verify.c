@@ -4,6 +4,7 @@
 #include "formats/store/verify.h"
 #include "tools/cmd.h"
 #include "tools/sink.h"
+#include "tools/trace_arg.h"
 
 #include <inttypes.h>
 
@@ -116,7 +117,7 @@ static int run(const struct cli_args *args)
 	r = fmt_verify(path, put_problem, &report, &v, &err);
 	if (r < 0) {
 		text_done(&out);
-		return cli_fail(r, &err, "verify", path, NULL);
+		return trace_arg_fail(r, &err, "verify", path);
 	}
 	put_summary(&report, &v);
 	if (sink_commit(&sink, &out) < 0)

@@ -47,7 +47,7 @@ static const struct cli_option options[] = {
 		       "how operations are timed: events (if not given), or not at all"},
 	[OPT_EMBED] = {"embed-images", 0, NULL, "keep code that lies in files, too"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B", "keep contents of buffers in these iterations"},
-	[OPT_FORCE] = {"force", 0, NULL, "replace OUT if it is a trace"},
+	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "report on stderr for programs"},
 	[OPT_RECOVER] =
 		{"recover", 0, "DIR",
@@ -452,8 +452,10 @@ static int recover(const struct cli_args *args, const char *folder, struct captu
 	r = rec_recover(spool, &recorder);
 	if (r == -EBUSY)
 		cli_error("cannot recover %s: it is still being recorded", folder);
+	else if (r == -EBADMSG)
+		cli_error("cannot recover %s: there is no recording in it", folder);
 	else if (r < 0)
-		cli_fail(r, NULL, "recover", spool, NULL);
+		cli_fail(r, NULL, "recover", spool, "DIR is what a killed gpucapture left");
 	r = r == 0 ? write_trace(args, recorder, -1, at) : CLI_INPUT;
 	place_done(&at->place);
 	if (r != CLI_OK && recorder)

@@ -10,6 +10,7 @@
 #include "tools/gpuemu_report.h"
 #include "tools/gpuemu_timing.h"
 #include "tools/preload.h"
+#include "tools/trace_arg.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +29,7 @@ enum {
 };
 
 static const struct cli_option options[] = {
-	[OPT_GPUS] = {"gpus", 0, "N", "how many GPUs there are; 1 if not given"},
+	[OPT_GPUS] = {"gpus", 0, "N", "how many GPUs there are, up to 64; 1 if not given"},
 	[OPT_LIKE] = {"like", 0, "MODEL",
 		      "what they are: V100, A100, H100, H200 (if not given), "
 		      "or a file like those of data/gpus"},
@@ -113,10 +114,10 @@ static int use_timing(const char *path)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct fmt_error err = {0};
-	int r = fmt_trace_open(path, &trace, &err), fd;
+	int r = trace_arg_open(path, &trace), fd;
 
-	if (r < 0)
-		return cli_fail(r, &err, "open", path, NULL);
+	if (r != CLI_OK)
+		return r;
 	fd = make_file("GPUEMU_TIMING");
 	r = fd < 0 ? fd : gpuemu_timing_write(trace, fd, &err);
 	return r < 0 ? cli_fail(r, &err, "read the durations of", path, NULL) : CLI_OK;

@@ -4,16 +4,18 @@
 #include "tools/cli.h"
 #include "tools/place.h"
 #include "tools/progress.h"
+#include "tools/trace_arg.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_EMULATE, OPT_JSON, OPT_OUTPUT };
+enum { OPT_EMULATE, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
 
 static const struct cli_option options[] = {
 	[OPT_EMULATE] = {"emulate", 0, NULL, "work out when everything happens; needs no GPU"},
 	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "write the emulated run there, as a trace"},
+	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	{0},
 };
 
@@ -45,10 +47,11 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 	struct fmt_error err = {0};
 	struct job job = {0};
 	const struct replay_options how = {.progress = on_progress, .context = &job};
-	int status = CLI_OK, r = out ? place_begin(&job.place, out, 0) : 0;
+	bool force = args->values[OPT_FORCE] != NULL;
+	int status = CLI_OK, r = out ? place_begin(&job.place, out, force) : 0;
 
 	if (r < 0)
-		return place_fail(r, out, 0);
+		return place_fail(r, out, 1);
 	progress_begin(&job.bar);
 	r = replay_emulate(trace, &how, out ? job.place.trace : NULL, report, &err);
 	progress_end(&job.bar);
@@ -56,7 +59,7 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 		status = cli_fail(r, &err, "emulate", args->operands[0],
 				  r == -EBADMSG ? "gputrace verify says what is damaged" : NULL);
 	else if (out && (r = place_commit(&job.place)) < 0)
-		status = place_fail(r, out, 0);
+		status = place_fail(r, out, 1);
 	place_done(&job.place);
 	place_raise();
 	return status;
@@ -67,11 +70,10 @@ static int run(const struct cli_args *args)
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(replay_report_done) struct replay_report report = {0};
 	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
-	struct fmt_error err = {0};
-	int r = fmt_trace_open(args->operands[0], &trace, &err);
+	int r = trace_arg_open(args->operands[0], &trace);
 
-	if (r < 0)
-		return cli_fail(r, &err, "open", args->operands[0], NULL);
+	if (r != CLI_OK)
+		return r;
 	if (!args->values[OPT_EMULATE]) {
 		cli_error("cannot re-execute %s: execution on a device is not part of this build; "
 			  "gpureplay --emulate %s needs no GPU",

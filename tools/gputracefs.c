@@ -8,6 +8,7 @@
 #include "tools/emulated.h"
 #include "tools/mount_options.h"
 #include "tools/mount_point.h"
+#include "tools/trace_arg.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -95,6 +96,19 @@ static int serve(struct fs *fs, const struct fs_mount *mount)
 	return CLI_MACHINE;
 }
 
+static int no_mount_point(int r, const char *dir)
+{
+	if (r == -EBUSY)
+		cli_error(
+			"cannot mount on %s: a trace is mounted there; fusermount3 -u %s ends that",
+			dir, dir);
+	else if (r == -ENOENT)
+		cli_error("cannot mount on %s: no such directory; mkdir %s makes it", dir, dir);
+	else
+		cli_error("cannot mount on %s: %s", dir, strerror(-r));
+	return CLI_USAGE;
+}
+
 static int mount_trace(const struct cli_args *args, const struct mount_options *o)
 {
 	const char *path = args->operands[0], *dir = args->operands[1];
@@ -112,14 +126,13 @@ static int mount_trace(const struct cli_args *args, const struct mount_options *
 	int status = CLI_OK, r;
 	struct fs *fs;
 
-	r = fmt_trace_open(path, &trace, &err);
-	if (r < 0)
-		return cli_fail(r, &err, "open", path, NULL);
+	r = trace_arg_open(path, &trace);
+	if (r != CLI_OK)
+		return r;
 	r = mount_point_find(dir, &point);
 	if (r < 0) {
 		fmt_trace_close(trace);
-		cli_error("cannot mount on %s: %s", dir, strerror(-r));
-		return CLI_USAGE;
+		return no_mount_point(r, dir);
 	}
 	list = mount_options_join(o, source ? source : path);
 	r = list ? fs_open(trace, &fs_options, &fs, &err) : -ENOMEM;

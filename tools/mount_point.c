@@ -107,6 +107,10 @@ int mount_point_find(const char *dir, char **ret)
 	path = realpath(dir, NULL);
 	if (!path)
 		return -errno;
+	if (is_ours(path)) {
+		free(path);
+		return -EBUSY;
+	}
 	*ret = path;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "tools/part.h"
 
 #include "base/scope.h"
+#include "tools/trace_arg.h"
 
 #include <inttypes.h>
 
@@ -10,7 +11,6 @@ int part_open(const struct cli_args *args, const struct cli_command *command, in
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	const char *path = args->operands[0];
-	struct fmt_error err = {0};
 	struct fmt_walk w;
 	int64_t gpu;
 	int r;
@@ -20,9 +20,9 @@ int part_open(const struct cli_args *args, const struct cli_command *command, in
 		       &part->iteration) < 0 ||
 	    cli_number(args, command, option_gpu, 0, UINT32_MAX, FMT_ANY, &gpu) < 0)
 		return CLI_USAGE;
-	r = fmt_trace_open(path, &trace, &err);
-	if (r < 0)
-		return cli_fail(r, &err, "open", path, NULL);
+	r = trace_arg_open(path, &trace);
+	if (r != CLI_OK)
+		return r;
 	part->rank = gpu == FMT_ANY ? FMT_ANY : fmt_rank_index(trace, gpu);
 	if (part->rank == -1) {
 		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists what it has", path,

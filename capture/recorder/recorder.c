@@ -234,10 +234,9 @@ int rec_recover(const char *spool, struct rec_recorder **ret)
 	e = rec_spool_open(spool, &r->spool);
 	if (e == 0)
 		e = rec_resume(r);
-	if (e == 0 && !r->folder[0])
-		e = -EBADMSG;
-	if (e == 0)
-		e = rec_session_attach(&r->session, r->folder);
+	if (e < 0 || !r->folder[0])
+		return e < 0 ? e : -EBADMSG;
+	e = rec_session_attach(&r->session, r->folder);
 	if (e < 0 && e != -ENOENT)
 		return e;
 	*ret = take(r);

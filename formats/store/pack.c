@@ -222,7 +222,8 @@ int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 	if (r < 0)
 		return r;
 	if (t->packed_fd < 0)
-		return fmt_fail(err, -EINVAL, from, FMT_NO_OFFSET, "not a packed file");
+		return fmt_fail(err, -EISDIR, from, FMT_NO_OFFSET,
+				"a directory already: there is nothing to unpack");
 	if (mkdir(to, 0777) < 0)
 		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));

@@ -23,7 +23,7 @@ equal "$status" 7
 # What is asked for wrongly.
 fails -2 gpuemu --gpus 0 true
 fails -2 gpuemu --like T800 true
-says "T800"
+says "T800: no such model; there are A100"
 printf 'name odd\nsms many\n' >"$work/odd.gpu"
 fails -3 gpuemu --like "$work/odd.gpu" true
 says "many"

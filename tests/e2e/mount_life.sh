@@ -103,6 +103,10 @@ fails -2 gputracefs "$work/run"; says "TRACE DIR"
 fails -2 gputracefs -o frobnicate "$work/run" "$mnt"; says "frobnicate"
 fails -2 gputracefs -o cache_mb=much "$work/run" "$mnt"; says "cache_mb"
 mounted && die "mounted after all"
+gputracefs "$work/run" "$mnt"
+fails -2 gputracefs "$work/other" "$mnt"; says "fusermount3 -u $mnt ends that"
+fusermount3 -u "$mnt"
+gone "the only mount"
 
 # Over a directory that is not empty, and over the trace itself.
 touch "$mnt/file"

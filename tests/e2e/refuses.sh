@@ -60,7 +60,17 @@ inputs | while IFS='|' read -r input why; do
 		refuses 3 "$why" $(echo "$command" | sed "s|TRACE|$input|")
 	done <"$work/readers"
 done
-refuses 3 'folder: Is a directory' gputrace import -o out folder
+refuses 3 'folder: Is a directory; name the files in it' gputrace import -o out folder
+refuses 3 'good: a directory already' gputrace unpack -o out good
+
+# What is taken for a trace, and what makes one of it.
+mkdir files run.parts run.new-abcdef
+cp good.json files/rank-0.json
+refuses 3 'not a trace; gputrace import -o OUT FILE' gpureplay --emulate good.json
+refuses 3 'not a trace; gputrace import -o OUT FILE' gputrace info files
+refuses 3 'not a trace; gputrace join -o OUT DIR' gputrace verify run.parts
+refuses 3 'not a trace; gpucapture -o OUT --recover DIR' gputrace pack -o out run.new-abcdef
+refuses 3 'cannot recover files/spool: No such file' gpucapture -o out --recover files
 refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
 cp -r good part
 rm part/rank-00000.chunks

@@ -14,6 +14,8 @@ fails -2 gputrace
 says 'which command?'
 fails -2 gputrace nonsense
 says 'no such command: nonsense'
+fails -2 gputrace info --iteration=last nowhere
+says "--iteration wants a whole number, not 'last'"
 for command in $commands; do
 	gputrace "$command" --help | grep -q "^usage: gputrace $command " || die "$command --help"
 	fails -2 gputrace "$command" --nonsense

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/model.h"
 #include "base/scope.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -130,6 +131,19 @@ static void close_file(FILE **f)
 		fclose(*f);
 }
 
+/* "no such model; there are A100, H100, or a file" */
+static void not_found(const char *like, char *why, size_t why_size)
+{
+	struct text t = {0};
+
+	text_str(&t, strchr(like, '/') ? strerror(errno) : "no such model");
+	for (const struct emu_model_text *m = emu_model_texts; m->name; m++)
+		text_printf(&t, "%s%s", m == emu_model_texts ? "; there are " : ", ", m->name);
+	text_str(&t, ", or give a file like those of data/gpus");
+	snprintf(why, why_size, "%.*s", (int)t.len, t.data);
+	text_done(&t);
+}
+
 int emu_model_load(const char *like, struct emu_model *ret, char *why, size_t why_size)
 {
 	const struct emu_model_text *t = emu_model_texts;
@@ -141,8 +155,10 @@ int emu_model_load(const char *like, struct emu_model *ret, char *why, size_t wh
 		t->name ? fmemopen((void *)(uintptr_t)t->text, strlen(t->text), "r")
 			: fopen(like, "re");
 	if (!in) {
-		snprintf(why, why_size, "%s, and no built-in model either", strerror(errno));
-		return -errno;
+		int r = -errno;
+
+		not_found(like, why, why_size);
+		return r;
 	}
 	return parse(in, ret, why, why_size);
 }

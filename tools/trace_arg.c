@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/trace_arg.h"
+
+#include "base/array.h"
+#include "formats/store/trace.h"
+#include "tools/cli.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is taken for a trace: names of files and folders, and of what lies in a folder. */
+static const struct {
+	const char *name, *inside, *hint;
+} taken[] = {
+	{"*.json*", NULL, "gputrace import -o OUT FILE... makes a trace of a profiler's files"},
+	{"*.new-??????", NULL, "gpucapture -o OUT --recover DIR makes a trace of what is there"},
+	{"*.parts", NULL, "gputrace join -o OUT DIR makes a trace of the parts in it"},
+	{NULL, "*.json*", "gputrace import -o OUT FILE... makes a trace of the files in it"},
+};
+
+static bool holds(const char *folder, const char *pattern)
+{
+	char path[PATH_MAX];
+	glob_t found;
+	bool any;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, pattern) >= (int)sizeof(path))
+		return false;
+	any = glob(path, GLOB_NOSORT, NULL, &found) == 0;
+	globfree(&found);
+	return any;
+}
+
+static const char *hint_for(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+		if (taken[i].name ? fnmatch(taken[i].name, path, 0) == 0
+				  : holds(path, taken[i].inside))
+			return taken[i].hint;
+	return NULL;
+}
+
+int trace_arg_fail(int r, const struct fmt_error *err, const char *doing, const char *path)
+{
+	bool none = r == -EBADMSG && strcmp(err->what, "not a trace") == 0;
+
+	return cli_fail(r, err, doing, path, none ? hint_for(path) : NULL);
+}
+
+int trace_arg_open(const char *path, struct fmt_trace **ret)
+{
+	struct fmt_error err = {0};
+	int r = fmt_trace_open(path, ret, &err);
+
+	return r < 0 ? trace_arg_fail(r, &err, "open", path) : CLI_OK;
+}
