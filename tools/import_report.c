@@ -8,6 +8,7 @@
 /* Sums over ranks. */
 struct sums {
 	uint64_t read, kept, names, implied, skipped, no_duration, rounded, no_call, edges;
+	uint64_t not_numbers, commas;
 	uint64_t by_kind[FMT_KINDS];
 };
 
@@ -24,6 +25,8 @@ static struct sums sum(const struct kineto_report *r)
 		s.skipped += k->skipped;
 		s.no_duration += k->no_duration;
 		s.rounded += k->rounded;
+		s.not_numbers += k->not_numbers;
+		s.commas += k->commas;
 		s.no_call += k->no_call;
 		s.edges += k->edges;
 		for (int kind = 0; kind < FMT_KINDS; kind++) {
@@ -95,6 +98,11 @@ static void put_notes(struct text *t, const struct sums *s)
 		put_count(t, "  ", s->no_duration, "events have no duration: kept as 0\n");
 	if (s->rounded)
 		put_count(t, "  ", s->rounded, "times were rounded to the nanosecond\n");
+	if (s->not_numbers)
+		put_count(t, "  ", s->not_numbers,
+			  "values are no numbers in JSON (NaN, Infinity): kept as texts\n");
+	if (s->commas)
+		put_count(t, "  ", s->commas, "commas that nothing follows were left out\n");
 }
 
 void import_report_text(struct text *t, const struct kineto_report *r, const char *output,
@@ -138,6 +146,8 @@ static void json_rank(struct fmt_json *j, const struct kineto_rank_report *k)
 	fmt_json_u64(j, "skipped", k->skipped);
 	fmt_json_u64(j, "no_duration", k->no_duration);
 	fmt_json_u64(j, "rounded", k->rounded);
+	fmt_json_u64(j, "not_numbers", k->not_numbers);
+	fmt_json_u64(j, "commas", k->commas);
 	fmt_json_u64(j, "launched_before", k->no_call);
 	fmt_json_u64(j, "iterations", k->iterations);
 	fmt_json_u64(j, "edges", k->edges);

@@ -282,8 +282,13 @@ static int read_events(struct file *f, struct fmt_error *err)
 				.member = on_member,
 				.progress = on_progress,
 				.context = f};
-	int r = kineto_json_read(f->source, f->path, &j, &f->im->bytes, err);
+	struct kineto_tally *tally = &f->im->ranks[f->first]->tally;
+	struct kineto_json_counts counts = {0};
+	int r = kineto_json_read(f->source, f->path, &j, &counts, err);
 
+	f->im->bytes += counts.bytes;
+	tally->not_numbers = counts.not_numbers;
+	tally->commas = counts.commas;
 	if (r == -EBADMSG && f->why)
 		return fmt_fail(err, r, f->path, FMT_NO_OFFSET, "%s", f->why);
 	return r;

@@ -2,56 +2,8 @@
 #include "formats/kineto/json.h"
 
 #include "base/array.h"
-#include "base/scope.h"
 #include "formats/json.h"
-
-#include <stdbool.h>
-#include <yajl/yajl_parse.h>
-
-#define WINDOW (256 << 10)
-#define SHAPES 32
-#define PLACES 40
-
-/* Events of one "ph" and "cat" resemble one another: the key and the string that stood at the same
- * place in the one before are tried first. The empty text where nothing is known. */
-struct shape {
-	uint32_t keys[PLACES], strings[PLACES];
-};
-
-/* Where in the document the next token stands. */
-enum place {
-	START,
-	TOP,	 /* in the top object */
-	MEMBER,	 /* at the value of one of its members */
-	LIST,	 /* in traceEvents */
-	EVENT,	 /* in an event */
-	FIELD,	 /* at the value of one of its members */
-	ARGS,	 /* in its "args" */
-	ARG,	 /* at the value of one of them */
-	CAPTURE, /* in a value that is kept as text */
-	END,
-};
-
-struct reader {
-	const struct kineto_json *j;
-	struct kineto_event e;
-	struct kineto_arg *args, *others;
-	size_t args_cap, others_cap;
-	enum place place, after; /* the place once the captured value has ended */
-	bool bare;		 /* the document is an array */
-	bool events;		 /* there was a list of events */
-	uint32_t key;
-	struct text capture;
-	unsigned depth;
-	bool more; /* the captured container has a member already */
-	uint64_t base;
-	yajl_handle yajl;
-	int error;	     /* of a callback */
-	const char *why;     /* what the document is not */
-	struct shape *shape; /* of the event, as far as it is known */
-	size_t n_keys;	     /* of the event so far */
-	struct shape shapes[SHAPES];
-};
+#include "formats/kineto/json_impl.h"
 
 static int fail(struct reader *r, int error)
 {
@@ -177,6 +129,7 @@ static int capture_open(struct reader *r, char bracket)
 		capture_begin(r);
 	if (++r->depth > KINETO_DEPTH)
 		return refuse(r, "a value is nested too deep");
+	r->is_object[r->depth - 1] = bracket == '{';
 	capture_comma(r);
 	text_char(&r->capture, bracket);
 	r->more = false;
@@ -313,6 +266,11 @@ static int event_end(struct reader *r)
 	return e < 0 ? fail(r, e) : 1;
 }
 
+int kineto_json_not_a_number(struct reader *r, const char *name)
+{
+	return on_string(r, (const unsigned char *)name, strlen(name));
+}
+
 static int on_open_map(void *context)
 {
 	struct reader *r = context;
@@ -398,7 +356,7 @@ static int on_key(void *context, const unsigned char *bytes, size_t len)
 	return key_number(r, s, len);
 }
 
-static const yajl_callbacks callbacks = {
+const yajl_callbacks kineto_json_callbacks = {
 	.yajl_null = on_null,
 	.yajl_boolean = on_boolean,
 	.yajl_number = on_number,
@@ -409,89 +367,3 @@ static const yajl_callbacks callbacks = {
 	.yajl_start_array = on_open_array,
 	.yajl_end_array = on_close_array,
 };
-
-/* ---- the document ------------------------------------------------------------------------ */
-
-static void reader_done(struct reader *r)
-{
-	if (r->yajl)
-		yajl_free(r->yajl);
-	free(r->args);
-	free(r->others);
-	text_done(&r->capture);
-}
-
-/* Why yajl stopped, as one clause. */
-static int broken(struct reader *r, const char *path, yajl_status status, const char *buf,
-		  size_t len, struct fmt_error *err)
-{
-	size_t in = yajl_get_bytes_consumed(r->yajl);
-	const char *hint = "";
-	unsigned char *text;
-
-	if (status == yajl_status_client_canceled && r->why)
-		return fmt_fail(err, -EBADMSG, path, r->base + in, "%s", r->why);
-	if (status == yajl_status_client_canceled)
-		return r->error;
-	if (len == 0)
-		return fmt_fail(err, -EBADMSG, path, r->base,
-				"not JSON: it ends in the middle; was it cut short?");
-	text = yajl_get_error(r->yajl, 0, (const unsigned char *)buf, len);
-	if (!text)
-		return -ENOMEM;
-	text[strcspn((char *)text, "\n.")] = '\0';
-	if (strstr((char *)text, "invalid char in json") || strstr((char *)text, "after key and"))
-		hint = "; an unescaped quote before it?";
-	in -= in > 0; /* it stands behind what it does not like */
-	fmt_fail(err, -EBADMSG, path, r->base + in, "not JSON: %s%s", text, hint);
-	yajl_free_error(r->yajl, text);
-	return -EBADMSG;
-}
-
-static int read_all(struct reader *r, struct kineto_source *s, const char *path, char *buf,
-		    struct fmt_error *err)
-{
-	ssize_t n;
-
-	do {
-		yajl_status status;
-		int e;
-
-		n = kineto_source_read(s, buf, WINDOW, err);
-		if (n < 0)
-			return (int)n;
-		/* Strings hold none in JSON, though some recorders write them as they are. */
-		for (ssize_t i = 0; i < n; i++)
-			buf[i] = (unsigned char)buf[i] < ' ' ? ' ' : buf[i];
-		status = n > 0 ? yajl_parse(r->yajl, (unsigned char *)buf, (size_t)n)
-			       : yajl_complete_parse(r->yajl);
-		if (status != yajl_status_ok)
-			return broken(r, path, status, buf, (size_t)n, err);
-		r->base += (size_t)n;
-		e = r->j->progress ? r->j->progress(r->j->context) : 0;
-		if (e < 0)
-			return e;
-	} while (n > 0);
-	if (!r->events)
-		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"not a profiler trace: there is no \"traceEvents\" in it");
-	return 0;
-}
-
-int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
-		     uint64_t *bytes, struct fmt_error *err)
-{
-	scoped(reader_done) struct reader r = {.j = j, .shape = r.shapes};
-	scoped(free_ptr) char *buf = malloc(WINDOW);
-	int e;
-
-	if (!buf)
-		return -ENOMEM;
-	r.yajl = yajl_alloc(&callbacks, NULL, &r);
-	if (!r.yajl)
-		return -ENOMEM;
-	yajl_config(r.yajl, yajl_dont_validate_strings, 1);
-	e = read_all(&r, s, path, buf, err);
-	*bytes += r.base;
-	return e;
-}

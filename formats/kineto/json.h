@@ -44,10 +44,18 @@ struct kineto_json {
 	void *context;
 };
 
-/* Reads it all, and adds the bytes of JSON to *bytes. -EBADMSG with *err where it is no JSON or no
- * trace; else what a callback returned. `path` is for *err. */
+/* What was read, and what of it is no JSON and was read all the same. */
+struct kineto_json_counts {
+	uint64_t bytes;
+	uint64_t not_numbers; /* NaN, Infinity, -inf ...: kept as texts */
+	uint64_t commas;      /* that nothing follows */
+};
+
+/* Reads it all; *counts is right in any case. An array of events may lack its closing bracket.
+ * -EBADMSG with *err where it is no JSON or no trace; else what a callback returned. `path` is for
+ * *err. */
 int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
-		     uint64_t *bytes, struct fmt_error *err);
+		     struct kineto_json_counts *counts, struct fmt_error *err);
 
 /* Microseconds as text ("4458676983423.243", "1.5e6") in nanoseconds; *rounded is set to 1 where
  * digits were lost, else left alone. 0, or -ERANGE beyond 64 bits, or -EINVAL for no number. */

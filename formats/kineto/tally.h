@@ -36,8 +36,9 @@ struct kineto_tally {
 	struct kineto_tally_row *rows;
 	size_t n, cap;
 	uint64_t events;
-	uint64_t no_duration; /* kept with the duration 0 */
-	uint64_t rounded;     /* kept with a time rounded to the nanosecond */
+	uint64_t no_duration;	      /* kept with the duration 0 */
+	uint64_t rounded;	      /* kept with a time rounded to the nanosecond */
+	uint64_t not_numbers, commas; /* of the file whose first rank it is: json.h */
 };
 
 /* 0 or -ENOMEM. */

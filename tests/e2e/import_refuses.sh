@@ -63,3 +63,17 @@ equal $got 143
 for left in interrupted*; do
 	[ ! -e "$left" ] || die "left behind: $left"
 done
+
+# What is no JSON and is read all the same: counted, and written as JSON again.
+gputrace import -o lax "$SOURCE/tests/fuzz/corpus/kineto/lax.json" >report
+grep -q ' 5 values are no numbers' report
+grep -q ' 3 commas that nothing follows' report
+grep -q 'skipped .* 1  ph X, cat kernel: its time is no number' report
+gputrace export -o lax.json lax
+python3 -c "import json; json.load(open('lax.json'))"
+gputrace import -o lax2 lax.json >/dev/null
+gputrace diff lax lax2 >/dev/null
+printf '[{"ph":"X","cat":"cpu_op","name":"a\377\303b","pid":1,"tid":1,"ts":1,"dur":2}]' >bytes.json
+gputrace import -o bytes bytes.json >/dev/null
+gputrace export -o bytes2.json bytes
+python3 -c "import json; json.load(open('bytes2.json', encoding='utf-8', errors='strict'))"

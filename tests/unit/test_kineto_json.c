@@ -60,7 +60,7 @@ static int read_text(const char *json, size_t len, struct seen *s, struct fmt_er
 	struct kineto_json j = {
 		.strings = &s->strings, .event = on_event, .member = on_member, .context = s};
 	struct kineto_source *source;
-	uint64_t bytes = 0;
+	struct kineto_json_counts counts;
 	char path[64];
 	int r;
 
@@ -70,8 +70,12 @@ static int read_text(const char *json, size_t len, struct seen *s, struct fmt_er
 	r = kineto_source_open(path, &source, err);
 	if (r < 0)
 		return r;
-	r = kineto_json_read(source, path, &j, &bytes, err);
+	r = kineto_json_read(source, path, &j, &counts, err);
 	kineto_source_close(source);
+	ck_assert(r < 0 || counts.bytes == len);
+	if (counts.not_numbers || counts.commas)
+		text_printf(&s->text, "%d not numbers, %d commas", (int)counts.not_numbers,
+			    (int)counts.commas);
 	text_char(&s->text, '\0');
 	return r;
 }
@@ -104,6 +108,22 @@ static const struct {
 	{IN("{\"name\":\"a\\u00e9\\/\\\\\"}"), "@16 //a\xc3\xa9/\\ , 0:0 0:0;"},
 	{IN("{\"name\":\"a\x01\nb\"}"), "@16 //a  b , 0:0 0:0;"},
 	{IN("{\"args\":5}"), "@16 // , 0:0 0:0 .args=5;"},
+	{"\xef\xbb\xbf[" EVENT "]", "@4 X/c/n 1,2 1:3000 1:4000;"},
+	{IN("{\"name\":\"a\xff\xc3\"}"), "@16 //a\xff\xc3 , 0:0 0:0;"},
+	/* What is no JSON. */
+	{"[" EVENT, "@1 X/c/n 1,2 1:3000 1:4000;"},
+	{"[" EVENT ",\n", "@1 X/c/n 1,2 1:3000 1:4000;"},
+	{"[" EVENT ", ]", "@1 X/c/n 1,2 1:3000 1:4000;0 not numbers, 1 commas"},
+	{IN("{\"args\":{\"a\":NaN,\"b\":-Infinity,\"c\":inf,\"d\":-nan(ind),\"e\":1},\"ts\":3,"
+	    "\"dur\":nan}"
+	    "," EVENT),
+	 "@16 // , 1:3000 2:0 a='NaN' b='-Infinity' c='Infinity' d='NaN' e=1;@94 X/c/n 1,2 1:3000 "
+	 "1:4000;5 not numbers, 0 commas"},
+	{"{\"a\":[{\"b\":[NaN,{\"c\":+inf}],},],\"d\":Infinity,\"traceEvents\":[" EVENT "],}",
+	 "a=[{\"b\":[\"NaN\",{\"c\":\"Infinity\"}]}];d=\"Infinity\";@60 X/c/n 1,2 1:3000 1:4000;"
+	 "3 not numbers, 3 commas"},
+	{IN("{\"args\":{\"a\":\"b, nan, c\",\"d\": inf ,}}"),
+	 "@16 // , 0:0 0:0 a='b, nan, c' d='Infinity';1 not numbers, 1 commas"},
 };
 
 START_TEST(test_events_are_read)
@@ -126,7 +146,12 @@ static const struct {
 	{"\"x\"", 3, "neither an object nor an array"},
 	{"{\"a\":1}", -1, "traceEvents"},
 	{"{", 1, "ends in the middle"},
-	{"[" EVENT, 62, "ends in the middle"},
+	{"[{\"ph\":\"X\"", 10, "ends in the middle"},
+	{"{\"traceEvents\":[" EVENT, 77, "ends in the middle"},
+	{"NaN", 0, "neither an object nor an array"},
+	{"[" EVENT ",}", 63, "not JSON"},
+	{IN("{\"ts\":nano}"), 22, "not JSON"},
+	{IN("{\"ts\":,}"), 22, "not JSON"},
 	{"[1]", 2, "not an object"},
 	{"[[]]", 2, "not an object"},
 	{"[\"x\"]", 4, "not an object"},
@@ -185,5 +210,31 @@ START_TEST(test_windows_do_not_matter)
 }
 END_TEST
 
+/* The same for words that yajl does not know, wherever a window ends. */
+START_TEST(test_windows_do_not_matter_to_words)
+{
+	static const char event[] = "{\"args\":{\"a\": -Infinity ,\"b\":nan, }},";
+
+	for (size_t shift = 0; shift < sizeof(event); shift++) {
+		scoped(seen_done) struct seen s = {0};
+		struct text json = {0};
+		size_t n = 0;
+
+		text_char(&json, '[');
+		for (size_t i = 0; i < shift; i++)
+			text_char(&json, ' ');
+		for (size_t i = 0; i < 6600; i++)
+			text_str(&json, event);
+		ck_assert_int_eq(read_text(json.data, json.len, &s, NULL), 0);
+		for (const char *at = s.text.data; (at = strstr(at, " a='-Infinity' b='NaN';"));
+		     at++)
+			n++;
+		ck_assert_uint_eq(n, 6600);
+		ck_assert_ptr_nonnull(strstr(s.text.data, "13200 not numbers, 6600 commas"));
+		text_done(&json);
+	}
+}
+END_TEST
+
 TESTS("kineto_json", test_events_are_read, test_what_is_no_trace_is_refused,
-      test_nesting_is_bounded, test_windows_do_not_matter)
+      test_nesting_is_bounded, test_windows_do_not_matter, test_windows_do_not_matter_to_words)
