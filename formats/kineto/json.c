@@ -66,8 +66,7 @@ static int field(struct reader *r, uint32_t type, int64_t value)
 	}
 }
 
-/* A value that is no container, or the text of one, has been read. */
-static int value(struct reader *r, uint32_t type, int64_t v)
+int kineto_json_value(struct reader *r, uint32_t type, int64_t v)
 {
 	if (r->place == FIELD)
 		return field(r, type, v);
@@ -80,7 +79,7 @@ static int value(struct reader *r, uint32_t type, int64_t v)
 	return refuse(r, "not a trace: neither an object nor an array");
 }
 
-static int number(struct reader *r, const char *s, size_t len, uint32_t *ret)
+int kineto_json_text(struct reader *r, const char *s, size_t len, uint32_t *ret)
 {
 	int e = kineto_strings_add(r->j->strings, s, len, ret);
 
@@ -100,9 +99,9 @@ static int captured(struct reader *r)
 		e = r->j->member(r->j->context, r->key, r->capture.data, r->capture.len);
 		return e < 0 ? fail(r, e) : 1;
 	}
-	if (!number(r, r->capture.data, r->capture.len, &json))
+	if (!kineto_json_text(r, r->capture.data, r->capture.len, &json))
 		return 0;
-	return value(r, FMT_JSON, json);
+	return kineto_json_value(r, FMT_JSON, json);
 }
 
 /* ---- values that are kept as text -------------------------------------------------------- */
@@ -160,25 +159,25 @@ static int capture_scalar(struct reader *r, const char *s, size_t len, bool quot
 
 /* ---- tokens ------------------------------------------------------------------------------ */
 
-static int literal(struct reader *r, const char *s)
+int kineto_json_literal(struct reader *r, const char *s)
 {
 	uint32_t json;
 
 	if (r->place == CAPTURE || r->place == MEMBER)
 		return capture_scalar(r, s, strlen(s), false);
-	if (!number(r, s, strlen(s), &json))
+	if (!kineto_json_text(r, s, strlen(s), &json))
 		return 0;
-	return value(r, FMT_JSON, json);
+	return kineto_json_value(r, FMT_JSON, json);
 }
 
 static int on_null(void *context)
 {
-	return literal(context, "null");
+	return kineto_json_literal(context, "null");
 }
 
 static int on_boolean(void *context, int v)
 {
-	return literal(context, v ? "true" : "false");
+	return kineto_json_literal(context, v ? "true" : "false");
 }
 
 /* 1 when `s` is an integer of 64 bits that prints as itself. */
@@ -209,9 +208,8 @@ static int on_time(struct reader *r, const char *s, size_t len)
 	return 1;
 }
 
-static int on_number(void *context, const char *s, size_t len)
+int kineto_json_number(struct reader *r, const char *s, size_t len)
 {
-	struct reader *r = context;
 	uint32_t json;
 	int64_t v;
 
@@ -220,42 +218,38 @@ static int on_number(void *context, const char *s, size_t len)
 	if (r->place == CAPTURE || r->place == MEMBER)
 		return capture_scalar(r, s, len, false);
 	if (integer(s, len, &v))
-		return value(r, FMT_INT, v);
-	if (!number(r, s, len, &json))
+		return kineto_json_value(r, FMT_INT, v);
+	if (!kineto_json_text(r, s, len, &json))
 		return 0;
-	return value(r, FMT_JSON, json);
+	return kineto_json_value(r, FMT_JSON, json);
+}
+
+static int on_number(void *context, const char *s, size_t len)
+{
+	return kineto_json_number(context, s, len);
 }
 
 static int on_string(void *context, const unsigned char *bytes, size_t len)
 {
 	struct reader *r = context;
 	const char *s = (const char *)bytes;
-	uint32_t string, *guess;
+	uint32_t string;
 
 	if (r->place == CAPTURE || r->place == MEMBER)
 		return capture_scalar(r, s, len, true);
-	guess = r->n_keys < PLACES ? &r->shape->strings[r->n_keys] : NULL;
-	if (guess && kineto_string_is(r->j->strings, *guess, s, len))
-		return value(r, FMT_STRING, *guess);
-	if (!number(r, s, len, &string))
-		return 0;
-	if (guess)
-		*guess = string;
-	return value(r, FMT_STRING, string);
+	return kineto_json_text(r, s, len, &string) && kineto_json_value(r, FMT_STRING, string);
 }
 
-static int event_begin(struct reader *r)
+void kineto_json_event(struct reader *r, uint64_t offset)
 {
 	memset(&r->e, 0, sizeof(r->e));
-	r->e.offset = r->base + yajl_get_bytes_consumed(r->yajl) - 1;
+	r->e.offset = offset;
 	r->e.pid = r->e.tid = (struct kineto_arg){.type = FMT_JSON};
 	r->shape = r->shapes;
-	r->n_keys = 0;
 	r->place = EVENT;
-	return 1;
 }
 
-static int event_end(struct reader *r)
+int kineto_json_event_end(struct reader *r)
 {
 	int e;
 
@@ -278,7 +272,7 @@ static int on_open_map(void *context)
 	if (r->place == START)
 		r->place = TOP;
 	else if (r->place == LIST)
-		return event_begin(r);
+		kineto_json_event(r, r->base + yajl_get_bytes_consumed(r->yajl) - 1);
 	else if (r->place == FIELD && r->key == KINETO_ARGS)
 		r->place = ARGS;
 	else
@@ -293,7 +287,7 @@ static int on_close_map(void *context)
 	if (r->place == TOP)
 		r->place = END;
 	else if (r->place == EVENT)
-		return event_end(r);
+		return kineto_json_event_end(r);
 	else if (r->place == ARGS)
 		r->place = EVENT;
 	else
@@ -325,21 +319,6 @@ static int on_close_array(void *context)
 	return 1;
 }
 
-static int key_number(struct reader *r, const char *s, size_t len)
-{
-	uint32_t *guess = r->n_keys < PLACES ? &r->shape->keys[r->n_keys++] : NULL;
-
-	if (guess && kineto_string_is(r->j->strings, *guess, s, len)) {
-		r->key = *guess;
-		return 1;
-	}
-	if (!number(r, s, len, &r->key))
-		return 0;
-	if (guess)
-		*guess = r->key;
-	return 1;
-}
-
 static int on_key(void *context, const unsigned char *bytes, size_t len)
 {
 	struct reader *r = context;
@@ -353,7 +332,7 @@ static int on_key(void *context, const unsigned char *bytes, size_t len)
 		return 1;
 	}
 	r->place = r->place == TOP ? MEMBER : r->place == EVENT ? FIELD : ARG;
-	return key_number(r, s, len);
+	return kineto_json_text(r, s, len, &r->key);
 }
 
 const yajl_callbacks kineto_json_callbacks = {

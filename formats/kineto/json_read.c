@@ -3,11 +3,14 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/kineto/plain.h"
 
 #include <ctype.h>
 #include <yajl/yajl_parse.h>
 
 #define WINDOW (256 << 10)
+#define ROOM (64 << 10) /* an event that takes more is not read at a glance */
+#define BLOCK 64
 #define LONGEST 16 /* a word that is none of JSON's and is read all the same, at most */
 
 static void reader_done(struct reader *r)
@@ -17,6 +20,7 @@ static void reader_done(struct reader *r)
 	free(r->args);
 	free(r->others);
 	text_done(&r->capture);
+	free(r->window);
 }
 
 /* Why yajl stopped, as one clause. `at` is where it was set on. */
@@ -44,6 +48,12 @@ static int broken(struct reader *r, const char *path, yajl_status status, const 
 	fmt_fail(err, -EBADMSG, path, r->base + in, "not JSON: %s%s", text, hint);
 	yajl_free_error(r->yajl, text);
 	return -EBADMSG;
+}
+
+static void advance(struct reader *r, size_t n)
+{
+	r->base += n;
+	r->at += n;
 }
 
 /* ---- what is no JSON, and is read all the same ------------------------------------------- */
@@ -118,67 +128,96 @@ static int set_on(struct reader *r)
 	return status == yajl_status_ok ? 0 : -ENOMEM;
 }
 
-/* The last character before `s` that is no space. */
-static char before(const struct reader *r, const char *from, const char *s)
+/* The last character before window[at] that is no space. */
+static char before(const struct reader *r, size_t at)
 {
-	while (s > from && isspace((unsigned char)s[-1]))
-		s--;
-	return s > from ? s[-1] : r->last;
+	while (at > 0 && r->window[at - 1] == ' ')
+		at--;
+	return at > 0 ? r->window[at - 1] : r->last;
 }
 
-/* What yajl stopped at, at buf[at + ..]: a number that is none is handed on, a comma that nothing
- * follows left out. 1 when yajl can be set on at buf[*next], else 0 or -errno. */
-static int mend(struct reader *r, const char *buf, size_t at, size_t n, size_t *next)
+/* What yajl stopped at: a number that is none is handed on, a comma that nothing follows left out.
+ * 1 when yajl can go on, else 0 or -errno. */
+static int mend(struct reader *r)
 {
-	size_t fault = at + yajl_get_bytes_consumed(r->yajl);
+	size_t in = yajl_get_bytes_consumed(r->yajl), fault = r->at + in - 1, len;
 	const char *name;
-	size_t len;
 	int e;
 
-	if (fault == at || fault > n || r->base + fault - at == r->mended)
+	if (in == 0 || fault >= r->end || r->base + in == r->mended)
 		return 0;
-	r->mended = r->base + fault - at;
-	fault--;
-	len = not_a_number(buf + fault, n - fault, &name);
+	r->mended = r->base + in;
+	len = not_a_number(r->window + fault, r->end - fault, &name);
 	if (len > 0) {
 		if (!kineto_json_not_a_number(r, name))
 			return r->error;
 		r->not_numbers++;
-	} else if ((buf[fault] == ']' || buf[fault] == '}') && before(r, buf, buf + fault) == ',') {
+	} else if (strchr("]}", r->window[fault]) && before(r, fault) == ',') {
 		r->commas++;
 	} else {
 		return 0;
 	}
 	e = set_on(r);
-	*next = fault + len;
+	advance(r, fault + len - r->at);
 	return e < 0 ? e : 1;
 }
 
 /* ---- the document ------------------------------------------------------------------------ */
 
-static int parse(struct reader *r, const char *path, const char *buf, size_t n,
-		 struct fmt_error *err)
+/* How much yajl is given now: up to where an event may begin; and a word that may go on waits. */
+static size_t piece(const struct reader *r)
 {
-	size_t at = 0, next = 0;
+	const char *from = r->window + r->at;
+	size_t n = strcspn(from, "[},"), end = n;
+
+	if (r->at + n < r->end)
+		return n + 1;
+	while (!r->ended && end > 0 && n - end < LONGEST &&
+	       (isalpha((unsigned char)from[end - 1]) || strchr("+-()", from[end - 1])))
+		end--;
+	return end > 0 && n - end < LONGEST ? end : n;
+}
+
+static int feed(struct reader *r, const char *path, struct fmt_error *err)
+{
+	const char *from = r->window + r->at;
+	size_t n = piece(r);
+	yajl_status status = yajl_parse(r->yajl, (const unsigned char *)from, n);
 	int e;
 
-	for (;;) {
-		yajl_status status = yajl_parse(r->yajl, (const unsigned char *)buf + at, n - at);
-
-		if (status == yajl_status_ok)
-			break;
-		e = status == yajl_status_error ? mend(r, buf, at, n, &next) : 0;
-		if (e < 0 && !r->why)
-			return e;
-		if (e <= 0)
-			return broken(r, path, e < 0 ? yajl_status_client_canceled : status,
-				      buf + at, n - at, err);
-		r->base += next - at;
-		at = next;
+	if (status == yajl_status_ok) {
+		advance(r, n);
+		return 0;
 	}
-	r->base += n - at;
-	r->last = before(r, buf, buf + n);
-	return 0;
+	e = status == yajl_status_error ? mend(r) : 0;
+	if (e > 0 || (e < 0 && !r->why))
+		return e > 0 ? 0 : e;
+	return broken(r, path, e < 0 ? yajl_status_client_canceled : status, from, n, err);
+}
+
+/* Events that need no yajl, where one may begin. */
+static int glance(struct reader *r)
+{
+	char last = before(r, r->at);
+
+	if (r->place == LIST && (last == '[' || last == ','))
+		kineto_plain_events(r);
+	return r->error;
+}
+
+/* All of the window but an event that may be cut short. */
+static int parse(struct reader *r, const char *path, struct fmt_error *err)
+{
+	int e = 0;
+
+	while (r->at < r->end && e == 0) {
+		e = glance(r);
+		if (!r->ended && r->end - r->at < ROOM)
+			break;
+		if (e == 0)
+			e = feed(r, path, err);
+	}
+	return e;
 }
 
 /* An array of events may lack its end; nothing else may. */
@@ -192,50 +231,52 @@ static int finish(struct reader *r, const char *path, struct fmt_error *err)
 	return status == yajl_status_ok ? 0 : broken(r, path, status, "", 0, err);
 }
 
-/* How much of the text is given to yajl now: a word that may go on waits. */
-static size_t whole(const char *buf, size_t n)
+/* Strings hold no control characters in JSON, though some recorders write them as they are. Whole
+ * blocks, so that the compiler takes many bytes at once. */
+static void tidy(char *bytes, size_t n)
 {
-	size_t end = n;
+	uint8_t *b = (uint8_t *)bytes;
 
-	while (end > 0 && n - end < LONGEST &&
-	       (isalpha((unsigned char)buf[end - 1]) || strchr("+-()", buf[end - 1])))
-		end--;
-	return end > 0 && n - end < LONGEST ? end : n;
+	for (size_t i = 0; i < n; i += BLOCK)
+		for (size_t k = i; k < i + BLOCK; k++)
+			b[k] = b[k] < ' ' ? ' ' : b[k];
 }
 
-/* Strings hold no control characters in JSON, though some recorders write them as they are. */
-static void tidy(char *buf, size_t n)
+/* Moves what has not been parsed to the front of the window, and fills it. */
+static int fill(struct reader *r, struct kineto_source *s, struct fmt_error *err)
 {
-	for (size_t i = 0; i < n; i++)
-		buf[i] = (unsigned char)buf[i] < ' ' ? ' ' : buf[i];
+	size_t left = r->end - r->at;
+	ssize_t n;
+
+	r->last = before(r, r->at);
+	memmove(r->window, r->window + r->at, left);
+	n = kineto_source_read(s, r->window + left, WINDOW - left, err);
+	if (n < 0)
+		return (int)n;
+	tidy(r->window + left, (size_t)n);
+	r->at = 0;
+	r->end = left + (size_t)n;
+	r->window[r->end] = '\0';
+	r->ended = r->end < WINDOW;
+	if (r->base == 0 && r->end >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
+		memset(r->window, ' ', 3); /* a byte order mark */
+	return 0;
 }
 
-static int read_all(struct reader *r, struct kineto_source *s, const char *path, char *buf,
+static int read_all(struct reader *r, struct kineto_source *s, const char *path,
 		    struct fmt_error *err)
 {
-	size_t held = 0, given;
-	ssize_t n;
-	int e;
+	int e = 0;
 
-	do {
-		n = kineto_source_read(s, buf + held, WINDOW - held, err);
-		if (n < 0)
-			return (int)n;
-		tidy(buf + held, (size_t)n);
-		if (r->base == 0 && n >= 3 && memcmp(buf, "\xef\xbb\xbf", 3) == 0)
-			memset(buf, ' ', 3); /* a byte order mark */
-		held += (size_t)n;
-		given = n > 0 ? whole(buf, held) : held;
-		e = given > 0 ? parse(r, path, buf, given, err) : 0;
-		if (e < 0)
-			return e;
-		memmove(buf, buf + given, held - given);
-		held -= given;
-		e = r->j->progress ? r->j->progress(r->j->context) : 0;
-		if (e < 0)
-			return e;
-	} while (n > 0);
-	e = finish(r, path, err);
+	while (!r->ended && e == 0) {
+		e = fill(r, s, err);
+		if (e == 0)
+			e = parse(r, path, err);
+		if (e == 0 && r->j->progress)
+			e = r->j->progress(r->j->context);
+	}
+	if (e == 0)
+		e = finish(r, path, err);
 	if (e == 0 && !r->events)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
 				"not a profiler trace: there is no \"traceEvents\" in it");
@@ -246,17 +287,15 @@ int kineto_json_read(struct kineto_source *s, const char *path, const struct kin
 		     struct kineto_json_counts *counts, struct fmt_error *err)
 {
 	scoped(reader_done) struct reader r = {.j = j, .callbacks = kineto_json_callbacks};
-	scoped(free_ptr) char *buf = malloc(WINDOW);
 	int e;
 
 	r.shape = r.shapes;
-	if (!buf)
-		return -ENOMEM;
+	r.window = malloc(WINDOW + BLOCK);
 	r.yajl = yajl_alloc(&r.callbacks, NULL, &r);
-	if (!r.yajl)
+	if (!r.window || !r.yajl)
 		return -ENOMEM;
 	yajl_config(r.yajl, yajl_dont_validate_strings, 1);
-	e = read_all(&r, s, path, buf, err);
+	e = read_all(&r, s, path, err);
 	*counts = (struct kineto_json_counts){r.base, r.not_numbers, r.commas};
 	return e;
 }

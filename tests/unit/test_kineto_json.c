@@ -176,6 +176,118 @@ START_TEST(test_what_is_no_trace_is_refused)
 }
 END_TEST
 
+/* Values that a glance takes, or has to leave to yajl; right ones and wrong ones. */
+static const char *const values[] = {
+	"1",
+	"-0",
+	"-1",
+	"01",
+	"-",
+	"+1",
+	"1.",
+	".5",
+	"1.50",
+	"1e5",
+	"1E+05",
+	"1e",
+	"1e+",
+	"1.e1",
+	"12345678901234567890",
+	"true",
+	"false",
+	"null",
+	"tru",
+	"nulls",
+	"True",
+	"NaN",
+	"\"\"",
+	"\"x\"",
+	"\"\\u0041\"",
+	"\"\\\"\"",
+	"\"\xc3\xa9\"",
+	"\"a\tb\"",
+	"\"x",
+	"\"x\\\"",
+	"x\"",
+	"[]",
+	"[ ]",
+	"{ }",
+	"[1 , 2]",
+	"[1 2]",
+	"[1,]",
+	"[,1]",
+	"[01]",
+	"[1.]",
+	"[true,nul]",
+	"[\"\xc3\xa9\"]",
+	"[\"\x7f\"]",
+	"[\"\xff\"]",
+	"[\"a\tb\"]",
+	"[\"a\\nb\"]",
+	"[\"a\"",
+	"[[]",
+	"[]]",
+	"[}",
+	"{]",
+	"{\"a\" : [{}], \"b\":-1.0e-1}",
+	"{\"a\":1,}",
+	"{\"a\" 1}",
+	"{\"a\":}",
+	"{a:1}",
+	"{1:1}",
+	"{\"a\\n\":1}",
+	"{\"args\":{\"args\":1}}",
+	"1,\"x\":1",
+	"1}",
+	"1,",
+	"",
+};
+
+#define ROW(value) "{\"args\":{\"v\":" value "},\"e\":\"%2$s\"},"
+
+static int read_row(const char *format, const char *value, const char *e, struct seen *s,
+		    struct fmt_error *err)
+{
+	char json[1024];
+
+	snprintf(json, sizeof(json), format, value, e);
+	return read_text(json, strlen(json), s, err);
+}
+
+/* Events are read at a glance, with guesses from the one before, unless there is an escape. */
+START_TEST(test_a_glance_sees_what_yajl_sees)
+{
+	static const char *const rows[] = {
+		"[" ROW("%1$s") EVENT "]",
+		"[" ROW("%1$s") ROW("%1$s") EVENT "]",
+		"[" ROW("\"x\"") ROW("%1$s") EVENT "]",
+		"[" ROW("[1,2]") ROW("%1$s") EVENT "]",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		scoped(seen_done) struct seen by_yajl = {0};
+		struct fmt_error why = {0};
+		int r = read_row(rows[0], values[i], "\\u0061", &by_yajl, &why);
+		char *args = r == 0 ? strstr(by_yajl.text.data, " v=") : NULL;
+
+		if (args)
+			args[strcspn(args, ";") + 1] = '\0';
+
+		for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+			scoped(seen_done) struct seen s = {0};
+			struct fmt_error err = {0};
+
+			ck_assert_msg(read_row(rows[k], values[i], "a", &s, &err) == r, "%s: %s",
+				      values[i], err.what);
+			ck_assert_str_eq(err.what, why.what);
+			if (r == 0)
+				ck_assert_msg(strstr(s.text.data, args), "%s: %s", values[i],
+					      s.text.data);
+		}
+	}
+}
+END_TEST
+
 START_TEST(test_nesting_is_bounded)
 {
 	scoped(seen_done) struct seen s = {0};
@@ -237,4 +349,5 @@ START_TEST(test_windows_do_not_matter_to_words)
 END_TEST
 
 TESTS("kineto_json", test_events_are_read, test_what_is_no_trace_is_refused,
-      test_nesting_is_bounded, test_windows_do_not_matter, test_windows_do_not_matter_to_words)
+      test_a_glance_sees_what_yajl_sees, test_nesting_is_bounded, test_windows_do_not_matter,
+      test_windows_do_not_matter_to_words)
