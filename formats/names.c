@@ -74,6 +74,13 @@ int fmt_names_new(struct fmt_names **ret)
 	return 0;
 }
 
+static void free_facts(struct fmt_name_facts *f)
+{
+	free(f->facts);
+	free(f->changed);
+	free(f->table.slots);
+}
+
 void fmt_names_free(struct fmt_names *n)
 {
 	if (!n)
@@ -84,17 +91,16 @@ void fmt_names_free(struct fmt_names *n)
 		free(n->ranks[i].lane_changed);
 		free(n->ranks[i].lane_table.slots);
 		free(n->ranks[i].devices);
-		free(n->ranks[i].facts.facts);
-		free(n->ranks[i].facts.changed);
+		free_facts(&n->ranks[i].facts);
 	}
 	free(n->ranks);
-	free(n->trace_facts.facts);
-	free(n->trace_facts.changed);
+	free_facts(&n->trace_facts);
 	free(n->strings);
 	free(n->string_table.slots);
 	free(n->sites);
 	free(n->site_table.slots);
 	free(n->comms);
+	free(n->comm_table.slots);
 	free(n->rules);
 	free(n);
 }
@@ -285,23 +291,39 @@ int fmt_site_varying(const struct fmt_names *n, const struct fmt_site *s, const 
 
 /* ---- communicators and rules ---- */
 
-static int same_comm(const struct fmt_comm *a, const struct fmt_comm *b)
+static int same_comm(const void *a, const void *b)
 {
-	return a->name == b->name && a->description == b->description && a->n_ranks == b->n_ranks &&
-	       (a->n_ranks == 0 ||
-		memcmp(a->ranks, b->ranks, sizeof(*a->ranks) * (size_t)a->n_ranks) == 0);
+	const struct fmt_comm *x = a, *y = b;
+
+	return x->name == y->name && x->description == y->description && x->n_ranks == y->n_ranks &&
+	       (x->n_ranks == 0 ||
+		memcmp(x->ranks, y->ranks, sizeof(*x->ranks) * (size_t)x->n_ranks) == 0);
+}
+
+static uint64_t hash_comm(const struct fmt_comm *c)
+{
+	const uint32_t head[] = {c->name, c->description, c->n_ranks};
+	uint64_t hash = XXH3_64bits(head, sizeof(head));
+
+	return c->n_ranks == 0 ? hash
+			       : XXH3_64bits_withSeed(c->ranks,
+						      sizeof(*c->ranks) * (size_t)c->n_ranks, hash);
 }
 
 int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *ret)
 {
 	struct fmt_comm copy = *comm;
+	uint64_t hash = hash_comm(comm);
+	struct fmt_name_slot *slot;
 	uint32_t *ranks = NULL;
 
-	for (uint32_t i = 0; i < n->n_comms; i++)
-		if (same_comm(&n->comms[i], comm)) {
-			*ret = i;
-			return 0;
-		}
+	if (fmt_name_table_grow(&n->comm_table) < 0)
+		return -ENOMEM;
+	slot = fmt_name_table_find(&n->comm_table, hash, same_comm, comm, n->comms, sizeof(copy));
+	if (slot->number) {
+		*ret = slot->number - 1;
+		return 0;
+	}
 	if (array_reserve(&n->comms, (size_t)n->n_comms + 1, &n->comms_cap) < 0)
 		return -ENOMEM;
 	if (comm->n_ranks > 0) {
@@ -313,6 +335,7 @@ int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *r
 	}
 	copy.ranks = ranks;
 	n->comms[n->n_comms] = copy;
+	fmt_name_table_set(&n->comm_table, slot, hash, n->n_comms);
 	*ret = n->n_comms++;
 	return 0;
 }

@@ -24,7 +24,8 @@ struct fmt_name_string {
 
 struct fmt_name_facts {
 	struct fmt_fact *facts;
-	uint64_t *changed; /* the version at which each got its value */
+	uint64_t *changed;	     /* the version at which each got its value */
+	struct fmt_name_table table; /* by key */
 	uint32_t n;
 	size_t facts_cap, changed_cap;
 };
@@ -45,6 +46,7 @@ struct fmt_names {
 	struct fmt_site *sites;
 	struct fmt_name_table site_table;
 	struct fmt_comm *comms;
+	struct fmt_name_table comm_table;
 	struct fmt_rule *rules;
 	struct fmt_rank_names *ranks;
 	struct fmt_name_facts trace_facts;

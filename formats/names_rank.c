@@ -109,10 +109,23 @@ const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, ui
 
 /* ---- facts ---- */
 
+static int same_key(const void *a, const void *b)
+{
+	return ((const struct fmt_fact *)a)->key == ((const struct fmt_fact *)b)->key;
+}
+
+/* The slot of the fact of that key, or a free one. */
+static struct fmt_name_slot *find_fact(const struct fmt_name_facts *f, const struct fmt_fact *key)
+{
+	return fmt_name_table_find(&f->table, XXH3_64bits(&key->key, sizeof(key->key)), same_key,
+				   key, f->facts, sizeof(*key));
+}
+
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value)
 {
 	struct fmt_name_facts *f = &n->trace_facts;
 	struct fmt_fact fact = {.value = value};
+	struct fmt_name_slot *slot;
 	int r = fmt_names_string(n, key, strlen(key), &fact.key);
 
 	if (r < 0)
@@ -124,17 +137,20 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 			return r;
 		f = &names->facts;
 	}
-	for (uint32_t i = 0; i < f->n; i++)
-		if (f->facts[i].key == fact.key) {
-			if (f->facts[i].value != value)
-				f->changed[i] = ++n->version;
-			f->facts[i].value = value;
-			return 0;
-		}
+	if (fmt_name_table_grow(&f->table) < 0)
+		return -ENOMEM;
+	slot = find_fact(f, &fact);
+	if (slot->number) {
+		if (f->facts[slot->number - 1].value != value)
+			f->changed[slot->number - 1] = ++n->version;
+		f->facts[slot->number - 1].value = value;
+		return 0;
+	}
 	if (array_reserve(&f->facts, (size_t)f->n + 1, &f->facts_cap) < 0 ||
 	    array_reserve(&f->changed, (size_t)f->n + 1, &f->changed_cap) < 0)
 		return -ENOMEM;
 	f->changed[f->n] = ++n->version;
+	fmt_name_table_set(&f->table, slot, XXH3_64bits(&fact.key, sizeof(fact.key)), f->n);
 	f->facts[f->n++] = fact;
 	return 0;
 }
@@ -165,10 +181,11 @@ const struct fmt_fact *fmt_fact(const struct fmt_names *n, uint32_t rank, uint32
 const char *fmt_fact_value(const struct fmt_names *n, uint32_t rank, const char *key)
 {
 	const struct fmt_name_facts *f = facts_of(n, rank);
-	fmt_str k = fmt_names_find_string(n, key);
+	struct fmt_fact fact = {.key = fmt_names_find_string(n, key)};
+	const struct fmt_name_slot *slot;
 
-	for (uint32_t i = 0; f && k && i < f->n; i++)
-		if (f->facts[i].key == k)
-			return fmt_string(n, f->facts[i].value, NULL);
-	return NULL;
+	if (!f || f->n == 0 || !fact.key)
+		return NULL;
+	slot = find_fact(f, &fact);
+	return slot->number ? fmt_string(n, f->facts[slot->number - 1].value, NULL) : NULL;
 }

@@ -136,7 +136,8 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 			   .n_pages = d->n_pages,
 			   .output = d->head.flags & 1},
 	};
-	memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
+	if (d->n_pages > 0)
+		memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
 	p->n_pages += 2 * (size_t)d->n_pages;
 	return 0;
 }

@@ -161,6 +161,17 @@ void fmt_chunk_header_put(struct text *t, const struct fmt_chunk *c)
 	fmt_header_end(t, start);
 }
 
+#define THIN_BYTES 65536
+#define THIN_RATIO 1024
+
+int fmt_chunk_too_thin(const struct fmt_chunk *c)
+{
+	return (c->type == FMT_CHUNK_NAMES || c->type == FMT_CHUNK_SLICE ||
+		c->type == FMT_CHUNK_LENGTHS) &&
+	       c->raw_bytes > THIN_BYTES &&
+	       (c->raw_bytes - THIN_BYTES) / THIN_RATIO > c->frame_bytes;
+}
+
 int fmt_chunk_header_get(const uint8_t *data, size_t len, struct fmt_chunk *ret, const char **why)
 {
 	struct fmt_chunk chunk = {0};

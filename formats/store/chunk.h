@@ -65,6 +65,9 @@ struct fmt_chunk {
 #define FMT_CHUNK_HEADER_MAX 320
 /* What a payload may unpack to; more than this is refused before it is allocated. */
 #define FMT_CHUNK_RAW_MAX (1u << 30)
+/* Whether no chunk of that type unpacks to so much: contents and digests may repeat at will; of
+ * what has to be read before anything is shown, a byte holds no more than a thousand. */
+int fmt_chunk_too_thin(const struct fmt_chunk *c);
 
 #define FMT_FOOTER_BYTES 72
 

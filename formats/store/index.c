@@ -127,13 +127,19 @@ static int end_packed(struct text *t, size_t start, const struct text *raw)
 	return t->error;
 }
 
-/* The counterpart: unpacks the rest of a header. */
-static int open_packed(struct fmt_cursor *c, uint8_t **ret, struct fmt_cursor *inside,
-		       const char **why)
+/* The shortest chunk, and what unpacks of an index for it at most: a type and each column. */
+#define CHUNK_MIN 32
+#define ROW_MAX (1 + 10 * (ARRAY_SIZE(common_columns) + ARRAY_SIZE(slice_columns)))
+
+/* The counterpart: unpacks the rest of a header, of a file of `file_bytes`. */
+static int open_packed(struct fmt_cursor *c, uint64_t file_bytes, uint8_t **ret,
+		       struct fmt_cursor *inside, const char **why)
 {
 	uint64_t len = fmt_varint(c);
 	int r = c->bad ? bad(why, "index cut short")
-		       : fmt_frame_unpack(c->at, fmt_left(c), len, ret, why);
+		: len / ROW_MAX > file_bytes / CHUNK_MIN
+			? bad(why, "an index of more than its file can have")
+			: fmt_frame_unpack(c->at, fmt_left(c), len, ret, why);
 
 	if (r == 0)
 		*inside = fmt_cursor(*ret, len);
@@ -176,8 +182,9 @@ static int place(struct fmt_chunk *chunks, size_t n, uint32_t number, const char
 	return 0;
 }
 
-int fmt_index_get(const uint8_t *data, size_t len, struct fmt_file_header *header,
-		  struct fmt_chunk **ret, size_t *n, const char **why)
+int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
+		  struct fmt_file_header *header, struct fmt_chunk **ret, size_t *n,
+		  const char **why)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	scoped(free_ptr) struct fmt_chunk *chunks = NULL;
@@ -194,10 +201,12 @@ int fmt_index_get(const uint8_t *data, size_t len, struct fmt_file_header *heade
 		return bad(why, "index cut short");
 	r = fmt_file_header_get(copy, FMT_FILE_HEADER_BYTES, &h, why);
 	if (r == 0)
-		r = open_packed(&outer, &raw, &c, why);
+		r = open_packed(&outer, file_bytes, &raw, &c, why);
 	if (r < 0)
 		return r;
 	count = fmt_count(&c, 1 + ARRAY_SIZE(common_columns));
+	if (count > file_bytes / CHUNK_MIN)
+		return bad(why, "an index of more than its file can have");
 	chunks = calloc(count + 1, sizeof(*chunks));
 	if (!chunks)
 		return -ENOMEM;
@@ -247,8 +256,8 @@ static int get_member(struct fmt_cursor *c, struct fmt_member_place *ret)
 		       : 0;
 }
 
-int fmt_members_get(const uint8_t *data, size_t len, struct fmt_member_place **ret, size_t *n,
-		    const char **why)
+int fmt_members_get(const uint8_t *data, size_t len, uint64_t file_bytes,
+		    struct fmt_member_place **ret, size_t *n, const char **why)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	scoped(free_ptr) struct fmt_member_place *members = NULL;
@@ -257,10 +266,12 @@ int fmt_members_get(const uint8_t *data, size_t len, struct fmt_member_place **r
 	int r = fmt_header_open(data, len, TAG_MEMBERS, &outer, why);
 
 	if (r == 0)
-		r = open_packed(&outer, &raw, &c, why);
+		r = open_packed(&outer, file_bytes, &raw, &c, why);
 	if (r < 0)
 		return r;
 	count = fmt_count(&c, 4);
+	if (count > file_bytes / FMT_FILE_HEADER_BYTES)
+		return bad(why, "an index of more than its file can have");
 	members = calloc(count + 1, sizeof(*members));
 	if (!members)
 		return -ENOMEM;

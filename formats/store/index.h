@@ -9,9 +9,11 @@
 /* `chunks` are in the order of the file and without gaps behind the file header. */
 int fmt_index_put(struct text *t, const struct fmt_file_header *h, const struct fmt_chunk *chunks,
 		  size_t n);
-/* The caller frees *ret. `hash` is not in the index, and not set. */
-int fmt_index_get(const uint8_t *data, size_t len, struct fmt_file_header *header,
-		  struct fmt_chunk **ret, size_t *n, const char **why);
+/* The caller frees *ret. `hash` is not in the index, and not set. Of a file of `file_bytes`: it has
+ * no more chunks than that. */
+int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
+		  struct fmt_file_header *header, struct fmt_chunk **ret, size_t *n,
+		  const char **why);
 
 struct fmt_member_place {
 	char name[64];
@@ -19,6 +21,6 @@ struct fmt_member_place {
 };
 
 int fmt_members_put(struct text *t, const struct fmt_member_place *members, size_t n);
-/* The caller frees *ret. */
-int fmt_members_get(const uint8_t *data, size_t len, struct fmt_member_place **ret, size_t *n,
-		    const char **why);
+/* The caller frees *ret. Of a file of `file_bytes`: it has no more members than that. */
+int fmt_members_get(const uint8_t *data, size_t len, uint64_t file_bytes,
+		    struct fmt_member_place **ret, size_t *n, const char **why);

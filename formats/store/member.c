@@ -10,8 +10,13 @@
 /* The footer and, mostly, the whole index are read at once. */
 #define TAIL 65536
 
+/* So many places are listed: each is looked for among those before. */
+#define DAMAGE_MOST 4096
+
 void fmt_damage_add(struct fmt_damage *d, const struct fmt_error *e)
 {
+	if (d->n == DAMAGE_MOST)
+		return;
 	for (size_t i = 0; i < d->n; i++)
 		if (d->errors[i].offset == e->offset && strcmp(d->errors[i].file, e->file) == 0)
 			return;
@@ -67,7 +72,7 @@ static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char 
 			return n < 0 ? (int)n : 0;
 		index = more;
 	}
-	r = fmt_index_get(index, f.index_bytes, &m->header, &m->chunks, &m->n_chunks, why);
+	r = fmt_index_get(index, f.index_bytes, bytes, &m->header, &m->chunks, &m->n_chunks, why);
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
 	if (m->n_chunks > 0) {
@@ -216,6 +221,12 @@ static int read_bytes(const struct fmt_member *m, const char *path, const struct
 	return 0;
 }
 
+static int same_counts(const struct fmt_chunk *a, const struct fmt_chunk *b)
+{
+	return memcmp(a->n_records, b->n_records, sizeof(a->n_records)) == 0 &&
+	       a->n_edges == b->n_edges && a->n_digests == b->n_digests;
+}
+
 /* Checks the bytes against their own header, and against what the index says of it. */
 static int check_bytes(const uint8_t *data, const struct fmt_chunk *c, struct fmt_chunk *header,
 		       const char **why)
@@ -226,7 +237,8 @@ static int check_bytes(const uint8_t *data, const struct fmt_chunk *c, struct fm
 	if (r < 0)
 		return r;
 	if (header->header_bytes != c->header_bytes || header->type != c->type ||
-	    header->frame_bytes != c->frame_bytes || header->slice != c->slice) {
+	    header->frame_bytes != c->frame_bytes || header->slice != c->slice ||
+	    (c->type == FMT_CHUNK_SLICE && !same_counts(header, c))) {
 		*why = "a chunk header that differs from the index";
 		return -EBADMSG;
 	}
@@ -268,6 +280,15 @@ static int repair(const struct fmt_member *m, const char *path, const struct fmt
 	       check_bytes(data, c, header, &why) == 0;
 }
 
+static int unpack(const struct fmt_chunk *c, const uint8_t *frame, uint8_t **ret, const char **why)
+{
+	if (fmt_chunk_too_thin(c)) {
+		*why = "a chunk larger than any can be";
+		return -EBADMSG;
+	}
+	return fmt_frame_unpack(frame, c->frame_bytes, c->raw_bytes, ret, why);
+}
+
 int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chunk *c,
 		    uint8_t **ret, struct fmt_error *err)
 {
@@ -287,8 +308,7 @@ int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chu
 	if (r == 0) {
 		header.offset = c->offset;
 		*c = header;
-		r = fmt_frame_unpack(data + c->header_bytes, c->frame_bytes, c->raw_bytes, ret,
-				     &why);
+		r = unpack(c, data + c->header_bytes, ret, &why);
 	}
 	if (r == -ENOMEM)
 		why = "out of memory";

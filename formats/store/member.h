@@ -23,7 +23,7 @@ struct fmt_damage {
 	size_t n, cap;
 };
 
-/* Adds one; without memory for it, it is lost. */
+/* Adds one; without memory for it, or where thousands are there, it is lost. */
 void fmt_damage_add(struct fmt_damage *d, const struct fmt_error *e);
 
 /* Learns what `m->source` holds, by its index, or by a scan where that is missing or damaged; what

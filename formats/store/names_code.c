@@ -184,6 +184,28 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 
 /* ---- reading ---- */
 
+/* Any trace may take so much memory for its names, and for each of its bytes as much more. */
+#define ROOM_BYTES (64u << 20)
+#define ROOM_PER_BYTE 128
+
+uint64_t fmt_names_room(uint64_t trace_bytes)
+{
+	return trace_bytes > UINT64_MAX / ROOM_PER_BYTE / 2
+		       ? UINT64_MAX
+		       : ROOM_BYTES + trace_bytes * ROOM_PER_BYTE;
+}
+
+int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
+{
+	if (bytes > reading->room_bytes)
+		return -EFBIG;
+	reading->room_bytes -= bytes;
+	return 0;
+}
+
+/* What a thing takes beside itself: its slot in a table, and its number in a map. */
+#define SLOT_BYTES (2 * sizeof(struct fmt_name_slot) + 2 * sizeof(uint32_t))
+
 void fmt_names_map_done(struct fmt_names_map *m)
 {
 	free(m->strings);
@@ -235,7 +257,8 @@ static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
 	return c->bad ? -EBADMSG : ret->error;
 }
 
-static int get_strings(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_map *m)
+static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
+		       struct fmt_names_map *m)
 {
 	scoped(text_done) struct text bytes = {0};
 	uint64_t count = fmt_count(c, 1);
@@ -247,6 +270,9 @@ static int get_strings(struct fmt_cursor *c, struct fmt_names *n, struct fmt_nam
 		fmt_str number;
 
 		r = get_string_bytes(c, &bytes);
+		if (r == 0)
+			r = fmt_names_take(reading,
+					   sizeof(struct fmt_name_string) + SLOT_BYTES + bytes.len);
 		if (r == 0)
 			r = fmt_names_string(n, bytes.data, bytes.len, &number);
 		if (r == 0)
@@ -262,14 +288,19 @@ static int is_text(uint8_t type)
 }
 
 /* A site as it was decoded becomes one of the trace: its strings are the file's until then. */
-static int add_site(struct fmt_cursor *c, const struct fmt_site *coded, struct fmt_names *n,
-		    struct fmt_names_map *m)
+static int add_site(struct fmt_cursor *c, const struct fmt_site *coded,
+		    struct fmt_names_reading *reading, struct fmt_names *n, struct fmt_names_map *m)
 {
 	struct fmt_site s = *coded;
-	scoped(free_ptr) struct fmt_arg *args = malloc(sizeof(*args) * ((size_t)s.n_args + 1));
+	scoped(free_ptr) struct fmt_arg *args = NULL;
 	uint32_t number;
-	int r;
+	/* Its arguments, and those of its shape. */
+	int r = fmt_names_take(reading,
+			       sizeof(s) + SLOT_BYTES + 2 * sizeof(*args) * (uint64_t)s.n_args);
 
+	if (r < 0)
+		return r;
+	args = malloc(sizeof(*args) * ((size_t)s.n_args + 1));
 	if (!args)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s.n_args; i++) {
@@ -290,8 +321,8 @@ static int add_site(struct fmt_cursor *c, const struct fmt_site *coded, struct f
 /* No byte can stand for more. */
 #define SITES_PER_BYTE 16384
 
-static int get_sites(struct fmt_cursor *c, uint32_t first_string, struct fmt_names *n,
-		     struct fmt_names_map *m)
+static int get_sites(struct fmt_cursor *c, uint32_t first_string, struct fmt_names_reading *reading,
+		     struct fmt_names *n, struct fmt_names_map *m)
 {
 	scoped(sites_freep) struct fmt_sites_code *code = NULL;
 	uint64_t count = fmt_varint(c), len = count ? fmt_count(c, 1) : 0;
@@ -313,12 +344,13 @@ static int get_sites(struct fmt_cursor *c, uint32_t first_string, struct fmt_nam
 
 		r = fmt_sites_code(code, &site);
 		if (r == 0)
-			r = add_site(c, &site, n, m);
+			r = add_site(c, &site, reading, n, m);
 	}
 	return r < 0 ? r : fmt_coder_bad(fmt_sites_coder(code)) ? -EBADMSG : 0;
 }
 
-static int get_comm(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_map *m)
+static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
+		    struct fmt_names_map *m)
 {
 	struct fmt_comm comm = {.name = get_string(c, m)};
 	scoped(free_ptr) uint32_t *ranks = NULL;
@@ -328,6 +360,10 @@ static int get_comm(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_
 
 	comm.description = get_string(c, m);
 	comm.n_ranks = (uint32_t)fmt_count(c, 1);
+	r = fmt_names_take(reading,
+			   sizeof(comm) + SLOT_BYTES + sizeof(*ranks) * (uint64_t)comm.n_ranks);
+	if (r < 0)
+		return r;
 	ranks = calloc(comm.n_ranks ? comm.n_ranks : 1, sizeof(*ranks));
 	if (!ranks)
 		return -ENOMEM;
@@ -359,11 +395,13 @@ static int get_rule(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_
 	return 0;
 }
 
-static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names *n,
-		     struct fmt_names_map *m)
+static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
+		     struct fmt_names *n, struct fmt_names_map *m)
 {
 	uint64_t count = fmt_count(c, 2);
 
+	if (fmt_names_take(reading, (sizeof(struct fmt_fact) + SLOT_BYTES) * count) < 0)
+		return -EFBIG;
 	for (uint64_t i = 0; i < count; i++) {
 		fmt_str key = get_string(c, m), value = get_string(c, m);
 		int r = c->bad ? -EBADMSG
@@ -375,11 +413,11 @@ static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names *n,
 	return c->bad ? -EBADMSG : 0;
 }
 
-static int get_lanes(struct fmt_cursor *c, uint32_t rank, struct fmt_names *n,
-		     struct fmt_names_map *m)
+static int get_lanes(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
+		     struct fmt_names *n, struct fmt_names_map *m)
 {
 	uint64_t count = fmt_count(c, 7);
-	int r = 0;
+	int r = fmt_names_take(reading, (sizeof(struct fmt_lane) + SLOT_BYTES) * count);
 
 	for (uint64_t i = 0; i < count && r == 0; i++) {
 		struct fmt_lane lane = {.kind = fmt_u8(c)};
@@ -405,8 +443,8 @@ static int get_lanes(struct fmt_cursor *c, uint32_t rank, struct fmt_names *n,
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
-static int get_rank(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_ranks,
-		    struct fmt_names *n, struct fmt_names_map *m)
+static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
+		    struct fmt_names_map *m)
 {
 	uint64_t index = fmt_varint(c), count;
 	uint32_t rank;
@@ -415,9 +453,13 @@ static int get_rank(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_rank
 	if (c->bad)
 		return -EBADMSG;
 	/* A rank whose file is missing gets a place behind the others. */
-	rank = index < n_ranks ? ranks[index] : n->n_ranks;
-	r = get_lanes(c, rank, n, m);
+	rank = index < reading->n_ranks ? reading->ranks[index] : n->n_ranks;
+	r = fmt_names_take(reading, sizeof(struct fmt_rank_names));
+	if (r == 0)
+		r = get_lanes(c, rank, reading, n, m);
 	count = r < 0 ? 0 : fmt_count(c, 3);
+	if (r == 0)
+		r = fmt_names_take(reading, sizeof(struct fmt_device) * count);
 	for (uint64_t i = 0; i < count && r == 0; i++) {
 		struct fmt_device d = {.ordinal = fmt_svarint(c)};
 
@@ -425,28 +467,28 @@ static int get_rank(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_rank
 		d.properties = get_string(c, m);
 		r = c->bad ? -EBADMSG : fmt_names_device(n, rank, &d);
 	}
-	return r < 0 ? r : get_facts(c, rank, n, m);
+	return r < 0 ? r : get_facts(c, rank, reading, n, m);
 }
 
-int fmt_names_get(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_ranks,
-		  struct fmt_names *n, struct fmt_names_map *m)
+int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
+		  struct fmt_names_map *m)
 {
 	uint32_t first_string = m->n_strings;
 	uint64_t count;
-	int r = get_strings(c, n, m);
+	int r = get_strings(c, reading, n, m);
 
 	if (r == 0)
-		r = get_sites(c, first_string, n, m);
+		r = get_sites(c, first_string, reading, n, m);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	for (uint64_t i = 0; i < count && r == 0; i++)
-		r = get_comm(c, n, m);
+		r = get_comm(c, reading, n, m);
 	count = r < 0 ? 0 : fmt_count(c, 2);
 	for (uint64_t i = 0; i < count && r == 0; i++)
 		r = get_rule(c, n, m);
 	if (r == 0)
-		r = get_facts(c, FMT_WHOLE_TRACE, n, m);
+		r = get_facts(c, FMT_WHOLE_TRACE, reading, n, m);
 	count = r < 0 ? 0 : fmt_count(c, 5);
 	for (uint64_t i = 0; i < count && r == 0; i++)
-		r = get_rank(c, ranks, n_ranks, n, m);
+		r = get_rank(c, reading, n, m);
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }

@@ -30,7 +30,19 @@ struct fmt_names_map {
 
 void fmt_names_map_done(struct fmt_names_map *m);
 
+/* What is known before a chunk of names is read. */
+struct fmt_names_reading {
+	const uint32_t *ranks; /* [i]: what rank index i of the file is in the trace */
+	uint32_t n_ranks;
+	uint64_t room_bytes; /* that names may still take of memory; each takes its part */
+};
+
+/* Memory that the names of a trace of so many bytes may take: what few bytes name is little. */
+uint64_t fmt_names_room(uint64_t trace_bytes);
+/* Takes from the room; -EFBIG where there is not so much. */
+int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes);
+
 /* Adds a chunk's names to `n`, and their numbers to `m`, which holds those of the file's chunks
- * before. ranks[i] of n_ranks is what rank index i of the file is in `n`. Damage: -EBADMSG. */
-int fmt_names_get(struct fmt_cursor *c, const uint32_t *ranks, uint32_t n_ranks,
-		  struct fmt_names *n, struct fmt_names_map *m);
+ * before. Damage: -EBADMSG; more than there is room for: -EFBIG. */
+int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
+		  struct fmt_names_map *m);

@@ -138,7 +138,7 @@ static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 	if (!index)
 		return -ENOMEM;
 	got = fmt_source_read(whole, t->packed_fd, index, f.index_bytes, at);
-	if (got < 0 || fmt_members_get(index, (size_t)got, &places, &n, &why) < 0)
+	if (got < 0 || fmt_members_get(index, (size_t)got, whole->bytes, &places, &n, &why) < 0)
 		return got < 0 ? (int)got : 0;
 	for (size_t i = 0; i < n; i++) {
 		data += places[i].data_bytes;

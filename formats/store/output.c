@@ -109,6 +109,31 @@ int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct
 	return start(o, err);
 }
 
+/* Each block takes four bytes at least: what consists of such is never too thin. */
+#define BLOCK_BYTES 2048
+
+/* Packs the payload, and again in many blocks where a reader would take it for a bomb. */
+static int pack(struct fmt_chunk *c, const char *raw, const size_t *cuts, size_t n_cuts, int level,
+		struct text *frame)
+{
+	int r = fmt_frame_pack(frame, raw, cuts, n_cuts, level);
+	size_t n = c->raw_bytes / BLOCK_BYTES + 1;
+	scoped(free_ptr) size_t *blocks = NULL;
+
+	c->frame_bytes = frame->len;
+	if (r < 0 || !fmt_chunk_too_thin(c))
+		return r;
+	blocks = malloc(n * sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		blocks[i] = i + 1 < n ? (i + 1) * BLOCK_BYTES : c->raw_bytes;
+	frame->len = 0;
+	r = fmt_frame_pack(frame, raw, blocks, n, level);
+	c->frame_bytes = frame->len;
+	return r;
+}
+
 int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, const size_t *cuts,
 		     size_t n_cuts, int level, struct fmt_error *err)
 {
@@ -120,14 +145,13 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 	c->offset = o->bytes;
 	if (c->raw_bytes > FMT_CHUNK_RAW_MAX)
 		return fmt_fail(err, -EFBIG, o->path, o->bytes, "a slice too large for a chunk");
-	r = fmt_frame_pack(&frame, raw, cuts, n_cuts, level);
+	r = pack(c, raw, cuts, n_cuts, level, &frame);
 	if (r == 0)
 		r = fmt_identify_chunk(&o->tree, c, raw);
 	if (r == 0)
 		r = array_reserve(&o->chunks, o->n_chunks + 1, &o->chunks_cap);
 	if (r < 0)
 		return fmt_fail(err, r, o->path, o->bytes, "cannot pack a chunk: %s", strerror(-r));
-	c->frame_bytes = frame.len;
 	c->hash = fmt_hash(frame.data, frame.len);
 	o->buf.len = 0;
 	fmt_chunk_header_put(&o->buf, c);

@@ -9,6 +9,8 @@
 #define WINDOW 65536
 /* No index is larger. */
 #define HEADER_MAX (1u << 30)
+/* Long headers that are none are read until they make so many times the file. */
+#define VAIN 16
 
 void fmt_scan_init(struct fmt_scan *s, const struct fmt_source *source, int fd)
 {
@@ -46,7 +48,8 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 	long n;
 	int r;
 
-	if (body > HEADER_MAX || offset + len > s->source->bytes) {
+	if (body > HEADER_MAX || offset + len > s->source->bytes ||
+	    s->in_vain / VAIN > s->source->bytes) {
 		f->why = "cut short in a header";
 		return -EBADMSG;
 	}
@@ -90,6 +93,7 @@ static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 		}
 	} else if (f->tag == 'F' || f->tag == 'E' || f->tag == 'I' || f->tag == 'M') {
 		r = read_other(s, offset, u32_at(s->buf + 4), f);
+		s->in_vain += r == -EBADMSG ? f->bytes : 0;
 	} else {
 		f->why = "no header where one must be";
 		return 0;

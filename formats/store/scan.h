@@ -28,6 +28,7 @@ struct fmt_scan {
 	uint64_t at;
 	uint8_t *buf; /* owned */
 	size_t cap;
+	uint64_t in_vain; /* bytes of what looked like long headers and was none */
 	/* At the end: where the whole frames ended, and why what follows is none. */
 	uint64_t end;
 	const char *why; /* NULL: the file ends right there */

@@ -16,6 +16,14 @@ int fmt_slice_refers(struct fmt_cursor in, uint64_t *ret)
 							    : (flags & FMT_HAS_REFERENCE) != 0;
 }
 
+static uint64_t most_values(uint64_t n_items, uint64_t bytes)
+{
+	if (n_items > FMT_ITEMS_MAX || bytes > FMT_CHUNK_RAW_MAX)
+		return FMT_VALUES_MAX;
+	n_items = n_items * FMT_VALUES_PER_ITEM + bytes * FMT_VALUES_PER_BYTE;
+	return n_items < FMT_VALUES_MAX ? n_items : FMT_VALUES_MAX;
+}
+
 static int get_head(struct fmt_run_code *r, struct fmt_cursor *in, uint32_t rank, uint64_t n_items)
 {
 	uint64_t flags = fmt_varint(in), count, last = 0, n = 0;
@@ -25,6 +33,7 @@ static int get_head(struct fmt_run_code *r, struct fmt_cursor *in, uint32_t rank
 		fmt_varint(in);
 	r->ranges_correlate = !!(flags & FMT_RANGES_CORRELATE);
 	r->device_rests = !!(flags & FMT_DEVICE_RESTS);
+	r->most_values = most_values(n_items, fmt_left(in));
 	r->n_sites = (uint32_t)fmt_varint(in);
 	r->host_unit = (int64_t)fmt_varint(in);
 	r->device_unit = (int64_t)fmt_varint(in);

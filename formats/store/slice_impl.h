@@ -20,6 +20,10 @@
 /* No byte of a payload can stand for more items: each takes at least a symbol. */
 #define FMT_ITEMS_PER_BYTE 16384
 #define FMT_ITEMS_MAX (1u << 24)
+#define FMT_VALUES_MAX (1u << 27)
+/* Decoding, of each item and of each byte: what varies takes some of them. */
+#define FMT_VALUES_PER_ITEM 32
+#define FMT_VALUES_PER_BYTE 1024
 
 /* What is known of one of the values of a site's events. */
 struct fmt_slot {
@@ -117,6 +121,7 @@ struct fmt_run_code {
 	uint32_t n_calls;
 	int ranges_correlate;  /* 1: ranges have correlations too */
 	const int64_t *source; /* coding: the slice's values */
+	size_t most_values;    /* that there may be */
 	int64_t *values;
 	int64_t *steps;
 	int64_t *call_steps;

@@ -279,6 +279,7 @@ int fmt_slice_put(const struct fmt_slice *s, const struct fmt_names *n, uint32_t
 		.n_sites = fmt_n_sites(n),
 		.origin_ns = s->iteration.start_ns,
 		.source = s->values,
+		.most_values = FMT_VALUES_MAX,
 	};
 	struct fmt_slice copy = *s;
 	int e = take_items(&r, s, rank);

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-#define VALUES_MAX (1u << 27)
 /* An enclosing event is asked for its value so far out. */
 #define OUTWARD 8
 /* A call without an op is looked for so far on. */
@@ -226,10 +225,12 @@ static int code_item_values(struct fmt_run_code *r, uint32_t index)
 	uint32_t n = card->site->n_values;
 	size_t first = r->n_values;
 
-	if (n > 0 &&
-	    (first + n > VALUES_MAX || array_reserve(&r->values, first + n, &r->values_cap) < 0 ||
-	     array_reserve(&r->steps, first + n, &r->steps_cap) < 0))
-		return first + n > VALUES_MAX ? -EFBIG : -ENOMEM;
+	if (n > 0 && (first + n > r->most_values ||
+		      array_reserve(&r->values, first + n, &r->values_cap) < 0 ||
+		      array_reserve(&r->steps, first + n, &r->steps_cap) < 0))
+		return first + n <= r->most_values ? -ENOMEM
+		       : r->coder.decoding	   ? -EBADMSG
+						   : -EFBIG;
 	for (uint32_t k = 0; k < n; k++) {
 		struct guessing g = {.item = item, .slot = &r->slots[card->first_slot + k]};
 		int64_t v = r->source ? r->source[item->values + k] : 0, step = 0;

@@ -4,6 +4,8 @@
 #include "base/array.h"
 #include "formats/store/trace_impl.h"
 
+#include <inttypes.h>
+
 /* More slices than this in one file are taken for damage. */
 #define SLICES_MAX (1u << 28)
 
@@ -85,6 +87,14 @@ static void fill_holes(struct fmt_rank_state *r)
 	}
 }
 
+/* What would cost far more than a trace of its length can hold. */
+static int too_much(const struct fmt_trace *t, const char *path, uint64_t offset, const char *what,
+		    struct fmt_error *err)
+{
+	return fmt_fail(err, -EBADMSG, path, offset,
+			"more %s than a trace of %" PRIu64 " bytes can hold", what, t->bytes);
+}
+
 /* Makes the slices of a rank from the chunks of its file. */
 static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err)
 {
@@ -132,8 +142,8 @@ static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_er
 }
 
 /* Reads the names in a member's chunks. A damaged chunk is noted, and what refers to it is lost. */
-static int read_names(struct fmt_trace *t, struct fmt_member *m, const uint32_t *ranks,
-		      uint32_t n_ranks, struct fmt_names_map *map, struct fmt_error *err)
+static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_names_reading *reading,
+		      struct fmt_names_map *map, struct fmt_error *err)
 {
 	char path[512];
 
@@ -152,7 +162,9 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, const uint32_t 
 			fmt_damage_add(&t->damage, &damage);
 		if (r >= 0) {
 			in = fmt_cursor(raw, c.raw_bytes);
-			r = fmt_names_get(&in, ranks, n_ranks, t->names, map);
+			r = fmt_names_get(&in, reading, t->names, map);
+			if (r == -EFBIG)
+				return too_much(t, path, c.offset, "names", err);
 			if (r < 0)
 				fmt_fail(&damage, r, path, c.offset, "names that make no sense");
 		}
@@ -169,42 +181,70 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, const uint32_t 
 	return 0;
 }
 
-#define MOST_RANKS (1u << 24)
+/* What a rank that is named takes of memory, at least. */
+#define RANK_BYTES 256
 
 /* The names of all ranks: from the shared file, and from the files that carry their own. */
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
-	uint32_t n, last = 0, spare = t->n_ranks;
+	struct fmt_names_reading reading = {.room_bytes = fmt_names_room(t->bytes)};
+	uint32_t last = 0, spare = t->n_ranks;
 	int r = 0;
 
 	for (uint32_t i = 0; i < t->n_ranks; i++)
 		if (t->ranks[i].member.header.names_rank > last)
 			last = t->ranks[i].member.header.names_rank;
-	n = last + 1;
-	if (last >= MOST_RANKS)
-		return fmt_fail(err, -EBADMSG, t->path, FMT_NO_OFFSET, "more ranks than can be");
-	ranks = malloc(sizeof(*ranks) * ((size_t)n + 1));
+	if (fmt_names_take(&reading, RANK_BYTES * ((uint64_t)last + 1)) < 0)
+		return too_much(t, t->path, FMT_NO_OFFSET, "ranks", err);
+	reading.n_ranks = last + 1;
+	reading.ranks = ranks = malloc(sizeof(*ranks) * (size_t)reading.n_ranks);
 	if (!ranks)
 		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
-	memset(ranks, 0xff, sizeof(*ranks) * ((size_t)n + 1));
+	memset(ranks, 0xff, sizeof(*ranks) * (size_t)reading.n_ranks);
 	for (uint32_t i = 0; i < t->n_ranks; i++)
 		ranks[t->ranks[i].member.header.names_rank] = i;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < reading.n_ranks; i++)
 		if (ranks[i] == UINT32_MAX)
 			ranks[i] = spare++;
 	if (t->shared.source.name)
-		r = read_names(t, &t->shared, ranks, n, &t->shared_map, err);
+		r = read_names(t, &t->shared, &reading, &t->shared_map, err);
 	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++) {
 		struct fmt_rank_state *rank = &t->ranks[i];
 
 		if (!rank->member.header.inline_names)
 			continue;
-		for (uint32_t k = 0; k < n; k++)
-			ranks[k] = i;
-		r = read_names(t, &rank->member, ranks, n, &rank->own, err);
+		ranks[rank->member.header.names_rank] = i;
+		r = read_names(t, &rank->member, &reading, &rank->own, err);
 	}
 	return r;
+}
+
+/* Any trace may have so many events and edges, and for each of its bytes as many more: a thousand
+ * times what recordings have. */
+#define FREE_RECORDS (1u << 22)
+#define RECORDS_PER_BYTE 64
+
+/* Whether the slices say that they hold more than the trace's bytes can; what reads them takes
+ * time and memory for what they say. */
+static int too_many_records(const struct fmt_trace *t)
+{
+	uint64_t left = t->bytes > UINT64_MAX / RECORDS_PER_BYTE / 2
+				? UINT64_MAX
+				: FREE_RECORDS + t->bytes * RECORDS_PER_BYTE;
+
+	for (uint32_t r = 0; r < t->n_ranks; r++)
+		for (uint32_t i = 0; i < t->ranks[r].info.n_slices; i++) {
+			const struct fmt_slice_info *s = &t->ranks[r].slices[i];
+			uint64_t n = s->n_edges;
+
+			for (int k = 0; k < FMT_KINDS && n <= left; k++)
+				n = s->n_records[k] <= left ? n + s->n_records[k] : UINT64_MAX;
+			if (n > left)
+				return 1;
+			left -= n;
+		}
+	return 0;
 }
 
 static int open_members(struct fmt_trace *t, struct fmt_error *err)
@@ -237,6 +277,8 @@ static int open_members(struct fmt_trace *t, struct fmt_error *err)
 		if (r < 0)
 			return r;
 	}
+	if (too_many_records(t))
+		return too_much(t, t->path, FMT_NO_OFFSET, "events", err);
 	qsort(t->ranks, t->n_ranks, sizeof(*t->ranks), by_number);
 	for (uint32_t i = 1; i < t->n_ranks; i++)
 		if (t->ranks[i].info.number == t->ranks[i - 1].info.number)

@@ -17,6 +17,7 @@ struct verifying {
 	struct fmt_member *member;
 	struct fmt_rank_state *rank; /* NULL: the shared names */
 	uint32_t rank_index;
+	size_t first; /* of its problems, which come in the order of the file, by and large */
 	char path[512];
 };
 
@@ -46,10 +47,9 @@ static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char 
 	fmt_fail(&p.error, -EBADMSG, v->path, offset, "%s", what);
 	if (v->rank)
 		p.rank = v->rank->info.number;
-	for (size_t i = 0; i < v->n; i++)
-		if (v->problems[i].error.offset == offset &&
-		    strcmp(v->problems[i].error.file, p.error.file) == 0)
-			return &v->problems[i];
+	for (size_t i = v->n; i > v->first && v->problems[i - 1].error.offset >= offset; i--)
+		if (v->problems[i - 1].error.offset == offset)
+			return &v->problems[i - 1];
 	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
 		return NULL;
 	v->problems[v->n] = p;
@@ -120,15 +120,14 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const char *why)
 {
 	const struct fmt_member *m = v->member;
+	size_t first = array_bound(i, 0, m->n_chunks, m->chunks[i].offset < at);
 	int any = 0;
 
-	for (size_t i = 0; i < m->n_chunks; i++) {
+	for (size_t i = first; i < m->n_chunks && m->chunks[i].offset < at + bytes; i++) {
 		struct fmt_chunk c = m->chunks[i];
 		scoped(free_ptr) uint8_t *raw = NULL;
 		struct fmt_problem *p;
 
-		if (c.offset < at || c.offset >= at + bytes)
-			continue;
 		any = 1;
 		p = add(v, c.offset, why);
 		say_chunk(p, v, &c, (int64_t)i);
@@ -159,6 +158,7 @@ static int check_member(struct verifying *v)
 		return fd;
 	fmt_member_path(v->t, v->member, v->path, sizeof(v->path));
 	v->result->files++;
+	v->first = v->n;
 	fmt_scan_init(&scan, &v->member->source, fd);
 	r = fmt_identify_file(&tree, &v->member->header);
 	while (r == 0 && (r = fmt_scan_next(&scan, &f)) == 1) {
@@ -191,28 +191,37 @@ static int check_member(struct verifying *v)
 	return r;
 }
 
-/* Takes over what was found on opening, and by loading: a problem's place may be in any file. */
+static int order(const struct fmt_error *x, const struct fmt_error *y)
+{
+	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	return order(&((const struct fmt_problem *)a)->error,
+		     &((const struct fmt_problem *)b)->error);
+}
+
+static void sort(struct verifying *v)
+{
+	if (v->n > 0)
+		qsort(v->problems, v->n, sizeof(*v->problems), by_place);
+}
+
+/* Takes over what was found on opening, and by loading, behind the `first` problems, which are
+ * sorted: a place may be in any file. */
 static int take_damage(void *context, const struct fmt_error *e)
 {
 	struct verifying *v = context;
+	size_t at = array_bound(i, 0, v->first, order(&v->problems[i].error, e) < 0);
 
-	for (size_t i = 0; i < v->n; i++)
-		if (v->problems[i].error.offset == e->offset &&
-		    strcmp(v->problems[i].error.file, e->file) == 0)
-			return 0;
+	if (at < v->first && order(&v->problems[at].error, e) == 0)
+		return 0;
 	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
 		return -ENOMEM;
 	v->problems[v->n++] =
 		(struct fmt_problem){.error = *e, .chunk = -1, .rank = -1, .slice = -1};
 	return 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct fmt_error *x = &((const struct fmt_problem *)a)->error;
-	const struct fmt_error *y = &((const struct fmt_problem *)b)->error;
-
-	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
 }
 
 /* A packed file's own header is looked at on opening; its identity is left. */
@@ -258,11 +267,12 @@ int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_pro
 	if (r < 0)
 		return fmt_fail(err, r, v.path, FMT_NO_OFFSET, "cannot read: %s", strerror(-r));
 	check_packed(&v);
+	sort(&v);
+	v.first = v.n;
 	r = fmt_trace_damage(v.t, take_damage, &v);
 	if (r < 0)
 		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
-	if (v.n > 0)
-		qsort(v.problems, v.n, sizeof(*v.problems), by_place);
+	sort(&v);
 	ret->problems = v.n;
 	snprintf(ret->id, sizeof(ret->id), "%s", fmt_trace_id(v.t));
 	for (size_t i = 0; r == 0 && each && i < v.n; i++)

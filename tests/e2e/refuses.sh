@@ -78,6 +78,30 @@ gputrace pack -o twice part
 cat good/names.chunks >>twice
 refuses 3 'cannot unpack twice: another names.chunks at byte' gputrace unpack -o out twice
 
+# What is small and says that it holds a lot: nobody takes long, or much memory, to say so. What is damaged
+# in it is shown, and the rest is read.
+bomb() {
+	"$BUILD/tests/e2e/bomb" "$1" "$1"
+	sed "s|TRACE|$1|" "$work/readers" >"$work/bombed"
+	while read -r command; do
+		got=0
+		# shellcheck disable=SC2086
+		timeout 60 $command >"$work/stdout" 2>"$work/stderr" || got=$?
+		[ $got -eq "$2" ] || [ "$2" = any ] && [ $got -lt 124 ] || die "$command ended with $got: $(cat "$work/stderr")"
+		[ "$2" = any ] || says "$3"
+		umount "$work/mnt" 2>/dev/null || true
+		rm -rf out out.json
+	done <"$work/bombed"
+	rm "$1"
+}
+bomb calls 3 'more events than a trace of'
+bomb sites 3 'names.chunks: more names than a trace of'
+bomb last-rank 3 'more ranks than a trace of'
+bomb headers 3 'headers: not a trace'
+bomb strings any
+bomb chunks any
+bomb gaps any
+
 # Where nothing can be written.
 writers() {
 	cat <<-ROWS

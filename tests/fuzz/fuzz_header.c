@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fmt_file_header_get(sealed, t.len, &file, &why);
 	fmt_chunk_header_get(sealed, t.len, &chunk, &why);
 	fmt_footer_get(sealed, t.len, &footer, &why);
-	fmt_index_get(sealed, t.len, &file, &chunks, &n, &why);
-	fmt_members_get(sealed, t.len, &members, &n, &why);
+	fmt_index_get(sealed, t.len, 1 << 20, &file, &chunks, &n, &why);
+	fmt_members_get(sealed, t.len, 1 << 20, &members, &n, &why);
 	/* And as it is: a payload of parity, for itself. */
 	fmt_parity_repair((uint8_t *)t.data, t.len, data, len, &chunk);
 	return 0;

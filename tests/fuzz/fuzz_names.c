@@ -16,17 +16,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	scoped(fmt_names_map_done) struct fmt_names_map m_again = {0};
 	scoped(text_done) struct text t = {0};
 	struct fmt_names_mark mark = {0};
+	struct fmt_names_reading reading = {ranks, ARRAY_SIZE(ranks), fmt_names_room(len)};
 	struct fmt_cursor c = fmt_cursor(data, len);
 	size_t strings_end;
 
 	if (fmt_names_new(&n) < 0 || fmt_names_new(&again) < 0)
 		return 0;
-	if (fmt_names_get(&c, ranks, ARRAY_SIZE(ranks), n, &m) < 0)
+	if (fmt_names_get(&c, &reading, n, &m) < 0)
 		return 0;
 	if (fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t, &strings_end) <= 0)
 		return 0;
 	c = fmt_cursor(t.data, t.len);
-	if (fmt_names_get(&c, ranks, ARRAY_SIZE(ranks), again, &m_again) < 0 ||
+	reading.room_bytes = UINT64_MAX;
+	if (fmt_names_get(&c, &reading, again, &m_again) < 0 ||
 	    fmt_n_sites(n) != fmt_n_sites(again) || fmt_n_strings(n) != fmt_n_strings(again))
 		__builtin_trap();
 	return 0;

@@ -135,6 +135,44 @@ START_TEST(test_strings_are_packed_apart)
 }
 END_TEST
 
-TESTS("names", test_strings_are_named_once, test_sites_differ_by_what_is_constant,
-      test_arguments_are_found_by_key, test_lanes_and_facts_belong_to_a_rank,
-      test_strings_are_packed_apart)
+/* What names take of memory is taken from what there is room for. */
+START_TEST(test_names_take_room)
+{
+	static const uint32_t ranks[] = {0};
+	struct fmt_names_reading reading = {ranks, 1, 1000};
+	struct fmt_names_map map = {0};
+	struct fmt_names_mark mark = {0};
+	struct fmt_names *n, *again;
+	struct fmt_cursor c;
+	struct text t = {0};
+	size_t strings_end;
+	fmt_str s;
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	ck_assert_int_eq(fmt_names_new(&again), 0);
+	for (int i = 0; i < 100; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%d", i);
+		ck_assert_int_eq(fmt_names_string(n, name, strlen(name), &s), 0);
+		ck_assert_int_eq(fmt_names_fact(n, FMT_WHOLE_TRACE, name, s), 0);
+	}
+	ck_assert_str_eq(fmt_fact_value(n, FMT_WHOLE_TRACE, "77"), "77");
+	ck_assert_int_eq(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t, &strings_end), 1);
+	c = fmt_cursor(t.data, t.len);
+	ck_assert_int_eq(fmt_names_get(&c, &reading, again, &map), -EFBIG);
+	fmt_names_map_done(&map);
+	c = fmt_cursor(t.data, t.len);
+	reading.room_bytes = fmt_names_room(t.len);
+	ck_assert_int_eq(fmt_names_get(&c, &reading, again, &map), 0);
+	ck_assert_str_eq(fmt_fact_value(again, FMT_WHOLE_TRACE, "77"), "77");
+	fmt_names_map_done(&map);
+	text_done(&t);
+	fmt_names_free(n);
+	fmt_names_free(again);
+}
+END_TEST
+
+TESTS("names", test_names_take_room, test_strings_are_named_once,
+      test_sites_differ_by_what_is_constant, test_arguments_are_found_by_key,
+      test_lanes_and_facts_belong_to_a_rank, test_strings_are_packed_apart)

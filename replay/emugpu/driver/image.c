@@ -114,6 +114,9 @@ static int parse_part(struct emu_image *image, const struct part *p)
 				   : emu_image_parse_elf(image, data, bytes);
 }
 
+/* No GPU has so high a number: compute capability 99.9. */
+#define ARCH_END 1000
+
 /* How well a part suits a GPU; the highest is taken. */
 static int suits(const struct part *p, int arch)
 {
@@ -147,7 +150,8 @@ int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t 
 			return -EBADMSG;
 		p.payload = data + at + skip;
 		p.bytes = held;
-		if ((p.kind == KIND_ELF || p.kind == KIND_PTX) && suits(&p, arch) > score) {
+		if ((p.kind == KIND_ELF || p.kind == KIND_PTX) && p.arch < ARCH_END &&
+		    suits(&p, arch) > score) {
 			best = p;
 			score = suits(&p, arch);
 		}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes a packed trace of few bytes that says it holds a lot: bomb KIND FILE. Every checksum is
+ * right. */
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/names_sites.h"
+#include "formats/store/chunk.h"
+#include "formats/store/index.h"
+#include "formats/store/slice_code.h"
+#include "formats/store/writer.h"
+
+#include <stdio.h>
+
+static void must(int r, const char *what)
+{
+	if (r >= 0)
+		return;
+	fprintf(stderr, "bomb: %s: %s\n", what, strerror(-r));
+	exit(1);
+}
+
+static void file(struct text *t, uint8_t kind, uint32_t number, uint32_t names_rank)
+{
+	const struct fmt_file_header h = {.kind = kind, .number = number, .names_rank = names_rank};
+
+	fmt_file_header_put(t, &h);
+}
+
+static void chunk(struct text *t, struct fmt_chunk *c, const struct text *raw)
+{
+	scoped(text_done) struct text frame = {0};
+	size_t cut = raw->len;
+
+	must(raw->error, "memory");
+	must(fmt_frame_pack(&frame, raw->data, &cut, 1, 19), "pack");
+	c->frame_bytes = frame.len;
+	c->raw_bytes = raw->len;
+	c->hash = fmt_hash(frame.data, frame.len);
+	fmt_chunk_header_put(t, c);
+	text_bytes(t, frame.data, frame.len);
+}
+
+static void names_chunk(struct text *t, const struct text *raw)
+{
+	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
+
+	file(t, FMT_FILE_NAMES, 0, 0);
+	chunk(t, &c, raw);
+	file(t, FMT_FILE_RANK, 0, 0);
+}
+
+static void zeros(struct text *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		text_char(t, 0);
+}
+
+/* 100 million empty strings. */
+static void strings(struct text *t)
+{
+	scoped(text_done) struct text raw = {0};
+
+	fmt_put_varint(&raw, 100000000);
+	zeros(&raw, 100000000);
+	names_chunk(t, &raw);
+}
+
+/* A site of many arguments, over and over; each takes a fraction of a bit. */
+static void sites(struct text *t)
+{
+	scoped(text_done) struct text raw = {0}, coded = {0};
+	struct fmt_arg *args = calloc(2000, sizeof(*args));
+	struct fmt_site site = {.n_args = 2000, .args = args};
+	struct fmt_sites_code *code = NULL;
+	const uint32_t n = 10000;
+
+	must(args ? 0 : -ENOMEM, "memory");
+	for (uint32_t i = 0; i < site.n_args; i++)
+		args[i] = (struct fmt_arg){.key = 1, .type = FMT_INT, .value = 7};
+	must(fmt_sites_start(0, &code), "sites");
+	fmt_coder_start(fmt_sites_coder(code));
+	for (uint32_t i = 0; i < n; i++)
+		must(fmt_sites_code(code, &site), "site");
+	must(fmt_coder_finish(fmt_sites_coder(code), &coded), "sites");
+	fmt_sites_free(code);
+	free(args);
+	fmt_put_varint(&raw, 1);
+	text_bytes(&raw, "a", 2);
+	fmt_put_varint(&raw, n);
+	fmt_put_varint(&raw, coded.len);
+	text_bytes(&raw, coded.data, coded.len);
+	zeros(&raw, 4);
+	names_chunk(t, &raw);
+}
+
+/* Calls that are all alike, a million a slice. */
+static void calls(struct text *t)
+{
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
+	scoped(text_done) struct text names = {0}, raw = {0};
+	struct fmt_lane lane = {.kind = FMT_THREAD, .pid = 1, .tid = 1};
+	struct fmt_site site = {.kind = FMT_CALL};
+	struct fmt_names_mark mark = {0};
+	struct fmt_slice s = {.n_events = 1 << 20};
+	struct fmt_chunk c = {.type = FMT_CHUNK_SLICE};
+	uint32_t number;
+	size_t strings_end;
+
+	must(fmt_names_new(&n), "names");
+	must(fmt_names_string(n, "call", 4, &site.name), "string");
+	must(fmt_names_site(n, &site, &number), "site");
+	must(fmt_names_lane(n, 0, &lane, &number), "lane");
+	must(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &names, &strings_end), "names");
+	names_chunk(t, &names);
+	s.events = calloc(s.n_events, sizeof(*s.events));
+	must(s.events ? 0 : -ENOMEM, "memory");
+	for (size_t i = 0; i < s.n_events; i++)
+		s.events[i].start_ns = (int64_t)i;
+	must(fmt_slice_put(&s, n, 0, NULL, NULL, NULL, &raw), "slice");
+	free(s.events);
+	for (c.slice = 0; c.slice < 1000; c.slice++) {
+		c.n_records[FMT_CALL] = s.n_events;
+		c.first_number = c.slice * s.n_events;
+		chunk(t, &c, &raw);
+	}
+}
+
+/* The last of the ranks that can be. */
+static void last_rank(struct text *t)
+{
+	file(t, FMT_FILE_RANK, 0, (1u << 24) - 1);
+}
+
+/* Behind the index of a file that has none, a footer and an index of chunks without end. */
+static void chunks(struct text *t)
+{
+	const size_t n = 20000000;
+	struct fmt_chunk *list = calloc(n, sizeof(*list));
+	const struct fmt_file_header h = {.kind = FMT_FILE_RANK};
+	struct fmt_member_place member = {.name = "rank-00000.chunks"};
+	struct fmt_footer footer = {0};
+	size_t at, tail;
+
+	must(list ? 0 : -ENOMEM, "memory");
+	fmt_file_header_put(t, &h);
+	at = tail = t->len;
+	must(fmt_index_put(t, &h, list, n), "index");
+	free(list);
+	footer.index_bytes = t->len - at;
+	fmt_footer_put(t, &footer);
+	member.data_bytes = FMT_FILE_HEADER_BYTES;
+	member.tail_bytes = footer.tail_bytes = t->len - tail;
+	at = t->len;
+	must(fmt_members_put(t, &member, 1), "members");
+	footer.index_bytes = t->len - at;
+	fmt_footer_put(t, &footer);
+}
+
+/* Where each place could be the begin of an index that goes on to the end of the file. */
+static void headers(struct text *t)
+{
+	for (uint32_t i = 200000; i > 0; i--) {
+		fmt_put_u32(t, FMT_SKIP_MAGIC);
+		fmt_put_u32(t, 9 * i - 8);
+		text_char(t, 'I');
+	}
+}
+
+/* Bytes that are lost between whole headers. */
+static void gaps(struct text *t)
+{
+	file(t, FMT_FILE_RANK, 0, 0);
+	for (int i = 0; i < 20000; i++) {
+		struct fmt_chunk c = {.type = 200};
+
+		text_char(t, 'x');
+		fmt_chunk_header_put(t, &c);
+	}
+}
+
+static const struct {
+	const char *kind;
+	void (*write)(struct text *t);
+} kinds[] = {
+	{"strings", strings}, {"sites", sites},	    {"calls", calls}, {"last-rank", last_rank},
+	{"chunks", chunks},   {"headers", headers}, {"gaps", gaps},
+};
+
+int main(int argc, char **argv)
+{
+	scoped(text_done) struct text t = {0};
+	FILE *out;
+
+	if (argc != 3)
+		return 2;
+	file(&t, FMT_FILE_PACKED, 0, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strcmp(kinds[i].kind, argv[1]) == 0)
+			kinds[i].write(&t);
+	}
+	must(t.error, "memory");
+	out = fopen(argv[2], "wb");
+	if (!out || fwrite(t.data, 1, t.len, out) != t.len || fclose(out) != 0)
+		return 1;
+	return 0;
+}
