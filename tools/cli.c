@@ -4,9 +4,12 @@
 #include "base/array.h"
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #define HELP_COLUMNS 92
 
@@ -43,6 +46,9 @@ static int status_of(int r)
 	case EMFILE:
 	case ENFILE:
 	case ENODEV:
+	case EFBIG:
+	case EBADF: /* of these two, standard output */
+	case EPIPE:
 		return CLI_MACHINE;
 	default:
 		return CLI_INPUT;
@@ -196,10 +202,10 @@ static const char *join(struct cli_args *args, const char *value)
 	return n >= 0 && (size_t)n < sizeof(args->list) - len ? args->list : NULL;
 }
 
-/* Output that could not be written is a failure, whatever the command thought of it. */
+/* Output that could not be written is a failure, unless another was told already. */
 static int finish(int status)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || status > CLI_FAILED)
 		return status;
 	cli_error("cannot write the output: %s", strerror(errno));
 	return CLI_MACHINE;
@@ -241,19 +247,43 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 	if (args.n_operands > c->max_operands)
 		return usage_error(c, only, "too many arguments, at ",
 				   args.operands[c->max_operands]);
-	return finish(c->run(&args));
+	return c->run(&args);
+}
+
+/* A standard descriptor that is closed is held by what can be neither read nor written, so that no
+ * file gets its number, and with it what is printed. */
+static void hold_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/", O_PATH | O_CLOEXEC);
+}
+
+static void nothing(int number)
+{
+	(void)number;
+}
+
+/* A file that may not grow is an error like others. A handler, since what is started should not
+ * find the signal ignored. */
+static void prepare(void)
+{
+	struct sigaction action = {.sa_handler = nothing};
+
+	hold_standard();
+	sigaction(SIGXFSZ, &action, NULL);
 }
 
 int cli_main_one(const struct cli_command *command, int argc, char **argv)
 {
 	program_name = command->name;
-	return run_command(command, true, argc, argv);
+	prepare();
+	return finish(run_command(command, true, argc, argv));
 }
 
-int cli_main(const char *program, const char *what, const struct cli_command *const *commands,
-	     int argc, char **argv)
+static int choose(const char *program, const char *what, const struct cli_command *const *commands,
+		  int argc, char **argv)
 {
-	program_name = program;
 	if (argc < 2) {
 		cli_error("which command? see `%s --help`", program);
 		return CLI_USAGE;
@@ -272,6 +302,14 @@ int cli_main(const char *program, const char *what, const struct cli_command *co
 	}
 	cli_error("no such command: %s; see `%s --help`", argv[1], program);
 	return CLI_USAGE;
+}
+
+int cli_main(const char *program, const char *what, const struct cli_command *const *commands,
+	     int argc, char **argv)
+{
+	program_name = program;
+	prepare();
+	return finish(choose(program, what, commands, argc, argv));
 }
 
 int cli_number(const struct cli_args *args, const struct cli_command *command, int option,

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <xxhash.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 static const char file_magic[8] = "GPUTRACE";
 static const char end_magic[7] = "GPUTEND";
@@ -238,7 +239,8 @@ static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t 
 	do {
 		left = ZSTD_compressStream2(z, out, &in, how);
 		if (ZSTD_isError(left))
-			return -EIO;
+			return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? -ENOMEM
+										       : -EIO;
 		if (left > 0 && out->pos == out->size)
 			return -ENOMEM;
 	} while (left > 0 || in.pos < in.size);

@@ -239,13 +239,23 @@ int fmt_members_put(struct text *t, const struct fmt_member_place *members, size
 	return end_packed(t, start, &raw);
 }
 
+int fmt_is_member_name(const char *name, size_t len)
+{
+	static const char of[] =
+		"-_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (size_t i = 0; i < len; i++)
+		if (!memchr(of, name[i], sizeof(of) - 1))
+			return 0;
+	return len > 0 && name[0] != '.';
+}
+
 static int get_member(struct fmt_cursor *c, struct fmt_member_place *ret)
 {
 	uint64_t len = fmt_varint(c);
 	const uint8_t *name = fmt_bytes(c, len);
 
-	if (!name || len == 0 || len >= sizeof(ret->name) || memchr(name, '/', len) ||
-	    memchr(name, '\0', len) || name[0] == '.')
+	if (!name || len >= sizeof(ret->name) || !fmt_is_member_name((const char *)name, len))
 		return -EBADMSG;
 	memcpy(ret->name, name, len);
 	ret->name[len] = '\0';

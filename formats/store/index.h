@@ -20,6 +20,10 @@ struct fmt_member_place {
 	uint64_t data_bytes, tail_bytes; /* members stand one after another, and so do the tails */
 };
 
+/* Whether a file of a trace can be called so: letters, digits, '-', '_' and, but for the first,
+ * '.': the name becomes a file's where a trace is unpacked, and is shown. */
+int fmt_is_member_name(const char *name, size_t len);
+
 int fmt_members_put(struct text *t, const struct fmt_member_place *members, size_t n);
 /* The caller frees *ret. Of a file of `file_bytes`: it has no more members than that. */
 int fmt_members_get(const uint8_t *data, size_t len, uint64_t file_bytes,

@@ -15,7 +15,8 @@ static int is_rank_name(const char *s)
 {
 	size_t len = strlen(s);
 
-	return len > 12 && strncmp(s, "rank-", 5) == 0 && strcmp(s + len - 7, ".chunks") == 0;
+	return len > 12 && strncmp(s, "rank-", 5) == 0 && strcmp(s + len - 7, ".chunks") == 0 &&
+	       fmt_is_member_name(s, len);
 }
 
 static int add_member(struct fmt_trace *t, const struct fmt_source *source, size_t *cap,
@@ -52,10 +53,13 @@ static void close_dir(DIR **d)
 
 static int find_in_directory(struct fmt_trace *t, struct fmt_error *err)
 {
-	scoped(close_dir) DIR *dir = fdopendir(dup(t->dir_fd));
+	scoped(close_fd) int fd = dup(t->dir_fd);
+	scoped(close_dir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	size_t cap = 0;
 
-	if (!dir)
+	if (dir)
+		take_fd(fd);
+	else
 		return fmt_fail(err, -errno, t->path, FMT_NO_OFFSET, "cannot read: %s",
 				strerror(errno));
 	for (const struct dirent *e; (e = readdir(dir));) {

@@ -144,7 +144,8 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 	c->raw_bytes = cuts[n_cuts - 1];
 	c->offset = o->bytes;
 	if (c->raw_bytes > FMT_CHUNK_RAW_MAX)
-		return fmt_fail(err, -EFBIG, o->path, o->bytes, "a slice too large for a chunk");
+		return fmt_fail(err, -EOVERFLOW, o->path, o->bytes,
+				"a slice too large for a chunk");
 	r = pack(c, raw, cuts, n_cuts, level, &frame);
 	if (r == 0)
 		r = fmt_identify_chunk(&o->tree, c, raw);

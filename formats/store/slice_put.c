@@ -59,7 +59,7 @@ static int take_items(struct fmt_run_code *r, const struct fmt_slice *s, uint32_
 	size_t e = 0, g = 0, cap = 0, total = s->n_events + s->n_ranges;
 
 	if (total > FMT_ITEMS_MAX)
-		return -EFBIG;
+		return -EOVERFLOW;
 	r->items = malloc(sizeof(*r->items) * (total + 1));
 	if (!r->items)
 		return -ENOMEM;

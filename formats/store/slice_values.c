@@ -230,7 +230,7 @@ static int code_item_values(struct fmt_run_code *r, uint32_t index)
 		      array_reserve(&r->steps, first + n, &r->steps_cap) < 0))
 		return first + n <= r->most_values ? -ENOMEM
 		       : r->coder.decoding	   ? -EBADMSG
-						   : -EFBIG;
+						   : -EOVERFLOW;
 	for (uint32_t k = 0; k < n; k++) {
 		struct guessing g = {.item = item, .slot = &r->slots[card->first_slot + k]};
 		int64_t v = r->source ? r->source[item->values + k] : 0, step = 0;

@@ -102,6 +102,34 @@ bomb strings any
 bomb chunks any
 bomb gaps any
 
+# What cannot be printed: one line, and whatever is made is whole.
+printers() {
+	cat <<-ROWS
+		gputrace --help
+		gputrace info --help
+		gputrace --version
+		gputrace info good
+		gputrace info --json good
+		gputrace verify good
+		gputrace verify --json good
+		gputrace diff good good
+		gputrace export good
+		gputrace export --format=svg good
+		gpureplay --help
+	ROWS
+}
+printers | while read -r command; do
+	# shellcheck disable=SC2016,SC2086
+	refuses 4 'No space left on device' sh -c '"$@" >/dev/full' sh $command
+	# shellcheck disable=SC2016,SC2086
+	refuses 4 'Bad file descriptor' sh -c '"$@" >&-' sh $command
+done
+gputrace import -o whole good.json >&- 2>&- <&- || [ $? -eq 4 ] || die 'import without any standard descriptor'
+gputrace verify whole >"$work/stdout"
+gpureplay --emulate -o emulated whole >&- 2>&- <&- || [ $? -eq 4 ] || die 'emulate without any standard descriptor'
+gputrace verify emulated >"$work/stdout"
+rm -r whole emulated
+
 # Where nothing can be written.
 writers() {
 	cat <<-ROWS
@@ -135,6 +163,15 @@ grep -v 'OUT.json\|svg' "$work/writers" >"$work/folders"
 mv "$work/folders" "$work/writers"
 writes 2 'cannot write folder: it exists already; name another' folder
 writers >"$work/writers"
+
+# Files that may not grow, and few descriptors, which are enough.
+while read -r command; do
+	# shellcheck disable=SC2016,SC2046
+	refuses 4 'File too large' sh -c 'ulimit -f 1; exec "$@"' sh $(echo "$command" | sed 's|OUT|out|')
+	# shellcheck disable=SC2016,SC2046
+	sh -c 'ulimit -n 16; exec "$@"' sh $(echo "$command" | sed "s|OUT|$work/room/out|") >"$work/stdout"
+	rm -r "$work"/room/*
+done <"$work/writers"
 
 # Another user, who may read nothing here and write nothing; $work/bin is where the programs are for it.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
