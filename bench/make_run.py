@@ -12,8 +12,10 @@ rules are known, a run made here tells whether the importer and the emulator fin
 What the ranks do is a plan (bench/plans.py): ddp (backward overlapped with all-reduce), tensor (an all-reduce
 after each layer), pipeline (two tensor-parallel groups in stages with send and receive, then a data-parallel
 all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward), grid, fsdp, experts,
-interleaved, stalls, small. Dialects: us (whole microseconds, old names, no group arguments), ns (fractions over
+interleaved, stalls, small; parallel: one thread works on all GPUs. Dialects: us (whole microseconds, old names, no group arguments), ns (fractions over
 baseTimeNanoseconds, group arguments). --skew: how many us the clocks of ranks are off at most.
+--file: a file a rank; or all in one file: of a process a rank (processes), of which each calls its GPU device 0
+(hidden), or of one process with a thread a GPU (process; always so with the plan parallel).
 """
 import argparse
 import heapq
@@ -109,10 +111,11 @@ class Rank:
                             'end': thread.now, 'args': args or {}})
 
     def call(self, thread, name, duration, blocking_end=None):
-        self.correlation += self.run.random.choice([1, 1, 2, 3])
+        counter = self.run.ranks[0] if self.run.one_process else self
+        counter.correlation += self.run.random.choice([1, 1, 2, 3])
         self.host(thread, name, self.run.jitter(duration), 'cuda_runtime',
-                  {'cbid': 211, 'correlation': self.correlation}, blocking_end)
-        return self.correlation
+                  {'cbid': 211, 'correlation': counter.correlation}, blocking_end)
+        return counter.correlation
 
     def think(self, thread, duration):
         thread.now += self.run.jitter(duration)
@@ -219,9 +222,13 @@ class Run:
     def __init__(self, options):
         self.random = random.Random(options.seed)
         self.ns = options.dialect == 'ns'
+        self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
         self.collectives, self.sleeping, self.runnable = {}, {}, []
         self.ranks = [Rank(self, i) for i in range(options.ranks)]
+        if self.one_process:
+            for rank in self.ranks:
+                rank.skew = self.ranks[0].skew
         self.base = 1700000000 * 10**9
 
     def jitter(self, duration, share=0.08):
@@ -282,29 +289,34 @@ def times(rank, start, end):
 
 def host_events(rank):
     for e in rank.events:
-        yield dict({'ph': 'X', 'cat': e['cat'], 'name': e['name'], 'pid': PID + rank.number,
+        yield dict({'ph': 'X', 'cat': e['cat'], 'name': e['name'],
+                    'pid': PID + rank.number * (not rank.run.one_process),
                     'tid': e['tid'], 'args': e['args']}, **times(rank, e['start'], e['end']))
 
 
-def device_events(rank):
+def device_events(rank, device):
     for op in rank.ops:
         if op.kind == 'barrier':
             continue
-        args = {'device': rank.number, 'context': 1, 'stream': op.stream, **op.args}
-        yield dict({'ph': 'X', 'cat': op.kind, 'name': op.name, 'pid': rank.number,
+        args = {'device': device, 'context': 1, 'stream': op.stream, **op.args}
+        yield dict({'ph': 'X', 'cat': op.kind, 'name': op.name, 'pid': device,
                     'tid': op.stream, 'args': args}, **times(rank, op.start, op.end))
 
 
-def document(run, rank, options):
+def document(run, ranks, name, options):
     gpu = {'name': 'Made-up GPU', 'totalGlobalMem': 1 << 36, 'computeMajor': 9, 'computeMinor': 0,
            'numSms': 132}
-    head = {'schemaVersion': 1, 'deviceProperties': [dict(gpu, id=i) for i in range(options.ranks)],
-            'distributedInfo': {'backend': 'nccl', 'rank': rank.number,
-                                'world_size': options.ranks}}
+    head = {'schemaVersion': 1, 'deviceProperties': [dict(gpu, id=i) for i in range(options.ranks)]}
+    if options.file == 'rank':
+        head['distributedInfo'] = {'backend': 'nccl', 'rank': ranks[0].number,
+                                   'world_size': options.ranks}
     if run.ns:
         head['baseTimeNanoseconds'] = run.base
-    events = list(host_events(rank)) + list(device_events(rank))
-    return dict(head, traceEvents=events, traceName=f'rank-{rank.number}.json')
+    events = []
+    for rank in ranks:
+        events += list(host_events(rank))
+        events += device_events(rank, 0 if options.file == 'hidden' else rank.number)
+    return dict(head, traceEvents=events, traceName=name)
 
 
 def arguments():
@@ -315,6 +327,7 @@ def arguments():
     for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
                         ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
+    parser.add_argument('--file', choices=['rank', 'processes', 'hidden', 'process'], default='rank')
     parser.add_argument('--ahead', action='store_true', help="the host does not wait at a step's end")
     parser.add_argument('-o', '--output', required=True, help='folder for the files')
     return parser.parse_args()
@@ -322,18 +335,20 @@ def arguments():
 
 def main():
     options = arguments()
+    if options.plan == 'parallel':
+        options.file = 'process'
     run = Run(options)
     threads = []
-    for rank in run.ranks:
+    for rank in run.ranks[:1] if options.plan == 'parallel' else run.ranks:
         thread = Thread(rank, PID + rank.number, run.random.randrange(0, 300 * US) + 1000 * US)
         thread.program = training(rank, thread, options)
         threads.append(thread)
     run.run(threads)
     os.makedirs(options.output, exist_ok=True)
-    for rank in run.ranks:
-        path = os.path.join(options.output, f'rank-{rank.number}.json')
-        with open(path, 'w', encoding='utf-8') as f:
-            json.dump(document(run, rank, options), f)
+    for ranks in [[r] for r in run.ranks] if options.file == 'rank' else [run.ranks]:
+        name = f'rank-{ranks[0].number}.json' if options.file == 'rank' else 'all.json'
+        with open(os.path.join(options.output, name), 'w', encoding='utf-8') as f:
+            json.dump(document(run, ranks, name, options), f)
 
 
 if __name__ == '__main__':

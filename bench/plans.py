@@ -275,5 +275,34 @@ def small(rank, thread, options):
     yield from rank.item(thread)
 
 
+def parallel(rank, thread, options):
+    """One thread works on all GPUs: parameters are broadcast, each GPU gets a part of the batch and its layers one after
+    the other, the next GPU's first layer needs what this one's middle layer made, and the first collects all."""
+    gpus = rank.run.ranks
+    world = {'name': '0', 'ranks': list(range(len(gpus)))}
+    for gpu in gpus:
+        gpu.communicate(thread, world, 'AllGather', 8 << 20, 20)
+    passed = None
+    for gpu in gpus:
+        copy_batch(gpu, thread)
+        for layer in range(options.layers):
+            if layer == 1 and passed:
+                gpu.wait(thread, 7, passed)
+            gpu.kernel(thread, f'gemm{layer % 3}', (120 + 9 * gpu.number) * US)
+            if layer == options.layers // 2:
+                passed = gpu.last[7]
+            yield None
+    yield from gpus[0].item(thread)
+    for gpu in gpus:
+        for layer in range(options.layers):
+            gpu.kernel(thread, f'gemm_backward{layer % 3}', 250 * US)
+            yield None
+        gpu.communicate(thread, world, 'AllReduce', 16 << 20, 20)
+    for gpu in gpus:
+        optimizer(gpu, thread)
+    for gpu in gpus:
+        yield from gpu.synchronize(thread, 7)
+
+
 PLANS = {plan.__name__: plan for plan in (
-    ddp, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, stalls, small)}
+    ddp, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, stalls, small, parallel)}

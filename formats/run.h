@@ -25,7 +25,8 @@ struct fmt_run_collective {
 };
 
 struct fmt_run_rank {
-	uint32_t number; /* the recorder's rank */
+	uint32_t number;  /* the recorder's rank */
+	uint32_t process; /* from 1, the same for GPUs that threads share; 0: it shares none */
 	struct fmt_event
 		*events; /* calls, ops and syncs; by lane, then start, enclosing before enclosed */
 	size_t n_events;

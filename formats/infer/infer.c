@@ -30,6 +30,7 @@ static const struct {
 	[INFER_TRANSFER] = {"transfer", 1},
 	[INFER_EVENT_WAIT_RECORDED] = {"event-wait-recorded", 0},
 	[INFER_SYNC_RECORDED] = {"sync-recorded", 0},
+	[INFER_OTHER_GPU] = {"other-gpu", 1},
 };
 
 /* What the ranks get, until nothing can fail any more. */
@@ -69,6 +70,17 @@ static void job_done(struct job *j)
 	free(j->matches);
 }
 
+/* Whether threads of the rank work for another GPU too. */
+static int shares(const struct job *j, uint32_t rank)
+{
+	uint32_t process = j->run->ranks[rank].process;
+
+	for (uint32_t i = 0; i < j->n && process; i++)
+		if (i != rank && j->run->ranks[i].process == process)
+			return 1;
+	return 0;
+}
+
 static int explain_rank(struct job *j, uint32_t rank)
 {
 	struct infer_view *v = &j->views[rank];
@@ -86,6 +98,8 @@ static int explain_rank(struct job *j, uint32_t rank)
 		r = infer_hand_over(v);
 	if (r == 0)
 		r = infer_graph_settle(v);
+	if (r == 0 && shares(j, rank))
+		r = infer_other_gpu(v);
 	if (r == 0)
 		r = infer_calibrate_edges(v);
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++)
@@ -204,6 +218,15 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	return fmt_names_comm(j->run->names, &named, ret);
 }
 
+/* The last rule is named only where it can be used. */
+static size_t n_rules(const struct job *j)
+{
+	for (uint32_t i = 0; i < j->n; i++)
+		if (shares(j, i))
+			return INFER_RULES;
+	return INFER_OTHER_GPU;
+}
+
 static int name_things(struct job *j)
 {
 	scoped(free_ptr) uint32_t *comm_of =
@@ -213,7 +236,7 @@ static int name_things(struct job *j)
 
 	if (r == 0)
 		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
-	for (size_t i = 0; i < INFER_RULES && r == 0; i++)
+	for (size_t i = 0; i < n_rules(j) && r == 0; i++)
 		r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred, &j->rule[i]);
 	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
 		r = name_comm(j, i, &comm_of[i]);

@@ -68,6 +68,9 @@ int infer_hand_over(struct infer_view *v);
 /* Operations that were launched before the recording began. */
 int infer_window(struct infer_walk *w);
 
+/* Operations that waited for another GPU of the process. */
+int infer_other_gpu(struct infer_view *v);
+
 /* Whether the run shows what `op` waited for beyond `base_ns`: adds that edge, and returns the time
  * from which its start is explained in *base_ns. */
 int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *call,

@@ -2,10 +2,23 @@
 
 /* Operations whose launch was not recorded, most often because it came before the recording began.
  * Each follows its stream, or what ended elsewhere as it started; the others start where they did,
- * seen from the start of the recording (rule "window"). */
+ * seen from the start of the recording (rule "window"). So do those that waited for another GPU of
+ * their process, which nothing on their own explains (rule "other-gpu"). */
 #include "formats/infer/walk.h"
 
 #define FOLLOWS_NS (25 * INFER_US)
+
+/* The operation starts where it did, seen from the start of the recording. */
+static int hold(struct infer_view *v, const struct infer_op *o, enum infer_rule rule)
+{
+	return infer_add(v, &(struct infer_edge){.from = o->event,
+						 .to = o->event,
+						 .from_op = INFER_NONE,
+						 .to_op = INFER_NONE,
+						 .lag_ns = o->start_ns - v->constants.anchor_ns,
+						 .kind = FMT_EDGE_SPAWN,
+						 .rule = (uint8_t)rule});
+}
 
 static int explain(struct infer_walk *w, uint32_t op)
 {
@@ -24,13 +37,7 @@ static int explain(struct infer_walk *w, uint32_t op)
 	r = infer_evidence(w, op, NULL, &base);
 	if (r < 0 || base != was)
 		return r;
-	return infer_add(v, &(struct infer_edge){.from = o->event,
-						 .to = o->event,
-						 .from_op = INFER_NONE,
-						 .to_op = INFER_NONE,
-						 .lag_ns = o->start_ns - v->constants.anchor_ns,
-						 .kind = FMT_EDGE_SPAWN,
-						 .rule = INFER_WINDOW});
+	return hold(v, o, INFER_WINDOW);
 }
 
 int infer_window(struct infer_walk *w)
@@ -41,5 +48,18 @@ int infer_window(struct infer_walk *w)
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++)
 		if (v->ops[i].call == INFER_NONE)
 			r = explain(w, i);
+	return r;
+}
+
+int infer_other_gpu(struct infer_view *v)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
+		if (v->ops[i].explained)
+			continue;
+		v->ops[i].explained = 1;
+		r = hold(v, &v->ops[i], INFER_OTHER_GPU);
+	}
 	return r;
 }

@@ -2,6 +2,7 @@
 #include "formats/kineto/check.h"
 
 #include "formats/kineto/document.h"
+#include "formats/kineto/split.h"
 
 #include "base/array.h"
 
@@ -64,6 +65,34 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static int by_ordinal(const void *a, const void *b)
+{
+	const struct kineto_rank *x = *(struct kineto_rank *const *)a;
+	const struct kineto_rank *y = *(struct kineto_rank *const *)b;
+
+	return array_order(x->ordinal, y->ordinal) ?: array_order(x->place, y->place);
+}
+
+/* Where a file has several GPUs, its rank does not tell them apart: those of one file have the
+ * numbers of their devices, if these differ, else all are counted. */
+static void number_split(struct kineto_import *im)
+{
+	size_t n = im->n_ranks, split = 0, differ = im->options->n_files == 1;
+
+	for (size_t i = 0; i < n; i++)
+		split += im->ranks[i]->split;
+	if (split == 0)
+		return;
+	qsort(im->ranks, n, sizeof(struct kineto_rank *), by_ordinal);
+	for (size_t i = 0; i < n; i++)
+		differ &= im->ranks[i]->ordinal >= 0 &&
+			  (i == 0 || im->ranks[i]->ordinal > im->ranks[i - 1]->ordinal);
+	if (!differ)
+		qsort(im->ranks, n, sizeof(struct kineto_rank *), by_number);
+	for (size_t i = 0; i < n; i++)
+		im->ranks[i]->number = differ ? im->ranks[i]->ordinal : (int64_t)i;
+}
+
 static int number(struct kineto_import *im, struct fmt_error *err)
 {
 	for (size_t i = 0; i < im->n_ranks; i++) {
@@ -75,6 +104,7 @@ static int number(struct kineto_import *im, struct fmt_error *err)
 			k->number = (int64_t)i;
 		k->place = i;
 	}
+	number_split(im);
 	qsort(im->ranks, im->n_ranks, sizeof(struct kineto_rank *), by_number);
 	for (size_t i = 1; i < im->n_ranks; i++) {
 		if (im->ranks[i]->number == im->ranks[i - 1]->number)
@@ -155,6 +185,8 @@ int kineto_check(struct kineto_import *im, struct fmt_error *err)
 {
 	int r = number(im, err);
 
+	if (r == 0)
+		r = kineto_share(im);
 	if (r == 0)
 		r = same_world(im, err);
 	if (r == 0)

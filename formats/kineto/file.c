@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/kineto/document.h"
 #include "formats/kineto/json.h"
+#include "formats/kineto/split.h"
 
 #include <stdbool.h>
 #include <xxhash.h>
@@ -28,6 +29,7 @@ struct file {
 	int64_t base_ns;
 	bool base_given; /* by an exporter */
 	bool facts_given;
+	bool exported;	 /* it says itself what is of which rank */
 	const char *why; /* what a callback did not like */
 };
 
@@ -187,6 +189,7 @@ static int on_hint(struct file *f, const char *json)
 				   .context = f};
 	int r;
 
+	f->exported = true;
 	if (f->im->ranks[f->first]->tally.events > 0)
 		return refuse(f, "\"gputrace\" stands behind the events");
 	r = kineto_document_hint(json, &hint);
@@ -311,5 +314,5 @@ int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_erro
 			return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
 					"its times are beyond 146 years from 1970");
 	}
-	return r;
+	return r == 0 && !f.exported ? kineto_split(im, f.first) : r;
 }

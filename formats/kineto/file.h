@@ -14,6 +14,7 @@ struct kineto_import {
 	struct kineto_spill spill;
 	struct kineto_rank **ranks; /* owned */
 	size_t n_ranks, ranks_cap;
+	uint32_t n_processes; /* of files with several GPUs, so far */
 	uint64_t done, total; /* bytes of files */
 	uint64_t bytes;	      /* of JSON */
 };

@@ -90,6 +90,7 @@ static int prepare(struct job *j, size_t i)
 	ready->rank = k;
 	ready->options = j->im.options;
 	run->number = (uint32_t)k->number;
+	run->process = k->process;
 	r = kineto_order(k, &j->im.sites, &ready->lane_of);
 	if (r == 0)
 		r = kineto_join(k, &j->im.sites, &ready->call_of);

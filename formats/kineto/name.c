@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/json.h"
 #include "formats/kineto/document.h"
+#include "formats/kineto/owner.h"
 
 #include <stdbool.h>
 #include <xxhash.h>
@@ -295,7 +296,8 @@ static int by_ops(const void *a, const void *b)
 }
 
 /* The devices that the rank worked on, the busiest first. */
-static size_t devices_of(const struct kineto_rank *k, struct device *ret)
+static size_t devices_of(const struct kineto_rank *k, const struct kineto_strings *strings,
+			 struct device *ret)
 {
 	size_t n = 0;
 
@@ -303,12 +305,14 @@ static size_t devices_of(const struct kineto_rank *k, struct device *ret)
 		const struct kineto_lane *l = &k->lanes[i];
 		size_t at = 0;
 
-		if (l->kind != FMT_STREAM || l->pid.type != FMT_INT || l->ops == 0)
+		int64_t ordinal = kineto_device_ordinal(strings, &l->pid);
+
+		if (l->kind != FMT_STREAM || ordinal < 0 || l->ops == 0)
 			continue;
 		/* Lanes are in the order of their devices. */
-		at = n > 0 && ret[n - 1].ordinal == l->pid.value ? n - 1 : n;
+		at = n > 0 && ret[n - 1].ordinal == ordinal ? n - 1 : n;
 		if (at == n)
-			ret[n++] = (struct device){.ordinal = l->pid.value};
+			ret[n++] = (struct device){.ordinal = ordinal};
 		ret[at].ops += l->ops;
 	}
 	qsort(ret, n, sizeof(*ret), by_ops);
@@ -318,7 +322,7 @@ static size_t devices_of(const struct kineto_rank *k, struct device *ret)
 static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
 	scoped(free_ptr) struct device *devices = malloc((k->n_lanes + 1) * sizeof(*devices));
-	size_t n = devices ? devices_of(k, devices) : 0;
+	size_t n = devices ? devices_of(k, t->sites->strings, devices) : 0;
 	const char *json = NULL;
 
 	if (!devices)

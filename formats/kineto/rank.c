@@ -14,8 +14,11 @@
 void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
 		      const struct kineto_sites *sites)
 {
-	*k = (struct kineto_rank){
-		.path = path, .number = -1, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+	*k = (struct kineto_rank){.path = path,
+				  .number = -1,
+				  .ordinal = -1,
+				  .first_ns = INT64_MAX,
+				  .last_ns = INT64_MIN};
 	kineto_spool_init(&k->spool, spill, sites);
 }
 
@@ -32,7 +35,20 @@ void kineto_rank_done(struct kineto_rank *k)
 	free(k->numbered.notes);
 	free(k->comms.notes);
 	kineto_tally_done(&k->tally);
+	free(k->lane_here);
 	memset(k, 0, sizeof(*k));
+}
+
+const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k)
+{
+	return k->ranges ? k->ranges : &k->spool;
+}
+
+int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e)
+{
+	if (k->lane_here)
+		e->lane = k->lane_here[e->lane];
+	return e->lane != UINT32_MAX;
 }
 
 int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json)

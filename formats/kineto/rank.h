@@ -55,7 +55,19 @@ struct kineto_rank {
 	struct kineto_notes steps, numbered, comms;
 	int64_t first_ns, last_ns; /* of all that was kept */
 	struct kineto_tally tally;
+
+	/* Of one of several GPUs of a file (split.h). */
+	uint8_t split;
+	uint32_t process; /* from 1: the same for GPUs that threads share; 0: it shares none */
+	int64_t ordinal;  /* of its device; -1 unknown */
+	const struct kineto_spool *ranges; /* the file's, not owned; NULL: `spool` */
+	uint32_t *lane_here; /* owned: of each of the file's lanes; UINT32_MAX: another's */
 };
+
+/* Its ranges, and those of other GPUs of its file: 1 when `e`, which was read there, is its own;
+ * then e->lane is. */
+const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k);
+int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e);
 
 void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
 		      const struct kineto_sites *sites);

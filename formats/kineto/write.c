@@ -28,13 +28,14 @@ static int count_ranges(void *context, struct fmt_planner *p)
 	struct kineto_spool_reader *reader;
 	const int64_t *values;
 	struct fmt_event e;
-	int r = kineto_spool_read(&k->spool, &reader);
+	int r = kineto_spool_read(kineto_rank_ranges(k), &reader);
 
 	if (r < 0)
 		return r;
 	while ((r = kineto_spool_next(reader, &e, &values)) > 0)
-		fmt_planner_range(p, e.start_ns + k->base_ns,
-				  e.start_ns + k->base_ns + e.duration_ns);
+		if (kineto_rank_has_range(k, &e))
+			fmt_planner_range(p, e.start_ns + k->base_ns,
+					  e.start_ns + k->base_ns + e.duration_ns);
 	kineto_spool_reader_free(reader);
 	return r;
 }
@@ -61,6 +62,18 @@ static int take_range(struct job *j, struct fmt_run_slice *made)
 	return 0;
 }
 
+/* The next range, if none is pending. */
+static int look(struct job *j)
+{
+	int r = 1;
+
+	while (!j->is_pending && r > 0) {
+		r = kineto_spool_next(j->reader, &j->pending, &j->pending_values);
+		j->is_pending = r > 0 && kineto_rank_has_range(j->ready->rank, &j->pending);
+	}
+	return r < 0 ? r : 0;
+}
+
 /* Ranges that start before `end_ns`, sorted and named. */
 static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
 {
@@ -71,12 +84,9 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 
 	j->n_raw = 0;
 	for (;;) {
-		if (!j->is_pending) {
-			r = kineto_spool_next(j->reader, &j->pending, &j->pending_values);
-			if (r < 0)
-				return r;
-			j->is_pending = r > 0;
-		}
+		r = look(j);
+		if (r < 0)
+			return r;
 		if (!j->is_pending || (!last && j->pending.start_ns + base_ns >= end_ns))
 			break;
 		r = take_range(j, made);
@@ -116,7 +126,7 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 		.progress = progress,
 		.progress_context = &j,
 	};
-	int r = kineto_spool_read(&ready->rank->spool, &j.reader);
+	int r = kineto_spool_read(kineto_rank_ranges(ready->rank), &j.reader);
 
 	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, lengths, writer, err);
 }

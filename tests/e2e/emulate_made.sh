@@ -40,3 +40,17 @@ for plan in ddp interleaved; do
 		-o "$work/made-apart-$plan"
 	check "apart-$plan" "$work/made-apart-$plan"/rank-*.json
 done
+
+# One file with several GPUs, of a process each or all of one: as many GPUs, emulated as well, and exported and
+# imported again they are the same.
+for made in "ddp us processes" "ddp ns process" "pipeline ns processes" "fsdp us process" "parallel us process" \
+	"parallel ns process"; do
+	set -- $made
+	python3 "$SOURCE/bench/make_run.py" --plan="$1" --dialect="$2" --ranks 4 --steps 3 --skew 20 --file="$3" \
+		-o "$work/made-$1-$2-$3"
+	check "$1-$2-$3" "$work/made-$1-$2-$3/all.json"
+	gputrace info "$work/$1-$2-$3" | grep -q '^4 GPUs, 3 iterations'
+	gputrace export -o "$work/$1-$2-$3-ranks" "$work/$1-$2-$3"
+	gputrace import -o "$work/$1-$2-$3-again" "$work/$1-$2-$3-ranks"/rank-*.json >/dev/null
+	gputrace diff "$work/$1-$2-$3" "$work/$1-$2-$3-again" | grep -q 'are the same'
+done
