@@ -81,6 +81,10 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 		case SIM_MEETING:
 		case SIM_TRANSFER:
 			return meet(s, &s->ranks[rank], l, w, t);
+		case SIM_FREE:
+			*t = room_start(l->room, *t);
+			l->drop = 0;
+			return 1;
 		case SIM_ROOM:
 			*t = room_take(l->room, *t, w->lag_ns, w->on);
 			l->drop = 0;

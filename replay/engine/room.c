@@ -3,60 +3,77 @@
 
 #include "replay/engine/moment.h"
 
+#include "base/array.h"
+
+#include <math.h>
+
 uint32_t room_share(double part)
 {
-	double share = part * ROOM_WHOLE;
+	double share = ceil(part * ROOM_WHOLE);
 
-	return share < 1 ? 1 : share >= ROOM_WHOLE ? ROOM_WHOLE : (uint32_t)share;
+	return share < 1 ? 1 : share > ROOM_WHOLE ? ROOM_WHOLE : (uint32_t)share;
 }
 
-/* How much is held at a moment. */
-static uint32_t held_at(const struct room *r, int64_t at_ns)
+/* The first step that begins after the moment. */
+static size_t after(const struct room *r, int64_t at_ns)
 {
-	uint32_t sum = 0;
-
-	for (int i = 0; i < ROOM_HELD; i++)
-		if (r->held[i].start_ns <= at_ns && at_ns < r->held[i].end_ns)
-			sum += r->held[i].share;
-	return sum;
+	return array_bound(i, 0, r->n, r->steps[i].from_ns <= at_ns);
 }
 
-/* Whether `share` is free all the time. What is held grows only where somebody starts. */
-static int fits(const struct room *r, int64_t start_ns, int64_t end_ns, uint32_t share)
+int64_t room_start(const struct room *r, int64_t ready_ns)
 {
-	if (held_at(r, start_ns) + share > ROOM_WHOLE)
-		return 0;
-	for (int i = 0; i < ROOM_HELD; i++) {
-		int64_t at_ns = r->held[i].start_ns;
+	size_t i = after(r, ready_ns);
 
-		if (at_ns > start_ns && at_ns < end_ns && held_at(r, at_ns) + share > ROOM_WHOLE)
-			return 0;
+	if (i == 0 || r->steps[i - 1].held < ROOM_WHOLE)
+		return ready_ns;
+	while (r->steps[i].held == ROOM_WHOLE)
+		i++;
+	return r->steps[i].from_ns;
+}
+
+/* The step that begins at the moment, which is made where there is none. */
+static size_t step_at(struct room *r, int64_t at_ns)
+{
+	size_t i = after(r, at_ns);
+
+	if (i > 0 && r->steps[i - 1].from_ns == at_ns)
+		return i - 1;
+	memmove(&r->steps[i + 1], &r->steps[i], (r->n++ - i) * sizeof(r->steps[0]));
+	r->steps[i] = (struct room_step){at_ns, i > 0 ? r->steps[i - 1].held : 0};
+	return i;
+}
+
+/* Leaves space for two steps more. */
+static void forget(struct room *r)
+{
+	if (r->n <= ROOM_STEPS - 2)
+		return;
+	r->n -= 2;
+	memmove(r->steps, r->steps + 2, r->n * sizeof(r->steps[0]));
+}
+
+int64_t room_take(struct room *r, int64_t start_ns, int64_t duration_ns, uint32_t share)
+{
+	unsigned __int128 work = duration_ns > 0 ? (unsigned __int128)duration_ns * share : 0;
+
+	if (work == 0)
+		return start_ns;
+	forget(r);
+	for (size_t i = step_at(r, start_ns);; i++) {
+		struct room_step *s = &r->steps[i];
+		uint32_t left = ROOM_WHOLE - s->held, got = share < left ? share : left;
+		uint64_t lasts_ns =
+			i + 1 < r->n ? (uint64_t)ns_minus(s[1].from_ns, s->from_ns) : UINT64_MAX;
+
+		if (work <= (unsigned __int128)got * lasts_ns) {
+			int64_t end_ns =
+				moment_after(s->from_ns, (int64_t)((work + got - 1) / got));
+
+			step_at(r, end_ns);
+			s->held += got;
+			return end_ns;
+		}
+		s->held += got;
+		work -= (unsigned __int128)got * lasts_ns;
 	}
-	return 1;
-}
-
-static int64_t next_end(const struct room *r, int64_t after_ns)
-{
-	int64_t next = r->free_ns;
-
-	for (int i = 0; i < ROOM_HELD; i++)
-		if (r->held[i].end_ns > after_ns && r->held[i].end_ns < next)
-			next = r->held[i].end_ns;
-	return next;
-}
-
-int64_t room_take(struct room *r, int64_t ready_ns, int64_t duration_ns, uint32_t share)
-{
-	struct room_use *oldest = &r->held[0];
-	int64_t start_ns = ready_ns;
-
-	for (int i = 1; i < ROOM_HELD; i++)
-		if (r->held[i].end_ns < oldest->end_ns)
-			oldest = &r->held[i];
-	while (start_ns < r->free_ns &&
-	       !fits(r, start_ns, moment_after(start_ns, duration_ns), share))
-		start_ns = next_end(r, start_ns);
-	*oldest = (struct room_use){start_ns, moment_after(start_ns, duration_ns), share};
-	r->free_ns = moment_wait(r->free_ns, oldest->end_ns, 0);
-	return start_ns;
 }

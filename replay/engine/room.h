@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What operations have to share: the multiprocessors of a GPU, a copy engine, a link. Each takes a
- * part of the room for as long as it runs, and runs where there is room for it: those that asked
- * before it keep their time, and it may come before them where it fits. Of those that asked, the
- * ROOM_HELD that end last are remembered.
+/* What operations have to share: the multiprocessors of a GPU, a copy engine, a link. Each could
+ * use a part of the room. It begins as soon as there is any of it, takes what is free up to its
+ * part at each moment, and ends when it has done its work: a kernel's blocks start where there is
+ * space for one, and do not wait until there is some for all. Those that asked before it keep what
+ * they have, also where they start later. So room is never idle while somebody waits for it.
  *
- * A room is the caller's memory, all zeroes at first; whoever shares one, locks. Nanoseconds.
+ * A room is the caller's memory, all zeroes at first; whoever shares one, locks. It remembers the
+ * last ROOM_STEPS moments at which what is held changes; before those it is free. Nanoseconds.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define ROOM_WHOLE 65535u
-#define ROOM_HELD 32
+#define ROOM_WHOLE 65536u
+#define ROOM_STEPS 64
 
 struct room {
-	struct room_use {
-		int64_t start_ns, end_ns;
-		uint32_t share; /* of ROOM_WHOLE; 0: nobody */
-	} held[ROOM_HELD];
-	int64_t free_ns; /* from here on nobody holds any of it */
+	struct room_step {
+		int64_t from_ns; /* to the next one's */
+		uint32_t held;	 /* of ROOM_WHOLE; 0 in the last */
+	} steps[ROOM_STEPS];
+	uint32_t n;
 };
 
-/* How much 0 <= part <= 1 of a room is. */
+/* How much 0 <= part <= 1 of a room is, rounded up: where parts make a whole nothing is left. */
 uint32_t room_share(double part);
 
-/* Takes `share` of the room for duration_ns at ready_ns or later; the start. */
-int64_t room_take(struct room *r, int64_t ready_ns, int64_t duration_ns, uint32_t share);
+/* The first moment from ready_ns on at which any of it is free. */
+int64_t room_start(const struct room *r, int64_t ready_ns);
+
+/* Takes up to `share` of what is free from start_ns on, as much as `share` is in duration_ns; the
+ * end. */
+int64_t room_take(struct room *r, int64_t start_ns, int64_t duration_ns, uint32_t share);

@@ -46,7 +46,9 @@ enum sim_wait_kind {
 			 then how long it takes as far as this rank knows; all waits of the point
 			 are meetings, of which it joins each at once and leaves with the last */
 	SIM_TRANSFER, /* the same, but this rank leaves lag_ns after the last has come */
-	SIM_ROOM,     /* until the lane's room has `on` of it to spare for lag_ns; the last wait */
+	SIM_FREE,     /* until some of the lane's room is free; the last wait */
+	SIM_ROOM,     /* until it has had `on` of the room for lag_ns, or less for longer, since
+			 the point before, which waits for SIM_FREE; the last wait */
 };
 
 struct sim_wait {
@@ -108,7 +110,7 @@ void sim_free(struct sim *s);
  * block. */
 int sim_rank(struct sim *s, uint32_t rank, uint32_t n_lanes, int64_t clock_ns);
 
-/* Gives a lane room (room.h) for operations that wait for it in the order of the lane's points. */
+/* Gives a lane room (room.h) for operations that ask for it in the order of the lane's points. */
 int sim_room(struct sim *s, uint32_t rank, uint32_t lane);
 
 /* The meetings of all ranks, for naming groups and declaring what a block joins. */

@@ -101,20 +101,22 @@ static uint32_t runs(struct graph *g, const struct step *s, uint32_t engine, uin
 		     uint32_t share, int64_t ns)
 {
 	uint32_t lane = stream_lane(s->gpu, s->stream), at = point(g, lane, g->c->gap_ns);
+	uint32_t ends[2], n = 0;
 
 	begins(g, s, 1);
 	for (uint32_t e = engine; e != SIM_NONE; e = e == engine ? peer : SIM_NONE) {
-		uint32_t taken = point(g, e, SIM_ANEW);
+		uint32_t start = point(g, e, SIM_ANEW);
 
 		waits(g, e, SIM_MOMENT, at, 0);
+		waits(g, e, SIM_FREE, 0, 0);
+		at = start;
+		ends[n++] = point(g, e, 0);
 		waits(g, e, SIM_ROOM, share, ns);
-		at = taken;
 	}
-	uint32_t start = point(g, lane, 0);
-
-	waits(g, lane, SIM_MOMENT, at, 0);
-	point(g, lane, ns);
-	return start;
+	point(g, lane, 0);
+	while (n-- > 0)
+		waits(g, lane, SIM_MOMENT, ends[n], 0);
+	return at;
 }
 
 static void copies(struct graph *g, const struct step *s)

@@ -3,26 +3,33 @@
 
 #include "tests/unit/test.h"
 
-/* Operations that ask one after another; when each gets its place. */
+/* Operations that ask one after another; when each begins and ends. */
 struct ask {
 	int64_t ready_ns, duration_ns;
 	double part;
-	int64_t want_ns;
+	int64_t start_ns, end_ns;
 };
 
 static const struct {
 	const char *what;
 	struct ask asks[5];
 } rooms[] = {
-	{"one at a time", {{0, 10, 1, 0}, {5, 10, 1, 10}, {12, 3, 1, 20}}},
-	{"two halves at once", {{0, 10, 0.5, 0}, {2, 10, 0.5, 2}, {4, 3, 0.5, 10}}},
-	{"a small one beside a large one", {{0, 10, 0.9, 0}, {1, 4, 0.05, 1}, {1, 4, 0.2, 10}}},
-	{"before one that starts later", {{100, 10, 1, 100}, {0, 10, 1, 0}, {20, 80, 1, 20}}},
-	{"not where it would run into a later one", {{100, 10, 1, 100}, {95, 10, 1, 110}}},
-	{"nor into two that share", {{10, 10, 0.5, 10}, {15, 10, 0.5, 15}, {5, 9, 0.6, 25}}},
-	{"between two", {{0, 10, 1, 0}, {30, 10, 1, 30}, {0, 20, 1, 10}, {0, 1, 1, 40}}},
-	{"what takes no time", {{0, 10, 1, 0}, {10, 0, 1, 10}, {10, 5, 1, 10}}},
-	{"more than all is all", {{0, 10, 7, 0}, {0, 10, 0, 10}}},
+	{"one at a time", {{0, 10, 1, 0, 10}, {5, 10, 1, 10, 20}, {12, 3, 1, 20, 23}}},
+	{"two halves at once", {{0, 10, 0.5, 0, 10}, {2, 10, 0.5, 2, 12}, {4, 3, 0.5, 10, 13}}},
+	{"a large one beside a small one", {{0, 10, 0.25, 0, 10}, {0, 30, 1, 0, 33}}},
+	{"a small one beside a large one", {{0, 10, 0.9, 0, 10}, {1, 4, 0.05, 1, 5}}},
+	{"on what two others leave", {{0, 10, 0.5, 0, 10}, {0, 5, 0.25, 0, 5}, {0, 9, 1, 0, 16}}},
+	{"before one that starts later", {{100, 10, 1, 100, 110}, {0, 10, 1, 0, 10}}},
+	{"before and behind it", {{100, 10, 1, 100, 110}, {95, 10, 1, 95, 115}}},
+	{"before it and beside it", {{100, 10, 0.5, 100, 110}, {95, 12, 1, 95, 112}}},
+	{"between two", {{0, 10, 1, 0, 10}, {30, 10, 1, 30, 40}, {0, 20, 1, 10, 30}}},
+	{"what takes no time", {{0, 10, 1, 0, 10}, {10, 0, 1, 10, 10}, {10, 5, 1, 10, 15}}},
+	{"the same where there is no room", {{0, 10, 1, 0, 10}, {5, 0, 1, 10, 10}}},
+	{"three thirds", {{0, 9, 1. / 3, 0, 9}, {0, 9, 1. / 3, 0, 9}, {0, 9, 1. / 3, 0, 10}}},
+	{"not in what rounding leaves",
+	 {{0, 9, 1. / 3, 0, 9}, {0, 9, 2. / 3, 0, 10}, {1, 9, 1, 9, 19}}},
+	{"more than all is all", {{0, 10, 7, 0, 10}, {0, 10, 0, 10, 20}}},
+	{"longer than any number of shares", {{0, INT64_MAX / 2, 1, 0, INT64_MAX / 2}}},
 };
 
 START_TEST(test_takes)
@@ -30,14 +37,41 @@ START_TEST(test_takes)
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		struct room r = {0};
 
-		for (const struct ask *a = rooms[i].asks; a->part > 0 || a->want_ns; a++) {
-			int64_t at =
-				room_take(&r, a->ready_ns, a->duration_ns, room_share(a->part));
+		for (const struct ask *a = rooms[i].asks; a->end_ns; a++) {
+			int64_t start = room_start(&r, a->ready_ns);
+			int64_t end = room_take(&r, start, a->duration_ns, room_share(a->part));
 
-			ck_assert_msg(at == a->want_ns, "%s: ask %d starts at %ld, not %ld",
-				      rooms[i].what, (int)(a - rooms[i].asks), (long)at,
-				      (long)a->want_ns);
+			ck_assert_msg(start == a->start_ns && end == a->end_ns,
+				      "%s: ask %d is from %ld to %ld, not %ld to %ld",
+				      rooms[i].what, (int)(a - rooms[i].asks), (long)start,
+				      (long)end, (long)a->start_ns, (long)a->end_ns);
 		}
+	}
+}
+END_TEST
+
+/* What all have is never more than the room, and what one had is what it asked for. */
+START_TEST(test_keeps)
+{
+	struct room r = {0};
+	uint32_t seed = 1;
+
+	for (int n = 0; n < 5000; n++) {
+		int64_t at[3];
+		uint32_t held = 0;
+
+		for (int i = 0; i < 3; i++)
+			at[i] = (seed = seed * 1103515245 + 12345) >> 16 & 1023;
+		at[0] = room_start(&r, n * 300 + at[0]);
+		ck_assert_int_ge(room_take(&r, at[0], at[1], 1 + (uint32_t)at[2] * 64),
+				 at[0] + at[1]);
+		ck_assert_uint_le(r.n, ROOM_STEPS);
+		for (uint32_t i = 0; i < r.n; i++) {
+			held = r.steps[i].held;
+			ck_assert_uint_le(held, ROOM_WHOLE);
+			ck_assert(i == 0 || r.steps[i - 1].from_ns < r.steps[i].from_ns);
+		}
+		ck_assert_uint_eq(held, 0);
 	}
 }
 END_TEST
@@ -46,12 +80,13 @@ END_TEST
 START_TEST(test_forgets)
 {
 	struct room r = {0};
+	int64_t at = 0;
 
-	for (int64_t i = 0; i < 3 * ROOM_HELD; i++)
-		ck_assert_int_eq(room_take(&r, 1000 + i * 10, 10, ROOM_WHOLE), 1000 + i * 10);
-	ck_assert_int_eq(room_take(&r, 0, 10, 1), 0);
-	ck_assert_int_eq(room_take(&r, 1000 + 30 * (ROOM_HELD - 1), 10, 1), 1000 + 30 * ROOM_HELD);
+	for (int i = 0; i < 3 * ROOM_STEPS; i++, at += 20)
+		ck_assert_int_eq(room_take(&r, room_start(&r, at), 10, ROOM_WHOLE), at + 10);
+	ck_assert_int_eq(room_start(&r, 5), 5);
+	ck_assert_int_eq(room_start(&r, at - 20 + 5), at - 10);
 }
 END_TEST
 
-TESTS("room", test_takes, test_forgets)
+TESTS("room", test_takes, test_keeps, test_forgets)

@@ -148,16 +148,17 @@ static void count(struct emu_device *d, enum emu_engine e, int64_t start_ns, int
 	}
 }
 
-int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
-			int64_t duration_ns, double part)
+struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
+				 int64_t duration_ns, double part)
 {
-	int64_t start_ns;
+	struct emu_taken t;
 
 	pthread_mutex_lock(&d->lock);
-	start_ns = room_take(&d->rooms[e], ready_ns, duration_ns, room_share(part));
-	count(d, e, start_ns, moment_after(start_ns, duration_ns));
+	t.start_ns = room_start(&d->rooms[e], ready_ns);
+	t.end_ns = room_take(&d->rooms[e], t.start_ns, duration_ns, room_share(part));
+	count(d, e, t.start_ns, t.end_ns);
 	pthread_mutex_unlock(&d->lock);
-	return start_ns;
+	return t;
 }
 
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)

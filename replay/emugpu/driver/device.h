@@ -81,9 +81,13 @@ CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
 /* Whether `c` may be used as a context. */
 int emu_is_context(CUcontext c);
 
-/* Takes a part of an engine of `d`, 0 to 1, for `duration_ns` at `ready_ns` or later; the start. */
-int64_t emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
-			int64_t duration_ns, double part);
+struct emu_taken {
+	int64_t start_ns, end_ns;
+};
+
+/* What takes `duration_ns` with a part of an engine of `d`, 0 to 1, at `ready_ns` or later. */
+struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
+				 int64_t duration_ns, double part);
 
 /* What runs whatever else does. */
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);

@@ -120,13 +120,16 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 			l.end_ns = moment_after(ready_ns, ns);
 		emu_device_run(lane->device, EMU_COMPUTE, ready_ns, l.end_ns);
 	} else {
-		l.start_ns = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, share);
+		struct emu_taken taken =
+			emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, share);
+
+		l.start_ns = taken.start_ns;
 		if (twin && twin->run)
 			twin->run(&l, k->args);
 		else
 			tell(k->function);
 		if (l.end_ns == 0)
-			l.end_ns = moment_after(l.start_ns, ns);
+			l.end_ns = taken.end_ns;
 	}
 	if (l.error && !lane->context->error)
 		lane->context->error = l.error;

@@ -131,14 +131,17 @@ static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_
 	const struct emu_copy_op *c = &op->copy;
 	struct emu_device *d = lane->device;
 	int64_t ns = copy_ns(c, &d->model);
-	int64_t start = emu_device_take(d, engines[c->kind], ready_ns, ns,
-					c->kind == EMU_D2D ? EMU_MEMORY_PART : 1);
+	struct emu_taken taken = emu_device_take(d, engines[c->kind], ready_ns, ns,
+						 c->kind == EMU_D2D ? EMU_MEMORY_PART : 1);
+	int64_t end_ns = taken.end_ns;
 
 	if (c->peer)
-		start = emu_device_take(c->peer, EMU_COPY_IN, start, ns, 1);
+		end_ns = moment_wait(
+			emu_device_take(c->peer, EMU_COPY_IN, taken.start_ns, ns, 1).end_ns, end_ns,
+			0);
 	__atomic_add_fetch(&d->copied_bytes, total_bytes(c), __ATOMIC_RELAXED);
 	move_bytes(c);
-	return moment_after(start, ns);
+	return end_ns;
 }
 
 const struct emu_op_type emu_copy_type = {
@@ -235,11 +238,12 @@ static int64_t set_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_n
 	double bytes = (double)s->width * s->item_bytes * (double)s->height;
 	int64_t ns = (int64_t)(m->kernel_ns +
 			       1e9 * bytes / (m->memory_bytes_per_s * m->memory_efficiency));
-	int64_t start = emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, EMU_FILL_PART);
+	struct emu_taken taken =
+		emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, EMU_FILL_PART);
 
 	for (size_t y = 0; y < s->height; y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
-	return moment_after(start, ns);
+	return taken.end_ns;
 }
 
 const struct emu_op_type emu_set_type = {
