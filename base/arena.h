@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory for many small things that all end together. All zeroes is an empty arena.
+/* Memory for many small things that all end together. All zeroes is an empty arena. One that is
+ * `large` takes huge pages where the system has them, once it has filled its first block: setting
+ * up an ordinary page costs more than clearing it.
  *
  *     struct thing *t = arena_take(&a, sizeof(*t), alignof(struct thing));
  */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define ARENA_BLOCK 65536
+#define ARENA_LARGE (4u << 20)
+#define ARENA_PAGE (2u << 20)
 
 struct arena {
 	struct arena_block {
@@ -19,13 +26,28 @@ struct arena {
 	} * blocks;
 	char *at;
 	size_t left;
+	int large;
 };
+
+static inline struct arena_block *arena_block_new(size_t bytes)
+{
+	struct arena_block *b;
+
+	if (bytes < ARENA_LARGE)
+		return malloc(bytes);
+	b = aligned_alloc(ARENA_PAGE, (bytes + ARENA_PAGE - 1) & -(size_t)ARENA_PAGE);
+	if (b)
+		madvise(b, bytes, MADV_HUGEPAGE);
+	return b;
+}
 
 /* Bytes that nobody set, owned by the arena; NULL when there is no memory. `align` is a power of
  * two. */
 static inline void *arena_take(struct arena *a, size_t size, size_t align)
 {
-	size_t skip = -(uintptr_t)a->at & (align - 1), bytes = size + align;
+	size_t skip = -(uintptr_t)a->at & (align - 1),
+	       bytes = sizeof(struct arena_block) + align + size;
+	size_t block = a->large && a->blocks ? ARENA_LARGE : ARENA_BLOCK;
 	struct arena_block *b;
 
 	if (a->at && skip <= a->left && size <= a->left - skip) {
@@ -35,21 +57,45 @@ static inline void *arena_take(struct arena *a, size_t size, size_t align)
 		a->left -= skip + size;
 		return ret;
 	}
-	if (bytes < size || bytes > SIZE_MAX - sizeof(*b))
+	if (bytes < size || bytes > SIZE_MAX / 2)
 		return NULL;
-	if (bytes <= ARENA_BLOCK / 4)
-		bytes = ARENA_BLOCK;
-	b = malloc(sizeof(*b) + bytes);
+	b = arena_block_new(bytes <= block / 4 ? block : bytes);
 	if (!b)
 		return NULL;
 	b->next = a->blocks;
 	a->blocks = b;
-	if (bytes != ARENA_BLOCK)
+	if (bytes > block / 4)
 		return b->data + (-(uintptr_t)b->data & (align - 1));
 	a->at = b->data;
-	a->left = bytes;
+	a->left = block - sizeof(*b);
 	return arena_take(a, size, align);
 }
+
+/* Makes room for `want` items of `size` bytes behind *(void **)items, and keeps the *cap that are
+ * there; 0 or -ENOMEM. What an array outgrew stays in the arena. */
+static inline int arena_reserve_bytes(struct arena *a, void *items, size_t want, uint32_t *cap,
+				      size_t size, size_t align)
+{
+	size_t next = 2ul * *cap > want ? 2ul * *cap : want;
+	void *old, *grown;
+
+	if (want <= *cap)
+		return 0;
+	if (next > UINT32_MAX || next > SIZE_MAX / size)
+		return -ENOMEM;
+	grown = arena_take(a, next * size, align);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(&old, items, sizeof(old));
+	if (*cap > 0)
+		memcpy(grown, old, *cap * size);
+	memcpy(items, &grown, sizeof(grown));
+	*cap = (uint32_t)next;
+	return 0;
+}
+
+#define arena_reserve(a, items, want, cap)                                                         \
+	arena_reserve_bytes((a), (items), (want), (cap), sizeof(**(items)), __alignof__(**(items)))
 
 static inline void arena_done(struct arena *a)
 {

@@ -93,7 +93,7 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 			when = 0;
 			break;
 		case SIM_FAR:
-			when = far_moment(s, rank, l->block->program.far[w->on]);
+			when = far_moment(s, rank, l->block->program->far[w->on]);
 			break;
 		default:
 			when = l->times[w->on];

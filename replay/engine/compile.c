@@ -62,11 +62,11 @@ static void wait_moment(struct compile *c, struct sim_point *point, uint64_t mom
 		w.on = (uint32_t)(moment - c->block->first);
 	} else {
 		w.kind = SIM_FAR;
-		if (array_reserve(&c->to->far, c->to->n_far + 1, &c->to->far_cap) < 0) {
+		if (sim_reserve(c->p->sim, c->to, 0, 0, c->to->n_far + 1ul) < 0) {
 			c->error = -ENOMEM;
 			return;
 		}
-		w.on = (uint32_t)c->to->n_far;
+		w.on = c->to->n_far;
 		c->to->far[c->to->n_far++] = moment;
 	}
 	compile_wait(c, point, w);

@@ -29,12 +29,12 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 
 	if (!l->block || l->at->wait == SIM_NONE)
 		return SIM_NONE;
-	for (w = l->block->program.waits + l->at->wait;; w++) {
+	for (w = l->block->program->waits + l->at->wait;; w++) {
 		struct sim_block *b = l->block;
 		uint64_t moment;
 
 		if (w->kind == SIM_FAR) {
-			moment = l->block->program.far[w->on];
+			moment = l->block->program->far[w->on];
 			b = sim_block_of(r, moment);
 			if (!b)
 				return self;

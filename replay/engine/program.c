@@ -18,7 +18,6 @@ void program_free(struct program *p)
 		launches_done(&p->ranks[i].before);
 	}
 	arena_done(&p->arena);
-	free(p->ranks);
 	free(p->groups);
 	free(p->sites);
 	fmt_site_gaps_done(&p->site_gaps);
@@ -35,12 +34,12 @@ const struct program_counts *program_counts(const struct program *p)
 }
 
 /* The rank's constants: those of the rank before where they are the same text. */
-static const struct fmt_constants *constants_of(struct program *p, uint32_t rank)
+static const struct fmt_constants *constants_of(struct program *p, uint32_t rank, const char *text,
+						const char *before)
 {
-	const char *text = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY);
 	struct fmt_constants *ret;
 
-	if (rank > 0 && fmt_fact_value(p->names, rank - 1, FMT_CONSTANTS_KEY) == text)
+	if (rank > 0 && text == before)
 		return p->ranks[rank - 1].constants;
 	ret = arena_take(&p->arena, sizeof(*ret), alignof(struct fmt_constants));
 	if (ret)
@@ -48,12 +47,15 @@ static const struct fmt_constants *constants_of(struct program *p, uint32_t rank
 	return ret;
 }
 
-static int add_rank(struct program *p, uint32_t rank)
+/* `text` is that of the rank's constants; becomes that of the next one's before it. */
+static int add_rank(struct program *p, uint32_t rank, const char **text)
 {
 	struct program_rank *r = &p->ranks[rank];
+	const char *before = *text;
 
+	*text = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY);
 	r->n_lanes = fmt_n_lanes(p->names, rank);
-	r->constants = constants_of(p, rank);
+	r->constants = constants_of(p, rank, *text, before);
 	r->lanes =
 		arena_take(&p->arena, r->n_lanes * sizeof(*r->lanes), alignof(struct program_lane));
 	if (!r->constants || !r->lanes)
@@ -63,7 +65,7 @@ static int add_rank(struct program *p, uint32_t rank)
 
 		r->lanes[i] = (struct program_lane){.stream = lane->kind == FMT_STREAM};
 	}
-	r->anchored = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY) != NULL;
+	r->anchored = *text != NULL;
 	r->anchor_ns = r->constants->anchor_ns;
 	return sim_rank(p->sim, rank, r->n_lanes, r->constants->clock_ns);
 }
@@ -151,6 +153,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		struct sim *sim, struct program **ret)
 {
 	scoped(program_free_ptr) struct program *p = calloc(1, sizeof(*p));
+	const char *constants = NULL;
 
 	if (!p)
 		return -ENOMEM;
@@ -158,11 +161,14 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	p->sim = sim;
 	p->numbers = numbers;
 	p->n_ranks = n_ranks;
-	p->ranks = calloc(n_ranks + 1ul, sizeof(*p->ranks));
+	p->arena.large = 1;
+	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
+			      alignof(struct program_rank));
 	if (!p->ranks)
 		return -ENOMEM;
+	memset(p->ranks, 0, (n_ranks + 1ul) * sizeof(*p->ranks));
 	for (uint32_t i = 0; i < n_ranks; i++) {
-		if (add_rank(p, i) < 0)
+		if (add_rank(p, i, &constants) < 0)
 			return -ENOMEM;
 	}
 	if (add_groups(p, numbers) < 0 || fmt_site_gaps_init(&p->site_gaps, fmt_n_sites(names)) < 0)
@@ -232,13 +238,13 @@ static void fill(struct compile *c)
 				;
 			if (c->rank->lanes[lane].stream != streams)
 				continue;
-			range->at = (uint32_t)c->to->n_points;
+			range->at = c->to->n_points;
 			compile_edges_from(c, s->first_number + i);
 			if (streams)
 				compile_stream(c, lane, i, end);
 			else
 				compile_thread(c, lane, i, end);
-			range->end = (uint32_t)c->to->n_points;
+			range->end = c->to->n_points;
 			range->first_slot = (uint32_t)(2 * i);
 			range->end_slot = (uint32_t)(2 * end);
 		}
@@ -266,14 +272,14 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 	if (launches_begin(&p->launches, found.n_launches, found.first, found.last) < 0 ||
 	    array_reserve(&p->nest, slice->n_events, &p->nest_cap) < 0 ||
 	    sim_block_new(p->sim, rank, (uint32_t)(2 * slice->n_events), &c.block) < 0 ||
-	    array_reserve(&c.block->program.points, 2 * slice->n_events,
-			  &c.block->program.points_cap) < 0)
+	    sim_reserve(p->sim, c.block->program, 2 * slice->n_events,
+			slice->n_events + slice->n_edges, 0) < 0)
 		return -ENOMEM;
 	if (c.block->first != 2 * slice->first_number)
 		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET,
 				"slice %u of rank %u does not follow the one before it",
 				slice->index, rank);
-	c.to = &c.block->program;
+	c.to = c.block->program;
 	fill(&c);
 	if (c.error < 0)
 		return c.error;

@@ -56,7 +56,7 @@ struct nest {
 #define OWN_COPY 0x80000000u
 
 struct program {
-	struct arena arena; /* of lanes and constants */
+	struct arena arena; /* of ranks, lanes and constants */
 	const struct fmt_names *names;
 	struct sim *sim;
 	struct program_rank *ranks;
@@ -117,12 +117,13 @@ static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, 
 
 static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
 {
-	if (array_reserve(&c->to->waits, c->to->n_waits + 1, &c->to->waits_cap) < 0) {
+	if (c->to->n_waits == c->to->waits_cap &&
+	    sim_reserve(c->p->sim, c->to, 0, c->to->n_waits + 1ul, 0) < 0) {
 		c->error = -ENOMEM;
 		return;
 	}
 	if (point->wait == SIM_NONE)
-		point->wait = (uint32_t)c->to->n_waits;
+		point->wait = c->to->n_waits;
 	else
 		c->to->waits[c->to->n_waits - 1].last = 0;
 	wait.last = 1;

@@ -9,36 +9,14 @@
 #include <assert.h>
 #include <stdalign.h>
 
-static void program_done(struct sim_program *p)
-{
-	free(p->points);
-	free(p->waits);
-	free(p->far);
-}
-
-static void blocks_done(struct sim_block *b)
-{
-	for (; b; b = b->newer) {
-		free(b->times);
-		program_done(&b->program);
-	}
-}
-
 void sim_free(struct sim *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++) {
-		blocks_done(s->ranks[i].oldest);
-		blocks_done(s->ranks[i].spare);
-	}
-	for (size_t i = 0; i < s->n_programs; i++)
-		program_done(&s->programs[i]);
 	sim_meetings_free(s->meetings);
 	free(s->queue);
 	free(s->idle);
 	free(s->finished);
-	free(s->programs);
 	arena_done(&s->arena);
 	free(s);
 }
@@ -60,6 +38,7 @@ int sim_new(uint32_t n_ranks, struct sim **ret)
 	if (!s)
 		return -ENOMEM;
 	s->n_ranks = n_ranks;
+	s->arena.large = 1;
 	s->ranks = zeroes(s, n * sizeof(*s->ranks), alignof(struct rank));
 	s->queue = malloc(n * sizeof(*s->queue));
 	s->idle = malloc(n * sizeof(*s->idle));
@@ -150,25 +129,44 @@ static struct sim_block *block_new(struct sim *s, const struct rank *r)
 	return b;
 }
 
+static struct sim_program *program_take(struct sim *s)
+{
+	struct sim_program *p = s->programs;
+
+	if (p)
+		s->programs = p->next;
+	else
+		p = zeroes(s, sizeof(*p), alignof(struct sim_program));
+	return p;
+}
+
+int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t waits, size_t far)
+{
+	if (arena_reserve(&s->arena, &p->points, points, &p->points_cap) < 0 ||
+	    arena_reserve(&s->arena, &p->waits, waits, &p->waits_cap) < 0 ||
+	    arena_reserve(&s->arena, &p->far, far, &p->far_cap) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
 int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_block **ret)
 {
 	struct rank *r = &s->ranks[rank];
 	struct sim_block *b;
 
-	/* Room for what sim_release() puts there, so that nothing fails later. */
-	if (array_reserve(&s->programs, s->n_programs + s->n_ranks + 1, &s->programs_cap) < 0)
-		return -ENOMEM;
 	if (!r->spare)
 		r->spare = block_new(s, r);
 	b = r->spare; /* the rank's until it is pushed */
-	if (!b || array_reserve(&b->times, n_slots, &b->times_cap) < 0)
+	if (!b || arena_reserve(&s->arena, &b->times, n_slots, &b->times_cap) < 0)
+		return -ENOMEM;
+	if (!b->program)
+		b->program = program_take(s);
+	if (!b->program)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n_slots; i++)
 		b->times[i] = SIM_PENDING;
 	memset(b->ranges, 0, r->n_lanes * sizeof(*b->ranges));
-	if (!b->program.points && s->n_programs > 0)
-		b->program = s->programs[--s->n_programs];
-	b->program.n_points = b->program.n_waits = b->program.n_far = 0;
+	b->program->n_points = b->program->n_waits = b->program->n_far = 0;
 	b->n_slots = n_slots;
 	b->first = r->n_moments;
 	b->open = 0;
@@ -202,9 +200,9 @@ int sim_lane_enter(struct rank *r, uint32_t lane, struct sim_block *from)
 			continue;
 		l->block = b;
 		l->times = b->times;
-		l->waits = b->program.waits;
-		l->at = b->program.points + range->at;
-		l->end = b->program.points + range->end;
+		l->waits = b->program->waits;
+		l->at = b->program->points + range->at;
+		l->end = b->program->points + range->end;
 		return 1;
 	}
 	return 0;
@@ -242,7 +240,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 			r->active[r->n_active++] = i;
 		}
 	}
-	s->counts.points += b->program.n_points;
+	s->counts.points += b->program->n_points;
 	sim_seal(s->meetings, rank, 0);
 	sim_wake(s);
 	sim_enqueue(s, rank);
@@ -300,10 +298,8 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b)
 	r->n_kept++;
 	r->kept_slots += b->n_slots;
 	b->owner = NULL;
-	if (s->n_programs < s->programs_cap) {
-		s->programs[s->n_programs++] = b->program;
-		b->program = (struct sim_program){0};
-	}
+	b->program->next = s->programs;
+	s->programs = take(b->program);
 }
 
 void *sim_abandon(struct sim *s)

@@ -58,15 +58,15 @@ struct sim_wait {
 	uint8_t last; /* of the point's waits */
 };
 
-/* What is to be worked through. The arrays are kept and used again; grow them by array_reserve().
- */
+/* What is to be worked through. It is the clock's, and used again for another block: grow its
+ * arrays by sim_reserve(). */
 struct sim_program {
 	struct sim_point *points;
-	size_t n_points, points_cap;
 	struct sim_wait *waits;
-	size_t n_waits, waits_cap;
 	uint64_t *far; /* moments: numbered 0, 1, 2 ... over the slots of all blocks of a rank */
-	size_t n_far, far_cap;
+	uint32_t n_points, n_waits, n_far;
+	uint32_t points_cap, waits_cap, far_cap;
+	struct sim_program *next; /* the clock's own: of those that are spare */
 };
 
 /* A lane's part of a block: points[at .. end), whose slots lie in [first_slot, end_slot). */
@@ -77,15 +77,15 @@ struct sim_range {
 
 struct sim_block {
 	uint64_t first; /* the moment of slot 0 */
-	uint32_t n_slots;
 	int64_t *times; /* of the slots; SIM_PENDING at first */
-	struct sim_program program;
+	uint32_t n_slots;
+	uint32_t open; /* the clock's own: lanes that have points left here */
+	struct sim_program *program;
 	struct sim_range *ranges; /* by lane; all empty at first */
 	void *owner;		  /* the caller's own */
 
 	/* The clock's own. */
-	uint32_t open; /* lanes that have points left here */
-	size_t times_cap;
+	uint32_t times_cap;
 	struct sim_block *older, *newer;
 };
 
@@ -118,6 +118,9 @@ struct sim_meetings *sim_meetings(struct sim *s);
 
 /* A block with room for n_slots times, to be pushed next on its rank. Owned by `s`. */
 int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_block **ret);
+
+/* Makes room for so many points, waits and far moments in all, and keeps those that are there. */
+int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t waits, size_t far);
 
 /* Gives the block to the clock, after all that it joins was declared. */
 int sim_push(struct sim *s, uint32_t rank, struct sim_block *b);

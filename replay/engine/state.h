@@ -46,7 +46,7 @@ struct finished {
 };
 
 struct sim {
-	struct arena arena;
+	struct arena arena; /* of ranks, lanes, blocks and programs */
 	struct rank *ranks;
 	uint32_t n_ranks;
 	struct sim_meetings *meetings;
@@ -59,8 +59,7 @@ struct sim {
 	struct finished *finished;
 	size_t finished_at, n_finished, finished_cap;
 
-	struct sim_program *programs; /* spare */
-	size_t n_programs, programs_cap;
+	struct sim_program *programs; /* spare: a list */
 
 	struct sim_counts counts;
 };

@@ -223,29 +223,24 @@ static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
 }
 
 /* Lays the lanes one behind the other. */
-static void fill(const struct graph *g, struct sim_block *b)
+static void fill(const struct graph *g, struct sim *sim, struct sim_block *b)
 {
-	struct sim_program *p = &b->program;
+	struct sim_program *p = b->program;
 
-	p->points = realloc(p->points, g->n_slots * sizeof(*p->points));
-	p->waits = realloc(p->waits, g->n_waits * sizeof(*p->waits));
-	TRUE(p->points && p->waits);
-	p->points_cap = g->n_slots;
-	p->waits_cap = g->n_waits;
+	TRUE(sim_reserve(sim, p, g->n_slots, g->n_waits, 0) == 0);
 	for (uint32_t l = 0; l < LANES; l++) {
-		b->ranges[l] = (struct sim_range){(uint32_t)p->n_points, 0, 0, g->n_slots};
+		b->ranges[l] = (struct sim_range){p->n_points, 0, 0, g->n_slots};
 		for (uint32_t i = 0; i < g->lanes[l].n; i++) {
 			const struct point *from = &g->lanes[l].points[i];
 
-			p->points[p->n_points++] =
-				(struct sim_point){from->own_ns, from->slot,
-						   from->n ? (uint32_t)p->n_waits : SIM_NONE};
+			p->points[p->n_points++] = (struct sim_point){
+				from->own_ns, from->slot, from->n ? p->n_waits : SIM_NONE};
 			for (uint32_t k = 0; k < from->n; k++) {
 				p->waits[p->n_waits] = from->waits[k];
 				p->waits[p->n_waits++].last = k + 1 == from->n;
 			}
 		}
-		b->ranges[l].end = (uint32_t)p->n_points;
+		b->ranges[l].end = p->n_points;
 	}
 }
 
@@ -260,7 +255,7 @@ static void add_rank(struct graph *g, struct sim *sim, uint32_t rank)
 	for (uint32_t i = 0; i < t->n; i++)
 		add(g, sim, rank, i);
 	TRUE(sim_block_new(sim, rank, g->n_slots, &b) == 0);
-	fill(g, b);
+	fill(g, sim, b);
 	TRUE(sim_push(sim, rank, b) == 0);
 	TRUE(sim_end(sim, rank) == 0);
 }

@@ -4,11 +4,10 @@
 
 #include <string.h>
 
-/* Pieces of all sizes and alignments keep what was written to them. */
-START_TEST(pieces_lie_apart_and_aligned)
+static void pieces(int large)
 {
 	static const size_t sizes[] = {0, 1, 7, 64, 4095, 20000, 70000};
-	struct arena a = {0};
+	struct arena a = {.large = large};
 	unsigned char *pieces[70];
 	size_t n = sizeof(pieces) / sizeof(pieces[0]);
 
@@ -30,6 +29,32 @@ START_TEST(pieces_lie_apart_and_aligned)
 	arena_done(&a);
 	ck_assert_ptr_null(a.blocks);
 }
+
+/* Pieces of all sizes and alignments keep what was written to them. */
+START_TEST(pieces_lie_apart_and_aligned)
+{
+	pieces(0);
+	pieces(1);
+}
+END_TEST
+
+/* An array that grows keeps its items. */
+START_TEST(arrays_grow)
+{
+	enum { N = 300000 };
+	struct arena a = {.large = 1};
+	uint32_t *items = NULL, cap = 0;
+
+	for (uint32_t n = 0; n < N; n++) {
+		ck_assert_int_eq(arena_reserve(&a, &items, n + 1ul, &cap), 0);
+		items[n] = n;
+	}
+	for (uint32_t n = 0; n < N; n++)
+		if (items[n] != n)
+			ck_abort_msg("item %u is %u", n, items[n]);
+	ck_assert_int_eq(arena_reserve(&a, &items, SIZE_MAX, &cap), -ENOMEM);
+	arena_done(&a);
+}
 END_TEST
 
 START_TEST(what_cannot_be_is_refused)
@@ -42,4 +67,4 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
-TESTS("arena", pieces_lie_apart_and_aligned, what_cannot_be_is_refused)
+TESTS("arena", pieces_lie_apart_and_aligned, arrays_grow, what_cannot_be_is_refused)

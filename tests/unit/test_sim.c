@@ -89,19 +89,6 @@ static void split(const char *s, char by, char parts[][64], int *n)
 	}
 }
 
-static uint32_t add_wait(struct sim_program *p, struct sim_wait w)
-{
-	ck_assert_int_eq(array_reserve(&p->waits, p->n_waits + 1, &p->waits_cap), 0);
-	p->waits[p->n_waits] = w;
-	return (uint32_t)p->n_waits++;
-}
-
-static void add_far(struct sim_program *p, uint64_t moment)
-{
-	ck_assert_int_eq(array_reserve(&p->far, p->n_far + 1, &p->far_cap), 0);
-	p->far[p->n_far++] = moment;
-}
-
 /* The block of the rank in which the letter stands for a point; -1: none. */
 static int defined_in(const struct rank_spec *r, char letter)
 {
@@ -118,6 +105,7 @@ static int defined_in(const struct rank_spec *r, char letter)
 static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, const char *s,
 				   struct sim_wait *w)
 {
+	struct sim_program *p = b->program;
 	int block = defined_in(r, *s);
 	uint64_t moment =
 		(uint64_t)SLOTS * (unsigned)(block < 0 ? 99 : block) + (uint64_t)(*s - 'A');
@@ -126,9 +114,9 @@ static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, con
 	if (*end == '+' || *end == '-')
 		w->lag_ns = strtol(end, &end, 10);
 	w->kind = moment - b->first < SLOTS ? SIM_MOMENT : SIM_FAR;
-	w->on = w->kind == SIM_FAR ? (uint32_t)b->program.n_far : (uint32_t)(*s - 'A');
+	w->on = w->kind == SIM_FAR ? p->n_far : (uint32_t)(*s - 'A');
 	if (w->kind == SIM_FAR)
-		add_far(&b->program, moment);
+		p->far[p->n_far++] = moment;
 	return end;
 }
 
@@ -136,11 +124,13 @@ static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, con
 static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r,
 			     struct sim_block *b, const char *s)
 {
-	struct sim_program *p = &b->program;
+	struct sim_program *p = b->program;
 	struct sim_point point = {.slot = (uint32_t)(*s++ - 'A'), .wait = SIM_NONE};
 	uint32_t member = sim_member(sim_meetings(sim), rank, 0);
 	char *end;
 
+	ck_assert_int_eq(
+		sim_reserve(sim, p, p->n_points + 1ul, p->n_waits + strlen(s), p->n_far + 8ul), 0);
 	while (*s && !isspace(*s)) {
 		struct sim_wait w = {0};
 		char what = *s++;
@@ -163,12 +153,11 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 		if (what == '*' && sim_declare(sim_meetings(sim), member, value, &w.on) != 1)
 			continue;
 		if (point.wait == SIM_NONE)
-			point.wait = (uint32_t)p->n_waits;
-		add_wait(p, w);
+			point.wait = p->n_waits;
+		p->waits[p->n_waits++] = w;
 	}
 	if (point.wait != SIM_NONE)
 		p->waits[p->n_waits - 1].last = 1;
-	ck_assert_int_eq(array_reserve(&p->points, p->n_points + 1, &p->points_cap), 0);
 	p->points[p->n_points++] = point;
 	return s;
 }
@@ -183,7 +172,7 @@ static void push(struct sim *sim, uint32_t rank, struct rank_spec *r)
 	split(r->blocks[r->pushed], ';', lanes, &n);
 	for (int i = 0; i < n; i++) {
 		const char *s = lanes[i];
-		struct sim_range range = {.at = (uint32_t)b->program.n_points, .first_slot = SLOTS};
+		struct sim_range range = {.at = b->program->n_points, .first_slot = SLOTS};
 
 		while (*(s += strspn(s, " "))) {
 			uint32_t slot = (uint32_t)(*s - 'A');
@@ -192,7 +181,7 @@ static void push(struct sim *sim, uint32_t rank, struct rank_spec *r)
 			range.end_slot = slot >= range.end_slot ? slot + 1 : range.end_slot;
 			s = add_point(sim, rank, r, b, s);
 		}
-		range.end = (uint32_t)b->program.n_points;
+		range.end = b->program->n_points;
 		b->ranges[i] = range;
 	}
 	b->owner = r;
