@@ -46,7 +46,8 @@ START_TEST(arrays_grow)
 	uint32_t *items = NULL, cap = 0;
 
 	for (uint32_t n = 0; n < N; n++) {
-		ck_assert_int_eq(arena_reserve(&a, &items, n + 1ul, &cap), 0);
+		if (n == cap)
+			ck_assert_int_eq(arena_reserve(&a, &items, n + 1ul, &cap), 0);
 		items[n] = n;
 	}
 	for (uint32_t n = 0; n < N; n++)
