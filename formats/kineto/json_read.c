@@ -10,8 +10,8 @@
 
 #define WINDOW (256 << 10)
 #define ROOM (64 << 10) /* an event that takes more is not read at a glance */
-#define BLOCK 64
-#define LONGEST 16 /* a word that is none of JSON's and is read all the same, at most */
+#define BLOCK 16	/* bytes that are looked at together */
+#define LONGEST 16	/* a word that is none of JSON's and is read all the same, at most */
 
 static void reader_done(struct reader *r)
 {
@@ -231,15 +231,16 @@ static int finish(struct reader *r, const char *path, struct fmt_error *err)
 	return status == yajl_status_ok ? 0 : broken(r, path, status, "", 0, err);
 }
 
-/* Strings hold no control characters in JSON, though some recorders write them as they are. Whole
- * blocks, so that the compiler takes many bytes at once. */
+/* Strings hold no control characters in JSON, though some recorders write them as they are. */
 static void tidy(char *bytes, size_t n)
 {
-	uint8_t *b = (uint8_t *)bytes;
+	typedef uint8_t block __attribute__((vector_size(BLOCK), aligned(1), may_alias));
 
-	for (size_t i = 0; i < n; i += BLOCK)
-		for (size_t k = i; k < i + BLOCK; k++)
-			b[k] = b[k] < ' ' ? ' ' : b[k];
+	for (size_t i = 0; i < n; i += BLOCK) {
+		block *b = (block *)(bytes + i), control = (block)(*b < ' ');
+
+		*b = (*b & ~control) | (control & ' ');
+	}
 }
 
 /* Moves what has not been parsed to the front of the window, and fills it. */
