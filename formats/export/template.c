@@ -4,11 +4,16 @@
 #include "base/array.h"
 #include "base/scope.h"
 
+#include <assert.h>
+
+#define MAX_COLUMNS 32
+
 /* What a template is made from, and what is made so far. */
 struct making {
 	const struct fmt_names *names;
 	const struct fmt_site *site;
 	const struct fmt_columns *columns;
+	uint32_t shown[MAX_COLUMNS]; /* by column: the argument that it shows, or n_args */
 	struct text text;
 	struct fmt_template_part *parts;
 	size_t n_parts, parts_cap;
@@ -113,7 +118,7 @@ static int has_key(const struct making *m, const struct fmt_column *column, uint
 /* The argument that `column` shows, or n_args. */
 static uint32_t find_arg(const struct making *m, const struct fmt_column *column)
 {
-	uint32_t i = 0;
+	uint32_t i = column->field == FMT_FIELD_ARG ? 0 : m->site->n_args;
 
 	while (i < m->site->n_args && !has_key(m, column, i))
 		i++;
@@ -129,8 +134,7 @@ static int has_column(const struct making *m, uint32_t arg)
 	    !strcmp(fmt_string(m->names, a->key, NULL), "correlation"))
 		return 1;
 	for (size_t i = 0; i < m->columns->n; i++)
-		if (m->columns->columns[i].field == FMT_FIELD_ARG &&
-		    find_arg(m, &m->columns->columns[i]) == arg)
+		if (m->shown[i] == arg)
 			return 1;
 	return 0;
 }
@@ -152,9 +156,9 @@ static void add_args(struct making *m)
 		text_char(&m->text, '-');
 }
 
-static void add_column(struct making *m, const struct fmt_column *column)
+static void add_column(struct making *m, size_t index)
 {
-	uint32_t arg;
+	const struct fmt_column *column = &m->columns->columns[index];
 
 	switch (column->field) {
 	case FMT_FIELD_TEXT:
@@ -170,9 +174,8 @@ static void add_column(struct making *m, const struct fmt_column *column)
 			text_char(&m->text, '-');
 		break;
 	case FMT_FIELD_ARG:
-		arg = find_arg(m, column);
-		if (arg < m->site->n_args)
-			add_value(m, arg, "");
+		if (m->shown[index] < m->site->n_args)
+			add_value(m, m->shown[index], "");
 		else
 			text_char(&m->text, '-');
 		break;
@@ -190,10 +193,13 @@ int fmt_template_new(const struct fmt_names *names, const struct fmt_site *site,
 	scoped(making_done) struct making m = {
 		.names = names, .site = site, .columns = fmt_table_columns(table)};
 
+	assert(m.columns->n <= MAX_COLUMNS);
+	for (size_t i = 0; i < m.columns->n; i++)
+		m.shown[i] = find_arg(&m, &m.columns->columns[i]);
 	for (size_t i = 0; i < m.columns->n; i++) {
 		if (i > 0)
 			text_char(&m.text, '\t');
-		add_column(&m, &m.columns->columns[i]);
+		add_column(&m, i);
 	}
 	text_char(&m.text, '\n');
 	if (m.text.len > UINT32_MAX)

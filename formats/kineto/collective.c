@@ -14,6 +14,8 @@ int kineto_is_collective(const char *name)
 		"ncclSymkDevKernel", "rccl_main_kernel", "rcclGeneric", "mscclKernel",
 	};
 
+	if (!strcasestr(name, "ccl"))
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strcasestr(name, parts[i]))
 			return 1;

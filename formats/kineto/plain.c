@@ -71,6 +71,23 @@ static bool skip_number(const char **at)
 	return digits(at);
 }
 
+/* An integer as nearly all are: up to 18 digits and nothing else. */
+static bool integer(const char **at, int64_t *ret)
+{
+	const char *s = *at;
+	uint64_t v = 0;
+
+	while (*s >= '0' && *s <= '9')
+		v = v * 10 + (uint64_t)(*s++ - '0');
+	if (s == *at || s - *at > 18 || (**at == '0' && s - *at > 1))
+		return false;
+	if (*s == '.' || *s == 'e' || *s == 'E')
+		return false;
+	*ret = (int64_t)v;
+	*at = s;
+	return true;
+}
+
 /* "true", "false" or "null" at `at`; or NULL. */
 static const char *literal(const char *at)
 {
@@ -193,8 +210,12 @@ static bool arguments(struct plain *p)
 
 static bool scalar(struct plain *p)
 {
+	bool is_time = p->r->place == FIELD && (p->r->key == KINETO_TS || p->r->key == KINETO_DUR);
 	const char *from = p->at, *word;
+	int64_t v;
 
+	if (!is_time && integer(&p->at, &v))
+		return kineto_json_value(p->r, FMT_INT, v);
 	if (skip_number(&p->at))
 		return kineto_json_number(p->r, from, (size_t)(p->at - from));
 	word = literal(from);
