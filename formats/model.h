@@ -144,7 +144,6 @@ struct fmt_event {
 	uint32_t lane;
 	uint32_t first_value; /* its varying values are values[first_value .. + site.n_values), in
 				 argument order */
-	uint32_t spare;	      /* 0 */
 };
 
 /* Calls, ops and syncs of a rank are numbered 0, 1, 2 ... in the order in which the trace holds

@@ -105,8 +105,8 @@ static size_t see_launches(const struct infer_view *v, const struct look *look, 
 			continue;
 		after = after_call(v, op, look);
 		if (after < MOST_LAUNCH_NS &&
-		    (op->prev == INFER_NONE ||
-		     v->ops[op->prev].end_ns < op->start_ns - after + idle_ns))
+		    (infer_prev(v, op) == INFER_NONE ||
+		     v->ops[infer_prev(v, op)].end_ns < op->start_ns - after + idle_ns))
 			seen[n++] = after;
 	}
 	return n;
@@ -214,9 +214,9 @@ static int is_free(const struct infer_view *v, const struct infer_op *op, int id
 {
 	const struct infer_op *before;
 
-	if (op->waits || op->prev == INFER_NONE)
+	if (op->waits || infer_prev(v, op) == INFER_NONE)
 		return !op->waits;
-	before = &v->ops[op->prev];
+	before = &v->ops[infer_prev(v, op)];
 	return idle ? before->end_ns < v->calls[op->call].start_ns - IDLE_NS
 		    : infer_gap(v, op) == 0 && before->end_ns + US < op->start_ns;
 }

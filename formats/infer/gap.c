@@ -14,7 +14,7 @@
 #define DOUBT 2
 
 struct gap {
-	int64_t gap_ns;
+	int32_t gap_ns; /* MOST_COLLECTIVE_GAP_NS at most */
 	uint32_t op;
 	uint8_t before, after; /* enum fmt_gap_class */
 };
@@ -33,14 +33,14 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, struct gap *re
 		const struct infer_op *op = &v->ops[i], *before;
 		int64_t gap, most;
 
-		if (op->prev == INFER_NONE || op->call == INFER_NONE)
+		if (infer_prev(v, op) == INFER_NONE || op->call == INFER_NONE)
 			continue;
-		before = &v->ops[op->prev];
+		before = &v->ops[infer_prev(v, op)];
 		gap = op->start_ns - before->end_ns;
 		most = op->kind == FMT_COLLECTIVE ? MOST_COLLECTIVE_GAP_NS : MOST_GAP_NS;
 		if (before->end_ns > infer_launched(v, &v->calls[op->call]) + queued_ns &&
 		    gap < most && gap >= -most)
-			ret[n++] = (struct gap){gap, i, class_of(before), class_of(op)};
+			ret[n++] = (struct gap){(int32_t)gap, i, class_of(before), class_of(op)};
 	}
 	return n;
 }
@@ -111,7 +111,7 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_op *op = &v->ops[gaps[i].op];
-		uint32_t shape = v->ops[op->prev].shape;
+		uint32_t shape = v->ops[infer_prev(v, op)].shape;
 		int64_t rest = gaps[i].gap_ns - v->constants.gap_ns[gaps[i].before][gaps[i].after];
 
 		if (shape == INFER_NONE || op->kind == FMT_COLLECTIVE || rest > MOST_REST_NS ||

@@ -76,7 +76,7 @@ static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *
 
 		for (int i = 0; i < BACK && at != INFER_NONE && !infer_before(v, &v->ops[at], c);
 		     i++)
-			at = v->ops[at].prev;
+			at = infer_prev(v, &v->ops[at]);
 		if (at == INFER_NONE || !infer_before(v, &v->ops[at], c) ||
 		    end_of(v, at) < c->end_ns - within)
 			continue;

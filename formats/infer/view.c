@@ -68,7 +68,6 @@ static void read_op(const struct infer_view *v, uint32_t event, const struct fmt
 				.base_ns = bounded(e->start_ns),
 				.event = event,
 				.call = INFER_NONE,
-				.prev = INFER_NONE,
 				.shape = INFER_NONE,
 				.awaits = INFER_NONE,
 				.kind = s->kind};
@@ -83,7 +82,6 @@ static void read_call(const struct infer_view *v, uint32_t event, const struct f
 
 	*call = (struct infer_call){.start_ns = bounded(e->start_ns),
 				    .end_ns = end_of(e),
-				    .correlation = e->correlation,
 				    .event = event,
 				    .prev = INFER_NONE,
 				    .api = (uint8_t)infer_api(fmt_string(v->names, s->name, NULL))};
@@ -128,19 +126,26 @@ static int read_events(struct infer_view *v)
 	return r;
 }
 
+static uint64_t correlation_of(const struct infer_view *v, const struct infer_call *c)
+{
+	return v->rank->events[c->event].correlation;
+}
+
 /* Earlier first; at the same microsecond, the correlation tells which was made first. */
-static int made_before(const struct infer_call *a, const struct infer_call *b)
+static int made_before(const struct infer_view *v, const struct infer_call *a,
+		       const struct infer_call *b)
 {
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns;
-	return a->correlation < b->correlation;
+	return correlation_of(v, a) < correlation_of(v, b);
 }
 
-static int by_correlation(const void *a, const void *b)
+static int by_correlation(const void *a, const void *b, void *view)
 {
 	const struct infer_call *x = a, *y = b;
 
-	return array_order(x->correlation, y->correlation) ?: array_order(x->event, y->event);
+	return array_order(correlation_of(view, x), correlation_of(view, y))
+		       ?: array_order(x->event, y->event);
 }
 
 /* Calls of a thread are ordered by start; what starts at the same moment is put in order here. */
@@ -153,7 +158,7 @@ static void order_thread(struct infer_view *v, const struct infer_span *t)
 		for (end = i + 1; end < t->end && c[end].start_ns == c[i].start_ns; end++)
 			;
 		if (end - i > 1)
-			qsort(&c[i], end - i, sizeof(*c), by_correlation);
+			qsort_r(&c[i], end - i, sizeof(*c), by_correlation, v);
 	}
 	for (uint32_t i = t->first; i < t->end; i++) {
 		c[i].prev = open;
@@ -172,7 +177,7 @@ static void merge(const struct infer_view *v, const uint32_t *from, uint32_t *to
 
 	for (size_t i = first; i < end; i++) {
 		if (a < middle &&
-		    (b >= end || !made_before(&v->calls[from[b]], &v->calls[from[a]])))
+		    (b >= end || !made_before(v, &v->calls[from[b]], &v->calls[from[a]])))
 			to[i] = from[a++];
 		else
 			to[i] = from[b++];
@@ -216,6 +221,17 @@ static uint64_t scramble(uint64_t x)
 	return x ^ x >> 32;
 }
 
+/* The slot of the call with that correlation, or the free one where it would stand. */
+static size_t slot_of(const struct infer_view *v, uint64_t correlation)
+{
+	size_t at = scramble(correlation) & (v->table_size - 1);
+
+	while (v->table[at] != INFER_NONE &&
+	       correlation_of(v, &v->calls[v->table[at]]) != correlation)
+		at = (at + 1) & (v->table_size - 1);
+	return at;
+}
+
 static int hash_calls(struct infer_view *v)
 {
 	size_t size = 16;
@@ -228,13 +244,11 @@ static int hash_calls(struct infer_view *v)
 	v->table_size = size;
 	memset(v->table, 0xff, size * sizeof(*v->table));
 	for (uint32_t i = 0; i < v->n_calls; i++) {
-		size_t at = scramble(v->calls[i].correlation) & (size - 1);
+		uint64_t correlation = correlation_of(v, &v->calls[i]);
+		size_t at = slot_of(v, correlation);
 
-		if (v->calls[i].correlation == 0)
+		if (correlation == 0)
 			continue;
-		while (v->table[at] != INFER_NONE &&
-		       v->calls[v->table[at]].correlation != v->calls[i].correlation)
-			at = (at + 1) & (size - 1);
 		v->table[at] = i;
 	}
 	return 0;
@@ -242,13 +256,7 @@ static int hash_calls(struct infer_view *v)
 
 uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation)
 {
-	size_t at = scramble(correlation) & (v->table_size - 1);
-
-	if (correlation == 0)
-		return INFER_NONE;
-	while (v->table[at] != INFER_NONE && v->calls[v->table[at]].correlation != correlation)
-		at = (at + 1) & (v->table_size - 1);
-	return v->table[at];
+	return correlation ? v->table[slot_of(v, correlation)] : INFER_NONE;
 }
 
 /* Joins operations to their calls by correlation. */
@@ -278,8 +286,6 @@ static void list_launched(struct infer_view *v)
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		struct infer_call *c;
 
-		if (i > v->streams[v->ops[i].stream].first)
-			v->ops[i].prev = i - 1;
 		if (v->ops[i].call == INFER_NONE)
 			continue;
 		c = &v->calls[v->ops[i].call];
@@ -312,6 +318,8 @@ int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 		r = join(v);
 	if (r == 0)
 		list_launched(v);
+	if (v->n_syncs == 0)
+		free(take(v->table));
 	return r;
 }
 
@@ -336,7 +344,7 @@ int64_t infer_launched(const struct infer_view *v, const struct infer_call *call
 
 int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 {
-	const struct infer_op *before = &v->ops[op->prev];
+	const struct infer_op *before = &v->ops[infer_prev(v, op)];
 	int a = fmt_gap_class((enum fmt_kind)before->kind, before->end_ns - before->start_ns);
 	int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
 	int64_t rest = v->site_gaps && op->kind != FMT_COLLECTIVE
@@ -365,7 +373,7 @@ uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t star
 int infer_before(const struct infer_view *v, const struct infer_op *op,
 		 const struct infer_call *call)
 {
-	return op->call == INFER_NONE || !made_before(call, &v->calls[op->call]);
+	return op->call == INFER_NONE || !made_before(v, call, &v->calls[op->call]);
 }
 
 int infer_add(struct infer_view *v, const struct infer_edge *e)

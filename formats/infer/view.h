@@ -24,20 +24,18 @@ struct infer_op {
 	int64_t base_ns; /* when it should have started, by its edges and the constants */
 	uint32_t event;	 /* position in the rank's events */
 	uint32_t call;	 /* that launched it, or INFER_NONE */
-	uint32_t prev;	 /* on its stream, or INFER_NONE */
 	uint32_t stream; /* index of view->streams */
 	uint32_t shape;	 /* kernels: see shape.h; else INFER_NONE */
 	uint32_t awaits; /* an operation that the recorder saw it wait for, or INFER_NONE */
 	uint8_t kind;	 /* enum fmt_kind */
 	uint8_t copy;	 /* enum infer_copy */
-	uint8_t pageable;
-	uint8_t explained; /* its start follows from a rule */
-	uint8_t waits;	   /* has an edge from another operation */
+	uint8_t pageable : 1;
+	uint8_t explained : 1; /* its start follows from a rule */
+	uint8_t waits : 1;     /* has an edge from another operation */
 };
 
 struct infer_call {
 	int64_t start_ns, end_ns;
-	uint64_t correlation;
 	uint32_t event;
 	uint32_t thread;
 	uint32_t prev;	   /* of its thread, not counting nested ones; or INFER_NONE */
@@ -93,7 +91,7 @@ struct infer_view {
 	uint32_t *order;    /* calls, over all threads in the order in which they were made */
 	uint32_t *launched; /* operations by call */
 	uint32_t *syncs;    /* events: synchronisations that the recorder saw */
-	uint32_t *table;    /* calls, hashed by correlation */
+	uint32_t *table;    /* calls, hashed by correlation; until infer_recorded() has ended */
 	size_t table_size;
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
 
@@ -106,6 +104,14 @@ struct infer_view {
 int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 		    const struct fmt_run_rank *rank, uint32_t index);
 void infer_view_done(struct infer_view *v);
+
+/* The operation before it on its stream, or INFER_NONE. */
+static inline uint32_t infer_prev(const struct infer_view *v, const struct infer_op *op)
+{
+	uint32_t i = (uint32_t)(op - v->ops);
+
+	return i > v->streams[op->stream].first ? i - 1 : INFER_NONE;
+}
 
 /* An argument of an event, constant or not; 1 when it is there, else 0. */
 int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
@@ -122,7 +128,7 @@ uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns
 /* The last operation of a stream that started before `start_ns`; or INFER_NONE. */
 uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns);
 
-/* The call of a correlation; or INFER_NONE. */
+/* The call of a correlation; or INFER_NONE. Not behind infer_recorded(). */
 uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation);
 
 /* Whether `op` was launched by `call` or before it; always so without a launch. */

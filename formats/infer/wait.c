@@ -12,8 +12,8 @@ static int64_t base_of(const struct infer_view *v, const struct infer_op *op, in
 						   : infer_launched(v, call);
 
 	*by_stream = 0;
-	if (op->prev != INFER_NONE) {
-		int64_t after = v->ops[op->prev].end_ns + infer_gap(v, op);
+	if (infer_prev(v, op) != INFER_NONE) {
+		int64_t after = v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op);
 
 		if (after > base) {
 			base = after;
@@ -57,7 +57,7 @@ static uint32_t ended_collective(const struct infer_walk *w, uint32_t stream, ui
 		w->knows ? w->known[(size_t)v->ops[op].stream * v->n_streams + stream] : INFER_NONE;
 	uint32_t at = w->last[stream];
 
-	for (int i = 0; i < BACK && at != INFER_NONE; i++, at = v->ops[at].prev) {
+	for (int i = 0; i < BACK && at != INFER_NONE; i++, at = infer_prev(v, &v->ops[at])) {
 		if (known != INFER_NONE && at <= known)
 			return INFER_NONE;
 		if (v->ops[at].kind == FMT_COLLECTIVE &&
@@ -141,7 +141,7 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 
 	for (int i = 0; i < BACK && at != INFER_NONE && call && !infer_before(v, &v->ops[at], call);
 	     i++)
-		at = v->ops[at].prev;
+		at = infer_prev(v, &v->ops[at]);
 	if (at == INFER_NONE || (call && !infer_before(v, &v->ops[at], call)))
 		return;
 	window = o->kind == FMT_COLLECTIVE || v->ops[at].kind == FMT_COLLECTIVE ? 60 : 25;
@@ -234,7 +234,7 @@ static int is_graph(const struct infer_view *v, uint32_t op)
  * not see every node. */
 static int in_graph(const struct infer_view *v, uint32_t op)
 {
-	return is_graph(v, op) || is_graph(v, v->ops[op].prev);
+	return is_graph(v, op) || is_graph(v, infer_prev(v, &v->ops[op]));
 }
 
 static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
@@ -256,8 +256,8 @@ static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
 		r = infer_evidence(w, op, &v->calls[o->call], &base);
 	if (r == 0 && o->start_ns > base + TOLERANCE && by_stream && base == first &&
 	    in_graph(v, op)) {
-		r = infer_add_ops(v, o->prev, op, FMT_EDGE_START, INFER_GRAPH_GAP,
-				  o->start_ns - v->ops[o->prev].end_ns);
+		r = infer_add_ops(v, infer_prev(v, o), op, FMT_EDGE_START, INFER_GRAPH_GAP,
+				  o->start_ns - v->ops[infer_prev(v, o)].end_ns);
 		base = o->start_ns;
 	}
 	o->base_ns = base;

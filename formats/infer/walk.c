@@ -2,6 +2,7 @@
 #include "formats/infer/walk.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 
 #define MOST_STREAMS 1024 /* of which it is known which waits for which */
 
@@ -96,6 +97,7 @@ int infer_walk_calls(struct infer_walk *w)
 	int r = 0;
 
 	infer_recorded(v, w->on, w->seen);
+	free(take(v->table));
 	for (uint32_t i = 0; i < v->n_calls; i++)
 		w->records |= v->calls[i].api == INFER_API_STREAM_WAIT && w->seen[i];
 	count_own_waits(w);

@@ -28,9 +28,9 @@ static int explain(struct infer_walk *w, uint32_t op)
 	int r;
 
 	o->explained = 1;
-	if (o->prev != INFER_NONE) {
-		base = v->ops[o->prev].end_ns + infer_gap(v, o);
-		if (o->start_ns <= v->ops[o->prev].end_ns + FOLLOWS_NS)
+	if (infer_prev(v, o) != INFER_NONE) {
+		base = v->ops[infer_prev(v, o)].end_ns + infer_gap(v, o);
+		if (o->start_ns <= v->ops[infer_prev(v, o)].end_ns + FOLLOWS_NS)
 			return 0;
 	}
 	was = base;
