@@ -32,7 +32,8 @@ static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,
 {
 	static const char *const outcomes[] = {"kept", "implied", "skipped"};
 
-	qsort(t->rows, t->n, sizeof(*t->rows), by_fate);
+	if (t->n > 0)
+		qsort(t->rows, t->n, sizeof(*t->rows), by_fate);
 	ret->counts = calloc(t->n + 1, sizeof(*ret->counts));
 	if (!ret->counts)
 		return -ENOMEM;
