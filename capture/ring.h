@@ -51,7 +51,7 @@ struct cap_control {
 	uint32_t version;
 	uint32_t clock;	       /* enum cap_clock_kind: MONOTONIC or TSC; a ring may say VIRTUAL */
 	uint32_t digest_level; /* enum cap_digest_level */
-	uint32_t device_times; /* 0: off */
+	uint32_t device_times; /* how many operations of a process may wait for theirs; 0: off */
 	uint32_t embed_images; /* 1: every code image as a blob, also what lies in a file */
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */

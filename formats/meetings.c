@@ -314,12 +314,13 @@ static int list_peers(struct job *j, const struct fmt_party *parties, uint32_t i
 	return t.error ? t.error : fmt_names_string(j->names, t.data, t.len, ret);
 }
 
-static int name_comm(struct job *j, const struct fmt_party *parties, size_t n, uint32_t *ret)
+int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number,
+		      struct fmt_names *names, uint32_t *ret)
 {
-	scoped(free_ptr) uint32_t *ranks = malloc(n * sizeof(*ranks));
+	scoped(free_ptr) uint32_t *ranks = malloc((n + 1) * sizeof(*ranks));
 	struct fmt_comm named = {.ranks = ranks};
 	char name[24];
-	int r, len = snprintf(name, sizeof(name), "%u", j->n_comms++);
+	int r, len = snprintf(name, sizeof(name), "%u", number);
 
 	if (!ranks)
 		return -ENOMEM;
@@ -329,8 +330,8 @@ static int name_comm(struct job *j, const struct fmt_party *parties, size_t n, u
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || ranks[i] != ranks[i - 1])
 			ranks[named.n_ranks++] = ranks[i];
-	r = fmt_names_string(j->names, name, (size_t)len, &named.name);
-	return r < 0 ? r : fmt_names_comm(j->names, &named, ret);
+	r = fmt_names_string(names, name, (size_t)len, &named.name);
+	return r < 0 ? r : fmt_names_comm(names, &named, ret);
 }
 
 /* The parties of one communicator. */
@@ -346,7 +347,7 @@ static int meet(struct job *j, struct fmt_party *parties, size_t n)
 	join_collectives(j, n);
 	r = join_messages(j);
 	if (r == 0)
-		r = name_comm(j, parties, n, &comm);
+		r = fmt_meetings_name(parties, n, j->n_comms++, j->names, &comm);
 	if (r < 0)
 		return r;
 	number(j, n);

@@ -41,6 +41,10 @@ struct fmt_party {
  * the meetings. Sorts the parties. 0 or a negative errno. */
 int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *names);
 
+/* Names the communicator of these parties alone: the one of that number. */
+int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number,
+		      struct fmt_names *names, uint32_t *ret);
+
 /* Sets the members' facts of the trace's ranks. */
 int fmt_parties_put(const struct fmt_party *parties, size_t n, uint32_t n_ranks,
 		    struct fmt_names *names);

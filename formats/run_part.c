@@ -155,7 +155,7 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 		return 0;
 	for (size_t i = 0; i < made->slice.n_events && r == 0; i++) {
 		fmt_number number = made->slice.first_number + i;
-		uint32_t position = made->event_at[number];
+		uint32_t position = made->event_at[i];
 
 		for (size_t k = first_digest(part->digests, part->n_digests, position);
 		     r == 0 && k < part->n_digests && part->digests[k].op == position; k++)

@@ -42,6 +42,8 @@ static int planner_init(struct fmt_planner *p, const struct fmt_run_source *sour
 			const struct fmt_iteration *iterations, size_t n)
 {
 	const struct fmt_iteration *last = &iterations[n - 1];
+	const struct fmt_iteration before =
+		source->before ? *source->before : (struct fmt_iteration){.number = FMT_BEFORE};
 	int64_t end = last->start_ns + last->duration_ns;
 
 	p->n = n + 2;
@@ -51,9 +53,8 @@ static int planner_init(struct fmt_planner *p, const struct fmt_run_source *sour
 	p->bins = calloc(p->n * p->n_bins, sizeof(*p->bins));
 	if (!p->stretches || !p->bins)
 		return -ENOMEM;
-	p->stretches[0] =
-		(struct stretch){{FMT_BEFORE, 0, 0}, source->first_ns, iterations[0].start_ns,
-				 INT64_MAX,	     INT64_MIN,	       0};
+	p->stretches[0] = (struct stretch){before,    source->first_ns, iterations[0].start_ns,
+					   INT64_MAX, INT64_MIN,	0};
 	for (size_t i = 0; i < n; i++) {
 		int64_t to = i + 1 < n ? iterations[i + 1].start_ns : end;
 
@@ -65,6 +66,8 @@ static int planner_init(struct fmt_planner *p, const struct fmt_run_source *sour
 	/* What starts where the last iteration ends is not of it, but when it has no length. */
 	if (end == last->start_ns)
 		p->stretches[n + 1].from_ns = end + 1;
+	if (source->more)
+		p->stretches[n + 1].from_ns = INT64_MAX;
 	return 0;
 }
 

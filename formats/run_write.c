@@ -13,7 +13,8 @@ struct job {
 	const struct fmt_run_source *source;
 	struct fmt_run_plan plan;
 	struct fmt_run_slice made;
-	size_t edge; /* near where the next event's edges stand */
+	fmt_number first; /* of the numbers of its events: the plan's begin with 0 */
+	size_t edge;	  /* near where the next event's edges stand */
 };
 
 static void job_done(struct job *j)
@@ -46,8 +47,8 @@ static int take_edges(struct job *j, uint32_t event)
 		if (array_reserve(&s->edges, s->n_edges + 1, &j->made.edges_cap) < 0)
 			return -ENOMEM;
 		s->edges[s->n_edges++] = (struct fmt_edge){
-			.from = j->plan.number_of[e->from],
-			.to = j->plan.number_of[e->to],
+			.from = j->first + j->plan.number_of[e->from],
+			.to = j->first + j->plan.number_of[e->to],
 			.lag_ns = e->lag_ns,
 			.kind = e->kind,
 			.rule = e->rule,
@@ -74,7 +75,7 @@ static int take_events(struct job *j, uint64_t n)
 	if (array_reserve(&s->events, n, &j->made.events_cap) < 0)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t at = j->plan.event_at[s->first_number + i];
+		uint32_t at = j->made.event_at[i];
 		struct fmt_event e = j->run->events[at];
 		const struct fmt_site *site = fmt_site(names, e.site);
 		uint32_t n_values = site->n_values;
@@ -107,6 +108,7 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	s->index = (uint32_t)index;
 	s->first_number = fmt_rank_writer_next(w);
 	s->n_events = s->n_ranges = s->n_values = s->n_edges = s->n_digests = s->n_pages = 0;
+	j->made.event_at = j->plan.event_at + (s->first_number - j->first);
 	r = take_events(j, of->records);
 	if (r == 0 && j->source->take_ranges)
 		r = j->source->take_ranges(j->source->context, &j->made, last ? 0 : of[1].from_ns,
@@ -119,19 +121,16 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	return fmt_rank_writer_slice(w, s, err);
 }
 
-int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
-		  const struct fmt_run_source *source, struct fmt_lengths *lengths,
-		  struct fmt_writer *writer, struct fmt_error *err)
+int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
+		       uint32_t index, const struct fmt_run_source *source,
+		       struct fmt_lengths *lengths, struct fmt_rank_writer *w,
+		       struct fmt_error *err)
 {
-	scoped(job_done) struct job j = {.names = names, .run = run, .source = source};
-	struct fmt_rank_writer *w;
+	scoped(job_done) struct job j = {
+		.names = names, .run = run, .source = source, .first = fmt_rank_writer_next(w)};
 	int r = fmt_run_plan(run, source, &j.plan);
 
-	if (r == 0)
-		r = fmt_writer_rank(writer, index, run->number, &w, err);
 	j.made.slice.rank = index;
-	j.made.number_of = j.plan.number_of;
-	j.made.event_at = j.plan.event_at;
 	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
 		r = write_slice(&j, i, w, err);
 		if (r == 0)
@@ -140,6 +139,16 @@ int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run,
 			r = source->progress(source->progress_context, i + 1, j.plan.n_slices);
 	}
 	return r;
+}
+
+int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
+		  const struct fmt_run_source *source, struct fmt_lengths *lengths,
+		  struct fmt_writer *writer, struct fmt_error *err)
+{
+	struct fmt_rank_writer *w;
+	int r = fmt_writer_rank(writer, index, run->number, &w, err);
+
+	return r < 0 ? r : fmt_run_write_more(names, run, index, source, lengths, w, err);
 }
 
 void fmt_run_number_collectives(struct fmt_run_rank *run)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a rank of a run, slice by slice, with what lies beside its calls and operations: ranges
- * and digests, which its source hands over a slice at a time. One thread. */
+/* Writes a rank of a run, or a stretch of it, slice by slice, with what lies beside its calls and
+ * operations: ranges and digests, which its source hands over a slice at a time. One thread. */
 #pragma once
 
 #include "formats/run.h"
@@ -15,8 +15,7 @@
 struct fmt_run_slice {
 	struct fmt_slice slice;
 	size_t events_cap, ranges_cap, values_cap, edges_cap, digests_cap, pages_cap;
-	const uint32_t *number_of; /* of each event of the run: its number in the trace */
-	const uint32_t *event_at;  /* of each number: the event */
+	const uint32_t *event_at; /* of each of its events: where it is in the run */
 };
 
 struct fmt_planner;
@@ -26,6 +25,10 @@ struct fmt_run_source {
 	void *context;
 	const uint32_t *call_of;   /* of each event: the call that launched it, or FMT_RUN_NONE */
 	int64_t first_ns, last_ns; /* from the first thing recorded to the last one's end */
+	/* Of a run that is written a stretch at a time: */
+	const struct fmt_iteration *before; /* what comes before the first iteration is of this one;
+					       NULL: it is before all iterations */
+	bool more; /* what comes after the last iteration's end is of that one, too */
 
 	/* The values of a call, where they are not the rank's; they stand until the next time. */
 	int (*call_values)(void *context, const struct fmt_event *call, const int64_t **ret);
@@ -50,6 +53,11 @@ struct fmt_lengths;
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
 		  const struct fmt_run_source *source, struct fmt_lengths *lengths,
 		  struct fmt_writer *writer, struct fmt_error *err);
+/* The same behind what `writer` has of the rank already. */
+int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
+		       uint32_t index, const struct fmt_run_source *source,
+		       struct fmt_lengths *lengths, struct fmt_rank_writer *writer,
+		       struct fmt_error *err);
 
 /* Writes down in the events which collective each is, as formats/infer found out. */
 void fmt_run_number_collectives(struct fmt_run_rank *run);

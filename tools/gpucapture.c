@@ -5,24 +5,19 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/clock.h"
-#include "capture/recorder/recorder.h"
-#include "formats/json.h"
-#include "tools/capture_place.h"
+#include "tools/capture_trace.h"
 #include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/preload.h"
-#include "tools/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum {
 	OPT_OUTPUT,
@@ -60,8 +55,8 @@ static const struct cli_option options[] = {
 };
 
 #define RING_BYTES (UINT64_C(4) << 20)
-#define IDLE_NS 5000000 /* between rounds that find nothing */
-#define BUSY_NS 500000
+#define MOST_OUTSTANDING                                                                           \
+	(1u << 20) /* 56 bytes and an event each, as far as they were ever needed */
 
 extern const struct cli_command gpucapture;
 
@@ -133,7 +128,7 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 		return -EINVAL;
 	c->clock = cap_clock_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
-	c->device_times = (uint32_t)with_times;
+	c->device_times = with_times ? MOST_OUTSTANDING : 0;
 	c->embed_images = args->values[OPT_EMBED] != NULL;
 	c->ring_bytes = RING_BYTES;
 	return 0;
@@ -158,158 +153,9 @@ static int set_up(const char *session)
 
 /* ---- the process that reads, beside the one that waits for the program */
 
-/* What it ends by: the other one has closed its side of the pipe. */
-static bool is_over(int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
-}
-
-/* Reads until the program has ended; when the one that waits for it was killed, until all that it
- * had started has. The error that ended it, or 0. */
-static int read_rings(struct rec_recorder *recorder, int fd)
-{
-	bool told = fd < 0;
-	long n = rec_resume(recorder);
-
-	while (n >= 0) {
-		struct timespec t = {0};
-		char done;
-
-		n = rec_round(recorder);
-		if (!told && is_over(fd)) {
-			told = true;
-			if (read(fd, &done, 1) == 1)
-				break;
-		}
-		if (told && !rec_is_traced(recorder))
-			break;
-		if (fd < 0 && place_signal())
-			return -ECANCELED;
-		t.tv_nsec = n > 0 ? BUSY_NS : IDLE_NS;
-		nanosleep(&t, NULL);
-	}
-	return n < 0 ? (int)n : 0;
-}
-
-static void report(const struct cli_args *args, const struct rec_result *r)
-{
-	const char *trace = args->values[OPT_OUTPUT];
-	scoped(text_done) struct text name = {0};
-
-	if (!args->values[OPT_JSON])
-		return;
-	fmt_json_string(&name, trace, strlen(trace));
-	fprintf(stderr,
-		"{\"trace\": %.*s, \"ranks\": %u, \"processes\": %u, \"iterations\": %u, "
-		"\"calls\": %llu, \"operations\": %llu, \"without_times\": %llu}\n",
-		(int)name.len, name.data, r->n_ranks, r->n_processes, r->n_iterations,
-		(unsigned long long)r->calls, (unsigned long long)r->ops,
-		(unsigned long long)r->without_times);
-}
-
-/* There is no trace to be made. */
-static int nothing(const struct cli_args *args, const struct rec_recorder *recorder,
-		   struct capture_place *at)
-{
-	const char *program = args->n_operands > 0 ? args->operands[0] : "the program";
-	struct rec_unread unread = rec_unread(recorder);
-
-	if (unread.no_ring_calls == 0) {
-		cli_error("%s made no CUDA call: nothing was recorded", program);
-		return capture_place_end(at, 1);
-	}
-	cli_error("cannot record %s: %s in %s", program, strerror(unread.no_ring_error),
-		  rec_folder(recorder));
-	return CLI_MACHINE;
-}
-
-/* What can go when the disk is full. */
-struct room {
-	struct rec_recorder *recorder;
-	struct place *place;
-};
-
-static int make_room(void *room)
-{
-	struct room *r = room;
-
-	rec_drop(r->recorder);
-	return place_restart(r->place);
-}
-
-/* A signal has come while the trace was made: it can be made later. */
-static int interrupted(const struct cli_args *args, struct rec_recorder *recorder,
-		       struct capture_place *at)
-{
-	const char *folder = args->values[OPT_RECOVER];
-
-	cli_error("cannot write %s: interrupted; what was recorded is in %s, see gpucapture "
-		  "--recover",
-		  at->place.output, folder ? folder : at->place.folder);
-	rec_keep(recorder);
-	if (!folder) {
-		place_restart(&at->place);
-		place_keep(&at->place);
-	}
-	return 128 + place_signal();
-}
-
-/* Reads, writes what was read beside OUT, and gives it its name. */
-static int write_trace(const struct cli_args *args, struct rec_recorder *recorder, int fd,
-		       struct capture_place *at)
-{
-	const struct cap_control *settings = rec_settings(recorder);
-	struct room room = {recorder, &at->place};
-	struct progress bar;
-	const struct rec_window window = {settings->first_iteration,
-					  settings->last_iteration,
-					  settings->first_payload,
-					  settings->last_payload,
-					  rec_folder(recorder),
-					  .make_room = make_room,
-					  .room = &room,
-					  .progress = {place_progress, &bar}};
-	struct rec_result result = {0};
-	struct fmt_error err = {0};
-	bool full, has_calls;
-	int r = read_rings(recorder, fd);
-
-	if (fd >= 0)
-		place_heed();
-	progress_begin(&bar);
-	if (r == 0)
-		r = rec_finish(recorder, &window.progress);
-	has_calls = r == 0 && rec_has_calls(recorder);
-	if (has_calls)
-		r = rec_write(recorder, &window, at->place.trace, &result, &err);
-	progress_end(&bar);
-	if (r == 0 && !has_calls)
-		return nothing(args, recorder, at);
-	if (r == -ECANCELED)
-		return interrupted(args, recorder, at);
-	full = (r == -ENOSPC || r == -EDQUOT) && place_opens(&at->place);
-	if (r < 0 && !full)
-		return cli_fail(r, &err, "write", at->place.output, NULL);
-	r = capture_place_commit(at);
-	if (r == CLI_OK)
-		r = capture_place_end(at, 0);
-	if (r == CLI_OK)
-		report(args, &result);
-	if (r != CLI_OK || !(full || (rec_unread(recorder).stopped && result.lost_records > 0)))
-		return r;
-	cli_error("cannot write all of %s: no space left on device; it holds what there was room "
-		  "for",
-		  at->place.output);
-	return CLI_MACHINE;
-}
-
 /* The process that reads, as the one that waits for the program sees it. */
 struct reader {
-	const struct cli_args *args;
-	struct rec_recorder *recorder;
-	struct capture_place *at;
+	const struct capture_trace *trace;
 	int fd[2]; /* a pipe: a byte says that the program has ended, its end that we have */
 	pid_t pid; /* -1: it has ended */
 	int tries;
@@ -331,9 +177,9 @@ static int start_reader(struct reader *r)
 	close(r->fd[1]);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_IGN);
-	status = write_trace(r->args, r->recorder, r->fd[0], r->at);
-	place_done(&r->at->place);
-	rec_close(r->recorder);
+	status = capture_trace(r->trace, r->fd[0]);
+	place_done(&r->trace->at->place);
+	rec_close(r->trace->recorder);
 	fflush(NULL);
 	_exit(status);
 }
@@ -372,7 +218,11 @@ static void finish_reader(struct reader *r)
 static int run_both(const struct cli_args *args, struct rec_recorder *recorder,
 		    struct capture_place *at)
 {
-	struct reader reader = {.args = args, .recorder = recorder, .at = at, .told = -1};
+	const struct capture_trace trace = {.recorder = recorder,
+					    .at = at,
+					    .program = args->operands[0],
+					    .json = args->values[OPT_JSON] != NULL};
+	struct reader reader = {.trace = &trace, .told = -1};
 	int status;
 
 	if (pipe2(reader.fd, O_CLOEXEC) < 0)
@@ -456,7 +306,13 @@ static int recover(const struct cli_args *args, const char *folder, struct captu
 		cli_error("cannot recover %s: there is no recording in it", folder);
 	else if (r < 0)
 		cli_fail(r, NULL, "recover", spool, "DIR is what a killed gpucapture left");
-	r = r == 0 ? write_trace(args, recorder, -1, at) : CLI_INPUT;
+	r = r == 0 ? capture_trace_recover(
+			     &(struct capture_trace){.recorder = recorder,
+						     .at = at,
+						     .program = "the program",
+						     .recovers = folder,
+						     .json = args->values[OPT_JSON] != NULL})
+		   : CLI_INPUT;
 	place_done(&at->place);
 	if (r != CLI_OK && recorder)
 		rec_keep(recorder);

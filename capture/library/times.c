@@ -23,7 +23,6 @@
 #define MOST_AHEAD 32 /* doublings: 50 days */
 #define MOST_CLOCKS 64
 #define SETTLE_MS 2000
-#define MOST_OUTSTANDING 65536 /* operations; more are not timed, but counted */
 
 struct stream {
 	struct cap_place place;
@@ -124,8 +123,8 @@ static struct op *new_op(void)
 {
 	struct op *o = self.unused;
 
-	if (self.n_ops >= MOST_OUTSTANDING)
-		return NULL;
+	if (self.n_ops >= cap_control()->device_times)
+		return NULL; /* not timed, but counted */
 	if (o)
 		self.unused = o->next;
 	else

@@ -178,12 +178,19 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 	return fmt_origin_put(names, &o);
 }
 
-int rec_repetition_put(struct fmt_names *names, size_t repetitions)
+int rec_repetition_put(struct fmt_names *names, const struct rec_steps_of *steps, uint32_t n)
 {
-	int r = put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");
+	uint32_t first = 0;
+	int r;
 
-	if (r == 0 && repetitions > 1)
-		r = put_number(names, FMT_WHOLE_TRACE, FMT_REPETITIONS_KEY, repetitions);
+	while (first < n && steps[first].way != REC_STEPS_REPEAT)
+		first++;
+	if (first == n)
+		return 0;
+	r = put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");
+
+	if (r == 0 && steps[first].each > 1)
+		r = put_number(names, FMT_WHOLE_TRACE, FMT_REPETITIONS_KEY, steps[first].each);
 	return r;
 }
 

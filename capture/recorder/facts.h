@@ -6,6 +6,7 @@
 
 #include "capture/recorder/ranks.h"
 #include "capture/recorder/run.h"
+#include "capture/recorder/steps.h"
 #include "formats/origin.h"
 
 /* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
@@ -15,8 +16,9 @@ int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names);
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
 		   struct fmt_names *names);
 
-/* Says that iterations were found by repetition, and how many repetitions each is. */
-int rec_repetition_put(struct fmt_names *names, size_t repetitions);
+/* Says that iterations were found by repetition, where they were, and how many repetitions each is.
+ */
+int rec_repetition_put(struct fmt_names *names, const struct rec_steps_of *steps, uint32_t n);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
 		  const struct rec_result *result, const struct rec_unread *unread,

@@ -37,8 +37,11 @@ int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
 			     &lane.name);
 	if (r == 0)
 		r = rec_add_lane(p, &lane, &f->thread.lane);
+	if (r == 0 && array_reserve(&p->threads, p->n_threads + 1, &p->threads_cap) < 0)
+		r = -ENOMEM;
 	if (r < 0)
 		return r;
+	p->threads[p->n_threads++] = &f->thread;
 	f->clock = f->about.clock == CAP_CLOCK_TSC ? clock : NULL;
 	p->is_virtual |= f->about.clock == CAP_CLOCK_VIRTUAL;
 	*ret = take(f);

@@ -17,24 +17,27 @@ void rec_meetings_done(struct rec_meetings *m)
 	*m = (struct rec_meetings){0};
 }
 
+/* The party that a process is in its communicator. */
+static struct fmt_party party_of(const struct rec_process *p, const struct rec_comm *c,
+				 const struct rec_ranks *ranks)
+{
+	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
+
+	return (struct fmt_party){.member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0,
+					     c->named ? c->named - 1 : FMT_NO_COMM},
+				  .rank = rank,
+				  .number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
+				  .owner = p->index};
+}
+
 /* A party for each communicator of the process, from m->n on, with what was done there. */
 static int list_process(struct rec_meetings *m, const struct rec_process *p,
 			const struct rec_ranks *ranks)
 {
 	struct fmt_party *parties = m->parties + m->n; /* of the process */
 
-	for (uint32_t k = 0; k < p->n_comms; k++) {
-		const struct rec_comm *c = &p->comms[k];
-		uint32_t rank = rec_rank_of_device(ranks, p, c->device);
-
-		parties[k] = (struct fmt_party){
-			.member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0,
-				   FMT_NO_COMM},
-			.rank = rank,
-			.number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
-			.owner = p->index};
-		m->n++;
-	}
+	for (uint32_t k = 0; k < p->n_comms; k++, m->n++)
+		parties[k] = party_of(p, &p->comms[k], ranks);
 	for (uint32_t i = 0; i < p->n_collectives; i++) {
 		const struct rec_collective *c = &p->collectives[i];
 		struct fmt_party *party = &parties[c->comm];
@@ -159,23 +162,104 @@ static int collective_site(const struct rec_process *p, const struct rec_collect
 	return r < 0 ? r : fmt_names_site(names, &made, site);
 }
 
+static int settle(struct rec_process *p, const struct rec_collective *c,
+		  const struct rec_meeting *of, uint64_t *unmatched)
+{
+	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
+	struct rec_event *e = &p->events[c->event];
+	const int64_t values[] = {comm ? (int64_t)of->comm : -1, of->seq};
+	int r = collective_site(p, c, comm ? fmt_string(p->names, comm->name, NULL) : "", of->peers,
+				&e->site);
+
+	*unmatched += !comm;
+	return r < 0 ? r : rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
+}
+
 int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched)
 {
-	for (size_t i = 0; i < p->n_collectives; i++) {
-		const struct rec_collective *c = &p->collectives[i];
-		const struct rec_meeting *of = &m->of[p->index][i];
-		const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
-		struct rec_event *e = &p->events[c->event];
-		const int64_t values[] = {comm ? (int64_t)of->comm : -1, of->seq};
-		int r;
+	int r = 0;
 
-		*unmatched += !comm;
-		r = collective_site(p, c, comm ? fmt_string(p->names, comm->name, NULL) : "",
-				    of->peers, &e->site);
-		if (r == 0)
-			r = rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
+	for (size_t i = 0; i < p->n_collectives && r == 0; i++)
+		r = settle(p, &p->collectives[i], &m->of[p->index][i], unmatched);
+	return r;
+}
+
+/* ---- as they come */
+
+int rec_meetings_members(struct rec_process *const *processes, size_t n,
+			 const struct rec_ranks *ranks, struct rec_meetings *ret)
+{
+	size_t n_comms = 0;
+
+	*ret = (struct rec_meetings){0};
+	for (size_t i = 0; i < n; i++)
+		n_comms += processes[i]->n_comms;
+	ret->parties = calloc(n_comms + 1, sizeof(*ret->parties));
+	if (!ret->parties)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < processes[i]->n_comms; k++)
+			ret->parties[ret->n++] =
+				party_of(processes[i], &processes[i]->comms[k], ranks);
+	return 0;
+}
+
+/* Gives all members of the communicator its name: the next after those that have one. */
+static int name(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		uint64_t id, uint32_t *n_named, struct fmt_names *names)
+{
+	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	int r = rec_meetings_members(processes, n, ranks, &m);
+	size_t same = 0;
+	uint32_t comm;
+
+	for (size_t i = 0; i < m.n && r == 0; i++) {
+		if (m.parties[i].member.id != id)
+			continue;
+		if (m.parties[i].member.comm != FMT_NO_COMM)
+			return -EAGAIN;
+		m.parties[same++] = m.parties[i];
+	}
+	if (r == 0)
+		r = fmt_meetings_name(m.parties, same, (*n_named)++, names, &comm);
+	for (size_t i = 0; i < n && r == 0; i++)
+		for (size_t k = 0; k < processes[i]->n_comms; k++)
+			if (processes[i]->comms[k].id == id)
+				processes[i]->comms[k].named = comm + 1;
+	return r;
+}
+
+int rec_meetings_follow(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+			const struct rec_ranks *ranks, struct fmt_names *names, uint32_t *n_named,
+			uint64_t *unmatched)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct rec_process *p = processes[i];
+		size_t kept = 0;
+
+		for (size_t k = 0; k < p->n_collectives && r == 0; k++) {
+			struct rec_collective c = p->collectives[k];
+			struct rec_comm *comm = c.comm < p->n_comms ? &p->comms[c.comm] : NULL;
+			struct rec_meeting of = {FMT_NO_COMM, -1, 0};
+
+			if (c.event >= ends[i]) {
+				p->collectives[kept++] = c;
+				continue;
+			}
+			if (c.is_message)
+				return -ENOTSUP;
+			if (comm && !comm->named)
+				r = name(processes, n, ranks, comm->id, n_named, names);
+			if (r == 0 && comm)
+				of = (struct rec_meeting){comm->named - 1, comm->seq++, 0};
+			if (r == 0)
+				r = settle(p, &c, &of, unmatched);
+		}
 		if (r < 0)
 			return r;
+		p->n_collectives = kept;
 	}
 	return 0;
 }

@@ -28,5 +28,17 @@ void rec_meetings_done(struct rec_meetings *m);
  * whose communicator is not known. */
 int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched);
 
+/* The same of a run that is written a stretch at a time, for the operations of each process before
+ * ends[it], which are forgotten: collectives of a communicator are numbered as they come, and
+ * communicators from *n_named on. -ENOTSUP:
+ * sends and receives, of which only the whole run tells which of them meet. -EAGAIN: a communicator
+ * that was used in an earlier stretch has a new member here. */
+int rec_meetings_follow(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+			const struct rec_ranks *ranks, struct fmt_names *names, uint32_t *n_named,
+			uint64_t *unmatched);
+/* At its end: who is in which communicator. */
+int rec_meetings_members(struct rec_process *const *processes, size_t n,
+			 const struct rec_ranks *ranks, struct rec_meetings *ret);
+
 /* Counts what each party did before the first collective that is left in the run. 0 or -ENOMEM. */
 int rec_meetings_skip(struct rec_meetings *m, const struct fmt_run *run);

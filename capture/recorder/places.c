@@ -98,6 +98,12 @@ static void lists_done(struct lists *l)
 	free(l->of);
 }
 
+/* How many of a process's events are looked at. */
+static size_t end_of(const struct rec_places *p, size_t process)
+{
+	return p->ends ? p->ends[process] : p->processes[process]->n_events;
+}
+
 /* Calls see() for each event that has a place. */
 static int each(struct rec_places *p, struct lists *l,
 		int (*see)(struct list *l, uint32_t lane, uint32_t number))
@@ -105,7 +111,7 @@ static int each(struct rec_places *p, struct lists *l,
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];
 
-		for (uint32_t k = 0; k < process->n_events; k++) {
+		for (uint32_t k = 0; k < end_of(p, i); k++) {
 			uint32_t rank, lane;
 			int r = find(p, process, &process->events[k], &rank, &lane);
 
@@ -299,7 +305,7 @@ static int allocate(struct rec_places *p)
 		p->lanes[i] = calloc(process->n_lanes + 1, sizeof(**p->lanes));
 		if (!p->lanes[i])
 			return -ENOMEM;
-		for (size_t k = 0; k < process->n_events; k++)
+		for (size_t k = 0; k < end_of(p, i); k++)
 			p->without_times += FMT_IS_OP(process->events[k].kind) &&
 					    process->events[k].duration_ns == REC_NO_TIME;
 	}
@@ -311,14 +317,19 @@ static int allocate(struct rec_places *p)
 	return p->at ? 0 : -ENOMEM;
 }
 
-int rec_places_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		    struct fmt_run *run, struct fmt_run_part *parts, struct rec_places *ret)
+int rec_places_find(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+		    const struct rec_ranks *ranks, struct fmt_run *run, struct fmt_run_part *parts,
+		    struct rec_places *ret)
 {
 	scoped(lists_done) struct lists l = {.n = run->n_ranks};
 	int r;
 
-	*ret = (struct rec_places){
-		.processes = processes, .ranks = ranks, .run = run, .parts = parts, .n = n};
+	*ret = (struct rec_places){.processes = processes,
+				   .ends = ends,
+				   .ranks = ranks,
+				   .run = run,
+				   .parts = parts,
+				   .n = n};
 	l.of = calloc(run->n_ranks + (size_t)1, sizeof(*l.of));
 	r = l.of ? allocate(ret) : -ENOMEM;
 	if (r == 0)

@@ -13,16 +13,19 @@ struct rec_places {
 	struct fmt_run *run;		      /* not owned */
 	struct fmt_run_part *parts;	      /* not owned */
 	size_t n;			      /* processes */
-	uint32_t *first;		      /* owned: of the events of each process, in `at` */
-	uint32_t *at;			      /* owned: of each event, where it is; FMT_RUN_NONE */
-	struct rec_place_lane **lanes;	      /* owned: by process and lane */
-	uint64_t without_times;		      /* operations that are left out */
+	const uint32_t *ends; /* not owned; of each process: its events from here on are left out;
+				 NULL: none are */
+	uint32_t *first;      /* owned: of the events of each process, in `at` */
+	uint32_t *at;	      /* owned: of each event, where it is; FMT_RUN_NONE */
+	struct rec_place_lane **lanes; /* owned: by process and lane */
+	uint64_t without_times;	       /* operations that are left out */
 };
 
 /* Makes the events of the run's ranks, whose numbers it has, and what the parts say of them. 0 or a
  * negative errno. */
-int rec_places_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		    struct fmt_run *run, struct fmt_run_part *parts, struct rec_places *ret);
+int rec_places_find(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+		    const struct rec_ranks *ranks, struct fmt_run *run, struct fmt_run_part *parts,
+		    struct rec_places *ret);
 void rec_places_done(struct rec_places *p);
 
 /* Where the event is among those of its rank; FMT_RUN_NONE: it is left out. */

@@ -44,6 +44,7 @@ void rec_process_free(struct rec_process *p)
 	free(p->unknown);
 	free(p->open);
 	free(p->marks);
+	free(p->threads);
 	free(p);
 }
 

@@ -40,6 +40,7 @@ struct rec_lane {
 	uint8_t launches; /* threads: of operations */
 	int64_t number;	  /* thread id, or number of the stream */
 	fmt_str name;
+	uint32_t timed;		/* of streams: the last event whose times came; 0: none */
 	struct fmt_rows *calls; /* owned; of threads: the values of their calls */
 };
 
@@ -61,6 +62,8 @@ struct rec_comm {
 	uint32_t rank, n;
 	uint32_t splits; /* so many were made of it */
 	int16_t device;
+	uint32_t named; /* 1 + its number in the names; 0: it has none yet */
+	int64_t seq;	/* of the next collective, where they are numbered as they come */
 };
 
 struct rec_fact {
@@ -102,8 +105,10 @@ struct rec_counts {
 	uint64_t unended; /* calls that had not returned when their thread ended */
 	uint64_t orphans; /* blobs of calls that never came */
 	uint64_t images;
-	uint64_t steps; /* ranges that were iterations while they were recorded */
+	uint64_t steps;		/* ranges that were iterations while they were recorded */
 };
+
+struct rec_thread;
 
 struct rec_process {
 	int32_t pid;
@@ -149,7 +154,9 @@ struct rec_process {
 	size_t n_marks, marks_cap;
 	uint32_t *same; /* devices that are one rank: pairs (a, b) */
 	size_t n_same, same_cap;
-	struct rec_graphs *graphs; /* owned; NULL: none yet */
+	struct rec_graphs *graphs;   /* owned; NULL: none yet */
+	struct rec_thread **threads; /* owned, what they lead to is not: those that are looked at */
+	size_t n_threads, threads_cap;
 	struct rec_counts counts;
 };
 

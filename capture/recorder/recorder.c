@@ -1,47 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/recorder/recorder.h"
 
+#include "capture/recorder/recorder_impl.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/process_stat.h"
-#include "capture/recorder/facts.h"
-#include "capture/recorder/processes.h"
-#include "capture/recorder/session.h"
-#include "capture/recorder/spool.h"
 
 #include <time.h>
 
 #define ROUND_NS 50000000 /* what is left in a ring is safe there */
-
-/* A ring that is read. */
-struct tap {
-	struct cap_drain *drain; /* owned */
-	uint32_t number;
-	struct cap_drain_status told; /* as the spool has it */
-};
-
-struct program {
-	int32_t pid;
-	uint64_t started;
-};
-
-struct rec_recorder {
-	struct rec_session session;
-	struct cap_control settings;
-	char folder[PATH_MAX]; /* of the session, which may be gone */
-	struct cap_clock clock;
-	size_t clock_told; /* segments that are in the spool */
-	struct rec_spool spool;
-	struct tap *taps;
-	size_t n_taps, taps_cap;
-	uint64_t *reached; /* by ring: 1 + how far the spool is with it; 0: it is not there */
-	size_t reached_cap;
-	struct program *programs;
-	size_t n_programs, programs_cap;
-	int64_t round_ns; /* when the last one was */
-	uint64_t bad_rings;
-	struct rec_processes *processes; /* once finished */
-};
 
 void rec_close(struct rec_recorder *r)
 {
@@ -52,7 +20,9 @@ void rec_close(struct rec_recorder *r)
 	free(r->taps);
 	free(r->reached);
 	free(r->programs);
+	rec_making_free(r->making);
 	rec_processes_free(r->processes);
+	free(r->path);
 	cap_clock_done(&r->clock);
 	rec_spool_done(&r->spool);
 	rec_session_end(&r->session);
@@ -200,7 +170,7 @@ static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
 	return 0;
 }
 
-static int recall(void *context, const struct rec_piece *piece)
+int rec_recall(void *context, const struct rec_piece *piece)
 {
 	struct rec_recorder *r = context;
 
@@ -221,7 +191,7 @@ static int recall(void *context, const struct rec_piece *piece)
 int rec_resume(struct rec_recorder *r)
 {
 	r->clock.n = 0;
-	return rec_spool_read(&r->spool, recall, r);
+	return rec_spool_read(&r->spool, rec_recall, r);
 }
 
 int rec_recover(const char *spool, struct rec_recorder **ret)
@@ -259,7 +229,7 @@ static int note_program(struct rec_recorder *r, const struct cap_drain_about *ab
 	return 0;
 }
 
-static int take_ring(void *context, int dir, const char *name, uint32_t number)
+int rec_take_ring(void *context, int dir, const char *name, uint32_t number)
 {
 	struct rec_recorder *r = context;
 	scoped(cap_drain_closep) struct cap_drain *drain = NULL;
@@ -367,7 +337,7 @@ long rec_round(struct rec_recorder *r)
 	rec_session_beat(&r->session);
 	e = r->clock.n > 0 ? cap_clock_sample(&r->clock) : 0;
 	if (e == 0)
-		e = rec_session_rings(&r->session, take_ring, r);
+		e = rec_session_rings(&r->session, rec_take_ring, r);
 	if (e < 0 || !is_due(r))
 		return e;
 	put_clock(r);
@@ -391,109 +361,4 @@ bool rec_is_traced(const struct rec_recorder *r)
 		if (cap_process_start(r->programs[i].pid) == r->programs[i].started)
 			return true;
 	return false;
-}
-
-/* ---- when they have ended */
-
-/* What was not taken to disk, from the ring itself. */
-static int take_rest(struct rec_recorder *r, struct tap *t)
-{
-	struct fmt_cursor c;
-	int e = 0;
-
-	cap_drain_unread(t->drain);
-	e = cap_drain_take(t->drain, &c);
-	if (e == 1)
-		e = rec_processes_bytes(r->processes, t->number,
-					cap_drain_position(t->drain) - fmt_left(&c), &c);
-	else if (e == -EBADMSG)
-		e = rec_processes_damage(r->processes, t->number);
-	return e < 0 ? e
-		     : rec_processes_status(r->processes, t->number, cap_drain_status(t->drain));
-}
-
-/* The making of processes of what is in the spool. */
-struct making {
-	struct rec_recorder *recorder;
-	const struct rec_progress *progress;
-};
-
-static int make_piece(void *making, const struct rec_piece *piece)
-{
-	const struct making *m = making;
-	const struct rec_spool *s = &m->recorder->spool;
-	int e = 0;
-
-	if (piece->kind == REC_PIECE_ROUND && m->progress->show)
-		e = m->progress->show(m->progress->context, "reading", s->at, s->bytes);
-	return e < 0 ? e : rec_processes_piece(m->recorder->processes, piece);
-}
-
-int rec_finish(struct rec_recorder *r, const struct rec_progress *progress)
-{
-	struct making making = {r, progress};
-	int e = rec_processes_new(&r->clock, &r->processes);
-
-	if (e == 0)
-		e = rec_spool_read(&r->spool, make_piece, &making);
-	/* A ring of which the spool does not know, since there was no room. */
-	for (size_t i = 0; i < r->n_taps && e == 0; i++) {
-		struct cap_drain_about about = *cap_drain_about(r->taps[i].drain);
-
-		about.number = r->taps[i].number;
-		e = rec_processes_ring(r->processes, &about);
-	}
-	if (e == 0)
-		e = rec_session_rings(&r->session, take_ring, r);
-	for (size_t i = 0; i < r->n_taps && e == 0; i++)
-		e = take_rest(r, &r->taps[i]);
-	return e < 0 ? e : rec_processes_round(r->processes, true);
-}
-
-void rec_drop(struct rec_recorder *r)
-{
-	rec_spool_drop(&r->spool);
-}
-
-bool rec_has_calls(struct rec_recorder *r)
-{
-	size_t n;
-	struct rec_process *const *all = rec_processes_all(r->processes, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (all[i]->counts.calls > 0)
-			return true;
-	return false;
-}
-
-struct rec_unread rec_unread(const struct rec_recorder *r)
-{
-	const struct cap_control *c = r->session.control;
-	struct rec_unread unread = {.stopped = -r->spool.error};
-
-	if (!c)
-		return unread;
-	unread.no_ring_calls = __atomic_load_n(&c->no_ring_calls, __ATOMIC_RELAXED);
-	unread.no_ring_error = __atomic_load_n(&c->failed_errno, __ATOMIC_RELAXED);
-	unread.forked_calls = __atomic_load_n(&c->forked_calls, __ATOMIC_RELAXED);
-	unread.contents = __atomic_load_n(&c->failed_blobs, __ATOMIC_RELAXED);
-	return unread;
-}
-
-int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
-	      struct rec_result *ret, struct fmt_error *err)
-{
-	size_t n;
-	struct rec_process *const *all = rec_processes_all(r->processes, &n);
-	struct fmt_names *names = rec_processes_names(r->processes);
-	struct rec_window kept = *window;
-	int e = rec_origin_put(&r->settings.origin, all, n, names);
-
-	kept.unread = rec_unread(r);
-	kept.steps = r->settings.digest_level == CAP_DIGEST_STEP;
-	if (e == 0)
-		e = rec_run_write(all, n, names, &kept, path, ret, err);
-	for (size_t i = 0; i < n; i++)
-		ret->lost_records += all[i]->counts.lost_records;
-	return e;
 }

@@ -4,10 +4,17 @@
  * is in the rings there to disk, and makes a trace of it.
  *
  *     rec_open(&settings, spool, &r)   rec_folder(r) is what GPUCAPTURE_SESSION is to say
+ *     rec_plan(r, window, path)        the trace that is to be made
  *     rec_round(r) again and again while the program runs, every few milliseconds
  *     rec_finish(r)                    when it has ended
- *     rec_write(r, path, ...)
+ *     rec_write(r, ...)
  *     rec_close(r)
+ *
+ * A fork of the recorder can make the trace meanwhile, of what the other has taken to disk:
+ *
+ *     rec_follow_begin(r)
+ *     rec_follow(r) again and again, instead of rec_round(r), while the program runs
+ *     rec_finish(r)                    when it has ended, and the other has had its last round
  *
  * From rec_open() to rec_finish() the recorder may be one process after the other: each is a fork
  * of the one that opened it, and begins with rec_resume(). One that was killed has lost nothing.
@@ -47,8 +54,22 @@ long rec_round(struct rec_recorder *r);
 /* Whether one of the processes that were seen still runs. */
 bool rec_is_traced(const struct rec_recorder *r);
 
-/* Makes processes and events of all that was taken, and of what is left in the rings. */
-int rec_finish(struct rec_recorder *r, const struct rec_progress *progress);
+/* What is to be written, and where: rec_run_write(). `window` but for what it says of itself is
+ * copied. */
+int rec_plan(struct rec_recorder *r, const struct rec_window *window, const char *path);
+
+/* From now on another process takes what is in the rings. */
+void rec_follow_begin(struct rec_recorder *r);
+/* Makes processes and events of what was taken to disk since the last time, and writes what there
+ * is enough of; nothing where the trace has to be written at once. Returns soon once *is_over,
+ * which another thread may set. */
+int rec_follow(struct rec_recorder *r, const bool *is_over);
+/* The error that ended the taking, or 0; and where the other process has told it. */
+int rec_stopped(const struct rec_recorder *r);
+void rec_stop(struct rec_recorder *r, int error);
+
+/* Makes them of all that was taken, and of what is left in the rings. */
+int rec_finish(struct rec_recorder *r);
 /* Whether any of them made a call; what they did and was not read. */
 bool rec_has_calls(struct rec_recorder *r);
 struct rec_unread rec_unread(const struct rec_recorder *r);
@@ -56,6 +77,5 @@ struct rec_unread rec_unread(const struct rec_recorder *r);
 /* Gives back the room on disk of what was taken, once it is finished. */
 void rec_drop(struct rec_recorder *r);
 
-/* Writes what was read, see rec_run_write(). */
-int rec_write(struct rec_recorder *r, const struct rec_window *window, const char *path,
-	      struct rec_result *ret, struct fmt_error *err);
+/* Writes what is not written yet. */
+int rec_write(struct rec_recorder *r, struct rec_result *ret, struct fmt_error *err);

@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/recorder/run.h"
 
+#include "capture/recorder/run_impl.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/facts.h"
-#include "capture/recorder/meetings.h"
-#include "capture/recorder/places.h"
-#include "capture/recorder/steps.h"
 #include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
-#include "formats/run_part.h"
-#include "formats/run_write.h"
 
-struct job {
-	struct rec_process *const *processes;
-	size_t n;
-	struct rec_ranks ranks;
-	struct rec_meetings meetings;
-	struct fmt_run run;
-	struct fmt_run_part *parts;
-	struct rec_places places;
-	struct rec_result *result;
-	const struct rec_window *window;
-	struct fmt_run_reading *readings; /* by rank */
-};
-
-static void job_done(struct job *j)
+void rec_job_done(struct rec_job *j)
 {
 	for (uint32_t i = 0; i < j->ranks.n; i++) {
 		if (j->run.ranks) {
@@ -40,6 +24,9 @@ static void job_done(struct job *j)
 		if (j->parts)
 			fmt_run_part_done(&j->parts[i]);
 	}
+	for (uint32_t i = 0; j->steps && i < j->ranks.n; i++)
+		rec_steps_of_done(&j->steps[i]);
+	free(j->steps);
 	free(j->run.ranks);
 	free(j->parts);
 	free(j->readings);
@@ -50,7 +37,7 @@ static void job_done(struct job *j)
 
 /* ---- ranges and digests */
 
-static int add_ranges(struct job *j, const struct rec_process *p)
+int rec_job_ranges(struct rec_job *j, const struct rec_process *p)
 {
 	for (size_t i = 0; i < p->n_ranges; i++) {
 		const struct rec_event *e = &p->ranges[i];
@@ -71,7 +58,6 @@ static int add_ranges(struct job *j, const struct rec_process *p)
 			return r;
 		part->ranges[part->n_ranges++] = made;
 		fmt_run_part_span(part, &made);
-		j->result->ranges++;
 	}
 	return 0;
 }
@@ -102,8 +88,8 @@ static uint32_t find_id(const struct by_id *list, size_t n, uint64_t correlation
 }
 
 /* Adds digests, or contents, to the parts that their operations are in. */
-static int attach(struct job *j, const struct rec_process *p, const struct by_id *list, size_t n,
-		  bool contents)
+static int attach(struct rec_job *j, const struct rec_process *p, const struct by_id *list,
+		  size_t n, bool contents)
 {
 	const struct rec_digest *from = contents ? p->contents : p->digests;
 	size_t n_from = contents ? p->n_contents : p->n_digests;
@@ -129,7 +115,7 @@ static int attach(struct job *j, const struct rec_process *p, const struct by_id
 	return 0;
 }
 
-static int add_digests(struct job *j, const struct rec_process *p)
+static int add_digests(struct rec_job *j, const struct rec_process *p)
 {
 	scoped(free_ptr) struct by_id *list = malloc((p->n_events + 1) * sizeof(*list));
 	size_t n = 0;
@@ -149,14 +135,15 @@ static int add_digests(struct job *j, const struct rec_process *p)
 
 /* ---- all of it */
 
-static int allocate(struct job *j)
+int rec_job_allocate(struct rec_job *j)
 {
 	uint32_t n = j->ranks.n;
 
 	j->run.ranks = calloc(n + (size_t)1, sizeof(*j->run.ranks));
 	j->parts = calloc(n + (size_t)1, sizeof(*j->parts));
 	j->readings = calloc(n + (size_t)1, sizeof(*j->readings));
-	if (!j->readings || !j->run.ranks || !j->parts)
+	j->steps = calloc(n + (size_t)1, sizeof(*j->steps));
+	if (!j->steps || !j->readings || !j->run.ranks || !j->parts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		j->run.ranks[i].number = j->ranks.ranks[i].number;
@@ -168,16 +155,17 @@ static int allocate(struct job *j)
 	return 0;
 }
 
-static int assemble(struct job *j)
+static int assemble(struct rec_job *j)
 {
-	int r = allocate(j);
+	int r = rec_job_allocate(j);
 
 	for (size_t i = 0; i < j->n && r == 0; i++)
 		r = rec_meetings_settle(&j->meetings, j->processes[i], &j->result->unmatched);
 	if (r == 0)
-		r = rec_places_find(j->processes, j->n, &j->ranks, &j->run, j->parts, &j->places);
+		r = rec_places_find(j->processes, j->n, NULL, &j->ranks, &j->run, j->parts,
+				    &j->places);
 	for (size_t i = 0; i < j->n && r == 0; i++) {
-		r = add_ranges(j, j->processes[i]);
+		r = rec_job_ranges(j, j->processes[i]);
 		if (r == 0)
 			r = add_digests(j, j->processes[i]);
 		rec_process_forget(j->processes[i]);
@@ -203,7 +191,7 @@ static int show_slice(void *writing, size_t done, size_t total)
 				 w->n_ranks * total);
 }
 
-static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
+static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mode,
 		     struct fmt_error *err)
 {
 	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
@@ -244,10 +232,14 @@ static int write_all(struct job *j, const char *path, enum fmt_names_mode mode,
 	return fmt_writer_close(w, err);
 }
 
-static void count(const struct fmt_run *run, uint32_t rank, struct rec_result *ret)
+void rec_job_count(const struct rec_job *j, uint32_t rank)
 {
-	for (size_t i = 0; i < run->ranks[rank].n_events; i++) {
-		uint8_t kind = fmt_site(run->names, run->ranks[rank].events[i].site)->kind;
+	const struct fmt_run_rank *run = &j->run.ranks[rank];
+	struct rec_result *ret = j->result;
+
+	ret->ranges += j->parts[rank].n_ranges;
+	for (size_t i = 0; i < run->n_events; i++) {
+		uint8_t kind = fmt_site(j->run.names, run->events[i].site)->kind;
 
 		ret->calls += kind == FMT_CALL;
 		ret->ops += FMT_IS_OP(kind);
@@ -266,7 +258,7 @@ static bool any_begun(struct rec_process *const *processes, size_t n)
 
 /* When the disk is full, once more: without contents, and so that what there is room for can be
  * read. */
-static int write_what_fits(struct job *j, const char *path, struct fmt_error *err)
+static int write_what_fits(struct rec_job *j, const char *path, struct fmt_error *err)
 {
 	int r = write_all(j, path, FMT_NAMES_SHARED, err);
 
@@ -280,9 +272,8 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 		  const struct rec_window *window, const char *path, struct rec_result *ret,
 		  struct fmt_error *err)
 {
-	scoped(job_done) struct job j = {
+	scoped(rec_job_done) struct rec_job j = {
 		.processes = processes, .n = n, .result = ret, .window = window};
-	size_t repetitions;
 	int r = rec_ranks_find(processes, n, &j.ranks);
 
 	*ret = (struct rec_result){.n_processes = (uint32_t)n};
@@ -296,9 +287,9 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r == 0)
 		r = assemble(&j);
 	if (r == 0)
-		r = rec_steps_find(&j.run, &j.ranks, j.parts, &repetitions);
-	if (r == 0 && repetitions > 0 && window->first < 0)
-		r = rec_repetition_put(names, repetitions);
+		r = rec_steps_find(&j.run, &j.ranks, j.parts, false, j.steps);
+	if (r == 0 && window->first < 0)
+		r = rec_repetition_put(names, j.steps, j.ranks.n);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		r = rec_window_apply(window, &j.run.ranks[i], &j.parts[i]);
 	if (r == 0 && window->first >= 0)
@@ -306,7 +297,7 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r == 0)
 		r = fmt_infer(&j.run);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
-		count(&j.run, i, ret);
+		rec_job_count(&j, i);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		if (j.run.ranks[i].n_iterations > ret->n_iterations)
 			ret->n_iterations = (uint32_t)j.run.ranks[i].n_iterations;

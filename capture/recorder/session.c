@@ -219,6 +219,12 @@ int rec_session_attach(struct rec_session *s, const char *folder)
 	return 0;
 }
 
+void rec_session_share(struct rec_session *s)
+{
+	close_fd(&s->lock_fd);
+	s->lock_fd = -1;
+}
+
 void rec_session_quit(struct rec_session *s)
 {
 	if (s->control)

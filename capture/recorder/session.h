@@ -43,6 +43,9 @@ int rec_session_bind(struct rec_session *s, const char *spool);
 /* Takes over the folder of a recorder that was killed. -ENOENT: it is gone; -EBUSY: it was not. */
 int rec_session_attach(struct rec_session *s, const char *folder);
 
+/* Leaves the lock to the process that this one is a fork of. */
+void rec_session_share(struct rec_session *s);
+
 /* Says that the recorder lives; call it every 200 ms at least. */
 void rec_session_beat(struct rec_session *s);
 

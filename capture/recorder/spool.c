@@ -152,23 +152,30 @@ static int walk(const uint8_t *raw, uint64_t len,
 	return 0;
 }
 
+int rec_spool_next(struct rec_spool *s, int (*take_piece)(void *, const struct rec_piece *),
+		   void *context)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_chunk c;
+	int r = read_chunk(s->fd, s->at, &c, &raw);
+
+	if (r == 0)
+		s->bytes = s->at;
+	if (r <= 0)
+		return r;
+	s->at += c.header_bytes + c.frame_bytes;
+	r = walk(raw, c.raw_bytes, take_piece, context);
+	return r < 0 ? r : 1;
+}
+
 int rec_spool_read(struct rec_spool *s, int (*take_piece)(void *, const struct rec_piece *),
 		   void *context)
 {
-	int r = 0;
+	int r;
 
 	s->at = 0;
-	while (r == 0) {
-		scoped(free_ptr) uint8_t *raw = NULL;
-		struct fmt_chunk c;
-
-		r = read_chunk(s->fd, s->at, &c, &raw);
-		if (r <= 0)
-			break;
-		r = walk(raw, c.raw_bytes, take_piece, context);
-		s->at += c.header_bytes + c.frame_bytes;
-	}
-	if (r == 0)
-		s->bytes = s->at;
+	do {
+		r = rec_spool_next(s, take_piece, context);
+	} while (r == 1);
 	return r;
 }

@@ -65,5 +65,10 @@ int rec_spool_flush(struct rec_spool *s);
 int rec_spool_read(struct rec_spool *s, int (*take)(void *context, const struct rec_piece *piece),
 		   void *context);
 
+/* The same of the chunk that follows the last one that was read, which another may write: 1; 0
+ * where there is none yet. */
+int rec_spool_next(struct rec_spool *s, int (*take)(void *context, const struct rec_piece *piece),
+		   void *context);
+
 /* Gives back the room on disk. */
 void rec_spool_drop(struct rec_spool *s);

@@ -30,7 +30,7 @@ static struct rec_time *place(struct rec_times *t, const struct rec_time *of)
 
 static int grow(struct rec_times *t)
 {
-	struct rec_times grown = {.size = t->size ? t->size * 2 : 1024, .n = t->n};
+	struct rec_times grown = {.size = t->size ? t->size * 2 : 1024, .n = t->n, .came = t->came};
 
 	if (t->n * 3 < t->size * 2)
 		return 0;
@@ -79,8 +79,12 @@ static struct rec_time *find(struct rec_times *t, const struct rec_time *of)
 	return slot && slot->id ? slot : NULL;
 }
 
-static void settle(struct rec_process *p, struct rec_event *op, int64_t start_ns, int64_t end_ns)
+static void settle(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
 {
+	struct rec_event *op = &p->events[event];
+	struct rec_lane *lane = &p->lanes[op->lane];
+
+	lane->timed = event > lane->timed ? event : lane->timed;
 	if (end_ns < start_ns)
 		return;
 	/* Its host moment is read before the call's own, and the thread may be held up in between.
@@ -97,9 +101,10 @@ int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t s
 	const struct rec_time made = {id + 1, index, REC_NONE, start_ns, end_ns};
 	struct rec_time *slot = find(&p->times, &made);
 
+	p->times.came = true;
 	if (!slot || slot->event == REC_NONE)
 		return put(&p->times, &made);
-	settle(p, &p->events[slot->event], start_ns, end_ns);
+	settle(p, slot->event, start_ns, end_ns);
 	drop(&p->times, slot);
 	return 0;
 }
@@ -113,7 +118,52 @@ int rec_times_await(struct rec_process *p, uint32_t event)
 	op->duration_ns = REC_NO_TIME;
 	if (!slot || slot->event != REC_NONE)
 		return put(&p->times, &made);
-	settle(p, op, slot->start_ns, slot->end_ns);
+	settle(p, event, slot->start_ns, slot->end_ns);
 	drop(&p->times, slot);
+	return 0;
+}
+
+/* Times of one stream come in the order of its operations, or nearly so. */
+#define DISORDER 1024
+
+static bool is_lost(const struct rec_process *p, uint32_t event)
+{
+	return p->lanes[p->events[event].lane].timed > event + DISORDER;
+}
+
+uint32_t rec_times_first(const struct rec_process *p, uint32_t from)
+{
+	const struct rec_times *t = &p->times;
+	uint32_t first = REC_NONE;
+
+	for (size_t i = 0; t->came && i < t->size; i++) {
+		uint32_t event = t->slots[i].event;
+
+		if (t->slots[i].id && event >= from && event < first && !is_lost(p, event))
+			first = event;
+	}
+	return first;
+}
+
+int rec_times_move(struct rec_times *t, const uint32_t *to)
+{
+	struct rec_times moved = {.came = t->came};
+
+	for (size_t i = 0; i < t->size; i++) {
+		struct rec_time slot = t->slots[i];
+
+		if (!slot.id)
+			continue;
+		if (slot.event != REC_NONE && to[slot.event] == REC_NONE)
+			continue;
+		if (slot.event != REC_NONE)
+			slot.event = to[slot.event];
+		if (put(&moved, &slot) < 0) {
+			rec_times_done(&moved);
+			return -ENOMEM;
+		}
+	}
+	rec_times_done(t);
+	*t = moved;
 	return 0;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct rec_time {
 struct rec_times {
 	struct rec_time *slots; /* owned: hashed by id and index */
 	size_t size, n;
+	bool came; /* any did */
 };
 
 struct rec_process;
@@ -31,3 +33,9 @@ int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t s
 		   int64_t end_ns);
 /* The operation, by its number among the process's events, is there. */
 int rec_times_await(struct rec_process *p, uint32_t event);
+
+/* The first operation from `from` on that waits for its times, and may get them; REC_NONE. */
+uint32_t rec_times_first(const struct rec_process *p, uint32_t from);
+/* Each event is to[it] from now on; nobody waits any more for one that is REC_NONE. 0 or -ENOMEM.
+ */
+int rec_times_move(struct rec_times *t, const uint32_t *to);

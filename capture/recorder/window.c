@@ -65,17 +65,14 @@ static void keep_events(struct fmt_run_rank *run, struct fmt_run_part *part, uin
 	part->n_contents = keep_digests(part->contents, part->n_contents, to);
 }
 
-int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
-		     struct fmt_run_part *part)
+int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
+		    int64_t to_ns)
 {
 	scoped(free_ptr) uint32_t *to = malloc((run->n_events + 1) * sizeof(*to));
-	int64_t from_ns = 0, to_ns = 0;
 	size_t n = 0;
 
 	if (!to)
 		return -ENOMEM;
-	if (w->first < 0 || !keep_iterations(w, run, &from_ns, &to_ns))
-		return 0;
 	for (size_t i = 0; i < run->n_events; i++) {
 		int64_t at = moment(run, part, i);
 
@@ -86,6 +83,18 @@ int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
 		if (part->ranges[i].start_ns >= from_ns && part->ranges[i].start_ns < to_ns)
 			part->ranges[n++] = part->ranges[i];
 	part->n_ranges = n;
+	return 0;
+}
+
+int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
+		     struct fmt_run_part *part)
+{
+	int64_t from_ns = 0, to_ns = 0;
+
+	if (w->first < 0 || !keep_iterations(w, run, &from_ns, &to_ns))
+		return 0;
+	if (rec_window_keep(run, part, from_ns, to_ns) < 0)
+		return -ENOMEM;
 	part->first_ns = from_ns;
 	part->last_ns = to_ns;
 	for (size_t i = 0; i < run->n_events; i++) {

@@ -24,7 +24,8 @@ struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
-	bool steps;			     /* all that lives was to be digested at each begin */
+	size_t stretch; /* calls and operations that are written at once (making.h); 0: many */
+	bool steps;	/* all that lives was to be digested at each begin */
 	struct rec_unread unread;
 	/* Where the trace finds no room on disk: removes what there is of it, and whatever else can
 	 * go. 0, and it is written once more; may be NULL. */
@@ -33,6 +34,9 @@ struct rec_window {
 	struct rec_progress progress;
 };
 
+/* Of the run what begins between these moments, an operation as its call does. 0 or -ENOMEM. */
+int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
+		    int64_t to_ns);
 /* The run's events, values stay where they are; before edges are found. Calls by their start,
  * operations by their calls. 0 or -ENOMEM. */
 int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,

@@ -8,6 +8,7 @@
 #include "formats/infer/match.h"
 #include "formats/infer/walk.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 static const struct {
@@ -49,6 +50,7 @@ struct job {
 	struct infer_rows rows;
 	struct infer_match *matches;
 	uint32_t n;
+	bool more; /* constants are those of an earlier stretch */
 	uint8_t rule[INFER_RULES];
 };
 
@@ -227,6 +229,20 @@ static size_t n_rules(const struct job *j)
 	return INFER_OTHER_GPU;
 }
 
+/* What the rank's first stretch has measured stays; only what is unexplained adds up. */
+static int put_constants(const struct job *j, uint32_t rank)
+{
+	const struct fmt_constants *found = &j->views[rank].constants;
+	struct fmt_constants c;
+
+	if (!j->more || !fmt_constants_get(j->run->names, rank, &c))
+		return fmt_constants_put(j->run->names, rank, found);
+	if (c.unexplained == found->unexplained)
+		return 0;
+	c.unexplained = found->unexplained;
+	return fmt_constants_put(j->run->names, rank, &c);
+}
+
 static int name_things(struct job *j)
 {
 	scoped(free_ptr) uint32_t *comm_of =
@@ -234,7 +250,7 @@ static int name_things(struct job *j)
 	int r = comm_of ? 0 : -ENOMEM;
 	size_t first = 0, end;
 
-	if (r == 0)
+	if (r == 0 && !j->more)
 		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
 	for (size_t i = 0; i < n_rules(j) && r == 0; i++)
 		r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred, &j->rule[i]);
@@ -247,7 +263,7 @@ static int name_things(struct job *j)
 		if (r == 0)
 			r = make_collectives(j, i, j->matches + first, end - first, comm_of);
 		if (r == 0)
-			r = fmt_constants_put(j->run->names, i, &j->views[i].constants);
+			r = put_constants(j, i);
 	}
 	return r;
 }
@@ -266,9 +282,29 @@ static void hand_over(struct job *j)
 	}
 }
 
-int fmt_infer(struct fmt_run *run)
+/* What the machine is like: measured, or what is known of it. */
+static int calibrate(struct job *j)
 {
-	scoped(job_done) struct job j = {.run = run};
+	int r = fmt_site_gaps_init(&j->site_gaps, fmt_n_sites(j->run->names));
+
+	for (uint32_t i = 0; i < j->n && r == 0; i++) {
+		struct infer_view *v = &j->views[i];
+
+		if (!j->more || !fmt_constants_get(j->run->names, i, &v->constants))
+			r = infer_calibrate(v);
+		v->site_gaps = &j->site_gaps;
+	}
+	if (r < 0)
+		return r;
+	if (!j->more)
+		return infer_gaps_by_site(j->views, j->n, infer_n_shapes(j->shapes), &j->site_gaps);
+	fmt_site_gaps_get(j->run->names, &j->site_gaps);
+	return 0;
+}
+
+static int infer(struct fmt_run *run, bool more)
+{
+	scoped(job_done) struct job j = {.run = run, .more = more};
 	int r = 0;
 
 	j.views = calloc(run->n_ranks + (size_t)1, sizeof(*j.views));
@@ -280,12 +316,8 @@ int fmt_infer(struct fmt_run *run)
 		r = infer_view_init(&j.views[i], run->names, &run->ranks[i], i);
 	if (r == 0)
 		r = infer_shapes_new(j.views, j.n, &j.shapes);
-	for (uint32_t i = 0; i < j.n && r == 0; i++)
-		r = infer_calibrate(&j.views[i]);
 	if (r == 0)
-		r = fmt_site_gaps_init(&j.site_gaps, fmt_n_sites(run->names));
-	if (r == 0)
-		r = infer_gaps_by_site(j.views, j.n, infer_n_shapes(j.shapes), &j.site_gaps);
+		r = calibrate(&j);
 	for (uint32_t i = 0; i < j.n && r == 0; i++)
 		r = explain_rank(&j, i);
 	if (r == 0)
@@ -295,4 +327,14 @@ int fmt_infer(struct fmt_run *run)
 	if (r == 0)
 		hand_over(&j);
 	return r;
+}
+
+int fmt_infer(struct fmt_run *run)
+{
+	return infer(run, false);
+}
+
+int fmt_infer_more(struct fmt_run *run)
+{
+	return infer(run, true);
 }

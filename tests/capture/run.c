@@ -4,12 +4,13 @@
  * hold, a record a line, ring by ring.
  *
  *     run LIBRARY [-r RING_BYTES] [-i FIRST-LAST] [-p] [-d] [-s FOLDER] [-k MS]
- *         [-g DIGEST_LEVEL] [-t] [-c FIRST-LAST] -- COMMAND...
+ *         [-g DIGEST_LEVEL] [-t | -o MOST] [-c FIRST-LAST] -- COMMAND...
  *
  * -p starts paused; -d is a recorder that died; -n one that lives and takes nothing; -T takes times
  * from the processor's counter; -k kills the program MS milliseconds after it made a ring; -t takes
- * device times, -c keeps contents of these iterations; -s FOLDER holds the session (else one is
- * made in /dev/shm or $TMPDIR). The last line says how the program ended. */
+ * device times, -o those of so many operations at once; -c keeps contents of these iterations; -s
+ * FOLDER holds the session (else one is made in /dev/shm or $TMPDIR). The last line says how the
+ * program ended. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/drain.h"
@@ -345,7 +346,7 @@ static void parse(int argc, char **argv)
 
 	options.library = argv[1];
 	argv++, argc--;
-	while ((c = getopt(argc, argv, "+r:i:pdnTk:s:g:tc:")) != -1) {
+	while ((c = getopt(argc, argv, "+r:i:pdnTk:s:g:to:c:")) != -1) {
 		if (c == 'r')
 			options.ring_bytes = strtoull(optarg, NULL, 0);
 		else if (c == 'i' &&
@@ -358,7 +359,7 @@ static void parse(int argc, char **argv)
 			exit(98);
 		options.kill_ms = c == 'k' ? atoi(optarg) : options.kill_ms;
 		options.level = c == 'g' ? atoi(optarg) : options.level;
-		options.times |= c == 't';
+		options.times = c == 't' ? 1 << 20 : c == 'o' ? atoi(optarg) : options.times;
 		options.paused |= c == 'p';
 		options.dead |= c == 'd';
 		options.idle |= c == 'n';

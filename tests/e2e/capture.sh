@@ -76,6 +76,14 @@ gputrace verify "$work/harmed" >/dev/null
 equal "$(calls "$work/harmed")" "$(calls "$work/unharmed")"
 ! grep "^gpucapture: " "$work/harmed.err" || die "something is said of it"
 
+# The process that makes the trace meanwhile is killed: the one that reads makes it.
+begin unmade
+kill -9 "$(pgrep -P "$(reader)" -x gpucapture)"
+finish 6
+gputrace verify "$work/unmade" >/dev/null
+equal "$(calls "$work/unmade")" "$(calls "$work/unharmed")"
+! grep "^gpucapture: " "$work/unmade.err" || die "something is said of it"
+
 # Again and again, until it is given up: it says where what was recorded lies, and that is all of it.
 begin given_up
 for i in 1 2 3 4 5; do

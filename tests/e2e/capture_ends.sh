@@ -14,3 +14,13 @@ grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
 grep -q "^ring .* thread main state exited" rings || die "$(grep ^ring rings)"
 equal "$(grep -c "^call [0-9]* cuMemsetD8Async" rings)" 1000
 equal "$(grep -c "^times" rings)" 1000
+
+# More operations than may wait for their times at once: the others have none, and are counted; none
+# that had waited is lost.
+gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -o 10 -- "$ends" 500 >rings 2>told ||
+	die "$(cat told)"
+grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+timed=$(grep -c "^times" rings)
+untimed=$(grep '^fact device_times' rings | sed 's/.*untimed":\\20\([0-9]*\)}.*/\1/' | tail -n 1)
+[ "$timed" -ge 10 ] && [ "$untimed" -gt 0 ] || die "$timed have times, $untimed do not"
+equal $((timed + untimed)) 1000

@@ -45,8 +45,8 @@ START_TEST(many_short_repetitions_are_one_iteration)
 {
 	struct made m;
 	struct rec_process process = {0};
-	struct rec_rank of = {.process = &process};
-	const struct rec_ranks ranks = {.ranks = &of, .n = 1};
+	struct rec_rank only = {.process = &process};
+	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
 
 	made_init(&m, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -57,11 +57,11 @@ START_TEST(many_short_repetitions_are_one_iteration)
 		struct fmt_run_part part = {0};
 		struct fmt_run run = {.names = m.names, .ranks = &rank, .n_ranks = 1};
 		const struct fmt_iteration *all;
-		size_t each;
+		scoped(rec_steps_of_done) struct rec_steps_of of = {0};
 
 		repeat(&rank, &part, kernels, 3, m.launch, 3 * rows[i].repetitions);
-		ck_assert_int_eq(rec_steps_find(&run, &ranks, &part, &each), 0);
-		ck_assert_uint_eq(each, rows[i].each);
+		ck_assert_int_eq(rec_steps_find(&run, &ranks, &part, false, &of), 0);
+		ck_assert_uint_eq(of.each, rows[i].each);
 		ck_assert_uint_eq(rank.n_iterations, rows[i].iterations);
 		all = rank.iterations;
 		for (size_t k = 0; k < rank.n_iterations; k++) {

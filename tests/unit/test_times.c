@@ -12,8 +12,12 @@ struct scene {
 
 static void scene_begin(struct scene *s)
 {
+	const struct rec_lane stream = {.kind = FMT_STREAM};
+	uint32_t lane;
+
 	ck_assert_int_eq(fmt_names_new(&s->names), 0);
 	ck_assert_int_eq(rec_process_new(s->names, 1, 1, &s->process), 0);
+	ck_assert_int_eq(rec_add_lane(s->process, &stream, &lane), 0);
 }
 
 static void scene_end(struct scene *s)
@@ -85,4 +89,31 @@ START_TEST(what_never_comes_is_said)
 }
 END_TEST
 
-TESTS("times", times_find_their_operation_whichever_comes_first, what_never_comes_is_said)
+/* One that is far behind what its stream has done since gets no times any more. */
+START_TEST(what_waits_is_known)
+{
+	scoped(scene_end) struct scene s = {0};
+	uint32_t to[OPS];
+
+	scene_begin(&s);
+	for (uint32_t i = 0; i < OPS; i++)
+		add_op(&s, i);
+	ck_assert_uint_eq(rec_times_first(s.process, 0), REC_NONE);
+	for (uint32_t i = 1; i < 1000; i++)
+		add_times(&s, i);
+	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);
+	ck_assert_uint_eq(rec_times_first(s.process, 1), 1000);
+	for (uint32_t i = 2000; i < 3000; i++)
+		add_times(&s, i);
+	ck_assert_uint_eq(rec_times_first(s.process, 0), 2999 - 1024);
+
+	/* The first half is forgotten; the others get their times all the same. */
+	for (uint32_t i = 0; i < OPS; i++)
+		to[i] = i < OPS / 2 ? REC_NONE : i - OPS / 2;
+	ck_assert_int_eq(rec_times_move(&s.process->times, to), 0);
+	ck_assert_uint_eq(s.process->times.n, OPS - 3000);
+}
+END_TEST
+
+TESTS("times", times_find_their_operation_whichever_comes_first, what_never_comes_is_said,
+      what_waits_is_known)
