@@ -18,6 +18,7 @@ static const struct {
 	{"capture.operations_without_times", "operations without device times, left out"},
 	{"capture.unended_calls", "calls that had not returned when their thread ended"},
 	{"capture.damaged", "stretches of rings that made no sense"},
+	{"capture.graph_changes", "changes of executable graphs that their calls alone tell of"},
 	{"capture.unknown_handles", "handles that were used but never seen made"},
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
 	{"capture.iterations_without_digests",

@@ -25,14 +25,20 @@ static void put_member(struct text *out, const char *node, size_t len, const cha
 static void put_nodes(struct text *out, const char *graph, size_t len)
 {
 	static const char *const keys[] = {"kind", "name", "grid", "block", "bytes", "after"};
-	const char *number, *nodes, *node;
-	size_t number_len, nodes_len, node_len;
+	const char *number, *version = NULL, *nodes, *node;
+	size_t number_len, version_len, nodes_len, node_len;
 
 	if (!fmt_json_member(graph, len, "graph", &number, &number_len) ||
 	    !fmt_json_member(graph, len, "nodes", &nodes, &nodes_len))
 		return;
+	if (!fmt_json_member(graph, len, "version", &version, &version_len))
+		version = NULL;
 	for (uint64_t i = 0; fmt_json_element(&nodes, graph + len, &node, &node_len); i++) {
 		text_bytes(out, number, number_len);
+		if (version) {
+			text_char(out, '.');
+			text_bytes(out, version, version_len);
+		}
 		text_char(out, '\t');
 		text_u64(out, i);
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)

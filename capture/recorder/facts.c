@@ -257,6 +257,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		{"capture.lost_bytes", offsetof(struct rec_counts, lost_bytes), 0},
 		{"capture.damaged", offsetof(struct rec_counts, damaged), 0},
 		{"capture.unended_calls", offsetof(struct rec_counts, unended), 0},
+		{"capture.graph_changes", offsetof(struct rec_counts, graph_changes), 0},
 	};
 	uint64_t unknown = 0;
 	int r = put(names, FMT_WHOLE_TRACE, "gputrace.recorder", "\"gpucapture\"");

@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-static int find_node(const struct rec_graph *g, uint64_t handle, uint32_t *ret)
+int rec_graph_find_node(const struct rec_graph *g, uint64_t handle, uint32_t *ret)
 {
 	for (size_t i = g->n_nodes; i-- > 0 && handle;)
 		if (g->nodes[i].handle == handle) {
@@ -136,12 +136,11 @@ int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const
 
 	if (!rec_number(rec_pointed(c, arg, CAP_BLOB_BEFORE), 8 * i, 8, &handle))
 		return 0;
-	*known = find_node(g, handle, ret);
+	*known = rec_graph_find_node(g, handle, ret);
 	return 1;
 }
 
-/* By the parameters that the call has for it; those of any node say of which kind it is. */
-static void describe_by(struct rec_call *c, struct rec_node *node)
+void rec_graph_describe(struct rec_call *c, struct rec_node *node)
 {
 	struct api_view v;
 
@@ -163,7 +162,7 @@ int rec_graph_by_hand(struct rec_call *c)
 
 	if (!g)
 		return -ENOMEM;
-	describe_by(c, &node);
+	rec_graph_describe(c, &node);
 	rec_number(rec_pointed(c, "phGraphNode", CAP_BLOB_AFTER), 0, 8, &handle);
 	r = rec_graph_add_node(g, &node, handle);
 	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "dependencies", i, &from, &known); i++)
@@ -198,8 +197,8 @@ void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t 
 	uint32_t node;
 
 	for (size_t i = n; i-- > 0;)
-		if (find_node(&graphs[i], handle, &node)) {
-			describe_by(c, &graphs[i].nodes[node].is);
+		if (graphs[i].version == 0 && rec_graph_find_node(&graphs[i], handle, &node)) {
+			rec_graph_describe(c, &graphs[i].nodes[node].is);
 			return;
 		}
 }

@@ -7,26 +7,6 @@
 #include "base/text.h"
 #include "formats/json.h"
 
-/* A node that a stream or an event in capture stands for. */
-struct waiting {
-	uint64_t handle;
-	uint32_t kind; /* of the thing: stream or event */
-	uint32_t node;
-};
-
-struct exec {
-	uint32_t number, graph;
-};
-
-struct rec_graphs {
-	struct rec_graph *graphs;
-	size_t n, cap;
-	struct waiting *waiting;
-	size_t n_waiting, waiting_cap;
-	struct exec *execs;
-	size_t n_execs, execs_cap;
-};
-
 void rec_graphs_free(struct rec_graphs *g)
 {
 	for (size_t i = 0; g && i < g->n; i++) {
@@ -48,7 +28,7 @@ static struct rec_graphs *graphs_of(const struct rec_call *c)
 	return c->process->graphs;
 }
 
-static struct rec_graph *new_graph(struct rec_graphs *all, uint32_t number)
+struct rec_graph *rec_graph_new(struct rec_graphs *all, uint32_t number)
 {
 	if (array_reserve(&all->graphs, all->n + 1, &all->cap) < 0)
 		return NULL;
@@ -65,9 +45,9 @@ struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle)
 	if (!all || !t)
 		return NULL;
 	for (size_t i = all->n; i-- > 0;)
-		if (all->graphs[i].number == t->number)
+		if (all->graphs[i].number == t->number && all->graphs[i].version == 0)
 			return &all->graphs[i];
-	return new_graph(all, t->number);
+	return rec_graph_new(all, t->number);
 }
 
 int rec_graph_add_edge(struct rec_graph *g, uint32_t from, uint32_t to)
@@ -96,7 +76,7 @@ static int add_waiting(struct rec_graphs *all, const struct rec_thing *t, uint32
 			return 0;
 	if (array_reserve(&all->waiting, all->n_waiting + 1, &all->waiting_cap) < 0)
 		return -ENOMEM;
-	all->waiting[all->n_waiting++] = (struct waiting){t->handle, t->kind, node};
+	all->waiting[all->n_waiting++] = (struct rec_graph_waiting){t->handle, t->kind, node};
 	return 0;
 }
 
@@ -207,7 +187,7 @@ static int begin_capture(struct rec_call *c)
 	if (!all || !stream)
 		return -ENOMEM;
 	drop_waiting(all, stream);
-	g = handle ? rec_graph_of(c, handle) : new_graph(all, 0);
+	g = handle ? rec_graph_of(c, handle) : rec_graph_new(all, 0);
 	stream = rec_stream(c);
 	if (!g || !stream)
 		return -ENOMEM;
@@ -256,13 +236,23 @@ static int end_capture(struct rec_call *c)
 
 /* ---- graphs of graphs */
 
+int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool handles)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->n_nodes && r == 0; i++)
+		r = rec_graph_add_node(to, &from->nodes[i].is, handles ? from->nodes[i].handle : 0);
+	for (size_t i = 0; i < from->n_edges && r == 0; i++)
+		r = rec_graph_add_edge(to, from->edges[i].from, from->edges[i].to);
+	return r;
+}
+
 static int clone(struct rec_call *c)
 {
 	uint64_t handle;
 	const struct rec_graph *from;
 	struct rec_graph *to;
 	size_t at;
-	int r = 0;
 
 	if (!rec_number(rec_pointed(c, "phGraphClone", CAP_BLOB_AFTER), 0, 8, &handle))
 		return 0;
@@ -271,12 +261,7 @@ static int clone(struct rec_call *c)
 	to = from ? rec_graph_of(c, handle) : NULL;
 	if (!to)
 		return -ENOMEM;
-	from = &c->process->graphs->graphs[at];
-	for (size_t i = 0; i < from->n_nodes && r == 0; i++)
-		r = rec_graph_add_node(to, &from->nodes[i].is, 0);
-	for (size_t i = 0; i < from->n_edges && r == 0; i++)
-		r = rec_graph_add_edge(to, from->edges[i].from, from->edges[i].to);
-	return r;
+	return rec_graph_copy(&c->process->graphs->graphs[at], to, false);
 }
 
 static int instantiate(struct rec_call *c, uint64_t exec)
@@ -289,15 +274,7 @@ static int instantiate(struct rec_call *c, uint64_t exec)
 
 	if (!t || array_reserve(&all->execs, all->n_execs + 1, &all->execs_cap) < 0)
 		return -ENOMEM;
-	all->execs[all->n_execs++] = (struct exec){t->number, number};
-	return 0;
-}
-
-uint32_t rec_graph_of_exec(const struct rec_process *p, uint32_t exec)
-{
-	for (size_t i = p->graphs ? p->graphs->n_execs : 0; i-- > 0;)
-		if (p->graphs->execs[i].number == exec)
-			return p->graphs->execs[i].graph;
+	all->execs[all->n_execs++] = (struct rec_graph_exec){t->number, {number, 0}};
 	return 0;
 }
 
@@ -332,6 +309,10 @@ static int by_name(struct rec_call *c)
 		return capture_info(c);
 	if (rec_arg(c, "hNode") == 0 && strstr(c->name, "NodeSetParams") && c->process->graphs)
 		rec_graph_change_node(c, c->process->graphs->graphs, c->process->graphs->n);
+	if (strncmp(c->name, "cuGraphExec", 11) == 0 && rec_arg(c, "hNode") == 1)
+		return rec_graph_change_exec(c);
+	if (rec_is(c, "cuGraphNodeSetEnabled"))
+		return rec_graph_change_exec(c);
 	if (rec_is(c, "cuGraphExecUpdate"))
 		return instantiate(c, (uint64_t)rec_value(c, "hGraphExec", 0));
 	if (strncmp(c->name, "cuGraphInstantiate", 18) == 0 &&
@@ -399,6 +380,8 @@ static void put_node(struct fmt_json *j, const struct rec_process *p, const stru
 	}
 	if (node->bytes >= 0)
 		fmt_json_i64(j, "bytes", node->bytes);
+	if (node->disabled)
+		fmt_json_verbatim(j, "enabled", "false", 5);
 	fmt_json_open(j, "after", '[');
 	for (; *edge < g->n_edges && g->edges[*edge].to == i; ++*edge)
 		fmt_json_u64(j, NULL, g->edges[*edge].from);
@@ -435,6 +418,8 @@ void rec_graphs_json(const struct rec_process *p, struct text *out)
 			qsort(g->edges, g->n_edges, sizeof(*g->edges), by_target);
 		fmt_json_open(&j, NULL, '{');
 		fmt_json_u64(&j, "graph", g->number);
+		if (g->version > 0)
+			fmt_json_u64(&j, "version", g->version);
 		fmt_json_open(&j, "nodes", '[');
 		for (size_t k = 0; k < g->n_nodes; k++)
 			put_node(&j, p, g, k, &edge);

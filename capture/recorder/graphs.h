@@ -13,6 +13,7 @@ struct rec_node {
 	fmt_str name;
 	fmt_str grid, block; /* of a kernel, as JSON; or 0 */
 	int64_t bytes;	     /* of a copy or a fill; -1 */
+	bool disabled;	     /* in an executable graph */
 };
 
 struct rec_graphs;
@@ -31,8 +32,13 @@ int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const stru
  * it may have ended a capture. */
 int rec_call_graphs(struct rec_call *c);
 
-/* The number of the graph that an executable one, by its number, was made of; 0 unknown. */
-uint32_t rec_graph_of_exec(const struct rec_process *p, uint32_t exec);
+/* What an executable graph, by its number, does now. */
+struct rec_graph_id {
+	uint32_t graph;	  /* the number of the graph that it was made of; 0 unknown */
+	uint32_t version; /* of that: 0 as it was made, else changed since in executable graphs */
+};
+
+struct rec_graph_id rec_graph_of_exec(const struct rec_process *p, uint32_t exec);
 
 /* The graphs as a JSON array; nothing when there are none. */
 void rec_graphs_json(const struct rec_process *p, struct text *out);

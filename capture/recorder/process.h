@@ -105,6 +105,7 @@ struct rec_counts {
 	uint64_t unended; /* calls that had not returned when their thread ended */
 	uint64_t orphans; /* blobs of calls that never came */
 	uint64_t images;
+	uint64_t graph_changes; /* of executable graphs, that are in the calls only */
 	uint64_t steps;		/* ranges that were iterations while they were recorded */
 };
 

@@ -355,11 +355,17 @@ static int launch_graph(struct rec_call *c)
 	const struct rec_thing *graph = rec_handles_find(c->process->things, API_MEANING_GRAPH_EXEC,
 							 (uint64_t)rec_value(c, "hGraph", 0));
 
+	struct rec_graph_id is = {0};
+
 	if (!stream)
 		return -ENOMEM;
+	if (graph)
+		is = rec_graph_of_exec(c->process, graph->number);
 	o.error = fmt_names_string(c->process->names, "CUDA graph", 10, &o.name);
 	arg(c, &o, "graph.id", FMT_INT, 0, graph ? graph->number : 0);
-	arg(c, &o, "graph", FMT_INT, 0, graph ? rec_graph_of_exec(c->process, graph->number) : 0);
+	arg(c, &o, "graph", FMT_INT, 0, is.graph);
+	if (is.version > 0)
+		arg(c, &o, "graph.version", FMT_INT, 0, is.version);
 	return add(c, stream, &o);
 }
 

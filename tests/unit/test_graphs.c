@@ -134,8 +134,8 @@ START_TEST(nodes_are_added_by_hand)
 		      "{\"kind\": \"memset\", \"bytes\": 200, \"after\": [0]}, " NODE(
 			      "step") "\"after\": [1]}]}]");
 	ck_assert_uint_eq(m.process->counts.ops, 1);
-	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1), 1);
-	ck_assert_uint_eq(rec_graph_of_exec(m.process, 2), 0);
+	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 1);
+	ck_assert_uint_eq(rec_graph_of_exec(m.process, 2).graph, 0);
 }
 END_TEST
 
@@ -172,12 +172,74 @@ START_TEST(a_node_that_is_changed)
 	set.width = 30;
 	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &set, sizeof(set));
 	ring_call(&m.ring, "cuGraphMemsetNodeSetParams", 0xa0, 0x300);
-	/* Of an executable graph alone: the graph itself stays as it is. */
-	set.width = 40;
-	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &set, sizeof(set));
-	ring_call(&m.ring, "cuGraphExecMemsetNodeSetParams", EXEC, 0xa0, 0x300, CONTEXT);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"memset\", \"bytes\": 240, "
 		      "\"after\": []}]}]");
+}
+END_TEST
+
+/* The version of its graph that the last launch was of. */
+static int64_t launched(struct recording *m)
+{
+	const struct rec_process *p = m->process;
+	int64_t version = 0;
+
+	ring_call(&m->ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m->ring);
+	fmt_site_const(m->names, fmt_site(m->names, p->events[p->n_events - 1].site),
+		       "graph.version", &version);
+	return version;
+}
+
+static void set_width(struct recording *m, struct set *set, uint64_t width)
+{
+	set->width = width;
+	ring_blob(&m->ring, 2, CAP_BLOB_BEFORE, set, sizeof(*set));
+	ring_call(&m->ring, "cuGraphExecMemsetNodeSetParams", EXEC, 0xa0, 0x300, CONTEXT);
+}
+
+/* Of an executable graph alone: the graph itself stays as it is, and each launch says what it was.
+ */
+START_TEST(an_executable_graph_that_is_changed)
+{
+	scoped(recording_end) struct recording m;
+	struct set set = {0x100, 0, 7, 4, 25, 2};
+
+	begin(&m);
+	ring_out(&m.ring, 0, GRAPH);
+	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	ring_out(&m.ring, 0, 0xa0);
+	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &set, sizeof(set));
+	ring_call(&m.ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+	add_empty(&m, 0xb0, NULL, 0);
+	ring_out(&m.ring, 0, EXEC);
+	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+	ck_assert_int_eq(launched(&m), 0);
+	set_width(&m, &set, 40);
+	ck_assert_int_eq(launched(&m), 1);
+	set_width(&m, &set, 25);
+	ck_assert_int_eq(launched(&m), 0);
+	set_width(&m, &set, 40);
+	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xb0, 0);
+	ck_assert_int_eq(launched(&m), 2);
+	ck_assert_uint_eq(m.process->counts.graph_changes, 0);
+	/* An event is nothing that a node is told by; a node that nobody has seen. */
+	ring_call(&m.ring, "cuGraphExecEventRecordNodeSetEvent", EXEC, 0xb0, EVENT);
+	set_width(&m, &set, 41);
+	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xdead, 0);
+	ck_assert_int_eq(launched(&m), 3);
+	ck_assert_uint_eq(m.process->counts.graph_changes, 2);
+	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": ["
+		      "{\"kind\": \"memset\", \"bytes\": 200, \"after\": []}, "
+		      "{\"kind\": \"empty\", \"after\": []}]}, "
+		      "{\"graph\": 1, \"version\": 1, \"nodes\": ["
+		      "{\"kind\": \"memset\", \"bytes\": 320, \"after\": []}, "
+		      "{\"kind\": \"empty\", \"after\": []}]}, "
+		      "{\"graph\": 1, \"version\": 2, \"nodes\": ["
+		      "{\"kind\": \"memset\", \"bytes\": 320, \"after\": []}, "
+		      "{\"kind\": \"empty\", \"enabled\": false, \"after\": []}]}, "
+		      "{\"graph\": 1, \"version\": 3, \"nodes\": ["
+		      "{\"kind\": \"memset\", \"bytes\": 328, \"after\": []}, "
+		      "{\"kind\": \"empty\", \"enabled\": false, \"after\": []}]}]");
 }
 END_TEST
 
@@ -246,10 +308,10 @@ START_TEST(a_capture_into_a_graph)
 	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH + 16, 0);
 	ck_graphs(&m, "[{\"graph\": 2, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, " NODE(
 			      "step") "\"after\": [0]}]}]");
-	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1), 2);
+	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 2);
 }
 END_TEST
 
 TESTS("graphs", a_capture_is_nodes_and_what_they_wait_for, a_capture_that_fails_is_over,
       nodes_are_added_by_hand, a_clone_has_the_same_nodes, a_node_that_is_changed,
-      a_capture_that_is_added_to, a_capture_into_a_graph)
+      an_executable_graph_that_is_changed, a_capture_that_is_added_to, a_capture_into_a_graph)
