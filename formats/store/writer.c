@@ -166,7 +166,7 @@ static int in_order(const struct fmt_event *e, size_t n)
 }
 
 /* What is too small to be worth referring to. */
-#define REFERENCE_MIN 64
+#define REFERENCE_MIN 16
 
 /* Codes a slice into w->raw: against the reference, or as a new one where that is better. */
 static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int *is_reference)
