@@ -102,6 +102,20 @@ static inline char *text_digits(char *end, uint64_t v)
 				    "6061626364656667686970717273747576777879"
 				    "8081828384858687888990919293949596979899";
 
+	while (v >= 100000000) {
+		/* Eight at once: as two numbers of four digits side by side, then as four of two,
+		 * then as eight of one. Times 10486 / 2^20 is by 100, times 103 / 2^10 by 10. */
+		uint64_t x = v % 100000000, high;
+
+		x = x / 10000 | x % 10000 << 32;
+		high = x * 10486 >> 20 & 0x0000007f0000007f;
+		x = high | (x - high * 100) << 16;
+		high = x * 103 >> 10 & 0x000f000f000f000f;
+		x = (high | (x - high * 10) << 8) + 0x3030303030303030;
+		end -= 8;
+		memcpy(end, &x, 8); /* little-endian, as all that has GPUs */
+		v /= 100000000;
+	}
 	while (v >= 100) {
 		end -= 2;
 		memcpy(end, pairs + v % 100 * 2, 2);
@@ -116,19 +130,100 @@ static inline char *text_digits(char *end, uint64_t v)
 	return end;
 }
 
+static inline unsigned text_u64_length(uint64_t v)
+{
+	static const uint64_t powers[20] = {0,
+					    10,
+					    100,
+					    1000,
+					    10000,
+					    100000,
+					    1000000,
+					    10000000,
+					    100000000,
+					    1000000000,
+					    10000000000,
+					    100000000000,
+					    1000000000000,
+					    10000000000000,
+					    100000000000000,
+					    1000000000000000,
+					    10000000000000000,
+					    100000000000000000,
+					    1000000000000000000,
+					    10000000000000000000u};
+	unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
+	unsigned n = bits * 1233 >> 12; /* 1233 / 4096 is log10(2), a little less */
+
+	return n + 1 - (v < powers[n]);
+}
+
+/* With its sign. */
+static inline unsigned text_i64_length(int64_t v)
+{
+	return v < 0 ? 1 + text_u64_length(-(uint64_t)v) : text_u64_length((uint64_t)v);
+}
+
+/* These write at `at`, where there is room, and return what is behind: for lines that are made of
+ * many small things. */
+#define TEXT_NUMBER 24 /* room for any number */
+
+static inline char *text_put(char *at, const char *s, size_t n)
+{
+	memcpy(at, s, n);
+	return at + n;
+}
+
+static inline char *text_put_u64(char *at, uint64_t v)
+{
+	char *end = at + text_u64_length(v);
+
+	text_digits(end, v);
+	return end;
+}
+
+static inline char *text_put_i64(char *at, int64_t v)
+{
+	if (v < 0)
+		*at++ = '-';
+	return text_put_u64(at, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+/* `ns` in microseconds with exactly three decimals, as in 1234.567. */
+static inline char *text_put_us(char *at, int64_t ns)
+{
+	uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, us = v / 1000;
+	unsigned rest = (unsigned)(v - us * 1000);
+
+	if (ns < 0)
+		*at++ = '-';
+	at = text_put_u64(at, us);
+	*at++ = '.';
+	*at++ = (char)('0' + rest / 100);
+	*at++ = (char)('0' + rest / 10 % 10);
+	*at++ = (char)('0' + rest % 10);
+	return at;
+}
+
+/* Ends what was written from text_room() on; `at` may be NULL, as that may be. */
+static inline void text_end(struct text *t, const char *at)
+{
+	if (at)
+		t->len = (size_t)(at - t->data);
+}
+
 static inline void text_u64(struct text *t, uint64_t v)
 {
-	char buf[20];
-	char *at = text_digits(buf + sizeof(buf), v);
+	char *at = text_room(t, TEXT_NUMBER);
 
-	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
+	text_end(t, at ? text_put_u64(at, v) : NULL);
 }
 
 static inline void text_i64(struct text *t, int64_t v)
 {
-	if (v < 0)
-		text_char(t, '-');
-	text_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	char *at = text_room(t, TEXT_NUMBER);
+
+	text_end(t, at ? text_put_i64(at, v) : NULL);
 }
 
 /* Bytes as pairs of hex digits. */
@@ -143,17 +238,12 @@ static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
 	t->len += at ? 2 * n : 0;
 }
 
-/* `ns` in microseconds with exactly three decimals, as in 1234.567. */
+/* text_put_us() */
 static inline void text_us(struct text *t, int64_t ns)
 {
-	uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-	char frac[4] = {'.', (char)('0' + v / 100 % 10), (char)('0' + v / 10 % 10),
-			(char)('0' + v % 10)};
+	char *at = text_room(t, TEXT_NUMBER);
 
-	if (ns < 0)
-		text_char(t, '-');
-	text_u64(t, v / 1000);
-	text_bytes(t, frac, sizeof(frac));
+	text_end(t, at ? text_put_us(at, ns) : NULL);
 }
 
 /* printf, for the places that are not hot. */

@@ -135,58 +135,77 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 
 /* ---- events */
 
-static void put_time(const struct fmt_chrome *x, struct fmt_sink *out, int64_t ns)
+static char *put_time(const struct fmt_chrome *x, char *at, int64_t ns)
 {
 	if (!x->base.known && ns % 1000 == 0)
-		fmt_sink_i64(out, ns / 1000);
-	else
-		fmt_sink_us(out, ns);
+		return text_put_i64(at, ns / 1000);
+	return text_put_us(at, ns);
 }
 
-static void put_lane(const struct fmt_chrome *x, uint32_t rank, uint32_t lane, struct fmt_sink *out)
+#define PUT(at, literal) text_put((at), (literal), strlen(literal))
+
+/* The process, the thread and the time. */
+static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_chrome_lane *lane,
+		       int64_t start_ns)
 {
-	const struct fmt_chrome_lane *l = &x->lanes.of[rank][lane];
-
-	fmt_sink_bytes(out, x->lanes.pool.data + l->at, l->len);
+	at = text_put(at, x->lanes.pool.data + lane->at, lane->len);
+	at = PUT(at, ",\"ts\":");
+	return put_time(x, at, start_ns);
 }
+
+/* Whether an arrow leads from the event to another one, or from another one to it. */
+static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t kind)
+{
+	const struct seen *seen;
+
+	if (!e->correlation || !(kind == FMT_CALL || FMT_IS_OP(kind)))
+		return false;
+	seen = find(x, e->correlation);
+	return seen->call && seen->op;
+}
+
+/* Beside what varies in length. */
+#define FLOW_ROOM 128
+#define EVENT_ROOM 64
 
 /* The arrow from a launch to what it started. */
-static void put_flow(struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e, uint8_t kind,
-		     int64_t start_ns, struct fmt_sink *out)
+static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
+		     uint8_t kind, int64_t start_ns, struct text *out)
 {
-	const struct seen *seen = e->correlation ? find(x, e->correlation) : NULL;
+	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
+	char *at = text_room(out, FLOW_ROOM + lane->len);
 	uint64_t id = e->correlation;
 
-	if (!seen || !seen->call || !seen->op || !(kind == FMT_CALL || FMT_IS_OP(kind)))
+	if (!at)
 		return;
 	if (x->merged)
 		id = (id & ((UINT64_C(1) << 40) - 1)) | (uint64_t)rank << 40;
-	fmt_sink_str(out, kind == FMT_CALL ? ",\n{\"ph\":\"s\",\"id\":"
-					   : ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
-	fmt_sink_u64(out, id);
-	fmt_sink_str(out, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":");
-	put_lane(x, rank, e->lane, out);
-	fmt_sink_str(out, ",\"ts\":");
-	put_time(x, out, start_ns);
-	fmt_sink_str(out, "}");
+	at = kind == FMT_CALL ? PUT(at, ",\n{\"ph\":\"s\",\"id\":")
+			      : PUT(at, ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
+	at = text_put_u64(at, id);
+	at = PUT(at, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":");
+	at = put_place(x, at, lane, start_ns);
+	text_end(out, PUT(at, "}"));
 }
 
 static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
-		      const struct fmt_event *e, struct fmt_sink *out)
+		      const struct fmt_event *e, struct text *out)
 {
 	const struct fmt_chrome_site *s = x->sites[e->site];
+	const struct fmt_chrome_lane *lane = &x->lanes.of[slice->rank][e->lane];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
+	char *at = text_room(out, EVENT_ROOM + s->head_len + lane->len);
 
-	fmt_sink_bytes(out, s->text, s->head_len);
-	put_lane(x, slice->rank, e->lane, out);
-	fmt_sink_str(out, ",\"ts\":");
-	put_time(x, out, start_ns);
-	if (s->kind != FMT_MARK) {
-		fmt_sink_str(out, ",\"dur\":");
-		put_time(x, out, e->duration_ns);
-	}
+	if (!at)
+		return;
+	at = text_put(at, s->text, s->head_len);
+	at = put_place(x, at, lane, start_ns);
+	if (s->kind != FMT_MARK)
+		at = put_time(x, PUT(at, ",\"dur\":"), e->duration_ns);
+	text_end(out, at);
 	fmt_chrome_site_end(s, &x->values, e, fmt_event_values(slice, e), out);
-	put_flow(x, slice->rank, e, s->kind, start_ns, out);
+	if (has_flow(x, e, s->kind))
+		put_flow(x, slice->rank, e, s->kind, start_ns, out);
 }
 
 static int make_site(struct fmt_chrome *x, uint32_t number)
@@ -232,11 +251,10 @@ static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 	return 0;
 }
 
-static int put_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct fmt_sink *out)
+int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
 {
 	int r = prepare(x, slice, slice->events, slice->n_events);
 
-	x->values.made.error = 0;
 	if (r == 0)
 		r = prepare(x, slice, slice->ranges, slice->n_ranges);
 	if (r == 0)
@@ -247,24 +265,21 @@ static int put_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct
 		put_event(x, slice, &slice->events[i], out);
 	for (size_t i = 0; i < slice->n_ranges; i++)
 		put_event(x, slice, &slice->ranges[i], out);
-	return x->values.made.error;
+	return out->error;
 }
 
-int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
+static int drop(struct text *t)
 {
-	struct fmt_sink sink = {.text = out};
-	int r = put_slice(x, slice, &sink);
-
-	return r < 0 ? r : out->error;
+	return 0;
 }
 
 int fmt_chrome_length(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *ret)
 {
-	struct fmt_sink sink = {0};
-	int r = put_slice(x, slice, &sink);
+	scoped(text_done) struct text out = {.limit = 1 << 15, .flush = drop};
+	int r = fmt_chrome_slice(x, slice, &out);
 
 	if (r == 0)
-		*ret = sink.counted;
+		*ret = out.flushed + out.len;
 	return r;
 }
 

@@ -46,7 +46,7 @@ void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const stru
  */
 int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out);
 
-/* The bytes that fmt_chrome_slice() would append, counted without rendering. */
+/* The bytes that fmt_chrome_slice() would append. */
 int fmt_chrome_length(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *ret);
 
 /* What the lengths of a rank's slices depend on beside the slices and what they refer to: a number

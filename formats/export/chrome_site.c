@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "formats/json.h"
+#include "formats/value.h"
 
 define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free);
 
@@ -41,18 +42,16 @@ static bool has_phase(const struct fmt_names *names, const struct fmt_site *site
 
 static void put_head(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site)
 {
-	struct fmt_sink out = {.text = t};
-
 	text_str(t, ",\n{");
 	if (!has_phase(v->names, site))
 		text_str(t, site->kind == FMT_MARK ? "\"ph\":\"i\"," : "\"ph\":\"X\",");
 	if (site->category) {
 		text_str(t, "\"cat\":");
-		fmt_chrome_string(v, site->category, false, &out);
+		fmt_chrome_string(v, site->category, false, t);
 		text_char(t, ',');
 	}
 	text_str(t, "\"name\":");
-	fmt_chrome_string(v, site->name, false, &out);
+	fmt_chrome_string(v, site->name, false, t);
 	text_str(t, ",\"pid\":");
 }
 
@@ -74,12 +73,10 @@ static void put_key(struct text *t, const struct fmt_names *names, const struct 
 
 static void put_constant(struct text *t, struct fmt_chrome_values *v, const struct fmt_arg *arg)
 {
-	struct fmt_sink out = {.text = t};
-
 	if (arg->type == FMT_INT)
 		text_i64(t, arg->value);
 	else
-		fmt_chrome_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, &out);
+		fmt_chrome_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, t);
 }
 
 /* Appends the members, or else the arguments; returns whether there were any. */
@@ -133,24 +130,37 @@ int fmt_chrome_site_new(struct fmt_chrome_values *v, const struct fmt_site *site
 	return 0;
 }
 
-void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
-			 const struct fmt_event *e, const int64_t *values, struct fmt_sink *out)
+/* A value that is not an integer. */
+static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *v,
+		     const struct fmt_event *e, const int64_t *values, struct text *out)
 {
-	uint32_t from = s->head_len;
+	if (h->type == FMT_RATE)
+		fmt_value_json(out, v->names, e, fmt_site(v->names, e->site), values, h->arg);
+	else
+		fmt_chrome_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
+}
 
-	for (uint32_t i = 0; i < s->n_holes; i++) {
+void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
+			 const struct fmt_event *e, const int64_t *values, struct text *out)
+{
+	size_t room = s->len - s->head_len + s->n_holes * (size_t)TEXT_NUMBER;
+	const char *from = s->text + s->head_len;
+	char *at = text_room(out, room);
+
+	for (uint32_t i = 0; at && i < s->n_holes; i++) {
 		const struct fmt_chrome_hole *h = &s->holes[i];
 
-		fmt_sink_bytes(out, s->text + from, h->at - from);
-		from = h->at;
-		if (h->type == FMT_INT)
-			fmt_sink_i64(out, values[h->value]);
-		else if (h->type == FMT_CORRELATION)
-			fmt_sink_i64(out, (int64_t)e->correlation);
-		else if (h->type == FMT_STRING || h->type == FMT_JSON)
-			fmt_chrome_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
-		else
-			fmt_chrome_value(v, e, values, h->arg, out);
+		at = text_put(at, from, (size_t)(s->text + h->at - from));
+		from = s->text + h->at;
+		if (h->type == FMT_INT) {
+			at = text_put_i64(at, values[h->value]);
+		} else if (h->type == FMT_CORRELATION) {
+			at = text_put_i64(at, (int64_t)e->correlation);
+		} else {
+			text_end(out, at);
+			put_long(h, v, e, values, out);
+			at = text_room(out, room);
+		}
 	}
-	fmt_sink_bytes(out, s->text + from, s->len - from);
+	text_end(out, at ? text_put(at, from, (size_t)(s->text + s->len - from)) : NULL);
 }

@@ -32,4 +32,4 @@ void fmt_chrome_site_free(struct fmt_chrome_site *s);
 
 /* The second part for one event. */
 void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
-			 const struct fmt_event *e, const int64_t *values, struct fmt_sink *out);
+			 const struct fmt_event *e, const int64_t *values, struct text *out);

@@ -60,36 +60,3 @@ void fmt_field_id(struct text *out, const struct fmt_names *names, int is_text, 
 	bytes = fmt_string(names, text, &len);
 	fmt_field_text(out, bytes, len, "");
 }
-
-unsigned fmt_u64_length(uint64_t v)
-{
-	static const uint64_t powers[20] = {0,
-					    10,
-					    100,
-					    1000,
-					    10000,
-					    100000,
-					    1000000,
-					    10000000,
-					    100000000,
-					    1000000000,
-					    10000000000,
-					    100000000000,
-					    1000000000000,
-					    10000000000000,
-					    100000000000000,
-					    1000000000000000,
-					    10000000000000000,
-					    100000000000000000,
-					    1000000000000000000,
-					    10000000000000000000u};
-	unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
-	unsigned n = bits * 1233 >> 12; /* 1233 / 4096 is log10(2), a little less */
-
-	return n + 1 - (v < powers[n]);
-}
-
-unsigned fmt_i64_length(int64_t v)
-{
-	return v < 0 ? 1 + fmt_u64_length(-(uint64_t)v) : fmt_u64_length((uint64_t)v);
-}

@@ -5,25 +5,6 @@
 
 #include "formats/value.h"
 
-#define MAX_DIGITS 20 /* of an int64_t with its sign, and of a uint64_t */
-
-static char *put_u64(char *at, uint64_t v)
-{
-	char buf[MAX_DIGITS];
-	char *first = text_digits(buf + sizeof(buf), v);
-	size_t n = (size_t)(buf + sizeof(buf) - first);
-
-	memcpy(at, first, n);
-	return at + n;
-}
-
-static char *put_i64(char *at, int64_t v)
-{
-	if (v < 0)
-		*at++ = '-';
-	return put_u64(at, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
 /* A rate is made by whoever knows how: fmt_value_bare(). */
 static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RATE_TEXT])
 {
@@ -83,9 +64,8 @@ static int part_unsigned(const struct fmt_template_part *part, const struct fmt_
 
 void fmt_template_row(const struct fmt_template *m, const struct fmt_row *row, struct text *out)
 {
-	size_t room = m->fixed + m->n_numbers * MAX_DIGITS;
-	char *start = text_room(out, room);
-	char *at = start;
+	size_t room = m->fixed + m->n_numbers * TEXT_NUMBER;
+	char *at = text_room(out, room);
 
 	for (size_t i = 0; at && i < m->n_parts; i++) {
 		const struct fmt_template_part *part = &m->parts[i];
@@ -96,20 +76,18 @@ void fmt_template_row(const struct fmt_template *m, const struct fmt_row *row, s
 		size_t len;
 
 		if (part->field == FMT_FIELD_TEXT) {
-			memcpy(at, m->text + part->at, part->len);
-			at += part->len;
+			at = text_put(at, m->text + part->at, part->len);
 		} else if (part_unsigned(part, row, &u)) {
-			at = put_u64(at, u);
+			at = text_put_u64(at, u);
 		} else if (!(bytes = part_text(part, row, rate, &len, &number))) {
-			at = put_i64(at, number);
+			at = text_put_i64(at, number);
 		} else {
-			out->len += (size_t)(at - start);
+			text_end(out, at);
 			fmt_field_text(out, bytes, len, part->special);
-			start = at = text_room(out, room);
+			at = text_room(out, room);
 		}
 	}
-	if (at)
-		out->len += (size_t)(at - start);
+	text_end(out, at);
 }
 
 uint64_t fmt_template_length(const struct fmt_template *m, const struct fmt_row *row)
@@ -127,9 +105,9 @@ uint64_t fmt_template_length(const struct fmt_template *m, const struct fmt_row 
 		if (part->field == FMT_FIELD_TEXT)
 			continue;
 		if (part_unsigned(part, row, &u))
-			n += fmt_u64_length(u);
+			n += text_u64_length(u);
 		else if (!(bytes = part_text(part, row, rate, &len, &number)))
-			n += fmt_i64_length(number);
+			n += text_i64_length(number);
 		else
 			n += fmt_field_length(bytes, len, part->special);
 	}

@@ -81,7 +81,3 @@ uint64_t fmt_field_length(const char *s, size_t len, const char *special);
 /* A pid, tid, device or stream as a field. */
 void fmt_field_id(struct text *out, const struct fmt_names *names, int is_text, fmt_str text,
 		  int64_t number);
-
-/* The decimal digits of `v`, with its sign. */
-unsigned fmt_i64_length(int64_t v);
-unsigned fmt_u64_length(uint64_t v);

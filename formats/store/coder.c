@@ -109,10 +109,3 @@ uint64_t fmt_code_long(struct fmt_coder *c, unsigned int n, uint64_t v)
 	}
 	return got;
 }
-
-void fmt_dist_init(struct fmt_dist *d)
-{
-	for (int i = 0; i < 16; i++)
-		d->cdf[i] = (int16_t)(i * (FMT_PROB_ONE / 16));
-	d->n = 0;
-}

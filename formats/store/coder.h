@@ -94,7 +94,13 @@ struct fmt_dist {
 };
 #define FMT_LEARNT 31
 
-void fmt_dist_init(struct fmt_dist *d);
+/* All symbols alike, and nothing learnt. */
+#define FMT_DIST_EVEN                                                                              \
+	{                                                                                          \
+		{{0x0000, 0x0800, 0x1000, 0x1800, 0x2000, 0x2800, 0x3000, 0x3800, 0x4000, 0x4800,  \
+		  0x5000, 0x5800, 0x6000, 0x6800, 0x7000, 0x7800}},                                \
+			0                                                                          \
+	}
 
 /* Moves the distribution towards one where nearly all lies on the symbol. */
 static inline void fmt_dist_learn(struct fmt_dist *d, uint32_t symbol)

@@ -11,66 +11,77 @@
 
 /* The pool is made of blocks of so many. */
 #define BLOCK 256
-/* A guess of what comes next is a place in the pool, or with this bit in the reference's. */
-#define IN_REFERENCE 0x80000000u
 
 static struct fmt_context *context_at(const struct fmt_contexts *m, uint32_t place)
 {
 	return &m->blocks[place / BLOCK][place % BLOCK];
 }
 
-/* A new one at the end of the pool, as `from` is; its place, or 0 where there is no memory. */
-static uint32_t add(struct fmt_contexts *m, const struct fmt_context *from)
+static int add_block(struct fmt_contexts *m)
 {
-	if (m->n == m->n_blocks * BLOCK) {
-		struct fmt_context *block;
-
-		if (m->n >= IN_REFERENCE ||
-		    array_reserve(&m->blocks, m->n_blocks + 1, &m->blocks_cap) < 0)
-			return 0;
-		block = aligned_alloc(sizeof(*block), sizeof(*block) * BLOCK);
-		if (!block)
-			return 0;
-		m->blocks[m->n_blocks++] = block;
-	}
-	*context_at(m, (uint32_t)m->n) = *from;
-	return (uint32_t)m->n++;
+	if (array_reserve(&m->blocks, m->n_blocks + 1, &m->blocks_cap) < 0)
+		return -ENOMEM;
+	m->blocks[m->n_blocks] = aligned_alloc(sizeof(**m->blocks), sizeof(**m->blocks) * BLOCK);
+	if (!m->blocks[m->n_blocks])
+		return -ENOMEM;
+	m->n_blocks++;
+	return 0;
 }
 
 struct fmt_class_context *fmt_class_first_use(struct fmt_contexts *m, enum fmt_class class,
 					      int mode)
 {
-	struct fmt_class_context *c = &m->classes[class][mode];
+	static const struct fmt_class_context fresh = {
+		.first = FMT_DIST_EVEN,
+		.more = FMT_DIST_EVEN,
+		.tops = {[0 ... 31] = FMT_DIST_EVEN},
+	};
 
 	m->class_used[class][mode] = 1;
-	if (m->reference && m->reference->class_used[class][mode]) {
-		*c = m->reference->classes[class][mode];
-		return c;
+	m->classes[class][mode] = fresh;
+	return &m->classes[class][mode];
+}
+
+static int copy_pool(struct fmt_contexts *m, const struct fmt_contexts *from)
+{
+	for (m->n = 0; m->n < from->n; m->n += BLOCK) {
+		size_t n = from->n - m->n < BLOCK ? from->n - m->n : BLOCK;
+
+		if (add_block(m) < 0)
+			return -ENOMEM;
+		memcpy(m->blocks[m->n / BLOCK], from->blocks[m->n / BLOCK],
+		       n * sizeof(**m->blocks));
 	}
-	fmt_dist_init(&c->first);
-	fmt_dist_init(&c->more);
-	for (int i = 0; i < 32; i++)
-		fmt_dist_init(&c->tops[i]);
-	return c;
+	m->n = from->n;
+	m->slots = malloc(from->n_slots * sizeof(*m->slots) + 1);
+	if (!m->slots)
+		return -ENOMEM;
+	m->n_slots = from->n_slots;
+	if (m->n_slots > 0)
+		memcpy(m->slots, from->slots, m->n_slots * sizeof(*m->slots));
+	return 0;
+}
+
+static void copy_classes(struct fmt_contexts *m, const struct fmt_contexts *from)
+{
+	memcpy(m->class_used, from->class_used, sizeof(m->class_used));
+	for (int class = 0; class < FMT_CLASSES; class ++)
+		for (int mode = 0; mode < 2; mode++)
+			if (m->class_used[class][mode])
+				m->classes[class][mode] = from->classes[class][mode];
 }
 
 int fmt_contexts_init(struct fmt_contexts *m, const struct fmt_contexts *reference)
 {
-	static const struct fmt_context nobody = {.key = UINT64_MAX};
+	static struct fmt_context nobody = {.key = UINT64_MAX}, *pool = &nobody;
+	static const struct fmt_contexts fresh = {.blocks = &pool, .n = 1};
+	const struct fmt_contexts *from = reference ? reference : &fresh;
 
 	memset(m, 0, sizeof(*m));
 	m->classes = malloc(sizeof(*m->classes) * FMT_CLASSES);
-	if (!m->classes)
+	if (!m->classes || copy_pool(m, from) < 0)
 		return -ENOMEM;
-	if (reference) {
-		m->reference = reference;
-		m->copies = calloc(reference->n, sizeof(*m->copies));
-		if (!m->copies)
-			return -ENOMEM;
-	}
-	add(m, &nobody);
-	if (m->n == 0)
-		return -ENOMEM;
+	copy_classes(m, from);
 	m->last = context_at(m, 0);
 	return 0;
 }
@@ -81,7 +92,6 @@ void fmt_contexts_done(struct fmt_contexts *m)
 		free(m->blocks[i]);
 	free(m->blocks);
 	free(m->slots);
-	free(m->copies);
 	free(m->classes);
 	memset(m, 0, sizeof(*m));
 }
@@ -89,8 +99,7 @@ void fmt_contexts_done(struct fmt_contexts *m)
 size_t fmt_contexts_bytes(const struct fmt_contexts *m)
 {
 	return sizeof(*m->classes) * FMT_CLASSES +
-	       m->n_blocks * BLOCK * sizeof(struct fmt_context) + m->n_slots * sizeof(*m->slots) +
-	       (m->reference ? m->reference->n * sizeof(*m->copies) : 0);
+	       m->n_blocks * BLOCK * sizeof(struct fmt_context) + m->n_slots * sizeof(*m->slots);
 }
 
 static uint32_t tag_of(uint64_t key)
@@ -118,7 +127,6 @@ static void set_slot(struct fmt_contexts *m, struct fmt_context_slot slot)
 	m->slots[at] = slot;
 }
 
-/* With a reference, the slots hold what the reference has not. */
 static int grow(struct fmt_contexts *m)
 {
 	scoped(free_ptr) struct fmt_context_slot *old = m->slots;
@@ -136,33 +144,23 @@ static int grow(struct fmt_contexts *m)
 	return 0;
 }
 
-/* The copy of what stands at a place of the reference's pool; 0 where there is no memory. */
-static uint32_t copy_of(struct fmt_contexts *m, uint32_t place)
-{
-	uint32_t *copy = &m->copies[place];
-
-	if (*copy)
-		return *copy;
-	*copy = add(m, context_at(m->reference, place));
-	if (*copy)
-		context_at(m, *copy)->next |= IN_REFERENCE;
-	return *copy;
-}
-
+/* A new one at the end of the pool; its place, or 0 where there is no memory. */
 static uint32_t make(struct fmt_contexts *m, uint64_t key, uint32_t tag,
 		     const struct fmt_dist *parent)
 {
-	struct fmt_context fresh = {.key = key};
-	uint32_t place;
+	uint32_t place = (uint32_t)m->n;
+	struct fmt_context *c;
 
-	fmt_dist_init(&fresh.dist);
-	if (parent)
-		memcpy(fresh.dist.cdf, parent->cdf, sizeof(parent->cdf));
 	if (m->n >= m->n_slots / 2 && grow(m) < 0)
 		return 0;
-	place = add(m, &fresh);
-	if (place)
-		set_slot(m, (struct fmt_context_slot){tag, place});
+	if (m->n >= UINT32_MAX || (m->n == m->n_blocks * BLOCK && add_block(m) < 0))
+		return 0;
+	m->n++;
+	c = context_at(m, place);
+	*c = (struct fmt_context){.key = key, .dist = FMT_DIST_EVEN};
+	if (parent)
+		memcpy(c->dist.cdf, parent->cdf, sizeof(parent->cdf));
+	set_slot(m, (struct fmt_context_slot){tag, place});
 	return place;
 }
 
@@ -171,15 +169,13 @@ static struct fmt_context *look_up(struct fmt_contexts *m, uint64_t key,
 				   const struct fmt_dist *parent)
 {
 	uint32_t tag = tag_of(key);
-	uint32_t place = m->reference ? find(m->reference, key, tag) : 0;
+	uint32_t place = find(m, key, tag);
 
-	if (place)
-		place = copy_of(m, place);
-	else if (!(place = find(m, key, tag)))
+	if (!place)
 		place = make(m, key, tag, parent);
 	if (!place) {
 		m->error = -ENOMEM;
-		fmt_dist_init(&m->nowhere.dist);
+		m->nowhere.dist = (struct fmt_dist)FMT_DIST_EVEN;
 		return &m->nowhere;
 	}
 	m->last->next = place;
@@ -189,17 +185,9 @@ static struct fmt_context *look_up(struct fmt_contexts *m, uint64_t key,
 static inline struct fmt_context *get(struct fmt_contexts *m, uint64_t key,
 				      const struct fmt_dist *parent)
 {
-	uint32_t guess = m->last->next;
-	struct fmt_context *c;
+	struct fmt_context *c = context_at(m, m->last->next);
 
-	if (guess & IN_REFERENCE) {
-		guess &= ~IN_REFERENCE;
-		guess = context_at(m->reference, guess)->key == key ? copy_of(m, guess) : 0;
-	}
-	c = context_at(m, guess);
-	if (c->key != key)
-		return look_up(m, key, parent);
-	return m->last = c;
+	return c->key == key ? m->last = c : look_up(m, key, parent);
 }
 
 struct fmt_context *fmt_context(struct fmt_contexts *m, uint64_t key, const struct fmt_dist *parent)

@@ -58,15 +58,12 @@ struct fmt_contexts {
 	struct fmt_context_slot *slots;
 	struct fmt_context **blocks; /* the pool; nothing in it moves. Place 0 belongs to no key */
 	size_t n_slots, n, n_blocks, blocks_cap;
-	struct fmt_context *last; /* what was asked for last */
-	const struct fmt_contexts
-		*reference;	    /* what a context begins as, if it is there; or NULL */
-	uint32_t *copies;	    /* of each place in the reference's pool: its copy here, or 0 */
+	struct fmt_context *last;   /* what was asked for last */
 	struct fmt_context nowhere; /* stands in when memory runs out */
 	int error;
 };
 
-/* With a reference (not owned; must outlive it) all is as at the reference's end, else fresh. */
+/* With a reference all is as at the reference's end, else fresh. */
 int fmt_contexts_init(struct fmt_contexts *m, const struct fmt_contexts *reference);
 void fmt_contexts_done(struct fmt_contexts *m);
 /* Bytes of memory that it holds. */
@@ -91,8 +88,8 @@ static inline uint64_t fmt_context_key(enum fmt_class class, unsigned int sub, u
 	       (uint64_t)(a & 0xfffffff) << 28 | (b & 0xfffffff);
 }
 
-/* Finds or makes; a new one's distribution is the reference's of that key, or a copy of `parent`,
- * or even. The pointer stands until fmt_contexts_done(). */
+/* Finds or makes; a new one's distribution is a copy of `parent`, or even. The pointer stands until
+ * fmt_contexts_done(). */
 struct fmt_context *fmt_context(struct fmt_contexts *m, uint64_t key,
 				const struct fmt_dist *parent);
 

@@ -39,14 +39,14 @@ START_TEST(test_digits)
 {
 	uint64_t v = 1;
 
-	ck_assert_uint_eq(fmt_u64_length(0), 1);
+	ck_assert_uint_eq(text_u64_length(0), 1);
 	for (unsigned digits = 1; digits < 20; digits++, v *= 10) {
-		ck_assert_uint_eq(fmt_u64_length(v), digits);
-		ck_assert_uint_eq(fmt_u64_length(v * 10 - 1), digits);
+		ck_assert_uint_eq(text_u64_length(v), digits);
+		ck_assert_uint_eq(text_u64_length(v * 10 - 1), digits);
 	}
-	ck_assert_uint_eq(fmt_u64_length(UINT64_MAX), 20);
-	ck_assert_uint_eq(fmt_i64_length(INT64_MIN), 20);
-	ck_assert_uint_eq(fmt_i64_length(-1), 2);
+	ck_assert_uint_eq(text_u64_length(UINT64_MAX), 20);
+	ck_assert_uint_eq(text_i64_length(INT64_MIN), 20);
+	ck_assert_uint_eq(text_i64_length(-1), 2);
 }
 END_TEST
 
