@@ -340,8 +340,7 @@ static int want_pieces(struct fs_tree *t, const struct fs_place *where, const st
 }
 
 /* The kernel keeps what it has read. So a text leaves the cache when it has been read as a whole:
- * in a GPU's iteration at once, since nothing else shows it and there are many; else if the room
- * could be for decoded slices, which are worth more. */
+ * decoded slices are worth more, and room that was used just now costs less than new room. */
 int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {
@@ -355,13 +354,25 @@ int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struc
 	r = get_whole(t, where, file, &item);
 	if (r == 0)
 		r = want_item(&w, item);
-	w.put = where->dir == FS_ITERATION_GPU ? fs_cache_put_last : fs_cache_put_cheap;
+	w.put = fs_cache_put_last;
 	if (r == 0 && w.left > 0 && file->made == FS_PIECES_OF)
 		r = want_pieces(t, where, file, &w);
 	w.put = fs_cache_put;
 	if (r == 0 && w.left > 0)
 		r = want_tail(t, file, &w);
 	return r;
+}
+
+char *fs_view_join(const struct fs_view *view, size_t *size)
+{
+	struct text joined = {0};
+
+	for (size_t i = 0; i < view->n; i++)
+		text_bytes(&joined, view->parts[i].iov_base, view->parts[i].iov_len);
+	*size = joined.len;
+	if (joined.error)
+		text_done(&joined);
+	return joined.data;
 }
 
 void fs_view_done(struct fs_view *view)

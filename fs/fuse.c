@@ -5,6 +5,7 @@
 #include <fuse_lowlevel.h>
 
 #include "base/scope.h"
+#include "fs/ahead.h"
 #include "fs/eager.h"
 #include "fs/later.h"
 #include "fs/loop.h"
@@ -28,6 +29,7 @@ struct server {
 	uid_t owner;
 	gid_t group;
 	struct fs_eager eager;
+	struct fs_ahead ahead;
 };
 
 static struct server *server_of(fuse_req_t req)
@@ -281,24 +283,17 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void reply_parts(fuse_req_t req, const struct fs_view *view)
 {
 	scoped(free_ptr) char *joined = NULL;
-	size_t size = 0, at = 0;
+	size_t size;
 
 	if (view->n <= MAX_PARTS) {
 		fuse_reply_iov(req, view->parts, (int)view->n);
 		return;
 	}
-	for (size_t i = 0; i < view->n; i++)
-		size += view->parts[i].iov_len;
-	joined = malloc(size);
-	if (!joined) {
+	joined = fs_view_join(view, &size);
+	if (joined)
+		fuse_reply_buf(req, joined, size);
+	else
 		reply_error(req, -ENOMEM);
-		return;
-	}
-	for (size_t i = 0; i < view->n; i++) {
-		memcpy(joined + at, view->parts[i].iov_base, view->parts[i].iov_len);
-		at += view->parts[i].iov_len;
-	}
-	fuse_reply_buf(req, joined, size);
 }
 
 static void answer_read(const struct fs_call *c)
@@ -316,10 +311,13 @@ static void answer_read(const struct fs_call *c)
 		reply_parts(req, &view);
 }
 
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)offset}, INSIDE);
+	struct server *s = server_of(req);
+
+	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)off}, INSIDE);
+	fs_ahead_read(&s->ahead, ino, (uint64_t)off, size);
 }
 
 /* ---- writing: a mount is read-only, so that these come only after a remount */
@@ -487,6 +485,7 @@ int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error 
 	int r;
 
 	fs_later_init(&s.later, fs);
+	fs_ahead_init(&s.ahead, fs, &s.pool);
 	if (!mount->debug)
 		fuse_set_log_func(keep_saying);
 	se = fuse_session_new(&args, &ops, sizeof(ops), &s);

@@ -432,6 +432,15 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 	return reply(fs_content_read(t, &p, file_of(t, &p), offset, size, view));
 }
 
+void fs_read_ahead(struct fs *fs, fs_ino ino, uint64_t offset, size_t size)
+{
+	scoped(fs_view_done) struct fs_view view = {0};
+
+	fs_read(fs, ino, offset, size, &view);
+	for (size_t i = 0; i < view.n; i++)
+		view.held[i].put = fs_cache_put;
+}
+
 uint64_t fs_total_bytes(struct fs *fs)
 {
 	return fmt_trace_bytes(fs->recorded->trace);

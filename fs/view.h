@@ -21,4 +21,7 @@ struct fs_view {
 	struct fs_cache *cache;
 };
 
+/* All of it in one piece, that the caller frees; NULL where there is no memory. */
+char *fs_view_join(const struct fs_view *view, size_t *size);
+
 void fs_view_done(struct fs_view *view);

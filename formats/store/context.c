@@ -127,12 +127,13 @@ static void set_slot(struct fmt_contexts *m, struct fmt_context_slot slot)
 	m->slots[at] = slot;
 }
 
+/* By so much that what begins as a copy hardly ever has to. */
 static int grow(struct fmt_contexts *m)
 {
 	scoped(free_ptr) struct fmt_context_slot *old = m->slots;
 	size_t n = m->n_slots;
 
-	m->n_slots = n ? n * 2 : 256;
+	m->n_slots = n ? n * 4 : 256;
 	m->slots = calloc(m->n_slots, sizeof(*m->slots));
 	if (!m->slots) {
 		m->n_slots = 0;
@@ -157,9 +158,12 @@ static uint32_t make(struct fmt_contexts *m, uint64_t key, uint32_t tag,
 		return 0;
 	m->n++;
 	c = context_at(m, place);
-	*c = (struct fmt_context){.key = key, .dist = FMT_DIST_EVEN};
-	if (parent)
-		memcpy(c->dist.cdf, parent->cdf, sizeof(parent->cdf));
+	c->key = key;
+	c->a = c->b = 0;
+	c->dist = parent ? *parent : (struct fmt_dist)FMT_DIST_EVEN;
+	c->dist.n = 0;
+	c->has = 0;
+	c->next = 0;
 	set_slot(m, (struct fmt_context_slot){tag, place});
 	return place;
 }

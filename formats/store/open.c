@@ -64,7 +64,8 @@ static int find_in_directory(struct fmt_trace *t, struct fmt_error *err)
 				strerror(errno));
 	for (const struct dirent *e; (e = readdir(dir));) {
 		char name[256];
-		struct fmt_source s = {.fd = -1, .dir_fd = t->dir_fd, .name = name};
+		struct fmt_source s = {
+			.fd = -1, .dir_fd = t->dir_fd, .name = name, .kept = &t->kept};
 		struct stat st;
 		int r;
 

@@ -5,19 +5,69 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+void fmt_kept_init(struct fmt_kept *k)
+{
+	*k = (struct fmt_kept){0};
+	pthread_mutex_init(&k->lock, NULL);
+}
+
+void fmt_kept_done(struct fmt_kept *k)
+{
+	for (size_t i = 0; i < FMT_KEPT; i++)
+		if (k->files[i].name)
+			close(k->files[i].fd);
+	pthread_mutex_destroy(&k->lock);
+}
+
+/* What was kept of a file, or -1. */
+static int take_kept(struct fmt_kept *k, const char *name)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&k->lock);
+	for (size_t i = 0; i < FMT_KEPT && fd < 0; i++)
+		if (k->files[i].name == name) {
+			fd = k->files[i].fd;
+			k->files[i].name = NULL;
+		}
+	pthread_mutex_unlock(&k->lock);
+	return fd;
+}
+
+/* Keeps a descriptor in place of the oldest; returns that one, or -1. */
+static int keep(struct fmt_kept *k, const char *name, int fd)
+{
+	unsigned at;
+	int oldest;
+
+	pthread_mutex_lock(&k->lock);
+	at = k->next++ % FMT_KEPT;
+	oldest = k->files[at].name ? k->files[at].fd : -1;
+	k->files[at].name = name;
+	k->files[at].fd = fd;
+	pthread_mutex_unlock(&k->lock);
+	return oldest;
+}
+
 int fmt_source_open(const struct fmt_source *s)
 {
-	int fd;
+	int fd = s->fd;
 
-	if (s->fd >= 0)
-		return s->fd;
+	if (fd < 0 && s->kept)
+		fd = take_kept(s->kept, s->name);
+	if (fd >= 0)
+		return fd;
 	fd = openat(s->dir_fd, s->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
 void fmt_source_close(const struct fmt_source *s, int fd)
 {
-	if (s->fd < 0 && fd >= 0)
+	if (s->fd >= 0 || fd < 0)
+		return;
+	if (s->kept)
+		fd = keep(s->kept, s->name, fd);
+	if (fd >= 0)
 		close(fd);
 }
 

@@ -4,21 +4,38 @@
  * of a packed file that hold the member's chunks and its tail (index and footer). */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct fmt_source {
-	int fd;		     /* of the packed file, or -1 */
-	int dir_fd;	     /* where `name` is, if fd is -1 */
-	char *name;	     /* owned: "rank-00003.chunks" */
-	uint64_t bytes;	     /* of the member: data and tail */
-	uint64_t data_at;    /* where the data lies in the packed file */
-	uint64_t tail_at;    /* where the tail lies in the packed file */
-	uint64_t data_bytes; /* the rest is the tail */
+/* Descriptors of the files of a trace that were read last. Any number of threads. */
+#define FMT_KEPT 6
+struct fmt_kept {
+	pthread_mutex_t lock;
+	struct {
+		const char *name; /* of the source, not owned; NULL: free */
+		int fd;
+	} files[FMT_KEPT];
+	unsigned next;
 };
 
-/* A descriptor for some reads; a directory's file is opened for it, so that a trace of thousands of
- * ranks holds no more descriptors than it has readers. */
+void fmt_kept_init(struct fmt_kept *k);
+void fmt_kept_done(struct fmt_kept *k);
+
+struct fmt_source {
+	int fd;		       /* of the packed file, or -1 */
+	int dir_fd;	       /* where `name` is, if fd is -1 */
+	char *name;	       /* owned: "rank-00003.chunks" */
+	struct fmt_kept *kept; /* of its trace; or NULL */
+	uint64_t bytes;	       /* of the member: data and tail */
+	uint64_t data_at;      /* where the data lies in the packed file */
+	uint64_t tail_at;      /* where the tail lies in the packed file */
+	uint64_t data_bytes;   /* the rest is the tail */
+};
+
+/* A descriptor for some reads, which nobody else uses. A directory's file is opened for it, or was
+ * kept: so few that a trace of thousands of ranks holds hardly more descriptors than it has
+ * readers. */
 int fmt_source_open(const struct fmt_source *s);
 void fmt_source_close(const struct fmt_source *s, int fd);
 

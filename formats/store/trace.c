@@ -44,6 +44,7 @@ void fmt_trace_close(struct fmt_trace *t)
 	free(t->path);
 	close_fd(&t->dir_fd);
 	close_fd(&t->packed_fd);
+	fmt_kept_done(&t->kept);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -296,6 +297,7 @@ static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
 	if (!t)
 		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
 	t->dir_fd = t->packed_fd = -1;
+	fmt_kept_init(&t->kept);
 	pthread_mutex_init(&t->lock, NULL);
 	r = fmt_names_new(&t->names);
 	if (r < 0)

@@ -37,6 +37,7 @@ struct fmt_trace {
 	struct fmt_slice_keeper keeper;
 	char *path;
 	int dir_fd, packed_fd;
+	struct fmt_kept kept;
 	struct fmt_names *names;
 	struct fmt_names_map shared_map;
 	struct fmt_member shared; /* the names of all; source.name is NULL if there are none */

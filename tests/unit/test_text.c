@@ -130,5 +130,25 @@ START_TEST(test_printf_of_any_length)
 }
 END_TEST
 
-TESTS("text", test_microseconds, test_integers, test_flushing_keeps_the_buffer_small,
+/* Digits are made eight at a time: at each length, with nines, zeroes and anything in each place.
+ */
+START_TEST(test_digits)
+{
+	uint64_t seed = 1;
+
+	for (int i = 0; i < 200000; i++) {
+		char got[TEXT_NUMBER], want[32];
+		uint64_t v;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		v = (seed ^ seed >> 29) >> i % 64;
+		v = i % 5 == 1 ? v / 10000 * 10000 : i % 5 == 2 ? v / 100000000 * 100000000 - 1 : v;
+		snprintf(want, sizeof(want), "%llu", (unsigned long long)v);
+		ck_assert_ptr_eq(text_put_u64(got, v), got + strlen(want));
+		ck_assert_mem_eq(got, want, strlen(want));
+	}
+}
+END_TEST
+
+TESTS("text", test_microseconds, test_integers, test_digits, test_flushing_keeps_the_buffer_small,
       test_a_failing_flush_is_kept, test_fixed_is_as_printf, test_printf_of_any_length)
