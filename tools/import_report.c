@@ -8,7 +8,7 @@
 /* Sums over ranks. */
 struct sums {
 	uint64_t read, kept, names, implied, skipped, no_duration, rounded, no_call, edges;
-	uint64_t not_numbers, commas;
+	uint64_t not_numbers, commas, guessed;
 	uint64_t by_kind[FMT_KINDS];
 };
 
@@ -27,6 +27,7 @@ static struct sums sum(const struct kineto_report *r)
 		s.rounded += k->rounded;
 		s.not_numbers += k->not_numbers;
 		s.commas += k->commas;
+		s.guessed += k->guessed;
 		s.no_call += k->no_call;
 		s.edges += k->edges;
 		for (int kind = 0; kind < FMT_KINDS; kind++) {
@@ -101,6 +102,11 @@ static void put_notes(struct text *t, const struct sums *s)
 	if (s->not_numbers)
 		put_count(t, "  ", s->not_numbers,
 			  "values are no numbers in JSON (NaN, Infinity): kept as texts\n");
+	if (s->guessed)
+		put_count(t, "  ", s->guessed,
+			  "operations may be of several processes, whose devices have the same "
+			  "number: given to whom they fit best; import a file of each rank to be "
+			  "sure\n");
 	if (s->commas)
 		put_count(t, "  ", s->commas, "commas that nothing follows were left out\n");
 }
@@ -148,6 +154,7 @@ static void json_rank(struct fmt_json *j, const struct kineto_rank_report *k)
 	fmt_json_u64(j, "rounded", k->rounded);
 	fmt_json_u64(j, "not_numbers", k->not_numbers);
 	fmt_json_u64(j, "commas", k->commas);
+	fmt_json_u64(j, "guessed", k->guessed);
 	fmt_json_u64(j, "launched_before", k->no_call);
 	fmt_json_u64(j, "iterations", k->iterations);
 	fmt_json_u64(j, "edges", k->edges);

@@ -19,9 +19,11 @@ struct kineto_part {
 struct kineto_owners {
 	struct kineto_part *parts; /* owned */
 	uint32_t n_parts;	   /* 0: there is but one GPU, and nothing below is set */
-	uint32_t *part_of;	   /* owned: of each event */
-	uint32_t *home;		   /* owned: of each lane, the part that has its ranges */
-	uint32_t *process_of;	   /* owned: of each lane that is a thread; KINETO_NOBODY */
+	uint64_t guessed;  /* operations of devices that processes share: launched by whom fits best
+			    */
+	uint32_t *part_of; /* owned: of each event */
+	uint32_t *home;	   /* owned: of each lane, the part that has its ranges */
+	uint32_t *process_of; /* owned: of each lane that is a thread; KINETO_NOBODY */
 };
 
 #define KINETO_NOBODY UINT32_MAX

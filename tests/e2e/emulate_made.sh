@@ -54,3 +54,9 @@ for made in "ddp us processes" "ddp ns process" "pipeline ns processes" "fsdp us
 	gputrace import -o "$work/$1-$2-$3-again" "$work/$1-$2-$3-ranks"/rank-*.json >/dev/null
 	gputrace diff "$work/$1-$2-$3" "$work/$1-$2-$3-again" | grep -q 'are the same'
 done
+
+# Devices that have the same number: as many GPUs, and the import says that it had to guess.
+python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 4 --steps 3 --file=hidden -o "$work/made-hidden"
+gputrace import -o "$work/hidden" "$work/made-hidden/all.json" >"$work/report"
+grep -q 'operations may be of several processes' "$work/report"
+gputrace info "$work/hidden" | grep -q '^4 GPUs, 3 iterations'
