@@ -52,8 +52,9 @@ struct reader {
 	size_t at, end;		      /* of what has not been parsed: window[at .. end) */
 	bool ended;		      /* nothing comes behind it */
 	char last;		      /* the last character, but spaces, before the window */
-	uint64_t mended;	      /* behind the character that was mended last */
-	uint64_t not_numbers, commas; /* as in struct kineto_json_counts */
+	enum { OUTSIDE, WITHIN, ESCAPED } in_text; /* where yajl stopped */
+	uint64_t mended;			   /* behind the character that was mended last */
+	uint64_t not_numbers, commas;		   /* as in struct kineto_json_counts */
 	yajl_handle yajl;
 	yajl_callbacks callbacks;   /* what it calls: kineto_json_callbacks, or none */
 	int error;		    /* of a callback */

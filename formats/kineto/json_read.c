@@ -158,21 +158,71 @@ static int mend(struct reader *r)
 		return 0;
 	}
 	e = set_on(r);
+	r->in_text = OUTSIDE;
 	advance(r, fault + len - r->at);
 	return e < 0 ? e : 1;
 }
 
 /* ---- the document ------------------------------------------------------------------------ */
 
-/* How much yajl is given now: up to where an event may begin; and a word that may go on waits. */
-static size_t piece(const struct reader *r)
+static bool may_begin(const struct reader *r)
+{
+	char last = before(r, r->at);
+
+	return r->place == LIST && (last == '[' || last == ',');
+}
+
+/* Behind the end of a text that `s` is in; at the window's end, r->in_text says that it goes on. */
+static const char *behind_text(struct reader *r, const char *s)
+{
+	const char *end = r->window + r->end;
+
+	s += r->in_text == ESCAPED && s < end;
+	r->in_text = WITHIN;
+	for (s += strcspn(s, "\"\\"); s < end; s += strcspn(s, "\"\\")) {
+		if (*s++ == '"') {
+			r->in_text = OUTSIDE;
+			return s;
+		}
+		if (s == end)
+			r->in_text = ESCAPED;
+		s += s < end;
+	}
+	return end;
+}
+
+/* Where yajl stops next: behind the event that begins here, or else where one may begin; never in
+ * a text, which it would look at again each time. At the window's end where that is not in it. */
+static const char *stop(struct reader *r)
+{
+	const char *s = r->window + r->at, *end = r->window + r->end;
+	bool whole = may_begin(r);
+	unsigned depth = 0;
+
+	if (r->in_text != OUTSIDE)
+		s = behind_text(r, s);
+	for (s += strcspn(s, "\"[]{},"); s < end; s += strcspn(s, "\"[]{},")) {
+		char c = *s++;
+
+		if (c == '"')
+			s = behind_text(r, s);
+		else if (whole ? c == ',' && depth == 0 : strchr("[},", c) != NULL)
+			return s;
+		depth += c == '[' || c == '{';
+		depth -= depth > 0 && (c == ']' || c == '}');
+	}
+	return end;
+}
+
+/* How much yajl is given now; a word that may go on waits. */
+static size_t piece(struct reader *r)
 {
 	const char *from = r->window + r->at;
-	size_t n = strcspn(from, "[},"), end = n;
+	size_t n = (size_t)(stop(r) - from), end = n;
 
-	if (r->at + n < r->end)
-		return n + 1;
-	while (!r->ended && end > 0 && n - end < LONGEST &&
+	if (r->ended || r->in_text != OUTSIDE)
+		return n;
+	while (end > 0 && n - end < LONGEST &&
 	       (isalpha((unsigned char)from[end - 1]) || strchr("+-()", from[end - 1])))
 		end--;
 	return end > 0 && n - end < LONGEST ? end : n;
@@ -198,9 +248,7 @@ static int feed(struct reader *r, const char *path, struct fmt_error *err)
 /* Events that need no yajl, where one may begin. */
 static int glance(struct reader *r)
 {
-	char last = before(r, r->at);
-
-	if (r->place == LIST && (last == '[' || last == ','))
+	if (may_begin(r))
 		kineto_plain_events(r);
 	return r->error;
 }

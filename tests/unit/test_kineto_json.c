@@ -322,6 +322,25 @@ START_TEST(test_windows_do_not_matter)
 }
 END_TEST
 
+/* Nor what stands in a text: a long one is read in one go. */
+START_TEST(test_texts_do_not_matter)
+{
+	scoped(seen_done) struct seen s = {0};
+	scoped(text_done) struct text json = {0};
+	size_t n = 0;
+
+	text_str(&json, "[" EVENT ",{\"name\":\"\\n");
+	for (size_t i = 0; i < 1000000; i++)
+		text_str(&json, "[{\\\"\\\\},");
+	text_str(&json, "\"}," EVENT "," EVENT "]");
+	ck_assert_int_eq(read_text(json.data, json.len, &s, NULL), 0);
+	ck_assert_uint_gt(s.text.len, 6000000);
+	for (const char *at = s.text.data; (at = strstr(at, " X/c/n 1,2 1:3000 1:4000;")); at++)
+		n++;
+	ck_assert_uint_eq(n, 3);
+}
+END_TEST
+
 /* The same for words that yajl does not know, wherever a window ends. */
 START_TEST(test_windows_do_not_matter_to_words)
 {
@@ -350,4 +369,4 @@ END_TEST
 
 TESTS("kineto_json", test_events_are_read, test_what_is_no_trace_is_refused,
       test_a_glance_sees_what_yajl_sees, test_nesting_is_bounded, test_windows_do_not_matter,
-      test_windows_do_not_matter_to_words)
+      test_texts_do_not_matter, test_windows_do_not_matter_to_words)
