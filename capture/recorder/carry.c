@@ -147,6 +147,8 @@ int rec_process_carry(struct rec_process *p, const bool *gone)
 
 	if (!to)
 		return -ENOMEM;
+	to[p->n_events] =
+		REC_NONE; /* where there are no events, what lanes have for the last one */
 	for (size_t i = 0; i < p->n_events; i++) {
 		to[i] = gone[i] ? REC_NONE : (uint32_t)n;
 		if (!gone[i])

@@ -107,36 +107,38 @@ static size_t count_events(struct rec_process *const *processes, size_t n)
 	return sum;
 }
 
-/* Calls stand in the order of their ends: what begins before the first that is left out does has
- * nearly always ended as well. What has not is written with the next stretch. */
-static int64_t begin_of_rest(const struct rec_process *p, uint32_t end)
+/* When the last call that was looked at ended; INT64_MIN. */
+static int64_t last_end(const struct rec_process *p)
 {
-	const struct rec_event *last = end > 0 ? &p->events[end - 1] : NULL;
+	const struct rec_event *last = p->n_events > 0 ? &p->events[p->n_events - 1] : NULL;
 
-	if (end < p->n_events)
-		return p->events[end].start_ns;
 	if (last && last->call != REC_NONE)
 		last = &p->events[last->call];
-	return last ? last->start_ns + last->duration_ns : INT64_MAX;
+	return last ? last->start_ns + last->duration_ns : INT64_MIN;
 }
 
-/* `least` of what a process has last is not given up, where it is forced. */
+/* `least` of what a process has last is not given up, where it is forced. Calls stand in the order
+ * of their ends: what begins before the first that is left out does has nearly always ended as
+ * well. What has not is written with the next stretch. */
 static int find_reach(struct rec_process *const *processes, size_t n, bool force, size_t least,
 		      struct reach *ret)
 {
-	*ret = (struct reach){malloc((n + 1) * sizeof(*ret->ends)), INT64_MAX, force};
+	*ret = (struct reach){malloc((n + 1) * sizeof(*ret->ends)), INT64_MIN, force};
 	if (!ret->ends)
 		return -ENOMEM;
+	/* One that does nothing any more holds nobody up. */
+	for (size_t i = 0; i < n; i++)
+		if (last_end(processes[i]) > ret->until_ns)
+			ret->until_ns = last_end(processes[i]);
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_process *p = processes[i];
-		uint32_t given_up = 0;
-		int64_t rest_ns;
+		uint32_t given_up = 0, end;
 
 		if (force && p->n_events > least)
 			given_up = (uint32_t)(p->n_events - least);
-		ret->ends[i] = rec_process_settled(p, given_up);
-		rest_ns = begin_of_rest(p, ret->ends[i]);
-		ret->until_ns = rest_ns < ret->until_ns ? rest_ns : ret->until_ns;
+		end = ret->ends[i] = rec_process_settled(p, given_up);
+		if (end < p->n_events && p->events[end].start_ns < ret->until_ns)
+			ret->until_ns = p->events[end].start_ns;
 	}
 	return 0;
 }
