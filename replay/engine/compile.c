@@ -336,18 +336,6 @@ static void join_meeting(struct compile *c, struct sim_point *point, uint32_t me
 					       .lag_ns = transfer ? transfer->lag_ns : 0});
 }
 
-/* The index of the rank that the recorder gave that number; p->n_ranks where there is none. */
-static uint32_t rank_of(const struct program *p, uint32_t number)
-{
-	uint32_t i = number;
-
-	if (i < p->n_ranks && p->numbers[i] == number)
-		return i;
-	for (i = 0; i < p->n_ranks && p->numbers[i] != number; i++)
-		;
-	return i;
-}
-
 /* One meeting with each peer that the trace has. */
 static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
 		       const struct fmt_edge *transfer, const char *peers)
@@ -355,7 +343,7 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 	uint32_t number, peer, member;
 
 	while (fmt_peers_next(&peers, &number)) {
-		peer = rank_of(c->p, number);
+		peer = program_rank_of(c->p, number);
 		if (peer == c->p->n_ranks || peer == c->index)
 			continue;
 		member = program_pair(c->p, c->index, comm, peer);

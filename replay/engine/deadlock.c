@@ -69,9 +69,12 @@ static int break_from(struct rank *r, uint32_t lane, uint32_t walk, uint32_t *se
 
 static int break_rank(struct rank *r)
 {
-	uint32_t *seen = calloc(r->n_lanes + 1ul, sizeof(*seen));
+	uint32_t *seen;
 	int broken = 0;
 
+	if (r->n_active == 0)
+		return 0;
+	seen = calloc(r->n_lanes + 1ul, sizeof(*seen));
 	if (!seen)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->n_active; i++)

@@ -70,49 +70,83 @@ static int add_rank(struct program *p, uint32_t rank, const char **text)
 	return sim_rank(p->sim, rank, r->n_lanes, r->constants->clock_ns);
 }
 
-static int is_in(uint32_t number, const uint32_t *sorted, uint32_t n)
+static int by_number(const void *a, const void *b)
 {
-	uint32_t low = 0;
+	const struct numbered *x = a, *y = b;
 
-	while (n > 0) {
-		uint32_t half = n / 2;
+	return array_order(x->number, y->number) ?: array_order(x->index, y->index);
+}
 
-		if (sorted[low + half] < number) {
-			low += half + 1;
-			n -= half + 1;
-		} else if (sorted[low + half] > number) {
-			n = half;
-		} else {
-			return 1;
-		}
+static int add_numbers(struct program *p, const uint32_t *numbers)
+{
+	int ascend = 1;
+
+	p->by_number = arena_take(&p->arena, (p->n_ranks + 1ul) * sizeof(*p->by_number),
+				  alignof(struct numbered));
+	if (!p->by_number)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_ranks; i++) {
+		p->by_number[i] = (struct numbered){numbers[i], i};
+		ascend &= i == 0 || numbers[i - 1] < numbers[i];
 	}
+	if (!ascend)
+		qsort(p->by_number, p->n_ranks, sizeof(*p->by_number), by_number);
 	return 0;
 }
 
+uint32_t program_rank_of(const struct program *p, uint32_t number)
+{
+	size_t i = number < p->n_ranks && p->by_number[number].number == number
+			   ? number
+			   : array_bound(k, 0, p->n_ranks, p->by_number[k].number < number);
+
+	return i < p->n_ranks && p->by_number[i].number == number ? p->by_number[i].index
+								  : p->n_ranks;
+}
+
+/* What finding the ranks of communicators needs: those of the one at hand, and for each rank the
+ * last that it was found in, counted from 1. */
+struct present {
+	uint32_t *ranks, *last;
+};
+
+static void present_done(struct present *m)
+{
+	free(m->ranks);
+	free(m->last);
+}
+
 /* The group of a communicator: those of its ranks that the trace has. Alone, there is none. */
-static int add_group(struct program *p, uint32_t comm, const uint32_t *numbers, uint32_t *present)
+static int add_group(struct program *p, uint32_t comm, struct present *m)
 {
 	const struct fmt_comm *c = fmt_comm(p->names, comm);
 	uint32_t n = 0;
 
 	p->groups[comm] = SIM_NONE;
-	for (uint32_t i = 0; i < p->n_ranks; i++) {
-		if (c->n_ranks == 0 || is_in(numbers[i], c->ranks, c->n_ranks))
-			present[n++] = i;
+	for (uint32_t i = 0; i < (c->n_ranks == 0 ? p->n_ranks : c->n_ranks); i++) {
+		uint32_t rank = c->n_ranks == 0 ? i : program_rank_of(p, c->ranks[i]);
+
+		if (rank == p->n_ranks || m->last[rank] == comm + 1)
+			continue;
+		m->last[rank] = comm + 1;
+		m->ranks[n++] = rank;
 	}
-	return n < 2 ? 0 : sim_group(sim_meetings(p->sim), present, n, &p->groups[comm]);
+	return n < 2 ? 0 : sim_group(sim_meetings(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
-static int add_groups(struct program *p, const uint32_t *numbers)
+static int add_groups(struct program *p)
 {
 	uint32_t n = fmt_n_comms(p->names);
-	scoped(free_ptr) uint32_t *present = malloc((p->n_ranks + 1ul) * sizeof(*present));
+	scoped(present_done) struct present m = {
+		.ranks = malloc((p->n_ranks + 1ul) * sizeof(*m.ranks)),
+		.last = calloc(p->n_ranks + 1ul, sizeof(*m.last)),
+	};
 
 	p->groups = malloc((n + 1ul) * sizeof(*p->groups));
-	if (!present || !p->groups)
+	if (!m.ranks || !m.last || !p->groups)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		int r = add_group(p, i, numbers, present);
+		int r = add_group(p, i, &m);
 
 		if (r < 0)
 			return r;
@@ -159,7 +193,6 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		return -ENOMEM;
 	p->names = names;
 	p->sim = sim;
-	p->numbers = numbers;
 	p->n_ranks = n_ranks;
 	p->arena.large = 1;
 	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
@@ -171,7 +204,8 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		if (add_rank(p, i, &constants) < 0)
 			return -ENOMEM;
 	}
-	if (add_groups(p, numbers) < 0 || fmt_site_gaps_init(&p->site_gaps, fmt_n_sites(names)) < 0)
+	if (add_numbers(p, numbers) < 0 || add_groups(p) < 0 ||
+	    fmt_site_gaps_init(&p->site_gaps, fmt_n_sites(names)) < 0)
 		return -ENOMEM;
 	fmt_site_gaps_get(names, &p->site_gaps);
 	*ret = take(p);

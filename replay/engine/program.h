@@ -22,7 +22,7 @@
 struct program;
 
 /* `numbers[i]` is the recorder's number of rank i. Tells `sim` the ranks and the communicators.
- * `names`, `numbers` and `sim` are not owned and must outlive the program. 0 or -ENOMEM. */
+ * `names` and `sim` are not owned and must outlive the program. 0 or -ENOMEM. */
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
 		struct sim *sim, struct program **ret);
 void program_free(struct program *p);

@@ -38,6 +38,11 @@ struct program_rank {
 	size_t n_pairs, pairs_cap;
 };
 
+/* A rank's number in the recording, and its index. */
+struct numbered {
+	uint32_t number, index;
+};
+
 struct site {
 	uint8_t kind;
 	uint8_t meets; /* a collective whose events say which meeting it is */
@@ -60,7 +65,7 @@ struct program {
 	const struct fmt_names *names;
 	struct sim *sim;
 	struct program_rank *ranks;
-	const uint32_t *numbers; /* of the ranks, not owned */
+	struct numbered *by_number; /* the ranks, in the order of their numbers */
 	uint32_t n_ranks;
 	uint32_t *groups; /* by communicator; SIM_NONE: nobody to meet */
 	uint32_t n_groups;
@@ -97,6 +102,9 @@ struct compile {
 
 /* Sets c->edge for events from `number` on. */
 void compile_edges_from(struct compile *c, fmt_number number);
+
+/* The index of the rank that the recorder gave that number; p->n_ranks where there is none. */
+uint32_t program_rank_of(const struct program *p, uint32_t number);
 
 /* This rank's member of the group of itself and `peer`, which is made where there is none; SIM_NONE
  * without memory. */
