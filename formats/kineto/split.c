@@ -62,8 +62,9 @@ static int take_events(const struct job *j, uint32_t part, struct kineto_rank *t
 		f->lane = to->lane_here[e->lane];
 		f->first_value = (uint32_t)to->n_values;
 		to->lanes[f->lane].ops += FMT_IS_OP(sites[e->site].kind);
-		memcpy(to->values + to->n_values, from->values + e->first_value,
-		       n * sizeof(*to->values));
+		if (n > 0)
+			memcpy(to->values + to->n_values, from->values + e->first_value,
+			       n * sizeof(*to->values));
 		to->n_values += n;
 	}
 	return 0;
