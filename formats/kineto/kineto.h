@@ -3,7 +3,7 @@
 /* Makes a trace from the files of the PyTorch profiler (Kineto), one a rank. README.md beside this
  * file says what becomes of what. One thread at a time.
  *
- * Memory: 48 bytes and its varying values for each call and operation of all ranks; ranges go to a
+ * Memory: 40 bytes and its varying values for each call and operation of all ranks; ranges go to a
  * file without a name in the output's directory; what else is kept grows with the number of
  * different sites, strings and lanes only.
  */
