@@ -15,6 +15,7 @@ struct copying {
 	struct fs *fs;
 	fs_ino top;
 	unsigned what;
+	int (*stopped)(void);
 	char *failed;
 	size_t size;
 };
@@ -104,6 +105,8 @@ static int copy_entry(const struct copying *c, const struct fs_entry *e, const c
 
 	if (S_ISDIR(e->type))
 		return copy_dir(c, e->ino, path);
+	if (c->stopped())
+		return fail(c, path, -ECANCELED);
 	r = fs_stat(c->fs, e->ino, &a);
 	if (r == 0)
 		r = S_ISLNK(e->type) ? copy_link(c, &a, path) : copy_file(c, &a, path);
@@ -132,9 +135,10 @@ static int copy_dir(const struct copying *c, fs_ino dir, const char *path)
 	return r < 0 ? fail(c, path, r) : 0;
 }
 
-int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, char *failed, size_t size)
+int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, int (*stopped)(void),
+	    char *failed, size_t size)
 {
-	const struct copying c = {fs, ino, what, failed, size};
+	const struct copying c = {fs, ino, what, stopped, failed, size};
 
 	return copy_dir(&c, ino, path);
 }

@@ -147,6 +147,8 @@ static int write_tables(const struct job *job, const char *folder)
 		cli_error("--format=tsv wants --iteration where there is --gpu");
 		return CLI_USAGE;
 	}
+	if (r == -ECANCELED)
+		return CLI_MACHINE; /* and the signal follows */
 	return r < 0 ? cli_fail(r, &err, "write", file, NULL) : CLI_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "fs/copy.h"
+#include "tools/place.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,5 +63,5 @@ int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, co
 		r = fs_open(own, &options, &fs, err);
 	if (r == 0)
 		r = find(fs, trace, part, &top);
-	return r < 0 ? r : fs_copy(fs, top, folder, FS_COPY_TABLES, failed, size);
+	return r < 0 ? r : fs_copy(fs, top, folder, FS_COPY_TABLES, place_signal, failed, size);
 }

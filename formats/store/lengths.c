@@ -3,6 +3,9 @@
 /* Lengths of rendered files, as the writer left them. */
 #include "formats/store/trace_impl.h"
 
+/* No renderer makes so many files of a slice. */
+#define LENGTHS_MAX 1024
+
 /* Each entry: renderer, n, lengths. */
 static int take_lengths(struct fmt_rank_state *r, struct fmt_cursor *c)
 {
@@ -10,7 +13,7 @@ static int take_lengths(struct fmt_rank_state *r, struct fmt_cursor *c)
 		uint64_t slice = fmt_varint(c), renderer = fmt_varint(c), n = fmt_count(c, 1);
 		uint64_t *l;
 
-		if (c->bad || slice >= r->info.n_slices)
+		if (c->bad || slice >= r->info.n_slices || n > LENGTHS_MAX)
 			return -EBADMSG;
 		l = malloc(sizeof(*l) * (n + 2));
 		if (!l)

@@ -54,8 +54,8 @@ struct fmt_slice_info {
 	fmt_number first_number;
 	uint64_t n_records[FMT_KINDS];
 	uint64_t n_edges, n_digests;
-	int damaged; /* 1: a chunk of it did not pass its checksum when the index was made or it was
-			last read */
+	_Atomic int damaged; /* 1: a chunk of it did not pass its checksum when the index was made
+				or it was last read, by whichever thread */
 };
 
 const struct fmt_slice_info *fmt_trace_slice(const struct fmt_trace *t, uint32_t rank,

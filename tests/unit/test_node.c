@@ -3,6 +3,7 @@
 
 #include "formats/store/writer.h"
 #include "fs/cache.h"
+#include "fs/copy.h"
 #include "fs/pool.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
@@ -388,8 +389,30 @@ START_TEST(test_long_is_what_has_many_records)
 }
 END_TEST
 
-TESTS("node", test_what_the_pool_takes_is_answered, test_long_is_what_has_many_records,
-      test_everything_is_what_it_says, test_no_such_names, test_no_such_inodes,
-      test_the_emulated_run_is_made_when_looked_into, test_an_emulation_that_fails_says_why,
-      test_the_cache_is_bounded_and_keeps_what_is_used,
+static int asked;
+
+static int stopped(void)
+{
+	return ++asked > 3;
+}
+
+START_TEST(test_a_copy_stops_when_told)
+{
+	char *folder = made_directory(), to[256], failed[512];
+	struct fs *fs = open_made(folder, &(struct fs_options){0});
+
+	snprintf(to, sizeof(to), "%s/copy", folder);
+	ck_assert_int_eq(fs_copy(fs, 1, to, FS_COPY_TABLES, stopped, failed, sizeof(failed)),
+			 -ECANCELED);
+	ck_assert_int_eq(asked, 4);
+	ck_assert_int_eq(strncmp(failed, to, strlen(to)), 0);
+	fs_close(fs);
+	made_remove(folder);
+}
+END_TEST
+
+TESTS("node", test_a_copy_stops_when_told, test_what_the_pool_takes_is_answered,
+      test_long_is_what_has_many_records, test_everything_is_what_it_says, test_no_such_names,
+      test_no_such_inodes, test_the_emulated_run_is_made_when_looked_into,
+      test_an_emulation_that_fails_says_why, test_the_cache_is_bounded_and_keeps_what_is_used,
       test_the_cache_lets_go_of_what_is_put_for_the_last_time, test_what_many_want_is_made_once)

@@ -56,8 +56,10 @@ static int add_kernel(const char *line)
 		   &row.ns) != 8 ||
 	    row.ns < 0)
 		return 0;
+	if (array_reserve(&timings.rows, timings.n + 1, &timings.cap) < 0)
+		return -ENOMEM;
 	row.name = strdup(name);
-	if (!row.name || array_reserve(&timings.rows, timings.n + 1, &timings.cap) < 0)
+	if (!row.name)
 		return -ENOMEM;
 	timings.rows[timings.n++] = row;
 	return 1;

@@ -85,10 +85,11 @@ static double epilogue(const struct emu_epilogue *e, int64_t i, int64_t j, doubl
 	if (e->backward)
 		return backward(e, at, v);
 	if (e->activation == EMU_RELU) {
-		uint8_t *mask = (uint8_t *)e->aux + at / 8;
+		if (e->aux) {
+			uint8_t *mask = (uint8_t *)e->aux + at / 8;
 
-		if (e->aux)
 			*mask = (uint8_t)((*mask & ~(1 << at % 8)) | (v > 0) << at % 8);
+		}
 		return v > 0 ? v : v == v ? 0 : v;
 	}
 	if (e->activation == EMU_GELU) {
