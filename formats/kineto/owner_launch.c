@@ -9,6 +9,16 @@
 /* Recorders cut times to whole microseconds. */
 #define CLOCK_NS 2000
 
+/* From `from_ns` to `to_ns`, which a stranger's file may put very far apart. */
+static int64_t apart(int64_t from_ns, int64_t to_ns)
+{
+	int64_t d;
+
+	if (__builtin_sub_overflow(to_ns, from_ns, &d))
+		return to_ns > from_ns ? INT64_MAX / 4 : INT64_MIN / 4;
+	return d > INT64_MAX / 4 ? INT64_MAX / 4 : d;
+}
+
 /* ---- launches ---------------------------------------------------------------------------- */
 
 static int launch_order(const void *a, const void *b)
@@ -102,7 +112,7 @@ static void weigh(const struct owner_job *j, struct evidence *all, uint64_t *kno
 
 			any |= l != NULL;
 			e->impossible += !l;
-			e->votes += !l ? -8 : op->start_ns - l->start_ns < SOON_NS ? 5 : 1;
+			e->votes += !l ? -8 : apart(l->start_ns, op->start_ns) < SOON_NS ? 5 : 1;
 		}
 		known[device] += any;
 		/* Launched before the recording: nobody can have launched it. */
@@ -222,9 +232,9 @@ static int64_t cost_of(const struct owner_job *j, const int64_t *end_ns, uint32_
 
 	if (!fits(j, l, op))
 		return INT64_MAX;
-	return e->start_ns < early_ns	? INT64_MAX / 2 + (early_ns - e->start_ns)
+	return e->start_ns < early_ns	? INT64_MAX / 2 + apart(e->start_ns, early_ns)
 	       : e->start_ns < ready_ns ? 0
-					: e->start_ns - ready_ns;
+					: apart(ready_ns, e->start_ns);
 }
 
 /* Operations ops[0 .. n) of one number, and its launches: the pair that fits best first.
