@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/clock.h"
+
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
 
 #include <fcntl.h>
@@ -60,16 +62,15 @@ static void sample(uint64_t *ret_ticks, int64_t *ret_ns)
 	*ret_ticks = 0;
 	*ret_ns = 0;
 	for (int i = 0; i < TRIES; i++) {
-		struct timespec t;
 		uint64_t before = ticks_now(), after;
+		int64_t ns = host_clock_ns(CLOCK_MONOTONIC);
 
-		clock_gettime(CLOCK_MONOTONIC, &t);
 		after = ticks_now();
 		if (after - before >= closest)
 			continue;
 		closest = after - before;
 		*ret_ticks = before + closest / 2;
-		*ret_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+		*ret_ns = ns;
 	}
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/origin.h"
 
+#include "base/host.h"
 #include "base/scope.h"
 #include "formats/json.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 #include <yajl/yajl_tree.h>
 
@@ -15,21 +15,13 @@
 #define BOOT "/proc/sys/kernel/random/boot_id"
 #define TIME_NAMESPACE "/proc/self/ns/time"
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec t = {0};
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void fmt_origin_here(struct fmt_origin *ret)
 {
 	scoped(close_fd) int fd = open(BOOT, O_RDONLY | O_CLOEXEC);
 	char boot[40] = "", space[40] = "";
-	int64_t before = clock_ns(CLOCK_MONOTONIC), real = clock_ns(CLOCK_REALTIME);
+	int64_t before = host_clock_ns(CLOCK_MONOTONIC), real = host_clock_ns(CLOCK_REALTIME);
 
-	ret->realtime_ns = real - before - (clock_ns(CLOCK_MONOTONIC) - before) / 2;
+	ret->realtime_ns = real - before - (host_clock_ns(CLOCK_MONOTONIC) - before) / 2;
 	ret->clock[0] = '\0';
 	if (fd < 0 || read(fd, boot, sizeof(boot) - 1) <= 0)
 		return;

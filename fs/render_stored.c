@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/export/tsv.h"
 #include "formats/store/blobs.h"
 #include "fs/render.h"
 #include "fs/stored.h"
@@ -93,13 +94,7 @@ static void put_content(const struct fs_tree *t, uint32_t rank, const struct fmt
 	text_char(out, '\t');
 	put_iteration(t, rank, d->op, out);
 	text_char(out, '\t');
-	text_u64(out, d->op);
-	text_str(out, d->output ? "\twritten\t" : "\tread\t");
-	text_u64(out, d->allocation);
-	text_char(out, '\t');
-	text_u64(out, d->offset_bytes);
-	text_char(out, '\t');
-	text_u64(out, d->length_bytes);
+	fmt_tsv_digest_place(d, out);
 	text_printf(out, "\t%s\n", name);
 }
 

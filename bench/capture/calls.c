@@ -4,6 +4,7 @@
  * prints "MEDIAN P99.9" over all threads. With lttng a tracepoint of the size of our record follows
  * each call. bench/capture/run.py runs it bare and under recorders.
  */
+#include "base/host.h"
 #include "bench/capture/driver.h"
 
 #ifdef HAVE_LTTNG
@@ -17,20 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MOST_THREADS 64
 
 static int is_launch, with_lttng;
 static size_t n_calls;
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static inline uint64_t ticks(void)
 {
@@ -39,7 +31,7 @@ static inline uint64_t ticks(void)
 
 	return __builtin_ia32_rdtscp(&aux);
 #else
-	return (uint64_t)now_ns();
+	return (uint64_t)host_clock_ns(CLOCK_MONOTONIC);
 #endif
 }
 
@@ -112,13 +104,13 @@ int main(int argc, char **argv)
 	if (!samples || cuInit(0))
 		return 1;
 	memset(samples, 1, n * n_calls * sizeof(*samples));
-	began_ns = now_ns();
+	began_ns = host_clock_ns(CLOCK_MONOTONIC);
 	began = ticks();
 	for (size_t i = 0; i < n; i++)
 		pthread_create(&threads[i], NULL, run, samples + i * n_calls);
 	for (size_t i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
-	per_ns = (double)(ticks() - began) / (double)(now_ns() - began_ns);
+	per_ns = (double)(ticks() - began) / (double)(host_clock_ns(CLOCK_MONOTONIC) - began_ns);
 	qsort(samples, n * n_calls, sizeof(*samples), by_value);
 	printf("%.1f %.1f\n", samples[n * n_calls / 2] / per_ns,
 	       samples[n * n_calls / 1000 * 999] / per_ns);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* digest: bytes a second of gd128 on one core, beside summing the words of the same memory. */
+#include "base/host.h"
 #include "base/scope.h"
 #include "capture/digest/gd128.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define ROUNDS 7
 #define LEAST_BYTES (64ull << 20) /* are read in a round */
@@ -35,10 +35,7 @@ static void add_up(const void *data, size_t bytes)
 
 static double now_s(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return (double)host_clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
 static double bytes_per_s(void (*work)(const void *, size_t), const void *data, size_t bytes)

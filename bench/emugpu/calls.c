@@ -5,6 +5,7 @@
  *
  *     build/bench/emugpu_calls        nanoseconds a call: the median of 21 rounds
  */
+#include "base/host.h"
 #include "bench/emugpu/empty.h"
 #include "replay/emugpu/driver/clock.h"
 #include "replay/emugpu/gpuemu.h"
@@ -14,7 +15,6 @@
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROUNDS 21
 #define CALLS 20000
@@ -89,10 +89,7 @@ static const struct {
 
 static double now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+	return (double)host_clock_ns(CLOCK_MONOTONIC);
 }
 
 static int ascending(const void *a, const void *b)

@@ -6,12 +6,12 @@
  *
  *     limit FILE...
  */
+#include "base/host.h"
 #include "formats/kineto/source.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <yajl/yajl_parse.h>
 
 #define WINDOW (256 << 10)
@@ -54,10 +54,7 @@ static const yajl_callbacks callbacks = {
 
 static double cpu_s(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (double)host_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
 /* Reads the file by windows, and adds the seconds that getting and parsing them took. */

@@ -8,6 +8,7 @@
  * First with what each slice needs decoded on the way, then with references (the slices that
  * others are told by) at hand, as in a mount.
  */
+#include "base/host.h"
 #include "formats/store/trace.h"
 
 #include "base/scope.h"
@@ -15,15 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static double cpu_seconds(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	return (double)host_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
 /* Loads everything; the number of records, or -errno. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* How long a trace takes to open, whole and a slice: the fastest of some times. */
+#include "base/host.h"
 #include "formats/store/trace.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TIMES 20
@@ -18,10 +18,7 @@ struct opened {
 
 static double seconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (double)host_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
 /* Opens the trace in a process of its own, whose memory is new; 0 when that failed. */

@@ -2,10 +2,10 @@
 
 /* Code images that a program loads: how long they are, and where they came from. What lies in a
  * file that has a build id is named by it; anything else is kept as a blob. */
-#include "base/elf.h"
 #include "base/scope.h"
 #include "capture/library/call.h"
 #include "capture/library/session.h"
+#include "formats/api/elf.h"
 #include "formats/images.h"
 
 #include <fcntl.h>

@@ -3,11 +3,11 @@
 /* The process joins the session that $GPUCAPTURE_SESSION names, before main(). Without one, or with
  * one of another version, everything is forwarded and nothing recorded. */
 #include "capture/library/session.h"
+#include "base/host.h"
 #include "capture/library/chain.h"
 #include "capture/library/range.h"
 #include "capture/library/ticks.h"
 #include "capture/library/unknown.h"
-#include "capture/process_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static bool wipe_on_fork(void)
 void cap_process_begin(void)
 {
 	cap_process.pid = getpid();
-	cap_process.start = cap_process_start(cap_process.pid);
+	cap_process.start = host_process_started((uint64_t)cap_process.pid);
 	cap_process.generation++;
 	cap_process.iteration = -1;
 	cap_process.capturing = 0;
@@ -116,12 +116,13 @@ int cap_emulated(void)
 
 int64_t cap_now_ns(void)
 {
-	return cap_process.emulated_ns ? (int64_t)cap_process.emulated_ns() : cap_monotonic_ns();
+	return cap_process.emulated_ns ? (int64_t)cap_process.emulated_ns()
+				       : host_clock_ns(CLOCK_MONOTONIC);
 }
 
 bool cap_recorder_lives(void)
 {
 	int64_t beat = __atomic_load_n(&cap_process.control->heartbeat_ns, __ATOMIC_RELAXED);
 
-	return beat != 0 && cap_monotonic_ns() - beat < CAP_PATIENCE_NS;
+	return beat != 0 && host_clock_ns(CLOCK_MONOTONIC) - beat < CAP_PATIENCE_NS;
 }

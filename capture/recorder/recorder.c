@@ -4,8 +4,8 @@
 #include "capture/recorder/recorder_impl.h"
 
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
-#include "capture/process_stat.h"
 
 #include <time.h>
 
@@ -261,17 +261,9 @@ int rec_take_ring(void *context, int dir, const char *name, uint32_t number)
 	return e;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static bool is_due(struct rec_recorder *r)
 {
-	if (now_ns() - r->round_ns >= ROUND_NS)
+	if (host_clock_ns(CLOCK_MONOTONIC) - r->round_ns >= ROUND_NS)
 		return true;
 	for (size_t i = 0; i < r->n_taps; i++)
 		if (cap_drain_status(r->taps[i].drain).waiting_bytes >= r->settings.ring_bytes / 8)
@@ -351,14 +343,14 @@ long rec_round(struct rec_recorder *r)
 	if (bytes > 0)
 		put(r, REC_PIECE_ROUND, 0, 0, NULL, 0);
 	settle_round(r, rec_spool_flush(&r->spool));
-	r->round_ns = now_ns();
+	r->round_ns = host_clock_ns(CLOCK_MONOTONIC);
 	return bytes;
 }
 
 bool rec_is_traced(const struct rec_recorder *r)
 {
 	for (size_t i = 0; i < r->n_programs; i++)
-		if (cap_process_start(r->programs[i].pid) == r->programs[i].started)
+		if (host_process_started((uint64_t)r->programs[i].pid) == r->programs[i].started)
 			return true;
 	return false;
 }

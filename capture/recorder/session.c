@@ -2,6 +2,7 @@
 #include "capture/recorder/session.h"
 
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
 
 #include <dirent.h>
@@ -73,14 +74,6 @@ static void remove_stale(const char *base)
 		if (is_stale(folder, &st, making))
 			remove_folder(folder);
 	}
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static int map_control(struct rec_session *s)
@@ -234,7 +227,8 @@ void rec_session_quit(struct rec_session *s)
 void rec_session_beat(struct rec_session *s)
 {
 	if (s->control)
-		__atomic_store_n(&s->control->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
+		__atomic_store_n(&s->control->heartbeat_ns, host_clock_ns(CLOCK_MONOTONIC),
+				 __ATOMIC_RELEASE);
 }
 
 static int mark(struct rec_session *s, uint32_t number)

@@ -166,13 +166,7 @@ static int edge_row(struct rendering *n, const struct fmt_edge *edge, struct tex
 	return waiting_fields(n, &s->events[index], out);
 }
 
-static void put_hex(struct text *out, uint64_t v)
-{
-	for (int shift = 60; shift >= 0; shift -= 4)
-		text_char(out, "0123456789abcdef"[v >> shift & 15]);
-}
-
-static int digest_row(struct rendering *n, const struct fmt_digest *d, struct text *out)
+void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out)
 {
 	text_u64(out, d->op);
 	text_str(out, d->output ? "\twritten\t" : "\tread\t");
@@ -181,6 +175,17 @@ static int digest_row(struct rendering *n, const struct fmt_digest *d, struct te
 	text_u64(out, d->offset_bytes);
 	text_char(out, '\t');
 	text_u64(out, d->length_bytes);
+}
+
+static void put_hex(struct text *out, uint64_t v)
+{
+	for (int shift = 60; shift >= 0; shift -= 4)
+		text_char(out, "0123456789abcdef"[v >> shift & 15]);
+}
+
+static int digest_row(struct rendering *n, const struct fmt_digest *d, struct text *out)
+{
+	fmt_tsv_digest_place(d, out);
 	text_char(out, '\t');
 	put_hex(out, d->digest[0]);
 	put_hex(out, d->digest[1]);

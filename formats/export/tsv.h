@@ -46,6 +46,10 @@ define_cleanup(fmt_tsv_freep, struct fmt_tsv *, fmt_tsv_free);
 int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice *slice,
 		 struct text *out);
 
+/* Appends what `digests` and a mount's contents/index say alike of a digest: number, access,
+ * allocation, offset_bytes and length_bytes, without a tab behind them. */
+void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out);
+
 /* The bytes that fmt_tsv_rows() would append, counted without rendering. For the writer: these are
  * what fmt_writer_lengths() stores, with FMT_TSV_VERSION as the renderer. */
 int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES]);

@@ -45,20 +45,6 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, struct gap *re
 	return n;
 }
 
-/* 0 without memory. The caller frees *ret. */
-static size_t see(const struct infer_view *v, struct gap **ret, size_t *n)
-{
-	struct gap *gaps = malloc((v->n_ops + (size_t)1) * sizeof(*gaps));
-
-	if (!gaps)
-		return 0;
-	*n = list(v, LONG_QUEUED_NS, gaps);
-	if (*n < LEAST_GAPS)
-		*n = list(v, QUEUED_NS, gaps);
-	*ret = gaps;
-	return 1;
-}
-
 /* Where one stamp is the end of an operation and the start of the next, one that does not begin
  * with it waited for something else. */
 static int are_none(const struct gap *gaps, size_t n)
@@ -70,6 +56,20 @@ static int are_none(const struct gap *gaps, size_t n)
 	return 2 * n_none > n;
 }
 
+/* 1; 0 where operations leave no gaps; -ENOMEM. The caller frees *ret. */
+static int see(const struct infer_view *v, struct gap **ret, size_t *n)
+{
+	struct gap *gaps = malloc((v->n_ops + (size_t)1) * sizeof(*gaps));
+
+	if (!gaps)
+		return -ENOMEM;
+	*n = list(v, LONG_QUEUED_NS, gaps);
+	if (*n < LEAST_GAPS)
+		*n = list(v, QUEUED_NS, gaps);
+	*ret = gaps;
+	return !are_none(gaps, *n);
+}
+
 int infer_gaps_by_class(struct infer_view *v)
 {
 	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0},
@@ -77,11 +77,10 @@ int infer_gaps_by_class(struct infer_view *v)
 	scoped(free_ptr) struct gap *gaps = NULL;
 	int64_t mean = 0;
 	size_t n;
+	int r = see(v, &gaps, &n);
 
-	if (!see(v, &gaps, &n))
-		return -ENOMEM;
-	if (are_none(gaps, n))
-		return 0;
+	if (r <= 0)
+		return r;
 	for (size_t i = 0; i < n; i++) {
 		sum[gaps[i].before][gaps[i].after] += gaps[i].gap_ns;
 		count[gaps[i].before][gaps[i].after]++;
@@ -104,11 +103,10 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 {
 	scoped(free_ptr) struct gap *gaps = NULL;
 	size_t n;
+	int r = see(v, &gaps, &n);
 
-	if (!see(v, &gaps, &n))
-		return -ENOMEM;
-	if (are_none(gaps, n))
-		return 0;
+	if (r <= 0)
+		return r;
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_op *op = &v->ops[gaps[i].op];
 		uint32_t shape = v->ops[infer_prev(v, op)].shape;

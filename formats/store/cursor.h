@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/text.h"
+#include "formats/wrap.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -103,17 +104,6 @@ static inline uint64_t fmt_count(struct fmt_cursor *c, size_t each)
 		return 0;
 	}
 	return n;
-}
-
-/* Sums of numbers from a file wrap instead of overflowing. */
-static inline int64_t fmt_add(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static inline int64_t fmt_sub(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
 static inline void fmt_put_u8(struct text *t, uint8_t v)

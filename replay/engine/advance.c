@@ -23,7 +23,7 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 static void join(struct sim *s, const struct rank *r, struct lane *l, const struct sim_wait *w)
 {
 	for (;; w++) {
-		sim_join(s->meetings, w->on, ns_minus(l->now_ns, r->clock_ns), l->at->own_ns);
+		sim_join(s->meetings, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
 		if (w->last)
 			break;
 	}
@@ -56,7 +56,7 @@ static int meet(struct sim *s, struct rank *r, struct lane *l, const struct sim_
 
 		if (w->kind == SIM_TRANSFER) {
 			end_ns = m->when.latest_ns;
-			lag_ns = ns_sum(w->lag_ns, lag_ns);
+			lag_ns = fmt_add(w->lag_ns, lag_ns);
 		} else {
 			*t = moment_wait(*t, moment_after(l->now_ns, m->when.shortest_ns), 0);
 		}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/program_state.h"
 
-#include "replay/engine/wrap.h"
+#include "formats/wrap.h"
 
 #include "base/array.h"
 #include "formats/peers.h"
 
 static int64_t end_of(const struct fmt_event *e)
 {
-	return ns_sum(e->start_ns, e->duration_ns);
+	return fmt_add(e->start_ns, e->duration_ns);
 }
 
 /* ---- edges ---- */
@@ -82,7 +82,7 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 		compile_wait(c, point,
 			     (struct sim_wait){
 				     .kind = SIM_AT,
-				     .lag_ns = ns_sum(c->rank->anchor_ns, e->lag_ns),
+				     .lag_ns = fmt_add(c->rank->anchor_ns, e->lag_ns),
 			     });
 }
 
@@ -94,7 +94,7 @@ static void call_start(struct compile *c, struct program_lane *lane, size_t i, s
 		       const struct sim_point *before)
 {
 	const struct fmt_event *e = &c->slice->events[i];
-	int64_t own_ns = lane->begun ? ns_minus(e->start_ns, lane->last_ns) : 0;
+	int64_t own_ns = lane->begun ? fmt_sub(e->start_ns, lane->last_ns) : 0;
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), own_ns);
 	const struct fmt_edge *in;
 	int handed = 0;
@@ -154,7 +154,7 @@ static void call_end(struct compile *c, struct program_lane *lane, size_t i, siz
 
 	if (e->correlation != 0)
 		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
-	point = compile_point(c, start + 1, ns_minus(end_of(e), lane->last_ns));
+	point = compile_point(c, start + 1, fmt_sub(end_of(e), lane->last_ns));
 	lane->last_ns = end_of(e);
 	if (!in)
 		return;
@@ -181,8 +181,8 @@ static size_t leave(struct compile *c, struct program_lane *lane, size_t depth, 
 		if (i != SIZE_MAX && events[i].start_ns < end_of(outer) &&
 		    end_of(&events[i]) <= end_of(outer) &&
 		    (!blocks(c, open->event, open->edges) ||
-		     ns_minus(events[i].start_ns, outer->start_ns) <=
-			     ns_minus(end_of(outer), end_of(&events[i]))))
+		     fmt_sub(events[i].start_ns, outer->start_ns) <=
+			     fmt_sub(end_of(outer), end_of(&events[i]))))
 			break;
 		call_end(c, lane, open->event, open->edges);
 	}
@@ -257,7 +257,7 @@ static int64_t gap_before(const struct compile *c, const struct program_lane *la
 		return 0;
 	return c->p->sites[e->site].kind == FMT_COLLECTIVE
 		       ? gap_ns
-		       : ns_sum(gap_ns, fmt_site_gap(&c->p->site_gaps, lane->site));
+		       : fmt_add(gap_ns, fmt_site_gap(&c->p->site_gaps, lane->site));
 }
 
 static void op_start(struct compile *c, struct program_lane *lane, size_t i)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/emulate.h"
 
+#include "base/host.h"
 #include "formats/infer/constants.h"
 
 #include "replay/engine/feed.h"
@@ -10,7 +11,6 @@
 #include "base/scope.h"
 
 #include <errno.h>
-#include <time.h>
 
 struct emulation {
 	struct fmt_trace *trace;
@@ -23,14 +23,6 @@ struct emulation {
 	struct rewrite *rewrite; /* NULL: not asked for */
 	uint64_t n_slices, n_taken;
 };
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void emulation_done(struct emulation *e)
 {
@@ -128,7 +120,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 {
 	scoped(emulation_done) struct emulation e = {.trace = in, .options = options};
 	struct replay_counts counts = {0};
-	double begin = seconds();
+	int64_t begin_ns = host_clock_ns(CLOCK_MONOTONIC);
 	int r = emulation_init(&e, out_path, err);
 	struct replay_source source = {
 		.names = fmt_trace_names(in),
@@ -154,6 +146,6 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.repeated = counts.program.repeated,
 	};
 	score_finish(e.score, ret);
-	ret->seconds = seconds() - begin;
+	ret->seconds = (double)(host_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
 	return 0;
 }

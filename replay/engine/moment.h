@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "replay/engine/wrap.h"
+#include "formats/wrap.h"
 
 #define MOMENT_NEVER (INT64_MIN / 4) /* before everything: nothing waits for it */
 
@@ -15,14 +15,14 @@
  * stream, the end of an operation. */
 static inline int64_t moment_after(int64_t before_ns, int64_t own_ns)
 {
-	return ns_sum(before_ns, own_ns);
+	return fmt_add(before_ns, own_ns);
 }
 
 /* `at_ns`, but not before lag_ns after `when_ns`: an operation after its launch, after an event; a
  * host thread after what it waits for. */
 static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns)
 {
-	int64_t t = ns_sum(when_ns, lag_ns);
+	int64_t t = fmt_add(when_ns, lag_ns);
 
 	return when_ns > MOMENT_NEVER && t > at_ns ? t : at_ns;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/place.h"
 
+#include "formats/wrap.h"
 #include "replay/engine/sim.h"
-#include "replay/engine/wrap.h"
 
 #include "base/array.h"
 
@@ -53,7 +53,7 @@ static size_t first_edge(const struct fmt_slice *s, fmt_number to)
 
 static int64_t end_of(const struct fmt_event *e)
 {
-	return ns_sum(e->start_ns, e->duration_ns);
+	return fmt_add(e->start_ns, e->duration_ns);
 }
 
 /* Leaves the points of the last slice, or with `carry` none. */
@@ -96,7 +96,7 @@ int place_lane(struct place *p, const struct place_carry *carry, const struct fm
 			add_end(p, events, p->open[depth - 1], times);
 		lag_ns = handed_ns(slice, slice->first_number + i, &edge);
 		if (lag_ns > 0)
-			add(p, ns_minus(events[i].start_ns, lag_ns), ns_minus(times[2 * i], lag_ns),
+			add(p, fmt_sub(events[i].start_ns, lag_ns), fmt_sub(times[2 * i], lag_ns),
 			    0);
 		add(p, events[i].start_ns, times[2 * i], 1);
 		p->open[depth++] = (int64_t)i;
@@ -117,7 +117,7 @@ void place_carry(const struct place *p, struct place_carry *carry)
 /* As far from the point as it was recorded. */
 static int64_t shift(const struct place_point *p, int64_t recorded_ns)
 {
-	return ns_sum(p->emulated_ns, ns_minus(recorded_ns, p->recorded_ns));
+	return fmt_add(p->emulated_ns, fmt_sub(recorded_ns, p->recorded_ns));
 }
 
 int64_t place_time(const struct place *p, int64_t recorded_ns)
@@ -144,8 +144,7 @@ int64_t place_time(const struct place *p, int64_t recorded_ns)
 		return shift(before, recorded_ns);
 	after = &p->points[low];
 	if (p->stream && after->begins &&
-	    ns_minus(after->recorded_ns, recorded_ns) <
-		    ns_minus(recorded_ns, before->recorded_ns)) {
+	    fmt_sub(after->recorded_ns, recorded_ns) < fmt_sub(recorded_ns, before->recorded_ns)) {
 		t = shift(after, recorded_ns);
 		return t < before->emulated_ns ? before->emulated_ns : t;
 	}

@@ -5,10 +5,10 @@
 #include "formats/infer/constants.h"
 #include "formats/store/writer.h"
 
+#include "formats/wrap.h"
 #include "replay/engine/launches.h"
 #include "replay/engine/place.h"
 #include "replay/engine/sim.h"
-#include "replay/engine/wrap.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -161,9 +161,9 @@ static const struct place *place_of(const struct rank_rewrite *rank, uint32_t la
 static void move(const struct place *p, struct fmt_event *e)
 {
 	int64_t start_ns = place_time(p, e->start_ns);
-	int64_t end_ns = place_time(p, ns_sum(e->start_ns, e->duration_ns));
+	int64_t end_ns = place_time(p, fmt_add(e->start_ns, e->duration_ns));
 
-	e->duration_ns = end_ns > start_ns ? ns_minus(end_ns, start_ns) : 0;
+	e->duration_ns = end_ns > start_ns ? fmt_sub(end_ns, start_ns) : 0;
 	e->start_ns = start_ns;
 }
 
@@ -207,7 +207,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 			}
 		}
 		e->start_ns = times[2 * from];
-		e->duration_ns = ns_minus(times[2 * from + 1], times[2 * from]);
+		e->duration_ns = fmt_sub(times[2 * from + 1], times[2 * from]);
 	}
 	for (size_t i = 0; i < s->n_ranges; i++)
 		move(place_of(rank, s->ranges[i].lane), &s->ranges[i]);
@@ -226,14 +226,14 @@ static void set_iteration(const struct rank_rewrite *rank, uint32_t thread, stru
 		for (size_t i = 0; i < s->n_events + s->n_ranges; i++) {
 			const struct fmt_event *e =
 				i < s->n_events ? &s->events[i] : &s->ranges[i - s->n_events];
-			int64_t end = ns_sum(e->start_ns, e->duration_ns);
+			int64_t end = fmt_add(e->start_ns, e->duration_ns);
 
 			start_ns = e->start_ns < start_ns ? e->start_ns : start_ns;
 			end_ns = end > end_ns ? end : end_ns;
 		}
 		if (start_ns <= end_ns) {
 			as_range.start_ns = start_ns;
-			as_range.duration_ns = ns_minus(end_ns, start_ns);
+			as_range.duration_ns = fmt_sub(end_ns, start_ns);
 		}
 	}
 	s->iteration.start_ns = as_range.start_ns;

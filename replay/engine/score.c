@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/score.h"
 
+#include "formats/wrap.h"
 #include "replay/engine/place.h"
 #include "replay/engine/sim.h"
-#include "replay/engine/wrap.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -172,7 +172,7 @@ static int place_thread(struct score *s, struct rank_score *r, const struct fmt_
 static int collect(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
 		   const int64_t *times)
 {
-	int64_t moved_ns = ns_minus(r->emulated_start_ns, slice->iteration.start_ns);
+	int64_t moved_ns = fmt_sub(r->emulated_start_ns, slice->iteration.start_ns);
 
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
@@ -180,12 +180,12 @@ static int collect(struct score *s, struct rank_score *r, const struct fmt_slice
 
 		if (!site || !FMT_IS_OP(site->kind))
 			continue;
-		if (fmt_busy_add(&r->recorded, e->start_ns, ns_sum(e->start_ns, e->duration_ns),
+		if (fmt_busy_add(&r->recorded, e->start_ns, fmt_add(e->start_ns, e->duration_ns),
 				 site->kind == FMT_COLLECTIVE) < 0 ||
 		    fmt_busy_add(&r->emulated, times[2 * i], times[2 * i + 1],
 				 site->kind == FMT_COLLECTIVE) < 0)
 			return -ENOMEM;
-		note_error(s, ns_minus(times[2 * i], ns_sum(e->start_ns, moved_ns)));
+		note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));
 	}
 	return 0;
 }
@@ -199,8 +199,8 @@ static int add_row(struct score *s, uint32_t rank, const struct fmt_slice *slice
 		.gpu = fmt_trace_rank(s->trace, rank)->number,
 		.recorded_step_ns = it->duration_ns,
 		.emulated_step_ns =
-			ns_minus(place_time(&s->place, ns_sum(it->start_ns, it->duration_ns)),
-				 r->emulated_start_ns),
+			fmt_sub(place_time(&s->place, fmt_add(it->start_ns, it->duration_ns)),
+				r->emulated_start_ns),
 	};
 
 	if (array_reserve(&s->rows, s->n_rows + 1, &s->rows_cap) < 0 ||

@@ -12,6 +12,7 @@
  * FOLDER holds the session (else one is made in /dev/shm or $TMPDIR). The last line says how the
  * program ended. */
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
 #include "capture/drain.h"
 #include "formats/api/api.h"
@@ -47,14 +48,6 @@ static struct {
 static struct ring rings[4096];
 static size_t n_rings;
 static struct cap_control *control;
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void fail(const char *what)
 {
@@ -99,7 +92,7 @@ static void make_session(void)
 
 static void beat(void)
 {
-	control->heartbeat_ns = options.dead ? 0 : now_ns();
+	control->heartbeat_ns = options.dead ? 0 : host_clock_ns(CLOCK_MONOTONIC);
 }
 
 static void keep(struct ring *r)
@@ -314,9 +307,9 @@ static int wait_for(pid_t pid)
 		if (!options.idle)
 			drain();
 		if (!begun && __atomic_load_n(&control->n_rings, __ATOMIC_RELAXED) > 0)
-			begun = now_ns();
+			begun = host_clock_ns(CLOCK_MONOTONIC);
 		if (options.kill_ms && begun &&
-		    now_ns() - begun > options.kill_ms * INT64_C(1000000))
+		    host_clock_ns(CLOCK_MONOTONIC) - begun > options.kill_ms * INT64_C(1000000))
 			kill(pid, SIGKILL);
 		nanosleep(&nap, NULL);
 	}

@@ -26,13 +26,7 @@ says "made no CUDA call"
 status=0
 gpucapture -o "$work/run" -- sh -c 'kill -9 $$' 2>/dev/null || status=$?
 equal "$status" 137
-gpucapture -o "$work/run" -- sh -c 'trap "exit 7" TERM; echo started >"$0"; while :; do sleep 0.05; done' "$work/started" 2>/dev/null &
-pid=$!
-eventually test -s "$work/started" || die "it did not start"
-kill -TERM $pid
-status=0
-wait $pid || status=$?
-equal "$status" 7
+hands_on_signals gpucapture -o "$work/run" --
 
 # The process that records is killed, twice: another goes on where it was, and nothing is lost.
 program=$programs/tests/emugpu/emugpu_driver

@@ -12,13 +12,7 @@ gpuemu -- sh -c 'kill -9 $$' || status=$?
 equal "$status" 137
 fails -127 gpuemu -- "$work/absent"
 says "cannot run"
-gpuemu -- sh -c 'trap "exit 7" TERM; echo started >"$0"; while :; do sleep 0.05; done' "$work/started" &
-pid=$!
-eventually test -s "$work/started" || die "it did not start"
-kill -TERM $pid
-status=0
-wait $pid || status=$?
-equal "$status" 7
+hands_on_signals gpuemu --
 
 # What is asked for wrongly.
 fails -2 gpuemu --gpus 0 true

@@ -76,6 +76,17 @@ eventually() {
 	return 1
 }
 
+# hands_on_signals COMMAND...: a program that it runs gets SIGTERM, and its exit status is that of the program.
+hands_on_signals() {
+	"$@" sh -c 'trap "exit 7" TERM; echo started >"$0"; while :; do sleep 0.05; done' "$work/started" 2>/dev/null &
+	pid=$!
+	eventually test -s "$work/started" || die "$1 did not start it"
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	equal "$status" 7
+}
+
 # The mount on $mnt; there, and no longer after WHAT.
 mounted() {
 	grep -q " $mnt fuse.gputracefs " /proc/self/mounts

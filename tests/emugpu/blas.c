@@ -2,6 +2,8 @@
 
 /* cuBLAS and cuBLASLt over emulated GPUs, through the driver API. Prints what went wrong; exit
  * status 0 when nothing did. */
+#include "tests/emugpu/check_all.h"
+
 #include <cublas_v2.h>
 #include <cublasLt.h>
 #include <cuda.h>
@@ -10,16 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int failures;
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                     \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
 
 enum { M = 70, N = 50, K = 90 };
 

@@ -4,17 +4,9 @@
  */
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
-#include <cuda_runtime.h>
+#include "tests/emugpu/check_true.h"
 
-#define TRUE(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include <cuda_runtime.h>
 
 static inline void check_is(cudaError_t got, cudaError_t want, const char *call, int line)
 {

@@ -4,19 +4,12 @@
  * them. */
 #pragma once
 
+#include "tests/emugpu/check_true.h"
+
 #include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define OK(call) check_is(call, CUDA_SUCCESS, #call, __LINE__)
 #define FAILS(call, why) check_is(call, why, #call, __LINE__)
-#define TRUE(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static inline void check_is(CUresult got, CUresult want, const char *call, int line)
 {

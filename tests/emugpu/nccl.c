@@ -10,6 +10,8 @@
  *
  * Exit status 0 when every rank found what it expected.
  */
+#include "tests/emugpu/check_all.h"
+
 #include <cuda.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -21,16 +23,6 @@
 #include <unistd.h>
 
 enum { COUNT = 100000, MAX = 16 };
-
-static int failures;
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                     \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
 
 struct rank {
 	ncclUniqueId id;

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* NVML and the driver say the same about the emulated GPUs. */
+#include "tests/emugpu/check_all.h"
+
 #include <cuda.h>
 #include <nvml.h>
 #include <stdio.h>
 #include <string.h>
-
-static int failures;
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                     \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
 
 static void compare(unsigned number)
 {

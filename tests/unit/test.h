@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What each unit test program shares: main() of one suite with one case. */
+/* What each unit test program shares: main() of one suite with one case. It prints each test; the
+ * exit status is 0 when all passed. */
 #pragma once
 
 #include <check.h>
 #include <stdlib.h>
 
-/* Runs `tests`, an array of TTest *, and prints each; the exit status is 0 when all passed. */
-static inline int run_tests(const char *name, const TTest *const *tests, size_t n)
+static inline int run_case(const char *name, TCase *tcase)
 {
 	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create(name);
 	SRunner *runner;
 	int failed;
 
 	tcase_set_timeout(tcase, 120);
-	for (size_t i = 0; i < n; i++)
-		tcase_add_test(tcase, tests[i]);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_VERBOSE);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int run_tests(const char *name, const TTest *const *tests, size_t n)
+{
+	TCase *tcase = tcase_create(name);
+
+	for (size_t i = 0; i < n; i++)
+		tcase_add_test(tcase, tests[i]);
+	return run_case(name, tcase);
 }
 
 #define TESTS(name, ...)                                                                           \

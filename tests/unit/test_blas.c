@@ -148,19 +148,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("blas");
 	TCase *tcase = tcase_create("blas");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, vectors);
 	tcase_add_loop_test(tcase, triangles, 0, 16);
 	tcase_add_test(tcase, mirrored);
 	tcase_add_test(tcase, batches);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_case("blas", tcase);
 }

@@ -125,18 +125,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("element");
 	TCase *tcase = tcase_create("element");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tcase, narrowing, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tcase, exact);
 	tcase_add_loop_test(tcase, reductions, 0, EMU_C32 * EMU_REDUCTIONS);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_case("element", tcase);
 }

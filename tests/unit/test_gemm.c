@@ -166,18 +166,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("gemm");
 	TCase *tcase = tcase_create("gemm");
-	SRunner *runner;
-	int failed;
 
-	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, products, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_loop_test(tcase, epilogues, 0, 2);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_case("gemm", tcase);
 }

@@ -460,10 +460,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("infer");
 	TCase *tcase = tcase_create("infer");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
 	tcase_add_test(tcase, test_ranks);
@@ -478,10 +475,5 @@ int main(void)
 	tcase_add_test(tcase, test_gaps_of_kernels);
 	tcase_add_test(tcase, test_copies_to_the_device_alone);
 	tcase_add_test(tcase, test_nothing);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_VERBOSE);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_case("infer", tcase);
 }

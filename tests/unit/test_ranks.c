@@ -278,22 +278,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("ranks");
 	TCase *tcase = tcase_create("ranks");
-	SRunner *runner;
-	int failed;
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, collectives, 0, EMU_SEND_RECV * 12);
 	tcase_add_test(tcase, ahead);
 	tcase_add_loop_test(tcase, transfers, 0, 2);
 	tcase_add_loop_test(tcase, lost, 0, 3);
 	tcase_add_test(tcase, strangers);
 	tcase_add_test(tcase, costs);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_case("ranks", tcase);
 }

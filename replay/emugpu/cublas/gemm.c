@@ -33,15 +33,7 @@ EMU_ALL(GEMM)
 		const type *B, I ldb, long long int strideB, const type *beta, type *C, I ldc,     \
 		long long int strideC, I batchCount)                                               \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE,                                                    \
-					TYPED(x, NATIVE(x)),                                       \
-					.a = A,                                                    \
-					.b = B,                                                    \
-					.c = C,                                                    \
-					.stride_a = strideA,                                       \
-					.stride_b = strideB,                                       \
-					.stride_c = strideC,                                       \
-					.batch = batchCount};                                      \
+		struct emu_product p = {SIMPLE, TYPED(x, NATIVE(x)), EMU_STRIDED};                 \
                                                                                                    \
 		return emu_product_launch(handle, &p);                                             \
 	}
@@ -55,13 +47,7 @@ EMU_ALL(STRIDED)
 		const type *const Barray[], I ldb, const type *beta, type *const Carray[], I ldc,  \
 		I batchCount)                                                                      \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE,                                                    \
-					TYPED(x, NATIVE(x)),                                       \
-					.a = Aarray,                                               \
-					.b = Barray,                                               \
-					.c = (void *)(uintptr_t)Carray,                            \
-					.batch = batchCount,                                       \
-					.pointers = 1};                                            \
+		struct emu_product p = {SIMPLE, TYPED(x, NATIVE(x)), EMU_BY_POINTERS};             \
                                                                                                    \
 		return emu_product_launch(handle, &p);                                             \
 	}
@@ -95,14 +81,7 @@ EMU_SIZES(EX)
 		long long int strideC, I batchCount, cublasComputeType_t computeType,              \
 		cublasGemmAlgo_t algo)                                                             \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE,                                                    \
-					.a = A,                                                    \
-					.b = B,                                                    \
-					.c = C,                                                    \
-					.stride_a = strideA,                                       \
-					.stride_b = strideB,                                       \
-					.stride_c = strideC,                                       \
-					.batch = batchCount};                                      \
+		struct emu_product p = {SIMPLE, EMU_STRIDED};                                      \
 		cublasStatus_t r =                                                                 \
 			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
                                                                                                    \
@@ -120,12 +99,7 @@ EMU_SIZES(STRIDED_EX)
 		void *const Carray[], cudaDataType Ctype, I ldc, I batchCount,                     \
 		cublasComputeType_t computeType, cublasGemmAlgo_t algo)                            \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE,                                                    \
-					.a = Aarray,                                               \
-					.b = Barray,                                               \
-					.c = (void *)(uintptr_t)Carray,                            \
-					.batch = batchCount,                                       \
-					.pointers = 1};                                            \
+		struct emu_product p = {SIMPLE, EMU_BY_POINTERS};                                  \
 		cublasStatus_t r =                                                                 \
 			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
                                                                                                    \

@@ -45,14 +45,7 @@ EMU_SIZES(HGEMM)
 		const uint16_t *B, I ldb, long long int strideB, const uint16_t *beta,             \
 		uint16_t *C, I ldc, long long int strideC, I batchCount)                           \
 	{                                                                                          \
-		struct emu_product p = {PRODUCT,                                                   \
-					.a = A,                                                    \
-					.b = B,                                                    \
-					.c = C,                                                    \
-					.stride_a = strideA,                                       \
-					.stride_b = strideB,                                       \
-					.stride_c = strideC,                                       \
-					.batch = batchCount};                                      \
+		struct emu_product p = {PRODUCT, EMU_STRIDED};                                     \
                                                                                                    \
 		return emu_product_launch(handle, &p);                                             \
 	}
@@ -66,12 +59,7 @@ EMU_SIZES(STRIDED)
 		const uint16_t *const Barray[], I ldb, const uint16_t *beta,                       \
 		uint16_t *const Carray[], I ldc, I batchCount)                                     \
 	{                                                                                          \
-		struct emu_product p = {PRODUCT,                                                   \
-					.a = Aarray,                                               \
-					.b = Barray,                                               \
-					.c = (void *)(uintptr_t)Carray,                            \
-					.batch = batchCount,                                       \
-					.pointers = 1};                                            \
+		struct emu_product p = {PRODUCT, EMU_BY_POINTERS};                                 \
                                                                                                    \
 		return emu_product_launch(handle, &p);                                             \
 	}

@@ -21,6 +21,13 @@ struct emu_product {
 	uint8_t tensor;
 };
 
+/* What the operands and counts of all ...StridedBatched and of all ...Batched calls say of one. */
+#define EMU_STRIDED                                                                                \
+	.a = A, .b = B, .c = C, .stride_a = strideA, .stride_b = strideB, .stride_c = strideC,     \
+	.batch = batchCount
+#define EMU_BY_POINTERS                                                                            \
+	.a = Aarray, .b = Barray, .c = (void *)(uintptr_t)Carray, .batch = batchCount, .pointers = 1
+
 /* Checks it as cuBLAS does, and launches it on the handle's stream. */
 cublasStatus_t emu_product_launch(cublasHandle_t handle, const struct emu_product *p);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/clock.h"
 
+#include "base/host.h"
 #include "replay/emugpu/counts.h"
 #include "replay/emugpu/driver/run.h"
 #include "replay/emugpu/refuse.h"
@@ -22,17 +23,9 @@ static struct {
 /* Outside a run. */
 static struct emu_run_process alone;
 
-static int64_t read_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 int64_t emu_work_ns(void)
 {
-	return (int64_t)((double)read_ns(CLOCK_THREAD_CPUTIME_ID) * clock_.per_ns);
+	return (int64_t)((double)host_clock_ns(CLOCK_THREAD_CPUTIME_ID) * clock_.per_ns);
 }
 
 int64_t emu_horizon_ns(void)
@@ -52,7 +45,7 @@ static void leave_out(struct emu_thread *t, int64_t from_ns, int64_t wall_ns)
 	if (wall_ns - from_ns < EMU_SHORT_NS) {
 		t->measured_ns += wall_ns - from_ns;
 	} else {
-		t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
+		t->settled_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		t->measured_ns = 0;
 	}
 }
@@ -66,7 +59,7 @@ static int64_t own_ns(struct emu_thread *t, int64_t wall_ns)
 		t->measured_ns += gap;
 		return gap;
 	}
-	cpu = read_ns(CLOCK_THREAD_CPUTIME_ID);
+	cpu = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	own = cpu - t->settled_ns - t->measured_ns;
 	t->settled_ns = cpu;
 	t->measured_ns = 0;
@@ -77,7 +70,7 @@ static int64_t own_ns(struct emu_thread *t, int64_t wall_ns)
 static void begin(struct emu_thread *t, int64_t wall_ns)
 {
 	t->left_ns = wall_ns;
-	t->settled_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
+	t->settled_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	t->measured_ns = 0;
 }
 
@@ -105,7 +98,7 @@ struct emu_thread *emu_enter(enum emu_call call)
 	if (t->depth++ > 0)
 		return t;
 	t->call = call;
-	t->entered_ns = read_ns(CLOCK_MONOTONIC);
+	t->entered_ns = host_clock_ns(CLOCK_MONOTONIC);
 	settle(t, t->entered_ns);
 	t->before_ns = t->now_ns;
 	return t;
@@ -120,7 +113,7 @@ static void pace(struct emu_thread *t)
 	while (t->left_ns < until) {
 		if (until - t->left_ns > 50000)
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		t->left_ns = read_ns(CLOCK_MONOTONIC);
+		t->left_ns = host_clock_ns(CLOCK_MONOTONIC);
 	}
 }
 
@@ -141,7 +134,7 @@ void emu_leave(struct emu_thread **self)
 	if (--t->depth > 0)
 		return;
 	t->now_ns = moment_after(t->now_ns, clock_.costs_ns[t->call]);
-	t->left_ns = read_ns(CLOCK_MONOTONIC);
+	t->left_ns = host_clock_ns(CLOCK_MONOTONIC);
 	if (clock_.pace)
 		pace(t);
 	else
@@ -156,7 +149,7 @@ EMU_API uint64_t gpuemu_host_ns(void)
 	struct emu_thread *t = &self_;
 
 	if (t->depth == 0 && !t->aside)
-		settle(t, read_ns(CLOCK_MONOTONIC));
+		settle(t, host_clock_ns(CLOCK_MONOTONIC));
 	return (uint64_t)t->now_ns;
 }
 
@@ -176,7 +169,7 @@ EMU_API void gpuemu_aside_end(void)
 	struct emu_thread *t = &self_;
 
 	if (t->depth == 0)
-		leave_out(t, t->left_ns, read_ns(CLOCK_MONOTONIC));
+		leave_out(t, t->left_ns, host_clock_ns(CLOCK_MONOTONIC));
 	if (t->aside > 0)
 		t->aside--;
 }
@@ -184,7 +177,7 @@ EMU_API void gpuemu_aside_end(void)
 EMU_API void gpuemu_thread_not_before(int64_t ns)
 {
 	if (self_.left_ns == 0)
-		begin(&self_, read_ns(CLOCK_MONOTONIC));
+		begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
 	gpuemu_host_ns(); /* until now it was its own time that passed, or with --pace any */
 	emu_wait(&self_, ns, 0);
 }
@@ -207,7 +200,7 @@ static void forked(void)
 		p = &alone;
 	}
 	clock_.process = p;
-	begin(&self_, read_ns(CLOCK_MONOTONIC));
+	begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
 }
 
 /* As soon as the driver is loaded: the program's own start counts. */
@@ -222,7 +215,7 @@ __attribute__((constructor)) static void start(void)
 	clock_.process = emu_run_join(clock_.per_ns);
 	if (!clock_.process)
 		clock_.process = &alone;
-	begin(&self_, read_ns(CLOCK_MONOTONIC));
+	begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
 	emu_wait(&self_, emu_horizon_ns(), 0);
 	pthread_atfork(gpuemu_thread_hands_on, NULL, forked);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/image.h"
 #include "base/array.h"
-#include "base/elf.h"
 #include "base/scope.h"
+#include "formats/api/elf.h"
 
 #include <elf.h>
 #include <zstd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What a process did on its GPUs, for `gpuemu`: lines appended to $GPUEMU_REPORT when it ends. */
+#include "base/host.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/device.h"
 
@@ -8,15 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-static int64_t monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* Numbers that were taken when the driver was initialised; a child of the process has none. */
 static struct {
@@ -27,7 +19,7 @@ static struct {
 void emu_report_start(void)
 {
 	origin.pid = getpid();
-	origin.started_ns = monotonic_ns();
+	origin.started_ns = host_clock_ns(CLOCK_MONOTONIC);
 }
 
 static void append_line(int fd, const char *line, int n)
@@ -65,5 +57,6 @@ __attribute__((destructor)) static void report(void)
 	}
 	append_line(fd, line,
 		    snprintf(line, sizeof(line), "process\t%d\t%" PRId64 "\t%" PRId64 "\n",
-			     (int)origin.pid, end_ns, monotonic_ns() - origin.started_ns));
+			     (int)origin.pid, end_ns,
+			     host_clock_ns(CLOCK_MONOTONIC) - origin.started_ns));
 }

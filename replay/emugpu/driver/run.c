@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/run.h"
+#include "base/host.h"
 #include "base/scope.h"
-#include "replay/emugpu/lib/process.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static uint32_t used(void)
 
 static struct emu_run_process *find(uint64_t pid)
 {
-	uint64_t started = emu_process_started(pid);
+	uint64_t started = host_process_started(pid);
 
 	for (uint32_t i = 0; i < used(); i++) {
 		struct emu_run_process *p = &run->processes[i];
@@ -52,12 +52,9 @@ static struct emu_run_process *find(uint64_t pid)
 
 static int64_t cpu_ns_of(uint64_t pid)
 {
-	struct timespec t = {0};
 	clockid_t clock;
 
-	if (clock_getcpuclockid((pid_t)pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
-		return 0;
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return clock_getcpuclockid((pid_t)pid, &clock) == 0 ? host_clock_ns(clock) : 0;
 }
 
 /* Where a process is by now. Without calls, all that it does is its own work. */
@@ -92,7 +89,7 @@ static struct emu_run_process *place(void)
 		struct emu_run_process *p = &run->processes[n];
 		uint64_t was = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
 
-		if (!emu_process_lives(was, p->started) && claim(p, was))
+		if (host_process_started(was) != p->started && claim(p, was))
 			return p;
 	}
 	return NULL;
@@ -107,7 +104,7 @@ struct emu_run_process *emu_run_join_at(int64_t now_ns)
 	p->now_ns = now_ns;
 	p->calls = 0;
 	p->cpu_ns = cpu_ns_of((uint64_t)getpid());
-	p->started = emu_process_started((uint64_t)getpid());
+	p->started = host_process_started((uint64_t)getpid());
 	return p;
 }
 
@@ -128,7 +125,7 @@ struct emu_run_process *emu_run_join(double per_ns)
 		return p;
 	}
 	for (int i = 0; i < GENERATIONS && !p && above > 1; i++) {
-		above = emu_process_parent(above);
+		above = host_process_parent(above);
 		p = find(above);
 	}
 	return emu_run_join_at(p ? now_of(p, per_ns) : 0);

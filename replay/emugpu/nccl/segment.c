@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/nccl/segment.h"
 
+#include "base/host.h"
 #include "base/scope.h"
-#include "replay/emugpu/lib/process.h"
 #include "replay/emugpu/nccl/segment_state.h"
 
 #include <errno.h>
@@ -145,7 +145,6 @@ static void segment_free(struct emu_segment *s)
 
 define_cleanup(segment_freep, struct emu_segment *, segment_free);
 
-static int64_t now_ns(void);
 static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns);
 
 /* How long a rank waits for ranks of which nobody knows yet whether they live. */
@@ -182,13 +181,13 @@ int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_
 		return r;
 	me = emu_segment_member(s, rank);
 	me->pid = (uint64_t)getpid();
-	me->started = emu_process_started(me->pid);
+	me->started = host_process_started(me->pid);
 	me->device = device;
 	gethostname(me->host, sizeof(me->host) - 1);
 	if (!__atomic_compare_exchange_n(&me->joined, &none, 1, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return -EPROTO; /* the rank is taken */
-	r = arrive_until(s, EMU_MEETING_HOST, now_ns() + patience_ns());
+	r = arrive_until(s, EMU_MEETING_HOST, host_clock_ns(CLOCK_MONOTONIC) + patience_ns());
 	if (r < 0)
 		return r;
 	if (r > 0)
@@ -246,7 +245,7 @@ static int lost(struct emu_segment *s, uint32_t rank)
 	uint32_t joined = __atomic_load_n(&m->joined, __ATOMIC_ACQUIRE);
 
 	return joined == 2 || (joined == 1 && m->pid != (uint64_t)getpid() &&
-			       !emu_process_lives(m->pid, m->started));
+			       host_process_started(m->pid) != m->started);
 }
 
 int emu_segment_state(struct emu_segment *s)
@@ -278,14 +277,6 @@ int emu_segment_look(struct emu_segment *s)
 	return r;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
 {
 	struct emu_meeting *m = &header_of(s)->meetings[meeting];
@@ -301,7 +292,7 @@ static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_n
 		if (__atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine)
 			break;
 		r = emu_segment_look(s);
-		if (r == 0 && until_ns != INT64_MAX && now_ns() > until_ns)
+		if (r == 0 && until_ns != INT64_MAX && host_clock_ns(CLOCK_MONOTONIC) > until_ns)
 			fail(s, 2);
 	}
 	return __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine ? 0 : r;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the system says of time and of processes. Any thread may ask. */
+#pragma once
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Now, by a clock of clock_gettime(). */
+static inline int64_t host_clock_ns(clockid_t clock)
+{
+	struct timespec t = {0};
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A number of /proc/PID/stat, the `field`th, from 4; 0: there is no such process, or it has ended
+ * and is only not waited for. */
+static inline uint64_t host_process_field(uint64_t pid, int field)
+{
+	char path[40], text[1024];
+	ssize_t n = -1;
+	char *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[n < 0 ? 0 : n] = 0;
+	at = strrchr(text, ')'); /* the second field may hold anything else */
+	if (!at || strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0)
+		return 0;
+	for (int i = 2; at && i < field; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static inline uint64_t host_process_parent(uint64_t pid)
+{
+	return host_process_field(pid, 4);
+}
+
+/* When it was started, in the kernel's own units. With its id that names a process for good, since
+ * ids are used again. */
+static inline uint64_t host_process_started(uint64_t pid)
+{
+	return host_process_field(pid, 22);
+}
