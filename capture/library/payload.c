@@ -13,7 +13,8 @@ void cap_payload_iteration(int64_t number)
 	__atomic_store_n(&iteration, number, __ATOMIC_RELAXED);
 }
 
-int cap_payload_wanted(void)
+/* Whether contents are kept now; costs a load when they never are. */
+static int is_wanted(void)
 {
 	const struct cap_control *control = cap_control();
 	int64_t now = __atomic_load_n(&iteration, __ATOMIC_RELAXED);
@@ -28,7 +29,7 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 	struct cap_payload_record *r;
 	uint64_t hash[2];
 
-	if (!cap_payload_wanted() || cap_put_blob(data, b->bytes, hash) < 0)
+	if (!is_wanted() || cap_put_blob(data, b->bytes, hash) < 0)
 		return;
 	r = cap_reserve(sizeof(*r), CAP_PAYLOAD);
 	if (!r)
@@ -47,7 +48,7 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 
 void cap_payload_keep(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
 {
-	if (!cap_payload_wanted())
+	if (!is_wanted())
 		return;
 	for (size_t i = 0; i < n; i++) {
 		void *copy = malloc(buffers[i].bytes);

@@ -10,9 +10,6 @@
  * recorder drops what lies outside of the range. */
 void cap_payload_iteration(int64_t number);
 
-/* Whether contents are kept now; costs a load when they never are. */
-int cap_payload_wanted(void);
-
 /* Keeps the buffers as they are once the stream's work so far is done. */
 void cap_payload_keep(const struct cap_place *place, const struct cap_buffer *buffers, size_t n);
 

@@ -76,8 +76,6 @@ uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes);
 
 /* Says in every ring of the process how it ends; CAP_LIVE takes it back. */
 void cap_threads_mark(enum cap_state state);
-/* In a forked child: the rings are the parent's. */
-void cap_threads_forget(void);
 
 /* Facts about the process, and about the driver once it has been initialised; into the ring of the
  * calling thread. */

@@ -57,7 +57,8 @@ void cap_threads_mark(enum cap_state state)
 	errno = kept;
 }
 
-void cap_threads_forget(void)
+/* In a forked child: the rings are the parent's. */
+static void forget_threads(void)
 {
 	memset(rings, 0, sizeof(rings));
 	pthread_mutex_init(&lock, NULL);
@@ -169,7 +170,7 @@ static bool may_restart(void)
 {
 	if (!cap_process.session || cap_process.driver_used || getpid() == cap_process.pid)
 		return false;
-	cap_threads_forget();
+	forget_threads();
 	cap_process_begin();
 	return true;
 }

@@ -65,7 +65,9 @@ int rec_view(const struct rec_call *c, const char *name, struct api_view *ret)
 	return 1;
 }
 
-size_t rec_stem(const char *name)
+/* The length of a name without version and variant: of cuMemcpyHtoDAsync_v2_ptsz that of
+ * cuMemcpyHtoDAsync. */
+static size_t stem_of(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -81,7 +83,7 @@ int rec_is(const struct rec_call *c, const char *stem)
 {
 	size_t n = strlen(stem);
 
-	return strncmp(c->name, stem, n) == 0 && rec_stem(c->name) == n;
+	return strncmp(c->name, stem, n) == 0 && stem_of(c->name) == n;
 }
 
 /* ---- the call as an event */

@@ -93,8 +93,6 @@ int rec_view(const struct rec_call *c, const char *name, struct api_view *ret);
  * a name of its address. */
 fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle);
 
-/* The name without version and variant: cuMemcpyHtoDAsync_v2_ptsz is cuMemcpyHtoDAsync. */
-size_t rec_stem(const char *name);
 int rec_is(const struct rec_call *c, const char *stem);
 
 /* The stream argument as the object that it stands for now: with the thread's own, and the

@@ -13,7 +13,7 @@ int join_names_init(struct join_part *p)
 	return p->strings && p->sites ? 0 : -ENOMEM;
 }
 
-int join_string(struct join *j, struct join_part *p, fmt_str s, fmt_str *ret)
+static int string_of(struct join *j, struct join_part *p, fmt_str s, fmt_str *ret)
 {
 	const struct fmt_names *n = fmt_trace_names(p->trace);
 	size_t len;
@@ -41,7 +41,7 @@ static bool is_text(const struct fmt_arg *a)
 static int text_value(struct join *j, struct join_part *p, int64_t *value)
 {
 	fmt_str s;
-	int r = *value > 0 && *value <= UINT32_MAX ? join_string(j, p, (fmt_str)*value, &s)
+	int r = *value > 0 && *value <= UINT32_MAX ? string_of(j, p, (fmt_str)*value, &s)
 						   : (s = 0, 0);
 
 	if (r == 0)
@@ -76,12 +76,12 @@ int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret)
 		return -ENOMEM;
 	made = *from;
 	made.args = args;
-	r = join_string(j, p, from->name, &made.name);
+	r = string_of(j, p, from->name, &made.name);
 	if (r == 0)
-		r = join_string(j, p, from->category, &made.category);
+		r = string_of(j, p, from->category, &made.category);
 	for (uint32_t i = 0; i < from->n_args && r == 0; i++) {
 		args[i] = from->args[i];
-		r = join_string(j, p, from->args[i].key, &args[i].key);
+		r = string_of(j, p, from->args[i].key, &args[i].key);
 		if (r == 0 && is_text(&args[i]) && !args[i].varies)
 			r = text_value(j, p, &args[i].value);
 	}
@@ -116,11 +116,11 @@ static int put_lanes(struct join *j, struct join_part *p, uint32_t from, uint32_
 		struct fmt_lane lane = *fmt_lane(n, from, i);
 		uint32_t number = 0;
 
-		r = join_string(j, p, lane.pid_text, &lane.pid_text);
+		r = string_of(j, p, lane.pid_text, &lane.pid_text);
 		if (r == 0)
-			r = join_string(j, p, lane.tid_text, &lane.tid_text);
+			r = string_of(j, p, lane.tid_text, &lane.tid_text);
 		if (r == 0)
-			r = join_string(j, p, lane.name, &lane.name);
+			r = string_of(j, p, lane.name, &lane.name);
 		if (r == 0)
 			r = fmt_names_lane(j->names, rank, &lane, &number);
 		if (r == 0 && number != i)
@@ -141,16 +141,16 @@ int join_rank_names(struct join *j, uint32_t rank)
 	for (uint32_t i = 0; r == 0 && (device = fmt_device(n, of->index, i)); i++) {
 		struct fmt_device made = *device;
 
-		r = join_string(j, p, device->name, &made.name);
+		r = string_of(j, p, device->name, &made.name);
 		if (r == 0)
-			r = join_string(j, p, device->properties, &made.properties);
+			r = string_of(j, p, device->properties, &made.properties);
 		if (r == 0)
 			r = fmt_names_device(j->names, rank, &made);
 	}
 	for (uint32_t i = 0; r == 0 && (fact = fmt_fact(n, of->index, i)); i++) {
 		fmt_str value;
 
-		r = join_string(j, p, fact->value, &value);
+		r = string_of(j, p, fact->value, &value);
 		if (r == 0)
 			r = fmt_names_fact(j->names, rank, fmt_string(n, fact->key, NULL), value);
 	}

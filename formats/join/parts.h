@@ -47,7 +47,6 @@ struct join {
 
 /* names.c: numbers of a part as numbers of the joined trace. */
 int join_names_init(struct join_part *p);
-int join_string(struct join *j, struct join_part *p, fmt_str s, fmt_str *ret);
 int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret);
 /* The values of an event of that site, in place. */
 int join_values(struct join *j, struct join_part *p, uint32_t site, int64_t *values);

@@ -172,7 +172,7 @@ static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready
 	return end;
 }
 
-const struct emu_op_type emu_graph_type = {
+static const struct emu_op_type graph_type = {
 	.name = "graph",
 	.node = CU_GRAPH_NODE_TYPE_GRAPH,
 	.blocks = graph_blocks,
@@ -210,7 +210,7 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	EMU_ENTER(EMU_CALL_LAUNCH);
-	struct emu_op op = {.type = &emu_graph_type, .graph = exec_of(exec)};
+	struct emu_op op = {.type = &graph_type, .graph = exec_of(exec)};
 	struct emu_stream *s;
 	CUresult r = emu_stream_of(self, stream, &s);
 

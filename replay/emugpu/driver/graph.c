@@ -52,7 +52,7 @@ void emu_graph_free(struct emu_graph *g)
 	free(g);
 }
 
-int emu_node_add_dep(struct emu_node *n, struct emu_node *dep)
+static int add_dep(struct emu_node *n, struct emu_node *dep)
 {
 	for (size_t i = 0; i < n->n_deps; i++)
 		if (n->deps[i] == dep)
@@ -70,7 +70,7 @@ CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *
 	int r = n ? array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n_deps; i++)
-		r = emu_node_add_dep(n, deps[i]);
+		r = add_dep(n, deps[i]);
 	if (r < 0) {
 		emu_op_done(op);
 		if (n)
@@ -121,8 +121,7 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 	}
 	for (size_t i = 0; !r && i < g->n_nodes; i++)
 		for (size_t k = 0; !r && k < g->nodes[i]->n_deps; k++)
-			if (emu_node_add_dep(copy->nodes[i],
-					     copy->nodes[g->nodes[i]->deps[k]->mark]) < 0)
+			if (add_dep(copy->nodes[i], copy->nodes[g->nodes[i]->deps[k]->mark]) < 0)
 				r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
 		emu_graph_free(copy);
@@ -354,7 +353,7 @@ EMU_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *fro
 	for (size_t i = 0; !r && i < n; i++) {
 		if (!emu_node_of(from[i]) || !emu_node_of(to[i]))
 			r = CUDA_ERROR_INVALID_VALUE;
-		else if (emu_node_add_dep(emu_node_of(to[i]), emu_node_of(from[i])) < 0)
+		else if (add_dep(emu_node_of(to[i]), emu_node_of(from[i])) < 0)
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return r;

@@ -39,7 +39,6 @@ void emu_graph_drop_objects(struct emu_graph *g);
 /* Adds a node that waits for `deps`; what `op` owns passes on in any case. */
 CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *const *deps,
 		       size_t n_deps, struct emu_node **ret);
-int emu_node_add_dep(struct emu_node *n, struct emu_node *dep);
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret);
 
 /* A copy of an op with arguments of its own. 0 or -ENOMEM, -EINVAL: its arguments are of unknown
@@ -53,7 +52,7 @@ CUresult emu_kernel_op_of(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret);
 int emu_graph_order(struct emu_graph *g, struct emu_node ***ret);
 
 extern const struct emu_op_type emu_empty_type, emu_child_type, emu_event_record_type,
-	emu_event_wait_type, emu_alloc_type, emu_free_type;
+	emu_event_wait_type;
 
 /* ---- capture ---- */
 

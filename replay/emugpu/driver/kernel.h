@@ -41,9 +41,6 @@ void emu_kernels_load(void);
 
 /* The code registered for a function, or NULL. */
 const struct gpuemu_kernel *emu_twin(struct emu_function *f);
-
-/* Whether `plain` ("saxpy", "scale<float>") means the kernel `symbol`. */
-int emu_name_fits(const char *plain, const char *symbol);
 /* The name as people write it, on the heap; a copy of `symbol` where nothing demangles it. */
 char *emu_name_demangle(const char *symbol);
 

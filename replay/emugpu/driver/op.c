@@ -31,7 +31,7 @@ int emu_point_reached(const struct emu_point *p)
 	return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) == REACHED;
 }
 
-void emu_point_reach(struct emu_point *p, int64_t end_ns)
+static void reach(struct emu_point *p, int64_t end_ns)
 {
 	p->end_ns = end_ns;
 	if (__atomic_exchange_n(&p->done, REACHED, __ATOMIC_ACQ_REL) == AWAITED)
@@ -104,7 +104,7 @@ static int own_point(struct emu_op *op)
 
 static int64_t run_record(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
 {
-	emu_point_reach(op->point, ready_ns);
+	reach(op->point, ready_ns);
 	return ready_ns;
 }
 

@@ -26,7 +26,6 @@ struct emu_point {
 struct emu_point *emu_point_new(void); /* one reference; NULL without memory */
 void emu_point_drop(struct emu_point *p);
 int emu_point_reached(const struct emu_point *p);
-void emu_point_reach(struct emu_point *p, int64_t end_ns);
 
 /* A moment that is known, or will be. Owns a reference to `point`. */
 struct emu_dep {
@@ -141,7 +140,7 @@ struct emu_op_type {
 };
 
 extern const struct emu_op_type emu_kernel_type, emu_copy_type, emu_set_type, emu_host_type,
-	emu_value_type, emu_record_type, emu_wait_type, emu_graph_type;
+	emu_record_type, emu_wait_type;
 
 /* The earliest start of `op` behind what ended at tail_ns. */
 int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t tail_ns);

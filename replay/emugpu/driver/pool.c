@@ -13,7 +13,8 @@ static struct {
 	struct emu_pool *current[EMU_DEVICES]; /* NULL: the device's own */
 } defaults;
 
-struct emu_pool *emu_pool_default(struct emu_device *d)
+/* The pool of a device that is used when none is named. */
+static struct emu_pool *default_of(struct emu_device *d)
 {
 	struct emu_pool *p = &defaults.pools[d->ordinal];
 
@@ -26,7 +27,7 @@ static struct emu_pool *current(struct emu_device *d)
 {
 	struct emu_pool *p = __atomic_load_n(&defaults.current[d->ordinal], __ATOMIC_ACQUIRE);
 
-	return p ? p : emu_pool_default(d);
+	return p ? p : default_of(d);
 }
 
 static struct emu_pool *pool_of(CUmemoryPool handle)
@@ -52,7 +53,7 @@ static int64_t nothing(struct emu_op *op, struct emu_lane *lane, int64_t ready_n
 }
 
 /* A node of a graph: its memory was taken when the node was made, and is the graph's. */
-const struct emu_op_type emu_alloc_type = {
+static const struct emu_op_type alloc_type = {
 	.name = "allocation",
 	.node = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
 	.light = 1,
@@ -69,7 +70,7 @@ static int64_t give_back(struct emu_op *op, struct emu_lane *lane, int64_t ready
 	return ready_ns;
 }
 
-const struct emu_op_type emu_free_type = {
+static const struct emu_op_type free_type = {
 	.name = "free",
 	.node = CU_GRAPH_NODE_TYPE_MEM_FREE,
 	.light = 1,
@@ -79,7 +80,7 @@ const struct emu_op_type emu_free_type = {
 static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_pool *p,
 		      size_t bytes, CUdeviceptr *ret)
 {
-	struct emu_op op = {.type = &emu_alloc_type};
+	struct emu_op op = {.type = &alloc_type};
 	uintptr_t at;
 
 	if (!ret || bytes == 0)
@@ -121,7 +122,7 @@ EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
 {
 	EMU_ENTER(EMU_CALL_EVENT);
 	struct emu_region found = emu_region_find(at);
-	struct emu_op op = {.type = &emu_free_type, .memory = {.at = at}};
+	struct emu_op op = {.type = &free_type, .memory = {.at = at}};
 	struct emu_stream *s;
 	CUresult r = emu_stream_of(self, stream, &s);
 
@@ -131,7 +132,7 @@ EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* A graph that is launched again finds its memory where it was. */
 	if (!s->capture)
-		op.memory.pool = emu_pool_default(found.device);
+		op.memory.pool = default_of(found.device);
 	return emu_submit(self, s, &op);
 }
 
@@ -143,7 +144,7 @@ EMU_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice device)
 
 	if (!d || !ret)
 		return d ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
-	*ret = (CUmemoryPool)emu_pool_default(d);
+	*ret = (CUmemoryPool)default_of(d);
 	return CUDA_SUCCESS;
 }
 
@@ -192,7 +193,7 @@ EMU_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	struct emu_pool *p = pool_of(pool);
 
-	if (!p || p == emu_pool_default(p->device))
+	if (!p || p == default_of(p->device))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (defaults.current[p->device->ordinal] == p)
 		defaults.current[p->device->ordinal] = NULL;

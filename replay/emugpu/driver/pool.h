@@ -12,6 +12,3 @@ struct emu_pool {
 	cuuint64_t used, used_high, threshold;
 	int reuse[3]; /* attributes that change nothing here, kept as set */
 };
-
-/* The pool of a device that is used when none is named. */
-struct emu_pool *emu_pool_default(struct emu_device *d);

@@ -72,7 +72,8 @@ static int ends(const char *name, size_t len, const char *plain)
 	       (n == len || name[len - n - 1] == ':');
 }
 
-int emu_name_fits(const char *plain, const char *symbol)
+/* Whether `plain` ("saxpy", "scale<float>") means the kernel `symbol`. */
+static int name_fits(const char *plain, const char *symbol)
 {
 	if (strcmp(plain, symbol) == 0)
 		return 1;
@@ -105,7 +106,7 @@ const struct gpuemu_kernel *emu_twin(struct emu_function *f)
 	pthread_mutex_lock(&twins.lock);
 	/* Others may look at it all the time: it goes from what it was to what it is. */
 	for (struct twin *t = twins.first; t && !found; t = t->next)
-		if (emu_name_fits(t->kernel->name, f->entry->name))
+		if (name_fits(t->kernel->name, f->entry->name))
 			found = t->kernel;
 	__atomic_store_n(&f->twin, found, __ATOMIC_RELAXED);
 	__atomic_store_n(&f->generation, twins.generation, __ATOMIC_RELEASE);

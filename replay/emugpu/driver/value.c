@@ -47,7 +47,7 @@ static int64_t value_run(struct emu_op *op, struct emu_lane *lane, int64_t ready
 	return ready_ns;
 }
 
-const struct emu_op_type emu_value_type = {
+static const struct emu_op_type value_type = {
 	.name = "value",
 	.node = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
 	.light = 1,
@@ -60,7 +60,7 @@ static CUresult submit(CUstream stream, CUdeviceptr at, uint64_t value, unsigned
 {
 	EMU_ENTER(EMU_CALL_EVENT);
 	struct emu_op op = {
-		.type = &emu_value_type,
+		.type = &value_type,
 		.value = {.at = (volatile void *)at,
 			  .value = value,
 			  .flags = flags,
