@@ -8,7 +8,7 @@
 #include "formats/store/sizes.h"
 #include "fs/node.h"
 #include "replay/engine/emulate.h"
-#include "tools/gpuemu_timing.h"
+#include "tools/gpuemu/timing.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

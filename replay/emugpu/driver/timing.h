@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The durations of a recorded run, which tools/gpuemu_timing.h writes. Loaded once; then any
+/* The durations of a recorded run, which tools/gpuemu/timing.h writes. Loaded once; then any
  * thread. */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
 #include "formats/kineto/kineto.h"
-#include "tools/cmd.h"
-#include "tools/import_report.h"
+#include "tools/gputrace/cmd.h"
+#include "tools/gputrace/import_report.h"
 #include "tools/place.h"
 #include "tools/progress.h"
 

@@ -3,8 +3,8 @@
 #include "formats/json.h"
 #include "formats/report/compare.h"
 #include "formats/report/grid.h"
-#include "tools/cmd.h"
-#include "tools/sink.h"
+#include "tools/gputrace/cmd.h"
+#include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
 #include "formats/store/pack.h"
-#include "tools/cmd.h"
+#include "tools/gputrace/cmd.h"
 #include "tools/place.h"
 #include "tools/trace_arg.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/gpuemu_timing.h"
+#include "tools/gpuemu/timing.h"
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/value.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/gpuemu_report.h"
+#include "tools/gpuemu/report.h"
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/report/grid.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/cmd.h"
+#include "tools/gputrace/cmd.h"
 
 static const struct cli_command *const commands[] = {
 	&cmd_info,   &cmd_import, &cmd_join,   &cmd_export, &cmd_diff,

@@ -5,9 +5,10 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/clock.h"
-#include "tools/capture_trace.h"
 #include "tools/child.h"
 #include "tools/cli.h"
+#include "tools/gpucapture/capture_place.h"
+#include "tools/gpucapture/capture_trace.h"
 #include "tools/preload.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/capture_trace.h"
+#include "tools/gpucapture/capture_trace.h"
 
 #include "base/scope.h"
 #include "formats/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/sink.h"
+#include "tools/gputrace/sink.h"
 
 #include "base/scope.h"
 #include "tools/place.h"

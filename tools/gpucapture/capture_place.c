@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/capture_place.h"
+#include "tools/gpucapture/capture_place.h"
 
 #include "base/scope.h"
 #include "tools/cli.h"

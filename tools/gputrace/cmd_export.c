@@ -3,12 +3,12 @@
 #include "base/scope.h"
 #include "formats/export/chrome.h"
 #include "formats/export/svg.h"
-#include "tools/cmd.h"
-#include "tools/export_tables.h"
-#include "tools/part.h"
+#include "tools/gputrace/cmd.h"
+#include "tools/gputrace/export_tables.h"
+#include "tools/gputrace/part.h"
+#include "tools/gputrace/sink.h"
 #include "tools/place.h"
 #include "tools/progress.h"
-#include "tools/sink.h"
 
 #include <inttypes.h>
 #include <limits.h>

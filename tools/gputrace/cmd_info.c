@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
 #include "formats/report/report.h"
-#include "tools/cmd.h"
-#include "tools/info_sizes.h"
-#include "tools/part.h"
+#include "tools/gputrace/cmd.h"
+#include "tools/gputrace/info_sizes.h"
+#include "tools/gputrace/part.h"
+#include "tools/gputrace/sink.h"
 #include "tools/progress.h"
-#include "tools/sink.h"
 
 #include <unistd.h>
 

@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "fs/fuse.h"
 #include "tools/cli.h"
-#include "tools/emulated.h"
-#include "tools/mount_options.h"
-#include "tools/mount_point.h"
+#include "tools/gputracefs/emulated.h"
+#include "tools/gputracefs/mount_options.h"
+#include "tools/gputracefs/mount_point.h"
 #include "tools/trace_arg.h"
 
 #include <fcntl.h>

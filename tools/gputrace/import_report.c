@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/import_report.h"
+#include "tools/gputrace/import_report.h"
 
 #include "formats/json.h"
 

@@ -2,8 +2,8 @@
 #include "base/scope.h"
 #include "formats/json.h"
 #include "formats/store/verify.h"
-#include "tools/cmd.h"
-#include "tools/sink.h"
+#include "tools/gputrace/cmd.h"
+#include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/part.h"
+#include "tools/gputrace/part.h"
 
 #include "base/scope.h"
 #include "tools/trace_arg.h"

@@ -7,8 +7,8 @@
 #include "replay/emugpu/driver/model.h"
 #include "tools/child.h"
 #include "tools/cli.h"
-#include "tools/gpuemu_report.h"
-#include "tools/gpuemu_timing.h"
+#include "tools/gpuemu/report.h"
+#include "tools/gpuemu/timing.h"
 #include "tools/preload.h"
 #include "tools/trace_arg.h"
 

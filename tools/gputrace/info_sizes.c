@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/info_sizes.h"
+#include "tools/gputrace/info_sizes.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/emulated.h"
+#include "tools/gputracefs/emulated.h"
 
 #include "base/scope.h"
 #include "replay/engine/emulate.h"

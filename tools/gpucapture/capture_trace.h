@@ -5,7 +5,7 @@
 #pragma once
 
 #include "capture/recorder/recorder.h"
-#include "tools/capture_place.h"
+#include "tools/gpucapture/capture_place.h"
 
 struct capture_trace {
 	struct rec_recorder *recorder;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/export_tables.h"
+#include "tools/gputrace/export_tables.h"
 
 #include "base/scope.h"
 #include "fs/copy.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/mount_options.h"
+#include "tools/gputracefs/mount_options.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "formats/json.h"
-#include "tools/cmd.h"
+#include "tools/gputrace/cmd.h"
 #include "tools/joining.h"
 #include "tools/parts.h"
 

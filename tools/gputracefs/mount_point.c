@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/mount_point.h"
+#include "tools/gputracefs/mount_point.h"
 
 #include "base/scope.h"
 
