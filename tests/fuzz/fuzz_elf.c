@@ -2,7 +2,7 @@
 
 /* A cubin; the first values of its variables have to lie in it. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/driver/code/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

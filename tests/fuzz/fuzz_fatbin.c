@@ -2,7 +2,7 @@
 
 /* A fat binary, with the part that suits the GPU. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/driver/code/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -2,7 +2,7 @@
 
 /* PTX, as text. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/driver/code/image.h"
 
 #include <string.h>
 

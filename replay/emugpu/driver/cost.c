@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* How long kernels take: as recorded, as their author says, or by the roofline (doc/gpuemu.md). */
-#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/timing.h"
 
 #include <string.h>

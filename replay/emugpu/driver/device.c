@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/device.h"
-#include "replay/emugpu/driver/kernel.h"
-#include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/memory/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

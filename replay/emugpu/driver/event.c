@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/graph.h"
-#include "replay/emugpu/driver/ipc.h"
+#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/memory/ipc.h"
 #include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>

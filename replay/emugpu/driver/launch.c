@@ -2,8 +2,8 @@
 
 /* Launches, and what can be asked about kernels. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/graph.h"
-#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

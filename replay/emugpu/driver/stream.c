@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/stream.h"
 #include "base/array.h"
-#include "replay/emugpu/driver/graph.h"
-#include "replay/emugpu/driver/ipc.h"
+#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/memory/ipc.h"
 #include "replay/emugpu/gpuemu.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "replay/emugpu/driver/timing.h"
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/code/kernel.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/timing.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 /* Streams whose ops become nodes of a graph. A stream takes part from cuStreamBeginCapture, or from
  * when it waits for an event that was recorded on one that does. */
 #include "base/array.h"
-#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/graph/graph.h"
 
 static struct {
 	pthread_mutex_t lock;

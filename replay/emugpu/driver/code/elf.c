@@ -3,7 +3,7 @@
 /* Cubins: ELF, with what a launch needs to know in sections named .nv.info.KERNEL. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/driver/code/image.h"
 
 #include <elf.h>
 

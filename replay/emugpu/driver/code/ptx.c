@@ -3,7 +3,7 @@
 /* PTX: the names, the parameters and the variables of a module of text. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/driver/code/image.h"
 
 #include <ctype.h>
 

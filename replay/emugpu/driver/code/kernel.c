@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/code/kernel.h"
 
 #include <errno.h>
 #include <stdio.h>

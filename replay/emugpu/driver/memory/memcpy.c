@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The public copies and fills. */
-#include "replay/emugpu/driver/transfer.h"
+#include "replay/emugpu/driver/memory/transfer.h"
 
 #define HOST(p) ((CUdeviceptr)(uintptr_t)(p))
 

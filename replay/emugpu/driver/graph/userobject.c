@@ -2,7 +2,7 @@
 
 /* Things of the program's that graphs keep alive: counted references and what ends them. */
 #include "base/array.h"
-#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/graph/graph.h"
 
 #define MAGIC 0x4f626a65u
 

@@ -3,7 +3,7 @@
 /* Events that two processes share. Any thread. */
 #pragma once
 
-#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/graph/graph.h"
 #include "replay/emugpu/driver/stream.h"
 
 int emu_shared_new(struct emu_shared_event **ret); /* 0 or a negative errno */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/image.h"
+#include "replay/emugpu/driver/code/image.h"
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/api/elf.h"

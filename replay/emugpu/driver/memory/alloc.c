@@ -2,8 +2,8 @@
 
 /* Device, page-locked and managed memory, and what is known of an address. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/graph.h"
-#include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/memory/memory.h"
 
 #include <errno.h>
 #include <sys/mman.h>

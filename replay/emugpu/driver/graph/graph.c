@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/graph/graph.h"
 #include "base/array.h"
 #include "base/scope.h"
 

@@ -3,9 +3,9 @@
 /* Modules and libraries: images loaded, their kernels by name, their variables in memory. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/graph.h"
-#include "replay/emugpu/driver/kernel.h"
-#include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/memory/memory.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 
 /* Nodes of each kind, made and changed by hand. */
 #include "base/array.h"
-#include "replay/emugpu/driver/graph.h"
-#include "replay/emugpu/driver/kernel.h"
-#include "replay/emugpu/driver/transfer.h"
+#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/memory/transfer.h"
 
 static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
 		    struct emu_op *op)

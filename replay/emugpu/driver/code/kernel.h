@@ -4,8 +4,8 @@
  * they take. */
 #pragma once
 
+#include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/device.h"
-#include "replay/emugpu/driver/image.h"
 #include "replay/emugpu/gpuemu.h"
 
 /* A CUfunction and a CUkernel alike; owned by its module. */

@@ -2,8 +2,8 @@
 
 /* Linking: what is put together is kept side by side, and loads as one image (image.h). */
 #include "base/array.h"
-#include "replay/emugpu/driver/image.h"
-#include "replay/emugpu/driver/kernel.h"
+#include "replay/emugpu/driver/code/image.h"
+#include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/refuse.h"
 
 #define MAGIC 0x4c696e6bu

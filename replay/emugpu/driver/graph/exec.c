@@ -4,7 +4,7 @@
  * is one op of its stream; within it, each node starts when all that it waits for have ended. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/graph.h"
+#include "replay/emugpu/driver/graph/graph.h"
 
 #define MAGIC 0x45786563u
 

@@ -3,9 +3,9 @@
 /* Memory and events of another process. A handle says in which process and in which of its files
  * the thing lies; while that process lives, /proc gives the file. Nothing is named, so nothing is
  * left behind. */
-#include "replay/emugpu/driver/ipc.h"
+#include "replay/emugpu/driver/memory/ipc.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/memory/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
