@@ -48,8 +48,9 @@ static const char readme[] =
 	"`args` holds what has no column, as key=value;key=value. \"-\" is: nothing there. Within a\n"
 	"field, tab, newline and backslash are written \\t \\n \\\\, and ; within args is written \\;\n"
 	"\n"
-	"    column -t -s \"$(printf '\\t')\" gpus/gpu0/kernels | less -S\n"
-	"    awk -F '\\t' 'FNR > 1 { ns[$6] += $3 } END { for (name in ns) print ns[name], name }' \\\n"
+	"    column -t -s \"$(printf '\\t')\" communicators/0/collectives | less -S\n"
+	"    awk -F '\\t' 'FNR > 1 { ns[$6] += $3 }\n"
+	"        END { for (k in ns) printf \"%.3f ms %s\\n\", ns[k] / 1e6, k }' \\\n"
 	"        iterations/*/gpu0/kernels | sort -nr | head\n"
 	"    pandas.read_csv(\"gpus/gpu0/kernels\", sep=\"\\t\", na_values=\"-\", quoting=csv.QUOTE_NONE)\n";
 /* clang-format on */
