@@ -279,6 +279,31 @@ static void test_tensor_map(void)
 	OK(cuMemFree(p));
 }
 
+/* What is set is kept; what is in use can only be read, and the most of it only be set back. */
+static void test_pool(CUdevice device)
+{
+	cuuint64_t threshold = 1 << 20, got = 0, current = 0, any = 7;
+	int reuse = 0, kept = 1;
+	CUmemoryPool pool;
+
+	OK(cuDeviceGetDefaultMemPool(&pool, device));
+	OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+	OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &got));
+	TRUE(got == threshold);
+	OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &reuse));
+	OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &kept));
+	TRUE(kept == 0);
+	FAILS(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &any),
+	      CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &any));
+	OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &got));
+	OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &current));
+	TRUE(got == current);
+	FAILS(cuMemPoolGetAttribute(pool, (CUmemPool_attribute)0, &any), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, NULL),
+	      CUDA_ERROR_INVALID_VALUE);
+}
+
 static void test_clusters(void)
 {
 	CUlaunchAttribute four = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
@@ -379,6 +404,7 @@ int main(void)
 	test_first_launches(context);
 	test_link();
 	test_tensor_map();
+	test_pool(device);
 	test_clusters();
 	test_fault(device);
 	OK(cuMemAlloc(&table, 1));

@@ -398,16 +398,22 @@ EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 	return CUDA_SUCCESS;
 }
 
+/* The stream whose end is asked for, which one in capture does not have. */
+static CUresult asked(struct emu_thread *self, CUstream handle, struct emu_stream **ret)
+{
+	CUresult r = emu_stream_of(self, handle, ret);
+
+	return r || !(*ret)->capture ? r : emu_capture_spoil(*ret);
+}
+
 EMU_API CUresult cuStreamSynchronize(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
 	struct emu_stream *s;
-	CUresult r = emu_stream_of(self, handle, &s);
+	CUresult r = asked(self, handle, &s);
 
 	if (r)
 		return r;
-	if (s->capture)
-		return emu_capture_spoil(s);
 	if (s == s->context->null_stream && !(uintptr_t)handle) {
 		/* The null stream ends after all that it waits for. */
 		struct emu_op op = {.type = &emu_wait_type};
@@ -421,12 +427,10 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
 	struct emu_stream *s;
-	CUresult r = emu_stream_of(self, handle, &s);
+	CUresult r = asked(self, handle, &s);
 
 	if (r)
 		return r;
-	if (s->capture)
-		return emu_capture_spoil(s);
 	pthread_mutex_lock(&s->lock);
 	int busy = s->pending || s->lane.tail_ns > self->now_ns;
 	pthread_mutex_unlock(&s->lock);

@@ -206,58 +206,54 @@ EMU_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 	return pool_of(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-EMU_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute what, void *value)
+/* Where an attribute is kept; NULL for one that a pool does not have. */
+static void *attribute(struct emu_pool *p, CUmemPool_attribute what, size_t *bytes)
 {
-	struct emu_pool *p = pool_of(pool);
-
-	if (!p || !value)
-		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = sizeof(cuuint64_t);
 	switch (what) {
 	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-		memcpy(&p->reuse[what - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value,
-		       sizeof(int));
-		return CUDA_SUCCESS;
+		*bytes = sizeof(int);
+		return &p->reuse[what - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
 	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-		memcpy(&p->threshold, value, sizeof(p->threshold));
-		return CUDA_SUCCESS;
+		return &p->threshold;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		return &p->used;
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
 	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		p->used_high = p->used;
-		return CUDA_SUCCESS;
+		return &p->used_high;
 	default:
-		return CUDA_ERROR_INVALID_VALUE;
+		return NULL;
 	}
+}
+
+EMU_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute what, void *value)
+{
+	struct emu_pool *p = pool_of(pool);
+	size_t bytes;
+	void *at = p && value ? attribute(p, what, &bytes) : NULL;
+
+	if (!at || at == &p->used)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (at == &p->used_high)
+		p->used_high = p->used;
+	else
+		memcpy(at, value, bytes);
+	return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute what, void *value)
 {
 	struct emu_pool *p = pool_of(pool);
+	size_t bytes;
+	const void *at = p && value ? attribute(p, what, &bytes) : NULL;
 
-	if (!p || !value)
+	if (!at)
 		return CUDA_ERROR_INVALID_VALUE;
-	switch (what) {
-	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-		memcpy(value, &p->reuse[what - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES],
-		       sizeof(int));
-		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-		memcpy(value, &p->threshold, sizeof(p->threshold));
-		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-		memcpy(value, &p->used, sizeof(p->used));
-		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		memcpy(value, &p->used_high, sizeof(p->used_high));
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
+	memcpy(value, at, bytes);
+	return CUDA_SUCCESS;
 }
 
 /* Every device reaches every other's memory. */
