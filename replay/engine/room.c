@@ -63,7 +63,7 @@ int64_t room_take(struct room *r, int64_t start_ns, int64_t duration_ns, uint32_
 		struct room_step *s = &r->steps[i];
 		uint32_t left = ROOM_WHOLE - s->held, got = share < left ? share : left;
 		uint64_t lasts_ns =
-			i + 1 < r->n ? (uint64_t)ns_minus(s[1].from_ns, s->from_ns) : UINT64_MAX;
+			i + 1 < r->n ? (uint64_t)fmt_sub(s[1].from_ns, s->from_ns) : UINT64_MAX;
 
 		if (work <= (unsigned __int128)got * lasts_ns) {
 			int64_t end_ns =
