@@ -66,17 +66,24 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-void rec_making_drop(struct rec_making *m)
+/* Removes what has been written of the trace. */
+static void remove_files(const char *path)
 {
-	scoped(rec_making_freep) struct rec_making *owned = m;
-	scoped(close_dir) DIR *dir = m && m->writer ? opendir(m->path) : NULL;
+	scoped(close_dir) DIR *dir = opendir(path);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
 			unlinkat(dirfd(dir), e->d_name, 0);
 	if (dir)
-		rmdir(m->path);
+		rmdir(path);
+}
+
+void rec_making_drop(struct rec_making *m)
+{
+	if (m && m->writer)
+		remove_files(m->path);
+	rec_making_free(m);
 }
 
 bool rec_making_has_begun(const struct rec_making *m)
