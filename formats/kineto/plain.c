@@ -9,11 +9,17 @@ struct plain {
 	size_t n_keys; /* of the event so far */
 };
 
-static bool accept(struct plain *p, char c)
+/* What stands behind the spaces. */
+static char peek(struct plain *p)
 {
 	while (*p->at == ' ')
 		p->at++;
-	if (*p->at != c)
+	return *p->at;
+}
+
+static bool accept(struct plain *p, char c)
+{
+	if (peek(p) != c)
 		return false;
 	p->at++;
 	return true;
@@ -160,9 +166,7 @@ static bool copy_scalar(struct plain *p, char **out)
 
 static bool copy_value(struct plain *p, char **out, unsigned depth)
 {
-	while (*p->at == ' ')
-		p->at++;
-	switch (*p->at) {
+	switch (peek(p)) {
 	case '"':
 		return copy_string(p, out);
 	case '[':
@@ -225,9 +229,7 @@ static bool scalar(struct plain *p)
 
 static bool value(struct plain *p, uint32_t *guess)
 {
-	while (*p->at == ' ')
-		p->at++;
-	switch (*p->at) {
+	switch (peek(p)) {
 	case '"':
 		p->at++;
 		return text(p, guess) && kineto_json_value(p->r, FMT_STRING, *guess);

@@ -38,8 +38,13 @@ SH
 gpucapture -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" &
 pid=$!
 eventually test -e "$work/halves.sh.began" || die "it did not begin"
-kill -9 "$(pgrep -P "$(pgrep -P $pid -x gpucapture)" -x gpucapture)"
+reader=$(pgrep -P $pid -x gpucapture)
+kill -9 "$(pgrep -P "$reader" -x gpucapture)"
 >"$work/halves.sh.go"
+while now=$(pgrep -P $pid -x gpucapture); do
+	[ "$now" = "$reader" ] || die "the one that reads died as well"
+	sleep 0.05
+done
 wait $pid
 gputrace verify "$work/killed" >/dev/null
 gputrace info --json "$work/killed" | grep -q '"memset": 200000' || die "$(gputrace info "$work/killed")"

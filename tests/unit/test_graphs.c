@@ -103,6 +103,13 @@ struct kernel {
 	uint64_t params, extra, kern, ctx;
 };
 
+static void add_memset(struct recording *m, uint64_t node, const struct set *set)
+{
+	ring_out(&m->ring, 0, node);
+	ring_blob(&m->ring, 4, CAP_BLOB_BEFORE, set, sizeof(*set));
+	ring_call(&m->ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+}
+
 START_TEST(nodes_are_added_by_hand)
 {
 	scoped(recording_end) struct recording m;
@@ -114,9 +121,7 @@ START_TEST(nodes_are_added_by_hand)
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
 	add_empty(&m, a, NULL, 0);
-	ring_out(&m.ring, 0, b);
-	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &set, sizeof(set));
-	ring_call(&m.ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+	add_memset(&m, b, &set);
 	ring_out(&m.ring, 0, c);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, both, sizeof(both));
 	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &kernel, sizeof(kernel));
@@ -166,9 +171,7 @@ START_TEST(a_node_that_is_changed)
 	begin(&m);
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
-	ring_out(&m.ring, 0, 0xa0);
-	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &set, sizeof(set));
-	ring_call(&m.ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+	add_memset(&m, 0xa0, &set);
 	set.width = 30;
 	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &set, sizeof(set));
 	ring_call(&m.ring, "cuGraphMemsetNodeSetParams", 0xa0, 0x300);
@@ -207,9 +210,7 @@ START_TEST(an_executable_graph_that_is_changed)
 	begin(&m);
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
-	ring_out(&m.ring, 0, 0xa0);
-	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &set, sizeof(set));
-	ring_call(&m.ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
+	add_memset(&m, 0xa0, &set);
 	add_empty(&m, 0xb0, NULL, 0);
 	ring_out(&m.ring, 0, EXEC);
 	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);

@@ -165,10 +165,11 @@ struct reader {
 
 #define MOST_TRIES 5
 
-/* What comes for the program's process group is not for it. */
+/* What comes for the program's process group is not for it; nor does it die of telling something to
+ * one that was killed. */
 static int start_reader(struct reader *r)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
 	int status;
 
 	r->tries++;

@@ -314,11 +314,7 @@ EMU_API CUresult cuLibraryUnload(CUlibrary handle)
 
 EMU_API CUresult cuLibraryGetKernel(CUkernel *ret, CUlibrary handle, const char *name)
 {
-	struct emu_module *m = module_of(handle);
-
-	if (!m)
-		return CUDA_ERROR_INVALID_HANDLE;
-	return ret && name ? find(m, name, (struct emu_function **)ret) : CUDA_ERROR_INVALID_VALUE;
+	return cuModuleGetFunction((CUfunction *)ret, (CUmodule)handle, name);
 }
 
 EMU_API CUresult cuLibraryGetKernelCount(unsigned *ret, CUlibrary handle)
