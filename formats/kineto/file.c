@@ -314,5 +314,11 @@ int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_erro
 			return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
 					"its times are beyond 146 years from 1970");
 	}
-	return r == 0 && !f.exported ? kineto_split(im, f.first) : r;
+	if (r == 0 && !f.exported)
+		r = kineto_split(im, f.first);
+	if (r == -EFBIG)
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"it has too many processes and GPUs for one file; a file for each "
+				"process can be imported");
+	return r;
 }

@@ -11,6 +11,13 @@
  * process's busiest has. Processes often touch another device without using it. */
 #define SHARE 100
 
+/* A file has so many processes, and devices, at most; a process has so many GPUs; and there are so
+ * many threads and streams for all processes together. What a stranger's file may cost hangs on
+ * them. */
+#define MOST_IDS 2048
+#define MOST_GPUS_OF_A_PROCESS 64
+#define MOST_LANES (1u << 24)
+
 static void job_done(struct owner_job *j)
 {
 	free(j->processes.ids);
@@ -142,12 +149,13 @@ static int count_ops(struct owner_job *j)
 }
 
 /* The GPUs of one process; what it did on others goes to the busiest of them. */
-static void list_parts(struct owner_job *j, uint32_t process, struct kineto_owners *ret)
+static int list_parts(struct owner_job *j, uint32_t process, struct kineto_owners *ret)
 {
 	uint32_t n = j->devices.n, busiest = 0;
 	const uint64_t *ops = j->ops + (size_t)process * n;
 	const uint64_t *kernels = j->kernels + (size_t)process * n;
 	uint32_t *part = j->part + (size_t)process * n;
+	uint32_t first = ret->n_parts;
 
 	for (uint32_t d = 1; d < n; d++)
 		busiest = ops[d] > ops[busiest] ? d : busiest;
@@ -157,6 +165,8 @@ static void list_parts(struct owner_job *j, uint32_t process, struct kineto_owne
 			continue;
 		if (ops[d] == 0)
 			continue;
+		if (ret->n_parts - first == MOST_GPUS_OF_A_PROCESS || ret->n_parts == MOST_IDS)
+			return -EFBIG;
 		part[d] = ret->n_parts;
 		ret->parts[ret->n_parts++] = (struct kineto_part){
 			process, kineto_device_ordinal(j->sites->strings, &j->devices.ids[d])};
@@ -164,6 +174,7 @@ static void list_parts(struct owner_job *j, uint32_t process, struct kineto_owne
 	j->main_part[process] = part[busiest] == KINETO_NOBODY ? 0 : part[busiest];
 	for (uint32_t d = 0; d < n; d++)
 		part[d] = part[d] == KINETO_NOBODY ? j->main_part[process] : part[d];
+	return 0;
 }
 
 static uint32_t part_on(const struct owner_job *j, uint32_t process, uint32_t lane)
@@ -238,9 +249,11 @@ static int place_events(const struct owner_job *j, uint32_t *part_of)
 static int place_lanes(const struct owner_job *j, struct kineto_owners *o)
 {
 	const struct kineto_rank *k = j->k;
-	scoped(free_ptr) uint64_t *counts =
-		calloc(k->n_lanes * (size_t)o->n_parts + 1, sizeof(*counts));
+	scoped(free_ptr) uint64_t *counts = NULL;
 
+	if (k->n_lanes > MOST_LANES / o->n_parts)
+		return -EFBIG;
+	counts = calloc(k->n_lanes * (size_t)o->n_parts + 1, sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++)
@@ -260,13 +273,15 @@ static int place_lanes(const struct owner_job *j, struct kineto_owners *o)
 static int divide(struct owner_job *j, struct kineto_owners *o)
 {
 	const struct kineto_rank *k = j->k;
-	int r;
+	int r = 0;
 
-	o->parts = malloc(((size_t)j->processes.n * j->devices.n + 1) * sizeof(*o->parts));
+	o->parts = malloc(MOST_IDS * sizeof(*o->parts));
 	if (!o->parts)
 		return -ENOMEM;
-	for (uint32_t p = 0; p < j->processes.n; p++)
-		list_parts(j, p, o);
+	for (uint32_t p = 0; p < j->processes.n && r == 0; p++)
+		r = list_parts(j, p, o);
+	if (r < 0)
+		return r;
 	if (o->n_parts < 2) {
 		o->n_parts = 0;
 		return 0;
@@ -290,6 +305,9 @@ int kineto_owners_find(const struct kineto_rank *k, const struct kineto_sites *s
 
 	if (r < 0)
 		return r;
+	if (j.processes.n > MOST_IDS || j.devices.n > MOST_IDS ||
+	    (j.processes.n > 1 && k->n_lanes > MOST_LANES / j.processes.n))
+		return -EFBIG;
 	if (j.processes.n > 0 && j.devices.n > 0 && j.processes.n + j.devices.n > 2) {
 		r = owner_launchers(&j);
 		if (r == 0)

@@ -28,7 +28,9 @@ struct kineto_owners {
 
 #define KINETO_NOBODY UINT32_MAX
 
-/* `k` has been read to its end. 0 or -ENOMEM. */
+/* `k` has been read to its end. 0, -ENOMEM, or -EFBIG: it has more processes and GPUs than a file
+ * has.
+ */
 int kineto_owners_find(const struct kineto_rank *k, const struct kineto_sites *sites,
 		       struct kineto_owners *ret);
 void kineto_owners_done(struct kineto_owners *o);

@@ -24,7 +24,7 @@ struct owner_job {
 	const struct kineto_rank *k;
 	const struct kineto_sites *sites;
 	struct owner_ids processes, devices;
-	struct owner_launch *launches; /* by correlation, then start */
+	struct owner_launch *launches; /* by correlation, process, start */
 	size_t n_launches;
 	uint32_t *owner;     /* of each device, the process */
 	bool *shared;	     /* of each device: several processes work on it */

@@ -25,7 +25,7 @@ static int launch_order(const void *a, const void *b)
 {
 	const struct owner_launch *x = a, *y = b;
 
-	return array_order(x->correlation, y->correlation) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
+	return array_order(x->correlation, y->correlation) ?: array_order(x->process, y->process) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->event, y->event);
 }
 
 static int list_launches(struct owner_job *j)
@@ -48,9 +48,38 @@ static int list_launches(struct owner_job *j)
 	return 0;
 }
 
-static size_t first_launch(const struct owner_job *j, uint64_t correlation)
+/* Launches [from, to). */
+struct span {
+	size_t from, to;
+};
+
+/* Those of a number. */
+static struct span span_of(const struct owner_job *j, uint64_t correlation)
 {
-	return array_bound(i, 0, j->n_launches, j->launches[i].correlation < correlation);
+	const struct owner_launch *l = j->launches;
+	size_t n = correlation ? j->n_launches : 0;
+	size_t from = array_bound(i, 0, n, l[i].correlation < correlation);
+
+	return (struct span){from, array_bound(i, from, n, l[i].correlation == correlation)};
+}
+
+/* Those of the first process among them. */
+static struct span first_process(const struct owner_job *j, struct span of)
+{
+	const struct owner_launch *l = j->launches;
+
+	of.to = array_bound(i, of.from, of.to, l[i].process == l[of.from].process);
+	return of;
+}
+
+/* The last one of a process's that came before the operation; NULL. */
+static const struct owner_launch *last_before(const struct owner_job *j, struct span of,
+					      const struct fmt_event *op)
+{
+	const struct owner_launch *l = j->launches;
+	size_t end = array_bound(i, of.from, of.to, l[i].start_ns <= op->start_ns + SOON_NS);
+
+	return end > of.from ? &l[end - 1] : NULL;
 }
 
 /* The last launch of its number, by `process` or by anyone, that came before the operation. */
@@ -58,16 +87,17 @@ static const struct owner_launch *launch_of(const struct owner_job *j, const str
 					    uint32_t process)
 {
 	const struct owner_launch *found = NULL;
+	struct span all = span_of(j, op->correlation);
 
-	if (!op->correlation)
-		return NULL;
-	for (size_t i = first_launch(j, op->correlation);
-	     i < j->n_launches && j->launches[i].correlation == op->correlation; i++) {
-		const struct owner_launch *l = &j->launches[i];
+	while (all.from < all.to) {
+		struct span of = first_process(j, all);
+		const struct owner_launch *l = NULL;
 
-		if ((process == KINETO_NOBODY || l->process == process) &&
-		    l->start_ns <= op->start_ns + SOON_NS)
+		if (process == KINETO_NOBODY || j->launches[of.from].process == process)
+			l = last_before(j, of, op);
+		if (l && (!found || l->start_ns >= found->start_ns))
 			found = l;
+		all.from = of.to;
 	}
 	return found;
 }
@@ -95,6 +125,8 @@ static bool related(const struct owner_job *j, const struct kineto_arg *a,
 	return end && strrchr(y, ' ') - y == end - x && memcmp(x, y, (size_t)(end - x)) == 0;
 }
 
+/* An operation speaks against all that cannot have launched it, but for one from before the
+ * recording: nobody can have. */
 static void weigh(const struct owner_job *j, struct evidence *all, uint64_t *known)
 {
 	uint32_t n = j->processes.n;
@@ -102,24 +134,29 @@ static void weigh(const struct owner_job *j, struct evidence *all, uint64_t *kno
 	for (size_t i = 0; i < j->k->n_events; i++) {
 		const struct fmt_event *op = &j->k->events[i];
 		uint32_t device = j->devices.of_lane[op->lane];
+		struct span left = span_of(j, op->correlation);
 		bool any = false;
 
 		if (device == KINETO_NOBODY || !FMT_IS_OP(owner_kind(j, op)))
 			continue;
-		for (uint32_t p = 0; p < n; p++) {
-			const struct owner_launch *l = launch_of(j, op, p);
-			struct evidence *e = &all[device * n + p];
+		while (left.from < left.to) {
+			struct span of = first_process(j, left);
+			const struct owner_launch *l = last_before(j, of, op);
+			struct evidence *e =
+				&all[(size_t)device * n + j->launches[of.from].process];
 
-			any |= l != NULL;
-			e->impossible += !l;
-			e->votes += !l ? -8 : apart(l->start_ns, op->start_ns) < SOON_NS ? 5 : 1;
+			left.from = of.to;
+			if (!l)
+				continue;
+			any = true;
+			e->impossible--;
+			e->votes += 8 + (apart(l->start_ns, op->start_ns) < SOON_NS ? 5 : 1);
 		}
 		known[device] += any;
-		/* Launched before the recording: nobody can have launched it. */
-		for (uint32_t p = 0; p < n && !any; p++) {
-			all[device * n + p].impossible--;
-			all[device * n + p].votes += 8;
-		}
+	}
+	for (size_t i = 0; i < (size_t)n * j->devices.n; i++) {
+		all[i].impossible += known[i / n];
+		all[i].votes -= 8 * (int64_t)known[i / n];
 	}
 }
 
@@ -176,7 +213,7 @@ static int find_owners(struct owner_job *j)
 		return 0;
 	weigh(j, all, known);
 	for (uint32_t d = 0; d < j->devices.n; d++) {
-		struct evidence *e = &all[d * n];
+		struct evidence *e = &all[(size_t)d * n];
 
 		for (uint32_t p = 0; p < n; p++) {
 			if (related(j, &j->devices.ids[d], &j->processes.ids[p]))
@@ -203,50 +240,81 @@ static int number_order(const void *a, const void *b, void *events)
 	return array_order(x->correlation, y->correlation) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->lane, y->lane) ?: array_order(x->duration_ns, y->duration_ns);
 }
 
-/* Whether calls of that name launch such operations: numbers of other processes stand for other
- * calls. */
-static bool fits(const struct owner_job *j, const struct owner_launch *l, uint32_t op)
+/* Kinds of operations, as bits, that calls of a name launch: numbers of other processes stand for
+ * other calls. */
+static uint32_t kinds_of(const char *name)
 {
-	const struct kineto_site *call = &j->sites->sites[j->k->events[l->event].site];
-	const char *name = j->sites->strings->strings[call->name].s;
-	int kind = owner_kind(j, &j->k->events[op]);
-
 	if (strstr(name, "Graph"))
-		return true;
-	return strcasestr(name, kind == FMT_MEMCPY   ? "memcpy"
-				: kind == FMT_MEMSET ? "memset"
-						     : "launch") != NULL;
+		return ~0U;
+	return (strcasestr(name, "launch") ? ~(1U << FMT_MEMCPY | 1U << FMT_MEMSET) : 0) |
+	       (strcasestr(name, "memcpy") ? 1U << FMT_MEMCPY : 0) |
+	       (strcasestr(name, "memset") ? 1U << FMT_MEMSET : 0);
+}
+
+/* What finding the launches of shared devices keeps. */
+struct sharing {
+	struct owner_job *job;
+	int64_t *end_ns; /* when what a process did last on a lane ended, by lane and process */
+	uint32_t *kinds; /* of each site that is a call: which operations it launches */
+	uint16_t *taken; /* by launch: operations that it has */
+};
+
+static void sharing_done(struct sharing *s)
+{
+	free(s->end_ns);
+	free(s->kinds);
+	free(s->taken);
+}
+
+static bool fits(const struct sharing *s, const struct owner_launch *l, uint32_t op)
+{
+	const struct owner_job *j = s->job;
+
+	return s->kinds[j->k->events[l->event].site] >> owner_kind(j, &j->k->events[op]) & 1;
+}
+
+static int64_t *end_of(const struct sharing *s, uint32_t op, uint32_t process)
+{
+	const struct owner_job *j = s->job;
+
+	return &s->end_ns[j->k->events[op].lane * (size_t)j->processes.n + process];
 }
 
 /* How long the operation waited for nothing, had that launched it; INT64_MAX where it cannot have:
  * it is ready when it is launched and what its process did before it on the stream has ended.
  * Before that is as good as never. */
-static int64_t cost_of(const struct owner_job *j, const int64_t *end_ns, uint32_t op,
-		       const struct owner_launch *l)
+static int64_t cost_of(const struct sharing *s, uint32_t op, const struct owner_launch *l)
 {
-	const struct fmt_event *e = &j->k->events[op];
-	int64_t ended_ns = end_ns[e->lane * (size_t)j->processes.n + l->process];
+	const struct fmt_event *e = &s->job->k->events[op];
+	int64_t ended_ns = *end_of(s, op, l->process);
 	int64_t ready_ns = ended_ns > l->start_ns ? ended_ns : l->start_ns;
 	int64_t early_ns = l->start_ns - SOON_NS > ended_ns - CLOCK_NS ? l->start_ns - SOON_NS
 								       : ended_ns - CLOCK_NS;
 
-	if (!fits(j, l, op))
+	if (!fits(s, l, op))
 		return INT64_MAX;
 	return e->start_ns < early_ns	? INT64_MAX / 2 + apart(e->start_ns, early_ns)
 	       : e->start_ns < ready_ns ? 0
 					: apart(ready_ns, e->start_ns);
 }
 
+/* Of two pairs that fit as well, the earlier operation, and of its launches the earlier one. */
+static bool is_better(int64_t cost, const struct owner_launch *l, uint32_t op, int64_t least,
+		      const struct owner_launch *best, uint32_t best_op)
+{
+	return cost < least ||
+	       (cost == least && best && op == best_op && l->start_ns < best->start_ns);
+}
+
 /* Operations ops[0 .. n) of one number, and its launches: the pair that fits best first.
  * Each launch takes as many as there are for each. */
-static void match(struct owner_job *j, int64_t *end_ns, const uint32_t *ops, size_t n,
-		  const struct owner_launch *launches, size_t n_launches, uint8_t *taken)
+static void match(const struct sharing *s, const uint32_t *ops, size_t n, struct span of)
 {
+	struct owner_job *j = s->job;
 	size_t n_fit = 0, each;
 
-	memset(taken, 0, n_launches);
-	for (size_t k = 0; k < n_launches; k++)
-		n_fit += fits(j, &launches[k], ops[0]);
+	for (size_t k = of.from; k < of.to; k++)
+		n_fit += fits(s, &j->launches[k], ops[0]);
 	each = n_fit ? (n + n_fit - 1) / n_fit : 0;
 	j->guessed += n_fit > 1 ? n : 0;
 	for (size_t done = 0; done < n; done++) {
@@ -255,44 +323,76 @@ static void match(struct owner_job *j, int64_t *end_ns, const uint32_t *ops, siz
 		uint32_t op = 0;
 
 		for (size_t i = 0; i < n; i++)
-			for (size_t k = 0; k < n_launches; k++) {
+			for (size_t k = of.from; k < of.to; k++) {
 				int64_t cost;
 
-				if (j->call_of[ops[i]] != KINETO_NOBODY || taken[k] >= each)
+				if (j->call_of[ops[i]] != KINETO_NOBODY || s->taken[k] >= each)
 					continue;
-				cost = cost_of(j, end_ns, ops[i], &launches[k]);
-				if (cost >= least)
+				cost = cost_of(s, ops[i], &j->launches[k]);
+				if (!is_better(cost, &j->launches[k], ops[i], least, best, op))
 					continue;
 				least = cost;
-				best = &launches[k];
+				best = &j->launches[k];
 				op = ops[i];
 			}
 		if (!best)
 			return;
-		taken[best - launches] += taken[best - launches] < UINT8_MAX;
+		s->taken[best - j->launches]++;
 		j->call_of[op] = best->event;
 		j->ran_for[op] = best->process;
-		end_ns[j->k->events[op].lane * (size_t)j->processes.n + best->process] =
+		*end_of(s, op, best->process) =
 			j->k->events[op].start_ns + j->k->events[op].duration_ns;
 	}
 }
 
-#define MOST_MATCHED 256 /* operations of one number; more go by their launch alone */
+static int begin_sharing(struct sharing *s)
+{
+	const struct owner_job *j = s->job;
+	size_t n_ends = j->k->n_lanes * (size_t)j->processes.n;
+
+	s->end_ns = malloc((n_ends + 1) * sizeof(*s->end_ns));
+	s->kinds = calloc(j->sites->n + 1, sizeof(*s->kinds));
+	s->taken = calloc(j->n_launches + 1, sizeof(*s->taken));
+	if (!s->end_ns || !s->kinds || !s->taken)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_ends; i++)
+		s->end_ns[i] = INT64_MIN / 4;
+	for (size_t i = 0; i < j->sites->n; i++)
+		if (j->sites->sites[i].kind == FMT_CALL)
+			s->kinds[i] =
+				kinds_of(j->sites->strings->strings[j->sites->sites[i].name].s);
+	return 0;
+}
+
+#define MOST_PAIRS 4096 /* of a number; the operations of more go by their launch alone */
+
+static void match_all(const struct sharing *s, const uint32_t *ops, size_t n)
+{
+	const struct fmt_event *events = s->job->k->events;
+
+	for (size_t from = 0, to; from < n; from = to) {
+		struct span of = span_of(s->job, events[ops[from]].correlation);
+
+		for (to = from;
+		     to < n && events[ops[to]].correlation == events[ops[from]].correlation;)
+			to++;
+		if (of.to > of.from && to - from <= MOST_PAIRS / (of.to - of.from))
+			match(s, ops + from, to - from, of);
+	}
+}
 
 /* Joins the operations of shared devices to launches, number by number, as each process launched
  * them. */
 static int find_shared(struct owner_job *j)
 {
 	const struct kineto_rank *k = j->k;
-	size_t n_ends = k->n_lanes * (size_t)j->processes.n, n = 0;
-	scoped(free_ptr) int64_t *end_ns = malloc((n_ends + 1) * sizeof(*end_ns));
+	scoped(sharing_done) struct sharing s = {.job = j};
 	scoped(free_ptr) uint32_t *ops = malloc((k->n_events + 1) * sizeof(*ops));
-	scoped(free_ptr) uint8_t *taken = malloc(j->n_launches + 1);
+	size_t n = 0;
+	int r;
 
-	if (!end_ns || !ops || !taken)
+	if (!ops)
 		return -ENOMEM;
-	for (size_t i = 0; i < n_ends; i++)
-		end_ns[i] = INT64_MIN / 4;
 	for (size_t i = 0; i < k->n_events; i++) {
 		uint32_t device = j->devices.of_lane[k->events[i].lane];
 
@@ -302,19 +402,13 @@ static int find_shared(struct owner_job *j)
 		j->call_of[i] = KINETO_NOBODY;
 		ops[n++] = (uint32_t)i;
 	}
-	if (n > 0)
-		qsort_r(ops, n, sizeof(*ops), number_order, k->events);
-	for (size_t from = 0, to; from < n; from = to) {
-		const struct fmt_event *e = &k->events[ops[from]];
-		size_t at = first_launch(j, e->correlation), end = at;
-
-		for (to = from; to < n && k->events[ops[to]].correlation == e->correlation;)
-			to++;
-		while (end < j->n_launches && j->launches[end].correlation == e->correlation)
-			end++;
-		if (end > at && to - from <= MOST_MATCHED && end - at <= MOST_MATCHED)
-			match(j, end_ns, ops + from, to - from, j->launches + at, end - at, taken);
-	}
+	if (n == 0)
+		return 0;
+	r = begin_sharing(&s);
+	if (r < 0)
+		return r;
+	qsort_r(ops, n, sizeof(*ops), number_order, k->events);
+	match_all(&s, ops, n);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
 #include "formats/kineto/file.h"
 
 /* Divides the rank at `index`, which has been read to its end, where owner.h finds several GPUs in
- * it: it becomes the first of them, and the others are appended. 0 or -ENOMEM. */
+ * it: it becomes the first of them, and the others are appended. 0, -ENOMEM, or -EFBIG as
+ * kineto_owners_find(). */
 int kineto_split(struct kineto_import *im, size_t index);
 
 /* The fact of a rank that shares its threads with others: the number of their process, from 1. */

@@ -25,6 +25,18 @@ refuses 3 'not a profiler trace' gputrace import -o out other.json
 seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; } | gzip | head -c 700 >cut.json.gz
 refuses 3 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
 refuses 3 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
+# On as many GPUs as no process has.
+call='{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9000,"tid":1,"ts":I,"dur":1,"args":{"correlation":I}}'
+kernel='{"ph":"X","cat":"kernel","name":"k","pid":I,"tid":7,"ts":I,"dur":1,"args":{"correlation":I}}'
+on_gpus() {
+	echo '{"traceEvents":['
+	yes "$call,$kernel" | head -n "$1" | awk '{ gsub(/I/, NR); print (NR > 1 ? "," : "") $0 }'
+	echo ']}'
+}
+on_gpus 64 >gpus.json
+gputrace import -o gpus gpus.json | grep -q '64 ranks'
+on_gpus 65 >more.json
+refuses 3 'more.json: it has too many processes and GPUs for one file' gputrace import -o out more.json
 file 0 2 1 again.json
 refuses 3 'it is of rank 0, and so is rank-0.json' gputrace import -o out rank-0.json again.json
 file 1 4 1 world.json
