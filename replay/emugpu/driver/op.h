@@ -91,7 +91,7 @@ struct emu_value_op { /* a wait for, or a write of, a word of memory */
 };
 
 struct emu_event;
-struct emu_exec;
+struct emu_plan;
 struct emu_shared_event;
 
 struct emu_op {
@@ -109,7 +109,7 @@ struct emu_op {
 		struct emu_host_op host;
 		struct emu_value_op value;
 		struct emu_point *point; /* record: reached by it; one reference */
-		struct emu_exec *graph;
+		struct emu_plan *graph;
 		struct emu_event *event; /* graph nodes only */
 		struct {
 			struct emu_shared_event *event;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Graphs that can be launched: a copy whose nodes are in an order in which they may run. A launch
- * is one op of its stream; within it, each node starts when all that it waits for have ended. */
+ * is one op of its stream; within it, each node starts when all that it waits for have ended. A
+ * launch that runs later does what the graph was when it was launched: it keeps the plan, and what
+ * is changed after it is changed in a copy. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/graph/graph.h"
@@ -12,18 +14,25 @@ struct step {
 	struct emu_op op;	       /* owned */
 	const struct emu_node *source; /* the graph's node, which may be gone by now */
 	uint32_t first_dep, n_deps;    /* steps */
+	int disabled;
 	int64_t end_ns;
 };
 
-struct emu_exec {
-	uint32_t magic;
+struct emu_plan {
 	int refs;
-	unsigned long long flags;
 	pthread_mutex_t lock; /* one launch at a time, as CUDA has it */
 	struct step *steps;
 	size_t n_steps, steps_cap;
 	uint32_t *deps;
 	size_t n_deps, deps_cap;
+};
+
+struct emu_exec {
+	uint32_t magic;
+	unsigned long long flags;
+	struct emu_plan *plan;
+	size_t asked; /* the step that was asked for last: the next one is as a rule asked for next
+		       */
 };
 
 static struct emu_exec *exec_of(CUgraphExec handle)
@@ -33,35 +42,55 @@ static struct emu_exec *exec_of(CUgraphExec handle)
 	return x && x->magic == MAGIC ? x : NULL;
 }
 
-static void exec_drop(struct emu_exec *x)
+static void plan_drop(struct emu_plan *x)
 {
 	if (!x || __atomic_sub_fetch(&x->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	for (size_t i = 0; i < x->n_steps; i++)
 		emu_op_done(&x->steps[i].op);
+	pthread_mutex_destroy(&x->lock);
 	free(x->steps);
 	free(x->deps);
 	free(x);
 }
 
-static int add_step(struct emu_exec *x, const struct emu_node *n)
+define_cleanup(plan_dropp, struct emu_plan *, plan_drop);
+
+static struct emu_plan *plan_new(void)
+{
+	struct emu_plan *x = calloc(1, sizeof(*x));
+
+	if (x) {
+		x->refs = 1;
+		pthread_mutex_init(&x->lock, NULL);
+	}
+	return x;
+}
+
+/* The step does what `op` does. */
+static int step_copy(struct step *s, const struct emu_op *op)
+{
+	int r = emu_op_copy(op, &s->op);
+
+	/* Within a graph there is no launch to wait for. */
+	s->op.issued_ns = MOMENT_NEVER;
+	return r;
+}
+
+static int add_step(struct emu_plan *x, const struct emu_node *n)
 {
 	if (array_reserve(&x->steps, x->n_steps + 1, &x->steps_cap) < 0)
 		return -ENOMEM;
 	struct step *s = &x->steps[x->n_steps];
 
 	*s = (struct step){.source = n, .first_dep = (uint32_t)x->n_deps};
-	int r = emu_op_copy(&n->op, &s->op);
+	int r = step_copy(s, &n->op);
 
-	if (r < 0)
-		return r;
-	/* Within a graph there is no launch to wait for. */
-	s->op.issued_ns = MOMENT_NEVER;
-	x->n_steps++;
-	return 0;
+	x->n_steps += r == 0;
+	return r;
 }
 
-static int add_dep(struct emu_exec *x, uint32_t step)
+static int add_dep(struct emu_plan *x, uint32_t step)
 {
 	if (array_reserve(&x->deps, x->n_deps + 1, &x->deps_cap) < 0)
 		return -ENOMEM;
@@ -72,7 +101,7 @@ static int add_dep(struct emu_exec *x, uint32_t step)
 
 /* Appends the nodes of `g`. What waits for nothing there waits for step `before`, unless that is
  * UINT32_MAX. A child graph is followed by its node, which waits for all of it. */
-static int flatten(struct emu_exec *x, struct emu_graph *g, uint32_t before)
+static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 {
 	scoped(free_ptr) struct emu_node **order = NULL;
 	int r = emu_graph_order(g, &order);
@@ -110,31 +139,56 @@ static int flatten(struct emu_exec *x, struct emu_graph *g, uint32_t before)
 	return r;
 }
 
-static CUresult instantiate(struct emu_graph *g, unsigned long long flags, struct emu_exec **ret)
+static CUresult plan_of(struct emu_graph *g, struct emu_plan **ret)
 {
-	struct emu_exec *x = calloc(1, sizeof(*x));
-	int r;
+	scoped(plan_dropp) struct emu_plan *x = plan_new();
+	int r = x ? flatten(x, g, UINT32_MAX) : -ENOMEM;
 
-	if (!x)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	x->magic = MAGIC;
-	x->refs = 1;
-	x->flags = flags;
-	pthread_mutex_init(&x->lock, NULL);
-	r = flatten(x, g, UINT32_MAX);
-	if (r < 0) {
-		exec_drop(x);
+	if (r < 0)
 		return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-	}
-	*ret = x;
+	*ret = take(x);
 	return CUDA_SUCCESS;
+}
+
+/* A copy of `of` that nobody runs. */
+static struct emu_plan *plan_copy(const struct emu_plan *of)
+{
+	scoped(plan_dropp) struct emu_plan *x = plan_new();
+
+	if (!x || array_reserve(&x->steps, of->n_steps, &x->steps_cap) < 0 ||
+	    array_reserve(&x->deps, of->n_deps, &x->deps_cap) < 0)
+		return NULL;
+	for (; x->n_steps < of->n_steps; x->n_steps++) {
+		x->steps[x->n_steps] = of->steps[x->n_steps];
+		if (step_copy(&x->steps[x->n_steps], &of->steps[x->n_steps].op) < 0)
+			return NULL;
+	}
+	if (of->n_deps)
+		memcpy(x->deps, of->deps, of->n_deps * sizeof(*x->deps));
+	x->n_deps = of->n_deps;
+	return take(x);
+}
+
+/* Makes the plan one that no launch has. */
+static int own_plan(struct emu_exec *x)
+{
+	struct emu_plan *own;
+
+	if (__atomic_load_n(&x->plan->refs, __ATOMIC_ACQUIRE) == 1)
+		return 0;
+	own = plan_copy(x->plan);
+	if (!own)
+		return -ENOMEM;
+	plan_drop(x->plan);
+	x->plan = own;
+	return 0;
 }
 
 /* ---- the launch as an op ---- */
 
 static int graph_blocks(const struct emu_op *op)
 {
-	const struct emu_exec *x = op->graph;
+	const struct emu_plan *x = op->graph;
 
 	for (size_t i = 0; i < x->n_steps; i++) {
 		const struct emu_op *o = &x->steps[i].op;
@@ -147,12 +201,12 @@ static int graph_blocks(const struct emu_op *op)
 
 static void graph_release(struct emu_op *op)
 {
-	exec_drop(take(op->graph));
+	plan_drop(take(op->graph));
 }
 
 static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
 {
-	struct emu_exec *x = op->graph;
+	struct emu_plan *x = op->graph;
 	int64_t end = ready_ns;
 
 	pthread_mutex_lock(&x->lock);
@@ -164,7 +218,8 @@ static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready
 		for (uint32_t k = 0; k < s->n_deps; k++)
 			own.tail_ns = moment_wait(own.tail_ns,
 						  x->steps[x->deps[s->first_dep + k]].end_ns, 0);
-		emu_op_run(&s->op, &own);
+		if (!s->disabled)
+			emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;
 		end = moment_wait(end, s->end_ns, 0);
 	}
@@ -187,11 +242,22 @@ EMU_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph,
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
 	struct emu_graph *g = emu_graph_of(graph);
+	struct emu_exec *x;
+	CUresult r;
 
 	(void)self;
 	if (!g || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	return instantiate(g, flags, (struct emu_exec **)ret);
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*x = (struct emu_exec){.magic = MAGIC, .flags = flags};
+	r = plan_of(g, &x->plan);
+	if (r)
+		free(x);
+	else
+		*ret = (CUgraphExec)x;
+	return r;
 }
 
 EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
@@ -210,7 +276,8 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	EMU_ENTER(EMU_CALL_LAUNCH);
-	struct emu_op op = {.type = &graph_type, .graph = exec_of(exec)};
+	struct emu_exec *x = exec_of(exec);
+	struct emu_op op = {.type = &graph_type, .graph = x ? x->plan : NULL};
 	struct emu_stream *s;
 	CUresult r = emu_stream_of(self, stream, &s);
 
@@ -239,7 +306,8 @@ EMU_API CUresult cuGraphExecDestroy(CUgraphExec exec)
 	if (!x)
 		return CUDA_ERROR_INVALID_VALUE;
 	x->magic = 0;
-	exec_drop(x);
+	plan_drop(x->plan);
+	free(x);
 	return CUDA_SUCCESS;
 }
 
@@ -253,60 +321,100 @@ EMU_API CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-						   const CUDA_KERNEL_NODE_PARAMS *p)
+static struct step *step_of(struct emu_exec *x, CUgraphNode node)
 {
-	struct emu_exec *x = exec_of(exec);
-	struct emu_op op;
+	for (size_t i = 0; x && node && i < x->plan->n_steps; i++) {
+		size_t at = (x->asked + i) % x->plan->n_steps;
 
-	for (size_t i = 0; x && i < x->n_steps; i++) {
-		struct step *s = &x->steps[i];
-
-		if ((CUgraphNode)s->source != node || s->op.type != &emu_kernel_type)
+		if ((CUgraphNode)x->plan->steps[at].source != node)
 			continue;
-		CUresult r = emu_kernel_op_of(p, &op);
-
-		if (r)
-			return r;
-		pthread_mutex_lock(&x->lock);
-		emu_op_done(&s->op);
-		s->op = op;
-		s->op.issued_ns = MOMENT_NEVER;
-		pthread_mutex_unlock(&x->lock);
-		return CUDA_SUCCESS;
+		x->asked = at;
+		return &x->plan->steps[at];
 	}
-	return CUDA_ERROR_INVALID_VALUE;
+	return NULL;
 }
 
-/* The graph must have the same nodes in the same order, as one captured again has. */
+/* The same to be changed; NULL without memory as well. */
+static struct step *own_step_of(struct emu_exec *x, CUgraphNode node)
+{
+	return step_of(x, node) && own_plan(x) == 0 ? step_of(x, node) : NULL;
+}
+
+CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op)
+{
+	struct emu_exec *x = exec_of(exec);
+	struct step *s = own_step_of(x, node);
+
+	if (!s || s->op.type != op->type) {
+		emu_op_done(op);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	emu_op_done(&s->op);
+	s->op = *op;
+	s->op.issued_ns = MOMENT_NEVER;
+	return CUDA_SUCCESS;
+}
+
+static int can_be_disabled(const struct step *s)
+{
+	return s->op.type == &emu_kernel_type || s->op.type == &emu_copy_type ||
+	       s->op.type == &emu_set_type;
+}
+
+EMU_API CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled)
+{
+	struct step *s = own_step_of(exec_of(exec), node);
+
+	if (!s || !can_be_disabled(s))
+		return CUDA_ERROR_INVALID_VALUE;
+	s->disabled = !enabled;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned *ret)
+{
+	const struct step *s = step_of(exec_of(exec), node);
+
+	if (!s || !ret || !can_be_disabled(s))
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = !s->disabled;
+	return CUDA_SUCCESS;
+}
+
+static int has_shape(const struct emu_plan *a, const struct emu_plan *b)
+{
+	int same = a->n_steps == b->n_steps && a->n_deps == b->n_deps;
+
+	for (size_t i = 0; same && i < a->n_steps; i++)
+		same = a->steps[i].op.type == b->steps[i].op.type;
+	return same;
+}
+
+/* The graph must have the same nodes in the same order, as one captured again has. They still go
+ * by the nodes of the graph that the executable one was made of. */
 EMU_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 				      CUgraphExecUpdateResultInfo *ret)
 {
-	struct emu_exec *x = exec_of(exec), *now = NULL;
+	scoped(plan_dropp) struct emu_plan *now = NULL;
+	struct emu_exec *x = exec_of(exec);
 	struct emu_graph *g = emu_graph_of(graph);
-	CUresult r = x && g ? instantiate(g, x->flags, &now) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = x && g ? plan_of(g, &now) : CUDA_ERROR_INVALID_VALUE;
 	int same;
 
 	if (r)
 		return r;
-	same = now->n_steps == x->n_steps && now->n_deps == x->n_deps;
-	for (size_t i = 0; same && i < x->n_steps; i++)
-		same = now->steps[i].op.type == x->steps[i].op.type;
-	if (same) {
-		struct step *steps = x->steps;
-		uint32_t *deps = x->deps;
-
-		pthread_mutex_lock(&x->lock);
-		x->steps = now->steps;
-		x->deps = now->deps;
-		pthread_mutex_unlock(&x->lock);
-		now->steps = steps;
-		now->deps = deps;
-	}
-	exec_drop(now);
+	same = has_shape(now, x->plan);
 	if (ret)
 		*ret = (CUgraphExecUpdateResultInfo){
 			.result = same ? CU_GRAPH_EXEC_UPDATE_SUCCESS
 				       : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED};
-	return same ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	if (!same)
+		return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	for (size_t i = 0; i < now->n_steps; i++) {
+		now->steps[i].source = x->plan->steps[i].source;
+		now->steps[i].disabled = x->plan->steps[i].disabled;
+	}
+	plan_drop(x->plan);
+	x->plan = take(now);
+	return CUDA_SUCCESS;
 }

@@ -79,6 +79,7 @@ CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	n->magic = NODE_MAGIC;
+	n->id = emu_new_id();
 	n->graph = g;
 	n->op = *op;
 	g->nodes[g->n_nodes++] = n;
@@ -99,12 +100,21 @@ int emu_op_copy(const struct emu_op *from, struct emu_op *to)
 	return r == 1 ? 0 : r == 0 ? -EINVAL : r;
 }
 
+static int owns_memory(const struct emu_node *n)
+{
+	return n->op.type->node == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+	       n->op.type->node == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 {
 	struct emu_graph *copy;
 	struct emu_op op;
 	CUresult r = CUDA_SUCCESS;
 
+	for (size_t i = 0; i < g->n_nodes; i++)
+		if (owns_memory(g->nodes[i]))
+			return CUDA_ERROR_NOT_SUPPORTED;
 	if (emu_graph_new(g->context, &copy) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < g->n_nodes; i++)
@@ -116,6 +126,8 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 			r = CUDA_ERROR_INVALID_VALUE;
 		else
 			r = emu_graph_add(copy, &op, NULL, 0, &n);
+		if (!r)
+			n->origin = g->nodes[i]->id;
 		if (!r && g->nodes[i]->child)
 			r = emu_graph_clone(g->nodes[i]->child, &n->child);
 	}
@@ -247,6 +259,20 @@ EMU_API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
 	if (!g || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
 	return emu_graph_clone(g, (struct emu_graph **)ret);
+}
+
+/* Only the nodes of that graph itself: those of a child are in the clone's child. */
+EMU_API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgraph clone)
+{
+	struct emu_graph *g = emu_graph_of(clone);
+	struct emu_node *of = emu_node_of(original);
+
+	for (size_t i = 0; ret && g && of && i < g->n_nodes; i++)
+		if (g->nodes[i]->origin == of->id) {
+			*ret = (CUgraphNode)g->nodes[i];
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 EMU_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *ret, size_t *n)

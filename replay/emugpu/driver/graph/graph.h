@@ -10,6 +10,7 @@
 
 struct emu_node {
 	uint32_t magic;
+	uint64_t id, origin; /* of none before it; of the one that it was cloned from, or 0 */
 	struct emu_graph *graph;
 	struct emu_op op;	 /* owns its arguments */
 	struct emu_graph *child; /* of a child graph node; owned */
@@ -39,14 +40,23 @@ void emu_graph_drop_objects(struct emu_graph *g);
 /* Adds a node that waits for `deps`; what `op` owns passes on in any case. */
 CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *const *deps,
 		       size_t n_deps, struct emu_node **ret);
+/* -> CUDA_ERROR_NOT_SUPPORTED where it allocates or frees memory. */
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret);
 
 /* A copy of an op with arguments of its own. 0 or -ENOMEM, -EINVAL: its arguments are of unknown
  * size. */
 int emu_op_copy(const struct emu_op *from, struct emu_op *to);
 
-/* The node's kernel, and its shape and arguments; -> an error for what cannot be. */
+/* What a node of each kind does, by its parameters; -> an error for what cannot be. */
 CUresult emu_kernel_op_of(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret);
+CUresult emu_copy_op_of(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op *ret);
+CUresult emu_set_op_of(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, struct emu_op *ret);
+CUresult emu_host_op_of(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret);
+CUresult emu_event_op_of(const struct emu_op_type *type, CUevent event, struct emu_op *ret);
+
+/* What the executable graph does from its next launch on in place of that node, which keeps its
+ * kind; `op` passes on in any case. */
+CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op);
 
 /* Numbers all nodes so that each comes after what it waits for; -EINVAL: there is a circle. */
 int emu_graph_order(struct emu_graph *g, struct emu_node ***ret);

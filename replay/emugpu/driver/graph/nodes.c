@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Nodes of each kind, made and changed by hand. */
+/* Nodes of each kind, made by hand. */
 #include "base/array.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
@@ -53,44 +53,7 @@ EMU_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret, CUgraph graph, const 
 	return r ? r : add(ret, graph, deps, n_deps, &op);
 }
 
-EMU_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
-{
-	struct emu_node *n = emu_node_of(node);
-
-	if (!n || n->op.type != &emu_kernel_type || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	const struct emu_kernel_op *k = &n->op.kernel;
-
-	*ret = (CUDA_KERNEL_NODE_PARAMS){
-		.func = (CUfunction)k->function,
-		.gridDimX = k->grid[0],
-		.gridDimY = k->grid[1],
-		.gridDimZ = k->grid[2],
-		.blockDimX = k->block[0],
-		.blockDimY = k->block[1],
-		.blockDimZ = k->block[2],
-		.sharedMemBytes = k->shared_bytes,
-		.kernelParams = k->args,
-	};
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	struct emu_node *n = emu_node_of(node);
-	struct emu_op op;
-	CUresult r = n && n->op.type == &emu_kernel_type ? emu_kernel_op_of(p, &op)
-							 : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	emu_op_done(&n->op);
-	n->op = op;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphAddMemcpyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				      size_t n_deps, const CUDA_MEMCPY3D *p, CUcontext context)
+CUresult emu_copy_op_of(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op *ret)
 {
 	struct emu_op op = {.type = &emu_copy_type};
 	CUresult r = p && emu_is_context(context) ? emu_copy_from_3d(p, &op.copy)
@@ -99,17 +62,25 @@ EMU_API CUresult cuGraphAddMemcpyNode(CUgraphNode *ret, CUgraph graph, const CUg
 	if (r)
 		return r;
 	emu_copy_classify(&op.copy, ((struct emu_context *)context)->device);
-	return add(ret, graph, deps, n_deps, &op);
+	*ret = op;
+	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphAddMemsetNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				      size_t n_deps, const CUDA_MEMSET_NODE_PARAMS *p,
-				      CUcontext context)
+EMU_API CUresult cuGraphAddMemcpyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				      size_t n_deps, const CUDA_MEMCPY3D *p, CUcontext context)
+{
+	struct emu_op op;
+	CUresult r = emu_copy_op_of(p, context, &op);
+
+	return r ? r : add(ret, graph, deps, n_deps, &op);
+}
+
+CUresult emu_set_op_of(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, struct emu_op *ret)
 {
 	if (!p || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) ||
 	    !emu_is_context(context))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct emu_op op = {
+	*ret = (struct emu_op){
 		.type = &emu_set_type,
 		.set = {.to = (uint8_t *)p->dst,
 			.value = p->value,
@@ -118,19 +89,35 @@ EMU_API CUresult cuGraphAddMemsetNode(CUgraphNode *ret, CUgraph graph, const CUg
 			.height = p->height,
 			.pitch = p->pitch},
 	};
+	return CUDA_SUCCESS;
+}
 
-	return add(ret, graph, deps, n_deps, &op);
+EMU_API CUresult cuGraphAddMemsetNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				      size_t n_deps, const CUDA_MEMSET_NODE_PARAMS *p,
+				      CUcontext context)
+{
+	struct emu_op op;
+	CUresult r = emu_set_op_of(p, context, &op);
+
+	return r ? r : add(ret, graph, deps, n_deps, &op);
+}
+
+CUresult emu_host_op_of(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret)
+{
+	if (!p || !p->fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (struct emu_op){.type = &emu_host_type,
+			       .host = {.function = p->fn, .data = p->userData}};
+	return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuGraphAddHostNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				    size_t n_deps, const CUDA_HOST_NODE_PARAMS *p)
 {
-	if (!p || !p->fn)
-		return CUDA_ERROR_INVALID_VALUE;
-	struct emu_op op = {.type = &emu_host_type,
-			    .host = {.function = p->fn, .data = p->userData}};
+	struct emu_op op;
+	CUresult r = emu_host_op_of(p, &op);
 
-	return add(ret, graph, deps, n_deps, &op);
+	return r ? r : add(ret, graph, deps, n_deps, &op);
 }
 
 EMU_API CUresult cuGraphAddEmptyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
@@ -141,20 +128,33 @@ EMU_API CUresult cuGraphAddEmptyNode(CUgraphNode *ret, CUgraph graph, const CUgr
 	return add(ret, graph, deps, n_deps, &op);
 }
 
+CUresult emu_event_op_of(const struct emu_op_type *type, CUevent event, struct emu_op *ret)
+{
+	if (!emu_is_event(event))
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (struct emu_op){.type = type, .event = (struct emu_event *)event};
+	return CUDA_SUCCESS;
+}
+
+static CUresult add_event(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+			  const struct emu_op_type *type, CUevent event)
+{
+	struct emu_op op;
+	CUresult r = emu_event_op_of(type, event, &op);
+
+	return r ? r : add(ret, graph, deps, n_deps, &op);
+}
+
 EMU_API CUresult cuGraphAddEventRecordNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 					   size_t n_deps, CUevent event)
 {
-	struct emu_op op = {.type = &emu_event_record_type, .event = (struct emu_event *)event};
-
-	return emu_is_event(event) ? add(ret, graph, deps, n_deps, &op) : CUDA_ERROR_INVALID_VALUE;
+	return add_event(ret, graph, deps, n_deps, &emu_event_record_type, event);
 }
 
 EMU_API CUresult cuGraphAddEventWaitNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 					 size_t n_deps, CUevent event)
 {
-	struct emu_op op = {.type = &emu_event_wait_type, .event = (struct emu_event *)event};
-
-	return emu_is_event(event) ? add(ret, graph, deps, n_deps, &op) : CUDA_ERROR_INVALID_VALUE;
+	return add_event(ret, graph, deps, n_deps, &emu_event_wait_type, event);
 }
 
 EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
