@@ -70,6 +70,12 @@ static void *hook_of(const char *name, void *real)
 	return cap_unknown(name, real);
 }
 
+/* What NVTX opens this library for, by its path: the handle is that of the driver. */
+static bool is_injection(const char *name)
+{
+	return strcmp(name, "InitializeInjectionNvtx2") == 0;
+}
+
 /* A name of ours in an object that the program names. */
 static __attribute__((noinline)) void *find(void *handle, const char *name, const char *version)
 {
@@ -77,7 +83,7 @@ static __attribute__((noinline)) void *find(void *handle, const char *name, cons
 	bool own = handle == __atomic_load_n(&own_handle, __ATOMIC_RELAXED);
 	void *found;
 
-	if (own && cap_real_driver())
+	if (own && !is_injection(name) && cap_real_driver())
 		handle = cap_real_driver();
 	found = version && !own ? l->dlvsym(handle, name, version) : l->dlsym(handle, name);
 	if (!found || !is_ours(name))

@@ -3,8 +3,14 @@
 /* NVTX as programs use it, from its own headers. */
 #include <nvtx3/nvToolsExt.h>
 
-int main(void)
+#include <dlfcn.h>
+
+/* With an argument the driver is opened first, as PyTorch does. */
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !dlopen("libcuda.so.1", RTLD_NOW))
+		return 3;
+
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("loader");
 	nvtxStringHandle_t batch = nvtxDomainRegisterStringA(domain, "batch");
 	nvtxEventAttributes_t a = {

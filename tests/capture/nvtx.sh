@@ -4,9 +4,12 @@
 here=$BUILD/tests/capture
 [ -x "$here/capture_nvtx" ] || skip "there are no NVTX headers"
 export TMPDIR="$work"
-timeout 100 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" -- "$here/capture_nvtx" >"$work/rings"
-equal "$(tail -n 1 "$work/rings")" "ended with 0"
-equal "$(grep ^range "$work/rings" | sed 's/ $//')" "range what 2 key 1 before 1 epoch in
+
+# record ARGUMENT...
+record() {
+	timeout 100 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" -- "$here/capture_nvtx" "$@" >"$work/rings"
+	equal "$(tail -n 1 "$work/rings")" "ended with 0"
+	equal "$(grep ^range "$work/rings" | sed 's/ $//')" "range what 2 key 1 before 1 epoch in
 range what 4 key 0 before 1 begin in
 range what 0 key 0 before 1 step\\200 in
 range what 0 key 0 before 1 f\\c3\\bcr in
@@ -15,4 +18,7 @@ range what 1 key 0 before 1  in loader
 range what 1 key 0 before 1  in
 range what 1 key 0 before 1  in
 range what 3 key 1 before 1  in"
-! grep ^call "$work/rings" || die "there was no call"
+	! grep ^call "$work/rings" || die "there was no call"
+}
+record
+LD_LIBRARY_PATH=$here record driver
