@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define MOST_CONTEXTS 64
+#define SETTLE_MS 2000
 #define THREADS 512 /* as gd128.cu has them */
 
 /* A buffer whose page sums are to come. */
@@ -27,6 +28,7 @@ struct result {
 
 struct batch {
 	struct batch *next;
+	struct device_code *code;
 	struct cap_arena_chunk *chunk;
 	struct gd128 *sums;
 	size_t n_sums, n_results;
@@ -38,6 +40,7 @@ struct device_code {
 	void *function; /* NULL: the kernel could not be loaded */
 	unsigned most_blocks;
 	struct cap_arena arena;
+	unsigned n_batches; /* outstanding */
 };
 
 static struct {
@@ -77,19 +80,26 @@ static unsigned most_blocks(void)
 	return (unsigned)count / 2;
 }
 
+static struct device_code *known_code(const void *context)
+{
+	for (unsigned i = 0; i < engine.n_codes; i++)
+		if (engine.codes[i].context == context)
+			return &engine.codes[i];
+	return NULL;
+}
+
 /* With the lock held and the context current. */
 static struct device_code *code_of(void *context)
 {
-	struct device_code *d = engine.codes, *end = d + engine.n_codes;
+	struct device_code *d = known_code(context);
 	void *module;
 	int r;
 
-	while (d < end && d->context != context)
-		d++;
-	if (d < end || engine.n_codes == MOST_CONTEXTS)
-		return d < end && d->function ? d : NULL;
-	d->context = context;
-	engine.n_codes++;
+	if (!d && !(d = known_code(NULL)) && engine.n_codes < MOST_CONTEXTS)
+		d = &engine.codes[engine.n_codes++];
+	if (!d || d->context)
+		return d && d->function ? d : NULL;
+	*d = (struct device_code){.context = context, .n_batches = d->n_batches};
 	r = cap_cu.cuModuleLoadData(&module, gd128_image);
 	if (!r)
 		r = cap_cu.cuModuleGetFunction(&d->function, module, GD128_KERNEL);
@@ -161,6 +171,14 @@ static void free_batch(struct batch *b)
 	free(b);
 }
 
+/* With the lock held: one that was queued is done with. */
+static void done(struct batch *b)
+{
+	b->code->n_batches--;
+	engine.n_batches--;
+	free_batch(b);
+}
+
 /* With the lock held. */
 static int queue(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
 {
@@ -181,6 +199,8 @@ static int queue(const struct cap_place *place, const struct cap_buffer *buffers
 	}
 	*engine.last = b;
 	engine.last = &b->next;
+	b->code = d;
+	d->n_batches++;
 	engine.n_batches++;
 	return 0;
 }
@@ -269,14 +289,57 @@ unsigned cap_batch_drain(void)
 		for (size_t i = 0; i < b->n_results; i++)
 			put(&b->results[i].buffer, b->results[i].sums);
 		pthread_mutex_lock(&engine.lock);
-		free_batch(b);
-		engine.n_batches--;
+		done(b);
 		pthread_mutex_unlock(&engine.lock);
 	}
 	pthread_mutex_lock(&engine.lock);
 	left = engine.n_batches;
 	pthread_mutex_unlock(&engine.lock);
 	return left;
+}
+
+/* ---- contexts that end */
+
+static bool has_come_all(void *context)
+{
+	const struct device_code *d;
+	bool has;
+
+	pthread_mutex_lock(&engine.lock);
+	d = known_code(context);
+	has = !d || d->n_batches == 0;
+	pthread_mutex_unlock(&engine.lock);
+	return has;
+}
+
+void cap_batch_await(void *context)
+{
+	cap_drainer_await(has_come_all, context, SETTLE_MS);
+}
+
+/* Its page-locked memory is gone: what lies there is not looked at again. The drainer may be at a
+ * batch, so that what describes chunks stays. */
+void cap_batch_forget(const void *context)
+{
+	struct batch **at = &engine.first, *b;
+	struct device_code *d;
+
+	pthread_mutex_lock(&engine.lock);
+	d = known_code(context);
+	while (d && (b = *at)) {
+		if (b->code != d) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		miss(b->n_results, 0);
+		done(b);
+	}
+	if (d) {
+		engine.last = at;
+		*d = (struct device_code){.n_batches = d->n_batches};
+	}
+	pthread_mutex_unlock(&engine.lock);
 }
 
 void cap_batch_end(void)

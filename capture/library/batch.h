@@ -42,3 +42,8 @@ unsigned cap_batch_drain(void);
 
 /* Says how many digests were not made, and why, as a fact. */
 void cap_batch_end(void);
+
+/* The context ends: waits, a moment at most, for what is outstanding of it; and afterwards forgets
+ * it, and counts what did not come. */
+void cap_batch_await(void *context);
+void cap_batch_forget(const void *context);

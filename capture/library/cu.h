@@ -13,6 +13,9 @@
 	X(cuCtxPushCurrent_v2, (void *context))                                                    \
 	X(cuCtxPopCurrent_v2, (void **ret))                                                        \
 	X(cuCtxGetDevice, (int *ret))                                                              \
+	X(cuDevicePrimaryCtxGetState, (int device, unsigned *ret_flags, int *ret_active))          \
+	X(cuDevicePrimaryCtxRetain, (void **ret, int device))                                      \
+	X(cuDevicePrimaryCtxRelease_v2, (int device))                                              \
 	X(cuDeviceGetAttribute, (int *ret, int attribute, int device))                             \
 	X(cuCtxSynchronize, (void))                                                                \
 	X(cuStreamGetCtx, (void *stream, void **ret))                                              \

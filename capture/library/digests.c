@@ -10,6 +10,7 @@
 #include "capture/digest/gd128.h"
 #include "capture/library/allocations.h"
 #include "capture/library/aside.h"
+#include "capture/library/contexts.h"
 #include "capture/library/cu.h"
 #include "capture/library/drainer.h"
 #include "capture/library/params.h"
@@ -246,6 +247,16 @@ static void flush_before(const struct cap_call *c, const struct api_call *call,
 	}
 }
 
+/* What is pending was launched. */
+static void before_end(struct cap_call *c, const struct api_call *call)
+{
+	void *context = cap_context_ending(c, call);
+
+	c->room[1] = (uintptr_t)context;
+	if (context)
+		cap_batch_await(context);
+}
+
 static void before_call(struct cap_call *c, const struct api_call *call)
 {
 	scoped(buffers_done) struct buffers b = {0};
@@ -255,6 +266,8 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 	if (cap_place_capturing(&place))
 		return;
 	flush_before(c, call, &place);
+	if (c->class == API_CLASS_DESTROY)
+		before_end(c, call);
 	if (c->paused)
 		return;
 	collect(&b, c, call, &place, 0);
@@ -323,6 +336,8 @@ static void after(struct cap_call *c)
 	cap_aside_begin();
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();
+	else if (c->class == API_CLASS_DESTROY && c->room[1] && cap_context_ended(c, call))
+		cap_batch_forget((const void *)(uintptr_t)c->room[1]);
 	else if (ok && !c->paused)
 		after_call(c, call);
 	cap_aside_end();

@@ -104,27 +104,54 @@ void cap_drainer_wake(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
+static struct timespec from_now(long ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
+/* With the lock held: one look, or part of it. False when the time is over. */
+static bool await_turn(const struct timespec *until)
+{
+	if (!self.awake) {
+		self.awake = 1;
+		pthread_cond_signal(&self.wake);
+	}
+	return pthread_cond_timedwait(&self.settled, &self.lock, until) == 0;
+}
+
+void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_most_ms)
+{
+	struct timespec until = from_now(at_most_ms);
+
+	while (!is_done(context)) {
+		bool more;
+
+		pthread_mutex_lock(&self.lock);
+		more = self.running && await_turn(&until);
+		pthread_mutex_unlock(&self.lock);
+		if (!more)
+			return;
+	}
+}
+
 void cap_drainer_settle(long at_most_ms)
 {
-	struct timespec until;
+	struct timespec until = from_now(at_most_ms);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += at_most_ms / 1000;
-	until.tv_nsec += at_most_ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	pthread_mutex_lock(&self.lock);
 	/* Asleep twice in a row without work in between is not needed: awake is set while there is
 	 * any. */
-	for (unsigned turn = self.turns; self.running && (self.turns - turn < 2 || self.awake);) {
-		if (!self.awake) {
-			self.awake = 1;
-			pthread_cond_signal(&self.wake);
-		}
-		if (pthread_cond_timedwait(&self.settled, &self.lock, &until))
+	for (unsigned turn = self.turns; self.running && (self.turns - turn < 2 || self.awake);)
+		if (!await_turn(&until))
 			break;
-	}
 	pthread_mutex_unlock(&self.lock);
 }

@@ -6,12 +6,18 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /* Calls `drain` on that thread from now on; it returns how much is still outstanding. At most 4.
  * 0, or -errno. */
 int cap_drainer_add(unsigned (*drain)(void));
 
 /* There is something outstanding. Any thread; costs a load when the thread is awake. */
 void cap_drainer_wake(void);
+
+/* Waits until `is_done`, which is asked now and after each look, at most so long. Not from `drain`.
+ * */
+void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_most_ms);
 
 /* Waits until nothing is outstanding, at most so long: when a process ends,
  * not from `drain`. */

@@ -24,7 +24,8 @@ struct cap_device_clock {
 	void *context;
 	void *stream; /* our own, for anchors */
 	struct cap_stamp *pool;
-	int broken; /* the context is gone */
+	int broken;	/* the context is gone, or has no clock */
+	unsigned n_ops; /* whose times are to come */
 	/* By the drainer only, once the clock has begun. */
 	struct cap_stamp *probe; /* for anchors */
 	struct cap_stamp *base;	 /* device times are measured from it */

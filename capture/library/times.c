@@ -9,6 +9,7 @@
 #include "capture/library/times.h"
 
 #include "base/array.h"
+#include "capture/library/contexts.h"
 #include "capture/library/cu.h"
 #include "capture/library/drainer.h"
 #include "capture/library/stamps.h"
@@ -56,18 +57,26 @@ static struct {
 
 /* ---- the program's side */
 
+static struct cap_device_clock *known_clock(const void *context)
+{
+	for (unsigned i = 0; i < self.n_clocks; i++)
+		if (self.clocks[i].context == context)
+			return &self.clocks[i];
+	return NULL;
+}
+
 /* With the lock held, and the context current. */
 static struct cap_device_clock *clock_of(void *context)
 {
-	struct cap_device_clock *k = self.clocks, *end = k + self.n_clocks;
+	struct cap_device_clock *k = known_clock(context), *end = self.clocks + self.n_clocks;
 
-	while (k < end && k->context != context)
-		k++;
-	if (k < end)
+	if (k)
 		return k->broken ? NULL : k;
-	if (self.n_clocks == MOST_CLOCKS)
+	for (k = self.clocks; k < end && (k->context || k->n_ops > 0);)
+		k++;
+	if (k == self.clocks + MOST_CLOCKS)
 		return NULL;
-	self.n_clocks++;
+	self.n_clocks += k == end;
 	k->broken = cap_clock_begin(k, context) < 0;
 	return k->broken ? NULL : k;
 }
@@ -155,6 +164,7 @@ static void add_op(const struct cap_call *c, struct stream *s)
 	*self.last = o;
 	self.last = &o->next;
 	self.n_ops++;
+	s->clock->n_ops++;
 }
 
 static void after_op(struct cap_call *c, const struct cap_place *place)
@@ -181,11 +191,47 @@ static int is_op(const struct cap_call *c)
 				   1ull << API_CLASS_SET | 1ull << API_CLASS_GRAPH_LAUNCH);
 }
 
+/* Lets what was issued come to its end, as far as it does in a moment. */
+static void hurry(bool hurries)
+{
+	pthread_mutex_lock(&self.lock);
+	self.ending = hurries;
+	self.now_ns = cap_now_ns();
+	pthread_mutex_unlock(&self.lock);
+}
+
+static bool has_times(void *context)
+{
+	const struct cap_device_clock *k;
+	bool has;
+
+	pthread_mutex_lock(&self.lock);
+	k = known_clock(context);
+	has = !k || k->n_ops == 0;
+	pthread_mutex_unlock(&self.lock);
+	return has;
+}
+
+/* The events of a context go with it. */
+static void before_end(struct cap_call *c, const struct api_call *call)
+{
+	void *context = cap_context_ending(c, call);
+
+	c->room[3] = (uintptr_t)context;
+	if (!context || has_times(context))
+		return;
+	hurry(true);
+	cap_drainer_await(has_times, context, SETTLE_MS);
+	hurry(false);
+}
+
 static void before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 	struct cap_place place;
 
+	if (call && c->class == API_CLASS_DESTROY)
+		before_end(c, call);
 	if (!call || !is_op(c) || c->paused)
 		return;
 	cap_place_of(c, call, &place);
@@ -204,22 +250,35 @@ void cap_times_interrupt(const struct cap_place *place)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* Streams and contexts go: a handle may be used again. */
-static void destroyed(const struct cap_call *c, const struct api_call *call)
+/* Streams and contexts go: a handle may be used again. Each may be NULL. */
+static void forget_all(const void *stream, const void *context)
 {
+	struct cap_device_clock *k;
+
 	pthread_mutex_lock(&self.lock);
 	for (size_t i = 0; i < self.n_streams; i++)
-		if ((uint64_t)self.streams[i].place.stream == c->words[0] ||
-		    (uint64_t)self.streams[i].place.context == c->words[0]) {
+		if (self.streams[i].place.stream == stream ||
+		    self.streams[i].place.context == context) {
 			forget(&self.streams[i]);
 			self.streams[i--] = self.streams[--self.n_streams];
 		}
-	for (unsigned i = 0; i < self.n_clocks; i++)
-		if ((uint64_t)self.clocks[i].context == c->words[0]) {
-			self.clocks[i].broken = 1;
-			self.clocks[i].context = NULL;
-		}
+	k = context ? known_clock(context) : NULL;
+	if (k) {
+		k->broken = 1;
+		k->context = NULL;
+	}
 	pthread_mutex_unlock(&self.lock);
+}
+
+static void destroyed(const struct cap_call *c, const struct api_call *call)
+{
+	const struct api_arg *stream = cap_arg_of(call, API_MEANING_STREAM);
+	const void *context = (const void *)(uintptr_t)c->room[3];
+
+	if (stream)
+		forget_all((const void *)(uintptr_t)c->words[stream->word], NULL);
+	else if (context && cap_context_ended(c, call))
+		forget_all(NULL, context);
 }
 
 static void after(struct cap_call *c)
@@ -281,6 +340,7 @@ static void release(struct op *o, int64_t end_ns, int came)
 	o->next = self.unused;
 	self.unused = o;
 	self.n_ops--;
+	o->clock->n_ops--;
 	pthread_mutex_unlock(&self.lock);
 }
 
@@ -372,14 +432,9 @@ static void end(void)
 	double drift = 0;
 	int n;
 
-	pthread_mutex_lock(&self.lock);
-	self.ending = 1;
-	self.now_ns = cap_now_ns();
-	pthread_mutex_unlock(&self.lock);
+	hurry(true);
 	cap_drainer_settle(SETTLE_MS);
-	pthread_mutex_lock(&self.lock);
-	self.ending = 0; /* an exec may fail, and the program go on */
-	pthread_mutex_unlock(&self.lock);
+	hurry(false); /* an exec may fail, and the program go on */
 	for (unsigned i = 0; i < self.n_clocks; i++) {
 		const struct cap_drift *d = &self.clocks[i].drift;
 

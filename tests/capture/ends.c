@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* ends N: N operations on a stream of an emulated GPU, an exec that fails, as many operations
- * again, and the end, without waiting for any of them. */
+ * again, and the end, without waiting for any of them.
+ * ends N contexts: N operations in each of 70 contexts, one after the other, that are destroyed
+ * without waiting; and as many in the primary one, that is reset, and another N. */
 #include "tests/emugpu/check_driver.h"
 
 #include <errno.h>
@@ -13,6 +15,34 @@ static void operations(CUdeviceptr at, CUstream stream, int n)
 		OK(cuMemsetD8Async(at, (unsigned char)i, 4096, stream));
 }
 
+/* In the context that is current; a copy among them. */
+static void some(int n)
+{
+	static char from[100000];
+	CUdeviceptr at;
+
+	OK(cuMemAlloc(&at, sizeof(from)));
+	operations(at, NULL, n - 1);
+	OK(cuMemcpyHtoDAsync(at, from, sizeof(from), NULL));
+}
+
+static int contexts(int n)
+{
+	CUcontext context;
+
+	for (int i = 0; i < 70; i++) {
+		OK(cuCtxCreate(&context, NULL, 0, 0));
+		some(n);
+		OK(cuCtxDestroy(context));
+	}
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	some(n);
+	OK(cuDevicePrimaryCtxReset(0));
+	some(n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 1;
@@ -21,6 +51,8 @@ int main(int argc, char **argv)
 	CUdeviceptr at;
 
 	OK(cuInit(0));
+	if (argc > 2)
+		return contexts(n);
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

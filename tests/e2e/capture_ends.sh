@@ -24,3 +24,13 @@ timed=$(grep -c "^times" rings)
 untimed=$(grep '^fact device_times' rings | sed 's/.*untimed":\\20\([0-9]*\)}.*/\1/' | tail -n 1)
 [ "$timed" -ge 10 ] && [ "$untimed" -gt 0 ] || die "$timed have times, $untimed do not"
 equal $((timed + untimed)) 1000
+
+# What was issued in a context that is destroyed, or reset, has times and digests all the same; also
+# where there were more contexts than can be followed at once.
+gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -g 1 -- "$ends" 20 contexts >rings 2>told ||
+	die "$(cat told)"
+grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+equal "$(grep -c "^times" rings)" $((72 * 20))
+if [ -x "$programs/examples/ddp" ]; then
+	equal "$(grep -c "^digest" rings)" 72
+fi
