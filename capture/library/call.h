@@ -63,4 +63,4 @@ void cap_put_image(const struct cap_call *c, unsigned arg, const void *image);
 void cap_put_image_file(const struct cap_call *c, unsigned arg, const char *path);
 
 /* What cuGetProcAddress answered, made to lead to our hooks. */
-void cap_proc_address(int result, const char *symbol, void **pfn);
+void cap_proc_address(int result, const char *symbol, void **pfn, uint64_t flags);

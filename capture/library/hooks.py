@@ -58,11 +58,11 @@ LT_MODE = '\tif ((int)a1 == {} && a2 && a3 >= 4)\n\t\tcap_scalars_mode(*(const i
 # What the library itself does besides, recorded or not.
 MORE = {
     'cuInit': '\tcap_driver_began(r);\n',
-    'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1);\n',
+    'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
     'cublasSetPointerMode_v2': '\tcap_scalars_mode((int)a1);\n',
     'cublasLtMatmulDescSetAttribute': LT_MODE.format(2),
     'cublasLtMatrixTransformDescSetAttribute': LT_MODE.format(1),
-    'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1);\n',
+    'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
 }
 
 

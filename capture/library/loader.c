@@ -77,7 +77,8 @@ static bool is_injection(const char *name)
 }
 
 /* A name of ours in an object that the program names. */
-static __attribute__((noinline)) void *find(void *handle, const char *name, const char *version)
+static __attribute__((noinline)) void *find(void *handle, const char *name, const char *version,
+					    const void *caller)
 {
 	const struct cap_loader *l = cap_loader();
 	bool own = handle == __atomic_load_n(&own_handle, __ATOMIC_RELAXED);
@@ -86,7 +87,7 @@ static __attribute__((noinline)) void *find(void *handle, const char *name, cons
 	if (own && !is_injection(name) && cap_real_driver())
 		handle = cap_real_driver();
 	found = version && !own ? l->dlvsym(handle, name, version) : l->dlsym(handle, name);
-	if (!found || !is_ours(name))
+	if (!found || !is_ours(name) || cap_real_is_driver(caller))
 		return found;
 
 	int kept = errno;
@@ -105,8 +106,11 @@ static bool passes(void *handle, const char *name)
 
 CAP_API void *dlopen(const char *file, int mode)
 {
-	if (file && is_driver(file))
-		return open_driver(mode);
+	if (file && is_driver(file)) {
+		if (!cap_real_is_driver(__builtin_return_address(0)))
+			return open_driver(mode);
+		return cap_real_open_part(file, mode);
+	}
 	return cap_loader()->dlopen(file, mode);
 }
 
@@ -114,12 +118,12 @@ CAP_API void *dlsym(void *restrict handle, const char *restrict name)
 {
 	if (passes(handle, name))
 		return cap_loader()->dlsym(handle, name);
-	return find(handle, name, NULL);
+	return find(handle, name, NULL, __builtin_return_address(0));
 }
 
 CAP_API void *dlvsym(void *restrict handle, const char *restrict name, const char *restrict version)
 {
 	if (passes(handle, name))
 		return cap_loader()->dlvsym(handle, name, version);
-	return find(handle, name, version);
+	return find(handle, name, version, __builtin_return_address(0));
 }

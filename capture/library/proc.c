@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_CALLS 4096
+#define PER_THREAD 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 
 struct entry {
 	uintptr_t address;
@@ -66,7 +67,29 @@ static int call_at(const void *f, const char *symbol)
 	return -1;
 }
 
-void cap_proc_address(int result, const char *symbol, void **pfn)
+/* The call of that symbol and form, where it never had another version. -1: it had, or none. */
+static int only_call(const char *symbol, bool per_thread)
+{
+	int found = -1, plain = -1;
+
+	for (unsigned i = 0; i < api_count(); i++) {
+		const char *name = api_call(i)->name, *form = name + strlen(symbol);
+		bool ptx;
+
+		if (api_call(i)->library != API_LIBRARY_CUDA || !is_form_of(name, symbol))
+			continue;
+		ptx = strcmp(form, "_ptsz") == 0 || strcmp(form, "_ptds") == 0;
+		if (*form != 0 && !ptx)
+			return -1;
+		if (ptx && per_thread)
+			found = (int)i;
+		else if (!ptx)
+			plain = (int)i;
+	}
+	return found >= 0 ? found : plain;
+}
+
+void cap_proc_address(int result, const char *symbol, void **pfn, uint64_t flags)
 {
 	int kept = errno, api;
 
@@ -74,6 +97,9 @@ void cap_proc_address(int result, const char *symbol, void **pfn)
 		return;
 	pthread_once(&once, list);
 	api = call_at(*pfn, symbol);
+	/* Whatever the driver gives out: it need not be what it exports. */
+	if (api < 0)
+		api = only_call(symbol, (flags & PER_THREAD) != 0);
 	*pfn = api >= 0 ? cap_hooks[api] : cap_unknown(symbol, *pfn);
 	errno = kept;
 }

@@ -16,6 +16,11 @@ static struct cap_loader loader_;
 static pthread_once_t loader_once = PTHREAD_ONCE_INIT, driver_once = PTHREAD_ONCE_INIT;
 static void *driver;
 
+#define MOST_PARTS 8
+static const void *parts[MOST_PARTS]; /* where the driver's objects begin */
+static unsigned n_parts;
+static __thread bool opening __attribute__((tls_model("initial-exec")));
+
 static void find_loader(void)
 {
 	loader_.dlopen = (void *(*)(const char *, int))cap_elf_next("dlopen");
@@ -82,7 +87,40 @@ static void *not_ours(void *handle)
 	return handle && cap_loader()->dlsym(handle, "gpucapture_mark_iteration") ? NULL : handle;
 }
 
-static void open_driver(void)
+static void add_part(const void *address)
+{
+	Dl_info about;
+
+	if (address && n_parts < MOST_PARTS && dladdr(address, &about)) {
+		parts[n_parts] = about.dli_fbase;
+		__atomic_store_n(&n_parts, n_parts + 1, __ATOMIC_RELEASE);
+	}
+}
+
+bool cap_real_is_driver(const void *address)
+{
+	Dl_info about;
+	unsigned n = __atomic_load_n(&n_parts, __ATOMIC_ACQUIRE);
+
+	if (opening)
+		return true;
+	if (n == 0 || !dladdr(address, &about))
+		return false;
+	while (n > 0 && parts[n - 1] != about.dli_fbase)
+		n--;
+	return n > 0;
+}
+
+void *cap_real_open_part(const char *file, int mode)
+{
+	void *handle = open_path(file, mode);
+
+	if (handle)
+		add_part(cap_loader()->dlsym(handle, "cuInit"));
+	return handle;
+}
+
+static void find_driver(void)
 {
 	const char *named = getenv("GPUCAPTURE_DRIVER");
 
@@ -93,7 +131,16 @@ static void open_driver(void)
 		 !(driver = not_ours(open_cached())))
 		driver = not_ours(open_in("/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
 					  "/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:"
-					  "/usr/lib/wsl/lib"));
+					  "/usr/local/nvidia/lib:/usr/lib/wsl/lib:"
+					  "/run/opengl-driver/lib"));
+}
+
+static void open_driver(void)
+{
+	opening = true;
+	find_driver();
+	opening = false;
+	add_part(driver ? cap_loader()->dlsym(driver, "cuInit") : NULL);
 }
 
 void *cap_real_driver(void)

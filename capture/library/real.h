@@ -28,6 +28,14 @@ static inline void *cap_real_of(unsigned api)
 /* The driver's handle, loaded if it was not; NULL when the machine has none. */
 void *cap_real_driver(void);
 
+/* Whether code at that address is the driver's, or runs while the driver is being opened: what that
+ * opens and looks up is its own business. Under WSL libcuda.so.1 is a shim, which opens the driver
+ * proper as libcuda.so.1.1 and looks up the same names there. */
+bool cap_real_is_driver(const void *address);
+
+/* The driver opens `file`, which is part of it from now on. */
+void *cap_real_open_part(const char *file, int mode);
+
 /* Learns whether virtual time rules, as far as that can be known yet. */
 void cap_real_find_clock(void);
 

@@ -2,6 +2,7 @@
 
 /* Programs that end or go on in every way that a recording must survive: `cases NAME`. Linked with
  * the driver of driver.c. A case exits with 0 when what it saw itself was right. */
+#include "tests/capture/cases.h"
 #include "capture/gputrace.h"
 
 #include <errno.h>
@@ -14,28 +15,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-int cuInit(unsigned flags);
-int cuDriverGetVersion(int *version);
-int cuStreamGetCtx(void *stream, void **context);
-int cuMemAlloc_v2(uint64_t *ret, uint64_t bytes);
-int cuMemFree_v2(uint64_t at);
-int cuCtxSynchronize(void);
-int cuModuleLoadData(void **ret, const void *image);
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);
-int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra);
-int cuLaunchHostFunc(void *stream, void (*f)(void *), void *data);
-int cuStreamAddCallback(void *stream, void (*f)(void *), void *data, unsigned flags);
-int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t flags, int *status);
-
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%d: %s\n", __LINE__, #what);                              \
-			return 1;                                                                  \
-		}                                                                                  \
-	} while (0)
 
 static int some_calls(void)
 {
@@ -383,6 +362,7 @@ static int procs(void)
 	int (*get)(const char *, void **, int, uint64_t, int *);
 	int (*alloc)(uint64_t *, uint64_t);
 	int (*copy)(uint64_t, uint64_t, uint64_t, void *);
+	int (*unload)(void *), (*unmake)(uint64_t);
 	void *thread_copy, *none;
 	uint64_t at;
 
@@ -395,6 +375,11 @@ static int procs(void)
 	CHECK(thread_copy != (void *)copy && copy(1, 2, 3, NULL) == 0);
 	CHECK(((int (*)(uint64_t, uint64_t, uint64_t, void *))thread_copy)(4, 5, 6, NULL) == 0);
 	CHECK(get("cuMemcpyDtoDAsync", &none, 3000, 2, NULL) == 0 && !none);
+	/* No function that the driver exports: of one with a single form it is known which. */
+	CHECK(get("cuFuncGetParamInfo", &none, 13000, 0, NULL) == 0 && !none);
+	CHECK(get("cuModuleUnload", (void **)&unload, 13000, 0, NULL) == 0);
+	CHECK(unload(NULL) == 0);
+	CHECK(get("cuMemFree", (void **)&unmake, 13000, 0, NULL) == 0 && unmake(at) == 0);
 	return 0;
 }
 

@@ -153,6 +153,17 @@ API struct two cuNewPair(double x, double y)
 API int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t flags,
 			    int *status);
 
+/* As cuModuleUnload and cuMemFree_v2, but not what the driver exports under those names. */
+static int unload(void *module)
+{
+	return count();
+}
+
+static int free_memory(uint64_t at)
+{
+	return count();
+}
+
 /* By name and whether the per-thread form was asked for. */
 static const struct {
 	const char *symbol;
@@ -164,6 +175,8 @@ static const struct {
 	{"cuMemcpyDtoDAsync", 0, 3020, (void *)cuMemcpyDtoDAsync_v2},
 	{"cuMemcpyDtoDAsync", 1, 7000, (void *)cuMemcpyDtoDAsync_v2_ptsz},
 	{"cuNewThing", 0, 14000, (void *)cuNewThing},
+	{"cuModuleUnload", 0, 2000, (void *)unload},
+	{"cuMemFree", 0, 3020, (void *)free_memory},
 	{"cuGetProcAddress", 0, 12000, (void *)cuGetProcAddress_v2},
 };
 

@@ -37,6 +37,12 @@ count "^call [0-9]+ cu(Init|MemAlloc_v2|MemFree_v2) depth 0 result 0" 3
 has "fact version.driver 12345"
 has "blob 2 arg 0 what 1 of 8 @\\00\\00\\00\\00p\\00\\00"
 
+# A driver that opens another one, and looks up the same names there (WSL), gets that.
+ln -s "$here/libcuda.so.1" "$work/libcuda.so.1.1"
+SHIM_FOLDER=$work GPUCAPTURE_DRIVER=$here/libshim.so record calls; ended "with 0"
+count "^call [0-9]+ cu(Init|MemAlloc_v2|MemFree_v2) depth 0 result 0" 3
+count "^call " 3
+
 record threads; ended "with 0"
 count "^call [0-9]+ cuCtxSynchronize " 2800
 count "^ring .* thread other state thread-ended lost 0 " 7
@@ -93,7 +99,9 @@ count "^name " 2
 record procs; ended "with 0"
 count "^call [0-9]+ cuMemcpyDtoDAsync_v2 .* 1 2 3 0$" 1
 count "^call [0-9]+ cuMemcpyDtoDAsync_v2_ptsz .* 4 5 6 0$" 1
-count "^call [0-9]+ cuGetProcAddress_v2 " 5
+count "^call [0-9]+ cuGetProcAddress_v2 " 8
+count "^call [0-9]+ cuModuleUnload depth 0 result 0" 1
+count "^call [0-9]+ cuMemFree\? depth 0 result 0" 1
 record params; ended "with 0"
 has 'blob 6 arg 9 what 2 of 40 \02\00\00\00\00\00\00\00\04\00\00\00\08\00\00\00\08\00\00\00\00\00\00\00D3"\11\00\00\00\00\99\88wfU\00\00\00'
 has 'blob 7 arg 10 what 3 of 4 D3"\11'

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The calls of driver.c, and what its programs check with: a case ends with 1 at what does not
+ * hold. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+int cuInit(unsigned flags);
+int cuDriverGetVersion(int *version);
+int cuStreamGetCtx(void *stream, void **context);
+int cuMemAlloc_v2(uint64_t *ret, uint64_t bytes);
+int cuMemFree_v2(uint64_t at);
+int cuCtxSynchronize(void);
+int cuModuleLoadData(void **ret, const void *image);
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra);
+int cuLaunchHostFunc(void *stream, void (*f)(void *), void *data);
+int cuStreamAddCallback(void *stream, void (*f)(void *), void *data, unsigned flags);
+int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t flags, int *status);
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%d: %s\n", __LINE__, #what);                              \
+			return 1;                                                                  \
+		}                                                                                  \
+	} while (0)
