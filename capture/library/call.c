@@ -63,6 +63,9 @@ static __attribute__((noinline)) void before(struct cap_call *c)
 		cap_args_before(c);
 	if (is_hooked(c->how))
 		cap_chain_before(c);
+	/* Counted before it begins: what another thread does of ours must not spoil it. */
+	if (c->class == API_CLASS_CAPTURE_BEGIN)
+		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_SEQ_CST);
 }
 
 bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *words)
@@ -83,7 +86,7 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 	__atomic_store_n(&t->ring->last_call, c->id, __ATOMIC_RELAXED);
 	cap_writing(t, 0);
 	c->depth = (uint8_t)t->depth++;
-	if ((how & (CAP_HOW_RICH | CAP_HOW_KERNEL)) || is_hooked(how))
+	if ((how & (CAP_HOW_RICH | CAP_HOW_KERNEL | CAP_HOW_CAPTURES)) || is_hooked(how))
 		before(c);
 	c->start = cap_ticks(t);
 	if (c->depth == 0) {
@@ -96,12 +99,10 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 /* Of the classes that change what the library itself must know. */
 static __attribute__((noinline)) void follow(const struct cap_call *c)
 {
-	if (c->class == API_CLASS_CAPTURE_BEGIN ? c->result != 0
-						: !api_capture_is_over((int)c->result))
-		return;
-	if (c->class == API_CLASS_CAPTURE_BEGIN)
-		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_RELAXED);
-	else if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0)
+	bool over = c->class == API_CLASS_CAPTURE_BEGIN ? c->result != 0
+							: api_capture_is_over((int)c->result);
+
+	if (over && __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0)
 		__atomic_fetch_sub(&cap_process.capturing, 1, __ATOMIC_RELAXED);
 }
 

@@ -36,26 +36,22 @@ void cap_chain_start(void)
 	errno = kept;
 }
 
-#define NO_MODE (-1)
+#define NOTHING_CAPTURED (-2)
 
-/* Around hooks. Where a stream is being captured, calls of ours must not spoil that: in the mode
- * `relaxed` the driver lets a thread do what has nothing to do with the capture. */
+/* Around hooks. Where a stream is being captured, calls of ours must not spoil that. What would is
+ * rare, and does so itself as well, since a capture may begin at any time. */
 static int enter(void)
 {
-	int mode = CU_CAPTURE_RELAXED;
-
 	cap_self.hooking++;
-	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0 ||
-	    !cap_cu.cuThreadExchangeStreamCaptureMode ||
-	    cap_cu.cuThreadExchangeStreamCaptureMode(&mode))
-		return NO_MODE;
-	return mode;
+	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
+		return NOTHING_CAPTURED;
+	return cap_relax();
 }
 
 static void leave(int mode)
 {
-	if (mode != NO_MODE)
-		cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
+	if (mode != NOTHING_CAPTURED)
+		cap_unrelax(mode);
 	cap_self.hooking--;
 }
 

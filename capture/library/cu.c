@@ -26,3 +26,22 @@ int cap_cu_load(void)
 	pthread_once(&once, load);
 	return missing ? -ENOSYS : 0;
 }
+
+#define NO_MODE (-1)
+
+int cap_relax(void)
+{
+	int mode = CU_CAPTURE_RELAXED;
+
+	cap_cu_load();
+	if (!cap_cu.cuThreadExchangeStreamCaptureMode ||
+	    cap_cu.cuThreadExchangeStreamCaptureMode(&mode))
+		return NO_MODE;
+	return mode;
+}
+
+void cap_unrelax(int mode)
+{
+	if (mode != NO_MODE)
+		cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
+}

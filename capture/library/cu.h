@@ -57,5 +57,10 @@ struct cap_cu {
 /* Every function is there, or a hook that needs one is left out. Filled by cap_cu_load(). */
 extern struct cap_cu cap_cu;
 
+/* Between them the calling thread may do what the capture of a stream forbids elsewhere: what loads
+ * code, makes memory or asks events would else end that capture. They nest. Any thread. */
+int cap_relax(void);
+void cap_unrelax(int mode);
+
 /* 0, or -ENOSYS: a driver older than the oldest that we know. Any thread, any number of times. */
 int cap_cu_load(void);

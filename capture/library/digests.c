@@ -277,11 +277,18 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 		cap_pending_flush(&place);
 }
 
+/* A wait for an event changes nothing, but may make its stream one that is captured. */
+static int is_harmless(const struct cap_call *c)
+{
+	return c->class == API_CLASS_EVENT_WAIT &&
+	       __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0;
+}
+
 static void before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
-	if (!call)
+	if (!call || is_harmless(c))
 		return;
 	cap_aside_begin();
 	if (call->class == API_CLASS_GROUP_BEGIN)
@@ -404,7 +411,7 @@ static int start(void)
 #define ORDERING                                                                                   \
 	(BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(PREFETCH) | BIT(HOST_CALL) | BIT(MEMORY_OP) |    \
 	 BIT(GRAPH_LAUNCH) | BIT(EVENT_RECORD) | BIT(STREAM_QUERY) | BIT(SYNC) | BIT(FREE) |       \
-	 BIT(UNMAP) | BIT(DESTROY) | BIT(CAPTURE_BEGIN) | BIT(CAPTURE_END))
+	 BIT(UNMAP) | BIT(DESTROY) | BIT(CAPTURE_BEGIN) | BIT(CAPTURE_END) | BIT(EVENT_WAIT))
 
 const struct cap_hook cap_digests = {
 	.name = "digests",

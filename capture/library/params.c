@@ -9,6 +9,7 @@
 
 #include "capture/library/aside.h"
 #include "capture/library/call.h"
+#include "capture/library/cu.h"
 #include "capture/library/place.h"
 #include "capture/library/real.h"
 
@@ -22,6 +23,8 @@
 #define CHUNK_BYTES (1u << 20)
 #define MAX_PARAMS 4096 /* 32 KiB of parameters at the most */
 #define NO_LAYOUT UINT32_MAX
+#define NO_SUCH_INDEX 1 /* CUDA_ERROR_INVALID_VALUE */
+#define NOT_THERE 500	/* CUDA_ERROR_NOT_FOUND: before CUDA 12.4 */
 
 struct param {
 	uint32_t offset, size;
@@ -113,28 +116,45 @@ static void *allot(size_t bytes)
 
 typedef int param_info(uint64_t function, size_t index, size_t *offset, size_t *size);
 
-static struct layout *ask(uint64_t handle, bool kernel)
+/* How many parameters there are; NO_LAYOUT: the driver does not say. */
+static uint32_t parameters_of(uint64_t handle, bool kernel, struct param *ret)
 {
 	param_info *info = (param_info *)cap_real(CAP_DRIVER, kernel ? "cuKernelGetParamInfo"
 								     : "cuFuncGetParamInfo");
+	size_t offset, size;
+	int r = info ? 0 : NOT_THERE;
+	uint32_t n = 0;
+
+	while (r == 0 && n < MAX_PARAMS && (r = info(handle, n, &offset, &size)) == 0)
+		ret[n++] = (struct param){(uint32_t)offset, (uint32_t)size};
+	return r == 0 || r == NO_SUCH_INDEX ? n : NO_LAYOUT;
+}
+
+static struct layout *ask(uint64_t handle, bool kernel)
+{
 	struct param params[MAX_PARAMS];
 	struct layout *l;
-	uint32_t n = 0, bytes = 0;
-	size_t offset, size;
+	uint32_t n, bytes = 0;
+	int mode;
 
 	cap_aside_begin();
-	while (info && n < MAX_PARAMS && info(handle, n, &offset, &size) == 0) {
-		params[n++] = (struct param){(uint32_t)offset, (uint32_t)size};
-		if (offset + size > bytes)
-			bytes = (uint32_t)(offset + size);
-	}
+	mode = cap_relax(); /* code that was not used yet is loaded now */
+	n = parameters_of(handle, kernel, params);
+	/* A launch takes either kind of handle; of one that was not seen made, try the other. */
+	if (n == NO_LAYOUT)
+		n = parameters_of(handle, !kernel, params);
+	cap_unrelax(mode);
 	cap_aside_end();
-	l = allot(sizeof(*l) + n * sizeof(params[0]));
+	l = allot(sizeof(*l) + (n == NO_LAYOUT ? 0 : n) * sizeof(params[0]));
 	if (!l)
 		return NULL;
-	l->n = info ? n : NO_LAYOUT;
+	l->n = n;
+	for (uint32_t i = 0; n != NO_LAYOUT && i < n; i++) {
+		l->params[i] = params[i];
+		if (params[i].offset + params[i].size > bytes)
+			bytes = params[i].offset + params[i].size;
+	}
 	l->bytes = bytes;
-	memcpy(l->params, params, n * sizeof(params[0]));
 	return l;
 }
 

@@ -42,7 +42,7 @@ static struct stream *stream_of(const struct cap_place *place)
 }
 
 /* With the lock held. What is pending on another thread's own stream stays until that thread does
- * something. */
+ * something; what is on one that is being captured, until it no longer is. */
 static void launch(struct stream *s)
 {
 	int entered;
@@ -50,6 +50,10 @@ static void launch(struct stream *s)
 	if (!cap_place_reachable(&s->place))
 		return;
 	entered = cap_place_enter(s->place.context);
+	if (cap_place_capturing(&s->place)) {
+		cap_place_leave(entered);
+		return;
+	}
 	cap_batch_launch(&s->place, s->buffers, s->n);
 	cap_place_leave(entered);
 	s->n = 0;

@@ -77,6 +77,7 @@ static CUresult launch(struct emu_thread *self, CUfunction function, CUstream st
 	op->type = &emu_kernel_type;
 	op->kernel.function = f;
 	op->kernel.args = params;
+	f->loaded = 1;
 	r = check_shape(s->context->device, f, &op->kernel);
 	if (!r && extra)
 		r = unpack(extra, op);
@@ -283,13 +284,24 @@ EMU_API CUresult cuKernelGetName(const char **ret, CUkernel kernel)
 	return cuFuncGetName(ret, (CUfunction)kernel);
 }
 
+/* Code is loaded when it is first needed, which only a launch may do while a stream is captured. */
+static CUresult load(struct emu_thread *self, struct emu_function *f)
+{
+	CUresult r = f->loaded ? CUDA_SUCCESS : emu_capture_allows(self);
+
+	f->loaded |= !r;
+	return r;
+}
+
 EMU_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset,
 				    size_t *bytes)
 {
+	EMU_ENTER(EMU_CALL_FREE);
 	struct emu_function *f = emu_function_of(function);
+	CUresult r = f ? load(self, f) : CUDA_ERROR_INVALID_HANDLE;
 
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
+	if (r)
+		return r;
 	if (f->entry->n_params < 0 || index >= (size_t)f->entry->n_params)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (offset)
@@ -306,11 +318,17 @@ EMU_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *off
 
 EMU_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction function)
 {
-	*ret = CU_FUNCTION_LOADING_STATE_LOADED;
-	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	const struct emu_function *f = emu_function_of(function);
+
+	*ret = f && f->loaded ? CU_FUNCTION_LOADING_STATE_LOADED
+			      : CU_FUNCTION_LOADING_STATE_UNLOADED;
+	return f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 EMU_API CUresult cuFuncLoad(CUfunction function)
 {
-	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	EMU_ENTER(EMU_CALL_FREE);
+	struct emu_function *f = emu_function_of(function);
+
+	return f ? load(self, f) : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -17,7 +17,8 @@ struct emu_function {
 	int carveout;
 	const struct gpuemu_kernel *twin; /* as of `generation` of the registry */
 	unsigned generation;
-	int told; /* 1: the program knows that there is no code */
+	int told;   /* 1: the program knows that there is no code */
+	int loaded; /* it was launched, or asked about what is known once it is loaded */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
 	int timing_sought;
 };

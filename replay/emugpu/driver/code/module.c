@@ -184,6 +184,8 @@ EMU_API CUresult cuModuleLoadData(CUmodule *ret, const void *image)
 	struct emu_context *c;
 	CUresult r = emu_current(self, &c);
 
+	if (!r)
+		r = emu_capture_allows(self);
 	if (r)
 		return r;
 	if (!ret || !image)

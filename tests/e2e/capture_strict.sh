@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# What real drivers do not forgive, and emulated ones neither: the recorder keeps to it, at any level.
+. "$(dirname "$0")/lib.sh"
+need_capture
+strict=$programs/tests/capture/capture_strict
+[ -x "$strict" ] || skip "this build has no CUDA headers"
+cd "$work"
+
+# run CASE LEVEL: goes as it does unrecorded; its rings are in $work/CASE.
+run() {
+	gpuemu --gpus 2 -o report -- "$BUILD/tests/capture/capture_run" "$BUILD/capture/library/libgpucapture.so" \
+		-g "$2" -t -- "$strict" "$1" >"$1" 2>"$1.told" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
+	grep -qx 'ended with 0' "$1" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
+}
+
+for case in joins loads; do
+	gpuemu --gpus 2 -o report -- "$strict" $case || die "$case does not go unrecorded"
+	for level in 0 1 3; do
+		run $case $level
+	done
+done
