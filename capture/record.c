@@ -17,6 +17,7 @@ static const uint32_t fixed_bytes[CAP_KINDS] = {
 	[CAP_NAME] = sizeof(struct cap_text_record),
 	[CAP_LOST] = sizeof(struct cap_lost_record),
 	[CAP_PAYLOAD] = sizeof(struct cap_payload_record),
+	[CAP_ANNOUNCED] = sizeof(struct cap_announced_record),
 };
 
 /* The bytes behind the fixed part that its lengths ask for. */

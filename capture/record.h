@@ -5,7 +5,8 @@
  *
  * A call is written when it returns, so the calls inside it come before it: their depth is greater,
  * their ordinals too. What else belongs to a call (its blobs, images) has its id, and comes before
- * it as well. Times and digests of device work come later, from any thread of the process.
+ * it as well. Times, digests and contents of device work come later, from any thread of the
+ * process.
  *
  * Clocks: `start` and `end` of calls and ranges are in the ring's clock; `_ns` are on the clock of
  * the recording: CLOCK_MONOTONIC, or virtual time under gpuemu.
@@ -15,18 +16,19 @@
 #include <stdint.h>
 
 enum cap_kind {
-	CAP_PAD,     /* skip `bytes` */
-	CAP_CALL,    /* struct cap_call_record */
-	CAP_BLOB,    /* struct cap_blob_record */
-	CAP_IMAGE,   /* struct cap_image_record */
-	CAP_TIMES,   /* struct cap_times_record */
-	CAP_DIGEST,  /* struct cap_digest_record */
-	CAP_RANGE,   /* struct cap_range_record */
-	CAP_FACT,    /* struct cap_text_record: key and value; of the process */
-	CAP_NAME,    /* struct cap_text_record: a call without a description; before its first use
-			in a ring */
-	CAP_LOST,    /* struct cap_lost_record */
-	CAP_PAYLOAD, /* struct cap_payload_record */
+	CAP_PAD,       /* skip `bytes` */
+	CAP_CALL,      /* struct cap_call_record */
+	CAP_BLOB,      /* struct cap_blob_record */
+	CAP_IMAGE,     /* struct cap_image_record */
+	CAP_TIMES,     /* struct cap_times_record */
+	CAP_DIGEST,    /* struct cap_digest_record */
+	CAP_RANGE,     /* struct cap_range_record */
+	CAP_FACT,      /* struct cap_text_record: key and value; of the process */
+	CAP_NAME,      /* struct cap_text_record: a call without a description; before its first use
+			  in a ring */
+	CAP_LOST,      /* struct cap_lost_record */
+	CAP_PAYLOAD,   /* struct cap_payload_record */
+	CAP_ANNOUNCED, /* struct cap_announced_record */
 	CAP_KINDS,
 };
 
@@ -98,9 +100,13 @@ struct cap_times_record {
 	int64_t start_ns, end_ns;
 };
 
+/* Flags of a DIGEST and a PAYLOAD. */
+#define CAP_DIGEST_OUTPUT 1
+#define CAP_DIGEST_EMPTY 2 /* it could not be made, or was not wanted: nobody is to wait for it */
+
 struct cap_digest_record {
-	struct cap_record head; /* flags: 1 output */
-	uint32_t index;		/* among the operations of the call */
+	struct cap_record head;
+	uint32_t index; /* among the operations of the call */
 	uint32_t n_pages;
 	uint64_t id; /* of the launching call; at the end of an iteration: of its mark */
 	uint64_t allocation, offset_bytes, length_bytes;
@@ -110,12 +116,20 @@ struct cap_digest_record {
 
 /* Contents that --payloads asked for; they lie in blob-HASH. */
 struct cap_payload_record {
-	struct cap_record head; /* flags: 1 output */
+	struct cap_record head;
 	uint32_t index;
 	uint32_t spare;
 	uint64_t id;
 	uint64_t allocation, offset_bytes, length_bytes;
 	uint64_t hash[2];
+};
+
+/* So many digests and payloads of the call are to come. Before the call, from its thread. */
+struct cap_announced_record {
+	struct cap_record head;
+	uint32_t n;
+	uint32_t spare;
+	uint64_t id;
 };
 
 enum cap_range_what {

@@ -29,7 +29,7 @@
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_FOLDER_BYTES 256	      /* that its value may have, with the zero byte */
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 2
+#define CAP_VERSION 3
 #define CAP_LINE 128 /* apart enough for two cores not to take turns at it */
 #define CAP_PATIENCE_NS 1000000000
 #define CAP_MIN_RING_BYTES (64u << 10)

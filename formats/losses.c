@@ -23,6 +23,7 @@ static const struct {
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
 	{"capture.iterations_without_digests",
 	 "iterations that no mark or range said to begin, at whose ends nothing was digested"},
+	{"capture.late_digests", "digests and contents that came when their operation was written"},
 	{"capture.contents_unwritten", "contents that found no room in the session folder"},
 	{"capture.contents_absent", "contents that could not be read from the session folder"},
 	{"capture.contents_damaged", "contents that are not what they are called"},

@@ -205,6 +205,32 @@ static int queue(const struct cap_place *place, const struct cap_buffer *buffers
 	return 0;
 }
 
+void cap_batch_announce(uint64_t id, size_t n)
+{
+	struct cap_announced_record *r = n > 0 ? cap_reserve(sizeof(*r), CAP_ANNOUNCED) : NULL;
+
+	if (!r)
+		return;
+	r->n = (uint32_t)(cap_payload_asked() ? 2 * n : n);
+	r->spare = 0;
+	r->id = id;
+	cap_publish();
+}
+
+/* Nobody is to wait for the buffer's digest. */
+static void put_empty(const struct cap_buffer *b)
+{
+	struct cap_digest_record *r = cap_reserve(sizeof(*r), CAP_DIGEST);
+
+	if (!r)
+		return;
+	memset((uint8_t *)r + sizeof(r->head), 0, sizeof(*r) - sizeof(r->head));
+	r->head.flags = CAP_DIGEST_EMPTY;
+	r->index = b->index;
+	r->id = b->id;
+	cap_publish();
+}
+
 void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
 {
 	int r;
@@ -218,6 +244,8 @@ void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *bu
 	pthread_mutex_unlock(&engine.lock);
 	if (!r)
 		cap_drainer_wake();
+	for (size_t i = 0; r && i < n; i++)
+		put_empty(&buffers[i]);
 	cap_payload_keep(place, buffers, n);
 	cap_times_interrupt(place);
 }

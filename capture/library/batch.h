@@ -30,6 +30,10 @@ struct cap_buffer {
 /* Everything that is needed of the driver and of the kernel's image is there: 0, or -errno. */
 int cap_batch_start(void);
 
+/* Says that n buffers of the call are to be digested: of each there will be a record, and another
+ * where --payloads is on. On the call's thread, before it ends. */
+void cap_batch_announce(uint64_t id, size_t n);
+
 /* Launches the digests of all `buffers` on the stream. Buffers with the same address and length are
  * read once. The place's context is current. What cannot be done is counted. Any thread. */
 void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n);

@@ -163,6 +163,7 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 	if (device->output == when)
 		return 1;
 	append(&b, c, &r, device->address, device->bytes, device->output);
+	cap_batch_announce(c->id, b.n);
 	for (size_t i = 0; i < b.n; i++) {
 		cap_batch_host(&b.items[i], data);
 		cap_payload_host(&b.items[i], data);
@@ -271,6 +272,7 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 	if (c->paused)
 		return;
 	collect(&b, c, call, &place, 0);
+	cap_batch_announce(c->id, b.n);
 	cap_pending_add(&place, b.items, b.n);
 	/* Inside a group nothing is launched yet, so what comes with it may go along. */
 	if (b.n > 0 && call->class != API_CLASS_COPY && group.depth == 0)
@@ -319,6 +321,7 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 	if (cap_place_capturing(&place))
 		return;
 	collect(&b, c, call, &place, 1);
+	cap_batch_announce(c->id, b.n);
 	if (group.depth == 0) {
 		cap_pending_add(&place, b.items, b.n);
 		return;
@@ -362,6 +365,7 @@ static void all_live(uint64_t id)
 	if (cap_cu.cuCtxGetCurrent(&place.context) || !place.context || cap_cu.cuCtxSynchronize())
 		return;
 	append_all(&b, &c, place.context, 1);
+	cap_batch_announce(id, b.n);
 	cap_batch_launch(&place, b.items, b.n);
 	cap_cu.cuStreamSynchronize(place.stream);
 }

@@ -36,8 +36,7 @@ int rec_plan(struct rec_recorder *r, const struct rec_window *window, const char
 	r->window.steps = s->digest_level == CAP_DIGEST_STEP;
 	free(r->path);
 	r->path = strdup(path);
-	r->whole = s->digest_level != CAP_DIGEST_NONE || s->first_payload >= 0 ||
-		   s->first_iteration >= 0;
+	r->whole = s->first_iteration >= 0;
 	return r->path ? 0 : -ENOMEM;
 }
 

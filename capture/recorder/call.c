@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "capture/recorder/args.h"
+#include "capture/recorder/digests.h"
 #include "formats/api/fields.h"
 
 int rec_arg(const struct rec_call *c, const char *name)
@@ -147,6 +148,8 @@ int rec_call_add(struct rec_call *c)
 				 &e.first_value);
 	if (r == 0)
 		r = rec_add_event(c->process, &e, &c->event);
+	if (r == 0)
+		rec_digests_await(c->process, c->record->id, c->event);
 	c->process->counts.calls++;
 	c->process->counts.nested += c->record->head.depth > 0;
 	c->process->counts.failed += c->record->result != 0;

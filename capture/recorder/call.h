@@ -32,6 +32,8 @@ struct rec_sent {
 
 struct rec_thread {
 	uint32_t lane;
+	uint32_t ring;
+	uint64_t seen, over; /* ordinals: the largest that was looked at; all up to there were */
 	uint64_t contexts[REC_CONTEXT_DEPTH]; /* the last is current */
 	uint32_t n_contexts;
 	struct rec_launched *launched;

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/call.h"
+#include "capture/recorder/digests.h"
 
 /* The call that launched it, or it. */
 static uint32_t owner_of(const struct rec_process *p, uint32_t event)
@@ -16,9 +17,12 @@ static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 uint32_t rec_process_settled(const struct rec_process *p, uint32_t from)
 {
 	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first(p, from);
+	uint32_t digested = rec_digests_first(p, from);
 
 	if (waits != REC_NONE)
 		end = owner_of(p, waits);
+	if (digested < end)
+		end = digested;
 	for (size_t i = 0; i < p->n_threads; i++)
 		for (size_t k = 0; k < p->threads[i]->n_launched; k++) {
 			uint32_t call = owner_of(p, p->threads[i]->launched[k].event);
@@ -156,7 +160,9 @@ int rec_process_carry(struct rec_process *p, const bool *gone)
 	}
 	p->n_events = n;
 	renumber(p, to);
-	r = rec_times_move(&p->times, to);
+	r = rec_waits_move(&p->times.waits, to);
+	if (r == 0)
+		r = rec_digests_carry(p, to);
 	if (r == 0)
 		r = carry_values(p);
 	return r < 0 ? r : carry_rows(p);

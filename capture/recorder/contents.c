@@ -13,6 +13,32 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+void rec_wanted_done(struct rec_wanted *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->of[i].list);
+	free(w->of);
+	*w = (struct rec_wanted){0};
+}
+
+int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_reading *reading)
+{
+	struct rec_wanted_of *of;
+
+	if (reading->n_contents == 0)
+		return 0;
+	if (array_reserve(&w->of, (size_t)rank + 1, &w->cap) < 0)
+		return -ENOMEM;
+	while (w->n <= rank)
+		w->of[w->n++] = (struct rec_wanted_of){0};
+	of = &w->of[rank];
+	if (array_reserve(&of->list, of->n + reading->n_contents, &of->cap) < 0)
+		return -ENOMEM;
+	memcpy(of->list + of->n, reading->contents, reading->n_contents * sizeof(*of->list));
+	of->n += reading->n_contents;
+	return 0;
+}
+
 struct contents {
 	const char *folder, *trace;
 	struct fmt_output out;
@@ -218,8 +244,8 @@ static void contents_done(struct contents *c)
 }
 
 int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
-		       size_t n_processes, struct fmt_run_reading *readings,
-		       const struct fmt_run *run, struct rec_contents_result *ret,
+		       size_t n_processes, struct rec_wanted *wanted, const struct rec_ranks *ranks,
+		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err)
 {
 	scoped(contents_done) struct contents c = {.folder = folder, .trace = trace};
@@ -227,16 +253,15 @@ int rec_contents_write(const char *folder, const char *trace, struct rec_process
 
 	for (size_t i = 0; i < n_processes && r == 0; i++)
 		r = want_images(&c, processes[i]);
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = want(&c, readings[i].contents, readings[i].n_contents);
+	for (size_t i = 0; i < wanted->n && r == 0; i++)
+		r = want(&c, wanted->of[i].list, wanted->of[i].n);
 	if (r == 0)
 		r = keep_all(&c, ret, err);
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = put_list(&c, run->ranks[i].number, readings[i].contents, readings[i].n_contents,
-			     err);
+	for (size_t i = 0; i < wanted->n && r == 0; i++)
+		r = put_list(&c, ranks->ranks[i].number, wanted->of[i].list, wanted->of[i].n, err);
 	if (r == 0)
-		r = put_images(&c, run->names, processes, n_processes);
+		r = put_images(&c, names, processes, n_processes);
 	if (r == 0)
-		r = put_missing(run->names, ret);
+		r = put_missing(names, ret);
 	return r == 0 && c.begun ? fmt_output_end(&c.out, err) : r;
 }

@@ -4,7 +4,7 @@
  * read and wrote. Each is stored once, in the order of their names. One thread. */
 #pragma once
 
-#include "capture/recorder/process.h"
+#include "capture/recorder/ranks.h"
 #include "formats/error.h"
 #include "formats/run_part.h"
 
@@ -21,11 +21,26 @@ struct rec_contents_result {
 	uint64_t kept, kept_bytes, missing[REC_CONTENTS_REASONS];
 };
 
+/* The contents that are wanted of the operations of a rank. */
+struct rec_wanted_of {
+	struct fmt_digest *list; /* owned: by number */
+	size_t n, cap;
+};
+
+struct rec_wanted {
+	struct rec_wanted_of *of; /* owned: by rank */
+	size_t n, cap;
+};
+
+void rec_wanted_done(struct rec_wanted *w);
+/* Adds what was read of a rank. 0 or -ENOMEM. */
+int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_reading *reading);
+
 /* Writes the contents of the trace at `trace`, if there are any: the images of the processes, and
- * what the readings of the ranks have taken, which is dropped there where it is missing. `folder`
- * is the session's. The run's names get the facts about images and about what is missing; `ret` is
- * added to. 0 or a negative errno. */
+ * what is wanted of the ranks, which is dropped there where it is missing. `folder` is the
+ * session's. The names get the facts about images and about what is missing; `ret` is added to. 0
+ * or a negative errno. */
 int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
-		       size_t n_processes, struct fmt_run_reading *readings,
-		       const struct fmt_run *run, struct rec_contents_result *ret,
+		       size_t n_processes, struct rec_wanted *wanted, const struct rec_ranks *ranks,
+		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err);

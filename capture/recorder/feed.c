@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "capture/recorder/digests.h"
 #include "capture/recorder/graphs.h"
 #include "capture/recorder/range.h"
 
@@ -32,6 +33,7 @@ int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
 		return -ENOMEM;
 	f->about = *about;
 	f->process = p;
+	f->thread.ring = f->about.number;
 	lane.number = f->about.tid;
 	r = fmt_names_string(p->names, f->about.thread_name, strlen(f->about.thread_name),
 			     &lane.name);
@@ -100,6 +102,7 @@ static int sort_in(struct rec_feed *f, const struct cap_record *r)
 	struct rec_process *p = f->process;
 	const struct cap_text_record *text = (const void *)r;
 	const struct cap_lost_record *lost = (const void *)r;
+	const struct cap_announced_record *announced = (const void *)r;
 
 	switch ((enum cap_kind)r->kind) {
 	case CAP_IMAGE:
@@ -114,6 +117,8 @@ static int sort_in(struct rec_feed *f, const struct cap_record *r)
 		return rec_add_digest(p, (const void *)r);
 	case CAP_PAYLOAD:
 		return rec_add_content(p, (const void *)r);
+	case CAP_ANNOUNCED:
+		return rec_digests_announced(p, announced->id, announced->n);
 	case CAP_FACT:
 		return rec_add_fact(p, text->data, text->key_len, text->data + text->key_len,
 				    text->value_len);
@@ -203,8 +208,12 @@ static int look_at_call(struct rec_call *c)
 	if (r == 0)
 		r = rec_call_comms(c);
 	rec_call_ends(c);
-	if (c->record->head.depth == 0)
-		t->n_launched = 0;
+	if (cap_id_ordinal(c->record->id) > t->seen)
+		t->seen = cap_id_ordinal(c->record->id);
+	if (c->record->head.depth > 0)
+		return r;
+	t->n_launched = 0;
+	t->over = t->seen;
 	return r;
 }
 

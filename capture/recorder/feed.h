@@ -23,7 +23,6 @@ struct rec_feed {
 	size_t safe;	  /* up to here it was there a round ago */
 	size_t group_end; /* of the next call or range, behind `at`; 0: not looked for yet */
 	int64_t group_ns;
-	uint64_t last_ordinal;
 };
 
 /* `clock` is needed for a ring of CAP_CLOCK_TSC. -ENOMEM. */

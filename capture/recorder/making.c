@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/carry.h"
+#include "capture/recorder/digests.h"
 #include "capture/recorder/facts.h"
 #include "capture/recorder/run_impl.h"
 #include "formats/export/lengths.h"
@@ -26,6 +27,7 @@ struct rec_making {
 	struct fmt_rank_writer **files; /* the writer's, by rank */
 	struct fmt_writer *writer;
 	struct rec_result result;
+	struct rec_wanted wanted;
 	uint32_t n_named; /* communicators */
 	size_t stretch;	  /* calls and operations of one */
 	size_t enough;	  /* for the next one */
@@ -42,6 +44,7 @@ void rec_making_free(struct rec_making *m)
 	free(m->files);
 	free(m->path);
 	rec_ranks_done(&m->ranks);
+	rec_wanted_done(&m->wanted);
 	free(m);
 }
 
@@ -124,12 +127,45 @@ static int64_t last_end(const struct rec_process *p)
 	return last ? last->start_ns + last->duration_ns : INT64_MIN;
 }
 
-/* `least` of what a process has last is not given up, where it is forced. Calls stand in the order
+/* When the call began that the event is, or that launched it. */
+static int64_t began(const struct rec_process *p, const struct rec_event *e)
+{
+	return e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns;
+}
+
+/* When about so many of the events had not begun yet: as the process has it that did most. */
+static int64_t begin_of_last(struct rec_process *const *processes, size_t n, size_t last)
+{
+	size_t there = count_events(processes, n);
+	const struct rec_process *most = processes[0];
+
+	for (size_t i = 1; i < n; i++)
+		if (processes[i]->n_events > most->n_events)
+			most = processes[i];
+	if (there <= last)
+		return INT64_MIN;
+	return began(most, &most->events[(size_t)((double)most->n_events * (double)(there - last) /
+						  (double)there)]);
+}
+
+/* How many of the process's events are older. */
+static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
+{
+	uint32_t n = 0;
+
+	while (n < p->n_events && began(p, &p->events[n]) < than_ns)
+		n++;
+	return n;
+}
+
+/* `least` of what there is last is not given up, where it is forced. Calls stand in the order
  * of their ends: what begins before the first that is left out does has nearly always ended as
  * well. What has not is written with the next stretch. */
 static int find_reach(struct rec_process *const *processes, size_t n, bool force, size_t least,
 		      struct reach *ret)
 {
+	int64_t given_up_ns = force ? begin_of_last(processes, n, least) : INT64_MIN;
+
 	*ret = (struct reach){malloc((n + 1) * sizeof(*ret->ends)), INT64_MIN, force};
 	if (!ret->ends)
 		return -ENOMEM;
@@ -139,11 +175,9 @@ static int find_reach(struct rec_process *const *processes, size_t n, bool force
 			ret->until_ns = last_end(processes[i]);
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_process *p = processes[i];
-		uint32_t given_up = 0, end;
+		uint32_t end = rec_process_settled(p, count_older(p, given_up_ns));
 
-		if (force && p->n_events > least)
-			given_up = (uint32_t)(p->n_events - least);
-		end = ret->ends[i] = rec_process_settled(p, given_up);
+		ret->ends[i] = end;
 		if (end < p->n_events && p->events[end].start_ns < ret->until_ns)
 			ret->until_ns = p->events[end].start_ns;
 	}
@@ -180,8 +214,11 @@ static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *end
 	if (r == 0)
 		r = rec_places_find(j->processes, j->n, ends, &j->ranks, &j->run, j->parts,
 				    &j->places);
-	for (size_t i = 0; i < j->n && r == 0; i++)
+	for (size_t i = 0; i < j->n && r == 0; i++) {
 		r = rec_job_ranges(j, j->processes[i]);
+		if (r == 0)
+			r = rec_digests_place(j->processes[i], &j->places);
+	}
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
 		fmt_run_part_sort(&j->parts[i]);
 	if (r == 0 && begun)
@@ -232,14 +269,15 @@ static int write_stretch(struct rec_making *m, struct rec_job *j,
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		if (j->run.ranks[i].n_events == 0 && j->parts[i].n_ranges == 0)
 			continue;
-		struct fmt_run_source source =
-			fmt_run_part_source(&j->parts[i], m->names, &j->readings[i]);
+		struct fmt_run_source source = rec_job_source(j, i);
 
 		source.before = before ? &before[i] : NULL;
 		source.more = more;
 		rec_job_count(j, i);
 		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, lengths, m->files[i],
 				       err);
+		if (r == 0)
+			r = rec_wanted_add(&m->wanted, i, &j->readings[i]);
 	}
 	return r;
 }
@@ -367,6 +405,9 @@ static int end(struct rec_making *m, struct rec_process *const *processes, size_
 		r = rec_repetition_put(m->names, m->steps, m->ranks.n);
 	m->result.n_processes = (uint32_t)n;
 	m->result.n_ranks = m->ranks.n;
+	rec_job_undigested(&j);
+	if (r == 0)
+		r = rec_job_contents(&j, &m->ranks, &m->wanted, m->path, err);
 	if (r == 0)
 		r = rec_facts_put(processes, n, &m->ranks, &m->result, &m->window->unread,
 				  m->names);

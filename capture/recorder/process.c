@@ -11,7 +11,7 @@ void rec_process_forget(struct rec_process *p)
 	free(take(p->events));
 	free(take(p->ranges));
 	free(take(p->values));
-	rec_times_done(&p->times);
+	rec_waits_done(&p->times.waits);
 	p->n_events = p->events_cap = p->n_ranges = p->ranges_cap = p->n_values = p->values_cap = 0;
 }
 
@@ -34,7 +34,7 @@ void rec_process_free(struct rec_process *p)
 	free(p->collectives);
 	free(p->messages);
 	free(p->comms);
-	rec_times_done(&p->times);
+	rec_waits_done(&p->due);
 	free(p->digests);
 	free(p->contents);
 	free(p->images);
@@ -117,46 +117,6 @@ int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 		return 0;
 	}
 	return rec_times_come(p, t->id, t->index, t->start_ns, t->end_ns);
-}
-
-int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
-{
-	if (array_reserve(&p->digests, p->n_digests + 1, &p->digests_cap) < 0 ||
-	    array_reserve(&p->pages, p->n_pages + 2 * (size_t)d->n_pages, &p->pages_cap) < 0)
-		return -ENOMEM;
-	if (p->n_pages > UINT32_MAX - 2 * (size_t)d->n_pages)
-		return -EOVERFLOW;
-	p->digests[p->n_digests++] = (struct rec_digest){
-		.id = d->id,
-		.index = d->index,
-		.digest = {.allocation = d->allocation,
-			   .offset_bytes = d->offset_bytes,
-			   .length_bytes = d->length_bytes,
-			   .digest = {d->digest[0], d->digest[1]},
-			   .first_page = (uint32_t)p->n_pages,
-			   .n_pages = d->n_pages,
-			   .output = d->head.flags & 1},
-	};
-	if (d->n_pages > 0)
-		memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
-	p->n_pages += 2 * (size_t)d->n_pages;
-	return 0;
-}
-
-int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
-{
-	if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
-		return -ENOMEM;
-	p->contents[p->n_contents++] = (struct rec_digest){
-		.id = r->id,
-		.index = r->index,
-		.digest = {.allocation = r->allocation,
-			   .offset_bytes = r->offset_bytes,
-			   .length_bytes = r->length_bytes,
-			   .digest = {r->hash[0], r->hash[1]},
-			   .output = r->head.flags & 1},
-	};
-	return 0;
 }
 
 static int hex_string(struct fmt_names *names, const uint8_t *bytes, size_t len, fmt_str *ret)

@@ -73,6 +73,7 @@ struct rec_fact {
 struct rec_digest {
 	uint64_t id;
 	uint32_t index;
+	uint32_t event;		  /* once it was looked for; REC_NONE: not found */
 	struct fmt_digest digest; /* pages are the process's; op is not set */
 };
 
@@ -107,6 +108,7 @@ struct rec_counts {
 	uint64_t images;
 	uint64_t graph_changes; /* of executable graphs, that are in the calls only */
 	uint64_t steps;		/* ranges that were iterations while they were recorded */
+	uint64_t late_digests;	/* and contents: what they are of is written */
 };
 
 struct rec_thread;
@@ -137,6 +139,7 @@ struct rec_process {
 	struct rec_comm *comms;
 	size_t n_comms, comms_cap;
 	struct rec_times times;
+	struct rec_waits due; /* digests and contents that are to come, by call */
 	struct rec_digest *digests;
 	size_t n_digests, digests_cap;
 	struct rec_digest *contents; /* names of contents in place of digests */
@@ -173,8 +176,6 @@ int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *re
 int rec_add_range(struct rec_process *p, const struct rec_event *e);
 int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret);
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
-int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d);
-int rec_add_content(struct rec_process *p, const struct cap_payload_record *r);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
 		 size_t value_len);

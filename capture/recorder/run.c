@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "capture/recorder/digests.h"
 #include "capture/recorder/facts.h"
 #include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
@@ -35,7 +36,7 @@ void rec_job_done(struct rec_job *j)
 	rec_ranks_done(&j->ranks);
 }
 
-/* ---- ranges and digests */
+/* ---- ranges */
 
 int rec_job_ranges(struct rec_job *j, const struct rec_process *p)
 {
@@ -60,77 +61,6 @@ int rec_job_ranges(struct rec_job *j, const struct rec_process *p)
 		fmt_run_part_span(part, &made);
 	}
 	return 0;
-}
-
-/* Where the operations and calls of a process are by id; the operations before their calls. */
-struct by_id {
-	uint64_t correlation;
-	uint32_t event;
-	uint8_t index, is_call;
-};
-
-static int compare_ids(const void *a, const void *b)
-{
-	const struct by_id *x = a, *y = b;
-
-	return array_order(x->correlation, y->correlation) ?: array_order(x->is_call, y->is_call) ?: array_order(x->index, y->index);
-}
-
-static uint32_t find_id(const struct by_id *list, size_t n, uint64_t correlation, uint32_t index)
-{
-	size_t low = array_bound(i, 0, n, list[i].correlation < correlation);
-	uint32_t best = REC_NONE;
-
-	for (; low < n && list[low].correlation == correlation; low++)
-		if (best == REC_NONE || (!list[low].is_call && list[low].index == index))
-			best = list[low].event;
-	return best;
-}
-
-/* Adds digests, or contents, to the parts that their operations are in. */
-static int attach(struct rec_job *j, const struct rec_process *p, const struct by_id *list,
-		  size_t n, bool contents)
-{
-	const struct rec_digest *from = contents ? p->contents : p->digests;
-	size_t n_from = contents ? p->n_contents : p->n_digests;
-
-	for (size_t i = 0; i < n_from; i++) {
-		uint32_t event = find_id(list, n, from[i].id + 1, from[i].index);
-		struct fmt_digest made = from[i].digest, **to;
-		struct fmt_run_part *part;
-		size_t *n_to;
-
-		if (event == REC_NONE)
-			continue;
-		part = &j->parts[rec_rank_of(&j->ranks, p, &p->events[event])];
-		to = contents ? &part->contents : &part->digests;
-		n_to = contents ? &part->n_contents : &part->n_digests;
-		if (array_reserve(to, *n_to + 1,
-				  contents ? &part->contents_cap : &part->digests_cap) < 0)
-			return -ENOMEM;
-		made.op = *rec_place(&j->places, p, event);
-		(*to)[(*n_to)++] = made;
-		j->result->digests += !contents;
-	}
-	return 0;
-}
-
-static int add_digests(struct rec_job *j, const struct rec_process *p)
-{
-	scoped(free_ptr) struct by_id *list = malloc((p->n_events + 1) * sizeof(*list));
-	size_t n = 0;
-
-	if (!list)
-		return -ENOMEM;
-	if (p->n_digests == 0 && p->n_contents == 0)
-		return 0;
-	for (uint32_t i = 0; i < p->n_events; i++)
-		if (*rec_place(&j->places, p, i) != FMT_RUN_NONE && p->events[i].kind != FMT_SYNC)
-			list[n++] = (struct by_id){p->events[i].correlation, i, p->events[i].index,
-						   p->events[i].kind == FMT_CALL};
-	if (n > 0)
-		qsort(list, n, sizeof(*list), compare_ids);
-	return attach(j, p, list, n, false) < 0 ? -ENOMEM : attach(j, p, list, n, true);
 }
 
 /* ---- all of it */
@@ -167,7 +97,7 @@ static int assemble(struct rec_job *j)
 	for (size_t i = 0; i < j->n && r == 0; i++) {
 		r = rec_job_ranges(j, j->processes[i]);
 		if (r == 0)
-			r = add_digests(j, j->processes[i]);
+			r = rec_digests_place(j->processes[i], &j->places);
 		rec_process_forget(j->processes[i]);
 	}
 	j->result->without_times = j->places.without_times;
@@ -175,6 +105,28 @@ static int assemble(struct rec_job *j)
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
 		fmt_run_part_sort(&j->parts[i]);
 	return r;
+}
+
+struct fmt_run_source rec_job_source(struct rec_job *j, uint32_t rank)
+{
+	struct fmt_run_reading *reading = &j->readings[rank];
+	struct fmt_run_source source = fmt_run_part_source(&j->parts[rank], j->run.names, reading);
+
+	if (j->window->folder && j->window->first_content >= 0) {
+		reading->first_content = j->window->first_content;
+		reading->last_content = j->window->last_content;
+	}
+	return source;
+}
+
+int rec_job_contents(struct rec_job *j, const struct rec_ranks *ranks, struct rec_wanted *wanted,
+		     const char *path, struct fmt_error *err)
+{
+	if (!j->window->folder)
+		return 0;
+	j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;
+	return rec_contents_write(j->window->folder, path, j->processes, j->n, wanted, ranks,
+				  j->run.names, &j->result->contents, err);
 }
 
 /* A rank that is written. */
@@ -195,6 +147,7 @@ static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mo
 		     struct fmt_error *err)
 {
 	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
+	scoped(rec_wanted_done) struct rec_wanted wanted = {0};
 	const struct fmt_writer_options options = {.names_mode = mode};
 	struct fmt_writer *w;
 	int r = fmt_lengths_new(j->run.names, j->run.n_ranks, &lengths);
@@ -204,27 +157,19 @@ static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mo
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		struct fmt_run_reading *reading = &j->readings[i];
-
 		struct writing writing = {&j->window->progress, i, j->run.n_ranks};
-		struct fmt_run_source source =
-			fmt_run_part_source(&j->parts[i], j->run.names, reading);
+		struct fmt_run_source source = rec_job_source(j, i);
 
 		if (j->window->progress.show) {
 			source.progress = show_slice;
 			source.progress_context = &writing;
 		}
-		if (j->window->folder && j->window->first_content >= 0) {
-			reading->first_content = j->window->first_content;
-			reading->last_content = j->window->last_content;
-		}
 		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, lengths, w, err);
+		if (r == 0)
+			r = rec_wanted_add(&wanted, i, &j->readings[i]);
 	}
-	if (r == 0 && j->window->folder && mode == FMT_NAMES_SHARED) {
-		j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;
-		r = rec_contents_write(j->window->folder, path, j->processes, j->n, j->readings,
-				       &j->run, &j->result->contents, err);
-	}
+	if (r == 0 && mode == FMT_NAMES_SHARED)
+		r = rec_job_contents(j, &j->ranks, &wanted, path, err);
 	if (r < 0) {
 		fmt_writer_abandon(w);
 		return r;
@@ -238,6 +183,7 @@ void rec_job_count(const struct rec_job *j, uint32_t rank)
 	struct rec_result *ret = j->result;
 
 	ret->ranges += j->parts[rank].n_ranges;
+	ret->digests += j->parts[rank].n_digests;
 	for (size_t i = 0; i < run->n_events; i++) {
 		uint8_t kind = fmt_site(j->run.names, run->events[i].site)->kind;
 
@@ -248,12 +194,18 @@ void rec_job_count(const struct rec_job *j, uint32_t rank)
 }
 
 /* Whether an iteration was seen to begin while it did. */
-static bool any_begun(struct rec_process *const *processes, size_t n)
+static bool any_begun(const struct rec_job *j)
 {
-	for (size_t i = 0; i < n; i++)
-		if (processes[i]->n_marks > 0 || processes[i]->counts.steps > 0)
+	for (size_t i = 0; i < j->n; i++)
+		if (j->processes[i]->n_marks > 0 || j->processes[i]->counts.steps > 0)
 			return true;
 	return false;
+}
+
+void rec_job_undigested(struct rec_job *j)
+{
+	if (j->window->steps && !any_begun(j))
+		j->result->undigested = j->result->n_iterations;
 }
 
 /* When the disk is full, once more: without contents, and so that what there is room for can be
@@ -301,8 +253,7 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
 		if (j.run.ranks[i].n_iterations > ret->n_iterations)
 			ret->n_iterations = (uint32_t)j.run.ranks[i].n_iterations;
-	if (window->steps && !any_begun(processes, n))
-		ret->undigested = ret->n_iterations;
+	rec_job_undigested(&j);
 	if (r == 0)
 		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)

@@ -182,6 +182,7 @@ static void print_contents(const struct cap_record *record)
 	const struct cap_times_record *times = (const void *)record;
 	const struct cap_digest_record *digest = (const void *)record;
 	const struct cap_payload_record *payload = (const void *)record;
+	const struct cap_announced_record *announced = (const void *)record;
 
 	switch ((enum cap_kind)record->kind) {
 	case CAP_TIMES:
@@ -191,7 +192,7 @@ static void print_contents(const struct cap_record *record)
 	case CAP_DIGEST:
 		printf("digest %" PRIu64 " %s %" PRIu64 "+%" PRIu64 " of %" PRIu64 " %016" PRIx64
 		       "%016" PRIx64,
-		       cap_id_ordinal(digest->id), record->flags ? "out" : "in",
+		       cap_id_ordinal(digest->id), record->flags & CAP_DIGEST_OUTPUT ? "out" : "in",
 		       digest->offset_bytes, digest->length_bytes, digest->allocation,
 		       digest->digest[0], digest->digest[1]);
 		for (uint32_t i = 0; i < digest->n_pages && i < 8; i++)
@@ -199,8 +200,12 @@ static void print_contents(const struct cap_record *record)
 		break;
 	case CAP_PAYLOAD:
 		printf("payload %" PRIu64 " %s %" PRIu64 "+%" PRIu64 " of %" PRIu64,
-		       cap_id_ordinal(payload->id), record->flags ? "out" : "in",
-		       payload->offset_bytes, payload->length_bytes, payload->allocation);
+		       cap_id_ordinal(payload->id),
+		       record->flags & CAP_DIGEST_OUTPUT ? "out" : "in", payload->offset_bytes,
+		       payload->length_bytes, payload->allocation);
+		break;
+	case CAP_ANNOUNCED:
+		printf("announced %" PRIu64 " %u", cap_id_ordinal(announced->id), announced->n);
 		break;
 	default:
 		printf("record of kind %u", record->kind);

@@ -168,6 +168,42 @@ static inline void ring_times(struct made_ring *m, uint64_t id, int64_t start_ns
 	ring_put(m, &t);
 }
 
+/* So many digests of the call that comes next are to come. */
+static inline void ring_announce(struct made_ring *m, uint32_t n)
+{
+	struct cap_announced_record r = {
+		.head = {.bytes = sizeof(r), .kind = CAP_ANNOUNCED}, .n = n, .id = ring_id(m)};
+
+	ring_put(m, &r);
+}
+
+/* A digest of one page that tells which call it is of. */
+static inline void ring_digest(struct made_ring *m, uint64_t id, uint8_t flags)
+{
+	_Alignas(8) uint8_t room[sizeof(struct cap_digest_record) + 16] = {0};
+	struct cap_digest_record *r = (void *)room;
+
+	r->head = (struct cap_record){.bytes = sizeof(room), .kind = CAP_DIGEST, .flags = flags};
+	r->n_pages = 1;
+	r->id = id;
+	r->allocation = 1;
+	r->length_bytes = 64;
+	r->digest[0] = r->pages[0] = id;
+	ring_put(m, room);
+}
+
+/* The same of its contents. */
+static inline void ring_content(struct made_ring *m, uint64_t id)
+{
+	struct cap_payload_record r = {.head = {.bytes = sizeof(r), .kind = CAP_PAYLOAD},
+				       .id = id,
+				       .allocation = 1,
+				       .length_bytes = 64,
+				       .hash = {id}};
+
+	ring_put(m, &r);
+}
+
 /* A context of that device, and a stream and a kernel in it. */
 static inline void ring_begin(struct made_ring *m, int device, uint64_t context, uint64_t stream,
 			      uint64_t kernel)

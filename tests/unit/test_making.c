@@ -2,8 +2,12 @@
 #include "capture/recorder/making.h"
 
 #include "base/array.h"
+#include "capture/recorder/session.h"
+#include "formats/images.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
+
+#include <xxhash.h>
 
 #define ROUNDS 60
 #define RANKS 2
@@ -17,6 +21,8 @@ struct made_run {
 	struct made_ring rings[RANKS + 2];
 	uint32_t n;    /* that have begun: the ranks, one that launches nothing, another rank */
 	uint64_t late; /* an operation of the first rank whose times come a round later */
+	uint64_t undigested; /* one of the second rank whose digest does */
+	bool digests;
 };
 
 static void add_rank(struct made_run *m)
@@ -40,10 +46,11 @@ static void add_idle(struct made_run *m)
 	ring_look(&m->rings[i]);
 }
 
-static void run_begin(struct made_run *m)
+static void run_begin(struct made_run *m, bool digests)
 {
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	m->late = m->n = 0;
+	m->late = m->undigested = m->n = 0;
+	m->digests = digests;
 	for (uint32_t i = 0; i < RANKS; i++)
 		add_rank(m);
 	add_idle(m);
@@ -73,6 +80,32 @@ static void mark(struct made_ring *m, uint64_t number)
 	ring_put(m, &r);
 }
 
+/* What the call of the round before has written, and what the next one will: of one its contents,
+ * too. One more is announced than is made. */
+static void digest_last(struct made_run *m, uint32_t rank)
+{
+	struct made_ring *r = &m->rings[rank];
+
+	if (rank == 1 && m->undigested)
+		ring_digest(r, m->undigested, CAP_DIGEST_OUTPUT);
+	ring_announce(r, rank == 1 ? 3 : 4);
+	ring_digest(r, ring_id(r), 0);
+	if (rank == 1)
+		m->undigested = ring_id(r);
+}
+
+static void digest_this(struct made_run *m, uint32_t rank)
+{
+	struct made_ring *r = &m->rings[rank];
+	uint64_t id = (uint64_t)r->ring->number << CAP_ORDINAL_BITS | (r->ordinal - 1);
+
+	ring_digest(r, id, CAP_DIGEST_EMPTY);
+	if (rank == 0) {
+		ring_digest(r, id, CAP_DIGEST_OUTPUT);
+		ring_content(r, id);
+	}
+}
+
 /* An iteration of the rank; another number of launches in each, where nothing is to repeat. */
 static void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way way)
 {
@@ -83,7 +116,11 @@ static void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way 
 		mark(r, 10 + round);
 	for (uint32_t i = 0; i < n; i++)
 		operation(r, ring_launch(r, KERNEL, STREAM));
+	if (m->digests)
+		digest_last(m, rank);
 	operation(r, ring_call(r, "cuMemsetD8Async", 0x10000, 0, 64, STREAM));
+	if (m->digests)
+		digest_this(m, rank);
 	if (rank == 0 && m->late)
 		operation(r, m->late);
 	if (rank == 0)
@@ -105,12 +142,16 @@ static void iterate_all(struct made_run *m, enum way way, struct rec_making *mak
 	}
 	operation(&m->rings[0], m->late);
 	ring_look(&m->rings[0]);
+	if (m->digests)
+		ring_digest(&m->rings[1], m->undigested, CAP_DIGEST_OUTPUT);
+	ring_look(&m->rings[1]);
 }
 
 /* An event of the trace, as whoever reads it sees it. */
 struct seen {
 	int64_t iteration, start_ns, duration_ns, seq;
-	uint32_t rank;
+	uint32_t rank, n_digests;
+	uint64_t digest; /* of all of its digests */
 	char name[40];
 };
 
@@ -133,6 +174,19 @@ static int by_start(const void *a, const void *b)
 	       ?: strcmp(x->name, y->name);
 }
 
+static void add_digests(const struct fmt_slice *s, size_t event, struct seen *to)
+{
+	for (size_t i = 0; i < s->n_digests; i++) {
+		const struct fmt_digest *d = &s->digests[i];
+
+		if (d->op != s->first_number + event)
+			continue;
+		ck_assert_uint_eq(d->digest[0], s->pages[d->first_page]);
+		to->n_digests++;
+		to->digest += d->digest[0] + d->output;
+	}
+}
+
 static void see(struct fmt_trace *t, struct all_seen *ret)
 {
 	const struct fmt_names *n = fmt_trace_names(t);
@@ -151,6 +205,7 @@ static void see(struct fmt_trace *t, struct all_seen *ret)
 						    .duration_ns = e->duration_ns,
 						    .rank = rank};
 
+				add_digests(s, i, &made);
 				if (site->kind == FMT_COLLECTIVE)
 					made.seq = s->values[e->first_value + FMT_COLLECTIVE_SEQ];
 				snprintf(made.name, sizeof(made.name), "%s",
@@ -163,13 +218,17 @@ static void see(struct fmt_trace *t, struct all_seen *ret)
 	qsort(ret->seen, ret->n, sizeof(*ret->seen), by_start);
 }
 
-static void write_stretches(struct made_run *m, enum way way, size_t stretch, struct written *w)
+static const struct rec_window all_of_it = {.first = -1, .last = -1};
+
+static void write_stretches(struct made_run *m, enum way way, const struct rec_window *of,
+			    size_t stretch, struct written *w)
 {
-	const struct rec_window window = {.first = -1, .last = -1, .stretch = stretch};
+	struct rec_window window = *of;
 	scoped(rec_making_freep) struct rec_making *making = NULL;
 	struct fmt_error err = {0};
 	char path[64];
 
+	window.stretch = stretch;
 	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w->folder));
 	snprintf(path, sizeof(path), "%s/trace", w->folder);
@@ -180,6 +239,25 @@ static void write_stretches(struct made_run *m, enum way way, size_t stretch, st
 		ck_assert_uint_lt(m->p[i]->n_events, 4 * stretch);
 	ck_assert_msg(rec_making_end(making, m->p, m->n, &w->result, &err) == 0, "%s", err.what);
 	ck_assert_msg(fmt_trace_open(path, &w->trace, &err) == 0, "%s", err.what);
+}
+
+/* Every event is in both, and is the same. */
+static void are_the_same(const struct all_seen *one, const struct all_seen *all, enum way way)
+{
+	ck_assert_uint_eq(one->n, all->n);
+	for (size_t i = 0; i < one->n; i++) {
+		const struct seen *x = &one->seen[i], *y = &all->seen[i];
+
+		ck_assert_str_eq(x->name, y->name);
+		ck_assert_int_eq(x->start_ns, y->start_ns);
+		ck_assert_int_eq(x->duration_ns, y->duration_ns);
+		ck_assert_int_eq(x->seq, y->seq);
+		ck_assert_uint_eq(x->n_digests, y->n_digests);
+		ck_assert_uint_eq(x->digest, y->digest);
+		ck_assert_msg(way == UNMARKED || x->iteration == y->iteration,
+			      "%s at %lld: %lld and %lld", x->name, (long long)x->start_ns,
+			      (long long)x->iteration, (long long)y->iteration);
+	}
 }
 
 /* By way and length of a stretch; what nobody marks and does not repeat has iterations of its own.
@@ -193,26 +271,15 @@ START_TEST(stretches_are_as_the_whole)
 	scoped(written_done) struct written whole = {0}, parts = {0};
 	struct made_run a, b;
 
-	run_begin(&a);
+	run_begin(&a, false);
 	iterate_all(&a, way, NULL);
 	write_trace(a.p, a.n, a.names, &whole);
-	run_begin(&b);
-	write_stretches(&b, way, stretch, &parts);
+	run_begin(&b, false);
+	write_stretches(&b, way, &all_of_it, stretch, &parts);
 
 	see(whole.trace, &one);
 	see(parts.trace, &all);
-	ck_assert_uint_eq(one.n, all.n);
-	for (size_t i = 0; i < one.n; i++) {
-		const struct seen *x = &one.seen[i], *y = &all.seen[i];
-
-		ck_assert_str_eq(x->name, y->name);
-		ck_assert_int_eq(x->start_ns, y->start_ns);
-		ck_assert_int_eq(x->duration_ns, y->duration_ns);
-		ck_assert_int_eq(x->seq, y->seq);
-		ck_assert_msg(way == UNMARKED || x->iteration == y->iteration,
-			      "%s at %lld: %lld and %lld", x->name, (long long)x->start_ns,
-			      (long long)x->iteration, (long long)y->iteration);
-	}
+	are_the_same(&one, &all, way);
 	ck_assert_uint_eq(whole.result.calls, parts.result.calls);
 	ck_assert_uint_eq(whole.result.ops, parts.result.ops);
 	ck_assert_uint_eq(whole.result.collectives, parts.result.collectives);
@@ -225,6 +292,88 @@ START_TEST(stretches_are_as_the_whole)
 			  fmt_n_comms(fmt_trace_names(parts.trace)));
 	run_end(&a);
 	run_end(&b);
+}
+END_TEST
+
+/* A content that is kept; the others are not there. */
+static void keep_content(const char *folder, struct rec_process *p)
+{
+	static const char kept[] = "code";
+	struct rec_image image = {.bytes = sizeof(kept), .stored = 1};
+	const XXH128_hash_t name = XXH3_128bits(kept, sizeof(kept));
+	char path[160];
+	FILE *f;
+
+	memcpy(image.name, (const uint64_t[]){name.low64, name.high64}, sizeof(image.name));
+	rec_session_blob(folder, image.name, path, sizeof(path));
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fwrite(kept, sizeof(kept), 1, f);
+	fclose(f);
+	ck_assert_int_eq(array_reserve(&p->images, 1, &p->images_cap), 0);
+	p->images[p->n_images++] = image;
+}
+
+/* Digests come before or after their operations, which wait for all that were announced; contents
+ * and code images are looked for. */
+START_TEST(digests_are_as_in_the_whole)
+{
+	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
+	scoped(written_done) struct written whole = {0}, parts = {0}, session = {0};
+	struct rec_window window = {.first = -1, .last = -1, .last_content = INT64_MAX};
+	struct made_run a, b;
+
+	strcpy(session.folder, "/tmp/test-recorder-XXXXXX");
+	window.folder = mkdtemp(session.folder);
+	run_begin(&a, true);
+	keep_content(window.folder, a.p[0]);
+	iterate_all(&a, MARKED, NULL);
+	write_window(a.p, a.n, a.names, &window, &whole);
+	run_begin(&b, true);
+	keep_content(window.folder, b.p[0]);
+	write_stretches(&b, MARKED, &window, 100, &parts);
+	see(whole.trace, &one);
+	see(parts.trace, &all);
+	are_the_same(&one, &all, MARKED);
+	ck_assert_uint_eq(whole.result.digests, 4 * ROUNDS);
+	ck_assert_uint_eq(parts.result.digests, 4 * ROUNDS);
+	ck_assert_uint_eq(parts.result.contents.missing[REC_CONTENTS_ABSENT], ROUNDS);
+	ck_assert_uint_eq(whole.result.contents.missing[REC_CONTENTS_ABSENT], ROUNDS);
+	ck_assert_uint_eq(parts.result.contents.kept, 1);
+	ck_assert_str_eq(
+		fmt_fact_value(fmt_trace_names(parts.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES),
+		fmt_fact_value(fmt_trace_names(whole.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES));
+	ck_assert_uint_lt(b.p[0]->n_digests + b.p[0]->n_pages + b.p[1]->n_contents, 100);
+	ck_assert_uint_eq(b.p[0]->counts.late_digests + b.p[1]->counts.late_digests, 0);
+	run_end(&a);
+	run_end(&b);
+}
+END_TEST
+
+/* A process that was killed: what it waited for never comes. */
+START_TEST(a_dead_process_holds_nothing_up)
+{
+	const struct rec_window window = {.first = -1, .last = -1, .stretch = 40};
+	scoped(rec_making_freep) struct rec_making *making = NULL;
+	scoped(written_done) struct written w = {0};
+	struct made_run m;
+	char path[64];
+
+	strcpy(w.folder, "/tmp/test-recorder-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(w.folder));
+	snprintf(path, sizeof(path), "%s/trace", w.folder);
+	run_begin(&m, false);
+	add_rank(&m);
+	operation(&m.rings[RANKS + 1], ring_launch(&m.rings[RANKS + 1], KERNEL, STREAM));
+	ring_launch(&m.rings[RANKS + 1], KERNEL, STREAM);
+	ring_look(&m.rings[RANKS + 1]);
+	ck_assert_int_eq(rec_making_new(m.names, &window, path, &making), 0);
+	iterate_all(&m, MARKED, making);
+	for (uint32_t i = 0; i < m.n; i++)
+		ck_assert_uint_lt(m.p[i]->n_events, 4 * window.stretch);
+	ck_assert_int_eq(rec_making_end(making, m.p, m.n, &w.result, NULL), 0);
+	ck_assert_uint_eq(w.result.without_times, 1);
+	run_end(&m);
 }
 END_TEST
 
@@ -243,7 +392,7 @@ START_TEST(what_does_not_hold_is_said)
 	strcpy(w.folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w.folder));
 	snprintf(path, sizeof(path), "%s/trace", w.folder);
-	run_begin(&m);
+	run_begin(&m, false);
 	ck_assert_int_eq(rec_making_new(m.names, &window, path, &making), 0);
 	iterate_all(&m, REPEATED, making);
 	if (_i == 0)
@@ -279,6 +428,8 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tcase, stretches_are_as_the_whole, 0, 9);
+	tcase_add_test(tcase, a_dead_process_holds_nothing_up);
+	tcase_add_test(tcase, digests_are_as_in_the_whole);
 	tcase_add_loop_test(tcase, what_does_not_hold_is_said, 0, 3);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_VERBOSE);

@@ -70,8 +70,8 @@ START_TEST(times_find_their_operation_whichever_comes_first)
 		ck_assert_int_eq(p->events[i].start_ns, (int64_t)id_of(i) * 10);
 		ck_assert_int_eq(p->events[i].duration_ns, 7);
 	}
-	ck_assert_uint_eq(p->times.n, 0);
-	ck_assert_uint_le(p->times.size, 2048);
+	ck_assert_uint_eq(p->times.waits.n, 0);
+	ck_assert_uint_le(p->times.waits.size, 2048);
 }
 END_TEST
 
@@ -110,8 +110,8 @@ START_TEST(what_waits_is_known)
 	/* The first half is forgotten; the others get their times all the same. */
 	for (uint32_t i = 0; i < OPS; i++)
 		to[i] = i < OPS / 2 ? REC_NONE : i - OPS / 2;
-	ck_assert_int_eq(rec_times_move(&s.process->times, to), 0);
-	ck_assert_uint_eq(s.process->times.n, OPS - 3000);
+	ck_assert_int_eq(rec_waits_move(&s.process->times.waits, to), 0);
+	ck_assert_uint_eq(s.process->times.waits.n, OPS - 3000);
 }
 END_TEST
 
