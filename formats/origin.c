@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include <yajl/yajl_tree.h>
 
@@ -108,4 +109,12 @@ void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret)
 	ret->part = (uint32_t)integer(part, "index");
 	ret->n_parts = (uint32_t)integer(part, "of");
 	string(part, "run", ret->run);
+}
+
+uint64_t fmt_origin_ranks(const struct fmt_names *names)
+{
+	const char *fact = fmt_fact_value(names, 0, "distributedInfo");
+	int64_t n = fact ? fmt_json_member_i64(fact, strlen(fact), "world_size", 0) : 0;
+
+	return n > 0 ? (uint64_t)n : 0;
 }

@@ -23,3 +23,6 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o);
 
 /* What the trace says; nothing where it does not. */
 void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret);
+
+/* How many ranks the run had, of which the trace may hold some; 0: not known. */
+uint64_t fmt_origin_ranks(const struct fmt_names *names);

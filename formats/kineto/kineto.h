@@ -52,7 +52,8 @@ struct kineto_rank_report {
 struct kineto_report {
 	struct kineto_rank_report *ranks; /* by rank */
 	size_t n_ranks;
-	uint64_t bytes; /* of JSON, unpacked */
+	uint64_t bytes;	    /* of JSON, unpacked */
+	uint64_t run_ranks; /* of the run; 0: not known */
 };
 
 void kineto_report_done(struct kineto_report *r);

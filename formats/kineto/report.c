@@ -2,6 +2,7 @@
 #include "formats/kineto/report.h"
 
 #include "base/array.h"
+#include "formats/origin.h"
 
 void kineto_report_done(struct kineto_report *r)
 {
@@ -65,6 +66,7 @@ int kineto_report_fill(const struct kineto_import *im, const struct fmt_run *run
 		       const struct kineto_ready *ready, struct kineto_report *ret)
 {
 	ret->bytes = im->bytes;
+	ret->run_ranks = fmt_origin_ranks(run->names);
 	ret->ranks = calloc(run->n_ranks + 1u, sizeof(*ret->ranks));
 	if (!ret->ranks)
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 #include "formats/clocks.h"
 #include "formats/json.h"
 #include "formats/losses.h"
+#include "formats/origin.h"
 #include "formats/report/facts.h"
 
 #include <inttypes.h>
@@ -86,13 +87,6 @@ static fmt_str device_name(const struct fmt_page *p, uint32_t rank)
 	return d ? d->name : 0;
 }
 
-static int64_t world_size(const struct fmt_page *p)
-{
-	const char *fact = fmt_fact_value(p->names, 0, "distributedInfo");
-
-	return fact ? fmt_json_member_i64(fact, strlen(fact), "world_size", 0) : 0;
-}
-
 /* "8 x NVIDIA H100 80GB HBM3", and what else there is. */
 static void put_devices(const struct fmt_page *p)
 {
@@ -116,8 +110,8 @@ static void put_devices(const struct fmt_page *p)
 	}
 	if (*gap != ',')
 		return;
-	if (world_size(p) > (int64_t)fmt_trace_n_ranks(p->r->trace))
-		text_printf(p->out, ", of a run of %" PRId64, world_size(p));
+	if (fmt_origin_ranks(p->names) > fmt_trace_n_ranks(p->r->trace))
+		text_printf(p->out, ", of a run of %" PRIu64, fmt_origin_ranks(p->names));
 	text_char(p->out, '\n');
 }
 

@@ -53,7 +53,7 @@ mkdir precious
 fails -2 gputrace import --force -o precious rank-0.json
 [ -d precious ] || die 'a folder that is no trace was replaced'
 gputrace import --force -o good rank-0.json >report
-grep -q '1 rank, 1 record' report
+grep -q '1 rank of a run of 2, 1 record' report
 
 # From a pipe.
 gzip -c rank-0.json | gputrace import -o piped - >report

@@ -117,8 +117,10 @@ void import_report_text(struct text *t, const struct kineto_report *r, const cha
 	struct sums s = sum(r);
 	uint64_t bytes = fmt_trace_bytes(trace);
 
-	text_printf(t, "%s: %zu rank%s, %" PRIu64 " records in %" PRIu64 " bytes", output,
-		    r->n_ranks, r->n_ranks == 1 ? "" : "s", s.kept, bytes);
+	text_printf(t, "%s: %zu rank%s", output, r->n_ranks, r->n_ranks == 1 ? "" : "s");
+	if (r->run_ranks > r->n_ranks)
+		text_printf(t, " of a run of %" PRIu64, r->run_ranks);
+	text_printf(t, ", %" PRIu64 " records in %" PRIu64 " bytes", s.kept, bytes);
 	if (s.kept)
 		text_printf(t, " (%.2f each)", (double)bytes / (double)s.kept);
 	text_printf(t, "\n  read     %10" PRIu64 "  events, %" PRIu64 " bytes of JSON\n", s.read,
@@ -191,6 +193,7 @@ void import_report_json(struct text *t, const struct kineto_report *r, const cha
 	fmt_json_u64(&j, "implied", s.implied);
 	fmt_json_u64(&j, "skipped", s.skipped);
 	fmt_json_u64(&j, "edges", s.edges);
+	fmt_json_u64(&j, "run_ranks", r->run_ranks);
 	fmt_json_open(&j, "ranks", '[');
 	for (size_t i = 0; i < r->n_ranks; i++)
 		json_rank(&j, &r->ranks[i]);
