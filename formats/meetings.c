@@ -19,6 +19,7 @@ struct item {
 	uint32_t first_peer, n_peers; /* of the job's pairs */
 	uint32_t ready;		      /* of the root: how many of them are next on their rank */
 	int in_pairs; /* of the root: one of them does not exchange with all the others */
+	bool open;    /* some who meet here have not come yet */
 	int64_t seq;  /* of the root; -1 not numbered yet */
 };
 
@@ -215,7 +216,25 @@ static void sort_pairs(struct job *j)
 	j->n_pairs = n;
 }
 
-static int join_messages(struct job *j)
+static bool is_party(const struct job *j, size_t n, uint32_t rank)
+{
+	for (size_t i = 0; i < n; i++)
+		if (j->places[i].rank == rank)
+			return true;
+	return false;
+}
+
+/* The messages of the list, to or from that rank, have nobody yet who takes part in them. */
+static void leave_open(struct job *j, size_t n_parties, const struct message *list, size_t n,
+		       uint32_t rank)
+{
+	bool comes = n > 0 && is_party(j, n_parties, rank);
+
+	for (size_t i = 0; i < n; i++)
+		j->items[list[i].item].open |= comes;
+}
+
+static int join_messages(struct job *j, size_t n_parties)
 {
 	scoped(free_ptr) struct message *list = NULL;
 	size_t n = 0, receives;
@@ -224,16 +243,15 @@ static int join_messages(struct job *j)
 	if (r < 0 || n == 0)
 		return r;
 	qsort(list, n, sizeof(*list), by_pair);
-	for (size_t from = 0, to; from < n && r == 0; from = to) {
-		receives = n;
-		for (to = from;
+	for (size_t from = 0, to, k; from < n && r == 0; from = to) {
+		for (to = receives = from;
 		     to < n && list[to].from == list[from].from && list[to].to == list[from].to;
 		     to++)
-			if (list[to].receives && receives == n)
-				receives = to;
-		for (size_t k = 0;
-		     r == 0 && receives < n && from + k < receives && receives + k < to; k++)
+			receives += !list[to].receives;
+		for (k = 0; r == 0 && from + k < receives && receives + k < to; k++)
 			r = pair(j, list[from + k].item, list[receives + k].item);
+		leave_open(j, n_parties, &list[from + k], receives - from - k, list[from].to);
+		leave_open(j, n_parties, &list[receives + k], to - receives - k, list[from].from);
 	}
 	sort_pairs(j);
 	return r;
@@ -246,7 +264,7 @@ static void arrive(struct job *j, const struct place *m)
 		j->items[root(j, m->first + m->at)].ready++;
 }
 
-static uint32_t next_meeting(struct job *j, size_t n)
+static uint32_t next_meeting(struct job *j, size_t n, bool last)
 {
 	uint32_t forced = NONE;
 
@@ -257,21 +275,34 @@ static uint32_t next_meeting(struct job *j, size_t n)
 		if (m->at >= m->n)
 			continue;
 		at = root(j, m->first + m->at);
-		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count)
+		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count &&
+		    (last || !j->items[at].open))
 			return at;
 		forced = forced == NONE ? at : forced;
 	}
-	return forced;
+	return last ? forced : NONE;
 }
 
-/* Numbers the meetings in an order that each party agrees with; where there is none, as ranks that
- * were cut off leave it, the first party's is taken. */
-static void number(struct job *j, size_t n)
+/* Which meetings are of how many, and what is known of all of them. */
+static void count_items(struct job *j, size_t n)
+{
+	for (uint32_t i = 0; i < j->n_items; i++)
+		j->items[root(j, i)].count++;
+	for (uint32_t i = 0; i < j->n_items; i++) {
+		struct item *all = &j->items[root(j, i)];
+
+		all->open |= j->items[i].open || (!all->op->is_message && all->count < n);
+	}
+}
+
+/* Numbers the meetings from `seq` on in an order that each party agrees with; where there is none,
+ * as ranks that were cut off leave it, the first party's is taken, if this is the last of them. The
+ * next number. */
+static int64_t number(struct job *j, size_t n, int64_t seq, bool last)
 {
 	uint32_t meeting;
 
-	for (uint32_t i = 0; i < j->n_items; i++)
-		j->items[root(j, i)].count++;
+	count_items(j, n);
 	for (uint32_t i = 0; i < j->n_items; i++) {
 		struct item *all = &j->items[root(j, i)];
 
@@ -279,8 +310,8 @@ static void number(struct job *j, size_t n)
 	}
 	for (size_t i = 0; i < n; i++)
 		arrive(j, &j->places[i]);
-	for (int64_t seq = 0; (meeting = next_meeting(j, n)) != NONE; seq++) {
-		j->items[meeting].seq = seq;
+	while ((meeting = next_meeting(j, n, last)) != NONE) {
+		j->items[meeting].seq = seq++;
 		for (size_t i = 0; i < n; i++) {
 			struct place *m = &j->places[i];
 
@@ -290,6 +321,7 @@ static void number(struct job *j, size_t n)
 			}
 		}
 	}
+	return seq;
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -334,33 +366,53 @@ int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number
 	return r < 0 ? r : fmt_names_comm(names, &named, ret);
 }
 
-/* The parties of one communicator. */
-static int meet(struct job *j, struct fmt_party *parties, size_t n)
+/* What the parties of one communicator have not met for yet. */
+static int meet(struct job *j, struct fmt_party *parties, size_t n, bool last)
 {
-	uint32_t comm;
+	int64_t next = parties[0].next;
 	int r = list_items(j, parties, n);
 
-	for (size_t i = 0; i < n; i++)
-		parties[i].member.comm = FMT_NO_COMM;
 	if (r < 0 || j->n_items == 0)
 		return r;
 	join_collectives(j, n);
-	r = join_messages(j);
+	r = join_messages(j, n);
 	if (r == 0)
-		r = fmt_meetings_name(parties, n, j->n_comms++, j->names, &comm);
-	if (r < 0)
-		return r;
-	number(j, n);
+		next = number(j, n, next, last);
 	for (uint32_t i = 0; i < j->n_items && r == 0; i++) {
 		j->items[i].op->seq = j->items[root(j, i)].seq;
 		r = list_peers(j, parties, i, &j->items[i].op->peers);
 	}
 	for (size_t i = 0; i < n; i++)
+		parties[i].next = next;
+	return r;
+}
+
+/* All that was done in one communicator, which gets a name for it. */
+static int meet_all(struct job *j, struct fmt_party *parties, size_t n)
+{
+	uint32_t comm = FMT_NO_COMM;
+	int r = meet(j, parties, n, true);
+
+	if (r == 0 && j->n_items > 0)
+		r = fmt_meetings_name(parties, n, j->n_comms++, j->names, &comm);
+	for (size_t i = 0; i < n; i++)
 		parties[i].member.comm = comm;
 	return r;
 }
 
-int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *names)
+static int meet_last(struct job *j, struct fmt_party *parties, size_t n)
+{
+	return meet(j, parties, n, true);
+}
+
+static int meet_more(struct job *j, struct fmt_party *parties, size_t n)
+{
+	return meet(j, parties, n, false);
+}
+
+/* Calls do_one() for the parties of each communicator. */
+static int each_comm(struct fmt_party *parties, size_t n, struct fmt_names *names,
+		     int (*do_one)(struct job *j, struct fmt_party *parties, size_t n))
 {
 	scoped(job_done) struct job j = {.names = names};
 	int r = 0;
@@ -373,9 +425,19 @@ int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *nam
 	for (size_t from = 0, to; from < n && r == 0; from = to) {
 		for (to = from; to < n && parties[to].member.id == parties[from].member.id;)
 			to++;
-		r = meet(&j, parties + from, to - from);
+		r = do_one(&j, parties + from, to - from);
 	}
 	return r;
+}
+
+int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *names)
+{
+	return each_comm(parties, n, names, meet_all);
+}
+
+int fmt_meetings_follow(struct fmt_party *parties, size_t n, bool last, struct fmt_names *names)
+{
+	return each_comm(parties, n, names, last ? meet_last : meet_more);
 }
 
 int fmt_parties_put(const struct fmt_party *parties, size_t n, uint32_t n_ranks,

@@ -10,6 +10,8 @@
 
 #include "formats/memberships.h"
 
+#include <stdbool.h>
+
 /* One transfer of a send or receive. */
 struct fmt_message {
 	uint32_t peer; /* rank in the communicator */
@@ -33,6 +35,7 @@ struct fmt_party {
 	uint32_t owner; /* the caller's, and who comes first of those that are the same */
 	struct fmt_meeting_op *ops; /* the caller's; in the order of the calls */
 	size_t n_ops, ops_cap;
+	int64_t next; /* the number of the communicator's next meeting */
 };
 
 #define FMT_NO_RANK UINT32_MAX
@@ -40,6 +43,14 @@ struct fmt_party {
 /* Names each communicator in which something was done, with the numbers of its ranks, and numbers
  * the meetings. Sorts the parties. 0 or a negative errno. */
 int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *names);
+
+/* Numbers the meetings of a run that comes piece by piece, for what has no number yet of each
+ * party: from `next` on, which is moved on and the same for all parties of a communicator. Where
+ * some of those who meet have not come yet, and what is behind them, the numbers are -1: all of
+ * that is to be given again with what comes next; nobody waits for ranks that are no party. With
+ * `last` everything gets a number. Names nothing but peers. Sorts the parties. 0 or a negative
+ * errno. */
+int fmt_meetings_follow(struct fmt_party *parties, size_t n, bool last, struct fmt_names *names);
 
 /* Names the communicator of these parties alone: the one of that number. */
 int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number,

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "capture/recorder/call.h"
 #include "capture/recorder/digests.h"
+#include "capture/recorder/meetings.h"
 
 /* The call that launched it, or it. */
 static uint32_t owner_of(const struct rec_process *p, uint32_t event)
@@ -17,10 +18,12 @@ static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 uint32_t rec_process_settled(const struct rec_process *p, uint32_t from)
 {
 	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first(p, from);
-	uint32_t digested = rec_digests_first(p, from);
+	uint32_t digested = rec_digests_first(p, from), meets = rec_meetings_first(p, from);
 
 	if (waits != REC_NONE)
 		end = owner_of(p, waits);
+	if (meets != REC_NONE && owner_of(p, meets) < end)
+		end = owner_of(p, meets);
 	if (digested < end)
 		end = digested;
 	for (size_t i = 0; i < p->n_threads; i++)
@@ -119,21 +122,33 @@ static void renumber_launched(struct rec_thread *t, const uint32_t *to)
 	t->n_launched = n;
 }
 
-static void renumber(struct rec_process *p, const uint32_t *to)
+/* With their messages, which stand in the same order. */
+static void renumber_collectives(struct rec_process *p, const uint32_t *to)
 {
-	size_t n = 0;
+	size_t n = 0, n_messages = 0;
 
-	for (size_t i = 0; i < p->n_events; i++)
-		if (p->events[i].call != REC_NONE)
-			p->events[i].call = to[p->events[i].call];
 	for (size_t i = 0; i < p->n_collectives; i++) {
 		struct rec_collective c = p->collectives[i];
 
 		c.event = to[c.event];
-		if (c.event != REC_NONE)
-			p->collectives[n++] = c;
+		if (c.event == REC_NONE)
+			continue;
+		for (uint32_t k = 0; k < c.n_messages; k++)
+			p->messages[n_messages + k] = p->messages[c.first_message + k];
+		c.first_message = (uint32_t)n_messages;
+		n_messages += c.n_messages;
+		p->collectives[n++] = c;
 	}
 	p->n_collectives = n;
+	p->n_messages = n_messages;
+}
+
+static void renumber(struct rec_process *p, const uint32_t *to)
+{
+	for (size_t i = 0; i < p->n_events; i++)
+		if (p->events[i].call != REC_NONE)
+			p->events[i].call = to[p->events[i].call];
+	renumber_collectives(p, to);
 	for (size_t i = 0; i < p->n_threads; i++)
 		renumber_launched(p->threads[i], to);
 	for (size_t i = 0; i < p->n_lanes; i++) {

@@ -217,7 +217,8 @@ static int settle_one(struct rec_call *c, struct rec_pending *pending, uint32_t 
 				      .dtype = pending->dtype,
 				      .bytes = pending->bytes,
 				      .is_message = pending->is_message,
-				      .first_message = (uint32_t)p->n_messages};
+				      .first_message = (uint32_t)p->n_messages,
+				      .seq = -1};
 
 	pending->done = 1;
 	for (size_t i = 0; i < t->n_messages; i++) {

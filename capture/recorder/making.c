@@ -197,18 +197,25 @@ static bool are_same(const struct rec_ranks *a, const struct rec_ranks *b)
 	return same;
 }
 
-/* All that was seen of it until ends[] as a run, with its iterations. */
-static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *ends, bool more)
+/* Whose events they are, and which meet. */
+static int look(struct rec_making *m, struct rec_job *j, bool last)
 {
-	bool begun = rec_making_has_begun(m);
 	int r = rec_ranks_find(j->processes, j->n, &j->ranks);
 
 	if (r < 0 || j->ranks.n == 0)
 		return r;
-	if (begun && !are_same(&m->ranks, &j->ranks))
+	if (rec_making_has_begun(m) && !are_same(&m->ranks, &j->ranks))
 		return -EAGAIN;
-	r = rec_meetings_follow(j->processes, j->n, ends, &j->ranks, m->names, &m->n_named,
-				&j->result->unmatched);
+	return rec_meetings_number(j->processes, j->n, &j->ranks, last, m->names);
+}
+
+/* All that was seen of it until ends[] as a run, with its iterations. */
+static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *ends, bool more)
+{
+	bool begun = rec_making_has_begun(m);
+	int r = rec_meetings_follow(j->processes, j->n, ends, &j->ranks, m->names, &m->n_named,
+				    &j->result->unmatched);
+
 	if (r == 0)
 		r = rec_job_allocate(j);
 	if (r == 0)
@@ -338,38 +345,40 @@ static int forget(struct rec_making *m, struct rec_process *p, uint32_t end)
 
 /* ---- all of it */
 
-static int stretch(struct rec_making *m, struct rec_process *const *processes, size_t n,
-		   const struct reach *reach, struct fmt_error *err)
+static int stretch(struct rec_making *m, struct rec_process *const *processes, size_t n, bool force,
+		   struct fmt_error *err)
 {
+	scoped(reach_done) struct reach reach = {0};
 	scoped(rec_job_done) struct rec_job j = {
 		.processes = processes, .n = n, .result = &m->result, .window = m->window};
 	int r;
 
 	j.run.names = m->names;
-	r = assemble(m, &j, reach->ends, true);
+	r = look(m, &j, false);
 	if (r < 0 || j.ranks.n == 0)
 		return r;
-	r = cut(&j, m->steps ? m->steps : j.steps, reach);
+	r = find_reach(processes, n, force, m->stretch, &reach);
+	if (r == 0)
+		r = assemble(m, &j, reach.ends, true);
+	if (r == 0)
+		r = cut(&j, m->steps ? m->steps : j.steps, &reach);
 	if (r <= 0)
 		return r;
 	r = put(m, &j, true, err);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = forget(m, processes[i], reach->ends[i]);
+		r = forget(m, processes[i], reach.ends[i]);
 	return r < 0 ? r : 1;
 }
 
 int rec_making_more(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		    struct fmt_error *err)
 {
-	scoped(reach_done) struct reach reach = {0};
 	size_t there = count_events(processes, n);
 	int r;
 
 	if (there < m->enough)
 		return 0;
-	r = find_reach(processes, n, there >= TOO_MANY * m->stretch, m->stretch, &reach);
-	if (r == 0)
-		r = stretch(m, processes, n, &reach, err);
+	r = stretch(m, processes, n, there >= TOO_MANY * m->stretch, err);
 	if (r == 0)
 		m->enough = there + m->stretch / 2;
 	else if (r == 1)
@@ -390,6 +399,8 @@ static int end(struct rec_making *m, struct rec_process *const *processes, size_
 	j.run.names = m->names;
 	for (size_t i = 0; i < n && r == 0; i++)
 		ends[i] = (uint32_t)processes[i]->n_events;
+	if (r == 0)
+		r = look(m, &j, true);
 	if (r == 0)
 		r = assemble(m, &j, ends, false);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)

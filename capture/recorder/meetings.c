@@ -23,14 +23,16 @@ static struct fmt_party party_of(const struct rec_process *p, const struct rec_c
 {
 	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
 
-	return (struct fmt_party){.member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0,
+	return (struct fmt_party){.next = c->seq,
+				  .member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0,
 					     c->named ? c->named - 1 : FMT_NO_COMM},
 				  .rank = rank,
 				  .number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
 				  .owner = p->index};
 }
 
-/* A party for each communicator of the process, from m->n on, with what was done there. */
+/* A party for each communicator of the process, from m->n on, with what was done there and has no
+ * number yet. */
 static int list_process(struct rec_meetings *m, const struct rec_process *p,
 			const struct rec_ranks *ranks)
 {
@@ -42,7 +44,7 @@ static int list_process(struct rec_meetings *m, const struct rec_process *p,
 		const struct rec_collective *c = &p->collectives[i];
 		struct fmt_party *party = &parties[c->comm];
 
-		if (c->comm >= p->n_comms)
+		if (c->comm >= p->n_comms || c->seq >= 0)
 			continue;
 		if (array_reserve(&party->ops, party->n_ops + 1, &party->ops_cap) < 0)
 			return -ENOMEM;
@@ -186,6 +188,103 @@ int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uin
 
 /* ---- as they come */
 
+/* Meetings of the communicator are those of all its members from now on. */
+static int begin_pairs(struct rec_process *const *processes, size_t n, const struct rec_comm *first)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < processes[i]->n_comms; k++) {
+			struct rec_comm *c = &processes[i]->comms[k];
+
+			if (c->id == first->id && c->seq != first->seq)
+				return -EAGAIN;
+			c->pairs |= c->id == first->id;
+		}
+	return 0;
+}
+
+/* Finds the communicators of the process that have sends and receives. */
+static int find_pairs(struct rec_process *const *processes, size_t n, const struct rec_process *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_collectives && r == 0; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+
+		if (c->is_message && c->comm < p->n_comms && !p->comms[c->comm].pairs)
+			r = begin_pairs(processes, n, &p->comms[c->comm]);
+	}
+	return r;
+}
+
+/* Numbers the collectives of communicators without: whether there are others. */
+static bool number_alone(struct rec_process *p)
+{
+	bool others = false;
+
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		struct rec_collective *c = &p->collectives[i];
+		struct rec_comm *comm = c->comm < p->n_comms ? &p->comms[c->comm] : NULL;
+
+		if (!comm || c->seq >= 0)
+			continue;
+		if (!comm->pairs)
+			c->seq = comm->seq++;
+		others |= comm->pairs;
+	}
+	return others;
+}
+
+/* Keeps what the parties were told. */
+static void keep_numbers(struct rec_process *const *processes, const struct rec_meetings *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct fmt_party *party = &m->parties[i];
+		struct rec_process *p = processes[party->owner];
+
+		for (size_t k = 0; k < party->n_ops; k++) {
+			struct rec_collective *c = &p->collectives[party->ops[k].from];
+
+			c->seq = party->ops[k].seq;
+			c->peers = party->ops[k].peers;
+		}
+		for (size_t k = 0; k < p->n_comms; k++)
+			if (p->comms[k].id == party->member.id)
+				p->comms[k].seq = party->next;
+	}
+}
+
+int rec_meetings_number(struct rec_process *const *processes, size_t n,
+			const struct rec_ranks *ranks, bool last, struct fmt_names *names)
+{
+	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	bool pairs = false;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = find_pairs(processes, n, processes[i]);
+	for (size_t i = 0; i < n && r == 0; i++)
+		pairs |= number_alone(processes[i]);
+	if (r < 0 || !pairs)
+		return r;
+	r = list_all(&m, processes, n, ranks);
+	if (r == 0)
+		r = fmt_meetings_follow(m.parties, m.n, last, names);
+	if (r == 0)
+		keep_numbers(processes, &m);
+	return r;
+}
+
+uint32_t rec_meetings_first(const struct rec_process *p, uint32_t from)
+{
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+
+		if (c->seq < 0 && c->comm < p->n_comms && c->event >= from)
+			return c->event;
+	}
+	return REC_NONE;
+}
+
 int rec_meetings_members(struct rec_process *const *processes, size_t n,
 			 const struct rec_ranks *ranks, struct rec_meetings *ret)
 {
@@ -248,12 +347,12 @@ int rec_meetings_follow(struct rec_process *const *processes, size_t n, const ui
 				p->collectives[kept++] = c;
 				continue;
 			}
-			if (c.is_message)
+			if (comm && c.seq < 0)
 				return -ENOTSUP;
 			if (comm && !comm->named)
 				r = name(processes, n, ranks, comm->id, n_named, names);
 			if (r == 0 && comm)
-				of = (struct rec_meeting){comm->named - 1, comm->seq++, 0};
+				of = (struct rec_meeting){comm->named - 1, c.seq, c.peers};
 			if (r == 0)
 				r = settle(p, &c, &of, unmatched);
 		}

@@ -28,11 +28,20 @@ void rec_meetings_done(struct rec_meetings *m);
  * whose communicator is not known. */
 int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched);
 
-/* The same of a run that is written a stretch at a time, for the operations of each process before
- * ends[it], which are forgotten: collectives of a communicator are numbered as they come, and
- * communicators from *n_named on. -ENOTSUP:
- * sends and receives, of which only the whole run tells which of them meet. -EAGAIN: a communicator
- * that was used in an earlier stretch has a new member here. */
+/* ---- of a run that is written a stretch at a time */
+
+/* Numbers what has come: the collectives of a communicator one after the other; once there are
+ * sends and receives, as fmt_meetings_follow() does, and with `last` all that is left. -EAGAIN: the
+ * first of these comes when not all members have done the same collectives. */
+int rec_meetings_number(struct rec_process *const *processes, size_t n,
+			const struct rec_ranks *ranks, bool last, struct fmt_names *names);
+/* The first event from `from` on of which it is not known yet with whom it meets; REC_NONE. */
+uint32_t rec_meetings_first(const struct rec_process *p, uint32_t from);
+
+/* Writes down what was numbered, for the operations of each process before ends[it]: these
+ * collectives are forgotten. Communicators are named from *n_named on. -ENOTSUP: what waited too
+ * long for those who meet has no number. -EAGAIN: a communicator that was used in an earlier
+ * stretch has a new member here. */
 int rec_meetings_follow(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 			const struct rec_ranks *ranks, struct fmt_names *names, uint32_t *n_named,
 			uint64_t *unmatched);

@@ -53,6 +53,8 @@ struct rec_collective {
 	int64_t bytes;
 	uint8_t is_message;
 	uint32_t first_message, n_messages; /* of the process */
+	int64_t seq;			    /* where they are numbered as they come; -1: not yet */
+	fmt_str peers;			    /* the same; see struct fmt_meeting_op */
 };
 
 struct rec_comm {
@@ -63,7 +65,8 @@ struct rec_comm {
 	uint32_t splits; /* so many were made of it */
 	int16_t device;
 	uint32_t named; /* 1 + its number in the names; 0: it has none yet */
-	int64_t seq;	/* of the next collective, where they are numbered as they come */
+	bool pairs;	/* sends and receives were seen: meetings are those of formats/meetings.h */
+	int64_t seq; /* of the next collective or meeting, where they are numbered as they come */
 };
 
 struct rec_fact {

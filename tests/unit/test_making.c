@@ -22,7 +22,7 @@ struct made_run {
 	uint32_t n;    /* that have begun: the ranks, one that launches nothing, another rank */
 	uint64_t late; /* an operation of the first rank whose times come a round later */
 	uint64_t undigested; /* one of the second rank whose digest does */
-	bool digests;
+	bool digests, messages;
 };
 
 static void add_rank(struct made_run *m)
@@ -46,11 +46,11 @@ static void add_idle(struct made_run *m)
 	ring_look(&m->rings[i]);
 }
 
-static void run_begin(struct made_run *m, bool digests)
+static void run_begin(struct made_run *m)
 {
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
 	m->late = m->undigested = m->n = 0;
-	m->digests = digests;
+	m->digests = m->messages = false;
 	for (uint32_t i = 0; i < RANKS; i++)
 		add_rank(m);
 	add_idle(m);
@@ -106,6 +106,21 @@ static void digest_this(struct made_run *m, uint32_t rank)
 	}
 }
 
+/* The first rank sends in each round, and receives in every other one; the second does its part
+ * when the next round has begun. */
+static void exchange(struct made_run *m, uint32_t rank, uint32_t round)
+{
+	static const char *const calls[] = {"ncclSend", "ncclRecv"};
+	struct made_ring *r = &m->rings[rank];
+	uint64_t peer = rank == 0 ? 2 : 1;
+
+	ring_call_at(r, "ncclGroupStart", 0, 0, NULL, 0);
+	exchange_calls(r, peer, calls[rank]);
+	if (round % 2)
+		exchange_calls(r, peer, calls[!rank]);
+	end_group(r, r->now_ns + 100, r->now_ns + 300);
+}
+
 /* An iteration of the rank; another number of launches in each, where nothing is to repeat. */
 static void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way way)
 {
@@ -116,6 +131,8 @@ static void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way 
 		mark(r, 10 + round);
 	for (uint32_t i = 0; i < n; i++)
 		operation(r, ring_launch(r, KERNEL, STREAM));
+	if (m->messages && rank == 1 && round > 0)
+		exchange(m, rank, round - 1);
 	if (m->digests)
 		digest_last(m, rank);
 	operation(r, ring_call(r, "cuMemsetD8Async", 0x10000, 0, 64, STREAM));
@@ -128,6 +145,8 @@ static void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way 
 	else
 		operation(r, ring_call(r, "cuMemcpyDtoDAsync_v2", 0x10000, 0x20000, 64, STREAM));
 	reduce(r, r->now_ns + 100, r->now_ns + 900);
+	if (m->messages && rank == 0)
+		exchange(m, rank, round);
 	ring_look(r);
 }
 
@@ -144,6 +163,8 @@ static void iterate_all(struct made_run *m, enum way way, struct rec_making *mak
 	ring_look(&m->rings[0]);
 	if (m->digests)
 		ring_digest(&m->rings[1], m->undigested, CAP_DIGEST_OUTPUT);
+	if (m->messages)
+		exchange(m, 1, ROUNDS - 1);
 	ring_look(&m->rings[1]);
 }
 
@@ -271,10 +292,10 @@ START_TEST(stretches_are_as_the_whole)
 	scoped(written_done) struct written whole = {0}, parts = {0};
 	struct made_run a, b;
 
-	run_begin(&a, false);
+	run_begin(&a);
 	iterate_all(&a, way, NULL);
 	write_trace(a.p, a.n, a.names, &whole);
-	run_begin(&b, false);
+	run_begin(&b);
 	write_stretches(&b, way, &all_of_it, stretch, &parts);
 
 	see(whole.trace, &one);
@@ -325,11 +346,13 @@ START_TEST(digests_are_as_in_the_whole)
 
 	strcpy(session.folder, "/tmp/test-recorder-XXXXXX");
 	window.folder = mkdtemp(session.folder);
-	run_begin(&a, true);
+	run_begin(&a);
+	a.digests = true;
 	keep_content(window.folder, a.p[0]);
 	iterate_all(&a, MARKED, NULL);
 	write_window(a.p, a.n, a.names, &window, &whole);
-	run_begin(&b, true);
+	run_begin(&b);
+	b.digests = true;
 	keep_content(window.folder, b.p[0]);
 	write_stretches(&b, MARKED, &window, 100, &parts);
 	see(whole.trace, &one);
@@ -350,6 +373,33 @@ START_TEST(digests_are_as_in_the_whole)
 }
 END_TEST
 
+/* Sends and receives meet as in the whole, also where their stretches are not the same; with
+ * numbers that rise on each rank. */
+START_TEST(messages_meet_as_in_the_whole)
+{
+	static const size_t stretches[] = {60, 100, 500};
+	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
+	scoped(written_done) struct written whole = {0}, parts = {0};
+	struct made_run a, b;
+
+	run_begin(&a);
+	a.messages = true;
+	iterate_all(&a, MARKED, NULL);
+	write_trace(a.p, a.n, a.names, &whole);
+	run_begin(&b);
+	b.messages = true;
+	write_stretches(&b, MARKED, &all_of_it, stretches[_i], &parts);
+	see(whole.trace, &one);
+	see(parts.trace, &all);
+	are_the_same(&one, &all, MARKED);
+	ck_assert_uint_eq(parts.result.collectives, 4 * ROUNDS);
+	ck_assert_uint_eq(parts.result.unmatched, 0);
+	ck_assert_uint_lt(b.p[0]->n_collectives + b.p[0]->n_messages, stretches[_i]);
+	run_end(&a);
+	run_end(&b);
+}
+END_TEST
+
 /* A process that was killed: what it waited for never comes. */
 START_TEST(a_dead_process_holds_nothing_up)
 {
@@ -362,7 +412,7 @@ START_TEST(a_dead_process_holds_nothing_up)
 	strcpy(w.folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w.folder));
 	snprintf(path, sizeof(path), "%s/trace", w.folder);
-	run_begin(&m, false);
+	run_begin(&m);
 	add_rank(&m);
 	operation(&m.rings[RANKS + 1], ring_launch(&m.rings[RANKS + 1], KERNEL, STREAM));
 	ring_launch(&m.rings[RANKS + 1], KERNEL, STREAM);
@@ -392,7 +442,7 @@ START_TEST(what_does_not_hold_is_said)
 	strcpy(w.folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w.folder));
 	snprintf(path, sizeof(path), "%s/trace", w.folder);
-	run_begin(&m, false);
+	run_begin(&m);
 	ck_assert_int_eq(rec_making_new(m.names, &window, path, &making), 0);
 	iterate_all(&m, REPEATED, making);
 	if (_i == 0)
@@ -429,6 +479,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, stretches_are_as_the_whole, 0, 9);
 	tcase_add_test(tcase, a_dead_process_holds_nothing_up);
+	tcase_add_loop_test(tcase, messages_meet_as_in_the_whole, 0, 3);
 	tcase_add_test(tcase, digests_are_as_in_the_whole);
 	tcase_add_loop_test(tcase, what_does_not_hold_is_said, 0, 3);
 	suite_add_tcase(suite, tcase);

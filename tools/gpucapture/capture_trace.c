@@ -184,6 +184,7 @@ static int write_trace(const struct capture_trace *t,
 					  settings->first_payload,
 					  settings->last_payload,
 					  rec_folder(recorder),
+					  .stretch = t->stretch,
 					  .make_room = make_room,
 					  .room = &room,
 					  .progress = {place_progress, &bar}};

@@ -12,6 +12,7 @@ struct capture_trace {
 	struct capture_place *at;
 	const char *program;  /* that is recorded */
 	const char *recovers; /* a folder that was left; NULL: it is recorded now */
+	size_t stretch;	      /* calls and operations that are written at once; 0: many */
 	bool json;	      /* a report on stderr for programs */
 };
 

@@ -31,6 +31,7 @@ enum {
 	OPT_JSON,
 	OPT_RECOVER,
 	OPT_PART,
+	OPT_STRETCH,
 };
 
 static const struct cli_option options[] = {
@@ -52,6 +53,10 @@ static const struct cli_option options[] = {
 	[OPT_PART] = {"part", 0, "I/N",
 		      "record part I (0, 1, ...) of a run of N parts, each on its host with the "
 		      "same OUT; srun and mpirun say so themselves"},
+	[OPT_STRETCH] =
+		{"stretch", 0, "N",
+		 "calls and operations that are written at once, 262144 if not given: fewer "
+		 "take less memory, and less is inferred of what waited for what"},
 	{0},
 };
 
@@ -111,6 +116,21 @@ static int read_part(const struct cli_args *args, struct fmt_origin *ret)
 	}
 	ret->part = part;
 	ret->n_parts = n;
+	return 0;
+}
+
+/* What is not given is 0. */
+static int read_stretch(const struct cli_args *args, size_t *ret)
+{
+	const char *value = args->values[OPT_STRETCH];
+	unsigned n = 0;
+	int end = 0;
+
+	if (value && (sscanf(value, "%9u%n", &n, &end) != 1 || value[end] || n == 0)) {
+		cli_error("--stretch: '%s' is no number of calls and operations", value);
+		return -EINVAL;
+	}
+	*ret = n;
 	return 0;
 }
 
@@ -217,12 +237,13 @@ static void finish_reader(struct reader *r)
 }
 
 /* Runs the program beside the reading process; the exit status. */
-static int run_both(const struct cli_args *args, struct rec_recorder *recorder,
+static int run_both(const struct cli_args *args, size_t stretch, struct rec_recorder *recorder,
 		    struct capture_place *at)
 {
 	const struct capture_trace trace = {.recorder = recorder,
 					    .at = at,
 					    .program = args->operands[0],
+					    .stretch = stretch,
 					    .json = args->values[OPT_JSON] != NULL};
 	struct reader reader = {.trace = &trace, .told = -1};
 	int status;
@@ -255,7 +276,7 @@ static void spool_path(const char *folder, char ret[PATH_MAX + 8])
 	snprintf(ret, PATH_MAX + 8, "%s/spool", folder);
 }
 
-static int record(const struct cli_args *args, struct capture_place *at)
+static int record(const struct cli_args *args, size_t stretch, struct capture_place *at)
 {
 	struct rec_recorder *recorder = NULL;
 	char spool[PATH_MAX + 8];
@@ -282,14 +303,15 @@ static int record(const struct cli_args *args, struct capture_place *at)
 	else
 		r = set_up(rec_folder(recorder));
 	if (r == CLI_OK)
-		return run_both(args, recorder, at);
+		return run_both(args, stretch, recorder, at);
 	rec_close(recorder);
 	place_done(&at->place);
 	return r;
 }
 
 /* Makes a trace of what was left in `folder`, and removes that. */
-static int recover(const struct cli_args *args, const char *folder, struct capture_place *at)
+static int recover(const struct cli_args *args, const char *folder, size_t stretch,
+		   struct capture_place *at)
 {
 	struct rec_recorder *recorder = NULL;
 	const struct fmt_origin alone = {0};
@@ -313,6 +335,7 @@ static int recover(const struct cli_args *args, const char *folder, struct captu
 						     .at = at,
 						     .program = "the program",
 						     .recovers = folder,
+						     .stretch = stretch,
 						     .json = args->values[OPT_JSON] != NULL})
 		   : CLI_INPUT;
 	place_done(&at->place);
@@ -330,8 +353,11 @@ static int run(const struct cli_args *args)
 {
 	const char *folder = args->values[OPT_RECOVER];
 	struct capture_place at;
+	size_t stretch;
 
-	return folder ? recover(args, folder, &at) : record(args, &at);
+	if (read_stretch(args, &stretch) < 0)
+		return CLI_USAGE;
+	return folder ? recover(args, folder, stretch, &at) : record(args, stretch, &at);
 }
 
 const struct cli_command gpucapture = {
