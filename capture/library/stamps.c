@@ -3,6 +3,7 @@
 
 #include "capture/library/cu.h"
 #include "capture/library/hook.h"
+#include "capture/library/place.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,18 @@
 #define SOONEST_NS 10000000
 #define LATEST_NS 1000000000
 
+/* An event can be recorded on streams of its own context only, which need not be the current one:
+ * copies may be put on any stream. */
+static int new_event(const struct cap_device_clock *k, void **ret)
+{
+	int mode = cap_relax(), entered = cap_place_enter(k->context);
+	int r = cap_cu.cuEventCreate(ret, 0);
+
+	cap_place_leave(entered);
+	cap_unrelax(mode);
+	return r;
+}
+
 static struct cap_stamp *new_stamp(struct cap_device_clock *k)
 {
 	struct cap_stamp *s = k->pool;
@@ -21,7 +34,7 @@ static struct cap_stamp *new_stamp(struct cap_device_clock *k)
 		k->pool = s->next;
 	} else {
 		s = calloc(1, sizeof(*s));
-		if (s && cap_cu.cuEventCreate(&s->event, 0)) {
+		if (s && new_event(k, &s->event)) {
 			free(s);
 			s = NULL;
 		}
@@ -93,11 +106,10 @@ static int take_anchor(const struct cap_device_clock *k, struct anchor *ret)
 	return 0;
 }
 
-int cap_clock_begin(struct cap_device_clock *k, void *context)
+static int begin(struct cap_device_clock *k)
 {
 	struct anchor first;
 
-	*k = (struct cap_device_clock){.context = context};
 	if (cap_cu.cuStreamCreate(&k->stream, CU_NON_BLOCKING))
 		return -EIO;
 	k->base = cap_stamp_take(k, k->stream);
@@ -109,6 +121,17 @@ int cap_clock_begin(struct cap_device_clock *k, void *context)
 	k->lag_ns = first.uncertain_ns;
 	k->begun_ns = k->anchored_ns = cap_now_ns();
 	return 0;
+}
+
+int cap_clock_begin(struct cap_device_clock *k, void *context)
+{
+	int mode = cap_relax(), entered = cap_place_enter(context), r;
+
+	*k = (struct cap_device_clock){.context = context};
+	r = begin(k);
+	cap_place_leave(entered);
+	cap_unrelax(mode);
+	return r;
 }
 
 void cap_clock_follow(struct cap_device_clock *k, int64_t now_ns)

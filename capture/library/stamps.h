@@ -36,7 +36,7 @@ struct cap_device_clock {
 	struct cap_drift drift;
 };
 
-/* Anchors the clock; the context is current. 0, or -EIO. */
+/* Anchors the clock. 0, or -EIO. */
 int cap_clock_begin(struct cap_device_clock *k, void *context);
 /* Anchors it anew when that is due: after ten milliseconds, later every second. From the drainer
  * only, with the context current. */

@@ -65,7 +65,7 @@ static struct cap_device_clock *known_clock(const void *context)
 	return NULL;
 }
 
-/* With the lock held, and the context current. */
+/* With the lock held. */
 static struct cap_device_clock *clock_of(void *context)
 {
 	struct cap_device_clock *k = known_clock(context), *end = self.clocks + self.n_clocks;

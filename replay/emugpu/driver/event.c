@@ -121,7 +121,7 @@ EMU_API CUresult cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned
 	r = emu_stream_of(self, handle, &s);
 	if (r)
 		return r;
-	if (e->context->device != s->context->device)
+	if (e->context != s->context)
 		return CUDA_ERROR_INVALID_HANDLE;
 	return emu_event_record(self, e, s);
 }
@@ -222,6 +222,8 @@ EMU_API CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end
 
 	if (!ret_ms)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!r && !q && ((struct emu_event *)start)->context != ((struct emu_event *)end)->context)
+		return CUDA_ERROR_INVALID_HANDLE;
 	/* A wrong handle is said before a late event. */
 	if (r == CUDA_ERROR_NOT_READY && q)
 		r = q;
