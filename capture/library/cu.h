@@ -31,6 +31,7 @@
 	X(cuEventElapsedTime, (float *ret_ms, void *from, void *to))                               \
 	X(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags))                              \
 	X(cuMemGetAddressRange_v2, (uint64_t * ret_base, size_t * ret_bytes, uint64_t address))    \
+	X(cuPointerGetAttribute, (void *ret, int attribute, uint64_t address))                     \
 	X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))             \
 	X(cuModuleLoadData, (void **ret, const void *image))                                       \
 	X(cuModuleGetFunction, (void **ret, void *module, const char *name))                       \
@@ -51,6 +52,8 @@ struct cap_cu {
 #define CU_NOT_READY 600
 #define CU_CAPTURE_RELAXED 2
 #define CU_MULTIPROCESSOR_COUNT 16
+#define CU_PAGEABLE_MEMORY_ACCESS 88
+#define CU_POINTER_MEMORY_TYPE 2
 #define CU_HOST_PORTABLE 1u
 #define CU_HOST_DEVICEMAP 2u
 

@@ -132,15 +132,35 @@ static void append_all(struct buffers *b, const struct cap_call *c, void *contex
 
 /* ---- copies of small pageable memory */
 
+/* The driver knows of it, so it may be a device's, though nobody saw it made: nodes of a graph make
+ * memory, and so do calls that go by unseen. */
+static int is_of_driver(uint64_t address)
+{
+	unsigned type;
+
+	return cap_cu.cuPointerGetAttribute(&type, CU_POINTER_MEMORY_TYPE, address) != 1;
+}
+
 /* Pageable memory of the host has been read, or written, when the call returns: so few bytes are
  * digested here and now, which costs less than a launch. NULL: not so. */
 static const void *pageable(const struct cap_span *s)
 {
 	struct cap_region r;
 
-	return s->bytes <= CAP_HOST_BYTES && !cap_allocation_find(s->address, &r)
+	return s->bytes <= CAP_HOST_BYTES && !cap_allocation_find(s->address, &r) &&
+			       !is_of_driver(s->address)
 		       ? (const void *)s->address
 		       : NULL;
+}
+
+/* A device that reaches pageable memory itself may write it when the call has returned. */
+static int writes_later(const struct cap_call *c, const struct cap_region *r)
+{
+	int reaches = 0;
+
+	return cap_arg_of(api_call(c->api), API_MEANING_STREAM) && r->device >= 0 &&
+	       (cap_cu.cuDeviceGetAttribute(&reaches, CU_PAGEABLE_MEMORY_ACCESS, r->device) ||
+		reaches);
 }
 
 /* A copy of one span between pageable memory and a device: 1 when it is done with. `when`: 0 before
@@ -158,6 +178,8 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 	host = &s->items[device == s->items];
 	data = pageable(host);
 	if (!data || !cap_allocation_find(device->address, &r) || !is_device(&r))
+		return 0;
+	if (!device->output && writes_later(c, &r))
 		return 0;
 	/* To the device: as it is before. From the device: as it came. */
 	if (device->output == when)

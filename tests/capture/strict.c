@@ -76,12 +76,43 @@ static void loads(void)
 	end_capture(1);
 }
 
+/* A copy is put on a stream of another context than the current one: kernels may not be. */
+static void elsewhere(void)
+{
+	CUcontext other;
+	void *host;
+
+	OK(cuMemHostAlloc(&host, BYTES, CU_MEMHOSTALLOC_PORTABLE));
+	OK(cuDevicePrimaryCtxRetain(&other, 1));
+	OK(cuCtxSetCurrent(other));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemcpyHtoDAsync(memory, host, BYTES, first));
+	OK(cuCtxSetCurrent(context));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemsetD8Async(memory, 1, 10, first));
+	OK(cuStreamSynchronize(first));
+}
+
+/* Nobody but the driver knows what lies there: nothing yet, so that it refuses to copy it. */
+static void nowhere(void)
+{
+	CUdeviceptr reserved;
+	char back[64];
+
+	OK(cuMemAddressReserve(&reserved, 2 << 20, 0, 0, 0));
+	FAILS(cuMemcpyDtoDAsync(memory, reserved, 64, first), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemcpyDtoHAsync(back, reserved, 64, first), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAddressFree(reserved, 2 << 20));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
+	{"elsewhere", elsewhere},
 	{"joins", joins},
 	{"loads", loads},
+	{"nowhere", nowhere},
 };
 
 int main(int argc, char **argv)

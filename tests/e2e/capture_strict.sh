@@ -13,9 +13,18 @@ run() {
 	grep -qx 'ended with 0' "$1" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
 }
 
-for case in joins loads; do
+# timed: each operation of that case has a time.
+timed() {
+	grep '^call' "$1" | grep -E ' cu(Launch|Memcpy|Memset)' | cut -d' ' -f2 | sort >ran
+	grep '^times' "$1" | cut -d' ' -f2 | sort >times
+	cmp ran times || die "$1: $(diff ran times)"
+	! grep '^times.* +0$' "$1" || die "$1: operations that took no time"
+}
+
+for case in elsewhere joins loads nowhere; do
 	gpuemu --gpus 2 -o report -- "$strict" $case || die "$case does not go unrecorded"
 	for level in 0 1 3; do
 		run $case $level
+		case $case in elsewhere) timed $case ;; esac
 	done
 done

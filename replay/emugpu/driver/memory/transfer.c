@@ -151,6 +151,12 @@ const struct emu_op_type emu_copy_type = {
 	.run = copy_run,
 };
 
+/* Addresses that are only reserved lead nowhere. */
+static int is_there(const void *at)
+{
+	return at && emu_region_find((uintptr_t)at).kind != EMU_RESERVED;
+}
+
 CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy_op *c,
 		  int blocking)
 {
@@ -159,7 +165,7 @@ CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy
 
 	if (r || total_bytes(c) == 0)
 		return r;
-	if (!c->to || !c->from)
+	if (!is_there(c->to) || !is_there(c->from))
 		return CUDA_ERROR_INVALID_VALUE;
 	emu_copy_classify(c, s->lane.device);
 	op.copy = *c;
