@@ -12,6 +12,7 @@
 
 #define MOST 4
 #define PERIOD_NS 1000000
+#define STOP_MS 200
 
 static struct {
 	pthread_mutex_t lock;
@@ -19,6 +20,8 @@ static struct {
 	unsigned (*drain[MOST])(void);
 	unsigned n, turns;
 	int running, awake;
+	int looking; /* not asleep */
+	int stopped; /* for good */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .wake = PTHREAD_COND_INITIALIZER,
 	  .settled = PTHREAD_COND_INITIALIZER};
@@ -44,8 +47,9 @@ static void *run(void *unused)
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);
 	for (;;) {
-		while (!__atomic_load_n(&self.awake, __ATOMIC_RELAXED))
+		while (self.stopped || !__atomic_load_n(&self.awake, __ATOMIC_RELAXED))
 			pthread_cond_wait(&self.wake, &self.lock);
+		self.looking = 1;
 		/* Whoever adds work after this wakes us again. */
 		__atomic_store_n(&self.awake, 0, __ATOMIC_SEQ_CST);
 		unsigned n = self.n;
@@ -55,6 +59,7 @@ static void *run(void *unused)
 			__atomic_store_n(&self.awake, 1, __ATOMIC_SEQ_CST);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &period, NULL);
 		pthread_mutex_lock(&self.lock);
+		self.looking = 0;
 		self.turns++;
 		pthread_cond_broadcast(&self.settled);
 	}
@@ -136,7 +141,7 @@ void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_mo
 		bool more;
 
 		pthread_mutex_lock(&self.lock);
-		more = self.running && await_turn(&until);
+		more = self.running && !self.stopped && await_turn(&until);
 		pthread_mutex_unlock(&self.lock);
 		if (!more)
 			return;
@@ -150,8 +155,20 @@ void cap_drainer_settle(long at_most_ms)
 	pthread_mutex_lock(&self.lock);
 	/* Asleep twice in a row without work in between is not needed: awake is set while there is
 	 * any. */
-	for (unsigned turn = self.turns; self.running && (self.turns - turn < 2 || self.awake);)
+	for (unsigned turn = self.turns;
+	     self.running && !self.stopped && (self.turns - turn < 2 || self.awake);)
 		if (!await_turn(&until))
 			break;
+	pthread_mutex_unlock(&self.lock);
+}
+
+void cap_drainer_stop(void)
+{
+	struct timespec until = from_now(STOP_MS);
+
+	pthread_mutex_lock(&self.lock);
+	self.stopped = 1;
+	while (self.looking && pthread_cond_timedwait(&self.settled, &self.lock, &until) == 0)
+		;
 	pthread_mutex_unlock(&self.lock);
 }

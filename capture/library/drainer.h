@@ -22,3 +22,6 @@ void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_mo
 /* Waits until nothing is outstanding, at most so long: when a process ends,
  * not from `drain`. */
 void cap_drainer_settle(long at_most_ms);
+
+/* The driver is about to shut down: it is not asked anything any more, from now on. */
+void cap_drainer_stop(void);

@@ -20,6 +20,7 @@ void cap_driver_began(int result)
 		began = cap_process.generation;
 		cap_facts_driver();
 		cap_chain_start();
+		cap_ends_driver_began();
 	}
 	pthread_mutex_unlock(&lock);
 	errno = kept;

@@ -3,6 +3,7 @@
 /* How a process ends, noted in its rings. Nothing has to be flushed: the rings are files, and calls
  * that still come (from destructors of other libraries) are still recorded. */
 #include "capture/library/chain.h"
+#include "capture/library/drainer.h"
 #include "capture/library/real.h"
 
 #include <errno.h>
@@ -18,19 +19,37 @@ static bool is_this_process(void)
 
 static uint32_t ended; /* the generation whose chain was */
 
+static void end_chain(void)
+{
+	/* From a signal that came within a hook: it holds what cap_chain_end() would wait for. */
+	if (cap_self.hooking == 0 &&
+	    __atomic_exchange_n(&ended, cap_process.generation, __ATOMIC_RELAXED) !=
+		    cap_process.generation)
+		cap_chain_end();
+}
+
 static void ends(enum cap_state state)
 {
 	int kept = errno;
 
 	if (!is_this_process())
 		return;
-	/* From a signal that came within a hook: it holds what cap_chain_end() would wait for. */
-	if (cap_self.hooking == 0 &&
-	    __atomic_exchange_n(&ended, cap_process.generation, __ATOMIC_RELAXED) !=
-		    cap_process.generation)
-		cap_chain_end();
+	end_chain();
 	cap_threads_mark(state);
 	errno = kept;
+}
+
+static void driver_ends(void)
+{
+	if (!is_this_process())
+		return;
+	end_chain();
+	cap_drainer_stop();
+}
+
+void cap_ends_driver_began(void)
+{
+	atexit(driver_ends);
 }
 
 __attribute__((destructor)) static void process_exits(void)

@@ -82,6 +82,10 @@ void cap_threads_mark(enum cap_state state);
 void cap_facts_process(void);
 void cap_facts_driver(void);
 
+/* The driver was initialised just now. It shuts down in exit(), by a handler of its own; one that is
+ * registered after that comes before it. */
+void cap_ends_driver_began(void);
+
 /* What a signal handler does to the thread in between would be lost or torn: it records nothing
  * there. Only the compiler has to keep the order. */
 static inline void cap_writing(struct cap_thread *t, uint32_t writing)

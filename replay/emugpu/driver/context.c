@@ -51,6 +51,8 @@ CUresult emu_current(struct emu_thread *self, struct emu_context **ret)
 
 	if (!emu.ready)
 		return CUDA_ERROR_NOT_INITIALIZED;
+	if (emu.over)
+		return CUDA_ERROR_DEINITIALIZED;
 	c = self->n_contexts ? self->contexts[self->n_contexts - 1] : NULL;
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;

@@ -120,6 +120,12 @@ static CUresult init(void)
 	return CUDA_SUCCESS;
 }
 
+/* As drivers do it: handlers that are registered later still find it. */
+static void shut_down(void)
+{
+	__atomic_store_n(&emu.over, 1, __ATOMIC_RELAXED);
+}
+
 CUresult emu_init(void)
 {
 	if (__atomic_load_n(&emu.ready, __ATOMIC_ACQUIRE))
@@ -127,6 +133,7 @@ CUresult emu_init(void)
 	pthread_mutex_lock(&emu.lock);
 	if (!emu.ready) {
 		emu.init_error = init();
+		atexit(shut_down);
 		__atomic_store_n(&emu.ready, 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&emu.lock);

@@ -53,6 +53,7 @@ struct emu_context {
 
 struct emu_process {
 	int ready; /* cuInit has been called */
+	int over;  /* exit() has shut the driver down */
 	int n_devices;
 	struct emu_device devices[EMU_DEVICES];
 	pthread_mutex_t lock;

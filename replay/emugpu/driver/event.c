@@ -137,6 +137,8 @@ EMU_API CUresult cuEventQuery(CUevent event)
 	struct emu_event *e = (struct emu_event *)event;
 	CUresult r;
 
+	if (emu.over)
+		return CUDA_ERROR_DEINITIALIZED;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->capture)
@@ -167,6 +169,8 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	struct emu_event *e = (struct emu_event *)event;
 	struct emu_context *c;
 
+	if (emu.over)
+		return CUDA_ERROR_DEINITIALIZED;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->capture)
@@ -201,6 +205,8 @@ static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 	struct emu_event *e = (struct emu_event *)event;
 	struct emu_dep d;
 
+	if (emu.over)
+		return CUDA_ERROR_DEINITIALIZED;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->flags & CU_EVENT_DISABLE_TIMING || !e->recorded)

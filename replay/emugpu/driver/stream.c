@@ -61,6 +61,8 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 	struct emu_context *c;
 	struct emu_stream *s = (struct emu_stream *)handle;
 
+	if (emu.over)
+		return CUDA_ERROR_DEINITIALIZED;
 	if ((uintptr_t)handle > 2) {
 		if (s->magic != MAGIC)
 			return CUDA_ERROR_INVALID_HANDLE;
