@@ -68,6 +68,13 @@ static void miss(size_t n, int result)
 	engine.missed_result = result;
 }
 
+void cap_batch_miss(size_t n, int result)
+{
+	pthread_mutex_lock(&engine.lock);
+	miss(n, result);
+	pthread_mutex_unlock(&engine.lock);
+}
+
 /* A block on every other multiprocessor of the current context's device: their loads under way at
  * once are what memory can serve, and the rest is left to the program's kernels. */
 static unsigned most_blocks(void)

@@ -38,6 +38,9 @@ void cap_batch_announce(uint64_t id, size_t n);
  * read once. The place's context is current. What cannot be done is counted. Any thread. */
 void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n);
 
+/* So many will not be made: a driver's result says why. */
+void cap_batch_miss(size_t n, int result);
+
 /* Digests bytes of the host now, and puts the record. */
 void cap_batch_host(const struct cap_buffer *b, const void *data);
 

@@ -33,6 +33,7 @@ static struct {
 struct buffers {
 	struct cap_buffer *items;
 	size_t n, cap;
+	void *context; /* whose kernels are to read them */
 };
 
 static void buffers_done(struct buffers *b)
@@ -54,8 +55,8 @@ static __thread struct {
 /* ---- from bytes to buffers */
 
 /* Appends [address, address + bytes) of that memory, in pieces that fit a record. */
-static void append(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
-		   uint64_t address, uint64_t bytes, int output)
+static void append_pieces(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
+			  uint64_t address, uint64_t bytes, int output)
 {
 	uint64_t left = r->base + r->bytes - address;
 
@@ -77,10 +78,20 @@ static void append(struct buffers *b, const struct cap_call *c, const struct cap
 	}
 }
 
-/* Memory that a kernel may read; the other side of a copy with the host. */
+/* The same for kernels of b->context, which must not fault; what they do not reach is counted. */
+static void append(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
+		   uint64_t address, uint64_t bytes, int output)
+{
+	if (cap_allocation_reaches(r, cap_place_device(b->context)))
+		append_pieces(b, c, r, address, bytes, output);
+	else if (r->reach)
+		cap_batch_miss(1, CU_PEER_ACCESS_NOT_ENABLED);
+}
+
+/* The other side of a copy with the host. */
 static int is_device(const struct cap_region *r)
 {
-	return r->kind != CAP_MEMORY_HOST && !r->unreachable;
+	return r->kind != CAP_MEMORY_HOST && r->reach;
 }
 
 static void append_spans(struct buffers *b, const struct cap_call *c, const struct cap_spans *s,
@@ -106,7 +117,7 @@ static void reach(uint64_t value, void *context)
 	struct reach *to = context;
 	struct cap_region r;
 
-	if (value < 4096 || !cap_allocation_find(value, &r) || r.unreachable)
+	if (value < 4096 || !cap_allocation_find(value, &r))
 		return;
 	for (size_t i = 0; i < to->buffers->n; i++)
 		if (to->buffers->items[i].allocation == r.id)
@@ -114,7 +125,9 @@ static void reach(uint64_t value, void *context)
 	append(to->buffers, to->call, &r, r.base, r.bytes, to->output);
 }
 
-static void append_all(struct buffers *b, const struct cap_call *c, void *context, int output)
+/* All that lives, as far as it is known to in the order of the place. */
+static void append_all(struct buffers *b, const struct cap_call *c, const struct cap_place *place,
+		       int output)
 {
 	struct cap_region some[LISTED];
 	uint64_t from = 0;
@@ -123,7 +136,8 @@ static void append_all(struct buffers *b, const struct cap_call *c, void *contex
 	do {
 		n = cap_allocations_list(from, some, LISTED);
 		for (size_t i = 0; i < n; i++)
-			if (is_device(&some[i]) && some[i].context == context)
+			if (is_device(&some[i]) && some[i].context == place->context &&
+			    (place->sync || !some[i].stream || some[i].stream == place->stream))
 				append(b, c, &some[i], some[i].base, some[i].bytes, output);
 		if (n > 0)
 			from = some[n - 1].base + 1;
@@ -184,7 +198,7 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 	/* To the device: as it is before. From the device: as it came. */
 	if (device->output == when)
 		return 1;
-	append(&b, c, &r, device->address, device->bytes, device->output);
+	append_pieces(&b, c, &r, device->address, device->bytes, device->output);
 	cap_batch_announce(c->id, b.n);
 	for (size_t i = 0; i < b.n; i++) {
 		cap_batch_host(&b.items[i], data);
@@ -224,7 +238,7 @@ static void collect(struct buffers *b, const struct cap_call *c, const struct ap
 		return;
 	case API_CLASS_GRAPH_LAUNCH:
 		if (self.level == CAP_DIGEST_LAUNCH)
-			append_all(b, c, place->context, when);
+			append_all(b, c, place, when);
 		return;
 	case API_CLASS_SET:
 		if (self.level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
@@ -288,6 +302,7 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 	cap_place_of(c, call, &place);
 	if (cap_place_capturing(&place))
 		return;
+	b.context = place.context;
 	flush_before(c, call, &place);
 	if (c->class == API_CLASS_DESTROY)
 		before_end(c, call);
@@ -342,6 +357,7 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 	cap_place_of(c, call, &place);
 	if (cap_place_capturing(&place))
 		return;
+	b.context = place.context;
 	collect(&b, c, call, &place, 1);
 	cap_batch_announce(c->id, b.n);
 	if (group.depth == 0) {
@@ -381,12 +397,13 @@ static void after(struct cap_call *c)
 static void all_live(uint64_t id)
 {
 	scoped(buffers_done) struct buffers b = {0};
-	struct cap_place place = {.stream = CU_LEGACY_STREAM};
+	struct cap_place place = {.stream = CU_LEGACY_STREAM, .sync = 1};
 	struct cap_call c = {.id = id};
 
 	if (cap_cu.cuCtxGetCurrent(&place.context) || !place.context || cap_cu.cuCtxSynchronize())
 		return;
-	append_all(&b, &c, place.context, 1);
+	b.context = place.context;
+	append_all(&b, &c, &place, 1);
 	cap_batch_announce(id, b.n);
 	cap_batch_launch(&place, b.items, b.n);
 	cap_cu.cuStreamSynchronize(place.stream);

@@ -76,6 +76,16 @@ void cap_place_leave(int entered)
 		cap_cu.cuCtxPopCurrent_v2(&context);
 }
 
+int cap_place_device(void *context)
+{
+	int entered = cap_place_enter(context), device;
+
+	if (cap_cu.cuCtxGetDevice(&device))
+		device = -1;
+	cap_place_leave(entered);
+	return device;
+}
+
 int cap_place_capturing(const struct cap_place *p)
 {
 	int status = 0;

@@ -27,6 +27,9 @@ int cap_place_reachable(const struct cap_place *p);
 /* The first argument of that meaning, or NULL. */
 const struct api_arg *cap_arg_of(const struct api_call *call, enum api_meaning meaning);
 
+/* Its device; -1 where there is none. */
+int cap_place_device(void *context);
+
 /* Makes `context` the current one if it is not: 1, and cap_place_leave() is to follow; else 0. */
 int cap_place_enter(void *context);
 void cap_place_leave(int entered);

@@ -16,12 +16,13 @@ enum cap_memory {
 
 struct cap_region {
 	uint64_t base, bytes;
-	uint64_t id;	     /* counts from 1 in the order in which they began, in this process */
-	uint64_t owner;	     /* the module of a GLOBAL; else 0 */
-	void *context;	     /* current when it began */
-	int device;	     /* that context's */
-	uint8_t kind;	     /* enum cap_memory */
-	uint8_t unreachable; /* mapped, but access was not given yet */
+	uint64_t id;	/* counts from 1 in the order in which they began, in this process */
+	uint64_t owner; /* the module of a GLOBAL; else 0 */
+	uint64_t reach; /* bit of each device whose kernels may read it */
+	void *stream;	/* is there in that stream's order only; NULL: at once */
+	void *context;	/* current when it began */
+	int device;	/* that context's */
+	uint8_t kind;	/* enum cap_memory */
 };
 
 struct cap_regions {

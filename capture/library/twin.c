@@ -9,7 +9,13 @@
 
 /* What replay/emugpu/gpuemu.h declares: an ABI, which capture/ shares with programs and not with
  * replay/. */
-struct gpuemu_launch;
+struct gpuemu_launch {
+	const char *name;
+	uint32_t grid[3], block[3], shared_bytes;
+	int device;
+	int64_t start_ns, end_ns;
+	int error;
+};
 struct gpuemu_cost {
 	double flops, bytes;
 	int math;
@@ -26,6 +32,11 @@ struct gpuemu_kernel {
 	unsigned n_args;
 };
 
+#define ILLEGAL_ADDRESS 700
+
+/* Whether kernels of a device may use [address, address + bytes). */
+static int (*reaches)(int device, uint64_t address, uint64_t bytes);
+
 static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct gd128_work *work = args[0];
@@ -34,6 +45,10 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 		const struct gd128_part *p = &work->parts[i];
 		struct gd128 *sums = (struct gd128 *)p->pages_at;
 
+		if (reaches && !reaches(launch->device, p->address, p->bytes)) {
+			launch->error = ILLEGAL_ADDRESS;
+			return;
+		}
 		for (uint64_t page = 0; page < gd128_pages(p->bytes); page++) {
 			uint64_t at = page * GD128_PAGE_BYTES, left = p->bytes - at;
 			struct gd128 sum = {0, 0};
@@ -63,6 +78,7 @@ void cap_twin_register(void)
 	int (*add)(const struct gpuemu_kernel *) = (int (*)(const struct gpuemu_kernel *))cap_real(
 		CAP_DRIVER, "gpuemu_register_kernel");
 
+	reaches = (int (*)(int, uint64_t, uint64_t))cap_real(CAP_DRIVER, "gpuemu_reaches");
 	if (add)
 		add(&kernel);
 }

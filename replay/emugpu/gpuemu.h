@@ -96,6 +96,10 @@ typedef int gpuemu_device_value_fn(int device, const char *key, double *ret);
  * none is like it. Exported by the emulated libcuda.so.1. */
 typedef int64_t gpuemu_recorded_ns_fn(const char *what, unsigned ranks, uint64_t bytes);
 
+/* Whether kernels of the device may use [address, address + bytes): `run` would fault elsewhere, if
+ * it were the kernel. Exported by the emulated libcuda.so.1. */
+typedef int gpuemu_reaches_fn(int device, uint64_t address, uint64_t bytes);
+
 static inline void gpuemu_register(const struct gpuemu_kernel *k)
 {
 	gpuemu_register_kernel_fn *f =

@@ -60,20 +60,119 @@ static void joins(void)
 	OK(cuCtxSynchronize());
 }
 
-/* A kernel is launched for the first time while a stream is captured. */
-static void loads(void)
+/* A kernel that was not launched yet, with a pointer for its parameter. */
+static CUfunction new_kernel(void)
 {
 	CUfunction function;
 	CUmodule module;
-	uint64_t parameter = 0;
-	void *parameters[] = {&parameter};
 
 	OK(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n"
 				     ".entry noted(.param .u64 a) { ret; }\n"));
 	OK(cuModuleGetFunction(&function, module, "noted"));
-	OK(cuStreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	return function;
+}
+
+static void launch(CUfunction function, CUdeviceptr pointer)
+{
+	void *parameters[] = {&pointer};
+
 	OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, first, parameters, NULL));
+}
+
+/* A kernel is launched for the first time while a stream is captured. */
+static void loads(void)
+{
+	CUfunction function = new_kernel();
+
+	OK(cuStreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	launch(function, 0);
 	end_capture(1);
+}
+
+/* Memory of another device: a copy needs no access, a kernel does. */
+static void peers(void)
+{
+	CUfunction function = new_kernel();
+	CUdeviceptr theirs;
+	CUcontext other;
+	void *host;
+
+	OK(cuMemHostAlloc(&host, BYTES, CU_MEMHOSTALLOC_PORTABLE));
+	OK(cuDevicePrimaryCtxRetain(&other, 1));
+	OK(cuCtxSetCurrent(other));
+	OK(cuMemAlloc(&theirs, BYTES - 1));
+	OK(cuCtxSetCurrent(context));
+	OK(cuMemcpyDtoHAsync(host, theirs, BYTES - 2, first));
+	launch(function, theirs);
+	OK(cuCtxEnablePeerAccess(other, 0));
+	OK(cuMemcpyDtoHAsync(host, theirs, BYTES - 3, first));
+	launch(function, theirs);
+	OK(cuCtxSynchronize());
+	OK(cuCtxDisablePeerAccess(other));
+	launch(function, theirs);
+	OK(cuCtxSynchronize());
+}
+
+/* Memory that is mapped for one device, and then for none. */
+static void maps(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1},
+				  .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUfunction function = new_kernel();
+	CUmemGenericAllocationHandle handle;
+	size_t bytes = 2 << 20;
+	CUdeviceptr at;
+
+	OK(cuMemAddressReserve(&at, bytes, 0, 0, 0));
+	OK(cuMemCreate(&handle, bytes, &prop, 0));
+	OK(cuMemMap(at, bytes, 0, handle, 0));
+	launch(function, at);
+	OK(cuMemSetAccess(at, bytes, &access, 1));
+	launch(function, at);
+	access.location.id = 0;
+	OK(cuMemSetAccess(at, bytes, &access, 1));
+	launch(function, at);
+	OK(cuCtxSynchronize());
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	OK(cuMemSetAccess(at, bytes, &access, 1));
+	launch(function, at);
+	OK(cuCtxSynchronize());
+	OK(cuMemUnmap(at, bytes));
+	OK(cuMemRelease(handle));
+}
+
+/* Registers of other hardware are no memory to be read. */
+static void registers(void)
+{
+	static char io[8192] __attribute__((aligned(4096)));
+	CUfunction function = new_kernel();
+
+	OK(cuMemHostRegister(io, sizeof(io), CU_MEMHOSTREGISTER_IOMEMORY));
+	launch(function, (CUdeviceptr)(uintptr_t)io);
+	OK(cuCtxSynchronize());
+	OK(cuMemHostUnregister(io));
+}
+
+/* Memory that is made within a capture is there while the graph runs; what is made in the order of
+ * a stream is there for that one. */
+static void orders(void)
+{
+	CUdeviceptr captured, ordered;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	OK(cuMemAllocAsync(&ordered, 12345, second));
+	OK(cuStreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuMemAllocAsync(&captured, 23456, first));
+	OK(cuMemsetD8Async(captured, 1, 10, first));
+	OK(cuMemFreeAsync(captured, first));
+	OK(cuStreamEndCapture(first, &graph));
+	OK(cuGraphInstantiate(&exec, graph, 0));
+	OK(cuGraphLaunch(exec, first));
+	OK(cuGraphLaunch(exec, second));
+	OK(cuCtxSynchronize());
 }
 
 /* A copy is put on a stream of another context than the current one: kernels may not be. */
@@ -109,10 +208,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{"elsewhere", elsewhere},
-	{"joins", joins},
-	{"loads", loads},
-	{"nowhere", nowhere},
+	{"elsewhere", elsewhere}, {"joins", joins},   {"loads", loads}, {"maps", maps},
+	{"nowhere", nowhere},	  {"orders", orders}, {"peers", peers}, {"registers", registers},
 };
 
 int main(int argc, char **argv)

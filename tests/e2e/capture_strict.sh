@@ -21,10 +21,22 @@ timed() {
 	! grep '^times.* +0$' "$1" || die "$1: operations that took no time"
 }
 
-for case in elsewhere joins loads nowhere; do
+for case in elsewhere joins loads maps nowhere orders peers registers; do
 	gpuemu --gpus 2 -o report -- "$strict" $case || die "$case does not go unrecorded"
 	for level in 0 1 3; do
 		run $case $level
 		case $case in elsewhere) timed $case ;; esac
 	done
 done
+
+[ -x "$programs/examples/ddp" ] || exit 0 # no kernel for digests
+
+# of CASE BYTES N: so many digests of buffers of that length.
+of() { equal "$(grep -c "^digest.*+$2 of" "$1")" "$3"; }
+of maps 2097152 2
+of orders 12345 2
+of orders 23456 0
+of peers 99998 0
+of peers 99997 1
+of peers 99999 2
+of registers 8192 0

@@ -99,4 +99,5 @@ void emu_report_start(void);
 /* The public functions beyond CUDA's; those of the clock are in clock.h. */
 gpuemu_device_value_fn gpuemu_device_value;
 gpuemu_recorded_ns_fn gpuemu_recorded_ns;
+gpuemu_reaches_fn gpuemu_reaches;
 gpuemu_register_kernel_fn gpuemu_register_kernel;

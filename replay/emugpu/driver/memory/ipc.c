@@ -59,7 +59,7 @@ static struct emu_device *device_of(int physical)
 EMU_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned flags)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
-	struct emu_region region = {.kind = EMU_MAPPED};
+	struct emu_region region = {.kind = EMU_MAPPED, .reach = UINT64_MAX};
 	struct emu_context *c;
 	struct handle h;
 	CUresult r = emu_current(self, &c);

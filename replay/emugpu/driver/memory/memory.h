@@ -50,13 +50,16 @@ struct emu_region {
 	struct emu_device *device; /* NULL: the host's */
 	unsigned flags;
 	uint64_t id;
-	void *owner; /* of the kind */
+	void *owner;	/* of the kind */
+	uint64_t reach; /* of MAPPED: bit of each device that may use it */
 };
 
 /* Adds; -EEXIST when it overlaps another. */
 int emu_region_add(const struct emu_region *r);
 /* Takes the region that starts at `base` away; -EINVAL: there is none of this kind. */
 int emu_region_remove(uintptr_t base, enum emu_region_kind kind, struct emu_region *ret);
+/* Gives devices access to the MAPPED regions that begin in [at, at + bytes), or takes it. */
+void emu_region_access(uintptr_t at, size_t bytes, uint64_t given, uint64_t taken);
 /* The region around `at`; its kind is EMU_UNKNOWN where there is none. */
 struct emu_region emu_region_find(uintptr_t at);
 

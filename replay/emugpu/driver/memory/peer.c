@@ -2,6 +2,7 @@
 
 /* What devices know of each other. All GPUs of a machine reach each other over NVLink. */
 #include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/memory/memory.h"
 
 EMU_API CUresult cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
 {
@@ -67,4 +68,28 @@ EMU_API CUresult cuCtxDisablePeerAccess(CUcontext peer)
 	if (!(__atomic_fetch_and(&c->peers, ~bit, __ATOMIC_RELAXED) & bit))
 		return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 	return CUDA_SUCCESS;
+}
+
+static int has_peer(const struct emu_device *d, const struct emu_device *peer)
+{
+	return d->primary && d->primary->peers >> peer->ordinal & 1;
+}
+
+EMU_API int gpuemu_reaches(int device, uint64_t address, uint64_t bytes)
+{
+	const struct emu_device *d = emu_device(device);
+	struct emu_region r = emu_region_find((uintptr_t)address);
+
+	if (!d || bytes > r.base + r.bytes - address)
+		return 0;
+	switch (r.kind) {
+	case EMU_DEVICE:
+		return r.device == d || has_peer(d, r.device);
+	case EMU_REGISTERED:
+		return !(r.flags & CU_MEMHOSTREGISTER_IOMEMORY);
+	case EMU_MAPPED:
+		return (int)(r.reach >> device & 1);
+	default:
+		return r.kind == EMU_PINNED || r.kind == EMU_MANAGED;
+	}
 }

@@ -65,6 +65,18 @@ int emu_region_remove(uintptr_t base, enum emu_region_kind kind, struct emu_regi
 	return r;
 }
 
+void emu_region_access(uintptr_t at, size_t bytes, uint64_t given, uint64_t taken)
+{
+	pthread_rwlock_wrlock(&regions.lock);
+	for (size_t i = 0; i < regions.n; i++) {
+		struct emu_region *r = &regions.items[i];
+
+		if (r->kind == EMU_MAPPED && r->base - at < bytes)
+			r->reach = (r->reach & ~taken) | given;
+	}
+	pthread_rwlock_unlock(&regions.lock);
+}
+
 static int device_region(uintptr_t at, struct emu_region *ret)
 {
 	for (int i = 0; i < emu.n_devices; i++) {

@@ -212,6 +212,7 @@ EMU_API CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
 /* Memory that any device may read or write, the host can read or write here. */
 EMU_API CUresult cuMemSetAccess(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc, size_t n)
 {
+	uint64_t given = 0, taken = 0;
 	int protection = PROT_NONE;
 
 	if (!desc || n == 0 || emu_region_find(at).kind != EMU_MAPPED)
@@ -221,7 +222,11 @@ EMU_API CUresult cuMemSetAccess(CUdeviceptr at, size_t bytes, const CUmemAccessD
 			protection |= PROT_READ | PROT_WRITE;
 		else if (desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
 			protection |= PROT_READ;
+		if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+			*(desc[i].flags ? &given : &taken) |= UINT64_C(1)
+							      << (desc[i].location.id % 64);
 	}
+	emu_region_access(at, bytes, given, taken);
 	return mprotect((void *)at, bytes, protection) < 0 ? CUDA_ERROR_INVALID_VALUE
 							   : CUDA_SUCCESS;
 }
