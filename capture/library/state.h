@@ -82,8 +82,8 @@ void cap_threads_mark(enum cap_state state);
 void cap_facts_process(void);
 void cap_facts_driver(void);
 
-/* The driver was initialised just now. It shuts down in exit(), by a handler of its own; one that is
- * registered after that comes before it. */
+/* The driver was initialised just now. It shuts down in exit(), by a handler of its own; one that
+ * is registered after that comes before it. */
 void cap_ends_driver_began(void);
 
 /* What a signal handler does to the thread in between would be lost or torn: it records nothing
