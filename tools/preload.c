@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/preload.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 
 #include <errno.h>
@@ -42,4 +43,45 @@ int preload_before(const char *variable, const char *first)
 	setenv(variable, value, 1);
 	free(value);
 	return 0;
+}
+
+/* How much of a list is runtimes of sanitizers, up to the colon behind them. */
+static size_t sanitizers(const char *list)
+{
+	static const char *const runtimes[] = {"libasan.", "libtsan.", "liblsan.", "libubsan.",
+					       "libclang_rt."};
+	size_t len = 0;
+
+	for (;;) {
+		size_t n = strcspn(list + len, ": "), is = 0;
+		const char *slash = memrchr(list + len, '/', n);
+		const char *file = slash ? slash + 1 : list + len;
+
+		for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++)
+			is |= strncmp(file, runtimes[i], strlen(runtimes[i])) == 0;
+		if (!is)
+			return len;
+		len += n + (list[len + n] != '\0');
+	}
+}
+
+int preload_first(const char *list)
+{
+	const char *old = getenv("LD_PRELOAD");
+	size_t n = old ? sanitizers(old) : 0;
+	char *value;
+
+	if (n == 0)
+		return preload_before("LD_PRELOAD", list);
+	if (asprintf(&value, "%.*s%s%s%s%s", (int)n, old, strchr(": ", old[n - 1]) ? "" : ":", list,
+		     old[n] ? ":" : "", old + n) < 0)
+		return -ENOMEM;
+	setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return 0;
+}
+
+int preload_can_name(const char *folder)
+{
+	return !strpbrk(folder, ": ");
 }

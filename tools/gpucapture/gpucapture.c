@@ -162,11 +162,16 @@ static int set_up(const char *session)
 
 	if (preload_folder("libgpucapture.so", "../capture/library", "../" INSTALLED_LIBRARY,
 			   &folder) < 0 ||
-	    asprintf(&library, "%s/libgpucapture.so", folder) < 0 ||
-	    preload_before("LD_PRELOAD", library) < 0) {
+	    asprintf(&library, "%s/libgpucapture.so", folder) < 0) {
 		cli_error("cannot find libgpucapture.so beside this program");
 		return CLI_MACHINE;
 	}
+	if (!preload_can_name(folder)) {
+		cli_error("cannot preload %s: there is a space or a colon in its name", library);
+		return CLI_MACHINE;
+	}
+	if (preload_first(library) < 0)
+		return cli_fail(-ENOMEM, NULL, "preload", library, NULL);
 	setenv("NVTX_INJECTION64_PATH", library, 1);
 	setenv(CAP_SESSION_VARIABLE, session, 1);
 	return CLI_OK;
