@@ -61,6 +61,15 @@ static bool tables_of(const struct dl_phdr_info *info, struct tables *ret)
 	return ret->symbols && ret->strings && ret->hash;
 }
 
+/* Not the C library's strcmp(): a sanitizer's stands before it, which asks us for what it is to
+ * call before it can be called itself. */
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
 static uint32_t gnu_hash(const char *name)
 {
 	uint32_t h = 5381;
@@ -82,7 +91,7 @@ static const ElfW(Sym) * find_symbol(const struct tables *t, const char *name)
 		const ElfW(Sym) *s = &t->symbols[i];
 
 		if ((chain[i - first] | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
-		    strcmp(t->strings + s->st_name, name) == 0)
+		    same(t->strings + s->st_name, name))
 			return s;
 		if (chain[i - first] & 1)
 			break;
@@ -90,10 +99,16 @@ static const ElfW(Sym) * find_symbol(const struct tables *t, const char *name)
 	return NULL;
 }
 
+static bool is_called(const struct dl_phdr_info *info, const char *begin)
+{
+	const char *file = strrchr(info->dlpi_name, '/');
+
+	return file && strncmp(file + 1, begin, strlen(begin)) == 0;
+}
+
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
-	const char *file = strrchr(info->dlpi_name, '/');
 	struct tables t;
 	const ElfW(Sym) * symbol;
 
@@ -101,7 +116,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 		s->behind = true;
 		return 0;
 	}
-	if (s->file ? !file || strncmp(file + 1, s->file, strlen(s->file)) != 0 : !s->behind)
+	if (s->file ? !is_called(info, s->file) : !s->behind)
 		return 0;
 	if (!tables_of(info, &t))
 		return 0;

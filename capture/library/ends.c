@@ -4,9 +4,11 @@
  * that still come (from destructors of other libraries) are still recorded. */
 #include "capture/library/chain.h"
 #include "capture/library/drainer.h"
+#include "capture/library/environment.h"
 #include "capture/library/real.h"
 
 #include <errno.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -59,15 +61,15 @@ __attribute__((destructor)) static void process_exits(void)
 
 /* The C library's own. Found before main(): to look for one takes the loader's lock, which in a
  * forked child may be that of a thread that is not there. */
-enum function { EXIT, EXIT_C, ABORT, EXECVE, EXECV, EXECVP, EXECVPE, FEXECVE, EXECVEAT, FUNCTIONS };
+enum function { EXIT, EXIT_C, ABORT, EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, FUNCTIONS };
 static void *functions[FUNCTIONS];
 
 static void *next(enum function which)
 {
 	static const char *const names[FUNCTIONS] = {
-		[EXIT] = "_exit",      [EXIT_C] = "_Exit",    [ABORT] = "abort",
-		[EXECVE] = "execve",   [EXECV] = "execv",     [EXECVP] = "execvp",
-		[EXECVPE] = "execvpe", [FEXECVE] = "fexecve", [EXECVEAT] = "execveat",
+		[EXIT] = "_exit",	 [EXIT_C] = "_Exit",	  [ABORT] = "abort",
+		[EXECVE] = "execve",	 [EXECVPE] = "execvpe",	  [FEXECVE] = "fexecve",
+		[EXECVEAT] = "execveat", [SPAWN] = "posix_spawn", [SPAWNP] = "posix_spawnp",
 	};
 
 	if (!functions[which])
@@ -75,10 +77,13 @@ static void *next(enum function which)
 	return functions[which];
 }
 
+/* quick_exit() calls no destructors; what was to be called first is called last. */
 __attribute__((constructor)) static void find_functions(void)
 {
 	for (enum function f = 0; f < FUNCTIONS; f++)
 		next(f);
+	cap_own_path(); /* the same holds for that */
+	at_quick_exit(process_exits);
 }
 
 __attribute__((noreturn)) static void leave_by(enum function which, int status)
@@ -126,43 +131,74 @@ static int stays(int result)
 	return result;
 }
 
+/* `envp` as it shall be. */
+#define TOLD(envp, told)                                                                           \
+	size_t room = cap_environment_room(envp);                                                  \
+	char *const *told = room ? cap_environment_put(envp, __builtin_alloca(room)) : envp
+
 CAP_API int execve(const char *path, char *const argv[], char *const envp[])
 {
+	TOLD(envp, told);
+
 	execs();
 	return stays(((int (*)(const char *, char *const[], char *const[]))next(EXECVE))(path, argv,
-											 envp));
+											 told));
 }
 
 CAP_API int execv(const char *path, char *const argv[])
 {
-	execs();
-	return stays(((int (*)(const char *, char *const[]))next(EXECV))(path, argv));
-}
-
-CAP_API int execvp(const char *file, char *const argv[])
-{
-	execs();
-	return stays(((int (*)(const char *, char *const[]))next(EXECVP))(file, argv));
+	return execve(path, argv, environ);
 }
 
 CAP_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
+	TOLD(envp, told);
+
 	execs();
 	return stays(((int (*)(const char *, char *const[], char *const[]))next(EXECVPE))(
-		file, argv, envp));
+		file, argv, told));
+}
+
+CAP_API int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
 }
 
 CAP_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
+	TOLD(envp, told);
+
 	execs();
-	return stays(((int (*)(int, char *const[], char *const[]))next(FEXECVE))(fd, argv, envp));
+	return stays(((int (*)(int, char *const[], char *const[]))next(FEXECVE))(fd, argv, told));
 }
 
 CAP_API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
+	TOLD(envp, told);
+
 	execs();
 	return stays(((int (*)(int, const char *, char *const[], char *const[], int))next(
-		EXECVEAT))(dir, path, argv, envp, flags));
+		EXECVEAT))(dir, path, argv, told, flags));
+}
+
+typedef int spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
+		  const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]);
+
+CAP_API int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	TOLD(envp, told);
+
+	return ((spawn *)next(SPAWN))(ret, path, actions, attributes, argv, told);
+}
+
+CAP_API int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const argv[],
+			 char *const envp[])
+{
+	TOLD(envp, told);
+
+	return ((spawn *)next(SPAWNP))(ret, file, actions, attributes, argv, told);
 }
 
 /* Those that take their arguments one by one, as far as a NULL: how many, with that one. */

@@ -172,7 +172,8 @@ def main():
         out.write('};\n')
     with open(sys.argv[3], 'w', encoding='utf-8') as out:
         own = ['dlopen', 'dlsym', 'dlvsym', '_exit', '_Exit', 'abort', 'execve', 'execv', 'execvp', 'execvpe',
-               'execl', 'execle', 'execlp', 'execveat', 'fexecve', 'InitializeInjectionNvtx2', 'gpucapture_mark_iteration']
+               'execl', 'execle', 'execlp', 'execveat', 'fexecve', 'posix_spawn', 'posix_spawnp',
+               'InitializeInjectionNvtx2', 'gpucapture_mark_iteration']
         out.write('{\nglobal:\n' + ''.join(f'\t{n};\n' for n in own + [c.name for c in calls]) + 'local:\n\t*;\n};\n')
 
 

@@ -28,12 +28,13 @@ static bool is_ours(const char *name)
 	return strncmp(name[0] == 'p' ? name + 1 : name, "nccl", 4) == 0;
 }
 
-static const char *own_path(void)
+const char *cap_own_path(void)
 {
 	static char path[4096];
 	Dl_info about;
 
-	if (!path[0] && dladdr((void *)own_path, &about) && strlen(about.dli_fname) < sizeof(path))
+	if (!path[0] && dladdr((void *)cap_own_path, &about) &&
+	    strlen(about.dli_fname) < sizeof(path))
 		strcpy(path, about.dli_fname);
 	return path;
 }
@@ -47,7 +48,7 @@ static __attribute__((noinline)) void *open_driver(int mode)
 	/* Without a driver the program is told what it would be told without us. */
 	if (!cap_real_driver())
 		return cap_loader()->dlopen("/libcuda.so.1/not-there", mode);
-	handle = cap_loader()->dlopen(own_path(), mode);
+	handle = cap_loader()->dlopen(cap_own_path(), mode);
 	__atomic_store_n(&own_handle, handle, __ATOMIC_RELAXED);
 	return handle;
 }

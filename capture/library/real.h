@@ -49,6 +49,8 @@ const struct cap_loader *cap_loader(void);
 
 /* Whether it lies in this library. */
 bool cap_is_own(const void *address);
+/* The path of its file; asks the loader once. */
+const char *cap_own_path(void);
 
 /* The first definition of `name` in an object behind this one, without asking the loader. */
 void *cap_elf_next(const char *name);

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,32 @@ static int under_exit(void)
 {
 	some_calls();
 	_exit(8);
+}
+
+static int quick(void)
+{
+	some_calls();
+	quick_exit(9);
+}
+
+/* Programs that are started without what is preloaded, in the same session. */
+static int stripped(void)
+{
+	char self[] = "cases", name[] = "calls", *argv[] = {self, name, NULL};
+	char instead[] = "LD_PRELOAD=libm.so.6";
+	extern char **environ;
+	size_t n = 0;
+	pid_t pid;
+
+	CHECK(some_calls() == 0);
+	while (strncmp(environ[n], "LD_PRELOAD=", 11) != 0)
+		n++;
+	environ[n] = instead;
+	CHECK(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) == 0);
+	CHECK(wait_child(pid) == 0);
+	CHECK(unsetenv("LD_PRELOAD") == 0);
+	execv("/proc/self/exe", argv);
+	return 1;
 }
 
 static int aborts(void)
@@ -459,6 +486,8 @@ static const struct {
 	{"callback", exit_in_callback},
 	{"callback_thread", exit_in_thread},
 	{"_exit", under_exit},
+	{"quick_exit", quick},
+	{"stripped", stripped},
 	{"abort", aborts},
 	{"crash", crashes},
 	{"late", late},

@@ -10,7 +10,7 @@ record() {
 	name=$1
 	shift
 	timeout 120 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" "$@" -- \
-		"$here/capture_cases" "$name" >"$work/rings" 2>"$work/printed" || die "$name: capture_run: $?"
+		"$here/${program:-capture_cases}" "$name" >"$work/rings" 2>"$work/printed" || die "$name: capture_run: $?"
 }
 
 # ended HOW: how the program did, and that nothing was printed into it.
@@ -64,6 +64,10 @@ record exec; ended "with 0"
 count "^ring " 2
 count "^ring .* state execed " 1
 count "^call " 6
+# A program that is given a preload of its own, or none, is recorded all the same.
+record stripped; ended "with 0"
+count "^ring " 3
+count "^call " 9
 record exec_fails; ended "with 0"
 has "state exited"
 record exec_listed; ended "with 0"
@@ -78,6 +82,8 @@ has "state exited lost 0 clock 0 inside cuLaunchHostFunc begun"
 record callback_thread; ended "with 6"
 has "state exited lost 0 clock 0 inside cuStreamAddCallback begun"
 record _exit; ended "with 8"
+has "state exited"
+record quick_exit; ended "with 9"
 has "state exited"
 record abort; ended "by signal 6"
 has "state aborted"
@@ -130,6 +136,13 @@ count "^call " 5
 record errno -r 65536; ended "with 0"
 count "^call [0-9]+ cuMemAlloc_v2 " 100001
 count " state exited lost 0 " 1
+# The program's clock says something else than the recorder's.
+if unshare --time --monotonic 100000 true 2>/dev/null; then
+	timeout 120 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" -r 65536 -- unshare --time \
+		--monotonic 100000 -- "$here/capture_cases" errno >"$work/rings" 2>"$work/printed"
+	name="another clock"; ended "with 0"
+	count " state exited lost 0 " 1
+fi
 # The recorder is gone: nothing waits, and what was lost is counted.
 record errno -r 65536 -d -n; ended "with 0"
 lost=$(sed -n 's/^ring .* lost \([0-9]*\) .*/\1/p' "$work/rings")
@@ -166,6 +179,15 @@ record marks -i 2-3; ended "with 0"
 count "^call [0-9]+ cuCtxSynchronize " 4
 count "^call [0-9]+ cuMemAlloc_v2 .* flags 1 " 3
 count "^call [0-9]+ cuMemAlloc_v2 .* flags 9 " 4
+
+# A program that AddressSanitizer checks: its run-time asks for functions before any other library can.
+if [ -x "$here/capture_sanitized" ]; then
+	program=capture_sanitized
+	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+	record threads; ended "with 0"
+	count "^call [0-9]+ cuCtxSynchronize " 2800
+	unset program ASAN_OPTIONS
+fi
 
 # Killed at any moment: what had returned is there, and the rings make sense.
 for ms in 1 2 3 5 8 13 21; do

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/environment.h"
+
+#include "capture/library/real.h"
+#include "capture/library/state.h"
+
+#include <string.h>
+
+#define PRELOAD "LD_PRELOAD="
+#define SESSION CAP_SESSION_VARIABLE "="
+#define MOST_BYTES (256u << 10)
+
+/* The value of a variable, given with its sign of equality; NULL. */
+static const char *value_of(char *const envp[], const char *variable)
+{
+	size_t n = strlen(variable);
+
+	for (; *envp; envp++)
+		if (strncmp(*envp, variable, n) == 0)
+			return *envp + n;
+	return NULL;
+}
+
+static size_t count(char *const envp[])
+{
+	size_t n = 0;
+
+	while (envp[n])
+		n++;
+	return n;
+}
+
+size_t cap_environment_room(char *const envp[])
+{
+	const char *session = envp ? value_of(envp, SESSION) : NULL, *preload;
+	size_t bytes;
+
+	if (!cap_process.session)
+		return 0;
+	preload = envp ? value_of(envp, PRELOAD) : NULL;
+	if (!session || strcmp(session, cap_process.folder) != 0) {
+		__atomic_store_n(&cap_process.control->unseen, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (preload && strstr(preload, cap_own_path()))
+		return 0;
+	bytes = (count(envp) + 2) * sizeof(*envp) + sizeof(PRELOAD) + strlen(cap_own_path()) + 1 +
+		(preload ? strlen(preload) : 0);
+	return bytes <= MOST_BYTES ? bytes : 0;
+}
+
+char *const *cap_environment_put(char *const envp[], void *room)
+{
+	const char *old = value_of(envp, PRELOAD);
+	size_t n = count(envp), to = 1;
+	char **told = room, *text = (char *)(told + n + 2);
+
+	told[0] = text;
+	text = stpcpy(stpcpy(text, PRELOAD), cap_own_path());
+	if (old && *old)
+		stpcpy(stpcpy(text, ":"), old);
+	for (; *envp; envp++)
+		if (strncmp(*envp, PRELOAD, strlen(PRELOAD)) != 0)
+			told[to++] = *envp;
+	told[to] = NULL;
+	return told;
+}
