@@ -9,8 +9,8 @@
  * and read; byte k of them lies at data_offset + k % data_bytes. Between them stand whole records
  * (capture/record.h), in order. The producer stores `head` with release order once a record is
  * complete; the consumer `tail` once it has copied one. A full ring: the producer sleeps in short
- * turns while the recorder's heartbeat is younger than CAP_PATIENCE_NS, else drops the record and
- * counts it. The consumer takes nothing here for granted: the traced program may scribble.
+ * turns while the recorder's heart beats, and drops the record and counts it when it has not done so
+ * for CAP_PATIENCE_NS of such turns. The consumer takes nothing here for granted: the traced program may scribble.
  *
  * Pausing. A thread records calls while `paused` of its ring is 0 (a new ring begins with that of
  * the control page), and its process is inside the window of iterations. While paused these still
@@ -31,7 +31,7 @@
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
 #define CAP_VERSION 3
 #define CAP_LINE 128 /* apart enough for two cores not to take turns at it */
-#define CAP_PATIENCE_NS 1000000000
+#define CAP_PATIENCE_NS INT64_C(10000000000)
 #define CAP_MIN_RING_BYTES (64u << 10)
 #define CAP_MAX_RING_BYTES (1u << 30)
 
@@ -70,6 +70,8 @@ struct cap_control {
 	uint64_t no_ring_calls; /* calls of such threads: not recorded */
 	uint64_t forked_calls;	/* calls of forked children that went on with their parent's CUDA */
 	int32_t failed_errno;	/* why the last thread got no ring */
+	uint32_t n_processes;	/* that have loaded the library */
+	uint32_t unseen;	/* 1: one started a program that it kept from being recorded */
 	uint32_t failed_blobs;	/* contents that could not be stored */
 };
 

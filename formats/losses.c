@@ -11,6 +11,9 @@ static const struct {
 } losses[] = {
 	{FMT_MISSING_PARTS_KEY, "parts of the run (missing_parts says which)"},
 	{FMT_MISSING_KEY, "ranks of the largest communicator (missing_ranks says which)"},
+	{"capture.processes_running", "processes that went on when the program had ended"},
+	{"capture.processes_killed",
+	 "processes that were killed or aborted: what they had under way has no end"},
 	{"capture.calls_missing", "calls that were begun and not recorded", "capture.stopped"},
 	{"capture.calls_without_ring", "calls of threads that got no ring", "capture.no_ring"},
 	{"capture.calls_of_forked_children", "calls of forked children, with their parent's CUDA"},

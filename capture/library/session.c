@@ -96,6 +96,7 @@ __attribute__((constructor)) static void join(void)
 	if (control && usable(control) && wipe_on_fork()) {
 		cap_process.control = control;
 		cap_process.session = true;
+		__atomic_fetch_add(&control->n_processes, 1, __ATOMIC_RELAXED);
 		cap_chain_init();
 		cap_process_begin();
 	} else if (control) {
@@ -118,11 +119,4 @@ int64_t cap_now_ns(void)
 {
 	return cap_process.emulated_ns ? (int64_t)cap_process.emulated_ns()
 				       : host_clock_ns(CLOCK_MONOTONIC);
-}
-
-bool cap_recorder_lives(void)
-{
-	int64_t beat = __atomic_load_n(&cap_process.control->heartbeat_ns, __ATOMIC_RELAXED);
-
-	return beat != 0 && host_clock_ns(CLOCK_MONOTONIC) - beat < CAP_PATIENCE_NS;
 }

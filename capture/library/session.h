@@ -12,5 +12,3 @@ int cap_session_file(char path[CAP_PATH], const char *name);
 
 /* The calling process records from now on, as one that has just started. */
 void cap_process_begin(void);
-
-bool cap_recorder_lives(void);

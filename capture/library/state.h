@@ -26,12 +26,13 @@ struct cap_thread {
 	uint64_t lap;		/* bytes written before data[0]: head = lap + (at - data) */
 	uint64_t next_id;
 	uint32_t depth;
-	uint32_t clock;	     /* enum cap_clock_kind */
-	uint32_t reserved;   /* bytes of a record that is being filled */
-	uint32_t generation; /* of the process (forks) that all this belongs to */
-	uint32_t failed;     /* no ring could be made */
-	uint32_t hooking;    /* inside a hook, which may hold its locks */
-	uint32_t writing;    /* what a signal handler must not do as well: see cap_room() */
+	uint32_t clock;		  /* enum cap_clock_kind */
+	uint32_t reserved;	  /* bytes of a record that is being filled */
+	uint32_t generation;	  /* of the process (forks) that all this belongs to */
+	uint32_t failed;	  /* no ring could be made */
+	uint32_t hooking;	  /* inside a hook, which may hold its locks */
+	uint32_t writing;	  /* what a signal handler must not do as well: see cap_room() */
+	int64_t beat, silence_ns; /* the recorder's last heartbeat, and the turns waited since */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
 	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A thread's ring: made at its first call, written without locks, marked when the thread ends. */
+#include "base/host.h"
 #include "capture/library/chain.h"
 #include "capture/library/real.h"
 #include "capture/library/session.h"
@@ -19,6 +20,7 @@
 
 #define MAX_RINGS 4096
 #define NAP_NS 50000
+#define LONGEST_NAP_NS 10000000 /* of a thread that was not stopped meanwhile */
 
 __thread struct cap_thread cap_self
 	__attribute__((tls_model("initial-exec"))) = {.paused = &cap_closed};
@@ -268,20 +270,42 @@ static void *drop(struct cap_thread *t, uint32_t bytes)
 	return NULL;
 }
 
-uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes)
+/* Whether the recorder's heart has beaten of late. What it says is news or not: its clock may be
+ * another than ours, in a time namespace. */
+static bool recorder_lives(struct cap_thread *t)
+{
+	int64_t beat = __atomic_load_n(&cap_process.control->heartbeat_ns, __ATOMIC_RELAXED);
+
+	if (beat != t->beat)
+		t->silence_ns = 0;
+	t->beat = beat;
+	return beat != 0 && t->silence_ns < CAP_PATIENCE_NS;
+}
+
+/* Time in which all of us were stopped, by ^Z or with the machine, is nobody's silence. */
+static void wait_a_turn(struct cap_thread *t)
 {
 	static const struct timespec nap = {0, NAP_NS};
+	int64_t from = host_clock_ns(CLOCK_MONOTONIC), took;
+
+	syscall(SYS_nanosleep, &nap, NULL); /* no point where a thread can be cancelled */
+	took = host_clock_ns(CLOCK_MONOTONIC) - from;
+	t->silence_ns += took < LONGEST_NAP_NS ? took : LONGEST_NAP_NS;
+}
+
+uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes)
+{
 	int kept = errno;
 	uint32_t first = t->lost_records ? sizeof(struct cap_lost_record) : 0;
 
 	if (bytes > t->ring->data_bytes / 8)
 		return drop(t, bytes);
 	while (!look_again(t, bytes + first)) {
-		if (!cap_recorder_lives()) {
+		if (!recorder_lives(t)) {
 			errno = kept;
 			return drop(t, bytes);
 		}
-		syscall(SYS_nanosleep, &nap, NULL); /* no point where a thread can be cancelled */
+		wait_a_turn(t);
 	}
 	if (first)
 		say_what_was_lost(t);

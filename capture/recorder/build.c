@@ -174,6 +174,8 @@ struct rec_unread rec_unread(const struct rec_recorder *r)
 	unread.no_ring_calls = __atomic_load_n(&c->no_ring_calls, __ATOMIC_RELAXED);
 	unread.no_ring_error = __atomic_load_n(&c->failed_errno, __ATOMIC_RELAXED);
 	unread.forked_calls = __atomic_load_n(&c->forked_calls, __ATOMIC_RELAXED);
+	unread.processes = __atomic_load_n(&c->n_processes, __ATOMIC_RELAXED);
+	unread.unseen = __atomic_load_n(&c->unseen, __ATOMIC_RELAXED);
 	unread.contents = __atomic_load_n(&c->failed_blobs, __ATOMIC_RELAXED);
 	return unread;
 }
@@ -183,9 +185,12 @@ static int write_once(struct rec_recorder *r, struct rec_result *ret, struct fmt
 	size_t n;
 	struct rec_process *const *all = rec_processes_all(r->processes, &n);
 	struct fmt_names *names = rec_processes_names(r->processes);
+	struct rec_endings endings = rec_processes_endings(r->processes);
 	int e = rec_origin_put(&r->settings.origin, all, n, names);
 
 	r->window.unread = rec_unread(r);
+	r->window.unread.running = endings.running;
+	r->window.unread.killed = endings.killed;
 	if (e == 0)
 		e = r->making ? rec_making_end(r->making, all, n, ret, err)
 			      : rec_run_write(all, n, names, &r->window, r->path, ret, err);

@@ -237,6 +237,10 @@ static int put_check(struct rec_process *const *processes, size_t n,
 		r = put_reason(names, "capture.no_ring", unread->no_ring_error);
 	if (r == 0)
 		r = put_count(names, "capture.calls_of_forked_children", unread->forked_calls);
+	if (r == 0)
+		r = put_count(names, "capture.processes_running", unread->running);
+	if (r == 0)
+		r = put_count(names, "capture.processes_killed", unread->killed);
 	return r < 0 ? r : put_reason(names, "capture.stopped", unread->stopped);
 }
 

@@ -2,6 +2,7 @@
 #include "capture/recorder/processes.h"
 
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
 #include "capture/recorder/session.h"
 
@@ -228,6 +229,33 @@ struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *re
 	settle(p);
 	*ret_n = p->n;
 	return p->all;
+}
+
+/* Whether some ring of the process says so. */
+static bool says(const struct rec_processes *p, const struct traced *t, enum cap_state state)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < t->n; i++)
+		found |= p->rings[t->feeds[i]->about.number].status.state == state;
+	return found;
+}
+
+struct rec_endings rec_processes_endings(const struct rec_processes *p)
+{
+	struct rec_endings ret = {0};
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct traced *t = &p->traced[i];
+		uint64_t pid = (uint64_t)t->process->pid;
+		bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
+
+		if (is_open && host_process_started(pid) == t->process->started)
+			ret.running++;
+		else if (is_open || says(p, t, CAP_PROCESS_ABORTED))
+			ret.killed++;
+	}
+	return ret;
 }
 
 struct fmt_names *rec_processes_names(struct rec_processes *p)

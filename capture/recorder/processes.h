@@ -31,4 +31,11 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece);
 
 /* All of them, and how many: stands as long as `p`. What the rings say of losses is added up. */
 struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *ret_n);
+
+/* Of those with rings: how many run on, and how many ended without saying so, or by abort(). */
+struct rec_endings {
+	uint32_t running, killed;
+};
+struct rec_endings rec_processes_endings(const struct rec_processes *p);
+
 struct fmt_names *rec_processes_names(struct rec_processes *p);

@@ -11,6 +11,10 @@ struct rec_unread {
 	int no_ring_error;	/* why: errno */
 	uint64_t forked_calls;	/* of forked children that went on with their parent's CUDA */
 	uint64_t contents;	/* that there was no room for in the session folder */
+	uint32_t processes;	/* that have loaded the library */
+	uint32_t running;	/* of those with rings: they go on unrecorded */
+	uint32_t killed;	/* of those with rings: they ended without saying so, or aborted */
+	bool unseen;		/* they started programs that they kept from being recorded */
 	int stopped;		/* errno of the disk that had no room for what was read; 0 */
 };
 

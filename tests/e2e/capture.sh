@@ -19,10 +19,25 @@ need_capture
 fails -127 gpucapture -o "$work/run" -- "$work/absent"
 [ ! -e "$work/run" ] || die "a program that was not run left a trace"
 
+# What is preloaded: behind a sanitizer's run-time, before all others; a name that the loader would split is refused.
+order=$(LD_PRELOAD="$work/libasan.so.8 $work/mine.so" gpucapture -o "$work/run" -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)
+case $order in "$work/libasan.so.8 "*"/libgpucapture.so:$work/mine.so") ;; *) die "preloaded: $order" ;; esac
+mkdir -p "$work/a b/tools" "$work/a b/capture/library"
+cp "$BUILD/tools/gpucapture" "$work/a b/tools"
+cp "$BUILD/capture/library/libgpucapture.so" "$work/a b/capture/library"
+fails -4 "$work/a b/tools/gpucapture" -o "$work/run" -- true
+says "there is a space or a colon in its name"
+
 # No CUDA: it says so, and the status is the program's.
 fails -5 gpucapture -o "$work/run" -- sh -c 'exit 5'
 says "made no CUDA call"
 [ ! -e "$work/run" ] || die "a program without CUDA left a trace"
+fails -5 gpucapture -o "$work/run" -- sh -c 'env -u GPUCAPTURE_SESSION true; exit 5'
+says "ran programs with an environment of their own"
+[ ! -x "$programs/tests/capture/capture_static" ] || {
+	fails -5 gpucapture -o "$work/run" -- "$programs/tests/capture/capture_static"
+	says "did not load the capture library"
+}
 status=0
 gpucapture -o "$work/run" -- sh -c 'kill -9 $$' 2>/dev/null || status=$?
 equal "$status" 137

@@ -76,7 +76,19 @@ gpucapture -o "$work/mortal" -- gpuemu -- "$launch" 1 sh "$work/mortal.sh" 2>/de
 [ $status -ne 0 ] || die "a killed program ended with 0"
 gputrace verify "$work/mortal" >/dev/null
 gputrace info "$work/mortal" | grep -q "^  calls  .* begun, .* recorded, .* here" || die "info does not say how many calls there were"
+gputrace info "$work/mortal" | grep -q "missing  .* 1 processes that were killed" || die "info does not say that it was killed"
 gputrace info --json "$work/mortal" | grep -q '"gpus": 1' || die "nothing of a killed program"
+
+# A program that goes on when the one that started it has ended: what it did until then is there.
+cat >"$work/daemon.sh" <<SH
+: >"$work/daemon.out"
+"$programs/examples/ddp" --steps 100000 >>"$work/daemon.out" &
+echo \$! >"$work/daemon.pid"
+while [ "\$(wc -l <"$work/daemon.out")" -lt 20 ]; do sleep 0.05; done
+SH
+record daemon -- gpuemu -- "$launch" 1 sh "$work/daemon.sh"
+kill -9 "$(cat "$work/daemon.pid")"
+gputrace info "$work/daemon" | grep -q "missing  .* 1 processes that went on" || die "info does not say that it went on"
 
 # gpucapture is killed: the trace is there when the program has ended.
 gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 "$programs/examples/ddp" --steps 60 >"$work/orphan.out" 2>&1 &
