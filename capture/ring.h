@@ -9,8 +9,9 @@
  * and read; byte k of them lies at data_offset + k % data_bytes. Between them stand whole records
  * (capture/record.h), in order. The producer stores `head` with release order once a record is
  * complete; the consumer `tail` once it has copied one. A full ring: the producer sleeps in short
- * turns while the recorder's heart beats, and drops the record and counts it when it has not done so
- * for CAP_PATIENCE_NS of such turns. The consumer takes nothing here for granted: the traced program may scribble.
+ * turns while the recorder's heart beats, and drops the record and counts it when it has not done
+ * so for CAP_PATIENCE_NS of such turns. The consumer takes nothing here for granted: the traced
+ * program may scribble.
  *
  * Pausing. A thread records calls while `paused` of its ring is 0 (a new ring begins with that of
  * the control page), and its process is inside the window of iterations. While paused these still

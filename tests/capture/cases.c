@@ -9,7 +9,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int some_calls(void)
+int some_calls(void)
 {
 	uint64_t at;
 
@@ -43,7 +42,7 @@ static int threads(void)
 	return 0;
 }
 
-static int wait_child(pid_t pid)
+int wait_child(int pid)
 {
 	int status;
 
@@ -78,44 +77,6 @@ static int fork_fresh(void)
 	return some_calls();
 }
 
-static int exec_again(void)
-{
-	char self[] = "cases", name[] = "calls", *argv[] = {self, name, NULL};
-
-	CHECK(some_calls() == 0);
-	execv("/proc/self/exe", argv);
-	return 1;
-}
-
-static int exec_fails(void)
-{
-	char name[] = "nothing", *argv[] = {name, NULL};
-
-	CHECK(some_calls() == 0);
-	CHECK(execv("/does/not/exist", argv) == -1 && errno == ENOENT);
-	return cuCtxSynchronize();
-}
-
-static int exec_listed(void)
-{
-	extern char **environ;
-
-	CHECK(some_calls() == 0);
-	CHECK(execl("/does/not/exist", "a", NULL) == -1 && errno == ENOENT);
-	CHECK(execlp("does-not-exist", "a", "b", NULL) == -1 && errno == ENOENT);
-	CHECK(execle("/does/not/exist", "a", "b", "c", NULL, environ) == -1 && errno == ENOENT);
-	CHECK(fexecve(-1, (char *[]){NULL}, environ) == -1);
-	return execle("/proc/self/exe", "cases", "calls", NULL, environ);
-}
-
-/* What a shell does: the child that vfork makes is not the process. */
-static int spawn(void)
-{
-	CHECK(some_calls() == 0);
-	CHECK(system("exit 7") == 7 << 8);
-	return cuCtxSynchronize();
-}
-
 static void leave(void *status)
 {
 	exit((int)(intptr_t)status);
@@ -145,26 +106,6 @@ static int quick(void)
 {
 	some_calls();
 	quick_exit(9);
-}
-
-/* Programs that are started without what is preloaded, in the same session. */
-static int stripped(void)
-{
-	char self[] = "cases", name[] = "calls", *argv[] = {self, name, NULL};
-	char instead[] = "LD_PRELOAD=libm.so.6";
-	extern char **environ;
-	size_t n = 0;
-	pid_t pid;
-
-	CHECK(some_calls() == 0);
-	while (strncmp(environ[n], "LD_PRELOAD=", 11) != 0)
-		n++;
-	environ[n] = instead;
-	CHECK(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) == 0);
-	CHECK(wait_child(pid) == 0);
-	CHECK(unsetenv("LD_PRELOAD") == 0);
-	execv("/proc/self/exe", argv);
-	return 1;
 }
 
 static int aborts(void)

@@ -28,3 +28,14 @@ int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t fl
 			return 1;                                                                  \
 		}                                                                                  \
 	} while (0)
+
+/* cases.c: three calls, 0 when they succeed; the status of a child, when it has ended. */
+int some_calls(void);
+int wait_child(int pid);
+
+/* cases_exec.c: programs that start others. */
+int exec_again(void);
+int exec_fails(void);
+int exec_listed(void);
+int spawn(void);
+int stripped(void);
