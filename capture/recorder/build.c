@@ -36,7 +36,6 @@ int rec_plan(struct rec_recorder *r, const struct rec_window *window, const char
 	r->window.steps = s->digest_level == CAP_DIGEST_STEP;
 	free(r->path);
 	r->path = strdup(path);
-	r->whole = s->first_iteration >= 0;
 	return r->path ? 0 : -ENOMEM;
 }
 

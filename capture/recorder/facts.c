@@ -121,11 +121,11 @@ static int put_devices(struct fmt_names *names, uint32_t index, const struct rec
 	return r;
 }
 
-int rec_devices_put(const struct rec_ranks *ranks, struct fmt_names *names)
+int rec_devices_put(const struct rec_ranks *ranks, uint32_t first, struct fmt_names *names)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
+	for (uint32_t i = first; i < ranks->n && r == 0; i++)
 		r = put_devices(names, i, ranks);
 	return r;
 }

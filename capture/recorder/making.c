@@ -6,6 +6,7 @@
 #include "capture/recorder/carry.h"
 #include "capture/recorder/digests.h"
 #include "capture/recorder/facts.h"
+#include "capture/recorder/reach.h"
 #include "capture/recorder/run_impl.h"
 #include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
@@ -17,15 +18,20 @@
  * up. */
 #define STRETCH (1u << 18)
 #define TOO_MANY 4
+/* A rank that begins later is written once it has such a part of a stretch. */
+#define ENOUGH 4
 
 struct rec_making {
 	struct fmt_names *names;
 	const struct rec_window *window;
 	char *path;
-	struct rec_ranks ranks; /* since the first stretch */
-	struct rec_steps_of *steps;
-	struct fmt_rank_writer **files; /* the writer's, by rank */
+	struct rec_ranks ranks;	    /* of which something is written */
+	struct rec_steps_of *steps; /* owned: by rank, as are the next two; of those, or of more */
+	struct rec_window_of *kept; /* owned */
+	struct fmt_rank_writer **files; /* the writer's */
+	size_t n_expected, steps_cap, kept_cap, files_cap;
 	struct fmt_writer *writer;
+	bool inferred; /* a stretch was */
 	struct rec_result result;
 	struct rec_wanted wanted;
 	uint32_t n_named; /* communicators */
@@ -38,9 +44,12 @@ void rec_making_free(struct rec_making *m)
 	if (!m)
 		return;
 	fmt_writer_abandon(m->writer);
-	for (uint32_t i = 0; m->steps && i < m->ranks.n; i++)
+	for (size_t i = 0; i < m->n_expected; i++) {
 		rec_steps_of_done(&m->steps[i]);
+		rec_window_of_done(&m->kept[i]);
+	}
 	free(m->steps);
+	free(m->kept);
 	free(m->files);
 	free(m->path);
 	rec_ranks_done(&m->ranks);
@@ -94,107 +103,25 @@ bool rec_making_has_begun(const struct rec_making *m)
 	return m->writer != NULL;
 }
 
-/* ---- which events are looked at */
-
-/* The events of each process that can be in a stretch, and until when it can reach. */
-struct reach {
-	uint32_t *ends; /* owned */
-	int64_t until_ns;
-	bool force; /* within an iteration, if it must be */
-};
-
-static void reach_done(struct reach *r)
-{
-	free(r->ends);
-}
-
-static size_t count_events(struct rec_process *const *processes, size_t n)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += processes[i]->n_events;
-	return sum;
-}
-
-/* When the last call that was looked at ended; INT64_MIN. */
-static int64_t last_end(const struct rec_process *p)
-{
-	const struct rec_event *last = p->n_events > 0 ? &p->events[p->n_events - 1] : NULL;
-
-	if (last && last->call != REC_NONE)
-		last = &p->events[last->call];
-	return last ? last->start_ns + last->duration_ns : INT64_MIN;
-}
-
-/* When the call began that the event is, or that launched it. */
-static int64_t began(const struct rec_process *p, const struct rec_event *e)
-{
-	return e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns;
-}
-
-/* When about so many of the events had not begun yet: as the process has it that did most. */
-static int64_t begin_of_last(struct rec_process *const *processes, size_t n, size_t last)
-{
-	size_t there = count_events(processes, n);
-	const struct rec_process *most = processes[0];
-
-	for (size_t i = 1; i < n; i++)
-		if (processes[i]->n_events > most->n_events)
-			most = processes[i];
-	if (there <= last)
-		return INT64_MIN;
-	return began(most, &most->events[(size_t)((double)most->n_events * (double)(there - last) /
-						  (double)there)]);
-}
-
-/* How many of the process's events are older. */
-static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
-{
-	uint32_t n = 0;
-
-	while (n < p->n_events && began(p, &p->events[n]) < than_ns)
-		n++;
-	return n;
-}
-
-/* `least` of what there is last is not given up, where it is forced. Calls stand in the order
- * of their ends: what begins before the first that is left out does has nearly always ended as
- * well. What has not is written with the next stretch. */
-static int find_reach(struct rec_process *const *processes, size_t n, bool force, size_t least,
-		      struct reach *ret)
-{
-	int64_t given_up_ns = force ? begin_of_last(processes, n, least) : INT64_MIN;
-
-	*ret = (struct reach){malloc((n + 1) * sizeof(*ret->ends)), INT64_MIN, force};
-	if (!ret->ends)
-		return -ENOMEM;
-	/* One that does nothing any more holds nobody up. */
-	for (size_t i = 0; i < n; i++)
-		if (last_end(processes[i]) > ret->until_ns)
-			ret->until_ns = last_end(processes[i]);
-	for (size_t i = 0; i < n; i++) {
-		const struct rec_process *p = processes[i];
-		uint32_t end = rec_process_settled(p, count_older(p, given_up_ns));
-
-		ret->ends[i] = end;
-		if (end < p->n_events && p->events[end].start_ns < ret->until_ns)
-			ret->until_ns = p->events[end].start_ns;
-	}
-	return 0;
-}
-
 /* ---- a stretch */
 
-static bool are_same(const struct rec_ranks *a, const struct rec_ranks *b)
+/* Makes room for what is known of so many ranks, and forgets what was thought of those that have
+ * written nothing yet. */
+static int expect(struct rec_making *m, uint32_t n)
 {
-	bool same = a->n == b->n;
-
-	for (uint32_t i = 0; same && i < a->n; i++)
-		same = a->ranks[i].process == b->ranks[i].process &&
-		       a->ranks[i].number == b->ranks[i].number &&
-		       a->ranks[i].device == b->ranks[i].device;
-	return same;
+	if (array_reserve(&m->steps, n, &m->steps_cap) < 0 ||
+	    array_reserve(&m->kept, n, &m->kept_cap) < 0 ||
+	    array_reserve(&m->files, n, &m->files_cap) < 0)
+		return -ENOMEM;
+	for (; m->n_expected < n; m->n_expected++) {
+		m->steps[m->n_expected] = (struct rec_steps_of){0};
+		m->kept[m->n_expected] = (struct rec_window_of){0};
+		m->files[m->n_expected] = NULL;
+	}
+	for (size_t i = 0; i < m->n_expected; i++)
+		if (m->steps[i].n == 0)
+			rec_steps_of_done(&m->steps[i]);
+	return 0;
 }
 
 /* Whose events they are, and which meet. */
@@ -204,15 +131,15 @@ static int look(struct rec_making *m, struct rec_job *j, bool last)
 
 	if (r < 0 || j->ranks.n == 0)
 		return r;
-	if (rec_making_has_begun(m) && !are_same(&m->ranks, &j->ranks))
-		return -EAGAIN;
-	return rec_meetings_number(j->processes, j->n, &j->ranks, last, m->names);
+	r = rec_ranks_follow(&j->ranks, &m->ranks);
+	if (r == 0)
+		r = expect(m, j->ranks.n);
+	return r < 0 ? r : rec_meetings_number(j->processes, j->n, &j->ranks, last, m->names);
 }
 
 /* All that was seen of it until ends[] as a run, with its iterations. */
 static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *ends, bool more)
 {
-	bool begun = rec_making_has_begun(m);
 	int r = rec_meetings_follow(j->processes, j->n, ends, &j->ranks, m->names, &m->n_named,
 				    &j->result->unmatched);
 
@@ -228,57 +155,92 @@ static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *end
 	}
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
 		fmt_run_part_sort(&j->parts[i]);
-	if (r == 0 && begun)
-		return rec_steps_more(&j->run, &j->ranks, j->parts, m->steps);
-	return r < 0 ? r : rec_steps_find(&j->run, &j->ranks, j->parts, more, j->steps);
+	if (r < 0)
+		return r;
+	return rec_making_has_begun(m)
+		       ? rec_steps_more(&j->run, &j->ranks, j->parts, m->steps)
+		       : rec_steps_find(&j->run, &j->ranks, j->parts, more, m->steps);
+}
+
+/* Whether the rank did nothing since the last stretch. */
+static bool is_idle(const struct rec_job *j, uint32_t rank)
+{
+	return j->run.ranks[rank].n_events == 0 && j->parts[rank].n_ranges == 0;
+}
+
+/* Of a rank that has just begun too little is known: what it did stays for the next stretch. */
+static void hold_back(const struct rec_making *m, struct rec_job *j)
+{
+	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
+		if (m->steps[i].n > 0 || j->run.ranks[i].n_events >= m->stretch / ENOUGH)
+			continue;
+		j->run.ranks[i].n_events = 0;
+		j->parts[i].n_ranges = j->parts[i].n_digests = j->parts[i].n_contents = 0;
+	}
 }
 
 /* Ends the stretch where iterations do: 1; 0 where there is none to end. */
-static int cut(struct rec_job *j, struct rec_steps_of *steps, const struct reach *reach)
+static int cut(struct rec_job *j, struct rec_steps_of *steps, const struct rec_reach *reach)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < j->run.n_ranks; i++)
-		if (!rec_steps_can_cut(&steps[i], &j->run.ranks[i], reach->until_ns, reach->force))
+		if (!is_idle(j, i) &&
+		    !rec_steps_can_cut(&steps[i], &j->run.ranks[i], reach->until_ns, reach->force))
 			return 0;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+		if (is_idle(j, i))
+			continue;
 		rec_steps_cut(&steps[i], &j->run.ranks[i], reach->until_ns);
 		r = rec_window_keep(&j->run.ranks[i], &j->parts[i], INT64_MIN, steps[i].from_ns);
 	}
 	return r < 0 ? r : 1;
 }
 
+/* Begins the files of ranks that are new; from now on, the job's ranks are those of the trace. */
 static int open_files(struct rec_making *m, struct rec_job *j, struct fmt_error *err)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
-	int r = rec_devices_put(&j->ranks, m->names);
+	int r = rec_devices_put(&j->ranks, m->ranks.n, m->names);
 
-	m->files = calloc(j->ranks.n + (size_t)1, sizeof(*m->files));
-	if (r == 0)
-		r = m->files ? fmt_writer_open(m->path, m->names, &options, &m->writer, err)
-			     : -ENOMEM;
-	for (uint32_t i = 0; i < j->ranks.n && r == 0; i++)
+	if (r == 0 && !m->writer)
+		r = fmt_writer_open(m->path, m->names, &options, &m->writer, err);
+	for (uint32_t i = m->ranks.n; i < j->ranks.n && r == 0; i++)
 		r = fmt_writer_rank(m->writer, i, j->ranks.ranks[i].number, &m->files[i], err);
-	m->steps = take(j->steps);
+	rec_ranks_done(&m->ranks);
 	m->ranks = j->ranks;
 	j->ranks = (struct rec_ranks){.n = m->ranks.n};
 	return r;
 }
 
-static int write_stretch(struct rec_making *m, struct rec_job *j,
-			 const struct fmt_iteration *before, bool more, struct fmt_error *err)
+/* What waited for what, if anything is left in the window. */
+static int infer(struct rec_making *m, struct rec_job *j)
+{
+	size_t n = 0;
+	int r;
+
+	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+		n += j->run.ranks[i].n_events;
+	if (n == 0)
+		return 0;
+	r = m->inferred ? fmt_infer_more(&j->run) : fmt_infer(&j->run);
+	m->inferred = true;
+	return r;
+}
+
+static int write_stretch(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
 {
 	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
-	int r = before ? fmt_infer_more(&j->run) : fmt_infer(&j->run);
+	int r = infer(m, j);
 
 	if (r == 0)
 		r = fmt_lengths_new(m->names, j->run.n_ranks, &lengths);
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		if (j->run.ranks[i].n_events == 0 && j->parts[i].n_ranges == 0)
+		if (is_idle(j, i))
 			continue;
 		struct fmt_run_source source = rec_job_source(j, i);
 
-		source.before = before ? &before[i] : NULL;
+		source.before = m->steps[i].has_before ? &m->steps[i].before : NULL;
 		source.more = more;
 		rec_job_count(j, i);
 		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, lengths, m->files[i],
@@ -289,25 +251,25 @@ static int write_stretch(struct rec_making *m, struct rec_job *j,
 	return r;
 }
 
-/* Writes what was cut. */
+/* Writes what was cut, as far as it is wanted. */
 static int put(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
 {
-	bool begun = rec_making_has_begun(m);
-	scoped(free_ptr) struct fmt_iteration *before = NULL;
-	int r = begun ? 0 : open_files(m, j, err);
+	bool windowed = m->window->first >= 0;
+	int r = open_files(m, j, err);
 
-	if (r == 0 && begun)
-		before = malloc((j->run.n_ranks + (size_t)1) * sizeof(*before));
-	if (r == 0 && begun && !before)
-		r = -ENOMEM;
-	for (uint32_t i = 0; begun && i < j->run.n_ranks && r == 0; i++)
-		before[i] = m->steps[i].before;
+	for (uint32_t i = 0; windowed && i < j->run.n_ranks && r == 0; i++)
+		if (!is_idle(j, i))
+			r = rec_window_apply_more(m->window, m->names, &j->run.ranks[i],
+						  &j->parts[i], more, &m->kept[i]);
 	if (r == 0)
-		r = write_stretch(m, j, before, more, err);
+		r = write_stretch(m, j, more, err);
 	m->result.n_iterations = 0;
-	for (uint32_t i = 0; i < j->run.n_ranks; i++)
-		if (m->steps[i].n > m->result.n_iterations)
-			m->result.n_iterations = (uint32_t)m->steps[i].n;
+	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
+		size_t n = windowed ? m->kept[i].n : m->steps[i].n;
+
+		if (n > m->result.n_iterations)
+			m->result.n_iterations = (uint32_t)n;
+	}
 	return r;
 }
 
@@ -348,7 +310,7 @@ static int forget(struct rec_making *m, struct rec_process *p, uint32_t end)
 static int stretch(struct rec_making *m, struct rec_process *const *processes, size_t n, bool force,
 		   struct fmt_error *err)
 {
-	scoped(reach_done) struct reach reach = {0};
+	scoped(rec_reach_done) struct rec_reach reach = {0};
 	scoped(rec_job_done) struct rec_job j = {
 		.processes = processes, .n = n, .result = &m->result, .window = m->window};
 	int r;
@@ -357,11 +319,13 @@ static int stretch(struct rec_making *m, struct rec_process *const *processes, s
 	r = look(m, &j, false);
 	if (r < 0 || j.ranks.n == 0)
 		return r;
-	r = find_reach(processes, n, force, m->stretch, &reach);
+	r = rec_reach_find(processes, n, force, m->stretch, &reach);
 	if (r == 0)
 		r = assemble(m, &j, reach.ends, true);
+	if (r == 0 && rec_making_has_begun(m) && !force)
+		hold_back(m, &j);
 	if (r == 0)
-		r = cut(&j, m->steps ? m->steps : j.steps, &reach);
+		r = cut(&j, m->steps, &reach);
 	if (r <= 0)
 		return r;
 	r = put(m, &j, true, err);
@@ -373,7 +337,7 @@ static int stretch(struct rec_making *m, struct rec_process *const *processes, s
 int rec_making_more(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		    struct fmt_error *err)
 {
-	size_t there = count_events(processes, n);
+	size_t there = rec_count_events(processes, n);
 	int r;
 
 	if (there < m->enough)
@@ -382,8 +346,20 @@ int rec_making_more(struct rec_making *m, struct rec_process *const *processes, 
 	if (r == 0)
 		m->enough = there + m->stretch / 2;
 	else if (r == 1)
-		m->enough = count_events(processes, n) + m->stretch;
+		m->enough = rec_count_events(processes, n) + m->stretch;
 	return r;
+}
+
+/* Who is in which communicator, and did what there before the window. */
+static int put_members(struct rec_making *m, struct rec_meetings *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct fmt_party *p = &all->parties[i];
+
+		if (p->rank < m->ranks.n && p->member.comm < m->kept[p->rank].n_skipped)
+			p->member.skipped = m->kept[p->rank].skipped[p->member.comm];
+	}
+	return fmt_parties_put(all->parties, all->n, m->ranks.n, m->names);
 }
 
 /* What is left of a run whose beginning is written, and what is said of all of it. */
@@ -404,15 +380,18 @@ static int end(struct rec_making *m, struct rec_process *const *processes, size_
 	if (r == 0)
 		r = assemble(m, &j, ends, false);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
-		rec_steps_end(&m->steps[i], &j.run.ranks[i]);
+		if (!is_idle(&j, i))
+			rec_steps_end(&m->steps[i], &j.run.ranks[i]);
 	if (r == 0)
 		r = put(m, &j, false, err);
+	if (r == 0 && m->result.n_iterations == 0)
+		return -ENOTSUP;
 	m->result.without_times += j.places.without_times;
 	if (r == 0)
 		r = rec_meetings_members(processes, n, &m->ranks, &meetings);
 	if (r == 0)
-		r = fmt_parties_put(meetings.parties, meetings.n, m->ranks.n, m->names);
-	if (r == 0)
+		r = put_members(m, &meetings);
+	if (r == 0 && m->window->first < 0)
 		r = rec_repetition_put(m->names, m->steps, m->ranks.n);
 	m->result.n_processes = (uint32_t)n;
 	m->result.n_ranks = m->ranks.n;

@@ -18,9 +18,11 @@ void rec_making_free(struct rec_making *m);
 define_cleanup(rec_making_freep, struct rec_making *, rec_making_free);
 
 /* Writes a stretch, if the processes have enough for one, and they forget it: 1; 0: they have not.
+ * A rank may begin in any of them.
  *
- *   -EAGAIN   ranks, communicators or iterations are not what they seemed to be: the making is to
- *             begin anew, with a first stretch that does not end before this moment
+ *   -EAGAIN   two ranks turn out to be one, or communicators or iterations are not what they seemed
+ *             to be: the making is to begin anew, with a first stretch that does not end before
+ *             this moment
  *   -ENOTSUP  only the whole run tells what is to be written
  *
  * After an error neither the making nor the processes are good for anything.

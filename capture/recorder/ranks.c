@@ -188,11 +188,12 @@ int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ra
 	scoped(rec_ranks_done) struct rec_ranks r = {.n_devices = count_devices(processes, n)};
 	int e;
 
-	r.of_device = malloc((n * r.n_devices + 1) * sizeof(*r.of_device));
+	r.n_of_device = n * r.n_devices;
+	r.of_device = malloc((r.n_of_device + 1) * sizeof(*r.of_device));
 	r.first = malloc((n + 1) * sizeof(*r.first));
 	if (!r.of_device || !r.first)
 		return -ENOMEM;
-	memset(r.of_device, 0xff, (n * r.n_devices + 1) * sizeof(*r.of_device));
+	memset(r.of_device, 0xff, r.n_of_device * sizeof(*r.of_device));
 	e = list_all(&r, processes, n);
 	memset(r.first, r.n > 0 ? 0 : 0xff, (n + 1) * sizeof(*r.first));
 	if (e < 0)
@@ -201,6 +202,51 @@ int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ra
 	index_devices(&r);
 	*ret = r;
 	r = (struct rec_ranks){0};
+	return 0;
+}
+
+/* Where the rank is in the list; its n: nowhere. One that had no device yet may have got one. */
+static uint32_t find_rank(const struct rec_ranks *list, const struct rec_rank *rank)
+{
+	uint32_t i = 0;
+
+	while (i < list->n && (list->ranks[i].process != rank->process ||
+			       (list->ranks[i].device != rank->device && rank->device >= 0)))
+		i++;
+	return i;
+}
+
+static bool has_number(const struct rec_ranks *r, uint32_t n, uint32_t number)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (r->ranks[i].number == number)
+			return true;
+	return false;
+}
+
+int rec_ranks_follow(struct rec_ranks *found, const struct rec_ranks *before)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < before->n; i++) {
+		uint32_t at = find_rank(found, &before->ranks[i]);
+		struct rec_rank rank;
+
+		if (at == found->n || at < i)
+			return -EAGAIN;
+		rank = found->ranks[at];
+		memmove(&found->ranks[i + 1], &found->ranks[i], (at - i) * sizeof(rank));
+		rank.number = before->ranks[i].number;
+		found->ranks[i] = rank;
+		most = rank.number > most ? rank.number : most;
+	}
+	for (uint32_t i = before->n; i < found->n; i++) {
+		if (has_number(found, i, found->ranks[i].number))
+			found->ranks[i].number = most + 1;
+		most = found->ranks[i].number > most ? found->ranks[i].number : most;
+	}
+	memset(found->of_device, 0xff, found->n_of_device * sizeof(*found->of_device));
+	index_devices(found);
 	return 0;
 }
 

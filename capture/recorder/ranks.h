@@ -19,16 +19,22 @@ struct rec_rank {
 };
 
 struct rec_ranks {
-	struct rec_rank *ranks; /* owned; by number */
+	struct rec_rank *ranks; /* owned; by number, or as they came */
 	uint32_t n;
 	uint32_t *of_device; /* owned: by process and device, the rank's index; REC_NONE */
 	uint32_t n_devices;  /* of each process */
-	uint32_t *first;     /* owned: by process, the rank of what belongs to no device */
+	size_t n_of_device;
+	uint32_t *first; /* owned: by process, the rank of what belongs to no device */
 };
 
 /* `processes` by their index. 0 or -ENOMEM. */
 int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ranks *ret);
 void rec_ranks_done(struct rec_ranks *r);
+
+/* Puts what was found now in the order of what was found before, with the numbers that ranks had
+ * then; new ones behind, with their number where nobody has it. -EAGAIN: one is no rank any more.
+ */
+int rec_ranks_follow(struct rec_ranks *found, const struct rec_ranks *before);
 
 /* The rank that an event is part of. */
 uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,

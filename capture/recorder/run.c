@@ -233,7 +233,7 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r < 0 || j.ranks.n == 0)
 		return r;
 	ret->n_ranks = j.ranks.n;
-	r = rec_devices_put(&j.ranks, names);
+	r = rec_devices_put(&j.ranks, 0, names);
 	if (r == 0)
 		r = rec_meetings_find(processes, n, &j.ranks, names, &j.meetings);
 	if (r == 0)

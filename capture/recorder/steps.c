@@ -300,13 +300,55 @@ static int more_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 	return 0;
 }
 
+/* Numbers what nobody numbered from where the first rank is that was there before. */
+static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_steps_of *of)
+{
+	struct fmt_run_rank *late = &run->ranks[rank];
+	int64_t from_ns = late->iterations[0].start_ns, at;
+	const struct fmt_iteration *all;
+	uint32_t first = 0;
+	size_t n;
+
+	while (of[first].n == 0)
+		first++;
+	all = run->ranks[first].iterations;
+	n = array_bound(i, 1, run->ranks[first].n_iterations, all[i].start_ns <= from_ns);
+	at = all[n - 1].number;
+	for (size_t i = 0; i < late->n_iterations; i++)
+		late->iterations[i].number = at + (int64_t)i;
+}
+
+/* A rank that had nothing yet, among others that had. */
+static int late_one(struct fmt_run *run, uint32_t rank, const struct rec_process *process,
+		    const struct fmt_run_part *part, struct rec_steps_of *of)
+{
+	struct rec_steps_of *late = &of[rank];
+	int r = find_one(run, &run->ranks[rank], process, part, late);
+
+	if (r < 0)
+		return r;
+	late->each = 1;
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		late->each = of[i].each > late->each ? of[i].each : late->each;
+	if (late->way == REC_STEPS_REPEAT)
+		rec_repeats_group(&run->ranks[rank], late->each, false);
+	if (late->way == REC_STEPS_REPEAT || late->way == REC_STEPS_NONE)
+		align_late(run, rank, of);
+	return 0;
+}
+
 int rec_steps_more(struct fmt_run *run, const struct rec_ranks *ranks,
 		   const struct fmt_run_part *parts, struct rec_steps_of *of)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = more_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i], &of[i]);
+		if (of[i].n > 0)
+			r = more_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i],
+				     &of[i]);
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		if (of[i].n == 0)
+			r = late_one(run, i, ranks->ranks[i].process, &parts[i], of);
 	return r;
 }
 
@@ -335,6 +377,7 @@ static void pass(struct rec_steps_of *of, const struct fmt_run_rank *rank)
 {
 	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;
 
+	of->has_before = of->n > 0;
 	of->n += rank->n_iterations - goes_on;
 	of->before = of->last;
 	of->last = rank->iterations[rank->n_iterations - 1];
@@ -361,4 +404,5 @@ void rec_steps_end(struct rec_steps_of *of, const struct fmt_run_rank *rank)
 void rec_steps_of_done(struct rec_steps_of *of)
 {
 	free(of->pattern.symbols);
+	*of = (struct rec_steps_of){0};
 }

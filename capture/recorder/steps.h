@@ -37,7 +37,8 @@ struct rec_steps_of {
 	size_t each;		     /* repetitions that are one iteration */
 	size_t n;		     /* iterations of all stretches */
 	struct fmt_iteration last;   /* of this stretch, */
-	struct fmt_iteration before; /* and of the one before */
+	struct fmt_iteration before; /* and of the one before, */
+	bool has_before;	     /* if there was one */
 	bool inside;		     /* the last goes on */
 	int64_t from_ns;	     /* the next stretch begins there */
 };
@@ -50,8 +51,9 @@ void rec_steps_of_done(struct rec_steps_of *of);
 int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
 		   const struct fmt_run_part *parts, bool more, struct rec_steps_of *of);
 
-/* The same for a later stretch. -EAGAIN: the program says now where iterations are, so the first
- * stretch should have reached until here. */
+/* The same for a later stretch, where a rank that had nothing yet, for which `of` is zero, begins
+ * with the number that the others are at. -EAGAIN: the program says now where iterations are, so
+ * the first stretch should have reached until here. */
 int rec_steps_more(struct fmt_run *run, const struct rec_ranks *ranks,
 		   const struct fmt_run_part *parts, struct rec_steps_of *of);
 

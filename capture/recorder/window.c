@@ -86,6 +86,19 @@ int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t
 	return 0;
 }
 
+/* What stays was written from this moment to that. */
+static void span(const struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
+		 int64_t to_ns)
+{
+	part->first_ns = from_ns;
+	part->last_ns = to_ns;
+	for (size_t i = 0; i < run->n_events; i++) {
+		int64_t end_ns = run->events[i].start_ns + run->events[i].duration_ns;
+
+		part->last_ns = end_ns > part->last_ns ? end_ns : part->last_ns;
+	}
+}
+
 int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
 		     struct fmt_run_part *part)
 {
@@ -95,12 +108,74 @@ int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
 		return 0;
 	if (rec_window_keep(run, part, from_ns, to_ns) < 0)
 		return -ENOMEM;
-	part->first_ns = from_ns;
-	part->last_ns = to_ns;
-	for (size_t i = 0; i < run->n_events; i++) {
-		int64_t end_ns = run->events[i].start_ns + run->events[i].duration_ns;
+	span(run, part, from_ns, to_ns);
+	return 0;
+}
 
-		part->last_ns = end_ns > part->last_ns ? end_ns : part->last_ns;
+/* ---- a stretch at a time */
+
+void rec_window_of_done(struct rec_window_of *of)
+{
+	free(of->skipped);
+	*of = (struct rec_window_of){0};
+}
+
+static bool is_message(const struct fmt_names *names, const struct fmt_site *site)
+{
+	int64_t op;
+
+	return fmt_site_const(names, site, FMT_KEY_OP, &op) &&
+	       strcmp(fmt_string(names, (fmt_str)op, NULL), "send_recv") == 0;
+}
+
+/* Counts what was done in communicators before this moment. */
+static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
+		const struct fmt_run_part *part, int64_t until_ns, struct rec_window_of *of)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct fmt_event *e = &run->events[i];
+		const struct fmt_site *site = fmt_site(names, e->site);
+		int64_t comm;
+
+		if (site->kind != FMT_COLLECTIVE || moment(run, part, i) >= until_ns ||
+		    is_message(names, site))
+			continue;
+		comm = run->values[e->first_value + FMT_COLLECTIVE_COMM];
+		if (comm < 0)
+			continue;
+		if (array_reserve(&of->skipped, (size_t)comm + 1, &of->skipped_cap) < 0)
+			return -ENOMEM;
+		while (of->n_skipped <= (size_t)comm)
+			of->skipped[of->n_skipped++] = 0;
+		of->skipped[comm]++;
 	}
+	return 0;
+}
+
+int rec_window_apply_more(const struct rec_window *w, const struct fmt_names *names,
+			  struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
+			  struct rec_window_of *of)
+{
+	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
+	int r = 0;
+
+	if (!keep_iterations(w, run, &from_ns, &to_ns))
+		run->n_iterations = 0;
+	if (of->n == 0)
+		r = skip(names, run, part, from_ns, of);
+	if (r < 0)
+		return r;
+	if (run->n_iterations > 0) {
+		int64_t last = run->iterations[run->n_iterations - 1].number;
+
+		from_ns = of->n > 0 ? part->first_ns : from_ns;
+		to_ns = more && last < w->last ? INT64_MAX : to_ns;
+		of->n += run->n_iterations - (of->n > 0 && run->iterations[0].number == of->last);
+		of->last = last;
+	}
+	if (rec_window_keep(run, part, from_ns, to_ns) < 0)
+		return -ENOMEM;
+	if (run->n_iterations > 0)
+		span(run, part, from_ns, to_ns < part->last_ns ? to_ns : part->last_ns);
 	return 0;
 }

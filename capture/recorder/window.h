@@ -45,3 +45,19 @@ int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t
  * operations by their calls. 0 or -ENOMEM. */
 int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
 		     struct fmt_run_part *part);
+
+/* What was kept of a rank of a run that is written a stretch at a time. */
+struct rec_window_of {
+	size_t n;	   /* iterations */
+	int64_t last;	   /* the number of the last one */
+	uint32_t *skipped; /* owned: by communicator, its collectives before the first iteration */
+	size_t n_skipped, skipped_cap;
+};
+
+void rec_window_of_done(struct rec_window_of *of);
+
+/* The same of a stretch, after which there are `more`: where it has no iteration of the window,
+ * nothing of it stays. 0 or -ENOMEM. */
+int rec_window_apply_more(const struct rec_window *w, const struct fmt_names *names,
+			  struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
+			  struct rec_window_of *of);

@@ -235,6 +235,8 @@ static int put_constants(const struct job *j, uint32_t rank)
 	const struct fmt_constants *found = &j->views[rank].constants;
 	struct fmt_constants c;
 
+	if (j->run->ranks[rank].n_events == 0)
+		return 0;
 	if (!j->more || !fmt_constants_get(j->run->names, rank, &c))
 		return fmt_constants_put(j->run->names, rank, found);
 	if (c.unexplained == found->unexplained)

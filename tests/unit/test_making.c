@@ -4,169 +4,10 @@
 #include "base/array.h"
 #include "capture/recorder/session.h"
 #include "formats/images.h"
-#include "tests/unit/rings.h"
+#include "tests/unit/made_run.h"
 #include "tests/unit/test.h"
 
 #include <xxhash.h>
-
-#define ROUNDS 60
-#define RANKS 2
-
-enum way { REPEATED, MARKED, UNMARKED };
-
-/* A run of some ranks, a process each. */
-struct made_run {
-	struct fmt_names *names;
-	struct rec_process *p[RANKS + 2];
-	struct made_ring rings[RANKS + 2];
-	uint32_t n;    /* that have begun: the ranks, one that launches nothing, another rank */
-	uint64_t late; /* an operation of the first rank whose times come a round later */
-	uint64_t undigested; /* one of the second rank whose digest does */
-	bool digests, messages;
-};
-
-static void add_rank(struct made_run *m)
-{
-	uint32_t i = m->n++;
-
-	m->p[i] = process(m->names, 100 + (int)i, i);
-	ring_open(&m->rings[i], m->p[i], i);
-	ring_begin(&m->rings[i], (int)i, CONTEXT, STREAM, KERNEL);
-	join_comm(&m->rings[i], RANKS, i);
-	ring_look(&m->rings[i]);
-}
-
-static void add_idle(struct made_run *m)
-{
-	uint32_t i = m->n++;
-
-	m->p[i] = process(m->names, 100 + (int)i, i);
-	ring_open(&m->rings[i], m->p[i], i);
-	ring_call(&m->rings[i], "cuInit", 0);
-	ring_look(&m->rings[i]);
-}
-
-static void run_begin(struct made_run *m)
-{
-	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	m->late = m->undigested = m->n = 0;
-	m->digests = m->messages = false;
-	for (uint32_t i = 0; i < RANKS; i++)
-		add_rank(m);
-	add_idle(m);
-}
-
-static void run_end(struct made_run *m)
-{
-	for (uint32_t i = 0; i < m->n; i++) {
-		ring_close(&m->rings[i]);
-		rec_process_free(m->p[i]);
-	}
-	fmt_names_free(m->names);
-}
-
-static void operation(struct made_ring *m, uint64_t id)
-{
-	ring_times(m, id, m->now_ns, m->now_ns + 700);
-}
-
-static void mark(struct made_ring *m, uint64_t number)
-{
-	const struct cap_range_record r = {
-		.head = {.bytes = sizeof(r), .kind = CAP_RANGE, .flags = CAP_RANGE_ITERATION},
-		.at = (uint64_t)m->now_ns,
-		.key = number};
-
-	ring_put(m, &r);
-}
-
-/* What the call of the round before has written, and what the next one will: of one its contents,
- * too. One more is announced than is made. */
-static void digest_last(struct made_run *m, uint32_t rank)
-{
-	struct made_ring *r = &m->rings[rank];
-
-	if (rank == 1 && m->undigested)
-		ring_digest(r, m->undigested, CAP_DIGEST_OUTPUT);
-	ring_announce(r, rank == 1 ? 3 : 4);
-	ring_digest(r, ring_id(r), 0);
-	if (rank == 1)
-		m->undigested = ring_id(r);
-}
-
-static void digest_this(struct made_run *m, uint32_t rank)
-{
-	struct made_ring *r = &m->rings[rank];
-	uint64_t id = (uint64_t)r->ring->number << CAP_ORDINAL_BITS | (r->ordinal - 1);
-
-	ring_digest(r, id, CAP_DIGEST_EMPTY);
-	if (rank == 0) {
-		ring_digest(r, id, CAP_DIGEST_OUTPUT);
-		ring_content(r, id);
-	}
-}
-
-/* The first rank sends in each round, and receives in every other one; the second does its part
- * when the next round has begun. */
-static void exchange(struct made_run *m, uint32_t rank, uint32_t round)
-{
-	static const char *const calls[] = {"ncclSend", "ncclRecv"};
-	struct made_ring *r = &m->rings[rank];
-	uint64_t peer = rank == 0 ? 2 : 1;
-
-	ring_call_at(r, "ncclGroupStart", 0, 0, NULL, 0);
-	exchange_calls(r, peer, calls[rank]);
-	if (round % 2)
-		exchange_calls(r, peer, calls[!rank]);
-	end_group(r, r->now_ns + 100, r->now_ns + 300);
-}
-
-/* An iteration of the rank; another number of launches in each, where nothing is to repeat. */
-static void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way way)
-{
-	struct made_ring *r = &m->rings[rank];
-	uint32_t n = way == UNMARKED ? 3 + round * round % 7 : 3;
-
-	if (way == MARKED)
-		mark(r, 10 + round);
-	for (uint32_t i = 0; i < n; i++)
-		operation(r, ring_launch(r, KERNEL, STREAM));
-	if (m->messages && rank == 1 && round > 0)
-		exchange(m, rank, round - 1);
-	if (m->digests)
-		digest_last(m, rank);
-	operation(r, ring_call(r, "cuMemsetD8Async", 0x10000, 0, 64, STREAM));
-	if (m->digests)
-		digest_this(m, rank);
-	if (rank == 0 && m->late)
-		operation(r, m->late);
-	if (rank == 0)
-		m->late = ring_call(r, "cuMemcpyDtoDAsync_v2", 0x10000, 0x20000, 64, STREAM);
-	else
-		operation(r, ring_call(r, "cuMemcpyDtoDAsync_v2", 0x10000, 0x20000, 64, STREAM));
-	reduce(r, r->now_ns + 100, r->now_ns + 900);
-	if (m->messages && rank == 0)
-		exchange(m, rank, round);
-	ring_look(r);
-}
-
-/* All of it, in rounds; `more` is called after each. */
-static void iterate_all(struct made_run *m, enum way way, struct rec_making *making)
-{
-	for (uint32_t round = 0; round < ROUNDS; round++) {
-		for (uint32_t i = 0; i < RANKS; i++)
-			iterate(m, i, round, way);
-		if (making)
-			ck_assert_int_ge(rec_making_more(making, m->p, m->n, NULL), 0);
-	}
-	operation(&m->rings[0], m->late);
-	ring_look(&m->rings[0]);
-	if (m->digests)
-		ring_digest(&m->rings[1], m->undigested, CAP_DIGEST_OUTPUT);
-	if (m->messages)
-		exchange(m, 1, ROUNDS - 1);
-	ring_look(&m->rings[1]);
-}
 
 /* An event of the trace, as whoever reads it sees it. */
 struct seen {
@@ -400,6 +241,65 @@ START_TEST(messages_meet_as_in_the_whole)
 }
 END_TEST
 
+/* What a rank's communicators are, and how many of their collectives came before the window. */
+static const char *members(const struct written *w, uint32_t rank)
+{
+	return fmt_fact_value(fmt_trace_names(w->trace), rank, FMT_MEMBERSHIPS_KEY);
+}
+
+/* Of a window of iterations there is what would be there of the whole. */
+START_TEST(windows_are_as_of_the_whole)
+{
+	static const size_t stretches[] = {100, 160, 500};
+	static const struct rec_window windows[] = {
+		{.first = 20, .last = 45}, {.first = 0, .last = 12}, {.first = 30, .last = 100}};
+	const struct rec_window *window = &windows[_i / 3 % (int)ARRAY_SIZE(windows)];
+	enum way way = _i >= 3 * (int)ARRAY_SIZE(windows) ? REPEATED : MARKED;
+	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
+	scoped(written_done) struct written whole = {0}, parts = {0};
+	struct made_run a, b;
+
+	run_begin(&a);
+	iterate_all(&a, way, NULL);
+	write_window(a.p, a.n, a.names, window, &whole);
+	run_begin(&b);
+	write_stretches(&b, way, window, stretches[_i % 3], &parts);
+	see(whole.trace, &one);
+	see(parts.trace, &all);
+	are_the_same(&one, &all, way);
+	ck_assert_uint_eq(whole.result.n_iterations, parts.result.n_iterations);
+	for (uint32_t i = 0; i < RANKS; i++)
+		ck_assert_str_eq(members(&whole, i), members(&parts, i));
+	run_end(&a);
+	run_end(&b);
+}
+END_TEST
+
+/* A rank that begins when others have been written is one like them. */
+START_TEST(a_rank_may_begin_late)
+{
+	enum way way = (enum way)_i;
+	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
+	scoped(written_done) struct written whole = {0}, parts = {0};
+	struct made_run a, b;
+
+	run_begin(&a);
+	a.joined = true;
+	iterate_all(&a, way, NULL);
+	write_trace(a.p, a.n, a.names, &whole);
+	run_begin(&b);
+	b.joined = true;
+	write_stretches(&b, way, &all_of_it, 100, &parts);
+	see(whole.trace, &one);
+	see(parts.trace, &all);
+	ck_assert_uint_eq(fmt_trace_n_ranks(parts.trace), RANKS + 1);
+	are_the_same(&one, &all, way);
+	ck_assert_uint_eq(parts.result.n_ranks, RANKS + 1);
+	run_end(&a);
+	run_end(&b);
+}
+END_TEST
+
 /* A process that was killed: what it waited for never comes. */
 START_TEST(a_dead_process_holds_nothing_up)
 {
@@ -480,6 +380,8 @@ int main(void)
 	tcase_add_loop_test(tcase, stretches_are_as_the_whole, 0, 9);
 	tcase_add_test(tcase, a_dead_process_holds_nothing_up);
 	tcase_add_loop_test(tcase, messages_meet_as_in_the_whole, 0, 3);
+	tcase_add_loop_test(tcase, windows_are_as_of_the_whole, 0, 18);
+	tcase_add_loop_test(tcase, a_rank_may_begin_late, 0, 3);
 	tcase_add_test(tcase, digests_are_as_in_the_whole);
 	tcase_add_loop_test(tcase, what_does_not_hold_is_said, 0, 3);
 	suite_add_tcase(suite, tcase);
