@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define GD128_FN static __device__ __forceinline__
+#define GD128_FN static __host__ __device__ __forceinline__
 #else
 #define GD128_FN static inline
 #endif

@@ -25,7 +25,8 @@ static void CUPTIAPI called(void *unused, CUpti_CallbackDomain domain, CUpti_Cal
 	__atomic_fetch_add(&seen[id].calls, 1, __ATOMIC_RELAXED);
 }
 
-static void tell(void)
+/* Later than any handler of exit(): those call the driver, too. */
+__attribute__((destructor)) static void tell(void)
 {
 	const char *path = getenv("CUPTI_COUNTS");
 	FILE *f = path ? fopen(path, "a") : NULL;
@@ -46,6 +47,5 @@ int InitializeInjection(void)
 	if (cuptiSubscribe(&subscriber, called, NULL) != CUPTI_SUCCESS ||
 	    cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API) != CUPTI_SUCCESS)
 		return 0;
-	atexit(tell);
 	return 1;
 }

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""all.py [--emulated] [--build BUILD] [--seconds N] [--steps A,B,...] OUT: all that is to be seen on a real GPU, once.
+
+Builds in BUILD (build-gpu here, if not given), does the steps in their order, as many as the time allows, and prints
+one table last: rows of doc/hardware.md. What it prints and OUT/table are the same. A step that fails is a row, too.
+Libraries that the machine lacks lie in build-deps (tests/gpu/pack.sh made it elsewhere). --emulated: the same on an
+emulated GPU, without what needs PyTorch, CUPTI or the sanitizer: a test of this program.
+"""
+import argparse
+import collections
+import contextlib
+import csv
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HERE = SOURCE / 'tests/gpu'
+csv.field_size_limit(1 << 30)
+
+
+class Failed(Exception):
+    pass
+
+
+class Run:
+    def __init__(self, options):
+        self.out = pathlib.Path(options.out).resolve()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.build = pathlib.Path(options.build or SOURCE / 'build-gpu').resolve()
+        self.ends = time.monotonic() + options.seconds
+        self.emulated = options.emulated
+        self.rows = []
+        self.env = {**os.environ, 'CUBLAS_WORKSPACE_CONFIG': ':4096:8', 'TMPDIR': str(self.out)}
+        self.env['PATH'] = f'{self.build}/tools:{self.env["PATH"]}:{pathlib.Path(sys.executable).parent}'
+
+    def row(self, what, figure, command=''):
+        self.rows.append((what, figure, command))
+        print(f'{what}: {figure}', flush=True)
+
+    def left(self):
+        return self.ends - time.monotonic()
+
+    def run(self, *command, limit=150, env=(), check=True):
+        """What a command prints, and on stderr: it must end with 0, in time."""
+        command = [str(c) for c in command]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors='replace', check=False,
+                                  timeout=max(1, min(limit, self.left())), env={**self.env, **dict(env)})
+        except subprocess.TimeoutExpired:
+            raise Failed(f'{command[0]} ... {command[-1]}: took longer than {limit} s') from None
+        if check and done.returncode != 0:
+            tail = ' | '.join((done.stderr or done.stdout).strip().splitlines()[-4:])
+            raise Failed(f'{command[0]} ... {command[-1]}: ended with {done.returncode}: {tail}')
+        return done.stdout, done.stderr
+
+    def gpu(self, *command):
+        """The command, where there is a GPU."""
+        return ('gpuemu', '-o', self.out / 'report', '--', *command) if self.emulated else command
+
+    def capture(self, name, options, command, **how):
+        """Records it as OUT/name: (stdout, stderr)."""
+        return self.run('gpucapture', '-f', '-o', self.out / name, *options, '--', *command, **how)
+
+    def info(self, name):
+        return json.loads(self.run('gputrace', 'info', '--json', self.out / name)[0])
+
+    @contextlib.contextmanager
+    def tables(self, name):
+        """The files that a mount of that trace shows."""
+        tables = self.out / (name + '.tables')
+        shutil.rmtree(tables, ignore_errors=True)
+        self.run('gputrace', 'export', '--format=tsv', '-o', tables, self.out / name)
+        yield tables
+        shutil.rmtree(tables, ignore_errors=True)
+
+    def calls(self, name):
+        """The rows of all calls in a trace."""
+        with self.tables(name) as tables:
+            for path in sorted(tables.glob('**/calls')):
+                if 'gpus' not in path.parts:
+                    yield from csv.DictReader(open(path, encoding='utf-8', errors='replace'), delimiter='\t',
+                                              quoting=csv.QUOTE_NONE)
+
+
+# ---- what is recorded
+
+def python():
+    return os.environ.get('GPU_PYTHON', sys.executable)
+
+
+def alone(r, steps=10):
+    if r.emulated:
+        return r.gpu('sh', SOURCE / 'examples/launch.sh', 1, r.build / 'examples/ddp', '--steps', steps)
+    return python(), HERE / 'train.py', steps
+
+
+def rank(r, steps=10):
+    if r.emulated:
+        return alone(r, steps)
+    return (python(), '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', 1, HERE / 'train.py', steps)
+
+
+def product(r):
+    return python(), '-c', 'import torch; a = torch.arange(1 << 20, device="cuda").float().view(1024, 1024).cos(); ' \
+        'print((a @ a).double().sum().item().hex())'
+
+
+# ---- steps
+
+def machine(r):
+    """What all rows hold for."""
+    r.row('date', datetime.date.today().isoformat())
+    if not r.emulated:
+        r.row('GPU', r.run('nvidia-smi', '--query-gpu=name,driver_version,memory.total', '--format=csv,noheader')[0].strip())
+        r.row('PyTorch', r.run(python(), '-c', 'import torch; print(torch.__version__, torch.cuda.nccl.version())')[0].strip())
+        r.row('memory file system', r.run('df', '-h', '--output=size,avail', '/dev/shm')[0].splitlines()[-1].strip())
+
+
+def deps(r):
+    """Libraries and tools that were carried along."""
+    folder = SOURCE / 'build-deps/usr'
+    if not folder.is_dir():
+        return {}
+    env = {'CPATH': f'{folder}/include', 'LIBRARY_PATH': f'{folder}/lib/x86_64-linux-gnu',
+           'LDFLAGS': f'-Wl,-rpath,{folder}/lib/x86_64-linux-gnu',
+           'PKG_CONFIG_PATH': f'{folder}/lib/x86_64-linux-gnu/pkgconfig:{folder}/share/pkgconfig'}
+    if not shutil.which('pkg-config') and not shutil.which('pkgconf'):
+        env['PKG_CONFIG'] = str(folder / 'bin/pkg-config-here')
+    return env
+
+
+def build(r):
+    begun = time.monotonic()
+    if r.emulated:
+        return
+    env = deps(r)
+    meson = ['meson'] if shutil.which('meson', path=r.env['PATH']) else [python(), '-m', 'mesonbuild.mesonmain']
+    if not (r.build / 'build.ninja').exists():
+        r.run(*meson, 'setup', r.build, SOURCE, '--buildtype=release', '-Dfuse=disabled', '-Dtests=disabled', env=env)
+    r.run('ninja', '-C', r.build, limit=400, env=env)
+    r.row('built', f'{time.monotonic() - begun:.0f} s')
+
+
+def same(r, name, command, limit=150):
+    """Point 1: an unmodified program computes and says the same."""
+    bare, bare_err = r.run(*command, limit=limit)
+    begun = time.monotonic()
+    recorded, err = r.capture(name, (), command, limit=limit)
+    took = time.monotonic() - begun
+    figure = 'same output' if bare == recorded else f'OUTPUT DIFFERS: {bare.split()[-1:]} {recorded.split()[-1:]}'
+    if r.emulated:  # which prints its own virtual times
+        figure = 'same number of lines' if len(bare.splitlines()) == len(recorded.splitlines()) else figure
+    figure += ', no message' if err == bare_err else f', SAYS: {err.strip()[-300:]}'
+    info = r.info(name)
+    kept = {k: v for k, v in info['records'].items() if v}
+    r.row(f'1 {name}', f'{figure}; {took:.1f} s recorded', ' '.join(map(str, command))[-60:])
+    r.row(f'1 {name} holds', f'{kept}; damage {len(info["damage"])}; {of_capture(info)}')
+    r.run('gputrace', 'verify', r.out / name)
+
+
+def of_capture(info):
+    """What the recorder says of itself."""
+    return {k.removeprefix('capture.'): v for k, v in info['facts'].items() if k.startswith('capture.')}
+
+
+def unmodified(r):
+    if not r.emulated:
+        same(r, 'product', product(r))
+    same(r, 'alone', alone(r))
+    same(r, 'rank', rank(r))
+
+
+def arguments(row):
+    return dict(a.split('=', 1) for a in row['args'].split(';') if '=' in a)
+
+
+def unseen(r):
+    """Points 2 and 3: what went by unseen, and which calls bring code."""
+    raw, tables, kernels, images = (collections.Counter() for _ in range(4))
+    for row in r.calls('alone' if (r.out / 'alone').exists() else 'rank'):
+        a = arguments(row)
+        if row['category'] == 'cuda_driver' and 'word0=' in row['args']:
+            raw[row['name']] += 1
+        if row['name'] == 'cuGetExportTable':
+            tables[a.get('pExportTableId.in', 'id not recorded')] += 1
+        if row['name'].startswith('cuLaunchKernel'):
+            kernels['not seen made' if a.get('f.id', a.get('f.kernel_id', '0')) == '0' else 'seen made'] += 1
+        if 'image.bytes' in a:
+            images[row['name'], pathlib.Path(a.get('image.file', 'memory')).name] += 1
+    r.row('2 calls without a description', dict(raw) or 'none')
+    r.row('2 export tables asked for', dict(tables) or 'none')
+    r.row('2 kernels of launches', dict(kernels))
+    by = collections.Counter()
+    for (call, file), n in images.items():
+        by[f'{call} of {file}'] += n
+    r.row('3 code images', ', '.join(f'{n} x {k}' for k, n in by.most_common(12)) or 'none')
+
+
+def complete(r):
+    """Point 2: what is recorded of the driver is what CUPTI saw."""
+    oracle = r.build / 'tests/gpu/libcupti_counts.so'
+    if r.emulated or not oracle.exists():
+        r.row('2 completeness', 'NOT DONE: no CUPTI')
+        return
+    counts = r.out / 'cupti'
+    counts.unlink(missing_ok=True)
+    r.capture('counted', ('--device-times=off',), alone(r),
+              env={'CUDA_INJECTION64_PATH': str(oracle), 'CUPTI_COUNTS': str(counts)})
+    with r.tables('counted') as tables:
+        r.row('2 completeness', r.run(python(), HERE / 'counts.py', tables, counts, check=False)[0].strip())
+
+
+def overhead(r):
+    """Point 4: an empty kernel's launch, then a training step."""
+    n = 5000 if r.emulated else 200000
+    program = r.gpu(r.build / 'tests/gpu/launches', n)
+    levels = (('not at all', None), ('calls', ('--device-times=off',)), ('calls and times', ()),
+              ('--digest=comm', ('--digest=comm',)), ('--digest=launch', ('--digest=launch',)))
+    for name, options in levels:
+        ns = [float((r.run(*program) if options is None else r.capture('launches', options, program))[0].split()[-1])
+              for _ in range(3)]
+        r.row(f'4 empty launch, {name}', f'{statistics.median(ns):.0f} ns ({min(ns):.0f} to {max(ns):.0f})')
+    if r.emulated:
+        return
+    steps = python(), HERE / 'steps.py', 60
+    profiled = python(), HERE / 'steps.py', '--profile', 60
+    for name, options in levels[:4] + (('--digest=step', ('--digest=step',)), levels[4]):
+        with failing(r, f'4 training step, {name}'):
+            out = r.run(*steps)[0] if options is None else r.capture('steps', options, steps)[0]
+            r.row(f'4 training step, {name}', f'{float(out.split()[-1]):.3f} ms')
+    r.row('4 training step, torch.profiler', f'{float(r.run(*profiled)[0].split()[-1]):.3f} ms')
+    r.row('4 training step, torch.profiler and recorded',
+          f'{float(r.capture("profiled", (), profiled)[0].split()[-1]):.3f} ms')
+
+
+def digest(r):
+    """Points 5 and 10: gd128 is right, how fast it is, and what the sanitizer says."""
+    program = r.build / 'tests/gpu/gd128'
+    r.row('5 gd128 on GPU and CPU', r.run(*r.gpu(program, 'check'))[0].strip())
+    sizes = (1, 4) if r.emulated else (16, 64, 256, 1024, 4096, 8192)
+    for line in r.run(*r.gpu(program, 'rate', *sizes))[0].splitlines():
+        n, ns, copy = map(float, line.split())
+        r.row(f'5 gd128 of {n / 2**20:.0f} MiB', f'{n / ns:.0f} GB/s; a copy reads and writes {2 * n / copy:.0f} GB/s: '
+              f'{copy / ns / 2:.2f} of it')
+    if not r.emulated:
+        for tool in 'memcheck', 'racecheck', 'initcheck':
+            with failing(r, f'10 {tool}'):
+                out, err = r.run('compute-sanitizer', '--tool', tool, '--error-exitcode', 9, program, 'check', limit=90)
+                r.row(f'10 {tool}', re.sub('=+ *', '', (out + err).strip().splitlines()[-1]))
+
+
+def repeats(r):
+    """Digests of a run that repeats itself are the same each time."""
+    taken = []
+    for name in 'digests1', 'digests2':
+        r.capture(name, ('--digest=comm',), alone(r))
+        with r.tables(name) as tables:
+            taken.append([line.split('\t', 1)[1] for path in sorted(tables.glob('iterations/*/gpu0/digests'))
+                          for line in open(path, encoding='utf-8')])
+    apart = sum(a != b for a, b in zip(*taken)) + abs(len(taken[0]) - len(taken[1]))
+    r.row('5 digests of two runs', f'{len(taken[0])}, {apart} differ; {of_capture(r.info("digests1"))}')
+
+
+def device_times(r, name):
+    """How far they may be off, as the recorder says."""
+    with r.tables(name) as tables:
+        text = (tables / 'gpus/gpu0/device.json').read_text(encoding='utf-8')
+    return ' '.join(re.findall(r'"(?:residual_ns|drift_ppb|untimed)": *-?[0-9]+', text)) or 'not said'
+
+
+def emulation(r):
+    """Point 8: steps as they were recorded, against what is made of them."""
+    for name, command in ('alone', alone(r, 30)), ('rank', rank(r, 30)):
+        r.capture('emulated', (), command)
+        report = json.loads(r.run('gpureplay', '--emulate', '--json', r.out / 'emulated')[0])
+        r.row(f'8 emulated, {name}', f'{len(report["iterations"])} steps, {100 * report["mean_abs_error"]:.2f} % off on '
+              f'average, {100 * report["max_abs_error"]:.2f} % at most; device {100 * report["device_mean_abs_error"]:.2f} %')
+        r.row(f'8 device times, {name}', device_times(r, 'emulated'))
+
+
+def sample(r):
+    """Point 9: a small trace to keep."""
+    r.capture('sample', ('--digest=comm',), rank(r, 3))
+    packed = r.out / 'sample.gputrace'
+    packed.unlink(missing_ok=True)
+    r.run('gputrace', 'pack', '-o', packed, r.out / 'sample')
+    r.row('9 sample', f'{packed.stat().st_size / 1e6:.2f} MB packed, {r.info("sample")["records_total"]} records')
+
+
+# In the order of what matters most: a later one may not be reached. Seconds that one needs at least.
+STEPS = {'machine': (machine, 5), 'build': (build, 30), 'unmodified': (unmodified, 30), 'unseen': (unseen, 10),
+         'complete': (complete, 20), 'digest': (digest, 20), 'repeats': (repeats, 30), 'emulation': (emulation, 30),
+         'overhead': (overhead, 30), 'sample': (sample, 15)}
+
+
+@contextlib.contextmanager
+def failing(r, name):
+    """What fails is a row, and the next thing is done."""
+    try:
+        yield
+    except (Failed, OSError, ValueError, KeyError, IndexError, subprocess.SubprocessError) as e:
+        r.row(name, f'FAILED: {type(e).__name__} {e}'[:900])
+
+
+def finish(r):
+    width = max(len(row[0]) for row in r.rows)
+    table = ''.join(f'{what:{width}}  {figure}{"   " + command if command else ""}\n' for what, figure, command in r.rows)
+    (r.out / 'table').write_text(table, encoding='utf-8')
+    for name in os.listdir(r.out):  # what is taken home is the table and the sample
+        if (r.out / name).is_dir():
+            shutil.rmtree(r.out / name, ignore_errors=True)
+    print('\n' + table, end='', flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument('--emulated', action='store_true')
+    parser.add_argument('--build')
+    parser.add_argument('--seconds', type=float, default=570)
+    parser.add_argument('--steps', default=','.join(STEPS))
+    parser.add_argument('out')
+    options = parser.parse_args()
+    r = Run(options)
+    for name in options.steps.split(','):
+        step, least = STEPS[name]
+        if r.left() < least:
+            r.row(name, 'NOT DONE: no time left')
+            continue
+        begun = time.monotonic()
+        with failing(r, name):
+            step(r)
+        print(f'({name}: {time.monotonic() - begun:.0f} s, {r.left():.0f} s left)', flush=True)
+    finish(r)
+    return any('FAILED' in str(row[1]) or 'DIFFERS' in str(row[1]) for row in r.rows)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
