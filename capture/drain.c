@@ -202,6 +202,7 @@ struct cap_drain_status cap_drain_status(struct cap_drain *d)
 
 	guarded(d, read_status, &head);
 	d->status.waiting_bytes = head - d->next;
+	d->status.room_bytes = d->data_bytes;
 	return d->status;
 }
 

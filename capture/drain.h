@@ -39,6 +39,7 @@ struct cap_drain_status {
 	enum cap_state state;
 	uint64_t lost_records, lost_bytes;
 	uint64_t waiting_bytes; /* written and not yet taken */
+	uint64_t room_bytes;	/* that it has for them */
 };
 
 /* Opens the ring `name` in the folder `dir`.

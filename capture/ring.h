@@ -57,7 +57,7 @@ struct cap_control {
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */
 	int64_t first_payload, last_payload;	 /* iterations whose contents are kept; -1: none */
-	uint64_t ring_bytes;	  /* of data in a new ring: a power of two, MIN to MAX_RING_BYTES */
+	uint64_t ring_bytes; /* of data in a new ring, at most: a power of two, MIN to MAX_... */
 	struct fmt_origin origin; /* of CLOCK_MONOTONIC, and which part of the run it is */
 
 	/* By the recorder, while programs run. */

@@ -15,11 +15,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define MAX_RINGS 4096
 #define NAP_NS 50000
+#define PARTS 16
 #define LONGEST_NAP_NS 10000000 /* of a thread that was not stopped meanwhile */
 
 __thread struct cap_thread cap_self
@@ -66,12 +68,29 @@ static void forget_threads(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-/* A file with all its room: a page of a memory file system that cannot be had is a SIGBUS later.
- * All of it is mapped at once: else each first touch of a page is a fault of 2 us. */
-static struct cap_ring *map_ring(uint32_t number, uint64_t bytes)
+/* Many threads share a memory file system that may be small (a container's has 64 MB): each takes
+ * a part of what it has left. A power of two. */
+static uint64_t size_for(int fd, uint64_t wanted)
+{
+	struct statvfs fs;
+	uint64_t part;
+
+	if (fstatvfs(fd, &fs) < 0)
+		return wanted;
+	part = (uint64_t)fs.f_bavail * fs.f_frsize / PARTS;
+	while (wanted > part && wanted > CAP_MIN_RING_BYTES)
+		wanted /= 2;
+	return wanted;
+}
+
+/* A file with all its room, of as many bytes of data as *bytes says, or fewer: a page of a memory
+ * file system that cannot be had is a SIGBUS later. All of it is mapped at once: else each first
+ * touch of a page is a fault of 2 us. */
+static struct cap_ring *map_ring(uint32_t number, uint64_t *data_bytes)
 {
 	char path[CAP_PATH], name[48];
 	void *map = MAP_FAILED;
+	uint64_t bytes;
 	int fd, r;
 
 	snprintf(name, sizeof(name), "ring-%d-%u", cap_process.pid, number);
@@ -79,6 +98,8 @@ static struct cap_ring *map_ring(uint32_t number, uint64_t bytes)
 	fd = r < 0 ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return NULL;
+	*data_bytes = size_for(fd, *data_bytes);
+	bytes = CAP_RING_HEADER_BYTES + *data_bytes;
 	r = posix_fallocate(fd, 0, (off_t)bytes);
 	if (r == 0)
 		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
@@ -114,7 +135,8 @@ static void make_key(void)
 		key = (pthread_key_t)-1;
 }
 
-static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t number)
+static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t number,
+		       uint64_t data_bytes)
 {
 	ring->version = CAP_VERSION;
 	ring->number = number;
@@ -122,7 +144,7 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 	ring->tid = (int)syscall(SYS_gettid);
 	ring->process_start = cap_process.start;
 	ring->data_offset = CAP_RING_HEADER_BYTES;
-	ring->data_bytes = cap_process.control->ring_bytes;
+	ring->data_bytes = data_bytes;
 	cap_real_find_clock();
 	ring->clock = cap_process.emulated_ns ? CAP_CLOCK_VIRTUAL : cap_process.control->clock;
 #ifndef __x86_64__
@@ -150,7 +172,8 @@ static bool open_ring(struct cap_thread *t)
 {
 	struct cap_control *control = cap_process.control;
 	uint32_t number = __atomic_fetch_add(&control->n_rings, 1, __ATOMIC_RELAXED);
-	struct cap_ring *ring = map_ring(number, CAP_RING_HEADER_BYTES + control->ring_bytes);
+	uint64_t data_bytes = control->ring_bytes;
+	struct cap_ring *ring = map_ring(number, &data_bytes);
 
 	if (!ring) {
 		__atomic_store_n(&control->failed_errno, errno, __ATOMIC_RELAXED);
@@ -159,7 +182,7 @@ static bool open_ring(struct cap_thread *t)
 		t->generation = cap_process.generation;
 		return false;
 	}
-	begin_ring(t, ring, number);
+	begin_ring(t, ring, number, data_bytes);
 	enlist(ring, NULL);
 	pthread_once(&key_once, make_key);
 	if (key != (pthread_key_t)-1)

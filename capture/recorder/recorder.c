@@ -265,9 +265,12 @@ static bool is_due(struct rec_recorder *r)
 {
 	if (host_clock_ns(CLOCK_MONOTONIC) - r->round_ns >= ROUND_NS)
 		return true;
-	for (size_t i = 0; i < r->n_taps; i++)
-		if (cap_drain_status(r->taps[i].drain).waiting_bytes >= r->settings.ring_bytes / 8)
+	for (size_t i = 0; i < r->n_taps; i++) {
+		struct cap_drain_status s = cap_drain_status(r->taps[i].drain);
+
+		if (s.waiting_bytes > 0 && s.waiting_bytes >= s.room_bytes / 8)
 			return true;
+	}
 	return false;
 }
 

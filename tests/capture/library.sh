@@ -152,9 +152,13 @@ kept=$(grep -cE "^(call|blob|fact)" "$work/rings")
 record errno -r 65536 -n -k 300; ended "by signal 9"
 has "state live lost 0"
 
-# No room for a ring, no session: the program notices nothing.
+# Little room: smaller rings. No room for a ring, no session: the program notices nothing.
 mkdir "$work/small"
-if mount -t tmpfs -o size=40k tmpfs "$work/small" 2>/dev/null; then
+if mount -t tmpfs -o size=4m tmpfs "$work/small" 2>/dev/null; then
+	record threads -r 1048576 -s "$work/small"; ended "with 0"
+	count "^rings 8 failed 0 calls 0 " 1
+	umount "$work/small"
+	mount -t tmpfs -o size=40k tmpfs "$work/small"
 	record threads -r 65536 -s "$work/small"; ended "with 0"
 	count "^rings 8 failed 8 calls 2803 " 1
 	umount "$work/small"

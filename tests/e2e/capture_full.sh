@@ -47,14 +47,17 @@ says "No space left on device"
 rm "$work/small/file"
 [ -z "$(ls -A "$work/small")" ] || die "something is left: $(ls -A "$work/small")"
 
-# No room for the rings of all threads: those of the others are recorded.
+# Little room for the rings of all threads, and none: the program runs on, and the trace says so.
 if unshare -m true 2>/dev/null; then
 	cat >"$work/rings.sh" <<-SH
 		mount -t tmpfs -o size=9m tmpfs /dev/shm || exit 77
-		gpucapture -o "$work/rings" -- "$here/capture_cases" threads
+		gpucapture -o "$work/little" -- "$here/capture_cases" threads
+		gpucapture -o "$work/none" -- sh -c 'dd if=/dev/zero of=/dev/shm/file bs=64k 2>/dev/null; truncate -s -160K /dev/shm/file; exec "\$0" threads' \
+			"$here/capture_cases"
 	SH
 	unshare -m sh "$work/rings.sh" >"$work/out" 2>"$work/err" || die "$(cat "$work/err")"
 	[ ! -s "$work/err" ] || die "$(cat "$work/err")"
-	gputrace info "$work/rings" | grep -q "missing .* calls of threads that got no ring: No space left on device" ||
-		die "$(gputrace info "$work/rings")"
+	gputrace info "$work/little" | grep -q "2,803 begun, 2,803 recorded, 2,803 here" || die "$(gputrace info "$work/little")"
+	gputrace info "$work/none" | grep -q "missing .* calls of threads that got no ring: No space left on device" ||
+		die "$(gputrace info "$work/none")"
 fi
