@@ -7,15 +7,24 @@ import subprocess
 import sys
 import tempfile
 
-CODE = ['-gencode', 'arch=compute_75,code=compute_75', '-gencode', 'arch=compute_80,code=sm_80',
-        '-gencode', 'arch=compute_90,code=sm_90']
+# PTX for what there is no code for: it takes a compiler in the driver, of this toolkit's version or newer.
+PTX, GPUS = '75', ['80', '90', '100', '120']
+
+
+def code(nvcc):
+    known = subprocess.run([nvcc, '--list-gpu-code'], check=True, capture_output=True, text=True).stdout.split()
+    options = ['-gencode', f'arch=compute_{PTX},code=compute_{PTX}']
+    for gpu in GPUS:
+        if f'sm_{gpu}' in known:
+            options += ['-gencode', f'arch=compute_{gpu},code=sm_{gpu}']
+    return options
 
 
 def fat_binary(command):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / 'kernel.fatbin'
-        subprocess.run([command[0], '-std=c++17', '-O3', '-fatbin', *CODE, *command[1:], '-o', str(out)],
-                       check=True)
+        subprocess.run([command[0], '-std=c++17', '-O3', '-fatbin', '-no-compress', *code(command[0]), *command[1:], '-o',
+                        str(out)], check=True)
         return out.read_bytes()
 
 
