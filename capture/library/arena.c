@@ -12,12 +12,16 @@ static struct cap_arena_chunk *add(struct cap_arena *a, size_t n)
 {
 	struct cap_arena_chunk *c = calloc(1, sizeof(*c));
 	void *memory;
+	int mode, r;
 
 	if (!c)
 		return NULL;
 	c->n = n > CHUNK_SUMS ? n : CHUNK_SUMS;
-	if (cap_cu.cuMemHostAlloc(&memory, c->n * sizeof(struct gd128),
-				  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP)) {
+	mode = cap_relax();
+	r = cap_cu.cuMemHostAlloc(&memory, c->n * sizeof(struct gd128),
+				  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
+	cap_unrelax(mode);
+	if (r) {
 		free(c);
 		return NULL;
 	}
@@ -25,6 +29,12 @@ static struct cap_arena_chunk *add(struct cap_arena *a, size_t n)
 	c->next = a->chunks;
 	a->chunks = c;
 	return c;
+}
+
+void cap_arena_prepare(struct cap_arena *a)
+{
+	if (!a->chunks)
+		add(a, CHUNK_SUMS);
 }
 
 struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)

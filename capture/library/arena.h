@@ -19,6 +19,9 @@ struct cap_arena {
 	struct cap_arena_chunk *chunks;
 };
 
+/* Makes the first memory now. The arena's context is current. */
+void cap_arena_prepare(struct cap_arena *a);
+
 /* Room for `n` sums, each word CAP_AWAITED; *ret_chunk is to be given back. NULL without memory.
  * The arena's context is current. */
 struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk);

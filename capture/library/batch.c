@@ -100,16 +100,18 @@ static struct device_code *code_of(void *context)
 {
 	struct device_code *d = known_code(context);
 	void *module;
-	int r;
+	int r, mode;
 
 	if (!d && !(d = known_code(NULL)) && engine.n_codes < MOST_CONTEXTS)
 		d = &engine.codes[engine.n_codes++];
 	if (!d || d->context)
 		return d && d->function ? d : NULL;
 	*d = (struct device_code){.context = context, .n_batches = d->n_batches};
+	mode = cap_relax();
 	r = cap_cu.cuModuleLoadData(&module, gd128_image);
 	if (!r)
 		r = cap_cu.cuModuleGetFunction(&d->function, module, GD128_KERNEL);
+	cap_unrelax(mode);
 	if (r) {
 		d->function = NULL;
 		engine.missed_result = r;
@@ -117,6 +119,19 @@ static struct device_code *code_of(void *context)
 	}
 	d->most_blocks = most_blocks();
 	return d;
+}
+
+void cap_batch_prepare(void *context)
+{
+	struct device_code *d;
+	bool is_new;
+
+	pthread_mutex_lock(&engine.lock);
+	is_new = context && !known_code(context);
+	d = is_new ? code_of(context) : NULL;
+	if (d)
+		cap_arena_prepare(&d->arena);
+	pthread_mutex_unlock(&engine.lock);
 }
 
 static int launch(const struct device_code *d, void *stream, struct gd128_work *work)

@@ -34,6 +34,10 @@ int cap_batch_start(void);
  * where --payloads is on. On the call's thread, before it ends. */
 void cap_batch_announce(uint64_t id, size_t n);
 
+/* Code and memory that the first digests in a context need; the context is current. What makes them
+ * may wait for the device, which must not be later, when kernels wait for others. Any thread. */
+void cap_batch_prepare(void *context);
+
 /* Launches the digests of all `buffers` on the stream. Buffers with the same address and length are
  * read once. The place's context is current. What cannot be done is counted. Any thread. */
 void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n);

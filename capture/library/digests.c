@@ -327,7 +327,7 @@ static void before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
-	if (!call || is_harmless(c))
+	if (!call || is_harmless(c) || c->class == API_CLASS_ALLOC)
 		return;
 	cap_aside_begin();
 	if (call->class == API_CLASS_GROUP_BEGIN)
@@ -371,6 +371,15 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 	}
 }
 
+/* Before the first thing is launched there is memory. */
+static void prepare(void)
+{
+	void *context;
+
+	if (cap_cu.cuCtxGetCurrent(&context) == 0)
+		cap_batch_prepare(context);
+}
+
 #define NCCL_IN_PROGRESS 7
 
 static void after(struct cap_call *c)
@@ -384,6 +393,8 @@ static void after(struct cap_call *c)
 	cap_aside_begin();
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();
+	else if (c->class == API_CLASS_ALLOC)
+		prepare();
 	else if (c->class == API_CLASS_DESTROY && c->room[1] && cap_context_ended(c, call))
 		cap_batch_forget((const void *)(uintptr_t)c->room[1]);
 	else if (ok && !c->paused)
@@ -454,7 +465,8 @@ static int start(void)
 #define ORDERING                                                                                   \
 	(BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(PREFETCH) | BIT(HOST_CALL) | BIT(MEMORY_OP) |    \
 	 BIT(GRAPH_LAUNCH) | BIT(EVENT_RECORD) | BIT(STREAM_QUERY) | BIT(SYNC) | BIT(FREE) |       \
-	 BIT(UNMAP) | BIT(DESTROY) | BIT(CAPTURE_BEGIN) | BIT(CAPTURE_END) | BIT(EVENT_WAIT))
+	 BIT(UNMAP) | BIT(DESTROY) | BIT(CAPTURE_BEGIN) | BIT(CAPTURE_END) | BIT(EVENT_WAIT) |     \
+	 BIT(ALLOC))
 
 const struct cap_hook cap_digests = {
 	.name = "digests",
