@@ -13,21 +13,38 @@
 
 #define MOST_HEX 4096 /* of bytes without a meaning */
 
-void rec_args_begin(struct rec_args *m, struct fmt_names *names)
+void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fmt_site *like)
 {
 	m->names = names;
+	m->like = like;
+	m->unlike = !like;
 	m->n = m->left_out = 0;
 	m->most = REC_MOST_ARGS - 3; /* result, unended, how many were left out */
 	m->error = 0;
 }
 
+/* The next argument's key as the names have it, where nothing is to be looked for. */
+static bool known_key(const struct rec_args *m, const char *key, enum fmt_type type, fmt_str *ret)
+{
+	const struct fmt_arg *a =
+		m->unlike || m->n >= m->like->n_args ? NULL : &m->like->args[m->n];
+
+	if (!a || a->type != type || strcmp(fmt_string(m->names, a->key, NULL), key) != 0)
+		return false;
+	*ret = a->key;
+	return true;
+}
+
 static void put(struct rec_args *m, const char *key, enum fmt_type type, int64_t value)
 {
-	fmt_str s;
+	fmt_str s = 0;
 
 	if (m->error)
 		return;
-	m->error = fmt_names_string(m->names, key, strlen(key), &s);
+	if (!known_key(m, key, type, &s)) {
+		m->unlike = true;
+		m->error = fmt_names_string(m->names, key, strlen(key), &s);
+	}
 	m->args[m->n] = (struct fmt_arg){.key = s, .type = (uint8_t)type, .varies = 1};
 	m->values[m->n++] = value;
 }
@@ -44,6 +61,11 @@ void rec_args_end(struct rec_args *m)
 {
 	if (m->left_out > 0)
 		put(m, "arguments_left_out", FMT_INT, m->left_out);
+}
+
+bool rec_args_are_like(const struct rec_args *m)
+{
+	return !m->unlike && m->n == m->like->n_args;
 }
 
 void rec_put_text(struct rec_args *m, const char *key, enum fmt_type type, const char *bytes,

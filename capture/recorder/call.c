@@ -102,7 +102,7 @@ static const char *category_of(const struct rec_call *c)
 	return c->api && c->api->library < ARRAY_SIZE(names) ? names[c->api->library] : "unknown";
 }
 
-static int site_of(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
+static int make_site(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
 {
 	const char *category = category_of(c);
 	struct fmt_site site = {.kind = FMT_CALL, .n_args = m->n, .args = m->args};
@@ -111,6 +111,27 @@ static int site_of(const struct rec_args *m, const struct rec_call *c, uint32_t 
 	if (r == 0)
 		r = fmt_names_string(m->names, category, strlen(category), &site.category);
 	return r < 0 ? r : fmt_names_site(m->names, &site, ret);
+}
+
+/* The site of the function's last call, plus 1; NULL of one without a description. */
+static uint32_t *last_site(const struct rec_call *c)
+{
+	return c->api ? &c->process->last_sites[c->record->api] : NULL;
+}
+
+static int site_of(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
+{
+	uint32_t *last = last_site(c);
+	int r = 0;
+
+	if (rec_args_are_like(m)) {
+		*ret = *last - 1;
+		return 0;
+	}
+	r = make_site(m, c, ret);
+	if (r == 0 && last)
+		*last = *ret + 1;
+	return r;
 }
 
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
@@ -134,9 +155,11 @@ int rec_call_add(struct rec_call *c)
 			      .call = REC_NONE,
 			      .device = (int16_t)rec_current_device(c),
 			      .kind = FMT_CALL};
+	const uint32_t *last = last_site(c);
 	int r;
 
-	rec_args_begin(&m, c->process->names);
+	rec_args_begin(&m, c->process->names,
+		       last && *last ? fmt_site(c->process->names, *last - 1) : NULL);
 	rec_args_of(&m, c);
 	rec_args_put(&m, "result", FMT_INT, c->record->result);
 	if (c->record->head.flags & CAP_CALL_UNENDED)

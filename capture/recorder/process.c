@@ -41,6 +41,8 @@ void rec_process_free(struct rec_process *p)
 	free(p->pages);
 	free(p->facts);
 	free(p->same);
+	free(p->last_sites);
+	free(p->kernel_sites);
 	free(p->unknown);
 	free(p->open);
 	free(p->marks);
@@ -58,7 +60,8 @@ int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 	p->names = names;
 	p->pid = pid;
 	p->started = started;
-	if (rec_handles_new(&p->things) < 0)
+	p->last_sites = calloc(api_count() + (size_t)1, sizeof(*p->last_sites));
+	if (!p->last_sites || rec_handles_new(&p->things) < 0)
 		return -ENOMEM;
 	*ret = take(p);
 	return 0;

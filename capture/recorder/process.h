@@ -115,6 +115,7 @@ struct rec_counts {
 };
 
 struct rec_thread;
+struct rec_kernel_site;
 
 struct rec_process {
 	int32_t pid;
@@ -153,7 +154,9 @@ struct rec_process {
 	size_t n_pages, pages_cap;
 	struct rec_fact *facts;
 	size_t n_facts, facts_cap;
-	fmt_str *unknown; /* names of calls without a description, by number */
+	uint32_t *last_sites; /* owned: 1 + that of the last call of each function of formats/api */
+	struct rec_kernel_site *kernel_sites; /* owned: of launches; see work.c */
+	fmt_str *unknown;		      /* names of calls without a description, by number */
 	size_t unknown_cap;
 	struct rec_open *open; /* ranges that may end on another thread */
 	size_t n_open, open_cap;

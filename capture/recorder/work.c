@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "capture/recorder/copy.h"
 #include "capture/recorder/graphs.h"
 #include "capture/recorder/symbol.h"
 #include "formats/api/fields.h"
@@ -21,6 +22,7 @@ struct op {
 	struct fmt_arg args[MOST_ARGS];
 	int64_t values[MOST_ARGS]; /* of those that vary, in their order */
 	uint32_t n_args, n_values;
+	uint32_t site; /* once it is known */
 	int error;
 };
 
@@ -116,28 +118,20 @@ static int capture(struct rec_call *c, const struct rec_thing *stream, const str
 	return rec_graph_captured(c, stream, &node);
 }
 
-static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
+/* The operation, whose site is known. */
+static int add_at(struct rec_call *c, struct rec_thing *stream, const struct op *o)
 {
 	struct rec_process *p = c->process;
-	struct fmt_site site = {
-		.kind = (uint8_t)o->kind, .name = o->name, .n_args = o->n_args, .args = o->args};
 	struct rec_event e = {.correlation = c->record->id + 1,
 			      .call = c->event,
 			      .device = (int16_t)stream->device,
-			      .kind = (uint8_t)o->kind};
+			      .kind = (uint8_t)o->kind,
+			      .site = o->site};
 	uint32_t event;
-	int r = o->error;
+	int r = lane_of(c, stream, &e.lane);
 
-	if (r == 0 && stream->capturing)
-		return capture(c, stream, o);
-	if (r == 0)
-		r = lane_of(c, stream, &e.lane);
 	if (r == 0)
 		r = works_on(c, stream->device);
-	if (r == 0)
-		r = fmt_names_string(p->names, o->category, strlen(o->category), &site.category);
-	if (r == 0)
-		r = fmt_names_site(p->names, &site, &e.site);
 	if (r == 0)
 		r = rec_add_values(p, o->values, o->n_values, &e.first_value);
 	if (r == 0)
@@ -146,6 +140,22 @@ static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
 		r = rec_times_await(p, event);
 	p->counts.ops += r == 0;
 	return r < 0 ? r : remember(c, event);
+}
+
+static int add(struct rec_call *c, struct rec_thing *stream, struct op *o)
+{
+	struct fmt_names *names = c->process->names;
+	struct fmt_site site = {
+		.kind = (uint8_t)o->kind, .name = o->name, .n_args = o->n_args, .args = o->args};
+	int r = o->error;
+
+	if (r == 0 && stream->capturing)
+		return capture(c, stream, o);
+	if (r == 0)
+		r = fmt_names_string(names, o->category, strlen(o->category), &site.category);
+	if (r == 0)
+		r = fmt_names_site(names, &site, &o->site);
+	return r < 0 ? r : add_at(c, stream, o);
 }
 
 /* ---- kernels */
@@ -211,116 +221,92 @@ static void symbol_arg(struct rec_call *c, struct op *o)
 		arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
 
+/* What a launch's site is made of. */
+struct launch {
+	int64_t grid[3], block[3], shared;
+	int64_t symbol; /* a fmt_str */
+};
+
+/* The site of such launches: the last one of those that have this place. */
+struct rec_kernel_site {
+	struct launch of;
+	uint32_t site; /* plus 1; 0: none */
+};
+
+#define KERNEL_SITES 256
+
+/* Where its site is known, or can be kept; NULL without memory. */
+static struct rec_kernel_site *kernel_site(struct rec_process *p, const struct launch *l)
+{
+	uint64_t words[sizeof(*l) / 8], h = 0;
+
+	memcpy(words, l, sizeof(words));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
+	if (!p->kernel_sites)
+		p->kernel_sites = calloc(KERNEL_SITES, sizeof(*p->kernel_sites));
+	return p->kernel_sites ? &p->kernel_sites[h >> 56] : NULL;
+}
+
+static int name_launch(struct rec_call *c, struct op *o, const struct launch *l)
+{
+	symbol_arg(c, o);
+	list_arg(c, o, "grid", l->grid);
+	list_arg(c, o, "block", l->block);
+	arg(c, o, "shared memory", FMT_INT, 0, l->shared);
+	return o->error;
+}
+
 static int launch_kernel(struct rec_call *c)
 {
 	struct op o = {.kind = FMT_KERNEL, .category = "kernel"};
-	int64_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared = 0;
+	struct launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+	struct rec_kernel_site *known;
 	struct rec_thing *stream;
 	uint64_t handle;
+	int r;
 
-	if (read_config(c, grid, block, &shared, &handle)) {
+	if (read_config(c, l.grid, l.block, &l.shared, &handle)) {
 		stream = rec_stream_of(c, handle);
 	} else {
-		read_arguments(c, grid, block, &shared);
+		read_arguments(c, l.grid, l.block, &l.shared);
 		stream = rec_stream(c);
 	}
-	if (!stream)
-		return -ENOMEM;
 	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
-	symbol_arg(c, &o);
-	list_arg(c, &o, "grid", grid);
-	list_arg(c, &o, "block", block);
-	arg(c, &o, "shared memory", FMT_INT, 0, shared);
-	return add(c, stream, &o);
+	l.symbol = o.name;
+	known = kernel_site(c->process, &l);
+	if (!stream || !known)
+		return -ENOMEM;
+	if (known->site && !stream->capturing && memcmp(&known->of, &l, sizeof(l)) == 0) {
+		o.site = known->site - 1;
+		return add_at(c, stream, &o);
+	}
+	r = name_launch(c, &o, &l);
+	if (r == 0)
+		r = add(c, stream, &o);
+	if (r == 0 && !stream->capturing)
+		*known = (struct rec_kernel_site){l, o.site + 1};
+	return r;
 }
 
 /* ---- copies */
 
-enum side { PAGEABLE, PINNED, DEVICE };
-
-struct copy {
-	enum side from, to;
-	int peer;
-	int64_t bytes;
-};
-
-static enum side host_side(const struct rec_call *c, uint64_t address)
-{
-	return rec_spans_find(&c->process->locked, address) ? PINNED : PAGEABLE;
-}
-
-/* cuMemcpy itself takes any address. */
-static enum side any_side(const struct rec_call *c, uint64_t address)
-{
-	if (rec_spans_find(&c->process->memory, address))
-		return DEVICE;
-	return rec_spans_find(&c->process->locked, address) ? PINNED : PAGEABLE;
-}
-
-enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };
-
-static enum side side_in(const struct rec_call *c, const struct api_view *v, const char *type,
-			 const char *host, const char *device)
-{
-	uint64_t kind = api_number(v, type);
-	uint64_t address = api_number(v, kind == MEMORY_HOST ? host : device);
-
-	if (kind == MEMORY_UNIFIED)
-		return any_side(c, address);
-	return kind == MEMORY_HOST ? host_side(c, address) : DEVICE;
-}
-
-/* CUDA_MEMCPY2D, and CUDA_MEMCPY3D, which has planes. */
-static int read_struct(const struct rec_call *c, struct copy *copy)
-{
-	struct api_view v;
-
-	if (!rec_view(c, "pCopy", &v))
-		return 0;
-	copy->from = side_in(c, &v, "srcMemoryType", "srcHost", "srcDevice");
-	copy->to = side_in(c, &v, "dstMemoryType", "dstHost", "dstDevice");
-	copy->bytes = (int64_t)(api_number(&v, "WidthInBytes") * api_number(&v, "Height") *
-				(api_field(v.layout, "Depth") ? api_number(&v, "Depth") : 1));
-	return 1;
-}
-
-static void read_copy(const struct rec_call *c, struct copy *copy)
-{
-	uint64_t from = (uint64_t)rec_value(c, "src", rec_value(c, "srcHost", 0));
-	uint64_t to = (uint64_t)rec_value(c, "dst", rec_value(c, "dstHost", 0));
-
-	copy->bytes = rec_value(c, "ByteCount", -1);
-	if (read_struct(c, copy))
-		return;
-	copy->peer = strstr(c->name, "Peer") != NULL;
-	copy->from = copy->to = DEVICE;
-	if (rec_arg(c, "srcHost") >= 0)
-		copy->from = host_side(c, from);
-	else if (rec_arg(c, "src") >= 0)
-		copy->from = any_side(c, from);
-	if (rec_arg(c, "dstHost") >= 0)
-		copy->to = host_side(c, to);
-	else if (rec_arg(c, "dst") >= 0)
-		copy->to = any_side(c, to);
-}
-
 static int launch_copy(struct rec_call *c)
 {
 	static const char *const sides[] = {
-		[PAGEABLE] = "Pageable", [PINNED] = "Pinned", [DEVICE] = "Device"};
+		[REC_PAGEABLE] = "Pageable", [REC_PINNED] = "Pinned", [REC_DEVICE] = "Device"};
 	struct op o = {.kind = FMT_MEMCPY, .category = "gpu_memcpy"};
-	struct copy copy = {.from = DEVICE, .to = DEVICE, .bytes = -1};
+	const struct rec_copy copy = rec_copy_of(c);
 	struct rec_thing *stream = rec_stream(c);
 	char name[64];
 
 	if (!stream)
 		return -ENOMEM;
-	read_copy(c, &copy);
 	if (copy.peer)
 		snprintf(name, sizeof(name), "Memcpy PtoP (Device -> Device)");
 	else
 		snprintf(name, sizeof(name), "Memcpy %cto%c (%s -> %s)",
-			 copy.from == DEVICE ? 'D' : 'H', copy.to == DEVICE ? 'D' : 'H',
+			 copy.from == REC_DEVICE ? 'D' : 'H', copy.to == REC_DEVICE ? 'D' : 'H',
 			 sides[copy.from], sides[copy.to]);
 	o.error = fmt_names_string(c->process->names, name, strlen(name), &o.name);
 	arg(c, &o, "bytes", FMT_INT, 1, copy.bytes);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* From where to where a call copies, and how much. One thread. */
+#pragma once
+
+#include "capture/recorder/call.h"
+
+enum rec_side { REC_PAGEABLE, REC_PINNED, REC_DEVICE };
+
+struct rec_copy {
+	enum rec_side from, to;
+	int peer;      /* between devices, as the call says */
+	int64_t bytes; /* -1: it does not say */
+};
+
+/* `c` is a copy. */
+struct rec_copy rec_copy_of(const struct rec_call *c);
