@@ -31,6 +31,14 @@ void cap_drift_begin(struct cap_drift *d, int64_t device_ns, int64_t host_ns, in
 	d->residual_ns = d->uncertain_ns = uncertain_ns;
 }
 
+void cap_drift_resume(struct cap_drift *d, int64_t device_ns, int64_t host_ns, int64_t uncertain_ns)
+{
+	d->now = d->before = d->fit = (struct cap_drift_line){device_ns, host_ns, d->fit.rate};
+	d->uncertain_ns = uncertain_ns;
+	if (uncertain_ns > d->residual_ns)
+		d->residual_ns = uncertain_ns;
+}
+
 static int64_t apart(int64_t a, int64_t b)
 {
 	return a < b ? b - a : a - b;

@@ -32,6 +32,11 @@ void cap_drift_begin(struct cap_drift *d, int64_t device_ns, int64_t host_ns, in
 void cap_drift_anchor(struct cap_drift *d, int64_t device_ns, int64_t host_ns, int64_t uncertain_ns,
 		      int64_t used_ns);
 
+/* The device's clock was read anew, and was lost until then: it is what the line told of that
+ * moment of the host, and runs as it did. */
+void cap_drift_resume(struct cap_drift *d, int64_t device_ns, int64_t host_ns,
+		      int64_t uncertain_ns);
+
 /* The host's time of a moment of the device, and the other way round. */
 int64_t cap_drift_host(const struct cap_drift *d, int64_t device_ns);
 int64_t cap_drift_device(const struct cap_drift *d, int64_t host_ns);

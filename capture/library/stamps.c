@@ -10,6 +10,7 @@
 
 #define TRIES 3
 #define REBASE_NS 100000000
+#define STALE_NS INT64_C(10000000000) /* then half a microsecond is lost */
 /* Between two anchors: as long as since the first, within these. */
 #define SOONEST_NS 10000000
 #define LATEST_NS 1000000000
@@ -165,4 +166,25 @@ int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns
 	k->base = s;
 	k->base_ns = ns;
 	return 1;
+}
+
+bool cap_clock_is_stale(const struct cap_device_clock *k, int64_t issued_ns)
+{
+	return issued_ns - cap_drift_host(&k->drift, k->base_ns) > STALE_NS;
+}
+
+void cap_clock_renew(struct cap_device_clock *k)
+{
+	int64_t issued = cap_now_ns(), half;
+	struct cap_stamp *s = cap_stamp_take(k, k->stream);
+
+	if (!s || cap_cu.cuEventSynchronize(s->event)) {
+		cap_stamp_drop(k, s);
+		return;
+	}
+	cap_stamp_drop(k, k->base);
+	k->base = s;
+	half = (cap_now_ns() - issued) / 2;
+	k->base_ns = cap_drift_device(&k->drift, issued + half);
+	cap_drift_resume(&k->drift, k->base_ns, issued + half, half);
 }

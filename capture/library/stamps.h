@@ -12,6 +12,7 @@
 
 #include "capture/library/drift.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cap_stamp {
@@ -53,6 +54,11 @@ int cap_stamp_ns(struct cap_device_clock *k, const struct cap_stamp *s, int64_t 
  * exact to nanoseconds for a tenth of a second only. Takes over a reference of the base's. */
 int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns,
 		     struct cap_stamp **ret_old);
+
+/* Where nothing ran for long, the base is one of now, placed by the host's clock: what was measured
+ * from the old one would be off by more. Takes over a reference; with the context current. */
+bool cap_clock_is_stale(const struct cap_device_clock *k, int64_t issued_ns);
+void cap_clock_renew(struct cap_device_clock *k);
 
 /* When work that is issued at that moment to an idle stream begins, in device time; and device time
  * on the clock of the recording. */

@@ -390,6 +390,17 @@ static int enter(void *context)
 	return current ? 0 : -EIO;
 }
 
+/* Keeps the clock of the operation at hand. */
+static void follow(struct cap_device_clock *k, int64_t issued_ns, int64_t now_ns)
+{
+	if (cap_clock_is_stale(k, issued_ns)) {
+		pthread_mutex_lock(&self.lock);
+		cap_clock_renew(k);
+		pthread_mutex_unlock(&self.lock);
+	}
+	cap_clock_follow(k, now_ns);
+}
+
 /* Puts the times of all that have come; operations of one stream come in order, those of others are
  * not held up by them. */
 static unsigned drain(void)
@@ -405,7 +416,7 @@ static unsigned drain(void)
 		int r = o->clock->broken ? -EIO : enter(o->clock->context);
 
 		if (r == 0)
-			cap_clock_follow(o->clock, now_ns);
+			follow(o->clock, o->issued_ns, now_ns);
 		r = r < 0 ? r : times_of(o, &start, &end);
 		if (r == 0) {
 			if (++left > 64)

@@ -3,7 +3,8 @@
 /* times: copies to a GPU, one behind the other on a stream that is never idle. The last one takes
  * as long, whoever else uses the stream.
  *
- * times SECONDS: a copy each second of virtual time, and between which moments: "between FROM TO".
+ * times SECONDS [IDLE]: a copy each second of virtual time, and between which moments: "between
+ * FROM TO". IDLE seconds later it does the same again.
  */
 #include "tests/emugpu/check_driver.h"
 
@@ -22,9 +23,9 @@ static void behind(CUdeviceptr to, const void *from, CUstream stream)
 	OK(cuStreamSynchronize(stream));
 }
 
-static void each_second(int seconds, CUdeviceptr to, const void *from, CUstream stream)
+static void each_second(int first, int seconds, CUdeviceptr to, const void *from, CUstream stream)
 {
-	for (int i = 1; i <= seconds; i++) {
+	for (int i = first; i < first + seconds; i++) {
 		gpuemu_thread_not_before(i * INT64_C(1000000000));
 		uint64_t begun = gpuemu_host_ns();
 
@@ -50,8 +51,10 @@ int main(int argc, char **argv)
 	OK(cuMemAlloc(&to, BYTES));
 	OK(cuMemHostAlloc(&from, BYTES, 0));
 	if (argc > 1)
-		each_second(atoi(argv[1]), to, from, stream);
-	else
+		each_second(1, atoi(argv[1]), to, from, stream);
+	if (argc > 2)
+		each_second(atoi(argv[2]), atoi(argv[1]), to, from, stream);
+	if (argc == 1)
 		behind(to, from, stream);
 	OK(cuMemFreeHost(from));
 	OK(cuMemFree(to));
