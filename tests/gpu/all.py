@@ -215,6 +215,8 @@ def complete(r):
     counts.unlink(missing_ok=True)
     r.capture('counted', ('--device-times=off',), alone(r),
               env={'CUDA_INJECTION64_PATH': str(oracle), 'CUPTI_COUNTS': str(counts)})
+    if not counts.exists():
+        raise Failed('the driver did not load CUPTI ($CUDA_INJECTION64_PATH), or it does not subscribe')
     with r.tables('counted') as tables:
         r.row('2 completeness', r.run(python(), HERE / 'counts.py', tables, counts, check=False)[0].strip())
 
@@ -247,10 +249,11 @@ def digest(r):
     program = r.build / 'tests/gpu/gd128'
     r.row('5 gd128 on GPU and CPU', r.run(*r.gpu(program, 'check'))[0].strip())
     sizes = (1, 4) if r.emulated else (16, 64, 256, 1024, 4096, 8192)
-    for line in r.run(*r.gpu(program, 'rate', *sizes))[0].splitlines():
-        n, ns, copy = map(float, line.split())
-        r.row(f'5 gd128 of {n / 2**20:.0f} MiB', f'{n / ns:.0f} GB/s; a copy reads and writes {2 * n / copy:.0f} GB/s: '
-              f'{copy / ns / 2:.2f} of it')
+    for size in sizes:
+        with failing(r, f'5 gd128 of {size} MiB'):
+            n, ns, copy = map(float, r.run(*r.gpu(program, 'rate', size), limit=60)[0].split())
+            r.row(f'5 gd128 of {size} MiB', f'{n / ns:.0f} GB/s; a copy reads and writes {2 * n / copy:.0f} GB/s: '
+                  f'{copy / ns / 2:.2f} of it')
     if not r.emulated:
         for tool in 'memcheck', 'racecheck', 'initcheck':
             with failing(r, f'10 {tool}'):
