@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* What repeats by chance is short, or covers little: the least length of a period, and the share of
  * the sequence, in percent, that must repeat three times, or twice. */
@@ -118,10 +119,33 @@ static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)
 	return 0;
 }
 
+/* Where nothing repeats as far as the end: without the last sixteenth or quarter, since a run may
+ * have died within an iteration, and what was under way is missing here and there, or have done
+ * something else at last. Goes on as far as whole ones follow. */
+static int by_period_before(const uint32_t *s, size_t n, uint32_t *z, size_t **ret, size_t *n_ret)
+{
+	for (size_t part = 16; part >= 4; part /= 4) {
+		size_t end = n - n / part, period, first;
+
+		agreement(s, end, z);
+		period = best_period(z, end);
+		if (!period)
+			continue;
+		first = end - period - z[period];
+		for (size_t at = end - (end - first) % period;
+		     at + period <= n && memcmp(s + at, s + at - period, period * sizeof(*s)) == 0;
+		     at += period)
+			end = at + period;
+		return by_period(period, end - first, end, ret, n_ret);
+	}
+	return 0;
+}
+
 int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t *n_ret)
 {
 	scoped(free_ptr) uint32_t *z = NULL;
 	size_t period;
+	int r;
 
 	*ret = NULL;
 	*n_ret = 0;
@@ -134,7 +158,8 @@ int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t 
 	period = best_period(z, n);
 	if (period)
 		return by_period(period, period + z[period], n, ret, n_ret);
-	return by_anchor(symbols, n, ret, n_ret);
+	r = by_anchor(symbols, n, ret, n_ret);
+	return r < 0 || *n_ret > 0 ? r : by_period_before(symbols, n, z, ret, n_ret);
 }
 
 void fmt_iterations_align(struct fmt_run *run)

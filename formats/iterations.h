@@ -8,8 +8,8 @@
 /* Finds where each repetition begins in a sequence of `n` symbols (kinds of launches, in the order
  * of their launch): *ret is a list of *n_ret ascending positions, allocated, and NULL when there
  * are no two repetitions. First an exact period is looked for, counted from the end, since what
- * comes before the first iteration differs; then what is launched once in each iteration. Time and
- * memory are linear in `n`. 0 or -ENOMEM.
+ * comes before the first iteration differs; then what is launched once in each iteration; then a
+ * period that does not reach as far as the end. Time and memory are linear in `n`. 0 or -ENOMEM.
  */
 int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t *n_ret);
 

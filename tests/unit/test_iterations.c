@@ -24,6 +24,11 @@ static const struct {
 	{"xyzzyabcdabcdabcd", "     ^   ^   ^   "},
 	/* Layers repeat within an iteration. */
 	{"alllballlballlb", "^    ^    ^    "},
+	/* A run that died in the third, of which some are missing; one that does something else at
+	   last. */
+	{"allbllclallbllclallbllclallbllclalcbl", "^       ^       ^       ^            "},
+	{"abcdabcdabcdabcdabcdabcdabcdabcdabcdabcdabcdabcdxyxyz",
+	 "^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^        "},
 	/* Something differs in the middle: what is launched once in each tells. */
 	{"abcdefghabcdxefghabcdefghyabcdefgh", "^       ^        ^        ^       "},
 };

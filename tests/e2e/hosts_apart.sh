@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs on two "hosts" of one machine that share a folder and nothing else that a recorder uses: each has a
+# network, a memory file system, a name and a clock of its own, and what srun tells it. Then one of them dies.
+. "$(dirname "$0")/lib.sh"
+need_capture
+[ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
+command -v ip >/dev/null || skip "there is no ip(8) to connect hosts with"
+net=gpucapture-$$
+gone_net() { ip netns del "$net-0" 2>/dev/null; ip netns del "$net-1" 2>/dev/null; true; }
+trap 'gone_net; cleanup' EXIT
+{ ip netns add "$net-0" && ip netns add "$net-1" &&
+	ip link add v0 netns "$net-0" type veth peer name v1 netns "$net-1" &&
+	unshare --uts --time --ipc --mount --monotonic 1000 -- mount -t tmpfs none /dev/shm; } 2>"$work/why" ||
+	skip "hosts cannot be made here: $(tail -n 1 "$work/why")"
+for i in 0 1; do
+	ip -n "$net-$i" addr add "10.77.0.$((i + 1))/24" dev v$i
+	ip -n "$net-$i" link set v$i up
+	ip -n "$net-$i" link set lo up
+done
+export TMPDIR="$work"
+
+# host INDEX STEP OUT PROGRAM...: ranks 2 INDEX and 2 INDEX + 1 of four.
+cat >"$work/host" <<'SH'
+index=$1 out=$3
+export SLURM_PROCID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=77 SLURM_STEP_ID=$2
+shift 3
+hostname node$index
+mount -t tmpfs none /dev/shm
+echo $$ >"$TMPDIR/pid$index"
+exec gpucapture -o "$out" -- sh -c '
+	RANK=$0 LOCAL_RANK=$0 "$@" & a=$!
+	RANK=$(($0 + 1)) LOCAL_RANK=$(($0 + 1)) "$@" & b=$!
+	wait $a && wait $b' $((2 * index)) "$@"
+SH
+cat >"$work/hosts" <<SH
+export WORLD_SIZE=4 MASTER_ADDR=10.77.0.1 MASTER_PORT=29500
+apart() {
+	i=\$1 ahead=\$2
+	shift 2
+	exec ip netns exec "$net-\$i" unshare --uts --time --ipc --mount --monotonic \$ahead -- sh "$work/host" \$i "\$@"
+}
+(apart 1 100000 "\$@") & other=\$!
+status=0
+(apart 0 5000 "\$@") || status=\$?
+wait \$other && exit \$status
+SH
+hosts() { gpuemu --gpus 4 -- sh "$work/hosts" "$@"; }
+fact() { gputrace info --json "$1" | python3 -c "import json, sys; print(json.load(sys.stdin)['facts'].get('$2'))"; }
+
+hosts 0 "$work/run" "$programs/examples/ddp" --steps 12 >"$work/out" 2>&1 || die "$(cat "$work/out")"
+[ ! -e "$work/run.parts" ] || die "parts were left: $(ls "$work/run.parts")"
+gputrace verify "$work/run" >/dev/null
+gputrace info "$work/run" >"$work/info"
+grep -q "^4 GPUs, 12 iterations" "$work/info" || die "$(cat "$work/info")"
+! grep missing "$work/info" || die "something is missing"
+case $(fact "$work/run" hosts) in *node0*"[0, 1]"*node1*"[2, 3]"*collectives*) ;; *) die "$(fact "$work/run" hosts)" ;; esac
+
+# Another step of the job, of which a host dies: what the other saw is there, and its iterations.
+: >"$work/out"
+hosts 1 "$work/dies" "$programs/examples/ddp" --steps 1000000 >"$work/out" 2>"$work/err" &
+all=$!
+progressed() { [ "$(grep -c '^[0-9]' "$work/out")" -ge 50 ]; }
+eventually progressed || die "it did not begin: $(cat "$work/err")"
+host=$(readlink "/proc/$(cat "$work/pid1")/ns/uts")
+for p in /proc/[0-9]*; do
+	[ "$(readlink "$p/ns/uts" 2>/dev/null)" != "$host" ] || kill -9 "${p#/proc/}" 2>/dev/null || true
+done
+fails wait $all
+[ ! -e "$work/dies" ] || die "a trace without all of its parts"
+gputrace verify "$work/dies.parts/part-0000" >/dev/null
+gputrace info "$work/dies.parts/part-0000" >"$work/info"
+grep -q "missing  .* 2 ranks of the largest" "$work/info" || die "$(cat "$work/info")"
+[ "$(sed -n 's/^2 GPUs, \([0-9]*\) iterations.*/\1/p' "$work/info")" -ge 49 ] || die "$(head -n 1 "$work/info")"
+gputrace join -o "$work/dies" "$work/dies.parts" >"$work/joined"
+grep -q "missing: what ran on node1" "$work/joined" || die "$(cat "$work/joined")"
+
+# What its recorder had taken to the shared folder is not lost.
+gpucapture -o "$work/dies.parts/part-0001" --recover "$work"/dies.parts/part-0001.new-*
+gputrace join --json -o "$work/both" "$work/dies.parts" >"$work/joined"
+gputrace verify "$work/both" >/dev/null
+gputrace info "$work/both" >"$work/info"
+grep -q "^4 GPUs, " "$work/info" || die "$(cat "$work/info")"
+grep -q "missing  .* 2 processes that were killed" "$work/info" || die "$(cat "$work/info")"
+! grep -E "ranks of the largest|parts of the run" "$work/info" || die "no rank is missing"
