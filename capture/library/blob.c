@@ -33,7 +33,7 @@ static int write_file(const char *path, const void *bytes, uint64_t len)
 	int fd, r;
 
 	snprintf(name, sizeof(name), "part-%d-%ld", cap_process.pid, (long)syscall(SYS_gettid));
-	r = cap_session_file(part, name);
+	r = cap_session_file(part, name, len);
 	if (r < 0)
 		return r;
 	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -56,7 +56,7 @@ int cap_put_blob(const void *bytes, uint64_t len, uint64_t ret_hash[2])
 
 	snprintf(name, sizeof(name), "blob-%016llx%016llx", (unsigned long long)hash.high64,
 		 (unsigned long long)hash.low64);
-	r = cap_session_file(path, name);
+	r = cap_session_file(path, name, len);
 	if (r == 0 && access(path, F_OK) < 0)
 		r = write_file(path, bytes, len);
 	if (r < 0)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,11 +25,18 @@ static struct cap_control no_session = {.paused = 1};
 struct cap_live cap_live;
 struct cap_process cap_process = {.control = &no_session, .iteration = -1};
 
-int cap_session_file(char path[CAP_PATH], const char *name)
+int cap_session_file(char path[CAP_PATH], const char *name, uint64_t bytes)
 {
 	int n = snprintf(path, CAP_PATH, "%s/%s", cap_process.folder, name);
+	struct rlimit most;
 
-	return n < CAP_PATH ? 0 : -ENAMETOOLONG;
+	if (n >= CAP_PATH)
+		errno = ENAMETOOLONG;
+	else if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes)
+		errno = EFBIG;
+	else
+		return 0;
+	return -errno;
 }
 
 static struct cap_control *map_control(void)
@@ -38,7 +46,7 @@ static struct cap_control *map_control(void)
 	void *map = MAP_FAILED;
 	int fd;
 
-	if (cap_session_file(path, "control") < 0)
+	if (cap_session_file(path, "control", 0) < 0)
 		return NULL;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)

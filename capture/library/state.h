@@ -23,6 +23,7 @@ struct cap_thread {
 	uint8_t *at, *end;	/* where the next record goes, and how far without looking again */
 	struct cap_ring *ring;	/* NULL: none yet, or none could be made */
 	uint8_t *data;		/* of the ring */
+	uint8_t *ready;		/* its memory is mapped up to here */
 	uint64_t lap;		/* bytes written before data[0]: head = lap + (at - data) */
 	uint64_t next_id;
 	uint32_t depth;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define MAX_RINGS 4096
+#define READY_BYTES (256u << 10)
 #define NAP_NS 50000
 #define PARTS 16
 #define LONGEST_NAP_NS 10000000 /* of a thread that was not stopped meanwhile */
@@ -83,34 +84,37 @@ static uint64_t size_for(int fd, uint64_t wanted)
 	return wanted;
 }
 
-/* A file with all its room, of as many bytes of data as *bytes says, or fewer: a page of a memory
- * file system that cannot be had is a SIGBUS later. All of it is mapped at once: else each first
- * touch of a page is a fault of 2 us. */
+/* A file with all its room: a page of a memory file system that cannot be had is a SIGBUS later. */
+static void *map_file(int fd, uint64_t bytes)
+{
+	int r = posix_fallocate(fd, 0, (off_t)bytes);
+
+	errno = r;
+	return r ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+/* Of as many bytes of data as *data_bytes says, or fewer. */
 static struct cap_ring *map_ring(uint32_t number, uint64_t *data_bytes)
 {
+	uint64_t bytes = CAP_RING_HEADER_BYTES + *data_bytes;
 	char path[CAP_PATH], name[48];
-	void *map = MAP_FAILED;
-	uint64_t bytes;
-	int fd, r;
+	void *map;
+	int fd = -1, r;
 
 	snprintf(name, sizeof(name), "ring-%d-%u", cap_process.pid, number);
-	r = cap_session_file(path, name);
-	fd = r < 0 ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (cap_session_file(path, name, bytes) == 0)
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return NULL;
 	*data_bytes = size_for(fd, *data_bytes);
-	bytes = CAP_RING_HEADER_BYTES + *data_bytes;
-	r = posix_fallocate(fd, 0, (off_t)bytes);
-	if (r == 0)
-		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	map = map_file(fd, CAP_RING_HEADER_BYTES + *data_bytes);
+	r = errno;
 	close(fd);
-	if (map == MAP_FAILED) {
-		r = r ? r : errno;
-		unlink(path);
-		errno = r;
-		return NULL;
-	}
-	return map;
+	if (map != MAP_FAILED)
+		return map;
+	unlink(path);
+	errno = r;
+	return NULL;
 }
 
 static void thread_ended(void *thread)
@@ -157,6 +161,7 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 		.ring = ring,
 		.paused = &ring->paused,
 		.data = (uint8_t *)ring + ring->data_offset,
+		.ready = (uint8_t *)ring + ring->data_offset,
 		.next_id = ((uint64_t)number << CAP_ORDINAL_BITS) + 1,
 		.clock = ring->clock,
 		.depth = t->depth,
@@ -164,7 +169,7 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 		.generation = cap_process.generation,
 	};
 	t->at = t->data;
-	t->end = t->data + ring->data_bytes;
+	t->end = t->data;
 	__atomic_store_n(&ring->magic, CAP_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -246,11 +251,28 @@ static uint64_t free_bytes(const struct cap_thread *t)
 	return head - tail > t->ring->data_bytes ? 0 : t->ring->data_bytes - (head - tail);
 }
 
+/* Has memory for the next `bytes`: each page that is touched for the first time is a fault of 2 us,
+ * and all of them at once are 4 ms of a thread that may need few. Before Linux 5.14 they are
+ * faults. */
+static void map_more(struct cap_thread *t, uint32_t bytes)
+{
+	uint64_t left = (uint64_t)(t->data + t->ring->data_bytes - t->ready), more = READY_BYTES;
+
+	if (left == 0 || t->at + bytes <= t->ready)
+		return;
+	while (more < bytes)
+		more += READY_BYTES;
+	more = more < left ? more : left;
+	madvise(t->ready, more, MADV_POPULATE_WRITE);
+	t->ready += more;
+}
+
 /* Makes at..end as large as it can be; fills what is too short at the ring's end. */
 static bool look_again(struct cap_thread *t, uint32_t bytes)
 {
 	uint64_t room = free_bytes(t), to_end = (uint64_t)(t->data + t->ring->data_bytes - t->at);
 
+	map_more(t, bytes);
 	if (to_end < bytes && room >= to_end && to_end > 0) {
 		struct cap_record pad = {.bytes = (uint32_t)to_end, .kind = CAP_PAD};
 
@@ -265,6 +287,8 @@ static bool look_again(struct cap_thread *t, uint32_t bytes)
 		to_end = t->ring->data_bytes;
 	}
 	t->end = t->at + (room < to_end ? room : to_end);
+	if (t->end > t->ready)
+		t->end = t->ready;
 	return (uint64_t)(t->end - t->at) >= bytes;
 }
 

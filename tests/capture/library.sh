@@ -152,6 +152,11 @@ kept=$(grep -cE "^(call|blob|fact)" "$work/rings")
 record errno -r 65536 -n -k 300; ended "by signal 9"
 has "state live lost 0"
 
+# No file may be as long as a ring: that is no signal to the program.
+(ulimit -f 100 && record calls)
+ended "with 0"
+count "^rings 1 failed 1 calls 3 " 1
+
 # Little room: smaller rings. No room for a ring, no session: the program notices nothing.
 mkdir "$work/small"
 if mount -t tmpfs -o size=4m tmpfs "$work/small" 2>/dev/null; then
