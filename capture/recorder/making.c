@@ -18,7 +18,7 @@
  * up. */
 #define STRETCH (1u << 18)
 #define TOO_MANY 4
-/* A rank that begins later is written once it has such a part of a stretch. */
+/* Such a part of a stretch is little. */
 #define ENOUGH 4
 
 struct rec_making {
@@ -168,13 +168,18 @@ static bool is_idle(const struct rec_job *j, uint32_t rank)
 	return j->run.ranks[rank].n_events == 0 && j->parts[rank].n_ranges == 0;
 }
 
-/* Of a rank that has just begun too little is known: what it did stays for the next stretch. */
-static void hold_back(const struct rec_making *m, struct rec_job *j)
+/* A rank that has just begun, of which too little is known, or one that cannot end the stretch, as
+ * it does nothing any more: the little that they did stays for the next one. */
+static void hold_back(const struct rec_making *m, struct rec_job *j, const struct rec_reach *reach)
 {
 	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
-		if (m->steps[i].n > 0 || j->run.ranks[i].n_events >= m->stretch / ENOUGH)
+		struct fmt_run_rank *rank = &j->run.ranks[i];
+
+		if (rank->n_events >= m->stretch / ENOUGH ||
+		    (m->steps[i].n > 0 &&
+		     rec_steps_can_cut(&m->steps[i], rank, reach->until_ns, false)))
 			continue;
-		j->run.ranks[i].n_events = 0;
+		rank->n_events = 0;
 		j->parts[i].n_ranges = j->parts[i].n_digests = j->parts[i].n_contents = 0;
 	}
 }
@@ -182,12 +187,17 @@ static void hold_back(const struct rec_making *m, struct rec_job *j)
 /* Ends the stretch where iterations do: 1; 0 where there is none to end. */
 static int cut(struct rec_job *j, struct rec_steps_of *steps, const struct rec_reach *reach)
 {
+	uint32_t n_idle = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
+		n_idle += is_idle(j, i);
 		if (!is_idle(j, i) &&
 		    !rec_steps_can_cut(&steps[i], &j->run.ranks[i], reach->until_ns, reach->force))
 			return 0;
+	}
+	if (n_idle == j->run.n_ranks)
+		return 0;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		if (is_idle(j, i))
 			continue;
@@ -323,7 +333,7 @@ static int stretch(struct rec_making *m, struct rec_process *const *processes, s
 	if (r == 0)
 		r = assemble(m, &j, reach.ends, true);
 	if (r == 0 && rec_making_has_begun(m) && !force)
-		hold_back(m, &j);
+		hold_back(m, &j, &reach);
 	if (r == 0)
 		r = cut(&j, m->steps, &reach);
 	if (r <= 0)

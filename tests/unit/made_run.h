@@ -20,7 +20,8 @@ struct made_run {
 	uint32_t n;    /* that have begun: the ranks, one that launches nothing, another rank */
 	uint64_t late; /* an operation of the first rank whose times come a round later */
 	uint64_t undigested;		/* one of the second rank whose digest does */
-	bool digests, messages, joined; /* joined: another rank begins in the middle */
+	bool digests, messages, joined; /* joined: another rank begins in the middle, */
+	bool ended;			/* when the others end */
 };
 
 static inline void add_rank(struct made_run *m)
@@ -60,7 +61,7 @@ static inline void run_begin(struct made_run *m)
 {
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
 	m->late = m->undigested = m->n = 0;
-	m->digests = m->messages = m->joined = false;
+	m->digests = m->messages = m->joined = m->ended = false;
 	for (uint32_t i = 0; i < RANKS; i++)
 		add_rank(m);
 	add_idle(m);
@@ -161,20 +162,29 @@ static inline void iterate(struct made_run *m, uint32_t rank, uint32_t round, en
 	ring_look(r);
 }
 
+/* The times of the first rank's last operation come. */
+static inline void end_first(struct made_run *m)
+{
+	operation(&m->rings[0], m->late);
+	ring_look(&m->rings[0]);
+}
+
 /* All of it, in rounds; `more` is called after each. */
 static inline void iterate_all(struct made_run *m, enum way way, struct rec_making *making)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		if (m->joined && round == ROUNDS / 2)
 			add_alone(m);
+		if (m->ended && round == ROUNDS / 2)
+			end_first(m);
 		for (uint32_t i = 0; i < m->n; i++)
-			if (i != RANKS)
+			if (i > RANKS || (i < RANKS && (!m->ended || round < ROUNDS / 2)))
 				iterate(m, i, round, way);
 		if (making)
 			ck_assert_int_ge(rec_making_more(making, m->p, m->n, NULL), 0);
 	}
-	operation(&m->rings[0], m->late);
-	ring_look(&m->rings[0]);
+	if (!m->ended)
+		end_first(m);
 	if (m->digests)
 		ring_digest(&m->rings[1], m->undigested, CAP_DIGEST_OUTPUT);
 	if (m->messages)
