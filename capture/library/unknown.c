@@ -16,6 +16,7 @@ _Static_assert(MAX_UNKNOWN / 64 == sizeof(cap_self.names) / 8, "a bit for each")
 static struct unknown {
 	void *real;
 	char name[96];
+	bool captures; /* begins to capture a stream, by its name */
 } table[MAX_UNKNOWN];
 static uint32_t n_unknown;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,6 +50,7 @@ void *cap_unknown(const char *name, void *real)
 	if (i < MAX_UNKNOWN) {
 		table[i].real = real;
 		strcpy(table[i].name, name);
+		table[i].captures = strncmp(name, "cuStreamBegin", 13) == 0;
 		if (i == n_unknown)
 			__atomic_store_n(&n_unknown, i + 1, __ATOMIC_RELEASE);
 		found = trampoline(i);
@@ -94,6 +96,11 @@ void *cap_unknown_real(uint32_t number)
 bool cap_unknown_enter(uint32_t number, const uint64_t *words, struct cap_call *c)
 {
 	int kept = errno;
+
+	/* Should it fail, all that is lost is that every stream is asked whether it is captured. */
+	if (table[number].captures)
+		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_SEQ_CST);
+
 	bool on = cap_enter(c, CAP_API_UNKNOWN + number,
 			    CAP_HOW(API_CLASS_STATE, N_WORDS, CAP_HOW_RAW | CAP_HOW_ALWAYS), words);
 

@@ -351,6 +351,17 @@ static int procs(void)
 	return 0;
 }
 
+/* A stream is captured, as a driver can that is newer than we are. */
+static int captures(void)
+{
+	int (*begin)(void *);
+
+	CHECK(cuCtxSynchronize() == 0);
+	CHECK(cuGetProcAddress_v2("cuStreamBeginNewCapture", (void **)&begin, 14000, 0, NULL) == 0);
+	CHECK(begin(NULL) == 0);
+	return cuCtxSynchronize();
+}
+
 /* The driver is closed and opened again; its functions stay. */
 static int closes(void)
 {
@@ -439,6 +450,7 @@ static const struct {
 	{"outputs", outputs},
 	{"unknown", unknown},
 	{"procs", procs},
+	{"captures", captures},
 	{"dlclose", closes},
 	{"next", next},
 	{"signals", signals},

@@ -140,6 +140,12 @@ API long cuNewThing(int a, double b, long c, float d, void *e, long f, long g, l
 	return (long)(a + b + c + d + (long)e + f + g * 2 + h * 3 + i + j * 4 + k * 5);
 }
 
+/* Nobody described this way to begin a capture. */
+API int cuStreamBeginNewCapture(void *stream)
+{
+	return count();
+}
+
 struct two {
 	double x, y;
 };
@@ -175,6 +181,7 @@ static const struct {
 	{"cuMemcpyDtoDAsync", 0, 3020, (void *)cuMemcpyDtoDAsync_v2},
 	{"cuMemcpyDtoDAsync", 1, 7000, (void *)cuMemcpyDtoDAsync_v2_ptsz},
 	{"cuNewThing", 0, 14000, (void *)cuNewThing},
+	{"cuStreamBeginNewCapture", 0, 14000, (void *)cuStreamBeginNewCapture},
 	{"cuModuleUnload", 0, 2000, (void *)unload},
 	{"cuMemFree", 0, 3020, (void *)free_memory},
 	{"cuGetProcAddress", 0, 12000, (void *)cuGetProcAddress_v2},

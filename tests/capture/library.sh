@@ -108,6 +108,9 @@ count "^call [0-9]+ cuMemcpyDtoDAsync_v2_ptsz .* 4 5 6 0$" 1
 count "^call [0-9]+ cuGetProcAddress_v2 " 8
 count "^call [0-9]+ cuModuleUnload depth 0 result 0" 1
 count "^call [0-9]+ cuMemFree\? depth 0 result 0" 1
+# While a stream may be captured, all is recorded: also if nobody knows the function that began it.
+record captures -p; ended "with 0"
+count "^call [0-9]+ cuCtxSynchronize " 1
 record params; ended "with 0"
 has 'blob 6 arg 9 what 2 of 40 \02\00\00\00\00\00\00\00\04\00\00\00\08\00\00\00\08\00\00\00\00\00\00\00D3"\11\00\00\00\00\99\88wfU\00\00\00'
 has 'blob 7 arg 10 what 3 of 4 D3"\11'
