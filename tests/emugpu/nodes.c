@@ -78,8 +78,8 @@ static void test_params(void)
 			      .Height = 1,
 			      .Depth = 1},
 		      copies;
-	CUgraph graph, child;
-	CUgraphNode a, b, node;
+	CUgraph graph;
+	CUgraphNode a, b;
 	CUgraphExec exec;
 	unsigned char host[16];
 	unsigned enabled;
@@ -124,6 +124,24 @@ static void test_params(void)
 	OK(cuGraphLaunch(exec, stream));
 	TRUE(first_byte() == 5 && host[1] == 5);
 
+	OK(cuGraphExecDestroy(exec));
+	OK(cuGraphDestroy(graph));
+}
+
+/* A child is a copy, and what it is not a node of does not know it. */
+static void test_child(void)
+{
+	CUDA_MEMSET_NODE_PARAMS set = fill(3);
+	CUgraph graph, child;
+	CUgraphNode a, node;
+	CUgraphExec exec;
+
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddMemsetNode(&a, graph, NULL, 0, &set, context));
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	FAILS(cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_PRIORITY,
+					    &(CUkernelNodeAttrValue){0}),
+	      CUDA_ERROR_INVALID_VALUE);
 	OK(cuGraphAddChildGraphNode(&node, graph, NULL, 0, graph));
 	OK(cuGraphChildGraphNodeGetGraph(node, &child));
 	TRUE(child != graph);
@@ -190,6 +208,7 @@ int main(void)
 	test_clones();
 	test_what_allocates();
 	test_params();
+	test_child();
 	test_later_changes();
 	return 0;
 }

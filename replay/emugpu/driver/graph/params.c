@@ -65,6 +65,16 @@ EMU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode
 	return r ? r : emu_exec_change(exec, node, &op);
 }
 
+/* None can be set here: all are what they are by default. */
+EMU_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+					       CUkernelNodeAttrValue *ret)
+{
+	if (!node_of(node, &emu_kernel_type) || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUkernelNodeAttrValue){0};
+	return CUDA_SUCCESS;
+}
+
 /* ---- copies and fills ---- */
 
 static CUmemorytype side_of(const struct emu_copy_op *c, enum emu_copy_kind one_way)
