@@ -79,7 +79,8 @@ static int tells(const struct infer_view *v, const struct infer_op *op, const st
 {
 	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
 
-	return call && !op->pageable && (look->collectives || op->kind != FMT_COLLECTIVE) &&
+	return call && !op->pageable && !op->is_placed &&
+	       (look->collectives || op->kind != FMT_COLLECTIVE) &&
 	       call->end_ns - call->start_ns <= look->most_call_ns;
 }
 

@@ -31,6 +31,7 @@ static const struct {
 	[INFER_TRANSFER] = {"transfer", 1},
 	[INFER_EVENT_WAIT_RECORDED] = {"event-wait-recorded", 0},
 	[INFER_SYNC_RECORDED] = {"sync-recorded", 0},
+	[INFER_GRAPH] = {"graph", 0},
 	[INFER_OTHER_GPU] = {"other-gpu", 1},
 };
 
@@ -220,13 +221,14 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	return fmt_names_comm(j->run->names, &named, ret);
 }
 
-/* The last rule is named only where it can be used. */
-static size_t n_rules(const struct job *j)
+/* Rules that few runs have are named only where they are used. */
+static bool is_named(const struct job *j, size_t rule)
 {
-	for (uint32_t i = 0; i < j->n; i++)
-		if (shares(j, i))
-			return INFER_RULES;
-	return INFER_OTHER_GPU;
+	bool named = rule != INFER_OTHER_GPU && rule != INFER_GRAPH;
+
+	for (uint32_t i = 0; i < j->n && !named; i++)
+		named = rule == INFER_OTHER_GPU ? shares(j, i) : j->views[i].has_nodes;
+	return named;
 }
 
 /* What the rank's first stretch has measured stays; only what is unexplained adds up. */
@@ -254,8 +256,10 @@ static int name_things(struct job *j)
 
 	if (r == 0 && !j->more)
 		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
-	for (size_t i = 0; i < n_rules(j) && r == 0; i++)
-		r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred, &j->rule[i]);
+	for (size_t i = 0; i < INFER_RULES && r == 0; i++)
+		if (is_named(j, i))
+			r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred,
+					   &j->rule[i]);
 	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
 		r = name_comm(j, i, &comm_of[i]);
 	for (uint32_t i = 0; i < j->n && r == 0; i++, first = end) {

@@ -17,6 +17,11 @@
 /* An operation that starts later than its rules say, by more than this, is unexplained. */
 #define INFER_UNEXPLAINED_NS (50 * INFER_US)
 
+/* Of the nodes of a graph: the number of each, and those that it waits for beside what is before it
+ * on its stream. */
+#define INFER_KEY_NODE "graph.node"
+#define INFER_KEY_AFTER "graph.after"
+
 enum infer_copy { INFER_COPY_NONE, INFER_COPY_TO_DEVICE, INFER_COPY_TO_HOST, INFER_COPY_WITHIN };
 
 struct infer_op {
@@ -32,6 +37,7 @@ struct infer_op {
 	uint8_t pageable : 1;
 	uint8_t explained : 1; /* its start follows from a rule */
 	uint8_t waits : 1;     /* has an edge from another operation */
+	uint8_t is_placed : 1; /* a node of a graph that says what it waits for */
 };
 
 struct infer_call {
@@ -76,6 +82,7 @@ enum infer_rule {
 	INFER_TRANSFER,
 	INFER_EVENT_WAIT_RECORDED,
 	INFER_SYNC_RECORDED,
+	INFER_GRAPH,
 	INFER_OTHER_GPU,
 	INFER_RULES,
 };
@@ -94,6 +101,7 @@ struct infer_view {
 	uint32_t *table;    /* calls, hashed by correlation; until infer_recorded() has ended */
 	size_t table_size;
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
+	uint8_t has_nodes; /* operations that are placed */
 
 	struct fmt_constants constants;
 	const struct fmt_site_gaps *site_gaps; /* not owned; or NULL */

@@ -245,6 +245,8 @@ static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
 	int64_t base = base_of(v, o, &by_stream), first = base;
 
 	r = recorded_waits(w, op, &base);
+	if (r == 0 && o->is_placed)
+		r = infer_node_waits(w, &v->calls[o->call], op, &base);
 	if (r == 0 && !w->records && o->kind == FMT_COLLECTIVE) {
 		r = collective_waits(w, t, op, &base);
 	} else if (r == 0 && !w->records) {
@@ -269,7 +271,7 @@ int infer_waits(struct infer_walk *w, const struct infer_call *call)
 {
 	struct infer_view *v = w->view;
 	struct infer_thread *t = &w->threads[call->thread];
-	int r = 0, collective = 0;
+	int r = infer_nodes_of(w, call), collective = 0;
 
 	for (uint32_t i = 0; i < call->n_ops && r == 0; i++) {
 		uint32_t op = v->launched[call->first_op + i];

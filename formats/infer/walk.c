@@ -41,6 +41,7 @@ void infer_walk_done(struct infer_walk *w)
 	free(w->last);
 	free(w->waited);
 	free(w->known);
+	free(w->nodes);
 	*w = (struct infer_walk){0};
 }
 

@@ -9,6 +9,8 @@
 #include "formats/infer/shape.h"
 #include "formats/infer/view.h"
 
+#include <stdbool.h>
+
 /* Starts and ends agree within so much: clocks of host and device drift, and some recorders keep
  * whole microseconds. */
 #define INFER_TOLERANCE_NS (10 * INFER_US)
@@ -21,8 +23,16 @@ struct infer_thread {
 	uint8_t collective;  /* the last it launched is a collective */
 };
 
+struct infer_node {
+	int64_t number;
+	uint32_t op;
+};
+
 struct infer_walk {
 	struct infer_view *view;
+	struct infer_node *nodes; /* of the call that is looked at, by number */
+	size_t n_nodes, nodes_cap;
+	uint32_t first_node; /* the operation that begins with the launch, or INFER_NONE */
 	struct infer_shapes *shapes;
 	struct infer_thread *threads;
 	uint32_t *last;	  /* by stream: the operation launched last so far, or INFER_NONE */
@@ -46,6 +56,12 @@ int infer_walk_calls(struct infer_walk *w);
 
 /* Fills `on`, `seen`, and the `awaits` of operations. */
 void infer_recorded(struct infer_view *v, uint32_t *on, uint8_t *seen);
+
+/* graph: what a node of the graph that `call` launched waits for. Its base moves. */
+int infer_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
+		     int64_t *base_ns);
+/* Before it is asked for those of a call. 0 or -ENOMEM. */
+int infer_nodes_of(struct infer_walk *w, const struct infer_call *call);
 
 /* What held back the operations that `call` launched. */
 int infer_waits(struct infer_walk *w, const struct infer_call *call);
