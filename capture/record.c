@@ -18,6 +18,8 @@ static const uint32_t fixed_bytes[CAP_KINDS] = {
 	[CAP_LOST] = sizeof(struct cap_lost_record),
 	[CAP_PAYLOAD] = sizeof(struct cap_payload_record),
 	[CAP_ANNOUNCED] = sizeof(struct cap_announced_record),
+	[CAP_NODE] = sizeof(struct cap_node_record),
+	[CAP_NODES] = sizeof(struct cap_nodes_record),
 };
 
 /* The bytes behind the fixed part that its lengths ask for. */
@@ -26,6 +28,7 @@ static uint64_t asked_bytes(const struct cap_record *r)
 	const struct cap_range_record *range = (const void *)r;
 	const struct cap_image_record *image = (const void *)r;
 	const struct cap_text_record *text = (const void *)r;
+	const struct cap_node_record *node = (const void *)r;
 
 	switch ((enum cap_kind)r->kind) {
 	case CAP_BLOB:
@@ -36,6 +39,10 @@ static uint64_t asked_bytes(const struct cap_record *r)
 		return 16 * (uint64_t)((const struct cap_digest_record *)(const void *)r)->n_pages;
 	case CAP_RANGE:
 		return (uint64_t)range->text_len + range->domain_len;
+	case CAP_NODE:
+		return 4 * (uint64_t)node->n_deps + node->params_len;
+	case CAP_NODES:
+		return 16 * (uint64_t)((const struct cap_nodes_record *)(const void *)r)->n;
 	case CAP_FACT:
 	case CAP_NAME:
 		return (uint64_t)text->key_len + text->value_len;

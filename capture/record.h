@@ -29,6 +29,8 @@ enum cap_kind {
 	CAP_LOST,      /* struct cap_lost_record */
 	CAP_PAYLOAD,   /* struct cap_payload_record */
 	CAP_ANNOUNCED, /* struct cap_announced_record */
+	CAP_NODE,      /* struct cap_node_record: a node of the graph that the call instantiates */
+	CAP_NODES,     /* struct cap_nodes_record: times of the nodes of a launch */
 	CAP_KINDS,
 };
 
@@ -143,6 +145,35 @@ enum cap_range_what {
 
 /* In the flags of a PUSH or START: all that lived was digested, if that was asked for. */
 #define CAP_RANGE_STEP 0x80
+
+/* Nodes come in the order of the graph, all of them or none. `place` is where in an order in which
+ * each comes behind what it waits for. The operations of a launch are counted in that order; unless
+ * each node waits for the one before it, and for nothing else, one more stands for the end of all.
+ */
+#define CAP_NODE_WHOLE UINT32_MAX
+#define CAP_NODE_UNTIMED (UINT32_MAX - 1)
+struct cap_node_record {
+	struct cap_record head; /* flags: enum CUgraphNodeType */
+	uint32_t node, n_nodes; /* which, of how many */
+	uint32_t op; /* its times come under this index among those of each launch, with CAP_NODES;
+			CAP_NODE_WHOLE: it has none, and where no node has, a launch is one
+			operation; CAP_NODE_UNTIMED: nobody asked for times of nodes */
+	uint32_t n_deps;
+	uint64_t id;	 /* of the call */
+	uint64_t handle; /* in the program's graph */
+	uint32_t params_len, place;
+	uint32_t deps[]; /* nodes that it waits for; then its parameters, as the driver's struct for
+			    that kind has them */
+};
+
+struct cap_nodes_record {
+	struct cap_record head;
+	uint32_t first, n; /* indices among the operations of the launch */
+	uint64_t id;	   /* of the launch */
+	struct {
+		int64_t start_ns, end_ns;
+	} times[];
+};
 
 struct cap_range_record {
 	struct cap_record head; /* flags: enum cap_range_what, CAP_RANGE_STEP */

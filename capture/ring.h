@@ -30,7 +30,7 @@
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_FOLDER_BYTES 256	      /* that its value may have, with the zero byte */
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 3
+#define CAP_VERSION 4
 #define CAP_LINE 128 /* apart enough for two cores not to take turns at it */
 #define CAP_PATIENCE_NS INT64_C(10000000000)
 #define CAP_MIN_RING_BYTES (64u << 10)
@@ -53,6 +53,7 @@ struct cap_control {
 	uint32_t clock;	       /* enum cap_clock_kind: MONOTONIC or TSC; a ring may say VIRTUAL */
 	uint32_t digest_level; /* enum cap_digest_level */
 	uint32_t device_times; /* how many operations of a process may wait for theirs; 0: off */
+	uint32_t node_times;   /* 1: of each node of a graph, too */
 	uint32_t embed_images; /* 1: every code image as a blob, also what lies in a file */
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */

@@ -22,6 +22,8 @@ static const struct {
 	{"capture.unended_calls", "calls that had not returned when their thread ended"},
 	{"capture.damaged", "stretches of rings that made no sense"},
 	{"capture.graph_changes", "changes of executable graphs that their calls alone tell of"},
+	{"capture.graphs_whole",
+	 "executable graphs whose nodes could not be timed: a launch is one operation"},
 	{"capture.unknown_handles", "handles that were used but never seen made"},
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
 	{"capture.iterations_without_digests",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #pragma weak cap_allocations
 #pragma weak cap_digests
@@ -38,9 +39,7 @@ void cap_chain_start(void)
 
 #define NOTHING_CAPTURED (-2)
 
-/* Around hooks. Where a stream is being captured, calls of ours must not spoil that. What would is
- * rare, and does so itself as well, since a capture may begin at any time. */
-static int enter(void)
+int cap_chain_enter(void)
 {
 	cap_self.hooking++;
 	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
@@ -48,7 +47,7 @@ static int enter(void)
 	return cap_relax();
 }
 
-static void leave(int mode)
+void cap_chain_leave(int mode)
 {
 	if (mode != NOTHING_CAPTURED)
 		cap_unrelax(mode);
@@ -63,36 +62,35 @@ static bool wants(int i, const struct cap_call *c)
 
 void cap_chain_before(struct cap_call *c)
 {
-	int kept = errno, mode = enter();
+	int kept = errno, mode = cap_chain_enter();
 
-	for (int i = 0; i < 4; i++)
-		c->room[i] = 0;
+	memset(c->room, 0, sizeof(c->room));
 	for (int i = 0; i < N_HOOKS; i++)
 		if (wants(i, c) && chain[i]->before)
 			chain[i]->before(c);
-	leave(mode);
+	cap_chain_leave(mode);
 	errno = kept;
 }
 
 void cap_chain_after(struct cap_call *c)
 {
-	int kept = errno, mode = enter();
+	int kept = errno, mode = cap_chain_enter();
 
 	for (int i = N_HOOKS - 1; i >= 0; i--)
 		if (wants(i, c) && chain[i]->after)
 			chain[i]->after(c);
-	leave(mode);
+	cap_chain_leave(mode);
 	errno = kept;
 }
 
 void cap_chain_iteration(int64_t number, uint64_t id)
 {
-	int mode = enter();
+	int mode = cap_chain_enter();
 
 	for (int i = 0; i < N_HOOKS; i++)
 		if (runs[i] && chain[i]->iteration)
 			chain[i]->iteration(number, id);
-	leave(mode);
+	cap_chain_leave(mode);
 }
 
 void cap_chain_thread_end(void)

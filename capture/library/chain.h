@@ -11,6 +11,13 @@ void cap_chain_init(void);
 void cap_chain_before(struct cap_call *c);
 void cap_chain_after(struct cap_call *c);
 
+/* Around hooks, and what is done like one. Where a stream is being captured, calls of ours must not
+ * spoil that. What would is rare, and does so itself as well, since a capture may begin at any
+ * time.
+ */
+int cap_chain_enter(void);
+void cap_chain_leave(int mode);
+
 /* cuInit has been called: lets each hook start. */
 void cap_chain_start(void);
 void cap_chain_iteration(int64_t number, uint64_t id);

@@ -8,7 +8,7 @@
 
 struct cap_cu cap_cu;
 
-static int missing;
+static int missing, missing_graphs;
 
 static void load(void)
 {
@@ -16,6 +16,11 @@ static void load(void)
 	cap_cu.name = (int(*) parameters)cap_real(CAP_DRIVER, #name);                              \
 	missing |= !cap_cu.name;
 	CAP_CU_CALLS(X)
+#undef X
+#define X(name, parameters)                                                                        \
+	cap_cu.name = (int(*) parameters)cap_real(CAP_DRIVER, #name);                              \
+	missing_graphs |= !cap_cu.name;
+	CAP_CU_GRAPH_CALLS(X)
 #undef X
 }
 
@@ -25,6 +30,13 @@ int cap_cu_load(void)
 
 	pthread_once(&once, load);
 	return missing ? -ENOSYS : 0;
+}
+
+int cap_cu_load_graphs(void)
+{
+	int r = cap_cu_load();
+
+	return r < 0 || !missing_graphs ? r : -ENOSYS;
 }
 
 #define NO_MODE (-1)

@@ -39,9 +39,29 @@
 	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
 	   unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
+/* Of graphs: CUDA 12.3. */
+#define CAP_CU_GRAPH_CALLS(X)                                                                      \
+	X(cuGraphGetNodes, (void *graph, void **ret, size_t *n))                                   \
+	X(cuGraphGetEdges_v2,                                                                      \
+	  (void *graph, void **ret_from, void **ret_to, uint64_t *ret_data, size_t *n))            \
+	X(cuGraphNodeGetType, (void *node, int *ret))                                              \
+	X(cuGraphKernelNodeGetParams_v2, (void *node, void *ret))                                  \
+	X(cuGraphKernelNodeGetAttribute, (void *node, int attribute, void *ret))                   \
+	X(cuGraphMemcpyNodeGetParams, (void *node, void *ret))                                     \
+	X(cuGraphMemsetNodeGetParams, (void *node, void *ret))                                     \
+	X(cuGraphChildGraphNodeGetGraph, (void *node, void **ret))                                 \
+	X(cuGraphClone, (void **ret, void *graph))                                                 \
+	X(cuGraphNodeFindInClone, (void **ret, void *node, void *clone))                           \
+	X(cuGraphAddEventRecordNode,                                                               \
+	  (void **ret, void *graph, void *const *deps, size_t n_deps, void *event))                \
+	X(cuGraphExecEventRecordNodeSetEvent, (void *exec, void *node, void *event))               \
+	X(cuGraphDestroy, (void *graph))                                                           \
+	X(cuEventDestroy_v2, (void *event))
+
 struct cap_cu {
 #define X(name, parameters) int(*name) parameters;
 	CAP_CU_CALLS(X)
+	CAP_CU_GRAPH_CALLS(X)
 #undef X
 };
 
@@ -61,6 +81,18 @@ struct cap_cu {
 #define CU_PEER_ACCESS_NOT_ENABLED 705
 #define CU_HOST_PORTABLE 1u
 #define CU_HOST_DEVICEMAP 2u
+#define CU_GRAPH_DEVICE_LAUNCH UINT64_C(4)
+#define CU_DEVICE_UPDATABLE_NODE 13
+enum {
+	CU_NODE_KERNEL,
+	CU_NODE_MEMCPY,
+	CU_NODE_MEMSET,
+	CU_NODE_HOST,
+	CU_NODE_GRAPH,
+	CU_NODE_EMPTY,
+	CU_NODE_EVENT_RECORD = 7,
+	CU_NODE_SIGNAL,
+};
 
 /* Every function is there, or a hook that needs one is left out. Filled by cap_cu_load(). */
 extern struct cap_cu cap_cu;
@@ -72,3 +104,5 @@ void cap_unrelax(int mode);
 
 /* 0, or -ENOSYS: a driver older than the oldest that we know. Any thread, any number of times. */
 int cap_cu_load(void);
+/* The same, with those of graphs. */
+int cap_cu_load_graphs(void);

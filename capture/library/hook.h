@@ -30,7 +30,7 @@ struct cap_call {
 	const uint64_t *words; /* the arguments as in struct cap_call_record */
 	uint64_t start, end;   /* in the ring's clock; `end` in after() only */
 	int64_t result;	       /* in after() only; 0 is success in every library */
-	uint64_t room[4];      /* for the hooks: [0] allocations, [1] [2] digests, [3] times */
+	uint64_t room[5];      /* for the hooks: [0] allocations, [1] [2] digests, [3] [4] times */
 };
 
 struct cap_hook {

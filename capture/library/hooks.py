@@ -9,6 +9,7 @@ holds is the caller's, and is handed on as it came), floating-point numbers and 
 formats/api/lines.py, the reader.
 """
 import importlib.util
+import re
 import sys
 
 # Classes that come even while recording is paused: objects, and what counts along.
@@ -30,6 +31,7 @@ AFTER = {'out', 'inout'}
 TOP = '''/* Made by capture/library/hooks.py. */
 #include "capture/library/call.h"
 #include "capture/library/driver.h"
+#include "capture/library/nodes.h"
 #include "capture/library/real.h"
 #include "capture/library/rich.h"
 #include "formats/api/words.h"
@@ -45,7 +47,7 @@ CAP_API {result} {name}({parameters})
 	uint64_t words[{n_words}];
 	struct cap_call c;
 {words}	bool on = cap_enter(&c, {index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), words);
-	{call}
+{call}
 	if (on)
 		cap_leave(&c, {as_result});
 {more}{leave}}}
@@ -64,6 +66,40 @@ MORE = {
     'cublasLtMatrixTransformDescSetAttribute': LT_MODE.format(1),
     'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
 }
+
+
+# What an executable graph is made of.
+INSTANTIATE = '''	struct cap_instance instance;
+	uint64_t graph = cap_instantiate(&instance, on ? &c : NULL, a1, {flags});
+	int r = real({passed});
+	if (cap_instantiated(&instance, r, a0))
+		r = real({again});'''
+
+UPDATE = '''	struct cap_instance instance;
+	uint64_t graph = cap_update(&instance, on ? &c : NULL, a0, a1);
+	int r = real({passed});
+	cap_updated(&instance, r, (const uint64_t[2]){{{nodes}}});'''
+
+LAUNCH = '''	cap_node_launch(on ? &c : NULL, a0);
+	int r = real({passed});'''
+
+DESTROY = '''	struct cap_exec *exec = cap_exec_take(a0);
+	int r = real({passed});
+	cap_exec_gone(exec, r);'''
+
+# Where the flags of an instantiation are.
+FLAGS = {
+    'cuGraphInstantiateWithFlags': 'a2',
+    'cuGraphInstantiateWithParams': 'a2 ? *(const uint64_t *)a2 : 0',
+    'cuGraphInstantiateWithParams_ptsz': 'a2 ? *(const uint64_t *)a2 : 0',
+}
+
+# Results that name nodes: CUgraphExecUpdateResultInfo has two.
+NODES = {'cuGraphExecUpdate': 'a2, 0', 'cuGraphExecUpdate_v2': 'a2 ? a2 + 8 : 0, a2 ? a2 + 16 : 0'}
+
+# Handles of nodes that no other call gives, and changes of nodes and graphs that other calls do not show.
+TOUCHES = re.compile(r'cuGraph(GetNodes|GetRootNodes|GetEdges|Node(GetDepend|FindInClone|SetParams)|DestroyNode|'
+                     r'ChildGraphNodeGetGraph|[A-Z][A-Za-z0-9]*Node(SetParams|SetEvent))|cuStreamUpdateCaptureDependencies')
 
 
 def c_type(a):
@@ -138,6 +174,26 @@ def how(call, rich):
     return ' | '.join(flags) or '0'
 
 
+def touches(call):
+    return call.library == 'cuda' and TOUCHES.match(call.name) and not call.name.startswith('cuGraphExec')
+
+
+def forward(call, passed, void):
+    """The call itself, and what is put in place of its arguments."""
+    names = [f'a{i}' for i in range(len(call.args))]
+    if call.name.startswith('cuGraphInstantiate'):
+        return INSTANTIATE.format(flags=FLAGS.get(call.name, '0'), again=passed, passed=', '.join(['a0', 'graph', *names[2:]]))
+    if call.name in NODES:
+        return UPDATE.format(nodes=NODES[call.name], passed=', '.join(['a0', 'graph', *names[2:]]))
+    if call.verb == 'graph-launch':
+        return LAUNCH.format(passed=passed)
+    if call.name == 'cuGraphExecDestroy':
+        return DESTROY.format(passed=passed)
+    if [a.meaning for a in call.args[:2]] == ['graph-exec', 'graph-node']:
+        passed = ', '.join(['a0', 'cap_node_in(a0, a1)', *names[2:]])
+    return f'	real({passed});' if void else f'	{result_type(call.result)} r = real({passed});'
+
+
 def hook(index, call, rich):
     result = result_type(call.result)
     parameters = ', '.join(f'{c_type(a)} a{i}' for i, a in enumerate(call.args))
@@ -147,8 +203,8 @@ def hook(index, call, rich):
     return HOOK.format(result=result, name=call.name, parameters=parameters or 'void', index=index,
                        types=', '.join(c_type(a) for a in call.args) or 'void', n_words=max(call.words, 1),
                        words=''.join(to_words(i, a) for i, a in enumerate(call.args)), verb=call.verb.upper().replace('-', '_'),
-                       n=call.words, how=how(call, rich), call=f'real({passed});' if void else f'{result} r = real({passed});',
-                       as_result=recorded, more=MORE.get(call.name, ''), leave='' if void else '\treturn r;\n')
+                       n=call.words, how=how(call, rich), call=forward(call, passed, void),
+                       as_result=recorded, more=MORE.get(call.name, '\tcap_nodes_touched();\n' if touches(call) else ''), leave='' if void else '\treturn r;\n')
 
 
 def main():

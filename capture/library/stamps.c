@@ -64,7 +64,7 @@ void cap_stamp_drop(struct cap_device_clock *k, struct cap_stamp *s)
 	k->pool = s;
 }
 
-static int elapsed_ns(const struct cap_device_clock *k, void *event, int64_t *ret)
+int cap_clock_event_ns(const struct cap_device_clock *k, void *event, int64_t *ret)
 {
 	float ms = 0;
 	int r = cap_cu.cuEventElapsedTime(&ms, k->base->event, event);
@@ -99,7 +99,8 @@ static int take_anchor(const struct cap_device_clock *k, struct anchor *ret)
 
 	ret->uncertain_ns = INT64_MAX;
 	for (int i = 0; i < TRIES; i++) {
-		if (probe(k, &issued, &width) < 0 || elapsed_ns(k, k->probe->event, &device) != 1)
+		if (probe(k, &issued, &width) < 0 ||
+		    cap_clock_event_ns(k, k->probe->event, &device) != 1)
 			return -EIO;
 		if (width / 2 < ret->uncertain_ns)
 			*ret = (struct anchor){device, issued + width / 2, width / 2};
@@ -148,13 +149,26 @@ void cap_clock_follow(struct cap_device_clock *k, int64_t now_ns)
 		cap_drift_anchor(&k->drift, a.device_ns, a.host_ns, a.uncertain_ns, k->used_ns);
 }
 
+int cap_clock_enter(const struct cap_device_clock *k)
+{
+	static void *current;
+	void *old;
+
+	if (k->context == current)
+		return 0;
+	if (current)
+		cap_cu.cuCtxPopCurrent_v2(&old);
+	current = cap_cu.cuCtxPushCurrent_v2(k->context) == 0 ? k->context : NULL;
+	return current ? 0 : -EIO;
+}
+
 int cap_stamp_ns(struct cap_device_clock *k, const struct cap_stamp *s, int64_t *ret_ns)
 {
 	int r = cap_cu.cuEventQuery(s->event);
 
 	if (r == CU_NOT_READY)
 		return 0;
-	return r ? -EIO : elapsed_ns(k, s->event, ret_ns);
+	return r ? -EIO : cap_clock_event_ns(k, s->event, ret_ns);
 }
 
 int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns,

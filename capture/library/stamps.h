@@ -39,6 +39,9 @@ struct cap_device_clock {
 
 /* Anchors the clock. 0, or -EIO. */
 int cap_clock_begin(struct cap_device_clock *k, void *context);
+/* Makes its context current on the drainer's thread, which uses no other calls that need one. 0 or
+ * -EIO. */
+int cap_clock_enter(const struct cap_device_clock *k);
 /* Anchors it anew when that is due: after ten milliseconds, later every second. From the drainer
  * only, with the context current. */
 void cap_clock_follow(struct cap_device_clock *k, int64_t now_ns);
@@ -50,6 +53,8 @@ void cap_stamp_drop(struct cap_device_clock *k, struct cap_stamp *s);
 /* Device time of a stamp: 1, 0 not yet, or -EIO. From the drainer only, with the context current.
  */
 int cap_stamp_ns(struct cap_device_clock *k, const struct cap_stamp *s, int64_t *ret_ns);
+/* The same of an event of that context that has come, if it ever does. */
+int cap_clock_event_ns(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
 /* `s` has come, and may be what the next ones are measured from: floating-point milliseconds are
  * exact to nanoseconds for a tenth of a second only. Takes over a reference of the base's. */
 int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns,

@@ -12,6 +12,7 @@
 #include "capture/library/contexts.h"
 #include "capture/library/cu.h"
 #include "capture/library/drainer.h"
+#include "capture/library/nodes.h"
 #include "capture/library/stamps.h"
 #include "capture/ring.h"
 
@@ -36,7 +37,8 @@ struct stream {
 struct op {
 	struct op *next;
 	struct cap_device_clock *clock;
-	struct cap_stamp *from, *to; /* may be NULL: by the host's clock */
+	struct cap_stamp *from, *to;   /* may be NULL: by the host's clock */
+	struct cap_node_events *nodes; /* of a launch that is as many operations */
 	uint64_t id;
 	int64_t issued_ns, done_ns;
 };
@@ -79,6 +81,16 @@ static struct cap_device_clock *clock_of(void *context)
 	self.n_clocks += k == end;
 	k->broken = cap_clock_begin(k, context) < 0;
 	return k->broken ? NULL : k;
+}
+
+static struct cap_device_clock *clock_for_nodes(void *context)
+{
+	struct cap_device_clock *k;
+
+	pthread_mutex_lock(&self.lock);
+	k = clock_of(context);
+	pthread_mutex_unlock(&self.lock);
+	return k;
 }
 
 static struct stream *stream_of(const struct cap_place *place)
@@ -141,17 +153,20 @@ static struct op *new_op(void)
 	return o;
 }
 
-/* With the lock held. */
-static void add_op(const struct cap_call *c, struct stream *s)
+/* With the lock held; false: it is not timed. */
+static bool add_op(const struct cap_call *c, struct stream *s)
 {
 	struct op *o = new_op();
 
 	if (!o) {
 		self.untimed++;
-		return;
+		return false;
 	}
-	*o = (struct op){
-		.clock = s->clock, .from = s->last, .id = c->id, .issued_ns = (int64_t)c->room[3]};
+	*o = (struct op){.clock = s->clock,
+			 .from = s->last,
+			 .nodes = (struct cap_node_events *)c->room[4],
+			 .id = c->id,
+			 .issued_ns = (int64_t)c->room[3]};
 	if (s->place.sync) {
 		/* It has ended when the call has; nothing but the host tells when. */
 		o->done_ns = cap_now_ns();
@@ -165,11 +180,13 @@ static void add_op(const struct cap_call *c, struct stream *s)
 	self.last = &o->next;
 	self.n_ops++;
 	s->clock->n_ops++;
+	return true;
 }
 
 static void after_op(struct cap_call *c, const struct cap_place *place)
 {
 	struct stream *s;
+	bool timed = false;
 
 	pthread_mutex_lock(&self.lock);
 	s = stream_of(place);
@@ -177,11 +194,13 @@ static void after_op(struct cap_call *c, const struct cap_place *place)
 		self.legacy++;
 	if (s && s->clock) {
 		s->place.sync = place->sync;
-		add_op(c, s);
+		timed = add_op(c, s);
 		s->legacy = self.legacy;
 	}
 	self.now_ns = cap_now_ns();
 	pthread_mutex_unlock(&self.lock);
+	if (!timed)
+		cap_node_events_release((struct cap_node_events *)c->room[4]);
 	cap_drainer_wake();
 }
 
@@ -286,8 +305,10 @@ static void after(struct cap_call *c)
 	const struct api_call *call = api_call(c->api);
 	struct cap_place place;
 
-	if (!call || c->result != 0)
+	if (!call || c->result != 0) {
+		cap_node_events_release((struct cap_node_events *)c->room[4]);
 		return;
+	}
 	if (call->class == API_CLASS_DESTROY) {
 		destroyed(c, call);
 		return;
@@ -329,6 +350,7 @@ static void release(struct op *o, int64_t end_ns, int came)
 {
 	struct cap_stamp *old = NULL;
 
+	cap_node_events_release(o->nodes);
 	pthread_mutex_lock(&self.lock);
 	if (came && o->to && cap_clock_rebase(o->clock, o->to, end_ns, &old)) {
 		o->to->refs++;
@@ -376,20 +398,6 @@ static void take_new(void)
 	catch_up(now_ns, ending);
 }
 
-/* Makes the context current on the drainer's thread, which uses no other calls that need one. */
-static int enter(void *context)
-{
-	static void *current;
-	void *old;
-
-	if (context == current)
-		return 0;
-	if (current)
-		cap_cu.cuCtxPopCurrent_v2(&old);
-	current = cap_cu.cuCtxPushCurrent_v2(context) == 0 ? context : NULL;
-	return current ? 0 : -EIO;
-}
-
 /* Keeps the clock of the operation at hand. */
 static void follow(struct cap_device_clock *k, int64_t issued_ns, int64_t now_ns)
 {
@@ -406,14 +414,14 @@ static void follow(struct cap_device_clock *k, int64_t issued_ns, int64_t now_ns
 static unsigned drain(void)
 {
 	struct op **at = &waiting, *o;
-	unsigned left = 0;
+	unsigned left = 0, untimed = 0;
 	int64_t now_ns;
 
 	take_new();
 	now_ns = cap_now_ns();
 	while ((o = *at)) {
 		int64_t start, end = 0;
-		int r = o->clock->broken ? -EIO : enter(o->clock->context);
+		int r = o->clock->broken ? -EIO : cap_clock_enter(o->clock);
 
 		if (r == 0)
 			follow(o->clock, o->issued_ns, now_ns);
@@ -425,7 +433,9 @@ static unsigned drain(void)
 			continue;
 		}
 		*at = o->next;
-		if (r == 1)
+		if (r == 1 && o->nodes)
+			untimed += cap_node_events_put(o->nodes, o->id, now_ns);
+		else if (r == 1)
 			cap_put_times(o->id, 0, cap_clock_host(o->clock, start),
 				      cap_clock_host(o->clock, end));
 		release(o, end, r == 1);
@@ -433,6 +443,9 @@ static unsigned drain(void)
 	for (at = &waiting; *at; at = &(*at)->next)
 		;
 	waiting_last = at;
+	pthread_mutex_lock(&self.lock);
+	self.untimed += untimed;
+	pthread_mutex_unlock(&self.lock);
 	return waiting != NULL;
 }
 
@@ -466,7 +479,11 @@ static int start(void)
 	if (!cap_control()->device_times)
 		return -ENOTSUP;
 	r = cap_cu_load();
-	return r < 0 ? r : cap_drainer_add(drain);
+	if (r == 0)
+		r = cap_drainer_add(drain);
+	if (r == 0 && cap_control()->node_times)
+		cap_nodes_start(clock_for_nodes);
+	return r;
 }
 
 #define BIT(class) (1ull << API_CLASS_##class)

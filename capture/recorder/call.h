@@ -67,6 +67,10 @@ struct rec_call {
 	const struct rec_blob *blobs;
 	const struct cap_image_record *const *images;
 	uint32_t n_words, n_blobs, n_images;
+	struct {
+		const uint8_t *at;
+		size_t bytes;
+	} records[2]; /* all that came with the call, and with others */
 	int64_t start_ns, end_ns;
 	uint32_t event; /* it is, once it was added */
 };

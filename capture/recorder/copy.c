@@ -3,6 +3,7 @@
 
 #include "formats/api/fields.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static enum rec_side host_side(const struct rec_call *c, uint64_t address)
@@ -20,39 +21,51 @@ static enum rec_side any_side(const struct rec_call *c, uint64_t address)
 
 enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };
 
-static enum rec_side side_in(const struct rec_call *c, const struct api_view *v, const char *type,
-			     const char *host, const char *device)
+/* A field of one side: "srcPitch" or "dstPitch". */
+static uint64_t field_of(const struct api_view *v, const char *prefix, const char *side,
+			 const char *what)
 {
-	uint64_t kind = api_number(v, type);
-	uint64_t address = api_number(v, kind == MEMORY_HOST ? host : device);
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s%s%s", prefix, side, what);
+	return api_number(v, path);
+}
+
+static enum rec_side side_in(const struct rec_call *c, const struct api_view *v, const char *prefix,
+			     const char *side)
+{
+	uint64_t kind = field_of(v, prefix, side, "MemoryType");
+	uint64_t address = field_of(v, prefix, side, kind == MEMORY_HOST ? "Host" : "Device");
 
 	if (kind == MEMORY_UNIFIED)
 		return any_side(c, address);
 	return kind == MEMORY_HOST ? host_side(c, address) : REC_DEVICE;
 }
 
-/* CUDA_MEMCPY2D, and CUDA_MEMCPY3D, which has planes. */
-static int read_struct(const struct rec_call *c, struct rec_copy *copy)
+void rec_copy_read(const struct rec_call *c, const struct api_view *v, const char *prefix,
+		   struct rec_copy *ret)
 {
-	struct api_view v;
+	char depth[64];
 
-	if (!rec_view(c, "pCopy", &v))
-		return 0;
-	copy->from = side_in(c, &v, "srcMemoryType", "srcHost", "srcDevice");
-	copy->to = side_in(c, &v, "dstMemoryType", "dstHost", "dstDevice");
-	copy->bytes = (int64_t)(api_number(&v, "WidthInBytes") * api_number(&v, "Height") *
-				(api_field(v.layout, "Depth") ? api_number(&v, "Depth") : 1));
-	return 1;
+	snprintf(depth, sizeof(depth), "%sDepth", prefix);
+	ret->from = side_in(c, v, prefix, "src");
+	ret->to = side_in(c, v, prefix, "dst");
+	ret->bytes = (int64_t)(field_of(v, prefix, "", "WidthInBytes") *
+			       field_of(v, prefix, "", "Height") *
+			       (api_field(v->layout, depth) ? api_number(v, depth) : 1));
 }
 
 static void read_copy(const struct rec_call *c, struct rec_copy *copy)
 {
 	uint64_t from = (uint64_t)rec_value(c, "src", rec_value(c, "srcHost", 0));
 	uint64_t to = (uint64_t)rec_value(c, "dst", rec_value(c, "dstHost", 0));
+	struct api_view v;
 
 	copy->bytes = rec_value(c, "ByteCount", -1);
-	if (read_struct(c, copy))
+	if (rec_view(c, "pCopy", &v)) {
+		rec_copy_read(c, &v, "", copy);
 		return;
+	}
 	copy->peer = strstr(c->name, "Peer") != NULL;
 	copy->from = copy->to = REC_DEVICE;
 	if (rec_arg(c, "srcHost") >= 0)
@@ -71,4 +84,19 @@ struct rec_copy rec_copy_of(const struct rec_call *c)
 
 	read_copy(c, &copy);
 	return copy;
+}
+
+int rec_copy_name(const struct rec_call *c, const struct rec_copy *copy, fmt_str *ret)
+{
+	static const char *const sides[] = {
+		[REC_PAGEABLE] = "Pageable", [REC_PINNED] = "Pinned", [REC_DEVICE] = "Device"};
+	char name[64];
+
+	if (copy->peer)
+		snprintf(name, sizeof(name), "Memcpy PtoP (Device -> Device)");
+	else
+		snprintf(name, sizeof(name), "Memcpy %cto%c (%s -> %s)",
+			 copy->from == REC_DEVICE ? 'D' : 'H', copy->to == REC_DEVICE ? 'D' : 'H',
+			 sides[copy->from], sides[copy->to]);
+	return fmt_names_string(c->process->names, name, strlen(name), ret);
 }

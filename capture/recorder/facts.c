@@ -263,6 +263,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		{"capture.unended_calls", offsetof(struct rec_counts, unended), 0},
 		{"capture.graph_changes", offsetof(struct rec_counts, graph_changes), 0},
 		{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
+		{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
 	};
 	uint64_t unknown = 0;
 	int r = put(names, FMT_WHOLE_TRACE, "gputrace.recorder", "\"gpucapture\"");

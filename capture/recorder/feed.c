@@ -109,8 +109,11 @@ static int sort_in(struct rec_feed *f, const struct cap_record *r)
 		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue(f, r);
 	case CAP_CALL:
 	case CAP_BLOB:
+	case CAP_NODE:
 	case CAP_RANGE:
 		return queue(f, r);
+	case CAP_NODES:
+		return rec_add_node_times(p, (const void *)r);
 	case CAP_TIMES:
 		return rec_add_times(p, (const void *)r);
 	case CAP_DIGEST:
@@ -224,6 +227,8 @@ static uint64_t owner_of(const struct cap_record *r)
 		return ((const struct cap_blob_record *)(const void *)r)->id;
 	if (r->kind == CAP_IMAGE)
 		return ((const struct cap_image_record *)(const void *)r)->id;
+	if (r->kind == CAP_NODE)
+		return ((const struct cap_node_record *)(const void *)r)->id;
 	return 0;
 }
 
@@ -280,7 +285,8 @@ static int look_at_one(struct rec_feed *f, const struct cap_call_record *record,
 			     .thread = &f->thread,
 			     .record = record,
 			     .blobs = blobs,
-			     .images = images};
+			     .images = images,
+			     .records = {{f->held, f->n_held}, {f->queue + from, f->at - from}}};
 	const struct cap_record *r;
 	int e;
 

@@ -4,6 +4,7 @@
 #include "capture/recorder/graphs_impl.h"
 
 #include "base/array.h"
+#include "capture/recorder/copy.h"
 #include "capture/recorder/symbol.h"
 #include "formats/api/fields.h"
 
@@ -74,6 +75,7 @@ static fmt_str three_in(struct rec_call *c, const struct api_view *v, const char
 static void describe(struct rec_call *c, const struct api_view *v, const char *prefix,
 		     struct rec_node *node)
 {
+	struct rec_copy between = {0};
 	char copy[40];
 	uint64_t handle;
 
@@ -81,16 +83,22 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 	if (strcmp(node->kind, "kernel") == 0) {
 		handle = number_in(v, prefix, "func");
 		node->name = rec_kernel_name(c, handle ? handle : number_in(v, prefix, "kern"));
-		rec_symbol_name(&c->process->symbols, c->process->names, node->name, &node->name);
+		node->symbol = node->name;
+		rec_symbol_name(&c->process->symbols, c->process->names, node->symbol, &node->name);
+		if (node->symbol == node->name)
+			node->symbol = 0;
 		node->grid = three_in(c, v, prefix, "gridDim");
 		node->block = three_in(c, v, prefix, "blockDim");
+		node->shared_bytes = (int64_t)number_in(v, prefix, "sharedMemBytes");
 	} else if (strcmp(node->kind, "memcpy") == 0) {
-		node->bytes = (int64_t)(number_in(v, copy, "WidthInBytes") *
-					number_in(v, copy, "Height") * number_in(v, copy, "Depth"));
+		rec_copy_read(c, v, copy, &between);
+		rec_copy_name(c, &between, &node->name);
+		node->bytes = between.bytes;
 	} else if (strcmp(node->kind, "memset") == 0) {
 		node->bytes =
 			(int64_t)(number_in(v, prefix, "elementSize") *
 				  number_in(v, prefix, "width") * number_in(v, prefix, "height"));
+		fmt_names_string(c->process->names, "Memset (Device)", 15, &node->name);
 	}
 }
 
@@ -152,6 +160,11 @@ void rec_graph_describe(struct rec_call *c, struct rec_node *node)
 		describe(c, &v, "", node);
 }
 
+void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct rec_node *node)
+{
+	describe(c, v, "", node);
+}
+
 int rec_graph_by_hand(struct rec_call *c)
 {
 	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
@@ -197,7 +210,7 @@ void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t 
 	uint32_t node;
 
 	for (size_t i = n; i-- > 0;)
-		if (graphs[i].version == 0 && rec_graph_find_node(&graphs[i], handle, &node)) {
+		if (!graphs[i].is_version && rec_graph_find_node(&graphs[i], handle, &node)) {
 			rec_graph_describe(c, &graphs[i].nodes[node].is);
 			return;
 		}

@@ -4,14 +4,15 @@
 #include "capture/recorder/graphs_impl.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "base/text.h"
 #include "formats/json.h"
 
 void rec_graphs_free(struct rec_graphs *g)
 {
 	for (size_t i = 0; g && i < g->n; i++) {
-		free(g->graphs[i].nodes);
-		free(g->graphs[i].edges);
+		rec_graph_clear(&g->graphs[i]);
+		rec_plan_free(g->graphs[i].plan);
 	}
 	if (g) {
 		free(g->graphs);
@@ -19,6 +20,13 @@ void rec_graphs_free(struct rec_graphs *g)
 		free(g->execs);
 	}
 	free(g);
+}
+
+void rec_graph_clear(struct rec_graph *g)
+{
+	free(take(g->nodes));
+	free(take(g->edges));
+	g->n_nodes = g->nodes_cap = g->n_edges = g->edges_cap = 0;
 }
 
 static struct rec_graphs *graphs_of(const struct rec_call *c)
@@ -45,7 +53,7 @@ struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle)
 	if (!all || !t)
 		return NULL;
 	for (size_t i = all->n; i-- > 0;)
-		if (all->graphs[i].number == t->number && all->graphs[i].version == 0)
+		if (all->graphs[i].number == t->number && !all->graphs[i].is_version)
 			return &all->graphs[i];
 	return rec_graph_new(all, t->number);
 }
@@ -62,7 +70,7 @@ int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_
 {
 	if (g->n_nodes >= UINT32_MAX || array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) < 0)
 		return -ENOMEM;
-	g->nodes[g->n_nodes++] = (struct rec_graph_node){*node, handle};
+	g->nodes[g->n_nodes++] = (struct rec_graph_node){*node, handle, CAP_NODE_UNTIMED, 0};
 	return 0;
 }
 
@@ -240,8 +248,13 @@ int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool hand
 {
 	int r = 0;
 
-	for (size_t i = 0; i < from->n_nodes && r == 0; i++)
+	for (size_t i = 0; i < from->n_nodes && r == 0; i++) {
 		r = rec_graph_add_node(to, &from->nodes[i].is, handles ? from->nodes[i].handle : 0);
+		if (r == 0 && handles) {
+			to->nodes[i].op = from->nodes[i].op;
+			to->nodes[i].place = from->nodes[i].place;
+		}
+	}
 	for (size_t i = 0; i < from->n_edges && r == 0; i++)
 		r = rec_graph_add_edge(to, from->edges[i].from, from->edges[i].to);
 	return r;
@@ -264,18 +277,41 @@ static int clone(struct rec_call *c)
 	return rec_graph_copy(&c->process->graphs->graphs[at], to, false);
 }
 
-static int instantiate(struct rec_call *c, uint64_t exec)
+/* One that is updated is there already. */
+static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
 {
 	struct rec_graphs *all = graphs_of(c);
-	const struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
-	uint32_t number = g ? g->number : 0;
 	const struct rec_thing *t =
-		g ? rec_handles_get(c->process->things, API_MEANING_GRAPH_EXEC, exec) : NULL;
+		rec_handles_get(c->process->things, API_MEANING_GRAPH_EXEC, handle);
+	struct rec_graph_exec *e = t ? rec_graph_exec_of(c->process, t->number) : NULL;
 
-	if (!t || array_reserve(&all->execs, all->n_execs + 1, &all->execs_cap) < 0)
+	if (e || !t || array_reserve(&all->execs, all->n_execs + 1, &all->execs_cap) < 0)
+		return e;
+	e = &all->execs[all->n_execs++];
+	*e = (struct rec_graph_exec){.number = t->number};
+	return e;
+}
+
+static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
+{
+	struct rec_graphs *all = graphs_of(c);
+	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
+	struct rec_graph_exec *e = g ? exec_of(c, handle) : NULL;
+	bool timed = false;
+	int r;
+
+	if (!e)
 		return -ENOMEM;
-	all->execs[all->n_execs++] = (struct rec_graph_exec){t->number, {number, 0}};
-	return 0;
+	r = rec_graph_told(c, g, &timed);
+	if (r < 0)
+		return r;
+	e->is = (struct rec_graph_id){g->number, 0};
+	e->timed = timed;
+	r = rec_graph_settle(all, (size_t)(g - all->graphs), &e->is.version);
+	if (anew)
+		e->made = e->is;
+	c->process->counts.graph_changes += r == -E2BIG;
+	return r == -E2BIG ? 0 : r;
 }
 
 /* What goes into a graph beside operations. */
@@ -314,10 +350,10 @@ static int by_name(struct rec_call *c)
 	if (rec_is(c, "cuGraphNodeSetEnabled"))
 		return rec_graph_change_exec(c);
 	if (rec_is(c, "cuGraphExecUpdate"))
-		return instantiate(c, (uint64_t)rec_value(c, "hGraphExec", 0));
+		return instantiate(c, (uint64_t)rec_value(c, "hGraphExec", 0), false);
 	if (strncmp(c->name, "cuGraphInstantiate", 18) == 0 &&
 	    rec_number(rec_pointed(c, "phGraphExec", CAP_BLOB_AFTER), 0, 8, &exec))
-		return instantiate(c, exec);
+		return instantiate(c, exec, true);
 	return 0;
 }
 
@@ -389,13 +425,10 @@ static void put_node(struct fmt_json *j, const struct rec_process *p, const stru
 	fmt_json_close(j, '}');
 }
 
-static int by_target(const void *a, const void *b)
+/* The versions of a graph, or one that has none. */
+static bool is_shown(const struct rec_graph *g)
 {
-	const struct rec_graph_edge *x = a, *y = b;
-
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return g->number != 0 && (g->is_version || !g->instantiated);
 }
 
 void rec_graphs_json(const struct rec_process *p, struct text *out)
@@ -404,18 +437,17 @@ void rec_graphs_json(const struct rec_process *p, struct text *out)
 	size_t n = 0;
 
 	for (size_t i = 0; p->graphs && i < p->graphs->n; i++)
-		n += p->graphs->graphs[i].number != 0;
+		n += is_shown(&p->graphs->graphs[i]);
 	if (n == 0)
 		return;
 	fmt_json_open(&j, NULL, '[');
 	for (size_t i = 0; i < p->graphs->n; i++) {
-		const struct rec_graph *g = &p->graphs->graphs[i];
+		struct rec_graph *g = &p->graphs->graphs[i];
 		size_t edge = 0;
 
-		if (g->number == 0)
+		if (!is_shown(g))
 			continue;
-		if (g->n_edges > 0)
-			qsort(g->edges, g->n_edges, sizeof(*g->edges), by_target);
+		rec_graph_sort_edges(g);
 		fmt_json_open(&j, NULL, '{');
 		fmt_json_u64(&j, "graph", g->number);
 		if (g->version > 0)

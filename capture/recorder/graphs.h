@@ -12,8 +12,10 @@ struct rec_node {
 	const char *kind;
 	fmt_str name;
 	fmt_str grid, block; /* of a kernel, as JSON; or 0 */
-	int64_t bytes;	     /* of a copy or a fill; -1 */
-	bool disabled;	     /* in an executable graph */
+	fmt_str symbol;	     /* of a kernel, where its name is another; or 0 */
+	int64_t shared_bytes;
+	int64_t bytes; /* of a copy or a fill; -1 */
+	bool disabled; /* in an executable graph */
 };
 
 struct rec_graphs;
@@ -32,10 +34,13 @@ int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const stru
  * it may have ended a capture. */
 int rec_call_graphs(struct rec_call *c);
 
+/* The operations of a launch: one, or one for each node that has times. */
+int rec_graph_launch(struct rec_call *c);
+
 /* What an executable graph, by its number, does now. */
 struct rec_graph_id {
 	uint32_t graph;	  /* the number of the graph that it was made of; 0 unknown */
-	uint32_t version; /* of that: 0 as it was made, else changed since in executable graphs */
+	uint32_t version; /* of that: 0 as it was instantiated first */
 };
 
 struct rec_graph_id rec_graph_of_exec(const struct rec_process *p, uint32_t exec);

@@ -161,12 +161,14 @@ static int make_room(struct list *l, struct fmt_run_rank *rank)
 	return l->events ? 0 : -ENOMEM;
 }
 
+/* Calls within others begin behind them; on a stream, what takes no time ends before the next. */
 static int compare(const void *a, const void *b, void *places)
 {
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct rec_event *e = source_of(places, i).event, *f = source_of(places, k).event;
+	int longer = array_order(f->duration_ns, e->duration_ns);
 
-	return array_order(e->start_ns, f->start_ns) ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
+	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer) ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
 }
 
 /* A lane's events were looked at in the order in which their calls ended: most are in order. */

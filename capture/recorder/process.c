@@ -113,13 +113,28 @@ int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint3
 	return 0;
 }
 
-int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
+static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
+		     int64_t end_ns)
 {
-	if (t->id == UINT64_MAX || t->start_ns < 0 || t->end_ns > REC_LATEST_NS) {
+	if (id == UINT64_MAX || start_ns < 0 || end_ns > REC_LATEST_NS) {
 		p->counts.damaged++;
 		return 0;
 	}
-	return rec_times_come(p, t->id, t->index, t->start_ns, t->end_ns);
+	return rec_times_come(p, id, index, start_ns, end_ns);
+}
+
+int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < t->n && r == 0; i++)
+		r = add_times(p, t->id, t->first + i, t->times[i].start_ns, t->times[i].end_ns);
+	return r;
+}
+
+int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
+{
+	return add_times(p, t->id, t->index, t->start_ns, t->end_ns);
 }
 
 static int hex_string(struct fmt_names *names, const uint8_t *bytes, size_t len, fmt_str *ret)

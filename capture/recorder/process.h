@@ -29,9 +29,9 @@ struct rec_event {
 	uint32_t first_value; /* of the process's values; of a call, the row of its lane's calls */
 	uint32_t site, lane;
 	uint32_t call;	/* ops: the event that launched it; else REC_NONE */
+	uint32_t index; /* ops: among those of their call */
 	int16_t device; /* -1: unknown */
 	uint8_t kind;	/* enum fmt_kind */
-	uint8_t index;	/* ops: among those of their call */
 };
 
 struct rec_lane {
@@ -110,6 +110,7 @@ struct rec_counts {
 	uint64_t orphans; /* blobs of calls that never came */
 	uint64_t images;
 	uint64_t graph_changes; /* of executable graphs, that are in the calls only */
+	uint64_t graphs_whole;	/* executable ones whose nodes should have times, and have not */
 	uint64_t steps;		/* ranges that were iterations while they were recorded */
 	uint64_t late_digests;	/* and contents: what they are of is written */
 };
@@ -182,6 +183,7 @@ int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *re
 int rec_add_range(struct rec_process *p, const struct rec_event *e);
 int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret);
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
+int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
 		 size_t value_len);

@@ -28,7 +28,19 @@ int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t s
 	p->times.came = true;
 	if (!slot || slot->event == REC_NONE)
 		return rec_waits_put(&p->times.waits, &made);
-	settle(p, slot->event, start_ns, end_ns);
+	if (slot->event != REC_NOTHING)
+		settle(p, slot->event, start_ns, end_ns);
+	rec_waits_drop(&p->times.waits, slot);
+	return 0;
+}
+
+int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
+{
+	const struct rec_wait made = {.id = id + 1, .index = index, .event = REC_NOTHING};
+	struct rec_wait *slot = rec_waits_find(&p->times.waits, made.id, index);
+
+	if (!slot)
+		return rec_waits_put(&p->times.waits, &made);
 	rec_waits_drop(&p->times.waits, slot);
 	return 0;
 }
@@ -63,7 +75,8 @@ uint32_t rec_times_first(const struct rec_process *p, uint32_t from)
 	for (size_t i = 0; p->times.came && i < w->size; i++) {
 		uint32_t event = w->slots[i].event;
 
-		if (w->slots[i].id && event >= from && event < first && !is_lost(p, event))
+		if (w->slots[i].id && event >= from && event < first && event < p->n_events &&
+		    !is_lost(p, event))
 			first = event;
 	}
 	return first;

@@ -21,6 +21,8 @@ struct rec_process;
 /* The operation's times go into the event. Both return 0 or -ENOMEM. */
 int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
 		   int64_t end_ns);
+/* The call has no such operation: what comes of it is dropped. */
+int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index);
 /* The operation, by its number among the process's events, is there. */
 int rec_times_await(struct rec_process *p, uint32_t event);
 

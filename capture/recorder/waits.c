@@ -87,9 +87,9 @@ int rec_waits_move(struct rec_waits *w, const uint32_t *to)
 	for (size_t i = 0; i < w->size; i++) {
 		struct rec_wait slot = w->slots[i];
 
-		if (!slot.id || (slot.event != REC_NONE && to[slot.event] == REC_NONE))
+		if (!slot.id || (slot.event < REC_NOTHING && to[slot.event] == REC_NONE))
 			continue;
-		if (slot.event != REC_NONE)
+		if (slot.event < REC_NOTHING)
 			slot.event = to[slot.event];
 		if (rec_waits_put(&moved, &slot) < 0) {
 			rec_waits_done(&moved);

@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define REC_NOTHING (UINT32_MAX - 1) /* in place of an event: what comes is dropped */
+
 struct rec_wait {
 	uint64_t id; /* 1 + id of the call; 0: free */
 	uint32_t index;
-	uint32_t event; /* of the process; REC_NONE: it was not looked at */
+	uint32_t event; /* of the process; REC_NONE: it was not looked at; REC_NOTHING: none */
 	union {
 		struct {
 			int64_t start_ns, end_ns;

@@ -83,6 +83,8 @@ START_TEST(a_capture_that_fails_is_over)
 }
 END_TEST
 
+#define SET "{\"kind\": \"memset\", \"name\": \"Memset (Device)\", "
+
 static void add_empty(struct recording *m, uint64_t node, const uint64_t *after, uint64_t n)
 {
 	ring_out(&m->ring, 0, node);
@@ -136,8 +138,7 @@ START_TEST(nodes_are_added_by_hand)
 	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, "
-		      "{\"kind\": \"memset\", \"bytes\": 200, \"after\": [0]}, " NODE(
-			      "step") "\"after\": [1]}]}]");
+		      "" SET "\"bytes\": 200, \"after\": [0]}, " NODE("step") "\"after\": [1]}]}]");
 	ck_assert_uint_eq(m.process->counts.ops, 1);
 	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 1);
 	ck_assert_uint_eq(rec_graph_of_exec(m.process, 2).graph, 0);
@@ -175,7 +176,7 @@ START_TEST(a_node_that_is_changed)
 	set.width = 30;
 	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &set, sizeof(set));
 	ring_call(&m.ring, "cuGraphMemsetNodeSetParams", 0xa0, 0x300);
-	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"memset\", \"bytes\": 240, "
+	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [" SET "\"bytes\": 240, "
 		      "\"after\": []}]}]");
 }
 END_TEST
@@ -230,16 +231,16 @@ START_TEST(an_executable_graph_that_is_changed)
 	ck_assert_int_eq(launched(&m), 3);
 	ck_assert_uint_eq(m.process->counts.graph_changes, 2);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": ["
-		      "{\"kind\": \"memset\", \"bytes\": 200, \"after\": []}, "
+		      "" SET "\"bytes\": 200, \"after\": []}, "
 		      "{\"kind\": \"empty\", \"after\": []}]}, "
 		      "{\"graph\": 1, \"version\": 1, \"nodes\": ["
-		      "{\"kind\": \"memset\", \"bytes\": 320, \"after\": []}, "
+		      "" SET "\"bytes\": 320, \"after\": []}, "
 		      "{\"kind\": \"empty\", \"after\": []}]}, "
 		      "{\"graph\": 1, \"version\": 2, \"nodes\": ["
-		      "{\"kind\": \"memset\", \"bytes\": 320, \"after\": []}, "
+		      "" SET "\"bytes\": 320, \"after\": []}, "
 		      "{\"kind\": \"empty\", \"enabled\": false, \"after\": []}]}, "
 		      "{\"graph\": 1, \"version\": 3, \"nodes\": ["
-		      "{\"kind\": \"memset\", \"bytes\": 328, \"after\": []}, "
+		      "" SET "\"bytes\": 328, \"after\": []}, "
 		      "{\"kind\": \"empty\", \"enabled\": false, \"after\": []}]}]");
 }
 END_TEST

@@ -40,8 +40,9 @@ static const struct cli_option options[] = {
 			"which buffers are digested: none (if not given), those of collectives and "
 			"host copies, all at the end of an iteration, all that a launch can reach"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
-	[OPT_TIMES] = {"device-times", 0, "off|events",
-		       "how operations are timed: events (if not given), or not at all"},
+	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
+		       "how operations are timed: not at all, by events (if not given), or the "
+		       "nodes of CUDA graphs one by one, too"},
 	[OPT_EMBED] = {"embed-images", 0, NULL, "keep code that lies in files, too"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B", "keep contents of buffers in these iterations"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
@@ -137,7 +138,7 @@ static int read_stretch(const struct cli_args *args, size_t *ret)
 static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
-	static const char *const times[] = {"off", "events", NULL};
+	static const char *const times[] = {"off", "events", "nodes", NULL};
 	int level = choice(args, OPT_DIGEST, levels, 0);
 	int with_times = choice(args, OPT_TIMES, times, 1);
 
@@ -150,6 +151,7 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	c->clock = cap_clock_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
 	c->device_times = with_times ? MOST_OUTSTANDING : 0;
+	c->node_times = with_times == 2;
 	c->embed_images = args->values[OPT_EMBED] != NULL;
 	c->ring_bytes = RING_BYTES;
 	return 0;

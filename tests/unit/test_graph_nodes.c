@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Graphs as the driver told them, and launches whose nodes have times. */
+#include "capture/recorder/graphs.h"
+
+#include "base/array.h"
+#include "tests/unit/rings.h"
+#include "tests/unit/test.h"
+
+enum {
+	GRAPH = 0x6000,
+	EXEC = 0x7000,
+	KERNEL_NODE = 0,
+	SET_NODE = 2,
+	HOST_NODE = 3,
+	EMPTY_NODE = 5
+};
+
+/* CUDA_KERNEL_NODE_PARAMS. */
+struct kernel {
+	uint64_t f;
+	uint32_t grid[3], block[3], shared, spare;
+	uint64_t params, extra, kern, ctx;
+};
+
+/* A node of the next call's graph; waits for those whose bit is set. A kernel is told by its grid.
+ */
+struct told {
+	uint8_t kind;
+	uint32_t op, place, after, grid;
+};
+
+static void ring_node(struct made_ring *m, const struct told *t, uint32_t node, uint32_t n_nodes)
+{
+	const struct kernel kernel = {
+		.f = KERNEL, .grid = {t->grid, 1, 1}, .block = {32, 1, 1}, .shared = 8};
+	_Alignas(8) uint8_t room[sizeof(struct cap_node_record) + 256] = {0};
+	struct cap_node_record *r = (void *)room;
+
+	*r = (struct cap_node_record){.node = node,
+				      .n_nodes = n_nodes,
+				      .op = t->op,
+				      .place = t->place,
+				      .id = ring_id(m),
+				      .handle = 0xa00 + node};
+	for (uint32_t i = 0; i < 32; i++)
+		if (t->after >> i & 1)
+			r->deps[r->n_deps++] = i;
+	if (t->kind == KERNEL_NODE) {
+		r->params_len = sizeof(kernel);
+		memcpy(r->deps + r->n_deps, &kernel, sizeof(kernel));
+	}
+	r->head = (struct cap_record){
+		.bytes = (uint32_t)(sizeof(*r) + 4 * r->n_deps + r->params_len + 7) & ~7u,
+		.kind = CAP_NODE,
+		.flags = t->kind};
+	ring_put(m, room);
+}
+
+static void tell(struct recording *m, const struct told *nodes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ring_node(&m->ring, &nodes[i], i, n);
+}
+
+static void instantiate(struct recording *m, const struct told *nodes, uint32_t n)
+{
+	tell(m, nodes, n);
+	ring_out(&m->ring, 0, EXEC);
+	ring_call(&m->ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+}
+
+static void begin(struct recording *m)
+{
+	recording_begin(m, 0);
+	ring_out(&m->ring, 0, GRAPH);
+	ring_call(&m->ring, "cuGraphCreate", 0x100, 0);
+}
+
+/* Times of a launch, two microseconds each, one after the other. */
+static void ring_node_times(struct made_ring *m, uint64_t id, uint32_t n, int64_t from_ns)
+{
+	_Alignas(8) uint8_t room[sizeof(struct cap_nodes_record) + 512] = {0};
+	struct cap_nodes_record *r = (void *)room;
+
+	*r = (struct cap_nodes_record){
+		.head = {.bytes = (uint32_t)sizeof(*r) + 16 * n, .kind = CAP_NODES},
+		.n = n,
+		.id = id};
+	for (uint32_t i = 0; i < n; i++) {
+		r->times[i].start_ns = from_ns + 2000 * i;
+		r->times[i].end_ns = from_ns + 2000 * (i + 1);
+	}
+	ring_put(m, room);
+}
+
+static int64_t argument(const struct recording *m, const struct rec_event *e, const char *key)
+{
+	const struct fmt_site *s = fmt_site(m->names, e->site);
+	int64_t value;
+	uint32_t at;
+
+	if (fmt_site_const(m->names, s, key, &value))
+		return value;
+	return fmt_site_varying(m->names, s, key, &at) ? m->process->values[e->first_value + at]
+						       : -1;
+}
+
+/* An operation as "NUMBER/LANE AFTER start". */
+static void ck_op(const struct recording *m, const struct rec_event *e, const char *wanted)
+{
+	int64_t after = argument(m, e, "graph.after");
+	char text[80];
+
+	snprintf(text, sizeof(text), "%lld/%lld %s +%lld", (long long)argument(m, e, "graph.node"),
+		 (long long)m->process->lanes[e->lane].number,
+		 after > 0 ? fmt_string(m->names, (fmt_str)after, NULL) : "-",
+		 (long long)e->duration_ns);
+	ck_assert_str_eq(text, wanted);
+}
+
+static void ck_ops(const struct recording *m, const char *const *wanted, size_t n)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < m->process->n_events; i++)
+		if (FMT_IS_OP(m->process->events[i].kind)) {
+			ck_assert_uint_lt(found, n);
+			ck_op(m, &m->process->events[i], wanted[found++]);
+		}
+	ck_assert_uint_eq(found, n);
+}
+
+/* A fork, of which one side has two nodes with an empty one between them, and a join. */
+static const struct told fork_and_join[] = {
+	{KERNEL_NODE, 0, 0, 0, 1},
+	{KERNEL_NODE, 1, 1, 1 << 0, 2},
+	{EMPTY_NODE, CAP_NODE_WHOLE, 2, 1 << 1, 0},
+	{KERNEL_NODE, 2, 3, 1 << 2, 3},
+	{SET_NODE, 3, 4, 1 << 0, 0},
+	{KERNEL_NODE, 4, 5, 1 << 3 | 1 << 4, 4},
+	{KERNEL_NODE, 5, 6, 1 << 0, 5},
+};
+
+START_TEST(each_node_is_an_operation)
+{
+	static const char *const wanted[] = {
+		"0/1 - +2000",	 "1/1 - +2000",	       "3/1 - +2000",	   "4/100001 [0] +2000",
+		"5/1 [4] +2000", "6/200001 [0] +2000", "7/1 [4, 6] +2000",
+	};
+	scoped(recording_end) struct recording m;
+	uint64_t id;
+
+	begin(&m);
+	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
+	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_node_times(&m.ring, id, 7, 2000000);
+	ring_look(&m.ring);
+	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
+	ck_assert_int_eq(m.process->counts.graphs_whole, 0);
+	ck_assert_uint_eq(m.process->times.waits.n, 0);
+}
+END_TEST
+
+/* What is disabled is none, and what waited for it waits for what that waited for. */
+START_TEST(a_disabled_node_is_none)
+{
+	static const char *const wanted[] = {
+		"0/1 - +2000",	 "3/1 - +2000",	       "4/100001 [0] +2000",
+		"5/1 [4] +2000", "6/200001 [0] +2000", "7/1 [4, 6] +2000",
+	};
+	scoped(recording_end) struct recording m;
+	uint64_t id;
+
+	begin(&m);
+	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
+	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xa01, 0);
+	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_node_times(&m.ring, id, 7, 2000000);
+	ring_look(&m.ring);
+	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
+	ck_assert_uint_eq(m.process->times.waits.n, 0);
+	ck_assert_uint_eq(m.process->counts.graph_changes, 0);
+}
+END_TEST
+
+/* Times that come before the launch was looked at, and those of a launch without any. */
+START_TEST(times_come_early_or_never)
+{
+	scoped(recording_end) struct recording m;
+	uint64_t id;
+
+	begin(&m);
+	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
+	id = ring_id(&m.ring);
+	ring_node_times(&m.ring, id, 7, 2000000);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m.ring);
+	ck_assert_uint_eq(m.process->counts.ops, 14);
+	for (size_t i = 0, op = 0; i < m.process->n_events; i++)
+		if (FMT_IS_OP(m.process->events[i].kind))
+			ck_assert_int_eq(m.process->events[i].duration_ns,
+					 op++ < 7 ? 2000 : REC_NO_TIME);
+}
+END_TEST
+
+/* One after the other: no end of all is needed, and none comes. */
+START_TEST(a_chain_has_no_branches)
+{
+	static const struct told chain[] = {
+		{SET_NODE, 0, 0, 0, 0},
+		{HOST_NODE, CAP_NODE_WHOLE, 1, 1 << 0, 0},
+		{KERNEL_NODE, 1, 2, 1 << 1, 1},
+	};
+	static const char *const wanted[] = {"0/1 - +2000", "2/1 - +2000"};
+	scoped(recording_end) struct recording m;
+	uint64_t id;
+
+	begin(&m);
+	instantiate(&m, chain, ARRAY_SIZE(chain));
+	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_node_times(&m.ring, id, 2, 2000000);
+	ring_look(&m.ring);
+	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
+	ck_assert_uint_eq(m.process->times.waits.n, 0);
+}
+END_TEST
+
+/* Two that wait for nothing begin together, the first of them on the stream itself. */
+START_TEST(what_begins_at_once)
+{
+	static const struct told both[] = {
+		{HOST_NODE, CAP_NODE_WHOLE, 0, 0, 0},
+		{KERNEL_NODE, 0, 1, 1 << 0, 1},
+		{KERNEL_NODE, 1, 2, 0, 2},
+		{KERNEL_NODE, 2, 3, 0, 3},
+	};
+	static const char *const wanted[] = {"1/200001 [] +2000", "2/1 - +2000",
+					     "3/100001 [] +2000", "4/1 [3, 1] +2000"};
+	scoped(recording_end) struct recording m;
+	uint64_t id;
+
+	begin(&m);
+	instantiate(&m, both, ARRAY_SIZE(both));
+	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_node_times(&m.ring, id, 4, 2000000);
+	ring_look(&m.ring);
+	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
+}
+END_TEST
+
+static struct rec_graph_id launched(struct recording *m)
+{
+	ring_look(&m->ring);
+	return rec_graph_of_exec(m->process, 1);
+}
+
+/* The graph is what the driver says each time that it is instantiated, or an executable one is
+ * updated with it: nodes that were never seen made have handles, and what is like before is the
+ * same version. */
+START_TEST(a_graph_is_as_it_was_told)
+{
+	struct told nodes[] = {{KERNEL_NODE, CAP_NODE_UNTIMED, 0, 0, 4},
+			       {SET_NODE, CAP_NODE_UNTIMED, 1, 1, 0}};
+	const struct kernel kernel = {.f = KERNEL, .grid = {6, 1, 1}, .block = {32, 1, 1}};
+	scoped(recording_end) struct recording m;
+
+	begin(&m);
+	instantiate(&m, nodes, 2);
+	ck_assert_uint_eq(launched(&m).version, 0);
+	nodes[0].grid = 5;
+	tell(&m, nodes, 2);
+	ring_call(&m.ring, "cuGraphExecUpdate_v2", EXEC, GRAPH, 0);
+	ck_assert_uint_eq(launched(&m).version, 1);
+	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &kernel, sizeof(kernel));
+	ring_call(&m.ring, "cuGraphExecKernelNodeSetParams_v2", EXEC, 0xa00, 0x100);
+	ck_assert_uint_eq(launched(&m).version, 2);
+	nodes[0].grid = 4;
+	tell(&m, nodes, 2);
+	ring_call(&m.ring, "cuGraphExecUpdate_v2", EXEC, GRAPH, 0);
+	ck_assert_uint_eq(launched(&m).version, 0);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m.ring);
+	ck_assert_uint_eq(m.process->counts.ops, 1);
+	ck_assert_uint_eq(m.process->counts.graph_changes, 0);
+	ck_assert_uint_eq(m.process->counts.graphs_whole, 0);
+}
+END_TEST
+
+/* One row for each way in which nodes may not be those of a graph. */
+static const struct {
+	const char *what;
+	struct told nodes[3];
+	uint32_t n, ops;
+	uint64_t whole;
+} rows[] = {
+	{"asked for, and refused",
+	 {{KERNEL_NODE, CAP_NODE_WHOLE, 0, 0, 1}, {EMPTY_NODE, CAP_NODE_WHOLE, 1, 1, 0}},
+	 2,
+	 1,
+	 1},
+	{"nothing that takes time", {{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0}}, 1, 1, 0},
+	{"a place twice", {{KERNEL_NODE, 0, 0, 0, 1}, {KERNEL_NODE, 1, 0, 1, 1}}, 2, 1, 0},
+	{"no such place",
+	 {{KERNEL_NODE, 0, 9, 0, 1}, {KERNEL_NODE, 1, 7, 1, 1}, {KERNEL_NODE, 2, 1, 3, 1}},
+	 3,
+	 1,
+	 0},
+	{"no such operation", {{KERNEL_NODE, 7, 0, 0, 1}, {KERNEL_NODE, 0, 1, 0, 1}}, 2, 1, 0},
+	{"no such node", {{KERNEL_NODE, 0, 0, 1 << 7, 1}, {KERNEL_NODE, 1, 1, 3, 1}}, 2, 2, 0},
+};
+
+START_TEST(nodes_that_make_no_sense)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scoped(recording_end) struct recording m;
+
+		begin(&m);
+		instantiate(&m, rows[i].nodes, rows[i].n);
+		ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+		ring_look(&m.ring);
+		ck_assert_msg(m.process->counts.ops == rows[i].ops, "%s: %llu", rows[i].what,
+			      (unsigned long long)m.process->counts.ops);
+		ck_assert_msg(m.process->counts.graphs_whole == rows[i].whole, "%s", rows[i].what);
+	}
+}
+END_TEST
+
+/* Some nodes found no room: the graph is what its calls say. And it was told twice: the second time
+ * as it came to be. */
+START_TEST(not_all_nodes_and_all_twice)
+{
+	struct told nodes[] = {{KERNEL_NODE, 0, 0, 0, 4}, {KERNEL_NODE, 1, 1, 1, 4}};
+	scoped(recording_end) struct recording m;
+
+	begin(&m);
+	ring_node(&m.ring, &nodes[0], 0, 2);
+	instantiate(&m, NULL, 0);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m.ring);
+	ck_assert_uint_eq(m.process->counts.ops, 1);
+	tell(&m, nodes, 2);
+	nodes[0].op = nodes[1].op = CAP_NODE_WHOLE;
+	instantiate(&m, nodes, 2);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m.ring);
+	ck_assert_uint_eq(m.process->counts.ops, 2);
+	ck_assert_uint_eq(m.process->counts.graphs_whole, 1);
+}
+END_TEST
+
+TESTS("graph_nodes", each_node_is_an_operation, a_disabled_node_is_none, times_come_early_or_never,
+      a_chain_has_no_branches, what_begins_at_once, a_graph_is_as_it_was_told,
+      not_all_nodes_and_all_twice, nodes_that_make_no_sense)
