@@ -79,9 +79,44 @@ START_TEST(test_launch_config)
 }
 END_TEST
 
-/* By what the program's headers knew: the rest of the struct is not there. */
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
+/* A struct of many bytes is one text; of a kernel of NCCL's only how long it is. */
+START_TEST(test_long_parameter)
+{
+	static const struct {
+		const char *kernel, *wanted;
+	} rows[] = {
+		{"_Z5scaleP6struct", "kernelParams[0]=" ZEROS ZEROS ZEROS ZEROS "00000000"},
+		{"_Z18ncclDevKernel_Reduce", "kernelParams[0].bytes=132"},
+	};
+	const struct {
+		uint32_t n, layout[2], spare;
+		uint8_t bytes[132];
+	} params = {.n = 1, .layout = {0, 132}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scoped(recording_end) struct recording m;
+		char wanted[600];
+
+		begin(&m);
+		ring_out(&m.ring, 0, 0x3100);
+		ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, rows[i].kernel,
+			  (uint32_t)strlen(rows[i].kernel) + 1);
+		ring_call(&m.ring, "cuModuleGetFunction", 0x100, 0x77, 0x200);
+		ring_blob(&m.ring, 9, CAP_BLOB_PARAMS, &params, sizeof(params));
+		ring_launch(&m.ring, 0x3100, STREAM);
+		snprintf(wanted, sizeof(wanted),
+			 "f=12544 f.id=2 gridDimX=4 gridDimY=1 gridDimZ=1 blockDimX=32 blockDimY=1 "
+			 "blockDimZ=1 sharedMemBytes=0 hStream=8192 hStream.id=1 kernelParams=0 "
+			 "extra=0 %s kernelParams.layout=0:132 result=0",
+			 rows[i].wanted);
+		ck_args(&m, wanted);
+	}
+}
+END_TEST
+
+/* By what the program's headers knew: the rest of the struct is not there. */
 START_TEST(test_short_struct)
 {
 	scoped(recording_end) struct recording m;
@@ -237,5 +272,5 @@ START_TEST(test_attributes)
 }
 END_TEST
 
-TESTS("args", test_launch_config, test_short_struct, test_arrays, test_union_by_argument,
-      test_scalars, test_layouts_that_lie, test_attributes)
+TESTS("args", test_launch_config, test_long_parameter, test_short_struct, test_arrays,
+      test_union_by_argument, test_scalars, test_layouts_that_lie, test_attributes)
