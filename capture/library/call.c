@@ -2,7 +2,7 @@
 
 /* The hot path: no lock, no allocation, no system call. */
 #include "capture/library/call.h"
-#include "capture/library/chain.h"
+#include "capture/library/device/chain.h"
 #include "capture/library/ticks.h"
 #include "formats/api/api.h"
 

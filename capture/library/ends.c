@@ -2,10 +2,10 @@
 
 /* How a process ends, noted in its rings. Nothing has to be flushed: the rings are files, and calls
  * that still come (from destructors of other libraries) are still recorded. */
-#include "capture/library/chain.h"
-#include "capture/library/drainer.h"
+#include "capture/library/device/chain.h"
+#include "capture/library/device/drainer.h"
 #include "capture/library/environment.h"
-#include "capture/library/real.h"
+#include "capture/library/find/real.h"
 
 #include <errno.h>
 #include <spawn.h>

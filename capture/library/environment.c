@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/environment.h"
 
-#include "capture/library/real.h"
+#include "capture/library/find/real.h"
 #include "capture/library/state.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What a recording says about a process, once: as text, key and value. */
-#include "capture/library/aside.h"
-#include "capture/library/real.h"
+#include "capture/library/device/aside.h"
+#include "capture/library/find/real.h"
 #include "capture/library/session.h"
 
 #include <errno.h>

@@ -31,8 +31,8 @@ AFTER = {'out', 'inout'}
 TOP = '''/* Made by capture/library/hooks.py. */
 #include "capture/library/call.h"
 #include "capture/library/driver.h"
-#include "capture/library/nodes.h"
-#include "capture/library/real.h"
+#include "capture/library/times/nodes.h"
+#include "capture/library/find/real.h"
 #include "capture/library/rich.h"
 #include "formats/api/words.h"
 

@@ -7,11 +7,11 @@
  */
 #include "capture/library/params.h"
 
-#include "capture/library/aside.h"
 #include "capture/library/call.h"
-#include "capture/library/cu.h"
-#include "capture/library/place.h"
-#include "capture/library/real.h"
+#include "capture/library/device/aside.h"
+#include "capture/library/device/cu.h"
+#include "capture/library/device/place.h"
+#include "capture/library/find/real.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 /* What kernel parameters say to others than the recorder. */
 #pragma once
 
-#include "capture/library/hook.h"
+#include "capture/library/device/hook.h"
 #include "formats/api/api.h"
 
 /* Tells `each` every value of 64 bits that lies at a multiple of 8 bytes in a parameter of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/range.h"
-#include "capture/library/chain.h"
+#include "capture/library/device/chain.h"
 #include "capture/library/ticks.h"
 
 #include <ctype.h>

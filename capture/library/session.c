@@ -4,10 +4,10 @@
  * one of another version, everything is forwarded and nothing recorded. */
 #include "capture/library/session.h"
 #include "base/host.h"
-#include "capture/library/chain.h"
+#include "capture/library/device/chain.h"
+#include "capture/library/find/unknown.h"
 #include "capture/library/range.h"
 #include "capture/library/ticks.h"
-#include "capture/library/unknown.h"
 
 #include <errno.h>
 #include <fcntl.h>

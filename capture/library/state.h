@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "capture/library/hook.h"
+#include "capture/library/device/hook.h"
 #include "capture/ring.h"
 
 #include <stdbool.h>

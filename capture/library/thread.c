@@ -2,8 +2,8 @@
 
 /* A thread's ring: made at its first call, written without locks, marked when the thread ends. */
 #include "base/host.h"
-#include "capture/library/chain.h"
-#include "capture/library/real.h"
+#include "capture/library/device/chain.h"
+#include "capture/library/find/real.h"
 #include "capture/library/session.h"
 #include "capture/library/ticks.h"
 

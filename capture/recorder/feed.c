@@ -3,9 +3,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/recorder/digests.h"
-#include "capture/recorder/graphs.h"
-#include "capture/recorder/range.h"
+#include "capture/recorder/graphs/graphs.h"
+#include "capture/recorder/process/digests.h"
+#include "capture/recorder/process/range.h"
 
 void rec_feed_free(struct rec_feed *f)
 {

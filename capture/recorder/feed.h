@@ -9,7 +9,7 @@
 
 #include "capture/clock.h"
 #include "capture/drain.h"
-#include "capture/recorder/call.h"
+#include "capture/recorder/process/call.h"
 
 struct rec_feed {
 	struct cap_drain_about about;

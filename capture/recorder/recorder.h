@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "capture/recorder/run.h"
+#include "capture/recorder/trace/run.h"
 #include "capture/ring.h"
 
 struct rec_recorder;

@@ -3,11 +3,11 @@
 /* What recorder.c and build.c share. */
 #pragma once
 
-#include "capture/recorder/making.h"
 #include "capture/recorder/processes.h"
 #include "capture/recorder/recorder.h"
 #include "capture/recorder/session.h"
 #include "capture/recorder/spool.h"
+#include "capture/recorder/trace/making.h"
 
 /* A ring that is read. */
 struct tap {

@@ -4,7 +4,7 @@
  * recorder reads it, and what it makes of it is written as a trace, at once and in stretches. */
 #include "base/scope.h"
 #include "capture/recorder/feed.h"
-#include "capture/recorder/making.h"
+#include "capture/recorder/trace/making.h"
 #include "tests/fuzz/folder.h"
 
 #define MOST CAP_MIN_RING_BYTES

@@ -2,7 +2,7 @@
 
 /* gd128 check: the kernel and the CPU agree, for lengths and alignments of all kinds.
  * gd128 rate MB...: prints for each size "BYTES DIGEST_NS COPY_NS", the latter of a copy of as many
- * bytes within the device, both the shortest of some. Launched as capture/library/batch.c does. */
+ * bytes within the device, both the shortest of some. Launched as capture/library/digests/batch.c does. */
 #include "capture/digest/gd128.cu"
 
 extern "C" {

@@ -4,7 +4,7 @@
  * whatever fails ends the test. */
 #pragma once
 
-#include "capture/recorder/making.h"
+#include "capture/recorder/trace/making.h"
 #include "tests/unit/rings.h"
 
 #define ROUNDS 60

@@ -6,7 +6,7 @@
 
 #include "base/scope.h"
 #include "capture/recorder/feed.h"
-#include "capture/recorder/run.h"
+#include "capture/recorder/trace/run.h"
 #include "capture/ring.h"
 #include "formats/api/fields.h"
 #include "formats/store/trace.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/library/drift.h"
+#include "capture/library/times/drift.h"
 
 #include "tests/unit/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Graphs as the driver told them, and launches whose nodes have times. */
-#include "capture/recorder/graphs.h"
+#include "capture/recorder/graphs/graphs.h"
 
 #include "base/array.h"
 #include "tests/unit/rings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/making.h"
+#include "capture/recorder/trace/making.h"
 
 #include "base/array.h"
 #include "capture/recorder/session.h"

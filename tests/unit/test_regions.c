@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/library/regions.h"
+#include "capture/library/device/regions.h"
 
 #include "tests/unit/test.h"
 

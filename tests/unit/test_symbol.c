@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/symbol.h"
+#include "capture/recorder/process/symbol.h"
 
 #include "base/array.h"
 #include "tests/unit/rings.h"

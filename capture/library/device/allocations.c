@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/device/allocations.h"
+
+#include "capture/library/device/cu.h"
+#include "capture/library/device/place.h"
+#include "capture/ring.h"
+#include "formats/api/api.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define DEVICES 64
+#define ANY_DEVICE UINT64_MAX
+#define MOST_MULTICASTS 256
+#define OTHERS_STREAM ((void *)UINTPTR_MAX)
+
+static struct {
+	pthread_mutex_t lock;
+	struct cap_regions ranges;
+	uint64_t peers[DEVICES]; /* bit of each device whose memory that one's kernels may use */
+	/* Handles of multicast objects: what is mapped of them is not to be read. */
+	uint64_t multicasts[MOST_MULTICASTS];
+	size_t n_multicasts;
+} live = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t bit_of(int device)
+{
+	return device >= 0 && device < DEVICES ? UINT64_C(1) << device : 0;
+}
+
+int cap_allocation_find(uint64_t address, struct cap_region *ret)
+{
+	struct cap_region *found;
+
+	pthread_mutex_lock(&live.lock);
+	found = cap_regions_find(&live.ranges, address);
+	if (found)
+		*ret = *found;
+	pthread_mutex_unlock(&live.lock);
+	return found != NULL;
+}
+
+int cap_allocation_reaches(const struct cap_region *r, int device)
+{
+	uint64_t peers = 0;
+
+	if (r->reach & bit_of(device))
+		return 1;
+	/* Mappings and memory of pools say themselves who reaches them. */
+	if (bit_of(device) && r->kind != CAP_MEMORY_MAPPED && !r->stream)
+		peers = __atomic_load_n(&live.peers[device], __ATOMIC_RELAXED);
+	return (r->reach & peers) != 0;
+}
+
+size_t cap_allocations_list(uint64_t from, struct cap_region *ret, size_t n)
+{
+	struct cap_region *at, *end;
+	size_t found = 0;
+
+	pthread_mutex_lock(&live.lock);
+	at = cap_regions_from(&live.ranges, from, UINT64_MAX);
+	end = live.ranges.items + live.ranges.n;
+	for (; at && at < end && found < n; at++)
+		ret[found++] = *at;
+	pthread_mutex_unlock(&live.lock);
+	return found;
+}
+
+/* ---- what calls say */
+
+static int is_memory(const struct api_arg *a)
+{
+	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
+}
+
+/* The argument of that name, or NULL. */
+static const struct api_arg *named(const struct api_call *call, const char *name)
+{
+	for (unsigned i = 0; i < call->n_args; i++)
+		if (strcmp(call->args[i].name, name) == 0)
+			return &call->args[i];
+	return NULL;
+}
+
+static uint64_t pointed(const struct cap_call *c, const struct api_arg *a)
+{
+	uint64_t value = 0;
+
+	if (c->words[a->word])
+		memcpy(&value, (const void *)c->words[a->word],
+		       a->length.kind == API_LENGTH_PRODUCT && a->length.bytes < 8 ? a->length.bytes
+										   : 8);
+	return value;
+}
+
+/* How long the memory is that a call made. */
+static uint64_t size_of(const struct cap_call *c, const struct api_call *call, uint64_t base)
+{
+	const struct api_arg *bytes = named(call, "bytesize"), *pitch = named(call, "pPitch");
+	uint64_t start;
+	size_t size;
+
+	if (bytes)
+		return c->words[bytes->word];
+	if (pitch)
+		return pointed(c, pitch) * c->words[named(call, "Height")->word];
+	return cap_cu.cuMemGetAddressRange_v2(&start, &size, base) == 0 && start <= base
+		       ? start + size - base
+		       : 0;
+}
+
+/* Whose kernels reach memory that is made now, but of what is mapped. */
+static uint64_t reach_of(const struct cap_region *range)
+{
+	int device = range->device, concurrent = 0;
+
+	switch (range->kind) {
+	case CAP_MEMORY_MAPPED:
+		return 0;
+	case CAP_MEMORY_HOST:
+		return ANY_DEVICE;
+	case CAP_MEMORY_MANAGED:
+		/* Where a kernel and the host may not use it at once, the host comes first. */
+		cap_cu.cuDeviceGetAttribute(&concurrent, CU_CONCURRENT_MANAGED_ACCESS, device);
+		return concurrent ? ANY_DEVICE : 0;
+	default:
+		/* A pool may be another device's. */
+		if (range->stream)
+			cap_cu.cuPointerGetAttribute(&device, CU_POINTER_DEVICE_ORDINAL,
+						     range->base);
+		return bit_of(device);
+	}
+}
+
+static void add(struct cap_region *range)
+{
+	if (!range->base || !range->bytes)
+		return;
+	cap_cu.cuCtxGetCurrent(&range->context);
+	if (cap_cu.cuCtxGetDevice(&range->device))
+		range->device = -1;
+	if (!range->reach)
+		range->reach = reach_of(range);
+	pthread_mutex_lock(&live.lock);
+	cap_regions_add(&live.ranges, range);
+	pthread_mutex_unlock(&live.lock);
+}
+
+/* The stream in whose order the memory is made; false: that is captured, so nothing is made now. */
+static bool made_now(const struct cap_call *c, const struct api_call *call, void **ret_stream)
+{
+	struct cap_place place;
+
+	*ret_stream = NULL;
+	if (!cap_arg_of(call, API_MEANING_STREAM))
+		return true;
+	cap_place_of(c, call, &place);
+	*ret_stream = place.thread ? OTHERS_STREAM : place.stream;
+	return !cap_place_capturing(&place);
+}
+
+/* Registers of other hardware: to read one may mean something. */
+static bool is_io(const struct cap_call *c, const struct api_call *call)
+{
+	const struct api_arg *flags = named(call, "Flags");
+
+	return strstr(call->name, "HostRegister") && flags &&
+	       c->words[flags->word] & CU_REGISTER_IO_MEMORY;
+}
+
+static void allocated(const struct cap_call *c, const struct api_call *call)
+{
+	struct cap_region range = {.kind = CAP_MEMORY_DEVICE};
+
+	if (is_io(c, call) || !made_now(c, call, &range.stream))
+		return;
+	for (unsigned i = 0; i < call->n_args; i++) {
+		const struct api_arg *a = &call->args[i];
+
+		if (!is_memory(a))
+			continue;
+		if (a->meaning == API_MEANING_HOST)
+			range.kind = CAP_MEMORY_HOST;
+		else if (strstr(call->name, "Managed"))
+			range.kind = CAP_MEMORY_MANAGED;
+		range.base = a->direction == API_DIRECTION_OUT ? pointed(c, a) : c->words[a->word];
+		range.bytes = size_of(c, call, range.base);
+		add(&range);
+		return;
+	}
+}
+
+static void freed(const struct cap_call *c, const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->n_args; i++) {
+		const struct api_arg *a = &call->args[i];
+
+		if (!is_memory(a))
+			continue;
+		pthread_mutex_lock(&live.lock);
+		cap_regions_remove(&live.ranges, c->words[a->word], 1);
+		pthread_mutex_unlock(&live.lock);
+		return;
+	}
+}
+
+/* With the lock held: where the handle is, or the end. */
+static size_t multicast_at(uint64_t handle)
+{
+	size_t i = 0;
+
+	while (i < live.n_multicasts && live.multicasts[i] != handle)
+		i++;
+	return i;
+}
+
+static void multicast(uint64_t handle)
+{
+	pthread_mutex_lock(&live.lock);
+	if (multicast_at(handle) == live.n_multicasts && live.n_multicasts < MOST_MULTICASTS)
+		live.multicasts[live.n_multicasts++] = handle;
+	pthread_mutex_unlock(&live.lock);
+}
+
+static bool is_multicast(uint64_t handle)
+{
+	bool is;
+
+	pthread_mutex_lock(&live.lock);
+	is = multicast_at(handle) < live.n_multicasts;
+	pthread_mutex_unlock(&live.lock);
+	return is;
+}
+
+static void released(uint64_t handle)
+{
+	pthread_mutex_lock(&live.lock);
+	if (multicast_at(handle) < live.n_multicasts)
+		live.multicasts[multicast_at(handle)] = live.multicasts[--live.n_multicasts];
+	pthread_mutex_unlock(&live.lock);
+}
+
+/* cuMemMap(ptr, size, offset, handle, ...), cuMemUnmap(ptr, size), cuMemSetAccess(ptr, size, desc,
+ * count). */
+static void mapped(const struct cap_call *c)
+{
+	struct cap_region range = {
+		.base = c->words[0], .bytes = c->words[1], .kind = CAP_MEMORY_MAPPED};
+
+	if (!is_multicast(c->words[3]))
+		add(&range);
+}
+
+static void unmapped(const struct cap_call *c)
+{
+	pthread_mutex_lock(&live.lock);
+	cap_regions_remove(&live.ranges, c->words[0], c->words[1]);
+	pthread_mutex_unlock(&live.lock);
+}
+
+static void accessible(const struct cap_call *c)
+{
+	const int(*desc)[3] = (const int(*)[3])c->words[2]; /* kind of location, number, flags */
+	uint64_t from = c->words[0], end = from + c->words[1], given = 0, taken = 0;
+	struct cap_region *r;
+
+	for (uint64_t i = 0; i < c->words[3]; i++) {
+		if (desc[i][0] != CU_LOCATION_DEVICE)
+			continue;
+		*(desc[i][2] ? &given : &taken) |= bit_of(desc[i][1]);
+	}
+	pthread_mutex_lock(&live.lock);
+	while (from < end && (r = cap_regions_from(&live.ranges, from, end - from))) {
+		r->reach = (r->reach & ~taken) | given;
+		from = r->base + r->bytes;
+	}
+	pthread_mutex_unlock(&live.lock);
+}
+
+/* cuCtxEnablePeerAccess(peerContext, ...), from the current context's device to that one's. */
+static void peers(const struct cap_call *c, bool enabled)
+{
+	int device, peer = cap_place_device((void *)(uintptr_t)c->words[0]);
+
+	if (cap_cu.cuCtxGetDevice(&device) || !bit_of(device))
+		return;
+	if (enabled)
+		__atomic_fetch_or(&live.peers[device], bit_of(peer), __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&live.peers[device], ~bit_of(peer), __ATOMIC_RELAXED);
+}
+
+static void state(const struct cap_call *c, const struct api_call *call)
+{
+	if (strcmp(call->name, "cuMemSetAccess") == 0)
+		accessible(c);
+	else if (strcmp(call->name, "cuMulticastAddDevice") == 0)
+		multicast(c->words[0]);
+	else if (strstr(call->name, "PeerAccess"))
+		peers(c, strstr(call->name, "Enable") != NULL);
+}
+
+/* cuModuleGetGlobal(dptr, bytes, module, name), and those of libraries. */
+static void global(const struct cap_call *c, const struct api_call *call)
+{
+	struct cap_region range = {.kind = strstr(call->name, "Managed") ? CAP_MEMORY_MANAGED
+									 : CAP_MEMORY_GLOBAL,
+				   .owner = c->words[2],
+				   .base = pointed(c, &call->args[0])};
+
+	range.bytes = c->words[1] ? pointed(c, &call->args[1]) : size_of(c, call, range.base);
+	add(&range);
+}
+
+static int of_owner(const struct cap_region *r, const void *owner)
+{
+	return r->owner && r->owner == *(const uint64_t *)owner;
+}
+
+static int of_context(const struct cap_region *r, const void *context)
+{
+	return (uint64_t)r->context == *(const uint64_t *)context;
+}
+
+static int of_device(const struct cap_region *r, const void *device)
+{
+	return r->device == (int)*(const uint64_t *)device;
+}
+
+/* Modules take their variables with them, contexts all that was made in them. */
+static void destroyed(const struct cap_call *c, const struct api_call *call)
+{
+	if (strcmp(call->name, "cuMemRelease") == 0)
+		released(c->words[0]);
+
+	int (*gone)(const struct cap_region *, const void *) =
+		strstr(call->name, "Unload")		? of_owner
+		: strstr(call->name, "CtxDestroy")	? of_context
+		: strstr(call->name, "PrimaryCtxReset") ? of_device
+							: NULL;
+
+	if (!gone)
+		return;
+	pthread_mutex_lock(&live.lock);
+	cap_regions_sweep(&live.ranges, gone, &c->words[0]);
+	pthread_mutex_unlock(&live.lock);
+}
+
+static void after(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+
+	if (!call || call->library != API_LIBRARY_CUDA || c->result != 0)
+		return;
+	switch (call->class) {
+	case API_CLASS_ALLOC:
+		allocated(c, call);
+		return;
+	case API_CLASS_FREE:
+		freed(c, call);
+		return;
+	case API_CLASS_MAP:
+		if (strcmp(call->name, "cuMemMap") == 0)
+			mapped(c);
+		return;
+	case API_CLASS_UNMAP:
+		unmapped(c);
+		return;
+	case API_CLASS_STATE:
+		state(c, call);
+		return;
+	case API_CLASS_CREATE:
+		if (strstr(call->name, "GetGlobal") || strstr(call->name, "GetManaged"))
+			global(c, call);
+		else if (strcmp(call->name, "cuMulticastCreate") == 0)
+			multicast(pointed(c, &call->args[0]));
+		return;
+	case API_CLASS_DESTROY:
+		destroyed(c, call);
+		return;
+	default:
+		return;
+	}
+}
+
+static int start(void)
+{
+	if (cap_control()->digest_level == CAP_DIGEST_NONE)
+		return -ENOTSUP;
+	return cap_cu_load();
+}
+
+#define CLASSES                                                                                    \
+	(1ull << API_CLASS_ALLOC | 1ull << API_CLASS_FREE | 1ull << API_CLASS_MAP |                \
+	 1ull << API_CLASS_UNMAP | 1ull << API_CLASS_STATE | 1ull << API_CLASS_CREATE |            \
+	 1ull << API_CLASS_DESTROY)
+
+const struct cap_hook cap_allocations = {
+	.name = "allocations",
+	.classes = CLASSES,
+	.always = CLASSES,
+	.start = start,
+	.after = after,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/device/drainer.h"
+
+#include "capture/library/device/aside.h"
+#include "capture/library/device/cu.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define MOST 4
+#define PERIOD_NS 1000000
+#define STOP_MS 200
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wake, settled;
+	unsigned (*drain[MOST])(void);
+	unsigned n, turns;
+	int running, awake;
+	int looking; /* not asleep */
+	int stopped; /* for good */
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	  .wake = PTHREAD_COND_INITIALIZER,
+	  .settled = PTHREAD_COND_INITIALIZER};
+
+static unsigned outstanding(unsigned n)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		left += self.drain[i]();
+	return left;
+}
+
+static void *run(void *unused)
+{
+	static const struct timespec period = {0, PERIOD_NS};
+	int mode = CU_CAPTURE_RELAXED;
+
+	prctl(PR_SET_NAME, "gpucapture");
+	/* For good: nothing that this thread does is the program's work, nor spoils its captures.
+	 */
+	cap_aside_begin();
+	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&self.lock);
+	for (;;) {
+		while (self.stopped || !__atomic_load_n(&self.awake, __ATOMIC_RELAXED))
+			pthread_cond_wait(&self.wake, &self.lock);
+		self.looking = 1;
+		/* Whoever adds work after this wakes us again. */
+		__atomic_store_n(&self.awake, 0, __ATOMIC_SEQ_CST);
+		unsigned n = self.n;
+
+		pthread_mutex_unlock(&self.lock);
+		if (outstanding(n) > 0)
+			__atomic_store_n(&self.awake, 1, __ATOMIC_SEQ_CST);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &period, NULL);
+		pthread_mutex_lock(&self.lock);
+		self.looking = 0;
+		self.turns++;
+		pthread_cond_broadcast(&self.settled);
+	}
+	return unused;
+}
+
+static int start(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	r = pthread_create(&thread, &attributes, run, NULL);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	self.running = r == 0;
+	return -r;
+}
+
+int cap_drainer_add(unsigned (*drain)(void))
+{
+	int r = 0;
+
+	pthread_mutex_lock(&self.lock);
+	if (self.n == MOST)
+		r = -ENOSPC;
+	else if (!self.running)
+		r = start();
+	if (r == 0)
+		self.drain[self.n++] = drain;
+	pthread_mutex_unlock(&self.lock);
+	return r;
+}
+
+void cap_drainer_wake(void)
+{
+	if (__atomic_load_n(&self.awake, __ATOMIC_SEQ_CST))
+		return;
+	pthread_mutex_lock(&self.lock);
+	__atomic_store_n(&self.awake, 1, __ATOMIC_SEQ_CST);
+	pthread_cond_signal(&self.wake);
+	pthread_mutex_unlock(&self.lock);
+}
+
+static struct timespec from_now(long ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
+/* With the lock held: one look, or part of it. False when the time is over. */
+static bool await_turn(const struct timespec *until)
+{
+	if (!self.awake) {
+		self.awake = 1;
+		pthread_cond_signal(&self.wake);
+	}
+	return pthread_cond_timedwait(&self.settled, &self.lock, until) == 0;
+}
+
+void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_most_ms)
+{
+	struct timespec until = from_now(at_most_ms);
+
+	while (!is_done(context)) {
+		bool more;
+
+		pthread_mutex_lock(&self.lock);
+		more = self.running && !self.stopped && await_turn(&until);
+		pthread_mutex_unlock(&self.lock);
+		if (!more)
+			return;
+	}
+}
+
+void cap_drainer_settle(long at_most_ms)
+{
+	struct timespec until = from_now(at_most_ms);
+
+	pthread_mutex_lock(&self.lock);
+	/* Asleep twice in a row without work in between is not needed: awake is set while there is
+	 * any. */
+	for (unsigned turn = self.turns;
+	     self.running && !self.stopped && (self.turns - turn < 2 || self.awake);)
+		if (!await_turn(&until))
+			break;
+	pthread_mutex_unlock(&self.lock);
+}
+
+void cap_drainer_stop(void)
+{
+	struct timespec until = from_now(STOP_MS);
+
+	pthread_mutex_lock(&self.lock);
+	self.stopped = 1;
+	while (self.looking && pthread_cond_timedwait(&self.settled, &self.lock, &until) == 0)
+		;
+	pthread_mutex_unlock(&self.lock);
+}

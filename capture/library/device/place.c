@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/device/place.h"
+
+#include "capture/library/device/cu.h"
+#include "capture/library/state.h"
+#include "formats/api/fields.h"
+
+#include <string.h>
+
+static uint32_t threads;
+
+static uint32_t this_thread(void)
+{
+	static __thread uint32_t number;
+
+	if (!number)
+		number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+	return number;
+}
+
+int cap_place_reachable(const struct cap_place *p)
+{
+	return p->thread == 0 || p->thread == this_thread();
+}
+
+const struct api_arg *cap_arg_of(const struct api_call *call, enum api_meaning meaning)
+{
+	for (unsigned i = 0; i < call->n_args; i++)
+		if (call->args[i].meaning == meaning)
+			return &call->args[i];
+	return NULL;
+}
+
+/* cuLaunchKernelEx() has the stream in its first argument. */
+static void *stream_in_config(const struct cap_call *c, const struct api_call *call)
+{
+	const struct api_arg *a = call->n_args > 0 ? &call->args[0] : NULL;
+	struct api_view view;
+
+	if (c->class != API_CLASS_LAUNCH || !a || !a->layout || !c->words[a->word])
+		return NULL;
+	view = (struct api_view){a->layout, (const void *)c->words[a->word], a->layout->bytes};
+	return (void *)api_number(&view, "hStream");
+}
+
+void cap_place_of(const struct cap_call *c, const struct api_call *call, struct cap_place *ret)
+{
+	const struct api_arg *a = cap_arg_of(call, API_MEANING_STREAM);
+	void *stream = a ? (void *)c->words[a->word] : stream_in_config(c, call);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->sync = !a && (c->class == API_CLASS_COPY || c->class == API_CLASS_SET);
+	if (!stream)
+		stream = c->per_thread ? CU_PER_THREAD_STREAM : CU_LEGACY_STREAM;
+	ret->stream = stream;
+	if (stream == CU_PER_THREAD_STREAM)
+		ret->thread = this_thread();
+	if (stream == CU_PER_THREAD_STREAM || stream == CU_LEGACY_STREAM ||
+	    cap_cu.cuStreamGetCtx(stream, &ret->context))
+		cap_cu.cuCtxGetCurrent(&ret->context);
+}
+
+int cap_place_enter(void *context)
+{
+	void *current = NULL;
+
+	cap_cu.cuCtxGetCurrent(&current);
+	return current != context && cap_cu.cuCtxPushCurrent_v2(context) == 0;
+}
+
+void cap_place_leave(int entered)
+{
+	void *context;
+
+	if (entered)
+		cap_cu.cuCtxPopCurrent_v2(&context);
+}
+
+int cap_place_device(void *context)
+{
+	int entered = cap_place_enter(context), device;
+
+	if (cap_cu.cuCtxGetDevice(&device))
+		device = -1;
+	cap_place_leave(entered);
+	return device;
+}
+
+int cap_place_capturing(const struct cap_place *p)
+{
+	int status = 0;
+
+	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
+		return 0;
+	return cap_cu.cuStreamIsCapturing(p->stream, &status) != 0 || status != 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/digests/arena.h"
+
+#include "capture/library/device/cu.h"
+#include "capture/library/digests/batch.h"
+
+#include <stdlib.h>
+
+#define CHUNK_SUMS (64u << 10) /* 1 MiB: of 4 GiB of buffers */
+
+static struct cap_arena_chunk *add(struct cap_arena *a, size_t n)
+{
+	struct cap_arena_chunk *c = calloc(1, sizeof(*c));
+	void *memory;
+	int mode, r;
+
+	if (!c)
+		return NULL;
+	c->n = n > CHUNK_SUMS ? n : CHUNK_SUMS;
+	mode = cap_relax();
+	r = cap_cu.cuMemHostAlloc(&memory, c->n * sizeof(struct gd128),
+				  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
+	cap_unrelax(mode);
+	if (r) {
+		free(c);
+		return NULL;
+	}
+	c->sums = memory;
+	c->next = a->chunks;
+	a->chunks = c;
+	return c;
+}
+
+void cap_arena_prepare(struct cap_arena *a)
+{
+	if (!a->chunks)
+		add(a, CHUNK_SUMS);
+}
+
+struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)
+{
+	struct cap_arena_chunk *c;
+	struct gd128 *sums;
+
+	for (c = a->chunks; c; c = c->next) {
+		if (c->out == 0)
+			c->used = 0;
+		if (c->n - c->used >= n)
+			break;
+	}
+	if (!c && !(c = add(a, n)))
+		return NULL;
+	sums = c->sums + c->used;
+	for (size_t i = 0; i < n; i++)
+		sums[i] = (struct gd128){CAP_AWAITED, CAP_AWAITED};
+	c->used += n;
+	c->out++;
+	*ret_chunk = c;
+	return sums;
+}
+
+void cap_arena_give(struct cap_arena_chunk *chunk)
+{
+	chunk->out--;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/digests/batch.h"
+
+#include "capture/digest/gd128_image.h"
+#include "capture/digest/gd128_work.h"
+#include "capture/library/device/cu.h"
+#include "capture/library/device/drainer.h"
+#include "capture/library/digests/arena.h"
+#include "capture/library/digests/payload.h"
+#include "capture/library/digests/twin.h"
+#include "capture/library/times/times.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CONTEXTS 64
+#define SETTLE_MS 2000
+#define THREADS 512 /* as gd128.cu has them */
+
+/* A buffer whose page sums are to come. */
+struct result {
+	struct cap_buffer buffer;
+	const struct gd128 *sums;
+};
+
+struct batch {
+	struct batch *next;
+	struct device_code *code;
+	struct cap_arena_chunk *chunk;
+	struct gd128 *sums;
+	size_t n_sums, n_results;
+	struct result results[];
+};
+
+struct device_code {
+	void *context;
+	void *function; /* NULL: the kernel could not be loaded */
+	unsigned most_blocks;
+	struct cap_arena arena;
+	unsigned n_batches; /* outstanding */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct device_code codes[MOST_CONTEXTS];
+	unsigned n_codes;
+	struct batch *first, **last; /* outstanding, oldest first */
+	unsigned n_batches;
+	uint64_t missed; /* digests that could not be made */
+	int missed_result;
+} engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &engine.first};
+
+int cap_batch_start(void)
+{
+	int r = gd128_image_bytes ? cap_cu_load() : -ENOSYS;
+
+	if (r == 0)
+		cap_twin_register();
+	return r;
+}
+
+static void miss(size_t n, int result)
+{
+	engine.missed += n;
+	engine.missed_result = result;
+}
+
+void cap_batch_miss(size_t n, int result)
+{
+	pthread_mutex_lock(&engine.lock);
+	miss(n, result);
+	pthread_mutex_unlock(&engine.lock);
+}
+
+/* A block on every other multiprocessor of the current context's device: their loads under way at
+ * once are what memory can serve, and the rest is left to the program's kernels. */
+static unsigned most_blocks(void)
+{
+	int device, count = 0;
+
+	if (cap_cu.cuCtxGetDevice(&device) ||
+	    cap_cu.cuDeviceGetAttribute(&count, CU_MULTIPROCESSOR_COUNT, device) || count < 2)
+		return 1;
+	return (unsigned)count / 2;
+}
+
+static struct device_code *known_code(const void *context)
+{
+	for (unsigned i = 0; i < engine.n_codes; i++)
+		if (engine.codes[i].context == context)
+			return &engine.codes[i];
+	return NULL;
+}
+
+/* With the lock held and the context current. */
+static struct device_code *code_of(void *context)
+{
+	struct device_code *d = known_code(context);
+	void *module;
+	int r, mode;
+
+	if (!d && !(d = known_code(NULL)) && engine.n_codes < MOST_CONTEXTS)
+		d = &engine.codes[engine.n_codes++];
+	if (!d || d->context)
+		return d && d->function ? d : NULL;
+	*d = (struct device_code){.context = context, .n_batches = d->n_batches};
+	mode = cap_relax();
+	r = cap_cu.cuModuleLoadData(&module, gd128_image);
+	if (!r)
+		r = cap_cu.cuModuleGetFunction(&d->function, module, GD128_KERNEL);
+	cap_unrelax(mode);
+	if (r) {
+		d->function = NULL;
+		engine.missed_result = r;
+		return NULL;
+	}
+	d->most_blocks = most_blocks();
+	return d;
+}
+
+void cap_batch_prepare(void *context)
+{
+	struct device_code *d;
+	bool is_new;
+
+	pthread_mutex_lock(&engine.lock);
+	is_new = context && !known_code(context);
+	d = is_new ? code_of(context) : NULL;
+	if (d)
+		cap_arena_prepare(&d->arena);
+	pthread_mutex_unlock(&engine.lock);
+}
+
+static int launch(const struct device_code *d, void *stream, struct gd128_work *work)
+{
+	void *params[] = {work};
+	unsigned blocks = work->n_pages < d->most_blocks ? (unsigned)work->n_pages : d->most_blocks;
+	int r = 0;
+
+	if (work->n_pages > 0)
+		r = cap_cu.cuLaunchKernel(d->function, blocks, 1, 1, THREADS, 1, 1, 0, stream,
+					  params, NULL);
+	memset(work, 0, sizeof(*work));
+	return r;
+}
+
+/* The sums of a buffer like this one that the batch has already; NULL. */
+static const struct gd128 *had(const struct batch *b, size_t before, const struct cap_buffer *like)
+{
+	for (size_t i = before; i-- > 0 && before - i < 64;)
+		if (b->results[i].buffer.address == like->address &&
+		    b->results[i].buffer.bytes == like->bytes)
+			return b->results[i].sums;
+	return NULL;
+}
+
+/* Lists each buffer once, and launches whenever the kernel's list is full. A driver's result. */
+static int fill(struct batch *b, const struct device_code *d, void *stream,
+		const struct cap_buffer *buffers, size_t n)
+{
+	struct gd128_work work = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct result *to = &b->results[i];
+
+		*to = (struct result){.buffer = buffers[i], .sums = had(b, i, &buffers[i])};
+		if (to->sums)
+			continue;
+		to->sums = b->sums + b->n_sums;
+		b->n_sums += gd128_pages(buffers[i].bytes);
+		work.parts[work.n_parts++] = (struct gd128_part){
+			.address = buffers[i].address,
+			.bytes = buffers[i].bytes,
+			.pages_at = (uintptr_t)to->sums,
+			.first_page = work.n_pages,
+		};
+		work.n_pages += gd128_pages(buffers[i].bytes);
+		if (work.n_parts == GD128_PARTS)
+			r = launch(d, stream, &work);
+	}
+	b->n_results = n;
+	return r ? r : launch(d, stream, &work);
+}
+
+static void free_batch(struct batch *b)
+{
+	if (b && b->chunk)
+		cap_arena_give(b->chunk);
+	free(b);
+}
+
+/* With the lock held: one that was queued is done with. */
+static void done(struct batch *b)
+{
+	b->code->n_batches--;
+	engine.n_batches--;
+	free_batch(b);
+}
+
+/* With the lock held. */
+static int queue(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+{
+	struct device_code *d = code_of(place->context);
+	struct batch *b = d ? calloc(1, sizeof(*b) + n * sizeof(b->results[0])) : NULL;
+	size_t pages = 0;
+	int r;
+
+	if (!b)
+		return d ? -ENOMEM : engine.missed_result;
+	for (size_t i = 0; i < n; i++)
+		pages += gd128_pages(buffers[i].bytes);
+	b->sums = cap_arena_take(&d->arena, pages, &b->chunk);
+	r = b->sums ? fill(b, d, place->stream, buffers, n) : -ENOMEM;
+	if (r) {
+		free_batch(b);
+		return r;
+	}
+	*engine.last = b;
+	engine.last = &b->next;
+	b->code = d;
+	d->n_batches++;
+	engine.n_batches++;
+	return 0;
+}
+
+void cap_batch_announce(uint64_t id, size_t n)
+{
+	struct cap_announced_record *r = n > 0 ? cap_reserve(sizeof(*r), CAP_ANNOUNCED) : NULL;
+
+	if (!r)
+		return;
+	r->n = (uint32_t)(cap_payload_asked() ? 2 * n : n);
+	r->spare = 0;
+	r->id = id;
+	cap_publish();
+}
+
+/* Nobody is to wait for the buffer's digest. */
+static void put_empty(const struct cap_buffer *b)
+{
+	struct cap_digest_record *r = cap_reserve(sizeof(*r), CAP_DIGEST);
+
+	if (!r)
+		return;
+	memset((uint8_t *)r + sizeof(r->head), 0, sizeof(*r) - sizeof(r->head));
+	r->head.flags = CAP_DIGEST_EMPTY;
+	r->index = b->index;
+	r->id = b->id;
+	cap_publish();
+}
+
+void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+{
+	int r;
+
+	if (n == 0)
+		return;
+	pthread_mutex_lock(&engine.lock);
+	r = queue(place, buffers, n);
+	if (r)
+		miss(n, r);
+	pthread_mutex_unlock(&engine.lock);
+	if (!r)
+		cap_drainer_wake();
+	for (size_t i = 0; r && i < n; i++)
+		put_empty(&buffers[i]);
+	cap_payload_keep(place, buffers, n);
+	cap_times_interrupt(place);
+}
+
+/* ---- results */
+
+static void put(const struct cap_buffer *b, const struct gd128 *sums)
+{
+	uint32_t n = (uint32_t)gd128_pages(b->bytes);
+	struct gd128 digest = gd128_fold(sums, b->bytes);
+	struct cap_digest_record *r =
+		cap_reserve((uint32_t)(sizeof(*r) + n * sizeof(*sums)), CAP_DIGEST);
+
+	if (!r)
+		return;
+	r->head.flags = (uint8_t)b->output;
+	r->index = b->index;
+	r->n_pages = n;
+	r->id = b->id;
+	r->allocation = b->allocation;
+	r->offset_bytes = b->offset_bytes;
+	r->length_bytes = b->bytes;
+	r->digest[0] = digest.lo;
+	r->digest[1] = digest.hi;
+	memcpy(r->pages, sums, n * sizeof(*sums));
+	cap_publish();
+}
+
+void cap_batch_host(const struct cap_buffer *b, const void *data)
+{
+	struct gd128 sums[CAP_HOST_BYTES / GD128_PAGE_BYTES + 1] = {{0, 0}};
+
+	gd128_add(sums, 0, data, b->bytes);
+	put(b, sums);
+}
+
+static int has_come(const struct batch *b)
+{
+	for (size_t i = b->n_sums; i-- > 0;)
+		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == CAP_AWAITED ||
+		    __atomic_load_n(&b->sums[i].hi, __ATOMIC_ACQUIRE) == CAP_AWAITED)
+			return 0;
+	return 1;
+}
+
+/* The oldest batch that has come, out of the list; NULL. */
+static struct batch *next_batch(void)
+{
+	struct batch **at, *b;
+
+	pthread_mutex_lock(&engine.lock);
+	for (at = &engine.first; (b = *at) && !has_come(b);)
+		at = &b->next;
+	if (b) {
+		*at = b->next;
+		if (!*at)
+			engine.last = at;
+	}
+	pthread_mutex_unlock(&engine.lock);
+	return b;
+}
+
+unsigned cap_batch_drain(void)
+{
+	struct batch *b;
+	unsigned left;
+
+	while ((b = next_batch())) {
+		for (size_t i = 0; i < b->n_results; i++)
+			put(&b->results[i].buffer, b->results[i].sums);
+		pthread_mutex_lock(&engine.lock);
+		done(b);
+		pthread_mutex_unlock(&engine.lock);
+	}
+	pthread_mutex_lock(&engine.lock);
+	left = engine.n_batches;
+	pthread_mutex_unlock(&engine.lock);
+	return left;
+}
+
+/* ---- contexts that end */
+
+static bool has_come_all(void *context)
+{
+	const struct device_code *d;
+	bool has;
+
+	pthread_mutex_lock(&engine.lock);
+	d = known_code(context);
+	has = !d || d->n_batches == 0;
+	pthread_mutex_unlock(&engine.lock);
+	return has;
+}
+
+void cap_batch_await(void *context)
+{
+	cap_drainer_await(has_come_all, context, SETTLE_MS);
+}
+
+/* Its page-locked memory is gone: what lies there is not looked at again. The drainer may be at a
+ * batch, so that what describes chunks stays. */
+void cap_batch_forget(const void *context)
+{
+	struct batch **at = &engine.first, *b;
+	struct device_code *d;
+
+	pthread_mutex_lock(&engine.lock);
+	d = known_code(context);
+	while (d && (b = *at)) {
+		if (b->code != d) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		miss(b->n_results, 0);
+		done(b);
+	}
+	if (d) {
+		engine.last = at;
+		*d = (struct device_code){.n_batches = d->n_batches};
+	}
+	pthread_mutex_unlock(&engine.lock);
+}
+
+void cap_batch_end(void)
+{
+	char text[128];
+	int n;
+
+	pthread_mutex_lock(&engine.lock);
+	for (struct batch *b = engine.first; b; b = b->next)
+		engine.missed += b->n_results;
+	n = snprintf(text, sizeof(text), "{\"missed\": %llu, \"result\": %d}",
+		     (unsigned long long)engine.missed, engine.missed_result);
+	pthread_mutex_unlock(&engine.lock);
+	if (engine.missed)
+		cap_put_fact("digests", text, (size_t)n);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which buffers are digested, and when (doc/capture.md, Digests).
+ *
+ * What a call reads is added to what is pending on its stream before the call, what it wrote
+ * afterwards; and pending is launched before anything that might change it, or let others.
+ */
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/digest/gd128.h"
+#include "capture/library/device/allocations.h"
+#include "capture/library/device/aside.h"
+#include "capture/library/device/contexts.h"
+#include "capture/library/device/cu.h"
+#include "capture/library/device/drainer.h"
+#include "capture/library/digests/payload.h"
+#include "capture/library/digests/pending.h"
+#include "capture/library/params.h"
+#include "capture/library/state.h"
+#include "capture/library/times/spans.h"
+#include "capture/ring.h"
+
+#include <pthread.h>
+
+#define SETTLE_MS 2000
+#define LISTED 64
+
+static struct {
+	unsigned level;	      /* enum cap_digest_level */
+	uint64_t piece_bytes; /* of a buffer, in one record */
+} self;
+
+struct buffers {
+	struct cap_buffer *items;
+	size_t n, cap;
+	void *context; /* whose kernels are to read them */
+};
+
+static void buffers_done(struct buffers *b)
+{
+	free(b->items);
+}
+
+/* What collectives of an open group have written. */
+struct grouped {
+	struct cap_place place;
+	struct cap_buffer buffer;
+};
+static __thread struct {
+	int depth;
+	struct grouped *items;
+	size_t n, cap;
+} group;
+
+/* ---- from bytes to buffers */
+
+/* Appends [address, address + bytes) of that memory, in pieces that fit a record. */
+static void append_pieces(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
+			  uint64_t address, uint64_t bytes, int output)
+{
+	uint64_t left = r->base + r->bytes - address;
+
+	for (bytes = bytes < left ? bytes : left; bytes > 0;) {
+		uint64_t n = bytes < self.piece_bytes ? bytes : self.piece_bytes;
+
+		if (array_reserve(&b->items, b->n + 1, &b->cap) < 0)
+			return;
+		b->items[b->n++] = (struct cap_buffer){
+			.id = c->id,
+			.output = (uint32_t)output,
+			.address = address,
+			.bytes = n,
+			.allocation = r->id,
+			.offset_bytes = address - r->base,
+		};
+		address += n;
+		bytes -= n;
+	}
+}
+
+/* The same for kernels of b->context, which must not fault; what they do not reach is counted. */
+static void append(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
+		   uint64_t address, uint64_t bytes, int output)
+{
+	if (cap_allocation_reaches(r, cap_place_device(b->context)))
+		append_pieces(b, c, r, address, bytes, output);
+	else if (r->reach)
+		cap_batch_miss(1, CU_PEER_ACCESS_NOT_ENABLED);
+}
+
+/* The other side of a copy with the host. */
+static int is_device(const struct cap_region *r)
+{
+	return r->kind != CAP_MEMORY_HOST && r->reach;
+}
+
+static void append_spans(struct buffers *b, const struct cap_call *c, const struct cap_spans *s,
+			 int output)
+{
+	struct cap_region r;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i].output == output && cap_allocation_find(s->items[i].address, &r) &&
+		    is_device(&r))
+			append(b, c, &r, s->items[i].address, s->items[i].bytes, output);
+}
+
+/* The allocations that a launch can reach: those that a pointer among its parameters leads into. */
+struct reach {
+	struct buffers *buffers;
+	const struct cap_call *call;
+	int output;
+};
+
+static void reach(uint64_t value, void *context)
+{
+	struct reach *to = context;
+	struct cap_region r;
+
+	if (value < 4096 || !cap_allocation_find(value, &r))
+		return;
+	for (size_t i = 0; i < to->buffers->n; i++)
+		if (to->buffers->items[i].allocation == r.id)
+			return;
+	append(to->buffers, to->call, &r, r.base, r.bytes, to->output);
+}
+
+/* All that lives, as far as it is known to in the order of the place. */
+static void append_all(struct buffers *b, const struct cap_call *c, const struct cap_place *place,
+		       int output)
+{
+	struct cap_region some[LISTED];
+	uint64_t from = 0;
+	size_t n;
+
+	do {
+		n = cap_allocations_list(from, some, LISTED);
+		for (size_t i = 0; i < n; i++)
+			if (is_device(&some[i]) && some[i].context == place->context &&
+			    (place->sync || !some[i].stream || some[i].stream == place->stream))
+				append(b, c, &some[i], some[i].base, some[i].bytes, output);
+		if (n > 0)
+			from = some[n - 1].base + 1;
+	} while (n == LISTED);
+}
+
+/* ---- copies of small pageable memory */
+
+/* The driver knows of it, so it may be a device's, though nobody saw it made: nodes of a graph make
+ * memory, and so do calls that go by unseen. */
+static int is_of_driver(uint64_t address)
+{
+	unsigned type;
+
+	return cap_cu.cuPointerGetAttribute(&type, CU_POINTER_MEMORY_TYPE, address) != 1;
+}
+
+/* Pageable memory of the host has been read, or written, when the call returns: so few bytes are
+ * digested here and now, which costs less than a launch. NULL: not so. */
+static const void *pageable(const struct cap_span *s)
+{
+	struct cap_region r;
+
+	return s->bytes <= CAP_HOST_BYTES && !cap_allocation_find(s->address, &r) &&
+			       !is_of_driver(s->address)
+		       ? (const void *)s->address
+		       : NULL;
+}
+
+/* A device that reaches pageable memory itself may write it when the call has returned. */
+static int writes_later(const struct cap_call *c, const struct cap_region *r)
+{
+	int reaches = 0;
+
+	return cap_arg_of(api_call(c->api), API_MEANING_STREAM) && r->device >= 0 &&
+	       (cap_cu.cuDeviceGetAttribute(&reaches, CU_PAGEABLE_MEMORY_ACCESS, r->device) ||
+		reaches);
+}
+
+/* A copy of one span between pageable memory and a device: 1 when it is done with. `when`: 0 before
+ * the call, 1 after it. */
+static int small_copy(const struct cap_call *c, const struct cap_spans *s, int when)
+{
+	const struct cap_span *host, *device;
+	const void *data;
+	struct buffers b = {0};
+	struct cap_region r;
+
+	if (s->n != 2)
+		return 0;
+	device = &s->items[pageable(&s->items[0]) ? 1 : 0];
+	host = &s->items[device == s->items];
+	data = pageable(host);
+	if (!data || !cap_allocation_find(device->address, &r) || !is_device(&r))
+		return 0;
+	if (!device->output && writes_later(c, &r))
+		return 0;
+	/* To the device: as it is before. From the device: as it came. */
+	if (device->output == when)
+		return 1;
+	append_pieces(&b, c, &r, device->address, device->bytes, device->output);
+	cap_batch_announce(c->id, b.n);
+	for (size_t i = 0; i < b.n; i++) {
+		cap_batch_host(&b.items[i], data);
+		cap_payload_host(&b.items[i], data);
+	}
+	buffers_done(&b);
+	return 1;
+}
+
+/* ---- what is wanted of a call */
+
+static int is_host_copy(const struct cap_spans *s)
+{
+	int host = 0, device = 0;
+	struct cap_region r;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (cap_allocation_find(s->items[i].address, &r) && is_device(&r))
+			device = 1;
+		else
+			host = 1;
+	}
+	return host && device;
+}
+
+/* Appends the buffers of the call before (0) or after (1) it. */
+static void collect(struct buffers *b, const struct cap_call *c, const struct api_call *call,
+		    const struct cap_place *place, int when)
+{
+	scoped(cap_spans_done) struct cap_spans spans = {0};
+	struct reach to = {b, c, when};
+
+	switch (call->class) {
+	case API_CLASS_LAUNCH:
+		if (self.level == CAP_DIGEST_LAUNCH)
+			cap_params_values(c, call, reach, &to);
+		return;
+	case API_CLASS_GRAPH_LAUNCH:
+		if (self.level == CAP_DIGEST_LAUNCH)
+			append_all(b, c, place, when);
+		return;
+	case API_CLASS_SET:
+		if (self.level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
+			append_spans(b, c, &spans, when);
+		return;
+	case API_CLASS_COPY:
+		if (cap_spans_of(c, call, &spans) < 0 || small_copy(c, &spans, when))
+			return;
+		if (self.level == CAP_DIGEST_LAUNCH || is_host_copy(&spans))
+			append_spans(b, c, &spans, when);
+		return;
+	case API_CLASS_COLLECTIVE:
+	case API_CLASS_P2P:
+		if (cap_spans_of(c, call, &spans) == 0)
+			append_spans(b, c, &spans, when);
+		return;
+	default:
+		return;
+	}
+}
+
+/* A copy changes nothing but what it writes; everything else might change anything. */
+static void flush_before(const struct cap_call *c, const struct api_call *call,
+			 const struct cap_place *place)
+{
+	scoped(cap_spans_done) struct cap_spans spans = {0};
+
+	if (call->class == API_CLASS_COPY && cap_spans_of(c, call, &spans) == 0) {
+		for (size_t i = 0; i < spans.n; i++)
+			if (spans.items[i].output)
+				cap_pending_flush_range(spans.items[i].address,
+							spans.items[i].bytes);
+	} else if (call->class == API_CLASS_SYNC || call->class == API_CLASS_STREAM_QUERY ||
+		   call->class == API_CLASS_EVENT_RECORD || call->class == API_CLASS_LAUNCH ||
+		   call->class == API_CLASS_GRAPH_LAUNCH || call->class == API_CLASS_SET) {
+		if (!cap_arg_of(call, API_MEANING_EVENT) || call->class == API_CLASS_EVENT_RECORD)
+			cap_pending_flush(cap_arg_of(call, API_MEANING_CONTEXT) ||
+							  strstr(call->name, "CtxSync")
+						  ? NULL
+						  : place);
+	} else if (call->class != API_CLASS_COLLECTIVE && call->class != API_CLASS_P2P) {
+		cap_pending_flush(NULL);
+	}
+}
+
+/* What is pending was launched. */
+static void before_end(struct cap_call *c, const struct api_call *call)
+{
+	void *context = cap_context_ending(c, call);
+
+	c->room[1] = (uintptr_t)context;
+	if (context)
+		cap_batch_await(context);
+}
+
+static void before_call(struct cap_call *c, const struct api_call *call)
+{
+	scoped(buffers_done) struct buffers b = {0};
+	struct cap_place place;
+
+	cap_place_of(c, call, &place);
+	if (cap_place_capturing(&place))
+		return;
+	b.context = place.context;
+	flush_before(c, call, &place);
+	if (c->class == API_CLASS_DESTROY)
+		before_end(c, call);
+	if (c->paused)
+		return;
+	collect(&b, c, call, &place, 0);
+	cap_batch_announce(c->id, b.n);
+	cap_pending_add(&place, b.items, b.n);
+	/* Inside a group nothing is launched yet, so what comes with it may go along. */
+	if (b.n > 0 && call->class != API_CLASS_COPY && group.depth == 0)
+		cap_pending_flush(&place);
+}
+
+/* A wait for an event changes nothing, but may make its stream one that is captured. */
+static int is_harmless(const struct cap_call *c)
+{
+	return c->class == API_CLASS_EVENT_WAIT &&
+	       __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0;
+}
+
+static void before(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+
+	if (!call || is_harmless(c) || c->class == API_CLASS_ALLOC)
+		return;
+	cap_aside_begin();
+	if (call->class == API_CLASS_GROUP_BEGIN)
+		group.depth++;
+	else if (call->class == API_CLASS_GROUP_END && group.depth == 1)
+		cap_pending_flush(NULL);
+	else if (call->class != API_CLASS_GROUP_END)
+		before_call(c, call);
+	cap_aside_end();
+}
+
+/* The group's collectives are under way. */
+static void group_ended(void)
+{
+	if (group.depth > 0 && --group.depth > 0)
+		return;
+	for (size_t i = 0; i < group.n; i++)
+		cap_pending_add(&group.items[i].place, &group.items[i].buffer, 1);
+	group.n = 0;
+}
+
+static void after_call(struct cap_call *c, const struct api_call *call)
+{
+	scoped(buffers_done) struct buffers b = {0};
+	struct cap_place place;
+
+	cap_place_of(c, call, &place);
+	if (cap_place_capturing(&place))
+		return;
+	b.context = place.context;
+	collect(&b, c, call, &place, 1);
+	cap_batch_announce(c->id, b.n);
+	if (group.depth == 0) {
+		cap_pending_add(&place, b.items, b.n);
+		return;
+	}
+	for (size_t i = 0; i < b.n; i++) {
+		if (array_reserve(&group.items, group.n + 1, &group.cap) < 0)
+			return;
+		group.items[group.n++] = (struct grouped){place, b.items[i]};
+	}
+}
+
+/* Before the first thing is launched there is memory. */
+static void prepare(void)
+{
+	void *context;
+
+	if (cap_cu.cuCtxGetCurrent(&context) == 0)
+		cap_batch_prepare(context);
+}
+
+#define NCCL_IN_PROGRESS 7
+
+static void after(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+	int ok = c->result == 0 ||
+		 (call && call->library == API_LIBRARY_NCCL && c->result == NCCL_IN_PROGRESS);
+
+	if (!call)
+		return;
+	cap_aside_begin();
+	if (call->class == API_CLASS_GROUP_END)
+		group_ended();
+	else if (c->class == API_CLASS_ALLOC)
+		prepare();
+	else if (c->class == API_CLASS_DESTROY && c->room[1] && cap_context_ended(c, call))
+		cap_batch_forget((const void *)(uintptr_t)c->room[1]);
+	else if (ok && !c->paused)
+		after_call(c, call);
+	cap_aside_end();
+}
+
+/* ---- the ends of iterations, threads and processes */
+
+/* All that lives, once everything under way is done, and before anything else begins. */
+static void all_live(uint64_t id)
+{
+	scoped(buffers_done) struct buffers b = {0};
+	struct cap_place place = {.stream = CU_LEGACY_STREAM, .sync = 1};
+	struct cap_call c = {.id = id};
+
+	if (cap_cu.cuCtxGetCurrent(&place.context) || !place.context || cap_cu.cuCtxSynchronize())
+		return;
+	b.context = place.context;
+	append_all(&b, &c, &place, 1);
+	cap_batch_announce(id, b.n);
+	cap_batch_launch(&place, b.items, b.n);
+	cap_cu.cuStreamSynchronize(place.stream);
+}
+
+static void iteration(int64_t number, uint64_t id)
+{
+	cap_aside_begin();
+	cap_pending_flush(NULL);
+	/* Waiting for the device would end a capture. */
+	if (self.level == CAP_DIGEST_STEP &&
+	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
+		all_live(id);
+	cap_payload_iteration(number);
+	cap_aside_end();
+}
+
+static void thread_end(void)
+{
+	free(group.items);
+	memset(&group, 0, sizeof(group));
+}
+
+static void end(void)
+{
+	cap_aside_begin();
+	cap_pending_flush(NULL);
+	cap_drainer_settle(SETTLE_MS);
+	cap_batch_end();
+	cap_aside_end();
+}
+
+static int start(void)
+{
+	uint64_t record = cap_control()->ring_bytes / 8, sums;
+	int r;
+
+	self.level = cap_control()->digest_level;
+	if (self.level == CAP_DIGEST_NONE)
+		return -ENOTSUP;
+	sums = (record - sizeof(struct cap_digest_record)) / sizeof(struct gd128);
+	self.piece_bytes = (sums < 4096 ? sums : 4096) * GD128_PAGE_BYTES;
+	r = cap_batch_start();
+	return r < 0 ? r : cap_drainer_add(cap_batch_drain);
+}
+
+#define BIT(class) (1ull << API_CLASS_##class)
+#define ORDERING                                                                                   \
+	(BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(PREFETCH) | BIT(HOST_CALL) | BIT(MEMORY_OP) |    \
+	 BIT(GRAPH_LAUNCH) | BIT(EVENT_RECORD) | BIT(STREAM_QUERY) | BIT(SYNC) | BIT(FREE) |       \
+	 BIT(UNMAP) | BIT(DESTROY) | BIT(CAPTURE_BEGIN) | BIT(CAPTURE_END) | BIT(EVENT_WAIT) |     \
+	 BIT(ALLOC))
+
+const struct cap_hook cap_digests = {
+	.name = "digests",
+	.classes = ORDERING | BIT(COLLECTIVE) | BIT(P2P) | BIT(GROUP_BEGIN) | BIT(GROUP_END),
+	.always = ORDERING | BIT(GROUP_BEGIN) | BIT(GROUP_END),
+	.start = start,
+	.before = before,
+	.after = after,
+	.iteration = iteration,
+	.thread_end = thread_end,
+	.end = end,
+};

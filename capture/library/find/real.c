@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/find/real.h"
+#include "formats/api/api.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DRIVER "libcuda.so.1"
+
+static struct cap_loader loader_;
+static pthread_once_t loader_once = PTHREAD_ONCE_INIT, driver_once = PTHREAD_ONCE_INIT;
+static void *driver;
+
+#define MOST_PARTS 8
+static const void *parts[MOST_PARTS]; /* where the driver's objects begin */
+static unsigned n_parts;
+static __thread bool opening __attribute__((tls_model("initial-exec")));
+
+static void find_loader(void)
+{
+	loader_.dlopen = (void *(*)(const char *, int))cap_elf_next("dlopen");
+	loader_.dlsym = (void *(*)(void *, const char *))cap_elf_next("dlsym");
+	loader_.dlvsym = (void *(*)(void *, const char *, const char *))cap_elf_next("dlvsym");
+}
+
+const struct cap_loader *cap_loader(void)
+{
+	if (unlikely(!loader_.dlvsym))
+		pthread_once(&loader_once, find_loader);
+	return &loader_;
+}
+
+static void *open_path(const char *path, int how)
+{
+	return cap_loader()->dlopen(path, RTLD_LAZY | how);
+}
+
+/* The object that defines what follows us in the order of look-up. */
+static void *open_next(const char *symbol)
+{
+	void *found = cap_loader()->dlsym(RTLD_NEXT, symbol);
+	Dl_info about;
+
+	if (!found || !dladdr(found, &about) || !about.dli_fname)
+		return NULL;
+	return open_path(about.dli_fname, RTLD_NOLOAD);
+}
+
+/* libcuda.so.1 in one of the folders of a list that colons separate. */
+static void *open_in(const char *folders)
+{
+	char path[4096];
+
+	while (folders && *folders) {
+		size_t len = strcspn(folders, ":");
+
+		if (len > 0 && len + sizeof(DRIVER) + 1 < sizeof(path)) {
+			snprintf(path, sizeof(path), "%.*s/" DRIVER, (int)len, folders);
+			if (access(path, R_OK) == 0) {
+				void *handle = open_path(path, RTLD_GLOBAL);
+
+				if (handle)
+					return handle;
+			}
+		}
+		folders += len + (folders[len] == ':');
+	}
+	return NULL;
+}
+
+static void *open_cached(void)
+{
+	char path[4096];
+
+	return cap_cache_find(DRIVER, path, sizeof(path)) == 0 ? open_path(path, RTLD_GLOBAL)
+							       : NULL;
+}
+
+/* A handle that is not our own, however it was found. */
+static void *not_ours(void *handle)
+{
+	return handle && cap_loader()->dlsym(handle, "gpucapture_mark_iteration") ? NULL : handle;
+}
+
+static void add_part(const void *address)
+{
+	Dl_info about;
+
+	if (address && n_parts < MOST_PARTS && dladdr(address, &about)) {
+		parts[n_parts] = about.dli_fbase;
+		__atomic_store_n(&n_parts, n_parts + 1, __ATOMIC_RELEASE);
+	}
+}
+
+bool cap_real_is_driver(const void *address)
+{
+	Dl_info about;
+	unsigned n = __atomic_load_n(&n_parts, __ATOMIC_ACQUIRE);
+
+	if (opening)
+		return true;
+	if (n == 0 || !dladdr(address, &about))
+		return false;
+	while (n > 0 && parts[n - 1] != about.dli_fbase)
+		n--;
+	return n > 0;
+}
+
+void *cap_real_open_part(const char *file, int mode)
+{
+	void *handle = open_path(file, mode);
+
+	if (handle)
+		add_part(cap_loader()->dlsym(handle, "cuInit"));
+	return handle;
+}
+
+static void find_driver(void)
+{
+	const char *named = getenv("GPUCAPTURE_DRIVER");
+
+	if (named && *named)
+		driver = not_ours(open_path(named, RTLD_GLOBAL));
+	else if (!(driver = not_ours(open_next("cuInit"))) &&
+		 !(driver = not_ours(open_in(getenv("LD_LIBRARY_PATH")))) &&
+		 !(driver = not_ours(open_cached())))
+		driver = not_ours(open_in("/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
+					  "/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:"
+					  "/usr/local/nvidia/lib:/usr/lib/wsl/lib:"
+					  "/run/opengl-driver/lib"));
+}
+
+static void open_driver(void)
+{
+	opening = true;
+	find_driver();
+	opening = false;
+	add_part(driver ? cap_loader()->dlsym(driver, "cuInit") : NULL);
+}
+
+void *cap_real_driver(void)
+{
+	int kept = errno;
+
+	pthread_once(&driver_once, open_driver);
+	errno = kept;
+	return driver;
+}
+
+void cap_real_find_clock(void)
+{
+	void *from = getenv("GPUCAPTURE_DRIVER") ? cap_real_driver() : RTLD_NEXT;
+
+	if (!cap_process.emulated_ns && from)
+		cap_process.emulated_ns =
+			(uint64_t(*)(void))cap_loader()->dlsym(from, "gpuemu_host_ns");
+}
+
+/* A function of a library that the program has loaded, however it did: linked, opened for itself
+ * alone, or built into something else. */
+static void *find_loaded(enum api_library library, const char *name)
+{
+	static const char *const files[API_N_LIBRARIES] = {
+		[API_LIBRARY_NCCL] = "libnccl.so",
+		[API_LIBRARY_CUBLAS] = "libcublas.so",
+		[API_LIBRARY_CUBLASLT] = "libcublasLt.so",
+	};
+	void *found = cap_loader()->dlsym(RTLD_NEXT, name);
+
+	if (!found)
+		found = cap_elf_in(files[library], name);
+	return found ? found : cap_elf_in("", name);
+}
+
+static void *find_real(enum api_library library, const char *name)
+{
+	int kept = errno;
+	void *found = NULL;
+
+	if (library != API_LIBRARY_CUDA)
+		found = find_loaded(library, name);
+	else if (cap_real_driver())
+		found = cap_loader()->dlsym(driver, name);
+	errno = kept;
+	return found;
+}
+
+void *cap_real(enum cap_library library, const char *name)
+{
+	static const enum api_library libraries[CAP_LIBRARIES] = {
+		[CAP_DRIVER] = API_LIBRARY_CUDA,
+		[CAP_NCCL] = API_LIBRARY_NCCL,
+		[CAP_CUBLAS] = API_LIBRARY_CUBLAS,
+		[CAP_CUBLASLT] = API_LIBRARY_CUBLASLT,
+	};
+
+	return find_real(libraries[library], name);
+}
+
+/* What a library answers about a function that it does not have. */
+static int no_driver(void)
+{
+	return 34; /* CUDA_ERROR_STUB_LIBRARY */
+}
+
+static int not_in_driver(void)
+{
+	return 500; /* CUDA_ERROR_NOT_FOUND */
+}
+
+static int not_in_nccl(void)
+{
+	return 5; /* ncclInvalidUsage */
+}
+
+static int not_in_cublas(void)
+{
+	return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+}
+
+static void *nothing(void)
+{
+	return NULL;
+}
+
+static void *missing(const struct api_call *call)
+{
+	if (call->result.meaning != API_MEANING_STATUS)
+		return (void *)nothing;
+	switch ((enum api_library)call->library) {
+	case API_LIBRARY_CUDA:
+		return driver ? (void *)not_in_driver : (void *)no_driver;
+	case API_LIBRARY_NCCL:
+		return (void *)not_in_nccl;
+	default:
+		return (void *)not_in_cublas;
+	}
+}
+
+void *cap_resolve(unsigned api)
+{
+	const struct api_call *call = api_call(api);
+	void *real = find_real(call->library, call->name);
+
+	/* What is not there yet may be loaded later. */
+	if (!real)
+		return missing(call);
+	__atomic_store_n(&cap_reals[api], real, __ATOMIC_RELAXED);
+	return real;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A graph of the program's as the driver tells it: for the thread that uses the graph. */
+#pragma once
+
+#include "capture/library/device/hook.h"
+
+struct cap_graph_node {
+	void *handle;
+	int type;	   /* CU_NODE_... */
+	uint32_t first, n; /* what it waits for: deps[first ..] */
+	uint32_t n_dependents;
+};
+
+struct cap_graph {
+	struct cap_graph_node *nodes; /* owned */
+	uint32_t *deps;		      /* owned: places in `nodes` */
+	uint32_t n;
+};
+
+void cap_graph_done(struct cap_graph *g);
+
+/* 0, or -errno. */
+int cap_graph_read(void *graph, struct cap_graph *ret);
+
+/* Its nodes so that each comes behind what it waits for; graphs that were made in the same way have
+ * theirs in the same order, as cuGraphExecUpdate() pairs them: from those that none waits for
+ * backwards. `ret` has room for all. 0 or -ENOMEM, -EINVAL: there is a circle. */
+int cap_graph_order(const struct cap_graph *g, uint32_t *ret);
+
+/* Writes a CAP_NODE for each, with ops[], or where that is NULL all with `op`. 0, or -ENOMEM,
+ * -ENOSPC. */
+int cap_graph_put(const struct cap_graph *g, uint64_t id, const uint32_t *ops, uint32_t op,
+		  const uint32_t *order);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Calls that make executable graphs. */
+#include "capture/library/times/nodes.h"
+
+#include "capture/library/times/nodes_impl.h"
+
+#include "base/scope.h"
+#include "capture/library/device/chain.h"
+#include "capture/library/device/cu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct {
+	struct cap_device_clock *(*clock)(void *context); /* NULL: no times of nodes */
+	uint32_t touched;
+} self;
+
+/* The device itself changes parameters of such a node. */
+static bool is_device_updatable(const struct cap_graph_node *node)
+{
+	uint32_t value[16] = {0};
+
+	return node->type == CU_NODE_KERNEL &&
+	       cap_cu.cuGraphKernelNodeGetAttribute(node->handle, CU_DEVICE_UPDATABLE_NODE,
+						    value) == 0 &&
+	       value[0] != 0;
+}
+
+static int with_events(struct cap_instance *i, void *graph, uint64_t flags)
+{
+	struct cap_exec *x = i->exec = calloc(1, sizeof(*x));
+	int r;
+
+	if (!x)
+		return -ENOMEM;
+	x->refs = 1;
+	cap_cu.cuCtxGetCurrent(&x->context);
+	x->clock = x->context ? self.clock(x->context) : NULL;
+	if (!x->clock || !i->order || flags & CU_GRAPH_DEVICE_LAUNCH)
+		return -ENOTSUP;
+	for (uint32_t k = 0; k < i->graph.n; k++)
+		if (is_device_updatable(&i->graph.nodes[k]))
+			return -ENOTSUP;
+	r = cap_instance_steps(i, x);
+	if (r == 0 && x->n_ops == 0)
+		r = -ENOTSUP;
+	if (r == 0)
+		x->now = cap_node_events_new(x);
+	if (r == 0)
+		r = x->now ? cap_instance_clone(i, graph, x, x->now) : -ENOMEM;
+	return r < 0 ? r : cap_instance_pairs(i, x);
+}
+
+/* Tells the recorder of the graph that the call instantiates. */
+static int tell(const struct cap_instance *i, const struct cap_exec *x)
+{
+	scoped(free_ptr) uint32_t *ops = NULL;
+	int r = x ? cap_instance_ops(i, x, &ops) : 0;
+
+	if (r == 0 && !i->order)
+		r = -EINVAL;
+	return r < 0 ? r
+		     : cap_graph_put(&i->graph, i->call->id, ops,
+				     self.clock ? CAP_NODE_WHOLE : CAP_NODE_UNTIMED, i->order);
+}
+
+static void forget_exec(struct cap_instance *i)
+{
+	cap_exec_free(take(i->exec));
+	if (i->clone)
+		cap_cu.cuGraphDestroy(take(i->clone));
+}
+
+static uint64_t instantiate(struct cap_instance *i, uint64_t graph, uint64_t flags)
+{
+	int r = cap_instance_read(i, (void *)graph);
+
+	if (r == 0 && self.clock) {
+		r = with_events(i, (void *)graph, flags);
+		if (r == 0)
+			r = tell(i, i->exec);
+		if (r == 0)
+			return (uintptr_t)i->clone;
+		forget_exec(i);
+		r = 0;
+	}
+	if (r == 0)
+		tell(i, NULL);
+	return graph;
+}
+
+static bool asks(const struct cap_call *call)
+{
+	return call && (self.clock || __atomic_load_n(&self.touched, __ATOMIC_RELAXED));
+}
+
+uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
+			 uint64_t flags)
+{
+	int kept = errno, mode;
+
+	*i = (struct cap_instance){.call = call};
+	if (!asks(call) || cap_cu_load_graphs() < 0 || !graph)
+		return graph;
+	mode = cap_chain_enter();
+	graph = instantiate(i, graph, flags);
+	cap_chain_leave(mode);
+	errno = kept;
+	return graph;
+}
+
+static void begin_exec(struct cap_instance *i, void *handle)
+{
+	struct cap_exec *x = take(i->exec);
+
+	x->handle = handle;
+	x->clone = take(i->clone);
+	x->leaves = take(i->leaves);
+	cap_exec_add(x);
+}
+
+bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec)
+{
+	bool again = i->exec && result != 0;
+	int kept = errno, mode;
+
+	if (!i->graph.nodes)
+		return false;
+	mode = cap_chain_enter();
+	if (again) {
+		forget_exec(i);
+		tell(i, NULL);
+	} else if (i->exec) {
+		begin_exec(i, *(void **)ret_exec);
+	}
+	cap_instance_done(i);
+	cap_chain_leave(mode);
+	errno = kept;
+	return again;
+}
+
+/* The graph with events, like the one that the executable graph was made of. */
+static int update(struct cap_instance *i, void *graph, struct cap_exec *x)
+{
+	scoped(free_ptr) uint32_t *ops = NULL;
+	int r = cap_instance_ops(i, x, &ops);
+
+	if (r < 0)
+		return r;
+	i->events = cap_node_events_take(x);
+	r = i->events ? cap_instance_clone(i, graph, x, i->events) : -ENOMEM;
+	if (r == 0)
+		r = cap_graph_put(&i->graph, i->call->id, ops, CAP_NODE_WHOLE, i->order);
+	return r;
+}
+
+/* Without events, or with other nodes, the driver refuses it as it would have without us. */
+uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
+		    uint64_t graph)
+{
+	int kept = errno, mode;
+
+	*i = (struct cap_instance){.call = call};
+	if (!asks(call) || cap_cu_load_graphs() < 0 || !graph)
+		return graph;
+	mode = cap_chain_enter();
+	i->exec = cap_exec_find(exec);
+	if (cap_instance_read(i, (void *)graph) == 0) {
+		if (!i->exec)
+			tell(i, NULL);
+		else if (update(i, (void *)graph, i->exec) == 0)
+			graph = (uintptr_t)i->clone;
+	}
+	cap_chain_leave(mode);
+	errno = kept;
+	return graph;
+}
+
+void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2])
+{
+	int kept = errno, mode;
+
+	if (!i->graph.nodes)
+		return;
+	mode = cap_chain_enter();
+	if (i->events)
+		cap_node_events_set(i->exec, i->events, result == 0);
+	for (int k = 0; k < 2 && result != 0 && i->clone; k++)
+		if (nodes[k])
+			*(void **)nodes[k] = cap_instance_node(i, *(void **)nodes[k]);
+	cap_instance_done(i);
+	cap_chain_leave(mode);
+	errno = kept;
+}
+
+void cap_nodes_touched(void)
+{
+	__atomic_store_n(&self.touched, 1, __ATOMIC_RELAXED);
+}
+
+int cap_nodes_start(struct cap_device_clock *(*clock)(void *context))
+{
+	int r = cap_cu_load_graphs();
+
+	if (r == 0)
+		self.clock = clock;
+	return r;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/times/spans.h"
+
+#include "base/array.h"
+#include "formats/api/fields.h"
+
+#include <stdio.h>
+
+enum { MEMORY_HOST = 1, MEMORY_DEVICE, MEMORY_ARRAY, MEMORY_UNIFIED };
+
+void cap_spans_done(struct cap_spans *s)
+{
+	free(s->items);
+	memset(s, 0, sizeof(*s));
+}
+
+static int add(struct cap_spans *s, uint64_t address, uint64_t bytes, int output)
+{
+	if (!address || !bytes || bytes == UINT64_MAX)
+		return 0;
+	if (array_reserve(&s->items, s->n + 1, &s->cap) < 0)
+		return -ENOMEM;
+	s->items[s->n++] = (struct cap_span){address, bytes, (uint8_t)output};
+	return 0;
+}
+
+/* `lines` of `width` bytes, `pitch` apart. */
+static int add_lines(struct cap_spans *s, uint64_t address, uint64_t width, uint64_t lines,
+		     uint64_t pitch, int output)
+{
+	int r = 0;
+
+	if (width == 0 || lines == 0)
+		return 0;
+	if (lines == 1 || pitch == width || lines > CAP_MOST_LINES)
+		return add(s, address, (lines - 1) * pitch + width, output);
+	for (uint64_t i = 0; i < lines && r == 0; i++)
+		r = add(s, address + i * pitch, width, output);
+	return r;
+}
+
+/* A number of one side of the copy: "srcPitch" or "dstPitch". */
+static uint64_t of_side(const struct api_view *v, int output, const char *what)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s%s", output ? "dst" : "src", what);
+	return api_number(v, name);
+}
+
+/* One side of CUDA_MEMCPY2D and CUDA_MEMCPY3D; what a form lacks is 0. */
+static int add_side(struct cap_spans *s, const struct api_view *v, int output)
+{
+	uint64_t base, pitch = of_side(v, output, "Pitch"), width = api_number(v, "WidthInBytes");
+	uint64_t lines = api_number(v, "Height"), height = of_side(v, output, "Height");
+	uint64_t planes = api_field(v->layout, "Depth") ? api_number(v, "Depth") : 1;
+	uint64_t plane = pitch * (height ? height : lines);
+	int r = 0;
+
+	switch (of_side(v, output, "MemoryType")) {
+	case MEMORY_HOST:
+		base = of_side(v, output, "Host");
+		break;
+	case MEMORY_DEVICE:
+	case MEMORY_UNIFIED:
+		base = of_side(v, output, "Device");
+		break;
+	default:
+		return 0;
+	}
+	base += of_side(v, output, "XInBytes") + of_side(v, output, "Y") * pitch +
+		of_side(v, output, "Z") * plane;
+	if (plane == pitch * lines)
+		return add_lines(s, base, width, lines * planes, pitch, output);
+	for (uint64_t i = 0; i < planes && r == 0; i++)
+		r = add_lines(s, base + i * plane, width, lines, pitch, output);
+	return r;
+}
+
+static int add_form(struct cap_spans *s, const struct api_struct *layout, const void *at)
+{
+	const struct api_view v = {layout, at, layout->bytes};
+	int r = add_side(s, &v, 0);
+
+	return r < 0 ? r : add_side(s, &v, 1);
+}
+
+/* cuMemcpyBatchAsync(dsts, srcs, sizes, count, ...). */
+static int add_batch(struct cap_spans *s, const uint64_t *w)
+{
+	const uint64_t *to = (const uint64_t *)w[0], *from = (const uint64_t *)w[1];
+	const uint64_t *sizes = (const uint64_t *)w[2];
+	int r = 0;
+
+	for (uint64_t i = 0; to && from && sizes && i < w[3] && r == 0; i++) {
+		r = add(s, from[i], sizes[i], 0);
+		r = r < 0 ? r : add(s, to[i], sizes[i], 1);
+	}
+	return r;
+}
+
+/* cuMemsetD2D8/16/32(dst, pitch, value, width, height). */
+static int add_set(struct cap_spans *s, const struct api_call *call, const uint64_t *w)
+{
+	uint64_t bytes = (uint64_t)atoi(call->name + strlen("cuMemsetD2D")) / 8;
+
+	return add_lines(s, w[0], w[3] * bytes, w[4], w[1], 1);
+}
+
+/* ---- collectives */
+
+static unsigned ask(const char *name, uint64_t comm)
+{
+	int (*f)(uint64_t, int *) = (int (*)(uint64_t, int *))cap_real(CAP_NCCL, name);
+	int value = 0;
+
+	return f && f(comm, &value) == 0 && value > 0 ? (unsigned)value : 0;
+}
+
+/* Only the root reads what it hands out, or gets what is gathered. */
+static int takes_part(const struct cap_call *c, const struct api_call *call, int output)
+{
+	const char *name = call->name;
+
+	for (unsigned i = 0; i < call->n_args; i++) {
+		uint64_t comm;
+
+		if (strcmp(call->args[i].name, "root") != 0)
+			continue;
+		comm = c->words[call->args[i + 1].word];
+		if ((strstr(name, "Reduce") || strstr(name, "Gather")) != output)
+			return 1;
+		return ask("ncclCommUserRank", comm) == (uint32_t)c->words[call->args[i].word];
+	}
+	return 1;
+}
+
+static unsigned ranks_of(const struct cap_call *c, const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->n_args; i++)
+		if (call->args[i].meaning == API_MEANING_COMM)
+			return ask("ncclCommCount", c->words[call->args[i].word]);
+	return 0;
+}
+
+static int add_args(struct cap_spans *s, const struct cap_call *c, const struct api_call *call)
+{
+	unsigned ranks = call->library == API_LIBRARY_NCCL ? ranks_of(c, call) : 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
+		const struct api_arg *a = &call->args[i];
+		uint64_t bytes;
+
+		if (a->direction < API_DIRECTION_READS)
+			continue;
+		bytes = api_bytes(call, i, c->words, ranks);
+		if (a->direction != API_DIRECTION_WRITES && takes_part(c, call, 0))
+			r = add(s, c->words[a->word], bytes, 0);
+		if (r == 0 && a->direction != API_DIRECTION_READS && takes_part(c, call, 1))
+			r = add(s, c->words[a->word], bytes, 1);
+	}
+	return r;
+}
+
+int cap_spans_of(const struct cap_call *c, const struct api_call *call, struct cap_spans *ret)
+{
+	const struct api_arg *first = call->n_args > 0 ? &call->args[0] : NULL;
+
+	if (call->class == API_CLASS_COPY && first && first->layout &&
+	    api_field(first->layout, "WidthInBytes"))
+		return c->words[0] ? add_form(ret, first->layout, (const void *)c->words[0]) : 0;
+	if (strncmp(call->name, "cuMemcpyBatchAsync", 18) == 0)
+		return add_batch(ret, c->words);
+	if (strncmp(call->name, "cuMemsetD2D", 11) == 0)
+		return add_set(ret, call, c->words);
+	return add_args(ret, c, call);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/trace/meetings.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "formats/peers.h"
+
+void rec_meetings_done(struct rec_meetings *m)
+{
+	for (size_t i = 0; m->parties && i < m->n; i++)
+		free(m->parties[i].ops);
+	for (size_t i = 0; m->of && i < m->n_processes; i++)
+		free(m->of[i]);
+	free(m->parties);
+	free(m->of);
+	*m = (struct rec_meetings){0};
+}
+
+/* The party that a process is in its communicator. */
+static struct fmt_party party_of(const struct rec_process *p, const struct rec_comm *c,
+				 const struct rec_ranks *ranks)
+{
+	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
+
+	return (struct fmt_party){.next = c->seq,
+				  .member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0,
+					     c->named ? c->named - 1 : FMT_NO_COMM},
+				  .rank = rank,
+				  .number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
+				  .owner = p->index};
+}
+
+/* A party for each communicator of the process, from m->n on, with what was done there and has no
+ * number yet. */
+static int list_process(struct rec_meetings *m, const struct rec_process *p,
+			const struct rec_ranks *ranks)
+{
+	struct fmt_party *parties = m->parties + m->n; /* of the process */
+
+	for (uint32_t k = 0; k < p->n_comms; k++, m->n++)
+		parties[k] = party_of(p, &p->comms[k], ranks);
+	for (uint32_t i = 0; i < p->n_collectives; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+		struct fmt_party *party = &parties[c->comm];
+
+		if (c->comm >= p->n_comms || c->seq >= 0)
+			continue;
+		if (array_reserve(&party->ops, party->n_ops + 1, &party->ops_cap) < 0)
+			return -ENOMEM;
+		party->ops[party->n_ops++] =
+			(struct fmt_meeting_op){.messages = p->messages + c->first_message,
+						.n_messages = c->n_messages,
+						.is_message = c->is_message,
+						.from = i};
+	}
+	return 0;
+}
+
+static int list_all(struct rec_meetings *m, struct rec_process *const *processes, size_t n,
+		    const struct rec_ranks *ranks)
+{
+	size_t n_comms = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_comms += processes[i]->n_comms;
+	m->parties = calloc(n_comms + 1, sizeof(*m->parties));
+	m->of = calloc(n + 1, sizeof(*m->of));
+	if (!m->parties || !m->of)
+		return -ENOMEM;
+	m->n_processes = n;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		size_t count = processes[i]->n_collectives;
+
+		m->of[i] = malloc((count + 1) * sizeof(**m->of));
+		for (size_t k = 0; m->of[i] && k < count; k++)
+			m->of[i][k] = (struct rec_meeting){FMT_NO_COMM, -1, 0};
+		r = m->of[i] ? list_process(m, processes[i], ranks) : -ENOMEM;
+	}
+	return r;
+}
+
+int rec_meetings_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		      struct fmt_names *names, struct rec_meetings *ret)
+{
+	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	int r = list_all(&m, processes, n, ranks);
+
+	if (r == 0)
+		r = fmt_meetings_find(m.parties, m.n, names);
+	for (size_t i = 0; i < m.n && r == 0; i++) {
+		const struct fmt_party *p = &m.parties[i];
+
+		for (size_t k = 0; k < p->n_ops; k++)
+			m.of[p->owner][p->ops[k].from] = (struct rec_meeting){
+				p->member.comm, p->ops[k].seq, p->ops[k].peers};
+	}
+	if (r == 0) {
+		*ret = m;
+		m = (struct rec_meetings){0};
+	}
+	return r;
+}
+
+/* ---- what the trace says of them */
+
+#define MORE_ARGS 8 /* of the kernel */
+
+/* The peers that the collective sends to, or receives from, as a JSON list; 0: none. */
+static int peers_of(const struct rec_process *p, const struct rec_collective *c, uint8_t receives,
+		    fmt_str *ret)
+{
+	const struct fmt_message *m = p->messages + c->first_message;
+	scoped(text_done) struct text json = {0};
+
+	*ret = 0;
+	for (uint32_t i = 0; i < c->n_messages; i++)
+		if (m[i].receives == receives)
+			text_printf(&json, "%s%u", json.len > 0 ? ", " : "[", m[i].peer);
+	if (json.len == 0)
+		return json.error;
+	text_char(&json, ']');
+	return json.error ? json.error : fmt_names_string(p->names, json.data, json.len, ret);
+}
+
+/* The collective as every importer writes it, in place of the kernel that it was taken for. */
+static int collective_site(const struct rec_process *p, const struct rec_collective *c,
+			   const char *comm, fmt_str peers, uint32_t *site)
+{
+	struct fmt_names *names = p->names;
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 4 + MORE_ARGS];
+	static const char *const keys[] = {FMT_KEY_COMM,  FMT_KEY_SEQ,	 FMT_KEY_OP,
+					   FMT_KEY_DTYPE, FMT_KEY_BYTES, FMT_KEY_GROUP,
+					   FMT_KEY_TO,	  FMT_KEY_FROM,	 FMT_KEY_PEERS};
+	static const uint8_t types[] = {FMT_INT,    FMT_INT,  FMT_STRING, FMT_STRING, FMT_INT,
+					FMT_STRING, FMT_JSON, FMT_JSON,	  FMT_JSON};
+	fmt_str group = 0, to = 0, from = 0;
+	int r = fmt_names_string(names, comm, strlen(comm), &group);
+
+	if (r == 0)
+		r = peers_of(p, c, 0, &to);
+	if (r == 0)
+		r = peers_of(p, c, 1, &from);
+
+	const int64_t values[] = {0, 0, c->op, c->dtype, c->bytes, group, to, from, peers};
+	const struct fmt_site *kernel = fmt_site(names, *site);
+	struct fmt_site made = *kernel;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++) {
+		if (types[i] == FMT_JSON && values[i] == 0)
+			continue;
+		args[n] = (struct fmt_arg){
+			.type = types[i], .varies = i < FMT_COLLECTIVE_OP, .value = values[i]};
+		r = fmt_names_string(names, keys[i], strlen(keys[i]), &args[n++].key);
+	}
+	for (uint32_t i = 0; i < kernel->n_args && n < ARRAY_SIZE(args); i++)
+		if (!kernel->args[i].varies)
+			args[n++] = kernel->args[i];
+	made.kind = FMT_COLLECTIVE;
+	made.args = args;
+	made.n_args = n;
+	return r < 0 ? r : fmt_names_site(names, &made, site);
+}
+
+static int settle(struct rec_process *p, const struct rec_collective *c,
+		  const struct rec_meeting *of, uint64_t *unmatched)
+{
+	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
+	struct rec_event *e = &p->events[c->event];
+	const int64_t values[] = {comm ? (int64_t)of->comm : -1, of->seq};
+	int r = collective_site(p, c, comm ? fmt_string(p->names, comm->name, NULL) : "", of->peers,
+				&e->site);
+
+	*unmatched += !comm;
+	return r < 0 ? r : rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
+}
+
+int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_collectives && r == 0; i++)
+		r = settle(p, &p->collectives[i], &m->of[p->index][i], unmatched);
+	return r;
+}
+
+/* ---- as they come */
+
+/* Meetings of the communicator are those of all its members from now on. */
+static int begin_pairs(struct rec_process *const *processes, size_t n, const struct rec_comm *first)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < processes[i]->n_comms; k++) {
+			struct rec_comm *c = &processes[i]->comms[k];
+
+			if (c->id == first->id && c->seq != first->seq)
+				return -EAGAIN;
+			c->pairs |= c->id == first->id;
+		}
+	return 0;
+}
+
+/* Finds the communicators of the process that have sends and receives. */
+static int find_pairs(struct rec_process *const *processes, size_t n, const struct rec_process *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_collectives && r == 0; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+
+		if (c->is_message && c->comm < p->n_comms && !p->comms[c->comm].pairs)
+			r = begin_pairs(processes, n, &p->comms[c->comm]);
+	}
+	return r;
+}
+
+/* Numbers the collectives of communicators without: whether there are others. */
+static bool number_alone(struct rec_process *p)
+{
+	bool others = false;
+
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		struct rec_collective *c = &p->collectives[i];
+		struct rec_comm *comm = c->comm < p->n_comms ? &p->comms[c->comm] : NULL;
+
+		if (!comm || c->seq >= 0)
+			continue;
+		if (!comm->pairs)
+			c->seq = comm->seq++;
+		others |= comm->pairs;
+	}
+	return others;
+}
+
+/* Keeps what the parties were told. */
+static void keep_numbers(struct rec_process *const *processes, const struct rec_meetings *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct fmt_party *party = &m->parties[i];
+		struct rec_process *p = processes[party->owner];
+
+		for (size_t k = 0; k < party->n_ops; k++) {
+			struct rec_collective *c = &p->collectives[party->ops[k].from];
+
+			c->seq = party->ops[k].seq;
+			c->peers = party->ops[k].peers;
+		}
+		for (size_t k = 0; k < p->n_comms; k++)
+			if (p->comms[k].id == party->member.id)
+				p->comms[k].seq = party->next;
+	}
+}
+
+int rec_meetings_number(struct rec_process *const *processes, size_t n,
+			const struct rec_ranks *ranks, bool last, struct fmt_names *names)
+{
+	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	bool pairs = false;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = find_pairs(processes, n, processes[i]);
+	for (size_t i = 0; i < n && r == 0; i++)
+		pairs |= number_alone(processes[i]);
+	if (r < 0 || !pairs)
+		return r;
+	r = list_all(&m, processes, n, ranks);
+	if (r == 0)
+		r = fmt_meetings_follow(m.parties, m.n, last, names);
+	if (r == 0)
+		keep_numbers(processes, &m);
+	return r;
+}
+
+uint32_t rec_meetings_first(const struct rec_process *p, uint32_t from)
+{
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+
+		if (c->seq < 0 && c->comm < p->n_comms && c->event >= from)
+			return c->event;
+	}
+	return REC_NONE;
+}
+
+int rec_meetings_members(struct rec_process *const *processes, size_t n,
+			 const struct rec_ranks *ranks, struct rec_meetings *ret)
+{
+	size_t n_comms = 0;
+
+	*ret = (struct rec_meetings){0};
+	for (size_t i = 0; i < n; i++)
+		n_comms += processes[i]->n_comms;
+	ret->parties = calloc(n_comms + 1, sizeof(*ret->parties));
+	if (!ret->parties)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < processes[i]->n_comms; k++)
+			ret->parties[ret->n++] =
+				party_of(processes[i], &processes[i]->comms[k], ranks);
+	return 0;
+}
+
+/* Gives all members of the communicator its name: the next after those that have one. */
+static int name(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		uint64_t id, uint32_t *n_named, struct fmt_names *names)
+{
+	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	int r = rec_meetings_members(processes, n, ranks, &m);
+	size_t same = 0;
+	uint32_t comm;
+
+	for (size_t i = 0; i < m.n && r == 0; i++) {
+		if (m.parties[i].member.id != id)
+			continue;
+		if (m.parties[i].member.comm != FMT_NO_COMM)
+			return -EAGAIN;
+		m.parties[same++] = m.parties[i];
+	}
+	if (r == 0)
+		r = fmt_meetings_name(m.parties, same, (*n_named)++, names, &comm);
+	for (size_t i = 0; i < n && r == 0; i++)
+		for (size_t k = 0; k < processes[i]->n_comms; k++)
+			if (processes[i]->comms[k].id == id)
+				processes[i]->comms[k].named = comm + 1;
+	return r;
+}
+
+int rec_meetings_follow(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+			const struct rec_ranks *ranks, struct fmt_names *names, uint32_t *n_named,
+			uint64_t *unmatched)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct rec_process *p = processes[i];
+		size_t kept = 0;
+
+		for (size_t k = 0; k < p->n_collectives && r == 0; k++) {
+			struct rec_collective c = p->collectives[k];
+			struct rec_comm *comm = c.comm < p->n_comms ? &p->comms[c.comm] : NULL;
+			struct rec_meeting of = {FMT_NO_COMM, -1, 0};
+
+			if (c.event >= ends[i]) {
+				p->collectives[kept++] = c;
+				continue;
+			}
+			if (comm && c.seq < 0)
+				return -ENOTSUP;
+			if (comm && !comm->named)
+				r = name(processes, n, ranks, comm->id, n_named, names);
+			if (r == 0 && comm)
+				of = (struct rec_meeting){comm->named - 1, c.seq, c.peers};
+			if (r == 0)
+				r = settle(p, &c, &of, unmatched);
+		}
+		if (r < 0)
+			return r;
+		p->n_collectives = kept;
+	}
+	return 0;
+}
+
+/* The least number of a collective that is left, by communicator. */
+static void find_first(const struct fmt_run *run, uint32_t rank, int64_t *first, uint32_t n_comms)
+{
+	const struct fmt_run_rank *r = &run->ranks[rank];
+
+	for (uint32_t i = 0; i < n_comms; i++)
+		first[i] = INT64_MAX;
+	for (size_t i = 0; i < r->n_events; i++) {
+		const int64_t *values = r->values + r->events[i].first_value;
+
+		if (fmt_site(run->names, r->events[i].site)->kind == FMT_COLLECTIVE &&
+		    values[FMT_COLLECTIVE_COMM] >= 0 &&
+		    values[FMT_COLLECTIVE_SEQ] < first[values[FMT_COLLECTIVE_COMM]])
+			first[values[FMT_COLLECTIVE_COMM]] = values[FMT_COLLECTIVE_SEQ];
+	}
+}
+
+int rec_meetings_skip(struct rec_meetings *m, const struct fmt_run *run)
+{
+	uint32_t n_comms = fmt_n_comms(run->names);
+	scoped(free_ptr) int64_t *first = malloc((n_comms + (size_t)1) * sizeof(*first));
+
+	if (!first)
+		return -ENOMEM;
+	for (uint32_t rank = 0; rank < run->n_ranks; rank++) {
+		find_first(run, rank, first, n_comms);
+		for (size_t i = 0; i < m->n; i++) {
+			struct fmt_party *p = &m->parties[i];
+
+			for (size_t k = 0; p->rank == rank && k < p->n_ops; k++)
+				p->member.skipped += !p->ops[k].is_message &&
+						     p->ops[k].seq < first[p->member.comm];
+		}
+	}
+	return 0;
+}

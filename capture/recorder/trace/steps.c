@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/recorder/trace/steps.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/recorder/trace/repeats.h"
+#include "formats/iterations.h"
+
+#include <ctype.h>
+
+/* Where more iterations than this are found, one has at least so many calls and operations. */
+#define MANY 4096
+#define LEAST 1024
+
+static void steps_done(struct rec_steps *s)
+{
+	free(s->steps);
+}
+
+int rec_steps_add(struct rec_steps *s, int64_t number, int64_t start_ns, int64_t end_ns)
+{
+	if (array_reserve(&s->steps, s->n + 1, &s->cap) < 0)
+		return -ENOMEM;
+	s->steps[s->n++] =
+		(struct fmt_iteration){number, start_ns, end_ns > start_ns ? end_ns - start_ns : 0};
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_iteration *x = a, *y = b;
+
+	return array_order(x->start_ns, y->start_ns);
+}
+
+/* ---- marks */
+
+static int from_marks(struct rec_steps *s, const struct rec_process *p,
+		      const struct fmt_run_part *part, int64_t from_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_marks && r == 0; i++)
+		if (p->marks[i].start_ns >= from_ns)
+			r = rec_steps_add(s, p->marks[i].number, p->marks[i].start_ns, 0);
+	if (r < 0 || s->n == 0)
+		return r;
+	qsort(s->steps, s->n, sizeof(*s->steps), by_start);
+	for (size_t i = 0; i < s->n; i++) {
+		int64_t end = i + 1 < s->n ? s->steps[i + 1].start_ns : part->last_ns;
+
+		s->steps[i].duration_ns =
+			end > s->steps[i].start_ns ? end - s->steps[i].start_ns : 0;
+	}
+	return 0;
+}
+
+/* ---- ranges that are numbered: "step 4", "ProfilerStep#4" */
+
+/* What the names of such ranges have in common. */
+struct prefix {
+	const char *text;
+	size_t len;
+};
+
+static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e,
+			struct prefix *prefix, int64_t *number)
+{
+	size_t len;
+	const char *name = fmt_string(names, fmt_site(names, e->site)->name, &len);
+	size_t at = len;
+
+	while (at > 0 && isdigit((unsigned char)name[at - 1]))
+		at--;
+	if (at == len || at == 0 || len - at > 9)
+		return false;
+	*prefix = (struct prefix){name, at};
+	*number = strtoll(name + at, NULL, 10);
+	return true;
+}
+
+static bool is_like(const struct prefix *a, const struct prefix *b)
+{
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+/* Those that begin as `like` does, one after the other with rising numbers; what time they cover,
+ * or -1. */
+static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
+		       const struct prefix *like, struct rec_steps *s)
+{
+	int64_t number, covers = 0;
+	struct prefix prefix;
+
+	s->n = 0;
+	for (size_t i = 0; i < part->n_ranges; i++) {
+		const struct fmt_event *e = &part->ranges[i];
+		const struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : NULL;
+
+		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, like))
+			continue;
+		if (last &&
+		    (number <= last->number || e->start_ns < last->start_ns + last->duration_ns))
+			return -1;
+		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+			return -1;
+		covers += e->duration_ns;
+	}
+	return s->n < 2 ? -1 : covers;
+}
+
+/* Whichever prefix covers the most; a run has few of them. *ret is left as it is where none does.
+ */
+static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
+			const struct fmt_run_part *part, struct prefix *ret)
+{
+	int64_t most = (part->last_ns - part->first_ns) / 4, number;
+	struct prefix prefix, best = {0};
+	size_t tried = 0;
+
+	for (size_t i = 0; i < part->n_ranges && tried < 256; i++) {
+		int64_t covers;
+
+		if (!is_numbered(names, &part->ranges[i], &prefix, &number))
+			continue;
+		tried++;
+		covers = collect(names, part, &prefix, s);
+		if (covers > most) {
+			most = covers;
+			best = prefix;
+		}
+	}
+	s->n = 0;
+	if (best.len == 0)
+		return;
+	collect(names, part, &best, s);
+	*ret = best;
+}
+
+/* Those of a later stretch, which begins where one did; where their numbers fall, they go on. */
+static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
+		       const struct fmt_run_part *part, const struct rec_steps_of *of)
+{
+	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len};
+	struct prefix prefix;
+	int64_t number;
+
+	for (size_t i = 0; i < part->n_ranges; i++) {
+		const struct fmt_event *e = &part->ranges[i];
+		const struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : &of->last;
+
+		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, &like) ||
+		    e->start_ns < of->from_ns || e->start_ns < last->start_ns + last->duration_ns)
+			continue;
+		number = number > last->number ? number : last->number + 1;
+		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The iterations of one rank. */
+static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
+		    const struct rec_process *process, const struct fmt_run_part *part,
+		    struct rec_steps_of *of)
+{
+	scoped(steps_done) struct rec_steps s = {0};
+	struct prefix like = {0};
+	int r = from_marks(&s, process, part, INT64_MIN);
+
+	if (r == 0 && s.n > 0)
+		of->way = REC_STEPS_MARKED;
+	if (r == 0 && s.n == 0)
+		from_ranges(&s, run->names, part, &like);
+	if (like.len > 0) {
+		of->way = REC_STEPS_RANGES;
+		of->like_len = like.len;
+		r = fmt_names_string(run->names, like.text, strlen(like.text), &of->like);
+	}
+	if (r == 0 && s.n == 0) {
+		r = rec_repeats_find(run, rank, part, INT64_MIN, &of->pattern, &s);
+		of->way = s.n > 0 ? REC_STEPS_REPEAT : REC_STEPS_NONE;
+	}
+	if (r == 0 && s.n == 0)
+		r = rec_steps_add(&s, 0, part->first_ns, part->last_ns);
+	if (r < 0)
+		return r;
+	rank->n_iterations = s.n;
+	rank->iterations = take(s.steps);
+	return 0;
+}
+
+/* The iteration that begins nearest to that moment. */
+static int64_t nearest(const struct fmt_run_rank *rank, int64_t at_ns)
+{
+	const struct fmt_iteration *all = rank->iterations;
+	size_t i = array_bound(k, 0, rank->n_iterations, all[k].start_ns < at_ns);
+
+	if (i == rank->n_iterations ||
+	    (i > 0 && at_ns - all[i - 1].start_ns < all[i].start_ns - at_ns))
+		i--;
+	return (int64_t)i;
+}
+
+/* Where the end is not known yet, those that begin together have one number. */
+static void align_begins(struct fmt_run *run)
+{
+	int64_t least = 0;
+
+	for (uint32_t i = 1; i < run->n_ranks; i++) {
+		struct fmt_run_rank *rank = &run->ranks[i];
+		size_t middle = rank->n_iterations / 2;
+		int64_t first = nearest(&run->ranks[0], rank->iterations[middle].start_ns) -
+				(int64_t)middle;
+
+		for (size_t k = 0; k < rank->n_iterations; k++)
+			rank->iterations[k].number = first + (int64_t)k;
+		least = first < least ? first : least;
+	}
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		for (size_t k = 0; k < run->ranks[i].n_iterations; k++)
+			run->ranks[i].iterations[k].number -= least;
+}
+
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts, bool more, struct rec_steps_of *of)
+{
+	size_t size = 1;
+	bool repeats = false;
+
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		int r = find_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i], &of[i]);
+		size_t each = of[i].way == REC_STEPS_REPEAT ? rec_repeats_each(&run->ranks[i]) : 1;
+
+		if (r < 0)
+			return r;
+		repeats |= of[i].way == REC_STEPS_REPEAT;
+		size = each > size ? each : size;
+	}
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		of[i].each = size;
+		if (of[i].way == REC_STEPS_REPEAT)
+			rec_repeats_group(&run->ranks[i], size, true);
+	}
+	if (repeats && more)
+		align_begins(run);
+	else if (repeats)
+		fmt_iterations_align(run);
+	return 0;
+}
+
+/* ---- of a later stretch */
+
+/* Whether the program says now where iterations are, and did not before. */
+static bool is_said(const struct fmt_run *run, const struct rec_process *process,
+		    const struct fmt_run_part *part, const struct rec_steps_of *of)
+{
+	scoped(steps_done) struct rec_steps s = {0};
+	struct prefix like = {0};
+
+	if (of->way == REC_STEPS_MARKED)
+		return false;
+	for (size_t i = 0; i < process->n_marks; i++)
+		if (process->marks[i].start_ns >= of->from_ns)
+			return true;
+	if (of->way != REC_STEPS_RANGES)
+		from_ranges(&s, run->names, part, &like);
+	return like.len > 0;
+}
+
+static int more_one(const struct fmt_run *run, struct fmt_run_rank *rank,
+		    const struct rec_process *process, const struct fmt_run_part *part,
+		    struct rec_steps_of *of)
+{
+	scoped(steps_done) struct rec_steps s = {0};
+	int64_t next = of->last.number + 1;
+	int r;
+
+	if (is_said(run, process, part, of))
+		return -EAGAIN;
+	if (of->way == REC_STEPS_MARKED)
+		r = from_marks(&s, process, part, of->from_ns);
+	else if (of->way == REC_STEPS_RANGES)
+		r = more_ranges(&s, run->names, part, of);
+	else
+		r = rec_repeats_find(run, rank, part, of->from_ns, &of->pattern, &s);
+	if (r == 0 && of->way != REC_STEPS_MARKED && of->way != REC_STEPS_RANGES)
+		for (size_t i = 0; i < s.n; i++)
+			s.steps[i].number = next + (int64_t)i;
+	if (r == 0 && s.n == 0)
+		r = rec_steps_add(&s, next - of->inside, of->from_ns, part->last_ns);
+	if (r < 0)
+		return r;
+	if (of->way == REC_STEPS_NONE && s.n > 1)
+		of->way = REC_STEPS_REPEAT;
+	rank->n_iterations = s.n;
+	rank->iterations = take(s.steps);
+	if (of->way == REC_STEPS_REPEAT)
+		rec_repeats_group(rank, of->each, false);
+	return 0;
+}
+
+/* Numbers what nobody numbered from where the first rank is that was there before. */
+static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_steps_of *of)
+{
+	struct fmt_run_rank *late = &run->ranks[rank];
+	int64_t from_ns = late->iterations[0].start_ns, at;
+	const struct fmt_iteration *all;
+	uint32_t first = 0;
+	size_t n;
+
+	while (of[first].n == 0)
+		first++;
+	all = run->ranks[first].iterations;
+	n = array_bound(i, 1, run->ranks[first].n_iterations, all[i].start_ns <= from_ns);
+	at = all[n - 1].number;
+	for (size_t i = 0; i < late->n_iterations; i++)
+		late->iterations[i].number = at + (int64_t)i;
+}
+
+/* A rank that had nothing yet, among others that had. */
+static int late_one(struct fmt_run *run, uint32_t rank, const struct rec_process *process,
+		    const struct fmt_run_part *part, struct rec_steps_of *of)
+{
+	struct rec_steps_of *late = &of[rank];
+	int r = find_one(run, &run->ranks[rank], process, part, late);
+
+	if (r < 0)
+		return r;
+	late->each = 1;
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		late->each = of[i].each > late->each ? of[i].each : late->each;
+	if (late->way == REC_STEPS_REPEAT)
+		rec_repeats_group(&run->ranks[rank], late->each, false);
+	if (late->way == REC_STEPS_REPEAT || late->way == REC_STEPS_NONE)
+		align_late(run, rank, of);
+	return 0;
+}
+
+int rec_steps_more(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts, struct rec_steps_of *of)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		if (of[i].n > 0)
+			r = more_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i],
+				     &of[i]);
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		if (of[i].n == 0)
+			r = late_one(run, i, ranks->ranks[i].process, &parts[i], of);
+	return r;
+}
+
+/* ---- where a stretch ends */
+
+/* How many iterations can be written: without the last, which may go on; where they repeat, without
+ * the one before, too, which tells where the last one of the run ends. */
+static size_t count_over(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
+			 int64_t until_ns)
+{
+	size_t n = array_bound(i, 0, rank->n_iterations, rank->iterations[i].start_ns <= until_ns);
+	size_t stay = of->way == REC_STEPS_REPEAT ? 2 : 1;
+
+	return n > stay ? n - stay : 0;
+}
+
+bool rec_steps_can_cut(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
+		       int64_t until_ns, bool force)
+{
+	return count_over(of, rank, until_ns) > 0 ||
+	       (rank->iterations[0].start_ns <= until_ns && (of->way == REC_STEPS_NONE || force));
+}
+
+/* The rank's iterations are the next ones. */
+static void pass(struct rec_steps_of *of, const struct fmt_run_rank *rank)
+{
+	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;
+
+	of->has_before = of->n > 0;
+	of->n += rank->n_iterations - goes_on;
+	of->before = of->last;
+	of->last = rank->iterations[rank->n_iterations - 1];
+}
+
+void rec_steps_cut(struct rec_steps_of *of, struct fmt_run_rank *rank, int64_t until_ns)
+{
+	struct fmt_iteration *all = rank->iterations;
+	size_t n = count_over(of, rank, until_ns);
+
+	of->from_ns = n > 0 ? all[n].start_ns : until_ns;
+	if (n == 0)
+		all[0].duration_ns = until_ns - all[0].start_ns;
+	rank->n_iterations = n > 0 ? n : 1;
+	pass(of, rank);
+	of->inside = n == 0 && of->way != REC_STEPS_NONE;
+}
+
+void rec_steps_end(struct rec_steps_of *of, const struct fmt_run_rank *rank)
+{
+	pass(of, rank);
+}
+
+void rec_steps_of_done(struct rec_steps_of *of)
+{
+	free(of->pattern.symbols);
+	*of = (struct rec_steps_of){0};
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The iterations of the ranks of a recorded run: as the program marked them; else from its ranges,
+ * where they are numbered; else from the repetition of what it launches; else one for all. Of a run
+ * that is written a stretch at a time, the first one says which of these; there, what nobody marks
+ * and does not repeat is one iteration a stretch. One thread. Functions return 0 or a negative
+ * errno. */
+#pragma once
+
+#include "capture/recorder/trace/ranks.h"
+#include "formats/run_part.h"
+
+#include <stdbool.h>
+
+struct rec_steps {
+	struct fmt_iteration *steps; /* owned */
+	size_t n, cap;
+};
+
+/* One that ends before it starts has no length. */
+int rec_steps_add(struct rec_steps *s, int64_t number, int64_t start_ns, int64_t end_ns);
+
+enum rec_steps_way { REC_STEPS_NONE, REC_STEPS_MARKED, REC_STEPS_RANGES, REC_STEPS_REPEAT };
+
+/* What is launched in an iteration: names. */
+struct rec_pattern {
+	uint32_t *symbols; /* owned */
+	size_t n;
+};
+
+/* How the iterations of a rank are told, from stretch to stretch. */
+struct rec_steps_of {
+	enum rec_steps_way way;
+	fmt_str like; /* the name of such a range, and how much of it all have */
+	size_t like_len;
+	struct rec_pattern pattern;
+	size_t each;		     /* repetitions that are one iteration */
+	size_t n;		     /* iterations of all stretches */
+	struct fmt_iteration last;   /* of this stretch, */
+	struct fmt_iteration before; /* and of the one before, */
+	bool has_before;	     /* if there was one */
+	bool inside;		     /* the last goes on */
+	int64_t from_ns;	     /* the next stretch begins there */
+};
+
+void rec_steps_of_done(struct rec_steps_of *of);
+
+/* Fills the iterations of each rank of the run, or where there is `more` of its first stretch, and
+ * `of` by rank, which are zero before. Where there are very many repetitions of very little,
+ * several are one iteration. */
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts, bool more, struct rec_steps_of *of);
+
+/* The same for a later stretch, where a rank that had nothing yet, for which `of` is zero, begins
+ * with the number that the others are at. -EAGAIN: the program says now where iterations are, so
+ * the first stretch should have reached until here. */
+int rec_steps_more(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts, struct rec_steps_of *of);
+
+/* Whether the stretch of a rank can end before its last iteration that begins until then: there is
+ * one that is over, or none are marked and nothing repeats, or it has to be. */
+bool rec_steps_can_cut(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
+		       int64_t until_ns, bool force);
+/* Ends it there. */
+void rec_steps_cut(struct rec_steps_of *of, struct fmt_run_rank *rank, int64_t until_ns);
+/* It ends with the run. */
+void rec_steps_end(struct rec_steps_of *of, const struct fmt_run_rank *rank);
