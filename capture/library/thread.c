@@ -2,6 +2,7 @@
 
 /* A thread's ring: made at its first call, written without locks, marked when the thread ends. */
 #include "base/host.h"
+#include "capture/library/device/aside.h"
 #include "capture/library/device/chain.h"
 #include "capture/library/find/real.h"
 #include "capture/library/session.h"
@@ -253,7 +254,9 @@ static uint64_t free_bytes(const struct cap_thread *t)
 
 /* Has memory for the next `bytes`: each page that is touched for the first time is a fault of 2 us,
  * and all of them at once are 4 ms of a thread that may need few. Before Linux 5.14 they are
- * faults. */
+ * faults. An emulated GPU does not wait for it: its runs would differ from what they are
+ * unrecorded.
+ */
 static void map_more(struct cap_thread *t, uint32_t bytes)
 {
 	uint64_t left = (uint64_t)(t->data + t->ring->data_bytes - t->ready), more = READY_BYTES;
@@ -263,7 +266,9 @@ static void map_more(struct cap_thread *t, uint32_t bytes)
 	while (more < bytes)
 		more += READY_BYTES;
 	more = more < left ? more : left;
+	cap_aside_begin();
 	madvise(t->ready, more, MADV_POPULATE_WRITE);
+	cap_aside_end();
 	t->ready += more;
 }
 
