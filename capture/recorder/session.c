@@ -26,8 +26,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* Removes a session's folder: files of its own names, and then itself. */
-static void remove_folder(const char *folder)
+void rec_remove_folder(const char *folder)
 {
 	scoped(close_dir) DIR *dir = opendir(folder);
 	const struct dirent *e;
@@ -72,7 +71,7 @@ static void remove_stale(const char *base)
 		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 			continue;
 		if (is_stale(folder, &st, making))
-			remove_folder(folder);
+			rec_remove_folder(folder);
 	}
 }
 
@@ -307,6 +306,6 @@ void rec_session_leave(struct rec_session *s)
 void rec_session_end(struct rec_session *s)
 {
 	if (s->folder[0])
-		remove_folder(s->folder);
+		rec_remove_folder(s->folder);
 	rec_session_leave(s);
 }

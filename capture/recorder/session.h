@@ -65,6 +65,10 @@ void rec_session_remove(struct rec_session *s, int pid, uint32_t number);
 /* The path of a blob in the session's folder. */
 void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap);
 
+/* Removes a folder of the recorder's own, a session's or what there is of a trace: the files in it,
+ * and then itself. */
+void rec_remove_folder(const char *folder);
+
 /* Says to programs that still run that nobody reads any more, and removes the folder. */
 void rec_session_end(struct rec_session *s);
 /* The same, but the folder stays, for rec_session_attach(). */

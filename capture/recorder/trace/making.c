@@ -4,14 +4,13 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/process/digests.h"
+#include "capture/recorder/session.h"
 #include "capture/recorder/trace/carry.h"
 #include "capture/recorder/trace/facts.h"
 #include "capture/recorder/trace/reach.h"
 #include "capture/recorder/trace/run_impl.h"
 #include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
-
-#include <dirent.h>
 
 /* A stretch has about so many calls and operations. Where there are so many times as many,
  * something is waited for that does not come: what is older than the last stretch's worth is given
@@ -72,29 +71,10 @@ int rec_making_new(struct fmt_names *names, const struct rec_window *window, con
 	return 0;
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-/* Removes what has been written of the trace. */
-static void remove_files(const char *path)
-{
-	scoped(close_dir) DIR *dir = opendir(path);
-	const struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
-			unlinkat(dirfd(dir), e->d_name, 0);
-	if (dir)
-		rmdir(path);
-}
-
 void rec_making_drop(struct rec_making *m)
 {
 	if (m && m->writer)
-		remove_files(m->path);
+		rec_remove_folder(m->path);
 	rec_making_free(m);
 }
 
