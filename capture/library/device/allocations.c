@@ -236,9 +236,12 @@ static bool is_multicast(uint64_t handle)
 
 static void released(uint64_t handle)
 {
+	size_t at;
+
 	pthread_mutex_lock(&live.lock);
-	if (multicast_at(handle) < live.n_multicasts)
-		live.multicasts[multicast_at(handle)] = live.multicasts[--live.n_multicasts];
+	at = multicast_at(handle);
+	if (at < live.n_multicasts)
+		live.multicasts[at] = live.multicasts[--live.n_multicasts];
 	pthread_mutex_unlock(&live.lock);
 }
 
@@ -332,15 +335,14 @@ static int of_device(const struct cap_region *r, const void *device)
 /* Modules take their variables with them, contexts all that was made in them. */
 static void destroyed(const struct cap_call *c, const struct api_call *call)
 {
-	if (strcmp(call->name, "cuMemRelease") == 0)
-		released(c->words[0]);
-
 	int (*gone)(const struct cap_region *, const void *) =
 		strstr(call->name, "Unload")		? of_owner
 		: strstr(call->name, "CtxDestroy")	? of_context
 		: strstr(call->name, "PrimaryCtxReset") ? of_device
 							: NULL;
 
+	if (strcmp(call->name, "cuMemRelease") == 0)
+		released(c->words[0]);
 	if (!gone)
 		return;
 	pthread_mutex_lock(&live.lock);

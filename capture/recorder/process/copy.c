@@ -16,7 +16,7 @@ static enum rec_side any_side(const struct rec_call *c, uint64_t address)
 {
 	if (rec_spans_find(&c->process->memory, address))
 		return REC_DEVICE;
-	return rec_spans_find(&c->process->locked, address) ? REC_PINNED : REC_PAGEABLE;
+	return host_side(c, address);
 }
 
 enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };
@@ -55,34 +55,27 @@ void rec_copy_read(const struct rec_call *c, const struct api_view *v, const cha
 			       (api_field(v->layout, depth) ? api_number(v, depth) : 1));
 }
 
-static void read_copy(const struct rec_call *c, struct rec_copy *copy)
+struct rec_copy rec_copy_of(const struct rec_call *c)
 {
+	struct rec_copy copy = {.from = REC_DEVICE, .to = REC_DEVICE};
 	uint64_t from = (uint64_t)rec_value(c, "src", rec_value(c, "srcHost", 0));
 	uint64_t to = (uint64_t)rec_value(c, "dst", rec_value(c, "dstHost", 0));
 	struct api_view v;
 
-	copy->bytes = rec_value(c, "ByteCount", -1);
+	copy.bytes = rec_value(c, "ByteCount", -1);
 	if (rec_view(c, "pCopy", &v)) {
-		rec_copy_read(c, &v, "", copy);
-		return;
+		rec_copy_read(c, &v, "", &copy);
+		return copy;
 	}
-	copy->peer = strstr(c->name, "Peer") != NULL;
-	copy->from = copy->to = REC_DEVICE;
+	copy.peer = strstr(c->name, "Peer") != NULL;
 	if (rec_arg(c, "srcHost") >= 0)
-		copy->from = host_side(c, from);
+		copy.from = host_side(c, from);
 	else if (rec_arg(c, "src") >= 0)
-		copy->from = any_side(c, from);
+		copy.from = any_side(c, from);
 	if (rec_arg(c, "dstHost") >= 0)
-		copy->to = host_side(c, to);
+		copy.to = host_side(c, to);
 	else if (rec_arg(c, "dst") >= 0)
-		copy->to = any_side(c, to);
-}
-
-struct rec_copy rec_copy_of(const struct rec_call *c)
-{
-	struct rec_copy copy = {.from = REC_DEVICE, .to = REC_DEVICE, .bytes = -1};
-
-	read_copy(c, &copy);
+		copy.to = any_side(c, to);
 	return copy;
 }
 
