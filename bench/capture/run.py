@@ -4,13 +4,13 @@
 
 First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program.
 Then the step of the data-parallel example on emulated GPUs, in virtual time and without the host's own work, so that
-it is the same on every machine: what the calls and kernels of the recorder add.
+it is the same on every machine: what the calls and kernels of the recorder add. Last what memory the recorder takes
+for a run that is ten times as long.
 """
 import contextlib
 import os
 import pathlib
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -126,12 +126,38 @@ def steps(folder):
                 print(f'ddp {" ".join(command):44}{gpus:5}  {name:24}{ms:9.4f}{100 * (ms / base - 1):8.2f}%')
 
 
+def peak_mib(command):
+    """The most that one process of a command's took: of a Python of its own, whose children are no others."""
+    ask = 'import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); ' \
+          'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
+    return int(output([sys.executable, '-c', ask, *command])) / 1024
+
+
+def memory(folder):
+    program = BUILD / 'tests/capture/capture_ends'
+    if not program.exists():
+        print('memory: left out: no CUDA headers when this was built')
+        return
+    print(f'\n{"largest process, of five runs each":48}{"events":>9}{"MiB":>15}{"of 1/10":>9}')
+    for how in '', '--digest=launch', '--digest=comm --payloads=0-1', '--iterations=3-4':
+        base = None
+        for n_events in 60000, 600000:
+            peaks = []
+            for _ in range(5):
+                at = pathlib.Path(tempfile.mkdtemp(dir=folder))
+                peaks.append(peak_mib([BUILD / 'tools/gpucapture', *how.split(), '--stretch=32768', '-o', at / 'trace', '--',
+                                       BUILD / 'tools/gpuemu', '-o', at / 'report', '--', program, str(n_events // 4)]))
+                shutil.rmtree(at)
+            median = statistics.median(peaks)
+            base = base or median
+            print(f'{"--stretch=32768 " + how:48}{n_events:9}{min(peaks):7.0f} to {max(peaks):.0f}{median / base:8.1f}')
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         calls(pathlib.Path(folder))
         steps(pathlib.Path(folder))
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(f'\nlargest process: {peak / 1024:.0f} MiB')
+        memory(pathlib.Path(folder))
 
 
 if __name__ == '__main__':

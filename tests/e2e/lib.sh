@@ -67,7 +67,7 @@ equal() {
 
 # eventually COMMAND...: waits until it succeeds, on a busy machine too.
 eventually() {
-	for _ in $(seq 1200); do
+	for _ in $(seq 6000); do
 		if "$@"; then
 			return 0
 		fi
