@@ -10,6 +10,7 @@ for a run that is ten times as long.
 import contextlib
 import os
 import pathlib
+import platform
 import re
 import shutil
 import statistics
@@ -53,6 +54,30 @@ def lttng(folder):
         daemon.wait()
 
 
+@contextlib.contextmanager
+def uprobes(kind):
+    """The kernel's probes where the call begins and ends, with what is in registers; False where none can be set."""
+    tracing = next((p for p in map(pathlib.Path, ('/sys/kernel/tracing', '/sys/kernel/debug/tracing'))
+                    if os.access(p / 'uprobe_events', os.W_OK)), None)
+    if not tracing or platform.machine() != 'x86_64':
+        yield False
+        return
+    library = BUILD / 'bench/capture/libcuda.so.1'
+    call = {'empty': 'cuCtxGetFlags', 'launch': 'cuLaunchKernel'}[kind]
+    at = next(line.split()[0] for line in output(['nm', '-D', library]).splitlines() if line.split()[-1] == call)
+    probes = os.open(tracing / 'uprobe_events', os.O_WRONLY | os.O_APPEND)
+    on = tracing / 'events/gpureplay_bench/enable'
+    os.write(probes, f'p:gpureplay_bench/enter {library}:0x{at} %di %si %dx %cx %r8 %r9\n'.encode())
+    os.write(probes, f'r:gpureplay_bench/leave {library}:0x{at} $retval\n'.encode())
+    try:
+        on.write_text('1')
+        yield True
+    finally:
+        on.write_text('0')
+        os.write(probes, b'-:gpureplay_bench/enter\n-:gpureplay_bench/leave\n')
+        os.close(probes)
+
+
 def size(path):
     return sum(f.stat().st_size for f in path.rglob('*') if f.is_file())
 
@@ -60,12 +85,12 @@ def size(path):
 def calls(folder):
     driver = {'LD_LIBRARY_PATH': str(BUILD / 'bench/capture')}
     bare = BUILD / 'bench/capture/bench_capture'
-    print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>10}{"added ns":>10}  bytes a call')
+    print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>12}{"added ns":>10}  bytes a call')
     with lttng(folder) as session:
         for kind in 'empty', 'launch':
             for threads in 1, 8:
                 n = CALLS // threads
-                rows = {'none': [], 'gpucapture': [], 'LTTng-UST': []}
+                rows = {'none': [], 'gpucapture': [], 'LTTng-UST': [], 'uprobes': []}
                 stored = {}
                 for i in range(ROUNDS):
                     rows['none'].append(output([bare, kind, threads, n], **driver))
@@ -76,6 +101,9 @@ def calls(folder):
                     if session:
                         rows['LTTng-UST'].append(
                             output([BUILD / 'bench/capture/bench_capture_lttng', kind, threads, n, 'lttng'], **driver, **session))
+                    with uprobes(kind) as probed:
+                        if probed:
+                            rows['uprobes'].append(output([bare, kind, threads, n], **driver))
                 base = None
                 for name, lines in rows.items():
                     if not lines:
@@ -83,7 +111,7 @@ def calls(folder):
                     median, late = (statistics.median(float(line.split()[i]) for line in lines) for i in (0, 1))
                     base = median if base is None else base
                     tail = f'{stored[name]:.1f}' if name in stored else ''
-                    print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:10.1f}{median - base:10.1f}  {tail}')
+                    print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:12.1f}{median - base:10.1f}  {tail}')
     if not (BUILD / 'bench/capture/bench_capture_lttng').exists():
         print('LTTng-UST: left out: no liblttng-ust-dev when this was built')
     if shutil.which('ltrace'):
