@@ -24,6 +24,8 @@ static const struct {
 	{"capture.graph_changes", "changes of executable graphs that their calls alone tell of"},
 	{"capture.graphs_whole",
 	 "executable graphs whose nodes could not be timed: a launch is one operation"},
+	{"capture.launches_without_parameters", "launches whose parameters are not known: the "
+						"driver says where they lie from CUDA 12.4 on"},
 	{"capture.unknown_handles", "handles that were used but never seen made"},
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
 	{"capture.iterations_without_digests",

@@ -455,10 +455,26 @@ START_TEST(an_operation_begins_after_its_launch)
 }
 END_TEST
 
+/* As with a driver that does not say where parameters lie. */
+START_TEST(launches_without_parameters_are_counted)
+{
+	scoped(recording_end) struct recording r = {0};
+	const uint32_t none[2] = {0};
+
+	recording_begin(&r, 0);
+	ring_call(&r.ring, "cuLaunchKernel", KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0x7000, 0);
+	ring_launch(&r.ring, KERNEL, STREAM);
+	ring_blob(&r.ring, 9, CAP_BLOB_PARAMS, none, sizeof(none));
+	ring_call(&r.ring, "cuLaunchKernel", KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0x7000, 0);
+	ring_look(&r.ring);
+	ck_assert_uint_eq(r.process->counts.without_parameters, 1);
+}
+END_TEST
+
 TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_when_used_again,
       what_lies_behind_an_argument_goes_to_its_call, calls_that_failed_launch_nothing,
       copies_say_from_where_to_where, what_a_stream_waits_for_is_written_down,
       collectives_meet_by_their_order, ranks_that_are_missing_are_named,
       threads_of_one_number_are_one_lane, devices_of_one_thread_are_one_rank,
       a_process_without_work_is_no_rank, operations_without_times_are_counted,
-      an_operation_begins_after_its_launch)
+      an_operation_begins_after_its_launch, launches_without_parameters_are_counted)

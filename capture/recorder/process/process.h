@@ -112,7 +112,8 @@ struct rec_counts {
 	uint64_t graph_changes; /* of executable graphs, that are in the calls only */
 	uint64_t graphs_whole;	/* executable ones whose nodes should have times, and have not */
 	uint64_t steps;		/* ranges that were iterations while they were recorded */
-	uint64_t late_digests;	/* and contents: what they are of is written */
+	uint64_t without_parameters; /* launches */
+	uint64_t late_digests;	     /* and contents: what they are of is written */
 };
 
 struct rec_thread;

@@ -110,6 +110,18 @@ static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch
 	return o->error;
 }
 
+/* A driver before CUDA 12.4 does not say where parameters lie, so what they are is not recorded. */
+static bool lacks_parameters(const struct rec_call *c)
+{
+	for (int i = 0; i < c->api->n_args; i++)
+		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_value_at(c, i) == 0)
+			return false;
+	for (uint32_t i = 0; i < c->n_blobs; i++)
+		if (c->blobs[i].what == CAP_BLOB_PARAMS)
+			return false;
+	return true;
+}
+
 static int launch_kernel(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "kernel"};
@@ -125,6 +137,7 @@ static int launch_kernel(struct rec_call *c)
 		read_arguments(c, l.grid, l.block, &l.shared);
 		stream = rec_stream(c);
 	}
+	c->process->counts.without_parameters += lacks_parameters(c);
 	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
 	l.symbol = o.name;
 	known = kernel_site(c->process, &l);

@@ -262,6 +262,8 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		{"capture.damaged", offsetof(struct rec_counts, damaged), 0},
 		{"capture.unended_calls", offsetof(struct rec_counts, unended), 0},
 		{"capture.graph_changes", offsetof(struct rec_counts, graph_changes), 0},
+		{"capture.launches_without_parameters",
+		 offsetof(struct rec_counts, without_parameters), 0},
 		{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
 		{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
 	};
