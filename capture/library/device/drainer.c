@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/drainer.h"
 
+#include "base/host.h"
 #include "capture/library/device/aside.h"
 #include "capture/library/device/cu.h"
 
@@ -12,7 +13,9 @@
 
 #define MOST 4
 #define PERIOD_NS 1000000
-#define STOP_MS 200
+#define TURN_NS 10000000 /* of a look that was not held up */
+#define SETTLE_NS 2000000000
+#define STOP_NS 200000000
 
 static struct {
 	pthread_mutex_t lock;
@@ -109,66 +112,59 @@ void cap_drainer_wake(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
-static struct timespec from_now(long ms)
+/* With the lock held: one look, or part of it. False when the time is over; that in which all of us
+ * were stopped, or had no processor, is none. */
+static bool await_turn(int64_t *left_ns)
 {
-	struct timespec t;
+	int64_t from = host_clock_ns(CLOCK_MONOTONIC), until = from + TURN_NS, took;
+	struct timespec at = {until / 1000000000, until % 1000000000};
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	return t;
-}
-
-/* With the lock held: one look, or part of it. False when the time is over. */
-static bool await_turn(const struct timespec *until)
-{
 	if (!self.awake) {
 		self.awake = 1;
 		pthread_cond_signal(&self.wake);
 	}
-	return pthread_cond_timedwait(&self.settled, &self.lock, until) == 0;
+	pthread_cond_clockwait(&self.settled, &self.lock, CLOCK_MONOTONIC, &at);
+	took = host_clock_ns(CLOCK_MONOTONIC) - from;
+	*left_ns -= took < TURN_NS ? took : TURN_NS;
+	return *left_ns > 0;
 }
 
-void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_most_ms)
+void cap_drainer_await(bool (*is_done)(void *context), void *context)
 {
-	struct timespec until = from_now(at_most_ms);
+	int64_t left_ns = SETTLE_NS;
 
 	while (!is_done(context)) {
 		bool more;
 
 		pthread_mutex_lock(&self.lock);
-		more = self.running && !self.stopped && await_turn(&until);
+		more = self.running && !self.stopped && await_turn(&left_ns);
 		pthread_mutex_unlock(&self.lock);
 		if (!more)
 			return;
 	}
 }
 
-void cap_drainer_settle(long at_most_ms)
+void cap_drainer_settle(void)
 {
-	struct timespec until = from_now(at_most_ms);
+	int64_t left_ns = SETTLE_NS;
 
 	pthread_mutex_lock(&self.lock);
 	/* Asleep twice in a row without work in between is not needed: awake is set while there is
 	 * any. */
 	for (unsigned turn = self.turns;
 	     self.running && !self.stopped && (self.turns - turn < 2 || self.awake);)
-		if (!await_turn(&until))
+		if (!await_turn(&left_ns))
 			break;
 	pthread_mutex_unlock(&self.lock);
 }
 
 void cap_drainer_stop(void)
 {
-	struct timespec until = from_now(STOP_MS);
+	int64_t left_ns = STOP_NS;
 
 	pthread_mutex_lock(&self.lock);
 	self.stopped = 1;
-	while (self.looking && pthread_cond_timedwait(&self.settled, &self.lock, &until) == 0)
+	while (self.looking && await_turn(&left_ns))
 		;
 	pthread_mutex_unlock(&self.lock);
 }

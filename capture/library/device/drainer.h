@@ -15,13 +15,12 @@ int cap_drainer_add(unsigned (*drain)(void));
 /* There is something outstanding. Any thread; costs a load when the thread is awake. */
 void cap_drainer_wake(void);
 
-/* Waits until `is_done`, which is asked now and after each look, at most so long. Not from `drain`.
- * */
-void cap_drainer_await(bool (*is_done)(void *context), void *context, long at_most_ms);
+/* Waits until `is_done`, which is asked now and after each look; two seconds at most, in which the
+ * machine let us look. Not from `drain`. */
+void cap_drainer_await(bool (*is_done)(void *context), void *context);
 
-/* Waits until nothing is outstanding, at most so long: when a process ends,
- * not from `drain`. */
-void cap_drainer_settle(long at_most_ms);
+/* Waits until nothing is outstanding, at most as long: when a process ends, not from `drain`. */
+void cap_drainer_settle(void);
 
 /* The driver is about to shut down: it is not asked anything any more, from now on. */
 void cap_drainer_stop(void);

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define MOST_CONTEXTS 64
-#define SETTLE_MS 2000
 #define THREADS 512 /* as gd128.cu has them */
 
 /* A buffer whose page sums are to come. */
@@ -364,7 +363,7 @@ static bool has_come_all(void *context)
 
 void cap_batch_await(void *context)
 {
-	cap_drainer_await(has_come_all, context, SETTLE_MS);
+	cap_drainer_await(has_come_all, context);
 }
 
 /* Its page-locked memory is gone: what lies there is not looked at again. The drainer may be at a

@@ -22,7 +22,6 @@
 
 #include <pthread.h>
 
-#define SETTLE_MS 2000
 #define LISTED 64
 
 static struct {
@@ -442,7 +441,7 @@ static void end(void)
 {
 	cap_aside_begin();
 	cap_pending_flush(NULL);
-	cap_drainer_settle(SETTLE_MS);
+	cap_drainer_settle();
 	cap_batch_end();
 	cap_aside_end();
 }

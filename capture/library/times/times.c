@@ -24,7 +24,6 @@
 #define FIRST_AHEAD_NS INT64_C(1000000)
 #define MOST_AHEAD 32 /* doublings: 50 days */
 #define MOST_CLOCKS 64
-#define SETTLE_MS 2000
 
 struct stream {
 	struct cap_place place;
@@ -240,7 +239,7 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 	if (!context || has_times(context))
 		return;
 	hurry(true);
-	cap_drainer_await(has_times, context, SETTLE_MS);
+	cap_drainer_await(has_times, context);
 	hurry(false);
 }
 
@@ -457,7 +456,7 @@ static void end(void)
 	int n;
 
 	hurry(true);
-	cap_drainer_settle(SETTLE_MS);
+	cap_drainer_settle();
 	hurry(false); /* an exec may fail, and the program go on */
 	for (unsigned i = 0; i < self.n_clocks; i++) {
 		const struct cap_drift *d = &self.clocks[i].drift;
