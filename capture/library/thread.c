@@ -150,7 +150,6 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 	ring->process_start = cap_process.start;
 	ring->data_offset = CAP_RING_HEADER_BYTES;
 	ring->data_bytes = data_bytes;
-	cap_real_find_clock();
 	ring->clock = cap_process.emulated_ns ? CAP_CLOCK_VIRTUAL : cap_process.control->clock;
 #ifndef __x86_64__
 	if (ring->clock == CAP_CLOCK_TSC)
@@ -179,8 +178,12 @@ static bool open_ring(struct cap_thread *t)
 	struct cap_control *control = cap_process.control;
 	uint32_t number = __atomic_fetch_add(&control->n_rings, 1, __ATOMIC_RELAXED);
 	uint64_t data_bytes = control->ring_bytes;
-	struct cap_ring *ring = map_ring(number, &data_bytes);
+	struct cap_ring *ring;
 
+	cap_real_find_clock();
+	cap_aside_begin();
+	ring = map_ring(number, &data_bytes);
+	cap_aside_end();
 	if (!ring) {
 		__atomic_store_n(&control->failed_errno, errno, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&control->failed_rings, 1, __ATOMIC_RELAXED);

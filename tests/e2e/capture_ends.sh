@@ -15,6 +15,15 @@ grep -q "^ring .* thread main state exited" rings || die "$(grep ^ring rings)"
 equal "$(grep -c "^call [0-9]* cuMemsetD8Async" rings)" 1000
 equal "$(grep -c "^times" rings)" 1000
 
+# The program's clock stands still while its ring, and that of the library's thread, are made and get their memory.
+if [ "$programs" = "$BUILD" ]; then
+	LD_PRELOAD=$BUILD/tests/e2e/libmapping.so gpuemu -o report -- \
+		"$BUILD/tests/capture/capture_run" "$library" -t -- "$ends" 5000 >rings 2>told || die "$(cat told)"
+	grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+	aside=$(sed -n 's/^aside \([0-9]*\) times$/\1/p' told)
+	[ "${aside:-0}" -ge 4 ] || die "memory was made ${aside:-0} times: $(cat told)"
+fi
+
 # More operations than may wait for their times at once: the others have none, and are counted; none
 # that had waited is lost.
 gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -o 10 -- "$ends" 500 >rings 2>told ||

@@ -9,8 +9,6 @@ static void (*begin)(void), (*end)(void);
 
 static void find(void)
 {
-	if (!cap_emulated())
-		return;
 	begin = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_aside_begin");
 	end = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_aside_end");
 }
@@ -19,7 +17,8 @@ void cap_aside_begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, find);
+	if (cap_emulated())
+		pthread_once(&once, find);
 	if (begin && end)
 		begin();
 }
