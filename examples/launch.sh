@@ -4,7 +4,10 @@
 set -eu
 n=$1
 shift
-WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=${MASTER_PORT:-$((20000 + $$ % 20000))}
+# A port that nobody has, below those that the system gives out.
+port=$((20000 + $$ % 12000))
+while grep -q ":$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do port=$((port + 1)); done
+WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=${MASTER_PORT:-$port}
 export WORLD_SIZE MASTER_ADDR MASTER_PORT
 pids=
 rank=0

@@ -5,8 +5,8 @@
  *     split IN OUT FIRST LAST AHEAD_NS DRIFT_PPM NOISE_NS CLOCK REALTIME_NS
  *
  * Ranks FIRST to LAST, by index. The clock is AHEAD_NS ahead at the first moment of all, and gains;
- * collectives seem to end up to NOISE_NS later. CLOCK is its name, REALTIME_NS what CLOCK_REALTIME
- * is ahead of it (0: not known).
+ * collectives seem to end up to NOISE_NS later, other ones on each host. CLOCK is its name,
+ * REALTIME_NS what CLOCK_REALTIME is ahead of it (0: not known).
  */
 #include "base/scope.h"
 #include "formats/origin.h"
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_origin origin = {0};
-	struct split s = {.seed = 1};
+	struct split s = {0};
 	struct fmt_writer *w;
 	uint32_t n;
 
@@ -101,6 +101,7 @@ int main(int argc, char **argv)
 	s.ahead_ns = strtoll(argv[5], NULL, 10);
 	s.drift = strtod(argv[6], NULL) * 1e-6;
 	s.noise_ns = strtoll(argv[7], NULL, 10);
+	s.seed = 1 + strtoull(argv[3], NULL, 10);
 	snprintf(origin.clock, sizeof(origin.clock), "%s", argv[8]);
 	origin.realtime_ns = strtoll(argv[9], NULL, 10);
 	s.zero_ns = fmt_trace_rank(s.trace, 0)->start_ns;

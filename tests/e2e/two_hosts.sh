@@ -8,29 +8,22 @@ need_capture
 unshare --uts --time --monotonic 1000 true 2>/dev/null || skip "namespaces cannot be made here"
 split=$BUILD/tests/e2e/split
 export TMPDIR="$work"
+virtual_only
 
-# host INDEX PARTS NAME AHEAD OUT PROGRAM...: ranks 2 INDEX and 2 INDEX + 1 of four.
+# hosts PARTS OUT PROGRAM...: on host 0 ranks 0 and 1 of four, on host 1 the others.
 cat >"$work/host" <<'SH'
-index=$1 parts=$2 ahead=$4 out=$5
-hostname "$3"
-shift 5
-first=$((2 * index))
+index=$RANK parts=$1 out=$2
+shift 2
+export WORLD_SIZE=4
+hostname "$([ $index = 0 ] && echo alpha || echo beta)"
 exec gpucapture --part="$index/$parts" -o "$out" -- sh -c '
 	RANK=$0 LOCAL_RANK=$0 "$@" & a=$!
 	RANK=$(($0 + 1)) LOCAL_RANK=$(($0 + 1)) "$@" & b=$!
-	wait $a && wait $b' $first "$@"
-SH
-# hosts PARTS OUT PROGRAM...
-cat >"$work/hosts" <<'SH'
-parts=$1 out=$2 host=$(dirname "$0")/host
-shift 2
-export WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000))
-unshare --uts --time --monotonic 100000 -- sh "$host" 1 "$parts" beta 100000 "$out" "$@" & other=$!
-unshare --uts --time -- sh "$host" 0 "$parts" alpha 0 "$out" "$@"
-wait $other
+	wait $a && wait $b' $((2 * index)) "$@"
 SH
 hosts() {
-	gpuemu --gpus 4 --like H100 -- sh "$work/hosts" "$@" >"$work/out" 2>&1 ||
+	gpuemu --gpus 4 --like H100 -- "$SOURCE/examples/launch.sh" 2 sh -c \
+		'exec unshare --uts --time --monotonic $((100000 * RANK)) -- sh "$@"' - "$work/host" "$@" >"$work/out" 2>&1 ||
 		die "$(cat "$work/out")"
 }
 
