@@ -6,6 +6,7 @@ contents=$programs/tests/capture/capture_contents
 [ -x "$contents" ] || skip "this build has no CUDA headers"
 library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
+virtual_only
 
 # take NAME OPTION... -- PROGRAM...: what its rings hold, a record a line
 take() {

@@ -31,6 +31,7 @@ assert losses('ddp', 1) == losses('dataparallel', 1) == losses('pipeline', 1)
 PY
 
 # Two GPUs compute at once, and a GPU computes while it copies.
+virtual_only
 run 2 "$work/overlap" "$BUILD/examples/overlap" --size 600 --count 20
 python3 - "$work/overlap" <<'PY'
 import sys
@@ -52,7 +53,7 @@ fi
 wait \$!
 SH
 status=0
-timeout 300 gpuemu --gpus 4 -- "$SOURCE/examples/launch.sh" 4 sh "$work/mortal.sh" >"$work/out" 2>&1 || status=$?
-[ $status -ne 0 ] && [ $status -ne 124 ] || die "a lost rank ended with $status"
+gpuemu --gpus 4 -- "$SOURCE/examples/launch.sh" 4 sh "$work/mortal.sh" >"$work/out" 2>&1 || status=$?
+[ $status -ne 0 ] || die "a rank was lost, and the others ended well"
 run 4 "$work/again" "$SOURCE/examples/launch.sh" 4 "$BUILD/examples/ddp" --steps 1
 [ -z "$(find /dev/shm -name '*gpuemu*' 2>/dev/null)" ] || die "something is left in /dev/shm"

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 program=$BUILD/tests/emugpu/emugpu_durations
+virtual_only
 
 # A recording of two ranks: copies of 1 and 4 MiB, and an all-reduce that one rank waits in.
 python3 - "$work" <<'PY'

@@ -3,6 +3,12 @@
 # checkout). A test that needs what the machine lacks says so and exits 77.
 set -eu
 
+# Nothing of the one who runs it: what others may read, how text is sorted and said, names with blanks in them.
+umask 022
+export LC_ALL=C.UTF-8
+unset LANGUAGE
+case ${TMPDIR:-} in *[!A-Za-z0-9/._-]*) unset TMPDIR ;; esac
+
 : "${BUILD:?}" "${SOURCE:?}"
 PATH=$BUILD/tools:$PATH
 traces=$SOURCE/../shared/traces
@@ -65,7 +71,7 @@ equal() {
 	[ "$1" = "$2" ] || die "'$1' is not '$2'"
 }
 
-# eventually COMMAND...: waits until it succeeds, on a busy machine too.
+# eventually COMMAND...: waits until it succeeds; that it gives up after minutes is for one who runs a test that fails.
 eventually() {
 	for _ in $(seq 6000); do
 		if "$@"; then
@@ -105,6 +111,12 @@ sized() {
 	"$BUILD/tests/e2e/stored_lengths" "$1" || die "$1: lengths are missing or wrong"
 }
 
+# In what follows the host's own work takes no virtual time: it is another on each machine, and in each run. What calls and
+# operations take is left.
+virtual_only() {
+	export GPUEMU_HOST_SPEED=1e15
+}
+
 # What gpucapture records here: programs on emulated GPUs, of the build in $programs. AddressSanitizer's
 # library and the capture library both want to be asked before all others: what is recorded beside a
 # sanitized build comes from a plain one in $PLAIN; what reads it is sanitized.
@@ -122,7 +134,8 @@ need_capture() {
 
 need_fuse() {
 	[ -e /dev/fuse ] || skip "there is no /dev/fuse"
-	[ -r /dev/fuse ] && [ -w /dev/fuse ] || skip "/dev/fuse may not be opened by this user"
+	(: <>/dev/fuse) 2>/dev/null || skip "/dev/fuse may not be opened by this user"
+	[ "$(id -u)" != 0 ] || unshare --mount true 2>/dev/null || skip "root may not mount here"
 	[ -x "$BUILD/tools/gputracefs" ] || skip "gputracefs was not built (no libfuse3)"
 }
 
