@@ -30,7 +30,8 @@ struct gpuemu_launch {
 	int device;
 	int64_t start_ns; /* virtual time at which everything before it is done */
 	int64_t end_ns;	  /* set by `run` when it knows better than `cost`; 0: it does not */
-	int error; /* a CUresult, set by `run`: the context is lost with it, as after a fault */
+	int error;     /* a CUresult, set by `run`: the context is lost with it, as after a fault */
+	uint64_t turn; /* what `issue` gave; of a kernel in a graph */
 };
 
 enum gpuemu_math {
@@ -62,6 +63,9 @@ struct gpuemu_cost {
 
 enum { GPUEMU_POSTED = 1, GPUEMU_ALL_CAME };
 
+/* `issue` is there. */
+#define GPUEMU_ISSUES 4u
+
 struct gpuemu_kernel {
 	const char *name;
 	unsigned flags;
@@ -80,6 +84,9 @@ struct gpuemu_kernel {
 	 * more. */
 	int (*post)(const struct gpuemu_launch *launch, void *const *args, void *const *before,
 		    int64_t gap_ns);
+	/* A graph that the kernel is in is launched, with these parameters: on the thread that
+	 * launches it, in the order in which its kernels run, long before `run`. */
+	uint64_t (*issue)(void *const *args);
 };
 
 /* Exported by the emulated libcuda.so.1 and libcudart.so.13, and by nothing else. `k` is kept by

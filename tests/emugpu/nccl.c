@@ -160,6 +160,40 @@ static void pile(struct rank *r)
 	CHECK(bad == 0);
 }
 
+/* What a graph holds takes its turn when that is launched: before what is called after it, on
+ * whatever stream, though it runs later. */
+static void captured(struct rank *r)
+{
+	CUstream other;
+	CUgraph graph;
+	CUgraphExec exec;
+	int bad = 0;
+
+	CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+	CHECK(cuStreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) == CUDA_SUCCESS);
+	CHECK(ncclAllReduce((void *)r->send, (void *)r->receive, COUNT / 2, ncclFloat, ncclSum,
+			    r->comm, r->stream) == ncclSuccess);
+	CHECK(cuStreamEndCapture(r->stream, &graph) == CUDA_SUCCESS);
+	CHECK(cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS);
+	if (r->rank == 0)
+		CHECK(cuLaunchHostFunc(r->stream, doze, (void *)(uintptr_t)30) == CUDA_SUCCESS);
+	for (int i = 0; i < 10; i++) {
+		CHECK(cuGraphLaunch(exec, r->stream) == CUDA_SUCCESS);
+		CHECK(ncclAllReduce((float *)r->send + COUNT / 2, (float *)r->receive + COUNT / 2,
+				    COUNT / 2, ncclFloat, ncclMax, r->comm,
+				    i % 2 ? other : r->stream) == ncclSuccess);
+	}
+	CHECK(cuStreamSynchronize(other) == CUDA_SUCCESS);
+	CHECK(fetch(r) == CUDA_SUCCESS);
+	for (int i = 0; i < COUNT / 2; i++)
+		bad += r->host[i] != (float)(r->n * (r->n - 1) / 2 + r->n * (i % 10)) ||
+		       r->host[i + COUNT / 2] != (float)(r->n - 1 + i % 10);
+	CHECK(bad == 0);
+	CHECK(cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	CHECK(cuGraphDestroy(graph) == CUDA_SUCCESS);
+	CHECK(cuStreamDestroy(other) == CUDA_SUCCESS);
+}
+
 /* A group that is not run says how long it would take; a window is registered memory. */
 static void simulate(struct rank *r)
 {
@@ -198,6 +232,7 @@ static void *run_rank(void *context)
 	}
 	ring(r);
 	check_ring(r);
+	captured(r);
 	split(r);
 	if (!failures)
 		pile(r);

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-LAUNCHES = ('cuLaunchKernel', 'cuLaunchCooperativeKernel', 'cuMemset')  # and what they begin
+# And what they begin. A graph has one kernel here.
+LAUNCHES = ('cuLaunchKernel', 'cuLaunchCooperativeKernel', 'cuMemset', 'cuGraphLaunch')
 
 
 def read(path):

@@ -52,6 +52,7 @@ struct emu_kernel_op {
 	uint32_t grid[3], block[3], shared_bytes;
 	void **args; /* the caller's, until owned */
 	void *args_copy;
+	uint64_t turn; /* of a node, in the launch that runs */
 };
 
 /* Bytes from here to there; lines and planes for the 2D and 3D forms, else one of each. */
@@ -109,7 +110,10 @@ struct emu_op {
 		struct emu_host_op host;
 		struct emu_value_op value;
 		struct emu_point *point; /* record: reached by it; one reference */
-		struct emu_plan *graph;
+		struct {
+			struct emu_plan *plan;
+			uint64_t *turns; /* by step; NULL: no kernel wants to know */
+		} graph;
 		struct emu_event *event; /* graph nodes only */
 		struct {
 			struct emu_shared_event *event;

@@ -6,14 +6,21 @@
 
 /* Operations of a communicator run one after another, in the order in which the program gave them,
  * whatever their streams. */
-static void take_turn(ncclComm_t comm, uint64_t *number)
+static uint64_t number_next(ncclComm_t comm)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&comm->lock);
+	number = comm->next++;
+	comm->in_flight++;
+	pthread_mutex_unlock(&comm->lock);
+	return number;
+}
+
+static void take_turn(ncclComm_t comm, uint64_t number)
 {
 	pthread_mutex_lock(&comm->lock);
-	if (*number == UINT64_MAX) {
-		*number = comm->next++;
-		comm->in_flight++;
-	}
-	while (comm->serving != *number)
+	while (comm->serving != number)
 		pthread_cond_wait(&comm->changed, &comm->lock);
 	pthread_mutex_unlock(&comm->lock);
 }
@@ -139,10 +146,9 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_nccl_work *w = args[0];
 	ncclComm_t comm = w->comm;
-	uint64_t number = w->number;
 	int r;
 
-	take_turn(comm, &number);
+	take_turn(comm, w->number == UINT64_MAX ? launch->turn : w->number);
 	if (w->operation.kind == EMU_SEND_RECV)
 		r = emu_transfer(comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
 				 emu_nccl_duration_ns(w), &launch->end_ns);
@@ -157,12 +163,20 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	end_turn(comm);
 }
 
+static uint64_t issue(void *const *args)
+{
+	const struct emu_nccl_work *w = args[0];
+
+	return number_next(w->comm);
+}
+
 static const size_t param_bytes[] = {sizeof(struct emu_nccl_work)};
 
 /* Named as NCCL's own, so that whatever knows those in a recording knows these. */
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
-		name, GPUEMU_BLOCKS | GPUEMU_POSTS, run, NULL, NULL, param_bytes, 1, post          \
+		name, GPUEMU_BLOCKS | GPUEMU_POSTS | GPUEMU_ISSUES, run, NULL, NULL, param_bytes,  \
+			1, post, issue                                                             \
 	}
 #define REDUCING(kind, op)                                                                         \
 	KERNEL("ncclDevKernel_" kind "_" op "_i8"), KERNEL("ncclDevKernel_" kind "_" op "_u8"),    \
@@ -233,13 +247,7 @@ ncclResult_t emu_nccl_launch(struct emu_nccl_work *w, CUstream stream)
 	gpu->cuCtxGetCurrent(&before);
 	gpu->cuCtxSetCurrent(comm->context);
 	gpu->cuStreamIsCapturing(stream, &capture);
-	pthread_mutex_lock(&comm->lock);
-	w->number = UINT64_MAX;
-	if (capture == CU_STREAM_CAPTURE_STATUS_NONE) {
-		w->number = comm->next++;
-		comm->in_flight++;
-	}
-	pthread_mutex_unlock(&comm->lock);
+	w->number = capture == CU_STREAM_CAPTURE_STATUS_NONE ? number_next(comm) : UINT64_MAX;
 	r = emu_gpu_launch(&all, kernel_of(&w->operation), stream, w, 8, 512);
 	if (r != CUDA_SUCCESS && w->number != UINT64_MAX) {
 		pthread_mutex_lock(&comm->lock);

@@ -11,7 +11,7 @@ enum { EMU_INLINE_TRANSFERS = 96 };
 /* The one parameter of every kernel of NCCL. */
 struct emu_nccl_work {
 	ncclComm_t comm;
-	uint64_t number; /* turn of the operation; UINT64_MAX in a graph, whose turn is when it runs
+	uint64_t number; /* turn of the operation; UINT64_MAX in a graph: each launch has its own
 			  */
 	int posted;	 /* the others know that this rank takes part */
 	struct emu_operation operation;

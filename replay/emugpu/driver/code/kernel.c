@@ -91,6 +91,7 @@ static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struc
 		.shared_bytes = k->shared_bytes,
 		.device = lane->device->ordinal,
 		.start_ns = ready_ns,
+		.turn = k->turn,
 	};
 }
 
@@ -134,6 +135,17 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 	if (l.error && !lane->context->error)
 		lane->context->error = l.error;
 	return l.end_ns;
+}
+
+int emu_kernel_issue(const struct emu_op *op, uint64_t *ret)
+{
+	const struct gpuemu_kernel *twin = op->type == &emu_kernel_type ? twin_of(op) : NULL;
+
+	if (!twin || !(twin->flags & GPUEMU_ISSUES))
+		return 0;
+	if (ret)
+		*ret = twin->issue(op->kernel.args);
+	return 1;
 }
 
 const struct emu_op_type emu_kernel_type = {

@@ -49,6 +49,10 @@ char *emu_name_demangle(const char *symbol);
 int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 		      const struct gpuemu_launch *launch, void *const *args, double *share);
 
+/* Whether the op is a kernel that is told of each launch of a graph that it is in; `ret`, which may
+ * be NULL: tells it, and gets its turn. */
+int emu_kernel_issue(const struct emu_op *op, uint64_t *ret);
+
 /* Blocks of this shape that a multiprocessor holds. */
 int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int block_threads,
 		  size_t shared_bytes);

@@ -6,6 +6,7 @@
  * is changed after it is changed in a copy. */
 #include "base/array.h"
 #include "base/scope.h"
+#include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
 
 #define MAGIC 0x45786563u
@@ -188,7 +189,7 @@ static int own_plan(struct emu_exec *x)
 
 static int graph_blocks(const struct emu_op *op)
 {
-	const struct emu_plan *x = op->graph;
+	const struct emu_plan *x = op->graph.plan;
 
 	for (size_t i = 0; i < x->n_steps; i++) {
 		const struct emu_op *o = &x->steps[i].op;
@@ -201,12 +202,13 @@ static int graph_blocks(const struct emu_op *op)
 
 static void graph_release(struct emu_op *op)
 {
-	plan_drop(take(op->graph));
+	plan_drop(take(op->graph.plan));
+	free(take(op->graph.turns));
 }
 
 static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
 {
-	struct emu_plan *x = op->graph;
+	struct emu_plan *x = op->graph.plan;
 	int64_t end = ready_ns;
 
 	pthread_mutex_lock(&x->lock);
@@ -218,6 +220,8 @@ static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready
 		for (uint32_t k = 0; k < s->n_deps; k++)
 			own.tail_ns = moment_wait(own.tail_ns,
 						  x->steps[x->deps[s->first_dep + k]].end_ns, 0);
+		if (op->graph.turns && s->op.type == &emu_kernel_type)
+			s->op.kernel.turn = op->graph.turns[i];
 		if (!s->disabled)
 			emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;
@@ -273,21 +277,41 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 	return r;
 }
 
+/* Tells the kernels that they will run, those that want to know. 0 or -ENOMEM. */
+static int issue(struct emu_plan *x, uint64_t **ret)
+{
+	uint64_t *turns = NULL;
+
+	for (size_t i = 0; i < x->n_steps; i++) {
+		if (x->steps[i].disabled || !emu_kernel_issue(&x->steps[i].op, NULL))
+			continue;
+		if (!turns)
+			turns = calloc(x->n_steps, sizeof(*turns));
+		if (!turns)
+			return -ENOMEM;
+		emu_kernel_issue(&x->steps[i].op, &turns[i]);
+	}
+	*ret = turns;
+	return 0;
+}
+
 EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	EMU_ENTER(EMU_CALL_LAUNCH);
 	struct emu_exec *x = exec_of(exec);
-	struct emu_op op = {.type = &graph_type, .graph = x ? x->plan : NULL};
+	struct emu_op op = {.type = &graph_type, .graph = {.plan = x ? x->plan : NULL}};
 	struct emu_stream *s;
 	CUresult r = emu_stream_of(self, stream, &s);
 
 	if (r)
 		return r;
-	if (!op.graph)
+	if (!op.graph.plan)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture)
 		return emu_capture_spoil(s);
-	__atomic_add_fetch(&op.graph->refs, 1, __ATOMIC_RELAXED);
+	if (issue(op.graph.plan, &op.graph.turns) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	__atomic_add_fetch(&op.graph.plan->refs, 1, __ATOMIC_RELAXED);
 	return emu_submit(self, s, &op);
 }
 
