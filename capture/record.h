@@ -29,8 +29,9 @@ enum cap_kind {
 	CAP_LOST,      /* struct cap_lost_record */
 	CAP_PAYLOAD,   /* struct cap_payload_record */
 	CAP_ANNOUNCED, /* struct cap_announced_record */
-	CAP_NODE,      /* struct cap_node_record: a node of the graph that the call instantiates */
-	CAP_NODES,     /* struct cap_nodes_record: times of the nodes of a launch */
+	CAP_NODE,  /* struct cap_node_record: a node of the graph that the call instantiates; of a
+		      launch: the one that it became in a capture */
+	CAP_NODES, /* struct cap_nodes_record: times of the nodes of a launch */
 	CAP_KINDS,
 };
 

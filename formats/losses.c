@@ -26,10 +26,16 @@ static const struct {
 	 "executable graphs whose nodes could not be timed: a launch is one operation"},
 	{"capture.launches_without_parameters", "launches whose parameters are not known: the "
 						"driver says where they lie from CUDA 12.4 on"},
+	{FMT_WITHIN_KEY, "collectives in launches of CUDA graphs that are one operation: without "
+			 "times of their own"},
+	{"capture.collectives_lost",
+	 "collectives of CUDA graphs whose nodes were not found again: they are kernels"},
 	{"capture.unknown_handles", "handles that were used but never seen made"},
 	{"capture.unmatched_collectives", "collectives of communicators that are not known"},
 	{"capture.iterations_without_digests",
 	 "iterations that no mark or range said to begin, at whose ends nothing was digested"},
+	{"capture.undigested_collectives",
+	 "collectives in launches of CUDA graphs, of which nothing was digested"},
 	{"capture.late_digests", "digests and contents that came when their operation was written"},
 	{"capture.contents_unwritten", "contents that found no room in the session folder"},
 	{"capture.contents_absent", "contents that could not be read from the session folder"},

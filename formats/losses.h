@@ -9,5 +9,8 @@
 /* Appends a line for each: `before`, the count and what was lost, a newline. */
 void fmt_losses(const struct fmt_names *names, const char *before, struct text *out);
 
+/* Collectives that happened within an operation, and have no times of their own. */
+#define FMT_WITHIN_KEY "capture.graph_collectives"
+
 /* How many parts of a run that was joined never came. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"

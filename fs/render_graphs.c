@@ -24,7 +24,8 @@ static void put_member(struct text *out, const char *node, size_t len, const cha
 
 static void put_nodes(struct text *out, const char *graph, size_t len)
 {
-	static const char *const keys[] = {"kind", "name", "grid", "block", "bytes", "after"};
+	static const char *const keys[] = {"kind",  "name",  "grid",	  "block",
+					   "bytes", "after", "collective"};
 	const char *number, *version = NULL, *nodes, *node;
 	size_t number_len, version_len, nodes_len, node_len;
 
@@ -53,7 +54,7 @@ int fs_render_graphs(struct fs_tree *t, const struct fs_place *where, struct tex
 	const char *end = at ? at + strlen(at) : NULL;
 	size_t len;
 
-	text_str(out, "graph\tnode\tkind\tname\tgrid\tblock\tbytes\tafter\n");
+	text_str(out, "graph\tnode\tkind\tname\tgrid\tblock\tbytes\tafter\tcollective\n");
 	while (at && fmt_json_element(&at, end, &graph, &len))
 		put_nodes(out, graph, len);
 	return 0;

@@ -3,6 +3,7 @@
 
 #include "base/host.h"
 #include "formats/infer/constants.h"
+#include "formats/losses.h"
 
 #include "replay/engine/feed.h"
 #include "replay/engine/rewrite.h"
@@ -115,6 +116,14 @@ static uint64_t recorded_unexplained(const struct emulation *e)
 	return n;
 }
 
+static uint64_t recorded_within(const struct emulation *e)
+{
+	const char *value =
+		fmt_fact_value(fmt_trace_names(e->trace), FMT_WHOLE_TRACE, FMT_WITHIN_KEY);
+
+	return value ? strtoull(value, NULL, 10) : 0;
+}
+
 int replay_emulate(struct fmt_trace *in, const struct replay_options *options, const char *out_path,
 		   struct replay_report *ret, struct fmt_error *err)
 {
@@ -144,6 +153,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.broken = counts.sim.broken,
 		.too_far = counts.sim.too_far,
 		.repeated = counts.program.repeated,
+		.within = recorded_within(&e),
 	};
 	score_finish(e.score, ret);
 	ret->seconds = (double)(host_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;

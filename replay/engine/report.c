@@ -107,8 +107,8 @@ void replay_report_json(const struct replay_report *r, struct text *out)
 		    r->start_error_p50_ns, r->start_error_p95_ns, r->start_error_max_ns);
 	text_printf(out,
 		    " \"unexplained\": %" PRIu64 ", \"broken\": %" PRIu64 ", \"too_far\": %" PRIu64
-		    ", \"repeated\": %" PRIu64 ",\n",
-		    r->unexplained, r->broken, r->too_far, r->repeated);
+		    ", \"repeated\": %" PRIu64 ", \"within\": %" PRIu64 ",\n",
+		    r->unexplained, r->broken, r->too_far, r->repeated, r->within);
 	text_printf(out, " \"ops\": %" PRIu64 ", \"seconds\": %.6f}\n", r->ops, r->seconds);
 }
 
@@ -209,6 +209,9 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 	put_count(out, r->unexplained, "operations started when no rule says that they could");
 	put_count(out, r->repeated,
 		  "collectives have the number of an earlier one, and last as recorded");
+	put_count(out, r->within,
+		  "collectives are within launches of CUDA graphs, which last as recorded and wait "
+		  "for nobody (gpucapture --device-times=nodes)");
 	put_count(out, r->too_far, "edges reach too far back, and were left out");
 	put_count(out, r->broken, "waits can never end, and were left out");
 	text_count(out, r->ops);

@@ -28,6 +28,8 @@ struct replay_report {
 	uint64_t broken;      /* waits that never end: of a damaged or cut off trace */
 	uint64_t too_far;     /* edges from further back than the engine remembers: left out */
 	uint64_t repeated;    /* collectives that have the number of an earlier one */
+	uint64_t within;      /* collectives without times, within an operation that waits for none
+			       */
 	double seconds;	      /* that it took */
 };
 

@@ -55,6 +55,9 @@
 	X(cuGraphAddEventRecordNode,                                                               \
 	  (void **ret, void *graph, void *const *deps, size_t n_deps, void *event))                \
 	X(cuGraphExecEventRecordNodeSetEvent, (void *exec, void *node, void *event))               \
+	X(cuStreamGetCaptureInfo_v3,                                                               \
+	  (void *stream, int *ret_status, uint64_t *ret_id, void **ret_graph,                      \
+	   void *const **ret_deps, const void **ret_edges, size_t *ret_n))                         \
 	X(cuGraphDestroy, (void *graph))                                                           \
 	X(cuEventDestroy_v2, (void *event))
 

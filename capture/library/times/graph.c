@@ -240,6 +240,20 @@ static int put_node(const struct cap_graph *g, uint32_t at, uint64_t id, uint32_
 	return 0;
 }
 
+void cap_graph_put_captured(const void *node, uint64_t id)
+{
+	struct cap_node_record *r = cap_reserve(sizeof(*r), CAP_NODE);
+
+	if (!r)
+		return;
+	r->head.flags = CU_NODE_KERNEL;
+	r->node = r->n_nodes = r->n_deps = r->params_len = r->place = 0;
+	r->op = CAP_NODE_UNTIMED;
+	r->id = id;
+	r->handle = (uintptr_t)node;
+	cap_publish();
+}
+
 int cap_graph_put(const struct cap_graph *g, uint64_t id, const uint32_t *ops, uint32_t op,
 		  const uint32_t *order)
 {

@@ -28,6 +28,9 @@ int cap_graph_read(void *graph, struct cap_graph *ret);
  * backwards. `ret` has room for all. 0 or -ENOMEM, -EINVAL: there is a circle. */
 int cap_graph_order(const struct cap_graph *g, uint32_t *ret);
 
+/* Writes a CAP_NODE for the one that the call has added to a graph by capture. */
+void cap_graph_put_captured(const void *node, uint64_t id);
+
 /* Writes a CAP_NODE for each, with ops[], or where that is NULL all with `op`. 0, or -ENOMEM,
  * -ENOSPC. */
 int cap_graph_put(const struct cap_graph *g, uint64_t id, const uint32_t *ops, uint32_t op,

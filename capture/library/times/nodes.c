@@ -8,6 +8,7 @@
 #include "base/scope.h"
 #include "capture/library/device/chain.h"
 #include "capture/library/device/cu.h"
+#include "formats/api/api.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -193,6 +194,21 @@ void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2])
 	cap_instance_done(i);
 	cap_chain_leave(mode);
 	errno = kept;
+}
+
+/* All that the stream waits for is what was launched last. */
+void cap_node_captured(const struct cap_call *call, void *stream)
+{
+	void *const *nodes = NULL;
+	const void *edges;
+	int status = 0;
+	size_t n = 0;
+
+	if (call->class != API_CLASS_LAUNCH || call->depth == 0 || cap_cu_load_graphs() < 0 ||
+	    cap_cu.cuStreamGetCaptureInfo_v3(stream, &status, NULL, NULL, &nodes, &edges, &n) ||
+	    n != 1)
+		return;
+	cap_graph_put_captured(nodes[0], call->id);
 }
 
 void cap_nodes_touched(void)

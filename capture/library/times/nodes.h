@@ -58,6 +58,10 @@ void cap_node_launch(struct cap_call *call, uint64_t exec);
 struct cap_exec *cap_exec_take(uint64_t exec);
 void cap_exec_gone(struct cap_exec *x, int result);
 
+/* Of a call on a stream in capture: where it is a launch within another one, as NCCL's are, tells
+ * which node that became. */
+void cap_node_captured(const struct cap_call *call, void *stream);
+
 /* The program has asked for nodes, or changes some: what its calls say of its graphs may not be
  * all, so that the driver is asked. */
 void cap_nodes_touched(void);

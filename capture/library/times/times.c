@@ -315,11 +315,11 @@ static void after(struct cap_call *c)
 	if (c->paused || call->library != API_LIBRARY_CUDA)
 		return;
 	cap_place_of(c, call, &place);
-	if (!place.context || cap_place_capturing(&place))
-		return;
-	if (!is_op(c))
+	if (place.context && cap_place_capturing(&place))
+		cap_node_captured(c, place.stream);
+	else if (place.context && !is_op(c))
 		cap_times_interrupt(&place);
-	else if (c->room[3])
+	else if (place.context && c->room[3])
 		after_op(c, &place);
 }
 

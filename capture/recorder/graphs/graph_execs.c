@@ -36,7 +36,7 @@ static bool are_same(const struct rec_node *a, const struct rec_node *b)
 {
 	return strcmp(a->kind, b->kind) == 0 && a->name == b->name && a->grid == b->grid &&
 	       a->block == b->block && a->shared_bytes == b->shared_bytes && a->bytes == b->bytes &&
-	       a->disabled == b->disabled;
+	       a->disabled == b->disabled && a->collective == b->collective;
 }
 
 /* Whether version `g` is `like`, where node `changed` of that, unless it is NULL, is `is`. */

@@ -20,11 +20,22 @@ static struct rec_thing *stream_of(const struct launch *l)
 	return rec_stream_of(l->call, l->stream);
 }
 
+/* What the launch does that has no times of its own. */
+static uint32_t n_collectives(const struct launch *l)
+{
+	const struct rec_graphs *all = l->call->process->graphs;
+	const struct rec_graph *g =
+		all && all->n_collectives > 0 ? rec_graph_version(all, &l->is) : NULL;
+
+	return g ? rec_graph_n_collectives(g) : 0;
+}
+
 static int launch_whole(const struct launch *l)
 {
 	struct rec_call *c = l->call;
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "graph"};
 	struct rec_thing *stream = rec_stream(c);
+	uint32_t n = n_collectives(l);
 
 	if (!stream)
 		return -ENOMEM;
@@ -33,6 +44,10 @@ static int launch_whole(const struct launch *l)
 	rec_op_arg(c, &o, "graph", FMT_INT, 0, l->is.graph);
 	if (l->is.version > 0)
 		rec_op_arg(c, &o, "graph.version", FMT_INT, 0, l->is.version);
+	if (n > 0)
+		rec_op_arg(c, &o, "graph.collectives", FMT_INT, 0, n);
+	c->process->counts.graph_collectives += n;
+	c->process->counts.launched_collectives += n;
 	return rec_op_add(c, stream, &o);
 }
 
@@ -111,6 +126,10 @@ static int launch_nodes(const struct launch *l, const struct rec_graph *g)
 		o.index = i;
 		o.branch = n->branch;
 		r = add(l, &o, n->node, n->after);
+		if (r < 0 || !g->nodes[n->node].is.collective)
+			continue;
+		p->counts.launched_collectives++;
+		r = rec_graph_joins(p, &g->nodes[n->node].is, (uint32_t)p->n_events - 1);
 	}
 	return r == 0 && g->plan->has_end ? add_end(l, g) : r;
 }

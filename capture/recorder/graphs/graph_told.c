@@ -40,6 +40,7 @@ static void describe(struct rec_call *c, const struct cap_node_record *r,
 		rec_graph_describe_as(c, &v, ret);
 	else if (before && strcmp(before->is.kind, ret->kind) == 0)
 		*ret = before->is;
+	ret->collective = 0;
 }
 
 static int add_node(struct rec_call *c, const struct cap_node_record *r,
@@ -93,12 +94,14 @@ int rec_graph_told(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
 {
 	struct rec_graph told = {0};
 	bool whole = false;
-	int r = read_nodes(c, g, &told);
+	int r = read_nodes(c, g, &told), e;
 
 	for (size_t i = 0; r == 1 && i < told.n_nodes; i++) {
 		*ret_timed |= rec_graph_has_times(&told.nodes[i]);
 		whole |= told.nodes[i].op == CAP_NODE_WHOLE && is_work(&told.nodes[i].is);
 	}
+	e = r == 1 ? rec_graph_keep_collectives(c, g, &told) : 0;
+	r = e < 0 ? e : r;
 	if (r == 1) {
 		c->process->counts.graphs_whole += whole && !*ret_timed;
 		rec_graph_clear(g);

@@ -18,6 +18,8 @@ void rec_graphs_free(struct rec_graphs *g)
 		free(g->graphs);
 		free(g->waiting);
 		free(g->execs);
+		free(g->collectives);
+		free(g->messages);
 	}
 	free(g);
 }
@@ -107,12 +109,26 @@ static struct rec_graph *captured_into(const struct rec_call *c, const struct re
 								 : NULL;
 }
 
+/* The handle of a node, where the library has asked for it. */
+static uint64_t told_handle(const struct rec_call *c)
+{
+	for (size_t part = 0; part < ARRAY_SIZE(c->records); part++)
+		for (size_t at = 0; at < c->records[part].bytes;) {
+			const struct cap_node_record *r = (const void *)(c->records[part].at + at);
+
+			at += r->head.bytes;
+			if (r->head.kind == CAP_NODE && r->id == c->record->id)
+				return r->handle;
+		}
+	return 0;
+}
+
 int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
-		       const struct rec_node *node)
+		       const struct rec_node *node, struct rec_graph_at *ret)
 {
 	struct rec_graph *g = captured_into(c, stream);
 	struct rec_graphs *all = c->process->graphs;
-	int r = g ? rec_graph_add_node(g, node, 0) : 0;
+	int r = g ? rec_graph_add_node(g, node, told_handle(c)) : 0;
 
 	if (!g || r < 0)
 		return r;
@@ -121,6 +137,8 @@ int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
 		    all->waiting[i].kind == stream->kind)
 			r = rec_graph_add_edge(g, all->waiting[i].node, (uint32_t)g->n_nodes - 1);
 	drop_waiting(all, stream);
+	if (ret)
+		*ret = (struct rec_graph_at){(uint32_t)(g - all->graphs), (uint32_t)g->n_nodes - 1};
 	return r < 0 ? r : add_waiting(all, stream, (uint32_t)g->n_nodes - 1);
 }
 
@@ -328,7 +346,9 @@ static int captured_call(struct rec_call *c)
 	if (rec_arg(c, "hStream") < 0)
 		return 0;
 	stream = rec_stream(c);
-	return !stream ? -ENOMEM : stream->capturing ? rec_graph_captured(c, stream, &node) : 0;
+	return !stream		   ? -ENOMEM
+	       : stream->capturing ? rec_graph_captured(c, stream, &node, NULL)
+				   : 0;
 }
 
 static int by_name(struct rec_call *c)
@@ -418,6 +438,8 @@ static void put_node(struct fmt_json *j, const struct rec_process *p, const stru
 		fmt_json_i64(j, "bytes", node->bytes);
 	if (node->disabled)
 		fmt_json_verbatim(j, "enabled", "false", 5);
+	if (node->collective)
+		put_string(j, p, "collective", p->graphs->collectives[node->collective - 1].op);
 	fmt_json_open(j, "after", '[');
 	for (; *edge < g->n_edges && g->edges[*edge].to == i; ++*edge)
 		fmt_json_u64(j, NULL, g->edges[*edge].from);

@@ -14,17 +14,24 @@ struct rec_node {
 	fmt_str grid, block; /* of a kernel, as JSON; or 0 */
 	fmt_str symbol;	     /* of a kernel, where its name is another; or 0 */
 	int64_t shared_bytes;
-	int64_t bytes; /* of a copy or a fill; -1 */
-	bool disabled; /* in an executable graph */
+	int64_t bytes;	     /* of a copy or a fill; -1 */
+	bool disabled;	     /* in an executable graph */
+	uint32_t collective; /* 1 + that of the process's graphs (graph_collectives.c); 0: none */
+};
+
+/* A node, by its place; it may be gone by now. */
+struct rec_graph_at {
+	uint32_t graph, node;
 };
 
 struct rec_graphs;
 
 void rec_graphs_free(struct rec_graphs *g);
 
-/* An operation on a stream in capture: a node behind what the stream waits for. 0 or -ENOMEM. */
+/* An operation on a stream in capture: a node behind what the stream waits for. 0 or -ENOMEM.
+ * `ret`, which may be NULL, is left alone where the graph is not known. */
 int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
-		       const struct rec_node *node);
+		       const struct rec_node *node, struct rec_graph_at *ret);
 
 /* `to`, a stream or an event, waits for what `from` stands for, too; an event stands for nothing
  * else. */
@@ -33,6 +40,11 @@ int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const stru
 /* Follows a call that makes a graph, adds to one, or makes it one that runs; also one that failed:
  * it may have ended a capture. */
 int rec_call_graphs(struct rec_call *c);
+
+/* The kernel at that node is this collective, at each launch. 0 or -ENOMEM. */
+int rec_graph_meets(struct rec_process *p, const struct rec_graph_at *at,
+		    const struct rec_collective *made, const struct fmt_message *messages);
+bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at *at);
 
 /* The operations of a launch: one, or one for each node that has times. */
 int rec_graph_launch(struct rec_call *c);

@@ -57,6 +57,10 @@ struct rec_graphs {
 	size_t n_waiting, waiting_cap;
 	struct rec_graph_exec *execs;
 	size_t n_execs, execs_cap;
+	struct rec_collective *collectives; /* what nodes are, each once; of no event */
+	size_t n_collectives, collectives_cap;
+	struct fmt_message *messages; /* of these */
+	size_t n_messages, messages_cap;
 };
 
 /* A new one without nodes; NULL without memory. */
@@ -77,6 +81,15 @@ struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct r
 /* The graph is as the driver told the library when this call instantiated it, if it was asked: 1,
  * or 0, and whether launches have times of their nodes; or -ENOMEM. */
 int rec_graph_told(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
+
+/* What the driver told takes over which nodes are collectives; what is not found is counted. 0 or
+ * -ENOMEM. */
+int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
+			       struct rec_graph *told);
+/* The operation of a launch is the collective that its node is. 0 or -ENOMEM. */
+int rec_graph_joins(struct rec_process *p, const struct rec_node *node, uint32_t event);
+/* How many a launch does. */
+uint32_t rec_graph_n_collectives(const struct rec_graph *g);
 
 /* NULL: it was not seen made. */
 struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t number);

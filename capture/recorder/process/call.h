@@ -10,11 +10,15 @@
 
 #define REC_CONTEXT_DEPTH 64
 
-/* An operation that a nested call launched, until the call around it says what it was for. */
+/* An operation that a nested call launched, until the call around it says what it was for; or a
+ * node that it became in a capture, where `event` is the call's. */
 struct rec_launched {
 	uint64_t ordinal; /* of the call */
 	uint32_t event;
 	uint8_t depth;
+	bool captured;
+	uint32_t graph, node; /* see struct rec_graph_at */
+	uint32_t stream;      /* its number */
 };
 
 /* A collective, or the sends and receives of one stream, that wait for the end of their group. */

@@ -4,6 +4,8 @@
 #include "capture/recorder/process/call.h"
 
 #include "base/array.h"
+#include "base/scope.h"
+#include "capture/recorder/graphs/graphs.h"
 
 static const struct {
 	const char *stem, *op;
@@ -207,33 +209,48 @@ static struct rec_pending *next_pending(struct rec_thread *t, uint32_t stream)
 	return first;
 }
 
-static int settle_one(struct rec_call *c, struct rec_pending *pending, uint32_t event)
+/* The sends and receives that are pending, one after the other. */
+static int gather(const struct rec_thread *t, const struct rec_pending *pending,
+		  struct fmt_message **ret, uint32_t *ret_n)
 {
-	struct rec_process *p = c->process;
-	struct rec_thread *t = c->thread;
-	struct rec_collective made = {.event = event,
-				      .comm = pending->comm,
+	uint32_t n = 0;
+
+	*ret = calloc(t->n_messages + 1, sizeof(**ret));
+	for (size_t i = 0; i < t->n_messages && *ret; i++)
+		if (t->messages[i].pending == (uint32_t)(pending - t->pending))
+			(*ret)[n++] = t->messages[i].message;
+	*ret_n = n;
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int settle_one(struct rec_call *c, struct rec_pending *pending, const struct rec_launched *l)
+{
+	scoped(free_ptr) struct fmt_message *messages = NULL;
+	struct rec_collective made = {.comm = pending->comm,
 				      .op = pending->op,
 				      .dtype = pending->dtype,
 				      .bytes = pending->bytes,
-				      .is_message = pending->is_message,
-				      .first_message = (uint32_t)p->n_messages,
-				      .seq = -1};
+				      .is_message = pending->is_message};
 
 	pending->done = 1;
-	for (size_t i = 0; i < t->n_messages; i++) {
-		if (t->messages[i].pending != (uint32_t)(pending - t->pending))
-			continue;
-		if (array_reserve(&p->messages, p->n_messages + 1, &p->messages_cap) < 0)
-			return -ENOMEM;
-		p->messages[p->n_messages++] = t->messages[i].message;
-	}
-	made.n_messages = (uint32_t)p->n_messages - made.first_message;
-	if (array_reserve(&p->collectives, p->n_collectives + 1, &p->collectives_cap) < 0)
+	if (pending->is_message && gather(c->thread, pending, &messages, &made.n_messages) < 0)
 		return -ENOMEM;
-	p->collectives[p->n_collectives++] = made;
-	p->events[event].kind = FMT_COLLECTIVE;
-	return 0;
+	if (l->captured)
+		return rec_graph_meets(c->process, &(struct rec_graph_at){l->graph, l->node}, &made,
+				       messages);
+	return rec_add_collective(c->process, &made, messages, l->event);
+}
+
+static bool is_kernel(const struct rec_process *p, const struct rec_launched *l)
+{
+	if (l->captured)
+		return rec_graph_is_kernel(p, &(struct rec_graph_at){l->graph, l->node});
+	return p->events[l->event].kind == FMT_KERNEL;
+}
+
+static uint32_t stream_of(const struct rec_process *p, const struct rec_launched *l)
+{
+	return l->captured ? l->stream : (uint32_t)p->lanes[p->events[l->event].lane].number;
 }
 
 /* What was launched inside this call is what was pending, in its order by stream. */
@@ -245,16 +262,15 @@ static int settle(struct rec_call *c)
 
 	for (size_t i = 0; i < t->n_launched && r == 0; i++) {
 		const struct rec_launched *l = &t->launched[i];
-		const struct rec_event *e = &c->process->events[l->event];
 		struct rec_pending *pending;
 
 		if (l->ordinal <= ordinal || l->depth <= c->record->head.depth ||
-		    e->kind != FMT_KERNEL)
+		    !is_kernel(c->process, l))
 			continue;
-		pending = next_pending(t, (uint32_t)c->process->lanes[e->lane].number);
+		pending = next_pending(t, stream_of(c->process, l));
 		if (!pending)
 			break;
-		r = settle_one(c, pending, l->event);
+		r = settle_one(c, pending, l);
 	}
 	t->n_pending = t->n_messages = 0;
 	return r;

@@ -82,14 +82,15 @@ static int works_on(struct rec_call *c, int device)
 	return rec_join_devices(c->process, lane->device, device);
 }
 
-static int remember(struct rec_call *c, uint32_t event)
+static int remember(struct rec_call *c, const struct rec_launched *l)
 {
 	struct rec_thread *t = c->thread;
 
 	if (array_reserve(&t->launched, t->n_launched + 1, &t->launched_cap) < 0)
 		return -ENOMEM;
-	t->launched[t->n_launched++] =
-		(struct rec_launched){cap_id_ordinal(c->record->id), event, c->record->head.depth};
+	t->launched[t->n_launched] = *l;
+	t->launched[t->n_launched].ordinal = cap_id_ordinal(c->record->id);
+	t->launched[t->n_launched++].depth = c->record->head.depth;
 	return 0;
 }
 
@@ -97,6 +98,9 @@ static int remember(struct rec_call *c, uint32_t event)
 static int capture(struct rec_call *c, const struct rec_thing *stream, const struct rec_op *o)
 {
 	struct rec_node node = {.kind = fmt_kind_name(o->kind), .name = o->name, .bytes = -1};
+	struct rec_graph_at at = {.node = REC_NONE};
+	uint32_t number = stream->number;
+	int r;
 
 	for (uint32_t i = 0, value = 0; i < o->n_args; i++) {
 		const char *key = fmt_string(c->process->names, o->args[i].key, NULL);
@@ -115,7 +119,14 @@ static int capture(struct rec_call *c, const struct rec_thing *stream, const str
 	}
 	if (strcmp(o->category, "graph") == 0)
 		node.kind = "graph";
-	return rec_graph_captured(c, stream, &node);
+	r = rec_graph_captured(c, stream, &node, &at);
+	if (r < 0 || at.node == REC_NONE)
+		return r;
+	return remember(c, &(struct rec_launched){.event = c->event,
+						  .captured = true,
+						  .graph = at.graph,
+						  .node = at.node,
+						  .stream = number});
 }
 
 int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec_op *o)
@@ -139,7 +150,7 @@ int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec
 	if (r == 0)
 		r = rec_times_await(p, event);
 	p->counts.ops += r == 0;
-	return r < 0 ? r : remember(c, event);
+	return r < 0 ? r : remember(c, &(struct rec_launched){.event = event});
 }
 
 int rec_op_add(struct rec_call *c, struct rec_thing *stream, struct rec_op *o)

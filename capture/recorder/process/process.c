@@ -113,6 +113,26 @@ int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint3
 	return 0;
 }
 
+int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
+		       const struct fmt_message *messages, uint32_t event)
+{
+	struct rec_collective made = *of;
+
+	if (p->n_messages + of->n_messages > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&p->messages, p->n_messages + of->n_messages, &p->messages_cap) < 0 ||
+	    array_reserve(&p->collectives, p->n_collectives + 1, &p->collectives_cap) < 0)
+		return -ENOMEM;
+	made.event = event;
+	made.seq = -1;
+	made.first_message = (uint32_t)p->n_messages;
+	for (uint32_t i = 0; i < of->n_messages; i++)
+		p->messages[p->n_messages++] = messages[i];
+	p->collectives[p->n_collectives++] = made;
+	p->events[event].kind = FMT_COLLECTIVE;
+	return 0;
+}
+
 static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
 		     int64_t end_ns)
 {

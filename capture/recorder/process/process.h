@@ -109,9 +109,12 @@ struct rec_counts {
 	uint64_t unended; /* calls that had not returned when their thread ended */
 	uint64_t orphans; /* blobs of calls that never came */
 	uint64_t images;
-	uint64_t graph_changes; /* of executable graphs, that are in the calls only */
-	uint64_t graphs_whole;	/* executable ones whose nodes should have times, and have not */
-	uint64_t steps;		/* ranges that were iterations while they were recorded */
+	uint64_t graph_changes;	   /* of executable graphs, that are in the calls only */
+	uint64_t lost_collectives; /* of graphs, that the driver told anew without their nodes */
+	uint64_t launched_collectives; /* of launches of graphs */
+	uint64_t graph_collectives;    /* of launches that are one operation: without times */
+	uint64_t graphs_whole; /* executable ones whose nodes should have times, and have not */
+	uint64_t steps;	       /* ranges that were iterations while they were recorded */
 	uint64_t without_parameters; /* launches */
 	uint64_t late_digests;	     /* and contents: what they are of is written */
 };
@@ -191,6 +194,10 @@ int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const c
 
 /* The devices are one rank from now on: a thread works on both, or one waits for the other. */
 int rec_join_devices(struct rec_process *p, int a, int b);
+
+/* The operation is that collective, with its messages. */
+int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
+		       const struct fmt_message *messages, uint32_t event);
 
 /* The event's values, n of them, that are written next; or -ENOMEM. */
 int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret);

@@ -34,6 +34,8 @@ int rec_plan(struct rec_recorder *r, const struct rec_window *window, const char
 
 	r->window = *window;
 	r->window.steps = s->digest_level == CAP_DIGEST_STEP;
+	r->window.collectives =
+		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
 	free(r->path);
 	r->path = strdup(path);
 	return r->path ? 0 : -ENOMEM;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "capture/recorder/graphs/graphs.h"
 #include "formats/iterations.h"
+#include "formats/losses.h"
 
 static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
 {
@@ -265,6 +266,8 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		{"capture.launches_without_parameters",
 		 offsetof(struct rec_counts, without_parameters), 0},
 		{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
+		{"capture.collectives_lost", offsetof(struct rec_counts, lost_collectives), 0},
+		{FMT_WITHIN_KEY, offsetof(struct rec_counts, graph_collectives), 0},
 		{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
 	};
 	uint64_t unknown = 0;
@@ -286,6 +289,9 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		r = put_count(names, "capture.operations_without_times", result->without_times);
 	if (r == 0)
 		r = put_count(names, "capture.iterations_without_digests", result->undigested);
+	if (r == 0)
+		r = put_count(names, "capture.undigested_collectives",
+			      result->undigested_collectives);
 	if (r == 0)
 		r = put_count(names, "capture.unmatched_collectives", result->unmatched);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)

@@ -105,7 +105,7 @@ int rec_meetings_find(struct rec_process *const *processes, size_t n, const stru
 
 /* ---- what the trace says of them */
 
-#define MORE_ARGS 8 /* of the kernel */
+#define MORE_ARGS 10 /* of the kernel */
 
 /* The peers that the collective sends to, or receives from, as a JSON list; 0: none. */
 static int peers_of(const struct rec_process *p, const struct rec_collective *c, uint8_t receives,
@@ -124,7 +124,8 @@ static int peers_of(const struct rec_process *p, const struct rec_collective *c,
 	return json.error ? json.error : fmt_names_string(p->names, json.data, json.len, ret);
 }
 
-/* The collective as every importer writes it, in place of the kernel that it was taken for. */
+/* The collective as every importer writes it, in place of the kernel that it was taken for. What
+ * varies of that comes behind what varies of every collective. */
 static int collective_site(const struct rec_process *p, const struct rec_collective *c,
 			   const char *comm, fmt_str peers, uint32_t *site)
 {
@@ -156,8 +157,7 @@ static int collective_site(const struct rec_process *p, const struct rec_collect
 		r = fmt_names_string(names, keys[i], strlen(keys[i]), &args[n++].key);
 	}
 	for (uint32_t i = 0; i < kernel->n_args && n < ARRAY_SIZE(args); i++)
-		if (!kernel->args[i].varies)
-			args[n++] = kernel->args[i];
+		args[n++] = kernel->args[i];
 	made.kind = FMT_COLLECTIVE;
 	made.args = args;
 	made.n_args = n;
@@ -169,12 +169,16 @@ static int settle(struct rec_process *p, const struct rec_collective *c,
 {
 	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
 	struct rec_event *e = &p->events[c->event];
-	const int64_t values[] = {comm ? (int64_t)of->comm : -1, of->seq};
+	int64_t values[2 + MORE_ARGS] = {comm ? (int64_t)of->comm : -1, of->seq};
+	uint32_t n = fmt_site(p->names, e->site)->n_values;
 	int r = collective_site(p, c, comm ? fmt_string(p->names, comm->name, NULL) : "", of->peers,
 				&e->site);
 
+	n = n < MORE_ARGS ? n : MORE_ARGS;
+	if (n > 0)
+		memcpy(values + 2, p->values + e->first_value, n * sizeof(*values));
 	*unmatched += !comm;
-	return r < 0 ? r : rec_add_values(p, values, ARRAY_SIZE(values), &e->first_value);
+	return r < 0 ? r : rec_add_values(p, values, 2 + n, &e->first_value);
 }
 
 int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched)

@@ -206,6 +206,8 @@ void rec_job_undigested(struct rec_job *j)
 {
 	if (j->window->steps && !any_begun(j))
 		j->result->undigested = j->result->n_iterations;
+	for (size_t i = 0; i < j->n && j->window->collectives; i++)
+		j->result->undigested_collectives += j->processes[i]->counts.launched_collectives;
 }
 
 /* When the disk is full, once more: without contents, and so that what there is room for can be

@@ -16,8 +16,9 @@ struct rec_result {
 	uint64_t calls, ops, collectives, ranges, digests;
 	uint64_t without_times; /* operations of which no times came: left out */
 	struct rec_contents_result contents;
-	uint64_t undigested; /* iterations that --digest=step missed */
-	uint64_t unmatched;  /* collectives whose communicator is not known */
+	uint64_t undigested;		 /* iterations that --digest=step missed */
+	uint64_t undigested_collectives; /* of launches of graphs */
+	uint64_t unmatched;		 /* collectives whose communicator is not known */
 };
 
 /* Writes the trace `path`, which must not exist. `names` has what the processes' sites are called,

@@ -28,8 +28,9 @@ struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
-	size_t stretch; /* calls and operations that are written at once (making.h); 0: many */
-	bool steps;	/* all that lives was to be digested at each begin */
+	size_t stretch;	  /* calls and operations that are written at once (making.h); 0: many */
+	bool steps;	  /* all that lives was to be digested at each begin */
+	bool collectives; /* what these read and write was to be digested */
 	struct rec_unread unread;
 	/* Where the trace finds no room on disk: removes what there is of it, and whatever else can
 	 * go. 0, and it is written once more; may be NULL. */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Collectives in graphs: kernels that NCCL launched on a stream in capture are what its call was,
+ * at each launch of the graph. */
+#include "capture/recorder/graphs/graphs_impl.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define LOOK_BACK 256 /* for one that is the same: as layers or steps repeat */
+
+static bool are_same(const struct rec_graphs *g, const struct rec_collective *a,
+		     const struct rec_collective *b, const struct fmt_message *messages)
+{
+	if (a->comm != b->comm || a->op != b->op || a->dtype != b->dtype || a->bytes != b->bytes ||
+	    a->is_message != b->is_message || a->n_messages != b->n_messages)
+		return false;
+	for (uint32_t i = 0; i < a->n_messages; i++) {
+		const struct fmt_message *m = &g->messages[a->first_message + i];
+
+		if (m->peer != messages[i].peer || m->receives != messages[i].receives)
+			return false;
+	}
+	return true;
+}
+
+static int keep(struct rec_graphs *g, const struct rec_collective *made,
+		const struct fmt_message *messages, uint32_t *ret)
+{
+	struct rec_collective *c;
+
+	for (size_t i = 0; i < g->n_collectives && i < LOOK_BACK; i++)
+		if (are_same(g, &g->collectives[g->n_collectives - 1 - i], made, messages)) {
+			*ret = (uint32_t)(g->n_collectives - i);
+			return 0;
+		}
+	if (array_reserve(&g->collectives, g->n_collectives + 1, &g->collectives_cap) < 0 ||
+	    array_reserve(&g->messages, g->n_messages + made->n_messages, &g->messages_cap) < 0)
+		return -ENOMEM;
+	c = &g->collectives[g->n_collectives++];
+	*c = *made;
+	c->first_message = (uint32_t)g->n_messages;
+	for (uint32_t i = 0; i < made->n_messages; i++)
+		g->messages[g->n_messages++] = messages[i];
+	*ret = (uint32_t)g->n_collectives;
+	return 0;
+}
+
+int rec_graph_meets(struct rec_process *p, const struct rec_graph_at *at,
+		    const struct rec_collective *made, const struct fmt_message *messages)
+{
+	struct rec_graphs *all = p->graphs;
+	struct rec_graph *g = &all->graphs[at->graph];
+
+	if (at->node >= g->n_nodes)
+		return 0;
+	return keep(all, made, messages, &g->nodes[at->node].is.collective);
+}
+
+bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at *at)
+{
+	const struct rec_graph *g = &p->graphs->graphs[at->graph];
+
+	return at->node < g->n_nodes && strcmp(g->nodes[at->node].is.kind, "kernel") == 0;
+}
+
+int rec_graph_joins(struct rec_process *p, const struct rec_node *node, uint32_t event)
+{
+	const struct rec_graphs *g = p->graphs;
+	const struct rec_collective *c = &g->collectives[node->collective - 1];
+
+	return rec_add_collective(p, c, g->messages + c->first_message, event);
+}
+
+/* ---- told by the driver */
+
+struct place {
+	uint64_t handle;
+	uint32_t at;
+};
+
+static int by_handle(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return array_order(x->handle, y->handle);
+}
+
+/* A kernel may be known by its handle only, or was when it was captured. */
+static bool has_name(const struct rec_call *c, const struct rec_node *n)
+{
+	return strncmp(fmt_string(c->process->names, n->name, NULL), "kernel@", 7) != 0;
+}
+
+static bool may_be(const struct rec_call *c, const struct rec_node *told,
+		   const struct rec_graph_node *before)
+{
+	return strcmp(told->kind, before->is.kind) == 0 &&
+	       (before->handle || told->name == before->is.name || !has_name(c, told) ||
+		!has_name(c, &before->is));
+}
+
+static struct rec_graph_node *find(struct rec_graph *told, const struct place *places, uint32_t at,
+				   uint64_t handle)
+{
+	const struct place of = {.handle = handle}, *found;
+
+	if (!handle)
+		return at < told->n_nodes ? &told->nodes[at] : NULL;
+	found = bsearch(&of, places, told->n_nodes, sizeof(of), by_handle);
+	return found ? &told->nodes[found->at] : NULL;
+}
+
+int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
+			       struct rec_graph *told)
+{
+	scoped(free_ptr) struct place *places = NULL;
+
+	for (uint32_t i = 0; i < before->n_nodes; i++) {
+		const struct rec_graph_node *b = &before->nodes[i];
+		struct rec_graph_node *is;
+
+		if (b->is.collective == 0)
+			continue;
+		if (!places) {
+			places = calloc(told->n_nodes + 1, sizeof(*places));
+			if (!places)
+				return -ENOMEM;
+			for (uint32_t k = 0; k < told->n_nodes; k++)
+				places[k] = (struct place){told->nodes[k].handle, k};
+			qsort(places, told->n_nodes, sizeof(*places), by_handle);
+		}
+		is = find(told, places, i, b->handle);
+		if (is && may_be(c, &is->is, b))
+			is->is.collective = b->is.collective;
+		else
+			c->process->counts.lost_collectives++;
+	}
+	return 0;
+}
+
+/* ---- launched */
+
+uint32_t rec_graph_n_collectives(const struct rec_graph *g)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < g->n_nodes; i++)
+		n += g->nodes[i].is.collective > 0 && !g->nodes[i].is.disabled;
+	return n;
+}

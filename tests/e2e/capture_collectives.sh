@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# Collectives, sends and receives in CUDA graphs are what they are at each launch, of a process or a thread for each rank
+# or of one thread for all: who is late is waited for, as the emulated NCCL has it. Without times of nodes they are counted.
+. "$(dirname "$0")/lib.sh"
+need_capture
+collectives=$programs/tests/capture/capture_collectives
+[ -x "$collectives" ] || skip "this build has no CUDA headers"
+cd "$work"
+virtual_only
+
+record() {
+	times=$1 way=$2 ranks=$3
+	shift 3
+	gpucapture -f -o run --device-times=$times "$@" -- gpuemu --gpus 4 -o report -- "$collectives" $way $ranks 40 >told 2>err ||
+		die "$way $ranks: $(cat err)"
+	sort told | cmp - alone
+	gputrace verify run >/dev/null
+}
+
+cat >check.py <<'PYTHON'
+import collections
+import json
+import sys
+
+ranks, recorded_ranks = int(sys.argv[1]), int(sys.argv[2])
+with open('run.json', encoding='utf-8') as file:
+    events = json.load(file)['traceEvents']
+calls = collections.Counter(e['name'] for e in events if e.get('cat') == 'nccl')
+# Two captures and every fourth launch; they are called once each in a capture.
+assert calls['ncclAllReduce'] == 12 * ranks and calls['ncclSend'] == calls['ncclRecv'] == 2 * ranks, calls
+assert calls['ncclBroadcast'] == 2 * ranks, calls
+
+found = collections.Counter()
+meetings = collections.defaultdict(list)
+for e in events:
+    a = e.get('args', {})
+    if 'gputrace seq' not in a:
+        continue
+    assert a['gputrace dtype'] == 'Float' and a['gputrace comm'] >= 0, e
+    found[a['gputrace collective'], a['gputrace message_bytes'], 'graph.node' in a] += 1
+    meetings[a['gputrace comm'], a['gputrace seq']].append(e)
+each = 20 * ranks
+assert found == {('all_reduce', 16384, True): each, ('all_reduce', 8192, True): each, ('all_reduce', 16384, False): 10 * ranks,
+                 ('broadcast', 16384, True): 2 * each, ('send_recv', 16384, True): 2 * each}, found
+if recorded_ranks == ranks:
+    late = 0
+    for at, met in meetings.items():
+        assert len(met) == ranks, (at, met)
+        kinds = {(e['args']['gputrace collective'], e['args']['gputrace message_bytes']) for e in met}
+        assert len(kinds) == 1, (at, met)
+        ends = [e['ts'] + e['dur'] for e in met]
+        longest = sorted(e['dur'] for e in met)
+        if kinds.pop()[0] == 'send_recv':
+            continue
+        assert max(ends) - min(ends) < 3, (at, met)
+        # One was 300 us late, and the others waited.
+        if 'graph.node' in met[0]['args'] and longest[0] < 12 and longest[1] > 250:
+            late += 1
+    assert late >= 38, late
+PYTHON
+
+# Within 1 % of the virtual time.
+emulated() {
+	gpureplay --emulate --json run >emulated
+	python3 -c "
+import json
+r = json.load(open('emulated'))
+assert not r['broken'] and r['within'] == $1, r
+print(r['max_abs_error'])
+raise SystemExit(r['max_abs_error'] >= 0.01)"
+}
+
+for case in "processes 2 2" "processes 4 4" "threads 2 2" "group 2 1"; do
+	set -- $case
+	gpuemu --gpus 4 -o report -- "$collectives" $1 $2 40 >told || die "$case: it does not run by itself"
+	sort told >alone
+	record nodes $1 $2
+	emulated 0 || die "$case: not within 1 %"
+	gputrace export -f chrome -o run.json run
+	python3 check.py $2 $3
+	gputrace info run >info
+	[ "$(grep -c '^  missing' info)" -eq 0 ] || die "$case: $(cat info)"
+done
+
+# A launch is one operation: what it holds is known, and that it is not waited for.
+gpuemu --gpus 4 -o report -- "$collectives" processes 2 40 | sort >alone
+record events processes 2 --digest=comm
+gputrace info run >info
+grep -q '^  missing   240 collectives in launches of CUDA graphs that are one operation' info || die "$(cat info)"
+grep -q '^  missing   240 collectives in launches of CUDA graphs, of which nothing was digested' info || die "$(cat info)"
+emulated 240
+gpureplay --emulate run | grep -q '^240 collectives are within launches of CUDA graphs' || die "$(gpureplay --emulate run)"
+gputrace export -f chrome -o run.json run
+python3 -c "
+import json
+ops = [e['args'] for e in json.load(open('run.json'))['traceEvents'] if e.get('name') == 'CUDA graph']
+assert len(ops) == 80 and all(a['graph.collectives'] == 3 for a in ops), ops
+"

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Graphs as the driver would have told them, and times of their nodes, in rings made by hand. */
+#pragma once
+
+#include "capture/recorder/graphs/graphs.h"
+#include "tests/unit/rings.h"
+
+enum {
+	GRAPH = 0x6000,
+	EXEC = 0x7000,
+	KERNEL_NODE = 0,
+	SET_NODE = 2,
+	HOST_NODE = 3,
+	EMPTY_NODE = 5
+};
+
+/* CUDA_KERNEL_NODE_PARAMS. */
+struct kernel {
+	uint64_t f;
+	uint32_t grid[3], block[3], shared, spare;
+	uint64_t params, extra, kern, ctx;
+};
+
+/* A node of the next call's graph; waits for those whose bit is set. A kernel is told by its grid.
+ */
+struct told {
+	uint8_t kind;
+	uint32_t op, place, after, grid;
+};
+
+static inline void ring_node(struct made_ring *m, const struct told *t, uint32_t node,
+			     uint32_t n_nodes)
+{
+	const struct kernel kernel = {
+		.f = KERNEL, .grid = {t->grid, 1, 1}, .block = {32, 1, 1}, .shared = 8};
+	_Alignas(8) uint8_t room[sizeof(struct cap_node_record) + 256] = {0};
+	struct cap_node_record *r = (void *)room;
+
+	*r = (struct cap_node_record){.node = node,
+				      .n_nodes = n_nodes,
+				      .op = t->op,
+				      .place = t->place,
+				      .id = ring_id(m),
+				      .handle = 0xa00 + node};
+	for (uint32_t i = 0; i < 32; i++)
+		if (t->after >> i & 1)
+			r->deps[r->n_deps++] = i;
+	if (t->kind == KERNEL_NODE) {
+		r->params_len = sizeof(kernel);
+		memcpy(r->deps + r->n_deps, &kernel, sizeof(kernel));
+	}
+	r->head = (struct cap_record){
+		.bytes = (uint32_t)(sizeof(*r) + 4 * r->n_deps + r->params_len + 7) & ~7u,
+		.kind = CAP_NODE,
+		.flags = t->kind};
+	ring_put(m, room);
+}
+
+static inline void tell(struct recording *m, const struct told *nodes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ring_node(&m->ring, &nodes[i], i, n);
+}
+
+static inline void instantiate(struct recording *m, const struct told *nodes, uint32_t n)
+{
+	tell(m, nodes, n);
+	ring_out(&m->ring, 0, EXEC);
+	ring_call(&m->ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+}
+
+/* Times of a launch, two microseconds each, one after the other. */
+static inline void ring_node_times(struct made_ring *m, uint64_t id, uint32_t n, int64_t from_ns)
+{
+	_Alignas(8) uint8_t room[sizeof(struct cap_nodes_record) + 512] = {0};
+	struct cap_nodes_record *r = (void *)room;
+
+	*r = (struct cap_nodes_record){
+		.head = {.bytes = (uint32_t)sizeof(*r) + 16 * n, .kind = CAP_NODES},
+		.n = n,
+		.id = id};
+	for (uint32_t i = 0; i < n; i++) {
+		r->times[i].start_ns = from_ns + 2000 * i;
+		r->times[i].end_ns = from_ns + 2000 * (i + 1);
+	}
+	ring_put(m, room);
+}
+
+static inline int64_t argument(const struct recording *m, const struct rec_event *e,
+			       const char *key)
+{
+	const struct fmt_site *s = fmt_site(m->names, e->site);
+	int64_t value;
+	uint32_t at;
+
+	if (fmt_site_const(m->names, s, key, &value))
+		return value;
+	return fmt_site_varying(m->names, s, key, &at) ? m->process->values[e->first_value + at]
+						       : -1;
+}
