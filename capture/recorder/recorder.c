@@ -209,6 +209,10 @@ int rec_recover(const char *spool, struct rec_recorder **ret)
 	e = rec_session_attach(&r->session, r->folder);
 	if (e < 0 && e != -ENOENT)
 		return e;
+	/* What it wrote until it was gone. */
+	e = rec_spool_rest(&r->spool, rec_recall, r);
+	if (e < 0)
+		return e;
 	*ret = take(r);
 	return 0;
 }

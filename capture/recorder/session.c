@@ -19,6 +19,8 @@
 #define SPOOL "spool"	      /* a link to it */
 #define MAKING_SECONDS 60     /* one of that name which is older is nobody's */
 #define LEAST_ROOM (8u << 20)
+#define DYING_ROUNDS 100 /* so often a lock is tried for */
+#define DYING_NS 100000000
 
 static void close_dir(DIR **d)
 {
@@ -184,6 +186,30 @@ int rec_session_bind(struct rec_session *s, const char *spool)
 	return path && symlinkat(path, s->dir_fd, SPOOL) == 0 ? 0 : -errno;
 }
 
+static uint64_t last_beat(int fd)
+{
+	uint64_t beat = 0;
+
+	return pread(fd, &beat, sizeof(beat), offsetof(struct cap_control, heartbeat_ns)) < 0
+		       ? 0
+		       : beat;
+}
+
+/* Of processes that are killed the last one to go leaves the lock, on a busy machine not at once;
+ * a recorder that lives beats meanwhile. */
+static int lock_when_dead(int fd)
+{
+	const struct timespec a_while = {.tv_nsec = DYING_NS};
+	uint64_t first = last_beat(fd);
+
+	for (int i = 0; i < DYING_ROUNDS && last_beat(fd) == first; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		nanosleep(&a_while, NULL);
+	}
+	return -EBUSY;
+}
+
 int rec_session_attach(struct rec_session *s, const char *folder)
 {
 	scoped(free_ptr) char *path = NULL;
@@ -196,8 +222,9 @@ int rec_session_attach(struct rec_session *s, const char *folder)
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -EBUSY;
+	r = lock_when_dead(fd);
+	if (r < 0)
+		return r;
 	if (st.st_size < CAP_CONTROL_BYTES)
 		return -EBADMSG;
 	s->lock_fd = take_fd(fd);

@@ -40,7 +40,8 @@ int rec_session_begin_at(struct rec_session *s, const char *base,
 /* What is read of it goes into the file `spool`, which is there. */
 int rec_session_bind(struct rec_session *s, const char *spool);
 
-/* Takes over the folder of a recorder that was killed. -ENOENT: it is gone; -EBUSY: it was not. */
+/* Takes over the folder of a recorder that was killed, when the last of its processes is gone.
+ * -ENOENT: the folder is gone; -EBUSY: the recorder lives. */
 int rec_session_attach(struct rec_session *s, const char *folder);
 
 /* Leaves the lock to the process that this one is a fork of. */

@@ -168,14 +168,20 @@ int rec_spool_next(struct rec_spool *s, int (*take_piece)(void *, const struct r
 	return r < 0 ? r : 1;
 }
 
-int rec_spool_read(struct rec_spool *s, int (*take_piece)(void *, const struct rec_piece *),
+int rec_spool_rest(struct rec_spool *s, int (*take_piece)(void *, const struct rec_piece *),
 		   void *context)
 {
 	int r;
 
-	s->at = 0;
 	do {
 		r = rec_spool_next(s, take_piece, context);
 	} while (r == 1);
 	return r;
+}
+
+int rec_spool_read(struct rec_spool *s, int (*take_piece)(void *, const struct rec_piece *),
+		   void *context)
+{
+	s->at = 0;
+	return rec_spool_rest(s, take_piece, context);
 }

@@ -70,5 +70,9 @@ int rec_spool_read(struct rec_spool *s, int (*take)(void *context, const struct 
 int rec_spool_next(struct rec_spool *s, int (*take)(void *context, const struct rec_piece *piece),
 		   void *context);
 
+/* The same of all that follow. */
+int rec_spool_rest(struct rec_spool *s, int (*take)(void *context, const struct rec_piece *piece),
+		   void *context);
+
 /* Gives back the room on disk. */
 void rec_spool_drop(struct rec_spool *s);

@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int put_ring(const struct rec_session *s, uint32_t number)
@@ -77,23 +81,47 @@ START_TEST(a_ring_that_is_not_ready_is_offered_again)
 }
 END_TEST
 
-/* A recorder that was killed leaves its session to the next, and to no other. */
+/* A process of the recorder's, which has the lock as well: it beats as long as it lives, or does
+ * nothing, for 0.3 s. */
+static pid_t begin_one_more(struct rec_session *s, bool beats)
+{
+	const struct timespec a_while = {.tv_nsec = 30000000};
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	for (int i = 0; beats || i < 10; i++) {
+		if (beats)
+			rec_session_beat(s);
+		nanosleep(&a_while, NULL);
+	}
+	_exit(0);
+}
+
+/* A recorder that was killed leaves its session to the next, and to no other, when the last of its
+ * processes is gone. */
 START_TEST(a_session_is_taken_over)
 {
 	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
 	scoped(rec_session_end) struct rec_session s, next, other;
 	char folder[PATH_MAX];
+	pid_t pid;
 
 	rec_session_init(&next);
 	rec_session_init(&other);
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
 	strcpy(folder, s.folder);
+	pid = begin_one_more(&s, true);
 	ck_assert_int_eq(rec_session_attach(&next, folder), -EBUSY);
+	kill(pid, SIGKILL);
 	ck_assert_int_eq(rec_session_bind(&s, "/proc/self/exe"), 0);
+	begin_one_more(&s, false);
 	rec_session_leave(&s);
 	/* Nor does one that begins meanwhile remove it. */
 	ck_assert_int_eq(rec_session_begin(&other, &settings), 0);
 	ck_assert_int_eq(rec_session_attach(&next, folder), 0);
+	while (wait(NULL) > 0)
+		;
 	rec_session_end(&next);
 	ck_assert_int_eq(access(folder, F_OK), -1);
 	ck_assert_int_eq(rec_session_attach(&next, folder), -ENOENT);
