@@ -2,8 +2,10 @@
 #include "tools/child.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "tools/cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,22 +23,59 @@ void child_is(pid_t pid)
 	child = pid;
 }
 
+/* In the child; `fd` closes as the command begins, and hears why it does not. */
+static void become(char **command, int fd)
+{
+	int error;
+
+	execvp(command[0], command);
+	error = errno;
+	_exit(write(fd, &error, sizeof(error)) < 0 ? 126 : 127);
+}
+
+/* Why the command did not begin, a negative errno; 0: it did. */
+static int is_begun(int fd)
+{
+	int error = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, &error, sizeof(error));
+	} while (n < 0 && errno == EINTR);
+	if (error == 0)
+		return 0;
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	child = 0;
+	return -error;
+}
+
 int child_start(char **command)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 	struct sigaction action = {.sa_handler = pass_on};
+	int fd[2], r;
 
-	child = fork();
-	if (child < 0)
+	if (pipe2(fd, O_CLOEXEC) < 0)
 		return -errno;
-	if (child == 0) {
-		execvp(command[0], command);
-		cli_error("cannot run %s: %s", command[0], strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
-	}
+	scoped(close_fd) int from = fd[0];
+	child = fork();
+	if (child == 0)
+		become(command, fd[1]);
+	r = child < 0 ? -errno : 0;
+	close(fd[1]);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
-	return child;
+	r = is_begun(from);
+	return r < 0 ? r : child;
+}
+
+int child_unbegun(int r, const char *command)
+{
+	cli_error("cannot run %s: %s", command, strerror(-r));
+	return r == -ENOENT ? 127 : 126;
 }
 
 int child_wait(void (*ended)(void *context, pid_t pid, int status), void *context)

@@ -10,9 +10,11 @@
 void child_is(pid_t pid);
 
 /* Starts `command`, found as a shell finds it. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
- * SIGUSR2 are handed on to it from then on. A command that cannot be run says so and ends with 127
- * or 126, as in a shell. Its process id, or a negative errno. */
+ * SIGUSR2 are handed on to it from then on. Its process id, or a negative errno where it cannot be
+ * run. */
 int child_start(char **command);
+/* Says that it cannot: what to return from main() then, 127 or 126 as a shell does. */
+int child_unbegun(int r, const char *command);
 
 /* Waits for its end: the status as waitpid(2) gives it, or a negative errno. Calls ended(), unless
  * NULL, for any other child of this process that ends meanwhile. */

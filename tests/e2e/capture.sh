@@ -16,8 +16,12 @@ fails -2 gpucapture -o "$work" true
 says "exists already"
 need_capture
 
+# What cannot be run: one line, and the status that a shell gives.
 fails -127 gpucapture -o "$work/run" -- "$work/absent"
-[ ! -e "$work/run" ] || die "a program that was not run left a trace"
+says "cannot run $work/absent: No such file or directory"
+fails -126 gpucapture -o "$work/run" -- "$work"
+says "cannot run $work: Permission denied"
+[ -z "$(ls -d "$work"/run* 2>/dev/null)" ] || die "a program that was not run left something"
 
 # What is preloaded: behind a sanitizer's run-time, before all others; a name that the loader would split is refused.
 order=$(LD_PRELOAD="$work/libasan.so.8 $work/mine.so" gpucapture -o "$work/run" -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)

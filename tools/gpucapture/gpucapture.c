@@ -243,6 +243,16 @@ static void finish_reader(struct reader *r)
 	child_is(0);
 }
 
+/* There is no program, and nothing to be recorded. */
+static int unbegun(int r, const char *command, struct rec_recorder *recorder,
+		   struct capture_place *at)
+{
+	rec_close(recorder);
+	place_done(&at->place);
+	capture_place_end(at, 1);
+	return child_unbegun(r, command);
+}
+
 /* Runs the program beside the reading process; the exit status. */
 static int run_both(const struct cli_args *args, size_t stretch, struct rec_recorder *recorder,
 		    struct capture_place *at)
@@ -253,15 +263,12 @@ static int run_both(const struct cli_args *args, size_t stretch, struct rec_reco
 					    .stretch = stretch,
 					    .json = args->values[OPT_JSON] != NULL};
 	struct reader reader = {.trace = &trace, .told = -1};
-	int status;
+	int status = pipe2(reader.fd, O_CLOEXEC) < 0 ? -errno : child_start(args->operands);
 
-	if (pipe2(reader.fd, O_CLOEXEC) < 0)
-		return cli_fail(-errno, NULL, "make", "a pipe", NULL);
-	status = start_reader(&reader);
-	if (status == 0)
-		status = child_start(args->operands);
-	if (status > 0)
-		status = child_wait(reader_ended, &reader);
+	if (status < 0)
+		return unbegun(status, args->operands[0], recorder, at);
+	start_reader(&reader);
+	status = child_wait(reader_ended, &reader);
 	finish_reader(&reader);
 	if (reader.told < 0) {
 		cli_error("cannot write %s: the process that records was killed %d times; what was "
@@ -272,9 +279,8 @@ static int run_both(const struct cli_args *args, size_t stretch, struct rec_reco
 	}
 	rec_keep(recorder); /* if anything is left */
 	rec_close(recorder);
-	if (status < 0)
-		return cli_fail(status, NULL, "run", args->operands[0], NULL);
-	return child_end(status, reader.told);
+	return status < 0 ? cli_fail(status, NULL, "wait for", args->operands[0], NULL)
+			  : child_end(status, reader.told);
 }
 
 /* Where what is read is kept until it is a trace. */

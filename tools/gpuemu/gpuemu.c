@@ -214,11 +214,15 @@ static int run(const struct cli_args *args)
 		return r;
 	report = make_file("GPUEMU_REPORT");
 	shared = report < 0 ? report : make_file("GPUEMU_RUN");
-	status = shared < 0 ? shared : child_start(args->operands);
-	if (status > 0)
-		status = child_wait(NULL, NULL);
+	if (report < 0 || shared < 0)
+		return cli_fail(report < 0 ? report : shared, NULL, "make", "a file for its report",
+				NULL);
+	status = child_start(args->operands);
 	if (status < 0)
-		return cli_fail(status, NULL, "run", args->operands[0], NULL);
+		return child_unbegun(status, args->operands[0]);
+	status = child_wait(NULL, NULL);
+	if (status < 0)
+		return cli_fail(status, NULL, "wait for", args->operands[0], NULL);
 	r = print_report(args, report);
 	return child_end(status, r);
 }
