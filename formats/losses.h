@@ -12,5 +12,8 @@ void fmt_losses(const struct fmt_names *names, const char *before, struct text *
 /* Collectives that happened within an operation, and have no times of their own. */
 #define FMT_WITHIN_KEY "capture.graph_collectives"
 
+/* "off": nobody asked when operations ran, so that there are none; that is no loss. */
+#define FMT_DEVICE_TIMES_KEY "capture.device_times"
+
 /* How many parts of a run that was joined never came. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"

@@ -155,6 +155,12 @@ static void put_check(const struct fmt_page *p)
 	text_str(p->out, " here\n");
 }
 
+static void put_untimed(const struct fmt_page *p)
+{
+	if (fmt_fact_value(fmt_trace_names(p->r->trace), FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY))
+		text_str(p->out, "  times     of operations were not asked for: calls only\n");
+}
+
 static int64_t clocks_number(const char *fact, const char *key)
 {
 	const char *value;
@@ -215,6 +221,7 @@ static void put_origin(const struct fmt_page *p)
 	}
 	put_kept(p);
 	put_check(p);
+	put_untimed(p);
 	put_clocks(p);
 	fmt_losses(fmt_trace_names(t), "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));

@@ -12,7 +12,6 @@ gpuemu -- sh -c 'kill -9 $$' || status=$?
 equal "$status" 137
 fails -127 gpuemu -- "$work/absent"
 says "cannot run $work/absent"
-says "cannot run"
 hands_on_signals gpuemu --
 
 # What is asked for wrongly.

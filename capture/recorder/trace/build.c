@@ -36,6 +36,7 @@ int rec_plan(struct rec_recorder *r, const struct rec_window *window, const char
 	r->window.steps = s->digest_level == CAP_DIGEST_STEP;
 	r->window.collectives =
 		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
+	r->window.untimed = s->device_times == 0;
 	free(r->path);
 	r->path = strdup(path);
 	return r->path ? 0 : -ENOMEM;
@@ -197,6 +198,8 @@ static int write_once(struct rec_recorder *r, struct rec_result *ret, struct fmt
 			      : rec_run_write(all, n, names, &r->window, r->path, ret, err);
 	for (size_t i = 0; i < n; i++)
 		ret->lost_records += all[i]->counts.lost_records;
+	if (r->window.untimed)
+		ret->without_times = 0;
 	return e;
 }
 

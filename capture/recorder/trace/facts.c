@@ -246,7 +246,7 @@ static int put_check(struct rec_process *const *processes, size_t n,
 }
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		  const struct rec_result *result, const struct rec_unread *unread,
+		  const struct rec_result *result, const struct rec_window *window,
 		  struct fmt_names *names)
 {
 	static const struct {
@@ -282,10 +282,12 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	for (size_t i = 0; i < n; i++)
 		unknown += rec_handles_unknown(processes[i]->things);
 	if (r == 0)
-		r = put_check(processes, n, unread, names);
+		r = put_check(processes, n, &window->unread, names);
 	if (r == 0)
 		r = put_count(names, "capture.unknown_handles", unknown);
-	if (r == 0)
+	if (r == 0 && window->untimed)
+		r = put(names, FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY, "\"off\"");
+	else if (r == 0)
 		r = put_count(names, "capture.operations_without_times", result->without_times);
 	if (r == 0)
 		r = put_count(names, "capture.iterations_without_digests", result->undigested);

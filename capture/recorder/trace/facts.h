@@ -21,5 +21,5 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 int rec_repetition_put(struct fmt_names *names, const struct rec_steps_of *steps, uint32_t n);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		  const struct rec_result *result, const struct rec_unread *unread,
+		  const struct rec_result *result, const struct rec_window *window,
 		  struct fmt_names *names);

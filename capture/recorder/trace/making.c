@@ -389,8 +389,7 @@ static int end(struct rec_making *m, struct rec_process *const *processes, size_
 	if (r == 0)
 		r = rec_job_contents(&j, &m->ranks, &m->wanted, m->path, err);
 	if (r == 0)
-		r = rec_facts_put(processes, n, &m->ranks, &m->result, &m->window->unread,
-				  m->names);
+		r = rec_facts_put(processes, n, &m->ranks, &m->result, m->window, m->names);
 	return r < 0 ? r : fmt_writer_close(take(m->writer), err);
 }
 

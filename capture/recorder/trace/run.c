@@ -259,6 +259,6 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 	if (r == 0)
 		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)
-		r = rec_facts_put(processes, n, &j.ranks, ret, &window->unread, names);
+		r = rec_facts_put(processes, n, &j.ranks, ret, window, names);
 	return r < 0 ? r : write_what_fits(&j, path, err);
 }

@@ -31,6 +31,7 @@ struct rec_window {
 	size_t stretch;	  /* calls and operations that are written at once (making.h); 0: many */
 	bool steps;	  /* all that lives was to be digested at each begin */
 	bool collectives; /* what these read and write was to be digested */
+	bool untimed;	  /* nobody asked when operations ran: there are none */
 	struct rec_unread unread;
 	/* Where the trace finds no room on disk: removes what there is of it, and whatever else can
 	 * go. 0, and it is written once more; may be NULL. */
