@@ -3,7 +3,9 @@
 /* ends N: N operations on a stream of an emulated GPU, an exec that fails, as many operations
  * again, and the end, without waiting for any of them.
  * ends N contexts: N operations in each of 70 contexts, one after the other, that are destroyed
- * without waiting; and as many in the primary one, that is reset, and another N. */
+ * without waiting; and as many in the primary one, that is reset, and another N.
+ * ends N late SECONDS: N operations, and as many behind a host function that takes so long in real
+ * time. */
 #include "tests/emugpu/check_driver.h"
 
 #include <errno.h>
@@ -43,6 +45,19 @@ static int contexts(int n)
 	return 0;
 }
 
+static void CUDA_CB take(void *seconds)
+{
+	sleep((unsigned)atoi(seconds));
+}
+
+static int late(int n, char *seconds, CUdeviceptr at, CUstream stream)
+{
+	operations(at, stream, n);
+	OK(cuLaunchHostFunc(stream, take, seconds));
+	operations(at, stream, n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 1;
@@ -51,12 +66,14 @@ int main(int argc, char **argv)
 	CUdeviceptr at;
 
 	OK(cuInit(0));
-	if (argc > 2)
+	if (argc == 3)
 		return contexts(n);
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&at, 4096));
+	if (argc > 3)
+		return late(n, argv[3], at, stream);
 	operations(at, stream, n);
 	if (execv("/does/not/exist", (char *[]){NULL}) != -1 || errno != ENOENT)
 		return 2;

@@ -30,9 +30,16 @@ gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -o 10 -- "$end
 	die "$(cat told)"
 grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
 timed=$(grep -c "^times" rings)
-untimed=$(grep '^fact device_times' rings | sed 's/.*untimed":\\20\([0-9]*\)}.*/\1/' | tail -n 1)
+untimed=$(grep '^fact device_times' rings | sed 's/.*untimed":\\20\([0-9]*\),.*/\1/' | tail -n 1)
 [ "$timed" -ge 10 ] && [ "$untimed" -gt 0 ] || die "$timed have times, $untimed do not"
 equal $((timed + untimed)) 1000
+
+# What ends seconds after exit() has times, as under cuCtxSynchronize(); what does not end at all is counted, and said why.
+gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -- "$ends" 5 late 3 >rings 2>told || die "$(cat told)"
+equal "$(grep -c "^times" rings)" 10
+gpucapture -o late -- gpuemu -- "$ends" 5 late 1000
+gputrace info late | grep -q "missing .* 5 operations without device times, left out: 5 still ran when their process ended" ||
+	die "$(gputrace info late)"
 
 # What was issued in a context that is destroyed, or reset, has times and digests all the same; also
 # where there were more contexts than can be followed at once.

@@ -14,5 +14,5 @@ for level in 0 1; do
 	grep -qx "ended with 0" rings || die "level $level: $(tail -n 2 rings told)"
 	# 200 copies and the launch; not what was captured.
 	equal "$(grep -c '^times' rings)" 201
-	grep -q '"untimed":\\200}' rings || die "$(grep '^fact device_times' rings)"
+	grep -q '"untimed":\\200,' rings || die "$(grep '^fact device_times' rings)"
 done

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/chain.h"
 #include "capture/library/device/cu.h"
+#include "capture/library/device/drainer.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -107,4 +108,8 @@ void cap_chain_end(void)
 	for (int i = 0; i < N_HOOKS; i++)
 		if (runs[i] && chain[i]->end)
 			chain[i]->end();
+	cap_drainer_settle();
+	for (int i = 0; i < N_HOOKS; i++)
+		if (runs[i] && chain[i]->ended)
+			chain[i]->ended();
 }

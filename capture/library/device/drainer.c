@@ -14,7 +14,8 @@
 #define MOST 4
 #define PERIOD_NS 1000000
 #define TURN_NS 10000000 /* of a look that was not held up */
-#define SETTLE_NS 2000000000
+#define PATIENCE_NS 10000000000
+#define MOST_NS 60000000000
 #define STOP_NS 200000000
 
 static struct {
@@ -22,6 +23,7 @@ static struct {
 	pthread_cond_t wake, settled;
 	unsigned (*drain[MOST])(void);
 	unsigned n, turns;
+	unsigned left; /* what was outstanding when it last looked */
 	int running, awake;
 	int looking; /* not asleep */
 	int stopped; /* for good */
@@ -55,14 +57,16 @@ static void *run(void *unused)
 		self.looking = 1;
 		/* Whoever adds work after this wakes us again. */
 		__atomic_store_n(&self.awake, 0, __ATOMIC_SEQ_CST);
-		unsigned n = self.n;
+		unsigned n = self.n, left;
 
 		pthread_mutex_unlock(&self.lock);
-		if (outstanding(n) > 0)
+		left = outstanding(n);
+		if (left > 0)
 			__atomic_store_n(&self.awake, 1, __ATOMIC_SEQ_CST);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &period, NULL);
 		pthread_mutex_lock(&self.lock);
 		self.looking = 0;
+		self.left = left;
 		self.turns++;
 		pthread_cond_broadcast(&self.settled);
 	}
@@ -112,48 +116,62 @@ void cap_drainer_wake(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* With the lock held: one look, or part of it. False when the time is over; that in which all of us
- * were stopped, or had no processor, is none. */
-static bool await_turn(int64_t *left_ns)
+/* How long it was waited for a device: since something that was outstanding came, and in all. */
+struct waited {
+	int64_t vain_ns, all_ns;
+	unsigned left;
+};
+
+/* With the lock held: one look, or part of it, and how long that took; time in which all of us were
+ * stopped, or had no processor, is none. */
+static int64_t turn(void)
 {
 	int64_t from = host_clock_ns(CLOCK_MONOTONIC), until = from + TURN_NS, took;
 	struct timespec at = {until / 1000000000, until % 1000000000};
 
+	pthread_cond_clockwait(&self.settled, &self.lock, CLOCK_MONOTONIC, &at);
+	took = host_clock_ns(CLOCK_MONOTONIC) - from;
+	return took < TURN_NS ? took : TURN_NS;
+}
+
+/* The same, until the time is over: false. */
+static bool await_turn(struct waited *w)
+{
+	int64_t took;
+
+	if (!self.running || self.stopped)
+		return false;
 	if (!self.awake) {
 		self.awake = 1;
 		pthread_cond_signal(&self.wake);
 	}
-	pthread_cond_clockwait(&self.settled, &self.lock, CLOCK_MONOTONIC, &at);
-	took = host_clock_ns(CLOCK_MONOTONIC) - from;
-	*left_ns -= took < TURN_NS ? took : TURN_NS;
-	return *left_ns > 0;
+	took = turn();
+	w->all_ns += took;
+	w->vain_ns = self.left == w->left ? w->vain_ns + took : 0;
+	w->left = self.left;
+	return w->vain_ns < PATIENCE_NS && w->all_ns < MOST_NS;
 }
 
 void cap_drainer_await(bool (*is_done)(void *context), void *context)
 {
-	int64_t left_ns = SETTLE_NS;
+	struct waited w = {0};
+	bool more = true;
 
-	while (!is_done(context)) {
-		bool more;
-
+	while (more && !is_done(context)) {
 		pthread_mutex_lock(&self.lock);
-		more = self.running && !self.stopped && await_turn(&left_ns);
+		more = await_turn(&w);
 		pthread_mutex_unlock(&self.lock);
-		if (!more)
-			return;
 	}
 }
 
 void cap_drainer_settle(void)
 {
-	int64_t left_ns = SETTLE_NS;
+	struct waited w = {0};
 
 	pthread_mutex_lock(&self.lock);
-	/* Asleep twice in a row without work in between is not needed: awake is set while there is
-	 * any. */
-	for (unsigned turn = self.turns;
-	     self.running && !self.stopped && (self.turns - turn < 2 || self.awake);)
-		if (!await_turn(&left_ns))
+	/* The look that is under way may have missed what came last; the next one does not. */
+	for (unsigned before = self.turns; self.turns - before < 2 || self.left > 0;)
+		if (!await_turn(&w))
 			break;
 	pthread_mutex_unlock(&self.lock);
 }
@@ -164,7 +182,7 @@ void cap_drainer_stop(void)
 
 	pthread_mutex_lock(&self.lock);
 	self.stopped = 1;
-	while (self.looking && await_turn(&left_ns))
-		;
+	while (self.looking && left_ns > 0)
+		left_ns -= turn();
 	pthread_mutex_unlock(&self.lock);
 }

@@ -15,11 +15,12 @@ int cap_drainer_add(unsigned (*drain)(void));
 /* There is something outstanding. Any thread; costs a load when the thread is awake. */
 void cap_drainer_wake(void);
 
-/* Waits until `is_done`, which is asked now and after each look; two seconds at most, in which the
- * machine let us look. Not from `drain`. */
+/* Waits until `is_done`, which is asked now and after each look; given up when nothing of what is
+ * outstanding has come for ten seconds, in which the machine let us look, and after a minute of
+ * these. Not from `drain`. */
 void cap_drainer_await(bool (*is_done)(void *context), void *context);
 
-/* Waits until nothing is outstanding, at most as long: when a process ends, not from `drain`. */
+/* Waits as long until nothing is outstanding: when a process ends, not from `drain`. */
 void cap_drainer_settle(void);
 
 /* The driver is about to shut down: it is not asked anything any more, from now on. */

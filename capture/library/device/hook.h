@@ -45,8 +45,8 @@ struct cap_hook {
 	void (*iteration)(int64_t number, uint64_t id); /* an iteration begins, with the id of the
 							   mark: the one before it has ended */
 	void (*thread_end)(void);
-	void (*end)(void); /* the process ends in an orderly way: write what is outstanding, without
-			      waiting longer than a moment */
+	void (*end)(void); /* the process ends in an orderly way: what is outstanding is to come */
+	void (*ended)(void); /* it has come, or was given up: write what is known of it */
 };
 
 extern const struct cap_hook cap_allocations, cap_digests, cap_times;

@@ -441,8 +441,6 @@ static void end(void)
 {
 	cap_aside_begin();
 	cap_pending_flush(NULL);
-	cap_drainer_settle();
-	cap_batch_end();
 	cap_aside_end();
 }
 
@@ -477,4 +475,5 @@ const struct cap_hook cap_digests = {
 	.iteration = iteration,
 	.thread_end = thread_end,
 	.end = end,
+	.ended = cap_batch_end,
 };

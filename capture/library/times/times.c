@@ -345,7 +345,7 @@ static int times_of(const struct op *o, int64_t *ret_start, int64_t *ret_end)
 	return r;
 }
 
-static void release(struct op *o, int64_t end_ns, int came)
+static void release(struct op *o, int64_t end_ns, bool came, unsigned untimed)
 {
 	struct cap_stamp *old = NULL;
 
@@ -355,7 +355,7 @@ static void release(struct op *o, int64_t end_ns, int came)
 		o->to->refs++;
 		cap_stamp_drop(o->clock, old);
 	}
-	self.untimed += !came;
+	self.untimed += untimed;
 	cap_stamp_drop(o->clock, o->from);
 	cap_stamp_drop(o->clock, o->to);
 	o->next = self.unused;
@@ -408,18 +408,18 @@ static void follow(struct cap_device_clock *k, int64_t issued_ns, int64_t now_ns
 	cap_clock_follow(k, now_ns);
 }
 
-/* Puts the times of all that have come; operations of one stream come in order, those of others are
- * not held up by them. */
+/* Puts the times of all that have come, in order on a stream; streams do not hold each other up. */
 static unsigned drain(void)
 {
 	struct op **at = &waiting, *o;
-	unsigned left = 0, untimed = 0;
+	unsigned left = 0;
 	int64_t now_ns;
 
 	take_new();
 	now_ns = cap_now_ns();
 	while ((o = *at)) {
 		int64_t start, end = 0;
+		unsigned untimed = 0;
 		int r = o->clock->broken ? -EIO : cap_clock_enter(o->clock);
 
 		if (r == 0)
@@ -433,30 +433,29 @@ static unsigned drain(void)
 		}
 		*at = o->next;
 		if (r == 1 && o->nodes)
-			untimed += cap_node_events_put(o->nodes, o->id, now_ns);
+			untimed = cap_node_events_put(o->nodes, o->id, now_ns);
 		else if (r == 1)
 			cap_put_times(o->id, 0, cap_clock_host(o->clock, start),
 				      cap_clock_host(o->clock, end));
-		release(o, end, r == 1);
+		release(o, end, r == 1, r == 1 ? untimed : 1);
 	}
 	for (at = &waiting; *at; at = &(*at)->next)
 		;
 	waiting_last = at;
-	pthread_mutex_lock(&self.lock);
-	self.untimed += untimed;
-	pthread_mutex_unlock(&self.lock);
-	return waiting != NULL;
+	return __atomic_load_n(&self.n_ops, __ATOMIC_RELAXED);
 }
 
 static void end(void)
 {
-	char text[160];
+	hurry(true);
+}
+
+static void ended(void)
+{
+	char text[200];
 	int64_t residual = 0;
 	double drift = 0;
-	int n;
 
-	hurry(true);
-	cap_drainer_settle();
 	hurry(false); /* an exec may fail, and the program go on */
 	for (unsigned i = 0; i < self.n_clocks; i++) {
 		const struct cap_drift *d = &self.clocks[i].drift;
@@ -464,11 +463,12 @@ static void end(void)
 		residual = d->residual_ns > residual ? d->residual_ns : residual;
 		drift = fabs(d->fit.rate) > fabs(drift) ? d->fit.rate : drift;
 	}
-	n = snprintf(text, sizeof(text),
-		     "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu}",
-		     (long long)residual, drift * 1e9,
-		     (unsigned long long)self.untimed + self.n_ops);
-	cap_put_fact("device_times", text, (size_t)n);
+	snprintf(text, sizeof(text),
+		 "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu"
+		 ", \"unended\": %u}",
+		 (long long)residual, drift * 1e9, (unsigned long long)self.untimed + self.n_ops,
+		 self.n_ops);
+	cap_put_fact("device_times", text, strlen(text));
 }
 
 static int start(void)
@@ -496,4 +496,5 @@ const struct cap_hook cap_times = {
 	.before = before,
 	.after = after,
 	.end = end,
+	.ended = ended,
 };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "capture/recorder/graphs/graphs.h"
 #include "formats/iterations.h"
+#include "formats/json.h"
 #include "formats/losses.h"
 
 static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
@@ -245,6 +246,35 @@ static int put_check(struct rec_process *const *processes, size_t n,
 	return r < 0 ? r : put_reason(names, "capture.stopped", unread->stopped);
 }
 
+/* What the library waited for in vain when the process ended. */
+static uint64_t unended_operations(const struct rec_process *p)
+{
+	const char *fact = fact_of(p, "device_times"), *value;
+	size_t len;
+
+	return fact && fmt_json_member(fact, strlen(fact), "unended", &value, &len)
+		       ? strtoull(value, NULL, 10)
+		       : 0;
+}
+
+static int put_times(struct rec_process *const *processes, size_t n,
+		     const struct rec_result *result, const struct rec_window *window,
+		     struct fmt_names *names)
+{
+	uint64_t unended = 0;
+	char why[80];
+	int r;
+
+	if (window->untimed)
+		return put(names, FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY, "\"off\"");
+	for (size_t i = 0; i < n; i++)
+		unended += unended_operations(processes[i]);
+	snprintf(why, sizeof(why), "\"%llu still ran when their process ended\"",
+		 (unsigned long long)unended);
+	r = put_count(names, "capture.operations_without_times", result->without_times);
+	return r == 0 && unended > 0 ? put(names, FMT_WHOLE_TRACE, "capture.untimed", why) : r;
+}
+
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
 		  const struct rec_result *result, const struct rec_window *window,
 		  struct fmt_names *names)
@@ -285,10 +315,8 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		r = put_check(processes, n, &window->unread, names);
 	if (r == 0)
 		r = put_count(names, "capture.unknown_handles", unknown);
-	if (r == 0 && window->untimed)
-		r = put(names, FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY, "\"off\"");
-	else if (r == 0)
-		r = put_count(names, "capture.operations_without_times", result->without_times);
+	if (r == 0)
+		r = put_times(processes, n, result, window, names);
 	if (r == 0)
 		r = put_count(names, "capture.iterations_without_digests", result->undigested);
 	if (r == 0)
