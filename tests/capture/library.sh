@@ -9,7 +9,7 @@ export LD_LIBRARY_PATH="$here" TMPDIR="$work"
 record() {
 	name=$1
 	shift
-	timeout 120 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" "$@" -- \
+	"$here/capture_run" "$BUILD/capture/library/libgpucapture.so" "$@" -- \
 		"$here/${program:-capture_cases}" "$name" >"$work/rings" 2>"$work/printed" || die "$name: capture_run: $?"
 }
 
@@ -141,7 +141,7 @@ count "^call [0-9]+ cuMemAlloc_v2 " 100001
 count " state exited lost 0 " 1
 # The program's clock says something else than the recorder's.
 if unshare --time --monotonic 100000 true 2>/dev/null; then
-	timeout 120 "$here/capture_run" "$BUILD/capture/library/libgpucapture.so" -r 65536 -- unshare --time \
+	"$here/capture_run" "$BUILD/capture/library/libgpucapture.so" -r 65536 -- unshare --time \
 		--monotonic 100000 -- "$here/capture_cases" errno >"$work/rings" 2>"$work/printed"
 	name="another clock"; ended "with 0"
 	count " state exited lost 0 " 1
@@ -152,7 +152,7 @@ lost=$(sed -n 's/^ring .* lost \([0-9]*\) .*/\1/p' "$work/rings")
 kept=$(grep -cE "^(call|blob|fact)" "$work/rings")
 [ "$lost" -gt 100000 ] && [ $((lost + kept)) -ge 200000 ] || die "lost $lost, kept $kept"
 # It lives and reads nothing: the program waits, and can be killed.
-record errno -r 65536 -n -k 300; ended "by signal 9"
+record errno -r 65536 -n -b 100 -k 300; ended "by signal 9"
 has "state live lost 0"
 
 # No file may be as long as a ring: that is no signal to the program.
@@ -206,5 +206,5 @@ for ms in 1 2 3 5 8 13 21; do
 	record forever -k $ms -r 262144; ended "by signal 9"
 	! grep -q "^ring " "$work/rings" || has "state live"
 done
-record forever -k 400 -r 65536; ended "by signal 9"
+record forever -b 100000 -k 1 -r 65536; ended "by signal 9"
 count "^call [0-9]+ cuInit " 1

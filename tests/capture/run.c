@@ -3,11 +3,12 @@
 /* A recorder without a trace: runs a program under the capture library and prints what its rings
  * hold, a record a line, ring by ring.
  *
- *     run LIBRARY [-r RING_BYTES] [-i FIRST-LAST] [-p] [-d] [-s FOLDER] [-k MS]
+ *     run LIBRARY [-r RING_BYTES] [-i FIRST-LAST] [-p] [-d] [-s FOLDER] [-k MS] [-b CALLS]
  *         [-g DIGEST_LEVEL] [-t | -o MOST] [-c FIRST-LAST] -- COMMAND...
  *
  * -p starts paused; -d is a recorder that died; -n one that lives and takes nothing; -T takes times
- * from the processor's counter; -k kills the program MS milliseconds after it made a ring; -t takes
+ * from the processor's counter; -k kills the program MS milliseconds after it made a ring,
+ * or began the last of so many CALLS in it; -t takes
  * device times, -o those of so many operations at once; -c keeps contents of these iterations; -s
  * FOLDER holds the session (else one is made in /dev/shm or $TMPDIR). The last line says how the
  * program ended. */
@@ -39,7 +40,7 @@ static struct {
 	uint64_t ring_bytes;
 	int64_t first, last;
 	int64_t first_payload, last_payload;
-	int paused, dead, idle, ticks, kill_ms, level, times;
+	int paused, dead, idle, ticks, kill_ms, calls, level, times;
 	char folder[200];
 	char **command;
 } options = {
@@ -111,7 +112,7 @@ static void keep(struct ring *r)
 		printf("damage %s\n", r->name);
 }
 
-static void drain(void)
+static void find_rings(void)
 {
 	int dir = open(options.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fdopendir(dir);
@@ -130,9 +131,25 @@ static void drain(void)
 			n_rings++;
 		}
 	}
+	closedir(d);
+}
+
+static void drain(void)
+{
+	find_rings();
 	for (size_t i = 0; i < n_rings; i++)
 		keep(&rings[i]);
-	closedir(d);
+}
+
+/* The program has come to where -k counts from. */
+static bool has_begun(void)
+{
+	find_rings();
+	for (size_t i = 0; i < n_rings; i++)
+		if (cap_id_ordinal(cap_drain_status(rings[i].drain).last_call) >=
+		    (uint64_t)options.calls)
+			return true;
+	return false;
 }
 
 static const char *name_of(const struct ring *r, uint32_t api)
@@ -311,7 +328,7 @@ static int wait_for(pid_t pid)
 		beat();
 		if (!options.idle)
 			drain();
-		if (!begun && __atomic_load_n(&control->n_rings, __ATOMIC_RELAXED) > 0)
+		if (!begun && options.kill_ms && has_begun())
 			begun = host_clock_ns(CLOCK_MONOTONIC);
 		if (options.kill_ms && begun &&
 		    host_clock_ns(CLOCK_MONOTONIC) - begun > options.kill_ms * INT64_C(1000000))
@@ -344,7 +361,7 @@ static void parse(int argc, char **argv)
 
 	options.library = argv[1];
 	argv++, argc--;
-	while ((c = getopt(argc, argv, "+r:i:pdnTk:s:g:to:c:")) != -1) {
+	while ((c = getopt(argc, argv, "+r:i:pdnTk:b:s:g:to:c:")) != -1) {
 		if (c == 'r')
 			options.ring_bytes = strtoull(optarg, NULL, 0);
 		else if (c == 'i' &&
@@ -356,6 +373,7 @@ static void parse(int argc, char **argv)
 					    &options.last_payload) != 2)
 			exit(98);
 		options.kill_ms = c == 'k' ? atoi(optarg) : options.kill_ms;
+		options.calls = c == 'b' ? atoi(optarg) : options.calls;
 		options.level = c == 'g' ? atoi(optarg) : options.level;
 		options.times = c == 't' ? 1 << 20 : c == 'o' ? atoi(optarg) : options.times;
 		options.paused |= c == 'p';
