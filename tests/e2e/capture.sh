@@ -90,8 +90,10 @@ equal "$(calls "$work/harmed")" "$(calls "$work/unharmed")"
 ! grep "^gpucapture: " "$work/harmed.err" || die "something is said of it"
 
 # The process that makes the trace meanwhile is killed: the one that reads makes it.
+maker() { pgrep -P "$(reader)" -x gpucapture >"$work/maker"; }
 begin unmade
-kill -9 "$(pgrep -P "$(reader)" -x gpucapture)"
+eventually maker || die "nobody makes a trace"
+kill -9 "$(cat "$work/maker")"
 finish 6
 gputrace verify "$work/unmade" >/dev/null
 equal "$(calls "$work/unmade")" "$(calls "$work/unharmed")"

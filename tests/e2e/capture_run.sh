@@ -94,10 +94,16 @@ kill -9 "$(cat "$work/daemon.pid")"
 gputrace info "$work/daemon" | grep -q "missing  .* 1 processes that went on" || die "info does not say that it went on"
 
 # gpucapture is killed: the trace is there when the program has ended.
-gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 "$programs/examples/ddp" --steps 60 >"$work/orphan.out" 2>&1 &
+cat >"$work/orphan.sh" <<SH
+"$programs/examples/ddp" --steps 20
+: >"$work/orphan.began"
+while [ ! -e "$work/orphan.go" ]; do sleep 0.05; done
+SH
+gpucapture -o "$work/orphan" -- gpuemu -- "$launch" 1 sh "$work/orphan.sh" >"$work/orphan.out" 2>&1 &
 pid=$!
-eventually test -s "$work/orphan.out" || die "it did not start"
+eventually test -e "$work/orphan.began" || die "it did not start"
 kill -9 $pid
 wait $pid 2>/dev/null || true
+: >"$work/orphan.go"
 eventually test -e "$work/orphan" || die "no trace of a program that outlived gpucapture"
 gputrace verify "$work/orphan" >/dev/null

@@ -72,16 +72,16 @@ fusermount3 -u "$mnt"
 gone "the replacement"
 
 # auto_unmount leaves nothing even then. fusermount3 looks whether the mount is dead as soon as the process
-# lets go of its socket, which may be a moment before it is: so it may take a few tries on a busy machine.
-for try in 1 2 3 4 5; do
-	gputracefs -o auto_unmount "$work/run" "$mnt"
-	ls "$mnt" >/dev/null
-	kill -9 "$(server "$mnt")"
-	for i in $(seq 20); do
-		mounted || break 2
-		sleep 0.05
-	done
-done
+# lets go of its socket, which may be a moment before it is: so it is stopped meanwhile.
+helper() { pgrep -f "^fusermount3 .*$mnt\$" >"$work/helper"; }
+gputracefs -o auto_unmount "$work/run" "$mnt"
+ls "$mnt" >/dev/null
+eventually helper || die "nobody is there to unmount it"
+kill -STOP "$(cat "$work/helper")"
+pid=$(server "$mnt")
+kill -9 "$pid"
+ended "$pid" SIGKILL
+kill -CONT "$(cat "$work/helper")"
 gone auto_unmount
 
 # -f stays in the foreground.

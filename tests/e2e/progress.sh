@@ -6,6 +6,7 @@ need_capture
 [ "$programs" = "$BUILD" ] || skip "what is preloaded here is sanitized, and what is recorded is not"
 ends=$programs/tests/capture/capture_ends
 [ -x "$ends" ] || skip "this build has no CUDA headers"
+python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "there are no terminals to be had"
 cd "$work"
 cat >program <<PROGRAM
 #!/bin/sh
