@@ -78,7 +78,7 @@ gputrace pack -o twice part
 cat good/names.chunks >>twice
 refuses 3 'cannot unpack twice: another names.chunks at byte' gputrace unpack -o out twice
 
-# What is small and says that it holds a lot: nobody takes long, or much memory, to say so. What is damaged
+# What is small and says that it holds a lot: nobody takes a minute of a processor, or much memory, to say so. What is damaged
 # in it is shown, and the rest is read.
 bomb() {
 	"$BUILD/tests/e2e/bomb" "$1" "$1"
@@ -86,7 +86,7 @@ bomb() {
 	while read -r command; do
 		got=0
 		# shellcheck disable=SC2086
-		timeout 60 $command >"$work/stdout" 2>"$work/stderr" || got=$?
+		(ulimit -t 60; exec $command) >"$work/stdout" 2>"$work/stderr" || got=$?
 		[ $got -eq "$2" ] || [ "$2" = any ] && [ $got -lt 124 ] || die "$command ended with $got: $(cat "$work/stderr")"
 		[ "$2" = any ] || says "$3"
 		umount "$work/mnt" 2>/dev/null || true

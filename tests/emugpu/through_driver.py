@@ -35,7 +35,7 @@ def main():
                'GPUEMU_COUNTS': str(work / 'counts'), 'GPUEMU_REPORT': str(work / 'report')}
         with subprocess.Popen(command, env=env) as program:
             try:
-                assert program.wait(100) == 0, f'exit status {program.returncode}'
+                assert program.wait(500) == 0, f'exit status {program.returncode}'
             except subprocess.TimeoutExpired:
                 for task in pathlib.Path(f'/proc/{program.pid}/task').iterdir():
                     print(task.name, (task / 'wchan').read_text(), (task / 'syscall').read_text().strip(), file=sys.stderr)

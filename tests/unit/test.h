@@ -13,7 +13,7 @@ static inline int run_case(const char *name, TCase *tcase)
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(tcase, 120);
+	tcase_set_timeout(tcase, 0); /* whoever runs it has a limit */
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_VERBOSE);
