@@ -6,6 +6,7 @@
 #include "capture/library/device/drainer.h"
 #include "capture/library/environment.h"
 #include "capture/library/find/real.h"
+#include "capture/library/started.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -113,8 +114,9 @@ CAP_API void abort(void)
 	__builtin_trap();
 }
 
-static void execs(void)
+static void execs(const char *path, char *const envp[])
 {
+	cap_started(getpid(), path, envp);
 	ends(CAP_PROCESS_EXECED);
 }
 
@@ -123,6 +125,7 @@ static int stays(int result)
 {
 	int kept = errno;
 
+	cap_not_started(getpid());
 	if (is_this_process()) {
 		__atomic_store_n(&ended, 0, __ATOMIC_RELAXED);
 		cap_threads_mark(CAP_LIVE);
@@ -140,7 +143,7 @@ CAP_API int execve(const char *path, char *const argv[], char *const envp[])
 {
 	TOLD(envp, told);
 
-	execs();
+	execs(path, envp);
 	return stays(((int (*)(const char *, char *const[], char *const[]))next(EXECVE))(path, argv,
 											 told));
 }
@@ -154,7 +157,7 @@ CAP_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	TOLD(envp, told);
 
-	execs();
+	execs(file, envp);
 	return stays(((int (*)(const char *, char *const[], char *const[]))next(EXECVPE))(
 		file, argv, told));
 }
@@ -168,7 +171,7 @@ CAP_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	TOLD(envp, told);
 
-	execs();
+	execs(NULL, envp);
 	return stays(((int (*)(int, char *const[], char *const[]))next(FEXECVE))(fd, argv, told));
 }
 
@@ -176,7 +179,7 @@ CAP_API int execveat(int dir, const char *path, char *const argv[], char *const 
 {
 	TOLD(envp, told);
 
-	execs();
+	execs(path, envp);
 	return stays(((int (*)(int, const char *, char *const[], char *const[], int))next(
 		EXECVEAT))(dir, path, argv, told, flags));
 }
@@ -184,12 +187,21 @@ CAP_API int execveat(int dir, const char *path, char *const argv[], char *const 
 typedef int spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
 		  const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]);
 
+/* What has not begun is noted no longer. */
+static int spawned(int result)
+{
+	if (result != 0)
+		cap_not_started(-getpid());
+	return result;
+}
+
 CAP_API int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	TOLD(envp, told);
 
-	return ((spawn *)next(SPAWN))(ret, path, actions, attributes, argv, told);
+	cap_started(-getpid(), path, envp);
+	return spawned(((spawn *)next(SPAWN))(ret, path, actions, attributes, argv, told));
 }
 
 CAP_API int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_actions_t *actions,
@@ -198,7 +210,8 @@ CAP_API int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_ac
 {
 	TOLD(envp, told);
 
-	return ((spawn *)next(SPAWNP))(ret, file, actions, attributes, argv, told);
+	cap_started(-getpid(), file, envp);
+	return spawned(((spawn *)next(SPAWNP))(ret, file, actions, attributes, argv, told));
 }
 
 /* Those that take their arguments one by one, as far as a NULL: how many, with that one. */

@@ -30,18 +30,21 @@ static size_t count(char *const envp[])
 	return n;
 }
 
+bool cap_environment_names_session(char *const envp[])
+{
+	const char *session = envp ? value_of(envp, SESSION) : NULL;
+
+	return session && strcmp(session, cap_process.folder) == 0;
+}
+
 size_t cap_environment_room(char *const envp[])
 {
-	const char *session = envp ? value_of(envp, SESSION) : NULL, *preload;
+	const char *preload;
 	size_t bytes;
 
-	if (!cap_process.session)
+	if (!cap_process.session || !cap_environment_names_session(envp))
 		return 0;
-	preload = envp ? value_of(envp, PRELOAD) : NULL;
-	if (!session || strcmp(session, cap_process.folder) != 0) {
-		__atomic_store_n(&cap_process.control->unseen, 1, __ATOMIC_RELAXED);
-		return 0;
-	}
+	preload = value_of(envp, PRELOAD);
 	if (preload && strstr(preload, cap_own_path()))
 		return 0;
 	bytes = (count(envp) + 2) * sizeof(*envp) + sizeof(PRELOAD) + strlen(cap_own_path()) + 1 +

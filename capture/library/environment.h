@@ -9,9 +9,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
+/* Whether a program that is told this may join our session. */
+bool cap_environment_names_session(char *const envp[]);
+
 /* Bytes that an environment takes which names this library as well; 0: it is to stay as it is. That
- * is so, and noted, of one that does not name our session. */
+ * is so of one that does not name our session. */
 size_t cap_environment_room(char *const envp[]);
 char *const *cap_environment_put(char *const envp[], void *room);

@@ -7,6 +7,7 @@
 #include "capture/library/device/chain.h"
 #include "capture/library/find/unknown.h"
 #include "capture/library/range.h"
+#include "capture/library/started.h"
 #include "capture/library/ticks.h"
 
 #include <errno.h>
@@ -105,6 +106,7 @@ __attribute__((constructor)) static void join(void)
 		cap_process.control = control;
 		cap_process.session = true;
 		__atomic_fetch_add(&control->n_processes, 1, __ATOMIC_RELAXED);
+		cap_started_joined();
 		cap_chain_init();
 		cap_process_begin();
 	} else if (control) {

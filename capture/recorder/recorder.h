@@ -73,6 +73,8 @@ int rec_finish(struct rec_recorder *r);
 /* Whether any of them made a call; what they did and was not read. */
 bool rec_has_calls(struct rec_recorder *r);
 struct rec_unread rec_unread(const struct rec_recorder *r);
+/* The k-th of the programs that they started and that were not seen; false: there are no more. */
+bool rec_unjoined(const struct rec_recorder *r, unsigned k, struct cap_start *ret);
 
 /* Gives back the room on disk of what was taken, once it is finished. */
 void rec_drop(struct rec_recorder *r);

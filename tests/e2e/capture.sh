@@ -36,12 +36,35 @@ says "there is a space or a colon in its name"
 fails -5 gpucapture -o "$work/run" -- sh -c 'exit 5'
 says "made no CUDA call"
 [ ! -e "$work/run" ] || die "a program without CUDA left a trace"
-fails -5 gpucapture -o "$work/run" -- sh -c 'env -u GPUCAPTURE_SESSION true; exit 5'
-says "ran programs with an environment of their own"
-[ ! -x "$programs/tests/capture/capture_static" ] || {
-	fails -5 gpucapture -o "$work/run" -- "$programs/tests/capture/capture_static"
-	says "did not load the capture library"
+# Why it was not seen, where that can be known: unseen WHY COMMAND...
+unseen() {
+	why=$1
+	shift
+	fails gpucapture -o "$work/run" -- sh -c '"$@"; exit 5' - "$@"
+	says "sh made no CUDA call: nothing was recorded; of "
+	says ", which it started, nothing was seen: $why"
 }
+unseen "it was given an environment without GPUCAPTURE_SESSION" env -u GPUCAPTURE_SESSION true
+unseen "it was given an environment without GPUCAPTURE_SESSION" env -i true
+unseen "it was given an environment without GPUCAPTURE_SESSION" env -i sh -c :
+fails -5 gpucapture -o "$work/run" -- sh -c 'sh -c :; "$0"; exit 5' "$work/absent"
+grep -q "^gpucapture: sh made no CUDA call: nothing was recorded$" "$work/stderr" || die "$(cat "$work/stderr")"
+static=$programs/tests/capture/capture_static
+if [ -x "$static" ]; then
+	unseen "it is linked statically" "$static"
+	fails -5 gpucapture -o "$work/run" -- "$static"
+	says "capture_static cannot be recorded: it is linked statically"
+	echo "#!$static" >"$work/script"
+	chmod +x "$work/script"
+	fails -5 gpucapture -o "$work/run" -- "$work/script"
+	says "script cannot be recorded: it is linked statically"
+fi
+if setpriv --reuid 65534 true 2>/dev/null; then
+	unseen "it runs as another user" setpriv --reuid 65534 true
+fi
+if unshare -m mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+	unseen "it has a /dev/shm, or a root, of its own" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm; env true; :'
+fi
 status=0
 gpucapture -o "$work/run" -- sh -c 'kill -9 $$' 2>/dev/null || status=$?
 equal "$status" 137

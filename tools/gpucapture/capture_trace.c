@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "formats/json.h"
 #include "tools/cli.h"
+#include "tools/gpucapture/capture_unseen.h"
 #include "tools/progress.h"
 
 #include <errno.h>
@@ -124,20 +125,6 @@ static void report(const struct capture_trace *t, const struct rec_result *r)
 		(unsigned long long)r->without_times);
 }
 
-static void say_nothing(const char *program, const struct rec_unread *unread)
-{
-	if (unread->processes == 0)
-		cli_error("%s cannot be recorded: it did not load the capture library (is it "
-			  "linked statically, setuid, or for another architecture?)",
-			  program);
-	else if (unread->unseen)
-		cli_error("%s made no CUDA call: nothing was recorded; it ran programs with an "
-			  "environment of their own, which are not seen",
-			  program);
-	else
-		cli_error("%s made no CUDA call: nothing was recorded", program);
-}
-
 /* There is no trace to be made. */
 static int nothing(const struct capture_trace *t)
 {
@@ -145,7 +132,7 @@ static int nothing(const struct capture_trace *t)
 	struct rec_unread unread = rec_unread(recorder);
 
 	if (unread.no_ring_calls == 0) {
-		say_nothing(t->program, &unread);
+		capture_unseen_say(recorder, t->program);
 		return capture_place_end(t->at, 1);
 	}
 	cli_error("cannot record %s: %s in %s", t->program, strerror(unread.no_ring_error),

@@ -177,9 +177,21 @@ struct rec_unread rec_unread(const struct rec_recorder *r)
 	unread.no_ring_error = __atomic_load_n(&c->failed_errno, __ATOMIC_RELAXED);
 	unread.forked_calls = __atomic_load_n(&c->forked_calls, __ATOMIC_RELAXED);
 	unread.processes = __atomic_load_n(&c->n_processes, __ATOMIC_RELAXED);
-	unread.unseen = __atomic_load_n(&c->unseen, __ATOMIC_RELAXED);
 	unread.contents = __atomic_load_n(&c->failed_blobs, __ATOMIC_RELAXED);
 	return unread;
+}
+
+bool rec_unjoined(const struct rec_recorder *r, unsigned k, struct cap_start *ret)
+{
+	const struct cap_start *all = r->session.control ? cap_starts(r->session.control) : NULL;
+
+	for (unsigned i = 0; all && i < CAP_STARTS; i++) {
+		*ret = all[i];
+		ret->path[sizeof(ret->path) - 1] = '\0';
+		if (ret->pid != 0 && k-- == 0)
+			return true;
+	}
+	return false;
 }
 
 static int write_once(struct rec_recorder *r, struct rec_result *ret, struct fmt_error *err)

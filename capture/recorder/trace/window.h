@@ -14,7 +14,6 @@ struct rec_unread {
 	uint32_t processes;	/* that have loaded the library */
 	uint32_t running;	/* of those with rings: they go on unrecorded */
 	uint32_t killed;	/* of those with rings: they ended without saying so, or aborted */
-	bool unseen;		/* they started programs that they kept from being recorded */
 	int stopped;		/* errno of the disk that had no room for what was read; 0 */
 };
 
