@@ -143,11 +143,15 @@ static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
 {
 	struct rec_piece_session s; /* in the piece it lies anywhere */
 
+	if (piece->bytes < sizeof(s.version))
+		return -EBADMSG;
+	memcpy(&r->spool_version, piece->data, sizeof(s.version));
+	if (r->spool_version != REC_SPOOL_VERSION)
+		return -ENOTSUP;
 	if (piece->bytes != sizeof(s))
 		return -EBADMSG;
 	memcpy(&s, piece->data, sizeof(s));
-	if (s.version != REC_SPOOL_VERSION || s.settings.version > CAP_VERSION ||
-	    !memchr(s.folder, 0, sizeof(s.folder)))
+	if (!memchr(s.folder, 0, sizeof(s.folder)))
 		return -EBADMSG;
 	r->settings = s.settings;
 	strcpy(r->folder, s.folder);
@@ -194,7 +198,7 @@ int rec_resume(struct rec_recorder *r)
 	return rec_spool_read(&r->spool, rec_recall, r);
 }
 
-int rec_recover(const char *spool, struct rec_recorder **ret)
+int rec_recover(const char *spool, struct rec_recorder **ret, struct fmt_error *err)
 {
 	scoped(rec_closep) struct rec_recorder *r = new_recorder();
 	int e;
@@ -204,6 +208,10 @@ int rec_recover(const char *spool, struct rec_recorder **ret)
 	e = rec_spool_open(spool, &r->spool);
 	if (e == 0)
 		e = rec_resume(r);
+	if (e == -ENOTSUP)
+		return fmt_fail(err, e, spool, 0,
+				"it is a spool of version %u, and this program reads version %u",
+				r->spool_version, REC_SPOOL_VERSION);
 	if (e < 0 || !r->folder[0])
 		return e < 0 ? e : -EBADMSG;
 	e = rec_session_attach(&r->session, r->folder);
@@ -211,8 +219,10 @@ int rec_recover(const char *spool, struct rec_recorder **ret)
 		return e;
 	/* What it wrote until it was gone. */
 	e = rec_spool_rest(&r->spool, rec_recall, r);
-	if (e < 0)
+	if (e < 0) {
+		rec_keep(r);
 		return e;
+	}
 	*ret = take(r);
 	return 0;
 }

@@ -33,9 +33,9 @@ struct rec_recorder;
  * blame. The clock of the settings' origin is set here. */
 int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret,
 	     struct fmt_error *err);
-/* Goes on with what such a recorder left. -EBADMSG: no spool of this version; -EBUSY: its recorder
- * lives. */
-int rec_recover(const char *spool, struct rec_recorder **ret);
+/* Goes on with what such a recorder left. -EBADMSG: no spool; -ENOTSUP: one of another version, see
+ * *err; -EBUSY: its recorder lives. */
+int rec_recover(const char *spool, struct rec_recorder **ret, struct fmt_error *err);
 void rec_close(struct rec_recorder *r);
 /* What rec_recover() needs stays when it is closed. */
 void rec_keep(struct rec_recorder *r);

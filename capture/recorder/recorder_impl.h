@@ -28,6 +28,7 @@ struct rec_recorder {
 	struct cap_clock clock;
 	size_t clock_told; /* segments that are in the spool */
 	struct rec_spool spool;
+	uint32_t spool_version; /* of what was read of it */
 	struct tap *taps;
 	size_t n_taps, taps_cap;
 	uint64_t *reached; /* by ring: 1 + how far the spool is with it; 0: it is not there */

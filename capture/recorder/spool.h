@@ -16,7 +16,7 @@
 
 #include <limits.h>
 
-#define REC_SPOOL_VERSION 1
+#define REC_SPOOL_VERSION (10 * CAP_VERSION + 1) /* rings lie in it as they are */
 
 enum rec_piece_kind {
 	REC_PIECE_SESSION, /* struct rec_piece_session: the first of all */
@@ -36,7 +36,8 @@ struct rec_piece {
 };
 
 struct rec_piece_session {
-	uint32_t version, spare;
+	uint32_t version; /* first in any version */
+	uint32_t spare;
 	struct cap_control settings;
 	char folder[PATH_MAX]; /* of the session */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
+#include "capture/recorder/recorder.h"
 #include "capture/recorder/spool.h"
 #include "tests/unit/test.h"
 
@@ -59,6 +60,32 @@ static void make_spool(struct rec_spool *s, int *fd)
 	rmdir(folder);
 }
 
+/* One of an earlier version is refused by its number, whatever else is in it; and stays. */
+START_TEST(another_version_is_named)
+{
+	const uint32_t version = 1;
+	const struct rec_piece piece = {.kind = REC_PIECE_SESSION, .bytes = sizeof(version)};
+	char folder[] = "/tmp/test-spool-XXXXXX", path[64], wanted[96];
+	scoped(rec_spool_done) struct rec_spool s = {.fd = -1};
+	struct rec_recorder *recorder = NULL;
+	struct fmt_error err = {0};
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/spool", folder);
+	ck_assert_int_eq(rec_spool_create(path, &s), 0);
+	ck_assert_int_eq(rec_spool_put(&s, &piece, &version), 0);
+	ck_assert_int_eq(rec_spool_flush(&s), 0);
+	ck_assert_int_eq(rec_recover(path, &recorder, &err), -ENOTSUP);
+	snprintf(wanted, sizeof(wanted),
+		 "it is a spool of version 1, and this program reads version %u",
+		 REC_SPOOL_VERSION);
+	ck_assert_str_eq(err.what, wanted);
+	ck_assert_uint_eq(err.offset, 0);
+	ck_assert_int_eq(unlink(path), 0);
+	rmdir(folder);
+}
+END_TEST
+
 /* Whatever the last one was doing when it was killed: whole chunks stay, and the next goes on. */
 START_TEST(one_that_is_cut_off_goes_on)
 {
@@ -112,4 +139,4 @@ START_TEST(damage_ends_it)
 }
 END_TEST
 
-TESTS("spool", one_that_is_cut_off_goes_on, damage_ends_it)
+TESTS("spool", another_version_is_named, one_that_is_cut_off_goes_on, damage_ends_it)

@@ -330,17 +330,20 @@ static int recover(const struct cli_args *args, const char *folder, size_t stret
 	const struct fmt_origin alone = {0};
 	struct place left = {0};
 	char spool[PATH_MAX + 8];
+	struct fmt_error err = {0};
 	int r = capture_place_begin(at, args->values[OPT_OUTPUT], &alone,
 				    args->values[OPT_FORCE] != NULL);
 
 	if (r != CLI_OK)
 		return r;
 	spool_path(folder, spool);
-	r = rec_recover(spool, &recorder);
+	r = rec_recover(spool, &recorder, &err);
 	if (r == -EBUSY)
 		cli_error("cannot recover %s: it is still being recorded", folder);
 	else if (r == -EBADMSG)
 		cli_error("cannot recover %s: there is no recording in it", folder);
+	else if (r == -ENOTSUP)
+		cli_fail(r, &err, "recover", spool, "recover it with the gpucapture that left it");
 	else if (r < 0)
 		cli_fail(r, NULL, "recover", spool, "DIR is what a killed gpucapture left");
 	r = r == 0 ? capture_trace_recover(
