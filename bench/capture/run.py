@@ -3,7 +3,7 @@
 """run.py [BUILD]: what recording adds, beside other recorders in the same program, in the same minute.
 
 First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program.
-Then the step of the data-parallel example on emulated GPUs, in virtual time and without the host's own work, so that
+Then the steps of two examples on emulated GPUs, in virtual time and without the host's own work, so that
 it is the same on every machine: what the calls and kernels of the recorder add. Last what memory the recorder takes
 for a run that is ten times as long.
 """
@@ -128,8 +128,9 @@ def ltrace(program, env):
 
 
 def step_ms(gpus, command, options, folder):
-    run = [BUILD / 'tools/gpuemu', '--gpus', gpus, '--host-speed', '1000', '-o', folder / 'report', '--', 'sh',
-           SOURCE / 'examples/launch.sh', gpus, BUILD / 'examples/ddp', *command]
+    launcher = ['sh', SOURCE / 'examples/launch.sh', gpus] if command[0] == 'ddp' else []
+    run = [BUILD / 'tools/gpuemu', '--gpus', gpus, '--host-speed', '1000', '-o', folder / 'report', '--', *launcher,
+           BUILD / 'examples' / command[0], *command[1:]]
     if options is not None:
         run = [BUILD / 'tools/gpucapture', *options, '-o', folder / 'trace', '--', *run]
     lines = output(run, GPUEMU_COMPUTE='0').splitlines()
@@ -141,17 +142,20 @@ def steps(folder):
     if not (BUILD / 'examples/ddp').exists():
         print('steps: left out: no nvcc when this was built')
         return
-    print(f'\n{"step of":48}{"GPUs":>5}  {"recorded":24}{"ms":>9}{"longer":>9}')
-    for command in (['--steps', '8'], ['--steps', '5', '--batch', '512', '--hidden', '1024', '--layers', '8'],
-                    ['--steps', '5', '--batch', '2048', '--hidden', '2048', '--layers', '4']):
-        for gpus in 1, 2:
+    print(f'\n{"step of":56}{"GPUs":>5}  {"recorded":24}{"ms":>9}{"longer":>9}')
+    middling = ['--steps', '5', '--batch', '512', '--hidden', '1024', '--layers', '8']
+    large = ['--steps', '5', '--batch', '2048', '--hidden', '2048', '--layers', '4']
+    for command, counts in ((['ddp', '--steps', '8'], (1, 2)), (['ddp', *middling], (1, 2)), (['ddp', *large], (1, 2)),
+                            (['dataparallel', '--steps', '8'], (4,)), (['dataparallel', *middling], (4,)),
+                            (['dataparallel', *large], (4,))):
+        for gpus in counts:
             base = None
             for name, options in (('not at all', None), ('calls', ['--device-times=off']), ('calls and times', []),
                                   ('comm, no times', ['--digest=comm', '--device-times=off']),
                                   ('comm and times', ['--digest=comm']), ('launch and times', ['--digest=launch'])):
                 ms = step_ms(gpus, command, options, pathlib.Path(tempfile.mkdtemp(dir=folder)))
                 base = base or ms
-                print(f'ddp {" ".join(command):44}{gpus:5}  {name:24}{ms:9.4f}{100 * (ms / base - 1):8.2f}%')
+                print(f'{" ".join(command):56}{gpus:5}  {name:24}{ms:9.4f}{100 * (ms / base - 1):8.2f}%')
 
 
 def peak_mib(command):

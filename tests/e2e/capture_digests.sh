@@ -69,6 +69,12 @@ line=$(gputrace diff trace.none trace.70000) || status=$?
 equal "$status" 1
 case $line in *"number 0: memcpy"*"wrote 200000 bytes at 0 "*"page 1 of 4"*) ;; *) die "$line" ;; esac
 
+# What collectives read and wrote, though the next one writes there.
+take exchanged -g 1 -- "$programs/tests/capture/capture_exchanged"
+grep '^want' exchanged | cut -d' ' -f3 | sort >wanted
+digests exchanged | cut -d' ' -f7 | sort >taken
+cmp taken wanted || die "$(grep '^want' exchanged; digests exchanged)"
+
 # Contents, once for each.
 take kept -g 1 -c 0-9 -- "$contents"
 equal "$(digests kept)" "$(digests copies)"

@@ -40,16 +40,20 @@ static void buffers_done(struct buffers *b)
 	free(b->items);
 }
 
-/* What collectives of an open group have written. */
+/* What collectives of an open group write. */
 struct grouped {
 	struct cap_place place;
 	struct cap_buffer buffer;
+	bool reduced; /* is_reduced() */
 };
 static __thread struct {
 	int depth;
 	struct grouped *items;
 	size_t n, cap;
 } group;
+
+/* Calls of NCCL's that go on, in which collectives are launched. */
+static __thread int exchanges;
 
 /* ---- from bytes to buffers */
 
@@ -259,26 +263,54 @@ static void collect(struct buffers *b, const struct cap_call *c, const struct ap
 	}
 }
 
-/* A copy changes nothing but what it writes; everything else might change anything. */
+/* Copies and collectives change nothing but what they write. */
+static int flush_written(const struct cap_call *c, const struct api_call *call)
+{
+	scoped(cap_spans_done) struct cap_spans spans = {0};
+	int r = cap_spans_of(c, call, &spans);
+
+	for (size_t i = 0; i < spans.n; i++)
+		if (spans.items[i].output)
+			cap_pending_flush_range(spans.items[i].address, spans.items[i].bytes);
+	return r;
+}
+
+static int is_exchange(const struct api_call *call)
+{
+	return call->class == API_CLASS_COLLECTIVE || call->class == API_CLASS_P2P;
+}
+
+/* In place, other collectives leave what they read as it was. */
+static bool is_reduced(const struct api_call *call)
+{
+	return call->class == API_CLASS_COLLECTIVE &&
+	       (strstr(call->name, "Reduce") || strstr(call->name, "AlltoAll"));
+}
+
+static int launches_exchanges(const struct api_call *call)
+{
+	return is_exchange(call) || call->class == API_CLASS_GROUP_END;
+}
+
+/* Everything else might change anything, but what NCCL does within a call. */
 static void flush_before(const struct cap_call *c, const struct api_call *call,
 			 const struct cap_place *place)
 {
-	scoped(cap_spans_done) struct cap_spans spans = {0};
-
-	if (call->class == API_CLASS_COPY && cap_spans_of(c, call, &spans) == 0) {
-		for (size_t i = 0; i < spans.n; i++)
-			if (spans.items[i].output)
-				cap_pending_flush_range(spans.items[i].address,
-							spans.items[i].bytes);
-	} else if (call->class == API_CLASS_SYNC || call->class == API_CLASS_STREAM_QUERY ||
-		   call->class == API_CLASS_EVENT_RECORD || call->class == API_CLASS_LAUNCH ||
-		   call->class == API_CLASS_GRAPH_LAUNCH || call->class == API_CLASS_SET) {
+	if (is_exchange(call) && (!is_reduced(call) || c->paused))
+		flush_written(c, call);
+	if (is_exchange(call) || exchanges > 0)
+		return;
+	if (call->class == API_CLASS_COPY && flush_written(c, call) == 0)
+		return;
+	if (call->class == API_CLASS_SYNC || call->class == API_CLASS_STREAM_QUERY ||
+	    call->class == API_CLASS_EVENT_RECORD || call->class == API_CLASS_LAUNCH ||
+	    call->class == API_CLASS_GRAPH_LAUNCH || call->class == API_CLASS_SET) {
 		if (!cap_arg_of(call, API_MEANING_EVENT) || call->class == API_CLASS_EVENT_RECORD)
 			cap_pending_flush(cap_arg_of(call, API_MEANING_CONTEXT) ||
 							  strstr(call->name, "CtxSync")
 						  ? NULL
 						  : place);
-	} else if (call->class != API_CLASS_COLLECTIVE && call->class != API_CLASS_P2P) {
+	} else {
 		cap_pending_flush(NULL);
 	}
 }
@@ -310,9 +342,19 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 	collect(&b, c, call, &place, 0);
 	cap_batch_announce(c->id, b.n);
 	cap_pending_add(&place, b.items, b.n);
-	/* Inside a group nothing is launched yet, so what comes with it may go along. */
-	if (b.n > 0 && call->class != API_CLASS_COPY && group.depth == 0)
+	if (is_reduced(call) && group.depth == 0)
+		flush_written(c, call);
+	else if (!is_exchange(call) && b.n > 0 && call->class != API_CLASS_COPY)
 		cap_pending_flush(&place);
+}
+
+/* What the open group is about to overwrite. */
+static void flush_group(void)
+{
+	for (size_t i = 0; i < group.n; i++)
+		if (group.items[i].reduced)
+			cap_pending_flush_range(group.items[i].buffer.address,
+						group.items[i].buffer.bytes);
 }
 
 /* A wait for an event changes nothing, but may make its stream one that is captured. */
@@ -332,9 +374,10 @@ static void before(struct cap_call *c)
 	if (call->class == API_CLASS_GROUP_BEGIN)
 		group.depth++;
 	else if (call->class == API_CLASS_GROUP_END && group.depth == 1)
-		cap_pending_flush(NULL);
+		flush_group();
 	else if (call->class != API_CLASS_GROUP_END)
 		before_call(c, call);
+	exchanges += launches_exchanges(call);
 	cap_aside_end();
 }
 
@@ -366,7 +409,7 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 	for (size_t i = 0; i < b.n; i++) {
 		if (array_reserve(&group.items, group.n + 1, &group.cap) < 0)
 			return;
-		group.items[group.n++] = (struct grouped){place, b.items[i]};
+		group.items[group.n++] = (struct grouped){place, b.items[i], is_reduced(call)};
 	}
 }
 
@@ -390,6 +433,7 @@ static void after(struct cap_call *c)
 	if (!call)
 		return;
 	cap_aside_begin();
+	exchanges -= launches_exchanges(call);
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();
 	else if (c->class == API_CLASS_ALLOC)
