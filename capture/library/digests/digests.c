@@ -13,32 +13,16 @@
 #include "capture/library/device/contexts.h"
 #include "capture/library/device/cu.h"
 #include "capture/library/device/drainer.h"
+#include "capture/library/digests/buffers.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/digests/pending.h"
-#include "capture/library/params.h"
 #include "capture/library/state.h"
 #include "capture/library/times/spans.h"
 #include "capture/ring.h"
 
 #include <pthread.h>
 
-#define LISTED 64
-
-static struct {
-	unsigned level;	      /* enum cap_digest_level */
-	uint64_t piece_bytes; /* of a buffer, in one record */
-} self;
-
-struct buffers {
-	struct cap_buffer *items;
-	size_t n, cap;
-	void *context; /* whose kernels are to read them */
-};
-
-static void buffers_done(struct buffers *b)
-{
-	free(b->items);
-}
+static unsigned level; /* enum cap_digest_level */
 
 /* What collectives of an open group write. */
 struct grouped {
@@ -54,98 +38,6 @@ static __thread struct {
 
 /* Calls of NCCL's that go on, in which collectives are launched. */
 static __thread int exchanges;
-
-/* ---- from bytes to buffers */
-
-/* Appends [address, address + bytes) of that memory, in pieces that fit a record. */
-static void append_pieces(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
-			  uint64_t address, uint64_t bytes, int output)
-{
-	uint64_t left = r->base + r->bytes - address;
-
-	for (bytes = bytes < left ? bytes : left; bytes > 0;) {
-		uint64_t n = bytes < self.piece_bytes ? bytes : self.piece_bytes;
-
-		if (array_reserve(&b->items, b->n + 1, &b->cap) < 0)
-			return;
-		b->items[b->n++] = (struct cap_buffer){
-			.id = c->id,
-			.output = (uint32_t)output,
-			.address = address,
-			.bytes = n,
-			.allocation = r->id,
-			.offset_bytes = address - r->base,
-		};
-		address += n;
-		bytes -= n;
-	}
-}
-
-/* The same for kernels of b->context, which must not fault; what they do not reach is counted. */
-static void append(struct buffers *b, const struct cap_call *c, const struct cap_region *r,
-		   uint64_t address, uint64_t bytes, int output)
-{
-	if (cap_allocation_reaches(r, cap_place_device(b->context)))
-		append_pieces(b, c, r, address, bytes, output);
-	else if (r->reach)
-		cap_batch_miss(1, CU_PEER_ACCESS_NOT_ENABLED);
-}
-
-/* The other side of a copy with the host. */
-static int is_device(const struct cap_region *r)
-{
-	return r->kind != CAP_MEMORY_HOST && r->reach;
-}
-
-static void append_spans(struct buffers *b, const struct cap_call *c, const struct cap_spans *s,
-			 int output)
-{
-	struct cap_region r;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i].output == output && cap_allocation_find(s->items[i].address, &r) &&
-		    is_device(&r))
-			append(b, c, &r, s->items[i].address, s->items[i].bytes, output);
-}
-
-/* The allocations that a launch can reach: those that a pointer among its parameters leads into. */
-struct reach {
-	struct buffers *buffers;
-	const struct cap_call *call;
-	int output;
-};
-
-static void reach(uint64_t value, void *context)
-{
-	struct reach *to = context;
-	struct cap_region r;
-
-	if (value < 4096 || !cap_allocation_find(value, &r))
-		return;
-	for (size_t i = 0; i < to->buffers->n; i++)
-		if (to->buffers->items[i].allocation == r.id)
-			return;
-	append(to->buffers, to->call, &r, r.base, r.bytes, to->output);
-}
-
-/* All that lives, as far as it is known to in the order of the place. */
-static void append_all(struct buffers *b, const struct cap_call *c, const struct cap_place *place,
-		       int output)
-{
-	struct cap_region some[LISTED];
-	uint64_t from = 0;
-	size_t n;
-
-	do {
-		n = cap_allocations_list(from, some, LISTED);
-		for (size_t i = 0; i < n; i++)
-			if (is_device(&some[i]) && some[i].context == place->context &&
-			    (place->sync || !some[i].stream || some[i].stream == place->stream))
-				append(b, c, &some[i], some[i].base, some[i].bytes, output);
-		if (n > 0)
-			from = some[n - 1].base + 1;
-	} while (n == LISTED);
-}
 
 /* ---- copies of small pageable memory */
 
@@ -186,7 +78,7 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 {
 	const struct cap_span *host, *device;
 	const void *data;
-	struct buffers b = {0};
+	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_region r;
 
 	if (s->n != 2)
@@ -194,20 +86,19 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 	device = &s->items[pageable(&s->items[0]) ? 1 : 0];
 	host = &s->items[device == s->items];
 	data = pageable(host);
-	if (!data || !cap_allocation_find(device->address, &r) || !is_device(&r))
+	if (!data || !cap_allocation_find(device->address, &r) || !cap_region_is_device(&r))
 		return 0;
 	if (!device->output && writes_later(c, &r))
 		return 0;
 	/* To the device: as it is before. From the device: as it came. */
 	if (device->output == when)
 		return 1;
-	append_pieces(&b, c, &r, device->address, device->bytes, device->output);
+	cap_buffers_pieces(&b, c->id, &r, device->address, device->bytes, device->output);
 	cap_batch_announce(c->id, b.n);
 	for (size_t i = 0; i < b.n; i++) {
 		cap_batch_host(&b.items[i], data);
 		cap_payload_host(&b.items[i], data);
 	}
-	buffers_done(&b);
 	return 1;
 }
 
@@ -219,7 +110,7 @@ static int is_host_copy(const struct cap_spans *s)
 	struct cap_region r;
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (cap_allocation_find(s->items[i].address, &r) && is_device(&r))
+		if (cap_allocation_find(s->items[i].address, &r) && cap_region_is_device(&r))
 			device = 1;
 		else
 			host = 1;
@@ -228,35 +119,34 @@ static int is_host_copy(const struct cap_spans *s)
 }
 
 /* Appends the buffers of the call before (0) or after (1) it. */
-static void collect(struct buffers *b, const struct cap_call *c, const struct api_call *call,
+static void collect(struct cap_buffers *b, const struct cap_call *c, const struct api_call *call,
 		    const struct cap_place *place, int when)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
-	struct reach to = {b, c, when};
 
 	switch (call->class) {
 	case API_CLASS_LAUNCH:
-		if (self.level == CAP_DIGEST_LAUNCH)
-			cap_params_values(c, call, reach, &to);
+		if (level == CAP_DIGEST_LAUNCH)
+			cap_buffers_params(b, c, call, when);
 		return;
 	case API_CLASS_GRAPH_LAUNCH:
-		if (self.level == CAP_DIGEST_LAUNCH)
-			append_all(b, c, place, when);
+		if (level == CAP_DIGEST_LAUNCH)
+			cap_buffers_live(b, c->id, place, when);
 		return;
 	case API_CLASS_SET:
-		if (self.level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
-			append_spans(b, c, &spans, when);
+		if (level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
+			cap_buffers_spans(b, c->id, &spans, when);
 		return;
 	case API_CLASS_COPY:
 		if (cap_spans_of(c, call, &spans) < 0 || small_copy(c, &spans, when))
 			return;
-		if (self.level == CAP_DIGEST_LAUNCH || is_host_copy(&spans))
-			append_spans(b, c, &spans, when);
+		if (level == CAP_DIGEST_LAUNCH || is_host_copy(&spans))
+			cap_buffers_spans(b, c->id, &spans, when);
 		return;
 	case API_CLASS_COLLECTIVE:
 	case API_CLASS_P2P:
 		if (cap_spans_of(c, call, &spans) == 0)
-			append_spans(b, c, &spans, when);
+			cap_buffers_spans(b, c->id, &spans, when);
 		return;
 	default:
 		return;
@@ -296,7 +186,7 @@ static int launches_exchanges(const struct api_call *call)
 static void flush_before(const struct cap_call *c, const struct api_call *call,
 			 const struct cap_place *place)
 {
-	if (is_exchange(call) && (!is_reduced(call) || c->paused))
+	if (is_exchange(call) && !is_reduced(call))
 		flush_written(c, call);
 	if (is_exchange(call) || exchanges > 0)
 		return;
@@ -327,7 +217,7 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 
 static void before_call(struct cap_call *c, const struct api_call *call)
 {
-	scoped(buffers_done) struct buffers b = {0};
+	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_place place;
 
 	cap_place_of(c, call, &place);
@@ -393,7 +283,7 @@ static void group_ended(void)
 
 static void after_call(struct cap_call *c, const struct api_call *call)
 {
-	scoped(buffers_done) struct buffers b = {0};
+	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_place place;
 
 	cap_place_of(c, call, &place);
@@ -450,14 +340,13 @@ static void after(struct cap_call *c)
 /* All that lives, once everything under way is done, and before anything else begins. */
 static void all_live(uint64_t id)
 {
-	scoped(buffers_done) struct buffers b = {0};
+	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_place place = {.stream = CU_LEGACY_STREAM, .sync = 1};
-	struct cap_call c = {.id = id};
 
 	if (cap_cu.cuCtxGetCurrent(&place.context) || !place.context || cap_cu.cuCtxSynchronize())
 		return;
 	b.context = place.context;
-	append_all(&b, &c, &place, 1);
+	cap_buffers_live(&b, id, &place, 1);
 	cap_batch_announce(id, b.n);
 	cap_batch_launch(&place, b.items, b.n);
 	cap_cu.cuStreamSynchronize(place.stream);
@@ -468,7 +357,7 @@ static void iteration(int64_t number, uint64_t id)
 	cap_aside_begin();
 	cap_pending_flush(NULL);
 	/* Waiting for the device would end a capture. */
-	if (self.level == CAP_DIGEST_STEP &&
+	if (level == CAP_DIGEST_STEP &&
 	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
 		all_live(id);
 	cap_payload_iteration(number);
@@ -490,14 +379,12 @@ static void end(void)
 
 static int start(void)
 {
-	uint64_t record = cap_control()->ring_bytes / 8, sums;
 	int r;
 
-	self.level = cap_control()->digest_level;
-	if (self.level == CAP_DIGEST_NONE)
+	level = cap_control()->digest_level;
+	if (level == CAP_DIGEST_NONE)
 		return -ENOTSUP;
-	sums = (record - sizeof(struct cap_digest_record)) / sizeof(struct gd128);
-	self.piece_bytes = (sums < 4096 ? sums : 4096) * GD128_PAGE_BYTES;
+	cap_buffers_start(cap_control()->ring_bytes);
 	r = cap_batch_start();
 	return r < 0 ? r : cap_drainer_add(cap_batch_drain);
 }
