@@ -80,6 +80,15 @@ UPDATE = '''	struct cap_instance instance;
 	int r = real({passed});
 	cap_updated(&instance, r, (const uint64_t[2]){{{nodes}}});'''
 
+CHILD = '''	struct cap_instance instance;
+	int r = real(a0, cap_node_in(a0, a1), cap_child(&instance, a0, a1, a2));
+	cap_child_done(&instance);'''
+
+NODE_PARAMS = '''	struct cap_instance instance;
+	uint64_t room[CAP_PARAMS_WORDS];
+	int r = real(a0, cap_node_in(a0, a1), cap_node_params(&instance, a0, a1, a2, room));
+	cap_child_done(&instance);'''
+
 LAUNCH = '''	cap_node_launch(on ? &c : NULL, a0);
 	int r = real({passed});'''
 
@@ -185,6 +194,10 @@ def forward(call, passed, void):
         return INSTANTIATE.format(flags=FLAGS.get(call.name, '0'), again=passed, passed=', '.join(['a0', 'graph', *names[2:]]))
     if call.name in NODES:
         return UPDATE.format(nodes=NODES[call.name], passed=', '.join(['a0', 'graph', *names[2:]]))
+    if call.name == 'cuGraphExecChildGraphNodeSetParams':
+        return CHILD
+    if call.name == 'cuGraphExecNodeSetParams':
+        return NODE_PARAMS
     if call.verb == 'graph-launch':
         return LAUNCH.format(passed=passed)
     if call.name == 'cuGraphExecDestroy':

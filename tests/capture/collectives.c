@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* collectives processes|threads|group RANKS LAUNCHES: a graph with computation and communication,
- * launched many times, by a rank that is late at a time; with communication beside it, and another
- * graph of the same form put in its place. A process or a thread for each rank, or one thread for
- * all. Prints what came of it.
+/* collectives processes|threads|group RANKS LAUNCHES [DEPTH]: a graph, within so many others, with
+ * computation and communication, launched many times, by a rank that is late at a time; with
+ * communication beside it, and another graph of the same form put in its place. A process or a
+ * thread for each rank, or one thread for all. Prints what came of it.
  */
 #include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
@@ -154,8 +154,26 @@ static void capture(struct rank *ranks, int n, size_t count)
 	}
 }
 
+static int depth;
+
+/* The graph as a child of another one, as often as that is asked for. */
+static void wrap(struct rank *r)
+{
+	for (int i = 0; i < depth; i++) {
+		CUgraph parent;
+		CUgraphNode first, child;
+
+		OK(cuGraphCreate(&parent, 0));
+		OK(cuGraphAddEmptyNode(&first, parent, NULL, 0));
+		OK(cuGraphAddChildGraphNode(&child, parent, &first, 1, r->graph));
+		OK(cuGraphDestroy(r->graph));
+		r->graph = parent;
+	}
+}
+
 static void instantiate(struct rank *r)
 {
+	wrap(r);
 	OK(cuCtxSetCurrent(r->context));
 	OK(cuGraphInstantiateWithFlags(&r->exec, r->graph, 0));
 	OK(cuGraphDestroy(r->graph));
@@ -165,6 +183,7 @@ static void update(struct rank *r)
 {
 	CUgraphExecUpdateResultInfo info;
 
+	wrap(r);
 	OK(cuCtxSetCurrent(r->context));
 	OK(cuGraphExecUpdate(r->exec, r->graph, &info));
 	OK(cuGraphDestroy(r->graph));
@@ -309,6 +328,7 @@ int main(int argc, char **argv)
 		ranks[i].rank = i;
 		ranks[i].n = n;
 	}
+	depth = argc > 4 ? atoi(argv[4]) : 0;
 	gpuemu_register(&kernel);
 	if (strcmp(argv[1], "threads") == 0)
 		return run_threads(ranks, n, atoi(argv[3]));

@@ -237,6 +237,45 @@ static void test_children(void)
 	OK(cuGraphDestroy(child));
 }
 
+/* Two forks in a graph that is in a graph, at once with a kernel beside them, some launches in
+ * flight; then another fork in place of one. */
+static void test_children_of_children(void)
+{
+	CUgraph graph, middle, forks = fork_and_join(120), others = fork_and_join(130), inner;
+	CUgraphNode first, second, child, beside, both[2];
+	CUgraphExecUpdateResultInfo info;
+	CUgraphExec exec;
+
+	OK(cuGraphCreate(&middle, 0));
+	OK(cuGraphAddChildGraphNode(&first, middle, NULL, 0, forks));
+	OK(cuGraphAddKernelNode(&second, middle, &first, 1, &params(x, 140, 3000)->node));
+	OK(cuGraphAddChildGraphNode(&child, middle, &second, 1, others));
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddKernelNode(&first, graph, NULL, 0, &params(x, 141, 12000)->node));
+	OK(cuGraphAddChildGraphNode(&both[0], graph, &first, 1, middle));
+	OK(cuGraphAddKernelNode(&beside, graph, &first, 1, &params(y + 8, 142, 40000)->node));
+	both[1] = beside;
+	OK(cuGraphAddKernelNode(&second, graph, both, 2, &params(y, 143, 5000)->node));
+	exec = instantiate(graph);
+	for (int i = 0; i < 3; i++)
+		OK(cuGraphLaunch(exec, a));
+	show("children of children");
+	OK(cuGraphDestroy(middle));
+	OK(cuGraphChildGraphNodeGetGraph(both[0], &inner));
+	OK(cuGraphExecChildGraphNodeSetParams(exec, both[0], inner));
+	OK(cuGraphLaunch(exec, a));
+	FAILS(cuGraphExecChildGraphNodeSetParams(exec, both[0], forks), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuGraphExecUpdate(exec, forks, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+	OK(cuGraphExecUpdate(exec, graph, &info));
+	OK(cuGraphLaunch(exec, a));
+	OK(cuGraphLaunch(exec, a));
+	show("put in place");
+	OK(cuGraphExecDestroy(exec));
+	OK(cuGraphDestroy(graph));
+	OK(cuGraphDestroy(forks));
+	OK(cuGraphDestroy(others));
+}
+
 /* What allocates memory cannot be cloned. */
 static void test_allocation(void)
 {
@@ -339,6 +378,7 @@ int main(int argc, char **argv)
 	test_in_flight();
 	test_changes();
 	test_children();
+	test_children_of_children();
 	test_allocation();
 	test_destroyed();
 	return fclose(times) != 0;

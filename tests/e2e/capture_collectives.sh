@@ -8,10 +8,11 @@ collectives=$programs/tests/capture/capture_collectives
 cd "$work"
 virtual_only
 
+depth=0
 record() {
 	times=$1 way=$2 ranks=$3
 	shift 3
-	gpucapture -f -o run --device-times=$times "$@" -- gpuemu --gpus 4 -o report -- "$collectives" $way $ranks 40 >told 2>err ||
+	gpucapture -f -o run --device-times=$times "$@" -- gpuemu --gpus 4 -o report -- "$collectives" $way $ranks 40 $depth >told 2>err ||
 		die "$way $ranks: $(cat err)"
 	sort told | cmp - alone
 	gputrace verify run >/dev/null
@@ -70,8 +71,9 @@ print(r['max_abs_error'])
 raise SystemExit(r['max_abs_error'] >= 0.01)"
 }
 
-for case in "processes 2 2" "processes 4 4" "threads 2 2" "group 2 1"; do
+for case in "processes 2 2 0" "processes 4 4 0" "threads 2 2 2" "group 2 1 0"; do
 	set -- $case
+	depth=$4
 	gpuemu --gpus 4 -o report -- "$collectives" $1 $2 40 >told || die "$case: it does not run by itself"
 	sort told >alone
 	record nodes $1 $2
@@ -84,6 +86,7 @@ done
 
 # A launch is one operation: what it holds is known, and that it is not waited for.
 gpuemu --gpus 4 -o report -- "$collectives" processes 2 40 | sort >alone
+depth=1
 record events processes 2 --digest=comm
 gputrace info run >info
 grep -q '^  missing   240 collectives in launches of CUDA graphs that are one operation' info || die "$(cat info)"

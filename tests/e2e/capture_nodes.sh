@@ -33,9 +33,8 @@ def calls(name):
 
 assert calls('events.json') == calls('nodes.json'), calls('events.json') - calls('nodes.json')
 
-# What each launch of a kernel is told by is its grid. Those of children, and of what cannot be cloned, are in one
-# operation with the rest.
-inside = {70, 71, 72, 81, 90}
+# What each launch of a kernel is told by is its grid. Those of what cannot be cloned are in one operation with the rest.
+inside = {90}
 recorded, own = collections.defaultdict(list), collections.defaultdict(list)
 for e in events('nodes.json', ['kernel']):
     recorded[e['args']['grid'][0]].append((1000 * e['ts'], 1000 * (e['ts'] + e['dur'])))
@@ -65,6 +64,12 @@ assert (of[40], of[46], of[47], of[50]) == (4, 1, 2, 1), of
 print(len(off), 'kernels, off by', min(ends), 'to', max(ends), 'ns')
 PYTHON
 python3 check.py
+
+# A driver that refuses events within child graphs has launches of graphs with children as one operation, once it was asked.
+GPUEMU_CHILD_EVENTS=0 gpucapture -o refused --device-times=nodes -- gpuemu -o report -- "$nodes" refused.times >refused.told 2>err ||
+	die "$(cat err)"
+cmp alone refused.told
+gputrace info refused | grep -q '4 executable graphs whose nodes could not be timed' || die "$(gputrace info refused)"
 
 # In virtual time it takes as long.
 gpureplay --emulate --json nodes >emulated

@@ -231,6 +231,48 @@ START_TEST(a_graph_is_updated)
 }
 END_TEST
 
+/* The graph in another, and that in one more, which is launched as one operation, or node by node.
+ */
+START_TEST(in_children)
+{
+	static const struct told nodes[] = {
+		{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0},
+		{CHILD_NODE, CAP_NODE_WHOLE, 6, 1 << 2, 0},
+		{CHILD_NODE, CAP_NODE_WHOLE, 5, 1 << 6, 0},
+		{KERNEL_NODE, 0, 1, 1 << 0, 1},
+		{KERNEL_NODE, 1, 2, 1 << 3, 8},
+		{KERNEL_NODE, 2, 3, 1 << 4, 8},
+		{KERNEL_NODE, 3, 4, 1 << 5, 8},
+	};
+
+	for (int is_told = 0; is_told < 2; is_told++) {
+		scoped(recording_end) struct recording m;
+		uint64_t id;
+
+		capture(&m, true);
+		ring_out(&m.ring, 0, GRAPH + 1);
+		ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+		ring_out(&m.ring, 0, 0xb00);
+		ring_call(&m.ring, "cuGraphAddChildGraphNode", 0x100, GRAPH + 1, 0, 0, GRAPH);
+		ring_call(&m.ring, "cuGraphDestroy", GRAPH);
+		ring_out(&m.ring, 0, GRAPH);
+		ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+		ring_out(&m.ring, 0, 0xb01);
+		ring_call(&m.ring, "cuGraphAddEmptyNode", 0x100, GRAPH, 0, 0);
+		ring_out(&m.ring, 0, 0xb02);
+		ring_call(&m.ring, "cuGraphAddChildGraphNode", 0x100, GRAPH, 0, 0, GRAPH + 1);
+		instantiate(&m, nodes, is_told ? ARRAY_SIZE(nodes) : 0);
+		id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+		ring_node_times(&m.ring, id, 4, 2000000);
+		ring_look(&m.ring);
+		ck_collectives(&m, is_told ? in_order : "");
+		ck_assert_uint_eq(m.process->counts.lost_collectives, 0);
+		ck_assert_uint_eq(m.process->counts.launched_collectives, 3);
+		ck_assert_uint_eq(m.process->counts.graph_collectives, is_told ? 0 : 3);
+	}
+}
+END_TEST
+
 /* The driver tells of nodes among which it is not found. */
 static const struct {
 	const char *what;
@@ -261,4 +303,4 @@ START_TEST(nodes_that_are_not_found)
 END_TEST
 
 TESTS("graph_collectives", each_launch_has_them, ranks_meet_at_each_launch,
-      a_launch_that_is_one_operation, a_graph_is_updated, nodes_that_are_not_found)
+      a_launch_that_is_one_operation, a_graph_is_updated, in_children, nodes_that_are_not_found)

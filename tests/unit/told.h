@@ -12,6 +12,7 @@ enum {
 	KERNEL_NODE = 0,
 	SET_NODE = 2,
 	HOST_NODE = 3,
+	CHILD_NODE = 4,
 	EMPTY_NODE = 5
 };
 

@@ -58,6 +58,7 @@
 	X(cuStreamGetCaptureInfo_v3,                                                               \
 	  (void *stream, int *ret_status, uint64_t *ret_id, void **ret_graph,                      \
 	   void *const **ret_deps, const void **ret_edges, size_t *ret_n))                         \
+	X(cuGraphExecDestroy, (void *exec))                                                        \
 	X(cuGraphDestroy, (void *graph))                                                           \
 	X(cuEventDestroy_v2, (void *event))
 

@@ -124,7 +124,7 @@ static int sort_edges(struct cap_graph *g, const struct lists *l)
 	return 0;
 }
 
-int cap_graph_read(void *graph, struct cap_graph *ret)
+static int read_level(void *graph, struct cap_graph *ret)
 {
 	scoped(lists_done) struct lists l = {0};
 	int r;
@@ -135,6 +135,98 @@ int cap_graph_read(void *graph, struct cap_graph *ret)
 		r = read_edges(graph, ret, &l);
 	if (r == 0)
 		r = sort_edges(ret, &l);
+	ret->n_deps = (uint32_t)l.n_edges;
+	if (r < 0)
+		cap_graph_done(ret);
+	return r;
+}
+
+/* ---- with what is in children */
+
+#define MOST_DEEP 32
+
+/* What waits for nothing there waits for what the parent does, and that for those that none there
+ * waits for. */
+static void hang_in(struct cap_graph *g, uint32_t parent, uint32_t base, uint32_t n)
+{
+	struct cap_graph_node *p = &g->nodes[parent];
+	uint32_t first = g->n_deps;
+
+	for (uint32_t i = base; i < base + n; i++) {
+		struct cap_graph_node *node = &g->nodes[i];
+
+		if (node->n == 0) {
+			node->first = p->first;
+			node->n = p->n;
+		}
+		if (node->n_dependents == 0) {
+			node->n_dependents = 1;
+			g->deps[g->n_deps++] = i;
+		}
+	}
+	p->inner = base;
+	p->n_inner = n;
+	if (n == 0)
+		return;
+	p->first = first;
+	p->n = g->n_deps - first;
+}
+
+/* Appends the nodes of one graph. */
+static int append(struct cap_graph *g, const struct cap_graph *level, uint32_t parent)
+{
+	uint32_t base = g->n, base_deps = g->n_deps;
+	uint64_t n = (uint64_t)g->n + level->n;
+	uint64_t n_deps = (uint64_t)g->n_deps + level->n_deps + level->n;
+
+	if (n >= UINT32_MAX || n_deps >= UINT32_MAX)
+		return -E2BIG;
+	if (array_reserve(&g->nodes, n + 1, &g->nodes_cap) < 0 ||
+	    array_reserve(&g->deps, n_deps + 1, &g->deps_cap) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < level->n; i++) {
+		struct cap_graph_node *node = &g->nodes[g->n++];
+
+		*node = level->nodes[i];
+		node->first += base_deps;
+		node->parent = parent;
+	}
+	for (uint32_t i = 0; i < level->n_deps; i++)
+		g->deps[g->n_deps++] = base + level->deps[i];
+	if (parent != CAP_NO_PARENT)
+		hang_in(g, parent, base, level->n);
+	return 0;
+}
+
+static int read_below(void *graph, struct cap_graph *g, uint32_t parent, unsigned depth)
+{
+	scoped(cap_graph_done) struct cap_graph level;
+	uint32_t base = g->n;
+	void *child;
+	int r = read_level(graph, &level);
+
+	if (r == 0)
+		r = append(g, &level, parent);
+	for (uint32_t i = base; i < base + level.n && r == 0; i++) {
+		if (g->nodes[i].type != CU_NODE_GRAPH)
+			continue;
+		if (depth == MOST_DEEP)
+			return -E2BIG;
+		r = cap_cu.cuGraphChildGraphNodeGetGraph(g->nodes[i].handle, &child) ? -EIO : 0;
+		if (r == 0)
+			r = read_below(child, g, i, depth + 1);
+	}
+	if (r == 0 && parent != CAP_NO_PARENT)
+		g->nodes[parent].n_below = g->n - base;
+	return r;
+}
+
+int cap_graph_read(void *graph, struct cap_graph *ret)
+{
+	int r;
+
+	*ret = (struct cap_graph){0};
+	r = read_below(graph, ret, CAP_NO_PARENT, 0);
 	if (r < 0)
 		cap_graph_done(ret);
 	return r;

@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A graph of the program's as the driver tells it: for the thread that uses the graph. */
+/* A graph of the program's as the driver tells it: for the thread that uses the graph. What is in
+ * a child graph counts as if it were in the graph itself: it waits for what the child's node waits
+ * for, and that for all of it. Nodes of a graph stand one after the other, then for each child
+ * among them all that is in it.
+ */
 #pragma once
 
 #include "capture/library/device/hook.h"
+
+#define CAP_NO_PARENT UINT32_MAX
 
 struct cap_graph_node {
 	void *handle;
 	int type;	   /* CU_NODE_... */
 	uint32_t first, n; /* what it waits for: deps[first ..] */
 	uint32_t n_dependents;
+	uint32_t parent;	 /* of one in a child graph: that node; else CAP_NO_PARENT */
+	uint32_t inner, n_inner; /* of a child graph: its own nodes, nodes[inner ..] */
+	uint32_t n_below;	 /* with those in children of it */
 };
 
 struct cap_graph {
 	struct cap_graph_node *nodes; /* owned */
 	uint32_t *deps;		      /* owned: places in `nodes` */
-	uint32_t n;
+	uint32_t n, n_deps;
+	size_t nodes_cap, deps_cap;
 };
 
 void cap_graph_done(struct cap_graph *g);

@@ -30,14 +30,16 @@ int cap_instance_read(struct cap_instance *i, void *graph)
 	return 0;
 }
 
+/* A child graph takes the time of what is in it. */
 static bool takes_time(int type)
 {
-	return type != CU_NODE_EMPTY && type != CU_NODE_EVENT_RECORD && type != CU_NODE_SIGNAL;
+	return type != CU_NODE_EMPTY && type != CU_NODE_EVENT_RECORD && type != CU_NODE_SIGNAL &&
+	       type != CU_NODE_GRAPH;
 }
 
 static bool is_op(int type)
 {
-	return type <= CU_NODE_MEMSET || type == CU_NODE_GRAPH;
+	return type <= CU_NODE_MEMSET;
 }
 
 int cap_instance_steps(const struct cap_instance *i, struct cap_exec *x)
@@ -50,7 +52,8 @@ int cap_instance_steps(const struct cap_instance *i, struct cap_exec *x)
 		n_deps += g->nodes[k].n;
 	x->steps = calloc(g->n + (size_t)1, sizeof(*x->steps));
 	x->deps = calloc(n_deps + (size_t)1, sizeof(*x->deps));
-	if (!at || !x->steps || !x->deps)
+	x->event_of = calloc(g->n + (size_t)1, sizeof(*x->event_of));
+	if (!at || !x->steps || !x->deps || !x->event_of)
 		return -ENOMEM;
 	x->n_events = 1;
 	x->is_chain = true;
@@ -64,6 +67,9 @@ int cap_instance_steps(const struct cap_instance *i, struct cap_exec *x)
 			.first = n_deps,
 			.n = node->n,
 		};
+		x->event_of[i->order[k]] = x->steps[k].event;
+		if (node->parent != CAP_NO_PARENT && x->steps[k].event != CAP_NO_STEP)
+			x->in_child = x->steps[k].event;
 		for (uint32_t d = 0; d < node->n; d++)
 			x->deps[n_deps++] = at[g->deps[node->first + d]];
 		x->is_chain &= k == 0 || (node->n == 1 && x->deps[n_deps - 1] == k - 1);
@@ -91,86 +97,116 @@ int cap_instance_ops(const struct cap_instance *i, const struct cap_exec *x, uin
 	return r;
 }
 
-int cap_instance_clone(struct cap_instance *i, void *graph, const struct cap_exec *x,
-		       const struct cap_node_events *e)
+/* The nodes in the clone of those in child graph `parent`. Where the driver finds no clones of
+ * such, they are those in the same places. */
+static int pair_inner(struct cap_instance *i, uint32_t parent)
 {
-	const struct cap_graph *g = &i->graph;
-	int r;
+	const struct cap_graph_node *p = &i->graph.nodes[parent];
+	scoped(free_ptr) void **copies = calloc(p->n_inner + (size_t)1, sizeof(*copies));
+	size_t n = 0;
+	void *copy;
 
-	i->pairs = calloc(g->n + (size_t)1, sizeof(*i->pairs));
-	i->leaves = calloc(x->n_events, sizeof(*i->leaves));
-	if (!i->pairs || !i->leaves)
+	if (!copies)
 		return -ENOMEM;
-	if (cap_cu.cuGraphClone(&i->clone, graph))
+	if (cap_cu.cuGraphChildGraphNodeGetGraph(i->pairs[parent], &copy) ||
+	    cap_cu.cuGraphGetNodes(copy, NULL, &n) || n != p->n_inner ||
+	    (n > 0 && cap_cu.cuGraphGetNodes(copy, copies, &n)))
 		return -ENOTSUP;
-	for (uint32_t k = 0; k < g->n; k++)
-		if (cap_cu.cuGraphNodeFindInClone(&i->pairs[k], g->nodes[k].handle, i->clone))
-			return -ENOTSUP;
-	r = cap_cu.cuGraphAddEventRecordNode(&i->leaves[0], i->clone, NULL, 0, e->events[0]);
-	for (uint32_t k = 0; k < g->n && r == 0; k++) {
-		uint32_t event = x->steps[k].event;
-
-		if (event != CAP_NO_STEP)
-			r = cap_cu.cuGraphAddEventRecordNode(&i->leaves[event], i->clone,
-							     &i->pairs[i->order[k]], 1,
-							     e->events[event]);
-	}
-	return r ? -ENOTSUP : 0;
-}
-
-static int add_pair(struct cap_exec *x, void *of, void *is)
-{
-	size_t cap = x->pairs_cap;
-
-	if (array_reserve(&x->pairs, x->n_pairs + (size_t)1, &cap) < 0)
-		return -ENOMEM;
-	x->pairs_cap = (uint32_t)cap;
-	x->pairs[x->n_pairs++] = (struct cap_node_pair){of, is};
+	for (uint32_t k = 0; k < p->n_inner; k++)
+		if (cap_cu.cuGraphNodeFindInClone(&i->pairs[p->inner + k],
+						  i->graph.nodes[p->inner + k].handle, copy))
+			i->pairs[p->inner + k] = copies[k];
 	return 0;
 }
 
-static int add_nested(struct cap_exec *x, void *of, void *is);
-
-/* A node and its like in the clone; of a child graph the nodes in it, too. */
-static int add_pairs(struct cap_exec *x, void *of, void *is)
+/* By the nodes of the graph. */
+static int pair_all(struct cap_instance *i)
 {
-	int type, like;
+	const struct cap_graph *g = &i->graph;
+	int type, r = 0;
 
-	if (cap_cu.cuGraphNodeGetType(of, &type) || cap_cu.cuGraphNodeGetType(is, &like) ||
-	    type != like)
-		return -ENOTSUP;
-	if (add_pair(x, of, is) < 0)
+	i->pairs = calloc(g->n + (size_t)1, sizeof(*i->pairs));
+	if (!i->pairs)
 		return -ENOMEM;
-	return type == CU_NODE_GRAPH ? add_nested(x, of, is) : 0;
-}
-
-/* Where the driver finds no clones of nodes in children, they are those in the same places. */
-static int add_nested(struct cap_exec *x, void *of, void *is)
-{
-	void *graph, *copy, *found;
-	size_t n = 0, n_copies = 0;
-	scoped(free_ptr) void **nodes = NULL;
-	scoped(free_ptr) void **copies = NULL;
-	int r = 0;
-
-	if (cap_cu.cuGraphChildGraphNodeGetGraph(of, &graph) ||
-	    cap_cu.cuGraphChildGraphNodeGetGraph(is, &copy) ||
-	    cap_cu.cuGraphGetNodes(graph, NULL, &n) ||
-	    cap_cu.cuGraphGetNodes(copy, NULL, &n_copies) || n != n_copies)
-		return -ENOTSUP;
-	nodes = calloc(n + 1, sizeof(*nodes));
-	copies = calloc(n + 1, sizeof(*copies));
-	if (!nodes || !copies)
-		return -ENOMEM;
-	if (n > 0 &&
-	    (cap_cu.cuGraphGetNodes(graph, nodes, &n) || cap_cu.cuGraphGetNodes(copy, copies, &n)))
-		return -ENOTSUP;
-	for (size_t k = 0; k < n && r == 0; k++) {
-		if (cap_cu.cuGraphNodeFindInClone(&found, nodes[k], copy))
-			found = copies[k];
-		r = add_pairs(x, nodes[k], found);
+	for (uint32_t k = 0; k < g->n && r == 0; k++) {
+		if (g->nodes[k].parent == CAP_NO_PARENT &&
+		    cap_cu.cuGraphNodeFindInClone(&i->pairs[k], g->nodes[k].handle, i->clone))
+			return -ENOTSUP;
+		if (cap_cu.cuGraphNodeGetType(i->pairs[k], &type) || type != g->nodes[k].type)
+			return -ENOTSUP;
+		if (type == CU_NODE_GRAPH)
+			r = pair_inner(i, k);
 	}
 	return r;
+}
+
+/* Puts the event behind the node, in the graph that this is in. */
+static int add_leaf(const struct cap_instance *i, uint32_t node, void *event, void **ret)
+{
+	uint32_t parent = i->graph.nodes[node].parent;
+	void *graph = i->clone;
+
+	if (parent != CAP_NO_PARENT &&
+	    cap_cu.cuGraphChildGraphNodeGetGraph(i->pairs[parent], &graph))
+		return -ENOTSUP;
+	return cap_cu.cuGraphAddEventRecordNode(ret, graph, &i->pairs[node], 1, event) ? -ENOTSUP
+										       : 0;
+}
+
+/* Clones it, with events behind its nodes as event_of[] says. */
+static int clone(struct cap_instance *i, void *graph, const uint32_t *event_of,
+		 const struct cap_node_events *e)
+{
+	int r;
+
+	if (cap_cu.cuGraphClone(&i->clone, graph))
+		return -ENOTSUP;
+	r = pair_all(i);
+	for (uint32_t k = 0; k < i->graph.n && r == 0; k++)
+		if (event_of[k] != CAP_NO_STEP)
+			r = add_leaf(i, k, e->events[event_of[k]], &i->leaves[event_of[k]]);
+	return r;
+}
+
+/* Events by the nodes of the graph at hand, which is like the one that `x` was made of. */
+static int events_of(const struct cap_instance *i, const struct cap_exec *x, uint32_t **ret)
+{
+	*ret = calloc(i->graph.n + (size_t)1, sizeof(**ret));
+	for (uint32_t k = 0; k < i->graph.n && *ret; k++)
+		(*ret)[i->order[k]] = x->steps[k].event;
+	return *ret ? 0 : -ENOMEM;
+}
+
+int cap_instance_clone(struct cap_instance *i, void *graph, const struct cap_exec *x,
+		       const struct cap_node_events *e)
+{
+	scoped(free_ptr) uint32_t *event_of = NULL;
+	int r = events_of(i, x, &event_of);
+
+	i->leaves = calloc(x->n_events, sizeof(*i->leaves));
+	if (r == 0)
+		r = i->leaves ? clone(i, graph, event_of, e) : -ENOMEM;
+	if (r == 0 &&
+	    cap_cu.cuGraphAddEventRecordNode(&i->leaves[0], i->clone, NULL, 0, e->events[0]))
+		r = -ENOTSUP;
+	return r;
+}
+
+int cap_instance_clone_child(struct cap_instance *i, void *graph, const struct cap_exec *x,
+			     const struct cap_node_pair *in)
+{
+	int r = cap_graph_read(graph, &i->graph);
+
+	if (r == 0 && i->graph.n != in->n_below)
+		r = -EINVAL;
+	for (uint32_t k = 0; k < i->graph.n && r == 0; k++)
+		if (takes_time(i->graph.nodes[k].type) !=
+		    (x->event_of[in->inner + k] != CAP_NO_STEP))
+			r = -EINVAL;
+	if (r < 0)
+		return r;
+	i->leaves = calloc(x->n_events, sizeof(*i->leaves));
+	return i->leaves ? clone(i, graph, x->event_of + in->inner, x->now) : -ENOMEM;
 }
 
 int cap_node_pair_order(const void *a, const void *b)
@@ -182,13 +218,17 @@ int cap_node_pair_order(const void *a, const void *b)
 
 int cap_instance_pairs(const struct cap_instance *i, struct cap_exec *x)
 {
-	int r = 0;
+	x->pairs = calloc(i->graph.n + (size_t)1, sizeof(*x->pairs));
+	if (!x->pairs)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < i->graph.n; k++) {
+		const struct cap_graph_node *n = &i->graph.nodes[k];
 
-	for (uint32_t k = 0; k < i->graph.n && r == 0; k++)
-		r = add_pairs(x, i->graph.nodes[k].handle, i->pairs[k]);
-	if (r == 0 && x->n_pairs > 0)
-		qsort(x->pairs, x->n_pairs, sizeof(*x->pairs), cap_node_pair_order);
-	return r;
+		x->pairs[k] =
+			(struct cap_node_pair){n->handle, i->pairs[k], k, n->inner, n->n_below};
+	}
+	qsort(x->pairs, i->graph.n, sizeof(*x->pairs), cap_node_pair_order);
+	return 0;
 }
 
 void *cap_instance_node(const struct cap_instance *i, void *node)

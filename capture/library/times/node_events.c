@@ -85,6 +85,7 @@ void cap_exec_free(struct cap_exec *x)
 	events_free(x, x->now);
 	free(x->steps);
 	free(x->deps);
+	free(x->event_of);
 	free(x->pairs);
 	free(x->leaves);
 	free(x);
@@ -264,18 +265,23 @@ void cap_exec_gone(struct cap_exec *x, int result)
 	errno = kept;
 }
 
-uint64_t cap_node_in(uint64_t exec, uint64_t node)
+const struct cap_node_pair *cap_exec_pair(const struct cap_exec *x, uint64_t node)
 {
 	const struct cap_node_pair of = {.of = (void *)node};
-	const struct cap_node_pair *found = NULL;
+
+	return bsearch(&of, x->pairs, x->n_steps, sizeof(of), cap_node_pair_order);
+}
+
+uint64_t cap_node_in(uint64_t exec, uint64_t node)
+{
+	const struct cap_node_pair *found;
 	const struct cap_exec *x;
 
 	if (!is_on())
 		return node;
 	pthread_mutex_lock(&self.lock);
 	x = *find((void *)exec);
-	if (x && x->n_pairs > 0)
-		found = bsearch(&of, x->pairs, x->n_pairs, sizeof(of), cap_node_pair_order);
+	found = x ? cap_exec_pair(x, node) : NULL;
 	if (found)
 		node = (uintptr_t)found->is;
 	pthread_mutex_unlock(&self.lock);

@@ -12,10 +12,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct {
 	struct cap_device_clock *(*clock)(void *context); /* NULL: no times of nodes */
 	uint32_t touched;
+	uint32_t no_children; /* the driver changes no events in child graphs of executable ones */
 } self;
 
 /* The device itself changes parameters of such a node. */
@@ -45,7 +47,7 @@ static int with_events(struct cap_instance *i, void *graph, uint64_t flags)
 		if (is_device_updatable(&i->graph.nodes[k]))
 			return -ENOTSUP;
 	r = cap_instance_steps(i, x);
-	if (r == 0 && x->n_ops == 0)
+	if (r == 0 && (x->n_ops == 0 || (x->in_child > 0 && self.no_children)))
 		r = -ENOTSUP;
 	if (r == 0)
 		x->now = cap_node_events_new(x);
@@ -122,14 +124,29 @@ static void begin_exec(struct cap_instance *i, void *handle)
 	cap_exec_add(x);
 }
 
+/* The documentation does not say whether an event in a child graph can be exchanged: it is put in
+ * its own place. Where it cannot, graphs with children are as they are. */
+static bool refuses_children(const struct cap_instance *i, void *exec)
+{
+	uint32_t event = i->exec->in_child;
+
+	if (event == 0 || cap_cu.cuGraphExecEventRecordNodeSetEvent(
+				  exec, i->leaves[event], i->exec->now->events[event]) == 0)
+		return false;
+	__atomic_store_n(&self.no_children, 1, __ATOMIC_RELAXED);
+	cap_cu.cuGraphExecDestroy(exec);
+	return true;
+}
+
 bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec)
 {
-	bool again = i->exec && result != 0;
 	int kept = errno, mode;
+	bool again;
 
 	if (!i->graph.nodes)
 		return false;
 	mode = cap_chain_enter();
+	again = i->exec && (result != 0 || refuses_children(i, *(void **)ret_exec));
 	if (again) {
 		forget_exec(i);
 		tell(i, NULL);
@@ -177,6 +194,49 @@ uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_
 	cap_chain_leave(mode);
 	errno = kept;
 	return graph;
+}
+
+uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph)
+{
+	const struct cap_node_pair *in;
+	const struct cap_exec *x;
+	int kept = errno, mode;
+
+	*i = (struct cap_instance){0};
+	x = graph ? cap_exec_find(exec) : NULL;
+	if (!x)
+		return graph;
+	mode = cap_chain_enter();
+	in = cap_exec_pair(x, node);
+	if (in && cap_instance_clone_child(i, (void *)graph, x, in) == 0)
+		graph = (uintptr_t)i->clone;
+	cap_chain_leave(mode);
+	errno = kept;
+	return graph;
+}
+
+/* CUgraphNodeParams: the kind, and from the third word on what it has. */
+uint64_t cap_node_params(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t params,
+			 uint64_t room[CAP_PARAMS_WORDS])
+{
+	*i = (struct cap_instance){0};
+	if (!params || *(const int *)params != CU_NODE_GRAPH)
+		return params;
+	memcpy(room, (const void *)params, CAP_PARAMS_WORDS * sizeof(*room));
+	room[2] = cap_child(i, exec, node, room[2]);
+	return (uintptr_t)room;
+}
+
+void cap_child_done(struct cap_instance *i)
+{
+	int kept = errno, mode;
+
+	if (!i->graph.nodes && !i->clone)
+		return;
+	mode = cap_chain_enter();
+	cap_instance_done(i);
+	cap_chain_leave(mode);
+	errno = kept;
 }
 
 void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2])

@@ -51,6 +51,14 @@ void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2]);
 /* The node that stands for the program's `node` in what `exec` was instantiated from. */
 uint64_t cap_node_in(uint64_t exec, uint64_t node);
 
+/* The graph to put in place of that child graph, instead of `graph`. */
+uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph);
+/* The same for parameters of any node, of which a copy goes into `room`. */
+#define CAP_PARAMS_WORDS 32
+uint64_t cap_node_params(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t params,
+			 uint64_t room[CAP_PARAMS_WORDS]);
+void cap_child_done(struct cap_instance *i);
+
 /* Before `exec` is launched. */
 void cap_node_launch(struct cap_call *call, uint64_t exec);
 

@@ -16,6 +16,8 @@ struct cap_step {
 
 struct cap_node_pair {
 	void *of, *is; /* a node of the program's; that of the clone */
+	uint32_t at;   /* in the graph as it was read */
+	uint32_t inner, n_below;
 };
 
 struct cap_exec {
@@ -25,9 +27,11 @@ struct cap_exec {
 	void *context; /* of the clock, as long as it is there */
 	struct cap_step *steps;
 	uint32_t *deps;
+	uint32_t *event_of;	     /* by node of the graph as it was read; CAP_NO_STEP */
 	struct cap_node_pair *pairs; /* by `of` */
 	void **leaves;		     /* by event; the first is the beginning */
-	uint32_t n_steps, n_events, n_ops, n_pairs, pairs_cap;
+	uint32_t n_steps, n_events, n_ops;
+	uint32_t in_child; /* an event of a node in a child graph; 0: there is none */
 	struct cap_node_events *now, *idle; /* in the executable graph; those that may be next */
 	uint32_t refs; /* the program's, and one for each launch whose times are awaited */
 	bool is_chain; /* each step waits for the one before it, and for nothing else */
@@ -50,6 +54,8 @@ void cap_exec_free(struct cap_exec *x);
 void cap_exec_add(struct cap_exec *x);
 /* NULL: that executable graph has no events. */
 struct cap_exec *cap_exec_find(uint64_t exec);
+/* NULL: it is no node of what the program instantiated. */
+const struct cap_node_pair *cap_exec_pair(const struct cap_exec *x, uint64_t node);
 
 /* New events; NULL when there are none to be had. */
 struct cap_node_events *cap_node_events_new(struct cap_exec *x);
@@ -71,6 +77,9 @@ int cap_instance_ops(const struct cap_instance *i, const struct cap_exec *x, uin
 /* The clone of the graph with events behind those of its nodes that take time. 0, or -errno. */
 int cap_instance_clone(struct cap_instance *i, void *graph, const struct cap_exec *x,
 		       const struct cap_node_events *e);
+/* The same of a graph in place of the child graph that node `in` is. */
+int cap_instance_clone_child(struct cap_instance *i, void *graph, const struct cap_exec *x,
+			     const struct cap_node_pair *in);
 /* Which node of the clone is for which of the program's. 0, or -errno. */
 int cap_instance_pairs(const struct cap_instance *i, struct cap_exec *x);
 int cap_node_pair_order(const void *a, const void *b);

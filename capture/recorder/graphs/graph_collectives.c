@@ -111,25 +111,47 @@ static struct rec_graph_node *find(struct rec_graph *told, const struct place *p
 	return found ? &told->nodes[found->at] : NULL;
 }
 
-int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
-			       struct rec_graph *told)
-{
-	scoped(free_ptr) struct place *places = NULL;
+/* ---- with what is in children */
 
+#define MOST_DEEP 32
+
+/* Appends the nodes of the graph, then what is in each child, as the driver is asked for them; so
+ * many at most. */
+static int append(const struct rec_graphs *all, const struct rec_graph *g, size_t most,
+		  unsigned depth, struct rec_graph *to)
+{
+	int r = to->n_nodes + g->n_nodes > most || depth > MOST_DEEP ? -E2BIG : 0;
+
+	for (size_t i = 0; i < g->n_nodes && r == 0; i++)
+		r = rec_graph_add_node(to, &g->nodes[i].is, g->nodes[i].handle);
+	for (size_t i = 0; i < g->n_nodes && r == 0; i++)
+		if (g->nodes[i].child)
+			r = append(all, &all->graphs[g->nodes[i].child - 1], most, depth + 1, to);
+	return r;
+}
+
+static void graph_done(struct rec_graph *g)
+{
+	rec_graph_clear(g);
+}
+
+/* ---- told */
+
+static int keep_all(struct rec_call *c, const struct rec_graph *before, struct rec_graph *told)
+{
+	scoped(free_ptr) struct place *places = calloc(told->n_nodes + 1, sizeof(*places));
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < told->n_nodes; k++)
+		places[k] = (struct place){told->nodes[k].handle, k};
+	qsort(places, told->n_nodes, sizeof(*places), by_handle);
 	for (uint32_t i = 0; i < before->n_nodes; i++) {
 		const struct rec_graph_node *b = &before->nodes[i];
 		struct rec_graph_node *is;
 
 		if (b->is.collective == 0)
 			continue;
-		if (!places) {
-			places = calloc(told->n_nodes + 1, sizeof(*places));
-			if (!places)
-				return -ENOMEM;
-			for (uint32_t k = 0; k < told->n_nodes; k++)
-				places[k] = (struct place){told->nodes[k].handle, k};
-			qsort(places, told->n_nodes, sizeof(*places), by_handle);
-		}
 		is = find(told, places, i, b->handle);
 		if (is && may_be(c, &is->is, b))
 			is->is.collective = b->is.collective;
@@ -139,13 +161,62 @@ int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *befor
 	return 0;
 }
 
+int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
+			       struct rec_graph *told)
+{
+	const struct rec_graphs *all = c->process->graphs;
+	scoped(graph_done) struct rec_graph whole = {0};
+	int r;
+
+	if (all->n_collectives == 0)
+		return 0;
+	r = append(all, before, before->n_nodes + told->n_nodes, 0, &whole);
+	return r == 0 ? keep_all(c, &whole, told) : r == -E2BIG ? keep_all(c, before, told) : r;
+}
+
+int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint64_t child)
+{
+	struct rec_graphs *all = c->process->graphs;
+	const struct rec_graph *of = rec_graph_of(c, child);
+	size_t from = of ? (size_t)(of - all->graphs) : 0;
+	struct rec_graph *copy = of ? rec_graph_new(all, 0) : NULL;
+	int r = copy ? rec_graph_copy(&all->graphs[from], copy, false) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	rec_graph_n_collectives(all, copy);
+	all->graphs[at->graph].nodes[at->node].child = (uint32_t)(copy - all->graphs) + 1;
+	return 0;
+}
+
+void rec_graph_put_launch(struct rec_process *p, const struct rec_graph_at *at, uint32_t exec)
+{
+	struct rec_graphs *all = p->graphs;
+	const struct rec_graph_id id = rec_graph_of_exec(p, exec);
+	struct rec_graph *g = rec_graph_version(all, &id);
+
+	if (!g)
+		return;
+	rec_graph_n_collectives(all, g);
+	all->graphs[at->graph].nodes[at->node].child = (uint32_t)(g - all->graphs) + 1;
+}
+
 /* ---- launched */
 
-uint32_t rec_graph_n_collectives(const struct rec_graph *g)
+/* Children were counted when they became that, so this goes no deeper. */
+uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g)
 {
-	uint32_t n = 0;
+	uint64_t n = 0;
 
-	for (size_t i = 0; i < g->n_nodes; i++)
-		n += g->nodes[i].is.collective > 0 && !g->nodes[i].is.disabled;
-	return n;
+	if (g->held > 0)
+		return g->held - 1;
+	for (size_t i = 0; i < g->n_nodes && n < UINT32_MAX; i++) {
+		const struct rec_graph_node *node = &g->nodes[i];
+
+		n += node->is.collective > 0 && !node->is.disabled;
+		if (node->child)
+			n += rec_graph_n_collectives(all, &all->graphs[node->child - 1]);
+	}
+	g->held = (n < UINT32_MAX ? n : UINT32_MAX) + 1;
+	return g->held - 1;
 }

@@ -21,13 +21,12 @@ static struct rec_thing *stream_of(const struct launch *l)
 }
 
 /* What the launch does that has no times of its own. */
-static uint32_t n_collectives(const struct launch *l)
+static uint64_t n_collectives(const struct launch *l)
 {
 	const struct rec_graphs *all = l->call->process->graphs;
-	const struct rec_graph *g =
-		all && all->n_collectives > 0 ? rec_graph_version(all, &l->is) : NULL;
+	struct rec_graph *g = all && all->n_collectives > 0 ? rec_graph_version(all, &l->is) : NULL;
 
-	return g ? rec_graph_n_collectives(g) : 0;
+	return g ? rec_graph_n_collectives(all, g) : 0;
 }
 
 static int launch_whole(const struct launch *l)
@@ -35,17 +34,19 @@ static int launch_whole(const struct launch *l)
 	struct rec_call *c = l->call;
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "graph"};
 	struct rec_thing *stream = rec_stream(c);
-	uint32_t n = n_collectives(l);
+	uint64_t n = n_collectives(l);
 
 	if (!stream)
 		return -ENOMEM;
+	n = stream->capturing ? 0 : n;
+	o.exec = l->exec;
 	o.error = fmt_names_string(c->process->names, "CUDA graph", 10, &o.name);
 	rec_op_arg(c, &o, "graph.id", FMT_INT, 0, l->exec);
 	rec_op_arg(c, &o, "graph", FMT_INT, 0, l->is.graph);
 	if (l->is.version > 0)
 		rec_op_arg(c, &o, "graph.version", FMT_INT, 0, l->is.version);
 	if (n > 0)
-		rec_op_arg(c, &o, "graph.collectives", FMT_INT, 0, n);
+		rec_op_arg(c, &o, "graph.collectives", FMT_INT, 0, (int64_t)n);
 	c->process->counts.graph_collectives += n;
 	c->process->counts.launched_collectives += n;
 	return rec_op_add(c, stream, &o);
@@ -147,7 +148,11 @@ int rec_graph_launch(struct rec_call *c)
 	struct rec_graph *g = e && e->timed ? rec_graph_version(c->process->graphs, &e->is) : NULL;
 	int r = 0;
 
-	if (!g)
+	const struct rec_thing *stream = stream_of(&l);
+
+	if (!stream)
+		return -ENOMEM;
+	if (!g || stream->capturing) /* a child graph */
 		return launch_whole(&l);
 	if (!g->plan)
 		r = rec_plan_new(c->process->names, g, &g->plan);

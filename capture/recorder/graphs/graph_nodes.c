@@ -165,10 +165,21 @@ void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct 
 	describe(c, v, "", node);
 }
 
+/* The graph that the call makes a child node of. */
+static uint64_t child_of(const struct rec_call *c)
+{
+	struct api_view v;
+
+	return rec_arg(c, "childGraph") >= 0 ? (uint64_t)rec_value(c, "childGraph", 0)
+	       : params_of(c, &v)	     ? api_number(&v, "graph.graph")
+					     : 0;
+}
+
 int rec_graph_by_hand(struct rec_call *c)
 {
 	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
 	struct rec_node node = {.kind = kind_of(c), .bytes = -1};
+	struct rec_graph_at at;
 	uint64_t handle = 0;
 	uint32_t from;
 	int known, r;
@@ -177,7 +188,12 @@ int rec_graph_by_hand(struct rec_call *c)
 		return -ENOMEM;
 	rec_graph_describe(c, &node);
 	rec_number(rec_pointed(c, "phGraphNode", CAP_BLOB_AFTER), 0, 8, &handle);
+	at.graph = (uint32_t)(g - c->process->graphs->graphs);
+	at.node = (uint32_t)g->n_nodes;
 	r = rec_graph_add_node(g, &node, handle);
+	if (r == 0 && strcmp(node.kind, "graph") == 0)
+		r = rec_graph_put_child(c, &at, child_of(c));
+	g = &c->process->graphs->graphs[at.graph];
 	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "dependencies", i, &from, &known); i++)
 		if (known)
 			r = rec_graph_add_edge(g, from, (uint32_t)g->n_nodes - 1);

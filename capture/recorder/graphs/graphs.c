@@ -29,6 +29,7 @@ void rec_graph_clear(struct rec_graph *g)
 	free(take(g->nodes));
 	free(take(g->edges));
 	g->n_nodes = g->nodes_cap = g->n_edges = g->edges_cap = 0;
+	g->held = 0;
 }
 
 static struct rec_graphs *graphs_of(const struct rec_call *c)
@@ -72,7 +73,8 @@ int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_
 {
 	if (g->n_nodes >= UINT32_MAX || array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) < 0)
 		return -ENOMEM;
-	g->nodes[g->n_nodes++] = (struct rec_graph_node){*node, handle, CAP_NODE_UNTIMED, 0};
+	g->nodes[g->n_nodes++] =
+		(struct rec_graph_node){.is = *node, .handle = handle, .op = CAP_NODE_UNTIMED};
 	return 0;
 }
 
@@ -268,6 +270,8 @@ int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool hand
 
 	for (size_t i = 0; i < from->n_nodes && r == 0; i++) {
 		r = rec_graph_add_node(to, &from->nodes[i].is, handles ? from->nodes[i].handle : 0);
+		if (r == 0)
+			to->nodes[i].child = from->nodes[i].child;
 		if (r == 0 && handles) {
 			to->nodes[i].op = from->nodes[i].op;
 			to->nodes[i].place = from->nodes[i].place;

@@ -44,6 +44,8 @@ int rec_call_graphs(struct rec_call *c);
 /* The kernel at that node is this collective, at each launch. 0 or -ENOMEM. */
 int rec_graph_meets(struct rec_process *p, const struct rec_graph_at *at,
 		    const struct rec_collective *made, const struct fmt_message *messages);
+/* The node is a launch of that executable graph, by its number. */
+void rec_graph_put_launch(struct rec_process *p, const struct rec_graph_at *at, uint32_t exec);
 bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at *at);
 
 /* The operations of a launch: one, or one for each node that has times. */

@@ -10,6 +10,8 @@ struct rec_graph_node {
 	uint64_t handle; /* 0: of a capture, never asked for */
 	uint32_t op;	 /* of a launch; CAP_NODE_WHOLE, CAP_NODE_UNTIMED */
 	uint32_t place;	 /* in an order in which each comes behind what it waits for */
+	uint32_t child;	 /* 1 + the graph, among all, that it is a child node of, which does not
+			    change any more; 0: none, or its nodes stand behind the others */
 };
 
 struct rec_graph_edge {
@@ -30,6 +32,8 @@ struct rec_graph {
 	bool instantiated;     /* there are versions of it */
 	bool captured;	       /* made by a capture */
 	struct rec_plan *plan; /* owned; of a version, once it was launched */
+	uint64_t held; /* 1 + the collectives in it, once they were counted; of what does not change
+			*/
 	struct rec_graph_node *nodes;
 	size_t n_nodes, nodes_cap;
 	struct rec_graph_edge *edges;
@@ -88,8 +92,10 @@ int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *befor
 			       struct rec_graph *told);
 /* The operation of a launch is the collective that its node is. 0 or -ENOMEM. */
 int rec_graph_joins(struct rec_process *p, const struct rec_node *node, uint32_t event);
-/* How many a launch does. */
-uint32_t rec_graph_n_collectives(const struct rec_graph *g);
+/* How many a launch does, of what does not change any more. */
+uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g);
+/* The node is the child graph of that handle, as it is now. 0 or -ENOMEM. */
+int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint64_t child);
 
 /* NULL: it was not seen made. */
 struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t number);

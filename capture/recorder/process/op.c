@@ -122,6 +122,8 @@ static int capture(struct rec_call *c, const struct rec_thing *stream, const str
 	r = rec_graph_captured(c, stream, &node, &at);
 	if (r < 0 || at.node == REC_NONE)
 		return r;
+	if (strcmp(node.kind, "graph") == 0)
+		rec_graph_put_launch(c->process, &at, o->exec);
 	return remember(c, &(struct rec_launched){.event = c->event,
 						  .captured = true,
 						  .graph = at.graph,

@@ -18,6 +18,7 @@ struct rec_op {
 	int64_t values[REC_MOST_OP_ARGS]; /* of those that vary, in their order */
 	uint32_t n_args, n_values;
 	uint32_t site; /* once it is known */
+	uint32_t exec; /* of the launch of a graph: its number */
 	int error;
 };
 

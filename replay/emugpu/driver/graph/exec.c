@@ -414,6 +414,34 @@ static int has_shape(const struct emu_plan *a, const struct emu_plan *b)
 	return same;
 }
 
+/* What is in the child, whose steps stand before the one of its node, is what is in `graph` now. It
+ * must have the same nodes in the same order. */
+EMU_API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						    CUgraph graph)
+{
+	scoped(plan_dropp) struct emu_plan *now = NULL;
+	struct emu_graph *g = emu_graph_of(graph);
+	struct step *s = own_step_of(exec_of(exec), node);
+	CUresult r = s && g && s->op.type == &emu_child_type ? plan_of(g, &now)
+							     : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (now->n_steps > (size_t)(s - exec_of(exec)->plan->steps))
+		return CUDA_ERROR_INVALID_VALUE;
+	s -= now->n_steps;
+	for (size_t i = 0; i < now->n_steps; i++)
+		if (s[i].op.type != now->steps[i].op.type)
+			return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < now->n_steps; i++) {
+		struct emu_op was = s[i].op;
+
+		s[i].op = now->steps[i].op;
+		now->steps[i].op = was;
+	}
+	return CUDA_SUCCESS;
+}
+
 /* The graph must have the same nodes in the same order, as one captured again has. They still go
  * by the nodes of the graph that the executable one was made of. */
 EMU_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,

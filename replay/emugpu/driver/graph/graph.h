@@ -26,6 +26,7 @@ struct emu_graph {
 	size_t n_nodes, nodes_cap;
 	struct emu_user_object **objects;
 	size_t n_objects, objects_cap;
+	int is_child; /* of a node */
 };
 
 /* NULL when it is none. */

@@ -169,6 +169,8 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 		r = add(ret, graph, deps, n_deps, &op);
 	if (!r)
 		emu_node_of(*ret)->child = copy;
+	if (!r)
+		copy->is_child = 1;
 	return r;
 }
 

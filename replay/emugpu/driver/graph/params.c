@@ -3,6 +3,9 @@
 /* What nodes do, asked for and changed: in a graph, and in an executable one. */
 #include "replay/emugpu/driver/graph/graph.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static struct emu_node *node_of(CUgraphNode handle, const struct emu_op_type *type)
 {
 	struct emu_node *n = emu_node_of(handle);
@@ -239,8 +242,12 @@ EMU_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNod
 						    CUevent event)
 {
 	EMU_ENTER(EMU_CALL_EVENT);
+	const struct emu_node *n = emu_node_of(node);
+	const char *allowed = getenv("GPUEMU_CHILD_EVENTS");
 
 	(void)self;
+	if (n && n->graph->is_child && allowed && strcmp(allowed, "0") == 0)
+		return CUDA_ERROR_INVALID_VALUE;
 	return exec_set_event(exec, node, &emu_event_record_type, event);
 }
 
