@@ -2,8 +2,8 @@
 #include "capture/library/range.h"
 #include "capture/library/device/chain.h"
 #include "capture/library/ticks.h"
+#include "capture/step_name.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -38,50 +38,14 @@ uint64_t cap_put_range(unsigned flags, uint64_t key, const struct cap_text *text
 	return cap_self.next_id;
 }
 
-/* The number that the name ends with, or that follows its prefix; -1. */
-static int64_t number_in(const char *name, const char *prefix)
-{
-	size_t len = strnlen(name, MAX_TEXT), digits = 0, start = strlen(prefix);
-	int64_t number = 0;
-
-	if (strncmp(name, prefix, start) != 0)
-		return -1;
-	if (start == 0) {
-		while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
-			digits++;
-		start = len - digits;
-	} else {
-		while (isdigit((unsigned char)name[start + digits]))
-			digits++;
-	}
-	if (digits == 0 || digits > 9 || start == 0)
-		return -1;
-	for (size_t i = start; i < start + digits; i++)
-		number = number * 10 + (name[i] - '0');
-	return number;
-}
-
-static bool is_of_steps(const char *name)
-{
-	static const char *const words[] = {"step", "iter", "batch"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcasestr(name, words[i]))
-			return true;
-	return false;
-}
-
 bool cap_range_is_step(const char *name, int64_t *ret)
 {
-	int64_t number = name ? number_in(name, "ProfilerStep#") : -1;
+	struct cap_step_name step;
 
-	if (name && number < 0) {
-		number = number_in(name, "");
-		if (number >= 0 && !is_of_steps(name))
-			return false;
-	}
-	*ret = number;
-	return number >= 0 && __atomic_load_n(&cap_process.iteration, __ATOMIC_RELAXED) < 0;
+	if (!name || !cap_step_name(name, length(name), &step) || !step.says)
+		return false;
+	*ret = step.number;
+	return __atomic_load_n(&cap_process.iteration, __ATOMIC_RELAXED) < 0;
 }
 
 void cap_range_step(int64_t number, uint64_t id)

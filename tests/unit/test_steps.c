@@ -80,4 +80,61 @@ START_TEST(many_short_repetitions_are_one_iteration)
 }
 END_TEST
 
-TESTS("steps", many_short_repetitions_are_one_iteration)
+/* Ranges of a run of which they cover a twentieth: what they are called, and whether they tell its
+ * iterations. */
+static const struct {
+	const char *format;
+	bool tells;
+} named[] = {
+	{"train_step %d", true},
+	{"Batch%d", true},
+	{"ProfilerStep#%d, op_id = 7", true},
+	{"iteration %d of 9 layers", false},
+	{"layer %d", false},
+	{"step", false},
+};
+
+static void tell(const char *format, bool tells)
+{
+	struct made m;
+	struct rec_process process = {0};
+	struct rec_rank only = {.process = &process};
+	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
+	struct fmt_run_rank rank = {0};
+	struct fmt_run_part part = {0};
+	struct fmt_run run = {.ranks = &rank, .n_ranks = 1};
+	scoped(rec_steps_of_done) struct rec_steps_of of = {0};
+	uint32_t kernel;
+	char name[64];
+
+	made_init(&m, 1);
+	run.names = m.names;
+	kernel = made_site(&m, FMT_KERNEL, "a", NULL, 0);
+	repeat(&rank, &part, &kernel, 1, m.launch, 600);
+	part.n_ranges = 10;
+	part.ranges = calloc(part.n_ranges, sizeof(*part.ranges));
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), format, i);
+		part.ranges[i] =
+			(struct fmt_event){.start_ns = 50000 + i * 400,
+					   .duration_ns = 300,
+					   .site = made_site(&m, FMT_RANGE, name, NULL, 0)};
+	}
+	ck_assert_int_eq(rec_steps_find(&run, &ranks, &part, false, &of), 0);
+	ck_assert_msg((of.way == REC_STEPS_RANGES) == tells, "%s", format);
+	ck_assert_uint_eq(rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
+	ck_assert_int_eq(rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
+	free(rank.events);
+	free(rank.iterations);
+	fmt_run_part_done(&part);
+	made_done(&m);
+}
+
+START_TEST(short_ranges_that_say_so_are_iterations)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		tell(named[i].format, named[i].tells);
+}
+END_TEST
+
+TESTS("steps", many_short_repetitions_are_one_iteration, short_ranges_that_say_so_are_iterations)

@@ -4,9 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/trace/repeats.h"
+#include "capture/step_name.h"
 #include "formats/iterations.h"
-
-#include <ctype.h>
 
 /* Where more iterations than this are found, one has at least so many calls and operations. */
 #define MANY 4096
@@ -61,21 +60,20 @@ static int from_marks(struct rec_steps *s, const struct rec_process *p,
 struct prefix {
 	const char *text;
 	size_t len;
+	bool says; /* that they are iterations */
 };
 
 static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e,
 			struct prefix *prefix, int64_t *number)
 {
+	struct cap_step_name step;
 	size_t len;
 	const char *name = fmt_string(names, fmt_site(names, e->site)->name, &len);
-	size_t at = len;
 
-	while (at > 0 && isdigit((unsigned char)name[at - 1]))
-		at--;
-	if (at == len || at == 0 || len - at > 9)
+	if (!cap_step_name(name, len, &step))
 		return false;
-	*prefix = (struct prefix){name, at};
-	*number = strtoll(name + at, NULL, 10);
+	*prefix = (struct prefix){name, step.prefix_len, step.says};
+	*number = step.number;
 	return true;
 }
 
@@ -109,8 +107,16 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 	return s->n < 2 ? -1 : covers;
 }
 
-/* Whichever prefix covers the most; a run has few of them. *ret is left as it is where none does.
- */
+/* Whether ranges like `a`, which cover so much, tell iterations rather than those like `b`: if they
+ * say so, however short the run was beside what went before. */
+static bool is_better(const struct prefix *a, int64_t a_covers, const struct prefix *b,
+		      int64_t b_covers)
+{
+	return a_covers >= 0 && (a->says != b->says ? a->says : a_covers > b_covers);
+}
+
+/* Whichever prefix covers the most, a quarter at least of a run whose names do not say what they
+ * are; a run has few of them. *ret is left as it is where there is none. */
 static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
 			const struct fmt_run_part *part, struct prefix *ret)
 {
@@ -125,7 +131,7 @@ static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
 			continue;
 		tried++;
 		covers = collect(names, part, &prefix, s);
-		if (covers > most) {
+		if (is_better(&prefix, covers, &best, most)) {
 			most = covers;
 			best = prefix;
 		}
@@ -141,7 +147,7 @@ static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
 static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
 		       const struct fmt_run_part *part, const struct rec_steps_of *of)
 {
-	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len};
+	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len, false};
 	struct prefix prefix;
 	int64_t number;
 

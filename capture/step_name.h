@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Names of ranges that are numbered, as "train_step 4" or PyTorch's "ProfilerStep#4, op_id = 9":
+ * an iteration may be told by them. Pure; any thread. */
+#pragma once
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAP_STEP_DIGITS 9
+
+struct cap_step_name {
+	size_t prefix_len; /* what names of the same kind have in common */
+	int64_t number;
+	bool says; /* that it is an iteration: step, iter or batch in the prefix */
+};
+
+static inline bool cap_step_word(const char *text, size_t len)
+{
+	static const char *const words[] = {"step", "iter", "batch"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (size_t at = 0; at + strlen(words[i]) <= len; at++)
+			if (strncasecmp(text + at, words[i], strlen(words[i])) == 0)
+				return true;
+	return false;
+}
+
+/* Whether the name, `len` bytes and a NUL, is numbered. */
+static inline bool cap_step_name(const char *name, size_t len, struct cap_step_name *ret)
+{
+	static const char torch[] = "ProfilerStep#";
+	size_t first = len, digits = 0;
+
+	if (strncmp(name, torch, sizeof(torch) - 1) == 0)
+		first = sizeof(torch) - 1;
+	else
+		while (first > 0 && isdigit((unsigned char)name[first - 1]))
+			first--;
+	while (isdigit((unsigned char)name[first + digits]))
+		digits++;
+	if (first == 0 || digits == 0 || digits > CAP_STEP_DIGITS)
+		return false;
+	*ret = (struct cap_step_name){first, strtoll(name + first, NULL, 10),
+				      cap_step_word(name, first)};
+	return true;
+}
