@@ -65,13 +65,13 @@ int cap_clock_rebase(struct cap_device_clock *k, struct cap_stamp *s, int64_t ns
 bool cap_clock_is_stale(const struct cap_device_clock *k, int64_t issued_ns);
 void cap_clock_renew(struct cap_device_clock *k);
 
-/* When work that is issued at that moment to an idle stream begins, in device time; and device time
- * on the clock of the recording. */
-static inline int64_t cap_clock_issued(const struct cap_device_clock *k, int64_t host_ns)
-{
-	return cap_drift_device(&k->drift, host_ns + k->lag_ns);
-}
+/* When work began, in device time, that was issued at that moment and waited until `from` for what
+ * was before it on its stream: not behind its end, nor before it was issued. Where it seems to have
+ * ended before that, the two clocks were not set as well as they seem. */
+int64_t cap_clock_begun(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
+			int64_t end);
 
+/* Device time on the clock of the recording. */
 static inline int64_t cap_clock_host(struct cap_device_clock *k, int64_t device_ns)
 {
 	if (device_ns > k->used_ns)

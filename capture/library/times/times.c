@@ -330,7 +330,7 @@ static struct op *waiting, **waiting_last = &waiting; /* oldest first */
 /* Start and end in device time: 1, 0 not yet, -EIO. */
 static int times_of(const struct op *o, int64_t *ret_start, int64_t *ret_end)
 {
-	int64_t from = INT64_MIN, issued = cap_clock_issued(o->clock, o->issued_ns);
+	int64_t from = INT64_MIN;
 	int r = 1;
 
 	if (o->to)
@@ -339,9 +339,8 @@ static int times_of(const struct op *o, int64_t *ret_start, int64_t *ret_end)
 		*ret_end = cap_drift_device(&o->clock->drift, o->done_ns);
 	if (r == 1 && o->from)
 		r = cap_stamp_ns(o->clock, o->from, &from);
-	*ret_start = from > issued ? from : issued;
-	if (r == 1 && *ret_start > *ret_end)
-		*ret_start = *ret_end;
+	if (r == 1)
+		*ret_start = cap_clock_begun(o->clock, o->issued_ns, from, *ret_end);
 	return r;
 }
 
@@ -436,7 +435,7 @@ static unsigned drain(void)
 			untimed = cap_node_events_put(o->nodes, o->id, now_ns);
 		else if (r == 1)
 			cap_put_times(o->id, 0, cap_clock_host(o->clock, start),
-				      cap_clock_host(o->clock, end));
+				      cap_clock_host(o->clock, end > start ? end : start));
 		release(o, end, r == 1, r == 1 ? untimed : 1);
 	}
 	for (at = &waiting; *at; at = &(*at)->next)
