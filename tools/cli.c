@@ -232,6 +232,8 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 		}
 		if (got == ':')
 			return usage_error(c, only, "a value is missing after ", argv[optind - 1]);
+		if (got == '?' && optopt >= OPTION_HELP)
+			return usage_error(c, only, "no value is wanted: ", argv[optind - 1]);
 		if (got == '?' || i < 0)
 			return usage_error(c, only, "no such option: ", argv[optind - 1]);
 		args.values[i] = optarg ? optarg : "";

@@ -13,7 +13,12 @@ fails -2 gpucapture -o "$work/run" --iterations 5-3 true
 says "no range"
 fails -2 gpucapture -o "$work/absent/run" true
 fails -2 gpucapture -o "$work" true
-says "exists already"
+says "exists already; name another, or give --force"
+fails -2 gpucapture --force -o "$work" true
+says "exists already; name another"
+! grep -q "give --force" "$work/stderr" || die "it was given"
+fails -2 gpucapture -o "$work/run" --recover "$work" true
+says "--recover runs nothing: what is true for?"
 need_capture
 
 # What cannot be run: one line, and the status that a shell gives.

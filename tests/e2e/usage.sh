@@ -14,6 +14,8 @@ fails -2 gputrace
 says 'which command?'
 fails -2 gputrace nonsense
 says 'no such command: nonsense'
+fails -2 gputrace info --json=no nowhere
+says 'info: no value is wanted: --json=no'
 fails -2 gputrace info --iteration=last nowhere
 says "--iteration wants a whole number, not 'last'"
 for command in $commands; do
@@ -64,6 +66,8 @@ equal "$(complete gputrace export --format =)" 'chrome svg tsv '
 equal "$(complete gputrace export --format = s)" 'svg '
 equal "$(complete gpureplay --em)" '--emulate '
 equal "$(complete gpucapture --digest = c)" 'comm '
+equal "$(complete gpucapture -o run --device-t)" '--device-times= '
+equal "$(complete gpucapture -o run --digest = comm -- gputrac | grep -c gputrace)" 1
 if [ -x "$BUILD/tools/gpuemu" ]; then
 	equal "$(complete gpuemu --gp)" '--gpus= '
 	equal "$(complete gpuemu --gpus = 2 -- gputrac | grep -c gputrace)" 1

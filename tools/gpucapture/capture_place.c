@@ -45,7 +45,7 @@ int capture_place_begin(struct capture_place *p, const char *output, const struc
 		output = p->parts.trace;
 	}
 	r = place_begin(&p->place, output, force);
-	return r < 0 ? place_fail(r, output, 1) : CLI_OK;
+	return r < 0 ? place_fail(r, output, !force) : CLI_OK;
 }
 
 int capture_place_commit(struct capture_place *p)

@@ -373,6 +373,10 @@ static int run(const struct cli_args *args)
 
 	if (read_stretch(args, &stretch) < 0)
 		return CLI_USAGE;
+	if (folder && args->n_operands > 0) {
+		cli_error("--recover runs nothing: what is %s for?", args->operands[0]);
+		return CLI_USAGE;
+	}
 	return folder ? recover(args, folder, stretch, &at) : record(args, stretch, &at);
 }
 
