@@ -218,6 +218,12 @@ static void end_memory(const struct rec_call *c, const struct api_arg *a, uint64
 	rec_spans_remove(spans_of(c, a), address);
 }
 
+/* A communicator among other arguments is what the thing that ends belongs to. */
+static bool is_owner(const struct rec_call *c, const struct api_arg *a)
+{
+	return a->meaning == API_MEANING_COMM && c->api->n_args > 1;
+}
+
 /* The first argument of that sort ends. */
 static void end_one(const struct rec_call *c)
 {
@@ -232,7 +238,7 @@ static void end_one(const struct rec_call *c)
 			end_memory(c, a, v);
 			return;
 		}
-		if (memory || !api_is_handle((enum api_meaning)a->meaning))
+		if (memory || !api_is_handle((enum api_meaning)a->meaning) || is_owner(c, a))
 			continue;
 		t = rec_handles_find(c->process->things, a->meaning, v);
 		if (t)
