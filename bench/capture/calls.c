@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* calls empty|launch THREADS CALLS [lttng]: nanoseconds of each call of a driver that does nothing:
- * prints "MEDIAN P99.9" over all threads. With lttng a tracepoint of the size of our record follows
- * each call. bench/capture/run.py runs it bare and under recorders.
+/* calls empty|launch THREADS CALLS [BATCH [lttng]]: nanoseconds of a call of a driver that does
+ * nothing: prints "MEDIAN P99.9" over all threads. The counter is read around each BATCH calls (1):
+ * around a single one its two readings count along, and it moves in steps; the mean of many tells
+ * apart what is less than a step. With lttng a tracepoint of the size of our record follows each
+ * call. bench/capture/run.py runs it bare and under recorders.
  */
 #include "base/host.h"
 #include "bench/capture/driver.h"
@@ -22,7 +24,7 @@
 #define MOST_THREADS 64
 
 static int is_launch, with_lttng;
-static size_t n_calls;
+static size_t n_samples, batch = 1;
 
 static inline uint64_t ticks(void)
 {
@@ -62,17 +64,30 @@ static void call(uint64_t id)
 		trace(start, id);
 }
 
-/* The first thousand calls are for the caches. */
+/* The first calls are for the caches. Before many at once, whoever reads them gets time to. */
+static void get_ready(size_t calls)
+{
+	static const struct timespec nap = {0, 300000};
+
+	if (batch > 1)
+		nanosleep(&nap, NULL);
+	for (size_t i = 0; i < calls; i++)
+		call(i);
+}
+
 static void *run(void *samples)
 {
 	uint32_t *to = samples;
 
-	for (size_t i = 0; i < 1000; i++)
-		call(i);
-	for (size_t i = 0; i < n_calls; i++) {
-		uint64_t before = ticks(), took;
+	get_ready(1000);
+	for (size_t i = 0; i < n_samples; i++) {
+		uint64_t before, took;
 
-		call(i);
+		if (batch > 1)
+			get_ready(batch / 10);
+		before = ticks();
+		for (size_t k = 0; k < batch; k++)
+			call(k);
 		took = ticks() - before;
 		to[i] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
 	}
@@ -98,22 +113,24 @@ int main(int argc, char **argv)
 	if (n < 1 || n > MOST_THREADS)
 		return 2;
 	is_launch = strcmp(argv[1], "launch") == 0;
-	with_lttng = argc > 4 && strcmp(argv[4], "lttng") == 0;
-	n_calls = strtoul(argv[3], NULL, 10);
-	samples = calloc(n * n_calls, sizeof(*samples));
-	if (!samples || cuInit(0))
+	batch = argc > 4 ? strtoul(argv[4], NULL, 10) : batch;
+	with_lttng = argc > 5 && strcmp(argv[5], "lttng") == 0;
+	n_samples = batch > 0 ? strtoul(argv[3], NULL, 10) / batch : 0;
+	samples = calloc(n * n_samples, sizeof(*samples));
+	if (n_samples < 1 || !samples || cuInit(0))
 		return 1;
-	memset(samples, 1, n * n_calls * sizeof(*samples));
+	memset(samples, 1, n * n_samples * sizeof(*samples));
 	began_ns = host_clock_ns(CLOCK_MONOTONIC);
 	began = ticks();
 	for (size_t i = 0; i < n; i++)
-		pthread_create(&threads[i], NULL, run, samples + i * n_calls);
+		pthread_create(&threads[i], NULL, run, samples + i * n_samples);
 	for (size_t i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	per_ns = (double)(ticks() - began) / (double)(host_clock_ns(CLOCK_MONOTONIC) - began_ns);
-	qsort(samples, n * n_calls, sizeof(*samples), by_value);
-	printf("%.1f %.1f\n", samples[n * n_calls / 2] / per_ns,
-	       samples[n * n_calls / 1000 * 999] / per_ns);
+	per_ns *= (double)batch;
+	qsort(samples, n * n_samples, sizeof(*samples), by_value);
+	printf("%.1f %.1f\n", samples[n * n_samples / 2] / per_ns,
+	       samples[n * n_samples * 999 / 1000] / per_ns);
 	free(samples);
 	return 0;
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py [BUILD]: what recording adds, beside other recorders in the same program, in the same minute.
 
-First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program.
+First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program. Once
+of single calls, as far as the counter tells them apart, and once of the mean of BATCH calls.
 Then the steps of two examples on emulated GPUs, in virtual time and without the host's own work, so that
 it is the same on every machine: what the calls and kernels of the recorder add. Last what memory the recorder takes
 for a run that is ten times as long.
@@ -21,7 +22,7 @@ import time
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else 'build').resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-CALLS, ROUNDS = 100000, 5
+CALLS, ROUNDS, BATCH = 100000, 5, 200
 
 
 def output(command, **env):
@@ -85,33 +86,39 @@ def size(path):
 def calls(folder):
     driver = {'LD_LIBRARY_PATH': str(BUILD / 'bench/capture')}
     bare = BUILD / 'bench/capture/bench_capture'
-    print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>12}{"added ns":>10}  bytes a call')
+    print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>12}{"added ns":>10}{"of a mean":>11}  bytes a call')
     with lttng(folder) as session:
         for kind in 'empty', 'launch':
             for threads in 1, 8:
                 n = CALLS // threads
-                rows = {'none': [], 'gpucapture': [], 'LTTng-UST': [], 'uprobes': []}
-                stored = {}
-                for i in range(ROUNDS):
-                    rows['none'].append(output([bare, kind, threads, n], **driver))
-                    out = folder / f'{kind}{threads}{i}'
-                    rows['gpucapture'].append(
-                        output([BUILD / 'tools/gpucapture', '-o', out, '--', bare, kind, threads, n], **driver))
-                    stored['gpucapture'] = size(out) / (n + 1000) / threads
-                    if session:
-                        rows['LTTng-UST'].append(
-                            output([BUILD / 'bench/capture/bench_capture_lttng', kind, threads, n, 'lttng'], **driver, **session))
-                    with uprobes(kind) as probed:
-                        if probed:
-                            rows['uprobes'].append(output([bare, kind, threads, n], **driver))
+                plain = contextlib.nullcontext(True)
+                ways = {'none': ([bare], [], driver, plain),
+                        'gpucapture': ([BUILD / 'tools/gpucapture', '-o', folder / 'trace', '--', bare], [], driver, plain)}
+                if session:
+                    ways['LTTng-UST'] = ([BUILD / 'bench/capture/bench_capture_lttng'], ['lttng'], {**driver, **session}, plain)
+                ways['uprobes'] = ([bare], [], driver, None)
+                figures = {name: {1: [], BATCH: []} for name in ways}
+                stored = 0
+                for _ in range(ROUNDS):
+                    for batch in 1, BATCH:
+                        for name, (before, after, env, context) in ways.items():
+                            with context or uprobes(kind) as ready:
+                                if not ready:
+                                    continue
+                                line = output([*before, kind, threads, n, batch, *after], **env)
+                            figures[name][batch].append([float(x) for x in line.split()])
+                            if name == 'gpucapture' and batch == 1:
+                                stored = size(folder / 'trace') / (n + 1000) / threads
+                            shutil.rmtree(folder / 'trace', ignore_errors=True)
                 base = None
-                for name, lines in rows.items():
-                    if not lines:
+                for name, of in figures.items():
+                    if not of[1]:
                         continue
-                    median, late = (statistics.median(float(line.split()[i]) for line in lines) for i in (0, 1))
-                    base = median if base is None else base
-                    tail = f'{stored[name]:.1f}' if name in stored else ''
-                    print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:12.1f}{median - base:10.1f}  {tail}')
+                    median, late = (statistics.median(x[i] for x in of[1]) for i in (0, 1))
+                    mean = statistics.median(x[0] for x in of[BATCH])
+                    base = base or (median, mean)
+                    tail = f'{stored:.1f}' if name == 'gpucapture' else ''
+                    print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:12.1f}{median - base[0]:10.1f}{mean - base[1]:11.1f}  {tail}')
     if not (BUILD / 'bench/capture/bench_capture_lttng').exists():
         print('LTTng-UST: left out: no liblttng-ust-dev when this was built')
     if shutil.which('ltrace'):
