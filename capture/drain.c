@@ -81,7 +81,6 @@ static void read_status(struct cap_drain *d, void *head)
 
 	d->status = (struct cap_drain_status){
 		.current_api = __atomic_load_n(&ring->current_api, __ATOMIC_RELAXED),
-		.current_start = __atomic_load_n(&ring->current_start, __ATOMIC_RELAXED),
 		.last_call = __atomic_load_n(&ring->last_call, __ATOMIC_RELAXED),
 		.state = state <= CAP_PROCESS_EXECED ? state : CAP_LIVE,
 		.lost_records = __atomic_load_n(&ring->lost_records, __ATOMIC_RELAXED),

@@ -34,8 +34,7 @@ struct cap_drain_about {
 /* What changes while the thread runs; as it says, unchecked but for its types. */
 struct cap_drain_status {
 	uint32_t current_api; /* 1 + index; 0: none */
-	uint64_t current_start;
-	uint64_t last_call; /* id; 0: none */
+	uint64_t last_call;   /* id; 0: none */
 	enum cap_state state;
 	uint64_t lost_records, lost_bytes;
 	uint64_t waiting_bytes; /* written and not yet taken */

@@ -20,6 +20,8 @@ static const uint32_t fixed_bytes[CAP_KINDS] = {
 	[CAP_ANNOUNCED] = sizeof(struct cap_announced_record),
 	[CAP_NODE] = sizeof(struct cap_node_record),
 	[CAP_NODES] = sizeof(struct cap_nodes_record),
+	[CAP_LAYOUT] = sizeof(struct cap_layout_record),
+	[CAP_PARAMS] = sizeof(struct cap_params_record),
 };
 
 /* The bytes behind the fixed part that its lengths ask for. */
@@ -43,6 +45,9 @@ static uint64_t asked_bytes(const struct cap_record *r)
 		return 4 * (uint64_t)node->n_deps + node->params_len;
 	case CAP_NODES:
 		return 16 * (uint64_t)((const struct cap_nodes_record *)(const void *)r)->n;
+	case CAP_LAYOUT:
+		return sizeof(struct cap_param) *
+		       (uint64_t)((const struct cap_layout_record *)(const void *)r)->n;
 	case CAP_FACT:
 	case CAP_NAME:
 		return (uint64_t)text->key_len + text->value_len;

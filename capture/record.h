@@ -29,9 +29,11 @@ enum cap_kind {
 	CAP_LOST,      /* struct cap_lost_record */
 	CAP_PAYLOAD,   /* struct cap_payload_record */
 	CAP_ANNOUNCED, /* struct cap_announced_record */
-	CAP_NODE,  /* struct cap_node_record: a node of the graph that the call instantiates; of a
-		      launch: the one that it became in a capture */
-	CAP_NODES, /* struct cap_nodes_record: times of the nodes of a launch */
+	CAP_NODE,   /* struct cap_node_record: a node of the graph that the call instantiates; of a
+		       launch: the one that it became in a capture */
+	CAP_NODES,  /* struct cap_nodes_record: times of the nodes of a launch */
+	CAP_LAYOUT, /* struct cap_layout_record: for what comes behind it in the ring */
+	CAP_PARAMS, /* struct cap_params_record */
 	CAP_KINDS,
 };
 
@@ -65,7 +67,8 @@ enum cap_blob_what {
 	CAP_BLOB_BEFORE, /* what argument `arg` pointed to when the call began */
 	CAP_BLOB_AFTER,	 /* when it had returned: results */
 	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; then, from the
-			    next multiple of 8, the packed bytes. */
+			    next multiple of 8, the packed bytes. What capture/layouts.h makes of
+			    a CAP_PARAMS: in a ring the layout is said once. */
 	CAP_BLOB_EXTRA,	 /* kernel parameters as CU_LAUNCH_PARAM_BUFFER_POINTER gave them */
 	CAP_BLOB_FIELD,	 /* what field number `field` of the struct that the argument points to
 			    leads to, before the call */
@@ -78,6 +81,24 @@ struct cap_blob_record {
 	uint32_t len;	/* of data */
 	uint64_t id;
 	uint64_t whole_len; /* more than len: only the beginning was kept */
+	uint8_t data[];
+};
+
+/* How the parameters of a kernel lie, in the CAP_PARAMS that name this number: until it is given to
+ * another layout. */
+#define CAP_LAYOUTS 256
+struct cap_layout_record {
+	struct cap_record head; /* flags: the number */
+	uint32_t spare, n;
+	struct cap_param {
+		uint32_t offset, size;
+	} params[];
+};
+
+/* Kernel parameters, packed: as many bytes as the layout has, or more. */
+struct cap_params_record {
+	struct cap_record head; /* depth: the argument that led to them; flags: the layout */
+	uint64_t id;
 	uint8_t data[];
 };
 

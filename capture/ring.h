@@ -122,8 +122,7 @@ struct cap_ring {
 	_Alignas(CAP_LINE) uint64_t head;
 	uint32_t current_api; /* 1 + index of the call that is being executed; 0: none */
 	uint32_t state;	      /* enum cap_state */
-	uint64_t current_start;
-	uint64_t last_call;		   /* the id of the call that was begun last; 0: none */
+	uint64_t last_call;   /* the id of the call that was begun last; 0: none */
 	uint64_t lost_records, lost_bytes; /* since the ring was made; see also CAP_LOST */
 
 	/* By the recorder. */

@@ -3,7 +3,7 @@
 /* The hot path: no lock, no allocation, no system call. */
 #include "capture/library/call.h"
 #include "capture/library/device/chain.h"
-#include "capture/library/ticks.h"
+#include "capture/library/launch.h"
 #include "formats/api/api.h"
 
 #include <string.h>
@@ -38,21 +38,13 @@ static __attribute__((noinline)) bool open_gate(struct cap_thread *t, uint32_t h
 	return !*paused || wanted;
 }
 
-static inline bool gates_closed(const struct cap_thread *t)
-{
-	return *t->paused | !cap_live.on | t->writing | t->hooking;
-}
-
-static inline bool is_hooked(uint32_t how)
-{
-	return cap_process.hooked >> CAP_HOW_CLASS(how) & 1;
-}
-
 /* The most frequent of the calls with something to copy. */
-static inline void put_kernel(struct cap_call *c, const uint64_t *words)
+static void put_kernel(struct cap_call *c, const uint64_t *words)
 {
-	cap_put_params(c, words[9] ? 9 : 10, words[0], (void **)(uintptr_t)words[9],
-		       (void **)(uintptr_t)words[10]);
+	void **params = (void **)words[CAP_LAUNCH_PARAMS];
+
+	cap_put_params(c, params ? CAP_LAUNCH_PARAMS : CAP_LAUNCH_EXTRA, words[0], params,
+		       (void **)words[CAP_LAUNCH_EXTRA]);
 }
 
 static __attribute__((noinline)) void before(struct cap_call *c)
@@ -61,7 +53,7 @@ static __attribute__((noinline)) void before(struct cap_call *c)
 		put_kernel(c, c->words);
 	else if (c->how & CAP_HOW_RICH)
 		cap_args_before(c);
-	if (is_hooked(c->how))
+	if (cap_is_hooked(c->class))
 		cap_chain_before(c);
 	/* Counted before it begins: what another thread does of ours must not spoil it. */
 	if (c->class == API_CLASS_CAPTURE_BEGIN)
@@ -73,26 +65,19 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 	struct cap_thread *t = &cap_self;
 
 	c->paused = 0;
-	if (unlikely(gates_closed(t)) && !open_gate(t, how, &c->paused))
+	if (unlikely(!cap_gates_open(t)) && !open_gate(t, how, &c->paused))
 		return false;
 	c->api = api;
 	c->how = how;
 	c->class = CAP_HOW_CLASS(how);
-	c->n_words = CAP_HOW_WORDS(how);
-	c->per_thread = (how & CAP_HOW_PER_THREAD) != 0;
 	c->words = words;
 	cap_writing(t, 1);
-	c->id = t->next_id++;
-	__atomic_store_n(&t->ring->last_call, c->id, __ATOMIC_RELAXED);
+	c->id = cap_begin(t, &c->depth);
 	cap_writing(t, 0);
-	c->depth = (uint8_t)t->depth++;
-	if ((how & (CAP_HOW_RICH | CAP_HOW_KERNEL | CAP_HOW_CAPTURES)) || is_hooked(how))
+	if ((how & (CAP_HOW_RICH | CAP_HOW_KERNEL | CAP_HOW_CAPTURES)) ||
+	    cap_is_hooked(CAP_HOW_CLASS(how)))
 		before(c);
-	c->start = cap_ticks(t);
-	if (c->depth == 0) {
-		t->ring->current_start = c->start;
-		__atomic_store_n(&t->ring->current_api, api + 1, __ATOMIC_RELAXED);
-	}
+	c->start = cap_start(t, api, c->depth);
 	return true;
 }
 
@@ -136,7 +121,7 @@ static inline void write_out(struct cap_thread *t, const struct cap_call *c)
 
 static inline void write_call(struct cap_thread *t, const struct cap_call *c)
 {
-	uint32_t n = c->n_words + ((c->how & CAP_HOW_WIDE) != 0);
+	uint32_t n_words = CAP_HOW_WORDS(c->how), n = n_words + ((c->how & CAP_HOW_WIDE) != 0);
 	uint32_t bytes = (uint32_t)sizeof(struct cap_call_record) + 8 * n;
 	struct cap_call_record *r = (void *)cap_room(t, bytes);
 
@@ -154,16 +139,16 @@ static inline void write_call(struct cap_thread *t, const struct cap_call *c)
 	r->id = c->id;
 	r->start = c->start;
 	r->end = c->end;
-	for (uint32_t i = 0; i < c->n_words; i++)
+	for (uint32_t i = 0; i < n_words; i++)
 		r->words[i] = c->words[i];
 	if (unlikely(c->how & CAP_HOW_WIDE))
-		r->words[c->n_words] = (uint64_t)c->result;
+		r->words[n_words] = (uint64_t)c->result;
 	cap_commit(t, bytes);
 }
 
 static __attribute__((noinline)) void after(struct cap_call *c)
 {
-	if (is_hooked(c->how))
+	if (cap_is_hooked(c->class))
 		cap_chain_after(c);
 	if (c->how & CAP_HOW_RICH)
 		cap_args_after(c);
@@ -177,17 +162,30 @@ void cap_leave(struct cap_call *c, int64_t result)
 
 	c->end = cap_ticks(t);
 	c->result = result;
-	t->depth--;
-	/* The thread may have ended its ring within the call, or be a forked child now. */
-	if (unlikely(!t->ring || !cap_live.alive))
+	if (unlikely(!cap_end(t, c->depth)))
 		return;
-	if (c->depth == 0)
-		__atomic_store_n(&t->ring->current_api, 0, __ATOMIC_RELAXED);
-	if ((c->how & (CAP_HOW_RICH | CAP_HOW_CAPTURES)) || is_hooked(c->how))
+	if ((c->how & (CAP_HOW_RICH | CAP_HOW_CAPTURES)) || cap_is_hooked(c->class))
 		after(c);
 	if (c->how & CAP_HOW_OUT)
 		write_out(t, c);
 	write_call(t, c);
+}
+
+int cap_launch_long(uint32_t api, uint32_t how, cap_launch_fn *real,
+		    const uint64_t a[CAP_LAUNCH_WORDS])
+{
+	uint64_t words[CAP_LAUNCH_WORDS];
+	struct cap_call c;
+	bool on;
+	int r;
+
+	for (int i = 0; i < CAP_LAUNCH_WORDS; i++)
+		words[i] = i == 0 || i >= 8 ? a[i] : (uint32_t)a[i];
+	on = cap_enter(&c, api, how, words);
+	r = real(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]);
+	if (on)
+		cap_leave(&c, r);
+	return r;
 }
 
 _Static_assert(CAP_HOW_ALWAYS == CAP_CALL_ALWAYS << 16 && CAP_HOW_RAW == CAP_CALL_RAW << 16,

@@ -22,7 +22,7 @@
 #define CAP_HOW_PER_THREAD (1u << 18) /* stream 0 is the thread's own */
 #define CAP_HOW_WIDE (1u << 19)	      /* the result has more than 32 bits */
 #define CAP_HOW_RICH (1u << 20)	      /* args.c has something to copy */
-#define CAP_HOW_KERNEL (1u << 21)     /* cuLaunchKernel: function first, parameters 9, extra 10 */
+#define CAP_HOW_KERNEL (1u << 21)     /* cuLaunchKernel: see launch.h */
 #define CAP_HOW_CAPTURES (1u << 22)   /* begins or ends the capture of a stream */
 
 /* Word `word` (below 32) leads to the only thing that is copied, 4 or 8 bytes of result: call.c

@@ -31,6 +31,7 @@ AFTER = {'out', 'inout'}
 TOP = '''/* Made by capture/library/hooks.py. */
 #include "capture/library/call.h"
 #include "capture/library/driver.h"
+#include "capture/library/launch.h"
 #include "capture/library/times/nodes.h"
 #include "capture/library/find/real.h"
 #include "capture/library/rich.h"
@@ -51,6 +52,17 @@ CAP_API {result} {name}({parameters})
 	if (on)
 		cap_leave(&c, {as_result});
 {more}{leave}}}
+
+'''
+
+# cuLaunchKernel: launch.h does it all.
+KERNEL_HOOK = '''CAP_API int {name}({parameters});
+CAP_API int {name}({parameters})
+{{
+	cap_launch_fn *real = (cap_launch_fn *)cap_real_of({index});
+
+	return cap_launch({index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), real, {passed});
+}}
 
 '''
 
@@ -213,7 +225,8 @@ def hook(index, call, rich):
     passed = ', '.join(f'a{i}' for i in range(len(call.args)))
     void = result == 'void'
     recorded = {'void': '0', 'int': 'r', 'uint64_t': '(int64_t)r'}.get(result, '0')
-    return HOOK.format(result=result, name=call.name, parameters=parameters or 'void', index=index,
+    made = KERNEL_HOOK if call.name in KERNEL else HOOK
+    return made.format(result=result, passed=passed, name=call.name, parameters=parameters or 'void', index=index,
                        types=', '.join(c_type(a) for a in call.args) or 'void', n_words=max(call.words, 1),
                        words=''.join(to_words(i, a) for i, a in enumerate(call.args)), verb=call.verb.upper().replace('-', '_'),
                        n=call.words, how=how(call, rich), call=forward(call, passed, void),

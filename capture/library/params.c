@@ -12,6 +12,7 @@
 #include "capture/library/device/cu.h"
 #include "capture/library/device/place.h"
 #include "capture/library/find/real.h"
+#include "capture/library/known.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,26 +27,22 @@
 #define NO_SUCH_INDEX 1 /* CUDA_ERROR_INVALID_VALUE */
 #define NOT_THERE 500	/* CUDA_ERROR_NOT_FOUND: before CUDA 12.4 */
 
-struct param {
-	uint32_t offset, size;
-};
-
 struct layout {
 	uint32_t n; /* NO_LAYOUT: the driver does not say */
 	uint32_t bytes;
-	struct param params[];
+	struct cap_param params[];
 };
 
 struct slot {
 	uint64_t handle;
 	const struct layout *layout;
-	uint32_t generation; /* the layout holds if this is `current` */
+	uint32_t generation; /* the layout holds if this is cap_layouts_now */
 	uint32_t kernel;     /* the handle is one of a kernel */
 };
 
 static struct slot *slots; /* mapped at the first use */
 static uint32_t n_used;
-static uint32_t current = 1;
+uint32_t cap_layouts_now = 1;
 static uint8_t *chunk;
 static size_t chunk_left;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -117,7 +114,7 @@ static void *allot(size_t bytes)
 typedef int param_info(uint64_t function, size_t index, size_t *offset, size_t *size);
 
 /* How many parameters there are; NO_LAYOUT: the driver does not say. */
-static uint32_t parameters_of(uint64_t handle, bool kernel, struct param *ret)
+static uint32_t parameters_of(uint64_t handle, bool kernel, struct cap_param *ret)
 {
 	param_info *info = (param_info *)cap_real(CAP_DRIVER, kernel ? "cuKernelGetParamInfo"
 								     : "cuFuncGetParamInfo");
@@ -126,13 +123,13 @@ static uint32_t parameters_of(uint64_t handle, bool kernel, struct param *ret)
 	uint32_t n = 0;
 
 	while (r == 0 && n < MAX_PARAMS && (r = info(handle, n, &offset, &size)) == 0)
-		ret[n++] = (struct param){(uint32_t)offset, (uint32_t)size};
+		ret[n++] = (struct cap_param){(uint32_t)offset, (uint32_t)size};
 	return r == 0 || r == NO_SUCH_INDEX ? n : NO_LAYOUT;
 }
 
 static struct layout *ask(uint64_t handle, bool kernel)
 {
-	struct param params[MAX_PARAMS];
+	struct cap_param params[MAX_PARAMS];
 	struct layout *l;
 	uint32_t n, bytes = 0;
 	int mode;
@@ -161,7 +158,7 @@ static struct layout *ask(uint64_t handle, bool kernel)
 static const struct layout *valid(const struct slot *s)
 {
 	if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) !=
-	    __atomic_load_n(&current, __ATOMIC_RELAXED))
+	    __atomic_load_n(&cap_layouts_now, __ATOMIC_RELAXED))
 		return NULL;
 	return s->layout;
 }
@@ -175,7 +172,7 @@ static const struct layout *learn(uint64_t handle)
 	s = claim(handle);
 	if (s && !(l = valid(s)) && (l = ask(handle, s->kernel))) {
 		s->layout = l;
-		__atomic_store_n(&s->generation, current, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->generation, cap_layouts_now, __ATOMIC_RELEASE);
 		__atomic_store_n(&s->handle, handle, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
@@ -209,47 +206,87 @@ void cap_params_note(uint64_t handle, bool kernel)
 void cap_params_forget(void)
 {
 	pthread_mutex_lock(&lock);
-	__atomic_store_n(&current, current + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&cap_layouts_now, cap_layouts_now + 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Parameters are pointers and integers, nearly always. */
-static inline void copy(uint8_t *to, const void *from, uint32_t n)
+#define KNOWN_BYTES (CAP_LAYOUTS * sizeof(struct cap_known))
+
+void cap_params_begin(struct cap_thread *t)
 {
-	if (likely(n == 8))
-		memcpy(to, from, 8);
-	else if (likely(n == 4))
-		memcpy(to, from, 4);
-	else
-		memcpy(to, from, n);
+	if (t->known)
+		memset(t->known, 0, KNOWN_BYTES);
 }
 
-/* The layout, its parameters, and their bytes, straight into the ring. */
-static void put_packed(const struct cap_call *c, unsigned arg, const struct layout *l,
-		       void **params)
+void cap_params_end(struct cap_thread *t)
 {
-	struct cap_thread *t = &cap_self;
-	uint32_t table = (4 + l->n * (uint32_t)sizeof(struct param) + 7) & ~7u;
-	uint32_t len = table + l->bytes;
-	uint32_t size = ((uint32_t)sizeof(struct cap_blob_record) + len + 7) & ~7u;
-	struct cap_blob_record *r = (void *)cap_room(t, size);
+	if (t->known)
+		munmap(t->known, KNOWN_BYTES);
+	t->known = NULL;
+}
+
+static bool is_plain(const struct layout *l)
+{
+	uint32_t i = 0;
+
+	while (i < l->n && (l->params[i].size == 4 || l->params[i].size == 8))
+		i++;
+	return i == l->n;
+}
+
+/* Lets the thread's ring know the function's layout. NULL: the driver does not say, or there was no
+ * room. Else nothing comes between this and what the thread writes next: see cap_writing(). */
+static const struct cap_known *tell(struct cap_thread *t, uint64_t function)
+{
+	uint32_t generation = __atomic_load_n(&cap_layouts_now, __ATOMIC_RELAXED), bytes;
+	int kept = errno;
+	const struct layout *l = layout_of(function);
+	struct cap_layout_record *r;
+	struct cap_known *k;
+
+	if (!t->known)
+		t->known = map(KNOWN_BYTES);
+	errno = kept;
+	if (!l || l->n == NO_LAYOUT || !t->known)
+		return NULL;
+	k = &t->known[cap_layout_number(function)];
+	bytes = (uint32_t)sizeof(*r) + l->n * (uint32_t)sizeof(r->params[0]);
+	r = (void *)cap_room(t, bytes);
+	if (!r)
+		return NULL;
+	*r = (struct cap_layout_record){
+		.head = {.bytes = bytes, .kind = CAP_LAYOUT, .flags = (uint8_t)(k - t->known)},
+		.n = l->n,
+	};
+	memcpy(r->params, l->params, l->n * sizeof(r->params[0]));
+	cap_show(t, bytes);
+	*k = (struct cap_known){
+		.function = function,
+		.params = l->params,
+		.head = {.bytes = ((uint32_t)sizeof(struct cap_params_record) + l->bytes + 7) & ~7u,
+			 .kind = CAP_PARAMS,
+			 .flags = r->head.flags},
+		.generation = generation,
+		.n = (uint16_t)l->n,
+		.is_plain = is_plain(l),
+	};
+	return k;
+}
+
+static void put_packed(struct cap_thread *t, const struct cap_call *c, unsigned arg,
+		       const struct cap_known *k, void **params)
+{
+	struct cap_params_record *r = (void *)cap_room(t, k->head.bytes);
 
 	if (!r)
 		return;
-	*r = (struct cap_blob_record){
-		.head = {.bytes = size, .kind = CAP_BLOB, .flags = CAP_BLOB_PARAMS},
-		.arg = (uint16_t)arg,
-		.len = len,
-		.id = c->id,
-		.whole_len = len,
-	};
-	memcpy(r->data, &l->n, 4);
-	for (uint32_t i = 0; i < l->n; i++) {
-		memcpy(r->data + 4 + i * sizeof(l->params[0]), &l->params[i], sizeof(l->params[0]));
+	r->head = k->head;
+	r->head.depth = (uint8_t)arg;
+	r->id = c->id;
+	for (uint32_t i = 0; i < k->n; i++)
 		if (params[i])
-			copy(r->data + table + l->params[i].offset, params[i], l->params[i].size);
-	}
-	cap_commit(t, size);
+			memcpy(r->data + k->params[i].offset, params[i], k->params[i].size);
+	cap_commit(t, k->head.bytes);
 }
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. NULL when
@@ -280,12 +317,18 @@ static void put_buffer(const struct cap_call *c, unsigned arg, void **extra)
 void cap_put_params(const struct cap_call *c, unsigned arg, uint64_t function, void **params,
 		    void **extra)
 {
-	const struct layout *l;
+	struct cap_thread *t = &cap_self;
+	const struct cap_known *k;
 
 	if (params && function) {
-		l = layout_of(function);
-		if (l && l->n != NO_LAYOUT)
-			put_packed(c, arg, l, params);
+		cap_writing(t, 1);
+		k = cap_known_of(t, function);
+		if (!k) {
+			cap_writing(t, 0);
+			k = tell(t, function);
+		}
+		if (k)
+			put_packed(t, c, arg, k, params);
 	} else if (extra) {
 		put_buffer(c, arg, extra);
 	}

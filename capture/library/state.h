@@ -18,13 +18,15 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+struct cap_known; /* known.h */
+
 struct cap_thread {
 	const uint32_t *paused; /* &ring->paused, or &cap_closed */
 	uint8_t *at, *end;	/* where the next record goes, and how far without looking again */
 	struct cap_ring *ring;	/* NULL: none yet, or none could be made */
 	uint8_t *data;		/* of the ring */
 	uint8_t *ready;		/* its memory is mapped up to here */
-	uint64_t lap;		/* bytes written before data[0]: head = lap + (at - data) */
+	uint64_t shift;		/* from `at` to the ring's head: how many bytes were ever written */
 	uint64_t next_id;
 	uint32_t depth;
 	uint32_t clock;		  /* enum cap_clock_kind */
@@ -35,6 +37,7 @@ struct cap_thread {
 	uint32_t writing;	  /* what a signal handler must not do as well: see cap_room() */
 	int64_t beat, silence_ns; /* the recorder's last heartbeat, and the turns waited since */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
+	struct cap_known *known;		       /* CAP_LAYOUTS of them; NULL: none yet */
 	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
 };
 
@@ -73,6 +76,10 @@ extern __thread struct cap_thread cap_self __attribute__((tls_model("initial-exe
  * anew in a forked child whose parent had not begun with CUDA. Keeps errno. */
 bool cap_thread_ready(struct cap_thread *t);
 
+/* The thread has a new ring, which knows no layout yet; it has ended. */
+void cap_params_begin(struct cap_thread *t);
+void cap_params_end(struct cap_thread *t);
+
 /* Room for `bytes` where at..end has not enough; NULL when it was counted as lost. Keeps errno. */
 uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes);
 
@@ -97,25 +104,31 @@ static inline void cap_writing(struct cap_thread *t, uint32_t writing)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Room for a record, which cap_commit() must follow unless it is NULL: then it was lost. */
-static inline struct cap_record *cap_room(struct cap_thread *t, uint32_t bytes)
+/* Room for a record of a thread that is writing; NULL: it was lost. */
+static inline struct cap_record *cap_more_room(struct cap_thread *t, uint32_t bytes)
 {
-	uint8_t *room;
-
-	cap_writing(t, 1);
 	if (likely((size_t)(t->end - t->at) >= bytes))
 		return (struct cap_record *)(void *)t->at;
-	room = cap_thread_room(t, bytes);
-	if (!room)
+	return (struct cap_record *)(void *)cap_thread_room(t, bytes);
+}
+
+/* The same, and cap_commit() must follow unless it is NULL. */
+static inline struct cap_record *cap_room(struct cap_thread *t, uint32_t bytes)
+{
+	struct cap_record *room;
+
+	cap_writing(t, 1);
+	room = cap_more_room(t, bytes);
+	if (unlikely(!room))
 		cap_writing(t, 0);
-	return (struct cap_record *)(void *)room;
+	return room;
 }
 
 /* Lets the recorder see the record of `bytes` at t->at. */
 static inline void cap_show(struct cap_thread *t, uint32_t bytes)
 {
 	t->at += bytes;
-	__atomic_store_n(&t->ring->head, t->lap + (uint64_t)(t->at - t->data), __ATOMIC_RELEASE);
+	__atomic_store_n(&t->ring->head, (uintptr_t)t->at + t->shift, __ATOMIC_RELEASE);
 }
 
 static inline void cap_commit(struct cap_thread *t, uint32_t bytes)

@@ -129,6 +129,7 @@ static void thread_ended(void *thread)
 	t->paused = &cap_closed;
 	t->ring = NULL;
 	t->at = t->end = NULL;
+	cap_params_end(t);
 	enlist(NULL, ring);
 	__atomic_store_n(&ring->state, CAP_THREAD_ENDED, __ATOMIC_RELEASE);
 	munmap(ring, ring->data_offset + ring->data_bytes);
@@ -167,9 +168,12 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 		.depth = t->depth,
 		.hooking = t->hooking,
 		.generation = cap_process.generation,
+		.known = t->known,
 	};
+	cap_params_begin(t);
 	t->at = t->data;
 	t->end = t->data;
+	t->shift = -(uintptr_t)t->data;
 	__atomic_store_n(&ring->magic, CAP_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -249,7 +253,7 @@ bool cap_thread_ready(struct cap_thread *t)
 /* How many bytes may be written from t->at on, before the ring is full. */
 static uint64_t free_bytes(const struct cap_thread *t)
 {
-	uint64_t head = t->lap + (uint64_t)(t->at - t->data);
+	uint64_t head = (uintptr_t)t->at + t->shift;
 	uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
 
 	return head - tail > t->ring->data_bytes ? 0 : t->ring->data_bytes - (head - tail);
@@ -290,7 +294,7 @@ static bool look_again(struct cap_thread *t, uint32_t bytes)
 		room = free_bytes(t);
 	}
 	if (to_end == 0) {
-		t->lap += t->ring->data_bytes;
+		t->shift += t->ring->data_bytes;
 		t->at = t->data;
 		to_end = t->ring->data_bytes;
 	}

@@ -13,6 +13,7 @@ void rec_feed_free(struct rec_feed *f)
 		return;
 	free(f->queue);
 	free(f->held);
+	cap_layouts_done(&f->layouts);
 	free(f->thread.launched);
 	free(f->thread.pending);
 	free(f->thread.messages);
@@ -80,6 +81,22 @@ static int queue(struct rec_feed *f, const struct cap_record *r)
 	return 0;
 }
 
+/* Keeps kernel parameters, with the layout that they have as long as nothing else is said. */
+static int queue_params(struct rec_feed *f, const struct cap_params_record *r)
+{
+	uint32_t bytes = cap_layouts_blob_bytes(&f->layouts, r);
+
+	if (bytes == 0) {
+		f->process->counts.damaged++;
+		return 0;
+	}
+	if (array_reserve(&f->queue, f->n + bytes, &f->cap) < 0)
+		return -ENOMEM;
+	cap_layouts_blob(&f->layouts, r, (void *)(f->queue + f->n));
+	f->n += bytes;
+	return 0;
+}
+
 static int announce(struct rec_process *p, const struct cap_text_record *t)
 {
 	fmt_str name;
@@ -112,6 +129,10 @@ static int sort_in(struct rec_feed *f, const struct cap_record *r)
 	case CAP_NODE:
 	case CAP_RANGE:
 		return queue(f, r);
+	case CAP_LAYOUT:
+		return cap_layouts_say(&f->layouts, (const void *)r);
+	case CAP_PARAMS:
+		return queue_params(f, (const void *)r);
 	case CAP_NODES:
 		return rec_add_node_times(p, (const void *)r);
 	case CAP_TIMES:
@@ -146,8 +167,15 @@ int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c)
 		if (r < 0)
 			return r;
 	}
-	f->process->counts.damaged += e < 0;
+	if (e < 0)
+		rec_feed_damaged(f);
 	return 0;
+}
+
+void rec_feed_damaged(struct rec_feed *f)
+{
+	f->process->counts.damaged++;
+	cap_layouts_done(&f->layouts);
 }
 
 void rec_feed_round(struct rec_feed *f)

@@ -9,6 +9,7 @@
 
 #include "capture/clock.h"
 #include "capture/drain.h"
+#include "capture/layouts.h"
 #include "capture/recorder/process/call.h"
 
 struct rec_feed {
@@ -16,6 +17,7 @@ struct rec_feed {
 	struct rec_process *process;   /* not owned */
 	const struct cap_clock *clock; /* not owned; NULL: the ring's times are ns */
 	struct rec_thread thread;
+	struct cap_layouts layouts;
 	uint8_t *queue; /* owned: records of calls, and what belongs to them */
 	size_t at, n, cap;
 	uint8_t *held; /* owned: what belongs to calls that go on around others */
@@ -33,6 +35,9 @@ void rec_feed_free(struct rec_feed *f);
 /* What the ring held, 8-byte aligned. Damage costs what is damaged, and is counted. 0 or a negative
  * errno. */
 int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c);
+
+/* Some of what the ring held is lost. */
+void rec_feed_damaged(struct rec_feed *f);
 
 /* Every ring of the process was looked at. */
 void rec_feed_round(struct rec_feed *f);

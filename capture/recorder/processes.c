@@ -123,7 +123,7 @@ int rec_processes_damage(struct rec_processes *p, uint32_t ring)
 	struct ring *r = find_ring(p, ring);
 
 	if (r)
-		r->feed->process->counts.damaged++;
+		rec_feed_damaged(r->feed);
 	return 0;
 }
 
@@ -136,7 +136,7 @@ int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t positio
 	if (!r)
 		return -EBADMSG;
 	if (position > r->position)
-		r->feed->process->counts.damaged++;
+		rec_feed_damaged(r->feed);
 	else
 		fmt_bytes(c, r->position - position < fmt_left(c) ? r->position - position
 								  : fmt_left(c));

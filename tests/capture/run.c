@@ -16,6 +16,7 @@
 #include "base/host.h"
 #include "base/scope.h"
 #include "capture/drain.h"
+#include "capture/layouts.h"
 #include "formats/api/api.h"
 
 #include <dirent.h>
@@ -229,9 +230,30 @@ static void print_contents(const struct cap_record *record)
 	}
 }
 
+static void print_blob(const struct cap_blob_record *blob)
+{
+	printf("blob %" PRIu64 " arg %u what %u of %" PRIu64 " ", cap_id_ordinal(blob->id),
+	       blob->arg, blob->head.flags, blob->whole_len);
+	print_bytes((const char *)blob->data, blob->len);
+}
+
+/* Kernel parameters, as a blob with their layout. */
+static void print_params(const struct cap_layouts *layouts, const struct cap_params_record *params)
+{
+	uint32_t bytes = cap_layouts_blob_bytes(layouts, params);
+	scoped(free_ptr) struct cap_blob_record *blob = calloc(1, bytes + 1);
+
+	if (bytes == 0 || !blob) {
+		puts("damage: parameters without a layout");
+		return;
+	}
+	cap_layouts_blob(layouts, params, blob);
+	print_blob(blob);
+	putchar('\n');
+}
+
 static void print_record(const struct ring *r, const struct cap_record *record)
 {
-	const struct cap_blob_record *blob = (const void *)record;
 	const struct cap_image_record *image = (const void *)record;
 	const struct cap_range_record *range = (const void *)record;
 	const struct cap_text_record *text = (const void *)record;
@@ -242,9 +264,7 @@ static void print_record(const struct ring *r, const struct cap_record *record)
 		print_call(r, (const void *)record);
 		break;
 	case CAP_BLOB:
-		printf("blob %" PRIu64 " arg %u what %u of %" PRIu64 " ", cap_id_ordinal(blob->id),
-		       blob->arg, record->flags, blob->whole_len);
-		print_bytes((const char *)blob->data, blob->len);
+		print_blob((const void *)record);
 		break;
 	case CAP_IMAGE:
 		printf("image %" PRIu64 " arg %u kind %u size %" PRIu64 " blob %u at %" PRIu64
@@ -283,6 +303,7 @@ static void print_ring(const struct ring *r)
 	static const char *const states[] = {"live", "thread-ended", "exited", "aborted", "execed"};
 	const struct cap_drain_about *about = cap_drain_about(r->drain);
 	struct cap_drain_status s = cap_drain_status(r->drain);
+	scoped(cap_layouts_done) struct cap_layouts layouts = {0};
 	struct fmt_cursor c = fmt_cursor(r->kept, r->len);
 	const struct cap_record *record;
 	int got;
@@ -293,7 +314,12 @@ static void print_ring(const struct ring *r)
 	       states[s.state], s.lost_records, about->clock,
 	       s.current_api ? name_of(r, s.current_api - 1) : "-", cap_id_ordinal(s.last_call));
 	while ((got = cap_record_next(&c, &record)) == 1)
-		print_record(r, record);
+		if (record->kind == CAP_LAYOUT)
+			cap_layouts_say(&layouts, (const void *)record);
+		else if (record->kind == CAP_PARAMS)
+			print_params(&layouts, (const void *)record);
+		else
+			print_record(r, record);
 	if (got < 0)
 		printf("damage %s\n", r->name);
 }

@@ -79,6 +79,37 @@ START_TEST(test_launch_config)
 }
 END_TEST
 
+/* By the layout that stood before them in the ring, whatever its number stands for when the launch
+ * has returned; those without one are damage. */
+START_TEST(test_layouts)
+{
+	scoped(recording_end) struct recording m;
+	const struct {
+		struct cap_record head;
+		uint32_t spare, n;
+		struct cap_param params[2];
+	} layout = {{.bytes = 32, .kind = CAP_LAYOUT, .flags = 5}, 0, 2, {{0, 4}, {8, 8}}},
+	  other = {{.bytes = 32, .kind = CAP_LAYOUT, .flags = 5}, 0, 2, {{0, 1}, {1, 1}}};
+	struct {
+		struct cap_record head;
+		uint64_t id, bytes[2];
+	} params = {{.bytes = 32, .kind = CAP_PARAMS, .depth = 9, .flags = 5}, 0, {7, MEMORY + 16}};
+
+	begin(&m);
+	params.id = ring_id(&m.ring);
+	ring_put(&m.ring, &params);
+	ring_put(&m.ring, &layout);
+	ring_put(&m.ring, &params);
+	ring_put(&m.ring, &other);
+	ring_launch(&m.ring, KERNEL, STREAM);
+	ck_args(&m, "f=12288 f.id=1 gridDimX=4 gridDimY=1 gridDimZ=1 blockDimX=32 blockDimY=1 "
+		    "blockDimZ=1 sharedMemBytes=0 hStream=8192 hStream.id=1 kernelParams=0 extra=0 "
+		    "kernelParams[0]=7 kernelParams[1]=1048592 kernelParams[1].id=1 "
+		    "kernelParams[1].offset=16 kernelParams.layout=0:4 8:8 result=0");
+	ck_assert_uint_eq(m.process->counts.damaged, 1);
+}
+END_TEST
+
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* A struct of many bytes is one text; of a kernel of NCCL's only how long it is. */
@@ -272,5 +303,5 @@ START_TEST(test_attributes)
 }
 END_TEST
 
-TESTS("args", test_launch_config, test_long_parameter, test_short_struct, test_arrays,
+TESTS("args", test_launch_config, test_layouts, test_long_parameter, test_short_struct, test_arrays,
       test_union_by_argument, test_scalars, test_layouts_that_lie, test_attributes)

@@ -135,8 +135,9 @@ START_TEST(bad_records_are_refused)
 		uint16_t kind;
 		uint32_t blob_len;
 	} rows[] = {
-		{40, CAP_BLOB, 0xffffffff}, {40, CAP_BLOB, 9}, {0, CAP_PAD, 0},	   {12, CAP_PAD, 0},
-		{48, CAP_PAD, 0},	    {32, CAP_CALL, 0}, {40, CAP_KINDS, 0},
+		{40, CAP_BLOB, 0xffffffff}, {40, CAP_BLOB, 9},	 {0, CAP_PAD, 0},
+		{12, CAP_PAD, 0},	    {48, CAP_PAD, 0},	 {32, CAP_CALL, 0},
+		{40, CAP_KINDS, 0},	    {40, CAP_LAYOUT, 4}, {8, CAP_PARAMS, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

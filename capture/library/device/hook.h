@@ -22,10 +22,8 @@ struct cap_call {
 	uint32_t api;	/* index into formats/api; CAP_API_UNKNOWN + n: no description */
 	uint16_t class; /* enum api_class */
 	uint8_t depth;	/* 0: by the program itself */
-	uint8_t n_words;
-	uint32_t how;	    /* call.h's own */
-	uint8_t per_thread; /* a _ptsz or _ptds entry: stream 0 is the thread's own */
 	uint8_t paused;
+	uint32_t how; /* call.h's own */
 	uint64_t id;
 	const uint64_t *words; /* the arguments as in struct cap_call_record */
 	uint64_t start, end;   /* in the ring's clock; `end` in after() only */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/place.h"
 
+#include "capture/library/call.h"
 #include "capture/library/device/cu.h"
 #include "capture/library/state.h"
 #include "formats/api/fields.h"
@@ -51,7 +52,7 @@ void cap_place_of(const struct cap_call *c, const struct api_call *call, struct 
 	memset(ret, 0, sizeof(*ret));
 	ret->sync = !a && (c->class == API_CLASS_COPY || c->class == API_CLASS_SET);
 	if (!stream)
-		stream = c->per_thread ? CU_PER_THREAD_STREAM : CU_LEGACY_STREAM;
+		stream = c->how & CAP_HOW_PER_THREAD ? CU_PER_THREAD_STREAM : CU_LEGACY_STREAM;
 	ret->stream = stream;
 	if (stream == CU_PER_THREAD_STREAM)
 		ret->thread = this_thread();

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cuLaunchKernel, by far the most frequent of the calls that have something to copy: all that is
+ * done of it where no hook wants it, within its own, in as few instructions as it takes. */
+#pragma once
+
+#include "capture/library/call.h"
+#include "capture/library/known.h"
+#include "capture/library/path.h"
+#include "formats/api/api.h"
+
+#define CAP_LAUNCH_WORDS 11
+#define CAP_LAUNCH_PARAMS 9
+#define CAP_LAUNCH_EXTRA 10
+
+/* As they are passed: what the upper half of a narrow one holds is the caller's. */
+typedef int cap_launch_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			  uint64_t, uint64_t, uint64_t, uint64_t);
+
+/* Like any other call. */
+int cap_launch_long(uint32_t api, uint32_t how, cap_launch_fn *real,
+		    const uint64_t a[CAP_LAUNCH_WORDS]);
+
+/* Begins the call if its ring knows how the parameters lie, and each of them has 4 or 8 bytes. */
+static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint64_t function, void **params,
+					uint64_t *ret_id, uint8_t *ret_depth)
+{
+	const struct cap_known *k;
+	struct cap_params_record *r;
+
+	if (unlikely(!cap_gates_open(t) || cap_is_hooked(API_CLASS_LAUNCH) || !params))
+		return false;
+	cap_writing(t, 1);
+	k = cap_known_of(t, function);
+	if (unlikely(!k || !k->is_plain)) {
+		cap_writing(t, 0);
+		return false;
+	}
+	*ret_id = cap_begin(t, ret_depth);
+	r = (void *)cap_more_room(t, k->head.bytes);
+	if (likely(r)) {
+		cap_fill_plain(r, k, CAP_LAUNCH_PARAMS, *ret_id, params);
+		cap_show(t, k->head.bytes);
+	}
+	cap_writing(t, 0);
+	return true;
+}
+
+static CAP_INLINE int cap_launch(uint32_t api, uint32_t how, cap_launch_fn *real, uint64_t a0,
+				 uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+				 uint64_t a6, uint64_t a7, uint64_t a8, uint64_t a9, uint64_t a10)
+{
+	const uint32_t bytes = sizeof(struct cap_call_record) + 8 * CAP_LAUNCH_WORDS;
+	struct cap_thread *t = &cap_self;
+	struct cap_call_record *r;
+	uint64_t id, start, end;
+	uint8_t depth;
+	int result;
+
+	if (unlikely(!cap_launch_begin(t, a0, (void **)a9, &id, &depth))) {
+		const uint64_t a[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10};
+
+		return cap_launch_long(api, how, real, a);
+	}
+	start = cap_start(t, api, depth);
+	result = real(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10);
+	end = cap_ticks(t);
+	if (unlikely(!cap_end(t, depth)))
+		return result;
+	r = (void *)cap_room(t, bytes);
+	if (unlikely(!r))
+		return result;
+	r->head = (struct cap_record){.bytes = bytes, .kind = CAP_CALL, .depth = depth};
+	r->api = api;
+	r->result = result;
+	r->id = id;
+	r->start = start;
+	r->end = end;
+	r->words[0] = a0;
+	r->words[1] = (uint32_t)a1;
+	r->words[2] = (uint32_t)a2;
+	r->words[3] = (uint32_t)a3;
+	r->words[4] = (uint32_t)a4;
+	r->words[5] = (uint32_t)a5;
+	r->words[6] = (uint32_t)a6;
+	r->words[7] = (uint32_t)a7;
+	r->words[8] = a8;
+	r->words[9] = a9;
+	r->words[10] = a10;
+	cap_commit(t, bytes);
+	return result;
+}
