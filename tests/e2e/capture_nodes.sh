@@ -33,6 +33,12 @@ def calls(name):
 
 assert calls('events.json') == calls('nodes.json'), calls('events.json') - calls('nodes.json')
 
+# Events are exchanged before a launch, not within it.
+def launching(name):
+    return max(e['dur'] for e in events(name, ['cuda_driver']) if e['name'] == 'cuGraphLaunch')
+
+assert launching('nodes.json') < launching('events.json') + 1, (launching('nodes.json'), launching('events.json'))
+
 # What each launch of a kernel is told by is its grid. Those of what cannot be cloned are in one operation with the rest.
 inside = {90}
 recorded, own = collections.defaultdict(list), collections.defaultdict(list)

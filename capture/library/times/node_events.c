@@ -7,6 +7,7 @@
 #include "capture/library/device/chain.h"
 #include "capture/library/device/cu.h"
 #include "capture/library/device/place.h"
+#include "capture/library/ticks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -205,6 +206,8 @@ void cap_node_launch(struct cap_call *call, uint64_t exec)
 		launch(call, x);
 	pthread_mutex_unlock(&self.lock);
 	cap_chain_leave(mode);
+	if (x && call)
+		call->start = cap_ticks(&cap_self); /* the call itself */
 	errno = kept;
 }
 
