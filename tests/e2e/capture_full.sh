@@ -22,10 +22,10 @@ full() {
 
 # No room for the trace: its beginning. The status is the program's where that failed itself.
 for own in 0 7; do
-	full $((own ? own : 4)) gpuemu -- sh -c '"$0" 20000; exit "$1"' "$here/capture_ends" $own
+	full $((own ? own : 4)) gpuemu -- sh -c '"$0" 3000; exit "$1"' "$here/capture_ends" $own
 	grep -q "cannot write all of $run: no space left on device; it holds" "$work/told" || die "$(cat "$work/told")"
 	gputrace info "$run" >"$work/info"
-	grep -q "40,005 begun, 40,005 recorded, .* here" "$work/info" || die "$(cat "$work/info")"
+	grep -q "6,005 begun, 6,005 recorded, .* here" "$work/info" || die "$(cat "$work/info")"
 	grep -q "was cut off" "$work/info" || die "info does not say that it was cut off"
 	fails -1 gputrace verify "$run"
 	rm -rf "$run"
