@@ -20,7 +20,9 @@ assert len(numbers) > 120 and numbers == list(range(len(numbers))), numbers
 '
 }
 
-gpucapture --stretch=32768 -o "$work/long" -- gpuemu -o "$work/report" -- "$ends" 40000
+# A stretch is a quarter of all events or more: a recorder that has four of them gives up times that have not come, and
+# on a busy machine those of a whole run may come late.
+gpucapture --stretch=49152 -o "$work/long" -- gpuemu -o "$work/report" -- "$ends" 40000
 recorded long
 
 # A program that runs another with a number, and goes on when $0.go is there.
@@ -37,7 +39,7 @@ begun_to_write() {
 
 # While the program goes on, there are stretches of it already: with digests, contents, or a window of iterations.
 for how in --digest=launch "--digest=comm --payloads=0-1" --iterations=3-4; do
-	gpucapture $how --stretch=8192 -o "$work/made" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" 10000 &
+	gpucapture $how --stretch=12288 -o "$work/made" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" 10000 &
 	pid=$!
 	eventually test -e "$work/halves.sh.began" || die "it did not begin"
 	eventually begun_to_write || die "$how: nothing is written yet"
@@ -61,7 +63,7 @@ cat >"$work/two.sh" <<'SH'
 "$1" 10000
 "$1" 5000
 SH
-gpucapture --stretch=5000 -o "$work/two" -- gpuemu -o "$work/report" -- sh "$work/two.sh" "$ends"
+gpucapture --stretch=16384 -o "$work/two" -- gpuemu -o "$work/report" -- sh "$work/two.sh" "$ends"
 gputrace verify "$work/two" >/dev/null
 gputrace info --json "$work/two" | python3 -c '
 import json, sys
@@ -71,11 +73,13 @@ assert [r["facts"]["process_calls"] for r in info["ranks"]] == [20005, 10005], i
 '
 
 # When the one that makes the trace is killed, the one that reads does so in the end.
-gpucapture --stretch=16384 -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" 20000 &
+gpucapture --stretch=24576 -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" 20000 &
 pid=$!
 eventually test -e "$work/halves.sh.began" || die "it did not begin"
 reader=$(pgrep -P $pid -x gpucapture)
-kill -9 "$(pgrep -P "$reader" -x gpucapture)"
+maker() { pgrep -P "$reader" -x gpucapture >"$work/maker"; }
+eventually maker || die "nobody makes a trace"
+kill -9 "$(cat "$work/maker")"
 >"$work/halves.sh.go"
 while now=$(pgrep -P $pid -x gpucapture); do
 	[ "$now" = "$reader" ] || die "the one that reads died as well"

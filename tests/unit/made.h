@@ -244,9 +244,7 @@ static inline char *made_directory(void)
 
 static inline void made_remove(char *path)
 {
-	char command[300];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", path);
-	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(setenv("MADE", path, 1), 0);
+	ck_assert_int_eq(system("rm -rf \"$MADE\""), 0);
 	free(path);
 }
