@@ -98,7 +98,11 @@ START_TEST(what_waits_is_known)
 	scene_begin(&s);
 	for (uint32_t i = 0; i < OPS; i++)
 		add_op(&s, i);
+	/* However late the first comes, it is waited for, unless nobody asked for any. */
+	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);
+	s.process->times.none = true;
 	ck_assert_uint_eq(rec_times_first(s.process, 0), REC_NONE);
+	s.process->times.none = false;
 	for (uint32_t i = 1; i < 1000; i++)
 		add_times(&s, i);
 	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);

@@ -25,7 +25,6 @@ int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t s
 	const struct rec_wait made = {id + 1, index, REC_NONE, {{start_ns, end_ns}}};
 	struct rec_wait *slot = rec_waits_find(&p->times.waits, id + 1, index);
 
-	p->times.came = true;
 	if (!slot || slot->event == REC_NONE)
 		return rec_waits_put(&p->times.waits, &made);
 	if (slot->event != REC_NOTHING)
@@ -72,7 +71,7 @@ uint32_t rec_times_first(const struct rec_process *p, uint32_t from)
 	const struct rec_waits *w = &p->times.waits;
 	uint32_t first = REC_NONE;
 
-	for (size_t i = 0; p->times.came && i < w->size; i++) {
+	for (size_t i = 0; !p->times.none && i < w->size; i++) {
 		uint32_t event = w->slots[i].event;
 
 		if (w->slots[i].id && event >= from && event < first && event < p->n_events &&

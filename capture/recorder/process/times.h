@@ -13,7 +13,7 @@
 
 struct rec_times {
 	struct rec_waits waits;
-	bool came; /* any did */
+	bool none; /* nobody asked for them: nothing waits */
 };
 
 struct rec_process;

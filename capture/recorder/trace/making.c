@@ -309,6 +309,8 @@ static int stretch(struct rec_making *m, struct rec_process *const *processes, s
 	r = look(m, &j, false);
 	if (r < 0 || j.ranks.n == 0)
 		return r;
+	for (size_t i = 0; i < n; i++)
+		processes[i]->times.none = m->window->untimed;
 	r = rec_reach_find(processes, n, force, m->stretch, &reach);
 	if (r == 0)
 		r = assemble(m, &j, reach.ends, true);
