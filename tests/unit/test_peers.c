@@ -132,5 +132,33 @@ START_TEST(members_of_a_star_wait_for_its_middle)
 }
 END_TEST
 
+/* What belongs to a communicator ends without it. */
+START_TEST(a_communicator_ends_by_itself)
+{
+	static const struct {
+		const char *call;
+		uint64_t words[2];
+		bool ends;
+	} rows[] = {
+		{"ncclCommDeregister", {COMM, 0x7000}, false},
+		{"ncclCommWindowDeregister", {COMM, 0x7000}, false},
+		{"ncclRedOpDestroy", {5, COMM}, false},
+		{"ncclCommDestroy", {COMM}, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scoped(recording_end) struct recording r = {0};
+		const struct rec_thing *comm;
+
+		recording_begin(&r, 0);
+		join_comm(&r.ring, 1, 0);
+		ring_call_at(&r.ring, rows[i].call, 0, 0, rows[i].words, rows[i].ends ? 1 : 2);
+		ring_look(&r.ring);
+		comm = rec_handles_find(r.process->things, API_MEANING_COMM, COMM);
+		ck_assert_msg(!comm == rows[i].ends, "%s", rows[i].call);
+	}
+}
+END_TEST
+
 TESTS("peers", a_list_is_read_to_its_end, a_transfer_begins_with_the_last_of_the_peers,
-      members_of_a_star_wait_for_its_middle)
+      members_of_a_star_wait_for_its_middle, a_communicator_ends_by_itself)

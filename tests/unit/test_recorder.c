@@ -455,34 +455,6 @@ START_TEST(an_operation_begins_after_its_launch)
 }
 END_TEST
 
-/* What belongs to a communicator ends without it. */
-START_TEST(a_communicator_ends_by_itself)
-{
-	static const struct {
-		const char *call;
-		uint64_t words[2];
-		bool ends;
-	} rows[] = {
-		{"ncclCommDeregister", {COMM, 0x7000}, false},
-		{"ncclCommWindowDeregister", {COMM, 0x7000}, false},
-		{"ncclRedOpDestroy", {5, COMM}, false},
-		{"ncclCommDestroy", {COMM}, true},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(recording_end) struct recording r = {0};
-		const struct rec_thing *comm;
-
-		recording_begin(&r, 0);
-		join_comm(&r.ring, 1, 0);
-		ring_call_at(&r.ring, rows[i].call, 0, 0, rows[i].words, rows[i].ends ? 1 : 2);
-		ring_look(&r.ring);
-		comm = rec_handles_find(r.process->things, API_MEANING_COMM, COMM);
-		ck_assert_msg(!comm == rows[i].ends, "%s", rows[i].call);
-	}
-}
-END_TEST
-
 /* As with a driver that does not say where parameters lie. */
 START_TEST(launches_without_parameters_are_counted)
 {
@@ -505,5 +477,4 @@ TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_wh
       collectives_meet_by_their_order, ranks_that_are_missing_are_named,
       threads_of_one_number_are_one_lane, devices_of_one_thread_are_one_rank,
       a_process_without_work_is_no_rank, operations_without_times_are_counted,
-      an_operation_begins_after_its_launch, launches_without_parameters_are_counted,
-      a_communicator_ends_by_itself)
+      an_operation_begins_after_its_launch, launches_without_parameters_are_counted)
