@@ -86,6 +86,7 @@ def size(path):
 def calls(folder):
     driver = {'LD_LIBRARY_PATH': str(BUILD / 'bench/capture')}
     bare = BUILD / 'bench/capture/bench_capture'
+    recorded = [BUILD / 'tools/gpucapture', '-o', folder / 'trace']
     print(f'{"call":8}{"threads":>8}  {"recorder":12}{"median ns":>10}{"p99.9 ns":>12}{"added ns":>10}{"of a mean":>11}  bytes a call')
     with lttng(folder) as session:
         for kind in 'empty', 'launch':
@@ -93,12 +94,14 @@ def calls(folder):
                 n = CALLS // threads
                 plain = contextlib.nullcontext(True)
                 ways = {'none': ([bare], [], driver, plain),
-                        'gpucapture': ([BUILD / 'tools/gpucapture', '-o', folder / 'trace', '--', bare], [], driver, plain)}
+                        'no times': ([*recorded, '--device-times=off', '--', bare], [], driver, plain)}
+                if kind == 'launch':
+                    ways['and times'] = ([*recorded, '--', bare], [], driver, plain)
                 if session:
                     ways['LTTng-UST'] = ([BUILD / 'bench/capture/bench_capture_lttng'], ['lttng'], {**driver, **session}, plain)
                 ways['uprobes'] = ([bare], [], driver, None)
                 figures = {name: {1: [], BATCH: []} for name in ways}
-                stored = 0
+                stored = {}
                 for _ in range(ROUNDS):
                     for batch in 1, BATCH:
                         for name, (before, after, env, context) in ways.items():
@@ -107,8 +110,8 @@ def calls(folder):
                                     continue
                                 line = output([*before, kind, threads, n, batch, *after], **env)
                             figures[name][batch].append([float(x) for x in line.split()])
-                            if name == 'gpucapture' and batch == 1:
-                                stored = size(folder / 'trace') / (n + 1000) / threads
+                            if (folder / 'trace').exists() and batch == 1:
+                                stored[name] = size(folder / 'trace') / (n + 1000) / threads
                             shutil.rmtree(folder / 'trace', ignore_errors=True)
                 base = None
                 for name, of in figures.items():
@@ -117,7 +120,7 @@ def calls(folder):
                     median, late = (statistics.median(x[i] for x in of[1]) for i in (0, 1))
                     mean = statistics.median(x[0] for x in of[BATCH])
                     base = base or (median, mean)
-                    tail = f'{stored:.1f}' if name == 'gpucapture' else ''
+                    tail = f'{stored[name]:.1f}' if name in stored else ''
                     print(f'{kind:8}{threads:8}  {name:12}{median:10.1f}{late:12.1f}{median - base[0]:10.1f}{mean - base[1]:11.1f}  {tail}')
     if not (BUILD / 'bench/capture/bench_capture_lttng').exists():
         print('LTTng-UST: left out: no liblttng-ust-dev when this was built')
