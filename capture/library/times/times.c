@@ -14,6 +14,7 @@
 #include "capture/library/device/drainer.h"
 #include "capture/library/times/nodes.h"
 #include "capture/library/times/stamps.h"
+#include "capture/library/times/timed.h"
 #include "capture/ring.h"
 
 #include <errno.h>
@@ -21,8 +22,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#define FIRST_AHEAD_NS INT64_C(1000000)
-#define MOST_AHEAD 32 /* doublings: 50 days */
 #define MOST_CLOCKS 64
 
 struct stream {
@@ -33,28 +32,15 @@ struct stream {
 	int independent;	/* does not wait for the legacy stream */
 };
 
-struct op {
-	struct op *next;
-	struct cap_device_clock *clock;
-	struct cap_stamp *from, *to;   /* may be NULL: by the host's clock */
-	struct cap_node_events *nodes; /* of a launch that is as many operations */
-	uint64_t id;
-	int64_t issued_ns, done_ns;
-};
-
 static struct {
-	pthread_mutex_t lock;
 	struct cap_device_clock clocks[MOST_CLOCKS];
 	unsigned n_clocks;
 	struct stream *streams;
 	size_t n_streams, streams_cap;
 	unsigned legacy; /* operations on legacy streams so far */
-	struct op *first, **last, *unused;
-	unsigned n_ops;
-	uint64_t untimed;
-	int64_t now_ns;	 /* the latest moment that a program's thread has seen */
-	unsigned ending; /* 0: not yet; else 1 + looks that were taken since */
-} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &self.first};
+} self;			 /* with the lock of cap_timed */
+
+struct cap_timed cap_timed = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &cap_timed.first};
 
 /* ---- the program's side */
 
@@ -86,9 +72,9 @@ static struct cap_device_clock *clock_for_nodes(void *context)
 {
 	struct cap_device_clock *k;
 
-	pthread_mutex_lock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
 	k = clock_of(context);
-	pthread_mutex_unlock(&self.lock);
+	pthread_mutex_unlock(&cap_timed.lock);
 	return k;
 }
 
@@ -128,25 +114,25 @@ static void before_op(struct cap_call *c, const struct cap_place *place)
 {
 	struct stream *s;
 
-	pthread_mutex_lock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
 	s = stream_of(place);
 	if (s && s->clock && is_stale(s)) {
 		forget(s);
 		s->last = cap_stamp_take(s->clock, place->stream);
 		s->legacy = self.legacy;
 	}
-	pthread_mutex_unlock(&self.lock);
+	pthread_mutex_unlock(&cap_timed.lock);
 	c->room[3] = (uint64_t)cap_now_ns();
 }
 
-static struct op *new_op(void)
+static struct cap_timed_op *new_op(void)
 {
-	struct op *o = self.unused;
+	struct cap_timed_op *o = cap_timed.unused;
 
-	if (self.n_ops >= cap_control()->device_times)
+	if (cap_timed.n_ops >= cap_control()->device_times)
 		return NULL; /* not timed, but counted */
 	if (o)
-		self.unused = o->next;
+		cap_timed.unused = o->next;
 	else
 		o = malloc(sizeof(*o));
 	return o;
@@ -155,17 +141,17 @@ static struct op *new_op(void)
 /* With the lock held; false: it is not timed. */
 static bool add_op(const struct cap_call *c, struct stream *s)
 {
-	struct op *o = new_op();
+	struct cap_timed_op *o = new_op();
 
 	if (!o) {
-		self.untimed++;
+		cap_timed.untimed++;
 		return false;
 	}
-	*o = (struct op){.clock = s->clock,
-			 .from = s->last,
-			 .nodes = (struct cap_node_events *)c->room[4],
-			 .id = c->id,
-			 .issued_ns = (int64_t)c->room[3]};
+	*o = (struct cap_timed_op){.clock = s->clock,
+				   .from = s->last,
+				   .nodes = (struct cap_node_events *)c->room[4],
+				   .id = c->id,
+				   .issued_ns = (int64_t)c->room[3]};
 	if (s->place.sync) {
 		/* It has ended when the call has; nothing but the host tells when. */
 		o->done_ns = cap_now_ns();
@@ -175,9 +161,9 @@ static bool add_op(const struct cap_call *c, struct stream *s)
 		if (o->to)
 			o->to->refs++;
 	}
-	*self.last = o;
-	self.last = &o->next;
-	self.n_ops++;
+	*cap_timed.last = o;
+	cap_timed.last = &o->next;
+	cap_timed.n_ops++;
 	s->clock->n_ops++;
 	return true;
 }
@@ -187,7 +173,7 @@ static void after_op(struct cap_call *c, const struct cap_place *place)
 	struct stream *s;
 	bool timed = false;
 
-	pthread_mutex_lock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
 	s = stream_of(place);
 	if (place->stream == CU_LEGACY_STREAM)
 		self.legacy++;
@@ -196,8 +182,9 @@ static void after_op(struct cap_call *c, const struct cap_place *place)
 		timed = add_op(c, s);
 		s->legacy = self.legacy;
 	}
-	self.now_ns = cap_now_ns();
-	pthread_mutex_unlock(&self.lock);
+	if (cap_emulated())
+		cap_timed.now_ns = cap_now_ns();
+	pthread_mutex_unlock(&cap_timed.lock);
 	if (!timed)
 		cap_node_events_release((struct cap_node_events *)c->room[4]);
 	cap_drainer_wake();
@@ -212,10 +199,10 @@ static int is_op(const struct cap_call *c)
 /* Lets what was issued come to its end, as far as it does in a moment. */
 static void hurry(bool hurries)
 {
-	pthread_mutex_lock(&self.lock);
-	self.ending = hurries;
-	self.now_ns = cap_now_ns();
-	pthread_mutex_unlock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
+	cap_timed.ending = hurries;
+	cap_timed.now_ns = cap_now_ns();
+	pthread_mutex_unlock(&cap_timed.lock);
 }
 
 static bool has_times(void *context)
@@ -223,10 +210,10 @@ static bool has_times(void *context)
 	const struct cap_device_clock *k;
 	bool has;
 
-	pthread_mutex_lock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
 	k = known_clock(context);
 	has = !k || k->n_ops == 0;
-	pthread_mutex_unlock(&self.lock);
+	pthread_mutex_unlock(&cap_timed.lock);
 	return has;
 }
 
@@ -259,13 +246,13 @@ static void before(struct cap_call *c)
 
 void cap_times_interrupt(const struct cap_place *place)
 {
-	pthread_mutex_lock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
 	if (place->stream == CU_LEGACY_STREAM)
 		self.legacy++;
 	for (size_t i = 0; i < self.n_streams; i++)
 		if (cap_place_same(&self.streams[i].place, place))
 			forget(&self.streams[i]);
-	pthread_mutex_unlock(&self.lock);
+	pthread_mutex_unlock(&cap_timed.lock);
 }
 
 /* Streams and contexts go: a handle may be used again. Each may be NULL. */
@@ -273,7 +260,7 @@ static void forget_all(const void *stream, const void *context)
 {
 	struct cap_device_clock *k;
 
-	pthread_mutex_lock(&self.lock);
+	pthread_mutex_lock(&cap_timed.lock);
 	for (size_t i = 0; i < self.n_streams; i++)
 		if (self.streams[i].place.stream == stream ||
 		    self.streams[i].place.context == context) {
@@ -285,7 +272,7 @@ static void forget_all(const void *stream, const void *context)
 		k->broken = 1;
 		k->context = NULL;
 	}
-	pthread_mutex_unlock(&self.lock);
+	pthread_mutex_unlock(&cap_timed.lock);
 }
 
 static void destroyed(const struct cap_call *c, const struct api_call *call)
@@ -323,127 +310,6 @@ static void after(struct cap_call *c)
 		after_op(c, &place);
 }
 
-/* ---- the drainer's side */
-
-static struct op *waiting, **waiting_last = &waiting; /* oldest first */
-
-/* Start and end in device time: 1, 0 not yet, -EIO. */
-static int times_of(const struct op *o, int64_t *ret_start, int64_t *ret_end)
-{
-	int64_t from = INT64_MIN;
-	int r = 1;
-
-	if (o->to)
-		r = cap_stamp_ns(o->clock, o->to, ret_end);
-	else
-		*ret_end = cap_drift_device(&o->clock->drift, o->done_ns);
-	if (r == 1 && o->from)
-		r = cap_stamp_ns(o->clock, o->from, &from);
-	if (r == 1)
-		*ret_start = cap_clock_begun(o->clock, o->issued_ns, from, *ret_end);
-	return r;
-}
-
-static void release(struct op *o, int64_t end_ns, bool came, unsigned untimed)
-{
-	struct cap_stamp *old = NULL;
-
-	cap_node_events_release(o->nodes);
-	pthread_mutex_lock(&self.lock);
-	if (came && o->to && cap_clock_rebase(o->clock, o->to, end_ns, &old)) {
-		o->to->refs++;
-		cap_stamp_drop(o->clock, old);
-	}
-	self.untimed += untimed;
-	cap_stamp_drop(o->clock, o->from);
-	cap_stamp_drop(o->clock, o->to);
-	o->next = self.unused;
-	self.unused = o;
-	self.n_ops--;
-	o->clock->n_ops--;
-	pthread_mutex_unlock(&self.lock);
-}
-
-/* The drainer's thread sees on an emulated GPU what the program's threads can see by now; when they
- * end, further ahead with each look: not much further than there is something to be seen. */
-static void catch_up(int64_t now_ns, unsigned ending)
-{
-	static void (*not_before)(int64_t);
-
-	if (!cap_emulated())
-		return;
-	if (!not_before)
-		not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
-	if (not_before)
-		not_before(ending ? now_ns + (FIRST_AHEAD_NS << ending) : now_ns);
-}
-
-static void take_new(void)
-{
-	int64_t now_ns;
-	unsigned ending;
-
-	pthread_mutex_lock(&self.lock);
-	*waiting_last = self.first;
-	if (self.first)
-		waiting_last = self.last;
-	self.first = NULL;
-	self.last = &self.first;
-	now_ns = self.now_ns;
-	ending = self.ending;
-	self.ending += ending > 0 && ending < MOST_AHEAD;
-	pthread_mutex_unlock(&self.lock);
-	catch_up(now_ns, ending);
-}
-
-/* Keeps the clock of the operation at hand. */
-static void follow(struct cap_device_clock *k, int64_t issued_ns, int64_t now_ns)
-{
-	if (cap_clock_is_stale(k, issued_ns)) {
-		pthread_mutex_lock(&self.lock);
-		cap_clock_renew(k);
-		pthread_mutex_unlock(&self.lock);
-	}
-	cap_clock_follow(k, now_ns);
-}
-
-/* Puts the times of all that have come, in order on a stream; streams do not hold each other up. */
-static unsigned drain(void)
-{
-	struct op **at = &waiting, *o;
-	unsigned left = 0;
-	int64_t now_ns;
-
-	take_new();
-	now_ns = cap_now_ns();
-	while ((o = *at)) {
-		int64_t start, end = 0;
-		unsigned untimed = 0;
-		int r = o->clock->broken ? -EIO : cap_clock_enter(o->clock);
-
-		if (r == 0)
-			follow(o->clock, o->issued_ns, now_ns);
-		r = r < 0 ? r : times_of(o, &start, &end);
-		if (r == 0) {
-			if (++left > 64)
-				break;
-			at = &o->next;
-			continue;
-		}
-		*at = o->next;
-		if (r == 1 && o->nodes)
-			untimed = cap_node_events_put(o->nodes, o->id, now_ns);
-		else if (r == 1)
-			cap_put_times(o->id, 0, cap_clock_host(o->clock, start),
-				      cap_clock_host(o->clock, end > start ? end : start));
-		release(o, end, r == 1, r == 1 ? untimed : 1);
-	}
-	for (at = &waiting; *at; at = &(*at)->next)
-		;
-	waiting_last = at;
-	return __atomic_load_n(&self.n_ops, __ATOMIC_RELAXED);
-}
-
 static void end(void)
 {
 	hurry(true);
@@ -465,8 +331,8 @@ static void ended(void)
 	snprintf(text, sizeof(text),
 		 "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu"
 		 ", \"unended\": %u}",
-		 (long long)residual, drift * 1e9, (unsigned long long)self.untimed + self.n_ops,
-		 self.n_ops);
+		 (long long)residual, drift * 1e9,
+		 (unsigned long long)cap_timed.untimed + cap_timed.n_ops, cap_timed.n_ops);
 	cap_put_fact("device_times", text, strlen(text));
 }
 
@@ -478,7 +344,7 @@ static int start(void)
 		return -ENOTSUP;
 	r = cap_cu_load();
 	if (r == 0)
-		r = cap_drainer_add(drain);
+		r = cap_drainer_add(cap_timed_drain);
 	if (r == 0 && cap_control()->node_times)
 		cap_nodes_start(clock_for_nodes);
 	return r;
