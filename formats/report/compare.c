@@ -24,6 +24,7 @@ struct side {
 	struct fmt_trace *trace;
 	const struct fmt_names *names;
 	uint32_t rank; /* index */
+	bool calls;    /* compare these, too */
 	uint32_t next; /* slice */
 	int64_t iteration;
 	struct fmt_slice **slices;
@@ -63,19 +64,45 @@ static void side_done(struct side *s)
 
 /* Whether something has come to pass is asked as often as there is time: what depends on chance is
  * left out. */
-static bool is_polling(const struct side *s, const struct fmt_event *e)
+static bool is_polling(const struct side *s, const struct fmt_site *site)
 {
-	const struct fmt_site *site = fmt_site(s->names, e->site);
-	const char *name = fmt_string(s->names, site ? site->name : 0, NULL);
+	const char *name = fmt_string(s->names, site->name, NULL);
 
 	return strstr(name, "EventQuery") || strstr(name, "StreamQuery");
+}
+
+static bool has_argument(const struct side *s, const struct fmt_site *site, const char *key)
+{
+	for (uint32_t i = 0; i < site->n_args; i++)
+		if (strcmp(fmt_string(s->names, site->args[i].key, NULL), key) == 0)
+			return true;
+	return false;
+}
+
+/* A call for an operation of NCCL: what that read and wrote is told with it. */
+static bool is_exchange(const struct side *s, const struct fmt_site *site)
+{
+	return site->kind == FMT_CALL &&
+	       strcmp(fmt_string(s->names, site->category, NULL), "nccl") == 0 &&
+	       has_argument(s, site, "datatype");
+}
+
+static bool is_compared(const struct side *s, const struct fmt_event *e)
+{
+	const struct fmt_site *site = fmt_site(s->names, e->site);
+
+	if (e->lane >= s->n_tracks || !site)
+		return false;
+	if (s->calls)
+		return !is_polling(s, site);
+	return FMT_IS_OP(site->kind) || is_exchange(s, site);
 }
 
 static int add_event(struct side *s, const struct fmt_slice *slice, const struct fmt_event *e)
 {
 	struct track *t;
 
-	if (e->lane >= s->n_tracks || is_polling(s, e))
+	if (!is_compared(s, e))
 		return 0;
 	t = &s->tracks[e->lane];
 	if (array_reserve(&t->events, t->n + 1, &t->events_cap) < 0 ||
@@ -204,7 +231,8 @@ static int64_t size_of(const struct side *s, const struct fmt_slice *slice,
 	const char *key = site->kind == FMT_COLLECTIVE ? FMT_KEY_BYTES : "bytes";
 	int64_t bytes;
 
-	if ((uint64_t)e->first_value + site->n_values > slice->n_values ||
+	/* An argument of a call that is called so may be where a size is put. */
+	if (!FMT_IS_OP(site->kind) || (uint64_t)e->first_value + site->n_values > slice->n_values ||
 	    !fmt_value_int(s->names, e, site, fmt_event_values(slice, e), key, &bytes))
 		return -1;
 	return bytes;
@@ -373,7 +401,7 @@ static int compare_rank(struct side *a, struct side *b, struct fmt_difference *d
 	}
 }
 
-int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, struct fmt_difference *ret,
+int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct fmt_difference *ret,
 		struct fmt_error *err)
 {
 	uint32_t n = fmt_trace_n_ranks(a), m = fmt_trace_n_ranks(b);
@@ -386,9 +414,9 @@ int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, struct fmt_difference 
 		return part(ret, -1, first, second);
 	for (uint32_t i = 0; i < n; i++) {
 		scoped(side_done) struct side x = {
-			.trace = a, .names = fmt_trace_names(a), .rank = i};
+			.trace = a, .names = fmt_trace_names(a), .rank = i, .calls = calls};
 		scoped(side_done) struct side y = {
-			.trace = b, .names = fmt_trace_names(b), .rank = i};
+			.trace = b, .names = fmt_trace_names(b), .rank = i, .calls = calls};
 		int r;
 
 		snprintf(first, sizeof(first), "rank %" PRIu32, fmt_trace_rank(a, i)->number);

@@ -14,6 +14,8 @@
 #include "base/text.h"
 #include "formats/store/trace.h"
 
+#include <stdbool.h>
+
 struct fmt_difference {
 	int64_t rank;		   /* its number, or -1: it is about the whole traces */
 	int64_t iteration;	   /* its number in the first trace, if `lane` is not empty */
@@ -25,6 +27,7 @@ struct fmt_difference {
 void fmt_difference_done(struct fmt_difference *d);
 
 /* 1 and *ret filled where they part; 0 where they do not; or a negative errno as fmt_slice_load(),
- * with *err. *ret is to be ended in any case. */
-int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, struct fmt_difference *ret,
+ * with *err. *ret is to be ended in any case. Without `calls` only operations are compared, and
+ * the calls for those of NCCL: in which order threads call may hang on chance. */
+int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct fmt_difference *ret,
 		struct fmt_error *err);

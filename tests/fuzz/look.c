@@ -90,7 +90,7 @@ void look_at(const char *path)
 	export_ranks(t);
 	time_kernels(t);
 	fmt_sizes(t, sizes, NULL);
-	fmt_compare(t, again, &d, NULL);
+	fmt_compare(t, again, true, &d, NULL);
 	fmt_difference_done(&d);
 	if (fs_open(t, &options, &fs, NULL) < 0)
 		return;

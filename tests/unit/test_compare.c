@@ -4,21 +4,39 @@
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 
-static struct fmt_trace *make(const char *folder, const char *name, uint32_t ranks,
-			      uint32_t iterations, uint32_t layers, uint64_t seed)
+/* Writes what was begun, and ends it. */
+static struct fmt_trace *open_made(struct training *t, const char *folder, const char *name)
 {
 	struct fmt_error err = {.what = ""};
 	struct fmt_trace *trace;
-	struct training t;
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	training_init(&t, ranks, iterations, layers);
-	t.made.seed = seed;
-	training_write(&t, path);
-	training_done(&t);
+	training_write(t, path);
+	training_done(t);
 	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
 	return trace;
+}
+
+static struct fmt_trace *make(const char *folder, const char *name, uint32_t ranks,
+			      uint32_t iterations, uint32_t layers, uint64_t seed)
+{
+	struct training t;
+
+	training_init(&t, ranks, iterations, layers);
+	t.made.seed = seed;
+	return open_made(&t, folder, name);
+}
+
+static struct fmt_trace *make_calling(const char *folder, const char *name, uint32_t layers,
+				      uint32_t polls, int64_t address)
+{
+	struct training t;
+
+	training_init(&t, 2, 2, layers);
+	t.polls = polls;
+	t.address = address;
+	return open_made(&t, folder, name);
 }
 
 static const struct {
@@ -47,7 +65,7 @@ START_TEST(test_where_two_traces_part)
 		struct fmt_trace *b =
 			make(folder, name, rows[i].ranks, rows[i].iterations, rows[i].layers, 2);
 
-		ck_assert_int_eq(fmt_compare(a, b, &d, &err), rows[i].parts);
+		ck_assert_int_eq(fmt_compare(a, b, true, &d, &err), rows[i].parts);
 		text_char(&d.first, 0);
 		text_char(&d.second, 0);
 		ck_assert_str_eq(d.first.data, rows[i].first);
@@ -65,4 +83,34 @@ START_TEST(test_where_two_traces_part)
 }
 END_TEST
 
-TESTS("compare", test_where_two_traces_part)
+/* An argument that is called as a size is may be where one is put, elsewhere each time. */
+static const struct {
+	uint32_t layers, polls;
+	bool calls;
+	int parts;
+} calling[] = {
+	{4, 0, true, 0}, {4, 0, false, 0}, {4, 3, true, 1}, {4, 3, false, 0}, {5, 0, false, 1},
+};
+
+START_TEST(test_what_threads_called)
+{
+	char *folder = made_directory();
+	struct fmt_trace *a = make_calling(folder, "a", 4, 0, 94812022513184);
+
+	for (size_t i = 0; i < ARRAY_SIZE(calling); i++) {
+		struct fmt_difference d = {.rank = -1};
+		struct fmt_error err = {.what = ""};
+		char name[8] = {'b', (char)('0' + i)};
+		struct fmt_trace *b = make_calling(folder, name, calling[i].layers,
+						   calling[i].polls, 94879063891536);
+
+		ck_assert_int_eq(fmt_compare(a, b, calling[i].calls, &d, &err), calling[i].parts);
+		fmt_difference_done(&d);
+		fmt_trace_close(b);
+	}
+	fmt_trace_close(a);
+	made_remove(folder);
+}
+END_TEST
+
+TESTS("compare", test_where_two_traces_part, test_what_threads_called)

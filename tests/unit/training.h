@@ -12,7 +12,11 @@ enum { TRAINING_KERNELS = 4 }; /* a layer */
 struct training {
 	struct made made; /* names, random numbers */
 	uint32_t ranks, iterations, layers;
-	uint32_t launch, sync, copy_call, kernels[TRAINING_KERNELS], collective, copy, step, mark;
+	uint32_t polls;	 /* so many calls more in each iteration */
+	int64_t address; /* an argument of one more, which is called as a size is; 0: no such call
+			  */
+	uint32_t total, poll, launch, sync, copy_call, kernels[TRAINING_KERNELS], collective, copy,
+		step, mark;
 	struct fmt_slice **slices;	/* by rank; of the iteration in the making */
 	int64_t *host, *compute, *comm; /* by rank: when each is free */
 	int64_t *sequence;
@@ -55,6 +59,8 @@ static inline void training_names(struct training *t)
 		{.key = made_string(m, "shape"), .type = FMT_JSON, .varies = 1},
 	};
 
+	t->total = made_site(m, FMT_CALL, "cuDeviceTotalMem_v2", copy, 1);
+	t->poll = made_site(m, FMT_CALL, "cuStreamIsCapturing", NULL, 0);
 	t->launch = made_site(m, FMT_CALL, "cudaLaunchKernel", &correlation, 1);
 	t->sync = made_site(m, FMT_CALL, "cudaStreamSynchronize", &correlation, 1);
 	t->copy_call = made_site(m, FMT_CALL, "cudaMemcpyAsync", &correlation, 1);
@@ -195,6 +201,13 @@ static inline void training_end(struct training *t, uint32_t r)
 	s->values[s->n_values++] = -5;
 	s->values[s->n_values++] = made_string(&t->made, TRAINING_HOSTILE);
 	s->values[s->n_values++] = made_string(&t->made, r % 2 ? "[[2,3],[]]" : "[2,");
+	for (uint32_t i = 0; i < t->polls + (t->address != 0); i++)
+		s->events[s->n_events++] =
+			(struct fmt_event){.site = i < t->polls ? t->poll : t->total,
+					   .start_ns = t->host[r] + i,
+					   .first_value = (uint32_t)s->n_values};
+	if (t->address)
+		s->values[s->n_values++] = t->address;
 	s->iteration.duration_ns = t->host[r] - s->iteration.start_ns;
 	e = &s->ranges[s->n_ranges++];
 	*e = (struct fmt_event){.site = t->step,
@@ -205,7 +218,7 @@ static inline void training_end(struct training *t, uint32_t r)
 
 static inline void training_iteration(struct training *t, uint32_t k)
 {
-	size_t n = (size_t)t->layers * (TRAINING_KERNELS + 1) * 2 + 8;
+	size_t n = (size_t)t->layers * (TRAINING_KERNELS + 1) * 2 + 8 + t->polls;
 
 	for (uint32_t r = 0; r < t->ranks; r++) {
 		struct fmt_slice *s = t->slices[r] = calloc(1, sizeof(*s));
