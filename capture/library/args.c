@@ -235,7 +235,7 @@ void cap_args_after(struct cap_call *c)
 	const struct api_call *call = api_call(c->api);
 	int kept = errno;
 
-	if (call->result.meaning == API_MEANING_STATUS && (int32_t)c->result != 0)
+	if (call->result.meaning == API_MEANING_STATUS && !api_succeeded(call, c->result))
 		return;
 	for (uint32_t left = cap_rich[c->api].after; left; left &= left - 1) {
 		unsigned arg = (unsigned)__builtin_ctz(left);

@@ -99,7 +99,7 @@ static inline void write_out(struct cap_thread *t, const struct cap_call *c)
 	struct cap_blob_record *r;
 	uint64_t value = 0;
 
-	if ((int32_t)c->result != 0 || !at)
+	if (!at || ((int32_t)c->result != 0 && !api_succeeded(api_call(c->api), c->result)))
 		return;
 	r = (void *)cap_room(t, bytes);
 	if (unlikely(!r))

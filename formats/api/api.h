@@ -109,6 +109,14 @@ static inline bool api_capture_is_over(int result)
 	return result == 0 || result == 901 || result == 904;
 }
 
+/* Whether a call did, or does, what it is for. A call of NCCL on a communicator that does not block
+ * says ncclInProgress, and has given what it gives. */
+static inline bool api_succeeded(const struct api_call *call, int64_t result)
+{
+	return (int32_t)result == 0 ||
+	       (call && call->library == API_LIBRARY_NCCL && (int32_t)result == 7);
+}
+
 /* The name of a value; NULL when it has none. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
 

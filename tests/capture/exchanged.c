@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* exchanged: broadcasts between two GPUs, one behind the other, that write where the one before
- * wrote, or what it read. Prints what the digests must be, in no order of threads:
- * "want LENGTH DIGEST".
+/* exchanged [nonblocking]: broadcasts between two GPUs, one behind the other, that write where the
+ * one before wrote, or what it read; by communicators that do not block. Prints what the digests
+ * must be, in no order of threads: "want LENGTH DIGEST".
  */
 #include "capture/digest/gd128.h"
 #include "tests/emugpu/check_driver.h"
@@ -11,6 +11,7 @@
 #include <nccl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BYTES 100000
 
@@ -19,7 +20,7 @@
 static unsigned char contents[2][BYTES];
 
 struct rank {
-	int rank;
+	int rank, blocking;
 	ncclUniqueId id;
 	ncclComm_t comm;
 	CUstream stream;
@@ -79,6 +80,19 @@ static void exchange(const struct rank *r)
 	OK(cuStreamSynchronize(r->stream));
 }
 
+static void join(struct rank *r)
+{
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	ncclResult_t said;
+
+	config.blocking = r->blocking;
+	said = ncclCommInitRankConfig(&r->comm, 2, r->id, r->rank, &config);
+	TRUE(said == (r->blocking ? ncclSuccess : ncclInProgress));
+	while (said == ncclInProgress)
+		NCCL(ncclCommGetAsyncError(r->comm, &said));
+	NCCL(said);
+}
+
 static void *run(void *rank)
 {
 	struct rank *r = rank;
@@ -87,7 +101,7 @@ static void *run(void *rank)
 	OK(cuDevicePrimaryCtxRetain(&context, r->rank));
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
-	NCCL(ncclCommInitRank(&r->comm, 2, r->id, r->rank));
+	join(r);
 	r->wants = open_memstream(&r->wanted, &r->wanted_bytes);
 	TRUE(r->wants != NULL);
 	exchange(r);
@@ -96,7 +110,7 @@ static void *run(void *rank)
 	return NULL;
 }
 
-int main(void)
+int main(int n_args, char **args)
 {
 	struct rank ranks[2] = {{.rank = 0}, {.rank = 1}};
 	pthread_t other;
@@ -108,6 +122,7 @@ int main(void)
 	OK(cuInit(0));
 	NCCL(ncclGetUniqueId(&ranks[0].id));
 	ranks[1].id = ranks[0].id;
+	ranks[0].blocking = ranks[1].blocking = n_args < 2 || strcmp(args[1], "nonblocking") != 0;
 	TRUE(pthread_create(&other, NULL, run, &ranks[1]) == 0);
 	run(&ranks[0]);
 	pthread_join(other, NULL);

@@ -75,6 +75,13 @@ grep '^want' exchanged | cut -d' ' -f3 | sort >wanted
 digests exchanged | cut -d' ' -f7 | sort >taken
 cmp taken wanted || die "$(grep '^want' exchanged; digests exchanged)"
 
+# The same by communicators that do not block.
+gpucapture --digest=comm -o progress -- gpuemu --gpus 2 -o report -- \
+	"$programs/tests/capture/capture_exchanged" nonblocking >/dev/null
+gputrace info --json progress | python3 -c 'import json, sys
+made = [(c["kind"], c["count"]) for c in json.load(sys.stdin)["collectives"]]
+assert made == [("broadcast", 6)], made'
+
 # Contents, once for each.
 take kept -g 1 -c 0-9 -- "$contents"
 equal "$(digests kept)" "$(digests copies)"

@@ -301,14 +301,19 @@ static inline void write_trace(struct rec_process *const *p, size_t n, struct fm
 	write_window(p, n, names, &all, w);
 }
 
-static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
+static inline void join_comm_saying(struct made_ring *m, uint64_t n, uint64_t rank, int32_t result)
 {
 	uint64_t words[20] = {0x100, n};
 
 	memset(words + 2, 0x5a, 128); /* the id, by value */
 	words[18] = rank;
 	ring_out(m, 0, COMM);
-	ring_call_at(m, "ncclCommInitRank", 0, 0, words, 19);
+	ring_call_at(m, "ncclCommInitRank", 0, result, words, 19);
+}
+
+static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
+{
+	join_comm_saying(m, n, rank, 0);
 }
 
 /* A collective, with the launch inside it; nothing is drawn by chance, so times tell who waited. */

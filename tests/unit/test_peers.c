@@ -160,5 +160,26 @@ START_TEST(a_communicator_ends_by_itself)
 }
 END_TEST
 
+/* One that does not block is in progress when it is made, and there; so is what it is used for. */
+START_TEST(a_communicator_in_progress_is_one)
+{
+	static const struct {
+		int32_t result;
+		size_t comms, failed;
+	} rows[] = {{0, 1, 0}, {7, 1, 0}, {5, 0, 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scoped(recording_end) struct recording r = {0};
+
+		recording_begin(&r, 0);
+		join_comm_saying(&r.ring, 1, 0, rows[i].result);
+		ring_look(&r.ring);
+		ck_assert_uint_eq(r.process->n_comms, rows[i].comms);
+		ck_assert_uint_eq(r.process->counts.failed, rows[i].failed);
+	}
+}
+END_TEST
+
 TESTS("peers", a_list_is_read_to_its_end, a_transfer_begins_with_the_last_of_the_peers,
-      members_of_a_star_wait_for_its_middle, a_communicator_ends_by_itself)
+      members_of_a_star_wait_for_its_middle, a_communicator_ends_by_itself,
+      a_communicator_in_progress_is_one)

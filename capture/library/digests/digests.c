@@ -312,13 +312,9 @@ static void prepare(void)
 		cap_batch_prepare(context);
 }
 
-#define NCCL_IN_PROGRESS 7
-
 static void after(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
-	int ok = c->result == 0 ||
-		 (call && call->library == API_LIBRARY_NCCL && c->result == NCCL_IN_PROGRESS);
 
 	if (!call)
 		return;
@@ -330,7 +326,7 @@ static void after(struct cap_call *c)
 		prepare();
 	else if (c->class == API_CLASS_DESTROY && c->room[1] && cap_context_ended(c, call))
 		cap_batch_forget((const void *)(uintptr_t)c->room[1]);
-	else if (ok && !c->paused)
+	else if (api_succeeded(call, c->result) && !c->paused)
 		after_call(c, call);
 	cap_aside_end();
 }

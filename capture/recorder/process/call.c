@@ -175,7 +175,7 @@ int rec_call_add(struct rec_call *c)
 		rec_digests_await(c->process, c->record->id, c->event);
 	c->process->counts.calls++;
 	c->process->counts.nested += c->record->head.depth > 0;
-	c->process->counts.failed += c->record->result != 0;
+	c->process->counts.failed += !api_succeeded(c->api, c->record->result);
 	c->process->counts.raw += !c->api;
 	return r;
 }

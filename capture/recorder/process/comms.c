@@ -295,7 +295,7 @@ int rec_call_comms(struct rec_call *c)
 		return 0;
 	if (c->api->class == API_CLASS_GROUP_END && t->group > 0 && --t->group == 0)
 		return settle(c);
-	if (c->record->result != 0)
+	if (!api_succeeded(c->api, c->record->result))
 		return 0;
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_GROUP_BEGIN:

@@ -188,7 +188,8 @@ int rec_call_makes(struct rec_call *c)
 {
 	int r = 0;
 
-	if (!c->api || c->record->result != 0 || !makes((enum api_class)c->api->class))
+	if (!c->api || !api_succeeded(c->api, c->record->result) ||
+	    !makes((enum api_class)c->api->class))
 		return 0;
 	for (int i = 0; i < c->api->n_args && r == 0; i++) {
 		const struct api_arg *a = &c->api->args[i];
@@ -249,7 +250,7 @@ static void end_one(const struct rec_call *c)
 
 void rec_call_ends(struct rec_call *c)
 {
-	if (!c->api || c->record->result != 0)
+	if (!c->api || !api_succeeded(c->api, c->record->result))
 		return;
 	if (c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY)
 		end_one(c);
