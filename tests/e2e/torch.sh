@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# PyTorch from PyPI starts, computes, trains and talks over NCCL on emulated GPUs. GPUEMU_TORCH_PYTHON names a python that
+# PyTorch from PyPI starts, computes, trains and talks over NCCL on emulated GPUs, and is recorded as it is. GPUEMU_TORCH_PYTHON names a python that
 # has it (python3 -m venv DIR && DIR/bin/pip install torch numpy: 5 GB).
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
@@ -17,4 +17,22 @@ import json, sys
 one, two = (json.load(open(path)) for path in sys.argv[1:])
 assert len(one['gpus']) == 1 and one['gpus'][0]['kernels'] > 50, one
 assert len(two['gpus']) == 2 and all(g['kernels'] > 50 for g in two['gpus']), two
+PY
+
+[ -x "$BUILD/tools/gpucapture" ] || exit 0
+gpucapture --digest=comm -o "$work/trace" -- gpuemu --gpus 2 --json -o "$work/report" -- "$GPUEMU_TORCH_PYTHON" \
+	-m torch.distributed.run --standalone --nproc-per-node 2 "$program" >"$work/out" 2>"$work/told"
+gputrace verify "$work/trace" >/dev/null
+gputrace info --json "$work/trace" >"$work/info"
+gpureplay --emulate --json "$work/trace" >"$work/emulated"
+gpureplay --emulate "$work/trace" | grep 'step time'
+python3 - "$work/info" "$work/emulated" <<'PY'
+import json, sys
+info, emulated = (json.load(open(path)) for path in sys.argv[1:])
+assert info['gpus'] == 2 and [i['iteration'] for i in info['iterations']] == list(range(5)), info
+# A bucket of gradients in each step, beside what DistributedDataParallel and the program exchange around these.
+assert info['records']['collective'] >= 2 * 6 and info['records']['digest'] > 0, info['records']
+assert not [fact for fact in info['facts'] if 'missing' in fact or 'without_times' in fact], info['facts']
+errors = [abs(gpu['error']) for i in emulated['iterations'] for gpu in i['gpus']]
+assert max(errors) < 0.01, errors
 PY

@@ -16,17 +16,18 @@ def product():
     assert (torch.randn(8, 8, device='cuda') @ a.cuda()).shape == (8, 8)
 
 
-def train(model, device, steps=3):
+def train(model, device, steps=5):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     loss_of = torch.nn.CrossEntropyLoss()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for _ in range(steps):
-        start.record()
-        optimizer.zero_grad()
-        loss = loss_of(model(torch.randn(32, 64, device=device)), torch.zeros(32, dtype=torch.int64).to(device))
-        loss.backward()
-        optimizer.step()
-        end.record()
+    for step in range(steps):
+        with torch.cuda.nvtx.range(f'train_step {step}'):
+            start.record()
+            optimizer.zero_grad()
+            loss = loss_of(model(torch.randn(32, 64, device=device)), torch.zeros(32, dtype=torch.int64).to(device))
+            loss.backward()
+            optimizer.step()
+            end.record()
     torch.cuda.synchronize()
     assert start.elapsed_time(end) > 0
     loss.item()
