@@ -9,8 +9,9 @@
 
 /* One collective of one rank. */
 struct share {
-	int64_t comm, seq, duration_ns;
-	size_t gpu; /* index of the row */
+	int64_t comm, seq, start_ns, duration_ns;
+	int64_t waiting_ns; /* of these, from the start on */
+	size_t gpu;	    /* index of the row */
 	uint32_t site;
 };
 
@@ -76,6 +77,7 @@ static int add_share(struct pass *p, const struct fmt_slice *slice, const struct
 		     const struct fmt_event *e)
 {
 	struct share s = {.comm = -1,
+			  .start_ns = e->start_ns,
 			  .duration_ns = e->duration_ns,
 			  .gpu = p->r->n_gpus - 1,
 			  .site = e->site};
@@ -220,7 +222,7 @@ static int group_of(struct pass *p, const struct share *s, uint32_t *ret)
 	return 0;
 }
 
-static int sum_share(struct pass *p, const struct share *s)
+static int sum_share(struct pass *p, struct share *s)
 {
 	struct fmt_instance *i = NULL;
 	struct fmt_report_collective *g;
@@ -243,8 +245,8 @@ static int sum_share(struct pass *p, const struct share *s)
 	if (i->n < 2)
 		return 0;
 	g->n_shared++;
-	fmt_sum_ns(&g->waiting_ns, s->duration_ns - i->shortest_ns);
-	fmt_sum_ns(&p->r->gpus[s->gpu].waiting_ns, s->duration_ns - i->shortest_ns);
+	s->waiting_ns = s->duration_ns - i->shortest_ns;
+	fmt_sum_ns(&g->waiting_ns, s->waiting_ns);
 	return 0;
 }
 
@@ -309,6 +311,34 @@ static int by_iteration(const void *a, const void *b)
 	return array_order(place_of(x->iteration.number), place_of(y->iteration.number)) ?: array_order(x->rank, y->rank) ?: array_order(x->iteration.start_ns, y->iteration.start_ns);
 }
 
+static int by_gpu_and_start(const void *a, const void *b)
+{
+	const struct share *x = a, *y = b;
+
+	return array_order(x->gpu, y->gpu) ?: array_order(x->start_ns, y->start_ns);
+}
+
+/* While a GPU waits in several collectives at once it waits once. */
+static void sum_waiting(struct pass *p)
+{
+	int64_t until_ns = INT64_MIN;
+
+	qsort(p->shares, p->n_shares, sizeof(*p->shares), by_gpu_and_start);
+	for (size_t i = 0; i < p->n_shares; i++) {
+		const struct share *s = &p->shares[i];
+		int64_t from_ns = s->start_ns, end_ns = from_ns;
+
+		if (i > 0 && s[-1].gpu != s->gpu)
+			until_ns = INT64_MIN;
+		fmt_sum_ns(&end_ns, s->waiting_ns);
+		from_ns = from_ns > until_ns ? from_ns : until_ns;
+		if (end_ns <= from_ns)
+			continue;
+		fmt_sum_ns(&p->r->gpus[s->gpu].waiting_ns, end_ns - from_ns);
+		until_ns = end_ns;
+	}
+}
+
 static int sum_up(struct pass *p)
 {
 	struct fmt_report *r = p->r;
@@ -317,6 +347,8 @@ static int sum_up(struct pass *p)
 		if (sum_share(p, &p->shares[i]) < 0)
 			return -ENOMEM;
 	}
+	if (p->n_shares > 0)
+		sum_waiting(p);
 	if (sum_ops(p) < 0)
 		return -ENOMEM;
 	if (r->n_gpus)

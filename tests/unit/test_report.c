@@ -13,7 +13,7 @@ struct fixture {
 	struct fmt_trace *trace;
 };
 
-static void setup(struct fixture *f, uint32_t iterations)
+static void setup_run(struct fixture *f, uint32_t iterations, bool overlaps)
 {
 	struct fmt_error err = {.what = ""};
 	struct training t;
@@ -21,9 +21,17 @@ static void setup(struct fixture *f, uint32_t iterations)
 	f->folder = made_directory();
 	snprintf(f->path, sizeof(f->path), "%s/t", f->folder);
 	training_init(&t, RANKS, iterations, LAYERS);
+	t.overlaps = overlaps;
+	if (overlaps)
+		t.late_ns *= 10;
 	training_write(&t, f->path);
 	training_done(&t);
 	ck_assert_msg(fmt_trace_open(f->path, &f->trace, &err) == 0, "%s", err.what);
+}
+
+static void setup(struct fixture *f, uint32_t iterations)
+{
+	setup_run(f, iterations, false);
 }
 
 static void teardown(struct fixture *f)
@@ -64,6 +72,25 @@ START_TEST(test_rows)
 			ck_assert_int_eq(g->waiting_ns, 0);
 		else
 			ck_assert_int_gt(g->waiting_ns, LAYERS * 50000);
+	}
+	fmt_report_free(r);
+	teardown(&f);
+}
+END_TEST
+
+/* Waiting in several collectives at once is waiting once. */
+START_TEST(test_waiting_at_once)
+{
+	struct fixture f;
+	struct fmt_report *r;
+
+	setup_run(&f, ITERATIONS, true);
+	r = report_of(&f, FMT_WHOLE, true);
+	for (size_t i = 0; i < r->n_gpus; i++) {
+		const struct fmt_report_gpu *g = &r->gpus[i];
+
+		ck_assert_int_le(g->waiting_ns, g->busy.exposed_ns + g->busy.hidden_ns);
+		ck_assert_int_ge(g->waiting_ns, g->rank == RANKS - 1 ? 0 : 50000);
 	}
 	fmt_report_free(r);
 	teardown(&f);
@@ -229,5 +256,5 @@ START_TEST(test_losses_are_harmless)
 }
 END_TEST
 
-TESTS("report", test_losses_are_harmless, test_rows, test_collectives, test_operations,
-      test_printing, test_damage_is_counted)
+TESTS("report", test_losses_are_harmless, test_rows, test_waiting_at_once, test_collectives,
+      test_operations, test_printing, test_damage_is_counted)

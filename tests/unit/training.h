@@ -12,6 +12,8 @@ enum { TRAINING_KERNELS = 4 }; /* a layer */
 struct training {
 	struct made made; /* names, random numbers */
 	uint32_t ranks, iterations, layers;
+	bool overlaps;	 /* collectives do not wait for each other */
+	int64_t late_ns; /* of each kernel of the last rank */
 	uint32_t polls;	 /* so many calls more in each iteration */
 	int64_t address; /* an argument of one more, which is called as a size is; 0: no such call
 			  */
@@ -83,6 +85,7 @@ static inline void training_init(struct training *t, uint32_t ranks, uint32_t it
 	t->ranks = ranks;
 	t->iterations = iterations;
 	t->layers = layers;
+	t->late_ns = 30000;
 	m->seed = 7;
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
 	training_names(t);
@@ -161,13 +164,13 @@ static inline void training_layer(struct training *t, uint32_t layer)
 
 			op->start_ns = op->start_ns > t->compute[r] ? op->start_ns : t->compute[r];
 			op->duration_ns = (4 - k) * 40000 + (int64_t)made_random(&t->made, 30000) +
-					  (r == t->ranks - 1 ? 30000 : 0);
+					  (r == t->ranks - 1 ? t->late_ns : 0);
 			t->compute[r] = op->start_ns + op->duration_ns + 1500;
 		}
 		meeting[r] = training_launch(t, r, t->launch, t->collective, 2);
 		if (meeting[r]->start_ns < t->compute[r])
 			meeting[r]->start_ns = t->compute[r];
-		if (meeting[r]->start_ns < t->comm[r])
+		if (!t->overlaps && meeting[r]->start_ns < t->comm[r])
 			meeting[r]->start_ns = t->comm[r];
 		t->slices[r]->values[t->slices[r]->n_values++] = 0;
 		t->slices[r]->values[t->slices[r]->n_values++] = t->sequence[r]++;
