@@ -5,9 +5,8 @@
  * kernel ran, by the emulated GPU itself.
  */
 #include "replay/emugpu/gpuemu.h"
-#include "tests/emugpu/check_driver.h"
+#include "tests/emugpu/held.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -296,26 +295,18 @@ static void test_allocation(void)
 	OK(cuGraphDestroy(graph));
 }
 
-static int go;
-
-static void wait_to_go(void *unused)
-{
-	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
 /* An executable graph ends before its launches have begun. */
 static void test_destroyed(void)
 {
 	CUgraph graph = chain(100);
 	CUgraphExec exec = instantiate(graph);
 
-	OK(cuLaunchHostFunc(a, wait_to_go, NULL));
+	hold(a);
 	for (int i = 0; i < 3; i++)
 		OK(cuGraphLaunch(exec, a));
 	OK(cuGraphExecDestroy(exec));
 	OK(cuGraphDestroy(graph));
-	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	let_go();
 	show("destroyed");
 }
 

@@ -2,9 +2,8 @@
 
 /* Nodes of graphs: found in clones, asked for, changed in a graph and in an executable one; and
  * events among them. */
-#include "tests/emugpu/check_driver.h"
+#include "tests/emugpu/held.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define BYTES (1 << 20)
@@ -150,14 +149,6 @@ static void test_child(void)
 	OK(cuGraphDestroy(graph));
 }
 
-static int go;
-
-static void wait_to_go(void *unused)
-{
-	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
 /* A launch does what the graph was then, however late it runs. */
 static void test_later_changes(void)
 {
@@ -176,14 +167,14 @@ static void test_later_changes(void)
 	OK(cuGraphAddEventRecordNode(&leaf, graph, &a, 1, first));
 	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	OK(cuEventRecord(before, stream));
-	OK(cuLaunchHostFunc(stream, wait_to_go, NULL));
+	hold(stream);
 	OK(cuGraphLaunch(exec, stream));
 	set.value = 2;
 	OK(cuGraphExecMemsetNodeSetParams(exec, a, &set, context));
 	FAILS(cuGraphExecEventRecordNodeSetEvent(exec, a, second), CUDA_ERROR_INVALID_VALUE);
 	OK(cuGraphExecEventRecordNodeSetEvent(exec, leaf, second));
 	FAILS(cuEventElapsedTime(&to_first, before, first), CUDA_ERROR_INVALID_HANDLE);
-	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	let_go();
 	TRUE(first_byte() == 1);
 	FAILS(cuEventElapsedTime(&to_second, before, second), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuGraphLaunch(exec, stream));

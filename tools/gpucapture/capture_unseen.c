@@ -77,7 +77,8 @@ static const char *interpreter(char *line)
 static const char *why_not(const char *command, int scripts)
 {
 	char path[PATH_MAX], head[PATH_MAX] = "";
-	scoped(close_fd) int fd = find(command, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	scoped(close_fd) int fd =
+		find(command, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	Elf64_Ehdr e;
 
 	if (fd < 0 || read(fd, head, sizeof(head) - 1) < 0)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A stream that is held up until the program lets it go: what is launched behind is in flight. */
+#pragma once
+
+#include "tests/emugpu/check_driver.h"
+
+#include <sched.h>
+
+static int held_go;
+
+static void held_wait(void *unused)
+{
+	while (!__atomic_load_n(&held_go, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static inline void hold(CUstream stream)
+{
+	OK(cuLaunchHostFunc(stream, held_wait, NULL));
+}
+
+/* For good: of all that are held. */
+static inline void let_go(void)
+{
+	__atomic_store_n(&held_go, 1, __ATOMIC_RELEASE);
+}
