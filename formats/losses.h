@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a recorder said that a trace lacks: facts of the whole trace that are counts. */
+/* Data that a recorder lost: facts of the whole trace that are counts, and their wording. Reads the
+ * trace's names only: any number of threads at once. */
 #pragma once
 
 #include "base/text.h"
-#include "formats/names.h"
+#include "formats/store/trace.h"
 
-/* Appends a line for each: `before`, the count and what was lost, a newline. */
-void fmt_losses(const struct fmt_names *names, const char *before, struct text *out);
+/* Appends a line for each kind of loss: `before`, the count, what was lost and why, a newline. */
+void fmt_losses(const struct fmt_trace *t, const char *before, struct text *out);
 
-/* Collectives that happened within an operation, and have no times of their own. */
+/* Collectives within another operation: they have no times of their own. */
 #define FMT_WITHIN_KEY "capture.graph_collectives"
 
-/* "off": nobody asked when operations ran, so that there are none; that is no loss. */
+/* "off": device times were not requested, so there are no operations. Not a loss. */
 #define FMT_DEVICE_TIMES_KEY "capture.device_times"
 
-/* How many parts of a run that was joined never came. */
+/* Number of parts of a joined run that were not there. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"
+
+/* Facts of a rank whose process did not exit by itself before the recording ended: "running",
+ * "killed by SIGSEGV", or "killed" where the signal is not known. Then one of: the call that one of
+ * its threads was in, the last call that ended. */
+#define FMT_ENDING_KEY "process_ending"
+#define FMT_IN_CALL_KEY "process_in_call"
+#define FMT_LAST_CALL_KEY "process_last_call"

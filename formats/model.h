@@ -73,9 +73,9 @@ enum fmt_collective_arg {
 	FMT_COLLECTIVE_COMM,  /* FMT_INT "comm" */
 	FMT_COLLECTIVE_SEQ,   /* FMT_INT "seq" */
 	FMT_COLLECTIVE_OP,    /* FMT_STRING "collective": all_reduce, all_gather, reduce_scatter,
-				 broadcast, reduce, all_to_all, send_recv, gather, scatter, barrier;
-				 0 unknown */
-	FMT_COLLECTIVE_DTYPE, /* FMT_STRING "dtype", as recorded: "Float"; 0 unknown */
+				 broadcast, reduce, all_to_all, send_recv, gather, scatter, barrier,
+				 group; 0 unknown */
+	FMT_COLLECTIVE_DTYPE, /* FMT_STRING "dtype", as PyTorch has it: "BFloat16"; 0 unknown */
 	FMT_COLLECTIVE_BYTES, /* FMT_INT "message_bytes": the larger of what goes in and what comes
 				 out on this rank; -1 unknown */
 	FMT_COLLECTIVE_ARGS,
@@ -95,6 +95,11 @@ enum fmt_collective_arg {
 #define FMT_KEY_GROUP "Process Group Name"
 #define FMT_KEY_TO "Dst Ranks"
 #define FMT_KEY_FROM "Src Ranks"
+
+/* A rank that shares its process with other ranks: the number of that process, from 1. */
+#define FMT_FACT_PROCESS "shared_process"
+
+#define FMT_KEY_PARTS "collectives" /* of one kernel, a JSON list: see doc/recording.md */
 
 /* The CUDA graphs of a rank's process, as a JSON array (doc/recording.md). */
 #define FMT_FACT_GRAPHS "graphs"

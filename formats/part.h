@@ -12,12 +12,13 @@
 struct fmt_part {
 	int64_t iteration; /* its number, or FMT_ANY: the whole recording */
 	int64_t rank;	   /* index into the trace's ranks, or FMT_ANY */
-	/* Told before each slice is read; may be NULL. */
+	/* Called before each slice is read; may be NULL. */
 	void (*progress)(void *context, uint64_t done, uint64_t total);
 	void *context;
+	uint64_t *left_out; /* counts the slices that are damaged and left out; may be NULL */
 };
 
-#define FMT_WHOLE ((struct fmt_part){FMT_ANY, FMT_ANY, NULL, NULL})
+#define FMT_WHOLE ((struct fmt_part){.iteration = FMT_ANY, .rank = FMT_ANY})
 
 /* Walks over the slices of a part, by rank, then in the order of the rank's recording.
  *
@@ -33,6 +34,13 @@ struct fmt_walk {
 	uint32_t next;	      /* slice */
 	uint64_t done, total; /* slices passed, and there are */
 };
+
+/* Counts a slice of the part that is left out. */
+static inline void fmt_part_left_out(const struct fmt_part *part)
+{
+	if (part->left_out)
+		++*part->left_out;
+}
 
 struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part);
 bool fmt_walk_next(struct fmt_walk *w);

@@ -18,7 +18,8 @@ static int by_lane(const void *a, const void *b)
 {
 	const struct fmt_event *e = a, *f = b;
 
-	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns) ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->site, f->site);
+	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns)
+	       ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->site, f->site);
 }
 
 static int by_start(const void *a, const void *b)
@@ -32,7 +33,9 @@ static int compare_digests(const void *a, const void *b)
 {
 	const struct fmt_digest *x = a, *y = b;
 
-	return array_order(x->op, y->op) ?: array_order(x->output, y->output) ?: array_order(x->allocation, y->allocation) ?: array_order(x->offset_bytes, y->offset_bytes);
+	return array_order(x->op, y->op) ?: array_order(x->output, y->output)
+	       ?: array_order(x->allocation, y->allocation)
+	       ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
 void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e)

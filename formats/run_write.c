@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/lengths.h"
 #include "formats/run_plan.h"
 #include "formats/store/trace.h"
 
@@ -123,8 +122,7 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 
 int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
 		       uint32_t index, const struct fmt_run_source *source,
-		       struct fmt_lengths *lengths, struct fmt_rank_writer *w,
-		       struct fmt_error *err)
+		       struct fmt_rank_writer *w, struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {
 		.names = names, .run = run, .source = source, .first = fmt_rank_writer_next(w)};
@@ -133,8 +131,6 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 	j.made.slice.rank = index;
 	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
 		r = write_slice(&j, i, w, err);
-		if (r == 0)
-			r = fmt_lengths_write(lengths, &j.made.slice, w);
 		if (r == 0 && source->progress)
 			r = source->progress(source->progress_context, i + 1, j.plan.n_slices);
 	}
@@ -142,13 +138,13 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 }
 
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
-		  const struct fmt_run_source *source, struct fmt_lengths *lengths,
-		  struct fmt_writer *writer, struct fmt_error *err)
+		  const struct fmt_run_source *source, struct fmt_writer *writer,
+		  struct fmt_error *err)
 {
 	struct fmt_rank_writer *w;
 	int r = fmt_writer_rank(writer, index, run->number, &w, err);
 
-	return r < 0 ? r : fmt_run_write_more(names, run, index, source, lengths, w, err);
+	return r < 0 ? r : fmt_run_write_more(names, run, index, source, w, err);
 }
 
 void fmt_run_number_collectives(struct fmt_run_rank *run)

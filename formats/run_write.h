@@ -46,18 +46,15 @@ struct fmt_run_source {
 
 void fmt_planner_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns);
 
-struct fmt_lengths;
-
 /* `run` has all edges, and at least one iteration; `index` is its number among the ranks in the
- * names. `lengths` are of those names. */
+ * names. */
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
-		  const struct fmt_run_source *source, struct fmt_lengths *lengths,
-		  struct fmt_writer *writer, struct fmt_error *err);
+		  const struct fmt_run_source *source, struct fmt_writer *writer,
+		  struct fmt_error *err);
 /* The same behind what `writer` has of the rank already. */
 int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
 		       uint32_t index, const struct fmt_run_source *source,
-		       struct fmt_lengths *lengths, struct fmt_rank_writer *writer,
-		       struct fmt_error *err);
+		       struct fmt_rank_writer *writer, struct fmt_error *err);
 
 /* Writes down in the events which collective each is, as formats/infer found out. */
 void fmt_run_number_collectives(struct fmt_run_rank *run);

@@ -9,23 +9,11 @@
 
 #include <xxhash.h>
 
-/* Contents are large, and many will not shrink. */
+/* A fast level: contents are large, and many do not shrink. */
 #define LEVEL 3
-#define MISNAMED "a content under another's name"
+#define MISNAMED "the name of the content is not its hash"
 
-int fmt_blobs_begin(struct fmt_output *o, const char *trace, struct fmt_error *err)
-{
-	const struct fmt_file_header h = {.kind = FMT_FILE_BLOBS};
-	scoped(text_done) struct text path = {0};
-
-	text_printf(&path, "%s/blobs.chunks", trace);
-	text_char(&path, '\0');
-	if (path.error)
-		return fmt_fail(err, path.error, trace, FMT_NO_OFFSET, "out of memory");
-	return fmt_output_open(o, path.data, &h, err);
-}
-
-/* By what a chunk is found in the index. */
+/* The part of a name that the index holds. */
 static uint32_t key_of(const uint64_t name[2])
 {
 	return (uint32_t)name[0];
@@ -47,9 +35,8 @@ static int is_name(const uint64_t name[2], const void *data, size_t len)
 	return right[0] == name[0] && right[1] == name[1];
 }
 
-/* The name in a payload, and the content behind it. -EBADMSG: they do not belong together. */
-static int open_blob(const struct fmt_chunk *chunk, const uint8_t *raw, uint64_t name[2],
-		     struct fmt_cursor *content)
+int fmt_blob_open(const struct fmt_chunk *chunk, const uint8_t *raw, uint64_t name[2],
+		  struct fmt_cursor *content)
 {
 	*content = fmt_cursor(raw, chunk->raw_bytes);
 	name[0] = fmt_u64(content);
@@ -73,7 +60,7 @@ int fmt_blobs_put(struct fmt_output *o, const uint64_t name[2], const void *data
 	text_bytes(&raw, data, len);
 	if (raw.error)
 		return fmt_fail(err, raw.error, o->path, o->bytes, "%s", strerror(-raw.error));
-	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, LEVEL, err);
+	return fmt_output_chunk(o, &c, raw.data, raw.len, LEVEL, err);
 }
 
 int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_digest *contents,
@@ -88,7 +75,7 @@ int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_d
 	if (r < 0)
 		return fmt_fail(err, r, o->path, o->bytes, "contents of rank %u cannot be coded",
 				number);
-	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, LEVEL, err);
+	return fmt_output_chunk(o, &c, raw.data, raw.len, LEVEL, err);
 }
 
 static int by_key(const void *a, const void *b)
@@ -102,6 +89,8 @@ int fmt_blobs_list(struct fmt_trace *t)
 {
 	const struct fmt_member *m = &t->blobs;
 
+	if (!m->source.name)
+		return 0;
 	t->blob_places = malloc((m->n_chunks + 1) * sizeof(*t->blob_places));
 	if (!t->blob_places)
 		return -ENOMEM;
@@ -113,7 +102,7 @@ int fmt_blobs_list(struct fmt_trace *t)
 	return 0;
 }
 
-/* The next content with that key, from place *at on; NULL at the end. */
+/* The next content with that key, from *at on; NULL at the end. */
 static const struct fmt_chunk *next_of_key(const struct fmt_trace *t, uint32_t key, size_t *at)
 {
 	if (*at >= t->n_blobs || t->blob_places[*at].key != key)
@@ -156,7 +145,7 @@ int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **r
 
 		if (r < 0)
 			return r;
-		if (open_blob(&c, raw, found, &content) < 0)
+		if (fmt_blob_open(&c, raw, found, &content) < 0)
 			return fmt_fail(err, -EBADMSG, path, c.offset, MISNAMED);
 		if (found[1] != name[1] || found[0] != name[0])
 			continue;
@@ -186,7 +175,7 @@ int fmt_blob_next(const struct fmt_trace *t, size_t *at, uint64_t name[2], uint8
 		r = fmt_member_read(&t->blobs, path, &c, &raw, err);
 		if (r < 0)
 			return r;
-		if (open_blob(&c, raw, name, &content) < 0)
+		if (fmt_blob_open(&c, raw, name, &content) < 0)
 			return fmt_fail(err, -EBADMSG, path, c.offset, MISNAMED);
 		*len = fmt_left(&content);
 		memmove(raw, content.at, *len);
@@ -233,28 +222,8 @@ int fmt_contents_read(const struct fmt_trace *t, uint32_t rank, struct fmt_diges
 			continue;
 		r = fmt_member_read(&t->blobs, path, &c, &raw, err);
 		if (r >= 0 && fmt_contents_get(raw, c.raw_bytes, ret, n) < 0)
-			r = fmt_fail(err, -EBADMSG, path, c.offset, "contents that make no sense");
+			r = fmt_fail(err, -EBADMSG, path, c.offset, "invalid list of contents");
 		return r < 0 ? r : 0;
 	}
 	return 0;
-}
-
-const char *fmt_blobs_check(const struct fmt_trace *t, const struct fmt_chunk *c,
-			    const uint8_t *raw)
-{
-	scoped(free_ptr) struct fmt_digest *contents = NULL;
-	struct fmt_cursor content;
-	uint64_t name[2];
-	size_t n = 0;
-
-	if (c->type == FMT_CHUNK_BLOB)
-		return open_blob(c, raw, name, &content) < 0 ? MISNAMED : NULL;
-	if (c->type != FMT_CHUNK_CONTENTS)
-		return NULL;
-	if (fmt_contents_get(raw, c->raw_bytes, &contents, &n) < 0)
-		return "contents that make no sense";
-	for (size_t i = 0; i < n; i++)
-		if (!fmt_blob_is_there(t, contents[i].digest))
-			return "a content is named that is not there";
-	return NULL;
 }

@@ -9,15 +9,11 @@
 #include "formats/store/output.h"
 #include "formats/store/trace.h"
 
-/* What a content is called. */
+/* Computes the name of a content. */
 void fmt_blob_name(const void *data, size_t len, uint64_t ret[2]);
 
-/* Begins the file in the trace that is being written at `trace`; fmt_output_end() ends it, and
- * fmt_output_done() frees `o` in any case. */
-int fmt_blobs_begin(struct fmt_output *o, const char *trace, struct fmt_error *err);
-
-/* Appends a content; each once, by name, so that the same contents make the same file. -EBADMSG:
- * that is not its name. -EFBIG: more than a chunk can hold. */
+/* Appends a content to `o`, from fmt_writer_blobs(); each once, by name, so that the same contents
+ * make the same file. -EBADMSG: that is not its name. -EFBIG: more than a chunk can hold. */
 int fmt_blobs_put(struct fmt_output *o, const uint64_t name[2], const void *data, size_t len,
 		  struct fmt_error *err);
 
@@ -26,28 +22,31 @@ int fmt_blobs_put(struct fmt_output *o, const uint64_t name[2], const void *data
 int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_digest *contents,
 		       size_t n, struct fmt_error *err);
 
-/* How many contents the trace holds, and the bytes of their file; 0 without one. */
+/* Returns the number of contents, and the bytes of their file (0 without one) in *file_bytes. */
 uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes);
 
-/* Whether the index knows of such a content. It looks at a quarter of the name: reading tells. */
+/* Whether the index lists a content whose name has the same low 32 bits. Reading it tells whether
+ * it is the same content. */
 int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2]);
 
-/* The caller frees *ret. -ENOENT: the trace has no such content. */
+/* Reads a content; the caller frees *ret. -ENOENT: the trace has no such content. */
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,
 		  struct fmt_error *err);
 
-/* The next content, in the order of the file, from *at on, which begins at 0 and moves behind it: 1
- * with its name and the content for the caller to free, or 0 at the end. */
+/* Reads the next content in the order of the file. *at begins at 0 and is moved behind the content.
+ * Returns 1 with its name and bytes, which the caller frees, or 0 at the end. */
 int fmt_blob_next(const struct fmt_trace *t, size_t *at, uint64_t name[2], uint8_t **ret,
 		  size_t *len, struct fmt_error *err);
 
-/* What the rank's operations read and wrote; the caller frees *ret. Without any *n is 0. */
+/* Reads the list of contents that the rank's operations read and wrote; the caller frees *ret. *n
+ * is 0 without a list. */
 int fmt_contents_read(const struct fmt_trace *t, uint32_t rank, struct fmt_digest **ret, size_t *n,
 		      struct fmt_error *err);
 
-/* The payload of a chunk FMT_CHUNK_CONTENTS. -EBADMSG: damage. */
+/* Decodes the payload of a chunk FMT_CHUNK_CONTENTS. -EBADMSG: damage. */
 int fmt_contents_get(const uint8_t *data, size_t len, struct fmt_digest **ret, size_t *n);
 
-/* What is wrong with a chunk of blobs.chunks; NULL when nothing is. */
-const char *fmt_blobs_check(const struct fmt_trace *t, const struct fmt_chunk *c,
-			    const uint8_t *raw);
+/* Splits the payload of a chunk FMT_CHUNK_BLOB into the name and the content, in place. -EBADMSG:
+ * the name is not that of the content. */
+int fmt_blob_open(const struct fmt_chunk *chunk, const uint8_t *raw, uint64_t name[2],
+		  struct fmt_cursor *content);

@@ -52,15 +52,15 @@ int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cur
 	if (c.bad)
 		return bad(why, "cut short in a header");
 	if (magic != FMT_SKIP_MAGIC)
-		return bad(why, "no header where one must be");
+		return bad(why, "missing header");
 	if (body < 9 || body > fmt_left(&c))
-		return bad(why, "header with a wrong length");
+		return bad(why, "invalid length of a header");
 	hash = fmt_cursor(data + body, 8);
 	if (fmt_hash(data, body) != fmt_u64(&hash))
 		return bad(why, "header fails its checksum");
 	c.end = data + body;
 	if (fmt_u8(&c) != tag)
-		return bad(why, "a header of another kind");
+		return bad(why, "header of the wrong type");
 	*ret = c;
 	return 0;
 }
@@ -110,8 +110,8 @@ int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header 
 		*why = "written by a newer version of the format";
 		return -ENOTSUP;
 	}
-	if (h.kind > FMT_FILE_BLOBS)
-		return bad(why, "a file of an unknown kind");
+	if (h.kind >= FMT_FILE_KINDS)
+		return bad(why, "unknown kind of file");
 	*ret = h;
 	return 0;
 }
@@ -168,7 +168,7 @@ void fmt_chunk_header_put(struct text *t, const struct fmt_chunk *c)
 int fmt_chunk_too_thin(const struct fmt_chunk *c)
 {
 	return (c->type == FMT_CHUNK_NAMES || c->type == FMT_CHUNK_SLICE ||
-		c->type == FMT_CHUNK_LENGTHS) &&
+		c->type == FMT_CHUNK_MANIFEST) &&
 	       c->raw_bytes > THIN_BYTES &&
 	       (c->raw_bytes - THIN_BYTES) / THIN_RATIO > c->frame_bytes;
 }
@@ -189,7 +189,7 @@ int fmt_chunk_header_get(const uint8_t *data, size_t len, struct fmt_chunk *ret,
 	if (c.bad || chunk.frame_bytes > INT64_MAX || chunk.slice > UINT32_MAX)
 		return bad(why, "chunk header cut short");
 	if (chunk.raw_bytes > FMT_CHUNK_RAW_MAX)
-		return bad(why, "a chunk larger than any can be");
+		return bad(why, "chunk too large");
 	*ret = chunk;
 	return 0;
 }
@@ -228,8 +228,7 @@ int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, cons
 
 define_cleanup(free_cctx, ZSTD_CCtx *, ZSTD_freeCCtx);
 
-/* Feeds raw[from .. to) and flushes or ends, into room that is large enough for all of it.
- */
+/* Compresses raw[from .. to) and flushes or ends the frame, into enough memory for all of it. */
 static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t from, size_t to,
 		     ZSTD_EndDirective how)
 {
@@ -273,8 +272,8 @@ int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t
 	return 0;
 }
 
-/* Making a context asks the processor what it can do, which takes longer than unpacking a chunk
- * where it is emulated, as in most virtual machines. So each thread keeps one, until it ends. */
+/* Making a context executes CPUID, which takes longer than unpacking a chunk in most virtual
+ * machines. So each thread keeps one until it ends. */
 static pthread_once_t context_once = PTHREAD_ONCE_INIT;
 static pthread_key_t context_key;
 
@@ -316,10 +315,10 @@ int fmt_frame_unpack(const uint8_t *frame, size_t len, size_t raw_bytes, uint8_t
 		return -ENOMEM;
 	/* A block of 128 KiB takes at least four bytes. */
 	if (raw_bytes > FMT_CHUNK_RAW_MAX || raw_bytes / 32768 > len)
-		return bad(why, "a chunk larger than any can be");
-	/* The frame's own idea of its size must agree before anything is allocated. */
+		return bad(why, "chunk too large");
+	/* The frame's own size must agree before memory is allocated. */
 	if (ZSTD_getFrameContentSize(frame, len) != raw_bytes)
-		return bad(why, "the packed frame has another length than its header says");
+		return bad(why, "the length of the packed frame differs from its header");
 	raw = malloc(raw_bytes ? raw_bytes : 1);
 	if (!raw)
 		return -ENOMEM;

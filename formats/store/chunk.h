@@ -15,11 +15,18 @@
 #define FMT_SKIP_MAGIC 0x184D2A57u
 #define FMT_VERSION 1
 
-/* Features that a reader must know to read the file right; a bit it does not know: refuse. */
+/* Features that a reader must know. A file with an unknown bit is refused. */
 #define FMT_INCOMPAT_BLOBS 1u /* a packed file that has contents */
 #define FMT_INCOMPAT_KNOWN FMT_INCOMPAT_BLOBS
 
-enum fmt_file_kind { FMT_FILE_NAMES, FMT_FILE_RANK, FMT_FILE_PACKED, FMT_FILE_BLOBS };
+enum fmt_file_kind {
+	FMT_FILE_NAMES,
+	FMT_FILE_RANK,
+	FMT_FILE_PACKED,
+	FMT_FILE_BLOBS,
+	FMT_FILE_MANIFEST,
+	FMT_FILE_KINDS,
+};
 
 #define FMT_FILE_HEADER_BYTES 56
 
@@ -36,14 +43,13 @@ enum fmt_chunk_type {
 	FMT_CHUNK_NAMES = 1,   /* what is named once, or what was added since the last such chunk */
 	FMT_CHUNK_SLICE = 2,   /* events, ranges, values and edges of one slice */
 	FMT_CHUNK_DIGESTS = 3, /* digests and pages of one slice */
-	FMT_CHUNK_LENGTHS = 4, /* lengths of rendered files */
-	FMT_CHUNK_TEMPLATE = 5, /* what slices repeat */
-	FMT_CHUNK_PARITY = 6,	/* repairs the chunks before it */
-	FMT_CHUNK_BLOB = 7,	/* a content; `slice` is the low 32 bits of its name */
+	FMT_CHUNK_PARITY = 6,  /* repairs the chunks before it */
+	FMT_CHUNK_BLOB = 7,    /* a content; `slice` is the low 32 bits of its name */
 	FMT_CHUNK_CONTENTS = 8, /* which operations read and wrote which; `slice` is the rank */
+	FMT_CHUNK_MANIFEST = 9, /* the other files of the trace and their roots */
 };
 
-/* What a chunk's header says, and the index again. */
+/* The header of a chunk; also in the index. */
 struct fmt_chunk {
 	uint8_t type;	       /* enum fmt_chunk_type, or one that a later version added */
 	uint64_t header_bytes; /* of the header, with the skippable frame around it */
@@ -53,7 +59,7 @@ struct fmt_chunk {
 	uint32_t rank;	       /* the recorder's */
 	uint64_t offset;       /* of the header, in its file; not stored */
 
-	/* FMT_CHUNK_SLICE; of the others only `slice`, where it has a meaning. */
+	/* For FMT_CHUNK_SLICE. Other types have only `slice`, if it means anything for them. */
 	uint64_t slice;
 	struct fmt_iteration iteration;
 	fmt_number first_number;
@@ -63,10 +69,11 @@ struct fmt_chunk {
 
 /* The longest header that fmt_chunk_header_put() makes. */
 #define FMT_CHUNK_HEADER_MAX 320
-/* What a payload may unpack to; more than this is refused before it is allocated. */
+/* The most that a payload may unpack to; checked before memory is allocated. */
 #define FMT_CHUNK_RAW_MAX (1u << 30)
-/* Whether no chunk of that type unpacks to so much: contents and digests may repeat at will; of
- * what has to be read before anything is shown, a byte holds no more than a thousand. */
+/* Whether the chunk claims more bytes than a chunk of that type may unpack to. Contents and digests
+ * may repeat without limit; of types that are read before anything is shown, a byte holds a
+ * thousand at most. */
 int fmt_chunk_too_thin(const struct fmt_chunk *c);
 
 #define FMT_FOOTER_BYTES 72
@@ -79,11 +86,12 @@ struct fmt_footer {
 
 uint64_t fmt_hash(const void *data, size_t len);
 
-/* A header: a skippable frame, whose first byte tells which of ours it is, and whose last eight are
- * the xxh3-64 of all before them. begin ... end puts one; `start` is t->len before begin. */
+/* A header is a skippable frame. Its first byte is the tag, its last eight bytes are the xxh3-64 of
+ * all bytes before them. fmt_header_begin() and fmt_header_end() append one; `start` is t->len
+ * before it begins. */
 void fmt_header_begin(struct text *t, uint8_t tag);
 void fmt_header_end(struct text *t, size_t start);
-/* Checks length, hash and tag; *ret then holds what lies between tag and hash. */
+/* Checks length, hash and tag. *ret then holds the bytes between tag and hash. */
 int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cursor *ret,
 		    const char **why);
 
@@ -93,10 +101,10 @@ int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header 
 
 /* `c->header_bytes` and `c->offset` are not used. */
 void fmt_chunk_header_put(struct text *t, const struct fmt_chunk *c);
-/* `len` is what is left of the file, or at least FMT_CHUNK_HEADER_MAX; offset is not set. */
+/* `len` is the rest of the file, or at least FMT_CHUNK_HEADER_MAX; offset is not set. */
 int fmt_chunk_header_get(const uint8_t *data, size_t len, struct fmt_chunk *ret, const char **why);
 
-/* The fields of the header that stay the same at every level of compression. */
+/* Appends the fields of the header that are the same at every level of compression. */
 void fmt_chunk_fields_put(struct text *t, const struct fmt_chunk *c);
 
 void fmt_footer_put(struct text *t, const struct fmt_footer *f);

@@ -49,9 +49,10 @@ static inline const uint8_t *fmt_bytes(struct fmt_cursor *c, uint64_t n)
 
 static inline uint8_t fmt_u8(struct fmt_cursor *c)
 {
-	const uint8_t *at = fmt_bytes(c, 1);
-
-	return at ? *at : 0;
+	if (c->at < c->end)
+		return *c->at++;
+	c->bad = 1;
+	return 0;
 }
 
 static inline uint32_t fmt_u32(struct fmt_cursor *c)
@@ -73,8 +74,14 @@ uint64_t fmt_varint_slow(struct fmt_cursor *c);
 
 static inline uint64_t fmt_varint(struct fmt_cursor *c)
 {
-	if (c->at < c->end && *c->at < 0x80)
+	const uint8_t *at = c->at;
+
+	if (at < c->end && *at < 0x80)
 		return *c->at++;
+	if (fmt_left(c) >= 2 && at[1] < 0x80) {
+		c->at += 2;
+		return (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+	}
 	return fmt_varint_slow(c);
 }
 

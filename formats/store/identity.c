@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a trace is called, and what is known to be wrong with it. */
+/* The id of a trace, and its known damage. */
 #include "formats/store/merkle.h"
 #include "formats/store/output.h"
 #include "formats/store/trace_impl.h"
 
 #include "base/array.h"
 
-/* The root of a file that has none, from what can be read of it. */
+/* Computes the root of a file without a footer from its readable chunks. */
 static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, uint8_t ret[32])
 {
 	struct fmt_merkle tree = {0};
@@ -41,10 +41,10 @@ static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struc
 	return r;
 }
 
-static void make_id(struct fmt_trace *t)
+/* Computes the root of a trace without a manifest from the files that are there. */
+static int compute_id(struct fmt_trace *t, uint8_t ret[FMT_SHA_BYTES])
 {
 	struct fmt_merkle tree = {0};
-	uint8_t root[32];
 	int r = 0;
 
 	if (t->shared.source.name)
@@ -53,9 +53,19 @@ static void make_id(struct fmt_trace *t)
 		r = add_root(t, &t->ranks[i].member, &tree);
 	if (r == 0 && t->blobs.source.name)
 		r = add_root(t, &t->blobs, &tree);
-	if (r < 0)
+	if (r == 0)
+		fmt_merkle_root(&tree, ret);
+	return r;
+}
+
+static void make_id(struct fmt_trace *t)
+{
+	uint8_t root[FMT_SHA_BYTES];
+
+	if (t->manifest.n > 0)
+		memcpy(root, t->manifest.id, sizeof(root));
+	else if (compute_id(t, root) < 0)
 		return;
-	fmt_merkle_root(&tree, root);
 	for (size_t i = 0; i < sizeof(root); i++)
 		snprintf(t->id + 2 * i, 3, "%02x", root[i]);
 }

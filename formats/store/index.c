@@ -8,7 +8,7 @@ enum { TAG_INDEX = 'I', TAG_MEMBERS = 'M' };
 
 #define LEVEL 9
 
-/* Columns of 64-bit fields; each value is stored as its way from the one before. */
+/* Columns of 64-bit fields. Each value is stored as the difference from the one before. */
 static const size_t common_columns[] = {
 	offsetof(struct fmt_chunk, header_bytes),
 	offsetof(struct fmt_chunk, frame_bytes),
@@ -52,14 +52,14 @@ static void put_column(struct text *t, const struct fmt_chunk *chunks, size_t n,
 	}
 }
 
-/* A column: where its next value lies, and the last one. */
+/* A column while it is read: the position of its next value, and the last value. */
 struct column {
 	struct fmt_cursor at;
 	int64_t last;
 	size_t field;
 };
 
-/* Takes a column of `n` values from the cursor. */
+/* Takes the bytes of a column of `n` values from the cursor. */
 static struct column take_column(struct fmt_cursor *c, size_t field, size_t n)
 {
 	struct column column = {.at = *c, .field = field};
@@ -74,7 +74,8 @@ static struct column take_column(struct fmt_cursor *c, size_t field, size_t n)
 	return column;
 }
 
-/* The next value of each column, into one chunk: all at once, since chunks are many and large. */
+/* Reads the next value of each column into one chunk. Row by row is faster than column by column,
+ * since chunks are many and large. */
 static void get_row(struct column *columns, size_t n, struct fmt_chunk *chunk)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -85,7 +86,7 @@ static void get_row(struct column *columns, size_t n, struct fmt_chunk *chunk)
 	}
 }
 
-/* All columns; 1 if they are cut short. */
+/* Reads all columns; 1 if they are cut short. */
 static int get_columns(struct fmt_cursor *c, struct fmt_chunk *chunks, size_t n)
 {
 	struct column common[ARRAY_SIZE(common_columns)], slice[ARRAY_SIZE(slice_columns)];
@@ -111,7 +112,7 @@ static int get_columns(struct fmt_cursor *c, struct fmt_chunk *chunks, size_t n)
 	return bad;
 }
 
-/* Puts `raw` packed, as the rest of a header that was begun at `start`. */
+/* Appends `raw`, packed, as the rest of a header that begins at `start`. */
 static int end_packed(struct text *t, size_t start, const struct text *raw)
 {
 	size_t len = raw->len;
@@ -127,18 +128,19 @@ static int end_packed(struct text *t, size_t start, const struct text *raw)
 	return t->error;
 }
 
-/* The shortest chunk, and what unpacks of an index for it at most: a type and each column. */
+/* The shortest chunk; and the most that an index unpacks to for each chunk: a type and a value of
+ * each column. */
 #define CHUNK_MIN 32
 #define ROW_MAX (1 + 10 * (ARRAY_SIZE(common_columns) + ARRAY_SIZE(slice_columns)))
 
-/* The counterpart: unpacks the rest of a header, of a file of `file_bytes`. */
+/* Unpacks the rest of a header of a file of `file_bytes` bytes: the counterpart of end_packed(). */
 static int open_packed(struct fmt_cursor *c, uint64_t file_bytes, uint8_t **ret,
 		       struct fmt_cursor *inside, const char **why)
 {
 	uint64_t len = fmt_varint(c);
 	int r = c->bad ? bad(why, "index cut short")
 		: len / ROW_MAX > file_bytes / CHUNK_MIN
-			? bad(why, "an index of more than its file can have")
+			? bad(why, "index too large for its file")
 			: fmt_frame_unpack(c->at, fmt_left(c), len, ret, why);
 
 	if (r == 0)
@@ -164,7 +166,7 @@ int fmt_index_put(struct text *t, const struct fmt_file_header *h, const struct 
 	return end_packed(t, start, &raw);
 }
 
-/* Offsets follow from lengths. */
+/* Computes the offsets of the chunks from their lengths. */
 static int place(struct fmt_chunk *chunks, size_t n, uint32_t number, const char **why)
 {
 	uint64_t at = FMT_FILE_HEADER_BYTES;
@@ -174,7 +176,7 @@ static int place(struct fmt_chunk *chunks, size_t n, uint32_t number, const char
 
 		if (k->header_bytes > FMT_CHUNK_HEADER_MAX || k->frame_bytes > INT64_MAX / 2 ||
 		    at > INT64_MAX / 2 || k->slice > UINT32_MAX)
-			return bad(why, "index with an impossible length");
+			return bad(why, "invalid length in the index");
 		k->rank = number;
 		k->offset = at;
 		at += k->header_bytes + k->frame_bytes;
@@ -206,7 +208,7 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 		return r;
 	count = fmt_count(&c, 1 + ARRAY_SIZE(common_columns));
 	if (count > file_bytes / CHUNK_MIN)
-		return bad(why, "an index of more than its file can have");
+		return bad(why, "index too large for its file");
 	chunks = calloc(count + 1, sizeof(*chunks));
 	if (!chunks)
 		return -ENOMEM;
@@ -281,13 +283,13 @@ int fmt_members_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 		return r;
 	count = fmt_count(&c, 4);
 	if (count > file_bytes / FMT_FILE_HEADER_BYTES)
-		return bad(why, "an index of more than its file can have");
+		return bad(why, "index too large for its file");
 	members = calloc(count + 1, sizeof(*members));
 	if (!members)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		if (get_member(&c, &members[i]) < 0)
-			return bad(why, "a member with an impossible name or length");
+			return bad(why, "invalid name or length of a member");
 	*ret = take(members);
 	*n = count;
 	return 0;

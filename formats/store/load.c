@@ -46,127 +46,120 @@ static void note(struct fmt_trace *t, const struct fmt_error *e)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- references ---- */
+/* ---- bases: slices that others are patches of ---- */
 
-/* So much memory may be taken by references that nobody uses just now. */
-#define CACHE_BYTES (64u << 20)
-
-void fmt_references_free(struct fmt_trace *t)
+void fmt_trace_set_memory(struct fmt_trace *t, size_t bytes)
 {
-	for (size_t i = 0; i < t->n_references; i++) {
-		fmt_reference_free(t->references[i]->reference);
-		free(t->references[i]);
-	}
-	free(t->references);
+	t->bases_limit = bytes;
 }
 
-/* Drops what was used longest ago, while there is too much. With the lock held. */
+static void free_base(struct fmt_cached *c)
+{
+	free(c->payload);
+	free(c);
+}
+
+void fmt_bases_free(struct fmt_trace *t)
+{
+	for (size_t i = 0; i < t->n_bases; i++)
+		free_base(t->bases[i]);
+	free(t->bases);
+}
+
+/* Drops the bases that were used longest ago, while there are too many. With the lock held. */
 static void trim(struct fmt_trace *t)
 {
-	while (t->reference_bytes > CACHE_BYTES) {
-		size_t oldest = t->n_references;
+	while (t->base_bytes > t->bases_limit) {
+		size_t oldest = t->n_bases;
 
-		for (size_t i = 0; i < t->n_references; i++)
-			if (t->references[i]->users == 0 &&
-			    (oldest == t->n_references ||
-			     t->references[i]->used < t->references[oldest]->used))
+		for (size_t i = 0; i < t->n_bases; i++)
+			if (t->bases[i]->users == 0 &&
+			    (oldest == t->n_bases || t->bases[i]->used < t->bases[oldest]->used))
 				oldest = i;
-		if (oldest == t->n_references)
+		if (oldest == t->n_bases)
 			return;
-		t->reference_bytes -= fmt_reference_bytes(t->references[oldest]->reference);
-		fmt_reference_free(t->references[oldest]->reference);
-		free(t->references[oldest]);
-		t->references[oldest] = t->references[--t->n_references];
+		t->base_bytes -= t->bases[oldest]->bytes;
+		free_base(t->bases[oldest]);
+		t->bases[oldest] = t->bases[--t->n_bases];
 	}
 }
 
 static struct fmt_cached *find_cached(struct fmt_trace *t, uint32_t rank, uint64_t slice)
 {
-	for (size_t i = 0; i < t->n_references; i++)
-		if (t->references[i]->rank == rank && t->references[i]->slice == slice) {
-			t->references[i]->users++;
-			t->references[i]->used = ++t->clock;
-			return t->references[i];
+	for (size_t i = 0; i < t->n_bases; i++)
+		if (t->bases[i]->rank == rank && t->bases[i]->slice == slice) {
+			t->bases[i]->users++;
+			t->bases[i]->used = ++t->clock;
+			return t->bases[i];
 		}
 	return NULL;
 }
 
-/* Takes over `reference`, unless another thread was faster. */
-static int cache(struct fmt_trace *t, uint32_t rank, uint64_t slice,
-		 struct fmt_reference *reference, struct fmt_cached **ret)
+/* Takes over the payload of a base, unless another thread was faster. The caller uses *ret until
+ * release_base(). */
+static int cache(struct fmt_trace *t, uint32_t rank, const struct fmt_chunk *chunk,
+		 uint8_t *payload, const struct fmt_cursor *structure, struct fmt_cached **ret)
 {
 	struct fmt_cached *c = malloc(sizeof(*c));
 	int r = 0;
 
 	pthread_mutex_lock(&t->lock);
-	*ret = find_cached(t, rank, slice);
-	if (*ret) {
-		fmt_reference_free(reference);
+	*ret = find_cached(t, rank, chunk->slice);
+	if (*ret || !c || array_reserve(&t->bases, t->n_bases + 1, &t->bases_cap) < 0) {
+		free(payload);
 		free(c);
-	} else if (!c ||
-		   array_reserve(&t->references, t->n_references + 1, &t->references_cap) < 0) {
-		fmt_reference_free(reference);
-		free(c);
-		r = -ENOMEM;
+		r = *ret ? 0 : -ENOMEM;
 	} else {
-		*c = (struct fmt_cached){.reference = reference,
-					 .slice = slice,
+		*c = (struct fmt_cached){.payload = payload,
+					 .structure = *structure,
+					 .bytes = chunk->raw_bytes,
+					 .slice = chunk->slice,
 					 .used = ++t->clock,
 					 .rank = rank,
 					 .users = 1};
-		t->references[t->n_references++] = *ret = c;
-		t->reference_bytes += fmt_reference_bytes(reference);
+		t->bases[t->n_bases++] = *ret = c;
+		t->base_bytes += c->bytes;
 		trim(t);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return r;
 }
 
-static int read_reference(struct fmt_trace *t, uint32_t rank, uint64_t slice,
-			  struct fmt_reference **ret, struct fmt_error *err)
+static int read_base(struct fmt_trace *t, uint32_t rank, uint64_t slice, struct fmt_cached **ret,
+		     struct fmt_error *err)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
-	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 	struct fmt_rank_state *state = &t->ranks[rank];
-	struct fmt_cursor in;
+	struct fmt_slice_head head;
 	struct fmt_chunk c;
 	char path[512];
-	uint64_t again;
 	int r;
 
 	fmt_member_path(t, &state->member, path, sizeof(path));
 	if (slice >= state->info.n_slices || !state->chunk_of[slice])
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"the slice that this one refers to was lost");
+				"the slice that this one repeats is lost");
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, err);
 	if (r < 0)
 		return r;
 	if (r == 1)
 		note(t, err);
-	in = fmt_cursor(raw, c.raw_bytes);
-	if (fmt_slice_refers(in, &again) != 0)
-		return fmt_fail(err, -EBADMSG, path, c.offset, "a reference that has one itself");
-	r = fmt_slice_get(&in, &c, t->names, map_of(t, state), rank, NULL, ret, NULL, &s);
-	return r < 0 ? fmt_fail(err, r, path, c.offset, "a slice that makes no sense") : 0;
+	if (fmt_slice_head_get(fmt_cursor(raw, c.raw_bytes), &head) < 0 || head.back)
+		return fmt_fail(err, -EBADMSG, path, c.offset, "invalid base of another slice");
+	return cache(t, rank, &c, take(raw), &head.structure, ret);
 }
 
-static int get_reference(struct fmt_trace *t, uint32_t rank, uint64_t slice,
-			 struct fmt_cached **ret, struct fmt_error *err)
+static int get_base(struct fmt_trace *t, uint32_t rank, uint64_t slice, struct fmt_cached **ret,
+		    struct fmt_error *err)
 {
-	struct fmt_reference *reference = NULL;
-	int r;
-
 	pthread_mutex_lock(&t->lock);
 	*ret = find_cached(t, rank, slice);
 	pthread_mutex_unlock(&t->lock);
-	if (*ret)
-		return 0;
-	r = read_reference(t, rank, slice, &reference, err);
-	return r < 0 ? r : cache(t, rank, slice, reference, ret);
+	return *ret ? 0 : read_base(t, rank, slice, ret, err);
 }
 
-static void put_reference(struct fmt_trace *t, struct fmt_cached *c)
+static void release_base(struct fmt_trace *t, struct fmt_cached *c)
 {
 	if (!c)
 		return;
@@ -178,38 +171,40 @@ static void put_reference(struct fmt_trace *t, struct fmt_cached *c)
 
 /* ---- slices ---- */
 
-/* Whether others refer to the slice: then its parity is behind it. */
-static int is_reference(const struct fmt_rank_state *state, uint64_t slice)
+/* Whether others are patches of the slice: then its parity is behind it. */
+static int is_base(const struct fmt_rank_state *state, uint64_t slice)
 {
 	size_t next = state->chunk_of[slice];
 
 	return next < state->member.n_chunks && state->member.chunks[next].type == FMT_CHUNK_PARITY;
 }
 
-static int decode(struct fmt_trace *t, uint32_t rank, const struct fmt_cursor *in,
-		  const struct fmt_chunk *c, double *bits, struct fmt_slice **ret,
-		  struct fmt_error *err)
+/* Decodes the payload at *raw, which is taken over where others need it; only its header if `ret`
+ * is NULL. */
+static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struct fmt_chunk *c,
+		  struct fmt_slice **ret, struct fmt_error *err)
 {
-	struct fmt_cached *cached = NULL;
-	struct fmt_reference *keep = NULL;
-	uint64_t slice = 0;
-	int r = fmt_slice_refers(*in, &slice);
+	struct fmt_cached *base = NULL, *own = NULL;
+	struct fmt_slice_head head;
+	int r = fmt_slice_head_get(fmt_cursor(*raw, c->raw_bytes), &head);
 
-	if (r == 1)
-		r = get_reference(t, rank, slice, &cached, err);
-	if (r == 0) {
-		r = fmt_slice_get(in, c, t->names, map_of(t, &t->ranks[rank]), rank,
-				  cached ? cached->reference : NULL,
-				  is_reference(&t->ranks[rank], c->slice) ? &keep : NULL, bits,
-				  ret);
+	if (r == 0 && head.back > c->slice)
+		r = -EBADMSG;
+	if (r == 0 && head.back) {
+		r = get_base(t, rank, c->slice - head.back, &base, err);
 		if (r < 0)
-			fmt_fail(err, r, "", c->offset, "a slice that makes no sense");
+			return r;
 	}
-	/* Whoever needs it next has it; if there is no memory for that, it is decoded again. */
-	if (r == 0 && keep)
-		cache(t, rank, c->slice, take(keep), &cached);
-	fmt_reference_free(keep);
-	put_reference(t, cached);
+	if (r == 0 && ret)
+		r = fmt_slice_get(&head, c, t->names, map_of(t, &t->ranks[rank]), rank,
+				  base ? &base->structure : NULL, ret);
+	if (r < 0)
+		fmt_fail(err, r, "", c->offset, "invalid slice");
+	/* Whoever needs it next has it; without memory for that, it is read again. */
+	if (r == 0 && !head.back && is_base(&t->ranks[rank], c->slice))
+		cache(t, rank, c, take(*raw), &head.structure, &own);
+	release_base(t, own);
+	release_base(t, base);
 	return r;
 }
 
@@ -246,13 +241,12 @@ struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s)
 	return lost ? NULL : take(c);
 }
 
-static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
-		struct fmt_slice **ret, struct fmt_error *err)
+static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_slice **ret,
+		struct fmt_error *err)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	struct fmt_rank_state *state = rank < t->n_ranks ? &t->ranks[rank] : NULL;
 	struct fmt_error why = {.file = ""};
-	struct fmt_cursor in;
 	struct fmt_chunk c;
 	char path[512];
 	int r;
@@ -262,13 +256,15 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits
 	fmt_member_path(t, &state->member, path, sizeof(path));
 	if (!state->chunk_of[slice])
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET, "slice %u was lost", slice);
+	if (!state->member.header.inline_names && !t->shared.source.name)
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"slice %u cannot be read without names.chunks", slice);
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, &why);
 	if (r == 1)
 		note(t, &why);
 	if (r >= 0) {
-		in = fmt_cursor(raw, c.raw_bytes);
-		r = decode(t, rank, &in, &c, bits, ret, &why);
+		r = decode(t, rank, &raw, &c, ret, &why);
 		if (r < 0 && !why.file[0])
 			snprintf(why.file, sizeof(why.file), "%.255s", path);
 	}
@@ -279,27 +275,58 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits
 	return r;
 }
 
-/* Reads the digests that the slice's header promises. */
-static int load_digests(struct fmt_trace *t, struct fmt_slice *s, uint64_t n, struct fmt_error *err)
+/* Reads the chunk of a slice's digests, whose header is put into *chunk. */
+static int read_digests(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_chunk *chunk,
+			uint8_t **raw, struct fmt_error *err)
 {
-	scoped(free_ptr) uint8_t *raw = NULL;
-	struct fmt_rank_state *state = &t->ranks[s->rank];
-	struct fmt_chunk c;
+	struct fmt_rank_state *state = &t->ranks[rank];
 	char path[512];
 	int r;
 
 	fmt_member_path(t, &state->member, path, sizeof(path));
-	if (!state->digests_of[s->index])
+	if (!state->digests_of[slice])
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"the digests of slice %u were lost", s->index);
-	c = state->member.chunks[state->digests_of[s->index] - 1];
-	r = fmt_member_read(&state->member, path, &c, &raw, err);
+				"the digests of slice %u were lost", slice);
+	*chunk = state->member.chunks[state->digests_of[slice] - 1];
+	r = fmt_member_read(&state->member, path, chunk, raw, err);
 	if (r == 1)
 		note(t, err);
+	return r < 0 ? r : 0;
+}
+
+/* Adds the digests that the slice's header promises. */
+static int load_digests(struct fmt_trace *t, struct fmt_slice *s, uint64_t n, struct fmt_error *err)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_chunk c;
+	char path[512];
+	int r = read_digests(t, s->rank, s->index, &c, &raw, err);
+
 	if (r < 0)
 		return r;
 	r = fmt_digests_get(fmt_cursor(raw, c.raw_bytes), n, s);
-	return r < 0 ? fmt_fail(err, r, path, c.offset, "digests that make no sense") : 0;
+	if (r == 0)
+		return 0;
+	fmt_member_path(t, &t->ranks[s->rank].member, path, sizeof(path));
+	return fmt_fail(err, r, path, c.offset, "invalid digests");
+}
+
+int fmt_slice_check(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_error *err)
+{
+	const struct fmt_slice_info *info = fmt_trace_slice(t, rank, slice);
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_error why = {.file = ""};
+	struct fmt_chunk c;
+	int r = load(t, rank, slice, NULL, err);
+
+	if (r < 0 || info->n_digests == 0)
+		return r;
+	r = read_digests(t, rank, slice, &c, &raw, &why);
+	if (r == -EBADMSG)
+		slice_damaged(t, &t->ranks[rank].slices[slice], &why);
+	if (r < 0 && err)
+		*err = why;
+	return r;
 }
 
 int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
@@ -311,11 +338,10 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 	struct fmt_error why = {.file = ""};
 	int r;
 
-	/* But for its digests, a slice is one stream: what is not wanted is decoded all the same.
-	 */
+	/* All columns of a slice are decoded, whichever of them are wanted. */
 	if (n == 0 && t->keeper.find && t->keeper.find(t->keeper.context, rank, slice, ret) == 1)
 		return 0;
-	r = load(t, rank, slice, NULL, &s, err);
+	r = load(t, rank, slice, &s, err);
 	if (r == 0 && n > 0) {
 		r = load_digests(t, s, n, &why);
 		if (r == -EBADMSG)
@@ -326,12 +352,4 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 	if (r == 0)
 		*ret = take(s);
 	return r;
-}
-
-int fmt_slice_bits(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
-		   struct fmt_error *err)
-{
-	scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
-
-	return load(t, rank, slice, bits, &s, err);
 }

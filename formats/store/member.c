@@ -7,10 +7,12 @@
 #include "formats/store/parity.h"
 #include "formats/store/scan.h"
 
-/* The footer and, mostly, the whole index are read at once. */
+#include <stdbool.h>
+
+/* Bytes at the end of a file that are read at once: the footer and usually the whole index. */
 #define TAIL 65536
 
-/* So many places are listed: each is looked for among those before. */
+/* At most so many errors are kept: each new one is compared with all of them. */
 #define DAMAGE_MOST 4096
 
 void fmt_damage_add(struct fmt_damage *d, const struct fmt_error *e)
@@ -32,7 +34,16 @@ static void note(struct fmt_damage *d, const char *path, uint64_t offset, const 
 	fmt_damage_add(d, &e);
 }
 
-/* By footer and index: 1, or 0 and *why and *at if they are not what they must be. */
+/* The message for a file that could not be read at all; returns `r`. */
+static int failed(int r, const char *path, uint64_t at, struct fmt_error *err)
+{
+	if (r == -ENOTSUP)
+		return fmt_fail(err, r, path, at, "written by a newer version of the format");
+	return fmt_fail(err, r, path, at, "cannot read: %s", strerror(-r));
+}
+
+/* Opens the file by footer and index: 1, or 0 if these are missing or damaged, with *why and *at.
+ */
 static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char **why)
 {
 	uint64_t bytes = m->source.bytes, index_at;
@@ -91,8 +102,8 @@ static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char 
 	return 0;
 }
 
-/* A chunk whose header is damaged, and whose parity is `p`: its bytes lie in between. 1 if it can
- * be read by way of its parity, and then what its header says. */
+/* Reads a chunk whose header is damaged, from its bytes before the parity chunk `p`: 1 and *ret if
+ * its parity repairs it, else 0. */
 static int recover(const struct fmt_member *m, int fd, const struct fmt_frame *p,
 		   struct fmt_chunk *ret)
 {
@@ -114,7 +125,22 @@ static int recover(const struct fmt_member *m, int fd, const struct fmt_frame *p
 	return 1;
 }
 
-/* By its frames. What the walk steps over goes to `d`. */
+/* Notes that the bytes before the frame may have been a chunk, unless they were the file header or
+ * a part of the index, which ends at the footer. */
+static void note_lost(struct fmt_member *m, const struct fmt_frame *f)
+{
+	bool header = f->lost_at == 0 && f->lost_bytes == FMT_FILE_HEADER_BYTES;
+
+	if (f->lost_bytes > 0 && !m->lost_why && !header) {
+		m->lost_why = f->why;
+		m->lost_at = f->lost_at;
+	}
+	if (f->tag == 'E' && m->lost_why && f->footer.index_bytes <= f->offset &&
+	    m->lost_at >= f->offset - f->footer.index_bytes)
+		m->lost_why = NULL;
+}
+
+/* Opens the file by walking its frames. Bytes that the walk steps over are added to `d`. */
 static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct fmt_damage *d,
 			struct fmt_error *err)
 {
@@ -136,31 +162,29 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 			memcpy(m->root, f.footer.root, sizeof(m->root));
 			m->has_root = 1;
 		}
-		if (f.tag != 'C')
+		if (f.tag != 'C') {
+			note_lost(m, &f);
 			continue;
+		}
 		if (array_reserve(&m->chunks, m->n_chunks + 2, &cap) < 0)
 			return -ENOMEM;
 		if (f.lost_bytes > 0 && f.chunk.type == FMT_CHUNK_PARITY &&
 		    recover(m, fd, &f, &m->chunks[m->n_chunks]))
 			m->n_chunks++;
+		else
+			note_lost(m, &f);
 		m->chunks[m->n_chunks++] = f.chunk;
-		if (!known) {
-			m->header.kind = FMT_FILE_RANK;
-			m->header.number = f.chunk.rank;
-		}
 	}
 	if (r < 0)
-		return fmt_fail(err, r, path, scan.at, "%s",
-				r == -ENOTSUP ? "written by a newer version of the format"
-					      : strerror(-r));
-	if (!known && m->n_chunks == 0)
-		return fmt_fail(err, -EBADMSG, path, 0, "not a trace");
-	if (!ended) {
-		m->cut_off = 1;
-		note(d, path, scan.end, "the recording was cut off here; what is complete is kept");
-	} else if (scan.why) {
+		return failed(r, path, scan.at, err);
+	if (!known)
+		return fmt_fail(err, -EBADMSG, path, 0,
+				m->n_chunks == 0 ? "not a trace"
+						 : "file header and index are damaged");
+	m->cut_off = !ended;
+	m->end = scan.end;
+	if (ended && scan.why)
 		note(d, path, scan.end, scan.why);
-	}
 	return 0;
 }
 
@@ -182,8 +206,7 @@ int fmt_member_open(struct fmt_member *m, const char *path, struct fmt_damage *d
 	} else if (r == 1) {
 		r = 0;
 	} else {
-		fmt_fail(err, r, path, at, "%s",
-			 r == -ENOTSUP ? "written by a newer version of the format" : strerror(-r));
+		failed(r, path, at, err);
 	}
 	fmt_source_close(&m->source, fd);
 	return r;
@@ -192,11 +215,11 @@ int fmt_member_open(struct fmt_member *m, const char *path, struct fmt_damage *d
 void fmt_member_done(struct fmt_member *m)
 {
 	free(m->chunks);
-	free(m->source.name);
+	fmt_source_done(&m->source);
 	memset(m, 0, sizeof(*m));
 }
 
-/* The bytes of a chunk with its header. The caller frees *ret. */
+/* Reads the bytes of a chunk with its header. The caller frees *ret. */
 static int read_bytes(const struct fmt_member *m, const char *path, const struct fmt_chunk *c,
 		      uint8_t **ret, struct fmt_error *err)
 {
@@ -213,8 +236,11 @@ static int read_bytes(const struct fmt_member *m, const char *path, const struct
 	fd = fmt_source_open(&m->source);
 	n = fd < 0 ? fd : fmt_source_read(&m->source, fd, data, bytes, c->offset);
 	fmt_source_close(&m->source, fd);
+	/* If the file system cannot read these bytes, only this chunk is lost, as with wrong bytes.
+	 */
 	if (n < 0)
-		return fmt_fail(err, (int)n, path, c->offset, "cannot read: %s", strerror((int)-n));
+		return fmt_fail(err, n == -EIO ? -EBADMSG : (int)n, path, c->offset,
+				"cannot read: %s", strerror((int)-n));
 	if ((uint64_t)n < bytes)
 		return fmt_fail(err, -EBADMSG, path, c->offset, "cut short in a chunk");
 	*ret = take(data);
@@ -227,7 +253,7 @@ static int same_counts(const struct fmt_chunk *a, const struct fmt_chunk *b)
 	       a->n_edges == b->n_edges && a->n_digests == b->n_digests;
 }
 
-/* Checks the bytes against their own header, and against what the index says of it. */
+/* Compares the bytes of a chunk with its own header, and the header with the index. */
 static int check_bytes(const uint8_t *data, const struct fmt_chunk *c, struct fmt_chunk *header,
 		       const char **why)
 {
@@ -261,7 +287,7 @@ static const struct fmt_chunk *parity_of(const struct fmt_member *m, const struc
 	return &m->chunks[low];
 }
 
-/* Tries to put the bytes of `c` right: 1, or 0. */
+/* Repairs the bytes of `c` by its parity: 1, or 0. */
 static int repair(const struct fmt_member *m, const char *path, const struct fmt_chunk *c,
 		  uint8_t *data, struct fmt_chunk *header)
 {
@@ -283,7 +309,7 @@ static int repair(const struct fmt_member *m, const char *path, const struct fmt
 static int unpack(const struct fmt_chunk *c, const uint8_t *frame, uint8_t **ret, const char **why)
 {
 	if (fmt_chunk_too_thin(c)) {
-		*why = "a chunk larger than any can be";
+		*why = "chunk too large";
 		return -EBADMSG;
 	}
 	return fmt_frame_unpack(frame, c->frame_bytes, c->raw_bytes, ret, why);

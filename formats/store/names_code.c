@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "formats/names_impl.h"
-#include "formats/names_sites.h"
+#include "formats/store/names_templates.h"
 
 /* ---- writing ---- */
 
@@ -30,32 +30,6 @@ static void put_strings(const struct fmt_names *n, uint32_t from, struct text *o
 	fmt_put_varint(out, n->n_strings - first);
 	for (uint32_t i = first; i < n->n_strings; i++)
 		put_string(&n->strings[i], out);
-}
-
-define_cleanup(sites_freep, struct fmt_sites_code *, fmt_sites_free);
-
-static int put_sites(const struct fmt_names *n, const struct fmt_names_mark *mark, struct text *out)
-{
-	scoped(sites_freep) struct fmt_sites_code *code = NULL;
-	scoped(text_done) struct text coded = {0};
-	int r = fmt_sites_start(mark->strings, &code);
-
-	fmt_put_varint(out, n->n_sites - mark->sites);
-	if (r < 0 || n->n_sites == mark->sites)
-		return r;
-	fmt_coder_start(fmt_sites_coder(code));
-	for (uint32_t i = mark->sites; r == 0 && i < n->n_sites; i++) {
-		struct fmt_site site = n->sites[i];
-
-		r = fmt_sites_code(code, &site);
-	}
-	if (r == 0)
-		r = fmt_coder_finish(fmt_sites_coder(code), &coded);
-	if (r < 0)
-		return r;
-	fmt_put_varint(out, coded.len);
-	text_bytes(out, coded.data, coded.len);
-	return 0;
 }
 
 static void put_comms(const struct fmt_names *n, uint32_t from, struct text *out)
@@ -158,7 +132,7 @@ static struct fmt_names_mark mark_of(const struct fmt_names *n, uint32_t rank)
 }
 
 int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mark *mark,
-		  struct text *out, size_t *strings_end)
+		  struct text *out)
 {
 	struct fmt_names_mark now = mark_of(n, rank);
 	int r;
@@ -166,8 +140,7 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 	if (memcmp(&now, mark, sizeof(now)) == 0)
 		return 0;
 	put_strings(n, mark->strings, out);
-	*strings_end = out->len;
-	r = put_sites(n, mark, out);
+	r = fmt_templates_put(n, mark->sites, out);
 	if (r < 0)
 		return r;
 	put_comms(n, mark->comms, out);
@@ -257,6 +230,13 @@ static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
 	return c->bad ? -EBADMSG : ret->error;
 }
 
+/* What templates are added to. */
+struct adding {
+	struct fmt_names_reading *reading;
+	struct fmt_names *names;
+	struct fmt_names_map *map;
+};
+
 static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
 		       struct fmt_names_map *m)
 {
@@ -282,20 +262,16 @@ static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, 
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
-static int is_text(uint8_t type)
+/* Adds a template of the file, whose strings are the file's numbers, to the trace's. */
+static int add_template(const struct fmt_site *from, void *context)
 {
-	return type == FMT_STRING || type == FMT_JSON;
-}
-
-/* A site as it was decoded becomes one of the trace: its strings are the file's until then. */
-static int add_site(struct fmt_cursor *c, const struct fmt_site *coded,
-		    struct fmt_names_reading *reading, struct fmt_names *n, struct fmt_names_map *m)
-{
-	struct fmt_site s = *coded;
+	struct adding *a = context;
+	struct fmt_site s = *from;
+	struct fmt_cursor none = {0};
 	scoped(free_ptr) struct fmt_arg *args = NULL;
 	uint32_t number;
 	/* Its arguments, and those of its shape. */
-	int r = fmt_names_take(reading,
+	int r = fmt_names_take(a->reading,
 			       sizeof(s) + SLOT_BYTES + 2 * sizeof(*args) * (uint64_t)s.n_args);
 
 	if (r < 0)
@@ -305,48 +281,19 @@ static int add_site(struct fmt_cursor *c, const struct fmt_site *coded,
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s.n_args; i++) {
 		args[i] = s.args[i];
-		args[i].key = map_string(c, m, args[i].key);
-		if (!args[i].varies && is_text(args[i].type))
-			args[i].value = map_string(c, m, (uint64_t)args[i].value);
+		args[i].key = map_string(&none, a->map, args[i].key);
+		if (!args[i].varies && (args[i].type == FMT_STRING || args[i].type == FMT_JSON))
+			args[i].value = map_string(&none, a->map, (uint64_t)args[i].value);
 	}
 	s.args = args;
-	s.name = map_string(c, m, s.name);
-	s.category = map_string(c, m, s.category);
-	if (c->bad || s.kind >= FMT_KINDS)
+	s.name = map_string(&none, a->map, s.name);
+	s.category = map_string(&none, a->map, s.category);
+	if (none.bad)
 		return -EBADMSG;
-	r = fmt_names_site(n, &s, &number);
-	return r < 0 ? r : map_add(&m->sites, &m->n_sites, &m->sites_cap, number, &m->changes);
-}
-
-/* No byte can stand for more. */
-#define SITES_PER_BYTE 16384
-
-static int get_sites(struct fmt_cursor *c, uint32_t first_string, struct fmt_names_reading *reading,
-		     struct fmt_names *n, struct fmt_names_map *m)
-{
-	scoped(sites_freep) struct fmt_sites_code *code = NULL;
-	uint64_t count = fmt_varint(c), len = count ? fmt_count(c, 1) : 0;
-	const uint8_t *coded = fmt_bytes(c, len);
-	struct fmt_cursor in;
-	int r;
-
-	if (c->bad || count > len * SITES_PER_BYTE)
-		return -EBADMSG;
-	if (count == 0)
-		return 0;
-	r = fmt_sites_start(first_string, &code);
-	if (r < 0)
-		return r;
-	in = fmt_cursor(coded, len);
-	fmt_decoder_start(fmt_sites_coder(code), &in);
-	for (uint64_t i = 0; i < count && r == 0; i++) {
-		struct fmt_site site = {0};
-
-		r = fmt_sites_code(code, &site);
-		if (r == 0)
-			r = add_site(c, &site, reading, n, m);
-	}
-	return r < 0 ? r : fmt_coder_bad(fmt_sites_coder(code)) ? -EBADMSG : 0;
+	r = fmt_names_site(a->names, &s, &number);
+	return r < 0 ? r
+		     : map_add(&a->map->sites, &a->map->n_sites, &a->map->sites_cap, number,
+			       &a->map->changes);
 }
 
 static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
@@ -473,12 +420,12 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
 		  struct fmt_names_map *m)
 {
-	uint32_t first_string = m->n_strings;
+	struct adding adding = {reading, n, m};
 	uint64_t count;
 	int r = get_strings(c, reading, n, m);
 
 	if (r == 0)
-		r = get_sites(c, first_string, reading, n, m);
+		r = fmt_templates_get(c, add_template, &adding);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	for (uint64_t i = 0; i < count && r == 0; i++)
 		r = get_comm(c, reading, n, m);

@@ -14,10 +14,9 @@ struct fmt_names_mark {
 };
 
 /* What is new since *mark, and sets the mark: of rank `rank` and what belongs to no rank, or of all
- * ranks with FMT_WHOLE_TRACE. *strings_end is the length of *out behind the strings, which are text
- * and pack otherwise than the rest. Returns 1 if there was anything, 0 if not, or -errno. */
+ * ranks with FMT_WHOLE_TRACE. Returns 1 if there was anything, 0 if not, or -errno. */
 int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mark *mark,
-		  struct text *out, size_t *strings_end);
+		  struct text *out);
 
 /* The numbers that a file uses, as numbers of the trace that it became a part of. */
 struct fmt_names_map {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finding the members of a trace: the files of a directory, or the pieces of a packed file. */
+/* Finds the members of a trace: the files of a directory, or the pieces of a packed file. */
 #include "formats/store/trace_impl.h"
 
 #include "base/array.h"
@@ -9,36 +9,66 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 
-static int is_rank_name(const char *s)
+/* The member for files of that kind; NULL for ranks, of which there are many. */
+static struct fmt_member *single_member(struct fmt_trace *t, enum fmt_file_kind kind)
 {
-	size_t len = strlen(s);
-
-	return len > 12 && strncmp(s, "rank-", 5) == 0 && strcmp(s + len - 7, ".chunks") == 0 &&
-	       fmt_is_member_name(s, len);
+	switch (kind) {
+	case FMT_FILE_NAMES:
+		return &t->shared;
+	case FMT_FILE_BLOBS:
+		return &t->blobs;
+	case FMT_FILE_MANIFEST:
+		return &t->manifest_file;
+	default:
+		return NULL;
+	}
 }
 
+/* Notes that a file is left out, with the reason. */
+__attribute__((format(printf, 4, 5))) static int leave_out(struct fmt_trace *t,
+							   const struct fmt_source *source,
+							   uint64_t offset, const char *format, ...)
+{
+	const struct fmt_member as_if = {.source = *source};
+	char path[512], what[128];
+	struct fmt_error e;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	fmt_member_path(t, &as_if, path, sizeof(path));
+	fmt_fail(&e, -EBADMSG, path, offset, "%s", what);
+	fmt_trace_lose(t, &e);
+	return 0;
+}
+
+/* Adds a file whose name is one of a trace's. */
 static int add_member(struct fmt_trace *t, const struct fmt_source *source, size_t *cap,
 		      struct fmt_error *err)
 {
+	enum fmt_file_kind kind = FMT_FILE_RANK;
 	struct fmt_source copy = *source;
+	struct fmt_member *single;
+	uint32_t number;
 
+	t->bytes += source->bytes;
+	if (!fmt_member_kind(source->name, &kind, &number))
+		return leave_out(t, source, source->data_at, "not a name of a trace's file");
+	single = single_member(t, kind);
+	if (single && single->source.name)
+		return leave_out(t, source, source->data_at, "another %s", source->name);
+	if (!single && array_reserve(&t->ranks, (size_t)t->n_ranks + 1, cap) < 0)
+		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
 	copy.name = strdup(source->name);
 	if (!copy.name)
 		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
-	t->bytes += source->bytes;
-	if (strcmp(source->name, "names.chunks") == 0 && !t->shared.source.name) {
-		t->shared.source = copy;
+	if (single) {
+		single->source = copy;
 		return 0;
-	}
-	if (strcmp(source->name, "blobs.chunks") == 0 && !t->blobs.source.name) {
-		t->blobs.source = copy;
-		return 0;
-	}
-	if (array_reserve(&t->ranks, (size_t)t->n_ranks + 1, cap) < 0) {
-		free(copy.name);
-		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
 	}
 	memset(&t->ranks[t->n_ranks], 0, sizeof(*t->ranks));
 	t->ranks[t->n_ranks++].member.source = copy;
@@ -66,18 +96,22 @@ static int find_in_directory(struct fmt_trace *t, struct fmt_error *err)
 		char name[256];
 		struct fmt_source s = {
 			.fd = -1, .dir_fd = t->dir_fd, .name = name, .kept = &t->kept};
+		enum fmt_file_kind kind;
+		uint32_t number;
 		struct stat st;
 		int r;
 
-		if (!is_rank_name(e->d_name) && strcmp(e->d_name, "names.chunks") != 0 &&
-		    strcmp(e->d_name, "blobs.chunks") != 0)
+		if (!fmt_member_kind(e->d_name, &kind, &number))
 			continue;
 		snprintf(name, sizeof(name), "%s", e->d_name);
-		if (fstatat(t->dir_fd, name, &st, 0) < 0)
-			return fmt_fail(err, -errno, t->path, FMT_NO_OFFSET,
-					"cannot look at %s: %s", name, strerror(errno));
-		if (!S_ISREG(st.st_mode))
+		if (fstatat(t->dir_fd, name, &st, 0) < 0) {
+			leave_out(t, &s, FMT_NO_OFFSET, "cannot open: %s", strerror(errno));
 			continue;
+		}
+		if (!S_ISREG(st.st_mode)) {
+			leave_out(t, &s, FMT_NO_OFFSET, "not a regular file");
+			continue;
+		}
 		s.bytes = s.data_bytes = (uint64_t)st.st_size;
 		r = add_member(t, &s, &cap, err);
 		if (r < 0)
@@ -96,7 +130,7 @@ static int add_places(struct fmt_trace *t, const struct fmt_member_place *places
 
 	for (size_t i = 0; i < n; i++) {
 		const struct fmt_member_place *p = &places[i];
-		char name[64];
+		char name[FMT_MEMBER_NAME_BYTES];
 		struct fmt_source s = {
 			.fd = t->packed_fd,
 			.dir_fd = -1,
@@ -118,7 +152,7 @@ static int add_places(struct fmt_trace *t, const struct fmt_member_place *places
 	return 0;
 }
 
-/* By footer and members: 1, or 0 if they are not what they must be. */
+/* Finds the members of a packed file by its footer: 1, or 0 if footer or list are damaged. */
 static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 			  struct fmt_error *err)
 {
@@ -163,7 +197,7 @@ struct found {
 	struct fmt_file_header header;
 };
 
-/* Takes a frame of a packed file for the member that it belongs to. */
+/* Adds a frame of a packed file to the member that it belongs to. */
 static int take_frame(struct found **found, size_t *n, size_t *cap, const struct fmt_frame *f,
 		      size_t *ending)
 {
@@ -182,7 +216,8 @@ static int take_frame(struct found **found, size_t *n, size_t *cap, const struct
 		for (*ending = 0; *ending < *n; ++*ending) {
 			struct found *k = &(*found)[*ending];
 
-			if (k->header.kind != f->file.kind || k->header.number != f->file.number)
+			if (k->header.kind != f->file.kind || k->header.number != f->file.number ||
+			    k->source.tail_at > 0)
 				continue;
 			k->source.tail_at = f->offset;
 			k->source.bytes = f->bytes;
@@ -198,7 +233,7 @@ static int take_frame(struct found **found, size_t *n, size_t *cap, const struct
 	return 0;
 }
 
-/* Without a usable footer: by the frames. */
+/* Finds the members of a packed file with a damaged footer, by walking its frames. */
 static int find_by_scan(struct fmt_trace *t, const struct fmt_source *whole, struct fmt_error *err)
 {
 	scoped(fmt_scan_done) struct fmt_scan scan;
@@ -215,13 +250,9 @@ static int find_by_scan(struct fmt_trace *t, const struct fmt_source *whole, str
 		return fmt_fail(err, r, t->path, scan.at, "%s", strerror(-r));
 	for (size_t i = 0; i < n; i++) {
 		struct fmt_source s = found[i].source;
-		char name[64];
+		char name[FMT_MEMBER_NAME_BYTES];
 
-		snprintf(name, sizeof(name), "rank-%05u.chunks", found[i].header.number);
-		if (found[i].header.kind == FMT_FILE_NAMES)
-			snprintf(name, sizeof(name), "names.chunks");
-		else if (found[i].header.kind == FMT_FILE_BLOBS)
-			snprintf(name, sizeof(name), "blobs.chunks");
+		fmt_file_name(&found[i].header, name);
 		s.name = name;
 		s.fd = t->packed_fd;
 		s.dir_fd = -1;
@@ -247,7 +278,7 @@ static int find_in_file(struct fmt_trace *t, uint64_t bytes, struct fmt_error *e
 		return fmt_fail(err, r, t->path, 0, "%s", n < 0 ? strerror(-r) : why);
 	if (r == 0 && h.kind != FMT_FILE_PACKED)
 		return fmt_fail(err, -EBADMSG, t->path, 0,
-				"one file of a trace; give the directory that it lies in");
+				"one file of a trace; name its directory");
 	if (r < 0) {
 		fmt_fail(&damage, r, t->path, 0, "%s", why);
 		fmt_damage_add(&t->damage, &damage);
@@ -265,19 +296,21 @@ static int find_in_file(struct fmt_trace *t, uint64_t bytes, struct fmt_error *e
 	return 0;
 }
 
-/* The trace behind the mount at `path`, if it is the root of one. */
-static int behind_mount(const char *path, char *buf, size_t len)
+/* If `path` is the root of a mount: stores the path that the trace was mounted from in `buf` and
+ * the id of the mounted trace in `id`. Returns 1, or 0 if `path` is not the root of a mount. */
+static int read_mount(const char *path, char *buf, size_t len, char id[65])
 {
-	char link[4096];
-	ssize_t n;
+	scoped(close_fd) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped(close_fd) int fd = -1;
+	ssize_t n = dir < 0 ? -1 : readlinkat(dir, FMT_MOUNT_LINK, buf, len - 1);
 
-	if (snprintf(link, sizeof(link), "%s/%s", path, FMT_MOUNT_LINK) >= (int)sizeof(link))
-		return 0;
-	n = readlink(link, buf, len - 1);
-	if (n <= 0)
+	if (n <= 0 || buf[0] != '/')
 		return 0;
 	buf[n] = '\0';
-	return buf[0] == '/';
+	fd = openat(dir, "id", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : pread(fd, id, 64, 0);
+	id[n > 0 ? n : 0] = '\0';
+	return 1;
 }
 
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err)
@@ -286,7 +319,7 @@ int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err)
 	struct stat st;
 	int fd, r;
 
-	if (behind_mount(path, source, sizeof(source)))
+	if (read_mount(path, source, sizeof(source), t->mounted_id))
 		path = source;
 	t->path = strdup(path);
 	if (!t->path)
@@ -304,7 +337,5 @@ int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err)
 		t->packed_fd = fd;
 		r = S_ISREG(st.st_mode) ? find_in_file(t, (uint64_t)st.st_size, err) : 0;
 	}
-	if (r == 0 && t->n_ranks == 0)
-		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET, "not a trace");
 	return r;
 }

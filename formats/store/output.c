@@ -5,11 +5,12 @@
 #include "base/scope.h"
 #include "formats/store/index.h"
 #include "formats/store/parity.h"
+#include "formats/store/slice_code.h"
 
 #include <fcntl.h>
 
-/* The file is open only while it is written to: a writer of thousands of ranks holds no descriptor
- * for each. */
+/* The file is open only while it is written to, so that a writer of thousands of ranks needs few
+ * descriptors. */
 static int write_all(struct fmt_output *o, const struct text *t, struct fmt_error *err)
 {
 	scoped(close_fd) int opened = -1;
@@ -109,13 +110,30 @@ int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct
 	return start(o, err);
 }
 
-/* Each block takes four bytes at least: what consists of such is never too thin. */
+/* Each block takes four bytes at least, so that a payload in blocks of this size is never too thin.
+ */
 #define BLOCK_BYTES 2048
 
-/* Packs the payload, and again in many blocks where a reader would take it for a bomb. */
-static int pack(struct fmt_chunk *c, const char *raw, const size_t *cuts, size_t n_cuts, int level,
-		struct text *frame)
+/* Lists the offsets at which parts of the payload begin that pack better in blocks of their own
+ * (the times of a slice), and the payload's end. Returns their number. */
+static size_t find_cuts(const struct fmt_chunk *c, const char *raw, size_t cuts[3])
 {
+	struct fmt_slice_head head;
+	size_t n = 0;
+
+	if (c->type == FMT_CHUNK_SLICE &&
+	    fmt_slice_head_get(fmt_cursor(raw, c->raw_bytes), &head) == 0) {
+		cuts[n++] = (size_t)(head.times.base - (const uint8_t *)raw);
+		cuts[n++] = (size_t)(head.low_bytes.base - (const uint8_t *)raw);
+	}
+	cuts[n++] = c->raw_bytes;
+	return n;
+}
+
+/* Packs the payload; again in many blocks if a reader would refuse it as a decompression bomb. */
+static int pack(struct fmt_chunk *c, const char *raw, int level, struct text *frame)
+{
+	size_t cuts[3], n_cuts = find_cuts(c, raw, cuts);
 	int r = fmt_frame_pack(frame, raw, cuts, n_cuts, level);
 	size_t n = c->raw_bytes / BLOCK_BYTES + 1;
 	scoped(free_ptr) size_t *blocks = NULL;
@@ -134,19 +152,19 @@ static int pack(struct fmt_chunk *c, const char *raw, const size_t *cuts, size_t
 	return r;
 }
 
-int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, const size_t *cuts,
-		     size_t n_cuts, int level, struct fmt_error *err)
+int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, size_t len,
+		     int level, struct fmt_error *err)
 {
 	scoped(text_done) struct text frame = {0};
 	int r;
 
 	c->rank = o->header.number;
-	c->raw_bytes = cuts[n_cuts - 1];
+	c->raw_bytes = len;
 	c->offset = o->bytes;
 	if (c->raw_bytes > FMT_CHUNK_RAW_MAX)
 		return fmt_fail(err, -EOVERFLOW, o->path, o->bytes,
 				"a slice too large for a chunk");
-	r = pack(c, raw, cuts, n_cuts, level, &frame);
+	r = pack(c, raw, level, &frame);
 	if (r == 0)
 		r = fmt_identify_chunk(&o->tree, c, raw);
 	if (r == 0)
@@ -170,7 +188,7 @@ int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err)
 	fmt_parity_put(&raw, o->buf.data, o->buf.len);
 	if (raw.error)
 		return fmt_fail(err, raw.error, o->path, o->bytes, "out of memory");
-	return fmt_output_chunk(o, &c, raw.data, &raw.len, 1, level, err);
+	return fmt_output_chunk(o, &c, raw.data, raw.len, level, err);
 }
 
 int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err)
@@ -182,7 +200,8 @@ int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *e
 	if (r < 0)
 		return fmt_fail(err, r, o->path, o->bytes, "cannot make the index: %s",
 				strerror(-r));
-	fmt_merkle_root(&o->tree, f.root);
+	fmt_merkle_root(&o->tree, o->root);
+	memcpy(f.root, o->root, sizeof(f.root));
 	f.index_bytes = tail->len - before;
 	fmt_footer_put(tail, &f);
 	return tail->error;

@@ -12,7 +12,7 @@
 #define PIECE (1u << 20)
 
 struct packing {
-	const char *path; /* of what is written */
+	const char *path; /* of the packed file */
 	int fd;
 	struct fmt_member_place *places;
 	struct text tails;
@@ -47,7 +47,7 @@ static int put(int fd, const char *path, const void *data, size_t len, struct fm
 	return 0;
 }
 
-/* Hands the bytes from .. to of a member on: to `fd`, or into `text`. */
+/* Copies the bytes [from, to) of a member to `fd`, or into `text`. */
 static int copy(const struct fmt_trace *t, const struct fmt_member *m, uint64_t from, uint64_t to,
 		int fd, const char *path, struct text *text, struct fmt_error *err)
 {
@@ -75,7 +75,7 @@ static int copy(const struct fmt_trace *t, const struct fmt_member *m, uint64_t 
 	return r < 0 ? r : text ? text->error : 0;
 }
 
-/* Index and footer of a member, in bytes; 0 if it has none that can be used. */
+/* Bytes of the index and footer of a member; 0 if they are missing or damaged. */
 static uint64_t tail_of(const struct fmt_member *m)
 {
 	return m->index_bytes ? m->index_bytes + FMT_FOOTER_BYTES : 0;
@@ -105,7 +105,7 @@ static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct 
 	fmt_member_path(t, m, name, sizeof(name));
 	if (m->cut_off)
 		return fmt_fail(err, -EBADMSG, name, m->source.bytes,
-				"a recording that was cut off can only be packed as it is");
+				"a recording that was cut off can only be packed without --level");
 	r = fmt_output_part(&out, p->fd, p->path, &m->header, err);
 	for (size_t i = 0; r == 0 && i < m->n_chunks; i++) {
 		scoped(free_ptr) uint8_t *raw = NULL;
@@ -117,9 +117,7 @@ static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct 
 		}
 		r = fmt_member_read(m, name, &c, &raw, err);
 		if (r >= 0) {
-			size_t len = c.raw_bytes;
-
-			r = fmt_output_chunk(&out, &c, (const char *)raw, &len, 1, level, err);
+			r = fmt_output_chunk(&out, &c, (const char *)raw, c.raw_bytes, level, err);
 		}
 	}
 	place->data_bytes = out.bytes;
@@ -140,7 +138,7 @@ static int pack_member(struct packing *p, const struct fmt_trace *t, const struc
 	return r;
 }
 
-/* Tails, the index of the members, footer. */
+/* Writes the tails, the index of the members and the footer. */
 static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 {
 	struct fmt_footer f = {.tail_bytes = p->tails.len};
@@ -176,7 +174,7 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 		return r;
 	if (t->blobs.source.name)
 		h.incompatible = FMT_INCOMPAT_BLOBS;
-	p.places = calloc((size_t)t->n_ranks + 2, sizeof(*p.places));
+	p.places = calloc((size_t)t->n_ranks + 3, sizeof(*p.places));
 	fmt_file_header_put(&header, &h);
 	if (!p.places || header.error)
 		return fmt_fail(err, -ENOMEM, to, FMT_NO_OFFSET, "out of memory");
@@ -191,6 +189,8 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 		r = pack_member(&p, t, &t->ranks[i].member, level, err);
 	if (r == 0 && t->blobs.source.name)
 		r = pack_member(&p, t, &t->blobs, level, err);
+	if (r == 0 && t->manifest_file.source.name)
+		r = pack_member(&p, t, &t->manifest_file, level, err);
 	return r < 0 ? r : finish(&p, t, err);
 }
 
@@ -205,9 +205,6 @@ static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, 
 	if (path.error)
 		return fmt_fail(err, path.error, to, FMT_NO_OFFSET, "out of memory");
 	fd = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST)
-		return fmt_fail(err, -EBADMSG, t->path, m->source.data_at, "another %s",
-				m->source.name);
 	if (fd < 0)
 		return fmt_fail(err, -errno, path.data, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
@@ -223,7 +220,7 @@ int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 		return r;
 	if (t->packed_fd < 0)
 		return fmt_fail(err, -EISDIR, from, FMT_NO_OFFSET,
-				"a directory already: there is nothing to unpack");
+				"a directory, not a packed file");
 	if (mkdir(to, 0777) < 0)
 		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
@@ -233,5 +230,7 @@ int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 		r = unpack_member(t, &t->ranks[i].member, to, err);
 	if (r == 0 && t->blobs.source.name)
 		r = unpack_member(t, &t->blobs, to, err);
+	if (r == 0 && t->manifest_file.source.name)
+		r = unpack_member(t, &t->manifest_file, to, err);
 	return r;
 }

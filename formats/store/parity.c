@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/store/parity.h"
 
-/* Blocks are as small as they can be at no more than so many of them, and not smaller than this. */
+/* A chunk has at most this many blocks, and no block is smaller than this. */
 #define BLOCKS 64
 #define BLOCK_MIN 64
 
@@ -72,7 +72,8 @@ int fmt_parity_repair(uint8_t *data, size_t len, const uint8_t *payload, size_t 
 	wrong = malloc(block);
 	if (!wrong)
 		return -ENOMEM;
-	/* What the sum of all blocks should be, and is not, is what is wrong in the one. */
+	/* The difference between the parity and the sum of all blocks is the damage of one block.
+	 */
 	memcpy(wrong, parity, block);
 	add_blocks(wrong, data, len, block);
 	for (size_t at = 0; at < len; at += block) {

@@ -4,12 +4,12 @@
 #include "base/array.h"
 #include "formats/store/index.h"
 
-/* What is looked at to tell a header, and at once when looking for the next. */
+/* Bytes that are read to recognise a header; and at once to find the next one. */
 #define PROBE 512
 #define WINDOW 65536
-/* No index is larger. */
+/* The largest index. */
 #define HEADER_MAX (1u << 30)
-/* Long headers that are none are read until they make so many times the file. */
+/* Invalid long headers are read until they make so many times the file's bytes. */
 #define VAIN 16
 
 void fmt_scan_init(struct fmt_scan *s, const struct fmt_source *source, int fd)
@@ -26,7 +26,7 @@ void fmt_scan_done(struct fmt_scan *s)
 	s->cap = 0;
 }
 
-/* Brings up to `len` bytes at `offset` into s->buf. */
+/* Reads up to `len` bytes at `offset` into s->buf. */
 static long fetch(struct fmt_scan *s, uint64_t offset, size_t len)
 {
 	if (array_reserve(&s->buf, len, &s->cap) < 0)
@@ -39,7 +39,7 @@ static uint32_t u32_at(const uint8_t *p)
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* The header of an index, a file or an end: brings all of it and checks it. */
+/* Reads and checks the header of an index, a file or a footer. */
 static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct fmt_frame *f)
 {
 	size_t len = (size_t)body + 8;
@@ -79,7 +79,7 @@ static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 	if (n < 0)
 		return (int)n;
 	f->offset = offset;
-	f->why = n < 9 ? "cut short in a header" : "no header where one must be";
+	f->why = n < 9 ? "cut short in a header" : "missing header";
 	if (n < 9 || u32_at(s->buf) != FMT_SKIP_MAGIC)
 		return 0;
 	f->tag = s->buf[8];
@@ -95,7 +95,7 @@ static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 		r = read_other(s, offset, u32_at(s->buf + 4), f);
 		s->in_vain += r == -EBADMSG ? f->bytes : 0;
 	} else {
-		f->why = "no header where one must be";
+		f->why = "missing header";
 		return 0;
 	}
 	return r == 0 ? 1 : r == -EBADMSG ? 0 : r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Walks the frames of a file from its start, without any index: what a recovery, a check and a
- * packer see. Payloads are stepped over, not read. Where a header is damaged the walk goes on at
- * the next one that is whole. */
+/* Walks the frames of a file from its start without its index: for recovery and verification.
+ * Payloads are stepped over, not read. Behind a damaged header the walk continues at the next whole
+ * header. */
 #pragma once
 
 #include "formats/error.h"
@@ -16,8 +16,8 @@ struct fmt_frame {
 	struct fmt_chunk chunk;
 	struct fmt_file_header file; /* of 'F', and the copy in 'I' */
 	struct fmt_footer footer;
-	/* What lay between the frame before and this one, if anything: `lost_bytes` at
-	 * `lost_at`. */
+	/* Bytes between the frame before and this one that are not a whole frame: `lost_bytes`
+	 * bytes at `lost_at`, and the reason. */
 	uint64_t lost_at, lost_bytes;
 	const char *why;
 };
@@ -28,13 +28,13 @@ struct fmt_scan {
 	uint64_t at;
 	uint8_t *buf; /* owned */
 	size_t cap;
-	uint64_t in_vain; /* bytes of what looked like long headers and was none */
-	/* At the end: where the whole frames ended, and why what follows is none. */
+	uint64_t in_vain; /* bytes that were read for long headers that turned out to be invalid */
+	/* At the end: the offset at which the whole frames end, and why the rest is not a frame. */
 	uint64_t end;
-	const char *why; /* NULL: the file ends right there */
+	const char *why; /* NULL: the file ends there */
 };
 
-/* `fd` from fmt_source_open() stays the caller's. */
+/* `fd` is from fmt_source_open() and stays the caller's. */
 void fmt_scan_init(struct fmt_scan *s, const struct fmt_source *source, int fd);
 void fmt_scan_done(struct fmt_scan *s);
 

@@ -5,12 +5,12 @@
 #include "formats/store/slice_code.h"
 #include "formats/store/trace_impl.h"
 
-#include <math.h>
-
 enum {
-	ROW_NAMES = FMT_COLUMNS,
+	ROW_STRUCTURES,
+	ROW_PATCHES,
+	ROW_TIMES,
+	ROW_NAMES,
 	ROW_DIGESTS,
-	ROW_LENGTHS,
 	ROW_PARITY,
 	ROW_OTHER,
 	ROW_CONTENTS,
@@ -21,17 +21,11 @@ enum {
 _Static_assert(ROWS <= FMT_SIZE_ROWS, "room for all rows");
 
 static const struct fmt_size_row empty[ROWS] = {
-	[FMT_COLUMN_HEAD] = {"slice", "lanes, units, frame", 0, 0},
-	[FMT_COLUMN_SITES] = {"slice", "sites", 0, 0},
-	[FMT_COLUMN_HOST_TIMES] = {"slice", "times of threads", 0, 0},
-	[FMT_COLUMN_VALUES] = {"slice", "values of threads", 0, 0},
-	[FMT_COLUMN_CALLS] = {"slice", "calls of operations", 0, 0},
-	[FMT_COLUMN_OP_TIMES] = {"slice", "times of operations", 0, 0},
-	[FMT_COLUMN_OP_VALUES] = {"slice", "values of operations", 0, 0},
-	[FMT_COLUMN_EDGES] = {"slice", "edges", 0, 0},
+	[ROW_STRUCTURES] = {"slice", "events, values, edges", 0, 0},
+	[ROW_PATCHES] = {"slice", "the same, as a patch", 0, 0},
+	[ROW_TIMES] = {"slice", "times", 0, 0},
 	[ROW_NAMES] = {"names", "", 0, 0},
 	[ROW_DIGESTS] = {"digests", "", 0, 0},
-	[ROW_LENGTHS] = {"lengths", "", 0, 0},
 	[ROW_PARITY] = {"parity", "", 0, 0},
 	[ROW_CONTENTS] = {"contents", "", 0, 0},
 	[ROW_OTHER] = {"other", "", 0, 0},
@@ -46,66 +40,85 @@ static int row_of(uint8_t type)
 		return ROW_NAMES;
 	case FMT_CHUNK_DIGESTS:
 		return ROW_DIGESTS;
-	case FMT_CHUNK_LENGTHS:
-		return ROW_LENGTHS;
 	case FMT_CHUNK_BLOB:
 	case FMT_CHUNK_CONTENTS:
 		return ROW_CONTENTS;
 	case FMT_CHUNK_PARITY:
 		return ROW_PARITY;
+	case FMT_CHUNK_MANIFEST:
+		return ROW_FILES;
 	default:
 		return ROW_OTHER;
 	}
 }
 
-/* Divides the frame of a slice by what its bits were spent on; the head gets what is left over. */
-static void divide(struct fmt_size_row *rows, const struct fmt_chunk *c,
-		   const double bits[FMT_COLUMNS])
+/* What bytes take when they are packed alone. */
+static int packed_bytes(const uint8_t *from, size_t len, uint64_t *ret)
 {
-	static const uint8_t host[] = {FMT_COLUMN_SITES, FMT_COLUMN_HEAD};
-	uint64_t left = c->frame_bytes, ops = 0, hosts = c->n_records[FMT_CALL];
+	scoped(text_done) struct text frame = {0};
+	int r = fmt_frame_pack(&frame, (const char *)from, &len, 1, 9);
 
-	for (int k = FMT_KERNEL; k <= FMT_SYNC; k++)
-		ops += c->n_records[k];
-	hosts += c->n_records[FMT_RANGE] + c->n_records[FMT_MARK];
-	for (int i = 1; i < FMT_COLUMNS; i++) {
-		uint64_t bytes = (uint64_t)llround(bits[i] / 8);
-
-		bytes = bytes < left ? bytes : left;
-		rows[i].bytes += bytes;
-		left -= bytes;
-	}
-	rows[FMT_COLUMN_HEAD].bytes += left;
-	for (size_t i = 0; i < ARRAY_SIZE(host); i++)
-		rows[host[i]].items += ops + hosts;
-	rows[FMT_COLUMN_HOST_TIMES].items += hosts;
-	rows[FMT_COLUMN_VALUES].items += hosts;
-	rows[FMT_COLUMN_CALLS].items += ops;
-	rows[FMT_COLUMN_OP_TIMES].items += ops;
-	rows[FMT_COLUMN_OP_VALUES].items += ops;
-	rows[FMT_COLUMN_EDGES].items += c->n_edges;
+	*ret = frame.len;
+	return r;
 }
 
-static int count_member(struct fmt_trace *t, const struct fmt_member *m, uint32_t rank,
-			struct fmt_size_row *rows, struct fmt_error *err)
+/* Divides the frame of a slice in proportion to what its two parts take alone. */
+static int divide(struct fmt_size_row *rows, const struct fmt_chunk *c, const uint8_t *raw)
+{
+	struct fmt_slice_head head;
+	uint64_t structure = 0, times = 0, records = 0;
+	struct fmt_size_row *row;
+	int r = fmt_slice_head_get(fmt_cursor(raw, c->raw_bytes), &head);
+
+	if (r < 0)
+		return r;
+	r = packed_bytes(raw, (size_t)(head.times.base - raw), &structure);
+	if (r == 0)
+		r = packed_bytes(head.times.base, (size_t)(head.low_bytes.end - head.times.base),
+				 &times);
+	if (r < 0)
+		return r;
+	for (int k = 0; k < FMT_KINDS; k++)
+		records += c->n_records[k];
+	times = c->frame_bytes * times / (structure + times);
+	row = &rows[head.back ? ROW_PATCHES : ROW_STRUCTURES];
+	row->bytes += c->frame_bytes - times;
+	row->items += records;
+	rows[ROW_TIMES].bytes += times;
+	rows[ROW_TIMES].items += records;
+	return 0;
+}
+
+static int count_slice(const struct fmt_trace *t, const struct fmt_member *m,
+		       const struct fmt_chunk *found, struct fmt_size_row *rows)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_chunk c = *found;
+	char path[512];
+	int r;
+
+	fmt_member_path(t, m, path, sizeof(path));
+	r = fmt_member_read(m, path, &c, &raw, NULL);
+	return r < 0 ? r : divide(rows, &c, raw);
+}
+
+static int count_member(struct fmt_trace *t, const struct fmt_member *m, struct fmt_size_row *rows,
+			struct fmt_error *err)
 {
 	uint64_t chunks = 0;
 
 	for (size_t i = 0; i < m->n_chunks; i++) {
 		const struct fmt_chunk *c = &m->chunks[i];
-		double bits[FMT_COLUMNS] = {0};
 		int row = row_of(c->type), r = -EBADMSG;
 
 		chunks += c->header_bytes + c->frame_bytes;
 		rows[ROW_CHUNK_HEADERS].bytes += c->header_bytes;
 		rows[ROW_CHUNK_HEADERS].items++;
-		if (c->type == FMT_CHUNK_SLICE && rank < t->n_ranks)
-			r = fmt_slice_bits(t, rank, (uint32_t)c->slice, bits, err);
+		if (c->type == FMT_CHUNK_SLICE)
+			r = count_slice(t, m, c, rows);
 		if (r < 0 && r != -EBADMSG)
-			return r;
-		if (r == 0) {
-			divide(rows, c, bits);
-		} else {
+			return fmt_fail(err, r, t->path, c->offset, "%s", strerror(-r));
+		if (r < 0) {
 			rows[row].bytes += c->frame_bytes;
 			rows[row].items++;
 		}
@@ -122,15 +135,19 @@ int fmt_sizes(struct fmt_trace *t, struct fmt_size_row rows[FMT_SIZE_ROWS], stru
 
 	memcpy(rows, empty, sizeof(empty));
 	if (t->shared.source.name) {
-		r = count_member(t, &t->shared, UINT32_MAX, rows, err);
+		r = count_member(t, &t->shared, rows, err);
 		members += t->shared.source.bytes;
 	}
 	if (r == 0 && t->blobs.source.name) {
-		r = count_member(t, &t->blobs, UINT32_MAX, rows, err);
+		r = count_member(t, &t->blobs, rows, err);
 		members += t->blobs.source.bytes;
 	}
+	if (r == 0 && t->manifest_file.source.name) {
+		r = count_member(t, &t->manifest_file, rows, err);
+		members += t->manifest_file.source.bytes;
+	}
 	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++) {
-		r = count_member(t, &t->ranks[i].member, i, rows, err);
+		r = count_member(t, &t->ranks[i].member, rows, err);
 		members += t->ranks[i].member.source.bytes;
 	}
 	if (r < 0)

@@ -1,10 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Coding a slice. */
-#include "formats/store/slice_impl.h"
+#include "formats/store/columns.h"
+#include "formats/store/patch.h"
+#include "formats/store/slice_code.h"
 
 #include "base/array.h"
-#include "base/scope.h"
+
+/* An event template that the slice uses. */
+struct card {
+	const struct fmt_site *site;
+	uint32_t n;		       /* items */
+	uint32_t next_begin, next_end; /* slots among the points */
+	size_t first_value;	       /* of last_values */
+	int64_t last_ends, last_correlation;
+};
+
+/* The begin or the end of an item: nanoseconds since the point before it on its lane. */
+struct point {
+	int64_t step_ns;
+	uint32_t card;
+	uint32_t is_end;
+};
+
+/* An item that encloses what follows. */
+struct open_item {
+	int64_t end_ns;
+	uint32_t card;
+};
+
+struct writing {
+	const struct fmt_slice *slice;
+	const struct fmt_names *names;
+	uint32_t rank;
+	size_t next_event, next_range;
+	struct fmt_columns_out columns;
+	struct card *cards;
+	size_t n_cards, cards_cap;
+	uint32_t *card_of;    /* by template: its card plus 1; 0: not used */
+	int64_t *last_values; /* of each argument that varies, by card */
+	size_t n_last_values, last_values_cap;
+	struct point *points;
+	size_t n_points;
+	struct open_item *open;
+	size_t n_open;
+};
+
+static void writing_done(struct writing *w)
+{
+	fmt_columns_out_done(&w->columns);
+	free(w->cards);
+	free(w->card_of);
+	free(w->last_values);
+	free(w->points);
+	free(w->open);
+}
+
+void fmt_slice_parts_done(struct fmt_slice_parts *p)
+{
+	text_done(&p->structure);
+	text_done(&p->times);
+	text_done(&p->low_bytes);
+}
 
 static int before(const struct fmt_event *a, const struct fmt_event *b)
 {
@@ -13,295 +70,257 @@ static int before(const struct fmt_event *a, const struct fmt_event *b)
 	return a->duration_ns > b->duration_ns;
 }
 
-static void set_item(struct fmt_item *i, const struct fmt_event *e, uint8_t kind)
+/* The next event or range of the lane, or NULL. */
+static const struct fmt_event *next_item(struct writing *w, uint32_t lane)
 {
-	memset(i, 0, sizeof(*i));
-	i->start = e->start_ns;
-	i->end = fmt_add(e->start_ns, e->duration_ns);
-	i->correlation = e->correlation;
-	i->site = e->site;
-	i->values = e->first_value;
-	i->match = i->parent = i->call = FMT_NONE;
-	i->kind = kind;
-}
+	const struct fmt_slice *s = w->slice;
+	const struct fmt_event *e = w->next_event < s->n_events ? &s->events[w->next_event] : NULL;
+	const struct fmt_event *g = w->next_range < s->n_ranges ? &s->ranges[w->next_range] : NULL;
 
-/* Which of the open items end before each; what is still open encloses it. */
-static void find_pops(struct fmt_item *items, uint32_t first, uint32_t n)
-{
-	uint32_t top = FMT_NONE;
-
-	for (uint32_t i = first; i < first + n; i++) {
-		while (top != FMT_NONE && items[i].start >= items[top].end) {
-			items[i].pops++;
-			top = items[top].parent;
-		}
-		items[i].parent = top;
-		top = i;
+	if (e && e->lane != lane)
+		e = NULL;
+	if (g && g->lane != lane)
+		g = NULL;
+	if (g && (!e || !before(e, g))) {
+		w->next_range++;
+		return g;
 	}
+	w->next_event += e != NULL;
+	return e;
 }
 
-static int add_lane(struct fmt_run_code *r, uint32_t rank, uint32_t number, size_t *cap)
+/* The card of a template, made at its first use: its index, or -errno. */
+static int64_t card_of(struct writing *w, uint32_t template)
 {
-	const struct fmt_lane *lane = fmt_lane(r->names, rank, number);
+	const struct fmt_site *site = fmt_site(w->names, template);
+	size_t first = w->n_last_values;
 
-	if (!lane)
+	if (!site)
 		return -EINVAL;
-	if (array_reserve(&r->lanes, r->n_lanes + 1, cap) < 0)
+	if (w->card_of[template])
+		return w->card_of[template] - 1;
+	if (array_reserve(&w->cards, w->n_cards + 1, &w->cards_cap) < 0 ||
+	    array_reserve(&w->last_values, first + site->n_values + 1, &w->last_values_cap) < 0)
 		return -ENOMEM;
-	r->lanes[r->n_lanes++] = (struct fmt_item_lane){
-		.number = number, .first = r->n_items, .device = lane->kind == FMT_STREAM};
-	return 0;
+	memset(w->last_values + first, 0, sizeof(*w->last_values) * site->n_values);
+	w->n_last_values += site->n_values;
+	w->cards[w->n_cards++] = (struct card){.site = site, .first_value = first};
+	w->card_of[template] = (uint32_t)w->n_cards;
+	return (int64_t)w->n_cards - 1;
 }
 
-/* Events and ranges of each lane, merged. */
-static int take_items(struct fmt_run_code *r, const struct fmt_slice *s, uint32_t rank)
+static void add_values(struct writing *w, const struct card *card, const struct fmt_event *e)
 {
-	size_t e = 0, g = 0, cap = 0, total = s->n_events + s->n_ranges;
+	const int64_t *v = w->slice->values + e->first_value;
+	int64_t *last = w->last_values + card->first_value;
+
+	for (uint32_t i = 0, nth = 0; nth < card->site->n_values; i++)
+		if (card->site->args[i].varies) {
+			fmt_column_add(&w->columns, FMT_SLICE_VALUES + card->site->args[i].key,
+				       v[nth], &last[nth]);
+			nth++;
+		}
+}
+
+static void add_point(struct writing *w, int64_t at_ns, int64_t *last_ns, uint32_t card, int is_end)
+{
+	w->points[w->n_points++] = (struct point){
+		.step_ns = fmt_sub(at_ns, *last_ns), .card = card, .is_end = (uint32_t)is_end};
+	*last_ns = at_ns;
+}
+
+static void end_one(struct writing *w, int64_t *last_ns)
+{
+	const struct open_item *o = &w->open[--w->n_open];
+
+	add_point(w, o->end_ns, last_ns, o->card, 1);
+}
+
+static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_ns)
+{
+	int64_t number = card_of(w, e->site), ends = 0;
+	struct card *card;
+
+	if (number < 0)
+		return (int)number;
+	card = &w->cards[number];
+	for (; w->n_open > 0 && e->start_ns >= w->open[w->n_open - 1].end_ns; ends++)
+		end_one(w, last_ns);
+	add_point(w, e->start_ns, last_ns, (uint32_t)number, 0);
+	w->open[w->n_open++] =
+		(struct open_item){fmt_add(e->start_ns, e->duration_ns), (uint32_t)number};
+	card->n++;
+	fmt_column_add_plain(&w->columns, FMT_SLICE_TEMPLATES, e->site);
+	fmt_column_add(&w->columns, FMT_SLICE_ENDS, ends, &card->last_ends);
+	fmt_column_add(&w->columns,
+		       card->site->kind >= FMT_RANGE ? FMT_SLICE_RANGE_CORRELATIONS
+						     : FMT_SLICE_CORRELATIONS,
+		       (int64_t)e->correlation, &card->last_correlation);
+	if (card->site->n_values > 0)
+		add_values(w, card, e);
+	return w->columns.error;
+}
+
+/* The items of the lane that comes next. */
+static int add_lane(struct writing *w)
+{
+	const struct fmt_slice *s = w->slice;
+	uint32_t lane = w->next_event < s->n_events ? s->events[w->next_event].lane : UINT32_MAX;
+	int64_t last_ns = s->iteration.start_ns, count = 0;
+	const struct fmt_event *e;
+
+	if (w->next_range < s->n_ranges && s->ranges[w->next_range].lane < lane)
+		lane = s->ranges[w->next_range].lane;
+	if (!fmt_lane(w->names, w->rank, lane))
+		return -EINVAL;
+	while ((e = next_item(w, lane))) {
+		int r = add_item(w, e, &last_ns);
+
+		if (r < 0)
+			return r;
+		count++;
+	}
+	while (w->n_open > 0)
+		end_one(w, &last_ns);
+	fmt_column_add_plain(&w->columns, FMT_SLICE_LANES, lane);
+	fmt_column_add_plain(&w->columns, FMT_SLICE_COUNTS, count);
+	return w->columns.error;
+}
+
+static int add_edges(struct writing *w)
+{
+	const struct fmt_slice *s = w->slice;
+	int64_t sources[UINT8_MAX + 1] = {0}, lags[UINT8_MAX + 1] = {0};
+
+	for (size_t i = 0; i < s->n_edges; i++) {
+		const struct fmt_edge *e = &s->edges[i];
+
+		if (e->to - s->first_number >= s->n_events || e->kind >= FMT_EDGE_KINDS ||
+		    (i > 0 && e->to < e[-1].to))
+			return -EINVAL;
+		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_TARGETS,
+				     (int64_t)(e->to - s->first_number));
+		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_RULES, e->rule * 4 + e->kind);
+		fmt_column_add(&w->columns, FMT_SLICE_EDGE_SOURCES, (int64_t)(e->to - e->from),
+			       &sources[e->rule]);
+		fmt_column_add(&w->columns, FMT_SLICE_EDGE_LAGS, e->lag_ns, &lags[e->rule]);
+	}
+	return w->columns.error;
+}
+
+/* The largest number of nanoseconds that every step is a multiple of. */
+static int64_t find_unit(const struct writing *w)
+{
+	uint64_t unit = 0;
+
+	for (size_t i = 0; i < w->n_points && unit != 1; i++) {
+		int64_t step = w->points[i].step_ns;
+		uint64_t x = step < 0 ? 0 - (uint64_t)step : (uint64_t)step;
+
+		while (x) {
+			uint64_t rest = unit % x;
+
+			unit = x;
+			x = rest;
+		}
+	}
+	return unit > 0 && unit <= INT64_MAX ? (int64_t)unit : 1;
+}
+
+/* Groups of points follow one another: the begins of each template, then the ends of each. */
+static void order_groups(struct writing *w, uint32_t n_templates)
+{
+	uint32_t next = 0;
+
+	for (int is_end = 0; is_end < 2; is_end++)
+		for (uint32_t t = 0; t < n_templates; t++) {
+			struct card *card = w->card_of[t] ? &w->cards[w->card_of[t] - 1] : NULL;
+
+			if (!card)
+				continue;
+			*(is_end ? &card->next_end : &card->next_begin) = next;
+			next += card->n;
+		}
+}
+
+/* Random low bytes are kept apart from the more regular rest where most steps are that long. */
+static void put_times(const struct writing *w, int64_t *steps, struct fmt_slice_parts *ret)
+{
+	size_t n_long = 0;
+
+	for (size_t i = 0; i < w->n_points; i++)
+		n_long += fmt_fold(steps[i]) > INT8_MAX;
+	for (size_t i = 0; n_long > w->n_points / 2 && i < w->n_points; i++) {
+		text_char(&ret->low_bytes, (char)(steps[i] & 0xff));
+		steps[i] >>= 8;
+	}
+	ret->times_kind = fmt_column_put_integers(steps, w->n_points, &ret->times);
+}
+
+static int code_times(struct writing *w, struct fmt_slice_parts *ret)
+{
+	scoped(free_ptr) int64_t *steps = malloc(sizeof(*steps) * (w->n_points + 1));
+	int64_t unit = find_unit(w);
+
+	if (!steps)
+		return -ENOMEM;
+	order_groups(w, fmt_n_sites(w->names));
+	for (size_t i = 0; i < w->n_points; i++) {
+		const struct point *p = &w->points[i];
+		struct card *card = &w->cards[p->card];
+
+		steps[p->is_end ? card->next_end++ : card->next_begin++] = p->step_ns / unit;
+	}
+	fmt_column_add_plain(&w->columns, FMT_SLICE_UNIT, unit);
+	put_times(w, steps, ret);
+	return ret->times.error ? ret->times.error : ret->low_bytes.error;
+}
+
+int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
+		   struct fmt_slice_parts *ret)
+{
+	size_t total = s->n_events + s->n_ranges;
+	scoped(writing_done) struct writing w = {.slice = s, .names = n, .rank = rank};
+	int r = 0;
 
 	if (total > FMT_ITEMS_MAX)
 		return -EOVERFLOW;
-	r->items = malloc(sizeof(*r->items) * (total + 1));
-	if (!r->items)
+	w.card_of = calloc((size_t)fmt_n_sites(n) + 1, sizeof(*w.card_of));
+	w.points = malloc(sizeof(*w.points) * (2 * total + 1));
+	w.open = malloc(sizeof(*w.open) * (total + 1));
+	if (!w.card_of || !w.points || !w.open)
 		return -ENOMEM;
-	while (e < s->n_events || g < s->n_ranges) {
-		uint32_t number = e < s->n_events ? s->events[e].lane : UINT32_MAX;
-		struct fmt_item_lane *lane;
-		int error;
-
-		if (g < s->n_ranges && s->ranges[g].lane < number)
-			number = s->ranges[g].lane;
-		error = add_lane(r, rank, number, &cap);
-		if (error < 0)
-			return error;
-		lane = &r->lanes[r->n_lanes - 1];
-		while (1) {
-			int has_e = e < s->n_events && s->events[e].lane == number;
-			int has_g = g < s->n_ranges && s->ranges[g].lane == number;
-			const struct fmt_event *event;
-
-			if (!has_e && !has_g)
-				break;
-			if (has_g && (!has_e || !before(&s->events[e], &s->ranges[g])))
-				event = &s->ranges[g++];
-			else
-				event = &s->events[e++];
-			if (!fmt_site(r->names, event->site))
-				return -EINVAL;
-			if (event->correlation &&
-			    fmt_site(r->names, event->site)->kind >= FMT_RANGE)
-				r->ranges_correlate = 1;
-			set_item(&r->items[r->n_items++], event,
-				 fmt_site(r->names, event->site)->kind);
-		}
-		lane->n = r->n_items - lane->first;
-		find_pops(r->items, lane->first, lane->n);
-	}
-	return 0;
+	/* Absolute values repeat best from slice to slice. */
+	fmt_column_fix(&w.columns, FMT_SLICE_ENDS, FMT_BASE_ZERO);
+	fmt_column_fix(&w.columns, FMT_SLICE_TEMPLATES, FMT_BASE_ZERO);
+	while (r == 0 && (w.next_event < s->n_events || w.next_range < s->n_ranges))
+		r = add_lane(&w);
+	if (r == 0)
+		r = add_edges(&w);
+	if (r == 0)
+		r = code_times(&w, ret);
+	return r < 0 ? r : fmt_columns_put(&w.columns, FMT_SLICE_MAY_OMIT, &ret->structure);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
+int64_t fmt_slice_put(const struct fmt_slice_parts *p, const struct text *base, uint64_t back,
+		      struct text *out)
 {
-	uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a,
-		 y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+	scoped(text_done) struct text patch = {0};
+	const struct text *structure = base ? &patch : &p->structure;
+	int64_t copied = 0;
 
-	while (y) {
-		uint64_t t = x % y;
-
-		x = y;
-		y = t;
-	}
-	return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
-/* GPUs stamp in steps of 32 ns; what is made of that may be off by one. */
-#define STEP_NS 32
-
-static int near_step(int64_t ns)
-{
-	int64_t rest = ns & (STEP_NS - 1);
-
-	return rest <= 1 || rest == STEP_NS - 1;
-}
-
-/* What times are multiples of. */
-static void find_units(struct fmt_run_code *r)
-{
-	int64_t host = 0, device = 0;
-	uint32_t n = 0, near = 0;
-
-	for (size_t k = 0; k < r->n_lanes; k++) {
-		const struct fmt_item_lane *lane = &r->lanes[k];
-		int64_t end = r->origin_ns;
-
-		for (uint32_t i = lane->first; i < lane->first + lane->n; i++) {
-			const struct fmt_item *item = &r->items[i];
-			int64_t from = fmt_sub(item->start, r->origin_ns);
-			int64_t duration = fmt_sub(item->end, item->start);
-
-			if (!lane->device) {
-				host = host == 1 ? 1 : gcd(gcd(host, from), duration);
-				continue;
-			}
-			device = device == 1 ? 1 : gcd(gcd(device, from), duration);
-			n += 2;
-			near += near_step(duration) + near_step(fmt_sub(item->start, end));
-			end = item->end;
-		}
-	}
-	r->host_unit = host ? host : 1;
-	r->device_unit = device ? device : 1;
-	if (r->device_unit == 1 && near > n / 2) {
-		r->device_unit = STEP_NS;
-		r->device_rests = 1;
-	}
-}
-
-struct call_key {
-	uint64_t correlation;
-	uint32_t call;
-};
-
-static int by_correlation(const void *a, const void *b)
-{
-	const struct call_key *x = a, *y = b;
-
-	return array_order(x->correlation, y->correlation) ?: array_order(x->call, y->call);
-}
-
-static const struct call_key *find_call(const struct call_key *keys, size_t n, uint64_t correlation)
-{
-	size_t low = 0;
-
-	while (n > 0) {
-		size_t half = n / 2;
-
-		if (keys[low + half].correlation < correlation) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return &keys[low];
-}
-
-/* The calls that `indices` name, by correlation; one more is behind them. */
-static struct call_key *key_calls(const struct fmt_run_code *r, const uint32_t *indices, uint32_t n)
-{
-	struct call_key *keys = malloc(sizeof(*keys) * ((size_t)n + 1));
-
-	if (!keys)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++)
-		keys[i] = (struct call_key){r->items[indices[i]].correlation, i};
-	qsort(keys, n, sizeof(*keys), by_correlation);
-	keys[n].correlation = 0;
-	return keys;
-}
-
-/* Marks the calls whose site launches an op here. */
-static int find_launches(struct fmt_run_code *r)
-{
-	scoped(free_ptr) uint32_t *calls = malloc(sizeof(*calls) * ((size_t)r->n_items + 1));
-	scoped(free_ptr) uint8_t *launches = calloc(r->n_sites + 1, 1);
-	scoped(free_ptr) struct call_key *keys = NULL;
-	uint32_t n = 0;
-
-	if (!calls || !launches)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < r->n_items; i++)
-		if (r->items[i].kind == FMT_CALL && r->items[i].correlation)
-			calls[n++] = i;
-	keys = key_calls(r, calls, n);
-	if (!keys)
-		return -ENOMEM;
-	for (size_t k = 0; k < r->n_lanes; k++)
-		for (uint32_t i = r->lanes[k].first;
-		     r->lanes[k].device && i < r->lanes[k].first + r->lanes[k].n; i++) {
-			uint64_t correlation = r->items[i].correlation;
-			const struct call_key *found = find_call(keys, n, correlation);
-
-			if (correlation && found->correlation == correlation)
-				launches[r->items[calls[found->call]].site] = 1;
-		}
-	for (uint32_t i = 0; i < n; i++)
-		r->items[calls[i]].launches = launches[r->items[calls[i]].site];
-	return 0;
-}
-
-/* Sets the call of each op, now that calls are in order. */
-static int know_calls(struct fmt_run_code *r)
-{
-	scoped(free_ptr) struct call_key *keys = key_calls(r, r->calls, r->n_calls);
-
-	if (!keys)
-		return -ENOMEM;
-	for (size_t k = 0; k < r->n_lanes; k++)
-		for (uint32_t i = r->lanes[k].first;
-		     r->lanes[k].device && i < r->lanes[k].first + r->lanes[k].n; i++) {
-			struct fmt_item *item = &r->items[i];
-			const struct call_key *found =
-				find_call(keys, r->n_calls, item->correlation);
-
-			if (item->correlation && found->correlation == item->correlation)
-				item->call = found->call;
-		}
-	return 0;
-}
-
-static void put_head(const struct fmt_run_code *r, struct text *out)
-{
-	uint32_t last = 0;
-
-	fmt_put_varint(out, (r->reference ? FMT_HAS_REFERENCE : 0) |
-				    (r->ranges_correlate ? FMT_RANGES_CORRELATE : 0) |
-				    (r->device_rests ? FMT_DEVICE_RESTS : 0));
-	if (r->reference)
-		fmt_put_varint(out, r->reference->slice);
-	fmt_put_varint(out, r->n_sites);
-	fmt_put_varint(out, (uint64_t)r->host_unit);
-	fmt_put_varint(out, (uint64_t)r->device_unit);
-	fmt_put_varint(out, r->n_lanes);
-	for (size_t i = 0; i < r->n_lanes; i++) {
-		fmt_put_varint(out, r->lanes[i].number - last);
-		fmt_put_varint(out, r->lanes[i].n);
-		last = r->lanes[i].number;
-	}
-}
-
-int fmt_slice_put(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
-		  const struct fmt_reference *reference, struct fmt_reference **keep,
-		  uint32_t *repeated, struct text *out)
-{
-	scoped(fmt_run_done) struct fmt_run_code r = {
-		.reference = reference,
-		.names = n,
-		.n_sites = fmt_n_sites(n),
-		.origin_ns = s->iteration.start_ns,
-		.source = s->values,
-		.most_values = FMT_VALUES_MAX,
-	};
-	struct fmt_slice copy = *s;
-	int e = take_items(&r, s, rank);
-
-	if (e == 0)
-		e = find_launches(&r);
-	if (e < 0)
-		return e;
-	find_units(&r);
-	put_head(&r, out);
-	fmt_coder_start(&r.coder);
-	e = fmt_contexts_init(&r.contexts, reference ? &reference->contexts : NULL);
-	if (e == 0)
-		e = fmt_run_code(&r, &copy, know_calls);
-	if (e == 0)
-		e = fmt_coder_finish(&r.coder, out);
-	if (e == 0 && repeated) {
-		*repeated = 0;
-		for (uint32_t i = 0; i < r.n_items; i++)
-			*repeated += r.items[i].match != FMT_NONE;
-	}
-	if (e == 0 && keep && !reference)
-		e = fmt_run_keep(&r, s->index, keep);
-	return e;
+	if (base)
+		copied =
+			fmt_patch_put((const uint8_t *)base->data, base->len,
+				      (const uint8_t *)p->structure.data, p->structure.len, &patch);
+	if (copied < 0)
+		return copied;
+	fmt_put_varint(out, base ? back : 0);
+	fmt_put_varint(out, structure->len);
+	fmt_put_u8(out, p->times_kind | (p->low_bytes.len > 0 ? FMT_TIMES_SPLIT : 0));
+	fmt_put_varint(out, p->times.len);
+	text_bytes(out, structure->data, structure->len);
+	text_bytes(out, p->times.data, p->times.len);
+	text_bytes(out, p->low_bytes.data, p->low_bytes.len);
+	return out->error ? out->error : copied;
 }

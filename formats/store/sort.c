@@ -15,7 +15,9 @@ static int by_key(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns) ?: array_order(x->site, y->site) ?: array_order(x->at, y->at);
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(y->duration_ns, x->duration_ns) ?: array_order(x->site, y->site)
+	       ?: array_order(x->at, y->at);
 }
 
 static int sort_events(struct fmt_event *events, size_t n, uint32_t *position)
@@ -52,7 +54,9 @@ static int by_to(const void *a, const void *b)
 {
 	const struct fmt_edge *x = a, *y = b;
 
-	return array_order(x->to, y->to) ?: array_order(x->from, y->from) ?: array_order(x->kind, y->kind) ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
+	return array_order(x->to, y->to) ?: array_order(x->from, y->from)
+	       ?: array_order(x->kind, y->kind) ?: array_order(x->rule, y->rule)
+	       ?: array_order(x->lag_ns, y->lag_ns);
 }
 
 void fmt_edges_sort(struct fmt_edge *edges, size_t n)

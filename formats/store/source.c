@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 void fmt_kept_init(struct fmt_kept *k)
@@ -19,7 +20,7 @@ void fmt_kept_done(struct fmt_kept *k)
 	pthread_mutex_destroy(&k->lock);
 }
 
-/* What was kept of a file, or -1. */
+/* Takes the descriptor that was kept for a file, or -1. */
 static int take_kept(struct fmt_kept *k, const char *name)
 {
 	int fd = -1;
@@ -34,7 +35,7 @@ static int take_kept(struct fmt_kept *k, const char *name)
 	return fd;
 }
 
-/* Keeps a descriptor in place of the oldest; returns that one, or -1. */
+/* Keeps a descriptor in place of the oldest one, which is returned; or -1. */
 static int keep(struct fmt_kept *k, const char *name, int fd)
 {
 	unsigned at;
@@ -47,6 +48,16 @@ static int keep(struct fmt_kept *k, const char *name, int fd)
 	k->files[at].fd = fd;
 	pthread_mutex_unlock(&k->lock);
 	return oldest;
+}
+
+void fmt_source_done(struct fmt_source *s)
+{
+	int fd = s->name && s->kept ? take_kept(s->kept, s->name) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	free(s->name);
+	s->name = NULL;
 }
 
 int fmt_source_open(const struct fmt_source *s)

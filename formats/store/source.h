@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One member of a trace as if it were a file of its own: a file of a directory, or the two pieces
- * of a packed file that hold the member's chunks and its tail (index and footer). */
+/* One member of a trace, read as if it were a file of its own: a file of a directory, or the two
+ * pieces of a packed file that hold the member's chunks and its tail (index and footer). */
 #pragma once
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Descriptors of the files of a trace that were read last. Any number of threads. */
+/* Descriptors of the files that were read last. For any number of threads. */
 #define FMT_KEPT 6
 struct fmt_kept {
 	pthread_mutex_t lock;
@@ -33,9 +33,12 @@ struct fmt_source {
 	uint64_t data_bytes;   /* the rest is the tail */
 };
 
-/* A descriptor for some reads, which nobody else uses. A directory's file is opened for it, or was
- * kept: so few that a trace of thousands of ranks holds hardly more descriptors than it has
- * readers. */
+/* Frees the name and closes a descriptor that was kept for it. */
+void fmt_source_done(struct fmt_source *s);
+
+/* Returns a descriptor for a few reads, which no other thread uses, or -errno. Few descriptors are
+ * kept open, so that a trace of thousands of ranks needs hardly more of them than it has readers.
+ */
 int fmt_source_open(const struct fmt_source *s);
 void fmt_source_close(const struct fmt_source *s, int fd);
 

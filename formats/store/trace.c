@@ -15,16 +15,14 @@ void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char
 		 m->source.name ? m->source.name : "");
 }
 
-static void free_rank(struct fmt_rank_state *r)
+void fmt_rank_done(struct fmt_rank_state *r)
 {
-	for (uint32_t i = 0; r->lengths && i < r->info.n_slices; i++)
-		free(r->lengths[i]);
-	free(r->lengths);
 	free(r->slices);
 	free(r->chunk_of);
 	free(r->digests_of);
 	fmt_names_map_done(&r->own);
 	fmt_member_done(&r->member);
+	memset(r, 0, sizeof(*r));
 }
 
 void fmt_trace_close(struct fmt_trace *t)
@@ -32,14 +30,16 @@ void fmt_trace_close(struct fmt_trace *t)
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->n_ranks; i++)
-		free_rank(&t->ranks[i]);
+		fmt_rank_done(&t->ranks[i]);
 	free(t->ranks);
 	fmt_member_done(&t->shared);
 	fmt_member_done(&t->blobs);
+	fmt_member_done(&t->manifest_file);
+	fmt_manifest_done(&t->manifest);
 	free(t->blob_places);
 	fmt_names_map_done(&t->shared_map);
 	fmt_names_free(t->names);
-	fmt_references_free(t);
+	fmt_bases_free(t);
 	free(t->damage.errors);
 	free(t->path);
 	close_fd(&t->dir_fd);
@@ -47,14 +47,6 @@ void fmt_trace_close(struct fmt_trace *t)
 	fmt_kept_done(&t->kept);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = ((const struct fmt_rank_state *)a)->member.header.number;
-	uint32_t y = ((const struct fmt_rank_state *)b)->member.header.number;
-
-	return array_order(x, y);
 }
 
 static void count_slice(struct fmt_rank_state *r, const struct fmt_chunk *c)
@@ -88,7 +80,7 @@ static void fill_holes(struct fmt_rank_state *r)
 	}
 }
 
-/* What would cost far more than a trace of its length can hold. */
+/* Fails because the trace claims more than a file of its length can hold. */
 static int too_much(const struct fmt_trace *t, const char *path, uint64_t offset, const char *what,
 		    struct fmt_error *err)
 {
@@ -96,8 +88,7 @@ static int too_much(const struct fmt_trace *t, const char *path, uint64_t offset
 			"more %s than a trace of %" PRIu64 " bytes can hold", what, t->bytes);
 }
 
-/* Makes the slices of a rank from the chunks of its file. */
-static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err)
+int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err)
 {
 	const struct fmt_member *m = &r->member;
 	uint64_t n = 0;
@@ -107,7 +98,7 @@ static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_er
 			n = m->chunks[i].slice + 1;
 	/* Each lost slice lay somewhere in the file. */
 	if (n > SLICES_MAX || n > m->source.bytes / 16)
-		return fmt_fail(err, -EBADMSG, path, 0, "chunks with impossible slice numbers");
+		return fmt_fail(err, -EBADMSG, path, 0, "invalid slice numbers");
 	r->slices = calloc(n + 1, sizeof(*r->slices));
 	r->chunk_of = calloc(n + 1, sizeof(*r->chunk_of));
 	r->digests_of = calloc(n + 1, sizeof(*r->digests_of));
@@ -142,7 +133,8 @@ static int list_slices(struct fmt_rank_state *r, const char *path, struct fmt_er
 	return 0;
 }
 
-/* Reads the names in a member's chunks. A damaged chunk is noted, and what refers to it is lost. */
+/* Reads the names in a member's chunks. Damage is noted; slices that need the lost names cannot be
+ * read. */
 static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_names_reading *reading,
 		      struct fmt_names_map *map, struct fmt_error *err)
 {
@@ -167,7 +159,7 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_name
 			if (r == -EFBIG)
 				return too_much(t, path, c.offset, "names", err);
 			if (r < 0)
-				fmt_fail(&damage, r, path, c.offset, "names that make no sense");
+				fmt_fail(&damage, r, path, c.offset, "invalid names");
 		}
 		if (r == -EBADMSG) {
 			fmt_damage_add(&t->damage, &damage);
@@ -182,10 +174,10 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_name
 	return 0;
 }
 
-/* What a rank that is named takes of memory, at least. */
+/* The least memory that the names of a rank take. */
 #define RANK_BYTES 256
 
-/* The names of all ranks: from the shared file, and from the files that carry their own. */
+/* Reads the names of all ranks: from the shared file, and from the files that carry their own. */
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
@@ -221,13 +213,13 @@ static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 	return r;
 }
 
-/* Any trace may have so many events and edges, and for each of its bytes as many more: a thousand
- * times what recordings have. */
+/* A trace may have this many events and edges, and more for each of its bytes: a thousand times
+ * what recordings have. */
 #define FREE_RECORDS (1u << 22)
 #define RECORDS_PER_BYTE 64
 
-/* Whether the slices say that they hold more than the trace's bytes can; what reads them takes
- * time and memory for what they say. */
+/* Whether the slices claim more events and edges than the trace's bytes can hold. Readers take time
+ * and memory in proportion to these claims. */
 static int too_many_records(const struct fmt_trace *t)
 {
 	uint64_t left = t->bytes > UINT64_MAX / RECORDS_PER_BYTE / 2
@@ -248,44 +240,15 @@ static int too_many_records(const struct fmt_trace *t)
 	return 0;
 }
 
-static int open_members(struct fmt_trace *t, struct fmt_error *err)
+/* A mount says which path its trace was opened from. The path may hold another trace by now. */
+static int check_mounted(const struct fmt_trace *t, struct fmt_error *err)
 {
-	char path[512];
-	int r;
-
-	if (t->shared.source.name) {
-		fmt_member_path(t, &t->shared, path, sizeof(path));
-		r = fmt_member_open(&t->shared, path, &t->damage, err);
-		if (r < 0)
-			return r;
-	}
-	if (t->blobs.source.name) {
-		fmt_member_path(t, &t->blobs, path, sizeof(path));
-		r = fmt_member_open(&t->blobs, path, &t->damage, err);
-		if (r < 0)
-			return r;
-		r = fmt_blobs_list(t);
-		if (r < 0)
-			return fmt_fail(err, r, path, FMT_NO_OFFSET, "out of memory");
-	}
-	for (uint32_t i = 0; i < t->n_ranks; i++) {
-		struct fmt_rank_state *rank = &t->ranks[i];
-
-		fmt_member_path(t, &rank->member, path, sizeof(path));
-		r = fmt_member_open(&rank->member, path, &t->damage, err);
-		if (r == 0)
-			r = list_slices(rank, path, err);
-		if (r < 0)
-			return r;
-	}
-	if (too_many_records(t))
-		return too_much(t, t->path, FMT_NO_OFFSET, "events", err);
-	qsort(t->ranks, t->n_ranks, sizeof(*t->ranks), by_number);
-	for (uint32_t i = 1; i < t->n_ranks; i++)
-		if (t->ranks[i].info.number == t->ranks[i - 1].info.number)
-			return fmt_fail(err, -EBADMSG, t->path, FMT_NO_OFFSET,
-					"two files of rank %u", t->ranks[i].info.number);
-	return 0;
+	if (!t->mounted_id[0] || strcmp(t->mounted_id, fmt_trace_id(t)) == 0)
+		return 0;
+	return fmt_fail(err, -ESTALE, t->path, FMT_NO_OFFSET,
+			"not the trace that is mounted (its id is %.12s..., the mounted one's "
+			"%.12s...); mount it again",
+			fmt_trace_id(t), t->mounted_id);
 }
 
 static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
@@ -296,6 +259,7 @@ static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
 
 	if (!t)
 		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
+	fmt_trace_set_memory(t, 64u << 20);
 	t->dir_fd = t->packed_fd = -1;
 	fmt_kept_init(&t->kept);
 	pthread_mutex_init(&t->lock, NULL);
@@ -304,7 +268,13 @@ static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
 		return fmt_fail(err, r, path, FMT_NO_OFFSET, "out of memory");
 	r = fmt_trace_find(t, path, err);
 	if (r == 0)
-		r = open_members(t, err);
+		r = fmt_trace_open_members(t, err);
+	if (r == 0)
+		r = check_mounted(t, err);
+	if (r == 0)
+		r = fmt_blobs_list(t);
+	if (r == 0 && too_many_records(t))
+		r = too_much(t, t->path, FMT_NO_OFFSET, "events", err);
 	if (r == 0 && with_names)
 		r = read_all_names(t, err);
 	if (r < 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a fmt_trace is made of; for trace.c, open.c, verify.c and pack.c. */
+/* The parts of a struct fmt_trace; for the sources of formats/store. */
 #pragma once
 
 #include "base/scope.h"
+#include "formats/store/manifest.h"
 #include "formats/store/member.h"
 #include "formats/store/names_code.h"
 #include "formats/store/trace.h"
@@ -17,14 +18,13 @@ struct fmt_rank_state {
 	uint32_t *chunk_of;	  /* of each slice: index of its chunk, plus 1; 0: lost */
 	uint32_t *digests_of;	  /* the same of its digests; 0: none, or lost */
 	struct fmt_names_map own; /* inline names */
-	uint64_t **lengths;	  /* of each slice: renderer, n, lengths; NULL until asked for */
-	int lengths_read;
 };
 
-/* A reference that is decoded. */
+/* The structure of a slice that others are patches of. */
 struct fmt_cached {
-	struct fmt_reference *reference;
-	uint64_t slice, used;
+	uint8_t *payload; /* owned */
+	struct fmt_cursor structure;
+	uint64_t bytes, slice, used;
 	uint32_t rank, users;
 };
 
@@ -40,8 +40,13 @@ struct fmt_trace {
 	struct fmt_kept kept;
 	struct fmt_names *names;
 	struct fmt_names_map shared_map;
-	struct fmt_member shared; /* the names of all; source.name is NULL if there are none */
-	struct fmt_member blobs;  /* contents; the same */
+	struct fmt_member
+		shared; /* shared names; source.name is NULL if the trace has no such file */
+	struct fmt_member blobs;	 /* contents; as above */
+	struct fmt_member manifest_file; /* the same */
+	struct fmt_manifest manifest;	 /* n is 0 without a readable manifest */
+	struct fmt_error lost; /* the first file that is left out, in whole or in part; what[0] is 0
+				  if every file is used */
 	struct fmt_blob_place *blob_places; /* of each content, by key */
 	size_t n_blobs;
 	struct fmt_rank_state *ranks; /* by number */
@@ -52,25 +57,35 @@ struct fmt_trace {
 
 	pthread_mutex_t lock; /* of what follows, and of `damaged` in the slices */
 	struct fmt_damage damage;
-	struct fmt_cached **references;
-	size_t n_references, references_cap;
-	uint64_t reference_bytes, clock;
+	struct fmt_cached **bases;
+	size_t n_bases, bases_cap;
+	uint64_t base_bytes, clock;
+	uint64_t bases_limit; /* bytes that bases may take while nobody uses them */
 	char id[65];
+	char mounted_id[65]; /* opened through a mount: the id that the mount shows; else "" */
 };
 
-/* "DIR/rank-00001.chunks", or the packed file's path with ":" between. */
+/* Writes the path of a member for messages: "DIR/rank-00001.chunks", or "PACKED:rank-00001.chunks".
+ */
 void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char *buf, size_t len);
 
-/* The members of the trace at `path`: sets path, descriptors, shared, ranks and what is known of
- * their sources, in the order of names. formats/store/open.c. */
+/* Finds the members of the trace at `path`, in any order: sets path, descriptors and the sources of
+ * the members. formats/store/open.c. */
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);
+
+/* Opens the members that fmt_trace_find() found. A file that cannot be used is left out and becomes
+ * damage: it is unreadable, not a file of a trace, or not the one that the manifest lists.
+ * formats/store/whole.c. */
+int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err);
+
+/* Makes the list of a rank's slices from the chunks of its file. formats/store/trace.c. */
+int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err);
+void fmt_rank_done(struct fmt_rank_state *r);
+
+/* Adds damage that makes the trace incomplete: a file is left out, in whole or in part. */
+void fmt_trace_lose(struct fmt_trace *t, const struct fmt_error *e);
 
 /* Lists the contents of `blobs`, which is open. 0 or -ENOMEM. formats/store/blobs.c. */
 int fmt_blobs_list(struct fmt_trace *t);
 
-void fmt_references_free(struct fmt_trace *t);
-
-/* Loads a slice to see what its columns took: bits[FMT_COLUMNS] is added to. formats/store/load.c.
- */
-int fmt_slice_bits(struct fmt_trace *t, uint32_t rank, uint32_t slice, double *bits,
-		   struct fmt_error *err);
+void fmt_bases_free(struct fmt_trace *t);

@@ -2,27 +2,32 @@
 #include "formats/store/verify.h"
 
 #include "base/array.h"
-#include "formats/store/blobs.h"
 #include "formats/store/output.h"
 #include "formats/store/scan.h"
 #include "formats/store/trace_impl.h"
+#include "formats/store/verify_contents.h"
+
+#include <inttypes.h>
 
 struct verifying {
 	struct fmt_trace *t;
+	enum fmt_verify_depth depth;
 	struct fmt_verified *result;
 	struct fmt_problem *problems;
 	size_t n, cap;
-	struct fmt_merkle id;
-	/* of the member that is looked at */
+	struct fmt_seen_contents contents;
+	/* the member that is being checked */
 	struct fmt_member *member;
 	struct fmt_rank_state *rank; /* NULL: the shared names */
 	uint32_t rank_index;
-	size_t first; /* of its problems, which come in the order of the file, by and large */
+	size_t first; /* index of the member's first problem; problems of a member come almost in
+			 the order of the file */
 	char path[512];
 };
 
 static void verifying_done(struct verifying *v)
 {
+	fmt_seen_contents_done(&v->contents);
 	fmt_trace_close(v->t);
 	free(v->problems);
 }
@@ -31,15 +36,15 @@ static const char *type_name(uint8_t type)
 {
 	static const char *const names[] = {
 		[FMT_CHUNK_NAMES] = "names",	   [FMT_CHUNK_SLICE] = "slice",
-		[FMT_CHUNK_DIGESTS] = "digests",   [FMT_CHUNK_LENGTHS] = "lengths",
-		[FMT_CHUNK_TEMPLATE] = "template", [FMT_CHUNK_PARITY] = "parity",
+		[FMT_CHUNK_DIGESTS] = "digests",   [FMT_CHUNK_PARITY] = "parity",
 		[FMT_CHUNK_BLOB] = "blob",	   [FMT_CHUNK_CONTENTS] = "contents",
+		[FMT_CHUNK_MANIFEST] = "manifest",
 	};
 
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
 }
 
-/* Adds a problem; the first that is said of a place stands. */
+/* Adds a problem, unless there is one at that offset already, which is returned. */
 static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char *what)
 {
 	struct fmt_problem p = {.chunk = -1, .rank = -1, .slice = -1};
@@ -81,15 +86,38 @@ static int same_fields(const struct fmt_chunk *a, const struct fmt_chunk *b)
 	       a->frame_bytes == b->frame_bytes;
 }
 
-/* The payload of a chunk: its checksum, and whether it makes sense. 1 if it is whole. */
+/* Decodes the slice, and checks that readers find this chunk under its number. Returns 1 if its
+ * bytes are those that were written. */
+static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t place)
+{
+	struct fmt_slice *s = NULL;
+	struct fmt_error err;
+	int r;
+
+	v->result->slices++;
+	if (c->slice < v->rank->info.n_slices && v->rank->chunk_of[c->slice] != place + 1) {
+		fmt_fail(&err, -EBADMSG, "", 0, "another chunk of slice %" PRIu64, c->slice);
+		say_chunk(add(v, c->offset, err.what), v, c, place);
+		return 1; /* not damage of these bytes */
+	}
+	if (v->depth == FMT_VERIFY_BYTES)
+		return 1;
+	r = fmt_slice_load(v->t, v->rank_index, (uint32_t)c->slice, FMT_WANT_ALL, &s, &err);
+	if (r < 0)
+		say_chunk(add(v, c->offset, err.what), v, c, place);
+	fmt_slice_free(s);
+	return r == 0;
+}
+
+/* Checks the payload of a chunk: its checksum, and that it can be decoded. Returns 1 if it is
+ * whole. */
 static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64_t place,
 		       struct fmt_merkle *tree)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	struct fmt_chunk c = *found;
-	struct fmt_slice *s = NULL;
+	const char *why = NULL;
 	struct fmt_error err;
-	const char *why;
 	int r = fmt_member_read(v->member, v->path, &c, &raw, &err);
 
 	v->result->chunks++;
@@ -103,20 +131,56 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 	}
 	if (fmt_identify_chunk(tree, &c, raw) < 0)
 		return 0;
-	why = v->member == &v->t->blobs ? fmt_blobs_check(v->t, &c, raw) : NULL;
+	if (v->member == &v->t->blobs && fmt_seen_contents_check(&v->contents, &c, raw, &why) < 0)
+		return 0;
 	if (why)
 		say_chunk(add(v, found->offset, why), v, &c, place);
-	if (c.type != FMT_CHUNK_SLICE || !v->rank)
-		return 1;
-	v->result->slices++;
-	r = fmt_slice_load(v->t, v->rank_index, (uint32_t)c.slice, FMT_WANT_ALL, &s, &err);
-	if (r < 0)
-		say_chunk(add(v, found->offset, err.what), v, &c, place);
-	fmt_slice_free(s);
-	return r == 0;
+	return c.type == FMT_CHUNK_SLICE && v->rank ? check_slice(v, &c, place) : 1;
 }
 
-/* What the walk stepped over: the chunks that the index has there, or just bytes. */
+/* Checks that the slices of a rank follow one another. Readers show all slices from 0 to n_slices,
+ * and number events across them. For a file without lost chunks. */
+static void check_sequence(struct verifying *v)
+{
+	const struct fmt_rank_state *rank = v->rank;
+	uint64_t next = 0;
+	struct fmt_error e;
+
+	for (uint32_t i = 0; i < rank->info.n_slices; i++) {
+		const struct fmt_chunk *c;
+
+		if (rank->chunk_of[i] == 0) {
+			fmt_fail(&e, -EBADMSG, "", 0, "slice %u is missing", i);
+			add(v, FMT_NO_OFFSET, e.what);
+			return;
+		}
+		c = &rank->member.chunks[rank->chunk_of[i] - 1];
+		if (c->first_number != next)
+			say_chunk(add(v, c->offset,
+				      "a slice whose first event does not follow the slice "
+				      "before it"),
+				  v, c, (int64_t)rank->chunk_of[i] - 1);
+		next = c->first_number;
+		for (int k = 0; k < FMT_RANGE; k++)
+			next += c->n_records[k];
+	}
+}
+
+/* Checks that need all chunks of a member, for a member without damage. */
+static void check_whole(struct verifying *v)
+{
+	const char *why = NULL;
+
+	if (v->rank)
+		check_sequence(v);
+	if (v->member == &v->t->blobs)
+		why = fmt_seen_contents_images(&v->contents, fmt_trace_names(v->t));
+	if (why)
+		add(v, FMT_NO_OFFSET, why);
+}
+
+/* Reports bytes that the walk stepped over: as the chunks that the index lists there, or as plain
+ * bytes. */
 static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const char *why)
 {
 	const struct fmt_member *m = v->member;
@@ -175,18 +239,21 @@ static int check_member(struct verifying *v)
 				place++;
 			if ((size_t)place >= m->n_chunks ||
 			    !same_fields(&m->chunks[place], &f.chunk))
-				say_chunk(add(v, f.offset, "the index says something else"), v,
-					  &f.chunk, place);
+				say_chunk(add(v, f.offset,
+					      "the chunk's header differs from the index"),
+					  v, &f.chunk, place);
 			whole &= check_chunk(v, &f.chunk, place, &tree);
 		}
 		if (f.tag == 'E' && whole && !has_root(&tree, f.footer.root))
-			add(v, f.offset, "the identity is not that of the chunks");
+			add(v, f.offset, "the root in the footer is not that of the chunks");
 	}
-	/* What a recording that was cut off ends with, was said when it was opened. */
+	/* The cut at the end of a recording was reported when the trace was opened. */
 	if (r == 0 && scan.why && !v->member->cut_off)
 		say_lost(v, scan.end, v->member->source.bytes - scan.end, scan.why);
 	if (r == 0 && !header)
 		add(v, 0, "the file header is damaged");
+	if (r == 0 && whole)
+		check_whole(v);
 	fmt_source_close(&v->member->source, fd);
 	return r;
 }
@@ -208,8 +275,8 @@ static void sort(struct verifying *v)
 		qsort(v->problems, v->n, sizeof(*v->problems), by_place);
 }
 
-/* Takes over what was found on opening, and by loading, behind the `first` problems, which are
- * sorted: a place may be in any file. */
+/* Adds damage that opening and loading found, unless it is among the first v->first problems, which
+ * are sorted. */
 static int take_damage(void *context, const struct fmt_error *e)
 {
 	struct verifying *v = context;
@@ -224,7 +291,8 @@ static int take_damage(void *context, const struct fmt_error *e)
 	return 0;
 }
 
-/* A packed file's own header is looked at on opening; its identity is left. */
+/* Compares the id in the footer of a packed file with that of its members. Its header was checked
+ * when it was opened. */
 static void check_packed(struct verifying *v)
 {
 	char id[65] = "";
@@ -237,13 +305,20 @@ static void check_packed(struct verifying *v)
 		return;
 	v->rank = NULL;
 	snprintf(v->path, sizeof(v->path), "%s", v->t->path);
-	add(v, v->t->bytes - FMT_FOOTER_BYTES, "the identity is not that of the files");
+	add(v, v->t->bytes - FMT_FOOTER_BYTES, "the id in the footer is not that of the files");
 }
 
 int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_problem *p),
 	       void *context, struct fmt_verified *ret, struct fmt_error *err)
 {
-	scoped(verifying_done) struct verifying v = {.result = ret};
+	return fmt_verify_to(path, FMT_VERIFY_ALL, each, context, ret, err);
+}
+
+int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
+		  int (*each)(void *context, const struct fmt_problem *p), void *context,
+		  struct fmt_verified *ret, struct fmt_error *err)
+{
+	scoped(verifying_done) struct verifying v = {.result = ret, .depth = depth};
 	int r = fmt_trace_open(path, &v.t, err);
 
 	if (r < 0)
@@ -262,6 +337,9 @@ int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_pro
 	}
 	v.rank = NULL;
 	v.member = &v.t->blobs;
+	if (r == 0 && v.member->source.name)
+		r = check_member(&v);
+	v.member = &v.t->manifest_file;
 	if (r == 0 && v.member->source.name)
 		r = check_member(&v);
 	if (r < 0)

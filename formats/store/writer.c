@@ -4,26 +4,25 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/store/digests.h"
+#include "formats/store/manifest.h"
 #include "formats/store/output.h"
 #include "formats/store/slice_code.h"
 
 #include <sys/stat.h>
 
-/* What zstd's level is when nobody says. */
+/* The default level of zstd. */
 #define DEFAULT_LEVEL 3
-/* Names are text, and few: up to so many bytes they are packed well. */
+/* Names are text, and few: up to this many bytes they are packed at a higher level. */
 #define NAMES_LEVEL 9
 #define NAMES_SMALL (4u << 20)
-/* Lengths of rendered files are written when so many bytes of them are there. */
-#define LENGTHS_BYTES (1u << 20)
 
 struct fmt_rank_writer {
 	struct fmt_writer *writer;
 	struct fmt_output out;
-	struct fmt_names_mark mark; /* inline names: what is written of them */
-	struct text raw;	    /* the payload in the making */
-	struct text lengths;
-	struct fmt_reference *reference; /* what slices repeat; or NULL */
+	struct fmt_names_mark mark; /* inline names: how much of them is written */
+	struct text raw;	    /* the payload that is being made */
+	struct text base;	    /* structure of the slice that others are patches of */
+	uint32_t base_slice;
 	fmt_number next;
 	uint32_t rank, n_slices;
 };
@@ -34,6 +33,7 @@ struct fmt_writer {
 	struct fmt_writer_options options;
 	struct fmt_rank_writer **ranks;
 	size_t n_ranks, ranks_cap;
+	struct fmt_output blobs; /* path is NULL until it is started */
 };
 
 static void free_rank(struct fmt_rank_writer *w)
@@ -42,8 +42,7 @@ static void free_rank(struct fmt_rank_writer *w)
 		return;
 	fmt_output_done(&w->out);
 	text_done(&w->raw);
-	text_done(&w->lengths);
-	fmt_reference_free(w->reference);
+	text_done(&w->base);
 	free(w);
 }
 
@@ -53,6 +52,7 @@ void fmt_writer_abandon(struct fmt_writer *w)
 		return;
 	for (size_t i = 0; i < w->n_ranks; i++)
 		free_rank(w->ranks[i]);
+	fmt_output_done(&w->blobs);
 	free(w->ranks);
 	free(w->path);
 	free(w);
@@ -72,6 +72,7 @@ int fmt_writer_open(const char *path, struct fmt_names *names,
 	if (!w || !w->path)
 		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
 	w->names = names;
+	w->blobs.fd = -1;
 	w->options = *options;
 	if (w->options.level == 0)
 		w->options.level = DEFAULT_LEVEL;
@@ -95,9 +96,8 @@ int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
 	scoped(text_done) struct text path = {0};
 	int error;
 
-	text_printf(&path, "%s/rank-%05u.chunks", w->path, number);
-	text_char(&path, '\0');
-	if (!r || path.error || array_reserve(&w->ranks, w->n_ranks + 1, &w->ranks_cap) < 0)
+	if (!r || fmt_file_path(&path, w->path, &h) < 0 ||
+	    array_reserve(&w->ranks, w->n_ranks + 1, &w->ranks_cap) < 0)
 		return fmt_fail(err, -ENOMEM, w->path, FMT_NO_OFFSET, "out of memory");
 	r->writer = w;
 	r->rank = rank;
@@ -114,19 +114,17 @@ static int put_names(struct fmt_output *out, struct text *raw, const struct fmt_
 		     uint32_t rank, struct fmt_names_mark *mark, struct fmt_error *err)
 {
 	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
-	size_t cuts[2];
 	int r, level;
 
 	raw->len = 0;
-	r = fmt_names_put(w->names, rank, mark, raw, &cuts[0]);
+	r = fmt_names_put(w->names, rank, mark, raw);
 	if (r < 0)
 		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
 	if (r == 0)
 		return 0;
-	cuts[1] = raw->len;
 	level = raw->len <= NAMES_SMALL && w->options.level < NAMES_LEVEL ? NAMES_LEVEL
 									  : w->options.level;
-	r = fmt_output_chunk(out, &c, raw->data, cuts, ARRAY_SIZE(cuts), level, err);
+	r = fmt_output_chunk(out, &c, raw->data, raw->len, level, err);
 	return r < 0 ? r : fmt_output_parity(out, w->options.level, err);
 }
 
@@ -165,41 +163,38 @@ static int in_order(const struct fmt_event *e, size_t n)
 	return 1;
 }
 
-/* What is too small to be worth referring to. */
-#define REFERENCE_MIN 16
+/* Smaller slices are no base for others. */
+#define BASE_MIN 16
 
-/* Codes a slice into w->raw: against the reference, or as a new one where that is better. */
-static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int *is_reference)
+/* Codes a slice into w->raw: as a patch of the base, or as a new base if the base does not have
+ * half of it. */
+static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int *is_base)
 {
-	const struct fmt_names *n = w->writer->names;
-	scoped(fmt_reference_freep) struct fmt_reference *made = NULL;
-	scoped(text_done) struct text alone = {0};
-	size_t items = s->n_events + s->n_ranges;
-	int refers = s->iteration.number >= 0 && items >= REFERENCE_MIN;
-	uint32_t repeated = 0;
-	int r = 0;
+	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
+	int r = fmt_slice_code(s, w->writer->names, w->rank, &parts);
+	int may_be_base = s->iteration.number >= 0 && s->n_events + s->n_ranges >= BASE_MIN;
+	int64_t copied = 0;
 
 	w->raw.len = 0;
-	if (w->reference) {
-		r = fmt_slice_put(s, n, w->rank, w->reference, NULL, &repeated, &w->raw);
-		if (r < 0 || repeated >= items / 2 || !refers)
-			return r;
+	if (r == 0 && w->base.len > 0)
+		copied = fmt_slice_put(&parts, &w->base, s->index - w->base_slice, &w->raw);
+	if (r < 0 || copied < 0)
+		return r < 0 ? r : (int)copied;
+	if (w->base.len > 0 && (!may_be_base || (size_t)copied >= parts.structure.len / 2))
+		return w->raw.error;
+	w->raw.len = 0;
+	r = (int)fmt_slice_put(&parts, NULL, 0, &w->raw);
+	if (r == 0 && may_be_base) {
+		text_done(&w->base);
+		w->base = parts.structure;
+		memset(&parts.structure, 0, sizeof(parts.structure));
+		w->base_slice = s->index;
+		*is_base = 1;
 	}
-	r = fmt_slice_put(s, n, w->rank, NULL, refers ? &made : NULL, NULL, &alone);
-	if (r < 0 || (w->reference && w->raw.len <= alone.len))
-		return r;
-	text_done(&w->raw);
-	w->raw = alone;
-	memset(&alone, 0, sizeof(alone));
-	if (made) {
-		fmt_reference_free(w->reference);
-		w->reference = take(made);
-		*is_reference = 1;
-	}
-	return w->raw.error;
+	return r;
 }
 
-/* Before the slice itself, so that a slice that is there has its digests. */
+/* Digests are written before their slice, so that a slice that is there has its digests. */
 static int put_digests(struct fmt_rank_writer *w, const struct fmt_slice *s, struct fmt_error *err)
 {
 	struct fmt_chunk c = {.type = FMT_CHUNK_DIGESTS, .slice = s->index};
@@ -212,7 +207,7 @@ static int put_digests(struct fmt_rank_writer *w, const struct fmt_slice *s, str
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes,
 				"digests of slice %u cannot be coded: %s", s->index, strerror(-r));
-	return fmt_output_chunk(&w->out, &c, w->raw.data, &w->raw.len, 1, w->writer->options.level,
+	return fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->options.level,
 				err);
 }
 
@@ -221,7 +216,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 {
 	struct fmt_slice slice = *s;
 	struct fmt_chunk c;
-	int r = 0, is_reference = 0;
+	int r = 0, is_base = 0;
 
 	slice.index = w->n_slices;
 	c = chunk_of(&slice, w->writer->names, &r);
@@ -236,13 +231,12 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	r = put_digests(w, &slice, err);
 	if (r < 0)
 		return r;
-	r = code_slice(w, &slice, &is_reference);
+	r = code_slice(w, &slice, &is_base);
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes, "slice %u cannot be coded: %s",
 				w->n_slices, strerror(-r));
-	r = fmt_output_chunk(&w->out, &c, w->raw.data, &w->raw.len, 1, w->writer->options.level,
-			     err);
-	if (r == 0 && is_reference)
+	r = fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->options.level, err);
+	if (r == 0 && is_base)
 		r = fmt_output_parity(&w->out, w->writer->options.level, err);
 	if (r < 0)
 		return r;
@@ -256,31 +250,35 @@ fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w)
 	return w->next;
 }
 
-static int flush_lengths(struct fmt_rank_writer *w, struct fmt_error *err)
+int fmt_writer_blobs(struct fmt_writer *w, struct fmt_output **ret, struct fmt_error *err)
 {
-	struct fmt_chunk c = {.type = FMT_CHUNK_LENGTHS};
-	struct text *t = &w->lengths;
-	int r;
+	const struct fmt_file_header h = {.kind = FMT_FILE_BLOBS};
+	scoped(text_done) struct text path = {0};
+	int r = 0;
 
-	if (t->len == 0)
-		return t->error;
-	r = fmt_output_chunk(&w->out, &c, t->data, &t->len, 1, w->writer->options.level, err);
-	t->len = 0;
+	if (fmt_file_path(&path, w->path, &h) < 0)
+		return fmt_fail(err, path.error, w->path, FMT_NO_OFFSET, "out of memory");
+	if (!w->blobs.path)
+		r = fmt_output_open(&w->blobs, path.data, &h, err);
+	if (r == 0)
+		*ret = &w->blobs;
 	return r;
 }
 
-int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t renderer, const uint64_t *lengths,
-		       uint32_t n)
+/* Ends a file and adds it to the manifest. */
+static int close_output(struct fmt_output *o, struct fmt_manifest *manifest, struct fmt_error *err)
 {
-	fmt_put_varint(&w->lengths, w->n_slices - 1);
-	fmt_put_varint(&w->lengths, renderer);
-	fmt_put_varint(&w->lengths, n);
-	for (uint32_t i = 0; i < n; i++)
-		fmt_put_varint(&w->lengths, lengths[i]);
-	return w->lengths.len < LENGTHS_BYTES ? w->lengths.error : flush_lengths(w, NULL);
+	char name[FMT_MEMBER_NAME_BYTES];
+	int r = fmt_output_end(o, err);
+
+	if (r < 0)
+		return r;
+	fmt_file_name(&o->header, name);
+	r = fmt_manifest_add(manifest, name, o->root);
+	return r < 0 ? fmt_fail(err, r, o->path, FMT_NO_OFFSET, "%s", strerror(-r)) : 0;
 }
 
-static int close_shared(struct fmt_writer *w, struct fmt_error *err)
+static int close_shared(struct fmt_writer *w, struct fmt_manifest *manifest, struct fmt_error *err)
 {
 	struct fmt_file_header h = {.kind = FMT_FILE_NAMES};
 	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
@@ -288,31 +286,46 @@ static int close_shared(struct fmt_writer *w, struct fmt_error *err)
 	struct fmt_names_mark mark = {0};
 	int r;
 
-	text_printf(&path, "%s/names.chunks", w->path);
-	text_char(&path, '\0');
-	if (path.error)
+	if (fmt_file_path(&path, w->path, &h) < 0)
 		return fmt_fail(err, path.error, w->path, FMT_NO_OFFSET, "out of memory");
 	r = fmt_output_open(&out, path.data, &h, err);
 	if (r == 0)
 		r = put_names(&out, &raw, w, FMT_WHOLE_TRACE, &mark, err);
-	return r < 0 ? r : fmt_output_end(&out, err);
+	return r < 0 ? r : close_output(&out, manifest, err);
+}
+
+static int close_rank(struct fmt_rank_writer *rank, struct fmt_manifest *manifest,
+		      struct fmt_error *err)
+{
+	struct fmt_writer *w = rank->writer;
+	int r = 0;
+
+	if (w->options.names_mode == FMT_NAMES_INLINE)
+		r = put_names(&rank->out, &rank->raw, w, rank->rank, &rank->mark, err);
+	return r < 0 ? r : close_output(&rank->out, manifest, err);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct fmt_rank_writer *x = *(struct fmt_rank_writer *const *)a;
+	const struct fmt_rank_writer *y = *(struct fmt_rank_writer *const *)b;
+
+	return array_order(x->out.header.number, y->out.header.number);
 }
 
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err)
 {
 	scoped(writer_freep) struct fmt_writer *owned = w;
-	int is_inline = owned->options.names_mode == FMT_NAMES_INLINE;
+	scoped(fmt_manifest_done) struct fmt_manifest manifest = {0};
+	int r = 0;
 
-	for (size_t i = 0; i < w->n_ranks; i++) {
-		struct fmt_rank_writer *rank = w->ranks[i];
-		int r = flush_lengths(rank, err);
-
-		if (r == 0 && is_inline)
-			r = put_names(&rank->out, &rank->raw, w, rank->rank, &rank->mark, err);
-		if (r == 0)
-			r = fmt_output_end(&rank->out, err);
-		if (r < 0)
-			return r;
-	}
-	return is_inline ? 0 : close_shared(w, err);
+	if (owned->options.names_mode == FMT_NAMES_SHARED)
+		r = close_shared(w, &manifest, err);
+	if (w->n_ranks > 0)
+		qsort(w->ranks, w->n_ranks, sizeof(*w->ranks), by_number);
+	for (size_t i = 0; i < w->n_ranks && r == 0; i++)
+		r = close_rank(w->ranks[i], &manifest, err);
+	if (r == 0 && w->blobs.path)
+		r = close_output(&w->blobs, &manifest, err);
+	return r < 0 ? r : fmt_manifest_write(&manifest, w->path, w->options.level, err);
 }

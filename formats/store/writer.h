@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a trace, as a directory with one file a rank. The layout is specified in doc/format.md.
+/* Writes a trace, as a directory with one file a rank. doc/format.md specifies the layout.
  *
- * Ranks write without looking at each other. Each flushed chunk stands alone: a writer that is
- * killed leaves everything up to its last complete chunk. Memory is bounded by the slice that is
- * being written. A rank's slices are written in order. Functions return 0 or a negative errno. A
- * rank writer is used by one thread at a time; different ranks by different threads, while nobody
- * adds to the shared names.
- */
+ * Ranks are written independently. Each flushed chunk can be read alone: a killed writer leaves
+ * everything up to its last complete chunk. Memory is bounded by the slice that is being written. A
+ * rank's slices are written in order. Functions return 0 or a negative errno. A rank writer is for
+ * one thread at a time; different ranks may be written by different threads while no thread adds to
+ * the shared names. */
 #pragma once
 
 #include "formats/error.h"
@@ -18,7 +17,7 @@ struct fmt_writer;
 enum fmt_names_mode {
 	FMT_NAMES_SHARED, /* names of all ranks are written once, when the writer is closed:
 			     importers */
-	FMT_NAMES_INLINE, /* each rank file carries its own as they come: recorders */
+	FMT_NAMES_INLINE, /* each rank file carries its own names as they are added: recorders */
 };
 
 struct fmt_writer_options {
@@ -34,10 +33,17 @@ int fmt_writer_open(const char *path, struct fmt_names *names,
 		    const struct fmt_writer_options *options, struct fmt_writer **ret,
 		    struct fmt_error *err);
 
-/* Ends the trace: shared names, identity, index. Frees `w` in any case. */
+/* Ends the trace: its files, and last of all the manifest that lists them. Frees `w` in any case.
+ */
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err);
 /* Frees `w` and leaves the files as a killed writer would. */
 void fmt_writer_abandon(struct fmt_writer *w);
+
+struct fmt_output;
+
+/* The file of contents (formats/store/blobs.h), started by the first call. Owned by `w`, which ends
+ * it. */
+int fmt_writer_blobs(struct fmt_writer *w, struct fmt_output **ret, struct fmt_error *err);
 
 struct fmt_rank_writer;
 
@@ -46,24 +52,18 @@ struct fmt_rank_writer;
 int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
 		    struct fmt_rank_writer **ret, struct fmt_error *err);
 
-/* Puts events and ranges into the order of model.h, whatever order they come in (ties: longer
- * first, then by site, then as given), and edges by `to`. position[i], when not NULL, is set to
- * where events[i] went; numbers in edges are the caller's to translate before.
- */
+/* Sorts events and ranges into the order of model.h (ties: longer first, then by site, then as
+ * given), and edges by `to`. position[i], if position is not NULL, is set to the new index of
+ * events[i]. The caller translates the numbers in edges before. */
 int fmt_slice_sort(struct fmt_slice *s, uint32_t *position);
 
 /* The same for edges alone. */
 void fmt_edges_sort(struct fmt_edge *edges, size_t n);
 
-/* Writes the rank's next slice, which is in order (else -EINVAL) and whose first_number is
+/* Writes the rank's next slice. It must be in order (else -EINVAL), and its first_number must be
  * fmt_rank_writer_next(). `s` is not kept. */
 int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 			  struct fmt_error *err);
 
-/* The number that the next slice's first event has. */
+/* The number of the next slice's first event. */
 fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w);
-
-/* Lengths of the rendered files of the slice that was written last, in the renderer's order, so
- * that a mount knows sizes without rendering. */
-int fmt_writer_lengths(struct fmt_rank_writer *w, uint32_t renderer, const uint64_t *lengths,
-		       uint32_t n);
