@@ -42,7 +42,8 @@ static int by_moment(const void *x, const void *y)
 {
 	const struct fmt_sighting *a = x, *b = y;
 
-	return array_order(a->moment, b->moment) ?: array_order(a->clock, b->clock) ?: array_order(b->at_ns, a->at_ns);
+	return array_order(a->moment, b->moment) ?: array_order(a->clock, b->clock)
+	       ?: array_order(b->at_ns, a->at_ns);
 }
 
 /* The next sighting behind `i` of the same moment by another clock, or n. */

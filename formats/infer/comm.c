@@ -41,7 +41,8 @@ static int by_name_and_end(const void *x, const void *y)
 {
 	const struct meeting *a = x, *b = y;
 
-	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns) ?: array_order(a->row, b->row);
+	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns)
+	       ?: array_order(a->row, b->row);
 }
 
 static int grow(struct votes *v)
@@ -229,7 +230,8 @@ static int by_spread(const void *x, const void *y)
 {
 	const struct vote *a = x, *b = y;
 
-	return array_order(a->spread, b->spread) ?: array_order(a->a, b->a) ?: array_order(a->b, b->b);
+	return array_order(a->spread, b->spread) ?: array_order(a->a, b->a)
+	       ?: array_order(a->b, b->b);
 }
 
 static int compare(const void *a, const void *b)

@@ -20,7 +20,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct gap *x = a, *y = b;
 
-	return array_order(x->before, y->before) ?: array_order(x->name, y->name) ?: array_order(x->place, y->place) ?: array_order(x->n_ops, y->n_ops) ?: array_order(x->gap_ns, y->gap_ns) ?: array_order(x->edge, y->edge);
+	return array_order(x->before, y->before) ?: array_order(x->name, y->name)
+	       ?: array_order(x->place, y->place) ?: array_order(x->n_ops, y->n_ops)
+	       ?: array_order(x->gap_ns, y->gap_ns) ?: array_order(x->edge, y->edge);
 }
 
 static fmt_str name_of(const struct infer_view *v, uint32_t event)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/infer/infer.h"
+#include "formats/infer/members.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -132,7 +133,8 @@ static int by_to(const void *a, const void *b)
 {
 	const struct fmt_run_edge *x = a, *y = b;
 
-	return array_order(x->to, y->to) ?: array_order(x->from, y->from) ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
+	return array_order(x->to, y->to) ?: array_order(x->from, y->from)
+	       ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
 }
 
 static int make_edges(struct job *j, uint32_t rank)
@@ -178,14 +180,7 @@ static int make_collectives(struct job *j, uint32_t rank, const struct infer_mat
 	return 0;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return array_order(x, y);
-}
-
-/* The communicator's name is what its process group is called, or where it runs. */
+/* Names a communicator after its process group, or after the stream that it runs on. */
 static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 {
 	const struct infer_comm *c = &j->rows.comms[comm];
@@ -193,7 +188,7 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	const struct infer_view *v = &j->views[row->view];
 	const struct fmt_lane *lane = fmt_lane(v->names, v->index, v->streams[row->stream].lane);
 	scoped(free_ptr) uint32_t *ranks = malloc((c->n + (size_t)1) * sizeof(*ranks));
-	struct fmt_comm named = {.name = row->group, .ranks = ranks};
+	struct fmt_comm named = {.name = row->group, .n_ranks = c->n};
 	char text[40];
 	int64_t description;
 	int r;
@@ -202,10 +197,10 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->n; i++)
 		ranks[i] = j->run->ranks[j->rows.rows[j->rows.members[c->first + i]].view].number;
-	qsort(ranks, c->n, sizeof(*ranks), compare_ranks);
-	for (uint32_t i = 0; i < c->n; i++)
-		if (i == 0 || ranks[i] != ranks[i - 1])
-			ranks[named.n_ranks++] = ranks[i];
+	r = infer_members(v, row, &ranks, &named.n_ranks);
+	if (r < 0)
+		return r;
+	named.ranks = ranks;
 	if (infer_argument(v, v->ops[j->rows.ops[row->first]].event, "Process Group Description",
 			   &description) &&
 	    description > 0 && description <= UINT32_MAX)
@@ -221,14 +216,20 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	return fmt_names_comm(j->run->names, &named, ret);
 }
 
-/* Rules that few runs have are named only where they are used. */
-static bool is_named(const struct job *j, size_t rule)
+/* Names the rules that have edges. */
+static int name_rules(struct job *j)
 {
-	bool named = rule != INFER_OTHER_GPU && rule != INFER_GRAPH;
+	bool used[INFER_RULES] = {false};
+	int r = 0;
 
-	for (uint32_t i = 0; i < j->n && !named; i++)
-		named = rule == INFER_OTHER_GPU ? shares(j, i) : j->views[i].has_nodes;
-	return named;
+	for (uint32_t i = 0; i < j->n; i++)
+		for (size_t k = 0; k < j->views[i].n_edges; k++)
+			used[j->views[i].edges[k].rule] = true;
+	for (size_t i = 0; i < INFER_RULES && r == 0; i++)
+		if (used[i])
+			r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred,
+					   &j->rule[i]);
+	return r;
 }
 
 /* What the rank's first stretch has measured stays; only what is unexplained adds up. */
@@ -256,10 +257,8 @@ static int name_things(struct job *j)
 
 	if (r == 0 && !j->more)
 		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
-	for (size_t i = 0; i < INFER_RULES && r == 0; i++)
-		if (is_named(j, i))
-			r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred,
-					   &j->rule[i]);
+	if (r == 0)
+		r = name_rules(j);
 	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
 		r = name_comm(j, i, &comm_of[i]);
 	for (uint32_t i = 0; i < j->n && r == 0; i++, first = end) {

@@ -144,7 +144,8 @@ static int by_collective(const void *x, const void *y)
 {
 	const struct infer_match *a = x, *b = y;
 
-	return array_order(a->comm, b->comm) ?: array_order(a->seq, b->seq) ?: array_order(a->view, b->view);
+	return array_order(a->comm, b->comm) ?: array_order(a->seq, b->seq)
+	       ?: array_order(a->view, b->view);
 }
 
 struct infer_match *infer_match_by_collective(const struct infer_match *m, size_t n)

@@ -53,10 +53,14 @@ static void stream_wait(struct infer_view *v, uint32_t event, uint32_t call)
 {
 	uint32_t stream = stream_of(v, event, "stream"), from = behind_record(v, event), to;
 
-	if (stream == INFER_NONE || from == INFER_NONE)
+	if (stream == INFER_NONE)
 		return;
 	to = v->streams[stream].first + launched_by(v, stream, call);
-	if (to >= v->streams[stream].end || v->ops[from].stream == stream)
+	if (to >= v->streams[stream].end)
+		return;
+	if (stream_of(v, event, "wait_on_stream") == INFER_NONE)
+		v->ops[to].waits_elsewhere = 1;
+	if (from == INFER_NONE || v->ops[from].stream == stream)
 		return;
 	if (v->ops[to].awaits == INFER_NONE ||
 	    v->ops[v->ops[to].awaits].end_ns < v->ops[from].end_ns)

@@ -35,9 +35,10 @@ struct infer_op {
 	uint8_t kind;	 /* enum fmt_kind */
 	uint8_t copy;	 /* enum infer_copy */
 	uint8_t pageable : 1;
-	uint8_t explained : 1; /* its start follows from a rule */
-	uint8_t waits : 1;     /* has an edge from another operation */
-	uint8_t is_placed : 1; /* a node of a graph that says what it waits for */
+	uint8_t explained : 1;	     /* its start follows from a rule */
+	uint8_t waits : 1;	     /* has an edge from another operation */
+	uint8_t is_placed : 1;	     /* a node of a graph that says what it waits for */
+	uint8_t waits_elsewhere : 1; /* the recorder saw it wait for a stream of another rank */
 };
 
 struct infer_call {

@@ -3,7 +3,8 @@
 /* Operations whose launch was not recorded, most often because it came before the recording began.
  * Each follows its stream, or what ended elsewhere as it started; the others start where they did,
  * seen from the start of the recording (rule "window"). So do those that waited for another GPU of
- * their process, which nothing on their own explains (rule "other-gpu"). */
+ * their process: the recorder saw them wait for an event of it, or nothing on their own GPU
+ * explains their start (rule "other-gpu"). */
 #include "formats/infer/walk.h"
 
 #define FOLLOWS_NS (25 * INFER_US)
@@ -56,10 +57,13 @@ int infer_other_gpu(struct infer_view *v)
 	int r = 0;
 
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
-		if (v->ops[i].explained)
+		struct infer_op *o = &v->ops[i];
+		bool waited = o->waits_elsewhere && o->start_ns > o->base_ns;
+
+		if (o->explained && !waited)
 			continue;
-		v->ops[i].explained = 1;
-		r = hold(v, &v->ops[i], INFER_OTHER_GPU);
+		o->explained = 1;
+		r = hold(v, o, INFER_OTHER_GPU);
 	}
 	return r;
 }

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 #include "formats/iterations.h"
 #include "formats/join/parts.h"
@@ -53,13 +52,11 @@ static int open_parts(struct join *j)
 		struct join_part *p = &j->parts[i];
 
 		r = fmt_trace_open(j->options->paths[i], &p->trace, j->err);
+		if (r == 0)
+			r = fmt_trace_complete(p->trace, j->err);
 		if (r < 0)
 			return r;
 		fmt_origin_get(fmt_trace_names(p->trace), &p->origin);
-		if (p->origin.run[0] && j->parts[0].origin.run[0] &&
-		    strcmp(p->origin.run, j->parts[0].origin.run) != 0)
-			return fmt_fail(j->err, -EBADMSG, j->options->paths[i], FMT_NO_OFFSET,
-					"of another run than %s", j->options->paths[0]);
 		r = join_names_init(p);
 	}
 	return r;
@@ -86,11 +83,11 @@ static bool are_different(struct join *j)
 }
 
 /* By the parts; else by what the launcher said; else in the order of the parts. */
-static void number_ranks(struct join *j)
+static void number_ranks(struct join *j, bool differ)
 {
 	bool known = true;
 
-	if (are_different(j))
+	if (differ)
 		return;
 	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
 		struct join_rank *of = &j->ranks[i];
@@ -112,6 +109,8 @@ static int list_ranks(struct join *j)
 {
 	size_t total = 0;
 	uint32_t n = 0;
+	bool differ;
+	int r;
 
 	for (size_t i = 0; i < j->options->n_paths; i++)
 		total += fmt_trace_n_ranks(j->parts[i].trace);
@@ -130,7 +129,11 @@ static int list_ranks(struct join *j)
 				.index = k,
 				.number = fmt_trace_rank(j->parts[i].trace, k)->number};
 	j->run.n_ranks = n;
-	number_ranks(j);
+	differ = are_different(j);
+	r = join_same_run(j, differ);
+	if (r < 0)
+		return r;
+	number_ranks(j, differ);
 	for (uint32_t i = 0; i < n; i++)
 		j->run.ranks[i].number = j->ranks[i].number;
 	return 0;
@@ -197,12 +200,9 @@ static int assemble(struct join *j)
 static int write_all(struct join *j)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
-	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	struct fmt_writer *w;
-	int r = fmt_lengths_new(j->names, j->run.n_ranks, &lengths);
+	int r = fmt_writer_open(j->options->output, j->names, &options, &w, j->err);
 
-	if (r == 0)
-		r = fmt_writer_open(j->options->output, j->names, &options, &w, j->err);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
@@ -214,11 +214,10 @@ static int write_all(struct join *j)
 		if (j->options->progress)
 			r = j->options->progress(j->options->context, "writing", i, j->run.n_ranks);
 		if (r == 0)
-			r = fmt_run_write(j->names, &j->run.ranks[i], i, &source, lengths, w,
-					  j->err);
+			r = fmt_run_write(j->names, &j->run.ranks[i], i, &source, w, j->err);
 	}
 	if (r == 0)
-		r = join_keep(j);
+		r = join_keep(j, w);
 	if (r < 0) {
 		fmt_writer_abandon(w);
 		return r;

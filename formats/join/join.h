@@ -31,6 +31,7 @@ struct fmt_join_result {
 	uint64_t out_of_order;	       /* of those: that would end before all of it had begun */
 };
 
-/* 0, or -EBADMSG for what is not a part of one run, or what reading and writing say. On failure the
+/* 0; or -EBADMSG for parts of which nothing says that they are of one run, or that are damaged; or
+ * what reading and writing say. On failure the
  * output may be there in part: the caller removes it. */
 int fmt_join(const struct fmt_join *j, struct fmt_join_result *ret, struct fmt_error *err);

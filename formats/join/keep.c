@@ -14,14 +14,10 @@ struct blob {
 struct blobs {
 	struct blob *list; /* owned */
 	size_t n, cap;
-	struct fmt_output out;
-	bool begun;
 };
 
 static void blobs_done(struct blobs *b)
 {
-	if (b->begun)
-		fmt_output_done(&b->out);
 	free(b->list);
 }
 
@@ -61,7 +57,7 @@ static int list_blobs(struct join *j, struct blobs *b)
 	return 0;
 }
 
-static int put_blobs(struct join *j, struct blobs *b)
+static int put_blobs(struct join *j, struct blobs *b, struct fmt_output *out)
 {
 	int r = 0;
 
@@ -74,25 +70,25 @@ static int put_blobs(struct join *j, struct blobs *b)
 			continue;
 		r = fmt_blob_next(j->parts[of->part].trace, &of->at, of->name, &data, &len, j->err);
 		if (r == 1)
-			r = fmt_blobs_put(&b->out, of->name, data, len, j->err);
+			r = fmt_blobs_put(out, of->name, data, len, j->err);
 	}
 	return r;
 }
 
-int join_keep(struct join *j)
+int join_keep(struct join *j, struct fmt_writer *w)
 {
 	scoped(blobs_done) struct blobs b = {0};
+	struct fmt_output *out;
 	int r = list_blobs(j, &b);
 
 	if (r < 0 || b.n == 0)
 		return r;
-	r = fmt_blobs_begin(&b.out, j->options->output, j->err);
-	b.begun = r == 0;
+	r = fmt_writer_blobs(w, &out, j->err);
 	if (r == 0)
-		r = put_blobs(j, &b);
+		r = put_blobs(j, &b, out);
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
 		if (j->readings[i].n_contents > 0)
-			r = fmt_blobs_contents(&b.out, j->ranks[i].number, j->readings[i].contents,
+			r = fmt_blobs_contents(out, j->ranks[i].number, j->readings[i].contents,
 					       j->readings[i].n_contents, j->err);
-	return r < 0 ? r : fmt_output_end(&b.out, j->err);
+	return r;
 }

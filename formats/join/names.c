@@ -129,6 +129,37 @@ static int put_lanes(struct join *j, struct join_part *p, uint32_t from, uint32_
 	return r;
 }
 
+/* The fact of the part's rank that numbers its process; NULL: it shares none. */
+static const char *process_of(const struct join *j, uint32_t rank)
+{
+	const struct join_rank *of = &j->ranks[rank];
+
+	return fmt_fact_value(fmt_trace_names(j->parts[of->part].trace), of->index,
+			      FMT_FACT_PROCESS);
+}
+
+/* Parts number their processes each for itself: here a process has the number of its first rank,
+ * counted from 1. */
+static int put_process(struct join *j, uint32_t rank)
+{
+	const char *process = process_of(j, rank);
+	uint32_t first = 0;
+	char text[16];
+
+	if (!process)
+		return 0;
+	for (; first < rank; first++) {
+		const char *other = process_of(j, first);
+
+		if (j->ranks[first].part == j->ranks[rank].part && other &&
+		    strcmp(other, process) == 0)
+			break;
+	}
+	j->run.ranks[rank].process = first + 1;
+	snprintf(text, sizeof(text), "%u", first + 1);
+	return fmt_names_fact_json(j->names, rank, FMT_FACT_PROCESS, text, strlen(text));
+}
+
 int join_rank_names(struct join *j, uint32_t rank)
 {
 	const struct join_rank *of = &j->ranks[rank];
@@ -154,5 +185,5 @@ int join_rank_names(struct join *j, uint32_t rank)
 		if (r == 0)
 			r = fmt_names_fact(j->names, rank, fmt_string(n, fact->key, NULL), value);
 	}
-	return r;
+	return r < 0 ? r : put_process(j, rank);
 }

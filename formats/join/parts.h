@@ -10,6 +10,7 @@
 #include "formats/origin.h"
 #include "formats/run_part.h"
 #include "formats/store/trace.h"
+#include "formats/store/writer.h"
 
 struct join_part {
 	struct fmt_trace *trace; /* owned */
@@ -45,6 +46,10 @@ struct join {
 	struct fmt_join_result *result;
 };
 
+/* same_run.c: 0, or -EBADMSG for parts of which nothing says that they are of one run, or that
+ * cannot be. `ranks_differ`: no two ranks have the same number. */
+int join_same_run(struct join *j, bool ranks_differ);
+
 /* names.c: numbers of a part as numbers of the joined trace. */
 int join_names_init(struct join_part *p);
 int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret);
@@ -71,5 +76,5 @@ int join_facts(struct join *j);
 /* Appends a fact of the whole trace. */
 int join_fact(struct join *j, const char *key, const struct text *json);
 
-/* keep.c: the contents of the parts, beside the trace that was written. */
-int join_keep(struct join *j);
+/* keep.c: writes the contents of the parts. */
+int join_keep(struct join *j, struct fmt_writer *w);

@@ -22,17 +22,23 @@ int kineto_is_collective(const char *name)
 	return 0;
 }
 
+int kineto_is_around_collective(const char *name)
+{
+	return strcmp(name, "record_param_comms") == 0 || strncmp(name, "nccl:", 5) == 0 ||
+	       strncmp(name, "c10d::", 6) == 0;
+}
+
 /* Spellings, longest first where one begins another. */
 static const struct {
 	const char *spelled, *op;
 } ops[] = {
+	{"barrier", "barrier"}, /* nccl:all_reduce_barrier */
 	{"allreduce", "all_reduce"},
 	{"allgather", "all_gather"},
 	{"reducescatter", "reduce_scatter"},
 	{"alltoall", "all_to_all"},
 	{"sendrecv", "send_recv"},
 	{"broadcast", "broadcast"},
-	{"barrier", "barrier"},
 	{"gather", "gather"},
 	{"scatter", "scatter"},
 	{"reduce", "reduce"},
@@ -40,7 +46,7 @@ static const struct {
 	{"recv", "send_recv"},
 };
 
-/* The operation that a kernel, an argument or an annotation names; NULL unknown. */
+/* The operation that the name of a kernel, operator or annotation says; NULL unknown. */
 static const char *op_of(const char *name)
 {
 	char plain[64];
@@ -58,36 +64,92 @@ static const char *op_of(const char *name)
 	return NULL;
 }
 
-/* Bytes of one element of `dtype` ("Float", "c10::BFloat16", "float"), 0 unknown. */
-static int dtype_bytes(const char *dtype)
+/* Spellings of data types, without case and punctuation, longest first where one begins another;
+ * and PyTorch's name and the bytes of an element. */
+static const struct dtype {
+	const char *spelled, *name;
+	int bytes;
+} dtypes[] = {
+	{"float8e4m3fnuz", "Float8_e4m3fnuz", 1},
+	{"float8e5m2fnuz", "Float8_e5m2fnuz", 1},
+	{"float8e4m3fn", "Float8_e4m3fn", 1},
+	{"float8e5m2", "Float8_e5m2", 1},
+	{"f8e4m3", "Float8_e4m3fn", 1},
+	{"f8e5m2", "Float8_e5m2", 1},
+	{"unsignedchar", "Byte", 1},
+	{"signedchar", "Char", 1},
+	{"byte", "Byte", 1},
+	{"char", "Char", 1},
+	{"bool", "Bool", 1},
+	{"uint8", "Byte", 1},
+	{"int8", "Char", 1},
+	{"bfloat16", "BFloat16", 2},
+	{"bf16", "BFloat16", 2},
+	{"half", "Half", 2},
+	{"float16", "Half", 2},
+	{"f16", "Half", 2},
+	{"short", "Short", 2},
+	{"int16", "Short", 2},
+	{"complexdouble", "ComplexDouble", 16},
+	{"complexfloat", "ComplexFloat", 8},
+	{"double", "Double", 8},
+	{"float64", "Double", 8},
+	{"f64", "Double", 8},
+	{"longint", "Long", 8},
+	{"long", "Long", 8},
+	{"int64", "Long", 8},
+	{"i64", "Long", 8},
+	{"uint64", "ULong", 8},
+	{"u64", "ULong", 8},
+	{"float", "Float", 4},
+	{"f32", "Float", 4},
+	{"int", "Int", 4},
+	{"i32", "Int", 4},
+	{"uint32", "UInt", 4},
+	{"u32", "UInt", 4},
+	{"i8", "Char", 1},
+	{"u8", "Byte", 1},
+};
+
+/* The data type that `s` begins with ("Float", "c10::BFloat16", "bf16_RING_LL"), or NULL. */
+static const struct dtype *dtype_of(const char *s)
 {
-	static const struct {
-		const char *name;
-		int bytes;
-	} types[] = {
-		{"float8", 1},	     {"byte", 1},    {"char", 1},     {"bool", 1},
-		{"uint8", 1},	     {"int8", 1},    {"bfloat16", 2}, {"half", 2},
-		{"short", 2},	     {"float16", 2}, {"int16", 2},    {"complexdouble", 16},
-		{"complexfloat", 8}, {"double", 8},  {"longint", 8},  {"long", 8},
-		{"int64", 8},	     {"float64", 8}, {"float", 4},    {"int", 4},
-	};
+	static const char *const prefixes[] = {"c10::", "__nv_", "rccl_"};
 	char plain[32];
 	size_t n = 0;
 
-	if (strncmp(dtype, "c10::", 5) == 0)
-		dtype += 5;
-	if (strcmp(dtype, "unsigned char") == 0 || strcmp(dtype, "signed char") == 0)
-		return 1;
-	for (; *dtype && n < sizeof(plain) - 1; dtype++) {
-		if (isalnum((unsigned char)*dtype))
-			plain[n++] = (char)tolower((unsigned char)*dtype);
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (strncmp(s, prefixes[i], strlen(prefixes[i])) == 0)
+			s += strlen(prefixes[i]);
+	for (; *s && n < sizeof(plain) - 1; s++) {
+		if (isalnum((unsigned char)*s))
+			plain[n++] = (char)tolower((unsigned char)*s);
 	}
 	plain[n] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (strncmp(plain, types[i].name, strlen(types[i].name)) == 0)
-			return types[i].bytes;
+	for (size_t i = 0; i < ARRAY_SIZE(dtypes); i++) {
+		if (strncmp(plain, dtypes[i].spelled, strlen(dtypes[i].spelled)) == 0)
+			return &dtypes[i];
 	}
-	return 0;
+	return NULL;
+}
+
+/* A kernel that reduces has its data type behind the reduction in its name:
+ * ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_AllReduce_RING_LL_Sum_float. A kernel that
+ * only copies has no data type: NCCL moves bytes, whatever they are. */
+static const struct dtype *dtype_of_kernel(const char *name, const char *op)
+{
+	static const char *const reductions[] = {"_Sum_",    "_Prod_",	    "_Min_",	   "_Max_",
+						 "_MinMax_", "_PreMulSum_", "_SumPostDiv_"};
+
+	if (!op || !strstr(op, "reduce"))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(reductions); i++) {
+		const char *at = strcasestr(name, reductions[i]);
+
+		if (at)
+			return dtype_of(at + strlen(reductions[i]));
+	}
+	return NULL;
 }
 
 static const struct kineto_slot_arg *find(const struct kineto_slot_arg *args, size_t n,
@@ -100,48 +162,69 @@ static const struct kineto_slot_arg *find(const struct kineto_slot_arg *args, si
 	return NULL;
 }
 
-/* The first quoted text in a list of types: ["c10::BFloat16", ""]. */
-static size_t first_type(const char *json, char *ret, size_t cap)
+/* The first data type in a list of types: ["c10::BFloat16", ""], or NULL. */
+static const struct dtype *first_dtype(const char *json)
 {
-	const char *from = strchr(json, '"');
-	const char *to = from ? strchr(from + 1, '"') : NULL;
-	size_t n = to ? (size_t)(to - from - 1) : 0;
+	char type[40];
 
-	n = n < cap ? n : 0;
-	memcpy(ret, n ? from + 1 : "", n);
-	ret[n] = '\0';
-	return n;
+	for (const char *from = strchr(json, '"'), *to; from; from = strchr(to + 1, '"')) {
+		size_t n;
+
+		to = strchr(from + 1, '"');
+		if (!to)
+			break;
+		n = (size_t)(to - from - 1);
+		if (n == 0 || n >= sizeof(type))
+			continue;
+		memcpy(type, from + 1, n);
+		type[n] = '\0';
+		if (dtype_of(type))
+			return dtype_of(type);
+	}
+	return NULL;
 }
 
-/* Elements of all tensors of the first argument in a list of shapes: [[[2, 3], [4]], []] is 10. */
-static int64_t first_elements(const char *s)
+/* Elements of all tensors of the next argument in a list of shapes, and *at moves behind it:
+ * [[2, 3], [4]] is 10. -1: there is no tensor. */
+static int64_t next_elements(const char **at)
 {
 	int64_t sum = 0, product = 1;
 	int depth = 0;
-	bool any = false;
+	bool any = false, overflows = false;
 
-	for (; *s; s++) {
-		if (*s == '[') {
+	for (; **at; ++*at) {
+		char c = **at;
+
+		if (c == '[') {
 			depth++;
 			product = 1;
 			any = false;
-		} else if (*s == ']') {
-			if (any && __builtin_add_overflow(sum, product, &sum))
-				return -1;
+		} else if (c == ']') {
+			overflows |= any && __builtin_add_overflow(sum, product, &sum);
 			any = false;
-			if (--depth <= 1)
+			if (--depth <= 0)
 				break;
-		} else if (isdigit((unsigned char)*s)) {
+		} else if (depth > 0 && isdigit((unsigned char)c)) {
 			char *end;
-			int64_t v = strtoll(s, &end, 10);
 
-			if (__builtin_mul_overflow(product, v, &product))
-				return -1;
+			overflows |=
+				__builtin_mul_overflow(product, strtoll(*at, &end, 10), &product);
 			any = true;
-			s = end - 1;
+			*at = end - 1;
 		}
 	}
-	return sum > 0 ? sum : -1;
+	*at += **at == ']';
+	return sum > 0 && !overflows ? sum : -1;
+}
+
+/* The larger of the first two arguments in a list of shapes: c10d's operators begin with the output
+ * and the input, or with the tensors that are both. */
+static int64_t larger_elements(const char *json)
+{
+	const char *at = *json == '[' ? json + 1 : json;
+	int64_t first = next_elements(&at), second = next_elements(&at);
+
+	return first > second ? first : second;
 }
 
 static int64_t times(int64_t elements, int bytes)
@@ -153,47 +236,114 @@ static int64_t times(int64_t elements, int bytes)
 	return v;
 }
 
-/* From shapes: the older way, "Input Dims" and "Input type". */
-static int describe_shapes(struct kineto_sites *t, struct kineto_site *s,
-			   const struct kineto_slot_arg *dims, const struct kineto_slot_arg *types)
+static const char *text_of(const struct kineto_sites *t, const struct kineto_slot_arg *arg)
 {
-	const struct kineto_string *strings = t->strings->strings;
-	char dtype[40];
-	size_t len = first_type(strings[types->value].s, dtype, sizeof(dtype));
+	return t->strings->strings[arg->value].s;
+}
 
-	if (len == 0)
+static int set_dtype(struct kineto_sites *t, struct kineto_site *s, const struct dtype *dtype,
+		     enum kineto_evidence source)
+{
+	s->dtype_source = (uint8_t)source;
+	return kineto_strings_add(t->strings, dtype->name, strlen(dtype->name), &s->dtype);
+}
+
+/* Type and size from numbers of elements: what PyTorch tells of a collective since 2.3. */
+static int describe_numbers(struct kineto_sites *t, struct kineto_site *s,
+			    const struct kineto_slot_arg *args)
+{
+	const struct kineto_slot_arg *in = find(args, s->n_args, KINETO_IN_NELEMS, FMT_INT);
+	const struct kineto_slot_arg *out = find(args, s->n_args, KINETO_OUT_NELEMS, FMT_INT);
+	const struct kineto_slot_arg *dtype = find(args, s->n_args, KINETO_DTYPE, FMT_STRING);
+	const struct dtype *known = dtype ? dtype_of(text_of(t, dtype)) : NULL;
+	int64_t n = in ? in->value : -1;
+
+	if (out && out->value > n)
+		n = out->value;
+	if (!known && dtype) { /* a type that is not in the table has no size */
+		s->dtype = (uint32_t)dtype->value;
+		s->dtype_source = KINETO_FROM_ARGUMENTS;
+	}
+	if (!known)
 		return 0;
-	s->message_bytes = times(first_elements(strings[dims->value].s), dtype_bytes(dtype));
-	return kineto_strings_add(t->strings, dtype, len, &s->dtype);
+	s->message_bytes = times(n, known->bytes);
+	s->bytes_source = KINETO_FROM_ARGUMENTS;
+	return set_dtype(t, s, known, KINETO_FROM_ARGUMENTS);
+}
+
+/* Type and size from the shapes of an operator or annotation. An annotation has the input alone,
+ * which is less than the message of an all_gather. */
+static int describe_shapes(struct kineto_sites *t, struct kineto_site *s,
+			   const struct kineto_slot_arg *args, enum kineto_evidence source,
+			   const char *op)
+{
+	const struct kineto_slot_arg *dims = find(args, s->n_args, KINETO_INPUT_DIMS, FMT_JSON);
+	const struct kineto_slot_arg *types = find(args, s->n_args, KINETO_INPUT_TYPE, FMT_JSON);
+	const struct dtype *dtype = types ? first_dtype(text_of(t, types)) : NULL;
+	bool partial = source == KINETO_FROM_ANNOTATION && op && strcmp(op, "all_gather") == 0;
+
+	if (!dims || !dtype)
+		return 0;
+	if (!partial) {
+		s->message_bytes = times(larger_elements(text_of(t, dims)), dtype->bytes);
+		s->bytes_source = s->message_bytes < 0 ? KINETO_FROM_NONE : (uint8_t)source;
+	}
+	return set_dtype(t, s, dtype, source);
+}
+
+/* How good the evidence of the name alone is. */
+static enum kineto_evidence evidence_of(const struct kineto_sites *t, const struct kineto_site *s)
+{
+	const char *name = t->strings->strings[s->name].s;
+
+	if (s->class == KINETO_GPU_KERNEL)
+		return KINETO_FROM_KERNEL;
+	return strncmp(name, "nccl:", 5) == 0 ? KINETO_FROM_ANNOTATION : KINETO_FROM_OPERATOR;
 }
 
 int kineto_collective_describe(struct kineto_sites *t, struct kineto_site *s,
 			       const struct kineto_slot_arg *args)
 {
-	const struct kineto_slot_arg *name =
+	const struct kineto_slot_arg *told =
 		find(args, s->n_args, KINETO_COLLECTIVE_NAME, FMT_STRING);
-	const struct kineto_slot_arg *in = find(args, s->n_args, KINETO_IN_NELEMS, FMT_INT);
-	const struct kineto_slot_arg *out = find(args, s->n_args, KINETO_OUT_NELEMS, FMT_INT);
-	const struct kineto_slot_arg *dtype = find(args, s->n_args, KINETO_DTYPE, FMT_STRING);
-	const struct kineto_slot_arg *dims = find(args, s->n_args, KINETO_INPUT_DIMS, FMT_JSON);
-	const struct kineto_slot_arg *types = find(args, s->n_args, KINETO_INPUT_TYPE, FMT_JSON);
-	const char *op = name ? op_of(t->strings->strings[name->value].s) : NULL;
+	const char *name = t->strings->strings[s->name].s,
+		   *op = told ? op_of(text_of(t, told)) : NULL;
+	enum kineto_evidence source = evidence_of(t, s);
+	int r;
 
-	if (!op)
-		op = op_of(t->strings->strings[s->name].s);
 	s->message_bytes = -1;
-	if (dtype) {
-		int64_t n = in ? in->value : -1;
+	s->op_source = (uint8_t)(op ? KINETO_FROM_ARGUMENTS : source);
+	op = op ?: op_of(name);
+	if (!op)
+		s->op_source = KINETO_FROM_NONE;
+	r = op ? kineto_strings_add(t->strings, op, strlen(op), &s->op) : 0;
+	if (r == 0)
+		r = describe_numbers(t, s, args);
+	if (r == 0 && s->dtype_source == KINETO_FROM_NONE && source != KINETO_FROM_KERNEL)
+		r = describe_shapes(t, s, args, source, op);
+	if (r == 0 && s->dtype_source == KINETO_FROM_NONE && source == KINETO_FROM_KERNEL &&
+	    dtype_of_kernel(name, op))
+		r = set_dtype(t, s, dtype_of_kernel(name, op), KINETO_FROM_KERNEL);
+	return r;
+}
 
-		if (out && out->value > n)
-			n = out->value;
-		s->dtype = (uint32_t)dtype->value;
-		s->message_bytes = times(n, dtype_bytes(t->strings->strings[dtype->value].s));
-	} else if (dims && types) {
-		int r = describe_shapes(t, s, dims, types);
+void kineto_collective_merge(struct kineto_site *s, const struct kineto_site *range)
+{
+	bool shapes = s->bytes_source == KINETO_FROM_OPERATOR ||
+		      s->bytes_source == KINETO_FROM_ANNOTATION;
 
-		if (r < 0)
-			return r;
+	if (range->op_source > s->op_source) {
+		s->op = range->op;
+		s->op_source = range->op_source;
 	}
-	return op ? kineto_strings_add(t->strings, op, strlen(op), &s->op) : 0;
+	if (range->dtype_source > s->dtype_source) {
+		s->dtype = range->dtype;
+		s->dtype_source = range->dtype_source;
+	}
+	if (range->bytes_source == KINETO_FROM_ARGUMENTS
+		    ? s->bytes_source < range->bytes_source
+		    : (shapes || !s->bytes_source) && range->message_bytes > s->message_bytes) {
+		s->message_bytes = range->message_bytes;
+		s->bytes_source = range->bytes_source;
+	}
 }

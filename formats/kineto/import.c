@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 #include "formats/kineto/check.h"
 #include "formats/kineto/report.h"
@@ -13,6 +12,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+
+/* zstd's level, unless asked otherwise: higher ones take longer than reading the files. */
+#define DEFAULT_LEVEL 9
 
 struct job {
 	struct kineto_import im;
@@ -95,7 +97,7 @@ static int prepare(struct job *j, size_t i)
 	if (r == 0)
 		r = kineto_join(k, &j->im.sites, &ready->call_of);
 	if (r == 0)
-		r = kineto_join_sizes(k, &j->im.sites, ready->call_of);
+		r = kineto_join_collectives(k, &j->im.sites, ready->call_of);
 	if (r == 0)
 		r = kineto_steps(k, &j->im.sites, ready->call_of, &run->iterations,
 				 &run->n_iterations);
@@ -159,20 +161,16 @@ static int make_run(struct job *j)
 
 static int write_all(struct job *j, struct fmt_error *err)
 {
-	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED,
-					     .level = j->im.options->level};
+					     .level = j->im.options->level ?: DEFAULT_LEVEL};
 	struct fmt_writer *w;
-	int r = fmt_lengths_new(j->names, j->run.n_ranks, &lengths);
+	int r = fmt_writer_open(j->im.options->output, j->names, &options, &w, err);
 
-	if (r == 0)
-		r = fmt_writer_open(j->im.options->output, j->names, &options, &w, err);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		fmt_run_number_collectives(&j->run.ranks[i]);
-		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, lengths, w,
-				      err);
+		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, w, err);
 	}
 	if (r < 0) {
 		fmt_writer_abandon(w);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/kineto/collective.h"
 
 /* ---- lanes ------------------------------------------------------------------------------- */
 
@@ -28,7 +29,8 @@ static int lane_order(const void *a, const void *b, void *context)
 	const struct kineto_lane *x = &c->lanes[*(const uint32_t *)a];
 	const struct kineto_lane *y = &c->lanes[*(const uint32_t *)b];
 
-	return array_order(x->kind, y->kind) ?: id_order(c->sites->strings, &x->pid, &y->pid) ?: id_order(c->sites->strings, &x->tid, &y->tid) ?: array_order(x, y);
+	return array_order(x->kind, y->kind) ?: id_order(c->sites->strings, &x->pid, &y->pid)
+	       ?: id_order(c->sites->strings, &x->tid, &y->tid) ?: array_order(x, y);
 }
 
 static int order_lanes(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret)
@@ -85,14 +87,17 @@ static int event_order(const void *a, const void *b, void *context)
 	int longer = array_order(x->duration_ns, y->duration_ns);
 	bool is_stream = c->lanes[x->lane].kind == FMT_STREAM;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->correlation, y->correlation) ?: (is_stream ? longer : -longer) ?: content_order(c, x, y);
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(x->correlation, y->correlation) ?: (is_stream ? longer : -longer)
+	       ?: content_order(c, x, y);
 }
 
 static int range_order(const void *a, const void *b, void *context)
 {
 	const struct fmt_event *x = a, *y = b;
 	const struct context *c = context;
-	int order = array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns);
+	int order = array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+		    ?: array_order(y->duration_ns, x->duration_ns);
 
 	if (order == 0 && c->sites->sites[x->site].n_varying > 0 &&
 	    c->sites->sites[y->site].n_varying > 0)
@@ -195,13 +200,15 @@ static int note_order(const void *a, const void *b)
 {
 	const struct kineto_note *x = a, *y = b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns);
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(y->duration_ns, x->duration_ns);
 }
 
-/* The innermost range around `call` that knows a size; NULL none. */
-static const struct kineto_site *enclosing(const struct kineto_notes *list,
-					   const struct kineto_sites *sites,
-					   const struct fmt_event *call)
+#define MOST_AROUND 16 /* ranges that may lie around a launch, or begin before it and end */
+
+/* Merges what the ranges around `call` say into `s`, from the innermost outwards. */
+static void merge_around(const struct kineto_notes *list, const struct kineto_sites *sites,
+			 const struct fmt_event *call, struct kineto_site *s)
 {
 	const struct kineto_note *notes = list->notes;
 	size_t behind =
@@ -209,34 +216,34 @@ static const struct kineto_site *enclosing(const struct kineto_notes *list,
 			    notes[i].lane < call->lane || (notes[i].lane == call->lane &&
 							   notes[i].start_ns <= call->start_ns));
 
-	for (size_t i = 0; i < 16 && behind > i; i++) {
+	for (size_t i = 0; i < MOST_AROUND && behind > i; i++) {
 		const struct kineto_note *m = &notes[behind - 1 - i];
 
 		if (m->lane != call->lane)
 			break;
-		if (m->start_ns + m->duration_ns >= call->start_ns &&
-		    sites->sites[m->site].message_bytes >= 0)
-			return &sites->sites[m->site];
+		if (m->start_ns + m->duration_ns >= call->start_ns)
+			kineto_collective_merge(s, &sites->sites[m->site]);
 	}
-	return NULL;
 }
 
-int kineto_join_sizes(struct kineto_rank *k, struct kineto_sites *sites, const uint32_t *call_of)
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_sites *sites,
+			    const uint32_t *call_of)
 {
 	if (k->comms.n > 0)
 		qsort(k->comms.notes, k->comms.n, sizeof(*k->comms.notes), note_order);
 	for (size_t i = 0; i < k->n_events; i++) {
 		struct fmt_event *e = &k->events[i];
-		const struct kineto_site *s = &sites->sites[e->site], *found;
+		const struct kineto_site *own = &sites->sites[e->site];
+		struct kineto_site s = *own;
 		int r;
 
-		if (s->kind != FMT_COLLECTIVE || s->message_bytes >= 0 || call_of[i] == KINETO_NONE)
+		if (s.kind != FMT_COLLECTIVE || call_of[i] == KINETO_NONE)
 			continue;
-		found = enclosing(&k->comms, sites, &k->events[call_of[i]]);
-		if (!found)
+		merge_around(&k->comms, sites, &k->events[call_of[i]], &s);
+		if (s.op == own->op && s.dtype == own->dtype &&
+		    s.message_bytes == own->message_bytes)
 			continue;
-		r = kineto_sites_refine(sites, e->site, s->op ? s->op : found->op, found->dtype,
-					found->message_bytes, &e->site);
+		r = kineto_sites_refine(sites, e->site, s.op, s.dtype, s.message_bytes, &e->site);
 		if (r < 0)
 			return r;
 	}

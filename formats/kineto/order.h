@@ -22,6 +22,6 @@ void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *valu
  */
 int kineto_join(const struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret);
 
-/* Gives collectives that do not tell their size what the range around their launch tells. 0 or
- * -errno. */
-int kineto_join_sizes(struct kineto_rank *k, struct kineto_sites *sites, const uint32_t *call_of);
+/* Gives collectives what the ranges around their launch say of them. 0 or -errno. */
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_sites *sites,
+			    const uint32_t *call_of);

@@ -190,7 +190,8 @@ static int call_order(const void *a, const void *b, void *rank)
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct fmt_event *x = &events[i], *y = &events[k];
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->correlation, y->correlation) ?: array_order(i, k);
+	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(x->correlation, y->correlation) ?: array_order(i, k);
 }
 
 /* A call that launches nothing goes with the launch before it on its thread, else with the next. */

@@ -25,7 +25,8 @@ static int launch_order(const void *a, const void *b)
 {
 	const struct owner_launch *x = a, *y = b;
 
-	return array_order(x->correlation, y->correlation) ?: array_order(x->process, y->process) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->event, y->event);
+	return array_order(x->correlation, y->correlation) ?: array_order(x->process, y->process)
+	       ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->event, y->event);
 }
 
 static int list_launches(struct owner_job *j)
@@ -237,7 +238,8 @@ static int number_order(const void *a, const void *b, void *events)
 	const struct fmt_event *x = (struct fmt_event *)events + *(const uint32_t *)a;
 	const struct fmt_event *y = (struct fmt_event *)events + *(const uint32_t *)b;
 
-	return array_order(x->correlation, y->correlation) ?: array_order(x->start_ns, y->start_ns) ?: array_order(x->lane, y->lane) ?: array_order(x->duration_ns, y->duration_ns);
+	return array_order(x->correlation, y->correlation) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(x->lane, y->lane) ?: array_order(x->duration_ns, y->duration_ns);
 }
 
 /* Kinds of operations, as bits, that calls of a name launch: numbers of other processes stand for

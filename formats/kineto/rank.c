@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "formats/json.h"
+#include "formats/kineto/collective.h"
 #include "formats/value.h"
 
 #include <stdbool.h>
@@ -211,10 +212,22 @@ static bool is_rate(const struct kineto_sites *sites, const struct kineto_event 
 	return strcmp(made, text) == 0;
 }
 
-static void add(struct arguments *a, const struct kineto_sites *sites, uint32_t cat, uint32_t key,
-		uint8_t type, int64_t value)
+/* Whether the argument tells what a collective is: it is kept with the site, which is described
+ * from it, even if arguments of this key vary. */
+static bool tells_collective(const struct kineto_sites *sites, const struct kineto_event *e,
+			     uint32_t key)
 {
-	int varies = kineto_sites_varies(sites, cat, key, type);
+	const char *name = sites->strings->strings[e->name].s;
+
+	return key >= KINETO_COLLECTIVE_NAME && key <= KINETO_INPUT_TYPE &&
+	       (kineto_is_around_collective(name) || kineto_is_collective(name));
+}
+
+static void add(struct arguments *a, const struct kineto_sites *sites, const struct kineto_event *e,
+		uint32_t key, uint8_t type, int64_t value)
+{
+	bool varies =
+		kineto_sites_varies(sites, e->cat, key, type) && !tells_collective(sites, e, key);
 
 	a->args[a->n++] = (struct kineto_slot_arg){
 		.key = key, .type = type, .varies = (uint8_t)varies, .value = varies ? 0 : value};
@@ -231,13 +244,13 @@ static int add_others(struct arguments *a, struct kineto_sites *sites, const str
 		r = dotted(sites, KINETO_PH, &key);
 		if (r < 0)
 			return r;
-		add(a, sites, e->cat, key, FMT_STRING, e->ph);
+		add(a, sites, e, key, FMT_STRING, e->ph);
 	}
 	for (size_t i = 0; i < e->n_others; i++) {
 		r = dotted(sites, e->others[i].key, &key);
 		if (r < 0)
 			return r;
-		add(a, sites, e->cat, key, (uint8_t)e->others[i].type, e->others[i].value);
+		add(a, sites, e, key, (uint8_t)e->others[i].type, e->others[i].value);
 	}
 	return 0;
 }
@@ -258,12 +271,12 @@ static int add_args(struct arguments *a, struct kineto_sites *sites, const struc
 		if (numbered && v->type == FMT_INT && correlation > 0 &&
 		    (key == KINETO_CORRELATION || key == KINETO_EXTERNAL_ID) &&
 		    (uint64_t)v->value == correlation) {
-			add(a, sites, e->cat, key, FMT_CORRELATION, 0);
+			add(a, sites, e, key, FMT_CORRELATION, 0);
 			continue;
 		}
 		if (key == KINETO_BANDWIDTH && v->type != FMT_STRING &&
 		    is_rate(sites, e, v, &rest)) {
-			add(a, sites, e->cat, key, FMT_RATE, rest);
+			add(a, sites, e, key, FMT_RATE, rest);
 			continue;
 		}
 		if (key >= KINETO_KNOWN && sites->strings->strings[key].s[0] == '.') {
@@ -274,7 +287,7 @@ static int add_args(struct arguments *a, struct kineto_sites *sites, const struc
 		} else if (key >= KINETO_KNOWN && is_ours(&sites->strings->strings[key])) {
 			continue;
 		}
-		add(a, sites, e->cat, key, (uint8_t)v->type, v->value);
+		add(a, sites, e, key, (uint8_t)v->type, v->value);
 	}
 	return 0;
 }

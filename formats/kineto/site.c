@@ -83,7 +83,7 @@ static int describe_range(struct kineto_sites *t, struct kineto_site *s,
 
 	if (s->cat == KINETO_CAT_PYTHON)
 		return 0;
-	if (strcmp(name, "record_param_comms") == 0 || strncmp(name, "nccl:", 5) == 0) {
+	if (kineto_is_around_collective(name)) {
 		s->role = KINETO_COMMS;
 		return kineto_collective_describe(t, s, args);
 	}

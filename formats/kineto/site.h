@@ -26,7 +26,16 @@ enum kineto_role {
 	KINETO_NO_ROLE,
 	KINETO_STEP,	 /* ProfilerStep#N */
 	KINETO_NUMBERED, /* any other annotation that ends in a number */
-	KINETO_COMMS,	 /* record_param_comms and nccl:*: tells the sizes of collectives */
+	KINETO_COMMS,	 /* c10d::*, record_param_comms, nccl:*: around launches of collectives */
+};
+
+/* Sources that describe a collective, the weakest first. */
+enum kineto_evidence {
+	KINETO_FROM_NONE,
+	KINETO_FROM_KERNEL,	/* its name: SendRecv may be an all-to-all, a copy has no type */
+	KINETO_FROM_OPERATOR,	/* c10d::alltoall_base_, and shapes of its tensors */
+	KINETO_FROM_ANNOTATION, /* nccl:all_to_all, and the shape of its input */
+	KINETO_FROM_ARGUMENTS,	/* "Collective name", "In msg nelems", "dtype" */
 };
 
 struct kineto_slot_arg {
@@ -45,7 +54,8 @@ struct kineto_site {
 	uint32_t cat, name, n_args, n_varying;
 	/* Of a collective; string numbers, 0 unknown. */
 	uint32_t op, dtype;
-	int64_t message_bytes; /* -1 unknown */
+	int64_t message_bytes;			       /* -1 unknown */
+	uint8_t op_source, dtype_source, bytes_source; /* enum kineto_evidence */
 	/* Of a step or numbered annotation. */
 	uint32_t prefix; /* the name without its number */
 	int64_t number;

@@ -134,8 +134,8 @@ static int name_process(const struct job *j, uint32_t part, struct kineto_rank *
 		     j->im->n_processes + j->owners->parts[part].process + 1);
 	r = kineto_strings_add(&j->im->strings, text, (size_t)r, &json);
 	if (r == 0)
-		r = kineto_strings_add(&j->im->strings, KINETO_FACT_PROCESS,
-				       strlen(KINETO_FACT_PROCESS), &key);
+		r = kineto_strings_add(&j->im->strings, FMT_FACT_PROCESS, strlen(FMT_FACT_PROCESS),
+				       &key);
 	return r < 0 ? r : kineto_rank_fact(to, key, json);
 }
 
@@ -271,7 +271,7 @@ static uint32_t process_of(const struct kineto_import *im, const struct kineto_r
 	const struct kineto_string *strings = im->strings.strings;
 
 	for (size_t i = 0; i < k->n_facts; i++)
-		if (strcmp(strings[k->facts[i].key].s, KINETO_FACT_PROCESS) == 0)
+		if (strcmp(strings[k->facts[i].key].s, FMT_FACT_PROCESS) == 0)
 			return (uint32_t)strtoul(strings[k->facts[i].json].s, NULL, 10);
 	return 0;
 }

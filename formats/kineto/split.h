@@ -10,9 +10,6 @@
  * kineto_owners_find(). */
 int kineto_split(struct kineto_import *im, size_t index);
 
-/* The fact of a rank that shares its threads with others: the number of their process, from 1. */
-#define KINETO_FACT_PROCESS "shared_process"
-
 /* All files have been read: tells GPUs of one process of each other's iterations, and of the
  * collectives that shared threads called. 0 or -ENOMEM. */
 int kineto_share(struct kineto_import *im);

@@ -21,7 +21,8 @@ static int by_start(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
 
-	return array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns) ?: array_order(x->number, y->number);
+	return array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns)
+	       ?: array_order(x->number, y->number);
 }
 
 static int by_number(const void *a, const void *b)

@@ -112,8 +112,8 @@ static int progress(void *context, size_t done, size_t total)
 }
 
 int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
-		      const struct fmt_run_rank *run, uint32_t index, struct fmt_lengths *lengths,
-		      struct fmt_writer *writer, struct fmt_error *err)
+		      const struct fmt_run_rank *run, uint32_t index, struct fmt_writer *writer,
+		      struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.naming = t, .ready = ready};
 	const struct fmt_run_source source = {
@@ -128,5 +128,5 @@ int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
 	};
 	int r = kineto_spool_read(kineto_rank_ranges(ready->rank), &j.reader);
 
-	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, lengths, writer, err);
+	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, writer, err);
 }

@@ -18,5 +18,5 @@ struct kineto_ready {
 
 /* `run` is the rank's in the trace's numbers, edges and all, and `index` its number among them. */
 int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
-		      const struct fmt_run_rank *run, uint32_t index, struct fmt_lengths *lengths,
-		      struct fmt_writer *writer, struct fmt_error *err);
+		      const struct fmt_run_rank *run, uint32_t index, struct fmt_writer *writer,
+		      struct fmt_error *err);
