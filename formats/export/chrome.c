@@ -7,8 +7,6 @@
 #include "formats/export/chrome_site.h"
 #include "formats/value.h"
 
-#include <xxhash.h>
-
 /* A correlation that a slice has seen. */
 struct seen {
 	uint64_t correlation; /* 0: a free place */
@@ -62,17 +60,9 @@ int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chr
 	return 0;
 }
 
-uint32_t fmt_chrome_look(const struct fmt_chrome *x, uint32_t rank)
+size_t fmt_chrome_bytes(const struct fmt_chrome *x)
 {
-	const int64_t form[] = {FMT_CHROME_VERSION, x->merged, x->base.ns, x->base.known};
-	uint64_t look = XXH3_64bits(form, sizeof(form));
-
-	for (uint32_t i = 0; i < fmt_n_lanes(x->names, rank); i++) {
-		const struct fmt_chrome_lane *l = &x->lanes.of[rank][i];
-
-		look = XXH3_64bits_withSeed(x->lanes.pool.data + l->at, l->len, look);
-	}
-	return (uint32_t)look;
+	return x->seen_cap * sizeof(*x->seen);
 }
 
 void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
@@ -135,12 +125,31 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 
 /* ---- events */
 
+/* Each put_ function has a _length function beside it, which counts what it would append. */
+
+static bool is_whole_us(const struct fmt_chrome *x, int64_t ns)
+{
+	return !x->base.known && ns % 1000 == 0;
+}
+
 static char *put_time(const struct fmt_chrome *x, char *at, int64_t ns)
 {
-	if (!x->base.known && ns % 1000 == 0)
-		return text_put_i64(at, ns / 1000);
-	return text_put_us(at, ns);
+	return is_whole_us(x, ns) ? text_put_i64(at, ns / 1000) : text_put_us(at, ns);
 }
+
+static size_t time_length(const struct fmt_chrome *x, int64_t ns)
+{
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	size_t whole = (ns < 0) + text_u64_length(size / 1000);
+
+	return is_whole_us(x, ns) ? whole : whole + strlen(".000");
+}
+
+#define TS_KEY ",\"ts\":"
+#define DUR_KEY ",\"dur\":"
+#define FLOW_START ",\n{\"ph\":\"s\",\"id\":"
+#define FLOW_FINISH ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":"
+#define FLOW_NAME ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":"
 
 #define PUT(at, literal) text_put((at), (literal), strlen(literal))
 
@@ -149,8 +158,14 @@ static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_ch
 		       int64_t start_ns)
 {
 	at = text_put(at, x->lanes.pool.data + lane->at, lane->len);
-	at = PUT(at, ",\"ts\":");
+	at = PUT(at, TS_KEY);
 	return put_time(x, at, start_ns);
+}
+
+static size_t place_length(const struct fmt_chrome *x, const struct fmt_chrome_lane *lane,
+			   int64_t start_ns)
+{
+	return lane->len + strlen(TS_KEY) + time_length(x, start_ns);
 }
 
 /* Whether an arrow leads from the event to another one, or from another one to it. */
@@ -168,24 +183,38 @@ static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t ki
 #define FLOW_ROOM 128
 #define EVENT_ROOM 64
 
+/* Correlations of different ranks are different in a merged document. */
+static uint64_t flow_id(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e)
+{
+	if (!x->merged)
+		return e->correlation;
+	return (e->correlation & ((UINT64_C(1) << 40) - 1)) | (uint64_t)rank << 40;
+}
+
 /* The arrow from a launch to what it started. */
 static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
 		     uint8_t kind, int64_t start_ns, struct text *out)
 {
 	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
 	char *at = text_room(out, FLOW_ROOM + lane->len);
-	uint64_t id = e->correlation;
 
 	if (!at)
 		return;
-	if (x->merged)
-		id = (id & ((UINT64_C(1) << 40) - 1)) | (uint64_t)rank << 40;
-	at = kind == FMT_CALL ? PUT(at, ",\n{\"ph\":\"s\",\"id\":")
-			      : PUT(at, ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
-	at = text_put_u64(at, id);
-	at = PUT(at, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":");
+	at = kind == FMT_CALL ? PUT(at, FLOW_START) : PUT(at, FLOW_FINISH);
+	at = text_put_u64(at, flow_id(x, rank, e));
+	at = PUT(at, FLOW_NAME);
 	at = put_place(x, at, lane, start_ns);
 	text_end(out, PUT(at, "}"));
+}
+
+static size_t flow_length(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
+			  uint8_t kind, int64_t start_ns)
+{
+	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
+
+	return strlen(kind == FMT_CALL ? FLOW_START : FLOW_FINISH) +
+	       text_u64_length(flow_id(x, rank, e)) + strlen(FLOW_NAME) +
+	       place_length(x, lane, start_ns) + strlen("}");
 }
 
 static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
@@ -201,11 +230,27 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 	at = text_put(at, s->text, s->head_len);
 	at = put_place(x, at, lane, start_ns);
 	if (s->kind != FMT_MARK)
-		at = put_time(x, PUT(at, ",\"dur\":"), e->duration_ns);
+		at = put_time(x, PUT(at, DUR_KEY), e->duration_ns);
 	text_end(out, at);
 	fmt_chrome_site_end(s, &x->values, e, fmt_event_values(slice, e), out);
 	if (has_flow(x, e, s->kind))
 		put_flow(x, slice->rank, e, s->kind, start_ns, out);
+}
+
+static uint64_t event_length(struct fmt_chrome *x, const struct fmt_slice *slice,
+			     const struct fmt_event *e, struct text *scratch)
+{
+	const struct fmt_chrome_site *s = x->sites[e->site];
+	const struct fmt_chrome_lane *lane = &x->lanes.of[slice->rank][e->lane];
+	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
+	uint64_t n = s->head_len + place_length(x, lane, start_ns);
+
+	if (s->kind != FMT_MARK)
+		n += strlen(DUR_KEY) + time_length(x, e->duration_ns);
+	if (has_flow(x, e, s->kind))
+		n += flow_length(x, slice->rank, e, s->kind, start_ns);
+	return n +
+	       fmt_chrome_site_end_length(s, &x->values, e, fmt_event_values(slice, e), scratch);
 }
 
 static int make_site(struct fmt_chrome *x, uint32_t number)
@@ -251,36 +296,57 @@ static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 	return 0;
 }
 
-int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
+static int begin_slice(struct fmt_chrome *x, const struct fmt_slice *slice)
 {
 	int r = prepare(x, slice, slice->events, slice->n_events);
 
 	if (r == 0)
 		r = prepare(x, slice, slice->ranges, slice->n_ranges);
-	if (r == 0)
-		r = note_correlations(x, slice);
+	return r < 0 ? r : note_correlations(x, slice);
+}
+
+static const struct fmt_event *item_of(const struct fmt_slice *slice, size_t i)
+{
+	return i < slice->n_events ? &slice->events[i] : &slice->ranges[i - slice->n_events];
+}
+
+int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, size_t first,
+			  struct text *out)
+{
+	size_t n = slice->n_events + slice->n_ranges;
+	int r = begin_slice(x, slice);
+
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < slice->n_events; i++)
-		put_event(x, slice, &slice->events[i], out);
-	for (size_t i = 0; i < slice->n_ranges; i++)
-		put_event(x, slice, &slice->ranges[i], out);
+	for (size_t i = first; i < n && !out->error; i++)
+		put_event(x, slice, item_of(slice, i), out);
 	return out->error;
 }
 
-static int drop(struct text *t)
+int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
 {
-	return 0;
+	return fmt_chrome_slice_from(x, slice, 0, out);
 }
 
-int fmt_chrome_length(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *ret)
+int fmt_chrome_marks(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
+		     uint64_t *length)
 {
-	scoped(text_done) struct text out = {.limit = 1 << 15, .flush = drop};
-	int r = fmt_chrome_slice(x, slice, &out);
+	scoped(text_done) struct text scratch = {0};
+	size_t n = slice->n_events + slice->n_ranges;
+	int r = begin_slice(x, slice);
+	uint64_t bytes = 0;
 
-	if (r == 0)
-		*ret = out.flushed + out.len;
-	return r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		if (marks && i % FMT_CHROME_STEP == 0)
+			marks[i / FMT_CHROME_STEP] = bytes;
+		bytes += event_length(x, slice, item_of(slice, i), &scratch);
+	}
+	if (marks && n % FMT_CHROME_STEP == 0)
+		marks[n / FMT_CHROME_STEP] = bytes;
+	*length = bytes;
+	return scratch.error;
 }
 
 int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_part *part,
@@ -302,7 +368,9 @@ int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_
 				   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_RANGES, &slice, err);
 		if (r == 0)
 			r = fmt_chrome_slice(x, slice, out);
-		if (r < 0)
+		if (r == -EBADMSG)
+			fmt_part_left_out(part);
+		else if (r < 0)
 			return r;
 	}
 	fmt_chrome_tail(out);

@@ -23,9 +23,6 @@
 #include "base/text.h"
 #include "formats/part.h"
 
-/* To be raised with every change to what a document looks like. */
-#define FMT_CHROME_VERSION 1u
-
 enum fmt_chrome_form { FMT_CHROME_MERGED, FMT_CHROME_RANK };
 
 struct fmt_chrome;
@@ -37,6 +34,9 @@ int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chr
 void fmt_chrome_free(struct fmt_chrome *x);
 define_cleanup(fmt_chrome_freep, struct fmt_chrome *, fmt_chrome_free);
 
+/* Memory that grows with the slices that were rendered. */
+size_t fmt_chrome_bytes(const struct fmt_chrome *x);
+
 /* What stands before the events: facts, names of processes and threads of the part. */
 void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
 		     struct text *out);
@@ -46,15 +46,20 @@ void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const stru
  */
 int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out);
 
-/* The bytes that fmt_chrome_slice() would append. */
-int fmt_chrome_length(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *ret);
+/* The same from item `first` on. The items of a slice are its events, then its ranges. */
+int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, size_t first,
+			  struct text *out);
 
-/* What the lengths of a rank's slices depend on beside the slices and what they refer to: a number
- * that is another where the document has another form, other processes or another begin of time. */
-uint32_t fmt_chrome_look(const struct fmt_chrome *x, uint32_t rank);
+/* Counts without rendering: sets *length to the bytes that fmt_chrome_slice() would append, and
+ * marks[i / step] to those that stand before item i, for each multiple i of FMT_CHROME_STEP.
+ * `marks` may be NULL. */
+#define FMT_CHROME_STEP 1024u
+int fmt_chrome_marks(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
+		     uint64_t *length);
 
 void fmt_chrome_tail(struct text *out);
 
-/* All of that for a part of `t`; the text is flushed. */
+/* All of that for a part of `t`; the text is flushed. Damaged slices are left out and counted in
+ * part->left_out. */
 int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_part *part,
 	       struct text *out, struct fmt_error *err);

@@ -33,3 +33,8 @@ void fmt_chrome_site_free(struct fmt_chrome_site *s);
 /* The second part for one event. */
 void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
 			 const struct fmt_event *e, const int64_t *values, struct text *out);
+
+/* The bytes that fmt_chrome_site_end() would append. `scratch` is for rendering rare values. */
+uint64_t fmt_chrome_site_end_length(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
+				    const struct fmt_event *e, const int64_t *values,
+				    struct text *scratch);

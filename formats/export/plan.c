@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/export/allocation.h"
 
 /* Plans stand by site in blocks, and those in groups, each made when one of its plans is needed. */
 #define BLOCK_SITES 1024u
@@ -72,34 +73,12 @@ void fmt_plans_free(struct fmt_plans *p)
 	free(p);
 }
 
-/* Whether a call of this name allocates or frees memory that a device sees. */
-static int is_allocation(const char *name)
-{
-	static const char *const prefixes[] = {"cuda", "cu", "hip"};
-	static const char *const stems[] = {
-		"Malloc",     "Free",	 "HostAlloc", "HostRegister", "HostUnregister",
-		"MemAlloc",   "MemFree", "MemHost",   "MemCreate",    "MemRelease",
-		"MemAddress", "MemMap",	 "MemUnmap",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
-		size_t n = strlen(prefixes[i]);
-
-		if (strncmp(name, prefixes[i], n) != 0)
-			continue;
-		for (size_t j = 0; j < ARRAY_SIZE(stems); j++)
-			if (strncmp(name + n, stems[j], strlen(stems[j])) == 0)
-				return 1;
-	}
-	return 0;
-}
-
 static int is_memory(const struct fmt_names *names, const struct fmt_site *site)
 {
 	const char *name = fmt_string(names, site->name, NULL);
 
 	if (site->kind == FMT_CALL)
-		return is_allocation(name);
+		return fmt_is_allocation(name);
 	return site->kind == FMT_MARK && strstr(name, "emory") != NULL;
 }
 

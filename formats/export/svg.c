@@ -3,9 +3,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/svg_frame.h"
+#include "formats/export/svg_picture.h"
+#include "formats/loader.h"
 #include "formats/report/busy.h"
-#include "formats/report/instances.h"
 
 #include <inttypes.h>
 
@@ -23,35 +23,13 @@ static const struct rows layouts[] = {
 	{64, 1, 2, 3, 6, 5},   {UINT32_MAX, 0, 1, 0, 5, 1},
 };
 
-struct rank {
-	uint8_t *seen; /* by lane: something of the part is on it */
-	uint32_t n_threads, n_streams;
-};
-
 struct picture {
-	struct fmt_trace *trace;
-	const struct fmt_names *names;
-	struct fmt_part part;
+	struct fmt_svg_picture seen;
 	const struct rows *rows;
-	struct fmt_svg_scale scale;
 	struct fmt_svg_frame frame;
-	struct fmt_instances instances;
-	struct rank *ranks;
-	uint8_t *inks;	   /* by site, plus 1; 0: not asked for yet */
 	uint32_t from, to; /* ranks shown */
 	struct text *out;
 };
-
-static void picture_done(struct picture *p)
-{
-	for (uint32_t i = 0; p->ranks && i < fmt_trace_n_ranks(p->trace); i++)
-		free(p->ranks[i].seen);
-	free(p->ranks);
-	free(p->inks);
-	fmt_instances_done(&p->instances);
-}
-
-/* ---- what is there */
 
 static uint8_t ink_of(const struct fmt_names *names, const struct fmt_site *site)
 {
@@ -76,78 +54,6 @@ static uint8_t ink_of(const struct fmt_names *names, const struct fmt_site *site
 	return strstr(name, "Synchronize") ? FMT_INK_BLOCKED : FMT_INK_CALL;
 }
 
-static int64_t end_of(const struct fmt_event *e)
-{
-	int64_t end_ns;
-
-	return __builtin_add_overflow(e->start_ns, e->duration_ns, &end_ns) ? INT64_MAX : end_ns;
-}
-
-/* Whether the event is drawn at all. */
-static bool is_drawn(const struct picture *p, const struct fmt_slice *slice,
-		     const struct fmt_event *e)
-{
-	const struct fmt_site *site = fmt_site(p->names, e->site);
-
-	return site && (site->kind == FMT_CALL || FMT_IS_OP(site->kind)) &&
-	       e->lane < fmt_n_lanes(p->names, slice->rank) && e->duration_ns >= 0;
-}
-
-static void note_slice(struct picture *p, const struct fmt_slice *slice)
-{
-	struct rank *rank = &p->ranks[slice->rank];
-
-	for (size_t i = 0; i < slice->n_events; i++) {
-		const struct fmt_event *e = &slice->events[i];
-
-		if (!is_drawn(p, slice, e))
-			continue;
-		if (!rank->seen[e->lane]) {
-			rank->seen[e->lane] = 1;
-			if (fmt_lane(p->names, slice->rank, e->lane)->kind == FMT_THREAD)
-				rank->n_threads++;
-			else
-				rank->n_streams++;
-		}
-		if (e->start_ns < p->scale.from_ns)
-			p->scale.from_ns = e->start_ns;
-		if (end_of(e) > p->scale.to_ns)
-			p->scale.to_ns = end_of(e);
-	}
-}
-
-/* Reads all that matters once: the lanes, the time, and how collectives came out. */
-static int look(struct picture *p, bool across, struct fmt_error *err)
-{
-	struct fmt_part part = {p->part.iteration, across ? FMT_ANY : p->part.rank,
-				p->part.progress, p->part.context};
-	struct fmt_walk w = fmt_walk(p->trace, &part);
-
-	p->scale.from_ns = INT64_MAX;
-	p->scale.to_ns = INT64_MIN;
-	while (fmt_walk_next(&w)) {
-		bool shown = p->part.rank == FMT_ANY || w.rank == p->part.rank;
-		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
-		int r = fmt_slice_load(p->trace, w.rank, w.slice,
-				       FMT_WANT_OPS | (shown ? FMT_WANT_CALLS : 0), &slice, err);
-
-		if (r == -EBADMSG)
-			continue;
-		if (r < 0)
-			return r;
-		if (shown)
-			note_slice(p, slice);
-		r = fmt_instances_collect(&p->instances, p->names, slice);
-		if (r < 0)
-			return r;
-	}
-	if (p->scale.to_ns <= p->scale.from_ns) {
-		p->scale.from_ns = p->scale.from_ns == INT64_MAX ? 0 : p->scale.from_ns;
-		p->scale.to_ns = p->scale.from_ns + 1000;
-	}
-	return 0;
-}
-
 /* ---- layout */
 
 static uint32_t rows_of(uint32_t have, uint32_t most)
@@ -157,7 +63,7 @@ static uint32_t rows_of(uint32_t have, uint32_t most)
 
 static double height_of(const struct picture *p, uint32_t rank)
 {
-	const struct rank *r = &p->ranks[rank];
+	const struct fmt_svg_rank *r = &p->seen.ranks[rank];
 
 	return rows_of(r->n_threads, p->rows->threads) * p->rows->thread +
 	       rows_of(r->n_streams, p->rows->streams) * p->rows->stream + p->rows->gap;
@@ -165,11 +71,11 @@ static double height_of(const struct picture *p, uint32_t rank)
 
 static void lay_out(struct picture *p)
 {
-	uint32_t n = fmt_trace_n_ranks(p->trace);
+	uint32_t n = fmt_trace_n_ranks(p->seen.trace);
 	double lanes = 0;
 
-	p->from = p->part.rank == FMT_ANY ? 0 : (uint32_t)p->part.rank;
-	p->frame.n_gpus = p->part.rank == FMT_ANY ? n : 1;
+	p->from = p->seen.part.rank == FMT_ANY ? 0 : (uint32_t)p->seen.part.rank;
+	p->frame.n_gpus = p->seen.part.rank == FMT_ANY ? n : 1;
 	p->frame.n_shown = rows_of(p->frame.n_gpus, MOST_GPUS);
 	p->to = p->from + p->frame.n_shown;
 	for (p->rows = layouts; p->frame.n_shown > p->rows->gpus;)
@@ -177,20 +83,21 @@ static void lay_out(struct picture *p)
 	p->frame.height = FMT_SVG_TOP + 24;
 	for (uint32_t i = p->from; i < p->to; i++) {
 		p->frame.height += height_of(p, i);
-		lanes += rows_of(p->ranks[i].n_threads, p->rows->threads) +
-			 rows_of(p->ranks[i].n_streams, p->rows->streams);
+		p->frame.other_iterations |= p->seen.ranks[i].n_near > 0;
+		lanes += rows_of(p->seen.ranks[i].n_threads, p->rows->threads) +
+			 rows_of(p->seen.ranks[i].n_streams, p->rows->streams);
 	}
-	p->scale.left = FMT_SVG_LEFT;
-	p->scale.width = FMT_SVG_RIGHT - FMT_SVG_LEFT;
-	p->scale.column = lanes <= 64 ? 1 : lanes <= 200 ? 2 : 4;
-	p->scale.box = lanes * p->scale.width / 5000;
-	if (p->scale.box < 3)
-		p->scale.box = 3;
-	p->frame.trace = p->trace;
-	p->frame.part = &p->part;
-	p->frame.scale = &p->scale;
-	for (size_t i = 0; i < p->instances.cap && !p->frame.waiting_known; i++)
-		p->frame.waiting_known = p->instances.table[i].n > 1;
+	p->seen.scale.left = FMT_SVG_LEFT;
+	p->seen.scale.width = FMT_SVG_RIGHT - FMT_SVG_LEFT;
+	p->seen.scale.column = lanes <= 64 ? 1 : lanes <= 200 ? 2 : 4;
+	p->seen.scale.box = lanes * p->seen.scale.width / 5000;
+	if (p->seen.scale.box < 3)
+		p->seen.scale.box = 3;
+	p->frame.trace = p->seen.trace;
+	p->frame.part = &p->seen.part;
+	p->frame.scale = &p->seen.scale;
+	for (size_t i = 0; i < p->seen.instances.cap && !p->frame.waiting_known; i++)
+		p->frame.waiting_known = p->seen.instances.table[i].n > 1;
 }
 
 /* ---- one GPU */
@@ -200,7 +107,7 @@ struct block {
 	uint32_t rank;
 	struct fmt_svg_lane *lanes; /* by lane of the rank */
 	uint32_t n_lanes;
-	struct fmt_busy_ops all, without_waiting; /* of one iteration */
+	struct fmt_busy_run all, without_waiting;
 	struct fmt_svg_share share;
 };
 
@@ -209,105 +116,147 @@ static void block_done(struct block *b)
 	for (uint32_t i = 0; b->lanes && i < b->n_lanes; i++)
 		fmt_svg_lane_done(&b->lanes[i]);
 	free(b->lanes);
-	fmt_busy_ops_done(&b->all);
-	fmt_busy_ops_done(&b->without_waiting);
+	fmt_busy_run_done(&b->all);
+	fmt_busy_run_done(&b->without_waiting);
 }
 
 static int block_init(struct block *b)
 {
-	b->n_lanes = fmt_n_lanes(b->p->names, b->rank);
+	b->n_lanes = fmt_n_lanes(b->p->seen.names, b->rank);
 	b->lanes = calloc(b->n_lanes + 1u, sizeof(*b->lanes));
 	if (!b->lanes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
-		if (b->p->ranks[b->rank].seen[i] &&
-		    fmt_svg_lane_init(&b->lanes[i], &b->p->scale) < 0)
+		if (b->p->seen.ranks[b->rank].seen[i] &&
+		    fmt_svg_lane_init(&b->lanes[i], &b->p->seen.scale) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int64_t waiting_of(const struct picture *p, const struct fmt_slice *slice,
-			  const struct fmt_site *site, const struct fmt_event *e)
+/* Draws an operation, and adds it to the division of the GPU's time. */
+static int draw_op(struct block *b, uint32_t lane, const struct fmt_svg_box *box, bool collective)
 {
-	const struct fmt_instance *i;
-	int64_t comm, seq;
+	int64_t end_ns;
 
-	if (!fmt_collective_ids(slice, site, e, &comm, &seq))
-		return 0;
-	i = fmt_instances_find(&p->instances, comm, seq);
-	return i && i->n > 1 && i->shortest_ns >= 0 ? e->duration_ns - i->shortest_ns : 0;
+	if (__builtin_add_overflow(box->start_ns, box->duration_ns, &end_ns))
+		end_ns = INT64_MAX;
+	if (fmt_svg_lane_add(&b->lanes[lane], &b->p->seen.scale, box) < 0 ||
+	    fmt_busy_add(&b->all.ops, box->start_ns, end_ns, collective) < 0 ||
+	    fmt_busy_add(&b->without_waiting.ops, end_ns - (box->duration_ns - box->waiting_ns),
+			 end_ns, collective) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 static int draw_slice(struct block *b, const struct fmt_slice *slice)
 {
-	struct picture *p = b->p;
+	struct fmt_svg_picture *p = &b->p->seen;
 
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
 		const struct fmt_site *site = fmt_site(p->names, e->site);
-		struct fmt_svg_box box = {e->start_ns, e->duration_ns, 0, e->site, 0};
+		struct fmt_svg_box box = {
+			.start_ns = e->start_ns, .duration_ns = e->duration_ns, .site = e->site};
 		bool collective = site && site->kind == FMT_COLLECTIVE;
+		int64_t comm, seq;
 
-		if (!is_drawn(p, slice, e) || !b->lanes[e->lane].columns)
+		if (!fmt_svg_is_drawn(p, slice, e) || !b->lanes[e->lane].columns)
 			continue;
 		if (!p->inks[e->site])
 			p->inks[e->site] = (uint8_t)(ink_of(p->names, site) + 1);
 		box.ink = (uint8_t)(p->inks[e->site] - 1);
-		box.waiting_ns = collective ? waiting_of(p, slice, site, e) : 0;
-		if (fmt_svg_lane_add(&b->lanes[e->lane], &p->scale, &box) < 0)
+		if (fmt_collective_ids(slice, site, e, &comm, &seq))
+			box.waiting_ns = fmt_svg_waiting(p, comm, seq, e->duration_ns);
+		if (!FMT_IS_OP(site->kind)) {
+			if (fmt_svg_lane_add(&b->lanes[e->lane], &p->scale, &box) < 0)
+				return -ENOMEM;
+		} else if (draw_op(b, e->lane, &box, collective) < 0) {
 			return -ENOMEM;
-		if (FMT_IS_OP(site->kind) &&
-		    (fmt_busy_add(&b->all, e->start_ns, end_of(e), collective) < 0 ||
-		     fmt_busy_add(&b->without_waiting,
-				  end_of(e) - (e->duration_ns - box.waiting_ns), end_of(e),
-				  collective) < 0))
+		}
+	}
+	return 0;
+}
+
+/* Draws the operations of other iterations, pale. */
+static int draw_near(struct block *b)
+{
+	const struct fmt_svg_rank *rank = &b->p->seen.ranks[b->rank];
+
+	for (size_t i = 0; i < rank->n_near; i++) {
+		const struct fmt_svg_near *near = &rank->near[i];
+		struct fmt_svg_box box = near->box;
+
+		if (near->comm >= 0)
+			box.waiting_ns = fmt_svg_waiting(&b->p->seen, near->comm, near->seq,
+							 box.duration_ns);
+		if (draw_op(b, near->lane, &box, near->collective) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* Adds an iteration to the share; the time that only waiting fills is what disappears of the
- * communication when the waiting is taken out. */
-static int end_iteration(struct block *b)
+/* Sets the share: of the whole recording, or of the span of the iteration's own operations. The
+ * time that only waiting fills is the communication that disappears if waiting takes no time. */
+static int end_block(struct block *b, const struct fmt_busy_span *own)
 {
 	struct fmt_busy all, rest;
 
-	if (fmt_busy_divide(&b->all, &all) < 0 || fmt_busy_divide(&b->without_waiting, &rest) < 0)
-		return -ENOMEM;
-	b->share.compute_ns += all.compute_ns;
-	b->share.hidden_ns += all.hidden_ns;
-	b->share.idle_ns += all.idle_ns;
-	b->share.transfer_ns += rest.exposed_ns;
-	b->share.waiting_ns += all.exposed_ns - rest.exposed_ns;
-	b->all.n = b->without_waiting.n = 0;
+	if (own) {
+		if (fmt_busy_divide(&b->all.ops, own, &all) < 0 ||
+		    fmt_busy_divide(&b->without_waiting.ops, own, &rest) < 0)
+			return -ENOMEM;
+	} else {
+		if (fmt_busy_run_end(&b->all) < 0 || fmt_busy_run_end(&b->without_waiting) < 0)
+			return -ENOMEM;
+		all = b->all.whole;
+		rest = b->without_waiting.whole;
+	}
+	b->share.compute_ns = all.compute_ns;
+	b->share.hidden_ns = all.hidden_ns;
+	b->share.idle_ns = all.idle_ns;
+	b->share.transfer_ns = rest.exposed_ns;
+	b->share.waiting_ns = all.exposed_ns - rest.exposed_ns;
 	return 0;
+}
+
+static int begin_iteration(struct block *b, const struct fmt_slice_info *info)
+{
+	int r = fmt_busy_run_begin(&b->all, info->iteration.start_ns);
+
+	return r < 0 ? r : fmt_busy_run_begin(&b->without_waiting, info->iteration.start_ns);
 }
 
 static int read_block(struct block *b, struct fmt_error *err)
 {
-	struct fmt_part part = {b->p->part.iteration, b->rank};
-	struct fmt_walk w = fmt_walk(b->p->trace, &part);
+	const struct fmt_part part = {.iteration = b->p->seen.part.iteration, .rank = b->rank};
+	scoped(fmt_loader_freep) struct fmt_loader *loader = NULL;
+	bool whole = part.iteration == FMT_ANY;
+	struct fmt_busy_span own;
 	int64_t last = FMT_ANY;
+	struct fmt_walk w;
+	int r = fmt_loader_new(b->p->seen.trace, &part, FMT_WANT_CALLS | FMT_WANT_OPS, &loader);
 
-	while (fmt_walk_next(&w)) {
+	while (r == 0) {
 		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
-		int r = 0;
+		int loaded;
 
-		if (w.info->iteration.number != last)
-			r = end_iteration(b);
+		if (!fmt_loader_next(loader, &w, &slice, &loaded, err))
+			break;
+		if (whole && w.info->iteration.number != last)
+			r = begin_iteration(b, w.info);
 		last = w.info->iteration.number;
-		if (r == 0)
-			r = fmt_slice_load(b->p->trace, w.rank, w.slice,
-					   FMT_WANT_CALLS | FMT_WANT_OPS, &slice, err);
-		if (r == -EBADMSG)
-			continue;
-		if (r == 0)
+		if (r == 0 && loaded == 0)
 			r = draw_slice(b, slice);
-		if (r < 0)
-			return r;
+		else if (r == 0 && loaded != -EBADMSG)
+			r = loaded;
 	}
-	return end_iteration(b);
+	if (r < 0)
+		return r;
+	if (whole)
+		return end_block(b, NULL);
+	own = fmt_busy_span(&b->all.ops, 0);
+	return draw_near(b) < 0 ? -ENOMEM : end_block(b, &own);
 }
 
 /* The last digits of a long number say enough, and leave room. */
@@ -325,7 +274,7 @@ static void put_number(int64_t v, struct text *out)
 static void put_lane_name(const struct block *b, uint32_t lane, uint32_t n_folded, double top,
 			  double height)
 {
-	const struct fmt_lane *l = fmt_lane(b->p->names, b->rank, lane);
+	const struct fmt_lane *l = fmt_lane(b->p->seen.names, b->rank, lane);
 	struct text *out = b->p->out;
 
 	if (height < 9)
@@ -335,7 +284,7 @@ static void put_lane_name(const struct block *b, uint32_t lane, uint32_t n_folde
 	text_str(out, l->kind == FMT_THREAD ? "\">thread " : "\">stream ");
 	if (l->text_ids & 2) {
 		size_t len;
-		const char *name = fmt_string(b->p->names, l->tid_text, &len);
+		const char *name = fmt_string(b->p->seen.names, l->tid_text, &len);
 
 		fmt_svg_string(out, name, len, 7);
 	} else {
@@ -359,7 +308,7 @@ static void choose_lanes(const struct block *b, uint8_t kind, uint32_t most, uin
 {
 	*n = 0;
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
-		if (b->lanes[i].columns && fmt_lane(b->p->names, b->rank, i)->kind == kind)
+		if (b->lanes[i].columns && fmt_lane(b->p->seen.names, b->rank, i)->kind == kind)
 			order[(*n)++] = i;
 	}
 	for (uint32_t i = 0; *n > most && i < most; i++) {
@@ -390,8 +339,9 @@ static int put_lanes(struct block *b, uint8_t kind, uint32_t most, double height
 	}
 	for (uint32_t i = 0; i < rows_of(n, most); i++, *top += height) {
 		put_lane_name(b, order[i], i + 1 == most ? n - most : 0, *top, height);
-		fmt_svg_lane_print(&b->lanes[order[i]], &b->p->scale, b->p->names, *top,
-				   height > 4 ? height - 1 : height - 0.5, b->p->out);
+		fmt_svg_lane_print(&b->lanes[order[i]], &b->p->seen.scale, b->p->seen.names,
+				   &b->p->seen.brief, *top, height > 4 ? height - 1 : height - 0.5,
+				   b->p->out);
 	}
 	return 0;
 }
@@ -414,7 +364,7 @@ static int put_block(struct picture *p, uint32_t rank, double *top, struct fmt_e
 			    text_height >= 13 ? "g" : "l\" style=\"text-anchor:start");
 		fmt_svg_px(p->out, *top + (bar >= 40 ? 12 : bar / 2 + 4));
 		text_printf(p->out, "\">GPU %" PRIu32 "</text>\n",
-			    fmt_trace_rank(p->trace, rank)->number);
+			    fmt_trace_rank(p->seen.trace, rank)->number);
 	}
 	r = put_lanes(&b, FMT_THREAD, p->rows->threads, p->rows->thread, top);
 	if (r == 0)
@@ -424,32 +374,21 @@ static int put_block(struct picture *p, uint32_t rank, double *top, struct fmt_e
 	return r;
 }
 
-static int prepare(struct picture *p)
+static void picture_done(struct picture *p)
 {
-	uint32_t n = fmt_trace_n_ranks(p->trace), n_sites = fmt_n_sites(p->names);
-
-	p->ranks = calloc(n + 1u, sizeof(*p->ranks));
-	p->inks = calloc(n_sites + 1u, 1);
-	if (!p->ranks || !p->inks)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		p->ranks[i].seen = calloc(fmt_n_lanes(p->names, i) + 1u, 1);
-		if (!p->ranks[i].seen)
-			return -ENOMEM;
-	}
-	return 0;
+	fmt_svg_picture_done(&p->seen);
 }
 
 int fmt_svg(struct fmt_trace *t, const struct fmt_part *part, bool across, struct text *out,
 	    struct fmt_error *err)
 {
 	scoped(picture_done) struct picture p = {
-		.trace = t, .names = fmt_trace_names(t), .part = *part, .out = out};
+		.seen.trace = t, .seen.names = fmt_trace_names(t), .seen.part = *part, .out = out};
 	double top = FMT_SVG_TOP;
-	int r = prepare(&p);
+	int r = fmt_svg_picture_init(&p.seen);
 
 	if (r == 0)
-		r = look(&p, across, err);
+		r = fmt_svg_look(&p.seen, across, err);
 	if (r < 0)
 		return r;
 	lay_out(&p);

@@ -4,16 +4,14 @@
  * below, and a bar beside it that says how its time divides. Collectives show what of them is
  * transfer and what is waiting for the last rank. Anything wide enough has its name on hover.
  *
- * What is smaller than a pixel is drawn together, so that a picture stays below about 2 MB whatever
- * it shows. No scripts, no external files. The same trace gives the same bytes.
+ * The picture of an iteration shows operations of other iterations within its time too, pale; they
+ * count in the bars. Those smaller than a pixel are drawn together, so that a picture stays below
+ * about 2 MB whatever it shows. No scripts, no external files. The same trace gives the same bytes.
  */
 #pragma once
 
 #include "base/text.h"
 #include "formats/part.h"
-
-/* To be raised with every change to what a picture looks like. */
-#define FMT_SVG_VERSION 1u
 
 /* Renders a part of `t`; the text is flushed. Waiting is found by looking at all ranks: in a
  * picture of one GPU only with `across` set, since that reads their slices too. Damaged slices are

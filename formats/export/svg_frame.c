@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "formats/report/facts.h"
+#include "formats/report/gpus.h"
 #include "formats/report/grid.h"
 
 #include <inttypes.h>
@@ -21,20 +22,32 @@ static const char style[] =
 	".n{font-size:10px;fill:#fff;pointer-events:none}\n"
 	".d{font-size:10px;fill:#16202a;pointer-events:none}\n"
 	"path{fill:none}\n"
-	"rect.c,rect.b,rect.k,rect.m,rect.t,rect.w{stroke:#fff;stroke-width:.4}\n"
+	"rect.c,rect.b,rect.k,rect.m,rect.t,rect.w,rect.p,rect.q{stroke:#fff;stroke-width:.4}\n"
 	".c,.c2{fill:#9aa7b4}.b,.b2{fill:#b59ddb}.k,.k2{fill:#1f5fa8}.m,.m2{fill:#3aa6a0}"
-	".t,.t2{fill:#f0a830}.w,.w2{fill:#d1495b}.o{fill:#e6eaee}\n"
+	".t,.t2{fill:#f0a830}.w,.w2{fill:#d1495b}.o{fill:#e6eaee}.p,.p2{fill:#c3d5e9}.q,.q2{fill:#"
+	"f8e1b4}\n"
 	"path.c0,path.c1,path.c2{stroke:#9aa7b4}path.b0,path.b1,path.b2{stroke:#b59ddb}\n"
+	"path.p0,path.p1,path.p2{stroke:#c3d5e9}path.q0,path.q1,path.q2{stroke:#f8e1b4}\n"
 	"path.k0,path.k1,path.k2{stroke:#1f5fa8}path.m0,path.m1,path.m2{stroke:#3aa6a0}\n"
 	"path.t0,path.t1,path.t2{stroke:#f0a830}path.w0,path.w1,path.w2{stroke:#d1495b}\n"
-	"path.c2,path.b2,path.k2,path.m2,path.t2,path.w2{fill:none}\n"
-	"path.c0,path.b0,path.k0,path.m0,path.t0,path.w0{stroke-opacity:.35}\n"
-	"path.c1,path.b1,path.k1,path.m1,path.t1,path.w1{stroke-opacity:.65}\n"
+	"path.c2,path.b2,path.k2,path.m2,path.t2,path.w2,path.p2,path.q2{fill:none}\n"
+	"path.c0,path.b0,path.k0,path.m0,path.t0,path.w0,path.p0,path.q0{stroke-opacity:.35}\n"
+	"path.c1,path.b1,path.k1,path.m1,path.t1,path.w1,path.p1,path.q1{stroke-opacity:.65}\n"
 	".x{stroke:#dfe4e9;stroke-width:1}.s{fill:#f4f6f8}.v{stroke:#3c4650;stroke-width:1;"
 	"stroke-dasharray:3 2;stroke-opacity:.7}\n"
 	"</style>\n";
 
 /* ---- title and legend */
+
+/* Rows are ranks, of which several may have run on one GPU. */
+static void put_gpus(const struct fmt_svg_frame *f, struct text *out)
+{
+	uint32_t n = fmt_report_n_gpus(f->trace);
+
+	text_printf(out, "%" PRIu32 " GPU%s", n, n == 1 ? "" : "s");
+	if (n != f->n_gpus)
+		text_printf(out, " · %" PRIu32 " rank%s", f->n_gpus, f->n_gpus == 1 ? "" : "s");
+}
 
 static void put_title(const struct fmt_svg_frame *f, struct text *out)
 {
@@ -51,7 +64,7 @@ static void put_title(const struct fmt_svg_frame *f, struct text *out)
 		text_printf(out, "GPU %" PRIu32,
 			    fmt_trace_rank(f->trace, (uint32_t)f->part->rank)->number);
 	else
-		text_printf(out, "%" PRIu32 " GPU%s", f->n_gpus, f->n_gpus == 1 ? "" : "s");
+		put_gpus(f, out);
 	if (device && device->name) {
 		name = fmt_string(fmt_trace_names(f->trace), device->name, &len);
 		text_str(out, " · ");
@@ -75,13 +88,15 @@ static void put_legend(const struct fmt_svg_frame *f, struct text *out)
 		{'t', 146, "collective: transfer"},
 		{'w', 216, "collective: waiting for last GPU"},
 		{'o', 50, "idle"},
+		{'p', 130, "other iterations"},
 	};
 	int x = FMT_SVG_LEFT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
 		bool plain = items[i].ink == 't' && !f->waiting_known;
 
-		if (items[i].ink == 'w' && !f->waiting_known)
+		if ((items[i].ink == 'w' && !f->waiting_known) ||
+		    (items[i].ink == 'p' && !f->other_iterations))
 			continue;
 		text_printf(out,
 			    "<rect class=\"%c\" x=\"%d\" y=\"48\" width=\"12\" height=\"12\" "
@@ -245,9 +260,9 @@ void fmt_svg_share(const struct fmt_svg_share *s, double top, double height, str
 		return;
 	text_str(out, "<g><title>compute ");
 	text_fixed(out, 100 * parts[0] / whole, 1);
-	text_str(out, " %, of it ");
+	text_str(out, " % (");
 	text_fixed(out, 100 * (double)s->hidden_ns / whole, 1);
-	text_str(out, " % hiding communication\ncommunication that nothing hides: transfer ");
+	text_str(out, " % with communication at the same time)\ncommunication alone: transfer ");
 	text_fixed(out, 100 * parts[1] / whole, 1);
 	text_str(out, " %, waiting ");
 	text_fixed(out, 100 * parts[2] / whole, 1);

@@ -17,7 +17,8 @@ struct fmt_svg_frame {
 	const struct fmt_svg_scale *scale;
 	uint32_t n_gpus, n_shown;
 	bool waiting_known;
-	double height; /* of the whole picture */
+	bool other_iterations; /* work of other iterations is shown, pale */
+	double height;	       /* of the whole picture */
 };
 
 /* How the time of one GPU divides; the five are all of it. */

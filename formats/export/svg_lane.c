@@ -2,13 +2,17 @@
 #include "formats/export/svg_lane.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "formats/json.h"
 #include "formats/report/grid.h"
 
+#include <inttypes.h>
+
 /* The class that the style sheet of the picture knows an ink by. */
-static const char classes[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w'};
+static const char classes[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w', 'p', 'q'};
 
 #define LEVELS 3 /* of how full a column is */
+#define LONG_TITLE 160
 
 /* ---- text */
 
@@ -110,6 +114,11 @@ static void gather(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, do
 	}
 }
 
+static bool is_near(uint8_t ink)
+{
+	return ink == FMT_INK_NEAR || ink == FMT_INK_NEAR_TRANSFER;
+}
+
 int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
 		     const struct fmt_svg_box *event)
 {
@@ -124,6 +133,8 @@ int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
 	if (from > scale->width || from + width < 0)
 		return 0;
 	if (width < scale->box || (double)l->n_boxes > 2 * scale->width / scale->box) {
+		if (is_near(event->ink))
+			waiting = 0;
 		if (waiting > 0)
 			gather(l, scale, from, from + waiting, FMT_INK_WAITING);
 		gather(l, scale, from + waiting, from + width, event->ink);
@@ -154,7 +165,7 @@ int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from)
 
 /* ---- columns */
 
-/* What a column shows: its ink times LEVELS plus how full it is; or -1 for nothing. */
+/* The look of a column: its ink times LEVELS, plus its level; or -1 if it is empty. */
 static int look_of(const float *column, unsigned pixels)
 {
 	float sum = 0;
@@ -252,94 +263,106 @@ static void print_rect(uint8_t ink, double x, double y, double width, double hei
 	text_str(out, "\"/>");
 }
 
-/* The part of a name that tells most: without the return type, what NCCL puts before each, template
- * arguments and parameters; and of namespaces as many as fit. */
-static const char *short_name(const char *name, size_t *len, size_t fits)
-{
-	static const char *const prefixes[] = {"void ", "ncclDevKernel_", "ncclKernel_"};
-	size_t n = 0;
+/* The arguments of printing boxes and their labels. */
+struct print {
+	const struct fmt_svg_scale *scale;
+	const struct fmt_names *names;
+	const struct fmt_brief *brief; /* of the names, by their number */
+	double top, height;
+	struct text *out;
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
-		size_t skip = strlen(prefixes[i]);
-
-		if (*len > skip && !memcmp(name, prefixes[i], skip)) {
-			name += skip;
-			*len -= skip;
-		}
-	}
-	while (n < *len && name[n] != '<' && name[n] != '(')
-		n++;
-	for (size_t i = 0; n > fits && i < n; i++) {
-		if (name[i] == ':') {
-			name += i + 1;
-			n -= i + 1;
-			i = 0;
-		}
-	}
-	*len = n;
-	return name;
-}
-
-static void print_label(const char *name, size_t len, bool dark, double x, double y, double width,
-			struct text *out)
+static void print_label(const struct print *p, fmt_str name, bool dark, double x, double width)
 {
 	size_t fits = width < 30 ? 0 : (size_t)((width - 6) / 5.8);
+	scoped(text_done) struct text label = {0};
 
-	name = short_name(name, &len, fits);
-	if (len < 3 || fits < 4 || (len > fits && fits < 8))
+	if (p->height < 12 || fits < 4)
 		return;
-	text_str(out, dark ? "<text class=\"d\" x=\"" : "<text class=\"n\" x=\"");
-	fmt_svg_px(out, x + 3);
-	text_str(out, "\" y=\"");
-	fmt_svg_px(out, y);
-	text_str(out, "\">");
-	fmt_svg_string(out, name, len, fits);
-	text_str(out, "</text>");
+	fmt_brief_label(p->brief, name, fits, &label);
+	if (label.error || label.len < 3 || (fits < 8 && memmem(label.data, label.len, "…", 3)))
+		return;
+	text_str(p->out, dark ? "<text class=\"d\" x=\"" : "<text class=\"n\" x=\"");
+	fmt_svg_px(p->out, x + 3);
+	text_str(p->out, "\" y=\"");
+	fmt_svg_px(p->out, p->top + p->height / 2 + 3.5);
+	text_str(p->out, "\">");
+	fmt_svg_string(p->out, label.data, label.len, SIZE_MAX);
+	text_str(p->out, "</text>");
 }
 
-static void print_box(const struct fmt_svg_box *b, const struct fmt_svg_scale *scale,
-		      const struct fmt_names *names, double top, double height, struct text *out)
+static void put_iteration(int64_t number, struct text *out)
 {
+	if (number == FMT_BEFORE || number == FMT_AFTER)
+		text_printf(out, "; launched %s the iterations",
+			    number == FMT_BEFORE ? "before" : "after");
+	else
+		text_printf(out, "; of iteration %" PRId64, number);
+}
+
+/* The name in full, or shortened where that takes long. */
+static void print_title(const struct print *p, const struct fmt_svg_box *b)
+{
+	scoped(text_done) struct text brief = {0};
+	fmt_str number = fmt_site(p->names, b->site)->name;
+	size_t len;
+	const char *name = fmt_string(p->names, number, &len);
+
+	text_str(p->out, "<title>");
+	if (len > LONG_TITLE) {
+		fmt_brief_put(p->brief, number, LONG_TITLE, &brief);
+		name = brief.data ? brief.data : "";
+		len = brief.len;
+	}
+	fmt_svg_string(p->out, name, len, SIZE_MAX);
+	text_str(p->out, "\n");
+	text_time(p->out, b->duration_ns);
+	text_str(p->out, " at ");
+	text_time(p->out, (int64_t)((uint64_t)b->start_ns - (uint64_t)p->scale->from_ns));
+	if (b->waiting_ns > 0) {
+		text_str(p->out, "; ");
+		text_time(p->out, b->waiting_ns);
+		text_str(p->out, " of it waiting for the last GPU");
+	}
+	if (is_near(b->ink))
+		put_iteration(b->iteration, p->out);
+	text_str(p->out, "</title>");
+}
+
+static void print_box(const struct print *p, const struct fmt_svg_box *b)
+{
+	const struct fmt_svg_scale *scale = p->scale;
 	double from = fmt_svg_x(scale, b->start_ns), right = scale->left + scale->width;
 	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
 	double to = from + (double)b->duration_ns * per_ns;
-	double middle = from + (double)b->waiting_ns * per_ns;
-	size_t len;
-	const char *name = fmt_string(names, fmt_site(names, b->site)->name, &len);
+	double middle = from + (is_near(b->ink) ? 0 : (double)b->waiting_ns * per_ns);
+	fmt_str name = fmt_site(p->names, b->site)->name;
 
 	from = from < scale->left ? scale->left : from;
 	middle = middle < from ? from : middle;
 	to = to > right ? right : to;
 	middle = middle > to ? to : middle;
-	text_str(out, "<g><title>");
-	fmt_svg_string(out, name, len, 160);
-	text_str(out, "\n");
-	text_time(out, b->duration_ns);
-	text_str(out, " at ");
-	text_time(out, (int64_t)((uint64_t)b->start_ns - (uint64_t)scale->from_ns));
-	if (b->waiting_ns > 0) {
-		text_str(out, "; ");
-		text_time(out, b->waiting_ns);
-		text_str(out, " of it waiting for the last GPU");
-	}
-	text_str(out, "</title>");
+	text_str(p->out, "<g>");
+	print_title(p, b);
 	if (middle > from)
-		print_rect(FMT_INK_WAITING, from, top, middle - from, height, out);
+		print_rect(FMT_INK_WAITING, from, p->top, middle - from, p->height, p->out);
 	if (to > middle)
-		print_rect(b->ink, middle, top, to - middle, height, out);
-	/* In the larger part, where it stands on one colour. */
-	if (height >= 12 && middle - from > to - middle)
-		print_label(name, len, false, from, top + height / 2 + 3.5, middle - from, out);
-	else if (height >= 12)
-		print_label(name, len, b->ink != FMT_INK_COMPUTE, middle, top + height / 2 + 3.5,
-			    to - middle, out);
-	text_str(out, "</g>\n");
+		print_rect(b->ink, middle, p->top, to - middle, p->height, p->out);
+	/* In the larger part, where the label has one colour behind it. */
+	if (middle - from > to - middle)
+		print_label(p, name, false, from, middle - from);
+	else
+		print_label(p, name, b->ink != FMT_INK_COMPUTE, middle, to - middle);
+	text_str(p->out, "</g>\n");
 }
 
 void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
-			const struct fmt_names *names, double top, double height, struct text *out)
+			const struct fmt_names *names, const struct fmt_brief *brief, double top,
+			double height, struct text *out)
 {
+	const struct print p = {scale, names, brief, top, height, out};
+
 	print_columns(l, scale, top, height, out);
 	for (size_t i = 0; i < l->n_boxes; i++)
-		print_box(&l->boxes[i], scale, names, top, height, out);
+		print_box(&p, &l->boxes[i]);
 }

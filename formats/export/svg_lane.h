@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "formats/names.h"
+#include "formats/report/brief.h"
 
 #include <stdbool.h>
 
@@ -16,6 +17,8 @@ enum fmt_ink {
 	FMT_INK_COPY,
 	FMT_INK_TRANSFER,
 	FMT_INK_WAITING,
+	FMT_INK_NEAR, /* of another iteration: kernels, copies, memsets; collectives */
+	FMT_INK_NEAR_TRANSFER,
 	FMT_INKS,
 };
 
@@ -28,6 +31,7 @@ struct fmt_svg_scale {
 
 struct fmt_svg_box {
 	int64_t start_ns, duration_ns, waiting_ns;
+	int64_t iteration; /* of FMT_INK_NEAR... */
 	uint32_t site;
 	uint8_t ink;
 };
@@ -53,8 +57,10 @@ int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
 /* Adds all that is in `from`, for lanes that share a row. 0 or -ENOMEM. */
 int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from);
 
+/* `brief` has the names of all sites in the lane, by their number. */
 void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
-			const struct fmt_names *names, double top, double height, struct text *out);
+			const struct fmt_names *names, const struct fmt_brief *brief, double top,
+			double height, struct text *out);
 
 /* A coordinate, to a tenth of a pixel. */
 void fmt_svg_px(struct text *t, double v);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/export/allocation.h"
 
 #include <assert.h>
 
@@ -118,9 +119,18 @@ static int has_key(const struct making *m, const struct fmt_column *column, uint
 /* The argument that `column` shows, or n_args. */
 static uint32_t find_arg(const struct making *m, const struct fmt_column *column)
 {
-	uint32_t i = column->field == FMT_FIELD_ARG ? 0 : m->site->n_args;
+	struct fmt_column keyed = *column;
+	char key[FMT_ALLOCATION_KEY_BYTES];
+	uint32_t i = 0;
 
-	while (i < m->site->n_args && !has_key(m, column, i))
+	if (column->field == FMT_FIELD_ADDRESS && m->site->kind == FMT_CALL &&
+	    fmt_allocation_address(fmt_string(m->names, m->site->name, NULL), key)) {
+		keyed.keys[0] = key;
+		keyed.keys[1] = NULL;
+	} else if (column->field != FMT_FIELD_ARG && column->field != FMT_FIELD_ADDRESS) {
+		return m->site->n_args;
+	}
+	while (i < m->site->n_args && !has_key(m, &keyed, i))
 		i++;
 	return i;
 }
@@ -174,6 +184,7 @@ static void add_column(struct making *m, size_t index)
 			text_char(&m->text, '-');
 		break;
 	case FMT_FIELD_ARG:
+	case FMT_FIELD_ADDRESS:
 		if (m->shown[index] < m->site->n_args)
 			add_value(m, m->shown[index], "");
 		else

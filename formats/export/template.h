@@ -24,14 +24,16 @@ enum fmt_field {
 	/* Only in the tables of columns: */
 	FMT_FIELD_NAME,
 	FMT_FIELD_CATEGORY,
-	FMT_FIELD_ARG,	/* the argument under one of `keys` */
-	FMT_FIELD_ARGS, /* all arguments that have no column */
+	FMT_FIELD_ARG,	   /* the argument under one of `keys` */
+	FMT_FIELD_ADDRESS, /* that of an allocation; under one of `keys` where it has no description
+			    */
+	FMT_FIELD_ARGS,	   /* all arguments that have no column */
 };
 
 struct fmt_column {
 	const char *name;
 	enum fmt_field field;
-	const char *keys[3]; /* of FMT_FIELD_ARG; literal text of FMT_FIELD_TEXT in the first */
+	const char *keys[4]; /* of FMT_FIELD_ARG; literal text of FMT_FIELD_TEXT in the first */
 };
 
 struct fmt_columns {

@@ -16,10 +16,6 @@
 #include "base/text.h"
 #include "formats/names.h"
 
-/* To be raised with every change to what a row looks like: lengths that were stored by another
- * version are not used. */
-#define FMT_TSV_VERSION 1u
-
 enum fmt_table {
 	FMT_TABLE_CALLS,
 	FMT_TABLE_KERNELS,
@@ -50,6 +46,5 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
  * allocation, offset_bytes and length_bytes, without a tab behind them. */
 void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out);
 
-/* The bytes that fmt_tsv_rows() would append, counted without rendering. For the writer: these are
- * what fmt_writer_lengths() stores, with FMT_TSV_VERSION as the renderer. */
+/* The bytes that fmt_tsv_rows() would append, counted without rendering them. */
 int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES]);

@@ -3,18 +3,18 @@
 
 #include "base/array.h"
 
-/* A union of intervals that come in the order of their starts: its length so far, and its end. */
+/* A union of intervals that are added in the order of their starts: its length and end so far. */
 struct cover {
 	int64_t length_ns, end_ns;
 };
 
-static void cover(struct cover *c, const struct fmt_busy_op *op)
+static void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
 {
-	int64_t from = op->start_ns > c->end_ns ? op->start_ns : c->end_ns;
+	int64_t from_ns = start_ns > c->end_ns ? start_ns : c->end_ns;
 
-	if (op->end_ns > from) {
-		c->length_ns += op->end_ns - from;
-		c->end_ns = op->end_ns;
+	if (end_ns > from_ns) {
+		c->length_ns += end_ns - from_ns;
+		c->end_ns = end_ns;
 	}
 }
 
@@ -41,7 +41,7 @@ int fmt_busy_add(struct fmt_busy_ops *ops, int64_t start_ns, int64_t end_ns, int
 }
 
 int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
-		     const struct fmt_slice *slice)
+		     const struct fmt_slice *slice, const struct fmt_busy_span *within)
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
@@ -53,6 +53,8 @@ int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
 			continue;
 		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end_ns))
 			end_ns = INT64_MAX;
+		if (within && (e->start_ns >= within->end_ns || end_ns <= within->start_ns))
+			continue;
 		r = fmt_busy_add(ops, e->start_ns, end_ns, site->kind == FMT_COLLECTIVE);
 		if (r < 0)
 			return r;
@@ -107,24 +109,40 @@ static int sort(struct fmt_busy_ops *ops)
 	return 0;
 }
 
-int fmt_busy_divide(struct fmt_busy_ops *ops, struct fmt_busy *ret)
+struct fmt_busy_span fmt_busy_span(const struct fmt_busy_ops *ops, size_t first)
+{
+	struct fmt_busy_span span = {.any = first < ops->n};
+
+	for (size_t i = first; i < ops->n; i++) {
+		const struct fmt_busy_op *op = &ops->op[i];
+
+		if (i == first || op->start_ns < span.start_ns)
+			span.start_ns = op->start_ns;
+		if (i == first || op->end_ns > span.end_ns)
+			span.end_ns = op->end_ns;
+	}
+	return span;
+}
+
+int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
+		    struct fmt_busy *ret)
 {
 	struct cover any, compute, comm;
-	int64_t start_ns, end_ns;
+	int64_t start_ns = span->start_ns, end_ns = span->end_ns;
 
-	if (ops->n == 0) {
+	if (!span->any) {
 		*ret = (struct fmt_busy){0};
 		return 0;
 	}
-	if (sort(ops) < 0)
+	if (ops->n > 0 && sort(ops) < 0)
 		return -ENOMEM;
-	start_ns = end_ns = ops->op[0].start_ns;
 	any = compute = comm = (struct cover){0, start_ns};
-	for (size_t i = 0; i < ops->n; i++) {
-		cover(&any, &ops->op[i]);
-		cover(ops->op[i].collective ? &comm : &compute, &ops->op[i]);
-		if (ops->op[i].end_ns > end_ns)
-			end_ns = ops->op[i].end_ns;
+	for (size_t i = 0; i < ops->n && ops->op[i].start_ns < end_ns; i++) {
+		const struct fmt_busy_op *op = &ops->op[i];
+		int64_t upto_ns = op->end_ns < end_ns ? op->end_ns : end_ns;
+
+		cover(&any, op->start_ns, upto_ns);
+		cover(op->collective ? &comm : &compute, op->start_ns, upto_ns);
 	}
 	ret->start_ns = start_ns;
 	ret->end_ns = end_ns;
@@ -141,4 +159,110 @@ void fmt_busy_ops_done(struct fmt_busy_ops *ops)
 	free(ops->op);
 	free(ops->spare);
 	*ops = (struct fmt_busy_ops){0};
+}
+
+/* ---- all iterations of a GPU */
+
+#define PENDING (-1) /* idle_ns of a row that is not final */
+
+/* The last row is complete: notes its span. */
+static void close_row(struct fmt_busy_run *run)
+{
+	struct fmt_busy_span own = fmt_busy_span(&run->ops, run->own), *all = &run->span;
+	struct fmt_busy *row = run->n_rows ? &run->rows[run->n_rows - 1] : NULL;
+
+	if (!row || !own.any)
+		return;
+	row->start_ns = own.start_ns;
+	row->end_ns = own.end_ns;
+	row->idle_ns = PENDING;
+	if (!all->any) {
+		*all = own;
+		run->upto_ns = own.start_ns;
+	}
+	if (own.end_ns > all->end_ns)
+		all->end_ns = own.end_ns;
+}
+
+/* Adds the part of the whole up to `cut_ns`. */
+static int extend_whole(struct fmt_busy_run *run, int64_t cut_ns)
+{
+	struct fmt_busy_span next = {run->upto_ns, cut_ns, run->span.any};
+	struct fmt_busy part, *whole = &run->whole;
+
+	if (next.end_ns > run->span.end_ns)
+		next.end_ns = run->span.end_ns;
+	if (!next.any || next.end_ns <= next.start_ns)
+		return 0;
+	if (fmt_busy_divide(&run->ops, &next, &part) < 0)
+		return -ENOMEM;
+	if (whole->device_ns == 0)
+		whole->start_ns = part.start_ns;
+	whole->end_ns = part.end_ns;
+	whole->device_ns += part.device_ns;
+	whole->compute_ns += part.compute_ns;
+	whole->exposed_ns += part.exposed_ns;
+	whole->hidden_ns += part.hidden_ns;
+	whole->idle_ns += part.idle_ns;
+	run->upto_ns = part.end_ns;
+	return 0;
+}
+
+/* Drops the operations that end before the cut and before any row that is pending. */
+static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = run->first_pending; i < run->n_rows; i++)
+		if (run->rows[i].idle_ns == PENDING && run->rows[i].start_ns < cut_ns)
+			cut_ns = run->rows[i].start_ns;
+	for (size_t i = 0; i < run->ops.n; i++)
+		if (run->ops.op[i].end_ns > cut_ns)
+			run->ops.op[kept++] = run->ops.op[i];
+	run->ops.n = kept;
+}
+
+/* No operation that starts before `cut_ns` will be added: divides the rows that end before it. */
+static int settle(struct fmt_busy_run *run, int64_t cut_ns)
+{
+	close_row(run);
+	for (size_t i = run->first_pending; i < run->n_rows; i++) {
+		struct fmt_busy *row = &run->rows[i];
+		struct fmt_busy_span span = {row->start_ns, row->end_ns, 1};
+
+		if (row->idle_ns == PENDING && row->end_ns <= cut_ns &&
+		    fmt_busy_divide(&run->ops, &span, row) < 0)
+			return -ENOMEM;
+		if (row->idle_ns != PENDING && i == run->first_pending)
+			run->first_pending++;
+	}
+	if (extend_whole(run, cut_ns) < 0)
+		return -ENOMEM;
+	drop_ops(run, cut_ns);
+	return 0;
+}
+
+int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns)
+{
+	/* One row behind: emulated operations may start a little before their iteration does. */
+	if ((run->n_rows > 0 && settle(run, run->from_ns) < 0) ||
+	    array_reserve(&run->rows, run->n_rows + 1, &run->rows_cap) < 0)
+		return -ENOMEM;
+	if (run->n_rows == 0 || from_ns > run->from_ns)
+		run->from_ns = from_ns;
+	run->rows[run->n_rows++] = (struct fmt_busy){0};
+	run->own = run->ops.n;
+	return 0;
+}
+
+int fmt_busy_run_end(struct fmt_busy_run *run)
+{
+	return settle(run, INT64_MAX);
+}
+
+void fmt_busy_run_done(struct fmt_busy_run *run)
+{
+	fmt_busy_ops_done(&run->ops);
+	free(run->rows);
+	*run = (struct fmt_busy_run){0};
 }

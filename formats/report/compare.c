@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/report/brief.h"
 #include "formats/report/contents.h"
 #include "formats/report/grid.h"
 #include "formats/value.h"
@@ -238,24 +239,57 @@ static int64_t size_of(const struct side *s, const struct fmt_slice *slice,
 	return bytes;
 }
 
-static void describe(const struct side *s, const struct track *t, size_t i, struct text *out)
+#define NAME_WIDTH 80
+
+static const struct fmt_site *site_of(const struct side *s, const struct track *t, size_t i)
 {
-	const struct fmt_site *site = i < t->n ? fmt_site(s->names, t->events[i]->site) : NULL;
-	const char *name;
-	int64_t bytes;
+	return i < t->n ? fmt_site(s->names, t->events[i]->site) : NULL;
+}
+
+static int add_name(const struct side *s, const struct track *t, size_t i, uint32_t key,
+		    struct fmt_brief *brief)
+{
+	const struct fmt_site *site = site_of(s, t, i);
 	size_t len;
+	const char *name = fmt_string(s->names, site ? site->name : 0, &len);
+
+	return fmt_brief_add(brief, key, name, len);
+}
+
+static void describe(const struct side *s, const struct track *t, size_t i, uint32_t key,
+		     const struct fmt_brief *brief, struct text *out)
+{
+	const struct fmt_site *site = site_of(s, t, i);
+	scoped(text_done) struct text name = {0};
+	int64_t bytes;
 
 	if (!site) {
 		text_str(out, "nothing");
 		return;
 	}
-	name = fmt_string(s->names, site->name, &len);
+	fmt_brief_put(brief, key, NAME_WIDTH, &name);
 	bytes = size_of(s, t->slices[i], t->events[i]);
 	text_str(out, fmt_kind_name(site->kind));
 	text_char(out, ' ');
-	text_harmless(out, name, len, 80);
+	text_harmless(out, name.data ? name.data : "", name.len, SIZE_MAX);
 	if (bytes >= 0)
-		text_printf(out, " of %" PRId64 " bytes", bytes);
+		text_printf(out, " of %" PRId64 " byte%s", bytes, bytes == 1 ? "" : "s");
+}
+
+/* Describes the event `i` of both sides; different names get different short forms. */
+static int describe_both(const struct side *a, const struct track *x, const struct side *b,
+			 const struct track *y, size_t i, struct fmt_difference *d)
+{
+	scoped(fmt_brief_done) struct fmt_brief brief = {0};
+
+	if (add_name(a, x, i, 0, &brief) < 0 || add_name(b, y, i, 1, &brief) < 0 ||
+	    fmt_brief_settle(&brief, NAME_WIDTH) < 0)
+		return -ENOMEM;
+	d->event = i;
+	d->first.len = d->second.len = 0;
+	describe(a, x, i, 0, &brief, &d->first);
+	describe(b, y, i, 1, &brief, &d->second);
+	return 0;
 }
 
 static bool same_event(const struct side *a, const struct track *x, const struct side *b,
@@ -296,14 +330,11 @@ static int compare_lanes(const struct side *a, const struct track *x, const stru
 		i++;
 	if (i >= x->n && i >= y->n)
 		return 0;
-	d->event = i;
 	if (x != &none)
 		name_lane(a, x->lane, d);
 	else
 		name_lane(b, y->lane, d);
-	describe(a, x, i, &d->first);
-	describe(b, y, i, &d->second);
-	return 1;
+	return describe_both(a, x, b, y, i, d) < 0 ? -ENOMEM : 1;
 }
 
 static fmt_number number_of(const struct track *t, size_t i)
@@ -329,11 +360,9 @@ static int compare_contents(struct side *a, struct side *b, struct fmt_differenc
 						 number_of(y, i), &first, &second))
 				continue;
 			found = x->events[i];
-			d->event = i;
 			name_lane(a, x->lane, d);
-			d->first.len = d->second.len = 0;
-			describe(a, x, i, &d->first);
-			describe(b, y, i, &d->second);
+			if (describe_both(a, x, b, y, i, d) < 0)
+				return -ENOMEM;
 			text_bytes(&d->first, first.data, first.len);
 			text_bytes(&d->second, second.data, second.len);
 			first.len = second.len = 0;
@@ -408,8 +437,8 @@ int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct fmt
 	char first[32], second[32];
 
 	ret->rank = -1;
-	snprintf(first, sizeof(first), "%" PRIu32 " ranks", n);
-	snprintf(second, sizeof(second), "%" PRIu32 " ranks", m);
+	snprintf(first, sizeof(first), "%" PRIu32 " rank%s", n, n == 1 ? "" : "s");
+	snprintf(second, sizeof(second), "%" PRIu32 " rank%s", m, m == 1 ? "" : "s");
 	if (n != m)
 		return part(ret, -1, first, second);
 	for (uint32_t i = 0; i < n; i++) {

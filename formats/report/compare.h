@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where two traces part: the first rank, iteration, lane and event at which they did not do the
- * same, in the same order, with the same sizes; and where all of an iteration is the same, the
- * first operation that read or wrote other bytes, as far as both traces hold digests. Times are not
- * compared, nor numbers that a recorder gives out (correlations, identities of threads), nor calls
- * that poll.
+/* Finds the first difference between two traces: a rank, iteration, lane and event at which they
+ * did not do the same, in the same order, with the same sizes. If an iteration has no such
+ * difference, the first operation that read or wrote other bytes, provided that both traces hold
+ * digests. Times, numbers that a recorder gives out (correlations, thread ids) and calls that poll
+ * are not compared.
  *
  * Ranks are matched by number, iterations by their order, streams by number, threads by number or
- * else by how much they did. For one thread.
+ * else by the number of their events. Not thread-safe.
  */
 #pragma once
 

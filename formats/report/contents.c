@@ -36,7 +36,9 @@ static int by_op(const void *x, const void *y)
 {
 	const struct fmt_held *a = x, *b = y;
 
-	return array_order(a->digest->op, b->digest->op) ?: array_order(a->digest->output, b->digest->output) ?: array_order(a->place, b->place);
+	return array_order(a->digest->op, b->digest->op)
+	       ?: array_order(a->digest->output, b->digest->output)
+	       ?: array_order(a->place, b->place);
 }
 
 /* The first of the operation's, and how many there are. */
@@ -65,10 +67,10 @@ static void describe(const struct fmt_held *h, const struct fmt_held *other, str
 	uint32_t page = 0;
 
 	text_printf(out,
-		    " that %s %" PRIu64 " bytes at %" PRIu64 " of allocation %" PRIu64
+		    " that %s %" PRIu64 " byte%s at %" PRIu64 " of allocation %" PRIu64
 		    ", digest %016" PRIx64 "%016" PRIx64,
-		    d->output ? "wrote" : "read", d->length_bytes, d->offset_bytes, d->allocation,
-		    d->digest[0], d->digest[1]);
+		    d->output ? "wrote" : "read", d->length_bytes, d->length_bytes == 1 ? "" : "s",
+		    d->offset_bytes, d->allocation, d->digest[0], d->digest[1]);
 	while (page < d->n_pages && page < other->digest->n_pages &&
 	       memcmp(h->pages + 2 * page, other->pages + 2 * page, 16) == 0)
 		page++;

@@ -21,6 +21,13 @@ void text_count(struct text *t, uint64_t v)
 	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
 }
 
+void text_counted(struct text *t, uint64_t v, const char *one, const char *many)
+{
+	text_count(t, v);
+	text_char(t, ' ');
+	text_str(t, v == 1 ? one : many);
+}
+
 /* `v` in the largest unit of which there is at least one, with three digits. */
 static void scaled(struct text *t, double v, const char *const *units, int n, double step)
 {

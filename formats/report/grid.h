@@ -41,6 +41,8 @@ void grid_done(struct grid *g);
 
 /* The same forms, appended to a text. */
 void text_count(struct text *t, uint64_t v);
+/* "1 rank", "2,048 ranks": `one` for a count of 1, else `many`. */
+void text_counted(struct text *t, uint64_t v, const char *one, const char *many);
 void text_time(struct text *t, int64_t ns);
 void text_size(struct text *t, uint64_t bytes);
 /* Bytes of a trace, harmless for a terminal: what is no printable UTF-8 shows as \xNN. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_site *site,
 			const struct fmt_event *e, int64_t *comm, int64_t *seq)
@@ -49,8 +50,21 @@ static int grow(struct fmt_instances *all)
 	return 0;
 }
 
-int fmt_instances_add(struct fmt_instances *all, int64_t comm, int64_t seq, int64_t duration_ns,
-		      struct fmt_instance **ret)
+int fmt_collective_told(const struct fmt_names *names, uint32_t number)
+{
+	const struct fmt_site *site = fmt_site(names, number);
+	int64_t op;
+
+	if (!site || site->kind != FMT_COLLECTIVE || site->n_args < FMT_COLLECTIVE_ARGS)
+		return 0;
+	op = site->args[FMT_COLLECTIVE_OP].value;
+	return 4 * (site->args[FMT_COLLECTIVE_BYTES].value >= 0) +
+	       2 * (site->args[FMT_COLLECTIVE_DTYPE].value != 0) +
+	       (op != 0 && strcmp(fmt_string(names, (fmt_str)op, NULL), "send_recv") != 0);
+}
+
+int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t site,
+		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret)
 {
 	struct fmt_instance *i;
 
@@ -58,11 +72,15 @@ int fmt_instances_add(struct fmt_instances *all, int64_t comm, int64_t seq, int6
 		return -ENOMEM;
 	i = place(all->table, all->cap, comm, seq);
 	if (i->n == 0) {
-		*i = (struct fmt_instance){.comm = comm, .seq = seq, .shortest_ns = duration_ns};
+		*i = (struct fmt_instance){
+			.comm = comm, .seq = seq, .shortest_ns = duration_ns, .site = site};
 		all->n++;
 	}
 	if (duration_ns < i->shortest_ns)
 		i->shortest_ns = duration_ns;
+	if (site != i->site &&
+	    fmt_collective_told(names, site) > fmt_collective_told(names, i->site))
+		i->site = site;
 	i->n++;
 	*ret = i;
 	return 0;
@@ -90,7 +108,8 @@ int fmt_instances_collect(struct fmt_instances *all, const struct fmt_names *nam
 
 		if (!site || !fmt_collective_ids(slice, site, e, &comm, &seq))
 			continue;
-		if (fmt_instances_add(all, comm, seq, e->duration_ns, &instance) < 0)
+		if (fmt_instances_add(all, names, e->site, comm, seq, e->duration_ns, &instance) <
+		    0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -3,6 +3,7 @@
 
 #include "formats/json.h"
 #include "formats/report/facts.h"
+#include "formats/report/page.h"
 
 static void put_string(struct fmt_json *j, const char *key, const struct fmt_names *names,
 		       fmt_str s)
@@ -31,8 +32,9 @@ static void put_facts(struct fmt_json *j, const struct fmt_names *names, uint32_
 	fmt_json_close(j, '}');
 }
 
-static void put_rank(struct fmt_json *j, const struct fmt_trace *t, uint32_t i)
+static void put_rank(struct fmt_json *j, const struct fmt_report *r, uint32_t i)
 {
+	const struct fmt_trace *t = r->trace;
 	const struct fmt_names *names = fmt_trace_names(t);
 	const struct fmt_rank *rank = fmt_trace_rank(t, i);
 	const struct fmt_device *device = fmt_report_device(t, i);
@@ -41,6 +43,7 @@ static void put_rank(struct fmt_json *j, const struct fmt_trace *t, uint32_t i)
 	fmt_report_versions(t, i, &versions);
 	fmt_json_open(j, NULL, '{');
 	fmt_json_u64(j, "rank", rank->number);
+	fmt_json_u64(j, "first_rank_on_gpu", fmt_trace_rank(t, r->first_on_gpu[i])->number);
 	put_string(j, "device", names, device ? device->name : 0);
 	fmt_json_bytes(j, "versions", versions.data ? versions.data : "", versions.len);
 	fmt_json_i64(j, "start_ns", rank->start_ns);
@@ -52,12 +55,15 @@ static void put_rank(struct fmt_json *j, const struct fmt_trace *t, uint32_t i)
 	text_done(&versions);
 }
 
+/* One GPU in an iteration, or in the whole run. */
 static void put_gpu(struct fmt_json *j, const struct fmt_report *r, const struct fmt_report_gpu *g)
 {
 	fmt_json_open(j, NULL, '{');
 	fmt_json_u64(j, "gpu", fmt_trace_rank(r->trace, g->rank)->number);
-	fmt_json_i64(j, "start_ns", g->iteration.start_ns);
-	fmt_json_i64(j, "duration_ns", g->iteration.duration_ns);
+	if (g->iteration.number != FMT_ANY) {
+		fmt_json_i64(j, "start_ns", g->iteration.start_ns);
+		fmt_json_i64(j, "duration_ns", g->iteration.duration_ns);
+	}
 	fmt_json_i64(j, "device_start_ns", g->busy.start_ns);
 	fmt_json_i64(j, "device_ns", g->busy.device_ns);
 	fmt_json_i64(j, "compute_ns", g->busy.compute_ns);
@@ -94,6 +100,14 @@ static void put_iterations(struct fmt_json *j, const struct fmt_report *r, const
 		fmt_json_close(j, ']');
 		fmt_json_close(j, '}');
 	}
+	fmt_json_close(j, ']');
+}
+
+static void put_runs(struct fmt_json *j, const struct fmt_report *r)
+{
+	fmt_json_open(j, "run", '[');
+	for (size_t i = 0; i < r->n_runs; i++)
+		put_gpu(j, r, &r->runs[i]);
 	fmt_json_close(j, ']');
 }
 
@@ -134,9 +148,18 @@ static void put_ops(struct fmt_json *j, const struct fmt_report *r, const char *
 	fmt_json_close(j, ']');
 }
 
+static void put_bandwidth(struct fmt_json *j, const char *key, double bytes_per_second)
+{
+	if (bytes_per_second < 0)
+		fmt_json_verbatim(j, key, "null", 4);
+	else
+		fmt_json_double(j, key, bytes_per_second, 0);
+}
+
 static void put_collective(struct fmt_json *j, const struct fmt_names *names,
 			   const struct fmt_report_collective *c)
 {
+	struct fmt_bandwidth bandwidth = fmt_report_bandwidth(names, c);
 	const struct fmt_comm *comm =
 		c->comm < 0 ? NULL : fmt_comm(names, (uint32_t)(c->comm & UINT32_MAX));
 
@@ -146,7 +169,7 @@ static void put_collective(struct fmt_json *j, const struct fmt_names *names,
 	else
 		fmt_json_i64(j, "communicator", c->comm);
 	put_string(j, "name", names, comm ? comm->name : 0);
-	fmt_json_u64(j, "ranks", comm ? comm->n_ranks : 0);
+	fmt_json_u64(j, "ranks", c->n_ranks);
 	put_string(j, "kind", names, c->op);
 	put_string(j, "dtype", names, c->dtype);
 	if (c->bytes < 0)
@@ -161,6 +184,8 @@ static void put_collective(struct fmt_json *j, const struct fmt_names *names,
 		fmt_json_i64(j, "waiting_ns", c->waiting_ns);
 	else
 		fmt_json_verbatim(j, "waiting_ns", "null", 4);
+	put_bandwidth(j, "algbw_bytes_per_second", bandwidth.algorithm);
+	put_bandwidth(j, "busbw_bytes_per_second", bandwidth.bus);
 	fmt_json_close(j, '}');
 }
 
@@ -210,11 +235,11 @@ void fmt_report_json(const struct fmt_report *r, const struct fmt_report_style *
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_str(&j, "id", fmt_trace_id(r->trace));
-	fmt_json_u64(&j, "gpus", to - from);
+	fmt_json_u64(&j, "gpus", fmt_page_gpus(r));
 	put_facts(&j, names, FMT_WHOLE_TRACE);
 	fmt_json_open(&j, "ranks", '[');
 	for (uint32_t rank = from; rank < to; rank++)
-		put_rank(&j, r->trace, rank);
+		put_rank(&j, r, rank);
 	fmt_json_close(&j, ']');
 	put_records(&j, r);
 	fmt_json_u64(&j, "records_total", r->n_all_records);
@@ -222,6 +247,8 @@ void fmt_report_json(const struct fmt_report *r, const struct fmt_report_style *
 		put_whole(&j, r);
 	put_iterations(&j, r, "iterations", true);
 	put_iterations(&j, r, "outside", false);
+	if (r->part.iteration == FMT_ANY)
+		put_runs(&j, r);
 	put_ops(&j, r, "kernels", true, top);
 	put_ops(&j, r, "copies", false, top);
 	fmt_json_open(&j, "collectives", '[');

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a trace, an iteration of it, or one GPU's iteration amounts to: the report of `gputrace
- * info` and of the summaries in a mount.
+/* The report of `gputrace info`, and of the summaries in a mount: about a trace, an iteration of
+ * it, or one GPU in an iteration.
  *
- * A report is made once, by reading the operations of its part, and then printed as text or as
- * JSON. It keeps no reference to the trace's events, but to its names: the trace must outlive it.
- * For one thread.
+ * fmt_report_new() reads the operations of the part; the report is then printed as text or JSON. It
+ * refers to the names of the trace, which must outlive it, but not to its events. Not thread-safe.
  */
 #pragma once
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/bandwidth.h"
 #include "formats/part.h"
 #include "formats/report/busy.h"
 
-/* One GPU in one iteration. */
+/* One GPU in one iteration, or in the whole run. */
 struct fmt_report_gpu {
 	struct fmt_iteration iteration; /* of the annotation on the host; FMT_BEFORE and FMT_AFTER
-					   have a row too */
+					   have a row too. Of the whole run: number FMT_ANY */
 	uint32_t rank;			/* index */
 	struct fmt_busy busy;
-	int64_t waiting_ns; /* within collectives, for the ranks that came later */
+	int64_t waiting_ns; /* of that span, in collectives for the ranks that came later */
 	uint64_t n_records;
 	uint32_t n_damaged; /* slices that could not be read */
 };
@@ -35,37 +35,46 @@ struct fmt_report_op {
 };
 
 /* All collectives of one communicator, kind, type and size. An *instance* is what the ranks do
- * together. What of it is transfer is the shortest time that a rank spent in it, and the rest is
- * waiting; that is known where two ranks or more were seen.
+ * together. Its transfer time is the shortest time that a rank spent in it, and the rest is
+ * waiting; that is known where two ranks or more were seen. fmt_report_bandwidth() takes the mean
+ * transfer time of an instance.
  */
 struct fmt_report_collective {
-	int64_t comm;	   /* index, or -1 */
-	fmt_str op, dtype; /* or 0 */
-	int64_t bytes;	   /* of one rank's message, or -1 */
-	uint64_t n_instances, n_ops;
-	int64_t total_ns;    /* over all ranks */
-	int64_t transfer_ns; /* over instances: the shortest of each */
-	uint64_t n_shared;   /* ops of instances that two ranks or more were seen in */
-	int64_t waiting_ns;  /* over those */
+	int64_t comm;		     /* index, or -1 */
+	fmt_str op, dtype;	     /* or 0 */
+	int64_t bytes;		     /* of one rank's message, or -1 */
+	uint32_t n_ranks;	     /* of the communicator, recorded or not; 0: unknown */
+	uint64_t n_instances, n_ops; /* an instance counts in each row that it has ops in */
+	int64_t total_ns;	     /* over all ranks */
+	int64_t transfer_ns;	     /* over instances: the shortest of each */
+	uint64_t n_shared;	     /* ops of instances that two ranks or more were seen in */
+	int64_t waiting_ns;	     /* over those */
 };
+
+struct fmt_bandwidth fmt_report_bandwidth(const struct fmt_names *names,
+					  const struct fmt_report_collective *c);
 
 struct fmt_report {
 	struct fmt_trace *trace;
+	uint32_t *first_on_gpu; /* by rank: the first rank on the same GPU */
 	struct fmt_part part;
 	uint64_t n_records[FMT_KINDS];
 	uint64_t n_all_records; /* without edges and digests */
 	uint64_t n_edges, n_digests;
 	struct fmt_report_gpu *gpus; /* by iteration, then rank */
 	size_t n_gpus;
+	struct fmt_report_gpu *runs; /* each GPU over the whole recording, if the part is that */
+	size_t n_runs;
 	struct fmt_report_op *ops; /* by total time, longest first */
 	size_t n_ops;
 	struct fmt_report_collective *collectives; /* likewise */
 	size_t n_collectives;
 };
 
-/* Reads the part of `t`. Damaged slices are counted and left out. Waiting is found by looking at
- * all ranks; in a report of one GPU only with `across` set, since that reads their slices too.
- * -ENOMEM, or what fmt_slice_load() says but -EBADMSG.
+/* Reads the part of `t`; of one iteration also the slices around it (neighbours.h). Damaged slices
+ * are left out and counted, also in part->left_out. Waiting is found by looking at all ranks; in a
+ * report of one GPU only with `across` set, since that reads their slices too. -ENOMEM, or an error
+ * of fmt_slice_load() but -EBADMSG.
  */
 int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across,
 		   struct fmt_report **ret, struct fmt_error *err);

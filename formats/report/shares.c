@@ -10,24 +10,33 @@
 #define MOST_GPUS 64
 #define CHOSEN 16 /* of those, where there are more */
 
-/* Rows summed up. */
+/* Several rows in one. */
 struct sum {
-	uint64_t n, n_damaged;
-	int64_t step_ns, longest_ns, shortest_ns, waiting_ns;
-	struct fmt_busy busy; /* sums; start and end are of no use */
+	uint64_t n_steps;
+	int64_t step_ns, longest_ns, shortest_ns;
+	uint64_t n_spans, n_damaged;
+	int64_t waiting_ns;
+	struct fmt_busy busy; /* sums; start and end are not used */
 };
 
-static void add_row(struct sum *s, const struct fmt_report_gpu *g)
+/* Adds the step time of a GPU's iteration. */
+static void add_step(struct sum *s, const struct fmt_report_gpu *g)
 {
 	int64_t step_ns = g->iteration.duration_ns;
 
-	if (s->n == 0 || step_ns < s->shortest_ns)
+	if (s->n_steps == 0 || step_ns < s->shortest_ns)
 		s->shortest_ns = step_ns;
-	if (s->n == 0 || step_ns > s->longest_ns)
+	if (s->n_steps == 0 || step_ns > s->longest_ns)
 		s->longest_ns = step_ns;
-	s->n++;
-	s->n_damaged += g->n_damaged;
+	s->n_steps++;
 	fmt_sum_ns(&s->step_ns, step_ns);
+}
+
+/* Adds the division of a GPU's iteration or run. */
+static void add_span(struct sum *s, const struct fmt_report_gpu *g)
+{
+	s->n_spans++;
+	s->n_damaged += g->n_damaged;
 	fmt_sum_ns(&s->waiting_ns, g->waiting_ns);
 	fmt_sum_ns(&s->busy.device_ns, g->busy.device_ns);
 	fmt_sum_ns(&s->busy.compute_ns, g->busy.compute_ns);
@@ -84,7 +93,7 @@ static void share_head(struct grid *g)
 
 static void share_cells(const struct fmt_page *p, struct grid *g, const struct sum *s)
 {
-	int64_t n = s->n ? (int64_t)s->n : 1;
+	int64_t n = s->n_spans ? (int64_t)s->n_spans : 1;
 
 	if (s->n_damaged) {
 		grid_cell(g, "damaged");
@@ -103,10 +112,26 @@ static void share_cells(const struct fmt_page *p, struct grid *g, const struct s
 
 static void iteration_cell(struct grid *g, int64_t number)
 {
-	if (number == FMT_BEFORE || number == FMT_AFTER)
+	if (number == FMT_ANY)
+		grid_cell(g, "run");
+	else if (number == FMT_BEFORE || number == FMT_AFTER)
 		grid_cell(g, number == FMT_BEFORE ? "before" : "after");
 	else
 		grid_cell(g, "%" PRId64, number);
+}
+
+static void put_row(const struct fmt_page *p, const struct fmt_report_gpu *row, struct grid *g)
+{
+	struct sum s = {0};
+
+	add_span(&s, row);
+	iteration_cell(g, row->iteration.number);
+	grid_cell(g, "%" PRIu32, fmt_trace_rank(p->r->trace, row->rank)->number);
+	if (fmt_report_inside(row) && row->iteration.number != FMT_ANY)
+		grid_time(g, row->iteration.duration_ns);
+	else
+		grid_cell(g, "-");
+	share_cells(p, g, &s);
 }
 
 static void put_each(const struct fmt_page *p)
@@ -114,36 +139,29 @@ static void put_each(const struct fmt_page *p)
 	scoped(grid_done) struct grid g = {.columns = "rrr" SHARE_COLUMNS, .head = true};
 
 	grid_cell(&g, "iteration");
-	grid_cell(&g, "GPU");
+	grid_cell(&g, "%s", p->unit);
 	grid_cell(&g, "step");
 	share_head(&g);
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *row = &p->r->gpus[i];
-		struct sum s = {0};
 
-		if (!fmt_report_inside(row) && row->busy.device_ns == 0 && !row->n_damaged)
-			continue;
-		add_row(&s, row);
-		iteration_cell(&g, row->iteration.number);
-		grid_cell(&g, "%" PRIu32, fmt_trace_rank(p->r->trace, row->rank)->number);
-		if (fmt_report_inside(row))
-			grid_time(&g, row->iteration.duration_ns);
-		else
-			grid_cell(&g, "-");
-		share_cells(p, &g, &s);
+		if (fmt_report_inside(row) || row->busy.device_ns != 0 || row->n_damaged)
+			put_row(p, row, &g);
 	}
+	for (size_t i = 0; i < p->r->n_runs && p->r->n_gpus > p->r->n_runs; i++)
+		put_row(p, &p->r->runs[i], &g);
 	grid_print(&g, p->out, p->colour);
 }
 
-/* Sums of iterations, or of GPUs, and which they are of. */
+/* The rows of an iteration, or of a GPU, in one. */
 struct group {
-	int64_t number;
+	int64_t number; /* of the iteration or the GPU; FMT_ANY: all iterations */
 	struct sum sum;
 };
 
 static int64_t mean_of(const struct group *g)
 {
-	return g->sum.step_ns / (int64_t)g->sum.n;
+	return g->sum.n_steps ? g->sum.step_ns / (int64_t)g->sum.n_steps : 0;
 }
 
 static int by_step(const void *a, const void *b)
@@ -155,7 +173,7 @@ static int by_step(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Whoever waits least is whom the others wait for. */
+/* The others wait for the GPU that waits least. */
 static int by_waiting(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
@@ -165,7 +183,7 @@ static int by_waiting(const void *a, const void *b)
 	return by_step(a, b);
 }
 
-/* A list of groups, and what is said of it when not all are shown. */
+/* A list of groups, and its title when not all are shown. */
 struct list {
 	const char *name, *chosen; /* the second for two numbers */
 	size_t most;
@@ -194,9 +212,19 @@ static void put_chosen(const struct fmt_page *p, const struct list *list, struct
 	qsort(groups, n, sizeof(*groups), list->choose);
 }
 
-/* All groups in their order, or the first few of very many by what makes them worth a look. */
+static void put_group(const struct fmt_page *p, const struct group *group, struct grid *g)
+{
+	iteration_cell(g, group->number);
+	grid_time(g, mean_of(group));
+	grid_time(g, group->sum.shortest_ns);
+	grid_time(g, group->sum.longest_ns);
+	share_cells(p, g, &group->sum);
+}
+
+/* Prints all groups in their order, or of very many the few that `list` chooses; then `last`, which
+ * may be NULL. */
 static void put_groups(const struct fmt_page *p, const struct list *list, struct group *groups,
-		       size_t n)
+		       size_t n, const struct group *last)
 {
 	scoped(grid_done) struct grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
 	size_t shown = n <= list->most ? n : CHOSEN;
@@ -205,24 +233,22 @@ static void put_groups(const struct fmt_page *p, const struct list *list, struct
 		return;
 	if (shown < n)
 		put_chosen(p, list, groups, n);
-	grid_cell(&g, "%s", list->name);
+	grid_cell(&g, "%s", list == &gpu_list ? p->unit : list->name);
 	grid_cell(&g, "mean step");
 	grid_cell(&g, "shortest");
 	grid_cell(&g, "longest");
 	share_head(&g);
-	for (size_t i = 0; i < shown; i++) {
-		iteration_cell(&g, groups[i].number);
-		grid_time(&g, mean_of(&groups[i]));
-		grid_time(&g, groups[i].sum.shortest_ns);
-		grid_time(&g, groups[i].sum.longest_ns);
-		share_cells(p, &g, &groups[i].sum);
-	}
+	for (size_t i = 0; i < shown; i++)
+		put_group(p, &groups[i], &g);
+	if (last)
+		put_group(p, last, &g);
 	grid_print(&g, p->out, p->colour);
 }
 
 static void put_by_iteration(const struct fmt_page *p)
 {
 	scoped(free_ptr) struct group *groups = calloc(fmt_page_iterations(p) + 1, sizeof(*groups));
+	struct group run = {.number = FMT_ANY};
 	size_t n = 0;
 
 	if (!groups) {
@@ -236,9 +262,13 @@ static void put_by_iteration(const struct fmt_page *p)
 			continue;
 		if (n == 0 || groups[n - 1].number != row->iteration.number)
 			groups[n++].number = row->iteration.number;
-		add_row(&groups[n - 1].sum, row);
+		add_step(&groups[n - 1].sum, row);
+		add_span(&groups[n - 1].sum, row);
+		add_step(&run.sum, row);
 	}
-	put_groups(p, &iteration_list, groups, n);
+	for (size_t i = 0; i < p->r->n_runs; i++)
+		add_span(&run.sum, &p->r->runs[i]);
+	put_groups(p, &iteration_list, groups, n, &run);
 }
 
 static void put_by_gpu(const struct fmt_page *p)
@@ -252,21 +282,35 @@ static void put_by_gpu(const struct fmt_page *p)
 		return;
 	}
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
-		if (fmt_report_inside(&p->r->gpus[i]))
-			add_row(&groups[p->r->gpus[i].rank].sum, &p->r->gpus[i]);
+		const struct fmt_report_gpu *row = &p->r->gpus[i];
+
+		if (!fmt_report_inside(row))
+			continue;
+		add_step(&groups[row->rank].sum, row);
+		if (p->r->n_runs == 0)
+			add_span(&groups[row->rank].sum, row);
 	}
+	for (size_t i = 0; i < p->r->n_runs; i++)
+		add_span(&groups[p->r->runs[i].rank].sum, &p->r->runs[i]);
 	for (uint32_t i = 0; i < n_ranks; i++) {
-		if (groups[i].sum.n == 0)
+		if (groups[i].sum.n_steps == 0)
 			continue;
 		groups[n] = groups[i];
 		groups[n++].number = fmt_trace_rank(p->r->trace, i)->number;
 	}
-	put_groups(p, &gpu_list, groups, n);
+	put_groups(p, &gpu_list, groups, n, NULL);
 }
+
+static const char legend[] =
+	"  device: the span from the iteration's first operation to its last (run: of all).\n"
+	"  All that runs in it counts: compute: kernels, copies, sets; exposed: collectives\n"
+	"  alone; idle: nothing. hidden: the part of compute with collectives at the same time.\n"
+	"  waiting: the part of exposed and hidden in which another GPU had not arrived yet.\n";
 
 void fmt_page_shares(const struct fmt_page *p)
 {
-	static const char note[] = "  (shares of the device's span, first operation to last)";
+	static const char note[] = "  (shares of the GPU's span: compute █ + exposed ▒ + idle · = "
+				   "100 %)";
 	bool one = p->r->part.iteration != FMT_ANY;
 
 	fmt_page_heading(p, one && p->r->n_gpus > MOST_GPUS ? "GPUs" : "Iterations", note);
@@ -276,9 +320,8 @@ void fmt_page_shares(const struct fmt_page *p)
 		put_by_gpu(p);
 	} else {
 		put_by_iteration(p);
-		fmt_page_heading(p, "GPUs", "  (means over their iterations)");
+		fmt_page_heading(p, "GPUs", "  (steps of all iterations; shares of the whole run)");
 		put_by_gpu(p);
 	}
-	text_str(p->out, "  █ compute   ▒ communication that nothing hides   · idle;"
-			 "  waiting: in collectives, for the last GPU\n");
+	text_str(p->out, legend);
 }

@@ -20,9 +20,20 @@ void fmt_page_heading(const struct fmt_page *p, const char *title, const char *n
 	text_char(p->out, '\n');
 }
 
-static uint32_t count_gpus(const struct fmt_page *p)
+uint32_t fmt_page_ranks(const struct fmt_report *r)
 {
-	return p->r->part.rank == FMT_ANY ? fmt_trace_n_ranks(p->r->trace) : 1;
+	return r->part.rank == FMT_ANY ? fmt_trace_n_ranks(r->trace) : 1;
+}
+
+uint32_t fmt_page_gpus(const struct fmt_report *r)
+{
+	uint32_t n = 0;
+
+	if (r->part.rank != FMT_ANY)
+		return 1;
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(r->trace); i++)
+		n += r->first_on_gpu[i] == i;
+	return n;
 }
 
 bool fmt_report_inside(const struct fmt_report_gpu *g)
@@ -45,12 +56,6 @@ size_t fmt_page_iterations(const struct fmt_page *p)
 
 /* ---- what it is */
 
-static void plural(struct text *t, uint64_t n, const char *what)
-{
-	text_count(t, n);
-	text_printf(t, " %s%s", what, n == 1 ? "" : "s");
-}
-
 static void put_title(const struct fmt_page *p)
 {
 	const struct fmt_report *r = p->r;
@@ -63,13 +68,17 @@ static void put_title(const struct fmt_page *p)
 		text_printf(p->out, "GPU %" PRIu32,
 			    fmt_trace_rank(r->trace, (uint32_t)r->part.rank)->number);
 	else
-		plural(p->out, count_gpus(p), "GPU");
+		text_counted(p->out, fmt_page_gpus(r), "GPU", "GPUs");
+	if (fmt_page_ranks(r) != fmt_page_gpus(r)) {
+		text_str(p->out, ", ");
+		text_counted(p->out, fmt_page_ranks(r), "rank", "ranks");
+	}
 	if (r->part.iteration == FMT_ANY) {
 		text_str(p->out, ", ");
-		plural(p->out, fmt_page_iterations(p), "iteration");
+		text_counted(p->out, fmt_page_iterations(p), "iteration", "iterations");
 	}
 	text_str(p->out, ", ");
-	plural(p->out, r->n_all_records, "record");
+	text_counted(p->out, r->n_all_records, "record", "records");
 	if (r->part.iteration == FMT_ANY && r->part.rank == FMT_ANY) {
 		text_str(p->out, " in ");
 		text_size(p->out, bytes);
@@ -91,7 +100,8 @@ static fmt_str device_name(const struct fmt_page *p, uint32_t rank)
 static void put_devices(const struct fmt_page *p)
 {
 	uint32_t from = p->r->part.rank == FMT_ANY ? 0 : (uint32_t)p->r->part.rank;
-	uint32_t to = from + count_gpus(p);
+	uint32_t to = from + fmt_page_ranks(p->r);
+	bool all = p->r->part.rank == FMT_ANY;
 	const char *gap = "  GPUs      ";
 
 	for (uint32_t rank = from; rank < to;) {
@@ -101,8 +111,8 @@ static void put_devices(const struct fmt_page *p)
 		const char *bytes = fmt_string(p->names, name, &len);
 
 		for (; rank < to && device_name(p, rank) == name; rank++)
-			n++;
-		if (!name)
+			n += !all || p->r->first_on_gpu[rank] == rank;
+		if (!name || n == 0)
 			continue;
 		text_printf(p->out, "%s%" PRIu32 " x ", gap, n);
 		text_harmless(p->out, bytes, len, 80);
@@ -122,9 +132,9 @@ static void put_kept(const struct fmt_page *p)
 	if (kept.bytes == 0 && kept.images == 0)
 		return;
 	text_printf(p->out, "  contents  %" PRIu64 " of ", kept.images_kept);
-	plural(p->out, kept.images, "code image");
+	text_counted(p->out, kept.images, "code image", "code images");
 	text_str(p->out, ", ");
-	plural(p->out, kept.buffers, "buffer");
+	text_counted(p->out, kept.buffers, "buffer", "buffers");
 	if (kept.bytes > 0) {
 		text_str(p->out, ", in ");
 		text_size(p->out, kept.bytes);
@@ -183,7 +193,8 @@ static void put_clocks(const struct fmt_page *p)
 		return;
 	text_printf(p->out, "  clocks    %" PRId64 " of %" PRId64 " aligned by ",
 		    clocks_number(fact, "aligned") + 1, n);
-	plural(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective");
+	text_counted(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective",
+		     "collectives");
 	text_str(p->out, ", which end within ");
 	text_time(p->out, clocks_number(fact, "p50_ns"));
 	text_str(p->out, " (median), ");
@@ -223,7 +234,7 @@ static void put_origin(const struct fmt_page *p)
 	put_check(p);
 	put_untimed(p);
 	put_clocks(p);
-	fmt_losses(fmt_trace_names(t), "  missing   ", p->out);
+	fmt_losses(t, "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));
 }
 
@@ -288,6 +299,7 @@ void fmt_report_text(const struct fmt_report *r, const struct fmt_report_style *
 {
 	struct fmt_page p = {.r = r,
 			     .names = fmt_trace_names(r->trace),
+			     .unit = fmt_page_ranks(r) == fmt_page_gpus(r) ? "GPU" : "rank",
 			     .out = out,
 			     .colour = style->colour,
 			     .top = style->top ? style->top : 12};
