@@ -1,28 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a file's reader will want next, if it reads on as it does: so that other processors make it
- * while this part is on its way. One reader is followed at a time. Any number of threads may use it
- * at once. Internal to fs/.
+/* Puts parts of long files into the kernel's page cache before anybody asks for them.
+ *
+ * A read request costs a wake-up in each direction, and the kernel asks for 4 KiB (random reads) to
+ * 128 KiB (sequential ones). Rendering is cheaper by the window (fs_window(): 256 KiB to 2 MiB). So
+ * the window of which something was rendered for a read is stored in the page cache as a whole; and
+ * while a file is read sequentially, threads of the pool store the windows that follow, one thread
+ * a processor. The amount ahead doubles with each request that was still necessary. One sequential
+ * reader is followed at a time.
+ *
+ * Storing blocks while the kernel waits for an answer to a read of the same page. So only threads
+ * of the pool store, few enough that others are left to answer; and while fs_ahead_is_storing(),
+ * requests must be received and answered.
+ *
+ * Any number of threads may use it at once. Internal to fs/.
  */
 #pragma once
 
+#include "fs/edges.h"
 #include "fs/pool.h"
 
+/* Stores whole pages, or the end of the file. 0 or a negative errno. */
+typedef int fs_store(void *context, fs_ino ino, uint64_t offset, const void *data, size_t size);
+
+#define FS_STORING_MAX 5 /* threads; less than the pool has */
+
 struct fs_ahead {
-	pthread_mutex_t lock;
 	struct fs *fs;	      /* not owned */
 	struct fs_pool *pool; /* not owned */
-	fs_ino ino;	      /* of the file that was read last */
-	uint64_t end;	      /* of that read */
-	uint64_t given;	      /* up to here it was read, or is to be made */
-	size_t windows;	      /* as many reads are made ahead; 0: none */
+	fs_store *store;
+	void *context; /* of store */
+	struct fs_edges edges;
+
+	pthread_mutex_t claiming; /* held by the worker that looks for its next window */
+
+	pthread_mutex_t lock; /* of what follows */
+	bool closing;
+	struct {
+		fs_ino ino; /* 0: unused */
+		uint64_t from;
+	} storing[FS_STORING_MAX]; /* windows */
+	fs_ino ino;		   /* of the file that was read last */
+	uint64_t end;		   /* of that read */
+	uint64_t next;		   /* the workers continue here ... */
+	uint64_t until;		   /* ... up to here */
+	uint64_t batch;		   /* bytes ahead of a read */
+	unsigned n_workers, max_workers;
 };
 
-void fs_ahead_init(struct fs_ahead *a, struct fs *fs, struct fs_pool *pool);
+void fs_ahead_init(struct fs_ahead *a, struct fs *fs, struct fs_pool *pool, fs_store *store,
+		   void *context);
+void fs_ahead_done(struct fs_ahead *a);
 
-/* Notes a read. Returns how many windows of `size` bytes are to be made from *from on; 0 where the
- * read does not begin where the one before it ended. */
-size_t fs_ahead_note(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size, uint64_t *from);
+/* Notes a read, before it is answered. Returns true if a worker has to be started. */
+bool fs_ahead_note(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size);
 
-/* Notes a read, and has the pool make what is to be made of a long file. */
+/* Notes a read of a long file, before it is answered, and starts a worker if one is needed. */
 void fs_ahead_read(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size);
+
+/* For the pool, once a read of a long file was answered from `view`: stores the rest of the window,
+ * if something of it was rendered for this read. */
+void fs_ahead_answered(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size,
+		       const struct fs_view *view);
+
+/* No window is begun any more. */
+void fs_ahead_close(struct fs_ahead *a);
+bool fs_ahead_is_storing(struct fs_ahead *a);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define BUCKETS 8192u
 #define ITEM_COST (sizeof(struct fs_item) + 64) /* what an item takes beside its thing */
@@ -21,6 +22,7 @@ struct fs_item {
 	uint32_t users;
 	enum state state;
 	int error;
+	atomic_flag claimed;
 };
 
 struct fs_cache {
@@ -29,6 +31,9 @@ struct fs_cache {
 	struct fs_item *buckets[BUCKETS];
 	struct fs_item *newest, *oldest;
 	size_t bytes, limit;
+	size_t reserved; /* beside `bytes`, by n_reserved threads */
+	unsigned n_reserved;
+	pthread_cond_t released;
 };
 
 int fs_cache_new(size_t limit_bytes, struct fs_cache **ret)
@@ -40,6 +45,7 @@ int fs_cache_new(size_t limit_bytes, struct fs_cache **ret)
 	c->limit = limit_bytes;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->made, NULL);
+	pthread_cond_init(&c->released, NULL);
 	*ret = c;
 	return 0;
 }
@@ -83,6 +89,14 @@ static void list_newest(struct fs_cache *c, struct fs_item *i)
 	c->newest = i;
 }
 
+static void renew(struct fs_cache *c, struct fs_item *i)
+{
+	if (i == c->newest)
+		return;
+	unlist(c, i);
+	list_newest(c, i);
+}
+
 static void item_free(struct fs_item *i)
 {
 	if (i->thing)
@@ -97,12 +111,18 @@ static void forget(struct fs_cache *c, struct fs_item *i)
 	c->bytes -= i->bytes;
 }
 
+/* Whether `more` bytes beside those that are kept and reserved are too many. */
+static bool is_over(const struct fs_cache *c, size_t more)
+{
+	return c->bytes + c->reserved + more > c->limit;
+}
+
 /* Takes what is over the limit out of the cache; the caller frees the chain without the lock. */
 static struct fs_item *evict(struct fs_cache *c)
 {
 	struct fs_item *i = c->oldest, *out = NULL;
 
-	while (c->bytes > c->limit && i && i != c->newest) {
+	while (is_over(c, 0) && i && i != c->newest) {
 		struct fs_item *next = i->newer;
 
 		if (i->users == 0) {
@@ -137,6 +157,7 @@ void fs_cache_free(struct fs_cache *c)
 	}
 	pthread_mutex_destroy(&c->lock);
 	pthread_cond_destroy(&c->made);
+	pthread_cond_destroy(&c->released);
 	free(c);
 }
 
@@ -191,10 +212,8 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 	if (i) {
 		i->users++;
 		r = wait_made(c, i);
-		if (r == 0 && i != c->newest) {
-			unlist(c, i);
-			list_newest(c, i);
-		}
+		if (r == 0)
+			renew(c, i);
 		pthread_mutex_unlock(&c->lock);
 	} else {
 		r = add_making(c, key, &i);
@@ -222,12 +241,39 @@ struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
 
 	pthread_mutex_lock(&c->lock);
 	i = find(c, key);
-	if (i && i->state == READY)
+	if (i && i->state == READY) {
 		i->users++;
-	else
+		renew(c, i);
+	} else {
 		i = NULL;
+	}
 	pthread_mutex_unlock(&c->lock);
 	return i;
+}
+
+/* ---- memory that is being filled */
+
+void fs_cache_reserve(struct fs_cache *c, size_t bytes)
+{
+	struct fs_item *evicted;
+
+	pthread_mutex_lock(&c->lock);
+	while (c->n_reserved > 0 && is_over(c, bytes))
+		pthread_cond_wait(&c->released, &c->lock);
+	c->reserved += bytes;
+	c->n_reserved++;
+	evicted = evict(c);
+	pthread_mutex_unlock(&c->lock);
+	free_chain(evicted);
+}
+
+void fs_cache_release(struct fs_cache *c, size_t bytes)
+{
+	pthread_mutex_lock(&c->lock);
+	c->reserved -= bytes;
+	c->n_reserved--;
+	pthread_cond_broadcast(&c->released);
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* `room`: the thing may stay while no more bytes are held. */
@@ -268,6 +314,11 @@ void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item)
 void *fs_item_thing(const struct fs_item *item)
 {
 	return item->thing;
+}
+
+bool fs_item_claim(struct fs_item *item)
+{
+	return item && !atomic_flag_test_and_set(&item->claimed);
 }
 
 size_t fs_cache_bytes(struct fs_cache *c)

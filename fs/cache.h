@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,12 +28,18 @@ struct fs_maker {
 	void *context;
 };
 
+/* `limit_bytes` is for what is kept and what is reserved. */
 int fs_cache_new(size_t limit_bytes, struct fs_cache **ret);
 void fs_cache_free(struct fs_cache *c);
 
 /* Finds or makes. The thing stands until fs_cache_put(). */
 int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *maker,
 		 struct fs_item **ret);
+
+/* Reserves memory that making things takes: waits until it fits, or nobody else has reserved any. A
+ * maker must not call it: what it makes may be what others wait for. */
+void fs_cache_reserve(struct fs_cache *c, size_t bytes);
+void fs_cache_release(struct fs_cache *c, size_t bytes);
 
 /* The thing if it is there already, else NULL. */
 struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key);
@@ -45,5 +52,8 @@ void fs_cache_put_last(struct fs_cache *c, struct fs_item *item);
 void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item);
 void *fs_item_thing(const struct fs_item *item);
 
-/* The bytes that are held now. */
+/* True the first time that it is called for an item since that was made; `item` may be NULL. */
+bool fs_item_claim(struct fs_item *item);
+
+/* The bytes that are kept now. */
 size_t fs_cache_bytes(struct fs_cache *c);

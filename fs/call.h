@@ -12,5 +12,6 @@ struct fs_call {
 	size_t size;
 	uint64_t offset;
 	char name[FS_NAME_MAX + 1];
+	bool is_pooled;	      /* a thread of the pool answers it: fs_pool_give() sets this */
 	struct fs_call *next; /* of whoever keeps it */
 };

@@ -3,6 +3,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/loader.h"
+#include "fs/lengths.h"
+#include "fs/milestones.h"
 #include "fs/piece.h"
 #include "fs/timeline.h"
 
@@ -63,14 +66,27 @@ static int whole_make(void *context, void **ret, size_t *bytes)
 	scoped(text_done) struct text out = {0};
 	int r;
 
-	fs_text_expect(&out, atomic_load_explicit(typical, memory_order_relaxed));
+	fs_text_expect(w->tree, &out, atomic_load_explicit(typical, memory_order_relaxed));
 	r = render_head(w, &out);
 	if (r == 0)
 		r = out.error;
 	if (r < 0)
 		return r;
 	atomic_store_explicit(typical, (uint32_t)out.len, memory_order_relaxed);
-	return fs_blob_of(&out, ret, bytes);
+	return fs_blob_of(w->tree, &out, ret, bytes);
+}
+
+/* The memory that it takes to render a file: of the slices that a loader has in memory. */
+static size_t memory_of(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file)
+{
+	struct fs_cursor cursor = {0};
+	uint32_t rank, slice;
+	uint64_t records = 0;
+
+	while (file->made == FS_WHOLE && records < 2 * FMT_LOADER_RECORDS &&
+	       fs_tree_next(t, fs_scope_of(where), &cursor, &rank, &slice))
+		records += fs_tree_n_records(t, rank, slice);
+	return records * FS_RECORD_BYTES;
 }
 
 static int get_whole(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
@@ -79,10 +95,21 @@ static int get_whole(struct fs_tree *t, const struct fs_place *where, const stru
 	struct whole w = {t, where, file};
 	struct fs_maker maker = {whole_make, fs_blob_drop, &w};
 	struct fs_key key = {fs_ino_of(*where), 0};
+	size_t bytes;
+	int r;
 
 	if (is_table(file))
 		key = (struct fs_key){15, TABLE_HEADS - (uint64_t)file->piece};
-	return fs_cache_get(t->cache, key, &maker, ret);
+	*ret = fs_cache_peek(t->cache, key);
+	if (*ret)
+		return 0;
+	bytes = memory_of(t, where, file);
+	if (bytes > 0)
+		fs_cache_reserve(t->cache, bytes);
+	r = fs_cache_get(t->cache, key, &maker, ret);
+	if (bytes > 0)
+		fs_cache_release(t->cache, bytes);
+	return r;
 }
 
 /* What stands after the pieces. */
@@ -95,19 +122,20 @@ static int get_tail(const struct fs_file *file, struct text *out)
 
 /* ---- sizes */
 
-static int head_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
-		     uint64_t *ret)
+/* The lengths of what is before the pieces, or all of a file that has none, and behind them. */
+static int ends_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+		     uint64_t *head, uint64_t *tail)
 {
-	scoped(text_done) struct text tail = {0};
+	scoped(text_done) struct text out = {0};
 	struct fs_item *item;
 	int r = get_whole(t, where, file, &item);
 
 	if (r < 0)
 		return r;
-	*ret = ((struct fs_blob *)fs_item_thing(item))->len;
+	*head = ((struct fs_blob *)fs_item_thing(item))->len;
 	fs_cache_put(t->cache, item);
-	r = get_tail(file, &tail);
-	*ret += tail.len;
+	r = get_tail(file, &out);
+	*tail = out.len;
 	return r;
 }
 
@@ -116,12 +144,17 @@ int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struc
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
-	uint64_t size, length;
+	uint64_t head, tail, size, length;
 	int r;
 
 	if (file->size)
 		return file->size(t, where, ret);
-	r = head_size(t, where, file, &size);
+	r = ends_size(t, where, file, &head, &tail);
+	if (r < 0)
+		return r;
+	size = head + tail;
+	if (file->made == FS_PIECES_OF)
+		r = fs_lengths_of_file(t, fs_scope_of(where), file->piece);
 	if (r < 0)
 		return r;
 	while (file->made == FS_PIECES_OF &&
@@ -135,16 +168,22 @@ int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struc
 	return 0;
 }
 
-int fs_content_is_known(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file)
+/* So many are decoded and counted as quickly as a request is answered. */
+#define QUICK_RECORDS 512u
+
+int fs_content_is_quick(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
+	uint64_t records = 0;
 
 	if (file->made != FS_PIECES_OF)
 		return file->made == FS_QUICK;
-	while (fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
-		if (!fs_piece_known(&p))
+	while (fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice)) {
+		records += fs_piece_known(&p) ? 0 : fs_tree_n_records(t, p.rank, p.slice);
+		if (records > QUICK_RECORDS)
 			return 0;
+	}
 	return 1;
 }
 
@@ -227,14 +266,16 @@ static int want_piece(struct wanted *w, struct fs_piece *p)
 static int tail_make(void *context, void **ret, size_t *bytes)
 {
 	scoped(text_done) struct text out = {0};
-	int r = get_tail(context, &out);
+	const struct whole *w = context;
+	int r = get_tail(w->file, &out);
 
-	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
+	return r < 0 ? r : fs_blob_of(w->tree, &out, ret, bytes);
 }
 
 static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wanted *w)
 {
-	struct fs_maker maker = {tail_make, fs_blob_drop, (void *)file};
+	struct whole whole = {.tree = t, .file = file};
+	struct fs_maker maker = {tail_make, fs_blob_drop, &whole};
 	struct fs_key key = {15, TAILS - (uint64_t)file->piece};
 	struct fs_item *item;
 	int r = fs_cache_get(t->cache, key, &maker, &item);
@@ -242,101 +283,121 @@ static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wante
 	return r < 0 ? r : want_item(w, item);
 }
 
-/* ---- where in a long file a read begins */
-
-/* A place that many pieces are before. */
-struct milestone {
-	uint64_t before; /* bytes of these pieces */
-	struct fs_cursor cursor;
-};
-
-#define MILESTONE_PIECES 32
-
-struct milestones {
-	size_t n;
-	struct milestone *at;
-};
-
-static void milestones_drop(void *thing)
-{
-	struct milestones *m = thing;
-
-	free(m->at);
-	free(m);
-}
-
-static int milestones_make(void *context, void **ret, size_t *bytes)
-{
-	const struct whole *w = context;
-	struct fs_piece p = {.tree = w->tree, .number = w->file->piece};
-	struct milestones *m = calloc(1, sizeof(*m));
-	struct fs_cursor cursor = {0}, here = {0};
-	uint64_t before = 0, length;
-	size_t cap = 0;
-	int r = m ? 0 : -ENOMEM;
-
-	for (size_t i = 0;
-	     r == 0 && fs_tree_next(w->tree, fs_scope_of(w->where), &cursor, &p.rank, &p.slice);
-	     i++) {
-		if (i % MILESTONE_PIECES == 0) {
-			r = array_reserve(&m->at, m->n + 1, &cap);
-			if (r == 0)
-				m->at[m->n++] = (struct milestone){before, here};
-		}
-		if (r == 0)
-			r = fs_piece_length(&p, &length);
-		before += r == 0 ? length : 0;
-		here = cursor;
-	}
-	if (r < 0) {
-		if (m)
-			milestones_drop(m);
-		return r;
-	}
-	*bytes = sizeof(*m) + cap * sizeof(*m->at);
-	*ret = m;
-	return 0;
-}
-
-/* Where to begin so as to be *skip bytes behind the head, or before that; takes off *skip what lies
- * before. A file of few pieces, and one that is damaged, begins at its begin. */
-static struct fs_cursor skip_pieces(struct fs_tree *t, const struct fs_place *where,
-				    const struct fs_file *file, uint64_t *skip)
-{
-	struct whole w = {t, where, file};
-	struct fs_maker maker = {milestones_make, milestones_drop, &w};
-	struct fs_key key = {fs_ino_of(*where), UINT64_MAX};
-	struct fs_cursor found = {0};
-	struct fs_item *item;
-	const struct milestones *m;
-	size_t low = 0, n;
-
-	if (*skip == 0 || fs_scope_of(where).iteration != FS_ALL ||
-	    fs_cache_get(t->cache, key, &maker, &item) < 0)
-		return found;
-	m = fs_item_thing(item);
-	for (n = m->n; n > 1; n -= n / 2)
-		if (m->at[low + n / 2].before <= *skip)
-			low += n / 2;
-	if (m->n > 0) {
-		found = m->at[low].cursor;
-		*skip -= m->at[low].before;
-	}
-	fs_cache_put(t->cache, item);
-	return found;
-}
+/* ---- pieces */
 
 static int want_pieces(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		       struct wanted *w)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
-	struct fs_cursor cursor = skip_pieces(t, where, file, &w->skip);
+	struct fs_cursor cursor = fs_milestones_skip(t, where, file->piece, &w->skip);
 	int r = 0;
 
 	while (r == 0 && w->left > 0 &&
 	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
 		r = want_piece(w, &p);
 	return r;
+}
+
+/* ---- windows */
+
+/* Windows begin where a part begins, at the first one behind each multiple of so many bytes. */
+#define WINDOW_STEP (256u << 10)
+
+/* Walks over the parts of a file that are rendered at once: pieces, or parts of long pieces. */
+struct part_walk {
+	struct fs_piece piece;
+	const struct fs_place *where;
+	const struct fs_file *file;
+	struct fs_cursor cursor;
+	uint64_t from, end; /* of the part, in the file */
+	uint64_t piece_end;
+};
+
+/* Begins at or before the part that contains `offset`, which is behind the head. */
+static void start_parts(struct part_walk *w, uint64_t head, uint64_t offset)
+{
+	uint64_t skip = offset - head;
+
+	w->cursor = fs_milestones_skip(w->piece.tree, w->where, w->file->piece, &skip);
+	w->from = w->end = w->piece_end = offset - skip;
+}
+
+/* 1; 0 at the end; or a negative errno. */
+static int next_part(struct part_walk *w)
+{
+	struct fs_piece *p = &w->piece;
+	uint64_t length;
+	int r;
+
+	w->from = w->end;
+	while (w->from == w->piece_end) {
+		if (!fs_tree_next(p->tree, fs_scope_of(w->where), &w->cursor, &p->rank, &p->slice))
+			return 0;
+		r = fs_piece_length(p, &length);
+		if (r < 0)
+			return r;
+		w->piece_end += length;
+	}
+	w->end =
+		w->piece_end - w->from < FS_WINDOW_BYTES ? w->piece_end : w->from + FS_WINDOW_BYTES;
+	return 1;
+}
+
+/* The part that contains `offset`: 1; 0 if it is behind all of them, and then w->end is their end;
+ * or a negative errno. */
+static int find_part(struct part_walk *w, uint64_t head, uint64_t offset)
+{
+	int r;
+
+	start_parts(w, head, offset);
+	do
+		r = next_part(w);
+	while (r == 1 && w->end <= offset);
+	return r;
+}
+
+/* The window that contains `offset`, or the last one; without head and tail. */
+static int find_window(struct part_walk *w, uint64_t head, uint64_t offset, struct fs_window *ret)
+{
+	uint64_t step;
+	int r;
+
+	r = find_part(w, head, offset);
+	if (r == 0 && w->end > head)
+		r = find_part(w, head, w->end - 1);
+	if (r != 1)
+		return r < 0 ? r : -ENOENT;
+	step = w->from / WINDOW_STEP * WINDOW_STEP;
+	start_parts(w, head, step < head ? head : step);
+	do
+		r = next_part(w);
+	while (r == 1 && w->from < step);
+	ret->from = w->from;
+	step = (w->from / WINDOW_STEP + 1) * WINDOW_STEP;
+	while (r == 1 && w->end < step)
+		r = next_part(w);
+	ret->end = w->end;
+	if (r == 1)
+		r = next_part(w);
+	ret->is_last = r == 0;
+	return r < 0 ? r : 0;
+}
+
+int fs_content_window(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+		      uint64_t offset, struct fs_window *ret)
+{
+	struct part_walk w = {
+		.piece = {.tree = t, .number = file->piece}, .where = where, .file = file};
+	uint64_t head, tail;
+	int r = file->made == FS_PIECES_OF ? ends_size(t, where, file, &head, &tail) : -ENOENT;
+
+	if (r == 0)
+		r = find_window(&w, head, offset < head ? head : offset, ret);
+	if (r < 0)
+		return r;
+	ret->from = ret->from == head ? 0 : ret->from;
+	ret->end += ret->is_last ? tail : 0;
+	return 0;
 }
 
 /* The kernel keeps what it has read. So a text leaves the cache when it has been read as a whole:
@@ -361,25 +422,4 @@ int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struc
 	if (r == 0 && w.left > 0)
 		r = want_tail(t, file, &w);
 	return r;
-}
-
-char *fs_view_join(const struct fs_view *view, size_t *size)
-{
-	struct text joined = {0};
-
-	for (size_t i = 0; i < view->n; i++)
-		text_bytes(&joined, view->parts[i].iov_base, view->parts[i].iov_len);
-	*size = joined.len;
-	if (joined.error)
-		text_done(&joined);
-	return joined.data;
-}
-
-void fs_view_done(struct fs_view *view)
-{
-	for (size_t i = 0; i < view->n; i++)
-		view->held[i].put(view->cache, view->held[i].item);
-	free(view->parts);
-	free(view->held);
-	*view = (struct fs_view){0};
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "fs/node.h"
 #include "fs/tree.h"
 #include "fs/view.h"
 
@@ -30,8 +31,8 @@ struct fs_scope fs_scope_of(const struct fs_place *where);
 int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t *ret);
 
-/* Whether the size is known without rendering anything that takes long. */
-int fs_content_is_known(struct fs_tree *t, const struct fs_place *where,
+/* Whether the size is known, or found without rendering anything that takes long. */
+int fs_content_is_quick(struct fs_tree *t, const struct fs_place *where,
 			const struct fs_file *file);
 
 /* Adds what lies in [offset, offset + size) to *view, which may be less only at the end of the
@@ -39,3 +40,7 @@ int fs_content_is_known(struct fs_tree *t, const struct fs_place *where,
  */
 int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view);
+
+/* The window that contains `offset`, as fs_window(). */
+int fs_content_window(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+		      uint64_t offset, struct fs_window *ret);

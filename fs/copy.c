@@ -16,6 +16,7 @@ struct copying {
 	fs_ino top;
 	unsigned what;
 	int (*stopped)(void);
+	uint64_t *left_out;
 	char *failed;
 	size_t size;
 };
@@ -41,13 +42,15 @@ static int write_all(int fd, const char *data, size_t n)
 	return 0;
 }
 
-/* Copies one block; returns its bytes, less than BLOCK at the end of the file. */
-static long copy_block(struct fs *fs, fs_ino ino, uint64_t at, int fd)
+/* Copies one block; returns its bytes, less than BLOCK at the end of the file. Sets *damaged if the
+ * block cannot be made. */
+static long copy_block(struct fs *fs, fs_ino ino, uint64_t at, int fd, bool *damaged)
 {
 	scoped(fs_view_done) struct fs_view view = {0};
 	long n = 0;
 	int r = fs_read(fs, ino, at, BLOCK, &view);
 
+	*damaged = r == -EIO;
 	for (size_t i = 0; r == 0 && i < view.n; i++) {
 		r = write_all(fd, view.parts[i].iov_base, view.parts[i].iov_len);
 		n += (long)view.parts[i].iov_len;
@@ -55,18 +58,27 @@ static long copy_block(struct fs *fs, fs_ino ino, uint64_t at, int fd)
 	return r < 0 ? r : n;
 }
 
+static int leave_out(const struct copying *c)
+{
+	++*c->left_out;
+	return 0;
+}
+
 static int copy_file(const struct copying *c, const struct fs_attr *a, const char *path)
 {
 	scoped(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	struct timespec time = {a->time_ns / 1000000000, a->time_ns % 1000000000};
 	struct timespec times[2] = {time, time};
+	bool damaged;
 	uint64_t at = 0;
 	long n;
 
 	if (fd < 0)
 		return -errno;
 	do {
-		n = copy_block(c->fs, a->ino, at, fd);
+		n = copy_block(c->fs, a->ino, at, fd, &damaged);
+		if (damaged)
+			return unlink(path) < 0 ? -errno : leave_out(c);
 		if (n < 0)
 			return (int)n;
 		at += (uint64_t)n;
@@ -108,6 +120,8 @@ static int copy_entry(const struct copying *c, const struct fs_entry *e, const c
 	if (c->stopped())
 		return fail(c, path, -ECANCELED);
 	r = fs_stat(c->fs, e->ino, &a);
+	if (r == -EIO)
+		return leave_out(c);
 	if (r == 0)
 		r = S_ISLNK(e->type) ? copy_link(c, &a, path) : copy_file(c, &a, path);
 	return r < 0 ? fail(c, path, r) : 0;
@@ -136,9 +150,9 @@ static int copy_dir(const struct copying *c, fs_ino dir, const char *path)
 }
 
 int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, int (*stopped)(void),
-	    char *failed, size_t size)
+	    uint64_t *left_out, char *failed, size_t size)
 {
-	const struct copying c = {fs, ino, what, stopped, failed, size};
+	const struct copying c = {fs, ino, what, stopped, left_out, failed, size};
 
 	return copy_dir(&c, ino, path);
 }

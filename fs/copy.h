@@ -11,9 +11,10 @@
 
 /* Copies what lies below `ino` (1: all) into the directory `path`, which is made if it is not
  * there, but for emulated/. `what` is a mask of FS_COPY_. Files get the time of the run; none may
- * be there already. Returns 0 or a negative errno; on failure what was written stays, and `failed`
- * (of `size` bytes) names the file in question. -ECANCELED once stopped() is not 0, which is asked
+ * be there already. Files that cannot be made because the trace is damaged are left out and counted
+ * in *left_out. Returns 0 or a negative errno; on failure what was written stays, and `failed` (of
+ * `size` bytes) names the file in question. -ECANCELED once stopped() is not 0, which is asked
  * before each file.
  */
 int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, int (*stopped)(void),
-	    char *failed, size_t size);
+	    uint64_t *left_out, char *failed, size_t size);

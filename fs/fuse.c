@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/fuse.h"
 
-#define FUSE_USE_VERSION 35
-#include <fuse_lowlevel.h>
-
 #include "base/scope.h"
-#include "fs/ahead.h"
-#include "fs/eager.h"
-#include "fs/later.h"
-#include "fs/loop.h"
-#include "fs/pool.h"
+#include "fs/fuse_server.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-/* As long as there is a mount: what it shows cannot change. */
+/* Valid while the mount exists: a trace cannot change. */
 #define FOREVER 1e9
 #define BACKGROUND_REQUESTS 64
-#define THREADS 9 /* beside the one that receives */
+#define NAME_LIMIT 255 /* longest name that may be looked up, as on disk file systems */
 
-struct server {
-	struct fs *fs;
-	const struct fs_mount *mount;
-	struct fs_later later;
-	struct fs_pool pool;
-	bool no_open, no_opendir;
-	uid_t owner;
-	gid_t group;
-	struct fs_eager eager;
-	struct fs_ahead ahead;
-};
-
-static struct server *server_of(fuse_req_t req)
+static struct fs_server *server_of(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
 }
@@ -57,7 +37,7 @@ enum asks {
 
 static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
 {
-	struct server *s = server_of(req);
+	struct fs_server *s = server_of(req);
 	int r = fs_later_take(&s->later, c, asks == INSIDE);
 
 	if (r == 0 && fs_is_long(s->fs, c->ino))
@@ -70,7 +50,7 @@ static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
 
 /* ---- looking */
 
-static struct stat stat_of(const struct server *s, const struct fs_attr *a)
+static struct stat stat_of(const struct fs_server *s, const struct fs_attr *a)
 {
 	struct timespec time = {a->time_ns / 1000000000, a->time_ns % 1000000000};
 
@@ -89,7 +69,7 @@ static struct stat stat_of(const struct server *s, const struct fs_attr *a)
 	};
 }
 
-static struct fuse_entry_param entry_of(const struct server *s, const struct fs_attr *a)
+static struct fuse_entry_param entry_of(const struct fs_server *s, const struct fs_attr *a)
 {
 	return (struct fuse_entry_param){
 		.ino = a->ino,
@@ -120,10 +100,14 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fs_call c = {.answer = answer_lookup, .request = req, .ino = parent};
 
 	fs_eager_asked(&server_of(req)->eager);
-	if (strlen(name) > FS_NAME_MAX) {
-		struct fuse_entry_param none = {.entry_timeout = FOREVER};
+	if (strlen(name) > NAME_LIMIT) {
+		reply_error(req, -ENAMETOOLONG);
+		return;
+	}
+	if (strlen(name) > FS_NAME_MAX) { /* longer than any name in the tree */
+		struct fuse_entry_param missing = {.entry_timeout = FOREVER};
 
-		fuse_reply_entry(req, &none);
+		fuse_reply_entry(req, &missing);
 		return;
 	}
 	strcpy(c.name, name);
@@ -176,7 +160,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		.f_bsize = 4096,
 		.f_frsize = 4096,
 		.f_blocks = (fs_total_bytes(fs_of(req)) + 4095) / 4096,
-		.f_namemax = FS_NAME_MAX,
+		.f_namemax = NAME_LIMIT,
 		.f_flag = ST_RDONLY,
 	};
 
@@ -191,7 +175,7 @@ static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, boo
 			size_t room)
 {
 	struct fuse_entry_param entry = {.attr = {.st_ino = e->ino, .st_mode = e->type}};
-	struct server *s = server_of(req);
+	struct fs_server *s = server_of(req);
 	struct fs_attr a;
 
 	if (!plus)
@@ -296,28 +280,39 @@ static void reply_parts(fuse_req_t req, const struct fs_view *view)
 		reply_error(req, -ENOMEM);
 }
 
+static void reply_view(fuse_req_t req, const struct fs_view *view)
+{
+	if (view->n <= 1)
+		fuse_reply_buf(req, view->n ? view->parts[0].iov_base : NULL,
+			       view->n ? view->parts[0].iov_len : 0);
+	else
+		reply_parts(req, view);
+}
+
 static void answer_read(const struct fs_call *c)
 {
 	fuse_req_t req = c->request;
+	struct fs_server *s = server_of(req);
 	scoped(fs_view_done) struct fs_view view = {0};
-	int r = fs_read(fs_of(req), c->ino, c->offset, c->size, &view);
+	int r = fs_read(s->fs, c->ino, c->offset, c->size, &view);
 
-	if (r < 0)
+	if (r < 0) {
 		reply_error(req, r);
-	else if (view.n <= 1)
-		fuse_reply_buf(req, view.n ? view.parts[0].iov_base : NULL,
-			       view.n ? view.parts[0].iov_len : 0);
-	else
-		reply_parts(req, &view);
+		return;
+	}
+	reply_view(req, &view);
+	if (c->is_pooled)
+		fs_ahead_answered(&s->ahead, c->ino, c->offset, c->size, &view);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	struct server *s = server_of(req);
+	struct fs_server *s = server_of(req);
 
+	if (fs_is_long(s->fs, ino))
+		fs_ahead_read(&s->ahead, ino, (uint64_t)off, size);
 	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)off}, INSIDE);
-	fs_ahead_read(&s->ahead, ino, (uint64_t)off, size);
 }
 
 /* ---- writing: a mount is read-only, so that these come only after a remount */
@@ -347,7 +342,7 @@ REFUSE(fallocate, fuse_ino_t ino, int mode, off_t at, off_t size, struct fuse_fi
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-	struct server *s = userdata;
+	struct fs_server *s = userdata;
 	const unsigned unwanted = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 				  FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA |
 				  FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ATOMIC_O_TRUNC;
@@ -367,7 +362,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		s->mount->ready(s->mount->context);
 }
 
-static const struct fuse_lowlevel_ops ops = {
+const struct fuse_lowlevel_ops fs_fuse_ops = {
 	.init = op_init,
 	.lookup = op_lookup,
 	.getattr = op_getattr,
@@ -392,108 +387,3 @@ static const struct fuse_lowlevel_ops ops = {
 	.create = op_create,
 	.fallocate = op_fallocate,
 };
-
-static void session_freep(struct fuse_session **se)
-{
-	if (*se)
-		fuse_session_destroy(*se);
-}
-
-static int next_request(void *context, void **buffer)
-{
-	struct fuse_buf *request = *buffer ? *buffer : calloc(1, sizeof(*request));
-	int r = request ? fuse_session_receive_buf(context, request) : -ENOMEM;
-
-	*buffer = request;
-	if (r > 0)
-		fuse_session_process_buf(context, request);
-	return r > 0 ? 1 : r == -EAGAIN || r == -EINTR ? 0 : r;
-}
-
-static void drop_request(void *buffer)
-{
-	struct fuse_buf *request = buffer;
-
-	if (request)
-		free(request->mem);
-	free(request);
-}
-
-static bool has_ended(void *context)
-{
-	return fuse_session_exited(context);
-}
-
-static int receive(struct fuse_session *se, struct fs_pool *pool)
-{
-	const struct fs_source source = {
-		.fd = fuse_session_fd(se),
-		.next = next_request,
-		.drop = drop_request,
-		.ended = has_ended,
-		.context = se,
-	};
-	int r = fs_pool_init(pool, THREADS);
-
-	if (r == 0 && fcntl(source.fd, F_SETFL, O_NONBLOCK) < 0)
-		r = -errno;
-	if (r == 0)
-		r = fs_loop_run(&source, pool);
-	fs_pool_done(pool);
-	return r;
-}
-
-static int serve(struct fuse_session *se, struct server *s)
-{
-	int r;
-
-	if (fuse_set_signal_handlers(se) < 0)
-		return -EINVAL;
-	if (fuse_session_mount(se, s->mount->dir) < 0) {
-		fuse_remove_signal_handlers(se);
-		return -ENODEV;
-	}
-	r = receive(se, &s->pool);
-	fuse_session_unmount(se);
-	fuse_remove_signal_handlers(se);
-	return r < 0 ? r : 0;
-}
-
-/* What libfuse said last. Its log functions get no context: one mount a process. */
-static char said[160];
-
-static void keep_saying(enum fuse_log_level level, const char *format, va_list args)
-{
-	const char *prefix = "fuse: ";
-	size_t len = strlen(prefix);
-
-	if (level > FUSE_LOG_WARNING)
-		return;
-	vsnprintf(said, sizeof(said), format, args);
-	said[strcspn(said, "\n")] = 0;
-	if (strncmp(said, prefix, len) == 0)
-		memmove(said, said + len, strlen(said + len) + 1);
-}
-
-int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error *err)
-{
-	char *argv[] = {(char *)"gputracefs", (char *)"-o", (char *)mount->options,
-			mount->debug ? (char *)"-d" : NULL, NULL};
-	struct fuse_args args = FUSE_ARGS_INIT(mount->debug ? 4 : 3, argv);
-	struct server s = {.fs = fs, .mount = mount, .owner = getuid(), .group = getgid()};
-	scoped(session_freep) struct fuse_session *se = NULL;
-	int r;
-
-	fs_later_init(&s.later, fs);
-	fs_ahead_init(&s.ahead, fs, &s.pool);
-	if (!mount->debug)
-		fuse_set_log_func(keep_saying);
-	se = fuse_session_new(&args, &ops, sizeof(ops), &s);
-	fuse_opt_free_args(&args);
-	r = se ? serve(se, &s) : -EINVAL;
-	if (r < 0 && said[0])
-		fmt_fail(err, r, "", FMT_NO_OFFSET, "%s", said);
-	if (!fs_later_done(&s.later))
-		return FS_STILL_EMULATING;
-	return r;
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The tree as a mounted file system. fs/fuse.c is the one file that speaks FUSE. */
+/* The tree as a mounted file system. Only fs/fuse*.c speak FUSE. */
 #pragma once
 
 #include "fs/node.h"
@@ -14,11 +14,16 @@ struct fs_mount {
 	void *context;
 };
 
-/* Instead of 0: the emulated run was still being made, and uses the fs until the process ends. */
+/* Returned in place of 0: the emulated run is still being computed and uses `fs` until the process
+ * ends. */
 #define FS_STILL_EMULATING 1
 
-/* Mounts, serves until it is unmounted or a SIGINT, SIGTERM or SIGHUP comes, and unmounts. Returns
- * 0 or a negative errno; -ENODEV where there is no FUSE or this user may not use it. *err says what
- * libfuse said. One mount a process.
+/* Mounts, serves until the directory is unmounted or SIGINT, SIGTERM or SIGHUP arrives, and
+ * unmounts. Returns 0 or a negative errno, with the reason in *err where one is known:
+ *
+ *   -ENODEV  there is no FUSE, or this user may not use it or the directory
+ *   -EPERM   /etc/fuse.conf does not permit allow_other
+ *
+ * One mount a process.
  */
 int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error *err);

@@ -6,15 +6,16 @@
 #include "fs/render.h"
 #include "fs/stored.h"
 
-/* Half of it is for what is kept. The rest goes where a count of that does not see it:
- * what the allocator loses between things of all sizes, the trace's index and names, stacks, and
- * what is being rendered at the moment. */
+/* Five eighths are for what the cache keeps and what is being made, one for buffers that will be
+ * used again, one for slices that others are patches of; the rest is lost in the allocator. */
 #define CACHE_BYTES (64u << 20)
 
 enum emulation { NOT_MADE, MADE, FAILED };
 
 struct fs {
+	size_t bytes; /* that may be resident */
 	struct fs_cache *cache;
+	struct fs_spares spares;
 	struct fs_tree *recorded;
 	struct fs_tree *emulated; /* once MADE */
 	_Atomic int emulation;
@@ -38,6 +39,7 @@ int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs
 	    struct fmt_error *err)
 {
 	scoped(fs_freep) struct fs *fs = calloc(1, sizeof(*fs));
+	size_t bytes = options->cache_bytes ? options->cache_bytes : CACHE_BYTES;
 	int r;
 
 	if (!fs) {
@@ -45,15 +47,17 @@ int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&fs->emulating, NULL);
+	fs_spares_init(&fs->spares, bytes / 8);
+	fs->bytes = bytes;
 	fs->emulate = options->emulate;
 	fs->context = options->context;
-	r = fs_cache_new((options->cache_bytes ? options->cache_bytes : CACHE_BYTES) / 2,
-			 &fs->cache);
+	r = fs_cache_new(bytes / 8 * 5, &fs->cache);
 	if (r < 0) {
 		fmt_trace_close(trace);
 		return r;
 	}
-	r = fs_tree_new(trace, fs->cache, 0, &fs->recorded, err);
+	fmt_trace_set_memory(trace, bytes / 8);
+	r = fs_tree_new(trace, fs->cache, &fs->spares, 0, &fs->recorded, err);
 	if (r < 0)
 		return r;
 	*ret = take(fs);
@@ -65,6 +69,7 @@ void fs_close(struct fs *fs)
 	if (!fs)
 		return;
 	fs_cache_free(fs->cache);
+	fs_spares_done(&fs->spares);
 	fs_tree_free(fs->emulated);
 	fs_tree_free(fs->recorded);
 	pthread_mutex_destroy(&fs->emulating);
@@ -88,7 +93,8 @@ static int make_emulated(struct fs *fs, struct fmt_error *err)
 
 	if (r < 0)
 		return r;
-	return fs_tree_new(trace, fs->cache, 1, &fs->emulated, err);
+	fmt_trace_set_memory(trace, fs->bytes / 8);
+	return fs_tree_new(trace, fs->cache, &fs->spares, 1, &fs->emulated, err);
 }
 
 void fs_emulate_now(struct fs *fs)
@@ -242,20 +248,11 @@ bool fs_is_quick(struct fs *fs, fs_ino ino)
 
 	if (find_place(fs, ino, &t, &p) < 0)
 		return false;
-	return !t || !S_ISREG(fs_type_of(&p)) || fs_content_is_known(t, &p, file_of(t, &p));
+	return !t || !S_ISREG(fs_type_of(&p)) || fs_content_is_quick(t, &p, file_of(t, &p));
 }
 
 /* So many are rendered in a few milliseconds. */
 #define LONG_RECORDS 16384
-
-static uint64_t n_records(const struct fmt_slice_info *s)
-{
-	uint64_t n = s->n_edges + s->n_digests;
-
-	for (size_t kind = 0; kind < FMT_KINDS; kind++)
-		n += s->n_records[kind];
-	return n;
-}
 
 bool fs_is_long(struct fs *fs, fs_ino ino)
 {
@@ -268,7 +265,7 @@ bool fs_is_long(struct fs *fs, fs_ino ino)
 	if (find_place(fs, ino, &t, &p) < 0 || !t)
 		return false;
 	while (n < LONG_RECORDS && fs_tree_next(t, fs_scope_of(&p), &cursor, &rank, &slice))
-		n += n_records(fmt_trace_slice(t->trace, rank, slice)) + 1;
+		n += fs_tree_n_records(t, rank, slice) + 1;
 	return n >= LONG_RECORDS;
 }
 
@@ -432,13 +429,15 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 	return reply(fs_content_read(t, &p, file_of(t, &p), offset, size, view));
 }
 
-void fs_read_ahead(struct fs *fs, fs_ino ino, uint64_t offset, size_t size)
+int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret)
 {
-	scoped(fs_view_done) struct fs_view view = {0};
+	struct fs_tree *t;
+	struct fs_place p;
+	int r = find_place(fs, ino, &t, &p);
 
-	fs_read(fs, ino, offset, size, &view);
-	for (size_t i = 0; i < view.n; i++)
-		view.held[i].put = fs_cache_put;
+	if (r < 0 || !t || !S_ISREG(fs_type_of(&p)))
+		return -ENOENT;
+	return reply(fs_content_window(t, &p, file_of(t, &p), offset, ret));
 }
 
 uint64_t fs_total_bytes(struct fs *fs)

@@ -79,8 +79,14 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size);
  * caller, who ends it with fs_view_done() in any case. */
 int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_view *view);
 
-/* Makes the same and keeps it a while, for a read that is to come. */
-void fs_read_ahead(struct fs *fs, fs_ino ino, uint64_t offset, size_t size);
+/* A range of a file that is rendered at little more cost than any part of it. */
+struct fs_window {
+	uint64_t from, end;
+	bool is_last; /* the file ends at `end` */
+};
+
+/* The window that contains `offset`; -ENOENT for files that are rendered as a whole. */
+int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret);
 
 /* The bytes that the trace takes on disk. */
 uint64_t fs_total_bytes(struct fs *fs);

@@ -1,37 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/piece.h"
 
+#include "base/array.h"
 #include "base/scope.h"
+#include "formats/export/chrome.h"
+#include "fs/lengths.h"
 #include "fs/timeline.h"
 
 void fs_blob_drop(void *thing)
 {
 	struct fs_blob *b = thing;
 
-	free(b->data);
+	fs_spares_give(b->spares, b->data, b->cap);
 	free(b);
 }
 
-void fs_text_expect(struct text *t, uint64_t bytes)
+void fs_text_expect(struct fs_tree *t, struct text *text, uint64_t bytes)
 {
-	text_room(t, bytes + bytes / 16 < FS_WINDOW_BYTES ? bytes + bytes / 16 : FS_WINDOW_BYTES);
+	uint64_t space = bytes + bytes / 16;
+
+	fs_spares_take(t->spares, text, space < FS_WINDOW_BYTES ? space : FS_WINDOW_BYTES);
 }
 
-int fs_blob_of(struct text *t, void **ret, size_t *bytes)
+/* Gives back memory that the text does not fill. */
+static void shrink(struct text *t)
+{
+	char *shrunk = t->cap - t->len > t->len / 8 + 256 ? realloc(t->data, t->len + 1) : NULL;
+
+	if (!shrunk)
+		return;
+	t->data = shrunk;
+	t->cap = t->len + 1;
+}
+
+int fs_blob_of(struct fs_tree *t, struct text *text, void **ret, size_t *bytes)
 {
 	struct fs_blob *b = malloc(sizeof(*b));
-	char *shrunk;
 
 	if (!b)
 		return -ENOMEM;
-	if (t->cap - t->len > t->len / 8 + 256) {
-		shrunk = realloc(t->data, t->len + 1);
-		t->data = shrunk ? shrunk : t->data;
-		t->cap = shrunk ? t->len + 1 : t->cap;
-	}
-	b->len = t->len;
-	b->data = take(t->data);
-	*bytes = sizeof(*b) + t->cap;
+	shrink(text);
+	*b = (struct fs_blob){
+		.len = text->len, .cap = text->cap, .data = take(text->data), .spares = t->spares};
+	*bytes = sizeof(*b) + b->cap;
 	*ret = b;
 	return 0;
 }
@@ -45,22 +56,109 @@ static _Atomic uint64_t *length_slot(const struct fs_piece *p)
 
 uint64_t fs_piece_known(const struct fs_piece *p)
 {
-	_Atomic uint64_t *slot = length_slot(p);
-	uint64_t found = atomic_load_explicit(slot, memory_order_relaxed);
-
-	if (found)
-		return found;
-	return fmt_lengths_stored(p->tree->trace, p->rank, p->slice, p->number,
-				  fs_timeline_look(p->tree->timeline, p->rank));
+	return atomic_load_explicit(length_slot(p), memory_order_relaxed);
 }
 
-/* Keeps what is rendered of one window. */
+void fs_piece_set_length(const struct fs_piece *p, uint64_t length)
+{
+	atomic_store_explicit(length_slot(p), length + 1, memory_order_relaxed);
+}
+
+static struct fs_key piece_key(const struct fs_piece *p, uint32_t window)
+{
+	return (struct fs_key){
+		15 | (uint64_t)p->number << 4 | (uint64_t)p->tree->emulated << 12 |
+			(uint64_t)window << 36,
+		(uint64_t)p->rank << 32 | p->slice,
+	};
+}
+
+static int render_piece(const struct fs_piece *p, size_t first, struct text *out)
+{
+	struct fs_item *item;
+	int r = fs_tree_slice(p->tree, p->rank, p->slice, &item);
+
+	if (r < 0)
+		return r;
+	if (p->number == FS_PIECE_TIMELINE)
+		r = fs_timeline_slice(p->tree->timeline, fs_item_thing(item), first, out);
+	else
+		r = fmt_tsv_rows(p->tree->tsv, (enum fmt_table)p->number, fs_item_thing(item), out);
+	fs_cache_put(p->tree->cache, item);
+	return r < 0 ? r : out->error;
+}
+
+/* ---- where in a long piece to begin */
+
+#define MARKS_WINDOW ((1u << 28) - 1) /* their place in the cache: beyond any window */
+
+struct marks {
+	size_t n;
+	uint64_t at[]; /* bytes before each FMT_CHROME_STEP-th item */
+};
+
+static int marks_make(void *context, void **ret, size_t *bytes)
+{
+	const struct fs_piece *p = context;
+	const struct fmt_slice *slice;
+	struct fs_item *item;
+	uint64_t length;
+	struct marks *m;
+	size_t n;
+	int r = fs_tree_slice(p->tree, p->rank, p->slice, &item);
+
+	if (r < 0)
+		return r;
+	slice = fs_item_thing(item);
+	n = (slice->n_events + slice->n_ranges) / FMT_CHROME_STEP + 1;
+	m = calloc(1, sizeof(*m) + n * sizeof(m->at[0]));
+	r = m ? fs_timeline_marks(p->tree->timeline, slice, m->at, &length) : -ENOMEM;
+	fs_cache_put(p->tree->cache, item);
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	m->n = n;
+	*bytes = sizeof(*m) + n * sizeof(m->at[0]);
+	*ret = m;
+	return 0;
+}
+
+/* The item of a timeline from which on to render so as to get byte `offset`, and the bytes before
+ * it. Of tables it is the first. */
+static int find_start(const struct fs_piece *p, uint64_t offset, size_t *first, uint64_t *before)
+{
+	struct fs_maker maker = {marks_make, free, (void *)(uintptr_t)p};
+	const struct marks *m;
+	struct fs_item *item;
+	size_t found;
+	int r;
+
+	*first = 0;
+	*before = 0;
+	if (offset == 0 || p->number != FS_PIECE_TIMELINE)
+		return 0;
+	r = fs_cache_get(p->tree->cache, piece_key(p, MARKS_WINDOW), &maker, &item);
+	if (r < 0)
+		return r;
+	m = fs_item_thing(item);
+	found = array_bound(i, 0, m->n, m->at[i] <= offset) - 1;
+	*first = found * FMT_CHROME_STEP;
+	*before = m->at[found];
+	fs_cache_put(p->tree->cache, item);
+	return 0;
+}
+
+/* ---- one window of a long piece */
+
+#define FLUSH_BYTES (64u << 10)
+
 struct windowed {
 	uint64_t from, end;
-	int stop; /* once the window is full */
 	struct text kept;
 };
 
+/* Keeps what belongs to the window. */
 static int keep_window(struct text *t)
 {
 	struct windowed *w = t->context;
@@ -74,22 +172,7 @@ static int keep_window(struct text *t)
 		text_bytes(&w->kept, t->data + (from - t->flushed), (size_t)(end - from));
 	if (w->kept.error)
 		return w->kept.error;
-	return w->stop && t->flushed + t->len >= w->end ? -ECANCELED : 0;
-}
-
-static int render_piece(const struct fs_piece *p, struct text *out)
-{
-	struct fs_item *item;
-	int r = fs_tree_slice(p->tree, p->rank, p->slice, &item);
-
-	if (r < 0)
-		return r;
-	if (p->number == FS_PIECE_TIMELINE)
-		r = fs_timeline_slice(p->tree->timeline, fs_item_thing(item), out);
-	else
-		r = fmt_tsv_rows(p->tree->tsv, (enum fmt_table)p->number, fs_item_thing(item), out);
-	fs_cache_put(p->tree->cache, item);
-	return r < 0 ? r : out->error;
+	return t->flushed + t->len >= w->end ? -ECANCELED : 0;
 }
 
 static void windowed_done(struct windowed *w)
@@ -97,63 +180,87 @@ static void windowed_done(struct windowed *w)
 	text_done(&w->kept);
 }
 
-static int piece_make(void *context, void **ret, size_t *bytes)
+static int make_window(const struct fs_piece *p, void **ret, size_t *bytes)
 {
-	const struct fs_piece *p = context;
-	_Atomic uint32_t *typical = &p->tree->typical[0][p->number];
-	uint64_t known = fs_piece_known(p);
 	scoped(windowed_done) struct windowed w = {
 		.from = (uint64_t)p->window * FS_WINDOW_BYTES,
 		.end = ((uint64_t)p->window + 1) * FS_WINDOW_BYTES,
-		.stop = known > 0,
 	};
 	scoped(text_done) struct text out = {
-		.limit = FS_WINDOW_BYTES, .flush = keep_window, .context = &w};
-	int r;
+		.limit = FLUSH_BYTES, .flush = keep_window, .context = &w};
+	size_t first;
+	int r = find_start(p, w.from, &first, &out.flushed);
 
-	fs_text_expect(&out, known ? known : atomic_load_explicit(typical, memory_order_relaxed));
-	r = render_piece(p, &out);
-	if (r == 0 && out.flushed == 0 && p->window == 0) {
-		if (known && known != out.len + 1)
-			return -EBADMSG;
-		atomic_store_explicit(length_slot(p), out.len + 1, memory_order_relaxed);
-		atomic_store_explicit(typical, (uint32_t)out.len, memory_order_relaxed);
-		return fs_blob_of(&out, ret, bytes);
+	if (r == 0) {
+		fs_text_expect(p->tree, &w.kept, FS_WINDOW_BYTES);
+		r = render_piece(p, first, &out);
 	}
 	if (r == 0)
 		r = text_flush(&out);
-	if (r == 0 && !known)
-		atomic_store_explicit(length_slot(p), out.flushed + 1, memory_order_relaxed);
 	if (r < 0 && r != -ECANCELED)
 		return r;
-	return fs_blob_of(&w.kept, ret, bytes);
+	return fs_blob_of(p->tree, &w.kept, ret, bytes);
+}
+
+static int make_whole(const struct fs_piece *p, uint64_t length, void **ret, size_t *bytes)
+{
+	scoped(text_done) struct text out = {0};
+	int r;
+
+	fs_text_expect(p->tree, &out, length);
+	r = render_piece(p, 0, &out);
+	if (r < 0)
+		return r;
+	return out.len == length ? fs_blob_of(p->tree, &out, ret, bytes) : -EBADMSG;
+}
+
+static int piece_make(void *context, void **ret, size_t *bytes)
+{
+	const struct fs_piece *p = context;
+	uint64_t length;
+	int r = fs_piece_length(p, &length);
+
+	if (r < 0)
+		return r;
+	return length <= FS_WINDOW_BYTES ? make_whole(p, length, ret, bytes)
+					 : make_window(p, ret, bytes);
+}
+
+/* The memory that it takes to make a piece: its slice, and the text. */
+static size_t memory_of(const struct fs_piece *p)
+{
+	uint64_t text = fs_piece_known(p);
+
+	return fs_tree_n_records(p->tree, p->rank, p->slice) * FS_RECORD_BYTES +
+	       (text < FS_WINDOW_BYTES ? text : FS_WINDOW_BYTES);
 }
 
 int fs_piece_get(struct fs_piece *p, struct fs_item **ret)
 {
 	struct fs_maker maker = {piece_make, fs_blob_drop, p};
-	struct fs_key key = {
-		15 | (uint64_t)p->number << 4 | (uint64_t)p->tree->emulated << 12 |
-			(uint64_t)p->window << 36,
-		(uint64_t)p->rank << 32 | p->slice,
-	};
+	struct fs_cache *c = p->tree->cache;
+	size_t bytes = memory_of(p);
+	int r;
 
-	return fs_cache_get(p->tree->cache, key, &maker, ret);
+	*ret = fs_cache_peek(c, piece_key(p, p->window));
+	if (*ret)
+		return 0;
+	fs_cache_reserve(c, bytes);
+	r = fs_cache_get(c, piece_key(p, p->window), &maker, ret);
+	fs_cache_release(c, bytes);
+	return r;
 }
 
-int fs_piece_length(struct fs_piece *p, uint64_t *ret)
+int fs_piece_length(const struct fs_piece *p, uint64_t *ret)
 {
 	uint64_t length = fs_piece_known(p);
-	struct fs_item *item;
 	int r;
 
 	if (!length) {
-		p->window = 0;
-		r = fs_piece_get(p, &item);
+		r = fs_lengths_of_piece(p);
 		if (r < 0)
 			return r;
-		fs_cache_put_cheap(p->tree->cache, item);
-		length = atomic_load_explicit(length_slot(p), memory_order_relaxed);
+		length = fs_piece_known(p);
 	}
 	*ret = length - 1;
 	return 0;

@@ -12,17 +12,20 @@
 struct fs_blob {
 	size_t len;
 	char *data;
+	size_t cap;
+	struct fs_spares *spares; /* that get the memory afterwards */
 };
 
 void fs_blob_drop(void *thing);
-/* Makes room for a text of about so many bytes, so that it need not grow. */
-void fs_text_expect(struct text *t, uint64_t bytes);
 
-/* Makes a blob of a text that is complete; sets *bytes to what it takes. */
-int fs_blob_of(struct text *t, void **ret, size_t *bytes);
+/* Makes space for a text of about so many bytes, so that it need not grow. */
+void fs_text_expect(struct fs_tree *t, struct text *text, uint64_t bytes);
+
+/* Makes a blob of a text that is complete; sets *bytes to the memory that it takes. */
+int fs_blob_of(struct fs_tree *t, struct text *text, void **ret, size_t *bytes);
 
 /* A piece that is longer is rendered and kept a window at a time. */
-#define FS_WINDOW_BYTES (4u << 20)
+#define FS_WINDOW_BYTES (2u << 20)
 
 struct fs_piece {
 	struct fs_tree *tree;
@@ -31,9 +34,11 @@ struct fs_piece {
 	uint32_t window;
 };
 
-/* The length that was found out or stored, plus 1; 0 where none was. */
+/* The length plus 1; 0 if it is not known. */
 uint64_t fs_piece_known(const struct fs_piece *p);
-/* The length; renders the piece if it is not known. */
-int fs_piece_length(struct fs_piece *p, uint64_t *ret);
+void fs_piece_set_length(const struct fs_piece *p, uint64_t length);
+
+/* The length; counts it if it is not known. */
+int fs_piece_length(const struct fs_piece *p, uint64_t *ret);
 /* The blob of p->window; end its use with fs_cache_put(). */
 int fs_piece_get(struct fs_piece *p, struct fs_item **ret);

@@ -80,6 +80,7 @@ int fs_pool_give(struct fs_pool *p, const struct fs_call *c)
 	if (!kept)
 		return -ENOMEM;
 	*kept = *c;
+	kept->is_pooled = true;
 	kept->next = NULL;
 	pthread_mutex_lock(&p->lock);
 	r = start_threads(p);

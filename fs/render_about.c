@@ -12,47 +12,52 @@
 
 /* clang-format off */
 static const char readme[] =
-	"This directory shows a recorded run of a program on GPUs. Nothing in it can be written, and\n"
-	"nothing in it ever changes. Sizes are exact: cp -r, tar, rsync, grep -r and mmap work.\n"
+	"This directory shows a recorded run of a program on GPUs. It is read-only and never\n"
+	"changes. Sizes are exact: cp -r, tar, rsync, grep -r and mmap work.\n"
 	"\n"
-	"  id CITATION LICENSE      what to quote when you publish something made from it\n"
-	"  trace.json               what was recorded: GPUs, versions, communicators, provenance\n"
-	"  summary                  the report of `gputrace info`\n"
-	"  errors                   damage and loss, one a line; empty when there is none\n"
-	"  timeline.json .svg       all of it: open the first in https://ui.perfetto.dev, the second\n"
-	"                           in a browser\n"
-	"  iterations/N/            one iteration: summary, timelines, and a directory for each GPU\n"
-	"  iterations/N/gpuR/       one iteration of the GPU of rank R, in tables\n"
-	"  before/ after/           the same for what was recorded before the first iteration and\n"
-	"                           after the last\n"
-	"  gpus/gpuR/               the GPU of rank R over the whole run: kernels is totals by name\n"
-	"  communicators/N/         its ranks, and its collectives over all ranks\n"
-	"  modules/                 code that ran: index lists it; a file for each image whose bytes are\n"
-	"                           here (gpucapture --embed-images)\n"
-	"  contents/                what buffers held (gpucapture --payloads): index says which operation\n"
-	"                           read or wrote what, the other files are the bytes\n"
-	"  emulated/                the same tree for the emulated run: computed when first looked at\n"
+	"  id CITATION LICENSE   what to quote in a publication that uses this run\n"
+	"  trace.json            facts about the run: GPUs, versions, communicators, provenance\n"
+	"  summary               the report of `gputrace info`\n"
+	"  errors                damage and lost events, one a line; empty if there are none\n"
+	"  timeline.json .svg    the whole run: open the first in https://ui.perfetto.dev, the\n"
+	"                        second in a browser\n"
+	"  iterations/N/         one iteration: summary, timelines, and a directory for each GPU\n"
+	"  iterations/N/gpuR/    one iteration of the GPU of rank R, in tables\n"
+	"  before/ after/        the same for events before the first, after the last iteration\n"
+	"  gpus/gpuR/            the GPU of rank R over the whole run; kernels: totals by name\n"
+	"  communicators/N/      ranks of a communicator, and its collectives over all ranks\n"
+	"  modules/              code images: index lists them; a file for each image whose bytes\n"
+	"                        were recorded (gpucapture --embed-images)\n"
+	"  contents/             contents of buffers (gpucapture --payloads): index says which\n"
+	"                        operation read or wrote which file\n"
+	"  emulated/             the same tree for the emulated run, computed on first access\n"
 	"\n"
 	"Tables are tab-separated with one header line, in the order of time:\n"
 	"\n"
-	"  calls        calls of the host into the driver, the runtime and the libraries\n"
-	"  kernels memcpy memset collectives        work of the GPU\n"
-	"  syncs        what waited for what: `recorded` where the recorder saw it, `inferred` where\n"
-	"               a rule found it. kind start: `to` starts after `from` ends; return: the call\n"
-	"               `to` returns after `from` ends; spawn: `to` starts after `from` starts\n"
-	"  memory       calls that allocate and free, and what the framework's allocator said\n"
-	"  digests      contents of buffers\n"
+	"  calls        host calls into the driver, the runtime and the libraries\n"
+	"  kernels memcpy memset collectives        operations of the GPU\n"
+	"  syncs        dependencies: `recorded` by the recorder, or `inferred` by a rule. kind\n"
+	"               start: `to` starts after `from` ends; return: the call `to` returns after\n"
+	"               `from` ends; spawn: `to` starts after `from` starts\n"
+	"  memory       calls that allocate and free, and records of the framework's allocator\n"
+	"  digests      digests of buffers\n"
 	"\n"
-	"Times (start_ns, duration_ns) are nanoseconds. `number` counts calls and operations of a GPU;\n"
-	"syncs and digests refer to it. `correlation` joins an operation to the call that launched it.\n"
-	"`args` holds what has no column, as key=value;key=value. \"-\" is: nothing there. Within a\n"
-	"field, tab, newline and backslash are written \\t \\n \\\\, and ; within args is written \\;\n"
+	"communicators/N/collectives has the bandwidths of nccl-tests (doc/PERFORMANCE.md there):\n"
+	"algbw is bytes / shortest_ns; busbw is algbw times 2 (n-1)/n for all_reduce, (n-1)/n for\n"
+	"all_gather, reduce_scatter, all_to_all, 1 for broadcast, reduce, send_recv; n ranks.\n"
+	"\n"
+	"Times (start_ns, duration_ns) are nanoseconds. `number` counts calls and operations of a\n"
+	"GPU; syncs and digests refer to it. `correlation` joins an operation to the call that\n"
+	"launched it. `args` holds values without a column, as key=value;key=value. No value is\n"
+	"written as \"-\". Within a field, tab, newline and backslash are written \\t \\n \\\\,\n"
+	"and ; within args is written \\;\n"
 	"\n"
 	"    column -t -s \"$(printf '\\t')\" communicators/0/collectives | less -S\n"
 	"    awk -F '\\t' 'FNR > 1 { ns[$6] += $3 }\n"
 	"        END { for (k in ns) printf \"%.3f ms %s\\n\", ns[k] / 1e6, k }' \\\n"
 	"        iterations/*/gpu0/kernels | sort -nr | head\n"
-	"    pandas.read_csv(\"gpus/gpu0/kernels\", sep=\"\\t\", na_values=\"-\", quoting=csv.QUOTE_NONE)\n";
+	"    pandas.read_csv(\"gpus/gpu0/kernels\", sep=\"\\t\", na_values=\"-\",\n"
+	"        quoting=csv.QUOTE_NONE)\n";
 /* clang-format on */
 
 int fs_render_readme(struct fs_tree *t, const struct fs_place *where, struct text *out)
@@ -262,12 +267,9 @@ static int check_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct 
 	int64_t number = fmt_trace_slice(t->trace, rank, slice)->iteration.number;
 	uint32_t gpu = fmt_trace_rank(t->trace, rank)->number;
 	struct fmt_error e = {.offset = FMT_NO_OFFSET};
-	struct fmt_slice *s;
 	char path[64];
-	int r = fmt_slice_load(t->trace, rank, slice, FMT_WANT_ALL, &s, &e);
+	int r = fmt_slice_check(t->trace, rank, slice, &e);
 
-	if (r == 0)
-		fmt_slice_free(s);
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	if (number == FMT_BEFORE || number == FMT_AFTER)
@@ -320,7 +322,7 @@ int fs_render_errors(struct fs_tree *t, const struct fs_place *where, struct tex
 	scoped(seen_done) struct seen seen = {.out = out};
 	int r = 0;
 
-	fmt_losses(t->names, "-\t-\t-\t", out);
+	fmt_losses(t->trace, "-\t-\t-\t", out);
 	for (uint32_t i = 0; i < t->n_ranks; i++) {
 		const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
 

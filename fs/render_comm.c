@@ -3,8 +3,10 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/bandwidth.h"
 #include "formats/export/template.h"
 #include "formats/part.h"
+#include "formats/report/instances.h"
 
 static void put_string(struct text *out, const struct fmt_names *names, fmt_str s)
 {
@@ -119,7 +121,8 @@ static int by_seq(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	return array_order(x->seq, y->seq) ?: array_order(x->rank, y->rank) ?: array_order(x->start_ns, y->start_ns);
+	return array_order(x->seq, y->seq) ?: array_order(x->rank, y->rank)
+	       ?: array_order(x->start_ns, y->start_ns);
 }
 
 static void put_int(struct text *out, int64_t v, int known)
@@ -131,7 +134,18 @@ static void put_int(struct text *out, int64_t v, int known)
 		text_char(out, '-');
 }
 
-/* What is the same for all ranks is taken from the first. */
+/* Which of n parts tells most of their collective. */
+static const struct part *most_told(struct fs_tree *t, const struct part *p, size_t n)
+{
+	const struct part *best = p;
+
+	for (size_t i = 1; i < n; i++)
+		if (p[i].site != best->site && fmt_collective_told(t->names, p[i].site) >
+						       fmt_collective_told(t->names, best->site))
+			best = &p[i];
+	return best;
+}
+
 static void put_site(struct fs_tree *t, const struct part *p, struct text *out)
 {
 	const struct fmt_site *site = fmt_site(t->names, p->site);
@@ -157,12 +171,30 @@ static int64_t sum(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &c) ? INT64_MAX : c;
 }
 
-/* One collective: the parts of n ranks. */
-static void put_collective(struct fs_tree *t, const struct part *p, size_t n, struct text *out)
+/* The bandwidths of a collective that took `ns` without waiting. */
+static void put_bandwidth(struct fs_tree *t, const struct part *p, int64_t comm, int64_t ns,
+			  struct text *out)
+{
+	const struct fmt_site *site = fmt_site(t->names, p->site);
+	struct fmt_bandwidth b = {-1, -1};
+
+	if (site->n_args >= FMT_COLLECTIVE_ARGS)
+		b = fmt_bandwidth(
+			fmt_string(t->names, (fmt_str)site->args[FMT_COLLECTIVE_OP].value, NULL),
+			fmt_comm_size(t->trace, comm, site), site->args[FMT_COLLECTIVE_BYTES].value,
+			ns);
+	put_int(out, (int64_t)b.algorithm, b.algorithm >= 0 && b.algorithm < 1e18);
+	put_int(out, (int64_t)b.bus, b.bus >= 0 && b.bus < 1e18);
+}
+
+/* One collective of communicator `comm`: the parts of n ranks. */
+static void put_collective(struct fs_tree *t, const struct part *p, size_t n, int64_t comm,
+			   struct text *out)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN, end = INT64_MIN;
 	int64_t shortest = INT64_MAX, waited = 0;
 	uint32_t latest = p->rank;
+	const struct part *told = most_told(t, p, n);
 
 	for (size_t i = 0; i < n; i++) {
 		if (p[i].start_ns > last)
@@ -176,7 +208,7 @@ static void put_collective(struct fs_tree *t, const struct part *p, size_t n, st
 	}
 	for (size_t i = 0; i < n; i++)
 		waited = sum(waited, p[i].duration_ns - shortest);
-	put_site(t, p, out);
+	put_site(t, told, out);
 	put_int(out, (int64_t)n, 1);
 	put_int(out, first, 1);
 	put_int(out, last, 1);
@@ -186,6 +218,7 @@ static void put_collective(struct fs_tree *t, const struct part *p, size_t n, st
 	put_int(out, fmt_trace_rank(t->trace, latest)->number, 1);
 	text_char(out, '\t');
 	put_string(out, t->names, fmt_site(t->names, p->site)->name);
+	put_bandwidth(t, told, comm, shortest, out);
 	text_char(out, '\n');
 }
 
@@ -203,12 +236,13 @@ int fs_render_comm_collectives(struct fs_tree *t, const struct fs_place *where, 
 	if (parts.n > 0)
 		qsort(parts.items, parts.n, sizeof(*parts.items), by_seq);
 	text_str(out, "sequence\titeration\tcollective\tdtype\tbytes\tranks\tfirst_start_ns\t"
-		      "last_start_ns\tend_ns\tshortest_ns\twaited_ns\tlast_rank\tname\n");
+		      "last_start_ns\tend_ns\tshortest_ns\twaited_ns\tlast_rank\tname\t"
+		      "algbw_bytes_per_s\tbusbw_bytes_per_s\n");
 	for (size_t i = 0, n; i < parts.n; i += n) {
 		n = 1;
 		while (i + n < parts.n && parts.items[i + n].seq == parts.items[i].seq)
 			n++;
-		put_collective(t, &parts.items[i], n, out);
+		put_collective(t, &parts.items[i], n, where->iteration, out);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/export/template.h"
+#include "formats/loader.h"
 
 /* ---- totals by name */
 
@@ -46,21 +47,22 @@ static int add_events(const struct fs_tree *t, const struct fmt_slice *s, struct
 	return 0;
 }
 
-/* Decodes the operations of each slice of a rank in turn: they are not worth keeping. */
+/* Decodes the slices of a rank, without keeping them. */
 static int each_slice(struct fs_tree *t, uint32_t rank, void *context,
 		      int (*each)(struct fs_tree *t, const struct fmt_slice *s, void *context))
 {
-	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
-	int r = 0;
+	const struct fmt_part part = {.iteration = FMT_ANY, .rank = rank};
+	scoped(fmt_loader_freep) struct fmt_loader *loader = NULL;
+	int r = fmt_loader_new(t->trace, &part, FMT_WANT_OPS, &loader);
+	struct fmt_walk w;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		struct fmt_slice *s;
+	while (r == 0) {
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
 
-		r = fmt_slice_load(t->trace, rank, i, FMT_WANT_OPS, &s, NULL);
-		if (r < 0)
-			return r;
-		r = each(t, s, context);
-		fmt_slice_free(s);
+		if (!fmt_loader_next(loader, &w, &slice, &r, NULL))
+			break;
+		if (r == 0)
+			r = each(t, slice, context);
 	}
 	return r;
 }
@@ -171,9 +173,11 @@ static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *con
 		struct stream *to;
 		int64_t end;
 
-		if (!site || e->lane >= streams->n_lanes ||
-		    __builtin_add_overflow(e->start_ns, e->duration_ns, &end))
+		if (!site || e->lane >= streams->n_lanes)
 			return -EBADMSG;
+		/* A trace may hold any times: an end that is no int64_t is shown as the last. */
+		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end))
+			end = INT64_MAX;
 		if (!FMT_IS_OP(site->kind))
 			continue;
 		to = &streams->by_lane[e->lane];

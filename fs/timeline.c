@@ -8,13 +8,14 @@
 
 /* Renderers are for one thread at a time: as many are kept as threads were rendering at once. */
 #define SPARES 16
+#define SPARE_BYTES (4u << 20)
 
 struct fs_timeline {
 	struct fmt_trace *trace;
 	pthread_mutex_t lock;
 	struct fmt_chrome *spares[SPARES];
 	int n_spares;
-	uint32_t *looks; /* of each rank */
+	size_t spare_bytes; /* fmt_chrome_bytes() of these */
 };
 
 static int take_renderer(struct fs_timeline *l, struct fmt_chrome **ret)
@@ -22,8 +23,10 @@ static int take_renderer(struct fs_timeline *l, struct fmt_chrome **ret)
 	struct fmt_chrome *x = NULL;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->n_spares > 0)
+	if (l->n_spares > 0) {
 		x = l->spares[--l->n_spares];
+		l->spare_bytes -= fmt_chrome_bytes(x);
+	}
 	pthread_mutex_unlock(&l->lock);
 	if (!x)
 		return fmt_chrome_new(fmt_trace_names(l->trace), fmt_trace_n_ranks(l->trace),
@@ -35,42 +38,22 @@ static int take_renderer(struct fs_timeline *l, struct fmt_chrome **ret)
 static void give_renderer(struct fs_timeline *l, struct fmt_chrome *x)
 {
 	pthread_mutex_lock(&l->lock);
-	if (l->n_spares < SPARES)
+	if (l->n_spares < SPARES && l->spare_bytes + fmt_chrome_bytes(x) <= SPARE_BYTES) {
+		l->spare_bytes += fmt_chrome_bytes(x);
 		l->spares[l->n_spares++] = take(x);
+	}
 	pthread_mutex_unlock(&l->lock);
 	fmt_chrome_free(x);
-}
-
-static int note_looks(struct fs_timeline *l)
-{
-	uint32_t n = fmt_trace_n_ranks(l->trace);
-	struct fmt_chrome *x;
-	int r;
-
-	l->looks = calloc(n + 1u, sizeof(*l->looks));
-	r = l->looks ? take_renderer(l, &x) : -ENOMEM;
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < n; i++)
-		l->looks[i] = fmt_chrome_look(x, i);
-	give_renderer(l, x);
-	return 0;
 }
 
 int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret)
 {
 	struct fs_timeline *l = calloc(1, sizeof(*l));
-	int r;
 
 	if (!l)
 		return -ENOMEM;
 	l->trace = trace;
 	pthread_mutex_init(&l->lock, NULL);
-	r = note_looks(l);
-	if (r < 0) {
-		fs_timeline_free(l);
-		return r;
-	}
 	*ret = l;
 	return 0;
 }
@@ -82,13 +65,7 @@ void fs_timeline_free(struct fs_timeline *l)
 	while (l->n_spares > 0)
 		fmt_chrome_free(l->spares[--l->n_spares]);
 	pthread_mutex_destroy(&l->lock);
-	free(l->looks);
 	free(l);
-}
-
-uint32_t fs_timeline_look(const struct fs_timeline *l, uint32_t rank)
-{
-	return l->looks[rank];
 }
 
 int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out)
@@ -104,16 +81,30 @@ int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, str
 	return out->error;
 }
 
-int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, struct text *out)
+int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, size_t first,
+		      struct text *out)
 {
 	struct fmt_chrome *x;
 	int r = take_renderer(l, &x);
 
 	if (r < 0)
 		return r;
-	r = fmt_chrome_slice(x, slice, out);
+	r = fmt_chrome_slice_from(x, slice, first, out);
 	give_renderer(l, x);
 	return r < 0 ? r : out->error;
+}
+
+int fs_timeline_marks(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
+		      uint64_t *length)
+{
+	struct fmt_chrome *x;
+	int r = take_renderer(l, &x);
+
+	if (r < 0)
+		return r;
+	r = fmt_chrome_marks(x, slice, marks, length);
+	give_renderer(l, x);
+	return r;
 }
 
 void fs_timeline_tail(struct text *out)

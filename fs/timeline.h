@@ -13,10 +13,12 @@ struct fs_timeline;
 int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret);
 void fs_timeline_free(struct fs_timeline *l);
 
-/* fmt_chrome_look() */
-uint32_t fs_timeline_look(const struct fs_timeline *l, uint32_t rank);
-
-/* What stands before, for each slice of, and after the part. */
+/* The text before the slices, of a slice from an item on, and behind the slices. */
 int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out);
-int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, struct text *out);
+int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, size_t first,
+		      struct text *out);
+/* fmt_chrome_marks() */
+int fs_timeline_marks(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
+		      uint64_t *length);
+
 void fs_timeline_tail(struct text *out);

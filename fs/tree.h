@@ -6,10 +6,11 @@
  */
 #pragma once
 
-#include "formats/export/lengths.h"
+#include "formats/export/tsv.h"
 #include "formats/store/trace.h"
 #include "fs/cache.h"
 #include "fs/ino.h"
+#include "fs/spares.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +23,7 @@ struct fs_tree_rank {
 };
 
 /* What a slice adds to the files that are made of slices: one length each is remembered. */
-enum { FS_PIECE_TIMELINE = FMT_LENGTH_TIMELINE, FS_PIECES };
+enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
 
 /* More than a directory has. */
 #define FS_FILES 16
@@ -34,6 +35,7 @@ struct fs_tree {
 	struct fs_timeline *timeline;
 	struct fs_stored *stored; /* what modules/ and contents/ list */
 	struct fs_cache *cache;	  /* not owned */
+	struct fs_spares *spares; /* not owned */
 	uint32_t emulated;	  /* 0 or 1, as in inode numbers */
 	uint32_t n_ranks;
 	uint32_t n_iterations; /* with the two that have no number */
@@ -43,14 +45,14 @@ struct fs_tree {
 	uint64_t n_slices;
 	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: the length plus 1, or 0 */
 	int64_t start_ns;	   /* of the run */
-	/* How long the last file that was rendered in such a place became; [0] are the pieces. */
+	/* How long the last file became that was rendered as a whole in such a directory. */
 	_Atomic uint32_t typical[FS_DIRS][FS_FILES];
 	char *path; /* absolute, of the trace */
 };
 
 /* Takes `trace` over, also when it fails. */
-int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t emulated,
-		struct fs_tree **ret, struct fmt_error *err);
+int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spares *spares,
+		uint32_t emulated, struct fs_tree **ret, struct fmt_error *err);
 void fs_tree_free(struct fs_tree *t);
 
 /* The index of an iteration, or -1. */
@@ -61,6 +63,12 @@ static inline uint32_t fs_tree_n_slices(const struct fs_tree *t, uint32_t rank, 
 {
 	return t->ranks[rank].first[iteration + 1] - t->ranks[rank].first[iteration];
 }
+
+/* The records of a slice, as the index says. */
+uint64_t fs_tree_n_records(const struct fs_tree *t, uint32_t rank, uint32_t slice);
+
+/* Memory that a decoded record takes, with what decoding takes beside. */
+#define FS_RECORD_BYTES 128u
 
 /* A part of the tree: one iteration or all, one rank or all. */
 #define FS_ALL UINT32_MAX

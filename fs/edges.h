@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Pages that two windows share. The kernel takes whole pages only, so the part that is in the first
+ * window to be rendered is kept until the other one is.
+ *
+ * The number of pages is bounded: an older one makes space for a newer one. Any number of threads
+ * may use it at once. Internal to fs/.
+ */
+#pragma once
+
+#include "fs/ino.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FS_PAGE 4096u
+#define FS_EDGES 1024u /* 2 MiB, on average */
+
+struct fs_edge {
+	fs_ino ino;
+	uint64_t page;	    /* offset in the file */
+	uint32_t from, end; /* the bytes of it that are known */
+	char *bytes;	    /* owned; NULL: unused */
+};
+
+struct fs_edges {
+	pthread_mutex_t lock;
+	struct fs_edge *slots; /* owned; FS_EDGES, or NULL before the first */
+};
+
+void fs_edges_init(struct fs_edges *e);
+void fs_edges_done(struct fs_edges *e);
+
+/* Adds bytes of one page. If they complete it, copies all of it to `page` and returns true. */
+bool fs_edges_add(struct fs_edges *e, fs_ino ino, uint64_t offset, const char *bytes, size_t size,
+		  char page[FS_PAGE]);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/milestones.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "fs/content.h"
+#include "fs/piece.h"
+
+/* The pieces of one file. */
+struct wanted {
+	struct fs_tree *tree;
+	const struct fs_place *where;
+	int piece;
+};
+
+/* A place that many pieces are before. */
+struct milestone {
+	uint64_t before; /* bytes of these pieces */
+	struct fs_cursor cursor;
+};
+
+#define MILESTONE_PIECES 32
+
+struct milestones {
+	size_t n;
+	struct milestone *at;
+};
+
+static void milestones_drop(void *thing)
+{
+	struct milestones *m = thing;
+
+	free(m->at);
+	free(m);
+}
+
+static int milestones_make(void *context, void **ret, size_t *bytes)
+{
+	const struct wanted *w = context;
+	struct fs_piece p = {.tree = w->tree, .number = w->piece};
+	struct milestones *m = calloc(1, sizeof(*m));
+	struct fs_cursor cursor = {0}, here = {0};
+	uint64_t before = 0, length;
+	size_t cap = 0;
+	int r = m ? 0 : -ENOMEM;
+
+	for (size_t i = 0;
+	     r == 0 && fs_tree_next(w->tree, fs_scope_of(w->where), &cursor, &p.rank, &p.slice);
+	     i++) {
+		if (i % MILESTONE_PIECES == 0) {
+			r = array_reserve(&m->at, m->n + 1, &cap);
+			if (r == 0)
+				m->at[m->n++] = (struct milestone){before, here};
+		}
+		if (r == 0)
+			r = fs_piece_length(&p, &length);
+		before += r == 0 ? length : 0;
+		here = cursor;
+	}
+	if (r < 0) {
+		if (m)
+			milestones_drop(m);
+		return r;
+	}
+	*bytes = sizeof(*m) + cap * sizeof(*m->at);
+	*ret = m;
+	return 0;
+}
+
+struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_place *where, int piece,
+				    uint64_t *skip)
+{
+	struct wanted w = {t, where, piece};
+	struct fs_maker maker = {milestones_make, milestones_drop, &w};
+	struct fs_key key = {fs_ino_of(*where), UINT64_MAX};
+	struct fs_cursor found = {0};
+	struct fs_item *item;
+	const struct milestones *m;
+	size_t low = 0, n;
+
+	if (*skip == 0 || fs_scope_of(where).iteration != FS_ALL ||
+	    fs_cache_get(t->cache, key, &maker, &item) < 0)
+		return found;
+	m = fs_item_thing(item);
+	for (n = m->n; n > 1; n -= n / 2)
+		if (m->at[low + n / 2].before <= *skip)
+			low += n / 2;
+	if (m->n > 0) {
+		found = m->at[low].cursor;
+		*skip -= m->at[low].before;
+	}
+	fs_cache_put(t->cache, item);
+	return found;
+}
