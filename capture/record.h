@@ -49,6 +49,9 @@ struct cap_record {
 #define CAP_CALL_RAW 2	   /* no description: words are the six argument registers */
 #define CAP_CALL_UNENDED 4 /* did not return: the thread or process ended within it */
 #define CAP_CALL_OUTSIDE 8 /* happened while paused */
+#define CAP_CALL_REPEATED                                                                          \
+	16 /* many calls that polled, of which this is one: times from the first to the last; one  \
+	      word more, the last, says how many */
 
 /* From here on a number stands for a name that a CAP_NAME of the same process announced. */
 #define CAP_API_UNKNOWN (1u << 24)

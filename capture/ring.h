@@ -30,7 +30,7 @@
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_FOLDER_BYTES 256	      /* that its value may have, with the zero byte */
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 5
+#define CAP_VERSION 6
 #define CAP_LINE 128 /* apart enough for two cores not to take turns at it */
 #define CAP_PATIENCE_NS INT64_C(10000000000)
 #define CAP_MIN_RING_BYTES (64u << 10)
@@ -52,7 +52,7 @@ struct cap_control {
 	uint32_t version;
 	uint32_t clock;	       /* enum cap_clock_kind: MONOTONIC or TSC; a ring may say VIRTUAL */
 	uint32_t digest_level; /* enum cap_digest_level */
-	uint32_t device_times; /* how many operations of a process may wait for theirs; 0: off */
+	uint32_t device_times; /* how many operations of a stream may wait for theirs; 0: off */
 	uint32_t node_times;   /* 1: of each node of a graph, too */
 	uint32_t embed_images; /* 1: every code image as a blob, also what lies in a file */
 	int32_t recorder_pid;
@@ -75,26 +75,6 @@ struct cap_control {
 	uint32_t n_processes;	/* that have loaded the library */
 	uint32_t failed_blobs;	/* contents that could not be stored */
 };
-
-/* Behind it on its page: programs that traced ones have started, by which exec or spawn function
- * ever, and that have not joined. By programs, atomically. */
-#define CAP_STARTS 7
-#define CAP_STARTS_OFFSET 2048
-struct cap_start {
-	int32_t pid;	  /* whose program it is; -pid: of a child of that one; 0: nobody's */
-	int32_t obstacle; /* why it cannot join: errno of the control page, or: */
-	char path[248];	  /* as it was given, cut where it is longer */
-};
-
-enum {
-	CAP_START_ENVIRONMENT = -1, /* its environment does not name the session */
-	CAP_START_LIBRARY = -2,	    /* the library is not to be found */
-};
-
-static inline struct cap_start *cap_starts(struct cap_control *control)
-{
-	return (struct cap_start *)(void *)((char *)control + CAP_STARTS_OFFSET);
-}
 
 enum cap_state {
 	CAP_LIVE,	    /* also: the process was killed; its pid is gone */

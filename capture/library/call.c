@@ -11,7 +11,9 @@
 /* A signal handler's, which came while the thread was at it: it only counts. */
 static bool count_only(struct cap_thread *t)
 {
-	if (t->ring && t->generation == cap_process.generation && !*t->paused && cap_live.on)
+	if (t->ring && t->generation == cap_process.generation &&
+	    !__atomic_load_n(t->paused, __ATOMIC_RELAXED) &&
+	    __atomic_load_n(&cap_live.on, __ATOMIC_RELAXED))
 		__atomic_store_n(&t->ring->last_call, t->next_id++, __ATOMIC_RELAXED);
 	return false;
 }
@@ -27,12 +29,13 @@ static __attribute__((noinline)) bool open_gate(struct cap_thread *t, uint32_t h
 	if (t->writing || t->hooking)
 		return count_only(t);
 	if (!cap_thread_ready(t)) {
-		__atomic_fetch_add(cap_live.alive ? &control->no_ring_calls
+		__atomic_fetch_add(cap_is_alive() ? &control->no_ring_calls
 						  : &control->forked_calls,
 				   1, __ATOMIC_RELAXED);
 		return false;
 	}
-	*paused = *t->paused || !cap_live.on;
+	*paused = __atomic_load_n(t->paused, __ATOMIC_RELAXED) ||
+		  !__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED);
 	wanted = (how & CAP_HOW_ALWAYS) ||
 		 __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0;
 	return !*paused || wanted;
@@ -65,6 +68,7 @@ bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *w
 	struct cap_thread *t = &cap_self;
 
 	c->paused = 0;
+	c->hooks = 0;
 	if (unlikely(!cap_gates_open(t)) && !open_gate(t, how, &c->paused))
 		return false;
 	c->api = api;
@@ -148,7 +152,7 @@ static inline void write_call(struct cap_thread *t, const struct cap_call *c)
 
 static __attribute__((noinline)) void after(struct cap_call *c)
 {
-	if (cap_is_hooked(c->class))
+	if (c->hooks)
 		cap_chain_after(c);
 	if (c->how & CAP_HOW_RICH)
 		cap_args_after(c);
@@ -164,25 +168,23 @@ void cap_leave(struct cap_call *c, int64_t result)
 	c->result = result;
 	if (unlikely(!cap_end(t, c->depth)))
 		return;
-	if ((c->how & (CAP_HOW_RICH | CAP_HOW_CAPTURES)) || cap_is_hooked(c->class))
+	if ((c->how & (CAP_HOW_RICH | CAP_HOW_CAPTURES)) || c->hooks)
 		after(c);
+	if (unlikely(c->how & CAP_HOW_ASKS) && cap_polls_leave_out(t, c))
+		return;
 	if (c->how & CAP_HOW_OUT)
 		write_out(t, c);
 	write_call(t, c);
 }
 
 int cap_launch_long(uint32_t api, uint32_t how, cap_launch_fn *real,
-		    const uint64_t a[CAP_LAUNCH_WORDS])
+		    const uint64_t words[CAP_LAUNCH_WORDS])
 {
-	uint64_t words[CAP_LAUNCH_WORDS];
+	const uint64_t *w = words;
 	struct cap_call c;
-	bool on;
-	int r;
+	bool on = cap_enter(&c, api, how, words);
+	int r = real(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10]);
 
-	for (int i = 0; i < CAP_LAUNCH_WORDS; i++)
-		words[i] = i == 0 || i >= 8 ? a[i] : (uint32_t)a[i];
-	on = cap_enter(&c, api, how, words);
-	r = real(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]);
 	if (on)
 		cap_leave(&c, r);
 	return r;

@@ -25,6 +25,8 @@
 #define CAP_HOW_KERNEL (1u << 21)     /* cuLaunchKernel: see launch.h */
 #define CAP_HOW_CAPTURES (1u << 22)   /* begins or ends the capture of a stream */
 
+#define CAP_HOW_ASKS (1u << 30) /* changes nothing: may be repeated, see polls.h */
+
 /* Word `word` (below 32) leads to the only thing that is copied, 4 or 8 bytes of result: call.c
  * does that itself. For calls that return a status. */
 #define CAP_HOW_OUT (1u << 23)
@@ -32,6 +34,11 @@
 	(CAP_HOW_OUT | (uint32_t)(word) << 24 | ((bytes) == 8 ? CAP_HOW_OUT_WIDE : 0))
 #define CAP_HOW_OUT_WORD(how) ((how) >> 24 & 0x1f)
 #define CAP_HOW_OUT_WIDE (1u << 29)
+
+/* Words of cuLaunchKernel: CAP_HOW_KERNEL. */
+#define CAP_LAUNCH_PARAMS 9
+#define CAP_LAUNCH_EXTRA 10
+#define CAP_LAUNCH_WORDS 11
 
 /* Whether the call is recorded; then cap_leave() must follow. Neither changes errno. */
 bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const uint64_t *words);

@@ -12,10 +12,10 @@ void cap_driver_began(int result)
 	static uint32_t began; /* the generation for which all this is done */
 	int kept = errno;
 
-	if (result != 0 || !cap_process.session || !cap_live.alive)
+	if (result != 0 || !cap_process.session || !cap_is_alive())
 		return;
 	pthread_mutex_lock(&lock);
-	cap_process.driver_used = true;
+	__atomic_store_n(&cap_process.driver_used, true, __ATOMIC_RELAXED);
 	if (began != cap_process.generation && cap_thread_ready(&cap_self)) {
 		began = cap_process.generation;
 		cap_facts_driver();

@@ -3,7 +3,7 @@
 /* How a process ends, noted in its rings. Nothing has to be flushed: the rings are files, and calls
  * that still come (from destructors of other libraries) are still recorded. */
 #include "capture/library/device/chain.h"
-#include "capture/library/device/drainer.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/environment.h"
 #include "capture/library/find/real.h"
 #include "capture/library/started.h"
@@ -17,7 +17,7 @@
 /* Not in a child that shares this memory until it calls exec (vfork), nor in a forked one. */
 static bool is_this_process(void)
 {
-	return cap_process.session && cap_live.alive && getpid() == cap_process.pid;
+	return cap_process.session && cap_is_alive() && getpid() == cap_process.pid;
 }
 
 static uint32_t ended; /* the generation whose chain was */
@@ -47,7 +47,7 @@ static void driver_ends(void)
 	if (!is_this_process())
 		return;
 	end_chain();
-	cap_drainer_stop();
+	cap_collector_stop();
 }
 
 void cap_ends_driver_began(void)

@@ -91,6 +91,18 @@ void cap_facts_process(void)
 	put_environment();
 }
 
+/* As nvidia-smi writes it. */
+static void put_uuid(const char *key, const uint8_t id[16])
+{
+	char text[48];
+	size_t n = (size_t)snprintf(text, sizeof(text), "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%02x",
+				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id[i]);
+	put_text(key, text);
+}
+
 #define ATTRIBUTES 160 /* CUdevice_attribute: those that the driver knows */
 
 static void put_device(int device, int (*name)(char *, int, int), int (*uuid)(uint8_t *, int),
@@ -106,7 +118,7 @@ static void put_device(int device, int (*name)(char *, int, int), int (*uuid)(ui
 		put_text(key, text);
 	snprintf(key, sizeof(key), "device.%d.uuid", device);
 	if (uuid && uuid(id, device) == 0)
-		cap_put_fact(key, (const char *)id, sizeof(id));
+		put_uuid(key, id);
 	snprintf(key, sizeof(key), "device.%d.memory_bytes", device);
 	if (total && total(&bytes, device) == 0)
 		put_number(key, (long long)bytes);

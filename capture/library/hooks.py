@@ -16,6 +16,10 @@ import sys
 BRIEF = {'query', 'launch', 'copy', 'set', 'prefetch', 'host-call', 'memory-op', 'graph-launch', 'event-record',
          'event-wait', 'event-query', 'stream-query', 'sync', 'gemm', 'blas', 'profile'}
 
+# Classes that change nothing; and how many arguments the record of many such calls in a row has space for: CAP_POLLS_WORDS.
+ASKS = {'query', 'stream-query', 'event-query'}
+MOST_ASKED = 2
+
 # Of whose ends the layouts of kernel parameters end, too.
 HOLDS_CODE = {'module', 'library', 'context'}
 
@@ -188,6 +192,8 @@ def how(call, rich):
         flags.append('CAP_HOW_RICH')
     if call.verb in ('capture-begin', 'capture-end'):
         flags.append('CAP_HOW_CAPTURES')
+    if call.verb in ASKS and 'CAP_HOW_RICH' not in flags and call.words <= MOST_ASKED and result_type(call.result) == 'int':
+        flags.append('CAP_HOW_ASKS')
     if call.per_thread:
         flags.append('CAP_HOW_PER_THREAD')
     if result_type(call.result) == 'uint64_t':
@@ -255,6 +261,7 @@ def main():
     with open(sys.argv[3], 'w', encoding='utf-8') as out:
         own = ['dlopen', 'dlsym', 'dlvsym', '_exit', '_Exit', 'abort', 'execve', 'execv', 'execvp', 'execvpe',
                'execl', 'execle', 'execlp', 'execveat', 'fexecve', 'posix_spawn', 'posix_spawnp',
+               'wait', 'wait3', 'wait4', 'waitid', 'waitpid',
                'InitializeInjectionNvtx2', 'gpucapture_mark_iteration']
         out.write('{\nglobal:\n' + ''.join(f'\t{n};\n' for n in own + [c.name for c in calls]) + 'local:\n\t*;\n};\n')
 

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cuLaunchKernel, by far the most frequent of the calls that have something to copy: all that is
- * done of it where no hook wants it, within its own, in as few instructions as it takes. */
+/* cuLaunchKernel, by far the most frequent of the calls that have something to copy: recorded, and
+ * timed, in as few instructions as it takes. A launch that a hook other than `times` wants goes the
+ * way of any other call: cap_launch_long(). */
 #pragma once
 
 #include "capture/library/call.h"
 #include "capture/library/known.h"
 #include "capture/library/path.h"
+#include "capture/library/times/times.h"
 #include "formats/api/api.h"
-
-#define CAP_LAUNCH_WORDS 11
-#define CAP_LAUNCH_PARAMS 9
-#define CAP_LAUNCH_EXTRA 10
 
 /* As they are passed: what the upper half of a narrow one holds is the caller's. */
 typedef int cap_launch_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			  uint64_t, uint64_t, uint64_t, uint64_t);
 
-/* Like any other call. */
+/* Like any other call. Of narrow arguments the upper halves are zero. */
 int cap_launch_long(uint32_t api, uint32_t how, cap_launch_fn *real,
-		    const uint64_t a[CAP_LAUNCH_WORDS]);
+		    const uint64_t words[CAP_LAUNCH_WORDS]);
+
+/* Whether no hook but `times` has to act, which must not meet a stream in capture. */
+static CAP_INLINE bool cap_launch_is_short(uint32_t hooks)
+{
+	return likely(!(hooks & CAP_LAUNCH_CHAINED)) &&
+	       likely(!hooks || !__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED));
+}
 
 /* Begins the call if its ring knows how the parameters lie, and each of them has 4 or 8 bytes. */
-static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint64_t function, void **params,
-					uint64_t *ret_id, uint8_t *ret_depth)
+static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint32_t hooks, uint64_t function,
+					void **params, uint64_t *ret_id, uint8_t *ret_depth)
 {
 	const struct cap_known *k;
 	struct cap_params_record *r;
 
-	if (unlikely(!cap_gates_open(t) || cap_is_hooked(API_CLASS_LAUNCH) || !params))
+	if (unlikely(!cap_gates_open(t) || !cap_launch_is_short(hooks) || !params))
 		return false;
 	cap_writing(t, 1);
 	k = cap_known_of(t, function);
@@ -51,22 +56,30 @@ static CAP_INLINE int cap_launch(uint32_t api, uint32_t how, cap_launch_fn *real
 				 uint64_t a6, uint64_t a7, uint64_t a8, uint64_t a9, uint64_t a10)
 {
 	const uint32_t bytes = sizeof(struct cap_call_record) + 8 * CAP_LAUNCH_WORDS;
+	uint32_t hooks = __atomic_load_n(&cap_process.launch_hooks, __ATOMIC_ACQUIRE);
 	struct cap_thread *t = &cap_self;
+	struct cap_stream *timed = NULL;
 	struct cap_call_record *r;
 	uint64_t id, start, end;
 	uint8_t depth;
 	int result;
 
-	if (unlikely(!cap_launch_begin(t, a0, (void **)a9, &id, &depth))) {
-		const uint64_t a[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10};
+	if (unlikely(!cap_launch_begin(t, hooks, a0, (void **)a9, &id, &depth))) {
+		const uint64_t words[] = {a0,		(uint32_t)a1, (uint32_t)a2, (uint32_t)a3,
+					  (uint32_t)a4, (uint32_t)a5, (uint32_t)a6, (uint32_t)a7,
+					  a8,		a9,	      a10};
 
-		return cap_launch_long(api, how, real, a);
+		return cap_launch_long(api, how, real, words);
 	}
+	if (hooks)
+		timed = cap_times_launch((void *)a8, how & CAP_HOW_PER_THREAD);
 	start = cap_start(t, api, depth);
 	result = real(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10);
 	end = cap_ticks(t);
 	if (unlikely(!cap_end(t, depth)))
 		return result;
+	if (timed && result == 0)
+		cap_times_launched(timed, id, start);
 	r = (void *)cap_room(t, bytes);
 	if (unlikely(!r))
 		return result;

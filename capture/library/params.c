@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernel parameters: where they lie, asked of the driver once for each function; and their bytes.
+/* Kernel parameters: their layouts, asked of the driver once for each function, and their bytes.
  *
- * The table is read without a lock: an entry's layout is complete before its handle is visible.
- * Layouts are never freed: a reader may still hold one.
+ * Threads read the table without a lock, so its entries are atomics. An entry's generation
+ * publishes its layout. Layouts are never freed, since a thread may still read one.
  */
 #include "capture/library/params.h"
 
@@ -34,13 +34,13 @@ struct layout {
 };
 
 struct slot {
-	uint64_t handle;
+	uint64_t handle; /* of a function or a kernel; 0: the slot is empty */
 	const struct layout *layout;
-	uint32_t generation; /* the layout holds if this is cap_layouts_now */
-	uint32_t kernel;     /* the handle is one of a kernel */
+	uint32_t generation; /* the layout is valid if this is cap_layouts_now */
+	uint32_t kernel;     /* the handle is one of a kernel; with the lock */
 };
 
-static struct slot *slots; /* mapped at the first use */
+static struct slot *slots; /* mapped at the first use; publishes the mapping */
 static uint32_t n_used;
 uint32_t cap_layouts_now = 1;
 static uint8_t *chunk;
@@ -61,16 +61,21 @@ static struct slot *slot_of(struct slot *table, uint64_t handle)
 	uint64_t there;
 
 	for (;; i++) {
-		there = __atomic_load_n(&table[i % SLOTS].handle, __ATOMIC_ACQUIRE);
+		there = __atomic_load_n(&table[i % SLOTS].handle, __ATOMIC_RELAXED);
 		if (there == handle || there == 0)
 			return &table[i % SLOTS];
 	}
 }
 
-static void empty(void)
+/* With the lock held. A thread that reads a slot meanwhile finds no layout, and waits for the lock
+ * to learn it anew. */
+static void empty_slots(void)
 {
-	if (slots)
-		memset(slots, 0, SLOTS * sizeof(*slots));
+	for (uint32_t i = 0; slots && i < SLOTS; i++) {
+		__atomic_store_n(&slots[i].generation, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&slots[i].handle, 0, __ATOMIC_RELAXED);
+		slots[i].kernel = 0;
+	}
 	n_used = 0;
 }
 
@@ -87,10 +92,10 @@ static struct slot *claim(uint64_t handle)
 		__atomic_store_n(&slots, table, __ATOMIC_RELEASE);
 	}
 	if (n_used >= MOST_USED)
-		empty();
+		empty_slots();
 	s = slot_of(slots, handle);
-	if (!s->handle)
-		n_used++;
+	n_used += s->handle == 0;
+	__atomic_store_n(&s->handle, handle, __ATOMIC_RELAXED);
 	return s;
 }
 
@@ -155,12 +160,15 @@ static struct layout *ask(uint64_t handle, bool kernel)
 	return l;
 }
 
-static const struct layout *valid(const struct slot *s)
+/* The layout of the handle, if the slot has one that is valid. The handle is looked at behind the
+ * generation: meanwhile the slot may have become that of another one. */
+static const struct layout *valid(const struct slot *s, uint64_t handle)
 {
 	if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) !=
-	    __atomic_load_n(&cap_layouts_now, __ATOMIC_RELAXED))
+		    __atomic_load_n(&cap_layouts_now, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&s->handle, __ATOMIC_RELAXED) != handle)
 		return NULL;
-	return s->layout;
+	return __atomic_load_n(&s->layout, __ATOMIC_RELAXED);
 }
 
 static const struct layout *learn(uint64_t handle)
@@ -170,10 +178,9 @@ static const struct layout *learn(uint64_t handle)
 
 	pthread_mutex_lock(&lock);
 	s = claim(handle);
-	if (s && !(l = valid(s)) && (l = ask(handle, s->kernel))) {
-		s->layout = l;
+	if (s && !(l = valid(s, handle)) && (l = ask(handle, s->kernel))) {
+		__atomic_store_n(&s->layout, l, __ATOMIC_RELAXED);
 		__atomic_store_n(&s->generation, cap_layouts_now, __ATOMIC_RELEASE);
-		__atomic_store_n(&s->handle, handle, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 	return l;
@@ -183,7 +190,7 @@ static const struct layout *layout_of(uint64_t handle)
 {
 	struct slot *table = __atomic_load_n(&slots, __ATOMIC_ACQUIRE);
 	struct slot *s = table ? slot_of(table, handle) : NULL;
-	const struct layout *l = s && s->handle == handle ? valid(s) : NULL;
+	const struct layout *l = s ? valid(s, handle) : NULL;
 
 	return likely(l) ? l : learn(handle);
 }
@@ -196,10 +203,8 @@ void cap_params_note(uint64_t handle, bool kernel)
 		return;
 	pthread_mutex_lock(&lock);
 	s = claim(handle);
-	if (s) {
+	if (s)
 		s->kernel = kernel;
-		__atomic_store_n(&s->handle, handle, __ATOMIC_RELEASE);
-	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -280,6 +285,11 @@ static void put_packed(struct cap_thread *t, const struct cap_call *c, unsigned 
 
 	if (!r)
 		return;
+	if (k->is_plain) {
+		cap_fill_plain(r, k, arg, c->id, params);
+		cap_commit(t, k->head.bytes);
+		return;
+	}
 	r->head = k->head;
 	r->head.depth = (uint8_t)arg;
 	r->id = c->id;

@@ -9,12 +9,14 @@
 
 static CAP_INLINE bool cap_gates_open(const struct cap_thread *t)
 {
-	return likely(cap_live.on) && likely(!(*t->paused | t->writing | t->hooking));
+	return likely(__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED)) &&
+	       likely(!(__atomic_load_n(t->paused, __ATOMIC_RELAXED) | t->writing | t->hooking));
 }
 
+/* Whether some hook wants calls of that class; then what the hook set up can be seen as well. */
 static CAP_INLINE bool cap_is_hooked(uint32_t class)
 {
-	return cap_process.hooked >> class & 1;
+	return __atomic_load_n(&cap_process.hooked, __ATOMIC_ACQUIRE) >> class & 1;
 }
 
 /* The id of a call that begins, of a thread that is writing. */
@@ -41,7 +43,7 @@ static CAP_INLINE uint64_t cap_start(const struct cap_thread *t, uint32_t api, u
 static CAP_INLINE bool cap_end(struct cap_thread *t, uint8_t depth)
 {
 	t->depth--;
-	if (unlikely(!t->ring || !cap_live.alive))
+	if (unlikely(!t->ring || !cap_is_alive()))
 		return false;
 	if (depth == 0)
 		__atomic_store_n(&t->ring->current_api, 0, __ATOMIC_RELAXED);

@@ -4,7 +4,6 @@
  * one of another version, everything is forwarded and nothing recorded. */
 #include "capture/library/session.h"
 #include "base/host.h"
-#include "capture/library/device/chain.h"
 #include "capture/library/find/unknown.h"
 #include "capture/library/range.h"
 #include "capture/library/started.h"
@@ -60,9 +59,10 @@ static struct cap_control *map_control(void)
 
 static bool usable(const struct cap_control *c)
 {
-	return c->magic == CAP_MAGIC && c->version == CAP_VERSION &&
-	       c->ring_bytes >= CAP_MIN_RING_BYTES && c->ring_bytes <= CAP_MAX_RING_BYTES &&
-	       (c->ring_bytes & (c->ring_bytes - 1)) == 0;
+	/* Publishes what the recorder has set before the first program starts. */
+	return __atomic_load_n(&c->magic, __ATOMIC_ACQUIRE) == CAP_MAGIC &&
+	       c->version == CAP_VERSION && c->ring_bytes >= CAP_MIN_RING_BYTES &&
+	       c->ring_bytes <= CAP_MAX_RING_BYTES && (c->ring_bytes & (c->ring_bytes - 1)) == 0;
 }
 
 /* Lets the page be all zeroes again in a forked child. */
@@ -79,13 +79,14 @@ void cap_process_begin(void)
 	cap_process.generation++;
 	cap_process.iteration = -1;
 	cap_process.capturing = 0;
-	cap_live.alive = 1;
-	cap_live.on = 1;
+	__atomic_store_n(&cap_live.alive, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&cap_live.on, 1, __ATOMIC_RELAXED);
 }
 
-/* In any forked child: whoever held these locks is not there. */
+/* In any forked child: the threads that held these locks do not exist there. */
 static void forked(void)
 {
+	cap_threads_forked();
 	cap_unknown_forked();
 	cap_nvtx_forked();
 }
@@ -107,7 +108,6 @@ __attribute__((constructor)) static void join(void)
 		cap_process.session = true;
 		__atomic_fetch_add(&control->n_processes, 1, __ATOMIC_RELAXED);
 		cap_started_joined();
-		cap_chain_init();
 		cap_process_begin();
 	} else if (control) {
 		munmap(control, CAP_CONTROL_BYTES);
@@ -122,11 +122,12 @@ const struct cap_control *cap_control(void)
 
 int cap_emulated(void)
 {
-	return cap_process.emulated_ns != NULL;
+	return cap_emulated_clock() != NULL;
 }
 
 int64_t cap_now_ns(void)
 {
-	return cap_process.emulated_ns ? (int64_t)cap_process.emulated_ns()
-				       : host_clock_ns(CLOCK_MONOTONIC);
+	uint64_t (*emulated_ns)(void) = cap_emulated_clock();
+
+	return emulated_ns ? (int64_t)emulated_ns() : host_clock_ns(CLOCK_MONOTONIC);
 }

@@ -5,6 +5,7 @@
 #include "capture/library/find/real.h"
 #include "capture/library/session.h"
 #include "capture/library/state.h"
+#include "capture/noted.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,12 +46,14 @@ void cap_started(int pid, const char *path, char *const envp[])
 
 	if (!cap_process.session || !path)
 		return;
-	while ((s = find(0)) && !__atomic_compare_exchange_n(&s->pid, &nobody, pid, false,
-							     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	while ((s = find(0)) &&
+	       !__atomic_compare_exchange_n(&s->pid, &nobody, CAP_START_WRITING, false,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		nobody = 0;
 	if (s) {
 		s->obstacle = obstacle(envp);
 		memccpy(s->path, path, 0, sizeof(s->path) - 1);
+		__atomic_store_n(&s->pid, pid, __ATOMIC_RELEASE);
 	}
 	errno = kept;
 }

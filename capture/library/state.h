@@ -10,6 +10,7 @@
 #pragma once
 
 #include "capture/library/device/hook.h"
+#include "capture/library/polls.h"
 #include "capture/ring.h"
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@
 struct cap_known; /* known.h */
 
 struct cap_thread {
-	const uint32_t *paused; /* &ring->paused, or &cap_closed */
+	const uint32_t *paused; /* &ring->paused, which the recorder may change, or &cap_closed */
 	uint8_t *at, *end;	/* where the next record goes, and how far without looking again */
 	struct cap_ring *ring;	/* NULL: none yet, or none could be made */
 	uint8_t *data;		/* of the ring */
@@ -38,6 +39,7 @@ struct cap_thread {
 	int64_t beat, silence_ns; /* the recorder's last heartbeat, and the turns waited since */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
 	struct cap_known *known;		       /* CAP_LAYOUTS of them; NULL: none yet */
+	struct cap_polls polls;
 	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
 };
 
@@ -48,29 +50,56 @@ struct cap_thread {
 #define CAP_PAGE 65536 /* as large as pages can be */
 #endif
 struct cap_live {
-	_Alignas(CAP_PAGE) uint32_t on; /* calls are recorded */
-	uint32_t alive;			/* this is the process that set it */
+	/* Calls are recorded. Any thread changes it; relaxed, since it publishes nothing else. */
+	_Alignas(CAP_PAGE) uint32_t on;
+	/* This is the process that set it. Publishes what cap_process_begin() set: see
+	   cap_is_alive(). */
+	uint32_t alive;
 	uint8_t page[CAP_PAGE - 8];
 };
 
+/* Which hooks want launches: launch.h runs that of `times` without the chain. */
+enum cap_launch_hooks { CAP_LAUNCH_TIMED = 1, CAP_LAUNCH_CHAINED = 2 };
+
 struct cap_process {
-	struct cap_control *control; /* never NULL: without a session a page that is `paused` */
-	bool session;		     /* there is one, and it is of our version */
-	bool driver_used; /* cuInit was called: a forked child cannot go on with what it made */
+	/* Set by the constructor, before main(). */
+	struct cap_control *control;   /* never NULL: without a session a page that is `paused` */
+	bool session;		       /* there is one, and it is of our version */
+	char folder[CAP_FOLDER_BYTES]; /* of the session */
+
+	/* Set by cap_process_begin(): by the constructor, and anew in a forked child, before
+	   cap_live.alive. */
 	int pid;
 	uint32_t generation;
-	uint64_t start;		       /* cap_ring.process_start */
-	uint64_t hooked;	       /* bit enum api_class: some hook wants it */
-	uint32_t capturing;	       /* streams in capture: recorded while paused, too */
-	int64_t iteration;	       /* marks so far, less 1 */
-	uint64_t (*emulated_ns)(void); /* gpuemu_host_ns, or NULL */
-	char folder[CAP_FOLDER_BYTES]; /* of the session */
+	uint64_t start; /* cap_ring.process_start */
+
+	/* By any thread, atomically; relaxed where nothing else is published. */
+	uint64_t hooked; /* bit enum api_class: some hook wants it. Publishes what the hook set
+			    up in start(): stored with release, read by cap_is_hooked() */
+	uint32_t launch_hooks; /* enum cap_launch_hooks, bits; publishes the same */
+	uint32_t capturing;    /* streams in capture: recorded while paused, too */
+	int64_t iteration;     /* marks so far, less 1 */
+	bool driver_used; /* cuInit was called: a forked child cannot go on with what it made */
+	uint64_t (*emulated_ns)(void); /* gpuemu_host_ns, or NULL. Publishes the emulated driver:
+					  see cap_emulated_clock() */
 };
 
 extern struct cap_process cap_process;
 extern struct cap_live cap_live;
 extern const uint32_t cap_closed; /* 1 */
 extern __thread struct cap_thread cap_self __attribute__((tls_model("initial-exec")));
+
+/* Whether this process has begun to record: false in a forked child, until it begins anew. */
+static inline bool cap_is_alive(void)
+{
+	return __atomic_load_n(&cap_live.alive, __ATOMIC_ACQUIRE);
+}
+
+/* gpuemu_host_ns(), or NULL: time is not virtual, or is not known to be yet. */
+static inline uint64_t (*cap_emulated_clock(void))(void)
+{
+	return __atomic_load_n(&cap_process.emulated_ns, __ATOMIC_ACQUIRE);
+}
 
 /* Whether the calling thread may write at all, also while paused: makes its ring, and the process
  * anew in a forked child whose parent had not begun with CUDA. Keeps errno. */
@@ -85,6 +114,9 @@ uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes);
 
 /* Says in every ring of the process how it ends; CAP_LIVE takes it back. */
 void cap_threads_mark(enum cap_state state);
+
+/* In a forked child: the thread that held the lock of the rings does not exist there. */
+void cap_threads_forked(void);
 
 /* Facts about the process, and about the driver once it has been initialised; into the ring of the
  * calling thread. */

@@ -63,10 +63,8 @@ void cap_threads_mark(enum cap_state state)
 	errno = kept;
 }
 
-/* In a forked child: the rings are the parent's. */
-static void forget_threads(void)
+void cap_threads_forked(void)
 {
-	memset(rings, 0, sizeof(rings));
 	pthread_mutex_init(&lock, NULL);
 }
 
@@ -123,9 +121,11 @@ static void thread_ended(void *thread)
 	struct cap_thread *t = thread;
 	struct cap_ring *ring = t->ring;
 
-	if (!ring || t->generation != cap_process.generation || !cap_live.alive)
+	if (!ring || !cap_is_alive() || t->generation != cap_process.generation)
 		return;
 	cap_chain_thread_end();
+	if (cap_polls_bytes(t))
+		cap_thread_room(t, 0);
 	t->paused = &cap_closed;
 	t->ring = NULL;
 	t->at = t->end = NULL;
@@ -151,12 +151,12 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 	ring->process_start = cap_process.start;
 	ring->data_offset = CAP_RING_HEADER_BYTES;
 	ring->data_bytes = data_bytes;
-	ring->clock = cap_process.emulated_ns ? CAP_CLOCK_VIRTUAL : cap_process.control->clock;
+	ring->clock = cap_emulated_clock() ? CAP_CLOCK_VIRTUAL : cap_process.control->clock;
 #ifndef __x86_64__
 	if (ring->clock == CAP_CLOCK_TSC)
 		ring->clock = CAP_CLOCK_MONOTONIC;
 #endif
-	ring->paused = cap_process.control->paused;
+	ring->paused = __atomic_load_n(&cap_process.control->paused, __ATOMIC_RELAXED);
 	prctl(PR_GET_NAME, ring->thread_name);
 	*t = (struct cap_thread){
 		.ring = ring,
@@ -203,22 +203,27 @@ static bool open_ring(struct cap_thread *t)
 	return true;
 }
 
-/* A forked child may begin anew if its parent had not begun with CUDA: nothing else works there. */
-static bool may_restart(void)
+/* A forked child begins anew if its parent had not begun with CUDA: nothing else works there. Of
+ * its threads only the first does so. */
+static bool restart(void)
 {
-	if (!cap_process.session || cap_process.driver_used || getpid() == cap_process.pid)
+	if (__atomic_load_n(&cap_process.driver_used, __ATOMIC_RELAXED))
 		return false;
-	forget_threads();
-	cap_process_begin();
+	pthread_mutex_lock(&lock);
+	if (!cap_is_alive()) {
+		memset(rings, 0, sizeof(rings)); /* they are the parent's */
+		cap_process_begin();
+	}
+	pthread_mutex_unlock(&lock);
 	return true;
 }
 
 static bool make_ready(struct cap_thread *t)
 {
 	static uint32_t facts_of; /* the generation whose facts were written */
-	uint32_t generation = cap_process.generation;
+	uint32_t generation;
 
-	if (!cap_live.alive && !may_restart())
+	if (!cap_is_alive() && !restart())
 		return false;
 	generation = cap_process.generation;
 	if (t->generation == generation && t->failed)
@@ -236,7 +241,7 @@ bool cap_thread_ready(struct cap_thread *t)
 	int kept = errno, cancel;
 	bool ready;
 
-	if (likely(t->ring && t->generation == cap_process.generation && cap_live.alive))
+	if (likely(t->ring && cap_is_alive() && t->generation == cap_process.generation))
 		return true;
 	if (!cap_process.session)
 		return false;
@@ -357,6 +362,8 @@ uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes)
 	int kept = errno;
 	uint32_t first = t->lost_records ? sizeof(struct cap_lost_record) : 0;
 
+	first += cap_polls_bytes(t);
+
 	if (bytes > t->ring->data_bytes / 8)
 		return drop(t, bytes);
 	while (!look_again(t, bytes + first)) {
@@ -366,8 +373,10 @@ uint8_t *cap_thread_room(struct cap_thread *t, uint32_t bytes)
 		}
 		wait_a_turn(t);
 	}
-	if (first)
+	if (t->lost_records)
 		say_what_was_lost(t);
+	if (cap_polls_bytes(t))
+		cap_polls_write(t);
 	errno = kept;
 	return t->at;
 }

@@ -10,7 +10,7 @@
 static __attribute__((noinline, unused)) uint64_t cap_ticks_by_call(const struct cap_thread *t)
 {
 	if (t->clock == CAP_CLOCK_VIRTUAL)
-		return cap_process.emulated_ns();
+		return cap_emulated_clock()();
 	return (uint64_t)host_clock_ns(CLOCK_MONOTONIC);
 }
 

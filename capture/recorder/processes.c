@@ -4,7 +4,10 @@
 #include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
+#include "capture/noted.h"
 #include "capture/recorder/session.h"
+
+#include <signal.h>
 
 /* A process with its feeds. */
 struct traced {
@@ -241,23 +244,71 @@ static bool says(const struct rec_processes *p, const struct traced *t, enum cap
 	return found;
 }
 
-struct rec_endings rec_processes_endings(const struct rec_processes *p)
+const char *rec_signal_name(int signal)
 {
-	struct rec_endings ret = {0};
+	static const char *const names[] = {
+		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
+		[SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+		[SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
+		[SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
+		[SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+	};
 
-	for (size_t i = 0; i < p->n; i++) {
-		const struct traced *t = &p->traced[i];
-		uint64_t pid = (uint64_t)t->process->pid;
-		bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
-
-		if (is_open && host_process_started(pid) == t->process->started)
-			ret.running++;
-		else if (is_open || says(p, t, CAP_PROCESS_ABORTED))
-			ret.killed++;
-	}
-	return ret;
+	return signal > 0 && (size_t)signal < ARRAY_SIZE(names) ? names[signal] : NULL;
 }
 
+/* The call that a thread of the process was in is its last one. */
+static int find_call_in_progress(const struct rec_processes *p, const struct traced *t)
+{
+	struct rec_process *process = t->process;
+	int r = 0;
+
+	for (size_t i = 0; i < t->n && !process->in_call && r == 0; i++) {
+		uint32_t api = p->rings[t->feeds[i]->about.number].status.current_api;
+		const struct api_call *call = api > 0 ? api_call(api - 1) : NULL;
+
+		if (!call)
+			continue;
+		process->in_call = true;
+		r = fmt_names_string(p->names, call->name, strlen(call->name), &process->last_call);
+	}
+	return r;
+}
+
+static int find_ending(const struct rec_processes *p, const struct traced *t,
+		       struct cap_control *control)
+{
+	struct rec_process *process = t->process;
+	bool aborted = says(p, t, CAP_PROCESS_ABORTED);
+	bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
+
+	process->ending = REC_EXITED;
+	if (is_open && host_process_started((uint64_t)process->pid) == process->started)
+		process->ending = REC_RUNNING;
+	else if (is_open || aborted)
+		process->ending = REC_KILLED;
+	if (process->ending != REC_KILLED)
+		return 0;
+	process->signal = control ? (uint8_t)cap_signal_of(control, process->pid) : 0;
+	if (process->signal == 0 && aborted)
+		process->signal = SIGABRT;
+	return find_call_in_progress(p, t);
+}
+
+int rec_processes_endings(const struct rec_processes *p, struct cap_control *control,
+			  struct rec_endings *ret)
+{
+	int r = 0;
+
+	*ret = (struct rec_endings){0};
+	for (size_t i = 0; i < p->n && r == 0; i++) {
+		r = find_ending(p, &p->traced[i], control);
+		ret->running += p->traced[i].process->ending == REC_RUNNING;
+		ret->killed += p->traced[i].process->ending == REC_KILLED;
+	}
+	return r;
+}
 struct fmt_names *rec_processes_names(struct rec_processes *p)
 {
 	return p->names;

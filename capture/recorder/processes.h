@@ -32,10 +32,16 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece);
 /* All of them, and how many: stands as long as `p`. What the rings say of losses is added up. */
 struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *ret_n);
 
-/* Of those with rings: how many run on, and how many ended without saying so, or by abort(). */
+/* Finds out how each process ended, and what it called last if it was killed. Counts those that
+ * still run, and those that ended without saying so or by abort(). `control` may be NULL: the
+ * session's page, where signals were noted. */
 struct rec_endings {
 	uint32_t running, killed;
 };
-struct rec_endings rec_processes_endings(const struct rec_processes *p);
+int rec_processes_endings(const struct rec_processes *p, struct cap_control *control,
+			  struct rec_endings *ret);
+
+/* "SIGKILL"; NULL: a signal that does not end processes, or 0. */
+const char *rec_signal_name(int signal);
 
 struct fmt_names *rec_processes_names(struct rec_processes *p);

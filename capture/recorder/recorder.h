@@ -24,8 +24,8 @@
  */
 #pragma once
 
+#include "capture/noted.h"
 #include "capture/recorder/trace/run.h"
-#include "capture/ring.h"
 
 struct rec_recorder;
 
@@ -75,6 +75,11 @@ bool rec_has_calls(struct rec_recorder *r);
 struct rec_unread rec_unread(const struct rec_recorder *r);
 /* The k-th of the programs that they started and that were not seen; false: there are no more. */
 bool rec_unjoined(const struct rec_recorder *r, unsigned k, struct cap_start *ret);
+
+/* A child of this process was ended by that signal. */
+void rec_child_died(struct rec_recorder *r, int pid, int signal);
+/* The k-th process that was killed, once the trace is written; NULL: there are no more. */
+const struct rec_process *rec_killed(const struct rec_recorder *r, unsigned k);
 
 /* Gives back the room on disk of what was taken, once it is finished. */
 void rec_drop(struct rec_recorder *r);

@@ -7,7 +7,11 @@
 
 static void (*begin)(void), (*end)(void);
 
-static void find(void)
+/* How often the thread has called begin() and not end(): time may turn out to be virtual between
+ * the two calls. */
+static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+
+static void find_functions(void)
 {
 	begin = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_aside_begin");
 	end = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_aside_end");
@@ -17,14 +21,19 @@ void cap_aside_begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (cap_emulated())
-		pthread_once(&once, find);
-	if (begin && end)
-		begin();
+	if (depth == 0 && !cap_emulated())
+		return;
+	pthread_once(&once, find_functions);
+	if (!begin || !end)
+		return;
+	depth++;
+	begin();
 }
 
 void cap_aside_end(void)
 {
-	if (begin && end)
-		end();
+	if (depth == 0)
+		return;
+	depth--;
+	end();
 }

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/chain.h"
+
+#include "base/array.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/device/cu.h"
-#include "capture/library/device/drainer.h"
+#include "formats/api/api.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#pragma weak cap_allocations
-#pragma weak cap_digests
-#pragma weak cap_times
-
-#define N_HOOKS 3
-static const struct cap_hook *const chain[N_HOOKS] = {&cap_allocations, &cap_digests, &cap_times};
-static bool runs[N_HOOKS]; /* was started, and did not fail */
-
-void cap_chain_init(void)
-{
-	for (int i = 0; i < N_HOOKS; i++)
-		if (chain[i] && !chain[i]->start) {
-			runs[i] = true;
-			cap_process.hooked |= chain[i]->classes;
-		}
-}
+static const struct cap_hook *const chain[] = {&cap_allocations, &cap_digests, &cap_times};
+static uint32_t running; /* bit of each hook whose start() succeeded; publishes what that set up */
 
 void cap_chain_start(void)
 {
 	int kept = errno;
 
 	cap_self.hooking++;
-	for (int i = 0; i < N_HOOKS; i++)
-		if (chain[i] && chain[i]->start && !runs[i] && chain[i]->start() == 0) {
-			runs[i] = true;
-			__atomic_fetch_or(&cap_process.hooked, chain[i]->classes, __ATOMIC_RELEASE);
-		}
+	for (unsigned i = 0; i < ARRAY_SIZE(chain); i++) {
+		if (running >> i & 1 || chain[i]->start() != 0)
+			continue;
+		__atomic_fetch_or(&running, 1u << i, __ATOMIC_RELEASE);
+		__atomic_fetch_or(&cap_process.hooked, chain[i]->classes, __ATOMIC_RELEASE);
+		if (chain[i]->classes >> API_CLASS_LAUNCH & 1)
+			__atomic_fetch_or(&cap_process.launch_hooks,
+					  chain[i] == &cap_times ? CAP_LAUNCH_TIMED
+								 : CAP_LAUNCH_CHAINED,
+					  __ATOMIC_RELEASE);
+	}
 	cap_self.hooking--;
 	errno = kept;
+}
+
+static bool runs(unsigned i)
+{
+	return __atomic_load_n(&running, __ATOMIC_ACQUIRE) >> i & 1;
 }
 
 #define NOTHING_CAPTURED (-2)
@@ -55,20 +55,24 @@ void cap_chain_leave(int mode)
 	cap_self.hooking--;
 }
 
-static bool wants(int i, const struct cap_call *c)
+static bool wants(const struct cap_hook *hook, const struct cap_call *c)
 {
-	return runs[i] && (chain[i]->classes >> c->class & 1) &&
-	       (!c->paused || (chain[i]->always >> c->class & 1));
+	return (c->paused ? hook->always : hook->classes) >> c->class & 1;
 }
 
 void cap_chain_before(struct cap_call *c)
 {
+	uint32_t started = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
 	int kept = errno, mode = cap_chain_enter();
 
 	memset(c->room, 0, sizeof(c->room));
-	for (int i = 0; i < N_HOOKS; i++)
-		if (wants(i, c) && chain[i]->before)
+	for (unsigned i = 0; i < ARRAY_SIZE(chain); i++) {
+		if (!(started >> i & 1) || !wants(chain[i], c))
+			continue;
+		c->hooks |= 1u << i;
+		if (chain[i]->before)
 			chain[i]->before(c);
+	}
 	cap_chain_leave(mode);
 	errno = kept;
 }
@@ -77,8 +81,8 @@ void cap_chain_after(struct cap_call *c)
 {
 	int kept = errno, mode = cap_chain_enter();
 
-	for (int i = N_HOOKS - 1; i >= 0; i--)
-		if (wants(i, c) && chain[i]->after)
+	for (unsigned i = ARRAY_SIZE(chain); i-- > 0;)
+		if ((c->hooks >> i & 1) && chain[i]->after)
 			chain[i]->after(c);
 	cap_chain_leave(mode);
 	errno = kept;
@@ -88,8 +92,8 @@ void cap_chain_iteration(int64_t number, uint64_t id)
 {
 	int mode = cap_chain_enter();
 
-	for (int i = 0; i < N_HOOKS; i++)
-		if (runs[i] && chain[i]->iteration)
+	for (unsigned i = 0; i < ARRAY_SIZE(chain); i++)
+		if (runs(i) && chain[i]->iteration)
 			chain[i]->iteration(number, id);
 	cap_chain_leave(mode);
 }
@@ -97,19 +101,19 @@ void cap_chain_iteration(int64_t number, uint64_t id)
 void cap_chain_thread_end(void)
 {
 	cap_self.hooking++;
-	for (int i = 0; i < N_HOOKS; i++)
-		if (runs[i] && chain[i]->thread_end)
+	for (unsigned i = 0; i < ARRAY_SIZE(chain); i++)
+		if (runs(i) && chain[i]->thread_end)
 			chain[i]->thread_end();
 	cap_self.hooking--;
 }
 
 void cap_chain_end(void)
 {
-	for (int i = 0; i < N_HOOKS; i++)
-		if (runs[i] && chain[i]->end)
+	for (unsigned i = 0; i < ARRAY_SIZE(chain); i++)
+		if (runs(i) && chain[i]->end)
 			chain[i]->end();
-	cap_drainer_settle();
-	for (int i = 0; i < N_HOOKS; i++)
-		if (runs[i] && chain[i]->ended)
+	cap_collector_settle();
+	for (unsigned i = 0; i < ARRAY_SIZE(chain); i++)
+		if (runs(i) && chain[i]->ended)
 			chain[i]->ended();
 }

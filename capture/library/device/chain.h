@@ -5,9 +5,8 @@
 
 #include "capture/library/state.h"
 
-/* Before anything is recorded: which hooks there are. */
-void cap_chain_init(void);
-
+/* Runs the hooks that want the call, and lists them in c->hooks, which is 0 before; then those that
+ * are listed: a hook that starts during a call has not seen its beginning. */
 void cap_chain_before(struct cap_call *c);
 void cap_chain_after(struct cap_call *c);
 
@@ -18,7 +17,7 @@ void cap_chain_after(struct cap_call *c);
 int cap_chain_enter(void);
 void cap_chain_leave(int mode);
 
-/* cuInit has been called: lets each hook start. */
+/* cuInit has been called: starts each hook that has not. For one thread at a time. */
 void cap_chain_start(void);
 void cap_chain_iteration(int64_t number, uint64_t id);
 void cap_chain_thread_end(void);

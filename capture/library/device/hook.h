@@ -23,7 +23,8 @@ struct cap_call {
 	uint16_t class; /* enum api_class */
 	uint8_t depth;	/* 0: by the program itself */
 	uint8_t paused;
-	uint32_t how; /* call.h's own */
+	uint32_t how;	/* call.h's own */
+	uint32_t hooks; /* bit of each hook that acts on the call: chain.h's own */
 	uint64_t id;
 	const uint64_t *words; /* the arguments as in struct cap_call_record */
 	uint64_t start, end;   /* in the ring's clock; `end` in after() only */
@@ -33,11 +34,11 @@ struct cap_call {
 
 struct cap_hook {
 	const char *name;
-	uint64_t classes; /* bit enum api_class: which calls it wants */
-	uint64_t always;  /* which of them also while paused */
+	uint64_t classes;   /* bit enum api_class: which calls it wants */
+	uint64_t always;    /* which of them also while paused */
+	int (*start)(void); /* once a process, when cuInit() has succeeded: 0, or -errno to be
+			       left out */
 	/* Each may be NULL. */
-	int (*start)(void); /* once a process, at the first driver call that succeeded
-			       (cuInit has been called): 0, or -errno to be left out */
 	void (*before)(struct cap_call *c);
 	void (*after)(struct cap_call *c);
 	void (*iteration)(int64_t number, uint64_t id); /* an iteration begins, with the id of the

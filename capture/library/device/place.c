@@ -10,9 +10,9 @@
 
 static uint32_t threads;
 
-static uint32_t this_thread(void)
+uint32_t cap_place_thread(void)
 {
-	static __thread uint32_t number;
+	static __thread uint32_t number __attribute__((tls_model("initial-exec")));
 
 	if (!number)
 		number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
@@ -21,7 +21,7 @@ static uint32_t this_thread(void)
 
 int cap_place_reachable(const struct cap_place *p)
 {
-	return p->thread == 0 || p->thread == this_thread();
+	return p->thread == 0 || p->thread == cap_place_thread();
 }
 
 const struct api_arg *cap_arg_of(const struct api_call *call, enum api_meaning meaning)
@@ -44,20 +44,37 @@ static void *stream_in_config(const struct cap_call *c, const struct api_call *c
 	return (void *)api_number(&view, "hStream");
 }
 
+/* The stream as the call names it; NULL: a default stream. */
+static void *named_stream(const struct cap_call *c, const struct api_call *call)
+{
+	const struct api_arg *a;
+
+	a = cap_arg_of(call, API_MEANING_STREAM);
+	return a ? (void *)c->words[a->word] : stream_in_config(c, call);
+}
+
+void cap_place_named(void *stream, bool per_thread, struct cap_place *ret)
+{
+	*ret = (struct cap_place){.stream = stream};
+	if (!stream)
+		ret->stream = per_thread ? CU_PER_THREAD_STREAM : CU_LEGACY_STREAM;
+	if (ret->stream == CU_PER_THREAD_STREAM)
+		ret->thread = cap_place_thread();
+	if (cap_place_is_default(ret->stream))
+		cap_cu.cuCtxGetCurrent(&ret->context);
+}
+
+void cap_place_stream(const struct cap_call *c, const struct api_call *call, struct cap_place *ret)
+{
+	cap_place_named(named_stream(c, call), c->how & CAP_HOW_PER_THREAD, ret);
+}
+
 void cap_place_of(const struct cap_call *c, const struct api_call *call, struct cap_place *ret)
 {
-	const struct api_arg *a = cap_arg_of(call, API_MEANING_STREAM);
-	void *stream = a ? (void *)c->words[a->word] : stream_in_config(c, call);
-
-	memset(ret, 0, sizeof(*ret));
-	ret->sync = !a && (c->class == API_CLASS_COPY || c->class == API_CLASS_SET);
-	if (!stream)
-		stream = c->how & CAP_HOW_PER_THREAD ? CU_PER_THREAD_STREAM : CU_LEGACY_STREAM;
-	ret->stream = stream;
-	if (stream == CU_PER_THREAD_STREAM)
-		ret->thread = this_thread();
-	if (stream == CU_PER_THREAD_STREAM || stream == CU_LEGACY_STREAM ||
-	    cap_cu.cuStreamGetCtx(stream, &ret->context))
+	cap_place_stream(c, call, ret);
+	ret->sync = (c->class == API_CLASS_COPY || c->class == API_CLASS_SET) &&
+		    !cap_arg_of(call, API_MEANING_STREAM);
+	if (!cap_place_is_default(ret->stream) && cap_cu.cuStreamGetCtx(ret->stream, &ret->context))
 		cap_cu.cuCtxGetCurrent(&ret->context);
 }
 

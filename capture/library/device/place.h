@@ -3,8 +3,11 @@
 /* Where a call puts its work: a stream, by a name that is the same for all who mean it. */
 #pragma once
 
+#include "capture/library/device/cu.h"
 #include "capture/library/device/hook.h"
 #include "formats/api/api.h"
+
+#include <stdbool.h>
 
 struct cap_place {
 	void *context;
@@ -13,7 +16,22 @@ struct cap_place {
 	uint8_t sync;	 /* the call has no stream: it waits for its work */
 };
 
-/* Of a call that the table describes. */
+static inline int cap_place_is_default(const void *stream)
+{
+	return stream == CU_LEGACY_STREAM || stream == CU_PER_THREAD_STREAM;
+}
+
+/* The number of the calling thread, as in `thread`. */
+uint32_t cap_place_thread(void);
+
+/* The stream of that handle; 0 is a default stream, the thread's own or the legacy one. The context
+ * is that of a default stream; that of another one is NULL, since it would have to be asked for. */
+void cap_place_named(void *stream, bool per_thread, struct cap_place *ret);
+
+/* The same of a call that the table describes. */
+void cap_place_stream(const struct cap_call *c, const struct api_call *call, struct cap_place *ret);
+
+/* The same, with the context of any stream. */
 void cap_place_of(const struct cap_call *c, const struct api_call *call, struct cap_place *ret);
 
 static inline int cap_place_same(const struct cap_place *a, const struct cap_place *b)

@@ -3,8 +3,8 @@
 
 #include "capture/digest/gd128_image.h"
 #include "capture/digest/gd128_work.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/device/cu.h"
-#include "capture/library/device/drainer.h"
 #include "capture/library/digests/arena.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/digests/twin.h"
@@ -263,8 +263,6 @@ void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *bu
 	if (r)
 		miss(n, r);
 	pthread_mutex_unlock(&engine.lock);
-	if (!r)
-		cap_drainer_wake();
 	for (size_t i = 0; r && i < n; i++)
 		put_empty(&buffers[i]);
 	cap_payload_keep(place, buffers, n);
@@ -329,7 +327,7 @@ static struct batch *next_batch(void)
 	return b;
 }
 
-unsigned cap_batch_drain(void)
+unsigned cap_batch_collect(void)
 {
 	struct batch *b;
 	unsigned left;
@@ -363,11 +361,11 @@ static bool has_come_all(void *context)
 
 void cap_batch_await(void *context)
 {
-	cap_drainer_await(has_come_all, context);
+	cap_collector_await(has_come_all, context);
 }
 
-/* Its page-locked memory is gone: what lies there is not looked at again. The drainer may be at a
- * batch, so that what describes chunks stays. */
+/* Its page-locked memory is gone: what lies there is not looked at again. The library's thread may
+ * be at a batch, so that what describes chunks stays. */
 void cap_batch_forget(const void *context)
 {
 	struct batch **at = &engine.first, *b;

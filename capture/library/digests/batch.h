@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Buffers whose digests were asked for, computed on the stream that is told: the kernel writes page
- * sums straight into page-locked memory, and the drainer's thread sees them come, folds them and
+ * sums straight into page-locked memory, and the library's thread sees them come, folds them and
  * puts the records. No event, no copy, no waiting.
  *
  * That a sum has come is seen from its words: before, they hold CAP_AWAITED. A real sum holds that
@@ -48,8 +48,8 @@ void cap_batch_miss(size_t n, int result);
 /* Digests bytes of the host now, and puts the record. */
 void cap_batch_host(const struct cap_buffer *b, const void *data);
 
-/* For the drainer: puts what has come; how many batches have not. */
-unsigned cap_batch_drain(void);
+/* On the library's thread: puts what has come; how many batches have not. */
+unsigned cap_batch_collect(void);
 
 /* Says how many digests were not made, and why, as a fact. */
 void cap_batch_end(void);

@@ -10,9 +10,9 @@
 #include "capture/digest/gd128.h"
 #include "capture/library/device/allocations.h"
 #include "capture/library/device/aside.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
 #include "capture/library/device/cu.h"
-#include "capture/library/device/drainer.h"
 #include "capture/library/digests/buffers.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/digests/pending.h"
@@ -382,7 +382,7 @@ static int start(void)
 		return -ENOTSUP;
 	cap_buffers_start(cap_control()->ring_bytes);
 	r = cap_batch_start();
-	return r < 0 ? r : cap_drainer_add(cap_batch_drain);
+	return r < 0 ? r : cap_collector_add(cap_batch_collect);
 }
 
 #define BIT(class) (1ull << API_CLASS_##class)

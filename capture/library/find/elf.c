@@ -4,6 +4,7 @@
  * the tables of objects that the loader has accepted and mapped. */
 #include "capture/library/find/real.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -22,6 +23,18 @@ extern const char _end[] __attribute__((visibility("hidden")));
 bool cap_is_own(const void *address)
 {
 	return (const char *)address >= __ehdr_start && (const char *)address < _end;
+}
+
+/* A constructor makes the first call, so the path is written before there are threads. */
+const char *cap_own_path(void)
+{
+	static char path[4096];
+	Dl_info about;
+
+	if (!path[0] && dladdr((void *)cap_own_path, &about) &&
+	    strlen(about.dli_fname) < sizeof(path))
+		strcpy(path, about.dli_fname);
+	return path;
 }
 
 struct tables {

@@ -28,18 +28,7 @@ static bool is_ours(const char *name)
 	return strncmp(name[0] == 'p' ? name + 1 : name, "nccl", 4) == 0;
 }
 
-const char *cap_own_path(void)
-{
-	static char path[4096];
-	Dl_info about;
-
-	if (!path[0] && dladdr((void *)cap_own_path, &about) &&
-	    strlen(about.dli_fname) < sizeof(path))
-		strcpy(path, about.dli_fname);
-	return path;
-}
-
-static void *own_handle;
+static void *own_handle; /* compared only: relaxed */
 
 static __attribute__((noinline)) void *open_driver(int mode)
 {
@@ -63,7 +52,7 @@ static void *hook_of(const char *name, void *real)
 		return real;
 	if (api < 0)
 		return cap_unknown(name, real);
-	if (__atomic_compare_exchange_n(&cap_reals[api], &expected, real, 0, __ATOMIC_RELAXED,
+	if (__atomic_compare_exchange_n(&cap_reals[api], &expected, real, 0, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED) ||
 	    expected == real)
 		return cap_hooks[api];

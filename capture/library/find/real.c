@@ -13,12 +13,13 @@
 #define DRIVER "libcuda.so.1"
 
 static struct cap_loader loader_;
+static bool loader_found; /* publishes loader_ */
 static pthread_once_t loader_once = PTHREAD_ONCE_INIT, driver_once = PTHREAD_ONCE_INIT;
 static void *driver;
 
 #define MOST_PARTS 8
-static const void *parts[MOST_PARTS]; /* where the driver's objects begin */
-static unsigned n_parts;
+/* Where the driver's objects begin; NULL: no more. Relaxed, since the address is all there is. */
+static const void *parts[MOST_PARTS];
 static __thread bool opening __attribute__((tls_model("initial-exec")));
 
 static void find_loader(void)
@@ -26,11 +27,12 @@ static void find_loader(void)
 	loader_.dlopen = (void *(*)(const char *, int))cap_elf_next("dlopen");
 	loader_.dlsym = (void *(*)(void *, const char *))cap_elf_next("dlsym");
 	loader_.dlvsym = (void *(*)(void *, const char *, const char *))cap_elf_next("dlvsym");
+	__atomic_store_n(&loader_found, true, __ATOMIC_RELEASE);
 }
 
 const struct cap_loader *cap_loader(void)
 {
-	if (unlikely(!loader_.dlvsym))
+	if (unlikely(!__atomic_load_n(&loader_found, __ATOMIC_ACQUIRE)))
 		pthread_once(&loader_once, find_loader);
 	return &loader_;
 }
@@ -89,26 +91,29 @@ static void *not_ours(void *handle)
 
 static void add_part(const void *address)
 {
+	const void *none = NULL;
 	Dl_info about;
 
-	if (address && n_parts < MOST_PARTS && dladdr(address, &about)) {
-		parts[n_parts] = about.dli_fbase;
-		__atomic_store_n(&n_parts, n_parts + 1, __ATOMIC_RELEASE);
-	}
+	if (!address || !dladdr(address, &about))
+		return;
+	for (unsigned i = 0; i < MOST_PARTS; i++, none = NULL)
+		if (__atomic_compare_exchange_n(&parts[i], &none, (const void *)about.dli_fbase,
+						false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return;
 }
 
 bool cap_real_is_driver(const void *address)
 {
+	const void *part = __atomic_load_n(&parts[0], __ATOMIC_RELAXED);
 	Dl_info about;
-	unsigned n = __atomic_load_n(&n_parts, __ATOMIC_ACQUIRE);
 
 	if (opening)
 		return true;
-	if (n == 0 || !dladdr(address, &about))
+	if (!part || !dladdr(address, &about))
 		return false;
-	while (n > 0 && parts[n - 1] != about.dli_fbase)
-		n--;
-	return n > 0;
+	for (unsigned i = 1; part && part != about.dli_fbase; i++)
+		part = i < MOST_PARTS ? __atomic_load_n(&parts[i], __ATOMIC_RELAXED) : NULL;
+	return part != NULL;
 }
 
 void *cap_real_open_part(const char *file, int mode)
@@ -156,9 +161,10 @@ void cap_real_find_clock(void)
 {
 	void *from = getenv("GPUCAPTURE_DRIVER") ? cap_real_driver() : RTLD_NEXT;
 
-	if (!cap_process.emulated_ns && from)
-		cap_process.emulated_ns =
-			(uint64_t(*)(void))cap_loader()->dlsym(from, "gpuemu_host_ns");
+	if (!cap_emulated_clock() && from)
+		__atomic_store_n(&cap_process.emulated_ns,
+				 (uint64_t(*)(void))cap_loader()->dlsym(from, "gpuemu_host_ns"),
+				 __ATOMIC_RELEASE);
 }
 
 /* A function of a library that the program has loaded, however it did: linked, opened for itself
@@ -199,7 +205,14 @@ void *cap_real(enum cap_library library, const char *name)
 		[CAP_CUBLASLT] = API_LIBRARY_CUBLASLT,
 	};
 
-	return find_real(libraries[library], name);
+	char uncounted[128];
+	void *found = NULL;
+
+	/* Emulated libraries count the calls of public functions, and not those of these forms. */
+	snprintf(uncounted, sizeof(uncounted), "emu_%s", name);
+	if (cap_emulated())
+		found = find_real(libraries[library], uncounted);
+	return found ? found : find_real(libraries[library], name);
 }
 
 /* What a library answers about a function that it does not have. */
@@ -250,6 +263,6 @@ void *cap_resolve(unsigned api)
 	/* What is not there yet may be loaded later. */
 	if (!real)
 		return missing(call);
-	__atomic_store_n(&cap_reals[api], real, __ATOMIC_RELAXED);
+	__atomic_store_n(&cap_reals[api], real, __ATOMIC_RELEASE);
 	return real;
 }

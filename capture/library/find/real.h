@@ -10,7 +10,8 @@
 
 #include "capture/library/state.h"
 
-/* The real functions, by index into formats/api; NULL: not looked for yet. */
+/* The real functions, by index into formats/api; NULL: not looked for yet. An address publishes the
+ * library that it lies in, which another thread may have loaded: release and acquire. */
 extern void *cap_reals[];
 /* The hooks, by the same index. */
 extern void *const cap_hooks[];
@@ -20,7 +21,7 @@ void *cap_resolve(unsigned api);
 
 static inline void *cap_real_of(unsigned api)
 {
-	void *real = __atomic_load_n(&cap_reals[api], __ATOMIC_RELAXED);
+	void *real = __atomic_load_n(&cap_reals[api], __ATOMIC_ACQUIRE);
 
 	return likely(real) ? real : cap_resolve(api);
 }

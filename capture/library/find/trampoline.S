@@ -4,8 +4,8 @@
  * registers that can hold arguments, tells unknown.c, calls the real function with a copy of the
  * stack's 32 words that may hold more of them, and keeps all registers that can hold the result.
  *
- * The frame: rbp -8 number, -16 on, -24 half of a result; from rbp-72 the six integer registers in order (the words);
- * -80 al; from rbp-208 xmm0..7; from rbp-208-CALL struct cap_call.
+ * The frame: rbp-8 number, rbp-16 on, rbp-24 half of a result; from rbp-72 the integer registers in
+ * order (the words); rbp-80 al; from rbp-208 xmm0..7; from rbp-208-CALL struct cap_call.
  */
 #ifdef __x86_64__
 

@@ -19,6 +19,7 @@ static struct unknown {
 	bool captures; /* begins to capture a stream, by its name */
 } table[MAX_UNKNOWN];
 static uint32_t n_unknown;
+/* An entry does not change once its trampoline was given out. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #ifdef __x86_64__
@@ -47,14 +48,14 @@ void *cap_unknown(const char *name, void *real)
 	for (i = 0; i < n_unknown; i++)
 		if (table[i].real == real && strcmp(table[i].name, name) == 0)
 			break;
-	if (i < MAX_UNKNOWN) {
+	if (i == n_unknown && i < MAX_UNKNOWN) {
 		table[i].real = real;
 		strcpy(table[i].name, name);
 		table[i].captures = strncmp(name, "cuStreamBegin", 13) == 0;
-		if (i == n_unknown)
-			__atomic_store_n(&n_unknown, i + 1, __ATOMIC_RELEASE);
-		found = trampoline(i);
+		n_unknown++;
 	}
+	if (i < MAX_UNKNOWN)
+		found = trampoline(i);
 	pthread_mutex_unlock(&lock);
 	return found;
 }

@@ -27,7 +27,7 @@ static struct {
 /* Not in a forked child, where the lock may be that of a thread that is not there. */
 static bool is_on(void)
 {
-	return __atomic_load_n(&self.any, __ATOMIC_RELAXED) && cap_live.alive;
+	return __atomic_load_n(&self.any, __ATOMIC_RELAXED) && cap_is_alive();
 }
 
 static struct cap_exec **bucket_of(const void *handle)
@@ -48,7 +48,9 @@ static struct cap_exec **find(const void *handle)
 /* Events went with their context, if that did. */
 static void events_free(const struct cap_exec *x, struct cap_node_events *e)
 {
-	for (uint32_t i = 0; e && i < x->n_events && x->clock->context == x->context; i++)
+	bool have_gone = cap_device_clock_is(x->clock, CAP_CLOCK_ENDED);
+
+	for (uint32_t i = 0; e && i < x->n_events && !have_gone; i++)
 		if (e->events[i])
 			cap_cu.cuEventDestroy_v2(e->events[i]);
 	free(e);
@@ -168,7 +170,7 @@ static void exchange(struct cap_exec *x)
 		x->broken |= r != 0;
 	}
 	if (r) {
-		x->now->spoiled = true;
+		__atomic_store_n(&x->now->spoiled, true, __ATOMIC_RELAXED);
 		if (e)
 			give_back(x, e);
 		return;
@@ -178,10 +180,10 @@ static void exchange(struct cap_exec *x)
 
 static void launch(struct cap_call *call, struct cap_exec *x)
 {
-	x->broken |= x->clock->context != x->context;
+	x->broken |= cap_device_clock_is(x->clock, CAP_CLOCK_ENDED);
 	if (x->now->awaited)
 		exchange(x);
-	if (!call || !call->room[3])
+	if (!call || !call->hooks || !call->room[3])
 		return;
 	call->room[4] = (uintptr_t)CAP_NODES_LOST;
 	if (x->broken || x->now->awaited)
@@ -221,7 +223,8 @@ void cap_node_events_release(struct cap_node_events *e)
 	x = e->exec;
 	pthread_mutex_lock(&self.lock);
 	self.awaited -= x->n_events;
-	e->awaited = e->spoiled = false;
+	e->awaited = false;
+	__atomic_store_n(&e->spoiled, false, __ATOMIC_RELAXED);
 	if (e != x->now)
 		give_back(x, e);
 	gone = --x->refs == 0;
@@ -304,7 +307,7 @@ static int read_steps(const struct cap_node_events *e, struct moment *steps)
 	const struct cap_exec *x = e->exec;
 	int64_t begin_ns, last_ns;
 
-	if (cap_clock_event_ns(x->clock, e->events[0], &begin_ns) != 1)
+	if (cap_device_clock_read_reached(x->clock, e->events[0], &begin_ns) != 1)
 		return -EIO;
 	last_ns = begin_ns;
 	for (uint32_t k = 0; k < x->n_steps; k++) {
@@ -317,7 +320,7 @@ static int read_steps(const struct cap_node_events *e, struct moment *steps)
 				m->start_ns = steps[x->deps[s->first + d]].end_ns;
 		m->end_ns = m->start_ns;
 		if (s->event != CAP_NO_STEP &&
-		    cap_clock_event_ns(x->clock, e->events[s->event], &m->end_ns) != 1)
+		    cap_device_clock_read_reached(x->clock, e->events[s->event], &m->end_ns) != 1)
 			return -EIO;
 		if (m->end_ns < m->start_ns)
 			m->end_ns = m->start_ns;
@@ -353,27 +356,22 @@ static uint32_t put_steps(const struct cap_node_events *e, uint64_t id)
 	scoped(free_ptr) struct moment *steps = calloc(x->n_steps + (size_t)1, sizeof(*steps));
 	uint32_t n = 0;
 
-	if (!steps || read_steps(e, steps) < 0 || __atomic_load_n(&e->spoiled, __ATOMIC_ACQUIRE))
+	if (!steps || read_steps(e, steps) < 0 || __atomic_load_n(&e->spoiled, __ATOMIC_RELAXED))
 		return x->n_ops;
 	for (uint32_t k = 0; k <= x->n_steps; k++) {
 		bool wanted = k < x->n_steps ? x->steps[k].op != CAP_NO_STEP : !x->is_chain;
 
 		if (wanted)
-			steps[n++] = (struct moment){cap_clock_host(x->clock, steps[k].start_ns),
-						     cap_clock_host(x->clock, steps[k].end_ns)};
+			steps[n++] =
+				(struct moment){cap_device_clock_host(x->clock, steps[k].start_ns),
+						cap_device_clock_host(x->clock, steps[k].end_ns)};
 	}
 	return put_times(id, steps, n) < 0 ? x->n_ops : 0;
 }
 
-unsigned cap_node_events_put(const struct cap_node_events *e, uint64_t id, int64_t now_ns)
+unsigned cap_node_events_put(const struct cap_node_events *e, uint64_t id)
 {
-	const struct cap_exec *x;
-
 	if (e == CAP_NODES_LOST)
 		return 1;
-	x = e->exec;
-	if (x->clock->broken || x->clock->context != x->context || cap_clock_enter(x->clock) < 0)
-		return x->n_ops;
-	cap_clock_follow(x->clock, now_ns);
-	return put_steps(e, id);
+	return cap_device_clock_enter(e->exec->clock) < 0 ? e->exec->n_ops : put_steps(e, id);
 }

@@ -8,17 +8,29 @@
 #include "base/scope.h"
 #include "capture/library/device/chain.h"
 #include "capture/library/device/cu.h"
+#include "capture/library/times/streams.h"
 #include "formats/api/api.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Any thread instantiates graphs. Atomic; relaxed, since each publishes nothing else. */
 static struct {
-	struct cap_device_clock *(*clock)(void *context); /* NULL: no times of nodes */
-	uint32_t touched;
-	uint32_t no_children; /* the driver changes no events in child graphs of executable ones */
+	bool times;	  /* nodes have times: cap_nodes_start() */
+	bool touched;	  /* cap_nodes_touched() */
+	bool no_children; /* the driver changes no events in child graphs of executable ones */
 } self;
+
+static bool load(const bool *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+static void set(bool *flag)
+{
+	__atomic_store_n(flag, true, __ATOMIC_RELAXED);
+}
 
 /* The device itself changes parameters of such a node. */
 static bool is_device_updatable(const struct cap_graph_node *node)
@@ -34,20 +46,22 @@ static bool is_device_updatable(const struct cap_graph_node *node)
 static int with_events(struct cap_instance *i, void *graph, uint64_t flags)
 {
 	struct cap_exec *x = i->exec = calloc(1, sizeof(*x));
+	struct cap_timed_context *context;
 	int r;
 
 	if (!x)
 		return -ENOMEM;
 	x->refs = 1;
 	cap_cu.cuCtxGetCurrent(&x->context);
-	x->clock = x->context ? self.clock(x->context) : NULL;
+	context = x->context ? cap_streams_context(x->context) : NULL;
+	x->clock = context ? &context->clock : NULL;
 	if (!x->clock || !i->order || flags & CU_GRAPH_DEVICE_LAUNCH)
 		return -ENOTSUP;
 	for (uint32_t k = 0; k < i->graph.n; k++)
 		if (is_device_updatable(&i->graph.nodes[k]))
 			return -ENOTSUP;
 	r = cap_instance_steps(i, x);
-	if (r == 0 && (x->n_ops == 0 || (x->in_child > 0 && self.no_children)))
+	if (r == 0 && (x->n_ops == 0 || (x->in_child > 0 && load(&self.no_children))))
 		r = -ENOTSUP;
 	if (r == 0)
 		x->now = cap_node_events_new(x);
@@ -66,7 +80,8 @@ static int tell(const struct cap_instance *i, const struct cap_exec *x)
 		r = -EINVAL;
 	return r < 0 ? r
 		     : cap_graph_put(&i->graph, i->call->id, ops,
-				     self.clock ? CAP_NODE_WHOLE : CAP_NODE_UNTIMED, i->order);
+				     load(&self.times) ? CAP_NODE_WHOLE : CAP_NODE_UNTIMED,
+				     i->order);
 }
 
 static void forget_exec(struct cap_instance *i)
@@ -80,7 +95,7 @@ static uint64_t instantiate(struct cap_instance *i, uint64_t graph, uint64_t fla
 {
 	int r = cap_instance_read(i, (void *)graph);
 
-	if (r == 0 && self.clock) {
+	if (r == 0 && load(&self.times)) {
 		r = with_events(i, (void *)graph, flags);
 		if (r == 0)
 			r = tell(i, i->exec);
@@ -96,7 +111,7 @@ static uint64_t instantiate(struct cap_instance *i, uint64_t graph, uint64_t fla
 
 static bool asks(const struct cap_call *call)
 {
-	return call && (self.clock || __atomic_load_n(&self.touched, __ATOMIC_RELAXED));
+	return call && (load(&self.times) || load(&self.touched));
 }
 
 uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
@@ -133,7 +148,7 @@ static bool refuses_children(const struct cap_instance *i, void *exec)
 	if (event == 0 || cap_cu.cuGraphExecEventRecordNodeSetEvent(
 				  exec, i->leaves[event], i->exec->now->events[event]) == 0)
 		return false;
-	__atomic_store_n(&self.no_children, 1, __ATOMIC_RELAXED);
+	set(&self.no_children);
 	cap_cu.cuGraphExecDestroy(exec);
 	return true;
 }
@@ -273,14 +288,11 @@ void cap_node_captured(const struct cap_call *call, void *stream)
 
 void cap_nodes_touched(void)
 {
-	__atomic_store_n(&self.touched, 1, __ATOMIC_RELAXED);
+	set(&self.touched);
 }
 
-int cap_nodes_start(struct cap_device_clock *(*clock)(void *context))
+void cap_nodes_start(void)
 {
-	int r = cap_cu_load_graphs();
-
-	if (r == 0)
-		self.clock = clock;
-	return r;
+	if (cap_cu_load_graphs() == 0)
+		set(&self.times);
 }

@@ -15,8 +15,8 @@
  */
 #pragma once
 
+#include "capture/library/times/device_clock.h"
 #include "capture/library/times/graph.h"
-#include "capture/library/times/stamps.h"
 
 #include <stdbool.h>
 
@@ -79,12 +79,12 @@ void cap_nodes_touched(void);
 /* What stands in room[4] of a launch whose nodes have times, but not this once. */
 #define CAP_NODES_LOST ((struct cap_node_events *)1)
 
-/* From now on, unless the driver is too old for it: then launches are told as a whole. `clock`
- * gives that of the current context, or NULL. */
-int cap_nodes_start(struct cap_device_clock *(*clock)(void *context));
+/* Nodes have times from now on, unless the driver is too old for that: then launches are recorded
+ * as a whole. */
+void cap_nodes_start(void);
 
-/* The launch is over: writes when its nodes ran. From the drainer only. How many of them are not
- * known. */
-unsigned cap_node_events_put(const struct cap_node_events *e, uint64_t id, int64_t now_ns);
+/* The launch is over: records when its nodes ran, with their clock entered. On the library's
+ * thread. How many of them are not known. */
+unsigned cap_node_events_put(const struct cap_node_events *e, uint64_t id);
 /* Nobody waits for them any more. NULL is none. */
 void cap_node_events_release(struct cap_node_events *e);

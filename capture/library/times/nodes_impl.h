@@ -24,7 +24,7 @@ struct cap_exec {
 	struct cap_exec *next; /* in its bucket */
 	void *handle, *clone;
 	struct cap_device_clock *clock;
-	void *context; /* of the clock, as long as it is there */
+	void *context; /* of the clock */
 	struct cap_step *steps;
 	uint32_t *deps;
 	uint32_t *event_of;	     /* by node of the graph as it was read; CAP_NO_STEP */
@@ -42,7 +42,7 @@ struct cap_node_events {
 	struct cap_exec *exec;
 	struct cap_node_events *next; /* of the idle ones */
 	bool awaited;
-	bool spoiled; /* a later launch has written over them */
+	bool spoiled; /* a later launch has written over them; atomic, read without the lock */
 	void *events[];
 };
 

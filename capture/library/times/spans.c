@@ -109,6 +109,7 @@ static int add_set(struct cap_spans *s, const struct api_call *call, const uint6
 
 /* ---- collectives */
 
+/* Calls the pnccl form, as tools do: it is neither hooked nor, on emulated GPUs, counted. */
 static unsigned ask(const char *name, uint64_t comm)
 {
 	int (*f)(uint64_t, int *) = (int (*)(uint64_t, int *))cap_real(CAP_NCCL, name);
@@ -130,7 +131,7 @@ static int takes_part(const struct cap_call *c, const struct api_call *call, int
 		comm = c->words[call->args[i + 1].word];
 		if ((strstr(name, "Reduce") || strstr(name, "Gather")) != output)
 			return 1;
-		return ask("ncclCommUserRank", comm) == (uint32_t)c->words[call->args[i].word];
+		return ask("pncclCommUserRank", comm) == (uint32_t)c->words[call->args[i].word];
 	}
 	return 1;
 }
@@ -139,7 +140,7 @@ static unsigned ranks_of(const struct cap_call *c, const struct api_call *call)
 {
 	for (unsigned i = 0; i < call->n_args; i++)
 		if (call->args[i].meaning == API_MEANING_COMM)
-			return ask("ncclCommCount", c->words[call->args[i].word]);
+			return ask("pncclCommCount", c->words[call->args[i].word]);
 	return 0;
 }
 

@@ -2,233 +2,243 @@
 
 /* When operations ran (doc/capture.md, Device times).
  *
- * One event behind each operation. It is the operation's end, and the start of the next one of its
- * stream, unless that was issued later (stamps.h), or the stream waits for something else in
- * between: then one event more, in front of it.
+ * An event is recorded behind each operation, in a slot of the stream's queue. It is the end of the
+ * operation, and the earliest start of the next one on the stream. Where the stream has waited for
+ * something else in between, a mark comes before the operation: one event more.
+ *
+ * The path of an operation: begin_op() finds the stream in the thread's cache and puts a mark if
+ * need be; put_op() takes a slot, records its event, and publishes it. The library's thread does
+ * the rest (collect.h). Neither locks, allocates or makes a system call, but as streams.h says.
  */
 #include "capture/library/times/times.h"
 
-#include "base/array.h"
+#include "capture/library/call.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
 #include "capture/library/device/cu.h"
-#include "capture/library/device/drainer.h"
+#include "capture/library/times/collect.h"
 #include "capture/library/times/nodes.h"
-#include "capture/library/times/stamps.h"
-#include "capture/library/times/timed.h"
+#include "capture/library/times/streams.h"
 #include "capture/ring.h"
 
 #include <errno.h>
-#include <math.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
-#define MOST_CLOCKS 64
+#define BIT(class) (1ull << API_CLASS_##class)
+#define OPERATIONS (BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(GRAPH_LAUNCH))
 
-struct stream {
-	struct cap_place place;
-	struct cap_device_clock *clock;
-	struct cap_stamp *last; /* behind the last operation; NULL: not known */
-	unsigned legacy;	/* `legacy` below, when that was taken */
-	int independent;	/* does not wait for the legacy stream */
-};
+static bool is_on; /* publishes nothing: streams are found with a lock, or are the thread's own */
 
-static struct {
-	struct cap_device_clock clocks[MOST_CLOCKS];
-	unsigned n_clocks;
-	struct stream *streams;
-	size_t n_streams, streams_cap;
-	unsigned legacy; /* operations on legacy streams so far */
-} self;			 /* with the lock of cap_timed */
-
-struct cap_timed cap_timed = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &cap_timed.first};
-
-/* ---- the program's side */
-
-static struct cap_device_clock *known_clock(const void *context)
+static bool is_op(const struct cap_call *c)
 {
-	for (unsigned i = 0; i < self.n_clocks; i++)
-		if (self.clocks[i].context == context)
-			return &self.clocks[i];
-	return NULL;
+	return 1ull << c->class & OPERATIONS;
 }
 
-/* With the lock held. */
-static struct cap_device_clock *clock_of(void *context)
+static bool load(const bool *flag)
 {
-	struct cap_device_clock *k = known_clock(context), *end = self.clocks + self.n_clocks;
-
-	if (k)
-		return k->broken ? NULL : k;
-	for (k = self.clocks; k < end && (k->context || k->n_ops > 0);)
-		k++;
-	if (k == self.clocks + MOST_CLOCKS)
-		return NULL;
-	self.n_clocks += k == end;
-	k->broken = cap_clock_begin(k, context) < 0;
-	return k->broken ? NULL : k;
+	return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
-static struct cap_device_clock *clock_for_nodes(void *context)
+/* Does not take the line of the cache from other threads where nothing changes. */
+static void store(bool *flag, bool value)
 {
-	struct cap_device_clock *k;
-
-	pthread_mutex_lock(&cap_timed.lock);
-	k = clock_of(context);
-	pthread_mutex_unlock(&cap_timed.lock);
-	return k;
+	if (load(flag) != value)
+		__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 
-static struct stream *stream_of(const struct cap_place *place)
-{
-	struct stream *s;
-	unsigned flags = 0;
+/* ---- what the end of the last operation on a stream tells of the next one's start */
 
-	for (size_t i = 0; i < self.n_streams; i++)
-		if (cap_place_same(&self.streams[i].place, place))
-			return &self.streams[i];
-	if (array_reserve(&self.streams, self.n_streams + 1, &self.streams_cap) < 0)
-		return NULL;
-	s = &self.streams[self.n_streams++];
-	*s = (struct stream){.place = *place, .clock = clock_of(place->context)};
-	s->independent =
-		place->stream != CU_LEGACY_STREAM && place->stream != CU_PER_THREAD_STREAM &&
-		cap_cu.cuStreamGetFlags(place->stream, &flags) == 0 && flags & CU_NON_BLOCKING;
+static uint32_t legacy_ops(const struct cap_stream *s)
+{
+	return __atomic_load_n(&s->context->legacy_ops, __ATOMIC_RELAXED);
+}
+
+/* Something was put on the stream. */
+static void note_put(struct cap_stream *s)
+{
+	struct cap_timed_context *c = s->context;
+	uint32_t n;
+
+	if (!s->waits)
+		return;
+	if (s->stream == CU_LEGACY_STREAM) {
+		__atomic_fetch_add(&c->legacy_ops, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	store(&c->blocking_ran, true);
+	n = legacy_ops(s);
+	if (__atomic_load_n(&s->legacy_ops, __ATOMIC_RELAXED) != n)
+		__atomic_store_n(&s->legacy_ops, n, __ATOMIC_RELAXED);
+}
+
+/* The next operation on the stream can begin later than the last one's end, and nobody can tell
+ * when: that one's end is not known, or the stream waits for others that have been used since. */
+static bool is_stale(struct cap_stream *s)
+{
+	bool others = false;
+
+	if (s->stream == CU_LEGACY_STREAM) {
+		others = load(&s->context->blocking_ran);
+		store(&s->context->blocking_ran, false);
+	} else if (s->waits) {
+		others = __atomic_load_n(&s->legacy_ops, __ATOMIC_RELAXED) != legacy_ops(s);
+	}
+	return others || !load(&s->end_known);
+}
+
+/* Puts an event in front of the next operation. */
+static void put_mark(struct cap_stream *s)
+{
+	struct cap_timed_op *op = cap_stream_take(s);
+	bool recorded;
+
+	store(&s->end_known, false);
+	if (!op)
+		return;
+	__atomic_fetch_add(&s->n_marks, 1, __ATOMIC_RELAXED);
+	recorded = cap_cu.cuEventRecord(op->event, s->stream) == 0;
+	op->what = recorded ? CAP_TIMED_MARK : CAP_TIMED_NO_MARK;
+	op->nodes = NULL;
+	cap_timed_publish(op);
+	store(&s->end_known, recorded);
+}
+
+/* ---- operations */
+
+/* The stream of an operation; NULL: the operation is not timed. */
+static struct cap_stream *begin_op(const struct cap_place *place)
+{
+	struct cap_stream *s = cap_place_capturing(place) ? NULL : cap_streams_find(place);
+
+	if (s && is_stale(s))
+		put_mark(s);
 	return s;
 }
 
-static void forget(struct stream *s)
+/* `start` of a call of the calling thread. */
+static void set_issued(struct cap_timed_op *op, uint64_t start)
 {
-	if (s->clock)
-		cap_stamp_drop(s->clock, s->last);
-	s->last = NULL;
-}
+	uint32_t clock = cap_self.clock;
 
-/* The last operation's end does not tell when the next one can begin. */
-static int is_stale(const struct stream *s)
-{
-	return s->place.stream == CU_LEGACY_STREAM || !s->last ||
-	       (!s->independent && s->legacy != self.legacy);
-}
-
-static void before_op(struct cap_call *c, const struct cap_place *place)
-{
-	struct stream *s;
-
-	pthread_mutex_lock(&cap_timed.lock);
-	s = stream_of(place);
-	if (s && s->clock && is_stale(s)) {
-		forget(s);
-		s->last = cap_stamp_take(s->clock, place->stream);
-		s->legacy = self.legacy;
+	op->issued = start;
+	op->is_ticks = clock == CAP_CLOCK_TSC;
+	/* A thread whose ring is older than the emulated clock. */
+	if (clock != CAP_CLOCK_VIRTUAL && cap_emulated()) {
+		op->issued = (uint64_t)cap_now_ns();
+		op->is_ticks = false;
 	}
-	pthread_mutex_unlock(&cap_timed.lock);
-	c->room[3] = (uint64_t)cap_now_ns();
 }
 
-static struct cap_timed_op *new_op(void)
+/* An operation was put on the stream, by a call that began at `start`. is_over: it has ended. */
+static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_node_events *nodes,
+		   bool is_over)
 {
-	struct cap_timed_op *o = cap_timed.unused;
+	struct cap_timed_op *op = cap_stream_take(s);
 
-	if (cap_timed.n_ops >= cap_control()->device_times)
-		return NULL; /* not timed, but counted */
-	if (o)
-		cap_timed.unused = o->next;
-	else
-		o = malloc(sizeof(*o));
-	return o;
-}
-
-/* With the lock held; false: it is not timed. */
-static bool add_op(const struct cap_call *c, struct stream *s)
-{
-	struct cap_timed_op *o = new_op();
-
-	if (!o) {
-		cap_timed.untimed++;
-		return false;
+	if (!op) {
+		cap_times_miss();
+		store(&s->end_known, false);
+		cap_node_events_release(nodes);
+		return;
 	}
-	*o = (struct cap_timed_op){.clock = s->clock,
-				   .from = s->last,
-				   .nodes = (struct cap_node_events *)c->room[4],
-				   .id = c->id,
-				   .issued_ns = (int64_t)c->room[3]};
-	if (s->place.sync) {
-		/* It has ended when the call has; nothing but the host tells when. */
-		o->done_ns = cap_now_ns();
-		s->last = NULL;
+	op->id = id;
+	op->nodes = nodes;
+	op->follows = load(&s->end_known);
+	set_issued(op, start);
+	if (is_over) {
+		op->what = CAP_TIMED_HOST;
+		op->done_ns = cap_now_ns();
 	} else {
-		o->to = s->last = cap_stamp_take(s->clock, s->place.stream);
-		if (o->to)
-			o->to->refs++;
+		op->what = cap_cu.cuEventRecord(op->event, s->stream) ? CAP_TIMED_LOST
+								      : CAP_TIMED_EVENT;
 	}
-	*cap_timed.last = o;
-	cap_timed.last = &o->next;
-	cap_timed.n_ops++;
-	s->clock->n_ops++;
-	return true;
-}
-
-static void after_op(struct cap_call *c, const struct cap_place *place)
-{
-	struct stream *s;
-	bool timed = false;
-
-	pthread_mutex_lock(&cap_timed.lock);
-	s = stream_of(place);
-	if (place->stream == CU_LEGACY_STREAM)
-		self.legacy++;
-	if (s && s->clock) {
-		s->place.sync = place->sync;
-		timed = add_op(c, s);
-		s->legacy = self.legacy;
-	}
+	store(&s->end_known, op->what == CAP_TIMED_EVENT);
+	cap_timed_publish(op);
+	note_put(s);
 	if (cap_emulated())
-		cap_timed.now_ns = cap_now_ns();
-	pthread_mutex_unlock(&cap_timed.lock);
-	if (!timed)
-		cap_node_events_release((struct cap_node_events *)c->room[4]);
-	cap_drainer_wake();
+		cap_times_seen(cap_now_ns());
 }
 
-static int is_op(const struct cap_call *c)
+struct cap_stream *cap_times_launch(void *stream, bool per_thread)
 {
-	return 1ull << c->class & (1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
-				   1ull << API_CLASS_SET | 1ull << API_CLASS_GRAPH_LAUNCH);
+	struct cap_stream *s;
+	struct cap_place place;
+	int kept = errno;
+
+	cap_self.hooking++;
+	cap_place_named(stream, per_thread, &place);
+	s = begin_op(&place);
+	cap_self.hooking--;
+	errno = kept;
+	return s;
 }
 
-/* Lets what was issued come to its end, as far as it does in a moment. */
-static void hurry(bool hurries)
+void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start)
 {
-	pthread_mutex_lock(&cap_timed.lock);
-	cap_timed.ending = hurries;
-	cap_timed.now_ns = cap_now_ns();
-	pthread_mutex_unlock(&cap_timed.lock);
+	int kept = errno;
+
+	cap_self.hooking++;
+	put_op(s, id, start, NULL, false);
+	cap_self.hooking--;
+	errno = kept;
 }
+
+void cap_times_interrupt(const struct cap_place *place)
+{
+	struct cap_stream *s;
+
+	if (!load(&is_on) || !(s = cap_streams_find(place)))
+		return;
+	store(&s->end_known, false);
+	note_put(s);
+}
+
+/* ---- streams and contexts that end */
 
 static bool has_times(void *context)
 {
-	const struct cap_device_clock *k;
-	bool has;
-
-	pthread_mutex_lock(&cap_timed.lock);
-	k = known_clock(context);
-	has = !k || k->n_ops == 0;
-	pthread_mutex_unlock(&cap_timed.lock);
-	return has;
+	return cap_streams_outstanding(context) == 0;
 }
 
-/* The events of a context go with it. */
+/* The events of a context go with it: those that are outstanding have to be reached before. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
-	void *context = cap_context_ending(c, call);
+	const struct api_arg *stream = cap_arg_of(call, API_MEANING_STREAM);
+	struct cap_timed_context *context;
+	const void *handle;
 
-	c->room[3] = (uintptr_t)context;
-	if (!context || has_times(context))
+	if (stream) {
+		cap_streams_end((const void *)(uintptr_t)c->words[stream->word]);
 		return;
-	hurry(true);
-	cap_drainer_await(has_times, context);
-	hurry(false);
+	}
+	handle = cap_context_ending(c, call);
+	context = handle ? cap_streams_known_context(handle) : NULL;
+	if (!context || !cap_device_clock_is(&context->clock, CAP_CLOCK_LIVE))
+		return;
+	if (!has_times(context)) {
+		cap_times_hurry(true);
+		cap_collector_await(has_times, context);
+		cap_times_hurry(false);
+	}
+	cap_device_clock_end(&context->clock);
+	c->room[3] = (uintptr_t)context;
 }
+
+static void after_end(const struct cap_call *c, const struct api_call *call)
+{
+	struct cap_timed_context *context = (struct cap_timed_context *)(uintptr_t)c->room[3];
+	bool has_ended;
+
+	if (!context)
+		return;
+	has_ended = cap_context_ended(c, call);
+	cap_device_clock_ended(&context->clock, has_ended);
+	if (has_ended)
+		cap_streams_end_context(context);
+}
+
+/* ---- the hook */
 
 static void before(struct cap_call *c)
 {
@@ -239,100 +249,64 @@ static void before(struct cap_call *c)
 		before_end(c, call);
 	if (!call || !is_op(c) || c->paused)
 		return;
-	cap_place_of(c, call, &place);
-	if (place.context && !cap_place_capturing(&place))
-		before_op(c, &place);
+	cap_place_stream(c, call, &place);
+	c->room[3] = (uintptr_t)begin_op(&place);
 }
 
-void cap_times_interrupt(const struct cap_place *place)
+/* Without a stream as an argument, a copy has ended when the call returns. */
+static bool is_over(const struct cap_call *c, const struct api_call *call)
 {
-	pthread_mutex_lock(&cap_timed.lock);
-	if (place->stream == CU_LEGACY_STREAM)
-		self.legacy++;
-	for (size_t i = 0; i < self.n_streams; i++)
-		if (cap_place_same(&self.streams[i].place, place))
-			forget(&self.streams[i]);
-	pthread_mutex_unlock(&cap_timed.lock);
+	return 1ull << c->class & (BIT(COPY) | BIT(SET)) && !cap_arg_of(call, API_MEANING_STREAM);
 }
 
-/* Streams and contexts go: a handle may be used again. Each may be NULL. */
-static void forget_all(const void *stream, const void *context)
+/* Of a call that is not an operation, or is not timed. */
+static void after_other(struct cap_call *c, const struct api_call *call)
 {
-	struct cap_device_clock *k;
-
-	pthread_mutex_lock(&cap_timed.lock);
-	for (size_t i = 0; i < self.n_streams; i++)
-		if (self.streams[i].place.stream == stream ||
-		    self.streams[i].place.context == context) {
-			forget(&self.streams[i]);
-			self.streams[i--] = self.streams[--self.n_streams];
-		}
-	k = context ? known_clock(context) : NULL;
-	if (k) {
-		k->broken = 1;
-		k->context = NULL;
-	}
-	pthread_mutex_unlock(&cap_timed.lock);
-}
-
-static void destroyed(const struct cap_call *c, const struct api_call *call)
-{
-	const struct api_arg *stream = cap_arg_of(call, API_MEANING_STREAM);
-	const void *context = (const void *)(uintptr_t)c->room[3];
-
-	if (stream)
-		forget_all((const void *)(uintptr_t)c->words[stream->word], NULL);
-	else if (context && cap_context_ended(c, call))
-		forget_all(NULL, context);
-}
-
-static void after(struct cap_call *c)
-{
-	const struct api_call *call = api_call(c->api);
 	struct cap_place place;
 
-	if (!call || c->result != 0) {
-		cap_node_events_release((struct cap_node_events *)c->room[4]);
-		return;
-	}
-	if (call->class == API_CLASS_DESTROY) {
-		destroyed(c, call);
-		return;
-	}
-	if (c->paused || call->library != API_LIBRARY_CUDA)
-		return;
 	cap_place_of(c, call, &place);
 	if (place.context && cap_place_capturing(&place))
 		cap_node_captured(c, place.stream);
 	else if (place.context && !is_op(c))
 		cap_times_interrupt(&place);
-	else if (place.context && c->room[3])
-		after_op(c, &place);
+}
+
+static void after(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+
+	if (!call)
+		return;
+	if (c->class == API_CLASS_DESTROY)
+		after_end(c, call);
+	else if (c->result != 0)
+		cap_node_events_release((struct cap_node_events *)c->room[4]);
+	else if (c->room[3])
+		put_op((struct cap_stream *)(uintptr_t)c->room[3], c->id, c->start,
+		       (struct cap_node_events *)c->room[4], is_over(c, call));
+	else if (!c->paused && call->library == API_LIBRARY_CUDA)
+		after_other(c, call);
 }
 
 static void end(void)
 {
-	hurry(true);
+	cap_times_hurry(true);
 }
 
 static void ended(void)
 {
+	uint64_t unended = cap_streams_outstanding(NULL);
 	char text[200];
-	int64_t residual = 0;
-	double drift = 0;
+	int64_t residual_ns;
+	double rate;
 
-	hurry(false); /* an exec may fail, and the program go on */
-	for (unsigned i = 0; i < self.n_clocks; i++) {
-		const struct cap_drift *d = &self.clocks[i].drift;
-
-		residual = d->residual_ns > residual ? d->residual_ns : residual;
-		drift = fabs(d->fit.rate) > fabs(drift) ? d->fit.rate : drift;
-	}
+	cap_times_hurry(false); /* an exec may fail, and the program go on */
+	cap_streams_drift(&residual_ns, &rate);
 	snprintf(text, sizeof(text),
 		 "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu"
-		 ", \"unended\": %u}",
-		 (long long)residual, drift * 1e9,
-		 (unsigned long long)cap_timed.untimed + cap_timed.n_ops, cap_timed.n_ops);
+		 ", \"unended\": %llu}",
+		 (long long)residual_ns, rate * 1e9,
+		 (unsigned long long)(cap_times_missed() + unended), (unsigned long long)unended);
 	cap_put_fact("device_times", text, strlen(text));
 }
 
@@ -343,23 +317,26 @@ static int start(void)
 	if (!cap_control()->device_times)
 		return -ENOTSUP;
 	r = cap_cu_load();
-	if (r == 0)
-		r = cap_drainer_add(cap_timed_drain);
-	if (r == 0 && cap_control()->node_times)
-		cap_nodes_start(clock_for_nodes);
-	return r;
+	if (r < 0)
+		return r;
+	cap_times_collect_begin();
+	r = cap_collector_add(cap_times_collect);
+	if (r < 0)
+		return r;
+	if (cap_control()->node_times)
+		cap_nodes_start();
+	__atomic_store_n(&is_on, true, __ATOMIC_RELAXED);
+	return 0;
 }
-
-#define BIT(class) (1ull << API_CLASS_##class)
 
 const struct cap_hook cap_times = {
 	.name = "times",
-	.classes = BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(GRAPH_LAUNCH) | BIT(EVENT_WAIT) |
-		   BIT(HOST_CALL) | BIT(MEMORY_OP) | BIT(DESTROY),
+	.classes = OPERATIONS | BIT(EVENT_WAIT) | BIT(HOST_CALL) | BIT(MEMORY_OP) | BIT(DESTROY),
 	.always = BIT(DESTROY),
 	.start = start,
 	.before = before,
 	.after = after,
+	.thread_end = cap_streams_end_thread,
 	.end = end,
 	.ended = ended,
 };

@@ -5,6 +5,16 @@
 
 #include "capture/library/device/place.h"
 
-/* The stream waits for, or does, what is no operation of the program's: the end of the last one
- * does not tell when the next can begin. Whether times are taken or not. */
+#include <stdbool.h>
+
+struct cap_stream;
+
+/* Around a launch that no other hook wants: the stream as a handle, or a default one. NULL: the
+ * launch is not timed. Both keep errno. */
+struct cap_stream *cap_times_launch(void *stream, bool per_thread);
+/* It has succeeded. `start` is in the clock of the thread's ring. */
+void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start);
+
+/* The stream waits for, or does, something that is not an operation of the program: the end of the
+ * last one does not tell when the next can begin. Does nothing where no times are taken. */
 void cap_times_interrupt(const struct cap_place *place);

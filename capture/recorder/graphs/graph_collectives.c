@@ -13,7 +13,8 @@ static bool are_same(const struct rec_graphs *g, const struct rec_collective *a,
 		     const struct rec_collective *b, const struct fmt_message *messages)
 {
 	if (a->comm != b->comm || a->op != b->op || a->dtype != b->dtype || a->bytes != b->bytes ||
-	    a->is_message != b->is_message || a->n_messages != b->n_messages)
+	    a->per_rank != b->per_rank || a->parts != b->parts || a->is_message != b->is_message ||
+	    a->n_messages != b->n_messages)
 		return false;
 	for (uint32_t i = 0; i < a->n_messages; i++) {
 		const struct fmt_message *m = &g->messages[a->first_message + i];

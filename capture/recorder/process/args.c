@@ -19,7 +19,7 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fm
 	m->like = like;
 	m->unlike = !like;
 	m->n = m->left_out = 0;
-	m->most = REC_MOST_ARGS - 3; /* result, unended, how many were left out */
+	m->most = REC_MOST_ARGS - 4; /* result, unended, repeated, how many were left out */
 	m->error = 0;
 }
 
@@ -345,6 +345,38 @@ static void put_image(struct rec_args *m, const struct cap_image_record *image)
 
 /* ---- all of them */
 
+/* The memory that the call gives or takes; NULL. */
+static const struct rec_thing *memory_of(const struct rec_call *c)
+{
+	for (int i = 0; i < c->api->n_args; i++) {
+		const struct api_arg *a = &c->api->args[i];
+		uint64_t at = (uint64_t)rec_value_at(c, i);
+
+		if (a->meaning != API_MEANING_DEVPTR && a->meaning != API_MEANING_HOST &&
+		    a->meaning != API_MEANING_MEMORY)
+			continue;
+		if (a->direction == API_DIRECTION_OUT &&
+		    !rec_number(rec_pointed_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
+			return NULL;
+		return rec_handles_find(c->process->things, a->meaning, at);
+	}
+	return NULL;
+}
+
+/* How large that memory is, where none of the call's own arguments says so. */
+static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
+{
+	bool takes = c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY;
+	const struct rec_thing *memory;
+
+	if ((!takes && c->api->class != API_CLASS_ALLOC) || rec_arg(c, "bytesize") >= 0 ||
+	    rec_arg(c, "size") >= 0)
+		return;
+	memory = memory_of(c);
+	if (memory && memory->bytes > 0)
+		rec_args_put(m, "bytes", FMT_INT, (int64_t)memory->bytes);
+}
+
 static void put_described(struct rec_args *m, const struct rec_call *c)
 {
 	for (int i = 0; i < c->api->n_args; i++) {
@@ -363,6 +395,7 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].arg < c->api->n_args)
 			put_blob(m, c, &c->api->args[c->blobs[i].arg], &c->blobs[i]);
+	put_memory_bytes(m, c);
 }
 
 static void put_words(struct rec_args *m, const struct rec_call *c)

@@ -145,16 +145,18 @@ struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
 				  .kind = kind};
 }
 
+static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t site)
+{
+	if (c->end_ns < p->last_call_ns)
+		return;
+	p->last_call_ns = c->end_ns;
+	p->last_call = fmt_site(p->names, site)->name;
+}
+
 int rec_call_add(struct rec_call *c)
 {
 	struct rec_args m;
-	struct rec_event e = {.start_ns = c->start_ns,
-			      .duration_ns = c->end_ns - c->start_ns,
-			      .correlation = c->record->id + 1,
-			      .lane = c->thread->lane,
-			      .call = REC_NONE,
-			      .device = (int16_t)rec_current_device(c),
-			      .kind = FMT_CALL};
+	struct rec_event e = rec_call_event(c, FMT_CALL);
 	const uint32_t *last = last_site(c);
 	int r;
 
@@ -164,6 +166,8 @@ int rec_call_add(struct rec_call *c)
 	rec_args_put(&m, "result", FMT_INT, c->record->result);
 	if (c->record->head.flags & CAP_CALL_UNENDED)
 		rec_args_put(&m, "unended", FMT_INT, 1);
+	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
+		rec_args_put(&m, "repeated", FMT_INT, (int64_t)c->record->words[c->n_words - 1]);
 	rec_args_end(&m);
 	r = m.error < 0 ? m.error : site_of(&m, c, &e.site);
 	if (r == 0)
@@ -172,10 +176,18 @@ int rec_call_add(struct rec_call *c)
 	if (r == 0)
 		r = rec_add_event(c->process, &e, &c->event);
 	if (r == 0)
+		note_last(c->process, c, e.site);
+	if (r == 0)
 		rec_digests_await(c->process, c->record->id, c->event);
 	c->process->counts.calls++;
 	c->process->counts.nested += c->record->head.depth > 0;
 	c->process->counts.failed += !api_succeeded(c->api, c->record->result);
 	c->process->counts.raw += !c->api;
 	return r;
+}
+
+void rec_call_is_on(const struct rec_call *c, int device)
+{
+	if (device >= 0)
+		c->process->events[c->event].device = (int16_t)device;
 }

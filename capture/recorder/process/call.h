@@ -25,8 +25,11 @@ struct rec_launched {
 struct rec_pending {
 	uint32_t comm, stream; /* the stream's number */
 	fmt_str op, dtype;
-	int64_t bytes;
-	uint8_t is_message, done;
+	fmt_str parts; /* see struct rec_collective */
+	int64_t bytes, sent_bytes, received_bytes;
+	bool is_message, done;
+	bool is_named; /* a range says what the sends and receives are */
+	bool per_rank; /* see struct rec_collective */
 };
 
 struct rec_sent {
@@ -118,6 +121,9 @@ struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
 
 /* Adds the call itself, with its arguments by meaning. */
 int rec_call_add(struct rec_call *c);
+
+/* The call is made for that device, whichever is current; -1 changes nothing. */
+void rec_call_is_on(const struct rec_call *c, int device);
 
 /* Follows what the call did to things: what was made, before the call is added; what is gone and
  * which context is current, after it. */

@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* NCCL: communicators, and what the operations that its calls launch are for. */
+/* NCCL's communicators. */
 #include "capture/recorder/process/call.h"
+#include "capture/recorder/process/collectives.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/recorder/graphs/graphs.h"
-
-static const struct {
-	const char *stem, *op;
-} ops[] = {
-	{"ncclAllReduce", "all_reduce"},
-	{"ncclAllGather", "all_gather"},
-	{"ncclReduceScatter", "reduce_scatter"},
-	{"ncclBroadcast", "broadcast"},
-	{"ncclBcast", "broadcast"},
-	{"ncclReduce", "reduce"},
-	{"ncclAlltoAll", "all_to_all"},
-	{"ncclGather", "gather"},
-	{"ncclScatter", "scatter"},
-	{"ncclSend", "send_recv"},
-	{"ncclRecv", "send_recv"},
-};
-
-/* By ncclDataType_t, as PyTorch calls them. */
-static const char *const dtypes[] = {"Char",   "Byte",	   "Int",	    "UInt",
-				     "Long",   "ULong",	   "Half",	    "Float",
-				     "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
 
 /* FNV-1a, of identities that are drawn at random. */
 static uint64_t hash_of(const void *bytes, size_t n)
@@ -115,177 +94,6 @@ static int by_split(struct rec_call *c)
 	return rec_number(made, 0, 8, &handle) && handle ? add_comm(c, handle, &comm) : 0;
 }
 
-/* ---- operations */
-
-/* A send or receive joins those of the same group, communicator and stream. */
-static struct rec_pending *pending_of(struct rec_thread *t, uint32_t comm, uint32_t stream,
-				      int is_message)
-{
-	struct rec_pending *p;
-
-	for (size_t i = 0; is_message && i < t->n_pending; i++)
-		if (t->pending[i].is_message && t->pending[i].comm == comm &&
-		    t->pending[i].stream == stream)
-			return &t->pending[i];
-	if (array_reserve(&t->pending, t->n_pending + 1, &t->pending_cap) < 0)
-		return NULL;
-	p = &t->pending[t->n_pending++];
-	*p = (struct rec_pending){
-		.comm = comm, .stream = stream, .is_message = (uint8_t)is_message};
-	return p;
-}
-
-static int add_message(struct rec_call *c, const struct rec_pending *p)
-{
-	struct rec_thread *t = c->thread;
-
-	if (array_reserve(&t->messages, t->n_messages + 1, &t->messages_cap) < 0)
-		return -ENOMEM;
-	t->messages[t->n_messages++] = (struct rec_sent){
-		.pending = (uint32_t)(p - t->pending),
-		.message = {(uint32_t)rec_value(c, "peer", 0), rec_is(c, "ncclRecv")}};
-	return 0;
-}
-
-/* The larger of what goes in and what comes out on this rank. */
-static int64_t bytes_of(const struct rec_call *c, uint32_t ranks)
-{
-	uint64_t most = 0;
-
-	for (unsigned i = 0; i < c->api->n_args; i++) {
-		uint64_t bytes;
-
-		if (c->api->args[i].meaning != API_MEANING_DEVPTR || c->n_words < c->api->n_words)
-			continue;
-		bytes = api_bytes(c->api, i, c->record->words, ranks);
-		if (bytes != UINT64_MAX && bytes > most)
-			most = bytes;
-	}
-	return (int64_t)most;
-}
-
-static int add_pending(struct rec_call *c, size_t which)
-{
-	struct rec_process *p = c->process;
-	const struct rec_thing *comm =
-		rec_handles_find(p->things, API_MEANING_COMM, (uint64_t)rec_value(c, "comm", 0));
-	uint64_t dtype = (uint64_t)rec_value(c, "datatype", -1);
-	const struct rec_thing *stream;
-	struct rec_pending *pending;
-	uint32_t index;
-	int64_t bytes;
-	int r = 0, is_message = c->api->class == API_CLASS_P2P;
-
-	if (!comm || comm->index >= p->n_comms)
-		return 0;
-	index = comm->index;
-	stream = rec_stream(c);
-	pending = stream ? pending_of(c->thread, index, stream->number, is_message) : NULL;
-	if (!pending)
-		return -ENOMEM;
-	bytes = bytes_of(c, p->comms[index].n);
-	pending->bytes = (int64_t)((is_message ? (uint64_t)pending->bytes : 0) + (uint64_t)bytes);
-	r = fmt_names_string(p->names, ops[which].op, strlen(ops[which].op), &pending->op);
-	if (r == 0 && dtype < ARRAY_SIZE(dtypes))
-		r = fmt_names_string(p->names, dtypes[dtype], strlen(dtypes[dtype]),
-				     &pending->dtype);
-	if (r == 0 && is_message)
-		r = add_message(c, pending);
-	return r;
-}
-
-/* The first that is to run on that stream; else the first. */
-static struct rec_pending *next_pending(struct rec_thread *t, uint32_t stream)
-{
-	struct rec_pending *first = NULL;
-
-	for (size_t i = 0; i < t->n_pending; i++) {
-		if (t->pending[i].done)
-			continue;
-		if (t->pending[i].stream == stream)
-			return &t->pending[i];
-		first = first ? first : &t->pending[i];
-	}
-	return first;
-}
-
-/* The sends and receives that are pending, one after the other. */
-static int gather(const struct rec_thread *t, const struct rec_pending *pending,
-		  struct fmt_message **ret, uint32_t *ret_n)
-{
-	uint32_t n = 0;
-
-	*ret = calloc(t->n_messages + 1, sizeof(**ret));
-	for (size_t i = 0; i < t->n_messages && *ret; i++)
-		if (t->messages[i].pending == (uint32_t)(pending - t->pending))
-			(*ret)[n++] = t->messages[i].message;
-	*ret_n = n;
-	return *ret ? 0 : -ENOMEM;
-}
-
-static int settle_one(struct rec_call *c, struct rec_pending *pending, const struct rec_launched *l)
-{
-	scoped(free_ptr) struct fmt_message *messages = NULL;
-	struct rec_collective made = {.comm = pending->comm,
-				      .op = pending->op,
-				      .dtype = pending->dtype,
-				      .bytes = pending->bytes,
-				      .is_message = pending->is_message};
-
-	pending->done = 1;
-	if (pending->is_message && gather(c->thread, pending, &messages, &made.n_messages) < 0)
-		return -ENOMEM;
-	if (l->captured)
-		return rec_graph_meets(c->process, &(struct rec_graph_at){l->graph, l->node}, &made,
-				       messages);
-	return rec_add_collective(c->process, &made, messages, l->event);
-}
-
-static bool is_kernel(const struct rec_process *p, const struct rec_launched *l)
-{
-	if (l->captured)
-		return rec_graph_is_kernel(p, &(struct rec_graph_at){l->graph, l->node});
-	return p->events[l->event].kind == FMT_KERNEL;
-}
-
-static uint32_t stream_of(const struct rec_process *p, const struct rec_launched *l)
-{
-	return l->captured ? l->stream : (uint32_t)p->lanes[p->events[l->event].lane].number;
-}
-
-/* What was launched inside this call is what was pending, in its order by stream. */
-static int settle(struct rec_call *c)
-{
-	struct rec_thread *t = c->thread;
-	uint64_t ordinal = cap_id_ordinal(c->record->id);
-	int r = 0;
-
-	for (size_t i = 0; i < t->n_launched && r == 0; i++) {
-		const struct rec_launched *l = &t->launched[i];
-		struct rec_pending *pending;
-
-		if (l->ordinal <= ordinal || l->depth <= c->record->head.depth ||
-		    !is_kernel(c->process, l))
-			continue;
-		pending = next_pending(t, stream_of(c->process, l));
-		if (!pending)
-			break;
-		r = settle_one(c, pending, l);
-	}
-	t->n_pending = t->n_messages = 0;
-	return r;
-}
-
-static int operate(struct rec_call *c)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
-		if (rec_is(c, ops[i].stem))
-			r = add_pending(c, i);
-	return r < 0 || c->thread->group > 0 ? r : settle(c);
-}
-
 int rec_call_comms(struct rec_call *c)
 {
 	struct rec_thread *t = c->thread;
@@ -294,7 +102,7 @@ int rec_call_comms(struct rec_call *c)
 	if (!c->api || c->api->library != API_LIBRARY_NCCL || c->record->head.depth > 0)
 		return 0;
 	if (c->api->class == API_CLASS_GROUP_END && t->group > 0 && --t->group == 0)
-		return settle(c);
+		return rec_collectives_settle(c);
 	if (!api_succeeded(c->api, c->record->result))
 		return 0;
 	switch ((enum api_class)c->api->class) {
@@ -303,7 +111,7 @@ int rec_call_comms(struct rec_call *c)
 		return 0;
 	case API_CLASS_COLLECTIVE:
 	case API_CLASS_P2P:
-		return operate(c);
+		return rec_collectives_call(c);
 	case API_CLASS_CREATE:
 		if (rec_is(c, "ncclCommInitAll"))
 			return all_here(c);

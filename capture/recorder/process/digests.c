@@ -108,7 +108,8 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct by_id *x = a, *y = b;
 
-	return array_order(x->correlation, y->correlation) ?: array_order(x->is_call, y->is_call) ?: array_order(x->index, y->index);
+	return array_order(x->correlation, y->correlation) ?: array_order(x->is_call, y->is_call)
+	       ?: array_order(x->index, y->index);
 }
 
 /* The event that a digest is of: the operation, else its call; NULL: it is not there. */

@@ -71,15 +71,14 @@ static int lane_of(struct rec_call *c, struct rec_thing *stream, uint32_t branch
 	return r;
 }
 
-/* The thread works on that device, too. */
-static int works_on(struct rec_call *c, int device)
+/* The call and its operation belong to the same device. */
+static void put_device(struct rec_call *c, int device)
 {
-	struct rec_lane *lane = &c->process->lanes[c->thread->lane];
+	struct rec_lane *thread = &c->process->lanes[c->thread->lane];
 
-	lane->launches = 1;
-	if (lane->device < 0)
-		lane->device = (int16_t)device;
-	return rec_join_devices(c->process, lane->device, device);
+	rec_call_is_on(c, device);
+	if (thread->device < 0)
+		thread->device = (int16_t)device;
 }
 
 static int remember(struct rec_call *c, const struct rec_launched *l)
@@ -144,7 +143,7 @@ int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec
 	int r = lane_of(c, stream, o->branch, &e.lane);
 
 	if (r == 0)
-		r = works_on(c, stream->device);
+		put_device(c, stream->device);
 	if (r == 0)
 		r = rec_add_values(p, o->values, o->n_values, &e.first_value);
 	if (r == 0)

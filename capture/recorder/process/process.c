@@ -40,7 +40,6 @@ void rec_process_free(struct rec_process *p)
 	free(p->images);
 	free(p->pages);
 	free(p->facts);
-	free(p->same);
 	free(p->last_sites);
 	free(p->kernel_sites);
 	free(p->unknown);
@@ -220,17 +219,10 @@ int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const c
 	return r;
 }
 
-int rec_join_devices(struct rec_process *p, int a, int b)
+const char *rec_fact(const struct rec_process *p, const char *key)
 {
-	if (a < 0 || b < 0 || a == b)
-		return 0;
-	for (size_t i = 0; i < p->n_same; i += 2)
-		if ((p->same[i] == (uint32_t)a && p->same[i + 1] == (uint32_t)b) ||
-		    (p->same[i] == (uint32_t)b && p->same[i + 1] == (uint32_t)a))
-			return 0;
-	if (array_reserve(&p->same, p->n_same + 2, &p->same_cap) < 0)
-		return -ENOMEM;
-	p->same[p->n_same++] = (uint32_t)a;
-	p->same[p->n_same++] = (uint32_t)b;
-	return 0;
+	for (size_t i = p->n_facts; i-- > 0;)
+		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
+			return fmt_string(p->names, p->facts[i].value, NULL);
+	return NULL;
 }

@@ -35,10 +35,9 @@ struct rec_event {
 };
 
 struct rec_lane {
-	uint8_t kind;	  /* enum fmt_lane_kind */
-	int16_t device;	  /* streams; threads: the first they worked on, or -1 */
-	uint8_t launches; /* threads: of operations */
-	int64_t number;	  /* thread id, or number of the stream */
+	uint8_t kind;	/* enum fmt_lane_kind */
+	int16_t device; /* of a stream; of a thread: the first that it launched on, or -1 */
+	int64_t number; /* thread id, or number of the stream */
 	fmt_str name;
 	uint32_t timed;		/* of streams: the last event whose times came; 0: none */
 	struct fmt_rows *calls; /* owned; of threads: the values of their calls */
@@ -51,7 +50,9 @@ struct rec_collective {
 	fmt_str op;	/* "all_reduce" */
 	fmt_str dtype;
 	int64_t bytes;
+	fmt_str parts; /* JSON, for FMT_KEY_PARTS; 0: it is of one call */
 	uint8_t is_message;
+	uint8_t per_rank; /* the bytes are to be multiplied by the communicator's ranks */
 	uint32_t first_message, n_messages; /* of the process */
 	int64_t seq;			    /* where they are numbered as they come; -1: not yet */
 	fmt_str peers;			    /* the same; see struct fmt_meeting_op */
@@ -119,6 +120,9 @@ struct rec_counts {
 	uint64_t late_digests;	     /* and contents: what they are of is written */
 };
 
+/* How a process was found when the recording ended. */
+enum rec_ending { REC_EXITED, REC_RUNNING, REC_KILLED };
+
 struct rec_thread;
 struct rec_kernel_site;
 
@@ -127,6 +131,11 @@ struct rec_process {
 	uint64_t started;
 	uint32_t index;		 /* among the recorder's */
 	bool is_virtual;	 /* its times are those of an emulated driver */
+	uint8_t ending;		 /* enum rec_ending */
+	uint8_t signal;		 /* that ended it; 0: not known */
+	bool in_call;		 /* its last call had not returned */
+	int64_t last_call_ns;	 /* end of the call that ended last */
+	fmt_str last_call;	 /* its name; in_call: of the one that had not returned */
 	struct fmt_names *names; /* not owned; of the recorder */
 	struct rec_handles *things;
 	struct rec_symbols symbols;
@@ -167,8 +176,6 @@ struct rec_process {
 	size_t n_open, open_cap;
 	struct fmt_iteration *marks; /* where the program says that one begins; no durations */
 	size_t n_marks, marks_cap;
-	uint32_t *same; /* devices that are one rank: pairs (a, b) */
-	size_t n_same, same_cap;
 	struct rec_graphs *graphs;   /* owned; NULL: none yet */
 	struct rec_thread **threads; /* owned, what they lead to is not: those that are looked at */
 	size_t n_threads, threads_cap;
@@ -189,11 +196,10 @@ int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *r
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
 int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
+/* The latest JSON of a fact of the process; NULL. */
+const char *rec_fact(const struct rec_process *p, const char *key);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
 		 size_t value_len);
-
-/* The devices are one rank from now on: a thread works on both, or one waits for the other. */
-int rec_join_devices(struct rec_process *p, int a, int b);
 
 /* The operation is that collective, with its messages. */
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,

@@ -125,6 +125,20 @@ static int name_function(const struct rec_call *c, struct rec_thing *t)
 	return 0;
 }
 
+/* Bytes of memory that the call gives. */
+static uint64_t bytes_of(const struct rec_call *c)
+{
+	int64_t bytes = rec_value(c, "bytesize", -1), pitch_rows = rec_value(c, "Height", -1);
+	uint64_t pitch;
+
+	if (bytes < 0)
+		bytes = rec_value(c, "size", -1);
+	if (bytes < 0 && pitch_rows >= 0 &&
+	    rec_number(rec_pointed(c, "pPitch", CAP_BLOB_AFTER), 0, 8, &pitch))
+		bytes = (int64_t)(pitch * (uint64_t)pitch_rows);
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 static int make(const struct rec_call *c, const struct api_arg *a, uint64_t handle)
 {
 	struct rec_handles *things = c->process->things;
@@ -142,24 +156,12 @@ static int make(const struct rec_call *c, const struct api_arg *a, uint64_t hand
 		t->device = (int32_t)rec_value(c, "dev", t->device);
 	else if (t->device < 0)
 		t->device = rec_current_device(c);
+	if (a->meaning == API_MEANING_MEMORY && t->bytes == 0)
+		t->bytes = bytes_of(c);
 	if (t->name == 0 &&
 	    (a->meaning == API_MEANING_FUNCTION || a->meaning == API_MEANING_KERNEL))
 		return name_function(c, t);
 	return 0;
-}
-
-/* Bytes of memory that the call gives. */
-static uint64_t bytes_of(const struct rec_call *c)
-{
-	int64_t bytes = rec_value(c, "bytesize", -1), pitch_rows = rec_value(c, "Height", -1);
-	uint64_t pitch;
-
-	if (bytes < 0)
-		bytes = rec_value(c, "size", -1);
-	if (bytes < 0 && pitch_rows >= 0 &&
-	    rec_number(rec_pointed(c, "pPitch", CAP_BLOB_AFTER), 0, 8, &pitch))
-		bytes = (int64_t)(pitch * (uint64_t)pitch_rows);
-	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
 static int is_memory(const struct api_arg *a)

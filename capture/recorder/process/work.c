@@ -201,8 +201,13 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_thing
 	struct rec_event e = rec_call_event(c, FMT_SYNC);
 	uint32_t at;
 
-	if (waiting)
+	if (waiting) {
 		rec_op_arg(c, &o, "stream", FMT_INT, 1, waiting->number);
+		rec_call_is_on(c, waiting->device);
+	} else if (event) {
+		rec_call_is_on(c, event->device);
+	}
+	e.device = c->process->events[c->event].device;
 	if (event) {
 		rec_op_arg(c, &o, "wait_on_stream", FMT_INT, 1, event->on);
 		rec_op_arg(c, &o, "wait_on_cuda_event_record_corr_id", FMT_INT, 1,
@@ -241,6 +246,7 @@ static int record_event(struct rec_call *c)
 	on = stream->number;
 	capturing = stream->capturing;
 	device = stream->device;
+	rec_call_is_on(c, device);
 	event = event_of(c); /* may move the stream */
 	if (!event)
 		return 0;
@@ -255,7 +261,6 @@ static int record_event(struct rec_call *c)
 static int wait_event(struct rec_call *c)
 {
 	struct rec_thing *event = event_of(c), *stream = rec_stream(c);
-	int r;
 
 	if (!event || !stream)
 		return 0;
@@ -266,8 +271,7 @@ static int wait_event(struct rec_call *c)
 	}
 	if (event->recorded == 0)
 		return 0;
-	r = rec_join_devices(c->process, stream->device, event->device);
-	return r < 0 ? r : add_sync(c, "Stream Wait Event", stream, event);
+	return add_sync(c, "Stream Wait Event", stream, event);
 }
 
 static int synchronise(struct rec_call *c)

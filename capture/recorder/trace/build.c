@@ -166,6 +166,23 @@ bool rec_has_calls(struct rec_recorder *r)
 	return false;
 }
 
+void rec_child_died(struct rec_recorder *r, int pid, int signal)
+{
+	if (r->session.control)
+		cap_note_death(r->session.control, pid, signal);
+}
+
+const struct rec_process *rec_killed(const struct rec_recorder *r, unsigned k)
+{
+	size_t n;
+	struct rec_process *const *all = rec_processes_all(r->processes, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i]->ending == REC_KILLED && k-- == 0)
+			return all[i];
+	return NULL;
+}
+
 struct rec_unread rec_unread(const struct rec_recorder *r)
 {
 	const struct cap_control *c = r->session.control;
@@ -186,10 +203,13 @@ bool rec_unjoined(const struct rec_recorder *r, unsigned k, struct cap_start *re
 	const struct cap_start *all = r->session.control ? cap_starts(r->session.control) : NULL;
 
 	for (unsigned i = 0; all && i < CAP_STARTS; i++) {
+		int32_t pid = __atomic_load_n(&all[i].pid, __ATOMIC_ACQUIRE);
+
+		if (pid == 0 || pid == CAP_START_WRITING || k-- > 0)
+			continue;
 		*ret = all[i];
 		ret->path[sizeof(ret->path) - 1] = '\0';
-		if (ret->pid != 0 && k-- == 0)
-			return true;
+		return true;
 	}
 	return false;
 }
@@ -199,8 +219,11 @@ static int write_once(struct rec_recorder *r, struct rec_result *ret, struct fmt
 	size_t n;
 	struct rec_process *const *all = rec_processes_all(r->processes, &n);
 	struct fmt_names *names = rec_processes_names(r->processes);
-	struct rec_endings endings = rec_processes_endings(r->processes);
-	int e = rec_origin_put(&r->settings.origin, all, n, names);
+	struct rec_endings endings;
+	int e = rec_processes_endings(r->processes, r->session.control, &endings);
+
+	if (e == 0)
+		e = rec_origin_put(&r->settings.origin, all, n, names);
 
 	r->window.unread = rec_unread(r);
 	r->window.unread.running = endings.running;

@@ -40,10 +40,10 @@ int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_rea
 }
 
 struct contents {
-	const char *folder, *trace;
-	struct fmt_output out;
-	bool begun;
-	uint64_t (*names)[2]; /* owned */
+	const char *folder;
+	struct fmt_writer *writer;
+	struct fmt_output *out; /* the writer's; NULL until there is a content */
+	uint64_t (*names)[2];	/* owned */
 	size_t n, cap;
 };
 
@@ -73,14 +73,6 @@ static int by_name(const void *a, const void *b)
 	return array_order(x[1], y[1]) ?: array_order(x[0], y[0]);
 }
 
-static int begin(struct contents *c, struct fmt_error *err)
-{
-	int r = c->begun ? 0 : fmt_blobs_begin(&c->out, c->trace, err);
-
-	c->begun |= r == 0;
-	return r;
-}
-
 /* 1 when it is stored, 0 when it is missing, and counted by reason. */
 static int store(struct contents *c, const uint64_t name[2], struct rec_contents_result *ret,
 		 struct fmt_error *err)
@@ -100,9 +92,9 @@ static int store(struct contents *c, const uint64_t name[2], struct rec_contents
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return ret->missing[REC_CONTENTS_ABSENT]++, 0;
-	r = begin(c, err);
+	r = fmt_writer_blobs(c->writer, &c->out, err);
 	if (r == 0)
-		r = fmt_blobs_put(&c->out, name, data, (size_t)st.st_size, err);
+		r = fmt_blobs_put(c->out, name, data, (size_t)st.st_size, err);
 	munmap(data, (size_t)st.st_size);
 	ret->missing[REC_CONTENTS_DAMAGED] += r == -EBADMSG;
 	ret->kept_bytes += r == 0 ? (uint64_t)st.st_size : 0;
@@ -144,7 +136,7 @@ static int put_list(struct contents *c, uint32_t number, struct fmt_digest *list
 	for (size_t i = 0; i < n; i++)
 		if (is_kept(c, list[i].digest))
 			list[kept++] = list[i];
-	return kept == 0 ? 0 : fmt_blobs_contents(&c->out, number, list, kept, err);
+	return kept == 0 ? 0 : fmt_blobs_contents(c->out, number, list, kept, err);
 }
 
 /* ---- what the trace says of them */
@@ -238,17 +230,16 @@ static int put_images(const struct contents *c, struct fmt_names *names,
 
 static void contents_done(struct contents *c)
 {
-	if (c->begun)
-		fmt_output_done(&c->out);
 	free(c->names);
 }
 
-int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
-		       size_t n_processes, struct rec_wanted *wanted, const struct rec_ranks *ranks,
+int rec_contents_write(const char *folder, struct fmt_writer *writer,
+		       struct rec_process *const *processes, size_t n_processes,
+		       struct rec_wanted *wanted, const struct rec_ranks *ranks,
 		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err)
 {
-	scoped(contents_done) struct contents c = {.folder = folder, .trace = trace};
+	scoped(contents_done) struct contents c = {.folder = folder, .writer = writer};
 	int r = 0;
 
 	for (size_t i = 0; i < n_processes && r == 0; i++)
@@ -261,7 +252,5 @@ int rec_contents_write(const char *folder, const char *trace, struct rec_process
 		r = put_list(&c, ranks->ranks[i].number, wanted->of[i].list, wanted->of[i].n, err);
 	if (r == 0)
 		r = put_images(&c, names, processes, n_processes);
-	if (r == 0)
-		r = put_missing(names, ret);
-	return r == 0 && c.begun ? fmt_output_end(&c.out, err) : r;
+	return r < 0 ? r : put_missing(names, ret);
 }

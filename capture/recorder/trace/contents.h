@@ -36,11 +36,12 @@ void rec_wanted_done(struct rec_wanted *w);
 /* Adds what was read of a rank. 0 or -ENOMEM. */
 int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_reading *reading);
 
-/* Writes the contents of the trace at `trace`, if there are any: the images of the processes, and
- * what is wanted of the ranks, which is dropped there where it is missing. `folder` is the
- * session's. The names get the facts about images and about what is missing; `ret` is added to. 0
- * or a negative errno. */
-int rec_contents_write(const char *folder, const char *trace, struct rec_process *const *processes,
-		       size_t n_processes, struct rec_wanted *wanted, const struct rec_ranks *ranks,
+/* Writes the trace's contents, if there are any: the images of the processes, and the wanted
+ * contents of the ranks. What is missing is dropped from `wanted`. `folder` is the session's. The
+ * names get the facts about images and about missing contents; `ret` is added to. 0 or a negative
+ * errno. */
+int rec_contents_write(const char *folder, struct fmt_writer *writer,
+		       struct rec_process *const *processes, size_t n_processes,
+		       struct rec_wanted *wanted, const struct rec_ranks *ranks,
 		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err);

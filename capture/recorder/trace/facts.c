@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "capture/recorder/graphs/graphs.h"
+#include "capture/recorder/processes.h"
 #include "formats/iterations.h"
 #include "formats/json.h"
 #include "formats/losses.h"
@@ -40,20 +41,12 @@ static const struct {
 	{81, "sharedMemPerMultiprocessor"},
 };
 
-static const char *fact_of(const struct rec_process *p, const char *key)
-{
-	for (size_t i = p->n_facts; i-- > 0;)
-		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
-			return fmt_string(p->names, p->facts[i].value, NULL);
-	return NULL;
-}
-
 static const char *device_fact(const struct rec_process *p, int device, const char *what)
 {
 	char key[64];
 
 	snprintf(key, sizeof(key), "device.%d.%s", device, what);
-	return fact_of(p, key);
+	return rec_fact(p, key);
 }
 
 /* How long the number at `text` is, as JSON has them; 0: there is none. */
@@ -80,6 +73,32 @@ static const char *attribute(const char *list, int number, size_t *len)
 	return NULL;
 }
 
+#define PCI_DOMAIN 50
+#define PCI_BUS 33
+#define PCI_DEVICE 34
+
+static long attribute_value(const char *list, int number)
+{
+	size_t len = 0;
+	const char *value = attribute(list, number, &len);
+
+	return value && len > 0 ? strtol(value, NULL, 10) : 0; /* zeros are not listed */
+}
+
+/* What tells the GPU from the others of its host, whatever number a process has for it. */
+static void put_identity(const struct rec_process *p, int device, struct text *json)
+{
+	const char *list = device_fact(p, device, "attributes");
+	const char *uuid = device_fact(p, device, "uuid");
+
+	if (uuid)
+		text_printf(json, ", \"uuid\": %s", uuid);
+	if (attribute_value(list, PCI_BUS) > 0)
+		text_printf(json, ", \"pci\": \"%08lx:%02lx:%02lx\"",
+			    attribute_value(list, PCI_DOMAIN), attribute_value(list, PCI_BUS),
+			    attribute_value(list, PCI_DEVICE));
+}
+
 static int put_device(struct fmt_names *names, uint32_t index, const struct rec_process *p,
 		      int device)
 {
@@ -95,6 +114,7 @@ static int put_device(struct fmt_names *names, uint32_t index, const struct rec_
 	memory = device_fact(p, device, "memory_bytes");
 	if (memory)
 		text_printf(&json, ", \"totalGlobalMem\": %s", memory);
+	put_identity(p, device, &json);
 	list = device_fact(p, device, "attributes");
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
 		size_t n = 0;
@@ -145,11 +165,33 @@ static int put_graphs(struct fmt_names *names, uint32_t index, const struct rec_
 	return r < 0 ? r : fmt_names_fact(names, index, FMT_FACT_GRAPHS, value);
 }
 
-static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_rank *rank)
+static int put_ending(struct fmt_names *names, uint32_t index, const struct rec_process *p)
 {
-	const struct rec_process *p = rank->process;
+	const char *signal = rec_signal_name(p->signal);
+	const char *call = fmt_string(names, p->last_call, NULL);
+	char text[128];
+	int r;
+
+	if (p->ending == REC_RUNNING)
+		return put(names, index, FMT_ENDING_KEY, "\"running\"");
+	snprintf(text, sizeof(text), "\"killed%s%s\"", signal ? " by " : "", signal ?: "");
+	r = put(names, index, FMT_ENDING_KEY, text);
+	snprintf(text, sizeof(text), "\"%.100s\"", call);
+	if (r == 0 && *call)
+		r = put(names, index, p->in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
+	return r;
+}
+
+static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_ranks *ranks)
+{
+	const struct rec_process *p = ranks->ranks[index].process;
+	uint32_t shared = rec_shared_process(ranks, index);
 	int r = put_number(names, index, "process", (uint64_t)p->pid);
 
+	if (r == 0 && p->ending != REC_EXITED)
+		r = put_ending(names, index, p);
+	if (r == 0 && shared > 0)
+		r = put_number(names, index, FMT_FACT_PROCESS, shared);
 	if (r == 0)
 		r = put_number(names, index, "process_calls_begun", p->counts.begun);
 	if (r == 0)
@@ -249,7 +291,7 @@ static int put_check(struct rec_process *const *processes, size_t n,
 /* What the library waited for in vain when the process ended. */
 static uint64_t unended_operations(const struct rec_process *p)
 {
-	const char *fact = fact_of(p, "device_times"), *value;
+	const char *fact = rec_fact(p, "device_times"), *value;
 	size_t len;
 
 	return fact && fmt_json_member(fact, strlen(fact), "unended", &value, &len)
@@ -325,6 +367,6 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	if (r == 0)
 		r = put_count(names, "capture.unmatched_collectives", result->unmatched);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
-		r = put_rank(names, i, &ranks->ranks[i]);
+		r = put_rank(names, i, ranks);
 	return r < 0 ? r : fmt_memberships_missing(names, ranks->n);
 }

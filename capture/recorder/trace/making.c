@@ -9,7 +9,6 @@
 #include "capture/recorder/trace/facts.h"
 #include "capture/recorder/trace/reach.h"
 #include "capture/recorder/trace/run_impl.h"
-#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 
 /* A stretch has about so many calls and operations. Where there are so many times as many,
@@ -109,6 +108,9 @@ static int look(struct rec_making *m, struct rec_job *j, bool last)
 {
 	int r = rec_ranks_find(j->processes, j->n, &j->ranks);
 
+	for (uint32_t i = 0; i < j->ranks.n && r == 0; i++)
+		if (rec_shared_process(&j->ranks, i))
+			r = -ENOTSUP; /* GPUs of a process share iterations: written at once */
 	if (r < 0 || j->ranks.n == 0)
 		return r;
 	r = rec_ranks_follow(&j->ranks, &m->ranks);
@@ -220,11 +222,8 @@ static int infer(struct rec_making *m, struct rec_job *j)
 
 static int write_stretch(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
 {
-	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	int r = infer(m, j);
 
-	if (r == 0)
-		r = fmt_lengths_new(m->names, j->run.n_ranks, &lengths);
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		if (is_idle(j, i))
 			continue;
@@ -233,8 +232,7 @@ static int write_stretch(struct rec_making *m, struct rec_job *j, bool more, str
 		source.before = m->steps[i].has_before ? &m->steps[i].before : NULL;
 		source.more = more;
 		rec_job_count(j, i);
-		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, lengths, m->files[i],
-				       err);
+		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, m->files[i], err);
 		if (r == 0)
 			r = rec_wanted_add(&m->wanted, i, &j->readings[i]);
 	}
@@ -389,7 +387,7 @@ static int end(struct rec_making *m, struct rec_process *const *processes, size_
 	m->result.n_ranks = m->ranks.n;
 	rec_job_undigested(&j);
 	if (r == 0)
-		r = rec_job_contents(&j, &m->ranks, &m->wanted, m->path, err);
+		r = rec_job_contents(&j, &m->ranks, &m->wanted, m->writer, err);
 	if (r == 0)
 		r = rec_facts_put(processes, n, &m->ranks, &m->result, m->window, m->names);
 	return r < 0 ? r : fmt_writer_close(take(m->writer), err);

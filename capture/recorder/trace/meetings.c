@@ -127,24 +127,24 @@ static int peers_of(const struct rec_process *p, const struct rec_collective *c,
 /* The collective as every importer writes it, in place of the kernel that it was taken for. What
  * varies of that comes behind what varies of every collective. */
 static int collective_site(const struct rec_process *p, const struct rec_collective *c,
-			   const char *comm, fmt_str peers, uint32_t *site)
+			   const struct fmt_comm *comm, fmt_str peers, uint32_t *site)
 {
 	struct fmt_names *names = p->names;
-	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 4 + MORE_ARGS];
-	static const char *const keys[] = {FMT_KEY_COMM,  FMT_KEY_SEQ,	 FMT_KEY_OP,
-					   FMT_KEY_DTYPE, FMT_KEY_BYTES, FMT_KEY_GROUP,
-					   FMT_KEY_TO,	  FMT_KEY_FROM,	 FMT_KEY_PEERS};
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 5 + MORE_ARGS];
+	static const char *const keys[] = {FMT_KEY_COMM,  FMT_KEY_SEQ,	 FMT_KEY_OP, FMT_KEY_DTYPE,
+					   FMT_KEY_BYTES, FMT_KEY_GROUP, FMT_KEY_TO, FMT_KEY_FROM,
+					   FMT_KEY_PEERS, FMT_KEY_PARTS};
 	static const uint8_t types[] = {FMT_INT,    FMT_INT,  FMT_STRING, FMT_STRING, FMT_INT,
-					FMT_STRING, FMT_JSON, FMT_JSON,	  FMT_JSON};
-	fmt_str group = 0, to = 0, from = 0;
-	int r = fmt_names_string(names, comm, strlen(comm), &group);
+					FMT_STRING, FMT_JSON, FMT_JSON,	  FMT_JSON,   FMT_JSON};
+	int64_t ranks = c->per_rank && comm ? comm->n_ranks : 1;
+	fmt_str to = 0, from = 0, group = comm ? comm->name : 0;
+	int r = peers_of(p, c, 0, &to);
 
-	if (r == 0)
-		r = peers_of(p, c, 0, &to);
 	if (r == 0)
 		r = peers_of(p, c, 1, &from);
 
-	const int64_t values[] = {0, 0, c->op, c->dtype, c->bytes, group, to, from, peers};
+	const int64_t values[] = {0,	 0,  c->op, c->dtype, c->bytes * ranks,
+				  group, to, from,  peers,    c->parts};
 	const struct fmt_site *kernel = fmt_site(names, *site);
 	struct fmt_site made = *kernel;
 	uint32_t n = 0;
@@ -171,8 +171,7 @@ static int settle(struct rec_process *p, const struct rec_collective *c,
 	struct rec_event *e = &p->events[c->event];
 	int64_t values[2 + MORE_ARGS] = {comm ? (int64_t)of->comm : -1, of->seq};
 	uint32_t n = fmt_site(p->names, e->site)->n_values;
-	int r = collective_site(p, c, comm ? fmt_string(p->names, comm->name, NULL) : "", of->peers,
-				&e->site);
+	int r = collective_site(p, c, comm, of->peers, &e->site);
 
 	n = n < MORE_ARGS ? n : MORE_ARGS;
 	if (n > 0)

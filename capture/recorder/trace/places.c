@@ -168,7 +168,8 @@ static int compare(const void *a, const void *b, void *places)
 	const struct rec_event *e = source_of(places, i).event, *f = source_of(places, k).event;
 	int longer = array_order(f->duration_ns, e->duration_ns);
 
-	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer) ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
+	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer)
+	       ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
 }
 
 /* A lane's events were looked at in the order in which their calls ended: most are in order. */

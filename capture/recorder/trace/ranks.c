@@ -14,35 +14,34 @@ void rec_ranks_done(struct rec_ranks *r)
 	*r = (struct rec_ranks){0};
 }
 
+/* One more than the largest device number of a stream or communicator. */
 static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 {
-	uint32_t most = 1;
+	int most = 0;
 
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < processes[i]->n_lanes; k++) {
-			int device = processes[i]->lanes[k].device;
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_process *p = processes[i];
 
-			if (device >= (int)most && device < MOST_DEVICES)
-				most = (uint32_t)device + 1;
-		}
-	return most;
+		for (size_t k = 0; k < p->n_lanes; k++)
+			if (p->lanes[k].device > most && p->lanes[k].device < MOST_DEVICES)
+				most = p->lanes[k].device;
+		for (size_t k = 0; k < p->n_comms; k++)
+			if (p->comms[k].device > most && p->comms[k].device < MOST_DEVICES)
+				most = p->comms[k].device;
+	}
+	return (uint32_t)most + 1;
 }
 
-/* The least device that is one with it. */
-static uint32_t root_of(const struct rec_process *p, uint32_t device)
+/* Whether the process launched operations on the device, or is a rank of a communicator there. */
+static bool uses(const struct rec_process *p, uint32_t device)
 {
-	uint32_t least = device, before;
-
-	do {
-		before = least;
-		for (size_t i = 0; i < p->n_same; i += 2) {
-			uint32_t a = p->same[i], b = p->same[i + 1];
-
-			if (a == least || b == least)
-				least = a < b ? a < least ? a : least : b < least ? b : least;
-		}
-	} while (least != before);
-	return least;
+	for (size_t k = 0; k < p->n_comms; k++)
+		if (p->comms[k].device == (int)device)
+			return true;
+	for (size_t k = 0; k < p->n_lanes; k++)
+		if (p->lanes[k].kind == FMT_STREAM && p->lanes[k].device == (int)device)
+			return true;
+	return false;
 }
 
 static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, int device)
@@ -53,19 +52,13 @@ static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, in
 	return 0;
 }
 
-/* The devices of a process that have work. */
 static int list_process(struct rec_ranks *r, size_t *cap, const struct rec_process *p)
 {
 	int e = 0;
 
-	for (uint32_t d = 0; d < r->n_devices && e == 0; d++) {
-		int used = 0;
-
-		for (size_t k = 0; k < p->n_lanes; k++)
-			used |= p->lanes[k].kind == FMT_STREAM && p->lanes[k].device == (int)d;
-		if (used && root_of(p, d) == d)
+	for (uint32_t d = 0; d < r->n_devices && e == 0; d++)
+		if (uses(p, d))
 			e = add(r, cap, p, (int)d);
-	}
 	return e;
 }
 
@@ -96,8 +89,7 @@ static const struct rec_comm *world_of(const struct rec_rank *rank)
 	for (size_t i = 0; i < p->n_comms; i++) {
 		const struct rec_comm *c = &p->comms[i];
 
-		if (c->parent || c->device < 0 ||
-		    (int)root_of(p, (uint32_t)c->device) != rank->device)
+		if (c->parent || c->device < 0 || c->device != rank->device)
 			continue;
 		if (!best || c->n > best->n ||
 		    (c->n == best->n && c->id == best->id && c->rank < best->rank))
@@ -128,58 +120,79 @@ static int by_number(const void *a, const void *b)
 {
 	const struct rec_rank *x = a, *y = b;
 
-	return array_order(x->number, y->number) ?: array_order(x->process->index, y->process->index) ?: array_order(x->device, y->device);
+	return array_order(x->number, y->number)
+	       ?: array_order(x->process->index, y->process->index)
+	       ?: array_order(x->device, y->device);
 }
 
-static int are_different(struct rec_ranks *r)
+#define NO_NUMBER UINT32_MAX
+#define MOST_NUMBER (1u << 30) /* larger ones are not believed */
+
+static uint32_t world_rank(const struct rec_rank *rank)
 {
+	const struct rec_comm *c = world_of(rank);
+
+	return c && c->rank <= MOST_NUMBER ? c->rank : NO_NUMBER;
+}
+
+static uint32_t launched_rank(const struct rec_rank *rank)
+{
+	int64_t v = environment_rank(rank->process);
+
+	return v >= 0 && v <= MOST_NUMBER ? (uint32_t)v : NO_NUMBER;
+}
+
+/* How many ranks have a number in this way; 0 where two have the same. Sorts the ranks: those
+ * without a number come last. */
+static uint32_t number_by(struct rec_ranks *r, uint32_t (*number)(const struct rec_rank *rank))
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		r->ranks[i].number = number ? number(&r->ranks[i]) : NO_NUMBER;
+		n += r->ranks[i].number != NO_NUMBER;
+	}
 	if (r->n > 0)
 		qsort(r->ranks, r->n, sizeof(*r->ranks), by_number);
-	for (uint32_t i = 1; i < r->n; i++)
+	for (uint32_t i = 1; i < n; i++)
 		if (r->ranks[i].number == r->ranks[i - 1].number)
 			return 0;
-	return 1;
+	return n;
 }
 
-/* Each way of numbering counts only if it tells all ranks apart. */
+/* Ranks without a number get the next ones. */
+static void number_rest(struct rec_ranks *r, uint32_t n)
+{
+	for (uint32_t i = n; i < r->n; i++)
+		r->ranks[i].number = i > 0 ? r->ranks[i - 1].number + 1 : 0;
+}
+
+/* By communicator or by launcher, where that tells all ranks apart; else where it tells some apart,
+ * such as those of a communicator beside a process that failed before it joined; else in the order
+ * of processes and devices. */
 static void number_all(struct rec_ranks *r)
 {
-	int known = r->n > 0;
+	uint32_t n;
 
-	for (uint32_t i = 0; i < r->n; i++) {
-		const struct rec_comm *c = world_of(&r->ranks[i]);
-
-		known &= c != NULL;
-		r->ranks[i].number = c ? c->rank : 0;
-	}
-	if (known && are_different(r))
+	if (number_by(r, world_rank) == r->n || number_by(r, launched_rank) == r->n)
 		return;
-	known = r->n > 0;
-	for (uint32_t i = 0; i < r->n; i++) {
-		int64_t v = environment_rank(r->ranks[i].process);
-
-		known &= v >= 0;
-		r->ranks[i].number = (uint32_t)(v >= 0 ? v : 0);
-	}
-	if (known && are_different(r))
-		return;
-	for (uint32_t i = 0; i < r->n; i++)
-		r->ranks[i].number = 0;
-	are_different(r); /* by process and device now */
-	for (uint32_t i = 0; i < r->n; i++)
-		r->ranks[i].number = i;
+	n = number_by(r, world_rank);
+	if (n == 0)
+		n = number_by(r, launched_rank);
+	if (n == 0)
+		number_by(r, NULL);
+	number_rest(r, n);
 }
 
 static void index_devices(struct rec_ranks *r)
 {
 	for (uint32_t i = r->n; i-- > 0;) {
 		const struct rec_rank *rank = &r->ranks[i];
-		uint32_t *of = r->of_device + (size_t)rank->process->index * r->n_devices;
 
 		r->first[rank->process->index] = i;
-		for (uint32_t d = 0; d < r->n_devices; d++)
-			if ((int)root_of(rank->process, d) == rank->device)
-				of[d] = i;
+		if (rank->device >= 0)
+			r->of_device[(size_t)rank->process->index * r->n_devices +
+				     (uint32_t)rank->device] = i;
 	}
 }
 
@@ -262,10 +275,15 @@ uint32_t rec_rank_of_device(const struct rec_ranks *r, const struct rec_process 
 uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,
 		     const struct rec_event *e)
 {
-	const struct rec_lane *lane;
-
 	if (e->call != REC_NONE)
 		e = &p->events[e->call];
-	lane = &p->lanes[e->lane];
-	return rec_rank_of_device(r, p, lane->launches ? lane->device : e->device);
+	return rec_rank_of_device(r, p, e->device >= 0 ? e->device : p->lanes[e->lane].device);
+}
+
+uint32_t rec_shared_process(const struct rec_ranks *r, uint32_t rank)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (i != rank && r->ranks[i].process == r->ranks[rank].process)
+			return r->ranks[rank].process->index + 1;
+	return 0;
 }

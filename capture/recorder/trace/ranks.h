@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which GPUs of which processes are a rank of the trace, and its number.
+/* The ranks of the trace: which process and GPU each is, and its number.
  *
- * A rank is a GPU of a process. GPUs that one thread works on, or of which one waits for an event
- * of the other, depend on each other in ways that a trace keeps within a rank: they are one.
+ * A rank is a GPU of a process: two processes on one GPU are two ranks, and so are two GPUs of one
+ * process, even of one thread. A call belongs to the rank of the GPU that it was made for.
  * Numbers come from NCCL's largest communicator, else from the launcher's environment (RANK,
  * SLURM_PROCID, OMPI_COMM_WORLD_RANK), else from the order in which processes began.
- * What a process without work for a GPU called (a launcher that counted them) goes with the first
- * rank. */
+ * Calls of a process that used no GPU (a launcher that counted them) go with the first rank. */
 #pragma once
 
 #include "capture/recorder/process/process.h"
@@ -15,7 +14,7 @@
 struct rec_rank {
 	const struct rec_process *process;
 	uint32_t number;
-	int16_t device; /* the first of its devices; -1: none did any work */
+	int16_t device; /* -1: its process used none */
 };
 
 struct rec_ranks {
@@ -40,3 +39,6 @@ int rec_ranks_follow(struct rec_ranks *found, const struct rec_ranks *before);
 uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,
 		     const struct rec_event *e);
 uint32_t rec_rank_of_device(const struct rec_ranks *r, const struct rec_process *p, int device);
+
+/* A number of the rank's process, from 1 on, if another rank is a GPU of it, too; 0: none is. */
+uint32_t rec_shared_process(const struct rec_ranks *r, uint32_t rank);

@@ -7,7 +7,6 @@
 #include "base/scope.h"
 #include "capture/recorder/process/digests.h"
 #include "capture/recorder/trace/facts.h"
-#include "formats/export/lengths.h"
 #include "formats/infer/infer.h"
 
 void rec_job_done(struct rec_job *j)
@@ -77,6 +76,7 @@ int rec_job_allocate(struct rec_job *j)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		j->run.ranks[i].number = j->ranks.ranks[i].number;
+		j->run.ranks[i].process = rec_shared_process(&j->ranks, i);
 		j->parts[i].pages = j->ranks.ranks[i].process->pages;
 		j->parts[i].first_ns = INT64_MAX;
 		j->parts[i].last_ns = INT64_MIN;
@@ -120,12 +120,12 @@ struct fmt_run_source rec_job_source(struct rec_job *j, uint32_t rank)
 }
 
 int rec_job_contents(struct rec_job *j, const struct rec_ranks *ranks, struct rec_wanted *wanted,
-		     const char *path, struct fmt_error *err)
+		     struct fmt_writer *w, struct fmt_error *err)
 {
 	if (!j->window->folder)
 		return 0;
 	j->result->contents.missing[REC_CONTENTS_UNWRITTEN] = j->window->unread.contents;
-	return rec_contents_write(j->window->folder, path, j->processes, j->n, wanted, ranks,
+	return rec_contents_write(j->window->folder, w, j->processes, j->n, wanted, ranks,
 				  j->run.names, &j->result->contents, err);
 }
 
@@ -146,14 +146,11 @@ static int show_slice(void *writing, size_t done, size_t total)
 static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mode,
 		     struct fmt_error *err)
 {
-	scoped(fmt_lengths_freep) struct fmt_lengths *lengths = NULL;
 	scoped(rec_wanted_done) struct rec_wanted wanted = {0};
 	const struct fmt_writer_options options = {.names_mode = mode};
 	struct fmt_writer *w;
-	int r = fmt_lengths_new(j->run.names, j->run.n_ranks, &lengths);
+	int r = fmt_writer_open(path, j->run.names, &options, &w, err);
 
-	if (r == 0)
-		r = fmt_writer_open(path, j->run.names, &options, &w, err);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
@@ -164,12 +161,12 @@ static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mo
 			source.progress = show_slice;
 			source.progress_context = &writing;
 		}
-		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, lengths, w, err);
+		r = fmt_run_write(j->run.names, &j->run.ranks[i], i, &source, w, err);
 		if (r == 0)
 			r = rec_wanted_add(&wanted, i, &j->readings[i]);
 	}
 	if (r == 0 && mode == FMT_NAMES_SHARED)
-		r = rec_job_contents(j, &j->ranks, &wanted, path, err);
+		r = rec_job_contents(j, &j->ranks, &wanted, w, err);
 	if (r < 0) {
 		fmt_writer_abandon(w);
 		return r;

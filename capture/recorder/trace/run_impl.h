@@ -31,9 +31,9 @@ int rec_job_allocate(struct rec_job *j);
 int rec_job_ranges(struct rec_job *j, const struct rec_process *p);
 /* A rank of it as the writer takes it, with the contents that are wanted. */
 struct fmt_run_source rec_job_source(struct rec_job *j, uint32_t rank);
-/* Writes what code and contents there are beside the trace at `path`. 0 or a negative errno. */
+/* Writes the code images and contents, if there are any. 0 or a negative errno. */
 int rec_job_contents(struct rec_job *j, const struct rec_ranks *ranks, struct rec_wanted *wanted,
-		     const char *path, struct fmt_error *err);
+		     struct fmt_writer *w, struct fmt_error *err);
 /* Counts the iterations that --digest=step missed. */
 void rec_job_undigested(struct rec_job *j);
 /* Counts what a rank has. */

@@ -228,19 +228,72 @@ static void align_begins(struct fmt_run *run)
 			run->ranks[i].iterations[k].number -= least;
 }
 
-int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
-		   const struct fmt_run_part *parts, bool more, struct rec_steps_of *of)
+/* Which of two GPUs of a process tells the iterations: one whose ranges say so, else the one that
+ * did most. */
+static bool tells_better(const struct fmt_run *run, const struct rec_steps_of *of, uint32_t a,
+			 uint32_t b)
+{
+	bool a_says = of[a].way == REC_STEPS_RANGES, b_says = of[b].way == REC_STEPS_RANGES;
+	bool a_repeats = of[a].way == REC_STEPS_REPEAT, b_repeats = of[b].way == REC_STEPS_REPEAT;
+
+	if (a_says != b_says)
+		return a_says;
+	if (a_repeats != b_repeats)
+		return a_repeats;
+	return run->ranks[a].n_events > run->ranks[b].n_events;
+}
+
+static uint32_t leader_of(const struct fmt_run *run, const struct rec_ranks *ranks,
+			  const struct rec_steps_of *of, uint32_t rank)
+{
+	uint32_t best = REC_NONE;
+
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		if (ranks->ranks[i].process == ranks->ranks[rank].process &&
+		    (best == REC_NONE || tells_better(run, of, i, best)))
+			best = i;
+	return best;
+}
+
+static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
+{
+	struct fmt_iteration *copy = malloc((from->n_iterations + 1) * sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, from->iterations, from->n_iterations * sizeof(*copy));
+	free(to->iterations);
+	to->iterations = copy;
+	to->n_iterations = from->n_iterations;
+	return 0;
+}
+
+/* GPUs of one process have the same iterations: a GPU that found fewer or more, or whose threads
+ * have no ranges, takes those of the leader. */
+static int share(const struct fmt_run *run, const struct rec_ranks *ranks, struct rec_steps_of *of)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
+		uint32_t leader = leader_of(run, ranks, of, i);
+
+		if (of[i].way == of[leader].way &&
+		    run->ranks[i].n_iterations == run->ranks[leader].n_iterations)
+			continue;
+		of[i].way = of[leader].way;
+		r = copy_steps(&run->ranks[leader], &run->ranks[i]);
+	}
+	return r;
+}
+
+/* Makes one iteration of several repetitions of very little. */
+static void group(const struct fmt_run *run, struct rec_steps_of *of)
 {
 	size_t size = 1;
-	bool repeats = false;
 
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		int r = find_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i], &of[i]);
 		size_t each = of[i].way == REC_STEPS_REPEAT ? rec_repeats_each(&run->ranks[i]) : 1;
 
-		if (r < 0)
-			return r;
-		repeats |= of[i].way == REC_STEPS_REPEAT;
 		size = each > size ? each : size;
 	}
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
@@ -248,6 +301,23 @@ int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
 		if (of[i].way == REC_STEPS_REPEAT)
 			rec_repeats_group(&run->ranks[i], size, true);
 	}
+}
+
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   const struct fmt_run_part *parts, bool more, struct rec_steps_of *of)
+{
+	bool repeats = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		r = find_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i], &of[i]);
+	if (r == 0)
+		r = share(run, ranks, of);
+	if (r < 0)
+		return r;
+	group(run, of);
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		repeats |= of[i].way == REC_STEPS_REPEAT;
 	if (repeats && more)
 		align_begins(run);
 	else if (repeats)

@@ -122,10 +122,10 @@ void rec_window_of_done(struct rec_window_of *of)
 
 static bool is_message(const struct fmt_names *names, const struct fmt_site *site)
 {
-	int64_t op;
+	int64_t peers;
 
-	return fmt_site_const(names, site, FMT_KEY_OP, &op) &&
-	       strcmp(fmt_string(names, (fmt_str)op, NULL), "send_recv") == 0;
+	return fmt_site_const(names, site, FMT_KEY_TO, &peers) ||
+	       fmt_site_const(names, site, FMT_KEY_FROM, &peers);
 }
 
 /* Counts what was done in communicators before this moment. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/library/device/drainer.h"
+#include "capture/library/device/collector.h"
 
 #include "base/host.h"
 #include "capture/library/device/aside.h"
@@ -12,37 +12,56 @@
 #include <time.h>
 
 #define MOST 4
-#define PERIOD_NS 1000000
-#define TURN_NS 10000000 /* of a look that was not held up */
+#define BUSY_NS 1000000	 /* between rounds while something is outstanding */
+#define IDLE_NS 10000000 /* else */
+#define TURN_NS 10000000 /* of a wait for a round, if neither was held up */
 #define PATIENCE_NS 10000000000
 #define MOST_NS 60000000000
 #define STOP_NS 200000000
 
+/* With the lock. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, settled;
-	unsigned (*drain[MOST])(void);
-	unsigned n, turns;
-	unsigned left; /* what was outstanding when it last looked */
-	int running, awake;
-	int looking; /* not asleep */
-	int stopped; /* for good */
+	unsigned (*collect[MOST])(void);
+	unsigned n, rounds;
+	unsigned left;	  /* outstanding after the last round */
+	unsigned waiting; /* threads that wait for rounds */
+	bool running;
+	bool in_round;
+	bool idle;    /* sleeps for IDLE_NS */
+	bool stopped; /* for good */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .wake = PTHREAD_COND_INITIALIZER,
 	  .settled = PTHREAD_COND_INITIALIZER};
 
-static unsigned outstanding(unsigned n)
+/* With the lock held: sleeps, at most as long, until `cond` is signalled. */
+static void sleep_on(pthread_cond_t *cond, int64_t ns)
 {
-	unsigned left = 0;
+	int64_t until = host_clock_ns(CLOCK_MONOTONIC) + ns;
+	struct timespec at = {until / 1000000000, until % 1000000000};
 
+	pthread_cond_clockwait(cond, &self.lock, CLOCK_MONOTONIC, &at);
+}
+
+/* With the lock held, but not while it collects. */
+static void round_of_all(void)
+{
+	unsigned n = self.n, left = 0;
+
+	self.in_round = true;
+	pthread_mutex_unlock(&self.lock);
 	for (unsigned i = 0; i < n; i++)
-		left += self.drain[i]();
-	return left;
+		left += self.collect[i]();
+	pthread_mutex_lock(&self.lock);
+	self.in_round = false;
+	self.left = left;
+	self.rounds++;
+	pthread_cond_broadcast(&self.settled);
 }
 
 static void *run(void *unused)
 {
-	static const struct timespec period = {0, PERIOD_NS};
 	int mode = CU_CAPTURE_RELAXED;
 
 	prctl(PR_SET_NAME, "gpucapture");
@@ -52,23 +71,11 @@ static void *run(void *unused)
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);
 	for (;;) {
-		while (self.stopped || !__atomic_load_n(&self.awake, __ATOMIC_RELAXED))
+		while (self.stopped)
 			pthread_cond_wait(&self.wake, &self.lock);
-		self.looking = 1;
-		/* Whoever adds work after this wakes us again. */
-		__atomic_store_n(&self.awake, 0, __ATOMIC_SEQ_CST);
-		unsigned n = self.n, left;
-
-		pthread_mutex_unlock(&self.lock);
-		left = outstanding(n);
-		if (left > 0)
-			__atomic_store_n(&self.awake, 1, __ATOMIC_SEQ_CST);
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &period, NULL);
-		pthread_mutex_lock(&self.lock);
-		self.looking = 0;
-		self.left = left;
-		self.turns++;
-		pthread_cond_broadcast(&self.settled);
+		round_of_all();
+		self.idle = self.left == 0 && self.waiting == 0;
+		sleep_on(&self.wake, self.idle ? IDLE_NS : BUSY_NS);
 	}
 	return unused;
 }
@@ -91,7 +98,7 @@ static int start(void)
 	return -r;
 }
 
-int cap_drainer_add(unsigned (*drain)(void))
+int cap_collector_add(unsigned (*collect)(void))
 {
 	int r = 0;
 
@@ -101,58 +108,48 @@ int cap_drainer_add(unsigned (*drain)(void))
 	else if (!self.running)
 		r = start();
 	if (r == 0)
-		self.drain[self.n++] = drain;
+		self.collect[self.n++] = collect;
 	pthread_mutex_unlock(&self.lock);
 	return r;
 }
 
-void cap_drainer_wake(void)
-{
-	if (__atomic_load_n(&self.awake, __ATOMIC_SEQ_CST))
-		return;
-	pthread_mutex_lock(&self.lock);
-	__atomic_store_n(&self.awake, 1, __ATOMIC_SEQ_CST);
-	pthread_cond_signal(&self.wake);
-	pthread_mutex_unlock(&self.lock);
-}
-
-/* How long it was waited for a device: since something that was outstanding came, and in all. */
+/* How long a thread has waited for a device: since something was collected, and in all. */
 struct waited {
 	int64_t vain_ns, all_ns;
 	unsigned left;
 };
 
-/* With the lock held: one look, or part of it, and how long that took; time in which all of us were
- * stopped, or had no processor, is none. */
-static int64_t turn(void)
+/* With the lock held: waits for the end of a round, at most for a turn, and returns how long; time
+ * in which all of the process was stopped, or had no processor, does not count. */
+static int64_t await_round(void)
 {
-	int64_t from = host_clock_ns(CLOCK_MONOTONIC), until = from + TURN_NS, took;
-	struct timespec at = {until / 1000000000, until % 1000000000};
+	int64_t from = host_clock_ns(CLOCK_MONOTONIC), took;
 
-	pthread_cond_clockwait(&self.settled, &self.lock, CLOCK_MONOTONIC, &at);
+	sleep_on(&self.settled, TURN_NS);
 	took = host_clock_ns(CLOCK_MONOTONIC) - from;
 	return took < TURN_NS ? took : TURN_NS;
 }
 
-/* The same, until the time is over: false. */
+/* With the lock held: the same, until the time is over: false. */
 static bool await_turn(struct waited *w)
 {
 	int64_t took;
 
 	if (!self.running || self.stopped)
 		return false;
-	if (!self.awake) {
-		self.awake = 1;
+	self.waiting++;
+	if (self.idle)
 		pthread_cond_signal(&self.wake);
-	}
-	took = turn();
+	self.idle = false;
+	took = await_round();
+	self.waiting--;
 	w->all_ns += took;
 	w->vain_ns = self.left == w->left ? w->vain_ns + took : 0;
 	w->left = self.left;
 	return w->vain_ns < PATIENCE_NS && w->all_ns < MOST_NS;
 }
 
-void cap_drainer_await(bool (*is_done)(void *context), void *context)
+void cap_collector_await(bool (*is_done)(void *context), void *context)
 {
 	struct waited w = {0};
 	bool more = true;
@@ -164,25 +161,25 @@ void cap_drainer_await(bool (*is_done)(void *context), void *context)
 	}
 }
 
-void cap_drainer_settle(void)
+void cap_collector_settle(void)
 {
 	struct waited w = {0};
 
 	pthread_mutex_lock(&self.lock);
-	/* The look that is under way may have missed what came last; the next one does not. */
-	for (unsigned before = self.turns; self.turns - before < 2 || self.left > 0;)
+	/* The round that is under way may have missed what came last; the next one does not. */
+	for (unsigned before = self.rounds; self.rounds - before < 2 || self.left > 0;)
 		if (!await_turn(&w))
 			break;
 	pthread_mutex_unlock(&self.lock);
 }
 
-void cap_drainer_stop(void)
+void cap_collector_stop(void)
 {
 	int64_t left_ns = STOP_NS;
 
 	pthread_mutex_lock(&self.lock);
-	self.stopped = 1;
-	while (self.looking && left_ns > 0)
-		left_ns -= turn();
+	self.stopped = true;
+	while (self.in_round && left_ns > 0)
+		left_ns -= await_round();
 	pthread_mutex_unlock(&self.lock);
 }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/times/collect.h"
+
+#include "base/host.h"
+#include "capture/library/device/hook.h"
+#include "capture/library/times/nodes.h"
+#include "capture/library/times/streams.h"
+
+#include <errno.h>
+
+#define FIRST_AHEAD_NS INT64_C(1000000)
+#define MOST_AHEAD 32 /* doublings: 50 days */
+#define READINGS 4    /* of two clocks at once, of which the closest counts */
+
+static uint64_t missed;	  /* relaxed */
+static int64_t seen_ns;	  /* relaxed: the latest moment that a thread of the program saw */
+static unsigned hurrying; /* relaxed: threads */
+
+void cap_times_miss(void)
+{
+	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t cap_times_missed(void)
+{
+	return __atomic_load_n(&missed, __ATOMIC_RELAXED);
+}
+
+void cap_times_seen(int64_t now_ns)
+{
+	__atomic_store_n(&seen_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+void cap_times_hurry(bool hurries)
+{
+	cap_times_seen(cap_now_ns());
+	__atomic_fetch_add(&hurrying, hurries ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+/* ---- the processor's counter, in which most threads say when a call began */
+
+/* The first reading and the last one. What was issued lately is a little before the last one, so
+ * the rate between the two is exact enough. */
+struct reading {
+	uint64_t ticks;
+	int64_t ns;
+};
+static struct reading first, last;
+
+static uint64_t ticks_now(void)
+{
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+static struct reading read_both(void)
+{
+	uint64_t closest = UINT64_MAX;
+	struct reading ret = {0, 0};
+
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t before = ticks_now(), apart;
+		int64_t ns = host_clock_ns(CLOCK_MONOTONIC);
+
+		apart = ticks_now() - before;
+		if (apart < closest)
+			ret = (struct reading){before + apart / 2, ns};
+		closest = apart < closest ? apart : closest;
+	}
+	return ret;
+}
+
+void cap_times_collect_begin(void)
+{
+	first = last = read_both();
+}
+
+static int64_t issued_ns(const struct cap_timed_op *op)
+{
+	double ticks = (double)(last.ticks - first.ticks);
+
+	if (!op->is_ticks || ticks <= 0)
+		return (int64_t)op->issued;
+	return last.ns + (int64_t)((double)(int64_t)(op->issued - last.ticks) *
+				   ((double)(last.ns - first.ns) / ticks));
+}
+
+/* ---- one stream */
+
+/* Start and end in device time: 1, 0 not yet, -EIO. */
+static int read_times(const struct cap_stream *s, const struct cap_timed_op *op, int64_t issued,
+		      int64_t *ret_start, int64_t *ret_end)
+{
+	const struct cap_device_clock *k = &s->context->clock;
+	int r = 1;
+
+	if (op->what == CAP_TIMED_LOST || op->what == CAP_TIMED_NO_MARK)
+		return -EIO;
+	if (op->what == CAP_TIMED_HOST)
+		*ret_end = cap_drift_device(&k->drift, op->done_ns);
+	else
+		r = cap_device_clock_read(k, op->event, ret_end);
+	if (r == 1)
+		*ret_start = cap_device_clock_begun(k, issued, op->follows ? s->end_ns : INT64_MIN,
+						    *ret_end);
+	return r;
+}
+
+static void put_times(struct cap_device_clock *k, const struct cap_timed_op *op, int64_t start,
+		      int64_t end)
+{
+	if (op->nodes)
+		__atomic_fetch_add(&missed, cap_node_events_put(op->nodes, op->id),
+				   __ATOMIC_RELAXED);
+	else
+		cap_put_times(op->id, 0, cap_device_clock_host(k, start),
+			      cap_device_clock_host(k, end > start ? end : start));
+}
+
+/* The first operation of the queue: whether it is done with. */
+static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t now_ns)
+{
+	struct cap_device_clock *k = &s->context->clock;
+	int64_t issued = issued_ns(op), start, end = INT64_MIN;
+	int r;
+
+	if (cap_device_clock_is_stale(k, issued))
+		cap_device_clock_renew(k);
+	cap_device_clock_follow(k, now_ns);
+	r = read_times(s, op, issued, &start, &end);
+	if (r == 0)
+		return false;
+	s->end_ns = r == 1 ? end : INT64_MIN;
+	if (cap_timed_is_mark(op->what))
+		return true;
+	if (r == 1)
+		put_times(k, op, start, end);
+	else
+		cap_times_miss();
+	if (r == 1 && op->what == CAP_TIMED_EVENT)
+		cap_device_clock_rebase(k, &op->event, end);
+	return true;
+}
+
+static void remove_op(struct cap_stream *s, struct cap_timed_op *op)
+{
+	struct cap_op_chunk *chunk;
+
+	cap_node_events_release(op->nodes);
+	if (cap_timed_is_mark(op->what))
+		__atomic_fetch_sub(&s->n_marks, 1, __ATOMIC_RELAXED);
+	chunk = cap_op_queue_remove(&s->queue);
+	if (chunk)
+		cap_stream_give_back(s, chunk);
+}
+
+/* Of a context that is gone. */
+static void drop_all(struct cap_stream *s)
+{
+	struct cap_timed_op *op;
+
+	while ((op = cap_op_queue_first(&s->queue))) {
+		if (!cap_timed_is_mark(op->what))
+			cap_times_miss();
+		remove_op(s, op);
+	}
+}
+
+static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
+{
+	uint64_t used = cap_op_queue_used(&s->queue);
+	struct cap_timed_op *op;
+	int entered;
+
+	s->peak = used > s->peak ? used : s->peak;
+	while ((entered = cap_device_clock_enter(&s->context->clock)) == 0 &&
+	       (op = cap_op_queue_first(&s->queue)) && collect_op(s, op, now_ns))
+		remove_op(s, op);
+	if (entered == -EIO)
+		drop_all(s);
+	if (entered != -EAGAIN &&
+	    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == CAP_STREAM_ENDED) {
+		if (cap_op_queue_used(&s->queue) == 0)
+			cap_stream_free(s);
+		return (unsigned)cap_op_queue_used(&s->queue);
+	}
+	if (entered == 0)
+		cap_stream_restock(s);
+	return (unsigned)cap_op_queue_used(&s->queue);
+}
+
+/* ---- all */
+
+/* On an emulated GPU the library's thread sees what the program's threads can see by now; if one of
+ * them waits for what is outstanding, further ahead with each look. */
+static void catch_up(void)
+{
+	static void (*not_before)(int64_t);
+	static unsigned looks; /* since a thread hurries */
+	int64_t ns = __atomic_load_n(&seen_ns, __ATOMIC_RELAXED);
+
+	if (!cap_emulated())
+		return;
+	if (!not_before)
+		not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
+	if (!not_before)
+		return;
+	if (__atomic_load_n(&hurrying, __ATOMIC_RELAXED) == 0)
+		looks = 0;
+	else
+		looks += looks < MOST_AHEAD;
+	not_before(looks ? ns + (FIRST_AHEAD_NS << looks) : ns);
+}
+
+unsigned cap_times_collect(void)
+{
+	unsigned left = 0;
+	int64_t now_ns;
+
+	catch_up();
+	now_ns = cap_now_ns();
+	last = read_both();
+	for (struct cap_stream *s = NULL; (s = cap_streams_next(s));)
+		left += collect_stream(s, now_ns);
+	cap_device_clock_leave();
+	return left;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What traced programs note of other processes, behind the control block on its page (ring.h). By
+ * any number of processes at once, atomically; safe in a signal handler, and in a child that shares
+ * its parent's memory. */
+#pragma once
+
+#include "capture/ring.h"
+
+/* Programs that traced processes started, by any exec or spawn function, and that have not joined
+ * the session. */
+#define CAP_STARTS 7
+#define CAP_STARTS_OFFSET 2048
+struct cap_start {
+	/* Of the process that runs the program; -PID: of its parent; 0: the entry is free;
+	   CAP_START_WRITING. Publishes the rest: stored with release. */
+	int32_t pid;
+	int32_t obstacle; /* why it cannot join: errno of the control page, or: */
+	char path[248];	  /* as it was given, cut where it is longer */
+};
+
+#define CAP_START_WRITING INT32_MIN /* in pid: the entry is being written */
+enum {
+	CAP_START_ENVIRONMENT = -1, /* its environment does not name the session */
+	CAP_START_LIBRARY = -2,	    /* the library is not to be found */
+};
+
+static inline struct cap_start *cap_starts(struct cap_control *control)
+{
+	return (struct cap_start *)(void *)((char *)control + CAP_STARTS_OFFSET);
+}
+
+/* Children that were ended by a signal, noted by the parent that waited for them. The latest are
+ * kept. */
+#define CAP_DEATHS 30
+#define CAP_DEATHS_OFFSET 3840
+struct cap_deaths {
+	uint32_t n; /* so many were noted */
+	uint32_t spare;
+	uint64_t of[CAP_DEATHS]; /* pid, and the signal above its 32 bits; 0: none */
+};
+
+static inline struct cap_deaths *cap_deaths(struct cap_control *control)
+{
+	return (struct cap_deaths *)(void *)((char *)control + CAP_DEATHS_OFFSET);
+}
+
+static inline void cap_note_death(struct cap_control *control, int32_t pid, int signal)
+{
+	struct cap_deaths *d = cap_deaths(control);
+	uint32_t n = __atomic_fetch_add(&d->n, 1, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&d->of[n % CAP_DEATHS], (uint64_t)signal << 32 | (uint32_t)pid,
+			 __ATOMIC_RELAXED);
+}
+
+/* The signal that ended the process; 0: not known. */
+static inline int cap_signal_of(struct cap_control *control, int32_t pid)
+{
+	const struct cap_deaths *d = cap_deaths(control);
+	uint32_t n = __atomic_load_n(&d->n, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < CAP_DEATHS; i++) {
+		uint64_t v = __atomic_load_n(&d->of[(n - 1 - i) % CAP_DEATHS], __ATOMIC_RELAXED);
+
+		if ((uint32_t)v == (uint32_t)pid && v >> 32 < 128)
+			return (int)(v >> 32);
+	}
+	return 0;
+}
