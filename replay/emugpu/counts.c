@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 int emu_counting;
-int (*emu_counts_aside)(void);
 
 static const struct emu_counts *counts;
 

@@ -11,7 +11,8 @@
  *     static void saxpy_host(int n, float a, const float *x, float *y) { ... the whole grid ... }
  *     GPUEMU_TWIN(saxpy, saxpy_host)
  *
- * A kernel without code takes its time and does nothing else; the program is told so once.
+ * A kernel without a host kernel takes its time and leaves memory unchanged; gpuemu names such
+ * kernels at the end of the run.
  */
 #ifndef GPUEMU_H
 #define GPUEMU_H
@@ -106,6 +107,10 @@ typedef int64_t gpuemu_recorded_ns_fn(const char *what, unsigned ranks, uint64_t
 /* Whether kernels of the device may use [address, address + bytes): `run` would fault elsewhere, if
  * it were the kernel. Exported by the emulated libcuda.so.1. */
 typedef int gpuemu_reaches_fn(int device, uint64_t address, uint64_t bytes);
+
+/* Tells the user and the program's log callbacks why work is about to fail: `problem` and what is
+ * known of its cause. Exported by the emulated libcuda.so.1. */
+typedef void gpuemu_explain_fn(const char *problem);
 
 static inline void gpuemu_register(const struct gpuemu_kernel *k)
 {

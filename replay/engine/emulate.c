@@ -130,7 +130,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 	scoped(emulation_done) struct emulation e = {.trace = in, .options = options};
 	struct replay_counts counts = {0};
 	int64_t begin_ns = host_clock_ns(CLOCK_MONOTONIC);
-	int r = emulation_init(&e, out_path, err);
+	int r = fmt_trace_complete(in, err) ?: emulation_init(&e, out_path, err);
 	struct replay_source source = {
 		.names = fmt_trace_names(in),
 		.n_ranks = e.n_ranks,

@@ -11,6 +11,7 @@
 void replay_report_done(struct replay_report *r)
 {
 	free(r->rows);
+	free(r->runs);
 	*r = (struct replay_report){0};
 }
 
@@ -59,21 +60,32 @@ static struct errors device_errors(const struct replay_report *r)
 
 /* ---- JSON ---- */
 
-static void json_times(struct text *out, const char *key, int64_t step_ns, const struct fmt_busy *b)
+static void json_times(struct text *out, const char *key, const int64_t *step_ns,
+		       const struct fmt_busy *b)
 {
+	text_printf(out, "\"%s\": {", key);
+	if (step_ns)
+		text_printf(out, "\"step_ns\": %" PRId64 ", ", *step_ns);
 	text_printf(out,
-		    "\"%s\": {\"step_ns\": %" PRId64 ", \"device_ns\": %" PRId64
-		    ", \"compute_ns\": %" PRId64 ", \"exposed_ns\": %" PRId64
-		    ", \"hidden_ns\": %" PRId64 ", \"idle_ns\": %" PRId64 "}, ",
-		    key, step_ns, b->device_ns, b->compute_ns, b->exposed_ns, b->hidden_ns,
-		    b->idle_ns);
+		    "\"device_ns\": %" PRId64 ", \"compute_ns\": %" PRId64
+		    ", \"exposed_ns\": %" PRId64 ", \"hidden_ns\": %" PRId64
+		    ", \"idle_ns\": %" PRId64 "}, ",
+		    b->device_ns, b->compute_ns, b->exposed_ns, b->hidden_ns, b->idle_ns);
+}
+
+static void json_run(struct text *out, const struct replay_row *row)
+{
+	text_printf(out, "    {\"gpu\": %" PRIu32 ", ", row->gpu);
+	json_times(out, "recorded", NULL, &row->recorded);
+	json_times(out, "emulated", NULL, &row->emulated);
+	text_printf(out, "\"device_error\": %.9f}", device_error(row));
 }
 
 static void json_row(struct text *out, const struct replay_row *row)
 {
 	text_printf(out, "    {\"gpu\": %" PRIu32 ", ", row->gpu);
-	json_times(out, "recorded", row->recorded_step_ns, &row->recorded);
-	json_times(out, "emulated", row->emulated_step_ns, &row->emulated);
+	json_times(out, "recorded", &row->recorded_step_ns, &row->recorded);
+	json_times(out, "emulated", &row->emulated_step_ns, &row->emulated);
 	text_printf(out, "\"error\": %.9f, \"device_error\": %.9f}", step_error(row),
 		    device_error(row));
 }
@@ -96,7 +108,12 @@ void replay_report_json(const struct replay_report *r, struct text *out)
 			text_str(out, ",\n");
 		json_row(out, &r->rows[i]);
 	}
-	text_str(out, r->n_rows ? "]}],\n" : "],\n");
+	text_str(out, r->n_rows ? "]}],\n \"run\": [" : "],\n \"run\": [");
+	for (size_t i = 0; i < r->n_runs; i++) {
+		text_str(out, i ? ",\n" : "\n");
+		json_run(out, &r->runs[i]);
+	}
+	text_str(out, "],\n");
 	text_printf(out, " \"mean_abs_error\": %.9f, \"max_abs_error\": %.9f,\n", step.mean,
 		    step.max);
 	text_printf(out, " \"device_mean_abs_error\": %.9f, \"device_max_abs_error\": %.9f,\n",
@@ -144,7 +161,33 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 		cell_ms(&g, row->emulated.device_ns);
 		cell_error(&g, device_error(row));
 	}
+	for (size_t i = 0; i < r->n_runs; i++) {
+		const struct replay_row *row = &r->runs[i];
+
+		grid_cell(&g, "run");
+		grid_cell(&g, "%" PRIu32, row->gpu);
+		for (int blank = 0; blank < 3; blank++)
+			grid_cell(&g, "-");
+		cell_ms(&g, row->recorded.device_ns);
+		cell_ms(&g, row->emulated.device_ns);
+		cell_error(&g, device_error(row));
+	}
 	grid_print(&g, out, colour);
+}
+
+static void put_shares(struct grid *g, const struct replay_row *row)
+{
+	const struct fmt_busy *was = &row->recorded, *is = &row->emulated;
+
+	grid_cell(g, "%" PRIu32, row->gpu);
+	cell_ms(g, was->compute_ns);
+	cell_ms(g, is->compute_ns);
+	cell_ms(g, was->exposed_ns);
+	cell_ms(g, is->exposed_ns);
+	cell_ms(g, was->hidden_ns);
+	cell_ms(g, is->hidden_ns);
+	cell_ms(g, was->idle_ns);
+	cell_ms(g, is->idle_ns);
 }
 
 static void table_shares(const struct replay_report *r, int colour, struct text *out)
@@ -157,20 +200,16 @@ static void table_shares(const struct replay_report *r, int colour, struct text 
 	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
 		grid_cell(&g, "%s", head[i]);
 	for (size_t i = 0; i < r->n_rows; i++) {
-		const struct fmt_busy *was = &r->rows[i].recorded, *is = &r->rows[i].emulated;
-
 		grid_cell(&g, "%" PRId64, r->rows[i].iteration);
-		grid_cell(&g, "%" PRIu32, r->rows[i].gpu);
-		cell_ms(&g, was->compute_ns);
-		cell_ms(&g, is->compute_ns);
-		cell_ms(&g, was->exposed_ns);
-		cell_ms(&g, is->exposed_ns);
-		cell_ms(&g, was->hidden_ns);
-		cell_ms(&g, is->hidden_ns);
-		cell_ms(&g, was->idle_ns);
-		cell_ms(&g, is->idle_ns);
+		put_shares(&g, &r->rows[i]);
+	}
+	for (size_t i = 0; i < r->n_runs; i++) {
+		grid_cell(&g, "run");
+		put_shares(&g, &r->runs[i]);
 	}
 	grid_print(&g, out, colour);
+	text_str(out, "compute + exposed + idle = the device's span; work of other iterations in "
+		      "the span counts\n");
 }
 
 static void put_total(struct text *out, const char *what, struct errors e)
@@ -179,12 +218,12 @@ static void put_total(struct text *out, const char *what, struct errors e)
 		    100 * e.max);
 }
 
-static void put_count(struct text *out, uint64_t n, const char *what)
+static void put_count(struct text *out, uint64_t n, const char *one, const char *many)
 {
 	if (n == 0)
 		return;
-	text_count(out, n);
-	text_printf(out, " %s\n", what);
+	text_counted(out, n, one, many);
+	text_char(out, '\n');
 }
 
 void replay_report_text(const struct replay_report *r, int colour, struct text *out)
@@ -206,15 +245,22 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 	} else {
 		text_str(out, "the trace has no iterations to compare\n");
 	}
-	put_count(out, r->unexplained, "operations started when no rule says that they could");
+	put_count(out, r->unexplained, "operation has an unexplained start time",
+		  "operations have an unexplained start time");
 	put_count(out, r->repeated,
-		  "collectives have the number of an earlier one, and last as recorded");
+		  "collective has the number of an earlier one; it lasts as recorded",
+		  "collectives have the number of an earlier one; they last as recorded");
 	put_count(out, r->within,
-		  "collectives are within launches of CUDA graphs, which last as recorded and wait "
-		  "for nobody (gpucapture --device-times=nodes)");
-	put_count(out, r->too_far, "edges reach too far back, and were left out");
-	put_count(out, r->broken, "waits can never end, and were left out");
-	text_count(out, r->ops);
-	text_printf(out, " operations of %" PRIu32 " GPU%s emulated in %.3f s\n", r->n_gpus,
-		    r->n_gpus == 1 ? "" : "s", r->seconds);
+		  "collective is within a CUDA graph launch, which lasts as recorded and waits for "
+		  "no rank; record with gpucapture --device-times=nodes",
+		  "collectives are within CUDA graph launches, which last as recorded and wait for "
+		  "no rank; record with gpucapture --device-times=nodes");
+	put_count(out, r->too_far, "edge reaches too far back and was left out",
+		  "edges reach too far back and were left out");
+	put_count(out, r->broken, "wait can never end and was left out",
+		  "waits can never end and were left out");
+	text_counted(out, r->ops, "operation", "operations");
+	text_str(out, " of ");
+	text_counted(out, r->n_gpus, "GPU", "GPUs");
+	text_printf(out, " emulated in %.3f s\n", r->seconds);
 }

@@ -16,7 +16,9 @@ struct replay_row {
 
 struct replay_report {
 	struct replay_row *rows; /* by iteration, then GPU; owned */
-	size_t n_rows, rows_cap;
+	size_t n_rows;
+	struct replay_row *runs; /* each GPU over the whole run, without step times; owned */
+	size_t n_runs;
 	uint32_t n_gpus;
 
 	/* How far operations start from where they were recorded, both seen from the beginning of

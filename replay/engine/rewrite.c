@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/rewrite.h"
 
-#include "formats/export/lengths.h"
 #include "formats/infer/constants.h"
 #include "formats/store/writer.h"
 
@@ -36,7 +35,6 @@ struct rewrite {
 	const struct fmt_trace *trace;
 	struct fmt_names *names;
 	struct fmt_writer *writer;
-	struct fmt_lengths *lengths;
 	struct rank_rewrite *ranks;
 	uint32_t n_ranks;
 
@@ -59,7 +57,6 @@ void rewrite_free(struct rewrite *w)
 		for (size_t k = 0; k < REMEMBERED; k++)
 			free(w->ranks[i].moved[k].to);
 	}
-	fmt_lengths_free(w->lengths);
 	fmt_names_free(w->names);
 	launches_done(&w->calls);
 	free(w->ranks);
@@ -119,8 +116,6 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite 
 	r = fmt_names_copy(fmt_trace_names(trace), fmt_trace_n_ranks(trace), &w->names);
 	if (r == 0)
 		r = add_facts(w);
-	if (r == 0)
-		r = fmt_lengths_new(w->names, fmt_trace_n_ranks(trace), &w->lengths);
 	if (r == 0)
 		r = fmt_writer_open(path, w->names, &options, &w->writer, err);
 	if (r == 0)
@@ -316,9 +311,7 @@ int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, con
 	set_times(w, r, slice, times);
 	set_iteration(r, thread, slice);
 	res = sort(w, r, slice);
-	if (res == 0)
-		res = fmt_rank_writer_slice(r->out, slice, err);
-	return res < 0 ? res : fmt_lengths_write(w->lengths, slice, r->out);
+	return res < 0 ? res : fmt_rank_writer_slice(r->out, slice, err);
 }
 
 int rewrite_end(struct rewrite *w, struct fmt_error *err)

@@ -17,10 +17,18 @@ struct rank_score {
 	uint32_t thread; /* the lane of the annotations, or SIM_NONE */
 	struct place_carry carry;
 
-	/* Of the iteration that has begun. */
-	int begun;
+	/* The division of the GPU's time, with a row for each iteration, and for the time before
+	 * and after them. */
+	struct fmt_busy_run recorded, emulated;
+	int begun; /* the next slice belongs to the last row */
 	int64_t emulated_start_ns;
-	struct fmt_busy_ops recorded, emulated;
+};
+
+/* A row of the report, and where its division is. */
+struct score_row {
+	struct replay_row row;
+	uint32_t rank;
+	size_t busy; /* of the rank's */
 };
 
 struct score {
@@ -31,7 +39,7 @@ struct score {
 	struct place place;
 	uint64_t errors[N_CLASSES], n_errors;
 	int64_t largest_ns;
-	struct replay_row *rows;
+	struct score_row *rows;
 	size_t n_rows, rows_cap;
 };
 
@@ -60,8 +68,8 @@ void score_free(struct score *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++) {
-		fmt_busy_ops_done(&s->ranks[i].recorded);
-		fmt_busy_ops_done(&s->ranks[i].emulated);
+		fmt_busy_run_done(&s->ranks[i].recorded);
+		fmt_busy_run_done(&s->ranks[i].emulated);
 	}
 	place_lane_done(&s->place);
 	free(s->ranks);
@@ -180,37 +188,49 @@ static int collect(struct score *s, struct rank_score *r, const struct fmt_slice
 
 		if (!site || !FMT_IS_OP(site->kind))
 			continue;
-		if (fmt_busy_add(&r->recorded, e->start_ns, fmt_add(e->start_ns, e->duration_ns),
+		if (fmt_busy_add(&r->recorded.ops, e->start_ns,
+				 fmt_add(e->start_ns, e->duration_ns),
 				 site->kind == FMT_COLLECTIVE) < 0 ||
-		    fmt_busy_add(&r->emulated, times[2 * i], times[2 * i + 1],
+		    fmt_busy_add(&r->emulated.ops, times[2 * i], times[2 * i + 1],
 				 site->kind == FMT_COLLECTIVE) < 0)
 			return -ENOMEM;
-		note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));
+		if (slice->iteration.number >= 0)
+			note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));
 	}
 	return 0;
+}
+
+static int begin_row(struct score *s, struct rank_score *r, const struct fmt_slice *slice)
+{
+	if (r->begun)
+		return 0;
+	r->begun = 1;
+	r->emulated_start_ns = place_time(&s->place, slice->iteration.start_ns);
+	if (fmt_busy_run_begin(&r->recorded, slice->iteration.start_ns) < 0)
+		return -ENOMEM;
+	return fmt_busy_run_begin(&r->emulated, r->emulated_start_ns);
 }
 
 static int add_row(struct score *s, uint32_t rank, const struct fmt_slice *slice)
 {
 	struct rank_score *r = &s->ranks[rank];
 	const struct fmt_iteration *it = &slice->iteration;
-	struct replay_row row = {
-		.iteration = it->number,
-		.gpu = fmt_trace_rank(s->trace, rank)->number,
-		.recorded_step_ns = it->duration_ns,
-		.emulated_step_ns =
+
+	r->begun = 0;
+	if (it->number < 0)
+		return 0;
+	if (array_reserve(&s->rows, s->n_rows + 1, &s->rows_cap) < 0)
+		return -ENOMEM;
+	s->rows[s->n_rows++] = (struct score_row){
+		.rank = rank,
+		.busy = r->recorded.n_rows - 1,
+		.row.iteration = it->number,
+		.row.gpu = fmt_trace_rank(s->trace, rank)->number,
+		.row.recorded_step_ns = it->duration_ns,
+		.row.emulated_step_ns =
 			fmt_sub(place_time(&s->place, fmt_add(it->start_ns, it->duration_ns)),
 				r->emulated_start_ns),
 	};
-
-	if (array_reserve(&s->rows, s->n_rows + 1, &s->rows_cap) < 0 ||
-	    fmt_busy_divide(&r->recorded, &row.recorded) < 0 ||
-	    fmt_busy_divide(&r->emulated, &row.emulated) < 0)
-		return -ENOMEM;
-	s->rows[s->n_rows++] = row;
-	fmt_busy_ops_done(&r->recorded);
-	fmt_busy_ops_done(&r->emulated);
-	r->begun = 0;
 	return 0;
 }
 
@@ -218,22 +238,12 @@ int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, c
 		int more)
 {
 	struct rank_score *r = &s->ranks[rank];
-	int res;
 
 	if (r->thread == SIM_NONE && slice->iteration.number >= 0)
 		r->thread = find_thread(s, rank, slice);
-	if (place_thread(s, r, slice, times) < 0)
+	if (place_thread(s, r, slice, times) < 0 || begin_row(s, r, slice) < 0 ||
+	    collect(s, r, slice, times) < 0 || (!more && add_row(s, rank, slice) < 0))
 		return -ENOMEM;
-	if (slice->iteration.number >= 0) {
-		if (!r->begun)
-			r->emulated_start_ns = place_time(&s->place, slice->iteration.start_ns);
-		r->begun = 1;
-		res = collect(s, r, slice, times);
-		if (res == 0 && !more)
-			res = add_row(s, rank, slice);
-		if (res < 0)
-			return res;
-	}
 	place_carry(&s->place, &r->carry);
 	return 0;
 }
@@ -245,15 +255,44 @@ static int by_iteration(const void *x, const void *y)
 	return array_order(a->iteration, b->iteration) ?: array_order(a->gpu, b->gpu);
 }
 
+/* The rows of the iterations, and one for the whole run of each GPU. */
+static int finish_rows(struct score *s, struct replay_report *ret)
+{
+	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));
+	ret->runs = calloc(s->n_ranks + 1ul, sizeof(*ret->runs));
+	if (!ret->rows || !ret->runs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_ranks; i++) {
+		struct rank_score *r = &s->ranks[i];
+
+		if (fmt_busy_run_end(&r->recorded) < 0 || fmt_busy_run_end(&r->emulated) < 0)
+			return -ENOMEM;
+		if (r->recorded.whole.device_ns == 0)
+			continue;
+		ret->runs[ret->n_runs++] = (struct replay_row){
+			.gpu = fmt_trace_rank(s->trace, i)->number,
+			.recorded = r->recorded.whole,
+			.emulated = r->emulated.whole,
+		};
+	}
+	for (size_t i = 0; i < s->n_rows; i++) {
+		const struct rank_score *r = &s->ranks[s->rows[i].rank];
+		struct replay_row *row = &ret->rows[ret->n_rows++];
+
+		*row = s->rows[i].row;
+		row->recorded = r->recorded.rows[s->rows[i].busy];
+		row->emulated = r->emulated.rows[s->rows[i].busy];
+	}
+	if (ret->n_rows > 0)
+		qsort(ret->rows, ret->n_rows, sizeof(*ret->rows), by_iteration);
+	return 0;
+}
+
 int score_finish(struct score *s, struct replay_report *ret)
 {
-	if (s->n_rows > 0)
-		qsort(s->rows, s->n_rows, sizeof(*s->rows), by_iteration);
-	ret->rows = take(s->rows);
-	ret->n_rows = take(s->n_rows);
 	ret->n_gpus = s->n_ranks;
 	ret->start_error_p50_ns = error_at(s, 0.5);
 	ret->start_error_p95_ns = error_at(s, 0.95);
 	ret->start_error_max_ns = s->largest_ns;
-	return 0;
+	return finish_rows(s, ret);
 }

@@ -116,7 +116,7 @@ EMU_API CUresult cuDeviceGetAttribute(int *ret, CUdevice_attribute what, CUdevic
 {
 	const struct emu_device *d = emu_device(device);
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -133,7 +133,7 @@ EMU_API CUresult cuDeviceGetAttribute(int *ret, CUdevice_attribute what, CUdevic
 
 EMU_API CUresult cuDeviceGet(CUdevice *ret, int ordinal)
 {
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!emu_device(ordinal))
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -143,7 +143,7 @@ EMU_API CUresult cuDeviceGet(CUdevice *ret, int ordinal)
 
 EMU_API CUresult cuDeviceGetCount(int *ret)
 {
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	*ret = emu.n_devices;
 	return CUDA_SUCCESS;

@@ -2,8 +2,7 @@
 #include "replay/emugpu/driver/clock.h"
 
 #include "base/host.h"
-#include "replay/emugpu/counts.h"
-#include "replay/emugpu/driver/run.h"
+#include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/refuse.h"
 
 #include <pthread.h>
@@ -31,6 +30,11 @@ int64_t emu_work_ns(void)
 int64_t emu_horizon_ns(void)
 {
 	return __atomic_load_n(&clock_.process->now_ns, __ATOMIC_RELAXED);
+}
+
+struct emu_run_process *emu_clock_process(void)
+{
+	return clock_.process;
 }
 
 void emu_clock_costs(const int64_t costs_ns[EMU_CALLS])
@@ -98,6 +102,8 @@ struct emu_thread *emu_enter(enum emu_call call)
 	if (t->depth++ > 0)
 		return t;
 	t->call = call;
+	if (call != EMU_CALL_QUERY)
+		t->polls = 0;
 	t->entered_ns = host_clock_ns(CLOCK_MONOTONIC);
 	settle(t, t->entered_ns);
 	t->before_ns = t->now_ns;
@@ -153,11 +159,6 @@ EMU_API uint64_t gpuemu_host_ns(void)
 	return (uint64_t)t->now_ns;
 }
 
-static int is_aside(void)
-{
-	return self_.aside > 0;
-}
-
 EMU_API void gpuemu_aside_begin(void)
 {
 	gpuemu_host_ns();
@@ -200,7 +201,15 @@ static void forked(void)
 		p = &alone;
 	}
 	clock_.process = p;
+	emu_devices_count_in(p);
 	begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
+}
+
+/* A process that is killed does not come here: its row says that it goes on. */
+__attribute__((destructor)) static void end(void)
+{
+	clock_.process->ended_ns = host_clock_ns(CLOCK_MONOTONIC);
+	clock_.process->end = EMU_RUN_EXITED;
 }
 
 /* As soon as the driver is loaded: the program's own start counts. */
@@ -209,7 +218,6 @@ __attribute__((constructor)) static void start(void)
 	const char *speed = getenv("GPUEMU_HOST_SPEED"), *paced = getenv("GPUEMU_PACE");
 	double x = speed ? strtod(speed, NULL) : 1;
 
-	emu_counts_aside = is_aside;
 	clock_.per_ns = x > 0 ? 1 / x : 1;
 	clock_.pace = paced && strcmp(paced, "1") == 0;
 	clock_.process = emu_run_join(clock_.per_ns);

@@ -48,6 +48,7 @@ struct emu_thread {
 	int aside;	     /* gpuemu_aside_begin() without its end */
 	enum emu_call call;
 	int capture_mode; /* CUstreamCaptureMode */
+	int polls;	  /* queries in a row that found work of the host outstanding */
 	int n_contexts;
 	struct emu_context *contexts[EMU_CONTEXT_STACK]; /* the last is current */
 };
@@ -71,6 +72,9 @@ int64_t emu_work_ns(void);
 
 /* The latest clock of all threads, to within EMU_SHORT_NS. */
 int64_t emu_horizon_ns(void);
+
+/* The row of the calling process in its run; outside a run, memory of its own. */
+struct emu_run_process *emu_clock_process(void);
 
 /* What calls cost; set before the first that costs anything. */
 void emu_clock_costs(const int64_t costs_ns[EMU_CALLS]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static struct emu_context *context_new(struct emu_device *d, unsigned flags)
 
 struct emu_context *emu_primary(struct emu_device *d)
 {
-	if (__atomic_load_n(&d->primary, __ATOMIC_ACQUIRE))
+	if (emu_primary_made(d))
 		return d->primary;
 	pthread_mutex_lock(&emu.lock);
 	if (!d->primary)
@@ -49,9 +50,9 @@ CUresult emu_current(struct emu_thread *self, struct emu_context **ret)
 {
 	struct emu_context *c;
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (emu.over)
+	if (emu_is_over())
 		return CUDA_ERROR_DEINITIALIZED;
 	c = self->n_contexts ? self->contexts[self->n_contexts - 1] : NULL;
 	if (!c)
@@ -59,7 +60,7 @@ CUresult emu_current(struct emu_thread *self, struct emu_context **ret)
 	if (c->magic != MAGIC)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	*ret = c;
-	return (CUresult)c->error;
+	return emu_context_error(c);
 }
 
 EMU_API CUresult cuInit(unsigned flags)
@@ -82,7 +83,7 @@ EMU_API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 	struct emu_device *d = emu_device(device);
 	struct emu_context *c;
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -112,9 +113,9 @@ EMU_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
 
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	d->primary_flags = flags;
-	if (d->primary)
-		d->primary->flags = flags;
+	__atomic_store_n(&d->primary_flags, flags, __ATOMIC_RELAXED);
+	if (emu_primary_made(d))
+		__atomic_store_n(&d->primary->flags, flags, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }
 
@@ -124,8 +125,8 @@ EMU_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, in
 
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*flags = d->primary_flags;
-	*active = d->primary && d->primary_users > 0;
+	*flags = __atomic_load_n(&d->primary_flags, __ATOMIC_RELAXED);
+	*active = emu_primary_made(d) && __atomic_load_n(&d->primary_users, __ATOMIC_RELAXED) > 0;
 	return CUDA_SUCCESS;
 }
 
@@ -137,9 +138,9 @@ EMU_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (d->primary) {
+	if (emu_primary_made(d)) {
 		emu_context_wait(self, d->primary);
-		d->primary->error = 0;
+		__atomic_store_n(&d->primary->error, 0, __ATOMIC_RELEASE);
 	}
 	return CUDA_SUCCESS;
 }
@@ -161,7 +162,7 @@ EMU_API CUresult cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice device)
 	struct emu_context *c;
 	CUresult r;
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -190,7 +191,7 @@ EMU_API CUresult cuCtxDestroy_v2(CUcontext context)
 	EMU_ENTER(EMU_CALL_MALLOC);
 	struct emu_context *c = (struct emu_context *)context;
 
-	if (!emu_is_context(context) || c == c->device->primary)
+	if (!emu_is_context(context) || c == emu_primary_made(c->device))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	emu_context_wait(self, c);
 	if (self->n_contexts && self->contexts[self->n_contexts - 1] == c)
@@ -228,7 +229,7 @@ EMU_API CUresult cuCtxSetCurrent(CUcontext context)
 {
 	EMU_ENTER(EMU_CALL_FREE);
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (context && !emu_is_context(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -246,7 +247,7 @@ EMU_API CUresult cuCtxGetCurrent(CUcontext *ret)
 {
 	EMU_ENTER(EMU_CALL_FREE);
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	*ret = self->n_contexts ? (CUcontext)self->contexts[self->n_contexts - 1] : NULL;
 	return CUDA_SUCCESS;
@@ -271,7 +272,7 @@ static CUresult context_of(struct emu_thread *self, CUcontext context, struct em
 	if (!emu_is_context(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*ret = (struct emu_context *)context;
-	return (CUresult)(*ret)->error;
+	return emu_context_error((*ret));
 }
 
 EMU_API CUresult cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/device.h"
+#include "base/host.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/memory/memory.h"
 
@@ -85,6 +86,16 @@ static int init_device(struct emu_device *d, int ordinal, int physical,
 	return emu_memory_new((size_t)model->memory_bytes, &d->memory);
 }
 
+void emu_devices_count_in(struct emu_run_process *p)
+{
+	for (int i = 0; i < emu.n_devices; i++) {
+		struct emu_device *d = &emu.devices[i];
+
+		d->totals = &p->gpus[d->physical];
+		snprintf(d->totals->model, sizeof(d->totals->model), "%s", d->model.name);
+	}
+}
+
 static void init_clock(const struct emu_model *m)
 {
 	const int64_t costs[EMU_CALLS] = {
@@ -108,14 +119,16 @@ static CUresult init(void)
 		n = EMU_DEVICES;
 	if (load_models(models, (int)n) < 0)
 		return CUDA_ERROR_NO_DEVICE;
-	emu.n_devices = visible((int)n, physical);
-	for (int i = 0; i < emu.n_devices; i++)
+	n = visible((int)n, physical);
+	for (int i = 0; i < n; i++)
 		if (init_device(&emu.devices[i], i, physical[i], &models[physical[i]]) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-	if (emu.n_devices == 0)
+	if (n == 0)
 		return CUDA_ERROR_NO_DEVICE;
+	emu.n_devices = (int)n;
 	init_clock(&emu.devices[0].model);
-	emu_report_start();
+	emu_devices_count_in(emu_clock_process());
+	emu_clock_process()->driver_ns = host_clock_ns(CLOCK_MONOTONIC);
 	emu_kernels_load();
 	return CUDA_SUCCESS;
 }
@@ -146,12 +159,13 @@ CUresult emu_init(void)
  * calls. */
 static void count(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
 {
-	int64_t from_ns = moment_wait(start_ns, d->last_end_ns, 0);
+	struct emu_run_gpu *t = d->totals;
+	int64_t from_ns = moment_wait(start_ns, t->last_end_ns, 0);
 
-	*(e == EMU_COMPUTE ? &d->kernels : &d->copies) += 1;
-	if (end_ns > d->last_end_ns) {
-		d->busy_ns += end_ns - from_ns;
-		d->last_end_ns = end_ns;
+	*(e == EMU_COMPUTE ? &t->kernels : &t->copies) += 1;
+	if (end_ns > t->last_end_ns) {
+		t->busy_ns += end_ns - from_ns;
+		t->last_end_ns = end_ns;
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "replay/emugpu/driver/clock.h"
 #include "replay/emugpu/driver/model.h"
 #include "replay/emugpu/driver/op.h"
+#include "replay/emugpu/driver/run.h"
 #include "replay/emugpu/gpuemu.h"
 #include "replay/engine/room.h"
 
@@ -29,8 +30,7 @@ struct emu_device {
 
 	pthread_mutex_t lock; /* of what follows */
 	struct room rooms[EMU_ENGINES];
-	int64_t busy_ns, last_end_ns; /* for the report */
-	uint64_t kernels, copies, copied_bytes;
+	struct emu_run_gpu *totals;
 
 	struct emu_context *primary;
 	unsigned primary_flags;
@@ -75,6 +75,22 @@ struct emu_device *emu_device(CUdevice ordinal);
 
 /* The primary context of a device, made at the first use; NULL without memory. */
 struct emu_context *emu_primary(struct emu_device *d);
+/* The same, or NULL where it was not used yet. */
+static inline struct emu_context *emu_primary_made(const struct emu_device *d)
+{
+	return __atomic_load_n(&d->primary, __ATOMIC_ACQUIRE);
+}
+
+/* Whether cuInit() has been called, and whether exit() has shut the driver down. */
+static inline int emu_is_ready(void)
+{
+	return __atomic_load_n(&emu.ready, __ATOMIC_ACQUIRE);
+}
+
+static inline int emu_is_over(void)
+{
+	return __atomic_load_n(&emu.over, __ATOMIC_RELAXED);
+}
 
 /* The calling thread's context in *ret, or why there is none to work with. */
 CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
@@ -93,8 +109,8 @@ struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_
 /* What runs whatever else does. */
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);
 
-/* Where the process's report counts from. */
-void emu_report_start(void);
+/* Counts the work of all devices in the row of this process from now on. */
+void emu_devices_count_in(struct emu_run_process *p);
 
 /* The public functions beyond CUDA's; those of the clock are in clock.h. */
 gpuemu_device_value_fn gpuemu_device_value;

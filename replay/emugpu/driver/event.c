@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/memory/ipc.h"
 #include "replay/emugpu/driver/stream.h"
 
@@ -137,7 +138,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 	struct emu_event *e = (struct emu_event *)event;
 	CUresult r;
 
-	if (emu.over)
+	if (emu_is_over())
 		return CUDA_ERROR_DEINITIALIZED;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -146,8 +147,9 @@ EMU_API CUresult cuEventQuery(CUevent event)
 	r = emu_capture_allows(self);
 	if (r)
 		return r;
-	if (e->context->error)
-		return (CUresult)e->context->error;
+	r = emu_context_error(e->context);
+	if (r)
+		return r;
 	if (e->shared) {
 		int64_t end_ns;
 		int known = emu_shared_known(e->shared, &end_ns) && end_ns <= self->now_ns;
@@ -156,7 +158,8 @@ EMU_API CUresult cuEventQuery(CUevent event)
 	}
 	struct emu_dep d = emu_event_dep(e);
 
-	if (d.point && !emu_point_reached(d.point)) {
+	if (d.point && !emu_point_reached(d.point) &&
+	    (self->polls++ < EMU_POLLS || !emu_point_await(d.point, EMU_POLL_NS))) {
 		emu_point_drop(d.point);
 		return CUDA_ERROR_NOT_READY;
 	}
@@ -169,7 +172,7 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	struct emu_event *e = (struct emu_event *)event;
 	struct emu_context *c;
 
-	if (emu.over)
+	if (emu_is_over())
 		return CUDA_ERROR_DEINITIALIZED;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -179,14 +182,14 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	if (e->shared) {
 		emu_wait(self, emu_shared_wait(e->shared, emu_shared_issued(e->shared)),
 			 (int64_t)c->device->model.sync_ns);
-		return (CUresult)c->error;
+		return emu_context_error(c);
 	}
 	if (!e->recorded)
-		return (CUresult)c->error;
+		return emu_context_error(c);
 	struct emu_dep d = emu_event_dep(e);
 
 	emu_wait(self, emu_dep_wait(&d), (int64_t)c->device->model.sync_ns);
-	return (CUresult)c->error;
+	return emu_context_error(c);
 }
 
 /* How much faster than the host's the clock runs that events are measured by. */
@@ -205,7 +208,7 @@ static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 	struct emu_event *e = (struct emu_event *)event;
 	struct emu_dep d;
 
-	if (emu.over)
+	if (emu_is_over())
 		return CUDA_ERROR_DEINITIALIZED;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;

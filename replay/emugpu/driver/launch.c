@@ -77,7 +77,7 @@ static CUresult launch(struct emu_thread *self, CUfunction function, CUstream st
 	op->type = &emu_kernel_type;
 	op->kernel.function = f;
 	op->kernel.args = params;
-	f->loaded = 1;
+	__atomic_store_n(&f->loaded, 1, __ATOMIC_RELAXED);
 	r = check_shape(s->context->device, f, &op->kernel);
 	if (!r && extra)
 		r = unpack(extra, op);
@@ -284,12 +284,18 @@ EMU_API CUresult cuKernelGetName(const char **ret, CUkernel kernel)
 	return cuFuncGetName(ret, (CUfunction)kernel);
 }
 
+static int is_loaded(const struct emu_function *f)
+{
+	return __atomic_load_n(&f->loaded, __ATOMIC_RELAXED);
+}
+
 /* Code is loaded when it is first needed, which only a launch may do while a stream is captured. */
 static CUresult load(struct emu_thread *self, struct emu_function *f)
 {
-	CUresult r = f->loaded ? CUDA_SUCCESS : emu_capture_allows(self);
+	CUresult r = is_loaded(f) ? CUDA_SUCCESS : emu_capture_allows(self);
 
-	f->loaded |= !r;
+	if (!r)
+		__atomic_store_n(&f->loaded, 1, __ATOMIC_RELAXED);
 	return r;
 }
 
@@ -320,8 +326,8 @@ EMU_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction function
 {
 	const struct emu_function *f = emu_function_of(function);
 
-	*ret = f && f->loaded ? CU_FUNCTION_LOADING_STATE_LOADED
-			      : CU_FUNCTION_LOADING_STATE_UNLOADED;
+	*ret = f && is_loaded(f) ? CU_FUNCTION_LOADING_STATE_LOADED
+				 : CU_FUNCTION_LOADING_STATE_UNLOADED;
 	return f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

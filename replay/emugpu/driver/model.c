@@ -139,7 +139,7 @@ static void not_found(const char *like, char *why, size_t why_size)
 	text_str(&t, strchr(like, '/') ? strerror(errno) : "no such model");
 	for (const struct emu_model_text *m = emu_model_texts; m->name; m++)
 		text_printf(&t, "%s%s", m == emu_model_texts ? "; there are " : ", ", m->name);
-	text_str(&t, ", or give a file like those of data/gpus");
+	text_str(&t, ", or give a file like those in share/gpureplay/gpus");
 	snprintf(why, why_size, "%.*s", (int)t.len, t.data);
 	text_done(&t);
 }

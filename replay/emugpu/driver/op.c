@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/op.h"
-#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/logs.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 struct emu_point *emu_point_new(void)
@@ -38,19 +39,33 @@ static void reach(struct emu_point *p, int64_t end_ns)
 		syscall(SYS_futex, &p->done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+/* Sleeps until `p` is reached or woken, or for the time. */
+static void sleep_on(struct emu_point *p, const struct timespec *most)
+{
+	uint32_t open = OPEN;
+
+	__atomic_compare_exchange_n(&p->done, &open, AWAITED, 0, __ATOMIC_ACQ_REL,
+				    __ATOMIC_ACQUIRE);
+	syscall(SYS_futex, &p->done, FUTEX_WAIT_PRIVATE, AWAITED, most, NULL, 0);
+}
+
+int emu_point_await(struct emu_point *p, long ns)
+{
+	struct timespec most = {0, ns};
+
+	if (!emu_point_reached(p))
+		sleep_on(p, &most);
+	return emu_point_reached(p);
+}
+
 int64_t emu_dep_wait(struct emu_dep *d)
 {
 	struct emu_point *p = take(d->point);
 
 	if (!p)
 		return d->end_ns = moment_after(d->end_ns, take(d->lag_ns));
-	while (!emu_point_reached(p)) {
-		uint32_t open = OPEN;
-
-		__atomic_compare_exchange_n(&p->done, &open, AWAITED, 0, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE);
-		syscall(SYS_futex, &p->done, FUTEX_WAIT_PRIVATE, AWAITED, NULL, NULL, 0);
-	}
+	while (!emu_point_reached(p))
+		sleep_on(p, NULL);
 	d->end_ns = moment_after(p->end_ns, take(d->lag_ns));
 	emu_point_drop(p);
 	return d->end_ns;
@@ -142,7 +157,7 @@ static int64_t run_host(struct emu_op *op, struct emu_lane *lane, int64_t ready_
 	int64_t before = emu_work_ns();
 
 	if (op->host.callback)
-		op->host.callback(op->host.stream, (CUresult)lane->context->error, op->host.data);
+		op->host.callback(op->host.stream, emu_context_error(lane->context), op->host.data);
 	else
 		op->host.function(op->host.data);
 	return moment_after(ready_ns, emu_work_ns() - before);

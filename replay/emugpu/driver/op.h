@@ -26,6 +26,12 @@ struct emu_point {
 struct emu_point *emu_point_new(void); /* one reference; NULL without memory */
 void emu_point_drop(struct emu_point *p);
 int emu_point_reached(const struct emu_point *p);
+/* Waits for at most `ns` of real time. Whether it is reached. */
+int emu_point_await(struct emu_point *p, long ns);
+
+/* A thread that polls waits this long for the host to do the work, after so many queries in a row:
+ * threads that poll would keep the processors from those that work. */
+enum { EMU_POLLS = 4, EMU_POLL_NS = 200000 };
 
 /* A moment that is known, or will be. Owns a reference to `point`. */
 struct emu_dep {

@@ -2,39 +2,22 @@
 #include "replay/emugpu/driver/run.h"
 #include "base/host.h"
 #include "base/scope.h"
+#include "replay/emugpu/notes.h"
+#include "replay/emugpu/refuse.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
-enum { PROCESSES = 4096, GENERATIONS = 64 };
+enum { GENERATIONS = 64 };
 
-/* Untouched pages cost nothing. */
-struct run {
-	uint32_t n; /* processes[n ...] were never used */
-	uint8_t padding[60];
-	struct emu_run_process processes[PROCESSES];
-};
-
-static struct run *run; /* of this process, and of those that it forks */
-
-static struct run *map(const char *path)
-{
-	scoped(close_fd) int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	void *at;
-
-	if (fd < 0 || ftruncate(fd, sizeof(struct run)) < 0)
-		return NULL;
-	at = mmap(NULL, sizeof(struct run), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return at == MAP_FAILED ? NULL : at;
-}
+static struct emu_run *run; /* of this process, and of those that it forks */
 
 static uint32_t used(void)
 {
-	uint32_t n = __atomic_load_n(&run->n, __ATOMIC_ACQUIRE);
+	uint32_t n = __atomic_load_n(&run->n_processes, __ATOMIC_ACQUIRE);
 
-	return n < PROCESSES ? n : PROCESSES;
+	return n < EMU_RUN_PROCESSES ? n : EMU_RUN_PROCESSES;
 }
 
 static struct emu_run_process *find(uint64_t pid)
@@ -48,6 +31,22 @@ static struct emu_run_process *find(uint64_t pid)
 			return p;
 	}
 	return NULL;
+}
+
+EMU_API void gpuemu_process_ended(int32_t pid, int status)
+{
+	for (uint32_t i = 0; run && i < used(); i++) {
+		struct emu_run_process *p = &run->processes[i];
+
+		/* A process id that is used again may be that of a later row, which runs. */
+		if (__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE) != (uint64_t)pid ||
+		    p->end == EMU_RUN_WAITED || host_process_started((uint64_t)pid) == p->started)
+			continue;
+		if (!p->ended_ns)
+			p->ended_ns = host_clock_ns(CLOCK_MONOTONIC);
+		p->status = status;
+		p->end = EMU_RUN_WAITED;
+	}
 }
 
 static int64_t cpu_ns_of(uint64_t pid)
@@ -77,19 +76,19 @@ static int claim(struct emu_run_process *p, uint64_t was)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* A place that was never used; where there is none, that of a process that is gone. */
-static struct emu_run_process *place(void)
+/* An unused row; where there is none, the row of a process that has ended and used no GPU. */
+static struct emu_run_process *claim_row(void)
 {
-	uint32_t n = __atomic_fetch_add(&run->n, 1, __ATOMIC_ACQ_REL);
+	uint32_t n = __atomic_fetch_add(&run->n_processes, 1, __ATOMIC_ACQ_REL);
 
-	if (n < PROCESSES && claim(&run->processes[n], 0))
+	if (n < EMU_RUN_PROCESSES && claim(&run->processes[n], 0))
 		return &run->processes[n];
-	__atomic_store_n(&run->n, PROCESSES, __ATOMIC_RELEASE);
-	for (n = 0; n < PROCESSES; n++) {
+	__atomic_store_n(&run->n_processes, EMU_RUN_PROCESSES, __ATOMIC_RELEASE);
+	for (n = 0; n < EMU_RUN_PROCESSES; n++) {
 		struct emu_run_process *p = &run->processes[n];
 		uint64_t was = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
 
-		if (host_process_started(was) != p->started && claim(p, was))
+		if (p->driver_ns == 0 && host_process_started(was) != p->started && claim(p, was))
 			return p;
 	}
 	return NULL;
@@ -97,7 +96,7 @@ static struct emu_run_process *place(void)
 
 struct emu_run_process *emu_run_join_at(int64_t now_ns)
 {
-	struct emu_run_process *p = run ? place() : NULL;
+	struct emu_run_process *p = run ? claim_row() : NULL;
 
 	if (!p)
 		return NULL;
@@ -105,6 +104,9 @@ struct emu_run_process *emu_run_join_at(int64_t now_ns)
 	p->calls = 0;
 	p->cpu_ns = cpu_ns_of((uint64_t)getpid());
 	p->started = host_process_started((uint64_t)getpid());
+	p->end = EMU_RUN_GOING;
+	p->ended_ns = 0;
+	prctl(PR_GET_NAME, p->name);
 	return p;
 }
 
@@ -113,12 +115,12 @@ struct emu_run_process *emu_run_join(double per_ns)
 	uint64_t pid = (uint64_t)getpid(), above = pid;
 	struct emu_run_process *p;
 
-	if (!run)
-		run = map(getenv("GPUEMU_RUN"));
+	run = emu_run_map();
 	if (!run)
 		return NULL;
 	p = find(pid);
-	if (p) { /* it has executed another program */
+	if (p) { /* the process has executed another program */
+		prctl(PR_GET_NAME, p->name);
 		p->now_ns = now_of(p, per_ns);
 		p->cpu_ns = cpu_ns_of(pid);
 		p->calls = 0;

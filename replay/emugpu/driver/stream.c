@@ -2,11 +2,16 @@
 #include "replay/emugpu/driver/stream.h"
 #include "base/array.h"
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/memory/ipc.h"
 #include "replay/emugpu/gpuemu.h"
 
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #define MAGIC 0x53747265u
 
@@ -61,15 +66,13 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 	struct emu_context *c;
 	struct emu_stream *s = (struct emu_stream *)handle;
 
-	if (emu.over)
+	if (emu_is_over())
 		return CUDA_ERROR_DEINITIALIZED;
 	if ((uintptr_t)handle > 2) {
 		if (s->magic != MAGIC)
 			return CUDA_ERROR_INVALID_HANDLE;
-		if (s->context->error)
-			return (CUresult)s->context->error;
 		*ret = s;
-		return CUDA_SUCCESS;
+		return emu_context_error(s->context);
 	}
 	CUresult r = emu_current(self, &c);
 	if (r)
@@ -117,6 +120,16 @@ static void ended(struct emu_stream *s, const struct emu_op *op)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* The worker has no work left; with the lock held. */
+static void rest(struct emu_stream *s)
+{
+	s->pending = 0;
+	__atomic_add_fetch(&s->rests, 1, __ATOMIC_RELEASE);
+	if (s->watched)
+		syscall(SYS_futex, &s->rests, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	s->watched = 0;
+}
+
 /* Who waits for a point of which nothing follows finds the stream idle when he wakes: what he
  * submits next then runs in his own order, not in that of this thread. */
 static void run(struct emu_stream *s, struct emu_op *op)
@@ -127,7 +140,8 @@ static void run(struct emu_stream *s, struct emu_op *op)
 		pthread_mutex_lock(&s->lock);
 	emu_op_run(op, &s->lane);
 	if (marks) {
-		s->pending = s->head != NULL;
+		if (!s->head)
+			rest(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 }
@@ -140,7 +154,8 @@ static void *work(void *arg)
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
 		while (!(op = pop(s)) && !s->closing) {
-			s->pending = 0;
+			if (s->pending)
+				rest(s);
 			pthread_cond_wait(&s->wake, &s->lock);
 		}
 		if (!op)
@@ -299,7 +314,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 	pthread_mutex_unlock(&s->lock);
 	emu_op_done(op);
 	/* What may wait fails later, whether it waited or not. */
-	return blocks ? CUDA_SUCCESS : (CUresult)s->context->error;
+	return blocks ? CUDA_SUCCESS : emu_context_error(s->context);
 }
 
 struct emu_dep emu_stream_tail(struct emu_stream *s)
@@ -328,7 +343,7 @@ CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s)
 	struct emu_dep d = emu_stream_tail(s);
 
 	emu_wait(self, emu_dep_wait(&d), (int64_t)s->lane.device->model.sync_ns);
-	return (CUresult)s->context->error;
+	return emu_context_error(s->context);
 }
 
 CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c)
@@ -343,7 +358,7 @@ CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c)
 		all.ready_ns = moment_wait(all.ready_ns, emu_dep_wait(&all.deps[i]), 0);
 	free(all.deps);
 	emu_wait(self, all.ready_ns, (int64_t)c->device->model.sync_ns);
-	return (CUresult)c->error;
+	return emu_context_error(c);
 }
 
 /* ---- the public functions ---- */
@@ -425,6 +440,18 @@ EMU_API CUresult cuStreamSynchronize(CUstream handle)
 	return r ? r : emu_stream_wait(self, s);
 }
 
+/* Waits a moment for the worker; with the lock held, but for the wait. */
+static void wait_for_rest(struct emu_stream *s)
+{
+	struct timespec most = {0, EMU_POLL_NS};
+	uint32_t seen = s->rests;
+
+	s->watched = 1;
+	pthread_mutex_unlock(&s->lock);
+	syscall(SYS_futex, &s->rests, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0);
+	pthread_mutex_lock(&s->lock);
+}
+
 EMU_API CUresult cuStreamQuery(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
@@ -434,6 +461,8 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 	if (r)
 		return r;
 	pthread_mutex_lock(&s->lock);
+	if (s->pending && self->polls++ >= EMU_POLLS)
+		wait_for_rest(s);
 	int busy = s->pending || s->lane.tail_ns > self->now_ns;
 	pthread_mutex_unlock(&s->lock);
 	return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;

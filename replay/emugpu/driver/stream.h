@@ -26,7 +26,9 @@ struct emu_stream {
 	struct emu_op *head, **tail; /* what waits for the stream's own thread */
 	struct emu_op *spare;	     /* memory of what has waited */
 	struct emu_ahead ahead;
-	int pending; /* 1: that thread has work, ops must queue */
+	int pending;	/* 1: that thread has work, ops must queue */
+	uint32_t rests; /* how often it ran out of work; a futex */
+	int watched;	/* some thread sleeps on it */
 	int has_worker, closing;
 	pthread_cond_t wake;
 	struct emu_capture *capture; /* not NULL: ops become nodes of a graph */

@@ -38,6 +38,11 @@ char *emu_name_demangle(const char *symbol)
 {
 	typedef char *demangler(const char *, char *, size_t *, int *);
 	demangler *demangle = (demangler *)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+	/* Python loads extensions, and the C++ library with them, for themselves alone. */
+	void *cxx = demangle ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (cxx)
+		demangle = (demangler *)dlsym(cxx, "__cxa_demangle");
 	int status = -1;
 	char *name = demangle && strncmp(symbol, "_Z", 2) == 0
 			     ? demangle(symbol, NULL, NULL, &status)
@@ -46,21 +51,31 @@ char *emu_name_demangle(const char *symbol)
 	return name ? name : strdup(symbol);
 }
 
-/* "void ns::scale<float>(float*, int)" to its name and arguments of the template. */
+/* "void ns::scale<float>(float*, int)" to "ns::scale<float>". */
 static char *bare(char *name)
 {
+	static const char anonymous[] = "(anonymous namespace)";
 	int depth = 0;
 	char *start = name, *c;
 
 	for (c = name; *c; c++) {
 		depth += *c == '<' ? 1 : *c == '>' ? -1 : 0;
-		if (depth == 0 && *c == ' ')
+		if (strncmp(c, anonymous, strlen(anonymous)) == 0)
+			c += strlen(anonymous) - 1;
+		else if (depth == 0 && *c == ' ')
 			start = c + 1;
-		if (depth == 0 && *c == '(' && strncmp(c, "(anonymous", 10) != 0)
+		else if (depth == 0 && *c == '(')
 			break;
 	}
 	*c = 0;
 	return start;
+}
+
+char *emu_name_plain(const char *symbol)
+{
+	scoped(free_ptr) char *whole = emu_name_demangle(symbol);
+
+	return whole ? strdup(bare(whole)) : NULL;
 }
 
 /* `plain` is the end of `name`, at a boundary of namespaces. */

@@ -5,8 +5,8 @@
     stubs.py LIBRARY --include DIR [--cc CC] --out STUBS.c --map EXPORTS.map --names NAMES.h SOURCE.c...
 
 A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. NAMES.h, included
-before each of them, calls it emu_<name> there; under its own name stands a function that counts (counts.h) and calls it. Of
-the rest
+before each of them, calls it emu_<name> there; the function under its own name counts (counts.h) and calls emu_<name>. Both
+are exported: recorders call emu_<name>, so that their own calls are not counted. Of the rest
 
   - ncclName, where pncclName is written by hand, is the same, and weak, so that a tool may stand before it,
   - name_ptsz and name_ptds (per-thread default stream), where `name` is written by hand, become calls of it with
@@ -15,7 +15,7 @@ the rest
   - all others return the library's own "not supported", and are counted and reported (refuse.h).
 
 A declared function that returns something other than the library's status cannot be refused: it is an error not to write
-it. EXPORTS.map is the version script: every public symbol and nothing else.
+it. EXPORTS.map is the version script: every public symbol, its uncounted form, and nothing else.
 """
 import argparse
 import pathlib
@@ -175,8 +175,8 @@ C_TOP = '''/* Made by replay/emugpu/gen/stubs.py from {headers}. */
 static const char *const names[] = {{
 {names}}};
 
-static unsigned counts[sizeof(names) / sizeof(names[0])];
-static struct emu_refusals refusals = {{"{soname}", names, counts, sizeof(names) / sizeof(names[0])}};
+static uint64_t *counters[sizeof(names) / sizeof(names[0])];
+static const struct emu_refusals refusals = {{"{soname}", names, counters, sizeof(names) / sizeof(names[0])}};
 
 static const char *const public_names[] = {{
 {public}}};
@@ -188,12 +188,10 @@ static const struct emu_counts all_counts = {{"{soname}", public_names, calls,
 __attribute__((constructor)) static void start(void)
 {{
 	emu_counts_start(&all_counts);
-	emu_refusals_start(&refusals);
 }}
 
 __attribute__((destructor)) static void report(void)
 {{
-	emu_refusals_report(&refusals);
 	emu_counts_write(&all_counts);
 }}
 '''
@@ -293,7 +291,7 @@ def complete(soname, library, args):
         rows = versions(library, set(public), args)
         out += C_VERSIONS.format(rows=''.join(
             f'\t{{"{base}", {version}, {per_thread}, (void *){symbol}}},\n' for base, version, per_thread, symbol in rows))
-    exports = ''.join(f'\t\t{n};\n' for n in sorted(set(declared) | set(hand)))
+    exports = ''.join(f'\t\t{n};\n' for n in sorted(set(declared) | set(hand) | {f'emu_{n}' for n in counted}))
     script = f'{library["node"]} {{\n\tglobal:\n{exports}\tlocal:\n\t\t*;\n}};\n'.lstrip()
     return out, script, ''.join(f'#pragma redefine_extname {n} emu_{n}\n' for n in counted)
 

@@ -26,6 +26,7 @@ static void find(void)
 	FIND(gpuemu_device_value)
 #undef FIND
 	*(void **)&gpu.gpuemu_recorded_ns = dlsym(driver, "gpuemu_recorded_ns");
+	*(void **)&gpu.gpuemu_explain = dlsym(driver, "gpuemu_explain");
 	if (gpu.cuInit(0) == CUDA_SUCCESS)
 		found = &gpu;
 }

@@ -47,6 +47,7 @@ struct emu_gpu {
 	gpuemu_register_kernel_fn *gpuemu_register_kernel; /* NULL: not an emulated driver */
 	gpuemu_device_value_fn *gpuemu_device_value;
 	gpuemu_recorded_ns_fn *gpuemu_recorded_ns; /* or NULL */
+	gpuemu_explain_fn *gpuemu_explain;	   /* or NULL */
 };
 
 /* The driver, initialised; NULL where there is none, or it is not an emulated one. */

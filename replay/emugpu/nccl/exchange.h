@@ -46,7 +46,15 @@ struct emu_transfer {
 	uint32_t receives; /* 0: a send */
 };
 
+/* A message of which the two ranks gave different sizes. */
+struct emu_mismatch {
+	uint32_t sender, receiver;
+	uint64_t sent_bytes, expected_bytes;
+};
+
 /* Does all of them at once: they are one kernel, which starts when the last of the peers can, and
- * takes duration_ns on this rank. */
+ * takes duration_ns on this rank. 0, or as emu_segment_check(); -EINVAL and *mismatch where sizes
+ * differ. */
 int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
-		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns);
+		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns,
+		 struct emu_mismatch *mismatch);

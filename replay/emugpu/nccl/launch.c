@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/launch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Operations of a communicator run one after another, in the order in which the program gave them,
@@ -142,6 +143,46 @@ static int exchange(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
 	return emu_exchange(s, &o, launch->start_ns, emu_nccl_duration_ns(w), &launch->end_ns);
 }
 
+static void explain(const char *problem)
+{
+	const struct emu_gpu *g = emu_gpu();
+
+	if (g && g->gpuemu_explain)
+		g->gpuemu_explain(problem);
+}
+
+static int transfer(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
+{
+	struct emu_mismatch m;
+	char problem[200];
+	int r = emu_transfer(w->comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
+			     emu_nccl_duration_ns(w), &launch->end_ns, &m);
+
+	if (r == -EINVAL) {
+		snprintf(problem, sizeof(problem),
+			 "ncclSend and ncclRecv fail: rank %u sends %" PRIu64
+			 " bytes to rank %u, which expects %" PRIu64,
+			 m.sender, m.sent_bytes, m.receiver, m.expected_bytes);
+		explain(problem);
+	}
+	return r;
+}
+
+static int collective(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
+{
+	char problem[200];
+	int r = exchange(w, launch);
+
+	if (r == -EINVAL) {
+		snprintf(problem, sizeof(problem),
+			 "an NCCL collective fails: rank %u calls %s of %" PRIu64
+			 " elements, and other ranks call another collective, size, type or root",
+			 w->comm->rank, launch->name, w->operation.count);
+		explain(problem);
+	}
+	return r;
+}
+
 static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_nccl_work *w = args[0];
@@ -149,11 +190,7 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	int r;
 
 	take_turn(comm, w->number == UINT64_MAX ? launch->turn : w->number);
-	if (w->operation.kind == EMU_SEND_RECV)
-		r = emu_transfer(comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
-				 emu_nccl_duration_ns(w), &launch->end_ns);
-	else
-		r = exchange(w, launch);
+	r = w->operation.kind == EMU_SEND_RECV ? transfer(w, launch) : collective(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));
 	/* What was to be received is not there: the stream ends in an error, unless this rank

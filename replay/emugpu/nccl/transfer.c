@@ -42,16 +42,20 @@ static void post(struct emu_channel *c, const struct emu_transfer *t, struct pro
 	__atomic_store_n(mine, p->number + 1, __ATOMIC_RELEASE);
 }
 
-/* 1 when the other side has come to the same message, and what both are ready for. */
-static int meet(const struct emu_channel *c, const struct emu_transfer *t, struct progress *p)
+/* 1 when the other rank has come to the same message, with the time at which both are ready. */
+static int meet(const struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
+		struct emu_mismatch *mismatch)
 {
 	unsigned place = p->number % 4;
 	const uint64_t *theirs = t->receives ? &c->send_messages : &c->receive_messages;
 
 	if (load(theirs) <= p->number)
 		return 0;
-	if (c->send_bytes[place] != c->receive_bytes[place])
+	if (c->send_bytes[place] != c->receive_bytes[place]) {
+		mismatch->sent_bytes = c->send_bytes[place];
+		mismatch->expected_bytes = c->receive_bytes[place];
 		return -EINVAL;
+	}
 	p->start_ns = moment_wait(c->send_ready_ns[place], c->receive_ready_ns[place], 0);
 	p->met = 1;
 	return 1;
@@ -81,23 +85,24 @@ static uint64_t pump(struct emu_segment *s, struct emu_channel *c, const struct 
 	return n;
 }
 
-/* One turn of one transfer: 1 when it came further, 0, or an error. Messages of a channel go one
- * after another: `busy` says that an earlier one of the group is not done. */
+/* One turn of one transfer: 1 when it came further, 0, or an error. */
 static int advance(struct emu_segment *s, const struct emu_transfer *t, struct progress *p,
-		   int64_t ready_ns, int busy)
+		   int64_t ready_ns, struct emu_mismatch *mismatch)
 {
 	struct emu_channel *c = channel_of(s, t);
 	int moved = 0, r;
 
-	if (busy)
-		return 0;
 	if (!p->posted) {
 		post(c, t, p, ready_ns);
 		emu_segment_ring(s, t->peer);
 		moved = 1;
 	}
 	if (!p->met) {
-		r = meet(c, t, p);
+		r = meet(c, t, p, mismatch);
+		if (r < 0) {
+			mismatch->sender = t->receives ? t->peer : emu_segment_rank(s);
+			mismatch->receiver = t->receives ? emu_segment_rank(s) : t->peer;
+		}
 		if (r <= 0)
 			return r < 0 ? r : moved;
 		moved = 1;
@@ -110,6 +115,7 @@ static int advance(struct emu_segment *s, const struct emu_transfer *t, struct p
 	return moved > 0;
 }
 
+/* Messages of a channel go one after another: whether an earlier one of the group is not done. */
 static int is_busy(const struct emu_transfer *t, const struct progress *p, uint32_t number)
 {
 	for (uint32_t i = 0; i < number; i++)
@@ -131,7 +137,8 @@ static int check_peers(struct emu_segment *s, const struct emu_transfer *t,
 }
 
 int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
-		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns)
+		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns,
+		 struct emu_mismatch *mismatch)
 {
 	scoped(free_ptr) struct progress *p = calloc(n + 1, sizeof(*p));
 	uint32_t left = n;
@@ -144,9 +151,9 @@ int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, ui
 		int moved = 0, r;
 
 		for (uint32_t i = 0; i < n; i++) {
-			if (p[i].done)
+			if (p[i].done || is_busy(transfers, p, i))
 				continue;
-			r = advance(s, &transfers[i], &p[i], ready_ns, is_busy(transfers, p, i));
+			r = advance(s, &transfers[i], &p[i], ready_ns, mismatch);
 			if (r < 0)
 				return r;
 			moved |= r;

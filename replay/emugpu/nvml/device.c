@@ -242,3 +242,28 @@ EMU_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int
 	*minor = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 	return NVML_SUCCESS;
 }
+
+/* Emulated GPUs are in no NVLink fabric that spans hosts: from Hopper on the driver says so, and
+ * older GPUs do not support the question. */
+EMU_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
+						 nvmlGpuFabricInfoV_t *gpuFabricInfo)
+{
+	nvmlGpuFabricInfoV_t none = {.state = NVML_GPU_FABRIC_STATE_NOT_SUPPORTED};
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && !gpuFabricInfo)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (r != NVML_SUCCESS)
+		return r;
+	if (attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9)
+		return NVML_ERROR_NOT_SUPPORTED;
+	none.version = gpuFabricInfo->version;
+	if (none.version == nvmlGpuFabricInfo_v3)
+		*gpuFabricInfo = none;
+	else if (none.version == nvmlGpuFabricInfo_v2)
+		memcpy(gpuFabricInfo, &none, sizeof(nvmlGpuFabricInfo_v2_t));
+	else
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	return NVML_SUCCESS;
+}

@@ -17,43 +17,71 @@
 
 /* ---- the clock, which is the driver's: libcuda.so.1 may not be there ---- */
 
+/* Looked up once, and kept in *found. Any thread. */
+static void *found_once(void **found, void *(*look_up)(const char *, const char *),
+			const char *name, const char *version)
+{
+	void *f = __atomic_load_n(found, __ATOMIC_RELAXED);
+
+	if (!f) {
+		f = look_up(name, version);
+		__atomic_store_n(found, f, __ATOMIC_RELAXED);
+	}
+	return f;
+}
+
+static void *anywhere(const char *name, const char *unused)
+{
+	(void)unused;
+	return dlsym(RTLD_DEFAULT, name);
+}
+
 static int64_t now_ns(void)
 {
-	static uint64_t (*clock)(void);
+	static void *found;
+	uint64_t (*clock)(void) =
+		(uint64_t(*)(void))found_once(&found, anywhere, "gpuemu_host_ns", NULL);
 
-	if (!clock)
-		clock = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "gpuemu_host_ns");
 	return clock ? (int64_t)clock() : 0;
 }
 
 static void not_before(int64_t ns)
 {
-	static void (*advance)(int64_t);
+	static void *found;
+	void (*advance)(int64_t) =
+		(void (*)(int64_t))found_once(&found, anywhere, "gpuemu_thread_not_before", NULL);
 
-	if (!advance)
-		advance = (void (*)(int64_t))dlsym(RTLD_DEFAULT, "gpuemu_thread_not_before");
 	if (advance)
 		advance(ns);
 }
 
 static void hands_on(void)
 {
-	static void (*publish)(void);
+	static void *found;
+	void (*publish)(void) =
+		(void (*)(void))found_once(&found, anywhere, "gpuemu_thread_hands_on", NULL);
 
-	if (!publish)
-		publish = (void (*)(void))dlsym(RTLD_DEFAULT, "gpuemu_thread_hands_on");
 	if (publish)
 		publish();
 }
 
 /* ---- the functions that are really called ---- */
 
-/* Some have had another form, which dlsym() might find. */
+static const void *file_of(const void *address)
+{
+	Dl_info about;
+
+	return address && dladdr(address, &about) ? about.dli_fbase : NULL;
+}
+
+/* Some have had another form, which dlsym() might find. But where another library stands before
+ * those functions, as ThreadSanitizer does, the call is for it. */
 static void *next(const char *name, const char *version)
 {
+	void *plain = dlsym(RTLD_NEXT, name);
 	void *f = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
 
-	return f ? f : dlsym(RTLD_NEXT, name);
+	return f && file_of(f) == file_of(plain) ? f : plain;
 }
 
 #if defined(__x86_64__)
@@ -65,9 +93,8 @@ static void *next(const char *name, const char *version)
 #endif
 
 #define REAL(name, version)                                                                        \
-	static __typeof__(name) *real;                                                             \
-	if (!real)                                                                                 \
-	real = (__typeof__(name) *)next(#name, version)
+	static void *real_found;                                                                   \
+	__typeof__(name) *real = (__typeof__(name) *)found_once(&real_found, next, #name, version)
 
 /* ---- when who was last let go on: by address, the latest of those that share a slot ---- */
 
@@ -182,12 +209,10 @@ EMU_API FILE *popen(const char *command, const char *mode)
  * stack by then: the real one is jumped to. */
 __attribute__((used)) static void *real_vfork(void)
 {
-	static void *real;
+	static void *found;
 
 	hands_on();
-	if (!real)
-		real = next("vfork", NULL);
-	return real;
+	return found_once(&found, next, "vfork", NULL);
 }
 
 __asm__(".text\n"

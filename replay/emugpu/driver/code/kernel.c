@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/code/kernel.h"
 
+#include "replay/emugpu/driver/code/missing.h"
+
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,15 +73,6 @@ static void kernel_release(struct emu_op *op)
 	op->kernel.args_copy = NULL;
 }
 
-static void tell(struct emu_function *f)
-{
-	if (__atomic_exchange_n(&f->told, 1, __ATOMIC_RELAXED))
-		return;
-	fprintf(stderr,
-		"gpuemu: no code is registered for the kernel %s: it takes time and does nothing\n",
-		f->entry->name);
-}
-
 static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struct emu_lane *lane,
 				      int64_t ready_ns)
 {
@@ -128,12 +120,14 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 		if (twin && twin->run)
 			twin->run(&l, k->args);
 		else
-			tell(k->function);
+			emu_missing_launched(op);
 		if (l.end_ns == 0)
 			l.end_ns = taken.end_ns;
 	}
-	if (l.error && !lane->context->error)
-		lane->context->error = l.error;
+	if (twin && twin->run)
+		emu_missing_computed(op);
+	if (l.error && !__atomic_load_n(&lane->context->error, __ATOMIC_RELAXED))
+		__atomic_store_n(&lane->context->error, l.error, __ATOMIC_RELEASE);
 	return l.end_ns;
 }
 

@@ -17,7 +17,7 @@ struct emu_function {
 	int carveout;
 	const struct gpuemu_kernel *twin; /* as of `generation` of the registry */
 	unsigned generation;
-	int told;   /* 1: the program knows that there is no code */
+	struct emu_missing *missing; /* NULL: not launched without a host kernel so far */
 	int loaded; /* it was launched, or asked about what is known once it is loaded */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
 	int timing_sought;
@@ -44,6 +44,9 @@ void emu_kernels_load(void);
 const struct gpuemu_kernel *emu_twin(struct emu_function *f);
 /* The name as people write it, on the heap; a copy of `symbol` where nothing demangles it. */
 char *emu_name_demangle(const char *symbol);
+/* The same without return type and parameters: "at::native::reduce_kernel<512, 1, ...>"; NULL
+ * without memory. */
+char *emu_name_plain(const char *symbol);
 
 /* How long a launch takes on `d`, and how much of its multiprocessors it fills (0 to 1). */
 int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,

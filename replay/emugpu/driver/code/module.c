@@ -286,7 +286,7 @@ EMU_API CUresult cuLibraryLoadData(CUlibrary *ret, const void *code, CUjit_optio
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || !code)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -225,7 +225,7 @@ static int joined(struct emu_capture *c)
 	for (size_t i = 0; i < o->n_fronts; i++)
 		mark_back(o->fronts[i]);
 	for (int d = 0; d < emu.n_devices; d++) {
-		struct emu_context *context = emu.devices[d].primary;
+		struct emu_context *context = emu_primary_made(&emu.devices[d]);
 
 		context = o->context->device == &emu.devices[d] ? o->context : context;
 		if (!context)

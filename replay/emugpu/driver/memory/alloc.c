@@ -139,7 +139,7 @@ EMU_API CUresult cuMemFreeHost(void *at)
 	if (emu_region_find((uintptr_t)at).base != (uintptr_t)at)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < emu.n_devices; i++)
-		if (emu.devices[i].primary)
+		if (emu_primary_made(&emu.devices[i]))
 			emu_context_wait(self, emu.devices[i].primary);
 	if (emu_region_remove((uintptr_t)at, EMU_PINNED, &gone) < 0)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -72,7 +72,9 @@ EMU_API CUresult cuCtxDisablePeerAccess(CUcontext peer)
 
 static int has_peer(const struct emu_device *d, const struct emu_device *peer)
 {
-	return d->primary && d->primary->peers >> peer->ordinal & 1;
+	const struct emu_context *c = emu_primary_made(d);
+
+	return c && __atomic_load_n(&c->peers, __ATOMIC_RELAXED) >> peer->ordinal & 1;
 }
 
 EMU_API int gpuemu_reaches(int device, uint64_t address, uint64_t bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/memory/transfer.h"
+#include "replay/emugpu/driver/code/missing.h"
 #include "replay/emugpu/driver/graph/graph.h"
 #include "replay/emugpu/driver/memory/memory.h"
 #include "replay/emugpu/driver/timing.h"
@@ -139,8 +140,10 @@ static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_
 		end_ns = moment_wait(
 			emu_device_take(c->peer, EMU_COPY_IN, taken.start_ns, ns, 1).end_ns, end_ns,
 			0);
-	__atomic_add_fetch(&d->copied_bytes, total_bytes(c), __ATOMIC_RELAXED);
+	__atomic_add_fetch(&d->totals->copied_bytes, total_bytes(c), __ATOMIC_RELAXED);
 	move_bytes(c);
+	if (c->kind != EMU_H2H)
+		emu_missing_copied(c->to, c->from, total_bytes(c), c->kind == EMU_D2H);
 	return end_ns;
 }
 
@@ -249,6 +252,7 @@ static int64_t set_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_n
 
 	for (size_t y = 0; y < s->height; y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
+	emu_missing_filled(s->to);
 	return taken.end_ns;
 }
 

@@ -85,7 +85,7 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 	struct emu_region region = {.bytes = bytes, .kind = EMU_RESERVED};
 	void *p;
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || bytes == 0 || bytes % GRANULE || (align & (align - 1)) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -127,7 +127,7 @@ EMU_API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 	struct emu_device *d = NULL;
 	char name[32];
 
-	if (!emu.ready)
+	if (!emu_is_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || !prop || bytes == 0 || bytes % GRANULE || flags)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/code/missing.h"
+
+#include "base/scope.h"
+#include "replay/emugpu/notes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A kernel without a host kernel; lives as long as the process. */
+struct emu_missing {
+	char *name;
+	uint64_t *launches, *reads;
+};
+
+/* Who wrote an address last, or should have: a kernel without a host kernel, or `written` for
+ * everything else. In doubt where something was written there before such a kernel, which may have
+ * been meant to read it. */
+struct writer {
+	struct emu_missing *kernel; /* NULL: not known */
+	int in_doubt;
+};
+
+static struct emu_missing written;
+
+/* `writer` holds both members, the doubt in the lowest bit. A race between threads costs an entry.
+ */
+static struct slot {
+	uintptr_t at, writer;
+} slots[16384];
+
+static uint64_t launches; /* of all of them, in this process */
+static const struct emu_missing *last_launched;
+
+static struct {
+	const struct emu_missing *kernel;
+	size_t bytes;
+} last_read[2]; /* [1]: in doubt */
+
+/* Tensors of PyTorch, and allocations, begin at multiples of this. */
+#define ALIGN 512
+
+static struct slot *slot_of(uintptr_t at)
+{
+	return &slots[(at * 0x9e3779b97f4a7c15u) >> 50];
+}
+
+static struct writer writer_of(uintptr_t at)
+{
+	struct slot *s = slot_of(at);
+	uintptr_t w = 0;
+
+	if (__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) == at)
+		w = __atomic_load_n(&s->writer, __ATOMIC_RELAXED);
+	return (struct writer){(struct emu_missing *)(w & ~(uintptr_t)1), w & 1};
+}
+
+static void set_writer(uintptr_t at, struct writer w)
+{
+	struct slot *s = slot_of(at);
+
+	__atomic_store_n(&s->at, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->writer, (uintptr_t)w.kernel | (w.in_doubt != 0), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->at, at, __ATOMIC_RELEASE);
+}
+
+/* What a parameter holds at a multiple of 8 bytes, where that could be an address. */
+static int is_address(uint64_t value)
+{
+	return value >= 1 << 20 && value < UINT64_C(1) << 48;
+}
+
+/* `kernel` may have written what the parameters lead to. */
+static void set_writer_of_parameters(const struct emu_op *op, struct emu_missing *kernel)
+{
+	const struct emu_entry *e = op->kernel.function->entry;
+
+	for (int i = 0; op->kernel.args && i < e->n_params; i++) {
+		for (uint32_t at = 0; at + 8 <= e->params[i].bytes; at += 8) {
+			uint64_t value;
+			struct writer before, w = {kernel, 0};
+
+			memcpy(&value, (const uint8_t *)op->kernel.args[i] + at, sizeof(value));
+			if (!is_address(value))
+				continue;
+			before = writer_of(value);
+			w.in_doubt = kernel != &written &&
+				     (before.kernel == &written || before.in_doubt);
+			set_writer(value, w);
+		}
+	}
+}
+
+static struct emu_missing *missing_new(const struct emu_function *f)
+{
+	struct emu_missing *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->name = emu_name_plain(f->entry->name);
+	if (!m->name) {
+		free(m);
+		return NULL;
+	}
+	m->launches = emu_note(EMU_NOTE_NO_KERNEL, "libcuda.so.1", m->name);
+	return m;
+}
+
+static struct emu_missing *missing_of(struct emu_function *f)
+{
+	struct emu_missing *m = __atomic_load_n(&f->missing, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (m)
+		return m;
+	m = missing_new(f);
+	if (!m || __atomic_compare_exchange_n(&f->missing, &none, m, 0, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE))
+		return m;
+	free(m->name);
+	free(m);
+	return none;
+}
+
+void emu_missing_launched(const struct emu_op *op)
+{
+	struct emu_missing *m = missing_of(op->kernel.function);
+
+	if (!m)
+		return;
+	emu_note_count(m->launches);
+	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&last_launched, m, __ATOMIC_RELEASE);
+	set_writer_of_parameters(op, m);
+}
+
+void emu_missing_computed(const struct emu_op *op)
+{
+	if (__atomic_load_n(&launches, __ATOMIC_RELAXED))
+		set_writer_of_parameters(op, &written);
+}
+
+static void note_read(struct writer w, size_t bytes)
+{
+	struct emu_missing *m = w.kernel;
+	uint64_t *reads = __atomic_load_n(&m->reads, __ATOMIC_ACQUIRE);
+
+	if (!reads && !w.in_doubt) {
+		reads = emu_note(EMU_NOTE_READ, "libcuda.so.1", m->name);
+		__atomic_store_n(&m->reads, reads, __ATOMIC_RELEASE);
+	}
+	if (!w.in_doubt)
+		emu_note_count(reads);
+	__atomic_store_n(&last_read[w.in_doubt].bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&last_read[w.in_doubt].kernel, m, __ATOMIC_RELEASE);
+}
+
+void emu_missing_copied(const void *to, const void *from, size_t bytes, int to_host)
+{
+	struct writer w = writer_of((uintptr_t)from);
+
+	if (!w.kernel && to_host)
+		w = writer_of((uintptr_t)from & ~(uintptr_t)(ALIGN - 1));
+	if (!w.kernel)
+		w.kernel = &written;
+	if (!to_host)
+		set_writer((uintptr_t)to, w);
+	else if (w.kernel != &written)
+		note_read(w, bytes);
+}
+
+void emu_missing_filled(const void *to)
+{
+	if (writer_of((uintptr_t)to).kernel)
+		set_writer((uintptr_t)to, (struct writer){0});
+}
+
+static int explain_read(char *text, size_t size, int in_doubt)
+{
+	const struct emu_missing *m =
+		__atomic_load_n(&last_read[in_doubt].kernel, __ATOMIC_ACQUIRE);
+	int len = m ? (int)strcspn(m->name, "<") : 0;
+
+	if (!m)
+		return 0;
+	return snprintf(text, size,
+			"this process read %zu bytes that %.*s%s %s, which has no host kernel and "
+			"computed nothing",
+			__atomic_load_n(&last_read[in_doubt].bytes, __ATOMIC_RELAXED), len, m->name,
+			m->name[len] ? "<...>" : "",
+			in_doubt ? "may have been meant to write" : "should have written");
+}
+
+static int explain_launches(char *text, size_t size)
+{
+	const struct emu_missing *m = __atomic_load_n(&last_launched, __ATOMIC_ACQUIRE);
+	int len = m ? (int)strcspn(m->name, "<") : 0;
+
+	if (!m)
+		return 0;
+	return snprintf(text, size,
+			"launches in this process that had no host kernel and computed nothing: "
+			"%" PRIu64 ", the last of %.*s%s",
+			__atomic_load_n(&launches, __ATOMIC_RELAXED), len, m->name,
+			m->name[len] ? "<...>" : "");
+}
+
+size_t emu_missing_explain(char *text, size_t size)
+{
+	int n = explain_read(text, size, 0);
+
+	n = n > 0 ? n : explain_read(text, size, 1);
+	n = n > 0 ? n : explain_launches(text, size);
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Memory that gpuemu shares with all processes of a run: one zero of virtual time for all of them,
+ * the clock of each, so that a child starts at its parent's time, and totals, which survive a
+ * process that is killed. gpuemu makes the memory as a file without a name, hands its path on in
+ * $GPUEMU_RUN, and reads the totals when the run has ended. Fields are written atomically, or by
+ * one process only. Pages that nobody touched take no memory.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { EMU_RUN_PROCESSES = 4096, EMU_RUN_GPUS = 64, EMU_RUN_NOTES = 1024 };
+
+/* The work of a process on one GPU. */
+struct emu_run_gpu {
+	int64_t busy_ns, last_end_ns; /* virtual */
+	uint64_t kernels, copies, copied_bytes;
+	char model[56];
+};
+
+enum emu_run_end {
+	EMU_RUN_GOING,	/* or ended in a way that nobody saw */
+	EMU_RUN_EXITED, /* it called exit() */
+	EMU_RUN_WAITED, /* `status` is that of waitpid(2) */
+};
+
+struct emu_run_process {
+	uint64_t pid;	   /* 0: unused */
+	uint64_t started;  /* with pid, names the process for good */
+	int64_t now_ns;	   /* the latest clock of its threads */
+	int64_t cpu_ns;	   /* CPU time of the process when now_ns was set */
+	int64_t driver_ns; /* CLOCK_MONOTONIC at its first cuInit(); 0: it never called that */
+	int64_t ended_ns;  /* CLOCK_MONOTONIC; 0: not known */
+	uint32_t calls;	   /* 1: it has called the driver, so its clock moves with its calls */
+	uint32_t end;	   /* enum emu_run_end */
+	int32_t status;
+	char name[20];			       /* as /proc/PID/comm has it */
+	struct emu_run_gpu gpus[EMU_RUN_GPUS]; /* by gpuemu's numbers */
+};
+
+enum emu_note_kind {
+	EMU_NOTE_REFUSED,   /* a public function, or a use of it, that is not implemented: calls */
+	EMU_NOTE_NO_KERNEL, /* a kernel without a host kernel: launches */
+	EMU_NOTE_READ, /* such a kernel, and the program read what it should have written: reads */
+	EMU_NOTE_KINDS,
+};
+
+struct emu_run_note {
+	uint32_t state; /* EMU_NOTE_FREE and so on */
+	uint32_t kind;	/* enum emu_note_kind */
+	uint64_t hash;	/* of kind, library and the whole name */
+	uint64_t count;
+	char library[40];
+	char name[448]; /* cut where it is longer */
+};
+
+enum { EMU_NOTE_FREE, EMU_NOTE_CLAIMED, EMU_NOTE_SET };
+
+struct emu_run {
+	uint32_t n_processes; /* processes[n_processes ...] were never used */
+	uint32_t lost_notes;  /* notes that found no space */
+	uint8_t padding[56];
+	struct emu_run_note notes[EMU_RUN_NOTES];
+	struct emu_run_process processes[EMU_RUN_PROCESSES];
+};
