@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ static const char *program_name = "gputrace";
 
 void cli_error(const char *format, ...)
 {
-	char line[2048];
+	char line[3 * PATH_MAX]; /* paths may be long, and the reason comes behind them */
 	va_list args;
 
 	va_start(args, format);
@@ -55,11 +56,21 @@ static int status_of(int r)
 	}
 }
 
+/* Whether `known`, the file of a struct fmt_error, is `file`: of a long path it holds the end. */
+static bool is_same_file(const char *file, const char *known)
+{
+	size_t n = strlen(file), m = strlen(known);
+
+	if (n > m && m + 1 == sizeof(((struct fmt_error *)NULL)->file))
+		file += n - m;
+	return !strcmp(file, known);
+}
+
 int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *file,
 	     const char *hint)
 {
 	bool known = err && err->what[0];
-	const char *where = known && err->file[0] && strcmp(err->file, file) ? err->file : "";
+	const char *where = known && !is_same_file(file, err->file) ? err->file : "";
 	char offset[40] = "";
 
 	if (known && err->offset != FMT_NO_OFFSET)
@@ -109,8 +120,8 @@ static void print_option(const struct cli_option *o)
 
 static void print_help(const struct cli_command *c, bool only)
 {
-	static const struct cli_option help = {"help", 'h', NULL, "this text"};
-	static const struct cli_option version = {"version", 0, NULL, "the version"};
+	static const struct cli_option help = {"help", 'h', NULL, "print this help"};
+	static const struct cli_option version = {"version", 0, NULL, "print the version"};
 
 	printf("usage: %s%s%s [OPTION...] %s\n\n%s.\n\nOptions:\n", program_name, only ? "" : " ",
 	       only ? "" : c->name, c->operands, c->what);
@@ -121,8 +132,8 @@ static void print_help(const struct cli_command *c, bool only)
 		print_option(&version);
 	if (c->notes)
 		printf("\n%s", c->notes);
-	printf("\nExit status: 0 done, 1 a check did not hold, 2 wrong command line, "
-	       "3 unusable input,\n4 the machine lacks what is needed.\n");
+	printf("\nExit status: 0 success, 1 a check failed, 2 invalid command line, "
+	       "3 unusable input,\n4 missing requirement (such as FUSE, a GPU or disk space).\n");
 }
 
 static void print_commands(const char *what, const struct cli_command *const *commands)
@@ -134,7 +145,8 @@ static void print_commands(const char *what, const struct cli_command *const *co
 		snprintf(left, sizeof(left), "%s %s", (*commands)->name, (*commands)->operands);
 		printf("  %-28s %s\n", left, (*commands)->what);
 	}
-	printf("\n`%s COMMAND --help` tells more; `%s --version` the version.\n"
+	printf("\nSee `%s COMMAND --help` for the options of a command, `%s --version` for the "
+	       "version.\n"
 	       "A TRACE is a trace directory, a packed file, or the root of a mount.\n",
 	       program_name, program_name);
 }
@@ -231,11 +243,11 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 			return CLI_OK;
 		}
 		if (got == ':')
-			return usage_error(c, only, "a value is missing after ", argv[optind - 1]);
+			return usage_error(c, only, "missing value after ", argv[optind - 1]);
 		if (got == '?' && optopt >= OPTION_HELP)
-			return usage_error(c, only, "no value is wanted: ", argv[optind - 1]);
+			return usage_error(c, only, "unexpected value: ", argv[optind - 1]);
 		if (got == '?' || i < 0)
-			return usage_error(c, only, "no such option: ", argv[optind - 1]);
+			return usage_error(c, only, "unknown option: ", argv[optind - 1]);
 		args.values[i] = optarg ? optarg : "";
 		if (c->options[i].list)
 			args.values[i] = join(&args, optarg);
@@ -245,10 +257,10 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 	args.operands = argv + optind;
 	args.n_operands = argc - optind;
 	if (args.n_operands < c->min_operands)
-		return usage_error(c, only, "wanted: ", c->operands);
+		return usage_error(c, only, "missing argument; expected ", c->operands);
 	if (args.n_operands > c->max_operands)
-		return usage_error(c, only, "too many arguments, at ",
-				   args.operands[c->max_operands]);
+		return usage_error(c, only,
+				   "unexpected argument: ", args.operands[c->max_operands]);
 	return c->run(&args);
 }
 
@@ -287,7 +299,7 @@ static int choose(const char *program, const char *what, const struct cli_comman
 		  int argc, char **argv)
 {
 	if (argc < 2) {
-		cli_error("which command? see `%s --help`", program);
+		cli_error("no command given; see `%s --help`", program);
 		return CLI_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
@@ -302,7 +314,7 @@ static int choose(const char *program, const char *what, const struct cli_comman
 		if (!strcmp(argv[1], (*commands)->name))
 			return run_command(*commands, false, argc - 1, argv + 1);
 	}
-	cli_error("no such command: %s; see `%s --help`", argv[1], program);
+	cli_error("unknown command: %s; see `%s --help`", argv[1], program);
 	return CLI_USAGE;
 }
 
@@ -331,11 +343,11 @@ int cli_number(const struct cli_args *args, const struct cli_command *command, i
 		const char *name = command->options[option].name;
 
 		if (max == INT64_MAX)
-			cli_error("--%s wants a whole number, not '%s'", name, given);
+			cli_error("--%s: invalid value '%s'; expected a whole number", name, given);
 		else
-			cli_error("--%s wants a whole number from %" PRId64 " to %" PRId64
-				  ", not '%s'",
-				  name, min, max, given);
+			cli_error("--%s: invalid value '%s'; expected a whole number from %" PRId64
+				  " to %" PRId64,
+				  name, given, min, max);
 		return -EINVAL;
 	}
 	*ret = v;

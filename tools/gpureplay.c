@@ -12,9 +12,9 @@
 enum { OPT_EMULATE, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
 
 static const struct cli_option options[] = {
-	[OPT_EMULATE] = {"emulate", 0, NULL, "work out when everything happens; needs no GPU"},
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
-	[OPT_OUTPUT] = {"output", 'o', "OUT", "write the emulated run there, as a trace"},
+	[OPT_EMULATE] = {"emulate", 0, NULL, "compute when everything happens, without a GPU"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "write the emulated run to OUT, as a trace"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	{0},
 };
@@ -57,7 +57,7 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 	progress_end(&job.bar);
 	if (r < 0)
 		status = cli_fail(r, &err, "emulate", args->operands[0],
-				  r == -EBADMSG ? "gputrace verify says what is damaged" : NULL);
+				  r == -EBADMSG ? "`gputrace verify` lists the damage" : NULL);
 	else if (out && (r = place_commit(&job.place)) < 0)
 		status = place_fail(r, out, 1);
 	place_done(&job.place);
@@ -96,7 +96,7 @@ static const struct cli_command gpureplay = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Emulates a recorded run, and says how far it is from what was recorded",
+	.what = "Emulate a recorded run and compare it with the recorded times",
 	.options = options,
 	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n",
 	.run = run,

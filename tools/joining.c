@@ -7,6 +7,7 @@
 #include "tools/progress.h"
 
 #include <errno.h>
+#include <string.h>
 
 static int join_into(struct place *place, const struct fmt_join *given, struct fmt_join_result *ret)
 {
@@ -26,7 +27,11 @@ static int join_into(struct place *place, const struct fmt_join *given, struct f
 	if (r == -ECANCELED)
 		return CLI_FAILED;
 	if (r < 0)
-		return cli_fail(r, &err, "join", err.file[0] ? err.file : join.paths[0], NULL);
+		return cli_fail(r, &err, "join", err.file[0] ? err.file : join.paths[0],
+				strstr(err.what, "not known to be")
+					? "parts of a run share a launcher's job, a communicator "
+					  "or PyTorch's distributedInfo"
+					: NULL);
 	r = place_commit(place);
 	return r < 0 ? place_fail(r, place->output, 1) : CLI_OK;
 }

@@ -2,14 +2,17 @@
 #include "tools/place.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "formats/store/trace.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +27,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 static int heeded[ARRAY_SIZE(signals)];
 
-/* Those that whoever started this did not have ignored. */
+/* Catches the signals that are not ignored already. */
 static void catch_signals(void)
 {
 	struct sigaction old;
@@ -88,29 +91,166 @@ static int is_trace(const char *path)
 	return 1;
 }
 
-int place_begin(struct place *p, const char *output, int force)
-{
-	struct stat st;
-	size_t n = strlen(output);
+/* ---- the folder beside the output */
 
-	memset(p, 0, sizeof(*p));
-	p->output = output;
-	p->force = force;
-	if (lstat(output, &st) == 0 && !(force && is_trace(output)))
-		return -EEXIST;
+#define SUFFIX ".new-"
+#define RANDOM 6 /* characters of mkdtemp() behind it */
+#define TRACE "trace"
+#define KEPT "kept"
+
+/* Writes the folder's path without its suffix: the output's path, with its name shortened if
+ * necessary. Returns the offset of the name. */
+static size_t stem_of(const char *output, char ret[PATH_MAX])
+{
+	const size_t most = NAME_MAX - strlen(SUFFIX) - RANDOM;
+	size_t n = strlen(output), at;
+
 	while (n > 1 && output[n - 1] == '/')
 		n--;
-	if (snprintf(p->folder, sizeof(p->folder) - 8, "%.*s.new-XXXXXX", (int)n, output) >=
-	    (int)sizeof(p->folder) - 8) {
-		p->folder[0] = '\0';
-		return -ENAMETOOLONG;
+	for (at = n; at > 0 && output[at - 1] != '/'; at--)
+		;
+	snprintf(ret, PATH_MAX, "%.*s", (int)(n - at < most ? n : at + most), output);
+	return at;
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Whether the folder holds nothing but an unfinished trace: no recording, and no trace that was
+ * replaced or could not be renamed. */
+static int is_expendable(int fd)
+{
+	scoped(close_fd) int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped(close_dir) DIR *dir = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *e;
+
+	if (!dir)
+		return 0;
+	take_fd(own);
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		    strcmp(e->d_name, TRACE) != 0)
+			return 0;
+	return 1;
+}
+
+/* An action on the folder of a killed writer. */
+struct leftover {
+	void (*act)(const struct leftover *l, const char *path, int fd);
+	const char *file;
+	void (*found)(const char *path);
+};
+
+static void remove_expendable(const struct leftover *l, const char *path, int fd)
+{
+	if (is_expendable(fd))
+		place_remove(path);
+}
+
+static void find_file(const struct leftover *l, const char *path, int fd)
+{
+	if (faccessat(fd, l->file, F_OK, 0) == 0)
+		l->found(path);
+}
+
+/* A writer locks its folder for as long as it lives, and checks that the folder is still there
+ * after it got the lock. So a folder that can be locked has no writer. On a file system without
+ * locks, folders are left alone. */
+static void look_at_leftover(const struct leftover *l, const char *path)
+{
+	scoped(close_fd) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		l->act(l, path, fd);
+}
+
+/* Visits the folders that killed writers of the same output left. */
+static void each_leftover(const char *stem, size_t name_at, const struct leftover *l)
+{
+	char path[PATH_MAX];
+	size_t len = strlen(stem + name_at);
+	scoped(close_dir) DIR *dir = NULL;
+	const struct dirent *e;
+
+	snprintf(path, sizeof(path), "%.*s", (int)name_at, stem);
+	dir = opendir(name_at > 0 ? path : ".");
+	while (dir && (e = readdir(dir))) {
+		if (strlen(e->d_name) != len + strlen(SUFFIX) + RANDOM ||
+		    strncmp(e->d_name, stem + name_at, len) != 0 ||
+		    strncmp(e->d_name + len, SUFFIX, strlen(SUFFIX)) != 0)
+			continue;
+		if (snprintf(path, sizeof(path), "%.*s%s", (int)name_at, stem, e->d_name) <
+		    (int)sizeof(path))
+			look_at_leftover(l, path);
 	}
-	catch_signals();
+}
+
+void place_find_leftovers(const char *output, const char *file, void (*found)(const char *path))
+{
+	const struct leftover l = {.act = find_file, .file = file, .found = found};
+	char stem[PATH_MAX];
+	size_t name_at = stem_of(output, stem);
+
+	each_leftover(stem, name_at, &l);
+}
+
+/* Makes the folder and locks it: 1; or 0 if another process removed it as a leftover before it was
+ * locked. */
+static int make_folder(struct place *p, const char *stem)
+{
+	struct stat made, there;
+	int fd;
+
+	snprintf(p->folder, sizeof(p->folder), "%.*s%sXXXXXX", PATH_MAX - 16, stem, SUFFIX);
 	if (!mkdtemp(p->folder)) {
 		p->folder[0] = '\0';
 		return -errno;
 	}
-	snprintf(p->trace, sizeof(p->trace), "%.*s/trace", PATH_MAX - 8, p->folder);
+	fd = open(p->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	/* If the file system has no locks, other writers cannot lock the folder either and leave it
+	 * alone. */
+	flock(fd, LOCK_EX);
+	if (fstat(fd, &made) < 0 || stat(p->folder, &there) < 0 || made.st_ino != there.st_ino ||
+	    made.st_dev != there.st_dev) {
+		close(fd);
+		return 0;
+	}
+	p->lock_fd = fd;
+	return 1;
+}
+
+int place_begin(struct place *p, const char *output, int force)
+{
+	char stem[PATH_MAX];
+	struct stat st;
+	size_t name_at;
+	int r = lstat(output, &st) == 0 ? 0 : -errno;
+
+	memset(p, 0, sizeof(*p));
+	p->output = output;
+	p->force = force;
+	if (r == 0 && !(force && is_trace(output)))
+		return -EEXIST;
+	if (r == -ENAMETOOLONG || strlen(output) >= PATH_MAX - NAME_MAX)
+		return -ENAMETOOLONG;
+	name_at = stem_of(output, stem);
+	catch_signals();
+	each_leftover(stem, name_at, &(struct leftover){.act = remove_expendable});
+	while ((r = make_folder(p, stem)) == 0)
+		;
+	if (r < 0) {
+		place_done(p);
+		return r;
+	}
+	snprintf(p->trace, sizeof(p->trace), "%.*s/" TRACE, PATH_MAX - 8, p->folder);
 	return 0;
 }
 
@@ -124,7 +264,8 @@ int place_opens(const struct place *p)
 	return is_trace(p->trace);
 }
 
-/* Only where there is nothing; -EEXIST. Not every file system can tell in one step. */
+/* Renames the trace if there is nothing at the output, else -EEXIST. Not every file system can do
+ * this in one step. */
 static int give_name(const struct place *p)
 {
 	struct stat st;
@@ -138,20 +279,31 @@ static int give_name(const struct place *p)
 	return rename(p->trace, p->output) < 0 ? -errno : 0;
 }
 
-int place_commit(struct place *p)
+/* For file systems that cannot exchange files in one step. A writer that is killed in between
+ * leaves both traces. */
+static int replace_in_two_steps(struct place *p)
 {
 	char old[PATH_MAX];
-	int r = give_name(p);
+	int r;
 
-	if (r != -EEXIST || !p->force || !is_trace(p->output))
-		return r;
 	snprintf(old, sizeof(old), "%.*s/old", PATH_MAX - 8, p->folder);
 	if (rename(p->output, old) < 0)
 		return -errno;
 	r = give_name(p);
 	if (r < 0 && rename(old, p->output) < 0)
-		place_keep(p); /* what there was is in it */
+		place_keep(p); /* the trace that was there before is in the folder */
 	return r;
+}
+
+int place_commit(struct place *p)
+{
+	int r = give_name(p);
+
+	if (r != -EEXIST || !p->force || !is_trace(p->output))
+		return r;
+	if (renameat2(AT_FDCWD, p->trace, AT_FDCWD, p->output, RENAME_EXCHANGE) == 0)
+		return 0;
+	return errno == EINVAL || errno == ENOSYS ? replace_in_two_steps(p) : -errno;
 }
 
 int place_fail(int r, const char *output, int force)
@@ -160,16 +312,24 @@ int place_fail(int r, const char *output, int force)
 	int status;
 
 	if (r == -EEXIST) {
-		cli_error("cannot write %s: it exists already; name another%s", output,
+		cli_error("cannot write %s: it exists already; choose another%s", output,
 			  force ? ", or give --force to replace a trace" : "");
 		return CLI_USAGE;
 	}
 	status = cli_fail(r, NULL, "write", output, hint);
+	if (r == -EIO)
+		return CLI_MACHINE;
 	return status == CLI_INPUT ? CLI_USAGE : status;
 }
 
 void place_keep(struct place *p)
 {
+	char kept[PATH_MAX];
+
+	if (!p->folder[0])
+		return;
+	snprintf(kept, sizeof(kept), "%.*s/" KEPT, PATH_MAX - 8, p->folder);
+	close(open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
 	p->folder[0] = '\0';
 }
 
@@ -178,4 +338,7 @@ void place_done(struct place *p)
 	if (p->folder[0])
 		place_remove(p->folder);
 	p->folder[0] = '\0';
+	if (p->lock_fd > 0)
+		close(p->lock_fd);
+	p->lock_fd = 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a command writes a trace that appears complete or not at all: in a folder of another name
- * beside it, until it is whole. SIGINT, SIGTERM and SIGHUP meanwhile are kept until the command
- * asks for them, so that it can remove what there is. For main threads. */
+/* A trace that appears complete or not at all: a command writes it in a folder OUT.new-XXXXXX
+ * beside OUT, and renames it when it is complete. The folder is locked while its writer lives. The
+ * next writer to the same output removes the folder of a killed one, unless it holds more than an
+ * unfinished trace. Meanwhile SIGINT, SIGTERM and SIGHUP are recorded until the command asks for
+ * them, so that it can clean up. For main threads. */
 #pragma once
 
 #include <limits.h>
@@ -11,43 +13,49 @@
 struct place {
 	const char *output; /* not owned */
 	int force;
-	char folder[PATH_MAX]; /* made, and removed again; "" when there is none */
-	char trace[PATH_MAX];  /* where the trace is to be written: does not exist yet */
+	int lock_fd;	       /* of the folder; 0: not locked */
+	char folder[PATH_MAX]; /* removed by place_done(); "" if there is no folder */
+	char trace[PATH_MAX];  /* path to write the trace to; does not exist yet */
 };
 
-/* -EEXIST when there is something at `output`, but for a trace when `force` is set. */
+/* -EEXIST if there is something at `output`, unless it is a trace and `force` is set. */
 int place_begin(struct place *p, const char *output, int force);
 
-/* Removes what there is of the trace, to begin anew. 0 or a negative errno. */
+/* Calls found() for each folder with that file in it that a killed writer of `output` left. */
+void place_find_leftovers(const char *output, const char *file, void (*found)(const char *path));
+
+/* Removes the unfinished trace, to write it again. 0 or a negative errno. */
 int place_restart(struct place *p);
 
-/* Whether there is a trace that opens, if only the beginning of one. */
+/* Whether the unfinished trace can be opened. */
 int place_opens(const struct place *p);
 
-/* Gives the trace its name; -EEXIST as before: something may have come meanwhile. */
+/* Renames the trace to the output. -EEXIST as place_begin(): something may have appeared meanwhile.
+ */
 int place_commit(struct place *p);
 
-/* Says in one line why there can be no output of that name, by what place_begin(), place_commit()
- * or opening it said; the exit status. `force` is whether the command can replace a trace. */
+/* Prints why the output cannot be written, from an error of place_begin(), place_commit() or of
+ * opening the output, and returns the exit status. `force` says whether the command has --force. */
 int place_fail(int r, const char *output, int force);
 
-/* Leaves the folder where it is, with the trace that could not be given its name. */
+/* Keeps the folder for good: it holds the trace that could not be renamed, or a recording to make
+ * it from. */
 void place_keep(struct place *p);
 
-/* Removes what was not committed. */
+/* Removes the folder, with the trace if it was not committed. */
 void place_done(struct place *p);
 
-/* The signal that has come since place_begin(), or place_heed(), or 0. */
+/* The signal that arrived since place_begin() or place_heed(), or 0. */
 int place_signal(void);
 
-/* Keeps signals again that another has been asked to take meanwhile. */
+/* Catches signals again, after another part of the program handled them. */
 void place_heed(void);
 
-/* Shows the struct progress that `context` is (progress.h), for what writes the trace: -ECANCELED
- * where a signal has come. */
+/* Shows progress; `context` is a struct progress. For whatever writes the trace: -ECANCELED if a
+ * signal has arrived. */
 int place_progress(void *context, const char *what, uint64_t done, uint64_t total);
 
-/* Ends the process by the signal that has come, if one has; after place_done(). */
+/* Ends the process by the signal that arrived, if any; after place_done(). */
 void place_raise(void);
 
 /* Removes a folder with all that is in it. 0 or a negative errno. */

@@ -35,7 +35,7 @@ int capture_place_begin(struct capture_place *p, const char *output, const struc
 	p->output = output;
 	p->force = force;
 	if (!output || !*output) {
-		cli_error("where to? give -o OUT");
+		cli_error("missing -o OUT");
 		return CLI_USAGE;
 	}
 	if (of->n_parts > 1) {

@@ -2,7 +2,9 @@
 #include "tools/gpucapture/capture_trace.h"
 
 #include "base/scope.h"
+#include "capture/recorder/processes.h"
 #include "formats/json.h"
+#include "formats/report/grid.h"
 #include "tools/cli.h"
 #include "tools/gpucapture/capture_unseen.h"
 #include "tools/progress.h"
@@ -125,6 +127,50 @@ static void report(const struct capture_trace *t, const struct rec_result *r)
 		(unsigned long long)r->without_times);
 }
 
+#define MOST_KILLED 8 /* processes that get a line each */
+
+/* The process as people know it: the name of its executable. */
+static const char *name_of(const struct rec_process *p, char ret[64])
+{
+	const char *path = rec_fact(p, "executable");
+	const char *name = path ? strrchr(path, '/') : NULL;
+
+	if (!name)
+		return "a process";
+	snprintf(ret, 64, "%.*s", (int)strcspn(name + 1, "\""), name + 1);
+	return ret;
+}
+
+static void say_killed(const struct capture_trace *t, const struct rec_process *p)
+{
+	const char *signal = rec_signal_name(p->signal);
+	const char *call = fmt_string(p->names, p->last_call, NULL);
+	const char *when = !*call ? "" : p->in_call ? " in " : " after ";
+	scoped(text_done) struct text kept = {0};
+	char name[64];
+
+	text_counted(&kept, p->counts.calls, "call", "calls");
+	text_str(&kept, " and ");
+	text_counted(&kept, p->counts.ops, "operation", "operations");
+	cli_error("%s (pid %d): killed%s%s%s%s; %s holds %.*s of it", name_of(p, name), (int)p->pid,
+		  signal ? " by " : "", signal ? signal : "", when, call, t->at->output,
+		  (int)kept.len, kept.data ? kept.data : "");
+}
+
+/* Processes that were killed, a line each. */
+static void say_all_killed(const struct capture_trace *t)
+{
+	const struct rec_process *p;
+	unsigned n = 0;
+
+	for (; (p = rec_killed(t->recorder, n)); n++)
+		if (n < MOST_KILLED)
+			say_killed(t, p);
+	if (n > MOST_KILLED)
+		cli_error("%u more processes were killed; see gputrace info %s", n - MOST_KILLED,
+			  t->at->output);
+}
+
 /* There is no trace to be made. */
 static int nothing(const struct capture_trace *t)
 {
@@ -215,8 +261,10 @@ static int write_trace(const struct capture_trace *t,
 	r = capture_place_commit(at);
 	if (r == CLI_OK)
 		r = capture_place_end(at, 0);
-	if (r == CLI_OK)
+	if (r == CLI_OK) {
+		say_all_killed(t);
 		report(t, &result);
+	}
 	if (r != CLI_OK || !(full || (rec_unread(recorder).stopped && result.lost_records > 0)))
 		return r;
 	cli_error("cannot write all of %s: no space left on device; it holds what there was room "

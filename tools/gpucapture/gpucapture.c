@@ -35,35 +35,35 @@ enum {
 };
 
 static const struct cli_option options[] = {
-	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
-	[OPT_DIGEST] = {"digest", 0, "none|comm|step|launch",
-			"which buffers are digested: none (if not given), those of collectives and "
-			"host copies, all at the end of an iteration, all that a launch can reach"},
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
+	[OPT_DIGEST] =
+		{"digest", 0, "none|comm|step|launch",
+		 "which buffers are digested: none (default), those of collectives and host "
+		 "copies (default with --payloads), all at the end of an iteration, all that "
+		 "a launch can reach"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
-		       "how operations are timed: not at all, by events (if not given), or the "
-		       "nodes of CUDA graphs one by one, too"},
-	[OPT_EMBED] = {"embed-images", 0, NULL, "keep code that lies in files, too"},
-	[OPT_PAYLOADS] = {"payloads", 0, "A-B", "keep contents of buffers in these iterations"},
+		       "timing of operations: none, by events (default), or also of each "
+		       "node of CUDA graphs"},
+	[OPT_EMBED] = {"embed-images", 0, NULL, "also keep code images that are in files"},
+	[OPT_PAYLOADS] = {"payloads", 0, "A-B",
+			  "keep the contents of digested buffers in these iterations"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
-	[OPT_JSON] = {"json", 0, NULL, "report on stderr for programs"},
-	[OPT_RECOVER] =
-		{"recover", 0, "DIR",
-		 "run nothing, but make the trace of a recording that was killed: DIR is what "
-		 "it left, OUT.new-XXXXXX"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON, on stderr"},
+	[OPT_RECOVER] = {"recover", 0, "DIR",
+			 "make the trace of a killed recording, which left OUT.new-XXXXXX as DIR; "
+			 "runs no program"},
 	[OPT_PART] = {"part", 0, "I/N",
 		      "record part I (0, 1, ...) of a run of N parts, each on its host with the "
-		      "same OUT; srun and mpirun say so themselves"},
-	[OPT_STRETCH] =
-		{"stretch", 0, "N",
-		 "calls and operations that are written at once, 262144 if not given: fewer "
-		 "take less memory, and less is inferred of what waited for what"},
+		      "same OUT; read from the environment under srun and mpirun"},
+	[OPT_STRETCH] = {"stretch", 0, "N",
+			 "calls and operations written at a time (262144): smaller values use less "
+			 "memory but recover fewer dependencies"},
 	{0},
 };
 
 #define RING_BYTES (UINT64_C(4) << 20)
-#define MOST_OUTSTANDING                                                                           \
-	(1u << 20) /* 56 bytes and an event each, as far as they were ever needed */
+#define MOST_OUTSTANDING (1u << 20) /* operations of a stream whose times are not known yet */
 
 extern const struct cli_command gpucapture;
 
@@ -77,7 +77,8 @@ static int choice(const struct cli_args *args, int option, const char *const *wo
 	for (int i = 0; words[i]; i++)
 		if (strcmp(words[i], value) == 0)
 			return i;
-	cli_error("--%s: '%s' is none of %s", options[option].name, value, options[option].value);
+	cli_error("--%s: invalid value '%s'; expected %s", options[option].name, value,
+		  options[option].value);
 	return -1;
 }
 
@@ -94,7 +95,8 @@ static int read_range(const struct cli_args *args, int option, int64_t *first, i
 	if (end != value && *end == '-' && end[1])
 		*last = strtoll(end + 1, &end, 10);
 	if (end == value || *end || *first < 0 || *last < *first) {
-		cli_error("--%s: '%s' is no range like 10-19", options[option].name, value);
+		cli_error("--%s: invalid range '%s'; expected A-B, such as 10-19",
+			  options[option].name, value);
 		return -EINVAL;
 	}
 	return 0;
@@ -112,7 +114,7 @@ static int read_part(const struct cli_args *args, struct fmt_origin *ret)
 		return 0;
 	}
 	if (sscanf(value, "%u/%u%n", &part, &n, &end) != 2 || value[end] || part >= n) {
-		cli_error("--part: '%s' is no part like 0/4", value);
+		cli_error("--part: invalid value '%s'; expected I/N, such as 0/4", value);
 		return -EINVAL;
 	}
 	ret->part = part;
@@ -128,7 +130,9 @@ static int read_stretch(const struct cli_args *args, size_t *ret)
 	int end = 0;
 
 	if (value && (sscanf(value, "%9u%n", &n, &end) != 1 || value[end] || n == 0)) {
-		cli_error("--stretch: '%s' is no number of calls and operations", value);
+		cli_error(
+			"--stretch: invalid value '%s'; expected a number of calls and operations",
+			value);
 		return -EINVAL;
 	}
 	*ret = n;
@@ -139,7 +143,8 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
 	static const char *const times[] = {"off", "events", "nodes", NULL};
-	int level = choice(args, OPT_DIGEST, levels, 0);
+	bool contents = args->values[OPT_PAYLOADS] != NULL;
+	int level = choice(args, OPT_DIGEST, levels, contents ? CAP_DIGEST_COMM : CAP_DIGEST_NONE);
 	int with_times = choice(args, OPT_TIMES, times, 1);
 
 	memset(c, 0, sizeof(*c));
@@ -148,6 +153,11 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0 ||
 	    read_part(args, &c->origin) < 0)
 		return -EINVAL;
+	if (contents && level == CAP_DIGEST_NONE) {
+		cli_error("--payloads: nothing is digested with --digest=none; expected comm, step "
+			  "or launch");
+		return -EINVAL;
+	}
 	c->clock = cap_clock_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
 	c->device_times = with_times ? MOST_OUTSTANDING : 0;
@@ -169,7 +179,7 @@ static int set_up(const char *session)
 		return CLI_MACHINE;
 	}
 	if (!preload_can_name(folder)) {
-		cli_error("cannot preload %s: there is a space or a colon in its name", library);
+		cli_error("cannot preload %s: its path contains a space or a colon", library);
 		return CLI_MACHINE;
 	}
 	if (preload_first(library) < 0)
@@ -264,11 +274,15 @@ static int run_both(const struct cli_args *args, size_t stretch, struct rec_reco
 					    .json = args->values[OPT_JSON] != NULL};
 	struct reader reader = {.trace = &trace, .told = -1};
 	int status = pipe2(reader.fd, O_CLOEXEC) < 0 ? -errno : child_start(args->operands);
+	int program;
 
 	if (status < 0)
 		return unbegun(status, args->operands[0], recorder, at);
+	program = status;
 	start_reader(&reader);
 	status = child_wait(reader_ended, &reader);
+	if (status >= 0 && WIFSIGNALED(status))
+		rec_child_died(recorder, program, WTERMSIG(status));
 	finish_reader(&reader);
 	if (reader.told < 0) {
 		cli_error("cannot write %s: the process that records was killed %d times; what was "
@@ -283,10 +297,32 @@ static int run_both(const struct cli_args *args, size_t stretch, struct rec_reco
 			  : child_end(status, reader.told);
 }
 
-/* Where what is read is kept until it is a trace. */
+#define SPOOL "spool" /* in the folder: what was read, until it is a trace */
+
 static void spool_path(const char *folder, char ret[PATH_MAX + 8])
 {
-	snprintf(ret, PATH_MAX + 8, "%s/spool", folder);
+	snprintf(ret, PATH_MAX + 8, "%s/" SPOOL, folder);
+}
+
+/* Removes what a recording left in the folder, and the folder if nothing else is in it. */
+static void remove_left(const char *folder)
+{
+	static const char *const names[] = {SPOOL, "trace", "kept"};
+	char path[PATH_MAX + 8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		place_remove(path);
+	}
+	rmdir(folder);
+}
+
+/* A recording whose gpucapture was killed: it stays until somebody decides. */
+static void say_left(const char *folder)
+{
+	cli_error("%s: an earlier recording that was killed; make its trace with gpucapture -o OUT "
+		  "--recover %s, or remove it",
+		  folder, folder);
 }
 
 static int record(const struct cli_args *args, size_t stretch, struct capture_place *at)
@@ -298,7 +334,7 @@ static int record(const struct cli_args *args, size_t stretch, struct capture_pl
 	int r;
 
 	if (args->n_operands == 0) {
-		cli_error("what is to be run?");
+		cli_error("no command given; expected gpucapture -o OUT COMMAND [ARGUMENT...]");
 		return CLI_USAGE;
 	}
 	if (read_settings(args, &settings) < 0)
@@ -307,6 +343,7 @@ static int record(const struct cli_args *args, size_t stretch, struct capture_pl
 				args->values[OPT_FORCE] != NULL);
 	if (r != CLI_OK)
 		return r;
+	place_find_leftovers(at->place.output, SPOOL, say_left);
 	spool_path(at->place.folder, spool);
 	r = rec_open(&settings, spool, &recorder, &err);
 	if (r < 0 && err.what[0])
@@ -328,7 +365,6 @@ static int recover(const struct cli_args *args, const char *folder, size_t stret
 {
 	struct rec_recorder *recorder = NULL;
 	const struct fmt_origin alone = {0};
-	struct place left = {0};
 	char spool[PATH_MAX + 8];
 	struct fmt_error err = {0};
 	int r = capture_place_begin(at, args->values[OPT_OUTPUT], &alone,
@@ -358,10 +394,8 @@ static int recover(const struct cli_args *args, const char *folder, size_t stret
 	if (r != CLI_OK && recorder)
 		rec_keep(recorder);
 	rec_close(recorder);
-	if (r == CLI_OK && strlen(folder) < sizeof(left.folder)) {
-		strcpy(left.folder, folder);
-		place_done(&left);
-	}
+	if (r == CLI_OK)
+		remove_left(folder);
 	return r;
 }
 
@@ -374,7 +408,7 @@ static int run(const struct cli_args *args)
 	if (read_stretch(args, &stretch) < 0)
 		return CLI_USAGE;
 	if (folder && args->n_operands > 0) {
-		cli_error("--recover runs nothing: what is %s for?", args->operands[0]);
+		cli_error("--recover runs no program; unexpected argument: %s", args->operands[0]);
 		return CLI_USAGE;
 	}
 	return folder ? recover(args, folder, stretch, &at) : record(args, stretch, &at);
@@ -385,9 +419,9 @@ const struct cli_command gpucapture = {
 	.operands = "COMMAND [ARGUMENT...]",
 	.min_operands = 0,
 	.max_operands = INT_MAX,
-	.what = "Records what a program does on GPUs",
+	.what = "Record what a program does on GPUs",
 	.options = options,
-	.notes = "All processes that COMMAND starts are recorded as well. The exit status is that "
+	.notes = "Processes that COMMAND starts are recorded as well. The exit status is that "
 		 "of "
 		 "COMMAND.\n",
 	.run = run,

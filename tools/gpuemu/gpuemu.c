@@ -29,19 +29,19 @@ enum {
 };
 
 static const struct cli_option options[] = {
-	[OPT_GPUS] = {"gpus", 0, "N", "how many GPUs there are, up to 64; 1 if not given"},
+	[OPT_GPUS] = {"gpus", 0, "N", "number of GPUs, up to 64 (1)"},
 	[OPT_LIKE] = {"like", 0, "MODEL",
-		      "what they are: V100, A100, H100, H200 (if not given), "
-		      "or a file like those of data/gpus"},
+		      "GPU model: V100, A100, H100, H200 (default), "
+		      "or a file in the form of share/gpureplay/gpus/*.gpu"},
 	[OPT_TIMING] =
 		{"timing", 0, "TRACE",
 		 "take the durations of kernels, copies and collectives from a recorded run"},
-	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "code of kernels, see gpuemu.h"},
+	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "host implementations of kernels, see gpuemu.h"},
 	[OPT_SPEED] = {"host-speed", 0, "X", "the emulated host is X times as fast as this one"},
-	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time in real time"},
-	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and use of the GPUs at the end"},
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
-	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report there instead of to stderr"},
+	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time for real"},
+	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
+	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report to FILE instead of stderr"},
 	{0},
 };
 
@@ -80,11 +80,16 @@ static int preload(const char *folder)
 {
 	scoped(text_done) struct text list = {0};
 
-	/* What checks the libraries, where they were built to be checked, wants to be first. */
-	text_str(&list, SANITIZER);
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		scoped(free_ptr) char *path = NULL;
 
+		/* Of a build with a sanitizer. AddressSanitizer has to be first, ThreadSanitizer
+		 * behind our pthread_create(), so that it knows each thread from its begin on. */
+		if (i == SANITIZER_INDEX && SANITIZER[0]) {
+			if (list.len)
+				text_char(&list, ':');
+			text_str(&list, SANITIZER);
+		}
 		if (asprintf(&path, "%s/%s", folder, libraries[i]) < 0 || access(path, R_OK) != 0)
 			continue;
 		if (list.len)
@@ -159,7 +164,7 @@ static int set_up(const struct cli_args *args)
 	if (cli_number(args, &gpuemu, OPT_GPUS, 1, MAX_GPUS, 1, &gpus) < 0)
 		return CLI_USAGE;
 	if (speed && (!(strtod(speed, &end) > 0) || *end)) {
-		cli_error("--host-speed: '%s' is no number above 0", speed);
+		cli_error("--host-speed: invalid value '%s'; expected a number above 0", speed);
 		return CLI_USAGE;
 	}
 	if (find_libraries(&folder) < 0 || preload(folder) < 0) {
@@ -181,12 +186,12 @@ static int set_up(const struct cli_args *args)
 	return r;
 }
 
-static int print_report(const struct cli_args *args, int fd)
+static int print_report(const struct cli_args *args, const struct emu_run *totals)
 {
 	scoped(gpuemu_report_done) struct gpuemu_report report = {0};
 	scoped(text_done) struct text out = {0};
 	const char *path = args->values[OPT_OUTPUT];
-	int r = gpuemu_report_read(fd, &report);
+	int r = gpuemu_report_read(totals, &report);
 
 	if (r < 0)
 		return cli_fail(r, NULL, "read", "the report", NULL);
@@ -195,7 +200,7 @@ static int print_report(const struct cli_args *args, int fd)
 	else if (args->values[OPT_REPORT] || path)
 		gpuemu_report_text(&report, &out);
 	if (!args->values[OPT_JSON])
-		gpuemu_report_refusals(&report, &out);
+		gpuemu_report_remarks(&report, &out);
 
 	FILE *to = path ? fopen(path, "we") : stderr;
 
@@ -205,25 +210,43 @@ static int print_report(const struct cli_args *args, int fd)
 	return CLI_OK;
 }
 
+/* The memory that the processes of the run share; *fd holds its file. 0 or a negative errno. */
+static int share_memory(int *fd, struct emu_run **ret)
+{
+	void *at;
+
+	*fd = make_file("GPUEMU_RUN");
+	if (*fd < 0)
+		return *fd;
+	if (ftruncate(*fd, sizeof(**ret)) < 0)
+		return -errno;
+	at = mmap(NULL, sizeof(**ret), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	*ret = at;
+	return 0;
+}
+
 static int run(const struct cli_args *args)
 {
+	struct emu_run *totals = NULL;
+	scoped(close_fd) int shared = -1;
 	int r = set_up(args), status;
-	scoped(close_fd) int report = -1, shared = -1;
+	pid_t pid;
 
 	if (r != CLI_OK)
 		return r;
-	report = make_file("GPUEMU_REPORT");
-	shared = report < 0 ? report : make_file("GPUEMU_RUN");
-	if (report < 0 || shared < 0)
-		return cli_fail(report < 0 ? report : shared, NULL, "make", "a file for its report",
-				NULL);
-	status = child_start(args->operands);
-	if (status < 0)
-		return child_unbegun(status, args->operands[0]);
+	r = share_memory(&shared, &totals);
+	if (r < 0)
+		return cli_fail(r, NULL, "make", "memory for the totals", NULL);
+	pid = child_start(args->operands);
+	if (pid < 0)
+		return child_unbegun(pid, args->operands[0]);
 	status = child_wait(NULL, NULL);
 	if (status < 0)
 		return cli_fail(status, NULL, "wait for", args->operands[0], NULL);
-	r = print_report(args, report);
+	gpuemu_report_ended(totals, (uint64_t)pid, status);
+	r = print_report(args, totals);
 	return child_end(status, r);
 }
 
@@ -232,7 +255,7 @@ const struct cli_command gpuemu = {
 	.operands = "COMMAND [ARGUMENT...]",
 	.min_operands = 1,
 	.max_operands = INT_MAX,
-	.what = "Runs a CUDA program on emulated GPUs",
+	.what = "Run a CUDA program on emulated GPUs",
 	.options = options,
 	.notes = "The exit status is that of COMMAND.\n",
 	.run = run,

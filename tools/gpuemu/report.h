@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the emulated libraries of all processes noted while they ran: lines in a file, see
- * replay/emugpu/refuse.h and replay/emugpu/driver/report.c. Not thread-safe. */
+/* The totals of a run, read from the memory that its processes shared (replay/emugpu/run.h). Not
+ * thread-safe. */
 #pragma once
 
 #include "base/text.h"
+#include "replay/emugpu/run.h"
+
+#include <stddef.h>
 
 struct gpuemu_gpu {
-	int number;
-	char model[96];
-	int64_t busy_ns;
-	uint64_t kernels, copies, copied_bytes;
-	uint32_t n_processes;
+	struct emu_run_gpu total;
+	uint32_t n_processes; /* 0: not used */
 };
 
-struct gpuemu_refusal {
-	char library[64], name[96];
-	int pid;
-	uint64_t count;
+/* A process that used GPUs and did not exit. */
+struct gpuemu_end {
+	uint64_t pid;
+	const char *name;
+	int signal; /* or one of these */
 };
+
+enum { GPUEMU_RUNNING = -1, GPUEMU_UNSEEN = -2 };
 
 struct gpuemu_report {
-	struct gpuemu_gpu *gpus; /* by number */
-	size_t n_gpus, gpus_cap;
-	struct gpuemu_refusal *refusals; /* by library and name; pid 0: all processes together */
-	size_t n_refusals, refusals_cap;
-	uint32_t n_processes;
-	int64_t virtual_ns; /* the longest process's */
+	const struct emu_run *run; /* borrowed */
+	struct gpuemu_gpu gpus[EMU_RUN_GPUS];
+	const struct emu_run_note **notes; /* by kind, library and name */
+	size_t n_notes, notes_cap;
+	struct gpuemu_end *ends; /* by signal */
+	size_t n_ends, ends_cap;
+	uint32_t n_processes; /* that used GPUs */
+	int64_t virtual_ns;   /* the longest process's */
 	int64_t real_ns;
 };
 
-/* Reads the file behind `fd` from its start. 0 or -ENOMEM, or as read(2). */
-int gpuemu_report_read(int fd, struct gpuemu_report *ret);
+/* Notes that a child of gpuemu has ended: `status` as waitpid(2) gives it. */
+void gpuemu_report_ended(struct emu_run *run, uint64_t pid, int status);
+
+/* Adds up the totals of `run`, which stays mapped until gpuemu_report_done(). 0 or -ENOMEM. */
+int gpuemu_report_read(const struct emu_run *run, struct gpuemu_report *ret);
 void gpuemu_report_done(struct gpuemu_report *r);
 
 void gpuemu_report_text(const struct gpuemu_report *r, struct text *out);
 void gpuemu_report_json(const struct gpuemu_report *r, struct text *out);
-/* One line that names what was refused; nothing when nothing was. */
-void gpuemu_report_refusals(const struct gpuemu_report *r, struct text *out);
+
+/* One line each, where there is something to say: processes that were killed, functions that are
+ * not supported, kernels without a host kernel. */
+void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out);

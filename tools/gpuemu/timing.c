@@ -65,7 +65,7 @@ static const char *copy_name(const char *name)
 static int collective(const struct fmt_names *names, const struct fmt_event *e,
 		      const struct fmt_site *site, const int64_t *values, struct row *ret)
 {
-	int64_t op = 0, comm = -1, group;
+	int64_t op = 0, comm = -1, group, peers;
 
 	fmt_site_const(names, site, FMT_KEY_OP, &op);
 	if (!op || !fmt_value_int(names, e, site, values, FMT_KEY_BYTES, &ret->key[BYTES]) ||
@@ -74,6 +74,10 @@ static int collective(const struct fmt_names *names, const struct fmt_event *e,
 	    ret->key[BYTES] < 0 || comm < 0 || comm >= fmt_n_comms(names))
 		return 0;
 	ret->name = fmt_string(names, (fmt_str)op, NULL);
+	/* Also an all-to-all that is made of sends and receives: the program makes it so again. */
+	if (fmt_site_const(names, site, FMT_KEY_TO, &peers) ||
+	    fmt_site_const(names, site, FMT_KEY_FROM, &peers))
+		ret->name = "send_recv";
 	ret->key[COMM] = comm;
 	ret->key[RANKS] = fmt_comm(names, (uint32_t)comm)->n_ranks;
 	/* The trace may have some of the ranks only. */

@@ -3,7 +3,9 @@
 #include "formats/json.h"
 #include "formats/report/compare.h"
 #include "formats/report/grid.h"
+#include "formats/store/verify.h"
 #include "tools/gputrace/cmd.h"
+#include "tools/gputrace/damage.h"
 #include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"
 
@@ -13,7 +15,7 @@ enum { OPT_OPERATIONS, OPT_JSON };
 
 static const struct cli_option options[] = {
 	[OPT_OPERATIONS] = {"operations", 0, NULL, "what GPUs did alone, not what threads called"},
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	{0},
 };
 
@@ -52,13 +54,15 @@ static void put_text(const struct fmt_difference *d, const char *const *paths, b
 	text_str(out, " in the other\n");
 }
 
-static void put_json(const struct fmt_difference *d, bool same_id, struct text *out)
+static void put_json(const struct fmt_difference *d, bool same_id, uint64_t n_damaged,
+		     struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 1};
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_bool(&j, "same_id", same_id);
-	fmt_json_bool(&j, "same", !d->first.len);
+	fmt_json_bool(&j, "same", !d->first.len && n_damaged == 0);
+	fmt_json_u64(&j, "damaged", n_damaged);
 	if (d->first.len) {
 		fmt_json_open(&j, "difference", '{');
 		if (d->rank >= 0)
@@ -75,6 +79,52 @@ static void put_json(const struct fmt_difference *d, bool same_id, struct text *
 	fmt_json_close(&j, '}');
 }
 
+/* Traces with the same id are the same if their bytes are those that the id is made of. */
+static int check_bytes(struct fmt_trace *t, const char *path, struct damage *damage)
+{
+	struct fmt_error err = {0};
+	struct fmt_verified v;
+	int r = fmt_verify_to(fmt_trace_path(t), FMT_VERIFY_BYTES, damage_add_problem, damage, &v,
+			      &err);
+
+	return r < 0 ? trace_arg_fail(r, &err, "read", path) : CLI_OK;
+}
+
+static int check_both(struct fmt_trace *const *traces, const char *const *paths,
+		      struct damage damage[2])
+{
+	int status = check_bytes(traces[0], paths[0], &damage[0]);
+
+	if (status == CLI_OK && strcmp(fmt_trace_path(traces[0]), fmt_trace_path(traces[1])) != 0)
+		status = check_bytes(traces[1], paths[1], &damage[1]);
+	return status;
+}
+
+static int compare(struct fmt_trace *const *traces, const char *const *paths, bool calls,
+		   struct fmt_difference *d)
+{
+	struct fmt_error err = {0};
+	int r = 0, at = 0;
+
+	for (; at < 2 && r == 0; at++)
+		r = fmt_trace_complete(traces[at], &err);
+	if (r < 0)
+		return cli_fail(r, &err, "compare", paths[at - 1], NULL);
+	r = fmt_compare(traces[0], traces[1], calls, d, &err);
+	return r < 0 ? cli_fail(r, &err, "compare", err.file[0] ? err.file : paths[0], NULL)
+		     : CLI_OK;
+}
+
+static int say_damage(const struct damage damage[2], const char *const *paths)
+{
+	for (int i = 0; i < 2; i++)
+		if (damage[i].n > 0)
+			damage_say(&damage[i], paths[i],
+				   "compared with %s, which has the same id, the result is unknown",
+				   paths[!i]);
+	return CLI_FAILED;
+}
+
 static int run(const struct cli_args *args)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *a = NULL;
@@ -83,27 +133,35 @@ static int run(const struct cli_args *args)
 	scoped(sink_done) struct sink sink = {0};
 	scoped(text_done) struct text out = {0};
 	const char *const paths[] = {args->operands[0], args->operands[1]};
-	struct fmt_error err = {0};
+	struct damage damage[2] = {0};
+	uint64_t n_damaged;
 	bool same_id;
-	int r;
+	int status;
 
-	r = trace_arg_open(paths[0], &a);
-	if (r == CLI_OK)
-		r = trace_arg_open(paths[1], &b);
-	if (r != CLI_OK)
-		return r;
+	status = trace_arg_open(paths[0], &a);
+	if (status == CLI_OK)
+		status = trace_arg_open(paths[1], &b);
+	if (status != CLI_OK)
+		return status;
 	same_id = *fmt_trace_id(a) && !strcmp(fmt_trace_id(a), fmt_trace_id(b));
-	r = same_id ? 0 : fmt_compare(a, b, !args->values[OPT_OPERATIONS], &d, &err);
-	if (r < 0)
-		return cli_fail(r, &err, "compare", err.file[0] ? err.file : paths[0], NULL);
+	if (same_id)
+		status = check_both((struct fmt_trace *[]){a, b}, paths, damage);
+	else
+		status = compare((struct fmt_trace *[]){a, b}, paths, !args->values[OPT_OPERATIONS],
+				 &d);
+	if (status != CLI_OK)
+		return status;
+	n_damaged = damage[0].n + damage[1].n;
 	sink_open(&sink, NULL, &out);
 	if (args->values[OPT_JSON])
-		put_json(&d, same_id, &out);
-	else
+		put_json(&d, same_id, n_damaged, &out);
+	else if (n_damaged == 0)
 		put_text(&d, paths, same_id, &out);
 	if (sink_commit(&sink, &out) < 0)
 		return cli_fail(out.error, NULL, "write", "the output", NULL);
-	return r ? CLI_FAILED : CLI_OK;
+	if (n_damaged > 0)
+		return say_damage(damage, paths);
+	return d.first.len ? CLI_FAILED : CLI_OK;
 }
 
 const struct cli_command cmd_diff = {
@@ -111,13 +169,12 @@ const struct cli_command cmd_diff = {
 	.operands = "TRACE TRACE",
 	.min_operands = 2,
 	.max_operands = 2,
-	.what = "Find the first place where two traces part",
+	.what = "Find the first difference between two traces",
 	.options = options,
-	.notes =
-		"Compared are the calls and operations of each thread and stream, in their order, "
-		"and "
-		"the\nsizes of copies and collectives, and the digests of their buffers where both "
-		"hold them;\nnot their times. Calls of a program with several threads may hang on "
-		"chance: --operations\nleaves them out. Exit status 1 where they part.\n",
+	.notes = "Compares the calls and operations of each thread and stream in their order,\n"
+		 "the sizes of copies and collectives, and digests if both traces have them.\n"
+		 "Times are not compared. The order of calls in programs with several threads is\n"
+		 "nondeterministic; --operations compares GPU operations only. Exit status 1 if\n"
+		 "the traces differ, or if they have the same id and one of them is damaged.\n",
 	.run = run,
 };

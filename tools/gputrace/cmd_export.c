@@ -4,6 +4,7 @@
 #include "formats/export/chrome.h"
 #include "formats/export/svg.h"
 #include "tools/gputrace/cmd.h"
+#include "tools/gputrace/damage.h"
 #include "tools/gputrace/export_tables.h"
 #include "tools/gputrace/part.h"
 #include "tools/gputrace/sink.h"
@@ -20,7 +21,7 @@ static const struct cli_option options[] = {
 	[OPT_FORMAT] = {"format", 'f', "chrome|svg|tsv", "what to write (chrome)"},
 	[OPT_OUTPUT] = {"output", 'o', "PATH", "where to (standard output)"},
 	[OPT_ITERATION] = {"iteration", 0, "N", "iteration N only"},
-	[OPT_GPU] = {"gpu", 0, "N", "GPU N only, by the number of its rank"},
+	[OPT_GPU] = {"gpu", 0, "N", "GPU N only (N is the number of its rank)"},
 	{0},
 };
 
@@ -30,6 +31,9 @@ struct job {
 	struct fmt_trace *trace;
 	struct fmt_part part;
 	const char *output;
+	const char *unit; /* unit of what damage leaves out: "slice", "file" */
+	uint64_t left_out;
+	struct damage damage;
 };
 
 /* ---- one file */
@@ -74,16 +78,16 @@ static int write_file(const struct job *job, const struct fmt_part *part, render
 
 /* ---- a folder */
 
-static int write_ranks(const struct job *job, const char *folder)
+static int write_ranks(struct job *job, const char *folder)
 {
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(job->trace); i++) {
-		struct fmt_part part = {job->part.iteration, i, job->part.progress,
-					job->part.context};
+		struct fmt_part part = job->part;
 		scoped(free_ptr) char *path = NULL;
 		int status;
 
 		if (job->part.rank != FMT_ANY && job->part.rank != i)
 			continue;
+		part.rank = i;
 		if (asprintf(&path, "%s/rank-%" PRIu32 ".json", folder,
 			     fmt_trace_rank(job->trace, i)->number) < 0)
 			return place_fail(-ENOMEM, job->output, 0);
@@ -94,8 +98,7 @@ static int write_ranks(const struct job *job, const char *folder)
 	return CLI_OK;
 }
 
-static int write_folder(const struct job *job,
-			int (*write)(const struct job *job, const char *folder))
+static int write_folder(struct job *job, int (*write)(struct job *job, const char *folder))
 {
 	scoped(place_done) struct place place;
 	int status, r = place_begin(&place, job->output, 0);
@@ -123,39 +126,43 @@ static bool names_a_file(const char *output)
 		if (n >= m && !strcmp(output + n - m, ends[i]))
 			return true;
 	}
-	return !output || !strcmp(output, "-");
+	return !output || !strcmp(output, "-") || sink_is_stream(output);
 }
 
-static int export_chrome(const struct job *job)
+static int export_chrome(struct job *job)
 {
 	return names_a_file(job->output) ? write_file(job, &job->part, render_merged, job->output)
 					 : write_folder(job, write_ranks);
 }
 
-static int export_svg(const struct job *job)
+static int export_svg(struct job *job)
 {
 	return write_file(job, &job->part, render_svg, job->output);
 }
 
-static int write_tables(const struct job *job, const char *folder)
+static int write_tables(struct job *job, const char *folder)
 {
 	struct fmt_error err = {0};
 	char file[PATH_MAX];
-	int r = export_tables(job->trace, &job->part, folder, file, sizeof(file), &err);
+	int r = export_tables(job->trace, &job->part, folder, &job->damage, file, sizeof(file),
+			      &err);
 
+	job->unit = "file";
 	if (r == -EINVAL) {
-		cli_error("--format=tsv wants --iteration where there is --gpu");
+		cli_error("--format=tsv: --gpu requires --iteration");
 		return CLI_USAGE;
 	}
 	if (r == -ECANCELED)
 		return CLI_MACHINE; /* and the signal follows */
-	return r < 0 ? cli_fail(r, &err, "write", file, NULL) : CLI_OK;
+	if (r < 0 && err.what[0])
+		return cli_fail(r, &err, "export", job->args->operands[0], NULL);
+	return r < 0 ? place_fail(r, file, 0) : CLI_OK;
 }
 
-static int export_tsv(const struct job *job)
+static int export_tsv(struct job *job)
 {
 	if (names_a_file(job->output)) {
-		cli_error("--format=tsv wants -o FOLDER");
+		cli_error("--format=tsv: missing -o FOLDER");
 		return CLI_USAGE;
 	}
 	return write_folder(job, write_tables);
@@ -163,19 +170,35 @@ static int export_tsv(const struct job *job)
 
 static const struct {
 	const char *name;
-	int (*run)(const struct job *job);
+	int (*run)(struct job *job);
 } exports[] = {
 	{"chrome", export_chrome},
 	{"svg", export_svg},
 	{"tsv", export_tsv},
 };
 
+/* Prints what is missing in the output because the trace is damaged. */
+static int say_damage(struct job *job)
+{
+	const char *path = job->args->operands[0];
+	bool all = job->part.rank == FMT_ANY;
+
+	if (job->left_out == 0 && !(all && fmt_trace_complete(job->trace, NULL) < 0))
+		return CLI_OK;
+	if (job->damage.n == 0)
+		damage_add_trace(&job->damage, job->trace);
+	if (job->left_out == 0)
+		return damage_say(&job->damage, path, "only what can be read is exported");
+	return damage_say(&job->damage, path, "%" PRIu64 " %s%s left out", job->left_out, job->unit,
+			  job->left_out == 1 ? " is" : "s are");
+}
+
 static int run(const struct cli_args *args)
 {
 	const char *format = args->values[OPT_FORMAT] ? args->values[OPT_FORMAT] : "chrome";
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct progress bar;
-	struct job job = {.args = args, .output = args->values[OPT_OUTPUT]};
+	struct job job = {.args = args, .output = args->values[OPT_OUTPUT], .unit = "slice"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(exports); i++) {
 		int status;
@@ -187,13 +210,14 @@ static int run(const struct cli_args *args)
 		progress_begin(&bar);
 		job.part.progress = progress_reading;
 		job.part.context = &bar;
+		job.part.left_out = &job.left_out;
 		if (status == CLI_OK)
 			status = exports[i].run(&job);
 		progress_end(&bar);
 		place_raise();
-		return status;
+		return status == CLI_OK ? say_damage(&job) : status;
 	}
-	cli_error("--format wants %s, not '%s'", options[OPT_FORMAT].value, format);
+	cli_error("--format: invalid value '%s'; expected %s", format, options[OPT_FORMAT].value);
 	return CLI_USAGE;
 }
 
@@ -204,12 +228,11 @@ const struct cli_command cmd_export = {
 	.max_operands = 1,
 	.what = "Write a trace for other programs",
 	.options = options,
-	.notes = "chrome is what ui.perfetto.dev and chrome://tracing open. To a file (FILE.json,\n"
-		 "FILE.json.gz) or standard output it is one timeline of all GPUs; to any other "
-		 "PATH\n"
-		 "it is a folder with a rank-N.json for each GPU. Importing either again gives "
-		 "the same\n"
-		 "trace. svg is a picture of it. tsv is a folder of the tables that a mount "
-		 "shows.\n",
+	.notes = "chrome is the format of ui.perfetto.dev and chrome://tracing. A file\n"
+		 "(FILE.json, FILE.json.gz) or standard output gets one timeline of all GPUs;\n"
+		 "any other PATH becomes a folder with a rank-N.json for each GPU. Importing\n"
+		 "either gives the same trace again. svg is a picture, tsv a folder with the\n"
+		 "tables of a mount. Damaged slices are left out and reported on standard error;\n"
+		 "the exit status is then 1.\n",
 	.run = run,
 };

@@ -12,8 +12,8 @@
 enum { OPT_OUTPUT, OPT_JSON, OPT_FORCE, OPT_LEVEL };
 
 static const struct cli_option options[] = {
-	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_LEVEL] = {"level", 0, "N", "of compression, 1 to 19"},
 	{0},
@@ -92,7 +92,7 @@ static int run(const struct cli_args *args)
 	int status, e;
 
 	if (!output || !*output) {
-		cli_error("import: where to? give -o OUT");
+		cli_error("import: missing -o OUT");
 		return CLI_USAGE;
 	}
 	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
@@ -119,10 +119,8 @@ const struct cli_command cmd_import = {
 	.max_operands = INT_MAX,
 	.what = "Make a trace from the PyTorch profiler's files, one a rank",
 	.options = options,
-	.notes = "Each FILE is Chrome trace JSON as the PyTorch profiler writes it, plain or "
-		 "packed by\n"
-		 "gzip or zstd; - is standard input. Ranks are numbered by distributedInfo, else "
-		 "by the\n"
-		 "file's name (rank-3.json), else in the order given.\n",
+	.notes = "Each FILE is Chrome trace JSON from the PyTorch profiler, plain, gzip or zstd;\n"
+		 "- is standard input. Rank numbers come from distributedInfo, else from file\n"
+		 "names (rank-3.json), else from the order of the arguments.\n",
 	.run = run,
 };

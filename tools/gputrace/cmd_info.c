@@ -12,11 +12,11 @@
 enum { OPT_JSON, OPT_ITERATION, OPT_GPU, OPT_TOP, OPT_SIZES };
 
 static const struct cli_option options[] = {
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
-	[OPT_ITERATION] = {"iteration", 0, "N", "of iteration N only"},
-	[OPT_GPU] = {"gpu", 0, "N", "of GPU N only, by the number of its rank"},
-	[OPT_TOP] = {"top", 0, "N", "as many kernels and collectives (12; all in JSON)"},
-	[OPT_SIZES] = {"sizes", 0, NULL, "what the bytes of the trace are spent on, instead"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
+	[OPT_ITERATION] = {"iteration", 0, "N", "iteration N only"},
+	[OPT_GPU] = {"gpu", 0, "N", "GPU N only (N is the number of its rank)"},
+	[OPT_TOP] = {"top", 0, "N", "number of kernels and collectives to list (12; all in JSON)"},
+	[OPT_SIZES] = {"sizes", 0, NULL, "print what the bytes of the trace are used for instead"},
 	{0},
 };
 
@@ -65,6 +65,7 @@ static int run(const struct cli_args *args)
 	scoped(sink_done) struct sink sink = {0};
 	scoped(text_done) struct text out = {0};
 	struct fmt_report_style style = {0};
+	uint64_t left_out = 0;
 	struct fmt_part part;
 	int64_t top;
 	int r, status;
@@ -74,6 +75,7 @@ static int run(const struct cli_args *args)
 	status = part_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
 	if (status != CLI_OK)
 		return status;
+	part.left_out = &left_out;
 	sink_open(&sink, NULL, &out);
 	style.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	style.top = (unsigned)top;
@@ -82,7 +84,11 @@ static int run(const struct cli_args *args)
 	if (status != CLI_OK)
 		return status;
 	r = sink_commit(&sink, &out);
-	return r < 0 ? cli_fail(r, NULL, "write", "the report", NULL) : CLI_OK;
+	if (r < 0)
+		return cli_fail(r, NULL, "write", "the report", NULL);
+	return left_out > 0 || (part.rank == FMT_ANY && fmt_trace_complete(trace, NULL) < 0)
+		       ? CLI_FAILED
+		       : CLI_OK;
 }
 
 const struct cli_command cmd_info = {
@@ -90,7 +96,9 @@ const struct cli_command cmd_info = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Print what a trace holds, and where its time goes",
+	.what = "Print the contents of a trace and where its time goes",
 	.options = options,
+	.notes = "Damaged parts are left out of the figures and listed; the exit status is then\n"
+		 "1.\n",
 	.run = run,
 };

@@ -13,9 +13,9 @@
 enum { OPT_OUTPUT, OPT_FORCE, OPT_JSON };
 
 static const struct cli_option options[] = {
-	[OPT_OUTPUT] = {"output", 'o', "OUT", "the trace to make, a directory; must be given"},
+	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	{0},
 };
 
@@ -113,7 +113,7 @@ static int run(const struct cli_args *args)
 	int r, status;
 
 	if (!output || !*output) {
-		cli_error("join: where to? give -o OUT");
+		cli_error("join: missing -o OUT");
 		return CLI_USAGE;
 	}
 	r = list_operands(args, &l);
@@ -142,10 +142,10 @@ const struct cli_command cmd_join = {
 	.operands = "PART...",
 	.min_operands = 1,
 	.max_operands = INT_MAX,
-	.what = "Make one trace from those of the parts of a run",
+	.what = "Make one trace from the parts of a run",
 	.options = options,
-	.notes = "Each PART is a trace, or a folder OUT.parts that gpucapture left. Clocks of "
-		 "hosts are\n"
-		 "aligned by the collectives that they have in common.\n",
+	.notes = "Each PART is a trace, or a folder OUT.parts that gpucapture left. The clocks\n"
+		 "of hosts are aligned by their common collectives. The parts must be of one\n"
+		 "run: by a launcher's job, a communicator or PyTorch's distributedInfo.\n",
 	.run = run,
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
 #include "formats/store/pack.h"
+#include "formats/store/verify.h"
 #include "tools/gputrace/cmd.h"
+#include "tools/gputrace/damage.h"
 #include "tools/place.h"
 #include "tools/trace_arg.h"
 
@@ -12,26 +14,37 @@
 enum { OPT_OUTPUT, OPT_LEVEL, OPT_FORCE };
 
 static const struct cli_option options[] = {
-	[OPT_OUTPUT] = {"output", 'o', "FILE", "the packed file; else TRACE.gputrace"},
+	[OPT_OUTPUT] = {"output", 'o', "FILE",
+			"the packed file (TRACE.gputrace; of NAME.gputrace NAME.packed.gputrace)"},
 	[OPT_LEVEL] = {"level", 0, "N", "compress all anew at that level of zstd, 1 to 22"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace a trace that is there"},
 	{0},
 };
 
-/* "runs/a/" becomes "runs/a.gputrace". */
+/* "runs/a/" becomes "runs/a.gputrace", and "a.gputrace" becomes "a.packed.gputrace". */
 static int default_output(const char *trace, char *buf, size_t len)
 {
-	size_t n = strlen(trace);
+	static const char end[] = ".gputrace";
+	size_t n = strlen(trace), m = strlen(end);
+	const char *packed = "";
 
 	while (n > 1 && trace[n - 1] == '/')
 		n--;
-	return (size_t)snprintf(buf, len, "%.*s.gputrace", (int)n, trace) < len ? 0 : -ENAMETOOLONG;
+	if (n > m && strncmp(trace + n - m, end, m) == 0) {
+		n -= m;
+		packed = ".packed";
+	}
+	return (size_t)snprintf(buf, len, "%.*s%s%s", (int)n, trace, packed, end) < len
+		       ? 0
+		       : -ENAMETOOLONG;
 }
 
 static int run(const struct cli_args *args)
 {
 	const char *trace = args->operands[0], *output = args->values[OPT_OUTPUT];
 	scoped(place_done) struct place place = {0};
+	struct damage damage = {0};
+	struct fmt_verified verified;
 	struct fmt_error err = {0};
 	char name[PATH_MAX];
 	int64_t level;
@@ -47,11 +60,15 @@ static int run(const struct cli_args *args)
 	r = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
 	if (r < 0)
 		return place_fail(r, output, 1);
-	r = fmt_pack(trace, place.trace, (int)level, &err);
+	r = fmt_verify_to(trace, FMT_VERIFY_BYTES, damage_add_problem, &damage, &verified, &err);
+	if (r == 0)
+		r = fmt_pack(trace, place.trace, (int)level, &err);
 	if (r < 0)
 		return trace_arg_fail(r, &err, "pack", trace);
 	r = place_commit(&place);
-	return r < 0 ? place_fail(r, output, 1) : CLI_OK;
+	if (r < 0)
+		return place_fail(r, output, 1);
+	return damage.n > 0 ? damage_say(&damage, trace, "%s is damaged too", output) : CLI_OK;
 }
 
 const struct cli_command cmd_pack = {
@@ -59,10 +76,10 @@ const struct cli_command cmd_pack = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Make one file of a trace, to share it",
+	.what = "Pack a trace into one file, to share it",
 	.options = options,
-	.notes = "The file holds the very bytes of the trace; every command reads it. With --level "
-		 "the "
-		 "bytes\nchange, the id does not.\n",
+	.notes = "The file contains the same bytes as the trace; every command reads it. --level\n"
+		 "changes the bytes, but not the id. A damaged trace is packed as it is, with\n"
+		 "exit status 1; --level refuses it.\n",
 	.run = run,
 };

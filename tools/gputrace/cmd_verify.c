@@ -11,7 +11,7 @@
 enum { OPT_JSON };
 
 static const struct cli_option options[] = {
-	[OPT_JSON] = {"json", 0, NULL, "the same report for programs"},
+	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	{0},
 };
 
@@ -130,10 +130,9 @@ const struct cli_command cmd_verify = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Read every byte of a trace and check it",
+	.what = "Read and check every byte of a trace",
 	.options = options,
-	.notes = "Each line says what is damaged: which file, chunk, GPU and iteration. Exit "
-		 "status 1 "
-		 "if anything is.\n",
+	.notes = "Each line names a damaged part: file, chunk, GPU and iteration. Exit status 1\n"
+		 "if there is any.\n",
 	.run = run,
 };

@@ -47,11 +47,11 @@ static int find(struct fs *fs, const struct fmt_trace *trace, const struct fmt_p
 }
 
 int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, const char *folder,
-		  char *failed, size_t size, struct fmt_error *err)
+		  struct damage *damage, char *failed, size_t size, struct fmt_error *err)
 {
 	const struct fs_options options = {0};
 	scoped(fs_closep) struct fs *fs = NULL;
-	struct fmt_trace *own; /* the tree keeps it */
+	struct fmt_trace *own; /* the tree closes it */
 	fs_ino top = 1;
 	int r;
 
@@ -63,5 +63,10 @@ int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, co
 		r = fs_open(own, &options, &fs, err);
 	if (r == 0)
 		r = find(fs, trace, part, &top);
-	return r < 0 ? r : fs_copy(fs, top, folder, FS_COPY_TABLES, place_signal, failed, size);
+	if (r == 0)
+		r = fs_copy(fs, top, folder, FS_COPY_TABLES, place_signal, part->left_out, failed,
+			    size);
+	if (r == 0 && *part->left_out > 0)
+		damage_add_trace(damage, own);
+	return r;
 }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include "formats/part.h"
+#include "tools/gputrace/damage.h"
 
-/* `folder` is there and empty. Returns 0 or a negative errno; `failed` (of `size` bytes) then names
- * the file in question. -EINVAL for one GPU without one iteration: no directory of a mount holds
- * that. */
+/* `folder` is there and empty. Files that cannot be made because the trace is damaged are counted
+ * in part->left_out, which must be set, and the damage is added to `damage`. Returns 0 or a
+ * negative errno; `failed` (of `size` bytes) then names the file in question. -EINVAL for one GPU
+ * without one iteration: no directory of a mount holds that. */
 int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, const char *folder,
-		  char *failed, size_t size, struct fmt_error *err);
+		  struct damage *damage, char *failed, size_t size, struct fmt_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where the output of a command goes: standard output, or a file that appears complete or not at
- * all, compressed where its name ends with .gz. For one thread.
+/* The output of a command: standard output; a regular file, which appears complete or not at all
+ * and is compressed if its name ends with .gz; or a device or pipe, which is written to directly.
+ * For one thread.
  *
  *     scoped(sink_done) struct sink s = {0};
  *     scoped(text_done) struct text t = {0};
@@ -13,24 +14,28 @@
 
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <zlib.h>
 
 struct sink {
 	FILE *file;
 	gzFile gz;
-	char *path;	 /* owned; NULL for standard output */
-	char *temporary; /* a name beside it */
-	int unnamed;	 /* the file has no name yet: nothing is left behind even by kill -9 */
+	char *path;	 /* owned; NULL for standard output, devices and pipes */
+	char *temporary; /* name of the unfinished file */
+	int unnamed; /* 1: the file has no name yet, so that even kill -9 leaves nothing behind */
 };
 
-/* `path` NULL or "-" is standard output; a file that is there is replaced. Sets up `t` to be
- * flushed there, which fails with -EINTR after a signal that place.h keeps; `s` must not move. 0 or
- * a negative errno. */
+/* Whether `path` is a device or a pipe, or the file that standard output goes to. */
+bool sink_is_stream(const char *path);
+
+/* Opens `path`; NULL or "-" is standard output. A regular file is replaced; through a link, the
+ * file that it leads to. Sets up `t` to be flushed there, which fails with -EINTR after a signal
+ * that place.h recorded. `s` must not move. 0 or a negative errno. */
 int sink_open(struct sink *s, const char *path, struct text *t);
 
-/* Flushes, and gives the file its name. 0 or a negative errno. */
+/* Flushes, and renames the file. 0 or a negative errno. */
 int sink_commit(struct sink *s, struct text *t);
 
-/* Removes what was not committed. */
+/* Removes the file if it was not committed. */
 void sink_done(struct sink *s);

@@ -82,6 +82,14 @@ static int launch(struct launch *l, int *status)
 	return 0;
 }
 
+static const char *mount_hint(int r, const struct fmt_error *err)
+{
+	if (r == -EPERM)
+		return "add that line to /etc/fuse.conf, or mount without allow_other";
+	return r == -ENODEV && !err->what[0] ? "is there a /dev/fuse, and may this user open it?"
+					     : NULL;
+}
+
 static int serve(struct fs *fs, const struct fs_mount *mount)
 {
 	struct fmt_error err = {.offset = FMT_NO_OFFSET};
@@ -91,8 +99,7 @@ static int serve(struct fs *fs, const struct fs_mount *mount)
 		fs_close(fs);
 	if (r >= 0)
 		return CLI_OK;
-	cli_fail(r, &err, "mount on", mount->dir,
-		 r == -ENODEV ? "is there a /dev/fuse, and may this user open it?" : NULL);
+	cli_fail(r, &err, "mount on", mount->dir, mount_hint(r, &err));
 	return CLI_MACHINE;
 }
 
@@ -168,14 +175,14 @@ static const struct cli_command command = {
 	.what = "Show a trace as files below DIR, until `fusermount3 -u DIR`",
 	.options = options,
 	.notes = "Mount options:\n"
-		 "  cache_mb=N       memory to keep resident, about, in MiB (64)\n"
-		 "  fsname=NAME      what /proc/mounts shows in place of the trace's path\n"
-		 "  allow_other      let other users see it, as fuse(8) says\n"
-		 "  auto_unmount     unmount also when the program is killed\n"
+		 "  cache_mb=N       size of the cache in MiB (64)\n"
+		 "  fsname=NAME      name in /proc/mounts (the trace's path)\n"
+		 "  allow_other      give other users access; see fuse(8)\n"
+		 "  auto_unmount     unmount even if gputracefs is killed\n"
 		 "  noatime, nodiratime, noexec, max_read=N\n"
-		 "A mount is always ro,nosuid,nodev. What mount(8) adds (rw, user, _netdev, x-...) "
-		 "is "
-		 "accepted.\n"
+		 "A mount is always ro,nosuid,nodev. Options of mount(8) (rw, user, _netdev,\n"
+		 "x-...)\n"
+		 "are accepted.\n"
 		 "In /etc/fstab: TRACE DIR fuse.gputracefs ro,user,noauto 0 0\n",
 	.run = run,
 };

@@ -85,7 +85,9 @@ static int parse_cache(const char *value, int64_t *ret)
 	long long v = strtoll(value, &end, 10);
 
 	if (end == value || *end || v < 1 || v > 1 << 20) {
-		cli_error("-o cache_mb wants a whole number from 1 to 1048576, not '%s'", value);
+		cli_error("-o cache_mb: invalid value '%s'; expected a whole number from 1 to "
+			  "1048576",
+			  value);
 		return -EINVAL;
 	}
 	*ret = v;
@@ -98,7 +100,7 @@ static int parse_one(const char *option, struct mount_options *o, struct text *f
 	const char *value = strchr(option, '=');
 
 	if (!row) {
-		cli_error("no such mount option: %s; see `gputracefs --help`", option);
+		cli_error("unknown mount option: %s; see `gputracefs --help`", option);
 		return -EINVAL;
 	}
 	switch (row->meaning) {

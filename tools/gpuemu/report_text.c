@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/gpuemu/report.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/json.h"
+#include "formats/report/grid.h"
+
+#include <inttypes.h>
+
+enum { SHOWN_ENDS = 8, SHOWN_KERNELS = 3 };
+
+void gpuemu_report_text(const struct gpuemu_report *r, struct text *out)
+{
+	scoped(grid_done) struct grid g = {.columns = "llrrrrr", .head = true};
+	static const char *const head[] = {"GPU",   "model",   "processes", "busy",
+					   "share", "kernels", "copied"};
+	bool used = false;
+
+	text_str(out, "gpuemu: ");
+	text_time(out, r->virtual_ns);
+	text_str(out, " of virtual time in ");
+	text_time(out, r->real_ns);
+	text_printf(out, ", %u process%s\n", r->n_processes, r->n_processes == 1 ? "" : "es");
+	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
+		grid_cell(&g, "%s", head[i]);
+	for (unsigned i = 0; i < EMU_RUN_GPUS; i++) {
+		const struct emu_run_gpu *t = &r->gpus[i].total;
+
+		if (r->gpus[i].n_processes == 0)
+			continue;
+		used = true;
+		grid_cell(&g, "gpu%u", i);
+		grid_bytes(&g, t->model, strnlen(t->model, sizeof(t->model)), 40);
+		grid_count(&g, r->gpus[i].n_processes);
+		grid_time(&g, t->busy_ns);
+		grid_share(&g, t->busy_ns, r->virtual_ns);
+		grid_count(&g, t->kernels);
+		grid_size(&g, t->copied_bytes);
+	}
+	if (used)
+		grid_print(&g, out, false);
+}
+
+/* ---- remarks ---- */
+
+static void print_ends(const struct gpuemu_report *r, size_t from, size_t to, struct text *out)
+{
+	int signal = r->ends[from].signal;
+
+	if (signal == GPUEMU_RUNNING)
+		text_str(out, "gpuemu: still running, counted so far: ");
+	else if (signal == GPUEMU_UNSEEN)
+		text_str(out, "gpuemu: ended without exit(), perhaps killed: ");
+	else
+		text_printf(out, "gpuemu: killed by signal %d (%s): ", signal, strsignal(signal));
+	for (size_t i = from; i < to && i < from + SHOWN_ENDS; i++)
+		text_printf(out, "%s%s (process %" PRIu64 ")", i > from ? ", " : "",
+			    r->ends[i].name, r->ends[i].pid);
+	if (to - from > SHOWN_ENDS)
+		text_printf(out, " and %zu more", to - from - SHOWN_ENDS);
+	text_char(out, '\n');
+}
+
+static void print_refused(const struct gpuemu_report *r, struct text *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->n_notes; i++) {
+		const struct emu_run_note *n = r->notes[i];
+
+		if (n->kind != EMU_NOTE_REFUSED)
+			continue;
+		text_printf(out, "%s%s (%" PRIu64 ")",
+			    any ? ", " : "gpuemu: not supported: ", n->name, n->count);
+		any = true;
+	}
+	if (any)
+		text_char(out, '\n');
+}
+
+/* Without arguments of templates, which can be long; those are in the JSON. */
+static void print_name(const struct emu_run_note *n, struct text *out)
+{
+	size_t len = strcspn(n->name, "<");
+
+	text_bytes(out, n->name, len);
+	if (n->name[len])
+		text_str(out, "<...>");
+}
+
+/* Which of the notes of a kind, of how many; the sum of their counts. */
+struct kind {
+	size_t from, n;
+	uint64_t sum;
+};
+
+static struct kind notes_of(const struct gpuemu_report *r, enum emu_note_kind kind)
+{
+	struct kind k = {0};
+
+	for (size_t i = 0; i < r->n_notes; i++) {
+		if (r->notes[i]->kind != kind)
+			continue;
+		if (k.n++ == 0)
+			k.from = i;
+		k.sum += r->notes[i]->count;
+	}
+	return k;
+}
+
+static void print_names(const struct gpuemu_report *r, struct kind k, struct text *out)
+{
+	for (size_t i = 0; i < k.n && i < SHOWN_KERNELS; i++) {
+		text_str(out, i ? ", " : "");
+		print_name(r->notes[k.from + i], out);
+	}
+	if (k.n > SHOWN_KERNELS)
+		text_printf(out, " and %zu more", k.n - SHOWN_KERNELS);
+}
+
+static void print_without_kernel(const struct gpuemu_report *r, struct text *out)
+{
+	struct kind missing = notes_of(r, EMU_NOTE_NO_KERNEL), read = notes_of(r, EMU_NOTE_READ);
+
+	if (missing.n == 0)
+		return;
+	text_printf(
+		out,
+		"gpuemu: no host kernel, so computed nothing: %zu kernel%s, %" PRIu64 " launch%s (",
+		missing.n, missing.n == 1 ? "" : "s", missing.sum, missing.sum == 1 ? "" : "es");
+	print_names(r, missing, out);
+	text_char(out, ')');
+	if (read.n > 0) {
+		text_printf(out, "; the program read %" PRIu64 " such result%s (", read.sum,
+			    read.sum == 1 ? "" : "s");
+		print_names(r, read, out);
+		text_char(out, ')');
+	}
+	text_char(out, '\n');
+}
+
+void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
+{
+	for (size_t from = 0, to; from < r->n_ends; from = to) {
+		for (to = from + 1; to < r->n_ends && r->ends[to].signal == r->ends[from].signal;)
+			to++;
+		print_ends(r, from, to, out);
+	}
+	print_refused(r, out);
+	print_without_kernel(r, out);
+	if (r->run->lost_notes)
+		text_printf(out, "gpuemu: %u functions and kernels more than can be listed\n",
+			    r->run->lost_notes);
+}
+
+/* ---- for programs ---- */
+
+static void json_gpus(const struct gpuemu_report *r, struct text *out)
+{
+	const char *between = "";
+
+	for (unsigned i = 0; i < EMU_RUN_GPUS; i++) {
+		const struct emu_run_gpu *t = &r->gpus[i].total;
+
+		if (r->gpus[i].n_processes == 0)
+			continue;
+		text_printf(out,
+			    "%s{\"gpu\": %u, \"processes\": %u, \"busy_ns\": %" PRId64
+			    ", \"kernels\": %" PRIu64 ", \"copies\": %" PRIu64
+			    ", \"copied_bytes\": %" PRIu64 "}",
+			    between, i, r->gpus[i].n_processes, t->busy_ns, t->kernels, t->copies,
+			    t->copied_bytes);
+		between = ", ";
+	}
+}
+
+static void json_notes(const struct gpuemu_report *r, enum emu_note_kind kind, const char *count,
+		       struct text *out)
+{
+	const char *between = "";
+
+	for (size_t i = 0; i < r->n_notes; i++) {
+		const struct emu_run_note *n = r->notes[i];
+
+		if (n->kind != kind)
+			continue;
+		text_printf(out, "%s{\"library\": \"%s\", \"name\": ", between, n->library);
+		fmt_json_string(out, n->name, strlen(n->name));
+		text_printf(out, ", \"%s\": %" PRIu64 "}", count, n->count);
+		between = ", ";
+	}
+}
+
+static void json_ends(const struct gpuemu_report *r, struct text *out)
+{
+	for (size_t i = 0; i < r->n_ends; i++) {
+		const struct gpuemu_end *e = &r->ends[i];
+
+		text_printf(out, "%s{\"pid\": %" PRIu64 ", \"name\": ", i ? ", " : "", e->pid);
+		fmt_json_string(out, e->name, strlen(e->name));
+		if (e->signal > 0)
+			text_printf(out, ", \"signal\": %d", e->signal);
+		text_printf(out, ", \"running\": %s}",
+			    e->signal == GPUEMU_RUNNING ? "true" : "false");
+	}
+}
+
+void gpuemu_report_json(const struct gpuemu_report *r, struct text *out)
+{
+	text_printf(out,
+		    "{\"virtual_ns\": %" PRId64 ", \"real_ns\": %" PRId64
+		    ", \"processes\": %u, \"gpus\": [",
+		    r->virtual_ns, r->real_ns, r->n_processes);
+	json_gpus(r, out);
+	text_str(out, "], \"not_exited\": [");
+	json_ends(r, out);
+	text_str(out, "], \"refused\": [");
+	json_notes(r, EMU_NOTE_REFUSED, "calls", out);
+	text_str(out, "], \"without_host_kernel\": [");
+	json_notes(r, EMU_NOTE_NO_KERNEL, "launches", out);
+	text_str(out, "], \"read_without_host_kernel\": [");
+	json_notes(r, EMU_NOTE_READ, "reads", out);
+	text_str(out, "]}\n");
+}

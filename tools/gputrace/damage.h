@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Messages about a damaged trace that a command used nevertheless. */
+#pragma once
+
+#include "formats/error.h"
+
+#include <stdint.h>
+
+struct fmt_problem;
+struct fmt_trace;
+
+#define DAMAGE_LINES 8
+
+struct damage {
+	struct fmt_error first[DAMAGE_LINES];
+	uint64_t n;
+};
+
+void damage_add(struct damage *d, const struct fmt_error *e);
+/* Adds the damage of an open trace: fmt_trace_damage(). */
+void damage_add_trace(struct damage *d, struct fmt_trace *t);
+/* For fmt_verify(): `context` is the struct damage. */
+int damage_add_problem(void *context, const struct fmt_problem *p);
+
+/* Prints a line for each of the first places, and "PATH is damaged: CONSEQUENCE; `gputrace verify
+ * PATH` lists all damage". Returns CLI_FAILED. */
+__attribute__((format(printf, 3, 4))) int damage_say(const struct damage *d, const char *path,
+						     const char *consequence, ...);
