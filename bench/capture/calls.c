@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* calls empty|launch THREADS CALLS [BATCH [lttng]]: nanoseconds of a call of a driver that does
- * nothing: prints "MEDIAN P99.9" over all threads. The counter is read around each BATCH calls (1):
- * around a single one its two readings count along, and it moves in steps; the mean of many tells
- * apart what is less than a step. With lttng a tracepoint of the size of our record follows each
- * call. bench/capture/run.py runs it bare and under recorders.
+/* calls empty|launch|event THREADS CALLS [BATCH [lttng]]: nanoseconds of a call of a driver that
+ * does nothing; "event": of a launch and an event recorded behind it. Prints "MEDIAN P99.9" over
+ * all threads. The counter is read around each BATCH calls (1): around a single one its two
+ * readings count along, and it moves in steps; the mean of many tells apart what is less than a
+ * step. With lttng a tracepoint of the size of our record follows each call. bench/capture/run.py
+ * runs it bare and under recorders.
  */
 #include "base/host.h"
 #include "bench/capture/driver.h"
@@ -24,6 +25,7 @@
 #define MOST_THREADS 64
 
 static int is_launch, with_lttng;
+static struct event *event; /* is recorded behind each launch; NULL: none is */
 static size_t n_samples, batch = 1;
 
 static inline uint64_t ticks(void)
@@ -60,37 +62,48 @@ static void call(uint64_t id)
 		cuLaunchKernel((void *)4096, 128, 1, 1, 256, 1, 1, 0, NULL, args, NULL);
 	else
 		cuCtxGetFlags(&flags);
+	if (event)
+		cuEventRecord(event, NULL);
 	if (with_lttng)
 		trace(start, id);
 }
 
-/* The first calls are for the caches. Before many at once, whoever reads them gets time to. */
-static void get_ready(size_t calls)
+/* Before many calls at once, the recorder gets time to read those before, and the first ones are
+ * for the caches. */
+static void get_ready(void)
 {
 	static const struct timespec nap = {0, 300000};
 
-	if (batch > 1)
-		nanosleep(&nap, NULL);
-	for (size_t i = 0; i < calls; i++)
+	nanosleep(&nap, NULL);
+	for (size_t i = 0; i < batch / 10; i++)
 		call(i);
 }
 
-static void *run(void *samples)
+static void measure(uint32_t *samples)
 {
-	uint32_t *to = samples;
-
-	get_ready(1000);
 	for (size_t i = 0; i < n_samples; i++) {
 		uint64_t before, took;
 
 		if (batch > 1)
-			get_ready(batch / 10);
+			get_ready();
 		before = ticks();
 		for (size_t k = 0; k < batch; k++)
 			call(k);
 		took = ticks() - before;
-		to[i] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+		samples[i] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
 	}
+}
+
+/* Before, twice as many calls are made: a recorder gets the memory that it needs for as many calls
+ * and operations at once, all of a thread's ring included. Then it gets time to read them. */
+static void *run(void *samples)
+{
+	static const struct timespec nap = {0, 100000000};
+
+	for (int i = 0; i < 2; i++)
+		measure(samples);
+	nanosleep(&nap, NULL);
+	measure(samples);
 	return NULL;
 }
 
@@ -112,12 +125,13 @@ int main(int argc, char **argv)
 
 	if (n < 1 || n > MOST_THREADS)
 		return 2;
-	is_launch = strcmp(argv[1], "launch") == 0;
+	is_launch = strcmp(argv[1], "empty") != 0;
 	batch = argc > 4 ? strtoul(argv[4], NULL, 10) : batch;
 	with_lttng = argc > 5 && strcmp(argv[5], "lttng") == 0;
 	n_samples = batch > 0 ? strtoul(argv[3], NULL, 10) / batch : 0;
 	samples = calloc(n * n_samples, sizeof(*samples));
-	if (n_samples < 1 || !samples || cuInit(0))
+	if (n_samples < 1 || !samples || cuInit(0) ||
+	    (strcmp(argv[1], "event") == 0 && cuEventCreate(&event, 0)))
 		return 1;
 	memset(samples, 1, n * n_samples * sizeof(*samples));
 	began_ns = host_clock_ns(CLOCK_MONOTONIC);

@@ -3,7 +3,8 @@
 """run.py [BUILD]: what recording adds, beside other recorders in the same program, in the same minute.
 
 First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program. Once
-of single calls, as far as the counter tells them apart, and once of the mean of BATCH calls.
+of single calls, as far as the counter tells them apart, and once of the mean of BATCH calls. A launch is also measured
+bare with an event behind it: what the recorder adds to a launch with its times beyond that is its own.
 Then the steps of two examples on emulated GPUs, in virtual time and without the host's own work, so that
 it is the same on every machine: what the calls and kernels of the recorder add. Last what memory the recorder takes
 for a run that is ten times as long.
@@ -93,25 +94,28 @@ def calls(folder):
             for threads in 1, 8:
                 n = CALLS // threads
                 plain = contextlib.nullcontext(True)
-                ways = {'none': ([bare], [], driver, plain),
-                        'no times': ([*recorded, '--device-times=off', '--', bare], [], driver, plain)}
+                ways = {'none': (kind, [bare], [], driver, plain)}
                 if kind == 'launch':
-                    ways['and times'] = ([*recorded, '--', bare], [], driver, plain)
+                    ways['an event'] = ('event', [bare], [], driver, plain)
+                ways['no times'] = (kind, [*recorded, '--device-times=off', '--', bare], [], driver, plain)
+                if kind == 'launch':
+                    ways['and times'] = (kind, [*recorded, '--', bare], [], driver, plain)
                 if session:
-                    ways['LTTng-UST'] = ([BUILD / 'bench/capture/bench_capture_lttng'], ['lttng'], {**driver, **session}, plain)
-                ways['uprobes'] = ([bare], [], driver, None)
+                    ways['LTTng-UST'] = (kind, [BUILD / 'bench/capture/bench_capture_lttng'], ['lttng'], {**driver, **session}, plain)
+                ways['uprobes'] = (kind, [bare], [], driver, None)
                 figures = {name: {1: [], BATCH: []} for name in ways}
                 stored = {}
                 for _ in range(ROUNDS):
                     for batch in 1, BATCH:
-                        for name, (before, after, env, context) in ways.items():
+                        for name, (what, before, after, env, context) in ways.items():
                             with context or uprobes(kind) as ready:
                                 if not ready:
                                     continue
-                                line = output([*before, kind, threads, n, batch, *after], **env)
+                                some = n if context else max(n // 20, BATCH)  # a probe takes a hundred times as long
+                                line = output([*before, what, threads, some, batch, *after], **env)
                             figures[name][batch].append([float(x) for x in line.split()])
                             if (folder / 'trace').exists() and batch == 1:
-                                stored[name] = size(folder / 'trace') / (n + 1000) / threads
+                                stored[name] = size(folder / 'trace') / (3 * n) / threads
                             shutil.rmtree(folder / 'trace', ignore_errors=True)
                 base = None
                 for name, of in figures.items():

@@ -2,15 +2,13 @@
 
 /* Makes a trace of any size that looks like training, always the same:
  *
- *     make_trace OUT RANKS ITERATIONS LAUNCHES [plain]
+ *     make_trace OUT RANKS ITERATIONS LAUNCHES
  *
  * Each iteration of each rank has that many kernels and collectives with the calls that launch
- * them, a copy, a memset, ranges, memory marks and edges. `plain` leaves the lengths of rendered
- * tables out.
+ * them, a copy, a memset, ranges, memory marks and edges.
  */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/lengths.h"
 #include "formats/store/trace.h"
 #include "formats/store/writer.h"
 
@@ -20,7 +18,6 @@
 
 struct making {
 	struct fmt_names *names;
-	struct fmt_lengths *lengths;
 	uint32_t launch, wait, malloc, copy_call, copy, set, collective, range, mark;
 	uint32_t kernels[KERNELS];
 	fmt_str shapes[4];
@@ -255,7 +252,7 @@ static struct fmt_slice *make_slice(struct making *m, uint32_t rank, uint32_t k,
 }
 
 static void make_rank(struct making *m, struct fmt_writer *w, uint32_t rank, uint32_t n_iterations,
-		      uint32_t n, int plain)
+		      uint32_t n)
 {
 	struct fmt_rank_writer *rw;
 	struct fmt_error err;
@@ -265,9 +262,6 @@ static void make_rank(struct making *m, struct fmt_writer *w, uint32_t rank, uin
 		struct fmt_slice *s = make_slice(m, rank, k, n, fmt_rank_writer_next(rw));
 
 		check(fmt_rank_writer_slice(rw, s, &err), "slice");
-		if (!plain) {
-			check(fmt_lengths_write(m->lengths, s, rw), "lengths");
-		}
 		fmt_slice_free(s);
 	}
 }
@@ -280,19 +274,17 @@ int main(int argc, char **argv)
 	struct fmt_error err = {0};
 
 	if (argc < 5) {
-		fprintf(stderr, "usage: make_trace OUT RANKS ITERATIONS LAUNCHES [plain]\n");
+		fprintf(stderr, "usage: make_trace OUT RANKS ITERATIONS LAUNCHES\n");
 		return 2;
 	}
 	uint32_t n_ranks = (uint32_t)atoi(argv[2]), n_iterations = (uint32_t)atoi(argv[3]);
 	uint32_t n = (uint32_t)atoi(argv[4]);
 	check(fmt_names_new(&m.names), "names");
 	make_names(&m, n_ranks);
-	check(fmt_lengths_new(m.names, n_ranks, &m.lengths), "lengths");
 	check(fmt_writer_open(argv[1], m.names, &options, &w, &err), "open");
 	for (uint32_t r = 0; r < n_ranks; r++)
-		make_rank(&m, w, r, n_iterations, n, argc > 5);
+		make_rank(&m, w, r, n_iterations, n);
 	check(fmt_writer_close(w, &err), err.what);
-	fmt_lengths_free(m.lengths);
 	fmt_names_free(m.names);
 	return 0;
 }

@@ -5,8 +5,8 @@
  *     bench/store/decode [-n TIMES] TRACE...
  *
  * All slices of each trace are loaded in order, opening it anew each time; the best of TIMES.
- * First with what each slice needs decoded on the way, then with references (the slices that
- * others are told by) at hand, as in a mount.
+ * First with what each slice needs read on the way, then with the slices that others are patches
+ * of at hand, as in a mount.
  */
 #include "base/host.h"
 #include "formats/store/trace.h"
@@ -64,9 +64,8 @@ static int measure(const char *path, int times)
 				best[k] = cpu_seconds() - start;
 		}
 	}
-	printf("%-40s %9ld records: %.2f M/s, references at hand %.2f, operations only %.2f\n",
-	       path, n, (double)n / best[0] / 1e6, (double)n / best[1] / 1e6,
-	       (double)n / best[2] / 1e6);
+	printf("%-40s %9ld records: %.2f M/s, bases at hand %.2f, operations only %.2f\n", path, n,
+	       (double)n / best[0] / 1e6, (double)n / best[1] / 1e6, (double)n / best[2] / 1e6);
 	return 0;
 }
 

@@ -15,9 +15,9 @@ record() {
 
 # ended HOW: how the program did, and that nothing was printed into it.
 ended() {
-	tail -n 1 "$work/rings" | grep -qx "ended $1" || die "$name: $(cat "$work/rings" "$work/printed")"
+	tail -n 1 "$work/rings" | grep -x "ended $1" >"$work/end" || die "$name: $(cat "$work/rings" "$work/printed")"
 	[ ! -s "$work/printed" ] || die "$name printed: $(cat "$work/printed")"
-	! grep -E "^damage|ENDS BEFORE" "$work/rings" || die "$name: damage"
+	no_line -E "^damage|ENDS BEFORE" "$work/rings"
 }
 
 # count PATTERN N: so many lines.
@@ -140,7 +140,9 @@ record errno -r 65536; ended "with 0"
 count "^call [0-9]+ cuMemAlloc_v2 " 100001
 count " state exited lost 0 " 1
 # The program's clock says something else than the recorder's.
-if unshare --time --monotonic 100000 true 2>/dev/null; then
+if ! unshare --time --monotonic 100000 true 2>/dev/null; then
+	left_out "a clock of the program's own: time namespaces cannot be made"
+else
 	"$here/capture_run" "$BUILD/capture/library/libgpucapture.so" -r 65536 -- unshare --time \
 		--monotonic 100000 -- "$here/capture_cases" errno >"$work/rings" 2>"$work/printed"
 	name="another clock"; ended "with 0"
@@ -171,7 +173,7 @@ if mount -t tmpfs -o size=4m tmpfs "$work/small" 2>/dev/null; then
 	count "^rings 8 failed 8 calls 2803 " 1
 	umount "$work/small"
 else
-	echo "may not mount: a full /dev/shm was not tried"
+	left_out "a full /dev/shm: mounting a tmpfs is not permitted"
 fi
 LD_PRELOAD=$BUILD/capture/library/libgpucapture.so GPUCAPTURE_SESSION=$work/absent "$here/capture_cases" unknown
 LD_PRELOAD=$BUILD/capture/library/libgpucapture.so "$here/capture_cases" procs
@@ -193,7 +195,9 @@ count "^call [0-9]+ cuMemAlloc_v2 .* flags 1 " 3
 count "^call [0-9]+ cuMemAlloc_v2 .* flags 9 " 4
 
 # A program that AddressSanitizer checks: its run-time asks for functions before any other library can.
-if [ -x "$here/capture_sanitized" ]; then
+if [ ! -x "$here/capture_sanitized" ]; then
+	left_out "a program under AddressSanitizer: the compiler cannot link one"
+else
 	program=capture_sanitized
 	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
 	record threads; ended "with 0"
@@ -204,7 +208,9 @@ fi
 # Killed at any moment: what had returned is there, and the rings make sense.
 for ms in 1 2 3 5 8 13 21; do
 	record forever -k $ms -r 262144; ended "by signal 9"
-	! grep -q "^ring " "$work/rings" || has "state live"
+	if grep "^ring " "$work/rings" >"$work/ring"; then
+		has "state live"
+	fi
 done
 record forever -b 100000 -k 1 -r 65536; ended "by signal 9"
 count "^call [0-9]+ cuInit " 1

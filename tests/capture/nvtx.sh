@@ -18,7 +18,7 @@ range what 1 key 0 before 1  in loader
 range what 1 key 0 before 1  in
 range what 1 key 0 before 1  in
 range what 3 key 1 before 1  in"
-	! grep ^call "$work/rings" || die "there was no call"
+	no_line ^call "$work/rings"
 }
 record
 LD_LIBRARY_PATH=$here record driver

@@ -6,12 +6,12 @@
  *     run LIBRARY [-r RING_BYTES] [-i FIRST-LAST] [-p] [-d] [-s FOLDER] [-k MS] [-b CALLS]
  *         [-g DIGEST_LEVEL] [-t | -o MOST] [-c FIRST-LAST] -- COMMAND...
  *
- * -p starts paused; -d is a recorder that died; -n one that lives and takes nothing; -T takes times
- * from the processor's counter; -k kills the program MS milliseconds after it made a ring,
- * or began the last of so many CALLS in it; -t takes
- * device times, -o those of so many operations at once; -c keeps contents of these iterations; -s
- * FOLDER holds the session (else one is made in /dev/shm or $TMPDIR). The last line says how the
- * program ended. */
+ * LIBRARY "-": it is part of the program. -p starts paused; -d is a recorder that died; -n one that
+ * lives and takes nothing; -T takes times from the processor's counter; -k kills the program MS
+ * milliseconds after it made a ring, or began the last of so many CALLS in it; -t takes device
+ * times, -o those of so many operations at once; -c keeps contents of these iterations; -s FOLDER
+ * holds the session (else one is made in /dev/shm or $TMPDIR). The last line says how the program
+ * ended. */
 #include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
@@ -332,10 +332,12 @@ static pid_t start(void)
 		const char *old = getenv("LD_PRELOAD");
 		char list[4096];
 
-		snprintf(list, sizeof(list), "%s%s%s", options.library, old && *old ? ":" : "",
-			 old ? old : "");
-		setenv("LD_PRELOAD", list, 1);
-		setenv("NVTX_INJECTION64_PATH", options.library, 1);
+		if (strcmp(options.library, "-") != 0) {
+			snprintf(list, sizeof(list), "%s%s%s", options.library,
+				 old && *old ? ":" : "", old ? old : "");
+			setenv("LD_PRELOAD", list, 1);
+			setenv("NVTX_INJECTION64_PATH", options.library, 1);
+		}
 		setenv(CAP_SESSION_VARIABLE, options.folder, 1);
 		execvp(options.command[0], options.command);
 		perror(options.command[0]);

@@ -3,12 +3,16 @@
 /* times: copies to a GPU, one behind the other on a stream that is never idle. The last one takes
  * as long, whoever else uses the stream.
  *
+ * times legacy: copies on the legacy stream and on one that waits for it, in turns, and one on a
+ * stream that does not. Each waits for the one before it but the last.
+ *
  * times SECONDS [IDLE]: a copy each second of virtual time, and between which moments: "between
  * FROM TO". IDLE seconds later it does the same again.
  */
 #include "tests/emugpu/check_driver.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define BYTES (size_t)(32 << 20)
 #define COPIES 3
@@ -21,6 +25,19 @@ static void behind(CUdeviceptr to, const void *from, CUstream stream)
 	for (int i = 0; i < COPIES; i++)
 		OK(cuMemcpyHtoDAsync(to, from, BYTES, stream));
 	OK(cuStreamSynchronize(stream));
+}
+
+static void in_turns(CUdeviceptr to, const void *from, CUstream independent)
+{
+	CUstream waits, *turns[] = {NULL, NULL, &waits, NULL, &waits, &waits, NULL};
+
+	OK(cuStreamCreate(&waits, CU_STREAM_DEFAULT));
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++)
+		OK(cuMemcpyHtoDAsync(to, from, BYTES, turns[i] ? *turns[i] : NULL));
+	OK(cuCtxSynchronize());
+	OK(cuMemcpyHtoDAsync(to, from, BYTES, independent));
+	OK(cuCtxSynchronize());
+	OK(cuStreamDestroy(waits));
 }
 
 static void each_second(int first, int seconds, CUdeviceptr to, const void *from, CUstream stream)
@@ -50,7 +67,9 @@ int main(int argc, char **argv)
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&to, BYTES));
 	OK(cuMemHostAlloc(&from, BYTES, 0));
-	if (argc > 1)
+	if (argc > 1 && strcmp(argv[1], "legacy") == 0)
+		in_turns(to, from, stream);
+	else if (argc > 1)
 		each_second(1, atoi(argv[1]), to, from, stream);
 	if (argc > 2)
 		each_second(atoi(argv[2]), atoi(argv[1]), to, from, stream);

@@ -4,8 +4,8 @@
  * right. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/names_sites.h"
 #include "formats/store/chunk.h"
+#include "formats/store/columns.h"
 #include "formats/store/index.h"
 #include "formats/store/slice_code.h"
 #include "formats/store/writer.h"
@@ -66,30 +66,28 @@ static void strings(struct text *t)
 	names_chunk(t, &raw);
 }
 
-/* A site of many arguments, over and over; each takes a fraction of a bit. */
-static void sites(struct text *t)
+/* A template of many arguments that vary, over and over: a byte each. */
+static void templates(struct text *t)
 {
-	scoped(text_done) struct text raw = {0}, coded = {0};
-	struct fmt_arg *args = calloc(2000, sizeof(*args));
-	struct fmt_site site = {.n_args = 2000, .args = args};
-	struct fmt_sites_code *code = NULL;
-	const uint32_t n = 10000;
+	scoped(text_done) struct text raw = {0}, columns = {0};
+	scoped(fmt_columns_out_done) struct fmt_columns_out out = {0};
+	const uint32_t n_args = 2000, n = 50000;
 
-	must(args ? 0 : -ENOMEM, "memory");
-	for (uint32_t i = 0; i < site.n_args; i++)
-		args[i] = (struct fmt_arg){.key = 1, .type = FMT_INT, .value = 7};
-	must(fmt_sites_start(0, &code), "sites");
-	fmt_coder_start(fmt_sites_coder(code));
-	for (uint32_t i = 0; i < n; i++)
-		must(fmt_sites_code(code, &site), "site");
-	must(fmt_coder_finish(fmt_sites_coder(code), &coded), "sites");
-	fmt_sites_free(code);
-	free(args);
-	fmt_put_varint(&raw, 1);
+	fmt_put_varint(&raw, 1); /* strings */
 	text_bytes(&raw, "a", 2);
+	fmt_put_varint(&raw, 1); /* shapes */
+	fmt_put_u8(&raw, FMT_CALL);
+	fmt_put_varint(&raw, 0);
+	fmt_put_varint(&raw, n_args);
+	for (uint32_t i = 0; i < n_args; i++)
+		text_bytes(&raw, (const char[]){1, FMT_INT, 1}, 3);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint64_t id = 0; id < 2; id++) /* shape and name */
+			fmt_column_add_plain(&out, id, 0);
+	must(fmt_columns_put(&out, 0, &columns), "columns");
 	fmt_put_varint(&raw, n);
-	fmt_put_varint(&raw, coded.len);
-	text_bytes(&raw, coded.data, coded.len);
+	fmt_put_varint(&raw, columns.len);
+	text_bytes(&raw, columns.data, columns.len);
 	zeros(&raw, 4);
 	names_chunk(t, &raw);
 }
@@ -99,25 +97,26 @@ static void calls(struct text *t)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	scoped(text_done) struct text names = {0}, raw = {0};
+	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
 	struct fmt_lane lane = {.kind = FMT_THREAD, .pid = 1, .tid = 1};
 	struct fmt_site site = {.kind = FMT_CALL};
 	struct fmt_names_mark mark = {0};
 	struct fmt_slice s = {.n_events = 1 << 20};
 	struct fmt_chunk c = {.type = FMT_CHUNK_SLICE};
 	uint32_t number;
-	size_t strings_end;
 
 	must(fmt_names_new(&n), "names");
 	must(fmt_names_string(n, "call", 4, &site.name), "string");
 	must(fmt_names_site(n, &site, &number), "site");
 	must(fmt_names_lane(n, 0, &lane, &number), "lane");
-	must(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &names, &strings_end), "names");
+	must(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &names), "names");
 	names_chunk(t, &names);
 	s.events = calloc(s.n_events, sizeof(*s.events));
 	must(s.events ? 0 : -ENOMEM, "memory");
 	for (size_t i = 0; i < s.n_events; i++)
 		s.events[i].start_ns = (int64_t)i;
-	must(fmt_slice_put(&s, n, 0, NULL, NULL, NULL, &raw), "slice");
+	must(fmt_slice_code(&s, n, 0, &parts), "slice");
+	must((int)fmt_slice_put(&parts, NULL, 0, &raw), "slice");
 	free(s.events);
 	for (c.slice = 0; c.slice < 1000; c.slice++) {
 		c.n_records[FMT_CALL] = s.n_events;
@@ -183,8 +182,8 @@ static const struct {
 	const char *kind;
 	void (*write)(struct text *t);
 } kinds[] = {
-	{"strings", strings}, {"sites", sites},	    {"calls", calls}, {"last-rank", last_rank},
-	{"chunks", chunks},   {"headers", headers}, {"gaps", gaps},
+	{"strings", strings}, {"templates", templates}, {"calls", calls}, {"last-rank", last_rank},
+	{"chunks", chunks},   {"headers", headers},	{"gaps", gaps},
 };
 
 int main(int argc, char **argv)

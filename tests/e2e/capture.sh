@@ -6,19 +6,19 @@ export TMPDIR="$work"
 
 # What is asked for wrongly.
 fails -2 gpucapture true
-says "where to?"
+says "missing -o OUT"
 fails -2 gpucapture -o "$work/run" --digest=all true
-says "none of"
+says "invalid value"
 fails -2 gpucapture -o "$work/run" --iterations 5-3 true
-says "no range"
+says "invalid range '5-3'; expected A-B"
 fails -2 gpucapture -o "$work/absent/run" true
 fails -2 gpucapture -o "$work" true
-says "exists already; name another, or give --force"
+says "exists already; choose another, or give --force"
 fails -2 gpucapture --force -o "$work" true
-says "exists already; name another"
-! grep -q "give --force" "$work/stderr" || die "it was given"
+says "exists already; choose another"
+no_line "give --force" "$work/stderr"
 fails -2 gpucapture -o "$work/run" --recover "$work" true
-says "--recover runs nothing: what is true for?"
+says "--recover runs no program; unexpected argument: true"
 need_capture
 
 # What cannot be run: one line, and the status that a shell gives.
@@ -26,7 +26,7 @@ fails -127 gpucapture -o "$work/run" -- "$work/absent"
 says "cannot run $work/absent: No such file or directory"
 fails -126 gpucapture -o "$work/run" -- "$work"
 says "cannot run $work: Permission denied"
-[ -z "$(ls -d "$work"/run* 2>/dev/null)" ] || die "a program that was not run left something"
+prints_nothing find "$work" -maxdepth 1 -name 'run*'
 
 # What is preloaded: behind a sanitizer's run-time, before all others; a name that the loader would split is refused.
 order=$(LD_PRELOAD="$work/libasan.so.8 $work/mine.so" gpucapture -o "$work/run" -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)
@@ -35,7 +35,7 @@ mkdir -p "$work/a b/tools" "$work/a b/capture/library"
 cp "$BUILD/tools/gpucapture" "$work/a b/tools"
 cp "$BUILD/capture/library/libgpucapture.so" "$work/a b/capture/library"
 fails -4 "$work/a b/tools/gpucapture" -o "$work/run" -- true
-says "there is a space or a colon in its name"
+says "its path contains a space or a colon"
 
 # No CUDA: it says so, and the status is the program's.
 fails -5 gpucapture -o "$work/run" -- sh -c 'exit 5'
@@ -55,7 +55,9 @@ unseen "it was given an environment without GPUCAPTURE_SESSION" env -i sh -c :
 fails -5 gpucapture -o "$work/run" -- sh -c 'sh -c :; "$0"; exit 5' "$work/absent"
 grep -q "^gpucapture: sh made no CUDA call: nothing was recorded$" "$work/stderr" || die "$(cat "$work/stderr")"
 static=$programs/tests/capture/capture_static
-if [ -x "$static" ]; then
+if [ ! -x "$static" ]; then
+	left_out "static programs: the compiler cannot link one"
+else
 	unseen "it is linked statically" "$static"
 	fails -5 gpucapture -o "$work/run" -- "$static"
 	says "capture_static cannot be recorded: it is linked statically"
@@ -64,10 +66,14 @@ if [ -x "$static" ]; then
 	fails -5 gpucapture -o "$work/run" -- "$work/script"
 	says "script cannot be recorded: it is linked statically"
 fi
-if setpriv --reuid 65534 true 2>/dev/null; then
+if ! setpriv --reuid 65534 true 2>/dev/null; then
+	left_out "another user: setpriv is not permitted"
+else
 	unseen "it runs as another user" setpriv --reuid 65534 true
 fi
-if unshare -m mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+if ! unshare -m mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+	left_out "another /dev/shm: mount namespaces cannot be made"
+else
 	unseen "it has a /dev/shm, or a root, of its own" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm; env true; :'
 fi
 status=0
@@ -115,7 +121,7 @@ done
 finish 6
 gputrace verify "$work/harmed" >/dev/null
 equal "$(calls "$work/harmed")" "$(calls "$work/unharmed")"
-! grep "^gpucapture: " "$work/harmed.err" || die "something is said of it"
+no_line "^gpucapture: " "$work/harmed.err"
 
 # The process that makes the trace meanwhile is killed: the one that reads makes it.
 maker() { pgrep -P "$(reader)" -x gpucapture >"$work/maker"; }
@@ -125,7 +131,7 @@ kill -9 "$(cat "$work/maker")"
 finish 6
 gputrace verify "$work/unmade" >/dev/null
 equal "$(calls "$work/unmade")" "$(calls "$work/unharmed")"
-! grep "^gpucapture: " "$work/unmade.err" || die "something is said of it"
+no_line "^gpucapture: " "$work/unmade.err"
 
 # Again and again, until it is given up: it says where what was recorded lies, and that is all of it.
 begin given_up
@@ -153,7 +159,7 @@ rm "$work/twice.sh.go"
 gputrace verify "$work/orphan" >/dev/null
 equal "$(calls "$work/orphan")" "$(calls "$work/unharmed")"
 fails -3 gpucapture -o "$work/none" --recover "$work/orphan"
-[ -z "$(find "$work" -maxdepth 1 -name '*.new-*')" ] || die "something is left of what it wrote"
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
 
 # A driver program; the counts of the report are those of the trace.
 gpuemu --gpus 2 -- "$program" >"$work/alone" 2>"$work/alone.err"
@@ -174,7 +180,7 @@ assert report['ranks'] == info['gpus'] >= 1, (info, report)
 facts = info['facts']
 assert facts['capture.calls_begun'] == facts['capture.calls'] == report['calls'], facts
 PY
-[ -z "$(find "$work" -maxdepth 1 -name '*.new-*')" ] || die "something is left beside the trace"
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
 
 # What came to be at OUT while the program ran stays, and so does the recording; with --force it is a trace or stays, too.
 came() {

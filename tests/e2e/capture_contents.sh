@@ -29,12 +29,11 @@ equal "$(column tables/modules/index module | sort)" "$(ls tables/modules | grep
 column tables/modules/index module bytes | while IFS='	' read -r module bytes; do
 	equal "$(stat -c %s "tables/modules/$module")" "$bytes"
 done
-command -v cuobjdump >/dev/null && cuobjdump -lelf tables/modules/*.cubin >/dev/null
+! command -v cuobjdump >/dev/null || cuobjdump -lelf tables/modules/*.cubin >/dev/null || die "cuobjdump refuses a cubin"
 
 # Each buffer: what the program copied first, and for each the digest that was taken beside it.
-if grep -q . tables/before/gpu0/digests 2>/dev/null; then cat tables/before/gpu0/digests >digests; fi
-cat tables/iterations/*/gpu0/digests >>digests
-[ "$(column digests number | grep -vc number)" -gt 0 ] || skip "there is no nvcc: the kernel was left out"
+find tables -path '*/gpu0/digests' -not -path '*/gpus/*' -exec cat {} + >digests
+column digests number | grep -v number >numbers || skip "there is no nvcc: the kernel was left out"
 column tables/contents/index number access allocation offset_bytes length_bytes content |
 	while IFS='	' read -r number access allocation offset bytes content; do
 		equal "$(stat -c %s "tables/contents/$content")" "$bytes"
@@ -64,13 +63,21 @@ gputrace export --format=tsv -o listed plain
 equal "$(ls listed/contents)" index
 equal "$(column listed/modules/index kind)" ptx
 
+# Contents are those of digested buffers: asking for them asks for digests, and is refused without any.
+gpucapture --payloads=0-9 -o implied -- gpuemu -o report -- \
+	"$contents" load "$corpus/elf/kernels" "$corpus/ptx/kernels" "$corpus/fatbin/plain" >want
+gputrace export --format=tsv -o implied.tables implied
+diff -r tables/contents implied.tables/contents
+fails -2 gpucapture --digest=none --payloads=0-9 -o refused -- true
+says '--payloads: nothing is digested with --digest=none; expected comm, step or launch'
+
 # Mounted, it is the same tree; a content that is damaged is not shown, and `errors` says so.
-[ -x "$BUILD/tools/gputracefs" ] && [ -w /dev/fuse ] || exit 0
+can_mount || skip "the mount: $why_not"
 mkdir mnt
 gputracefs run mnt
 diff -r tables/modules mnt/modules
 diff -r tables/contents mnt/contents
-equal "$(cat mnt/errors)" ""
+prints_nothing cat mnt/errors
 umount mnt 2>/dev/null || fusermount3 -u mnt
 printf '\377\0\377' | dd of=run/blobs.chunks bs=1 seek=3000 conv=notrunc 2>/dev/null
 gputracefs run mnt

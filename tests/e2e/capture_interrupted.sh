@@ -22,4 +22,34 @@ interrupted --recover "$work"/run.new-*
 gpucapture -o "$work/run" --recover "$work"/run.new-*
 gputrace verify "$work/run" >/dev/null
 equal "$(calls "$work/run")" "$(calls "$work/whole")"
-[ -z "$(find "$work" -maxdepth 1 -name '*.new-*')" ] || die "something is left of what it wrote"
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
+
+# All of gpucapture is killed: the recording stays, the next one to the same output says so, and a trace is made of it. What
+# else lies in its folder is not removed.
+cat >"$work/until.sh" <<'SH'
+"$1" 1000
+>"$0.began"
+while [ ! -e "$0.go" ]; do sleep 0.05; done
+SH
+setsid gpucapture -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/until.sh" "$program" >/dev/null 2>&1 &
+pid=$!
+eventually test -e "$work/until.sh.began" || die "it did not begin"
+for child in $(pgrep -P $pid -x gpucapture); do
+	kill -9 $(pgrep -P "$child" -x gpucapture) "$child"
+done
+kill -9 $pid
+wait $pid 2>/dev/null || true
+>"$work/until.sh.go"
+folder=$(echo "$work"/killed.new-*)
+[ -s "$folder/spool" ] || die "no recording was left"
+said() { gpucapture -f -o "$work/killed" -- gpuemu -o "$work/report" -- "$program" 2>"$work/err" && grep -qF "gpucapture: $folder: an earlier recording that was killed" "$work/err"; }
+eventually said || die "nothing is said of what was left: $(cat "$work/err")"
+[ -s "$folder/spool" ] || die "a recording was removed"
+echo mine >"$folder/notes"
+gpucapture -f -o "$work/killed" --recover "$folder"
+gputrace verify "$work/killed" >/dev/null
+equal "$(ls "$folder")" notes
+rm -r "$folder"
+gpucapture -f -o "$work/killed" -- gpuemu -o "$work/report" -- "$program" 2>"$work/err"
+prints_nothing cat "$work/err"
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*'

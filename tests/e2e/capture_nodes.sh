@@ -16,7 +16,7 @@ for times in events nodes; do
 	gputrace verify $times >/dev/null
 	gputrace export -f chrome -o $times.json $times
 done
-gputrace info nodes | grep -q '1 executable graphs whose nodes could not be timed' || die "$(gputrace info nodes)"
+gputrace info nodes | has_line '1 executable graph whose nodes could not be timed'
 
 cat >check.py <<'PYTHON'
 import collections
@@ -75,7 +75,7 @@ python3 check.py
 GPUEMU_CHILD_EVENTS=0 gpucapture -o refused --device-times=nodes -- gpuemu -o report -- "$nodes" refused.times >refused.told 2>err ||
 	die "$(cat err)"
 cmp alone refused.told
-gputrace info refused | grep -q '4 executable graphs whose nodes could not be timed' || die "$(gputrace info refused)"
+gputrace info refused | has_line '4 executable graphs whose nodes could not be timed'
 
 # In virtual time it takes as long.
 gpureplay --emulate --json nodes >emulated

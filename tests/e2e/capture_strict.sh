@@ -18,7 +18,7 @@ timed() {
 	grep '^call' "$1" | grep -E ' cu(Launch|Memcpy|Memset)' | cut -d' ' -f2 | sort >ran
 	grep '^times' "$1" | cut -d' ' -f2 | sort >times
 	cmp ran times || die "$1: $(diff ran times)"
-	! grep '^times.* +0$' "$1" || die "$1: operations that took no time"
+	no_line '^times.* +0$' "$1"
 }
 
 for case in elsewhere joins loads maps nowhere orders peers registers; do
@@ -29,10 +29,11 @@ for case in elsewhere joins loads maps nowhere orders peers registers; do
 	done
 done
 
-[ -x "$programs/examples/ddp" ] || exit 0 # no kernel for digests
+[ -x "$programs/examples/ddp" ] || skip "digests: there is no nvcc, which compiles their kernel"
 
 # of CASE BYTES N: so many digests of buffers of that length.
 of() { equal "$(grep -c "^digest.*+$2 of" "$1")" "$3"; }
+[ "$(grep -c ^digest maps)" -gt 0 ] || die "no digests"
 of maps 2097152 2
 of orders 12345 2
 of orders 23456 0

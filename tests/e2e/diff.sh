@@ -19,8 +19,8 @@ run longer --plan=tensor --ranks=2 --steps=3
 run wider --plan=tensor --ranks=4 --steps=2
 run deeper --plan=tensor --ranks=2 --steps=2 --layers=17
 
-gputrace diff a same | grep -qx 'a and same are the same'
-gputrace diff a times | grep -q 'do the same in the same order'
+gputrace diff a same | has_line -x 'a and same are the same'
+gputrace diff a times | has_line 'do the same in the same order'
 parts() {
 	status=0
 	line=$(gputrace diff a "$1") || status=$?
@@ -30,13 +30,14 @@ parts() {
 parts longer ' in the one, iteration 3 in the other'
 parts wider ': 2 ranks in the one, 4 ranks in the other'
 parts deeper 'at GPU 0, iteration 1, '
-gputrace diff --json a deeper | python3 -c 'import json, sys
-r = json.load(sys.stdin)
-assert not r["same"] and r["difference"]["iteration"] == 1, r'
+fails -1 gputrace diff --json a deeper
+python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert not r["same"] and r["difference"]["iteration"] == 1, r' "$work/stdout"
 fails -3 gputrace diff a nowhere
 says 'cannot open nowhere'
 fails -2 gputrace diff a
-says 'wanted: TRACE TRACE'
+says 'missing argument; expected TRACE TRACE'
 
 # A thread's name, whatever it is, does nothing to a terminal.
 for name in f g; do

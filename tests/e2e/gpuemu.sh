@@ -34,7 +34,73 @@ assert report['processes'] == 1 and report['virtual_ns'] > 0, report
 (gpu,) = report['gpus']
 assert gpu['gpu'] == 0 and gpu['kernels'] >= 12 and gpu['busy_ns'] > 0, gpu
 PY
-grep -q "no code is registered for the kernel nothing" "$work/told" || die "was not told"
+
+# What a run should know about its results is said once, at its end.
+summary() {
+	[ "$(grep -c '^gpuemu: ' "$work/told")" -eq "$1" ] || die "not $1 lines: $(cat "$work/told")"
+}
+gpuemu -- "$program" 2>"$work/told"
+grep -q '^gpuemu: no host kernel, so computed nothing: 1 kernel, 1 launch (nothing)$' "$work/told" ||
+	die "not told of a kernel: $(cat "$work/told")"
+summary 2
+grep -q '^gpuemu: not supported: ' "$work/told" || die "not told of functions: $(cat "$work/told")"
+gpuemu --json -o "$work/report" -- "$BUILD/tests/emugpu/emugpu_counts" counted
+python3 - "$work/report" <<'PY'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report['refused'] == [{'library': 'libcuda.so.1', 'name': 'cuGraphicsUnmapResources', 'calls': 2}], report
+PY
+
+# A size that such a kernel should have computed: the user is told which kernel.
+gpuemu --gpus 2 -- "$BUILD/tests/emugpu/emugpu_arbitrary" 2>"$work/told"
+grep -q '^gpuemu: ncclSend.*rank 0 sends 64 bytes to rank 1, which expects 0.*count_items.*--kernels' "$work/told" ||
+	die "not told why it failed: $(cat "$work/told")"
+grep -q 'the program read 1 such result (count_items)$' "$work/told" || die "not told of reads: $(cat "$work/told")"
+summary 2
+
+# Totals of processes that end in any way, and how those ended that did not exit.
+ended() {
+	status=0
+	want=$1
+	shift
+	gpuemu --json -o "$work/report" -- "$@" || status=$?
+	equal "$status" "$want"
+}
+check_ends() {
+	python3 - "$work/report" "$1" "$2" <<'PY'
+import json, sys
+report, ends, processes = json.load(open(sys.argv[1])), json.loads(sys.argv[2]), int(sys.argv[3])
+assert report['processes'] == processes and report['virtual_ns'] > 0 and report['real_ns'] > 0, report
+(gpu,) = report['gpus']
+assert gpu['kernels'] == 5 * processes and gpu['processes'] == processes, report
+assert [{k: v for k, v in e.items() if k != 'pid'} for e in report['not_exited']] == ends, report
+assert all(e['pid'] > 1 for e in report['not_exited']), report
+PY
+}
+ender=$BUILD/tests/emugpu/emugpu_ended
+ended 0 "$ender" exit
+check_ends '[]' 1
+ended 0 "$ender" _exit
+check_ends '[]' 1
+ended 137 "$ender" 9
+check_ends '[{"name": "emugpu_ended", "signal": 9, "running": false}]' 1
+ended 0 "$ender" child 15
+check_ends '[{"name": "exe", "signal": 15, "running": false}]' 1
+ended 3 sh -c '"$0" 6; "$0" exit; exit 3' "$ender"
+check_ends '[{"name": "emugpu_ended", "signal": 6, "running": false}]' 2
+fails -137 gpuemu -- "$ender" 9
+grep -q '^gpuemu: killed by signal 9 (Killed): emugpu_ended (process [0-9]*)$' "$work/stderr" || die "$(cat "$work/stderr")"
+
+# An interrupted run, as by Ctrl-C. (The shell's own background commands ignore SIGINT.)
+python3 - "$work/report" "$ender" <<'PY'
+import signal, subprocess, sys
+report, ender = sys.argv[1:]
+run = subprocess.Popen(['gpuemu', '--json', '-o', report, '--', ender, 'wait'], stdout=subprocess.PIPE)
+assert run.stdout.readline() == b'waiting\n'
+run.send_signal(signal.SIGINT)
+assert run.wait(60) == -signal.SIGINT, run.returncode
+PY
+check_ends '[{"name": "emugpu_ended", "signal": 2, "running": false}]' 1
 
 # A paced run takes at least as long as it says.
 python3 - "$program" <<'PY'

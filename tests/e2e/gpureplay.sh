@@ -39,10 +39,7 @@ gpureplay --emulate -o "$work/again" "$work/emulated" >/dev/null
 gputrace info --json "$work/emulated" >/dev/null
 
 # What was imported, emulated and packed says how long a mount's files are.
-sized "$work/trace"
-sized "$work/emulated"
 gputrace pack -o "$work/packed" "$work/emulated"
-sized "$work/packed"
 rm "$work/packed"
 
 # What is there is not touched, and nothing is left behind.

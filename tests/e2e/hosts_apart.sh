@@ -52,7 +52,7 @@ hosts 0 "$work/run" "$programs/examples/ddp" --steps 12 >"$work/out" 2>&1 || die
 gputrace verify "$work/run" >/dev/null
 gputrace info "$work/run" >"$work/info"
 grep -q "^4 GPUs, 12 iterations" "$work/info" || die "$(cat "$work/info")"
-! grep missing "$work/info" || die "something is missing"
+no_line missing "$work/info"
 case $(fact "$work/run" hosts) in *node0*"[0, 1]"*node1*"[2, 3]"*collectives*) ;; *) die "$(fact "$work/run" hosts)" ;; esac
 
 # Another step of the job, of which a host dies: what the other saw is there, and its iterations.
@@ -80,5 +80,5 @@ gputrace join --json -o "$work/both" "$work/dies.parts" >"$work/joined"
 gputrace verify "$work/both" >/dev/null
 gputrace info "$work/both" >"$work/info"
 grep -q "^4 GPUs, " "$work/info" || die "$(cat "$work/info")"
-grep -q "missing  .* 2 processes that were killed" "$work/info" || die "$(cat "$work/info")"
-! grep -E "ranks of the largest|parts of the run" "$work/info" || die "no rank is missing"
+grep -q "missing  .* 2 processes killed or aborted.*: GPU 2 (pid [0-9]*), GPU 3 (pid [0-9]*)\$" "$work/info" || die "$(cat "$work/info")"
+no_line -E "ranks of the largest|parts of the run" "$work/info"

@@ -12,7 +12,7 @@ file() {
 file 0 2 1 rank-0.json
 file 1 2 1 rank-1.json
 gputrace import -o good rank-0.json rank-1.json >report
-grep -q '2 ranks, 2 records' report
+has_line '2 ranks, 2 records' <report
 
 : >empty.json
 refuses 3 'empty.json: the file is empty' gputrace import -o out empty.json
@@ -22,7 +22,8 @@ printf '{"traceEvents":[{"name":"a"b"}]}' >quote.json
 refuses 3 'at byte 2' gputrace import -o out quote.json
 printf '{"a":1}' >other.json
 refuses 3 'not a profiler trace' gputrace import -o out other.json
-seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; } | gzip | head -c 700 >cut.json.gz
+seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; } | gzip >whole.json.gz
+head -c 700 whole.json.gz >cut.json.gz
 refuses 3 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
 refuses 3 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
 # On as many GPUs as no process has.
@@ -30,11 +31,11 @@ call='{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9000,"tid":
 kernel='{"ph":"X","cat":"kernel","name":"k","pid":I,"tid":7,"ts":I,"dur":1,"args":{"correlation":I}}'
 on_gpus() {
 	echo '{"traceEvents":['
-	yes "$call,$kernel" | head -n "$1" | awk '{ gsub(/I/, NR); print (NR > 1 ? "," : "") $0 }'
+	seq "$1" | awk -v pair="$call,$kernel" '{ text = pair; gsub(/I/, NR, text); print (NR > 1 ? "," : "") text }'
 	echo ']}'
 }
 on_gpus 64 >gpus.json
-gputrace import -o gpus gpus.json | grep -q '64 ranks'
+gputrace import -o gpus gpus.json | has_line '64 ranks'
 on_gpus 65 >more.json
 refuses 3 'more.json: it has too many processes and GPUs for one file' gputrace import -o out more.json
 file 0 2 1 again.json
@@ -53,7 +54,7 @@ mkdir precious
 fails -2 gputrace import --force -o precious rank-0.json
 [ -d precious ] || die 'a folder that is no trace was replaced'
 gputrace import --force -o good rank-0.json >report
-grep -q '1 rank of a run of 2, 1 record' report
+has_line '1 rank of a run of 2, 1 record' <report
 
 # From a pipe.
 gzip -c rank-0.json | gputrace import -o piped - >report
@@ -65,22 +66,20 @@ mkfifo pipe
 gputrace import -o interrupted pipe 2>/dev/null &
 pid=$!
 exec 3>pipe
-{ printf '{"traceEvents":['; seq 1 20000 | sed "s/.*/$(printf '%s' "$event" | sed 's/TS/&/'),/; s/TS/1/"; } >&3
+{ printf '{"traceEvents":['; seq 1 20000 | sed "s/.*/$event,/; s/TS/1/"; } >&3
 kill -TERM $pid
 seq 1 20000 | sed "s/.*/$event,/; s/TS/1/" >&3 2>/dev/null || true
 exec 3>&-
 got=0
 wait $pid || got=$?
 equal $got 143
-for left in interrupted*; do
-	[ ! -e "$left" ] || die "left behind: $left"
-done
+prints_nothing find . -name 'interrupted*'
 
 # What is no JSON and is read all the same: counted, and written as JSON again.
 gputrace import -o lax "$SOURCE/tests/fuzz/corpus/kineto/lax.json" >report
-grep -q ' 5 values are no numbers' report
-grep -q ' 3 commas that nothing follows' report
-grep -q 'skipped .* 1  ph X, cat kernel: its time is no number' report
+has_line ' 5 values are no numbers' <report
+has_line ' 3 commas that nothing follows' <report
+has_line 'skipped .* 1  ph X, cat kernel: its time is no number' <report
 gputrace export -o lax.json lax
 python3 -c "import json; json.load(open('lax.json'))"
 gputrace import -o lax2 lax.json >/dev/null

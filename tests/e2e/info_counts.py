@@ -40,13 +40,32 @@ def kind_of(event):
     return 'collective' if is_collective else 'kernel'
 
 
-def read(path, rank, records, steps):
+def check_bandwidth(row):
+    """nccl-tests' doc/PERFORMANCE.md: algbw = S / t, busbw = algbw * factor."""
+    n = row['ranks']
+    factors = {'all_reduce': 2 * (n - 1) / n if n else 0, 'broadcast': 1, 'reduce': 1, 'send_recv': 1}
+    for kind in 'all_gather reduce_scatter all_to_all'.split():
+        factors[kind] = (n - 1) / n if n else 0
+    factor = factors.get(row['kind'])
+    algbw, busbw = row['algbw_bytes_per_second'], row['busbw_bytes_per_second']
+    if not row['bytes'] or factor is None:
+        assert algbw is None and busbw is None, row
+        return
+    want = row['bytes'] * row['count'] * 1e9 / row['transfer_ns']
+    assert abs(algbw / want - 1) < 0.001, row
+    assert busbw is None if factor == 0 else abs(busbw / (want * factor) - 1) < 0.001, row
+
+
+def read(path, rank, records, steps, groups):
     document = load(path)
     base = int(document.get('baseTimeNanoseconds', 0))
     for event in document['traceEvents']:
         if event['ph'] in 'Msf':
             continue
         records[kind_of(event)] = records.get(kind_of(event), 0) + 1
+        args = event.get('args', {})
+        if 'Process Group Name' in args and 'Group size' in args:
+            groups[args['Process Group Name']] = args['Group size']
         step = re.fullmatch(r'ProfilerStep#(\d+)', event['name'])
         if step and event.get('cat') != 'gpu_user_annotation':
             steps[int(step[1]), rank] = (nanoseconds(event['ts'], base), nanoseconds(event['dur']))
@@ -54,9 +73,9 @@ def read(path, rank, records, steps):
 
 def main(report_path, *files):
     report = json.load(open(report_path))
-    records, steps = {}, {}
+    records, steps, groups = {}, {}, {}
     for i, path in enumerate(files):
-        read(path, report['ranks'][i]['rank'], records, steps)
+        read(path, report['ranks'][i]['rank'], records, steps, groups)
     got = {(i['iteration'], g['gpu']): (g['start_ns'], g['duration_ns'])
            for i in report['iterations'] for g in i['gpus']}
     assert report['gpus'] == len(files), report['gpus']
@@ -65,8 +84,11 @@ def main(report_path, *files):
     for kind in 'call kernel memcpy memset collective sync range mark'.split():
         assert report['records'][kind] == records.get(kind, 0), (
             f'{kind}: {report["records"][kind]} instead of {records.get(kind, 0)}')
-    assert report['records']['edge'] >= 0
-    assert report['bytes_per_record'] * sum(records.values()) - report['bytes'] < sum(records.values())
+    assert sum(records.values()) == report['records_total'], (records, report['records_total'])
+    assert abs(report['bytes'] / report['records_total'] - report['bytes_per_record']) < 0.01, report['bytes']
+    for row in report['collectives']:
+        check_bandwidth(row)
+        assert row['ranks'] == groups.get(row['name'], row['ranks']), row
     for iteration in report['iterations']:
         for g in iteration['gpus']:
             assert g['compute_ns'] + g['exposed_ns'] + g['idle_ns'] == g['device_ns'], g

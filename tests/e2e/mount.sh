@@ -13,7 +13,6 @@ else
 	"$BUILD/bench/make_trace" "$work/run" 3 4 150
 fi
 "$BUILD/bench/make_trace" "$work/made" 3 4 150
-"$BUILD/bench/make_trace" "$work/plain" 2 2 50 plain # without stored lengths
 
 # Each file, by name and content, whichever way it is read.
 look() {
@@ -30,10 +29,10 @@ look() {
 	chmod -R u+w "$work/untarred" "$work/copy"
 	rm -rf "$work/untarred"
 	if command -v rsync >/dev/null; then
-		equal "$(rsync -rlnc --itemize-changes "$mnt/" "$work/copy/" | wc -l)" 0
+		prints_nothing rsync -rlnc --itemize-changes "$mnt/" "$work/copy/"
 	fi
 	equal "$(ls -lR "$mnt" | grep -c '^-')" "$(wc -l <"$work/files")"
-	grep -rq start_ns "$mnt" || die "grep -r"
+	[ "$(grep -rl start_ns "$mnt" | wc -l)" -gt 20 ] || die "grep -r"
 }
 
 # Link counts: find, told to trust them, sees what it sees when it does not.
@@ -43,7 +42,7 @@ links() {
 	done
 }
 
-for run in run made plain; do
+for run in run made; do
 	gputracefs "$work/$run" "$mnt"
 	grep -q " $mnt fuse.gputracefs ro,nosuid,nodev," /proc/self/mounts || die "not mounted as it should be"
 	look
@@ -53,7 +52,9 @@ for run in run made plain; do
 		"$probe" types "$dir"
 	done
 	find "$mnt" -printf '%i %p\n' | LC_ALL=C sort >"$work/inodes"
-	equal "$(cut -d ' ' -f 1 "$work/inodes" | uniq -d | wc -l)" 0
+	[ "$(wc -l <"$work/inodes")" -gt "$(wc -l <"$work/files")" ] || die "find shows few of the files"
+	cut -d ' ' -f 1 "$work/inodes" | uniq -d >"$work/twice"
+	prints_nothing cat "$work/twice"
 
 	# The same tree without mounting it.
 	gputrace export --format=tsv -o "$work/tables" "$work/$run"
@@ -61,11 +62,11 @@ for run in run made plain; do
 	rm -rf "$work/tables"
 
 	# What single files say.
-	equal "$(cat "$mnt/id")" "$(gputrace info --json "$work/$run" | tr -d ' ",' | sed -n 's/^id://p' | head -n 1)"
+	equal "$(cat "$mnt/id")" "$(gputrace info --json "$work/$run" | tr -d ' ",' | sed -n 's/^id://p' | sed -n 1p)"
 	gputrace info "$work/$run" | cmp - "$mnt/summary"
-	equal "$(cat "$mnt/errors")" ""
+	prints_nothing cat "$mnt/errors"
 	[ "$(stat -c %Y "$mnt/id")" -gt 0 ] || die "no date"
-	first=$(ls "$mnt/iterations" | head -n 1)
+	first=$(ls "$mnt/iterations" | sed -n 1p)
 	equal "$(readlink "$mnt/gpus/gpu0/iterations/$first")" "../../../iterations/$first/gpu0"
 	cmp "$mnt/gpus/gpu0/iterations/$first/calls" "$mnt/iterations/$first/gpu0/calls"
 	for table in calls kernels memcpy memset collectives syncs memory digests; do
@@ -85,6 +86,14 @@ for run in run made plain; do
 			cmp - "$mnt/iterations/$first/gpu0/kernels" || die "open_by_handle_at"
 	fi
 	"$probe" mutate "$mnt/iterations/$first/gpu0" calls
+
+	# A name may have 255 bytes, as on a disk.
+	equal "$(stat -f -c %l "$mnt")" 255
+	name=$(printf '%0255d' 0)
+	fails stat "$mnt/$name"
+	says "No such file or directory"
+	fails stat "$mnt/${name}0"
+	says "File name too long"
 
 	# Many at once see the same.
 	for i in 1 2 3 4 5 6 7 8; do

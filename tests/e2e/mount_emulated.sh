@@ -16,24 +16,30 @@ nothing_made() {
 }
 
 gputracefs "$work/run" "$mnt"
-ls -l "$mnt" | grep -q emulated || die "not listed"
+ls -l "$mnt" | has_line emulated
 stat "$mnt/emulated" >/dev/null
 find "$mnt" -maxdepth 1 >/dev/null
 equal "$(made)" 0
 gpureplay --emulate -o "$work/emulated" "$work/run" >/dev/null
 
 # Several look at once; it is made once.
-for i in 1 2 3 4; do cat "$mnt/emulated/id" >"$work/id$i" & done
-wait
+pids=
+for i in 1 2 3 4; do
+	cat "$mnt/emulated/id" >"$work/id$i" &
+	pids="$pids $!"
+done
+wait_for $pids
 equal "$(made)" 1
 equal "$(cat "$work"/id? | sort -u | wc -l)" 1
 gputrace info "$work/emulated" | cmp - "$mnt/emulated/summary"
 equal "$(gputrace info --json "$mnt/emulated")" "$(gputrace info --json "$work/emulated")"
 [ ! -e "$mnt/emulated/emulated" ] || die "emulated in emulated"
 equal "$(stat -c %h "$mnt/emulated")" "$(($(find "$mnt/emulated" -mindepth 1 -maxdepth 1 -type d | wc -l) + 2))"
-find "$mnt/emulated" -type f | while read -r f; do
+find "$mnt/emulated" -type f >"$work/files"
+[ "$(wc -l <"$work/files")" -gt 50 ] || die "few files in emulated/: $(cat "$work/files")"
+while read -r f; do
 	equal "$(stat -c %s "$f")" "$(wc -c <"$f")"
-done
+done <"$work/files"
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 eventually nothing_made || die "$(made) emulated runs are left behind"
 

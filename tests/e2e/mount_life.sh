@@ -29,18 +29,44 @@ done
 gputracefs "$work/other" "$mnt"
 pid=$(server "$mnt")
 find "$mnt" -name emulated -prune -o -type f -print0 >"$work/files"
+pids=
 for i in $(seq 12); do
 	xargs -0 cat <"$work/files" | sha256sum >"$work/sum$i" &
+	pids="$pids $!"
 done
-wait
+wait_for $pids
 equal "$(cat "$work"/sum* | sort -u | wc -l)" 1
+pids=
 for i in $(seq 6); do
+	n=0
 	while stat "$mnt/nothing-$((n = n + 1))" || [ -e "$mnt/id" ]; do :; done 2>/dev/null &
+	pids="$pids $!"
 done
 kill -TERM "$pid"
 gone "SIGTERM among readers"
 ended "$pid" "SIGTERM among readers"
-wait
+wait_for $pids
+
+# The same while it stores a long file in the page cache for readers of all kinds.
+"$BUILD/bench/make_trace" "$work/long" 2 10 2000
+for i in $(seq 5); do
+	gputracefs "$work/long" "$mnt"
+	pid=$(server "$mnt")
+	pids=
+	n=0
+	for k in 1 2 3 4; do
+		while cat "$mnt/timeline.json"; do :; done >/dev/null 2>&1 &
+		pids="$pids $!"
+		while dd if="$mnt/timeline.json" bs=4096 skip=$((n = (n + 7919) % 8000)) count=1; do :; done \
+			>/dev/null 2>&1 &
+		pids="$pids $!"
+	done
+	sleep "0.$i"
+	kill -TERM "$pid"
+	gone "SIGTERM among readers of a long file"
+	ended "$pid" "SIGTERM among readers of a long file"
+	wait_for $pids
+done
 
 gputracefs "$work/run" "$mnt"
 pid=$(server "$mnt")
@@ -102,7 +128,7 @@ fails -2 gputracefs "$work/run" "$work/text"; says "text"
 fails -2 gputracefs "$work/run"; says "TRACE DIR"
 fails -2 gputracefs -o frobnicate "$work/run" "$mnt"; says "frobnicate"
 fails -2 gputracefs -o cache_mb=much "$work/run" "$mnt"; says "cache_mb"
-mounted && die "mounted after all"
+unmounted || die "mounted after all"
 gputracefs "$work/run" "$mnt"
 fails -2 gputracefs "$work/other" "$mnt"; says "fusermount3 -u $mnt ends that"
 fusermount3 -u "$mnt"
@@ -118,17 +144,43 @@ rm "$mnt/file"
 gputrace info "$work/other" >"$work/info"
 gputracefs "$work/other" "$work/other"
 cmp "$work/info" "$work/other/summary"
+fails -3 gputrace info "$work/other"
+says "a mount hides it"
 fusermount3 -u "$work/other"
 
 # A packed file, and a mount of a mount.
-if gputrace --help | grep -q '^  pack'; then
-	gputrace pack -o "$work/packed.gputrace" "$work/run"
-	gputracefs "$work/packed.gputrace" "$mnt"
-	mkdir "$work/second"
-	gputracefs "$mnt" "$work/second"
-	diff -r -x emulated "$mnt" "$work/second"
-	diff -r -x 'trace.json' -x summary -x emulated "$mnt" "$work/second"
-	umount "$work/second" 2>/dev/null || fusermount3 -u "$work/second"
-	fusermount3 -u "$mnt"
-	gone "the packed file"
-fi
+gputrace pack -o "$work/packed.gputrace" "$work/run"
+gputracefs "$work/packed.gputrace" "$mnt"
+mkdir "$work/second"
+gputracefs "$mnt" "$work/second"
+diff -r -x emulated "$mnt" "$work/second"
+umount "$work/second" 2>/dev/null || fusermount3 -u "$work/second"
+fusermount3 -u "$mnt"
+gone "the packed file"
+
+# Another trace takes the place of the mounted one. A command that is given the mount refuses that other trace.
+mv "$work/run" "$work/mounted"
+cp -r "$work/mounted" "$work/run"
+gputracefs "$work/run" "$mnt"
+gputrace info "$work/run" >"$work/info"
+gputrace info "$mnt" | cmp - "$work/info"
+rm -r "$work/run"
+cp -r "$work/other" "$work/run"
+cmp "$work/info" "$mnt/summary"
+for command in info verify "export -o $work/exported" "diff $work/mounted" "pack -o $work/exported" "unpack -o $work/exported"; do
+	# shellcheck disable=SC2086
+	fails -3 gputrace $command "$mnt"
+	says "$work/run: not the trace that is mounted"
+done
+fails -3 gpureplay --emulate "$mnt"
+says "$work/run: not the trace that is mounted"
+mkdir -p "$work/second"
+fails -3 gputracefs "$mnt" "$work/second"
+says "$work/run: not the trace that is mounted"
+[ ! -e "$work/exported" ] || die "something was exported"
+# The mounted trace moved back: the mount is good for commands again.
+rm -r "$work/run"
+mv "$work/mounted" "$work/run"
+gputrace info "$mnt" | cmp - "$work/info"
+fusermount3 -u "$mnt"
+gone "the replaced trace"

@@ -14,7 +14,7 @@ as_user() {
 # Where only root may open /dev/fuse, another node stands in for it, in a namespace of our own.
 if ! as_user test -w /dev/fuse && [ -z "${ALONE:-}" ]; then
 	status=0
-	ALONE=1 unshare --mount sh "$0" || status=$?
+	ALONE=1 unshare --mount bash "$0" || status=$?
 	exit "$status"
 fi
 chmod 755 "$work"
@@ -33,7 +33,7 @@ cp "$BUILD/tools/gputracefs" "$work/bin"
 chmod -R a+rX "$work"
 
 as_user "$work/bin/gputracefs" "$work/run" "$mnt"
-grep " $mnt fuse.gputracefs " /proc/self/mounts | grep -q 'user_id=65534' || die "not the user's"
+grep " $mnt fuse.gputracefs " /proc/self/mounts | has_line 'user_id=65534'
 equal "$(as_user cat "$mnt/summary")" "$(gputrace info "$work/run")"
 equal "$(as_user stat -c %u "$mnt/summary")" 65534
 as_user find "$mnt" -name emulated -prune -o -type f -exec cat {} + >/dev/null
@@ -46,7 +46,16 @@ as_user "$work/bin/gputracefs" "$work/run" "$mnt"
 as_user kill "$(server "$mnt")"
 gone SIGTERM
 
+# allow_other, which /etc/fuse.conf may deny to users: one line says why, and what to do.
 if ! grep -qs '^user_allow_other' /etc/fuse.conf; then
 	fails -4 as_user "$work/bin/gputracefs" -o allow_other "$work/run" "$mnt"
-	grep -q "'user_allow_other'" "$work/stderr" || die "no reason: $(cat "$work/stderr")"
+	says "user_allow_other"
+	says "/etc/fuse.conf"
+	says "; add that line to /etc/fuse.conf, or mount without allow_other"
+	no_line "No such device" "$work/stderr"
 fi
+
+# Other refusals of fusermount3 are told as well.
+mkdir -m 755 "$work/roots"
+fails -4 as_user "$work/bin/gputracefs" "$work/run" "$work/roots"
+says "write access"

@@ -13,8 +13,7 @@ check() {
 	gpureplay --emulate -o "$work/$name.emulated" "$work/$name" >/dev/null
 	for seed in 1 2 3; do
 		"$scramble" "$work/$name" "$work/$name.$seed" $seed
-		! "$scramble" "$work/$name" "$work/$name.$seed" >/dev/null ||
-			die "$name: nothing was scrambled"
+		fails -1 "$scramble" "$work/$name" "$work/$name.$seed" # else nothing was scrambled
 		gpureplay --emulate -o "$work/$name.$seed.emulated" "$work/$name.$seed" >/dev/null
 		"$scramble" "$work/$name.emulated" "$work/$name.$seed.emulated" ||
 			die "$name: a recorded time was read (seed $seed)"

@@ -2,11 +2,12 @@
 
 /* Writes some ranks of a trace as a host of another clock would have recorded them.
  *
- *     split IN OUT FIRST LAST AHEAD_NS DRIFT_PPM NOISE_NS CLOCK REALTIME_NS
+ *     split IN OUT FIRST LAST AHEAD_NS DRIFT_PPM NOISE_NS CLOCK REALTIME_NS [INDEX COUNT RUN]
  *
  * Ranks FIRST to LAST, by index. The clock is AHEAD_NS ahead at the first moment of all, and gains;
  * collectives seem to end up to NOISE_NS later, other ones on each host. CLOCK is its name,
- * REALTIME_NS what CLOCK_REALTIME is ahead of it (0: not known).
+ * REALTIME_NS what CLOCK_REALTIME is ahead of it (0: not known). INDEX, COUNT and RUN say which
+ * part of which run it is, as a launcher would.
  */
 #include "base/scope.h"
 #include "formats/origin.h"
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
 	struct fmt_writer *w;
 	uint32_t n;
 
-	if (argc != 10)
+	if (argc != 10 && argc != 13)
 		return 2;
 	if (fmt_trace_open(argv[1], &s.trace, &s.err) < 0)
 		die(&s, argv[1]);
@@ -104,6 +105,11 @@ int main(int argc, char **argv)
 	s.seed = 1 + strtoull(argv[3], NULL, 10);
 	snprintf(origin.clock, sizeof(origin.clock), "%s", argv[8]);
 	origin.realtime_ns = strtoll(argv[9], NULL, 10);
+	if (argc == 13) {
+		origin.part = (uint32_t)atoi(argv[10]);
+		origin.n_parts = (uint32_t)atoi(argv[11]);
+		snprintf(origin.run, sizeof(origin.run), "%s", argv[12]);
+	}
 	s.zero_ns = fmt_trace_rank(s.trace, 0)->start_ns;
 	if (fmt_names_copy(fmt_trace_names(s.trace), n, &s.names) < 0 ||
 	    fmt_origin_put(s.names, &origin) < 0 ||

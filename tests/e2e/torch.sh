@@ -8,6 +8,9 @@
 program=$SOURCE/tests/e2e/torch_train.py
 gpuemu --gpus 1 --json -o "$work/one" -- "$GPUEMU_TORCH_PYTHON" "$program" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" "one GPU done"
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True gpuemu --gpus 1 -- "$GPUEMU_TORCH_PYTHON" "$program" >"$work/out" 2>"$work/told"
+equal "$(cat "$work/out")" "one GPU done"
+fails grep -i 'nvml' "$work/told"
 gpuemu --gpus 2 --json -o "$work/two" -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone \
 	--nproc-per-node 2 "$program" >"$work/out" 2>"$work/told"
 equal "$(sort "$work/out")" "rank 0 done
@@ -19,7 +22,13 @@ assert len(one['gpus']) == 1 and one['gpus'][0]['kernels'] > 50, one
 assert len(two['gpus']) == 2 and all(g['kernels'] > 50 for g in two['gpus']), two
 PY
 
-[ -x "$BUILD/tools/gpucapture" ] || exit 0
+# A size that PyTorch computes on the GPU: the user is told which kernel has no host kernel.
+fails gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
+	"$SOURCE/tests/e2e/torch_objects.py"
+grep -q '^gpuemu: ncclSend and ncclRecv fail: rank 0 sends .* 8 bytes that at::native::reduce_kernel<...>' "$work/stderr" ||
+	die "not told why: $(cat "$work/stderr")"
+
+need_capture
 gpucapture --digest=comm -o "$work/trace" -- gpuemu --gpus 2 --json -o "$work/report" -- "$GPUEMU_TORCH_PYTHON" \
 	-m torch.distributed.run --standalone --nproc-per-node 2 "$program" >"$work/out" 2>"$work/told"
 gputrace verify "$work/trace" >/dev/null

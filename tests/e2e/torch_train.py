@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch as it is published: a product, a small model, and the same with a process for each GPU under torchrun.
 
-What PyTorch computes with cuBLAS and NCCL is right; its own kernels have no code here and leave their results as they were,
+What PyTorch computes with cuBLAS and NCCL is right; its own kernels have no host kernels and leave memory unchanged,
 so that no loss is looked at.
 """
 import os

@@ -30,7 +30,6 @@ hosts() {
 # look TRACE: the reports that what follows looks at.
 look() {
 	gputrace verify "$1" >/dev/null || die "$1 is damaged"
-	sized "$1"
 	gputrace info --json "$1" >"$1.json"
 	gpureplay --emulate --json "$1" >"$1.emulated"
 }
@@ -46,13 +45,12 @@ hosts 3 "$work/late" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 51
 printf 'gamma\n\n' >"$work/late.parts/part-0002.begun"
 gputrace join -o "$work/late" "$work/late.parts" >"$work/out"
 grep -q "missing: what ran on gamma" "$work/out" || die "$(cat "$work/out")"
-gputrace info "$work/late" | grep -q "missing  .* 1 parts of the run" || die "info does not say"
+gputrace info "$work/late" | has_line "missing  .* 1 part of the run"
 look "$work/late"
 
 # Half of it is a trace, too, which says what it lacks.
 look "$work/late.parts/part-0001"
-gputrace info "$work/late.parts/part-0001" | grep -q "missing  .* 2 ranks of the largest" ||
-	die "info does not say which ranks are missing"
+gputrace info "$work/late.parts/part-0001" | has_line "missing  .* 2 ranks of the largest"
 
 # A part is not begun twice, nor where there is a trace already.
 fails -2 gpucapture --part=1/3 -o "$work/late" -- true
@@ -73,8 +71,9 @@ for i in 0 1; do
 	RANK=0 WORLD_SIZE=1 gpucapture -o "$work/alone$i" -- gpuemu --gpus 1 -- \
 		"$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 3 >/dev/null
 done
-"$split" "$work/alone0" "$work/x" 0 0 0 0 0 alpha 1000
-"$split" "$work/alone1" "$work/y" 0 0 50000000 0 0 beta -49999000
+refuses 3 'not known to be of the same run' gputrace join -o "$work/strangers" "$work/alone0" "$work/alone1"
+"$split" "$work/alone0" "$work/x" 0 0 0 0 0 alpha 1000 0 2 job
+"$split" "$work/alone1" "$work/y" 0 0 50000000 0 0 beta -49999000 1 2 job
 gputrace join -o "$work/strangers" "$work/x" "$work/y" >/dev/null
 look "$work/strangers"
 

@@ -5,25 +5,24 @@
 gputrace --help >"$work/help"
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p' "$work/help")
 for command in info verify import export diff pack unpack; do
-	printf '%s\n' "$commands" | grep -qx "$command" || missing="${missing:-}$command "
+	has_line -x "$command" <<<"$commands"
 done
-[ -z "${missing:-}" ] || die "no command: $missing"
 
-gputrace --version | grep -q '^gputrace [0-9]'
+gputrace --version | has_line '^gputrace [0-9]'
 fails -2 gputrace
-says 'which command?'
+says 'no command given'
 fails -2 gputrace nonsense
-says 'no such command: nonsense'
+says 'unknown command: nonsense'
 fails -2 gputrace info --json=no nowhere
-says 'info: no value is wanted: --json=no'
+says 'info: unexpected value: --json=no'
 fails -2 gputrace info --iteration=last nowhere
-says "--iteration wants a whole number, not 'last'"
+says "--iteration: invalid value 'last'; expected a whole number"
 for command in $commands; do
-	gputrace "$command" --help | grep -q "^usage: gputrace $command " || die "$command --help"
+	gputrace "$command" --help | has_line "^usage: gputrace $command "
 	fails -2 gputrace "$command" --nonsense
-	says 'no such option: --nonsense'
+	says 'unknown option: --nonsense'
 	fails -2 gputrace "$command"
-	says "$command: wanted: "
+	says "$command: missing argument; expected "
 done
 
 # What the manual knows is what the programs know; each page is of a program, and says where to go on.
@@ -47,13 +46,12 @@ for page in "$SOURCE"/doc/man/*.[1-8]; do
 		grep -qF -- "$option" "$work/manual" || die "$name does not know $option"
 	done <"$work/options"
 done
-for program in gputrace gpuemu gpureplay gputracefs; do
-	[ ! -x "$BUILD/tools/$program" ] || ls "$SOURCE"/doc/man/"$program".[1-8] >/dev/null ||
-		die "$program has no manual page"
+for program in gputrace gpucapture gpuemu gpureplay gputracefs; do
+	[ ! -x "$BUILD/tools/$program" ] || exists "$SOURCE/doc/man/$program.[1-8]" || die "$program has no manual page"
 done
 
 # complete WORD...: what the completion offers for the last word
-command -v bash >/dev/null || skip "there is no bash to try the completion with"
+
 complete() {
 	bash -c '. "$SOURCE/doc/completion/gputrace"
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))

@@ -22,8 +22,11 @@ static struct {
 	CUstream streams[STREAMS];
 	CUevent events[EVENTS];
 	CUfunction kernel;
-	CUdeviceptr memory, more;
-	void *host;
+	/* Of each stream, since nothing orders steps of different streams. */
+	struct {
+		CUdeviceptr memory, more, from_peer[MAX_GPUS];
+		void *host;
+	} buffers[STREAMS];
 } gpus[MAX_GPUS];
 
 /* The kernel's one parameter. */
@@ -67,16 +70,22 @@ static void set_up_gpu(uint32_t i)
 	for (int s = 1; s < STREAMS; s++)
 		OK(cuStreamCreate(&gpus[i].streams[s],
 				  s == 1 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
-	OK(cuMemAlloc(&gpus[i].memory, BUFFER));
-	OK(cuMemAlloc(&gpus[i].more, BUFFER));
-	OK(cuMemHostAlloc(&gpus[i].host, BUFFER, 0));
+	for (int s = 0; s < STREAMS; s++) {
+		OK(cuMemAlloc(&gpus[i].buffers[s].memory, BUFFER));
+		OK(cuMemAlloc(&gpus[i].buffers[s].more, BUFFER));
+		OK(cuMemHostAlloc(&gpus[i].buffers[s].host, BUFFER, 0));
+		for (int k = 0; k < MAX_GPUS; k++)
+			OK(cuMemAlloc(&gpus[i].buffers[s].from_peer[k], BUFFER));
+	}
 }
 
 static void do_step(struct step *s, ncclComm_t comm)
 {
 	CUstream stream = gpus[s->gpu].streams[s->stream];
 	size_t bytes = bytes_of[s->size];
-	CUdeviceptr memory = gpus[s->gpu].memory, more = gpus[s->gpu].more;
+	CUdeviceptr memory = gpus[s->gpu].buffers[s->stream].memory;
+	CUdeviceptr more = gpus[s->gpu].buffers[s->stream].more;
+	uint8_t *host = gpus[s->gpu].buffers[s->stream].host;
 	struct work work = {s, s->ns};
 	void *params[] = {&work};
 
@@ -87,17 +96,17 @@ static void do_step(struct step *s, ncclComm_t comm)
 				  params, NULL));
 		break;
 	case COPY_IN:
-		OK(cuMemcpyHtoDAsync(memory, gpus[s->gpu].host, bytes, stream));
+		OK(cuMemcpyHtoDAsync(memory, host, bytes, stream));
 		break;
 	case COPY_OUT:
-		OK(cuMemcpyDtoHAsync((uint8_t *)gpus[s->gpu].host + BUFFER / 2, memory, bytes,
-				     stream));
+		OK(cuMemcpyDtoHAsync(host + BUFFER / 2, memory, bytes, stream));
 		break;
 	case COPY_WITHIN:
 		OK(cuMemcpyDtoDAsync(more, memory, bytes, stream));
 		break;
 	case COPY_PEER:
-		OK(cuMemcpyDtoDAsync(gpus[s->other].more, memory, bytes, stream));
+		OK(cuMemcpyDtoDAsync(gpus[s->other].buffers[s->stream].from_peer[s->gpu], memory,
+				     bytes, stream));
 		break;
 	case FILL:
 		OK(cuMemsetD8Async(more, 1, bytes, stream));

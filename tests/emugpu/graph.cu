@@ -66,13 +66,26 @@ static void test_capture()
 	OK(cudaStreamSynchronize(a));
 	TRUE(value() == 6);
 	OK(cudaGraphExecDestroy(exec));
+	OK(cudaEventDestroy(forked));
+	OK(cudaEventDestroy(joined));
+}
 
-	/* What a capture does not allow spoils it. */
+static void test_capture_refuses()
+{
+	cudaStream_t a, b;
+	cudaEvent_t forked;
+	cudaGraph_t graph;
+	void *p;
+
+	OK(cudaStreamCreate(&a));
+	OK(cudaStreamCreate(&b));
+	OK(cudaEventCreate(&forked));
+
+	/* A call that a capture does not allow invalidates it. */
 	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
 	FAILS(cudaStreamSynchronize(a), cudaErrorStreamCaptureUnsupported);
 	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
 	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
-	void *p;
 	FAILS(cudaMalloc(&p, 16), cudaErrorStreamCaptureUnsupported);
 	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
 	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
@@ -89,7 +102,6 @@ static void test_capture()
 	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureUnjoined);
 	OK(cudaStreamSynchronize(b));
 	OK(cudaEventDestroy(forked));
-	OK(cudaEventDestroy(joined));
 }
 
 static std::atomic<int> called;
@@ -188,6 +200,7 @@ int main()
 {
 	OK(cudaMalloc(&x, 4));
 	test_capture();
+	test_capture_refuses();
 	test_nodes();
 	test_time();
 	return 0;

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { COUNT = 100000, MAX = 16 };
+enum { COUNT = 100000, MAX = 64 };
 
 struct rank {
 	ncclUniqueId id;
@@ -164,9 +164,9 @@ static void pile(struct rank *r)
  * whatever stream, though it runs later. */
 static void captured(struct rank *r)
 {
-	CUstream other;
-	CUgraph graph;
-	CUgraphExec exec;
+	CUstream other = NULL;
+	CUgraph graph = NULL;
+	CUgraphExec exec = NULL;
 	int bad = 0;
 
 	CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);

@@ -3,10 +3,27 @@
 /* NVML and the driver say the same about the emulated GPUs. */
 #include "tests/emugpu/check_all.h"
 
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <cuda.h>
 #include <nvml.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+static void check_fabric(nvmlDevice_t device, int major)
+{
+	nvmlGpuFabricInfoV_t fabric = {.version = nvmlGpuFabricInfo_v2, .state = 9};
+	nvmlReturn_t expected = major >= 9 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+
+	CHECK(nvmlDeviceGetGpuFabricInfoV(device, &fabric) == expected);
+	CHECK(fabric.state == (major >= 9 ? NVML_GPU_FABRIC_STATE_NOT_SUPPORTED : 9));
+	fabric.version = nvmlGpuFabricInfo_v3;
+	CHECK(nvmlDeviceGetGpuFabricInfoV(device, &fabric) == expected);
+	fabric.version = 7;
+	CHECK(nvmlDeviceGetGpuFabricInfoV(device, &fabric) ==
+	      (major >= 9 ? NVML_ERROR_ARGUMENT_VERSION_MISMATCH : NVML_ERROR_NOT_SUPPORTED));
+}
 
 static void compare(unsigned number)
 {
@@ -31,6 +48,7 @@ static void compare(unsigned number)
 	CHECK(nvmlDeviceGetCudaComputeCapability(device, &major, &minor) == NVML_SUCCESS);
 	cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d);
 	CHECK(major == value);
+	check_fabric(device, major);
 	CHECK(nvmlDeviceGetPciInfo(device, &pci) == NVML_SUCCESS);
 	CHECK(cuDeviceGetPCIBusId(bus, sizeof(bus), d) == CUDA_SUCCESS);
 	CHECK(sscanf(bus, "%x:%x:%x", &domain, &slot, &place) == 3 && pci.bus == slot &&
@@ -39,6 +57,31 @@ static void compare(unsigned number)
 	CHECK(nvmlDeviceGetUUID(device, uuid, sizeof(uuid)) == NVML_SUCCESS);
 	CHECK(nvmlDeviceGetHandleByUUID(uuid, &again) == NVML_SUCCESS && again == device);
 	CHECK(nvmlDeviceGetBoardId(device, &index) == NVML_ERROR_NOT_SUPPORTED);
+}
+
+/* A process is listed on a GPU from its first context there. */
+static void check_processes(nvmlDevice_t device)
+{
+	nvmlProcessInfo_v1_t old[2];
+	nvmlProcessInfo_t found[2];
+	CUcontext context;
+	CUdeviceptr memory;
+	unsigned n = 2;
+
+	CHECK(nvmlDeviceGetComputeRunningProcesses_v3(device, &n, found) == NVML_SUCCESS && n == 0);
+	CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+	CHECK(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+	CHECK(cuMemAlloc(&memory, 1 << 20) == CUDA_SUCCESS);
+	CHECK(nvmlDeviceGetComputeRunningProcesses_v3(device, &n, NULL) ==
+		      NVML_ERROR_INSUFFICIENT_SIZE &&
+	      n == 1);
+	CHECK(nvmlDeviceGetComputeRunningProcesses_v3(device, &n, found) == NVML_SUCCESS && n == 1);
+	CHECK(found[0].pid == (unsigned)getpid() && found[0].usedGpuMemory >= 1 << 20);
+	CHECK(found[0].gpuInstanceId == UINT32_MAX && found[0].computeInstanceId == UINT32_MAX);
+	CHECK(nvmlDeviceGetComputeRunningProcesses(device, &n, old) == NVML_SUCCESS && n == 1);
+	CHECK(old[0].pid == (unsigned)getpid() && old[0].usedGpuMemory == found[0].usedGpuMemory);
+	CHECK(cuMemFree(memory) == CUDA_SUCCESS);
+	CHECK(cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
 }
 
 int main(void)
@@ -54,6 +97,8 @@ int main(void)
 	CHECK(cuDeviceGetCount(&count) == CUDA_SUCCESS && (int)n == count);
 	for (unsigned i = 0; i < n; i++)
 		compare(i);
+	CHECK(nvmlDeviceGetHandleByIndex(0, &device) == NVML_SUCCESS);
+	check_processes(device);
 	CHECK(nvmlDeviceGetHandleByIndex(n, &device) == NVML_ERROR_INVALID_ARGUMENT);
 	CHECK(nvmlShutdown() == NVML_SUCCESS);
 	CHECK(nvmlShutdown() == NVML_ERROR_UNINITIALIZED);

@@ -33,9 +33,16 @@ __attribute__((constructor)) static void open_driver(void)
 	behind = dlopen(getenv("RECORDER_DRIVER"), RTLD_NOW | RTLD_LOCAL);
 }}
 
-static void *driver(const char *name)
+/* Looked up once, and kept in *found. */
+static void *driver(void **found, const char *name)
 {{
-	return behind ? dlsym(behind, name) : NULL;
+	void *f = __atomic_load_n(found, __ATOMIC_RELAXED);
+
+	if (!f && behind) {{
+		f = dlsym(behind, name);
+		__atomic_store_n(found, f, __ATOMIC_RELAXED);
+	}}
+	return f;
 }}
 
 __attribute__((destructor)) static void write_counts(void)
@@ -52,11 +59,9 @@ __attribute__((destructor)) static void write_counts(void)
 /* The function of this library that bears the name of the driver's at *at. */
 static void stand_before(void **at)
 {{
-	static void *self;
+	void *self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	Dl_info info;
 
-	if (!self)
-		self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	if (*at && dladdr(*at, &info) && info.dli_sname)
 		*at = dlsym(self, info.dli_sname);
 }}
@@ -65,10 +70,9 @@ static void stand_before(void **at)
 FUNCTION = '''
 API {returns} {name}({parameters})
 {{
-	static {returns} (*real)({parameters});
+	static void *found;
 
-	if (!real)
-		*(void **)&real = driver("{name}");
+	{returns} (*real)({parameters}) = ({returns} (*)({parameters}))driver(&found, "{name}");
 	__atomic_fetch_add(&calls[{number}], 1, __ATOMIC_RELAXED);
 	{returns} r = real({arguments});
 {after}	return r;
@@ -80,13 +84,17 @@ BESIDE = '''
 int gpuemu_register_kernel(const void *k);
 API int gpuemu_register_kernel(const void *k)
 {
-	return ((int (*)(const void *))driver("gpuemu_register_kernel"))(k);
+	static void *found;
+
+	return ((int (*)(const void *))driver(&found, "gpuemu_register_kernel"))(k);
 }
 
 int gpuemu_device_value(int device, const char *key, double *ret);
 API int gpuemu_device_value(int device, const char *key, double *ret)
 {
-	return ((int (*)(int, const char *, double *))driver("gpuemu_device_value"))(device, key, ret);
+	static void *found;
+
+	return ((int (*)(int, const char *, double *))driver(&found, "gpuemu_device_value"))(device, key, ret);
 }
 '''
 

@@ -33,8 +33,10 @@ def missing(toolkit, built):
     soname = built.name
     library = stubs.LIBRARIES[soname]
     have = exported(built)
-    beside = pathlib.Path(__file__).resolve().parents[2] / 'build-check/cuda/include'  # nvml.h, see tools/headers
-    args = type('', (), {'cc': ['cc'], 'include': [toolkit / 'include', beside]})
+    top = pathlib.Path(__file__).resolve().parents[2]
+    beside = top / 'build-check/cuda/include'  # nvml.h, see tools/headers
+    fallback = top / 'replay/emugpu/nvml/fallback'
+    args = type('', (), {'cc': ['cc'], 'include': [toolkit / 'include', beside, fallback]})
     declared = stubs.declared_by(library, args)
     if not declared:
         yield f'{soname}: its header declares nothing'

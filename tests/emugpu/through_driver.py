@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""through_driver.py LIBRARIES SANITIZER RECORDER LIBRARY PROGRAM [ARGUMENT...]
+"""through_driver.py GPUEMU LIBRARIES SANITIZER RECORDER LIBRARY PROGRAM [ARGUMENT...]
 
 All that an emulated LIBRARY does reaches the GPU through libcuda.so.1, found under that name: a RECORDER that stands there
 counts exactly the calls that the emulated driver behind it counts, and the driver ran no kernel or fill that was not launched.
 """
 import collections
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,14 +28,17 @@ def read(path):
 
 
 def main():
-    libraries, sanitizer, recorder, library, *command = sys.argv[1:]
+    gpuemu, libraries, sanitizer, recorder, library, *command = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        (work / 'report').touch()
-        env = {**os.environ, 'LD_PRELOAD': os.pathsep.join(filter(None, (sanitizer, recorder))), 'LD_LIBRARY_PATH': libraries,
+        # gpuemu preloads its libraries behind a recorder, which it knows by this name.
+        first = work / 'libgpucapture.so'
+        shutil.copy(recorder, first)
+        env = {**os.environ, 'LD_PRELOAD': os.pathsep.join(filter(None, (sanitizer, str(first)))),
                'RECORDER_DRIVER': f'{libraries}/libcuda.so.1', 'RECORDER_COUNTS': str(work / 'recorded'),
-               'GPUEMU_COUNTS': str(work / 'counts'), 'GPUEMU_REPORT': str(work / 'report')}
-        with subprocess.Popen(command, env=env) as program:
+               'GPUEMU_COUNTS': str(work / 'counts')}
+        run = [gpuemu, '--gpus', '8', '--json', '-o', str(work / 'report'), '--', *command]
+        with subprocess.Popen(run, env=env) as program:
             try:
                 assert program.wait(500) == 0, f'exit status {program.returncode}'
             except subprocess.TimeoutExpired:
@@ -42,11 +47,11 @@ def main():
                 program.kill()
                 raise
         recorded, counts = read(work / 'recorded')['libcuda.so.1'], read(work / 'counts')
-        report = [line.split('\t') for line in (work / 'report').read_text().splitlines()]
+        report = json.loads((work / 'report').read_text())
     assert counts[library], f'{library} was not called'
     for name in recorded.keys() | counts['libcuda.so.1'].keys():
         assert recorded[name] == counts['libcuda.so.1'][name], (name, recorded[name], counts['libcuda.so.1'][name])
-    kernels = sum(int(fields[4]) for fields in report if fields[0] == 'gpu')
+    kernels = sum(gpu['kernels'] for gpu in report['gpus'])
     launches = sum(calls for name, calls in recorded.items() if name.startswith(LAUNCHES))
     print(f'{library}: {sum(counts[library].values())} calls, {sum(recorded.values())} of the driver, {launches} launches, '
           f'{kernels} kernels and fills')

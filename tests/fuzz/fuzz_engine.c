@@ -53,7 +53,8 @@ static int by_lane(const void *x, const void *y)
 {
 	const struct fmt_event *a = x, *b = y;
 
-	return array_order(a->lane, b->lane) ?: array_order(a->start_ns, b->start_ns) ?: array_order(b->duration_ns, a->duration_ns);
+	return array_order(a->lane, b->lane) ?: array_order(a->start_ns, b->start_ns)
+	       ?: array_order(b->duration_ns, a->duration_ns);
 }
 
 static int by_to(const void *x, const void *y)

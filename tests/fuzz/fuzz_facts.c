@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/origin.h"
 #include "formats/store/writer.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/look.h"
@@ -137,11 +138,13 @@ static void write_part(uint32_t part, const char *facts, size_t len, const char 
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED, .level = 1};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
+	const struct fmt_origin origin = {.part = part, .n_parts = PARTS, .run = "run"};
 	uint32_t sites[FMT_KINDS] = {0};
 	struct fmt_writer *w;
 
 	must(fmt_names_new(&n));
 	make_names(n, sites);
+	must(fmt_origin_put(n, &origin));
 	put_facts(n, part, facts, len);
 	must(fmt_writer_open(path, n, &options, &w, NULL));
 	for (uint32_t r = 0; r < RANKS; r++)

@@ -18,13 +18,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct fmt_names_mark mark = {0};
 	struct fmt_names_reading reading = {ranks, ARRAY_SIZE(ranks), fmt_names_room(len)};
 	struct fmt_cursor c = fmt_cursor(data, len);
-	size_t strings_end;
 
 	if (fmt_names_new(&n) < 0 || fmt_names_new(&again) < 0)
 		return 0;
 	if (fmt_names_get(&c, &reading, n, &m) < 0)
 		return 0;
-	if (fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t, &strings_end) <= 0)
+	if (fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t) <= 0)
 		return 0;
 	c = fmt_cursor(t.data, t.len);
 	reading.room_bytes = UINT64_MAX;

@@ -47,44 +47,35 @@ static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 	return 0;
 }
 
-/* Payloads of slices, told apart by their length; each may be the reference of the next. */
+/* Payloads of slices, each with its length and the counts of its header before it. The last that
+ * is no patch is the base of those that are. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
-	scoped(fmt_reference_freep) struct fmt_reference *reference = NULL;
 	struct fmt_names_map m = {0};
-	struct fmt_cursor c = fmt_cursor(data, len);
+	struct fmt_cursor c = fmt_cursor(data, len), base = {0};
 
 	if (make_names(&n, &m) < 0)
 		return 0;
 	while (fmt_left(&c) > 0) {
 		scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
-		struct fmt_reference *made = NULL;
 		struct fmt_chunk chunk = {.type = FMT_CHUNK_SLICE};
-		uint64_t size = fmt_varint(&c), other;
-		struct fmt_cursor in;
-		double bits[FMT_COLUMNS] = {0};
-		int refers;
+		struct fmt_slice_head head;
+		uint64_t size = fmt_varint(&c);
 
 		for (int k = 0; k < FMT_KINDS; k++)
 			chunk.n_records[k] = fmt_u8(&c);
 		chunk.n_edges = fmt_u8(&c);
 		if (c.bad || size > fmt_left(&c))
 			return 0;
-		in = fmt_cursor(c.at, size);
-		fmt_bytes(&c, size);
-		refers = fmt_slice_refers(in, &other);
-		if (refers < 0 || (refers && !reference))
+		chunk.raw_bytes = size;
+		if (fmt_slice_head_get(fmt_cursor(fmt_bytes(&c, size), size), &head) < 0)
 			continue;
-		if (fmt_slice_get(&in, &chunk, n, &m, 0, refers ? reference : NULL,
-				  refers ? NULL : &made, bits, &s) < 0) {
-			fmt_reference_free(made);
+		if (head.back && !base.base)
 			continue;
-		}
-		if (made) {
-			fmt_reference_free(reference);
-			reference = made;
-		}
+		if (fmt_slice_get(&head, &chunk, n, &m, 0, head.back ? &base : NULL, &s) == 0 &&
+		    !head.back)
+			base = head.structure;
 	}
 	return 0;
 }

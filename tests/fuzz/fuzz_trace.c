@@ -43,13 +43,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fmt_trace_id(t);
 	for (uint32_t r = 0; r < fmt_trace_n_ranks(t); r++)
 		for (uint32_t k = 0; k < fmt_trace_rank(t, r)->n_slices; k++) {
-			const uint64_t *lengths;
 			struct fmt_slice *s;
-			uint32_t renderer;
 
 			if (fmt_slice_load(t, r, k, FMT_WANT_ALL, &s, &err) == 0)
 				fmt_slice_free(s);
-			fmt_trace_lengths(t, r, k, &renderer, &lengths);
 		}
 	for (uint32_t r = 0; r < fmt_trace_n_ranks(t); r++)
 		read_contents(t, r);

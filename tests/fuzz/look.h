@@ -8,5 +8,5 @@
 void look_at(const char *path);
 /* The run emulated, and what came out looked at. */
 void look_emulated(const char *path, const char *output);
-/* Two parts joined, and what came out looked at. */
+/* Two parts joined, or one if `second` is NULL, and what came out looked at. */
 void look_joined(const char *first, const char *second, const char *output);

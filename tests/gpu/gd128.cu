@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gd128 check: the kernel and the CPU agree, for lengths and alignments of all kinds.
- * gd128 rate MB...: prints for each size "BYTES DIGEST_NS COPY_NS", the latter of a copy of as many
- * bytes within the device, both the shortest of some. Launched as capture/library/digests/batch.c does. */
+/* gd128 check: the kernel and the CPU compute the same digests, for lengths and alignments of all
+ * kinds. gd128 rate MB...: prints for each size "BYTES DIGEST_NS COPY_NS": the shortest of several
+ * digests, and of several copies of as many bytes within the device. The kernel is launched as
+ * capture/library/digests/batch.c launches it. */
 #include "capture/digest/gd128.cu"
 
 extern "C" {

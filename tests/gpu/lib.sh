@@ -2,7 +2,8 @@
 # What tests on a real GPU begin with.
 . "$SOURCE/tests/e2e/lib.sh"
 
-nvidia-smi -L 2>/dev/null | grep -q "^GPU 0" || skip "no GPU (nvidia-smi -L)"
+gpus=$(nvidia-smi -L 2>/dev/null) || gpus=
+[ "${gpus#GPU 0}" != "$gpus" ] || skip "no GPU (nvidia-smi -L)"
 python=${GPU_PYTHON:-python3}
 "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null ||
 	skip "$python has no PyTorch that sees a GPU (GPU_PYTHON names another)"

@@ -16,7 +16,7 @@ MAY_USE = {
 
 # A header of another project, and the one place that may include it.
 ONLY_IN = {
-    r'fuse.*\.h': 'fs/fuse.c',
+    r'fuse.*\.h': 'fs/fuse',
     r'zstd\.h': ('formats/', 'replay/emugpu/driver/code/image.c'),
     r'xxhash\.h': ('formats/', 'capture/library/blob.c'),
     r'nettle/.*': 'formats/',

@@ -8,8 +8,38 @@ import subprocess
 import sys
 
 FOLDERS = ['base', 'formats', 'capture', 'replay', 'fs', 'tools', 'tests', 'bench', 'examples']
+COLUMNS = 100
 FILE_LINES = 500
+HEADER_LINES = 150
 FUNCTION_LINES = 60
+# Headers that hold functions, since what includes them links no library, and tables. Another limit for each.
+TALL_HEADERS = {
+    'base/text.h': 300,
+    'capture/record.h': 230,
+    'capture/library/state.h': 170,
+    'capture/recorder/graphs/graphs_impl.h': 160,
+    'capture/recorder/process/process.h': 210,
+    'formats/api/words.h': 170,
+    'formats/infer/view.h': 160,
+    'formats/model.h': 230,
+    'replay/emugpu/driver/op.h': 160,
+    'replay/emugpu/gpuemu.h': 175,
+    'replay/emugpu/runtime/driver.h': 200,
+    'replay/engine/sim.h': 160,
+    'tests/unit/made.h': 270,
+    'tests/unit/made_run.h': 210,
+    'tests/unit/rings.h': 360,
+    'tests/unit/training.h': 270,
+}
+# Tests whose name is no source file's, and what they test.
+WIDE_TESTS = {
+    'damage': 'formats/store: every byte of a trace damaged',
+    'devices': 'capture/recorder/trace/ranks.c (test_ranks.c is of replay/emugpu)',
+    'extremes': 'formats: values at the ends of their ranges through every reader',
+    'gd128_kernel': 'capture/digest/gd128.cu on the CPU',
+    'kineto_json': 'formats/kineto: documents and escapes',
+    'kineto_time': 'formats/kineto: time stamps',
+}
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 
 
@@ -24,27 +54,49 @@ def functions(lines):
             start = None
 
 
+def limits(name, lines):
+    """What is too long in a source in C, C++ or assembly."""
+    most = TALL_HEADERS.get(name, HEADER_LINES) if name.endswith('.h') else FILE_LINES
+    if len(lines) > most:
+        yield f'{name}: {len(lines)} lines; at most {most}'
+    for number, length in functions(lines):
+        if length > FUNCTION_LINES:
+            yield f'{name}:{number}: a function of {length} lines; at most {FUNCTION_LINES}'
+    for number, line in enumerate(lines, 1):
+        if len(line.expandtabs(8)) > COLUMNS:
+            yield f'{name}:{number}: {len(line.expandtabs(8))} columns; at most {COLUMNS}'
+
+
 def complaints(path, name):
     text = path.read_text()
     lines = text.splitlines()
     if LICENCE not in '\n'.join(lines[:3]):
         yield f'{name}:1: no "{LICENCE}"'
-    if path.suffix in ('.c', '.h', '.cu'):
-        if len(lines) > FILE_LINES:
-            yield f'{name}: {len(lines)} lines; {FILE_LINES} are the most'
-        for number, length in functions(lines):
-            if length > FUNCTION_LINES:
-                yield f'{name}:{number}: a function of {length} lines; {FUNCTION_LINES} are the most'
+    if path.suffix in ('.c', '.h', '.cu', '.cuh', '.S'):
+        yield from limits(name, lines)
     for number, line in enumerate(lines, 1):
         if re.search(r'[ \t]+$', line):
             yield f'{name}:{number}: white space at the end'
 
 
+def test_nouns(top):
+    """One test file a noun: tests/unit/test_NOUN.c tests NOUN.c or NOUN.h, or a part of what they hold."""
+    nouns = {path.stem for folder in FOLDERS[:6] for path in (top / folder).rglob('*.[ch]')}
+    listed = (top / 'tests/unit/meson.build').read_text(encoding='utf-8')
+    for path in sorted((top / 'tests/unit').glob('test_*.c')):
+        noun = path.stem.removeprefix('test_')
+        if noun not in nouns and noun not in WIDE_TESTS:
+            yield f'tests/unit/{path.name}: no source file is called {noun}'
+        if f"'noun': '{noun}'" not in listed:
+            yield f'tests/unit/{path.name}: not listed in tests/unit/meson.build'
+
+
 def main():
     top = pathlib.Path(sys.argv[1]).resolve()
-    paths = [p for f in FOLDERS for s in ('*.c', '*.h', '*.cc', '*.py', '*.sh', 'meson.build')
+    paths = [p for f in FOLDERS for s in ('*.c', '*.h', '*.cu', '*.cuh', '*.S', '*.py', '*.sh', 'meson.build')
              for p in sorted((top / f).rglob(s)) if 'corpus' not in p.parts]
-    found = []
+    found = list(test_nouns(top))
+    found += [f'{name}: no such file, but it is in TALL_HEADERS' for name in TALL_HEADERS if not (top / name).exists()]
     for path in paths:
         found += complaints(path, path.relative_to(top).as_posix())
     sources = [str(p) for p in paths if p.suffix in ('.c', '.h')]

@@ -47,7 +47,8 @@ static inline int by_lane_and_start(const void *a, const void *b)
 {
 	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start, y->start) ?: array_order(x->correlation, y->correlation);
+	return array_order(x->lane, y->lane) ?: array_order(x->start, y->start)
+	       ?: array_order(x->correlation, y->correlation);
 }
 
 static inline fmt_str string(struct fmt_names *n, const char *s)

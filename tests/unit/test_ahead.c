@@ -4,46 +4,74 @@
 
 #define FILE_A 7
 #define FILE_B 8
+#define KB 1024u
+#define MB (1024u * KB)
 
-/* Reads one after another, of 10 bytes, and what is then to be made. */
+/* Reads, one after another, and how far ahead of them the workers go. */
 static const struct {
 	fs_ino ino;
 	uint64_t offset;
-	size_t n;
-	uint64_t from; /* if n is not 0 */
+	size_t size;
+	uint64_t ahead;
 } reads[] = {
-	{FILE_A, 0, 0, 0},			   /* it may be all that is read */
-	{FILE_A, 10, 3, 20},			   /* it goes on: three ahead */
-	{FILE_A, 20, 1, 50},			   /* one more each time */
-	{FILE_A, 30, 1, 60},   {FILE_A, 90, 0, 0}, /* a jump */
-	{FILE_A, 90, 0, 0},    {FILE_A, 100, 3, 110},
-	{FILE_B, 110, 0, 0}, /* where another file was left */
-	{FILE_B, 120, 3, 130}, {FILE_A, 110, 0, 0},
+	{FILE_A, 0, 128 * KB, 0},	       /* it may be all that is read */
+	{FILE_A, 128 * KB, 128 * KB, 1 * MB},  /* sequential */
+	{FILE_A, 1280 * KB, 128 * KB, 2 * MB}, /* the reader has come to the end of that */
+	{FILE_A, 3 * MB, 128 * KB, 4 * MB},    /* or nearly */
+	{FILE_A, 90 * MB, 4 * KB, 0},	       /* a jump */
+	{FILE_A, 80 * MB, 4 * KB, 0},
+	{FILE_A, 80 * MB + 4 * KB, 128 * KB, 1 * MB},
+	{FILE_B, 80 * MB + 132 * KB, 128 * KB, 0}, /* where another file was left */
+	{FILE_B, 80 * MB + 260 * KB, 128 * KB, 1 * MB},
+	{FILE_A, 80 * MB + 132 * KB, 128 * KB, 0},
 };
 
-START_TEST(who_reads_on_is_followed)
+START_TEST(test_sequential_readers_are_followed)
 {
-	struct fs_ahead a = {.lock = PTHREAD_MUTEX_INITIALIZER, .windows = 3};
+	struct fs_ahead a;
 
+	fs_ahead_init(&a, NULL, NULL, NULL, NULL);
+	a.max_workers = 2;
 	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
-		uint64_t from = 0;
-		size_t n = fs_ahead_note(&a, reads[i].ino, reads[i].offset, 10, &from);
+		bool starts = fs_ahead_note(&a, reads[i].ino, reads[i].offset, reads[i].size);
 
-		ck_assert_uint_eq(n, reads[i].n);
-		if (n > 0)
-			ck_assert_uint_eq(from, reads[i].from);
+		ck_assert_int_eq(starts, reads[i].ahead > 0);
+		ck_assert_uint_eq(a.until - a.end, reads[i].ahead);
+		ck_assert_uint_eq(a.end, reads[i].offset + reads[i].size);
+		a.n_workers = 0;
 	}
+	fs_ahead_done(&a);
 }
 END_TEST
 
-START_TEST(nothing_is_made_on_one_processor)
+START_TEST(test_workers_are_as_many_as_processors)
 {
-	struct fs_ahead a = {.lock = PTHREAD_MUTEX_INITIALIZER};
-	uint64_t from;
+	struct fs_ahead a;
 
-	ck_assert_uint_eq(fs_ahead_note(&a, FILE_A, 0, 10, &from), 0);
-	ck_assert_uint_eq(fs_ahead_note(&a, FILE_A, 10, 10, &from), 0);
+	fs_ahead_init(&a, NULL, NULL, NULL, NULL);
+	a.max_workers = 2;
+	fs_ahead_note(&a, FILE_A, 0, 10);
+	ck_assert(fs_ahead_note(&a, FILE_A, 10, 10));
+	ck_assert(fs_ahead_note(&a, FILE_A, 20, 10));
+	ck_assert(!fs_ahead_note(&a, FILE_A, 30, 10));
+	fs_ahead_close(&a);
+	a.n_workers = 0;
+	ck_assert(!fs_ahead_note(&a, FILE_A, 40, 10));
+	fs_ahead_done(&a);
 }
 END_TEST
 
-TESTS("ahead", who_reads_on_is_followed, nothing_is_made_on_one_processor)
+START_TEST(test_one_processor_has_no_workers)
+{
+	struct fs_ahead a;
+
+	fs_ahead_init(&a, NULL, NULL, NULL, NULL);
+	a.max_workers = 0;
+	ck_assert(!fs_ahead_note(&a, FILE_A, 0, 10));
+	ck_assert(!fs_ahead_note(&a, FILE_A, 10, 10));
+	fs_ahead_done(&a);
+}
+END_TEST
+
+TESTS("ahead", test_sequential_readers_are_followed, test_workers_are_as_many_as_processors,
+      test_one_processor_has_no_workers)

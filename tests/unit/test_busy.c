@@ -27,6 +27,14 @@ static const struct {
 	{"the last has no length", {{0, 1, 0}, {7, 7, 0}}, 2, {0, 7, 7, 1, 0, 0, 6}},
 };
 
+/* Divides from the first operation to the last. */
+static int divide(struct fmt_busy_ops *ops, struct fmt_busy *ret)
+{
+	struct fmt_busy_span span = fmt_busy_span(ops, 0);
+
+	return fmt_busy_divide(ops, &span, ret);
+}
+
 START_TEST(test_division)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -37,7 +45,7 @@ START_TEST(test_division)
 			ck_assert_int_eq(fmt_busy_add(&ops, rows[i].ops[k][0], rows[i].ops[k][1],
 						      (int)rows[i].ops[k][2]),
 					 0);
-		ck_assert_int_eq(fmt_busy_divide(&ops, &got), 0);
+		ck_assert_int_eq(divide(&ops, &got), 0);
 		ck_assert_msg(memcmp(&got, &rows[i].want, sizeof(got)) == 0, "%s", rows[i].what);
 		fmt_busy_ops_done(&ops);
 	}
@@ -66,7 +74,7 @@ START_TEST(test_against_counting)
 		exposed += seen[t] == 2;
 		hidden += seen[t] == 3;
 	}
-	ck_assert_int_eq(fmt_busy_divide(&ops, &got), 0);
+	ck_assert_int_eq(divide(&ops, &got), 0);
 	ck_assert_int_eq(got.compute_ns, compute);
 	ck_assert_int_eq(got.exposed_ns, exposed);
 	ck_assert_int_eq(got.hidden_ns, hidden);
@@ -82,10 +90,97 @@ START_TEST(test_times_at_the_ends_of_the_scale)
 
 	ck_assert_int_eq(fmt_busy_add(&ops, INT64_MIN, INT64_MAX, 0), 0);
 	ck_assert_int_eq(fmt_busy_add(&ops, INT64_MAX, INT64_MAX, 1), 0);
-	ck_assert_int_eq(fmt_busy_divide(&ops, &got), 0);
+	ck_assert_int_eq(divide(&ops, &got), 0);
 	ck_assert_int_gt(got.device_ns, 0);
 	fmt_busy_ops_done(&ops);
 }
 END_TEST
 
-TESTS("busy", test_division, test_against_counting, test_times_at_the_ends_of_the_scale)
+/* Iterations that overlap: each row counts the operations of all that run within its span. */
+START_TEST(test_overlapping_iterations)
+{
+	/* {iteration, start, end, collective}: 0 runs on into 1, 2 begins in 1, and 3 is apart. */
+	static const int64_t ops[][4] = {
+		{0, 0, 10, 0},	{0, 10, 40, 1}, {1, 20, 30, 0},	  {1, 50, 60, 0},
+		{2, 45, 55, 0}, {2, 70, 80, 1}, {3, 100, 110, 0},
+	};
+	static const struct fmt_busy want[] = {
+		{0, 40, 40, 20, 20, 10, 0},  /* 1 runs in it from 20 to 30 */
+		{20, 60, 40, 25, 10, 10, 5}, /* 0's collective to 40, 2's kernel from 45 */
+		{45, 80, 35, 15, 10, 0, 10},
+		{100, 110, 10, 10, 0, 0, 0},
+	};
+	static const struct fmt_busy whole = {0, 110, 110, 45, 30, 10, 35};
+	struct fmt_busy_run run = {0};
+
+	for (int64_t i = 0, k = 0; i < 4; i++) {
+		ck_assert_int_eq(fmt_busy_run_begin(&run, ops[k][1]), 0);
+		for (; k < (int64_t)ARRAY_SIZE(ops) && ops[k][0] == i; k++)
+			ck_assert_int_eq(
+				fmt_busy_add(&run.ops, ops[k][1], ops[k][2], (int)ops[k][3]), 0);
+	}
+	ck_assert_int_eq(fmt_busy_run_end(&run), 0);
+	ck_assert_uint_eq(run.n_rows, 4);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		ck_assert_msg(memcmp(&run.rows[i], &want[i], sizeof(*want)) == 0, "row %zu", i);
+	ck_assert_int_eq(memcmp(&run.whole, &whole, sizeof(whole)), 0);
+	ck_assert_uint_eq(run.ops.n, 0);
+	fmt_busy_run_done(&run);
+}
+END_TEST
+
+/* A row and the whole, of many iterations, against a count of single nanoseconds. Operations that
+ * no row needs any more are dropped. */
+START_TEST(test_rows_against_counting)
+{
+	enum { ROWS = 200, OPS = 10, LENGTH = 100 };
+	static uint8_t seen[(ROWS + 5) * LENGTH];
+	static int64_t spans[ROWS][2];
+	struct fmt_busy_run run = {0};
+	size_t most = 0;
+	uint32_t random = 1;
+
+	for (int i = 0; i < ROWS; i++) {
+		ck_assert_int_eq(fmt_busy_run_begin(&run, i * LENGTH), 0);
+		spans[i][0] = INT64_MAX;
+		for (int k = 0; k < OPS; k++) {
+			random = random * 1664525 + 1013904223;
+			int start = i * LENGTH + (int)((random >> 8) % (3 * LENGTH));
+			int length = (int)(random >> 24) % 40;
+
+			ck_assert_int_eq(fmt_busy_add(&run.ops, start, start + length, k % 3 == 0),
+					 0);
+			for (int t = start; t < start + length; t++)
+				seen[t] |= k % 3 == 0 ? 2 : 1;
+			spans[i][0] = start < spans[i][0] ? start : spans[i][0];
+			spans[i][1] = start + length > spans[i][1] ? start + length : spans[i][1];
+		}
+		most = run.ops.n > most ? run.ops.n : most;
+	}
+	ck_assert_int_eq(fmt_busy_run_end(&run), 0);
+	ck_assert_uint_le(most, 8 * OPS);
+	for (int i = 0; i <= ROWS; i++) {
+		const struct fmt_busy *got = i < ROWS ? &run.rows[i] : &run.whole;
+		int64_t compute = 0, exposed = 0, hidden = 0;
+
+		if (i < ROWS) {
+			ck_assert_int_eq(got->start_ns, spans[i][0]);
+			ck_assert_int_eq(got->end_ns, spans[i][1]);
+		}
+		for (int64_t t = got->start_ns; t < got->end_ns; t++) {
+			compute += seen[t] & 1;
+			exposed += seen[t] == 2;
+			hidden += seen[t] == 3;
+		}
+		ck_assert_int_eq(got->device_ns, got->end_ns - got->start_ns);
+		ck_assert_int_eq(got->compute_ns, compute);
+		ck_assert_int_eq(got->exposed_ns, exposed);
+		ck_assert_int_eq(got->hidden_ns, hidden);
+		ck_assert_int_eq(got->idle_ns, got->device_ns - compute - exposed);
+	}
+	fmt_busy_run_done(&run);
+}
+END_TEST
+
+TESTS("busy", test_division, test_overlapping_iterations, test_rows_against_counting,
+      test_against_counting, test_times_at_the_ends_of_the_scale)

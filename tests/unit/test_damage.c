@@ -3,6 +3,7 @@
 /* Damage: whichever byte of a trace is wrong, it is found, nothing wrong is read, and at most one
  * slice is lost. */
 #include "formats/store/pack.h"
+#include "formats/store/slice_code.h"
 #include "formats/store/verify.h"
 
 #include "tests/unit/made.h"
@@ -56,7 +57,7 @@ static void drop(struct kept *k)
 	made_remove(k->dir);
 }
 
-/* How many slices cannot be read; a slice that can must be the right one. */
+/* Counts the slices that cannot be read. A slice that can be read must be the right one. */
 static int lost_slices(const struct kept *k, const char *file, long at)
 {
 	struct fmt_error err = {.what = ""};

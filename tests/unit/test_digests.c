@@ -77,21 +77,19 @@ START_TEST(test_what_is_cut_or_changed_is_refused)
 }
 END_TEST
 
-/* A trace with one content, which the rank's third event read. */
-static void put_blobs(const char *path, const char *content, uint64_t name[2])
+/* One content, which the rank's third event read. */
+static void put_blobs(struct fmt_writer *w, const char *content, uint64_t name[2])
 {
 	struct fmt_digest d = {.op = 2, .length_bytes = strlen(content)};
-	struct fmt_output o = {.fd = -1};
+	struct fmt_output *o;
 	struct fmt_error err;
 
 	fmt_blob_name(content, strlen(content), name);
 	memcpy(d.digest, name, sizeof(d.digest));
-	ck_assert_int_eq(fmt_blobs_begin(&o, path, &err), 0);
-	ck_assert_int_eq(fmt_blobs_put(&o, name, "another", 7, &err), -EBADMSG);
-	ck_assert_int_eq(fmt_blobs_put(&o, name, content, strlen(content), &err), 0);
-	ck_assert_int_eq(fmt_blobs_contents(&o, 1, &d, 1, &err), 0);
-	ck_assert_int_eq(fmt_output_end(&o, &err), 0);
-	fmt_output_done(&o);
+	ck_assert_int_eq(fmt_writer_blobs(w, &o, &err), 0);
+	ck_assert_int_eq(fmt_blobs_put(o, name, "another", 7, &err), -EBADMSG);
+	ck_assert_int_eq(fmt_blobs_put(o, name, content, strlen(content), &err), 0);
+	ck_assert_int_eq(fmt_blobs_contents(o, 1, &d, 1, &err), 0);
 }
 
 static void check_blobs(const char *path, const char *content, const uint64_t name[2], char id[65])
@@ -127,8 +125,9 @@ static void check_blobs(const char *path, const char *content, const uint64_t na
 START_TEST(test_a_trace_keeps_contents)
 {
 	const char *content = "what a buffer held";
-	char *dir = made_directory(), path[3][600], id[4][65] = {""};
+	char *dir = made_directory(), path[3][600], without[600], id[4][65] = {""};
 	struct fmt_verified verified;
+	struct fmt_writer *w;
 	struct fmt_error err;
 	struct made m;
 	uint64_t name[2];
@@ -136,9 +135,12 @@ START_TEST(test_a_trace_keeps_contents)
 	for (int i = 0; i < 3; i++)
 		snprintf(path[i], sizeof(path[i]), "%s/run%d", dir, i);
 	made_init(&m, 2);
-	made_write(&m, path[0], FMT_NAMES_SHARED, 2, 2, 100, 1);
-	ck_assert_int_eq(fmt_verify(path[0], NULL, NULL, &verified, &err), 0);
-	put_blobs(path[0], content, name);
+	snprintf(without, sizeof(without), "%s/without", dir);
+	made_write(&m, without, FMT_NAMES_SHARED, 2, 2, 100, 1);
+	ck_assert_int_eq(fmt_verify(without, NULL, NULL, &verified, &err), 0);
+	w = made_begin(&m, path[0], FMT_NAMES_SHARED, 2, 2, 100, 1);
+	put_blobs(w, content, name);
+	ck_assert_int_eq(fmt_writer_close(w, &err), 0);
 	check_blobs(path[0], content, name, id[0]);
 	ck_assert_str_ne(id[0], verified.id);
 	for (int level = 0; level < 10; level += 9) {

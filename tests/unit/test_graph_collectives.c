@@ -95,7 +95,7 @@ static void ck_collectives(const struct recording *m, const char *wanted)
 	ck_assert_str_eq(text, wanted);
 }
 
-static const char in_order[] = "all_reduce 1024, send_recv 512 >1 <1, all_reduce 256";
+static const char in_order[] = "all_reduce 1024, send_recv 256 >1 <1, all_reduce 256";
 
 /* As the driver lists the nodes: backwards, or as they were captured. */
 static const struct told backwards[] = {

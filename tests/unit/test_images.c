@@ -131,11 +131,14 @@ START_TEST(test_what_is_missing_is_counted_by_reason)
 	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
 	ck_assert_uint_eq(result.contents.kept, 1);
 	ck_assert_uint_eq(result.contents.kept_bytes, 10);
-	fmt_losses(fmt_trace_names(trace), "", &losses);
+	fmt_losses(trace, "", &losses);
 	text_char(&losses, 0);
-	ck_assert_str_eq(losses.data, "3 contents that found no room in the session folder\n"
-				      "1 contents that could not be read from the session folder\n"
-				      "1 contents that are not what they are called\n");
+	ck_assert_str_eq(
+		losses.data,
+		"3 contents of buffers or code images lost because the session folder was full\n"
+		"1 content of a buffer or code image that could not be read from the session "
+		"folder\n"
+		"1 content of a buffer or code image that does not match its digest\n");
 	const char *fact = fmt_fact_value(fmt_trace_names(trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
 	struct fmt_image image;
 	size_t n = 0, n_kept = 0;

@@ -13,6 +13,7 @@
 
 #define RANKS 4
 #define MS INT64_C(1000000)
+#define NO_COMMUNICATOR (-1) /* rounds of a rank that communicates with nobody */
 
 static void exchange(struct made_ring *m, uint64_t to, uint64_t from, int64_t start_ns,
 		     int64_t end_ns)
@@ -34,6 +35,8 @@ static void run_rank(struct made_ring *m, uint32_t rank, int64_t ahead_ns, int r
 {
 	m->now_ns = 10 * MS + (rank < 2 ? 0 : ahead_ns);
 	ring_begin(m, 0, CONTEXT, STREAM, KERNEL);
+	if (rounds == NO_COMMUNICATOR)
+		return;
 	join_comm(m, RANKS, rank);
 	for (int i = 0; i < rounds; i++) {
 		int64_t at = m->now_ns = (11 + i) * MS + (rank < 2 ? 0 : ahead_ns);
@@ -65,11 +68,10 @@ static void made_done(struct made *m)
 }
 
 /* Ranks `first` to `last` as one recorder sees them, from iteration `from` on. */
-static void make_from(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
-		      int rounds, const char *clock, int64_t from)
+static void make_part(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
+		      int rounds, const struct fmt_origin *o, int64_t from)
 {
 	const struct rec_window window = {.first = from, .last = from < 0 ? -1 : rounds};
-	struct fmt_origin o = {0};
 
 	memset(made, 0, sizeof(*made));
 	ck_assert_int_eq(fmt_names_new(&made->names), 0);
@@ -81,9 +83,17 @@ static void make_from(struct made *made, uint32_t first, uint32_t last, int64_t 
 		run_rank(&made->m[i], rank, ahead_ns, rounds);
 		ring_look(&made->m[i]);
 	}
-	snprintf(o.clock, sizeof(o.clock), "%s", clock);
-	ck_assert_int_eq(fmt_origin_put(made->names, &o), 0);
+	ck_assert_int_eq(fmt_origin_put(made->names, o), 0);
 	write_window(made->p, made->n, made->names, &window, &made->w);
+}
+
+static void make_from(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
+		      int rounds, const char *clock, int64_t from)
+{
+	struct fmt_origin o = {0};
+
+	snprintf(o.clock, sizeof(o.clock), "%s", clock);
+	make_part(made, first, last, ahead_ns, rounds, &o, from);
 }
 
 static void make(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns, int rounds,
@@ -233,21 +243,78 @@ START_TEST(windows_that_differ)
 }
 END_TEST
 
-/* Both parts number their one rank 0; nobody met, and nothing tells the clocks. */
-START_TEST(strangers)
+/* Two parts of a launcher's run that number their one rank 0 and have no communicator: no
+ * collective tells how far their clocks are apart. */
+START_TEST(parts_without_communicators)
 {
+	const struct fmt_origin one = {.clock = "alpha", .n_parts = 2, .run = "job 7"};
+	const struct fmt_origin two = {.part = 1, .n_parts = 2, .run = "job 7"};
 	scoped(made_done) struct made a, b;
 	scoped(joined_done) struct joined j;
 	struct made *parts[] = {&a, &b};
 
-	make(&a, 0, 0, 0, 0, "alpha");
-	make(&b, 0, 0, 0, 0, "");
+	make_part(&a, 0, 0, 0, NO_COMMUNICATOR, &one, -1);
+	make_part(&b, 0, 0, 0, NO_COMMUNICATOR, &two, -1);
 	ck_assert_int_eq(join(parts, 2, &j), 0);
 	ck_assert_uint_eq(j.result.n_ranks, 2);
 	ck_assert_uint_eq(fmt_trace_rank(j.trace, 0)->number, 0);
 	ck_assert_uint_eq(fmt_trace_rank(j.trace, 1)->number, 1);
 	ck_assert_uint_eq(j.result.n_aligned, 0);
 	ck_assert_uint_eq(j.result.error.moments, 0);
+}
+END_TEST
+
+/* Facts of two traces, and whether these are parts of one run. */
+static const struct {
+	const char *what;
+	struct fmt_origin of[2];
+	uint32_t rank[2]; /* of each one's rank */
+	int rounds;	  /* of both */
+	int want;
+} pairs[] = {
+	{"nothing", {{.clock = "a"}, {.clock = "b"}}, {0, 1}, NO_COMMUNICATOR, -EBADMSG},
+	{"a clock", {{.clock = "a"}, {.clock = "a"}}, {0, 1}, NO_COMMUNICATOR, -EBADMSG},
+	{"a communicator", {{.clock = "a"}, {.clock = "b"}}, {0, 1}, 1, 0},
+	{"the same rank", {{.clock = "a"}, {.clock = "b"}}, {1, 1}, 1, -EBADMSG},
+	{"one job",
+	 {{.n_parts = 2, .run = "1"}, {.n_parts = 2, .part = 1, .run = "1"}},
+	 {0, 1},
+	 NO_COMMUNICATOR,
+	 0},
+	{"two jobs",
+	 {{.n_parts = 2, .run = "1"}, {.n_parts = 2, .part = 1, .run = "2"}},
+	 {0, 1},
+	 1,
+	 -EBADMSG},
+	{"parts", {{.n_parts = 2}, {.n_parts = 2, .part = 1}}, {0, 1}, NO_COMMUNICATOR, 0},
+	{"the same part twice",
+	 {{.clock = "a", .n_parts = 2, .part = 1}, {.clock = "b", .n_parts = 2, .part = 1}},
+	 {0, 1},
+	 1,
+	 -EBADMSG},
+	{"parts of two and of three",
+	 {{.n_parts = 2}, {.n_parts = 3, .part = 1}},
+	 {0, 1},
+	 NO_COMMUNICATOR,
+	 -EBADMSG},
+	{"the same trace", {{.clock = "a"}, {.clock = "a"}}, {0, 0}, 1, -EBADMSG},
+};
+
+START_TEST(parts_of_one_run)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		scoped(made_done) struct made a, b;
+		scoped(joined_done) struct joined j = {0};
+		struct made *parts[] = {&a, &b};
+		int r;
+
+		make_part(&a, pairs[i].rank[0], pairs[i].rank[0], 0, pairs[i].rounds,
+			  &pairs[i].of[0], -1);
+		make_part(&b, pairs[i].rank[1], pairs[i].rank[1], 0, pairs[i].rounds,
+			  &pairs[i].of[1], -1);
+		r = join(parts, 2, &j);
+		ck_assert_msg(r == pairs[i].want, "%s: %d", pairs[i].what, r);
+	}
 }
 END_TEST
 
@@ -383,5 +450,6 @@ START_TEST(what_is_no_trace_is_no_part)
 }
 END_TEST
 
-TESTS("join", parts_make_the_whole, windows_that_differ, strangers, one_clock, origins,
-      impossible_times, collectives_of_no_kind, what_is_no_trace_is_no_part)
+TESTS("join", parts_make_the_whole, windows_that_differ, parts_without_communicators,
+      parts_of_one_run, one_clock, origins, impossible_times, collectives_of_no_kind,
+      what_is_no_trace_is_no_part)

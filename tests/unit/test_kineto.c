@@ -141,6 +141,9 @@ static struct fmt_trace *open_trace(const struct folder *f)
 
 #define PAIR(name, corr, ts) LAUNCH(corr, ts) "," KERNEL(name, corr, ts, "1", "")
 
+#define TENSOR_LIST "\"Input Dims\":[[[2, 3], [4]], []],\"Input type\":[\"TensorList\"]"
+#define HALF_TENSOR "\"Input Dims\":[[2, 5]],\"Input type\":[\"c10::Half\"]"
+#define TWO_TENSORS "\"Input Dims\":[[8, 10], [2, 5], []],\"Input type\":[\"c10::Half\"]"
 #define FOUR(a, b, c, d) a "," b "," c "," d
 #define NAMED "\"stream 7\""
 #define FLOW(phase, cat)                                                                           \
@@ -208,20 +211,32 @@ static const struct {
 										"")),
 	 {"collective=\"all_gather\",dtype=\"BFloat16\",message_bytes=16,correlation=3"}},
 	/* ... and from shapes, the older way. */
-	{DOC(X("cpu_op", "record_param_comms", "1", "2", "10", "10", "\"Input Dims\":[[[2, 3], [4]], []],\"Input type\":[\"TensorList\"]") "," X(
-		 "user_annotation", "nccl:all_to_all", "1", "2",
-		 "11", "8",
-		 "\"Input Dims\":[[2, 5]],\"Input type\":[\"c10::Half\"]") "," LAUNCH("3",
-										      "15") "," KERNEL("ncclKernel_SendRecv_RING",
-												       "3",
-												       "16",
-												       "1",
-												       "")),
-	 {"collective=\"send_recv\",dtype=\"c10::Half\",message_bytes=20,correlation=3"}},
+	{DOC(FOUR(X("cpu_op", "record_param_comms", "1", "2", "10", "10", TENSOR_LIST),
+		  X("user_annotation", "nccl:all_to_all", "1", "2", "11", "8", HALF_TENSOR),
+		  LAUNCH("3", "15"), KERNEL("ncclKernel_SendRecv_RING", "3", "16", "1", ""))),
+	 {"collective=\"all_to_all\",dtype=\"Half\",message_bytes=20,correlation=3"}},
+	/* The operator has the output, too: the larger of both is the message. */
+	{DOC(FOUR(X("cpu_op", "c10d::_allgather_base_", "1", "2", "10", "10", TWO_TENSORS),
+		  X("user_annotation", "nccl:_all_gather_base", "1", "2", "11", "8", HALF_TENSOR),
+		  LAUNCH("3", "15"),
+		  KERNEL("ncclKernel_AllGather_RING_LL_Sum_int8_t", "3", "16", "1", ""))),
+	 {"collective=\"all_gather\",dtype=\"Half\",message_bytes=160,correlation=3"}},
+	/* Without shapes the annotation has the kind, and nothing has the size. */
+	{DOC(X("user_annotation", "nccl:all_to_all", "1", "2", "11", "8", "") "," LAUNCH(
+		 "3", "15") "," KERNEL("ncclDevKernel_SendRecv(ncclDevComm*)", "3", "16", "1", "")),
+	 {"collective=\"all_to_all\",dtype=\"\",message_bytes=-1,correlation=3"}},
+	/* A kernel that reduces names its type; a copy does not. */
+	{DOC(KERNEL("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(a)", "1", "1", "1",
+		    "") "," KERNEL("ncclKernel_AllReduce_RING_LL_Sum_float(a)", "2", "2", "1",
+				   "") "," KERNEL("ncclKernel_Broadcast_RING_LL_Sum_int8_t(a)", "3",
+						  "3", "1", "")),
+	 {"collective=\"reduce_scatter\",dtype=\"BFloat16\",message_bytes=-1,correlation=1",
+	  "collective=\"all_reduce\",dtype=\"Float\",message_bytes=-1,correlation=2",
+	  "collective=\"broadcast\",dtype=\"\",message_bytes=-1,correlation=3"}},
 	/* NCCL's kernels on symmetric memory, and those of MSCCL in RCCL. */
 	{DOC(KERNEL("ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32(ncclSymkDevWorkArgs4K)", "1", "1",
 		    "1", "") "," KERNEL("mscclKernel_Sum_half_Simple_false", "2", "2", "1", "")),
-	 {"=\"all_reduce\",dtype=\"\"", "collective mscclKernel_Sum_half_Simple_false"}},
+	 {"=\"all_reduce\",dtype=\"Float\"", "collective mscclKernel_Sum_half_Simple_false"}},
 	/* Others' communication kernels are kernels. */
 	{DOC(KERNEL("nvshmem_barrier", "1", "1", "1", "")), {"kernel nvshmem_barrier"}},
 	/* A GPU's copy of the annotation is no iteration. */
@@ -313,6 +328,48 @@ START_TEST(test_order_does_not_matter)
 	ck_assert_str_eq(fmt_trace_id(a), fmt_trace_id(b));
 	fmt_trace_close(a);
 	fmt_trace_close(b);
+}
+END_TEST
+
+/* So many operators of different shapes that shapes vary from event to event: what surrounds a
+ * collective still tells its size. */
+START_TEST(test_sizes_among_many_shapes)
+{
+	enum { SHAPES = 40000 };
+	scoped(text_done) struct text file = {0};
+	scoped(folder_done) struct folder f = {0};
+	struct fmt_trace *trace;
+	struct fmt_slice *slice;
+	int64_t bytes = 0;
+
+	text_str(&file, "{\"traceEvents\":[");
+	for (int i = 0; i < SHAPES; i++)
+		text_printf(&file,
+			    X("cpu_op", "aten::add", "1", "2", "%d", "1",
+			      "\"Input Dims\":[[%d]],\"Input type\":[\"float\"]") ",",
+			    2 * i, i);
+	text_str(&file, X("cpu_op", "c10d::_allgather_base_", "1", "2", "90000", "10",
+			  TWO_TENSORS) "," LAUNCH("3", "90005") ",");
+	text_str(&file, KERNEL("ncclDevKernel_AllGather_RING_LL", "3", "90006", "1", "") "]}");
+	text_char(&file, 0);
+	const char *const files[][2] = {{"a.json", file.data}};
+
+	ck_assert_int_eq(import(&f, files, 1, NULL), 0);
+	trace = open_trace(&f);
+	for (uint32_t i = 0; i < fmt_trace_rank(trace, 0)->n_slices; i++) {
+		ck_assert_int_eq(fmt_slice_load(trace, 0, i, FMT_WANT_OPS, &slice, NULL), 0);
+		for (size_t k = 0; k < slice->n_events; k++) {
+			const struct fmt_event *e = &slice->events[k];
+			const struct fmt_site *site = fmt_site(fmt_trace_names(trace), e->site);
+
+			if (site->kind == FMT_COLLECTIVE)
+				fmt_value_int(fmt_trace_names(trace), e, site,
+					      fmt_event_values(slice, e), FMT_KEY_BYTES, &bytes);
+		}
+		fmt_slice_free(slice);
+	}
+	ck_assert_int_eq(bytes, 160);
+	fmt_trace_close(trace);
 }
 END_TEST
 
@@ -416,6 +473,6 @@ START_TEST(test_ranks_in_names_of_files)
 }
 END_TEST
 
-TESTS("kineto", test_dialects, test_order_does_not_matter, test_ranks_are_told,
-      test_files_that_do_not_belong_together, test_everything_is_counted,
+TESTS("kineto", test_dialects, test_order_does_not_matter, test_sizes_among_many_shapes,
+      test_ranks_are_told, test_files_that_do_not_belong_together, test_everything_is_counted,
       test_ranks_in_names_of_files)

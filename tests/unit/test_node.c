@@ -2,7 +2,6 @@
 #include "fs/node.h"
 
 #include "formats/store/writer.h"
-#include "fs/cache.h"
 #include "fs/copy.h"
 #include "fs/pool.h"
 #include "tests/unit/made.h"
@@ -225,118 +224,125 @@ START_TEST(test_an_emulation_that_fails_says_why)
 }
 END_TEST
 
-/* ---- the cache */
+/* All of a file, read in blocks. The caller frees it. */
+static char *read_text(struct fs *fs, fs_ino ino, uint64_t size, size_t block)
+{
+	char *all = malloc(size + 1);
+	uint64_t at = 0;
 
-static int make_block(void *context, void **ret, size_t *bytes)
+	while (at < size) {
+		scoped(fs_view_done) struct fs_view view = {0};
+		scoped(free_ptr) char *joined = NULL;
+		size_t n;
+
+		ck_assert_int_eq(fs_read(fs, ino, at, block, &view), 0);
+		joined = fs_view_join(&view, &n);
+		ck_assert_uint_le(n, size - at);
+		memcpy(all + at, joined, n);
+		at += n;
+	}
+	return all;
+}
+
+/* The windows of a file cover all of it, without a gap; each offset in one leads to it; and what
+ * they show is what is read in other blocks. */
+static void check_windows(struct fs *fs, fs_ino ino, uint64_t size)
+{
+	scoped(free_ptr) char *all = read_text(fs, ino, size, 1 << 20);
+	struct fs_window w = {0}, again;
+	uint64_t at = 0;
+
+	while (!w.is_last) {
+		scoped(fs_view_done) struct fs_view view = {0};
+		scoped(free_ptr) char *joined = NULL;
+		size_t n;
+
+		ck_assert_int_eq(fs_window(fs, ino, at, &w), 0);
+		ck_assert_uint_eq(w.from, at);
+		ck_assert_uint_gt(w.end, at);
+		for (int i = 0; i < 3; i++) {
+			uint64_t offset = i == 0   ? w.from
+					  : i == 1 ? w.end - 1
+						   : (w.from + w.end) / 2;
+
+			ck_assert_int_eq(fs_window(fs, ino, offset, &again), 0);
+			ck_assert_uint_eq(again.from, w.from);
+			ck_assert_uint_eq(again.end, w.end);
+			ck_assert_int_eq(again.is_last, w.is_last);
+		}
+		at = w.end;
+		ck_assert_int_eq(fs_read(fs, ino, w.from, w.end - w.from, &view), 0);
+		joined = fs_view_join(&view, &n);
+		ck_assert_uint_eq(n, w.end - w.from);
+		ck_assert(memcmp(joined, all + w.from, n) == 0);
+	}
+	ck_assert_uint_eq(at, size);
+}
+
+START_TEST(test_windows_cover_a_file)
+{
+	/* Pieces that are shorter than a window, about as long, and much longer. */
+	static const int n_launches[] = {3, 300, 20000};
+
+	for (size_t i = 0; i < ARRAY_SIZE(n_launches); i++) {
+		char *folder = made_directory(), path[256];
+		struct fmt_trace *trace;
+		struct fmt_error err;
+		struct fs_attr a;
+		struct made m;
+		struct fs *fs;
+
+		snprintf(path, sizeof(path), "%s/run", folder);
+		made_init(&m, 2);
+		made_write(&m, path, FMT_NAMES_SHARED, 2, i == 0 ? 400 : 3, n_launches[i], 1);
+		made_done(&m);
+		ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
+		ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, &err), 0);
+		ck_assert_int_eq(fs_lookup(fs, 1, "timeline.json", &a), 0);
+		check_windows(fs, a.ino, a.size_bytes);
+		ck_assert_int_eq(fs_lookup(fs, 1, "README", &a), 0);
+		ck_assert_int_eq(fs_window(fs, a.ino, 0, &(struct fs_window){0}), -ENOENT);
+		fs_close(fs);
+		made_remove(folder);
+	}
+}
+END_TEST
+
+/* ---- what is decoded */
+
+static int count_load(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret)
 {
 	__atomic_fetch_add((int *)context, 1, __ATOMIC_RELAXED);
-	*bytes = 1000;
-	*ret = malloc(*bytes);
-	usleep(1000);
-	return *ret ? 0 : -ENOMEM;
+	return 0;
 }
 
-static int make_failure(void *context, void **ret, size_t *bytes)
+/* `ls -l` of the root: `errors` needs checksums only, and what is listed again is not made again.
+ */
+START_TEST(test_the_root_is_listed_at_little_cost)
 {
-	++*(int *)context;
-	return -EIO;
-}
+	char *folder = made_directory();
+	struct fs *fs;
+	struct fmt_trace *trace;
+	struct fs_attr a;
+	struct fs_entry e;
+	char path[256];
+	int loads = 0;
 
-START_TEST(test_the_cache_is_bounded_and_keeps_what_is_used)
-{
-	int made = 0;
-	struct fs_maker maker = {make_block, free, &made}, broken = {make_failure, free, &made};
-	struct fs_item *first, *item;
-	struct fs_cache *c;
+	fs_close(open_made(folder, &(struct fs_options){0}));
+	snprintf(path, sizeof(path), "%s/run", folder);
+	ck_assert_int_eq(fmt_trace_open(path, &trace, NULL), 0);
+	ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, NULL), 0);
+	fmt_trace_set_keeper(trace, (struct fmt_slice_keeper){count_load, &loads});
 
-	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &first), 0);
-	for (uint64_t i = 1; i < 50; i++) {
-		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &item), 0);
-		fs_cache_put(c, item);
-		ck_assert_uint_le(fs_cache_bytes(c), 5000);
-	}
-	ck_assert_int_eq(made, 50);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &item), 0);
-	ck_assert_ptr_eq(item, first);
-	ck_assert_int_eq(made, 50);
-	fs_cache_put(c, item);
-	fs_cache_put(c, first);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 1}, &maker, &item), 0);
-	ck_assert_int_eq(made, 51);
-	fs_cache_put(c, item);
+	ck_assert_int_eq(fs_lookup(fs, 1, "errors", &a), 0);
+	ck_assert_int_eq(loads, 0);
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){9, 9}, &broken, &item), -EIO);
-	ck_assert_int_eq(made, 53);
-	fs_cache_free(c);
-}
-END_TEST
-
-START_TEST(test_the_cache_lets_go_of_what_is_put_for_the_last_time)
-{
-	int made = 0;
-	struct fs_maker maker = {make_block, free, &made};
-	struct fs_item *one, *two;
-	struct fs_cache *c;
-
-	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &two), 0);
-	fs_cache_put_last(c, one);
-	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
-	fs_cache_put_last(c, two);
-	ck_assert_uint_eq(fs_cache_bytes(c), 0);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
-	ck_assert_int_eq(made, 2);
-	fs_cache_put(c, one);
-	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
-
-	/* What is cheap stays while the cache is less than half full. */
-	for (uint64_t i = 1; i < 4; i++) {
-		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &one), 0);
-		fs_cache_put_cheap(c, one);
-	}
-	ck_assert_uint_le(fs_cache_bytes(c), 2500);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 1}, &maker, &one), 0);
-	fs_cache_put(c, one);
-	ck_assert_int_eq(made, 5);
-	fs_cache_free(c);
-}
-END_TEST
-
-struct reader {
-	struct fs_cache *cache;
-	struct fs_maker maker;
-};
-
-static void *read_some(void *arg)
-{
-	struct reader *r = arg;
-
-	for (uint64_t i = 0; i < 20; i++) {
-		struct fs_item *item;
-
-		ck_assert_int_eq(fs_cache_get(r->cache, (struct fs_key){1, i}, &r->maker, &item),
-				 0);
-		ck_assert_ptr_nonnull(fs_item_thing(item));
-		fs_cache_put(r->cache, item);
-	}
-	return NULL;
-}
-
-START_TEST(test_what_many_want_is_made_once)
-{
-	int made = 0;
-	struct reader r = {.maker = {make_block, free, &made}};
-	pthread_t threads[8];
-
-	ck_assert_int_eq(fs_cache_new(1 << 20, &r.cache), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, read_some, &r), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		pthread_join(threads[i], NULL);
-	ck_assert_int_eq(made, 20);
-	fs_cache_free(r.cache);
+		for (uint64_t offset = 0; fs_list(fs, 1, offset, &e) == 1; offset = e.next)
+			ck_assert_int_eq(fs_lookup(fs, 1, e.name, &a), 0);
+	/* The summary once, the picture twice, and the timeline, since its length is not stored. */
+	ck_assert_int_le(loads, 4 * 3 * 4);
+	fs_close(fs);
+	made_remove(folder);
 }
 END_TEST
 
@@ -400,10 +406,13 @@ START_TEST(test_a_copy_stops_when_told)
 {
 	char *folder = made_directory(), to[256], failed[512];
 	struct fs *fs = open_made(folder, &(struct fs_options){0});
+	uint64_t left_out = 0;
 
 	snprintf(to, sizeof(to), "%s/copy", folder);
-	ck_assert_int_eq(fs_copy(fs, 1, to, FS_COPY_TABLES, stopped, failed, sizeof(failed)),
-			 -ECANCELED);
+	ck_assert_int_eq(
+		fs_copy(fs, 1, to, FS_COPY_TABLES, stopped, &left_out, failed, sizeof(failed)),
+		-ECANCELED);
+	ck_assert_uint_eq(left_out, 0);
 	ck_assert_int_eq(asked, 4);
 	ck_assert_int_eq(strncmp(failed, to, strlen(to)), 0);
 	fs_close(fs);
@@ -411,8 +420,8 @@ START_TEST(test_a_copy_stops_when_told)
 }
 END_TEST
 
-TESTS("node", test_a_copy_stops_when_told, test_what_the_pool_takes_is_answered,
+TESTS("node", test_windows_cover_a_file, test_the_root_is_listed_at_little_cost,
+      test_a_copy_stops_when_told, test_what_the_pool_takes_is_answered,
       test_long_is_what_has_many_records, test_everything_is_what_it_says, test_no_such_names,
       test_no_such_inodes, test_the_emulated_run_is_made_when_looked_into,
-      test_an_emulation_that_fails_says_why, test_the_cache_is_bounded_and_keeps_what_is_used,
-      test_the_cache_lets_go_of_what_is_put_for_the_last_time, test_what_many_want_is_made_once)
+      test_an_emulation_that_fails_says_why)

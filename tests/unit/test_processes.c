@@ -26,7 +26,7 @@ static void make_call(uint8_t to[CALL], unsigned n)
 /* Calls from..to as they lie in the ring. */
 static int give(struct rec_processes *p, unsigned from, unsigned to)
 {
-	_Alignas(8) uint8_t bytes[20 * CALL];
+	_Alignas(8) uint8_t bytes[20 * CALL] = {0};
 	struct fmt_cursor c = fmt_cursor(bytes, (size_t)(to - from + 1) * CALL);
 
 	for (unsigned n = from; n <= to; n++)

@@ -339,72 +339,6 @@ START_TEST(threads_of_one_number_are_one_lane)
 }
 END_TEST
 
-/* Two devices are two ranks for two threads, and one for one thread. */
-START_TEST(devices_of_one_thread_are_one_rank)
-{
-	for (uint32_t threads = 1; threads <= 2; threads++) {
-		scoped(fmt_names_freep) struct fmt_names *names = NULL;
-		scoped(rec_process_freep) struct rec_process *p = NULL;
-		struct made_ring m[2];
-		scoped(written_done) struct written w = {0};
-
-		ck_assert_int_eq(fmt_names_new(&names), 0);
-		p = process(names, 100, 0);
-		for (uint32_t i = 0; i < threads; i++)
-			ring_open(&m[i], p, i);
-		for (uint32_t i = 0; i < 2; i++) {
-			struct made_ring *on = &m[i % threads];
-			uint64_t id;
-
-			ring_begin(on, (int)i, CONTEXT + i, STREAM + 16 * i, KERNEL + i);
-			id = ring_launch(on, KERNEL + i, STREAM + 16 * i);
-			ring_times(on, id, on->now_ns + 1000, on->now_ns + 5000);
-		}
-		for (uint32_t i = 0; i < threads; i++)
-			ring_look(&m[i]);
-
-		write_trace(&p, 1, names, &w);
-
-		ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), threads);
-		ck_assert_uint_eq(w.result.ops, 2);
-		for (uint32_t i = 0; i < threads; i++)
-			ring_close(&m[i]);
-	}
-}
-END_TEST
-
-/* A launcher that only asks for the driver's version is no rank, and its calls are kept. */
-START_TEST(a_process_without_work_is_no_rank)
-{
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(written_done) struct written w = {0};
-	struct rec_process *p[2];
-	struct made_ring m[2];
-	uint64_t id;
-
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	for (uint32_t i = 0; i < 2; i++) {
-		p[i] = process(names, 100 + (int)i, i);
-		ring_open(&m[i], p[i], i);
-		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
-	}
-	id = ring_launch(&m[1], KERNEL, STREAM);
-	ring_times(&m[1], id, m[1].now_ns + 1000, m[1].now_ns + 5000);
-	for (uint32_t i = 0; i < 2; i++)
-		ring_look(&m[i]);
-
-	write_trace(p, 2, names, &w);
-
-	ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), 1);
-	ck_assert_uint_eq(w.result.ops, 1);
-	ck_assert_uint_eq(w.result.calls, p[0]->counts.calls + p[1]->counts.calls);
-	for (uint32_t i = 0; i < 2; i++) {
-		ring_close(&m[i]);
-		rec_process_free(p[i]);
-	}
-}
-END_TEST
-
 START_TEST(operations_without_times_are_counted)
 {
 	scoped(recording_end) struct recording r = {0};
@@ -475,6 +409,5 @@ TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_wh
       what_lies_behind_an_argument_goes_to_its_call, calls_that_failed_launch_nothing,
       copies_say_from_where_to_where, what_a_stream_waits_for_is_written_down,
       collectives_meet_by_their_order, ranks_that_are_missing_are_named,
-      threads_of_one_number_are_one_lane, devices_of_one_thread_are_one_rank,
-      a_process_without_work_is_no_rank, operations_without_times_are_counted,
+      threads_of_one_number_are_one_lane, operations_without_times_are_counted,
       an_operation_begins_after_its_launch, launches_without_parameters_are_counted)

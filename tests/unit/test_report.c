@@ -13,20 +13,37 @@ struct fixture {
 	struct fmt_trace *trace;
 };
 
-static void setup_run(struct fixture *f, uint32_t iterations, bool overlaps)
+/* Writes the run, ends it and opens the trace. */
+static void open_run(struct fixture *f, struct training *t)
 {
 	struct fmt_error err = {.what = ""};
-	struct training t;
 
 	f->folder = made_directory();
 	snprintf(f->path, sizeof(f->path), "%s/t", f->folder);
+	training_write(t, f->path);
+	training_done(t);
+	ck_assert_msg(fmt_trace_open(f->path, &f->trace, &err) == 0, "%s", err.what);
+}
+
+static void setup_run(struct fixture *f, uint32_t iterations, bool overlaps)
+{
+	struct training t;
+
 	training_init(&t, RANKS, iterations, LAYERS);
 	t.overlaps = overlaps;
 	if (overlaps)
 		t.late_ns *= 10;
-	training_write(&t, f->path);
-	training_done(&t);
-	ck_assert_msg(fmt_trace_open(f->path, &f->trace, &err) == 0, "%s", err.what);
+	open_run(f, &t);
+}
+
+/* A run whose host launches iterations before the GPUs have done the last one. */
+static void setup_ahead(struct fixture *f)
+{
+	struct training t;
+
+	training_init(&t, RANKS, 12, LAYERS);
+	t.runs_ahead = true;
+	open_run(f, &t);
 }
 
 static void setup(struct fixture *f, uint32_t iterations)
@@ -74,6 +91,72 @@ START_TEST(test_rows)
 			ck_assert_int_gt(g->waiting_ns, LAYERS * 50000);
 	}
 	fmt_report_free(r);
+	teardown(&f);
+}
+END_TEST
+
+/* Divides the span of a row with all operations of its GPU. */
+static struct fmt_busy divide_all(struct fixture *f, const struct fmt_report_gpu *row)
+{
+	struct fmt_busy_span span = {row->busy.start_ns, row->busy.end_ns, 1};
+	struct fmt_busy_ops ops = {0};
+	struct fmt_busy busy;
+
+	for (uint32_t i = 0; i < fmt_trace_rank(f->trace, row->rank)->n_slices; i++) {
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
+
+		ck_assert_int_eq(fmt_slice_load(f->trace, row->rank, i, FMT_WANT_OPS, &slice, NULL),
+				 0);
+		ck_assert_int_eq(fmt_busy_collect(&ops, fmt_trace_names(f->trace), slice, NULL), 0);
+	}
+	ck_assert_int_eq(fmt_busy_divide(&ops, &span, &busy), 0);
+	fmt_busy_ops_done(&ops);
+	return busy;
+}
+
+static void same_row(const struct fmt_report_gpu *a, const struct fmt_report_gpu *b)
+{
+	ck_assert_uint_eq(a->rank, b->rank);
+	ck_assert_int_eq(a->iteration.number, b->iteration.number);
+	ck_assert_int_eq(memcmp(&a->busy, &b->busy, sizeof(a->busy)), 0);
+	ck_assert_int_eq(a->waiting_ns, b->waiting_ns);
+}
+
+/* Where iterations overlap, work of all of them counts within the span of each; and a report of one
+ * iteration says the same as that of the whole run. */
+START_TEST(test_iterations_that_overlap)
+{
+	struct fixture f;
+	struct fmt_report *whole;
+
+	setup_ahead(&f);
+	whole = report_of(&f, FMT_WHOLE, true);
+	for (size_t i = 0; i < whole->n_gpus; i++) {
+		const struct fmt_report_gpu *row = &whole->gpus[i];
+		struct fmt_busy want = divide_all(&f, row);
+		struct fmt_part part = {row->iteration.number, row->rank, NULL, NULL};
+		struct fmt_report *one = report_of(&f, part, true), *all;
+
+		ck_assert_int_eq(memcmp(&row->busy, &want, sizeof(want)), 0);
+		ck_assert_uint_eq(one->n_gpus, 1);
+		same_row(&one->gpus[0], row);
+		part.rank = FMT_ANY;
+		all = report_of(&f, part, true);
+		ck_assert_uint_eq(all->n_gpus, RANKS);
+		same_row(&all->gpus[row->rank], row);
+		ck_assert_uint_eq(all->n_runs, 0);
+		ck_assert_uint_eq(all->collectives[0].n_ops, LAYERS * RANKS);
+		fmt_report_free(one);
+		fmt_report_free(all);
+	}
+	ck_assert_uint_eq(whole->n_runs, RANKS);
+	for (size_t i = 0; i < whole->n_runs; i++) {
+		struct fmt_busy want = divide_all(&f, &whole->runs[i]);
+
+		ck_assert_int_eq(memcmp(&whole->runs[i].busy, &want, sizeof(want)), 0);
+		ck_assert_int_le(whole->runs[i].waiting_ns, want.exposed_ns + want.hidden_ns);
+	}
+	fmt_report_free(whole);
 	teardown(&f);
 }
 END_TEST
@@ -130,6 +213,38 @@ START_TEST(test_collectives)
 			ck_assert_int_eq(c->waiting_ns, c->total_ns - (int64_t)rows[i].ops * 90000);
 		fmt_report_free(r);
 	}
+	teardown(&f);
+}
+END_TEST
+
+/* Ranks whose messages differ in size are in rows of their own, and each row counts the collectives
+ * that it has. */
+START_TEST(test_sizes_by_rank)
+{
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1];
+	struct fmt_site site;
+	struct fmt_report *r;
+	struct training t;
+	struct fixture f;
+
+	training_init(&t, RANKS, ITERATIONS, LAYERS);
+	site = *fmt_site(t.made.names, t.collective);
+	memcpy(args, site.args, sizeof(args));
+	args[FMT_COLLECTIVE_BYTES].value *= RANKS;
+	site.args = args;
+	ck_assert_int_eq(fmt_names_site(t.made.names, &site, &t.root), 0);
+	open_run(&f, &t);
+	r = report_of(&f, FMT_WHOLE, true);
+	ck_assert_uint_eq(r->n_collectives, 2);
+	for (size_t i = 0; i < r->n_collectives; i++) {
+		const struct fmt_report_collective *c = &r->collectives[i];
+		bool root = c->bytes == RANKS * (16 << 20);
+
+		ck_assert_uint_eq(c->n_instances, ITERATIONS * LAYERS);
+		ck_assert_uint_eq(c->n_ops, ITERATIONS * LAYERS * (root ? 1 : RANKS - 1));
+		ck_assert_int_eq(c->transfer_ns, (int64_t)c->n_instances * 90000);
+	}
+	fmt_report_free(r);
 	teardown(&f);
 }
 END_TEST
@@ -193,7 +308,7 @@ START_TEST(test_printing)
 		t.len = 0;
 		fmt_report_text(r, &coloured, &t);
 		ck_assert_ptr_nonnull(memmem(t.data, t.len, "\033[1m", 4));
-		ck_assert_ptr_nonnull(memmem(t.data, t.len, "2 more; --top=4 shows them", 26));
+		ck_assert_ptr_nonnull(memmem(t.data, t.len, "2 more; --top=4 shows all", 25));
 		t.len = 0;
 		fmt_report_json(r, &plain, &t);
 		ck_assert_int_eq(t.error, 0);
@@ -237,24 +352,51 @@ START_TEST(test_damage_is_counted)
 }
 END_TEST
 
-/* A terminal prints what a stranger wrote. */
-START_TEST(test_losses_are_harmless)
+/* Counts agree with their nouns, lines name the processes, and no bytes of a trace reach a terminal
+ * unescaped. */
+START_TEST(test_losses)
 {
-	static const char *const facts[][2] = {{"capture.calls_missing", "2"},
-					       {"capture.stopped", "\"\x1b[31mfull\""}};
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(text_done) struct text t = {0};
+	static const struct {
+		uint32_t rank;
+		const char *key, *value;
+	} facts[] = {
+		{FMT_WHOLE_TRACE, "capture.calls_missing", "2000"},
+		{FMT_WHOLE_TRACE, "capture.stopped", "\"\x1b[31mfull\""},
+		{FMT_WHOLE_TRACE, "capture.processes_killed", "3"},
+		{FMT_WHOLE_TRACE, "capture.unknown_handles", "1"},
+		{0, "process_ending", "\"killed by SIGSEGV\""},
+		{0, "process_in_call", "\"cuStreamSynchronize\""},
+		{0, "process", "4710"},
+		{0, "shared_process", "1"},
+		{1, "process_ending", "\"killed by SIGSEGV\""},
+		{1, "process", "4710"},
+		{1, "shared_process", "1"},
+		{2, "process_ending", "\"killed\""},
+		{2, "process_last_call", "\"cuLaunchKernel\""},
+		{2, "process", "4711"},
+	};
+	static const char *const expected =
+		"> 3 processes killed or aborted, so their unfinished calls have no end: "
+		"pid 4710 (ranks 0, 1) killed by SIGSEGV in cuStreamSynchronize, "
+		"pid 4711 (rank 2) killed after cuLaunchKernel and 1 more\n"
+		"> 2,000 calls begun but not recorded: \\x1b[31mfull\n"
+		"> 1 handle whose creation was not recorded\n";
+	scoped(text_done) struct text text = {0};
+	struct training t;
+	struct fixture f;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
+	training_init(&t, RANKS, 1, LAYERS);
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
-		ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, facts[i][0],
-						     facts[i][1], strlen(facts[i][1])),
+		ck_assert_int_eq(fmt_names_fact_json(t.made.names, facts[i].rank, facts[i].key,
+						     facts[i].value, strlen(facts[i].value)),
 				 0);
-	fmt_losses(names, "> ", &t);
-	text_char(&t, '\0');
-	ck_assert_str_eq(t.data, "> 2 calls that were begun and not recorded: \\x1b[31mfull\n");
+	open_run(&f, &t);
+	fmt_losses(f.trace, "> ", &text);
+	text_char(&text, '\0');
+	ck_assert_str_eq(text.data, expected);
+	teardown(&f);
 }
 END_TEST
 
-TESTS("report", test_losses_are_harmless, test_rows, test_waiting_at_once, test_collectives,
-      test_operations, test_printing, test_damage_is_counted)
+TESTS("report", test_losses, test_rows, test_iterations_that_overlap, test_waiting_at_once,
+      test_collectives, test_sizes_by_rank, test_operations, test_printing, test_damage_is_counted)

@@ -112,6 +112,36 @@ START_TEST(test_what_a_picture_shows)
 }
 END_TEST
 
+/* In the picture of an iteration, work of others that runs meanwhile is pale. */
+START_TEST(test_other_iterations_are_pale)
+{
+	static const char pale[] = "<rect class=\"p\" x=\"", legend[] = ">other iterations<";
+	char *folder = made_directory(), path[300];
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *trace;
+	struct training made;
+	struct text t;
+
+	snprintf(path, sizeof(path), "%s/t", folder);
+	training_init(&made, 2, 6, 4);
+	made.runs_ahead = true;
+	training_write(&made, path);
+	training_done(&made);
+	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
+	t = render(trace, (struct fmt_part){6, FMT_ANY, NULL, NULL}, true);
+	ck_assert_ptr_nonnull(strstr(strstr(t.data, legend), pale));
+	ck_assert_ptr_nonnull(strstr(t.data, "; of iteration 5</title>"));
+	ck_assert_ptr_nonnull(strstr(t.data, "; of iteration 7</title>"));
+	text_done(&t);
+	t = render(trace, FMT_WHOLE, true);
+	ck_assert_ptr_null(strstr(t.data, pale));
+	ck_assert_ptr_null(strstr(t.data, legend));
+	text_done(&t);
+	fmt_trace_close(trace);
+	made_remove(folder);
+}
+END_TEST
+
 START_TEST(test_size_is_bounded)
 {
 	static const struct {
@@ -134,4 +164,5 @@ START_TEST(test_size_is_bounded)
 }
 END_TEST
 
-TESTS("svg", test_strings, test_pixels, test_what_a_picture_shows, test_size_is_bounded)
+TESTS("svg", test_strings, test_pixels, test_what_a_picture_shows, test_other_iterations_are_pale,
+      test_size_is_bounded)

@@ -138,7 +138,6 @@ static const char *const rows[FMT_TABLES] = {
 	[FMT_TABLE_DIGESTS] = "101\twritten\t3\t0\t64\t00000000000000010000000000000002\t0\n",
 };
 
-/* What this shows is part of FMT_TSV_VERSION: a change here raises that. */
 START_TEST(test_rows)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;

@@ -13,12 +13,12 @@ struct training {
 	struct made made; /* names, random numbers */
 	uint32_t ranks, iterations, layers;
 	bool overlaps;	 /* collectives do not wait for each other */
+	bool runs_ahead; /* the host does not wait for the loss: iterations overlap */
 	int64_t late_ns; /* of each kernel of the last rank */
 	uint32_t polls;	 /* so many calls more in each iteration */
-	int64_t address; /* an argument of one more, which is called as a size is; 0: no such call
-			  */
+	int64_t address; /* an argument of one more, called as a size is; 0: no such call */
 	uint32_t total, poll, launch, sync, copy_call, kernels[TRAINING_KERNELS], collective, copy,
-		step, mark;
+		step, mark, root;	/* the latter: rank 0's collective, if another one */
 	struct fmt_slice **slices;	/* by rank; of the iteration in the making */
 	int64_t *host, *compute, *comm; /* by rank: when each is free */
 	int64_t *sequence;
@@ -176,10 +176,11 @@ static inline void training_layer(struct training *t, uint32_t layer)
 		t->slices[r]->values[t->slices[r]->n_values++] = t->sequence[r]++;
 		last = meeting[r]->start_ns > last ? meeting[r]->start_ns : last;
 	}
+	meeting[0]->site = t->root ? t->root : t->collective;
 	for (uint32_t r = 0; r < t->ranks; r++) {
 		meeting[r]->duration_ns = last + 90000 - meeting[r]->start_ns;
 		t->comm[r] = last + 91000;
-		if (layer % 4 == 3)
+		if (layer % 4 == 3 && !t->runs_ahead)
 			t->compute[r] = t->comm[r];
 	}
 	free(meeting);
@@ -190,14 +191,17 @@ static inline void training_end(struct training *t, uint32_t r)
 	struct fmt_slice *s = t->slices[r];
 	struct fmt_event *op = training_launch(t, r, t->copy_call, t->copy, 1), *e;
 
-	op->start_ns = t->comm[r] > t->compute[r] ? t->comm[r] : t->compute[r];
+	op->start_ns = t->comm[r] > t->compute[r] && !t->runs_ahead ? t->comm[r] : t->compute[r];
 	op->duration_ns = 2500;
 	s->values[s->n_values++] = 4096;
 	e = &s->events[s->n_events++];
 	*e = (struct fmt_event){.site = t->sync, .start_ns = t->host[r] + 1000};
-	e->duration_ns = op->start_ns + 4000 - e->start_ns;
+	e->duration_ns = t->runs_ahead ? 1000 : op->start_ns + 4000 - e->start_ns;
 	t->host[r] = e->start_ns + e->duration_ns;
-	t->compute[r] = t->comm[r] = t->host[r];
+	if (t->runs_ahead)
+		t->compute[r] = op->start_ns + op->duration_ns;
+	else
+		t->compute[r] = t->comm[r] = t->host[r];
 	e = &s->ranges[s->n_ranges++];
 	*e = (struct fmt_event){
 		.site = t->mark, .start_ns = t->host[r] - 1, .first_value = (uint32_t)s->n_values};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/device/cu.h"
 #include "capture/library/device/place.h"
-#include "capture/library/times/stamps.h"
+#include "capture/library/times/device_clock.h"
 #include "tests/unit/test.h"
 
 /* A driver that needs LAG_NS to begin what it was given, and as long to say so; and how much longer
@@ -37,6 +38,28 @@ int cap_place_enter(void *context)
 void cap_place_leave(int entered)
 {
 	(void)entered;
+}
+
+static bool (*awaited)(void *context);
+
+/* The library's thread: what is waited for has happened in the end. */
+void cap_collector_await(bool (*is_done)(void *context), void *context)
+{
+	awaited = is_done;
+	if (!is_done(context))
+		cap_device_clock_leave();
+	ck_assert(is_done(context));
+}
+
+static int push(void *context)
+{
+	return 0;
+}
+
+static int pop(void **ret)
+{
+	*ret = &now_ns;
+	return 0;
 }
 
 static int make(void **ret, unsigned flags)
@@ -90,13 +113,8 @@ static void begin(struct cap_device_clock *k, const int64_t *held_up, int n)
 	cap_cu.cuEventSynchronize = wait_for;
 	cap_cu.cuStreamSynchronize = wait_for_stream;
 	cap_cu.cuEventElapsedTime = elapsed;
-	ck_assert_int_eq(cap_clock_begin(k, &now_ns), 0);
-}
-
-static void end(struct cap_device_clock *k)
-{
-	free(k->base);
-	free(k->probe);
+	cap_device_clock_begin(k, &now_ns);
+	ck_assert(cap_device_clock_is(k, CAP_CLOCK_LIVE));
 }
 
 /* Where the first probes are held up, more are taken, until two agree. */
@@ -108,11 +126,9 @@ START_TEST(what_is_held_up_does_not_count)
 	begin(&k, held_up, ARRAY_SIZE(held_up));
 	ck_assert_int_eq(k.lag_ns, LAG_NS);
 	ck_assert_int_eq(n_probes, 7);
-	end(&k);
 	begin(&k, held_up, 0);
 	ck_assert_int_eq(k.lag_ns, LAG_NS);
 	ck_assert_int_eq(n_probes, 3);
-	end(&k);
 }
 END_TEST
 
@@ -124,12 +140,51 @@ START_TEST(nothing_begins_before_it_was_issued)
 
 	begin(&k, NULL, 0);
 	at = cap_drift_device(&k.drift, 500000);
-	ck_assert_int_eq(cap_clock_begun(&k, 500000, INT64_MIN, at + 90000), at + LAG_NS);
-	ck_assert_int_eq(cap_clock_begun(&k, 500000, at + 7000, at + 90000), at + 7000);
-	ck_assert_int_eq(cap_clock_begun(&k, 500000, INT64_MIN, at + 3000), at + 3000);
-	ck_assert_int_eq(cap_clock_begun(&k, 500000, INT64_MIN, at - 21000), at);
-	end(&k);
+	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, INT64_MIN, at + 90000), at + LAG_NS);
+	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, at + 7000, at + 90000), at + 7000);
+	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, INT64_MIN, at + 3000), at + 3000);
+	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, INT64_MIN, at - 21000), at);
 }
 END_TEST
 
-TESTS("stamps", what_is_held_up_does_not_count, nothing_begins_before_it_was_issued)
+/* While a context may end, nobody reads its clock; if it did not, its clock goes on. */
+START_TEST(a_context_that_ends_is_left_alone)
+{
+	struct cap_device_clock k, other;
+
+	begin(&k, NULL, 0);
+	begin(&other, NULL, 0);
+	cap_cu.cuCtxPushCurrent_v2 = push;
+	cap_cu.cuCtxPopCurrent_v2 = pop;
+	ck_assert_int_eq(cap_device_clock_enter(&k), 0);
+	cap_device_clock_end(&k);
+	ck_assert_ptr_nonnull(awaited);
+	ck_assert_int_eq(cap_device_clock_enter(&k), -EAGAIN);
+	ck_assert_int_eq(cap_device_clock_enter(&other), 0);
+	cap_device_clock_ended(&k, false);
+	ck_assert_int_eq(cap_device_clock_enter(&k), 0);
+	cap_device_clock_leave();
+	cap_device_clock_end(&k);
+	cap_device_clock_ended(&k, true);
+	ck_assert_int_eq(cap_device_clock_enter(&k), -EIO);
+}
+END_TEST
+
+/* A tenth of a second behind the base, an event takes its place. */
+START_TEST(the_base_follows)
+{
+	struct cap_device_clock k;
+	void *event = &came_ns, *old;
+
+	begin(&k, NULL, 0);
+	old = k.base;
+	cap_device_clock_rebase(&k, &event, k.base_ns + 99999999);
+	ck_assert_ptr_eq(k.base, old);
+	cap_device_clock_rebase(&k, &event, k.base_ns + 100000000);
+	ck_assert_ptr_eq(k.base, &came_ns);
+	ck_assert_ptr_eq(event, old);
+}
+END_TEST
+
+TESTS("device_clock", what_is_held_up_does_not_count, nothing_begins_before_it_was_issued,
+      a_context_that_ends_is_left_alone, the_base_follows)

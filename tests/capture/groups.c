@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* groups: one thread drives four GPUs, and each step is one group of NCCL calls of all of them.
+ *
+ *     equal    sends to all ranks and receives from all, as PyTorch's all_to_all does
+ *     uneven   the same without what is empty, in a range nccl:all_to_all
+ *     ring     a send to the next rank, a receive of three times as much from the last one
+ *     gather   sends to rank 0, in a range nccl:gather
+ *     split    an all-gather of the communicator's halves
+ *     same     three all-reduces of a rank
+ *     mixed    an all-reduce, an all-gather, and sends and receives of a rank
+ */
+#include "tests/emugpu/check_driver.h"
+
+#include <nccl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+
+#define N 4
+#define COUNT 1000
+
+#define NCCL(call) TRUE((call) == ncclSuccess)
+
+struct gpu {
+	CUcontext context;
+	CUstream stream;
+	ncclComm_t comm, half;
+	float *from, *to;
+};
+
+static struct gpu gpus[N];
+
+static void open_gpu(struct gpu *g, int device)
+{
+	CUdeviceptr at;
+
+	OK(cuDevicePrimaryCtxRetain(&g->context, device));
+	OK(cuCtxSetCurrent(g->context));
+	OK(cuStreamCreate(&g->stream, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc(&at, 2 * N * N * COUNT * sizeof(float)));
+	g->from = (float *)at;
+	g->to = g->from + N * N * COUNT;
+}
+
+static void *split_one(void *gpu)
+{
+	struct gpu *g = gpu;
+	int i = (int)(g - gpus);
+
+	OK(cuCtxSetCurrent(g->context));
+	NCCL(ncclCommSplit(g->comm, i % 2, i, &g->half, NULL));
+	return NULL;
+}
+
+/* In a group this is one call after another, and the emulated NCCL waits in the first. */
+static void split(void)
+{
+	pthread_t threads[N];
+
+	for (int i = 0; i < N; i++)
+		TRUE(pthread_create(&threads[i], NULL, split_one, &gpus[i]) == 0);
+	for (int i = 0; i < N; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void transfer(int from, int to, size_t count)
+{
+	if (count == 0)
+		return;
+	NCCL(ncclSend(gpus[from].from, count, ncclFloat, to, gpus[from].comm, gpus[from].stream));
+	NCCL(ncclRecv(gpus[to].to, count, ncclFloat, from, gpus[to].comm, gpus[to].stream));
+}
+
+static void equal(int i)
+{
+	for (int to = 0; to < N; to++)
+		transfer(i, to, COUNT);
+}
+
+static void uneven(int i)
+{
+	for (int to = 0; to < N; to++)
+		transfer(i, to, (size_t)(to > i) * COUNT);
+}
+
+static void ring(int i)
+{
+	transfer(i, (i + 1) % N, i == 0 ? 3 * COUNT : COUNT);
+}
+
+static void gather(int i)
+{
+	if (i > 0)
+		transfer(i, 0, COUNT);
+}
+
+static void halves(int i)
+{
+	NCCL(ncclAllGather(gpus[i].from, gpus[i].to, COUNT, ncclFloat, gpus[i].half,
+			   gpus[i].stream));
+}
+
+static void same(int i)
+{
+	for (int k = 1; k <= 3; k++)
+		NCCL(ncclAllReduce(gpus[i].from, gpus[i].to, (size_t)k * COUNT, ncclFloat, ncclSum,
+				   gpus[i].comm, gpus[i].stream));
+}
+
+static void mixed(int i)
+{
+	NCCL(ncclAllReduce(gpus[i].from, gpus[i].to, COUNT, ncclHalf, ncclSum, gpus[i].comm,
+			   gpus[i].stream));
+	NCCL(ncclAllGather(gpus[i].from, gpus[i].to, COUNT, ncclInt, gpus[i].comm, gpus[i].stream));
+	/* The emulated NCCL runs the calls of a rank in their order. */
+	NCCL(ncclSend(gpus[i].from, COUNT, ncclFloat, (i + 1) % N, gpus[i].comm, gpus[i].stream));
+	NCCL(ncclRecv(gpus[i].to, COUNT, ncclFloat, (i + N - 1) % N, gpus[i].comm, gpus[i].stream));
+}
+
+static void run(void (*calls)(int i), const char *range)
+{
+	if (range)
+		nvtxRangePushA(range);
+	NCCL(ncclGroupStart());
+	for (int i = 0; i < N; i++)
+		calls(i);
+	NCCL(ncclGroupEnd());
+	if (range)
+		nvtxRangePop();
+	for (int i = 0; i < N; i++) {
+		OK(cuCtxSetCurrent(gpus[i].context));
+		OK(cuStreamSynchronize(gpus[i].stream));
+	}
+}
+
+int main(void)
+{
+	ncclComm_t comms[N];
+
+	OK(cuInit(0));
+	for (int i = 0; i < N; i++)
+		open_gpu(&gpus[i], i);
+	NCCL(ncclCommInitAll(comms, N, NULL));
+	for (int i = 0; i < N; i++)
+		gpus[i].comm = comms[i];
+	split();
+	run(equal, NULL);
+	run(uneven, "nccl:all_to_all");
+	run(ring, NULL);
+	run(gather, "nccl:gather");
+	run(halves, NULL);
+	run(same, NULL);
+	run(mixed, NULL);
+	return 0;
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each GPU that a process uses is a rank with its own operations, however many threads drive it, and
+# two processes on one GPU are two ranks on one GPU.
+. "$(dirname "$0")/lib.sh"
+need_capture
+devices=$programs/tests/capture/capture_devices
+[ -x "$devices" ] || skip "this build has no CUDA headers"
+cd "$work"
+
+# record NAME COMMAND...: the trace NAME and the report NAME.json.
+record() {
+	name=$1
+	shift
+	gpucapture -o "$name" -- gpuemu --gpus 4 -o report -- "$@" >out 2>err || die "$name: $(cat err)"
+	gputrace verify "$name" >/dev/null
+	gputrace info --json "$name" >"$name.json"
+}
+
+cat >check.py <<'PY'
+import json, sys
+info = json.load(open(sys.argv[1] + '.json'))
+assert info['gpus'] == 4 and [r['rank'] for r in info['ranks']] == [0, 1, 2, 3], info['ranks']
+assert {r['facts']['shared_process'] for r in info['ranks']} == {1}, info['ranks']
+found = {(c['kind'], c['dtype'], c['bytes']): c for c in info['collectives']}
+assert set(found) == {('all_reduce', 'Float', 16384), ('all_gather', 'Int', 65536)}, found
+for c in found.values():
+    assert (c['ranks'], c['count'], c['operations']) == (4, 12, 48), c
+steps = [i for i in info['iterations'] if len(i['gpus']) == 4]
+assert len(steps) == 12, info['iterations']
+PY
+
+# One thread drives four GPUs, as nccl-tests -g 4 do.
+for how in all ranks null; do
+	record $how "$devices" $how 4 12
+	python3 check.py $how
+	gputrace info $how >info
+	grep -q '^4 GPUs, 12 iterations' info || die "$how: $(cat info)"
+	grep -q 'GPUs  *4 x ' info || die "$how: $(cat info)"
+	# Every rank has the work of its GPU, and the calls that were made for it.
+	gputrace export -f tsv -o $how.tsv $how
+	for gpu in 0 1 2 3; do
+		rows=$(cat $how.tsv/iterations/*/gpu$gpu/kernels | grep -c "	work	") || die "$how: no kernels on GPU $gpu"
+		equal "$rows" 12
+		cut -f 1 $how.tsv/iterations/*/gpu$gpu/calls >calls
+		grep -q . calls || die "$how: no calls for GPU $gpu"
+	done
+	gpureplay --emulate --json $how >emulated
+	python3 - <<'PY'
+import json
+report = json.load(open('emulated'))
+assert not report['broken'] and report['mean_abs_error'] < 0.01, report
+gpus = {g['gpu'] for i in report['iterations'] for g in i['gpus']}
+assert gpus == {0, 1, 2, 3}, gpus
+PY
+done
+
+# Without kernels and communicators a GPU is a rank as well.
+record alone "$devices" alone 3 5
+python3 -c "
+import json
+info = json.load(open('alone.json'))
+assert info['gpus'] == 3 and len(info['ranks']) == 3 and info['records']['memset'] == 15, info['ranks']"
+
+# Two processes on GPU 0, and a third on GPU 1.
+cat >three.sh <<'SH'
+"$1" alone 1 5 & first=$!
+"$1" alone 1 5 & second=$!
+CUDA_VISIBLE_DEVICES=1 "$1" alone 1 5
+wait $first && wait $second
+SH
+record shared sh three.sh "$devices"
+gputrace info shared >info
+grep -q '^2 GPUs, 3 ranks, ' info || die "$(cat info)"
+grep -q 'GPUs  *2 x ' info || die "$(cat info)"
+python3 - <<'PY'
+import json
+info = json.load(open('shared.json'))
+assert info['gpus'] == 2 and len(info['ranks']) == 3, info
+assert not any('shared_process' in r['facts'] for r in info['ranks']), info['ranks']
+on = sorted([r['rank'] for r in info['ranks'] if r['first_rank_on_gpu'] == first] for first in {r['first_rank_on_gpu'] for r in info['ranks']})
+assert sorted(map(len, on)) == [1, 2], on
+PY
+gputrace export -f svg -o timeline.svg shared
+grep -q '>2 GPUs · 3 ranks · ' timeline.svg || die "the picture counts GPUs otherwise"

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# A program that polls: queries that get the same answer become one call that says how many they were, other calls are
+# recorded each.
+. "$(dirname "$0")/lib.sh"
+need_capture
+program=$programs/tests/capture/capture_polls
+[ -x "$program" ] || skip "capture_polls was not built (no CUDA headers, or a sanitized build)"
+
+gpucapture -o "$work/trace" -- gpuemu -- "$program" >"$work/out" 2>"$work/told" || die "$(cat "$work/told")"
+gputrace verify "$work/trace" >/dev/null
+gputrace export -f tsv -o "$work/tables" "$work/trace"
+find "$work/tables" -name calls -exec cat {} + >"$work/calls"
+python3 - "$work/calls" "$(cat "$work/out")" <<'PY'
+import collections, re, sys
+rows, queries, latest = collections.Counter(), 0, {}
+with open(sys.argv[1]) as table:
+    for line in table:
+        fields = line.rstrip('\n').split('\t')
+        if not fields[0].isdigit():
+            continue
+        number, start, duration, process, thread, name, _, correlation, args = fields
+        rows[name] += 1
+        repeated = int(dict(a.split('=', 1) for a in args.split(';')).get('repeated', 1))
+        if name in ('cuStreamQuery', 'cuEventQuery'):
+            queries += repeated
+        elif repeated > 1:
+            sys.exit(f'other calls are left out: {line}')
+        assert int(start) >= latest.get(thread, 0), line
+        latest[thread] = int(start) + int(duration)
+print(dict(rows), queries)
+# Of each thread: the first of each, those left out, and one that finds it ready. Those of the current context that were
+# made while polling are counted among those left out.
+assert rows['cuStreamQuery'] <= 5 and rows['cuEventQuery'] <= 5, rows
+assert rows['cuCtxGetCurrent'] >= 12, rows
+made, polls_of_context = int(sys.argv[2]), 2 * 499
+assert queries == made + polls_of_context, (queries, made)
+PY

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# `meson install` installs all that users need, and what it installs works wherever it lies.
+. "$(dirname "$0")/lib.sh"
+command -v meson >/dev/null || skip "there is no meson"
+meson install -C "$BUILD" --no-rebuild --quiet --destdir "$work/root" >"$work/log" 2>&1 || die "$(cat "$work/log")"
+gputrace=$(find "$work/root" -path '*/bin/gputrace')
+[ -x "$gputrace" ] || die "no bin/gputrace: $(find "$work/root")"
+prefix=${gputrace%/bin/gputrace}
+share=$prefix/share
+cd "$work"
+
+# All documents, manual pages and models of the source, and the licence.
+for file in README.md CONTRIBUTING.md LICENSE; do
+	cmp "$SOURCE/$file" "$share/doc/gpureplay/$file"
+done
+diff -r -x meson.build -x man -x completion "$SOURCE/doc" "$share/doc/gpureplay/doc"
+for file in "$SOURCE"/data/gpus/*.gpu; do
+	cmp "$file" "$share/gpureplay/gpus/${file##*/}"
+done
+for page in "$SOURCE"/doc/man/*.[1-8]; do
+	program=${page##*/}
+	program=${program%.*}
+	[ ! -x "$prefix/bin/$program" ] || cmp "$page" "$share/man/man${page##*.}/${page##*/}"
+done
+for program in gputrace gpucapture gpureplay gputracefs gpuemu; do
+	[ ! -x "$BUILD/tools/$program" ] || [ -x "$prefix/bin/$program" ] || die "$program was not installed"
+	cmp "$SOURCE/doc/completion/gputrace" "$share/bash-completion/completions/$program"
+done
+
+# The public headers compile by themselves.
+printf '#include <gputrace.h>\n#include <gpuemu.h>\nint main(void) { gputrace_mark_iteration(); return 0; }\n' >marks.c
+cc -D_GNU_SOURCE -Wall -Werror -I "$prefix/include" marks.c -o marks -ldl
+./marks
+
+# The programs run without the build folder: the libraries that they preload are found beside them.
+PATH=$prefix/bin:${PATH#*:}
+[ "$(command -v gputrace)" = "$prefix/bin/gputrace" ] || die "gputrace is $(command -v gputrace)"
+python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 2 --steps 2 -o run
+gputrace import -o run.gputrace run/rank-*.json >report
+gpureplay --emulate run.gputrace | has_line 'step time'
+need_capture
+[ "$programs" = "$BUILD" ] || skip "recording: a sanitized program cannot be recorded"
+sed 's/^name .*/name mine/' "$share/gpureplay/gpus/H100.gpu" >mine.gpu
+gpucapture -o recorded -- gpuemu --like ./mine.gpu -- "$programs/tests/emugpu/emugpu_driver" >out 2>err || die "$(cat err)"
+gputrace info recorded | has_line mine

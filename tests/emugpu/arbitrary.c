@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The size of a message is the result of a kernel without a host kernel: the receiver waits for
+ * another number of bytes than the sender sends. Both streams fail, and the program and its user
+ * are told which kernel's result was used. Values that were written by copies are not arbitrary. */
+#include "tests/emugpu/check_driver.h"
+
+#include <nccl.h>
+#include <string.h>
+
+static const char ptx[] = ".version 8.0\n"
+			  ".target sm_52\n"
+			  ".address_size 64\n"
+			  ".visible .entry count_items(.param .u64 items, .param .u64 count)\n"
+			  "{ ret; }\n";
+
+static char logged[4096];
+
+static void log_message(void *data, CUlogLevel level, char *message, size_t length)
+{
+	TRUE(level == CU_LOG_LEVEL_ERROR && strlen(message) == length);
+	snprintf(logged, sizeof(logged), "%s", message);
+}
+
+/* What `count_items` should have counted: device memory that nothing has written is 0. */
+static uint64_t counted_bytes(CUdeviceptr items)
+{
+	CUdeviceptr count;
+	CUfunction f;
+	CUmodule module;
+	void *params[] = {&items, &count};
+	uint64_t bytes;
+	char text[64];
+
+	OK(cuMemAlloc(&count, sizeof(bytes)));
+	OK(cuModuleLoadData(&module, ptx));
+	OK(cuModuleGetFunction(&f, module, "count_items"));
+	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	OK(cuMemcpyDtoH(&bytes, count, sizeof(bytes)));
+	OK(cuMemcpyDtoH(text, items, sizeof(text))); /* not arbitrary: not counted */
+	OK(cuModuleUnload(module));
+	return bytes;
+}
+
+/* Written by a copy, then read by `count_items`. */
+static CUdeviceptr make_items(void)
+{
+	const char text[64] = "items";
+	CUdeviceptr items;
+
+	OK(cuMemAlloc(&items, sizeof(text)));
+	OK(cuMemcpyHtoD(items, text, sizeof(text)));
+	return items;
+}
+
+static void exchange(uint64_t received_bytes)
+{
+	CUcontext contexts[2];
+	CUdeviceptr memory[2];
+	CUlogsCallbackHandle handle;
+	ncclComm_t comms[2];
+
+	OK(cuLogsRegisterCallback(log_message, NULL, &handle));
+	TRUE(ncclCommInitAll(comms, 2, NULL) == ncclSuccess);
+	for (int i = 0; i < 2; i++) {
+		OK(cuDevicePrimaryCtxRetain(&contexts[i], i));
+		OK(cuCtxSetCurrent(contexts[i]));
+		OK(cuMemAlloc(&memory[i], 4096));
+	}
+	TRUE(ncclGroupStart() == ncclSuccess);
+	TRUE(ncclSend((void *)memory[0], 64, ncclInt8, 1, comms[0], NULL) == ncclSuccess);
+	TRUE(ncclRecv((void *)memory[1], received_bytes, ncclInt8, 0, comms[1], NULL) ==
+	     ncclSuccess);
+	TRUE(ncclGroupEnd() == ncclSuccess);
+	for (int i = 0; i < 2; i++) {
+		OK(cuCtxSetCurrent(contexts[i]));
+		FAILS(cuStreamSynchronize(NULL), CUDA_ERROR_LAUNCH_FAILED);
+	}
+	OK(cuLogsUnregisterCallback(handle));
+	FAILS(cuLogsUnregisterCallback(handle), CUDA_ERROR_INVALID_VALUE);
+}
+
+int main(void)
+{
+	CUcontext context;
+	CUdeviceptr items;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	items = make_items();
+	exchange(counted_bytes(items));
+	TRUE(strstr(logged, "rank 0 sends 64 bytes to rank 1, which expects 0"));
+	TRUE(strstr(logged, "8 bytes that count_items should have written"));
+	TRUE(strstr(logged, "--kernels"));
+	return 0;
+}

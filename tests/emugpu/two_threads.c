@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Two host threads for each GPU, as programs have that compute in one thread and communicate in
+ * another: a worker adds one to a buffer on a stream of its own; a communicator thread waits for
+ * each addition's event and reduces the buffer over all GPUs, each thread with its own NCCL
+ * communicator over the same GPUs. Results must be exact, and the two threads' kernels overlap in
+ * virtual time.
+ *
+ *     two_threads [GPUS [ROUNDS]]
+ */
+#include "replay/emugpu/gpuemu.h"
+#include "tests/emugpu/check_driver.h"
+
+#include <nccl.h>
+#include <pthread.h>
+
+enum { MAX_GPUS = 64, ITEMS = 1000 };
+
+#define KERNEL_NS 1000000
+
+static const char ptx[] = ".version 8.0\n"
+			  ".target sm_52\n"
+			  ".address_size 64\n"
+			  ".visible .entry add_one(.param .u64 items) { ret; }\n";
+
+static void add_one(struct gpuemu_launch *launch, void *const *args)
+{
+	float *items = *(float **)args[0];
+
+	(void)launch;
+	for (int i = 0; i < ITEMS; i++)
+		items[i] += 1;
+}
+
+static void add_one_cost(const struct gpuemu_launch *launch, void *const *args,
+			 struct gpuemu_cost *ret)
+{
+	(void)launch;
+	(void)args;
+	ret->ns = KERNEL_NS;
+}
+
+static const struct gpuemu_kernel kernel = {
+	.name = "add_one", .run = add_one, .cost = add_one_cost};
+
+/* A GPU, and what its two threads hand each other. */
+struct gpu {
+	int number, n, rounds;
+	CUcontext context;
+	CUfunction add;
+	CUevent added;
+	CUdeviceptr items, sums[2];
+	pthread_barrier_t turn;
+	ncclComm_t comms[2]; /* the worker's, the communicator thread's */
+};
+
+static void reduce(struct gpu *g, int who, CUdeviceptr from, CUstream stream)
+{
+	TRUE(ncclAllReduce((void *)from, (void *)g->sums[who], ITEMS, ncclFloat, ncclSum,
+			   g->comms[who], stream) == ncclSuccess);
+}
+
+static void check_sums(struct gpu *g, int who, CUstream stream, float expected)
+{
+	float sums[ITEMS];
+
+	OK(cuStreamSynchronize(stream));
+	OK(cuMemcpyDtoH(sums, g->sums[who], sizeof(sums)));
+	for (int i = 0; i < ITEMS; i++)
+		TRUE(sums[i] == expected);
+}
+
+static void *work(void *arg)
+{
+	struct gpu *g = arg;
+	void *params[] = {&g->items};
+	CUstream stream;
+
+	OK(cuCtxSetCurrent(g->context));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int round = 0; round < g->rounds; round++) {
+		OK(cuLaunchKernel(g->add, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+		OK(cuEventRecord(g->added, stream));
+		pthread_barrier_wait(&g->turn);
+		reduce(g, 0, g->items, stream);
+		check_sums(g, 0, stream, (float)(g->n * (round + 1)));
+		pthread_barrier_wait(&g->turn);
+	}
+	OK(cuStreamDestroy(stream));
+	return NULL;
+}
+
+static void *communicate(void *arg)
+{
+	struct gpu *g = arg;
+	CUstream stream;
+
+	OK(cuCtxSetCurrent(g->context));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int round = 0; round < g->rounds; round++) {
+		pthread_barrier_wait(&g->turn);
+		OK(cuStreamWaitEvent(stream, g->added, 0));
+		reduce(g, 1, g->items, stream);
+		check_sums(g, 1, stream, (float)(g->n * (round + 1)));
+		pthread_barrier_wait(&g->turn);
+	}
+	OK(cuStreamDestroy(stream));
+	return NULL;
+}
+
+/* Launches a kernel of KERNEL_NS and waits for it. */
+static void *busy(void *arg)
+{
+	struct gpu *g = arg;
+	CUdeviceptr items;
+	void *params[] = {&items};
+	CUstream stream;
+
+	OK(cuCtxSetCurrent(g->context));
+	OK(cuMemAlloc(&items, ITEMS * sizeof(float)));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchKernel(g->add, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+	OK(cuStreamSynchronize(stream));
+	OK(cuStreamDestroy(stream));
+	OK(cuMemFree(items));
+	return NULL;
+}
+
+static void run_pair(struct gpu *gpus, int n, void *(*first)(void *), void *(*second)(void *))
+{
+	pthread_t threads[2 * MAX_GPUS];
+
+	for (int i = 0; i < n; i++) {
+		TRUE(pthread_create(&threads[2 * i], NULL, first, &gpus[i]) == 0);
+		TRUE(pthread_create(&threads[2 * i + 1], NULL, second, &gpus[i]) == 0);
+	}
+	for (int i = 0; i < 2 * n; i++)
+		TRUE(pthread_join(threads[i], NULL) == 0);
+}
+
+/* Virtual milliseconds that two threads on one GPU take for a kernel each. */
+static float pair_ms(struct gpu *g)
+{
+	CUevent from, to;
+	float ms;
+
+	OK(cuCtxSetCurrent(g->context));
+	OK(cuEventCreate(&from, 0));
+	OK(cuEventCreate(&to, 0));
+	OK(cuEventRecord(from, NULL));
+	run_pair(g, 1, busy, busy);
+	OK(cuEventRecord(to, NULL));
+	OK(cuEventSynchronize(to));
+	OK(cuEventElapsedTime(&ms, from, to));
+	OK(cuEventDestroy(from));
+	OK(cuEventDestroy(to));
+	return ms;
+}
+
+static void open_gpu(struct gpu *g)
+{
+	CUmodule module;
+
+	OK(cuDevicePrimaryCtxRetain(&g->context, g->number));
+	OK(cuCtxSetCurrent(g->context));
+	OK(cuModuleLoadData(&module, ptx));
+	OK(cuModuleGetFunction(&g->add, module, "add_one"));
+	OK(cuEventCreate(&g->added, CU_EVENT_DISABLE_TIMING));
+	OK(cuMemAlloc(&g->items, ITEMS * sizeof(float)));
+	OK(cuMemsetD8(g->items, 0, ITEMS * sizeof(float)));
+	for (int i = 0; i < 2; i++)
+		OK(cuMemAlloc(&g->sums[i], ITEMS * sizeof(float)));
+	TRUE(pthread_barrier_init(&g->turn, NULL, 2) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	static struct gpu gpus[MAX_GPUS];
+	ncclComm_t comms[MAX_GPUS];
+	int n = argc > 1 ? atoi(argv[1]) : 4, rounds = argc > 2 ? atoi(argv[2]) : 20;
+	float ms;
+
+	TRUE(n > 0 && n <= MAX_GPUS && rounds > 0);
+	gpuemu_register(&kernel);
+	OK(cuInit(0));
+	for (int i = 0; i < n; i++) {
+		gpus[i].number = i;
+		gpus[i].n = n;
+		gpus[i].rounds = rounds;
+		open_gpu(&gpus[i]);
+	}
+	for (int who = 0; who < 2; who++) {
+		TRUE(ncclCommInitAll(comms, n, NULL) == ncclSuccess);
+		for (int i = 0; i < n; i++)
+			gpus[i].comms[who] = comms[i];
+	}
+	run_pair(gpus, n, work, communicate);
+	ms = pair_ms(&gpus[0]);
+	printf("two kernels of 1 ms, from two threads on one GPU: %.3f ms\n", (double)ms);
+	TRUE(ms >= 1.0f && ms < 1.5f);
+	for (int i = 0; i < n; i++)
+		for (int who = 0; who < 2; who++)
+			TRUE(ncclCommDestroy(gpus[i].comms[who]) == ncclSuccess);
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/bandwidth.h"
+
+#include "base/array.h"
+#include "tests/unit/test.h"
+#include <stdbool.h>
+
+#include "tests/unit/training.h"
+
+/* 8 GB in one second, as nccl-tests prints it in GB/s; -1: none. */
+static const struct {
+	const char *op;
+	uint32_t n_ranks;
+	double algorithm, bus;
+} rows[] = {
+	{"all_reduce", 8, 8, 14}, {"all_reduce", 2, 8, 8},
+	{"all_gather", 8, 8, 7},  {"reduce_scatter", 4, 8, 6},
+	{"all_to_all", 8, 8, 7},  {"broadcast", 8, 8, 8},
+	{"reduce", 8, 8, 8},	  {"send_recv", 2, 8, 8},
+	{"send_recv", 0, 8, 8},	  {"all_reduce", 0, 8, -1}, /* the number of ranks is not known */
+	{"all_reduce", 1, 8, -1}, {"gather", 8, -1, -1},
+	{"barrier", 8, -1, -1},	  {"", 8, -1, -1},
+};
+
+START_TEST(test_factors)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fmt_bandwidth b =
+			fmt_bandwidth(rows[i].op, rows[i].n_ranks, 8000000000, 1000000000);
+		double unit = 1e9;
+
+		ck_assert_msg(b.algorithm < 0 ? rows[i].algorithm < 0
+					      : b.algorithm == rows[i].algorithm * unit,
+			      "%s: algbw %f", rows[i].op, b.algorithm);
+		ck_assert_msg(b.bus < 0 ? rows[i].bus < 0 : b.bus == rows[i].bus * unit,
+			      "%s: busbw %f", rows[i].op, b.bus);
+	}
+	ck_assert(fmt_bandwidth("all_reduce", 8, -1, 1000).algorithm < 0);
+	ck_assert(fmt_bandwidth("all_reduce", 8, 1000, 0).algorithm < 0);
+}
+END_TEST
+
+/* A communicator that may have ranks that are not in the trace has no known size. */
+START_TEST(test_size_of_communicators)
+{
+	static const struct {
+		const char *key, *value; /* a fact of rank 0 */
+		uint32_t want;
+	} facts[] = {
+		{"any", "1", 4},
+		{"distributedInfo", "{\"world_size\": 4}", 4},
+		{"distributedInfo", "{\"world_size\": 8}", 0},
+		{"gputrace.communicators", "[{\"ranks\": 8, \"communicator\": 0}]", 8},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
+		char *folder = made_directory(), path[300];
+		struct fmt_error err = {.what = ""};
+		struct fmt_trace *trace;
+		struct training t;
+
+		snprintf(path, sizeof(path), "%s/t", folder);
+		training_init(&t, 4, 1, 1);
+		ck_assert_int_eq(fmt_names_fact_json(t.made.names, 0, facts[i].key, facts[i].value,
+						     strlen(facts[i].value)),
+				 0);
+		training_write(&t, path);
+		ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
+		ck_assert_uint_eq(
+			fmt_comm_size(trace, 0, fmt_site(fmt_trace_names(trace), t.collective)),
+			facts[i].want);
+		training_done(&t);
+		fmt_trace_close(trace);
+		made_remove(folder);
+	}
+}
+END_TEST
+
+TESTS("bandwidth", test_factors, test_size_of_communicators)

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/report/brief.h"
+
+#include "base/array.h"
+#include "tests/unit/test.h"
+
+#define ELEMENTWISE "void at::native::vectorized_elementwise_kernel<4, at::native::"
+#define CAT "void at::native::(anonymous namespace)::CatArrayBatchedCopy"
+#define REST ", std::array<char*, 3ul> >(int, at::native::Functor, std::array<char*, 3ul>)"
+
+/* Names of one table, the width, and their short forms and labels. */
+static const struct {
+	size_t most;
+	const char *names[4], *shown[4], *labels[4];
+} tables[] = {
+	{40,
+	 {"volta_sgemm_128x32_nn", "Memcpy HtoD (Pageable -> Device)",
+	  "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long, ncclWork*)", "void k<1>(int)"},
+	 {"volta_sgemm_128x32_nn", "Memcpy HtoD (Pageable -> Device)", "ncclDevKernel_SendRecv",
+	  "k<1>"},
+	 {"volta_sgemm_128x32_nn", "Memcpy HtoD (Pageable -> Device)", "SendRecv", "k"}},
+	/* They differ in a template argument, far behind. */
+	{60,
+	 {ELEMENTWISE "CUDAFunctor_add<float>" REST, ELEMENTWISE "neg_kernel_cuda<float>" REST},
+	 {"vectorized_elem…CUDAFunctor_add<float>, std::array<char*, 3…",
+	  "vectorized_elem…neg_kernel_cuda<float>, std::array<char*, 3…"},
+	 {"vectorized_elem…CUDAFunctor_add<float>, std::array<char*, 3…",
+	  "vectorized_elem…neg_kernel_cuda<float>, std::array<char*, 3…"}},
+	/* In the name of the function, which is enough for a label. */
+	{60,
+	 {CAT "<float, unsigned int, 2, 64, 64>(float*)",
+	  CAT "_aligned16_contig<float, unsigned int, 2, 64, 64>(float*)"},
+	 {"CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>",
+	  "CatArrayBatchedCopy_aligned16_contig<flo…ned int, 2, 64, 64>"},
+	 {"CatArrayBatchedCopy", "CatArrayBatchedCopy_aligned16_contig"}},
+	/* In the parameters alone. */
+	{40,
+	 {"f(int)", "f(long)", "g(int)"},
+	 {"f(int)", "f(long)", "g"},
+	 {"f(int)", "f(long)", "g"}},
+	/* In the namespace alone. */
+	{20,
+	 {"void a::kernel<float, 128, 2>(int)", "void b::kernel<float, 128, 2>(int)",
+	  "void c::kernel<float, 128, 1>(int)"},
+	 {"a::kernel<flo…28, 2>", "b::kernel<flo…28, 2>", "kernel<float,…28, 1>"},
+	 {"a::kernel<flo…28, 2>", "b::kernel<flo…28, 2>", "kernel<float,…28, 1>"}},
+	/* In the middle and at the end at once, so that no window shows it. */
+	{12,
+	 {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaxb", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaayb",
+	  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaxb"},
+	 {"aaaaaaaa…axb #1", "aaaaaaaa…ayb", "aaaaaaaa…axb #2"},
+	 {NULL}},
+};
+
+static void check(const char *want, struct text *got)
+{
+	text_char(got, 0);
+	ck_assert_str_eq(got->data, want);
+	text_done(got);
+}
+
+START_TEST(test_tables)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		struct fmt_brief b = {0};
+
+		for (uint32_t k = 0; k < 4 && tables[i].names[k]; k++)
+			ck_assert_int_eq(fmt_brief_add(&b, k, tables[i].names[k],
+						       strlen(tables[i].names[k])),
+					 0);
+		ck_assert_int_eq(fmt_brief_settle(&b, tables[i].most), 0);
+		for (uint32_t k = 0; k < 4 && tables[i].names[k]; k++) {
+			struct text shown = {0}, label = {0};
+
+			fmt_brief_put(&b, k, tables[i].most, &shown);
+			check(tables[i].shown[k], &shown);
+			if (!tables[i].labels[k])
+				continue;
+			fmt_brief_label(&b, k, tables[i].most, &label);
+			check(tables[i].labels[k], &label);
+		}
+		fmt_brief_done(&b);
+	}
+}
+END_TEST
+
+/* Names of few letters, so that they agree in much: no two have the same short form, and none is
+ * much longer than the table is wide. */
+START_TEST(test_all_differ)
+{
+	enum { NAMES = 400, MOST = 24 };
+	static char names[NAMES][80];
+	struct text shown[NAMES] = {0};
+	struct fmt_brief b = {0};
+	uint32_t random = 1;
+
+	for (uint32_t i = 0; i < NAMES; i++) {
+		size_t len = 30 + i % 40;
+
+		for (size_t k = 0; k < len; k++) {
+			random = random * 1664525 + 1013904223;
+			names[i][k] = k < 20 ? 'a' : "aaaaab<,\xc3"[(random >> 16) % 9];
+		}
+		ck_assert_int_eq(fmt_brief_add(&b, NAMES - i, names[i], len), 0);
+	}
+	ck_assert_int_eq(fmt_brief_settle(&b, MOST), 0);
+	for (uint32_t i = 0; i < NAMES; i++) {
+		fmt_brief_put(&b, NAMES - i, MOST, &shown[i]);
+		ck_assert_uint_le(shown[i].len, MOST + 2 * strlen("…") + 6);
+		text_char(&shown[i], 0);
+		for (uint32_t k = 0; k < i; k++)
+			ck_assert_msg(strcmp(shown[i].data, shown[k].data) != 0 ||
+					      strcmp(names[i], names[k]) == 0,
+				      "%s and %s are both %s", names[i], names[k], shown[i].data);
+	}
+	for (uint32_t i = 0; i < NAMES; i++)
+		text_done(&shown[i]);
+	fmt_brief_done(&b);
+}
+END_TEST
+
+TESTS("brief", test_tables, test_all_differ)

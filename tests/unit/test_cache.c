@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/cache.h"
+
+#include "base/array.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static int make_block(void *context, void **ret, size_t *bytes)
+{
+	__atomic_fetch_add((int *)context, 1, __ATOMIC_RELAXED);
+	*bytes = 1000;
+	*ret = malloc(*bytes);
+	usleep(1000);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int make_failure(void *context, void **ret, size_t *bytes)
+{
+	++*(int *)context;
+	return -EIO;
+}
+
+START_TEST(test_the_cache_is_bounded_and_keeps_what_is_used)
+{
+	int made = 0;
+	struct fs_maker maker = {make_block, free, &made}, broken = {make_failure, free, &made};
+	struct fs_item *first, *item;
+	struct fs_cache *c;
+
+	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &first), 0);
+	for (uint64_t i = 1; i < 50; i++) {
+		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &item), 0);
+		fs_cache_put(c, item);
+		ck_assert_uint_le(fs_cache_bytes(c), 5000);
+	}
+	ck_assert_int_eq(made, 50);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &item), 0);
+	ck_assert_ptr_eq(item, first);
+	ck_assert_int_eq(made, 50);
+	fs_cache_put(c, item);
+	fs_cache_put(c, first);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 1}, &maker, &item), 0);
+	ck_assert_int_eq(made, 51);
+	fs_cache_put(c, item);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){9, 9}, &broken, &item), -EIO);
+	ck_assert_int_eq(made, 53);
+	fs_cache_free(c);
+}
+END_TEST
+
+START_TEST(test_the_cache_lets_go_of_what_is_put_for_the_last_time)
+{
+	int made = 0;
+	struct fs_maker maker = {make_block, free, &made};
+	struct fs_item *one, *two;
+	struct fs_cache *c;
+
+	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &two), 0);
+	fs_cache_put_last(c, one);
+	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
+	fs_cache_put_last(c, two);
+	ck_assert_uint_eq(fs_cache_bytes(c), 0);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
+	ck_assert_int_eq(made, 2);
+	fs_cache_put(c, one);
+	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
+
+	/* What is cheap stays while the cache is less than half full. */
+	for (uint64_t i = 1; i < 4; i++) {
+		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &one), 0);
+		fs_cache_put_cheap(c, one);
+	}
+	ck_assert_uint_le(fs_cache_bytes(c), 2500);
+	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 1}, &maker, &one), 0);
+	fs_cache_put(c, one);
+	ck_assert_int_eq(made, 5);
+	fs_cache_free(c);
+}
+END_TEST
+
+struct reader {
+	struct fs_cache *cache;
+	struct fs_maker maker;
+};
+
+static void *read_some(void *arg)
+{
+	struct reader *r = arg;
+
+	for (uint64_t i = 0; i < 20; i++) {
+		struct fs_item *item;
+
+		ck_assert_int_eq(fs_cache_get(r->cache, (struct fs_key){1, i}, &r->maker, &item),
+				 0);
+		ck_assert_ptr_nonnull(fs_item_thing(item));
+		fs_cache_put(r->cache, item);
+	}
+	return NULL;
+}
+
+START_TEST(test_what_many_want_is_made_once)
+{
+	int made = 0;
+	struct reader r = {.maker = {make_block, free, &made}};
+	pthread_t threads[8];
+
+	ck_assert_int_eq(fs_cache_new(1 << 20, &r.cache), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, read_some, &r), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_int_eq(made, 20);
+	fs_cache_free(r.cache);
+}
+END_TEST
+
+/* ---- memory that is reserved */
+
+struct reserving {
+	struct fs_cache *cache;
+	_Atomic size_t now, most;
+};
+
+static void *reserve_some(void *arg)
+{
+	struct reserving *r = arg;
+
+	for (int i = 0; i < 20; i++) {
+		size_t now;
+
+		fs_cache_reserve(r->cache, 1500);
+		now = r->now += 1500;
+		if (now > r->most)
+			r->most = now;
+		usleep(100);
+		r->now -= 1500;
+		fs_cache_release(r->cache, 1500);
+	}
+	return NULL;
+}
+
+START_TEST(test_reserved_memory_is_bounded)
+{
+	struct reserving r = {0};
+	struct fs_item *item;
+	pthread_t threads[8];
+	int made = 0;
+	struct fs_maker maker = {make_block, free, &made};
+
+	ck_assert_int_eq(fs_cache_new(5000, &r.cache), 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		ck_assert_int_eq(fs_cache_get(r.cache, (struct fs_key){0, i}, &maker, &item), 0);
+		fs_cache_put(r.cache, item);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, reserve_some, &r), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_le(r.most, 4500);
+	/* What is kept makes space for what is made; what does not fit at all is alone. */
+	fs_cache_reserve(r.cache, 4500);
+	ck_assert_uint_le(fs_cache_bytes(r.cache), 1500);
+	fs_cache_release(r.cache, 4500);
+	fs_cache_reserve(r.cache, 1 << 20);
+	fs_cache_release(r.cache, 1 << 20);
+	fs_cache_free(r.cache);
+}
+END_TEST
+
+TESTS("cache", test_reserved_memory_is_bounded, test_the_cache_is_bounded_and_keeps_what_is_used,
+      test_the_cache_lets_go_of_what_is_put_for_the_last_time, test_what_many_want_is_made_once)

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/edges.h"
+#include "tests/unit/test.h"
+
+static struct fs_edges edges;
+static char file[2 * FS_PAGE], page[FS_PAGE];
+
+static void setup(void)
+{
+	fs_edges_init(&edges);
+	for (size_t i = 0; i < sizeof(file); i++)
+		file[i] = (char)(i * 7);
+}
+
+/* Adds bytes [from, end) of the file. */
+static bool add(fs_ino ino, size_t from, size_t end)
+{
+	return fs_edges_add(&edges, ino, from, file + from, end - from, page);
+}
+
+START_TEST(test_two_parts_complete_a_page_in_any_order)
+{
+	setup();
+	ck_assert(!add(1, FS_PAGE, FS_PAGE + 100));
+	ck_assert(add(1, FS_PAGE + 100, 2 * FS_PAGE));
+	ck_assert_mem_eq(page, file + FS_PAGE, FS_PAGE);
+	ck_assert(!add(1, FS_PAGE + 4000, 2 * FS_PAGE));
+	ck_assert(add(1, FS_PAGE, FS_PAGE + 4000));
+	ck_assert_mem_eq(page, file + FS_PAGE, FS_PAGE);
+	/* It is not kept any longer. */
+	ck_assert(!add(1, FS_PAGE, FS_PAGE + 100));
+	fs_edges_done(&edges);
+}
+END_TEST
+
+START_TEST(test_many_parts_complete_a_page)
+{
+	setup();
+	ck_assert(!add(1, 1000, 2000));
+	ck_assert(!add(1, 0, 1000));
+	ck_assert(!add(1, 2000, 2001));
+	ck_assert(add(1, 2001, FS_PAGE));
+	ck_assert_mem_eq(page, file, FS_PAGE);
+	fs_edges_done(&edges);
+}
+END_TEST
+
+START_TEST(test_parts_of_other_pages_are_not_joined)
+{
+	setup();
+	ck_assert(!add(1, 0, 1000));
+	ck_assert(!add(2, 1000, FS_PAGE));
+	ck_assert(!add(1, FS_PAGE + 1000, 2 * FS_PAGE));
+	ck_assert(!add(1, 1001, FS_PAGE)); /* a byte is missing */
+	ck_assert(!add(1, 0, 0));
+	fs_edges_done(&edges);
+}
+END_TEST
+
+START_TEST(test_the_number_of_pages_is_bounded)
+{
+	size_t kept = 0;
+
+	setup();
+	for (uint64_t i = 0; i < 10 * FS_EDGES; i++)
+		ck_assert(!fs_edges_add(&edges, 1, i * FS_PAGE, file, 10, page));
+	for (size_t i = 0; i < FS_EDGES; i++)
+		kept += edges.slots[i].bytes != NULL;
+	ck_assert_uint_le(kept, FS_EDGES);
+	fs_edges_done(&edges);
+}
+END_TEST
+
+TESTS("edges", test_two_parts_complete_a_page_in_any_order, test_many_parts_complete_a_page,
+      test_parts_of_other_pages_are_not_joined, test_the_number_of_pages_is_bounded)

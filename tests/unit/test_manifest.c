@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A trace is all of its files and no others: whichever file is missing, exchanged or added, it is
+ * reported, and no slice is read wrong. */
+#include "formats/store/pack.h"
+#include "formats/store/verify.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define RANKS 3
+#define SLICES 2
+#define LAUNCHES 40
+
+/* Two runs of one program: the same slices, names that are numbered differently. */
+struct runs {
+	char *dir;
+	char own[400], other[400];
+	struct made m;
+	struct fmt_slice *slices[RANKS][SLICES];
+};
+
+static void write_other(const char *path, enum fmt_names_mode mode)
+{
+	struct made m = {.seed = 1};
+
+	ck_assert_int_eq(fmt_names_new(&m.names), 0);
+	made_string(&m, "of the other run");
+	made_names(&m, RANKS);
+	made_write(&m, path, mode, RANKS, SLICES, LAUNCHES, 0);
+	made_done(&m);
+}
+
+static void make_runs(struct runs *k, enum fmt_names_mode mode)
+{
+	k->dir = made_directory();
+	snprintf(k->own, sizeof(k->own), "%s/own", k->dir);
+	snprintf(k->other, sizeof(k->other), "%s/other", k->dir);
+	made_init(&k->m, RANKS);
+	made_write(&k->m, k->own, mode, RANKS, SLICES, LAUNCHES, 0);
+	write_other(k->other, mode);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		fmt_number first = 0;
+
+		for (uint32_t s = 0; s < SLICES; s++) {
+			k->slices[r][s] = made_slice(&k->m, r, s, LAUNCHES, first);
+			first += k->slices[r][s]->n_events;
+		}
+	}
+}
+
+static void runs_done(struct runs *k)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		for (uint32_t s = 0; s < SLICES; s++)
+			fmt_slice_free(k->slices[r][s]);
+	made_done(&k->m);
+	made_remove(k->dir);
+}
+
+/* Runs a command with $OWN and $OTHER set. */
+static void shell(const struct runs *k, const char *command)
+{
+	ck_assert_int_eq(setenv("OWN", k->own, 1), 0);
+	ck_assert_int_eq(setenv("OTHER", k->other, 1), 0);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* Counts the slices that can be read. Each must be the one that was written. */
+static int right_slices(const struct runs *k, const char *path, const char *what)
+{
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *t;
+	int n = 0;
+
+	ck_assert_msg(fmt_trace_open(path, &t, &err) == 0, "%s: %s: %s", what, err.file, err.what);
+	for (uint32_t r = 0; r < fmt_trace_n_ranks(t); r++)
+		for (uint32_t s = 0; s < fmt_trace_rank(t, r)->n_slices; s++) {
+			uint32_t number = fmt_trace_rank(t, r)->number;
+			struct fmt_slice *got;
+
+			if (fmt_slice_load(t, r, s, FMT_WANT_ALL, &got, &err) < 0)
+				continue;
+			ck_assert_msg(
+				number < RANKS && s < SLICES &&
+					same_slice(k->slices[number][s], got, fmt_trace_names(t)),
+				"%s: wrong data of rank %u", what, number);
+			fmt_slice_free(got);
+			n++;
+		}
+	fmt_trace_close(t);
+	return n;
+}
+
+struct reported {
+	const char *text;
+	int n;
+};
+
+static int match(void *context, const struct fmt_problem *p)
+{
+	struct reported *r = context;
+	char line[512];
+
+	snprintf(line, sizeof(line), "%s: %s", p->error.file, p->error.what);
+	r->n += strstr(line, r->text) != NULL;
+	return 0;
+}
+
+static void expect_report(const char *path, const char *what, const char *text)
+{
+	struct reported reported = {.text = text};
+	struct fmt_verified v;
+	struct fmt_error err;
+
+	ck_assert_int_eq(fmt_verify(path, match, &reported, &v, &err), 0);
+	ck_assert_msg(v.problems > 0, "%s: called whole", what);
+	ck_assert_msg(reported.n > 0, "%s: not said: %s", what, text);
+}
+
+/* What is done to the directory, what verify says, and how many slices are still read. */
+static const struct {
+	const char *command, *says;
+	int shared, in_line; /* slices that are left, by where names are */
+} changes[] = {
+	{"rm $OWN/rank-00001.chunks", "rank-00001.chunks: missing", 4, 4},
+	{"rm $OWN/rank-00000.chunks $OWN/rank-00002.chunks", "rank-00002.chunks: missing", 2, 2},
+	{"rm $OWN/names.chunks", "names.chunks: missing", 0, -1},
+	{"rm $OWN/manifest.chunks", "no manifest.chunks", 6, 6},
+	{"cp $OTHER/rank-00001.chunks $OWN", "rank-00001.chunks: of another trace", 4, 4},
+	{"cp $OTHER/names.chunks $OWN", "names.chunks: of another trace", 0, -1},
+	{"cp $OWN/rank-00000.chunks $OWN/rank-00001.chunks", "rank-00001.chunks: a file of rank 0",
+	 4, 4},
+	{"cp $OTHER/rank-00002.chunks $OWN/rank-00003.chunks", "rank-00003.chunks: a file of rank",
+	 6, 6},
+	{"cp $OWN/names.chunks $OWN/rank-00001.chunks", "rank-00001.chunks: not a file of a rank",
+	 4, -1},
+	{"cp $OWN/rank-00001.chunks $OWN/blobs.chunks", "blobs.chunks: not a file of contents", 6,
+	 6},
+	{"ln -sf nowhere $OWN/rank-00001.chunks", "rank-00001.chunks: cannot open: No such file", 4,
+	 4},
+	{"rm $OWN/rank-00001.chunks; mkdir $OWN/rank-00001.chunks", "rank-00001.chunks: ", 4, 4},
+	{": >$OWN/rank-00001.chunks", "rank-00001.chunks: not a trace", 4, 4},
+};
+
+static void change_all(enum fmt_names_mode mode)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		int left = mode == FMT_NAMES_SHARED ? changes[i].shared : changes[i].in_line;
+		struct runs k;
+
+		if (left < 0)
+			continue;
+		make_runs(&k, mode);
+		shell(&k, changes[i].command);
+		ck_assert_msg(right_slices(&k, k.own, changes[i].command) == left, "%s: %d slices",
+			      changes[i].command, right_slices(&k, k.own, changes[i].command));
+		expect_report(k.own, changes[i].command, changes[i].says);
+		runs_done(&k);
+	}
+}
+
+START_TEST(test_every_change_of_files_is_found)
+{
+	change_all(FMT_NAMES_SHARED);
+}
+END_TEST
+
+START_TEST(test_every_change_of_files_of_a_recording_is_found)
+{
+	change_all(FMT_NAMES_INLINE);
+}
+END_TEST
+
+/* The id is that of what was written, whatever became of it since. */
+START_TEST(test_the_id_stays)
+{
+	struct fmt_trace *t;
+	struct runs k;
+	char id[65];
+
+	make_runs(&k, FMT_NAMES_SHARED);
+	ck_assert_int_eq(fmt_trace_open(k.own, &t, NULL), 0);
+	snprintf(id, sizeof(id), "%s", fmt_trace_id(t));
+	fmt_trace_close(t);
+	shell(&k, "rm $OWN/rank-00001.chunks");
+	ck_assert_int_eq(fmt_trace_open(k.own, &t, NULL), 0);
+	ck_assert_str_eq(fmt_trace_id(t), id);
+	fmt_trace_close(t);
+	runs_done(&k);
+}
+END_TEST
+
+/* Packing and unpacking keep the report of a missing file. */
+START_TEST(test_a_packed_trace_says_what_is_missing)
+{
+	char packed[450], again[450];
+	struct fmt_error err;
+	struct runs k;
+
+	make_runs(&k, FMT_NAMES_SHARED);
+	shell(&k, "rm $OWN/rank-00001.chunks");
+	snprintf(packed, sizeof(packed), "%s/packed", k.dir);
+	snprintf(again, sizeof(again), "%s/again", k.dir);
+	ck_assert_int_eq(fmt_pack(k.own, packed, 0, &err), 0);
+	expect_report(packed, "packed", "rank-00001.chunks: missing");
+	ck_assert_int_eq(right_slices(&k, packed, "packed"), 4);
+	ck_assert_int_eq(fmt_unpack(packed, again, &err), 0);
+	expect_report(again, "unpacked", "rank-00001.chunks: missing");
+	runs_done(&k);
+}
+END_TEST
+
+/* Files of another trace under this one's manifest: which of the two is wrong cannot be known. */
+START_TEST(test_a_manifest_of_another_trace_is_refused)
+{
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *t;
+	struct runs k;
+
+	make_runs(&k, FMT_NAMES_SHARED);
+	shell(&k, "cp $OTHER/manifest.chunks $OWN");
+	ck_assert_int_eq(fmt_trace_open(k.own, &t, &err), -EBADMSG);
+	ck_assert_msg(strstr(err.what, "of another trace") != NULL, "%s", err.what);
+	runs_done(&k);
+}
+END_TEST
+
+TESTS("manifest", test_every_change_of_files_is_found,
+      test_every_change_of_files_of_a_recording_is_found, test_the_id_stays,
+      test_a_packed_trace_says_what_is_missing, test_a_manifest_of_another_trace_is_refused)

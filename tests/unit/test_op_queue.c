@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "capture/library/times/op_queue.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+static struct cap_op_queue *new_queue(uint64_t most)
+{
+	struct cap_op_queue *q = calloc(1, sizeof(*q));
+
+	ck_assert_ptr_nonnull(q);
+	cap_op_queue_begin(q, most);
+	return q;
+}
+
+static struct cap_op_chunk *new_chunk(void)
+{
+	struct cap_op_chunk *chunk = calloc(1, sizeof(*chunk));
+
+	ck_assert_ptr_nonnull(chunk);
+	return chunk;
+}
+
+static void free_queue(struct cap_op_queue *q)
+{
+	struct cap_op_chunk *chunk;
+
+	while ((chunk = cap_op_queue_give_back(q)))
+		free(chunk);
+	free(q);
+}
+
+static bool put(struct cap_op_queue *q, uint64_t id)
+{
+	struct cap_timed_op *op = cap_op_queue_take(q);
+
+	if (!op)
+		return false;
+	op->id = id;
+	cap_timed_publish(op);
+	return true;
+}
+
+/* Slots come in order, and not before they are published. */
+START_TEST(one_after_the_other)
+{
+	struct cap_op_queue *q = new_queue(1 << 20);
+	struct cap_timed_op *first, *second;
+
+	ck_assert(!cap_op_queue_take(q));
+	ck_assert(!cap_op_queue_first(q));
+	ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
+	ck_assert_uint_eq(cap_op_queue_free(q), CAP_OPS_A_CHUNK);
+	first = cap_op_queue_take(q);
+	second = cap_op_queue_take(q);
+	cap_timed_publish(second);
+	ck_assert(!cap_op_queue_first(q));
+	cap_timed_publish(first);
+	ck_assert_ptr_eq(cap_op_queue_first(q), first);
+	cap_op_queue_remove(q);
+	ck_assert_ptr_eq(cap_op_queue_first(q), second);
+	cap_op_queue_remove(q);
+	ck_assert(!cap_op_queue_first(q));
+	ck_assert_uint_eq(cap_op_queue_used(q), 0);
+	free_queue(q);
+}
+END_TEST
+
+/* A full queue has no slot until a chunk is added; a removed chunk can be that. */
+START_TEST(chunks_go_round)
+{
+	struct cap_op_queue *q = new_queue(1 << 20);
+	struct cap_op_chunk *chunk = new_chunk();
+	uint64_t put_id = 0, got_id = 0;
+
+	for (int round = 0; round < 3 * (int)CAP_CHUNKS_A_QUEUE; round++) {
+		ck_assert_int_eq(cap_op_queue_add(q, chunk), 0);
+		while (put(q, put_id))
+			put_id++;
+		chunk = NULL;
+		while (cap_op_queue_first(q)) {
+			ck_assert_uint_eq(cap_op_queue_first(q)->id, got_id++);
+			ck_assert(!chunk);
+			chunk = cap_op_queue_remove(q);
+		}
+		ck_assert_ptr_nonnull(chunk);
+	}
+	ck_assert_uint_eq(put_id, 3ull * CAP_CHUNKS_A_QUEUE * CAP_OPS_A_CHUNK);
+	free(chunk);
+	free_queue(q);
+}
+END_TEST
+
+/* No more slots than asked for are in use at once, nor more chunks than there are numbers for. */
+START_TEST(no_more_than_the_most)
+{
+	struct cap_op_queue *q = new_queue(10);
+	struct cap_op_chunk *chunk = new_chunk();
+	int n = 0;
+
+	ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
+	ck_assert_int_eq(cap_op_queue_add(q, chunk), -ENOSPC);
+	for (n = 0; put(q, 1); n++)
+		;
+	ck_assert_int_eq(n, 10);
+	cap_op_queue_remove(q);
+	ck_assert(!put(q, 1));
+	cap_op_queue_renew(q);
+	ck_assert(put(q, 1));
+	ck_assert(!put(q, 1));
+	free_queue(q);
+
+	q = new_queue(UINT32_MAX);
+	for (unsigned i = 0; i < CAP_CHUNKS_A_QUEUE; i++)
+		ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
+	ck_assert_int_eq(cap_op_queue_add(q, chunk), -ENOSPC);
+	free(chunk);
+	free_queue(q);
+}
+END_TEST
+
+/* A queue that gave its chunks back begins again with others. */
+START_TEST(begins_again)
+{
+	struct cap_op_queue *q = new_queue(1 << 20);
+
+	for (int round = 0; round < 3; round++) {
+		struct cap_op_chunk *chunk;
+		int n = 0;
+
+		for (int i = 0; i < 3; i++)
+			ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
+		for (int i = 0; i < 300; i++)
+			ck_assert(put(q, 1));
+		for (int i = 0; i < 300; i++)
+			free(cap_op_queue_remove(q));
+		for (; (chunk = cap_op_queue_give_back(q)); n++)
+			free(chunk);
+		ck_assert_int_eq(n, 2);
+		ck_assert(!put(q, 1));
+		ck_assert(!cap_op_queue_first(q));
+	}
+	free_queue(q);
+}
+END_TEST
+
+#define THREADS 4
+#define PUT 20000
+
+static struct {
+	struct cap_op_queue *queue;
+	pthread_mutex_t lock;
+	unsigned n_chunks;
+} shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void add_chunk(struct cap_op_chunk *chunk)
+{
+	pthread_mutex_lock(&shared.lock);
+	ck_assert_int_eq(cap_op_queue_add(shared.queue, chunk), 0);
+	pthread_mutex_unlock(&shared.lock);
+}
+
+static void *produce(void *number)
+{
+	for (uint64_t i = 0; i < PUT; i++)
+		while (!put(shared.queue, (uint64_t)(uintptr_t)number << 32 | i)) {
+			add_chunk(new_chunk());
+			__atomic_fetch_add(&shared.n_chunks, 1, __ATOMIC_RELAXED);
+		}
+	return NULL;
+}
+
+/* Threads put at once: everything comes, and what a thread put comes in its order. */
+START_TEST(many_threads)
+{
+	uint64_t next[THREADS] = {0};
+	pthread_t threads[THREADS];
+
+	shared.queue = new_queue(1 << 20);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, produce, (void *)i);
+	for (int got = 0; got < THREADS * PUT; got++) {
+		struct cap_timed_op *op;
+		struct cap_op_chunk *chunk;
+
+		while (!(op = cap_op_queue_first(shared.queue)))
+			sched_yield();
+		ck_assert_uint_lt(op->id >> 32, THREADS);
+		ck_assert_uint_eq(op->id & UINT32_MAX, next[op->id >> 32]++);
+		chunk = cap_op_queue_remove(shared.queue);
+		if (chunk)
+			add_chunk(chunk);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(cap_op_queue_used(shared.queue), 0);
+	ck_assert_uint_lt(shared.n_chunks, THREADS * PUT);
+	free_queue(shared.queue);
+}
+END_TEST
+
+TESTS("op_queue", one_after_the_other, chunks_go_round, no_more_than_the_most, begins_again,
+      many_threads)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/store/patch.h"
+
+#include "tests/unit/test.h"
+
+START_TEST(test_patches_make_what_they_were_made_of)
+{
+	uint8_t base[3000], bytes[3000];
+	struct text patch = {0}, made = {0};
+	uint64_t seed = 1;
+	int64_t copied;
+
+	for (size_t i = 0; i < sizeof(base); i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		base[i] = (uint8_t)(seed >> 56);
+	}
+	memcpy(bytes, base + 1000, 1500); /* moved, with a change in the middle */
+	memcpy(bytes + 1500, base, 1500);
+	bytes[700] ^= 1;
+	copied = fmt_patch_put(base, sizeof(base), bytes, sizeof(bytes), &patch);
+	ck_assert_int_eq(copied, sizeof(bytes) - 1);
+	ck_assert_uint_lt(patch.len, 20);
+	ck_assert_int_eq(fmt_patch_apply(fmt_cursor(patch.data, patch.len), base, sizeof(base),
+					 sizeof(bytes), &made),
+			 0);
+	ck_assert_uint_eq(made.len, sizeof(bytes));
+	ck_assert_mem_eq(made.data, bytes, sizeof(bytes));
+	/* More than the limit; beyond the end of a shorter base. */
+	ck_assert_int_eq(fmt_patch_apply(fmt_cursor(patch.data, patch.len), base, sizeof(base),
+					 sizeof(bytes) - 1, &made),
+			 -EBADMSG);
+	ck_assert_int_eq(fmt_patch_apply(fmt_cursor(patch.data, patch.len), base, 1400,
+					 sizeof(bytes), &made),
+			 -EBADMSG);
+	text_done(&patch);
+	text_done(&made);
+}
+END_TEST
+
+TESTS("patch", test_patches_make_what_they_were_made_of)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/store/slice_code.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+#define LAUNCHES 200
+
+/* A map that leaves every number of `n` as it is. */
+static struct fmt_names_map same_numbers(const struct fmt_names *n)
+{
+	static uint32_t numbers[64];
+	struct fmt_names_map m = {.strings = numbers,
+				  .sites = numbers,
+				  .comms = numbers,
+				  .n_strings = fmt_n_strings(n),
+				  .n_sites = fmt_n_sites(n),
+				  .n_comms = fmt_n_comms(n),
+				  .n_rules = 1};
+
+	ck_assert_uint_le(m.n_strings, ARRAY_SIZE(numbers));
+	for (uint32_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		numbers[i] = i;
+	return m;
+}
+
+/* The header that a writer gives to the slice. */
+static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_names *n, size_t bytes)
+{
+	struct fmt_chunk c = {.type = FMT_CHUNK_SLICE,
+			      .slice = s->index,
+			      .iteration = s->iteration,
+			      .first_number = s->first_number,
+			      .n_edges = s->n_edges,
+			      .raw_bytes = bytes};
+
+	for (size_t i = 0; i < s->n_events; i++)
+		c.n_records[fmt_site(n, s->events[i].site)->kind]++;
+	for (size_t i = 0; i < s->n_ranges; i++)
+		c.n_records[fmt_site(n, s->ranges[i].site)->kind]++;
+	return c;
+}
+
+static int get(const struct made *m, const struct text *raw, size_t len, const struct fmt_chunk *c,
+	       const struct text *base, struct fmt_slice **ret)
+{
+	struct fmt_names_map same = same_numbers(m->names);
+	struct fmt_cursor of_base = fmt_cursor(base ? base->data : "", base ? base->len : 0);
+	struct fmt_slice_head head;
+	int r = fmt_slice_head_get(fmt_cursor(raw->data, len), &head);
+
+	return r < 0 ? r : fmt_slice_get(&head, c, m->names, &same, 0, base ? &of_base : NULL, ret);
+}
+
+START_TEST(test_slices_read_as_they_were_written)
+{
+	struct fmt_slice_parts parts[2] = {0};
+	struct text raw[2] = {0};
+	struct made m;
+	int64_t copied;
+
+	made_init(&m, 1);
+	for (uint32_t k = 0; k < 2; k++) {
+		struct fmt_slice *slice = made_slice(&m, 0, k, LAUNCHES, k * 2 * LAUNCHES), *got;
+		const struct text *base = k ? &parts[0].structure : NULL;
+		struct fmt_chunk c;
+
+		ck_assert_int_eq(fmt_slice_code(slice, m.names, 0, &parts[k]), 0);
+		copied = fmt_slice_put(&parts[k], base, k, &raw[k]);
+		ck_assert_int_eq(copied > (int64_t)parts[k].structure.len / 2, k);
+		c = chunk_of(slice, m.names, raw[k].len);
+		ck_assert_int_eq(get(&m, &raw[k], raw[k].len, &c, base, &got), 0);
+		ck_assert(same_slice(slice, got, m.names));
+		fmt_slice_free(got);
+		fmt_slice_free(slice);
+	}
+	ck_assert_uint_lt(raw[1].len, raw[0].len);
+	for (int k = 0; k < 2; k++) {
+		fmt_slice_parts_done(&parts[k]);
+		text_done(&raw[k]);
+	}
+	made_done(&m);
+}
+END_TEST
+
+/* A header that counts other kinds, a payload that is cut anywhere, a patch without its base. */
+START_TEST(test_invalid_slices_are_refused)
+{
+	struct fmt_slice_parts parts = {0};
+	struct fmt_slice *slice, *got = NULL;
+	struct text raw = {0}, patched = {0};
+	struct fmt_chunk c;
+	struct made m;
+
+	made_init(&m, 1);
+	slice = made_slice(&m, 0, 0, 20, 0);
+	ck_assert_int_eq(fmt_slice_code(slice, m.names, 0, &parts), 0);
+	ck_assert_int_eq(fmt_slice_put(&parts, NULL, 0, &raw), 0);
+	ck_assert_int_gt(fmt_slice_put(&parts, &parts.structure, 1, &patched), 0);
+	c = chunk_of(slice, m.names, raw.len);
+	for (size_t len = 0; len < raw.len; len++)
+		ck_assert_int_eq(get(&m, &raw, len, &c, NULL, &got), -EBADMSG);
+	ck_assert_int_eq(get(&m, &patched, patched.len, &c, NULL, &got), -EBADMSG);
+	ck_assert_int_eq(get(&m, &raw, raw.len, &c, &parts.structure, &got), -EBADMSG);
+	c.n_records[FMT_CALL]--;
+	c.n_records[FMT_KERNEL]++;
+	ck_assert_int_eq(get(&m, &raw, raw.len, &c, NULL, &got), -EBADMSG);
+	ck_assert_ptr_null(got);
+	fmt_slice_parts_done(&parts);
+	text_done(&raw);
+	text_done(&patched);
+	fmt_slice_free(slice);
+	made_done(&m);
+}
+END_TEST
+
+TESTS("slice_get", test_slices_read_as_they_were_written, test_invalid_slices_are_refused)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Traces whose checksums are right and whose contents do not fit together: verify finds all that a
+ * renderer would stumble over. */
+#include "formats/store/blobs.h"
+#include "formats/store/trace_impl.h"
+#include "formats/store/verify.h"
+
+#include "tests/unit/made.h"
+#include "tests/unit/test.h"
+
+#include <errno.h>
+
+#define SLICES 4
+#define LAUNCHES 40
+#define SKIP 1
+#define TWICE 2
+#define SAID 2000
+
+/* Changes the fields of a chunk of the rank's file. Returns 0, SKIP or TWICE. */
+typedef int tamper(struct fmt_chunk *c);
+
+static int keep(struct fmt_chunk *c)
+{
+	(void)c;
+	return 0;
+}
+
+static int lose_a_slice(struct fmt_chunk *c)
+{
+	return c->type == FMT_CHUNK_SLICE && c->slice == 1 ? SKIP : 0;
+}
+
+static int lose_the_last_slice(struct fmt_chunk *c)
+{
+	return c->type == FMT_CHUNK_SLICE && c->slice == SLICES - 1 ? SKIP : 0;
+}
+
+static int repeat_a_slice(struct fmt_chunk *c)
+{
+	return c->type == FMT_CHUNK_SLICE && c->slice == 2 ? TWICE : 0;
+}
+
+static int renumber_events(struct fmt_chunk *c)
+{
+	if (c->type == FMT_CHUNK_SLICE && c->slice == 2)
+		c->first_number += 5;
+	return 0;
+}
+
+static int miscount(struct fmt_chunk *c)
+{
+	if (c->type == FMT_CHUNK_SLICE && c->slice == 2) {
+		c->n_records[FMT_CALL]--;
+		c->n_records[FMT_KERNEL]++;
+	}
+	return 0;
+}
+
+static int promise_digests(struct fmt_chunk *c)
+{
+	c->n_digests += c->type == FMT_CHUNK_SLICE && c->slice == 2;
+	return 0;
+}
+
+/* Writes the file of the only rank of `from` anew into the directory `to`. */
+static void rewrite(const char *from, const char *to, tamper *change, struct fmt_manifest *manifest)
+{
+	struct fmt_output out = {.fd = -1};
+	struct fmt_trace *t;
+	struct fmt_error err;
+	char path[600];
+
+	ck_assert_int_eq(fmt_trace_open(from, &t, &err), 0);
+	snprintf(path, sizeof(path), "%s/rank-00000.chunks", to);
+	ck_assert_int_eq(fmt_output_open(&out, path, &t->ranks[0].member.header, &err), 0);
+	for (size_t i = 0; i < t->ranks[0].member.n_chunks; i++) {
+		struct fmt_chunk c = t->ranks[0].member.chunks[i];
+		uint8_t *raw = NULL;
+		int times;
+
+		if (c.type == FMT_CHUNK_PARITY)
+			continue;
+		ck_assert_int_eq(fmt_member_read(&t->ranks[0].member, "", &c, &raw, &err), 0);
+		times = change(&c);
+		for (int k = times == SKIP; k < (times == TWICE ? 2 : 1); k++) {
+			ck_assert_int_eq(
+				fmt_output_chunk(&out, &c, (const char *)raw, c.raw_bytes, 1, &err),
+				0);
+		}
+		free(raw);
+	}
+	ck_assert_int_eq(fmt_output_end(&out, &err), 0);
+	ck_assert_int_eq(fmt_manifest_add(manifest, "names.chunks", t->shared.root), 0);
+	ck_assert_int_eq(fmt_manifest_add(manifest, "rank-00000.chunks", out.root), 0);
+	fmt_output_done(&out);
+	fmt_trace_close(t);
+}
+
+/* Collects what is said, a line for each problem. */
+static int match(void *context, const struct fmt_problem *p)
+{
+	char *said = context;
+	size_t len = strlen(said);
+
+	snprintf(said + len, SAID - len, "%s\n", p->error.what);
+	return 0;
+}
+
+static const struct {
+	tamper *change;
+	const char *says; /* NULL: nothing */
+} rows[] = {
+	{keep, NULL},
+	{lose_a_slice, "slice 1 is missing"},
+	{lose_the_last_slice, NULL}, /* an index that knows of no more: a shorter run */
+	{repeat_a_slice, "another chunk of slice 2"},
+	{renumber_events, "does not follow the slice before it"},
+	{miscount, "invalid slice"},
+	{promise_digests, "the digests of slice 2 were lost"},
+};
+
+START_TEST(test_slices_that_do_not_fit_together)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fmt_manifest manifest = {0};
+		char *dir = made_directory(), from[500], to[500], said[SAID] = "", command[2000];
+		struct fmt_verified v;
+		struct fmt_error err;
+		struct made m;
+
+		snprintf(from, sizeof(from), "%s/from", dir);
+		snprintf(to, sizeof(to), "%s/to", dir);
+		made_init(&m, 1);
+		made_write(&m, from, FMT_NAMES_SHARED, 1, SLICES, LAUNCHES, 1);
+		snprintf(command, sizeof(command), "mkdir %s && cp %s/names.chunks %s", to, from,
+			 to);
+		ck_assert_int_eq(system(command), 0);
+		rewrite(from, to, rows[i].change, &manifest);
+		ck_assert_int_eq(fmt_manifest_write(&manifest, to, 1, &err), 0);
+		ck_assert_int_eq(fmt_verify(to, match, said, &v, &err), 0);
+		if (rows[i].says)
+			ck_assert_msg(strstr(said, rows[i].says) != NULL, "row %zu: '%s'", i, said);
+		else
+			ck_assert_msg(v.problems == 0, "row %zu: %s", i, said);
+		fmt_manifest_done(&manifest);
+		made_done(&m);
+		made_remove(dir);
+	}
+}
+END_TEST
+
+/* A trace with an image and a buffer. `more` is added to the buffer's length in its list,
+ * `more_of_image` to the image's in the fact, and the list's name is changed by `other_name`. */
+static void check_contents(int more, int more_of_image, int other_name, const char *says)
+{
+	static const char image[] = ".version 8.0", buffer[] = "what a buffer held";
+	char *dir = made_directory(), path[500], said[SAID] = "", json[200];
+	struct fmt_digest d = {.length_bytes = sizeof(buffer) + (size_t)more};
+	struct fmt_output *out;
+	struct fmt_writer *w;
+	struct fmt_verified v;
+	struct fmt_error err;
+	uint64_t name[2];
+	struct made m;
+
+	snprintf(path, sizeof(path), "%s/run", dir);
+	made_init(&m, 1);
+	fmt_blob_name(image, sizeof(image), name);
+	snprintf(json, sizeof(json),
+		 "[{\"kind\": \"ptx\", \"bytes\": %zu, \"content\": \"%016llx%016llx\"}]",
+		 sizeof(image) + (size_t)more_of_image, (unsigned long long)name[1],
+		 (unsigned long long)name[0]);
+	ck_assert_int_eq(
+		fmt_names_fact_json(m.names, FMT_WHOLE_TRACE, "images", json, strlen(json)), 0);
+	w = made_begin(&m, path, FMT_NAMES_SHARED, 1, 1, LAUNCHES, 1);
+	ck_assert_int_eq(fmt_writer_blobs(w, &out, &err), 0);
+	ck_assert_int_eq(fmt_blobs_put(out, name, image, sizeof(image), &err), 0);
+	fmt_blob_name(buffer, sizeof(buffer), name);
+	ck_assert_int_eq(fmt_blobs_put(out, name, buffer, sizeof(buffer), &err), 0);
+	name[1] ^= (uint64_t)other_name; /* the index goes by the other half */
+	memcpy(d.digest, name, sizeof(name));
+	ck_assert_int_eq(fmt_blobs_contents(out, 0, &d, 1, &err), 0);
+	ck_assert_int_eq(fmt_writer_close(w, &err), 0);
+	ck_assert_int_eq(fmt_verify(path, match, said, &v, &err), 0);
+	ck_assert_msg(says ? strstr(said, says) != NULL : v.problems == 0, "'%s' for '%s'", said,
+		      says ? says : "");
+	made_done(&m);
+	made_remove(dir);
+}
+
+START_TEST(test_contents_that_are_not_as_long_as_they_say)
+{
+	check_contents(0, 0, 0, NULL);
+	check_contents(3, 0, 0, "the length of a content differs from its list");
+	check_contents(0, -2, 0, "the length of an image differs from its content");
+	check_contents(0, 0, 1, "a listed content is missing");
+}
+END_TEST
+
+TESTS("verify", test_slices_that_do_not_fit_together,
+      test_contents_that_are_not_as_long_as_they_say)
