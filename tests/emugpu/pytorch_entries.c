@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Through cuGetProcAddress, as of the CUDA version that introduced each. */
