@@ -18,7 +18,7 @@
 #include "base/scope.h"
 #include "capture/record.h"
 #include "capture/ring.h"
-#include "formats/store/cursor.h"
+#include "formats/trace/store/cursor.h"
 
 struct cap_drain;
 

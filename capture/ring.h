@@ -23,7 +23,7 @@
  */
 #pragma once
 
-#include "formats/origin.h"
+#include "formats/trace/origin.h"
 
 #include <stdint.h>
 

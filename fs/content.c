@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/loader.h"
+#include "formats/trace/store/loader.h"
 #include "fs/lengths.h"
 #include "fs/milestones.h"
 #include "fs/piece.h"

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 #include "fs/ino.h"
 #include "fs/view.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/chrome.h"
+#include "formats/render/export/chrome.h"
 #include "fs/lengths.h"
 #include "fs/timeline.h"
 

@@ -3,9 +3,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/json.h"
-#include "formats/losses.h"
-#include "formats/store/blobs.h"
+#include "formats/trace/json.h"
+#include "formats/render/losses.h"
+#include "formats/trace/store/blobs.h"
 #include "fs/stored.h"
 
 #include <time.h>

@@ -3,10 +3,10 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/bandwidth.h"
-#include "formats/export/template.h"
-#include "formats/part.h"
-#include "formats/report/instances.h"
+#include "formats/render/bandwidth.h"
+#include "formats/render/export/template.h"
+#include "formats/trace/store/part.h"
+#include "formats/render/report/instances.h"
 
 static void put_string(struct text *out, const struct fmt_names *names, fmt_str s)
 {

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/template.h"
-#include "formats/loader.h"
+#include "formats/render/export/template.h"
+#include "formats/trace/store/loader.h"
 
 /* ---- totals by name */
 

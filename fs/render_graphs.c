@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/json.h"
+#include "formats/trace/json.h"
 #include "fs/render.h"
 
 /* A member of a node, `-` where it has none; strings bare, lists of numbers as "0,2". */

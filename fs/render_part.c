@@ -2,8 +2,8 @@
 #include "fs/render.h"
 
 #include "base/scope.h"
-#include "formats/export/svg.h"
-#include "formats/report/report.h"
+#include "formats/render/export/svg.h"
+#include "formats/render/report/report.h"
 #include "fs/content.h"
 
 static struct fmt_part part_of(const struct fs_tree *t, const struct fs_place *where)

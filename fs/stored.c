@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/store/blobs.h"
+#include "formats/trace/store/blobs.h"
 
 #include <pthread.h>
 

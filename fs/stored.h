@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "formats/images.h"
+#include "formats/trace/images.h"
 #include "fs/dir.h"
 
 struct fs_stored_item {

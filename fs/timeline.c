@@ -2,7 +2,7 @@
 #include "fs/timeline.h"
 
 #include "base/scope.h"
-#include "formats/export/chrome.h"
+#include "formats/render/export/chrome.h"
 
 #include <pthread.h>
 

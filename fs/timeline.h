@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 struct fs_timeline;
 

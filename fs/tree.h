@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "formats/export/tsv.h"
-#include "formats/store/trace.h"
+#include "formats/render/export/tsv.h"
+#include "formats/trace/store/trace.h"
 #include "fs/cache.h"
 #include "fs/ino.h"
 #include "fs/spares.h"

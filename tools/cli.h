@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "formats/error.h"
+#include "formats/trace/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

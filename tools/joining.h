@@ -4,7 +4,7 @@
  * last gpucapture of a run. For main threads. */
 #pragma once
 
-#include "formats/join/join.h"
+#include "formats/run/join/join.h"
 
 /* Joins into `output`; prints what goes wrong, and returns the exit status. With `force` a trace
  * that is there is replaced. */

@@ -11,7 +11,7 @@
  * Functions return 0 or a negative errno. For main threads. */
 #pragma once
 
-#include "formats/origin.h"
+#include "formats/trace/origin.h"
 
 #include <limits.h>
 #include <stddef.h>

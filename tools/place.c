@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
 

@@ -2,7 +2,7 @@
 #include "tools/trace_arg.h"
 
 #include "base/array.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 #include "tools/cli.h"
 
 #include <errno.h>

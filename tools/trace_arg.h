@@ -3,7 +3,7 @@
 /* An argument that is a trace: a trace directory, a packed file, or the root of a mount. */
 #pragma once
 
-#include "formats/error.h"
+#include "formats/trace/error.h"
 
 struct fmt_trace;
 

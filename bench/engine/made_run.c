@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/engine/made_run.h"
 
-#include "formats/infer/constants.h"
+#include "formats/run/infer/constants.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -7,7 +7,7 @@
  *     limit FILE...
  */
 #include "base/host.h"
-#include "formats/kineto/source.h"
+#include "formats/run/kineto/source.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * of at hand, as in a mount.
  */
 #include "base/host.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include "base/scope.h"
 

@@ -2,7 +2,7 @@
 
 /* How long a trace takes to open, whole and a slice: the fastest of some times. */
 #include "base/host.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -6,7 +6,7 @@
 #include "capture/library/call.h"
 #include "capture/library/session.h"
 #include "formats/api/elf.h"
-#include "formats/images.h"
+#include "formats/trace/images.h"
 
 #include <fcntl.h>
 #include <link.h>

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/store/chunk.h"
+#include "formats/trace/store/chunk.h"
 
 #include <fcntl.h>
 

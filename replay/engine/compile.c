@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/program_state.h"
 
-#include "formats/wrap.h"
+#include "formats/trace/wrap.h"
 
 #include "base/array.h"
-#include "formats/peers.h"
+#include "formats/run/peers.h"
 
 static int64_t end_of(const struct fmt_event *e)
 {

@@ -2,9 +2,9 @@
 #include "replay/engine/emulate.h"
 
 #include "base/host.h"
-#include "formats/infer/constants.h"
-#include "formats/losses.h"
+#include "formats/run/infer/constants.h"
 
+#include "formats/trace/facts.h"
 #include "replay/engine/feed.h"
 #include "replay/engine/rewrite.h"
 #include "replay/engine/score.h"

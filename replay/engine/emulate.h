@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include "replay/engine/report.h"
 

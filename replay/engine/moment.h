@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "formats/wrap.h"
+#include "formats/trace/wrap.h"
 
 #define MOMENT_NEVER (INT64_MIN / 4) /* before everything: nothing waits for it */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/place.h"
 
-#include "formats/wrap.h"
+#include "formats/trace/wrap.h"
 #include "replay/engine/sim.h"
 
 #include "base/array.h"

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "formats/model.h"
+#include "formats/trace/model.h"
 
 struct place_point {
 	int64_t recorded_ns, emulated_ns;

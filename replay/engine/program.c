@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/peers.h"
+#include "formats/run/peers.h"
 
 #include <stdalign.h>
 

@@ -14,8 +14,8 @@
  */
 #pragma once
 
-#include "formats/error.h"
-#include "formats/names.h"
+#include "formats/trace/error.h"
+#include "formats/trace/names.h"
 
 #include "replay/engine/sim.h"
 

@@ -3,7 +3,7 @@
 /* What compiling keeps, for the files that make it up. */
 #pragma once
 
-#include "formats/infer/constants.h"
+#include "formats/run/infer/constants.h"
 
 #include "replay/engine/launches.h"
 #include "replay/engine/program.h"
@@ -47,7 +47,7 @@ struct site {
 	uint8_t kind;
 	uint8_t meets; /* a collective whose events say which meeting it is */
 	uint32_t comm_at, seq_at;
-	const char *peers; /* formats/peers.h */
+	const char *peers; /* formats/run/peers.h */
 };
 
 /* A call that may yet have others inside it. */

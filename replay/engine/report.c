@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/report.h"
 
-#include "formats/report/grid.h"
+#include "formats/render/grid.h"
 
 #include "base/scope.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-#include "formats/report/busy.h"
+#include "formats/render/report/busy.h"
 
 struct replay_row {
 	int64_t iteration;

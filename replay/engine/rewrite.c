@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/rewrite.h"
 
-#include "formats/infer/constants.h"
-#include "formats/store/writer.h"
+#include "formats/run/infer/constants.h"
+#include "formats/trace/store/writer.h"
 
-#include "formats/wrap.h"
+#include "formats/trace/wrap.h"
 #include "replay/engine/launches.h"
 #include "replay/engine/place.h"
 #include "replay/engine/sim.h"

@@ -4,7 +4,7 @@
  * thread-safe. */
 #pragma once
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 struct rewrite;
 

@@ -4,7 +4,7 @@
  * 0 or -ENOMEM. */
 #pragma once
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include "replay/engine/report.h"
 

@@ -4,11 +4,11 @@
  * right. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/store/chunk.h"
-#include "formats/store/columns.h"
-#include "formats/store/index.h"
-#include "formats/store/slice_code.h"
-#include "formats/store/writer.h"
+#include "formats/trace/store/chunk.h"
+#include "formats/trace/store/columns.h"
+#include "formats/trace/store/index.h"
+#include "formats/trace/store/slice_code.h"
+#include "formats/trace/store/writer.h"
 
 #include <stdio.h>
 

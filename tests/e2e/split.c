@@ -10,9 +10,9 @@
  * part of which run it is, as a launcher would.
  */
 #include "base/scope.h"
-#include "formats/origin.h"
-#include "formats/store/trace.h"
-#include "formats/store/writer.h"
+#include "formats/trace/origin.h"
+#include "formats/trace/store/trace.h"
+#include "formats/trace/store/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 /* Prints all that a trace holds, a line each: store_dump TRACE. What golden traces are compared
  * by. */
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

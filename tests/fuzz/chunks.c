@@ -2,7 +2,7 @@
 #include "tests/fuzz/chunks.h"
 
 #include "base/scope.h"
-#include "formats/store/scan.h"
+#include "formats/trace/store/scan.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 
 /* The digests of a slice: the first byte is how many its header promises; and contents, which are
  * the same without a promise. */
-#include "formats/store/blobs.h"
-#include "formats/store/digests.h"
+#include "formats/trace/store/blobs.h"
+#include "formats/trace/store/digests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

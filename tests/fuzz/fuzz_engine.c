@@ -5,7 +5,7 @@
  */
 #include "base/array.h"
 
-#include "formats/infer/constants.h"
+#include "formats/run/infer/constants.h"
 
 #include "replay/engine/feed.h"
 

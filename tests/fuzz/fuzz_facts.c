@@ -6,8 +6,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "formats/origin.h"
-#include "formats/store/writer.h"
+#include "formats/trace/origin.h"
+#include "formats/trace/store/writer.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/look.h"
 

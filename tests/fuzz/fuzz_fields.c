@@ -4,7 +4,7 @@
  * come as many words of the call as there are bytes left over, then the struct. */
 #include "base/scope.h"
 #include "formats/api/fields.h"
-#include "formats/store/cursor.h"
+#include "formats/trace/store/cursor.h"
 
 #define MOST_WORDS 64
 

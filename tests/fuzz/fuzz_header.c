@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/index.h"
-#include "formats/store/parity.h"
+#include "formats/trace/store/index.h"
+#include "formats/trace/store/parity.h"
 
 #include "base/scope.h"
 

@@ -2,8 +2,8 @@
 
 /* Any bytes as the profiler's file: refused, or a trace that opens. */
 #include "base/scope.h"
-#include "formats/kineto/kineto.h"
-#include "formats/store/trace.h"
+#include "formats/run/kineto/kineto.h"
+#include "formats/trace/store/trace.h"
 #include "tests/fuzz/folder.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/names_code.h"
+#include "formats/trace/store/names_code.h"
 
 #include "base/array.h"
 #include "base/scope.h"

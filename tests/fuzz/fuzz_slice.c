@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/slice_code.h"
+#include "formats/trace/store/slice_code.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

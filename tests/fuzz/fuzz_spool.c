@@ -4,7 +4,7 @@
  * in a file of their own. */
 #include "base/scope.h"
 #include "capture/recorder/processes.h"
-#include "formats/store/chunk.h"
+#include "formats/trace/store/chunk.h"
 
 #include <sys/mman.h>
 

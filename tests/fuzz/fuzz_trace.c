@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include "base/scope.h"
-#include "formats/store/blobs.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/blobs.h"
+#include "formats/trace/store/verify.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fuzz/look.h"
 
-#include "formats/export/chrome.h"
-#include "formats/join/join.h"
-#include "formats/report/compare.h"
-#include "formats/report/report.h"
-#include "formats/store/sizes.h"
-#include "formats/store/verify.h"
+#include "formats/render/export/chrome.h"
+#include "formats/run/join/join.h"
+#include "formats/render/report/compare.h"
+#include "formats/render/report/report.h"
+#include "formats/trace/store/sizes.h"
+#include "formats/trace/store/verify.h"
 #include "fs/node.h"
 #include "replay/engine/emulate.h"
 #include "tools/gpuemu/timing.h"

@@ -20,8 +20,8 @@ TALL_HEADERS = {
     'capture/recorder/graphs/graphs_impl.h': 160,
     'capture/recorder/process/process.h': 210,
     'formats/api/words.h': 170,
-    'formats/infer/view.h': 160,
-    'formats/model.h': 230,
+    'formats/run/infer/view.h': 160,
+    'formats/trace/model.h': 230,
     'replay/emugpu/driver/op.h': 160,
     'replay/emugpu/gpuemu.h': 175,
     'replay/emugpu/runtime/driver.h': 200,
@@ -33,12 +33,12 @@ TALL_HEADERS = {
 }
 # Tests whose name is no source file's, and what they test.
 WIDE_TESTS = {
-    'damage': 'formats/store: every byte of a trace damaged',
+    'damage': 'formats/trace/store: every byte of a trace damaged',
     'devices': 'capture/recorder/trace/ranks.c (test_ranks.c is of replay/emugpu)',
     'extremes': 'formats: values at the ends of their ranges through every reader',
     'gd128_kernel': 'capture/digest/gd128.cu on the CPU',
-    'kineto_json': 'formats/kineto: documents and escapes',
-    'kineto_time': 'formats/kineto: time stamps',
+    'kineto_json': 'formats/run/kineto: documents and escapes',
+    'kineto_time': 'formats/run/kineto: time stamps',
 }
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/store/trace.h"
-#include "formats/store/writer.h"
+#include "formats/trace/store/trace.h"
+#include "formats/trace/store/writer.h"
 
 #include <check.h>
 #include <stdint.h>

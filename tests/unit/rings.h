@@ -9,7 +9,7 @@
 #include "capture/recorder/trace/run.h"
 #include "capture/ring.h"
 #include "formats/api/fields.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/infer/infer.h"
-#include "formats/peers.h"
+#include "formats/run/infer/infer.h"
+#include "formats/run/peers.h"
 
 #include <check.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct row {
 	int start, duration;
 	int correlation;
 	int rank;
-	const char *peers; /* formats/peers.h */
+	const char *peers; /* formats/run/peers.h */
 };
 
 #define CALL FMT_CALL, 1

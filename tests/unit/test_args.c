@@ -2,7 +2,7 @@
 
 /* What the recorder makes of arguments: "key=value" in their order. */
 #include "base/array.h"
-#include "formats/value.h"
+#include "formats/trace/value.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report/brief.h"
+#include "formats/render/report/brief.h"
 
 #include "base/array.h"
 #include "tests/unit/test.h"

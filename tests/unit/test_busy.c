@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report/busy.h"
+#include "formats/render/report/busy.h"
 
 #include "tests/unit/test.h"
 

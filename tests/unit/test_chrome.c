@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/export/chrome.h"
+#include "formats/render/export/chrome.h"
 
-#include "formats/json.h"
+#include "formats/trace/json.h"
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 

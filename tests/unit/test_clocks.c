@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "capture/clock.h"
-#include "formats/clocks.h"
+#include "formats/run/clocks.h"
 #include "tests/unit/test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/columns.h"
+#include "formats/trace/store/columns.h"
 
 #include "base/array.h"
 #include "tests/unit/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report/compare.h"
+#include "formats/render/report/compare.h"
 
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"

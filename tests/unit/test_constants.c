@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/infer/constants.h"
+#include "formats/run/infer/constants.h"
 
 #include "tests/unit/test.h"
 

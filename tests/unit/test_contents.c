@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report/contents.h"
+#include "formats/render/report/contents.h"
 
 #include "tests/unit/test.h"
 

@@ -2,9 +2,9 @@
 
 /* Damage: whichever byte of a trace is wrong, it is found, nothing wrong is read, and at most one
  * slice is lost. */
-#include "formats/store/pack.h"
-#include "formats/store/slice_code.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/pack.h"
+#include "formats/trace/store/slice_code.h"
+#include "formats/trace/store/verify.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

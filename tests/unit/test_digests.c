@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/blobs.h"
-#include "formats/store/digests.h"
-#include "formats/store/pack.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/blobs.h"
+#include "formats/trace/store/digests.h"
+#include "formats/trace/store/pack.h"
+#include "formats/trace/store/verify.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

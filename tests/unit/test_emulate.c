@@ -4,7 +4,7 @@
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
-#include "formats/infer/constants.h"
+#include "formats/run/infer/constants.h"
 
 #include "replay/engine/place.h"
 #include "replay/engine/sim.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/error.h"
+#include "formats/trace/error.h"
 
 #include "tests/unit/test.h"
 

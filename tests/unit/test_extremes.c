@@ -2,11 +2,11 @@
 
 /* A trace comes from a stranger, and its times may be any 64 bits: whatever reports and renders
  * must come through, with valid output. The sanitisers of the test build see what overflows. */
-#include "formats/export/chrome.h"
-#include "formats/export/svg.h"
-#include "formats/json.h"
-#include "formats/report/compare.h"
-#include "formats/report/report.h"
+#include "formats/render/export/chrome.h"
+#include "formats/render/export/svg.h"
+#include "formats/trace/json.h"
+#include "formats/render/report/compare.h"
+#include "formats/render/report/report.h"
 
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report/grid.h"
+#include "formats/render/grid.h"
 
 #include "base/array.h"
 #include "tests/unit/test.h"

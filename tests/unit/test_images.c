@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/images.h"
+#include "formats/trace/images.h"
 
 #include "base/array.h"
-#include "formats/losses.h"
-#include "formats/store/blobs.h"
+#include "formats/render/losses.h"
+#include "formats/trace/store/blobs.h"
 #include "tests/unit/made.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"

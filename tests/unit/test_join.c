@@ -2,10 +2,10 @@
 
 /* Four ranks on two hosts, recorded whole and in parts: joined, the parts are the whole. */
 #include "base/array.h"
-#include "formats/join/join.h"
-#include "formats/origin.h"
-#include "formats/peers.h"
-#include "formats/store/writer.h"
+#include "formats/run/join/join.h"
+#include "formats/trace/origin.h"
+#include "formats/run/peers.h"
+#include "formats/trace/store/writer.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 

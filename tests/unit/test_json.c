@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/json.h"
+#include "formats/trace/json.h"
 
 #include "tests/unit/test.h"
 

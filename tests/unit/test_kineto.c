@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/kineto/kineto.h"
+#include "formats/run/kineto/kineto.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/kineto/check.h"
-#include "formats/store/trace.h"
-#include "formats/value.h"
+#include "formats/run/kineto/check.h"
+#include "formats/trace/store/trace.h"
+#include "formats/trace/value.h"
 #include "tests/unit/test.h"
 
 #include <ftw.h>

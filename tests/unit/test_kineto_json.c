@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/kineto/json.h"
+#include "formats/run/kineto/json.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/loader.h"
+#include "formats/trace/store/loader.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 

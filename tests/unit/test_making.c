@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "capture/recorder/session.h"
-#include "formats/images.h"
+#include "formats/trace/images.h"
 #include "tests/unit/made_run.h"
 #include "tests/unit/test.h"
 

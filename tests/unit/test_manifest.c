@@ -2,8 +2,8 @@
 
 /* A trace is all of its files and no others: whichever file is missing, exchanged or added, it is
  * reported, and no slice is read wrong. */
-#include "formats/store/pack.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/pack.h"
+#include "formats/trace/store/verify.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/memberships.h"
+#include "formats/trace/memberships.h"
 
 #include "base/array.h"
 #include "tests/unit/test.h"

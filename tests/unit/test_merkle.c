@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/merkle.h"
+#include "formats/trace/store/merkle.h"
 
 #include "base/array.h"
 #include "base/text.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/names.h"
+#include "formats/trace/names.h"
 
 #include "base/array.h"
-#include "formats/store/names_code.h"
+#include "formats/trace/store/names_code.h"
 #include "tests/unit/test.h"
 
 #include <stdio.h>

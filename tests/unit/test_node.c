@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/node.h"
 
-#include "formats/store/writer.h"
+#include "formats/trace/store/writer.h"
 #include "fs/copy.h"
 #include "fs/pool.h"
 #include "tests/unit/made.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/part.h"
+#include "formats/trace/store/part.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/patch.h"
+#include "formats/trace/store/patch.h"
 
 #include "tests/unit/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/peers.h"
+#include "formats/run/peers.h"
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"

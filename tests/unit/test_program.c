@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#include "formats/infer/constants.h"
+#include "formats/run/infer/constants.h"
 
 /* One rank: two threads, two streams. */
 enum { MAIN, OTHER, S7, S20, LANES };

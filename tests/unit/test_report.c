@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/report/report.h"
+#include "formats/render/report/report.h"
 
-#include "formats/json.h"
-#include "formats/losses.h"
+#include "formats/trace/json.h"
+#include "formats/render/losses.h"
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 

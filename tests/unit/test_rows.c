@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/rows.h"
+#include "formats/run/rows.h"
 #include "tests/unit/test.h"
 
 #define ROWS 1000u

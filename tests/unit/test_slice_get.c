@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/slice_code.h"
+#include "formats/trace/store/slice_code.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

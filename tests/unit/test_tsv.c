@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/export/tsv.h"
+#include "formats/render/export/tsv.h"
 
-#include "formats/export/order.h"
-#include "formats/export/template.h"
+#include "formats/render/export/order.h"
+#include "formats/render/export/template.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 

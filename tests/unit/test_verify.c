@@ -2,9 +2,9 @@
 
 /* Traces whose checksums are right and whose contents do not fit together: verify finds all that a
  * renderer would stumble over. */
-#include "formats/store/blobs.h"
-#include "formats/store/trace_impl.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/blobs.h"
+#include "formats/trace/store/trace_impl.h"
+#include "formats/trace/store/verify.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

@@ -3,7 +3,7 @@
 /* Runs a CUDA program on emulated GPUs: preloads the libraries of replay/emugpu into it and its
  * children, and says at the end what they did. */
 #include "base/scope.h"
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 #include "replay/emugpu/driver/model.h"
 #include "tools/child.h"
 #include "tools/cli.h"

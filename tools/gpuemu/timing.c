@@ -2,7 +2,7 @@
 #include "tools/gpuemu/timing.h"
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/value.h"
+#include "formats/trace/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>

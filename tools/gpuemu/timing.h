@@ -3,7 +3,7 @@
 /* The durations of a recorded run, as the emulated driver reads them. */
 #pragma once
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 /* Writes to `fd` lines of fields separated by tabs:
  *

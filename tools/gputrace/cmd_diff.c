@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/json.h"
-#include "formats/report/compare.h"
-#include "formats/report/grid.h"
-#include "formats/store/verify.h"
+#include "formats/trace/json.h"
+#include "formats/render/report/compare.h"
+#include "formats/render/grid.h"
+#include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/damage.h"
 #include "tools/gputrace/sink.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/export/chrome.h"
-#include "formats/export/svg.h"
+#include "formats/render/export/chrome.h"
+#include "formats/render/export/svg.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/damage.h"
 #include "tools/gputrace/export_tables.h"

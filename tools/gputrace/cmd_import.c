@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/kineto/kineto.h"
+#include "formats/run/kineto/kineto.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/import_report.h"
 #include "tools/place.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/report/report.h"
+#include "formats/render/report/report.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/info_sizes.h"
 #include "tools/gputrace/part.h"

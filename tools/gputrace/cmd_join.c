@@ -2,7 +2,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "formats/json.h"
+#include "formats/trace/json.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/joining.h"
 #include "tools/parts.h"

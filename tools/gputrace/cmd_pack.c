@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/store/pack.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/pack.h"
+#include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/damage.h"
 #include "tools/place.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/json.h"
-#include "formats/store/verify.h"
+#include "formats/trace/json.h"
+#include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"

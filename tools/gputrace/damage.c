@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gputrace/damage.h"
 
-#include "formats/store/trace.h"
-#include "formats/store/verify.h"
+#include "formats/trace/store/trace.h"
+#include "formats/trace/store/verify.h"
 #include "tools/cli.h"
 
 #include <inttypes.h>

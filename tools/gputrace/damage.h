@@ -3,7 +3,7 @@
 /* Messages about a damaged trace that a command used nevertheless. */
 #pragma once
 
-#include "formats/error.h"
+#include "formats/trace/error.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 /* Writes the files that a mount shows, but for the timelines, into a folder. */
 #pragma once
 
-#include "formats/part.h"
+#include "formats/trace/store/part.h"
 #include "tools/gputrace/damage.h"
 
 /* `folder` is there and empty. Files that cannot be made because the trace is damaged are counted

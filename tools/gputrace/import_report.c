@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gputrace/import_report.h"
 
-#include "formats/json.h"
+#include "formats/trace/json.h"
 
 #include <inttypes.h>
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/text.h"
-#include "formats/kineto/kineto.h"
-#include "formats/store/trace.h"
+#include "formats/run/kineto/kineto.h"
+#include "formats/trace/store/trace.h"
 
 /* Renders the report of an import that wrote `trace`, which `output` names. */
 void import_report_text(struct text *t, const struct kineto_report *r, const char *output,

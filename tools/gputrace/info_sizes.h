@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "formats/store/sizes.h"
+#include "formats/trace/store/sizes.h"
 
 #include <stdbool.h>
 

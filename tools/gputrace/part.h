@@ -3,7 +3,7 @@
 /* The TRACE of a command line, and which part of it --iteration and --gpu name. */
 #pragma once
 
-#include "formats/part.h"
+#include "formats/trace/store/part.h"
 #include "tools/cli.h"
 
 /* Opens args->operands[0]. Prints and returns the exit status when it cannot be used, or has no

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "formats/store/trace.h"
+#include "formats/trace/store/trace.h"
 
 struct emulated {
 	char *folder; /* owned; NULL until there is one */

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "formats/json.h"
+#include "formats/trace/json.h"
 
 void rec_graphs_free(struct rec_graphs *g)
 {

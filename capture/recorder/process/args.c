@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "formats/images.h"
+#include "formats/trace/images.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "formats/api/words.h"
-#include "formats/model.h"
+#include "formats/trace/model.h"
 
 struct rec_thing {
 	uint64_t handle;

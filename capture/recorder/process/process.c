@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/graphs/graphs.h"
-#include "formats/json.h"
+#include "formats/trace/json.h"
 
 void rec_process_forget(struct rec_process *p)
 {

@@ -12,9 +12,9 @@
 #include "capture/recorder/process/symbol.h"
 #include "capture/recorder/process/times.h"
 #include "formats/api/api.h"
-#include "formats/meetings.h"
-#include "formats/names.h"
-#include "formats/rows.h"
+#include "formats/run/meetings.h"
+#include "formats/trace/names.h"
+#include "formats/run/rows.h"
 
 #include <stdbool.h>
 
@@ -66,7 +66,7 @@ struct rec_comm {
 	uint32_t splits; /* so many were made of it */
 	int16_t device;
 	uint32_t named; /* 1 + its number in the names; 0: it has none yet */
-	bool pairs;	/* sends and receives were seen: meetings are those of formats/meetings.h */
+	bool pairs;	/* sends and receives were seen: meetings are those of formats/run/meetings.h */
 	int64_t seq; /* of the next collective or meeting, where they are numbered as they come */
 };
 

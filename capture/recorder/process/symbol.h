@@ -3,7 +3,7 @@
 /* Names of kernels as people write them: "step(float*, int)" for _Z4stepPfi. */
 #pragma once
 
-#include "formats/names.h"
+#include "formats/trace/names.h"
 
 /* Those that were read, since each is launched many times and reading one takes microseconds. */
 struct rec_symbols {

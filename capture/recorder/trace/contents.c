@@ -5,9 +5,9 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "capture/recorder/session.h"
-#include "formats/images.h"
-#include "formats/json.h"
-#include "formats/store/blobs.h"
+#include "formats/trace/images.h"
+#include "formats/trace/json.h"
+#include "formats/trace/store/blobs.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

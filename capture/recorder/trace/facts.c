@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "capture/recorder/graphs/graphs.h"
 #include "capture/recorder/processes.h"
-#include "formats/iterations.h"
-#include "formats/json.h"
-#include "formats/losses.h"
+#include "formats/run/iterations.h"
+#include "formats/trace/facts.h"
+#include "formats/trace/json.h"
 
 static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
 {

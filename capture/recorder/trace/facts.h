@@ -7,7 +7,7 @@
 #include "capture/recorder/trace/ranks.h"
 #include "capture/recorder/trace/run.h"
 #include "capture/recorder/trace/steps.h"
-#include "formats/origin.h"
+#include "formats/trace/origin.h"
 
 /* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
 int rec_devices_put(const struct rec_ranks *ranks, uint32_t first, struct fmt_names *names);

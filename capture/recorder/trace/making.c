@@ -9,7 +9,7 @@
 #include "capture/recorder/trace/facts.h"
 #include "capture/recorder/trace/reach.h"
 #include "capture/recorder/trace/run_impl.h"
-#include "formats/infer/infer.h"
+#include "formats/run/infer/infer.h"
 
 /* A stretch has about so many calls and operations. Where there are so many times as many,
  * something is waited for that does not come: what is older than the last stretch's worth is given

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "formats/peers.h"
+#include "formats/run/peers.h"
 
 void rec_meetings_done(struct rec_meetings *m)
 {

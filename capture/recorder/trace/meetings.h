@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The communicators of all processes and what was done in them, as formats/meetings.h pairs it. One
+/* The communicators of all processes and what was done in them, as formats/run/meetings.h pairs it. One
  * thread. */
 #pragma once
 
 #include "capture/recorder/trace/ranks.h"
-#include "formats/run.h"
+#include "formats/run/run.h"
 
 struct rec_meeting {
 	uint32_t comm; /* of the names; FMT_NO_COMM: its communicator is not known */

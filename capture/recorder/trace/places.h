@@ -5,7 +5,7 @@
 #pragma once
 
 #include "capture/recorder/trace/ranks.h"
-#include "formats/run_part.h"
+#include "formats/run/part.h"
 
 struct rec_places {
 	struct rec_process *const *processes; /* not owned */

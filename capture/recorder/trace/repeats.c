@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/iterations.h"
+#include "formats/run/iterations.h"
 
 /* Where more iterations than this are found, one has at least so many calls and operations. */
 #define MANY 4096

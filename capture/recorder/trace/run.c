@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "capture/recorder/process/digests.h"
 #include "capture/recorder/trace/facts.h"
-#include "formats/infer/infer.h"
+#include "formats/run/infer/infer.h"
 
 void rec_job_done(struct rec_job *j)
 {

@@ -7,7 +7,7 @@
 #include "capture/recorder/trace/contents.h"
 #include "capture/recorder/trace/ranks.h"
 #include "capture/recorder/trace/window.h"
-#include "formats/store/writer.h"
+#include "formats/trace/store/writer.h"
 
 /* What is kept, and what is missing. */
 struct rec_result {

@@ -5,7 +5,7 @@
 #include "base/scope.h"
 #include "capture/recorder/trace/repeats.h"
 #include "capture/step_name.h"
-#include "formats/iterations.h"
+#include "formats/run/iterations.h"
 
 /* Where more iterations than this are found, one has at least so many calls and operations. */
 #define MANY 4096

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "capture/recorder/trace/ranks.h"
-#include "formats/run_part.h"
+#include "formats/run/part.h"
 
 #include <stdbool.h>
 

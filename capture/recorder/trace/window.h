@@ -3,7 +3,7 @@
 /* Keeps a window of iterations of a rank, and drops what lies outside of it. */
 #pragma once
 
-#include "formats/run_part.h"
+#include "formats/run/part.h"
 
 /* What was left out while the programs ran. */
 struct rec_unread {

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/export/chrome.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/render/export/chrome_head.h"
+#include "formats/render/export/chrome_site.h"
+#include "formats/trace/value.h"
+
+/* A correlation that a slice has seen. */
+struct seen {
+	uint64_t correlation; /* 0: a free place */
+	bool call, op;
+};
+
+struct fmt_chrome {
+	const struct fmt_names *names;
+	bool merged;
+	uint32_t rank; /* unless merged */
+	struct fmt_chrome_base base;
+	struct fmt_chrome_lanes lanes;
+	struct fmt_chrome_values values;
+	struct fmt_chrome_site **sites; /* by number; NULL until first used */
+	size_t n_sites, sites_cap;
+	struct seen *seen;
+	size_t seen_cap; /* a power of two */
+};
+
+void fmt_chrome_free(struct fmt_chrome *x)
+{
+	if (!x)
+		return;
+	for (size_t i = 0; i < x->n_sites; i++)
+		fmt_chrome_site_free(x->sites[i]);
+	free(x->sites);
+	free(x->seen);
+	fmt_chrome_values_done(&x->values);
+	fmt_chrome_lanes_done(&x->lanes);
+	free(x);
+}
+
+int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chrome_form form,
+		   uint32_t rank, struct fmt_chrome **ret)
+{
+	scoped(fmt_chrome_freep) struct fmt_chrome *x = calloc(1, sizeof(*x));
+	int r;
+
+	if (!x)
+		return -ENOMEM;
+	if (form == FMT_CHROME_RANK && rank >= n_ranks)
+		return -EINVAL;
+	x->names = x->values.names = names;
+	x->merged = form == FMT_CHROME_MERGED && n_ranks != 1;
+	x->rank = form == FMT_CHROME_RANK ? rank : 0;
+	x->base = fmt_chrome_base(names, x->rank, x->merged ? n_ranks : 1);
+	r = fmt_chrome_lanes_init(&x->lanes, names, n_ranks, x->merged);
+	if (r < 0)
+		return r;
+	*ret = take(x);
+	return 0;
+}
+
+size_t fmt_chrome_bytes(const struct fmt_chrome *x)
+{
+	return x->seen_cap * sizeof(*x->seen);
+}
+
+void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
+		     struct text *out)
+{
+	if (x->merged)
+		fmt_chrome_head_merged(t, &x->lanes, part, &x->base, out);
+	else
+		fmt_chrome_head_rank(t, x->rank, out);
+}
+
+void fmt_chrome_tail(struct text *out)
+{
+	text_str(out, "\n]}\n");
+}
+
+/* ---- which calls and operations belong together */
+
+static struct seen *find(struct fmt_chrome *x, uint64_t correlation)
+{
+	size_t at = (size_t)(correlation * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+
+	for (;; at++) {
+		struct seen *s = &x->seen[at & (x->seen_cap - 1)];
+
+		if (s->correlation == correlation || !s->correlation)
+			return s;
+	}
+}
+
+static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice)
+{
+	size_t want = 64;
+
+	while (want < slice->n_events * 2)
+		want *= 2;
+	if (want > x->seen_cap) {
+		free(x->seen);
+		x->seen_cap = 0;
+		x->seen = malloc(want * sizeof(*x->seen));
+		if (!x->seen)
+			return -ENOMEM;
+		x->seen_cap = want;
+	}
+	memset(x->seen, 0, x->seen_cap * sizeof(*x->seen));
+	for (size_t i = 0; i < slice->n_events; i++) {
+		const struct fmt_event *e = &slice->events[i];
+		const struct fmt_chrome_site *s = x->sites[e->site];
+		struct seen *seen;
+
+		if (!e->correlation)
+			continue;
+		seen = find(x, e->correlation);
+		seen->correlation = e->correlation;
+		seen->call |= s->kind == FMT_CALL;
+		seen->op |= FMT_IS_OP(s->kind);
+	}
+	return 0;
+}
+
+/* ---- events */
+
+/* Each put_ function has a _length function beside it, which counts what it would append. */
+
+static bool is_whole_us(const struct fmt_chrome *x, int64_t ns)
+{
+	return !x->base.known && ns % 1000 == 0;
+}
+
+static char *put_time(const struct fmt_chrome *x, char *at, int64_t ns)
+{
+	return is_whole_us(x, ns) ? text_put_i64(at, ns / 1000) : text_put_us(at, ns);
+}
+
+static size_t time_length(const struct fmt_chrome *x, int64_t ns)
+{
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	size_t whole = (ns < 0) + text_u64_length(size / 1000);
+
+	return is_whole_us(x, ns) ? whole : whole + strlen(".000");
+}
+
+#define TS_KEY ",\"ts\":"
+#define DUR_KEY ",\"dur\":"
+#define FLOW_START ",\n{\"ph\":\"s\",\"id\":"
+#define FLOW_FINISH ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":"
+#define FLOW_NAME ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":"
+
+#define PUT(at, literal) text_put((at), (literal), strlen(literal))
+
+/* The process, the thread and the time. */
+static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_chrome_lane *lane,
+		       int64_t start_ns)
+{
+	at = text_put(at, x->lanes.pool.data + lane->at, lane->len);
+	at = PUT(at, TS_KEY);
+	return put_time(x, at, start_ns);
+}
+
+static size_t place_length(const struct fmt_chrome *x, const struct fmt_chrome_lane *lane,
+			   int64_t start_ns)
+{
+	return lane->len + strlen(TS_KEY) + time_length(x, start_ns);
+}
+
+/* Whether an arrow leads from the event to another one, or from another one to it. */
+static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t kind)
+{
+	const struct seen *seen;
+
+	if (!e->correlation || !(kind == FMT_CALL || FMT_IS_OP(kind)))
+		return false;
+	seen = find(x, e->correlation);
+	return seen->call && seen->op;
+}
+
+/* Beside what varies in length. */
+#define FLOW_ROOM 128
+#define EVENT_ROOM 64
+
+/* Correlations of different ranks are different in a merged document. */
+static uint64_t flow_id(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e)
+{
+	if (!x->merged)
+		return e->correlation;
+	return (e->correlation & ((UINT64_C(1) << 40) - 1)) | (uint64_t)rank << 40;
+}
+
+/* The arrow from a launch to what it started. */
+static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
+		     uint8_t kind, int64_t start_ns, struct text *out)
+{
+	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
+	char *at = text_room(out, FLOW_ROOM + lane->len);
+
+	if (!at)
+		return;
+	at = kind == FMT_CALL ? PUT(at, FLOW_START) : PUT(at, FLOW_FINISH);
+	at = text_put_u64(at, flow_id(x, rank, e));
+	at = PUT(at, FLOW_NAME);
+	at = put_place(x, at, lane, start_ns);
+	text_end(out, PUT(at, "}"));
+}
+
+static size_t flow_length(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
+			  uint8_t kind, int64_t start_ns)
+{
+	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
+
+	return strlen(kind == FMT_CALL ? FLOW_START : FLOW_FINISH) +
+	       text_u64_length(flow_id(x, rank, e)) + strlen(FLOW_NAME) +
+	       place_length(x, lane, start_ns) + strlen("}");
+}
+
+static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
+		      const struct fmt_event *e, struct text *out)
+{
+	const struct fmt_chrome_site *s = x->sites[e->site];
+	const struct fmt_chrome_lane *lane = &x->lanes.of[slice->rank][e->lane];
+	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
+	char *at = text_room(out, EVENT_ROOM + s->head_len + lane->len);
+
+	if (!at)
+		return;
+	at = text_put(at, s->text, s->head_len);
+	at = put_place(x, at, lane, start_ns);
+	if (s->kind != FMT_MARK)
+		at = put_time(x, PUT(at, DUR_KEY), e->duration_ns);
+	text_end(out, at);
+	fmt_chrome_site_end(s, &x->values, e, fmt_event_values(slice, e), out);
+	if (has_flow(x, e, s->kind))
+		put_flow(x, slice->rank, e, s->kind, start_ns, out);
+}
+
+static uint64_t event_length(struct fmt_chrome *x, const struct fmt_slice *slice,
+			     const struct fmt_event *e, struct text *scratch)
+{
+	const struct fmt_chrome_site *s = x->sites[e->site];
+	const struct fmt_chrome_lane *lane = &x->lanes.of[slice->rank][e->lane];
+	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
+	uint64_t n = s->head_len + place_length(x, lane, start_ns);
+
+	if (s->kind != FMT_MARK)
+		n += strlen(DUR_KEY) + time_length(x, e->duration_ns);
+	if (has_flow(x, e, s->kind))
+		n += flow_length(x, slice->rank, e, s->kind, start_ns);
+	return n +
+	       fmt_chrome_site_end_length(s, &x->values, e, fmt_event_values(slice, e), scratch);
+}
+
+static int make_site(struct fmt_chrome *x, uint32_t number)
+{
+	size_t n = fmt_n_sites(x->names);
+
+	if (number >= n)
+		return -EBADMSG;
+	if (n > x->n_sites) {
+		if (array_reserve(&x->sites, n, &x->sites_cap) < 0)
+			return -ENOMEM;
+		memset(x->sites + x->n_sites, 0, (n - x->n_sites) * sizeof(*x->sites));
+		x->n_sites = n;
+	}
+	return x->sites[number] ? 0
+				: fmt_chrome_site_new(&x->values, fmt_site(x->names, number),
+						      &x->sites[number]);
+}
+
+/* Makes the sites that the events are of, and checks what the events refer to. */
+static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
+		   const struct fmt_event *events, size_t n)
+{
+	uint32_t n_lanes;
+
+	if (slice->rank >= x->lanes.n_ranks)
+		return -EBADMSG;
+	n_lanes = fmt_n_lanes(x->names, slice->rank);
+	for (size_t i = 0; i < n; i++) {
+		const struct fmt_event *e = &events[i];
+		int r;
+
+		if (e->lane >= n_lanes)
+			return -EBADMSG;
+		if (e->site >= x->n_sites || !x->sites[e->site]) {
+			r = make_site(x, e->site);
+			if (r < 0)
+				return r;
+		}
+		if ((uint64_t)e->first_value + x->sites[e->site]->n_values > slice->n_values)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int begin_slice(struct fmt_chrome *x, const struct fmt_slice *slice)
+{
+	int r = prepare(x, slice, slice->events, slice->n_events);
+
+	if (r == 0)
+		r = prepare(x, slice, slice->ranges, slice->n_ranges);
+	return r < 0 ? r : note_correlations(x, slice);
+}
+
+static const struct fmt_event *item_of(const struct fmt_slice *slice, size_t i)
+{
+	return i < slice->n_events ? &slice->events[i] : &slice->ranges[i - slice->n_events];
+}
+
+int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, size_t first,
+			  struct text *out)
+{
+	size_t n = slice->n_events + slice->n_ranges;
+	int r = begin_slice(x, slice);
+
+	if (r < 0)
+		return r;
+	for (size_t i = first; i < n && !out->error; i++)
+		put_event(x, slice, item_of(slice, i), out);
+	return out->error;
+}
+
+int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out)
+{
+	return fmt_chrome_slice_from(x, slice, 0, out);
+}
+
+int fmt_chrome_marks(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
+		     uint64_t *length)
+{
+	scoped(text_done) struct text scratch = {0};
+	size_t n = slice->n_events + slice->n_ranges;
+	int r = begin_slice(x, slice);
+	uint64_t bytes = 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		if (marks && i % FMT_CHROME_STEP == 0)
+			marks[i / FMT_CHROME_STEP] = bytes;
+		bytes += event_length(x, slice, item_of(slice, i), &scratch);
+	}
+	if (marks && n % FMT_CHROME_STEP == 0)
+		marks[n / FMT_CHROME_STEP] = bytes;
+	*length = bytes;
+	return scratch.error;
+}
+
+int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_part *part,
+	       struct text *out, struct fmt_error *err)
+{
+	scoped(fmt_chrome_freep) struct fmt_chrome *x = NULL;
+	struct fmt_walk walk = fmt_walk(t, part);
+	int r;
+
+	r = fmt_chrome_new(fmt_trace_names(t), fmt_trace_n_ranks(t), form,
+			   part->rank == FMT_ANY ? 0 : (uint32_t)part->rank, &x);
+	if (r < 0)
+		return r;
+	fmt_chrome_head(x, t, part, out);
+	while (fmt_walk_next(&walk)) {
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
+
+		r = fmt_slice_load(t, walk.rank, walk.slice,
+				   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_RANGES, &slice, err);
+		if (r == 0)
+			r = fmt_chrome_slice(x, slice, out);
+		if (r == -EBADMSG)
+			fmt_part_left_out(part);
+		else if (r < 0)
+			return r;
+	}
+	fmt_chrome_tail(out);
+	return text_flush(out);
+}

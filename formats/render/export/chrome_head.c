@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/export/chrome_head.h"
+
+#include "formats/trace/json.h"
+
+/* Facts of our own have this in front, and stand under one key in the document. */
+#define OURS "gputrace."
+
+/* ---- processes and threads */
+
+static bool same_process(const struct fmt_lane *a, const struct fmt_lane *b)
+{
+	if (a->kind != b->kind || (a->text_ids & 1) != (b->text_ids & 1))
+		return false;
+	return a->text_ids & 1 ? a->pid_text == b->pid_text : a->pid == b->pid;
+}
+
+/* The first lane of the rank that is of the same process. */
+static uint32_t first_of(const struct fmt_names *names, uint32_t rank, uint32_t lane)
+{
+	const struct fmt_lane *l = fmt_lane(names, rank, lane);
+	uint32_t i = 0;
+
+	while (i < lane && !same_process(fmt_lane(names, rank, i), l))
+		i++;
+	return i;
+}
+
+static void put_string(struct text *t, const struct fmt_names *names, fmt_str s)
+{
+	size_t len;
+	const char *bytes = fmt_string(names, s, &len);
+
+	fmt_json_string(t, bytes, len);
+}
+
+static void put_id(struct text *t, const struct fmt_names *names, bool is_text, fmt_str s,
+		   int64_t v)
+{
+	if (is_text)
+		put_string(t, names, s);
+	else
+		text_i64(t, v);
+}
+
+/* Processes of a merged document are numbered 1000, 1001 for rank index 0, 2000 for 1; in larger
+ * steps where a rank has very many. */
+static int64_t merged_step(const struct fmt_names *names, uint32_t n_ranks)
+{
+	int64_t step = 1000;
+
+	for (uint32_t rank = 0; rank < n_ranks; rank++) {
+		while (step <= fmt_n_lanes(names, rank))
+			step *= 10;
+	}
+	return step;
+}
+
+/* `step` is 0 unless merged. */
+static int add_rank(struct fmt_chrome_lanes *l, const struct fmt_names *names, uint32_t rank,
+		    int64_t step)
+{
+	uint32_t n = fmt_n_lanes(names, rank);
+
+	l->of[rank] = calloc(n + 1u, sizeof(**l->of));
+	if (!l->of[rank])
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fmt_lane *lane = fmt_lane(names, rank, i);
+		size_t at = l->pool.len;
+
+		if (step)
+			text_i64(&l->pool, (rank + INT64_C(1)) * step + first_of(names, rank, i));
+		else
+			put_id(&l->pool, names, lane->text_ids & 1, lane->pid_text, lane->pid);
+		text_str(&l->pool, ",\"tid\":");
+		put_id(&l->pool, names, lane->text_ids & 2, lane->tid_text, lane->tid);
+		if (l->pool.len > UINT32_MAX)
+			return -EOVERFLOW;
+		l->of[rank][i] =
+			(struct fmt_chrome_lane){(uint32_t)at, (uint32_t)(l->pool.len - at)};
+	}
+	return l->pool.error;
+}
+
+int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_names *names,
+			  uint32_t n_ranks, bool merged)
+{
+	int64_t step = merged ? merged_step(names, n_ranks) : 0;
+
+	l->n_ranks = n_ranks;
+	l->of = calloc(l->n_ranks + 1u, sizeof(struct fmt_chrome_lane *));
+	if (!l->of)
+		return -ENOMEM;
+	for (uint32_t rank = 0; rank < l->n_ranks; rank++) {
+		int r = add_rank(l, names, rank, step);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void fmt_chrome_lanes_done(struct fmt_chrome_lanes *l)
+{
+	for (uint32_t i = 0; l->of && i < l->n_ranks; i++)
+		free(l->of[i]);
+	free(l->of);
+	text_done(&l->pool);
+}
+
+/* ---- time */
+
+static struct fmt_chrome_base base_of(const struct fmt_names *names, uint32_t rank)
+{
+	const char *fact = fmt_fact_value(names, rank, "baseTimeNanoseconds");
+
+	return (struct fmt_chrome_base){
+		.ns = fact ? strtoll(fact, NULL, 10) : 0, .known = fact != NULL, .common = true};
+}
+
+struct fmt_chrome_base fmt_chrome_base(const struct fmt_names *names, uint32_t rank,
+				       uint32_t n_ranks)
+{
+	struct fmt_chrome_base base = base_of(names, rank);
+
+	for (uint32_t i = 1; i < n_ranks; i++) {
+		struct fmt_chrome_base other = base_of(names, rank + i);
+
+		base.common &= other.ns == base.ns && other.known == base.known;
+		base.known |= other.known;
+		if (other.ns < base.ns)
+			base.ns = other.ns;
+	}
+	return base;
+}
+
+/* ---- facts */
+
+static void put_fact(struct fmt_json *j, const struct fmt_names *names, const struct fmt_fact *fact)
+{
+	size_t len;
+	const char *value = fmt_string(names, fact->value, &len);
+
+	fmt_json_verbatim(j, fmt_string(names, fact->key, NULL), value, len);
+}
+
+/* Those that stood at the top of the recorder's file, or all. */
+static void put_facts(struct fmt_json *j, const struct fmt_names *names, uint32_t rank, bool all)
+{
+	const struct fmt_fact *fact;
+
+	for (uint32_t i = 0; (fact = fmt_fact(names, rank, i)); i++) {
+		if (all || strncmp(fmt_string(names, fact->key, NULL), OURS, strlen(OURS)) != 0)
+			put_fact(j, names, fact);
+	}
+}
+
+/* One of the recorder's names of processes and threads, kept as [name, pid, tid, args]. */
+static void put_metadata(const char *entry, size_t len, struct text *out)
+{
+	static const char *const keys[] = {",\"name\":", ",\"pid\":", ",\"tid\":", ",\"args\":"};
+	const char *at = entry, *end = entry + len, *value;
+
+	text_str(out, ",\n{\"ph\":\"M\"");
+	for (int i = 0; i < 4 && fmt_json_element(&at, end, &value, &len); i++) {
+		if (len == 4 && !memcmp(value, "null", 4))
+			continue;
+		text_str(out, keys[i]);
+		text_bytes(out, value, len);
+	}
+	text_char(out, '}');
+}
+
+static void put_all_metadata(const struct fmt_names *names, uint32_t rank, struct text *out)
+{
+	const char *at = fmt_fact_value(names, rank, OURS "metadata"), *end, *entry;
+	size_t len;
+
+	if (!at || !fmt_json_valid(at, strlen(at)))
+		return;
+	end = at + strlen(at);
+	while (fmt_json_element(&at, end, &entry, &len))
+		put_metadata(entry, len, out);
+}
+
+/* Begins the events. The first is of no use but to be followed by a comma. */
+static void open_events(struct fmt_json *j)
+{
+	fmt_json_open(j, "traceEvents", '[');
+	text_str(j->text, "\n{\"ph\":\"M\",\"name\":\"gputrace\",\"pid\":0,\"tid\":0,\"args\":{}}");
+}
+
+void fmt_chrome_head_rank(const struct fmt_trace *t, uint32_t rank, struct text *out)
+{
+	const struct fmt_names *names = fmt_trace_names(t);
+	struct fmt_json j = {.text = out, .broken = 1};
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_open(&j, "gputrace", '{');
+	fmt_json_open(&j, "ranks", '[');
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_u64(&j, "rank", fmt_trace_rank(t, rank)->number);
+	fmt_json_close(&j, '}');
+	fmt_json_close(&j, ']');
+	fmt_json_close(&j, '}');
+	put_facts(&j, names, rank, false);
+	open_events(&j);
+	put_all_metadata(names, rank, out);
+}
+
+/* ---- merged */
+
+static void put_ids(const struct fmt_chrome_lanes *l, uint32_t rank, uint32_t lane,
+		    struct text *out)
+{
+	text_bytes(out, l->pool.data + l->of[rank][lane].at, l->of[rank][lane].len);
+}
+
+static void put_meta(struct text *out, const char *what, const struct fmt_chrome_lanes *l,
+		     uint32_t rank, uint32_t lane)
+{
+	text_str(out, ",\n{\"ph\":\"M\",\"name\":\"");
+	text_str(out, what);
+	text_str(out, "\",\"pid\":");
+	put_ids(l, rank, lane, out);
+	text_str(out, ",\"args\":{");
+}
+
+static void put_process_name(struct text *out, const struct fmt_lane *lane, uint32_t number)
+{
+	text_str(out, "\"name\":\"rank ");
+	text_u64(out, number);
+	text_str(out, lane->kind == FMT_STREAM ? " GPU" : " host");
+	if (!(lane->text_ids & 1)) {
+		text_char(out, ' ');
+		text_i64(out, lane->pid);
+	}
+	text_str(out, "\"}}");
+}
+
+/* Perfetto counts a name without letters as an error of the file. */
+static bool is_named(const struct fmt_names *names, const struct fmt_lane *lane)
+{
+	return lane->name || !(lane->text_ids & 2) || *fmt_string(names, lane->tid_text, NULL);
+}
+
+static void put_thread_name(struct text *out, const struct fmt_names *names,
+			    const struct fmt_lane *lane)
+{
+	text_str(out, "\"name\":");
+	if (lane->name || lane->text_ids & 2) {
+		put_string(out, names, lane->name ? lane->name : lane->tid_text);
+	} else {
+		text_str(out, lane->kind == FMT_STREAM ? "\"stream " : "\"thread ");
+		text_i64(out, lane->tid);
+		text_char(out, '"');
+	}
+	text_str(out, "}}");
+}
+
+static void put_lane(const struct fmt_trace *t, const struct fmt_chrome_lanes *l, uint32_t rank,
+		     uint32_t i, struct text *out)
+{
+	const struct fmt_names *names = fmt_trace_names(t);
+	const struct fmt_lane *lane = fmt_lane(names, rank, i);
+
+	if (first_of(names, rank, i) == i) {
+		put_meta(out, "process_name", l, rank, i);
+		put_process_name(out, lane, fmt_trace_rank(t, rank)->number);
+		put_meta(out, "process_sort_index", l, rank, i);
+		text_str(out, "\"sort_index\":");
+		text_u64(out, rank * UINT64_C(2) + (lane->kind == FMT_STREAM));
+		text_str(out, "}}");
+	}
+	if (is_named(names, lane)) {
+		put_meta(out, "thread_name", l, rank, i);
+		put_thread_name(out, names, lane);
+	}
+}
+
+/* What a rank's processes were called in its own file, and what it knew. */
+static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
+		     const struct fmt_chrome_lanes *l, uint32_t rank)
+{
+	const struct fmt_names *names = fmt_trace_names(t);
+
+	fmt_json_open(j, NULL, '{');
+	fmt_json_u64(j, "rank", fmt_trace_rank(t, rank)->number);
+	fmt_json_open(j, "facts", '{');
+	put_facts(j, names, rank, true);
+	fmt_json_close(j, '}');
+	fmt_json_open(j, "pids", '[');
+	for (uint32_t i = 0; i < fmt_n_lanes(names, rank); i++) {
+		const struct fmt_lane *lane = fmt_lane(names, rank, i);
+
+		if (first_of(names, rank, i) != i)
+			continue;
+		fmt_json_open(j, NULL, '[');
+		fmt_json_i64(j, NULL, strtoll(l->pool.data + l->of[rank][i].at, NULL, 10));
+		if (lane->text_ids & 1)
+			fmt_json_str(j, NULL, fmt_string(names, lane->pid_text, NULL));
+		else
+			fmt_json_i64(j, NULL, lane->pid);
+		fmt_json_close(j, ']');
+	}
+	fmt_json_close(j, ']');
+	fmt_json_close(j, '}');
+}
+
+void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_lanes *l,
+			    const struct fmt_part *part, const struct fmt_chrome_base *base,
+			    struct text *out)
+{
+	struct fmt_json j = {.text = out, .broken = 3};
+	uint32_t from = part->rank == FMT_ANY ? 0 : (uint32_t)part->rank;
+	uint32_t to = part->rank == FMT_ANY ? fmt_trace_n_ranks(t) : from + 1;
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_open(&j, "gputrace", '{');
+	if (!base->common)
+		fmt_json_i64(&j, "base_ns", base->ns);
+	fmt_json_open(&j, "ranks", '[');
+	for (uint32_t rank = from; rank < to; rank++)
+		put_rank(&j, t, l, rank);
+	fmt_json_close(&j, ']');
+	fmt_json_close(&j, '}');
+	fmt_json_u64(&j, "schemaVersion", 1);
+	fmt_json_str(&j, "displayTimeUnit", "ms");
+	if (base->known)
+		fmt_json_i64(&j, "baseTimeNanoseconds", base->ns);
+	open_events(&j);
+	for (uint32_t rank = from; rank < to; rank++) {
+		for (uint32_t i = 0; i < fmt_n_lanes(fmt_trace_names(t), rank); i++)
+			put_lane(t, l, rank, i, out);
+	}
+}

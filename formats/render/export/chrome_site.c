@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/export/chrome_site.h"
+
+#include "base/scope.h"
+#include "formats/trace/json.h"
+#include "formats/trace/value.h"
+
+define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free);
+
+void fmt_chrome_site_free(struct fmt_chrome_site *s)
+{
+	if (!s)
+		return;
+	free(s->text);
+	free(s->holes);
+	free(s);
+}
+
+/* What inference put in front of the arguments of a collective; importing leaves it out, and finds
+ * it again. */
+static bool is_ours(const struct fmt_site *site, uint32_t arg)
+{
+	return site->kind == FMT_COLLECTIVE && arg < FMT_COLLECTIVE_ARGS;
+}
+
+/* Arguments that stood beside `args`, as members of the event, have a point in front. */
+static bool is_member(const struct fmt_names *names, const struct fmt_site *site, uint32_t arg)
+{
+	const char *key = fmt_string(names, site->args[arg].key, NULL);
+
+	return key[0] == '.' && key[1] != '.' && !is_ours(site, arg);
+}
+
+static bool has_phase(const struct fmt_names *names, const struct fmt_site *site)
+{
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		if (!is_ours(site, i) && !strcmp(fmt_string(names, site->args[i].key, NULL), ".ph"))
+			return true;
+	}
+	return false;
+}
+
+static void put_head(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site)
+{
+	text_str(t, ",\n{");
+	if (!has_phase(v->names, site))
+		text_str(t, site->kind == FMT_MARK ? "\"ph\":\"i\"," : "\"ph\":\"X\",");
+	if (site->category) {
+		text_str(t, "\"cat\":");
+		fmt_chrome_string(v, site->category, false, t);
+		text_char(t, ',');
+	}
+	text_str(t, "\"name\":");
+	fmt_chrome_string(v, site->name, false, t);
+	text_str(t, ",\"pid\":");
+}
+
+static void put_key(struct text *t, const struct fmt_names *names, const struct fmt_site *site,
+		    uint32_t arg)
+{
+	size_t len;
+	const char *key = fmt_string(names, site->args[arg].key, &len);
+
+	if (is_ours(site, arg)) {
+		text_str(t, "\"gputrace ");
+		text_bytes(t, key, len);
+		text_str(t, "\":");
+		return;
+	}
+	fmt_json_string(t, *key == '.' ? key + 1 : key, *key == '.' ? len - 1 : len);
+	text_char(t, ':');
+}
+
+static void put_constant(struct text *t, struct fmt_chrome_values *v, const struct fmt_arg *arg)
+{
+	if (arg->type == FMT_INT)
+		text_i64(t, arg->value);
+	else
+		fmt_chrome_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, t);
+}
+
+/* Appends the members, or else the arguments; returns whether there were any. */
+static bool put_args(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site,
+		     struct fmt_chrome_site *s, bool members)
+{
+	uint32_t value = 0;
+	bool more = false;
+
+	for (uint32_t i = 0; i < site->n_args; value += site->args[i++].varies) {
+		const struct fmt_arg *arg = &site->args[i];
+
+		if (is_member(v->names, site, i) != members)
+			continue;
+		text_str(t, more || members ? "," : ",\"args\":{");
+		put_key(t, v->names, site, i);
+		more = true;
+		if (arg->varies || arg->type == FMT_CORRELATION || arg->type == FMT_RATE)
+			s->holes[s->n_holes++] =
+				(struct fmt_chrome_hole){(uint32_t)t->len, i, value, arg->type};
+		else
+			put_constant(t, v, arg);
+	}
+	return more;
+}
+
+int fmt_chrome_site_new(struct fmt_chrome_values *v, const struct fmt_site *site,
+			struct fmt_chrome_site **ret)
+{
+	scoped(site_freep) struct fmt_chrome_site *s = calloc(1, sizeof(*s));
+	scoped(text_done) struct text t = {0};
+
+	if (!s)
+		return -ENOMEM;
+	s->kind = site->kind;
+	s->n_values = site->n_values;
+	s->holes = calloc(site->n_args + 1u, sizeof(*s->holes));
+	if (!s->holes)
+		return -ENOMEM;
+	put_head(&t, v, site);
+	s->head_len = (uint32_t)t.len;
+	put_args(&t, v, site, s, true);
+	text_str(&t, put_args(&t, v, site, s, false) ? "}}" : "}");
+	if (t.error)
+		return t.error;
+	if (t.len > UINT32_MAX)
+		return -EOVERFLOW;
+	s->len = (uint32_t)t.len;
+	s->text = take(t.data);
+	*ret = take(s);
+	return 0;
+}
+
+/* A value that is not an integer. */
+static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *v,
+		     const struct fmt_event *e, const int64_t *values, struct text *out)
+{
+	if (h->type == FMT_RATE)
+		fmt_value_json(out, v->names, e, fmt_site(v->names, e->site), values, h->arg);
+	else
+		fmt_chrome_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
+}
+
+void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
+			 const struct fmt_event *e, const int64_t *values, struct text *out)
+{
+	size_t room = s->len - s->head_len + s->n_holes * (size_t)TEXT_NUMBER;
+	const char *from = s->text + s->head_len;
+	char *at = text_room(out, room);
+
+	for (uint32_t i = 0; at && i < s->n_holes; i++) {
+		const struct fmt_chrome_hole *h = &s->holes[i];
+
+		at = text_put(at, from, (size_t)(s->text + h->at - from));
+		from = s->text + h->at;
+		if (h->type == FMT_INT) {
+			at = text_put_i64(at, values[h->value]);
+		} else if (h->type == FMT_CORRELATION) {
+			at = text_put_i64(at, (int64_t)e->correlation);
+		} else {
+			text_end(out, at);
+			put_long(h, v, e, values, out);
+			at = text_room(out, room);
+		}
+	}
+	text_end(out, at ? text_put(at, from, (size_t)(s->text + s->len - from)) : NULL);
+}
+
+uint64_t fmt_chrome_site_end_length(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
+				    const struct fmt_event *e, const int64_t *values,
+				    struct text *scratch)
+{
+	uint64_t n = s->len - s->head_len;
+
+	for (uint32_t i = 0; i < s->n_holes; i++) {
+		const struct fmt_chrome_hole *h = &s->holes[i];
+
+		if (h->type == FMT_INT) {
+			n += text_i64_length(values[h->value]);
+		} else if (h->type == FMT_CORRELATION) {
+			n += text_i64_length((int64_t)e->correlation);
+		} else {
+			scratch->len = 0;
+			put_long(h, v, e, values, scratch);
+			n += scratch->len;
+		}
+	}
+	return n;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What stands around the lanes of a picture. Internal to formats/render/export. */
+#pragma once
+
+#include "formats/render/export/svg_lane.h"
+#include "formats/trace/store/part.h"
+
+#define FMT_SVG_WIDTH 1600
+#define FMT_SVG_LEFT 150   /* the lanes begin here */
+#define FMT_SVG_RIGHT 1440 /* and end here; then the bars */
+#define FMT_SVG_TOP 112
+
+struct fmt_svg_frame {
+	const struct fmt_trace *trace;
+	const struct fmt_part *part;
+	const struct fmt_svg_scale *scale;
+	uint32_t n_gpus, n_shown;
+	bool waiting_known;
+	bool other_iterations; /* work of other iterations is shown, pale */
+	double height;	       /* of the whole picture */
+};
+
+/* How the time of one GPU divides; the five are all of it. */
+struct fmt_svg_share {
+	int64_t compute_ns, transfer_ns, waiting_ns, idle_ns;
+	int64_t hidden_ns; /* a part of compute_ns */
+};
+
+/* The document up to the first lane: style, title, legend, axis. */
+void fmt_svg_begin(const struct fmt_svg_frame *f, struct text *out);
+void fmt_svg_end(const struct fmt_svg_frame *f, struct text *out);
+
+/* Shades every second iteration of a rank, between two heights, and marks where they begin; their
+ * names above, where `names` is set. */
+void fmt_svg_iterations(const struct fmt_svg_frame *f, uint32_t rank, double top, double bottom,
+			bool names, struct text *out);
+
+void fmt_svg_share(const struct fmt_svg_share *s, double top, double height, struct text *out);

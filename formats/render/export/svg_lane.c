@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/export/svg_lane.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace/json.h"
+#include "formats/render/grid.h"
+
+#include <inttypes.h>
+
+/* The class that the style sheet of the picture knows an ink by. */
+static const char classes[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w', 'p', 'q'};
+
+#define LEVELS 3 /* of how full a column is */
+#define LONG_TITLE 160
+
+/* ---- text */
+
+void fmt_svg_px(struct text *t, double v)
+{
+	int64_t tenths = (int64_t)(v * 10 + (v < 0 ? -0.5 : 0.5));
+
+	if (tenths < 0) {
+		text_char(t, '-');
+		tenths = -tenths;
+	}
+	text_u64(t, (uint64_t)tenths / 10);
+	if (tenths % 10) {
+		text_char(t, '.');
+		text_char(t, (char)('0' + tenths % 10));
+	}
+}
+
+/* Bytes that stand for themselves in the text of an element. */
+static bool is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '&' && c != '<' && c != '>';
+}
+
+void fmt_svg_string(struct text *t, const char *s, size_t len, size_t most)
+{
+	for (size_t i = 0, shown = 0; i < len; shown++) {
+		size_t from = i, n;
+
+		for (; i < len && shown + 1 < most && is_plain(s[i]); i++)
+			shown++;
+		text_bytes(t, s + from, i - from);
+		if (i == len)
+			return;
+		n = fmt_utf8_length(s + i, len - i);
+		if (shown + 1 >= most && i + (n ? n : 1) < len) {
+			text_str(t, "…");
+			return;
+		}
+		if (s[i] == '&')
+			text_str(t, "&amp;");
+		else if (s[i] == '<')
+			text_str(t, "&lt;");
+		else if (s[i] == '>')
+			text_str(t, "&gt;");
+		else if (n == 0 || (n == 1 && ((unsigned char)s[i] < ' ' || s[i] == 0x7f)) ||
+			 (n == 3 && !memcmp(s + i, "\xef\xbf", 2) && (s[i + 2] & 0x3e) == 0x3e))
+			text_str(t, "\xef\xbf\xbd");
+		else
+			text_bytes(t, s + i, n);
+		i += n ? n : 1;
+	}
+}
+
+double fmt_svg_x(const struct fmt_svg_scale *scale, int64_t ns)
+{
+	double span = (double)scale->to_ns - (double)scale->from_ns;
+
+	return scale->left + ((double)ns - (double)scale->from_ns) / span * scale->width;
+}
+
+/* ---- gathering */
+
+int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale)
+{
+	l->n_columns = (size_t)scale->width / scale->column + 1;
+	l->columns = calloc(l->n_columns * FMT_INKS, sizeof(*l->columns));
+	l->used = calloc(l->n_columns, 1);
+	return l->columns && l->used ? 0 : -ENOMEM;
+}
+
+void fmt_svg_lane_done(struct fmt_svg_lane *l)
+{
+	free(l->columns);
+	free(l->used);
+	free(l->boxes);
+	memset(l, 0, sizeof(*l));
+}
+
+/* Adds what lies between two places, in pixels from the left end. */
+static void gather(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, double from,
+		   double to, uint8_t ink)
+{
+	double step = scale->column;
+
+	from = from < 0 ? 0 : from;
+	to = to > scale->width ? scale->width : to;
+	/* Even what takes no time leaves a trace of itself. */
+	if (to < from + 0.02)
+		to = from + 0.02;
+	for (size_t i = (size_t)(from / step); i < l->n_columns && from < to; i++) {
+		double end = (double)(i + 1) * step;
+
+		if (end > to)
+			end = to;
+		l->columns[i * FMT_INKS + ink] += (float)(end - from);
+		l->used[i] = 1;
+		from = end;
+	}
+}
+
+static bool is_near(uint8_t ink)
+{
+	return ink == FMT_INK_NEAR || ink == FMT_INK_NEAR_TRANSFER;
+}
+
+int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+		     const struct fmt_svg_box *event)
+{
+	double from = fmt_svg_x(scale, event->start_ns) - scale->left;
+	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
+	double width = (double)event->duration_ns * per_ns;
+	double waiting = (double)event->waiting_ns * per_ns;
+
+	l->n++;
+	if (__builtin_add_overflow(l->busy_ns, event->duration_ns, &l->busy_ns))
+		l->busy_ns = INT64_MAX;
+	if (from > scale->width || from + width < 0)
+		return 0;
+	if (width < scale->box || (double)l->n_boxes > 2 * scale->width / scale->box) {
+		if (is_near(event->ink))
+			waiting = 0;
+		if (waiting > 0)
+			gather(l, scale, from, from + waiting, FMT_INK_WAITING);
+		gather(l, scale, from + waiting, from + width, event->ink);
+		return 0;
+	}
+	if (array_reserve(&l->boxes, l->n_boxes + 1, &l->boxes_cap) < 0)
+		return -ENOMEM;
+	l->boxes[l->n_boxes++] = *event;
+	return 0;
+}
+
+int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from)
+{
+	for (size_t i = 0; i < l->n_columns * FMT_INKS; i++)
+		l->columns[i] += from->columns[i];
+	for (size_t i = 0; i < l->n_columns; i++)
+		l->used[i] |= from->used[i];
+	if (array_reserve(&l->boxes, l->n_boxes + from->n_boxes, &l->boxes_cap) < 0)
+		return -ENOMEM;
+	if (from->n_boxes)
+		memcpy(l->boxes + l->n_boxes, from->boxes, from->n_boxes * sizeof(*l->boxes));
+	l->n_boxes += from->n_boxes;
+	l->n += from->n;
+	if (__builtin_add_overflow(l->busy_ns, from->busy_ns, &l->busy_ns))
+		l->busy_ns = INT64_MAX;
+	return 0;
+}
+
+/* ---- columns */
+
+/* The look of a column: its ink times LEVELS, plus its level; or -1 if it is empty. */
+static int look_of(const float *column, unsigned pixels)
+{
+	float sum = 0;
+	int most = 0;
+
+	for (int i = 0; i < FMT_INKS; i++) {
+		sum += column[i];
+		if (column[i] > column[most])
+			most = i;
+	}
+	sum /= (float)pixels;
+	if (sum <= 0)
+		return -1;
+	return most * LEVELS + (sum >= 0.6f ? 2 : sum >= 0.2f ? 1 : 0);
+}
+
+/* All columns of one look, as dashes of a thick line. */
+static void print_look(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, int look,
+		       const signed char *looks, double middle, double height, struct text *out)
+{
+	size_t at = 0;
+	bool open = false;
+
+	for (size_t i = 0; i < l->n_columns;) {
+		size_t end = i;
+
+		while (end < l->n_columns && looks[end] == look)
+			end++;
+		if (end == i) {
+			i++;
+			continue;
+		}
+		if (!open) {
+			text_str(out, "<path class=\"");
+			text_char(out, classes[look / LEVELS]);
+			text_char(out, (char)('0' + look % LEVELS));
+			text_str(out, "\" stroke-width=\"");
+			fmt_svg_px(out, height);
+			text_str(out, "\" d=\"M");
+			fmt_svg_px(out, scale->left + (double)(i * scale->column));
+			text_char(out, ' ');
+			fmt_svg_px(out, middle);
+			open = true;
+		} else {
+			text_char(out, 'm');
+			text_u64(out, (i - at) * scale->column);
+			text_str(out, " 0");
+		}
+		text_char(out, 'h');
+		text_u64(out, (end - i) * scale->column);
+		at = i = end;
+	}
+	if (open)
+		text_str(out, "\"/>\n");
+}
+
+static void print_columns(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+			  double top, double height, struct text *out)
+{
+	signed char *looks = malloc(l->n_columns);
+	bool seen[FMT_INKS * LEVELS] = {false};
+
+	if (!looks) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < l->n_columns; i++) {
+		looks[i] = -1;
+		if (l->used[i])
+			looks[i] = (signed char)look_of(l->columns + i * FMT_INKS, scale->column);
+		if (looks[i] >= 0)
+			seen[looks[i]] = true;
+	}
+	for (int look = 0; look < FMT_INKS * LEVELS; look++)
+		if (seen[look])
+			print_look(l, scale, look, looks, top + height / 2, height, out);
+	free(looks);
+}
+
+/* ---- boxes */
+
+static void print_rect(uint8_t ink, double x, double y, double width, double height,
+		       struct text *out)
+{
+	text_str(out, "<rect class=\"");
+	text_char(out, classes[ink]);
+	text_str(out, "\" x=\"");
+	fmt_svg_px(out, x);
+	text_str(out, "\" y=\"");
+	fmt_svg_px(out, y);
+	text_str(out, "\" width=\"");
+	fmt_svg_px(out, width);
+	text_str(out, "\" height=\"");
+	fmt_svg_px(out, height);
+	text_str(out, "\"/>");
+}
+
+/* The arguments of printing boxes and their labels. */
+struct print {
+	const struct fmt_svg_scale *scale;
+	const struct fmt_names *names;
+	const struct fmt_brief *brief; /* of the names, by their number */
+	double top, height;
+	struct text *out;
+};
+
+static void print_label(const struct print *p, fmt_str name, bool dark, double x, double width)
+{
+	size_t fits = width < 30 ? 0 : (size_t)((width - 6) / 5.8);
+	scoped(text_done) struct text label = {0};
+
+	if (p->height < 12 || fits < 4)
+		return;
+	fmt_brief_label(p->brief, name, fits, &label);
+	if (label.error || label.len < 3 || (fits < 8 && memmem(label.data, label.len, "…", 3)))
+		return;
+	text_str(p->out, dark ? "<text class=\"d\" x=\"" : "<text class=\"n\" x=\"");
+	fmt_svg_px(p->out, x + 3);
+	text_str(p->out, "\" y=\"");
+	fmt_svg_px(p->out, p->top + p->height / 2 + 3.5);
+	text_str(p->out, "\">");
+	fmt_svg_string(p->out, label.data, label.len, SIZE_MAX);
+	text_str(p->out, "</text>");
+}
+
+static void put_iteration(int64_t number, struct text *out)
+{
+	if (number == FMT_BEFORE || number == FMT_AFTER)
+		text_printf(out, "; launched %s the iterations",
+			    number == FMT_BEFORE ? "before" : "after");
+	else
+		text_printf(out, "; of iteration %" PRId64, number);
+}
+
+/* The name in full, or shortened where that takes long. */
+static void print_title(const struct print *p, const struct fmt_svg_box *b)
+{
+	scoped(text_done) struct text brief = {0};
+	fmt_str number = fmt_site(p->names, b->site)->name;
+	size_t len;
+	const char *name = fmt_string(p->names, number, &len);
+
+	text_str(p->out, "<title>");
+	if (len > LONG_TITLE) {
+		fmt_brief_put(p->brief, number, LONG_TITLE, &brief);
+		name = brief.data ? brief.data : "";
+		len = brief.len;
+	}
+	fmt_svg_string(p->out, name, len, SIZE_MAX);
+	text_str(p->out, "\n");
+	text_time(p->out, b->duration_ns);
+	text_str(p->out, " at ");
+	text_time(p->out, (int64_t)((uint64_t)b->start_ns - (uint64_t)p->scale->from_ns));
+	if (b->waiting_ns > 0) {
+		text_str(p->out, "; ");
+		text_time(p->out, b->waiting_ns);
+		text_str(p->out, " of it waiting for the last GPU");
+	}
+	if (is_near(b->ink))
+		put_iteration(b->iteration, p->out);
+	text_str(p->out, "</title>");
+}
+
+static void print_box(const struct print *p, const struct fmt_svg_box *b)
+{
+	const struct fmt_svg_scale *scale = p->scale;
+	double from = fmt_svg_x(scale, b->start_ns), right = scale->left + scale->width;
+	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
+	double to = from + (double)b->duration_ns * per_ns;
+	double middle = from + (is_near(b->ink) ? 0 : (double)b->waiting_ns * per_ns);
+	fmt_str name = fmt_site(p->names, b->site)->name;
+
+	from = from < scale->left ? scale->left : from;
+	middle = middle < from ? from : middle;
+	to = to > right ? right : to;
+	middle = middle > to ? to : middle;
+	text_str(p->out, "<g>");
+	print_title(p, b);
+	if (middle > from)
+		print_rect(FMT_INK_WAITING, from, p->top, middle - from, p->height, p->out);
+	if (to > middle)
+		print_rect(b->ink, middle, p->top, to - middle, p->height, p->out);
+	/* In the larger part, where the label has one colour behind it. */
+	if (middle - from > to - middle)
+		print_label(p, name, false, from, middle - from);
+	else
+		print_label(p, name, b->ink != FMT_INK_COMPUTE, middle, to - middle);
+	text_str(p->out, "</g>\n");
+}
+
+void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+			const struct fmt_names *names, const struct fmt_brief *brief, double top,
+			double height, struct text *out)
+{
+	const struct print p = {scale, names, brief, top, height, out};
+
+	print_columns(l, scale, top, height, out);
+	for (size_t i = 0; i < l->n_boxes; i++)
+		print_box(&p, &l->boxes[i]);
+}

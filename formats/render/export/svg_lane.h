@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One lane of a picture: what is wide becomes a box with a title, the rest is gathered in columns
+ * of which each shows what it holds most of. Internal to formats/render/export. */
+#pragma once
+
+#include "base/text.h"
+#include "formats/trace/names.h"
+#include "formats/render/report/brief.h"
+
+#include <stdbool.h>
+
+enum fmt_ink {
+	FMT_INK_CALL,
+	FMT_INK_BLOCKED, /* a call that waits for the device */
+	FMT_INK_COMPUTE,
+	FMT_INK_COPY,
+	FMT_INK_TRANSFER,
+	FMT_INK_WAITING,
+	FMT_INK_NEAR, /* of another iteration: kernels, copies, memsets; collectives */
+	FMT_INK_NEAR_TRANSFER,
+	FMT_INKS,
+};
+
+struct fmt_svg_scale {
+	int64_t from_ns, to_ns; /* what is shown */
+	double left, width;	/* in pixels */
+	unsigned column;	/* pixels that are gathered */
+	double box;		/* pixels from which on something is a box */
+};
+
+struct fmt_svg_box {
+	int64_t start_ns, duration_ns, waiting_ns;
+	int64_t iteration; /* of FMT_INK_NEAR... */
+	uint32_t site;
+	uint8_t ink;
+};
+
+struct fmt_svg_lane {
+	float *columns; /* [column][ink]: pixels */
+	uint8_t *used;	/* by column: 1 if it holds anything */
+	size_t n_columns;
+	struct fmt_svg_box *boxes;
+	size_t n_boxes, boxes_cap;
+	uint64_t n; /* events */
+	int64_t busy_ns;
+};
+
+int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale);
+void fmt_svg_lane_done(struct fmt_svg_lane *l);
+
+/* Adds one event; of a collective, `waiting_ns` of its duration come first, as waiting. 0 or
+ * -ENOMEM. */
+int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+		     const struct fmt_svg_box *event);
+
+/* Adds all that is in `from`, for lanes that share a row. 0 or -ENOMEM. */
+int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from);
+
+/* `brief` has the names of all sites in the lane, by their number. */
+void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+			const struct fmt_names *names, const struct fmt_brief *brief, double top,
+			double height, struct text *out);
+
+/* A coordinate, to a tenth of a pixel. */
+void fmt_svg_px(struct text *t, double v);
+
+/* Bytes of a trace as the text of an element, cut to `most` characters. */
+void fmt_svg_string(struct text *t, const char *s, size_t len, size_t most);
+
+double fmt_svg_x(const struct fmt_svg_scale *scale, int64_t ns);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A picture in the making: svg_look.c reads what it shows, svg.c lays it out and prints it.
+ * Internal to formats/render/export. */
+#pragma once
+
+#include "formats/render/export/svg_frame.h"
+#include "formats/render/report/instances.h"
+#include "formats/render/report/neighbours.h"
+
+/* An operation of another iteration that the picture shows too. */
+struct fmt_svg_near {
+	struct fmt_svg_box box;
+	uint32_t lane;
+	bool collective;
+	int64_t comm, seq; /* of a collective; comm is -1 if they are not known */
+};
+
+struct fmt_svg_rank {
+	uint8_t *seen; /* by lane: 1 if the picture shows something of it */
+	uint32_t n_threads, n_streams;
+	uint32_t first_slice, end_slice; /* those of the part; none: 0 and 0 */
+	struct fmt_svg_near *near;
+	size_t n_near, near_cap;
+};
+
+struct fmt_svg_picture {
+	struct fmt_trace *trace;
+	const struct fmt_names *names;
+	struct fmt_part part;
+	struct fmt_svg_scale scale;
+	struct fmt_instances instances;
+	struct fmt_neighbours neighbours;
+	struct fmt_svg_rank *ranks;
+	struct fmt_brief brief; /* of the names of calls and operations, by their number */
+	uint8_t *inks;		/* by site, plus 1; 0: not looked up yet */
+};
+
+/* Allocates; 0 or -ENOMEM. */
+int fmt_svg_picture_init(struct fmt_svg_picture *p);
+void fmt_svg_picture_done(struct fmt_svg_picture *p);
+
+/* Reads the part: its lanes, its time, operations of other iterations within that time, and the
+ * collectives of other ranks if `across`. */
+int fmt_svg_look(struct fmt_svg_picture *p, bool across, struct fmt_error *err);
+
+/* Whether the picture shows the event. */
+bool fmt_svg_is_drawn(const struct fmt_svg_picture *p, const struct fmt_slice *slice,
+		      const struct fmt_event *e);
+
+/* The time that a rank waited in a collective for the last rank; 0 if unknown. */
+int64_t fmt_svg_waiting(const struct fmt_svg_picture *p, int64_t comm, int64_t seq,
+			int64_t duration_ns);
+
+static inline int64_t fmt_svg_event_end(const struct fmt_event *e)
+{
+	int64_t end_ns;
+
+	return __builtin_add_overflow(e->start_ns, e->duration_ns, &end_ns) ? INT64_MAX : end_ns;
+}

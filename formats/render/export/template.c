@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/export/template.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/render/export/allocation.h"
+
+#include <assert.h>
+
+#define MAX_COLUMNS 32
+
+/* What a template is made from, and what is made so far. */
+struct making {
+	const struct fmt_names *names;
+	const struct fmt_site *site;
+	const struct fmt_columns *columns;
+	uint32_t shown[MAX_COLUMNS]; /* by column: the argument that it shows, or n_args */
+	struct text text;
+	struct fmt_template_part *parts;
+	size_t n_parts, parts_cap;
+	uint32_t literal_from; /* where in text the current literal starts */
+	int error;
+};
+
+static void making_done(struct making *m)
+{
+	text_done(&m->text);
+	free(m->parts);
+}
+
+define_cleanup(template_freep, struct fmt_template *, fmt_template_free);
+
+void fmt_template_free(struct fmt_template *m)
+{
+	if (!m)
+		return;
+	free(m->text);
+	free(m->parts);
+	free(m);
+}
+
+static void add(struct making *m, struct fmt_template_part part)
+{
+	if (m->error)
+		return;
+	m->error = array_reserve(&m->parts, m->n_parts + 1, &m->parts_cap);
+	if (!m->error)
+		m->parts[m->n_parts++] = part;
+}
+
+static void end_literal(struct making *m)
+{
+	if (m->text.len > m->literal_from)
+		add(m, (struct fmt_template_part){
+			       .field = FMT_FIELD_TEXT,
+			       .at = m->literal_from,
+			       .len = (uint32_t)m->text.len - m->literal_from,
+		       });
+	m->literal_from = (uint32_t)m->text.len;
+}
+
+static void add_field(struct making *m, enum fmt_field field, uint32_t index, const char *special)
+{
+	end_literal(m);
+	add(m, (struct fmt_template_part){.field = field, .index = index, .special = special});
+}
+
+static void add_string(struct making *m, fmt_str s, const char *special)
+{
+	size_t len;
+	const char *bytes = fmt_string(m->names, s, &len);
+
+	fmt_field_text(&m->text, bytes, len, special);
+}
+
+/* What stands for "not known" in the arguments of a collective that are ours. */
+static int is_unknown(const struct making *m, uint32_t i)
+{
+	const struct fmt_arg *arg = &m->site->args[i];
+
+	if (m->site->kind != FMT_COLLECTIVE || i >= FMT_COLLECTIVE_ARGS || arg->varies)
+		return 0;
+	return arg->type == FMT_INT ? arg->value < 0 : arg->value == 0;
+}
+
+/* The value of args[i], whether it is the site's or each row's own. */
+static void add_value(struct making *m, uint32_t i, const char *special)
+{
+	const struct fmt_arg *arg = &m->site->args[i];
+	uint32_t index = 0;
+
+	for (uint32_t j = 0; j < i; j++)
+		index += m->site->args[j].varies;
+	if (arg->type == FMT_CORRELATION)
+		add_field(m, FMT_FIELD_CORRELATION, 0, special);
+	else if (arg->type == FMT_RATE)
+		add_field(m, FMT_FIELD_RATE, i, special);
+	else if (arg->varies)
+		add_field(m, arg->type == FMT_INT ? FMT_FIELD_INT : FMT_FIELD_STRING, index,
+			  special);
+	else if (is_unknown(m, i))
+		text_char(&m->text, '-');
+	else if (arg->type == FMT_INT)
+		text_i64(&m->text, arg->value);
+	else
+		add_string(m, (fmt_str)arg->value, special);
+}
+
+static int has_key(const struct making *m, const struct fmt_column *column, uint32_t arg)
+{
+	const char *key = fmt_string(m->names, m->site->args[arg].key, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(column->keys) && column->keys[i]; i++)
+		if (strcmp(column->keys[i], key) == 0)
+			return 1;
+	return 0;
+}
+
+/* The argument that `column` shows, or n_args. */
+static uint32_t find_arg(const struct making *m, const struct fmt_column *column)
+{
+	struct fmt_column keyed = *column;
+	char key[FMT_ALLOCATION_KEY_BYTES];
+	uint32_t i = 0;
+
+	if (column->field == FMT_FIELD_ADDRESS && m->site->kind == FMT_CALL &&
+	    fmt_allocation_address(fmt_string(m->names, m->site->name, NULL), key)) {
+		keyed.keys[0] = key;
+		keyed.keys[1] = NULL;
+	} else if (column->field != FMT_FIELD_ARG && column->field != FMT_FIELD_ADDRESS) {
+		return m->site->n_args;
+	}
+	while (i < m->site->n_args && !has_key(m, &keyed, i))
+		i++;
+	return i;
+}
+
+/* Whether the argument is shown outside of `args`. */
+static int has_column(const struct making *m, uint32_t arg)
+{
+	const struct fmt_arg *a = &m->site->args[arg];
+
+	if (a->type == FMT_CORRELATION &&
+	    !strcmp(fmt_string(m->names, a->key, NULL), "correlation"))
+		return 1;
+	for (size_t i = 0; i < m->columns->n; i++)
+		if (m->shown[i] == arg)
+			return 1;
+	return 0;
+}
+
+static void add_args(struct making *m)
+{
+	int any = 0;
+
+	for (uint32_t i = 0; i < m->site->n_args; i++) {
+		if (has_column(m, i))
+			continue;
+		if (any++)
+			text_char(&m->text, ';');
+		add_string(m, m->site->args[i].key, ";=");
+		text_char(&m->text, '=');
+		add_value(m, i, ";");
+	}
+	if (!any)
+		text_char(&m->text, '-');
+}
+
+static void add_column(struct making *m, size_t index)
+{
+	const struct fmt_column *column = &m->columns->columns[index];
+
+	switch (column->field) {
+	case FMT_FIELD_TEXT:
+		text_str(&m->text, column->keys[0]);
+		break;
+	case FMT_FIELD_NAME:
+		add_string(m, m->site->name, "");
+		break;
+	case FMT_FIELD_CATEGORY:
+		if (m->site->category)
+			add_string(m, m->site->category, "");
+		else
+			text_char(&m->text, '-');
+		break;
+	case FMT_FIELD_ARG:
+	case FMT_FIELD_ADDRESS:
+		if (m->shown[index] < m->site->n_args)
+			add_value(m, m->shown[index], "");
+		else
+			text_char(&m->text, '-');
+		break;
+	case FMT_FIELD_ARGS:
+		add_args(m);
+		break;
+	default:
+		add_field(m, column->field, 0, "");
+	}
+}
+
+int fmt_template_new(const struct fmt_names *names, const struct fmt_site *site,
+		     enum fmt_table table, struct fmt_template **ret)
+{
+	scoped(making_done) struct making m = {
+		.names = names, .site = site, .columns = fmt_table_columns(table)};
+
+	assert(m.columns->n <= MAX_COLUMNS);
+	for (size_t i = 0; i < m.columns->n; i++)
+		m.shown[i] = find_arg(&m, &m.columns->columns[i]);
+	for (size_t i = 0; i < m.columns->n; i++) {
+		if (i > 0)
+			text_char(&m.text, '\t');
+		add_column(&m, i);
+	}
+	text_char(&m.text, '\n');
+	if (m.text.len > UINT32_MAX)
+		return -EOVERFLOW;
+	end_literal(&m);
+	if (m.text.error || m.error)
+		return m.text.error ? m.text.error : m.error;
+
+	scoped(template_freep) struct fmt_template *t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	for (size_t i = 0; i < m.n_parts; i++) {
+		t->fixed += m.parts[i].len;
+		t->n_numbers += m.parts[i].field != FMT_FIELD_TEXT;
+	}
+	t->n_parts = m.n_parts;
+	t->parts = take(m.parts);
+	t->text = take(m.text.data);
+	*ret = take(t);
+	return 0;
+}

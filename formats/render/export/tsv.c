@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/export/tsv.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/render/export/order.h"
+#include "formats/render/export/plan.h"
+#include "formats/trace/value.h"
+
+struct fmt_tsv {
+	const struct fmt_names *names;
+	struct fmt_plans *plans;
+};
+
+int fmt_tsv_new(const struct fmt_names *names, struct fmt_tsv **ret)
+{
+	scoped(free_ptr) struct fmt_tsv *x = calloc(1, sizeof(*x));
+	int r;
+
+	if (!x)
+		return -ENOMEM;
+	x->names = names;
+	r = fmt_plans_new(names, &x->plans);
+	if (r < 0)
+		return r;
+	*ret = take(x);
+	return 0;
+}
+
+void fmt_tsv_free(struct fmt_tsv *x)
+{
+	if (!x)
+		return;
+	fmt_plans_free(x->plans);
+	free(x);
+}
+
+/* One table of one slice, whose rows are appended to `out`. */
+struct rendering {
+	struct fmt_tsv *x;
+	const struct fmt_slice *slice;
+	enum fmt_table table;
+	struct text *out;
+};
+
+static const struct fmt_template *template_in(const struct fmt_plan *p, enum fmt_table table)
+{
+	if (table == FMT_TABLE_MEMORY)
+		return p->memory;
+	return p->table == (int)table ? p->own : NULL;
+}
+
+static const struct fmt_event *event_at(const struct fmt_slice *s, uint64_t index)
+{
+	return index < s->n_events ? &s->events[index] : &s->ranges[index - s->n_events];
+}
+
+static int row_of(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
+		  struct fmt_row *ret)
+{
+	const struct fmt_event *e = event_at(s, index);
+	const struct fmt_site *site = fmt_site(x->names, e->site);
+	const struct fmt_lane *lane = fmt_lane(x->names, s->rank, e->lane);
+
+	if (!lane || e->first_value > s->n_values || site->n_values > s->n_values - e->first_value)
+		return -EBADMSG;
+	*ret = (struct fmt_row){
+		x->names, site, lane, e, fmt_event_values(s, e), s->first_number + index};
+	return 0;
+}
+
+static int add_row(struct rendering *n, uint64_t index)
+{
+	const struct fmt_plan *plan;
+	struct fmt_row row;
+	int r = fmt_plans_find(n->x->plans, event_at(n->slice, index)->site, &plan);
+
+	if (r == 0)
+		r = row_of(n->x, n->slice, index, &row);
+	if (r < 0)
+		return r;
+	fmt_template_row(template_in(plan, n->table), &row, n->out);
+	return n->out->error;
+}
+
+/* Collects what stands in the table. */
+static int select_rows(const struct rendering *n, struct fmt_order *order)
+{
+	const struct fmt_slice *s = n->slice;
+	size_t end = s->n_events + (n->table == FMT_TABLE_MEMORY ? s->n_ranges : 0);
+
+	for (size_t i = 0; i < end; i++) {
+		const struct fmt_event *e = event_at(s, i);
+		const struct fmt_plan *plan;
+		int r = fmt_plans_find(n->x->plans, e->site, &plan);
+
+		if (r == 0 && template_in(plan, n->table))
+			r = fmt_order_add(order, e->start_ns, i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int event_rows(struct rendering *n)
+{
+	scoped(fmt_order_done) struct fmt_order order = {0};
+	int r = select_rows(n, &order);
+
+	if (r == 0)
+		r = fmt_order_sort(&order);
+	for (size_t i = 0; r == 0 && i < order.n; i++)
+		r = add_row(n, order.items[i].index);
+	return r;
+}
+
+/* The columns of `syncs` that tell about the event that waits. */
+static int waiting_fields(struct rendering *n, const struct fmt_event *e, struct text *out)
+{
+	const struct fmt_names *names = n->x->names;
+	const struct fmt_lane *lane = fmt_lane(names, n->slice->rank, e->lane);
+	const struct fmt_plan *plan;
+	int r = fmt_plans_find(n->x->plans, e->site, &plan);
+
+	if (r < 0)
+		return r;
+	if (!lane)
+		return -EBADMSG;
+	text_char(out, '\t');
+	text_i64(out, e->start_ns);
+	text_char(out, '\t');
+	text_i64(out, e->duration_ns);
+	text_char(out, '\t');
+	fmt_field_id(out, names, lane->text_ids & 1, lane->pid_text, lane->pid);
+	text_char(out, '\t');
+	fmt_field_id(out, names, lane->text_ids & 2, lane->tid_text, lane->tid);
+	text_char(out, '\t');
+	text_bytes(out, plan->name, plan->name_len);
+	text_char(out, '\t');
+	text_u64(out, e->correlation);
+	text_str(out, "\t-\n");
+	return 0;
+}
+
+static int edge_row(struct rendering *n, const struct fmt_edge *edge, struct text *out)
+{
+	static const char *const kinds[FMT_EDGE_KINDS] = {"\tstart\t", "\treturn\t", "\tspawn\t"};
+	const struct fmt_slice *s = n->slice;
+	const struct fmt_rule *rule = fmt_rule(n->x->names, edge->rule);
+	uint64_t index = edge->to - s->first_number;
+	const char *name;
+	size_t len;
+
+	if (!rule || edge->kind >= FMT_EDGE_KINDS || index >= s->n_events)
+		return -EBADMSG;
+	text_str(out, rule->inferred ? "inferred" : "recorded");
+	text_str(out, kinds[edge->kind]);
+	name = fmt_string(n->x->names, rule->name, &len);
+	fmt_field_text(out, name, len, "");
+	text_char(out, '\t');
+	text_u64(out, edge->from);
+	text_char(out, '\t');
+	text_u64(out, edge->to);
+	text_char(out, '\t');
+	text_i64(out, edge->lag_ns);
+	return waiting_fields(n, &s->events[index], out);
+}
+
+void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out)
+{
+	text_u64(out, d->op);
+	text_str(out, d->output ? "\twritten\t" : "\tread\t");
+	text_u64(out, d->allocation);
+	text_char(out, '\t');
+	text_u64(out, d->offset_bytes);
+	text_char(out, '\t');
+	text_u64(out, d->length_bytes);
+}
+
+static void put_hex(struct text *out, uint64_t v)
+{
+	for (int shift = 60; shift >= 0; shift -= 4)
+		text_char(out, "0123456789abcdef"[v >> shift & 15]);
+}
+
+static int digest_row(struct rendering *n, const struct fmt_digest *d, struct text *out)
+{
+	fmt_tsv_digest_place(d, out);
+	text_char(out, '\t');
+	put_hex(out, d->digest[0]);
+	put_hex(out, d->digest[1]);
+	text_char(out, '\t');
+	text_u64(out, d->n_pages);
+	text_char(out, '\n');
+	return 0;
+}
+
+/* Rows that no template makes. */
+static int plain_rows(struct rendering *n)
+{
+	int syncs = n->table == FMT_TABLE_SYNCS, r = 0;
+	size_t end = syncs ? n->slice->n_edges : n->slice->n_digests;
+
+	for (size_t i = 0; r == 0 && i < end; i++) {
+		if (syncs)
+			r = edge_row(n, &n->slice->edges[i], n->out);
+		else
+			r = digest_row(n, &n->slice->digests[i], n->out);
+		if (r == 0)
+			r = n->out->error;
+	}
+	return r;
+}
+
+int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice *slice,
+		 struct text *out)
+{
+	struct rendering n = {.x = x, .slice = slice, .table = table, .out = out};
+	int r = event_rows(&n);
+
+	if (r == 0 && (table == FMT_TABLE_SYNCS || table == FMT_TABLE_DIGESTS))
+		r = plain_rows(&n);
+	return r;
+}
+
+/* ---- lengths ----------------------------------------------------------------------------- */
+
+/* Adds the rows of an event to the tables that it stands in. */
+static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
+		       uint64_t *lengths)
+{
+	const struct fmt_template *own;
+	const struct fmt_plan *plan;
+	struct fmt_row row;
+	int r = fmt_plans_find(x->plans, event_at(s, index)->site, &plan);
+
+	if (r < 0)
+		return r;
+	own = index < s->n_events ? plan->own : NULL;
+	if (!own && !plan->memory)
+		return 0;
+	r = row_of(x, s, index, &row);
+	if (r < 0)
+		return r;
+	if (own)
+		lengths[plan->table] += fmt_template_length(own, &row);
+	if (plan->memory)
+		lengths[FMT_TABLE_MEMORY] += fmt_template_length(plan->memory, &row);
+	return 0;
+}
+
+/* Such rows are made in a scratch text, which is emptied now and then. */
+static int drop(struct text *scratch)
+{
+	(void)scratch;
+	return 0;
+}
+
+static int count_plain(struct fmt_tsv *x, const struct fmt_slice *slice, enum fmt_table table,
+		       uint64_t *lengths)
+{
+	scoped(text_done) struct text scratch = {.limit = 1 << 16, .flush = drop};
+	struct rendering n = {.x = x, .slice = slice, .table = table, .out = &scratch};
+	int r = plain_rows(&n);
+
+	lengths[table] += scratch.flushed + scratch.len;
+	return r;
+}
+
+int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES])
+{
+	uint64_t found[FMT_TABLES] = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < slice->n_events + slice->n_ranges && r == 0; i++)
+		r = count_event(x, slice, i, found);
+	if (r == 0)
+		r = count_plain(x, slice, FMT_TABLE_SYNCS, found);
+	if (r == 0)
+		r = count_plain(x, slice, FMT_TABLE_DIGESTS, found);
+	if (r == 0)
+		memcpy(lengths, found, sizeof(found));
+	return r;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/grid.h"
+
+#include "formats/trace/json.h"
+
+#define GAP 2	 /* between columns */
+#define INDENT 2 /* before the first */
+#define MAX_COLUMNS 32
+
+/* ---- numbers as people read them */
+
+void text_count(struct text *t, uint64_t v)
+{
+	char buf[32], *at = buf + sizeof(buf);
+
+	for (int digits = 0; v || digits == 0; digits++, v /= 10) {
+		if (digits && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + v % 10);
+	}
+	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
+}
+
+void text_counted(struct text *t, uint64_t v, const char *one, const char *many)
+{
+	text_count(t, v);
+	text_char(t, ' ');
+	text_str(t, v == 1 ? one : many);
+}
+
+/* `v` in the largest unit of which there is at least one, with three digits. */
+static void scaled(struct text *t, double v, const char *const *units, int n, double step)
+{
+	int i = 0;
+
+	while (i < n - 1 && v >= step * 0.9995) {
+		v /= step;
+		i++;
+	}
+	text_fixed(t, v, i == 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2);
+	text_char(t, ' ');
+	text_str(t, units[i]);
+}
+
+void text_time(struct text *t, int64_t ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+
+	if (ns < 0)
+		text_char(t, '-');
+	scaled(t, ns < 0 ? -(double)ns : (double)ns, units, 4, 1000);
+}
+
+void text_size(struct text *t, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+
+	scaled(t, (double)bytes, units, 7, 1000);
+}
+
+/* The length of the printable character at `s`, or 0. */
+static size_t printable(const char *s, size_t left)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (u[0] < ' ' || u[0] == 0x7f)
+		return 0;
+	if (left > 1 && u[0] == 0xc2 && u[1] < 0xa0)
+		return 0;
+	return fmt_utf8_length(s, left);
+}
+
+void text_harmless(struct text *t, const char *s, size_t len, size_t most)
+{
+	for (size_t i = 0, shown = 0; i < len; shown++) {
+		size_t n = printable(s + i, len - i);
+
+		if (shown + 1 >= most && i + (n ? n : 1) < len) {
+			text_str(t, "…");
+			return;
+		}
+		if (n)
+			text_bytes(t, s + i, n);
+		else
+			text_printf(t, "\\x%02x", (unsigned char)s[i]);
+		i += n ? n : 1;
+	}
+}
+
+/* ---- cells */
+
+static void end_cell(struct grid *g)
+{
+	text_char(&g->cells, 0);
+	g->n++;
+}
+
+void grid_cell(struct grid *g, const char *format, ...)
+{
+	char buf[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(buf, sizeof(buf), format, args);
+	va_end(args);
+	text_str(&g->cells, buf);
+	end_cell(g);
+}
+
+void grid_bytes(struct grid *g, const char *s, size_t len, size_t most)
+{
+	text_harmless(&g->cells, s, len, most);
+	end_cell(g);
+}
+
+void grid_count(struct grid *g, uint64_t v)
+{
+	text_count(&g->cells, v);
+	end_cell(g);
+}
+
+void grid_time(struct grid *g, int64_t ns)
+{
+	text_time(&g->cells, ns);
+	end_cell(g);
+}
+
+void grid_size(struct grid *g, uint64_t bytes)
+{
+	text_size(&g->cells, bytes);
+	end_cell(g);
+}
+
+void grid_share(struct grid *g, int64_t part, int64_t whole)
+{
+	if (whole > 0) {
+		text_fixed(&g->cells, 100.0 * (double)part / (double)whole, 1);
+		text_str(&g->cells, " %");
+	} else {
+		text_char(&g->cells, '-');
+	}
+	end_cell(g);
+}
+
+/* ---- layout */
+
+/* Characters, of which a multi-byte one is one, and a colour none. */
+static size_t width_of(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++) {
+		while (*s == '\033' && strchr(s, 'm'))
+			s = strchr(s, 'm') + 1;
+		if (!*s)
+			break;
+		n += (*s & 0xc0) != 0x80;
+	}
+	return n;
+}
+
+static void spaces(struct text *t, size_t n)
+{
+	while (n-- > 0)
+		text_char(t, ' ');
+}
+
+static void print_row(const struct grid *g, const char **cell, size_t n, const size_t *widths,
+		      struct text *out)
+{
+	size_t due = INDENT;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t pad = widths[i] - width_of(*cell);
+
+		if (g->columns[i] == 'r') {
+			due += pad;
+			pad = 0;
+		}
+		spaces(out, due);
+		text_str(out, *cell);
+		due = pad + GAP;
+		*cell += strlen(*cell) + 1;
+	}
+	text_char(out, '\n');
+}
+
+void grid_print(struct grid *g, struct text *out, bool colour)
+{
+	size_t n = strlen(g->columns), widths[MAX_COLUMNS] = {0};
+	const char *cell = g->cells.data;
+
+	if (g->cells.error && !out->error)
+		out->error = g->cells.error;
+	if (out->error || n == 0 || n > MAX_COLUMNS)
+		return;
+	for (size_t i = 0; i < g->n; i++, cell += strlen(cell) + 1) {
+		size_t w = width_of(cell);
+
+		if (w > widths[i % n])
+			widths[i % n] = w;
+	}
+	cell = g->cells.data;
+	for (size_t i = 0; i + n <= g->n; i += n) {
+		bool dim = colour && g->head && i == 0;
+
+		if (dim)
+			text_str(out, "\033[2m");
+		print_row(g, &cell, n, widths, out);
+		if (dim)
+			text_str(out, "\033[0m");
+	}
+	g->cells.len = 0;
+	g->n = 0;
+}
+
+void grid_done(struct grid *g)
+{
+	text_done(&g->cells);
+	g->n = 0;
+}

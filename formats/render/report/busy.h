@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Divides the time of a GPU: computing, communicating, idle.
+ *
+ *     |<------------------- device_ns ------------------->|
+ *      ######  ###########        #####     ####            kernels, copies, memsets
+ *                  ===========        ========              collectives
+ *
+ * Times are unions: operations that run at the same moment on several streams count once. So
+ * compute_ns + exposed_ns + idle_ns == device_ns, and hidden_ns is a part of compute_ns.
+ *
+ * The span of an iteration reaches from its first operation to its last. Iterations overlap where
+ * launches are asynchronous or input is pipelined, so each operation on the GPU counts within the
+ * span, whichever iteration launched it:
+ *
+ *     struct fmt_busy_ops ops = {0};
+ *     r = fmt_busy_collect(&ops, names, slice, NULL);        each slice of the iteration
+ *     span = fmt_busy_span(&ops, 0);
+ *     r = fmt_busy_collect(&ops, names, neighbour, &span);   each slice around it (neighbours.h)
+ *     r = fmt_busy_divide(&ops, &span, &busy);
+ *
+ * A struct fmt_busy_run does so for all iterations of a GPU in one pass over its slices.
+ *
+ * Not thread-safe. Functions return 0 or -ENOMEM.
+ */
+#pragma once
+
+#include "formats/trace/names.h"
+
+struct fmt_busy {
+	int64_t start_ns, end_ns; /* of the span; 0 and 0 without operations */
+	int64_t device_ns;	  /* end_ns - start_ns */
+	int64_t compute_ns;	  /* some operation other than a collective runs */
+	int64_t exposed_ns;	  /* a collective runs, and nothing else */
+	int64_t hidden_ns;	  /* a collective runs, and something else too */
+	int64_t idle_ns;	  /* nothing runs */
+};
+
+struct fmt_busy_span {
+	int64_t start_ns, end_ns;
+	uint8_t any; /* 0: there is no operation */
+};
+
+struct fmt_busy_op {
+	int64_t start_ns, end_ns;
+	uint8_t collective;
+};
+
+struct fmt_busy_ops {
+	struct fmt_busy_op *op; /* owned; in any order, but fastest as a few ascending runs */
+	size_t n, cap;
+	struct fmt_busy_op *spare; /* for sorting */
+	size_t spare_cap;
+};
+
+/* Adds one operation. An end before the start counts as no duration. */
+int fmt_busy_add(struct fmt_busy_ops *ops, int64_t start_ns, int64_t end_ns, int collective);
+
+/* Adds the operations among the events of `slice`: those that overlap `within`, or all if NULL. */
+int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
+		     const struct fmt_slice *slice, const struct fmt_busy_span *within);
+
+/* From the first start to the last end of the operations from index `first` on. */
+struct fmt_busy_span fmt_busy_span(const struct fmt_busy_ops *ops, size_t first);
+
+/* Sorts by start, and divides the span; operations count as far as they lie within it. */
+int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
+		    struct fmt_busy *ret);
+
+void fmt_busy_ops_done(struct fmt_busy_ops *ops);
+
+/* ---- all iterations of a GPU, in their order */
+
+/* Starts as zeroes. Keeps an operation only until no row can need it any more. */
+struct fmt_busy_run {
+	struct fmt_busy *rows; /* one for each fmt_busy_run_begin(); final after ..._end() */
+	size_t n_rows, rows_cap;
+	struct fmt_busy whole; /* from the first operation of all rows to the last; likewise */
+
+	/* Internal. */
+	struct fmt_busy_ops ops;   /* that rows may still need */
+	size_t own;		   /* those from here on are of the last row */
+	size_t first_pending;	   /* the rows before are final */
+	int64_t from_ns;	   /* of the last row */
+	int64_t upto_ns;	   /* `whole` is complete up to here */
+	struct fmt_busy_span span; /* of all operations so far */
+};
+
+/* Begins the next row. No operation of this row or a later one starts before `from_ns`: for one
+ * that does, the whole may count less. */
+int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns);
+
+/* Operations of the row are added to run->ops. */
+
+int fmt_busy_run_end(struct fmt_busy_run *run);
+void fmt_busy_run_done(struct fmt_busy_run *run);

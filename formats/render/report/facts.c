@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/report/facts.h"
+
+#include "base/array.h"
+#include "formats/trace/images.h"
+#include "formats/trace/json.h"
+#include "formats/render/grid.h"
+#include "formats/trace/store/blobs.h"
+
+#include <time.h>
+
+const struct fmt_device *fmt_report_device(const struct fmt_trace *t, uint32_t rank)
+{
+	const struct fmt_names *names = fmt_trace_names(t);
+	const struct fmt_device *device;
+	int64_t ordinal = 0;
+
+	for (uint32_t i = 0; i < fmt_n_lanes(names, rank); i++) {
+		const struct fmt_lane *lane = fmt_lane(names, rank, i);
+
+		if (lane->kind == FMT_STREAM && !(lane->text_ids & 1)) {
+			ordinal = lane->pid;
+			break;
+		}
+	}
+	for (uint32_t i = 0; (device = fmt_device(names, rank, i)); i++) {
+		if (device->ordinal == ordinal)
+			return device;
+	}
+	return fmt_device(names, rank, 0);
+}
+
+/* ---- versions */
+
+enum version_form { AS_IT_IS, CUDA_NUMBER };
+
+static const struct {
+	const char *object; /* the fact that holds it, or NULL: it is a fact itself */
+	const char *key, *label;
+	enum version_form form;
+} versions[] = {
+	{NULL, "cuda_driver_version", "CUDA driver", CUDA_NUMBER},
+	{NULL, "cuda_runtime_version", "runtime", CUDA_NUMBER},
+	{NULL, "cupti_version", "CUPTI", AS_IT_IS},
+	{NULL, "hip_driver_version", "HIP driver", AS_IT_IS},
+	{NULL, "hip_runtime_version", "runtime", AS_IT_IS},
+	{NULL, "roctracer_version", "roctracer", AS_IT_IS},
+	{"distributedInfo", "nccl_version", "NCCL", AS_IT_IS},
+};
+
+static bool find(const struct fmt_names *names, uint32_t rank, const char *object, const char *key,
+		 const char **value, size_t *len)
+{
+	const char *fact = fmt_fact_value(names, rank, object ? object : key);
+
+	if (!fact)
+		return false;
+	*value = fact;
+	*len = strlen(fact);
+	return !object || fmt_json_member(fact, *len, key, value, len);
+}
+
+void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *out)
+{
+	const char *gap = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		const char *value;
+		size_t len;
+		long number;
+
+		if (!find(fmt_trace_names(t), rank, versions[i].object, versions[i].key, &value,
+			  &len) ||
+		    len == 0)
+			continue;
+		text_printf(out, "%s%s ", gap, versions[i].label);
+		number = strtol(value, NULL, 10);
+		if (*value == '"' && len >= 2)
+			text_harmless(out, value + 1, len - 2, 40);
+		else if (versions[i].form == CUDA_NUMBER && number >= 1000)
+			text_printf(out, "%ld.%ld", number / 1000, number % 1000 / 10);
+		else
+			text_harmless(out, value, len, 40);
+		gap = ", ";
+	}
+}
+
+/* ---- time */
+
+/* Nothing was recorded in 1970: such times count from a clock's own beginning, as virtual ones do.
+ */
+#define FIRST_DATE_NS (INT64_C(31536000) * 1000000000)
+
+void fmt_report_date(int64_t ns, struct text *out)
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	char buf[64];
+	struct tm tm;
+
+	if (ns < FIRST_DATE_NS || !gmtime_r(&seconds, &tm) ||
+	    strftime(buf, sizeof(buf), "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		return;
+	text_printf(out, "%s.%06lld UTC, ", buf, (long long)(ns % 1000000000 / 1000));
+}
+
+/* ---- contents */
+
+struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
+{
+	const char *at = fmt_fact_value(fmt_trace_names(t), FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
+	const char *end = at ? at + strlen(at) : NULL;
+	struct fmt_report_kept kept = {0};
+	struct fmt_image image, before = {0};
+
+	kept.buffers = fmt_blobs_count(t, &kept.bytes);
+	while (at && fmt_image_next(&at, end, &image)) {
+		bool is_kept = image.has_name && fmt_blob_is_there(t, image.name);
+
+		/* One that was loaded from several files is listed for each, side by side. */
+		if (is_kept && kept.buffers > 0 &&
+		    memcmp(image.name, before.name, sizeof(before.name)) != 0)
+			kept.buffers--;
+		kept.images++;
+		kept.images_kept += is_kept;
+		before = image;
+	}
+	return kept;
+}
+
+/* ---- other facts */
+
+bool fmt_report_shows(const struct fmt_names *names, const struct fmt_fact *fact)
+{
+	static const char *const hidden[] = {"deviceProperties", "gputrace.metadata",
+					     FMT_FACT_IMAGES, FMT_FACT_GRAPHS};
+	const char *key = fmt_string(names, fact->key, NULL);
+	size_t len;
+
+	fmt_string(names, fact->value, &len);
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
+		if (!strcmp(key, hidden[i]))
+			return false;
+	}
+	return len <= 4096;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Collectives over ranks: what of each is transfer, and what is waiting for the last rank.
+ *
+ * Add the collectives of all ranks; afterwards fmt_instance() tells how an instance came out. Not
+ * thread-safe. Functions return 0 or -ENOMEM.
+ */
+#pragma once
+
+#include "formats/trace/names.h"
+
+#include <stdbool.h>
+
+struct fmt_instance {
+	int64_t comm, seq;
+	int64_t shortest_ns;
+	uint32_t site; /* of the rank that tells most: see fmt_collective_told() */
+	uint32_t n;    /* ranks seen; 0: a free slot */
+};
+
+struct fmt_instances {
+	struct fmt_instance *table;
+	size_t n, cap;
+};
+
+/* The communicator and the number of a collective; false where they are not known. */
+bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_site *site,
+			const struct fmt_event *e, int64_t *comm, int64_t *seq);
+
+/* Ranks the site of a collective by what it says: size, data type, kind. The best has the largest
+ * value. A kernel launched before the recording, for example, has only its name. */
+int fmt_collective_told(const struct fmt_names *names, uint32_t site);
+
+/* Adds one rank's share; *ret stays valid until the next call. */
+int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t site,
+		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret);
+
+/* NULL where there is none. */
+const struct fmt_instance *fmt_instances_find(const struct fmt_instances *all, int64_t comm,
+					      int64_t seq);
+
+/* Adds the collectives among the events of `slice`. */
+int fmt_instances_collect(struct fmt_instances *all, const struct fmt_names *names,
+			  const struct fmt_slice *slice);
+
+void fmt_instances_done(struct fmt_instances *all);

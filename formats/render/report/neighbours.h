@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The slices around an iteration whose operations may run within its span: work of earlier
+ * iterations that the GPU had not finished, and work of later ones that was launched early.
+ *
+ * Operations of a stream run in the order of their slices. On either side, slices are visited until
+ * each stream of the rank has an operation beyond the span, and FMT_NEIGHBOURS slices at most;
+ * later slices only if they begin on the host before the span ends. Work of iterations further away
+ * is left out.
+ *
+ * Damaged slices are left out. Not thread-safe.
+ */
+#pragma once
+
+#include "formats/trace/store/part.h"
+#include "formats/render/report/busy.h"
+
+#define FMT_NEIGHBOURS 16
+
+struct fmt_neighbours {
+	struct fmt_trace *trace;
+	struct fmt_part part;
+	struct {
+		uint32_t first, end;
+	} * read;	     /* by rank: slices that were read, [first, end) */
+	int64_t *iterations; /* that were read of any rank */
+	size_t n, cap;
+};
+
+/* Receives a slice with its operations. Returns 0 or a negative errno, which ends the visit. */
+typedef int fmt_neighbour(void *context, const struct fmt_slice *slice);
+
+int fmt_neighbours_init(struct fmt_neighbours *n, struct fmt_trace *t, const struct fmt_part *part);
+void fmt_neighbours_done(struct fmt_neighbours *n);
+
+/* Visits the slices around [first, end), which the caller has read, of a rank of the part. */
+int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first, uint32_t end,
+			 const struct fmt_busy_span *span, fmt_neighbour *each, void *context,
+			 struct fmt_error *err);
+
+/* Visits the slices of the other ranks in the same iterations: in those that were visited of any
+ * rank, or in all if the part is the whole recording. */
+int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_neighbour *each, void *context,
+				struct fmt_error *err);

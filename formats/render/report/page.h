@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The sections of a report in text. Internal to the reports. */
+#pragma once
+
+#include "formats/render/grid.h"
+#include "formats/render/report/report.h"
+
+struct fmt_page {
+	const struct fmt_report *r;
+	const struct fmt_names *names;
+	const char *unit; /* "GPU"; "rank" where a GPU has several */
+	struct text *out;
+	bool colour;
+	unsigned top;
+};
+
+/* Sums stay at the end of the scale, whatever a trace holds. */
+static inline void fmt_sum_ns(int64_t *sum, int64_t ns)
+{
+	if (__builtin_add_overflow(*sum, ns, sum))
+		*sum = INT64_MAX;
+}
+
+void fmt_page_heading(const struct fmt_page *p, const char *title, const char *note);
+
+/* How many GPUs and ranks the report's part has. */
+uint32_t fmt_page_gpus(const struct fmt_report *r);
+uint32_t fmt_page_ranks(const struct fmt_report *r);
+
+size_t fmt_page_iterations(const struct fmt_page *p);
+
+/* Whether the row is of an iteration, and not of what lies before or after them. */
+bool fmt_report_inside(const struct fmt_report_gpu *g);
+
+/* Prints how the time divides, by iteration and GPU (shares.c). */
+void fmt_page_shares(const struct fmt_page *p);
+
+/* Prints collectives, kernels, copies (ops.c). */
+void fmt_page_ops(const struct fmt_page *p);

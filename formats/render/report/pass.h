@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A report in the making: report.c reads the slices, sum.c adds up. Internal to the reports. */
+#pragma once
+
+#include "formats/render/report/instances.h"
+#include "formats/render/report/neighbours.h"
+#include "formats/render/report/report.h"
+#include "formats/render/report/waits.h"
+
+/* One collective of one rank. */
+struct fmt_share {
+	int64_t comm, seq, start_ns, duration_ns;
+	uint32_t rank, site;
+	bool outside; /* the part of the trace does not hold it, but a neighbour */
+};
+
+struct fmt_pass {
+	struct fmt_report *r;
+	const struct fmt_names *names;
+	struct fmt_error *err;
+	struct fmt_report_op *stats; /* by site */
+	struct fmt_instances instances;
+	struct fmt_share *shares;
+	size_t n_shares, shares_cap;
+	uint32_t *group_of; /* by site: 1 + index of the collective that it was last counted in */
+	size_t gpus_cap, runs_cap, ops_cap, collectives_cap;
+
+	/* Of the row that is being read. */
+	uint32_t first_slice, last_slice;
+	struct fmt_busy_ops busy; /* if the part is one iteration */
+	struct fmt_busy_span span;
+	struct fmt_neighbours neighbours;
+
+	/* Of the rank that is being read, if the part is all iterations. */
+	struct fmt_busy_run run;
+	size_t first_row;
+};
+
+/* Fills the report's totals, and the waiting time of its rows. 0 or -ENOMEM. */
+int fmt_pass_sum(struct fmt_pass *p);

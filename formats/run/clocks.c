@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/clocks.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace/store/cursor.h"
+
+#include <math.h>
+
+#define BINS 32u	/* of moments one after the other, of which a line takes the medians */
+#define BIN_LEAST 4u	/* moments in one */
+#define MOST_DRIFT 1e-3 /* a clock that gains more is broken: what looks like it is noise */
+#define BETTER 0.9	/* a line must be off by so much less than a constant */
+
+/* One moment, seen on two clocks. */
+struct pair {
+	uint32_t a, b;	  /* a < b */
+	int64_t at_ns;	  /* on a */
+	int64_t ahead_ns; /* b of a */
+};
+
+/* Two clocks, over all that both saw: `line` is b against a, its at_ns on a. */
+struct link {
+	uint32_t a, b;
+	struct fmt_clock line;
+};
+
+/* What 64 bits do not hold is the nearest that they do. */
+static int64_t whole_ns(double ns)
+{
+	return ns >= 0x1p63 ? INT64_MAX : ns < -0x1p63 ? INT64_MIN : (int64_t)ns;
+}
+
+int64_t fmt_clock_ns(const struct fmt_clock *c, int64_t at_ns)
+{
+	double gained = c->drift * (double)fmt_sub(at_ns, c->at_ns);
+
+	return fmt_sub(at_ns, fmt_add(c->ahead_ns, whole_ns(floor(gained))));
+}
+
+static int by_moment(const void *x, const void *y)
+{
+	const struct fmt_sighting *a = x, *b = y;
+
+	return array_order(a->moment, b->moment) ?: array_order(a->clock, b->clock)
+	       ?: array_order(b->at_ns, a->at_ns);
+}
+
+/* The next sighting behind `i` of the same moment by another clock, or n. */
+static size_t next_clock(const struct fmt_sighting *s, size_t n, size_t i)
+{
+	size_t k = i + 1;
+
+	while (k < n && s[k].moment == s[i].moment && s[k].clock == s[i].clock)
+		k++;
+	return k < n && s[k].moment == s[i].moment ? k : n;
+}
+
+static size_t next_moment(const struct fmt_sighting *s, size_t n, size_t i)
+{
+	size_t k = i + 1;
+
+	while (k < n && s[k].moment == s[i].moment)
+		k++;
+	return k;
+}
+
+/* The first clock of each moment with each of the others. */
+static size_t list_pairs(const struct fmt_sighting *s, size_t n, struct pair *p)
+{
+	size_t n_pairs = 0;
+
+	for (size_t i = 0; i < n; i = next_moment(s, n, i))
+		for (size_t k = next_clock(s, n, i); k < n; k = next_clock(s, n, k))
+			p[n_pairs++] = (struct pair){s[i].clock, s[k].clock, s[i].at_ns,
+						     fmt_sub(s[k].at_ns, s[i].at_ns)};
+	return n_pairs;
+}
+
+static int by_clocks(const struct pair *p, const struct pair *q)
+{
+	return array_order(p->a, q->a) ?: array_order(p->b, q->b);
+}
+
+static int by_ahead(const void *x, const void *y)
+{
+	const struct pair *p = x, *q = y;
+	int c = by_clocks(p, q);
+
+	return c ? c : p->ahead_ns < q->ahead_ns ? -1 : p->ahead_ns > q->ahead_ns;
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const struct pair *p = x, *q = y;
+	int c = by_clocks(p, q);
+
+	return c ? c : p->at_ns < q->at_ns ? -1 : p->at_ns > q->at_ns;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return array_order(a, b);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+	return v[n / 2];
+}
+
+/* How far pairs are from the line, at the median. `room` is for n. */
+static double distance(const struct pair *p, size_t n, const struct fmt_clock *line, double *room)
+{
+	for (size_t i = 0; i < n; i++) {
+		double gained = line->drift * (double)fmt_sub(p[i].at_ns, line->at_ns);
+
+		room[i] = fabs((double)fmt_sub(p[i].ahead_ns, line->ahead_ns) - gained);
+	}
+	return median(room, n);
+}
+
+/* The median of the slopes between the medians of bins (Theil and Sen), through the median of all.
+ * `p` in the order of time, with BIN_LEAST * 4 of them at least; `room` is for n. */
+static double slope_of(const struct pair *p, size_t n, double *room)
+{
+	size_t n_bins = n / BIN_LEAST < BINS ? n / BIN_LEAST : BINS, n_slopes = 0;
+	double at[BINS], ahead[BINS], slopes[BINS * (BINS - 1) / 2];
+
+	for (size_t b = 0; b < n_bins; b++) {
+		size_t from = b * n / n_bins, to = (b + 1) * n / n_bins;
+
+		for (size_t i = from; i < to; i++)
+			room[i - from] = (double)fmt_sub(p[i].ahead_ns, p[0].ahead_ns);
+		ahead[b] = median(room, to - from);
+		at[b] = (double)fmt_sub(p[(from + to) / 2].at_ns, p[0].at_ns);
+	}
+	for (size_t b = 1; b < n_bins; b++)
+		for (size_t c = 0; c < b; c++)
+			if (at[b] > at[c])
+				slopes[n_slopes++] = (ahead[b] - ahead[c]) / (at[b] - at[c]);
+	return n_slopes > 0 ? median(slopes, n_slopes) : 0;
+}
+
+/* The line through what a constant leaves over, if that is closer to most. */
+static void let_drift(struct pair *p, size_t n, double *room, struct fmt_clock *line)
+{
+	struct fmt_clock drifting = *line;
+
+	if (n < BIN_LEAST * 4)
+		return;
+	qsort(p, n, sizeof(*p), by_time);
+	drifting.at_ns = p[n / 2].at_ns;
+	drifting.drift = slope_of(p, n, room);
+	if (fabs(drifting.drift) > MOST_DRIFT)
+		return;
+	for (size_t i = 0; i < n; i++)
+		room[i] = (double)fmt_sub(p[i].ahead_ns, line->ahead_ns) -
+			  drifting.drift * (double)fmt_sub(p[i].at_ns, drifting.at_ns);
+	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(median(room, n))));
+	if (distance(p, n, &drifting, room) < BETTER * distance(p, n, line, room))
+		*line = drifting;
+}
+
+/* Two clocks at a time; returns how many links there are. */
+static size_t link_all(struct pair *p, size_t n, bool drifting, double *room, struct link *links)
+{
+	size_t n_links = 0, end;
+
+	if (n > 0)
+		qsort(p, n, sizeof(*p), by_ahead);
+	for (size_t first = 0; first < n; first = end) {
+		struct link *l = &links[n_links++];
+
+		for (end = first; end < n && by_clocks(&p[end], &p[first]) == 0;)
+			end++;
+		*l = (struct link){p[first].a, p[first].b, {.known = true}};
+		l->line.ahead_ns = p[first + (end - first) / 2].ahead_ns;
+		l->line.at_ns = p[first + (end - first) / 2].at_ns;
+		if (drifting)
+			let_drift(&p[first], end - first, room, &l->line);
+	}
+	return n_links;
+}
+
+/* The clock at the other end of a link, by the one that is set. */
+static void follow(const struct link *l, struct fmt_clock *clocks, bool backwards)
+{
+	const struct fmt_clock *from = &clocks[backwards ? l->b : l->a];
+	struct fmt_clock *to = &clocks[backwards ? l->a : l->b];
+	int64_t here = backwards ? fmt_add(l->line.at_ns, l->line.ahead_ns) : l->line.at_ns;
+	int64_t there = backwards ? l->line.at_ns : fmt_add(l->line.at_ns, l->line.ahead_ns);
+
+	/* While `from` gains 1 - from->drift on the reference, `to` gains `rate` on `from`. */
+	double rate = backwards ? 1 / (1 + l->line.drift) : 1 + l->line.drift;
+
+	to->at_ns = there;
+	to->ahead_ns = fmt_sub(there, fmt_clock_ns(from, here));
+	to->drift = 1 - (1 - from->drift) / rate;
+	to->known = from->known;
+}
+
+int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt_clock *clocks,
+		     uint32_t n_clocks)
+{
+	scoped(free_ptr) struct pair *pairs = malloc((n + 1) * sizeof(*pairs));
+	scoped(free_ptr) struct link *links = malloc((n + 1) * sizeof(*links));
+	scoped(free_ptr) double *room = malloc((n + 1) * sizeof(*room));
+	scoped(free_ptr) bool *set = calloc(n_clocks + (size_t)1, sizeof(*set));
+	size_t n_links;
+
+	if (!pairs || !links || !room || !set)
+		return -ENOMEM;
+	if (n > 0)
+		qsort(s, n, sizeof(*s), by_moment);
+	n_links = link_all(pairs, list_pairs(s, n, pairs), drifting, room, links);
+	for (uint32_t i = 0; i < n_clocks; i++) {
+		bool more = !set[i];
+
+		if (more)
+			clocks[i].known = i == 0;
+		for (set[i] = true; more;) {
+			more = false;
+			for (size_t k = 0; k < n_links; k++) {
+				const struct link *l = &links[k];
+
+				if (set[l->a] == set[l->b])
+					continue;
+				follow(l, clocks, set[l->b]);
+				set[l->a] = set[l->b] = more = true;
+			}
+		}
+	}
+	return 0;
+}
+
+int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
+		     struct fmt_clocks_error *ret)
+{
+	scoped(free_ptr) int64_t *apart = malloc((n + 1) * sizeof(*apart));
+	size_t moments = 0;
+
+	if (!apart)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i = next_moment(s, n, i)) {
+		int64_t least = fmt_clock_ns(&clocks[s[i].clock], s[i].at_ns), most = least;
+
+		if (next_clock(s, n, i) == n)
+			continue;
+		for (size_t k = next_clock(s, n, i); k < n; k = next_clock(s, n, k)) {
+			int64_t at = fmt_clock_ns(&clocks[s[k].clock], s[k].at_ns);
+
+			least = at < least ? at : least;
+			most = at > most ? at : most;
+		}
+		apart[moments++] = fmt_sub(most, least);
+	}
+	*ret = (struct fmt_clocks_error){.moments = moments};
+	if (moments == 0)
+		return 0;
+	qsort(apart, moments, sizeof(*apart), array_by_i64);
+	ret->p50_ns = apart[moments / 2];
+	ret->p95_ns = apart[moments * 95 / 100];
+	ret->max_ns = apart[moments - 1];
+	return 0;
+}

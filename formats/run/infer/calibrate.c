@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/calibrate.h"
+
+#include "formats/run/infer/gap.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#include <stdbool.h>
+
+#define US INFER_US
+#define IDLE_NS (20 * US) /* a stream is idle when its last operation ended so long before */
+#define MOST_LAUNCH_NS (500 * US) /* a launch that takes longer was held back by something */
+#define LAUNCHES_NS (30 * US)	  /* launches that nothing holds back take times so close */
+#define MOST_CALL_NS (50 * US)	  /* of a call that tells when what it launches begins */
+#define LEAST_LAUNCHES 10	  /* so many tell where in their calls launches are */
+#define LAUNCH_NS (5 * US)	  /* where a run cannot show it */
+#define EVENT_NS (3 * US)
+#define MOST_EVENT_NS (60 * US)
+
+/* Sorts `n` values and returns the mean of those within `within` of their median. */
+static int64_t typical(int64_t *values, size_t n, int64_t within)
+{
+	int64_t median, sum = 0, count = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(values, n, sizeof(*values), array_by_i64);
+	median = values[n / 2];
+	for (size_t i = 0; i < n; i++)
+		if (values[i] - median <= within && median - values[i] <= within) {
+			sum += values[i] - median;
+			count++;
+		}
+	return median + sum / count;
+}
+
+/* How many of the sorted values lie within LAUNCHES_NS from values[first]. */
+static size_t count_close(const int64_t *values, size_t n, size_t first)
+{
+	return array_bound(i, first, n, values[i] - values[first] <= LAUNCHES_NS) - first;
+}
+
+/* Sorts `n` values, of which some are launches that nothing held back and the others come later, by
+ * whatever held them. Returns the mean of the earliest that lie close together; one alone is none
+ * where there are many. */
+static int64_t earliest(int64_t *values, size_t n)
+{
+	size_t least = n / 64 < 2 ? n / 64 + 1 : 3, first = 0, n_close;
+	int64_t sum = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(values, n, sizeof(*values), array_by_i64);
+	while (first < n && count_close(values, n, first) < least)
+		first++;
+	first = first < n ? first : 0;
+	n_close = count_close(values, n, first);
+	for (size_t i = first; i < n && values[i] - values[first] <= MOST_CALL_NS; i++)
+		if (count_close(values, n, i) > n_close) {
+			first = i;
+			n_close = count_close(values, n, i);
+		}
+	for (size_t i = first; i < first + n_close; i++)
+		sum += values[i] - values[first];
+	return values[first] + sum / (int64_t)n_close;
+}
+
+/* Which launches are looked at, and from where. */
+struct look {
+	int from_start;	 /* of the call; else from its end */
+	int collectives; /* these too, though they wait for other streams */
+	int64_t most_call_ns;
+};
+
+/* Whether nothing but its launch and its stream holds an operation, and the call was short enough
+ * to say when it was launched. */
+static int tells(const struct infer_view *v, const struct infer_op *op, const struct look *look)
+{
+	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
+
+	return call && !op->pageable && !op->is_placed &&
+	       (look->collectives || op->kind != FMT_COLLECTIVE) &&
+	       call->end_ns - call->start_ns <= look->most_call_ns;
+}
+
+static int64_t after_call(const struct infer_view *v, const struct infer_op *op,
+			  const struct look *look)
+{
+	const struct infer_call *call = &v->calls[op->call];
+
+	return op->start_ns - (look->from_start ? call->start_ns : call->end_ns);
+}
+
+/* How long after its call each operation started whose stream had fallen idle idle_ns before. */
+static size_t see_launches(const struct infer_view *v, const struct look *look, int64_t idle_ns,
+			   int64_t *seen)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i];
+		int64_t after;
+
+		if (!tells(v, op, look))
+			continue;
+		after = after_call(v, op, look);
+		if (after < MOST_LAUNCH_NS &&
+		    (infer_prev(v, op) == INFER_NONE ||
+		     v->ops[infer_prev(v, op)].end_ns < op->start_ns - after + idle_ns))
+			seen[n++] = after;
+	}
+	return n;
+}
+
+/* The shortest time from a call to what it launched, where no stream was ever idle. */
+static int64_t least_launch(const struct infer_view *v, const struct look *look)
+{
+	int64_t least = INT64_MAX;
+
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i];
+
+		if (tells(v, op, look) && after_call(v, op, look) < least)
+			least = after_call(v, op, look);
+	}
+	return least < 100 * US ? least : LAUNCH_NS;
+}
+
+/* From a call to the start of what it launched, where the stream had nothing else to do. How the
+ * clocks of device and host differ is part of it, so what is idle is told a second time. INT64_MAX
+ * where there is none. *spread_ns is what half of them lie within; INT64_MAX for too few. */
+static int64_t typical_launch(const struct infer_view *v, const struct look *look, int64_t *seen,
+			      int64_t *spread_ns)
+{
+	size_t n = see_launches(v, look, -IDLE_NS, seen);
+	int64_t launch_ns = n > 0 ? earliest(seen, n) : INT64_MAX;
+
+	*spread_ns = INT64_MAX;
+	n = n > 0 ? see_launches(v, look, launch_ns - 5 * US, seen) : 0;
+	if (n == 0)
+		return launch_ns;
+	launch_ns = earliest(seen, n);
+	if (n >= LEAST_LAUNCHES)
+		*spread_ns = seen[n * 3 / 4] - seen[n / 4];
+	return launch_ns;
+}
+
+/* The same; collectives tell where no other operation does, or where all others were held back. */
+static int64_t launch_of_any(const struct infer_view *v, struct look look, int64_t *seen,
+			     int64_t *spread_ns)
+{
+	int64_t launch_ns = typical_launch(v, &look, seen, spread_ns), unused, any;
+
+	look.collectives = 1;
+	any = typical_launch(v, &look, seen, launch_ns < INT64_MAX ? &unused : spread_ns);
+	if (any < INT64_MAX && any < launch_ns - LAUNCHES_NS)
+		launch_ns = any;
+	return launch_ns < INT64_MAX ? launch_ns : least_launch(v, &look);
+}
+
+/* How long a call may be that tells something: any, where few are short. */
+static int64_t most_call(const struct infer_view *v)
+{
+	size_t n_short = 0, n_long = 0;
+
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		const struct infer_call *c = &v->calls[i];
+		bool is_short = c->end_ns - c->start_ns <= MOST_CALL_NS;
+
+		n_short += c->n_ops > 0 && is_short;
+		n_long += c->n_ops > 0 && !is_short;
+	}
+	return n_short > n_long ? MOST_CALL_NS : INT64_MAX;
+}
+
+/* Most often a launch reaches the device as its call ends; where operations plainly keep to the
+ * starts of their calls, however long those take, from there. */
+static int calibrate_launch(struct infer_view *v)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
+	struct look look = {.most_call_ns = most_call(v)};
+	int64_t by_start, by_end, from_start;
+
+	if (!seen)
+		return -ENOMEM;
+	v->constants.launch_ns = launch_of_any(v, look, seen, &by_end);
+	look.from_start = 1;
+	from_start = launch_of_any(v, look, seen, &by_start);
+	if (by_end < INT64_MAX && by_start < by_end / 4) {
+		v->constants.launch_ns = from_start;
+		v->constants.from_start = 1;
+	}
+	return 0;
+}
+
+int infer_calibrate(struct infer_view *v)
+{
+	int r = calibrate_launch(v);
+
+	if (r == 0)
+		r = infer_gaps_by_class(v);
+	if (v->n_calls > 0)
+		v->constants.anchor_ns = v->calls[v->order[0]].start_ns;
+	else if (v->n_ops > 0)
+		v->constants.anchor_ns = v->ops[0].start_ns;
+	v->constants.event_ns = EVENT_NS;
+	v->constants.copy_ns = v->constants.launch_ns + 15 * US;
+	return r;
+}
+
+/* Whether nothing but its call tells when the copy begins: its stream had been idle; or, where no
+ * copy shows that and operations follow each other without a gap, there is one before it. */
+static int is_free(const struct infer_view *v, const struct infer_op *op, int idle)
+{
+	const struct infer_op *before;
+
+	if (op->waits || infer_prev(v, op) == INFER_NONE)
+		return !op->waits;
+	before = &v->ops[infer_prev(v, op)];
+	return idle ? before->end_ns < v->calls[op->call].start_ns - IDLE_NS
+		    : infer_gap(v, op) == 0 && before->end_ns + US < op->start_ns;
+}
+
+/* From the start of a call that waits for its copy to the copy's start, where the stream was idle.
+ * 1; 0 where none was, and *ret is the shortest of all, or `otherwise`; or -ENOMEM. */
+static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
+			    int64_t *ret)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
+	int64_t most = otherwise; /* none started later than any of them did, busy stream or not */
+	size_t n = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (int idle = 1; idle >= 0 && n == 0; idle--)
+		for (size_t i = 0; i < v->n_edges; i++) {
+			const struct infer_edge *e = &v->edges[i];
+			const struct infer_op *op;
+			int64_t after;
+
+			if (e->kind != FMT_EDGE_RETURN || e->rule != INFER_COPY)
+				continue;
+			op = &v->ops[e->from_op];
+			after = op->start_ns - v->calls[op->call].start_ns;
+			if ((op->copy == INFER_COPY_TO_DEVICE) != (copy == INFER_COPY_TO_DEVICE))
+				continue;
+			most = after < most ? after : most;
+			if (is_free(v, op, idle))
+				seen[n++] = after;
+		}
+	*ret = most;
+	if (n > 0) {
+		qsort(seen, n, sizeof(*seen), array_by_i64);
+		*ret = seen[n / 2];
+	}
+	return n > 0;
+}
+
+/* A large copy from pageable memory begins some time after its call. */
+static int add_copy_starts(struct infer_view *v, int64_t lag_ns)
+{
+	size_t n = v->n_edges;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct infer_edge e = v->edges[i];
+		struct infer_op *op;
+
+		if (e.kind != FMT_EDGE_RETURN || e.rule != INFER_COPY ||
+		    v->ops[e.from_op].copy != INFER_COPY_TO_DEVICE)
+			continue;
+		op = &v->ops[e.from_op];
+		if (op->start_ns <= v->calls[op->call].start_ns + lag_ns + INFER_UNEXPLAINED_NS)
+			op->explained = 1;
+		r = infer_add(v, &(struct infer_edge){.from = e.to,
+						      .to = e.from,
+						      .from_op = INFER_NONE,
+						      .to_op = e.from_op,
+						      .lag_ns = lag_ns,
+						      .kind = FMT_EDGE_SPAWN,
+						      .rule = INFER_COPY});
+	}
+	return r;
+}
+
+static int waits_for_event(const struct infer_edge *e)
+{
+	return e->kind == FMT_EDGE_START &&
+	       (e->rule == INFER_COMM_WAIT_COMPUTE || e->rule == INFER_COMPUTE_WAIT_COMM ||
+		e->rule == INFER_EVENT_WAIT || e->rule == INFER_EVENT_WAIT_RECORDED);
+}
+
+/* Waits of and for a collective differ from each other and from the rest. */
+static int class_of(const struct infer_view *v, const struct infer_edge *e)
+{
+	return (v->ops[e->to_op].kind == FMT_COLLECTIVE) * 2 +
+	       (v->ops[e->from_op].kind == FMT_COLLECTIVE);
+}
+
+/* Whether this edge is what held its operation back. */
+static int binds(const struct infer_view *v, const struct infer_edge *e)
+{
+	int64_t after = v->ops[e->to_op].base_ns - v->ops[e->from_op].end_ns;
+
+	return after >= 0 && after <= EVENT_NS;
+}
+
+static int calibrate_class(struct infer_view *v, int class, int64_t *ret)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
+	size_t n = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n_edges; i++) {
+		const struct infer_edge *e = &v->edges[i];
+		int64_t after;
+
+		if (!waits_for_event(e) || (class >= 0 && class_of(v, e) != class) || !binds(v, e))
+			continue;
+		after = v->ops[e->to_op].start_ns - v->ops[e->from_op].end_ns;
+		if (after < MOST_EVENT_NS && after > -MOST_EVENT_NS)
+			seen[n++] = after;
+	}
+	if (n >= 3)
+		*ret = typical(seen, n, 20 * US);
+	return 0;
+}
+
+static int calibrate_events(struct infer_view *v)
+{
+	int64_t lag_ns[4];
+	int r = calibrate_class(v, -1, &v->constants.event_ns);
+
+	for (int class = 0; class < 4 && r == 0; class ++) {
+		lag_ns[class] = v->constants.event_ns;
+		r = calibrate_class(v, class, &lag_ns[class]);
+	}
+	for (size_t i = 0; i < v->n_edges && r == 0; i++) {
+		struct infer_edge *e = &v->edges[i];
+
+		if (!waits_for_event(e))
+			continue;
+		e->lag_ns = lag_ns[class_of(v, e)];
+		if (binds(v, e))
+			v->ops[e->to_op].base_ns = v->ops[e->from_op].end_ns + e->lag_ns;
+	}
+	return r;
+}
+
+int infer_calibrate_edges(struct infer_view *v)
+{
+	int64_t to_host, to_device;
+	int known = calibrate_copies(v, INFER_COPY_TO_HOST, v->constants.copy_ns, &to_host), r;
+
+	if (known < 0)
+		return known;
+	r = calibrate_copies(v, INFER_COPY_TO_DEVICE, to_host, &to_device);
+	v->constants.copy_ns = !known && to_device < to_host ? to_device : to_host;
+	if (r >= 0 && to_device > v->constants.copy_ns)
+		r = add_copy_starts(v, to_device);
+	return r < 0 ? r : calibrate_events(v);
+}

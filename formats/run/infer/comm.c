@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/row.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define US INFER_US
+#define AGREE_NS (150 * US) /* ends of one collective, on ranks of one host */
+#define MOST_NS (5000 * US) /* the same for a long one */
+#define NEAR 64		    /* so many collectives are compared with one */
+#define WHOLE 0.7	    /* the part of a row that must agree */
+#define SAMPLES 64
+#define EDGE 8	   /* recordings begin and end so many collectives apart */
+#define PART 0.35  /* the same of a row of sends and receives, which has several partners */
+#define LESS 0.12F /* a row's partners agree with it on this much less than the best one */
+#define MORE_US 5  /* and their ends are spread by this much more than 2.5 times its */
+
+struct meeting {
+	int64_t start_ns, end_ns;
+	fmt_str name;
+	uint32_t row;
+};
+
+/* How well two rows agree. */
+struct vote {
+	uint32_t a, b; /* rows, a < b */
+	uint32_t n;
+	float us[SAMPLES]; /* differences of ends, the last ones */
+	float spread;	   /* of them: the median distance from their median */
+	float part;	   /* of the shorter row that agrees */
+};
+
+struct votes {
+	struct vote *votes;
+	size_t n, cap;
+	uint32_t *table;
+	size_t table_size;
+};
+
+static int by_name_and_end(const void *x, const void *y)
+{
+	const struct meeting *a = x, *b = y;
+
+	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns)
+	       ?: array_order(a->row, b->row);
+}
+
+static int grow(struct votes *v)
+{
+	size_t size = v->table_size * 2 + 1024;
+	uint32_t *table = malloc(size * sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	memset(table, 0xff, size * sizeof(*table));
+	for (size_t i = 0; i < v->n; i++) {
+		size_t at = (v->votes[i].a * (size_t)65599 + v->votes[i].b) % size;
+
+		while (table[at] != INFER_NONE)
+			at = (at + 1) % size;
+		table[at] = (uint32_t)i;
+	}
+	free(v->table);
+	v->table = table;
+	v->table_size = size;
+	return 0;
+}
+
+/* The vote of two rows; NULL where there is none and `add` is 0, or no memory. */
+static struct vote *find(struct votes *v, uint32_t a, uint32_t b, int add)
+{
+	uint32_t low = a < b ? a : b, high = a < b ? b : a;
+	size_t at;
+
+	if (v->n * 2 >= v->table_size && grow(v) < 0)
+		return NULL;
+	at = (low * (size_t)65599 + high) % v->table_size;
+	for (; v->table[at] != INFER_NONE; at = (at + 1) % v->table_size) {
+		struct vote *vote = &v->votes[v->table[at]];
+
+		if (vote->a == low && vote->b == high)
+			return vote;
+	}
+	if (!add || array_reserve(&v->votes, v->n + 1, &v->cap) < 0)
+		return NULL;
+	v->table[at] = (uint32_t)v->n;
+	v->votes[v->n] = (struct vote){.a = low, .b = high};
+	return &v->votes[v->n++];
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whether the two can be one collective: both ran when the first ended, and end together. */
+static int agree(const struct meeting *first, const struct meeting *other)
+{
+	int64_t shorter = least(first->end_ns - first->start_ns, other->end_ns - other->start_ns);
+	int64_t within = least(MOST_NS, shorter / 4);
+
+	if (within < AGREE_NS)
+		within = AGREE_NS;
+	return other->end_ns - first->end_ns <= within &&
+	       other->start_ns <= first->end_ns + 20 * US && first->start_ns <= other->end_ns;
+}
+
+/* Compares each collective with those of the same name that end next, one of each row. */
+static int count_votes(struct votes *votes, const struct infer_rows *r, const struct meeting *m,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t seen[NEAR], n_seen = 0;
+
+		for (size_t k = i + 1; k < n && k <= i + NEAR && m[k].name == m[i].name &&
+				       m[k].end_ns - m[i].end_ns <= MOST_NS;
+		     k++) {
+			struct vote *vote;
+			double us = (double)(m[k].end_ns - m[i].end_ns) / US;
+			uint32_t s = 0;
+
+			while (s < n_seen && seen[s] != m[k].row)
+				s++;
+			if (s < n_seen || m[k].row == m[i].row)
+				continue;
+			seen[n_seen++] = m[k].row;
+			if (r->rows[m[k].row].view == r->rows[m[i].row].view ||
+			    !agree(&m[i], &m[k]))
+				continue;
+			vote = find(votes, m[i].row, m[k].row, 1);
+			if (!vote)
+				return -ENOMEM;
+			vote->us[vote->n++ % SAMPLES] = (float)(m[i].row < m[k].row ? us : -us);
+		}
+	}
+	return 0;
+}
+
+static void list_meetings(const struct infer_rows *r, const struct infer_view *views,
+			  const int64_t *offset_ns, struct meeting *m)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_rows; i++) {
+		const struct infer_view *v = &views[r->rows[i].view];
+
+		for (uint32_t k = 0; k < r->rows[i].n; k++) {
+			const struct infer_op *op = &v->ops[r->ops[r->rows[i].first + k]];
+
+			m[n++] = (struct meeting){op->start_ns - offset_ns[v->index],
+						  op->end_ns - offset_ns[v->index],
+						  infer_kernel_name(v, op), i};
+		}
+	}
+	if (n > 0)
+		qsort(m, n, sizeof(*m), by_name_and_end);
+}
+
+static uint32_t shorter_row(const struct infer_rows *r, const struct vote *v)
+{
+	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
+
+	return a < b ? a : b;
+}
+
+/* Sets of rows that are being joined. */
+struct sets {
+	uint32_t *parent; /* of itself: the set's own row, its smallest */
+	uint32_t *next;	  /* row of the same set, in a circle */
+	uint32_t *stamp;  /* by view: the row whose set was seen there last */
+};
+
+static uint32_t root(const struct sets *s, uint32_t i)
+{
+	while (s->parent[i] != i) {
+		s->parent[i] = s->parent[s->parent[i]];
+		i = s->parent[i];
+	}
+	return i;
+}
+
+static void join(struct sets *s, uint32_t a, uint32_t b)
+{
+	uint32_t next = s->next[a];
+
+	s->next[a] = s->next[b];
+	s->next[b] = next;
+	s->parent[a > b ? a : b] = a < b ? a : b;
+}
+
+/* Whether two sets have a rank in common. */
+static int share_rank(const struct infer_rows *r, struct sets *s, uint32_t a, uint32_t b)
+{
+	uint32_t i = a;
+
+	do {
+		s->stamp[r->rows[i].view] = a;
+		i = s->next[i];
+	} while (i != a);
+	i = b;
+	do {
+		if (s->stamp[r->rows[i].view] == a)
+			return 1;
+		i = s->next[i];
+	} while (i != b);
+	return 0;
+}
+
+static void sets_done(struct sets *s)
+{
+	free(s->parent);
+	free(s->next);
+	free(s->stamp);
+}
+
+static int sets_init(struct sets *s, uint32_t n_rows, uint32_t n_views)
+{
+	s->parent = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
+	s->next = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
+	s->stamp = malloc((n_views + (size_t)1) * sizeof(uint32_t));
+	if (!s->parent || !s->next || !s->stamp)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_rows; i++)
+		s->parent[i] = s->next[i] = i;
+	memset(s->stamp, 0xff, (n_views + (size_t)1) * sizeof(uint32_t));
+	return 0;
+}
+
+static int by_spread(const void *x, const void *y)
+{
+	const struct vote *a = x, *b = y;
+
+	return array_order(a->spread, b->spread) ?: array_order(a->a, b->a)
+	       ?: array_order(a->b, b->b);
+}
+
+static int compare(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return array_order(x, y);
+}
+
+/* A few collectives whose ends lie far apart say nothing against the others. */
+static float spread_of(const struct vote *v)
+{
+	uint32_t n = v->n < SAMPLES ? v->n : SAMPLES;
+	float us[SAMPLES], median;
+
+	memcpy(us, v->us, n * sizeof(*us));
+	qsort(us, n, sizeof(*us), compare);
+	median = us[n / 2];
+	for (uint32_t i = 0; i < n; i++)
+		us[i] = us[i] < median ? median - us[i] : us[i] - median;
+	qsort(us, n, sizeof(*us), compare);
+	return us[n / 2];
+}
+
+static int exchanges(const struct infer_rows *r, const struct infer_view *views, uint32_t row)
+{
+	const struct infer_view *v = &views[r->rows[row].view];
+	const struct infer_op *op = &v->ops[r->ops[r->rows[row].first]];
+
+	return strstr(fmt_string(v->names, infer_kernel_name(v, op), NULL), "SendRecv") != NULL;
+}
+
+/* How well a row agrees with those that it agrees with best. */
+struct best {
+	float spread, part;
+};
+
+static void improve(struct best *b, float spread, float part)
+{
+	b->spread = b->part == 0 || spread < b->spread ? spread : b->spread;
+	b->part = part > b->part ? part : b->part;
+}
+
+static int as_good(const struct best *b, float spread, float part)
+{
+	return spread <= 2.5F * b->spread + MORE_US && part >= b->part - LESS;
+}
+
+/* The part of the shorter row that agrees; 0 where one row is much longer, which it can only be
+ * among sends and receives. */
+static float part_of(const struct infer_rows *r, const struct infer_view *views,
+		     const struct vote *v)
+{
+	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
+	uint32_t shorter = a < b ? a : b, longer = a < b ? b : a;
+
+	if (longer > 2 * shorter + EDGE && !exchanges(r, views, v->a))
+		return 0;
+	return v->n < shorter ? (float)v->n / (float)shorter : 1;
+}
+
+/* The votes between rows without a name that agree often enough, the best agreement first. */
+static size_t list_candidates(const struct infer_rows *r, const struct infer_view *views,
+			      const struct votes *votes, struct vote *out, struct best *best)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < votes->n; i++) {
+		struct vote v = votes->votes[i];
+
+		v.part = part_of(r, views, &v);
+		if (v.part < (exchanges(r, views, v.a) ? PART : WHOLE) || r->rows[v.a].group ||
+		    r->rows[v.b].group)
+			continue;
+		v.spread = spread_of(&v);
+		improve(&best[v.a], v.spread, v.part);
+		improve(&best[v.b], v.spread, v.part);
+		out[n++] = v;
+	}
+	if (n > 0)
+		qsort(out, n, sizeof(*out), by_spread);
+	return n;
+}
+
+/* Joins rows without a name that agree. */
+static int join_by_votes(const struct infer_rows *r, const struct infer_view *views,
+			 const struct votes *votes, struct sets *sets)
+{
+	scoped(free_ptr) struct vote *v = malloc((votes->n + 1) * sizeof(*v));
+	scoped(free_ptr) struct best *best = calloc(r->n_rows + (size_t)1, sizeof(*best));
+	size_t n;
+
+	if (!v || !best)
+		return -ENOMEM;
+	n = list_candidates(r, views, votes, v, best);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
+		float least_part = exchanges(r, views, v[i].a) ? 1 : v[i].part;
+
+		if (a != b && as_good(&best[v[i].a], v[i].spread, least_part) &&
+		    as_good(&best[v[i].b], v[i].spread, least_part) && !share_rank(r, sets, a, b))
+			join(sets, a, b);
+	}
+	return 0;
+}
+
+static void join_by_name(const struct infer_rows *r, struct sets *sets)
+{
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		for (uint32_t k = 0; k < i && r->rows[i].group; k++)
+			if (r->rows[k].group == r->rows[i].group &&
+			    r->rows[k].ranks == r->rows[i].ranks) {
+				join(sets, root(sets, i), root(sets, k));
+				break;
+			}
+}
+
+/* Not all rows take part each time where two of them agree on less than half. */
+static int in_pairs(const struct infer_rows *r, struct votes *votes, const struct infer_comm *c)
+{
+	for (uint32_t i = 0; i < c->n && c->n > 2; i++)
+		for (uint32_t k = 0; k < i; k++) {
+			uint32_t a = r->members[c->first + i], b = r->members[c->first + k];
+			const struct vote *v = find(votes, a, b, 0);
+
+			if (!v || v->n * 2 < shorter_row(r, v))
+				return 1;
+		}
+	return 0;
+}
+
+static int list_comms(struct infer_rows *r, struct votes *votes, struct sets *sets)
+{
+	r->members = malloc((r->n_rows + (size_t)1) * sizeof(*r->members));
+	if (!r->members)
+		return -ENOMEM;
+	for (uint32_t i = 0, n = 0; i < r->n_rows; i++) {
+		struct infer_comm c = {.first = n};
+
+		if (root(sets, i) != i)
+			continue;
+		for (uint32_t k = i; k < r->n_rows; k++)
+			if (root(sets, k) == i) {
+				r->members[n++] = k;
+				r->rows[k].comm = r->n_comms;
+			}
+		c.n = n - c.first;
+		c.pairs = (uint8_t)in_pairs(r, votes, &c);
+		if (array_reserve(&r->comms, r->n_comms + (size_t)1, &r->comms_cap) < 0)
+			return -ENOMEM;
+		r->comms[r->n_comms++] = c;
+	}
+	return 0;
+}
+
+int infer_comms_find(struct infer_rows *r, const struct infer_view *views, uint32_t n_views,
+		     const int64_t *offset_ns)
+{
+	scoped(free_ptr) struct meeting *m = malloc((r->n_ops + 1) * sizeof(*m));
+	scoped(sets_done) struct sets sets = {0};
+	struct votes votes = {0};
+	int e;
+
+	if (!m || sets_init(&sets, r->n_rows, n_views) < 0)
+		return -ENOMEM;
+	list_meetings(r, views, offset_ns, m);
+	join_by_name(r, &sets);
+	e = count_votes(&votes, r, m, r->n_ops);
+	if (e == 0)
+		e = join_by_votes(r, views, &votes, &sets);
+	if (e == 0)
+		e = list_comms(r, &votes, &sets);
+	free(votes.votes);
+	free(votes.table);
+	return e;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What one machine of a recorded run is like: the latencies that the emulator adds to the edges of
+ * the graph. Measured once, by formats/run/infer, and kept in the trace as a fact of each rank. Times
+ * are nanoseconds; any may be negative, since the clock of a device is not that of its host.
+ */
+#pragma once
+
+#include "formats/trace/names.h"
+
+/* The gap between two operations of a stream depends on what they are. A kernel's class is its
+ * whole microseconds below 5; then come 5 to 10, and longer ones. */
+enum fmt_gap_class {
+	FMT_GAP_SHORT,
+	FMT_GAP_MEDIUM = 5,
+	FMT_GAP_LONG,
+	FMT_GAP_MEMCPY,
+	FMT_GAP_MEMSET,
+	FMT_GAP_COLLECTIVE, /* of any duration: nothing of it is read here */
+	FMT_GAP_CLASSES,
+};
+
+/* The facts that hold them. */
+#define FMT_CONSTANTS_KEY "gputrace.emulation"
+#define FMT_SITE_GAPS_KEY "gputrace.gaps" /* of the whole trace */
+
+struct fmt_constants {
+	int64_t anchor_ns;  /* recorded start of the rank's first call */
+	int64_t clock_ns;   /* clock of the device, minus that of the reference rank's device */
+	int64_t launch_ns;  /* from the end of a call to the start of what it launched */
+	int64_t from_start; /* 1: from the start of the call */
+	int64_t copy_ns;  /* from the start of a call that waits for its copy to the copy's start */
+	int64_t event_ns; /* from the end of an operation to one of another stream that waits */
+	int64_t gap_ns[FMT_GAP_CLASSES][FMT_GAP_CLASSES]; /* [class before][class after] */
+	int64_t unexplained; /* operations whose recorded start no rule accounts for */
+};
+
+/* The class of an operation. */
+enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns);
+
+/* Returns 1 when the rank has constants, else 0; *ret is filled in both cases. */
+int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_constants *ret);
+
+/* 0 or a negative errno. */
+int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_constants *c);
+
+/* By how much the gap behind a kernel differs from that of its class; by site. */
+struct fmt_site_gaps {
+	int64_t *ns; /* or NULL */
+	uint32_t n;
+};
+
+/* None, for the sites that there are. 0 or -ENOMEM; fmt_site_gaps_done() in any case. */
+int fmt_site_gaps_init(struct fmt_site_gaps *g, uint32_t n_sites);
+void fmt_site_gaps_done(struct fmt_site_gaps *g);
+
+/* Fills in what the trace knows. */
+void fmt_site_gaps_get(const struct fmt_names *n, struct fmt_site_gaps *g);
+
+/* 0 or a negative errno. */
+int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g);
+
+static inline int64_t fmt_site_gap(const struct fmt_site_gaps *g, uint32_t site)
+{
+	return site < g->n ? g->ns[site] : 0;
+}

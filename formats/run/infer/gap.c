@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/gap.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define US INFER_US
+#define LONG_QUEUED_NS (20 * US) /* an operation was launched so long before its turn, */
+#define QUEUED_NS (2 * US)	 /* or so long where few were launched as early */
+#define LEAST_GAPS 10
+#define MOST_GAP_NS (20 * US)
+#define MOST_COLLECTIVE_GAP_NS (25 * US)
+#define MOST_REST_NS (5 * US) /* more than that is no property of a kernel */
+#define DOUBT 2
+
+struct gap {
+	int32_t gap_ns; /* MOST_COLLECTIVE_GAP_NS at most */
+	uint32_t op;
+	uint8_t before, after; /* enum fmt_gap_class */
+};
+
+static uint8_t class_of(const struct infer_op *op)
+{
+	return (uint8_t)fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
+}
+
+/* Between operations of which the second had been launched queued_ns before the first ended. */
+static size_t list(const struct infer_view *v, int64_t queued_ns, struct gap *ret)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i], *before;
+		int64_t gap, most;
+
+		if (infer_prev(v, op) == INFER_NONE || op->call == INFER_NONE)
+			continue;
+		before = &v->ops[infer_prev(v, op)];
+		gap = op->start_ns - before->end_ns;
+		most = op->kind == FMT_COLLECTIVE ? MOST_COLLECTIVE_GAP_NS : MOST_GAP_NS;
+		if (before->end_ns > infer_launched(v, &v->calls[op->call]) + queued_ns &&
+		    gap < most && gap >= -most)
+			ret[n++] = (struct gap){(int32_t)gap, i, class_of(before), class_of(op)};
+	}
+	return n;
+}
+
+/* Where one stamp is the end of an operation and the start of the next, one that does not begin
+ * with it waited for something else. */
+static int are_none(const struct gap *gaps, size_t n)
+{
+	size_t n_none = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_none += gaps[i].gap_ns == 0;
+	return 2 * n_none > n;
+}
+
+/* 1; 0 where operations leave no gaps; -ENOMEM. The caller frees *ret. */
+static int see(const struct infer_view *v, struct gap **ret, size_t *n)
+{
+	struct gap *gaps = malloc((v->n_ops + (size_t)1) * sizeof(*gaps));
+
+	if (!gaps)
+		return -ENOMEM;
+	*n = list(v, LONG_QUEUED_NS, gaps);
+	if (*n < LEAST_GAPS)
+		*n = list(v, QUEUED_NS, gaps);
+	*ret = gaps;
+	return !are_none(gaps, *n);
+}
+
+int infer_gaps_by_class(struct infer_view *v)
+{
+	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0},
+		count[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0};
+	scoped(free_ptr) struct gap *gaps = NULL;
+	int64_t mean = 0;
+	size_t n;
+	int r = see(v, &gaps, &n);
+
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		sum[gaps[i].before][gaps[i].after] += gaps[i].gap_ns;
+		count[gaps[i].before][gaps[i].after]++;
+		mean += gaps[i].gap_ns;
+	}
+	mean = n > 0 ? mean / (int64_t)n : 3 * US / 2;
+	for (int a = 0; a < FMT_GAP_CLASSES; a++)
+		for (int b = 0; b < FMT_GAP_CLASSES; b++)
+			v->constants.gap_ns[a][b] =
+				count[a][b] >= 5 ? sum[a][b] / count[a][b] : mean;
+	return 0;
+}
+
+struct rest {
+	int64_t sum_ns, n;
+};
+
+/* Adds what a rank shows of each shape. */
+static int add_rests(const struct infer_view *v, struct rest *rests)
+{
+	scoped(free_ptr) struct gap *gaps = NULL;
+	size_t n;
+	int r = see(v, &gaps, &n);
+
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		const struct infer_op *op = &v->ops[gaps[i].op];
+		uint32_t shape = v->ops[infer_prev(v, op)].shape;
+		int64_t rest = gaps[i].gap_ns - v->constants.gap_ns[gaps[i].before][gaps[i].after];
+
+		if (shape == INFER_NONE || op->kind == FMT_COLLECTIVE || rest > MOST_REST_NS ||
+		    rest < -MOST_REST_NS)
+			continue;
+		rests[shape].sum_ns += rest;
+		rests[shape].n++;
+	}
+	return 0;
+}
+
+/* By site, since that is what a reader of the trace knows. */
+static void spread(const struct infer_view *v, const struct rest *rests, struct fmt_site_gaps *ret)
+{
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		const struct infer_op *op = &v->ops[i];
+		const struct rest *rest = op->shape != INFER_NONE ? &rests[op->shape] : NULL;
+
+		if (rest && rest->n > 0)
+			ret->ns[v->rank->events[op->event].site] = rest->sum_ns / (rest->n + DOUBT);
+	}
+}
+
+int infer_gaps_by_site(struct infer_view *views, uint32_t n_views, uint32_t n_shapes,
+		       struct fmt_site_gaps *ret)
+{
+	scoped(free_ptr) struct rest *rests = calloc(n_shapes + (size_t)1, sizeof(*rests));
+	int r = rests ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		r = add_rests(&views[i], rests);
+	for (uint32_t i = 0; i < n_views && r == 0; i++) {
+		spread(&views[i], rests, ret);
+		views[i].site_gaps = ret;
+	}
+	return r;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The gaps that stream order leaves between operations, measured where the second had been launched
+ * long before its turn, so that nothing else held it. Functions return 0 or -ENOMEM.
+ */
+#pragma once
+
+#include "formats/run/infer/shape.h"
+#include "formats/run/infer/view.h"
+
+/* constants.gap_ns: the mean by the class of both operations. */
+int infer_gaps_by_class(struct infer_view *v);
+
+/* What is left of the gaps behind kernels of one shape, over all ranks: a recorder that cuts times
+ * to whole microseconds cuts the same from a kernel each time. The views keep `ret`, which the
+ * caller owns. */
+int infer_gaps_by_site(struct infer_view *views, uint32_t n_views, uint32_t n_shapes,
+		       struct fmt_site_gaps *ret);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* thread-handover: threads of a process that take turns, as the main thread of a training and the
+ * one that its backward pass runs on. A thread that was silent while another made calls, and goes
+ * on when that one has fallen silent, waited for it; what lies between is the host's own time. */
+#include "formats/run/infer/walk.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define MOST_THREADS 64 /* that launch; with more, turns are no longer two threads' affair */
+
+/* The first stored call of those that start at the same moment encloses the others. */
+static uint32_t outermost(const struct infer_view *v, uint32_t event)
+{
+	const struct fmt_event *e = v->rank->events;
+
+	while (event > 0 && e[event - 1].lane == e[event].lane &&
+	       e[event - 1].start_ns == e[event].start_ns)
+		event--;
+	return event;
+}
+
+struct turn {
+	uint32_t last; /* call of the thread that was made last, or INFER_NONE */
+};
+
+/* The call of another thread after which `call` went on, or INFER_NONE. */
+static uint32_t handed_by(const struct infer_view *v, const struct turn *turns,
+			  const uint8_t *launches, uint32_t call)
+{
+	const struct infer_call *c = &v->calls[call];
+	uint32_t best = INFER_NONE;
+
+	for (uint32_t t = 0; t < v->n_threads; t++) {
+		const struct infer_call *last;
+
+		if (t == c->thread || !launches[t] || turns[t].last == INFER_NONE)
+			continue;
+		last = &v->calls[turns[t].last];
+		if (last->end_ns > c->start_ns)
+			continue;
+		if (c->prev != INFER_NONE && last->end_ns <= v->calls[c->prev].end_ns)
+			continue;
+		if (best == INFER_NONE || last->end_ns > v->calls[best].end_ns)
+			best = turns[t].last;
+	}
+	return best;
+}
+
+int infer_hand_over(struct infer_view *v)
+{
+	scoped(free_ptr) struct turn *turns = malloc((v->n_threads + (size_t)1) * sizeof(*turns));
+	scoped(free_ptr) uint8_t *launches = calloc(v->n_threads + (size_t)1, 1);
+	uint32_t n = 0;
+	int r = 0;
+
+	if (!turns || !launches)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		if (v->calls[i].n_ops > 0 && !launches[v->calls[i].thread]) {
+			launches[v->calls[i].thread] = 1;
+			n++;
+		}
+	if (n < 2 || n > MOST_THREADS)
+		return 0;
+	memset(turns, 0xff, v->n_threads * sizeof(*turns));
+	for (uint32_t i = 0; i < v->n_calls && r == 0; i++) {
+		uint32_t call = v->order[i], from;
+		const struct infer_call *c = &v->calls[call];
+
+		if (c->nested || !launches[c->thread])
+			continue;
+		from = handed_by(v, turns, launches, call);
+		turns[c->thread].last = call;
+		if (from != INFER_NONE)
+			r = infer_add(v, &(struct infer_edge){.from = v->calls[from].event,
+							      .to = outermost(v, c->event),
+							      .from_op = INFER_NONE,
+							      .to_op = INFER_NONE,
+							      .lag_ns = c->start_ns -
+									v->calls[from].end_ns,
+							      .kind = FMT_EDGE_START,
+							      .rule = INFER_HAND_OVER});
+	}
+	return r;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/infer.h"
+#include "formats/run/infer/members.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/infer/calibrate.h"
+#include "formats/run/infer/gap.h"
+#include "formats/run/infer/match.h"
+#include "formats/run/infer/walk.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+static const struct {
+	const char *name;
+	int inferred;
+} rules[INFER_RULES] = {
+	[INFER_COMM_WAIT_COMPUTE] = {"comm-wait-compute", 1},
+	[INFER_COMPUTE_WAIT_COMM] = {"compute-wait-comm", 1},
+	[INFER_EVENT_WAIT] = {"event-wait", 1},
+	[INFER_ROOM] = {"room", 1},
+	[INFER_QUEUE_ORDER] = {"queue-order", 1},
+	[INFER_GRAPH_GAP] = {"graph-gap", 1},
+	[INFER_COPY] = {"copy", 1},
+	[INFER_SYNC_STREAM] = {"sync-stream", 1},
+	[INFER_SYNC_EVENT] = {"sync-event", 1},
+	[INFER_SYNC_DEVICE] = {"sync-device", 1},
+	[INFER_QUEUE_FULL] = {"queue-full", 1},
+	[INFER_HAND_OVER] = {"thread-handover", 1},
+	[INFER_WINDOW] = {"window", 1},
+	[INFER_TRANSFER] = {"transfer", 1},
+	[INFER_EVENT_WAIT_RECORDED] = {"event-wait-recorded", 0},
+	[INFER_SYNC_RECORDED] = {"sync-recorded", 0},
+	[INFER_GRAPH] = {"graph", 0},
+	[INFER_OTHER_GPU] = {"other-gpu", 1},
+};
+
+/* What the ranks get, until nothing can fail any more. */
+struct result {
+	struct fmt_run_edge *edges;
+	struct fmt_run_collective *collectives;
+	size_t n_edges, n_collectives;
+};
+
+struct job {
+	struct fmt_run *run;
+	struct infer_view *views;
+	struct result *results;
+	struct infer_shapes *shapes;
+	struct fmt_site_gaps site_gaps;
+	struct infer_rows rows;
+	struct infer_match *matches;
+	uint32_t n;
+	bool more; /* constants are those of an earlier stretch */
+	uint8_t rule[INFER_RULES];
+};
+
+static void job_done(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n; i++) {
+		if (j->views)
+			infer_view_done(&j->views[i]);
+		if (j->results) {
+			free(j->results[i].edges);
+			free(j->results[i].collectives);
+		}
+	}
+	free(j->views);
+	free(j->results);
+	infer_shapes_free(j->shapes);
+	fmt_site_gaps_done(&j->site_gaps);
+	infer_rows_done(&j->rows);
+	free(j->matches);
+}
+
+/* Whether threads of the rank work for another GPU too. */
+static int shares(const struct job *j, uint32_t rank)
+{
+	uint32_t process = j->run->ranks[rank].process;
+
+	for (uint32_t i = 0; i < j->n && process; i++)
+		if (i != rank && j->run->ranks[i].process == process)
+			return 1;
+	return 0;
+}
+
+static int explain_rank(struct job *j, uint32_t rank)
+{
+	struct infer_view *v = &j->views[rank];
+	struct infer_walk w;
+	int r = infer_walk_init(&w, v, j->shapes);
+
+	if (r == 0)
+		r = infer_walk_calls(&w);
+	if (r == 0)
+		r = infer_window(&w);
+	infer_walk_done(&w);
+	if (r == 0)
+		r = infer_queue(v);
+	if (r == 0)
+		r = infer_hand_over(v);
+	if (r == 0)
+		r = infer_graph_settle(v);
+	if (r == 0 && shares(j, rank))
+		r = infer_other_gpu(v);
+	if (r == 0)
+		r = infer_calibrate_edges(v);
+	for (uint32_t i = 0; i < v->n_ops && r == 0; i++)
+		v->constants.unexplained += !v->ops[i].explained;
+	return r;
+}
+
+static int match_ranks(struct job *j)
+{
+	scoped(free_ptr) int64_t *offset_ns = calloc(j->n + (size_t)1, sizeof(*offset_ns));
+	int r = offset_ns ? infer_rows_init(&j->rows, j->views, j->n) : -ENOMEM;
+
+	if (r == 0)
+		r = infer_offsets(&j->rows, j->views, j->n, offset_ns);
+	if (r >= 0)
+		r = infer_comms_find(&j->rows, j->views, j->n, offset_ns);
+	if (r == 0)
+		r = infer_match_all(&j->rows, j->views, offset_ns, &j->matches);
+	if (r == 0)
+		r = infer_clocks(j->matches, j->rows.n_ops, j->views, j->n, offset_ns);
+	if (r == 0)
+		r = infer_transfers(j->matches, j->rows.n_ops, j->views);
+	return r;
+}
+
+static int by_to(const void *a, const void *b)
+{
+	const struct fmt_run_edge *x = a, *y = b;
+
+	return array_order(x->to, y->to) ?: array_order(x->from, y->from)
+	       ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
+}
+
+static int make_edges(struct job *j, uint32_t rank)
+{
+	const struct infer_view *v = &j->views[rank];
+	struct result *out = &j->results[rank];
+
+	out->edges = malloc((v->n_edges + 1) * sizeof(*out->edges));
+	if (!out->edges)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n_edges; i++)
+		out->edges[i] = (struct fmt_run_edge){.from = v->edges[i].from,
+						      .to = v->edges[i].to,
+						      .lag_ns = v->edges[i].lag_ns,
+						      .kind = v->edges[i].kind,
+						      .rule = j->rule[v->edges[i].rule]};
+	out->n_edges = v->n_edges;
+	qsort(out->edges, out->n_edges, sizeof(*out->edges), by_to);
+	return 0;
+}
+
+static int by_event(const void *a, const void *b)
+{
+	const struct fmt_run_collective *x = a, *y = b;
+
+	return array_order(x->event, y->event);
+}
+
+/* `m` are those of the rank; comm_of[] says which communicator of the names it is. */
+static int make_collectives(struct job *j, uint32_t rank, const struct infer_match *m, size_t n,
+			    const uint32_t *comm_of)
+{
+	struct result *out = &j->results[rank];
+
+	out->collectives = malloc((n + 1) * sizeof(*out->collectives));
+	if (!out->collectives)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		out->collectives[i] = (struct fmt_run_collective){
+			j->views[rank].ops[m[i].op].event, (int32_t)comm_of[m[i].comm], m[i].seq};
+	out->n_collectives = n;
+	qsort(out->collectives, n, sizeof(*out->collectives), by_event);
+	return 0;
+}
+
+/* Names a communicator after its process group, or after the stream that it runs on. */
+static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
+{
+	const struct infer_comm *c = &j->rows.comms[comm];
+	const struct infer_row *row = &j->rows.rows[j->rows.members[c->first]];
+	const struct infer_view *v = &j->views[row->view];
+	const struct fmt_lane *lane = fmt_lane(v->names, v->index, v->streams[row->stream].lane);
+	scoped(free_ptr) uint32_t *ranks = malloc((c->n + (size_t)1) * sizeof(*ranks));
+	struct fmt_comm named = {.name = row->group, .n_ranks = c->n};
+	char text[40];
+	int64_t description;
+	int r;
+
+	if (!ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->n; i++)
+		ranks[i] = j->run->ranks[j->rows.rows[j->rows.members[c->first + i]].view].number;
+	r = infer_members(v, row, &ranks, &named.n_ranks);
+	if (r < 0)
+		return r;
+	named.ranks = ranks;
+	if (infer_argument(v, v->ops[j->rows.ops[row->first]].event, "Process Group Description",
+			   &description) &&
+	    description > 0 && description <= UINT32_MAX)
+		named.description = (fmt_str)description;
+	if (!named.name) {
+		int len = snprintf(text, sizeof(text), "stream%lld",
+				   (long long)(lane ? lane->tid : 0));
+
+		r = fmt_names_string(j->run->names, text, (size_t)len, &named.name);
+		if (r < 0)
+			return r;
+	}
+	return fmt_names_comm(j->run->names, &named, ret);
+}
+
+/* Names the rules that have edges. */
+static int name_rules(struct job *j)
+{
+	bool used[INFER_RULES] = {false};
+	int r = 0;
+
+	for (uint32_t i = 0; i < j->n; i++)
+		for (size_t k = 0; k < j->views[i].n_edges; k++)
+			used[j->views[i].edges[k].rule] = true;
+	for (size_t i = 0; i < INFER_RULES && r == 0; i++)
+		if (used[i])
+			r = fmt_names_rule(j->run->names, rules[i].name, rules[i].inferred,
+					   &j->rule[i]);
+	return r;
+}
+
+/* What the rank's first stretch has measured stays; only what is unexplained adds up. */
+static int put_constants(const struct job *j, uint32_t rank)
+{
+	const struct fmt_constants *found = &j->views[rank].constants;
+	struct fmt_constants c;
+
+	if (j->run->ranks[rank].n_events == 0)
+		return 0;
+	if (!j->more || !fmt_constants_get(j->run->names, rank, &c))
+		return fmt_constants_put(j->run->names, rank, found);
+	if (c.unexplained == found->unexplained)
+		return 0;
+	c.unexplained = found->unexplained;
+	return fmt_constants_put(j->run->names, rank, &c);
+}
+
+static int name_things(struct job *j)
+{
+	scoped(free_ptr) uint32_t *comm_of =
+		malloc((j->rows.n_comms + (size_t)1) * sizeof(*comm_of));
+	int r = comm_of ? 0 : -ENOMEM;
+	size_t first = 0, end;
+
+	if (r == 0 && !j->more)
+		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
+	if (r == 0)
+		r = name_rules(j);
+	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
+		r = name_comm(j, i, &comm_of[i]);
+	for (uint32_t i = 0; i < j->n && r == 0; i++, first = end) {
+		for (end = first; end < j->rows.n_ops && j->matches[end].view == i;)
+			end++;
+		r = make_edges(j, i);
+		if (r == 0)
+			r = make_collectives(j, i, j->matches + first, end - first, comm_of);
+		if (r == 0)
+			r = put_constants(j, i);
+	}
+	return r;
+}
+
+static void hand_over(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n; i++) {
+		struct fmt_run_rank *rank = &j->run->ranks[i];
+
+		free(rank->edges);
+		free(rank->collectives);
+		rank->edges = take(j->results[i].edges);
+		rank->n_edges = j->results[i].n_edges;
+		rank->collectives = take(j->results[i].collectives);
+		rank->n_collectives = j->results[i].n_collectives;
+	}
+}
+
+/* What the machine is like: measured, or what is known of it. */
+static int calibrate(struct job *j)
+{
+	int r = fmt_site_gaps_init(&j->site_gaps, fmt_n_sites(j->run->names));
+
+	for (uint32_t i = 0; i < j->n && r == 0; i++) {
+		struct infer_view *v = &j->views[i];
+
+		if (!j->more || !fmt_constants_get(j->run->names, i, &v->constants))
+			r = infer_calibrate(v);
+		v->site_gaps = &j->site_gaps;
+	}
+	if (r < 0)
+		return r;
+	if (!j->more)
+		return infer_gaps_by_site(j->views, j->n, infer_n_shapes(j->shapes), &j->site_gaps);
+	fmt_site_gaps_get(j->run->names, &j->site_gaps);
+	return 0;
+}
+
+static int infer(struct fmt_run *run, bool more)
+{
+	scoped(job_done) struct job j = {.run = run, .more = more};
+	int r = 0;
+
+	j.views = calloc(run->n_ranks + (size_t)1, sizeof(*j.views));
+	j.results = calloc(run->n_ranks + (size_t)1, sizeof(*j.results));
+	if (!j.views || !j.results)
+		return -ENOMEM;
+	j.n = run->n_ranks;
+	for (uint32_t i = 0; i < j.n && r == 0; i++)
+		r = infer_view_init(&j.views[i], run->names, &run->ranks[i], i);
+	if (r == 0)
+		r = infer_shapes_new(j.views, j.n, &j.shapes);
+	if (r == 0)
+		r = calibrate(&j);
+	for (uint32_t i = 0; i < j.n && r == 0; i++)
+		r = explain_rank(&j, i);
+	if (r == 0)
+		r = match_ranks(&j);
+	if (r == 0)
+		r = name_things(&j);
+	if (r == 0)
+		hand_over(&j);
+	return r;
+}
+
+int fmt_infer(struct fmt_run *run)
+{
+	return infer(run, false);
+}
+
+int fmt_infer_more(struct fmt_run *run)
+{
+	return infer(run, true);
+}

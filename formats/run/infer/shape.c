@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/shape.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define TAIL_NS 10000	/* of a kernel whose blocks all run at once */
+#define LONGER_NS 50000 /* a kernel that shared the device took this much, and a tenth, longer */
+
+struct shape {
+	fmt_str name;
+	int64_t grid, block; /* strings, or 0 */
+	uint32_t waves;
+	uint32_t n, n_sorted; /* of durations[first .. + n) */
+	size_t first;
+};
+
+struct infer_shapes {
+	struct shape *shapes;
+	size_t n, cap;
+	uint32_t *table; /* by hash, into shapes */
+	size_t table_size;
+	int64_t *durations;
+};
+
+struct machine {
+	int64_t processors, threads, registers, shared;
+};
+
+/* A number behind `"key":` in a JSON object. */
+static int64_t json_number(const char *json, const char *key, int64_t otherwise)
+{
+	const char *at = json ? strstr(json, key) : NULL;
+	long long v;
+
+	if (!at)
+		return otherwise;
+	v = strtoll(at + strlen(key), NULL, 10);
+	return v > 0 && v < INT32_MAX ? v : otherwise;
+}
+
+static struct machine machine_of(const struct infer_view *v, const struct fmt_lane *lane)
+{
+	const struct fmt_device *d = NULL;
+	const char *json;
+
+	for (uint32_t i = 0; (d = fmt_device(v->names, v->index, i)); i++)
+		if (d->ordinal == lane->pid)
+			break;
+	if (!d)
+		d = fmt_device(v->names, v->index, 0);
+	json = d ? fmt_string(v->names, d->properties, NULL) : NULL;
+	return (struct machine){
+		.processors = json_number(json, "\"numSms\":", 80),
+		.threads = json_number(json, "\"maxThreadsPerMultiprocessor\":", 2048),
+		.registers = json_number(json, "\"regsPerMultiprocessor\":", 65536),
+		.shared = json_number(json, "\"sharedMemPerMultiprocessor\":", 98304),
+	};
+}
+
+/* The product of "[17,64,2]"; 0 when it is not such a list. */
+static int64_t product(const char *list)
+{
+	int64_t all = 1;
+
+	if (*list != '[')
+		return 0;
+	do {
+		char *end;
+		long long v = strtoll(list + 1, &end, 10);
+
+		if (end == list + 1 || v <= 0 || v > INT32_MAX || all > INT32_MAX)
+			return 0;
+		all *= v;
+		list = end;
+	} while (*list == ',');
+	return all;
+}
+
+/* How many blocks a multiprocessor takes at once: CUDA's occupancy rules, less their rare corners.
+ */
+static int64_t occupancy(const struct machine *m, int64_t threads, int64_t registers,
+			 int64_t shared)
+{
+	int64_t warps = (threads + 31) / 32, most = 32;
+	int64_t per_warp = (registers * 32 + 255) / 256 * 256;
+
+	if (m->threads / 32 / warps < most)
+		most = m->threads / 32 / warps;
+	if (per_warp > 0 && m->registers / (per_warp * warps) < most)
+		most = m->registers / (per_warp * warps);
+	if (shared > 0 && m->shared / shared < most)
+		most = m->shared / shared;
+	return most > 0 ? most : 1;
+}
+
+static uint32_t waves_of(const struct infer_view *v, const struct infer_op *op, int64_t grid,
+			 int64_t block)
+{
+	const struct fmt_lane *lane = fmt_lane(v->names, v->index, v->streams[op->stream].lane);
+	struct machine m = machine_of(v, lane);
+	int64_t blocks = product(fmt_string(v->names, (fmt_str)grid, NULL));
+	int64_t threads = product(fmt_string(v->names, (fmt_str)block, NULL));
+	int64_t registers, shared = 0, slots;
+
+	if (blocks == 0 || threads == 0 || threads > 1024 ||
+	    !infer_argument(v, op->event, "registers per thread", &registers) || registers < 0 ||
+	    registers > 1024)
+		return 1;
+	infer_argument(v, op->event, "shared memory", &shared);
+	slots = m.processors * occupancy(&m, threads, registers, shared);
+	return (uint32_t)((blocks + slots - 1) / slots);
+}
+
+static int grow_table(struct infer_shapes *s)
+{
+	size_t size = s->table_size * 2 + 1024;
+	uint32_t *table = malloc(size * sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	memset(table, 0xff, size * sizeof(*table));
+	for (size_t i = 0; i < s->n; i++) {
+		const struct shape *shape = &s->shapes[i];
+		size_t at = (shape->name * 31u + (uint64_t)shape->grid * 131071u +
+			     (uint64_t)shape->block * 8191u) %
+			    size;
+
+		while (table[at] != INFER_NONE)
+			at = (at + 1) % size;
+		table[at] = (uint32_t)i;
+	}
+	free(s->table);
+	s->table = table;
+	s->table_size = size;
+	return 0;
+}
+
+static int find(struct infer_shapes *s, const struct infer_view *v, struct infer_op *op)
+{
+	const struct fmt_site *site = fmt_site(v->names, v->rank->events[op->event].site);
+	struct shape key = {.name = site->name};
+	size_t at;
+
+	infer_argument(v, op->event, "grid", &key.grid);
+	infer_argument(v, op->event, "block", &key.block);
+	if (s->n * 2 >= s->table_size && grow_table(s) < 0)
+		return -ENOMEM;
+	at = (key.name * 31u + (uint64_t)key.grid * 131071u + (uint64_t)key.block * 8191u) %
+	     s->table_size;
+	for (; s->table[at] != INFER_NONE; at = (at + 1) % s->table_size) {
+		const struct shape *shape = &s->shapes[s->table[at]];
+
+		if (shape->name == key.name && shape->grid == key.grid && shape->block == key.block)
+			break;
+	}
+	if (s->table[at] == INFER_NONE) {
+		if (array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
+			return -ENOMEM;
+		key.waves = waves_of(v, op, key.grid, key.block);
+		s->shapes[s->n] = key;
+		s->table[at] = (uint32_t)s->n++;
+	}
+	op->shape = s->table[at];
+	s->shapes[op->shape].n++;
+	return 0;
+}
+
+static int list_durations(struct infer_shapes *s, const struct infer_view *views, uint32_t n_views)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		s->shapes[i].first = n;
+		n += s->shapes[i].n;
+		s->shapes[i].n = 0;
+	}
+	s->durations = malloc((n + 1) * sizeof(*s->durations));
+	if (!s->durations)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < n_views; r++)
+		for (uint32_t i = 0; i < views[r].n_ops; i++) {
+			const struct infer_op *op = &views[r].ops[i];
+			struct shape *shape;
+
+			if (op->shape == INFER_NONE)
+				continue;
+			shape = &s->shapes[op->shape];
+			s->durations[shape->first + shape->n++] = op->end_ns - op->start_ns;
+		}
+	return 0;
+}
+
+define_cleanup(free_shapes, struct infer_shapes *, infer_shapes_free);
+
+int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret)
+{
+	scoped(free_shapes) struct infer_shapes *s = calloc(1, sizeof(*s));
+	int r = s ? 0 : -ENOMEM;
+
+	for (uint32_t k = 0; k < n_views && r == 0; k++)
+		for (uint32_t i = 0; i < views[k].n_ops && r == 0; i++)
+			if (views[k].ops[i].kind == FMT_KERNEL)
+				r = find(s, &views[k], &views[k].ops[i]);
+	if (r == 0)
+		r = list_durations(s, views, n_views);
+	if (r == 0)
+		*ret = take(s);
+	return r;
+}
+
+void infer_shapes_free(struct infer_shapes *s)
+{
+	if (!s)
+		return;
+	free(s->shapes);
+	free(s->table);
+	free(s->durations);
+	free(s);
+}
+
+uint32_t infer_n_shapes(const struct infer_shapes *s)
+{
+	return (uint32_t)s->n;
+}
+
+/* What `op` takes when it has the device for itself: the median of its shape, where it is longer
+ * than most of those that are not longer than it. */
+static int64_t alone(struct infer_shapes *s, const struct infer_op *op)
+{
+	struct shape *shape = &s->shapes[op->shape];
+	int64_t *d = s->durations + shape->first, own = op->end_ns - op->start_ns, median;
+	size_t low;
+
+	if (shape->n_sorted != shape->n) {
+		qsort(d, shape->n, sizeof(*d), array_by_i64);
+		shape->n_sorted = shape->n;
+	}
+	low = array_bound(i, 0, shape->n, d[i] <= own);
+	median = low > 0 ? d[(low - 1) / 2] : own;
+	return own > median + LONGER_NS && own - median > median / 10 ? median : own;
+}
+
+int64_t infer_room(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns)
+{
+	int64_t duration = op->end_ns - op->start_ns;
+
+	*wave_ns = 0;
+	if (op->shape != INFER_NONE) {
+		uint32_t waves = s->shapes[op->shape].waves;
+
+		duration = alone(s, op);
+		if (waves > 1) {
+			*wave_ns = duration / waves;
+			return duration - *wave_ns;
+		}
+	}
+	return duration > TAIL_NS ? duration - TAIL_NS : 0;
+}

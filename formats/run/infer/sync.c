@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLERANCE INFER_TOLERANCE_NS
+#define SMALL_COPY_BYTES                                                                           \
+	65536 /* a pageable copy up to this size goes through the command buffer                   \
+	       */
+#define STAGED_NS (500 * INFER_US) /* a piece of such a copy takes less */
+#define WAITED_NS (50 * INFER_US)  /* a call of this length waited for something */
+#define BACK 64
+
+static const char *name_of(const struct infer_view *v, const struct infer_call *c)
+{
+	const struct fmt_site *s = fmt_site(v->names, v->rank->events[c->event].site);
+
+	return fmt_string(v->names, s->name, NULL);
+}
+
+/* Names of calls in few bits; two that fall together only learn together. */
+static uint8_t lax_of(const char *name)
+{
+	unsigned h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return (uint8_t)(h ^ h >> 8);
+}
+
+/* When `op` ended, on the clock of the host. */
+static int64_t end_of(const struct infer_view *v, uint32_t op)
+{
+	return v->ops[op].end_ns - v->constants.launch_ns;
+}
+
+static int ended(const struct infer_view *v, uint32_t op, const struct infer_call *c)
+{
+	return op != INFER_NONE && end_of(v, op) <= c->end_ns + TOLERANCE;
+}
+
+/* The host's own part of the call is what remains of it behind the last of what it waited for. */
+static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops, uint32_t n,
+		       enum infer_rule rule)
+{
+	struct infer_view *v = w->view;
+	struct infer_call *c = &v->calls[call];
+	int64_t from = c->start_ns;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (v->ops[ops[i]].end_ns > from)
+			from = v->ops[ops[i]].end_ns;
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = infer_add(v, &(struct infer_edge){.from = v->ops[ops[i]].event,
+						      .to = c->event,
+						      .from_op = ops[i],
+						      .to_op = INFER_NONE,
+						      .lag_ns = c->end_ns - from,
+						      .kind = FMT_EDGE_RETURN,
+						      .rule = (uint8_t)rule});
+	c->waits = n > 0;
+	return r;
+}
+
+/* What ended last before the call returned, of all streams, not longer than `within` before it. */
+static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *c, int64_t within)
+{
+	const struct infer_view *v = w->view;
+	uint32_t best = INFER_NONE;
+
+	for (uint32_t s = 0; s < v->n_streams; s++) {
+		uint32_t at = infer_ended(v, s, c->end_ns + TOLERANCE + v->constants.launch_ns);
+
+		for (int i = 0; i < BACK && at != INFER_NONE && !infer_before(v, &v->ops[at], c);
+		     i++)
+			at = infer_prev(v, &v->ops[at]);
+		if (at == INFER_NONE || !infer_before(v, &v->ops[at], c) ||
+		    end_of(v, at) < c->end_ns - within)
+			continue;
+		if (best == INFER_NONE || v->ops[at].end_ns > v->ops[best].end_ns)
+			best = at;
+	}
+	return best;
+}
+
+/* sync-stream: the stream that the thread used last, unless the call returned too late for it and
+ * just after something else. */
+static int sync_stream(struct infer_walk *w, uint32_t call)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_call *c = &v->calls[call];
+	uint32_t op = w->threads[c->thread].compute, other;
+
+	if (op == INFER_NONE)
+		op = w->compute;
+	if (op != INFER_NONE)
+		op = w->last[v->ops[op].stream];
+	if (!ended(v, op, c))
+		op = INFER_NONE;
+	if (c->end_ns - c->start_ns > WAITED_NS &&
+	    (op == INFER_NONE || end_of(v, op) < c->end_ns - WAITED_NS)) {
+		other = ended_last(w, c, WAITED_NS);
+		op = other != INFER_NONE ? other : op;
+	}
+	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_STREAM);
+}
+
+/* sync-event: what ended just before the call returned; else what was launched last and has ended.
+ */
+static int sync_event(struct infer_walk *w, uint32_t call)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_call *c = &v->calls[call];
+	uint32_t op = INFER_NONE;
+
+	if (c->end_ns - c->start_ns > 2 * TOLERANCE)
+		op = ended_last(w, c, WAITED_NS);
+	if (op == INFER_NONE && ended(v, w->threads[c->thread].compute, c))
+		op = w->threads[c->thread].compute;
+	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_EVENT);
+}
+
+/* sync-device: the newest operation of each stream, where it is not known yet to have ended. */
+static int sync_device(struct infer_walk *w, uint32_t call)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_call *c = &v->calls[call];
+	uint32_t newest = INFER_NONE, n = 0;
+	uint32_t *list = malloc((v->n_streams + (size_t)1) * sizeof(*list));
+	int r;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t s = 0; s < v->n_streams; s++) {
+		uint32_t op = w->last[s];
+
+		if (!ended(v, op, c))
+			continue;
+		if (newest == INFER_NONE || v->ops[op].end_ns > v->ops[newest].end_ns)
+			newest = op;
+		if (w->waited[s] != op)
+			list[n++] = op;
+		w->waited[s] = op;
+	}
+	if (n == 0 && newest != INFER_NONE)
+		list[n++] = newest;
+	r = add_returns(w, call, list, n, INFER_SYNC_DEVICE);
+	free(list);
+	return r;
+}
+
+/* A call that copies from pageable memory may return when the last piece is in a staging buffer, so
+ * its own part behind the copy's end is negative. One to pageable memory does not; but where events
+ * say when a copy ended, they may come some time behind it. */
+static int staged(const struct infer_view *v, uint32_t op, const struct infer_call *c)
+{
+	const struct infer_op *o = &v->ops[op];
+
+	return (o->copy == INFER_COPY_TO_DEVICE || o->pageable) && o->start_ns < c->end_ns &&
+	       end_of(v, op) <= c->end_ns + STAGED_NS;
+}
+
+/* copy: a copy to pageable memory ends before its call returns; one from pageable memory nearly so,
+ * but for small ones. Other copies where the run shows that the call waited for them. */
+static int sync_copy(struct infer_walk *w, uint32_t call)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_call *c = &v->calls[call];
+	uint32_t op = v->launched[c->first_op];
+	const struct infer_op *o = &v->ops[op];
+	int64_t bytes = 0;
+	int waits;
+
+	infer_argument(v, o->event, "bytes", &bytes);
+	waits = o->pageable && (o->copy == INFER_COPY_TO_HOST || bytes > SMALL_COPY_BYTES);
+	if (!waits && (o->pageable || o->copy == INFER_COPY_TO_HOST))
+		waits = c->end_ns - c->start_ns > 2 * WAITED_NS &&
+			end_of(v, op) > c->end_ns - 30 * INFER_US;
+	if (o->kind != FMT_MEMCPY || !waits || (!ended(v, op, c) && !staged(v, op, c)))
+		return 0;
+	return add_returns(w, call, &op, 1, INFER_COPY);
+}
+
+void infer_sync_learn(struct infer_walk *w)
+{
+	struct infer_view *v = w->view;
+
+	memset(w->last, 0xff, v->n_streams * sizeof(*w->last));
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		const struct infer_call *c = &v->calls[v->order[i]];
+
+		for (uint32_t k = 0; k < c->n_ops; k++) {
+			uint32_t op = v->launched[c->first_op + k];
+
+			w->last[v->ops[op].stream] = op;
+		}
+		if (c->api != INFER_API_MAY_SYNC)
+			continue;
+		for (uint32_t s = 0; s < v->n_streams; s++)
+			if (w->last[s] != INFER_NONE &&
+			    end_of(v, w->last[s]) > c->end_ns + 100 * INFER_US)
+				w->lax[lax_of(name_of(v, c))] = 1;
+	}
+	memset(w->last, 0xff, v->n_streams * sizeof(*w->last));
+}
+
+int infer_syncs(struct infer_walk *w, uint32_t call)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_call *c = &v->calls[call];
+
+	if (ended(v, w->on[call], c))
+		return add_returns(w, call, &w->on[call], 1, INFER_SYNC_RECORDED);
+	switch (c->api) {
+	case INFER_API_STREAM_SYNC:
+		return sync_stream(w, call);
+	case INFER_API_EVENT_SYNC:
+		return sync_event(w, call);
+	case INFER_API_DEVICE_SYNC:
+		return sync_device(w, call);
+	case INFER_API_MAY_SYNC:
+		return w->lax[lax_of(name_of(v, c))] ? 0 : sync_device(w, call);
+	case INFER_API_COPY:
+		return c->n_ops > 0 ? sync_copy(w, call) : 0;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* transfer: what a collective takes once all of its ranks have begun. Ranks do not leave it
+ * together: each ends when the data of its last partner have come, which in an exchange of parts
+ * of different sizes can be milliseconds apart. So it is measured for each rank, from the moment
+ * at which the last rank that it waits for began: nobody waits for another's arrival in that time.
+ */
+#include "formats/run/infer/match.h"
+
+#include "formats/run/peers.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+static size_t same(const struct infer_match *m, size_t first, size_t n)
+{
+	size_t end = first;
+
+	while (end < n && m[end].comm == m[first].comm && m[end].seq == m[first].seq)
+		end++;
+	return end;
+}
+
+static const char *peers_of(const struct infer_view *views, const struct infer_match *m)
+{
+	const struct infer_view *v = &views[m->view];
+	const struct fmt_event *e = &v->rank->events[v->ops[m->op].event];
+
+	return fmt_site_peers(v->names, fmt_site(v->names, e->site));
+}
+
+int infer_waits_for(const struct infer_view *views, const struct infer_match *a,
+		    const struct infer_match *b)
+{
+	const char *peers = peers_of(views, a);
+
+	return a == b || !peers || fmt_peers_hold(peers, views[b->view].rank->number);
+}
+
+/* When the last of m[0 .. n) began; of those alone that `waits` waits for, where it is not NULL. */
+static int64_t latest_of(const struct infer_match *m, size_t n, const struct infer_view *views,
+			 const struct infer_match *waits)
+{
+	int64_t latest = INT64_MIN;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct infer_view *v = &views[m[i].view];
+		int64_t start = v->ops[m[i].op].start_ns - v->constants.clock_ns;
+
+		if (start > latest && (!waits || infer_waits_for(views, waits, &m[i])))
+			latest = start;
+	}
+	return latest;
+}
+
+/* The edges of one collective, m[0 .. n). */
+static int add(const struct infer_match *m, size_t n, struct infer_view *views)
+{
+	int64_t latest = latest_of(m, n, views, NULL);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct infer_view *v = &views[m[i].view];
+		const struct infer_op *op = &v->ops[m[i].op];
+		int64_t from = peers_of(views, &m[i]) ? latest_of(m, n, views, &m[i]) : latest;
+
+		r = infer_add(
+			v, &(struct infer_edge){.from = op->event,
+						.to = op->event,
+						.from_op = m[i].op,
+						.to_op = m[i].op,
+						.lag_ns = op->end_ns - v->constants.clock_ns - from,
+						.kind = FMT_EDGE_RETURN,
+						.rule = INFER_TRANSFER});
+	}
+	return r;
+}
+
+int infer_transfers(const struct infer_match *m, size_t n, struct infer_view *views)
+{
+	scoped(free_ptr) struct infer_match *sorted = infer_match_by_collective(m, n);
+	int r = sorted ? 0 : -ENOMEM;
+
+	for (size_t first = 0, end; first < n && r == 0; first = end) {
+		end = same(sorted, first, n);
+		if (end - first > 1)
+			r = add(&sorted[first], end - first, views);
+	}
+	return r;
+}

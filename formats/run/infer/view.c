@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/view.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define MOST_EVENTS (UINT32_MAX - 1)
+
+static int is_thread(const struct infer_view *v, uint32_t lane)
+{
+	const struct fmt_lane *l = fmt_lane(v->names, v->index, lane);
+
+	return l && l->kind == FMT_THREAD;
+}
+
+/* Ends of a stranger's events stay within what can be added and subtracted. */
+static int64_t bounded(int64_t t)
+{
+	const int64_t most = INT64_MAX / 4;
+
+	return t > most ? most : t < -most ? -most : t;
+}
+
+static int64_t end_of(const struct fmt_event *e)
+{
+	const int64_t most = INT64_MAX / 16;
+	int64_t duration = e->duration_ns < 0 ? 0 : e->duration_ns;
+
+	return bounded(e->start_ns) + (duration > most ? most : duration);
+}
+
+int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret)
+{
+	const struct fmt_event *e = &v->rank->events[event];
+	const struct fmt_site *s = fmt_site(v->names, e->site);
+	uint32_t at;
+
+	if (!s)
+		return 0;
+	if (fmt_site_const(v->names, s, key, ret))
+		return 1;
+	if (!fmt_site_varying(v->names, s, key, &at) ||
+	    e->first_value + (size_t)at >= v->rank->n_values)
+		return 0;
+	*ret = v->rank->values[e->first_value + at];
+	return 1;
+}
+
+/* "Memcpy HtoD (Pageable -> Device)" */
+static void read_copy(struct infer_op *op, const char *name)
+{
+	op->pageable = strstr(name, "Pageable") != NULL;
+	if (strstr(name, "HtoD") || strstr(name, "HostToDevice"))
+		op->copy = INFER_COPY_TO_DEVICE;
+	else if (strstr(name, "DtoH") || strstr(name, "DeviceToHost"))
+		op->copy = INFER_COPY_TO_HOST;
+	else
+		op->copy = INFER_COPY_WITHIN;
+}
+
+static void read_op(const struct infer_view *v, uint32_t event, const struct fmt_site *s,
+		    struct infer_op *op)
+{
+	const struct fmt_event *e = &v->rank->events[event];
+
+	*op = (struct infer_op){.start_ns = bounded(e->start_ns),
+				.end_ns = end_of(e),
+				.base_ns = bounded(e->start_ns),
+				.event = event,
+				.call = INFER_NONE,
+				.shape = INFER_NONE,
+				.awaits = INFER_NONE,
+				.kind = s->kind};
+	if (s->kind == FMT_MEMCPY)
+		read_copy(op, fmt_string(v->names, s->name, NULL));
+}
+
+static void read_call(const struct infer_view *v, uint32_t event, const struct fmt_site *s,
+		      struct infer_call *call)
+{
+	const struct fmt_event *e = &v->rank->events[event];
+
+	*call = (struct infer_call){.start_ns = bounded(e->start_ns),
+				    .end_ns = end_of(e),
+				    .event = event,
+				    .prev = INFER_NONE,
+				    .api = (uint8_t)infer_api(fmt_string(v->names, s->name, NULL))};
+}
+
+static int add_span(struct infer_span **spans, uint32_t *n, size_t *cap, uint32_t lane,
+		    uint32_t first)
+{
+	if (*n > 0 && (*spans)[*n - 1].lane == lane) {
+		(*spans)[*n - 1].end = first + 1;
+		return 0;
+	}
+	if (array_reserve(spans, *n + (size_t)1, cap) < 0)
+		return -ENOMEM;
+	(*spans)[(*n)++] = (struct infer_span){lane, first, first + 1};
+	return 0;
+}
+
+static int read_events(struct infer_view *v)
+{
+	size_t threads_cap = 0, streams_cap = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < v->rank->n_events && r == 0; i++) {
+		const struct fmt_event *e = &v->rank->events[i];
+		const struct fmt_site *s = fmt_site(v->names, e->site);
+
+		if (!s)
+			continue;
+		if (s->kind == FMT_CALL && is_thread(v, e->lane)) {
+			r = add_span(&v->threads, &v->n_threads, &threads_cap, e->lane, v->n_calls);
+			read_call(v, i, s, &v->calls[v->n_calls]);
+			v->calls[v->n_calls++].thread = v->n_threads - 1;
+		} else if (FMT_IS_OP(s->kind) && !is_thread(v, e->lane)) {
+			r = add_span(&v->streams, &v->n_streams, &streams_cap, e->lane, v->n_ops);
+			read_op(v, i, s, &v->ops[v->n_ops]);
+			v->ops[v->n_ops++].stream = v->n_streams - 1;
+		} else if (s->kind == FMT_SYNC) {
+			v->syncs[v->n_syncs++] = i;
+		}
+	}
+	return r;
+}
+
+static uint64_t correlation_of(const struct infer_view *v, const struct infer_call *c)
+{
+	return v->rank->events[c->event].correlation;
+}
+
+/* Earlier first; at the same microsecond, the correlation tells which was made first. */
+static int made_before(const struct infer_view *v, const struct infer_call *a,
+		       const struct infer_call *b)
+{
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns;
+	return correlation_of(v, a) < correlation_of(v, b);
+}
+
+static int by_correlation(const void *a, const void *b, void *view)
+{
+	const struct infer_call *x = a, *y = b;
+
+	return array_order(correlation_of(view, x), correlation_of(view, y))
+		       ?: array_order(x->event, y->event);
+}
+
+/* Calls of a thread are ordered by start; what starts at the same moment is put in order here. */
+static void order_thread(struct infer_view *v, const struct infer_span *t)
+{
+	struct infer_call *c = v->calls;
+	uint32_t open = INFER_NONE, end;
+
+	for (uint32_t i = t->first; i < t->end; i = end) {
+		for (end = i + 1; end < t->end && c[end].start_ns == c[i].start_ns; end++)
+			;
+		if (end - i > 1)
+			qsort_r(&c[i], end - i, sizeof(*c), by_correlation, v);
+	}
+	for (uint32_t i = t->first; i < t->end; i++) {
+		c[i].prev = open;
+		c[i].nested = open != INFER_NONE && c[i].start_ns < c[open].end_ns &&
+			      c[i].end_ns <= c[open].end_ns;
+		if (!c[i].nested)
+			open = i;
+	}
+}
+
+/* Merges two runs of `from` into `to`. */
+static void merge(const struct infer_view *v, const uint32_t *from, uint32_t *to, size_t first,
+		  size_t middle, size_t end)
+{
+	size_t a = first, b = middle;
+
+	for (size_t i = first; i < end; i++) {
+		if (a < middle &&
+		    (b >= end || !made_before(v, &v->calls[from[b]], &v->calls[from[a]])))
+			to[i] = from[a++];
+		else
+			to[i] = from[b++];
+	}
+}
+
+/* The threads' calls in one row, by merging pairs of threads. */
+static int order_calls(struct infer_view *v)
+{
+	scoped(free_ptr) uint32_t *other = malloc((v->n_calls + (size_t)1) * sizeof(*other));
+	scoped(free_ptr) size_t *ends = malloc((v->n_threads + (size_t)1) * sizeof(*ends));
+	size_t n = v->n_threads;
+
+	if (!other || !ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		v->order[i] = i;
+	for (size_t i = 0; i < n; i++)
+		ends[i] = v->threads[i].end;
+	for (; n > 1; n = (n + 1) / 2) {
+		size_t first = 0;
+
+		for (size_t i = 0; i < n; i += 2) {
+			size_t middle = ends[i], end = i + 1 < n ? ends[i + 1] : middle;
+
+			merge(v, v->order, other, first, middle, end);
+			ends[i / 2] = end;
+			first = end;
+		}
+		uint32_t *swap = v->order;
+
+		v->order = other;
+		other = swap;
+	}
+	return 0;
+}
+
+static uint64_t scramble(uint64_t x)
+{
+	x *= 0x9e3779b97f4a7c15u;
+	return x ^ x >> 32;
+}
+
+/* The slot of the call with that correlation, or the free one where it would stand. */
+static size_t slot_of(const struct infer_view *v, uint64_t correlation)
+{
+	size_t at = scramble(correlation) & (v->table_size - 1);
+
+	while (v->table[at] != INFER_NONE &&
+	       correlation_of(v, &v->calls[v->table[at]]) != correlation)
+		at = (at + 1) & (v->table_size - 1);
+	return at;
+}
+
+static int hash_calls(struct infer_view *v)
+{
+	size_t size = 16;
+
+	while (size < v->n_calls * (size_t)2)
+		size *= 2;
+	v->table = malloc(size * sizeof(*v->table));
+	if (!v->table)
+		return -ENOMEM;
+	v->table_size = size;
+	memset(v->table, 0xff, size * sizeof(*v->table));
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		uint64_t correlation = correlation_of(v, &v->calls[i]);
+		size_t at = slot_of(v, correlation);
+
+		if (correlation == 0)
+			continue;
+		v->table[at] = i;
+	}
+	return 0;
+}
+
+uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation)
+{
+	return correlation ? v->table[slot_of(v, correlation)] : INFER_NONE;
+}
+
+/* Joins operations to their calls by correlation. */
+static int join(struct infer_view *v)
+{
+	int r = hash_calls(v);
+	int64_t after;
+
+	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
+		struct infer_op *op = &v->ops[i];
+
+		op->call = infer_call_of(v, v->rank->events[op->event].correlation);
+		if (op->call == INFER_NONE)
+			continue;
+		v->calls[op->call].n_ops++;
+		op->is_placed = v->calls[op->call].api == INFER_API_GRAPH &&
+				infer_argument(v, op->event, INFER_KEY_AFTER, &after);
+		v->has_nodes |= op->is_placed;
+	}
+	return r;
+}
+
+static void list_launched(struct infer_view *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		v->calls[i].first_op = n;
+		n += v->calls[i].n_ops;
+		v->calls[i].n_ops = 0;
+	}
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		struct infer_call *c;
+
+		if (v->ops[i].call == INFER_NONE)
+			continue;
+		c = &v->calls[v->ops[i].call];
+		v->launched[c->first_op + c->n_ops++] = i;
+	}
+}
+
+int infer_view_init(struct infer_view *v, const struct fmt_names *names,
+		    const struct fmt_run_rank *rank, uint32_t index)
+{
+	size_t n = rank->n_events + 1;
+	int r;
+
+	*v = (struct infer_view){.names = names, .rank = rank, .index = index};
+	if (rank->n_events > MOST_EVENTS)
+		return -EOVERFLOW;
+	v->calls = malloc(n * sizeof(*v->calls));
+	v->ops = malloc(n * sizeof(*v->ops));
+	v->launched = malloc(n * sizeof(*v->launched));
+	v->order = malloc(n * sizeof(*v->order));
+	v->syncs = malloc(n * sizeof(*v->syncs));
+	if (!v->syncs || !v->calls || !v->ops || !v->launched || !v->order)
+		return -ENOMEM;
+	r = read_events(v);
+	for (uint32_t i = 0; i < v->n_threads && r == 0; i++)
+		order_thread(v, &v->threads[i]);
+	if (r == 0)
+		r = order_calls(v);
+	if (r == 0)
+		r = join(v);
+	if (r == 0)
+		list_launched(v);
+	if (v->n_syncs == 0)
+		free(take(v->table));
+	return r;
+}
+
+void infer_view_done(struct infer_view *v)
+{
+	free(v->calls);
+	free(v->ops);
+	free(v->threads);
+	free(v->streams);
+	free(v->order);
+	free(v->launched);
+	free(v->syncs);
+	free(v->table);
+	free(v->edges);
+	*v = (struct infer_view){0};
+}
+
+int64_t infer_launched(const struct infer_view *v, const struct infer_call *call)
+{
+	return (v->constants.from_start ? call->start_ns : call->end_ns) + v->constants.launch_ns;
+}
+
+int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
+{
+	const struct infer_op *before = &v->ops[infer_prev(v, op)];
+	int a = fmt_gap_class((enum fmt_kind)before->kind, before->end_ns - before->start_ns);
+	int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
+	int64_t rest = v->site_gaps && op->kind != FMT_COLLECTIVE
+			       ? fmt_site_gap(v->site_gaps, v->rank->events[before->event].site)
+			       : 0;
+
+	return v->constants.gap_ns[a][b] + rest;
+}
+
+uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns)
+{
+	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
+				 v->ops[i].end_ns <= end_ns);
+
+	return low > v->streams[stream].first ? low - 1 : INFER_NONE;
+}
+
+uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns)
+{
+	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
+				 v->ops[i].start_ns < start_ns);
+
+	return low > v->streams[stream].first ? low - 1 : INFER_NONE;
+}
+
+int infer_before(const struct infer_view *v, const struct infer_op *op,
+		 const struct infer_call *call)
+{
+	return op->call == INFER_NONE || !made_before(v, call, &v->calls[op->call]);
+}
+
+int infer_add(struct infer_view *v, const struct infer_edge *e)
+{
+	if (array_reserve(&v->edges, v->n_edges + 1, &v->edges_cap) < 0)
+		return -ENOMEM;
+	v->edges[v->n_edges++] = *e;
+	return 0;
+}
+
+int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
+		  enum infer_rule rule, int64_t lag_ns)
+{
+	v->ops[to_op].waits = 1;
+	return infer_add(v, &(struct infer_edge){.from = v->ops[from_op].event,
+						 .to = v->ops[to_op].event,
+						 .from_op = from_op,
+						 .to_op = to_op,
+						 .lag_ns = lag_ns,
+						 .kind = (uint8_t)kind,
+						 .rule = (uint8_t)rule});
+}

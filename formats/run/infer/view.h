@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The events of one rank as the rules look at them: calls by thread and over all threads in the
+ * order in which they were made, operations by stream, each with its neighbours.
+ *
+ * Everything is an index into the arrays here. A view is made from a rank of the run, belongs to
+ * one thread, and stands while the rank's events do.
+ */
+#pragma once
+
+#include "formats/run/infer/api.h"
+#include "formats/run/infer/constants.h"
+#include "formats/run/run.h"
+
+#define INFER_NONE UINT32_MAX
+#define INFER_US 1000
+/* An operation that starts later than its rules say, by more than this, is unexplained. */
+#define INFER_UNEXPLAINED_NS (50 * INFER_US)
+
+/* Of the nodes of a graph: the number of each, and those that it waits for beside what is before it
+ * on its stream. */
+#define INFER_KEY_NODE "graph.node"
+#define INFER_KEY_AFTER "graph.after"
+
+enum infer_copy { INFER_COPY_NONE, INFER_COPY_TO_DEVICE, INFER_COPY_TO_HOST, INFER_COPY_WITHIN };
+
+struct infer_op {
+	int64_t start_ns, end_ns;
+	int64_t base_ns; /* when it should have started, by its edges and the constants */
+	uint32_t event;	 /* position in the rank's events */
+	uint32_t call;	 /* that launched it, or INFER_NONE */
+	uint32_t stream; /* index of view->streams */
+	uint32_t shape;	 /* kernels: see shape.h; else INFER_NONE */
+	uint32_t awaits; /* an operation that the recorder saw it wait for, or INFER_NONE */
+	uint8_t kind;	 /* enum fmt_kind */
+	uint8_t copy;	 /* enum infer_copy */
+	uint8_t pageable : 1;
+	uint8_t explained : 1;	     /* its start follows from a rule */
+	uint8_t waits : 1;	     /* has an edge from another operation */
+	uint8_t is_placed : 1;	     /* a node of a graph that says what it waits for */
+	uint8_t waits_elsewhere : 1; /* the recorder saw it wait for a stream of another rank */
+};
+
+struct infer_call {
+	int64_t start_ns, end_ns;
+	uint32_t event;
+	uint32_t thread;
+	uint32_t prev;	   /* of its thread, not counting nested ones; or INFER_NONE */
+	uint32_t first_op; /* its operations are view->launched[first_op .. + n_ops) */
+	uint32_t n_ops;
+	uint8_t api; /* enum infer_api */
+	uint8_t nested;
+	uint8_t waits; /* has an edge of kind FMT_EDGE_RETURN */
+};
+
+struct infer_span {
+	uint32_t lane, first, end;
+};
+
+/* An edge, before its lag is known. */
+struct infer_edge {
+	uint32_t from, to;	 /* positions of events */
+	uint32_t from_op, to_op; /* where the lag depends on them, or INFER_NONE */
+	int64_t lag_ns;
+	uint8_t kind;
+	uint8_t rule; /* enum infer_rule */
+};
+
+enum infer_rule {
+	INFER_COMM_WAIT_COMPUTE,
+	INFER_COMPUTE_WAIT_COMM,
+	INFER_EVENT_WAIT,
+	INFER_ROOM,
+	INFER_QUEUE_ORDER,
+	INFER_GRAPH_GAP,
+	INFER_COPY,
+	INFER_SYNC_STREAM,
+	INFER_SYNC_EVENT,
+	INFER_SYNC_DEVICE,
+	INFER_QUEUE_FULL,
+	INFER_HAND_OVER,
+	INFER_WINDOW,
+	INFER_TRANSFER,
+	INFER_EVENT_WAIT_RECORDED,
+	INFER_SYNC_RECORDED,
+	INFER_GRAPH,
+	INFER_OTHER_GPU,
+	INFER_RULES,
+};
+
+struct infer_view {
+	const struct fmt_names *names;
+	const struct fmt_run_rank *rank;
+	uint32_t index; /* of the rank in the run */
+
+	struct infer_call *calls; /* by thread, then in the order in which they were made */
+	struct infer_op *ops;	  /* by stream, then start */
+	struct infer_span *threads, *streams;
+	uint32_t *order;    /* calls, over all threads in the order in which they were made */
+	uint32_t *launched; /* operations by call */
+	uint32_t *syncs;    /* events: synchronisations that the recorder saw */
+	uint32_t *table;    /* calls, hashed by correlation; until infer_recorded() has ended */
+	size_t table_size;
+	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
+	uint8_t has_nodes; /* operations that are placed */
+
+	struct fmt_constants constants;
+	const struct fmt_site_gaps *site_gaps; /* not owned; or NULL */
+	struct infer_edge *edges;
+	size_t n_edges, edges_cap;
+};
+
+int infer_view_init(struct infer_view *v, const struct fmt_names *names,
+		    const struct fmt_run_rank *rank, uint32_t index);
+void infer_view_done(struct infer_view *v);
+
+/* The operation before it on its stream, or INFER_NONE. */
+static inline uint32_t infer_prev(const struct infer_view *v, const struct infer_op *op)
+{
+	uint32_t i = (uint32_t)(op - v->ops);
+
+	return i > v->streams[op->stream].first ? i - 1 : INFER_NONE;
+}
+
+/* An argument of an event, constant or not; 1 when it is there, else 0. */
+int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
+
+/* When what `call` launched should start, for all that its launch tells. */
+int64_t infer_launched(const struct infer_view *v, const struct infer_call *call);
+
+/* The gap that stream order leaves before `op`, which has one before it. */
+int64_t infer_gap(const struct infer_view *v, const struct infer_op *op);
+
+/* The last operation of a stream that ended at or before `end_ns`; or INFER_NONE. */
+uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns);
+
+/* The last operation of a stream that started before `start_ns`; or INFER_NONE. */
+uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns);
+
+/* The call of a correlation; or INFER_NONE. Not behind infer_recorded(). */
+uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation);
+
+/* Whether `op` was launched by `call` or before it; always so without a launch. */
+int infer_before(const struct infer_view *v, const struct infer_op *op,
+		 const struct infer_call *call);
+
+/* 0 or -ENOMEM. */
+int infer_add(struct infer_view *v, const struct infer_edge *e);
+
+/* An edge between two operations. */
+int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
+		  enum infer_rule rule, int64_t lag_ns);

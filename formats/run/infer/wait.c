@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/walk.h"
+
+#define TOLERANCE INFER_TOLERANCE_NS
+#define BACK 64 /* collectives of one stream that are looked at for one that has ended */
+
+/* By when `op` should have started, as far as its launch and its stream tell. */
+static int64_t base_of(const struct infer_view *v, const struct infer_op *op, int *by_stream)
+{
+	const struct infer_call *call = &v->calls[op->call];
+	int64_t base = op->pageable && call->waits ? call->start_ns + v->constants.copy_ns
+						   : infer_launched(v, call);
+
+	*by_stream = 0;
+	if (infer_prev(v, op) != INFER_NONE) {
+		int64_t after = v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op);
+
+		if (after > base) {
+			base = after;
+			*by_stream = 1;
+		}
+	}
+	return base;
+}
+
+static int add_wait(struct infer_walk *w, uint32_t from, uint32_t to, enum infer_rule rule,
+		    int64_t *base_ns)
+{
+	const struct infer_view *v = w->view;
+	int64_t after = v->ops[from].end_ns + v->constants.event_ns;
+
+	if (after > *base_ns)
+		*base_ns = after;
+	return infer_add_ops(w->view, from, to, FMT_EDGE_START, rule, 0);
+}
+
+/* comm-wait-compute: a collective waits for what was launched before it on the stream that its
+ * process group was called from. */
+static int collective_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
+			    int64_t *base_ns)
+{
+	const struct infer_view *v = w->view;
+	uint32_t from = t->compute != INFER_NONE ? t->compute : w->compute;
+
+	if (from == INFER_NONE || v->ops[from].stream == v->ops[op].stream ||
+	    v->ops[from].end_ns > v->ops[op].start_ns + TOLERANCE)
+		return 0;
+	return add_wait(w, from, op, INFER_COMM_WAIT_COMPUTE, base_ns);
+}
+
+/* The newest collective on `stream` that had ended when `op` started, and that its stream is not
+ * known to have waited for. */
+static uint32_t ended_collective(const struct infer_walk *w, uint32_t stream, uint32_t op)
+{
+	const struct infer_view *v = w->view;
+	uint32_t known =
+		w->knows ? w->known[(size_t)v->ops[op].stream * v->n_streams + stream] : INFER_NONE;
+	uint32_t at = w->last[stream];
+
+	for (int i = 0; i < BACK && at != INFER_NONE; i++, at = infer_prev(v, &v->ops[at])) {
+		if (known != INFER_NONE && at <= known)
+			return INFER_NONE;
+		if (v->ops[at].kind == FMT_COLLECTIVE &&
+		    v->ops[at].end_ns <= v->ops[op].start_ns + TOLERANCE)
+			return at;
+	}
+	return INFER_NONE;
+}
+
+/* compute-wait-comm: each stream wait beyond those of the launch of a collective itself makes the
+ * stream of the next launch wait for a collective: the newest ones. */
+static int compute_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
+			 int64_t *base_ns)
+{
+	struct infer_view *v = w->view;
+	uint32_t own = t->collective ? w->own_waits : 0;
+	int r = 0;
+
+	for (uint32_t n = own; n < t->stream_waits && n < own + BACK && r == 0; n++) {
+		uint32_t best = INFER_NONE;
+
+		for (uint32_t s = 0; s < v->n_streams; s++) {
+			uint32_t at =
+				s == v->ops[op].stream ? INFER_NONE : ended_collective(w, s, op);
+
+			if (at != INFER_NONE && v->ops[at].call != INFER_NONE &&
+			    (best == INFER_NONE || v->calls[v->ops[at].call].start_ns >
+							   v->calls[v->ops[best].call].start_ns))
+				best = at;
+		}
+		if (best == INFER_NONE)
+			break;
+		if (w->knows)
+			w->known[(size_t)v->ops[op].stream * v->n_streams + v->ops[best].stream] =
+				best;
+		r = add_wait(w, best, op, INFER_COMPUTE_WAIT_COMM, base_ns);
+	}
+	return r;
+}
+
+/* event-wait: an event recorded right behind a launch, and waited for at once, orders that launch
+ * before the next one on another stream. */
+static int event_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
+		       int64_t *base_ns)
+{
+	const struct infer_view *v = w->view;
+	uint32_t from = t->awaited;
+
+	if (from == INFER_NONE || v->ops[from].stream == v->ops[op].stream ||
+	    v->ops[from].kind == FMT_COLLECTIVE ||
+	    v->ops[from].end_ns > v->ops[op].start_ns + TOLERANCE)
+		return 0;
+	return add_wait(w, from, op, INFER_EVENT_WAIT, base_ns);
+}
+
+static int recorded_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
+{
+	const struct infer_view *v = w->view;
+	uint32_t from = v->ops[op].awaits;
+
+	if (from == INFER_NONE || v->ops[from].end_ns > v->ops[op].start_ns + TOLERANCE)
+		return 0;
+	return add_wait(w, from, op, INFER_EVENT_WAIT_RECORDED, base_ns);
+}
+
+struct evidence {
+	int64_t off_ns; /* how far the moment that it explains is from the start */
+	int64_t base_ns;
+	uint32_t from;
+	enum infer_rule rule;
+};
+
+/* event-wait: what ended on another stream just when `op` started. */
+static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op,
+			const struct infer_call *call, int64_t base_ns, struct evidence *best)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_op *o = &v->ops[op];
+	uint32_t at = infer_ended(v, stream, o->start_ns + 2 * INFER_US);
+	int64_t window, off;
+
+	for (int i = 0; i < BACK && at != INFER_NONE && call && !infer_before(v, &v->ops[at], call);
+	     i++)
+		at = infer_prev(v, &v->ops[at]);
+	if (at == INFER_NONE || (call && !infer_before(v, &v->ops[at], call)))
+		return;
+	window = o->kind == FMT_COLLECTIVE || v->ops[at].kind == FMT_COLLECTIVE ? 60 : 25;
+	off = o->start_ns - v->ops[at].end_ns;
+	if (off > window * INFER_US || v->ops[at].end_ns <= base_ns)
+		return;
+	off = off < 0 ? -off : off;
+	if (best->from == INFER_NONE || off < best->off_ns)
+		*best = (struct evidence){off, v->ops[at].end_ns, at, INFER_EVENT_WAIT};
+}
+
+/* room: a kernel of another stream had the device for itself, until all of its blocks were handed
+ * out or, where the waiting stream goes first, until a wave of them ended. */
+static void look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t op, int64_t base_ns,
+			  struct evidence *best)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_op *o = &v->ops[op], *z;
+	uint32_t at = infer_started(v, stream, o->start_ns);
+	int64_t room, wave, since, off;
+
+	if (at == INFER_NONE)
+		return;
+	z = &v->ops[at];
+	if (z->kind == FMT_COLLECTIVE || z->end_ns <= o->start_ns + 2 * INFER_US ||
+	    o->start_ns <= base_ns + 25 * INFER_US || z->start_ns > base_ns + 50 * INFER_US)
+		return;
+	room = infer_room(w->shapes, z, &wave);
+	since = z->start_ns > base_ns ? z->start_ns : base_ns;
+	if (o->start_ns < z->start_ns + room - 60 * INFER_US - room / 10 &&
+	    o->start_ns - since > wave + wave / 4)
+		return;
+	off = o->start_ns - (z->start_ns + room);
+	off = off < 0 ? -off : off;
+	if (best->from == INFER_NONE || off < best->off_ns)
+		*best = (struct evidence){off, o->start_ns, at, INFER_ROOM};
+}
+
+/* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), nothing
+ * starts before what was launched before it has started. */
+static void look_at_start(const struct infer_walk *w, uint32_t op, const struct infer_call *call,
+			  int64_t base_ns, struct evidence *best)
+{
+	const struct infer_view *v = w->view;
+	const struct infer_op *o = &v->ops[op], *before;
+	int64_t off;
+
+	if (!call || w->newest == INFER_NONE)
+		return;
+	before = &v->ops[w->newest];
+	off = o->start_ns - before->start_ns;
+	if (before->stream == o->stream || off < 0 || off > 25 * INFER_US ||
+	    before->start_ns <= base_ns)
+		return;
+	if (best->from == INFER_NONE || off < best->off_ns)
+		*best = (struct evidence){off, o->start_ns, w->newest, INFER_QUEUE_ORDER};
+}
+
+int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *call,
+		   int64_t *base_ns)
+{
+	struct infer_view *v = w->view;
+	struct evidence best = {.from = INFER_NONE};
+
+	for (uint32_t s = 0; s < v->n_streams; s++) {
+		if (s == v->ops[op].stream)
+			continue;
+		look_at_end(w, s, op, call, *base_ns, &best);
+		look_for_room(w, s, op, *base_ns, &best);
+	}
+	look_at_start(w, op, call, *base_ns, &best);
+	if (best.from == INFER_NONE)
+		return 0;
+	if (best.base_ns > *base_ns)
+		*base_ns = best.base_ns;
+	if (best.rule == INFER_EVENT_WAIT)
+		return infer_add_ops(v, best.from, op, FMT_EDGE_START, INFER_EVENT_WAIT, 0);
+	if (best.rule == INFER_QUEUE_ORDER)
+		return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_QUEUE_ORDER, INFER_US);
+	return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_ROOM,
+			     v->ops[op].start_ns - v->ops[best.from].start_ns);
+}
+
+static int is_graph(const struct infer_view *v, uint32_t op)
+{
+	return v->ops[op].call != INFER_NONE && v->calls[v->ops[op].call].api == INFER_API_GRAPH;
+}
+
+/* Whether what was before `op` on its stream, or itself, came from a graph, of which a recorder may
+ * not see every node. */
+static int in_graph(const struct infer_view *v, uint32_t op)
+{
+	return is_graph(v, op) || is_graph(v, infer_prev(v, &v->ops[op]));
+}
+
+static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
+{
+	struct infer_view *v = w->view;
+	struct infer_op *o = &v->ops[op];
+	int by_stream, r;
+	int64_t base = base_of(v, o, &by_stream), first = base;
+
+	r = recorded_waits(w, op, &base);
+	if (r == 0 && o->is_placed)
+		r = infer_node_waits(w, &v->calls[o->call], op, &base);
+	if (r == 0 && !w->records && o->kind == FMT_COLLECTIVE) {
+		r = collective_waits(w, t, op, &base);
+	} else if (r == 0 && !w->records) {
+		r = event_waits(w, t, op, &base);
+		if (r == 0)
+			r = compute_waits(w, t, op, &base);
+	}
+	if (r == 0 && o->start_ns > base + TOLERANCE)
+		r = infer_evidence(w, op, &v->calls[o->call], &base);
+	if (r == 0 && o->start_ns > base + TOLERANCE && by_stream && base == first &&
+	    in_graph(v, op)) {
+		r = infer_add_ops(v, infer_prev(v, o), op, FMT_EDGE_START, INFER_GRAPH_GAP,
+				  o->start_ns - v->ops[infer_prev(v, o)].end_ns);
+		base = o->start_ns;
+	}
+	o->base_ns = base;
+	o->explained = o->start_ns <= base + INFER_UNEXPLAINED_NS;
+	return r;
+}
+
+int infer_waits(struct infer_walk *w, const struct infer_call *call)
+{
+	struct infer_view *v = w->view;
+	struct infer_thread *t = &w->threads[call->thread];
+	int r = infer_nodes_of(w, call), collective = 0;
+
+	for (uint32_t i = 0; i < call->n_ops && r == 0; i++) {
+		uint32_t op = v->launched[call->first_op + i];
+
+		r = explain(w, t, op);
+		w->last[v->ops[op].stream] = op;
+		if (v->ops[op].kind == FMT_COLLECTIVE)
+			collective = 1;
+		else
+			t->compute = w->compute = op;
+		t->unrecorded = w->newest = op;
+	}
+	t->collective = (uint8_t)collective;
+	t->stream_waits = 0;
+	t->recorded = t->awaited = INFER_NONE;
+	return r;
+}

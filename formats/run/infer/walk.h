@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One pass over the calls of a rank in the order in which they were made, and what is known at each
+ * of them. The rules in wait.c say for each operation what it waited for, those in sync.c for each
+ * call. Functions return 0 or a negative errno.
+ */
+#pragma once
+
+#include "formats/run/infer/shape.h"
+#include "formats/run/infer/view.h"
+
+#include <stdbool.h>
+
+/* Starts and ends agree within so much: clocks of host and device drift, and some recorders keep
+ * whole microseconds. */
+#define INFER_TOLERANCE_NS (10 * INFER_US)
+struct infer_thread {
+	uint32_t stream_waits; /* calls of that kind since its last launch */
+	uint32_t compute;      /* the last operation it launched that is no collective */
+	uint32_t unrecorded; /* the last it launched, as long as no event was recorded behind it */
+	uint32_t recorded;   /* the same, from that record to the next call of another kind */
+	uint32_t awaited;    /* the same, once a stream wait followed the record */
+	uint8_t collective;  /* the last it launched is a collective */
+};
+
+struct infer_node {
+	int64_t number;
+	uint32_t op;
+};
+
+struct infer_walk {
+	struct infer_view *view;
+	struct infer_node *nodes; /* of the call that is looked at, by number */
+	size_t n_nodes, nodes_cap;
+	uint32_t first_node; /* the operation that begins with the launch, or INFER_NONE */
+	struct infer_shapes *shapes;
+	struct infer_thread *threads;
+	uint32_t *last;	  /* by stream: the operation launched last so far, or INFER_NONE */
+	uint32_t *waited; /* by stream: the newest operation that a device synchronisation saw */
+	uint32_t *known;  /* by stream and stream: newest collective known to be waited for */
+	uint32_t *on;  /* by call: the operation that the recorder saw it wait for, or INFER_NONE */
+	uint8_t *seen; /* by call: a stream wait whose streams the recorder saw */
+	uint32_t compute;   /* as in struct infer_thread, over all threads */
+	uint32_t newest;    /* the operation launched last so far, or INFER_NONE */
+	uint32_t own_waits; /* stream waits that belong to launching a collective itself */
+	uint8_t records;    /* the recorder saw which streams wait for which events: no guessing */
+	uint8_t knows;	    /* 0: too many streams for `known` */
+	uint8_t lax[256];   /* by INFER_LAX: calls of that name were seen not to wait */
+};
+
+int infer_walk_init(struct infer_walk *w, struct infer_view *v, struct infer_shapes *shapes);
+void infer_walk_done(struct infer_walk *w);
+
+/* All of wait.c and sync.c, for one rank. */
+int infer_walk_calls(struct infer_walk *w);
+
+/* Fills `on`, `seen`, and the `awaits` of operations. */
+void infer_recorded(struct infer_view *v, uint32_t *on, uint8_t *seen);
+
+/* graph: what a node of the graph that `call` launched waits for. Its base moves. */
+int infer_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
+		     int64_t *base_ns);
+/* Before it is asked for those of a call. 0 or -ENOMEM. */
+int infer_nodes_of(struct infer_walk *w, const struct infer_call *call);
+
+/* What held back the operations that `call` launched. */
+int infer_waits(struct infer_walk *w, const struct infer_call *call);
+
+/* What `call` waited for. */
+int infer_syncs(struct infer_walk *w, uint32_t call);
+
+/* Finds calls that may wait for the device and are seen not to. */
+void infer_sync_learn(struct infer_walk *w);
+
+/* Gaps within graphs, which hold operations that the recorder did not see. */
+int infer_graph_settle(struct infer_view *v);
+
+/* Launches that waited for a place in the queue. */
+int infer_queue(struct infer_view *v);
+
+/* Threads that take turns. */
+int infer_hand_over(struct infer_view *v);
+
+/* Operations that were launched before the recording began. */
+int infer_window(struct infer_walk *w);
+
+/* Operations that waited for another GPU of the process. */
+int infer_other_gpu(struct infer_view *v);
+
+/* Whether the run shows what `op` waited for beyond `base_ns`: adds that edge, and returns the time
+ * from which its start is explained in *base_ns. */
+int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *call,
+		   int64_t *base_ns);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Operations whose launch was not recorded, most often because it came before the recording began.
+ * Each follows its stream, or what ended elsewhere as it started; the others start where they did,
+ * seen from the start of the recording (rule "window"). So do those that waited for another GPU of
+ * their process: the recorder saw them wait for an event of it, or nothing on their own GPU
+ * explains their start (rule "other-gpu"). */
+#include "formats/run/infer/walk.h"
+
+#define FOLLOWS_NS (25 * INFER_US)
+
+/* The operation starts where it did, seen from the start of the recording. */
+static int hold(struct infer_view *v, const struct infer_op *o, enum infer_rule rule)
+{
+	return infer_add(v, &(struct infer_edge){.from = o->event,
+						 .to = o->event,
+						 .from_op = INFER_NONE,
+						 .to_op = INFER_NONE,
+						 .lag_ns = o->start_ns - v->constants.anchor_ns,
+						 .kind = FMT_EDGE_SPAWN,
+						 .rule = (uint8_t)rule});
+}
+
+static int explain(struct infer_walk *w, uint32_t op)
+{
+	struct infer_view *v = w->view;
+	struct infer_op *o = &v->ops[op];
+	int64_t base = INT64_MIN / 2, was;
+	int r;
+
+	o->explained = 1;
+	if (infer_prev(v, o) != INFER_NONE) {
+		base = v->ops[infer_prev(v, o)].end_ns + infer_gap(v, o);
+		if (o->start_ns <= v->ops[infer_prev(v, o)].end_ns + FOLLOWS_NS)
+			return 0;
+	}
+	was = base;
+	r = infer_evidence(w, op, NULL, &base);
+	if (r < 0 || base != was)
+		return r;
+	return hold(v, o, INFER_WINDOW);
+}
+
+int infer_window(struct infer_walk *w)
+{
+	const struct infer_view *v = w->view;
+	int r = 0;
+
+	for (uint32_t i = 0; i < v->n_ops && r == 0; i++)
+		if (v->ops[i].call == INFER_NONE)
+			r = explain(w, i);
+	return r;
+}
+
+int infer_other_gpu(struct infer_view *v)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
+		struct infer_op *o = &v->ops[i];
+		bool waited = o->waits_elsewhere && o->start_ns > o->base_ns;
+
+		if (o->explained && !waited)
+			continue;
+		o->explained = 1;
+		r = hold(v, o, INFER_OTHER_GPU);
+	}
+	return r;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/iterations.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* What repeats by chance is short, or covers little: the least length of a period, and the share of
+ * the sequence, in percent, that must repeat three times, or twice. */
+#define SHORT 3
+#define MOST 60
+#define SHORT_TWICE 8
+#define MOST_TWICE 90
+#define ANCHORED 50
+
+/* z[p]: how far the sequence, read from its end, agrees with itself p places further. */
+static void agreement(const uint32_t *s, size_t n, uint32_t *z)
+{
+	size_t from = 0, to = 0;
+
+	z[0] = (uint32_t)n;
+	for (size_t p = 1; p < n; p++) {
+		size_t k = 0;
+
+		if (p < to)
+			k = z[p - from] < to - p ? z[p - from] : to - p;
+		while (p + k < n && s[n - 1 - k] == s[n - 1 - p - k])
+			k++;
+		z[p] = (uint32_t)k;
+		if (p + k > to) {
+			from = p;
+			to = p + k;
+		}
+	}
+}
+
+static bool repeats(size_t period, size_t covered, size_t n)
+{
+	if (covered / period >= 3)
+		return period >= SHORT && covered >= n / 100.0 * MOST;
+	return covered / period == 2 && period >= SHORT_TWICE && covered >= n / 100.0 * MOST_TWICE;
+}
+
+/* The shortest period that covers nearly as much as the best; 0 where none is good. */
+static size_t best_period(const uint32_t *z, size_t n)
+{
+	size_t best = 0;
+
+	for (size_t p = 1; p <= n / 2; p++) {
+		if (p + z[p] > best && repeats(p, p + z[p], n))
+			best = p + z[p];
+	}
+	for (size_t p = 1; p <= n / 2 && best > 0; p++) {
+		if (p + z[p] >= best - best / 20 && repeats(p, p + z[p], n))
+			return p;
+	}
+	return 0;
+}
+
+static int by_period(size_t period, size_t covered, size_t n, size_t **ret, size_t *n_ret)
+{
+	size_t count = covered / period;
+	size_t *starts = malloc(count * sizeof(*starts));
+
+	if (!starts)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		starts[i] = n - covered + i * period;
+	*ret = starts;
+	*n_ret = count;
+	return 0;
+}
+
+/* How often each symbol occurs, and how many places the symbols that occur k times take. */
+static bool common_count(const uint32_t *s, size_t n, const uint32_t *counts, uint32_t *places,
+			 uint32_t *ret)
+{
+	uint32_t best = 0;
+
+	for (size_t i = 0; i < n; i++)
+		places[counts[s[i]]]++;
+	for (size_t k = 3; k <= n; k++) {
+		if (places[k] > places[best] || best == 0)
+			best = places[k] > 0 ? (uint32_t)k : best;
+	}
+	*ret = best;
+	return best > 0 && n / best >= SHORT && places[best] >= n / 100.0 * ANCHORED;
+}
+
+static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)
+{
+	scoped(free_ptr) uint32_t *counts = NULL, *places = NULL;
+	size_t n_symbols = 0, at = 0;
+	uint32_t often;
+	size_t *starts;
+
+	for (size_t i = 0; i < n; i++)
+		n_symbols = s[i] >= n_symbols ? (size_t)s[i] + 1 : n_symbols;
+	counts = calloc(n_symbols + 1, sizeof(*counts));
+	places = calloc(n + 1, sizeof(*places));
+	if (!counts || !places)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		counts[s[i]]++;
+	if (!common_count(s, n, counts, places, &often))
+		return 0;
+	starts = malloc(often * sizeof(*starts));
+	if (!starts)
+		return -ENOMEM;
+	while (counts[s[at]] != often)
+		at++;
+	for (size_t i = at; i < n; i++) {
+		if (s[i] == s[at])
+			starts[(*n_ret)++] = i;
+	}
+	*ret = starts;
+	return 0;
+}
+
+/* Where nothing repeats as far as the end: without the last sixteenth or quarter, since a run may
+ * have died within an iteration, and what was under way is missing here and there, or have done
+ * something else at last. Goes on as far as whole ones follow. */
+static int by_period_before(const uint32_t *s, size_t n, uint32_t *z, size_t **ret, size_t *n_ret)
+{
+	for (size_t part = 16; part >= 4; part /= 4) {
+		size_t end = n - n / part, period, first;
+
+		agreement(s, end, z);
+		period = best_period(z, end);
+		if (!period)
+			continue;
+		first = end - period - z[period];
+		for (size_t at = end - (end - first) % period;
+		     at + period <= n && memcmp(s + at, s + at - period, period * sizeof(*s)) == 0;
+		     at += period)
+			end = at + period;
+		return by_period(period, end - first, end, ret, n_ret);
+	}
+	return 0;
+}
+
+int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t *n_ret)
+{
+	scoped(free_ptr) uint32_t *z = NULL;
+	size_t period;
+	int r;
+
+	*ret = NULL;
+	*n_ret = 0;
+	if (n < 4 || n > UINT32_MAX)
+		return 0;
+	z = malloc(n * sizeof(*z));
+	if (!z)
+		return -ENOMEM;
+	agreement(symbols, n, z);
+	period = best_period(z, n);
+	if (period)
+		return by_period(period, period + z[period], n, ret, n_ret);
+	r = by_anchor(symbols, n, ret, n_ret);
+	return r < 0 || *n_ret > 0 ? r : by_period_before(symbols, n, z, ret, n_ret);
+}
+
+void fmt_iterations_align(struct fmt_run *run)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		most = run->ranks[i].n_iterations > most ? run->ranks[i].n_iterations : most;
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		struct fmt_run_rank *r = &run->ranks[i];
+
+		for (size_t k = 0; k < r->n_iterations; k++)
+			r->iterations[k].number = (int64_t)(most - r->n_iterations + k);
+	}
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/kineto/kineto.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/infer/infer.h"
+#include "formats/run/kineto/check.h"
+#include "formats/run/kineto/report.h"
+#include "formats/run/kineto/steps.h"
+#include "formats/run/kineto/write.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* zstd's level, unless asked otherwise: higher ones take longer than reading the files. */
+#define DEFAULT_LEVEL 9
+
+struct job {
+	struct kineto_import im;
+	struct fmt_names *names;
+	struct kineto_naming naming;
+	struct kineto_ready *ready;
+	struct fmt_run run;
+	char parent[PATH_MAX]; /* the directory that the output is in */
+};
+
+static void job_done(struct job *j)
+{
+	for (size_t i = 0; j->ready && i < j->im.n_ranks; i++) {
+		free(j->ready[i].lane_of);
+		free(j->ready[i].call_of);
+	}
+	for (size_t i = 0; j->run.ranks && i < j->run.n_ranks; i++) {
+		free(j->run.ranks[i].events);
+		free(j->run.ranks[i].values);
+		free(j->run.ranks[i].iterations);
+		free(j->run.ranks[i].edges);
+		free(j->run.ranks[i].collectives);
+	}
+	free(j->run.ranks);
+	free(j->ready);
+	kineto_naming_done(&j->naming);
+	fmt_names_free(j->names);
+	for (size_t i = 0; i < j->im.n_ranks; i++) {
+		kineto_rank_done(j->im.ranks[i]);
+		free(j->im.ranks[i]);
+	}
+	free(j->im.ranks);
+	kineto_spill_done(&j->im.spill);
+	kineto_sites_done(&j->im.sites);
+	kineto_strings_done(&j->im.strings);
+}
+
+static void parent_of(const char *path, char *ret, size_t cap)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	snprintf(ret, cap, "%.*s", n > 0 ? (int)n : 1, n > 0 ? path : ".");
+}
+
+static int read_files(struct job *j, struct fmt_error *err)
+{
+	const struct kineto_options *o = j->im.options;
+	struct stat st;
+
+	for (size_t i = 0; i < o->n_files; i++) {
+		if (stat(o->files[i], &st) == 0 && S_ISREG(st.st_mode))
+			j->im.total += (uint64_t)st.st_size;
+	}
+	for (size_t i = 0; i < o->n_files; i++) {
+		int r = kineto_file_read(&j->im, o->files[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	return kineto_check(&j->im, err);
+}
+
+/* From what was read of a rank to its part of the run, but for names. */
+static int prepare(struct job *j, size_t i)
+{
+	struct kineto_ready *ready = &j->ready[i];
+	struct fmt_run_rank *run = &j->run.ranks[i];
+	struct kineto_rank *k = j->im.ranks[i];
+	int r;
+
+	ready->rank = k;
+	ready->options = j->im.options;
+	run->number = (uint32_t)k->number;
+	run->process = k->process;
+	r = kineto_order(k, &j->im.sites, &ready->lane_of);
+	if (r == 0)
+		r = kineto_join(k, &j->im.sites, &ready->call_of);
+	if (r == 0)
+		r = kineto_join_collectives(k, &j->im.sites, ready->call_of);
+	if (r == 0)
+		r = kineto_steps(k, &j->im.sites, ready->call_of, &run->iterations,
+				 &run->n_iterations);
+	return r;
+}
+
+/* Events with the numbers of the trace; the importer's go. */
+static int name_events(struct job *j, size_t i)
+{
+	struct fmt_run_rank *run = &j->run.ranks[i];
+	struct kineto_rank *k = j->im.ranks[i];
+	size_t cap = 0;
+
+	run->events = take(k->events);
+	run->n_events = k->n_events;
+	for (size_t e = 0; e < k->n_events; e++) {
+		int r = kineto_name_event(&j->naming, &run->events[e],
+					  k->values + run->events[e].first_value, &run->values,
+					  &run->n_values, &cap);
+
+		if (r < 0)
+			return r;
+	}
+	free(k->values);
+	k->values = NULL;
+	return 0;
+}
+
+static int name_all(struct job *j)
+{
+	uint32_t n = (uint32_t)j->im.n_ranks;
+	int r = fmt_names_fact_json(j->names, FMT_WHOLE_TRACE, "gputrace.recorder", "\"kineto\"",
+				    8);
+
+	if (r == 0)
+		r = kineto_naming_init(&j->naming, j->names, &j->im.sites);
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = kineto_name_rank(&j->naming, j->im.ranks[i], i);
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = name_events(j, i);
+	return r;
+}
+
+static int make_run(struct job *j)
+{
+	size_t n = j->im.n_ranks;
+	int r = kineto_sites_settle(&j->im.sites);
+
+	j->ready = calloc(n + 1, sizeof(*j->ready));
+	j->run.ranks = calloc(n + 1, sizeof(*j->run.ranks));
+	if (!j->ready || !j->run.ranks)
+		return -ENOMEM;
+	j->run.n_ranks = (uint32_t)n;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = prepare(j, i);
+	if (r == 0)
+		r = fmt_names_new(&j->names);
+	j->run.names = j->names;
+	return r < 0 ? r : name_all(j);
+}
+
+static int write_all(struct job *j, struct fmt_error *err)
+{
+	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED,
+					     .level = j->im.options->level ?: DEFAULT_LEVEL};
+	struct fmt_writer *w;
+	int r = fmt_writer_open(j->im.options->output, j->names, &options, &w, err);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+		fmt_run_number_collectives(&j->run.ranks[i]);
+		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, w, err);
+	}
+	if (r < 0) {
+		fmt_writer_abandon(w);
+		return r;
+	}
+	return fmt_writer_close(w, err);
+}
+
+int kineto_import(const struct kineto_options *o, struct kineto_report *ret, struct fmt_error *err)
+{
+	scoped(job_done) struct job j = {.im = {.options = o}};
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	if (o->n_files == 0)
+		return -EINVAL;
+	parent_of(o->output, j.parent, sizeof(j.parent));
+	kineto_spill_init(&j.im.spill, j.parent);
+	kineto_sites_init(&j.im.sites, &j.im.strings);
+	r = kineto_strings_init(&j.im.strings);
+	if (r == 0)
+		r = read_files(&j, err);
+	if (r == 0)
+		r = make_run(&j);
+	if (r == 0)
+		r = fmt_infer(&j.run);
+	if (r == 0)
+		r = write_all(&j, err);
+	return r < 0 ? r : kineto_report_fill(&j.im, &j.run, j.ready, ret);
+}

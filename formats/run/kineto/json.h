@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads the JSON of a Chrome trace: an object with "traceEvents", or the bare array. Events are
+ * handed over one at a time as they are read; memory is bounded by the largest single value.
+ */
+#pragma once
+
+#include "formats/run/kineto/source.h"
+#include "formats/run/kineto/strings.h"
+#include "formats/trace/model.h"
+
+#define KINETO_DEPTH 32 /* how deep a value may be nested */
+
+enum kineto_presence { KINETO_MISSING, KINETO_THERE, KINETO_UNUSABLE };
+
+/* A value: FMT_INT, or a string or JSON text (white space left out) by its number. */
+struct kineto_arg {
+	uint32_t key;
+	uint32_t type; /* enum fmt_type */
+	int64_t value;
+};
+
+struct kineto_event {
+	uint64_t offset; /* of its "{", in the unpacked JSON */
+	uint32_t ph, cat, name;
+	struct kineto_arg pid, tid; /* FMT_JSON "" when missing */
+	enum kineto_presence has_ts, has_dur;
+	int64_t ts_ns, dur_ns;	       /* from microseconds */
+	int rounded;		       /* a time had digits beyond the nanosecond */
+	const struct kineto_arg *args; /* both stand until the call returns */
+	size_t n_args;
+	const struct kineto_arg *others; /* members of the event that are none of the above */
+	size_t n_others;
+};
+
+struct kineto_json {
+	struct kineto_strings *strings;
+	/* Both return 0, or a negative errno that ends the reading. */
+	int (*event)(void *context, const struct kineto_event *e);
+	/* A member of the top object other than "traceEvents"; `json` is its text, as above. */
+	int (*member)(void *context, uint32_t key, const char *json, size_t len);
+	/* Called now and then; may be NULL. */
+	int (*progress)(void *context);
+	void *context;
+};
+
+/* What was read, and what of it is no JSON and was read all the same. */
+struct kineto_json_counts {
+	uint64_t bytes;
+	uint64_t not_numbers; /* NaN, Infinity, -inf ...: kept as texts */
+	uint64_t commas;      /* that nothing follows */
+};
+
+/* Reads it all; *counts is right in any case. An array of events may lack its closing bracket.
+ * -EBADMSG with *err where it is no JSON or no trace; else what a callback returned. `path` is for
+ * *err. */
+int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
+		     struct kineto_json_counts *counts, struct fmt_error *err);
+
+/* Microseconds as text ("4458676983423.243", "1.5e6") in nanoseconds; *rounded is set to 1 where
+ * digits were lost, else left alone. 0, or -ERANGE beyond 64 bits, or -EINVAL for no number. */
+int kineto_time_ns(const char *s, size_t len, int64_t *ret, int *rounded);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/kineto/name.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace/json.h"
+#include "formats/run/kineto/document.h"
+#include "formats/run/kineto/owner.h"
+
+#include <stdbool.h>
+#include <xxhash.h>
+
+int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names, struct kineto_sites *sites)
+{
+	*t = (struct kineto_naming){.names = names, .sites = sites, .n_strings = sites->strings->n};
+	t->string_of = calloc(t->n_strings + 1, sizeof(*t->string_of));
+	return t->string_of ? 0 : -ENOMEM;
+}
+
+void kineto_naming_done(struct kineto_naming *t)
+{
+	free(t->string_of);
+	t->string_of = NULL;
+}
+
+static int name_string(struct kineto_naming *t, uint32_t string, fmt_str *ret)
+{
+	const struct kineto_string *s = &t->sites->strings->strings[string];
+	int r;
+
+	if (string >= t->n_strings)
+		return fmt_names_string(t->names, s->s, s->len, ret);
+	if (!t->string_of[string]) {
+		r = fmt_names_string(t->names, s->s, s->len, ret);
+		if (r < 0)
+			return r;
+		t->string_of[string] = *ret + 1;
+	}
+	*ret = t->string_of[string] - 1;
+	return 0;
+}
+
+/* A value in the trace's numbers. */
+static int name_value(struct kineto_naming *t, uint8_t type, int64_t value, int64_t *ret)
+{
+	fmt_str s;
+	int r;
+
+	if (type != FMT_STRING && type != FMT_JSON) {
+		*ret = value;
+		return 0;
+	}
+	r = name_string(t, (uint32_t)value, &s);
+	*ret = s;
+	return r;
+}
+
+static int put_arg(struct kineto_naming *t, const char *key, uint8_t type, int varies,
+		   int64_t value, struct fmt_arg *ret)
+{
+	*ret = (struct fmt_arg){.type = type, .varies = (uint8_t)varies, .value = value};
+	return fmt_names_string(t->names, key, strlen(key), &ret->key);
+}
+
+/* What the importer says of a collective: see enum fmt_collective_arg. */
+static int put_collective(struct kineto_naming *t, const struct kineto_site *s,
+			  struct fmt_arg *args)
+{
+	fmt_str op, dtype;
+	int r = name_string(t, s->op, &op);
+
+	if (r == 0)
+		r = name_string(t, s->dtype, &dtype);
+	if (r == 0)
+		r = put_arg(t, FMT_KEY_COMM, FMT_INT, 1, 0, &args[FMT_COLLECTIVE_COMM]);
+	if (r == 0)
+		r = put_arg(t, FMT_KEY_SEQ, FMT_INT, 1, 0, &args[FMT_COLLECTIVE_SEQ]);
+	if (r == 0)
+		r = put_arg(t, FMT_KEY_OP, FMT_STRING, 0, op, &args[FMT_COLLECTIVE_OP]);
+	if (r == 0)
+		r = put_arg(t, FMT_KEY_DTYPE, FMT_STRING, 0, dtype, &args[FMT_COLLECTIVE_DTYPE]);
+	if (r == 0)
+		r = put_arg(t, FMT_KEY_BYTES, FMT_INT, 0, s->message_bytes,
+			    &args[FMT_COLLECTIVE_BYTES]);
+	return r;
+}
+
+static int name_site(struct kineto_naming *t, struct kineto_site *s)
+{
+	const struct kineto_slot_arg *from = kineto_site_args(t->sites, s);
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 256];
+	uint32_t n = s->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS : 0;
+	struct fmt_site site = {.kind = s->kind, .n_args = n + s->n_args, .args = args};
+	int r = name_string(t, s->name, &site.name);
+
+	if (r == 0)
+		r = name_string(t, s->cat, &site.category);
+	if (r == 0 && n > 0)
+		r = put_collective(t, s, args);
+	for (uint32_t i = 0; i < s->n_args && r == 0; i++) {
+		struct fmt_arg *a = &args[n + i];
+
+		*a = (struct fmt_arg){.type = from[i].type,
+				      .varies = from[i].varies || from[i].moved};
+		r = name_string(t, from[i].key, &a->key);
+		if (r == 0 && !a->varies)
+			r = name_value(t, from[i].type, from[i].value, &a->value);
+	}
+	if (r == 0)
+		r = fmt_names_site(t->names, &site, &s->fmt);
+	s->fmt += r == 0;
+	return r;
+}
+
+/* The values of an event of which some were constants of the importer's site, or are strings. */
+static int convert(struct kineto_naming *t, const struct kineto_site *s, const int64_t *from,
+		   int64_t *to)
+{
+	const struct kineto_slot_arg *args = kineto_site_args(t->sites, s);
+
+	for (uint32_t i = 0; i < s->n_args; i++) {
+		int r;
+
+		if (!args[i].varies && !args[i].moved)
+			continue;
+		r = name_value(t, args[i].type, args[i].varies ? *from++ : args[i].value, to++);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_t *from,
+		      int64_t **values, size_t *n, size_t *cap)
+{
+	struct kineto_site *s = &t->sites->sites[e->site];
+	size_t first = *n, most = FMT_COLLECTIVE_ARGS + s->n_args;
+	int r = s->fmt ? 0 : name_site(t, s);
+
+	if (r < 0)
+		return r;
+	if (first + most > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(values, first + most, cap) < 0)
+		return -ENOMEM;
+	if (s->kind == FMT_COLLECTIVE) {
+		(*values)[(*n)++] = -1;
+		(*values)[(*n)++] = 0;
+	}
+	if (s->converts) {
+		r = convert(t, s, from, *values + *n);
+		*n += fmt_site(t->names, s->fmt - 1)->n_values - (*n - first);
+	} else {
+		for (uint32_t i = 0; i < s->n_varying; i++)
+			(*values)[(*n)++] = from[i];
+	}
+	e->site = s->fmt - 1;
+	e->first_value = (uint32_t)first;
+	return r;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------- */
+
+static void put_id(struct text *t, const struct kineto_strings *strings, const struct kineto_arg *a)
+{
+	if (a->type == FMT_INT)
+		text_i64(t, a->value);
+	else if (a->type == FMT_STRING)
+		fmt_json_string(t, strings->strings[a->value].s, strings->strings[a->value].len);
+	else
+		text_str(t, "null");
+}
+
+/* The names of processes and threads, as they were: [[name, pid, tid, args], ...]. */
+static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
+{
+	const struct kineto_strings *strings = t->sites->strings;
+	scoped(text_done) struct text json = {0};
+
+	text_char(&json, '[');
+	for (size_t i = 0; i < k->n_names; i++) {
+		const struct kineto_name *m = &k->names[i];
+
+		text_str(&json, i ? ",[" : "[");
+		fmt_json_string(&json, strings->strings[m->name].s, strings->strings[m->name].len);
+		text_char(&json, ',');
+		put_id(&json, strings, &m->pid);
+		text_char(&json, ',');
+		put_id(&json, strings, &m->tid);
+		text_char(&json, ',');
+		text_bytes(&json, strings->strings[m->args].s, strings->strings[m->args].len);
+		text_char(&json, ']');
+	}
+	text_char(&json, ']');
+	return json.error ? json.error
+			  : fmt_names_fact_json(t->names, rank, "gputrace.metadata", json.data,
+						json.len);
+}
+
+static uint32_t id_hash(const struct kineto_arg *pid, const struct kineto_arg *tid)
+{
+	int64_t key[4] = {pid->value, tid->value, pid->type == FMT_INT, tid->type == FMT_INT};
+
+	return (uint32_t)XXH3_64bits(key, sizeof(key));
+}
+
+static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
+{
+	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
+}
+
+/* The slot of the "thread_name" of a thread, or the free one where it would stand. */
+static size_t slot_of(const struct kineto_table *t, const struct kineto_rank *k,
+		      const struct kineto_arg *pid, const struct kineto_arg *tid)
+{
+	uint32_t hash = id_hash(pid, tid);
+	size_t at = kineto_probe(t, hash);
+
+	for (; t->slots[at].number; at = kineto_next(t, at)) {
+		const struct kineto_name *m = &k->names[t->slots[at].number - 1];
+
+		if (same_id(&m->pid, pid) && same_id(&m->tid, tid))
+			break;
+	}
+	return at;
+}
+
+/* The last "thread_name" of each thread. */
+static int index_names(const struct kineto_rank *k, struct kineto_table *ret)
+{
+	if (kineto_table_room(ret) < 0)
+		return -ENOMEM;
+	for (size_t i = k->n_names; i-- > 0;) {
+		const struct kineto_name *m = &k->names[i];
+		size_t at;
+
+		if (m->name != KINETO_THREAD_NAME)
+			continue;
+		if (kineto_table_room(ret) < 0)
+			return -ENOMEM;
+		at = slot_of(ret, k, &m->pid, &m->tid);
+		if (!ret->slots[at].number)
+			kineto_table_put(ret, at, id_hash(&m->pid, &m->tid), (uint32_t)i);
+	}
+	return 0;
+}
+
+static int lane_name(struct kineto_naming *t, const struct kineto_rank *k,
+		     const struct kineto_table *names, const struct kineto_lane *l, fmt_str *ret)
+{
+	uint32_t number = names->slots[slot_of(names, k, &l->pid, &l->tid)].number;
+	char name[256];
+
+	*ret = 0;
+	if (!number)
+		return 0;
+	number = k->names[number - 1].args;
+	if (kineto_document_string(t->sites->strings->strings[number].s, "name", name,
+				   sizeof(name)) < 0)
+		return 0;
+	return fmt_names_string(t->names, name, strlen(name), ret);
+}
+
+static int name_lane(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
+		     const struct kineto_table *names, const struct kineto_lane *l)
+{
+	struct fmt_lane lane = {.kind = (uint8_t)l->kind};
+	uint32_t number;
+	int r = lane_name(t, k, names, l, &lane.name);
+
+	if (l->pid.type == FMT_INT) {
+		lane.pid = l->pid.value;
+	} else if (r == 0) {
+		lane.text_ids |= 1;
+		r = name_string(t, (uint32_t)l->pid.value, &lane.pid_text);
+	}
+	if (l->tid.type == FMT_INT) {
+		lane.tid = l->tid.value;
+	} else if (r == 0) {
+		lane.text_ids |= 2;
+		r = name_string(t, (uint32_t)l->tid.value, &lane.tid_text);
+	}
+	return r < 0 ? r : fmt_names_lane(t->names, rank, &lane, &number);
+}
+
+struct device {
+	int64_t ordinal;
+	uint64_t ops;
+};
+
+static int by_ops(const void *a, const void *b)
+{
+	const struct device *x = a, *y = b;
+
+	return array_order(y->ops, x->ops) ?: array_order(x->ordinal, y->ordinal);
+}
+
+/* The devices that the rank worked on, the busiest first. */
+static size_t devices_of(const struct kineto_rank *k, const struct kineto_strings *strings,
+			 struct device *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n_lanes; i++) {
+		const struct kineto_lane *l = &k->lanes[i];
+		size_t at = 0;
+
+		int64_t ordinal = kineto_device_ordinal(strings, &l->pid);
+
+		if (l->kind != FMT_STREAM || ordinal < 0 || l->ops == 0)
+			continue;
+		/* Lanes are in the order of their devices. */
+		at = n > 0 && ret[n - 1].ordinal == ordinal ? n - 1 : n;
+		if (at == n)
+			ret[n++] = (struct device){.ordinal = ordinal};
+		ret[at].ops += l->ops;
+	}
+	qsort(ret, n, sizeof(*ret), by_ops);
+	return n;
+}
+
+static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
+{
+	scoped(free_ptr) struct device *devices = malloc((k->n_lanes + 1) * sizeof(*devices));
+	size_t n = devices ? devices_of(k, t->sites->strings, devices) : 0;
+	const char *json = NULL;
+
+	if (!devices)
+		return -ENOMEM;
+	for (size_t i = 0; i < k->n_facts; i++) {
+		if (kineto_string_is(t->sites->strings, k->facts[i].key, "deviceProperties", 16))
+			json = t->sites->strings->strings[k->facts[i].json].s;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct fmt_device device = {.ordinal = devices[i].ordinal};
+		int r = json ? kineto_document_device(json, t->names, &device) : 0;
+
+		if (r == 0)
+			r = fmt_names_device(t->names, rank, &device);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
+{
+	struct kineto_table names = {0};
+	int r = index_names(k, &names);
+
+	for (size_t i = 0; i < k->n_lanes && r == 0; i++)
+		r = name_lane(t, k, rank, &names, &k->lanes[i]);
+	free(names.slots);
+	if (r == 0)
+		r = name_devices(t, k, rank);
+	for (size_t i = 0; i < k->n_facts && r == 0; i++) {
+		fmt_str value;
+
+		r = name_string(t, k->facts[i].json, &value);
+		if (r == 0)
+			r = fmt_names_fact(t->names, rank,
+					   t->sites->strings->strings[k->facts[i].key].s, value);
+	}
+	return r == 0 && k->n_names > 0 ? name_metadata(t, k, rank) : r;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Puts what was read into an order that follows from the content alone, and joins operations to
+ * their calls. One thread. */
+#pragma once
+
+#include "formats/run/kineto/rank.h"
+#include "formats/run/write.h"
+
+#define KINETO_NONE FMT_RUN_NONE
+
+/* Sorts the lanes of a rank (threads, then streams, by number), and its calls and operations by
+ * lane and time. *lane_of says where each lane went, for the ranges in the spool; the caller frees
+ * it. 0 or -ENOMEM. */
+int kineto_order(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **lane_of);
+
+/* Sorts ranges of one slice in the same way; their lanes are those of the sorted rank. */
+void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
+			 const struct kineto_sites *sites);
+
+/* For each event the call that launched it, or KINETO_NONE; for the caller to free. 0 or -ENOMEM.
+ */
+int kineto_join(const struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret);
+
+/* Gives collectives what the ranges around their launch say of them. 0 or -errno. */
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_sites *sites,
+			    const uint32_t *call_of);

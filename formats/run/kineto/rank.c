@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/kineto/rank.h"
+
+#include "base/array.h"
+#include "formats/trace/json.h"
+#include "formats/run/kineto/collective.h"
+#include "formats/trace/value.h"
+
+#include <stdbool.h>
+#include <xxhash.h>
+
+#define MAX_ARGS 256
+#define MAX_NOTES (1u << 20) /* of one kind; what comes after says nothing new */
+
+void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
+		      const struct kineto_sites *sites)
+{
+	*k = (struct kineto_rank){.path = path,
+				  .number = -1,
+				  .ordinal = -1,
+				  .first_ns = INT64_MAX,
+				  .last_ns = INT64_MIN};
+	kineto_spool_init(&k->spool, spill, sites);
+}
+
+void kineto_rank_done(struct kineto_rank *k)
+{
+	free(k->lanes);
+	free(k->lane_table.slots);
+	free(k->events);
+	free(k->values);
+	kineto_spool_done(&k->spool);
+	free(k->facts);
+	free(k->names);
+	free(k->steps.notes);
+	free(k->numbered.notes);
+	free(k->comms.notes);
+	kineto_tally_done(&k->tally);
+	free(k->lane_here);
+	memset(k, 0, sizeof(*k));
+}
+
+const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k)
+{
+	return k->ranges ? k->ranges : &k->spool;
+}
+
+int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e)
+{
+	if (k->lane_here)
+		e->lane = k->lane_here[e->lane];
+	return e->lane != UINT32_MAX;
+}
+
+int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json)
+{
+	for (size_t i = 0; i < k->n_facts; i++) {
+		if (k->facts[i].key == key) {
+			k->facts[i].json = json;
+			return 0;
+		}
+	}
+	if (array_reserve(&k->facts, k->n_facts + 1, &k->facts_cap) < 0)
+		return -ENOMEM;
+	k->facts[k->n_facts++] = (struct kineto_fact){key, json};
+	return 0;
+}
+
+int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name)
+{
+	if (array_reserve(&k->names, k->n_names + 1, &k->names_cap) < 0)
+		return -ENOMEM;
+	k->names[k->n_names++] = *name;
+	return 0;
+}
+
+/* ---- lanes ------------------------------------------------------------------------------- */
+
+static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
+{
+	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
+}
+
+static int lane_of(struct kineto_rank *k, const struct kineto_event *e, enum fmt_lane_kind kind,
+		   uint32_t *ret)
+{
+	uint64_t key[3] = {(uint64_t)e->pid.value, (uint64_t)e->tid.value,
+			   (uint64_t)kind | (e->pid.type == FMT_INT ? 2 : 0) |
+				   (e->tid.type == FMT_INT ? 4 : 0)};
+	uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(key));
+	struct kineto_lane *l;
+	size_t at;
+
+	if (kineto_table_room(&k->lane_table) < 0)
+		return -ENOMEM;
+	for (at = kineto_probe(&k->lane_table, hash); k->lane_table.slots[at].number;
+	     at = kineto_next(&k->lane_table, at)) {
+		l = &k->lanes[k->lane_table.slots[at].number - 1];
+		if (l->kind == kind && same_id(&l->pid, &e->pid) && same_id(&l->tid, &e->tid)) {
+			*ret = k->lane_table.slots[at].number - 1;
+			return 0;
+		}
+	}
+	if (k->n_lanes >= UINT32_MAX - 2)
+		return -EOVERFLOW;
+	if (array_reserve(&k->lanes, k->n_lanes + 1, &k->lanes_cap) < 0)
+		return -ENOMEM;
+	k->lanes[k->n_lanes] = (struct kineto_lane){.kind = kind, .pid = e->pid, .tid = e->tid};
+	kineto_table_put(&k->lane_table, at, hash, (uint32_t)k->n_lanes);
+	*ret = (uint32_t)k->n_lanes++;
+	return 0;
+}
+
+/* ---- what an event is -------------------------------------------------------------------- */
+
+static bool ends_with(const struct kineto_string *s, const char *end)
+{
+	size_t n = strlen(end);
+
+	return s->len >= n && memcmp(s->s + s->len - n, end, n) == 0;
+}
+
+static enum kineto_class class_of(const struct kineto_sites *sites, const struct kineto_event *e)
+{
+	if (e->ph != KINETO_COMPLETE)
+		return KINETO_MARK;
+	switch (e->cat) {
+	case KINETO_CAT_RUNTIME:
+	case KINETO_CAT_RUNTIME_OLD:
+	case KINETO_CAT_DRIVER:
+		return KINETO_CALL;
+	case KINETO_CAT_KERNEL:
+	case KINETO_CAT_KERNEL_OLD:
+		return KINETO_GPU_KERNEL;
+	case KINETO_CAT_MEMCPY:
+	case KINETO_CAT_MEMCPY_OLD:
+		return KINETO_GPU_MEMCPY;
+	case KINETO_CAT_MEMSET:
+	case KINETO_CAT_MEMSET_OLD:
+		return KINETO_GPU_MEMSET;
+	case KINETO_CAT_SYNC:
+		return KINETO_GPU_SYNC;
+	case KINETO_CAT_GPU_ANNOTATION:
+		return KINETO_GPU_RANGE;
+	case KINETO_CAT_ANNOTATION:
+	case KINETO_CAT_OP:
+	case KINETO_CAT_PYTHON:
+		return KINETO_RANGE;
+	default:
+		break;
+	}
+	if (ends_with(&sites->strings->strings[e->cat], "_runtime") ||
+	    ends_with(&sites->strings->strings[e->cat], "_driver"))
+		return KINETO_CALL;
+	return KINETO_RANGE;
+}
+
+static bool is_stream(enum kineto_class class)
+{
+	return class >= KINETO_GPU_KERNEL && class <= KINETO_GPU_RANGE;
+}
+
+static bool is_numbered(enum kineto_class class)
+{
+	return class <= KINETO_GPU_SYNC;
+}
+
+/* ---- arguments --------------------------------------------------------------------------- */
+
+struct arguments {
+	struct kineto_slot_arg args[MAX_ARGS];
+	int64_t values[MAX_ARGS + 2];
+	size_t n, n_values;
+};
+
+/* The key with `dots` dots before it. */
+static int dotted(struct kineto_sites *sites, uint32_t key, uint32_t *ret)
+{
+	const struct kineto_string *s = &sites->strings->strings[key];
+	char buf[256];
+	size_t n = s->len < sizeof(buf) - 1 ? s->len : sizeof(buf) - 1;
+
+	buf[0] = '.';
+	memcpy(buf + 1, s->s, n);
+	return kineto_strings_add(sites->strings, buf, n + 1, ret);
+}
+
+/* The nanoseconds, over the duration, by which "bytes" must be divided to give `a`. */
+static bool is_rate(const struct kineto_sites *sites, const struct kineto_event *e,
+		    const struct kineto_arg *a, int64_t *ret)
+{
+	char given[FMT_RATE_TEXT], made[FMT_RATE_TEXT];
+	const char *text = given;
+	int64_t bytes = -1;
+	double rate, ns;
+
+	for (size_t i = 0; i < e->n_args; i++) {
+		if (e->args[i].key == KINETO_BYTES && e->args[i].type == FMT_INT)
+			bytes = e->args[i].value;
+	}
+	if (a->type == FMT_INT)
+		snprintf(given, sizeof(given), "%lld", (long long)a->value);
+	else
+		text = sites->strings->strings[a->value].s;
+	rate = strtod(text, NULL);
+	ns = rate > 0 ? (double)bytes / rate : 0;
+	if (bytes <= 0 || !(ns >= 1) || ns > 1e15)
+		return false;
+	*ret = (int64_t)(ns + 0.5);
+	fmt_rate_text(bytes, *ret, made);
+	*ret -= e->dur_ns;
+	return strcmp(made, text) == 0;
+}
+
+/* Whether the argument tells what a collective is: it is kept with the site, which is described
+ * from it, even if arguments of this key vary. */
+static bool tells_collective(const struct kineto_sites *sites, const struct kineto_event *e,
+			     uint32_t key)
+{
+	const char *name = sites->strings->strings[e->name].s;
+
+	return key >= KINETO_COLLECTIVE_NAME && key <= KINETO_INPUT_TYPE &&
+	       (kineto_is_around_collective(name) || kineto_is_collective(name));
+}
+
+static void add(struct arguments *a, const struct kineto_sites *sites, const struct kineto_event *e,
+		uint32_t key, uint8_t type, int64_t value)
+{
+	bool varies =
+		kineto_sites_varies(sites, e->cat, key, type) && !tells_collective(sites, e, key);
+
+	a->args[a->n++] = (struct kineto_slot_arg){
+		.key = key, .type = type, .varies = (uint8_t)varies, .value = varies ? 0 : value};
+	if (varies)
+		a->values[a->n_values++] = value;
+}
+
+static int add_others(struct arguments *a, struct kineto_sites *sites, const struct kineto_event *e)
+{
+	uint32_t key;
+	int r;
+
+	if (e->ph != KINETO_COMPLETE && e->ph != KINETO_INSTANT) {
+		r = dotted(sites, KINETO_PH, &key);
+		if (r < 0)
+			return r;
+		add(a, sites, e, key, FMT_STRING, e->ph);
+	}
+	for (size_t i = 0; i < e->n_others; i++) {
+		r = dotted(sites, e->others[i].key, &key);
+		if (r < 0)
+			return r;
+		add(a, sites, e, key, (uint8_t)e->others[i].type, e->others[i].value);
+	}
+	return 0;
+}
+
+static bool is_ours(const struct kineto_string *key)
+{
+	return key->len > 9 && memcmp(key->s, "gputrace ", 9) == 0;
+}
+
+static int add_args(struct arguments *a, struct kineto_sites *sites, const struct kineto_event *e,
+		    bool numbered, uint64_t correlation)
+{
+	for (size_t i = 0; i < e->n_args; i++) {
+		const struct kineto_arg *v = &e->args[i];
+		uint32_t key = v->key;
+		int64_t rest;
+
+		if (numbered && v->type == FMT_INT && correlation > 0 &&
+		    (key == KINETO_CORRELATION || key == KINETO_EXTERNAL_ID) &&
+		    (uint64_t)v->value == correlation) {
+			add(a, sites, e, key, FMT_CORRELATION, 0);
+			continue;
+		}
+		if (key == KINETO_BANDWIDTH && v->type != FMT_STRING &&
+		    is_rate(sites, e, v, &rest)) {
+			add(a, sites, e, key, FMT_RATE, rest);
+			continue;
+		}
+		if (key >= KINETO_KNOWN && sites->strings->strings[key].s[0] == '.') {
+			int r = dotted(sites, key, &key);
+
+			if (r < 0)
+				return r;
+		} else if (key >= KINETO_KNOWN && is_ours(&sites->strings->strings[key])) {
+			continue;
+		}
+		add(a, sites, e, key, (uint8_t)v->type, v->value);
+	}
+	return 0;
+}
+
+/* The correlation, of those classes that have one; 0 none. */
+static uint64_t correlation_of(const struct kineto_event *e)
+{
+	for (size_t i = 0; i < e->n_args; i++) {
+		if (e->args[i].key == KINETO_CORRELATION && e->args[i].type == FMT_INT)
+			return e->args[i].value > 0 ? (uint64_t)e->args[i].value : 0;
+	}
+	return 0;
+}
+
+/* ---- keeping ----------------------------------------------------------------------------- */
+
+static int note(struct kineto_rank *k, const struct kineto_site *s, const struct fmt_event *f)
+{
+	struct kineto_notes *list = s->role == KINETO_STEP	 ? &k->steps
+				    : s->role == KINETO_NUMBERED ? &k->numbered
+								 : &k->comms;
+
+	if (s->role == KINETO_NUMBERED && list->n >= MAX_NOTES)
+		return 0;
+	if (array_reserve(&list->notes, list->n + 1, &list->cap) < 0)
+		return -ENOMEM;
+	list->notes[list->n++] =
+		(struct kineto_note){f->start_ns, f->duration_ns, f->lane, f->site};
+	return 0;
+}
+
+static int keep_numbered(struct kineto_rank *k, const struct fmt_event *f,
+			 const struct arguments *a)
+{
+	if (k->n_events >= UINT32_MAX || k->n_values + a->n_values > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&k->events, k->n_events + 1, &k->events_cap) < 0 ||
+	    array_reserve(&k->values, k->n_values + a->n_values + 2, &k->values_cap) < 0)
+		return -ENOMEM;
+	k->events[k->n_events] = *f;
+	k->events[k->n_events++].first_value = (uint32_t)k->n_values;
+	memcpy(k->values + k->n_values, a->values, a->n_values * sizeof(*a->values));
+	k->n_values += a->n_values;
+	return 0;
+}
+
+static int keep(struct kineto_rank *k, struct kineto_sites *sites, const struct kineto_event *e,
+		enum kineto_fate *fate)
+{
+	enum kineto_class class = class_of(sites, e);
+	bool numbered = is_numbered(class);
+	struct fmt_event f = {.start_ns = e->ts_ns, .duration_ns = e->dur_ns};
+	const struct kineto_site *s;
+	struct arguments a;
+	int r;
+
+	a.n = a.n_values = 0;
+	f.correlation = numbered ? correlation_of(e) : 0;
+	r = lane_of(k, e, is_stream(class) ? FMT_STREAM : FMT_THREAD, &f.lane);
+	if (r == 0)
+		r = add_others(&a, sites, e);
+	if (r == 0)
+		r = add_args(&a, sites, e, numbered, f.correlation);
+	if (r == 0)
+		r = kineto_sites_add(sites, class, e->cat, e->name, a.args, a.n, &f.site);
+	if (r < 0)
+		return r;
+	s = &sites->sites[f.site];
+	*fate = (enum kineto_fate)s->kind;
+	if (numbered) {
+		k->lanes[f.lane].ops += FMT_IS_OP(s->kind);
+		return keep_numbered(k, &f, &a);
+	}
+	if (s->role != KINETO_NO_ROLE) {
+		r = note(k, s, &f);
+		if (r < 0)
+			return r;
+	}
+	return kineto_spool_add(&k->spool, &f, a.values);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static void put_arg(struct text *t, const struct kineto_strings *strings,
+		    const struct kineto_arg *a)
+{
+	const struct kineto_string *s = &strings->strings[a->type == FMT_INT ? 0 : a->value];
+
+	if (a->type == FMT_INT)
+		text_i64(t, a->value);
+	else if (a->type == FMT_JSON)
+		text_bytes(t, s->s, s->len);
+	else
+		fmt_json_string(t, s->s, s->len);
+}
+
+static int keep_name(struct kineto_rank *k, struct kineto_strings *strings,
+		     const struct kineto_event *e)
+{
+	struct kineto_name m = {.name = e->name, .pid = e->pid, .tid = e->tid};
+	struct text t = {0};
+	int r;
+
+	text_char(&t, '{');
+	for (size_t i = 0; i < e->n_args; i++) {
+		const struct kineto_string *key = &strings->strings[e->args[i].key];
+
+		if (i > 0)
+			text_char(&t, ',');
+		fmt_json_string(&t, key->s, key->len);
+		text_char(&t, ':');
+		put_arg(&t, strings, &e->args[i]);
+	}
+	text_char(&t, '}');
+	r = t.error ? t.error : kineto_strings_add(strings, t.data, t.len, &m.args);
+	text_done(&t);
+	return r < 0 ? r : kineto_rank_name(k, &m);
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static bool is_flow(const struct kineto_event *e)
+{
+	return e->ph == KINETO_FLOW_START || e->ph == KINETO_FLOW_STEP || e->ph == KINETO_FLOW_END;
+}
+
+/* What is left out, and why; KINETO_FATES where it is not. */
+static enum kineto_fate unwanted(const struct kineto_event *e)
+{
+	if (e->ph == KINETO_EMPTY)
+		return KINETO_NO_PHASE;
+	if (is_flow(e) && e->cat >= KINETO_CAT_LAUNCH && e->cat <= KINETO_CAT_LAUNCH_OLDEST)
+		return KINETO_FLOW_LAUNCH;
+	if (is_flow(e) && (e->cat == KINETO_CAT_AUTOGRAD || e->cat == KINETO_CAT_AUTOGRAD_OLD))
+		return KINETO_FLOW_AUTOGRAD;
+	if (e->has_ts == KINETO_MISSING)
+		return KINETO_NO_TIME;
+	if (e->has_ts == KINETO_UNUSABLE || e->has_dur == KINETO_UNUSABLE)
+		return KINETO_BAD_TIME;
+	if (e->dur_ns < 0)
+		return KINETO_NEGATIVE;
+	return e->n_args + e->n_others >= 250 ? KINETO_MANY_ARGS : KINETO_FATES;
+}
+
+/* Differences of such times, and their sums with a duration, fit 64 bits. */
+static bool is_near(int64_t ns)
+{
+	return ns > -(INT64_C(1) << 62) && ns < INT64_C(1) << 62;
+}
+
+int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
+		      const struct kineto_event *e, enum kineto_fate *fate)
+{
+	int64_t end;
+
+	if (e->ph == KINETO_METADATA) {
+		*fate = KINETO_KEPT_NAME;
+		return keep_name(k, sites->strings, e);
+	}
+	*fate = unwanted(e);
+	if (*fate != KINETO_FATES)
+		return 0;
+	if (!is_near(e->ts_ns) || !is_near(e->dur_ns)) {
+		*fate = KINETO_BAD_TIME;
+		return 0;
+	}
+	end = e->ts_ns + e->dur_ns;
+	k->tally.no_duration += e->ph == KINETO_COMPLETE && e->has_dur == KINETO_MISSING;
+	k->tally.rounded += (uint64_t)e->rounded;
+	k->first_ns = e->ts_ns < k->first_ns ? e->ts_ns : k->first_ns;
+	k->last_ns = end > k->last_ns ? end : k->last_ns;
+	return keep(k, sites, e, fate);
+}
+
+static void shift(struct kineto_notes *list, int64_t by)
+{
+	for (size_t i = 0; i < list->n; i++)
+		list->notes[i].start_ns += by;
+}
+
+int kineto_rank_end(struct kineto_rank *k)
+{
+	int64_t by = k->base_ns;
+
+	if (k->first_ns > k->last_ns)
+		return kineto_spool_end(&k->spool);
+	if (!is_near(by))
+		return -ERANGE;
+	k->first_ns += by;
+	k->last_ns += by;
+	if (!is_near(k->first_ns) || !is_near(k->last_ns))
+		return -ERANGE;
+	for (size_t i = 0; i < k->n_events; i++)
+		k->events[i].start_ns += by;
+	shift(&k->steps, by);
+	shift(&k->numbered, by);
+	shift(&k->comms, by);
+	return kineto_spool_end(&k->spool);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One rank as it is read: its calls and operations in memory, its ranges in a spool, and what the
+ * file says about it. Numbers of strings, sites and lanes are the importer's. One thread.
+ */
+#pragma once
+
+#include "formats/run/kineto/spool.h"
+#include "formats/run/kineto/tally.h"
+
+struct kineto_lane {
+	uint32_t kind;		    /* enum fmt_lane_kind */
+	struct kineto_arg pid, tid; /* FMT_INT, else text by its number */
+	uint32_t name;
+	uint64_t ops; /* work of a device on it */
+};
+
+struct kineto_fact {
+	uint32_t key, json;
+};
+
+/* A range that means something for the whole rank. */
+struct kineto_note {
+	int64_t start_ns, duration_ns;
+	uint32_t lane, site;
+};
+
+struct kineto_notes {
+	struct kineto_note *notes;
+	size_t n, cap;
+};
+
+struct kineto_name {	     /* an M event */
+	uint32_t name, args; /* args as JSON text */
+	struct kineto_arg pid, tid;
+};
+
+struct kineto_rank {
+	const char *path; /* not owned */
+	int64_t number;	  /* as the file says; -1 unknown */
+	size_t place;	  /* among the files, as given */
+	int64_t base_ns;  /* added to all times when the file has been read */
+	struct kineto_lane *lanes;
+	size_t n_lanes, lanes_cap;
+	struct kineto_table lane_table;
+	struct fmt_event *events; /* calls, operations, synchronisations, as they come */
+	size_t n_events, events_cap;
+	int64_t *values;
+	size_t n_values, values_cap;
+	struct kineto_spool spool;
+	struct kineto_fact *facts;
+	size_t n_facts, facts_cap;
+	struct kineto_name *names;
+	size_t n_names, names_cap;
+	struct kineto_notes steps, numbered, comms;
+	int64_t first_ns, last_ns; /* of all that was kept */
+	struct kineto_tally tally;
+
+	/* Of one of several GPUs of a file (split.h). */
+	uint8_t split;
+	uint32_t process; /* from 1: the same for GPUs that threads share; 0: it shares none */
+	int64_t ordinal;  /* of its device; -1 unknown */
+	const struct kineto_spool *ranges; /* the file's, not owned; NULL: `spool` */
+	uint32_t *lane_here; /* owned: of each of the file's lanes; UINT32_MAX: another's */
+};
+
+/* Its ranges, and those of other GPUs of its file: 1 when `e`, which was read there, is its own;
+ * then e->lane is. */
+const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k);
+int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e);
+
+void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
+		      const struct kineto_sites *sites);
+void kineto_rank_done(struct kineto_rank *k);
+
+/* Keeps an event, and says what as in *fate. 0 or -errno. */
+int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
+		      const struct kineto_event *e, enum kineto_fate *fate);
+
+/* A fact; one of the same key is replaced. `json` is a string number. 0 or -errno. */
+int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json);
+
+/* A name of a process or thread. 0 or -ENOMEM. */
+int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name);
+
+/* All has been read: adds base_ns to all times. -ERANGE when they do not fit 64 bits then. */
+int kineto_rank_end(struct kineto_rank *k);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What events have in common, as the files are read. An importer's site is finer or coarser than
+ * the trace's: which arguments vary is only known in the end, and kineto_sites_settle() tells.
+ * Numbers are the importer's own. One thread.
+ */
+#pragma once
+
+#include "formats/run/kineto/json.h"
+#include "formats/trace/names.h"
+
+/* What an event is, from its "ph" and "cat". */
+enum kineto_class {
+	KINETO_CALL,
+	KINETO_GPU_KERNEL,
+	KINETO_GPU_MEMCPY,
+	KINETO_GPU_MEMSET,
+	KINETO_GPU_SYNC,
+	KINETO_GPU_RANGE, /* gpu_user_annotation: a range on a stream */
+	KINETO_RANGE,
+	KINETO_MARK,
+};
+
+/* What a range is good for beside being kept. */
+enum kineto_role {
+	KINETO_NO_ROLE,
+	KINETO_STEP,	 /* ProfilerStep#N */
+	KINETO_NUMBERED, /* any other annotation that ends in a number */
+	KINETO_COMMS,	 /* c10d::*, record_param_comms, nccl:*: around launches of collectives */
+};
+
+/* Sources that describe a collective, the weakest first. */
+enum kineto_evidence {
+	KINETO_FROM_NONE,
+	KINETO_FROM_KERNEL,	/* its name: SendRecv may be an all-to-all, a copy has no type */
+	KINETO_FROM_OPERATOR,	/* c10d::alltoall_base_, and shapes of its tensors */
+	KINETO_FROM_ANNOTATION, /* nccl:all_to_all, and the shape of its input */
+	KINETO_FROM_ARGUMENTS,	/* "Collective name", "In msg nelems", "dtype" */
+};
+
+struct kineto_slot_arg {
+	uint32_t key;
+	uint8_t type, varies;
+	uint8_t moved; /* constant here, but varies in the trace */
+	uint8_t spare;
+	int64_t value; /* string numbers are the importer's */
+};
+
+struct kineto_site {
+	uint8_t class, kind; /* enum kineto_class, enum fmt_kind */
+	uint8_t role;
+	uint8_t converts; /* values of its events change when they go into the trace */
+	uint8_t refined;  /* what it says of a collective was found elsewhere */
+	uint32_t cat, name, n_args, n_varying;
+	/* Of a collective; string numbers, 0 unknown. */
+	uint32_t op, dtype;
+	int64_t message_bytes;			       /* -1 unknown */
+	uint8_t op_source, dtype_source, bytes_source; /* enum kineto_evidence */
+	/* Of a step or numbered annotation. */
+	uint32_t prefix; /* the name without its number */
+	int64_t number;
+	uint64_t events;
+	uint32_t fmt;  /* its number in the trace, plus 1; 0: not given yet */
+	uint32_t args; /* index of the first of them */
+};
+
+struct kineto_varying {
+	uint32_t cat, key;
+};
+
+struct kineto_sites {
+	struct kineto_strings *strings;
+	struct kineto_site *sites;
+	size_t n, cap;
+	struct kineto_slot_arg *args;
+	size_t n_args, args_cap;
+	struct kineto_table table;
+	struct kineto_varying *varying; /* found to vary, sorted by cat and key */
+	size_t n_varying, varying_cap;
+	size_t next_look; /* at that many sites, look for arguments that should vary */
+};
+
+void kineto_sites_init(struct kineto_sites *t, struct kineto_strings *strings);
+void kineto_sites_done(struct kineto_sites *t);
+
+/* The site of an event. Arguments that vary have the value 0. -EOVERFLOW when there are too many.
+ */
+int kineto_sites_add(struct kineto_sites *t, enum kineto_class class, uint32_t cat, uint32_t name,
+		     const struct kineto_slot_arg *args, size_t n_args, uint32_t *ret);
+
+/* 1 when the arguments `key` of events of class `cat` are kept with each event. */
+int kineto_sites_varies(const struct kineto_sites *t, uint32_t cat, uint32_t key, uint8_t type);
+
+/* The same site with other findings about its collective. */
+int kineto_sites_refine(struct kineto_sites *t, uint32_t site, uint32_t op, uint32_t dtype,
+			int64_t message_bytes, uint32_t *ret);
+
+/* All files have been read: decides which arguments vary. */
+int kineto_sites_settle(struct kineto_sites *t);
+
+static inline const struct kineto_slot_arg *kineto_site_args(const struct kineto_sites *t,
+							     const struct kineto_site *s)
+{
+	return t->args + s->args;
+}
+
+/* Sites by what they say, not by number: <0, 0, >0. */
+int kineto_site_compare(const struct kineto_sites *t, uint32_t a, uint32_t b);

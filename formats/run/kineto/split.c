@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/kineto/split.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/kineto/owner.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct job {
+	struct kineto_import *im;
+	struct kineto_rank *from;
+	const struct kineto_owners *owners;
+};
+
+/* ---- lanes ------------------------------------------------------------------------------- */
+
+/* The lanes that the part has anything on. */
+static int take_lanes(const struct job *j, uint32_t part, struct kineto_rank *to)
+{
+	const struct kineto_rank *from = j->from;
+	scoped(free_ptr) bool *used = calloc(from->n_lanes + 1, sizeof(*used));
+
+	to->lane_here = malloc((from->n_lanes + 1) * sizeof(*to->lane_here));
+	to->lanes = malloc((from->n_lanes + 1) * sizeof(*to->lanes));
+	if (!used || !to->lane_here || !to->lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->n_events; i++)
+		used[from->events[i].lane] |= j->owners->part_of[i] == part;
+	for (size_t i = 0; i < from->n_lanes; i++) {
+		to->lane_here[i] = KINETO_NOBODY;
+		if (!used[i] && j->owners->home[i] != part)
+			continue;
+		to->lane_here[i] = (uint32_t)to->n_lanes;
+		to->lanes[to->n_lanes] = from->lanes[i];
+		to->lanes[to->n_lanes++].ops = 0;
+	}
+	return 0;
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static int take_events(const struct job *j, uint32_t part, struct kineto_rank *to)
+{
+	const struct kineto_rank *from = j->from;
+	const struct kineto_site *sites = j->im->sites.sites;
+
+	for (size_t i = 0; i < from->n_events; i++) {
+		const struct fmt_event *e = &from->events[i];
+		uint32_t n = sites[e->site].n_varying;
+		struct fmt_event *f;
+
+		if (j->owners->part_of[i] != part)
+			continue;
+		if (array_reserve(&to->events, to->n_events + 1, &to->events_cap) < 0 ||
+		    array_reserve(&to->values, to->n_values + n + 1, &to->values_cap) < 0)
+			return -ENOMEM;
+		f = &to->events[to->n_events++];
+		*f = *e;
+		f->lane = to->lane_here[e->lane];
+		f->first_value = (uint32_t)to->n_values;
+		to->lanes[f->lane].ops += FMT_IS_OP(sites[e->site].kind);
+		if (n > 0)
+			memcpy(to->values + to->n_values, from->values + e->first_value,
+			       n * sizeof(*to->values));
+		to->n_values += n;
+	}
+	return 0;
+}
+
+/* What stands where the part has the ranges. */
+static int take_notes(const struct job *j, uint32_t part, const struct kineto_rank *to,
+		      const struct kineto_notes *from, struct kineto_notes *ret)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		if (j->owners->home[from->notes[i].lane] != part)
+			continue;
+		if (array_reserve(&ret->notes, ret->n + 1, &ret->cap) < 0)
+			return -ENOMEM;
+		ret->notes[ret->n] = from->notes[i];
+		ret->notes[ret->n++].lane = to->lane_here[from->notes[i].lane];
+	}
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
+{
+	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
+}
+
+static bool has_pid(const struct kineto_rank *k, const struct kineto_arg *pid)
+{
+	for (size_t i = 0; i < k->n_lanes; i++)
+		if (same_id(&k->lanes[i].pid, pid))
+			return true;
+	return false;
+}
+
+/* Facts, and the names of the processes that the part has; the first has those of nobody. */
+static int take_names(const struct job *j, uint32_t part, struct kineto_rank *to)
+{
+	const struct kineto_rank *from = j->from;
+	int r = 0;
+
+	for (size_t i = 0; i < from->n_facts && r == 0; i++)
+		r = kineto_rank_fact(to, from->facts[i].key, from->facts[i].json);
+	for (size_t i = 0; i < from->n_names && r == 0; i++)
+		if (has_pid(to, &from->names[i].pid) ||
+		    (part == 0 && !has_pid(from, &from->names[i].pid)))
+			r = kineto_rank_name(to, &from->names[i]);
+	return r;
+}
+
+static bool has_siblings(const struct kineto_owners *o, uint32_t part)
+{
+	uint32_t process = o->parts[part].process;
+
+	return (part > 0 && o->parts[part - 1].process == process) ||
+	       (part + 1 < o->n_parts && o->parts[part + 1].process == process);
+}
+
+/* Numbers the process, over all files. */
+static int name_process(const struct job *j, uint32_t part, struct kineto_rank *to)
+{
+	uint32_t key, json;
+	char text[16];
+	int r;
+
+	r = snprintf(text, sizeof(text), "%" PRIu32,
+		     j->im->n_processes + j->owners->parts[part].process + 1);
+	r = kineto_strings_add(&j->im->strings, text, (size_t)r, &json);
+	if (r == 0)
+		r = kineto_strings_add(&j->im->strings, FMT_FACT_PROCESS, strlen(FMT_FACT_PROCESS),
+				       &key);
+	return r < 0 ? r : kineto_rank_fact(to, key, json);
+}
+
+/* ---- parts ------------------------------------------------------------------------------- */
+
+static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
+{
+	const struct kineto_rank *from = j->from;
+	int r;
+
+	kineto_rank_init(to, from->path, &j->im->spill, &j->im->sites);
+	to->number = from->number;
+	to->base_ns = from->base_ns;
+	to->first_ns = from->first_ns;
+	to->last_ns = from->last_ns;
+	to->ordinal = j->owners->parts[part].device;
+	to->split = 1;
+	to->ranges = &from->spool;
+	r = take_lanes(j, part, to);
+	if (r == 0)
+		r = take_events(j, part, to);
+	if (r == 0)
+		r = take_notes(j, part, to, &from->steps, &to->steps);
+	if (r == 0)
+		r = take_notes(j, part, to, &from->numbered, &to->numbered);
+	if (r == 0)
+		r = take_notes(j, part, to, &from->comms, &to->comms);
+	if (r == 0)
+		r = take_names(j, part, to);
+	if (r == 0 && has_siblings(j->owners, part))
+		r = name_process(j, part, to);
+	for (size_t i = 0; r == 0 && i < from->n_lanes; i++)
+		if (j->owners->home[i] != part)
+			to->lane_here[i] = KINETO_NOBODY; /* another has its ranges */
+	return r;
+}
+
+/* `first` takes the place of `from`, and what belongs to the whole file with it. */
+static void replace(struct kineto_rank *from, struct kineto_rank *first)
+{
+	struct kineto_rank old = *from;
+
+	*from = *first;
+	from->spool = old.spool;
+	from->tally = old.tally;
+	memset(&old.spool, 0, sizeof(old.spool));
+	memset(&old.tally, 0, sizeof(old.tally));
+	kineto_rank_done(&old);
+}
+
+int kineto_split(struct kineto_import *im, size_t index)
+{
+	scoped(kineto_owners_done) struct kineto_owners owners = {0};
+	struct job j = {.im = im, .from = im->ranks[index], .owners = &owners};
+	struct kineto_rank first = {0};
+	int r = kineto_owners_find(j.from, &im->sites, &owners);
+
+	if (r < 0 || owners.n_parts == 0)
+		return r;
+	r = make_part(&j, 0, &first);
+	for (uint32_t i = 1; i < owners.n_parts && r == 0; i++) {
+		struct kineto_rank *k = calloc(1, sizeof(*k));
+
+		if (!k || array_reserve(&im->ranks, im->n_ranks + 1, &im->ranks_cap) < 0) {
+			free(k);
+			r = -ENOMEM;
+			break;
+		}
+		im->ranks[im->n_ranks++] = k;
+		r = make_part(&j, i, k);
+	}
+	j.from->tally.guessed = owners.guessed;
+	im->n_processes += owners.parts[owners.n_parts - 1].process + 1;
+	if (r < 0)
+		kineto_rank_done(&first);
+	else
+		replace(j.from, &first);
+	return r;
+}
+
+/* ---- what GPUs of a process know of one another ------------------------------------------ */
+
+/* Adds notes of `from` to those of `to`, on the same threads. Where `to` has no such thread they go
+ * to its first lane, or with `same` nowhere. */
+static int add_notes(const struct kineto_rank *from, const struct kineto_notes *notes, size_t n,
+		     bool same, const struct kineto_rank *to, struct kineto_notes *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct kineto_lane *l = &from->lanes[notes->notes[i].lane];
+		uint32_t lane = 0;
+
+		while (lane < to->n_lanes && (l->kind != to->lanes[lane].kind ||
+					      !same_id(&l->pid, &to->lanes[lane].pid) ||
+					      !same_id(&l->tid, &to->lanes[lane].tid)))
+			lane++;
+		if (lane == to->n_lanes && same)
+			continue;
+		if (array_reserve(&ret->notes, ret->n + 1, &ret->cap) < 0)
+			return -ENOMEM;
+		ret->notes[ret->n] = notes->notes[i];
+		ret->notes[ret->n++].lane = lane < to->n_lanes ? lane : 0;
+	}
+	return 0;
+}
+
+/* How many notes a rank had of its own. */
+struct own {
+	size_t steps, numbered, comms;
+};
+
+static int share_with(struct kineto_import *im, const struct own *own, size_t to)
+{
+	struct kineto_rank *k = im->ranks[to];
+	int r = 0;
+
+	for (size_t i = 0; i < im->n_ranks && r == 0; i++) {
+		const struct kineto_rank *from = im->ranks[i];
+
+		if (i == to || from->process != k->process)
+			continue;
+		r = add_notes(from, &from->steps, own[i].steps, false, k, &k->steps);
+		if (r == 0)
+			r = add_notes(from, &from->numbered, own[i].numbered, false, k,
+				      &k->numbered);
+		if (r == 0)
+			r = add_notes(from, &from->comms, own[i].comms, true, k, &k->comms);
+	}
+	return r;
+}
+
+static uint32_t process_of(const struct kineto_import *im, const struct kineto_rank *k)
+{
+	const struct kineto_string *strings = im->strings.strings;
+
+	for (size_t i = 0; i < k->n_facts; i++)
+		if (strcmp(strings[k->facts[i].key].s, FMT_FACT_PROCESS) == 0)
+			return (uint32_t)strtoul(strings[k->facts[i].json].s, NULL, 10);
+	return 0;
+}
+
+int kineto_share(struct kineto_import *im)
+{
+	scoped(free_ptr) struct own *own = calloc(im->n_ranks + 1, sizeof(*own));
+	int r = own ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < im->n_ranks && r == 0; i++) {
+		struct kineto_rank *k = im->ranks[i];
+
+		k->process = process_of(im, k);
+		own[i] = (struct own){k->steps.n, k->numbered.n, k->comms.n};
+	}
+	for (size_t i = 0; i < im->n_ranks && r == 0; i++)
+		if (im->ranks[i]->process > 0 && im->ranks[i]->n_lanes > 0)
+			r = share_with(im, own, i);
+	return r;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Ranges and marks, from when they are read until their slice is written: runs sorted by start, in
+ * memory while they are few, else in a file without a name. Memory is bounded by one run.
+ *
+ * A spool belongs to a rank; all spools of an import share a spill. One thread.
+ */
+#pragma once
+
+#include "formats/run/kineto/site.h"
+
+#define KINETO_RUN (1u << 19) /* records in a run */
+
+/* The file without a name, made when it is first needed. */
+struct kineto_spill {
+	const char *directory; /* not owned: where it is made */
+	int fd;		       /* -1: not made yet */
+	uint64_t bytes;	       /* that it has */
+	uint64_t resident;     /* bytes of runs that are kept in memory instead, of all spools */
+};
+
+void kineto_spill_init(struct kineto_spill *p, const char *directory);
+void kineto_spill_done(struct kineto_spill *p);
+
+struct kineto_run {
+	uint64_t offset, bytes, records;
+};
+
+struct kineto_spool {
+	struct kineto_spill *spill;
+	const struct kineto_sites *sites;
+	struct fmt_event *events; /* the run that is being filled, or was kept; `site` is the
+				     importer's */
+	int64_t *values;
+	size_t n, cap, n_values, values_cap;
+	struct kineto_run *runs;
+	size_t n_runs, runs_cap;
+	uint64_t records; /* in all */
+	int sorted;
+};
+
+void kineto_spool_init(struct kineto_spool *p, struct kineto_spill *spill,
+		       const struct kineto_sites *sites);
+void kineto_spool_done(struct kineto_spool *p);
+
+/* `values` are as many as the site has that vary. Returns 0 or -errno. */
+int kineto_spool_add(struct kineto_spool *p, const struct fmt_event *e, const int64_t *values);
+
+/* All has been added. */
+int kineto_spool_end(struct kineto_spool *p);
+
+/* Reads a spool by start. The spool must not change meanwhile. */
+struct kineto_spool_reader;
+
+int kineto_spool_read(const struct kineto_spool *p, struct kineto_spool_reader **ret);
+void kineto_spool_reader_free(struct kineto_spool_reader *r);
+
+/* The next range: 1, 0 at the end, or -errno. *values stand until the next call. */
+int kineto_spool_next(struct kineto_spool_reader *r, struct fmt_event *ret, const int64_t **values);

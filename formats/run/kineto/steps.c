@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/kineto/steps.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/iterations.h"
+
+#include <stdbool.h>
+
+struct steps {
+	struct fmt_iteration *steps;
+	size_t n, cap;
+};
+
+static void steps_done(struct steps *s)
+{
+	free(s->steps);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_iteration *x = a, *y = b;
+
+	return array_order(x->start_ns, y->start_ns) ?: array_order(y->duration_ns, x->duration_ns)
+	       ?: array_order(x->number, y->number);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct fmt_iteration *x = a, *y = b;
+
+	return array_order(x->number, y->number) ?: by_start(a, b);
+}
+
+static int append(struct steps *s, int64_t number, int64_t start_ns, int64_t duration_ns)
+{
+	if (array_reserve(&s->steps, s->n + 1, &s->cap) < 0)
+		return -ENOMEM;
+	s->steps[s->n++] = (struct fmt_iteration){number, start_ns, duration_ns};
+	return 0;
+}
+
+/* Sorts; what begins within another, and a number that was there already, goes. */
+static void tidy(struct steps *s)
+{
+	size_t n = 0;
+
+	if (s->n == 0)
+		return;
+	qsort(s->steps, s->n, sizeof(*s->steps), by_number);
+	for (size_t i = 0; i < s->n; i++) {
+		if (n == 0 || s->steps[i].number != s->steps[n - 1].number)
+			s->steps[n++] = s->steps[i];
+	}
+	qsort(s->steps, n, sizeof(*s->steps), by_start);
+	s->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct fmt_iteration *last = s->n ? &s->steps[s->n - 1] : NULL;
+
+		if (!last || s->steps[i].start_ns - last->start_ns >= last->duration_ns)
+			s->steps[s->n++] = s->steps[i];
+	}
+}
+
+/* 1 when something was launched from `from` on. */
+static bool launches_since(const struct kineto_rank *k, const uint32_t *call_of, int64_t from)
+{
+	for (size_t i = 0; i < k->n_events; i++) {
+		if (call_of[i] != KINETO_NONE && k->events[call_of[i]].start_ns >= from)
+			return true;
+	}
+	return false;
+}
+
+/* The profiler ends in the middle of a step: a last one that launches nothing and lasts less than a
+ * hundredth of the others is none. */
+static int drop_stub(struct steps *s, const struct kineto_rank *k, const uint32_t *call_of)
+{
+	scoped(free_ptr) int64_t *durations = malloc((s->n + 1) * sizeof(*durations));
+	const struct fmt_iteration *last = s->n ? &s->steps[s->n - 1] : NULL;
+
+	if (!durations)
+		return -ENOMEM;
+	if (s->n < 2)
+		return 0;
+	for (size_t i = 0; i < s->n; i++)
+		durations[i] = s->steps[i].duration_ns;
+	qsort(durations, s->n, sizeof(*durations), array_by_i64);
+	if (last->duration_ns < durations[s->n / 2] / 100 &&
+	    !launches_since(k, call_of, last->start_ns))
+		s->n--;
+	return 0;
+}
+
+static int from_profiler(struct steps *s, const struct kineto_rank *k,
+			 const struct kineto_sites *sites, const uint32_t *call_of)
+{
+	for (size_t i = 0; i < k->steps.n; i++) {
+		const struct kineto_note *m = &k->steps.notes[i];
+		int r = append(s, sites->sites[m->site].number, m->start_ns, m->duration_ns);
+
+		if (r < 0)
+			return r;
+	}
+	tidy(s);
+	return drop_stub(s, k, call_of);
+}
+
+/* ---- annotations that are numbered ------------------------------------------------------- */
+
+struct named {
+	const char *prefix;
+	struct fmt_iteration step;
+};
+
+static int by_prefix(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = strcmp(x->prefix, y->prefix);
+
+	return order ? order : by_start(&x->step, &y->step);
+}
+
+/* The time that annotations of one prefix cover, where they look like iterations: at least two, one
+ * after the other, the numbers rising. Else -1. */
+static int64_t covers(const struct named *list, size_t n)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fmt_iteration *s = &list[i].step, *before = &list[i - (i > 0)].step;
+
+		if (i > 0 && (s->number <= before->number ||
+			      s->start_ns - before->start_ns < before->duration_ns))
+			return -1;
+		if (__builtin_add_overflow(sum, s->duration_ns, &sum))
+			return -1;
+	}
+	return n < 2 ? -1 : sum;
+}
+
+static int from_annotations(struct steps *s, const struct kineto_rank *k,
+			    const struct kineto_sites *sites)
+{
+	const struct kineto_notes *notes = &k->numbered;
+	scoped(free_ptr) struct named *list = malloc((notes->n + 1) * sizeof(*list));
+	size_t best = 0, n_best = 0;
+	int64_t most = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < notes->n; i++) {
+		const struct kineto_note *m = &notes->notes[i];
+		const struct kineto_site *site = &sites->sites[m->site];
+
+		list[i] = (struct named){sites->strings->strings[site->prefix].s,
+					 {site->number, m->start_ns, m->duration_ns}};
+	}
+	if (notes->n > 0)
+		qsort(list, notes->n, sizeof(*list), by_prefix);
+	for (size_t from = 0, to; from < notes->n; from = to) {
+		for (to = from; to < notes->n && strcmp(list[from].prefix, list[to].prefix) == 0;)
+			to++;
+		if (covers(list + from, to - from) > most) {
+			most = covers(list + from, to - from);
+			best = from;
+			n_best = to - from;
+		}
+	}
+	/* What covers little is a part of an iteration. */
+	if (most < (k->last_ns - k->first_ns) / 2)
+		return 0;
+	for (size_t i = best; i < best + n_best; i++) {
+		const struct fmt_iteration *step = &list[i].step;
+		int r = append(s, step->number, step->start_ns, step->duration_ns);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- repetition -------------------------------------------------------------------------- */
+
+struct launch {
+	int64_t at_ns;
+	uint32_t event;
+};
+
+static int by_launch(const void *a, const void *b)
+{
+	const struct launch *x = a, *y = b;
+
+	return array_order(x->at_ns, y->at_ns) ?: array_order(x->event, y->event);
+}
+
+/* The thread that launches most; KINETO_NONE where none does. */
+static int busiest(const struct kineto_rank *k, const uint32_t *call_of, uint32_t *ret)
+{
+	scoped(free_ptr) uint64_t *counts = calloc(k->n_lanes + 1, sizeof(*counts));
+	uint64_t most = 0;
+
+	if (!counts)
+		return -ENOMEM;
+	*ret = KINETO_NONE;
+	for (size_t i = 0; i < k->n_events; i++) {
+		if (call_of[i] != KINETO_NONE)
+			counts[k->events[call_of[i]].lane]++;
+	}
+	for (size_t i = 0; i < k->n_lanes; i++) {
+		if (counts[i] > most) {
+			most = counts[i];
+			*ret = (uint32_t)i;
+		}
+	}
+	return 0;
+}
+
+/* What the busiest thread launches, in order. */
+static int launches_of(const struct kineto_rank *k, const uint32_t *call_of, struct launch **ret,
+		       size_t *n_ret)
+{
+	struct launch *list = malloc((k->n_events + 1) * sizeof(*list));
+	uint32_t lane;
+	size_t n = 0;
+
+	if (!list || busiest(k, call_of, &lane) < 0) {
+		free(list);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < k->n_events; i++) {
+		if (call_of[i] != KINETO_NONE && k->events[call_of[i]].lane == lane)
+			list[n++] = (struct launch){k->events[call_of[i]].start_ns, (uint32_t)i};
+	}
+	if (n > 0)
+		qsort(list, n, sizeof(*list), by_launch);
+	*ret = list;
+	*n_ret = n;
+	return 0;
+}
+
+static int from_repetition(struct steps *s, const struct kineto_rank *k,
+			   const struct kineto_sites *sites, const uint32_t *call_of)
+{
+	scoped(free_ptr) struct launch *list = NULL;
+	scoped(free_ptr) uint32_t *symbols = NULL;
+	scoped(free_ptr) size_t *starts = NULL;
+	size_t n, n_starts;
+	int r = launches_of(k, call_of, &list, &n);
+
+	if (r < 0)
+		return r;
+	symbols = malloc((n + 1) * sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		symbols[i] = sites->sites[k->events[list[i].event].site].name;
+	r = fmt_iterations_find(symbols, n, &starts, &n_starts);
+	for (size_t i = 0; i < n_starts && r == 0; i++) {
+		int64_t from = list[starts[i]].at_ns;
+		int64_t to = i + 1 < n_starts ? list[starts[i + 1]].at_ns : k->last_ns;
+
+		r = append(s, (int64_t)i, from, to - from);
+	}
+	return r;
+}
+
+int kineto_steps(const struct kineto_rank *k, const struct kineto_sites *sites,
+		 const uint32_t *call_of, struct fmt_iteration **ret, size_t *n_ret)
+{
+	scoped(steps_done) struct steps s = {0};
+	int r = from_profiler(&s, k, sites, call_of);
+
+	if (r == 0 && s.n == 0)
+		r = from_annotations(&s, k, sites);
+	if (r == 0 && s.n == 0)
+		r = from_repetition(&s, k, sites, call_of);
+	tidy(&s);
+	if (r == 0 && s.n == 0)
+		r = append(&s, 0, k->first_ns <= k->last_ns ? k->first_ns : 0,
+			   k->first_ns <= k->last_ns ? k->last_ns - k->first_ns : 0);
+	if (r < 0)
+		return r;
+	*n_ret = s.n;
+	*ret = take(s.steps);
+	return 0;
+}

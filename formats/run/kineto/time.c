@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/kineto/json.h"
+
+#include <stdbool.h>
+
+#define MAX_SHIFT 400
+
+/* A number as digits * 10^shift. Digits beyond the 19th, which 64 bits hold, are dropped. */
+struct decimal {
+	uint64_t digits;
+	int n, shift;
+	bool negative, lost;
+};
+
+static const char *digits(const char *s, const char *end, struct decimal *d, int step)
+{
+	for (; s < end && *s >= '0' && *s <= '9'; s++) {
+		if (d->n < 19) {
+			d->digits = d->digits * 10 + (uint64_t)(*s - '0');
+			d->n += d->digits != 0;
+			d->shift -= step;
+		} else {
+			d->lost |= *s != '0';
+			d->shift += 1 - step;
+		}
+		if (d->shift > MAX_SHIFT || d->shift < -MAX_SHIFT)
+			return end;
+	}
+	return s;
+}
+
+static int exponent(const char *s, const char *end, struct decimal *d)
+{
+	bool negative = s < end && *s == '-';
+	int e = 0;
+
+	if (s < end && (*s == '-' || *s == '+'))
+		s++;
+	for (; s < end && *s >= '0' && *s <= '9'; s++)
+		e = e > MAX_SHIFT ? e : e * 10 + (*s - '0');
+	d->shift += negative ? -e : e;
+	return s == end ? 0 : -EINVAL;
+}
+
+static int parse(const char *s, size_t len, struct decimal *d)
+{
+	const char *end = s + len;
+
+	d->negative = s < end && *s == '-';
+	s += d->negative;
+	if (s == end || *s < '0' || *s > '9')
+		return -EINVAL;
+	s = digits(s, end, d, 0);
+	if (s < end && *s == '.')
+		s = digits(s + 1, end, d, 1);
+	if (s < end && (*s == 'e' || *s == 'E'))
+		return exponent(s + 1, end, d);
+	return s == end ? 0 : -EINVAL;
+}
+
+/* Nearly all times: up to 18 digits, three of them behind a point. */
+static bool plain(const char *s, size_t len, int64_t *ret)
+{
+	static const int64_t scale[] = {1000, 100, 10, 1};
+	size_t i = 0, point;
+	int64_t v = 0;
+
+	if (len > 18)
+		return false;
+	for (; i < len && s[i] >= '0' && s[i] <= '9'; i++)
+		v = v * 10 + (s[i] - '0');
+	point = i;
+	if (i > 0 && i < len && s[i] == '.')
+		for (i++; i < len && s[i] >= '0' && s[i] <= '9'; i++)
+			v = v * 10 + (s[i] - '0');
+	if (i < len || point == 0 || len - point > 4)
+		return false;
+	return !__builtin_mul_overflow(v, scale[len > point ? len - point - 1 : 0], ret);
+}
+
+int kineto_time_ns(const char *s, size_t len, int64_t *ret, int *rounded)
+{
+	struct decimal d = {0};
+	int64_t v;
+	int r;
+
+	if (plain(s, len, &v)) {
+		*ret = v;
+		return 0;
+	}
+	r = parse(s, len, &d);
+
+	if (r < 0)
+		return r;
+	d.shift += 3; /* us to ns */
+	for (; d.shift < 0 && d.digits; d.shift++) {
+		d.lost |= d.digits % 10 != 0;
+		d.digits /= 10;
+	}
+	if (d.digits > INT64_MAX)
+		return -ERANGE;
+	v = (int64_t)d.digits;
+	for (; d.shift > 0 && v; d.shift--) {
+		if (__builtin_mul_overflow(v, 10, &v))
+			return -ERANGE;
+	}
+	if (d.lost)
+		*rounded = 1;
+	*ret = d.negative ? -v : v;
+	return 0;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/meetings.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define NONE UINT32_MAX
+
+/* One operation of one party. */
+struct item {
+	struct fmt_meeting_op *op;
+	uint32_t party;
+	uint32_t parent;	      /* of the set of those that meet */
+	uint32_t count;		      /* of the root: how many meet */
+	uint32_t first_peer, n_peers; /* of the job's pairs */
+	uint32_t ready;		      /* of the root: how many of them are next on their rank */
+	int in_pairs; /* of the root: one of them does not exchange with all the others */
+	bool open;    /* some who meet here have not come yet */
+	int64_t seq;  /* of the root; -1 not numbered yet */
+};
+
+/* An item that exchanges with a party other than its own. */
+struct pair {
+	uint32_t item, party;
+};
+
+/* The parties of one communicator; what is kept of each. */
+struct place {
+	uint32_t rank;	   /* in the communicator; of a split, now that they are sorted */
+	uint32_t first, n; /* its items */
+	uint32_t at;	   /* how far they are numbered */
+	uint32_t skipped;  /* collectives that came before its items */
+};
+
+struct job {
+	struct fmt_names *names;
+	struct place *places; /* by party */
+	struct item *items;
+	size_t n_items, items_cap;
+	struct pair *pairs; /* of the items: by item, then party */
+	size_t n_pairs, pairs_cap;
+	uint32_t n_comms;
+};
+
+static void job_done(struct job *j)
+{
+	free(j->places);
+	free(j->items);
+	free(j->pairs);
+}
+
+static int by_comm_and_rank(const void *a, const void *b)
+{
+	const struct fmt_party *x = a, *y = b;
+	const struct fmt_membership *c = &x->member, *d = &y->member;
+
+	return array_order(c->id, d->id) ?: array_order(c->key, d->key)
+	       ?: array_order(c->rank, d->rank) ?: array_order(x->owner, y->owner);
+}
+
+static int list_items(struct job *j, const struct fmt_party *parties, size_t n)
+{
+	j->n_items = j->n_pairs = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct fmt_party *p = &parties[i];
+
+		if (p->n_ops >= NONE - j->n_items)
+			return -EOVERFLOW;
+		j->places[i] =
+			(struct place){.rank = p->member.parent ? (uint32_t)i : p->member.rank,
+				       .first = (uint32_t)j->n_items,
+				       .n = (uint32_t)p->n_ops,
+				       .skipped = p->member.skipped};
+		if (array_reserve(&j->items, j->n_items + p->n_ops, &j->items_cap) < 0)
+			return -ENOMEM;
+		for (size_t k = 0; k < p->n_ops; k++, j->n_items++)
+			j->items[j->n_items] = (struct item){.op = &p->ops[k],
+							     .party = (uint32_t)i,
+							     .parent = (uint32_t)j->n_items,
+							     .seq = -1};
+	}
+	return 0;
+}
+
+static uint32_t root(struct job *j, uint32_t i)
+{
+	while (j->items[i].parent != i)
+		i = j->items[i].parent = j->items[j->items[i].parent].parent;
+	return i;
+}
+
+static void join(struct job *j, uint32_t a, uint32_t b)
+{
+	a = root(j, a);
+	b = root(j, b);
+	if (a != b)
+		j->items[a < b ? b : a].parent = a < b ? a : b;
+}
+
+/* The party's next collective of all, at or behind item *at. */
+static bool next_collective(const struct job *j, const struct place *p, uint32_t *at)
+{
+	while (*at < p->n && j->items[p->first + *at].op->is_message)
+		++*at;
+	return *at < p->n;
+}
+
+/* A party that was recorded later begins where the other one is by then. */
+static void join_two(struct job *j, const struct place *a, const struct place *b)
+{
+	uint32_t k = 0, l = 0;
+	int64_t behind = (int64_t)a->skipped - b->skipped;
+
+	while (behind > 0 && next_collective(j, b, &l))
+		l++, behind--;
+	while (behind < 0 && next_collective(j, a, &k))
+		k++, behind++;
+	for (; next_collective(j, a, &k) && next_collective(j, b, &l); k++, l++)
+		join(j, a->first + k, b->first + l);
+}
+
+/* Whoever began first meets all that others do. */
+static void join_collectives(struct job *j, size_t n)
+{
+	size_t first = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (j->places[i].skipped < j->places[first].skipped)
+			first = i;
+	for (size_t i = 0; i < n; i++)
+		if (i != first)
+			join_two(j, &j->places[first], &j->places[i]);
+}
+
+/* A send or receive, by who talks to whom. */
+struct message {
+	uint32_t from, to, item;
+	uint32_t order;
+	uint8_t receives;
+};
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct message *x = a, *y = b;
+
+	return array_order(x->from, y->from) ?: array_order(x->to, y->to)
+	       ?: array_order(x->receives, y->receives) ?: array_order(x->order, y->order);
+}
+
+static int list_messages(const struct job *j, struct message **ret, size_t *n)
+{
+	size_t cap = 0;
+
+	for (uint32_t i = 0; i < j->n_items; i++) {
+		const struct fmt_meeting_op *op = j->items[i].op;
+		const struct place *m = &j->places[j->items[i].party];
+
+		for (uint32_t k = 0; k < op->n_messages; k++) {
+			const struct fmt_message *s = &op->messages[k];
+
+			if (array_reserve(ret, *n + 1, &cap) < 0)
+				return -ENOMEM;
+			(*ret)[*n] = (struct message){.from = s->receives ? s->peer : m->rank,
+						      .to = s->receives ? m->rank : s->peer,
+						      .item = i,
+						      .order = (uint32_t)*n,
+						      .receives = s->receives};
+			++*n;
+		}
+	}
+	return 0;
+}
+
+/* A send and its receive: each waits for the other's rank. */
+static int pair(struct job *j, uint32_t a, uint32_t b)
+{
+	uint32_t x = j->items[a].party, y = j->items[b].party;
+
+	join(j, a, b);
+	if (x == y)
+		return 0;
+	if (array_reserve(&j->pairs, j->n_pairs + 2, &j->pairs_cap) < 0)
+		return -ENOMEM;
+	j->pairs[j->n_pairs++] = (struct pair){a, y};
+	j->pairs[j->n_pairs++] = (struct pair){b, x};
+	return 0;
+}
+
+static int by_item(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	return array_order(x->item, y->item) ?: array_order(x->party, y->party);
+}
+
+/* Lets the items know their peers, each of them once. */
+static void sort_pairs(struct job *j)
+{
+	size_t n = 0;
+
+	if (j->n_pairs > 0)
+		qsort(j->pairs, j->n_pairs, sizeof(*j->pairs), by_item);
+	for (size_t i = 0; i < j->n_pairs; i++) {
+		struct item *item = &j->items[j->pairs[i].item];
+
+		if (n > 0 && by_item(&j->pairs[n - 1], &j->pairs[i]) == 0)
+			continue;
+		item->first_peer = item->n_peers ? item->first_peer : (uint32_t)n;
+		item->n_peers++;
+		j->pairs[n++] = j->pairs[i];
+	}
+	j->n_pairs = n;
+}
+
+static bool is_party(const struct job *j, size_t n, uint32_t rank)
+{
+	for (size_t i = 0; i < n; i++)
+		if (j->places[i].rank == rank)
+			return true;
+	return false;
+}
+
+/* The messages of the list, to or from that rank, have nobody yet who takes part in them. */
+static void leave_open(struct job *j, size_t n_parties, const struct message *list, size_t n,
+		       uint32_t rank)
+{
+	bool comes = n > 0 && is_party(j, n_parties, rank);
+
+	for (size_t i = 0; i < n; i++)
+		j->items[list[i].item].open |= comes;
+}
+
+static int join_messages(struct job *j, size_t n_parties)
+{
+	scoped(free_ptr) struct message *list = NULL;
+	size_t n = 0, receives;
+	int r = list_messages(j, &list, &n);
+
+	if (r < 0 || n == 0)
+		return r;
+	qsort(list, n, sizeof(*list), by_pair);
+	for (size_t from = 0, to, k; from < n && r == 0; from = to) {
+		for (to = receives = from;
+		     to < n && list[to].from == list[from].from && list[to].to == list[from].to;
+		     to++)
+			receives += !list[to].receives;
+		for (k = 0; r == 0 && from + k < receives && receives + k < to; k++)
+			r = pair(j, list[from + k].item, list[receives + k].item);
+		leave_open(j, n_parties, &list[from + k], receives - from - k, list[from].to);
+		leave_open(j, n_parties, &list[receives + k], to - receives - k, list[from].from);
+	}
+	sort_pairs(j);
+	return r;
+}
+
+/* The party's next item meets now, if all others of its meeting are next as well. */
+static void arrive(struct job *j, const struct place *m)
+{
+	if (m->at < m->n)
+		j->items[root(j, m->first + m->at)].ready++;
+}
+
+static uint32_t next_meeting(struct job *j, size_t n, bool last)
+{
+	uint32_t forced = NONE;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place *m = &j->places[i];
+		uint32_t at;
+
+		if (m->at >= m->n)
+			continue;
+		at = root(j, m->first + m->at);
+		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count &&
+		    (last || !j->items[at].open))
+			return at;
+		forced = forced == NONE ? at : forced;
+	}
+	return last ? forced : NONE;
+}
+
+/* Which meetings are of how many, and what is known of all of them. */
+static void count_items(struct job *j, size_t n)
+{
+	for (uint32_t i = 0; i < j->n_items; i++)
+		j->items[root(j, i)].count++;
+	for (uint32_t i = 0; i < j->n_items; i++) {
+		struct item *all = &j->items[root(j, i)];
+
+		all->open |= j->items[i].open || (!all->op->is_message && all->count < n);
+	}
+}
+
+/* Numbers the meetings from `seq` on in an order that each party agrees with; where there is none,
+ * as ranks that were cut off leave it, the first party's is taken, if this is the last of them. The
+ * next number. */
+static int64_t number(struct job *j, size_t n, int64_t seq, bool last)
+{
+	uint32_t meeting;
+
+	count_items(j, n);
+	for (uint32_t i = 0; i < j->n_items; i++) {
+		struct item *all = &j->items[root(j, i)];
+
+		all->in_pairs |= j->items[i].n_peers > 0 && j->items[i].n_peers + 1 < all->count;
+	}
+	for (size_t i = 0; i < n; i++)
+		arrive(j, &j->places[i]);
+	while ((meeting = next_meeting(j, n, last)) != NONE) {
+		j->items[meeting].seq = seq++;
+		for (size_t i = 0; i < n; i++) {
+			struct place *m = &j->places[i];
+
+			while (m->at < m->n && j->items[root(j, m->first + m->at)].seq >= 0) {
+				m->at++;
+				arrive(j, m);
+			}
+		}
+	}
+	return seq;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return array_order(x, y);
+}
+
+/* What item i has for FMT_KEY_PEERS: nothing, where each of its meeting exchanges with all. */
+static int list_peers(struct job *j, const struct fmt_party *parties, uint32_t i, fmt_str *ret)
+{
+	scoped(text_done) struct text t = {0};
+	const struct pair *p = &j->pairs[j->items[i].first_peer];
+
+	*ret = 0;
+	if (!j->items[root(j, i)].in_pairs)
+		return 0;
+	for (uint32_t k = 0; k < j->items[i].n_peers; k++)
+		text_printf(&t, "%s%u", k ? ", " : "[", parties[p[k].party].number);
+	text_str(&t, "]");
+	return t.error ? t.error : fmt_names_string(j->names, t.data, t.len, ret);
+}
+
+int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number,
+		      struct fmt_names *names, uint32_t *ret)
+{
+	scoped(free_ptr) uint32_t *ranks = malloc((n + 1) * sizeof(*ranks));
+	struct fmt_comm named = {.ranks = ranks};
+	char name[24];
+	int r, len = snprintf(name, sizeof(name), "%u", number);
+
+	if (!ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		ranks[i] = parties[i].number;
+	qsort(ranks, n, sizeof(*ranks), compare_ranks);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || ranks[i] != ranks[i - 1])
+			ranks[named.n_ranks++] = ranks[i];
+	r = fmt_names_string(names, name, (size_t)len, &named.name);
+	return r < 0 ? r : fmt_names_comm(names, &named, ret);
+}
+
+/* What the parties of one communicator have not met for yet. */
+static int meet(struct job *j, struct fmt_party *parties, size_t n, bool last)
+{
+	int64_t next = parties[0].next;
+	int r = list_items(j, parties, n);
+
+	if (r < 0 || j->n_items == 0)
+		return r;
+	join_collectives(j, n);
+	r = join_messages(j, n);
+	if (r == 0)
+		next = number(j, n, next, last);
+	for (uint32_t i = 0; i < j->n_items && r == 0; i++) {
+		j->items[i].op->seq = j->items[root(j, i)].seq;
+		r = list_peers(j, parties, i, &j->items[i].op->peers);
+	}
+	for (size_t i = 0; i < n; i++)
+		parties[i].next = next;
+	return r;
+}
+
+/* All that was done in one communicator, which gets a name for it. */
+static int meet_all(struct job *j, struct fmt_party *parties, size_t n)
+{
+	uint32_t comm = FMT_NO_COMM;
+	int r = meet(j, parties, n, true);
+
+	if (r == 0 && j->n_items > 0)
+		r = fmt_meetings_name(parties, n, j->n_comms++, j->names, &comm);
+	for (size_t i = 0; i < n; i++)
+		parties[i].member.comm = comm;
+	return r;
+}
+
+static int meet_last(struct job *j, struct fmt_party *parties, size_t n)
+{
+	return meet(j, parties, n, true);
+}
+
+static int meet_more(struct job *j, struct fmt_party *parties, size_t n)
+{
+	return meet(j, parties, n, false);
+}
+
+/* Calls do_one() for the parties of each communicator. */
+static int each_comm(struct fmt_party *parties, size_t n, struct fmt_names *names,
+		     int (*do_one)(struct job *j, struct fmt_party *parties, size_t n))
+{
+	scoped(job_done) struct job j = {.names = names};
+	int r = 0;
+
+	j.places = calloc(n + 1, sizeof(*j.places));
+	if (!j.places)
+		return -ENOMEM;
+	if (n > 0)
+		qsort(parties, n, sizeof(*parties), by_comm_and_rank);
+	for (size_t from = 0, to; from < n && r == 0; from = to) {
+		for (to = from; to < n && parties[to].member.id == parties[from].member.id;)
+			to++;
+		r = do_one(&j, parties + from, to - from);
+	}
+	return r;
+}
+
+int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *names)
+{
+	return each_comm(parties, n, names, meet_all);
+}
+
+int fmt_meetings_follow(struct fmt_party *parties, size_t n, bool last, struct fmt_names *names)
+{
+	return each_comm(parties, n, names, last ? meet_last : meet_more);
+}
+
+int fmt_parties_put(const struct fmt_party *parties, size_t n, uint32_t n_ranks,
+		    struct fmt_names *names)
+{
+	scoped(free_ptr) struct fmt_membership *members = malloc((n + 1) * sizeof(*members));
+	int r = members ? 0 : -ENOMEM;
+
+	for (uint32_t rank = 0; rank < n_ranks && r == 0; rank++) {
+		size_t of_rank = 0;
+
+		for (size_t i = 0; i < n; i++)
+			if (parties[i].rank == rank)
+				members[of_rank++] = parties[i].member;
+		r = fmt_memberships_put(names, rank, members, of_rank);
+	}
+	return r;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/part.h"
+
+#include "base/array.h"
+
+void fmt_run_part_done(struct fmt_run_part *p)
+{
+	free(p->call_of);
+	free(p->calls);
+	free(p->ranges);
+	free(p->values);
+	free(p->digests);
+	free(p->contents);
+	*p = (struct fmt_run_part){0};
+}
+
+static int by_lane(const void *a, const void *b)
+{
+	const struct fmt_event *e = a, *f = b;
+
+	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns)
+	       ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->site, f->site);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_event *e = a, *f = b;
+
+	return array_order(e->start_ns, f->start_ns) ?: by_lane(a, b);
+}
+
+static int compare_digests(const void *a, const void *b)
+{
+	const struct fmt_digest *x = a, *y = b;
+
+	return array_order(x->op, y->op) ?: array_order(x->output, y->output)
+	       ?: array_order(x->allocation, y->allocation)
+	       ?: array_order(x->offset_bytes, y->offset_bytes);
+}
+
+void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e)
+{
+	int64_t end_ns = e->start_ns + e->duration_ns;
+
+	p->first_ns = e->start_ns < p->first_ns ? e->start_ns : p->first_ns;
+	p->last_ns = end_ns > p->last_ns ? end_ns : p->last_ns;
+}
+
+void fmt_run_part_sort(struct fmt_run_part *part)
+{
+	if (part->first_ns > part->last_ns)
+		part->first_ns = part->last_ns = 0;
+	if (part->n_ranges > 0)
+		qsort(part->ranges, part->n_ranges, sizeof(*part->ranges), by_start);
+	if (part->n_digests > 0)
+		qsort(part->digests, part->n_digests, sizeof(*part->digests), compare_digests);
+	if (part->n_contents > 0)
+		qsort(part->contents, part->n_contents, sizeof(*part->contents), compare_digests);
+}
+
+static int count_ranges(void *context, struct fmt_planner *p)
+{
+	const struct fmt_run_reading *s = context;
+
+	for (size_t i = 0; i < s->part->n_ranges; i++)
+		fmt_planner_range(p, s->part->ranges[i].start_ns,
+				  s->part->ranges[i].start_ns + s->part->ranges[i].duration_ns);
+	return 0;
+}
+
+/* The values of a range that was taken go behind those of the slice. */
+static int take_values(const struct fmt_run_reading *s, struct fmt_run_slice *made,
+		       struct fmt_event *range)
+{
+	uint32_t n = fmt_site(s->names, range->site)->n_values, from = range->first_value;
+
+	range->first_value = (uint32_t)made->slice.n_values;
+	if (n == 0)
+		return 0;
+	if (array_reserve(&made->slice.values, made->slice.n_values + n, &made->values_cap) < 0)
+		return -ENOMEM;
+	memcpy(made->slice.values + made->slice.n_values, s->part->values + from,
+	       n * sizeof(*made->slice.values));
+	made->slice.n_values += n;
+	return 0;
+}
+
+static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
+{
+	struct fmt_run_reading *s = context;
+	size_t from = s->range, n;
+	int r = 0;
+
+	while (s->range < s->part->n_ranges &&
+	       (last || s->part->ranges[s->range].start_ns < end_ns))
+		s->range++;
+	n = s->range - from;
+	if (array_reserve(&made->slice.ranges, n, &made->ranges_cap) < 0)
+		return -ENOMEM;
+	if (n > 0) {
+		memcpy(made->slice.ranges, s->part->ranges + from, n * sizeof(*made->slice.ranges));
+		qsort(made->slice.ranges, n, sizeof(*made->slice.ranges), by_lane);
+	}
+	made->slice.n_ranges = n;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = take_values(s, made, &made->slice.ranges[i]);
+	return r;
+}
+
+static size_t first_digest(const struct fmt_digest *list, size_t n, uint32_t position)
+{
+	return array_bound(i, 0, n, list[i].op < position);
+}
+
+static int take_digest(const struct fmt_run_reading *s, struct fmt_run_slice *made,
+		       struct fmt_digest d, fmt_number number)
+{
+	struct fmt_slice *slice = &made->slice;
+	size_t words = 2 * (size_t)d.n_pages;
+
+	if (array_reserve(&slice->digests, slice->n_digests + 1, &made->digests_cap) < 0 ||
+	    array_reserve(&slice->pages, slice->n_pages + words, &made->pages_cap) < 0)
+		return -ENOMEM;
+	if (words > 0)
+		memcpy(slice->pages + slice->n_pages, s->part->pages + d.first_page,
+		       words * sizeof(*slice->pages));
+	d.first_page = (uint32_t)slice->n_pages;
+	d.op = number;
+	slice->n_pages += words;
+	slice->digests[slice->n_digests++] = d;
+	return 0;
+}
+
+/* Those of the operation at `position`, which now has a number. */
+static int take_contents(struct fmt_run_reading *s, uint32_t position, fmt_number number)
+{
+	const struct fmt_digest *list = s->part->contents;
+	size_t n = s->part->n_contents;
+
+	for (size_t k = first_digest(list, n, position); k < n && list[k].op == position; k++) {
+		if (array_reserve(&s->contents, s->n_contents + 1, &s->contents_cap) < 0)
+			return -ENOMEM;
+		s->contents[s->n_contents] = list[k];
+		s->contents[s->n_contents++].op = number;
+	}
+	return 0;
+}
+
+static int take_digests(void *context, struct fmt_run_slice *made)
+{
+	struct fmt_run_reading *s = context;
+	const struct fmt_run_part *part = s->part;
+	int64_t iteration = made->slice.iteration.number;
+	int wanted = iteration >= s->first_content && iteration <= s->last_content;
+	int r = 0;
+
+	if (part->n_digests == 0 && part->n_contents == 0)
+		return 0;
+	for (size_t i = 0; i < made->slice.n_events && r == 0; i++) {
+		fmt_number number = made->slice.first_number + i;
+		uint32_t position = made->event_at[i];
+
+		for (size_t k = first_digest(part->digests, part->n_digests, position);
+		     r == 0 && k < part->n_digests && part->digests[k].op == position; k++)
+			r = take_digest(s, made, part->digests[k], number);
+		if (r == 0 && wanted)
+			r = take_contents(s, position, number);
+	}
+	return r;
+}
+
+/* Makes the readers when the first call is asked for. */
+static int call_values(void *context, const struct fmt_event *call, const int64_t **ret)
+{
+	struct fmt_run_reading *s = context;
+	const struct fmt_run_part *part = s->part;
+
+	if (!s->calls) {
+		s->calls = calloc(part->n_calls + 1, sizeof(*s->calls));
+		for (size_t i = 0; s->calls && i < part->n_calls; i++)
+			s->calls[i].rows = part->calls[i];
+	}
+	if (!s->calls)
+		return -ENOMEM;
+	return fmt_rows_read(&s->calls[call->lane], call->first_value, ret);
+}
+
+void fmt_run_reading_done(struct fmt_run_reading *reading)
+{
+	for (size_t i = 0; reading->calls && i < reading->part->n_calls; i++)
+		fmt_rows_reader_done(&reading->calls[i]);
+	free(reading->calls);
+	free(reading->contents);
+	*reading = (struct fmt_run_reading){0};
+}
+
+struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
+					  const struct fmt_names *names,
+					  struct fmt_run_reading *reading)
+{
+	fmt_run_reading_done(reading);
+	*reading = (struct fmt_run_reading){
+		.part = part, .names = names, .first_content = 0, .last_content = -1};
+	return (struct fmt_run_source){
+		.context = reading,
+		.call_of = part->call_of,
+		.call_values = part->calls ? call_values : NULL,
+		.first_ns = part->first_ns,
+		.last_ns = part->last_ns,
+		.count_ranges = count_ranges,
+		.take_ranges = take_ranges,
+		.take_digests = take_digests,
+	};
+}

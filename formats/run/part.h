@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A rank's part of a run in memory, beside what struct fmt_run_rank holds of it: ranges, digests,
+ * and how formats/run/write.h gets them. One thread. */
+#pragma once
+
+#include "formats/run/rows.h"
+#include "formats/run/write.h"
+
+/* What a rank is made of, beside its part of the run. */
+struct fmt_run_part {
+	uint32_t *call_of;	 /* owned: of each event, its call; FMT_RUN_NONE */
+	struct fmt_rows **calls; /* owned, what they lead to is not: by lane, the values of its
+				    calls, whose first_value is a row; NULL: they are the rank's */
+	size_t n_calls, calls_cap;
+	struct fmt_event *ranges; /* owned: in order */
+	size_t n_ranges, ranges_cap;
+	int64_t *values; /* owned: of the ranges, as in struct fmt_slice */
+	size_t n_values, values_cap;
+	struct fmt_digest *digests; /* owned: by op, which is a position */
+	size_t n_digests, digests_cap;
+	const uint64_t *pages;	     /* not owned: of the digests */
+	struct fmt_digest *contents; /* owned: the same, with names of contents */
+	size_t n_contents, contents_cap;
+	int64_t first_ns, last_ns; /* of everything: INT64_MAX and INT64_MIN to begin with */
+};
+
+void fmt_run_part_done(struct fmt_run_part *p);
+
+/* Widens the part's span to that of an event or range. */
+void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e);
+
+/* Puts ranges and digests in order, and gives what is empty a span of no length. */
+void fmt_run_part_sort(struct fmt_run_part *p);
+
+/* How far the writer is. */
+struct fmt_run_reading {
+	const struct fmt_run_part *part;
+	const struct fmt_names *names;
+	size_t range;
+	struct fmt_rows_reader *calls;	     /* owned: by lane */
+	int64_t first_content, last_content; /* iterations whose contents are wanted */
+	struct fmt_digest *contents;	     /* owned: those, by number */
+	size_t n_contents, contents_cap;
+};
+
+/* The part as the writer takes it; stands as long as all three. No contents are wanted at first.
+ * `reading` is zero, or was used before. */
+struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
+					  const struct fmt_names *names,
+					  struct fmt_run_reading *reading);
+
+void fmt_run_reading_done(struct fmt_run_reading *reading);

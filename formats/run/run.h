@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A whole run in memory, without its ranges: what an importer hands to formats/run/infer, and gets back
+ * enriched.
+ *
+ * Owned by the importer. Arrays are indexed by rank as in fmt_names. Positions are indices into a
+ * rank's events; the importer turns them into numbers when it writes the slices.
+ */
+#pragma once
+
+#include "formats/trace/names.h"
+
+struct fmt_run_edge {
+	uint32_t from, to; /* positions */
+	int64_t lag_ns;
+	uint8_t kind; /* enum fmt_edge_kind */
+	uint8_t rule;
+};
+
+/* What formats/run/infer found out about one collective. */
+struct fmt_run_collective {
+	uint32_t event; /* position */
+	int32_t comm;	/* -1: unknown */
+	int64_t seq;
+};
+
+struct fmt_run_rank {
+	uint32_t number;  /* the recorder's rank */
+	uint32_t process; /* from 1, the same for GPUs that threads share; 0: it shares none */
+	struct fmt_event
+		*events; /* calls, ops and syncs; by lane, then start, enclosing before enclosed */
+	size_t n_events;
+	int64_t *values; /* of the events, as in struct fmt_slice; of calls only where the
+			    importer does not keep theirs itself (formats/run/write.h) */
+	size_t n_values;
+	struct fmt_iteration *iterations; /* by start, without FMT_BEFORE and FMT_AFTER */
+	size_t n_iterations;
+
+	struct fmt_run_edge *edges; /* filled by formats/run/infer, by `to`; freed by fmt_run_done() */
+	size_t n_edges;
+	struct fmt_run_collective *collectives; /* likewise, by event */
+	size_t n_collectives;
+};
+
+struct fmt_run {
+	struct fmt_names *names; /* not owned; inference adds rules, communicators and facts */
+	struct fmt_run_rank *ranks;
+	uint32_t n_ranks;
+};

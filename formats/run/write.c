@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/write.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/plan.h"
+#include "formats/trace/store/trace.h"
+
+struct job {
+	const struct fmt_names *names;
+	const struct fmt_run_rank *run;
+	const struct fmt_run_source *source;
+	struct fmt_run_plan plan;
+	struct fmt_run_slice made;
+	fmt_number first; /* of the numbers of its events: the plan's begin with 0 */
+	size_t edge;	  /* near where the next event's edges stand */
+};
+
+static void job_done(struct job *j)
+{
+	fmt_run_plan_done(&j->plan);
+	fmt_slice_done(&j->made.slice);
+}
+
+/* The first edge to `event` or behind. */
+static size_t edges_from(const struct job *j, uint32_t event)
+{
+	const struct fmt_run_rank *run = j->run;
+	size_t n = run->n_edges;
+
+	if (j->edge <= n && (j->edge == n || run->edges[j->edge].to >= event) &&
+	    (j->edge == 0 || run->edges[j->edge - 1].to < event))
+		return j->edge;
+	return array_bound(i, 0, n, run->edges[i].to < event);
+}
+
+static int take_edges(struct job *j, uint32_t event)
+{
+	const struct fmt_run_rank *run = j->run;
+	struct fmt_slice *s = &j->made.slice;
+
+	for (j->edge = edges_from(j, event);
+	     j->edge < run->n_edges && run->edges[j->edge].to == event; j->edge++) {
+		const struct fmt_run_edge *e = &run->edges[j->edge];
+
+		if (array_reserve(&s->edges, s->n_edges + 1, &j->made.edges_cap) < 0)
+			return -ENOMEM;
+		s->edges[s->n_edges++] = (struct fmt_edge){
+			.from = j->first + j->plan.number_of[e->from],
+			.to = j->first + j->plan.number_of[e->to],
+			.lag_ns = e->lag_ns,
+			.kind = e->kind,
+			.rule = e->rule,
+		};
+	}
+	return 0;
+}
+
+static int values_of(const struct job *j, const struct fmt_event *e, const struct fmt_site *site,
+		     const int64_t **ret)
+{
+	if (site->kind == FMT_CALL && j->source->call_values)
+		return j->source->call_values(j->source->context, e, ret);
+	*ret = j->run->values + e->first_value;
+	return 0;
+}
+
+/* Calls, operations and synchronisations of the slice, which are in order. */
+static int take_events(struct job *j, uint64_t n)
+{
+	struct fmt_slice *s = &j->made.slice;
+	const struct fmt_names *names = j->names;
+
+	if (array_reserve(&s->events, n, &j->made.events_cap) < 0)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t at = j->made.event_at[i];
+		struct fmt_event e = j->run->events[at];
+		const struct fmt_site *site = fmt_site(names, e.site);
+		uint32_t n_values = site->n_values;
+		const int64_t *values = NULL;
+
+		if (array_reserve(&s->values, s->n_values + n_values, &j->made.values_cap) < 0)
+			return -ENOMEM;
+		if (n_values > 0 && values_of(j, &e, site, &values) < 0)
+			return -ENOMEM;
+		if (n_values > 0)
+			memcpy(s->values + s->n_values, values, n_values * sizeof(*s->values));
+		e.first_value = (uint32_t)s->n_values;
+		s->n_values += n_values;
+		s->events[s->n_events++] = e;
+		if (take_edges(j, at) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
+		       struct fmt_error *err)
+{
+	const struct fmt_run_span *of = &j->plan.slices[index];
+	bool last = index + 1 == j->plan.n_slices;
+	struct fmt_slice *s = &j->made.slice;
+	int r;
+
+	s->iteration = of->iteration;
+	s->index = (uint32_t)index;
+	s->first_number = fmt_rank_writer_next(w);
+	s->n_events = s->n_ranges = s->n_values = s->n_edges = s->n_digests = s->n_pages = 0;
+	j->made.event_at = j->plan.event_at + (s->first_number - j->first);
+	r = take_events(j, of->records);
+	if (r == 0 && j->source->take_ranges)
+		r = j->source->take_ranges(j->source->context, &j->made, last ? 0 : of[1].from_ns,
+					   last);
+	if (r == 0 && j->source->take_digests)
+		r = j->source->take_digests(j->source->context, &j->made);
+	if (r < 0)
+		return r;
+	fmt_edges_sort(s->edges, s->n_edges);
+	return fmt_rank_writer_slice(w, s, err);
+}
+
+int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
+		       uint32_t index, const struct fmt_run_source *source,
+		       struct fmt_rank_writer *w, struct fmt_error *err)
+{
+	scoped(job_done) struct job j = {
+		.names = names, .run = run, .source = source, .first = fmt_rank_writer_next(w)};
+	int r = fmt_run_plan(run, source, &j.plan);
+
+	j.made.slice.rank = index;
+	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
+		r = write_slice(&j, i, w, err);
+		if (r == 0 && source->progress)
+			r = source->progress(source->progress_context, i + 1, j.plan.n_slices);
+	}
+	return r;
+}
+
+int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
+		  const struct fmt_run_source *source, struct fmt_writer *writer,
+		  struct fmt_error *err)
+{
+	struct fmt_rank_writer *w;
+	int r = fmt_writer_rank(writer, index, run->number, &w, err);
+
+	return r < 0 ? r : fmt_run_write_more(names, run, index, source, w, err);
+}
+
+void fmt_run_number_collectives(struct fmt_run_rank *run)
+{
+	for (size_t i = 0; i < run->n_collectives; i++) {
+		const struct fmt_run_collective *c = &run->collectives[i];
+		int64_t *values = run->values + run->events[c->event].first_value;
+
+		values[FMT_COLLECTIVE_COMM] = c->comm;
+		values[FMT_COLLECTIVE_SEQ] = c->seq;
+	}
+}

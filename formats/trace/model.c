@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/model.h"
+
+#include "base/array.h"
+
+static const char *const kind_names[FMT_KINDS] = {
+	"call", "kernel", "memcpy", "memset", "collective", "sync", "range", "mark",
+};
+
+const char *fmt_kind_name(enum fmt_kind kind)
+{
+	return kind < FMT_KINDS ? kind_names[kind] : NULL;
+}
+
+/* Where an iteration stands: what came before all of them, the numbered ones, what came after. */
+static int place_of(int64_t number)
+{
+	return number == FMT_BEFORE ? -1 : number == FMT_AFTER ? 1 : 0;
+}
+
+int fmt_iteration_order(int64_t a, int64_t b)
+{
+	int place_a = place_of(a), place_b = place_of(b);
+
+	return array_order(place_a, place_b) ?: array_order(a, b);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/names.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace/names_impl.h"
+
+#include <xxhash.h>
+
+/* ---- finding what is there: open addressing over numbers, 0 is a free slot ---- */
+
+int fmt_name_table_grow(struct fmt_name_table *t)
+{
+	size_t cap = t->cap ? t->cap * 2 : 16;
+	struct fmt_name_slot *slots;
+
+	if (t->used + 1 <= t->cap / 2)
+		return 0;
+	slots = calloc(cap, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->cap; i++) {
+		size_t at = t->slots[i].hash & (cap - 1);
+
+		if (!t->slots[i].number)
+			continue;
+		while (slots[at].number)
+			at = (at + 1) & (cap - 1);
+		slots[at] = t->slots[i];
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->cap = cap;
+	return 0;
+}
+
+/* The slot of the thing with `hash` for which same() holds, or a free one (number 0). */
+struct fmt_name_slot *fmt_name_table_find(const struct fmt_name_table *t, uint64_t hash,
+					  int (*same)(const void *a, const void *b),
+					  const void *key, const void *things, size_t size)
+{
+	size_t at = hash & (t->cap - 1);
+
+	for (; t->slots[at].number; at = (at + 1) & (t->cap - 1)) {
+		const struct fmt_name_slot *s = &t->slots[at];
+
+		if (s->hash == hash && same(key, (const char *)things + size * (s->number - 1)))
+			break;
+	}
+	return &t->slots[at];
+}
+
+void fmt_name_table_set(struct fmt_name_table *t, struct fmt_name_slot *s, uint64_t hash,
+			uint32_t number)
+{
+	s->hash = hash;
+	s->number = number + 1;
+	t->used++;
+}
+
+/* ---- life ---- */
+
+int fmt_names_new(struct fmt_names **ret)
+{
+	scoped(fmt_names_freep) struct fmt_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	if (array_reserve(&n->strings, 1, &n->strings_cap) < 0)
+		return -ENOMEM;
+	n->strings[0] = (struct fmt_name_string){.s = "", .len = 0};
+	n->n_strings = 1;
+	*ret = take(n);
+	return 0;
+}
+
+static void free_facts(struct fmt_name_facts *f)
+{
+	free(f->facts);
+	free(f->changed);
+	free(f->table.slots);
+}
+
+void fmt_names_free(struct fmt_names *n)
+{
+	if (!n)
+		return;
+	arena_done(&n->arena);
+	for (uint32_t i = 0; i < n->n_ranks; i++) {
+		free(n->ranks[i].lanes);
+		free(n->ranks[i].lane_changed);
+		free(n->ranks[i].lane_table.slots);
+		free(n->ranks[i].devices);
+		free_facts(&n->ranks[i].facts);
+	}
+	free(n->ranks);
+	free_facts(&n->trace_facts);
+	free(n->strings);
+	free(n->string_table.slots);
+	free(n->sites);
+	free(n->site_table.slots);
+	free(n->comms);
+	free(n->comm_table.slots);
+	free(n->rules);
+	free(n);
+}
+
+/* ---- strings ---- */
+
+static int same_string(const void *a, const void *b)
+{
+	const struct fmt_name_string *x = a, *y = b;
+
+	return x->len == y->len && memcmp(x->s, y->s, x->len) == 0;
+}
+
+int fmt_names_string(struct fmt_names *n, const char *s, size_t len, fmt_str *ret)
+{
+	struct fmt_name_string key = {.s = s, .len = len};
+	uint64_t hash = XXH3_64bits(s, len);
+	struct fmt_name_slot *slot;
+	char *copy;
+
+	if (len == 0) {
+		*ret = 0;
+		return 0;
+	}
+	if (fmt_name_table_grow(&n->string_table) < 0)
+		return -ENOMEM;
+	slot = fmt_name_table_find(&n->string_table, hash, same_string, &key, n->strings,
+				   sizeof(key));
+	if (slot->number) {
+		*ret = slot->number - 1;
+		return 0;
+	}
+	if (n->n_strings == UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&n->strings, (size_t)n->n_strings + 1, &n->strings_cap) < 0)
+		return -ENOMEM;
+	copy = arena_take(&n->arena, len + 1, 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, s, len);
+	copy[len] = '\0';
+	n->strings[n->n_strings] = (struct fmt_name_string){.s = copy, .len = len};
+	fmt_name_table_set(&n->string_table, slot, hash, n->n_strings);
+	*ret = n->n_strings++;
+	return 0;
+}
+
+const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len)
+{
+	const struct fmt_name_string *string = &n->strings[s < n->n_strings ? s : 0];
+
+	if (len)
+		*len = string->len;
+	return string->s;
+}
+
+uint32_t fmt_n_strings(const struct fmt_names *n)
+{
+	return n->n_strings;
+}
+
+/* The number of a string that is there, or 0. */
+fmt_str fmt_names_find_string(const struct fmt_names *n, const char *s)
+{
+	struct fmt_name_string key = {.s = s, .len = strlen(s)};
+	const struct fmt_name_slot *slot;
+
+	if (!n->string_table.cap || key.len == 0)
+		return 0;
+	slot = fmt_name_table_find(&n->string_table, XXH3_64bits(s, key.len), same_string, &key,
+				   n->strings, sizeof(key));
+	return slot->number ? slot->number - 1 : 0;
+}
+
+/* ---- sites ---- */
+
+static int same_site(const void *a, const void *b)
+{
+	const struct fmt_site *x = a, *y = b;
+
+	if (x->kind != y->kind || x->n_args != y->n_args || x->name != y->name ||
+	    x->category != y->category)
+		return 0;
+	for (uint32_t i = 0; i < x->n_args; i++) {
+		const struct fmt_arg *p = &x->args[i], *q = &y->args[i];
+
+		if (p->key != q->key || p->type != q->type || p->varies != q->varies ||
+		    (!p->varies && p->value != q->value))
+			return 0;
+	}
+	return 1;
+}
+
+static uint64_t hash_site(const struct fmt_site *s)
+{
+	const uint64_t head[] = {s->kind, s->n_args, s->name, s->category};
+	uint64_t hash = XXH3_64bits(head, sizeof(head));
+
+	for (uint32_t i = 0; i < s->n_args; i++) {
+		const struct fmt_arg *a = &s->args[i];
+		const uint64_t arg[] = {a->key, a->type, a->varies,
+					a->varies ? 0 : (uint64_t)a->value};
+
+		hash = XXH3_64bits_withSeed(arg, sizeof(arg), hash);
+	}
+	return hash;
+}
+
+int fmt_names_site(struct fmt_names *n, const struct fmt_site *site, uint32_t *ret)
+{
+	struct fmt_site copy = *site;
+	uint64_t hash = hash_site(site);
+	struct fmt_name_slot *slot;
+	struct fmt_arg *args;
+
+	if (site->kind >= FMT_KINDS)
+		return -EINVAL;
+	if (fmt_name_table_grow(&n->site_table) < 0)
+		return -ENOMEM;
+	slot = fmt_name_table_find(&n->site_table, hash, same_site, site, n->sites, sizeof(copy));
+	if (slot->number) {
+		*ret = slot->number - 1;
+		return 0;
+	}
+	if (n->n_sites >= UINT32_MAX - 1)
+		return -EOVERFLOW;
+	if (array_reserve(&n->sites, (size_t)n->n_sites + 1, &n->sites_cap) < 0)
+		return -ENOMEM;
+	args = arena_take(&n->arena, sizeof(*args) * (size_t)site->n_args,
+			  _Alignof(struct fmt_arg));
+	if (!args)
+		return -ENOMEM;
+	copy.n_values = 0;
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		args[i] = site->args[i];
+		args[i].varies = args[i].varies ? 1 : 0;
+		if (args[i].varies)
+			args[i].value = 0;
+		copy.n_values += args[i].varies;
+	}
+	copy.args = args;
+	n->sites[n->n_sites] = copy;
+	fmt_name_table_set(&n->site_table, slot, hash, n->n_sites);
+	*ret = n->n_sites++;
+	return 0;
+}
+
+const struct fmt_site *fmt_site(const struct fmt_names *n, uint32_t site)
+{
+	return site < n->n_sites ? &n->sites[site] : NULL;
+}
+
+uint32_t fmt_n_sites(const struct fmt_names *n)
+{
+	return n->n_sites;
+}
+
+int fmt_site_const(const struct fmt_names *n, const struct fmt_site *s, const char *key,
+		   int64_t *ret)
+{
+	fmt_str k = fmt_names_find_string(n, key);
+
+	for (uint32_t i = 0; k && i < s->n_args; i++)
+		if (s->args[i].key == k && !s->args[i].varies) {
+			*ret = s->args[i].value;
+			return 1;
+		}
+	return 0;
+}
+
+int fmt_site_varying(const struct fmt_names *n, const struct fmt_site *s, const char *key,
+		     uint32_t *ret)
+{
+	fmt_str k = fmt_names_find_string(n, key);
+	uint32_t nth = 0;
+
+	for (uint32_t i = 0; k && i < s->n_args; i++) {
+		if (!s->args[i].varies)
+			continue;
+		if (s->args[i].key == k) {
+			*ret = nth;
+			return 1;
+		}
+		nth++;
+	}
+	return 0;
+}
+
+/* ---- communicators and rules ---- */
+
+static int same_comm(const void *a, const void *b)
+{
+	const struct fmt_comm *x = a, *y = b;
+
+	return x->name == y->name && x->description == y->description && x->n_ranks == y->n_ranks &&
+	       (x->n_ranks == 0 ||
+		memcmp(x->ranks, y->ranks, sizeof(*x->ranks) * (size_t)x->n_ranks) == 0);
+}
+
+static uint64_t hash_comm(const struct fmt_comm *c)
+{
+	const uint32_t head[] = {c->name, c->description, c->n_ranks};
+	uint64_t hash = XXH3_64bits(head, sizeof(head));
+
+	return c->n_ranks == 0 ? hash
+			       : XXH3_64bits_withSeed(c->ranks,
+						      sizeof(*c->ranks) * (size_t)c->n_ranks, hash);
+}
+
+int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *ret)
+{
+	struct fmt_comm copy = *comm;
+	uint64_t hash = hash_comm(comm);
+	struct fmt_name_slot *slot;
+	uint32_t *ranks = NULL;
+
+	if (fmt_name_table_grow(&n->comm_table) < 0)
+		return -ENOMEM;
+	slot = fmt_name_table_find(&n->comm_table, hash, same_comm, comm, n->comms, sizeof(copy));
+	if (slot->number) {
+		*ret = slot->number - 1;
+		return 0;
+	}
+	if (array_reserve(&n->comms, (size_t)n->n_comms + 1, &n->comms_cap) < 0)
+		return -ENOMEM;
+	if (comm->n_ranks > 0) {
+		ranks = arena_take(&n->arena, sizeof(*ranks) * (size_t)comm->n_ranks,
+				   _Alignof(uint32_t));
+		if (!ranks)
+			return -ENOMEM;
+		memcpy(ranks, comm->ranks, sizeof(*ranks) * (size_t)comm->n_ranks);
+	}
+	copy.ranks = ranks;
+	n->comms[n->n_comms] = copy;
+	fmt_name_table_set(&n->comm_table, slot, hash, n->n_comms);
+	*ret = n->n_comms++;
+	return 0;
+}
+
+const struct fmt_comm *fmt_comm(const struct fmt_names *n, uint32_t comm)
+{
+	return comm < n->n_comms ? &n->comms[comm] : NULL;
+}
+
+uint32_t fmt_n_comms(const struct fmt_names *n)
+{
+	return n->n_comms;
+}
+
+int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t *ret)
+{
+	struct fmt_rule rule = {.inferred = inferred ? 1 : 0};
+	int r = fmt_names_string(n, name, strlen(name), &rule.name);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n->n_rules; i++)
+		if (n->rules[i].name == rule.name && n->rules[i].inferred == rule.inferred) {
+			*ret = (uint8_t)i;
+			return 0;
+		}
+	if (n->n_rules > UINT8_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&n->rules, (size_t)n->n_rules + 1, &n->rules_cap) < 0)
+		return -ENOMEM;
+	n->rules[n->n_rules] = rule;
+	*ret = (uint8_t)n->n_rules++;
+	return 0;
+}
+
+const struct fmt_rule *fmt_rule(const struct fmt_names *n, uint32_t rule)
+{
+	return rule < n->n_rules ? &n->rules[rule] : NULL;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The names that belong to a rank: lanes, devices, facts. */
+#include "formats/trace/names.h"
+
+#include "base/array.h"
+#include "formats/trace/names_impl.h"
+
+#include <xxhash.h>
+
+/* The highest rank that can be named: a bound on what a broken caller or file can allocate. */
+#define MAX_RANKS (1u << 24)
+
+static struct fmt_rank_names *rank_of(struct fmt_names *n, uint32_t rank, int *error)
+{
+	*error = -EOVERFLOW;
+	if (rank >= MAX_RANKS)
+		return NULL;
+	if (rank >= n->n_ranks) {
+		*error = -ENOMEM;
+		if (array_reserve(&n->ranks, (size_t)rank + 1, &n->ranks_cap) < 0)
+			return NULL;
+		memset(n->ranks + n->n_ranks, 0, sizeof(*n->ranks) * (rank + 1 - n->n_ranks));
+		n->n_ranks = rank + 1;
+	}
+	return &n->ranks[rank];
+}
+
+static int same_lane(const void *a, const void *b)
+{
+	const struct fmt_lane *x = a, *y = b;
+
+	return x->kind == y->kind && x->text_ids == y->text_ids && x->pid == y->pid &&
+	       x->tid == y->tid && x->pid_text == y->pid_text && x->tid_text == y->tid_text;
+}
+
+int fmt_names_lane(struct fmt_names *n, uint32_t rank, const struct fmt_lane *lane, uint32_t *ret)
+{
+	const int64_t key[] = {lane->kind, lane->text_ids, lane->pid,
+			       lane->tid,  lane->pid_text, lane->tid_text};
+	uint64_t hash = XXH3_64bits(key, sizeof(key));
+	struct fmt_name_slot *slot;
+	int error;
+	struct fmt_rank_names *r = rank_of(n, rank, &error);
+
+	if (!r)
+		return error;
+	if (fmt_name_table_grow(&r->lane_table) < 0)
+		return -ENOMEM;
+	slot = fmt_name_table_find(&r->lane_table, hash, same_lane, lane, r->lanes, sizeof(*lane));
+	if (slot->number) {
+		*ret = slot->number - 1;
+		return 0;
+	}
+	if (array_reserve(&r->lanes, (size_t)r->n_lanes + 1, &r->lanes_cap) < 0 ||
+	    array_reserve(&r->lane_changed, (size_t)r->n_lanes + 1, &r->lane_changed_cap) < 0)
+		return -ENOMEM;
+	r->lanes[r->n_lanes] = *lane;
+	r->lane_changed[r->n_lanes] = 0;
+	fmt_name_table_set(&r->lane_table, slot, hash, r->n_lanes);
+	*ret = r->n_lanes++;
+	return 0;
+}
+
+int fmt_names_lane_rename(struct fmt_names *n, uint32_t rank, uint32_t lane, fmt_str name)
+{
+	struct fmt_rank_names *r = rank < n->n_ranks ? &n->ranks[rank] : NULL;
+
+	if (!r || lane >= r->n_lanes)
+		return -EINVAL;
+	if (r->lanes[lane].name == name)
+		return 0;
+	r->lanes[lane].name = name;
+	r->lane_changed[lane] = ++n->version;
+	return 0;
+}
+
+const struct fmt_lane *fmt_lane(const struct fmt_names *n, uint32_t rank, uint32_t lane)
+{
+	if (rank >= n->n_ranks || lane >= n->ranks[rank].n_lanes)
+		return NULL;
+	return &n->ranks[rank].lanes[lane];
+}
+
+uint32_t fmt_n_lanes(const struct fmt_names *n, uint32_t rank)
+{
+	return rank < n->n_ranks ? n->ranks[rank].n_lanes : 0;
+}
+
+int fmt_names_device(struct fmt_names *n, uint32_t rank, const struct fmt_device *device)
+{
+	int error;
+	struct fmt_rank_names *r = rank_of(n, rank, &error);
+
+	if (!r)
+		return error;
+	if (array_reserve(&r->devices, (size_t)r->n_devices + 1, &r->devices_cap) < 0)
+		return -ENOMEM;
+	r->devices[r->n_devices++] = *device;
+	return 0;
+}
+
+const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, uint32_t index)
+{
+	if (rank >= n->n_ranks || index >= n->ranks[rank].n_devices)
+		return NULL;
+	return &n->ranks[rank].devices[index];
+}
+
+/* ---- facts ---- */
+
+static int same_key(const void *a, const void *b)
+{
+	return ((const struct fmt_fact *)a)->key == ((const struct fmt_fact *)b)->key;
+}
+
+/* The slot of the fact of that key, or a free one. */
+static struct fmt_name_slot *find_fact(const struct fmt_name_facts *f, const struct fmt_fact *key)
+{
+	return fmt_name_table_find(&f->table, XXH3_64bits(&key->key, sizeof(key->key)), same_key,
+				   key, f->facts, sizeof(*key));
+}
+
+int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value)
+{
+	struct fmt_name_facts *f = &n->trace_facts;
+	struct fmt_fact fact = {.value = value};
+	struct fmt_name_slot *slot;
+	int r = fmt_names_string(n, key, strlen(key), &fact.key);
+
+	if (r < 0)
+		return r;
+	if (rank != FMT_WHOLE_TRACE) {
+		struct fmt_rank_names *names = rank_of(n, rank, &r);
+
+		if (!names)
+			return r;
+		f = &names->facts;
+	}
+	if (fmt_name_table_grow(&f->table) < 0)
+		return -ENOMEM;
+	slot = find_fact(f, &fact);
+	if (slot->number) {
+		if (f->facts[slot->number - 1].value != value)
+			f->changed[slot->number - 1] = ++n->version;
+		f->facts[slot->number - 1].value = value;
+		return 0;
+	}
+	if (array_reserve(&f->facts, (size_t)f->n + 1, &f->facts_cap) < 0 ||
+	    array_reserve(&f->changed, (size_t)f->n + 1, &f->changed_cap) < 0)
+		return -ENOMEM;
+	f->changed[f->n] = ++n->version;
+	fmt_name_table_set(&f->table, slot, XXH3_64bits(&fact.key, sizeof(fact.key)), f->n);
+	f->facts[f->n++] = fact;
+	return 0;
+}
+
+int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
+			size_t len)
+{
+	fmt_str value;
+	int r = fmt_names_string(n, json, len, &value);
+
+	return r < 0 ? r : fmt_names_fact(n, rank, key, value);
+}
+
+static const struct fmt_name_facts *facts_of(const struct fmt_names *n, uint32_t rank)
+{
+	if (rank == FMT_WHOLE_TRACE)
+		return &n->trace_facts;
+	return rank < n->n_ranks ? &n->ranks[rank].facts : NULL;
+}
+
+const struct fmt_fact *fmt_fact(const struct fmt_names *n, uint32_t rank, uint32_t index)
+{
+	const struct fmt_name_facts *f = facts_of(n, rank);
+
+	return f && index < f->n ? &f->facts[index] : NULL;
+}
+
+const char *fmt_fact_value(const struct fmt_names *n, uint32_t rank, const char *key)
+{
+	const struct fmt_name_facts *f = facts_of(n, rank);
+	struct fmt_fact fact = {.key = fmt_names_find_string(n, key)};
+	const struct fmt_name_slot *slot;
+
+	if (!f || f->n == 0 || !fact.key)
+		return NULL;
+	slot = find_fact(f, &fact);
+	return slot->number ? fmt_string(n, f->facts[slot->number - 1].value, NULL) : NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/origin.h"
+
+#include "base/host.h"
+#include "base/scope.h"
+#include "formats/trace/json.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <yajl/yajl_tree.h>
+
+#define CLOCK_KEY "capture.clock"
+#define PART_KEY "capture.part"
+#define BOOT "/proc/sys/kernel/random/boot_id"
+#define TIME_NAMESPACE "/proc/self/ns/time"
+
+void fmt_origin_here(struct fmt_origin *ret)
+{
+	scoped(close_fd) int fd = open(BOOT, O_RDONLY | O_CLOEXEC);
+	char boot[40] = "", space[40] = "";
+	int64_t before = host_clock_ns(CLOCK_MONOTONIC), real = host_clock_ns(CLOCK_REALTIME);
+
+	ret->realtime_ns = real - before - (host_clock_ns(CLOCK_MONOTONIC) - before) / 2;
+	ret->clock[0] = '\0';
+	if (fd < 0 || read(fd, boot, sizeof(boot) - 1) <= 0)
+		return;
+	boot[strcspn(boot, "\n")] = '\0';
+	if (readlink(TIME_NAMESPACE, space, sizeof(space) - 1) < 0)
+		space[0] = '\0';
+	snprintf(ret->clock, sizeof(ret->clock), "%s %s", boot, space);
+}
+
+static int put(struct fmt_names *names, const char *key, const struct text *json)
+{
+	return json->error
+		       ? json->error
+		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
+}
+
+int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
+{
+	scoped(text_done) struct text clock = {0}, part = {0};
+	struct fmt_json c = {.text = &clock}, p = {.text = &part};
+	int r = 0;
+
+	fmt_json_open(&c, NULL, '{');
+	if (o->clock[0])
+		fmt_json_str(&c, "id", o->clock);
+	if (o->realtime_ns)
+		fmt_json_i64(&c, "realtime_ns", o->realtime_ns);
+	fmt_json_close(&c, '}');
+	if (o->clock[0] || o->realtime_ns)
+		r = put(names, CLOCK_KEY, &clock);
+	if (r < 0 || o->n_parts == 0)
+		return r;
+	fmt_json_open(&p, NULL, '{');
+	fmt_json_u64(&p, "index", o->part);
+	fmt_json_u64(&p, "of", o->n_parts);
+	if (o->run[0])
+		fmt_json_str(&p, "run", o->run);
+	fmt_json_close(&p, '}');
+	return put(names, PART_KEY, &part);
+}
+
+define_cleanup(tree_freep, yajl_val, yajl_tree_free);
+
+/* The fact's JSON; NULL where there is none. */
+static yajl_val parse(const struct fmt_names *names, const char *key)
+{
+	const char *fact = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
+	char why[8]; /* yajl wants to say it */
+
+	return fact && fmt_json_valid(fact, strlen(fact)) ? yajl_tree_parse(fact, why, sizeof(why))
+							  : NULL;
+}
+
+static yajl_val member(yajl_val object, const char *key)
+{
+	const char *path[] = {key, NULL};
+
+	return object ? yajl_tree_get(object, path, yajl_t_any) : NULL;
+}
+
+/* What is too long is cut. */
+static void string(yajl_val object, const char *key, char ret[FMT_ORIGIN_ID])
+{
+	const char *s = YAJL_GET_STRING(member(object, key));
+
+	snprintf(ret, FMT_ORIGIN_ID, "%s", s ? s : "");
+}
+
+static int64_t integer(yajl_val object, const char *key)
+{
+	yajl_val v = member(object, key);
+
+	return YAJL_IS_INTEGER(v) ? YAJL_GET_INTEGER(v) : 0;
+}
+
+void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret)
+{
+	scoped(tree_freep) yajl_val clock = parse(names, CLOCK_KEY);
+	scoped(tree_freep) yajl_val part = parse(names, PART_KEY);
+
+	*ret = (struct fmt_origin){0};
+	string(clock, "id", ret->clock);
+	ret->realtime_ns = integer(clock, "realtime_ns");
+	ret->part = (uint32_t)integer(part, "index");
+	ret->n_parts = (uint32_t)integer(part, "of");
+	string(part, "run", ret->run);
+}
+
+uint64_t fmt_origin_ranks(const struct fmt_names *names)
+{
+	const char *fact = fmt_fact_value(names, 0, "distributedInfo");
+	int64_t n = fact ? fmt_json_member_i64(fact, strlen(fact), "world_size", 0) : 0;
+
+	return n > 0 ? (uint64_t)n : 0;
+}

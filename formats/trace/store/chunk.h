@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The frames that every file of a trace is made of: file header, chunk header, payload, index,
+ * footer. Each header is a zstd skippable frame and each payload an ordinary zstd frame, so that
+ * `zstd -dc` unpacks any of our files. doc/format.md is the specification.
+ *
+ * Decoders take bytes that nobody vouches for and return -EBADMSG, or -ENOTSUP for a newer version;
+ * they say why through a static string, since only their caller knows file and offset.
+ */
+#pragma once
+
+#include "formats/trace/model.h"
+#include "formats/trace/store/cursor.h"
+
+#define FMT_SKIP_MAGIC 0x184D2A57u
+#define FMT_VERSION 1
+
+/* Features that a reader must know. A file with an unknown bit is refused. */
+#define FMT_INCOMPAT_BLOBS 1u /* a packed file that has contents */
+#define FMT_INCOMPAT_KNOWN FMT_INCOMPAT_BLOBS
+
+enum fmt_file_kind {
+	FMT_FILE_NAMES,
+	FMT_FILE_RANK,
+	FMT_FILE_PACKED,
+	FMT_FILE_BLOBS,
+	FMT_FILE_MANIFEST,
+	FMT_FILE_KINDS,
+};
+
+#define FMT_FILE_HEADER_BYTES 56
+
+struct fmt_file_header {
+	uint8_t kind;	       /* enum fmt_file_kind */
+	uint8_t inline_names;  /* 1: the rank's file carries its own names */
+	uint32_t number;       /* the recorder's rank; 0 in other files */
+	uint32_t names_rank;   /* the rank's index in the shared names */
+	uint32_t incompatible; /* feature masks */
+	uint32_t compatible;
+};
+
+enum fmt_chunk_type {
+	FMT_CHUNK_NAMES = 1,   /* what is named once, or what was added since the last such chunk */
+	FMT_CHUNK_SLICE = 2,   /* events, ranges, values and edges of one slice */
+	FMT_CHUNK_DIGESTS = 3, /* digests and pages of one slice */
+	FMT_CHUNK_PARITY = 6,  /* repairs the chunks before it */
+	FMT_CHUNK_BLOB = 7,    /* a content; `slice` is the low 32 bits of its name */
+	FMT_CHUNK_CONTENTS = 8, /* which operations read and wrote which; `slice` is the rank */
+	FMT_CHUNK_MANIFEST = 9, /* the other files of the trace and their roots */
+};
+
+/* The header of a chunk; also in the index. */
+struct fmt_chunk {
+	uint8_t type;	       /* enum fmt_chunk_type, or one that a later version added */
+	uint64_t header_bytes; /* of the header, with the skippable frame around it */
+	uint64_t frame_bytes;  /* of the zstd frame that follows the header */
+	uint64_t raw_bytes;    /* of the payload */
+	uint64_t hash;	       /* xxh3-64 of the zstd frame */
+	uint32_t rank;	       /* the recorder's */
+	uint64_t offset;       /* of the header, in its file; not stored */
+
+	/* For FMT_CHUNK_SLICE. Other types have only `slice`, if it means anything for them. */
+	uint64_t slice;
+	struct fmt_iteration iteration;
+	fmt_number first_number;
+	uint64_t n_records[FMT_KINDS];
+	uint64_t n_edges, n_digests;
+};
+
+/* The longest header that fmt_chunk_header_put() makes. */
+#define FMT_CHUNK_HEADER_MAX 320
+/* The most that a payload may unpack to; checked before memory is allocated. */
+#define FMT_CHUNK_RAW_MAX (1u << 30)
+/* Whether the chunk claims more bytes than a chunk of that type may unpack to. Contents and digests
+ * may repeat without limit; of types that are read before anything is shown, a byte holds a
+ * thousand at most. */
+int fmt_chunk_too_thin(const struct fmt_chunk *c);
+
+#define FMT_FOOTER_BYTES 72
+
+struct fmt_footer {
+	uint64_t index_bytes; /* of the index, which stands right before the footer */
+	uint64_t tail_bytes;  /* in a packed file: of the tails of its members, before the index */
+	uint8_t root[32]; /* Merkle root of the file's chunks; in a packed file the trace's id */
+};
+
+uint64_t fmt_hash(const void *data, size_t len);
+
+/* A header is a skippable frame. Its first byte is the tag, its last eight bytes are the xxh3-64 of
+ * all bytes before them. fmt_header_begin() and fmt_header_end() append one; `start` is t->len
+ * before it begins. */
+void fmt_header_begin(struct text *t, uint8_t tag);
+void fmt_header_end(struct text *t, size_t start);
+/* Checks length, hash and tag. *ret then holds the bytes between tag and hash. */
+int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cursor *ret,
+		    const char **why);
+
+void fmt_file_header_put(struct text *t, const struct fmt_file_header *h);
+int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header *ret,
+			const char **why);
+
+/* `c->header_bytes` and `c->offset` are not used. */
+void fmt_chunk_header_put(struct text *t, const struct fmt_chunk *c);
+/* `len` is the rest of the file, or at least FMT_CHUNK_HEADER_MAX; offset is not set. */
+int fmt_chunk_header_get(const uint8_t *data, size_t len, struct fmt_chunk *ret, const char **why);
+
+/* Appends the fields of the header that are the same at every level of compression. */
+void fmt_chunk_fields_put(struct text *t, const struct fmt_chunk *c);
+
+void fmt_footer_put(struct text *t, const struct fmt_footer *f);
+int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, const char **why);
+
+/* Packs the payload, whose parts (`cuts` ascending offsets, the last being its end) each begin a
+ * block of their own, as one zstd frame behind what `out` holds. */
+int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t n_cuts, int level);
+/* Unpacks a frame to exactly `raw_bytes` bytes at *ret, which the caller frees. */
+int fmt_frame_unpack(const uint8_t *frame, size_t len, size_t raw_bytes, uint8_t **ret,
+		     const char **why);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/store/columns.h"
+
+#include "base/array.h"
+
+/* ---- reading ---- */
+
+/* Each entry of the directory takes at least this many bytes. */
+#define ENTRY_BYTES 3
+
+int fmt_columns_get(struct fmt_cursor in, struct fmt_columns *ret)
+{
+	uint64_t n = fmt_count(&in, ENTRY_BYTES);
+	scoped(free_ptr) struct fmt_column *columns = calloc(n + 1, sizeof(*columns));
+	scoped(free_ptr) uint64_t *bytes = calloc(n + 1, sizeof(*bytes));
+
+	if (!columns || !bytes)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		columns[i].id = fmt_varint(&in);
+		columns[i].kind = fmt_u8(&in);
+		columns[i].base = columns[i].kind >> 4;
+		columns[i].kind &= 15;
+		if (columns[i].kind >= FMT_COLUMN_KINDS || columns[i].base >= FMT_COLUMN_BASES ||
+		    (i > 0 && columns[i].id <= columns[i - 1].id))
+			return -EBADMSG;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		bytes[i] = fmt_varint(&in);
+	for (uint64_t i = 0; i < n; i++) {
+		const uint8_t *at = fmt_bytes(&in, bytes[i]);
+
+		if (!at)
+			return -EBADMSG;
+		columns[i].in = fmt_cursor(at, bytes[i]);
+	}
+	if (in.bad || fmt_left(&in) > 0)
+		return -EBADMSG;
+	ret->columns = take(columns);
+	ret->n = n;
+	return 0;
+}
+
+void fmt_columns_done(struct fmt_columns *c)
+{
+	free(c->columns);
+}
+
+struct fmt_column *fmt_columns_find(const struct fmt_columns *c, uint64_t id)
+{
+	size_t at = array_bound(i, 0, c->n, c->columns[i].id < id);
+
+	return at < c->n && c->columns[at].id == id ? &c->columns[at] : NULL;
+}
+
+int fmt_columns_end(const struct fmt_columns *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->columns[i].in.bad || fmt_left(&c->columns[i].in) > 0)
+			return -EBADMSG;
+	return 0;
+}
+
+/* ---- writing ---- */
+
+void fmt_columns_out_done(struct fmt_columns_out *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		free(c->columns[i].values);
+		free(c->columns[i].from_class);
+	}
+	free(c->columns);
+}
+
+/* The column `id`, added in its position if there is none; NULL without memory. */
+static struct fmt_column_out *column_of(struct fmt_columns_out *c, uint64_t id)
+{
+	size_t at = array_bound(i, 0, c->n, c->columns[i].id < id);
+
+	if (at < c->n && c->columns[at].id == id)
+		return &c->columns[at];
+	if (array_reserve(&c->columns, c->n + 1, &c->cap) < 0)
+		return NULL;
+	memmove(&c->columns[at + 1], &c->columns[at], (c->n - at) * sizeof(*c->columns));
+	memset(&c->columns[at], 0, sizeof(*c->columns));
+	c->columns[at].id = id;
+	c->columns[at].fixed_base = -1;
+	c->n++;
+	return &c->columns[at];
+}
+
+/* What an integer costs, in quarters of a byte: integers other than 0 also break repetition. */
+static uint64_t cost_of(int64_t v)
+{
+	uint64_t folded = fmt_fold(v);
+
+	return folded ? 1 + 4 * (1 + (63 - (uint64_t)__builtin_clzll(folded)) / 7) : 4;
+}
+
+void fmt_column_fix(struct fmt_columns_out *c, uint64_t id, enum fmt_column_base base)
+{
+	struct fmt_column_out *o = column_of(c, id);
+
+	if (o)
+		o->fixed_base = base;
+	else
+		c->error = -ENOMEM;
+}
+
+void fmt_column_add(struct fmt_columns_out *c, uint64_t id, int64_t v, int64_t *last_of_class)
+{
+	struct fmt_column_out *o = c->error ? NULL : column_of(c, id);
+	int64_t from_class = fmt_sub(v, *last_of_class);
+
+	if (!o || array_reserve(&o->values, o->n + 1, &o->values_cap) < 0 ||
+	    array_reserve(&o->from_class, o->n + 1, &o->from_class_cap) < 0) {
+		c->error = -ENOMEM;
+		return;
+	}
+	o->values[o->n] = v;
+	o->from_class[o->n++] = from_class;
+	o->cost[FMT_BASE_ZERO] += cost_of(v);
+	o->cost[FMT_BASE_LAST] += cost_of(fmt_sub(v, o->last));
+	o->cost[FMT_BASE_CLASS] += cost_of(from_class);
+	o->last = *last_of_class = v;
+}
+
+void fmt_column_add_plain(struct fmt_columns_out *c, uint64_t id, int64_t v)
+{
+	int64_t none = 0;
+
+	fmt_column_add(c, id, v, &none);
+}
+
+uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out)
+{
+	uint8_t kind = FMT_COLUMN_BYTE;
+
+	for (size_t i = 0; i < n && kind != FMT_COLUMN_SVARINT; i++)
+		kind = v[i] < 0 ? FMT_COLUMN_SVARINT : v[i] > UINT8_MAX ? FMT_COLUMN_VARINT : kind;
+	for (size_t i = 0; i < n; i++)
+		if (kind == FMT_COLUMN_BYTE)
+			fmt_put_u8(out, (uint8_t)v[i]);
+		else if (kind == FMT_COLUMN_VARINT)
+			fmt_put_varint(out, (uint64_t)v[i]);
+		else
+			fmt_put_svarint(out, v[i]);
+	return kind;
+}
+
+static enum fmt_column_base cheapest(const struct fmt_column_out *o)
+{
+	enum fmt_column_base best = FMT_BASE_ZERO;
+
+	if (o->fixed_base >= 0)
+		return (enum fmt_column_base)o->fixed_base;
+	for (enum fmt_column_base b = FMT_BASE_LAST; b < FMT_COLUMN_BASES; b++)
+		if (o->cost[b] < o->cost[best])
+			best = b;
+	return best;
+}
+
+static int all_zero(const struct fmt_column_out *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (o->values[i] != 0)
+			return 0;
+	return 1;
+}
+
+/* Turns values into differences from the value before. */
+static void subtract_last(int64_t *v, size_t n)
+{
+	for (size_t i = n; i > 1; i--)
+		v[i - 1] = fmt_sub(v[i - 1], v[i - 2]);
+}
+
+int fmt_columns_put(struct fmt_columns_out *c, uint64_t may_omit, struct text *out)
+{
+	scoped(text_done) struct text directory = {0}, lengths = {0}, bytes = {0};
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n && !c->error; i++) {
+		struct fmt_column_out *o = &c->columns[i];
+		enum fmt_column_base base = cheapest(o);
+		size_t before = bytes.len;
+		uint8_t kind;
+
+		if (o->n == 0 || (o->id < may_omit && all_zero(o)))
+			continue;
+		if (base == FMT_BASE_LAST)
+			subtract_last(o->values, o->n);
+		kind = fmt_column_put_integers(base == FMT_BASE_CLASS ? o->from_class : o->values,
+					       o->n, &bytes);
+		fmt_put_varint(&directory, o->id);
+		fmt_put_u8(&directory, (uint8_t)(kind | base << 4));
+		fmt_put_varint(&lengths, bytes.len - before);
+		n++;
+	}
+	fmt_put_varint(out, n);
+	text_bytes(out, directory.data, directory.len);
+	text_bytes(out, lengths.data, lengths.len);
+	text_bytes(out, bytes.data, bytes.len);
+	return c->error ?: directory.error ?: lengths.error ?: bytes.error ?: out->error;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Columns of integers, the building block of slices and names. A set of columns begins with a
+ * directory that declares each column's id, kind and base, so that a reader needs no other
+ * description of their bytes. doc/format.md, "Columns", is the specification.
+ *
+ * Reading: fmt_columns_get() checks the directory; values are then taken in order by
+ * fmt_column_value(). A read beyond the end gives 0 and marks the column as bad; fmt_columns_end()
+ * reports that, and bytes that were not read. Writing: values are added one at a time in any order
+ * of columns; fmt_columns_put() chooses kind and base and appends directory and bytes.
+ */
+#pragma once
+
+#include "base/scope.h"
+#include "formats/trace/store/cursor.h"
+
+/* How the bytes of a column make integers. */
+enum fmt_column_kind {
+	FMT_COLUMN_BYTE,    /* one byte each */
+	FMT_COLUMN_VARINT,  /* unsigned */
+	FMT_COLUMN_SVARINT, /* signed */
+	FMT_COLUMN_KINDS,
+};
+
+/* What is added to an integer of a column to make its value. */
+enum fmt_column_base {
+	FMT_BASE_ZERO,
+	FMT_BASE_LAST,	/* the value before it in the column */
+	FMT_BASE_CLASS, /* the value before it of the same class: template, or rule */
+	FMT_COLUMN_BASES,
+};
+
+/* ---- reading ---- */
+
+struct fmt_column {
+	uint64_t id;
+	uint8_t kind, base;
+	struct fmt_cursor in;
+	int64_t last;
+};
+
+struct fmt_columns {
+	struct fmt_column *columns; /* owned; ids ascend */
+	size_t n;
+};
+
+/* Reads directory and columns, up to the end of `in`; -EBADMSG or -ENOMEM. */
+int fmt_columns_get(struct fmt_cursor in, struct fmt_columns *ret);
+void fmt_columns_done(struct fmt_columns *c);
+
+/* NULL where there is no such column. */
+struct fmt_column *fmt_columns_find(const struct fmt_columns *c, uint64_t id);
+
+/* 0 if every column was read to its end, and not beyond; else -EBADMSG. */
+int fmt_columns_end(const struct fmt_columns *c);
+
+static inline int64_t fmt_column_integer(struct fmt_cursor *in, uint8_t kind)
+{
+	if (kind == FMT_COLUMN_BYTE)
+		return fmt_u8(in);
+	return kind == FMT_COLUMN_VARINT ? (int64_t)fmt_varint(in) : fmt_svarint(in);
+}
+
+/* The next value. *last_of_class holds the class's last value, 0 at first; it is updated. A column
+ * that is absent (NULL) gives zeros. */
+static inline int64_t fmt_column_value(struct fmt_column *c, int64_t *last_of_class)
+{
+	int64_t v;
+
+	if (!c)
+		return 0;
+	v = fmt_column_integer(&c->in, c->kind);
+	if (c->base == FMT_BASE_LAST)
+		v = c->last = fmt_add(c->last, v);
+	else if (c->base == FMT_BASE_CLASS)
+		v = *last_of_class = fmt_add(*last_of_class, v);
+	return v;
+}
+
+/* For a column that has no classes: FMT_BASE_CLASS means FMT_BASE_LAST. */
+static inline int64_t fmt_column_next(struct fmt_column *c)
+{
+	return c ? fmt_column_value(c, &c->last) : 0;
+}
+
+/* ---- writing ---- */
+
+struct fmt_column_out {
+	uint64_t id;
+	int64_t *values;     /* owned */
+	int64_t *from_class; /* owned: each value's difference from its class's last */
+	size_t n, values_cap, from_class_cap;
+	int64_t last;
+	int fixed_base;			 /* -1: the cheapest */
+	uint64_t cost[FMT_COLUMN_BASES]; /* estimate, by base */
+};
+
+struct fmt_columns_out {
+	struct fmt_column_out *columns; /* owned; ids ascend */
+	size_t n, cap;
+	int error;
+};
+
+void fmt_columns_out_done(struct fmt_columns_out *c);
+
+/* Sets the base of a column that has no values yet. Without this call fmt_columns_put() chooses. */
+void fmt_column_fix(struct fmt_columns_out *c, uint64_t id, enum fmt_column_base base);
+
+/* Appends a value to the column `id`. *last_of_class as in fmt_column_value(). Running out of
+ * memory is kept in c->error. */
+void fmt_column_add(struct fmt_columns_out *c, uint64_t id, int64_t v, int64_t *last_of_class);
+
+/* The same for a column without classes. */
+void fmt_column_add_plain(struct fmt_columns_out *c, uint64_t id, int64_t v);
+
+/* Appends directory and columns. A column without a value that differs from 0 is left out if its
+ * id is below `may_omit`. */
+int fmt_columns_put(struct fmt_columns_out *c, uint64_t may_omit, struct text *out);
+
+/* Appends integers in the smallest kind that holds them all, and returns that kind. */
+uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out);

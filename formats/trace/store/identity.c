@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The id of a trace, and its known damage. */
+#include "formats/trace/store/merkle.h"
+#include "formats/trace/store/output.h"
+#include "formats/trace/store/trace_impl.h"
+
+#include "base/array.h"
+
+/* Computes the root of a file without a footer from its readable chunks. */
+static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, uint8_t ret[32])
+{
+	struct fmt_merkle tree = {0};
+	char path[512];
+	int r = fmt_identify_file(&tree, &m->header);
+
+	fmt_member_path(t, m, path, sizeof(path));
+	for (size_t i = 0; r == 0 && i < m->n_chunks; i++) {
+		scoped(free_ptr) uint8_t *raw = NULL;
+		struct fmt_chunk c = m->chunks[i];
+
+		if (fmt_member_read(m, path, &c, &raw, NULL) >= 0)
+			r = fmt_identify_chunk(&tree, &c, raw);
+	}
+	if (r == 0)
+		fmt_merkle_root(&tree, ret);
+	return r;
+}
+
+static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struct fmt_merkle *tree)
+{
+	uint8_t root[32];
+	int r = 0;
+
+	if (m->has_root)
+		memcpy(root, m->root, sizeof(root));
+	else
+		r = compute_root(t, m, root);
+	if (r == 0)
+		fmt_merkle_add(tree, root, sizeof(root), "", 0);
+	return r;
+}
+
+/* Computes the root of a trace without a manifest from the files that are there. */
+static int compute_id(struct fmt_trace *t, uint8_t ret[FMT_SHA_BYTES])
+{
+	struct fmt_merkle tree = {0};
+	int r = 0;
+
+	if (t->shared.source.name)
+		r = add_root(t, &t->shared, &tree);
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		r = add_root(t, &t->ranks[i].member, &tree);
+	if (r == 0 && t->blobs.source.name)
+		r = add_root(t, &t->blobs, &tree);
+	if (r == 0)
+		fmt_merkle_root(&tree, ret);
+	return r;
+}
+
+static void make_id(struct fmt_trace *t)
+{
+	uint8_t root[FMT_SHA_BYTES];
+
+	if (t->manifest.n > 0)
+		memcpy(root, t->manifest.id, sizeof(root));
+	else if (compute_id(t, root) < 0)
+		return;
+	for (size_t i = 0; i < sizeof(root); i++)
+		snprintf(t->id + 2 * i, 3, "%02x", root[i]);
+}
+
+const char *fmt_trace_id(const struct fmt_trace *t)
+{
+	struct fmt_trace *own = (struct fmt_trace *)(uintptr_t)t;
+
+	pthread_mutex_lock(&own->lock);
+	if (!own->id[0])
+		make_id(own);
+	pthread_mutex_unlock(&own->lock);
+	return t->id;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct fmt_error *x = a, *y = b;
+
+	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
+}
+
+int fmt_trace_damage(struct fmt_trace *t, int (*each)(void *context, const struct fmt_error *e),
+		     void *context)
+{
+	scoped(free_ptr) struct fmt_error *copy = NULL;
+	size_t n;
+	int r = 0;
+
+	pthread_mutex_lock(&t->lock);
+	n = t->damage.n;
+	copy = malloc(sizeof(*copy) * (n + 1));
+	if (copy && n > 0)
+		memcpy(copy, t->damage.errors, sizeof(*copy) * n);
+	pthread_mutex_unlock(&t->lock);
+	if (!copy)
+		return -ENOMEM;
+	qsort(copy, n, sizeof(*copy), by_place);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = each(context, &copy[i]);
+	return r;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The payload of a chunk of names: what was added to a fmt_names since a mark, and back. */
+#pragma once
+
+#include "formats/trace/names.h"
+#include "formats/trace/store/cursor.h"
+
+/* How much of a fmt_names is written already. Zero: nothing. */
+struct fmt_names_mark {
+	uint32_t strings, sites, comms, rules;
+	uint32_t lanes, devices; /* of the one rank that is written, if it is one */
+	uint64_t version;
+};
+
+/* What is new since *mark, and sets the mark: of rank `rank` and what belongs to no rank, or of all
+ * ranks with FMT_WHOLE_TRACE. Returns 1 if there was anything, 0 if not, or -errno. */
+int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mark *mark,
+		  struct text *out);
+
+/* The numbers that a file uses, as numbers of the trace that it became a part of. */
+struct fmt_names_map {
+	uint32_t *strings, *sites, *comms; /* owned */
+	uint32_t n_strings, n_sites, n_comms, n_rules;
+	size_t strings_cap, sites_cap, comms_cap;
+	uint8_t rules[256];
+	int changes; /* 0: every number stays what it is */
+};
+
+void fmt_names_map_done(struct fmt_names_map *m);
+
+/* What is known before a chunk of names is read. */
+struct fmt_names_reading {
+	const uint32_t *ranks; /* [i]: what rank index i of the file is in the trace */
+	uint32_t n_ranks;
+	uint64_t room_bytes; /* that names may still take of memory; each takes its part */
+};
+
+/* Memory that the names of a trace of so many bytes may take: what few bytes name is little. */
+uint64_t fmt_names_room(uint64_t trace_bytes);
+/* Takes from the room; -EFBIG where there is not so much. */
+int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes);
+
+/* Adds a chunk's names to `n`, and their numbers to `m`, which holds those of the file's chunks
+ * before. Damage: -EBADMSG; more than there is room for: -EFBIG. */
+int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
+		  struct fmt_names_map *m);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The event templates of a chunk of names, as columns. doc/format.md, "Names", is the
+ * specification. */
+#pragma once
+
+#include "formats/trace/names.h"
+#include "formats/trace/store/cursor.h"
+
+/* Appends the templates of `n` from number `first` on. 0 or -errno. */
+int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *out);
+
+/* Calls `each` for every template, in order; it returns 0 or a negative errno, which ends the
+ * reading. String numbers are those of the file, and are not checked. -EBADMSG: damage. */
+int fmt_templates_get(struct fmt_cursor *c, int (*each)(const struct fmt_site *s, void *context),
+		      void *context);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/store/pack.h"
+
+#include "base/array.h"
+#include "formats/trace/store/index.h"
+#include "formats/trace/store/output.h"
+#include "formats/trace/store/trace_impl.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define PIECE (1u << 20)
+
+struct packing {
+	const char *path; /* of the packed file */
+	int fd;
+	struct fmt_member_place *places;
+	struct text tails;
+	size_t n;
+};
+
+static void packing_done(struct packing *p)
+{
+	close_fd(&p->fd);
+	free(p->places);
+	text_done(&p->tails);
+}
+
+static int put(int fd, const char *path, const void *data, size_t len, struct fmt_error *err)
+{
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int error = n < 0 ? errno : EIO;
+
+			return fmt_fail(err, -error, path, FMT_NO_OFFSET, "cannot write: %s",
+					strerror(error));
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Copies the bytes [from, to) of a member to `fd`, or into `text`. */
+static int copy(const struct fmt_trace *t, const struct fmt_member *m, uint64_t from, uint64_t to,
+		int fd, const char *path, struct text *text, struct fmt_error *err)
+{
+	scoped(free_ptr) char *buf = malloc(PIECE);
+	char name[512];
+	int in = buf ? fmt_source_open(&m->source) : -ENOMEM, r = 0;
+
+	fmt_member_path(t, m, name, sizeof(name));
+	if (in < 0)
+		return fmt_fail(err, in, name, FMT_NO_OFFSET, "cannot open: %s", strerror(-in));
+	while (r == 0 && from < to) {
+		size_t want = to - from < PIECE ? (size_t)(to - from) : PIECE;
+		long n = fmt_source_read(&m->source, in, buf, want, from);
+
+		if (n <= 0)
+			r = fmt_fail(err, n < 0 ? (int)n : -EIO, name, from, "cannot read: %s",
+				     n < 0 ? strerror((int)-n) : "it became shorter");
+		else if (text)
+			text_bytes(text, buf, (size_t)n);
+		else
+			r = put(fd, path, buf, (size_t)n, err);
+		from += (uint64_t)(n > 0 ? n : 0);
+	}
+	fmt_source_close(&m->source, in);
+	return r < 0 ? r : text ? text->error : 0;
+}
+
+/* Bytes of the index and footer of a member; 0 if they are missing or damaged. */
+static uint64_t tail_of(const struct fmt_member *m)
+{
+	return m->index_bytes ? m->index_bytes + FMT_FOOTER_BYTES : 0;
+}
+
+static int pack_as_is(struct packing *p, const struct fmt_trace *t, const struct fmt_member *m,
+		      struct fmt_error *err)
+{
+	struct fmt_member_place *place = &p->places[p->n];
+	int r;
+
+	place->tail_bytes = tail_of(m);
+	place->data_bytes = m->source.bytes - place->tail_bytes;
+	r = copy(t, m, 0, place->data_bytes, p->fd, p->path, NULL, err);
+	return r < 0 ? r : copy(t, m, place->data_bytes, m->source.bytes, -1, NULL, &p->tails, err);
+}
+
+static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct fmt_member *m,
+		     int level, struct fmt_error *err)
+{
+	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
+	struct fmt_member_place *place = &p->places[p->n];
+	size_t before = p->tails.len;
+	char name[512];
+	int r;
+
+	fmt_member_path(t, m, name, sizeof(name));
+	if (m->cut_off)
+		return fmt_fail(err, -EBADMSG, name, m->source.bytes,
+				"a recording that was cut off can only be packed without --level");
+	r = fmt_output_part(&out, p->fd, p->path, &m->header, err);
+	for (size_t i = 0; r == 0 && i < m->n_chunks; i++) {
+		scoped(free_ptr) uint8_t *raw = NULL;
+		struct fmt_chunk c = m->chunks[i];
+
+		if (c.type == FMT_CHUNK_PARITY) {
+			r = i > 0 ? fmt_output_parity(&out, level, err) : 0;
+			continue;
+		}
+		r = fmt_member_read(m, name, &c, &raw, err);
+		if (r >= 0) {
+			r = fmt_output_chunk(&out, &c, (const char *)raw, c.raw_bytes, level, err);
+		}
+	}
+	place->data_bytes = out.bytes;
+	if (r == 0)
+		r = fmt_output_tail(&out, &p->tails, err);
+	place->tail_bytes = p->tails.len - before;
+	return r;
+}
+
+static int pack_member(struct packing *p, const struct fmt_trace *t, const struct fmt_member *m,
+		       int level, struct fmt_error *err)
+{
+	int r;
+
+	snprintf(p->places[p->n].name, sizeof(p->places[p->n].name), "%s", m->source.name);
+	r = level ? pack_anew(p, t, m, level, err) : pack_as_is(p, t, m, err);
+	p->n++;
+	return r;
+}
+
+/* Writes the tails, the index of the members and the footer. */
+static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
+{
+	struct fmt_footer f = {.tail_bytes = p->tails.len};
+	const char *id = fmt_trace_id(t);
+	size_t before = p->tails.len;
+	int r;
+
+	for (size_t i = 0; i < sizeof(f.root); i++) {
+		unsigned int byte = 0;
+
+		sscanf(id + 2 * i, "%2x", &byte);
+		f.root[i] = (uint8_t)byte;
+	}
+	r = fmt_members_put(&p->tails, p->places, p->n);
+	f.index_bytes = p->tails.len - before;
+	fmt_footer_put(&p->tails, &f);
+	if (r == 0)
+		r = p->tails.error;
+	if (r < 0)
+		return fmt_fail(err, r, p->path, FMT_NO_OFFSET, "%s", strerror(-r));
+	return put(p->fd, p->path, p->tails.data, p->tails.len, err);
+}
+
+int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
+{
+	struct fmt_file_header h = {.kind = FMT_FILE_PACKED};
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
+	scoped(packing_done) struct packing p = {.path = to, .fd = -1};
+	scoped(text_done) struct text header = {0};
+	int r = fmt_trace_open(from, &t, err);
+
+	if (r < 0)
+		return r;
+	if (t->blobs.source.name)
+		h.incompatible = FMT_INCOMPAT_BLOBS;
+	p.places = calloc((size_t)t->n_ranks + 3, sizeof(*p.places));
+	fmt_file_header_put(&header, &h);
+	if (!p.places || header.error)
+		return fmt_fail(err, -ENOMEM, to, FMT_NO_OFFSET, "out of memory");
+	p.fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (p.fd < 0)
+		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
+				strerror(errno));
+	r = put(p.fd, to, header.data, header.len, err);
+	if (r == 0 && t->shared.source.name)
+		r = pack_member(&p, t, &t->shared, level, err);
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		r = pack_member(&p, t, &t->ranks[i].member, level, err);
+	if (r == 0 && t->blobs.source.name)
+		r = pack_member(&p, t, &t->blobs, level, err);
+	if (r == 0 && t->manifest_file.source.name)
+		r = pack_member(&p, t, &t->manifest_file, level, err);
+	return r < 0 ? r : finish(&p, t, err);
+}
+
+static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, const char *to,
+			 struct fmt_error *err)
+{
+	scoped(text_done) struct text path = {0};
+	scoped(close_fd) int fd = -1;
+
+	text_printf(&path, "%s/%s", to, m->source.name);
+	text_char(&path, '\0');
+	if (path.error)
+		return fmt_fail(err, path.error, to, FMT_NO_OFFSET, "out of memory");
+	fd = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fmt_fail(err, -errno, path.data, FMT_NO_OFFSET, "cannot create: %s",
+				strerror(errno));
+	return copy(t, m, 0, m->source.bytes, fd, path.data, NULL, err);
+}
+
+int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
+{
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
+	int r = fmt_trace_open(from, &t, err);
+
+	if (r < 0)
+		return r;
+	if (t->packed_fd < 0)
+		return fmt_fail(err, -EISDIR, from, FMT_NO_OFFSET,
+				"a directory, not a packed file");
+	if (mkdir(to, 0777) < 0)
+		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
+				strerror(errno));
+	if (t->shared.source.name)
+		r = unpack_member(t, &t->shared, to, err);
+	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
+		r = unpack_member(t, &t->ranks[i].member, to, err);
+	if (r == 0 && t->blobs.source.name)
+		r = unpack_member(t, &t->blobs, to, err);
+	if (r == 0 && t->manifest_file.source.name)
+		r = unpack_member(t, &t->manifest_file, to, err);
+	return r;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/store/part.h"
+
+#include "base/array.h"
+
+struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part)
+{
+	struct fmt_walk w = {.trace = t, .part = *part};
+
+	if (part->rank != FMT_ANY)
+		w.rank = part->rank < 0 || part->rank > UINT32_MAX ? UINT32_MAX
+								   : (uint32_t)part->rank;
+	for (uint32_t i = 0; part->progress && i < fmt_trace_n_ranks(t); i++) {
+		if (part->rank == FMT_ANY || part->rank == i)
+			w.total += fmt_trace_rank(t, i)->n_slices;
+	}
+	return w;
+}
+
+/* How the slice stands to the iteration that is walked over; 0 where it belongs to the part. */
+static int against(const struct fmt_walk *w, uint32_t slice)
+{
+	const struct fmt_slice_info *info = fmt_trace_slice(w->trace, w->rank, slice);
+
+	if (w->part.iteration == FMT_ANY)
+		return 0;
+	return fmt_iteration_order(info->iteration.number, w->part.iteration);
+}
+
+/* The next slice of the rank that belongs to the part, or how many it has. */
+static uint32_t seek(const struct fmt_walk *w, const struct fmt_rank *rank)
+{
+	uint32_t i, n = rank->n_slices;
+
+	if (rank->ordered) {
+		i = w->next;
+		if (i == 0)
+			i = (uint32_t)array_bound(k, 0, n, against(w, (uint32_t)k) < 0);
+		return i < n && against(w, i) == 0 ? i : n;
+	}
+	for (i = w->next; i < n && against(w, i) != 0; i++)
+		;
+	return i;
+}
+
+bool fmt_walk_next(struct fmt_walk *w)
+{
+	while (w->rank < fmt_trace_n_ranks(w->trace)) {
+		const struct fmt_rank *rank = fmt_trace_rank(w->trace, w->rank);
+		uint32_t found = seek(w, rank);
+
+		w->done += found - w->next;
+		if (found < rank->n_slices) {
+			w->slice = found;
+			w->next = found + 1;
+			w->done++;
+			w->info = fmt_trace_slice(w->trace, w->rank, found);
+			if (w->part.progress)
+				w->part.progress(w->part.context, w->done, w->total);
+			return true;
+		}
+		if (w->part.rank != FMT_ANY)
+			return false;
+		w->rank++;
+		w->next = 0;
+	}
+	return false;
+}
+
+int64_t fmt_rank_index(const struct fmt_trace *t, int64_t number)
+{
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(t); i++) {
+		if (fmt_trace_rank(t, i)->number == number)
+			return i;
+	}
+	return -1;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Decoding a slice. */
+#include "formats/trace/store/columns.h"
+#include "formats/trace/store/patch.h"
+#include "formats/trace/store/slice_code.h"
+#include "formats/trace/store/trace.h"
+
+#include "base/array.h"
+
+/* An argument that varies. */
+struct slot {
+	struct fmt_column *column;
+	int64_t last;
+	enum { PLAIN, TEXT, COMMUNICATOR } meaning;
+};
+
+/* An event template that the slice uses. */
+struct card {
+	const struct fmt_site *site;
+	uint32_t template; /* in the trace */
+	uint32_t n;	   /* items */
+	uint32_t next_begin, next_end;
+	size_t first_slot;
+	int64_t last_ends, last_correlation;
+};
+
+/* An item that encloses what follows. */
+struct open_item {
+	struct fmt_event *event;
+	struct card *card;
+};
+
+struct reading {
+	const struct fmt_names *names;
+	const struct fmt_names_map *map;
+	struct fmt_columns columns;
+	struct fmt_column *ends, *correlations, *range_correlations;
+	struct card *cards;
+	size_t n_cards, cards_cap;
+	uint32_t *card_of; /* by the file's number of a template: its card plus 1; 0: not used */
+	struct slot *slots;
+	size_t n_slots, slots_cap;
+	uint32_t *items; /* cards */
+	uint64_t n_items;
+	int64_t *steps; /* of all points, by group */
+	int64_t unit;
+	struct open_item *open;
+	size_t n_open;
+	struct fmt_slice *slice;
+	uint64_t n_events, n_ranges, n_values; /* that the slice has */
+};
+
+static void reading_done(struct reading *r)
+{
+	fmt_columns_done(&r->columns);
+	free(r->cards);
+	free(r->card_of);
+	free(r->slots);
+	free(r->items);
+	free(r->steps);
+	free(r->open);
+	fmt_slice_free(r->slice);
+}
+
+int fmt_slice_head_get(struct fmt_cursor in, struct fmt_slice_head *ret)
+{
+	uint64_t structure, times;
+	const uint8_t *at;
+
+	ret->back = fmt_varint(&in);
+	structure = fmt_varint(&in);
+	ret->times_kind = fmt_u8(&in);
+	ret->split = (ret->times_kind & FMT_TIMES_SPLIT) != 0;
+	ret->times_kind &= (uint8_t)~FMT_TIMES_SPLIT;
+	times = fmt_varint(&in);
+	at = fmt_bytes(&in, structure);
+	ret->structure = fmt_cursor(at, at ? structure : 0);
+	at = fmt_bytes(&in, times);
+	ret->times = fmt_cursor(at, at ? times : 0);
+	ret->low_bytes = fmt_cursor(in.at, fmt_left(&in));
+	return in.bad || ret->times_kind >= FMT_COLUMN_KINDS ? -EBADMSG : 0;
+}
+
+static int add_slots(struct reading *r, const struct fmt_site *site)
+{
+	uint32_t n = site->n_values;
+
+	if (array_reserve(&r->slots, r->n_slots + n + 1, &r->slots_cap) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; n > 0; i++) {
+		const struct fmt_arg *a = &site->args[i];
+		struct slot slot = {0};
+
+		if (!a->varies)
+			continue;
+		n--;
+		slot.column = fmt_columns_find(&r->columns, FMT_SLICE_VALUES + (uint64_t)a->key);
+		if (!slot.column)
+			return -EBADMSG;
+		if (a->type == FMT_STRING || a->type == FMT_JSON)
+			slot.meaning = TEXT;
+		else if (site->kind == FMT_COLLECTIVE && i == FMT_COLLECTIVE_COMM &&
+			 r->map->changes)
+			slot.meaning = COMMUNICATOR;
+		r->slots[r->n_slots++] = slot;
+	}
+	return 0;
+}
+
+/* The card of a template, by the file's number: its index, or -errno. */
+static int64_t card_of(struct reading *r, uint64_t template)
+{
+	struct card card = {.first_slot = r->n_slots};
+	int e;
+
+	if (template >= r->map->n_sites)
+		return -EBADMSG;
+	if (r->card_of[template])
+		return r->card_of[template] - 1;
+	card.template = r->map->sites[template];
+	card.site = fmt_site(r->names, card.template);
+	if (!card.site)
+		return -EBADMSG;
+	e = add_slots(r, card.site);
+	if (e < 0)
+		return e;
+	if (array_reserve(&r->cards, r->n_cards + 1, &r->cards_cap) < 0)
+		return -ENOMEM;
+	r->cards[r->n_cards++] = card;
+	r->card_of[template] = (uint32_t)r->n_cards;
+	return (int64_t)r->n_cards - 1;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct fmt_column *x = a, *y = b;
+
+	return array_order(x->id, y->id);
+}
+
+/* Columns of arguments are numbered by the file's strings; from here on by the trace's. */
+static int map_keys(struct reading *r)
+{
+	for (size_t i = 0; i < r->columns.n; i++) {
+		uint64_t *id = &r->columns.columns[i].id;
+
+		if (*id < FMT_SLICE_VALUES)
+			continue;
+		if (*id - FMT_SLICE_VALUES >= r->map->n_strings)
+			return -EBADMSG;
+		*id = FMT_SLICE_VALUES + (uint64_t)r->map->strings[*id - FMT_SLICE_VALUES];
+	}
+	if (r->map->changes)
+		qsort(r->columns.columns, r->columns.n, sizeof(*r->columns.columns), by_id);
+	return 0;
+}
+
+/* Which template each item has. Items, events, ranges and values are as many as the chunk's header
+ * says; there is a byte for each. */
+static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t bytes)
+{
+	struct fmt_column *templates = fmt_columns_find(&r->columns, FMT_SLICE_TEMPLATES);
+	uint64_t seen[FMT_KINDS] = {0};
+
+	for (int k = 0; k < FMT_KINDS; k++) {
+		if (c->n_records[k] > FMT_ITEMS_MAX)
+			return -EBADMSG;
+		*(k >= FMT_RANGE ? &r->n_ranges : &r->n_events) += c->n_records[k];
+	}
+	r->n_items = r->n_events + r->n_ranges;
+	if (r->n_items > FMT_ITEMS_MAX || r->n_items > bytes || c->n_edges > bytes ||
+	    (r->n_items > 0 && !templates))
+		return -EBADMSG;
+	r->items = malloc(sizeof(*r->items) * (r->n_items + 1));
+	r->card_of = calloc((size_t)r->map->n_sites + 1, sizeof(*r->card_of));
+	if (!r->items || !r->card_of)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < r->n_items; i++) {
+		int64_t card = card_of(r, (uint64_t)fmt_column_next(templates));
+
+		if (card < 0)
+			return (int)card;
+		r->items[i] = (uint32_t)card;
+		r->cards[card].n++;
+		r->n_values += r->cards[card].site->n_values;
+		seen[r->cards[card].site->kind]++;
+	}
+	return r->n_values <= bytes && memcmp(seen, c->n_records, sizeof(seen)) == 0 ? 0 : -EBADMSG;
+}
+
+/* Groups of points follow one another: the begins of each template, then the ends of each. */
+static void order_groups(struct reading *r)
+{
+	uint32_t next = 0;
+
+	for (int is_end = 0; is_end < 2; is_end++)
+		for (uint32_t t = 0; t < r->map->n_sites; t++) {
+			struct card *card = r->card_of[t] ? &r->cards[r->card_of[t] - 1] : NULL;
+
+			if (!card)
+				continue;
+			*(is_end ? &card->next_end : &card->next_begin) = next;
+			next += card->n;
+		}
+}
+
+static inline void read_integers(struct fmt_cursor *in, uint8_t kind, int64_t *ret, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		ret[i] = fmt_column_integer(in, kind);
+}
+
+static int read_steps(struct reading *r, const struct fmt_slice_head *head)
+{
+	struct fmt_cursor times = head->times, low = head->low_bytes;
+	uint64_t n = 2 * r->n_items;
+
+	if (n > fmt_left(&times) || fmt_left(&low) != (head->split ? n : 0))
+		return -EBADMSG;
+	r->steps = malloc(sizeof(*r->steps) * (n + 1));
+	if (!r->steps)
+		return -ENOMEM;
+	if (head->times_kind == FMT_COLUMN_VARINT)
+		read_integers(&times, FMT_COLUMN_VARINT, r->steps, n);
+	else if (head->times_kind == FMT_COLUMN_SVARINT)
+		read_integers(&times, FMT_COLUMN_SVARINT, r->steps, n);
+	else
+		read_integers(&times, FMT_COLUMN_BYTE, r->steps, n);
+	for (uint64_t i = 0; head->split && i < n; i++)
+		r->steps[i] = (int64_t)((uint64_t)r->steps[i] << 8 | *low.at++);
+	order_groups(r);
+	return times.bad || fmt_left(&times) > 0 ? -EBADMSG : 0;
+}
+
+static int64_t step_ns(const struct reading *r, uint32_t *next)
+{
+	return (int64_t)((uint64_t)r->steps[(*next)++] * (uint64_t)r->unit);
+}
+
+static void end_one(struct reading *r, int64_t *now_ns)
+{
+	const struct open_item *o = &r->open[--r->n_open];
+
+	*now_ns = fmt_add(*now_ns, step_ns(r, &o->card->next_end));
+	o->event->duration_ns = fmt_sub(*now_ns, o->event->start_ns);
+}
+
+static int read_values(struct reading *r, const struct card *card, int64_t *values)
+{
+	struct slot *slots = r->slots + card->first_slot;
+	const struct fmt_names_map *m = r->map;
+
+	for (uint32_t i = 0; i < card->site->n_values; i++) {
+		int64_t v = fmt_column_value(slots[i].column, &slots[i].last);
+
+		if (slots[i].meaning == TEXT) {
+			if ((uint64_t)v >= m->n_strings)
+				return -EBADMSG;
+			v = m->strings[v];
+		} else if (slots[i].meaning == COMMUNICATOR && v >= 0) {
+			if ((uint64_t)v >= m->n_comms)
+				return -EBADMSG;
+			v = m->comms[v];
+		}
+		values[i] = v;
+	}
+	return 0;
+}
+
+static int read_item(struct reading *r, struct card *card, uint32_t lane, int64_t *now_ns)
+{
+	struct fmt_slice *s = r->slice;
+	int is_range = card->site->kind >= FMT_RANGE;
+	struct fmt_event *e = is_range ? &s->ranges[s->n_ranges++] : &s->events[s->n_events++];
+	uint64_t ends = (uint64_t)fmt_column_value(r->ends, &card->last_ends);
+
+	if (ends > r->n_open)
+		return -EBADMSG;
+	while (ends-- > 0)
+		end_one(r, now_ns);
+	*now_ns = fmt_add(*now_ns, step_ns(r, &card->next_begin));
+	e->start_ns = *now_ns;
+	e->site = card->template;
+	e->lane = lane;
+	e->correlation = (uint64_t)fmt_column_value(
+		is_range ? r->range_correlations : r->correlations, &card->last_correlation);
+	e->first_value = card->site->n_values ? (uint32_t)s->n_values : 0;
+	r->open[r->n_open++] = (struct open_item){e, card};
+	s->n_values += card->site->n_values;
+	return read_values(r, card, s->values + e->first_value);
+}
+
+/* The items of all lanes: where and when each is, and its values. */
+static int read_items(struct reading *r, uint32_t rank)
+{
+	struct fmt_column *lanes = fmt_columns_find(&r->columns, FMT_SLICE_LANES);
+	struct fmt_column *counts = fmt_columns_find(&r->columns, FMT_SLICE_COUNTS);
+	uint64_t item = 0;
+
+	for (int64_t last = -1; lanes && fmt_left(&lanes->in) > 0;) {
+		int64_t lane = fmt_column_next(lanes), now_ns = r->slice->iteration.start_ns;
+		uint64_t n = (uint64_t)fmt_column_next(counts);
+
+		if (lane <= last || lane >= UINT32_MAX || n > r->n_items - item ||
+		    !fmt_lane(r->names, rank, (uint32_t)lane))
+			return -EBADMSG;
+		for (last = lane; n > 0; n--) {
+			struct card *card = &r->cards[r->items[item++]];
+			int e = read_item(r, card, (uint32_t)lane, &now_ns);
+
+			if (e < 0)
+				return e;
+		}
+		while (r->n_open > 0)
+			end_one(r, &now_ns);
+	}
+	return item == r->n_items ? 0 : -EBADMSG;
+}
+
+static int read_edges(struct reading *r)
+{
+	struct fmt_column *targets = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_TARGETS);
+	struct fmt_column *rules = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_RULES);
+	struct fmt_column *sources = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_SOURCES);
+	struct fmt_column *lags = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_LAGS);
+	int64_t last_source[UINT8_MAX + 1] = {0}, last_lag[UINT8_MAX + 1] = {0};
+	struct fmt_slice *s = r->slice;
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < s->n_edges; i++) {
+		uint64_t target = (uint64_t)fmt_column_next(targets);
+		uint64_t rule = (uint64_t)fmt_column_next(rules), kind = rule & 3;
+
+		rule >>= 2;
+		if (target >= s->n_events || target < last || rule >= r->map->n_rules ||
+		    kind >= FMT_EDGE_KINDS)
+			return -EBADMSG;
+		s->edges[i].to = s->first_number + target;
+		s->edges[i].from =
+			s->edges[i].to - (uint64_t)fmt_column_value(sources, &last_source[rule]);
+		s->edges[i].lag_ns = fmt_column_value(lags, &last_lag[rule]);
+		s->edges[i].kind = (uint8_t)kind;
+		s->edges[i].rule = r->map->rules[rule];
+		last = target;
+	}
+	return 0;
+}
+
+static int make_slice(struct reading *r, const struct fmt_chunk *c, uint32_t rank)
+{
+	struct fmt_column *unit = fmt_columns_find(&r->columns, FMT_SLICE_UNIT);
+	struct fmt_slice *s = calloc(1, sizeof(*s));
+
+	r->slice = s;
+	r->ends = fmt_columns_find(&r->columns, FMT_SLICE_ENDS);
+	r->correlations = fmt_columns_find(&r->columns, FMT_SLICE_CORRELATIONS);
+	r->range_correlations = fmt_columns_find(&r->columns, FMT_SLICE_RANGE_CORRELATIONS);
+	r->unit = fmt_column_next(unit);
+	r->open = malloc(sizeof(*r->open) * (r->n_items + 1));
+	if (!s || !r->open)
+		return -ENOMEM;
+	s->rank = rank;
+	s->index = (uint32_t)c->slice;
+	s->iteration = c->iteration;
+	s->first_number = c->first_number;
+	s->n_edges = c->n_edges;
+	s->events = calloc(r->n_events + 1, sizeof(*s->events));
+	s->ranges = calloc(r->n_ranges + 1, sizeof(*s->ranges));
+	s->values = malloc(sizeof(*s->values) * (r->n_values + 1));
+	s->edges = calloc(c->n_edges + 1, sizeof(*s->edges));
+	return s->events && s->ranges && s->values && s->edges ? 0 : -ENOMEM;
+}
+
+static int read_slice(struct reading *r, struct fmt_cursor structure,
+		      const struct fmt_slice_head *head, const struct fmt_chunk *c, uint32_t rank)
+{
+	int e = fmt_columns_get(structure, &r->columns);
+
+	if (e == 0)
+		e = map_keys(r);
+	if (e == 0)
+		e = read_templates(r, c, fmt_left(&structure));
+	if (e == 0)
+		e = read_steps(r, head);
+	if (e == 0)
+		e = make_slice(r, c, rank);
+	if (e == 0)
+		e = read_items(r, rank);
+	if (e == 0)
+		e = read_edges(r);
+	return e < 0 ? e : fmt_columns_end(&r->columns);
+}
+
+/* What a patch may make, beside this many bytes for each of its own. */
+#define PATCHED_BYTES 65536
+#define PATCHED_RATIO 1024
+
+int fmt_slice_get(const struct fmt_slice_head *head, const struct fmt_chunk *c,
+		  const struct fmt_names *n, const struct fmt_names_map *m, uint32_t rank,
+		  const struct fmt_cursor *base, struct fmt_slice **ret)
+{
+	scoped(reading_done) struct reading r = {.names = n, .map = m};
+	scoped(text_done) struct text patched = {0};
+	struct fmt_cursor structure = head->structure;
+	uint64_t limit = PATCHED_BYTES + PATCHED_RATIO * (uint64_t)c->raw_bytes;
+	int e = 0;
+
+	if (!base != !head->back)
+		return -EBADMSG;
+	if (base) {
+		e = fmt_patch_apply(head->structure, base->base, fmt_left(base), limit, &patched);
+		structure = fmt_cursor(patched.data, patched.len);
+	}
+	if (e == 0)
+		e = read_slice(&r, structure, head, c, rank);
+	if (e == 0)
+		*ret = take(r.slice);
+	return e;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Coding a slice. */
+#include "formats/trace/store/columns.h"
+#include "formats/trace/store/patch.h"
+#include "formats/trace/store/slice_code.h"
+
+#include "base/array.h"
+
+/* An event template that the slice uses. */
+struct card {
+	const struct fmt_site *site;
+	uint32_t n;		       /* items */
+	uint32_t next_begin, next_end; /* slots among the points */
+	size_t first_value;	       /* of last_values */
+	int64_t last_ends, last_correlation;
+};
+
+/* The begin or the end of an item: nanoseconds since the point before it on its lane. */
+struct point {
+	int64_t step_ns;
+	uint32_t card;
+	uint32_t is_end;
+};
+
+/* An item that encloses what follows. */
+struct open_item {
+	int64_t end_ns;
+	uint32_t card;
+};
+
+struct writing {
+	const struct fmt_slice *slice;
+	const struct fmt_names *names;
+	uint32_t rank;
+	size_t next_event, next_range;
+	struct fmt_columns_out columns;
+	struct card *cards;
+	size_t n_cards, cards_cap;
+	uint32_t *card_of;    /* by template: its card plus 1; 0: not used */
+	int64_t *last_values; /* of each argument that varies, by card */
+	size_t n_last_values, last_values_cap;
+	struct point *points;
+	size_t n_points;
+	struct open_item *open;
+	size_t n_open;
+};
+
+static void writing_done(struct writing *w)
+{
+	fmt_columns_out_done(&w->columns);
+	free(w->cards);
+	free(w->card_of);
+	free(w->last_values);
+	free(w->points);
+	free(w->open);
+}
+
+void fmt_slice_parts_done(struct fmt_slice_parts *p)
+{
+	text_done(&p->structure);
+	text_done(&p->times);
+	text_done(&p->low_bytes);
+}
+
+static int before(const struct fmt_event *a, const struct fmt_event *b)
+{
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns;
+	return a->duration_ns > b->duration_ns;
+}
+
+/* The next event or range of the lane, or NULL. */
+static const struct fmt_event *next_item(struct writing *w, uint32_t lane)
+{
+	const struct fmt_slice *s = w->slice;
+	const struct fmt_event *e = w->next_event < s->n_events ? &s->events[w->next_event] : NULL;
+	const struct fmt_event *g = w->next_range < s->n_ranges ? &s->ranges[w->next_range] : NULL;
+
+	if (e && e->lane != lane)
+		e = NULL;
+	if (g && g->lane != lane)
+		g = NULL;
+	if (g && (!e || !before(e, g))) {
+		w->next_range++;
+		return g;
+	}
+	w->next_event += e != NULL;
+	return e;
+}
+
+/* The card of a template, made at its first use: its index, or -errno. */
+static int64_t card_of(struct writing *w, uint32_t template)
+{
+	const struct fmt_site *site = fmt_site(w->names, template);
+	size_t first = w->n_last_values;
+
+	if (!site)
+		return -EINVAL;
+	if (w->card_of[template])
+		return w->card_of[template] - 1;
+	if (array_reserve(&w->cards, w->n_cards + 1, &w->cards_cap) < 0 ||
+	    array_reserve(&w->last_values, first + site->n_values + 1, &w->last_values_cap) < 0)
+		return -ENOMEM;
+	memset(w->last_values + first, 0, sizeof(*w->last_values) * site->n_values);
+	w->n_last_values += site->n_values;
+	w->cards[w->n_cards++] = (struct card){.site = site, .first_value = first};
+	w->card_of[template] = (uint32_t)w->n_cards;
+	return (int64_t)w->n_cards - 1;
+}
+
+static void add_values(struct writing *w, const struct card *card, const struct fmt_event *e)
+{
+	const int64_t *v = w->slice->values + e->first_value;
+	int64_t *last = w->last_values + card->first_value;
+
+	for (uint32_t i = 0, nth = 0; nth < card->site->n_values; i++)
+		if (card->site->args[i].varies) {
+			fmt_column_add(&w->columns, FMT_SLICE_VALUES + card->site->args[i].key,
+				       v[nth], &last[nth]);
+			nth++;
+		}
+}
+
+static void add_point(struct writing *w, int64_t at_ns, int64_t *last_ns, uint32_t card, int is_end)
+{
+	w->points[w->n_points++] = (struct point){
+		.step_ns = fmt_sub(at_ns, *last_ns), .card = card, .is_end = (uint32_t)is_end};
+	*last_ns = at_ns;
+}
+
+static void end_one(struct writing *w, int64_t *last_ns)
+{
+	const struct open_item *o = &w->open[--w->n_open];
+
+	add_point(w, o->end_ns, last_ns, o->card, 1);
+}
+
+static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_ns)
+{
+	int64_t number = card_of(w, e->site), ends = 0;
+	struct card *card;
+
+	if (number < 0)
+		return (int)number;
+	card = &w->cards[number];
+	for (; w->n_open > 0 && e->start_ns >= w->open[w->n_open - 1].end_ns; ends++)
+		end_one(w, last_ns);
+	add_point(w, e->start_ns, last_ns, (uint32_t)number, 0);
+	w->open[w->n_open++] =
+		(struct open_item){fmt_add(e->start_ns, e->duration_ns), (uint32_t)number};
+	card->n++;
+	fmt_column_add_plain(&w->columns, FMT_SLICE_TEMPLATES, e->site);
+	fmt_column_add(&w->columns, FMT_SLICE_ENDS, ends, &card->last_ends);
+	fmt_column_add(&w->columns,
+		       card->site->kind >= FMT_RANGE ? FMT_SLICE_RANGE_CORRELATIONS
+						     : FMT_SLICE_CORRELATIONS,
+		       (int64_t)e->correlation, &card->last_correlation);
+	if (card->site->n_values > 0)
+		add_values(w, card, e);
+	return w->columns.error;
+}
+
+/* The items of the lane that comes next. */
+static int add_lane(struct writing *w)
+{
+	const struct fmt_slice *s = w->slice;
+	uint32_t lane = w->next_event < s->n_events ? s->events[w->next_event].lane : UINT32_MAX;
+	int64_t last_ns = s->iteration.start_ns, count = 0;
+	const struct fmt_event *e;
+
+	if (w->next_range < s->n_ranges && s->ranges[w->next_range].lane < lane)
+		lane = s->ranges[w->next_range].lane;
+	if (!fmt_lane(w->names, w->rank, lane))
+		return -EINVAL;
+	while ((e = next_item(w, lane))) {
+		int r = add_item(w, e, &last_ns);
+
+		if (r < 0)
+			return r;
+		count++;
+	}
+	while (w->n_open > 0)
+		end_one(w, &last_ns);
+	fmt_column_add_plain(&w->columns, FMT_SLICE_LANES, lane);
+	fmt_column_add_plain(&w->columns, FMT_SLICE_COUNTS, count);
+	return w->columns.error;
+}
+
+static int add_edges(struct writing *w)
+{
+	const struct fmt_slice *s = w->slice;
+	int64_t sources[UINT8_MAX + 1] = {0}, lags[UINT8_MAX + 1] = {0};
+
+	for (size_t i = 0; i < s->n_edges; i++) {
+		const struct fmt_edge *e = &s->edges[i];
+
+		if (e->to - s->first_number >= s->n_events || e->kind >= FMT_EDGE_KINDS ||
+		    (i > 0 && e->to < e[-1].to))
+			return -EINVAL;
+		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_TARGETS,
+				     (int64_t)(e->to - s->first_number));
+		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_RULES, e->rule * 4 + e->kind);
+		fmt_column_add(&w->columns, FMT_SLICE_EDGE_SOURCES, (int64_t)(e->to - e->from),
+			       &sources[e->rule]);
+		fmt_column_add(&w->columns, FMT_SLICE_EDGE_LAGS, e->lag_ns, &lags[e->rule]);
+	}
+	return w->columns.error;
+}
+
+/* The largest number of nanoseconds that every step is a multiple of. */
+static int64_t find_unit(const struct writing *w)
+{
+	uint64_t unit = 0;
+
+	for (size_t i = 0; i < w->n_points && unit != 1; i++) {
+		int64_t step = w->points[i].step_ns;
+		uint64_t x = step < 0 ? 0 - (uint64_t)step : (uint64_t)step;
+
+		while (x) {
+			uint64_t rest = unit % x;
+
+			unit = x;
+			x = rest;
+		}
+	}
+	return unit > 0 && unit <= INT64_MAX ? (int64_t)unit : 1;
+}
+
+/* Groups of points follow one another: the begins of each template, then the ends of each. */
+static void order_groups(struct writing *w, uint32_t n_templates)
+{
+	uint32_t next = 0;
+
+	for (int is_end = 0; is_end < 2; is_end++)
+		for (uint32_t t = 0; t < n_templates; t++) {
+			struct card *card = w->card_of[t] ? &w->cards[w->card_of[t] - 1] : NULL;
+
+			if (!card)
+				continue;
+			*(is_end ? &card->next_end : &card->next_begin) = next;
+			next += card->n;
+		}
+}
+
+/* Random low bytes are kept apart from the more regular rest where most steps are that long. */
+static void put_times(const struct writing *w, int64_t *steps, struct fmt_slice_parts *ret)
+{
+	size_t n_long = 0;
+
+	for (size_t i = 0; i < w->n_points; i++)
+		n_long += fmt_fold(steps[i]) > INT8_MAX;
+	for (size_t i = 0; n_long > w->n_points / 2 && i < w->n_points; i++) {
+		text_char(&ret->low_bytes, (char)(steps[i] & 0xff));
+		steps[i] >>= 8;
+	}
+	ret->times_kind = fmt_column_put_integers(steps, w->n_points, &ret->times);
+}
+
+static int code_times(struct writing *w, struct fmt_slice_parts *ret)
+{
+	scoped(free_ptr) int64_t *steps = malloc(sizeof(*steps) * (w->n_points + 1));
+	int64_t unit = find_unit(w);
+
+	if (!steps)
+		return -ENOMEM;
+	order_groups(w, fmt_n_sites(w->names));
+	for (size_t i = 0; i < w->n_points; i++) {
+		const struct point *p = &w->points[i];
+		struct card *card = &w->cards[p->card];
+
+		steps[p->is_end ? card->next_end++ : card->next_begin++] = p->step_ns / unit;
+	}
+	fmt_column_add_plain(&w->columns, FMT_SLICE_UNIT, unit);
+	put_times(w, steps, ret);
+	return ret->times.error ? ret->times.error : ret->low_bytes.error;
+}
+
+int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
+		   struct fmt_slice_parts *ret)
+{
+	size_t total = s->n_events + s->n_ranges;
+	scoped(writing_done) struct writing w = {.slice = s, .names = n, .rank = rank};
+	int r = 0;
+
+	if (total > FMT_ITEMS_MAX)
+		return -EOVERFLOW;
+	w.card_of = calloc((size_t)fmt_n_sites(n) + 1, sizeof(*w.card_of));
+	w.points = malloc(sizeof(*w.points) * (2 * total + 1));
+	w.open = malloc(sizeof(*w.open) * (total + 1));
+	if (!w.card_of || !w.points || !w.open)
+		return -ENOMEM;
+	/* Absolute values repeat best from slice to slice. */
+	fmt_column_fix(&w.columns, FMT_SLICE_ENDS, FMT_BASE_ZERO);
+	fmt_column_fix(&w.columns, FMT_SLICE_TEMPLATES, FMT_BASE_ZERO);
+	while (r == 0 && (w.next_event < s->n_events || w.next_range < s->n_ranges))
+		r = add_lane(&w);
+	if (r == 0)
+		r = add_edges(&w);
+	if (r == 0)
+		r = code_times(&w, ret);
+	return r < 0 ? r : fmt_columns_put(&w.columns, FMT_SLICE_MAY_OMIT, &ret->structure);
+}
+
+int64_t fmt_slice_put(const struct fmt_slice_parts *p, const struct text *base, uint64_t back,
+		      struct text *out)
+{
+	scoped(text_done) struct text patch = {0};
+	const struct text *structure = base ? &patch : &p->structure;
+	int64_t copied = 0;
+
+	if (base)
+		copied =
+			fmt_patch_put((const uint8_t *)base->data, base->len,
+				      (const uint8_t *)p->structure.data, p->structure.len, &patch);
+	if (copied < 0)
+		return copied;
+	fmt_put_varint(out, base ? back : 0);
+	fmt_put_varint(out, structure->len);
+	fmt_put_u8(out, p->times_kind | (p->low_bytes.len > 0 ? FMT_TIMES_SPLIT : 0));
+	fmt_put_varint(out, p->times.len);
+	text_bytes(out, structure->data, structure->len);
+	text_bytes(out, p->times.data, p->times.len);
+	text_bytes(out, p->low_bytes.data, p->low_bytes.len);
+	return out->error ? out->error : copied;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/store/verify.h"
+
+#include "base/array.h"
+#include "formats/trace/store/output.h"
+#include "formats/trace/store/scan.h"
+#include "formats/trace/store/trace_impl.h"
+#include "formats/trace/store/verify_contents.h"
+
+#include <inttypes.h>
+
+struct verifying {
+	struct fmt_trace *t;
+	enum fmt_verify_depth depth;
+	struct fmt_verified *result;
+	struct fmt_problem *problems;
+	size_t n, cap;
+	struct fmt_seen_contents contents;
+	/* the member that is being checked */
+	struct fmt_member *member;
+	struct fmt_rank_state *rank; /* NULL: the shared names */
+	uint32_t rank_index;
+	size_t first; /* index of the member's first problem; problems of a member come almost in
+			 the order of the file */
+	char path[512];
+};
+
+static void verifying_done(struct verifying *v)
+{
+	fmt_seen_contents_done(&v->contents);
+	fmt_trace_close(v->t);
+	free(v->problems);
+}
+
+static const char *type_name(uint8_t type)
+{
+	static const char *const names[] = {
+		[FMT_CHUNK_NAMES] = "names",	   [FMT_CHUNK_SLICE] = "slice",
+		[FMT_CHUNK_DIGESTS] = "digests",   [FMT_CHUNK_PARITY] = "parity",
+		[FMT_CHUNK_BLOB] = "blob",	   [FMT_CHUNK_CONTENTS] = "contents",
+		[FMT_CHUNK_MANIFEST] = "manifest",
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
+}
+
+/* Adds a problem, unless there is one at that offset already, which is returned. */
+static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char *what)
+{
+	struct fmt_problem p = {.chunk = -1, .rank = -1, .slice = -1};
+
+	fmt_fail(&p.error, -EBADMSG, v->path, offset, "%s", what);
+	if (v->rank)
+		p.rank = v->rank->info.number;
+	for (size_t i = v->n; i > v->first && v->problems[i - 1].error.offset >= offset; i--)
+		if (v->problems[i - 1].error.offset == offset)
+			return &v->problems[i - 1];
+	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
+		return NULL;
+	v->problems[v->n] = p;
+	return &v->problems[v->n++];
+}
+
+static void say_chunk(struct fmt_problem *p, const struct verifying *v, const struct fmt_chunk *c,
+		      int64_t place)
+{
+	if (!p)
+		return;
+	p->chunk = place;
+	p->type = type_name(c->type);
+	if (c->type != FMT_CHUNK_SLICE && c->type != FMT_CHUNK_DIGESTS)
+		return;
+	p->slice = (int64_t)c->slice;
+	if (v->rank && c->slice < v->rank->info.n_slices)
+		p->iteration = v->rank->slices[c->slice].iteration.number;
+}
+
+static int same_fields(const struct fmt_chunk *a, const struct fmt_chunk *b)
+{
+	scoped(text_done) struct text x = {0}, y = {0};
+
+	fmt_chunk_fields_put(&x, a);
+	fmt_chunk_fields_put(&y, b);
+	return !x.error && !y.error && x.len == y.len && memcmp(x.data, y.data, x.len) == 0 &&
+	       a->offset == b->offset && a->header_bytes == b->header_bytes &&
+	       a->frame_bytes == b->frame_bytes;
+}
+
+/* Decodes the slice, and checks that readers find this chunk under its number. Returns 1 if its
+ * bytes are those that were written. */
+static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t place)
+{
+	struct fmt_slice *s = NULL;
+	struct fmt_error err;
+	int r;
+
+	v->result->slices++;
+	if (c->slice < v->rank->info.n_slices && v->rank->chunk_of[c->slice] != place + 1) {
+		fmt_fail(&err, -EBADMSG, "", 0, "another chunk of slice %" PRIu64, c->slice);
+		say_chunk(add(v, c->offset, err.what), v, c, place);
+		return 1; /* not damage of these bytes */
+	}
+	if (v->depth == FMT_VERIFY_BYTES)
+		return 1;
+	r = fmt_slice_load(v->t, v->rank_index, (uint32_t)c->slice, FMT_WANT_ALL, &s, &err);
+	if (r < 0)
+		say_chunk(add(v, c->offset, err.what), v, c, place);
+	fmt_slice_free(s);
+	return r == 0;
+}
+
+/* Checks the payload of a chunk: its checksum, and that it can be decoded. Returns 1 if it is
+ * whole. */
+static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64_t place,
+		       struct fmt_merkle *tree)
+{
+	scoped(free_ptr) uint8_t *raw = NULL;
+	struct fmt_chunk c = *found;
+	const char *why = NULL;
+	struct fmt_error err;
+	int r = fmt_member_read(v->member, v->path, &c, &raw, &err);
+
+	v->result->chunks++;
+	if (r != 0) {
+		struct fmt_problem *p = add(v, found->offset, err.what);
+
+		say_chunk(p, v, found, place);
+		if (p)
+			p->repaired = r == 1;
+		return 0;
+	}
+	if (fmt_identify_chunk(tree, &c, raw) < 0)
+		return 0;
+	if (v->member == &v->t->blobs && fmt_seen_contents_check(&v->contents, &c, raw, &why) < 0)
+		return 0;
+	if (why)
+		say_chunk(add(v, found->offset, why), v, &c, place);
+	return c.type == FMT_CHUNK_SLICE && v->rank ? check_slice(v, &c, place) : 1;
+}
+
+/* Checks that the slices of a rank follow one another. Readers show all slices from 0 to n_slices,
+ * and number events across them. For a file without lost chunks. */
+static void check_sequence(struct verifying *v)
+{
+	const struct fmt_rank_state *rank = v->rank;
+	uint64_t next = 0;
+	struct fmt_error e;
+
+	for (uint32_t i = 0; i < rank->info.n_slices; i++) {
+		const struct fmt_chunk *c;
+
+		if (rank->chunk_of[i] == 0) {
+			fmt_fail(&e, -EBADMSG, "", 0, "slice %u is missing", i);
+			add(v, FMT_NO_OFFSET, e.what);
+			return;
+		}
+		c = &rank->member.chunks[rank->chunk_of[i] - 1];
+		if (c->first_number != next)
+			say_chunk(add(v, c->offset,
+				      "a slice whose first event does not follow the slice "
+				      "before it"),
+				  v, c, (int64_t)rank->chunk_of[i] - 1);
+		next = c->first_number;
+		for (int k = 0; k < FMT_RANGE; k++)
+			next += c->n_records[k];
+	}
+}
+
+/* Checks that need all chunks of a member, for a member without damage. */
+static void check_whole(struct verifying *v)
+{
+	const char *why = NULL;
+
+	if (v->rank)
+		check_sequence(v);
+	if (v->member == &v->t->blobs)
+		why = fmt_seen_contents_images(&v->contents, fmt_trace_names(v->t));
+	if (why)
+		add(v, FMT_NO_OFFSET, why);
+}
+
+/* Reports bytes that the walk stepped over: as the chunks that the index lists there, or as plain
+ * bytes. */
+static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const char *why)
+{
+	const struct fmt_member *m = v->member;
+	size_t first = array_bound(i, 0, m->n_chunks, m->chunks[i].offset < at);
+	int any = 0;
+
+	for (size_t i = first; i < m->n_chunks && m->chunks[i].offset < at + bytes; i++) {
+		struct fmt_chunk c = m->chunks[i];
+		scoped(free_ptr) uint8_t *raw = NULL;
+		struct fmt_problem *p;
+
+		any = 1;
+		p = add(v, c.offset, why);
+		say_chunk(p, v, &c, (int64_t)i);
+		if (p)
+			p->repaired = fmt_member_read(m, v->path, &c, &raw, NULL) == 1;
+	}
+	if (!any)
+		add(v, at, why);
+}
+
+static int has_root(const struct fmt_merkle *tree, const uint8_t root[FMT_SHA_BYTES])
+{
+	uint8_t made[FMT_SHA_BYTES];
+
+	fmt_merkle_root(tree, made);
+	return memcmp(made, root, sizeof(made)) == 0;
+}
+
+static int check_member(struct verifying *v)
+{
+	scoped(fmt_scan_done) struct fmt_scan scan;
+	struct fmt_merkle tree = {0};
+	struct fmt_frame f;
+	int whole = 1, header = 0, fd = fmt_source_open(&v->member->source), r;
+	int64_t place = 0;
+
+	if (fd < 0)
+		return fd;
+	fmt_member_path(v->t, v->member, v->path, sizeof(v->path));
+	v->result->files++;
+	v->first = v->n;
+	fmt_scan_init(&scan, &v->member->source, fd);
+	r = fmt_identify_file(&tree, &v->member->header);
+	while (r == 0 && (r = fmt_scan_next(&scan, &f)) == 1) {
+		r = 0;
+		if (f.lost_bytes > 0) {
+			say_lost(v, f.lost_at, f.lost_bytes, f.why);
+			whole = 0;
+		}
+		header |= f.tag == 'F' && f.offset == 0;
+		if (f.tag == 'C') {
+			const struct fmt_member *m = v->member;
+
+			while ((size_t)place < m->n_chunks && m->chunks[place].offset < f.offset)
+				place++;
+			if ((size_t)place >= m->n_chunks ||
+			    !same_fields(&m->chunks[place], &f.chunk))
+				say_chunk(add(v, f.offset,
+					      "the chunk's header differs from the index"),
+					  v, &f.chunk, place);
+			whole &= check_chunk(v, &f.chunk, place, &tree);
+		}
+		if (f.tag == 'E' && whole && !has_root(&tree, f.footer.root))
+			add(v, f.offset, "the root in the footer is not that of the chunks");
+	}
+	/* The cut at the end of a recording was reported when the trace was opened. */
+	if (r == 0 && scan.why && !v->member->cut_off)
+		say_lost(v, scan.end, v->member->source.bytes - scan.end, scan.why);
+	if (r == 0 && !header)
+		add(v, 0, "the file header is damaged");
+	if (r == 0 && whole)
+		check_whole(v);
+	fmt_source_close(&v->member->source, fd);
+	return r;
+}
+
+static int order(const struct fmt_error *x, const struct fmt_error *y)
+{
+	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	return order(&((const struct fmt_problem *)a)->error,
+		     &((const struct fmt_problem *)b)->error);
+}
+
+static void sort(struct verifying *v)
+{
+	if (v->n > 0)
+		qsort(v->problems, v->n, sizeof(*v->problems), by_place);
+}
+
+/* Adds damage that opening and loading found, unless it is among the first v->first problems, which
+ * are sorted. */
+static int take_damage(void *context, const struct fmt_error *e)
+{
+	struct verifying *v = context;
+	size_t at = array_bound(i, 0, v->first, order(&v->problems[i].error, e) < 0);
+
+	if (at < v->first && order(&v->problems[at].error, e) == 0)
+		return 0;
+	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
+		return -ENOMEM;
+	v->problems[v->n++] =
+		(struct fmt_problem){.error = *e, .chunk = -1, .rank = -1, .slice = -1};
+	return 0;
+}
+
+/* Compares the id in the footer of a packed file with that of its members. Its header was checked
+ * when it was opened. */
+static void check_packed(struct verifying *v)
+{
+	char id[65] = "";
+
+	if (!v->t->has_packed_root)
+		return;
+	for (size_t i = 0; i < sizeof(v->t->packed_root); i++)
+		snprintf(id + 2 * i, 3, "%02x", v->t->packed_root[i]);
+	if (strcmp(id, fmt_trace_id(v->t)) == 0)
+		return;
+	v->rank = NULL;
+	snprintf(v->path, sizeof(v->path), "%s", v->t->path);
+	add(v, v->t->bytes - FMT_FOOTER_BYTES, "the id in the footer is not that of the files");
+}
+
+int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_problem *p),
+	       void *context, struct fmt_verified *ret, struct fmt_error *err)
+{
+	return fmt_verify_to(path, FMT_VERIFY_ALL, each, context, ret, err);
+}
+
+int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
+		  int (*each)(void *context, const struct fmt_problem *p), void *context,
+		  struct fmt_verified *ret, struct fmt_error *err)
+{
+	scoped(verifying_done) struct verifying v = {.result = ret, .depth = depth};
+	int r = fmt_trace_open(path, &v.t, err);
+
+	if (r < 0)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	ret->bytes = fmt_trace_bytes(v.t);
+	if (v.t->shared.source.name) {
+		v.member = &v.t->shared;
+		r = check_member(&v);
+	}
+	for (uint32_t i = 0; r == 0 && i < v.t->n_ranks; i++) {
+		v.rank = &v.t->ranks[i];
+		v.rank_index = i;
+		v.member = &v.rank->member;
+		r = check_member(&v);
+	}
+	v.rank = NULL;
+	v.member = &v.t->blobs;
+	if (r == 0 && v.member->source.name)
+		r = check_member(&v);
+	v.member = &v.t->manifest_file;
+	if (r == 0 && v.member->source.name)
+		r = check_member(&v);
+	if (r < 0)
+		return fmt_fail(err, r, v.path, FMT_NO_OFFSET, "cannot read: %s", strerror(-r));
+	check_packed(&v);
+	sort(&v);
+	v.first = v.n;
+	r = fmt_trace_damage(v.t, take_damage, &v);
+	if (r < 0)
+		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
+	sort(&v);
+	ret->problems = v.n;
+	snprintf(ret->id, sizeof(ret->id), "%s", fmt_trace_id(v.t));
+	for (size_t i = 0; r == 0 && each && i < v.n; i++)
+		r = each(context, &v.problems[i]);
+	return r;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes a trace, as a directory with one file a rank. doc/format.md specifies the layout.
+ *
+ * Ranks are written independently. Each flushed chunk can be read alone: a killed writer leaves
+ * everything up to its last complete chunk. Memory is bounded by the slice that is being written. A
+ * rank's slices are written in order. Functions return 0 or a negative errno. A rank writer is for
+ * one thread at a time; different ranks may be written by different threads while no thread adds to
+ * the shared names. */
+#pragma once
+
+#include "formats/trace/error.h"
+#include "formats/trace/names.h"
+
+struct fmt_writer;
+
+enum fmt_names_mode {
+	FMT_NAMES_SHARED, /* names of all ranks are written once, when the writer is closed:
+			     importers */
+	FMT_NAMES_INLINE, /* each rank file carries its own names as they are added: recorders */
+};
+
+struct fmt_writer_options {
+	enum fmt_names_mode names_mode;
+	int level; /* of zstd; 0: the default */
+};
+
+/* Makes the directory `path`, which must not exist. `names` is not owned, and must outlive the
+ * writer. For an output that appears complete or not at all, write to a temporary name beside it
+ * and rename(2).
+ */
+int fmt_writer_open(const char *path, struct fmt_names *names,
+		    const struct fmt_writer_options *options, struct fmt_writer **ret,
+		    struct fmt_error *err);
+
+/* Ends the trace: its files, and last of all the manifest that lists them. Frees `w` in any case.
+ */
+int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err);
+/* Frees `w` and leaves the files as a killed writer would. */
+void fmt_writer_abandon(struct fmt_writer *w);
+
+struct fmt_output;
+
+/* The file of contents (formats/trace/store/blobs.h), started by the first call. Owned by `w`, which ends
+ * it. */
+int fmt_writer_blobs(struct fmt_writer *w, struct fmt_output **ret, struct fmt_error *err);
+
+struct fmt_rank_writer;
+
+/* Starts the file of rank number `number`; `rank` is its index in the names (lanes, devices,
+ * facts). Owned by `w`. */
+int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
+		    struct fmt_rank_writer **ret, struct fmt_error *err);
+
+/* Sorts events and ranges into the order of model.h (ties: longer first, then by site, then as
+ * given), and edges by `to`. position[i], if position is not NULL, is set to the new index of
+ * events[i]. The caller translates the numbers in edges before. */
+int fmt_slice_sort(struct fmt_slice *s, uint32_t *position);
+
+/* The same for edges alone. */
+void fmt_edges_sort(struct fmt_edge *edges, size_t n);
+
+/* Writes the rank's next slice. It must be in order (else -EINVAL), and its first_number must be
+ * fmt_rank_writer_next(). `s` is not kept. */
+int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
+			  struct fmt_error *err);
+
+/* The number of the next slice's first event. */
+fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w);
