@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/render/losses.h"
+#include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
 #include "fs/stored.h"
 

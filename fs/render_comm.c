@@ -4,9 +4,9 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/bandwidth.h"
-#include "formats/render/export/template.h"
-#include "formats/trace/store/part.h"
+#include "formats/render/export/row_template.h"
 #include "formats/render/report/instances.h"
+#include "formats/trace/store/part.h"
 
 static void put_string(struct text *out, const struct fmt_names *names, fmt_str s)
 {
@@ -41,7 +41,7 @@ int fs_render_comm_ranks(struct fs_tree *t, const struct fs_place *where, struct
 struct part {
 	int64_t seq, iteration;
 	int64_t start_ns, duration_ns;
-	uint32_t rank, site;
+	uint32_t rank, template;
 };
 
 struct parts {
@@ -59,13 +59,14 @@ static int add_slice(struct fs_tree *t, const struct fmt_slice *s, int64_t comm,
 {
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
-		const struct fmt_site *site = fmt_site(t->names, e->site);
+		const struct fmt_template *template = fmt_template(t->names, e->template);
 
-		if (!site)
+		if (!template)
 			return -EBADMSG;
-		if (site->kind != FMT_COLLECTIVE || site->n_values < 2)
+		if (template->kind != FMT_COLLECTIVE || template->n_values < 2)
 			continue;
-		if (e->first_value > s->n_values || s->n_values - e->first_value < site->n_values)
+		if (e->first_value > s->n_values ||
+		    s->n_values - e->first_value < template->n_values)
 			return -EBADMSG;
 		if (s->values[e->first_value + FMT_COLLECTIVE_COMM] != comm)
 			continue;
@@ -77,7 +78,7 @@ static int add_slice(struct fs_tree *t, const struct fmt_slice *s, int64_t comm,
 			.start_ns = e->start_ns,
 			.duration_ns = e->duration_ns,
 			.rank = s->rank,
-			.site = e->site,
+			.template = e->template,
 		};
 	}
 	return 0;
@@ -140,28 +141,29 @@ static const struct part *most_told(struct fs_tree *t, const struct part *p, siz
 	const struct part *best = p;
 
 	for (size_t i = 1; i < n; i++)
-		if (p[i].site != best->site && fmt_collective_told(t->names, p[i].site) >
-						       fmt_collective_told(t->names, best->site))
+		if (p[i].template != best->template &&
+		    fmt_collective_told(t->names, p[i].template) >
+			    fmt_collective_told(t->names, best->template))
 			best = &p[i];
 	return best;
 }
 
-static void put_site(struct fs_tree *t, const struct part *p, struct text *out)
+static void put_template(struct fs_tree *t, const struct part *p, struct text *out)
 {
-	const struct fmt_site *site = fmt_site(t->names, p->site);
+	const struct fmt_template *template = fmt_template(t->names, p->template);
 
 	text_i64(out, p->seq);
 	put_int(out, p->iteration, p->iteration != FMT_BEFORE && p->iteration != FMT_AFTER);
-	if (site->n_args < FMT_COLLECTIVE_ARGS) {
+	if (template->n_args < FMT_COLLECTIVE_ARGS) {
 		text_str(out, "\t-\t-\t-");
 		return;
 	}
 	text_char(out, '\t');
-	put_string(out, t->names, (fmt_str)site->args[FMT_COLLECTIVE_OP].value);
+	put_string(out, t->names, (fmt_str) template->args[FMT_COLLECTIVE_OP].value);
 	text_char(out, '\t');
-	put_string(out, t->names, (fmt_str)site->args[FMT_COLLECTIVE_DTYPE].value);
-	put_int(out, site->args[FMT_COLLECTIVE_BYTES].value,
-		site->args[FMT_COLLECTIVE_BYTES].value >= 0);
+	put_string(out, t->names, (fmt_str) template->args[FMT_COLLECTIVE_DTYPE].value);
+	put_int(out, template->args[FMT_COLLECTIVE_BYTES].value,
+		template->args[FMT_COLLECTIVE_BYTES].value >= 0);
 }
 
 static int64_t sum(int64_t a, int64_t b)
@@ -175,14 +177,15 @@ static int64_t sum(int64_t a, int64_t b)
 static void put_bandwidth(struct fs_tree *t, const struct part *p, int64_t comm, int64_t ns,
 			  struct text *out)
 {
-	const struct fmt_site *site = fmt_site(t->names, p->site);
+	const struct fmt_template *template = fmt_template(t->names, p->template);
 	struct fmt_bandwidth b = {-1, -1};
 
-	if (site->n_args >= FMT_COLLECTIVE_ARGS)
-		b = fmt_bandwidth(
-			fmt_string(t->names, (fmt_str)site->args[FMT_COLLECTIVE_OP].value, NULL),
-			fmt_comm_size(t->trace, comm, site), site->args[FMT_COLLECTIVE_BYTES].value,
-			ns);
+	if (template->n_args >= FMT_COLLECTIVE_ARGS)
+		b = fmt_bandwidth(fmt_string(t->names,
+					     (fmt_str) template->args[FMT_COLLECTIVE_OP].value,
+					     NULL),
+				  fmt_comm_size(t->trace, comm, template),
+				  template->args[FMT_COLLECTIVE_BYTES].value, ns);
 	put_int(out, (int64_t)b.algorithm, b.algorithm >= 0 && b.algorithm < 1e18);
 	put_int(out, (int64_t)b.bus, b.bus >= 0 && b.bus < 1e18);
 }
@@ -208,7 +211,7 @@ static void put_collective(struct fs_tree *t, const struct part *p, size_t n, in
 	}
 	for (size_t i = 0; i < n; i++)
 		waited = sum(waited, p[i].duration_ns - shortest);
-	put_site(t, told, out);
+	put_template(t, told, out);
 	put_int(out, (int64_t)n, 1);
 	put_int(out, first, 1);
 	put_int(out, last, 1);
@@ -217,7 +220,7 @@ static void put_collective(struct fs_tree *t, const struct part *p, size_t n, in
 	put_int(out, waited, 1);
 	put_int(out, fmt_trace_rank(t->trace, latest)->number, 1);
 	text_char(out, '\t');
-	put_string(out, t->names, fmt_site(t->names, p->site)->name);
+	put_string(out, t->names, fmt_template(t->names, p->template)->name);
 	put_bandwidth(t, told, comm, shortest, out);
 	text_char(out, '\n');
 }

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 #include "formats/trace/store/loader.h"
 
 /* ---- totals by name */
@@ -26,23 +26,23 @@ static void add_total(struct total *to, const struct total *t)
 	to->n += t->n;
 }
 
-static int add_events(const struct fs_tree *t, const struct fmt_slice *s, struct total *by_site,
-		      uint32_t n_sites)
+static int add_events(const struct fs_tree *t, const struct fmt_slice *s, struct total *by_template,
+		      uint32_t n_templates)
 {
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
-		const struct fmt_site *site = fmt_site(t->names, e->site);
+		const struct fmt_template *template = fmt_template(t->names, e->template);
 
-		if (!site || e->site >= n_sites)
+		if (!template || e->template >= n_templates)
 			return -EBADMSG;
-		if (site->kind != FMT_KERNEL && site->kind != FMT_COLLECTIVE)
+		if (template->kind != FMT_KERNEL && template->kind != FMT_COLLECTIVE)
 			continue;
-		by_site[e->site].kind = site->kind;
-		by_site[e->site].name = site->name;
-		add_total(&by_site[e->site], &(struct total){.n = 1,
-							     .sum_ns = e->duration_ns,
-							     .shortest_ns = e->duration_ns,
-							     .longest_ns = e->duration_ns});
+		by_template[e->template].kind = template->kind;
+		by_template[e->template].name = template->name;
+		add_total(&by_template[e->template], &(struct total){.n = 1,
+								     .sum_ns = e->duration_ns,
+								     .shortest_ns = e->duration_ns,
+								     .longest_ns = e->duration_ns});
 	}
 	return 0;
 }
@@ -83,7 +83,7 @@ static int by_sum(const void *a, const void *b)
 	return array_order(y->sum_ns, x->sum_ns) ?: by_name(a, b);
 }
 
-/* Joins the totals of sites of the same name; returns how many are left. */
+/* Joins the totals of templates of the same name; returns how many are left. */
 static size_t join_totals(struct total *totals, size_t n)
 {
 	size_t kept = 0;
@@ -101,15 +101,15 @@ static size_t join_totals(struct total *totals, size_t n)
 }
 
 struct totals {
-	struct total *by_site;
-	uint32_t n_sites;
+	struct total *by_template;
+	uint32_t n_templates;
 };
 
 static int totals_slice(struct fs_tree *t, const struct fmt_slice *s, void *context)
 {
 	struct totals *totals = context;
 
-	return add_events(t, s, totals->by_site, totals->n_sites);
+	return add_events(t, s, totals->by_template, totals->n_templates);
 }
 
 static void put_numbers(struct text *out, const int64_t *numbers, size_t n)
@@ -123,21 +123,21 @@ static void put_numbers(struct text *out, const int64_t *numbers, size_t n)
 
 int fs_render_totals(struct fs_tree *t, const struct fs_place *where, struct text *out)
 {
-	uint32_t n = fmt_n_sites(t->names);
-	scoped(free_ptr) struct total *by_site = calloc((size_t)n + 1, sizeof(*by_site));
-	struct totals totals = {by_site, n};
+	uint32_t n = fmt_n_templates(t->names);
+	scoped(free_ptr) struct total *by_template = calloc((size_t)n + 1, sizeof(*by_template));
+	struct totals totals = {by_template, n};
 	size_t kept;
 	int r;
 
-	if (!by_site)
+	if (!by_template)
 		return -ENOMEM;
 	r = each_slice(t, where->gpu, &totals, totals_slice);
 	if (r < 0)
 		return r;
-	kept = join_totals(by_site, n);
+	kept = join_totals(by_template, n);
 	text_str(out, "name\tkind\tcount\ttotal_ns\tmean_ns\tshortest_ns\tlongest_ns\n");
 	for (size_t i = 0; i < kept; i++) {
-		const struct total *k = &by_site[i];
+		const struct total *k = &by_template[i];
 		int64_t numbers[] = {(int64_t)k->n, k->sum_ns, k->sum_ns / (int64_t)k->n,
 				     k->shortest_ns, k->longest_ns};
 		size_t len;
@@ -159,8 +159,8 @@ struct stream {
 };
 
 struct streams {
-	struct stream *by_lane;
-	uint32_t n_lanes;
+	struct stream *by_track;
+	uint32_t n_tracks;
 };
 
 static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *context)
@@ -169,21 +169,21 @@ static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *con
 
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
-		const struct fmt_site *site = fmt_site(t->names, e->site);
+		const struct fmt_template *template = fmt_template(t->names, e->template);
 		struct stream *to;
 		int64_t end;
 
-		if (!site || e->lane >= streams->n_lanes)
+		if (!template || e->track >= streams->n_tracks)
 			return -EBADMSG;
 		/* A trace may hold any times: an end that is no int64_t is shown as the last. */
 		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end))
 			end = INT64_MAX;
-		if (!FMT_IS_OP(site->kind))
+		if (!FMT_IS_OP(template->kind))
 			continue;
-		to = &streams->by_lane[e->lane];
+		to = &streams->by_track[e->track];
 		if (to->busy_ns == 0 && to->end_ns == 0 && to->start_ns == 0)
 			*to = (struct stream){.start_ns = e->start_ns, .end_ns = end};
-		to->counts[site->kind]++;
+		to->counts[template->kind]++;
 		to->start_ns = e->start_ns < to->start_ns ? e->start_ns : to->start_ns;
 		to->end_ns = end > to->end_ns ? end : to->end_ns;
 		if (__builtin_add_overflow(to->busy_ns, e->duration_ns, &to->busy_ns))
@@ -194,12 +194,12 @@ static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *con
 
 int fs_render_streams(struct fs_tree *t, const struct fs_place *where, struct text *out)
 {
-	uint32_t n = fmt_n_lanes(t->names, where->gpu);
-	scoped(free_ptr) struct stream *by_lane = calloc((size_t)n + 1, sizeof(*by_lane));
-	struct streams streams = {by_lane, n};
+	uint32_t n = fmt_n_tracks(t->names, where->gpu);
+	scoped(free_ptr) struct stream *by_track = calloc((size_t)n + 1, sizeof(*by_track));
+	struct streams streams = {by_track, n};
 	int r;
 
-	if (!by_lane)
+	if (!by_track)
 		return -ENOMEM;
 	r = each_slice(t, where->gpu, &streams, streams_slice);
 	if (r < 0)
@@ -208,8 +208,8 @@ int fs_render_streams(struct fs_tree *t, const struct fs_place *where, struct te
 		 "device\tstream\tkernels\tmemcpy\tmemset\tcollectives\tbusy_ns\tstart_ns\tend_ns"
 		 "\n");
 	for (uint32_t i = 0; i < n; i++) {
-		const struct fmt_lane *lane = fmt_lane(t->names, where->gpu, i);
-		const struct stream *s = &by_lane[i];
+		const struct fmt_track *track = fmt_track(t->names, where->gpu, i);
+		const struct stream *s = &by_track[i];
 		int64_t numbers[] = {s->counts[FMT_KERNEL],
 				     s->counts[FMT_MEMCPY],
 				     s->counts[FMT_MEMSET],
@@ -218,12 +218,12 @@ int fs_render_streams(struct fs_tree *t, const struct fs_place *where, struct te
 				     s->start_ns,
 				     s->end_ns};
 
-		if (lane->kind != FMT_STREAM ||
+		if (track->kind != FMT_STREAM ||
 		    numbers[0] + numbers[1] + numbers[2] + numbers[3] == 0)
 			continue;
-		fmt_field_id(out, t->names, lane->text_ids & 1, lane->pid_text, lane->pid);
+		fmt_field_id(out, t->names, track->text_ids & 1, track->pid_text, track->pid);
 		text_char(out, '\t');
-		fmt_field_id(out, t->names, lane->text_ids & 2, lane->tid_text, lane->tid);
+		fmt_field_id(out, t->names, track->text_ids & 2, track->tid_text, track->tid);
 		put_numbers(out, numbers, 7);
 	}
 	return 0;

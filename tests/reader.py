@@ -3,7 +3,7 @@
 """Reads a trace (a directory or a packed file) as doc/format.md says; it was written from that page alone.
 
     reader.py TRACE           a header line, then a line for each event, tab-separated: rank, kind, name,
-                              start_ns, duration_ns, number, lane, correlation, arguments (JSON)
+                              start_ns, duration_ns, number, track, correlation, arguments (JSON)
     reader.py --edges TRACE   the same of edges: rank, rule, kind, from, to, lag_ns
     reader.py --id TRACE      compares all roots with the bytes, and prints the id
 
@@ -19,7 +19,7 @@ import sys
 
 import zstandard
 
-EVENT_HEAD = 'rank kind name start_ns duration_ns number lane correlation args'
+EVENT_HEAD = 'rank kind name start_ns duration_ns number track correlation args'
 EDGE_HEAD = 'rank rule kind from to lag_ns'
 KINDS = ['call', 'kernel', 'memcpy', 'memset', 'collective', 'sync', 'range', 'mark']
 NAMES, SLICE, PARITY = 1, 2, 6
@@ -207,14 +207,14 @@ class Names:
             facts[key] = self.text(data)
 
     def add_rank(self, data):
-        rank = self.ranks.setdefault(data.varint(), {'lanes': [], 'devices': [], 'facts': {}})
+        rank = self.ranks.setdefault(data.varint(), {'tracks': [], 'devices': [], 'facts': {}})
         for _ in range(data.varint()):
             kind, text_ids, pid, tid = data.byte(), data.byte(), data.svarint(), data.svarint()
             pid_text, tid_text, name = self.text(data), self.text(data), self.text(data)
-            rank['lanes'].append([kind, pid_text if text_ids & 1 else pid, tid_text if text_ids & 2 else tid, name])
+            rank['tracks'].append([kind, pid_text if text_ids & 1 else pid, tid_text if text_ids & 2 else tid, name])
         for _ in range(data.varint()):
-            lane = data.varint()
-            rank['lanes'][lane][3] = self.text(data)
+            track = data.varint()
+            rank['tracks'][track][3] = self.text(data)
         rank['devices'] += [(data.svarint(), self.text(data), self.text(data)) for _ in range(data.varint())]
         self.add_facts(data, rank['facts'])
 
@@ -254,10 +254,10 @@ class Slice:
             self.structure = apply_patch(Bytes(self.structure), earlier[chunk.slice - back].structure)
         self.names, self.chunk, self.columns = names, chunk, Columns(Bytes(self.structure))
         self.events, self.n_numbered, order = [], 0, []
-        unit, lanes, counts, templates = self.columns.get(8).next(), *map(self.columns.get, (9, 10, 11))
-        while lanes.data and lanes.data.left() > 0:
-            lane = lanes.next()
-            order.append((lane, [templates.next() for _ in range(counts.next())]))
+        unit, tracks, counts, templates = self.columns.get(8).next(), *map(self.columns.get, (9, 10, 11))
+        while tracks.data and tracks.data.left() > 0:
+            track = tracks.next()
+            order.append((track, [templates.next() for _ in range(counts.next())]))
         self.read_times(order, unit, data.take(times), kind & 15, data if kind & 16 else None)
         self.read_items(order)
         self.edges = [self.edge() for _ in range(chunk.n_edges)]
@@ -278,13 +278,13 @@ class Slice:
 
     def read_items(self, order):
         ends = self.columns.get(0)
-        for lane, items in order:
+        for track, items in order:
             now, still_open = self.chunk.start, []
             for template in items:
                 for _ in range(ends.next(template)):
                     now = self.end_one(still_open, now)
                 now = wrap(now + next(self.steps[0, template]))
-                event = {'lane': lane, 'template': template, 'start': now}
+                event = {'track': track, 'template': template, 'start': now}
                 numbered = self.names.templates[template][0] <= 5
                 event['correlation'] = self.columns.get(1 if numbered else 2).next(template) % (1 << 64)
                 event['values'] = self.values(template)
@@ -371,7 +371,7 @@ def event_rows(s):
     for e in s.events:
         kind, _, name, _ = s.names.templates[e['template']]
         args = ', '.join(f'{json.dumps(k)}: {v}' for k, v in s.args(e))
-        yield [KINDS[kind], escape(name), e['start'], e['duration'], e.get('number', '-'), e['lane'],
+        yield [KINDS[kind], escape(name), e['start'], e['duration'], e.get('number', '-'), e['track'],
                e['correlation'], escape('{' + args + '}')]
 
 

@@ -13,7 +13,7 @@ struct made_run {
 	struct fmt_names *names;
 	uint32_t *numbers;
 	uint64_t *done;				   /* iterations, by rank */
-	uint32_t kernel, collective, launch, wait; /* sites */
+	uint32_t kernel, collective, launch, wait; /* templates */
 	uint8_t rule;
 	uint32_t n_kernels, n_events, n_edges; /* of a slice */
 
@@ -50,8 +50,8 @@ static struct fmt_slice *slice_new(struct made_run *run)
 	return s;
 }
 
-static struct fmt_event *event(struct fmt_slice *s, uint32_t lane, uint32_t site, int64_t start_ns,
-			       int64_t duration_ns, uint64_t correlation)
+static struct fmt_event *event(struct fmt_slice *s, uint32_t track, uint32_t template,
+			       int64_t start_ns, int64_t duration_ns, uint64_t correlation)
 {
 	struct fmt_event *e = &s->events[s->n_events++];
 
@@ -59,8 +59,8 @@ static struct fmt_event *event(struct fmt_slice *s, uint32_t lane, uint32_t site
 		.start_ns = start_ns,
 		.duration_ns = duration_ns,
 		.correlation = correlation,
-		.site = site,
-		.lane = lane,
+		.template = template,
+		.track = track,
 	};
 	return e;
 }
@@ -180,10 +180,10 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const in
 	return 0;
 }
 
-static int site(struct fmt_names *n, enum fmt_kind kind, const char *name, uint32_t *ret)
+static int template(struct fmt_names *n, enum fmt_kind kind, const char *name, uint32_t *ret)
 {
 	struct fmt_arg args[2] = {{.varies = 1}, {.varies = 1}};
-	struct fmt_site s = {.kind = (uint8_t)kind, .args = args};
+	struct fmt_template s = {.kind = (uint8_t)kind, .args = args};
 
 	if (kind == FMT_COLLECTIVE)
 		s.n_args = 2;
@@ -191,12 +191,12 @@ static int site(struct fmt_names *n, enum fmt_kind kind, const char *name, uint3
 	    fmt_names_string(n, FMT_KEY_SEQ, strlen(FMT_KEY_SEQ), &args[1].key) < 0 ||
 	    fmt_names_string(n, name, strlen(name), &s.name) < 0)
 		return -ENOMEM;
-	return fmt_names_site(n, &s, ret);
+	return fmt_names_template(n, &s, ret);
 }
 
 static int make_names(struct made_run *run)
 {
-	static const struct fmt_lane lanes[] = {
+	static const struct fmt_track tracks[] = {
 		{.kind = FMT_THREAD, .pid = 1, .tid = 1},
 		{.kind = FMT_STREAM, .tid = 7},
 		{.kind = FMT_STREAM, .tid = 20},
@@ -209,18 +209,18 @@ static int make_names(struct made_run *run)
 	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++)
 		constants.gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES] = 1000;
 	for (uint32_t r = 0; r < run->options.gpus; r++) {
-		for (size_t i = 0; i < ARRAY_SIZE(lanes); i++) {
-			if (fmt_names_lane(n, r, &lanes[i], &unused) < 0)
+		for (size_t i = 0; i < ARRAY_SIZE(tracks); i++) {
+			if (fmt_names_track(n, r, &tracks[i], &unused) < 0)
 				return -ENOMEM;
 		}
 		if (fmt_constants_put(n, r, &constants) < 0)
 			return -ENOMEM;
 	}
 	if (fmt_names_comm(n, &comm, &unused) < 0 || fmt_names_rule(n, "made", 0, &run->rule) < 0 ||
-	    site(n, FMT_KERNEL, "kernel", &run->kernel) < 0 ||
-	    site(n, FMT_COLLECTIVE, "all_reduce", &run->collective) < 0 ||
-	    site(n, FMT_CALL, "launch", &run->launch) < 0 ||
-	    site(n, FMT_CALL, "wait", &run->wait) < 0)
+	    template(n, FMT_KERNEL, "kernel", &run->kernel) < 0 ||
+	    template(n, FMT_COLLECTIVE, "all_reduce", &run->collective) < 0 ||
+	    template(n, FMT_CALL, "launch", &run->launch) < 0 ||
+	    template(n, FMT_CALL, "wait", &run->wait) < 0)
 		return -ENOMEM;
 	return 0;
 }

@@ -58,17 +58,17 @@ static struct fmt_arg arg_text(struct making *m, const char *key, enum fmt_type 
 	return (struct fmt_arg){string(m, key), (uint8_t)type, 0, string(m, value)};
 }
 
-static uint32_t site(struct making *m, enum fmt_kind kind, const char *name, const char *category,
-		     const struct fmt_arg *args, uint32_t n)
+static uint32_t template(struct making *m, enum fmt_kind kind, const char *name,
+			 const char *category, const struct fmt_arg *args, uint32_t n)
 {
-	struct fmt_site s = {.kind = (uint8_t)kind,
-			     .n_args = n,
-			     .name = string(m, name),
-			     .category = string(m, category),
-			     .args = args};
+	struct fmt_template s = {.kind = (uint8_t)kind,
+				 .n_args = n,
+				 .name = string(m, name),
+				 .category = string(m, category),
+				 .args = args};
 	uint32_t ret = 0;
 
-	check(fmt_names_site(m->names, &s, &ret), "site");
+	check(fmt_names_template(m->names, &s, &ret), "template");
 	return ret;
 }
 
@@ -89,11 +89,11 @@ static void make_kernels(struct making *m)
 			arg_text(m, "block", FMT_JSON, "[128,1,1]"),
 			arg_text(m, "est. achieved occupancy %", FMT_JSON, "31"),
 		};
-		m->kernels[i] = site(m, FMT_KERNEL, name, "kernel", args, ARRAY_SIZE(args));
+		m->kernels[i] = template(m, FMT_KERNEL, name, "kernel", args, ARRAY_SIZE(args));
 	}
 }
 
-static void make_sites(struct making *m)
+static void make_templates(struct making *m)
 {
 	struct fmt_arg cbid[] = {arg_int(m, "cbid", 0, 211)};
 	struct fmt_arg bytes[] = {
@@ -112,16 +112,16 @@ static void make_sites(struct making *m)
 	struct fmt_arg memory[] = {arg_int(m, "Bytes", 1, 0), arg_int(m, "Addr", 1, 0),
 				   arg_int(m, "Total Allocated", 1, 0)};
 
-	m->launch = site(m, FMT_CALL, "cudaLaunchKernel", "cuda_runtime", cbid, 1);
-	m->wait = site(m, FMT_CALL, "cudaStreamSynchronize", "cuda_runtime", NULL, 0);
-	m->malloc = site(m, FMT_CALL, "cudaMalloc", "cuda_runtime", NULL, 0);
-	m->copy_call = site(m, FMT_CALL, "cudaMemcpyAsync", "cuda_runtime", NULL, 0);
-	m->copy = site(m, FMT_MEMCPY, "Memcpy HtoD (Pinned -> Device)", "gpu_memcpy", bytes, 2);
-	m->set = site(m, FMT_MEMSET, "Memset (Device)", "gpu_memset", bytes, 1);
-	m->collective = site(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "kernel",
-			     comm, ARRAY_SIZE(comm));
-	m->range = site(m, FMT_RANGE, "aten::add", "cpu_op", range, 2);
-	m->mark = site(m, FMT_MARK, "[memory]", "cpu_instant_event", memory, 3);
+	m->launch = template(m, FMT_CALL, "cudaLaunchKernel", "cuda_runtime", cbid, 1);
+	m->wait = template(m, FMT_CALL, "cudaStreamSynchronize", "cuda_runtime", NULL, 0);
+	m->malloc = template(m, FMT_CALL, "cudaMalloc", "cuda_runtime", NULL, 0);
+	m->copy_call = template(m, FMT_CALL, "cudaMemcpyAsync", "cuda_runtime", NULL, 0);
+	m->copy = template(m, FMT_MEMCPY, "Memcpy HtoD (Pinned -> Device)", "gpu_memcpy", bytes, 2);
+	m->set = template(m, FMT_MEMSET, "Memset (Device)", "gpu_memset", bytes, 1);
+	m->collective = template(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+				 "kernel", comm, ARRAY_SIZE(comm));
+	m->range = template(m, FMT_RANGE, "aten::add", "cpu_op", range, 2);
+	m->mark = template(m, FMT_MARK, "[memory]", "cpu_instant_event", memory, 3);
 }
 
 static void make_names(struct making *m, uint32_t n_ranks)
@@ -131,7 +131,7 @@ static void make_names(struct making *m, uint32_t n_ranks)
 	uint32_t number;
 
 	make_kernels(m);
-	make_sites(m);
+	make_templates(m);
 	for (int i = 0; i < 4; i++) {
 		char shape[32];
 
@@ -141,19 +141,19 @@ static void make_names(struct making *m, uint32_t n_ranks)
 	check(fmt_names_rule(m->names, "event-wait", 0, &m->recorded), "rule");
 	check(fmt_names_rule(m->names, "stream-sync", 1, &m->rule), "rule");
 	for (uint32_t i = 0; i < n_ranks; i++) {
-		struct fmt_lane thread = {.kind = FMT_THREAD,
-					  .pid = 4000 + i,
-					  .tid = 4000 + i,
-					  .name = string(m, "python3")};
-		struct fmt_lane compute = {.kind = FMT_STREAM, .pid = i, .tid = 7};
-		struct fmt_lane comm = {.kind = FMT_STREAM, .pid = i, .tid = 20};
+		struct fmt_track thread = {.kind = FMT_THREAD,
+					   .pid = 4000 + i,
+					   .tid = 4000 + i,
+					   .name = string(m, "python3")};
+		struct fmt_track compute = {.kind = FMT_STREAM, .pid = i, .tid = 7};
+		struct fmt_track comm = {.kind = FMT_STREAM, .pid = i, .tid = 20};
 		struct fmt_device device = {.ordinal = i,
 					    .name = string(m, "NVIDIA H100 80GB HBM3")};
 
 		ranks[i] = i;
-		check(fmt_names_lane(m->names, i, &thread, &number), "lane");
-		check(fmt_names_lane(m->names, i, &compute, &number), "lane");
-		check(fmt_names_lane(m->names, i, &comm, &number), "lane");
+		check(fmt_names_track(m->names, i, &thread, &number), "track");
+		check(fmt_names_track(m->names, i, &compute, &number), "track");
+		check(fmt_names_track(m->names, i, &comm, &number), "track");
 		check(fmt_names_device(m->names, i, &device), "device");
 	}
 	check(fmt_names_comm(m->names, &world, &number), "communicator");
@@ -176,24 +176,24 @@ static void add_launch(struct making *m, struct fmt_slice *s, uint32_t i, int64_
 	int64_t two[] = {(int64_t)any(m, 1 << 20), (int64_t)(s->first_number / 32 + i / 16)};
 	int kind = i % 16 == 15 ? 1 : i % 64 == 3 ? 2 : i % 64 == 7 ? 3 : 0;
 
-	*call = (struct fmt_event){.site = kind == 2 ? m->copy_call : m->launch,
+	*call = (struct fmt_event){.template = kind == 2 ? m->copy_call : m->launch,
 				   .start_ns = *host,
 				   .duration_ns = 3000 + (int64_t)any(m, 900),
 				   .correlation = s->first_number + i + 1};
 	*host += call->duration_ns + 1500 + (int64_t)any(m, 2500);
 	op = &s->events[s->n_events++];
 	*op = *call;
-	op->lane = kind == 1 ? 2 : 1;
-	op->site = m->kernels[i * 7 % KERNELS];
+	op->track = kind == 1 ? 2 : 1;
+	op->template = m->kernels[i * 7 % KERNELS];
 	op->duration_ns = 2000 + (int64_t)any(m, 9000);
 	op->start_ns = device[kind == 1] > *host ? device[kind == 1] : *host;
 	device[kind == 1] = op->start_ns + op->duration_ns + 400;
 	if (kind == 1) {
-		op->site = m->collective;
+		op->template = m->collective;
 		two[0] = 0;
 		op->first_value = add_values(s, two, 2);
 	} else if (kind >= 2) {
-		op->site = kind == 2 ? m->copy : m->set;
+		op->template = kind == 2 ? m->copy : m->set;
 		op->first_value = add_values(s, two, 1);
 	}
 }
@@ -204,13 +204,13 @@ static void add_range(struct making *m, struct fmt_slice *s, uint32_t i, int64_t
 	int64_t memory[] = {(int64_t)any(m, 1 << 20) * 512, 0x7f0000000000 + (int64_t)i * 4096,
 			    (int64_t)any(m, 1u << 30)};
 
-	s->ranges[s->n_ranges++] = (struct fmt_event){.site = m->range,
+	s->ranges[s->n_ranges++] = (struct fmt_event){.template = m->range,
 						      .start_ns = at - 200,
 						      .duration_ns = 4500,
 						      .first_value = add_values(s, range, 2)};
 	if (i % 8 == 0)
 		s->ranges[s->n_ranges++] =
-			(struct fmt_event){.site = m->mark,
+			(struct fmt_event){.template = m->mark,
 					   .start_ns = at - 100,
 					   .first_value = add_values(s, memory, 3)};
 }
@@ -236,9 +236,9 @@ static struct fmt_slice *make_slice(struct making *m, uint32_t rank, uint32_t k,
 		add_launch(m, s, i, &host, device);
 	}
 	s->events[s->n_events++] =
-		(struct fmt_event){.site = m->malloc, .start_ns = host, .duration_ns = 9000};
-	s->events[s->n_events++] =
-		(struct fmt_event){.site = m->wait, .start_ns = host + 9500, .duration_ns = 5000};
+		(struct fmt_event){.template = m->malloc, .start_ns = host, .duration_ns = 9000};
+	s->events[s->n_events++] = (struct fmt_event){
+		.template = m->wait, .start_ns = host + 9500, .duration_ns = 5000};
 	for (uint32_t i = 1; i < n; i += 8)
 		s->edges[s->n_edges++] =
 			(struct fmt_edge){.from = first + n + i,

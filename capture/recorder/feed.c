@@ -27,7 +27,7 @@ int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
 		 const struct cap_clock *clock, struct rec_feed **ret)
 {
 	scoped(rec_feed_freep) struct rec_feed *f = calloc(1, sizeof(*f));
-	struct rec_lane lane = {.kind = FMT_THREAD, .device = -1};
+	struct rec_track track = {.kind = FMT_THREAD, .device = -1};
 	int r;
 
 	if (!f)
@@ -35,11 +35,11 @@ int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
 	f->about = *about;
 	f->process = p;
 	f->thread.ring = f->about.number;
-	lane.number = f->about.tid;
+	track.number = f->about.tid;
 	r = fmt_names_string(p->names, f->about.thread_name, strlen(f->about.thread_name),
-			     &lane.name);
+			     &track.name);
 	if (r == 0)
-		r = rec_add_lane(p, &lane, &f->thread.lane);
+		r = rec_add_track(p, &track, &f->thread.track);
 	if (r == 0 && array_reserve(&p->threads, p->n_threads + 1, &p->threads_cap) < 0)
 		r = -ENOMEM;
 	if (r < 0)

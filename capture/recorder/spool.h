@@ -3,9 +3,9 @@
 /* What was read of a session's rings, on disk: so that a recorder needs little memory while the
  * programs run, and one that is killed is followed by another that goes on where it was.
  *
- * A file of chunks, each of them as those of a trace (formats/trace/store/chunk.h): a header and a zstd
- * frame with checksums, written by one write(2). One that is killed leaves whole chunks but the
- * last. In a chunk lie pieces, in the order in which they were put. They are in the machine's
+ * A file of chunks, each of them as those of a trace (formats/trace/store/chunk.h): a header and a
+ * zstd frame with checksums, written by one write(2). One that is killed leaves whole chunks but
+ * the last. In a chunk lie pieces, in the order in which they were put. They are in the machine's
  * order: a spool is read where it was written, by a program of the same version. One thread.
  */
 #pragma once

@@ -63,14 +63,15 @@ static bool lists_absent(const struct fmt_trace *t, const struct fmt_comm *comm)
 	return false;
 }
 
-uint32_t fmt_comm_size(const struct fmt_trace *t, int64_t comm, const struct fmt_site *site)
+uint32_t fmt_comm_size(const struct fmt_trace *t, int64_t comm, const struct fmt_template *template)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
 	const struct fmt_comm *c =
 		comm < 0 || comm > UINT32_MAX ? NULL : fmt_comm(names, (uint32_t)comm);
 	int64_t size;
 
-	if (fmt_site_const(names, site, "Group size", &size) && size > 0 && size <= UINT32_MAX)
+	if (fmt_template_const(names, template, "Group size", &size) && size > 0 &&
+	    size <= UINT32_MAX)
 		return (uint32_t)size;
 	if (!c)
 		return 0;

@@ -28,6 +28,7 @@ struct fmt_bandwidth {
  * unknown), `ns` its time without waiting for ranks. */
 struct fmt_bandwidth fmt_bandwidth(const char *op, uint32_t n_ranks, int64_t bytes, int64_t ns);
 
-/* The number of ranks in communicator `comm`, recorded or not; 0: unknown. `site` is that of one of
- * its collectives. */
-uint32_t fmt_comm_size(const struct fmt_trace *t, int64_t comm, const struct fmt_site *site);
+/* The number of ranks in communicator `comm`, recorded or not; 0: unknown. `template` is that of
+ * one of its collectives. */
+uint32_t fmt_comm_size(const struct fmt_trace *t, int64_t comm,
+		       const struct fmt_template *template);

@@ -2,9 +2,9 @@
 #include "formats/render/losses.h"
 
 #include "base/array.h"
+#include "formats/render/grid.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/memberships.h"
-#include "formats/render/grid.h"
 
 #include <inttypes.h>
 

@@ -4,8 +4,8 @@
  *
  * NCCL pairs calls by their order: the k-th collective of each rank on a communicator, and the k-th
  * send of a rank to another with that one's k-th receive from it. What one kernel does with several
- * others, all of these are one, in which each waits for its peers (formats/run/peers.h). Meetings of a
- * communicator are numbered so that the numbers rise on every rank. */
+ * others, all of these are one, in which each waits for its peers (formats/run/peers.h). Meetings
+ * of a communicator are numbered so that the numbers rise on every rank. */
 #pragma once
 
 #include "formats/trace/memberships.h"

@@ -14,19 +14,20 @@ void fmt_run_part_done(struct fmt_run_part *p)
 	*p = (struct fmt_run_part){0};
 }
 
-static int by_lane(const void *a, const void *b)
+static int by_track(const void *a, const void *b)
 {
 	const struct fmt_event *e = a, *f = b;
 
-	return array_order(e->lane, f->lane) ?: array_order(e->start_ns, f->start_ns)
-	       ?: array_order(f->duration_ns, e->duration_ns) ?: array_order(e->site, f->site);
+	return array_order(e->track, f->track) ?: array_order(e->start_ns, f->start_ns)
+	       ?: array_order(f->duration_ns, e->duration_ns)
+	       ?: array_order(e->template, f->template);
 }
 
 static int by_start(const void *a, const void *b)
 {
 	const struct fmt_event *e = a, *f = b;
 
-	return array_order(e->start_ns, f->start_ns) ?: by_lane(a, b);
+	return array_order(e->start_ns, f->start_ns) ?: by_track(a, b);
 }
 
 static int compare_digests(const void *a, const void *b)
@@ -72,7 +73,7 @@ static int count_ranges(void *context, struct fmt_planner *p)
 static int take_values(const struct fmt_run_reading *s, struct fmt_run_slice *made,
 		       struct fmt_event *range)
 {
-	uint32_t n = fmt_site(s->names, range->site)->n_values, from = range->first_value;
+	uint32_t n = fmt_template(s->names, range->template)->n_values, from = range->first_value;
 
 	range->first_value = (uint32_t)made->slice.n_values;
 	if (n == 0)
@@ -99,7 +100,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 		return -ENOMEM;
 	if (n > 0) {
 		memcpy(made->slice.ranges, s->part->ranges + from, n * sizeof(*made->slice.ranges));
-		qsort(made->slice.ranges, n, sizeof(*made->slice.ranges), by_lane);
+		qsort(made->slice.ranges, n, sizeof(*made->slice.ranges), by_track);
 	}
 	made->slice.n_ranges = n;
 	for (size_t i = 0; i < n && r == 0; i++)
@@ -182,7 +183,7 @@ static int call_values(void *context, const struct fmt_event *call, const int64_
 	}
 	if (!s->calls)
 		return -ENOMEM;
-	return fmt_rows_read(&s->calls[call->lane], call->first_value, ret);
+	return fmt_rows_read(&s->calls[call->track], call->first_value, ret);
 }
 
 void fmt_run_reading_done(struct fmt_run_reading *reading)

@@ -10,7 +10,7 @@
 /* What a rank is made of, beside its part of the run. */
 struct fmt_run_part {
 	uint32_t *call_of;	 /* owned: of each event, its call; FMT_RUN_NONE */
-	struct fmt_rows **calls; /* owned, what they lead to is not: by lane, the values of its
+	struct fmt_rows **calls; /* owned, what they lead to is not: by track, the values of its
 				    calls, whose first_value is a row; NULL: they are the rank's */
 	size_t n_calls, calls_cap;
 	struct fmt_event *ranges; /* owned: in order */
@@ -38,7 +38,7 @@ struct fmt_run_reading {
 	const struct fmt_run_part *part;
 	const struct fmt_names *names;
 	size_t range;
-	struct fmt_rows_reader *calls;	     /* owned: by lane */
+	struct fmt_rows_reader *calls;	     /* owned: by track */
 	int64_t first_content, last_content; /* iterations whose contents are wanted */
 	struct fmt_digest *contents;	     /* owned: those, by number */
 	size_t n_contents, contents_cap;

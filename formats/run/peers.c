@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const char *fmt_site_peers(const struct fmt_names *n, const struct fmt_site *s)
+const char *fmt_template_peers(const struct fmt_names *n, const struct fmt_template *s)
 {
 	if (s->kind != FMT_COLLECTIVE)
 		return NULL;

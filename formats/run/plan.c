@@ -108,7 +108,7 @@ static int find_owners(const struct fmt_run_rank *run, const uint32_t *call_of, 
 	for (size_t i = run->n_events; i-- > 0;) {
 		const struct fmt_event *e = &run->events[i];
 
-		if (i + 1 < run->n_events && run->events[i + 1].lane != e->lane)
+		if (i + 1 < run->n_events && run->events[i + 1].track != e->track)
 			next = FMT_RUN_NONE;
 		owner[i] = call_of[i];
 		if (call_of[i] != FMT_RUN_NONE)

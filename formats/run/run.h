@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A whole run in memory, without its ranges: what an importer hands to formats/run/infer, and gets back
- * enriched.
+/* A whole run in memory, without its ranges: what an importer hands to formats/run/infer, and gets
+ * back enriched.
  *
  * Owned by the importer. Arrays are indexed by rank as in fmt_names. Positions are indices into a
  * rank's events; the importer turns them into numbers when it writes the slices.
@@ -28,7 +28,7 @@ struct fmt_run_rank {
 	uint32_t number;  /* the recorder's rank */
 	uint32_t process; /* from 1, the same for GPUs that threads share; 0: it shares none */
 	struct fmt_event
-		*events; /* calls, ops and syncs; by lane, then start, enclosing before enclosed */
+		*events; /* calls, ops and syncs; by track, then start, enclosing before enclosed */
 	size_t n_events;
 	int64_t *values; /* of the events, as in struct fmt_slice; of calls only where the
 			    importer does not keep theirs itself (formats/run/write.h) */
@@ -36,7 +36,8 @@ struct fmt_run_rank {
 	struct fmt_iteration *iterations; /* by start, without FMT_BEFORE and FMT_AFTER */
 	size_t n_iterations;
 
-	struct fmt_run_edge *edges; /* filled by formats/run/infer, by `to`; freed by fmt_run_done() */
+	struct fmt_run_edge
+		*edges; /* filled by formats/run/infer, by `to`; freed by fmt_run_done() */
 	size_t n_edges;
 	struct fmt_run_collective *collectives; /* likewise, by event */
 	size_t n_collectives;

@@ -4,12 +4,12 @@
  * the exporters all speak in them, and nothing here depends on how they are stored.
  *
  * Times are int64_t nanoseconds on the clock of the rank's host, durations likewise. A *rank* is
- * one GPU's view of one run. A *lane* is where things happen one after another: a host thread, or a
- * stream of a device.
+ * one GPU's view of one run. A *track* is where things happen one after another: a host thread, or
+ * a stream of a device.
  *
- * What is the same at each occurrence is named once, as a *site*: the kind, the name (of the API
- * call, the kernel, the range), and the arguments that do not change. An event is a site, a lane,
- * times, and the values that do change.
+ * What is the same at each occurrence is named once, as a *template*: the kind, the name (of the
+ * API call, the kernel, the range), and the arguments that do not change. An event is a template, a
+ * track, times, and the values that do change.
  */
 #pragma once
 
@@ -56,7 +56,7 @@ struct fmt_arg {
 	int64_t value;	/* by type; 0 where it varies */
 };
 
-struct fmt_site {
+struct fmt_template {
 	uint8_t kind;	   /* enum fmt_kind */
 	uint32_t n_args;   /* in the order in which they were recorded */
 	uint32_t n_values; /* how many of them vary */
@@ -107,10 +107,10 @@ enum fmt_collective_arg {
 /* A kernel whose name was made readable has its symbol as an FMT_STRING. */
 #define FMT_KEY_SYMBOL "symbol"
 
-enum fmt_lane_kind { FMT_THREAD, FMT_STREAM };
+enum fmt_track_kind { FMT_THREAD, FMT_STREAM };
 
-struct fmt_lane {
-	uint8_t kind;	  /* enum fmt_lane_kind */
+struct fmt_track {
+	uint8_t kind;	  /* enum fmt_track_kind */
 	uint8_t text_ids; /* 1: the recorder's pid is a string, 2: its tid is */
 	int64_t pid;	  /* process of a thread; device of a stream */
 	int64_t tid;	  /* thread, or stream number */
@@ -145,14 +145,14 @@ struct fmt_event {
 	int64_t start_ns, duration_ns;
 	uint64_t
 		correlation; /* joins an op to the call that launched it, within the rank; 0 none */
-	uint32_t site;
-	uint32_t lane;
-	uint32_t first_value; /* its varying values are values[first_value .. + site.n_values), in
-				 argument order */
+	uint32_t template;
+	uint32_t track;
+	uint32_t first_value; /* its varying values are values[first_value .. + template.n_values),
+				 in argument order */
 };
 
 /* Calls, ops and syncs of a rank are numbered 0, 1, 2 ... in the order in which the trace holds
- * them: by slice, within it by lane, within that by start. An edge refers to them by that number.
+ * them: by slice, within it by track, within that by start. An edge refers to them by that number.
  */
 typedef uint64_t fmt_number;
 
@@ -215,7 +215,7 @@ struct fmt_slice {
 	struct fmt_iteration iteration;
 	fmt_number first_number; /* of events[0] */
 	struct fmt_event
-		*events; /* calls, ops, syncs: by lane, then start, enclosing before enclosed */
+		*events; /* calls, ops, syncs: by track, then start, enclosing before enclosed */
 	size_t n_events;
 	struct fmt_event *ranges; /* ranges and marks, in the same order; not numbered */
 	size_t n_ranges;

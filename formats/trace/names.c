@@ -87,9 +87,9 @@ void fmt_names_free(struct fmt_names *n)
 		return;
 	arena_done(&n->arena);
 	for (uint32_t i = 0; i < n->n_ranks; i++) {
-		free(n->ranks[i].lanes);
-		free(n->ranks[i].lane_changed);
-		free(n->ranks[i].lane_table.slots);
+		free(n->ranks[i].tracks);
+		free(n->ranks[i].track_changed);
+		free(n->ranks[i].track_table.slots);
 		free(n->ranks[i].devices);
 		free_facts(&n->ranks[i].facts);
 	}
@@ -97,8 +97,8 @@ void fmt_names_free(struct fmt_names *n)
 	free_facts(&n->trace_facts);
 	free(n->strings);
 	free(n->string_table.slots);
-	free(n->sites);
-	free(n->site_table.slots);
+	free(n->templates);
+	free(n->template_table.slots);
 	free(n->comms);
 	free(n->comm_table.slots);
 	free(n->rules);
@@ -175,11 +175,11 @@ fmt_str fmt_names_find_string(const struct fmt_names *n, const char *s)
 	return slot->number ? slot->number - 1 : 0;
 }
 
-/* ---- sites ---- */
+/* ---- templates ---- */
 
-static int same_site(const void *a, const void *b)
+static int same_template(const void *a, const void *b)
 {
-	const struct fmt_site *x = a, *y = b;
+	const struct fmt_template *x = a, *y = b;
 
 	if (x->kind != y->kind || x->n_args != y->n_args || x->name != y->name ||
 	    x->category != y->category)
@@ -194,7 +194,7 @@ static int same_site(const void *a, const void *b)
 	return 1;
 }
 
-static uint64_t hash_site(const struct fmt_site *s)
+static uint64_t hash_template(const struct fmt_template *s)
 {
 	const uint64_t head[] = {s->kind, s->n_args, s->name, s->category};
 	uint64_t hash = XXH3_64bits(head, sizeof(head));
@@ -209,57 +209,58 @@ static uint64_t hash_site(const struct fmt_site *s)
 	return hash;
 }
 
-int fmt_names_site(struct fmt_names *n, const struct fmt_site *site, uint32_t *ret)
+int fmt_names_template(struct fmt_names *n, const struct fmt_template *template, uint32_t *ret)
 {
-	struct fmt_site copy = *site;
-	uint64_t hash = hash_site(site);
+	struct fmt_template copy = *template;
+	uint64_t hash = hash_template(template);
 	struct fmt_name_slot *slot;
 	struct fmt_arg *args;
 
-	if (site->kind >= FMT_KINDS)
+	if (template->kind >= FMT_KINDS)
 		return -EINVAL;
-	if (fmt_name_table_grow(&n->site_table) < 0)
+	if (fmt_name_table_grow(&n->template_table) < 0)
 		return -ENOMEM;
-	slot = fmt_name_table_find(&n->site_table, hash, same_site, site, n->sites, sizeof(copy));
+	slot = fmt_name_table_find(&n->template_table, hash, same_template, template, n->templates,
+				   sizeof(copy));
 	if (slot->number) {
 		*ret = slot->number - 1;
 		return 0;
 	}
-	if (n->n_sites >= UINT32_MAX - 1)
+	if (n->n_templates >= UINT32_MAX - 1)
 		return -EOVERFLOW;
-	if (array_reserve(&n->sites, (size_t)n->n_sites + 1, &n->sites_cap) < 0)
+	if (array_reserve(&n->templates, (size_t)n->n_templates + 1, &n->templates_cap) < 0)
 		return -ENOMEM;
-	args = arena_take(&n->arena, sizeof(*args) * (size_t)site->n_args,
+	args = arena_take(&n->arena, sizeof(*args) * (size_t) template->n_args,
 			  _Alignof(struct fmt_arg));
 	if (!args)
 		return -ENOMEM;
 	copy.n_values = 0;
-	for (uint32_t i = 0; i < site->n_args; i++) {
-		args[i] = site->args[i];
+	for (uint32_t i = 0; i < template->n_args; i++) {
+		args[i] = template->args[i];
 		args[i].varies = args[i].varies ? 1 : 0;
 		if (args[i].varies)
 			args[i].value = 0;
 		copy.n_values += args[i].varies;
 	}
 	copy.args = args;
-	n->sites[n->n_sites] = copy;
-	fmt_name_table_set(&n->site_table, slot, hash, n->n_sites);
-	*ret = n->n_sites++;
+	n->templates[n->n_templates] = copy;
+	fmt_name_table_set(&n->template_table, slot, hash, n->n_templates);
+	*ret = n->n_templates++;
 	return 0;
 }
 
-const struct fmt_site *fmt_site(const struct fmt_names *n, uint32_t site)
+const struct fmt_template *fmt_template(const struct fmt_names *n, uint32_t template)
 {
-	return site < n->n_sites ? &n->sites[site] : NULL;
+	return template <n->n_templates ? &n->templates[template] : NULL;
 }
 
-uint32_t fmt_n_sites(const struct fmt_names *n)
+uint32_t fmt_n_templates(const struct fmt_names *n)
 {
-	return n->n_sites;
+	return n->n_templates;
 }
 
-int fmt_site_const(const struct fmt_names *n, const struct fmt_site *s, const char *key,
-		   int64_t *ret)
+int fmt_template_const(const struct fmt_names *n, const struct fmt_template *s, const char *key,
+		       int64_t *ret)
 {
 	fmt_str k = fmt_names_find_string(n, key);
 
@@ -271,8 +272,8 @@ int fmt_site_const(const struct fmt_names *n, const struct fmt_site *s, const ch
 	return 0;
 }
 
-int fmt_site_varying(const struct fmt_names *n, const struct fmt_site *s, const char *key,
-		     uint32_t *ret)
+int fmt_template_varying(const struct fmt_names *n, const struct fmt_template *s, const char *key,
+			 uint32_t *ret)
 {
 	fmt_str k = fmt_names_find_string(n, key);
 	uint32_t nth = 0;

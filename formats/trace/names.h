@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The things of a trace that are named once: strings, sites, lanes, devices, communicators, rules,
- * facts.
+/* The things of a trace that are named once: strings, templates, tracks, devices, communicators,
+ * rules, facts.
  *
  * Numbers are given in the order of first use, so the same calls give the same numbers and the same
  * bytes. All ranks of a trace share one fmt_names. Adding is for one thread; reading is for any
  * number of them while nobody adds. Functions return 0 or a negative errno (-ENOMEM, -EOVERFLOW
  * beyond 2^32 - 2 things) and then leave *ret alone. What they return by pointer is owned by the
- * fmt_names and stands until it is freed or, for sites, until the next call that adds.
+ * fmt_names and stands until it is freed or, for templates, until the next call that adds.
  */
 #pragma once
 
@@ -23,11 +23,12 @@ define_cleanup(fmt_names_freep, struct fmt_names *, fmt_names_free);
 /* Finds or adds. `s` needs no terminator, may hold any bytes. */
 int fmt_names_string(struct fmt_names *n, const char *s, size_t len, fmt_str *ret);
 
-/* `site` is copied with its args; n_values is computed here. */
-int fmt_names_site(struct fmt_names *n, const struct fmt_site *site, uint32_t *ret);
+/* `template` is copied with its args; n_values is computed here. */
+int fmt_names_template(struct fmt_names *n, const struct fmt_template *template, uint32_t *ret);
 
-int fmt_names_lane(struct fmt_names *n, uint32_t rank, const struct fmt_lane *lane, uint32_t *ret);
-int fmt_names_lane_rename(struct fmt_names *n, uint32_t rank, uint32_t lane, fmt_str name);
+int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *track,
+		    uint32_t *ret);
+int fmt_names_track_rename(struct fmt_names *n, uint32_t rank, uint32_t track, fmt_str name);
 int fmt_names_device(struct fmt_names *n, uint32_t rank, const struct fmt_device *device);
 int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *ret);
 int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t *ret);
@@ -49,24 +50,24 @@ int fmt_names_copy(const struct fmt_names *n, uint32_t n_ranks, struct fmt_names
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len);
 
 /* NULL for a number that is none. */
-const struct fmt_site *fmt_site(const struct fmt_names *n, uint32_t site);
-const struct fmt_lane *fmt_lane(const struct fmt_names *n, uint32_t rank, uint32_t lane);
+const struct fmt_template *fmt_template(const struct fmt_names *n, uint32_t template);
+const struct fmt_track *fmt_track(const struct fmt_names *n, uint32_t rank, uint32_t track);
 const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, uint32_t index);
 const struct fmt_comm *fmt_comm(const struct fmt_names *n, uint32_t comm);
 const struct fmt_rule *fmt_rule(const struct fmt_names *n, uint32_t rule);
 const struct fmt_fact *fmt_fact(const struct fmt_names *n, uint32_t rank, uint32_t index);
 
 uint32_t fmt_n_strings(const struct fmt_names *n);
-uint32_t fmt_n_sites(const struct fmt_names *n);
-uint32_t fmt_n_lanes(const struct fmt_names *n, uint32_t rank);
+uint32_t fmt_n_templates(const struct fmt_names *n);
+uint32_t fmt_n_tracks(const struct fmt_names *n, uint32_t rank);
 uint32_t fmt_n_comms(const struct fmt_names *n);
 
 /* The JSON text of a fact, or NULL. */
 const char *fmt_fact_value(const struct fmt_names *n, uint32_t rank, const char *key);
 
-/* The argument `key` of a site: its constant, or the index among the values that vary. Both return
- * 1 when it is there, else 0. */
-int fmt_site_const(const struct fmt_names *n, const struct fmt_site *s, const char *key,
-		   int64_t *ret);
-int fmt_site_varying(const struct fmt_names *n, const struct fmt_site *s, const char *key,
-		     uint32_t *ret);
+/* The argument `key` of a template: its constant, or the index among the values that vary. Both
+ * return 1 when it is there, else 0. */
+int fmt_template_const(const struct fmt_names *n, const struct fmt_template *s, const char *key,
+		       int64_t *ret);
+int fmt_template_varying(const struct fmt_names *n, const struct fmt_template *s, const char *key,
+			 uint32_t *ret);

@@ -24,8 +24,8 @@ static int copy_tables(const struct fmt_names *n, struct fmt_names *to)
 	uint8_t unused;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < fmt_n_sites(n); i++)
-		r = fmt_names_site(to, fmt_site(n, i), &number);
+	for (uint32_t i = 0; r == 0 && i < fmt_n_templates(n); i++)
+		r = fmt_names_template(to, fmt_template(n, i), &number);
 	for (uint32_t i = 0; r == 0 && i < fmt_n_comms(n); i++)
 		r = fmt_names_comm(to, fmt_comm(n, i), &number);
 	for (uint32_t i = 0; r == 0 && (rule = fmt_rule(n, i)); i++)
@@ -49,8 +49,8 @@ static int copy_rank(const struct fmt_names *n, uint32_t rank, struct fmt_names 
 	uint32_t number;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < fmt_n_lanes(n, rank); i++)
-		r = fmt_names_lane(to, rank, fmt_lane(n, rank, i), &number);
+	for (uint32_t i = 0; r == 0 && i < fmt_n_tracks(n, rank); i++)
+		r = fmt_names_track(to, rank, fmt_track(n, rank, i), &number);
 	for (uint32_t i = 0; r == 0 && (device = fmt_device(n, rank, i)); i++)
 		r = fmt_names_device(to, rank, device);
 	return r < 0 ? r : copy_facts(n, rank, to);
@@ -70,7 +70,8 @@ int fmt_names_copy(const struct fmt_names *n, uint32_t n_ranks, struct fmt_names
 		r = copy_facts(n, FMT_WHOLE_TRACE, to);
 	for (uint32_t i = 0; r == 0 && i < n_ranks; i++)
 		r = copy_rank(n, i, to);
-	if (r == 0 && (fmt_n_sites(to) != fmt_n_sites(n) || fmt_n_comms(to) != fmt_n_comms(n)))
+	if (r == 0 &&
+	    (fmt_n_templates(to) != fmt_n_templates(n) || fmt_n_comms(to) != fmt_n_comms(n)))
 		r = -EBADMSG;
 	if (r < 0)
 		fmt_names_free(to);

@@ -31,28 +31,28 @@ struct fmt_name_facts {
 };
 
 struct fmt_rank_names {
-	struct fmt_lane *lanes;
-	uint64_t *lane_changed; /* the version at which each was renamed; 0: never */
-	struct fmt_name_table lane_table;
+	struct fmt_track *tracks;
+	uint64_t *track_changed; /* the version at which each was renamed; 0: never */
+	struct fmt_name_table track_table;
 	struct fmt_device *devices;
 	struct fmt_name_facts facts;
-	uint32_t n_lanes, n_devices;
-	size_t lanes_cap, lane_changed_cap, devices_cap;
+	uint32_t n_tracks, n_devices;
+	size_t tracks_cap, track_changed_cap, devices_cap;
 };
 
 struct fmt_names {
 	struct fmt_name_string *strings;
 	struct fmt_name_table string_table;
-	struct fmt_site *sites;
-	struct fmt_name_table site_table;
+	struct fmt_template *templates;
+	struct fmt_name_table template_table;
 	struct fmt_comm *comms;
 	struct fmt_name_table comm_table;
 	struct fmt_rule *rules;
 	struct fmt_rank_names *ranks;
 	struct fmt_name_facts trace_facts;
-	uint64_t version; /* counts what was changed after it was added: facts, names of lanes */
-	uint32_t n_strings, n_sites, n_comms, n_rules, n_ranks;
-	size_t strings_cap, sites_cap, comms_cap, rules_cap, ranks_cap;
+	uint64_t version; /* counts what was changed after it was added: facts, names of tracks */
+	uint32_t n_strings, n_templates, n_comms, n_rules, n_ranks;
+	size_t strings_cap, templates_cap, comms_cap, rules_cap, ranks_cap;
 	struct arena arena; /* of what does not grow */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The names that belong to a rank: lanes, devices, facts. */
+/* The names that belong to a rank: tracks, devices, facts. */
 #include "formats/trace/names.h"
 
 #include "base/array.h"
@@ -26,18 +26,19 @@ static struct fmt_rank_names *rank_of(struct fmt_names *n, uint32_t rank, int *e
 	return &n->ranks[rank];
 }
 
-static int same_lane(const void *a, const void *b)
+static int same_track(const void *a, const void *b)
 {
-	const struct fmt_lane *x = a, *y = b;
+	const struct fmt_track *x = a, *y = b;
 
 	return x->kind == y->kind && x->text_ids == y->text_ids && x->pid == y->pid &&
 	       x->tid == y->tid && x->pid_text == y->pid_text && x->tid_text == y->tid_text;
 }
 
-int fmt_names_lane(struct fmt_names *n, uint32_t rank, const struct fmt_lane *lane, uint32_t *ret)
+int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *track,
+		    uint32_t *ret)
 {
-	const int64_t key[] = {lane->kind, lane->text_ids, lane->pid,
-			       lane->tid,  lane->pid_text, lane->tid_text};
+	const int64_t key[] = {track->kind, track->text_ids, track->pid,
+			       track->tid,  track->pid_text, track->tid_text};
 	uint64_t hash = XXH3_64bits(key, sizeof(key));
 	struct fmt_name_slot *slot;
 	int error;
@@ -45,46 +46,47 @@ int fmt_names_lane(struct fmt_names *n, uint32_t rank, const struct fmt_lane *la
 
 	if (!r)
 		return error;
-	if (fmt_name_table_grow(&r->lane_table) < 0)
+	if (fmt_name_table_grow(&r->track_table) < 0)
 		return -ENOMEM;
-	slot = fmt_name_table_find(&r->lane_table, hash, same_lane, lane, r->lanes, sizeof(*lane));
+	slot = fmt_name_table_find(&r->track_table, hash, same_track, track, r->tracks,
+				   sizeof(*track));
 	if (slot->number) {
 		*ret = slot->number - 1;
 		return 0;
 	}
-	if (array_reserve(&r->lanes, (size_t)r->n_lanes + 1, &r->lanes_cap) < 0 ||
-	    array_reserve(&r->lane_changed, (size_t)r->n_lanes + 1, &r->lane_changed_cap) < 0)
+	if (array_reserve(&r->tracks, (size_t)r->n_tracks + 1, &r->tracks_cap) < 0 ||
+	    array_reserve(&r->track_changed, (size_t)r->n_tracks + 1, &r->track_changed_cap) < 0)
 		return -ENOMEM;
-	r->lanes[r->n_lanes] = *lane;
-	r->lane_changed[r->n_lanes] = 0;
-	fmt_name_table_set(&r->lane_table, slot, hash, r->n_lanes);
-	*ret = r->n_lanes++;
+	r->tracks[r->n_tracks] = *track;
+	r->track_changed[r->n_tracks] = 0;
+	fmt_name_table_set(&r->track_table, slot, hash, r->n_tracks);
+	*ret = r->n_tracks++;
 	return 0;
 }
 
-int fmt_names_lane_rename(struct fmt_names *n, uint32_t rank, uint32_t lane, fmt_str name)
+int fmt_names_track_rename(struct fmt_names *n, uint32_t rank, uint32_t track, fmt_str name)
 {
 	struct fmt_rank_names *r = rank < n->n_ranks ? &n->ranks[rank] : NULL;
 
-	if (!r || lane >= r->n_lanes)
+	if (!r || track >= r->n_tracks)
 		return -EINVAL;
-	if (r->lanes[lane].name == name)
+	if (r->tracks[track].name == name)
 		return 0;
-	r->lanes[lane].name = name;
-	r->lane_changed[lane] = ++n->version;
+	r->tracks[track].name = name;
+	r->track_changed[track] = ++n->version;
 	return 0;
 }
 
-const struct fmt_lane *fmt_lane(const struct fmt_names *n, uint32_t rank, uint32_t lane)
+const struct fmt_track *fmt_track(const struct fmt_names *n, uint32_t rank, uint32_t track)
 {
-	if (rank >= n->n_ranks || lane >= n->ranks[rank].n_lanes)
+	if (rank >= n->n_ranks || track >= n->ranks[rank].n_tracks)
 		return NULL;
-	return &n->ranks[rank].lanes[lane];
+	return &n->ranks[rank].tracks[track];
 }
 
-uint32_t fmt_n_lanes(const struct fmt_names *n, uint32_t rank)
+uint32_t fmt_n_tracks(const struct fmt_names *n, uint32_t rank)
 {
-	return rank < n->n_ranks ? n->ranks[rank].n_lanes : 0;
+	return rank < n->n_ranks ? n->ranks[rank].n_tracks : 0;
 }
 
 int fmt_names_device(struct fmt_names *n, uint32_t rank, const struct fmt_device *device)

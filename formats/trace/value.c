@@ -41,7 +41,7 @@ int fmt_rate_text(int64_t bytes, int64_t ns, char *ret)
 }
 
 /* The value of argument `arg`: its constant, or the event's own. */
-static int64_t value_of(const struct fmt_site *s, const int64_t *values, uint32_t arg)
+static int64_t value_of(const struct fmt_template *s, const int64_t *values, uint32_t arg)
 {
 	uint32_t varying = 0;
 
@@ -52,8 +52,9 @@ static int64_t value_of(const struct fmt_site *s, const int64_t *values, uint32_
 	return values[varying];
 }
 
-int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e, const struct fmt_site *s,
-		  const int64_t *values, const char *key, int64_t *ret)
+int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
+		  const struct fmt_template *s, const int64_t *values, const char *key,
+		  int64_t *ret)
 {
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		const struct fmt_arg *a = &s->args[i];
@@ -69,7 +70,7 @@ int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e, const st
 }
 
 static void rate(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		 const struct fmt_site *s, const int64_t *values, int64_t rest)
+		 const struct fmt_template *s, const int64_t *values, int64_t rest)
 {
 	char buf[FMT_RATE_TEXT];
 	int64_t bytes = 0, ns;
@@ -81,7 +82,7 @@ static void rate(struct text *t, const struct fmt_names *n, const struct fmt_eve
 }
 
 static void value(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		  const struct fmt_site *s, const int64_t *values, uint32_t arg, bool bare)
+		  const struct fmt_template *s, const int64_t *values, uint32_t arg, bool bare)
 {
 	int64_t v = value_of(s, values, arg);
 	const char *string;
@@ -110,13 +111,13 @@ static void value(struct text *t, const struct fmt_names *n, const struct fmt_ev
 }
 
 void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		    const struct fmt_site *s, const int64_t *values, uint32_t arg)
+		    const struct fmt_template *s, const int64_t *values, uint32_t arg)
 {
 	value(t, n, e, s, values, arg, false);
 }
 
 void fmt_value_bare(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		    const struct fmt_site *s, const int64_t *values, uint32_t arg)
+		    const struct fmt_template *s, const int64_t *values, uint32_t arg)
 {
 	value(t, n, e, s, values, arg, true);
 }

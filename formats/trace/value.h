@@ -13,19 +13,20 @@ static inline const int64_t *fmt_event_values(const struct fmt_slice *s, const s
 	return s->values ? s->values + e->first_value : NULL;
 }
 
-/* Appends argument `arg` of `e`, whose site is `s`, as a JSON value. `values` are
+/* Appends argument `arg` of `e`, whose template is `s`, as a JSON value. `values` are
  * fmt_event_values(). */
 void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		    const struct fmt_site *s, const int64_t *values, uint32_t arg);
+		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
 /* The same with strings bare, neither quoted nor escaped. */
 void fmt_value_bare(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		    const struct fmt_site *s, const int64_t *values, uint32_t arg);
+		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
 /* Finds the integer argument `key` of `e`, constant or varying, FMT_INT or FMT_CORRELATION. 1 when
  * it is there, else 0. */
-int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e, const struct fmt_site *s,
-		  const int64_t *values, const char *key, int64_t *ret);
+int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
+		  const struct fmt_template *s, const int64_t *values, const char *key,
+		  int64_t *ret);
 
 #define FMT_RATE_TEXT 32
 /* The text of `bytes` / `ns` in GB/s (bytes a nanosecond): the shortest decimal that reads back as

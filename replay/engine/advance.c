@@ -20,7 +20,7 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 	return SIM_NEVER;
 }
 
-static void join(struct sim *s, const struct rank *r, struct lane *l, const struct sim_wait *w)
+static void join(struct sim *s, const struct rank *r, struct track *l, const struct sim_wait *w)
 {
 	for (;; w++) {
 		sim_join(s->meetings, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
@@ -41,9 +41,10 @@ static int are_over(const struct sim *s, const struct sim_wait *w)
 	return 0;
 }
 
-/* Whether the meetings are over that start at `w`; then *t is when. The lane joins them where it
+/* Whether the meetings are over that start at `w`; then *t is when. The track joins them where it
  * did not yet. */
-static int meet(struct sim *s, struct rank *r, struct lane *l, const struct sim_wait *w, int64_t *t)
+static int meet(struct sim *s, struct rank *r, struct track *l, const struct sim_wait *w,
+		int64_t *t)
 {
 	if (!l->joined)
 		join(s, r, l, w);
@@ -69,8 +70,8 @@ static int meet(struct sim *s, struct rank *r, struct lane *l, const struct sim_
 	return 1;
 }
 
-/* Whether all that the lane's point waits for is known; then *t is not before it. */
-static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
+/* Whether all that the track's point waits for is known; then *t is not before it. */
+static int settle(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
 {
 	const struct sim_wait *w = l->waits + l->at->wait;
 
@@ -109,8 +110,8 @@ static int settle(struct sim *s, uint32_t rank, struct lane *l, int64_t *t)
 	return 1;
 }
 
-/* Works through the lane's points until one must wait. */
-static void run_points(struct sim *s, uint32_t rank, struct lane *l)
+/* Works through the track's points until one must wait. */
+static void run_points(struct sim *s, uint32_t rank, struct track *l)
 {
 	const struct sim_point *at = l->at;
 	const struct sim_wait *waits = l->waits;
@@ -141,11 +142,11 @@ static void run_points(struct sim *s, uint32_t rank, struct lane *l)
 	l->at = at;
 }
 
-/* Returns whether the lane went on. */
-static int run_lane(struct sim *s, uint32_t rank, uint32_t lane)
+/* Returns whether the track went on. */
+static int run_track(struct sim *s, uint32_t rank, uint32_t track)
 {
 	struct rank *r = &s->ranks[rank];
-	struct lane *l = &r->lanes[lane];
+	struct track *l = &r->tracks[track];
 	int went_on = 0;
 
 	while (l->block) {
@@ -157,7 +158,7 @@ static int run_lane(struct sim *s, uint32_t rank, uint32_t lane)
 			break;
 		l->block->open--;
 		went_on = 1;
-		if (!sim_lane_enter(r, lane, l->block->newer))
+		if (!sim_track_enter(r, track, l->block->newer))
 			l->block = NULL;
 	}
 	return went_on;
@@ -167,18 +168,18 @@ static int run_rank(struct sim *s, uint32_t rank)
 {
 	struct rank *r = &s->ranks[rank];
 	uint32_t since = 0, i = 0;
-	int left = 0; /* a lane left a block, which may be finished now */
+	int left = 0; /* a track left a block, which may be finished now */
 
-	/* Round by round, until no lane has gone on for a whole round. */
+	/* Round by round, until no track has gone on for a whole round. */
 	while (r->n_active > 0 && since < r->n_active) {
 		const struct sim_block *block;
 
 		if (i >= r->n_active)
 			i = 0;
-		block = r->lanes[r->active[i]].block;
-		since = run_lane(s, rank, r->active[i]) ? 0 : since + 1;
-		left |= r->lanes[r->active[i]].block != block;
-		if (r->lanes[r->active[i]].block)
+		block = r->tracks[r->active[i]].block;
+		since = run_track(s, rank, r->active[i]) ? 0 : since + 1;
+		left |= r->tracks[r->active[i]].block != block;
+		if (r->tracks[r->active[i]].block)
 			i++;
 		else
 			r->active[i] = r->active[--r->n_active];
@@ -204,7 +205,7 @@ static void fetch(const void *at, size_t bytes)
 }
 
 /* Of thousands of ranks none is in a cache when its turn comes. So what it begins with is asked for
- * while others have theirs: the rank, then its lanes, their points, and what these lead to. */
+ * while others have theirs: the rank, then its tracks, their points, and what these lead to. */
 static void fetch_ahead(const struct sim *s)
 {
 	const struct rank *r;
@@ -213,13 +214,13 @@ static void fetch_ahead(const struct sim *s)
 		return;
 	fetch(ahead(s, AHEAD), sizeof(*r));
 	r = ahead(s, AHEAD * 3 / 4);
-	fetch(r->lanes, r->n_lanes * sizeof(*r->lanes));
+	fetch(r->tracks, r->n_tracks * sizeof(*r->tracks));
 	r = ahead(s, AHEAD / 2);
 	for (uint32_t i = 0; i < r->n_active; i++)
-		fetch(r->lanes[r->active[i]].at, 8 * CACHE_LINE);
+		fetch(r->tracks[r->active[i]].at, 8 * CACHE_LINE);
 	r = ahead(s, AHEAD / 4);
 	for (uint32_t i = 0; i < r->n_active; i++) {
-		const struct lane *l = &r->lanes[r->active[i]];
+		const struct track *l = &r->tracks[r->active[i]];
 
 		if (l->at == l->end)
 			continue;

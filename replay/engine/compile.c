@@ -90,11 +90,11 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 
 /* The call starts its own time after what came before it on its thread. Where another thread hands
  * over to it, the time before it was waiting. */
-static void call_start(struct compile *c, struct program_lane *lane, size_t i, size_t edge,
+static void call_start(struct compile *c, struct program_track *track, size_t i, size_t edge,
 		       const struct sim_point *before)
 {
 	const struct fmt_event *e = &c->slice->events[i];
-	int64_t own_ns = lane->begun ? fmt_sub(e->start_ns, lane->last_ns) : 0;
+	int64_t own_ns = track->begun ? fmt_sub(e->start_ns, track->last_ns) : 0;
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), own_ns);
 	const struct fmt_edge *in;
 	int handed = 0;
@@ -107,12 +107,12 @@ static void call_start(struct compile *c, struct program_lane *lane, size_t i, s
 	}
 	if (handed)
 		point->own_ns = 0;
-	else if (!lane->begun)
+	else if (!track->begun)
 		compile_wait(c, point, (struct sim_wait){.kind = SIM_AT, .lag_ns = e->start_ns});
 	else if (own_ns < 0 && before)
 		compile_wait(c, point, (struct sim_wait){.on = before->slot & ~1u});
-	lane->begun = 1;
-	lane->last_ns = e->start_ns;
+	track->begun = 1;
+	track->last_ns = e->start_ns;
 }
 
 /* The edges by which the call waits; remembers a copy that it launched itself. */
@@ -145,7 +145,7 @@ static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t e
 
 /* The call returns its own time after it started, or after what was inside it; or, if it waits, its
  * own cost after what it waits for. */
-static void call_end(struct compile *c, struct program_lane *lane, size_t i, size_t edge)
+static void call_end(struct compile *c, struct program_track *track, size_t i, size_t edge)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct fmt_edge *in = blocks(c, i, edge);
@@ -154,8 +154,8 @@ static void call_end(struct compile *c, struct program_lane *lane, size_t i, siz
 
 	if (e->correlation != 0)
 		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
-	point = compile_point(c, start + 1, fmt_sub(end_of(e), lane->last_ns));
-	lane->last_ns = end_of(e);
+	point = compile_point(c, start + 1, fmt_sub(end_of(e), track->last_ns));
+	track->last_ns = end_of(e);
 	if (!in)
 		return;
 	point->own_ns = 0;
@@ -170,7 +170,7 @@ static void call_end(struct compile *c, struct program_lane *lane, size_t i, siz
 /* Ends the open calls that event i is not inside of; all of them for i == SIZE_MAX. A call that
  * comes at the end of one that waits belongs after its waiting, even where the clock was too
  * coarse to tell them apart. */
-static size_t leave(struct compile *c, struct program_lane *lane, size_t depth, size_t i)
+static size_t leave(struct compile *c, struct program_track *track, size_t depth, size_t i)
 {
 	const struct fmt_event *events = c->slice->events;
 
@@ -184,7 +184,7 @@ static size_t leave(struct compile *c, struct program_lane *lane, size_t depth, 
 		     fmt_sub(events[i].start_ns, outer->start_ns) <=
 			     fmt_sub(end_of(outer), end_of(&events[i]))))
 			break;
-		call_end(c, lane, open->event, open->edges);
+		call_end(c, track, open->event, open->edges);
 	}
 	return depth;
 }
@@ -194,30 +194,30 @@ static void no_time(struct compile *c, size_t i)
 	c->block->times[2 * i] = c->block->times[2 * i + 1] = SIM_NEVER;
 }
 
-void compile_thread(struct compile *c, uint32_t lane_index, size_t at, size_t end)
+void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t end)
 {
-	struct program_lane *lane = &c->rank->lanes[lane_index];
+	struct program_track *track = &c->rank->tracks[track_index];
 	const struct fmt_event *events = c->slice->events;
 	size_t first = c->to->n_points, depth = 0;
 
 	for (size_t i = at; i < end; i++) {
 		size_t edge;
 
-		if (c->p->sites[events[i].site].kind == FMT_SYNC) {
+		if (c->p->templates[events[i].template].kind == FMT_SYNC) {
 			no_time(c, i);
 			continue;
 		}
 		edge = edges_of(c, i);
 		if (depth > 0)
-			depth = leave(c, lane, depth, i);
-		call_start(c, lane, i, edge,
+			depth = leave(c, track, depth, i);
+		call_start(c, track, i, edge,
 			   c->to->n_points > first ? &c->to->points[c->to->n_points - 1] : NULL);
 		if (i + 1 == end || events[i + 1].start_ns >= end_of(&events[i]))
-			call_end(c, lane, i, edge);
+			call_end(c, track, i, edge);
 		else
 			c->p->nest[depth++] = (struct nest){(uint32_t)i, edge};
 	}
-	leave(c, lane, depth, SIZE_MAX);
+	leave(c, track, depth, SIZE_MAX);
 }
 
 /* ---- streams ---- */
@@ -248,25 +248,25 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 	return 1;
 }
 
-static int64_t gap_before(const struct compile *c, const struct program_lane *lane,
+static int64_t gap_before(const struct compile *c, const struct program_track *track,
 			  const struct fmt_event *e, uint8_t class)
 {
-	int64_t gap_ns = c->rank->constants->gap_ns[lane->class][class];
+	int64_t gap_ns = c->rank->constants->gap_ns[track->class][class];
 
-	if (!lane->begun)
+	if (!track->begun)
 		return 0;
-	return c->p->sites[e->site].kind == FMT_COLLECTIVE
+	return c->p->templates[e->template].kind == FMT_COLLECTIVE
 		       ? gap_ns
-		       : fmt_add(gap_ns, fmt_site_gap(&c->p->site_gaps, lane->site));
+		       : fmt_add(gap_ns, fmt_template_gap(&c->p->template_gaps, track->template));
 }
 
-static void op_start(struct compile *c, struct program_lane *lane, size_t i)
+static void op_start(struct compile *c, struct program_track *track, size_t i)
 {
 	const struct fmt_event *e = &c->slice->events[i];
-	uint8_t class = (uint8_t)fmt_gap_class(c->p->sites[e->site].kind, e->duration_ns);
+	uint8_t class = (uint8_t)fmt_gap_class(c->p->templates[e->template].kind, e->duration_ns);
 	struct sim_point *point =
-		compile_point(c, (uint32_t)(2 * i), gap_before(c, lane, e, class));
-	int held = wait_for_launch(c, point, e->correlation) | lane->begun;
+		compile_point(c, (uint32_t)(2 * i), gap_before(c, track, e, class));
+	int held = wait_for_launch(c, point, e->correlation) | track->begun;
 	const struct fmt_edge *in;
 
 	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++) {
@@ -283,25 +283,25 @@ static void op_start(struct compile *c, struct program_lane *lane, size_t i)
 			     });
 		c->p->counts.rootless++;
 	}
-	lane->begun = 1;
-	lane->class = class;
-	lane->site = e->site;
+	track->begun = 1;
+	track->class = class;
+	track->template = e->template;
 }
 
 /* The communicator and number of a collective's meeting; 0 when it has none. */
-static int meeting_of(const struct compile *c, const struct fmt_event *e, const struct site *site,
-		      uint32_t *comm, int64_t *seq)
+static int meeting_of(const struct compile *c, const struct fmt_event *e,
+		      const struct template *template, uint32_t *comm, int64_t *seq)
 {
 	const int64_t *values = c->slice->values + e->first_value;
 	size_t n = c->slice->n_values -
 		   (e->first_value < c->slice->n_values ? e->first_value : c->slice->n_values);
 
-	if (site->comm_at >= n || site->seq_at >= n)
+	if (template->comm_at >= n || template->seq_at >= n)
 		return 0;
-	*seq = values[site->seq_at];
-	*comm = (uint32_t)values[site->comm_at];
-	if (values[site->comm_at] < 0 || (uint64_t)values[site->comm_at] >= c->p->n_groups ||
-	    *seq < 0 || *seq == INT64_MAX)
+	*seq = values[template->seq_at];
+	*comm = (uint32_t)values[template->comm_at];
+	if (values[template->comm_at] < 0 ||
+	    (uint64_t)values[template->comm_at] >= c->p->n_groups || *seq < 0 || *seq == INT64_MAX)
 		return 0;
 	return c->p->groups[*comm] != SIM_NONE;
 }
@@ -357,32 +357,32 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 static void op_end(struct compile *c, size_t i)
 {
 	const struct fmt_event *e = &c->slice->events[i];
-	const struct site *site = &c->p->sites[e->site];
+	const struct template *template = &c->p->templates[e->template];
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), e->duration_ns);
 	const struct fmt_edge *transfer;
 	uint32_t comm, member;
 	int64_t seq;
 
-	if (!site->meets || !meeting_of(c, e, site, &comm, &seq))
+	if (!template->meets || !meeting_of(c, e, template, &comm, &seq))
 		return;
 	transfer = transfer_of(c, i);
 	member = sim_member(sim_meetings(c->p->sim), c->index, c->p->groups[comm]);
-	if (site->peers)
-		join_pairs(c, point, comm, seq, transfer, site->peers);
+	if (template->peers)
+		join_pairs(c, point, comm, seq, transfer, template->peers);
 	else if (member != SIM_NONE)
 		join_meeting(c, point, member, seq, transfer);
 }
 
-void compile_stream(struct compile *c, uint32_t lane_index, size_t at, size_t end)
+void compile_stream(struct compile *c, uint32_t track_index, size_t at, size_t end)
 {
-	struct program_lane *lane = &c->rank->lanes[lane_index];
+	struct program_track *track = &c->rank->tracks[track_index];
 
 	for (size_t i = at; i < end; i++) {
-		if (c->p->sites[c->slice->events[i].site].kind == FMT_SYNC) {
+		if (c->p->templates[c->slice->events[i].template].kind == FMT_SYNC) {
 			no_time(c, i);
 			continue;
 		}
-		op_start(c, lane, i);
+		op_start(c, track, i);
 		op_end(c, i);
 		c->p->counts.ops++;
 	}

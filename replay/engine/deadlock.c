@@ -7,24 +7,24 @@
 
 #include <errno.h>
 
-/* The lane of the block in whose range the slot lies. A slot that belongs to no range, or has
- * been passed, can never come: then it is the lane that waits itself. */
+/* The track of the block in whose range the slot lies. A slot that belongs to no range, or has
+ * been passed, can never come: then it is the track that waits itself. */
 static uint32_t owner(const struct rank *r, const struct sim_block *b, uint32_t slot, uint32_t self)
 {
-	for (uint32_t i = 0; i < r->n_lanes; i++) {
+	for (uint32_t i = 0; i < r->n_tracks; i++) {
 		const struct sim_range *range = &b->ranges[i];
 
 		if (range->at < range->end && slot >= range->first_slot && slot < range->end_slot)
-			return r->lanes[i].block ? i : self;
+			return r->tracks[i].block ? i : self;
 	}
 	return self;
 }
 
-/* What the lane's point waits for: another lane of the rank, itself for what can never come, or
+/* What the track's point waits for: another track of the rank, itself for what can never come, or
  * SIM_NONE when it waits for a meeting or for a block that has not come. */
 static uint32_t waits_for(const struct rank *r, uint32_t self)
 {
-	const struct lane *l = &r->lanes[self];
+	const struct track *l = &r->tracks[self];
 	const struct sim_wait *w;
 
 	if (!l->block || l->at->wait == SIM_NONE)
@@ -48,11 +48,11 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 	}
 }
 
-/* Follows who waits for whom from `lane`; `seen` holds the walk in which each lane was met. Where
- * a walk meets itself there is a circle: its first lane goes on. */
-static int break_from(struct rank *r, uint32_t lane, uint32_t walk, uint32_t *seen)
+/* Follows who waits for whom from `track`; `seen` holds the walk in which each track was met. Where
+ * a walk meets itself there is a circle: its first track goes on. */
+static int break_from(struct rank *r, uint32_t track, uint32_t walk, uint32_t *seen)
 {
-	uint32_t i = lane, first;
+	uint32_t i = track, first;
 
 	while (i != SIM_NONE && seen[i] == 0) {
 		seen[i] = walk;
@@ -63,7 +63,7 @@ static int break_from(struct rank *r, uint32_t lane, uint32_t walk, uint32_t *se
 	first = i;
 	for (uint32_t k = waits_for(r, i); k != i; k = waits_for(r, k))
 		first = k < first ? k : first;
-	r->lanes[first].drop = 1;
+	r->tracks[first].drop = 1;
 	return 1;
 }
 
@@ -74,7 +74,7 @@ static int break_rank(struct rank *r)
 
 	if (r->n_active == 0)
 		return 0;
-	seen = calloc(r->n_lanes + 1ul, sizeof(*seen));
+	seen = calloc(r->n_tracks + 1ul, sizeof(*seen));
 	if (!seen)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->n_active; i++)

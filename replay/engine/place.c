@@ -74,8 +74,8 @@ static void add_end(struct place *p, const struct fmt_event *events, int64_t i,
 	add(p, end_of(&events[i]), times[2 * i + 1], 0);
 }
 
-int place_lane(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
-	       size_t at, size_t end, const int64_t *times)
+int place_track(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
+		size_t at, size_t end, const int64_t *times)
 {
 	const struct fmt_event *events = slice->events;
 	size_t depth = 0, edge = first_edge(slice, slice->first_number + at);
@@ -152,7 +152,7 @@ int64_t place_time(const struct place *p, int64_t recorded_ns)
 	return t > after->emulated_ns ? after->emulated_ns : t;
 }
 
-void place_lane_done(struct place *p)
+void place_track_done(struct place *p)
 {
 	free(p->points);
 	free(p->open);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a recorded moment of a lane comes to lie in the emulated run: annotations have no points of
- * their own, so they keep their distance to the calls or operations around them.
+/* Where a recorded moment of a track comes to lie in the emulated run: annotations have no points
+ * of their own, so they keep their distance to the calls or operations around them.
  *
- * Between two points of the lane, a moment keeps its distance to the earlier one, and never lies
+ * Between two points of the track, a moment keeps its distance to the earlier one, and never lies
  * beyond the later one; between two operations of a stream, to the nearer one. A call that another
  * thread hands over to has a point more: when it was handed over; what comes between that and the
  * call keeps its distance to the call. Not thread-safe.
@@ -21,27 +21,27 @@ struct place {
 	struct place_point *points; /* ascending in both; owned */
 	size_t n, cap;
 	size_t n_before; /* of them of the slice before the last one */
-	int stream;	 /* the lane is one: set by the caller */
+	int stream;	 /* the track is one: set by the caller */
 	int64_t *open;	 /* the events that have not ended at the one at hand */
 	size_t open_cap;
 };
 
-/* The last point of a lane in the slices so far. */
+/* The last point of a track in the slices so far. */
 struct place_carry {
 	struct place_point last;
 	int known;
 };
 
-/* Makes the points of events [at, end) of the slice, which are all of one lane; `times` as in
+/* Makes the points of events [at, end) of the slice, which are all of one track; `times` as in
  * feed.h. `carry` is that of the slices before; it stays. With NULL, what p held of the slice
  * before this one stays too, for moments that lie there. 0 or -ENOMEM. */
-int place_lane(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
-	       size_t at, size_t end, const int64_t *times);
+int place_track(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
+		size_t at, size_t end, const int64_t *times);
 
 /* The last point, for the slices to come. */
 void place_carry(const struct place *p, struct place_carry *carry);
 
-/* The emulated time of a recorded one; the same where the lane has no points. */
+/* The emulated time of a recorded one; the same where the track has no points. */
 int64_t place_time(const struct place *p, int64_t recorded_ns);
 
-void place_lane_done(struct place *p);
+void place_track_done(struct place *p);

@@ -19,8 +19,8 @@ void program_free(struct program *p)
 	}
 	arena_done(&p->arena);
 	free(p->groups);
-	free(p->sites);
-	fmt_site_gaps_done(&p->site_gaps);
+	free(p->templates);
+	fmt_template_gaps_done(&p->template_gaps);
 	free(p->nest);
 	launches_done(&p->launches);
 	free(p);
@@ -54,20 +54,20 @@ static int add_rank(struct program *p, uint32_t rank, const char **text)
 	const char *before = *text;
 
 	*text = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY);
-	r->n_lanes = fmt_n_lanes(p->names, rank);
+	r->n_tracks = fmt_n_tracks(p->names, rank);
 	r->constants = constants_of(p, rank, *text, before);
-	r->lanes =
-		arena_take(&p->arena, r->n_lanes * sizeof(*r->lanes), alignof(struct program_lane));
-	if (!r->constants || !r->lanes)
+	r->tracks = arena_take(&p->arena, r->n_tracks * sizeof(*r->tracks),
+			       alignof(struct program_track));
+	if (!r->constants || !r->tracks)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < r->n_lanes; i++) {
-		const struct fmt_lane *lane = fmt_lane(p->names, rank, i);
+	for (uint32_t i = 0; i < r->n_tracks; i++) {
+		const struct fmt_track *track = fmt_track(p->names, rank, i);
 
-		r->lanes[i] = (struct program_lane){.stream = lane->kind == FMT_STREAM};
+		r->tracks[i] = (struct program_track){.stream = track->kind == FMT_STREAM};
 	}
 	r->anchored = *text != NULL;
 	r->anchor_ns = r->constants->anchor_ns;
-	return sim_rank(p->sim, rank, r->n_lanes, r->constants->clock_ns);
+	return sim_rank(p->sim, rank, r->n_tracks, r->constants->clock_ns);
 }
 
 static int by_number(const void *a, const void *b)
@@ -205,29 +205,29 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 			return -ENOMEM;
 	}
 	if (add_numbers(p, numbers) < 0 || add_groups(p) < 0 ||
-	    fmt_site_gaps_init(&p->site_gaps, fmt_n_sites(names)) < 0)
+	    fmt_template_gaps_init(&p->template_gaps, fmt_n_templates(names)) < 0)
 		return -ENOMEM;
-	fmt_site_gaps_get(names, &p->site_gaps);
+	fmt_template_gaps_get(names, &p->template_gaps);
 	*ret = take(p);
 	return 0;
 }
 
-/* What is needed of a site for each of its events, beside it. */
-static int learn_sites(struct program *p)
+/* What is needed of a template for each of its events, beside it. */
+static int learn_templates(struct program *p)
 {
-	uint32_t n = fmt_n_sites(p->names);
+	uint32_t n = fmt_n_templates(p->names);
 
-	if (array_reserve(&p->sites, n, &p->sites_cap) < 0)
+	if (array_reserve(&p->templates, n, &p->templates_cap) < 0)
 		return -ENOMEM;
-	for (; p->n_sites < n; p->n_sites++) {
-		const struct fmt_site *site = fmt_site(p->names, p->n_sites);
-		struct site *s = &p->sites[p->n_sites];
+	for (; p->n_templates < n; p->n_templates++) {
+		const struct fmt_template *template = fmt_template(p->names, p->n_templates);
+		struct template *s = &p->templates[p->n_templates];
 
-		*s = (struct site){.kind = site->kind};
-		s->meets = site->kind == FMT_COLLECTIVE &&
-			   fmt_site_varying(p->names, site, FMT_KEY_COMM, &s->comm_at) &&
-			   fmt_site_varying(p->names, site, FMT_KEY_SEQ, &s->seq_at);
-		s->peers = fmt_site_peers(p->names, site);
+		*s = (struct template){.kind = template->kind};
+		s->meets = template->kind == FMT_COLLECTIVE &&
+			   fmt_template_varying(p->names, template, FMT_KEY_COMM, &s->comm_at) &&
+			   fmt_template_varying(p->names, template, FMT_KEY_SEQ, &s->seq_at);
+		s->peers = fmt_template_peers(p->names, template);
 	}
 	return 0;
 }
@@ -240,11 +240,11 @@ static const char *survey(const struct program *p, const struct program_rank *r,
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
 
-		if (e->lane >= r->n_lanes || (i > 0 && e->lane < e[-1].lane))
-			return "its lanes are out of order";
-		if (e->site >= p->n_sites)
-			return "an event has no site";
-		if (r->lanes[e->lane].stream)
+		if (e->track >= r->n_tracks || (i > 0 && e->track < e[-1].track))
+			return "its tracks are out of order";
+		if (e->template >= p->n_templates)
+			return "an event has no template";
+		if (r->tracks[e->track].stream)
 			continue;
 		if (e->start_ns < ret->earliest_ns)
 			ret->earliest_ns = e->start_ns;
@@ -265,19 +265,19 @@ static void fill(struct compile *c)
 
 	for (int streams = 0; streams < 2; streams++) {
 		for (size_t i = 0, end; i < s->n_events; i = end) {
-			uint32_t lane = s->events[i].lane;
-			struct sim_range *range = &c->block->ranges[lane];
+			uint32_t track = s->events[i].track;
+			struct sim_range *range = &c->block->ranges[track];
 
-			for (end = i + 1; end < s->n_events && s->events[end].lane == lane; end++)
+			for (end = i + 1; end < s->n_events && s->events[end].track == track; end++)
 				;
-			if (c->rank->lanes[lane].stream != streams)
+			if (c->rank->tracks[track].stream != streams)
 				continue;
 			range->at = c->to->n_points;
 			compile_edges_from(c, s->first_number + i);
 			if (streams)
-				compile_stream(c, lane, i, end);
+				compile_stream(c, track, i, end);
 			else
-				compile_thread(c, lane, i, end);
+				compile_thread(c, track, i, end);
 			range->end = c->to->n_points;
 			range->first_slot = (uint32_t)(2 * i);
 			range->end_slot = (uint32_t)(2 * end);
@@ -293,7 +293,7 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 	struct survey found;
 	const char *why;
 
-	if (learn_sites(p) < 0)
+	if (learn_templates(p) < 0)
 		return -ENOMEM;
 	why = slice->n_events >= UINT32_MAX / 4 ? "it is too large" : survey(p, r, slice, &found);
 	if (why)

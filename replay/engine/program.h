@@ -3,7 +3,7 @@
 /* Turns the slices of a trace into blocks of the virtual clock: what doc/emulation.md says a call,
  * an operation and an edge mean is said to the clock here, and nowhere else.
  *
- * What is read: the lanes and the order of events in them, durations of operations, the host's own
+ * What is read: the tracks and the order of events in them, durations of operations, the host's own
  * time (between calls of a thread, and inside those that wait for nothing), edges and their lags,
  * and the constants of each rank. What is not: when an operation started, how long a call took that
  * waits, and anything of a collective but the shortest duration over its ranks.

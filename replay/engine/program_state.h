@@ -11,13 +11,13 @@
 #include "base/arena.h"
 #include "base/array.h"
 
-/* A lane, from slice to slice. */
-struct program_lane {
+/* A track, from slice to slice. */
+struct program_track {
 	int64_t last_ns; /* recorded time of its last point */
 	uint8_t stream;
-	uint8_t begun; /* it had a point */
-	uint8_t class; /* enum fmt_gap_class of its last operation */
-	uint32_t site; /* of that */
+	uint8_t begun;	   /* it had a point */
+	uint8_t class;	   /* enum fmt_gap_class of its last operation */
+	uint32_t template; /* of that */
 };
 
 /* A rank that this one exchanges with in operations that do not wait for all. */
@@ -29,8 +29,8 @@ struct program_pair {
 struct program_rank {
 	const struct fmt_constants *constants;
 	int64_t anchor_ns; /* the constants', or that of a rank which has none */
-	struct program_lane *lanes;
-	uint32_t n_lanes;
+	struct program_track *tracks;
+	uint32_t n_tracks;
 	int anchored;		/* its anchor is known */
 	struct launches before; /* of the slice before, where it is of the same iteration */
 	uint64_t before_first;	/* its first moment */
@@ -43,7 +43,8 @@ struct numbered {
 	uint32_t number, index;
 };
 
-struct site {
+struct template
+{
 	uint8_t kind;
 	uint8_t meets; /* a collective whose events say which meeting it is */
 	uint32_t comm_at, seq_at;
@@ -61,7 +62,7 @@ struct nest {
 #define OWN_COPY 0x80000000u
 
 struct program {
-	struct arena arena; /* of ranks, lanes and constants */
+	struct arena arena; /* of ranks, tracks and constants */
 	const struct fmt_names *names;
 	struct sim *sim;
 	struct program_rank *ranks;
@@ -70,10 +71,10 @@ struct program {
 	uint32_t *groups; /* by communicator; SIM_NONE: nobody to meet */
 	uint32_t n_groups;
 
-	struct fmt_site_gaps site_gaps;
-	struct site *sites;
-	uint32_t n_sites;
-	size_t sites_cap;
+	struct fmt_template_gaps template_gaps;
+	struct template *templates;
+	uint32_t n_templates;
+	size_t templates_cap;
 
 	/* For the slice at hand. */
 	struct launches launches;
@@ -110,9 +111,9 @@ uint32_t program_rank_of(const struct program *p, uint32_t number);
  * without memory. */
 uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer);
 
-/* The points of events [at, end), all of one lane. */
-void compile_thread(struct compile *c, uint32_t lane, size_t at, size_t end);
-void compile_stream(struct compile *c, uint32_t lane, size_t at, size_t end);
+/* The points of events [at, end), all of one track. */
+void compile_thread(struct compile *c, uint32_t track, size_t at, size_t end);
+void compile_stream(struct compile *c, uint32_t track, size_t at, size_t end);
 
 /* Adds a point; its waits come after it, and compile_wait_end() after those. */
 static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns)

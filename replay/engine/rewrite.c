@@ -25,8 +25,8 @@ struct moved {
 
 struct rank_rewrite {
 	struct fmt_rank_writer *out;
-	struct place *places; /* by lane */
-	uint32_t n_lanes;
+	struct place *places; /* by track */
+	uint32_t n_tracks;
 	struct moved moved[REMEMBERED]; /* of the latest slices that need one, in a ring */
 	uint32_t n_moved;
 };
@@ -51,8 +51,8 @@ void rewrite_free(struct rewrite *w)
 	if (w->writer)
 		fmt_writer_abandon(w->writer);
 	for (uint32_t i = 0; w->ranks && i < w->n_ranks; i++) {
-		for (uint32_t k = 0; w->ranks[i].places && k < w->ranks[i].n_lanes; k++)
-			place_lane_done(&w->ranks[i].places[k]);
+		for (uint32_t k = 0; w->ranks[i].places && k < w->ranks[i].n_tracks; k++)
+			place_track_done(&w->ranks[i].places[k]);
 		free(w->ranks[i].places);
 		for (size_t k = 0; k < REMEMBERED; k++)
 			free(w->ranks[i].moved[k].to);
@@ -93,12 +93,12 @@ static int add_ranks(struct rewrite *w, struct fmt_error *err)
 
 		if (r < 0)
 			return r;
-		rank->n_lanes = fmt_n_lanes(w->names, i);
-		rank->places = calloc(rank->n_lanes + 1ul, sizeof(*rank->places));
+		rank->n_tracks = fmt_n_tracks(w->names, i);
+		rank->places = calloc(rank->n_tracks + 1ul, sizeof(*rank->places));
 		if (!rank->places)
 			return -ENOMEM;
-		for (uint32_t k = 0; k < rank->n_lanes; k++)
-			rank->places[k].stream = fmt_lane(w->names, i, k)->kind == FMT_STREAM;
+		for (uint32_t k = 0; k < rank->n_tracks; k++)
+			rank->places[k].stream = fmt_track(w->names, i, k)->kind == FMT_STREAM;
 	}
 	return 0;
 }
@@ -131,22 +131,22 @@ static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, con
 {
 	size_t at = 0, end;
 
-	for (uint32_t lane = 0; lane < rank->n_lanes; lane++) {
-		for (end = at; end < s->n_events && s->events[end].lane == lane; end++)
+	for (uint32_t track = 0; track < rank->n_tracks; track++) {
+		for (end = at; end < s->n_events && s->events[end].track == track; end++)
 			;
-		if (place_lane(&rank->places[lane], NULL, s, at, end, times) < 0)
+		if (place_track(&rank->places[track], NULL, s, at, end, times) < 0)
 			return -ENOMEM;
 		at = end;
 	}
 	return 0;
 }
 
-/* The place of the lane; or, where nothing happened on it yet, that of the first with a point. */
-static const struct place *place_of(const struct rank_rewrite *rank, uint32_t lane)
+/* The place of the track; or, where nothing happened on it yet, that of the first with a point. */
+static const struct place *place_of(const struct rank_rewrite *rank, uint32_t track)
 {
-	if (lane < rank->n_lanes && rank->places[lane].n > 0)
-		return &rank->places[lane];
-	for (uint32_t i = 0; i < rank->n_lanes; i++) {
+	if (track < rank->n_tracks && rank->places[track].n > 0)
+		return &rank->places[track];
+	for (uint32_t i = 0; i < rank->n_tracks; i++) {
 		if (rank->places[i].n > 0)
 			return &rank->places[i];
 	}
@@ -171,9 +171,9 @@ static int index_calls(struct rewrite *w, const struct fmt_slice *s)
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < s->n_events; i++) {
 			const struct fmt_event *e = &s->events[i];
-			const struct fmt_site *site = fmt_site(w->names, e->site);
+			const struct fmt_template *template = fmt_template(w->names, e->template);
 
-			if (e->correlation == 0 || !site || site->kind != FMT_CALL)
+			if (e->correlation == 0 || !template || template->kind != FMT_CALL)
 				continue;
 			if (pass == 1)
 				launches_put(&w->calls, e->correlation, (uint32_t)i + 1);
@@ -197,7 +197,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		if (times[2 * i] <= SIM_NEVER) {
 			from = launches_get(&w->calls, e->correlation);
 			if (from-- == 0) {
-				move(place_of(rank, e->lane), e);
+				move(place_of(rank, e->track), e);
 				continue;
 			}
 		}
@@ -205,7 +205,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		e->duration_ns = fmt_sub(times[2 * from + 1], times[2 * from]);
 	}
 	for (size_t i = 0; i < s->n_ranges; i++)
-		move(place_of(rank, s->ranges[i].lane), &s->ranges[i]);
+		move(place_of(rank, s->ranges[i].track), &s->ranges[i]);
 }
 
 /* Of an iteration, where its annotation went; of what comes before and after, all of it. */
@@ -288,13 +288,13 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	return fmt_slice_sort(s, NULL);
 }
 
-/* The lane of the annotation that is the slice's iteration; the first lane if there is none. */
+/* The track of the annotation that is the slice's iteration; the first track if there is none. */
 static uint32_t annotated(const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		if (s->ranges[i].start_ns == s->iteration.start_ns &&
 		    s->ranges[i].duration_ns == s->iteration.duration_ns)
-			return s->ranges[i].lane;
+			return s->ranges[i].track;
 	}
 	return 0;
 }

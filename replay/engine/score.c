@@ -14,7 +14,7 @@
 #define N_CLASSES (EXACT + 56 * CLASSES)
 
 struct rank_score {
-	uint32_t thread; /* the lane of the annotations, or SIM_NONE */
+	uint32_t thread; /* the track of the annotations, or SIM_NONE */
 	struct place_carry carry;
 
 	/* The division of the GPU's time, with a row for each iteration, and for the time before
@@ -71,7 +71,7 @@ void score_free(struct score *s)
 		fmt_busy_run_done(&s->ranks[i].recorded);
 		fmt_busy_run_done(&s->ranks[i].emulated);
 	}
-	place_lane_done(&s->place);
+	place_track_done(&s->place);
 	free(s->ranks);
 	free(s->rows);
 	free(s);
@@ -127,9 +127,9 @@ static int64_t error_at(const struct score *s, double share)
 
 /* ---- iterations ---- */
 
-static int is_thread(const struct score *s, uint32_t rank, uint32_t lane)
+static int is_thread(const struct score *s, uint32_t rank, uint32_t track)
 {
-	const struct fmt_lane *l = fmt_lane(s->names, rank, lane);
+	const struct fmt_track *l = fmt_track(s->names, rank, track);
 
 	return l && l->kind == FMT_THREAD;
 }
@@ -149,17 +149,17 @@ static uint32_t find_thread(const struct score *s, uint32_t rank, const struct f
 		const struct fmt_event *e = &slice->ranges[i];
 
 		if (e->start_ns == slice->iteration.start_ns &&
-		    e->duration_ns == slice->iteration.duration_ns && is_thread(s, rank, e->lane))
-			return e->lane;
+		    e->duration_ns == slice->iteration.duration_ns && is_thread(s, rank, e->track))
+			return e->track;
 	}
 	for (size_t i = 0, end; i < slice->n_events; i = end) {
-		uint32_t lane = slice->events[i].lane;
+		uint32_t track = slice->events[i].track;
 
-		for (end = i; end < slice->n_events && slice->events[end].lane == lane; end++)
+		for (end = i; end < slice->n_events && slice->events[end].track == track; end++)
 			;
-		if (end - i > most && is_thread(s, rank, lane)) {
+		if (end - i > most && is_thread(s, rank, track)) {
 			most = end - i;
-			best = lane;
+			best = track;
 		}
 	}
 	return best;
@@ -170,11 +170,11 @@ static int place_thread(struct score *s, struct rank_score *r, const struct fmt_
 {
 	size_t at = 0, end;
 
-	while (at < slice->n_events && slice->events[at].lane != r->thread)
+	while (at < slice->n_events && slice->events[at].track != r->thread)
 		at++;
-	for (end = at; end < slice->n_events && slice->events[end].lane == r->thread; end++)
+	for (end = at; end < slice->n_events && slice->events[end].track == r->thread; end++)
 		;
-	return place_lane(&s->place, &r->carry, slice, at, end, times);
+	return place_track(&s->place, &r->carry, slice, at, end, times);
 }
 
 static int collect(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
@@ -184,15 +184,15 @@ static int collect(struct score *s, struct rank_score *r, const struct fmt_slice
 
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(s->names, e->site);
+		const struct fmt_template *template = fmt_template(s->names, e->template);
 
-		if (!site || !FMT_IS_OP(site->kind))
+		if (!template || !FMT_IS_OP(template->kind))
 			continue;
 		if (fmt_busy_add(&r->recorded.ops, e->start_ns,
 				 fmt_add(e->start_ns, e->duration_ns),
-				 site->kind == FMT_COLLECTIVE) < 0 ||
+				 template->kind == FMT_COLLECTIVE) < 0 ||
 		    fmt_busy_add(&r->emulated.ops, times[2 * i], times[2 * i + 1],
-				 site->kind == FMT_COLLECTIVE) < 0)
+				 template->kind == FMT_COLLECTIVE) < 0)
 			return -ENOMEM;
 		if (slice->iteration.number >= 0)
 			note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));

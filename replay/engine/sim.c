@@ -48,26 +48,26 @@ int sim_new(uint32_t n_ranks, struct sim **ret)
 	return 0;
 }
 
-int sim_rank(struct sim *s, uint32_t rank, uint32_t n_lanes, int64_t clock_ns)
+int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
 {
 	struct rank *r = &s->ranks[rank];
 
-	r->lanes =
-		zeroes(s, n_lanes * (sizeof(*r->lanes) + sizeof(*r->active)), alignof(struct lane));
-	if (!r->lanes)
+	r->tracks = zeroes(s, n_tracks * (sizeof(*r->tracks) + sizeof(*r->active)),
+			   alignof(struct track));
+	if (!r->tracks)
 		return -ENOMEM;
-	r->active = (uint32_t *)(r->lanes + n_lanes);
-	for (uint32_t i = 0; i < n_lanes; i++)
-		r->lanes[i].now_ns = SIM_NEVER;
-	r->n_lanes = n_lanes;
+	r->active = (uint32_t *)(r->tracks + n_tracks);
+	for (uint32_t i = 0; i < n_tracks; i++)
+		r->tracks[i].now_ns = SIM_NEVER;
+	r->n_tracks = n_tracks;
 	r->clock_ns = clock_ns;
 	sim_name_idle(s, rank);
 	return 0;
 }
 
-int sim_room(struct sim *s, uint32_t rank, uint32_t lane)
+int sim_room(struct sim *s, uint32_t rank, uint32_t track)
 {
-	struct lane *l = &s->ranks[rank].lanes[lane];
+	struct track *l = &s->ranks[rank].tracks[track];
 
 	if (!l->room)
 		l->room = zeroes(s, sizeof(*l->room), alignof(struct room));
@@ -121,7 +121,7 @@ uint32_t sim_idle(struct sim *s)
 /* A block with its ranges behind it. */
 static struct sim_block *block_new(struct sim *s, const struct rank *r)
 {
-	struct sim_block *b = arena_take(&s->arena, sizeof(*b) + r->n_lanes * sizeof(*b->ranges),
+	struct sim_block *b = arena_take(&s->arena, sizeof(*b) + r->n_tracks * sizeof(*b->ranges),
 					 alignof(struct sim_block));
 
 	if (b)
@@ -165,7 +165,7 @@ int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_blo
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n_slots; i++)
 		b->times[i] = SIM_PENDING;
-	memset(b->ranges, 0, r->n_lanes * sizeof(*b->ranges));
+	memset(b->ranges, 0, r->n_tracks * sizeof(*b->ranges));
 	b->program->n_points = b->program->n_waits = b->program->n_far = 0;
 	b->n_slots = n_slots;
 	b->first = r->n_moments;
@@ -189,12 +189,12 @@ static void drop_old(struct rank *r)
 	}
 }
 
-int sim_lane_enter(struct rank *r, uint32_t lane, struct sim_block *from)
+int sim_track_enter(struct rank *r, uint32_t track, struct sim_block *from)
 {
-	struct lane *l = &r->lanes[lane];
+	struct track *l = &r->tracks[track];
 
 	for (struct sim_block *b = from; b; b = b->newer) {
-		const struct sim_range *range = &b->ranges[lane];
+		const struct sim_range *range = &b->ranges[track];
 
 		if (range->at == range->end)
 			continue;
@@ -231,12 +231,12 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 
 	add_block(r, b);
 	drop_old(r);
-	for (uint32_t i = 0; i < r->n_lanes; i++) {
+	for (uint32_t i = 0; i < r->n_tracks; i++) {
 		if (b->ranges[i].at == b->ranges[i].end)
 			continue;
 		b->open++;
-		if (!r->lanes[i].block) {
-			sim_lane_enter(r, i, b);
+		if (!r->tracks[i].block) {
+			sim_track_enter(r, i, b);
 			r->active[r->n_active++] = i;
 		}
 	}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The virtual clock: points in time on lanes, over any number of ranks.
+/* The virtual clock: points in time on tracks, over any number of ranks.
  *
- * A *lane* is where things happen one after another: a host thread, a stream, a copy engine. It is
+ * A *track* is where things happen one after another: a host thread, a stream, a copy engine. It is
  * a row of *points* (an operation is two: its start and its end). A point comes own_ns after the
- * point before it on its lane, and not before any moment that it *waits* for. Ranks meet in
+ * point before it on its track, and not before any moment that it *waits* for. Ranks meet in
  * *meetings* (meeting.h). That is all: whatever takes time on a GPU machine is put together from
  * it.
  *
- * Points are given to the clock in *blocks*: what one rank does next, on all its lanes. A block may
- * hold a whole iteration of a recorded trace, or the one call that a program makes just now. Each
- * point has a *slot*, which is where its time is stored, and by which others wait for it:
+ * Points are given to the clock in *blocks*: what one rank does next, on all its tracks. A block
+ * may hold a whole iteration of a recorded trace, or the one call that a program makes just now.
+ * Each point has a *slot*, which is where its time is stored, and by which others wait for it:
  *
  *     sim_block_new(sim, rank, n_slots, &b);      fill b->program and b->ranges
  *     sim_push(sim, rank, b);
@@ -18,7 +18,7 @@
  *     while ((b = sim_finished(sim, &rank)))      in the order in which a rank was given them
  *             use b->times, then sim_release(sim, rank, b);
  *
- * The result does not depend on the order in which ranks and lanes are worked on: there are only
+ * The result does not depend on the order in which ranks and tracks are worked on: there are only
  * sums and maxima. Times are nanoseconds; sums wrap. Not thread-safe. Functions return 0 or
  * -ENOMEM, where nothing else is said.
  */
@@ -33,7 +33,7 @@
 #define SIM_ANEW (INT64_MIN / 2)
 
 struct sim_point {
-	int64_t own_ns; /* after the point before it on the lane */
+	int64_t own_ns; /* after the point before it on the track */
 	uint32_t slot;
 	uint32_t wait; /* the first of its waits, or SIM_NONE */
 };
@@ -46,7 +46,7 @@ enum sim_wait_kind {
 			 then how long it takes as far as this rank knows; all waits of the point
 			 are meetings, of which it joins each at once and leaves with the last */
 	SIM_TRANSFER, /* the same, but this rank leaves lag_ns after the last has come */
-	SIM_FREE,     /* until some of the lane's room is free; the last wait */
+	SIM_FREE,     /* until some of the track's room is free; the last wait */
 	SIM_ROOM,     /* until it has had `on` of the room for lag_ns, or less for longer, since
 			 the point before, which waits for SIM_FREE; the last wait */
 };
@@ -69,7 +69,7 @@ struct sim_program {
 	struct sim_program *next; /* the clock's own: of those that are spare */
 };
 
-/* A lane's part of a block: points[at .. end), whose slots lie in [first_slot, end_slot). */
+/* A track's part of a block: points[at .. end), whose slots lie in [first_slot, end_slot). */
 struct sim_range {
 	uint32_t at, end;
 	uint32_t first_slot, end_slot;
@@ -79,9 +79,9 @@ struct sim_block {
 	uint64_t first; /* the moment of slot 0 */
 	int64_t *times; /* of the slots; SIM_PENDING at first */
 	uint32_t n_slots;
-	uint32_t open; /* the clock's own: lanes that have points left here */
+	uint32_t open; /* the clock's own: tracks that have points left here */
 	struct sim_program *program;
-	struct sim_range *ranges; /* by lane; all empty at first */
+	struct sim_range *ranges; /* by track; all empty at first */
 	void *owner;		  /* the caller's own */
 
 	/* The clock's own. */
@@ -106,12 +106,12 @@ struct sim_counts {
 int sim_new(uint32_t n_ranks, struct sim **ret);
 void sim_free(struct sim *s);
 
-/* Says how many lanes rank has, and what to add to common time for its own. Once, before its first
+/* Says how many tracks rank has, and what to add to common time for its own. Once, before its first
  * block. */
-int sim_rank(struct sim *s, uint32_t rank, uint32_t n_lanes, int64_t clock_ns);
+int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns);
 
-/* Gives a lane room (room.h) for operations that ask for it in the order of the lane's points. */
-int sim_room(struct sim *s, uint32_t rank, uint32_t lane);
+/* Gives a track room (room.h) for operations that ask for it in the order of the track's points. */
+int sim_room(struct sim *s, uint32_t rank, uint32_t track);
 
 /* The meetings of all ranks, for naming groups and declaring what a block joins. */
 struct sim_meetings *sim_meetings(struct sim *s);

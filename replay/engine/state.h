@@ -10,8 +10,8 @@
 
 #define CACHE_LINE 64
 
-/* All that a lane needs to go on, in one cache line. */
-struct lane {
+/* All that a track needs to go on, in one cache line. */
+struct track {
 	_Alignas(CACHE_LINE) int64_t now_ns; /* of the last point */
 	const struct sim_point *at, *end;
 	struct sim_block *block; /* that they are in */
@@ -21,12 +21,12 @@ struct lane {
 	uint8_t joined;	   /* the meetings that the point waits for */
 	uint8_t drop;	   /* waits of the point that are not over are to be left out */
 };
-_Static_assert(sizeof(struct lane) == CACHE_LINE, "one cache line");
+_Static_assert(sizeof(struct track) == CACHE_LINE, "one cache line");
 
 struct rank {
-	_Alignas(CACHE_LINE) struct lane *lanes;
-	uint32_t *active; /* lanes that have points left, in ascending order of their activation */
-	uint32_t n_lanes, n_active;
+	_Alignas(CACHE_LINE) struct track *tracks;
+	uint32_t *active; /* tracks that have points left, in ascending order of their activation */
+	uint32_t n_tracks, n_active;
 	int64_t clock_ns;
 	uint8_t ended, queued, idle;
 
@@ -46,7 +46,7 @@ struct finished {
 };
 
 struct sim {
-	struct arena arena; /* of ranks, lanes, blocks and programs */
+	struct arena arena; /* of ranks, tracks, blocks and programs */
 	struct rank *ranks;
 	uint32_t n_ranks;
 	struct sim_meetings *meetings;
@@ -69,9 +69,9 @@ void sim_enqueue(struct sim *s, uint32_t rank);
 /* Names the rank to sim_idle(). */
 void sim_name_idle(struct sim *s, uint32_t rank);
 
-/* Sets the lane on its range in the first block that has one, of `from` and those newer; 0: none.
+/* Sets the track on its range in the first block that has one, of `from` and those newer; 0: none.
  */
-int sim_lane_enter(struct rank *r, uint32_t lane, struct sim_block *from);
+int sim_track_enter(struct rank *r, uint32_t track, struct sim_block *from);
 
 /* Hands on the oldest blocks that have no points left. */
 int sim_finish(struct sim *s, uint32_t rank);

@@ -98,17 +98,17 @@ static void calls(struct text *t)
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	scoped(text_done) struct text names = {0}, raw = {0};
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
-	struct fmt_lane lane = {.kind = FMT_THREAD, .pid = 1, .tid = 1};
-	struct fmt_site site = {.kind = FMT_CALL};
+	struct fmt_track track = {.kind = FMT_THREAD, .pid = 1, .tid = 1};
+	struct fmt_template template = {.kind = FMT_CALL};
 	struct fmt_names_mark mark = {0};
 	struct fmt_slice s = {.n_events = 1 << 20};
 	struct fmt_chunk c = {.type = FMT_CHUNK_SLICE};
 	uint32_t number;
 
 	must(fmt_names_new(&n), "names");
-	must(fmt_names_string(n, "call", 4, &site.name), "string");
-	must(fmt_names_site(n, &site, &number), "site");
-	must(fmt_names_lane(n, 0, &lane, &number), "lane");
+	must(fmt_names_string(n, "call", 4, &template.name), "string");
+	must(fmt_names_template(n, &template, &number), "template");
+	must(fmt_names_track(n, 0, &track, &number), "track");
 	must(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &names), "names");
 	names_chunk(t, &names);
 	s.events = calloc(s.n_events, sizeof(*s.events));

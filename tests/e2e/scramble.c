@@ -7,7 +7,7 @@
  *
  * Changed are: when each operation started, how long each waiting call took, how long a thread
  * waited for another to hand over to it, and how long each rank was inside a collective, but for
- * the shortest of each. Kept are the order within each lane, durations of other operations, and
+ * the shortest of each. Kept are the order within each track, durations of other operations, and
  * the host's own time; annotations keep their distance to what is before them.
  */
 #include "base/array.h"
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* From this moment on, a lane's events move by so much. */
+/* From this moment on, a track's events move by so much. */
 struct jump {
 	int64_t at_ns, by_ns;
 };
@@ -62,10 +62,10 @@ static int64_t dice(struct scramble *s, int64_t below)
 static const int64_t *meeting(const struct fmt_slice *s, const struct fmt_event *e,
 			      const struct fmt_names *names)
 {
-	const struct fmt_site *site = fmt_site(names, e->site);
+	const struct fmt_template *template = fmt_template(names, e->template);
 	const int64_t *values = s->values + e->first_value;
 
-	return site->kind == FMT_COLLECTIVE && values[FMT_COLLECTIVE_COMM] >= 0 ? values : NULL;
+	return template->kind == FMT_COLLECTIVE && values[FMT_COLLECTIVE_COMM] >= 0 ? values : NULL;
 }
 
 static struct shortest *find(struct scramble *s, const int64_t *meeting)
@@ -155,7 +155,7 @@ static int is_marked_inside(const struct fmt_slice *s, const struct fmt_event *c
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		const struct fmt_event *e = &s->ranges[i];
 
-		if (e->lane == call->lane &&
+		if (e->track == call->track &&
 		    ((e->start_ns > call->start_ns && e->start_ns < end_of(call)) ||
 		     (end_of(e) > call->start_ns && end_of(e) < end_of(call))))
 			return 1;
@@ -184,7 +184,7 @@ static int waits(const struct fmt_slice *s, fmt_number to, int64_t *handed_ns)
 }
 
 /* How a thread's moments move: where it waits, the rest comes later or earlier. */
-static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint32_t lane,
+static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint32_t track,
 			    struct jumps *j)
 {
 	int64_t by_ns = 0, end_ns = INT64_MIN;
@@ -198,7 +198,8 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 			int64_t handed_ns, change_ns;
 			int blocks;
 
-			if (e->lane != lane || fmt_site(s->names, e->site)->kind == FMT_SYNC)
+			if (e->track != track ||
+			    fmt_template(s->names, e->template)->kind == FMT_SYNC)
 				continue;
 			blocks = waits(slice, slice->first_number + i, &handed_ns);
 			if (handed_ns >= 0 && e->start_ns - handed_ns > end_ns &&
@@ -208,7 +209,7 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 			}
 			/* What has no length may end where the call before it does. */
 			if (blocks && e->duration_ns > 0 && e->start_ns >= end_ns && after &&
-			    after->lane == lane && after->start_ns >= end_of(e)) {
+			    after->track == track && after->start_ns >= end_of(e)) {
 				change_ns = is_marked_inside(slice, e)
 						    ? dice(s, 500000)
 						    : 1 + dice(s, 2 * e->duration_ns + 50000) -
@@ -224,7 +225,7 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 /* How a stream's moments move: operations start later by more and more, and collectives last
  * longer but on the rank that was shortest. */
 static void jumps_of_stream(struct scramble *s, uint32_t rank, struct fmt_slice **slices,
-			    uint32_t lane, struct jumps *j)
+			    uint32_t track, struct jumps *j)
 {
 	int64_t by_ns = dice(s, 1000000), end_ns = INT64_MIN;
 
@@ -236,7 +237,7 @@ static void jumps_of_stream(struct scramble *s, uint32_t rank, struct fmt_slice 
 			const int64_t *m = meeting(slice, e, s->names);
 			const struct shortest *known = m ? find(s, m) : NULL;
 
-			if (e->lane != lane)
+			if (e->track != track)
 				continue;
 			if (e->start_ns > end_ns) {
 				by_ns += dice(s, 20000);
@@ -265,7 +266,7 @@ static uint32_t annotated(struct fmt_slice *s)
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		if (s->ranges[i].start_ns == s->iteration.start_ns &&
 		    s->ranges[i].duration_ns == s->iteration.duration_ns)
-			return s->ranges[i].lane;
+			return s->ranges[i].track;
 	}
 	return 0;
 }
@@ -273,11 +274,11 @@ static uint32_t annotated(struct fmt_slice *s)
 static void scramble_rank(struct scramble *s, uint32_t rank, struct fmt_slice **slices,
 			  struct fmt_rank_writer *out)
 {
-	uint32_t n_lanes = fmt_n_lanes(s->names, rank);
-	struct jumps *j = calloc(n_lanes + 1ul, sizeof(*j));
+	uint32_t n_tracks = fmt_n_tracks(s->names, rank);
+	struct jumps *j = calloc(n_tracks + 1ul, sizeof(*j));
 
-	for (uint32_t i = 0; j && i < n_lanes; i++) {
-		if (fmt_lane(s->names, rank, i)->kind == FMT_THREAD)
+	for (uint32_t i = 0; j && i < n_tracks; i++) {
+		if (fmt_track(s->names, rank, i)->kind == FMT_THREAD)
 			jumps_of_thread(s, slices, i, &j[i]);
 		else
 			jumps_of_stream(s, rank, slices, i, &j[i]);
@@ -291,14 +292,14 @@ static void scramble_rank(struct scramble *s, uint32_t rank, struct fmt_slice **
 		slice->iteration.start_ns = step.start_ns;
 		slice->iteration.duration_ns = step.duration_ns;
 		for (size_t i = 0; i < slice->n_events; i++)
-			move(&j[slice->events[i].lane], &slice->events[i]);
+			move(&j[slice->events[i].track], &slice->events[i]);
 		for (size_t i = 0; i < slice->n_ranges; i++)
-			move(&j[slice->ranges[i].lane], &slice->ranges[i]);
+			move(&j[slice->ranges[i].track], &slice->ranges[i]);
 		if (fmt_slice_sort(slice, NULL) < 0 ||
 		    fmt_rank_writer_slice(out, slice, &s->err) < 0)
 			die(s, "write");
 	}
-	for (uint32_t i = 0; i < n_lanes; i++)
+	for (uint32_t i = 0; i < n_tracks; i++)
 		free(j[i].jump);
 	free(j);
 }
@@ -336,12 +337,12 @@ static void scramble(struct scramble *s, const char *path)
 
 /* ---- comparing ---- */
 
-/* Whether anything but annotations lies on the lane; others have nothing to keep to. */
-static int is_used(struct fmt_slice **slices, uint32_t lane)
+/* Whether anything but annotations lies on the track; others have nothing to keep to. */
+static int is_used(struct fmt_slice **slices, uint32_t track)
 {
 	for (; *slices; slices++) {
 		for (size_t i = 0; i < (*slices)->n_events; i++)
-			if ((*slices)->events[i].lane == lane)
+			if ((*slices)->events[i].track == track)
 				return 1;
 	}
 	return 0;
@@ -362,17 +363,17 @@ static uint64_t differ(struct fmt_slice **slices, const struct fmt_event *a,
 
 	for (size_t i = 0; i < n; i++) {
 		if (near(a[i].start_ns, b[i].start_ns, within_ns) &&
-		    near(a[i].duration_ns, b[i].duration_ns, within_ns) && a[i].site == b[i].site &&
-		    a[i].lane == b[i].lane)
+		    near(a[i].duration_ns, b[i].duration_ns, within_ns) &&
+		    a[i].template == b[i].template && a[i].track == b[i].track)
 			continue;
-		if (!is_used(slices, a[i].lane))
+		if (!is_used(slices, a[i].track))
 			continue;
 		if (n_differ++ < 5)
-			printf("rank %" PRIu32 " slice %" PRIu32 " %s %zu (lane %" PRIu32
-			       ", site %" PRIu32 "): %" PRId64 " + %" PRId64 ", %" PRId64
-			       " + %" PRId64 " (site %" PRIu32 ")\n",
-			       rank, slice, what, i, a[i].lane, a[i].site, a[i].start_ns,
-			       a[i].duration_ns, b[i].start_ns, b[i].duration_ns, b[i].site);
+			printf("rank %" PRIu32 " slice %" PRIu32 " %s %zu (track %" PRIu32
+			       ", template %" PRIu32 "): %" PRId64 " + %" PRId64 ", %" PRId64
+			       " + %" PRId64 " (template %" PRIu32 ")\n",
+			       rank, slice, what, i, a[i].track, a[i].template, a[i].start_ns,
+			       a[i].duration_ns, b[i].start_ns, b[i].duration_ns, b[i].template);
 	}
 	return n_differ;
 }

@@ -53,11 +53,11 @@ static void blur(struct split *s, struct fmt_slice *slice)
 		struct fmt_event *e = &slice->events[i];
 		int64_t room = e[1].start_ns - e->start_ns - e->duration_ns, noise;
 
-		if (fmt_site(s->names, e->site)->kind != FMT_COLLECTIVE)
+		if (fmt_template(s->names, e->template)->kind != FMT_COLLECTIVE)
 			continue;
 		s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
 		noise = (int64_t)((s->seed >> 33) % (uint64_t)s->noise_ns);
-		if (e[1].lane != e->lane || noise < room)
+		if (e[1].track != e->track || noise < room)
 			e->duration_ns += noise;
 	}
 }

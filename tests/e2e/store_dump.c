@@ -15,10 +15,10 @@ static void dump_names(const struct fmt_names *n, uint32_t n_ranks)
 
 	for (uint32_t i = 0; i < fmt_n_strings(n); i++)
 		printf("string %u %s\n", i, fmt_string(n, i, NULL));
-	for (uint32_t i = 0; i < fmt_n_sites(n); i++) {
-		const struct fmt_site *s = fmt_site(n, i);
+	for (uint32_t i = 0; i < fmt_n_templates(n); i++) {
+		const struct fmt_template *s = fmt_template(n, i);
 
-		printf("site %u %s name %u category %u:", i, fmt_kind_name(s->kind), s->name,
+		printf("template %u %s name %u category %u:", i, fmt_kind_name(s->kind), s->name,
 		       s->category);
 		for (uint32_t k = 0; k < s->n_args; k++)
 			printf(" %u/%u%s=%" PRId64, s->args[k].key, s->args[k].type,
@@ -37,10 +37,10 @@ static void dump_names(const struct fmt_names *n, uint32_t n_ranks)
 		printf("fact %u %u\n", f->key, f->value);
 	for (uint32_t r = 0; r < n_ranks; r++) {
 		const struct fmt_device *d;
-		const struct fmt_lane *l;
+		const struct fmt_track *l;
 
-		for (uint32_t i = 0; (l = fmt_lane(n, r, i)); i++)
-			printf("rank %u lane %u: %u %u %" PRId64 " %" PRId64 " %u %u %u\n", r, i,
+		for (uint32_t i = 0; (l = fmt_track(n, r, i)); i++)
+			printf("rank %u track %u: %u %u %" PRId64 " %" PRId64 " %u %u %u\n", r, i,
 			       l->kind, l->text_ids, l->pid, l->tid, l->pid_text, l->tid_text,
 			       l->name);
 		for (uint32_t i = 0; (d = fmt_device(n, r, i)); i++)
@@ -55,12 +55,13 @@ static void dump_events(const struct fmt_names *n, const struct fmt_slice *s, co
 			const struct fmt_event *e, size_t n_events)
 {
 	for (size_t i = 0; i < n_events; i++) {
-		const struct fmt_site *site = fmt_site(n, e[i].site);
+		const struct fmt_template *template = fmt_template(n, e[i].template);
 
-		printf("%s lane %u site %u at %" PRId64 " for %" PRId64 " correlation %" PRIu64,
-		       what, e[i].lane, e[i].site, e[i].start_ns, e[i].duration_ns,
+		printf("%s track %u template %u at %" PRId64 " for %" PRId64
+		       " correlation %" PRIu64,
+		       what, e[i].track, e[i].template, e[i].start_ns, e[i].duration_ns,
 		       e[i].correlation);
-		for (uint32_t k = 0; k < site->n_values; k++)
+		for (uint32_t k = 0; k < template->n_values; k++)
 			printf(" %" PRId64, s->values[e[i].first_value + k]);
 		printf("\n");
 	}

@@ -24,7 +24,7 @@ START_TEST(test_write)
 
 		/* Names go on coming. */
 		snprintf(name, sizeof(name), "kernel_%u", k);
-		made_site(&m, FMT_KERNEL, name, NULL, 0);
+		made_template(&m, FMT_KERNEL, name, NULL, 0);
 		ck_assert_int_eq(fmt_rank_writer_slice(rank, s, &err), 0);
 		fmt_slice_free(s);
 		printf("%u\n", k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The programs of clock.c as the engine is told them: lanes, and what waits for what. A thread is a
- * rank, with a lane for the host, one for each stream and one for each engine of a GPU. */
+/* The programs of clock.c as the engine is told them: tracks, and what waits for what. A thread is
+ * a rank, with a track for the host, one for each stream and one for each engine of a GPU. */
 #include "replay/emugpu/driver/device.h"
 #include "replay/engine/sim.h"
 #include "tests/emugpu/check_driver.h"
@@ -12,7 +12,7 @@
 
 enum {
 	HOST = 0,
-	LANES = 1 + MAX_GPUS * (STREAMS + EMU_ENGINES),
+	TRACKS = 1 + MAX_GPUS * (STREAMS + EMU_ENGINES),
 	POINTS = 5 * MAX_STEPS,
 	MAX_WAITS = 2 * STREAMS + 4,
 	SLOTS = 8 * MAX_STEPS,
@@ -24,7 +24,7 @@ struct point {
 	struct sim_wait waits[MAX_WAITS];
 };
 
-struct lane {
+struct track {
 	uint32_t n;
 	struct point points[POINTS];
 };
@@ -33,36 +33,36 @@ struct graph {
 	const struct program *p;
 	const struct costs *c;
 	uint32_t n_slots, n_waits;
-	struct lane lanes[LANES];
+	struct track tracks[TRACKS];
 	uint32_t events[MAX_GPUS][EVENTS];	       /* slots, or SIM_NONE */
 	uint32_t starts[MAX_STEPS], afters[MAX_STEPS]; /* slots */
 };
 
-static uint32_t stream_lane(uint32_t gpu, uint32_t stream)
+static uint32_t stream_track(uint32_t gpu, uint32_t stream)
 {
 	return 1 + gpu * (STREAMS + EMU_ENGINES) + stream;
 }
 
-static uint32_t engine_lane(uint32_t gpu, enum emu_engine e)
+static uint32_t engine_track(uint32_t gpu, enum emu_engine e)
 {
-	return stream_lane(gpu, STREAMS) + e;
+	return stream_track(gpu, STREAMS) + e;
 }
 
-/* The next point of a lane; its slot. */
-static uint32_t point(struct graph *g, uint32_t lane, int64_t own_ns)
+/* The next point of a track; its slot. */
+static uint32_t point(struct graph *g, uint32_t track, int64_t own_ns)
 {
-	struct lane *l = &g->lanes[lane];
+	struct track *l = &g->tracks[track];
 
 	TRUE(l->n < POINTS && g->n_slots < SLOTS);
 	l->points[l->n++] = (struct point){.own_ns = own_ns, .slot = g->n_slots};
 	return g->n_slots++;
 }
 
-/* What the last point of a lane waits for. */
-static void waits(struct graph *g, uint32_t lane, enum sim_wait_kind kind, uint32_t on,
+/* What the last point of a track waits for. */
+static void waits(struct graph *g, uint32_t track, enum sim_wait_kind kind, uint32_t on,
 		  int64_t lag_ns)
 {
-	struct lane *l = &g->lanes[lane];
+	struct track *l = &g->tracks[track];
 	struct point *p = &l->points[l->n - 1];
 
 	TRUE(p->n < MAX_WAITS);
@@ -70,37 +70,37 @@ static void waits(struct graph *g, uint32_t lane, enum sim_wait_kind kind, uint3
 	g->n_waits++;
 }
 
-/* The last moment of a lane; SIM_NONE: it is empty. */
-static uint32_t tail(const struct graph *g, uint32_t lane)
+/* The last moment of a track; SIM_NONE: it is empty. */
+static uint32_t tail(const struct graph *g, uint32_t track)
 {
-	const struct lane *l = &g->lanes[lane];
+	const struct track *l = &g->tracks[track];
 
 	return l->n ? l->points[l->n - 1].slot : SIM_NONE;
 }
 
-static void waits_for_tail(struct graph *g, uint32_t lane, uint32_t other, int64_t lag_ns)
+static void waits_for_tail(struct graph *g, uint32_t track, uint32_t other, int64_t lag_ns)
 {
 	if (tail(g, other) != SIM_NONE)
-		waits(g, lane, SIM_MOMENT, tail(g, other), lag_ns);
+		waits(g, track, SIM_MOMENT, tail(g, other), lag_ns);
 }
 
 /* What an op comes after beside its stream's earlier ones: its launch, unless `launched` is 0, and
  * the null stream or those that heed it. */
 static void begins(struct graph *g, const struct step *s, int launched)
 {
-	uint32_t lane = stream_lane(s->gpu, s->stream);
+	uint32_t track = stream_track(s->gpu, s->stream);
 
 	if (launched)
-		waits(g, lane, SIM_MOMENT, tail(g, HOST), g->c->launch_ns);
+		waits(g, track, SIM_MOMENT, tail(g, HOST), g->c->launch_ns);
 	if (s->stream < 2)
-		waits_for_tail(g, lane, stream_lane(s->gpu, !s->stream), 0);
+		waits_for_tail(g, track, stream_track(s->gpu, !s->stream), 0);
 }
 
-/* An op that takes its part of an engine; of a second one, where `peer` is a lane. */
+/* An op that takes its part of an engine; of a second one, where `peer` is a track. */
 static uint32_t runs(struct graph *g, const struct step *s, uint32_t engine, uint32_t peer,
 		     uint32_t share, int64_t ns)
 {
-	uint32_t lane = stream_lane(s->gpu, s->stream), at = point(g, lane, g->c->gap_ns);
+	uint32_t track = stream_track(s->gpu, s->stream), at = point(g, track, g->c->gap_ns);
 	uint32_t ends[2], n = 0;
 
 	begins(g, s, 1);
@@ -113,9 +113,9 @@ static uint32_t runs(struct graph *g, const struct step *s, uint32_t engine, uin
 		ends[n++] = point(g, e, 0);
 		waits(g, e, SIM_ROOM, share, ns);
 	}
-	point(g, lane, 0);
+	point(g, track, 0);
 	while (n-- > 0)
-		waits(g, lane, SIM_MOMENT, ends[n], 0);
+		waits(g, track, SIM_MOMENT, ends[n], 0);
 	return at;
 }
 
@@ -132,20 +132,20 @@ static void copies(struct graph *g, const struct step *s)
 		[FILL] = {EMU_COMPUTE, EMU_FILL_PART},
 	};
 
-	runs(g, s, engine_lane(s->gpu, how[s->kind].engine),
-	     s->kind == COPY_PEER ? engine_lane(s->other, EMU_COPY_IN) : SIM_NONE,
+	runs(g, s, engine_track(s->gpu, how[s->kind].engine),
+	     s->kind == COPY_PEER ? engine_track(s->other, EMU_COPY_IN) : SIM_NONE,
 	     room_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
 	point(g, HOST, g->c->call_copy_ns);
 }
 
 static void collective(struct graph *g, const struct step *s, uint32_t meeting)
 {
-	uint32_t lane = stream_lane(s->gpu, s->stream);
+	uint32_t track = stream_track(s->gpu, s->stream);
 
-	point(g, lane, g->c->gap_ns);
+	point(g, track, g->c->gap_ns);
 	begins(g, s, 1);
-	point(g, lane, g->p->collective_ns[s->size]);
-	waits(g, lane, SIM_MEETING, meeting, 0);
+	point(g, track, g->p->collective_ns[s->size]);
+	waits(g, track, SIM_MEETING, meeting, 0);
 	point(g, HOST, g->c->call_launch_ns);
 }
 
@@ -153,7 +153,7 @@ static void collective(struct graph *g, const struct step *s, uint32_t meeting)
 static void syncs(struct graph *g, const struct step *s)
 {
 	const struct costs *c = g->c;
-	uint32_t stream = stream_lane(s->gpu, s->stream);
+	uint32_t stream = stream_track(s->gpu, s->stream);
 
 	if (s->kind == SYNC_STREAM && s->stream == 0) {
 		point(g, stream, 0);
@@ -163,7 +163,7 @@ static void syncs(struct graph *g, const struct step *s)
 	if (s->kind == SYNC_STREAM)
 		waits_for_tail(g, HOST, stream, c->sync_ns);
 	for (uint32_t i = 0; s->kind == SYNC_GPU && i < STREAMS; i++)
-		waits_for_tail(g, HOST, stream_lane(s->gpu, i), c->sync_ns);
+		waits_for_tail(g, HOST, stream_track(s->gpu, i), c->sync_ns);
 	if (s->kind == SYNC_EVENT && g->events[s->gpu][s->event] != SIM_NONE)
 		waits(g, HOST, SIM_MOMENT, g->events[s->gpu][s->event], c->sync_ns);
 	point(g, HOST, c->call_query_ns);
@@ -171,14 +171,14 @@ static void syncs(struct graph *g, const struct step *s)
 
 static void marks(struct graph *g, const struct step *s)
 {
-	uint32_t lane = stream_lane(s->gpu, s->stream);
+	uint32_t track = stream_track(s->gpu, s->stream);
 
 	if (s->kind == RECORD) {
-		g->events[s->gpu][s->event] = point(g, lane, 0);
+		g->events[s->gpu][s->event] = point(g, track, 0);
 		begins(g, s, 1);
 	} else if (g->events[s->other][s->event] != SIM_NONE) {
-		point(g, lane, 0);
-		waits(g, lane, SIM_MOMENT, g->events[s->other][s->event], g->c->event_ns);
+		point(g, track, 0);
+		waits(g, track, SIM_MOMENT, g->events[s->other][s->event], g->c->event_ns);
 		begins(g, s, 0);
 	}
 	point(g, HOST, g->c->call_event_ns);
@@ -192,12 +192,12 @@ static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
 
 	switch (s->kind) {
 	case KERNEL:
-		g->starts[i] = runs(g, s, engine_lane(s->gpu, EMU_COMPUTE), SIM_NONE,
+		g->starts[i] = runs(g, s, engine_track(s->gpu, EMU_COMPUTE), SIM_NONE,
 				    room_share(part < 1 ? part : 1), s->ns);
 		point(g, HOST, g->c->call_launch_ns);
 		break;
 	case HOST_FUNCTION:
-		point(g, stream_lane(s->gpu, s->stream), g->c->gap_ns);
+		point(g, stream_track(s->gpu, s->stream), g->c->gap_ns);
 		begins(g, s, 1);
 		point(g, HOST, g->c->call_event_ns);
 		break;
@@ -222,16 +222,16 @@ static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
 	g->afters[i] = tail(g, HOST);
 }
 
-/* Lays the lanes one behind the other. */
+/* Lays the tracks one behind the other. */
 static void fill(const struct graph *g, struct sim *sim, struct sim_block *b)
 {
 	struct sim_program *p = b->program;
 
 	TRUE(sim_reserve(sim, p, g->n_slots, g->n_waits, 0) == 0);
-	for (uint32_t l = 0; l < LANES; l++) {
+	for (uint32_t l = 0; l < TRACKS; l++) {
 		b->ranges[l] = (struct sim_range){p->n_points, 0, 0, g->n_slots};
-		for (uint32_t i = 0; i < g->lanes[l].n; i++) {
-			const struct point *from = &g->lanes[l].points[i];
+		for (uint32_t i = 0; i < g->tracks[l].n; i++) {
+			const struct point *from = &g->tracks[l].points[i];
 
 			p->points[p->n_points++] = (struct sim_point){
 				from->own_ns, from->slot, from->n ? p->n_waits : SIM_NONE};
@@ -293,9 +293,9 @@ unsigned graph_compare(const struct program *p, const struct costs *c)
 
 	TRUE(graphs && sim_new(p->threads, &sim) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {
-		TRUE(sim_rank(sim, i, LANES, 0) == 0);
+		TRUE(sim_rank(sim, i, TRACKS, 0) == 0);
 		for (uint32_t k = 0; k < MAX_GPUS * EMU_ENGINES; k++)
-			TRUE(sim_room(sim, i, engine_lane(k / EMU_ENGINES, k % EMU_ENGINES)) == 0);
+			TRUE(sim_room(sim, i, engine_track(k / EMU_ENGINES, k % EMU_ENGINES)) == 0);
 	}
 	TRUE(sim_group(sim_meetings(sim), ranks, p->threads, &group) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define RANKS 3
-#define LANES 4
+#define TRACKS 4
 #define SLICES 3
 #define EVENTS 12
 #define EDGES 10
@@ -27,7 +27,7 @@ struct bytes {
 
 struct run {
 	struct fmt_names *names;
-	uint32_t sites[FMT_KINDS];
+	uint32_t templates[FMT_KINDS];
 	struct fmt_slice slices[RANKS][SLICES];
 	struct fmt_event events[RANKS][SLICES][EVENTS];
 	struct fmt_edge edges[RANKS][SLICES][EDGES];
@@ -49,11 +49,11 @@ static uint8_t byte(struct bytes *b)
 	return b->left > 0 ? (b->left--, *b->at++) : 0;
 }
 
-static int by_lane(const void *x, const void *y)
+static int by_track(const void *x, const void *y)
 {
 	const struct fmt_event *a = x, *b = y;
 
-	return array_order(a->lane, b->lane) ?: array_order(a->start_ns, b->start_ns)
+	return array_order(a->track, b->track) ?: array_order(a->start_ns, b->start_ns)
 	       ?: array_order(b->duration_ns, a->duration_ns);
 }
 
@@ -81,8 +81,8 @@ static void make_events(struct run *run, struct bytes *b, uint32_t rank, uint32_
 			.start_ns = k * 300 + byte(b),
 			.duration_ns = byte(b) % 64,
 			.correlation = byte(b) % 16,
-			.site = run->sites[kind],
-			.lane = (uint32_t)(2 * stream + (what >> 3 & 1)),
+			.template = run->templates[kind],
+			.track = (uint32_t)(2 * stream + (what >> 3 & 1)),
 			.first_value = (uint32_t)s->n_values,
 		};
 		if (kind == FMT_COLLECTIVE) {
@@ -90,7 +90,7 @@ static void make_events(struct run *run, struct bytes *b, uint32_t rank, uint32_
 			s->values[s->n_values++] = byte(b) % 8;
 		}
 	}
-	qsort(s->events, s->n_events, sizeof(*s->events), by_lane);
+	qsort(s->events, s->n_events, sizeof(*s->events), by_track);
 }
 
 static void make_edges(struct bytes *b, struct fmt_slice *s)
@@ -135,27 +135,28 @@ static void make_names(struct run *run, struct bytes *b)
 					 {.n_ranks = 2, .ranks = ranks + 1}};
 	struct fmt_constants c = {.launch_ns = (int8_t)byte(b), .copy_ns = byte(b)};
 	struct fmt_arg args[2] = {{.varies = 1}, {.varies = 1}};
-	struct fmt_site_gaps gaps;
+	struct fmt_template_gaps gaps;
 	uint32_t unused;
 
 	must(fmt_names_new(&run->names) == 0);
 	must(fmt_names_string(run->names, FMT_KEY_COMM, strlen(FMT_KEY_COMM), &args[0].key) == 0);
 	must(fmt_names_string(run->names, FMT_KEY_SEQ, strlen(FMT_KEY_SEQ), &args[1].key) == 0);
 	for (uint8_t i = 0; i < FMT_KINDS; i++) {
-		struct fmt_site site = {
+		struct fmt_template template = {
 			.kind = i, .args = args, .n_args = i == FMT_COLLECTIVE ? 2 : 0};
 
-		must(fmt_names_site(run->names, &site, &run->sites[i]) == 0);
+		must(fmt_names_template(run->names, &template, &run->templates[i]) == 0);
 	}
-	must(fmt_site_gaps_init(&gaps, fmt_n_sites(run->names)) == 0);
-	gaps.ns[run->sites[FMT_KERNEL]] = c.launch_ns;
-	must(fmt_site_gaps_put(run->names, &gaps) == 0);
-	fmt_site_gaps_done(&gaps);
+	must(fmt_template_gaps_init(&gaps, fmt_n_templates(run->names)) == 0);
+	gaps.ns[run->templates[FMT_KERNEL]] = c.launch_ns;
+	must(fmt_template_gaps_put(run->names, &gaps) == 0);
+	fmt_template_gaps_done(&gaps);
 	for (uint32_t r = 0; r < RANKS; r++) {
-		for (int i = 0; i < LANES; i++) {
-			struct fmt_lane lane = {.kind = i < 2 ? FMT_THREAD : FMT_STREAM, .tid = i};
+		for (int i = 0; i < TRACKS; i++) {
+			struct fmt_track track = {.kind = i < 2 ? FMT_THREAD : FMT_STREAM,
+						  .tid = i};
 
-			must(fmt_names_lane(run->names, r, &lane, &unused) == 0);
+			must(fmt_names_track(run->names, r, &track, &unused) == 0);
 		}
 		must(fmt_constants_put(run->names, r, &c) == 0);
 	}
@@ -224,7 +225,7 @@ static void check(const struct run *run, uint32_t rank, const struct fmt_slice *
 		to = times[2 * e->to + (e->kind == FMT_EDGE_RETURN)];
 		if (from <= SIM_NEVER || to <= SIM_NEVER)
 			continue;
-		if (e->kind == FMT_EDGE_RETURN && s->events[e->to - s->first_number].lane >= 2)
+		if (e->kind == FMT_EDGE_RETURN && s->events[e->to - s->first_number].track >= 2)
 			continue;
 		must(to >= from + e->lag_ns);
 	}

@@ -34,7 +34,7 @@ static fmt_str string(struct fmt_names *n, const char *s)
 }
 
 /* A call, a kernel and a collective, and what they lie on. */
-static void make_names(struct fmt_names *n, uint32_t sites[FMT_KINDS])
+static void make_names(struct fmt_names *n, uint32_t templates[FMT_KINDS])
 {
 	const struct fmt_arg args[FMT_COLLECTIVE_ARGS] = {
 		{.key = string(n, FMT_KEY_COMM), .type = FMT_INT, .varies = 1},
@@ -52,21 +52,21 @@ static void make_names(struct fmt_names *n, uint32_t sites[FMT_KINDS])
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		bool meets = kinds[i] == FMT_COLLECTIVE;
-		struct fmt_site s = {.kind = kinds[i],
-				     .name = string(n, fmt_kind_name(kinds[i])),
-				     .args = args,
-				     .n_args = meets ? FMT_COLLECTIVE_ARGS : 0};
+		struct fmt_template s = {.kind = kinds[i],
+					 .name = string(n, fmt_kind_name(kinds[i])),
+					 .args = args,
+					 .n_args = meets ? FMT_COLLECTIVE_ARGS : 0};
 
-		must(fmt_names_site(n, &s, &sites[kinds[i]]));
+		must(fmt_names_template(n, &s, &templates[kinds[i]]));
 	}
 	must(fmt_names_comm(n, &comm, &unused));
 	for (uint32_t r = 0; r < RANKS; r++) {
-		const struct fmt_lane thread = {.kind = FMT_THREAD, .tid = r};
-		const struct fmt_lane stream = {.kind = FMT_STREAM, .tid = r};
+		const struct fmt_track thread = {.kind = FMT_THREAD, .tid = r};
+		const struct fmt_track stream = {.kind = FMT_STREAM, .tid = r};
 		const struct fmt_device device = {.properties = string(n, "{\"numSms\": 8}")};
 
-		must(fmt_names_lane(n, r, &thread, &unused));
-		must(fmt_names_lane(n, r, &stream, &unused));
+		must(fmt_names_track(n, r, &thread, &unused));
+		must(fmt_names_track(n, r, &stream, &unused));
 		must(fmt_names_device(n, r, &device));
 	}
 }
@@ -108,18 +108,27 @@ static void put_facts(struct fmt_names *n, uint32_t part, const char *at, size_t
 	}
 }
 
-static void write_rank(struct fmt_writer *w, const uint32_t sites[FMT_KINDS], uint32_t rank)
+static void write_rank(struct fmt_writer *w, const uint32_t templates[FMT_KINDS], uint32_t rank)
 {
 	int64_t values[] = {0, 0, 0, 1};
 	struct fmt_event events[] = {
-		{.site = sites[FMT_CALL], .start_ns = 100, .duration_ns = 10, .correlation = 1},
-		{.site = sites[FMT_CALL], .start_ns = 200, .duration_ns = 10, .correlation = 2},
-		{.site = sites[FMT_KERNEL], .start_ns = 300, .duration_ns = 50, .lane = 1},
-		{.site = sites[FMT_COLLECTIVE], .start_ns = 400, .duration_ns = 50, .lane = 1},
-		{.site = sites[FMT_COLLECTIVE],
+		{.template = templates[FMT_CALL],
+		 .start_ns = 100,
+		 .duration_ns = 10,
+		 .correlation = 1},
+		{.template = templates[FMT_CALL],
+		 .start_ns = 200,
+		 .duration_ns = 10,
+		 .correlation = 2},
+		{.template = templates[FMT_KERNEL], .start_ns = 300, .duration_ns = 50, .track = 1},
+		{.template = templates[FMT_COLLECTIVE],
+		 .start_ns = 400,
+		 .duration_ns = 50,
+		 .track = 1},
+		{.template = templates[FMT_COLLECTIVE],
 		 .start_ns = 500,
 		 .duration_ns = 50,
-		 .lane = 1,
+		 .track = 1,
 		 .first_value = 2},
 	};
 	const struct fmt_slice s = {.rank = rank,
@@ -139,16 +148,16 @@ static void write_part(uint32_t part, const char *facts, size_t len, const char 
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED, .level = 1};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	const struct fmt_origin origin = {.part = part, .n_parts = PARTS, .run = "run"};
-	uint32_t sites[FMT_KINDS] = {0};
+	uint32_t templates[FMT_KINDS] = {0};
 	struct fmt_writer *w;
 
 	must(fmt_names_new(&n));
-	make_names(n, sites);
+	make_names(n, templates);
 	must(fmt_origin_put(n, &origin));
 	put_facts(n, part, facts, len);
 	must(fmt_writer_open(path, n, &options, &w, NULL));
 	for (uint32_t r = 0; r < RANKS; r++)
-		write_rank(w, sites, r);
+		write_rank(w, templates, r);
 	must(fmt_writer_close(w, NULL));
 }
 

@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	c = fmt_cursor(t.data, t.len);
 	reading.room_bytes = UINT64_MAX;
 	if (fmt_names_get(&c, &reading, again, &m_again) < 0 ||
-	    fmt_n_sites(n) != fmt_n_sites(again) || fmt_n_strings(n) != fmt_n_strings(again))
+	    fmt_n_templates(n) != fmt_n_templates(again) ||
+	    fmt_n_strings(n) != fmt_n_strings(again))
 		__builtin_trap();
 	return 0;
 }

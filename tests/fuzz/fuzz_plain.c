@@ -2,8 +2,8 @@
 
 /* Events of a profiler's file that are read without yajl have to be JSON. */
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/run/kineto/plain.h"
+#include "formats/trace/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

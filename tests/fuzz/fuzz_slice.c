@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-#define LANES 4
+#define TRACKS 4
 
 static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 {
@@ -28,20 +28,20 @@ static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 		fmt_names_string(n, &"abc"[i], 3 - i, &args[i].key);
 	for (uint8_t kind = 0; kind < FMT_KINDS; kind++)
 		for (uint32_t k = 0; k <= ARRAY_SIZE(args); k++) {
-			struct fmt_site site = {.kind = kind, .args = args, .n_args = k};
+			struct fmt_template template = {.kind = kind, .args = args, .n_args = k};
 
-			fmt_names_site(n, &site, &number);
+			fmt_names_template(n, &template, &number);
 		}
-	for (uint32_t i = 0; i < LANES; i++) {
-		struct fmt_lane lane = {.kind = i & 1, .tid = i};
+	for (uint32_t i = 0; i < TRACKS; i++) {
+		struct fmt_track track = {.kind = i & 1, .tid = i};
 
-		fmt_names_lane(n, 0, &lane, &number);
+		fmt_names_track(n, 0, &track, &number);
 	}
 	fmt_names_rule(n, "rule", 1, &rule);
 	fmt_names_string(n, "x", 1, &s);
-	m->strings = m->sites = m->comms = same;
+	m->strings = m->templates = m->comms = same;
 	m->n_strings = fmt_n_strings(n);
-	m->n_sites = fmt_n_sites(n);
+	m->n_templates = fmt_n_templates(n);
 	m->n_rules = 1;
 	*ret = take(n);
 	return 0;

@@ -2,9 +2,9 @@
 #include "tests/fuzz/look.h"
 
 #include "formats/render/export/chrome.h"
-#include "formats/run/join/join.h"
 #include "formats/render/report/compare.h"
 #include "formats/render/report/report.h"
+#include "formats/run/join/join.h"
 #include "formats/trace/store/sizes.h"
 #include "formats/trace/store/verify.h"
 #include "fs/node.h"

@@ -29,7 +29,7 @@ TALL_HEADERS = {
     'tests/unit/made.h': 270,
     'tests/unit/made_run.h': 210,
     'tests/unit/rings.h': 360,
-    'tests/unit/training.h': 270,
+    'tests/unit/training.h': 275,
 }
 # Tests whose name is no source file's, and what they test.
 WIDE_TESTS = {

@@ -34,15 +34,15 @@ static inline fmt_str made_string(struct made *m, const char *s)
 	return n;
 }
 
-static inline uint32_t made_site(struct made *m, uint8_t kind, const char *name,
-				 const struct fmt_arg *args, uint32_t n_args)
+static inline uint32_t made_template(struct made *m, uint8_t kind, const char *name,
+				     const struct fmt_arg *args, uint32_t n_args)
 {
-	struct fmt_site s = {
+	struct fmt_template s = {
 		.kind = kind, .name = made_string(m, name), .args = args, .n_args = n_args};
 	uint32_t n = 0;
 
 	s.category = made_string(m, fmt_kind_name(kind));
-	ck_assert_int_eq(fmt_names_site(m->names, &s, &n), 0);
+	ck_assert_int_eq(fmt_names_template(m->names, &s, &n), 0);
 	return n;
 }
 
@@ -67,23 +67,23 @@ static inline void made_names(struct made *m, uint32_t n_ranks)
 	uint32_t number;
 	uint8_t rule;
 
-	m->launch = made_site(m, FMT_CALL, "cudaLaunchKernel", NULL, 0);
-	m->wait = made_site(m, FMT_CALL, "cudaStreamSynchronize", NULL, 0);
-	m->kernel = made_site(m, FMT_KERNEL, "void gemm<128>(float*)", NULL, 0);
+	m->launch = made_template(m, FMT_CALL, "cudaLaunchKernel", NULL, 0);
+	m->wait = made_template(m, FMT_CALL, "cudaStreamSynchronize", NULL, 0);
+	m->kernel = made_template(m, FMT_KERNEL, "void gemm<128>(float*)", NULL, 0);
 	m->collective =
-		made_site(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce", comm, ARRAY_SIZE(comm));
-	m->range = made_site(m, FMT_RANGE, "aten::mm", range, 2);
-	m->mark = made_site(m, FMT_MARK, "mark", NULL, 0);
+		made_template(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce", comm, ARRAY_SIZE(comm));
+	m->range = made_template(m, FMT_RANGE, "aten::mm", range, 2);
+	m->mark = made_template(m, FMT_MARK, "mark", NULL, 0);
 	world.name = made_string(m, "world");
 	ck_assert_int_eq(fmt_names_comm(m->names, &world, &number), 0);
 	ck_assert_int_eq(fmt_names_rule(m->names, "event-wait", 1, &rule), 0);
 	for (uint32_t i = 0; i < n_ranks; i++) {
-		struct fmt_lane thread = {.kind = FMT_THREAD, .pid = 100 + i, .tid = 7};
-		struct fmt_lane stream = {.kind = FMT_STREAM, .pid = i, .tid = 20};
+		struct fmt_track thread = {.kind = FMT_THREAD, .pid = 100 + i, .tid = 7};
+		struct fmt_track stream = {.kind = FMT_STREAM, .pid = i, .tid = 20};
 		struct fmt_device d = {.ordinal = i, .name = made_string(m, "H100")};
 
-		ck_assert_int_eq(fmt_names_lane(m->names, i, &thread, &number), 0);
-		ck_assert_int_eq(fmt_names_lane(m->names, i, &stream, &number), 0);
+		ck_assert_int_eq(fmt_names_track(m->names, i, &thread, &number), 0);
+		ck_assert_int_eq(fmt_names_track(m->names, i, &stream, &number), 0);
 		ck_assert_int_eq(fmt_names_device(m->names, i, &d), 0);
 		ck_assert_int_eq(
 			fmt_names_fact(m->names, i, "rank", made_string(m, i ? "\"other\"" : "0")),
@@ -130,18 +130,19 @@ static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32
 		int coll = i % 8 == 7;
 
 		at += 1000 + (int64_t)made_random(m, 4000);
-		*range = (struct fmt_event){.site = m->range, .start_ns = at, .duration_ns = 5500};
+		*range = (struct fmt_event){
+			.template = m->range, .start_ns = at, .duration_ns = 5500};
 		range->first_value = (uint32_t)s->n_values;
 		snprintf(text, sizeof(text), "[%u]", i % 3);
 		s->values[s->n_values++] = i + 10;
 		s->values[s->n_values++] = made_string(m, text);
-		*call = (struct fmt_event){.site = i % 16 == 15 ? m->wait : m->launch,
+		*call = (struct fmt_event){.template = i % 16 == 15 ? m->wait : m->launch,
 					   .start_ns = at + 300,
 					   .duration_ns = 4000 + (int64_t)made_random(m, 500)};
 		call->correlation = first + i + 1;
 		device = device > at + 5000 ? device : at + 5000;
-		*op = (struct fmt_event){.site = coll ? m->collective : m->kernel,
-					 .lane = 1,
+		*op = (struct fmt_event){.template = coll ? m->collective : m->kernel,
+					 .track = 1,
 					 .start_ns = device,
 					 .duration_ns = 3000 + (int64_t)made_random(m, 3000)};
 		op->correlation = call->correlation;
@@ -153,7 +154,7 @@ static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32
 		device += op->duration_ns + 800;
 		if (i % 4 == 0)
 			s->ranges[s->n_ranges++] =
-				(struct fmt_event){.site = m->mark, .start_ns = at + 100};
+				(struct fmt_event){.template = m->mark, .start_ns = at + 100};
 		at += 6000;
 	}
 	for (uint32_t i = 1; i < n; i += 5)
@@ -204,13 +205,13 @@ static inline int same_events(const struct fmt_event *a, const struct fmt_slice 
 			      const struct fmt_names *names)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct fmt_site *site = fmt_site(names, a[i].site);
+		const struct fmt_template *template = fmt_template(names, a[i].template);
 
 		if (a[i].start_ns != b[i].start_ns || a[i].duration_ns != b[i].duration_ns ||
-		    a[i].correlation != b[i].correlation || a[i].site != b[i].site ||
-		    a[i].lane != b[i].lane || !site)
+		    a[i].correlation != b[i].correlation || a[i].template != b[i].template ||
+		    a[i].track != b[i].track || !template)
 			return 0;
-		for (uint32_t k = 0; k < site->n_values; k++)
+		for (uint32_t k = 0; k < template->n_values; k++)
 			if (sa->values[a[i].first_value + k] != sb->values[b[i].first_value + k])
 				return 0;
 	}

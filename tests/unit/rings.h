@@ -72,7 +72,7 @@ static inline const int64_t *event_values(struct fmt_rows_reader *reader,
 
 	if (e->kind != FMT_CALL)
 		return p->values + e->first_value;
-	reader->rows = p->lanes[e->lane].calls;
+	reader->rows = p->tracks[e->track].calls;
 	ck_assert_int_eq(fmt_rows_read(reader, e->first_value, &values), 0);
 	return values;
 }

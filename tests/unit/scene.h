@@ -15,7 +15,7 @@
 /* An event of a made-up run; times in microseconds. */
 struct row {
 	enum fmt_kind kind;
-	int lane; /* threads from 1, streams from 7 */
+	int track; /* threads from 1, streams from 7 */
 	const char *name;
 	int start, duration;
 	int correlation;
@@ -43,11 +43,11 @@ struct made {
 	const struct row *row_of[3][48];
 };
 
-static inline int by_lane_and_start(const void *a, const void *b)
+static inline int by_track_and_start(const void *a, const void *b)
 {
 	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start, y->start)
+	return array_order(x->track, y->track) ?: array_order(x->start, y->start)
 	       ?: array_order(x->correlation, y->correlation);
 }
 
@@ -59,7 +59,7 @@ static inline fmt_str string(struct fmt_names *n, const char *s)
 	return ret;
 }
 
-static inline uint32_t site_of(struct fmt_names *n, const struct row *r)
+static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 {
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1] = {
 		{string(n, FMT_KEY_COMM), FMT_INT, 1, 0},
@@ -75,20 +75,20 @@ static inline uint32_t site_of(struct fmt_names *n, const struct row *r)
 		{string(n, "registers per thread"), FMT_INT, 0, 32},
 	};
 	struct fmt_arg copied[] = {{string(n, "bytes"), FMT_INT, 0, 1 << 20}};
-	struct fmt_site site = {.kind = (uint8_t)r->kind, .name = string(n, r->name)};
+	struct fmt_template template = {.kind = (uint8_t)r->kind, .name = string(n, r->name)};
 	uint32_t ret = 0;
 
 	if (strcmp(r->name, WAVES) == 0) {
-		site.args = waves;
-		site.n_args = ARRAY_SIZE(waves);
+		template.args = waves;
+		template.n_args = ARRAY_SIZE(waves);
 	} else if (r->kind == FMT_COLLECTIVE) {
-		site.args = args;
-		site.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
+		template.args = args;
+		template.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
 	} else if (r->kind == FMT_MEMCPY) {
-		site.args = copied;
-		site.n_args = ARRAY_SIZE(copied);
+		template.args = copied;
+		template.n_args = ARRAY_SIZE(copied);
 	}
-	ck_assert_int_eq(fmt_names_site(n, &site, &ret), 0);
+	ck_assert_int_eq(fmt_names_template(n, &template, &ret), 0);
 	return ret;
 }
 
@@ -100,23 +100,23 @@ static inline void make_rank(struct made *m, int rank, const struct row *rows, s
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].name && rows[i].rank == rank)
 			row_of[k->n_events++] = &rows[i];
-	qsort(row_of, k->n_events, sizeof(*row_of), by_lane_and_start);
+	qsort(row_of, k->n_events, sizeof(*row_of), by_track_and_start);
 	k->events = m->events[rank];
 	k->values = m->values[rank];
 	k->number = (uint32_t)rank;
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct row *r = row_of[i];
-		struct fmt_lane lane = {.kind = r->kind == FMT_CALL ? FMT_THREAD : FMT_STREAM,
-					.tid = r->lane};
+		struct fmt_track track = {.kind = r->kind == FMT_CALL ? FMT_THREAD : FMT_STREAM,
+					  .tid = r->track};
 		struct fmt_event *e = &k->events[i];
 
 		*e = (struct fmt_event){.start_ns = r->start * 1000LL,
 					.duration_ns = r->duration * 1000LL,
 					.correlation = (uint64_t)r->correlation,
-					.site = site_of(m->names, r),
+					.template = template_of(m->names, r),
 					.first_value = (uint32_t)k->n_values};
 		k->n_values += r->kind == FMT_COLLECTIVE ? 2 : 0;
-		ck_assert_int_eq(fmt_names_lane(m->names, (uint32_t)rank, &lane, &e->lane), 0);
+		ck_assert_int_eq(fmt_names_track(m->names, (uint32_t)rank, &track, &e->track), 0);
 	}
 }
 

@@ -25,7 +25,7 @@ static void ck_args(struct recording *m, const char *wanted)
 	const struct rec_event *e = NULL;
 	scoped(text_done) struct text t = {0};
 	scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
-	const struct fmt_site *s;
+	const struct fmt_template *s;
 	const int64_t *values;
 
 	ring_look(&m->ring);
@@ -33,7 +33,7 @@ static void ck_args(struct recording *m, const char *wanted)
 		if (p->events[i].kind == FMT_CALL)
 			e = &p->events[i];
 	ck_assert_ptr_nonnull(e);
-	s = fmt_site(m->names, e->site);
+	s = fmt_template(m->names, e->template);
 	values = event_values(&reader, p, e);
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		text_printf(&t, "%s%s=", i > 0 ? " " : "",

@@ -67,7 +67,7 @@ START_TEST(test_size_of_communicators)
 		training_write(&t, path);
 		ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
 		ck_assert_uint_eq(
-			fmt_comm_size(trace, 0, fmt_site(fmt_trace_names(trace), t.collective)),
+			fmt_comm_size(trace, 0, fmt_template(fmt_trace_names(trace), t.collective)),
 			facts[i].want);
 		training_done(&t);
 		fmt_trace_close(trace);

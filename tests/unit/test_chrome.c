@@ -190,7 +190,7 @@ END_TEST
 START_TEST(test_what_a_slice_refers_to_is_checked)
 {
 	static const struct fmt_event bad[] = {
-		{.site = 1 << 20}, {.lane = 1 << 20}, {.first_value = UINT32_MAX}};
+		{.template = 1 << 20}, {.track = 1 << 20}, {.first_value = UINT32_MAX}};
 	struct fixture f;
 	struct fmt_chrome *x;
 	struct text t = {0};

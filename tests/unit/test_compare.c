@@ -43,7 +43,7 @@ static const struct {
 	uint32_t ranks, iterations, layers;
 	int parts;
 	int64_t rank;
-	const char *lane;
+	const char *track;
 	uint64_t event;
 	const char *first, *second;
 } rows[] = {
@@ -72,7 +72,7 @@ START_TEST(test_where_two_traces_part)
 		ck_assert_str_eq(d.second.data, rows[i].second);
 		if (rows[i].parts) {
 			ck_assert_int_eq(d.rank, rows[i].rank);
-			ck_assert_str_eq(d.lane, rows[i].lane);
+			ck_assert_str_eq(d.track, rows[i].track);
 			ck_assert_uint_eq(d.event, rows[i].event);
 		}
 		fmt_difference_done(&d);

@@ -73,29 +73,30 @@ static const struct {
 	{"[0, 7,0,9,9", {0, 7, 0}}, {"{\"0\":7}", {0, 0, 0}}, {"[5", {5, 0, 0}},
 };
 
-START_TEST(test_gaps_of_sites)
+START_TEST(test_gaps_of_templates)
 {
 	for (size_t i = 0; i < sizeof(gap_rows) / sizeof(gap_rows[0]); i++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
 		const char *text = gap_rows[i].text;
-		struct fmt_site_gaps got;
+		struct fmt_template_gaps got;
 
 		ck_assert_int_eq(fmt_names_new(&names), 0);
-		ck_assert_int_eq(fmt_site_gaps_init(&got, 3), 0);
+		ck_assert_int_eq(fmt_template_gaps_init(&got, 3), 0);
 		if (text)
 			ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE,
 							     "gputrace.gaps", text, strlen(text)),
 					 0);
-		fmt_site_gaps_get(names, &got);
+		fmt_template_gaps_get(names, &got);
 		for (uint32_t k = 0; k < 4; k++)
-			ck_assert_int_eq(fmt_site_gap(&got, k), k < 3 ? gap_rows[i].want[k] : 0);
-		ck_assert_int_eq(fmt_site_gaps_put(names, &got), 0);
+			ck_assert_int_eq(fmt_template_gap(&got, k),
+					 k < 3 ? gap_rows[i].want[k] : 0);
+		ck_assert_int_eq(fmt_template_gaps_put(names, &got), 0);
 		memset(got.ns, 0, 3 * sizeof(*got.ns));
-		fmt_site_gaps_get(names, &got);
+		fmt_template_gaps_get(names, &got);
 		ck_assert_int_eq(memcmp(got.ns, gap_rows[i].want, sizeof(gap_rows[i].want)), 0);
-		fmt_site_gaps_done(&got);
+		fmt_template_gaps_done(&got);
 	}
 }
 END_TEST
 
-TESTS("constants", test_round_trip, test_strange_facts, test_gaps_of_sites)
+TESTS("constants", test_round_trip, test_strange_facts, test_gaps_of_templates)

@@ -6,10 +6,11 @@
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
-static bool is_call(const struct fmt_trace *t, const struct fmt_site *site, const char *name)
+static bool is_call(const struct fmt_trace *t, const struct fmt_template *template,
+		    const char *name)
 {
-	return site->kind == FMT_CALL &&
-	       strcmp(fmt_string(fmt_trace_names(t), site->name, NULL), name) == 0;
+	return template->kind == FMT_CALL &&
+	       strcmp(fmt_string(fmt_trace_names(t), template->name, NULL), name) == 0;
 }
 
 /* Two devices are two ranks, of two threads or of one, and each has its own calls. */
@@ -51,11 +52,11 @@ START_TEST(each_device_of_a_process_is_a_rank)
 			ck_assert_int_eq(fmt_slice_load(w.trace, rank, 0, FMT_WANT_ALL, &s, NULL),
 					 0);
 			for (size_t i = 0; i < s->n_events; i++) {
-				const struct fmt_site *site =
-					fmt_site(fmt_trace_names(w.trace), s->events[i].site);
+				const struct fmt_template *template = fmt_template(
+					fmt_trace_names(w.trace), s->events[i].template);
 
-				ops += FMT_IS_OP(site->kind);
-				launches += is_call(w.trace, site, "cuLaunchKernel");
+				ops += FMT_IS_OP(template->kind);
+				launches += is_call(w.trace, template, "cuLaunchKernel");
 			}
 			ck_assert_uint_eq(ops, 1);
 			ck_assert_uint_eq(launches, 1);
@@ -113,20 +114,21 @@ START_TEST(ranks_outside_the_communicator_come_last)
 	ck_assert_int_eq(fmt_names_new(&names), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		struct rec_comm comm = {.id = 7, .n = 2, .rank = 2 - i};
-		uint32_t lane;
+		uint32_t track;
 
 		p[i] = process(names, 100 + (int)i, i);
-		ck_assert_int_eq(rec_add_lane(p[i], &(struct rec_lane){.kind = FMT_STREAM}, &lane),
-				 0);
+		ck_assert_int_eq(
+			rec_add_track(p[i], &(struct rec_track){.kind = FMT_STREAM}, &track), 0);
 		if (i == 0)
 			continue;
 		p[i]->comms = malloc(sizeof(comm));
 		*p[i]->comms = comm;
 		p[i]->n_comms = 1;
 	}
-	uint32_t lane;
+	uint32_t track;
 	ck_assert_int_eq(
-		rec_add_lane(p[1], &(struct rec_lane){.kind = FMT_STREAM, .device = 1}, &lane), 0);
+		rec_add_track(p[1], &(struct rec_track){.kind = FMT_STREAM, .device = 1}, &track),
+		0);
 
 	ck_assert_int_eq(rec_ranks_find(p, 3, &ranks), 0);
 

@@ -161,14 +161,14 @@ START_TEST(test_annotations_find_their_place)
 		struct place p = {.stream = moments[i].stream};
 
 		slice.n_edges = !moments[i].stream;
-		ck_assert_int_eq(place_lane(&p, &none, &slice, 0, 2, times), 0);
+		ck_assert_int_eq(place_track(&p, &none, &slice, 0, 2, times), 0);
 		ck_assert_msg(place_time(&p, moments[i].recorded) == moments[i].emulated,
 			      "%ld went to %ld", (long)moments[i].recorded,
 			      (long)place_time(&p, moments[i].recorded));
 		place_carry(&p, &carry);
-		ck_assert_int_eq(place_lane(&p, &carry, &slice, 0, 0, times), 0);
+		ck_assert_int_eq(place_track(&p, &carry, &slice, 0, 0, times), 0);
 		ck_assert_int_eq(place_time(&p, 300), 1800);
-		place_lane_done(&p);
+		place_track_done(&p);
 	}
 }
 END_TEST

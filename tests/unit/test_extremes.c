@@ -4,9 +4,9 @@
  * must come through, with valid output. The sanitisers of the test build see what overflows. */
 #include "formats/render/export/chrome.h"
 #include "formats/render/export/svg.h"
-#include "formats/trace/json.h"
 #include "formats/render/report/compare.h"
 #include "formats/render/report/report.h"
+#include "formats/trace/json.h"
 
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
@@ -18,13 +18,13 @@ static const struct {
 	{0, INT64_MAX}, {1, INT64_MAX},		{INT64_MAX, 0}, {INT64_MAX, INT64_MAX},
 };
 
-/* One slice with an event of each kind at each of the times. Events of one lane come by start. */
+/* One slice with an event of each kind at each of the times. Events of one track come by start. */
 static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
 {
 	struct fmt_slice *s = calloc(1, sizeof(*s));
-	const uint32_t sites[] = {t->launch, t->kernels[rank], t->collective, t->copy, t->step};
-	const uint32_t lanes[] = {0, 1, 2, 1, 0}, n_values[] = {0, 0, 2, 1, 0};
-	size_t n = ARRAY_SIZE(times) * ARRAY_SIZE(sites);
+	const uint32_t templates[] = {t->launch, t->kernels[rank], t->collective, t->copy, t->step};
+	const uint32_t tracks[] = {0, 1, 2, 1, 0}, n_values[] = {0, 0, 2, 1, 0};
+	size_t n = ARRAY_SIZE(times) * ARRAY_SIZE(templates);
 
 	s->rank = rank;
 	s->iteration = (struct fmt_iteration){
@@ -33,9 +33,9 @@ static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
 	s->ranges = calloc(n, sizeof(*s->ranges));
 	s->values = calloc(n * 2, sizeof(*s->values));
 	for (size_t i = 0; i < n; i++) {
-		size_t k = i % ARRAY_SIZE(sites), at = i / ARRAY_SIZE(sites);
-		struct fmt_event e = {.site = sites[k],
-				      .lane = lanes[k],
+		size_t k = i % ARRAY_SIZE(templates), at = i / ARRAY_SIZE(templates);
+		struct fmt_event e = {.template = templates[k],
+				      .track = tracks[k],
 				      .start_ns = times[at].start_ns,
 				      .duration_ns = times[at].duration_ns,
 				      .correlation = at % 2 ? UINT64_MAX : 0,
@@ -43,7 +43,7 @@ static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
 
 		for (uint32_t v = 0; v < n_values[k]; v++)
 			s->values[s->n_values++] = v ? INT64_MAX : INT64_MAX * (int64_t)(at % 2);
-		if (k == ARRAY_SIZE(sites) - 1)
+		if (k == ARRAY_SIZE(templates) - 1)
 			s->ranges[s->n_ranges++] = e;
 		else
 			s->events[s->n_events++] = e;

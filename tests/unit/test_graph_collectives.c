@@ -167,15 +167,15 @@ START_TEST(ranks_meet_at_each_launch)
 		ck_assert_int_eq(fmt_slice_load(w.trace, 0, k, FMT_WANT_ALL, &s, NULL), 0);
 		for (size_t i = 0; i < s->n_events; i++) {
 			const struct fmt_event *e = &s->events[i];
-			const struct fmt_site *site = fmt_site(n, e->site);
+			const struct fmt_template *template = fmt_template(n, e->template);
 			uint32_t at;
 
-			if (site->kind != FMT_COLLECTIVE)
+			if (template->kind != FMT_COLLECTIVE)
 				continue;
 			ck_assert_uint_lt(seen, ARRAY_SIZE(seqs));
 			ck_assert_int_eq(s->values[e->first_value + FMT_COLLECTIVE_SEQ],
 					 seqs[seen]);
-			ck_assert(fmt_site_varying(n, site, "graph.node", &at));
+			ck_assert(fmt_template_varying(n, template, "graph.node", &at));
 			ck_assert_int_eq(s->values[e->first_value + at], 3 - seen % 3);
 			seen++;
 		}

@@ -12,14 +12,14 @@ static void begin(struct recording *m)
 	ring_call(&m->ring, "cuGraphCreate", 0x100, 0);
 }
 
-/* An operation as "NUMBER/LANE AFTER start". */
+/* An operation as "NUMBER/TRACK AFTER start". */
 static void ck_op(const struct recording *m, const struct rec_event *e, const char *wanted)
 {
 	int64_t after = argument(m, e, "graph.after");
 	char text[80];
 
 	snprintf(text, sizeof(text), "%lld/%lld %s +%lld", (long long)argument(m, e, "graph.node"),
-		 (long long)m->process->lanes[e->lane].number,
+		 (long long)m->process->tracks[e->track].number,
 		 after > 0 ? fmt_string(m->names, (fmt_str)after, NULL) : "-",
 		 (long long)e->duration_ns);
 	ck_assert_str_eq(text, wanted);

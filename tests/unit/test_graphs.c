@@ -189,8 +189,8 @@ static int64_t launched(struct recording *m)
 
 	ring_call(&m->ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_look(&m->ring);
-	fmt_site_const(m->names, fmt_site(m->names, p->events[p->n_events - 1].site),
-		       "graph.version", &version);
+	fmt_template_const(m->names, fmt_template(m->names, p->events[p->n_events - 1].template),
+			   "graph.version", &version);
 	return version;
 }
 

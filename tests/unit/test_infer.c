@@ -400,7 +400,7 @@ END_TEST
 START_TEST(test_gaps_of_kernels)
 {
 	static struct row rows[48];
-	struct fmt_site_gaps gaps;
+	struct fmt_template_gaps gaps;
 	struct made m;
 	int at = 500;
 
@@ -410,10 +410,10 @@ START_TEST(test_gaps_of_kernels)
 		at += 30 + (i % 2 ? 1 : 3);
 	}
 	make(&m, rows, ARRAY_SIZE(rows), 1);
-	ck_assert_int_eq(fmt_site_gaps_init(&gaps, fmt_n_sites(m.names)), 0);
-	fmt_site_gaps_get(m.names, &gaps);
+	ck_assert_int_eq(fmt_template_gaps_init(&gaps, fmt_n_templates(m.names)), 0);
+	fmt_template_gaps_get(m.names, &gaps);
 	for (size_t i = 0; i < m.ranks[0].n_events; i++) {
-		int64_t gap = fmt_site_gap(&gaps, m.ranks[0].events[i].site);
+		int64_t gap = fmt_template_gap(&gaps, m.ranks[0].events[i].template);
 
 		switch (m.row_of[0][i]->name[0]) {
 		case 'k':
@@ -426,7 +426,7 @@ START_TEST(test_gaps_of_kernels)
 			ck_assert_int_eq(gap, 0);
 		}
 	}
-	fmt_site_gaps_done(&gaps);
+	fmt_template_gaps_done(&gaps);
 	unmake(&m);
 }
 END_TEST

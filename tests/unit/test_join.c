@@ -3,8 +3,8 @@
 /* Four ranks on two hosts, recorded whole and in parts: joined, the parts are the whole. */
 #include "base/array.h"
 #include "formats/run/join/join.h"
-#include "formats/trace/origin.h"
 #include "formats/run/peers.h"
+#include "formats/trace/origin.h"
 #include "formats/trace/store/writer.h"
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
@@ -153,17 +153,18 @@ static size_t meetings(struct fmt_trace *t, uint32_t rank, struct meeting *ret)
 		ck_assert_int_eq(fmt_slice_load(t, rank, k, FMT_WANT_ALL, &s, NULL), 0);
 		for (size_t i = 0; i < s->n_events; i++) {
 			const struct fmt_event *e = &s->events[i];
-			const struct fmt_site *site = fmt_site(n, e->site);
+			const struct fmt_template *template = fmt_template(n, e->template);
 			const int64_t *values = s->values + e->first_value;
-			const char *peers = fmt_site_peers(n, site);
+			const char *peers = fmt_template_peers(n, template);
 
-			if (site->kind != FMT_COLLECTIVE)
+			if (template->kind != FMT_COLLECTIVE)
 				continue;
 			ret[seen] = (struct meeting){values[FMT_COLLECTIVE_COMM],
 						     values[FMT_COLLECTIVE_SEQ], e->start_ns, "",
 						     false};
-			ret[seen].of_all = strcmp(fmt_string(n, (fmt_str)site->args[2].value, NULL),
-						  "all_reduce") == 0;
+			ret[seen].of_all =
+				strcmp(fmt_string(n, (fmt_str) template->args[2].value, NULL),
+				       "all_reduce") == 0;
 			snprintf(ret[seen].peers, sizeof(ret[seen].peers), "%s",
 				 peers ? peers : "");
 			seen++;
@@ -358,7 +359,7 @@ START_TEST(origins)
 END_TEST
 
 /* A trace of one event, and what comes of joining it: 0 or an error. */
-static int join_event(const struct fmt_site *site, int64_t start_ns, int64_t duration_ns,
+static int join_event(const struct fmt_template *template, int64_t start_ns, int64_t duration_ns,
 		      struct fmt_error *err)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
@@ -380,8 +381,8 @@ static int join_event(const struct fmt_site *site, int64_t start_ns, int64_t dur
 	snprintf(part, sizeof(part), "%s/part", written.folder);
 	snprintf(out, sizeof(out), "%s/out", written.folder);
 	ck_assert_int_eq(fmt_names_new(&names), 0);
-	ck_assert_int_eq(fmt_names_site(names, site, &e.site), 0);
-	ck_assert_int_eq(fmt_names_lane(names, 0, &(struct fmt_lane){0}, &unused), 0);
+	ck_assert_int_eq(fmt_names_template(names, template, &e.template), 0);
+	ck_assert_int_eq(fmt_names_track(names, 0, &(struct fmt_track){0}, &unused), 0);
 	ck_assert_int_eq(fmt_writer_open(part, names, &options, &w, NULL), 0);
 	ck_assert_int_eq(fmt_writer_rank(w, 0, 0, &rank, NULL), 0);
 	ck_assert_int_eq(fmt_rank_writer_slice(rank, &s, NULL), 0);
@@ -400,7 +401,7 @@ START_TEST(impossible_times)
 		{INT64_MAX / 2, 1, -EBADMSG}, {INT64_MAX, INT64_MAX, -EBADMSG},
 		{INT64_MIN, 0, -EBADMSG},     {5, -1, -EBADMSG},
 	};
-	static const struct fmt_site call = {.kind = FMT_CALL};
+	static const struct fmt_template call = {.kind = FMT_CALL};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct fmt_error err = {0};
@@ -429,11 +430,11 @@ START_TEST(collectives_of_no_kind)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct fmt_site site = {
+		const struct fmt_template template = {
 			.kind = FMT_COLLECTIVE, .args = rows[i].args, .n_args = rows[i].n_args};
 		struct fmt_error err = {0};
 
-		ck_assert_msg(join_event(&site, 1, 1, &err) == rows[i].want, "row %zu: %s", i,
+		ck_assert_msg(join_event(&template, 1, 1, &err) == rows[i].want, "row %zu: %s", i,
 			      err.what);
 	}
 }

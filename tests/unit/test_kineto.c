@@ -66,7 +66,7 @@ static int import(struct folder *f, const char *const (*files)[2], size_t n, str
 	return kineto_import(&o, &f->report, err);
 }
 
-static void put_lane(struct text *t, const struct fmt_names *n, const struct fmt_lane *l)
+static void put_track(struct text *t, const struct fmt_names *n, const struct fmt_track *l)
 {
 	text_str(t, l->kind == FMT_STREAM ? "gpu" : "host");
 	if (l->text_ids & 1)
@@ -82,15 +82,16 @@ static void put_lane(struct text *t, const struct fmt_names *n, const struct fmt
 static void put_event(struct text *t, const struct fmt_names *n, const struct fmt_slice *s,
 		      const struct fmt_event *e)
 {
-	const struct fmt_site *site = fmt_site(n, e->site);
+	const struct fmt_template *template = fmt_template(n, e->template);
 
-	text_printf(t, "%s %s [", fmt_kind_name(site->kind), fmt_string(n, site->name, NULL));
-	put_lane(t, n, fmt_lane(n, s->rank, e->lane));
+	text_printf(t, "%s %s [", fmt_kind_name(template->kind),
+		    fmt_string(n, template->name, NULL));
+	put_track(t, n, fmt_track(n, s->rank, e->track));
 	text_printf(t, "] %lld+%lld #%lld", (long long)e->start_ns, (long long)e->duration_ns,
 		    (long long)e->correlation);
-	for (uint32_t i = 0; i < site->n_args; i++) {
-		text_printf(t, "%s%s=", i ? "," : " ", fmt_string(n, site->args[i].key, NULL));
-		fmt_value_json(t, n, e, site, s->values + e->first_value, i);
+	for (uint32_t i = 0; i < template->n_args; i++) {
+		text_printf(t, "%s%s=", i ? "," : " ", fmt_string(n, template->args[i].key, NULL));
+		fmt_value_json(t, n, e, template, s->values + e->first_value, i);
 	}
 	text_char(t, '\n');
 }
@@ -360,10 +361,11 @@ START_TEST(test_sizes_among_many_shapes)
 		ck_assert_int_eq(fmt_slice_load(trace, 0, i, FMT_WANT_OPS, &slice, NULL), 0);
 		for (size_t k = 0; k < slice->n_events; k++) {
 			const struct fmt_event *e = &slice->events[k];
-			const struct fmt_site *site = fmt_site(fmt_trace_names(trace), e->site);
+			const struct fmt_template *template =
+				fmt_template(fmt_trace_names(trace), e->template);
 
-			if (site->kind == FMT_COLLECTIVE)
-				fmt_value_int(fmt_trace_names(trace), e, site,
+			if (template->kind == FMT_COLLECTIVE)
+				fmt_value_int(fmt_trace_names(trace), e, template,
 					      fmt_event_values(slice, e), FMT_KEY_BYTES, &bytes);
 		}
 		fmt_slice_free(slice);

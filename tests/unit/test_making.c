@@ -61,17 +61,17 @@ static void see(struct fmt_trace *t, struct all_seen *ret)
 			ret->edges += s->n_edges;
 			for (size_t i = 0; i < s->n_events; i++) {
 				const struct fmt_event *e = &s->events[i];
-				const struct fmt_site *site = fmt_site(n, e->site);
+				const struct fmt_template *template = fmt_template(n, e->template);
 				struct seen made = {.iteration = s->iteration.number,
 						    .start_ns = e->start_ns,
 						    .duration_ns = e->duration_ns,
 						    .rank = rank};
 
 				add_digests(s, i, &made);
-				if (site->kind == FMT_COLLECTIVE)
+				if (template->kind == FMT_COLLECTIVE)
 					made.seq = s->values[e->first_value + FMT_COLLECTIVE_SEQ];
 				snprintf(made.name, sizeof(made.name), "%s",
-					 fmt_string(n, site->name, NULL));
+					 fmt_string(n, template->name, NULL));
 				ck_assert_int_eq(array_reserve(&ret->seen, ret->n + 1, &ret->cap),
 						 0);
 				ret->seen[ret->n++] = made;

@@ -34,28 +34,28 @@ START_TEST(test_strings_are_named_once)
 }
 END_TEST
 
-START_TEST(test_sites_differ_by_what_is_constant)
+START_TEST(test_templates_differ_by_what_is_constant)
 {
 	struct fmt_arg args[] = {{.key = 1, .type = FMT_INT, .value = 5},
 				 {.key = 2, .type = FMT_INT, .varies = 1, .value = 77}};
-	struct fmt_site s = {.kind = FMT_CALL, .name = 3, .n_args = 2, .args = args};
+	struct fmt_template s = {.kind = FMT_CALL, .name = 3, .n_args = 2, .args = args};
 	struct fmt_names *n;
 	uint32_t a, b, c;
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
-	ck_assert_int_eq(fmt_names_site(n, &s, &a), 0);
+	ck_assert_int_eq(fmt_names_template(n, &s, &a), 0);
 	args[1].value = 78; /* of no meaning: it varies */
-	ck_assert_int_eq(fmt_names_site(n, &s, &b), 0);
+	ck_assert_int_eq(fmt_names_template(n, &s, &b), 0);
 	args[0].value = 6;
-	ck_assert_int_eq(fmt_names_site(n, &s, &c), 0);
+	ck_assert_int_eq(fmt_names_template(n, &s, &c), 0);
 	ck_assert_uint_eq(a, b);
 	ck_assert_uint_ne(a, c);
-	ck_assert_uint_eq(fmt_site(n, a)->n_values, 1);
-	ck_assert_int_eq(fmt_site(n, a)->args[0].value, 5);
-	ck_assert_int_eq(fmt_site(n, a)->args[1].value, 0);
-	ck_assert_ptr_null(fmt_site(n, 2));
+	ck_assert_uint_eq(fmt_template(n, a)->n_values, 1);
+	ck_assert_int_eq(fmt_template(n, a)->args[0].value, 5);
+	ck_assert_int_eq(fmt_template(n, a)->args[1].value, 0);
+	ck_assert_ptr_null(fmt_template(n, 2));
 	s.kind = FMT_KINDS;
-	ck_assert_int_eq(fmt_names_site(n, &s, &c), -EINVAL);
+	ck_assert_int_eq(fmt_names_template(n, &s, &c), -EINVAL);
 	fmt_names_free(n);
 }
 END_TEST
@@ -65,29 +65,29 @@ START_TEST(test_arguments_are_found_by_key)
 	struct fmt_arg args[] = {{.type = FMT_INT, .varies = 1},
 				 {.type = FMT_INT, .value = 9},
 				 {.type = FMT_INT, .varies = 1}};
-	struct fmt_site s = {.kind = FMT_CALL, .n_args = 3, .args = args};
+	struct fmt_template s = {.kind = FMT_CALL, .n_args = 3, .args = args};
 	struct fmt_names *n;
-	uint32_t site, index;
+	uint32_t template, index;
 	int64_t value;
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
 	ck_assert_int_eq(fmt_names_string(n, "x", 1, &args[0].key), 0);
 	ck_assert_int_eq(fmt_names_string(n, "y", 1, &args[1].key), 0);
 	ck_assert_int_eq(fmt_names_string(n, "z", 1, &args[2].key), 0);
-	ck_assert_int_eq(fmt_names_site(n, &s, &site), 0);
-	ck_assert_int_eq(fmt_site_varying(n, fmt_site(n, site), "z", &index), 1);
+	ck_assert_int_eq(fmt_names_template(n, &s, &template), 0);
+	ck_assert_int_eq(fmt_template_varying(n, fmt_template(n, template), "z", &index), 1);
 	ck_assert_uint_eq(index, 1);
-	ck_assert_int_eq(fmt_site_const(n, fmt_site(n, site), "y", &value), 1);
+	ck_assert_int_eq(fmt_template_const(n, fmt_template(n, template), "y", &value), 1);
 	ck_assert_int_eq(value, 9);
-	ck_assert_int_eq(fmt_site_const(n, fmt_site(n, site), "x", &value), 0);
-	ck_assert_int_eq(fmt_site_varying(n, fmt_site(n, site), "none", &index), 0);
+	ck_assert_int_eq(fmt_template_const(n, fmt_template(n, template), "x", &value), 0);
+	ck_assert_int_eq(fmt_template_varying(n, fmt_template(n, template), "none", &index), 0);
 	fmt_names_free(n);
 }
 END_TEST
 
-START_TEST(test_lanes_and_facts_belong_to_a_rank)
+START_TEST(test_tracks_and_facts_belong_to_a_rank)
 {
-	struct fmt_lane lane = {.kind = FMT_THREAD, .pid = 1, .tid = 2};
+	struct fmt_track track = {.kind = FMT_THREAD, .pid = 1, .tid = 2};
 	struct fmt_names *n;
 	uint32_t a, b;
 	fmt_str one, two;
@@ -95,13 +95,13 @@ START_TEST(test_lanes_and_facts_belong_to_a_rank)
 	ck_assert_int_eq(fmt_names_new(&n), 0);
 	ck_assert_int_eq(fmt_names_string(n, "1", 1, &one), 0);
 	ck_assert_int_eq(fmt_names_string(n, "2", 1, &two), 0);
-	ck_assert_int_eq(fmt_names_lane(n, 5, &lane, &a), 0);
-	ck_assert_int_eq(fmt_names_lane_rename(n, 5, a, one), 0);
-	ck_assert_int_eq(fmt_names_lane(n, 5, &lane, &b), 0);
+	ck_assert_int_eq(fmt_names_track(n, 5, &track, &a), 0);
+	ck_assert_int_eq(fmt_names_track_rename(n, 5, a, one), 0);
+	ck_assert_int_eq(fmt_names_track(n, 5, &track, &b), 0);
 	ck_assert_uint_eq(a, b);
-	ck_assert_uint_eq(fmt_lane(n, 5, a)->name, one);
-	ck_assert_uint_eq(fmt_n_lanes(n, 4), 0);
-	ck_assert_int_eq(fmt_names_lane_rename(n, 4, 0, one), -EINVAL);
+	ck_assert_uint_eq(fmt_track(n, 5, a)->name, one);
+	ck_assert_uint_eq(fmt_n_tracks(n, 4), 0);
+	ck_assert_int_eq(fmt_names_track_rename(n, 4, 0, one), -EINVAL);
 	ck_assert_int_eq(fmt_names_fact(n, 5, "k", one), 0);
 	ck_assert_int_eq(fmt_names_fact(n, FMT_WHOLE_TRACE, "k", one), 0);
 	ck_assert_int_eq(fmt_names_fact(n, 5, "k", two), 0);
@@ -115,16 +115,16 @@ END_TEST
 
 START_TEST(test_strings_are_packed_apart)
 {
-	struct fmt_site site = {.kind = FMT_CALL};
+	struct fmt_template template = {.kind = FMT_CALL};
 	struct fmt_names_mark mark = {0};
 	struct text t = {0};
 	struct fmt_names *n;
 	uint32_t number;
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
-	ck_assert_int_eq(fmt_names_string(n, "a", 1, &site.name), 0);
-	ck_assert_int_eq(fmt_names_string(n, "bc", 2, &site.category), 0);
-	ck_assert_int_eq(fmt_names_site(n, &site, &number), 0);
+	ck_assert_int_eq(fmt_names_string(n, "a", 1, &template.name), 0);
+	ck_assert_int_eq(fmt_names_string(n, "bc", 2, &template.category), 0);
+	ck_assert_int_eq(fmt_names_template(n, &template, &number), 0);
 	ck_assert_int_eq(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t), 1);
 	ck_assert_uint_gt(t.len, sizeof("\2a\0bc"));
 	ck_assert_mem_eq(t.data, "\2a\0bc", sizeof("\2a\0bc"));
@@ -171,5 +171,5 @@ START_TEST(test_names_take_room)
 END_TEST
 
 TESTS("names", test_names_take_room, test_strings_are_named_once,
-      test_sites_differ_by_what_is_constant, test_arguments_are_found_by_key,
-      test_lanes_and_facts_belong_to_a_rank, test_strings_are_packed_apart)
+      test_templates_differ_by_what_is_constant, test_arguments_are_found_by_key,
+      test_tracks_and_facts_belong_to_a_rank, test_strings_are_packed_apart)

@@ -74,10 +74,11 @@ static const char *peers_of(struct fmt_trace *t, uint32_t rank)
 
 		ck_assert_int_eq(fmt_slice_load(t, rank, k, FMT_WANT_ALL, &s, NULL), 0);
 		for (size_t i = 0; i < s->n_events; i++) {
-			const struct fmt_site *site = fmt_site(n, s->events[i].site);
+			const struct fmt_template *template =
+				fmt_template(n, s->events[i].template);
 
-			if (site->kind == FMT_COLLECTIVE)
-				return fmt_site_peers(n, site);
+			if (template->kind == FMT_COLLECTIVE)
+				return fmt_template_peers(n, template);
 		}
 	}
 	return NULL;

@@ -8,7 +8,7 @@
 #include "formats/run/infer/constants.h"
 
 /* One rank: two threads, two streams. */
-enum { MAIN, OTHER, S7, S20, LANES };
+enum { MAIN, OTHER, S7, S20, TRACKS };
 
 /* The constants of its machine. */
 #define ANCHOR 1000
@@ -21,12 +21,12 @@ struct want {
 	int64_t start, end;
 };
 
-/* Each row: events {lane, kind, start, duration, correlation} by lane, edges {from, to, lag, kind}
- * by `to`, and when each event is to start and to end. What must not be read is 7777. */
+/* Each row: events {track, kind, start, duration, correlation} by track, edges {from, to, lag,
+ * kind} by `to`, and when each event is to start and to end. What must not be read is 7777. */
 static const struct row {
 	const char *what;
 	struct {
-		uint32_t lane;
+		uint32_t track;
 		enum fmt_kind kind;
 		int64_t start, duration;
 		uint64_t correlation;
@@ -160,7 +160,7 @@ static const struct row {
 struct feeder {
 	const struct row *row;
 	struct fmt_slice slice;
-	uint32_t sites[FMT_KINDS];
+	uint32_t templates[FMT_KINDS];
 	int given, taken;
 };
 
@@ -191,29 +191,29 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *s, const int64_
 	return 0;
 }
 
-static void make_names(struct fmt_names *n, uint32_t *sites)
+static void make_names(struct fmt_names *n, uint32_t *templates)
 {
 	struct fmt_constants c = {
 		.anchor_ns = ANCHOR, .launch_ns = LAUNCH, .copy_ns = COPY, .event_ns = 7777};
-	struct fmt_site_gaps gaps;
+	struct fmt_template_gaps gaps;
 	uint32_t unused;
 
 	for (int i = 0; i < FMT_GAP_CLASSES * FMT_GAP_CLASSES; i++)
 		c.gap_ns[i / FMT_GAP_CLASSES][i % FMT_GAP_CLASSES] = GAP;
 	ck_assert_int_eq(fmt_constants_put(n, 0, &c), 0);
 	for (uint8_t i = 0; i < FMT_KINDS; i++) {
-		struct fmt_site site = {.kind = i};
+		struct fmt_template template = {.kind = i};
 
-		ck_assert_int_eq(fmt_names_site(n, &site, &sites[i]), 0);
+		ck_assert_int_eq(fmt_names_template(n, &template, &templates[i]), 0);
 	}
-	ck_assert_int_eq(fmt_site_gaps_init(&gaps, fmt_n_sites(n)), 0);
-	gaps.ns[sites[FMT_MEMSET]] = GAP_BEHIND_MEMSET - GAP;
-	ck_assert_int_eq(fmt_site_gaps_put(n, &gaps), 0);
-	fmt_site_gaps_done(&gaps);
-	for (int i = 0; i < LANES; i++) {
-		struct fmt_lane lane = {.kind = i < S7 ? FMT_THREAD : FMT_STREAM, .tid = i};
+	ck_assert_int_eq(fmt_template_gaps_init(&gaps, fmt_n_templates(n)), 0);
+	gaps.ns[templates[FMT_MEMSET]] = GAP_BEHIND_MEMSET - GAP;
+	ck_assert_int_eq(fmt_template_gaps_put(n, &gaps), 0);
+	fmt_template_gaps_done(&gaps);
+	for (int i = 0; i < TRACKS; i++) {
+		struct fmt_track track = {.kind = i < S7 ? FMT_THREAD : FMT_STREAM, .tid = i};
 
-		ck_assert_int_eq(fmt_names_lane(n, 0, &lane, &unused), 0);
+		ck_assert_int_eq(fmt_names_track(n, 0, &track, &unused), 0);
 	}
 }
 
@@ -230,8 +230,8 @@ static void make_slice(struct feeder *f, struct fmt_event *events)
 			.start_ns = row->events[i].start,
 			.duration_ns = row->events[i].duration,
 			.correlation = row->events[i].correlation,
-			.site = f->sites[row->events[i].kind],
-			.lane = row->events[i].lane,
+			.template = f->templates[row->events[i].kind],
+			.track = row->events[i].track,
 		};
 	}
 	while (f->slice.n_edges < ARRAY_SIZE(row->edges) && row->edges[f->slice.n_edges].lag_ns)
@@ -254,7 +254,7 @@ START_TEST(test_what_events_and_edges_mean)
 		struct fmt_error err;
 
 		ck_assert_int_eq(fmt_names_new(&names), 0);
-		make_names(names, f.sites);
+		make_names(names, f.templates);
 		make_slice(&f, events);
 		source.names = names;
 		ck_assert_int_eq(replay_feed(&source, &counts, &err), 0);

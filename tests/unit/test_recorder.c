@@ -25,13 +25,14 @@ START_TEST(a_launch_is_a_call_and_an_operation)
 	const struct rec_event *call = &r.process->events[4], *op = &r.process->events[5];
 
 	ck_assert_int_eq(call->kind, FMT_CALL);
-	ck_assert_str_eq(text(r.names, fmt_site(r.names, call->site)->name), "cuLaunchKernel");
+	ck_assert_str_eq(text(r.names, fmt_template(r.names, call->template)->name),
+			 "cuLaunchKernel");
 	ck_assert_int_eq(op->kind, FMT_KERNEL);
-	ck_assert_str_eq(text(r.names, fmt_site(r.names, op->site)->name), "step");
+	ck_assert_str_eq(text(r.names, fmt_template(r.names, op->template)->name), "step");
 	ck_assert_uint_eq(op->call, 4);
 	ck_assert_int_eq(op->device, 3);
 	ck_assert_uint_eq(op->correlation, id + 1);
-	ck_assert_int_eq(r.process->lanes[op->lane].kind, FMT_STREAM);
+	ck_assert_int_eq(r.process->tracks[op->track].kind, FMT_STREAM);
 }
 END_TEST
 
@@ -40,11 +41,11 @@ static int64_t value(const struct rec_process *p, const char *name, const char *
 {
 	for (size_t i = 0; i < p->n_events; i++) {
 		scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
-		const struct fmt_site *s = fmt_site(p->names, p->events[i].site);
+		const struct fmt_template *s = fmt_template(p->names, p->events[i].template);
 		uint32_t at;
 
 		if (strcmp(text(p->names, s->name), name) == 0 &&
-		    fmt_site_varying(p->names, s, key, &at))
+		    fmt_template_varying(p->names, s, key, &at))
 			return event_values(&reader, p, &p->events[i])[at];
 	}
 	return -1;
@@ -163,7 +164,8 @@ START_TEST(copies_say_from_where_to_where)
 		ring_look(&r.ring);
 		op = &r.process->events[r.process->n_events - 1];
 		ck_assert_int_eq(op->kind, FMT_MEMCPY);
-		ck_assert_str_eq(text(r.names, fmt_site(r.names, op->site)->name), rows[i].name);
+		ck_assert_str_eq(text(r.names, fmt_template(r.names, op->template)->name),
+				 rows[i].name);
 		ck_assert_int_eq(r.process->values[op->first_value], 64);
 	}
 }
@@ -246,7 +248,7 @@ START_TEST(collectives_meet_by_their_order)
 			for (size_t i = 0; i < s->n_events; i++) {
 				const struct fmt_event *e = &s->events[i];
 
-				if (fmt_site(n, e->site)->kind != FMT_COLLECTIVE)
+				if (fmt_template(n, e->template)->kind != FMT_COLLECTIVE)
 					continue;
 				ck_assert_int_eq(s->values[e->first_value + FMT_COLLECTIVE_SEQ],
 						 want[rank][seen]);
@@ -303,7 +305,7 @@ START_TEST(ranks_that_are_missing_are_named)
 END_TEST
 
 /* A thread that has ended leaves its number to another. */
-START_TEST(threads_of_one_number_are_one_lane)
+START_TEST(threads_of_one_number_are_one_track)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_process_freep) struct rec_process *p = NULL;
@@ -316,7 +318,7 @@ START_TEST(threads_of_one_number_are_one_lane)
 	p = process(names, 100, 0);
 	for (uint32_t i = 0; i < 2; i++)
 		ring_open(&m[i], p, i);
-	p->lanes[1].number = p->lanes[0].number;
+	p->tracks[1].number = p->tracks[0].number;
 	for (uint32_t i = 0; i < 300; i++) {
 		m[i / 150].now_ns = 1000000 + i * 5000;
 		ring_call(&m[i / 150], "cuEventQuery", 1000 + i);
@@ -328,10 +330,11 @@ START_TEST(threads_of_one_number_are_one_lane)
 	ck_assert_int_eq(fmt_slice_load(w.trace, 0, 0, FMT_WANT_ALL, &s, NULL), 0);
 	ck_assert_uint_eq(s->n_events, 300);
 	for (uint32_t i = 0; i < 300; i++) {
-		ck_assert_uint_eq(s->events[i].lane, 0);
-		ck_assert_int_eq(
-			fmt_site_varying(names, fmt_site(names, s->events[i].site), "hEvent", &at),
-			1);
+		ck_assert_uint_eq(s->events[i].track, 0);
+		ck_assert_int_eq(fmt_template_varying(names,
+						      fmt_template(names, s->events[i].template),
+						      "hEvent", &at),
+				 1);
 		ck_assert_int_eq(s->values[s->events[i].first_value + at], 1000 + i);
 	}
 	for (uint32_t i = 0; i < 2; i++)
@@ -379,7 +382,7 @@ START_TEST(an_operation_begins_after_its_launch)
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
 
-		if (fmt_site(r.names, e->site)->kind != FMT_KERNEL)
+		if (fmt_template(r.names, e->template)->kind != FMT_KERNEL)
 			continue;
 		ck_assert_int_eq(e->start_ns, launched_ns);
 		ck_assert_int_eq(e->duration_ns, 3000);
@@ -409,5 +412,5 @@ TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_wh
       what_lies_behind_an_argument_goes_to_its_call, calls_that_failed_launch_nothing,
       copies_say_from_where_to_where, what_a_stream_waits_for_is_written_down,
       collectives_meet_by_their_order, ranks_that_are_missing_are_named,
-      threads_of_one_number_are_one_lane, operations_without_times_are_counted,
+      threads_of_one_number_are_one_track, operations_without_times_are_counted,
       an_operation_begins_after_its_launch, launches_without_parameters_are_counted)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/report.h"
 
-#include "formats/trace/json.h"
 #include "formats/render/losses.h"
+#include "formats/trace/json.h"
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 
@@ -222,17 +222,17 @@ END_TEST
 START_TEST(test_sizes_by_rank)
 {
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1];
-	struct fmt_site site;
+	struct fmt_template template;
 	struct fmt_report *r;
 	struct training t;
 	struct fixture f;
 
 	training_init(&t, RANKS, ITERATIONS, LAYERS);
-	site = *fmt_site(t.made.names, t.collective);
-	memcpy(args, site.args, sizeof(args));
+	template = *fmt_template(t.made.names, t.collective);
+	memcpy(args, template.args, sizeof(args));
 	args[FMT_COLLECTIVE_BYTES].value *= RANKS;
-	site.args = args;
-	ck_assert_int_eq(fmt_names_site(t.made.names, &site, &t.root), 0);
+	template.args = args;
+	ck_assert_int_eq(fmt_names_template(t.made.names, &template, &t.root), 0);
 	open_run(&f, &t);
 	r = report_of(&f, FMT_WHOLE, true);
 	ck_assert_uint_eq(r->n_collectives, 2);

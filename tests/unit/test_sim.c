@@ -11,8 +11,8 @@
 /* Of a block: many more than it needs, so that old ones are soon forgotten. */
 #define SLOTS (SIM_KEPT_SLOTS / 2)
 
-/* A small language for graphs. Ranks are parted by '|', blocks of a rank by '/', lanes by ';'. A
- * lane is a row of points, each a letter (A to Z, one slot each, of the whole rank) and what holds
+/* A small language for graphs. Ranks are parted by '|', blocks of a rank by '/', tracks by ';'. A
+ * track is a row of points, each a letter (A to Z, one slot each, of the whole rank) and what holds
  * it back:
  *
  *     A+5     5 after the point before it       <B+2    not before B + 2
@@ -25,7 +25,7 @@ static const struct graph {
 	const char *what, *graph, *want;
 	unsigned broken, too_far;
 } graphs[] = {
-	{"one lane", "A@10 B+5 C+1", "A=10 B=15 C=16", 0, 0},
+	{"one track", "A@10 B+5 C+1", "A=10 B=15 C=16", 0, 0},
 	{"a launch", "A@0 B+5; C<B+3 D+10", "C=8 D=18", 0, 0},
 	{"stream order holds it back", "A@0 B+5 E+1 F+5; C<B+3 D+10 G+2<F+3 H+1", "G=20 H=21", 0,
 	 0},
@@ -34,7 +34,7 @@ static const struct graph {
 	{"two waits, the later holds", "A@0 B+5; C@0 D+9; E<B+1<D+2 F+1", "E=11", 0, 0},
 	{"a lag may be negative", "A@0 B+5; C<B-3 D+10", "C=2 D=12", 0, 0},
 	{"start to start", "A@50 B+9; C@0<A+4 D+1", "C=54", 0, 0},
-	{"lanes in any order", "C<B+3 D+10; A@0 B+5", "C=8 D=18", 0, 0},
+	{"tracks in any order", "C<B+3 D+10; A@0 B+5", "C=8 D=18", 0, 0},
 
 	{"ranks meet", "A@0 B+7*1 C+1 | A@10 B+4*1 C+1", "B=14 C=15 | B=14 C=15", 0, 0},
 	{"the shortest counts, whoever is late", "A@10 B+7*1 | A@0 B+4*1", "B=14 | B=14", 0, 0},
@@ -54,7 +54,7 @@ static const struct graph {
 	{"on two streams", "A@0 B+3*2; C@0 D+3*1 | C@5 D+3*1 A+1 B+3*2", "B=12 D=8 | B=12", 0, 0},
 
 	{"over blocks", "A@0 B+5 / C+2 D+1", "C=7 D=8", 0, 0},
-	{"a lane misses a block", "A@0; B@5 / B; C+1 / D+2", "C=6 D=2", 0, 0},
+	{"a track misses a block", "A@0; B@5 / B; C+1 / D+2", "C=6 D=2", 0, 0},
 	{"back", "A@0 B+5; Z@0 / Z; C<B+3 D+10", "C=8 D=18", 0, 0},
 	{"forth", "Z@0; C<B+3 D+10 / A@0 B+5", "C=8 D=18", 0, 0},
 	{"too far back", "A@0 / B+1 / C+1 / D+1 / E+1 / F+1 / G+1 / H@3<A+90", "H=6", 0, 1},
@@ -164,14 +164,14 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 
 static void push(struct sim *sim, uint32_t rank, struct rank_spec *r)
 {
-	char lanes[8][64];
+	char tracks[8][64];
 	struct sim_block *b;
 	int n;
 
 	ck_assert_int_eq(sim_block_new(sim, rank, SLOTS, &b), 0);
-	split(r->blocks[r->pushed], ';', lanes, &n);
+	split(r->blocks[r->pushed], ';', tracks, &n);
 	for (int i = 0; i < n; i++) {
-		const char *s = lanes[i];
+		const char *s = tracks[i];
 		struct sim_range range = {.at = b->program->n_points, .first_slot = SLOTS};
 
 		while (*(s += strspn(s, " "))) {

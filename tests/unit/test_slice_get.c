@@ -11,10 +11,10 @@ static struct fmt_names_map same_numbers(const struct fmt_names *n)
 {
 	static uint32_t numbers[64];
 	struct fmt_names_map m = {.strings = numbers,
-				  .sites = numbers,
+				  .templates = numbers,
 				  .comms = numbers,
 				  .n_strings = fmt_n_strings(n),
-				  .n_sites = fmt_n_sites(n),
+				  .n_templates = fmt_n_templates(n),
 				  .n_comms = fmt_n_comms(n),
 				  .n_rules = 1};
 
@@ -35,9 +35,9 @@ static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_nam
 			      .raw_bytes = bytes};
 
 	for (size_t i = 0; i < s->n_events; i++)
-		c.n_records[fmt_site(n, s->events[i].site)->kind]++;
+		c.n_records[fmt_template(n, s->events[i].template)->kind]++;
 	for (size_t i = 0; i < s->n_ranges; i++)
-		c.n_records[fmt_site(n, s->ranges[i].site)->kind]++;
+		c.n_records[fmt_template(n, s->ranges[i].template)->kind]++;
 	return c;
 }
 

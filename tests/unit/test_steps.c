@@ -19,11 +19,11 @@ static void repeat(struct fmt_run_rank *rank, struct fmt_run_part *part, const u
 		int64_t at = (int64_t)i * 100;
 
 		rank->events[i] = (struct fmt_event){
-			.start_ns = at, .duration_ns = 10, .site = call, .lane = THREAD};
+			.start_ns = at, .duration_ns = 10, .template = call, .track = THREAD};
 		rank->events[n + i] = (struct fmt_event){.start_ns = at + 20,
 							 .duration_ns = 50,
-							 .site = kernels[i % n_kernels],
-							 .lane = STREAM};
+							 .template = kernels[i % n_kernels],
+							 .track = STREAM};
 		part->call_of[i] = FMT_RUN_NONE;
 		part->call_of[n + i] = (uint32_t)i;
 	}
@@ -50,9 +50,9 @@ START_TEST(many_short_repetitions_are_one_iteration)
 
 	made_init(&m, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const uint32_t kernels[] = {made_site(&m, FMT_KERNEL, "a", NULL, 0),
-					    made_site(&m, FMT_KERNEL, "b", NULL, 0),
-					    made_site(&m, FMT_KERNEL, "c", NULL, 0)};
+		const uint32_t kernels[] = {made_template(&m, FMT_KERNEL, "a", NULL, 0),
+					    made_template(&m, FMT_KERNEL, "b", NULL, 0),
+					    made_template(&m, FMT_KERNEL, "c", NULL, 0)};
 		struct fmt_run_rank rank = {0};
 		struct fmt_run_part part = {0};
 		struct fmt_run run = {.names = m.names, .ranks = &rank, .n_ranks = 1};
@@ -109,7 +109,7 @@ static void tell(const char *format, bool tells)
 
 	made_init(&m, 1);
 	run.names = m.names;
-	kernel = made_site(&m, FMT_KERNEL, "a", NULL, 0);
+	kernel = made_template(&m, FMT_KERNEL, "a", NULL, 0);
 	repeat(&rank, &part, &kernel, 1, m.launch, 600);
 	part.n_ranges = 10;
 	part.ranges = calloc(part.n_ranges, sizeof(*part.ranges));
@@ -118,7 +118,7 @@ static void tell(const char *format, bool tells)
 		part.ranges[i] =
 			(struct fmt_event){.start_ns = 50000 + i * 400,
 					   .duration_ns = 300,
-					   .site = made_site(&m, FMT_RANGE, name, NULL, 0)};
+					   .template = made_template(&m, FMT_RANGE, name, NULL, 0)};
 	}
 	ck_assert_int_eq(rec_steps_find(&run, &ranks, &part, false, &of), 0);
 	ck_assert_msg((of.way == REC_STEPS_RANGES) == tells, "%s", format);

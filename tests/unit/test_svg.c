@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/export/svg.h"
 
-#include "formats/render/export/svg_lane.h"
+#include "formats/render/export/svg_track.h"
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 

@@ -11,7 +11,7 @@ static void ck_name(const char *symbol, const char *name)
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_process_freep) struct rec_process *p = NULL;
 	scoped(ring_close) struct made_ring m;
-	const struct fmt_site *s;
+	const struct fmt_template *s;
 	int64_t kept = 0;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
@@ -23,9 +23,9 @@ static void ck_name(const char *symbol, const char *name)
 	ring_call(&m, "cuModuleGetFunction", 0x100, 0x77, 0x200);
 	ring_launch(&m, 0x77, STREAM);
 	ring_look(&m);
-	s = fmt_site(names, p->events[p->n_events - 1].site);
+	s = fmt_template(names, p->events[p->n_events - 1].template);
 	ck_assert_str_eq(fmt_string(names, s->name, NULL), name);
-	ck_assert_int_eq(fmt_site_const(names, s, FMT_KEY_SYMBOL, &kept), symbol != name);
+	ck_assert_int_eq(fmt_template_const(names, s, FMT_KEY_SYMBOL, &kept), symbol != name);
 	ck_assert_str_eq(fmt_string(names, (fmt_str)kept, NULL), symbol != name ? symbol : "");
 }
 

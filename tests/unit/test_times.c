@@ -12,12 +12,12 @@ struct scene {
 
 static void scene_begin(struct scene *s)
 {
-	const struct rec_lane stream = {.kind = FMT_STREAM};
-	uint32_t lane;
+	const struct rec_track stream = {.kind = FMT_STREAM};
+	uint32_t track;
 
 	ck_assert_int_eq(fmt_names_new(&s->names), 0);
 	ck_assert_int_eq(rec_process_new(s->names, 1, 1, &s->process), 0);
-	ck_assert_int_eq(rec_add_lane(s->process, &stream, &lane), 0);
+	ck_assert_int_eq(rec_add_track(s->process, &stream, &track), 0);
 }
 
 static void scene_end(struct scene *s)

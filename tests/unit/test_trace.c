@@ -36,7 +36,7 @@ static void check_trace(struct made *m, const char *path)
 		ck_assert_uint_eq(rank->n_slices, SLICES);
 		ck_assert_int_eq(rank->cut_off, 0);
 		ck_assert_uint_eq(rank->n_records[FMT_CALL], SLICES * LAUNCHES);
-		ck_assert_uint_eq(fmt_n_lanes(fmt_trace_names(t), r), 2);
+		ck_assert_uint_eq(fmt_n_tracks(fmt_trace_names(t), r), 2);
 		for (uint32_t k = 0; k < SLICES; k++) {
 			struct fmt_slice *got, *want = made_slice(m, r, k, LAUNCHES, first);
 

@@ -2,7 +2,7 @@
 #include "formats/render/export/tsv.h"
 
 #include "formats/render/export/order.h"
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
@@ -99,23 +99,25 @@ static void sample_init(struct sample *s)
 	s->slice.n_ranges = 1;
 	s->slice.values = s->values;
 	s->slice.n_values = 4;
-	s->events[0] = (struct fmt_event){.site = made_site(m, FMT_CALL, "cudaMalloc", NULL, 0),
-					  .start_ns = 10,
-					  .duration_ns = 2};
-	s->events[1] = (struct fmt_event){.site = made_site(m, FMT_KERNEL, "k\tk", kernel, 4),
-					  .lane = 1,
-					  .start_ns = 12,
-					  .duration_ns = 3,
-					  .correlation = 9};
-	s->events[2] = (struct fmt_event){.site = made_site(m, FMT_MEMCPY, "copy", copy, 2),
-					  .lane = 1,
+	s->events[0] =
+		(struct fmt_event){.template = made_template(m, FMT_CALL, "cudaMalloc", NULL, 0),
+				   .start_ns = 10,
+				   .duration_ns = 2};
+	s->events[1] =
+		(struct fmt_event){.template = made_template(m, FMT_KERNEL, "k\tk", kernel, 4),
+				   .track = 1,
+				   .start_ns = 12,
+				   .duration_ns = 3,
+				   .correlation = 9};
+	s->events[2] = (struct fmt_event){.template = made_template(m, FMT_MEMCPY, "copy", copy, 2),
+					  .track = 1,
 					  .start_ns = 20,
 					  .duration_ns = 4,
 					  .first_value = 2};
 	s->values[0] = made_string(m, "v;\n");
 	s->values[1] = -5;
 	s->values[2] = 6;
-	s->range = (struct fmt_event){.site = made_site(m, FMT_MARK, "[memory]", NULL, 0),
+	s->range = (struct fmt_event){.template = made_template(m, FMT_MARK, "[memory]", NULL, 0),
 				      .start_ns = 9};
 	s->edge = (struct fmt_edge){.from = 7, .to = 101, .lag_ns = -1, .kind = FMT_EDGE_RETURN};
 	s->slice.edges = &s->edge;
@@ -215,9 +217,9 @@ START_TEST(test_strangers_slices)
 		broken.slice.events = broken.events;
 		broken.slice.edges = &broken.edge;
 		if (i == 0)
-			broken.events[0].site = 1u << 30;
+			broken.events[0].template = 1u << 30;
 		else if (i == 1)
-			broken.events[1].lane = 77;
+			broken.events[1].track = 77;
 		else if (i == 2)
 			broken.events[1].first_value = 3;
 		else if (i == 3)

@@ -91,12 +91,12 @@ static inline void ring_node_times(struct made_ring *m, uint64_t id, uint32_t n,
 static inline int64_t argument(const struct recording *m, const struct rec_event *e,
 			       const char *key)
 {
-	const struct fmt_site *s = fmt_site(m->names, e->site);
+	const struct fmt_template *s = fmt_template(m->names, e->template);
 	int64_t value;
 	uint32_t at;
 
-	if (fmt_site_const(m->names, s, key, &value))
+	if (fmt_template_const(m->names, s, key, &value))
 		return value;
-	return fmt_site_varying(m->names, s, key, &at) ? m->process->values[e->first_value + at]
-						       : -1;
+	return fmt_template_varying(m->names, s, key, &at) ? m->process->values[e->first_value + at]
+							   : -1;
 }

@@ -61,17 +61,18 @@ static inline void training_names(struct training *t)
 		{.key = made_string(m, "shape"), .type = FMT_JSON, .varies = 1},
 	};
 
-	t->total = made_site(m, FMT_CALL, "cuDeviceTotalMem_v2", copy, 1);
-	t->poll = made_site(m, FMT_CALL, "cuStreamIsCapturing", NULL, 0);
-	t->launch = made_site(m, FMT_CALL, "cudaLaunchKernel", &correlation, 1);
-	t->sync = made_site(m, FMT_CALL, "cudaStreamSynchronize", &correlation, 1);
-	t->copy_call = made_site(m, FMT_CALL, "cudaMemcpyAsync", &correlation, 1);
+	t->total = made_template(m, FMT_CALL, "cuDeviceTotalMem_v2", copy, 1);
+	t->poll = made_template(m, FMT_CALL, "cuStreamIsCapturing", NULL, 0);
+	t->launch = made_template(m, FMT_CALL, "cudaLaunchKernel", &correlation, 1);
+	t->sync = made_template(m, FMT_CALL, "cudaStreamSynchronize", &correlation, 1);
+	t->copy_call = made_template(m, FMT_CALL, "cudaMemcpyAsync", &correlation, 1);
 	for (int i = 0; i < TRAINING_KERNELS; i++)
-		t->kernels[i] = made_site(m, FMT_KERNEL, kernels[i], &correlation, 1);
-	t->collective = made_site(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce_Sum_bf16", comm, 6);
-	t->copy = made_site(m, FMT_MEMCPY, "Memcpy DtoH (Device -> Pageable)", copy, 3);
-	t->step = made_site(m, FMT_RANGE, "ProfilerStep", NULL, 0);
-	t->mark = made_site(m, FMT_MARK, "[memory]", mark, 4);
+		t->kernels[i] = made_template(m, FMT_KERNEL, kernels[i], &correlation, 1);
+	t->collective =
+		made_template(m, FMT_COLLECTIVE, "ncclDevKernel_AllReduce_Sum_bf16", comm, 6);
+	t->copy = made_template(m, FMT_MEMCPY, "Memcpy DtoH (Device -> Pageable)", copy, 3);
+	t->step = made_template(m, FMT_RANGE, "ProfilerStep", NULL, 0);
+	t->mark = made_template(m, FMT_MARK, "[memory]", mark, 4);
 }
 
 static inline void training_init(struct training *t, uint32_t ranks, uint32_t iterations,
@@ -90,16 +91,16 @@ static inline void training_init(struct training *t, uint32_t ranks, uint32_t it
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
 	training_names(t);
 	for (uint32_t i = 0; i < ranks; i++) {
-		struct fmt_lane thread = {.kind = FMT_THREAD, .pid = 4000 + i, .tid = 4000 + i};
-		struct fmt_lane stream = {.kind = FMT_STREAM, .pid = i % 8, .tid = 7};
+		struct fmt_track thread = {.kind = FMT_THREAD, .pid = 4000 + i, .tid = 4000 + i};
+		struct fmt_track stream = {.kind = FMT_STREAM, .pid = i % 8, .tid = 7};
 		struct fmt_device device = {.ordinal = i % 8,
 					    .name = made_string(m, "NVIDIA H100 80GB HBM3")};
 
 		list[i] = i;
-		ck_assert_int_eq(fmt_names_lane(m->names, i, &thread, &n), 0);
-		ck_assert_int_eq(fmt_names_lane(m->names, i, &stream, &n), 0);
+		ck_assert_int_eq(fmt_names_track(m->names, i, &thread, &n), 0);
+		ck_assert_int_eq(fmt_names_track(m->names, i, &stream, &n), 0);
 		stream.tid = 20;
-		ck_assert_int_eq(fmt_names_lane(m->names, i, &stream, &n), 0);
+		ck_assert_int_eq(fmt_names_track(m->names, i, &stream, &n), 0);
 		ck_assert_int_eq(fmt_names_device(m->names, i, &device), 0);
 		ck_assert_int_eq(
 			fmt_names_fact(m->names, i, "cuda_driver_version", made_string(m, "12040")),
@@ -134,19 +135,19 @@ static inline void training_done(struct training *t)
 
 /* A call, and the operation that it launches. */
 static inline struct fmt_event *training_launch(struct training *t, uint32_t rank, uint32_t call,
-						uint32_t site, uint32_t lane)
+						uint32_t template, uint32_t track)
 {
 	struct fmt_slice *s = t->slices[rank];
 	struct fmt_event *c = &s->events[s->n_events++], *op = &s->events[s->n_events++];
 
 	t->host[rank] += 2000 + (int64_t)made_random(&t->made, 3000);
-	*c = (struct fmt_event){.site = call,
+	*c = (struct fmt_event){.template = call,
 				.start_ns = t->host[rank],
 				.duration_ns = 3000 + (int64_t)made_random(&t->made, 2000),
 				.correlation = ++t->correlation[rank]};
 	t->host[rank] += c->duration_ns;
-	*op = (struct fmt_event){.site = site,
-				 .lane = lane,
+	*op = (struct fmt_event){.template = template,
+				 .track = track,
 				 .correlation = c->correlation,
 				 .start_ns = t->host[rank] + 2000,
 				 .first_value = (uint32_t)s->n_values};
@@ -176,7 +177,7 @@ static inline void training_layer(struct training *t, uint32_t layer)
 		t->slices[r]->values[t->slices[r]->n_values++] = t->sequence[r]++;
 		last = meeting[r]->start_ns > last ? meeting[r]->start_ns : last;
 	}
-	meeting[0]->site = t->root ? t->root : t->collective;
+	meeting[0]->template = t->root ? t->root : t->collective;
 	for (uint32_t r = 0; r < t->ranks; r++) {
 		meeting[r]->duration_ns = last + 90000 - meeting[r]->start_ns;
 		t->comm[r] = last + 91000;
@@ -195,7 +196,7 @@ static inline void training_end(struct training *t, uint32_t r)
 	op->duration_ns = 2500;
 	s->values[s->n_values++] = 4096;
 	e = &s->events[s->n_events++];
-	*e = (struct fmt_event){.site = t->sync, .start_ns = t->host[r] + 1000};
+	*e = (struct fmt_event){.template = t->sync, .start_ns = t->host[r] + 1000};
 	e->duration_ns = t->runs_ahead ? 1000 : op->start_ns + 4000 - e->start_ns;
 	t->host[r] = e->start_ns + e->duration_ns;
 	if (t->runs_ahead)
@@ -203,21 +204,22 @@ static inline void training_end(struct training *t, uint32_t r)
 	else
 		t->compute[r] = t->comm[r] = t->host[r];
 	e = &s->ranges[s->n_ranges++];
-	*e = (struct fmt_event){
-		.site = t->mark, .start_ns = t->host[r] - 1, .first_value = (uint32_t)s->n_values};
+	*e = (struct fmt_event){.template = t->mark,
+				.start_ns = t->host[r] - 1,
+				.first_value = (uint32_t)s->n_values};
 	s->values[s->n_values++] = -5;
 	s->values[s->n_values++] = made_string(&t->made, TRAINING_HOSTILE);
 	s->values[s->n_values++] = made_string(&t->made, r % 2 ? "[[2,3],[]]" : "[2,");
 	for (uint32_t i = 0; i < t->polls + (t->address != 0); i++)
 		s->events[s->n_events++] =
-			(struct fmt_event){.site = i < t->polls ? t->poll : t->total,
+			(struct fmt_event){.template = i < t->polls ? t->poll : t->total,
 					   .start_ns = t->host[r] + i,
 					   .first_value = (uint32_t)s->n_values};
 	if (t->address)
 		s->values[s->n_values++] = t->address;
 	s->iteration.duration_ns = t->host[r] - s->iteration.start_ns;
 	e = &s->ranges[s->n_ranges++];
-	*e = (struct fmt_event){.site = t->step,
+	*e = (struct fmt_event){.template = t->step,
 				.start_ns = s->iteration.start_ns,
 				.duration_ns = s->iteration.duration_ns};
 	t->host[r] += 20000;

@@ -3,8 +3,8 @@
 
 #include "base/scope.h"
 #include "capture/recorder/processes.h"
-#include "formats/trace/json.h"
 #include "formats/render/grid.h"
+#include "formats/trace/json.h"
 #include "tools/cli.h"
 #include "tools/gpucapture/capture_unseen.h"
 #include "tools/progress.h"

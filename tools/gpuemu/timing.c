@@ -30,17 +30,18 @@ static void rows_done(struct rows *r)
 
 /* "[1, 2, 3]" into three numbers; zeroes when there is none. */
 static void three(const struct fmt_names *names, const struct fmt_slice *slice,
-		  const struct fmt_event *e, const struct fmt_site *site, const char *key,
+		  const struct fmt_event *e, const struct fmt_template *template, const char *key,
 		  int64_t *ret)
 {
 	int64_t value = 0;
 	uint32_t index;
 	const char *s;
 
-	if (fmt_site_varying(names, site, key, &index) && e->first_value + index < slice->n_values)
+	if (fmt_template_varying(names, template, key, &index) &&
+	    e->first_value + index < slice->n_values)
 		value = slice->values[e->first_value + index];
 	else
-		fmt_site_const(names, site, key, &value);
+		fmt_template_const(names, template, key, &value);
 	s = fmt_string(names, (fmt_str)value, NULL);
 	if (sscanf(s, " [%" SCNd64 " ,%" SCNd64 " ,%" SCNd64, &ret[0], &ret[1], &ret[2]) != 3)
 		memset(ret, 0, 3 * sizeof(*ret));
@@ -63,25 +64,25 @@ static const char *copy_name(const char *name)
 }
 
 static int collective(const struct fmt_names *names, const struct fmt_event *e,
-		      const struct fmt_site *site, const int64_t *values, struct row *ret)
+		      const struct fmt_template *template, const int64_t *values, struct row *ret)
 {
 	int64_t op = 0, comm = -1, group, peers;
 
-	fmt_site_const(names, site, FMT_KEY_OP, &op);
-	if (!op || !fmt_value_int(names, e, site, values, FMT_KEY_BYTES, &ret->key[BYTES]) ||
-	    !fmt_value_int(names, e, site, values, FMT_KEY_COMM, &comm) ||
-	    !fmt_value_int(names, e, site, values, FMT_KEY_SEQ, &ret->key[SEQ]) ||
+	fmt_template_const(names, template, FMT_KEY_OP, &op);
+	if (!op || !fmt_value_int(names, e, template, values, FMT_KEY_BYTES, &ret->key[BYTES]) ||
+	    !fmt_value_int(names, e, template, values, FMT_KEY_COMM, &comm) ||
+	    !fmt_value_int(names, e, template, values, FMT_KEY_SEQ, &ret->key[SEQ]) ||
 	    ret->key[BYTES] < 0 || comm < 0 || comm >= fmt_n_comms(names))
 		return 0;
 	ret->name = fmt_string(names, (fmt_str)op, NULL);
 	/* Also an all-to-all that is made of sends and receives: the program makes it so again. */
-	if (fmt_site_const(names, site, FMT_KEY_TO, &peers) ||
-	    fmt_site_const(names, site, FMT_KEY_FROM, &peers))
+	if (fmt_template_const(names, template, FMT_KEY_TO, &peers) ||
+	    fmt_template_const(names, template, FMT_KEY_FROM, &peers))
 		ret->name = "send_recv";
 	ret->key[COMM] = comm;
 	ret->key[RANKS] = fmt_comm(names, (uint32_t)comm)->n_ranks;
 	/* The trace may have some of the ranks only. */
-	if (fmt_value_int(names, e, site, values, "Group size", &group) && group > 0)
+	if (fmt_value_int(names, e, template, values, "Group size", &group) && group > 0)
 		ret->key[RANKS] = group;
 	return 1;
 }
@@ -90,29 +91,29 @@ static int collective(const struct fmt_names *names, const struct fmt_event *e,
 static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
 		  const struct fmt_event *e, struct row *ret)
 {
-	const struct fmt_site *site = fmt_site(names, e->site);
+	const struct fmt_template *template = fmt_template(names, e->template);
 	const int64_t *values = fmt_event_values(slice, e);
 	int64_t symbol;
 
 	*ret = (struct row){.ns = e->duration_ns};
-	if (!site || e->duration_ns < 0)
+	if (!template || e->duration_ns < 0)
 		return 0;
-	ret->kind = site->kind;
-	if (!fmt_site_const(names, site, FMT_KEY_SYMBOL, &symbol))
-		symbol = site->name;
+	ret->kind = template->kind;
+	if (!fmt_template_const(names, template, FMT_KEY_SYMBOL, &symbol))
+		symbol = template->name;
 	ret->name = fmt_string(names, (fmt_str)symbol, NULL);
-	switch (site->kind) {
+	switch (template->kind) {
 	case FMT_KERNEL:
-		three(names, slice, e, site, "grid", ret->key);
-		three(names, slice, e, site, "block", ret->key + 3);
+		three(names, slice, e, template, "grid", ret->key);
+		three(names, slice, e, template, "block", ret->key + 3);
 		return 1;
 	case FMT_MEMCPY:
 		ret->name = copy_name(ret->name);
 		return ret->name &&
-		       fmt_value_int(names, e, site, values, "bytes", &ret->key[BYTES]) &&
+		       fmt_value_int(names, e, template, values, "bytes", &ret->key[BYTES]) &&
 		       ret->key[BYTES] >= 0;
 	case FMT_COLLECTIVE:
-		return collective(names, e, site, values, ret);
+		return collective(names, e, template, values, ret);
 	default:
 		return 0;
 	}

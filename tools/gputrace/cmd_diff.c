@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/trace/json.h"
-#include "formats/render/report/compare.h"
 #include "formats/render/grid.h"
+#include "formats/render/report/compare.h"
+#include "formats/trace/json.h"
 #include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/damage.h"
@@ -40,11 +40,11 @@ static void put_text(const struct fmt_difference *d, const char *const *paths, b
 	text_printf(out, "%s and %s part", paths[0], paths[1]);
 	if (d->rank >= 0)
 		text_printf(out, " at GPU %" PRId64, d->rank);
-	if (d->lane[0]) {
+	if (d->track[0]) {
 		text_str(out, ", ");
 		put_iteration(d->iteration, out);
 		text_str(out, ", ");
-		text_harmless(out, d->lane, strlen(d->lane), sizeof(d->lane));
+		text_harmless(out, d->track, strlen(d->track), sizeof(d->track));
 		text_printf(out, ", number %" PRIu64, d->event);
 	}
 	text_str(out, ": ");
@@ -67,9 +67,9 @@ static void put_json(const struct fmt_difference *d, bool same_id, uint64_t n_da
 		fmt_json_open(&j, "difference", '{');
 		if (d->rank >= 0)
 			fmt_json_i64(&j, "gpu", d->rank);
-		if (d->lane[0]) {
+		if (d->track[0]) {
 			fmt_json_i64(&j, "iteration", d->iteration);
-			fmt_json_str(&j, "lane", d->lane);
+			fmt_json_str(&j, "track", d->track);
 			fmt_json_u64(&j, "number", d->event);
 		}
 		fmt_json_bytes(&j, "first", d->first.data, d->first.len);

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/render/grid.h"
+#include "formats/trace/json.h"
 
 static uint64_t n_records(const struct fmt_trace *t)
 {

@@ -13,7 +13,7 @@
 
 #define MOST_HEX 4096 /* of bytes without a meaning */
 
-void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fmt_site *like)
+void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fmt_template *like)
 {
 	m->names = names;
 	m->like = like;

@@ -13,15 +13,15 @@ struct rec_args {
 	struct fmt_names *names;
 	struct fmt_arg args[REC_MOST_ARGS]; /* all of them vary */
 	int64_t values[REC_MOST_ARGS];
-	uint32_t n, most, left_out;  /* those that found no place */
-	const struct fmt_site *like; /* of the function's last call; NULL */
-	bool unlike;		     /* other arguments than that one's */
+	uint32_t n, most, left_out;	 /* those that found no place */
+	const struct fmt_template *like; /* of the function's last call; NULL */
+	bool unlike;			 /* other arguments than that one's */
 	int error;
 };
 
 /* Begins with none; what is in there need not be zero. Nearly always a call has the arguments of
- * the function's last one, whose site is `like`; NULL where there was none. */
-void rec_args_begin(struct rec_args *a, struct fmt_names *names, const struct fmt_site *like);
+ * the function's last one, whose template is `like`; NULL where there was none. */
+void rec_args_begin(struct rec_args *a, struct fmt_names *names, const struct fmt_template *like);
 
 /* Adds those of the call, with what they point to. */
 void rec_args_of(struct rec_args *a, const struct rec_call *c);

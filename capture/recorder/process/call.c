@@ -102,33 +102,33 @@ static const char *category_of(const struct rec_call *c)
 	return c->api && c->api->library < ARRAY_SIZE(names) ? names[c->api->library] : "unknown";
 }
 
-static int make_site(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
+static int make_template(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
 {
 	const char *category = category_of(c);
-	struct fmt_site site = {.kind = FMT_CALL, .n_args = m->n, .args = m->args};
-	int r = fmt_names_string(m->names, c->name, strlen(c->name), &site.name);
+	struct fmt_template template = {.kind = FMT_CALL, .n_args = m->n, .args = m->args};
+	int r = fmt_names_string(m->names, c->name, strlen(c->name), &template.name);
 
 	if (r == 0)
-		r = fmt_names_string(m->names, category, strlen(category), &site.category);
-	return r < 0 ? r : fmt_names_site(m->names, &site, ret);
+		r = fmt_names_string(m->names, category, strlen(category), &template.category);
+	return r < 0 ? r : fmt_names_template(m->names, &template, ret);
 }
 
-/* The site of the function's last call, plus 1; NULL of one without a description. */
-static uint32_t *last_site(const struct rec_call *c)
+/* The template of the function's last call, plus 1; NULL of one without a description. */
+static uint32_t *last_template(const struct rec_call *c)
 {
-	return c->api ? &c->process->last_sites[c->record->api] : NULL;
+	return c->api ? &c->process->last_templates[c->record->api] : NULL;
 }
 
-static int site_of(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
+static int template_of(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
 {
-	uint32_t *last = last_site(c);
+	uint32_t *last = last_template(c);
 	int r = 0;
 
 	if (rec_args_are_like(m)) {
 		*ret = *last - 1;
 		return 0;
 	}
-	r = make_site(m, c, ret);
+	r = make_template(m, c, ret);
 	if (r == 0 && last)
 		*last = *ret + 1;
 	return r;
@@ -139,29 +139,29 @@ struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
 	return (struct rec_event){.start_ns = c->start_ns,
 				  .duration_ns = c->end_ns - c->start_ns,
 				  .correlation = c->record->id + 1,
-				  .lane = c->thread->lane,
+				  .track = c->thread->track,
 				  .call = REC_NONE,
 				  .device = (int16_t)rec_current_device(c),
 				  .kind = kind};
 }
 
-static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t site)
+static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t template)
 {
 	if (c->end_ns < p->last_call_ns)
 		return;
 	p->last_call_ns = c->end_ns;
-	p->last_call = fmt_site(p->names, site)->name;
+	p->last_call = fmt_template(p->names, template)->name;
 }
 
 int rec_call_add(struct rec_call *c)
 {
 	struct rec_args m;
 	struct rec_event e = rec_call_event(c, FMT_CALL);
-	const uint32_t *last = last_site(c);
+	const uint32_t *last = last_template(c);
 	int r;
 
 	rec_args_begin(&m, c->process->names,
-		       last && *last ? fmt_site(c->process->names, *last - 1) : NULL);
+		       last && *last ? fmt_template(c->process->names, *last - 1) : NULL);
 	rec_args_of(&m, c);
 	rec_args_put(&m, "result", FMT_INT, c->record->result);
 	if (c->record->head.flags & CAP_CALL_UNENDED)
@@ -169,14 +169,14 @@ int rec_call_add(struct rec_call *c)
 	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
 		rec_args_put(&m, "repeated", FMT_INT, (int64_t)c->record->words[c->n_words - 1]);
 	rec_args_end(&m);
-	r = m.error < 0 ? m.error : site_of(&m, c, &e.site);
+	r = m.error < 0 ? m.error : template_of(&m, c, &e.template);
 	if (r == 0)
-		r = fmt_rows_add(c->process->lanes[e.lane].calls, e.site, m.values, m.n,
+		r = fmt_rows_add(c->process->tracks[e.track].calls, e.template, m.values, m.n,
 				 &e.first_value);
 	if (r == 0)
 		r = rec_add_event(c->process, &e, &c->event);
 	if (r == 0)
-		note_last(c->process, c, e.site);
+		note_last(c->process, c, e.template);
 	if (r == 0)
 		rec_digests_await(c->process, c->record->id, c->event);
 	c->process->counts.calls++;

@@ -38,7 +38,7 @@ struct rec_sent {
 };
 
 struct rec_thread {
-	uint32_t lane;
+	uint32_t track;
 	uint32_t ring;
 	uint64_t seen, over; /* ordinals: the largest that was looked at; all up to there were */
 	uint64_t contexts[REC_CONTEXT_DEPTH]; /* the last is current */
@@ -116,7 +116,7 @@ struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle);
 /* The device of the thread's current context; -1 unknown. */
 int rec_current_device(const struct rec_call *c);
 
-/* What happened while the call lasted: an event on its thread, of no site yet. */
+/* What happened while the call lasted: an event on its thread, of no template yet. */
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
 
 /* Adds the call itself, with its arguments by meaning. */

@@ -224,12 +224,12 @@ static bool is_kernel(const struct rec_process *p, const struct rec_launched *l)
 
 static uint32_t stream_of(const struct rec_process *p, const struct rec_launched *l)
 {
-	return l->captured ? l->stream : (uint32_t)p->lanes[p->events[l->event].lane].number;
+	return l->captured ? l->stream : (uint32_t)p->tracks[p->events[l->event].track].number;
 }
 
 static int device_of(const struct rec_process *p, const struct rec_launched *l)
 {
-	return l->captured ? -1 : p->lanes[p->events[l->event].lane].device;
+	return l->captured ? -1 : p->tracks[p->events[l->event].track].device;
 }
 
 /* How sure it is that a kernel is of a call: it is on its stream; on the device of its

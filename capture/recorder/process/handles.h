@@ -15,7 +15,7 @@ struct rec_thing {
 	uint8_t gone;
 	uint8_t known;	    /* its making was seen */
 	int32_t device;	    /* contexts, streams, events, communicators; -1 unknown */
-	uint32_t lane;	    /* streams: plus 1; 0 none yet */
+	uint32_t track;	    /* streams: plus 1; 0 none yet */
 	uint32_t index;	    /* communicators: among those of the process */
 	fmt_str name;	    /* functions */
 	uint64_t bytes;	    /* memory */

@@ -40,41 +40,41 @@ void rec_op_list(struct rec_call *c, struct rec_op *o, const char *key, const in
 }
 
 /* Branches of graphs are streams with numbers of their own. */
-static int branch_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret)
+static int branch_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret)
 {
-	for (uint32_t i = 0; i < p->n_lanes; i++)
-		if (p->lanes[i].kind == FMT_STREAM && p->lanes[i].number == lane->number &&
-		    p->lanes[i].device == lane->device) {
+	for (uint32_t i = 0; i < p->n_tracks; i++)
+		if (p->tracks[i].kind == FMT_STREAM && p->tracks[i].number == track->number &&
+		    p->tracks[i].device == track->device) {
 			*ret = i;
 			return 0;
 		}
-	return rec_add_lane(p, lane, ret);
+	return rec_add_track(p, track, ret);
 }
 
-/* The lane of a stream, which begins with its first operation. */
-static int lane_of(struct rec_call *c, struct rec_thing *stream, uint32_t branch, uint32_t *ret)
+/* The track of a stream, which begins with its first operation. */
+static int track_of(struct rec_call *c, struct rec_thing *stream, uint32_t branch, uint32_t *ret)
 {
-	const struct rec_lane lane = {.kind = FMT_STREAM,
-				      .device = (int16_t)stream->device,
-				      .number = stream->number +
-						(int64_t)branch * REC_BRANCH_NUMBERS};
+	const struct rec_track track = {.kind = FMT_STREAM,
+					.device = (int16_t)stream->device,
+					.number = stream->number +
+						  (int64_t)branch * REC_BRANCH_NUMBERS};
 	int r = 0;
 
 	if (branch > 0)
-		return branch_lane(c->process, &lane, ret);
-	if (stream->lane == 0) {
-		r = rec_add_lane(c->process, &lane, ret);
+		return branch_track(c->process, &track, ret);
+	if (stream->track == 0) {
+		r = rec_add_track(c->process, &track, ret);
 		if (r == 0)
-			stream->lane = *ret + 1;
+			stream->track = *ret + 1;
 	}
-	*ret = stream->lane - 1;
+	*ret = stream->track - 1;
 	return r;
 }
 
 /* The call and its operation belong to the same device. */
 static void put_device(struct rec_call *c, int device)
 {
-	struct rec_lane *thread = &c->process->lanes[c->thread->lane];
+	struct rec_track *thread = &c->process->tracks[c->thread->track];
 
 	rec_call_is_on(c, device);
 	if (thread->device < 0)
@@ -138,9 +138,9 @@ int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec
 			      .device = (int16_t)stream->device,
 			      .index = o->index,
 			      .kind = (uint8_t)o->kind,
-			      .site = o->site};
+			      .template = o->template};
 	uint32_t event;
-	int r = lane_of(c, stream, o->branch, &e.lane);
+	int r = track_of(c, stream, o->branch, &e.track);
 
 	if (r == 0)
 		put_device(c, stream->device);
@@ -157,15 +157,15 @@ int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec
 int rec_op_add(struct rec_call *c, struct rec_thing *stream, struct rec_op *o)
 {
 	struct fmt_names *names = c->process->names;
-	struct fmt_site site = {
+	struct fmt_template template = {
 		.kind = (uint8_t)o->kind, .name = o->name, .n_args = o->n_args, .args = o->args};
 	int r = o->error;
 
 	if (r == 0 && stream->capturing)
 		return capture(c, stream, o);
 	if (r == 0)
-		r = fmt_names_string(names, o->category, strlen(o->category), &site.category);
+		r = fmt_names_string(names, o->category, strlen(o->category), &template.category);
 	if (r == 0)
-		r = fmt_names_site(names, &site, &o->site);
+		r = fmt_names_template(names, &template, &o->template);
 	return r < 0 ? r : rec_op_add_at(c, stream, o);
 }

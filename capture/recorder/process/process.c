@@ -25,12 +25,12 @@ void rec_process_free(struct rec_process *p)
 	rec_spans_done(&p->memory);
 	rec_spans_done(&p->locked);
 	rec_process_forget(p);
-	for (size_t i = 0; i < p->n_lanes; i++) {
-		if (p->lanes[i].calls)
-			fmt_rows_done(p->lanes[i].calls);
-		free(p->lanes[i].calls);
+	for (size_t i = 0; i < p->n_tracks; i++) {
+		if (p->tracks[i].calls)
+			fmt_rows_done(p->tracks[i].calls);
+		free(p->tracks[i].calls);
 	}
-	free(p->lanes);
+	free(p->tracks);
 	free(p->collectives);
 	free(p->messages);
 	free(p->comms);
@@ -40,8 +40,8 @@ void rec_process_free(struct rec_process *p)
 	free(p->images);
 	free(p->pages);
 	free(p->facts);
-	free(p->last_sites);
-	free(p->kernel_sites);
+	free(p->last_templates);
+	free(p->kernel_templates);
 	free(p->unknown);
 	free(p->open);
 	free(p->marks);
@@ -59,8 +59,8 @@ int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 	p->names = names;
 	p->pid = pid;
 	p->started = started;
-	p->last_sites = calloc(api_count() + (size_t)1, sizeof(*p->last_sites));
-	if (!p->last_sites || rec_handles_new(&p->things) < 0)
+	p->last_templates = calloc(api_count() + (size_t)1, sizeof(*p->last_templates));
+	if (!p->last_templates || rec_handles_new(&p->things) < 0)
 		return -ENOMEM;
 	*ret = take(p);
 	return 0;
@@ -85,17 +85,17 @@ int rec_add_range(struct rec_process *p, const struct rec_event *e)
 	return 0;
 }
 
-int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret)
+int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret)
 {
 	struct fmt_rows *calls = NULL;
 
-	if (array_reserve(&p->lanes, p->n_lanes + 1, &p->lanes_cap) < 0)
+	if (array_reserve(&p->tracks, p->n_tracks + 1, &p->tracks_cap) < 0)
 		return -ENOMEM;
-	if (lane->kind == FMT_THREAD && !(calls = calloc(1, sizeof(*calls))))
+	if (track->kind == FMT_THREAD && !(calls = calloc(1, sizeof(*calls))))
 		return -ENOMEM;
-	*ret = (uint32_t)p->n_lanes;
-	p->lanes[p->n_lanes] = *lane;
-	p->lanes[p->n_lanes++].calls = calls;
+	*ret = (uint32_t)p->n_tracks;
+	p->tracks[p->n_tracks] = *track;
+	p->tracks[p->n_tracks++].calls = calls;
 	return 0;
 }
 

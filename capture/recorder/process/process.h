@@ -2,7 +2,7 @@
 
 /* One traced process while it is recorded: what its handles stand for, and the events that its
  * calls made, in the order in which the calls ended. Which rank they are part of is decided later
- * (run.h), so lanes are the process's own. One thread.
+ * (run.h), so tracks are the process's own. One thread.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "capture/recorder/process/times.h"
 #include "formats/api/api.h"
 #include "formats/run/meetings.h"
-#include "formats/trace/names.h"
 #include "formats/run/rows.h"
+#include "formats/trace/names.h"
 
 #include <stdbool.h>
 
@@ -26,16 +26,16 @@
 struct rec_event {
 	int64_t start_ns, duration_ns;
 	uint64_t correlation; /* 1 + id of the call; ops have their call's */
-	uint32_t first_value; /* of the process's values; of a call, the row of its lane's calls */
-	uint32_t site, lane;
+	uint32_t first_value; /* of the process's values; of a call, the row of its track's calls */
+	uint32_t template, track;
 	uint32_t call;	/* ops: the event that launched it; else REC_NONE */
 	uint32_t index; /* ops: among those of their call */
 	int16_t device; /* -1: unknown */
 	uint8_t kind;	/* enum fmt_kind */
 };
 
-struct rec_lane {
-	uint8_t kind;	/* enum fmt_lane_kind */
+struct rec_track {
+	uint8_t kind;	/* enum fmt_track_kind */
 	int16_t device; /* of a stream; of a thread: the first that it launched on, or -1 */
 	int64_t number; /* thread id, or number of the stream */
 	fmt_str name;
@@ -66,7 +66,7 @@ struct rec_comm {
 	uint32_t splits; /* so many were made of it */
 	int16_t device;
 	uint32_t named; /* 1 + its number in the names; 0: it has none yet */
-	bool pairs;	/* sends and receives were seen: meetings are those of formats/run/meetings.h */
+	bool pairs; /* sends and receives were seen: meetings are those of formats/run/meetings.h */
 	int64_t seq; /* of the next collective or meeting, where they are numbered as they come */
 };
 
@@ -124,7 +124,7 @@ struct rec_counts {
 enum rec_ending { REC_EXITED, REC_RUNNING, REC_KILLED };
 
 struct rec_thread;
-struct rec_kernel_site;
+struct rec_kernel_template;
 
 struct rec_process {
 	int32_t pid;
@@ -148,8 +148,8 @@ struct rec_process {
 	size_t n_ranges, ranges_cap;
 	int64_t *values;
 	size_t n_values, values_cap;
-	struct rec_lane *lanes;
-	size_t n_lanes, lanes_cap;
+	struct rec_track *tracks;
+	size_t n_tracks, tracks_cap;
 	struct rec_collective *collectives;
 	size_t n_collectives, collectives_cap;
 	struct fmt_message *messages;
@@ -168,9 +168,10 @@ struct rec_process {
 	size_t n_pages, pages_cap;
 	struct rec_fact *facts;
 	size_t n_facts, facts_cap;
-	uint32_t *last_sites; /* owned: 1 + that of the last call of each function of formats/api */
-	struct rec_kernel_site *kernel_sites; /* owned: of launches; see work.c */
-	fmt_str *unknown;		      /* names of calls without a description, by number */
+	uint32_t *last_templates; /* owned: 1 + that of the last call of each function of
+				     formats/api */
+	struct rec_kernel_template *kernel_templates; /* owned: of launches; see work.c */
+	fmt_str *unknown; /* names of calls without a description, by number */
 	size_t unknown_cap;
 	struct rec_open *open; /* ranges that may end on another thread */
 	size_t n_open, open_cap;
@@ -192,7 +193,7 @@ define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 /* Each appends one; 0 or a negative errno. */
 int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *ret);
 int rec_add_range(struct rec_process *p, const struct rec_event *e);
-int rec_add_lane(struct rec_process *p, const struct rec_lane *lane, uint32_t *ret);
+int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret);
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
 int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);

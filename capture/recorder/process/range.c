@@ -3,27 +3,28 @@
 
 #include "base/array.h"
 
-static int site_of(struct rec_process *p, enum fmt_kind kind, const struct rec_open *o,
-		   uint32_t *ret)
+static int template_of(struct rec_process *p, enum fmt_kind kind, const struct rec_open *o,
+		       uint32_t *ret)
 {
-	struct fmt_site site = {.kind = (uint8_t)kind, .name = o->text, .category = o->domain};
+	struct fmt_template template = {
+		.kind = (uint8_t)kind, .name = o->text, .category = o->domain};
 	int r = 0;
 
-	if (site.category == 0)
-		r = fmt_names_string(p->names, "nvtx", 4, &site.category);
-	return r < 0 ? r : fmt_names_site(p->names, &site, ret);
+	if (template.category == 0)
+		r = fmt_names_string(p->names, "nvtx", 4, &template.category);
+	return r < 0 ? r : fmt_names_template(p->names, &template, ret);
 }
 
-static int add(struct rec_process *p, uint32_t lane, enum fmt_kind kind, const struct rec_open *o,
+static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind, const struct rec_open *o,
 	       int64_t end_ns)
 {
 	struct rec_event e = {.start_ns = o->start_ns,
 			      .duration_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0,
-			      .lane = lane,
+			      .track = track,
 			      .call = REC_NONE,
 			      .device = -1,
 			      .kind = (uint8_t)kind};
-	int r = site_of(p, kind, o, &e.site);
+	int r = template_of(p, kind, o, &e.template);
 
 	return r < 0 ? r : rec_add_range(p, &e);
 }
@@ -56,12 +57,12 @@ static int pop(struct rec_process *p, struct rec_thread *t, const struct rec_ope
 		if (o.domain != end->domain)
 			continue;
 		memmove(&t->open[i], &t->open[i + 1], (--t->n_open - i) * sizeof(*t->open));
-		return add(p, t->lane, FMT_RANGE, &o, end->start_ns);
+		return add(p, t->track, FMT_RANGE, &o, end->start_ns);
 	}
 	return 0;
 }
 
-static int finish(struct rec_process *p, uint32_t lane, const struct rec_open *end)
+static int finish(struct rec_process *p, uint32_t track, const struct rec_open *end)
 {
 	for (size_t i = p->n_open; i-- > 0;) {
 		struct rec_open o = p->open[i];
@@ -69,7 +70,7 @@ static int finish(struct rec_process *p, uint32_t lane, const struct rec_open *e
 		if (o.key != end->key)
 			continue;
 		p->open[i] = p->open[--p->n_open];
-		return add(p, lane, FMT_RANGE, &o, end->start_ns);
+		return add(p, track, FMT_RANGE, &o, end->start_ns);
 	}
 	return 0;
 }
@@ -99,9 +100,9 @@ int rec_range(struct rec_process *p, struct rec_thread *t, const struct cap_rang
 	case CAP_RANGE_START:
 		return push(&p->open, &p->n_open, &p->open_cap, &o);
 	case CAP_RANGE_END:
-		return finish(p, t->lane, &o);
+		return finish(p, t->track, &o);
 	case CAP_RANGE_MARK:
-		return add(p, t->lane, FMT_MARK, &o, o.start_ns);
+		return add(p, t->track, FMT_MARK, &o, o.start_ns);
 	case CAP_RANGE_ITERATION:
 		return mark(p, r);
 	default:

@@ -31,7 +31,7 @@ struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle)
 	if (handle == STREAM_LEGACY)
 		handle = context | STREAM_LEGACY;
 	else if (handle == STREAM_PER_THREAD)
-		handle = (context | STREAM_PER_THREAD) ^ (uint64_t)(t->lane + 1) << 48;
+		handle = (context | STREAM_PER_THREAD) ^ (uint64_t)(t->track + 1) << 48;
 	s = rec_handles_find(c->process->things, API_MEANING_STREAM, handle);
 	if (s)
 		return s;

@@ -6,9 +6,9 @@
 static void settle(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
 {
 	struct rec_event *op = &p->events[event];
-	struct rec_lane *lane = &p->lanes[op->lane];
+	struct rec_track *track = &p->tracks[op->track];
 
-	lane->timed = event > lane->timed ? event : lane->timed;
+	track->timed = event > track->timed ? event : track->timed;
 	if (end_ns < start_ns)
 		return;
 	/* Its host moment is read before the call's own, and the thread may be held up in between.
@@ -63,7 +63,7 @@ int rec_times_await(struct rec_process *p, uint32_t event)
 
 static bool is_lost(const struct rec_process *p, uint32_t event)
 {
-	return p->lanes[p->events[event].lane].timed > event + DISORDER;
+	return p->tracks[p->events[event].track].timed > event + DISORDER;
 }
 
 uint32_t rec_times_first(const struct rec_process *p, uint32_t from)

@@ -74,31 +74,31 @@ static void symbol_arg(struct rec_call *c, struct rec_op *o)
 		rec_op_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
 
-/* What a launch's site is made of. */
+/* What a launch's template is made of. */
 struct launch {
 	int64_t grid[3], block[3], shared;
 	int64_t symbol; /* a fmt_str */
 };
 
-/* The site of such launches: the last one of those that have this place. */
-struct rec_kernel_site {
+/* The template of such launches: the last one of those that have this place. */
+struct rec_kernel_template {
 	struct launch of;
-	uint32_t site; /* plus 1; 0: none */
+	uint32_t template; /* plus 1; 0: none */
 };
 
-#define KERNEL_SITES 256
+#define KERNEL_TEMPLATES 256
 
-/* Where its site is known, or can be kept; NULL without memory. */
-static struct rec_kernel_site *kernel_site(struct rec_process *p, const struct launch *l)
+/* Where its template is known, or can be kept; NULL without memory. */
+static struct rec_kernel_template *kernel_template(struct rec_process *p, const struct launch *l)
 {
 	uint64_t words[sizeof(*l) / 8], h = 0;
 
 	memcpy(words, l, sizeof(words));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
-	if (!p->kernel_sites)
-		p->kernel_sites = calloc(KERNEL_SITES, sizeof(*p->kernel_sites));
-	return p->kernel_sites ? &p->kernel_sites[h >> 56] : NULL;
+	if (!p->kernel_templates)
+		p->kernel_templates = calloc(KERNEL_TEMPLATES, sizeof(*p->kernel_templates));
+	return p->kernel_templates ? &p->kernel_templates[h >> 56] : NULL;
 }
 
 static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch *l)
@@ -126,7 +126,7 @@ static int launch_kernel(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "kernel"};
 	struct launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
-	struct rec_kernel_site *known;
+	struct rec_kernel_template *known;
 	struct rec_thing *stream;
 	uint64_t handle;
 	int r;
@@ -140,18 +140,18 @@ static int launch_kernel(struct rec_call *c)
 	c->process->counts.without_parameters += lacks_parameters(c);
 	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
 	l.symbol = o.name;
-	known = kernel_site(c->process, &l);
+	known = kernel_template(c->process, &l);
 	if (!stream || !known)
 		return -ENOMEM;
-	if (known->site && !stream->capturing && memcmp(&known->of, &l, sizeof(l)) == 0) {
-		o.site = known->site - 1;
+	if (known->template && !stream->capturing && memcmp(&known->of, &l, sizeof(l)) == 0) {
+		o.template = known->template - 1;
 		return rec_op_add_at(c, stream, &o);
 	}
 	r = name_launch(c, &o, &l);
 	if (r == 0)
 		r = rec_op_add(c, stream, &o);
 	if (r == 0 && !stream->capturing)
-		*known = (struct rec_kernel_site){l, o.site + 1};
+		*known = (struct rec_kernel_template){l, o.template + 1};
 	return r;
 }
 
@@ -197,7 +197,7 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_thing
 {
 	struct rec_process *p = c->process;
 	struct rec_op o = {.kind = FMT_SYNC};
-	struct fmt_site site = {.kind = FMT_SYNC, .args = o.args};
+	struct fmt_template template = {.kind = FMT_SYNC, .args = o.args};
 	struct rec_event e = rec_call_event(c, FMT_SYNC);
 	uint32_t at;
 
@@ -214,13 +214,13 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_thing
 			   (int64_t)event->recorded);
 		rec_op_arg(c, &o, "wait_on_cuda_event_id", FMT_INT, 1, event->number);
 	}
-	site.n_args = o.n_args;
+	template.n_args = o.n_args;
 	if (o.error == 0)
-		o.error = fmt_names_string(p->names, name, strlen(name), &site.name);
+		o.error = fmt_names_string(p->names, name, strlen(name), &template.name);
 	if (o.error == 0)
-		o.error = fmt_names_string(p->names, "cuda_sync", 9, &site.category);
+		o.error = fmt_names_string(p->names, "cuda_sync", 9, &template.category);
 	if (o.error == 0)
-		o.error = fmt_names_site(p->names, &site, &e.site);
+		o.error = fmt_names_template(p->names, &template, &e.template);
 	if (o.error == 0)
 		o.error = rec_add_values(p, o.values, o.n_values, &e.first_value);
 	return o.error < 0 ? o.error : rec_add_event(p, &e, &at);

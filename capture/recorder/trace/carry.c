@@ -47,7 +47,8 @@ static int carry_values(struct rec_process *p)
 
 		if (e->kind != FMT_CALL)
 			r = rec_add_values(p, old + e->first_value,
-					   fmt_site(p->names, e->site)->n_values, &e->first_value);
+					   fmt_template(p->names, e->template)->n_values,
+					   &e->first_value);
 	}
 	free(old);
 	return r;
@@ -78,24 +79,25 @@ static int carry_call(const struct rec_process *p, struct moved *m, struct rec_e
 		m->to = calloc(1, sizeof(*m->to));
 	if (!m->to)
 		return -ENOMEM;
-	m->from.rows = p->lanes[call->lane].calls;
+	m->from.rows = p->tracks[call->track].calls;
 	r = fmt_rows_read(&m->from, call->first_value, &values);
 	return r < 0 ? r
-		     : fmt_rows_add(m->to, call->site, values,
-				    fmt_site(p->names, call->site)->n_values, &call->first_value);
+		     : fmt_rows_add(m->to, call->template, values,
+				    fmt_template(p->names, call->template)->n_values,
+				    &call->first_value);
 }
 
 /* The same for calls. */
 static int carry_rows(struct rec_process *p)
 {
-	struct moved *m = calloc(p->n_lanes + 1, sizeof(*m));
+	struct moved *m = calloc(p->n_tracks + 1, sizeof(*m));
 	int r = m ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < p->n_events && r == 0; i++)
 		if (p->events[i].kind == FMT_CALL)
-			r = carry_call(p, &m[p->events[i].lane], &p->events[i]);
-	for (size_t i = 0; i < p->n_lanes && r == 0; i++) {
-		struct fmt_rows *calls = p->lanes[i].calls;
+			r = carry_call(p, &m[p->events[i].track], &p->events[i]);
+	for (size_t i = 0; i < p->n_tracks && r == 0; i++) {
+		struct fmt_rows *calls = p->tracks[i].calls;
 
 		if (!calls)
 			continue;
@@ -104,7 +106,7 @@ static int carry_rows(struct rec_process *p)
 			*calls = *m[i].to;
 		free(take(m[i].to));
 	}
-	moved_done(m, p->n_lanes);
+	moved_done(m, p->n_tracks);
 	return r;
 }
 
@@ -151,10 +153,10 @@ static void renumber(struct rec_process *p, const uint32_t *to)
 	renumber_collectives(p, to);
 	for (size_t i = 0; i < p->n_threads; i++)
 		renumber_launched(p->threads[i], to);
-	for (size_t i = 0; i < p->n_lanes; i++) {
-		uint32_t timed = to[p->lanes[i].timed];
+	for (size_t i = 0; i < p->n_tracks; i++) {
+		uint32_t timed = to[p->tracks[i].timed];
 
-		p->lanes[i].timed = timed == REC_NONE ? 0 : timed;
+		p->tracks[i].timed = timed == REC_NONE ? 0 : timed;
 	}
 }
 
@@ -167,7 +169,7 @@ int rec_process_carry(struct rec_process *p, const bool *gone)
 	if (!to)
 		return -ENOMEM;
 	to[p->n_events] =
-		REC_NONE; /* where there are no events, what lanes have for the last one */
+		REC_NONE; /* where there are no events, what tracks have for the last one */
 	for (size_t i = 0; i < p->n_events; i++) {
 		to[i] = gone[i] ? REC_NONE : (uint32_t)n;
 		if (!gone[i])

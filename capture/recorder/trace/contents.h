@@ -5,8 +5,8 @@
 #pragma once
 
 #include "capture/recorder/trace/ranks.h"
-#include "formats/trace/error.h"
 #include "formats/run/part.h"
+#include "formats/trace/error.h"
 
 /* Why a content is not in the trace. */
 enum rec_contents_reason {

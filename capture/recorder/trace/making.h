@@ -10,7 +10,7 @@
 
 struct rec_making;
 
-/* `names` is what the processes' sites are called; `window` is kept, too. */
+/* `names` is what the processes' templates are called; `window` is kept, too. */
 int rec_making_new(struct fmt_names *names, const struct rec_window *window, const char *path,
 		   struct rec_making **ret);
 /* Leaves what there is of the trace. */

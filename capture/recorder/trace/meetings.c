@@ -126,8 +126,8 @@ static int peers_of(const struct rec_process *p, const struct rec_collective *c,
 
 /* The collective as every importer writes it, in place of the kernel that it was taken for. What
  * varies of that comes behind what varies of every collective. */
-static int collective_site(const struct rec_process *p, const struct rec_collective *c,
-			   const struct fmt_comm *comm, fmt_str peers, uint32_t *site)
+static int collective_template(const struct rec_process *p, const struct rec_collective *c,
+			       const struct fmt_comm *comm, fmt_str peers, uint32_t *template)
 {
 	struct fmt_names *names = p->names;
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 5 + MORE_ARGS];
@@ -145,8 +145,8 @@ static int collective_site(const struct rec_process *p, const struct rec_collect
 
 	const int64_t values[] = {0,	 0,  c->op, c->dtype, c->bytes * ranks,
 				  group, to, from,  peers,    c->parts};
-	const struct fmt_site *kernel = fmt_site(names, *site);
-	struct fmt_site made = *kernel;
+	const struct fmt_template *kernel = fmt_template(names, *template);
+	struct fmt_template made = *kernel;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++) {
@@ -161,7 +161,7 @@ static int collective_site(const struct rec_process *p, const struct rec_collect
 	made.kind = FMT_COLLECTIVE;
 	made.args = args;
 	made.n_args = n;
-	return r < 0 ? r : fmt_names_site(names, &made, site);
+	return r < 0 ? r : fmt_names_template(names, &made, template);
 }
 
 static int settle(struct rec_process *p, const struct rec_collective *c,
@@ -170,8 +170,8 @@ static int settle(struct rec_process *p, const struct rec_collective *c,
 	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
 	struct rec_event *e = &p->events[c->event];
 	int64_t values[2 + MORE_ARGS] = {comm ? (int64_t)of->comm : -1, of->seq};
-	uint32_t n = fmt_site(p->names, e->site)->n_values;
-	int r = collective_site(p, c, comm, of->peers, &e->site);
+	uint32_t n = fmt_template(p->names, e->template)->n_values;
+	int r = collective_template(p, c, comm, of->peers, &e->template);
 
 	n = n < MORE_ARGS ? n : MORE_ARGS;
 	if (n > 0)
@@ -376,7 +376,7 @@ static void find_first(const struct fmt_run *run, uint32_t rank, int64_t *first,
 	for (size_t i = 0; i < r->n_events; i++) {
 		const int64_t *values = r->values + r->events[i].first_value;
 
-		if (fmt_site(run->names, r->events[i].site)->kind == FMT_COLLECTIVE &&
+		if (fmt_template(run->names, r->events[i].template)->kind == FMT_COLLECTIVE &&
 		    values[FMT_COLLECTIVE_COMM] >= 0 &&
 		    values[FMT_COLLECTIVE_SEQ] < first[values[FMT_COLLECTIVE_COMM]])
 			first[values[FMT_COLLECTIVE_COMM]] = values[FMT_COLLECTIVE_SEQ];

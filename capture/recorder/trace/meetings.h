@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The communicators of all processes and what was done in them, as formats/run/meetings.h pairs it. One
- * thread. */
+/* The communicators of all processes and what was done in them, as formats/run/meetings.h pairs it.
+ * One thread. */
 #pragma once
 
 #include "capture/recorder/trace/ranks.h"

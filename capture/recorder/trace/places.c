@@ -4,21 +4,21 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* What a lane of a process was called in a rank the last time. */
-struct rec_place_lane {
+/* What a track of a process was called in a rank the last time. */
+struct rec_place_track {
 	uint32_t rank; /* 1 + its index; 0: none yet */
-	uint32_t lane;
+	uint32_t track;
 	struct fmt_rows_reader others; /* its calls, where another has its numbers, too */
 };
 
 void rec_places_done(struct rec_places *p)
 {
-	for (size_t i = 0; p->lanes && i < p->n; i++) {
-		for (size_t k = 0; p->lanes[i] && k < p->processes[i]->n_lanes; k++)
-			fmt_rows_reader_done(&p->lanes[i][k].others);
-		free(p->lanes[i]);
+	for (size_t i = 0; p->tracks && i < p->n; i++) {
+		for (size_t k = 0; p->tracks[i] && k < p->processes[i]->n_tracks; k++)
+			fmt_rows_reader_done(&p->tracks[i][k].others);
+		free(p->tracks[i]);
 	}
-	free(p->lanes);
+	free(p->tracks);
 	free(p->first);
 	free(p->at);
 	*p = (struct rec_places){0};
@@ -29,23 +29,23 @@ uint32_t *rec_place(const struct rec_places *p, const struct rec_process *proces
 	return &p->at[p->first[process->index] + event];
 }
 
-int rec_places_lane(struct rec_places *p, uint32_t rank, const struct rec_process *process,
-		    uint32_t lane, uint32_t *ret)
+int rec_places_track(struct rec_places *p, uint32_t rank, const struct rec_process *process,
+		     uint32_t track, uint32_t *ret)
 {
-	struct rec_place_lane *known = &p->lanes[process->index][lane];
-	const struct rec_lane *l = &process->lanes[lane];
-	const struct fmt_lane named = {.kind = l->kind,
-				       .pid = l->kind == FMT_STREAM ? l->device : process->pid,
-				       .tid = l->number,
-				       .name = l->name};
+	struct rec_place_track *known = &p->tracks[process->index][track];
+	const struct rec_track *l = &process->tracks[track];
+	const struct fmt_track named = {.kind = l->kind,
+					.pid = l->kind == FMT_STREAM ? l->device : process->pid,
+					.tid = l->number,
+					.name = l->name};
 	int r = 0;
 
 	if (known->rank != rank + 1)
-		r = fmt_names_lane(p->run->names, rank, &named, &known->lane);
+		r = fmt_names_track(p->run->names, rank, &named, &known->track);
 	if (r < 0)
 		return r;
 	known->rank = rank + 1;
-	*ret = known->lane;
+	*ret = known->track;
 	return 0;
 }
 
@@ -63,25 +63,25 @@ static struct source source_of(const struct rec_places *p, uint32_t number)
 	return (struct source){p->processes[i], &p->processes[i]->events[number - p->first[i]]};
 }
 
-/* The rank and the lane there; 0 where the event is left out. */
+/* The rank and the track there; 0 where the event is left out. */
 static int find(struct rec_places *p, const struct rec_process *process, const struct rec_event *e,
-		uint32_t *rank, uint32_t *lane)
+		uint32_t *rank, uint32_t *track)
 {
 	int r;
 
 	*rank = rec_rank_of(p->ranks, process, e);
 	if (*rank == REC_NONE || (FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME))
 		return 0;
-	r = rec_places_lane(p, *rank, process, e->lane, lane);
+	r = rec_places_track(p, *rank, process, e->track, track);
 	return r < 0 ? r : 1;
 }
 
-/* ---- by rank and lane */
+/* ---- by rank and track */
 
 /* The events of one rank on their way. */
 struct list {
-	uint32_t *events;     /* owned: numbers among all, by lane */
-	size_t *ends, n, cap; /* owned: of each lane */
+	uint32_t *events;     /* owned: numbers among all, by track */
+	size_t *ends, n, cap; /* owned: of each track */
 };
 
 struct lists {
@@ -106,17 +106,17 @@ static size_t end_of(const struct rec_places *p, size_t process)
 
 /* Calls see() for each event that has a place. */
 static int each(struct rec_places *p, struct lists *l,
-		int (*see)(struct list *l, uint32_t lane, uint32_t number))
+		int (*see)(struct list *l, uint32_t track, uint32_t number))
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];
 
 		for (uint32_t k = 0; k < end_of(p, i); k++) {
-			uint32_t rank, lane;
-			int r = find(p, process, &process->events[k], &rank, &lane);
+			uint32_t rank, track;
+			int r = find(p, process, &process->events[k], &rank, &track);
 
 			if (r == 1)
-				r = see(&l->of[rank], lane, p->first[i] + k);
+				r = see(&l->of[rank], track, p->first[i] + k);
 			if (r < 0)
 				return r;
 		}
@@ -124,26 +124,26 @@ static int each(struct rec_places *p, struct lists *l,
 	return 0;
 }
 
-static int count(struct list *l, uint32_t lane, uint32_t number)
+static int count(struct list *l, uint32_t track, uint32_t number)
 {
 	size_t before = l->cap;
 
 	(void)number;
-	if (array_reserve(&l->ends, (size_t)lane + 1, &l->cap) < 0)
+	if (array_reserve(&l->ends, (size_t)track + 1, &l->cap) < 0)
 		return -ENOMEM;
 	memset(l->ends + before, 0, (l->cap - before) * sizeof(*l->ends));
-	l->ends[lane]++;
-	l->n = lane >= l->n ? (size_t)lane + 1 : l->n;
+	l->ends[track]++;
+	l->n = track >= l->n ? (size_t)track + 1 : l->n;
 	return 0;
 }
 
-static int put(struct list *l, uint32_t lane, uint32_t number)
+static int put(struct list *l, uint32_t track, uint32_t number)
 {
-	l->events[l->ends[lane]++] = number;
+	l->events[l->ends[track]++] = number;
 	return 0;
 }
 
-/* Makes room for what was counted; the ends are where the lanes begin, until it is put there. */
+/* Makes room for what was counted; the ends are where the tracks begin, until it is put there. */
 static int make_room(struct list *l, struct fmt_run_rank *rank)
 {
 	size_t sum = 0;
@@ -172,53 +172,54 @@ static int compare(const void *a, const void *b, void *places)
 	       ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
 }
 
-/* A lane's events were looked at in the order in which their calls ended: most are in order. */
+/* A track's events were looked at in the order in which their calls ended: most are in order. */
 static void sort(struct rec_places *p, struct list *l)
 {
-	for (size_t lane = 0, from = 0; lane < l->n; from = l->ends[lane++]) {
+	for (size_t track = 0, from = 0; track < l->n; from = l->ends[track++]) {
 		size_t i = from + 1;
 
-		while (i < l->ends[lane] && compare(&l->events[i - 1], &l->events[i], p) <= 0)
+		while (i < l->ends[track] && compare(&l->events[i - 1], &l->events[i], p) <= 0)
 			i++;
-		if (i < l->ends[lane])
-			qsort_r(l->events + from, l->ends[lane] - from, sizeof(*l->events), compare,
-				p);
+		if (i < l->ends[track])
+			qsort_r(l->events + from, l->ends[track] - from, sizeof(*l->events),
+				compare, p);
 	}
 }
 
 /* ---- the run's */
 
-/* Calls of two threads that have their numbers in common, one after the other, are one lane's. */
+/* Calls of two threads that have their numbers in common, one after the other, are one track's. */
 static int join_calls(struct rec_places *p, const struct rec_process *process,
 		      const struct rec_event *e, struct fmt_rows *rows, uint32_t *ret)
 {
-	struct fmt_rows_reader *reader = &p->lanes[process->index][e->lane].others;
+	struct fmt_rows_reader *reader = &p->tracks[process->index][e->track].others;
 	const int64_t *values;
 	int r;
 
-	reader->rows = process->lanes[e->lane].calls;
+	reader->rows = process->tracks[e->track].calls;
 	r = fmt_rows_read(reader, e->first_value, &values);
 	return r < 0 ? r
-		     : fmt_rows_add(rows, e->site, values,
-				    fmt_site(p->run->names, e->site)->n_values, ret);
+		     : fmt_rows_add(rows, e->template, values,
+				    fmt_template(p->run->names, e->template)->n_values, ret);
 }
 
 static int add_call(struct rec_places *p, struct fmt_run_part *part, struct source s,
 		    struct fmt_event *to)
 {
-	struct fmt_rows *rows = s.process->lanes[s.event->lane].calls;
+	struct fmt_rows *rows = s.process->tracks[s.event->track].calls;
 	size_t before = part->calls_cap;
 
-	if (array_reserve(&part->calls, (size_t)to->lane + 1, &part->calls_cap) < 0)
+	if (array_reserve(&part->calls, (size_t)to->track + 1, &part->calls_cap) < 0)
 		return -ENOMEM;
 	memset(part->calls + before, 0, (part->calls_cap - before) * sizeof(*part->calls));
-	part->n_calls = to->lane >= part->n_calls ? (size_t)to->lane + 1 : part->n_calls;
-	if (!part->calls[to->lane])
-		part->calls[to->lane] = rows;
+	part->n_calls = to->track >= part->n_calls ? (size_t)to->track + 1 : part->n_calls;
+	if (!part->calls[to->track])
+		part->calls[to->track] = rows;
 	to->first_value = s.event->first_value;
-	return part->calls[to->lane] == rows
+	return part->calls[to->track] == rows
 		       ? 0
-		       : join_calls(p, s.process, s.event, part->calls[to->lane], &to->first_value);
+		       : join_calls(p, s.process, s.event, part->calls[to->track],
+				    &to->first_value);
 }
 
 static int add_values(struct fmt_run_rank *run, size_t *cap, struct source s, uint32_t n,
@@ -245,25 +246,25 @@ static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
 	run->events = malloc((run->n_events + 1) * sizeof(*run->events));
 	if (!run->events)
 		return -ENOMEM;
-	for (uint32_t i = 0, lane = 0; i < run->n_events && r == 0; i++) {
+	for (uint32_t i = 0, track = 0; i < run->n_events && r == 0; i++) {
 		struct source s = source_of(p, l->events[i]);
 		const struct rec_event *e = s.event;
 		struct fmt_event *to = &run->events[i];
 
-		while (i == l->ends[lane])
-			lane++;
+		while (i == l->ends[track])
+			track++;
 		*to = (struct fmt_event){.start_ns = e->start_ns,
 					 .duration_ns = e->duration_ns,
 					 .correlation = e->correlation,
-					 .site = e->site,
-					 .lane = lane};
+					 .template = e->template,
+					 .track = track};
 		if (s.process != p->ranks->ranks[rank].process)
 			to->correlation = 0; /* joins calls and operations of one process */
 		if (e->kind == FMT_CALL)
 			r = add_call(p, &p->parts[rank], s, to);
 		else
-			r = add_values(run, &cap, s, fmt_site(p->run->names, e->site)->n_values,
-				       to);
+			r = add_values(run, &cap, s,
+				       fmt_template(p->run->names, e->template)->n_values, to);
 		p->at[l->events[i]] = i;
 		fmt_run_part_span(&p->parts[rank], to);
 	}
@@ -297,16 +298,16 @@ static int allocate(struct rec_places *p)
 	size_t n = 0;
 
 	p->first = calloc(p->n + 1, sizeof(*p->first));
-	p->lanes = calloc(p->n + 1, sizeof(*p->lanes));
-	if (!p->first || !p->lanes)
+	p->tracks = calloc(p->n + 1, sizeof(*p->tracks));
+	if (!p->first || !p->tracks)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];
 
 		p->first[i] = (uint32_t)n;
 		n += process->n_events;
-		p->lanes[i] = calloc(process->n_lanes + 1, sizeof(**p->lanes));
-		if (!p->lanes[i])
+		p->tracks[i] = calloc(process->n_tracks + 1, sizeof(**p->tracks));
+		if (!p->tracks[i])
 			return -ENOMEM;
 		for (size_t k = 0; k < end_of(p, i); k++)
 			p->without_times += FMT_IS_OP(process->events[k].kind) &&

@@ -17,8 +17,8 @@ struct rec_places {
 				 NULL: none are */
 	uint32_t *first;      /* owned: of the events of each process, in `at` */
 	uint32_t *at;	      /* owned: of each event, where it is; FMT_RUN_NONE */
-	struct rec_place_lane **lanes; /* owned: by process and lane */
-	uint64_t without_times;	       /* operations that are left out */
+	struct rec_place_track **tracks; /* owned: by process and track */
+	uint64_t without_times;		 /* operations that are left out */
 };
 
 /* Makes the events of the run's ranks, whose numbers it has, and what the parts say of them. 0 or a
@@ -31,6 +31,6 @@ void rec_places_done(struct rec_places *p);
 /* Where the event is among those of its rank; FMT_RUN_NONE: it is left out. */
 uint32_t *rec_place(const struct rec_places *p, const struct rec_process *process, uint32_t event);
 
-/* What the lane of a process is called in the rank. */
-int rec_places_lane(struct rec_places *p, uint32_t rank, const struct rec_process *process,
-		    uint32_t lane, uint32_t *ret);
+/* What the track of a process is called in the rank. */
+int rec_places_track(struct rec_places *p, uint32_t rank, const struct rec_process *process,
+		     uint32_t track, uint32_t *ret);

@@ -22,9 +22,9 @@ static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_process *p = processes[i];
 
-		for (size_t k = 0; k < p->n_lanes; k++)
-			if (p->lanes[k].device > most && p->lanes[k].device < MOST_DEVICES)
-				most = p->lanes[k].device;
+		for (size_t k = 0; k < p->n_tracks; k++)
+			if (p->tracks[k].device > most && p->tracks[k].device < MOST_DEVICES)
+				most = p->tracks[k].device;
 		for (size_t k = 0; k < p->n_comms; k++)
 			if (p->comms[k].device > most && p->comms[k].device < MOST_DEVICES)
 				most = p->comms[k].device;
@@ -38,8 +38,8 @@ static bool uses(const struct rec_process *p, uint32_t device)
 	for (size_t k = 0; k < p->n_comms; k++)
 		if (p->comms[k].device == (int)device)
 			return true;
-	for (size_t k = 0; k < p->n_lanes; k++)
-		if (p->lanes[k].kind == FMT_STREAM && p->lanes[k].device == (int)device)
+	for (size_t k = 0; k < p->n_tracks; k++)
+		if (p->tracks[k].kind == FMT_STREAM && p->tracks[k].device == (int)device)
 			return true;
 	return false;
 }
@@ -277,7 +277,7 @@ uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,
 {
 	if (e->call != REC_NONE)
 		e = &p->events[e->call];
-	return rec_rank_of_device(r, p, e->device >= 0 ? e->device : p->lanes[e->lane].device);
+	return rec_rank_of_device(r, p, e->device >= 0 ? e->device : p->tracks[e->track].device);
 }
 
 uint32_t rec_shared_process(const struct rec_ranks *r, uint32_t rank)

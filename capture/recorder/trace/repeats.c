@@ -27,18 +27,18 @@ static int by_launch(const void *a, const void *b)
 /* The thread that launches most. */
 static int busiest(const struct fmt_run_rank *run, const struct fmt_run_part *part, uint32_t *ret)
 {
-	uint32_t lanes = 0, best = 0;
+	uint32_t tracks = 0, best = 0;
 	scoped(free_ptr) uint32_t *counts = NULL;
 
 	for (size_t i = 0; i < run->n_events; i++)
-		lanes = run->events[i].lane >= lanes ? run->events[i].lane + 1 : lanes;
-	counts = calloc(lanes + (size_t)1, sizeof(*counts));
+		tracks = run->events[i].track >= tracks ? run->events[i].track + 1 : tracks;
+	counts = calloc(tracks + (size_t)1, sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n_events; i++)
 		if (part->call_of[i] != FMT_RUN_NONE)
-			counts[run->events[part->call_of[i]].lane]++;
-	for (uint32_t i = 1; i < lanes; i++)
+			counts[run->events[part->call_of[i]].track]++;
+	for (uint32_t i = 1; i < tracks; i++)
 		best = counts[i] > counts[best] ? i : best;
 	*ret = best;
 	return 0;
@@ -47,8 +47,8 @@ static int busiest(const struct fmt_run_rank *run, const struct fmt_run_part *pa
 static int list_launches(const struct fmt_run_rank *run, const struct fmt_run_part *part,
 			 int64_t from_ns, struct launch *list, size_t *n)
 {
-	uint32_t lane;
-	int r = busiest(run, part, &lane);
+	uint32_t track;
+	int r = busiest(run, part, &track);
 
 	*n = 0;
 	if (r < 0)
@@ -56,7 +56,7 @@ static int list_launches(const struct fmt_run_rank *run, const struct fmt_run_pa
 	for (size_t i = 0; i < run->n_events; i++) {
 		uint32_t call = part->call_of[i];
 
-		if (call == FMT_RUN_NONE || run->events[call].lane != lane ||
+		if (call == FMT_RUN_NONE || run->events[call].track != track ||
 		    run->events[call].start_ns < from_ns)
 			continue;
 		list[(*n)++] = (struct launch){run->events[call].start_ns, (uint32_t)i, call};
@@ -80,23 +80,23 @@ static int64_t end_of_last(const struct fmt_names *names, const struct fmt_run_r
 	uint32_t same = 0;
 
 	while (last + same < rank->n_events && before + same < last &&
-	       e[last + same].lane == e[last].lane &&
-	       fmt_site(names, e[last + same].site)->name ==
-		       fmt_site(names, e[before + same].site)->name)
+	       e[last + same].track == e[last].track &&
+	       fmt_template(names, e[last + same].template)->name ==
+		       fmt_template(names, e[before + same].template)->name)
 		same++;
 	if (same == 0)
 		return end_of(&e[last]);
 	return end_of(&e[last + same - 1]) + e[last].start_ns - end_of(&e[before + same - 1]);
 }
 
-/* Replaces the launches that begin an iteration by the outermost calls around them: calls of a lane
- * stand in order, enclosing before enclosed. */
+/* Replaces the launches that begin an iteration by the outermost calls around them: calls of a
+ * track stand in order, enclosing before enclosed. */
 static void enclose(const struct fmt_run_rank *run, struct launch *list, size_t n)
 {
 	const struct fmt_event *e = run->events;
 	uint32_t at = n > 0 ? list[0].call : 0, outer;
 
-	while (at > 0 && e[at - 1].lane == e[at].lane)
+	while (at > 0 && e[at - 1].track == e[at].track)
 		at--;
 	outer = at;
 	for (size_t i = 0; i < n; i++) {
@@ -168,7 +168,7 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 	int r = list && symbols ? list_launches(rank, part, from_ns, list, &n) : -ENOMEM;
 
 	for (size_t i = 0; i < n && r == 0; i++)
-		symbols[i] = fmt_site(run->names, rank->events[list[i].event].site)->name;
+		symbols[i] = fmt_template(run->names, rank->events[list[i].event].template)->name;
 	if (r == 0)
 		r = find(last, symbols, n, &starts, &n_starts);
 	for (size_t i = 0; i < n_starts && r == 0; i++)

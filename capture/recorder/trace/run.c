@@ -42,15 +42,16 @@ int rec_job_ranges(struct rec_job *j, const struct rec_process *p)
 	for (size_t i = 0; i < p->n_ranges; i++) {
 		const struct rec_event *e = &p->ranges[i];
 		uint32_t rank = rec_rank_of(&j->ranks, p, e);
-		struct fmt_event made = {
-			.start_ns = e->start_ns, .duration_ns = e->duration_ns, .site = e->site};
+		struct fmt_event made = {.start_ns = e->start_ns,
+					 .duration_ns = e->duration_ns,
+					 .template = e->template};
 		struct fmt_run_part *part;
 		int r;
 
 		if (rank == REC_NONE)
 			continue;
 		part = &j->parts[rank];
-		r = rec_places_lane(&j->places, rank, p, e->lane, &made.lane);
+		r = rec_places_track(&j->places, rank, p, e->track, &made.track);
 		if (r == 0 &&
 		    array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
 			r = -ENOMEM;
@@ -182,7 +183,7 @@ void rec_job_count(const struct rec_job *j, uint32_t rank)
 	ret->ranges += j->parts[rank].n_ranges;
 	ret->digests += j->parts[rank].n_digests;
 	for (size_t i = 0; i < run->n_events; i++) {
-		uint8_t kind = fmt_site(j->run.names, run->events[i].site)->kind;
+		uint8_t kind = fmt_template(j->run.names, run->events[i].template)->kind;
 
 		ret->calls += kind == FMT_CALL;
 		ret->ops += FMT_IS_OP(kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From what the processes did to a run as formats/ has it: ranks, lanes, communicators, iterations,
- * what follows from them by inference; and to a trace. One thread. */
+/* From what the processes did to a run as formats/ has it: ranks, tracks, communicators,
+ * iterations, what follows from them by inference; and to a trace. One thread. */
 #pragma once
 
 #include "capture/recorder/trace/contents.h"
@@ -21,8 +21,8 @@ struct rec_result {
 	uint64_t unmatched;		 /* collectives whose communicator is not known */
 };
 
-/* Writes the trace `path`, which must not exist. `names` has what the processes' sites are called,
- * and gets the rest. With no rank there is nothing to write: 0, and ret->n_ranks is 0. */
+/* Writes the trace `path`, which must not exist. `names` has what the processes' templates are
+ * called, and gets the rest. With no rank there is nothing to write: 0, and ret->n_ranks is 0. */
 int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
 		  const struct rec_window *window, const char *path, struct rec_result *ret,
 		  struct fmt_error *err);

@@ -68,7 +68,7 @@ static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e
 {
 	struct cap_step_name step;
 	size_t len;
-	const char *name = fmt_string(names, fmt_site(names, e->site)->name, &len);
+	const char *name = fmt_string(names, fmt_template(names, e->template)->name, &len);
 
 	if (!cap_step_name(name, len, &step))
 		return false;

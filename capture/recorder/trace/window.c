@@ -120,12 +120,12 @@ void rec_window_of_done(struct rec_window_of *of)
 	*of = (struct rec_window_of){0};
 }
 
-static bool is_message(const struct fmt_names *names, const struct fmt_site *site)
+static bool is_message(const struct fmt_names *names, const struct fmt_template *template)
 {
 	int64_t peers;
 
-	return fmt_site_const(names, site, FMT_KEY_TO, &peers) ||
-	       fmt_site_const(names, site, FMT_KEY_FROM, &peers);
+	return fmt_template_const(names, template, FMT_KEY_TO, &peers) ||
+	       fmt_template_const(names, template, FMT_KEY_FROM, &peers);
 }
 
 /* Counts what was done in communicators before this moment. */
@@ -134,11 +134,11 @@ static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
 {
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct fmt_event *e = &run->events[i];
-		const struct fmt_site *site = fmt_site(names, e->site);
+		const struct fmt_template *template = fmt_template(names, e->template);
 		int64_t comm;
 
-		if (site->kind != FMT_COLLECTIVE || moment(run, part, i) >= until_ns ||
-		    is_message(names, site))
+		if (template->kind != FMT_COLLECTIVE || moment(run, part, i) >= until_ns ||
+		    is_message(names, template))
 			continue;
 		comm = run->values[e->first_value + FMT_COLLECTIVE_COMM];
 		if (comm < 0)

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/chrome_head.h"
-#include "formats/render/export/chrome_site.h"
+#include "formats/render/export/chrome_template.h"
 #include "formats/trace/value.h"
 
 /* A correlation that a slice has seen. */
@@ -18,10 +18,10 @@ struct fmt_chrome {
 	bool merged;
 	uint32_t rank; /* unless merged */
 	struct fmt_chrome_base base;
-	struct fmt_chrome_lanes lanes;
+	struct fmt_chrome_tracks tracks;
 	struct fmt_chrome_values values;
-	struct fmt_chrome_site **sites; /* by number; NULL until first used */
-	size_t n_sites, sites_cap;
+	struct fmt_chrome_template **templates; /* by number; NULL until first used */
+	size_t n_templates, templates_cap;
 	struct seen *seen;
 	size_t seen_cap; /* a power of two */
 };
@@ -30,12 +30,12 @@ void fmt_chrome_free(struct fmt_chrome *x)
 {
 	if (!x)
 		return;
-	for (size_t i = 0; i < x->n_sites; i++)
-		fmt_chrome_site_free(x->sites[i]);
-	free(x->sites);
+	for (size_t i = 0; i < x->n_templates; i++)
+		fmt_chrome_template_free(x->templates[i]);
+	free(x->templates);
 	free(x->seen);
 	fmt_chrome_values_done(&x->values);
-	fmt_chrome_lanes_done(&x->lanes);
+	fmt_chrome_tracks_done(&x->tracks);
 	free(x);
 }
 
@@ -53,7 +53,7 @@ int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chr
 	x->merged = form == FMT_CHROME_MERGED && n_ranks != 1;
 	x->rank = form == FMT_CHROME_RANK ? rank : 0;
 	x->base = fmt_chrome_base(names, x->rank, x->merged ? n_ranks : 1);
-	r = fmt_chrome_lanes_init(&x->lanes, names, n_ranks, x->merged);
+	r = fmt_chrome_tracks_init(&x->tracks, names, n_ranks, x->merged);
 	if (r < 0)
 		return r;
 	*ret = take(x);
@@ -69,7 +69,7 @@ void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const stru
 		     struct text *out)
 {
 	if (x->merged)
-		fmt_chrome_head_merged(t, &x->lanes, part, &x->base, out);
+		fmt_chrome_head_merged(t, &x->tracks, part, &x->base, out);
 	else
 		fmt_chrome_head_rank(t, x->rank, out);
 }
@@ -110,7 +110,7 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 	memset(x->seen, 0, x->seen_cap * sizeof(*x->seen));
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_chrome_site *s = x->sites[e->site];
+		const struct fmt_chrome_template *s = x->templates[e->template];
 		struct seen *seen;
 
 		if (!e->correlation)
@@ -154,18 +154,18 @@ static size_t time_length(const struct fmt_chrome *x, int64_t ns)
 #define PUT(at, literal) text_put((at), (literal), strlen(literal))
 
 /* The process, the thread and the time. */
-static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_chrome_lane *lane,
+static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_chrome_track *track,
 		       int64_t start_ns)
 {
-	at = text_put(at, x->lanes.pool.data + lane->at, lane->len);
+	at = text_put(at, x->tracks.pool.data + track->at, track->len);
 	at = PUT(at, TS_KEY);
 	return put_time(x, at, start_ns);
 }
 
-static size_t place_length(const struct fmt_chrome *x, const struct fmt_chrome_lane *lane,
+static size_t place_length(const struct fmt_chrome *x, const struct fmt_chrome_track *track,
 			   int64_t start_ns)
 {
-	return lane->len + strlen(TS_KEY) + time_length(x, start_ns);
+	return track->len + strlen(TS_KEY) + time_length(x, start_ns);
 }
 
 /* Whether an arrow leads from the event to another one, or from another one to it. */
@@ -195,44 +195,44 @@ static uint64_t flow_id(const struct fmt_chrome *x, uint32_t rank, const struct 
 static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
 		     uint8_t kind, int64_t start_ns, struct text *out)
 {
-	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
-	char *at = text_room(out, FLOW_ROOM + lane->len);
+	const struct fmt_chrome_track *track = &x->tracks.of[rank][e->track];
+	char *at = text_room(out, FLOW_ROOM + track->len);
 
 	if (!at)
 		return;
 	at = kind == FMT_CALL ? PUT(at, FLOW_START) : PUT(at, FLOW_FINISH);
 	at = text_put_u64(at, flow_id(x, rank, e));
 	at = PUT(at, FLOW_NAME);
-	at = put_place(x, at, lane, start_ns);
+	at = put_place(x, at, track, start_ns);
 	text_end(out, PUT(at, "}"));
 }
 
 static size_t flow_length(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
 			  uint8_t kind, int64_t start_ns)
 {
-	const struct fmt_chrome_lane *lane = &x->lanes.of[rank][e->lane];
+	const struct fmt_chrome_track *track = &x->tracks.of[rank][e->track];
 
 	return strlen(kind == FMT_CALL ? FLOW_START : FLOW_FINISH) +
 	       text_u64_length(flow_id(x, rank, e)) + strlen(FLOW_NAME) +
-	       place_length(x, lane, start_ns) + strlen("}");
+	       place_length(x, track, start_ns) + strlen("}");
 }
 
 static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 		      const struct fmt_event *e, struct text *out)
 {
-	const struct fmt_chrome_site *s = x->sites[e->site];
-	const struct fmt_chrome_lane *lane = &x->lanes.of[slice->rank][e->lane];
+	const struct fmt_chrome_template *s = x->templates[e->template];
+	const struct fmt_chrome_track *track = &x->tracks.of[slice->rank][e->track];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
-	char *at = text_room(out, EVENT_ROOM + s->head_len + lane->len);
+	char *at = text_room(out, EVENT_ROOM + s->head_len + track->len);
 
 	if (!at)
 		return;
 	at = text_put(at, s->text, s->head_len);
-	at = put_place(x, at, lane, start_ns);
+	at = put_place(x, at, track, start_ns);
 	if (s->kind != FMT_MARK)
 		at = put_time(x, PUT(at, DUR_KEY), e->duration_ns);
 	text_end(out, at);
-	fmt_chrome_site_end(s, &x->values, e, fmt_event_values(slice, e), out);
+	fmt_chrome_template_end(s, &x->values, e, fmt_event_values(slice, e), out);
 	if (has_flow(x, e, s->kind))
 		put_flow(x, slice->rank, e, s->kind, start_ns, out);
 }
@@ -240,57 +240,60 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 static uint64_t event_length(struct fmt_chrome *x, const struct fmt_slice *slice,
 			     const struct fmt_event *e, struct text *scratch)
 {
-	const struct fmt_chrome_site *s = x->sites[e->site];
-	const struct fmt_chrome_lane *lane = &x->lanes.of[slice->rank][e->lane];
+	const struct fmt_chrome_template *s = x->templates[e->template];
+	const struct fmt_chrome_track *track = &x->tracks.of[slice->rank][e->track];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
-	uint64_t n = s->head_len + place_length(x, lane, start_ns);
+	uint64_t n = s->head_len + place_length(x, track, start_ns);
 
 	if (s->kind != FMT_MARK)
 		n += strlen(DUR_KEY) + time_length(x, e->duration_ns);
 	if (has_flow(x, e, s->kind))
 		n += flow_length(x, slice->rank, e, s->kind, start_ns);
-	return n +
-	       fmt_chrome_site_end_length(s, &x->values, e, fmt_event_values(slice, e), scratch);
+	return n + fmt_chrome_template_end_length(s, &x->values, e, fmt_event_values(slice, e),
+						  scratch);
 }
 
-static int make_site(struct fmt_chrome *x, uint32_t number)
+static int make_template(struct fmt_chrome *x, uint32_t number)
 {
-	size_t n = fmt_n_sites(x->names);
+	size_t n = fmt_n_templates(x->names);
 
 	if (number >= n)
 		return -EBADMSG;
-	if (n > x->n_sites) {
-		if (array_reserve(&x->sites, n, &x->sites_cap) < 0)
+	if (n > x->n_templates) {
+		if (array_reserve(&x->templates, n, &x->templates_cap) < 0)
 			return -ENOMEM;
-		memset(x->sites + x->n_sites, 0, (n - x->n_sites) * sizeof(*x->sites));
-		x->n_sites = n;
+		memset(x->templates + x->n_templates, 0,
+		       (n - x->n_templates) * sizeof(*x->templates));
+		x->n_templates = n;
 	}
-	return x->sites[number] ? 0
-				: fmt_chrome_site_new(&x->values, fmt_site(x->names, number),
-						      &x->sites[number]);
+	return x->templates[number]
+		       ? 0
+		       : fmt_chrome_template_new(&x->values, fmt_template(x->names, number),
+						 &x->templates[number]);
 }
 
-/* Makes the sites that the events are of, and checks what the events refer to. */
+/* Makes the templates that the events are of, and checks what the events refer to. */
 static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 		   const struct fmt_event *events, size_t n)
 {
-	uint32_t n_lanes;
+	uint32_t n_tracks;
 
-	if (slice->rank >= x->lanes.n_ranks)
+	if (slice->rank >= x->tracks.n_ranks)
 		return -EBADMSG;
-	n_lanes = fmt_n_lanes(x->names, slice->rank);
+	n_tracks = fmt_n_tracks(x->names, slice->rank);
 	for (size_t i = 0; i < n; i++) {
 		const struct fmt_event *e = &events[i];
 		int r;
 
-		if (e->lane >= n_lanes)
+		if (e->track >= n_tracks)
 			return -EBADMSG;
-		if (e->site >= x->n_sites || !x->sites[e->site]) {
-			r = make_site(x, e->site);
+		if (e->template >= x->n_templates || !x->templates[e->template]) {
+			r = make_template(x, e->template);
 			if (r < 0)
 				return r;
 		}
-		if ((uint64_t)e->first_value + x->sites[e->site]->n_values > slice->n_values)
+		if ((uint64_t)e->first_value + x->templates[e->template]->n_values >
+		    slice->n_values)
 			return -EBADMSG;
 	}
 	return 0;

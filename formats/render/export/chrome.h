@@ -15,8 +15,8 @@
  *     fmt_chrome_tail(out);
  *
  * How much a slice takes depends on no other slice, so lengths of documents are sums. A struct
- * fmt_chrome remembers how each site looks; it is for one thread at a time. Functions return 0 or a
- * negative errno, and out->error says whether the text could be written.
+ * fmt_chrome remembers how each template looks; it is for one thread at a time. Functions return 0
+ * or a negative errno, and out->error says whether the text could be written.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ enum fmt_chrome_form { FMT_CHROME_MERGED, FMT_CHROME_RANK };
 
 struct fmt_chrome;
 
-/* `names` is not owned, and must outlive *ret; sites and strings may be added to it, but no lanes.
- * `rank` (an index) matters to FMT_CHROME_RANK only. */
+/* `names` is not owned, and must outlive *ret; templates and strings may be added to it, but no
+ * tracks. `rank` (an index) matters to FMT_CHROME_RANK only. */
 int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chrome_form form,
 		   uint32_t rank, struct fmt_chrome **ret);
 void fmt_chrome_free(struct fmt_chrome *x);

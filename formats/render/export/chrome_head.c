@@ -8,20 +8,20 @@
 
 /* ---- processes and threads */
 
-static bool same_process(const struct fmt_lane *a, const struct fmt_lane *b)
+static bool same_process(const struct fmt_track *a, const struct fmt_track *b)
 {
 	if (a->kind != b->kind || (a->text_ids & 1) != (b->text_ids & 1))
 		return false;
 	return a->text_ids & 1 ? a->pid_text == b->pid_text : a->pid == b->pid;
 }
 
-/* The first lane of the rank that is of the same process. */
-static uint32_t first_of(const struct fmt_names *names, uint32_t rank, uint32_t lane)
+/* The first track of the rank that is of the same process. */
+static uint32_t first_of(const struct fmt_names *names, uint32_t rank, uint32_t track)
 {
-	const struct fmt_lane *l = fmt_lane(names, rank, lane);
+	const struct fmt_track *l = fmt_track(names, rank, track);
 	uint32_t i = 0;
 
-	while (i < lane && !same_process(fmt_lane(names, rank, i), l))
+	while (i < track && !same_process(fmt_track(names, rank, i), l))
 		i++;
 	return i;
 }
@@ -50,46 +50,46 @@ static int64_t merged_step(const struct fmt_names *names, uint32_t n_ranks)
 	int64_t step = 1000;
 
 	for (uint32_t rank = 0; rank < n_ranks; rank++) {
-		while (step <= fmt_n_lanes(names, rank))
+		while (step <= fmt_n_tracks(names, rank))
 			step *= 10;
 	}
 	return step;
 }
 
 /* `step` is 0 unless merged. */
-static int add_rank(struct fmt_chrome_lanes *l, const struct fmt_names *names, uint32_t rank,
+static int add_rank(struct fmt_chrome_tracks *l, const struct fmt_names *names, uint32_t rank,
 		    int64_t step)
 {
-	uint32_t n = fmt_n_lanes(names, rank);
+	uint32_t n = fmt_n_tracks(names, rank);
 
 	l->of[rank] = calloc(n + 1u, sizeof(**l->of));
 	if (!l->of[rank])
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct fmt_lane *lane = fmt_lane(names, rank, i);
+		const struct fmt_track *track = fmt_track(names, rank, i);
 		size_t at = l->pool.len;
 
 		if (step)
 			text_i64(&l->pool, (rank + INT64_C(1)) * step + first_of(names, rank, i));
 		else
-			put_id(&l->pool, names, lane->text_ids & 1, lane->pid_text, lane->pid);
+			put_id(&l->pool, names, track->text_ids & 1, track->pid_text, track->pid);
 		text_str(&l->pool, ",\"tid\":");
-		put_id(&l->pool, names, lane->text_ids & 2, lane->tid_text, lane->tid);
+		put_id(&l->pool, names, track->text_ids & 2, track->tid_text, track->tid);
 		if (l->pool.len > UINT32_MAX)
 			return -EOVERFLOW;
 		l->of[rank][i] =
-			(struct fmt_chrome_lane){(uint32_t)at, (uint32_t)(l->pool.len - at)};
+			(struct fmt_chrome_track){(uint32_t)at, (uint32_t)(l->pool.len - at)};
 	}
 	return l->pool.error;
 }
 
-int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_names *names,
-			  uint32_t n_ranks, bool merged)
+int fmt_chrome_tracks_init(struct fmt_chrome_tracks *l, const struct fmt_names *names,
+			   uint32_t n_ranks, bool merged)
 {
 	int64_t step = merged ? merged_step(names, n_ranks) : 0;
 
 	l->n_ranks = n_ranks;
-	l->of = calloc(l->n_ranks + 1u, sizeof(struct fmt_chrome_lane *));
+	l->of = calloc(l->n_ranks + 1u, sizeof(struct fmt_chrome_track *));
 	if (!l->of)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->n_ranks; rank++) {
@@ -101,7 +101,7 @@ int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_names *na
 	return 0;
 }
 
-void fmt_chrome_lanes_done(struct fmt_chrome_lanes *l)
+void fmt_chrome_tracks_done(struct fmt_chrome_tracks *l)
 {
 	for (uint32_t i = 0; l->of && i < l->n_ranks; i++)
 		free(l->of[i]);
@@ -211,77 +211,77 @@ void fmt_chrome_head_rank(const struct fmt_trace *t, uint32_t rank, struct text 
 
 /* ---- merged */
 
-static void put_ids(const struct fmt_chrome_lanes *l, uint32_t rank, uint32_t lane,
+static void put_ids(const struct fmt_chrome_tracks *l, uint32_t rank, uint32_t track,
 		    struct text *out)
 {
-	text_bytes(out, l->pool.data + l->of[rank][lane].at, l->of[rank][lane].len);
+	text_bytes(out, l->pool.data + l->of[rank][track].at, l->of[rank][track].len);
 }
 
-static void put_meta(struct text *out, const char *what, const struct fmt_chrome_lanes *l,
-		     uint32_t rank, uint32_t lane)
+static void put_meta(struct text *out, const char *what, const struct fmt_chrome_tracks *l,
+		     uint32_t rank, uint32_t track)
 {
 	text_str(out, ",\n{\"ph\":\"M\",\"name\":\"");
 	text_str(out, what);
 	text_str(out, "\",\"pid\":");
-	put_ids(l, rank, lane, out);
+	put_ids(l, rank, track, out);
 	text_str(out, ",\"args\":{");
 }
 
-static void put_process_name(struct text *out, const struct fmt_lane *lane, uint32_t number)
+static void put_process_name(struct text *out, const struct fmt_track *track, uint32_t number)
 {
 	text_str(out, "\"name\":\"rank ");
 	text_u64(out, number);
-	text_str(out, lane->kind == FMT_STREAM ? " GPU" : " host");
-	if (!(lane->text_ids & 1)) {
+	text_str(out, track->kind == FMT_STREAM ? " GPU" : " host");
+	if (!(track->text_ids & 1)) {
 		text_char(out, ' ');
-		text_i64(out, lane->pid);
+		text_i64(out, track->pid);
 	}
 	text_str(out, "\"}}");
 }
 
 /* Perfetto counts a name without letters as an error of the file. */
-static bool is_named(const struct fmt_names *names, const struct fmt_lane *lane)
+static bool is_named(const struct fmt_names *names, const struct fmt_track *track)
 {
-	return lane->name || !(lane->text_ids & 2) || *fmt_string(names, lane->tid_text, NULL);
+	return track->name || !(track->text_ids & 2) || *fmt_string(names, track->tid_text, NULL);
 }
 
 static void put_thread_name(struct text *out, const struct fmt_names *names,
-			    const struct fmt_lane *lane)
+			    const struct fmt_track *track)
 {
 	text_str(out, "\"name\":");
-	if (lane->name || lane->text_ids & 2) {
-		put_string(out, names, lane->name ? lane->name : lane->tid_text);
+	if (track->name || track->text_ids & 2) {
+		put_string(out, names, track->name ? track->name : track->tid_text);
 	} else {
-		text_str(out, lane->kind == FMT_STREAM ? "\"stream " : "\"thread ");
-		text_i64(out, lane->tid);
+		text_str(out, track->kind == FMT_STREAM ? "\"stream " : "\"thread ");
+		text_i64(out, track->tid);
 		text_char(out, '"');
 	}
 	text_str(out, "}}");
 }
 
-static void put_lane(const struct fmt_trace *t, const struct fmt_chrome_lanes *l, uint32_t rank,
-		     uint32_t i, struct text *out)
+static void put_track(const struct fmt_trace *t, const struct fmt_chrome_tracks *l, uint32_t rank,
+		      uint32_t i, struct text *out)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
-	const struct fmt_lane *lane = fmt_lane(names, rank, i);
+	const struct fmt_track *track = fmt_track(names, rank, i);
 
 	if (first_of(names, rank, i) == i) {
 		put_meta(out, "process_name", l, rank, i);
-		put_process_name(out, lane, fmt_trace_rank(t, rank)->number);
+		put_process_name(out, track, fmt_trace_rank(t, rank)->number);
 		put_meta(out, "process_sort_index", l, rank, i);
 		text_str(out, "\"sort_index\":");
-		text_u64(out, rank * UINT64_C(2) + (lane->kind == FMT_STREAM));
+		text_u64(out, rank * UINT64_C(2) + (track->kind == FMT_STREAM));
 		text_str(out, "}}");
 	}
-	if (is_named(names, lane)) {
+	if (is_named(names, track)) {
 		put_meta(out, "thread_name", l, rank, i);
-		put_thread_name(out, names, lane);
+		put_thread_name(out, names, track);
 	}
 }
 
 /* What a rank's processes were called in its own file, and what it knew. */
 static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
-		     const struct fmt_chrome_lanes *l, uint32_t rank)
+		     const struct fmt_chrome_tracks *l, uint32_t rank)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
 
@@ -291,24 +291,24 @@ static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
 	put_facts(j, names, rank, true);
 	fmt_json_close(j, '}');
 	fmt_json_open(j, "pids", '[');
-	for (uint32_t i = 0; i < fmt_n_lanes(names, rank); i++) {
-		const struct fmt_lane *lane = fmt_lane(names, rank, i);
+	for (uint32_t i = 0; i < fmt_n_tracks(names, rank); i++) {
+		const struct fmt_track *track = fmt_track(names, rank, i);
 
 		if (first_of(names, rank, i) != i)
 			continue;
 		fmt_json_open(j, NULL, '[');
 		fmt_json_i64(j, NULL, strtoll(l->pool.data + l->of[rank][i].at, NULL, 10));
-		if (lane->text_ids & 1)
-			fmt_json_str(j, NULL, fmt_string(names, lane->pid_text, NULL));
+		if (track->text_ids & 1)
+			fmt_json_str(j, NULL, fmt_string(names, track->pid_text, NULL));
 		else
-			fmt_json_i64(j, NULL, lane->pid);
+			fmt_json_i64(j, NULL, track->pid);
 		fmt_json_close(j, ']');
 	}
 	fmt_json_close(j, ']');
 	fmt_json_close(j, '}');
 }
 
-void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_lanes *l,
+void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_tracks *l,
 			    const struct fmt_part *part, const struct fmt_chrome_base *base,
 			    struct text *out)
 {
@@ -331,7 +331,7 @@ void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_l
 		fmt_json_i64(&j, "baseTimeNanoseconds", base->ns);
 	open_events(&j);
 	for (uint32_t rank = from; rank < to; rank++) {
-		for (uint32_t i = 0; i < fmt_n_lanes(fmt_trace_names(t), rank); i++)
-			put_lane(t, l, rank, i, out);
+		for (uint32_t i = 0; i < fmt_n_tracks(fmt_trace_names(t), rank); i++)
+			put_track(t, l, rank, i, out);
 	}
 }

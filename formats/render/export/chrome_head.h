@@ -6,21 +6,21 @@
 
 #include "formats/render/export/chrome.h"
 
-struct fmt_chrome_lane {
+struct fmt_chrome_track {
 	uint32_t at, len; /* in the pool: `0,"tid":7`, from behind `"pid":` on */
 };
 
 /* Processes and threads of all ranks as the events of a document name them. */
-struct fmt_chrome_lanes {
+struct fmt_chrome_tracks {
 	struct text pool;
-	struct fmt_chrome_lane **of; /* [rank][lane] */
+	struct fmt_chrome_track **of; /* [rank][track] */
 	uint32_t n_ranks;
 };
 
-/* fmt_chrome_lanes_done() ends what this began, also where it fails. */
-int fmt_chrome_lanes_init(struct fmt_chrome_lanes *l, const struct fmt_names *names,
-			  uint32_t n_ranks, bool merged);
-void fmt_chrome_lanes_done(struct fmt_chrome_lanes *l);
+/* fmt_chrome_tracks_done() ends what this began, also where it fails. */
+int fmt_chrome_tracks_init(struct fmt_chrome_tracks *l, const struct fmt_names *names,
+			   uint32_t n_ranks, bool merged);
+void fmt_chrome_tracks_done(struct fmt_chrome_tracks *l);
 
 /* The moment that times are relative to. */
 struct fmt_chrome_base {
@@ -34,6 +34,6 @@ struct fmt_chrome_base fmt_chrome_base(const struct fmt_names *names, uint32_t r
 				       uint32_t n_ranks);
 
 void fmt_chrome_head_rank(const struct fmt_trace *t, uint32_t rank, struct text *out);
-void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_lanes *l,
+void fmt_chrome_head_merged(const struct fmt_trace *t, const struct fmt_chrome_tracks *l,
 			    const struct fmt_part *part, const struct fmt_chrome_base *base,
 			    struct text *out);

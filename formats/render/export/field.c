@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 
 /* The letter that stands for `c` after a backslash, or 0 where c stands for itself. */
 static char escape(char c)

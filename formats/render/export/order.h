@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Puts the events of several lanes, each of which is in order, into one order of time. Ties keep
+/* Puts the events of several tracks, each of which is in order, into one order of time. Ties keep
  * the order in which they were added. Not thread-safe. */
 #pragma once
 

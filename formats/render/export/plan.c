@@ -8,13 +8,14 @@
 #include "base/scope.h"
 #include "formats/render/export/allocation.h"
 
-/* Plans stand by site in blocks, and those in groups, each made when one of its plans is needed. */
-#define BLOCK_SITES 1024u
+/* Plans stand by template in blocks, and those in groups, each made when one of its plans is
+ * needed. */
+#define BLOCK_TEMPLATES 1024u
 #define GROUP_BLOCKS 2048u
 #define GROUPS 2048u
 
 struct block {
-	struct fmt_plan *_Atomic plans[BLOCK_SITES];
+	struct fmt_plan *_Atomic plans[BLOCK_TEMPLATES];
 };
 
 struct group {
@@ -31,8 +32,8 @@ static void plan_free(struct fmt_plan *p)
 {
 	if (!p)
 		return;
-	fmt_template_free(p->own);
-	fmt_template_free(p->memory);
+	fmt_row_template_free(p->own);
+	fmt_row_template_free(p->memory);
 	free(p->name);
 	free(p);
 }
@@ -53,7 +54,7 @@ int fmt_plans_new(const struct fmt_names *names, struct fmt_plans **ret)
 
 static void block_free(struct block *b)
 {
-	for (size_t i = 0; b && i < BLOCK_SITES; i++)
+	for (size_t i = 0; b && i < BLOCK_TEMPLATES; i++)
 		plan_free(b->plans[i]);
 	free(b);
 }
@@ -73,13 +74,13 @@ void fmt_plans_free(struct fmt_plans *p)
 	free(p);
 }
 
-static int is_memory(const struct fmt_names *names, const struct fmt_site *site)
+static int is_memory(const struct fmt_names *names, const struct fmt_template *template)
 {
-	const char *name = fmt_string(names, site->name, NULL);
+	const char *name = fmt_string(names, template->name, NULL);
 
-	if (site->kind == FMT_CALL)
+	if (template->kind == FMT_CALL)
 		return fmt_is_allocation(name);
-	return site->kind == FMT_MARK && strstr(name, "emory") != NULL;
+	return template->kind == FMT_MARK && strstr(name, "emory") != NULL;
 }
 
 static int table_of(enum fmt_kind kind)
@@ -102,7 +103,7 @@ static int table_of(enum fmt_kind kind)
 	}
 }
 
-static int plan_new(const struct fmt_names *names, const struct fmt_site *site,
+static int plan_new(const struct fmt_names *names, const struct fmt_template *template,
 		    struct fmt_plan **ret)
 {
 	scoped(plan_freep) struct fmt_plan *p = calloc(1, sizeof(*p));
@@ -113,15 +114,15 @@ static int plan_new(const struct fmt_names *names, const struct fmt_site *site,
 
 	if (!p)
 		return -ENOMEM;
-	p->table = table_of(site->kind);
+	p->table = table_of(template->kind);
 	if (p->table >= 0)
-		r = fmt_template_new(names, site, (enum fmt_table)p->table, &p->own);
-	if (r == 0 && is_memory(names, site))
-		r = fmt_template_new(names, site, FMT_TABLE_MEMORY, &p->memory);
+		r = fmt_row_template_new(names, template, (enum fmt_table)p->table, &p->own);
+	if (r == 0 && is_memory(names, template))
+		r = fmt_row_template_new(names, template, FMT_TABLE_MEMORY, &p->memory);
 	if (r < 0)
 		return r;
 
-	bytes = fmt_string(names, site->name, &len);
+	bytes = fmt_string(names, template->name, &len);
 	fmt_field_text(&name, bytes, len, "");
 	if (name.error)
 		return name.error;
@@ -131,10 +132,10 @@ static int plan_new(const struct fmt_names *names, const struct fmt_site *site,
 	return 0;
 }
 
-/* Where the plan of a site stands or will stand; with the mutex held. */
-static int make_slot(struct fmt_plans *p, uint32_t site, struct fmt_plan *_Atomic **ret)
+/* Where the plan of a template stands or will stand; with the mutex held. */
+static int make_slot(struct fmt_plans *p, uint32_t template, struct fmt_plan *_Atomic **ret)
 {
-	uint32_t at = site / BLOCK_SITES;
+	uint32_t at = template / BLOCK_TEMPLATES;
 	struct group *_Atomic *group = &p->groups[at / GROUP_BLOCKS];
 	struct block *_Atomic *block;
 
@@ -147,21 +148,21 @@ static int make_slot(struct fmt_plans *p, uint32_t site, struct fmt_plan *_Atomi
 		*block = calloc(1, sizeof(struct block));
 	if (!*block)
 		return -ENOMEM;
-	*ret = &((struct block *)*block)->plans[site % BLOCK_SITES];
+	*ret = &((struct block *)*block)->plans[template % BLOCK_TEMPLATES];
 	return 0;
 }
 
 /* With the mutex held. */
 static int make(struct fmt_plans *p, uint32_t number, struct fmt_plan **ret)
 {
-	const struct fmt_site *site = fmt_site(p->names, number);
+	const struct fmt_template *template = fmt_template(p->names, number);
 	struct fmt_plan *made = NULL, *_Atomic * slot;
-	int r = site ? make_slot(p, number, &slot) : -EBADMSG;
+	int r = template ? make_slot(p, number, &slot) : -EBADMSG;
 
 	if (r < 0)
 		return r;
 	if (!*slot) {
-		r = plan_new(p->names, site, &made);
+		r = plan_new(p->names, template, &made);
 		if (r < 0)
 			return r;
 		*slot = made;
@@ -170,17 +171,17 @@ static int make(struct fmt_plans *p, uint32_t number, struct fmt_plan **ret)
 	return 0;
 }
 
-int fmt_plans_find(struct fmt_plans *p, uint32_t site, const struct fmt_plan **ret)
+int fmt_plans_find(struct fmt_plans *p, uint32_t template, const struct fmt_plan **ret)
 {
-	uint32_t at = site / BLOCK_SITES;
+	uint32_t at = template / BLOCK_TEMPLATES;
 	struct group *g = p->groups[at / GROUP_BLOCKS];
 	struct block *b = g ? g->blocks[at % GROUP_BLOCKS] : NULL;
-	struct fmt_plan *found = b ? b->plans[site % BLOCK_SITES] : NULL;
+	struct fmt_plan *found = b ? b->plans[template % BLOCK_TEMPLATES] : NULL;
 	int r = 0;
 
 	if (!found) {
 		pthread_mutex_lock(&p->making);
-		r = make(p, site, &found);
+		r = make(p, template, &found);
 		pthread_mutex_unlock(&p->making);
 	}
 	if (r == 0)

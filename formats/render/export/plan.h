@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How the events of each site of a trace look in the tables, found out once a site.
+/* How the events of each template of a trace look in the tables, found out once a template.
  *
  * Any number of threads may ask at once, while nobody adds to the names. Internal to
  * formats/render/export.
  */
 #pragma once
 
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 
 struct fmt_plan {
-	int table;		     /* enum fmt_table, or -1 for none */
-	struct fmt_template *own;    /* its rows in that table */
-	struct fmt_template *memory; /* its rows in `memory`, or NULL */
-	char *name;		     /* as a field */
+	int table;			 /* enum fmt_table, or -1 for none */
+	struct fmt_row_template *own;	 /* its rows in that table */
+	struct fmt_row_template *memory; /* its rows in `memory`, or NULL */
+	char *name;			 /* as a field */
 	size_t name_len;
 };
 
@@ -22,5 +22,5 @@ struct fmt_plans;
 int fmt_plans_new(const struct fmt_names *names, struct fmt_plans **ret);
 void fmt_plans_free(struct fmt_plans *p);
 
-/* The plan of a site, owned by `p`; -EBADMSG where there is no such site. */
-int fmt_plans_find(struct fmt_plans *p, uint32_t site, const struct fmt_plan **ret);
+/* The plan of a template, owned by `p`; -EBADMSG where there is no such template. */
+int fmt_plans_find(struct fmt_plans *p, uint32_t template, const struct fmt_plan **ret);

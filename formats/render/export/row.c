@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The hot path of the tables: rows from templates. */
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 
 #include "formats/trace/value.h"
 
@@ -11,7 +11,7 @@ static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RA
 	struct text t = {0};
 	size_t len;
 
-	fmt_value_bare(&t, row->names, row->event, row->site, row->values, arg);
+	fmt_value_bare(&t, row->names, row->event, row->template, row->values, arg);
 	len = t.len < FMT_RATE_TEXT ? t.len : FMT_RATE_TEXT;
 	memcpy(ret, t.data, len);
 	text_done(&t);
@@ -20,10 +20,10 @@ static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RA
 
 /* The text of a part that is neither literal nor an integer, or NULL where it is an integer: then
  * *number is set. `rate` is where it may be made. */
-static const char *part_text(const struct fmt_template_part *part, const struct fmt_row *row,
+static const char *part_text(const struct fmt_row_template_part *part, const struct fmt_row *row,
 			     char rate[FMT_RATE_TEXT], size_t *len, int64_t *number)
 {
-	const struct fmt_lane *lane = row->lane;
+	const struct fmt_track *track = row->track;
 
 	switch (part->field) {
 	case FMT_FIELD_START:
@@ -33,11 +33,11 @@ static const char *part_text(const struct fmt_template_part *part, const struct 
 		*number = row->event->duration_ns;
 		return NULL;
 	case FMT_FIELD_PLACE:
-		*number = lane->pid;
-		return lane->text_ids & 1 ? fmt_string(row->names, lane->pid_text, len) : NULL;
+		*number = track->pid;
+		return track->text_ids & 1 ? fmt_string(row->names, track->pid_text, len) : NULL;
 	case FMT_FIELD_TRACK:
-		*number = lane->tid;
-		return lane->text_ids & 2 ? fmt_string(row->names, lane->tid_text, len) : NULL;
+		*number = track->tid;
+		return track->text_ids & 2 ? fmt_string(row->names, track->tid_text, len) : NULL;
 	case FMT_FIELD_STRING:
 		return fmt_string(row->names, (fmt_str)row->values[part->index], len);
 	case FMT_FIELD_RATE:
@@ -50,7 +50,7 @@ static const char *part_text(const struct fmt_template_part *part, const struct 
 }
 
 /* Fields that are unsigned, and so can't go through an int64_t. */
-static int part_unsigned(const struct fmt_template_part *part, const struct fmt_row *row,
+static int part_unsigned(const struct fmt_row_template_part *part, const struct fmt_row *row,
 			 uint64_t *ret)
 {
 	if (part->field == FMT_FIELD_NUMBER)
@@ -62,13 +62,14 @@ static int part_unsigned(const struct fmt_template_part *part, const struct fmt_
 	return 1;
 }
 
-void fmt_template_row(const struct fmt_template *m, const struct fmt_row *row, struct text *out)
+void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row *row,
+			  struct text *out)
 {
 	size_t room = m->fixed + m->n_numbers * TEXT_NUMBER;
 	char *at = text_room(out, room);
 
 	for (size_t i = 0; at && i < m->n_parts; i++) {
-		const struct fmt_template_part *part = &m->parts[i];
+		const struct fmt_row_template_part *part = &m->parts[i];
 		char rate[FMT_RATE_TEXT];
 		const char *bytes;
 		int64_t number;
@@ -90,12 +91,12 @@ void fmt_template_row(const struct fmt_template *m, const struct fmt_row *row, s
 	text_end(out, at);
 }
 
-uint64_t fmt_template_length(const struct fmt_template *m, const struct fmt_row *row)
+uint64_t fmt_row_template_length(const struct fmt_row_template *m, const struct fmt_row *row)
 {
 	uint64_t n = m->fixed;
 
 	for (size_t i = 0; i < m->n_parts; i++) {
-		const struct fmt_template_part *part = &m->parts[i];
+		const struct fmt_row_template_part *part = &m->parts[i];
 		char rate[FMT_RATE_TEXT];
 		const char *bytes;
 		int64_t number;

@@ -4,8 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/svg_picture.h"
-#include "formats/trace/store/loader.h"
 #include "formats/render/report/busy.h"
+#include "formats/trace/store/loader.h"
 
 #include <inttypes.h>
 
@@ -31,7 +31,7 @@ struct picture {
 	struct text *out;
 };
 
-static uint8_t ink_of(const struct fmt_names *names, const struct fmt_site *site)
+static uint8_t ink_of(const struct fmt_names *names, const struct fmt_template *template)
 {
 	static const char *const blocking[] = {
 		"cudaMemcpy",	   "cudaMalloc",	  "cudaFree",
@@ -39,13 +39,13 @@ static uint8_t ink_of(const struct fmt_names *names, const struct fmt_site *site
 		"cuMemcpyHtoD_v2", "hipMemcpy",		  "hipMalloc",
 		"hipFree",	   "hipMemcpyWithStream",
 	};
-	const char *name = fmt_string(names, site->name, NULL);
+	const char *name = fmt_string(names, template->name, NULL);
 
-	if (site->kind == FMT_COLLECTIVE)
+	if (template->kind == FMT_COLLECTIVE)
 		return FMT_INK_TRANSFER;
-	if (site->kind == FMT_MEMCPY || site->kind == FMT_MEMSET)
+	if (template->kind == FMT_MEMCPY || template->kind == FMT_MEMSET)
 		return FMT_INK_COPY;
-	if (site->kind == FMT_KERNEL)
+	if (template->kind == FMT_KERNEL)
 		return FMT_INK_COMPUTE;
 	for (size_t i = 0; i < ARRAY_SIZE(blocking); i++) {
 		if (!strcmp(name, blocking[i]))
@@ -72,7 +72,7 @@ static double height_of(const struct picture *p, uint32_t rank)
 static void lay_out(struct picture *p)
 {
 	uint32_t n = fmt_trace_n_ranks(p->seen.trace);
-	double lanes = 0;
+	double tracks = 0;
 
 	p->from = p->seen.part.rank == FMT_ANY ? 0 : (uint32_t)p->seen.part.rank;
 	p->frame.n_gpus = p->seen.part.rank == FMT_ANY ? n : 1;
@@ -84,13 +84,13 @@ static void lay_out(struct picture *p)
 	for (uint32_t i = p->from; i < p->to; i++) {
 		p->frame.height += height_of(p, i);
 		p->frame.other_iterations |= p->seen.ranks[i].n_near > 0;
-		lanes += rows_of(p->seen.ranks[i].n_threads, p->rows->threads) +
-			 rows_of(p->seen.ranks[i].n_streams, p->rows->streams);
+		tracks += rows_of(p->seen.ranks[i].n_threads, p->rows->threads) +
+			  rows_of(p->seen.ranks[i].n_streams, p->rows->streams);
 	}
 	p->seen.scale.left = FMT_SVG_LEFT;
 	p->seen.scale.width = FMT_SVG_RIGHT - FMT_SVG_LEFT;
-	p->seen.scale.column = lanes <= 64 ? 1 : lanes <= 200 ? 2 : 4;
-	p->seen.scale.box = lanes * p->seen.scale.width / 5000;
+	p->seen.scale.column = tracks <= 64 ? 1 : tracks <= 200 ? 2 : 4;
+	p->seen.scale.box = tracks * p->seen.scale.width / 5000;
 	if (p->seen.scale.box < 3)
 		p->seen.scale.box = 3;
 	p->frame.trace = p->seen.trace;
@@ -105,43 +105,43 @@ static void lay_out(struct picture *p)
 struct block {
 	struct picture *p;
 	uint32_t rank;
-	struct fmt_svg_lane *lanes; /* by lane of the rank */
-	uint32_t n_lanes;
+	struct fmt_svg_track *tracks; /* by track of the rank */
+	uint32_t n_tracks;
 	struct fmt_busy_run all, without_waiting;
 	struct fmt_svg_share share;
 };
 
 static void block_done(struct block *b)
 {
-	for (uint32_t i = 0; b->lanes && i < b->n_lanes; i++)
-		fmt_svg_lane_done(&b->lanes[i]);
-	free(b->lanes);
+	for (uint32_t i = 0; b->tracks && i < b->n_tracks; i++)
+		fmt_svg_track_done(&b->tracks[i]);
+	free(b->tracks);
 	fmt_busy_run_done(&b->all);
 	fmt_busy_run_done(&b->without_waiting);
 }
 
 static int block_init(struct block *b)
 {
-	b->n_lanes = fmt_n_lanes(b->p->seen.names, b->rank);
-	b->lanes = calloc(b->n_lanes + 1u, sizeof(*b->lanes));
-	if (!b->lanes)
+	b->n_tracks = fmt_n_tracks(b->p->seen.names, b->rank);
+	b->tracks = calloc(b->n_tracks + 1u, sizeof(*b->tracks));
+	if (!b->tracks)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < b->n_lanes; i++) {
+	for (uint32_t i = 0; i < b->n_tracks; i++) {
 		if (b->p->seen.ranks[b->rank].seen[i] &&
-		    fmt_svg_lane_init(&b->lanes[i], &b->p->seen.scale) < 0)
+		    fmt_svg_track_init(&b->tracks[i], &b->p->seen.scale) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* Draws an operation, and adds it to the division of the GPU's time. */
-static int draw_op(struct block *b, uint32_t lane, const struct fmt_svg_box *box, bool collective)
+static int draw_op(struct block *b, uint32_t track, const struct fmt_svg_box *box, bool collective)
 {
 	int64_t end_ns;
 
 	if (__builtin_add_overflow(box->start_ns, box->duration_ns, &end_ns))
 		end_ns = INT64_MAX;
-	if (fmt_svg_lane_add(&b->lanes[lane], &b->p->seen.scale, box) < 0 ||
+	if (fmt_svg_track_add(&b->tracks[track], &b->p->seen.scale, box) < 0 ||
 	    fmt_busy_add(&b->all.ops, box->start_ns, end_ns, collective) < 0 ||
 	    fmt_busy_add(&b->without_waiting.ops, end_ns - (box->duration_ns - box->waiting_ns),
 			 end_ns, collective) < 0)
@@ -155,23 +155,24 @@ static int draw_slice(struct block *b, const struct fmt_slice *slice)
 
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(p->names, e->site);
-		struct fmt_svg_box box = {
-			.start_ns = e->start_ns, .duration_ns = e->duration_ns, .site = e->site};
-		bool collective = site && site->kind == FMT_COLLECTIVE;
+		const struct fmt_template *template = fmt_template(p->names, e->template);
+		struct fmt_svg_box box = {.start_ns = e->start_ns,
+					  .duration_ns = e->duration_ns,
+					  .template = e->template};
+		bool collective = template && template->kind == FMT_COLLECTIVE;
 		int64_t comm, seq;
 
-		if (!fmt_svg_is_drawn(p, slice, e) || !b->lanes[e->lane].columns)
+		if (!fmt_svg_is_drawn(p, slice, e) || !b->tracks[e->track].columns)
 			continue;
-		if (!p->inks[e->site])
-			p->inks[e->site] = (uint8_t)(ink_of(p->names, site) + 1);
-		box.ink = (uint8_t)(p->inks[e->site] - 1);
-		if (fmt_collective_ids(slice, site, e, &comm, &seq))
+		if (!p->inks[e->template])
+			p->inks[e->template] = (uint8_t)(ink_of(p->names, template) + 1);
+		box.ink = (uint8_t)(p->inks[e->template] - 1);
+		if (fmt_collective_ids(slice, template, e, &comm, &seq))
 			box.waiting_ns = fmt_svg_waiting(p, comm, seq, e->duration_ns);
-		if (!FMT_IS_OP(site->kind)) {
-			if (fmt_svg_lane_add(&b->lanes[e->lane], &p->scale, &box) < 0)
+		if (!FMT_IS_OP(template->kind)) {
+			if (fmt_svg_track_add(&b->tracks[e->track], &p->scale, &box) < 0)
 				return -ENOMEM;
-		} else if (draw_op(b, e->lane, &box, collective) < 0) {
+		} else if (draw_op(b, e->track, &box, collective) < 0) {
 			return -ENOMEM;
 		}
 	}
@@ -190,7 +191,7 @@ static int draw_near(struct block *b)
 		if (near->comm >= 0)
 			box.waiting_ns = fmt_svg_waiting(&b->p->seen, near->comm, near->seq,
 							 box.duration_ns);
-		if (draw_op(b, near->lane, &box, near->collective) < 0)
+		if (draw_op(b, near->track, &box, near->collective) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -271,10 +272,10 @@ static void put_number(int64_t v, struct text *out)
 		text_str(out, digits);
 }
 
-static void put_lane_name(const struct block *b, uint32_t lane, uint32_t n_folded, double top,
-			  double height)
+static void put_track_name(const struct block *b, uint32_t track, uint32_t n_folded, double top,
+			   double height)
 {
-	const struct fmt_lane *l = fmt_lane(b->p->seen.names, b->rank, lane);
+	const struct fmt_track *l = fmt_track(b->p->seen.names, b->rank, track);
 	struct text *out = b->p->out;
 
 	if (height < 9)
@@ -301,19 +302,19 @@ static int by_number(const void *a, const void *b)
 	       (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
-/* The lanes of a kind that get a row, the first of `order`, in their own order; where there are too
- * many these are the busiest, and the others follow. */
-static void choose_lanes(const struct block *b, uint8_t kind, uint32_t most, uint32_t *order,
-			 uint32_t *n)
+/* The tracks of a kind that get a row, the first of `order`, in their own order; where there are
+ * too many these are the busiest, and the others follow. */
+static void choose_tracks(const struct block *b, uint8_t kind, uint32_t most, uint32_t *order,
+			  uint32_t *n)
 {
 	*n = 0;
-	for (uint32_t i = 0; i < b->n_lanes; i++) {
-		if (b->lanes[i].columns && fmt_lane(b->p->seen.names, b->rank, i)->kind == kind)
+	for (uint32_t i = 0; i < b->n_tracks; i++) {
+		if (b->tracks[i].columns && fmt_track(b->p->seen.names, b->rank, i)->kind == kind)
 			order[(*n)++] = i;
 	}
 	for (uint32_t i = 0; *n > most && i < most; i++) {
 		for (uint32_t k = i + 1; k < *n; k++) {
-			if (b->lanes[order[k]].busy_ns > b->lanes[order[i]].busy_ns) {
+			if (b->tracks[order[k]].busy_ns > b->tracks[order[i]].busy_ns) {
 				uint32_t swap = order[i];
 
 				order[i] = order[k];
@@ -324,24 +325,24 @@ static void choose_lanes(const struct block *b, uint8_t kind, uint32_t most, uin
 	qsort(order, rows_of(*n, most), sizeof(*order), by_number);
 }
 
-/* Lanes that get no row of their own are drawn in the last. */
-static int put_lanes(struct block *b, uint8_t kind, uint32_t most, double height, double *top)
+/* Tracks that get no row of their own are drawn in the last. */
+static int put_tracks(struct block *b, uint8_t kind, uint32_t most, double height, double *top)
 {
-	scoped(free_ptr) uint32_t *order = calloc(b->n_lanes + 1u, sizeof(*order));
+	scoped(free_ptr) uint32_t *order = calloc(b->n_tracks + 1u, sizeof(*order));
 	uint32_t n;
 
 	if (!order)
 		return -ENOMEM;
-	choose_lanes(b, kind, most, order, &n);
+	choose_tracks(b, kind, most, order, &n);
 	for (uint32_t i = most; most > 0 && i < n; i++) {
-		if (fmt_svg_lane_fold(&b->lanes[order[most - 1]], &b->lanes[order[i]]) < 0)
+		if (fmt_svg_track_fold(&b->tracks[order[most - 1]], &b->tracks[order[i]]) < 0)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < rows_of(n, most); i++, *top += height) {
-		put_lane_name(b, order[i], i + 1 == most ? n - most : 0, *top, height);
-		fmt_svg_lane_print(&b->lanes[order[i]], &b->p->seen.scale, b->p->seen.names,
-				   &b->p->seen.brief, *top, height > 4 ? height - 1 : height - 0.5,
-				   b->p->out);
+		put_track_name(b, order[i], i + 1 == most ? n - most : 0, *top, height);
+		fmt_svg_track_print(&b->tracks[order[i]], &b->p->seen.scale, b->p->seen.names,
+				    &b->p->seen.brief, *top, height > 4 ? height - 1 : height - 0.5,
+				    b->p->out);
 	}
 	return 0;
 }
@@ -366,9 +367,9 @@ static int put_block(struct picture *p, uint32_t rank, double *top, struct fmt_e
 		text_printf(p->out, "\">GPU %" PRIu32 "</text>\n",
 			    fmt_trace_rank(p->seen.trace, rank)->number);
 	}
-	r = put_lanes(&b, FMT_THREAD, p->rows->threads, p->rows->thread, top);
+	r = put_tracks(&b, FMT_THREAD, p->rows->threads, p->rows->thread, top);
 	if (r == 0)
-		r = put_lanes(&b, FMT_STREAM, p->rows->streams, p->rows->stream, top);
+		r = put_tracks(&b, FMT_STREAM, p->rows->streams, p->rows->stream, top);
 	fmt_svg_share(&b.share, bar > 24 ? from + bar / 2 - 12 : from, bar > 24 ? 24 : bar, p->out);
 	*top = bottom;
 	return r;

@@ -2,9 +2,9 @@
 #include "formats/render/export/svg_frame.h"
 
 #include "base/array.h"
+#include "formats/render/grid.h"
 #include "formats/render/report/facts.h"
 #include "formats/render/report/gpus.h"
-#include "formats/render/grid.h"
 
 #include <inttypes.h>
 

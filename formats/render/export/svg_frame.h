@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What stands around the lanes of a picture. Internal to formats/render/export. */
+/* What stands around the tracks of a picture. Internal to formats/render/export. */
 #pragma once
 
-#include "formats/render/export/svg_lane.h"
+#include "formats/render/export/svg_track.h"
 #include "formats/trace/store/part.h"
 
 #define FMT_SVG_WIDTH 1600
-#define FMT_SVG_LEFT 150   /* the lanes begin here */
+#define FMT_SVG_LEFT 150   /* the tracks begin here */
 #define FMT_SVG_RIGHT 1440 /* and end here; then the bars */
 #define FMT_SVG_TOP 112
 
@@ -27,7 +27,7 @@ struct fmt_svg_share {
 	int64_t hidden_ns; /* a part of compute_ns */
 };
 
-/* The document up to the first lane: style, title, legend, axis. */
+/* The document up to the first track: style, title, legend, axis. */
 void fmt_svg_begin(const struct fmt_svg_frame *f, struct text *out);
 void fmt_svg_end(const struct fmt_svg_frame *f, struct text *out);
 

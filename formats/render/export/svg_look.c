@@ -8,13 +8,13 @@
 /* Short names of all that a picture may show. */
 static int brief_names(struct fmt_svg_picture *p)
 {
-	for (uint32_t i = 0; i < fmt_n_sites(p->names); i++) {
-		const struct fmt_site *site = fmt_site(p->names, i);
+	for (uint32_t i = 0; i < fmt_n_templates(p->names); i++) {
+		const struct fmt_template *template = fmt_template(p->names, i);
 		size_t len;
-		const char *name = fmt_string(p->names, site->name, &len);
+		const char *name = fmt_string(p->names, template->name, &len);
 
-		if ((site->kind == FMT_CALL || FMT_IS_OP(site->kind)) &&
-		    fmt_brief_add(&p->brief, site->name, name, len) < 0)
+		if ((template->kind == FMT_CALL || FMT_IS_OP(template->kind)) &&
+		    fmt_brief_add(&p->brief, template->name, name, len) < 0)
 			return -ENOMEM;
 	}
 	return fmt_brief_settle(&p->brief, 0);
@@ -22,14 +22,14 @@ static int brief_names(struct fmt_svg_picture *p)
 
 int fmt_svg_picture_init(struct fmt_svg_picture *p)
 {
-	uint32_t n = fmt_trace_n_ranks(p->trace), n_sites = fmt_n_sites(p->names);
+	uint32_t n = fmt_trace_n_ranks(p->trace), n_templates = fmt_n_templates(p->names);
 
 	p->ranks = calloc(n + 1u, sizeof(*p->ranks));
-	p->inks = calloc(n_sites + 1u, 1);
+	p->inks = calloc(n_templates + 1u, 1);
 	if (!p->ranks || !p->inks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		p->ranks[i].seen = calloc(fmt_n_lanes(p->names, i) + 1u, 1);
+		p->ranks[i].seen = calloc(fmt_n_tracks(p->names, i) + 1u, 1);
 		if (!p->ranks[i].seen)
 			return -ENOMEM;
 	}
@@ -54,10 +54,10 @@ void fmt_svg_picture_done(struct fmt_svg_picture *p)
 bool fmt_svg_is_drawn(const struct fmt_svg_picture *p, const struct fmt_slice *slice,
 		      const struct fmt_event *e)
 {
-	const struct fmt_site *site = fmt_site(p->names, e->site);
+	const struct fmt_template *template = fmt_template(p->names, e->template);
 
-	return site && (site->kind == FMT_CALL || FMT_IS_OP(site->kind)) &&
-	       e->lane < fmt_n_lanes(p->names, slice->rank) && e->duration_ns >= 0;
+	return template && (template->kind == FMT_CALL || FMT_IS_OP(template->kind)) &&
+	       e->track < fmt_n_tracks(p->names, slice->rank) && e->duration_ns >= 0;
 }
 
 int64_t fmt_svg_waiting(const struct fmt_svg_picture *p, int64_t comm, int64_t seq,
@@ -68,14 +68,14 @@ int64_t fmt_svg_waiting(const struct fmt_svg_picture *p, int64_t comm, int64_t s
 	return i && i->n > 1 && i->shortest_ns >= 0 ? duration_ns - i->shortest_ns : 0;
 }
 
-static void note_lane(struct fmt_svg_picture *p, uint32_t rank, uint32_t lane)
+static void note_track(struct fmt_svg_picture *p, uint32_t rank, uint32_t track)
 {
 	struct fmt_svg_rank *r = &p->ranks[rank];
 
-	if (r->seen[lane])
+	if (r->seen[track])
 		return;
-	r->seen[lane] = 1;
-	if (fmt_lane(p->names, rank, lane)->kind == FMT_THREAD)
+	r->seen[track] = 1;
+	if (fmt_track(p->names, rank, track)->kind == FMT_THREAD)
 		r->n_threads++;
 	else
 		r->n_streams++;
@@ -88,7 +88,7 @@ static int note_slice(struct fmt_svg_picture *p, const struct fmt_slice *slice)
 
 		if (!fmt_svg_is_drawn(p, slice, e))
 			continue;
-		note_lane(p, slice->rank, e->lane);
+		note_track(p, slice->rank, e->track);
 		if (e->start_ns < p->scale.from_ns)
 			p->scale.from_ns = e->start_ns;
 		if (fmt_svg_event_end(e) > p->scale.to_ns)
@@ -136,27 +136,28 @@ static int note_near(void *context, const struct fmt_slice *slice)
 
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(p->names, e->site);
+		const struct fmt_template *template = fmt_template(p->names, e->template);
 		struct fmt_svg_near near = {
 			.box = {.start_ns = e->start_ns,
 				.duration_ns = e->duration_ns,
-				.site = e->site,
+				.template = e->template,
 				.iteration = slice->iteration.number},
-			.lane = e->lane,
+			.track = e->track,
 			.comm = -1,
 		};
 
-		if (!fmt_svg_is_drawn(p, slice, e) || !FMT_IS_OP(site->kind) ||
+		if (!fmt_svg_is_drawn(p, slice, e) || !FMT_IS_OP(template->kind) ||
 		    e->start_ns >= p->scale.to_ns || fmt_svg_event_end(e) <= p->scale.from_ns)
 			continue;
-		near.collective = site->kind == FMT_COLLECTIVE;
+		near.collective = template->kind == FMT_COLLECTIVE;
 		near.box.ink = near.collective ? FMT_INK_NEAR_TRANSFER : FMT_INK_NEAR;
-		if (near.collective && !fmt_collective_ids(slice, site, e, &near.comm, &near.seq))
+		if (near.collective &&
+		    !fmt_collective_ids(slice, template, e, &near.comm, &near.seq))
 			near.comm = -1;
 		if (array_reserve(&r->near, r->n_near + 1, &r->near_cap) < 0)
 			return -ENOMEM;
 		r->near[r->n_near++] = near;
-		note_lane(p, slice->rank, e->lane);
+		note_track(p, slice->rank, e->track);
 	}
 	return fmt_instances_collect(&p->instances, p->names, slice);
 }

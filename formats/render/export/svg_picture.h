@@ -11,13 +11,13 @@
 /* An operation of another iteration that the picture shows too. */
 struct fmt_svg_near {
 	struct fmt_svg_box box;
-	uint32_t lane;
+	uint32_t track;
 	bool collective;
 	int64_t comm, seq; /* of a collective; comm is -1 if they are not known */
 };
 
 struct fmt_svg_rank {
-	uint8_t *seen; /* by lane: 1 if the picture shows something of it */
+	uint8_t *seen; /* by track: 1 if the picture shows something of it */
 	uint32_t n_threads, n_streams;
 	uint32_t first_slice, end_slice; /* those of the part; none: 0 and 0 */
 	struct fmt_svg_near *near;
@@ -33,14 +33,14 @@ struct fmt_svg_picture {
 	struct fmt_neighbours neighbours;
 	struct fmt_svg_rank *ranks;
 	struct fmt_brief brief; /* of the names of calls and operations, by their number */
-	uint8_t *inks;		/* by site, plus 1; 0: not looked up yet */
+	uint8_t *inks;		/* by template, plus 1; 0: not looked up yet */
 };
 
 /* Allocates; 0 or -ENOMEM. */
 int fmt_svg_picture_init(struct fmt_svg_picture *p);
 void fmt_svg_picture_done(struct fmt_svg_picture *p);
 
-/* Reads the part: its lanes, its time, operations of other iterations within that time, and the
+/* Reads the part: its tracks, its time, operations of other iterations within that time, and the
  * collectives of other ranks if `across`. */
 int fmt_svg_look(struct fmt_svg_picture *p, bool across, struct fmt_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Which columns each table has. A column is a line here. */
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 
 #include "base/array.h"
 

@@ -43,7 +43,7 @@ struct rendering {
 	struct text *out;
 };
 
-static const struct fmt_template *template_in(const struct fmt_plan *p, enum fmt_table table)
+static const struct fmt_row_template *template_in(const struct fmt_plan *p, enum fmt_table table)
 {
 	if (table == FMT_TABLE_MEMORY)
 		return p->memory;
@@ -59,13 +59,14 @@ static int row_of(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t i
 		  struct fmt_row *ret)
 {
 	const struct fmt_event *e = event_at(s, index);
-	const struct fmt_site *site = fmt_site(x->names, e->site);
-	const struct fmt_lane *lane = fmt_lane(x->names, s->rank, e->lane);
+	const struct fmt_template *template = fmt_template(x->names, e->template);
+	const struct fmt_track *track = fmt_track(x->names, s->rank, e->track);
 
-	if (!lane || e->first_value > s->n_values || site->n_values > s->n_values - e->first_value)
+	if (!track || e->first_value > s->n_values ||
+	    template->n_values > s->n_values - e->first_value)
 		return -EBADMSG;
 	*ret = (struct fmt_row){
-		x->names, site, lane, e, fmt_event_values(s, e), s->first_number + index};
+		x->names, template, track, e, fmt_event_values(s, e), s->first_number + index};
 	return 0;
 }
 
@@ -73,13 +74,13 @@ static int add_row(struct rendering *n, uint64_t index)
 {
 	const struct fmt_plan *plan;
 	struct fmt_row row;
-	int r = fmt_plans_find(n->x->plans, event_at(n->slice, index)->site, &plan);
+	int r = fmt_plans_find(n->x->plans, event_at(n->slice, index)->template, &plan);
 
 	if (r == 0)
 		r = row_of(n->x, n->slice, index, &row);
 	if (r < 0)
 		return r;
-	fmt_template_row(template_in(plan, n->table), &row, n->out);
+	fmt_row_template_row(template_in(plan, n->table), &row, n->out);
 	return n->out->error;
 }
 
@@ -92,7 +93,7 @@ static int select_rows(const struct rendering *n, struct fmt_order *order)
 	for (size_t i = 0; i < end; i++) {
 		const struct fmt_event *e = event_at(s, i);
 		const struct fmt_plan *plan;
-		int r = fmt_plans_find(n->x->plans, e->site, &plan);
+		int r = fmt_plans_find(n->x->plans, e->template, &plan);
 
 		if (r == 0 && template_in(plan, n->table))
 			r = fmt_order_add(order, e->start_ns, i);
@@ -118,22 +119,22 @@ static int event_rows(struct rendering *n)
 static int waiting_fields(struct rendering *n, const struct fmt_event *e, struct text *out)
 {
 	const struct fmt_names *names = n->x->names;
-	const struct fmt_lane *lane = fmt_lane(names, n->slice->rank, e->lane);
+	const struct fmt_track *track = fmt_track(names, n->slice->rank, e->track);
 	const struct fmt_plan *plan;
-	int r = fmt_plans_find(n->x->plans, e->site, &plan);
+	int r = fmt_plans_find(n->x->plans, e->template, &plan);
 
 	if (r < 0)
 		return r;
-	if (!lane)
+	if (!track)
 		return -EBADMSG;
 	text_char(out, '\t');
 	text_i64(out, e->start_ns);
 	text_char(out, '\t');
 	text_i64(out, e->duration_ns);
 	text_char(out, '\t');
-	fmt_field_id(out, names, lane->text_ids & 1, lane->pid_text, lane->pid);
+	fmt_field_id(out, names, track->text_ids & 1, track->pid_text, track->pid);
 	text_char(out, '\t');
-	fmt_field_id(out, names, lane->text_ids & 2, lane->tid_text, lane->tid);
+	fmt_field_id(out, names, track->text_ids & 2, track->tid_text, track->tid);
 	text_char(out, '\t');
 	text_bytes(out, plan->name, plan->name_len);
 	text_char(out, '\t');
@@ -229,10 +230,10 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
 static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
 		       uint64_t *lengths)
 {
-	const struct fmt_template *own;
+	const struct fmt_row_template *own;
 	const struct fmt_plan *plan;
 	struct fmt_row row;
-	int r = fmt_plans_find(x->plans, event_at(s, index)->site, &plan);
+	int r = fmt_plans_find(x->plans, event_at(s, index)->template, &plan);
 
 	if (r < 0)
 		return r;
@@ -243,9 +244,9 @@ static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint6
 	if (r < 0)
 		return r;
 	if (own)
-		lengths[plan->table] += fmt_template_length(own, &row);
+		lengths[plan->table] += fmt_row_template_length(own, &row);
 	if (plan->memory)
-		lengths[FMT_TABLE_MEMORY] += fmt_template_length(plan->memory, &row);
+		lengths[FMT_TABLE_MEMORY] += fmt_row_template_length(plan->memory, &row);
 	return 0;
 }
 

@@ -7,9 +7,9 @@
  * of most tables, `args`, holds what has no column of its own as key=value;key=value, where ;
  * within a key or a value is written \; and = within a key \=.
  *
- * A struct fmt_tsv remembers how the rows of each site look, so one is made for a trace and used
- * for all its slices, by any number of threads while nobody adds to the names. Functions return 0
- * or a negative errno: -EBADMSG where a slice refers to what its trace does not have.
+ * A struct fmt_tsv remembers how the rows of each template look, so one is made for a trace and
+ * used for all its slices, by any number of threads while nobody adds to the names. Functions
+ * return 0 or a negative errno: -EBADMSG where a slice refers to what its trace does not have.
  */
 #pragma once
 

@@ -45,17 +45,17 @@ int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(names, e->site);
+		const struct fmt_template *template = fmt_template(names, e->template);
 		int64_t end_ns;
 		int r;
 
-		if (!site || !FMT_IS_OP(site->kind))
+		if (!template || !FMT_IS_OP(template->kind))
 			continue;
 		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end_ns))
 			end_ns = INT64_MAX;
 		if (within && (e->start_ns >= within->end_ns || end_ns <= within->start_ns))
 			continue;
-		r = fmt_busy_add(ops, e->start_ns, end_ns, site->kind == FMT_COLLECTIVE);
+		r = fmt_busy_add(ops, e->start_ns, end_ns, template->kind == FMT_COLLECTIVE);
 		if (r < 0)
 			return r;
 	}

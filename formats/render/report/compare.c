@@ -3,17 +3,17 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/render/grid.h"
 #include "formats/render/report/brief.h"
 #include "formats/render/report/contents.h"
-#include "formats/render/grid.h"
 #include "formats/trace/value.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
-/* The events of one lane in one iteration. */
+/* The events of one track in one iteration. */
 struct track {
-	uint32_t lane;
+	uint32_t track;
 	int64_t match; /* index of the other side's track, or -1 */
 	const struct fmt_event **events;
 	const struct fmt_slice **slices; /* of each event */
@@ -30,7 +30,7 @@ struct side {
 	int64_t iteration;
 	struct fmt_slice **slices;
 	size_t n_slices, slices_cap;
-	struct track *tracks; /* by lane; those without events too */
+	struct track *tracks; /* by track; those without events too */
 	uint32_t n_tracks;
 	struct fmt_contents contents;
 };
@@ -65,38 +65,38 @@ static void side_done(struct side *s)
 
 /* Whether something has come to pass is asked as often as there is time: what depends on chance is
  * left out. */
-static bool is_polling(const struct side *s, const struct fmt_site *site)
+static bool is_polling(const struct side *s, const struct fmt_template *template)
 {
-	const char *name = fmt_string(s->names, site->name, NULL);
+	const char *name = fmt_string(s->names, template->name, NULL);
 
 	return strstr(name, "EventQuery") || strstr(name, "StreamQuery");
 }
 
-static bool has_argument(const struct side *s, const struct fmt_site *site, const char *key)
+static bool has_argument(const struct side *s, const struct fmt_template *template, const char *key)
 {
-	for (uint32_t i = 0; i < site->n_args; i++)
-		if (strcmp(fmt_string(s->names, site->args[i].key, NULL), key) == 0)
+	for (uint32_t i = 0; i < template->n_args; i++)
+		if (strcmp(fmt_string(s->names, template->args[i].key, NULL), key) == 0)
 			return true;
 	return false;
 }
 
 /* A call for an operation of NCCL: what that read and wrote is told with it. */
-static bool is_exchange(const struct side *s, const struct fmt_site *site)
+static bool is_exchange(const struct side *s, const struct fmt_template *template)
 {
-	return site->kind == FMT_CALL &&
-	       strcmp(fmt_string(s->names, site->category, NULL), "nccl") == 0 &&
-	       has_argument(s, site, "datatype");
+	return template->kind == FMT_CALL &&
+	       strcmp(fmt_string(s->names, template->category, NULL), "nccl") == 0 &&
+	       has_argument(s, template, "datatype");
 }
 
 static bool is_compared(const struct side *s, const struct fmt_event *e)
 {
-	const struct fmt_site *site = fmt_site(s->names, e->site);
+	const struct fmt_template *template = fmt_template(s->names, e->template);
 
-	if (e->lane >= s->n_tracks || !site)
+	if (e->track >= s->n_tracks || !template)
 		return false;
 	if (s->calls)
-		return !is_polling(s, site);
-	return FMT_IS_OP(site->kind) || is_exchange(s, site);
+		return !is_polling(s, template);
+	return FMT_IS_OP(template->kind) || is_exchange(s, template);
 }
 
 static int add_event(struct side *s, const struct fmt_slice *slice, const struct fmt_event *e)
@@ -105,7 +105,7 @@ static int add_event(struct side *s, const struct fmt_slice *slice, const struct
 
 	if (!is_compared(s, e))
 		return 0;
-	t = &s->tracks[e->lane];
+	t = &s->tracks[e->track];
 	if (array_reserve(&t->events, t->n + 1, &t->events_cap) < 0 ||
 	    array_reserve(&t->slices, t->n + 1, &t->slices_cap) < 0)
 		return -ENOMEM;
@@ -141,14 +141,14 @@ static int next_iteration(struct side *s, struct fmt_error *err)
 	side_empty(s);
 	if (s->next >= n)
 		return 0;
-	s->n_tracks = fmt_n_lanes(s->names, s->rank);
+	s->n_tracks = fmt_n_tracks(s->names, s->rank);
 	s->tracks = calloc(s->n_tracks + 1u, sizeof(*s->tracks));
 	if (!s->tracks) {
 		s->n_tracks = 0;
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < s->n_tracks; i++)
-		s->tracks[i].lane = i;
+		s->tracks[i].track = i;
 	s->iteration = fmt_trace_slice(s->trace, s->rank, s->next)->iteration.number;
 	for (; s->next < n; s->next++) {
 		int r;
@@ -162,7 +162,7 @@ static int next_iteration(struct side *s, struct fmt_error *err)
 	return 1;
 }
 
-/* ---- matching lanes */
+/* ---- matching tracks */
 
 static bool same_string(const struct side *a, fmt_str x, const struct side *b, fmt_str y)
 {
@@ -172,18 +172,18 @@ static bool same_string(const struct side *a, fmt_str x, const struct side *b, f
 	return n == m && memcmp(s, t, n) == 0;
 }
 
-static bool same_lane(const struct side *a, const struct track *x, const struct side *b,
-		      const struct track *y)
+static bool same_track(const struct side *a, const struct track *x, const struct side *b,
+		       const struct track *y)
 {
-	const struct fmt_lane *l = fmt_lane(a->names, a->rank, x->lane);
-	const struct fmt_lane *m = fmt_lane(b->names, b->rank, y->lane);
+	const struct fmt_track *l = fmt_track(a->names, a->rank, x->track);
+	const struct fmt_track *m = fmt_track(b->names, b->rank, y->track);
 
 	return l->kind == m->kind && l->tid == m->tid && l->text_ids == m->text_ids &&
 	       same_string(a, l->tid_text, b, m->tid_text) &&
 	       (l->kind == FMT_STREAM || l->pid == m->pid);
 }
 
-/* Of the lanes that have no match yet and are of that kind, the one that did most. */
+/* Of the tracks that have no match yet and are of that kind, the one that did most. */
 static int64_t busiest(const struct side *s, uint8_t kind)
 {
 	int64_t best = -1;
@@ -191,7 +191,7 @@ static int64_t busiest(const struct side *s, uint8_t kind)
 	for (uint32_t i = 0; i < s->n_tracks; i++) {
 		const struct track *t = &s->tracks[i];
 
-		if (t->match < 0 && t->n > 0 && fmt_lane(s->names, s->rank, i)->kind == kind &&
+		if (t->match < 0 && t->n > 0 && fmt_track(s->names, s->rank, i)->kind == kind &&
 		    (best < 0 || t->n > s->tracks[best].n))
 			best = i;
 	}
@@ -207,7 +207,7 @@ static void match(struct side *a, struct side *b)
 	for (uint32_t i = 0; i < a->n_tracks; i++) {
 		for (uint32_t k = 0; k < b->n_tracks && a->tracks[i].match < 0; k++) {
 			if (b->tracks[k].match < 0 &&
-			    same_lane(a, &a->tracks[i], b, &b->tracks[k])) {
+			    same_track(a, &a->tracks[i], b, &b->tracks[k])) {
 				a->tracks[i].match = k;
 				b->tracks[k].match = i;
 			}
@@ -228,30 +228,31 @@ static void match(struct side *a, struct side *b)
 static int64_t size_of(const struct side *s, const struct fmt_slice *slice,
 		       const struct fmt_event *e)
 {
-	const struct fmt_site *site = fmt_site(s->names, e->site);
-	const char *key = site->kind == FMT_COLLECTIVE ? FMT_KEY_BYTES : "bytes";
+	const struct fmt_template *template = fmt_template(s->names, e->template);
+	const char *key = template->kind == FMT_COLLECTIVE ? FMT_KEY_BYTES : "bytes";
 	int64_t bytes;
 
 	/* An argument of a call that is called so may be where a size is put. */
-	if (!FMT_IS_OP(site->kind) || (uint64_t)e->first_value + site->n_values > slice->n_values ||
-	    !fmt_value_int(s->names, e, site, fmt_event_values(slice, e), key, &bytes))
+	if (!FMT_IS_OP(template->kind) ||
+	    (uint64_t)e->first_value + template->n_values > slice->n_values ||
+	    !fmt_value_int(s->names, e, template, fmt_event_values(slice, e), key, &bytes))
 		return -1;
 	return bytes;
 }
 
 #define NAME_WIDTH 80
 
-static const struct fmt_site *site_of(const struct side *s, const struct track *t, size_t i)
+static const struct fmt_template *template_of(const struct side *s, const struct track *t, size_t i)
 {
-	return i < t->n ? fmt_site(s->names, t->events[i]->site) : NULL;
+	return i < t->n ? fmt_template(s->names, t->events[i]->template) : NULL;
 }
 
 static int add_name(const struct side *s, const struct track *t, size_t i, uint32_t key,
 		    struct fmt_brief *brief)
 {
-	const struct fmt_site *site = site_of(s, t, i);
+	const struct fmt_template *template = template_of(s, t, i);
 	size_t len;
-	const char *name = fmt_string(s->names, site ? site->name : 0, &len);
+	const char *name = fmt_string(s->names, template ? template->name : 0, &len);
 
 	return fmt_brief_add(brief, key, name, len);
 }
@@ -259,17 +260,17 @@ static int add_name(const struct side *s, const struct track *t, size_t i, uint3
 static void describe(const struct side *s, const struct track *t, size_t i, uint32_t key,
 		     const struct fmt_brief *brief, struct text *out)
 {
-	const struct fmt_site *site = site_of(s, t, i);
+	const struct fmt_template *template = template_of(s, t, i);
 	scoped(text_done) struct text name = {0};
 	int64_t bytes;
 
-	if (!site) {
+	if (!template) {
 		text_str(out, "nothing");
 		return;
 	}
 	fmt_brief_put(brief, key, NAME_WIDTH, &name);
 	bytes = size_of(s, t->slices[i], t->events[i]);
-	text_str(out, fmt_kind_name(site->kind));
+	text_str(out, fmt_kind_name(template->kind));
 	text_char(out, ' ');
 	text_harmless(out, name.data ? name.data : "", name.len, SIZE_MAX);
 	if (bytes >= 0)
@@ -295,31 +296,31 @@ static int describe_both(const struct side *a, const struct track *x, const stru
 static bool same_event(const struct side *a, const struct track *x, const struct side *b,
 		       const struct track *y, size_t i)
 {
-	const struct fmt_site *s, *t;
+	const struct fmt_template *s, *t;
 
 	if (i >= x->n || i >= y->n)
 		return false;
-	s = fmt_site(a->names, x->events[i]->site);
-	t = fmt_site(b->names, y->events[i]->site);
+	s = fmt_template(a->names, x->events[i]->template);
+	t = fmt_template(b->names, y->events[i]->template);
 	return s && t && s->kind == t->kind && same_string(a, s->name, b, t->name) &&
 	       size_of(a, x->slices[i], x->events[i]) == size_of(b, y->slices[i], y->events[i]);
 }
 
-static void name_lane(const struct side *s, uint32_t lane, struct fmt_difference *d)
+static void name_track(const struct side *s, uint32_t track, struct fmt_difference *d)
 {
-	const struct fmt_lane *l = fmt_lane(s->names, s->rank, lane);
+	const struct fmt_track *l = fmt_track(s->names, s->rank, track);
 	const char *kind = l->kind == FMT_STREAM ? "stream" : "thread";
 
 	if (l->text_ids & 2)
-		snprintf(d->lane, sizeof(d->lane), "%s %.40s", kind,
+		snprintf(d->track, sizeof(d->track), "%s %.40s", kind,
 			 fmt_string(s->names, l->tid_text, NULL));
 	else
-		snprintf(d->lane, sizeof(d->lane), "%s %" PRId64, kind, l->tid);
+		snprintf(d->track, sizeof(d->track), "%s %" PRId64, kind, l->tid);
 }
 
-/* Of two lanes (either may be NULL) the first event at which they part: 1, or 0. */
-static int compare_lanes(const struct side *a, const struct track *x, const struct side *b,
-			 const struct track *y, struct fmt_difference *d)
+/* Of two tracks (either may be NULL) the first event at which they part: 1, or 0. */
+static int compare_tracks(const struct side *a, const struct track *x, const struct side *b,
+			  const struct track *y, struct fmt_difference *d)
 {
 	static const struct track none;
 	size_t i = 0;
@@ -331,9 +332,9 @@ static int compare_lanes(const struct side *a, const struct track *x, const stru
 	if (i >= x->n && i >= y->n)
 		return 0;
 	if (x != &none)
-		name_lane(a, x->lane, d);
+		name_track(a, x->track, d);
 	else
-		name_lane(b, y->lane, d);
+		name_track(b, y->track, d);
 	return describe_both(a, x, b, y, i, d) < 0 ? -ENOMEM : 1;
 }
 
@@ -360,7 +361,7 @@ static int compare_contents(struct side *a, struct side *b, struct fmt_differenc
 						 number_of(y, i), &first, &second))
 				continue;
 			found = x->events[i];
-			name_lane(a, x->lane, d);
+			name_track(a, x->track, d);
 			if (describe_both(a, x, b, y, i, d) < 0)
 				return -ENOMEM;
 			text_bytes(&d->first, first.data, first.len);
@@ -380,11 +381,11 @@ static int compare_iteration(struct side *a, struct side *b, struct fmt_differen
 	for (uint32_t i = 0; i < a->n_tracks && r == 0; i++) {
 		int64_t k = a->tracks[i].match;
 
-		r = compare_lanes(a, &a->tracks[i], b, k < 0 ? NULL : &b->tracks[k], d);
+		r = compare_tracks(a, &a->tracks[i], b, k < 0 ? NULL : &b->tracks[k], d);
 	}
 	for (uint32_t k = 0; k < b->n_tracks && r == 0; k++) {
 		if (b->tracks[k].match < 0)
-			r = compare_lanes(a, NULL, b, &b->tracks[k], d);
+			r = compare_tracks(a, NULL, b, &b->tracks[k], d);
 	}
 	if (r == 0 && a->contents.n > 0 && b->contents.n > 0)
 		r = compare_contents(a, b, d);

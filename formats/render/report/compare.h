@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the first difference between two traces: a rank, iteration, lane and event at which they
+/* Finds the first difference between two traces: a rank, iteration, track and event at which they
  * did not do the same, in the same order, with the same sizes. If an iteration has no such
  * difference, the first operation that read or wrote other bytes, provided that both traces hold
  * digests. Times, numbers that a recorder gives out (correlations, thread ids) and calls that poll
@@ -18,9 +18,9 @@
 
 struct fmt_difference {
 	int64_t rank;		   /* its number, or -1: it is about the whole traces */
-	int64_t iteration;	   /* its number in the first trace, if `lane` is not empty */
-	char lane[64];		   /* "stream 7", or "" */
-	uint64_t event;		   /* of that lane in that iteration, from 0 */
+	int64_t iteration;	   /* its number in the first trace, if `track` is not empty */
+	char track[64];		   /* "stream 7", or "" */
+	uint64_t event;		   /* of that track in that iteration, from 0 */
 	struct text first, second; /* what each has: "kernel foo, 4096 bytes", "nothing" */
 };
 

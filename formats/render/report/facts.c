@@ -2,9 +2,9 @@
 #include "formats/render/report/facts.h"
 
 #include "base/array.h"
+#include "formats/render/grid.h"
 #include "formats/trace/images.h"
 #include "formats/trace/json.h"
-#include "formats/render/grid.h"
 #include "formats/trace/store/blobs.h"
 
 #include <time.h>
@@ -15,11 +15,11 @@ const struct fmt_device *fmt_report_device(const struct fmt_trace *t, uint32_t r
 	const struct fmt_device *device;
 	int64_t ordinal = 0;
 
-	for (uint32_t i = 0; i < fmt_n_lanes(names, rank); i++) {
-		const struct fmt_lane *lane = fmt_lane(names, rank, i);
+	for (uint32_t i = 0; i < fmt_n_tracks(names, rank); i++) {
+		const struct fmt_track *track = fmt_track(names, rank, i);
 
-		if (lane->kind == FMT_STREAM && !(lane->text_ids & 1)) {
-			ordinal = lane->pid;
+		if (track->kind == FMT_STREAM && !(track->text_ids & 1)) {
+			ordinal = track->pid;
 			break;
 		}
 	}

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/render/report/facts.h"
+#include "formats/trace/json.h"
 
 struct place {
 	const char *host; /* JSON; "": not known */

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_site *site,
+bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_template *template,
 			const struct fmt_event *e, int64_t *comm, int64_t *seq)
 {
-	if (site->kind != FMT_COLLECTIVE || site->n_args < FMT_COLLECTIVE_ARGS ||
-	    !site->args[FMT_COLLECTIVE_COMM].varies || !site->args[FMT_COLLECTIVE_SEQ].varies ||
+	if (template->kind != FMT_COLLECTIVE || template->n_args < FMT_COLLECTIVE_ARGS ||
+	    !template->args[FMT_COLLECTIVE_COMM].varies ||
+	    !template->args[FMT_COLLECTIVE_SEQ].varies ||
 	    e->first_value + UINT64_C(2) > slice->n_values)
 		return false;
 	*comm = slice->values[e->first_value];
@@ -52,18 +53,18 @@ static int grow(struct fmt_instances *all)
 
 int fmt_collective_told(const struct fmt_names *names, uint32_t number)
 {
-	const struct fmt_site *site = fmt_site(names, number);
+	const struct fmt_template *template = fmt_template(names, number);
 	int64_t op;
 
-	if (!site || site->kind != FMT_COLLECTIVE || site->n_args < FMT_COLLECTIVE_ARGS)
+	if (!template || template->kind != FMT_COLLECTIVE || template->n_args < FMT_COLLECTIVE_ARGS)
 		return 0;
-	op = site->args[FMT_COLLECTIVE_OP].value;
-	return 4 * (site->args[FMT_COLLECTIVE_BYTES].value >= 0) +
-	       2 * (site->args[FMT_COLLECTIVE_DTYPE].value != 0) +
+	op = template->args[FMT_COLLECTIVE_OP].value;
+	return 4 * (template->args[FMT_COLLECTIVE_BYTES].value >= 0) +
+	       2 * (template->args[FMT_COLLECTIVE_DTYPE].value != 0) +
 	       (op != 0 && strcmp(fmt_string(names, (fmt_str)op, NULL), "send_recv") != 0);
 }
 
-int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t site,
+int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t template,
 		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret)
 {
 	struct fmt_instance *i;
@@ -73,14 +74,14 @@ int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, 
 	i = place(all->table, all->cap, comm, seq);
 	if (i->n == 0) {
 		*i = (struct fmt_instance){
-			.comm = comm, .seq = seq, .shortest_ns = duration_ns, .site = site};
+			.comm = comm, .seq = seq, .shortest_ns = duration_ns, .template = template};
 		all->n++;
 	}
 	if (duration_ns < i->shortest_ns)
 		i->shortest_ns = duration_ns;
-	if (site != i->site &&
-	    fmt_collective_told(names, site) > fmt_collective_told(names, i->site))
-		i->site = site;
+	if (template != i->template &&
+	    fmt_collective_told(names, template) > fmt_collective_told(names, i->template))
+		i->template = template;
 	i->n++;
 	*ret = i;
 	return 0;
@@ -102,14 +103,14 @@ int fmt_instances_collect(struct fmt_instances *all, const struct fmt_names *nam
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(names, e->site);
+		const struct fmt_template *template = fmt_template(names, e->template);
 		struct fmt_instance *instance;
 		int64_t comm, seq;
 
-		if (!site || !fmt_collective_ids(slice, site, e, &comm, &seq))
+		if (!template || !fmt_collective_ids(slice, template, e, &comm, &seq))
 			continue;
-		if (fmt_instances_add(all, names, e->site, comm, seq, e->duration_ns, &instance) <
-		    0)
+		if (fmt_instances_add(all, names, e->template, comm, seq, e->duration_ns,
+				      &instance) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -14,8 +14,8 @@
 struct fmt_instance {
 	int64_t comm, seq;
 	int64_t shortest_ns;
-	uint32_t site; /* of the rank that tells most: see fmt_collective_told() */
-	uint32_t n;    /* ranks seen; 0: a free slot */
+	uint32_t template; /* of the rank that tells most: see fmt_collective_told() */
+	uint32_t n;	   /* ranks seen; 0: a free slot */
 };
 
 struct fmt_instances {
@@ -24,15 +24,15 @@ struct fmt_instances {
 };
 
 /* The communicator and the number of a collective; false where they are not known. */
-bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_site *site,
+bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_template *template,
 			const struct fmt_event *e, int64_t *comm, int64_t *seq);
 
-/* Ranks the site of a collective by what it says: size, data type, kind. The best has the largest
- * value. A kernel launched before the recording, for example, has only its name. */
-int fmt_collective_told(const struct fmt_names *names, uint32_t site);
+/* Ranks the template of a collective by what it says: size, data type, kind. The best has the
+ * largest value. A kernel launched before the recording, for example, has only its name. */
+int fmt_collective_told(const struct fmt_names *names, uint32_t template);
 
 /* Adds one rank's share; *ret stays valid until the next call. */
-int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t site,
+int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t template,
 		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret);
 
 /* NULL where there is none. */

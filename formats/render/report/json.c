@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/report.h"
 
-#include "formats/trace/json.h"
 #include "formats/render/report/facts.h"
 #include "formats/render/report/page.h"
+#include "formats/trace/json.h"
 
 static void put_string(struct fmt_json *j, const char *key, const struct fmt_names *names,
 		       fmt_str s)

@@ -43,8 +43,8 @@ static int visit(struct fmt_neighbours *n, uint32_t rank, uint32_t slice, fmt_ne
 
 /* The streams of a rank whose operations in the slices further on may still reach the span. */
 struct streams {
-	uint8_t *closed; /* by lane */
-	uint32_t n_lanes, n_open;
+	uint8_t *closed; /* by track */
+	uint32_t n_tracks, n_open;
 };
 
 static void streams_done(struct streams *s)
@@ -54,12 +54,12 @@ static void streams_done(struct streams *s)
 
 static int streams_init(struct streams *s, const struct fmt_names *names, uint32_t rank)
 {
-	s->n_lanes = fmt_n_lanes(names, rank);
-	s->closed = calloc(s->n_lanes + 1u, 1);
+	s->n_tracks = fmt_n_tracks(names, rank);
+	s->closed = calloc(s->n_tracks + 1u, 1);
 	if (!s->closed)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->n_lanes; i++) {
-		s->closed[i] = fmt_lane(names, rank, i)->kind != FMT_STREAM;
+	for (uint32_t i = 0; i < s->n_tracks; i++) {
+		s->closed[i] = fmt_track(names, rank, i)->kind != FMT_STREAM;
 		s->n_open += !s->closed[i];
 	}
 	return 0;
@@ -74,8 +74,8 @@ static void streams_close(struct streams *s, const struct fmt_slice *slice, int 
 		bool beyond = step < 0 ? fmt_add(e->start_ns, e->duration_ns) <= span->start_ns
 				       : e->start_ns >= span->end_ns;
 
-		if (beyond && e->lane < s->n_lanes && !s->closed[e->lane]) {
-			s->closed[e->lane] = 1;
+		if (beyond && e->track < s->n_tracks && !s->closed[e->track]) {
+			s->closed[e->track] = 1;
 			s->n_open--;
 		}
 	}

@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "formats/trace/store/part.h"
 #include "formats/render/report/busy.h"
+#include "formats/trace/store/part.h"
 
 #define FMT_NEIGHBOURS 16
 

@@ -11,7 +11,7 @@
 /* One collective of one rank. */
 struct fmt_share {
 	int64_t comm, seq, start_ns, duration_ns;
-	uint32_t rank, site;
+	uint32_t rank, template;
 	bool outside; /* the part of the trace does not hold it, but a neighbour */
 };
 
@@ -19,11 +19,12 @@ struct fmt_pass {
 	struct fmt_report *r;
 	const struct fmt_names *names;
 	struct fmt_error *err;
-	struct fmt_report_op *stats; /* by site */
+	struct fmt_report_op *stats; /* by template */
 	struct fmt_instances instances;
 	struct fmt_share *shares;
 	size_t n_shares, shares_cap;
-	uint32_t *group_of; /* by site: 1 + index of the collective that it was last counted in */
+	uint32_t *
+		group_of; /* by template: 1 + index of the collective that it was last counted in */
 	size_t gpus_cap, runs_cap, ops_cap, collectives_cap;
 
 	/* Of the row that is being read. */

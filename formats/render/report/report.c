@@ -2,10 +2,10 @@
 #include "formats/render/report/report.h"
 
 #include "base/array.h"
-#include "formats/trace/store/loader.h"
 #include "formats/render/report/gpus.h"
 #include "formats/render/report/page.h"
 #include "formats/render/report/pass.h"
+#include "formats/trace/store/loader.h"
 #include "formats/trace/value.h"
 
 static void pass_done(struct fmt_pass *p)
@@ -38,19 +38,19 @@ static bool is_whole(const struct fmt_pass *p)
 
 /* ---- the operations of a slice */
 
-static int add_share(struct fmt_pass *p, const struct fmt_slice *slice, const struct fmt_site *site,
-		     const struct fmt_event *e, bool outside)
+static int add_share(struct fmt_pass *p, const struct fmt_slice *slice,
+		     const struct fmt_template *template, const struct fmt_event *e, bool outside)
 {
 	struct fmt_share s = {.comm = -1,
 			      .start_ns = e->start_ns,
 			      .duration_ns = e->duration_ns,
 			      .rank = slice->rank,
-			      .site = e->site,
+			      .template = e->template,
 			      .outside = outside};
 	struct fmt_instance *instance;
 
-	if (fmt_collective_ids(slice, site, e, &s.comm, &s.seq) &&
-	    fmt_instances_add(&p->instances, p->names, e->site, s.comm, s.seq, e->duration_ns,
+	if (fmt_collective_ids(slice, template, e, &s.comm, &s.seq) &&
+	    fmt_instances_add(&p->instances, p->names, e->template, s.comm, s.seq, e->duration_ns,
 			      &instance) < 0)
 		return -ENOMEM;
 	if (array_reserve(&p->shares, p->n_shares + 1, &p->shares_cap) < 0)
@@ -59,10 +59,10 @@ static int add_share(struct fmt_pass *p, const struct fmt_slice *slice, const st
 	return 0;
 }
 
-static void add_stat(struct fmt_pass *p, const struct fmt_slice *slice, const struct fmt_site *site,
-		     const struct fmt_event *e)
+static void add_stat(struct fmt_pass *p, const struct fmt_slice *slice,
+		     const struct fmt_template *template, const struct fmt_event *e)
 {
-	struct fmt_report_op *s = &p->stats[e->site];
+	struct fmt_report_op *s = &p->stats[e->template];
 	int64_t bytes = 0;
 
 	if (s->n == 0 || e->duration_ns < s->min_ns)
@@ -71,8 +71,8 @@ static void add_stat(struct fmt_pass *p, const struct fmt_slice *slice, const st
 		s->max_ns = e->duration_ns;
 	s->n++;
 	fmt_sum_ns(&s->total_ns, e->duration_ns);
-	if (site->kind != FMT_KERNEL &&
-	    fmt_value_int(p->names, e, site, fmt_event_values(slice, e), "bytes", &bytes) &&
+	if (template->kind != FMT_KERNEL &&
+	    fmt_value_int(p->names, e, template, fmt_event_values(slice, e), "bytes", &bytes) &&
 	    bytes > 0)
 		s->bytes += (uint64_t)bytes;
 }
@@ -82,16 +82,16 @@ static int add_ops(struct fmt_pass *p, const struct fmt_slice *slice, bool outsi
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_site *site = fmt_site(p->names, e->site);
+		const struct fmt_template *template = fmt_template(p->names, e->template);
 
-		if (!site || !FMT_IS_OP(site->kind) ||
-		    (uint64_t)e->first_value + site->n_values > slice->n_values)
+		if (!template || !FMT_IS_OP(template->kind) ||
+		    (uint64_t)e->first_value + template->n_values > slice->n_values)
 			continue;
-		if (site->kind == FMT_COLLECTIVE) {
-			if (add_share(p, slice, site, e, outside) < 0)
+		if (template->kind == FMT_COLLECTIVE) {
+			if (add_share(p, slice, template, e, outside) < 0)
 				return -ENOMEM;
 		} else if (!outside) {
-			add_stat(p, slice, site, e);
+			add_stat(p, slice, template, e);
 		}
 	}
 	return 0;
@@ -251,8 +251,8 @@ int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across
 		return -ENOMEM;
 	report->trace = t;
 	report->part = *part;
-	p.stats = calloc(fmt_n_sites(p.names) + 1u, sizeof(*p.stats));
-	p.group_of = calloc(fmt_n_sites(p.names) + 1u, sizeof(*p.group_of));
+	p.stats = calloc(fmt_n_templates(p.names) + 1u, sizeof(*p.stats));
+	p.group_of = calloc(fmt_n_templates(p.names) + 1u, sizeof(*p.group_of));
 	if (!p.stats || !p.group_of || fmt_neighbours_init(&p.neighbours, t, part) < 0)
 		return -ENOMEM;
 	r = fmt_report_gpus(t, &report->first_on_gpu);

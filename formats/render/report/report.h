@@ -11,8 +11,8 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "formats/render/bandwidth.h"
-#include "formats/trace/store/part.h"
 #include "formats/render/report/busy.h"
+#include "formats/trace/store/part.h"
 
 /* One GPU in one iteration, or in the whole run. */
 struct fmt_report_gpu {

@@ -9,18 +9,19 @@ static bool same_group(const struct fmt_report_collective *a, const struct fmt_r
 	return a->comm == b->comm && a->op == b->op && a->dtype == b->dtype && a->bytes == b->bytes;
 }
 
-/* Finds or adds the group of a share; `number` is the site that tells what the collective is. */
+/* Finds or adds the group of a share; `number` is the template that tells what the collective is.
+ */
 static int group_of(struct fmt_pass *p, const struct fmt_share *s, uint32_t number, uint32_t *ret)
 {
-	const struct fmt_site *site = fmt_site(p->names, number);
+	const struct fmt_template *template = fmt_template(p->names, number);
 	struct fmt_report_collective g = {.comm = s->comm, .bytes = -1};
 	struct fmt_report *r = p->r;
 	uint32_t at = p->group_of[number];
 
-	if (site->n_args >= FMT_COLLECTIVE_ARGS) {
-		g.op = (fmt_str)site->args[FMT_COLLECTIVE_OP].value;
-		g.dtype = (fmt_str)site->args[FMT_COLLECTIVE_DTYPE].value;
-		g.bytes = site->args[FMT_COLLECTIVE_BYTES].value;
+	if (template->n_args >= FMT_COLLECTIVE_ARGS) {
+		g.op = (fmt_str) template->args[FMT_COLLECTIVE_OP].value;
+		g.dtype = (fmt_str) template->args[FMT_COLLECTIVE_DTYPE].value;
+		g.bytes = template->args[FMT_COLLECTIVE_BYTES].value;
 	}
 	if (!at || !same_group(&r->collectives[at - 1], &g)) {
 		for (at = 1; at <= r->n_collectives; at++) {
@@ -31,7 +32,7 @@ static int group_of(struct fmt_pass *p, const struct fmt_share *s, uint32_t numb
 	if (at > r->n_collectives) {
 		if (array_reserve(&r->collectives, r->n_collectives + 1, &p->collectives_cap) < 0)
 			return -ENOMEM;
-		g.n_ranks = fmt_comm_size(r->trace, g.comm, site);
+		g.n_ranks = fmt_comm_size(r->trace, g.comm, template);
 		r->collectives[r->n_collectives++] = g;
 	}
 	p->group_of[number] = at;
@@ -78,12 +79,13 @@ static int sum_share(struct fmt_pass *p, const struct fmt_share *s, struct count
 {
 	const struct fmt_instance *i = instance_of(p, s);
 	struct fmt_report_collective *g;
-	uint32_t at = 0, site = s->site;
+	uint32_t at = 0, template = s->template;
 
 	/* Another rank may tell more of the same collective. */
-	if (i && fmt_collective_told(p->names, i->site) > fmt_collective_told(p->names, site))
-		site = i->site;
-	if (group_of(p, s, site, &at) < 0)
+	if (i &&
+	    fmt_collective_told(p->names, i->template) > fmt_collective_told(p->names, template))
+		template = i->template;
+	if (group_of(p, s, template, &at) < 0)
 		return -ENOMEM;
 	g = &p->r->collectives[at - 1];
 	g->n_ops++;
@@ -127,7 +129,7 @@ static int sum_shares(struct fmt_pass *p)
 	return 0;
 }
 
-/* Sites of one name and kind become one. */
+/* Templates of one name and kind become one. */
 static int sum_ops(struct fmt_pass *p)
 {
 	scoped(free_ptr) uint32_t *by_name = calloc(fmt_n_strings(p->names) + 1u, sizeof(*by_name));
@@ -135,23 +137,23 @@ static int sum_ops(struct fmt_pass *p)
 
 	if (!by_name)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < fmt_n_sites(p->names); i++) {
-		const struct fmt_site *site = fmt_site(p->names, i);
+	for (uint32_t i = 0; i < fmt_n_templates(p->names); i++) {
+		const struct fmt_template *template = fmt_template(p->names, i);
 		const struct fmt_report_op *from = &p->stats[i];
 		struct fmt_report_op *to;
 
-		if (!from->n || site->name > fmt_n_strings(p->names))
+		if (!from->n || template->name > fmt_n_strings(p->names))
 			continue;
-		if (!by_name[site->name]) {
+		if (!by_name[template->name]) {
 			if (array_reserve(&r->ops, r->n_ops + 1, &p->ops_cap) < 0)
 				return -ENOMEM;
 			r->ops[r->n_ops] = *from;
-			r->ops[r->n_ops].name = site->name;
-			r->ops[r->n_ops++].kind = site->kind;
-			by_name[site->name] = (uint32_t)r->n_ops;
+			r->ops[r->n_ops].name = template->name;
+			r->ops[r->n_ops++].kind = template->kind;
+			by_name[template->name] = (uint32_t)r->n_ops;
 			continue;
 		}
-		to = &r->ops[by_name[site->name] - 1];
+		to = &r->ops[by_name[template->name] - 1];
 		to->n += from->n;
 		to->bytes += from->bytes;
 		fmt_sum_ns(&to->total_ns, from->total_ns);

@@ -2,11 +2,11 @@
 #include "formats/render/report/page.h"
 
 #include "base/scope.h"
+#include "formats/render/losses.h"
+#include "formats/render/report/facts.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
-#include "formats/render/losses.h"
 #include "formats/trace/origin.h"
-#include "formats/render/report/facts.h"
 
 #include <inttypes.h>
 

@@ -153,29 +153,30 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 			 : fmt_names_fact_json(n, rank, FMT_CONSTANTS_KEY, out.data, out.len);
 }
 
-int fmt_site_gaps_init(struct fmt_site_gaps *g, uint32_t n_sites)
+int fmt_template_gaps_init(struct fmt_template_gaps *g, uint32_t n_templates)
 {
-	*g = (struct fmt_site_gaps){.ns = calloc(n_sites + 1ul, sizeof(*g->ns)), .n = n_sites};
+	*g = (struct fmt_template_gaps){.ns = calloc(n_templates + 1ul, sizeof(*g->ns)),
+					.n = n_templates};
 	if (!g->ns)
 		g->n = 0;
 	return g->ns ? 0 : -ENOMEM;
 }
 
-void fmt_site_gaps_done(struct fmt_site_gaps *g)
+void fmt_template_gaps_done(struct fmt_template_gaps *g)
 {
 	free(g->ns);
 }
 
-void fmt_site_gaps_get(const struct fmt_names *n, struct fmt_site_gaps *g)
+void fmt_template_gaps_get(const struct fmt_names *n, struct fmt_template_gaps *g)
 {
-	const char *at = fmt_fact_value(n, FMT_WHOLE_TRACE, FMT_SITE_GAPS_KEY);
+	const char *at = fmt_fact_value(n, FMT_WHOLE_TRACE, FMT_TEMPLATE_GAPS_KEY);
 	int64_t gap;
 
 	for (uint32_t i = 0; at && i < g->n && next_number(&at, &gap); i++)
 		g->ns[i] = gap;
 }
 
-int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g)
+int fmt_template_gaps_put(struct fmt_names *n, const struct fmt_template_gaps *g)
 {
 	scoped(text_done) struct text out = {0};
 
@@ -183,6 +184,6 @@ int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g)
 		text_printf(&out, "%c%" PRId64, i == 0 ? '[' : ',', g->ns[i]);
 	text_str(&out, g->n == 0 ? "[]" : "]");
 	return out.error ? out.error
-			 : fmt_names_fact_json(n, FMT_WHOLE_TRACE, FMT_SITE_GAPS_KEY, out.data,
+			 : fmt_names_fact_json(n, FMT_WHOLE_TRACE, FMT_TEMPLATE_GAPS_KEY, out.data,
 					       out.len);
 }

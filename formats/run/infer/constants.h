@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What one machine of a recorded run is like: the latencies that the emulator adds to the edges of
- * the graph. Measured once, by formats/run/infer, and kept in the trace as a fact of each rank. Times
- * are nanoseconds; any may be negative, since the clock of a device is not that of its host.
+ * the graph. Measured once, by formats/run/infer, and kept in the trace as a fact of each rank.
+ * Times are nanoseconds; any may be negative, since the clock of a device is not that of its host.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ enum fmt_gap_class {
 
 /* The facts that hold them. */
 #define FMT_CONSTANTS_KEY "gputrace.emulation"
-#define FMT_SITE_GAPS_KEY "gputrace.gaps" /* of the whole trace */
+#define FMT_TEMPLATE_GAPS_KEY "gputrace.gaps" /* of the whole trace */
 
 struct fmt_constants {
 	int64_t anchor_ns;  /* recorded start of the rank's first call */
@@ -44,23 +44,23 @@ int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_const
 /* 0 or a negative errno. */
 int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_constants *c);
 
-/* By how much the gap behind a kernel differs from that of its class; by site. */
-struct fmt_site_gaps {
+/* By how much the gap behind a kernel differs from that of its class; by template. */
+struct fmt_template_gaps {
 	int64_t *ns; /* or NULL */
 	uint32_t n;
 };
 
-/* None, for the sites that there are. 0 or -ENOMEM; fmt_site_gaps_done() in any case. */
-int fmt_site_gaps_init(struct fmt_site_gaps *g, uint32_t n_sites);
-void fmt_site_gaps_done(struct fmt_site_gaps *g);
+/* None, for the templates that there are. 0 or -ENOMEM; fmt_template_gaps_done() in any case. */
+int fmt_template_gaps_init(struct fmt_template_gaps *g, uint32_t n_templates);
+void fmt_template_gaps_done(struct fmt_template_gaps *g);
 
 /* Fills in what the trace knows. */
-void fmt_site_gaps_get(const struct fmt_names *n, struct fmt_site_gaps *g);
+void fmt_template_gaps_get(const struct fmt_names *n, struct fmt_template_gaps *g);
 
 /* 0 or a negative errno. */
-int fmt_site_gaps_put(struct fmt_names *n, const struct fmt_site_gaps *g);
+int fmt_template_gaps_put(struct fmt_names *n, const struct fmt_template_gaps *g);
 
-static inline int64_t fmt_site_gap(const struct fmt_site_gaps *g, uint32_t site)
+static inline int64_t fmt_template_gap(const struct fmt_template_gaps *g, uint32_t template)
 {
-	return site < g->n ? g->ns[site] : 0;
+	return template <g->n ? g->ns[template] : 0;
 }

@@ -121,20 +121,22 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 	return 0;
 }
 
-/* By site, since that is what a reader of the trace knows. */
-static void spread(const struct infer_view *v, const struct rest *rests, struct fmt_site_gaps *ret)
+/* By template, since that is what a reader of the trace knows. */
+static void spread(const struct infer_view *v, const struct rest *rests,
+		   struct fmt_template_gaps *ret)
 {
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
 		const struct rest *rest = op->shape != INFER_NONE ? &rests[op->shape] : NULL;
 
 		if (rest && rest->n > 0)
-			ret->ns[v->rank->events[op->event].site] = rest->sum_ns / (rest->n + DOUBT);
+			ret->ns[v->rank->events[op->event].template] =
+				rest->sum_ns / (rest->n + DOUBT);
 	}
 }
 
-int infer_gaps_by_site(struct infer_view *views, uint32_t n_views, uint32_t n_shapes,
-		       struct fmt_site_gaps *ret)
+int infer_gaps_by_template(struct infer_view *views, uint32_t n_views, uint32_t n_shapes,
+			   struct fmt_template_gaps *ret)
 {
 	scoped(free_ptr) struct rest *rests = calloc(n_shapes + (size_t)1, sizeof(*rests));
 	int r = rests ? 0 : -ENOMEM;
@@ -143,7 +145,7 @@ int infer_gaps_by_site(struct infer_view *views, uint32_t n_views, uint32_t n_sh
 		r = add_rests(&views[i], rests);
 	for (uint32_t i = 0; i < n_views && r == 0; i++) {
 		spread(&views[i], rests, ret);
-		views[i].site_gaps = ret;
+		views[i].template_gaps = ret;
 	}
 	return r;
 }

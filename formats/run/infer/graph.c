@@ -27,7 +27,7 @@ static int compare(const void *a, const void *b)
 
 static fmt_str name_of(const struct infer_view *v, uint32_t event)
 {
-	return fmt_site(v->names, v->rank->events[event].site)->name;
+	return fmt_template(v->names, v->rank->events[event].template)->name;
 }
 
 static struct gap gap_of(const struct infer_view *v, const struct infer_edge *e, size_t edge)

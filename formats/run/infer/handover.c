@@ -15,7 +15,7 @@ static uint32_t outermost(const struct infer_view *v, uint32_t event)
 {
 	const struct fmt_event *e = v->rank->events;
 
-	while (event > 0 && e[event - 1].lane == e[event].lane &&
+	while (event > 0 && e[event - 1].track == e[event].track &&
 	       e[event - 1].start_ns == e[event].start_ns)
 		event--;
 	return event;

@@ -48,7 +48,7 @@ struct job {
 	struct infer_view *views;
 	struct result *results;
 	struct infer_shapes *shapes;
-	struct fmt_site_gaps site_gaps;
+	struct fmt_template_gaps template_gaps;
 	struct infer_rows rows;
 	struct infer_match *matches;
 	uint32_t n;
@@ -69,7 +69,7 @@ static void job_done(struct job *j)
 	free(j->views);
 	free(j->results);
 	infer_shapes_free(j->shapes);
-	fmt_site_gaps_done(&j->site_gaps);
+	fmt_template_gaps_done(&j->template_gaps);
 	infer_rows_done(&j->rows);
 	free(j->matches);
 }
@@ -186,7 +186,8 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	const struct infer_comm *c = &j->rows.comms[comm];
 	const struct infer_row *row = &j->rows.rows[j->rows.members[c->first]];
 	const struct infer_view *v = &j->views[row->view];
-	const struct fmt_lane *lane = fmt_lane(v->names, v->index, v->streams[row->stream].lane);
+	const struct fmt_track *track =
+		fmt_track(v->names, v->index, v->streams[row->stream].track);
 	scoped(free_ptr) uint32_t *ranks = malloc((c->n + (size_t)1) * sizeof(*ranks));
 	struct fmt_comm named = {.name = row->group, .n_ranks = c->n};
 	char text[40];
@@ -207,7 +208,7 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 		named.description = (fmt_str)description;
 	if (!named.name) {
 		int len = snprintf(text, sizeof(text), "stream%lld",
-				   (long long)(lane ? lane->tid : 0));
+				   (long long)(track ? track->tid : 0));
 
 		r = fmt_names_string(j->run->names, text, (size_t)len, &named.name);
 		if (r < 0)
@@ -256,7 +257,7 @@ static int name_things(struct job *j)
 	size_t first = 0, end;
 
 	if (r == 0 && !j->more)
-		r = fmt_site_gaps_put(j->run->names, &j->site_gaps);
+		r = fmt_template_gaps_put(j->run->names, &j->template_gaps);
 	if (r == 0)
 		r = name_rules(j);
 	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
@@ -290,20 +291,21 @@ static void hand_over(struct job *j)
 /* What the machine is like: measured, or what is known of it. */
 static int calibrate(struct job *j)
 {
-	int r = fmt_site_gaps_init(&j->site_gaps, fmt_n_sites(j->run->names));
+	int r = fmt_template_gaps_init(&j->template_gaps, fmt_n_templates(j->run->names));
 
 	for (uint32_t i = 0; i < j->n && r == 0; i++) {
 		struct infer_view *v = &j->views[i];
 
 		if (!j->more || !fmt_constants_get(j->run->names, i, &v->constants))
 			r = infer_calibrate(v);
-		v->site_gaps = &j->site_gaps;
+		v->template_gaps = &j->template_gaps;
 	}
 	if (r < 0)
 		return r;
 	if (!j->more)
-		return infer_gaps_by_site(j->views, j->n, infer_n_shapes(j->shapes), &j->site_gaps);
-	fmt_site_gaps_get(j->run->names, &j->site_gaps);
+		return infer_gaps_by_template(j->views, j->n, infer_n_shapes(j->shapes),
+					      &j->template_gaps);
+	fmt_template_gaps_get(j->run->names, &j->template_gaps);
 	return 0;
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/run/peers.h"
+#include "formats/trace/json.h"
 
 #define MOST_RANKS (1u << 20) /* of a process group; more are taken for damage */
 

@@ -15,7 +15,7 @@ static uint32_t stream_of(const struct infer_view *v, uint32_t event, const char
 	if (!infer_argument(v, event, key, &number))
 		return INFER_NONE;
 	for (uint32_t s = 0; s < v->n_streams; s++) {
-		const struct fmt_lane *l = fmt_lane(v->names, v->index, v->streams[s].lane);
+		const struct fmt_track *l = fmt_track(v->names, v->index, v->streams[s].track);
 
 		if (l->tid == number)
 			return s;

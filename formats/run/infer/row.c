@@ -6,7 +6,7 @@
 
 fmt_str infer_kernel_name(const struct infer_view *v, const struct infer_op *op)
 {
-	return fmt_site(v->names, v->rank->events[op->event].site)->name;
+	return fmt_template(v->names, v->rank->events[op->event].template)->name;
 }
 
 static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *key)

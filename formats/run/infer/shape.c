@@ -39,13 +39,13 @@ static int64_t json_number(const char *json, const char *key, int64_t otherwise)
 	return v > 0 && v < INT32_MAX ? v : otherwise;
 }
 
-static struct machine machine_of(const struct infer_view *v, const struct fmt_lane *lane)
+static struct machine machine_of(const struct infer_view *v, const struct fmt_track *track)
 {
 	const struct fmt_device *d = NULL;
 	const char *json;
 
 	for (uint32_t i = 0; (d = fmt_device(v->names, v->index, i)); i++)
-		if (d->ordinal == lane->pid)
+		if (d->ordinal == track->pid)
 			break;
 	if (!d)
 		d = fmt_device(v->names, v->index, 0);
@@ -97,8 +97,8 @@ static int64_t occupancy(const struct machine *m, int64_t threads, int64_t regis
 static uint32_t waves_of(const struct infer_view *v, const struct infer_op *op, int64_t grid,
 			 int64_t block)
 {
-	const struct fmt_lane *lane = fmt_lane(v->names, v->index, v->streams[op->stream].lane);
-	struct machine m = machine_of(v, lane);
+	const struct fmt_track *track = fmt_track(v->names, v->index, v->streams[op->stream].track);
+	struct machine m = machine_of(v, track);
 	int64_t blocks = product(fmt_string(v->names, (fmt_str)grid, NULL));
 	int64_t threads = product(fmt_string(v->names, (fmt_str)block, NULL));
 	int64_t registers, shared = 0, slots;
@@ -138,8 +138,9 @@ static int grow_table(struct infer_shapes *s)
 
 static int find(struct infer_shapes *s, const struct infer_view *v, struct infer_op *op)
 {
-	const struct fmt_site *site = fmt_site(v->names, v->rank->events[op->event].site);
-	struct shape key = {.name = site->name};
+	const struct fmt_template *template =
+		fmt_template(v->names, v->rank->events[op->event].template);
+	struct shape key = {.name = template->name};
 	size_t at;
 
 	infer_argument(v, op->event, "grid", &key.grid);

@@ -15,7 +15,7 @@
 
 static const char *name_of(const struct infer_view *v, const struct infer_call *c)
 {
-	const struct fmt_site *s = fmt_site(v->names, v->rank->events[c->event].site);
+	const struct fmt_template *s = fmt_template(v->names, v->rank->events[c->event].template);
 
 	return fmt_string(v->names, s->name, NULL);
 }

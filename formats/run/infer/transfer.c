@@ -26,7 +26,7 @@ static const char *peers_of(const struct infer_view *views, const struct infer_m
 	const struct infer_view *v = &views[m->view];
 	const struct fmt_event *e = &v->rank->events[v->ops[m->op].event];
 
-	return fmt_site_peers(v->names, fmt_site(v->names, e->site));
+	return fmt_template_peers(v->names, fmt_template(v->names, e->template));
 }
 
 int infer_waits_for(const struct infer_view *views, const struct infer_match *a,

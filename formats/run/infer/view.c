@@ -6,9 +6,9 @@
 
 #define MOST_EVENTS (UINT32_MAX - 1)
 
-static int is_thread(const struct infer_view *v, uint32_t lane)
+static int is_thread(const struct infer_view *v, uint32_t track)
 {
-	const struct fmt_lane *l = fmt_lane(v->names, v->index, lane);
+	const struct fmt_track *l = fmt_track(v->names, v->index, track);
 
 	return l && l->kind == FMT_THREAD;
 }
@@ -32,14 +32,14 @@ static int64_t end_of(const struct fmt_event *e)
 int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret)
 {
 	const struct fmt_event *e = &v->rank->events[event];
-	const struct fmt_site *s = fmt_site(v->names, e->site);
+	const struct fmt_template *s = fmt_template(v->names, e->template);
 	uint32_t at;
 
 	if (!s)
 		return 0;
-	if (fmt_site_const(v->names, s, key, ret))
+	if (fmt_template_const(v->names, s, key, ret))
 		return 1;
-	if (!fmt_site_varying(v->names, s, key, &at) ||
+	if (!fmt_template_varying(v->names, s, key, &at) ||
 	    e->first_value + (size_t)at >= v->rank->n_values)
 		return 0;
 	*ret = v->rank->values[e->first_value + at];
@@ -58,7 +58,7 @@ static void read_copy(struct infer_op *op, const char *name)
 		op->copy = INFER_COPY_WITHIN;
 }
 
-static void read_op(const struct infer_view *v, uint32_t event, const struct fmt_site *s,
+static void read_op(const struct infer_view *v, uint32_t event, const struct fmt_template *s,
 		    struct infer_op *op)
 {
 	const struct fmt_event *e = &v->rank->events[event];
@@ -75,7 +75,7 @@ static void read_op(const struct infer_view *v, uint32_t event, const struct fmt
 		read_copy(op, fmt_string(v->names, s->name, NULL));
 }
 
-static void read_call(const struct infer_view *v, uint32_t event, const struct fmt_site *s,
+static void read_call(const struct infer_view *v, uint32_t event, const struct fmt_template *s,
 		      struct infer_call *call)
 {
 	const struct fmt_event *e = &v->rank->events[event];
@@ -87,16 +87,16 @@ static void read_call(const struct infer_view *v, uint32_t event, const struct f
 				    .api = (uint8_t)infer_api(fmt_string(v->names, s->name, NULL))};
 }
 
-static int add_span(struct infer_span **spans, uint32_t *n, size_t *cap, uint32_t lane,
+static int add_span(struct infer_span **spans, uint32_t *n, size_t *cap, uint32_t track,
 		    uint32_t first)
 {
-	if (*n > 0 && (*spans)[*n - 1].lane == lane) {
+	if (*n > 0 && (*spans)[*n - 1].track == track) {
 		(*spans)[*n - 1].end = first + 1;
 		return 0;
 	}
 	if (array_reserve(spans, *n + (size_t)1, cap) < 0)
 		return -ENOMEM;
-	(*spans)[(*n)++] = (struct infer_span){lane, first, first + 1};
+	(*spans)[(*n)++] = (struct infer_span){track, first, first + 1};
 	return 0;
 }
 
@@ -107,16 +107,17 @@ static int read_events(struct infer_view *v)
 
 	for (uint32_t i = 0; i < v->rank->n_events && r == 0; i++) {
 		const struct fmt_event *e = &v->rank->events[i];
-		const struct fmt_site *s = fmt_site(v->names, e->site);
+		const struct fmt_template *s = fmt_template(v->names, e->template);
 
 		if (!s)
 			continue;
-		if (s->kind == FMT_CALL && is_thread(v, e->lane)) {
-			r = add_span(&v->threads, &v->n_threads, &threads_cap, e->lane, v->n_calls);
+		if (s->kind == FMT_CALL && is_thread(v, e->track)) {
+			r = add_span(&v->threads, &v->n_threads, &threads_cap, e->track,
+				     v->n_calls);
 			read_call(v, i, s, &v->calls[v->n_calls]);
 			v->calls[v->n_calls++].thread = v->n_threads - 1;
-		} else if (FMT_IS_OP(s->kind) && !is_thread(v, e->lane)) {
-			r = add_span(&v->streams, &v->n_streams, &streams_cap, e->lane, v->n_ops);
+		} else if (FMT_IS_OP(s->kind) && !is_thread(v, e->track)) {
+			r = add_span(&v->streams, &v->n_streams, &streams_cap, e->track, v->n_ops);
 			read_op(v, i, s, &v->ops[v->n_ops]);
 			v->ops[v->n_ops++].stream = v->n_streams - 1;
 		} else if (s->kind == FMT_SYNC) {
@@ -352,8 +353,9 @@ int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 	const struct infer_op *before = &v->ops[infer_prev(v, op)];
 	int a = fmt_gap_class((enum fmt_kind)before->kind, before->end_ns - before->start_ns);
 	int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
-	int64_t rest = v->site_gaps && op->kind != FMT_COLLECTIVE
-			       ? fmt_site_gap(v->site_gaps, v->rank->events[before->event].site)
+	int64_t rest = v->template_gaps && op->kind != FMT_COLLECTIVE
+			       ? fmt_template_gap(v->template_gaps,
+						  v->rank->events[before->event].template)
 			       : 0;
 
 	return v->constants.gap_ns[a][b] + rest;

@@ -54,7 +54,7 @@ struct infer_call {
 };
 
 struct infer_span {
-	uint32_t lane, first, end;
+	uint32_t track, first, end;
 };
 
 /* An edge, before its lag is known. */
@@ -105,7 +105,7 @@ struct infer_view {
 	uint8_t has_nodes; /* operations that are placed */
 
 	struct fmt_constants constants;
-	const struct fmt_site_gaps *site_gaps; /* not owned; or NULL */
+	const struct fmt_template_gaps *template_gaps; /* not owned; or NULL */
 	struct infer_edge *edges;
 	size_t n_edges, edges_cap;
 };

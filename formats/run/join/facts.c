@@ -6,9 +6,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/iterations.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/images.h"
-#include "formats/run/iterations.h"
 #include "formats/trace/json.h"
 
 int join_fact(struct join *j, const char *key, const struct text *json)

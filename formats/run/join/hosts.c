@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/peers.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
-#include "formats/run/peers.h"
 #include "formats/trace/store/cursor.h"
 
 /* A collective on one rank. */
@@ -67,7 +67,7 @@ static void guess(struct join *j)
 }
 
 /* Whether each rank of it waits for what all others bring. */
-static bool do_all_wait(const struct fmt_names *n, const struct fmt_site *s)
+static bool do_all_wait(const struct fmt_names *n, const struct fmt_template *s)
 {
 	static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter",
 					  "all_to_all", "barrier"};
@@ -86,11 +86,11 @@ static int see(const struct join *j, struct sightings *ret)
 
 		for (size_t i = 0; i < run->n_events; i++) {
 			const struct fmt_event *e = &run->events[i];
-			const struct fmt_site *s = fmt_site(j->names, e->site);
+			const struct fmt_template *s = fmt_template(j->names, e->template);
 			const int64_t *values = run->values + e->first_value;
 
 			if (s->kind != FMT_COLLECTIVE || values[FMT_COLLECTIVE_COMM] < 0 ||
-			    fmt_site_peers(j->names, s))
+			    fmt_template_peers(j->names, s))
 				continue;
 			if (array_reserve(&ret->seen, ret->n + 1, &ret->cap) < 0)
 				return -ENOMEM;

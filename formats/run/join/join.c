@@ -27,7 +27,7 @@ static void join_done(struct join *j)
 		free(j->parties[i].ops);
 	for (size_t i = 0; j->parts && i < j->options->n_paths; i++) {
 		free(j->parts[i].strings);
-		free(j->parts[i].sites);
+		free(j->parts[i].templates);
 		fmt_trace_close(j->parts[i].trace);
 	}
 	free(j->run.ranks);

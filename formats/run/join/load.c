@@ -28,8 +28,9 @@ static int impossible(struct join *j, uint32_t rank)
 static int take_event(struct join *j, struct join_part *p, const struct fmt_slice *s,
 		      struct fmt_event *e, int64_t **values, size_t *n, size_t *cap)
 {
-	uint32_t site = e->site, count = fmt_site(fmt_trace_names(p->trace), site)->n_values;
-	int r = join_site(j, p, site, &e->site);
+	uint32_t template = e->template,
+		 count = fmt_template(fmt_trace_names(p->trace), template)->n_values;
+	int r = join_template(j, p, template, &e->template);
 
 	if (r < 0)
 		return r;
@@ -43,7 +44,7 @@ static int take_event(struct join *j, struct join_part *p, const struct fmt_slic
 		memcpy(*values + *n, s->values + e->first_value, count * sizeof(**values));
 	e->first_value = (uint32_t)*n;
 	*n += count;
-	return join_values(j, p, site, *values + e->first_value);
+	return join_values(j, p, template, *values + e->first_value);
 }
 
 static int take_events(struct join *j, uint32_t rank, const struct fmt_slice *s)
@@ -202,7 +203,7 @@ static int find_calls(struct join *j, uint32_t rank)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->n_events; i++)
 		if (run->events[i].correlation > 0 &&
-		    fmt_site(j->names, run->events[i].site)->kind == FMT_CALL)
+		    fmt_template(j->names, run->events[i].template)->kind == FMT_CALL)
 			calls[n++] = (struct call){run->events[i].correlation, i};
 	if (n > 0)
 		qsort(calls, n, sizeof(*calls), by_correlation);
@@ -211,7 +212,8 @@ static int find_calls(struct join *j, uint32_t rank)
 		size_t at = array_bound(k, 0, n, calls[k].correlation < id);
 
 		of[i] = id > 0 && at < n && calls[at].correlation == id &&
-					FMT_IS_OP(fmt_site(j->names, run->events[i].site)->kind)
+					FMT_IS_OP(fmt_template(j->names, run->events[i].template)
+							  ->kind)
 				? calls[at].event
 				: FMT_RUN_NONE;
 	}

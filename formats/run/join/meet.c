@@ -8,7 +8,7 @@
 #include "base/scope.h"
 #include "formats/run/peers.h"
 
-/* Whom a site sends to and receives from. */
+/* Whom a template sends to and receives from. */
 struct transfers {
 	struct fmt_message *messages; /* owned */
 	size_t n, cap;
@@ -16,22 +16,22 @@ struct transfers {
 };
 
 struct meeting {
-	struct transfers *of_site; /* owned: by joined site */
-	uint32_t n_sites;
+	struct transfers *of_template; /* owned: by joined template */
+	uint32_t n_templates;
 };
 
 static void meeting_done(struct meeting *m)
 {
-	for (uint32_t i = 0; m->of_site && i < m->n_sites; i++)
-		free(m->of_site[i].messages);
-	free(m->of_site);
+	for (uint32_t i = 0; m->of_template && i < m->n_templates; i++)
+		free(m->of_template[i].messages);
+	free(m->of_template);
 }
 
-static const char *text_of(const struct fmt_names *n, const struct fmt_site *s, const char *key)
+static const char *text_of(const struct fmt_names *n, const struct fmt_template *s, const char *key)
 {
 	int64_t v;
 
-	return fmt_site_const(n, s, key, &v) && v > 0 && v <= UINT32_MAX
+	return fmt_template_const(n, s, key, &v) && v > 0 && v <= UINT32_MAX
 		       ? fmt_string(n, (fmt_str)v, NULL)
 		       : "";
 }
@@ -48,11 +48,11 @@ static int read_peers(struct transfers *t, const char *list, uint8_t receives)
 	return 0;
 }
 
-static int read_transfers(struct meeting *m, const struct fmt_names *n, uint32_t site,
+static int read_transfers(struct meeting *m, const struct fmt_names *n, uint32_t template,
 			  const struct transfers **ret)
 {
-	struct transfers *t = &m->of_site[site];
-	const struct fmt_site *s = fmt_site(n, site);
+	struct transfers *t = &m->of_template[template];
+	const struct fmt_template *s = fmt_template(n, template);
 	int r = 0;
 
 	if (!t->read) {
@@ -101,12 +101,12 @@ static int take_collective(struct join *j, struct meeting *m, uint32_t rank, uin
 	struct fmt_run_rank *run = &j->run.ranks[rank];
 	const struct fmt_event *e = &run->events[position];
 	int64_t *values = run->values + e->first_value;
-	const struct fmt_lane *lane = fmt_lane(j->names, rank, e->lane);
+	const struct fmt_track *track = fmt_track(j->names, rank, e->track);
 	struct fmt_party *p = find_party(j, first, j->ranks[rank].n_members,
-					 values[FMT_COLLECTIVE_COMM], lane ? lane->pid : -1);
+					 values[FMT_COLLECTIVE_COMM], track ? track->pid : -1);
 	const struct transfers *t;
-	const char *op = text_of(j->names, fmt_site(j->names, e->site), FMT_KEY_OP);
-	int r = read_transfers(m, j->names, e->site, &t);
+	const char *op = text_of(j->names, fmt_template(j->names, e->template), FMT_KEY_OP);
+	int r = read_transfers(m, j->names, e->template, &t);
 
 	values[FMT_COLLECTIVE_COMM] = -1;
 	if (r < 0 || !p)
@@ -139,7 +139,7 @@ static int take_all(struct join *j, struct meeting *m)
 		const struct fmt_run_rank *run = &j->run.ranks[rank];
 
 		for (uint32_t i = 0; i < run->n_events && r == 0; i++)
-			if (fmt_site(j->names, run->events[i].site)->kind == FMT_COLLECTIVE)
+			if (fmt_template(j->names, run->events[i].template)->kind == FMT_COLLECTIVE)
 				r = take_collective(j, m, rank, i, first);
 		first += j->ranks[rank].n_members;
 	}
@@ -150,13 +150,13 @@ static int take_all(struct join *j, struct meeting *m)
 	return r;
 }
 
-/* The site with the communicator's name, and with those that the operation waits for. */
-static int resite(struct join *j, const char *group, fmt_str peers, uint32_t *site)
+/* The template with the communicator's name, and with those that the operation waits for. */
+static int resite(struct join *j, const char *group, fmt_str peers, uint32_t *template)
 {
 	struct fmt_names *n = j->names;
-	const struct fmt_site *old = fmt_site(n, *site);
+	const struct fmt_template *old = fmt_template(n, *template);
 	scoped(free_ptr) struct fmt_arg *args = malloc((old->n_args + 1) * sizeof(*args));
-	struct fmt_site made = *old;
+	struct fmt_template made = *old;
 	fmt_str name, peers_key, group_key;
 	int r = fmt_names_string(n, group, strlen(group), &name);
 
@@ -180,7 +180,7 @@ static int resite(struct join *j, const char *group, fmt_str peers, uint32_t *si
 	if (peers)
 		args[made.n_args++] =
 			(struct fmt_arg){.key = peers_key, .type = FMT_JSON, .value = peers};
-	return fmt_names_site(n, &made, site);
+	return fmt_names_template(n, &made, template);
 }
 
 static int write_party(struct join *j, const struct fmt_party *p)
@@ -195,18 +195,19 @@ static int write_party(struct join *j, const struct fmt_party *p)
 
 		values[FMT_COLLECTIVE_COMM] = p->member.comm;
 		values[FMT_COLLECTIVE_SEQ] = p->ops[i].seq;
-		r = resite(j, fmt_string(j->names, comm->name, NULL), p->ops[i].peers, &e->site);
+		r = resite(j, fmt_string(j->names, comm->name, NULL), p->ops[i].peers,
+			   &e->template);
 	}
 	return r;
 }
 
 int join_meet(struct join *j)
 {
-	scoped(meeting_done) struct meeting m = {.n_sites = fmt_n_sites(j->names)};
+	scoped(meeting_done) struct meeting m = {.n_templates = fmt_n_templates(j->names)};
 	int r = list_parties(j);
 
-	m.of_site = calloc(m.n_sites + (size_t)1, sizeof(*m.of_site));
-	if (!m.of_site)
+	m.of_template = calloc(m.n_templates + (size_t)1, sizeof(*m.of_template));
+	if (!m.of_template)
 		return -ENOMEM;
 	if (r == 0)
 		r = take_all(j, &m);

@@ -9,8 +9,8 @@ int join_names_init(struct join_part *p)
 	const struct fmt_names *n = fmt_trace_names(p->trace);
 
 	p->strings = calloc(fmt_n_strings(n) + (size_t)1, sizeof(*p->strings));
-	p->sites = calloc(fmt_n_sites(n) + (size_t)1, sizeof(*p->sites));
-	return p->strings && p->sites ? 0 : -ENOMEM;
+	p->templates = calloc(fmt_n_templates(n) + (size_t)1, sizeof(*p->templates));
+	return p->strings && p->templates ? 0 : -ENOMEM;
 }
 
 static int string_of(struct join *j, struct join_part *p, fmt_str s, fmt_str *ret)
@@ -50,25 +50,25 @@ static int text_value(struct join *j, struct join_part *p, int64_t *value)
 }
 
 /* Whether a collective begins with what each does (model.h); joining relies on it. */
-static bool is_whole(const struct fmt_site *s)
+static bool is_whole(const struct fmt_template *s)
 {
 	return s->kind != FMT_COLLECTIVE ||
 	       (s->n_args >= FMT_COLLECTIVE_ARGS && s->args[FMT_COLLECTIVE_COMM].varies &&
 		s->args[FMT_COLLECTIVE_SEQ].varies && !s->args[FMT_COLLECTIVE_OP].varies);
 }
 
-int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret)
+int join_template(struct join *j, struct join_part *p, uint32_t template, uint32_t *ret)
 {
-	const struct fmt_site *from = fmt_site(fmt_trace_names(p->trace), site);
+	const struct fmt_template *from = fmt_template(fmt_trace_names(p->trace), template);
 	scoped(free_ptr) struct fmt_arg *args = NULL;
-	struct fmt_site made;
+	struct fmt_template made;
 	int r;
 
 	if (!from || !is_whole(from))
 		return fmt_fail(j->err, -EBADMSG, fmt_trace_path(p->trace), FMT_NO_OFFSET,
 				"an event of no kind that there is");
-	if (p->sites[site]) {
-		*ret = p->sites[site] - 1;
+	if (p->templates[template]) {
+		*ret = p->templates[template] - 1;
 		return 0;
 	}
 	args = malloc((from->n_args + (size_t)1) * sizeof(*args));
@@ -86,15 +86,15 @@ int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret)
 			r = text_value(j, p, &args[i].value);
 	}
 	if (r == 0)
-		r = fmt_names_site(j->names, &made, ret);
+		r = fmt_names_template(j->names, &made, ret);
 	if (r == 0)
-		p->sites[site] = *ret + 1;
+		p->templates[template] = *ret + 1;
 	return r;
 }
 
-int join_values(struct join *j, struct join_part *p, uint32_t site, int64_t *values)
+int join_values(struct join *j, struct join_part *p, uint32_t template, int64_t *values)
 {
-	const struct fmt_site *s = fmt_site(fmt_trace_names(p->trace), site);
+	const struct fmt_template *s = fmt_template(fmt_trace_names(p->trace), template);
 	int r = 0;
 
 	for (uint32_t i = 0; i < s->n_args && r == 0; i++) {
@@ -107,22 +107,22 @@ int join_values(struct join *j, struct join_part *p, uint32_t site, int64_t *val
 	return r;
 }
 
-static int put_lanes(struct join *j, struct join_part *p, uint32_t from, uint32_t rank)
+static int put_tracks(struct join *j, struct join_part *p, uint32_t from, uint32_t rank)
 {
 	const struct fmt_names *n = fmt_trace_names(p->trace);
 	int r = 0;
 
-	for (uint32_t i = 0; i < fmt_n_lanes(n, from) && r == 0; i++) {
-		struct fmt_lane lane = *fmt_lane(n, from, i);
+	for (uint32_t i = 0; i < fmt_n_tracks(n, from) && r == 0; i++) {
+		struct fmt_track track = *fmt_track(n, from, i);
 		uint32_t number = 0;
 
-		r = string_of(j, p, lane.pid_text, &lane.pid_text);
+		r = string_of(j, p, track.pid_text, &track.pid_text);
 		if (r == 0)
-			r = string_of(j, p, lane.tid_text, &lane.tid_text);
+			r = string_of(j, p, track.tid_text, &track.tid_text);
 		if (r == 0)
-			r = string_of(j, p, lane.name, &lane.name);
+			r = string_of(j, p, track.name, &track.name);
 		if (r == 0)
-			r = fmt_names_lane(j->names, rank, &lane, &number);
+			r = fmt_names_track(j->names, rank, &track, &number);
 		if (r == 0 && number != i)
 			r = -EBADMSG;
 	}
@@ -167,7 +167,7 @@ int join_rank_names(struct join *j, uint32_t rank)
 	const struct fmt_names *n = fmt_trace_names(p->trace);
 	const struct fmt_device *device;
 	const struct fmt_fact *fact;
-	int r = put_lanes(j, p, of->index, rank);
+	int r = put_tracks(j, p, of->index, rank);
 
 	for (uint32_t i = 0; r == 0 && (device = fmt_device(n, of->index, i)); i++) {
 		struct fmt_device made = *device;

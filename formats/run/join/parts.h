@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The parts of a run while they are joined. Internal to formats/run/join. One thread; functions return
- * 0 or a negative errno. */
+/* The parts of a run while they are joined. Internal to formats/run/join. One thread; functions
+ * return 0 or a negative errno. */
 #pragma once
 
 #include "base/text.h"
 #include "formats/run/join/join.h"
 #include "formats/run/meetings.h"
-#include "formats/trace/origin.h"
 #include "formats/run/part.h"
+#include "formats/trace/origin.h"
 #include "formats/trace/store/trace.h"
 #include "formats/trace/store/writer.h"
 
 struct join_part {
 	struct fmt_trace *trace; /* owned */
 	struct fmt_origin origin;
-	uint32_t clock;		   /* among the clocks */
-	uint32_t *strings, *sites; /* owned: numbers in the joined names, plus 1; 0: not yet */
+	uint32_t clock;		       /* among the clocks */
+	uint32_t *strings, *templates; /* owned: numbers in the joined names, plus 1; 0: not yet */
 };
 
 /* A rank of the joined trace, beside its part of the run. */
@@ -52,10 +52,10 @@ int join_same_run(struct join *j, bool ranks_differ);
 
 /* names.c: numbers of a part as numbers of the joined trace. */
 int join_names_init(struct join_part *p);
-int join_site(struct join *j, struct join_part *p, uint32_t site, uint32_t *ret);
-/* The values of an event of that site, in place. */
-int join_values(struct join *j, struct join_part *p, uint32_t site, int64_t *values);
-/* Lanes, which keep their numbers, devices and facts. */
+int join_template(struct join *j, struct join_part *p, uint32_t template, uint32_t *ret);
+/* The values of an event of that template, in place. */
+int join_values(struct join *j, struct join_part *p, uint32_t template, int64_t *values);
+/* Tracks, which keep their numbers, devices and facts. */
 int join_rank_names(struct join *j, uint32_t rank);
 
 /* load.c: events as they are, ranges, digests and contents of a rank; iterations. Its times are set

@@ -236,20 +236,20 @@ static int64_t times(int64_t elements, int bytes)
 	return v;
 }
 
-static const char *text_of(const struct kineto_sites *t, const struct kineto_slot_arg *arg)
+static const char *text_of(const struct kineto_templates *t, const struct kineto_slot_arg *arg)
 {
 	return t->strings->strings[arg->value].s;
 }
 
-static int set_dtype(struct kineto_sites *t, struct kineto_site *s, const struct dtype *dtype,
-		     enum kineto_evidence source)
+static int set_dtype(struct kineto_templates *t, struct kineto_template *s,
+		     const struct dtype *dtype, enum kineto_evidence source)
 {
 	s->dtype_source = (uint8_t)source;
 	return kineto_strings_add(t->strings, dtype->name, strlen(dtype->name), &s->dtype);
 }
 
 /* Type and size from numbers of elements: what PyTorch tells of a collective since 2.3. */
-static int describe_numbers(struct kineto_sites *t, struct kineto_site *s,
+static int describe_numbers(struct kineto_templates *t, struct kineto_template *s,
 			    const struct kineto_slot_arg *args)
 {
 	const struct kineto_slot_arg *in = find(args, s->n_args, KINETO_IN_NELEMS, FMT_INT);
@@ -273,7 +273,7 @@ static int describe_numbers(struct kineto_sites *t, struct kineto_site *s,
 
 /* Type and size from the shapes of an operator or annotation. An annotation has the input alone,
  * which is less than the message of an all_gather. */
-static int describe_shapes(struct kineto_sites *t, struct kineto_site *s,
+static int describe_shapes(struct kineto_templates *t, struct kineto_template *s,
 			   const struct kineto_slot_arg *args, enum kineto_evidence source,
 			   const char *op)
 {
@@ -292,7 +292,8 @@ static int describe_shapes(struct kineto_sites *t, struct kineto_site *s,
 }
 
 /* How good the evidence of the name alone is. */
-static enum kineto_evidence evidence_of(const struct kineto_sites *t, const struct kineto_site *s)
+static enum kineto_evidence evidence_of(const struct kineto_templates *t,
+					const struct kineto_template *s)
 {
 	const char *name = t->strings->strings[s->name].s;
 
@@ -301,7 +302,7 @@ static enum kineto_evidence evidence_of(const struct kineto_sites *t, const stru
 	return strncmp(name, "nccl:", 5) == 0 ? KINETO_FROM_ANNOTATION : KINETO_FROM_OPERATOR;
 }
 
-int kineto_collective_describe(struct kineto_sites *t, struct kineto_site *s,
+int kineto_collective_describe(struct kineto_templates *t, struct kineto_template *s,
 			       const struct kineto_slot_arg *args)
 {
 	const struct kineto_slot_arg *told =
@@ -327,7 +328,7 @@ int kineto_collective_describe(struct kineto_sites *t, struct kineto_site *s,
 	return r;
 }
 
-void kineto_collective_merge(struct kineto_site *s, const struct kineto_site *range)
+void kineto_collective_merge(struct kineto_template *s, const struct kineto_template *range)
 {
 	bool shapes = s->bytes_source == KINETO_FROM_OPERATOR ||
 		      s->bytes_source == KINETO_FROM_ANNOTATION;

@@ -4,7 +4,7 @@
  * tell of it (enum kineto_evidence). */
 #pragma once
 
-#include "formats/run/kineto/site.h"
+#include "formats/run/kineto/template.h"
 
 /* 1 when a kernel of that name communicates: NCCL's and RCCL's. */
 int kineto_is_collective(const char *name);
@@ -15,9 +15,9 @@ int kineto_is_around_collective(const char *name);
 
 /* Fills op, dtype, message_bytes and their sources from what a kernel or range itself says. 0 or
  * -errno. */
-int kineto_collective_describe(struct kineto_sites *t, struct kineto_site *s,
+int kineto_collective_describe(struct kineto_templates *t, struct kineto_template *s,
 			       const struct kineto_slot_arg *args);
 
 /* Takes what a range around the launch of the kernel `s` says from a better source. Ranges are
  * merged from the innermost outwards. */
-void kineto_collective_merge(struct kineto_site *s, const struct kineto_site *range);
+void kineto_collective_merge(struct kineto_template *s, const struct kineto_template *range);

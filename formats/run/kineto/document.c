@@ -154,7 +154,7 @@ static int hint_fact(const char *key, yajl_val v, const struct kineto_hint *hint
 
 	if (strcmp(key, "gputrace.metadata") == 0)
 		return hint_names(v, hint);
-	if (strcmp(key, FMT_CONSTANTS_KEY) == 0 || strcmp(key, FMT_SITE_GAPS_KEY) == 0)
+	if (strcmp(key, FMT_CONSTANTS_KEY) == 0 || strcmp(key, FMT_TEMPLATE_GAPS_KEY) == 0)
 		return 0; /* measured again */
 	put(&t, v);
 	r = t.error ? t.error : hint->fact(hint->context, key, t.data, t.len);

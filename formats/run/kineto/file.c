@@ -50,7 +50,7 @@ static int add_rank(struct file *f)
 	k = malloc(sizeof(*k));
 	if (!k)
 		return -ENOMEM;
-	kineto_rank_init(k, f->path, &im->spill, &im->sites);
+	kineto_rank_init(k, f->path, &im->spill, &im->templates);
 	im->ranks[im->n_ranks++] = k;
 	return 0;
 }
@@ -259,7 +259,7 @@ static int on_event(void *context, const struct kineto_event *e)
 	if (e->ph == KINETO_METADATA && (f->n_pids > 0 || e->name == KINETO_GPUTRACE)) {
 		fate = KINETO_OUR_METADATA;
 	} else {
-		r = kineto_rank_event(k, &f->im->sites, e, &fate);
+		r = kineto_rank_event(k, &f->im->templates, e, &fate);
 		if (r < 0)
 			return r;
 	}

@@ -10,7 +10,7 @@
 struct kineto_import {
 	const struct kineto_options *options; /* not owned */
 	struct kineto_strings strings;
-	struct kineto_sites sites;
+	struct kineto_templates templates;
 	struct kineto_spill spill;
 	struct kineto_rank **ranks; /* owned */
 	size_t n_ranks, ranks_cap;

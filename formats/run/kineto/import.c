@@ -28,7 +28,7 @@ struct job {
 static void job_done(struct job *j)
 {
 	for (size_t i = 0; j->ready && i < j->im.n_ranks; i++) {
-		free(j->ready[i].lane_of);
+		free(j->ready[i].track_of);
 		free(j->ready[i].call_of);
 	}
 	for (size_t i = 0; j->run.ranks && i < j->run.n_ranks; i++) {
@@ -48,7 +48,7 @@ static void job_done(struct job *j)
 	}
 	free(j->im.ranks);
 	kineto_spill_done(&j->im.spill);
-	kineto_sites_done(&j->im.sites);
+	kineto_templates_done(&j->im.templates);
 	kineto_strings_done(&j->im.strings);
 }
 
@@ -93,13 +93,13 @@ static int prepare(struct job *j, size_t i)
 	ready->options = j->im.options;
 	run->number = (uint32_t)k->number;
 	run->process = k->process;
-	r = kineto_order(k, &j->im.sites, &ready->lane_of);
+	r = kineto_order(k, &j->im.templates, &ready->track_of);
 	if (r == 0)
-		r = kineto_join(k, &j->im.sites, &ready->call_of);
+		r = kineto_join(k, &j->im.templates, &ready->call_of);
 	if (r == 0)
-		r = kineto_join_collectives(k, &j->im.sites, ready->call_of);
+		r = kineto_join_collectives(k, &j->im.templates, ready->call_of);
 	if (r == 0)
-		r = kineto_steps(k, &j->im.sites, ready->call_of, &run->iterations,
+		r = kineto_steps(k, &j->im.templates, ready->call_of, &run->iterations,
 				 &run->n_iterations);
 	return r;
 }
@@ -133,7 +133,7 @@ static int name_all(struct job *j)
 				    8);
 
 	if (r == 0)
-		r = kineto_naming_init(&j->naming, j->names, &j->im.sites);
+		r = kineto_naming_init(&j->naming, j->names, &j->im.templates);
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		r = kineto_name_rank(&j->naming, j->im.ranks[i], i);
 	for (uint32_t i = 0; i < n && r == 0; i++)
@@ -144,7 +144,7 @@ static int name_all(struct job *j)
 static int make_run(struct job *j)
 {
 	size_t n = j->im.n_ranks;
-	int r = kineto_sites_settle(&j->im.sites);
+	int r = kineto_templates_settle(&j->im.templates);
 
 	j->ready = calloc(n + 1, sizeof(*j->ready));
 	j->run.ranks = calloc(n + 1, sizeof(*j->run.ranks));
@@ -189,7 +189,7 @@ int kineto_import(const struct kineto_options *o, struct kineto_report *ret, str
 		return -EINVAL;
 	parent_of(o->output, j.parent, sizeof(j.parent));
 	kineto_spill_init(&j.im.spill, j.parent);
-	kineto_sites_init(&j.im.sites, &j.im.strings);
+	kineto_templates_init(&j.im.templates, &j.im.strings);
 	r = kineto_strings_init(&j.im.strings);
 	if (r == 0)
 		r = read_files(&j, err);

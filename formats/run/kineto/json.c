@@ -2,8 +2,8 @@
 #include "formats/run/kineto/json.h"
 
 #include "base/array.h"
-#include "formats/trace/json.h"
 #include "formats/run/kineto/json_impl.h"
+#include "formats/trace/json.h"
 
 static int fail(struct reader *r, int error)
 {

@@ -5,7 +5,7 @@
  *
  * Memory: 40 bytes and its varying values for each call and operation of all ranks; ranges go to a
  * file without a name in the output's directory; what else is kept grows with the number of
- * different sites, strings and lanes only.
+ * different templates, strings and tracks only.
  */
 #pragma once
 

@@ -3,16 +3,18 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/run/kineto/document.h"
 #include "formats/run/kineto/owner.h"
+#include "formats/trace/json.h"
 
 #include <stdbool.h>
 #include <xxhash.h>
 
-int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names, struct kineto_sites *sites)
+int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names,
+		       struct kineto_templates *templates)
 {
-	*t = (struct kineto_naming){.names = names, .sites = sites, .n_strings = sites->strings->n};
+	*t = (struct kineto_naming){
+		.names = names, .templates = templates, .n_strings = templates->strings->n};
 	t->string_of = calloc(t->n_strings + 1, sizeof(*t->string_of));
 	return t->string_of ? 0 : -ENOMEM;
 }
@@ -25,7 +27,7 @@ void kineto_naming_done(struct kineto_naming *t)
 
 static int name_string(struct kineto_naming *t, uint32_t string, fmt_str *ret)
 {
-	const struct kineto_string *s = &t->sites->strings->strings[string];
+	const struct kineto_string *s = &t->templates->strings->strings[string];
 	int r;
 
 	if (string >= t->n_strings)
@@ -63,7 +65,7 @@ static int put_arg(struct kineto_naming *t, const char *key, uint8_t type, int v
 }
 
 /* What the importer says of a collective: see enum fmt_collective_arg. */
-static int put_collective(struct kineto_naming *t, const struct kineto_site *s,
+static int put_collective(struct kineto_naming *t, const struct kineto_template *s,
 			  struct fmt_arg *args)
 {
 	fmt_str op, dtype;
@@ -85,16 +87,16 @@ static int put_collective(struct kineto_naming *t, const struct kineto_site *s,
 	return r;
 }
 
-static int name_site(struct kineto_naming *t, struct kineto_site *s)
+static int name_template(struct kineto_naming *t, struct kineto_template *s)
 {
-	const struct kineto_slot_arg *from = kineto_site_args(t->sites, s);
+	const struct kineto_slot_arg *from = kineto_template_args(t->templates, s);
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 256];
 	uint32_t n = s->kind == FMT_COLLECTIVE ? FMT_COLLECTIVE_ARGS : 0;
-	struct fmt_site site = {.kind = s->kind, .n_args = n + s->n_args, .args = args};
-	int r = name_string(t, s->name, &site.name);
+	struct fmt_template template = {.kind = s->kind, .n_args = n + s->n_args, .args = args};
+	int r = name_string(t, s->name, &template.name);
 
 	if (r == 0)
-		r = name_string(t, s->cat, &site.category);
+		r = name_string(t, s->cat, &template.category);
 	if (r == 0 && n > 0)
 		r = put_collective(t, s, args);
 	for (uint32_t i = 0; i < s->n_args && r == 0; i++) {
@@ -107,16 +109,17 @@ static int name_site(struct kineto_naming *t, struct kineto_site *s)
 			r = name_value(t, from[i].type, from[i].value, &a->value);
 	}
 	if (r == 0)
-		r = fmt_names_site(t->names, &site, &s->fmt);
+		r = fmt_names_template(t->names, &template, &s->fmt);
 	s->fmt += r == 0;
 	return r;
 }
 
-/* The values of an event of which some were constants of the importer's site, or are strings. */
-static int convert(struct kineto_naming *t, const struct kineto_site *s, const int64_t *from,
+/* The values of an event of which some were constants of the importer's template, or are strings.
+ */
+static int convert(struct kineto_naming *t, const struct kineto_template *s, const int64_t *from,
 		   int64_t *to)
 {
-	const struct kineto_slot_arg *args = kineto_site_args(t->sites, s);
+	const struct kineto_slot_arg *args = kineto_template_args(t->templates, s);
 
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		int r;
@@ -133,9 +136,9 @@ static int convert(struct kineto_naming *t, const struct kineto_site *s, const i
 int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_t *from,
 		      int64_t **values, size_t *n, size_t *cap)
 {
-	struct kineto_site *s = &t->sites->sites[e->site];
+	struct kineto_template *s = &t->templates->templates[e->template];
 	size_t first = *n, most = FMT_COLLECTIVE_ARGS + s->n_args;
-	int r = s->fmt ? 0 : name_site(t, s);
+	int r = s->fmt ? 0 : name_template(t, s);
 
 	if (r < 0)
 		return r;
@@ -149,12 +152,12 @@ int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_
 	}
 	if (s->converts) {
 		r = convert(t, s, from, *values + *n);
-		*n += fmt_site(t->names, s->fmt - 1)->n_values - (*n - first);
+		*n += fmt_template(t->names, s->fmt - 1)->n_values - (*n - first);
 	} else {
 		for (uint32_t i = 0; i < s->n_varying; i++)
 			(*values)[(*n)++] = from[i];
 	}
-	e->site = s->fmt - 1;
+	e->template = s->fmt - 1;
 	e->first_value = (uint32_t)first;
 	return r;
 }
@@ -174,7 +177,7 @@ static void put_id(struct text *t, const struct kineto_strings *strings, const s
 /* The names of processes and threads, as they were: [[name, pid, tid, args], ...]. */
 static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
-	const struct kineto_strings *strings = t->sites->strings;
+	const struct kineto_strings *strings = t->templates->strings;
 	scoped(text_done) struct text json = {0};
 
 	text_char(&json, '[');
@@ -245,8 +248,8 @@ static int index_names(const struct kineto_rank *k, struct kineto_table *ret)
 	return 0;
 }
 
-static int lane_name(struct kineto_naming *t, const struct kineto_rank *k,
-		     const struct kineto_table *names, const struct kineto_lane *l, fmt_str *ret)
+static int track_name(struct kineto_naming *t, const struct kineto_rank *k,
+		      const struct kineto_table *names, const struct kineto_track *l, fmt_str *ret)
 {
 	uint32_t number = names->slots[slot_of(names, k, &l->pid, &l->tid)].number;
 	char name[256];
@@ -255,32 +258,32 @@ static int lane_name(struct kineto_naming *t, const struct kineto_rank *k,
 	if (!number)
 		return 0;
 	number = k->names[number - 1].args;
-	if (kineto_document_string(t->sites->strings->strings[number].s, "name", name,
+	if (kineto_document_string(t->templates->strings->strings[number].s, "name", name,
 				   sizeof(name)) < 0)
 		return 0;
 	return fmt_names_string(t->names, name, strlen(name), ret);
 }
 
-static int name_lane(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
-		     const struct kineto_table *names, const struct kineto_lane *l)
+static int name_track(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
+		      const struct kineto_table *names, const struct kineto_track *l)
 {
-	struct fmt_lane lane = {.kind = (uint8_t)l->kind};
+	struct fmt_track track = {.kind = (uint8_t)l->kind};
 	uint32_t number;
-	int r = lane_name(t, k, names, l, &lane.name);
+	int r = track_name(t, k, names, l, &track.name);
 
 	if (l->pid.type == FMT_INT) {
-		lane.pid = l->pid.value;
+		track.pid = l->pid.value;
 	} else if (r == 0) {
-		lane.text_ids |= 1;
-		r = name_string(t, (uint32_t)l->pid.value, &lane.pid_text);
+		track.text_ids |= 1;
+		r = name_string(t, (uint32_t)l->pid.value, &track.pid_text);
 	}
 	if (l->tid.type == FMT_INT) {
-		lane.tid = l->tid.value;
+		track.tid = l->tid.value;
 	} else if (r == 0) {
-		lane.text_ids |= 2;
-		r = name_string(t, (uint32_t)l->tid.value, &lane.tid_text);
+		track.text_ids |= 2;
+		r = name_string(t, (uint32_t)l->tid.value, &track.tid_text);
 	}
-	return r < 0 ? r : fmt_names_lane(t->names, rank, &lane, &number);
+	return r < 0 ? r : fmt_names_track(t->names, rank, &track, &number);
 }
 
 struct device {
@@ -301,15 +304,15 @@ static size_t devices_of(const struct kineto_rank *k, const struct kineto_string
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < k->n_lanes; i++) {
-		const struct kineto_lane *l = &k->lanes[i];
+	for (size_t i = 0; i < k->n_tracks; i++) {
+		const struct kineto_track *l = &k->tracks[i];
 		size_t at = 0;
 
 		int64_t ordinal = kineto_device_ordinal(strings, &l->pid);
 
 		if (l->kind != FMT_STREAM || ordinal < 0 || l->ops == 0)
 			continue;
-		/* Lanes are in the order of their devices. */
+		/* Tracks are in the order of their devices. */
 		at = n > 0 && ret[n - 1].ordinal == ordinal ? n - 1 : n;
 		if (at == n)
 			ret[n++] = (struct device){.ordinal = ordinal};
@@ -321,15 +324,16 @@ static size_t devices_of(const struct kineto_rank *k, const struct kineto_string
 
 static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
-	scoped(free_ptr) struct device *devices = malloc((k->n_lanes + 1) * sizeof(*devices));
-	size_t n = devices ? devices_of(k, t->sites->strings, devices) : 0;
+	scoped(free_ptr) struct device *devices = malloc((k->n_tracks + 1) * sizeof(*devices));
+	size_t n = devices ? devices_of(k, t->templates->strings, devices) : 0;
 	const char *json = NULL;
 
 	if (!devices)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_facts; i++) {
-		if (kineto_string_is(t->sites->strings, k->facts[i].key, "deviceProperties", 16))
-			json = t->sites->strings->strings[k->facts[i].json].s;
+		if (kineto_string_is(t->templates->strings, k->facts[i].key, "deviceProperties",
+				     16))
+			json = t->templates->strings->strings[k->facts[i].json].s;
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct fmt_device device = {.ordinal = devices[i].ordinal};
@@ -348,8 +352,8 @@ int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint3
 	struct kineto_table names = {0};
 	int r = index_names(k, &names);
 
-	for (size_t i = 0; i < k->n_lanes && r == 0; i++)
-		r = name_lane(t, k, rank, &names, &k->lanes[i]);
+	for (size_t i = 0; i < k->n_tracks && r == 0; i++)
+		r = name_track(t, k, rank, &names, &k->tracks[i]);
 	free(names.slots);
 	if (r == 0)
 		r = name_devices(t, k, rank);
@@ -359,7 +363,8 @@ int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint3
 		r = name_string(t, k->facts[i].json, &value);
 		if (r == 0)
 			r = fmt_names_fact(t->names, rank,
-					   t->sites->strings->strings[k->facts[i].key].s, value);
+					   t->templates->strings->strings[k->facts[i].key].s,
+					   value);
 	}
 	return r == 0 && k->n_names > 0 ? name_metadata(t, k, rank) : r;
 }

@@ -8,21 +8,21 @@
 
 struct kineto_naming {
 	struct fmt_names *names; /* not owned */
-	struct kineto_sites *sites;
+	struct kineto_templates *templates;
 	uint32_t *string_of; /* owned: the trace's number plus 1, by the importer's */
 	size_t n_strings;
 };
 
 /* All has been read and settled: no more strings come. 0 or -ENOMEM. */
 int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names,
-		       struct kineto_sites *sites);
+		       struct kineto_templates *templates);
 void kineto_naming_done(struct kineto_naming *t);
 
-/* Gives `e`, whose site and values are the importer's, those of the trace: appends its values to
- * *values, which is grown, and points the event there. A collective's communicator and number are
- * put first, as unknown. */
+/* Gives `e`, whose template and values are the importer's, those of the trace: appends its values
+ * to *values, which is grown, and points the event there. A collective's communicator and number
+ * are put first, as unknown. */
 int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_t *from,
 		      int64_t **values, size_t *n, size_t *cap);
 
-/* Lanes (in their order), devices and facts of rank `rank`, an index. */
+/* Tracks (in their order), devices and facts of rank `rank`, an index. */
 int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank);

@@ -5,11 +5,11 @@
 #include "base/scope.h"
 #include "formats/run/kineto/collective.h"
 
-/* ---- lanes ------------------------------------------------------------------------------- */
+/* ---- tracks ------------------------------------------------------------------------------- */
 
 struct context {
-	const struct kineto_sites *sites;
-	const struct kineto_lane *lanes;
+	const struct kineto_templates *templates;
+	const struct kineto_track *tracks;
 	const int64_t *values;
 };
 
@@ -23,45 +23,46 @@ static int id_order(const struct kineto_strings *strings, const struct kineto_ar
 	return strcmp(strings->strings[a->value].s, strings->strings[b->value].s);
 }
 
-static int lane_order(const void *a, const void *b, void *context)
+static int track_order(const void *a, const void *b, void *context)
 {
 	const struct context *c = context;
-	const struct kineto_lane *x = &c->lanes[*(const uint32_t *)a];
-	const struct kineto_lane *y = &c->lanes[*(const uint32_t *)b];
+	const struct kineto_track *x = &c->tracks[*(const uint32_t *)a];
+	const struct kineto_track *y = &c->tracks[*(const uint32_t *)b];
 
-	return array_order(x->kind, y->kind) ?: id_order(c->sites->strings, &x->pid, &y->pid)
-	       ?: id_order(c->sites->strings, &x->tid, &y->tid) ?: array_order(x, y);
+	return array_order(x->kind, y->kind) ?: id_order(c->templates->strings, &x->pid, &y->pid)
+	       ?: id_order(c->templates->strings, &x->tid, &y->tid) ?: array_order(x, y);
 }
 
-static int order_lanes(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret)
+static int order_tracks(struct kineto_rank *k, const struct kineto_templates *templates,
+			uint32_t **ret)
 {
-	struct context c = {sites, k->lanes, NULL};
-	scoped(free_ptr) uint32_t *order = malloc((k->n_lanes + 1) * sizeof(*order));
-	scoped(free_ptr) uint32_t *lane_of = malloc((k->n_lanes + 1) * sizeof(*lane_of));
-	struct kineto_lane *lanes = malloc((k->n_lanes + 1) * sizeof(*lanes));
+	struct context c = {templates, k->tracks, NULL};
+	scoped(free_ptr) uint32_t *order = malloc((k->n_tracks + 1) * sizeof(*order));
+	scoped(free_ptr) uint32_t *track_of = malloc((k->n_tracks + 1) * sizeof(*track_of));
+	struct kineto_track *tracks = malloc((k->n_tracks + 1) * sizeof(*tracks));
 
-	if (!order || !lane_of || !lanes) {
-		free(lanes);
+	if (!order || !track_of || !tracks) {
+		free(tracks);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < k->n_lanes; i++)
+	for (size_t i = 0; i < k->n_tracks; i++)
 		order[i] = (uint32_t)i;
-	if (k->n_lanes > 0)
-		qsort_r(order, k->n_lanes, sizeof(*order), lane_order, &c);
-	for (size_t i = 0; i < k->n_lanes; i++) {
-		lanes[i] = k->lanes[order[i]];
-		lane_of[order[i]] = (uint32_t)i;
+	if (k->n_tracks > 0)
+		qsort_r(order, k->n_tracks, sizeof(*order), track_order, &c);
+	for (size_t i = 0; i < k->n_tracks; i++) {
+		tracks[i] = k->tracks[order[i]];
+		track_of[order[i]] = (uint32_t)i;
 	}
-	free(k->lanes);
-	k->lanes = lanes;
-	*ret = take(lane_of);
+	free(k->tracks);
+	k->tracks = tracks;
+	*ret = take(track_of);
 	return 0;
 }
 
-static void move_notes(struct kineto_notes *list, const uint32_t *lane_of)
+static void move_notes(struct kineto_notes *list, const uint32_t *track_of)
 {
 	for (size_t i = 0; i < list->n; i++)
-		list->notes[i].lane = lane_of[list->notes[i].lane];
+		list->notes[i].track = track_of[list->notes[i].track];
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -70,8 +71,8 @@ static void move_notes(struct kineto_notes *list, const uint32_t *lane_of)
 static int content_order(const struct context *c, const struct fmt_event *x,
 			 const struct fmt_event *y)
 {
-	int order = kineto_site_compare(c->sites, x->site, y->site);
-	uint32_t n = c->sites->sites[x->site].n_varying;
+	int order = kineto_template_compare(c->templates, x->template, y->template);
+	uint32_t n = c->templates->templates[x->template].n_varying;
 
 	for (uint32_t i = 0; i < n && order == 0; i++)
 		order = array_order(c->values[x->first_value + i], c->values[y->first_value + i]);
@@ -85,9 +86,9 @@ static int event_order(const void *a, const void *b, void *context)
 	const struct fmt_event *x = a, *y = b;
 	const struct context *c = context;
 	int longer = array_order(x->duration_ns, y->duration_ns);
-	bool is_stream = c->lanes[x->lane].kind == FMT_STREAM;
+	bool is_stream = c->tracks[x->track].kind == FMT_STREAM;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	return array_order(x->track, y->track) ?: array_order(x->start_ns, y->start_ns)
 	       ?: array_order(x->correlation, y->correlation) ?: (is_stream ? longer : -longer)
 	       ?: content_order(c, x, y);
 }
@@ -96,41 +97,41 @@ static int range_order(const void *a, const void *b, void *context)
 {
 	const struct fmt_event *x = a, *y = b;
 	const struct context *c = context;
-	int order = array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	int order = array_order(x->track, y->track) ?: array_order(x->start_ns, y->start_ns)
 		    ?: array_order(y->duration_ns, x->duration_ns);
 
-	if (order == 0 && c->sites->sites[x->site].n_varying > 0 &&
-	    c->sites->sites[y->site].n_varying > 0)
+	if (order == 0 && c->templates->templates[x->template].n_varying > 0 &&
+	    c->templates->templates[y->template].n_varying > 0)
 		/* Numbers that recorders give to ranges grow with their start. */
 		order = array_order(c->values[x->first_value], c->values[y->first_value]);
 	return order ?: content_order(c, x, y);
 }
 
-int kineto_order(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret)
+int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates, uint32_t **ret)
 {
-	struct context c = {.sites = sites};
-	scoped(free_ptr) uint32_t *lane_of = NULL;
-	int r = order_lanes(k, sites, &lane_of);
+	struct context c = {.templates = templates};
+	scoped(free_ptr) uint32_t *track_of = NULL;
+	int r = order_tracks(k, templates, &track_of);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < k->n_events; i++)
-		k->events[i].lane = lane_of[k->events[i].lane];
-	move_notes(&k->steps, lane_of);
-	move_notes(&k->numbered, lane_of);
-	move_notes(&k->comms, lane_of);
-	c.lanes = k->lanes;
+		k->events[i].track = track_of[k->events[i].track];
+	move_notes(&k->steps, track_of);
+	move_notes(&k->numbered, track_of);
+	move_notes(&k->comms, track_of);
+	c.tracks = k->tracks;
 	c.values = k->values;
 	if (k->n_events > 0)
 		qsort_r(k->events, k->n_events, sizeof(*k->events), event_order, &c);
-	*ret = take(lane_of);
+	*ret = take(track_of);
 	return 0;
 }
 
 void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
-			 const struct kineto_sites *sites)
+			 const struct kineto_templates *templates)
 {
-	struct context c = {.sites = sites, .values = values};
+	struct context c = {.templates = templates, .values = values};
 
 	if (n > 0)
 		qsort_r(ranges, n, sizeof(*ranges), range_order, &c);
@@ -157,14 +158,14 @@ static size_t slot_of(const struct kineto_table *calls, const struct kineto_rank
 	return at;
 }
 
-static int index_calls(const struct kineto_rank *k, const struct kineto_sites *sites,
+static int index_calls(const struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_table *calls)
 {
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
 		size_t at;
 
-		if (sites->sites[e->site].kind != FMT_CALL || !e->correlation)
+		if (templates->templates[e->template].kind != FMT_CALL || !e->correlation)
 			continue;
 		if (kineto_table_room(calls) < 0)
 			return -ENOMEM;
@@ -175,17 +176,19 @@ static int index_calls(const struct kineto_rank *k, const struct kineto_sites *s
 	return 0;
 }
 
-int kineto_join(const struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret)
+int kineto_join(const struct kineto_rank *k, const struct kineto_templates *templates,
+		uint32_t **ret)
 {
 	scoped(free_ptr) uint32_t *call_of = malloc((k->n_events + 1) * sizeof(*call_of));
 	struct kineto_table calls = {0};
-	int r = index_calls(k, sites, &calls);
+	int r = index_calls(k, templates, &calls);
 
 	for (size_t i = 0; call_of && r == 0 && i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
 		uint32_t number = 0;
 
-		if (sites->sites[e->site].kind != FMT_CALL && e->correlation && calls.cap)
+		if (templates->templates[e->template].kind != FMT_CALL && e->correlation &&
+		    calls.cap)
 			number = calls.slots[slot_of(&calls, k, e->correlation)].number;
 		call_of[i] = number - 1; /* none: KINETO_NONE */
 	}
@@ -200,50 +203,51 @@ static int note_order(const void *a, const void *b)
 {
 	const struct kineto_note *x = a, *y = b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	return array_order(x->track, y->track) ?: array_order(x->start_ns, y->start_ns)
 	       ?: array_order(y->duration_ns, x->duration_ns);
 }
 
 #define MOST_AROUND 16 /* ranges that may lie around a launch, or begin before it and end */
 
 /* Merges what the ranges around `call` say into `s`, from the innermost outwards. */
-static void merge_around(const struct kineto_notes *list, const struct kineto_sites *sites,
-			 const struct fmt_event *call, struct kineto_site *s)
+static void merge_around(const struct kineto_notes *list, const struct kineto_templates *templates,
+			 const struct fmt_event *call, struct kineto_template *s)
 {
 	const struct kineto_note *notes = list->notes;
 	size_t behind =
 		array_bound(i, 0, list->n,
-			    notes[i].lane < call->lane || (notes[i].lane == call->lane &&
-							   notes[i].start_ns <= call->start_ns));
+			    notes[i].track < call->track || (notes[i].track == call->track &&
+							     notes[i].start_ns <= call->start_ns));
 
 	for (size_t i = 0; i < MOST_AROUND && behind > i; i++) {
 		const struct kineto_note *m = &notes[behind - 1 - i];
 
-		if (m->lane != call->lane)
+		if (m->track != call->track)
 			break;
 		if (m->start_ns + m->duration_ns >= call->start_ns)
-			kineto_collective_merge(s, &sites->sites[m->site]);
+			kineto_collective_merge(s, &templates->templates[m->template]);
 	}
 }
 
-int kineto_join_collectives(struct kineto_rank *k, struct kineto_sites *sites,
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates,
 			    const uint32_t *call_of)
 {
 	if (k->comms.n > 0)
 		qsort(k->comms.notes, k->comms.n, sizeof(*k->comms.notes), note_order);
 	for (size_t i = 0; i < k->n_events; i++) {
 		struct fmt_event *e = &k->events[i];
-		const struct kineto_site *own = &sites->sites[e->site];
-		struct kineto_site s = *own;
+		const struct kineto_template *own = &templates->templates[e->template];
+		struct kineto_template s = *own;
 		int r;
 
 		if (s.kind != FMT_COLLECTIVE || call_of[i] == KINETO_NONE)
 			continue;
-		merge_around(&k->comms, sites, &k->events[call_of[i]], &s);
+		merge_around(&k->comms, templates, &k->events[call_of[i]], &s);
 		if (s.op == own->op && s.dtype == own->dtype &&
 		    s.message_bytes == own->message_bytes)
 			continue;
-		r = kineto_sites_refine(sites, e->site, s.op, s.dtype, s.message_bytes, &e->site);
+		r = kineto_templates_refine(templates, e->template, s.op, s.dtype, s.message_bytes,
+					    &e->template);
 		if (r < 0)
 			return r;
 	}

@@ -9,19 +9,21 @@
 
 #define KINETO_NONE FMT_RUN_NONE
 
-/* Sorts the lanes of a rank (threads, then streams, by number), and its calls and operations by
- * lane and time. *lane_of says where each lane went, for the ranges in the spool; the caller frees
- * it. 0 or -ENOMEM. */
-int kineto_order(struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **lane_of);
+/* Sorts the tracks of a rank (threads, then streams, by number), and its calls and operations by
+ * track and time. *track_of says where each track went, for the ranges in the spool; the caller
+ * frees it. 0 or -ENOMEM. */
+int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates,
+		 uint32_t **track_of);
 
-/* Sorts ranges of one slice in the same way; their lanes are those of the sorted rank. */
+/* Sorts ranges of one slice in the same way; their tracks are those of the sorted rank. */
 void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
-			 const struct kineto_sites *sites);
+			 const struct kineto_templates *templates);
 
 /* For each event the call that launched it, or KINETO_NONE; for the caller to free. 0 or -ENOMEM.
  */
-int kineto_join(const struct kineto_rank *k, const struct kineto_sites *sites, uint32_t **ret);
+int kineto_join(const struct kineto_rank *k, const struct kineto_templates *templates,
+		uint32_t **ret);
 
 /* Gives collectives what the ranges around their launch say of them. 0 or -errno. */
-int kineto_join_collectives(struct kineto_rank *k, struct kineto_sites *sites,
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates,
 			    const uint32_t *call_of);

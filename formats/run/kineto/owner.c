@@ -16,14 +16,14 @@
  * them. */
 #define MOST_IDS 2048
 #define MOST_GPUS_OF_A_PROCESS 64
-#define MOST_LANES (1u << 24)
+#define MOST_TRACKS (1u << 24)
 
 static void job_done(struct owner_job *j)
 {
 	free(j->processes.ids);
-	free(j->processes.of_lane);
+	free(j->processes.of_track);
 	free(j->devices.ids);
-	free(j->devices.of_lane);
+	free(j->devices.of_track);
 	free(j->launches);
 	free(j->owner);
 	free(j->shared);
@@ -70,34 +70,34 @@ static int id_order(const void *a, const void *b, void *strings)
 				  : strcmp(s[x->value].s, s[y->value].s);
 }
 
-/* Those of lanes of `kind` that have any of counts[]. */
+/* Those of tracks of `kind` that have any of counts[]. */
 static int list_ids(const struct owner_job *j, uint32_t kind, const uint64_t *counts,
 		    struct owner_ids *ret)
 {
 	const struct kineto_rank *k = j->k;
-	struct kineto_strings *strings = j->sites->strings;
+	struct kineto_strings *strings = j->templates->strings;
 	uint32_t n = 0;
 
-	ret->ids = malloc((k->n_lanes + 1) * sizeof(*ret->ids));
-	ret->of_lane = malloc((k->n_lanes + 1) * sizeof(*ret->of_lane));
-	if (!ret->ids || !ret->of_lane)
+	ret->ids = malloc((k->n_tracks + 1) * sizeof(*ret->ids));
+	ret->of_track = malloc((k->n_tracks + 1) * sizeof(*ret->of_track));
+	if (!ret->ids || !ret->of_track)
 		return -ENOMEM;
-	for (size_t i = 0; i < k->n_lanes; i++)
-		if (k->lanes[i].kind == kind && counts[i] > 0)
-			ret->ids[ret->n++] = k->lanes[i].pid;
+	for (size_t i = 0; i < k->n_tracks; i++)
+		if (k->tracks[i].kind == kind && counts[i] > 0)
+			ret->ids[ret->n++] = k->tracks[i].pid;
 	if (ret->n > 0)
 		qsort_r(ret->ids, ret->n, sizeof(*ret->ids), id_order, strings);
 	for (uint32_t i = 0; i < ret->n; i++)
 		if (n == 0 || id_order(&ret->ids[n - 1], &ret->ids[i], strings) != 0)
 			ret->ids[n++] = ret->ids[i];
 	ret->n = n;
-	for (size_t i = 0; i < k->n_lanes; i++) {
+	for (size_t i = 0; i < k->n_tracks; i++) {
 		uint32_t at = (uint32_t)array_bound(
-			m, 0, n, id_order(&ret->ids[m], &k->lanes[i].pid, strings) < 0);
+			m, 0, n, id_order(&ret->ids[m], &k->tracks[i].pid, strings) < 0);
 
-		ret->of_lane[i] =
-			k->lanes[i].kind == kind && at < n &&
-					id_order(&ret->ids[at], &k->lanes[i].pid, strings) == 0
+		ret->of_track[i] =
+			k->tracks[i].kind == kind && at < n &&
+					id_order(&ret->ids[at], &k->tracks[i].pid, strings) == 0
 				? at
 				: KINETO_NOBODY;
 	}
@@ -106,8 +106,8 @@ static int list_ids(const struct owner_job *j, uint32_t kind, const uint64_t *co
 
 static int find_ids(struct owner_job *j)
 {
-	scoped(free_ptr) uint64_t *calls = calloc(j->k->n_lanes + 1, sizeof(*calls));
-	scoped(free_ptr) uint64_t *ops = calloc(j->k->n_lanes + 1, sizeof(*ops));
+	scoped(free_ptr) uint64_t *calls = calloc(j->k->n_tracks + 1, sizeof(*calls));
+	scoped(free_ptr) uint64_t *ops = calloc(j->k->n_tracks + 1, sizeof(*ops));
 	int r;
 
 	if (!calls || !ops)
@@ -115,8 +115,8 @@ static int find_ids(struct owner_job *j)
 	for (size_t i = 0; i < j->k->n_events; i++) {
 		const struct fmt_event *e = &j->k->events[i];
 
-		calls[e->lane] += owner_kind(j, e) == FMT_CALL;
-		ops[e->lane] += FMT_IS_OP(owner_kind(j, e));
+		calls[e->track] += owner_kind(j, e) == FMT_CALL;
+		ops[e->track] += FMT_IS_OP(owner_kind(j, e));
 	}
 	r = list_ids(j, FMT_THREAD, calls, &j->processes);
 	return r < 0 ? r : list_ids(j, FMT_STREAM, ops, &j->devices);
@@ -141,7 +141,7 @@ static int count_ops(struct owner_job *j)
 		if (j->ran_for[i] == KINETO_NOBODY || !FMT_IS_OP(kind))
 			continue;
 		at = (size_t)j->ran_for[i] * j->devices.n +
-		     j->devices.of_lane[j->k->events[i].lane];
+		     j->devices.of_track[j->k->events[i].track];
 		j->ops[at]++;
 		j->kernels[at] += kind == FMT_KERNEL || kind == FMT_COLLECTIVE;
 	}
@@ -169,7 +169,7 @@ static int list_parts(struct owner_job *j, uint32_t process, struct kineto_owner
 			return -EFBIG;
 		part[d] = ret->n_parts;
 		ret->parts[ret->n_parts++] = (struct kineto_part){
-			process, kineto_device_ordinal(j->sites->strings, &j->devices.ids[d])};
+			process, kineto_device_ordinal(j->templates->strings, &j->devices.ids[d])};
 	}
 	j->main_part[process] = part[busiest] == KINETO_NOBODY ? 0 : part[busiest];
 	for (uint32_t d = 0; d < n; d++)
@@ -177,9 +177,9 @@ static int list_parts(struct owner_job *j, uint32_t process, struct kineto_owner
 	return 0;
 }
 
-static uint32_t part_on(const struct owner_job *j, uint32_t process, uint32_t lane)
+static uint32_t part_on(const struct owner_job *j, uint32_t process, uint32_t track)
 {
-	return j->part[(size_t)process * j->devices.n + j->devices.of_lane[lane]];
+	return j->part[(size_t)process * j->devices.n + j->devices.of_track[track]];
 }
 
 /* ---- calls ------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static int call_order(const void *a, const void *b, void *rank)
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct fmt_event *x = &events[i], *y = &events[k];
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
+	return array_order(x->track, y->track) ?: array_order(x->start_ns, y->start_ns)
 	       ?: array_order(x->correlation, y->correlation) ?: array_order(i, k);
 }
 
@@ -201,10 +201,10 @@ static void place_calls(const struct owner_job *j, const uint32_t *calls, size_t
 	const struct fmt_event *events = j->k->events;
 
 	for (size_t from = 0, to; from < n; from = to) {
-		uint32_t lane = events[calls[from]].lane, process = j->processes.of_lane[lane];
+		uint32_t track = events[calls[from]].track, process = j->processes.of_track[track];
 		uint32_t last = process == KINETO_NOBODY ? 0 : j->main_part[process];
 
-		for (to = from; to < n && events[calls[to]].lane == lane; to++)
+		for (to = from; to < n && events[calls[to]].track == track; to++)
 			;
 		for (size_t i = to; i-- > from;)
 			last = part_of[calls[i]] == KINETO_NOBODY ? last : part_of[calls[i]];
@@ -233,7 +233,7 @@ static int place_events(const struct owner_job *j, uint32_t *part_of)
 			continue;
 		}
 		part_of[i] =
-			j->ran_for[i] == KINETO_NOBODY ? 0 : part_on(j, j->ran_for[i], e->lane);
+			j->ran_for[i] == KINETO_NOBODY ? 0 : part_on(j, j->ran_for[i], e->track);
 		if (j->call_of[i] != KINETO_NOBODY && FMT_IS_OP(owner_kind(j, e)) &&
 		    part_of[j->call_of[i]] == KINETO_NOBODY)
 			part_of[j->call_of[i]] = part_of[i];
@@ -244,24 +244,24 @@ static int place_events(const struct owner_job *j, uint32_t *part_of)
 	return 0;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------- */
+/* ---- tracks ------------------------------------------------------------------------------- */
 
-/* The part that has most of a lane's events. */
-static int place_lanes(const struct owner_job *j, struct kineto_owners *o)
+/* The part that has most of a track's events. */
+static int place_tracks(const struct owner_job *j, struct kineto_owners *o)
 {
 	const struct kineto_rank *k = j->k;
 	scoped(free_ptr) uint64_t *counts = NULL;
 
-	if (k->n_lanes > MOST_LANES / o->n_parts)
+	if (k->n_tracks > MOST_TRACKS / o->n_parts)
 		return -EFBIG;
-	counts = calloc(k->n_lanes * (size_t)o->n_parts + 1, sizeof(*counts));
+	counts = calloc(k->n_tracks * (size_t)o->n_parts + 1, sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++)
-		counts[k->events[i].lane * (size_t)o->n_parts + o->part_of[i]]++;
-	for (size_t i = 0; i < k->n_lanes; i++) {
+		counts[k->events[i].track * (size_t)o->n_parts + o->part_of[i]]++;
+	for (size_t i = 0; i < k->n_tracks; i++) {
 		const uint64_t *n = counts + i * o->n_parts;
-		uint32_t process = j->processes.of_lane[i];
+		uint32_t process = j->processes.of_track[i];
 
 		o->process_of[i] = process;
 		o->home[i] = process == KINETO_NOBODY ? 0 : j->main_part[process];
@@ -289,25 +289,25 @@ static int divide(struct owner_job *j, struct kineto_owners *o)
 	}
 	o->guessed = j->guessed;
 	o->part_of = malloc((k->n_events + 1) * sizeof(*o->part_of));
-	o->home = malloc((k->n_lanes + 1) * sizeof(*o->home));
-	o->process_of = malloc((k->n_lanes + 1) * sizeof(*o->process_of));
+	o->home = malloc((k->n_tracks + 1) * sizeof(*o->home));
+	o->process_of = malloc((k->n_tracks + 1) * sizeof(*o->process_of));
 	if (!o->part_of || !o->home || !o->process_of)
 		return -ENOMEM;
 	r = place_events(j, o->part_of);
-	return r < 0 ? r : place_lanes(j, o);
+	return r < 0 ? r : place_tracks(j, o);
 }
 
-int kineto_owners_find(const struct kineto_rank *k, const struct kineto_sites *sites,
+int kineto_owners_find(const struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_owners *ret)
 {
-	scoped(job_done) struct owner_job j = {.k = k, .sites = sites};
+	scoped(job_done) struct owner_job j = {.k = k, .templates = templates};
 	scoped(kineto_owners_done) struct kineto_owners o = {0};
 	int r = find_ids(&j);
 
 	if (r < 0)
 		return r;
 	if (j.processes.n > MOST_IDS || j.devices.n > MOST_IDS ||
-	    (j.processes.n > 1 && k->n_lanes > MOST_LANES / j.processes.n))
+	    (j.processes.n > 1 && k->n_tracks > MOST_TRACKS / j.processes.n))
 		return -EFBIG;
 	if (j.processes.n > 0 && j.devices.n > 0 && j.processes.n + j.devices.n > 2) {
 		r = owner_launchers(&j);

@@ -22,8 +22,8 @@ struct kineto_owners {
 	uint64_t guessed;  /* operations of devices that processes share: launched by whom fits best
 			    */
 	uint32_t *part_of; /* owned: of each event */
-	uint32_t *home;	   /* owned: of each lane, the part that has its ranges */
-	uint32_t *process_of; /* owned: of each lane that is a thread; KINETO_NOBODY */
+	uint32_t *home;	   /* owned: of each track, the part that has its ranges */
+	uint32_t *process_of; /* owned: of each track that is a thread; KINETO_NOBODY */
 };
 
 #define KINETO_NOBODY UINT32_MAX
@@ -31,7 +31,7 @@ struct kineto_owners {
 /* `k` has been read to its end. 0, -ENOMEM, or -EFBIG: it has more processes and GPUs than a file
  * has.
  */
-int kineto_owners_find(const struct kineto_rank *k, const struct kineto_sites *sites,
+int kineto_owners_find(const struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_owners *ret);
 void kineto_owners_done(struct kineto_owners *o);
 

@@ -10,7 +10,7 @@
 /* Pids of threads that called, or of streams that worked, by their order. */
 struct owner_ids {
 	struct kineto_arg *ids;
-	uint32_t *of_lane; /* KINETO_NOBODY */
+	uint32_t *of_track; /* KINETO_NOBODY */
 	uint32_t n;
 };
 
@@ -22,7 +22,7 @@ struct owner_launch {
 
 struct owner_job {
 	const struct kineto_rank *k;
-	const struct kineto_sites *sites;
+	const struct kineto_templates *templates;
 	struct owner_ids processes, devices;
 	struct owner_launch *launches; /* by correlation, process, start */
 	size_t n_launches;
@@ -39,7 +39,7 @@ struct owner_job {
 
 static inline int owner_kind(const struct owner_job *j, const struct fmt_event *e)
 {
-	return j->sites->sites[e->site].kind;
+	return j->templates->templates[e->template].kind;
 }
 
 /* Fills owner, shared, call_of and ran_for from events, processes and devices. 0 or -ENOMEM. */

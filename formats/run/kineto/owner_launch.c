@@ -38,7 +38,7 @@ static int list_launches(struct owner_job *j)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
-		uint32_t process = j->processes.of_lane[e->lane];
+		uint32_t process = j->processes.of_track[e->track];
 
 		if (owner_kind(j, e) == FMT_CALL && e->correlation && process != KINETO_NOBODY)
 			j->launches[j->n_launches++] = (struct owner_launch){
@@ -115,7 +115,7 @@ struct evidence {
 static bool related(const struct owner_job *j, const struct kineto_arg *a,
 		    const struct kineto_arg *b)
 {
-	const struct kineto_string *strings = j->sites->strings->strings;
+	const struct kineto_string *strings = j->templates->strings->strings;
 	const char *x, *y, *end;
 
 	if (a->type == FMT_INT || b->type == FMT_INT)
@@ -134,7 +134,7 @@ static void weigh(const struct owner_job *j, struct evidence *all, uint64_t *kno
 
 	for (size_t i = 0; i < j->k->n_events; i++) {
 		const struct fmt_event *op = &j->k->events[i];
-		uint32_t device = j->devices.of_lane[op->lane];
+		uint32_t device = j->devices.of_track[op->track];
 		struct span left = span_of(j, op->correlation);
 		bool any = false;
 
@@ -161,12 +161,12 @@ static void weigh(const struct owner_job *j, struct evidence *all, uint64_t *kno
 	}
 }
 
-static int lane_order(const void *a, const void *b, void *events)
+static int track_order(const void *a, const void *b, void *events)
 {
 	const struct fmt_event *x = (struct fmt_event *)events + *(const uint32_t *)a;
 	const struct fmt_event *y = (struct fmt_event *)events + *(const uint32_t *)b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns);
+	return array_order(x->track, y->track) ?: array_order(x->start_ns, y->start_ns);
 }
 
 /* Nothing overlaps on a stream of one process. */
@@ -184,14 +184,14 @@ static int find_overlaps(struct owner_job *j, const uint64_t *known)
 		if (FMT_IS_OP(owner_kind(j, &k->events[i])))
 			ops[n++] = (uint32_t)i;
 	if (n > 0)
-		qsort_r(ops, n, sizeof(*ops), lane_order, k->events);
+		qsort_r(ops, n, sizeof(*ops), track_order, k->events);
 	for (size_t i = 0; i < n; i++) {
 		const struct fmt_event *e = &k->events[ops[i]];
 		int64_t until_ns = e->start_ns + e->duration_ns;
-		bool same = i > 0 && k->events[ops[i - 1]].lane == e->lane;
+		bool same = i > 0 && k->events[ops[i - 1]].track == e->track;
 
-		if (j->devices.of_lane[e->lane] != KINETO_NOBODY)
-			overlaps[j->devices.of_lane[e->lane]] +=
+		if (j->devices.of_track[e->track] != KINETO_NOBODY)
+			overlaps[j->devices.of_track[e->track]] +=
 				same && e->start_ns + CLOCK_NS < end_ns;
 		end_ns = same && until_ns < end_ns ? end_ns : until_ns;
 	}
@@ -239,7 +239,7 @@ static int number_order(const void *a, const void *b, void *events)
 	const struct fmt_event *y = (struct fmt_event *)events + *(const uint32_t *)b;
 
 	return array_order(x->correlation, y->correlation) ?: array_order(x->start_ns, y->start_ns)
-	       ?: array_order(x->lane, y->lane) ?: array_order(x->duration_ns, y->duration_ns);
+	       ?: array_order(x->track, y->track) ?: array_order(x->duration_ns, y->duration_ns);
 }
 
 /* Kinds of operations, as bits, that calls of a name launch: numbers of other processes stand for
@@ -256,8 +256,8 @@ static uint32_t kinds_of(const char *name)
 /* What finding the launches of shared devices keeps. */
 struct sharing {
 	struct owner_job *job;
-	int64_t *end_ns; /* when what a process did last on a lane ended, by lane and process */
-	uint32_t *kinds; /* of each site that is a call: which operations it launches */
+	int64_t *end_ns; /* when what a process did last on a track ended, by track and process */
+	uint32_t *kinds; /* of each template that is a call: which operations it launches */
 	uint16_t *taken; /* by launch: operations that it has */
 };
 
@@ -272,14 +272,14 @@ static bool fits(const struct sharing *s, const struct owner_launch *l, uint32_t
 {
 	const struct owner_job *j = s->job;
 
-	return s->kinds[j->k->events[l->event].site] >> owner_kind(j, &j->k->events[op]) & 1;
+	return s->kinds[j->k->events[l->event].template] >> owner_kind(j, &j->k->events[op]) & 1;
 }
 
 static int64_t *end_of(const struct sharing *s, uint32_t op, uint32_t process)
 {
 	const struct owner_job *j = s->job;
 
-	return &s->end_ns[j->k->events[op].lane * (size_t)j->processes.n + process];
+	return &s->end_ns[j->k->events[op].track * (size_t)j->processes.n + process];
 }
 
 /* How long the operation waited for nothing, had that launched it; INT64_MAX where it cannot have:
@@ -350,19 +350,19 @@ static void match(const struct sharing *s, const uint32_t *ops, size_t n, struct
 static int begin_sharing(struct sharing *s)
 {
 	const struct owner_job *j = s->job;
-	size_t n_ends = j->k->n_lanes * (size_t)j->processes.n;
+	size_t n_ends = j->k->n_tracks * (size_t)j->processes.n;
 
 	s->end_ns = malloc((n_ends + 1) * sizeof(*s->end_ns));
-	s->kinds = calloc(j->sites->n + 1, sizeof(*s->kinds));
+	s->kinds = calloc(j->templates->n + 1, sizeof(*s->kinds));
 	s->taken = calloc(j->n_launches + 1, sizeof(*s->taken));
 	if (!s->end_ns || !s->kinds || !s->taken)
 		return -ENOMEM;
 	for (size_t i = 0; i < n_ends; i++)
 		s->end_ns[i] = INT64_MIN / 4;
-	for (size_t i = 0; i < j->sites->n; i++)
-		if (j->sites->sites[i].kind == FMT_CALL)
-			s->kinds[i] =
-				kinds_of(j->sites->strings->strings[j->sites->sites[i].name].s);
+	for (size_t i = 0; i < j->templates->n; i++)
+		if (j->templates->templates[i].kind == FMT_CALL)
+			s->kinds[i] = kinds_of(
+				j->templates->strings->strings[j->templates->templates[i].name].s);
 	return 0;
 }
 
@@ -396,7 +396,7 @@ static int find_shared(struct owner_job *j)
 	if (!ops)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++) {
-		uint32_t device = j->devices.of_lane[k->events[i].lane];
+		uint32_t device = j->devices.of_track[k->events[i].track];
 
 		if (device == KINETO_NOBODY || !j->shared[device] || !k->events[i].correlation ||
 		    !FMT_IS_OP(owner_kind(j, &k->events[i])))
@@ -425,7 +425,7 @@ static int find_launchers(struct owner_job *j)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
-		uint32_t device = j->devices.of_lane[e->lane];
+		uint32_t device = j->devices.of_track[e->track];
 		const struct owner_launch *l;
 
 		j->ran_for[i] = j->call_of[i] = KINETO_NOBODY;

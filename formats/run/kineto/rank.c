@@ -2,8 +2,8 @@
 #include "formats/run/kineto/rank.h"
 
 #include "base/array.h"
-#include "formats/trace/json.h"
 #include "formats/run/kineto/collective.h"
+#include "formats/trace/json.h"
 #include "formats/trace/value.h"
 
 #include <stdbool.h>
@@ -13,20 +13,20 @@
 #define MAX_NOTES (1u << 20) /* of one kind; what comes after says nothing new */
 
 void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
-		      const struct kineto_sites *sites)
+		      const struct kineto_templates *templates)
 {
 	*k = (struct kineto_rank){.path = path,
 				  .number = -1,
 				  .ordinal = -1,
 				  .first_ns = INT64_MAX,
 				  .last_ns = INT64_MIN};
-	kineto_spool_init(&k->spool, spill, sites);
+	kineto_spool_init(&k->spool, spill, templates);
 }
 
 void kineto_rank_done(struct kineto_rank *k)
 {
-	free(k->lanes);
-	free(k->lane_table.slots);
+	free(k->tracks);
+	free(k->track_table.slots);
 	free(k->events);
 	free(k->values);
 	kineto_spool_done(&k->spool);
@@ -36,7 +36,7 @@ void kineto_rank_done(struct kineto_rank *k)
 	free(k->numbered.notes);
 	free(k->comms.notes);
 	kineto_tally_done(&k->tally);
-	free(k->lane_here);
+	free(k->track_here);
 	memset(k, 0, sizeof(*k));
 }
 
@@ -47,9 +47,9 @@ const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k)
 
 int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e)
 {
-	if (k->lane_here)
-		e->lane = k->lane_here[e->lane];
-	return e->lane != UINT32_MAX;
+	if (k->track_here)
+		e->track = k->track_here[e->track];
+	return e->track != UINT32_MAX;
 }
 
 int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json)
@@ -74,40 +74,40 @@ int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name)
 	return 0;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------- */
+/* ---- tracks ------------------------------------------------------------------------------- */
 
 static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
 {
 	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
 }
 
-static int lane_of(struct kineto_rank *k, const struct kineto_event *e, enum fmt_lane_kind kind,
-		   uint32_t *ret)
+static int track_of(struct kineto_rank *k, const struct kineto_event *e, enum fmt_track_kind kind,
+		    uint32_t *ret)
 {
 	uint64_t key[3] = {(uint64_t)e->pid.value, (uint64_t)e->tid.value,
 			   (uint64_t)kind | (e->pid.type == FMT_INT ? 2 : 0) |
 				   (e->tid.type == FMT_INT ? 4 : 0)};
 	uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(key));
-	struct kineto_lane *l;
+	struct kineto_track *l;
 	size_t at;
 
-	if (kineto_table_room(&k->lane_table) < 0)
+	if (kineto_table_room(&k->track_table) < 0)
 		return -ENOMEM;
-	for (at = kineto_probe(&k->lane_table, hash); k->lane_table.slots[at].number;
-	     at = kineto_next(&k->lane_table, at)) {
-		l = &k->lanes[k->lane_table.slots[at].number - 1];
+	for (at = kineto_probe(&k->track_table, hash); k->track_table.slots[at].number;
+	     at = kineto_next(&k->track_table, at)) {
+		l = &k->tracks[k->track_table.slots[at].number - 1];
 		if (l->kind == kind && same_id(&l->pid, &e->pid) && same_id(&l->tid, &e->tid)) {
-			*ret = k->lane_table.slots[at].number - 1;
+			*ret = k->track_table.slots[at].number - 1;
 			return 0;
 		}
 	}
-	if (k->n_lanes >= UINT32_MAX - 2)
+	if (k->n_tracks >= UINT32_MAX - 2)
 		return -EOVERFLOW;
-	if (array_reserve(&k->lanes, k->n_lanes + 1, &k->lanes_cap) < 0)
+	if (array_reserve(&k->tracks, k->n_tracks + 1, &k->tracks_cap) < 0)
 		return -ENOMEM;
-	k->lanes[k->n_lanes] = (struct kineto_lane){.kind = kind, .pid = e->pid, .tid = e->tid};
-	kineto_table_put(&k->lane_table, at, hash, (uint32_t)k->n_lanes);
-	*ret = (uint32_t)k->n_lanes++;
+	k->tracks[k->n_tracks] = (struct kineto_track){.kind = kind, .pid = e->pid, .tid = e->tid};
+	kineto_table_put(&k->track_table, at, hash, (uint32_t)k->n_tracks);
+	*ret = (uint32_t)k->n_tracks++;
 	return 0;
 }
 
@@ -120,7 +120,8 @@ static bool ends_with(const struct kineto_string *s, const char *end)
 	return s->len >= n && memcmp(s->s + s->len - n, end, n) == 0;
 }
 
-static enum kineto_class class_of(const struct kineto_sites *sites, const struct kineto_event *e)
+static enum kineto_class class_of(const struct kineto_templates *templates,
+				  const struct kineto_event *e)
 {
 	if (e->ph != KINETO_COMPLETE)
 		return KINETO_MARK;
@@ -149,8 +150,8 @@ static enum kineto_class class_of(const struct kineto_sites *sites, const struct
 	default:
 		break;
 	}
-	if (ends_with(&sites->strings->strings[e->cat], "_runtime") ||
-	    ends_with(&sites->strings->strings[e->cat], "_driver"))
+	if (ends_with(&templates->strings->strings[e->cat], "_runtime") ||
+	    ends_with(&templates->strings->strings[e->cat], "_driver"))
 		return KINETO_CALL;
 	return KINETO_RANGE;
 }
@@ -174,19 +175,19 @@ struct arguments {
 };
 
 /* The key with `dots` dots before it. */
-static int dotted(struct kineto_sites *sites, uint32_t key, uint32_t *ret)
+static int dotted(struct kineto_templates *templates, uint32_t key, uint32_t *ret)
 {
-	const struct kineto_string *s = &sites->strings->strings[key];
+	const struct kineto_string *s = &templates->strings->strings[key];
 	char buf[256];
 	size_t n = s->len < sizeof(buf) - 1 ? s->len : sizeof(buf) - 1;
 
 	buf[0] = '.';
 	memcpy(buf + 1, s->s, n);
-	return kineto_strings_add(sites->strings, buf, n + 1, ret);
+	return kineto_strings_add(templates->strings, buf, n + 1, ret);
 }
 
 /* The nanoseconds, over the duration, by which "bytes" must be divided to give `a`. */
-static bool is_rate(const struct kineto_sites *sites, const struct kineto_event *e,
+static bool is_rate(const struct kineto_templates *templates, const struct kineto_event *e,
 		    const struct kineto_arg *a, int64_t *ret)
 {
 	char given[FMT_RATE_TEXT], made[FMT_RATE_TEXT];
@@ -201,7 +202,7 @@ static bool is_rate(const struct kineto_sites *sites, const struct kineto_event 
 	if (a->type == FMT_INT)
 		snprintf(given, sizeof(given), "%lld", (long long)a->value);
 	else
-		text = sites->strings->strings[a->value].s;
+		text = templates->strings->strings[a->value].s;
 	rate = strtod(text, NULL);
 	ns = rate > 0 ? (double)bytes / rate : 0;
 	if (bytes <= 0 || !(ns >= 1) || ns > 1e15)
@@ -212,22 +213,22 @@ static bool is_rate(const struct kineto_sites *sites, const struct kineto_event 
 	return strcmp(made, text) == 0;
 }
 
-/* Whether the argument tells what a collective is: it is kept with the site, which is described
+/* Whether the argument tells what a collective is: it is kept with the template, which is described
  * from it, even if arguments of this key vary. */
-static bool tells_collective(const struct kineto_sites *sites, const struct kineto_event *e,
+static bool tells_collective(const struct kineto_templates *templates, const struct kineto_event *e,
 			     uint32_t key)
 {
-	const char *name = sites->strings->strings[e->name].s;
+	const char *name = templates->strings->strings[e->name].s;
 
 	return key >= KINETO_COLLECTIVE_NAME && key <= KINETO_INPUT_TYPE &&
 	       (kineto_is_around_collective(name) || kineto_is_collective(name));
 }
 
-static void add(struct arguments *a, const struct kineto_sites *sites, const struct kineto_event *e,
-		uint32_t key, uint8_t type, int64_t value)
+static void add(struct arguments *a, const struct kineto_templates *templates,
+		const struct kineto_event *e, uint32_t key, uint8_t type, int64_t value)
 {
-	bool varies =
-		kineto_sites_varies(sites, e->cat, key, type) && !tells_collective(sites, e, key);
+	bool varies = kineto_templates_varies(templates, e->cat, key, type) &&
+		      !tells_collective(templates, e, key);
 
 	a->args[a->n++] = (struct kineto_slot_arg){
 		.key = key, .type = type, .varies = (uint8_t)varies, .value = varies ? 0 : value};
@@ -235,22 +236,23 @@ static void add(struct arguments *a, const struct kineto_sites *sites, const str
 		a->values[a->n_values++] = value;
 }
 
-static int add_others(struct arguments *a, struct kineto_sites *sites, const struct kineto_event *e)
+static int add_others(struct arguments *a, struct kineto_templates *templates,
+		      const struct kineto_event *e)
 {
 	uint32_t key;
 	int r;
 
 	if (e->ph != KINETO_COMPLETE && e->ph != KINETO_INSTANT) {
-		r = dotted(sites, KINETO_PH, &key);
+		r = dotted(templates, KINETO_PH, &key);
 		if (r < 0)
 			return r;
-		add(a, sites, e, key, FMT_STRING, e->ph);
+		add(a, templates, e, key, FMT_STRING, e->ph);
 	}
 	for (size_t i = 0; i < e->n_others; i++) {
-		r = dotted(sites, e->others[i].key, &key);
+		r = dotted(templates, e->others[i].key, &key);
 		if (r < 0)
 			return r;
-		add(a, sites, e, key, (uint8_t)e->others[i].type, e->others[i].value);
+		add(a, templates, e, key, (uint8_t)e->others[i].type, e->others[i].value);
 	}
 	return 0;
 }
@@ -260,8 +262,8 @@ static bool is_ours(const struct kineto_string *key)
 	return key->len > 9 && memcmp(key->s, "gputrace ", 9) == 0;
 }
 
-static int add_args(struct arguments *a, struct kineto_sites *sites, const struct kineto_event *e,
-		    bool numbered, uint64_t correlation)
+static int add_args(struct arguments *a, struct kineto_templates *templates,
+		    const struct kineto_event *e, bool numbered, uint64_t correlation)
 {
 	for (size_t i = 0; i < e->n_args; i++) {
 		const struct kineto_arg *v = &e->args[i];
@@ -271,23 +273,23 @@ static int add_args(struct arguments *a, struct kineto_sites *sites, const struc
 		if (numbered && v->type == FMT_INT && correlation > 0 &&
 		    (key == KINETO_CORRELATION || key == KINETO_EXTERNAL_ID) &&
 		    (uint64_t)v->value == correlation) {
-			add(a, sites, e, key, FMT_CORRELATION, 0);
+			add(a, templates, e, key, FMT_CORRELATION, 0);
 			continue;
 		}
 		if (key == KINETO_BANDWIDTH && v->type != FMT_STRING &&
-		    is_rate(sites, e, v, &rest)) {
-			add(a, sites, e, key, FMT_RATE, rest);
+		    is_rate(templates, e, v, &rest)) {
+			add(a, templates, e, key, FMT_RATE, rest);
 			continue;
 		}
-		if (key >= KINETO_KNOWN && sites->strings->strings[key].s[0] == '.') {
-			int r = dotted(sites, key, &key);
+		if (key >= KINETO_KNOWN && templates->strings->strings[key].s[0] == '.') {
+			int r = dotted(templates, key, &key);
 
 			if (r < 0)
 				return r;
-		} else if (key >= KINETO_KNOWN && is_ours(&sites->strings->strings[key])) {
+		} else if (key >= KINETO_KNOWN && is_ours(&templates->strings->strings[key])) {
 			continue;
 		}
-		add(a, sites, e, key, (uint8_t)v->type, v->value);
+		add(a, templates, e, key, (uint8_t)v->type, v->value);
 	}
 	return 0;
 }
@@ -304,7 +306,7 @@ static uint64_t correlation_of(const struct kineto_event *e)
 
 /* ---- keeping ----------------------------------------------------------------------------- */
 
-static int note(struct kineto_rank *k, const struct kineto_site *s, const struct fmt_event *f)
+static int note(struct kineto_rank *k, const struct kineto_template *s, const struct fmt_event *f)
 {
 	struct kineto_notes *list = s->role == KINETO_STEP	 ? &k->steps
 				    : s->role == KINETO_NUMBERED ? &k->numbered
@@ -315,7 +317,7 @@ static int note(struct kineto_rank *k, const struct kineto_site *s, const struct
 	if (array_reserve(&list->notes, list->n + 1, &list->cap) < 0)
 		return -ENOMEM;
 	list->notes[list->n++] =
-		(struct kineto_note){f->start_ns, f->duration_ns, f->lane, f->site};
+		(struct kineto_note){f->start_ns, f->duration_ns, f->track, f->template};
 	return 0;
 }
 
@@ -334,31 +336,32 @@ static int keep_numbered(struct kineto_rank *k, const struct fmt_event *f,
 	return 0;
 }
 
-static int keep(struct kineto_rank *k, struct kineto_sites *sites, const struct kineto_event *e,
-		enum kineto_fate *fate)
+static int keep(struct kineto_rank *k, struct kineto_templates *templates,
+		const struct kineto_event *e, enum kineto_fate *fate)
 {
-	enum kineto_class class = class_of(sites, e);
+	enum kineto_class class = class_of(templates, e);
 	bool numbered = is_numbered(class);
 	struct fmt_event f = {.start_ns = e->ts_ns, .duration_ns = e->dur_ns};
-	const struct kineto_site *s;
+	const struct kineto_template *s;
 	struct arguments a;
 	int r;
 
 	a.n = a.n_values = 0;
 	f.correlation = numbered ? correlation_of(e) : 0;
-	r = lane_of(k, e, is_stream(class) ? FMT_STREAM : FMT_THREAD, &f.lane);
+	r = track_of(k, e, is_stream(class) ? FMT_STREAM : FMT_THREAD, &f.track);
 	if (r == 0)
-		r = add_others(&a, sites, e);
+		r = add_others(&a, templates, e);
 	if (r == 0)
-		r = add_args(&a, sites, e, numbered, f.correlation);
+		r = add_args(&a, templates, e, numbered, f.correlation);
 	if (r == 0)
-		r = kineto_sites_add(sites, class, e->cat, e->name, a.args, a.n, &f.site);
+		r = kineto_templates_add(templates, class, e->cat, e->name, a.args, a.n,
+					 &f.template);
 	if (r < 0)
 		return r;
-	s = &sites->sites[f.site];
+	s = &templates->templates[f.template];
 	*fate = (enum kineto_fate)s->kind;
 	if (numbered) {
-		k->lanes[f.lane].ops += FMT_IS_OP(s->kind);
+		k->tracks[f.track].ops += FMT_IS_OP(s->kind);
 		return keep_numbered(k, &f, &a);
 	}
 	if (s->role != KINETO_NO_ROLE) {
@@ -438,14 +441,14 @@ static bool is_near(int64_t ns)
 	return ns > -(INT64_C(1) << 62) && ns < INT64_C(1) << 62;
 }
 
-int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
+int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
 		      const struct kineto_event *e, enum kineto_fate *fate)
 {
 	int64_t end;
 
 	if (e->ph == KINETO_METADATA) {
 		*fate = KINETO_KEPT_NAME;
-		return keep_name(k, sites->strings, e);
+		return keep_name(k, templates->strings, e);
 	}
 	*fate = unwanted(e);
 	if (*fate != KINETO_FATES)
@@ -459,7 +462,7 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
 	k->tally.rounded += (uint64_t)e->rounded;
 	k->first_ns = e->ts_ns < k->first_ns ? e->ts_ns : k->first_ns;
 	k->last_ns = end > k->last_ns ? end : k->last_ns;
-	return keep(k, sites, e, fate);
+	return keep(k, templates, e, fate);
 }
 
 static void shift(struct kineto_notes *list, int64_t by)

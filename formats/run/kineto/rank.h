@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* One rank as it is read: its calls and operations in memory, its ranges in a spool, and what the
- * file says about it. Numbers of strings, sites and lanes are the importer's. One thread.
+ * file says about it. Numbers of strings, templates and tracks are the importer's. One thread.
  */
 #pragma once
 
 #include "formats/run/kineto/spool.h"
 #include "formats/run/kineto/tally.h"
 
-struct kineto_lane {
-	uint32_t kind;		    /* enum fmt_lane_kind */
+struct kineto_track {
+	uint32_t kind;		    /* enum fmt_track_kind */
 	struct kineto_arg pid, tid; /* FMT_INT, else text by its number */
 	uint32_t name;
 	uint64_t ops; /* work of a device on it */
@@ -22,7 +22,7 @@ struct kineto_fact {
 /* A range that means something for the whole rank. */
 struct kineto_note {
 	int64_t start_ns, duration_ns;
-	uint32_t lane, site;
+	uint32_t track, template;
 };
 
 struct kineto_notes {
@@ -40,9 +40,9 @@ struct kineto_rank {
 	int64_t number;	  /* as the file says; -1 unknown */
 	size_t place;	  /* among the files, as given */
 	int64_t base_ns;  /* added to all times when the file has been read */
-	struct kineto_lane *lanes;
-	size_t n_lanes, lanes_cap;
-	struct kineto_table lane_table;
+	struct kineto_track *tracks;
+	size_t n_tracks, tracks_cap;
+	struct kineto_table track_table;
 	struct fmt_event *events; /* calls, operations, synchronisations, as they come */
 	size_t n_events, events_cap;
 	int64_t *values;
@@ -61,20 +61,20 @@ struct kineto_rank {
 	uint32_t process; /* from 1: the same for GPUs that threads share; 0: it shares none */
 	int64_t ordinal;  /* of its device; -1 unknown */
 	const struct kineto_spool *ranges; /* the file's, not owned; NULL: `spool` */
-	uint32_t *lane_here; /* owned: of each of the file's lanes; UINT32_MAX: another's */
+	uint32_t *track_here; /* owned: of each of the file's tracks; UINT32_MAX: another's */
 };
 
 /* Its ranges, and those of other GPUs of its file: 1 when `e`, which was read there, is its own;
- * then e->lane is. */
+ * then e->track is. */
 const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k);
 int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e);
 
 void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
-		      const struct kineto_sites *sites);
+		      const struct kineto_templates *templates);
 void kineto_rank_done(struct kineto_rank *k);
 
 /* Keeps an event, and says what as in *fate. 0 or -errno. */
-int kineto_rank_event(struct kineto_rank *k, struct kineto_sites *sites,
+int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
 		      const struct kineto_event *e, enum kineto_fate *fate);
 
 /* A fact; one of the same key is replaced. `json` is a string number. 0 or -errno. */

@@ -86,8 +86,9 @@ int kineto_report_fill(const struct kineto_import *im, const struct fmt_run *run
 		k->iterations = of->n_iterations;
 		k->edges = of->n_edges;
 		for (size_t e = 0; e < of->n_events; e++)
-			k->no_call += ready[i].call_of[e] == KINETO_NONE &&
-				      FMT_IS_OP(fmt_site(run->names, of->events[e].site)->kind);
+			k->no_call +=
+				ready[i].call_of[e] == KINETO_NONE &&
+				FMT_IS_OP(fmt_template(run->names, of->events[e].template)->kind);
 		if (!k->file || fill_counts(im, &rank->tally, k) < 0)
 			return -ENOMEM;
 	}

@@ -15,27 +15,27 @@ struct job {
 	const struct kineto_owners *owners;
 };
 
-/* ---- lanes ------------------------------------------------------------------------------- */
+/* ---- tracks ------------------------------------------------------------------------------- */
 
-/* The lanes that the part has anything on. */
-static int take_lanes(const struct job *j, uint32_t part, struct kineto_rank *to)
+/* The tracks that the part has anything on. */
+static int take_tracks(const struct job *j, uint32_t part, struct kineto_rank *to)
 {
 	const struct kineto_rank *from = j->from;
-	scoped(free_ptr) bool *used = calloc(from->n_lanes + 1, sizeof(*used));
+	scoped(free_ptr) bool *used = calloc(from->n_tracks + 1, sizeof(*used));
 
-	to->lane_here = malloc((from->n_lanes + 1) * sizeof(*to->lane_here));
-	to->lanes = malloc((from->n_lanes + 1) * sizeof(*to->lanes));
-	if (!used || !to->lane_here || !to->lanes)
+	to->track_here = malloc((from->n_tracks + 1) * sizeof(*to->track_here));
+	to->tracks = malloc((from->n_tracks + 1) * sizeof(*to->tracks));
+	if (!used || !to->track_here || !to->tracks)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->n_events; i++)
-		used[from->events[i].lane] |= j->owners->part_of[i] == part;
-	for (size_t i = 0; i < from->n_lanes; i++) {
-		to->lane_here[i] = KINETO_NOBODY;
+		used[from->events[i].track] |= j->owners->part_of[i] == part;
+	for (size_t i = 0; i < from->n_tracks; i++) {
+		to->track_here[i] = KINETO_NOBODY;
 		if (!used[i] && j->owners->home[i] != part)
 			continue;
-		to->lane_here[i] = (uint32_t)to->n_lanes;
-		to->lanes[to->n_lanes] = from->lanes[i];
-		to->lanes[to->n_lanes++].ops = 0;
+		to->track_here[i] = (uint32_t)to->n_tracks;
+		to->tracks[to->n_tracks] = from->tracks[i];
+		to->tracks[to->n_tracks++].ops = 0;
 	}
 	return 0;
 }
@@ -45,11 +45,11 @@ static int take_lanes(const struct job *j, uint32_t part, struct kineto_rank *to
 static int take_events(const struct job *j, uint32_t part, struct kineto_rank *to)
 {
 	const struct kineto_rank *from = j->from;
-	const struct kineto_site *sites = j->im->sites.sites;
+	const struct kineto_template *templates = j->im->templates.templates;
 
 	for (size_t i = 0; i < from->n_events; i++) {
 		const struct fmt_event *e = &from->events[i];
-		uint32_t n = sites[e->site].n_varying;
+		uint32_t n = templates[e->template].n_varying;
 		struct fmt_event *f;
 
 		if (j->owners->part_of[i] != part)
@@ -59,9 +59,9 @@ static int take_events(const struct job *j, uint32_t part, struct kineto_rank *t
 			return -ENOMEM;
 		f = &to->events[to->n_events++];
 		*f = *e;
-		f->lane = to->lane_here[e->lane];
+		f->track = to->track_here[e->track];
 		f->first_value = (uint32_t)to->n_values;
-		to->lanes[f->lane].ops += FMT_IS_OP(sites[e->site].kind);
+		to->tracks[f->track].ops += FMT_IS_OP(templates[e->template].kind);
 		if (n > 0)
 			memcpy(to->values + to->n_values, from->values + e->first_value,
 			       n * sizeof(*to->values));
@@ -75,12 +75,12 @@ static int take_notes(const struct job *j, uint32_t part, const struct kineto_ra
 		      const struct kineto_notes *from, struct kineto_notes *ret)
 {
 	for (size_t i = 0; i < from->n; i++) {
-		if (j->owners->home[from->notes[i].lane] != part)
+		if (j->owners->home[from->notes[i].track] != part)
 			continue;
 		if (array_reserve(&ret->notes, ret->n + 1, &ret->cap) < 0)
 			return -ENOMEM;
 		ret->notes[ret->n] = from->notes[i];
-		ret->notes[ret->n++].lane = to->lane_here[from->notes[i].lane];
+		ret->notes[ret->n++].track = to->track_here[from->notes[i].track];
 	}
 	return 0;
 }
@@ -94,8 +94,8 @@ static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
 
 static bool has_pid(const struct kineto_rank *k, const struct kineto_arg *pid)
 {
-	for (size_t i = 0; i < k->n_lanes; i++)
-		if (same_id(&k->lanes[i].pid, pid))
+	for (size_t i = 0; i < k->n_tracks; i++)
+		if (same_id(&k->tracks[i].pid, pid))
 			return true;
 	return false;
 }
@@ -146,7 +146,7 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 	const struct kineto_rank *from = j->from;
 	int r;
 
-	kineto_rank_init(to, from->path, &j->im->spill, &j->im->sites);
+	kineto_rank_init(to, from->path, &j->im->spill, &j->im->templates);
 	to->number = from->number;
 	to->base_ns = from->base_ns;
 	to->first_ns = from->first_ns;
@@ -154,7 +154,7 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 	to->ordinal = j->owners->parts[part].device;
 	to->split = 1;
 	to->ranges = &from->spool;
-	r = take_lanes(j, part, to);
+	r = take_tracks(j, part, to);
 	if (r == 0)
 		r = take_events(j, part, to);
 	if (r == 0)
@@ -167,9 +167,9 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 		r = take_names(j, part, to);
 	if (r == 0 && has_siblings(j->owners, part))
 		r = name_process(j, part, to);
-	for (size_t i = 0; r == 0 && i < from->n_lanes; i++)
+	for (size_t i = 0; r == 0 && i < from->n_tracks; i++)
 		if (j->owners->home[i] != part)
-			to->lane_here[i] = KINETO_NOBODY; /* another has its ranges */
+			to->track_here[i] = KINETO_NOBODY; /* another has its ranges */
 	return r;
 }
 
@@ -191,7 +191,7 @@ int kineto_split(struct kineto_import *im, size_t index)
 	scoped(kineto_owners_done) struct kineto_owners owners = {0};
 	struct job j = {.im = im, .from = im->ranks[index], .owners = &owners};
 	struct kineto_rank first = {0};
-	int r = kineto_owners_find(j.from, &im->sites, &owners);
+	int r = kineto_owners_find(j.from, &im->templates, &owners);
 
 	if (r < 0 || owners.n_parts == 0)
 		return r;
@@ -219,24 +219,24 @@ int kineto_split(struct kineto_import *im, size_t index)
 /* ---- what GPUs of a process know of one another ------------------------------------------ */
 
 /* Adds notes of `from` to those of `to`, on the same threads. Where `to` has no such thread they go
- * to its first lane, or with `same` nowhere. */
+ * to its first track, or with `same` nowhere. */
 static int add_notes(const struct kineto_rank *from, const struct kineto_notes *notes, size_t n,
 		     bool same, const struct kineto_rank *to, struct kineto_notes *ret)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct kineto_lane *l = &from->lanes[notes->notes[i].lane];
-		uint32_t lane = 0;
+		const struct kineto_track *l = &from->tracks[notes->notes[i].track];
+		uint32_t track = 0;
 
-		while (lane < to->n_lanes && (l->kind != to->lanes[lane].kind ||
-					      !same_id(&l->pid, &to->lanes[lane].pid) ||
-					      !same_id(&l->tid, &to->lanes[lane].tid)))
-			lane++;
-		if (lane == to->n_lanes && same)
+		while (track < to->n_tracks && (l->kind != to->tracks[track].kind ||
+						!same_id(&l->pid, &to->tracks[track].pid) ||
+						!same_id(&l->tid, &to->tracks[track].tid)))
+			track++;
+		if (track == to->n_tracks && same)
 			continue;
 		if (array_reserve(&ret->notes, ret->n + 1, &ret->cap) < 0)
 			return -ENOMEM;
 		ret->notes[ret->n] = notes->notes[i];
-		ret->notes[ret->n++].lane = lane < to->n_lanes ? lane : 0;
+		ret->notes[ret->n++].track = track < to->n_tracks ? track : 0;
 	}
 	return 0;
 }
@@ -288,7 +288,7 @@ int kineto_share(struct kineto_import *im)
 		own[i] = (struct own){k->steps.n, k->numbered.n, k->comms.n};
 	}
 	for (size_t i = 0; i < im->n_ranks && r == 0; i++)
-		if (im->ranks[i]->process > 0 && im->ranks[i]->n_lanes > 0)
+		if (im->ranks[i]->process > 0 && im->ranks[i]->n_tracks > 0)
 			r = share_with(im, own, i);
 	return r;
 }

@@ -43,9 +43,9 @@ static int spill_open(struct kineto_spill *p)
 }
 
 void kineto_spool_init(struct kineto_spool *p, struct kineto_spill *spill,
-		       const struct kineto_sites *sites)
+		       const struct kineto_templates *templates)
 {
-	*p = (struct kineto_spool){.spill = spill, .sites = sites};
+	*p = (struct kineto_spool){.spill = spill, .templates = templates};
 }
 
 static void drop_run(struct kineto_spool *p)
@@ -125,15 +125,15 @@ static int64_t unzigzag(uint64_t v)
 static int put_event(struct output *o, const struct kineto_spool *p, const struct fmt_event *e,
 		     int64_t before)
 {
-	uint32_t n = p->sites->sites[e->site].n_varying;
+	uint32_t n = p->templates->templates[e->template].n_varying;
 	int r = put(o, (uint64_t)e->start_ns - (uint64_t)before);
 
 	if (r == 0)
 		r = put(o, zigzag(e->duration_ns));
 	if (r == 0)
-		r = put(o, e->site);
+		r = put(o, e->template);
 	if (r == 0)
-		r = put(o, e->lane);
+		r = put(o, e->track);
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		r = put(o, zigzag(p->values[e->first_value + i]));
 	return r;
@@ -170,7 +170,7 @@ static int write_run(struct kineto_spool *p)
 
 int kineto_spool_add(struct kineto_spool *p, const struct fmt_event *e, const int64_t *values)
 {
-	uint32_t n = p->sites->sites[e->site].n_varying;
+	uint32_t n = p->templates->templates[e->template].n_varying;
 	int r = p->n < KINETO_RUN ? 0 : write_run(p);
 
 	if (r < 0)
@@ -291,25 +291,26 @@ static int get(struct input *in, int fd, uint64_t *ret)
 /* Decodes the run's next record into in->e. */
 static int decode(struct input *in, const struct kineto_spool *p)
 {
-	uint64_t start = 0, duration = 0, site = 0, lane = 0, v;
+	uint64_t start = 0, duration = 0, template = 0, track = 0, v;
 	int fd = p->spill->fd;
 	int r = get(in, fd, &start);
 
 	if (r == 0)
 		r = get(in, fd, &duration);
 	if (r == 0)
-		r = get(in, fd, &site);
+		r = get(in, fd, &template);
 	if (r == 0)
-		r = get(in, fd, &lane);
-	if (r < 0 || site >= p->sites->n)
+		r = get(in, fd, &track);
+	if (r < 0 || template >= p->templates->n)
 		return r < 0 ? r : -EIO;
 	in->e.start_ns = (int64_t)((uint64_t)in->e.start_ns + start);
 	in->e.duration_ns = unzigzag(duration);
-	in->e.site = (uint32_t)site;
-	in->e.lane = (uint32_t)lane;
-	if (array_reserve(&in->values, p->sites->sites[site].n_varying, &in->values_cap) < 0)
+	in->e.template = (uint32_t) template;
+	in->e.track = (uint32_t)track;
+	if (array_reserve(&in->values, p->templates->templates[template].n_varying,
+			  &in->values_cap) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->sites->sites[site].n_varying; i++) {
+	for (uint32_t i = 0; i < p->templates->templates[template].n_varying; i++) {
 		r = get(in, fd, &v);
 		if (r < 0)
 			return r;

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "formats/run/kineto/site.h"
+#include "formats/run/kineto/template.h"
 
 #define KINETO_RUN (1u << 19) /* records in a run */
 
@@ -28,8 +28,8 @@ struct kineto_run {
 
 struct kineto_spool {
 	struct kineto_spill *spill;
-	const struct kineto_sites *sites;
-	struct fmt_event *events; /* the run that is being filled, or was kept; `site` is the
+	const struct kineto_templates *templates;
+	struct fmt_event *events; /* the run that is being filled, or was kept; `template` is the
 				     importer's */
 	int64_t *values;
 	size_t n, cap, n_values, values_cap;
@@ -40,10 +40,10 @@ struct kineto_spool {
 };
 
 void kineto_spool_init(struct kineto_spool *p, struct kineto_spill *spill,
-		       const struct kineto_sites *sites);
+		       const struct kineto_templates *templates);
 void kineto_spool_done(struct kineto_spool *p);
 
-/* `values` are as many as the site has that vary. Returns 0 or -errno. */
+/* `values` are as many as the template has that vary. Returns 0 or -errno. */
 int kineto_spool_add(struct kineto_spool *p, const struct fmt_event *e, const int64_t *values);
 
 /* All has been added. */

@@ -93,11 +93,12 @@ static int drop_stub(struct steps *s, const struct kineto_rank *k, const uint32_
 }
 
 static int from_profiler(struct steps *s, const struct kineto_rank *k,
-			 const struct kineto_sites *sites, const uint32_t *call_of)
+			 const struct kineto_templates *templates, const uint32_t *call_of)
 {
 	for (size_t i = 0; i < k->steps.n; i++) {
 		const struct kineto_note *m = &k->steps.notes[i];
-		int r = append(s, sites->sites[m->site].number, m->start_ns, m->duration_ns);
+		int r = append(s, templates->templates[m->template].number, m->start_ns,
+			       m->duration_ns);
 
 		if (r < 0)
 			return r;
@@ -140,7 +141,7 @@ static int64_t covers(const struct named *list, size_t n)
 }
 
 static int from_annotations(struct steps *s, const struct kineto_rank *k,
-			    const struct kineto_sites *sites)
+			    const struct kineto_templates *templates)
 {
 	const struct kineto_notes *notes = &k->numbered;
 	scoped(free_ptr) struct named *list = malloc((notes->n + 1) * sizeof(*list));
@@ -151,10 +152,10 @@ static int from_annotations(struct steps *s, const struct kineto_rank *k,
 		return -ENOMEM;
 	for (size_t i = 0; i < notes->n; i++) {
 		const struct kineto_note *m = &notes->notes[i];
-		const struct kineto_site *site = &sites->sites[m->site];
+		const struct kineto_template *template = &templates->templates[m->template];
 
-		list[i] = (struct named){sites->strings->strings[site->prefix].s,
-					 {site->number, m->start_ns, m->duration_ns}};
+		list[i] = (struct named){templates->strings->strings[template->prefix].s,
+					 {template->number, m->start_ns, m->duration_ns}};
 	}
 	if (notes->n > 0)
 		qsort(list, notes->n, sizeof(*list), by_prefix);
@@ -197,7 +198,7 @@ static int by_launch(const void *a, const void *b)
 /* The thread that launches most; KINETO_NONE where none does. */
 static int busiest(const struct kineto_rank *k, const uint32_t *call_of, uint32_t *ret)
 {
-	scoped(free_ptr) uint64_t *counts = calloc(k->n_lanes + 1, sizeof(*counts));
+	scoped(free_ptr) uint64_t *counts = calloc(k->n_tracks + 1, sizeof(*counts));
 	uint64_t most = 0;
 
 	if (!counts)
@@ -205,9 +206,9 @@ static int busiest(const struct kineto_rank *k, const uint32_t *call_of, uint32_
 	*ret = KINETO_NONE;
 	for (size_t i = 0; i < k->n_events; i++) {
 		if (call_of[i] != KINETO_NONE)
-			counts[k->events[call_of[i]].lane]++;
+			counts[k->events[call_of[i]].track]++;
 	}
-	for (size_t i = 0; i < k->n_lanes; i++) {
+	for (size_t i = 0; i < k->n_tracks; i++) {
 		if (counts[i] > most) {
 			most = counts[i];
 			*ret = (uint32_t)i;
@@ -221,15 +222,15 @@ static int launches_of(const struct kineto_rank *k, const uint32_t *call_of, str
 		       size_t *n_ret)
 {
 	struct launch *list = malloc((k->n_events + 1) * sizeof(*list));
-	uint32_t lane;
+	uint32_t track;
 	size_t n = 0;
 
-	if (!list || busiest(k, call_of, &lane) < 0) {
+	if (!list || busiest(k, call_of, &track) < 0) {
 		free(list);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < k->n_events; i++) {
-		if (call_of[i] != KINETO_NONE && k->events[call_of[i]].lane == lane)
+		if (call_of[i] != KINETO_NONE && k->events[call_of[i]].track == track)
 			list[n++] = (struct launch){k->events[call_of[i]].start_ns, (uint32_t)i};
 	}
 	if (n > 0)
@@ -240,7 +241,7 @@ static int launches_of(const struct kineto_rank *k, const uint32_t *call_of, str
 }
 
 static int from_repetition(struct steps *s, const struct kineto_rank *k,
-			   const struct kineto_sites *sites, const uint32_t *call_of)
+			   const struct kineto_templates *templates, const uint32_t *call_of)
 {
 	scoped(free_ptr) struct launch *list = NULL;
 	scoped(free_ptr) uint32_t *symbols = NULL;
@@ -254,7 +255,7 @@ static int from_repetition(struct steps *s, const struct kineto_rank *k,
 	if (!symbols)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		symbols[i] = sites->sites[k->events[list[i].event].site].name;
+		symbols[i] = templates->templates[k->events[list[i].event].template].name;
 	r = fmt_iterations_find(symbols, n, &starts, &n_starts);
 	for (size_t i = 0; i < n_starts && r == 0; i++) {
 		int64_t from = list[starts[i]].at_ns;
@@ -265,16 +266,16 @@ static int from_repetition(struct steps *s, const struct kineto_rank *k,
 	return r;
 }
 
-int kineto_steps(const struct kineto_rank *k, const struct kineto_sites *sites,
+int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *templates,
 		 const uint32_t *call_of, struct fmt_iteration **ret, size_t *n_ret)
 {
 	scoped(steps_done) struct steps s = {0};
-	int r = from_profiler(&s, k, sites, call_of);
+	int r = from_profiler(&s, k, templates, call_of);
 
 	if (r == 0 && s.n == 0)
-		r = from_annotations(&s, k, sites);
+		r = from_annotations(&s, k, templates);
 	if (r == 0 && s.n == 0)
-		r = from_repetition(&s, k, sites, call_of);
+		r = from_repetition(&s, k, templates, call_of);
 	tidy(&s);
 	if (r == 0 && s.n == 0)
 		r = append(&s, 0, k->first_ns <= k->last_ns ? k->first_ns : 0,

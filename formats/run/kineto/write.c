@@ -44,7 +44,7 @@ static int count_ranges(void *context, struct fmt_planner *p)
 static int take_range(struct job *j, struct fmt_run_slice *made)
 {
 	struct fmt_slice *s = &made->slice;
-	uint32_t n = j->naming->sites->sites[j->pending.site].n_varying;
+	uint32_t n = j->naming->templates->templates[j->pending.template].n_varying;
 
 	if (array_reserve(&s->ranges, s->n_ranges + 1, &made->ranges_cap) < 0 ||
 	    array_reserve(&j->raw, j->n_raw + n, &j->raw_cap) < 0)
@@ -55,7 +55,7 @@ static int take_range(struct job *j, struct fmt_run_slice *made)
 		memcpy(j->raw + j->n_raw, j->pending_values, n * sizeof(*j->raw));
 	j->pending.first_value = (uint32_t)j->n_raw;
 	j->pending.start_ns += j->ready->rank->base_ns;
-	j->pending.lane = j->ready->lane_of[j->pending.lane];
+	j->pending.track = j->ready->track_of[j->pending.track];
 	j->n_raw += n;
 	s->ranges[s->n_ranges++] = j->pending;
 	j->is_pending = false;
@@ -93,7 +93,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 		if (r < 0)
 			return r;
 	}
-	kineto_order_ranges(s->ranges, s->n_ranges, j->raw, j->naming->sites);
+	kineto_order_ranges(s->ranges, s->n_ranges, j->raw, j->naming->templates);
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		r = kineto_name_event(j->naming, &s->ranges[i],
 				      j->raw ? j->raw + s->ranges[i].first_value : NULL, &s->values,

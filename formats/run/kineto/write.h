@@ -11,7 +11,7 @@
 /* What is needed of a rank beside its events, between reading and writing. */
 struct kineto_ready {
 	struct kineto_rank *rank; /* its events and values have moved to the run */
-	uint32_t *lane_of;	  /* owned */
+	uint32_t *track_of;	  /* owned */
 	uint32_t *call_of;	  /* owned */
 	const struct kineto_options *options;
 };

@@ -56,14 +56,14 @@ static void put_rules(const struct fmt_names *n, uint32_t from, struct text *out
 	}
 }
 
-static void put_lanes(const struct fmt_rank_names *r, uint32_t from, uint64_t version,
-		      struct text *out)
+static void put_tracks(const struct fmt_rank_names *r, uint32_t from, uint64_t version,
+		       struct text *out)
 {
 	uint32_t renamed = 0;
 
-	fmt_put_varint(out, r->n_lanes - from);
-	for (uint32_t i = from; i < r->n_lanes; i++) {
-		const struct fmt_lane *l = &r->lanes[i];
+	fmt_put_varint(out, r->n_tracks - from);
+	for (uint32_t i = from; i < r->n_tracks; i++) {
+		const struct fmt_track *l = &r->tracks[i];
 
 		fmt_put_u8(out, l->kind);
 		fmt_put_u8(out, l->text_ids);
@@ -74,12 +74,12 @@ static void put_lanes(const struct fmt_rank_names *r, uint32_t from, uint64_t ve
 		fmt_put_varint(out, l->name);
 	}
 	for (uint32_t i = 0; i < from; i++)
-		renamed += r->lane_changed[i] > version;
+		renamed += r->track_changed[i] > version;
 	fmt_put_varint(out, renamed);
 	for (uint32_t i = 0; i < from; i++)
-		if (r->lane_changed[i] > version) {
+		if (r->track_changed[i] > version) {
 			fmt_put_varint(out, i);
-			fmt_put_varint(out, r->lanes[i].name);
+			fmt_put_varint(out, r->tracks[i].name);
 		}
 }
 
@@ -104,7 +104,7 @@ static void put_rank(const struct fmt_names *n, uint32_t rank, const struct fmt_
 	const struct fmt_rank_names *r = rank < n->n_ranks ? &n->ranks[rank] : &none;
 
 	fmt_put_varint(out, rank);
-	put_lanes(r, mark->lanes, mark->version, out);
+	put_tracks(r, mark->tracks, mark->version, out);
 	fmt_put_varint(out, r->n_devices - mark->devices);
 	for (uint32_t i = mark->devices; i < r->n_devices; i++) {
 		fmt_put_svarint(out, r->devices[i].ordinal);
@@ -118,14 +118,14 @@ static struct fmt_names_mark mark_of(const struct fmt_names *n, uint32_t rank)
 {
 	struct fmt_names_mark m = {
 		.strings = n->n_strings,
-		.sites = n->n_sites,
+		.templates = n->n_templates,
 		.comms = n->n_comms,
 		.rules = n->n_rules,
 		.version = n->version,
 	};
 
 	if (rank < n->n_ranks) {
-		m.lanes = n->ranks[rank].n_lanes;
+		m.tracks = n->ranks[rank].n_tracks;
 		m.devices = n->ranks[rank].n_devices;
 	}
 	return m;
@@ -140,7 +140,7 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 	if (memcmp(&now, mark, sizeof(now)) == 0)
 		return 0;
 	put_strings(n, mark->strings, out);
-	r = fmt_templates_put(n, mark->sites, out);
+	r = fmt_templates_put(n, mark->templates, out);
 	if (r < 0)
 		return r;
 	put_comms(n, mark->comms, out);
@@ -182,7 +182,7 @@ int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
 void fmt_names_map_done(struct fmt_names_map *m)
 {
 	free(m->strings);
-	free(m->sites);
+	free(m->templates);
 	free(m->comms);
 	memset(m, 0, sizeof(*m));
 }
@@ -263,10 +263,10 @@ static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, 
 }
 
 /* Adds a template of the file, whose strings are the file's numbers, to the trace's. */
-static int add_template(const struct fmt_site *from, void *context)
+static int add_template(const struct fmt_template *from, void *context)
 {
 	struct adding *a = context;
-	struct fmt_site s = *from;
+	struct fmt_template s = *from;
 	struct fmt_cursor none = {0};
 	scoped(free_ptr) struct fmt_arg *args = NULL;
 	uint32_t number;
@@ -290,10 +290,10 @@ static int add_template(const struct fmt_site *from, void *context)
 	s.category = map_string(&none, a->map, s.category);
 	if (none.bad)
 		return -EBADMSG;
-	r = fmt_names_site(a->names, &s, &number);
+	r = fmt_names_template(a->names, &s, &number);
 	return r < 0 ? r
-		     : map_add(&a->map->sites, &a->map->n_sites, &a->map->sites_cap, number,
-			       &a->map->changes);
+		     : map_add(&a->map->templates, &a->map->n_templates, &a->map->templates_cap,
+			       number, &a->map->changes);
 }
 
 static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
@@ -360,32 +360,32 @@ static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_readi
 	return c->bad ? -EBADMSG : 0;
 }
 
-static int get_lanes(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
-		     struct fmt_names *n, struct fmt_names_map *m)
+static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
+		      struct fmt_names *n, struct fmt_names_map *m)
 {
 	uint64_t count = fmt_count(c, 7);
-	int r = fmt_names_take(reading, (sizeof(struct fmt_lane) + SLOT_BYTES) * count);
+	int r = fmt_names_take(reading, (sizeof(struct fmt_track) + SLOT_BYTES) * count);
 
 	for (uint64_t i = 0; i < count && r == 0; i++) {
-		struct fmt_lane lane = {.kind = fmt_u8(c)};
+		struct fmt_track track = {.kind = fmt_u8(c)};
 		uint32_t number;
 
-		lane.text_ids = fmt_u8(c);
-		lane.pid = fmt_svarint(c);
-		lane.tid = fmt_svarint(c);
-		lane.pid_text = get_string(c, m);
-		lane.tid_text = get_string(c, m);
-		lane.name = get_string(c, m);
-		r = c->bad ? -EBADMSG : fmt_names_lane(n, rank, &lane, &number);
+		track.text_ids = fmt_u8(c);
+		track.pid = fmt_svarint(c);
+		track.tid = fmt_svarint(c);
+		track.pid_text = get_string(c, m);
+		track.tid_text = get_string(c, m);
+		track.name = get_string(c, m);
+		r = c->bad ? -EBADMSG : fmt_names_track(n, rank, &track, &number);
 	}
 	count = fmt_count(c, 2);
 	for (uint64_t i = 0; i < count && r == 0; i++) {
-		uint64_t lane = fmt_varint(c);
+		uint64_t track = fmt_varint(c);
 		fmt_str name = get_string(c, m);
 
-		if (c->bad || lane >= fmt_n_lanes(n, rank))
+		if (c->bad || track >= fmt_n_tracks(n, rank))
 			return -EBADMSG;
-		r = fmt_names_lane_rename(n, rank, (uint32_t)lane, name);
+		r = fmt_names_track_rename(n, rank, (uint32_t)track, name);
 	}
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
@@ -403,7 +403,7 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 	rank = index < reading->n_ranks ? reading->ranks[index] : n->n_ranks;
 	r = fmt_names_take(reading, sizeof(struct fmt_rank_names));
 	if (r == 0)
-		r = get_lanes(c, rank, reading, n, m);
+		r = get_tracks(c, rank, reading, n, m);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	if (r == 0)
 		r = fmt_names_take(reading, sizeof(struct fmt_device) * count);

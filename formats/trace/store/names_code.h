@@ -8,8 +8,8 @@
 
 /* How much of a fmt_names is written already. Zero: nothing. */
 struct fmt_names_mark {
-	uint32_t strings, sites, comms, rules;
-	uint32_t lanes, devices; /* of the one rank that is written, if it is one */
+	uint32_t strings, templates, comms, rules;
+	uint32_t tracks, devices; /* of the one rank that is written, if it is one */
 	uint64_t version;
 };
 
@@ -20,9 +20,9 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 
 /* The numbers that a file uses, as numbers of the trace that it became a part of. */
 struct fmt_names_map {
-	uint32_t *strings, *sites, *comms; /* owned */
-	uint32_t n_strings, n_sites, n_comms, n_rules;
-	size_t strings_cap, sites_cap, comms_cap;
+	uint32_t *strings, *templates, *comms; /* owned */
+	uint32_t n_strings, n_templates, n_comms, n_rules;
+	size_t strings_cap, templates_cap, comms_cap;
 	uint8_t rules[256];
 	int changes; /* 0: every number stays what it is */
 };

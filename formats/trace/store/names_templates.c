@@ -20,7 +20,7 @@ static int is_constant(const struct fmt_arg *a)
 /* ---- writing ---- */
 
 /* What templates have in common: all but the name and the values of constant arguments. */
-static int same_shape(const struct fmt_site *a, const struct fmt_site *b)
+static int same_shape(const struct fmt_template *a, const struct fmt_template *b)
 {
 	if (a->kind != b->kind || a->category != b->category || a->n_args != b->n_args)
 		return 0;
@@ -31,7 +31,7 @@ static int same_shape(const struct fmt_site *a, const struct fmt_site *b)
 	return 1;
 }
 
-static uint64_t shape_hash(const struct fmt_site *s)
+static uint64_t shape_hash(const struct fmt_template *s)
 {
 	uint64_t h = s->kind + 8 * (uint64_t)s->category;
 
@@ -42,8 +42,8 @@ static uint64_t shape_hash(const struct fmt_site *s)
 }
 
 struct shapes {
-	const struct fmt_site **shapes; /* owned: the first template of each shape */
-	uint32_t *slots;		/* owned: by hash, its number plus 1 */
+	const struct fmt_template **shapes; /* owned: the first template of each shape */
+	uint32_t *slots;		    /* owned: by hash, its number plus 1 */
 	size_t n, cap, n_slots;
 };
 
@@ -54,16 +54,16 @@ static void shapes_done(struct shapes *s)
 }
 
 /* The number of a template's shape, which is added if it is new; -ENOMEM. */
-static int64_t shape_of(struct shapes *s, const struct fmt_site *site)
+static int64_t shape_of(struct shapes *s, const struct fmt_template *template)
 {
-	size_t at = shape_hash(site) & (s->n_slots - 1);
+	size_t at = shape_hash(template) & (s->n_slots - 1);
 
 	for (; s->slots[at]; at = (at + 1) & (s->n_slots - 1))
-		if (same_shape(s->shapes[s->slots[at] - 1], site))
+		if (same_shape(s->shapes[s->slots[at] - 1], template))
 			return s->slots[at] - 1;
 	if (array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
 		return -ENOMEM;
-	s->shapes[s->n++] = site;
+	s->shapes[s->n++] = template;
 	s->slots[at] = (uint32_t)s->n;
 	return (int64_t)s->n - 1;
 }
@@ -72,7 +72,7 @@ static void put_shapes(const struct shapes *s, struct text *out)
 {
 	fmt_put_varint(out, s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		const struct fmt_site *shape = s->shapes[i];
+		const struct fmt_template *shape = s->shapes[i];
 
 		fmt_put_u8(out, shape->kind);
 		fmt_put_varint(out, shape->category);
@@ -90,7 +90,7 @@ int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *ou
 	scoped(fmt_columns_out_done) struct fmt_columns_out columns = {0};
 	scoped(shapes_done) struct shapes shapes = {.n_slots = 64};
 	scoped(text_done) struct text bytes = {0};
-	uint32_t end = fmt_n_sites(n);
+	uint32_t end = fmt_n_templates(n);
 	int r;
 
 	while (shapes.n_slots < 2 * (size_t)(end - first))
@@ -99,7 +99,7 @@ int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *ou
 	if (!shapes.slots)
 		return -ENOMEM;
 	for (uint32_t i = first; i < end; i++) {
-		const struct fmt_site *s = fmt_site(n, i);
+		const struct fmt_template *s = fmt_template(n, i);
 		int64_t shape = shape_of(&shapes, s);
 
 		if (shape < 0)
@@ -194,7 +194,7 @@ static int get_columns(struct templates *t, struct fmt_cursor in)
 	return 0;
 }
 
-static int get_template(struct templates *t, struct fmt_site *ret)
+static int get_template(struct templates *t, struct fmt_template *ret)
 {
 	uint64_t number = (uint64_t)fmt_column_next(t->shape_of);
 	const struct shape *shape;
@@ -202,7 +202,7 @@ static int get_template(struct templates *t, struct fmt_site *ret)
 	if (number >= t->n_shapes)
 		return -EBADMSG;
 	shape = &t->shapes[number];
-	*ret = (struct fmt_site){
+	*ret = (struct fmt_template){
 		.kind = shape->kind,
 		.category = shape->category,
 		.name = (fmt_str)fmt_column_next(t->name_of),
@@ -222,8 +222,8 @@ static int get_template(struct templates *t, struct fmt_site *ret)
 	return 0;
 }
 
-int fmt_templates_get(struct fmt_cursor *c, int (*each)(const struct fmt_site *s, void *context),
-		      void *context)
+int fmt_templates_get(struct fmt_cursor *c,
+		      int (*each)(const struct fmt_template *s, void *context), void *context)
 {
 	scoped(templates_done) struct templates t = {.n_shapes = fmt_count(c, ENTRY_BYTES)};
 	uint64_t n, bytes;
@@ -247,11 +247,11 @@ int fmt_templates_get(struct fmt_cursor *c, int (*each)(const struct fmt_site *s
 		return -EBADMSG;
 	r = get_columns(&t, fmt_cursor(at, bytes));
 	for (uint64_t i = 0; i < n && r == 0; i++) {
-		struct fmt_site site;
+		struct fmt_template template;
 
-		r = get_template(&t, &site);
+		r = get_template(&t, &template);
 		if (r == 0)
-			r = each(&site, context);
+			r = each(&template, context);
 	}
 	return r < 0 ? r : fmt_columns_end(&t.columns);
 }

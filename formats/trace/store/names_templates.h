@@ -12,5 +12,5 @@ int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *ou
 
 /* Calls `each` for every template, in order; it returns 0 or a negative errno, which ends the
  * reading. String numbers are those of the file, and are not checked. -EBADMSG: damage. */
-int fmt_templates_get(struct fmt_cursor *c, int (*each)(const struct fmt_site *s, void *context),
-		      void *context);
+int fmt_templates_get(struct fmt_cursor *c,
+		      int (*each)(const struct fmt_template *s, void *context), void *context);

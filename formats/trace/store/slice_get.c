@@ -17,9 +17,9 @@ struct slot {
 
 /* An event template that the slice uses. */
 struct card {
-	const struct fmt_site *site;
-	uint32_t template; /* in the trace */
-	uint32_t n;	   /* items */
+	const struct fmt_template *template;
+	uint32_t number; /* of the template, in the trace */
+	uint32_t n;	 /* items */
 	uint32_t next_begin, next_end;
 	size_t first_slot;
 	int64_t last_ends, last_correlation;
@@ -82,14 +82,14 @@ int fmt_slice_head_get(struct fmt_cursor in, struct fmt_slice_head *ret)
 	return in.bad || ret->times_kind >= FMT_COLUMN_KINDS ? -EBADMSG : 0;
 }
 
-static int add_slots(struct reading *r, const struct fmt_site *site)
+static int add_slots(struct reading *r, const struct fmt_template *template)
 {
-	uint32_t n = site->n_values;
+	uint32_t n = template->n_values;
 
 	if (array_reserve(&r->slots, r->n_slots + n + 1, &r->slots_cap) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; n > 0; i++) {
-		const struct fmt_arg *a = &site->args[i];
+		const struct fmt_arg *a = &template->args[i];
 		struct slot slot = {0};
 
 		if (!a->varies)
@@ -100,7 +100,7 @@ static int add_slots(struct reading *r, const struct fmt_site *site)
 			return -EBADMSG;
 		if (a->type == FMT_STRING || a->type == FMT_JSON)
 			slot.meaning = TEXT;
-		else if (site->kind == FMT_COLLECTIVE && i == FMT_COLLECTIVE_COMM &&
+		else if (template->kind == FMT_COLLECTIVE && i == FMT_COLLECTIVE_COMM &&
 			 r->map->changes)
 			slot.meaning = COMMUNICATOR;
 		r->slots[r->n_slots++] = slot;
@@ -114,15 +114,15 @@ static int64_t card_of(struct reading *r, uint64_t template)
 	struct card card = {.first_slot = r->n_slots};
 	int e;
 
-	if (template >= r->map->n_sites)
+	if (template >= r->map->n_templates)
 		return -EBADMSG;
 	if (r->card_of[template])
 		return r->card_of[template] - 1;
-	card.template = r->map->sites[template];
-	card.site = fmt_site(r->names, card.template);
-	if (!card.site)
+	card.number = r->map->templates[template];
+	card.template = fmt_template(r->names, card.number);
+	if (!card.template)
 		return -EBADMSG;
-	e = add_slots(r, card.site);
+	e = add_slots(r, card.template);
 	if (e < 0)
 		return e;
 	if (array_reserve(&r->cards, r->n_cards + 1, &r->cards_cap) < 0)
@@ -173,7 +173,7 @@ static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t b
 	    (r->n_items > 0 && !templates))
 		return -EBADMSG;
 	r->items = malloc(sizeof(*r->items) * (r->n_items + 1));
-	r->card_of = calloc((size_t)r->map->n_sites + 1, sizeof(*r->card_of));
+	r->card_of = calloc((size_t)r->map->n_templates + 1, sizeof(*r->card_of));
 	if (!r->items || !r->card_of)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < r->n_items; i++) {
@@ -183,8 +183,8 @@ static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t b
 			return (int)card;
 		r->items[i] = (uint32_t)card;
 		r->cards[card].n++;
-		r->n_values += r->cards[card].site->n_values;
-		seen[r->cards[card].site->kind]++;
+		r->n_values += r->cards[card].template->n_values;
+		seen[r->cards[card].template->kind]++;
 	}
 	return r->n_values <= bytes && memcmp(seen, c->n_records, sizeof(seen)) == 0 ? 0 : -EBADMSG;
 }
@@ -195,7 +195,7 @@ static void order_groups(struct reading *r)
 	uint32_t next = 0;
 
 	for (int is_end = 0; is_end < 2; is_end++)
-		for (uint32_t t = 0; t < r->map->n_sites; t++) {
+		for (uint32_t t = 0; t < r->map->n_templates; t++) {
 			struct card *card = r->card_of[t] ? &r->cards[r->card_of[t] - 1] : NULL;
 
 			if (!card)
@@ -251,7 +251,7 @@ static int read_values(struct reading *r, const struct card *card, int64_t *valu
 	struct slot *slots = r->slots + card->first_slot;
 	const struct fmt_names_map *m = r->map;
 
-	for (uint32_t i = 0; i < card->site->n_values; i++) {
+	for (uint32_t i = 0; i < card->template->n_values; i++) {
 		int64_t v = fmt_column_value(slots[i].column, &slots[i].last);
 
 		if (slots[i].meaning == TEXT) {
@@ -268,10 +268,10 @@ static int read_values(struct reading *r, const struct card *card, int64_t *valu
 	return 0;
 }
 
-static int read_item(struct reading *r, struct card *card, uint32_t lane, int64_t *now_ns)
+static int read_item(struct reading *r, struct card *card, uint32_t track, int64_t *now_ns)
 {
 	struct fmt_slice *s = r->slice;
-	int is_range = card->site->kind >= FMT_RANGE;
+	int is_range = card->template->kind >= FMT_RANGE;
 	struct fmt_event *e = is_range ? &s->ranges[s->n_ranges++] : &s->events[s->n_events++];
 	uint64_t ends = (uint64_t)fmt_column_value(r->ends, &card->last_ends);
 
@@ -281,33 +281,33 @@ static int read_item(struct reading *r, struct card *card, uint32_t lane, int64_
 		end_one(r, now_ns);
 	*now_ns = fmt_add(*now_ns, step_ns(r, &card->next_begin));
 	e->start_ns = *now_ns;
-	e->site = card->template;
-	e->lane = lane;
+	e->template = card->number;
+	e->track = track;
 	e->correlation = (uint64_t)fmt_column_value(
 		is_range ? r->range_correlations : r->correlations, &card->last_correlation);
-	e->first_value = card->site->n_values ? (uint32_t)s->n_values : 0;
+	e->first_value = card->template->n_values ? (uint32_t)s->n_values : 0;
 	r->open[r->n_open++] = (struct open_item){e, card};
-	s->n_values += card->site->n_values;
+	s->n_values += card->template->n_values;
 	return read_values(r, card, s->values + e->first_value);
 }
 
-/* The items of all lanes: where and when each is, and its values. */
+/* The items of all tracks: where and when each is, and its values. */
 static int read_items(struct reading *r, uint32_t rank)
 {
-	struct fmt_column *lanes = fmt_columns_find(&r->columns, FMT_SLICE_LANES);
+	struct fmt_column *tracks = fmt_columns_find(&r->columns, FMT_SLICE_TRACKS);
 	struct fmt_column *counts = fmt_columns_find(&r->columns, FMT_SLICE_COUNTS);
 	uint64_t item = 0;
 
-	for (int64_t last = -1; lanes && fmt_left(&lanes->in) > 0;) {
-		int64_t lane = fmt_column_next(lanes), now_ns = r->slice->iteration.start_ns;
+	for (int64_t last = -1; tracks && fmt_left(&tracks->in) > 0;) {
+		int64_t track = fmt_column_next(tracks), now_ns = r->slice->iteration.start_ns;
 		uint64_t n = (uint64_t)fmt_column_next(counts);
 
-		if (lane <= last || lane >= UINT32_MAX || n > r->n_items - item ||
-		    !fmt_lane(r->names, rank, (uint32_t)lane))
+		if (track <= last || track >= UINT32_MAX || n > r->n_items - item ||
+		    !fmt_track(r->names, rank, (uint32_t)track))
 			return -EBADMSG;
-		for (last = lane; n > 0; n--) {
+		for (last = track; n > 0; n--) {
 			struct card *card = &r->cards[r->items[item++]];
-			int e = read_item(r, card, (uint32_t)lane, &now_ns);
+			int e = read_item(r, card, (uint32_t)track, &now_ns);
 
 			if (e < 0)
 				return e;

@@ -9,14 +9,14 @@
 
 /* An event template that the slice uses. */
 struct card {
-	const struct fmt_site *site;
+	const struct fmt_template *template;
 	uint32_t n;		       /* items */
 	uint32_t next_begin, next_end; /* slots among the points */
 	size_t first_value;	       /* of last_values */
 	int64_t last_ends, last_correlation;
 };
 
-/* The begin or the end of an item: nanoseconds since the point before it on its lane. */
+/* The begin or the end of an item: nanoseconds since the point before it on its track. */
 struct point {
 	int64_t step_ns;
 	uint32_t card;
@@ -70,16 +70,16 @@ static int before(const struct fmt_event *a, const struct fmt_event *b)
 	return a->duration_ns > b->duration_ns;
 }
 
-/* The next event or range of the lane, or NULL. */
-static const struct fmt_event *next_item(struct writing *w, uint32_t lane)
+/* The next event or range of the track, or NULL. */
+static const struct fmt_event *next_item(struct writing *w, uint32_t track)
 {
 	const struct fmt_slice *s = w->slice;
 	const struct fmt_event *e = w->next_event < s->n_events ? &s->events[w->next_event] : NULL;
 	const struct fmt_event *g = w->next_range < s->n_ranges ? &s->ranges[w->next_range] : NULL;
 
-	if (e && e->lane != lane)
+	if (e && e->track != track)
 		e = NULL;
-	if (g && g->lane != lane)
+	if (g && g->track != track)
 		g = NULL;
 	if (g && (!e || !before(e, g))) {
 		w->next_range++;
@@ -90,22 +90,22 @@ static const struct fmt_event *next_item(struct writing *w, uint32_t lane)
 }
 
 /* The card of a template, made at its first use: its index, or -errno. */
-static int64_t card_of(struct writing *w, uint32_t template)
+static int64_t card_of(struct writing *w, uint32_t number)
 {
-	const struct fmt_site *site = fmt_site(w->names, template);
+	const struct fmt_template *template = fmt_template(w->names, number);
 	size_t first = w->n_last_values;
 
-	if (!site)
+	if (!template)
 		return -EINVAL;
-	if (w->card_of[template])
-		return w->card_of[template] - 1;
+	if (w->card_of[number])
+		return w->card_of[number] - 1;
 	if (array_reserve(&w->cards, w->n_cards + 1, &w->cards_cap) < 0 ||
-	    array_reserve(&w->last_values, first + site->n_values + 1, &w->last_values_cap) < 0)
+	    array_reserve(&w->last_values, first + template->n_values + 1, &w->last_values_cap) < 0)
 		return -ENOMEM;
-	memset(w->last_values + first, 0, sizeof(*w->last_values) * site->n_values);
-	w->n_last_values += site->n_values;
-	w->cards[w->n_cards++] = (struct card){.site = site, .first_value = first};
-	w->card_of[template] = (uint32_t)w->n_cards;
+	memset(w->last_values + first, 0, sizeof(*w->last_values) * template->n_values);
+	w->n_last_values += template->n_values;
+	w->cards[w->n_cards++] = (struct card){.template = template, .first_value = first};
+	w->card_of[number] = (uint32_t)w->n_cards;
 	return (int64_t)w->n_cards - 1;
 }
 
@@ -114,9 +114,9 @@ static void add_values(struct writing *w, const struct card *card, const struct 
 	const int64_t *v = w->slice->values + e->first_value;
 	int64_t *last = w->last_values + card->first_value;
 
-	for (uint32_t i = 0, nth = 0; nth < card->site->n_values; i++)
-		if (card->site->args[i].varies) {
-			fmt_column_add(&w->columns, FMT_SLICE_VALUES + card->site->args[i].key,
+	for (uint32_t i = 0, nth = 0; nth < card->template->n_values; i++)
+		if (card->template->args[i].varies) {
+			fmt_column_add(&w->columns, FMT_SLICE_VALUES + card->template->args[i].key,
 				       v[nth], &last[nth]);
 			nth++;
 		}
@@ -138,7 +138,7 @@ static void end_one(struct writing *w, int64_t *last_ns)
 
 static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_ns)
 {
-	int64_t number = card_of(w, e->site), ends = 0;
+	int64_t number = card_of(w, e->template), ends = 0;
 	struct card *card;
 
 	if (number < 0)
@@ -150,30 +150,30 @@ static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_
 	w->open[w->n_open++] =
 		(struct open_item){fmt_add(e->start_ns, e->duration_ns), (uint32_t)number};
 	card->n++;
-	fmt_column_add_plain(&w->columns, FMT_SLICE_TEMPLATES, e->site);
+	fmt_column_add_plain(&w->columns, FMT_SLICE_TEMPLATES, e->template);
 	fmt_column_add(&w->columns, FMT_SLICE_ENDS, ends, &card->last_ends);
 	fmt_column_add(&w->columns,
-		       card->site->kind >= FMT_RANGE ? FMT_SLICE_RANGE_CORRELATIONS
-						     : FMT_SLICE_CORRELATIONS,
+		       card->template->kind >= FMT_RANGE ? FMT_SLICE_RANGE_CORRELATIONS
+							 : FMT_SLICE_CORRELATIONS,
 		       (int64_t)e->correlation, &card->last_correlation);
-	if (card->site->n_values > 0)
+	if (card->template->n_values > 0)
 		add_values(w, card, e);
 	return w->columns.error;
 }
 
-/* The items of the lane that comes next. */
-static int add_lane(struct writing *w)
+/* The items of the track that comes next. */
+static int add_track(struct writing *w)
 {
 	const struct fmt_slice *s = w->slice;
-	uint32_t lane = w->next_event < s->n_events ? s->events[w->next_event].lane : UINT32_MAX;
+	uint32_t track = w->next_event < s->n_events ? s->events[w->next_event].track : UINT32_MAX;
 	int64_t last_ns = s->iteration.start_ns, count = 0;
 	const struct fmt_event *e;
 
-	if (w->next_range < s->n_ranges && s->ranges[w->next_range].lane < lane)
-		lane = s->ranges[w->next_range].lane;
-	if (!fmt_lane(w->names, w->rank, lane))
+	if (w->next_range < s->n_ranges && s->ranges[w->next_range].track < track)
+		track = s->ranges[w->next_range].track;
+	if (!fmt_track(w->names, w->rank, track))
 		return -EINVAL;
-	while ((e = next_item(w, lane))) {
+	while ((e = next_item(w, track))) {
 		int r = add_item(w, e, &last_ns);
 
 		if (r < 0)
@@ -182,7 +182,7 @@ static int add_lane(struct writing *w)
 	}
 	while (w->n_open > 0)
 		end_one(w, &last_ns);
-	fmt_column_add_plain(&w->columns, FMT_SLICE_LANES, lane);
+	fmt_column_add_plain(&w->columns, FMT_SLICE_TRACKS, track);
 	fmt_column_add_plain(&w->columns, FMT_SLICE_COUNTS, count);
 	return w->columns.error;
 }
@@ -264,7 +264,7 @@ static int code_times(struct writing *w, struct fmt_slice_parts *ret)
 
 	if (!steps)
 		return -ENOMEM;
-	order_groups(w, fmt_n_sites(w->names));
+	order_groups(w, fmt_n_templates(w->names));
 	for (size_t i = 0; i < w->n_points; i++) {
 		const struct point *p = &w->points[i];
 		struct card *card = &w->cards[p->card];
@@ -285,7 +285,7 @@ int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_
 
 	if (total > FMT_ITEMS_MAX)
 		return -EOVERFLOW;
-	w.card_of = calloc((size_t)fmt_n_sites(n) + 1, sizeof(*w.card_of));
+	w.card_of = calloc((size_t)fmt_n_templates(n) + 1, sizeof(*w.card_of));
 	w.points = malloc(sizeof(*w.points) * (2 * total + 1));
 	w.open = malloc(sizeof(*w.open) * (total + 1));
 	if (!w.card_of || !w.points || !w.open)
@@ -294,7 +294,7 @@ int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_
 	fmt_column_fix(&w.columns, FMT_SLICE_ENDS, FMT_BASE_ZERO);
 	fmt_column_fix(&w.columns, FMT_SLICE_TEMPLATES, FMT_BASE_ZERO);
 	while (r == 0 && (w.next_event < s->n_events || w.next_range < s->n_ranges))
-		r = add_lane(&w);
+		r = add_track(&w);
 	if (r == 0)
 		r = add_edges(&w);
 	if (r == 0)

@@ -6,7 +6,7 @@
 
 /* What is sorted in place of an event: its keys, and where it stood. */
 struct key {
-	uint32_t lane, site;
+	uint32_t track, template;
 	int64_t start_ns, duration_ns;
 	uint32_t at;
 };
@@ -15,8 +15,9 @@ static int by_key(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
 
-	return array_order(x->lane, y->lane) ?: array_order(x->start_ns, y->start_ns)
-	       ?: array_order(y->duration_ns, x->duration_ns) ?: array_order(x->site, y->site)
+	return array_order(x->track, y->track) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(y->duration_ns, x->duration_ns)
+	       ?: array_order(x->template, y->template)
 	       ?: array_order(x->at, y->at);
 }
 
@@ -33,8 +34,8 @@ static int sort_events(struct fmt_event *events, size_t n, uint32_t *position)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		keys[i] = (struct key){
-			.lane = events[i].lane,
-			.site = events[i].site,
+			.track = events[i].track,
+			.template = events[i].template,
 			.start_ns = events[i].start_ns,
 			.duration_ns = events[i].duration_ns,
 			.at = (uint32_t)i,

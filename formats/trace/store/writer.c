@@ -142,14 +142,15 @@ static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_nam
 	for (size_t i = 0; i < s->n_events + s->n_ranges; i++) {
 		int range = i >= s->n_events;
 		const struct fmt_event *e = range ? &s->ranges[i - s->n_events] : &s->events[i];
-		const struct fmt_site *site = fmt_site(n, e->site);
+		const struct fmt_template *template = fmt_template(n, e->template);
 
-		if (!site || range != (site->kind >= FMT_RANGE) || site->n_values > s->n_values ||
-		    (site->n_values > 0 && e->first_value > s->n_values - site->n_values)) {
+		if (!template || range != (template->kind >= FMT_RANGE) ||
+		    template->n_values > s->n_values ||
+		    (template->n_values > 0 && e->first_value > s->n_values - template->n_values)) {
 			*error = -EINVAL;
 			return c;
 		}
-		c.n_records[site->kind]++;
+		c.n_records[template->kind]++;
 	}
 	return c;
 }
@@ -157,8 +158,8 @@ static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_nam
 static int in_order(const struct fmt_event *e, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
-		if (e[i].lane < e[i - 1].lane ||
-		    (e[i].lane == e[i - 1].lane && (e[i].start_ns < e[i - 1].start_ns)))
+		if (e[i].track < e[i - 1].track ||
+		    (e[i].track == e[i - 1].track && (e[i].start_ns < e[i - 1].start_ns)))
 			return 0;
 	return 1;
 }

@@ -41,18 +41,18 @@ void fmt_writer_abandon(struct fmt_writer *w);
 
 struct fmt_output;
 
-/* The file of contents (formats/trace/store/blobs.h), started by the first call. Owned by `w`, which ends
- * it. */
+/* The file of contents (formats/trace/store/blobs.h), started by the first call. Owned by `w`,
+ * which ends it. */
 int fmt_writer_blobs(struct fmt_writer *w, struct fmt_output **ret, struct fmt_error *err);
 
 struct fmt_rank_writer;
 
-/* Starts the file of rank number `number`; `rank` is its index in the names (lanes, devices,
+/* Starts the file of rank number `number`; `rank` is its index in the names (tracks, devices,
  * facts). Owned by `w`. */
 int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
 		    struct fmt_rank_writer **ret, struct fmt_error *err);
 
-/* Sorts events and ranges into the order of model.h (ties: longer first, then by site, then as
+/* Sorts events and ranges into the order of model.h (ties: longer first, then by template, then as
  * given), and edges by `to`. position[i], if position is not NULL, is set to the new index of
  * events[i]. The caller translates the numbers in edges before. */
 int fmt_slice_sort(struct fmt_slice *s, uint32_t *position);

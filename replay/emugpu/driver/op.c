@@ -79,11 +79,11 @@ int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t
 	return moment_wait(ready, op->ready_ns, 0);
 }
 
-void emu_op_run(struct emu_op *op, struct emu_lane *lane)
+void emu_op_run(struct emu_op *op, struct emu_track *track)
 {
-	int64_t ready = emu_op_ready(op, &lane->device->model, lane->tail_ns);
+	int64_t ready = emu_op_ready(op, &track->device->model, track->tail_ns);
 
-	lane->tail_ns = moment_wait(lane->tail_ns, op->type->run(op, lane, ready), 0);
+	track->tail_ns = moment_wait(track->tail_ns, op->type->run(op, track, ready), 0);
 }
 
 void emu_op_done(struct emu_op *op)
@@ -117,7 +117,7 @@ static int own_point(struct emu_op *op)
 	return 1;
 }
 
-static int64_t run_record(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t run_record(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	reach(op->point, ready_ns);
 	return ready_ns;
@@ -133,7 +133,7 @@ const struct emu_op_type emu_record_type = {
 };
 
 /* Its deps are all that it is. */
-static int64_t run_wait(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t run_wait(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	return op->ready_ns;
 }
@@ -152,12 +152,13 @@ static int always(const struct emu_op *op)
 	return 1;
 }
 
-static int64_t run_host(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t run_host(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	int64_t before = emu_work_ns();
 
 	if (op->host.callback)
-		op->host.callback(op->host.stream, emu_context_error(lane->context), op->host.data);
+		op->host.callback(op->host.stream, emu_context_error(track->context),
+				  op->host.data);
 	else
 		op->host.function(op->host.data);
 	return moment_after(ready_ns, emu_work_ns() - before);

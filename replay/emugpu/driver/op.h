@@ -44,7 +44,7 @@ struct emu_dep {
 int64_t emu_dep_wait(struct emu_dep *d);
 
 /* Where ops run one after another, in virtual time. */
-struct emu_lane {
+struct emu_track {
 	struct emu_device *device;
 	struct emu_context *context;
 	int64_t tail_ns; /* end of the last op */
@@ -135,7 +135,7 @@ struct emu_op {
 struct emu_op_type {
 	const char *name;
 	CUgraphNodeType node;
-	int light; /* takes no launch and no gap: it only marks or moves the lane's end */
+	int light; /* takes no launch and no gap: it only marks or moves the track's end */
 	/* 1 when running it may wait for the outside. */
 	int (*blocks)(const struct emu_op *op);
 	/* Copies what the caller owns; 1, 0 when that cannot be done (the submitter then waits), or
@@ -143,10 +143,10 @@ struct emu_op_type {
 	int (*own)(struct emu_op *op);
 	void (*release)(struct emu_op *op); /* what own() copied, and references */
 	/* As gpuemu_kernel's, of an op that is owned; may be NULL. */
-	int (*post)(struct emu_op *op, const struct emu_op *before, struct emu_lane *lane,
+	int (*post)(struct emu_op *op, const struct emu_op *before, struct emu_track *track,
 		    int64_t ready_ns, int64_t gap_ns);
 	/* Runs; `ready_ns` is the earliest start. The end. */
-	int64_t (*run)(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns);
+	int64_t (*run)(struct emu_op *op, struct emu_track *track, int64_t ready_ns);
 };
 
 extern const struct emu_op_type emu_kernel_type, emu_copy_type, emu_set_type, emu_host_type,
@@ -154,7 +154,7 @@ extern const struct emu_op_type emu_kernel_type, emu_copy_type, emu_set_type, em
 
 /* The earliest start of `op` behind what ended at tail_ns. */
 int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t tail_ns);
-/* Runs `op` at the end of `lane`, whose deps are all known. */
-void emu_op_run(struct emu_op *op, struct emu_lane *lane);
+/* Runs `op` at the end of `track`, whose deps are all known. */
+void emu_op_run(struct emu_op *op, struct emu_track *track);
 /* Frees what the op owns, not the op. */
 void emu_op_done(struct emu_op *op);

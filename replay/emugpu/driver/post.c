@@ -7,11 +7,11 @@
 
 int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *before, int64_t tail_ns)
 {
-	const struct emu_model *m = &s->lane.device->model;
+	const struct emu_model *m = &s->track.device->model;
 	int r = 0;
 
 	if (op->type->post)
-		r = op->type->post(op, before, &s->lane, emu_op_ready(op, m, tail_ns),
+		r = op->type->post(op, before, &s->track, emu_op_ready(op, m, tail_ns),
 				   (int64_t)m->gap_ns);
 	op->posted = r > 0;
 	return r;
@@ -34,7 +34,7 @@ static int64_t marked(const struct emu_stream *s, const struct emu_op *op, int64
 {
 	if (op->type == &emu_wait_type)
 		return moment_wait(tail_ns, op->ready_ns, 0);
-	return emu_op_ready(op, &s->lane.device->model, tail_ns);
+	return emu_op_ready(op, &s->track.device->model, tail_ns);
 }
 
 void emu_post_ahead(struct emu_stream *s)

@@ -33,7 +33,7 @@ int emu_stream_new(struct emu_context *c, unsigned flags, int priority, struct e
 	s->priority = priority;
 	s->id = emu_new_id();
 	s->context = c;
-	s->lane = (struct emu_lane){.device = c->device, .context = c};
+	s->track = (struct emu_track){.device = c->device, .context = c};
 	s->tail = &s->head;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
@@ -105,7 +105,7 @@ static struct emu_op *pop(struct emu_stream *s)
 static void post(struct emu_stream *s, struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!op->posted && emu_post(s, op, NULL, s->lane.tail_ns))
+	if (!op->posted && emu_post(s, op, NULL, s->track.tail_ns))
 		emu_post_after(s, op);
 	emu_post_ahead(s);
 	pthread_mutex_unlock(&s->lock);
@@ -138,7 +138,7 @@ static void run(struct emu_stream *s, struct emu_op *op)
 
 	if (marks)
 		pthread_mutex_lock(&s->lock);
-	emu_op_run(op, &s->lane);
+	emu_op_run(op, &s->track);
 	if (marks) {
 		if (!s->head)
 			rest(s);
@@ -230,13 +230,13 @@ static int add_dep(struct emu_op *op, struct emu_dep d)
 	return 0;
 }
 
-/* Whether anything was ever done in it. While an op is pending, the lane is its worker's. */
+/* Whether anything was ever done in it. While an op is pending, the track is its worker's. */
 static int was_used(struct emu_stream *s)
 {
 	int used;
 
 	pthread_mutex_lock(&s->lock);
-	used = s->pending || s->lane.tail_ns;
+	used = s->pending || s->track.tail_ns;
 	pthread_mutex_unlock(&s->lock);
 	return used;
 }
@@ -277,7 +277,7 @@ static void wait_inline(struct emu_stream *s, struct emu_op *op)
 static int would_wait(struct emu_stream *s, struct emu_op *op)
 {
 	return s->pending || op->n_deps ||
-	       emu_post(s, op, NULL, s->lane.tail_ns) != GPUEMU_ALL_CAME;
+	       emu_post(s, op, NULL, s->track.tail_ns) != GPUEMU_ALL_CAME;
 }
 
 CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op)
@@ -310,7 +310,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 			return r;
 		}
 	}
-	emu_op_run(op, &s->lane);
+	emu_op_run(op, &s->track);
 	pthread_mutex_unlock(&s->lock);
 	emu_op_done(op);
 	/* What may wait fails later, whether it waited or not. */
@@ -324,7 +324,7 @@ struct emu_dep emu_stream_tail(struct emu_stream *s)
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->pending) {
-		d.end_ns = s->lane.tail_ns;
+		d.end_ns = s->track.tail_ns;
 	} else if ((d.point = emu_point_new())) {
 		op.point = d.point;
 		op.issued_ns = MOMENT_NEVER;
@@ -342,7 +342,7 @@ CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s)
 {
 	struct emu_dep d = emu_stream_tail(s);
 
-	emu_wait(self, emu_dep_wait(&d), (int64_t)s->lane.device->model.sync_ns);
+	emu_wait(self, emu_dep_wait(&d), (int64_t)s->track.device->model.sync_ns);
 	return emu_context_error(s->context);
 }
 
@@ -463,7 +463,7 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 	pthread_mutex_lock(&s->lock);
 	if (s->pending && self->polls++ >= EMU_POLLS)
 		wait_for_rest(s);
-	int busy = s->pending || s->lane.tail_ns > self->now_ns;
+	int busy = s->pending || s->track.tail_ns > self->now_ns;
 	pthread_mutex_unlock(&s->lock);
 	return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
@@ -488,7 +488,7 @@ EMU_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flag
 	struct emu_dep d = emu_event_dep(e);
 	if (!d.point && d.end_ns == 0)
 		return CUDA_SUCCESS;
-	d.lag_ns = (int64_t)s->lane.device->model.event_ns;
+	d.lag_ns = (int64_t)s->track.device->model.event_ns;
 	if (add_dep(&op, d) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return emu_submit(self, s, &op);

@@ -22,7 +22,7 @@ struct emu_stream {
 	struct emu_context *context;
 	struct emu_stream *next; /* in the context's list */
 	pthread_mutex_t lock;	 /* of what follows; held while an op runs in the caller's thread */
-	struct emu_lane lane;
+	struct emu_track track;
 	struct emu_op *head, **tail; /* what waits for the stream's own thread */
 	struct emu_op *spare;	     /* memory of what has waited */
 	struct emu_ahead ahead;

@@ -29,7 +29,7 @@ static int value_blocks(const struct emu_op *op)
 	return !op->value.writes && !holds(&op->value);
 }
 
-static int64_t value_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t value_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	const struct emu_value_op *v = &op->value;
 	const struct timespec pause = {.tv_nsec = 20000};

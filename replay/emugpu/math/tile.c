@@ -11,12 +11,12 @@
 	typedef T name##_vec __attribute__((vector_size(TILE_BYTES), aligned(sizeof(T))));         \
 	static void name(int64_t k, const T *a, const T *b, T *c, int64_t ldc)                     \
 	{                                                                                          \
-		enum { LANES = TILE_BYTES / sizeof(T), ROWS = 2 * LANES };                         \
+		enum { TRACKS = TILE_BYTES / sizeof(T), ROWS = 2 * TRACKS };                       \
 		name##_vec sum[TILE_COLUMNS][2] = {0};                                             \
                                                                                                    \
 		for (int64_t p = 0; p < k; p++, a += ROWS, b += TILE_COLUMNS) {                    \
 			name##_vec low = *(const name##_vec *)a;                                   \
-			name##_vec high = *(const name##_vec *)(a + LANES);                        \
+			name##_vec high = *(const name##_vec *)(a + TRACKS);                       \
 			UNROLL for (int j = 0; j < TILE_COLUMNS; j++)                              \
 			{                                                                          \
 				sum[j][0] += low * b[j];                                           \
@@ -26,7 +26,7 @@
 		UNROLL for (int j = 0; j < TILE_COLUMNS; j++)                                      \
 		{                                                                                  \
 			*(name##_vec *)(c + j * ldc) += sum[j][0];                                 \
-			*(name##_vec *)(c + j * ldc + LANES) += sum[j][1];                         \
+			*(name##_vec *)(c + j * ldc + TRACKS) += sum[j][1];                        \
 		}                                                                                  \
 	}
 

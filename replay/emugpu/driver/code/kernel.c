@@ -73,7 +73,7 @@ static void kernel_release(struct emu_op *op)
 	op->kernel.args_copy = NULL;
 }
 
-static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struct emu_lane *lane,
+static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struct emu_track *track,
 				      int64_t ready_ns)
 {
 	return (struct gpuemu_launch){
@@ -81,17 +81,17 @@ static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struc
 		.grid = {k->grid[0], k->grid[1], k->grid[2]},
 		.block = {k->block[0], k->block[1], k->block[2]},
 		.shared_bytes = k->shared_bytes,
-		.device = lane->device->ordinal,
+		.device = track->device->ordinal,
 		.start_ns = ready_ns,
 		.turn = k->turn,
 	};
 }
 
-static int kernel_post(struct emu_op *op, const struct emu_op *before, struct emu_lane *lane,
+static int kernel_post(struct emu_op *op, const struct emu_op *before, struct emu_track *track,
 		       int64_t ready_ns, int64_t gap_ns)
 {
 	const struct gpuemu_kernel *twin = twin_of(op);
-	struct gpuemu_launch l = launch_of(&op->kernel, lane, ready_ns);
+	struct gpuemu_launch l = launch_of(&op->kernel, track, ready_ns);
 
 	if (!twin || !(twin->flags & GPUEMU_POSTS) || !op->kernel.args_copy ||
 	    (before && twin_of(before)->post != twin->post))
@@ -99,22 +99,22 @@ static int kernel_post(struct emu_op *op, const struct emu_op *before, struct em
 	return twin->post(&l, op->kernel.args, before ? before->kernel.args : NULL, gap_ns);
 }
 
-static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_kernel_op *k = &op->kernel;
 	const struct gpuemu_kernel *twin = twin_of(op);
-	struct gpuemu_launch l = launch_of(k, lane, ready_ns);
+	struct gpuemu_launch l = launch_of(k, track, ready_ns);
 	double share;
-	int64_t ns = emu_kernel_ns(lane->device, k->function, &l, k->args, &share);
+	int64_t ns = emu_kernel_ns(track->device, k->function, &l, k->args, &share);
 
 	if (twin && twin->flags & GPUEMU_BLOCKS) {
 		twin->run(&l, k->args);
 		if (l.end_ns == 0)
 			l.end_ns = moment_after(ready_ns, ns);
-		emu_device_run(lane->device, EMU_COMPUTE, ready_ns, l.end_ns);
+		emu_device_run(track->device, EMU_COMPUTE, ready_ns, l.end_ns);
 	} else {
 		struct emu_taken taken =
-			emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, share);
+			emu_device_take(track->device, EMU_COMPUTE, ready_ns, ns, share);
 
 		l.start_ns = taken.start_ns;
 		if (twin && twin->run)
@@ -126,8 +126,8 @@ static int64_t kernel_run(struct emu_op *op, struct emu_lane *lane, int64_t read
 	}
 	if (twin && twin->run)
 		emu_missing_computed(op);
-	if (l.error && !__atomic_load_n(&lane->context->error, __ATOMIC_RELAXED))
-		__atomic_store_n(&lane->context->error, l.error, __ATOMIC_RELEASE);
+	if (l.error && !__atomic_load_n(&track->context->error, __ATOMIC_RELAXED))
+		__atomic_store_n(&track->context->error, l.error, __ATOMIC_RELEASE);
 	return l.end_ns;
 }
 

@@ -206,7 +206,7 @@ static void graph_release(struct emu_op *op)
 	free(take(op->graph.turns));
 }
 
-static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t graph_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_plan *x = op->graph.plan;
 	int64_t end = ready_ns;
@@ -214,7 +214,7 @@ static int64_t graph_run(struct emu_op *op, struct emu_lane *lane, int64_t ready
 	pthread_mutex_lock(&x->lock);
 	for (size_t i = 0; i < x->n_steps; i++) {
 		struct step *s = &x->steps[i];
-		struct emu_lane own = *lane;
+		struct emu_track own = *track;
 
 		own.tail_ns = ready_ns;
 		for (uint32_t k = 0; k < s->n_deps; k++)

@@ -178,7 +178,7 @@ int emu_graph_order(struct emu_graph *g, struct emu_node ***ret)
 
 /* ---- what only graphs hold ---- */
 
-static int64_t empty_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t empty_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	return ready_ns;
 }
@@ -197,7 +197,7 @@ const struct emu_op_type emu_child_type = {
 	.run = empty_run,
 };
 
-static int64_t event_record_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t event_record_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	emu_event_set(op->event, ready_ns);
 	return ready_ns;
@@ -215,7 +215,7 @@ static int waits(const struct emu_op *op)
 	return 1;
 }
 
-static int64_t event_wait_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t event_wait_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_dep d = emu_event_dep(op->event);
 

@@ -141,7 +141,7 @@ void emu_shared_free(struct emu_shared_event *e, int owner)
 	munmap(e, 4096);
 }
 
-static int64_t shared_record_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t shared_record_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_shared_event *e = op->shared.event;
 
@@ -171,10 +171,10 @@ int64_t emu_shared_wait(struct emu_shared_event *e, uint32_t number)
 	return e->end_ns;
 }
 
-static int64_t shared_wait_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t shared_wait_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	return moment_wait(ready_ns, emu_shared_wait(op->shared.event, op->shared.number),
-			   (int64_t)lane->device->model.event_ns);
+			   (int64_t)track->device->model.event_ns);
 }
 
 static int shared_wait_blocks(const struct emu_op *op)

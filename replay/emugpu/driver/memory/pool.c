@@ -47,7 +47,7 @@ static void use(struct emu_pool *p, int64_t bytes)
 
 /* ---- as ops ---- */
 
-static int64_t nothing(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t nothing(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	return ready_ns;
 }
@@ -60,7 +60,7 @@ static const struct emu_op_type alloc_type = {
 	.run = nothing,
 };
 
-static int64_t give_back(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t give_back(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_pool *p = op->memory.pool;
 	size_t bytes = 0;

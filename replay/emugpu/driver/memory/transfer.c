@@ -122,7 +122,7 @@ static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_model *m)
 	return (int64_t)(fixed + 1e9 * (double)total_bytes(c) / speed) + first_touch_ns(c, m);
 }
 
-static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t copy_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	static const enum emu_engine engines[] = {[EMU_H2D] = EMU_COPY_IN,
 						  [EMU_D2H] = EMU_COPY_OUT,
@@ -130,7 +130,7 @@ static int64_t copy_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_
 						  [EMU_P2P] = EMU_COPY_OUT,
 						  [EMU_H2H] = EMU_COPY_OUT};
 	const struct emu_copy_op *c = &op->copy;
-	struct emu_device *d = lane->device;
+	struct emu_device *d = track->device;
 	int64_t ns = copy_ns(c, &d->model);
 	struct emu_taken taken = emu_device_take(d, engines[c->kind], ready_ns, ns,
 						 c->kind == EMU_D2D ? EMU_MEMORY_PART : 1);
@@ -170,7 +170,7 @@ CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy
 		return r;
 	if (!is_there(c->to) || !is_there(c->from))
 		return CUDA_ERROR_INVALID_VALUE;
-	emu_copy_classify(c, s->lane.device);
+	emu_copy_classify(c, s->track.device);
 	op.copy = *c;
 	r = emu_submit(self, s, &op);
 	if (r || s->capture)
@@ -240,15 +240,15 @@ static void fill_line(uint8_t *to, uint32_t value, uint32_t item_bytes, size_t n
 		memcpy(to + i * item_bytes, &value, item_bytes);
 }
 
-static int64_t set_run(struct emu_op *op, struct emu_lane *lane, int64_t ready_ns)
+static int64_t set_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	const struct emu_set_op *s = &op->set;
-	const struct emu_model *m = &lane->device->model;
+	const struct emu_model *m = &track->device->model;
 	double bytes = (double)s->width * s->item_bytes * (double)s->height;
 	int64_t ns = (int64_t)(m->kernel_ns +
 			       1e9 * bytes / (m->memory_bytes_per_s * m->memory_efficiency));
 	struct emu_taken taken =
-		emu_device_take(lane->device, EMU_COMPUTE, ready_ns, ns, EMU_FILL_PART);
+		emu_device_take(track->device, EMU_COMPUTE, ready_ns, ns, EMU_FILL_PART);
 
 	for (size_t y = 0; y < s->height; y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);

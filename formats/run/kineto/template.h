@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What events have in common, as the files are read. An importer's site is finer or coarser than
- * the trace's: which arguments vary is only known in the end, and kineto_sites_settle() tells.
- * Numbers are the importer's own. One thread.
+/* What events have in common, as the files are read. An importer's template is finer or coarser
+ * than the trace's: which arguments vary is only known in the end, and kineto_templates_settle()
+ * tells. Numbers are the importer's own. One thread.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ struct kineto_slot_arg {
 	int64_t value; /* string numbers are the importer's */
 };
 
-struct kineto_site {
+struct kineto_template {
 	uint8_t class, kind; /* enum kineto_class, enum fmt_kind */
 	uint8_t role;
 	uint8_t converts; /* values of its events change when they go into the trace */
@@ -68,41 +68,44 @@ struct kineto_varying {
 	uint32_t cat, key;
 };
 
-struct kineto_sites {
+struct kineto_templates {
 	struct kineto_strings *strings;
-	struct kineto_site *sites;
+	struct kineto_template *templates;
 	size_t n, cap;
 	struct kineto_slot_arg *args;
 	size_t n_args, args_cap;
 	struct kineto_table table;
 	struct kineto_varying *varying; /* found to vary, sorted by cat and key */
 	size_t n_varying, varying_cap;
-	size_t next_look; /* at that many sites, look for arguments that should vary */
+	size_t next_look; /* at that many templates, look for arguments that should vary */
 };
 
-void kineto_sites_init(struct kineto_sites *t, struct kineto_strings *strings);
-void kineto_sites_done(struct kineto_sites *t);
+void kineto_templates_init(struct kineto_templates *t, struct kineto_strings *strings);
+void kineto_templates_done(struct kineto_templates *t);
 
-/* The site of an event. Arguments that vary have the value 0. -EOVERFLOW when there are too many.
+/* The template of an event. Arguments that vary have the value 0. -EOVERFLOW when there are too
+ * many.
  */
-int kineto_sites_add(struct kineto_sites *t, enum kineto_class class, uint32_t cat, uint32_t name,
-		     const struct kineto_slot_arg *args, size_t n_args, uint32_t *ret);
+int kineto_templates_add(struct kineto_templates *t, enum kineto_class class, uint32_t cat,
+			 uint32_t name, const struct kineto_slot_arg *args, size_t n_args,
+			 uint32_t *ret);
 
 /* 1 when the arguments `key` of events of class `cat` are kept with each event. */
-int kineto_sites_varies(const struct kineto_sites *t, uint32_t cat, uint32_t key, uint8_t type);
+int kineto_templates_varies(const struct kineto_templates *t, uint32_t cat, uint32_t key,
+			    uint8_t type);
 
-/* The same site with other findings about its collective. */
-int kineto_sites_refine(struct kineto_sites *t, uint32_t site, uint32_t op, uint32_t dtype,
-			int64_t message_bytes, uint32_t *ret);
+/* The same template with other findings about its collective. */
+int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint32_t op,
+			    uint32_t dtype, int64_t message_bytes, uint32_t *ret);
 
 /* All files have been read: decides which arguments vary. */
-int kineto_sites_settle(struct kineto_sites *t);
+int kineto_templates_settle(struct kineto_templates *t);
 
-static inline const struct kineto_slot_arg *kineto_site_args(const struct kineto_sites *t,
-							     const struct kineto_site *s)
+static inline const struct kineto_slot_arg *kineto_template_args(const struct kineto_templates *t,
+								 const struct kineto_template *s)
 {
 	return t->args + s->args;
 }
 
-/* Sites by what they say, not by number: <0, 0, >0. */
-int kineto_site_compare(const struct kineto_sites *t, uint32_t a, uint32_t b);
+/* Templates by what they say, not by number: <0, 0, >0. */
+int kineto_template_compare(const struct kineto_templates *t, uint32_t a, uint32_t b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How the rows of one site look in one table: text that is the same in each row, and between it the
- * values that vary. Made once a site; a row is then a few copies and integers.
+/* How the rows of one template look in one table: text that is the same in each row, and between it
+ * the values that vary. Made once a template; a row is then a few copies and integers.
  *
  * Immutable once made. Internal to formats/render/export.
  */
@@ -15,8 +15,8 @@ enum fmt_field {
 	FMT_FIELD_NUMBER,
 	FMT_FIELD_START,
 	FMT_FIELD_DURATION,
-	FMT_FIELD_PLACE, /* pid or device of the lane */
-	FMT_FIELD_TRACK, /* tid or stream of the lane */
+	FMT_FIELD_PLACE, /* pid or device of the track */
+	FMT_FIELD_TRACK, /* tid or stream of the track */
 	FMT_FIELD_CORRELATION,
 	FMT_FIELD_INT, /* a value that varies */
 	FMT_FIELD_STRING,
@@ -43,38 +43,39 @@ struct fmt_columns {
 
 const struct fmt_columns *fmt_table_columns(enum fmt_table table);
 
-struct fmt_template_part {
+struct fmt_row_template_part {
 	enum fmt_field field;
 	uint32_t index;	     /* of the value that varies, or of the argument of FMT_FIELD_RATE */
 	uint32_t at, len;    /* literal bytes, in text */
 	const char *special; /* what else to escape in a string; a literal */
 };
 
-struct fmt_template {
+struct fmt_row_template {
 	char *text;
-	struct fmt_template_part *parts;
+	struct fmt_row_template_part *parts;
 	size_t n_parts;
 	size_t fixed;	  /* bytes that are the same in each row */
 	size_t n_numbers; /* parts that print an integer */
 };
 
-int fmt_template_new(const struct fmt_names *names, const struct fmt_site *site,
-		     enum fmt_table table, struct fmt_template **ret);
-void fmt_template_free(struct fmt_template *m);
+int fmt_row_template_new(const struct fmt_names *names, const struct fmt_template *template,
+			 enum fmt_table table, struct fmt_row_template **ret);
+void fmt_row_template_free(struct fmt_row_template *m);
 
-/* What a row is about. `values` has the site's n_values items. */
+/* What a row is about. `values` has the template's n_values items. */
 struct fmt_row {
 	const struct fmt_names *names;
-	const struct fmt_site *site;
-	const struct fmt_lane *lane;
+	const struct fmt_template *template;
+	const struct fmt_track *track;
 	const struct fmt_event *event;
 	const int64_t *values;
 	fmt_number number;
 };
 
 /* Appends the row, or counts the bytes that it would append. */
-void fmt_template_row(const struct fmt_template *m, const struct fmt_row *row, struct text *out);
-uint64_t fmt_template_length(const struct fmt_template *m, const struct fmt_row *row);
+void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row *row,
+			  struct text *out);
+uint64_t fmt_row_template_length(const struct fmt_row_template *m, const struct fmt_row *row);
 
 /* Appends `s` as a field, or counts it; bytes of `special` (may be "") are escaped too. */
 void fmt_field_text(struct text *out, const char *s, size_t len, const char *special);

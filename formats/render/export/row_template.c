@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/export/template.h"
+#include "formats/render/export/row_template.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -12,11 +12,11 @@
 /* What a template is made from, and what is made so far. */
 struct making {
 	const struct fmt_names *names;
-	const struct fmt_site *site;
+	const struct fmt_template *template;
 	const struct fmt_columns *columns;
 	uint32_t shown[MAX_COLUMNS]; /* by column: the argument that it shows, or n_args */
 	struct text text;
-	struct fmt_template_part *parts;
+	struct fmt_row_template_part *parts;
 	size_t n_parts, parts_cap;
 	uint32_t literal_from; /* where in text the current literal starts */
 	int error;
@@ -28,9 +28,9 @@ static void making_done(struct making *m)
 	free(m->parts);
 }
 
-define_cleanup(template_freep, struct fmt_template *, fmt_template_free);
+define_cleanup(row_template_freep, struct fmt_row_template *, fmt_row_template_free);
 
-void fmt_template_free(struct fmt_template *m)
+void fmt_row_template_free(struct fmt_row_template *m)
 {
 	if (!m)
 		return;
@@ -39,7 +39,7 @@ void fmt_template_free(struct fmt_template *m)
 	free(m);
 }
 
-static void add(struct making *m, struct fmt_template_part part)
+static void add(struct making *m, struct fmt_row_template_part part)
 {
 	if (m->error)
 		return;
@@ -51,7 +51,7 @@ static void add(struct making *m, struct fmt_template_part part)
 static void end_literal(struct making *m)
 {
 	if (m->text.len > m->literal_from)
-		add(m, (struct fmt_template_part){
+		add(m, (struct fmt_row_template_part){
 			       .field = FMT_FIELD_TEXT,
 			       .at = m->literal_from,
 			       .len = (uint32_t)m->text.len - m->literal_from,
@@ -62,7 +62,7 @@ static void end_literal(struct making *m)
 static void add_field(struct making *m, enum fmt_field field, uint32_t index, const char *special)
 {
 	end_literal(m);
-	add(m, (struct fmt_template_part){.field = field, .index = index, .special = special});
+	add(m, (struct fmt_row_template_part){.field = field, .index = index, .special = special});
 }
 
 static void add_string(struct making *m, fmt_str s, const char *special)
@@ -76,21 +76,21 @@ static void add_string(struct making *m, fmt_str s, const char *special)
 /* What stands for "not known" in the arguments of a collective that are ours. */
 static int is_unknown(const struct making *m, uint32_t i)
 {
-	const struct fmt_arg *arg = &m->site->args[i];
+	const struct fmt_arg *arg = &m->template->args[i];
 
-	if (m->site->kind != FMT_COLLECTIVE || i >= FMT_COLLECTIVE_ARGS || arg->varies)
+	if (m->template->kind != FMT_COLLECTIVE || i >= FMT_COLLECTIVE_ARGS || arg->varies)
 		return 0;
 	return arg->type == FMT_INT ? arg->value < 0 : arg->value == 0;
 }
 
-/* The value of args[i], whether it is the site's or each row's own. */
+/* The value of args[i], whether it is the template's or each row's own. */
 static void add_value(struct making *m, uint32_t i, const char *special)
 {
-	const struct fmt_arg *arg = &m->site->args[i];
+	const struct fmt_arg *arg = &m->template->args[i];
 	uint32_t index = 0;
 
 	for (uint32_t j = 0; j < i; j++)
-		index += m->site->args[j].varies;
+		index += m->template->args[j].varies;
 	if (arg->type == FMT_CORRELATION)
 		add_field(m, FMT_FIELD_CORRELATION, 0, special);
 	else if (arg->type == FMT_RATE)
@@ -108,7 +108,7 @@ static void add_value(struct making *m, uint32_t i, const char *special)
 
 static int has_key(const struct making *m, const struct fmt_column *column, uint32_t arg)
 {
-	const char *key = fmt_string(m->names, m->site->args[arg].key, NULL);
+	const char *key = fmt_string(m->names, m->template->args[arg].key, NULL);
 
 	for (size_t i = 0; i < ARRAY_SIZE(column->keys) && column->keys[i]; i++)
 		if (strcmp(column->keys[i], key) == 0)
@@ -123,14 +123,14 @@ static uint32_t find_arg(const struct making *m, const struct fmt_column *column
 	char key[FMT_ALLOCATION_KEY_BYTES];
 	uint32_t i = 0;
 
-	if (column->field == FMT_FIELD_ADDRESS && m->site->kind == FMT_CALL &&
-	    fmt_allocation_address(fmt_string(m->names, m->site->name, NULL), key)) {
+	if (column->field == FMT_FIELD_ADDRESS && m->template->kind == FMT_CALL &&
+	    fmt_allocation_address(fmt_string(m->names, m->template->name, NULL), key)) {
 		keyed.keys[0] = key;
 		keyed.keys[1] = NULL;
 	} else if (column->field != FMT_FIELD_ARG && column->field != FMT_FIELD_ADDRESS) {
-		return m->site->n_args;
+		return m->template->n_args;
 	}
-	while (i < m->site->n_args && !has_key(m, &keyed, i))
+	while (i < m->template->n_args && !has_key(m, &keyed, i))
 		i++;
 	return i;
 }
@@ -138,7 +138,7 @@ static uint32_t find_arg(const struct making *m, const struct fmt_column *column
 /* Whether the argument is shown outside of `args`. */
 static int has_column(const struct making *m, uint32_t arg)
 {
-	const struct fmt_arg *a = &m->site->args[arg];
+	const struct fmt_arg *a = &m->template->args[arg];
 
 	if (a->type == FMT_CORRELATION &&
 	    !strcmp(fmt_string(m->names, a->key, NULL), "correlation"))
@@ -153,12 +153,12 @@ static void add_args(struct making *m)
 {
 	int any = 0;
 
-	for (uint32_t i = 0; i < m->site->n_args; i++) {
+	for (uint32_t i = 0; i < m->template->n_args; i++) {
 		if (has_column(m, i))
 			continue;
 		if (any++)
 			text_char(&m->text, ';');
-		add_string(m, m->site->args[i].key, ";=");
+		add_string(m, m->template->args[i].key, ";=");
 		text_char(&m->text, '=');
 		add_value(m, i, ";");
 	}
@@ -175,17 +175,17 @@ static void add_column(struct making *m, size_t index)
 		text_str(&m->text, column->keys[0]);
 		break;
 	case FMT_FIELD_NAME:
-		add_string(m, m->site->name, "");
+		add_string(m, m->template->name, "");
 		break;
 	case FMT_FIELD_CATEGORY:
-		if (m->site->category)
-			add_string(m, m->site->category, "");
+		if (m->template->category)
+			add_string(m, m->template->category, "");
 		else
 			text_char(&m->text, '-');
 		break;
 	case FMT_FIELD_ARG:
 	case FMT_FIELD_ADDRESS:
-		if (m->shown[index] < m->site->n_args)
+		if (m->shown[index] < m->template->n_args)
 			add_value(m, m->shown[index], "");
 		else
 			text_char(&m->text, '-');
@@ -198,11 +198,11 @@ static void add_column(struct making *m, size_t index)
 	}
 }
 
-int fmt_template_new(const struct fmt_names *names, const struct fmt_site *site,
-		     enum fmt_table table, struct fmt_template **ret)
+int fmt_row_template_new(const struct fmt_names *names, const struct fmt_template *template,
+			 enum fmt_table table, struct fmt_row_template **ret)
 {
 	scoped(making_done) struct making m = {
-		.names = names, .site = site, .columns = fmt_table_columns(table)};
+		.names = names, .template = template, .columns = fmt_table_columns(table)};
 
 	assert(m.columns->n <= MAX_COLUMNS);
 	for (size_t i = 0; i < m.columns->n; i++)
@@ -219,7 +219,7 @@ int fmt_template_new(const struct fmt_names *names, const struct fmt_site *site,
 	if (m.text.error || m.error)
 		return m.text.error ? m.text.error : m.error;
 
-	scoped(template_freep) struct fmt_template *t = calloc(1, sizeof(*t));
+	scoped(row_template_freep) struct fmt_row_template *t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	for (size_t i = 0; i < m.n_parts; i++) {

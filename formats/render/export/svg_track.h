@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One lane of a picture: what is wide becomes a box with a title, the rest is gathered in columns
+/* One track of a picture: what is wide becomes a box with a title, the rest is gathered in columns
  * of which each shows what it holds most of. Internal to formats/render/export. */
 #pragma once
 
 #include "base/text.h"
-#include "formats/trace/names.h"
 #include "formats/render/report/brief.h"
+#include "formats/trace/names.h"
 
 #include <stdbool.h>
 
@@ -32,11 +32,11 @@ struct fmt_svg_scale {
 struct fmt_svg_box {
 	int64_t start_ns, duration_ns, waiting_ns;
 	int64_t iteration; /* of FMT_INK_NEAR... */
-	uint32_t site;
+	uint32_t template;
 	uint8_t ink;
 };
 
-struct fmt_svg_lane {
+struct fmt_svg_track {
 	float *columns; /* [column][ink]: pixels */
 	uint8_t *used;	/* by column: 1 if it holds anything */
 	size_t n_columns;
@@ -46,21 +46,21 @@ struct fmt_svg_lane {
 	int64_t busy_ns;
 };
 
-int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale);
-void fmt_svg_lane_done(struct fmt_svg_lane *l);
+int fmt_svg_track_init(struct fmt_svg_track *l, const struct fmt_svg_scale *scale);
+void fmt_svg_track_done(struct fmt_svg_track *l);
 
 /* Adds one event; of a collective, `waiting_ns` of its duration come first, as waiting. 0 or
  * -ENOMEM. */
-int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
-		     const struct fmt_svg_box *event);
+int fmt_svg_track_add(struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
+		      const struct fmt_svg_box *event);
 
-/* Adds all that is in `from`, for lanes that share a row. 0 or -ENOMEM. */
-int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from);
+/* Adds all that is in `from`, for tracks that share a row. 0 or -ENOMEM. */
+int fmt_svg_track_fold(struct fmt_svg_track *l, const struct fmt_svg_track *from);
 
-/* `brief` has the names of all sites in the lane, by their number. */
-void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
-			const struct fmt_names *names, const struct fmt_brief *brief, double top,
-			double height, struct text *out);
+/* `brief` has the names of all templates in the track, by their number. */
+void fmt_svg_track_print(const struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
+			 const struct fmt_names *names, const struct fmt_brief *brief, double top,
+			 double height, struct text *out);
 
 /* A coordinate, to a tenth of a pixel. */
 void fmt_svg_px(struct text *t, double v);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/export/svg_lane.h"
+#include "formats/render/export/svg_track.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/json.h"
 #include "formats/render/grid.h"
+#include "formats/trace/json.h"
 
 #include <inttypes.h>
 
@@ -76,7 +76,7 @@ double fmt_svg_x(const struct fmt_svg_scale *scale, int64_t ns)
 
 /* ---- gathering */
 
-int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale)
+int fmt_svg_track_init(struct fmt_svg_track *l, const struct fmt_svg_scale *scale)
 {
 	l->n_columns = (size_t)scale->width / scale->column + 1;
 	l->columns = calloc(l->n_columns * FMT_INKS, sizeof(*l->columns));
@@ -84,7 +84,7 @@ int fmt_svg_lane_init(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale)
 	return l->columns && l->used ? 0 : -ENOMEM;
 }
 
-void fmt_svg_lane_done(struct fmt_svg_lane *l)
+void fmt_svg_track_done(struct fmt_svg_track *l)
 {
 	free(l->columns);
 	free(l->used);
@@ -93,7 +93,7 @@ void fmt_svg_lane_done(struct fmt_svg_lane *l)
 }
 
 /* Adds what lies between two places, in pixels from the left end. */
-static void gather(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, double from,
+static void gather(struct fmt_svg_track *l, const struct fmt_svg_scale *scale, double from,
 		   double to, uint8_t ink)
 {
 	double step = scale->column;
@@ -119,8 +119,8 @@ static bool is_near(uint8_t ink)
 	return ink == FMT_INK_NEAR || ink == FMT_INK_NEAR_TRANSFER;
 }
 
-int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
-		     const struct fmt_svg_box *event)
+int fmt_svg_track_add(struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
+		      const struct fmt_svg_box *event)
 {
 	double from = fmt_svg_x(scale, event->start_ns) - scale->left;
 	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
@@ -146,7 +146,7 @@ int fmt_svg_lane_add(struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
 	return 0;
 }
 
-int fmt_svg_lane_fold(struct fmt_svg_lane *l, const struct fmt_svg_lane *from)
+int fmt_svg_track_fold(struct fmt_svg_track *l, const struct fmt_svg_track *from)
 {
 	for (size_t i = 0; i < l->n_columns * FMT_INKS; i++)
 		l->columns[i] += from->columns[i];
@@ -183,7 +183,7 @@ static int look_of(const float *column, unsigned pixels)
 }
 
 /* All columns of one look, as dashes of a thick line. */
-static void print_look(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale, int look,
+static void print_look(const struct fmt_svg_track *l, const struct fmt_svg_scale *scale, int look,
 		       const signed char *looks, double middle, double height, struct text *out)
 {
 	size_t at = 0;
@@ -222,7 +222,7 @@ static void print_look(const struct fmt_svg_lane *l, const struct fmt_svg_scale 
 		text_str(out, "\"/>\n");
 }
 
-static void print_columns(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
+static void print_columns(const struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
 			  double top, double height, struct text *out)
 {
 	signed char *looks = malloc(l->n_columns);
@@ -304,7 +304,7 @@ static void put_iteration(int64_t number, struct text *out)
 static void print_title(const struct print *p, const struct fmt_svg_box *b)
 {
 	scoped(text_done) struct text brief = {0};
-	fmt_str number = fmt_site(p->names, b->site)->name;
+	fmt_str number = fmt_template(p->names, b->template)->name;
 	size_t len;
 	const char *name = fmt_string(p->names, number, &len);
 
@@ -336,7 +336,7 @@ static void print_box(const struct print *p, const struct fmt_svg_box *b)
 	double per_ns = scale->width / ((double)scale->to_ns - (double)scale->from_ns);
 	double to = from + (double)b->duration_ns * per_ns;
 	double middle = from + (is_near(b->ink) ? 0 : (double)b->waiting_ns * per_ns);
-	fmt_str name = fmt_site(p->names, b->site)->name;
+	fmt_str name = fmt_template(p->names, b->template)->name;
 
 	from = from < scale->left ? scale->left : from;
 	middle = middle < from ? from : middle;
@@ -356,9 +356,9 @@ static void print_box(const struct print *p, const struct fmt_svg_box *b)
 	text_str(p->out, "</g>\n");
 }
 
-void fmt_svg_lane_print(const struct fmt_svg_lane *l, const struct fmt_svg_scale *scale,
-			const struct fmt_names *names, const struct fmt_brief *brief, double top,
-			double height, struct text *out)
+void fmt_svg_track_print(const struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
+			 const struct fmt_names *names, const struct fmt_brief *brief, double top,
+			 double height, struct text *out)
 {
 	const struct print p = {scale, names, brief, top, height, out};
 

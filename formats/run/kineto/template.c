@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/kineto/site.h"
+#include "formats/run/kineto/template.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -15,16 +15,16 @@
 #define FEW_EVENTS 4
 #define FIRST_LOOK (32 << 10)
 
-void kineto_sites_init(struct kineto_sites *t, struct kineto_strings *strings)
+void kineto_templates_init(struct kineto_templates *t, struct kineto_strings *strings)
 {
 	memset(t, 0, sizeof(*t));
 	t->strings = strings;
 	t->next_look = FIRST_LOOK;
 }
 
-void kineto_sites_done(struct kineto_sites *t)
+void kineto_templates_done(struct kineto_templates *t)
 {
-	free(t->sites);
+	free(t->templates);
 	free(t->args);
 	free(t->table.slots);
 	free(t->varying);
@@ -38,7 +38,8 @@ static int varying_order(const void *a, const void *b)
 	return array_order(x->cat, y->cat) ?: array_order(x->key, y->key);
 }
 
-int kineto_sites_varies(const struct kineto_sites *t, uint32_t cat, uint32_t key, uint8_t type)
+int kineto_templates_varies(const struct kineto_templates *t, uint32_t cat, uint32_t key,
+			    uint8_t type)
 {
 	struct kineto_varying v = {cat, key};
 
@@ -61,7 +62,7 @@ static const uint8_t kinds[] = {
 };
 
 /* The number at the end of a name, and what stands before it. */
-static int ends_in_number(struct kineto_sites *t, struct kineto_site *s)
+static int ends_in_number(struct kineto_templates *t, struct kineto_template *s)
 {
 	const struct kineto_string *name = &t->strings->strings[s->name];
 	size_t n = name->len;
@@ -76,7 +77,7 @@ static int ends_in_number(struct kineto_sites *t, struct kineto_site *s)
 	return kineto_strings_add(t->strings, name->s, n, &s->prefix);
 }
 
-static int describe_range(struct kineto_sites *t, struct kineto_site *s,
+static int describe_range(struct kineto_templates *t, struct kineto_template *s,
 			  const struct kineto_slot_arg *args)
 {
 	const char *name = t->strings->strings[s->name].s;
@@ -92,7 +93,7 @@ static int describe_range(struct kineto_sites *t, struct kineto_site *s,
 	return ends_in_number(t, s);
 }
 
-static int describe(struct kineto_sites *t, struct kineto_site *s,
+static int describe(struct kineto_templates *t, struct kineto_template *s,
 		    const struct kineto_slot_arg *args)
 {
 	s->kind = kinds[s->class];
@@ -112,7 +113,7 @@ static int describe(struct kineto_sites *t, struct kineto_site *s,
 	return s->kind == FMT_COLLECTIVE ? kineto_collective_describe(t, s, args) : 0;
 }
 
-static uint32_t hash_of(const struct kineto_site *s, const struct kineto_slot_arg *args)
+static uint32_t hash_of(const struct kineto_template *s, const struct kineto_slot_arg *args)
 {
 	uint64_t head = ((uint64_t)s->cat << 32 | s->name) * 0x9e3779b97f4a7c15u;
 
@@ -122,8 +123,8 @@ static uint32_t hash_of(const struct kineto_site *s, const struct kineto_slot_ar
 	return (uint32_t)XXH3_64bits_withSeed(args, s->n_args * sizeof(*args), head);
 }
 
-static bool same(const struct kineto_sites *t, const struct kineto_site *a,
-		 const struct kineto_site *b, const struct kineto_slot_arg *args)
+static bool same(const struct kineto_templates *t, const struct kineto_template *a,
+		 const struct kineto_template *b, const struct kineto_slot_arg *args)
 {
 	if (a->cat != b->cat || a->name != b->name || a->class != b->class ||
 	    a->n_args != b->n_args || a->refined != b->refined)
@@ -134,32 +135,33 @@ static bool same(const struct kineto_sites *t, const struct kineto_site *a,
 	return a->n_args == 0 || memcmp(t->args + a->args, args, a->n_args * sizeof(*args)) == 0;
 }
 
-/* Appends a site, its arguments copied. */
-static int append(struct kineto_sites *t, const struct kineto_site *s,
+/* Appends a template, its arguments copied. */
+static int append(struct kineto_templates *t, const struct kineto_template *s,
 		  const struct kineto_slot_arg *args, uint32_t *ret)
 {
 	if (t->n >= UINT32_MAX - 2 || t->n_args + s->n_args > UINT32_MAX)
 		return -EOVERFLOW;
-	if (array_reserve(&t->sites, t->n + 1, &t->cap) < 0)
+	if (array_reserve(&t->templates, t->n + 1, &t->cap) < 0)
 		return -ENOMEM;
-	t->sites[t->n] = *s;
+	t->templates[t->n] = *s;
 	if (!s->refined) {
 		if (array_reserve(&t->args, t->n_args + s->n_args, &t->args_cap) < 0)
 			return -ENOMEM;
 		if (s->n_args > 0)
 			memcpy(t->args + t->n_args, args, s->n_args * sizeof(*args));
-		t->sites[t->n].args = (uint32_t)t->n_args;
+		t->templates[t->n].args = (uint32_t)t->n_args;
 		t->n_args += s->n_args;
 	}
 	*ret = (uint32_t)t->n++;
 	return 0;
 }
 
-static int look(struct kineto_sites *t, bool last);
+static int look(struct kineto_templates *t, bool last);
 
-/* A site that is there no more than once; a refined one shares the arguments of the one it was. */
-static int intern(struct kineto_sites *t, struct kineto_site *s, const struct kineto_slot_arg *args,
-		  uint32_t *ret)
+/* A template that is there no more than once; a refined one shares the arguments of the one it was.
+ */
+static int intern(struct kineto_templates *t, struct kineto_template *s,
+		  const struct kineto_slot_arg *args, uint32_t *ret)
 {
 	uint32_t hash = hash_of(s, args);
 	size_t at;
@@ -171,8 +173,8 @@ static int intern(struct kineto_sites *t, struct kineto_site *s, const struct ki
 	     at = kineto_next(&t->table, at)) {
 		uint32_t number = t->table.slots[at].number - 1;
 
-		if (t->table.slots[at].hash == hash && same(t, &t->sites[number], s, args)) {
-			t->sites[number].events++;
+		if (t->table.slots[at].hash == hash && same(t, &t->templates[number], s, args)) {
+			t->templates[number].events++;
 			*ret = number;
 			return 0;
 		}
@@ -188,19 +190,20 @@ static int intern(struct kineto_sites *t, struct kineto_site *s, const struct ki
 	return s->refined || t->n < t->next_look ? 0 : look(t, false);
 }
 
-int kineto_sites_add(struct kineto_sites *t, enum kineto_class class, uint32_t cat, uint32_t name,
-		     const struct kineto_slot_arg *args, size_t n_args, uint32_t *ret)
+int kineto_templates_add(struct kineto_templates *t, enum kineto_class class, uint32_t cat,
+			 uint32_t name, const struct kineto_slot_arg *args, size_t n_args,
+			 uint32_t *ret)
 {
-	struct kineto_site s = {
+	struct kineto_template s = {
 		.class = (uint8_t) class, .cat = cat, .name = name, .n_args = (uint32_t)n_args};
 
 	return intern(t, &s, args, ret);
 }
 
-int kineto_sites_refine(struct kineto_sites *t, uint32_t site, uint32_t op, uint32_t dtype,
-			int64_t message_bytes, uint32_t *ret)
+int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint32_t op,
+			    uint32_t dtype, int64_t message_bytes, uint32_t *ret)
 {
-	struct kineto_site s = t->sites[site];
+	struct kineto_template s = t->templates[template];
 
 	s.refined = 1;
 	s.op = op;
@@ -211,7 +214,7 @@ int kineto_sites_refine(struct kineto_sites *t, uint32_t site, uint32_t op, uint
 
 /* ---- which arguments vary ---------------------------------------------------------------- */
 
-/* One value that an argument of some site has. */
+/* One value that an argument of some template has. */
 struct seen {
 	struct kineto_varying of;
 	int64_t value;
@@ -228,12 +231,12 @@ static int seen_order(const void *a, const void *b)
 	return array_order(x->value, y->value);
 }
 
-static size_t gather(const struct kineto_sites *t, struct seen *ret)
+static size_t gather(const struct kineto_templates *t, struct seen *ret)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
-		const struct kineto_site *s = &t->sites[i];
+		const struct kineto_template *s = &t->templates[i];
 
 		for (size_t k = 0; k < s->n_args; k++) {
 			const struct kineto_slot_arg *a = &t->args[s->args + k];
@@ -247,7 +250,7 @@ static size_t gather(const struct kineto_sites *t, struct seen *ret)
 }
 
 /* Marks as varying what has many values; `last`: also what has some, each in few events. */
-static int mark(struct kineto_sites *t, const struct seen *seen, size_t n, bool last)
+static int mark(struct kineto_templates *t, const struct seen *seen, size_t n, bool last)
 {
 	size_t n_varying = t->n_varying;
 
@@ -261,7 +264,7 @@ static int mark(struct kineto_sites *t, const struct seen *seen, size_t n, bool 
 		if (values < MANY_VALUES &&
 		    (!last || values < SOME_VALUES || values * FEW_EVENTS < events))
 			continue;
-		if (kineto_sites_varies(t, seen[from].of.cat, seen[from].of.key, FMT_STRING))
+		if (kineto_templates_varies(t, seen[from].of.cat, seen[from].of.key, FMT_STRING))
 			continue;
 		if (array_reserve(&t->varying, n_varying + 1, &t->varying_cap) < 0)
 			return -ENOMEM;
@@ -273,7 +276,7 @@ static int mark(struct kineto_sites *t, const struct seen *seen, size_t n, bool 
 	return 0;
 }
 
-static int look(struct kineto_sites *t, bool last)
+static int look(struct kineto_templates *t, bool last)
 {
 	scoped(free_ptr) struct seen *seen = malloc((t->n_args + 1) * sizeof(*seen));
 
@@ -283,19 +286,19 @@ static int look(struct kineto_sites *t, bool last)
 	return mark(t, seen, gather(t, seen), last);
 }
 
-int kineto_sites_settle(struct kineto_sites *t)
+int kineto_templates_settle(struct kineto_templates *t)
 {
 	int r = look(t, true);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < t->n; i++) {
-		struct kineto_site *s = &t->sites[i];
+		struct kineto_template *s = &t->templates[i];
 
 		for (size_t k = 0; k < s->n_args; k++) {
 			struct kineto_slot_arg *a = &t->args[s->args + k];
 
-			if (!a->varies && kineto_sites_varies(t, s->cat, a->key, a->type))
+			if (!a->varies && kineto_templates_varies(t, s->cat, a->key, a->type))
 				a->moved = 1;
 			s->converts |= a->moved ||
 				       (a->varies && a->type != FMT_INT && a->type != FMT_RATE);
@@ -306,12 +309,12 @@ int kineto_sites_settle(struct kineto_sites *t)
 
 /* ---- order ------------------------------------------------------------------------------- */
 
-static int text_order(const struct kineto_sites *t, uint32_t a, uint32_t b)
+static int text_order(const struct kineto_templates *t, uint32_t a, uint32_t b)
 {
 	return a == b ? 0 : strcmp(t->strings->strings[a].s, t->strings->strings[b].s);
 }
 
-static int arg_order(const struct kineto_sites *t, const struct kineto_slot_arg *a,
+static int arg_order(const struct kineto_templates *t, const struct kineto_slot_arg *a,
 		     const struct kineto_slot_arg *b)
 {
 	int order = text_order(t, a->key, b->key);
@@ -323,9 +326,9 @@ static int arg_order(const struct kineto_sites *t, const struct kineto_slot_arg 
 	return array_order(a->value, b->value);
 }
 
-int kineto_site_compare(const struct kineto_sites *t, uint32_t a, uint32_t b)
+int kineto_template_compare(const struct kineto_templates *t, uint32_t a, uint32_t b)
 {
-	const struct kineto_site *x = &t->sites[a], *y = &t->sites[b];
+	const struct kineto_template *x = &t->templates[a], *y = &t->templates[b];
 	int order;
 
 	if (a == b)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/export/chrome_site.h"
+#include "formats/render/export/chrome_template.h"
 
 #include "base/scope.h"
 #include "formats/trace/json.h"
 #include "formats/trace/value.h"
 
-define_cleanup(site_freep, struct fmt_chrome_site *, fmt_chrome_site_free);
+define_cleanup(template_freep, struct fmt_chrome_template *, fmt_chrome_template_free);
 
-void fmt_chrome_site_free(struct fmt_chrome_site *s)
+void fmt_chrome_template_free(struct fmt_chrome_template *s)
 {
 	if (!s)
 		return;
@@ -18,50 +18,53 @@ void fmt_chrome_site_free(struct fmt_chrome_site *s)
 
 /* What inference put in front of the arguments of a collective; importing leaves it out, and finds
  * it again. */
-static bool is_ours(const struct fmt_site *site, uint32_t arg)
+static bool is_ours(const struct fmt_template *template, uint32_t arg)
 {
-	return site->kind == FMT_COLLECTIVE && arg < FMT_COLLECTIVE_ARGS;
+	return template->kind == FMT_COLLECTIVE && arg < FMT_COLLECTIVE_ARGS;
 }
 
 /* Arguments that stood beside `args`, as members of the event, have a point in front. */
-static bool is_member(const struct fmt_names *names, const struct fmt_site *site, uint32_t arg)
+static bool is_member(const struct fmt_names *names, const struct fmt_template *template,
+		      uint32_t arg)
 {
-	const char *key = fmt_string(names, site->args[arg].key, NULL);
+	const char *key = fmt_string(names, template->args[arg].key, NULL);
 
-	return key[0] == '.' && key[1] != '.' && !is_ours(site, arg);
+	return key[0] == '.' && key[1] != '.' && !is_ours(template, arg);
 }
 
-static bool has_phase(const struct fmt_names *names, const struct fmt_site *site)
+static bool has_phase(const struct fmt_names *names, const struct fmt_template *template)
 {
-	for (uint32_t i = 0; i < site->n_args; i++) {
-		if (!is_ours(site, i) && !strcmp(fmt_string(names, site->args[i].key, NULL), ".ph"))
+	for (uint32_t i = 0; i < template->n_args; i++) {
+		if (!is_ours(template, i) &&
+		    !strcmp(fmt_string(names, template->args[i].key, NULL), ".ph"))
 			return true;
 	}
 	return false;
 }
 
-static void put_head(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site)
+static void put_head(struct text *t, struct fmt_chrome_values *v,
+		     const struct fmt_template *template)
 {
 	text_str(t, ",\n{");
-	if (!has_phase(v->names, site))
-		text_str(t, site->kind == FMT_MARK ? "\"ph\":\"i\"," : "\"ph\":\"X\",");
-	if (site->category) {
+	if (!has_phase(v->names, template))
+		text_str(t, template->kind == FMT_MARK ? "\"ph\":\"i\"," : "\"ph\":\"X\",");
+	if (template->category) {
 		text_str(t, "\"cat\":");
-		fmt_chrome_string(v, site->category, false, t);
+		fmt_chrome_string(v, template->category, false, t);
 		text_char(t, ',');
 	}
 	text_str(t, "\"name\":");
-	fmt_chrome_string(v, site->name, false, t);
+	fmt_chrome_string(v, template->name, false, t);
 	text_str(t, ",\"pid\":");
 }
 
-static void put_key(struct text *t, const struct fmt_names *names, const struct fmt_site *site,
-		    uint32_t arg)
+static void put_key(struct text *t, const struct fmt_names *names,
+		    const struct fmt_template *template, uint32_t arg)
 {
 	size_t len;
-	const char *key = fmt_string(names, site->args[arg].key, &len);
+	const char *key = fmt_string(names, template->args[arg].key, &len);
 
-	if (is_ours(site, arg)) {
+	if (is_ours(template, arg)) {
 		text_str(t, "\"gputrace ");
 		text_bytes(t, key, len);
 		text_str(t, "\":");
@@ -80,19 +83,20 @@ static void put_constant(struct text *t, struct fmt_chrome_values *v, const stru
 }
 
 /* Appends the members, or else the arguments; returns whether there were any. */
-static bool put_args(struct text *t, struct fmt_chrome_values *v, const struct fmt_site *site,
-		     struct fmt_chrome_site *s, bool members)
+static bool put_args(struct text *t, struct fmt_chrome_values *v,
+		     const struct fmt_template *template, struct fmt_chrome_template *s,
+		     bool members)
 {
 	uint32_t value = 0;
 	bool more = false;
 
-	for (uint32_t i = 0; i < site->n_args; value += site->args[i++].varies) {
-		const struct fmt_arg *arg = &site->args[i];
+	for (uint32_t i = 0; i < template->n_args; value += template->args[i++].varies) {
+		const struct fmt_arg *arg = &template->args[i];
 
-		if (is_member(v->names, site, i) != members)
+		if (is_member(v->names, template, i) != members)
 			continue;
 		text_str(t, more || members ? "," : ",\"args\":{");
-		put_key(t, v->names, site, i);
+		put_key(t, v->names, template, i);
 		more = true;
 		if (arg->varies || arg->type == FMT_CORRELATION || arg->type == FMT_RATE)
 			s->holes[s->n_holes++] =
@@ -103,23 +107,23 @@ static bool put_args(struct text *t, struct fmt_chrome_values *v, const struct f
 	return more;
 }
 
-int fmt_chrome_site_new(struct fmt_chrome_values *v, const struct fmt_site *site,
-			struct fmt_chrome_site **ret)
+int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_template *template,
+			    struct fmt_chrome_template **ret)
 {
-	scoped(site_freep) struct fmt_chrome_site *s = calloc(1, sizeof(*s));
+	scoped(template_freep) struct fmt_chrome_template *s = calloc(1, sizeof(*s));
 	scoped(text_done) struct text t = {0};
 
 	if (!s)
 		return -ENOMEM;
-	s->kind = site->kind;
-	s->n_values = site->n_values;
-	s->holes = calloc(site->n_args + 1u, sizeof(*s->holes));
+	s->kind = template->kind;
+	s->n_values = template->n_values;
+	s->holes = calloc(template->n_args + 1u, sizeof(*s->holes));
 	if (!s->holes)
 		return -ENOMEM;
-	put_head(&t, v, site);
+	put_head(&t, v, template);
 	s->head_len = (uint32_t)t.len;
-	put_args(&t, v, site, s, true);
-	text_str(&t, put_args(&t, v, site, s, false) ? "}}" : "}");
+	put_args(&t, v, template, s, true);
+	text_str(&t, put_args(&t, v, template, s, false) ? "}}" : "}");
 	if (t.error)
 		return t.error;
 	if (t.len > UINT32_MAX)
@@ -135,13 +139,14 @@ static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *
 		     const struct fmt_event *e, const int64_t *values, struct text *out)
 {
 	if (h->type == FMT_RATE)
-		fmt_value_json(out, v->names, e, fmt_site(v->names, e->site), values, h->arg);
+		fmt_value_json(out, v->names, e, fmt_template(v->names, e->template), values,
+			       h->arg);
 	else
 		fmt_chrome_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
 }
 
-void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
-			 const struct fmt_event *e, const int64_t *values, struct text *out)
+void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
+			     const struct fmt_event *e, const int64_t *values, struct text *out)
 {
 	size_t room = s->len - s->head_len + s->n_holes * (size_t)TEXT_NUMBER;
 	const char *from = s->text + s->head_len;
@@ -165,9 +170,9 @@ void fmt_chrome_site_end(const struct fmt_chrome_site *s, struct fmt_chrome_valu
 	text_end(out, at ? text_put(at, from, (size_t)(s->text + s->len - from)) : NULL);
 }
 
-uint64_t fmt_chrome_site_end_length(const struct fmt_chrome_site *s, struct fmt_chrome_values *v,
-				    const struct fmt_event *e, const int64_t *values,
-				    struct text *scratch)
+uint64_t fmt_chrome_template_end_length(const struct fmt_chrome_template *s,
+					struct fmt_chrome_values *v, const struct fmt_event *e,
+					const int64_t *values, struct text *scratch)
 {
 	uint64_t n = s->len - s->head_len;
 

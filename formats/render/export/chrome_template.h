@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How the events of one template look as JSON: what is the same in each, and between it the values
+ * that vary. Made once a template; an event is then a few copies and integers. Internal to
+ * formats/render/export.
+ */
+#pragma once
+
+#include "formats/render/export/chrome_value.h"
+
+struct fmt_chrome_hole {
+	uint32_t at;	/* the literal bytes before it end here */
+	uint32_t arg;	/* of the template */
+	uint32_t value; /* index among those that vary, where it does */
+	uint8_t type;	/* enum fmt_type */
+};
+
+struct fmt_chrome_template {
+	uint8_t kind; /* enum fmt_kind */
+	uint32_t n_values;
+	char *text; /* the head, from the comma behind the event before up to its pid; then what
+		       comes behind the times, up to the closing brace */
+	uint32_t head_len;
+	uint32_t len;
+	struct fmt_chrome_hole *holes; /* in the second part */
+	uint32_t n_holes;
+};
+
+/* What this makes is freed by fmt_chrome_template_free(); -ENOMEM. */
+int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_template *template,
+			    struct fmt_chrome_template **ret);
+void fmt_chrome_template_free(struct fmt_chrome_template *s);
+
+/* The second part for one event. */
+void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
+			     const struct fmt_event *e, const int64_t *values, struct text *out);
+
+/* The bytes that fmt_chrome_template_end() would append. `scratch` is for rendering rare values. */
+uint64_t fmt_chrome_template_end_length(const struct fmt_chrome_template *s,
+					struct fmt_chrome_values *v, const struct fmt_event *e,
+					const int64_t *values, struct text *scratch);
