@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gd128 on the GPU: sums of pages, which the host folds (doc/digest.md). A block takes a page at a
+/* gd128 on the GPU: sums of pages, which the host folds (doc/design/digest.md). A block takes a page at a
  * time; a thread takes the same units of each page, so that their keys stay in its registers. It
  * writes a page's sum once: no atomic operation, nothing to clear before.
  *

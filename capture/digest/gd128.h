@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gd128: a digest of 128 bits, whose parts may be summed in any order (doc/digest.md).
+/* gd128: a digest of 128 bits, whose parts may be summed in any order (doc/design/digest.md).
  *
  *     struct gd128 pages[gd128_pages(bytes)] = {0};
  *     gd128_add(pages, 0, data, bytes);      in any number of pieces, in any order

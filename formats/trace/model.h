@@ -99,9 +99,9 @@ enum fmt_collective_arg {
 /* A rank that shares its process with other ranks: the number of that process, from 1. */
 #define FMT_FACT_PROCESS "shared_process"
 
-#define FMT_KEY_PARTS "collectives" /* of one kernel, a JSON list: see doc/recording.md */
+#define FMT_KEY_PARTS "collectives" /* of one kernel, a JSON list: see doc/design/recording.md */
 
-/* The CUDA graphs of a rank's process, as a JSON array (doc/recording.md). */
+/* The CUDA graphs of a rank's process, as a JSON array (doc/design/recording.md). */
 #define FMT_FACT_GRAPHS "graphs"
 
 /* A kernel whose name was made readable has its symbol as an FMT_STRING. */

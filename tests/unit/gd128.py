@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gd128 from doc/digest.md alone: its answers must stand in test_gd128.c, the argument."""
+"""gd128 from doc/design/digest.md alone: its answers must stand in test_gd128.c, the argument."""
 import pathlib
 import sys
 

@@ -58,7 +58,7 @@ static struct gd128 plain(const uint8_t *data, uint64_t bytes)
 	return sum;
 }
 
-/* Known answers: tests/unit/gd128.py computes them from doc/digest.md alone. */
+/* Known answers: tests/unit/gd128.py computes them from doc/design/digest.md alone. */
 static const struct {
 	size_t bytes;
 	struct gd128 digest;

@@ -2,7 +2,7 @@
 
 /* The arguments of a call by meaning: numbers, names of enumerators, texts, the fields of structs,
  * kernel parameters by their layout; and beside a handle or an address the number of the object
- * that it stands for (doc/recording.md). */
+ * that it stands for (doc/design/recording.md). */
 #pragma once
 
 #include "capture/recorder/process/call.h"
