@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gd128 on the GPU: sums of pages, which the host folds (doc/design/digest.md). A block takes a page at a
- * time; a thread takes the same units of each page, so that their keys stay in its registers. It
- * writes a page's sum once: no atomic operation, nothing to clear before.
+/* gd128 on the GPU: sums of pages, which the host folds (doc/design/digest.md). A block takes a
+ * page at a time; a thread takes the same units of each page, so that their keys stay in its
+ * registers. It writes a page's sum once: no atomic operation, nothing to clear before.
  *
  * It is C as well: tests/unit/test_gd128_kernel.c runs it with one thread a block.
  */

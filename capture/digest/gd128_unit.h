@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The arithmetic of gd128 (doc/design/digest.md), which the CPU and the GPU share. C and CUDA C++. */
+/* The arithmetic of gd128 (doc/design/digest.md), which the CPU and the GPU share. C and CUDA C++.
+ */
 #pragma once
 
 #include <stdint.h>

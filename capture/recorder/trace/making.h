@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Makes a trace a stretch at a time, while the run goes on, so that neither memory nor what is left
- * to do at its end grows with the run: doc/design/recording.md, "A stretch at a time". A run that is over
- * before there was a stretch is written at once, as run.h does. One thread.
+ * to do at its end grows with the run: doc/design/recording.md, "A stretch at a time". A run that
+ * is over before there was a stretch is written at once, as run.h does. One thread.
  */
 #pragma once
 
