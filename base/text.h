@@ -46,7 +46,7 @@ static inline int text_flush(struct text *t)
 
 /* Room for `n` more bytes: where to write them, or NULL. The caller adds what it wrote to t->len.
  */
-static inline char *text_room(struct text *t, size_t n)
+static inline char *text_reserve(struct text *t, size_t n)
 {
 	size_t next;
 	char *grown;
@@ -70,7 +70,7 @@ static inline char *text_room(struct text *t, size_t n)
 
 static inline void text_bytes(struct text *t, const char *s, size_t n)
 {
-	char *at = n > 0 ? text_room(t, n) : NULL;
+	char *at = n > 0 ? text_reserve(t, n) : NULL;
 
 	if (at) {
 		memcpy(at, s, n);
@@ -85,7 +85,7 @@ static inline void text_str(struct text *t, const char *s)
 
 static inline void text_char(struct text *t, char c)
 {
-	char *at = text_room(t, 1);
+	char *at = text_reserve(t, 1);
 
 	if (at) {
 		*at = c;
@@ -205,7 +205,7 @@ static inline char *text_put_us(char *at, int64_t ns)
 	return at;
 }
 
-/* Ends what was written from text_room() on; `at` may be NULL, as that may be. */
+/* Ends what was written from text_reserve() on; `at` may be NULL, as that may be. */
 static inline void text_end(struct text *t, const char *at)
 {
 	if (at)
@@ -214,14 +214,14 @@ static inline void text_end(struct text *t, const char *at)
 
 static inline void text_u64(struct text *t, uint64_t v)
 {
-	char *at = text_room(t, TEXT_NUMBER);
+	char *at = text_reserve(t, TEXT_NUMBER);
 
 	text_end(t, at ? text_put_u64(at, v) : NULL);
 }
 
 static inline void text_i64(struct text *t, int64_t v)
 {
-	char *at = text_room(t, TEXT_NUMBER);
+	char *at = text_reserve(t, TEXT_NUMBER);
 
 	text_end(t, at ? text_put_i64(at, v) : NULL);
 }
@@ -229,7 +229,7 @@ static inline void text_i64(struct text *t, int64_t v)
 /* Bytes as pairs of hex digits. */
 static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
 {
-	char *at = text_room(t, 2 * n);
+	char *at = text_reserve(t, 2 * n);
 
 	for (size_t i = 0; at && i < n; i++) {
 		*at++ = "0123456789abcdef"[bytes[i] >> 4];
@@ -241,7 +241,7 @@ static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
 /* text_put_us() */
 static inline void text_us(struct text *t, int64_t ns)
 {
-	char *at = text_room(t, TEXT_NUMBER);
+	char *at = text_reserve(t, TEXT_NUMBER);
 
 	text_end(t, at ? text_put_us(at, ns) : NULL);
 }
@@ -250,7 +250,7 @@ static inline void text_us(struct text *t, int64_t ns)
 __attribute__((format(printf, 2, 3))) static inline void text_printf(struct text *t,
 								     const char *format, ...)
 {
-	char *at = text_room(t, 64);
+	char *at = text_reserve(t, 64);
 	size_t room = at ? t->cap - t->len : 0;
 	va_list args;
 	int n;
@@ -261,7 +261,7 @@ __attribute__((format(printf, 2, 3))) static inline void text_printf(struct text
 	n = vsnprintf(at, room, format, args);
 	va_end(args);
 	if (n >= 0 && (size_t)n >= room) {
-		at = text_room(t, (size_t)n + 1);
+		at = text_reserve(t, (size_t)n + 1);
 		if (!at)
 			return;
 		va_start(args, format);

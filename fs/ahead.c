@@ -65,7 +65,8 @@ bool fs_ahead_note(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size)
 
 /* ---- storing */
 
-/* Registers the window as being stored: a slot of it, or -1 if it is already, or too many are. */
+/* Registers the window as being stored. Returns its slot, or -1 if it is registered already or all
+ * slots are in use. */
 static int begin_storing(struct fs_ahead *a, fs_ino ino, uint64_t from)
 {
 	int slot = -1;
@@ -93,7 +94,7 @@ static void end_storing(struct fs_ahead *a, int slot)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Stores part of a page, once the rest of it is known too. */
+/* Stores a page once all parts of it are known. */
 static int store_edge(struct fs_ahead *a, fs_ino ino, uint64_t offset, const char *data,
 		      size_t size)
 {
@@ -123,7 +124,7 @@ static int store_bytes(struct fs_ahead *a, fs_ino ino, uint64_t offset, const ch
 	return r;
 }
 
-/* Stores what `view` shows of the window from `offset` on. */
+/* Stores the bytes of `view`, which begin at `offset`. */
 static int store_view(struct fs_ahead *a, fs_ino ino, uint64_t offset, bool is_last,
 		      const struct fs_view *view)
 {
@@ -152,7 +153,7 @@ static void store_window(struct fs_ahead *a, fs_ino ino, uint64_t offset, const 
 	end_storing(a, slot);
 }
 
-/* Whether something that the view shows was rendered for it; said once. */
+/* True if a part of the view was rendered for it. Each rendering is reported once. */
 static bool view_is_new(const struct fs_view *view)
 {
 	bool is_new = false;
@@ -178,7 +179,7 @@ void fs_ahead_answered(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t s
 
 /* ---- following a sequential reader */
 
-/* Takes the next window off what is to be stored. */
+/* Claims the next window to store. */
 static bool claim_window(struct fs_ahead *a, fs_ino *ino, struct fs_window *ret)
 {
 	uint64_t next;

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #define BUCKETS 8192u
-#define ITEM_COST (sizeof(struct fs_item) + 64) /* what an item takes beside its thing */
+#define ITEM_COST (sizeof(struct fs_item) + 64) /* what an item takes beside its value */
 
 enum state { MAKING, READY, FAILED };
 
@@ -16,8 +16,8 @@ struct fs_item {
 	struct fs_key key;
 	struct fs_item *in_bucket;
 	struct fs_item *newer, *older; /* while READY */
-	void *thing;
-	void (*drop)(void *thing);
+	void *value;
+	void (*drop)(void *value);
 	size_t bytes;
 	uint32_t users;
 	enum state state;
@@ -99,8 +99,8 @@ static void renew(struct fs_cache *c, struct fs_item *i)
 
 static void item_free(struct fs_item *i)
 {
-	if (i->thing)
-		i->drop(i->thing);
+	if (i->value)
+		i->drop(i->value);
 	free(i);
 }
 
@@ -111,13 +111,14 @@ static void forget(struct fs_cache *c, struct fs_item *i)
 	c->bytes -= i->bytes;
 }
 
-/* Whether `more` bytes beside those that are kept and reserved are too many. */
+/* True if `more` bytes would exceed the limit. */
 static bool is_over(const struct fs_cache *c, size_t more)
 {
 	return c->bytes + c->reserved + more > c->limit;
 }
 
-/* Takes what is over the limit out of the cache; the caller frees the chain without the lock. */
+/* Removes items until the cache is within its limit; the caller frees the chain without the lock.
+ */
 static struct fs_item *evict(struct fs_cache *c)
 {
 	struct fs_item *i = c->oldest, *out = NULL;
@@ -161,7 +162,7 @@ void fs_cache_free(struct fs_cache *c)
 	free(c);
 }
 
-/* With the lock held and a use counted: waits until another thread has made it. */
+/* With the lock held and a use counted: waits until another thread has made the value. */
 static int wait_made(struct fs_cache *c, struct fs_item *i)
 {
 	while (i->state == MAKING)
@@ -169,7 +170,7 @@ static int wait_made(struct fs_cache *c, struct fs_item *i)
 	return i->state == READY ? 0 : i->error;
 }
 
-/* With the lock held: an item that everyone else waits for. */
+/* With the lock held: adds an item whose value is being made; other threads wait for it. */
 static int add_making(struct fs_cache *c, struct fs_key key, struct fs_item **ret)
 {
 	struct fs_item *i = calloc(1, sizeof(*i));
@@ -221,7 +222,7 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 		if (r < 0)
 			return r;
 		i->drop = maker->drop;
-		r = maker->make(maker->context, &i->thing, &bytes);
+		r = maker->make(maker->context, &i->value, &bytes);
 		pthread_mutex_lock(&c->lock);
 		evicted = settle(c, i, r, bytes);
 		pthread_mutex_unlock(&c->lock);
@@ -251,7 +252,7 @@ struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
 	return i;
 }
 
-/* ---- memory that is being filled */
+/* ---- reservations */
 
 void fs_cache_reserve(struct fs_cache *c, size_t bytes)
 {
@@ -276,8 +277,8 @@ void fs_cache_release(struct fs_cache *c, size_t bytes)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* `room`: the thing may stay while no more bytes are held. */
-static void put(struct fs_cache *c, struct fs_item *item, size_t room)
+/* `space`: the value may stay while the cache holds no more bytes than this. */
+static void put(struct fs_cache *c, struct fs_item *item, size_t space)
 {
 	struct fs_item *evicted;
 	int gone;
@@ -286,7 +287,7 @@ static void put(struct fs_cache *c, struct fs_item *item, size_t room)
 		return;
 	pthread_mutex_lock(&c->lock);
 	item->users--;
-	gone = item->users == 0 && (c->bytes > room || item->state == FAILED);
+	gone = item->users == 0 && (c->bytes > space || item->state == FAILED);
 	if (gone && item->state == READY)
 		forget(c, item);
 	evicted = evict(c);
@@ -311,9 +312,9 @@ void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item)
 	put(c, item, c->limit / 2);
 }
 
-void *fs_item_thing(const struct fs_item *item)
+void *fs_item_value(const struct fs_item *item)
 {
-	return item->thing;
+	return item->value;
 }
 
 bool fs_item_claim(struct fs_item *item)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A call of the kernel that may be answered later, by another thread than the one that got it. */
+/* A request of the kernel that another thread than its receiver may answer later. */
 #pragma once
 
 #include "fs/node.h"
@@ -13,5 +13,5 @@ struct fs_call {
 	uint64_t offset;
 	char name[FS_NAME_MAX + 1];
 	bool is_pooled;	      /* a thread of the pool answers it: fs_pool_give() sets this */
-	struct fs_call *next; /* of whoever keeps it */
+	struct fs_call *next; /* in the list of the call's owner */
 };

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-struct fs_scope fs_scope_of(const struct fs_place *where)
+struct fs_scope fs_scope_of(const struct fs_node *where)
 {
 	switch (where->dir) {
 	case FS_ITERATION:
@@ -27,8 +27,8 @@ struct fs_scope fs_scope_of(const struct fs_place *where)
 
 /* ---- files, heads and tails that are rendered whole */
 
-/* Heads of tables and tails are the same wherever they are: where they are in the cache, beside the
- * pieces. */
+/* Heads of tables, and tails, are the same for every file: their keys in the cache, beside those of
+ * the pieces. */
 #define TAILS UINT64_MAX
 #define TABLE_HEADS (UINT64_MAX - FS_PIECES)
 
@@ -39,7 +39,7 @@ static bool is_table(const struct fs_file *file)
 
 struct whole {
 	struct fs_tree *tree;
-	const struct fs_place *where;
+	const struct fs_node *where;
 	const struct fs_file *file;
 };
 
@@ -76,8 +76,8 @@ static int whole_make(void *context, void **ret, size_t *bytes)
 	return fs_blob_of(w->tree, &out, ret, bytes);
 }
 
-/* The memory that it takes to render a file: of the slices that a loader has in memory. */
-static size_t memory_of(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file)
+/* Memory for rendering a file: the slices that a loader holds. */
+static size_t memory_of(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
 {
 	struct fs_cursor cursor = {0};
 	uint32_t rank, slice;
@@ -89,7 +89,7 @@ static size_t memory_of(struct fs_tree *t, const struct fs_place *where, const s
 	return records * FS_RECORD_BYTES;
 }
 
-static int get_whole(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+static int get_whole(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		     struct fs_item **ret)
 {
 	struct whole w = {t, where, file};
@@ -112,7 +112,7 @@ static int get_whole(struct fs_tree *t, const struct fs_place *where, const stru
 	return r;
 }
 
-/* What stands after the pieces. */
+/* The text after the pieces. */
 static int get_tail(const struct fs_file *file, struct text *out)
 {
 	if (file->made == FS_PIECES_OF && file->piece == FS_PIECE_TIMELINE)
@@ -122,8 +122,8 @@ static int get_tail(const struct fs_file *file, struct text *out)
 
 /* ---- sizes */
 
-/* The lengths of what is before the pieces, or all of a file that has none, and behind them. */
-static int ends_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+/* The lengths of head and tail. A file without pieces is all head. */
+static int ends_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		     uint64_t *head, uint64_t *tail)
 {
 	scoped(text_done) struct text out = {0};
@@ -132,14 +132,14 @@ static int ends_size(struct fs_tree *t, const struct fs_place *where, const stru
 
 	if (r < 0)
 		return r;
-	*head = ((struct fs_blob *)fs_item_thing(item))->len;
+	*head = ((struct fs_blob *)fs_item_value(item))->len;
 	fs_cache_put(t->cache, item);
 	r = get_tail(file, &out);
 	*tail = out.len;
 	return r;
 }
 
-int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t *ret)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
@@ -168,10 +168,10 @@ int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struc
 	return 0;
 }
 
-/* So many are decoded and counted as quickly as a request is answered. */
+/* Decoding and counting so many records takes about as long as answering a request. */
 #define QUICK_RECORDS 512u
 
-int fs_content_is_quick(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file)
+int fs_content_is_quick(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
@@ -189,12 +189,12 @@ int fs_content_is_quick(struct fs_tree *t, const struct fs_place *where, const s
 
 /* ---- reading */
 
-/* What a read still wants, while the parts of the file go by. */
+/* The bytes that a read still needs, while the parts of the file are visited. */
 struct wanted {
 	uint64_t skip; /* bytes of the file before it */
 	size_t left;
 	struct fs_view *view;
-	/* What becomes of a thing that is read as a whole. */
+	/* Ends the use of an item that was read to its end. */
 	void (*put)(struct fs_cache *c, struct fs_item *item);
 };
 
@@ -214,10 +214,10 @@ static int add_part(struct wanted *w, const char *data, size_t len, struct fs_it
 	return 0;
 }
 
-/* Takes its part of a blob; the use of `item` passes to the view, or ends. */
+/* Appends the needed part of a blob. The use of `item` passes to the view, or ends. */
 static int want_item(struct wanted *w, struct fs_item *item)
 {
-	const struct fs_blob *b = fs_item_thing(item);
+	const struct fs_blob *b = fs_item_value(item);
 	int r = 0;
 
 	if (w->skip < b->len && w->left > 0) {
@@ -252,7 +252,7 @@ static int want_piece(struct wanted *w, struct fs_piece *p)
 		r = fs_piece_get(p, &item);
 		if (r < 0)
 			return r;
-		b = fs_item_thing(item);
+		b = fs_item_value(item);
 		if (b->len != (length - at < FS_WINDOW_BYTES ? length - at : FS_WINDOW_BYTES)) {
 			fs_cache_put(w->view->cache, item);
 			return -EBADMSG;
@@ -262,7 +262,7 @@ static int want_piece(struct wanted *w, struct fs_piece *p)
 	return r;
 }
 
-/* The tail is short and has no place in the cache: it becomes an item of its own. */
+/* The tail is short and not cached: it becomes an item of its own. */
 static int tail_make(void *context, void **ret, size_t *bytes)
 {
 	scoped(text_done) struct text out = {0};
@@ -285,7 +285,7 @@ static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wante
 
 /* ---- pieces */
 
-static int want_pieces(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+static int want_pieces(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		       struct wanted *w)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
@@ -300,20 +300,20 @@ static int want_pieces(struct fs_tree *t, const struct fs_place *where, const st
 
 /* ---- windows */
 
-/* Windows begin where a part begins, at the first one behind each multiple of so many bytes. */
+/* A window begins at the first part behind each multiple of this number of bytes. */
 #define WINDOW_STEP (256u << 10)
 
-/* Walks over the parts of a file that are rendered at once: pieces, or parts of long pieces. */
+/* Visits the parts of a file that are rendered at once: pieces, or windows of long pieces. */
 struct part_walk {
 	struct fs_piece piece;
-	const struct fs_place *where;
+	const struct fs_node *where;
 	const struct fs_file *file;
 	struct fs_cursor cursor;
 	uint64_t from, end; /* of the part, in the file */
 	uint64_t piece_end;
 };
 
-/* Begins at or before the part that contains `offset`, which is behind the head. */
+/* Starts at or before the part that contains `offset`, which must be behind the head. */
 static void start_parts(struct part_walk *w, uint64_t head, uint64_t offset)
 {
 	uint64_t skip = offset - head;
@@ -343,8 +343,8 @@ static int next_part(struct part_walk *w)
 	return 1;
 }
 
-/* The part that contains `offset`: 1; 0 if it is behind all of them, and then w->end is their end;
- * or a negative errno. */
+/* Finds the part that contains `offset`. 1; 0 if `offset` is behind all parts (w->end is their
+ * end); or a negative errno. */
 static int find_part(struct part_walk *w, uint64_t head, uint64_t offset)
 {
 	int r;
@@ -356,7 +356,7 @@ static int find_part(struct part_walk *w, uint64_t head, uint64_t offset)
 	return r;
 }
 
-/* The window that contains `offset`, or the last one; without head and tail. */
+/* Finds the window that contains `offset`, or the last window. Excludes head and tail. */
 static int find_window(struct part_walk *w, uint64_t head, uint64_t offset, struct fs_window *ret)
 {
 	uint64_t step;
@@ -383,7 +383,7 @@ static int find_window(struct part_walk *w, uint64_t head, uint64_t offset, stru
 	return r < 0 ? r : 0;
 }
 
-int fs_content_window(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+int fs_content_window(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		      uint64_t offset, struct fs_window *ret)
 {
 	struct part_walk w = {
@@ -400,9 +400,9 @@ int fs_content_window(struct fs_tree *t, const struct fs_place *where, const str
 	return 0;
 }
 
-/* The kernel keeps what it has read. So a text leaves the cache when it has been read as a whole:
- * decoded slices are worth more, and room that was used just now costs less than new room. */
-int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+/* The kernel caches what it has read. So a text leaves the cache once it has been read to its end:
+ * decoded slices are worth more, and reused memory costs less than fresh memory. */
+int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {
 	struct wanted w = {offset, size, view, fs_cache_put};

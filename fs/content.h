@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What files hold. A file is rendered whole; or it is a head, a piece for each slice of its scope,
- * and a tail, of which only what is read is rendered. Any number of threads may read at once.
+/* Contents of files. A file is rendered whole; or it consists of a head, a piece for each slice of
+ * its scope, and a tail, and only the parts that are read are rendered. Any number of threads may
+ * read at once.
  * Functions return 0 or a negative errno. Internal to fs/.
  */
 #pragma once
@@ -11,8 +12,8 @@
 #include "fs/view.h"
 
 enum fs_made {
-	FS_WHOLE,     /* by `render`, of a scope that may be all of the run */
-	FS_QUICK,     /* the same, where it needs no slice */
+	FS_WHOLE,     /* by `render`; the scope may be the whole run */
+	FS_QUICK,     /* by `render`, without decoding slices */
 	FS_PIECES_OF, /* pieces number `piece` */
 };
 
@@ -20,27 +21,24 @@ struct fs_file {
 	const char *name;
 	enum fs_made made;
 	int piece; /* enum fmt_table, or FS_PIECE_TIMELINE */
-	int (*render)(struct fs_tree *t, const struct fs_place *where, struct text *out);
-	/* Of FS_QUICK: how many bytes `render` makes, where that is known before; or NULL. */
-	int (*size)(struct fs_tree *t, const struct fs_place *where, uint64_t *ret);
+	int (*render)(struct fs_tree *t, const struct fs_node *where, struct text *out);
+	/* Of FS_QUICK: the size of the text if it is known before rendering; or NULL. */
+	int (*size)(struct fs_tree *t, const struct fs_node *where, uint64_t *ret);
 };
 
-/* Which part of the run the files of a directory are about. */
-struct fs_scope fs_scope_of(const struct fs_place *where);
+/* The part of the run that the files of a directory cover. */
+struct fs_scope fs_scope_of(const struct fs_node *where);
 
-int fs_content_size(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t *ret);
 
-/* Whether the size is known, or found without rendering anything that takes long. */
-int fs_content_is_quick(struct fs_tree *t, const struct fs_place *where,
-			const struct fs_file *file);
+/* True if the size is known, or can be found without long rendering. */
+int fs_content_is_quick(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file);
 
-/* Adds what lies in [offset, offset + size) to *view, which may be less only at the end of the
- * file.
- */
-int fs_content_read(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+/* Appends the bytes [offset, offset + size) to *view; fewer only at the end of the file. */
+int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view);
 
-/* The window that contains `offset`, as fs_window(). */
-int fs_content_window(struct fs_tree *t, const struct fs_place *where, const struct fs_file *file,
+/* The window that contains `offset`; see fs_window(). */
+int fs_content_window(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		      uint64_t offset, struct fs_window *ret);

@@ -42,8 +42,8 @@ static int write_all(int fd, const char *data, size_t n)
 	return 0;
 }
 
-/* Copies one block; returns its bytes, less than BLOCK at the end of the file. Sets *damaged if the
- * block cannot be made. */
+/* Copies one block. Returns its size, less than BLOCK at the end of the file. Sets *damaged if the
+ * block cannot be rendered. */
 static long copy_block(struct fs *fs, fs_ino ino, uint64_t at, int fd, bool *damaged)
 {
 	scoped(fs_view_done) struct fs_view view = {0};
@@ -101,7 +101,7 @@ static bool is_wanted(const struct copying *c, fs_ino dir, const struct fs_entry
 	bool timeline = strncmp(e->name, "timeline.", 9) == 0;
 
 	if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0 ||
-	    fs_place_of(e->ino).emulated != fs_place_of(dir).emulated)
+	    fs_node_of(e->ino).emulated != fs_node_of(dir).emulated)
 		return false;
 	if (S_ISDIR(e->type))
 		return true;

@@ -15,7 +15,7 @@
 		"timeline.svg", FS_WHOLE, 0, fs_render_svg                                         \
 	}
 
-/* A file's inode number holds its place in these tables: new files go to the end. */
+/* Inode numbers contain a file's index in these tables: append new files. */
 static const struct fs_file root_files[] = {
 	{"README", FS_QUICK, 0, fs_render_readme},
 	{"id", FS_QUICK, 0, fs_render_id},
@@ -65,10 +65,9 @@ static const struct fs_file comm_files[] = {
 static const struct fs_file modules_files[] = {{"index", FS_QUICK, 0, fs_render_modules}};
 static const struct fs_file contents_files[] = {{"index", FS_WHOLE, 0, fs_render_contents}};
 
-/* ---- what depends on the trace */
+/* ---- entries that depend on the trace */
 
-/* The number that a name ends with, past `prefix`; -1 where it does not: no name is a number below
- * that. */
+/* The number in a name after `prefix`, or -1 if the name has another form. */
 static int64_t number_in(const char *name, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -83,14 +82,14 @@ static void name_number(char name[FS_NAME_BYTES], const char *prefix, int width,
 	snprintf(name, FS_NAME_BYTES, "%s%0*llu", prefix, width, (unsigned long long)number);
 }
 
-/* The root: what lies outside of the iterations. */
-static uint64_t root_n(const struct fs_tree *t, const struct fs_place *dir)
+/* The root: before/ and after/. */
+static uint64_t root_n(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return 2;
 }
 
-static bool root_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		    struct fs_place *ret, char name[FS_NAME_BYTES])
+static bool root_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		    struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	*ret = *dir;
 	ret->dir = FS_ITERATION;
@@ -99,18 +98,18 @@ static bool root_at(const struct fs_tree *t, const struct fs_place *dir, uint64_
 	return i == 0 ? t->has_before : t->has_after;
 }
 
-static uint64_t root_guess(const struct fs_tree *t, const struct fs_place *dir, const char *name)
+static uint64_t root_guess(const struct fs_tree *t, const struct fs_node *dir, const char *name)
 {
 	return name[0] == 'a';
 }
 
-static uint32_t root_dirs(const struct fs_tree *t, const struct fs_place *dir)
+static uint32_t root_dirs(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return t->has_before + t->has_after;
 }
 
 /* Iterations, as directories and as links. */
-static uint64_t iterations_n(const struct fs_tree *t, const struct fs_place *dir)
+static uint64_t iterations_n(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return t->n_iterations;
 }
@@ -120,8 +119,8 @@ static bool iteration_is_numbered(const struct fs_tree *t, uint64_t i)
 	return i >= t->has_before && i < t->n_iterations - t->has_after;
 }
 
-static bool iterations_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-			  struct fs_place *ret, char name[FS_NAME_BYTES])
+static bool iterations_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+			  struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	if (!iteration_is_numbered(t, i))
 		return false;
@@ -135,8 +134,8 @@ static bool iterations_at(const struct fs_tree *t, const struct fs_place *dir, u
 	return true;
 }
 
-static bool links_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		     struct fs_place *ret, char name[FS_NAME_BYTES])
+static bool links_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		     struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	if (!iterations_at(t, dir, i, ret, name) || fs_tree_n_slices(t, dir->gpu, (uint32_t)i) == 0)
 		return false;
@@ -145,7 +144,7 @@ static bool links_at(const struct fs_tree *t, const struct fs_place *dir, uint64
 	return true;
 }
 
-static uint64_t iterations_guess(const struct fs_tree *t, const struct fs_place *dir,
+static uint64_t iterations_guess(const struct fs_tree *t, const struct fs_node *dir,
 				 const char *name)
 {
 	int64_t number = name[0] == '-' ? -number_in(name, "-") : number_in(name, "");
@@ -153,24 +152,24 @@ static uint64_t iterations_guess(const struct fs_tree *t, const struct fs_place 
 	return (uint64_t)fs_tree_iteration(t, number);
 }
 
-static uint32_t iterations_dirs(const struct fs_tree *t, const struct fs_place *dir)
+static uint32_t iterations_dirs(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return t->n_iterations - t->has_before - t->has_after;
 }
 
-static uint32_t no_dirs(const struct fs_tree *t, const struct fs_place *dir)
+static uint32_t no_dirs(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return 0;
 }
 
 /* GPUs, of the run and of an iteration. */
-static uint64_t gpus_n(const struct fs_tree *t, const struct fs_place *dir)
+static uint64_t gpus_n(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return t->n_ranks;
 }
 
-static bool gpus_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		    struct fs_place *ret, char name[FS_NAME_BYTES])
+static bool gpus_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		    struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	if (i >= t->n_ranks ||
 	    (dir->dir == FS_ITERATION && fs_tree_n_slices(t, (uint32_t)i, dir->iteration) == 0))
@@ -182,7 +181,7 @@ static bool gpus_at(const struct fs_tree *t, const struct fs_place *dir, uint64_
 	return true;
 }
 
-static uint64_t gpus_guess(const struct fs_tree *t, const struct fs_place *dir, const char *name)
+static uint64_t gpus_guess(const struct fs_tree *t, const struct fs_node *dir, const char *name)
 {
 	int64_t number = number_in(name, "gpu");
 	uint32_t from = 0, end = t->n_ranks;
@@ -198,7 +197,7 @@ static uint64_t gpus_guess(const struct fs_tree *t, const struct fs_place *dir, 
 	return from;
 }
 
-static uint32_t gpus_dirs(const struct fs_tree *t, const struct fs_place *dir)
+static uint32_t gpus_dirs(const struct fs_tree *t, const struct fs_node *dir)
 {
 	uint32_t n = 0;
 
@@ -210,13 +209,13 @@ static uint32_t gpus_dirs(const struct fs_tree *t, const struct fs_place *dir)
 }
 
 /* Communicators. */
-static uint64_t comms_n(const struct fs_tree *t, const struct fs_place *dir)
+static uint64_t comms_n(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return fmt_n_comms(t->names);
 }
 
-static bool comms_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		     struct fs_place *ret, char name[FS_NAME_BYTES])
+static bool comms_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		     struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	if (i >= fmt_n_comms(t->names))
 		return false;
@@ -227,24 +226,24 @@ static bool comms_at(const struct fs_tree *t, const struct fs_place *dir, uint64
 	return true;
 }
 
-static uint64_t comms_guess(const struct fs_tree *t, const struct fs_place *dir, const char *name)
+static uint64_t comms_guess(const struct fs_tree *t, const struct fs_node *dir, const char *name)
 {
 	return (uint64_t)number_in(name, "");
 }
 
-static uint32_t comms_dirs(const struct fs_tree *t, const struct fs_place *dir)
+static uint32_t comms_dirs(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return fmt_n_comms(t->names);
 }
 
 /* Contents, by name. */
-static uint64_t stored_n(const struct fs_tree *t, const struct fs_place *dir)
+static uint64_t stored_n(const struct fs_tree *t, const struct fs_node *dir)
 {
 	return fs_stored_list(t->stored, dir->dir == FS_MODULES)->n;
 }
 
-static bool stored_at(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		      struct fs_place *ret, char name[FS_NAME_BYTES])
+static bool stored_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		      struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	const struct fs_stored_list *list = fs_stored_list(t->stored, dir->dir == FS_MODULES);
 
@@ -257,7 +256,7 @@ static bool stored_at(const struct fs_tree *t, const struct fs_place *dir, uint6
 	return true;
 }
 
-static uint64_t stored_guess(const struct fs_tree *t, const struct fs_place *dir, const char *name)
+static uint64_t stored_guess(const struct fs_tree *t, const struct fs_node *dir, const char *name)
 {
 	return fs_stored_find(fs_stored_list(t->stored, dir->dir == FS_MODULES), name);
 }
@@ -292,10 +291,10 @@ const struct fs_dir_kind *fs_dir_kind(enum fs_dir dir)
 	return dir >= FS_ROOT && dir < FS_DIRS ? &kinds[dir] : NULL;
 }
 
-/* ---- places */
+/* ---- nodes */
 
-/* Whether the numbers of a place are those of its directory, and 0 where it has none. */
-static bool numbers_exist(const struct fs_tree *t, const struct fs_place *p)
+/* True if the numbers of a node are valid in its directory, and unused numbers are 0. */
+static bool numbers_exist(const struct fs_tree *t, const struct fs_node *p)
 {
 	switch (p->dir) {
 	case FS_ITERATION:
@@ -322,7 +321,7 @@ static bool numbers_exist(const struct fs_tree *t, const struct fs_place *p)
 	}
 }
 
-bool fs_place_exists(const struct fs_tree *t, const struct fs_place *p)
+bool fs_node_exists(const struct fs_tree *t, const struct fs_node *p)
 {
 	const struct fs_dir_kind *kind = fs_dir_kind(p->dir);
 
@@ -335,9 +334,9 @@ bool fs_place_exists(const struct fs_tree *t, const struct fs_place *p)
 	return p->file <= kind->n_files;
 }
 
-struct fs_place fs_parent_of(const struct fs_tree *t, struct fs_place dir)
+struct fs_node fs_parent_of(const struct fs_tree *t, struct fs_node dir)
 {
-	struct fs_place up = {.dir = kinds[dir.dir].parent, .emulated = dir.emulated};
+	struct fs_node up = {.dir = kinds[dir.dir].parent, .emulated = dir.emulated};
 
 	if (dir.dir == FS_ROOT)
 		up.emulated = 0;
@@ -350,12 +349,12 @@ struct fs_place fs_parent_of(const struct fs_tree *t, struct fs_place dir)
 	return up;
 }
 
-mode_t fs_type_of(const struct fs_place *p)
+mode_t fs_type_of(const struct fs_node *p)
 {
 	return p->file == 0 ? S_IFDIR : p->file == FS_LINK ? S_IFLNK : S_IFREG;
 }
 
-uint32_t fs_n_links(const struct fs_tree *t, const struct fs_place *dir)
+uint32_t fs_n_links(const struct fs_tree *t, const struct fs_node *dir)
 {
 	const struct fs_dir_kind *kind = &kinds[dir->dir];
 

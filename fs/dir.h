@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What each kind of directory holds: a table of files, one of directories that are always there,
- * and entries that depend on the trace. Internal to fs/.
+/* Kinds of directories. Each has a table of files, a table of fixed subdirectories, and entries
+ * that depend on the trace. Internal to fs/.
  */
 #pragma once
 
@@ -16,15 +16,15 @@ struct fs_sub {
 #define FS_NAME_BYTES (FS_NAME_MAX + 1)
 
 struct fs_more {
-	/* Entries there may be; not all of them need to exist. */
-	uint64_t (*n)(const struct fs_tree *t, const struct fs_place *dir);
-	/* The i-th: true and where it is and what it is called, or false for a gap. */
-	bool (*at)(const struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		   struct fs_place *ret, char name[FS_NAME_BYTES]);
-	/* Which i has this name, if any has: the caller checks. */
-	uint64_t (*guess)(const struct fs_tree *t, const struct fs_place *dir, const char *name);
-	/* How many of them are directories. */
-	uint32_t (*n_dirs)(const struct fs_tree *t, const struct fs_place *dir);
+	/* Upper bound on the number of entries; some may not exist. */
+	uint64_t (*n)(const struct fs_tree *t, const struct fs_node *dir);
+	/* The i-th entry: returns true and sets *ret and `name`, or false if it does not exist. */
+	bool (*at)(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		   struct fs_node *ret, char name[FS_NAME_BYTES]);
+	/* The only i that can have this name; the caller checks. */
+	uint64_t (*guess)(const struct fs_tree *t, const struct fs_node *dir, const char *name);
+	/* Number of entries that are directories. */
+	uint32_t (*n_dirs)(const struct fs_tree *t, const struct fs_node *dir);
 };
 
 struct fs_dir_kind {
@@ -38,13 +38,13 @@ struct fs_dir_kind {
 
 const struct fs_dir_kind *fs_dir_kind(enum fs_dir dir);
 
-/* Whether there is such a file or directory in the trace. */
-bool fs_place_exists(const struct fs_tree *t, const struct fs_place *p);
+/* True if the trace has this file or directory. */
+bool fs_node_exists(const struct fs_tree *t, const struct fs_node *p);
 
 /* The directory that holds directory `dir`. */
-struct fs_place fs_parent_of(const struct fs_tree *t, struct fs_place dir);
+struct fs_node fs_parent_of(const struct fs_tree *t, struct fs_node dir);
 
-mode_t fs_type_of(const struct fs_place *p);
+mode_t fs_type_of(const struct fs_node *p);
 
 /* The link count of a directory, without the entry of emulated/. */
-uint32_t fs_n_links(const struct fs_tree *t, const struct fs_place *dir);
+uint32_t fs_n_links(const struct fs_tree *t, const struct fs_node *dir);

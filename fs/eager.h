@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Whether who lists directories wants the attributes of files with their names.
+/* Decides whether readdir should return attributes (readdirplus).
  *
- * What the kernel makes of them takes longer than all the rest of a listing, and who only wants
- * names, as `find`, has no use for it. So now and then a directory shows its files without, and
- * until somebody asks for something by its name, so do those that follow. Begins as zeroes; any
- * number of threads may use it at once. Internal to fs/.
+ * The kernel spends more time on attributes than on the rest of a listing, and a program that only
+ * reads names, such as `find`, does not use them. So after FS_EAGER_DIRECTORIES listings without a
+ * lookup, listings omit attributes until the next lookup.
+ *
+ * Initialised with zeroes. Any number of threads may use it at once. Internal to fs/.
  */
 #pragma once
 
 #include <stdbool.h>
 
 struct fs_eager {
-	_Atomic unsigned listed; /* directories, since something was asked for */
+	_Atomic unsigned listed; /* directories listed since the last lookup */
 };
 
-/* More than `find | xargs cat` lists before it opens the first file. */
+/* More directories than `find | xargs cat` lists before it opens the first file. */
 #define FS_EAGER_DIRECTORIES 512
 
 static inline bool fs_eager_list(struct fs_eager *e, bool begins)

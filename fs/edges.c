@@ -27,7 +27,7 @@ static struct fs_edge *slot_of(struct fs_edges *e, fs_ino ino, uint64_t page)
 	return &e->slots[h >> 40 & (FS_EDGES - 1)];
 }
 
-/* Replaces what the slot holds by a copy; without memory for it, by nothing. */
+/* Replaces the contents of a slot by a copy. Empties the slot if out of memory. */
 static void keep(struct fs_edge *slot, const struct fs_edge *added)
 {
 	size_t size = added->end - added->from;

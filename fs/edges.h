@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pages that two windows share. The kernel takes whole pages only, so the part that is in the first
- * window to be rendered is kept until the other one is.
+/* Pages that two windows share. The kernel accepts whole pages only, so the part of the page in the
+ * window that is rendered first is kept until the other window is rendered.
  *
- * The number of pages is bounded: an older one makes space for a newer one. Any number of threads
- * may use it at once. Internal to fs/.
+ * The number of pages is bounded; newer pages replace older ones. Any number of threads may use it
+ * at once. Internal to fs/.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 struct fs_edge {
 	fs_ino ino;
 	uint64_t page;	    /* offset in the file */
-	uint32_t from, end; /* the bytes of it that are known */
+	uint32_t from, end; /* the known bytes of the page */
 	char *bytes;	    /* owned; NULL: unused */
 };
 
@@ -32,6 +32,6 @@ struct fs_edges {
 void fs_edges_init(struct fs_edges *e);
 void fs_edges_done(struct fs_edges *e);
 
-/* Adds bytes of one page. If they complete it, copies all of it to `page` and returns true. */
+/* Adds bytes of one page. If the page is complete then, copies it to `page` and returns true. */
 bool fs_edges_add(struct fs_edges *e, fs_ino ino, uint64_t offset, const char *bytes, size_t size,
 		  char page[FS_PAGE]);

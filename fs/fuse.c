@@ -27,9 +27,9 @@ static void reply_error(fuse_req_t req, int r)
 	fuse_reply_err(req, -r);
 }
 
-/* ---- who answers: the thread that received the call, but for what takes long */
+/* ---- dispatch: the receiving thread answers, except long calls */
 
-/* What a call asks for. */
+/* The kind of a call. */
 enum asks {
 	ABOUT, /* the file or directory itself */
 	INSIDE /* what it holds */
@@ -48,7 +48,7 @@ static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
 		reply_error(req, r);
 }
 
-/* ---- looking */
+/* ---- attributes */
 
 static struct stat stat_of(const struct fs_server *s, const struct fs_attr *a)
 {
@@ -169,21 +169,21 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- directories */
 
-/* Adds an entry; `plus` attributes that cost little, of directories and where wanted of `files`.
- * Returns the bytes that it takes, more than `room` if it does not fit. */
+/* Adds an entry. `plus`: with attributes of directories, and of files if `files` is set and they
+ * are cheap. Returns the size of the entry, which is larger than `space` if it does not fit. */
 static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, bool files, char *at,
-			size_t room)
+			size_t space)
 {
 	struct fuse_entry_param entry = {.attr = {.st_ino = e->ino, .st_mode = e->type}};
 	struct fs_server *s = server_of(req);
 	struct fs_attr a;
 
 	if (!plus)
-		return fuse_add_direntry(req, at, room, e->name, &entry.attr, (off_t)e->next);
+		return fuse_add_direntry(req, at, space, e->name, &entry.attr, (off_t)e->next);
 	if (e->name[0] != '.' && (files || S_ISDIR(e->type)) && fs_is_quick(s->fs, e->ino) &&
 	    fs_stat(s->fs, e->ino, &a) == 0)
 		entry = entry_of(s, &a);
-	return fuse_add_direntry_plus(req, at, room, e->name, &entry, (off_t)e->next);
+	return fuse_add_direntry_plus(req, at, space, e->name, &entry, (off_t)e->next);
 }
 
 static void list(const struct fs_call *c, bool plus)
@@ -239,7 +239,7 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 /* ---- files */
 
-/* Answered with ENOSYS, open is never asked again: the kernel keeps what it has read. */
+/* After ENOSYS the kernel no longer sends open, and keeps the pages that it has read. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	fi->keep_cache = 1;
@@ -261,7 +261,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		fuse_reply_open(req, fi);
 }
 
-/* A reply of many parts: the system call takes so many, and the header is one of them. */
+/* The limit of writev() on parts of a reply, one of which is the header. */
 #define MAX_PARTS 1000
 
 static void reply_parts(fuse_req_t req, const struct fs_view *view)
@@ -315,7 +315,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)off}, INSIDE);
 }
 
-/* ---- writing: a mount is read-only, so that these come only after a remount */
+/* ---- writing: only after a remount, because the mount is read-only */
 
 #define REFUSE(name, ...)                                                                          \
 	static void op_##name(fuse_req_t req, __VA_ARGS__)                                         \
@@ -355,7 +355,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_background = BACKGROUND_REQUESTS;
 	conn->time_gran = 1;
 	s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
-	/* Who unmounts automatically finds out by opening the root whether the server is dead. */
+	/* The helper of auto_unmount opens the root to see whether the server is dead. */
 	s->no_opendir = (conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) &&
 			!strstr(s->mount->options, "auto_unmount");
 	if (s->mount->ready)

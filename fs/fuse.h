@@ -21,7 +21,7 @@ struct fs_mount {
 /* Mounts, serves until the directory is unmounted or SIGINT, SIGTERM or SIGHUP arrives, and
  * unmounts. Returns 0 or a negative errno, with the reason in *err where one is known:
  *
- *   -ENODEV  there is no FUSE, or this user may not use it or the directory
+ *   -ENODEV  FUSE is not available, or this user may not use it or the directory
  *   -EPERM   /etc/fuse.conf does not permit allow_other
  *
  * One mount a process.

@@ -39,8 +39,8 @@ static void drop_request(void *buffer)
 	free(request);
 }
 
-/* ---- signals that end the mount. libfuse's own handlers would have it drop the next request, and
- * a thread that stores in the page cache could then wait for its answer forever. */
+/* ---- signals that end the mount. With libfuse's own handlers, libfuse drops the next request, and
+ * a thread that stores pages could wait for the answer forever. */
 
 static _Atomic bool stopped; /* one mount a process; lock-free, as a signal handler needs */
 
@@ -49,7 +49,7 @@ static void stop(int signal)
 	stopped = true;
 }
 
-/* Handles the signals that are not ignored, as under nohup. */
+/* Leaves ignored signals alone (nohup). */
 static void handle_signals(void)
 {
 	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
@@ -77,8 +77,7 @@ static int store(void *context, fs_ino ino, uint64_t offset, const void *data, s
 	return fuse_lowlevel_notify_store(s->session, ino, (off_t)offset, &bytes, 0);
 }
 
-/* Answers requests while some thread stores in the page cache: one of them may be what it waits
- * for. */
+/* Answers requests while a thread stores pages: the thread may be waiting for one of them. */
 static void finish_storing(struct fs_server *s, const struct fs_source *source)
 {
 	struct pollfd fd = {.fd = source->fd, .events = POLLIN};
@@ -112,8 +111,8 @@ static int receive(struct fs_server *s)
 	return r;
 }
 
-/* The reason why libfuse or fusermount3 refused, as an errno: -EPERM where /etc/fuse.conf does not
- * permit allow_other, else -ENODEV. `refusal` is what they printed. */
+/* Turns the message of libfuse or fusermount3 into an errno: -EPERM if /etc/fuse.conf does not
+ * permit allow_other, else -ENODEV. */
 static int refusal_error(const char *refusal, struct fmt_error *err)
 {
 	int r = strstr(refusal, "user_allow_other") ? -EPERM : -ENODEV;

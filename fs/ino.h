@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An inode number says where a file stands in the tree, so that nothing is kept per inode and the
- * numbers are the same in every mount of a trace.
+/* An inode number encodes the position of a file in the tree. So nothing is stored per inode, and
+ * the numbers are the same in every mount of a trace.
  *
  *     bits 0-3    directory (enum fs_dir)
  *     bits 4-11   0: the directory itself, n: its n-th file, FS_LINK: a link in it, FS_STORED: a
@@ -10,7 +10,7 @@
  *     bits 16-35  GPU: index of the rank
  *     bits 36-63  iteration: index, from 0; or communicator; or content
  *
- * FUSE wants the root to be 1: that is FS_ROOT of the recorded run.
+ * The root must have number 1 in FUSE: FS_ROOT of the recorded run.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ enum fs_dir {
 #define FS_MAX_GPUS (1u << 20)
 #define FS_MAX_ITERATIONS (1u << 28)
 
-struct fs_place {
+struct fs_node {
 	enum fs_dir dir;
 	uint32_t file;
 	uint32_t emulated; /* 0 or 1 */
@@ -46,15 +46,15 @@ struct fs_place {
 	uint32_t iteration; /* or communicator, or content */
 };
 
-static inline fs_ino fs_ino_of(struct fs_place p)
+static inline fs_ino fs_ino_of(struct fs_node p)
 {
 	return (fs_ino)p.dir | (fs_ino)p.file << 4 | (fs_ino)p.emulated << 12 |
 	       (fs_ino)p.gpu << 16 | (fs_ino)p.iteration << 36;
 }
 
-static inline struct fs_place fs_place_of(fs_ino ino)
+static inline struct fs_node fs_node_of(fs_ino ino)
 {
-	return (struct fs_place){
+	return (struct fs_node){
 		.dir = (enum fs_dir)(ino & 15),
 		.file = ino >> 4 & 255,
 		.emulated = ino >> 12 & 1,

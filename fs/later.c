@@ -30,7 +30,7 @@ static void *emulate(void *arg)
 	return NULL;
 }
 
-/* With the lock held, and the emulated run still missing. */
+/* With the lock held, before the emulated run exists. */
 static int queue(struct fs_later *l, const struct fs_call *c)
 {
 	scoped(free_ptr) struct fs_call *kept = malloc(sizeof(*kept));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Calls that wait until the emulated run is made, so that no thread does but the one that makes it.
- * For any number of threads. */
+/* Calls that wait for the emulated run. They are queued, so that only the thread that emulates is
+ * blocked. Any number of threads may use it at once. */
 #pragma once
 
 #include "fs/call.h"
@@ -18,11 +18,11 @@ struct fs_later {
 
 void fs_later_init(struct fs_later *l, struct fs *fs);
 
-/* Takes the call if it is about the emulated run and that is missing: the thread that makes it
- * answers then. `inside`: the call looks into the directory c->ino, and not just at it. 1 = taken,
- * 0 = the caller can answer it now; or a negative errno. */
+/* Queues the call if it needs the emulated run and the run does not exist yet; the thread that
+ * emulates answers it later. `inside`: the call reads the directory c->ino, not only its
+ * attributes. 1: queued; 0: the caller can answer it now; or a negative errno. */
 int fs_later_take(struct fs_later *l, const struct fs_call *c, bool inside);
 
-/* True when nothing uses the fs any more. Else the emulated run is still being made, and goes on
+/* True if no thread uses the fs any more. Otherwise the emulation is still running, and continues
  * until the process ends. */
 bool fs_later_done(struct fs_later *l);

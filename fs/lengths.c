@@ -46,7 +46,7 @@ int fs_lengths_of_piece(const struct fs_piece *p)
 
 	if (r < 0)
 		return r;
-	r = count_piece(p->tree, p->number, fs_item_thing(item));
+	r = count_piece(p->tree, p->number, fs_item_value(item));
 	fs_cache_put(p->tree->cache, item);
 	return r;
 }
@@ -62,7 +62,7 @@ struct counting {
 	int error;
 };
 
-/* The next slice of which the length is not known. With the lock held. */
+/* The next slice of unknown length. With the lock held. */
 static bool next_unknown(struct counting *c, struct fs_piece *p)
 {
 	while (fs_tree_next(c->tree, c->scope, &c->cursor, &p->rank, &p->slice))
@@ -71,7 +71,7 @@ static bool next_unknown(struct counting *c, struct fs_piece *p)
 	return false;
 }
 
-/* Decodes and counts a slice, which is not worth keeping. */
+/* Decodes and counts a slice without caching it. */
 static int count_slice(struct counting *c, const struct fs_piece *p)
 {
 	scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
@@ -99,7 +99,7 @@ static void *count(void *arg)
 	return NULL;
 }
 
-/* Sets *largest to the records of the largest slice to count, and returns those of all. */
+/* Returns the number of records to count. Sets *largest to that of the largest slice. */
 static uint64_t count_records(struct counting *c, uint64_t *largest)
 {
 	struct fs_piece p = {.tree = c->tree, .number = c->piece};

@@ -24,7 +24,7 @@ int fs_loop_run(const struct fs_source *source, struct fs_pool *pool)
 	void *buffer = NULL;
 	sigset_t all, old;
 
-	/* Signals come only while it waits, so that none comes unseen. */
+	/* Signals are unblocked only during the wait, so that none is missed. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	while (r >= 0 && !source->ended(source->context)) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Receives requests and has them answered.
+/* Receives requests and answers them.
  *
- * One thread does both: to hand a request to another and wake that takes longer than most requests
- * do. When many come at once, threads of a pool help for as long as there are any. */
+ * One thread does both, because handing a request to another thread takes longer than answering
+ * most requests. If many requests are waiting, threads of a pool help until none is left. */
 #pragma once
 
 #include "fs/pool.h"
 
-/* Where requests come from. Its functions are called by several threads at once. */
+/* A source of requests. Its functions are called by several threads at once. */
 struct fs_source {
-	int fd; /* readable when there is one; never blocks */
-	/* Receives a request and has it answered: 1; 0 = there is none; or a negative errno.
-	 * *buffer is the thread's, NULL at first and ended by drop(). */
+	int fd; /* readable while a request is waiting; non-blocking */
+	/* Receives a request and answers it. 1; 0: no request is waiting; or a negative errno.
+	 * *buffer belongs to the thread: NULL at first, freed by drop(). */
 	int (*next)(void *context, void **buffer);
 	void (*drop)(void *buffer);
 	bool (*ended)(void *context); /* may be set by a signal */

@@ -9,11 +9,11 @@
 /* The pieces of one file. */
 struct wanted {
 	struct fs_tree *tree;
-	const struct fs_place *where;
+	const struct fs_node *where;
 	int piece;
 };
 
-/* A place that many pieces are before. */
+/* The sum of lengths before a position. */
 struct milestone {
 	uint64_t before; /* bytes of these pieces */
 	struct fs_cursor cursor;
@@ -26,9 +26,9 @@ struct milestones {
 	struct milestone *at;
 };
 
-static void milestones_drop(void *thing)
+static void milestones_drop(void *value)
 {
-	struct milestones *m = thing;
+	struct milestones *m = value;
 
 	free(m->at);
 	free(m);
@@ -67,7 +67,7 @@ static int milestones_make(void *context, void **ret, size_t *bytes)
 	return 0;
 }
 
-struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_place *where, int piece,
+struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_node *where, int piece,
 				    uint64_t *skip)
 {
 	struct wanted w = {t, where, piece};
@@ -81,7 +81,7 @@ struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_place *wh
 	if (*skip == 0 || fs_scope_of(where).iteration != FS_ALL ||
 	    fs_cache_get(t->cache, key, &maker, &item) < 0)
 		return found;
-	m = fs_item_thing(item);
+	m = fs_item_value(item);
 	for (n = m->n; n > 1; n -= n / 2)
 		if (m->at[low + n / 2].before <= *skip)
 			low += n / 2;

@@ -6,8 +6,8 @@
 #include "fs/render.h"
 #include "fs/stored.h"
 
-/* Five eighths are for what the cache keeps and what is being made, one for buffers that will be
- * used again, one for slices that others are patches of; the rest is lost in the allocator. */
+/* Five eighths of the memory are for the cache and for rendering in flight, one for reusable
+ * buffers, one for slices that others are patches of; the rest is overhead of the allocator. */
 #define CACHE_BYTES (64u << 20)
 
 enum emulation { NOT_MADE, MADE, FAILED };
@@ -27,7 +27,7 @@ struct fs {
 
 define_cleanup(fs_freep, struct fs *, fs_close);
 
-/* Damage and whatever the disk says become EIO here, and nowhere else. */
+/* Maps damage and I/O errors to EIO. No other function does. */
 static int reply(int r)
 {
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT || r == -ENOTDIR || r == -EINVAL || r == -EISDIR)
@@ -80,7 +80,7 @@ void fs_close(struct fs *fs)
 
 bool fs_is_pending(struct fs *fs, fs_ino ino, bool inside)
 {
-	struct fs_place p = fs_place_of(ino);
+	struct fs_node p = fs_node_of(ino);
 
 	return p.emulated && (inside || p.dir != FS_ROOT || p.file != 0) && fs->emulate &&
 	       atomic_load(&fs->emulation) == NOT_MADE;
@@ -113,16 +113,16 @@ void fs_emulate_now(struct fs *fs)
 	pthread_mutex_unlock(&fs->emulating);
 }
 
-/* ---- places */
+/* ---- nodes */
 
-/* The one file of an emulated run that could not be made. */
+/* The only file of an emulated run that failed. */
 static const struct fs_file failed_file = {"errors", FS_QUICK, 0, NULL};
 #define FAILED_FILE 7 /* the number of `errors` in the root */
 
-/* Where `ino` is: sets *tree, to NULL in an emulated run that is not there, and *p. */
-static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_place *p)
+/* Decodes `ino`: sets *p and *tree (NULL if the emulated run does not exist). */
+static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
 {
-	*p = fs_place_of(ino);
+	*p = fs_node_of(ino);
 	if (fs_ino_of(*p) != ino)
 		return -ENOENT;
 	*tree = fs->recorded;
@@ -132,7 +132,7 @@ static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct f
 		*tree = fs->emulation == MADE ? fs->emulated : NULL;
 	}
 	if (*tree)
-		return fs_place_exists(*tree, p) ? 0 : -ENOENT;
+		return fs_node_exists(*tree, p) ? 0 : -ENOENT;
 	if (p->dir != FS_ROOT || p->gpu || p->iteration)
 		return -ENOENT;
 	if (p->file == 0 || (p->file == FAILED_FILE && fs->emulation == FAILED))
@@ -140,7 +140,7 @@ static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct f
 	return -ENOENT;
 }
 
-static const struct fs_file *file_of(const struct fs_tree *t, const struct fs_place *p)
+static const struct fs_file *file_of(const struct fs_tree *t, const struct fs_node *p)
 {
 	static const struct fs_file stored = {"", FS_QUICK, 0, fs_render_stored, fs_stored_size};
 
@@ -149,9 +149,9 @@ static const struct fs_file *file_of(const struct fs_tree *t, const struct fs_pl
 	return t ? &fs_dir_kind(p->dir)->files[p->file - 1] : &failed_file;
 }
 
-static long link_target(const struct fs_tree *t, const struct fs_place *p, char *buf, size_t size)
+static long link_target(const struct fs_tree *t, const struct fs_node *p, char *buf, size_t size)
 {
-	struct fs_place gpu = {.dir = FS_ITERATION}, to = {.dir = FS_ITERATIONS};
+	struct fs_node gpu = {.dir = FS_ITERATION}, to = {.dir = FS_ITERATIONS};
 	char iteration[FS_NAME_BYTES], rank[FS_NAME_BYTES];
 	int n;
 
@@ -169,7 +169,7 @@ static long link_target(const struct fs_tree *t, const struct fs_place *p, char 
 long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size)
 {
 	struct fs_tree *t;
-	struct fs_place p;
+	struct fs_node p;
 	int r = find_place(fs, ino, &t, &p);
 
 	if (r < 0)
@@ -181,11 +181,11 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size)
 
 /* ---- attributes */
 
-/* The size that a damaged file is shown with: not 0, since readers don't read a file of no bytes
- * and so would never be told. */
+/* The size shown for a damaged file. Not 0, because programs skip reading an empty file and would
+ * not get the error. */
 #define DAMAGED_BYTES 4096
 
-static int file_size(struct fs *fs, struct fs_tree *t, const struct fs_place *p, uint64_t *ret)
+static int file_size(struct fs *fs, struct fs_tree *t, const struct fs_node *p, uint64_t *ret)
 {
 	int r;
 
@@ -201,7 +201,7 @@ static int file_size(struct fs *fs, struct fs_tree *t, const struct fs_place *p,
 	return r;
 }
 
-static int place_attr(struct fs *fs, struct fs_tree *t, const struct fs_place *p,
+static int place_attr(struct fs *fs, struct fs_tree *t, const struct fs_node *p,
 		      struct fs_attr *ret)
 {
 	struct fs_attr a = {
@@ -222,7 +222,7 @@ static int place_attr(struct fs *fs, struct fs_tree *t, const struct fs_place *p
 	} else {
 		a.mode |= 0555;
 		a.size_bytes = 4096;
-		/* The root of the emulated run is counted as if it were made: looking at its name
+		/* The root of the emulated run is shown as if it existed: looking at its name
 		 * must not make it. */
 		a.n_links = fs_n_links(t ? t : fs->recorded, p);
 		a.n_links += p->dir == FS_ROOT && !p->emulated && fs->emulate;
@@ -235,7 +235,7 @@ static int place_attr(struct fs *fs, struct fs_tree *t, const struct fs_place *p
 int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret)
 {
 	struct fs_tree *t;
-	struct fs_place p;
+	struct fs_node p;
 	int r = find_place(fs, ino, &t, &p);
 
 	return r < 0 ? reply(r) : place_attr(fs, t, &p, ret);
@@ -244,14 +244,14 @@ int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret)
 bool fs_is_quick(struct fs *fs, fs_ino ino)
 {
 	struct fs_tree *t;
-	struct fs_place p;
+	struct fs_node p;
 
 	if (find_place(fs, ino, &t, &p) < 0)
 		return false;
 	return !t || !S_ISREG(fs_type_of(&p)) || fs_content_is_quick(t, &p, file_of(t, &p));
 }
 
-/* So many are rendered in a few milliseconds. */
+/* So many records are rendered in a few milliseconds. */
 #define LONG_RECORDS 16384
 
 bool fs_is_long(struct fs *fs, fs_ino ino)
@@ -259,7 +259,7 @@ bool fs_is_long(struct fs *fs, fs_ino ino)
 	struct fs_cursor cursor = {0};
 	uint32_t rank, slice;
 	struct fs_tree *t;
-	struct fs_place p;
+	struct fs_node p;
 	uint64_t n = 0;
 
 	if (find_place(fs, ino, &t, &p) < 0 || !t)
@@ -271,10 +271,10 @@ bool fs_is_long(struct fs *fs, fs_ino ino)
 
 /* ---- directories */
 
-/* The entries of a directory are numbered: its files, its fixed directories, then what depends on
- * the trace, of which some may not exist, and at last emulated/. */
-static bool entry_at(struct fs *fs, struct fs_tree *t, const struct fs_place *dir, uint64_t i,
-		     struct fs_place *ret, char name[FS_NAME_BYTES])
+/* Offsets of directory entries: files, fixed subdirectories, entries that depend on the trace (with
+ * gaps), and emulated/ last. */
+static bool entry_at(struct fs *fs, struct fs_tree *t, const struct fs_node *dir, uint64_t i,
+		     struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	const struct fs_dir_kind *kind = fs_dir_kind(dir->dir);
 
@@ -303,7 +303,7 @@ static bool entry_at(struct fs *fs, struct fs_tree *t, const struct fs_place *di
 	return dir->dir == FS_ROOT && !dir->emulated && fs->emulate;
 }
 
-static uint64_t n_entries(const struct fs_tree *t, const struct fs_place *dir)
+static uint64_t n_entries(const struct fs_tree *t, const struct fs_node *dir)
 {
 	const struct fs_dir_kind *kind = fs_dir_kind(dir->dir);
 
@@ -313,8 +313,8 @@ static uint64_t n_entries(const struct fs_tree *t, const struct fs_place *dir)
 	       (dir->dir == FS_ROOT);
 }
 
-/* The number of the entry that alone may have this name. */
-static uint64_t guess_entry(const struct fs_tree *t, const struct fs_place *dir, const char *name)
+/* The offset of the only entry that can have this name. */
+static uint64_t guess_entry(const struct fs_tree *t, const struct fs_node *dir, const char *name)
 {
 	const struct fs_dir_kind *kind = fs_dir_kind(dir->dir);
 	uint64_t i;
@@ -333,7 +333,7 @@ static uint64_t guess_entry(const struct fs_tree *t, const struct fs_place *dir,
 	return i > UINT32_MAX ? UINT64_MAX : kind->n_files + kind->n_subs + i;
 }
 
-static int find_dir(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_place *p)
+static int find_dir(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
 {
 	int r = find_place(fs, ino, tree, p);
 
@@ -343,7 +343,7 @@ static int find_dir(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_
 int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *ret)
 {
 	char found[FS_NAME_BYTES];
-	struct fs_place dir, p;
+	struct fs_node dir, p;
 	struct fs_tree *t;
 	uint64_t i;
 	int r;
@@ -370,7 +370,7 @@ int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *re
 
 int fs_list(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_entry *ret)
 {
-	struct fs_place dir, p;
+	struct fs_node dir, p;
 	struct fs_tree *t;
 	int r = find_dir(fs, ino, &t, &dir);
 
@@ -417,7 +417,7 @@ static int read_why(struct fs *fs, uint64_t offset, size_t size, struct fs_view 
 int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_view *view)
 {
 	struct fs_tree *t;
-	struct fs_place p;
+	struct fs_node p;
 	int r = find_place(fs, ino, &t, &p);
 
 	if (r < 0)
@@ -432,7 +432,7 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret)
 {
 	struct fs_tree *t;
-	struct fs_place p;
+	struct fs_node p;
 	int r = find_place(fs, ino, &t, &p);
 
 	if (r < 0 || !t || !S_ISREG(fs_type_of(&p)))

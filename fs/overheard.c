@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The handle is a copy of the original stderr; meanwhile descriptor 2 is a file in memory. */
+/* The handle is a copy of the original stderr; descriptor 2 is a file in memory until the end. */
 int fs_overhear_begin(void)
 {
 	scoped(close_fd) int memory = memfd_create("stderr", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collects what a library or a child process prints on stderr, so that the caller can report it as
- * the reason of a failure. For one thread, while no other thread prints. Internal to fs/.
+/* Captures stderr of a library or a child process, so that the caller can report it as the reason
+ * of a failure. One thread, while no other thread prints. Internal to fs/.
  */
 #pragma once
 

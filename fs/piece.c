@@ -7,9 +7,9 @@
 #include "fs/lengths.h"
 #include "fs/timeline.h"
 
-void fs_blob_drop(void *thing)
+void fs_blob_drop(void *value)
 {
-	struct fs_blob *b = thing;
+	struct fs_blob *b = value;
 
 	fs_spares_give(b->spares, b->data, b->cap);
 	free(b);
@@ -22,7 +22,7 @@ void fs_text_expect(struct fs_tree *t, struct text *text, uint64_t bytes)
 	fs_spares_take(t->spares, text, space < FS_WINDOW_BYTES ? space : FS_WINDOW_BYTES);
 }
 
-/* Gives back memory that the text does not fill. */
+/* Releases unused capacity of a text. */
 static void shrink(struct text *t)
 {
 	char *shrunk = t->cap - t->len > t->len / 8 + 256 ? realloc(t->data, t->len + 1) : NULL;
@@ -81,14 +81,14 @@ static int render_piece(const struct fs_piece *p, size_t first, struct text *out
 	if (r < 0)
 		return r;
 	if (p->number == FS_PIECE_TIMELINE)
-		r = fs_timeline_slice(p->tree->timeline, fs_item_thing(item), first, out);
+		r = fs_timeline_slice(p->tree->timeline, fs_item_value(item), first, out);
 	else
-		r = fmt_tsv_rows(p->tree->tsv, (enum fmt_table)p->number, fs_item_thing(item), out);
+		r = fmt_tsv_rows(p->tree->tsv, (enum fmt_table)p->number, fs_item_value(item), out);
 	fs_cache_put(p->tree->cache, item);
 	return r < 0 ? r : out->error;
 }
 
-/* ---- where in a long piece to begin */
+/* ---- start of rendering in a long piece */
 
 #define MARKS_WINDOW ((1u << 28) - 1) /* their place in the cache: beyond any window */
 
@@ -109,7 +109,7 @@ static int marks_make(void *context, void **ret, size_t *bytes)
 
 	if (r < 0)
 		return r;
-	slice = fs_item_thing(item);
+	slice = fs_item_value(item);
 	n = (slice->n_events + slice->n_ranges) / FMT_CHROME_STEP + 1;
 	m = calloc(1, sizeof(*m) + n * sizeof(m->at[0]));
 	r = m ? fs_timeline_marks(p->tree->timeline, slice, m->at, &length) : -ENOMEM;
@@ -124,8 +124,8 @@ static int marks_make(void *context, void **ret, size_t *bytes)
 	return 0;
 }
 
-/* The item of a timeline from which on to render so as to get byte `offset`, and the bytes before
- * it. Of tables it is the first. */
+/* The item at which rendering must start to produce byte `offset`, and the number of bytes before
+ * that item. For tables, the first item. */
 static int find_start(const struct fs_piece *p, uint64_t offset, size_t *first, uint64_t *before)
 {
 	struct fs_maker maker = {marks_make, free, (void *)(uintptr_t)p};
@@ -141,7 +141,7 @@ static int find_start(const struct fs_piece *p, uint64_t offset, size_t *first, 
 	r = fs_cache_get(p->tree->cache, piece_key(p, MARKS_WINDOW), &maker, &item);
 	if (r < 0)
 		return r;
-	m = fs_item_thing(item);
+	m = fs_item_value(item);
 	found = array_bound(i, 0, m->n, m->at[i] <= offset) - 1;
 	*first = found * FMT_CHROME_STEP;
 	*before = m->at[found];
@@ -158,7 +158,7 @@ struct windowed {
 	struct text kept;
 };
 
-/* Keeps what belongs to the window. */
+/* Cuts the text to the window. */
 static int keep_window(struct text *t)
 {
 	struct windowed *w = t->context;
@@ -226,7 +226,7 @@ static int piece_make(void *context, void **ret, size_t *bytes)
 					 : make_window(p, ret, bytes);
 }
 
-/* The memory that it takes to make a piece: its slice, and the text. */
+/* Memory for making a piece: its slice and its text. */
 static size_t memory_of(const struct fs_piece *p)
 {
 	uint64_t text = fs_piece_known(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What one slice adds to a file: rendered when it is read, and kept in the cache. Any number of
+/* A piece of a file: the text of one slice, rendered on first access and cached. Any number of
  * threads may read at once. Functions return 0 or a negative errno. Internal to fs/.
  */
 #pragma once
@@ -8,23 +8,23 @@
 #include "base/text.h"
 #include "fs/tree.h"
 
-/* Rendered text, as a thing of the cache. */
+/* Rendered text, as a value of the cache. */
 struct fs_blob {
 	size_t len;
 	char *data;
 	size_t cap;
-	struct fs_spares *spares; /* that get the memory afterwards */
+	struct fs_spares *spares; /* which take over the memory */
 };
 
-void fs_blob_drop(void *thing);
+void fs_blob_drop(void *value);
 
-/* Makes space for a text of about so many bytes, so that it need not grow. */
+/* Reserves space for a text of about `bytes`. */
 void fs_text_expect(struct fs_tree *t, struct text *text, uint64_t bytes);
 
-/* Makes a blob of a text that is complete; sets *bytes to the memory that it takes. */
+/* Makes a blob of a complete text; sets *bytes to its memory. */
 int fs_blob_of(struct fs_tree *t, struct text *text, void **ret, size_t *bytes);
 
-/* A piece that is longer is rendered and kept a window at a time. */
+/* A longer piece is rendered and cached in windows of this size. */
 #define FS_WINDOW_BYTES (2u << 20)
 
 struct fs_piece {

@@ -28,7 +28,7 @@ int fs_pool_init(struct fs_pool *p, unsigned max_threads)
 	return p->threads ? 0 : -ENOMEM;
 }
 
-/* The next call, once there is one; NULL when there will be none. */
+/* Waits for the next call; NULL if the pool is closing. */
 static struct fs_call *next_call(struct fs_pool *p)
 {
 	struct fs_call *c;
@@ -60,7 +60,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* With the lock held: as many threads as there are calls for, but one at least. */
+/* With the lock held: starts threads for the waiting calls. At least one must exist. */
 static int start_threads(struct fs_pool *p)
 {
 	int r = 0;

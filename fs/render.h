@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the files hold that are not tables of one slice: one function a file, named after it.
- * `where` is the file's place. Each appends to `out`, whose error the caller checks, and returns 0
- * or a negative errno. Internal to fs/.
+/* Contents of the files that are not tables of one slice: one function for each file, named after
+ * it. `where` is the file. Each function appends to `out`, whose error the caller checks, and
+ * returns 0 or a negative errno. Internal to fs/.
  */
 #pragma once
 
 #include "fs/tree.h"
 
-typedef int fs_render(struct fs_tree *t, const struct fs_place *where, struct text *out);
+typedef int fs_render(struct fs_tree *t, const struct fs_node *where, struct text *out);
 
 /* Of the whole run: render_about.c */
 fs_render fs_render_readme;
@@ -32,7 +32,7 @@ fs_render fs_render_graphs; /* render_graphs.c */
 fs_render fs_render_comm_ranks;
 fs_render fs_render_comm_collectives;
 
-/* Of what the trace keeps of code and buffers: render_stored.c */
+/* Of stored code images and buffers: render_stored.c */
 fs_render fs_render_modules;
 fs_render fs_render_contents;
 fs_render fs_render_stored;

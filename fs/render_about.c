@@ -60,20 +60,20 @@ static const char readme[] =
 	"        quoting=csv.QUOTE_NONE)\n";
 /* clang-format on */
 
-int fs_render_readme(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_readme(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	text_bytes(out, readme, sizeof(readme) - 1);
 	return 0;
 }
 
-int fs_render_id(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_id(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	text_str(out, fmt_trace_id(t->trace));
 	text_char(out, '\n');
 	return 0;
 }
 
-/* A fact of the trace that is a JSON string, bare; false where there is none. */
+/* A fact of the trace that is a JSON string, without quotes; false if the fact is missing. */
 static int fact_text(struct fs_tree *t, const char *key, struct text *out)
 {
 	const char *value = fmt_fact_value(t->names, FMT_WHOLE_TRACE, key);
@@ -92,7 +92,7 @@ static int fact_text(struct fs_tree *t, const char *key, struct text *out)
 	return 1;
 }
 
-int fs_render_license(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_license(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	if (!fact_text(t, "license", out))
 		text_str(out,
@@ -101,7 +101,7 @@ int fs_render_license(struct fs_tree *t, const struct fs_place *where, struct te
 	return 0;
 }
 
-int fs_render_citation(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_citation(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	time_t start = (time_t)(t->start_ns / 1000000000);
 	char date[32] = "";
@@ -191,7 +191,7 @@ static void json_comms(struct fmt_json *j, const struct fmt_names *names)
 	fmt_json_close(j, ']');
 }
 
-int fs_render_trace_json(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_trace_json(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 2};
 
@@ -214,7 +214,7 @@ int fs_render_trace_json(struct fs_tree *t, const struct fs_place *where, struct
 	return 0;
 }
 
-int fs_render_device_json(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_device_json(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 2};
 
@@ -228,7 +228,7 @@ int fs_render_device_json(struct fs_tree *t, const struct fs_place *where, struc
 
 /* ---- errors */
 
-/* What is wrong with one place, as a line: path in the tree, file, byte, what. */
+/* A line of `errors`: path in the tree, file, offset, problem. */
 static void error_line(struct text *out, const char *path, const struct fmt_error *e)
 {
 	text_str(out, path);
@@ -317,7 +317,7 @@ static void check_stored(struct fs_tree *t, struct text *out)
 	}
 }
 
-int fs_render_errors(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_errors(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	scoped(seen_done) struct seen seen = {.out = out};
 	int r = 0;

@@ -19,7 +19,7 @@ static void put_string(struct text *out, const struct fmt_names *names, fmt_str 
 		fmt_field_text(out, bytes, len, "");
 }
 
-int fs_render_comm_ranks(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_comm_ranks(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	const struct fmt_comm *comm = fmt_comm(t->names, where->iteration);
 
@@ -37,7 +37,7 @@ int fs_render_comm_ranks(struct fs_tree *t, const struct fs_place *where, struct
 
 /* ---- collectives over all ranks */
 
-/* One rank's part in one collective. */
+/* A participant: the operation of one rank in a collective. */
 struct part {
 	int64_t seq, iteration;
 	int64_t start_ns, duration_ns;
@@ -135,7 +135,7 @@ static void put_int(struct text *out, int64_t v, int known)
 		text_char(out, '-');
 }
 
-/* Which of n parts tells most of their collective. */
+/* The participant with the most information about the collective. */
 static const struct part *most_told(struct fs_tree *t, const struct part *p, size_t n)
 {
 	const struct part *best = p;
@@ -173,7 +173,7 @@ static int64_t sum(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &c) ? INT64_MAX : c;
 }
 
-/* The bandwidths of a collective that took `ns` without waiting. */
+/* The bandwidths of a collective with a transfer time of `ns`. */
 static void put_bandwidth(struct fs_tree *t, const struct part *p, int64_t comm, int64_t ns,
 			  struct text *out)
 {
@@ -190,7 +190,7 @@ static void put_bandwidth(struct fs_tree *t, const struct part *p, int64_t comm,
 	put_int(out, (int64_t)b.bus, b.bus >= 0 && b.bus < 1e18);
 }
 
-/* One collective of communicator `comm`: the parts of n ranks. */
+/* One collective of communicator `comm` with n participants. */
 static void put_collective(struct fs_tree *t, const struct part *p, size_t n, int64_t comm,
 			   struct text *out)
 {
@@ -225,7 +225,7 @@ static void put_collective(struct fs_tree *t, const struct part *p, size_t n, in
 	text_char(out, '\n');
 }
 
-int fs_render_comm_collectives(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_comm_collectives(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	const struct fmt_comm *comm = fmt_comm(t->names, where->iteration);
 	scoped(parts_done) struct parts parts = {0};

@@ -47,7 +47,7 @@ static int add_events(const struct fs_tree *t, const struct fmt_slice *s, struct
 	return 0;
 }
 
-/* Decodes the slices of a rank, without keeping them. */
+/* Decodes the slices of a rank without caching them. */
 static int each_slice(struct fs_tree *t, uint32_t rank, void *context,
 		      int (*each)(struct fs_tree *t, const struct fmt_slice *s, void *context))
 {
@@ -83,7 +83,7 @@ static int by_sum(const void *a, const void *b)
 	return array_order(y->sum_ns, x->sum_ns) ?: by_name(a, b);
 }
 
-/* Joins the totals of templates of the same name; returns how many are left. */
+/* Merges the totals of templates with the same name. Returns the number of totals. */
 static size_t join_totals(struct total *totals, size_t n)
 {
 	size_t kept = 0;
@@ -121,7 +121,7 @@ static void put_numbers(struct text *out, const int64_t *numbers, size_t n)
 	text_char(out, '\n');
 }
 
-int fs_render_totals(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_totals(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	uint32_t n = fmt_n_templates(t->names);
 	scoped(free_ptr) struct total *by_template = calloc((size_t)n + 1, sizeof(*by_template));
@@ -175,7 +175,7 @@ static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *con
 
 		if (!template || e->track >= streams->n_tracks)
 			return -EBADMSG;
-		/* A trace may hold any times: an end that is no int64_t is shown as the last. */
+		/* Times of a trace are arbitrary: an end beyond int64_t is shown as the largest. */
 		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end))
 			end = INT64_MAX;
 		if (!FMT_IS_OP(template->kind))
@@ -192,7 +192,7 @@ static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *con
 	return 0;
 }
 
-int fs_render_streams(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_streams(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	uint32_t n = fmt_n_tracks(t->names, where->gpu);
 	scoped(free_ptr) struct stream *by_track = calloc((size_t)n + 1, sizeof(*by_track));

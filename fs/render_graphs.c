@@ -2,7 +2,7 @@
 #include "formats/trace/json.h"
 #include "fs/render.h"
 
-/* A member of a node, `-` where it has none; strings bare, lists of numbers as "0,2". */
+/* A member of a node, or `-` if missing; strings without quotes, lists of numbers as "0,2". */
 static void put_member(struct text *out, const char *node, size_t len, const char *key)
 {
 	const char *value;
@@ -48,7 +48,7 @@ static void put_nodes(struct text *out, const char *graph, size_t len)
 	}
 }
 
-int fs_render_graphs(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_graphs(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	const char *at = fmt_fact_value(t->names, where->gpu, FMT_FACT_GRAPHS), *graph;
 	const char *end = at ? at + strlen(at) : NULL;

@@ -6,7 +6,7 @@
 #include "formats/render/report/report.h"
 #include "fs/content.h"
 
-static struct fmt_part part_of(const struct fs_tree *t, const struct fs_place *where)
+static struct fmt_part part_of(const struct fs_tree *t, const struct fs_node *where)
 {
 	struct fs_scope scope = fs_scope_of(where);
 
@@ -16,10 +16,9 @@ static struct fmt_part part_of(const struct fs_tree *t, const struct fs_place *w
 	};
 }
 
-/* Whether a slice of a single GPU's part turned out to be damaged: reports and pictures
- * leave it out, which is right for the whole run and wrong for a file that is about nothing
- * else. */
-static int needs_damaged(const struct fs_tree *t, const struct fs_place *where)
+/* True if a slice of a file about a single GPU is damaged. Reports and pictures leave damaged
+ * slices out, which is right for the whole run and wrong for a file about nothing else. */
+static int needs_damaged(const struct fs_tree *t, const struct fs_node *where)
 {
 	struct fs_scope scope = fs_scope_of(where);
 	struct fs_cursor cursor = {0};
@@ -33,12 +32,12 @@ static int needs_damaged(const struct fs_tree *t, const struct fs_place *where)
 	return 0;
 }
 
-/* Of so many slices at most: the cache shall hold them until they are wanted. */
+/* The cache must be able to hold this many slices until the report uses them. */
 #define AHEAD_SLICES 64u
 
-/* The other files of an iteration will want the same slices: decodes them into the cache, where the
- * report finds them. What is damaged is left to the report. */
-static void load_ahead(struct fs_tree *t, const struct fs_place *where)
+/* Decodes the slices of an iteration into the cache, because other files of the iteration need the
+ * same slices. The report handles damaged slices. */
+static void load_ahead(struct fs_tree *t, const struct fs_node *where)
 {
 	struct fs_scope scope = fs_scope_of(where);
 	struct fs_cursor cursor = {0};
@@ -55,14 +54,14 @@ static void load_ahead(struct fs_tree *t, const struct fs_place *where)
 	}
 }
 
-/* Waiting for other ranks is found by looking at all of them. For each GPU's own files that would
- * take the square of their number, so those leave it out: the summary of the iteration has it. */
+/* Waiting for other ranks is found from the slices of all ranks. For the files of single GPUs this
+ * would be quadratic in the number of ranks, so only the summary of the iteration has it. */
 static bool looks_across(const struct fmt_part *part)
 {
 	return part->rank == FMT_ANY;
 }
 
-int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_summary(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	struct fmt_part part = part_of(t, where);
 	struct fmt_report_style style = {0};
@@ -78,7 +77,7 @@ int fs_render_summary(struct fs_tree *t, const struct fs_place *where, struct te
 	return needs_damaged(t, where) ? -EBADMSG : 0;
 }
 
-int fs_render_svg(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_svg(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	struct fmt_part part = part_of(t, where);
 	int r;

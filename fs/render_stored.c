@@ -6,7 +6,7 @@
 #include "fs/render.h"
 #include "fs/stored.h"
 
-int fs_render_stored(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_stored(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	const struct fs_stored_item *item = fs_stored_at(t, where);
 	uint8_t *data;
@@ -23,7 +23,7 @@ int fs_render_stored(struct fs_tree *t, const struct fs_place *where, struct tex
 
 /* ---- modules/index */
 
-/* What stands between the quotes of JSON is what a table wants, but for the quotes. */
+/* The escaped text between the quotes of a JSON string, as a table needs it. */
 static void put_text(struct text *out, const char *s, size_t len)
 {
 	text_char(out, '\t');
@@ -55,7 +55,7 @@ static void put_image(struct fs_tree *t, const struct fmt_image *image, struct t
 	text_char(out, '\n');
 }
 
-int fs_render_modules(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_modules(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	const char *at = fmt_fact_value(t->names, FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
 	const char *end = at ? at + strlen(at) : NULL;
@@ -98,7 +98,7 @@ static void put_content(const struct fs_tree *t, uint32_t rank, const struct fmt
 	text_printf(out, "\t%s\n", name);
 }
 
-int fs_render_contents(struct fs_tree *t, const struct fs_place *where, struct text *out)
+int fs_render_contents(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
 	text_str(out, "gpu\titeration\tnumber\taccess\tallocation\toffset_bytes\tlength_bytes\t"
 		      "content\n");

@@ -18,7 +18,7 @@ void fs_spares_done(struct fs_spares *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* The smallest that is large enough and not much too large; or NULL. With the lock held. */
+/* The smallest buffer that is large enough and not much too large; or NULL. With the lock held. */
 static struct fs_spare *find_spare(struct fs_spares *s, size_t bytes)
 {
 	struct fs_spare *best = NULL;
@@ -46,7 +46,7 @@ void fs_spares_take(struct fs_spares *s, struct text *t, size_t bytes)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!found)
-		text_room(t, bytes);
+		text_reserve(t, bytes);
 }
 
 /* An unused slot, or the one with the smallest buffer. With the lock held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Buffers that are used again: the kernel makes new memory available a page at a time, which takes
- * as long as filling it with text. Any number of threads may use it at once. Internal to fs/.
+/* Buffers for reuse: page faults of fresh memory take as long as filling it with text. Any number
+ * of threads may use it at once. Internal to fs/.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct fs_spares {
 void fs_spares_init(struct fs_spares *s, size_t limit_bytes);
 void fs_spares_done(struct fs_spares *s);
 
-/* Gives an empty text space for `bytes`, if it can. */
+/* Gives an empty text space for `bytes` if a buffer is available. */
 void fs_spares_take(struct fs_spares *s, struct text *t, size_t bytes);
 
-/* Takes over a buffer from malloc(). */
+/* Takes ownership of a buffer from malloc(). */
 void fs_spares_give(struct fs_spares *s, char *data, size_t cap);

@@ -47,7 +47,7 @@ static int by_name(const void *a, const void *b)
 	return x->name[0] < y->name[0] ? -1 : x->name[0] > y->name[0];
 }
 
-/* In order, each once, and only what the trace has. */
+/* Sorts the items, and removes repeated ones and those without contents. */
 static void settle(const struct fmt_trace *t, struct fs_stored_list *l)
 {
 	size_t kept = 0;
@@ -137,12 +137,12 @@ uint64_t fs_stored_find(const struct fs_stored_list *list, const char *name)
 	return at < list->n ? at : UINT64_MAX;
 }
 
-const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_place *where)
+const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_node *where)
 {
 	return &fs_stored_list(t->stored, where->dir == FS_MODULES)->items[where->iteration];
 }
 
-int fs_stored_size(struct fs_tree *t, const struct fs_place *where, uint64_t *ret)
+int fs_stored_size(struct fs_tree *t, const struct fs_node *where, uint64_t *ret)
 {
 	*ret = fs_stored_at(t, where)->bytes;
 	return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a trace keeps of code images and of buffers, by name: what modules/ and contents/ hold. The
- * lists are made when one of them is first asked for; any number of threads may ask. Internal to
- * fs/.
+/* Stored code images and buffers by name: the entries of modules/ and contents/. The lists are made
+ * on first use. Any number of threads may use them at once. Internal to fs/.
  */
 #pragma once
 
@@ -31,10 +30,10 @@ const struct fs_stored_list *fs_stored_list(struct fs_stored *s, bool images);
 /* The name of its file: DIGEST.cubin, or DIGEST. */
 void fs_stored_name(const struct fs_stored_item *item, char ret[FS_NAME_BYTES]);
 
-/* Which item alone may have that name; UINT64_MAX: none. */
+/* The only item that can have this name; UINT64_MAX: none. */
 uint64_t fs_stored_find(const struct fs_stored_list *list, const char *name);
 
-/* The item that a place of a directory is. */
-const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_place *where);
+/* The item of a node in modules/ or contents/. */
+const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_node *where);
 
-int fs_stored_size(struct fs_tree *t, const struct fs_place *where, uint64_t *ret);
+int fs_stored_size(struct fs_tree *t, const struct fs_node *where, uint64_t *ret);

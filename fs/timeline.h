@@ -13,7 +13,7 @@ struct fs_timeline;
 int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret);
 void fs_timeline_free(struct fs_timeline *l);
 
-/* The text before the slices, of a slice from an item on, and behind the slices. */
+/* The text before the slices, the text of a slice from item `first` on, and the text after them. */
 int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out);
 int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, size_t first,
 		      struct text *out);

@@ -24,7 +24,7 @@ int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number)
 	return found ? found - t->numbers : -1;
 }
 
-/* Collects the numbers of one rank; the array is sorted and without repetition when it returns. */
+/* Adds the numbers of one rank. On return the array is sorted, without repetitions. */
 static int add_numbers(struct fs_tree *t, uint32_t rank, size_t *cap)
 {
 	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
@@ -56,7 +56,7 @@ static int add_numbers(struct fs_tree *t, uint32_t rank, size_t *cap)
 	return 0;
 }
 
-/* Sorts the slices of a rank into its iterations, keeping their order. */
+/* Groups the slices of a rank by iteration, keeping their order. */
 static int sort_slices(struct fs_tree *t, uint32_t rank)
 {
 	struct fs_tree_rank *k = &t->ranks[rank];
@@ -69,7 +69,7 @@ static int sort_slices(struct fs_tree *t, uint32_t rank)
 	if (!k->order || !k->first)
 		return -ENOMEM;
 
-	/* first[i + 2] counts iteration i, then first[i + 1] is where its next slice goes. */
+	/* first[i + 2] counts iteration i; then first[i + 1] is the index of its next slice. */
 	uint32_t *next = k->first + 1;
 	for (uint32_t i = 0; i < n; i++)
 		k->first[fs_tree_iteration(t,
@@ -106,8 +106,8 @@ static int sort_ranks(struct fs_tree *t)
 	return t->lengths ? 0 : -ENOMEM;
 }
 
-/* The first moment of the run; one second after the epoch where the recording has no date, since
- * tools take a file of no date for a broken one. */
+/* The start of the run. One second after the epoch if the recording has no date, because some tools
+ * treat a file dated 0 as broken. */
 static int64_t run_start(const struct fs_tree *t)
 {
 	int64_t start = INT64_MAX;
@@ -220,9 +220,9 @@ struct loading {
 	uint32_t rank, slice;
 };
 
-static void slice_drop(void *thing)
+static void slice_drop(void *value)
 {
-	fmt_slice_free(thing);
+	fmt_slice_free(value);
 }
 
 static int slice_make(void *context, void **ret, size_t *bytes)
@@ -253,12 +253,13 @@ int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_it
 	return fs_cache_get(t->cache, slice_key(t, rank, slice), &maker, ret);
 }
 
-/* Reports and pictures load slices themselves: what the cache holds need not be decoded again. */
+/* Gives reports and pictures the slices that are cached, so that they need not decode them again.
+ */
 static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret)
 {
 	struct fs_tree *t = context;
 	struct fs_item *item = fs_cache_peek(t->cache, slice_key(t, rank, slice));
-	struct fmt_slice *copied = item ? fmt_slice_copy(fs_item_thing(item)) : NULL;
+	struct fmt_slice *copied = item ? fmt_slice_copy(fs_item_value(item)) : NULL;
 
 	fs_cache_put(t->cache, item);
 	if (!copied)

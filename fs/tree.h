@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A trace in the shape in which it is shown: its iterations over all ranks, and which slices belong
- * to each. Immutable once made but for what it remembers of lengths; any number of threads may use
- * it at once. Internal to fs/.
+/* A trace as a tree: its iterations over all ranks, and the slices of each. Immutable once made,
+ * except for cached lengths; any number of threads may use it at once. Internal to fs/.
  */
 #pragma once
 
@@ -22,10 +21,10 @@ struct fs_tree_rank {
 	uint64_t slices_before; /* of the ranks before this one */
 };
 
-/* What a slice adds to the files that are made of slices: one length each is remembered. */
+/* The pieces of a slice, one for each file made of slices. The length of each is cached. */
 enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
 
-/* More than a directory has. */
+/* More than any directory has. */
 #define FS_FILES 16
 
 struct fs_tree {
@@ -33,7 +32,7 @@ struct fs_tree {
 	const struct fmt_names *names;
 	struct fmt_tsv *tsv;
 	struct fs_timeline *timeline;
-	struct fs_stored *stored; /* what modules/ and contents/ list */
+	struct fs_stored *stored; /* entries of modules/ and contents/ */
 	struct fs_cache *cache;	  /* not owned */
 	struct fs_spares *spares; /* not owned */
 	uint32_t emulated;	  /* 0 or 1, as in inode numbers */
@@ -45,12 +44,12 @@ struct fs_tree {
 	uint64_t n_slices;
 	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: the length plus 1, or 0 */
 	int64_t start_ns;	   /* of the run */
-	/* How long the last file became that was rendered as a whole in such a directory. */
+	/* Size of the last file that was rendered whole, by kind of directory and file. */
 	_Atomic uint32_t typical[FS_DIRS][FS_FILES];
 	char *path; /* absolute, of the trace */
 };
 
-/* Takes `trace` over, also when it fails. */
+/* Takes ownership of `trace`, also on failure. */
 int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spares *spares,
 		uint32_t emulated, struct fs_tree **ret, struct fmt_error *err);
 void fs_tree_free(struct fs_tree *t);
@@ -58,16 +57,16 @@ void fs_tree_free(struct fs_tree *t);
 /* The index of an iteration, or -1. */
 int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number);
 
-/* How many slices a rank has in an iteration. */
+/* The number of slices of a rank in an iteration. */
 static inline uint32_t fs_tree_n_slices(const struct fs_tree *t, uint32_t rank, uint32_t iteration)
 {
 	return t->ranks[rank].first[iteration + 1] - t->ranks[rank].first[iteration];
 }
 
-/* The records of a slice, as the index says. */
+/* The number of records of a slice, from the index. */
 uint64_t fs_tree_n_records(const struct fs_tree *t, uint32_t rank, uint32_t slice);
 
-/* Memory that a decoded record takes, with what decoding takes beside. */
+/* Memory of a decoded record, with temporary memory of the decoder. */
 #define FS_RECORD_BYTES 128u
 
 /* A part of the tree: one iteration or all, one rank or all. */
@@ -77,7 +76,7 @@ struct fs_scope {
 	uint32_t iteration, rank;
 };
 
-/* Walks over the slices of a scope: start with {0}; 1 = there is one, 0 = end. */
+/* Walks over the slices of a scope: start with {0}; 1: a slice, 0: end. */
 struct fs_cursor {
 	uint32_t rank, at;
 };

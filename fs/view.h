@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bytes of a file, in order, that stand in the cache until fs_view_done(). For one thread. */
+/* Bytes of a file, in order, which stay in the cache until fs_view_done(). One thread. */
 #pragma once
 
 #include "fs/cache.h"
 
 #include <sys/uio.h>
 
-/* What a part lies in, and how its use ends. */
+/* The cache item of a part, and the function that ends its use. */
 struct fs_held {
 	struct fs_item *item;
 	void (*put)(struct fs_cache *c, struct fs_item *item);
@@ -21,7 +21,7 @@ struct fs_view {
 	struct fs_cache *cache;
 };
 
-/* All of it in one piece, that the caller frees; NULL where there is no memory. */
+/* A copy of all bytes, which the caller frees; NULL if out of memory. */
 char *fs_view_join(const struct fs_view *view, size_t *size);
 
 void fs_view_done(struct fs_view *view);

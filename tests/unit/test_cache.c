@@ -99,7 +99,7 @@ static void *read_some(void *arg)
 
 		ck_assert_int_eq(fs_cache_get(r->cache, (struct fs_key){1, i}, &r->maker, &item),
 				 0);
-		ck_assert_ptr_nonnull(fs_item_thing(item));
+		ck_assert_ptr_nonnull(fs_item_value(item));
 		fs_cache_put(r->cache, item);
 	}
 	return NULL;

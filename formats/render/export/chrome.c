@@ -196,7 +196,7 @@ static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt
 		     uint8_t kind, int64_t start_ns, struct text *out)
 {
 	const struct fmt_chrome_track *track = &x->tracks.of[rank][e->track];
-	char *at = text_room(out, FLOW_ROOM + track->len);
+	char *at = text_reserve(out, FLOW_ROOM + track->len);
 
 	if (!at)
 		return;
@@ -223,7 +223,7 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 	const struct fmt_chrome_template *s = x->templates[e->template];
 	const struct fmt_chrome_track *track = &x->tracks.of[slice->rank][e->track];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
-	char *at = text_room(out, EVENT_ROOM + s->head_len + track->len);
+	char *at = text_reserve(out, EVENT_ROOM + s->head_len + track->len);
 
 	if (!at)
 		return;

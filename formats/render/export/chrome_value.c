@@ -29,7 +29,7 @@ static uint8_t *look_of(struct fmt_chrome_values *v, fmt_str s)
 
 static void put_plain(struct text *out, const char *bytes, size_t len, bool is_json)
 {
-	char *at = text_room(out, len + 2);
+	char *at = text_reserve(out, len + 2);
 
 	if (!at)
 		return;

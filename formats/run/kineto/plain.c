@@ -185,7 +185,7 @@ static bool container(struct plain *p, uint32_t *guess)
 	size_t len;
 
 	t->len = 0;
-	from = out = text_room(t, (size_t)(p->end - p->at));
+	from = out = text_reserve(t, (size_t)(p->end - p->at));
 	if (!from) {
 		p->r->error = t->error;
 		return false;

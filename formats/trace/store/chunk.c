@@ -250,7 +250,7 @@ int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t
 {
 	size_t total = cuts[n_cuts - 1], room = ZSTD_compressBound(total) + 16 * n_cuts + 64;
 	scoped(free_cctx) ZSTD_CCtx *z = ZSTD_createCCtx();
-	char *at = text_room(out, room);
+	char *at = text_reserve(out, room);
 	ZSTD_outBuffer to = {.dst = at, .size = room};
 
 	if (!z || !at)

@@ -26,7 +26,7 @@ void fmt_parity_put(struct text *t, const void *data, size_t len)
 	char *sum;
 
 	fmt_put_varint(t, len);
-	sum = text_room(t, block);
+	sum = text_reserve(t, block);
 	if (!sum)
 		return;
 	memset(sum, 0, block);
