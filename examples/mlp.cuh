@@ -6,7 +6,7 @@
 #pragma once
 
 #include "check.h"
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 #include <math.h>
 #include <vector>
@@ -45,7 +45,7 @@ static void bias_relu_host(int n, int rows, const float *b, float *y, int relu)
 	for (int i = 0; i < n; i++)
 		bias_relu_at(i, rows, b, y, relu);
 }
-GPUEMU_TWIN(bias_relu, bias_relu_host)
+GPUEMU_HOST_KERNEL(bias_relu, bias_relu_host)
 
 __global__ static void relu_back(int n, const float *y, float *dy)
 {
@@ -60,7 +60,7 @@ static void relu_back_host(int n, const float *y, float *dy)
 	for (int i = 0; i < n; i++)
 		relu_back_at(i, y, dy);
 }
-GPUEMU_TWIN(relu_back, relu_back_host)
+GPUEMU_HOST_KERNEL(relu_back, relu_back_host)
 
 __global__ static void difference(int n, const float *y, const float *t, float scale, float *dy)
 {
@@ -75,7 +75,7 @@ static void difference_host(int n, const float *y, const float *t, float scale, 
 	for (int i = 0; i < n; i++)
 		difference_at(i, y, t, scale, dy);
 }
-GPUEMU_TWIN(difference, difference_host)
+GPUEMU_HOST_KERNEL(difference, difference_host)
 
 /* The same numbers on every machine and in every process. */
 static inline float number(unsigned stream, unsigned i)

@@ -8,7 +8,7 @@
 #include "base/host.h"
 #include "bench/emugpu/empty.h"
 #include "replay/emugpu/driver/clock.h"
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 #include "base/array.h"
 

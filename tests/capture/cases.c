@@ -3,7 +3,7 @@
 /* Programs that end or go on in every way that a recording must survive: `cases NAME`. Linked with
  * the driver of driver.c. A case exits with 0 when what it saw itself was right. */
 #include "tests/capture/cases.h"
-#include "capture/gputrace.h"
+#include <gputrace.h>
 
 #include <errno.h>
 #include <link.h>

@@ -5,8 +5,8 @@
  * communication beside it, and another graph of the same form put in its place. A process or a
  * thread for each rank, or one thread for all. Prints what came of it.
  */
-#include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
+#include <gpuemu.h>
 
 #include <nccl.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
  * times. Prints what came of it, which is the same however it is recorded; FILE gets when each
  * kernel ran, by the emulated GPU itself.
  */
-#include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/held.h"
+#include <gpuemu.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * holds when the range begins: "want NAME DIGEST"; "mark" is no range but a mark of <gputrace.h>.
  */
 #include "capture/digest/gd128.h"
-#include "capture/gputrace.h"
+#include <gputrace.h>
 
 #include <cuda.h>
 #include <inttypes.h>

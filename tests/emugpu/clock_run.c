@@ -2,9 +2,9 @@
 
 /* The programs of clock.c on the emulated driver. */
 #include "replay/emugpu/driver/clock.h"
-#include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
 #include "tests/emugpu/clock.h"
+#include <gpuemu.h>
 
 #include <nccl.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
 
 /* The driver's API, as a program uses it: contexts, memory, streams, events, launches of a kernel
  * that has code and of one that has none. */
-#include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
+#include <gpuemu.h>
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Graphs: captured from streams that fork and join, and made by hand. */
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
 #include <atomic>
@@ -15,7 +15,7 @@ static void add_host(int *x, int by)
 {
 	*x += by;
 }
-GPUEMU_TWIN(add, add_host)
+GPUEMU_HOST_KERNEL(add, add_host)
 
 static int *x;
 

@@ -2,8 +2,8 @@
 
 /* A stream that was waited for is idle: what is submitted next is not left to another thread,
  * whose order among streams would be that of real time. */
-#include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
+#include <gpuemu.h>
 
 #include <pthread.h>
 

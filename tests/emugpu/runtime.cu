@@ -2,7 +2,7 @@
 
 /* A program as nvcc compiles it, with -cudart shared: kernels, variables, streams, events, errors.
  */
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
 #include <cstring>
@@ -22,7 +22,7 @@ static void saxpy_host(int n, float a, const float *x, float *y)
 	for (int i = 0; i < n; i++)
 		y[i] += a * x[i];
 }
-GPUEMU_TWIN(saxpy, saxpy_host)
+GPUEMU_HOST_KERNEL(saxpy, saxpy_host)
 
 template <class T> __global__ void scale(T *x, T a, int n)
 {
@@ -35,8 +35,8 @@ template <class T> static void scale_host(T *x, T a, int n)
 	for (int i = 0; i < n; i++)
 		x[i] *= a;
 }
-GPUEMU_TWIN(scale<double>, scale_host<double>)
-GPUEMU_TWIN(scale<float>, scale_host<float>)
+GPUEMU_HOST_KERNEL(scale<double>, scale_host<double>)
+GPUEMU_HOST_KERNEL(scale<float>, scale_host<float>)
 
 struct block {
 	float *at;
@@ -53,7 +53,7 @@ static void store_host(block b, short index)
 {
 	b.at[index] = (float)b.values[index];
 }
-GPUEMU_TWIN(store, store_host)
+GPUEMU_HOST_KERNEL(store, store_host)
 
 __device__ float table[16] = {1, 2, 3};
 __constant__ int constant = 7;
@@ -142,7 +142,7 @@ __global__ void idle()
 static void idle_host()
 {
 }
-GPUEMU_TWIN(idle, idle_host)
+GPUEMU_HOST_KERNEL(idle, idle_host)
 
 /* Time on the device is virtual: it does not matter how long it takes here. */
 static void test_time()

@@ -3,7 +3,7 @@
 // What public samples of CUDA do, one small program after the other, each with its twin: sums of
 // vectors on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and
 // memory and events between processes.
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
 #include <cooperative_groups.h>
@@ -26,7 +26,7 @@ static void vector_add_host(const float *a, const float *b, float *c, int n)
 	for (int i = 0; i < n; i++)
 		c[i] = a[i] + b[i];
 }
-GPUEMU_TWIN(vector_add, vector_add_host)
+GPUEMU_HOST_KERNEL(vector_add, vector_add_host)
 
 // One sum for each of so many blocks.
 __global__ void block_sums(const float *in, float *out, int blocks)
@@ -53,7 +53,7 @@ static void block_sums_host(const float *in, float *out, int blocks)
 		out[b] = sum;
 	}
 }
-GPUEMU_TWIN(block_sums, block_sums_host)
+GPUEMU_HOST_KERNEL(block_sums, block_sums_host)
 
 __global__ void whole_sum(const float *in, float *out, int n)
 {
@@ -68,7 +68,7 @@ static void whole_sum_host(const float *in, float *out, int n)
 	for (int i = 0; i < n; i++)
 		out[0] += in[i];
 }
-GPUEMU_TWIN(whole_sum, whole_sum_host)
+GPUEMU_HOST_KERNEL(whole_sum, whole_sum_host)
 
 static float *device_ones(int n)
 {

@@ -2,7 +2,7 @@
 
 /* Virtual time of a thread for each GPU: they work at once, and the one that waits for all of them
  * is not earlier than the last. */
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ __global__ void idle()
 static void idle_host()
 {
 }
-GPUEMU_TWIN(idle, idle_host)
+GPUEMU_HOST_KERNEL(idle, idle_host)
 
 /* When a kernel that is launched now would start: milliseconds since `from`. */
 static float since(cudaEvent_t from)

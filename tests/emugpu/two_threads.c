@@ -8,8 +8,8 @@
  *
  *     two_threads [GPUS [ROUNDS]]
  */
-#include "replay/emugpu/gpuemu.h"
 #include "tests/emugpu/check_driver.h"
+#include <gpuemu.h>
 
 #include <nccl.h>
 #include <pthread.h>

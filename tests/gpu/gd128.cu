@@ -9,7 +9,7 @@
 extern "C" {
 #include "capture/digest/gd128.h"
 }
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void sum_host(struct gd128_work work)
 		gd128_add(sums, 0, (const void *)p->address, p->bytes);
 	}
 }
-GPUEMU_TWIN(gd128_sum, sum_host)
+GPUEMU_HOST_KERNEL(gd128_sum, sum_host)
 
 static struct gd128 *sums; /* page-locked */
 static unsigned blocks;

@@ -2,7 +2,7 @@
 
 /* launches N: N launches of a kernel that does nothing, in batches that the device is waited for
  * after. Prints the median over the batches of what a launch takes the calling thread, in ns. */
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@ __global__ void nothing(int a, float b, void *c, void *d)
 static void nothing_host(int a, float b, void *c, void *d)
 {
 }
-GPUEMU_TWIN(nothing, nothing_host)
+GPUEMU_HOST_KERNEL(nothing, nothing_host)
 
 int main(int argc, char **argv)
 {

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ['base', 'formats', 'capture', 'replay', 'fs', 'tools', 'tests', 'bench', 'examples']
+FOLDERS = ['base', 'formats', 'capture', 'replay', 'fs', 'tools', 'tests', 'bench', 'examples', 'include']
 COLUMNS = 100
 FILE_LINES = 500
 HEADER_LINES = 150
@@ -23,7 +23,7 @@ TALL_HEADERS = {
     'formats/run/infer/view.h': 160,
     'formats/trace/model.h': 230,
     'replay/emugpu/driver/op.h': 160,
-    'replay/emugpu/gpuemu.h': 175,
+    'include/gpuemu.h': 185,
     'replay/emugpu/runtime/driver.h': 200,
     'replay/engine/sim.h': 160,
     'tests/unit/made.h': 270,

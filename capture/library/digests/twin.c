@@ -5,37 +5,13 @@
 #include "capture/digest/gd128_work.h"
 #include "capture/library/device/hook.h"
 
+#include <gpuemu.h>
 #include <string.h>
-
-/* What replay/emugpu/gpuemu.h declares: an ABI, which capture/ shares with programs and not with
- * replay/. */
-struct gpuemu_launch {
-	const char *name;
-	uint32_t grid[3], block[3], shared_bytes;
-	int device;
-	int64_t start_ns, end_ns;
-	int error;
-};
-struct gpuemu_cost {
-	double flops, bytes;
-	int math;
-	int64_t ns;
-};
-struct gpuemu_kernel {
-	const char *name;
-	unsigned flags;
-	void (*run)(struct gpuemu_launch *launch, void *const *args);
-	void (*cost)(const struct gpuemu_launch *launch, void *const *args,
-		     struct gpuemu_cost *ret);
-	void *context;
-	const size_t *arg_bytes;
-	unsigned n_args;
-};
 
 #define ILLEGAL_ADDRESS 700
 
 /* Whether kernels of a device may use [address, address + bytes). */
-static int (*reaches)(int device, uint64_t address, uint64_t bytes);
+static gpuemu_reaches_fn *reaches;
 
 static void run(struct gpuemu_launch *launch, void *const *args)
 {
@@ -75,10 +51,10 @@ void cap_twin_register(void)
 	static const size_t bytes[] = {sizeof(struct gd128_work)};
 	static const struct gpuemu_kernel kernel = {
 		.name = GD128_KERNEL, .run = run, .cost = cost, .arg_bytes = bytes, .n_args = 1};
-	int (*add)(const struct gpuemu_kernel *) = (int (*)(const struct gpuemu_kernel *))cap_real(
-		CAP_DRIVER, "gpuemu_register_kernel");
+	gpuemu_register_kernel_fn *register_kernel =
+		(gpuemu_register_kernel_fn *)cap_real(CAP_DRIVER, "gpuemu_register_kernel");
 
-	reaches = (int (*)(int, uint64_t, uint64_t))cap_real(CAP_DRIVER, "gpuemu_reaches");
-	if (add)
-		add(&kernel);
+	reaches = (gpuemu_reaches_fn *)cap_real(CAP_DRIVER, "gpuemu_reaches");
+	if (register_kernel)
+		register_kernel(&kernel);
 }

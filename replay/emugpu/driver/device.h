@@ -8,8 +8,8 @@
 #include "replay/emugpu/driver/model.h"
 #include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/driver/run.h"
-#include "replay/emugpu/gpuemu.h"
 #include "replay/engine/room.h"
+#include <gpuemu.h>
 
 #include <pthread.h>
 

@@ -58,7 +58,7 @@ struct emu_kernel_op {
 	uint32_t grid[3], block[3], shared_bytes;
 	void **args; /* the caller's, until owned */
 	void *args_copy;
-	uint64_t turn; /* of a node, in the launch that runs */
+	uint64_t ticket; /* gpuemu_launch.ticket, of a graph node */
 };
 
 /* Bytes from here to there; lines and planes for the 2D and 3D forms, else one of each. */
@@ -118,7 +118,7 @@ struct emu_op {
 		struct emu_point *point; /* record: reached by it; one reference */
 		struct {
 			struct emu_plan *plan;
-			uint64_t *turns; /* by step; NULL: no kernel wants to know */
+			uint64_t *tickets; /* by step; NULL: no kernel has `issue` */
 		} graph;
 		struct emu_event *event; /* graph nodes only */
 		struct {

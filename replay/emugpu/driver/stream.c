@@ -4,7 +4,7 @@
 #include "replay/emugpu/driver/graph/graph.h"
 #include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/memory/ipc.h"
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -277,7 +277,7 @@ static void wait_inline(struct emu_stream *s, struct emu_op *op)
 static int would_wait(struct emu_stream *s, struct emu_op *op)
 {
 	return s->pending || op->n_deps ||
-	       emu_post(s, op, NULL, s->track.tail_ns) != GPUEMU_ALL_CAME;
+	       emu_post(s, op, NULL, s->track.tail_ns) != GPUEMU_ALL_ARRIVED;
 }
 
 CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op)

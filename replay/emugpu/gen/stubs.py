@@ -114,7 +114,7 @@ def declared_by(library, args):
 
 def written_by_hand(sources, args):
     """{name: (return type, [parameter, ...])} of what is defined behind EMU_API, in the text or by a macro."""
-    command = [*args.cc, '-E', '-P', '-D_GNU_SOURCE', '-DEMU_API=EMU_API', f'-I{TOP}', *(f'-I{i}' for i in args.include)]
+    command = [*args.cc, '-E', '-P', '-D_GNU_SOURCE', '-DEMU_API=EMU_API', f'-I{TOP}', f'-I{TOP}/include', *(f'-I{i}' for i in args.include)]
     found = {}
     for path in sources:
         run = subprocess.run([*command, path], capture_output=True, text=True, check=False)

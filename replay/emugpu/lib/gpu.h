@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 #include <cuda.h>
 

@@ -128,7 +128,7 @@ static int post(const struct gpuemu_launch *launch, void *const *args, void *con
 		first = comm->serving == w->number;
 	}
 	pthread_mutex_unlock(&comm->lock);
-	return r < 0 ? 0 : r > 0 && first ? GPUEMU_ALL_CAME : GPUEMU_POSTED;
+	return r < 0 ? 0 : r > 0 && first ? GPUEMU_ALL_ARRIVED : GPUEMU_POSTED;
 }
 
 static int exchange(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
@@ -189,7 +189,7 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	ncclComm_t comm = w->comm;
 	int r;
 
-	take_turn(comm, w->number == UINT64_MAX ? launch->turn : w->number);
+	take_turn(comm, w->number == UINT64_MAX ? launch->ticket : w->number);
 	r = w->operation.kind == EMU_SEND_RECV ? transfer(w, launch) : collective(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/runtime/runtime.h"
-#include "replay/emugpu/gpuemu.h"
 #include "replay/emugpu/versions.h"
+#include <gpuemu.h>
 
 #include <errno.h>
 #include <pthread.h>

@@ -83,7 +83,7 @@ static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struc
 		.shared_bytes = k->shared_bytes,
 		.device = track->device->ordinal,
 		.start_ns = ready_ns,
-		.turn = k->turn,
+		.ticket = k->ticket,
 	};
 }
 

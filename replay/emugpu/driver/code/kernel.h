@@ -6,7 +6,7 @@
 
 #include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/device.h"
-#include "replay/emugpu/gpuemu.h"
+#include <gpuemu.h>
 
 /* A CUfunction and a CUkernel alike; owned by its module. */
 struct emu_function {

@@ -203,7 +203,7 @@ static int graph_blocks(const struct emu_op *op)
 static void graph_release(struct emu_op *op)
 {
 	plan_drop(take(op->graph.plan));
-	free(take(op->graph.turns));
+	free(take(op->graph.tickets));
 }
 
 static int64_t graph_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
@@ -220,8 +220,8 @@ static int64_t graph_run(struct emu_op *op, struct emu_track *track, int64_t rea
 		for (uint32_t k = 0; k < s->n_deps; k++)
 			own.tail_ns = moment_wait(own.tail_ns,
 						  x->steps[x->deps[s->first_dep + k]].end_ns, 0);
-		if (op->graph.turns && s->op.type == &emu_kernel_type)
-			s->op.kernel.turn = op->graph.turns[i];
+		if (op->graph.tickets && s->op.type == &emu_kernel_type)
+			s->op.kernel.ticket = op->graph.tickets[i];
 		if (!s->disabled)
 			emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;
@@ -309,7 +309,7 @@ EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture)
 		return emu_capture_spoil(s);
-	if (issue(op.graph.plan, &op.graph.turns) < 0)
+	if (issue(op.graph.plan, &op.graph.tickets) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	__atomic_add_fetch(&op.graph.plan->refs, 1, __ATOMIC_RELAXED);
 	return emu_submit(self, s, &op);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Registers host kernels: host implementations of a program's kernels, which emulated GPUs run in
+ * their place. A program registers its own; a plug-in named in $GPUEMU_PLUGINS (gpuemu --kernels)
+ * registers those of others. C and C++. Includes no CUDA header and links against nothing; on a
+ * real GPU registration does nothing.
+ *
+ * A kernel is found by name: the symbol in the image ("_Z5saxpyifPKfPf"), or the plain name
+ * ("saxpy"; with templates as the demangler writes it, "scale<float>"). In a .cu file:
+ *
+ *     __global__ void saxpy(int n, float a, const float *x, float *y) { ... }
+ *     static void saxpy_host(int n, float a, const float *x, float *y) { ... the whole grid ... }
+ *     GPUEMU_HOST_KERNEL(saxpy, saxpy_host)
+ *
+ * A kernel without a host kernel takes its time and leaves memory unchanged; gpuemu names such
+ * kernels at the end of the run.
+ */
+#ifndef GPUEMU_H
+#define GPUEMU_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gpuemu_launch {
+	const char *name;
+	uint32_t grid[3], block[3], shared_bytes;
+	int device;
+	int64_t start_ns; /* virtual time at which all earlier work of the stream has ended */
+	int64_t end_ns;	  /* `run` may set it; 0: `cost` or the model decides */
+	int error; /* a CUresult that `run` may set; the context is then lost, as after a fault */
+	uint64_t ticket; /* the value that `issue` returned, for a kernel node of a graph */
+};
+
+enum gpuemu_math {
+	GPUEMU_FP32,
+	GPUEMU_FP64,
+	GPUEMU_TF32,
+	GPUEMU_FP16, /* and bfloat16 */
+	GPUEMU_FP8,
+	GPUEMU_INT8,
+	GPUEMU_MATHS
+};
+
+/* The work of one launch, for the roofline. */
+struct gpuemu_cost {
+	double flops;
+	double bytes; /* read and written */
+	enum gpuemu_math math;
+	int64_t ns; /* if not 0: the duration; the other members are ignored */
+};
+
+/* `run` may wait for other GPUs or processes. It runs in a thread of its own, and the launching
+ * call returns at once. */
+#define GPUEMU_BLOCKS 1u
+
+/* `post` is set. The driver may call it before `run`, while earlier work of the stream is still
+ * running, to announce the launch to the participants for which `run` will wait. `run` follows in
+ * any case. */
+#define GPUEMU_POSTS 2u
+
+/* Results of `post`. */
+enum { GPUEMU_POSTED = 1, GPUEMU_ALL_ARRIVED };
+
+/* `issue` is set. */
+#define GPUEMU_ISSUES 4u
+
+struct gpuemu_kernel {
+	const char *name;
+	unsigned flags;
+	/* Runs the whole grid. args[i] points to the i-th parameter; device memory is readable and
+	 * writable at its device address. */
+	void (*run)(struct gpuemu_launch *launch, void *const *args);
+	void (*cost)(const struct gpuemu_launch *launch, void *const *args,
+		     struct gpuemu_cost *ret); /* may be NULL */
+	void *context;			       /* for the owner of the host kernel */
+	/* Sizes of the parameters, for images without parameter layouts; may be NULL. */
+	const size_t *arg_bytes;
+	unsigned n_args;
+	/* Announces a launch that starts at launch->start_ns or, if `before` is not NULL, gap_ns
+	 * after the end of the posted launch with parameters before[]. args[] are the parameters
+	 * that `run` will get. Returns 0 (not posted), GPUEMU_POSTED, or GPUEMU_ALL_ARRIVED
+	 * (posted, and `run` would no longer wait). */
+	int (*post)(const struct gpuemu_launch *launch, void *const *args, void *const *before,
+		    int64_t gap_ns);
+	/* Called at each launch of a graph that contains the kernel, on the launching thread, in
+	 * the order in which the graph's kernels will run, before any `run`. The result becomes
+	 * launch->ticket. */
+	uint64_t (*issue)(void *const *args);
+};
+
+/* The functions below are exported by the emulated libcuda.so.1. Any thread may call them. */
+
+/* Registers a host kernel; it replaces an earlier one of the same name. `k` is not copied. 0 or
+ * -ENOMEM. Also exported by the emulated libcudart.so.13. */
+typedef int gpuemu_register_kernel_fn(const struct gpuemu_kernel *k);
+
+/* Reads a value of the device's GPU model (data/gpus), for example "nvlink_bytes_per_s". 0, or
+ * -ENOENT. */
+typedef int gpuemu_device_value_fn(int device, const char *key, double *ret);
+
+/* The duration of such a collective in the trace given by gpuemu --timing; -1 if the trace has
+ * none. `kind` is "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+ * "all_to_all", "gather", "scatter" or "send_recv"; `bytes` is the larger of a rank's input and
+ * output. */
+typedef int64_t gpuemu_recorded_ns_fn(const char *kind, unsigned ranks, uint64_t bytes);
+
+/* Returns whether kernels of the device may access [address, address + bytes). A host kernel sets
+ * launch->error for memory outside, where the real kernel would fault. */
+typedef int gpuemu_reaches_fn(int device, uint64_t address, uint64_t bytes);
+
+/* Reports why an operation is about to fail, on stderr and to the program's log callbacks:
+ * `problem`, and its cause if known. */
+typedef void gpuemu_explain_fn(const char *problem);
+
+static inline void gpuemu_register(const struct gpuemu_kernel *k)
+{
+	gpuemu_register_kernel_fn *f =
+		(gpuemu_register_kernel_fn *)dlsym(RTLD_DEFAULT, "gpuemu_register_kernel");
+
+	if (f)
+		f(k);
+}
+
+#ifdef __cplusplus
+}
+
+template <typename... P> struct gpuemu_adapter {
+	static const size_t n = sizeof...(P);
+	static const size_t *sizes()
+	{
+		static const size_t all[] = {sizeof(P)..., 0};
+		return all;
+	}
+	template <void (*host)(P...), size_t... i> struct call {
+		static void run(struct gpuemu_launch *, void *const *args)
+		{
+			(void)args;
+			host(*static_cast<P *>(args[i])...);
+		}
+	};
+	template <size_t... i> struct indices {
+	};
+	template <size_t n, size_t... i> struct count : count<n - 1, n - 1, i...> {
+	};
+	template <size_t... i> struct count<0, i...> {
+		typedef indices<i...> type;
+	};
+	typedef void (*runner)(struct gpuemu_launch *, void *const *);
+	template <void (*host)(P...), size_t... i> static runner choose(indices<i...>)
+	{
+		return &call<host, i...>::run;
+	}
+	template <void (*host)(P...)> static runner run_of()
+	{
+		return choose<host>(typename count<sizeof...(P)>::type());
+	}
+};
+
+template <typename... P> gpuemu_adapter<P...> gpuemu_parameters(void (*)(P...));
+
+#define GPUEMU_JOIN_(a, b) a##b
+#define GPUEMU_JOIN(a, b) GPUEMU_JOIN_(a, b)
+#define GPUEMU_HOST_KERNEL_NAMED(kernel, host)                                                     \
+	static int GPUEMU_JOIN(gpuemu_registered_, __LINE__) = [] {                                \
+		typedef decltype(gpuemu_parameters(&host)) adapter;                                \
+		static const struct gpuemu_kernel k = {                                            \
+			kernel,	    0,	     adapter::run_of<&host>(),                             \
+			nullptr,    nullptr, adapter::sizes(),                                     \
+			adapter::n, nullptr};                                                      \
+		gpuemu_register(&k);                                                               \
+		return 0;                                                                          \
+	}();
+#define GPUEMU_HOST_KERNEL(kernel, host) GPUEMU_HOST_KERNEL_NAMED(#kernel, host)
+#endif
+
+#endif
