@@ -31,10 +31,18 @@ cat >"$work/until.sh" <<'SH'
 >"$0.began"
 while [ ! -e "$0.go" ]; do sleep 0.05; done
 SH
+# stop PID: stops the process, and waits until it is.
+is_stopped() { grep -q '^State:[[:space:]]*T' "/proc/$1/status"; }
+stop() {
+	kill -STOP "$1"
+	eventually is_stopped "$1"
+}
 setsid gpucapture -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/until.sh" "$program" >/dev/null 2>&1 &
 pid=$!
 eventually test -e "$work/until.sh.began" || die "it did not begin"
+stop $pid # first: it would start another recorder
 for child in $(pgrep -P $pid -x gpucapture); do
+	stop "$child"
 	kill -9 $(pgrep -P "$child" -x gpucapture) "$child"
 done
 kill -9 $pid
