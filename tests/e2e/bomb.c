@@ -27,26 +27,33 @@ static void file(struct text *t, uint8_t kind, uint32_t number, uint32_t names_r
 	fmt_file_header_put(t, &h);
 }
 
-static void chunk(struct text *t, struct fmt_chunk *c, const struct text *raw)
+/* Compresses `raw` into `frame`, and sets the sizes and the hash of `c`. Input that repeats one
+ * byte becomes equally small at each level. */
+static void pack(struct text *frame, struct fmt_chunk *c, const struct text *raw)
 {
-	scoped(text_done) struct text frame = {0};
 	size_t cut = raw->len;
 
 	must(raw->error, "memory");
-	must(fmt_frame_pack(&frame, raw->data, &cut, 1, 19), "pack");
-	c->frame_bytes = frame.len;
+	must(fmt_frame_pack(frame, raw->data, &cut, 1, 1), "pack");
+	c->frame_bytes = frame->len;
 	c->raw_bytes = raw->len;
-	c->hash = fmt_hash(frame.data, frame.len);
+	c->hash = fmt_hash(frame->data, frame->len);
+}
+
+static void chunk(struct text *t, const struct fmt_chunk *c, const struct text *frame)
+{
 	fmt_chunk_header_put(t, c);
-	text_bytes(t, frame.data, frame.len);
+	text_bytes(t, frame->data, frame->len);
 }
 
 static void names_chunk(struct text *t, const struct text *raw)
 {
 	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
+	scoped(text_done) struct text frame = {0};
 
+	pack(&frame, &c, raw);
 	file(t, FMT_FILE_NAMES, 0, 0);
-	chunk(t, &c, raw);
+	chunk(t, &c, &frame);
 	file(t, FMT_FILE_RANK, 0, 0);
 }
 
@@ -96,7 +103,7 @@ static void templates(struct text *t)
 static void calls(struct text *t)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
-	scoped(text_done) struct text names = {0}, raw = {0};
+	scoped(text_done) struct text names = {0}, raw = {0}, frame = {0};
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
 	struct fmt_track track = {.kind = FMT_THREAD, .pid = 1, .tid = 1};
 	struct fmt_template template = {.kind = FMT_CALL};
@@ -118,10 +125,11 @@ static void calls(struct text *t)
 	must(fmt_slice_code(&s, n, 0, &parts), "slice");
 	must((int)fmt_slice_put(&parts, NULL, 0, &raw), "slice");
 	free(s.events);
+	pack(&frame, &c, &raw); /* the same bytes for each slice */
 	for (c.slice = 0; c.slice < 1000; c.slice++) {
 		c.n_records[FMT_CALL] = s.n_events;
 		c.first_number = c.slice * s.n_events;
-		chunk(t, &c, &raw);
+		chunk(t, &c, &frame);
 	}
 }
 
