@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 static int make_block(void *context, void **ret, size_t *bytes)
@@ -136,7 +137,7 @@ static void *reserve_some(void *arg)
 		size_t now;
 
 		fs_cache_reserve(r->cache, 1500);
-		now = r->now += 1500;
+		now = atomic_fetch_add(&r->now, 1500) + 1500;
 		if (now > r->most)
 			r->most = now;
 		usleep(100);

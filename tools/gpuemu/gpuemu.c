@@ -85,7 +85,7 @@ static int preload(const char *folder)
 
 		/* Of a build with a sanitizer. AddressSanitizer has to be first, ThreadSanitizer
 		 * behind our pthread_create(), so that it knows each thread from its begin on. */
-		if (i == SANITIZER_INDEX && SANITIZER[0]) {
+		if (i == SANITIZER_INDEX && SANITIZER[0] != '\0') {
 			if (list.len)
 				text_char(&list, ':');
 			text_str(&list, SANITIZER);
