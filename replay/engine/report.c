@@ -261,6 +261,6 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		  "waits can never end and were left out");
 	text_counted(out, r->ops, "operation", "operations");
 	text_str(out, " of ");
-	text_counted(out, r->n_gpus, "GPU", "GPUs");
+	text_counted(out, r->n_gpus, "rank", "ranks");
 	text_printf(out, " emulated in %.3f s\n", r->seconds);
 }

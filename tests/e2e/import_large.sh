@@ -10,7 +10,7 @@ awk 'BEGIN {
 		printf ",{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"n\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1}", i * 7919 % 3000000
 	print "]}"
 }' | gputrace import -o step - >report
-grep -q '1200001 range' report || die "$(cat report)"
+grep -q '1,200,001 ranges' report || die "$(cat report)"
 gputrace verify step
 gputrace info --json step >info
 tr -d ' \n' <info | has_line '"iterations":\[{"iteration":7,"gpus":\[{"gpu":0,"start_ns":0,"duration_ns":3000000000'

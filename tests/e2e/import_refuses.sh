@@ -77,7 +77,7 @@ prints_nothing find . -name 'interrupted*'
 
 # What is no JSON and is read all the same: counted, and written as JSON again.
 gputrace import -o lax "$SOURCE/tests/fuzz/corpus/kineto/lax.json" >report
-has_line ' 5 values are no numbers' <report
+has_line ' 5 values are invalid in JSON' <report
 has_line ' 3 commas that nothing follows' <report
 has_line 'skipped .* 1  ph X, cat kernel: its time is no number' <report
 gputrace export -o lax.json lax

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/render/grid.h"
 #include "formats/trace/json.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/joining.h"
@@ -92,16 +93,25 @@ static void report_json(const char *output, const struct list *l, const struct f
 
 static void report(const char *output, const struct list *l, const struct fmt_join_result *r)
 {
-	printf("%s: %u rank%s of %zu part%s\n", output, r->n_ranks, r->n_ranks == 1 ? "" : "s",
-	       l->n_traces, l->n_traces == 1 ? "" : "s");
+	scoped(text_done) struct text out = {0};
+
+	text_printf(&out, "%s: ", output);
+	text_counted(&out, r->n_ranks, "rank", "ranks");
+	text_str(&out, " of ");
+	text_counted(&out, l->n_traces, "part", "parts");
+	text_char(&out, '\n');
 	for (size_t i = 0; i < l->n_absent; i++)
-		printf("  missing: what ran on %s\n", l->absent[i]);
-	if (r->n_clocks > 1)
-		printf("  %u of %u clocks aligned by %zu collectives, which end within %.1f us at "
-		       "the median, %.1f us at 95 %%, %.1f us at most\n",
-		       r->n_aligned + 1, r->n_clocks, r->error.moments,
-		       (double)r->error.p50_ns / 1e3, (double)r->error.p95_ns / 1e3,
-		       (double)r->error.max_ns / 1e3);
+		text_printf(&out, "  missing: what ran on %s\n", l->absent[i]);
+	if (r->n_clocks > 1) {
+		text_printf(&out, "  %u of %u clocks aligned by ", r->n_aligned + 1, r->n_clocks);
+		text_counted(&out, r->error.moments, "collective, which ends",
+			     "collectives, which end");
+		text_printf(&out,
+			    " within %.1f us at the median, %.1f us at 95 %%, %.1f us at most\n",
+			    (double)r->error.p50_ns / 1e3, (double)r->error.p95_ns / 1e3,
+			    (double)r->error.max_ns / 1e3);
+	}
+	printf("%.*s", (int)out.len, out.data ? out.data : "");
 }
 
 static int run(const struct cli_args *args)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
+#include "formats/render/grid.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
@@ -90,8 +91,9 @@ static void put_summary(struct report *r, const struct fmt_verified *v)
 		fmt_json_close(&r->json, '}');
 		return;
 	}
-	text_printf(r->out, "%" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64 " bytes: ", v->files,
-		    v->chunks, v->bytes);
+	text_counted(r->out, v->files, "file, ", "files, ");
+	text_counted(r->out, v->chunks, "chunk, ", "chunks, ");
+	text_counted(r->out, v->bytes, "byte: ", "bytes: ");
 	if (v->problems == 0)
 		text_printf(r->out, "whole\nid %s\n", v->id);
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gputrace/import_report.h"
 
+#include "formats/render/grid.h"
 #include "formats/trace/json.h"
 
 #include <inttypes.h>
@@ -38,12 +39,18 @@ static struct sums sum(const struct kineto_report *r)
 	return s;
 }
 
-static void put_count(struct text *t, const char *before, uint64_t n, const char *what)
-{
-	text_printf(t, "%s%" PRIu64 " %s", before, n, what);
-}
+static const char *const plurals[FMT_KINDS] = {
+	[FMT_CALL] = "calls",
+	[FMT_KERNEL] = "kernels",
+	[FMT_MEMCPY] = "memcpys",
+	[FMT_MEMSET] = "memsets",
+	[FMT_COLLECTIVE] = "collectives",
+	[FMT_SYNC] = "syncs",
+	[FMT_RANGE] = "ranges",
+	[FMT_MARK] = "marks",
+};
 
-/* The kinds that there are, and how many of each. */
+/* The number of records of each kind, without kinds that have none. */
 static void put_kinds(struct text *t, const uint64_t *by_kind)
 {
 	const char *before = "";
@@ -51,7 +58,8 @@ static void put_kinds(struct text *t, const uint64_t *by_kind)
 	for (int kind = 0; kind < FMT_KINDS; kind++) {
 		if (!by_kind[kind])
 			continue;
-		put_count(t, before, by_kind[kind], fmt_kind_name((enum fmt_kind)kind));
+		text_str(t, before);
+		text_counted(t, by_kind[kind], fmt_kind_name((enum fmt_kind)kind), plurals[kind]);
 		before = ", ";
 	}
 }
@@ -91,24 +99,33 @@ static void put_left_out(struct text *t, const struct kineto_report *r, const ch
 	}
 }
 
+/* A line, if there is anything to count. */
+static void put_note(struct text *t, uint64_t n, const char *one, const char *many)
+{
+	if (!n)
+		return;
+	text_str(t, "  ");
+	text_counted(t, n, one, many);
+	text_char(t, '\n');
+}
+
 static void put_notes(struct text *t, const struct sums *s)
 {
-	if (s->no_call)
-		put_count(t, "  ", s->no_call, "operations were launched before the recording\n");
-	if (s->no_duration)
-		put_count(t, "  ", s->no_duration, "events have no duration: kept as 0\n");
-	if (s->rounded)
-		put_count(t, "  ", s->rounded, "times were rounded to the nanosecond\n");
-	if (s->not_numbers)
-		put_count(t, "  ", s->not_numbers,
-			  "values are no numbers in JSON (NaN, Infinity): kept as texts\n");
-	if (s->guessed)
-		put_count(t, "  ", s->guessed,
-			  "operations may be of several processes, whose devices have the same "
-			  "number: given to whom they fit best; import a file of each rank to be "
-			  "sure\n");
-	if (s->commas)
-		put_count(t, "  ", s->commas, "commas that nothing follows were left out\n");
+	put_note(t, s->no_call, "operation was launched before the recording",
+		 "operations were launched before the recording");
+	put_note(t, s->no_duration, "event has no duration: kept as 0",
+		 "events have no duration: kept as 0");
+	put_note(t, s->rounded, "time was rounded to the nanosecond",
+		 "times were rounded to the nanosecond");
+	put_note(t, s->not_numbers, "value is invalid in JSON (NaN, Infinity): kept as text",
+		 "values are invalid in JSON (NaN, Infinity): kept as text");
+	put_note(t, s->guessed,
+		 "operation may belong to several processes, whose devices have the same number: "
+		 "assigned to the best match; import one file per rank to be sure",
+		 "operations may belong to several processes, whose devices have the same number: "
+		 "assigned to the best match; import one file per rank to be sure");
+	put_note(t, s->commas, "comma that nothing follows was left out",
+		 "commas that nothing follows were left out");
 }
 
 void import_report_text(struct text *t, const struct kineto_report *r, const char *output,
@@ -117,17 +134,25 @@ void import_report_text(struct text *t, const struct kineto_report *r, const cha
 	struct sums s = sum(r);
 	uint64_t bytes = fmt_trace_bytes(trace);
 
-	text_printf(t, "%s: %zu rank%s", output, r->n_ranks, r->n_ranks == 1 ? "" : "s");
+	text_printf(t, "%s: ", output);
+	text_counted(t, r->n_ranks, "rank", "ranks");
 	if (r->run_ranks > r->n_ranks)
 		text_printf(t, " of a run of %" PRIu64, r->run_ranks);
-	text_printf(t, ", %" PRIu64 " records in %" PRIu64 " bytes", s.kept, bytes);
+	text_str(t, ", ");
+	text_counted(t, s.kept, "record", "records");
+	text_str(t, " in ");
+	text_counted(t, bytes, "byte", "bytes");
 	if (s.kept)
 		text_printf(t, " (%.2f each)", (double)bytes / (double)s.kept);
-	text_printf(t, "\n  read     %10" PRIu64 "  events, %" PRIu64 " bytes of JSON\n", s.read,
-		    r->bytes);
+	text_printf(t, "\n  read     %10" PRIu64 "  %s, ", s.read,
+		    s.read == 1 ? "event" : "events");
+	text_counted(t, r->bytes, "byte", "bytes");
+	text_str(t, " of JSON\n");
 	text_printf(t, "  kept     %10" PRIu64 "  ", s.kept + s.names);
 	put_kinds(t, s.by_kind);
-	put_count(t, s.kept ? ", " : "", s.names, "name\n");
+	text_str(t, s.kept ? ", " : "");
+	text_counted(t, s.names, "name", "names");
+	text_char(t, '\n');
 	put_left_out(t, r, "implied");
 	put_left_out(t, r, "skipped");
 	put_notes(t, &s);
