@@ -27,12 +27,6 @@ KNOWN_CIRCLES = {
     ('capture/recorder', 'capture/recorder/trace'),
     ('capture/recorder/graphs', 'capture/recorder/process'),
     ('capture/recorder/process', 'capture/recorder/trace'),
-    ('replay/emugpu/driver', 'replay/emugpu/driver/code'),
-    ('replay/emugpu/driver', 'replay/emugpu/driver/graph'),
-    ('replay/emugpu/driver', 'replay/emugpu/driver/memory'),
-    ('replay/emugpu/driver/code', 'replay/emugpu/driver/graph'),
-    ('replay/emugpu/driver/code', 'replay/emugpu/driver/memory'),
-    ('replay/emugpu/driver/graph', 'replay/emugpu/driver/memory'),
 }
 
 # A header of another project, and the one place that may include it.

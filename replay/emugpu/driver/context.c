@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/stream.h"
 
@@ -337,7 +337,7 @@ EMU_API CUresult cuCtxSynchronize(void)
 	CUresult r = emu_current(self, &c);
 
 	if (!r)
-		r = emu_capture_allows(self);
+		r = emu_capture_check(self);
 	return r ? r : emu_context_wait(self, c);
 }
 
@@ -348,7 +348,7 @@ EMU_API CUresult cuCtxSynchronize_v2(CUcontext context)
 	CUresult r = context_of(self, context, &c);
 
 	if (!r)
-		r = emu_capture_allows(self);
+		r = emu_capture_check(self);
 	return r ? r : emu_context_wait(self, c);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/device.h"
 #include "base/host.h"
-#include "replay/emugpu/driver/code/kernel.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/host_kernel.h"
+#include "replay/emugpu/driver/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static CUresult init(void)
 	init_clock(&emu.devices[0].model);
 	emu_devices_count_in(emu_clock_process());
 	emu_clock_process()->driver_ns = host_clock_ns(CLOCK_MONOTONIC);
-	emu_kernels_load();
+	emu_host_kernels_load();
 	return CUDA_SUCCESS;
 }
 

@@ -114,6 +114,4 @@ void emu_devices_count_in(struct emu_run_process *p);
 
 /* The public functions beyond CUDA's; those of the clock are in clock.h. */
 gpuemu_device_value_fn gpuemu_device_value;
-gpuemu_recorded_ns_fn gpuemu_recorded_ns;
 gpuemu_reaches_fn gpuemu_reaches;
-gpuemu_register_kernel_fn gpuemu_register_kernel;

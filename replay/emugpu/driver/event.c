@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/logs.h"
-#include "replay/emugpu/driver/memory/ipc.h"
+#include "replay/emugpu/driver/shared_event.h"
 #include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>
@@ -144,7 +144,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->capture)
 		return CUDA_ERROR_CAPTURED_EVENT;
-	r = emu_capture_allows(self);
+	r = emu_capture_check(self);
 	if (r)
 		return r;
 	r = emu_context_error(e->context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/stream.h"
 #include "base/array.h"
-#include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/logs.h"
-#include "replay/emugpu/driver/memory/ipc.h"
+#include "replay/emugpu/driver/shared_event.h"
 #include <gpuemu.h>
 
 #include <linux/futex.h>
@@ -420,7 +420,7 @@ static CUresult asked(struct emu_thread *self, CUstream handle, struct emu_strea
 {
 	CUresult r = emu_stream_of(self, handle, ret);
 
-	return r || !(*ret)->capture ? r : emu_capture_spoil(*ret);
+	return r || !(*ret)->capture ? r : emu_capture_invalidate(*ret);
 }
 
 EMU_API CUresult cuStreamSynchronize(CUstream handle)

@@ -2,7 +2,8 @@
 #include "replay/emugpu/driver/timing.h"
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/name.h"
+#include "replay/emugpu/refuse.h"
 
 #include <inttypes.h>
 #include <stdio.h>

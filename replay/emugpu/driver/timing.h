@@ -4,6 +4,7 @@
  * thread. */
 #pragma once
 
+#include <gpuemu.h>
 #include <stdint.h>
 
 /* A kernel and shape. */
@@ -24,3 +25,5 @@ void emu_timing_find(const char *symbol, const struct emu_timing **ret,
  * in"), or a collective ("all_reduce") of so many ranks, else 0. Between two sizes that were
  * recorded it is on the line between them; beyond them -1, nobody knows. */
 int64_t emu_timing_ns(const char *what, uint32_t ranks, uint64_t bytes);
+
+gpuemu_recorded_ns_fn gpuemu_recorded_ns;

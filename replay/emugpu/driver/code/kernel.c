@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/code/kernel.h"
 
-#include "replay/emugpu/driver/code/missing.h"
+#include "replay/emugpu/driver/missing.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gpuemu_kernel *twin_of(const struct emu_op *op)
+static const struct gpuemu_kernel *host_kernel_of(const struct emu_op *op)
 {
-	return emu_twin(op->kernel.function);
+	return emu_host_kernel_of(op->kernel.function);
 }
 
 static int kernel_blocks(const struct emu_op *op)
 {
-	const struct gpuemu_kernel *twin = twin_of(op);
+	const struct gpuemu_kernel *host = host_kernel_of(op);
 
-	return twin && twin->flags & GPUEMU_BLOCKS;
+	return host && host->flags & GPUEMU_BLOCKS;
 }
 
-/* The sizes of the parameters: as the image tells, or as the code's author does. */
+/* The size of parameter i: from the image, else from the host kernel. Returns 0 at the end. */
 static int param_bytes(const struct emu_op *op, int i, size_t *ret)
 {
 	const struct emu_entry *e = op->kernel.function->entry;
-	const struct gpuemu_kernel *twin = twin_of(op);
+	const struct gpuemu_kernel *host = host_kernel_of(op);
 
 	if (e->n_params >= 0 && i < e->n_params)
 		*ret = e->params[i].bytes;
-	else if (e->n_params < 0 && twin && twin->arg_bytes && i < (int)twin->n_args)
-		*ret = twin->arg_bytes[i];
+	else if (e->n_params < 0 && host && host->arg_bytes && i < (int)host->n_args)
+		*ret = host->arg_bytes[i];
 	else
 		return 0;
 	return 1;
@@ -37,7 +37,7 @@ static int param_bytes(const struct emu_op *op, int i, size_t *ret)
 static int kernel_own(struct emu_op *op)
 {
 	struct emu_kernel_op *k = &op->kernel;
-	const struct gpuemu_kernel *twin = twin_of(op);
+	const struct gpuemu_kernel *host = host_kernel_of(op);
 	size_t bytes = 0, total = 0;
 	int n = 0;
 
@@ -47,7 +47,7 @@ static int kernel_own(struct emu_op *op)
 		total += (bytes + 15) & ~(size_t)15;
 		n++;
 	}
-	if (n == 0 && k->function->entry->n_params < 0 && twin)
+	if (n == 0 && k->function->entry->n_params < 0 && host)
 		return 0;
 	void **args = malloc((size_t)n * sizeof(void *) + 16 + total);
 
@@ -90,25 +90,25 @@ static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struc
 static int kernel_post(struct emu_op *op, const struct emu_op *before, struct emu_track *track,
 		       int64_t ready_ns, int64_t gap_ns)
 {
-	const struct gpuemu_kernel *twin = twin_of(op);
+	const struct gpuemu_kernel *host = host_kernel_of(op);
 	struct gpuemu_launch l = launch_of(&op->kernel, track, ready_ns);
 
-	if (!twin || !(twin->flags & GPUEMU_POSTS) || !op->kernel.args_copy ||
-	    (before && twin_of(before)->post != twin->post))
+	if (!host || !(host->flags & GPUEMU_POSTS) || !op->kernel.args_copy ||
+	    (before && host_kernel_of(before)->post != host->post))
 		return 0;
-	return twin->post(&l, op->kernel.args, before ? before->kernel.args : NULL, gap_ns);
+	return host->post(&l, op->kernel.args, before ? before->kernel.args : NULL, gap_ns);
 }
 
 static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_kernel_op *k = &op->kernel;
-	const struct gpuemu_kernel *twin = twin_of(op);
+	const struct gpuemu_kernel *host = host_kernel_of(op);
 	struct gpuemu_launch l = launch_of(k, track, ready_ns);
 	double share;
 	int64_t ns = emu_kernel_ns(track->device, k->function, &l, k->args, &share);
 
-	if (twin && twin->flags & GPUEMU_BLOCKS) {
-		twin->run(&l, k->args);
+	if (host && host->flags & GPUEMU_BLOCKS) {
+		host->run(&l, k->args);
 		if (l.end_ns == 0)
 			l.end_ns = moment_after(ready_ns, ns);
 		emu_device_run(track->device, EMU_COMPUTE, ready_ns, l.end_ns);
@@ -117,14 +117,14 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 			emu_device_take(track->device, EMU_COMPUTE, ready_ns, ns, share);
 
 		l.start_ns = taken.start_ns;
-		if (twin && twin->run)
-			twin->run(&l, k->args);
+		if (host && host->run)
+			host->run(&l, k->args);
 		else
 			emu_missing_launched(op);
 		if (l.end_ns == 0)
 			l.end_ns = taken.end_ns;
 	}
-	if (twin && twin->run)
+	if (host && host->run)
 		emu_missing_computed(op);
 	if (l.error && !__atomic_load_n(&track->context->error, __ATOMIC_RELAXED))
 		__atomic_store_n(&track->context->error, l.error, __ATOMIC_RELEASE);
@@ -133,12 +133,12 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 
 int emu_kernel_issue(const struct emu_op *op, uint64_t *ret)
 {
-	const struct gpuemu_kernel *twin = op->type == &emu_kernel_type ? twin_of(op) : NULL;
+	const struct gpuemu_kernel *host = op->type == &emu_kernel_type ? host_kernel_of(op) : NULL;
 
-	if (!twin || !(twin->flags & GPUEMU_ISSUES))
+	if (!host || !(host->flags & GPUEMU_ISSUES))
 		return 0;
 	if (ret)
-		*ret = twin->issue(op->kernel.args);
+		*ret = host->issue(op->kernel.args);
 	return 1;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels: what is known of them from their image, the code that stands in for them, and how long
- * they take. */
+/* Kernels: what their image says about them, their host kernels, and their durations. */
 #pragma once
 
 #include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/host_kernel.h"
+
 #include <gpuemu.h>
 
 /* A CUfunction and a CUkernel alike; owned by its module. */
@@ -15,8 +16,7 @@ struct emu_function {
 	const struct emu_entry *entry;
 	int dynamic_shared_bytes; /* the most that a launch may ask for */
 	int carveout;
-	const struct gpuemu_kernel *twin; /* as of `generation` of the registry */
-	unsigned generation;
+	struct emu_host_kernel host_kernel;
 	struct emu_missing *missing; /* NULL: not launched without a host kernel so far */
 	int loaded; /* it was launched, or asked about what is known once it is loaded */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
@@ -34,28 +34,23 @@ struct emu_module {
 	struct emu_module *next;	     /* of those unloaded */
 };
 
-/* NULL when `f` is no function. */
+/* NULL for an invalid handle. */
 struct emu_function *emu_function_of(CUfunction f);
 
-/* Plug-ins and recorded durations, from $GPUEMU_PLUGINS and $GPUEMU_TIMING. */
-void emu_kernels_load(void);
-
-/* The code registered for a function, or NULL. */
-const struct gpuemu_kernel *emu_twin(struct emu_function *f);
-/* The name as people write it, on the heap; a copy of `symbol` where nothing demangles it. */
-char *emu_name_demangle(const char *symbol);
-/* The same without return type and parameters: "at::native::reduce_kernel<512, 1, ...>"; NULL
- * without memory. */
-char *emu_name_plain(const char *symbol);
+/* The host kernel of a function, or NULL. */
+static inline const struct gpuemu_kernel *emu_host_kernel_of(struct emu_function *f)
+{
+	return emu_host_kernel_find(f->entry->name, &f->host_kernel);
+}
 
 /* How long a launch takes on `d`, and how much of its multiprocessors it fills (0 to 1). */
 int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 		      const struct gpuemu_launch *launch, void *const *args, double *share);
 
-/* Whether the op is a kernel that is told of each launch of a graph that it is in; `ret`, which may
- * be NULL: tells it, and gets its turn. */
+/* Returns whether the op is a kernel whose host kernel has `issue`; if so, and `ret` is not NULL,
+ * calls it for a launch of a graph and stores the ticket. */
 int emu_kernel_issue(const struct emu_op *op, uint64_t *ret);
 
-/* Blocks of this shape that a multiprocessor holds. */
+/* Blocks of this shape that fit on a multiprocessor at once. */
 int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int block_threads,
 		  size_t shared_bytes);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/code/missing.h"
+#include "replay/emugpu/driver/missing.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/notes.h"
 
 #include <inttypes.h>

@@ -3,9 +3,9 @@
 /* Modules and libraries: images loaded, their kernels by name, their variables in memory. */
 #include "base/array.h"
 #include "base/scope.h"
+#include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/code/kernel.h"
-#include "replay/emugpu/driver/graph/graph.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/memory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -185,7 +185,7 @@ EMU_API CUresult cuModuleLoadData(CUmodule *ret, const void *image)
 	CUresult r = emu_current(self, &c);
 
 	if (!r)
-		r = emu_capture_allows(self);
+		r = emu_capture_check(self);
 	if (r)
 		return r;
 	if (!ret || !image)

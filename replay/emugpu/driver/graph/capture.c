@@ -36,13 +36,13 @@ static int add_fronts(struct emu_stream *s, struct emu_node *const *nodes, size_
 	return 0;
 }
 
-CUresult emu_capture_spoil(struct emu_stream *s)
+CUresult emu_capture_invalidate(struct emu_stream *s)
 {
 	s->capture->state = EMU_CAPTURE_INVALID;
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-CUresult emu_capture_allows(struct emu_thread *self)
+CUresult emu_capture_check(struct emu_thread *self)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -77,7 +77,7 @@ CUresult emu_capture_add(struct emu_stream *s, struct emu_op *op)
 	}
 	if (op->type == &emu_kernel_type && op->type->own(op) != 1) {
 		emu_op_done(op);
-		return emu_capture_spoil(s);
+		return emu_capture_invalidate(s);
 	}
 	kept = *op;
 	r = emu_graph_add(c->graph, &kept, s->fronts, s->n_fronts, &n);

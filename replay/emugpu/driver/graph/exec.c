@@ -308,7 +308,7 @@ EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	if (!op.graph.plan)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture)
-		return emu_capture_spoil(s);
+		return emu_capture_invalidate(s);
 	if (issue(op.graph.plan, &op.graph.tickets) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	__atomic_add_fetch(&op.graph.plan->refs, 1, __ATOMIC_RELAXED);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "replay/emugpu/driver/stream.h"
+#include "replay/emugpu/driver/capture.h"
 
 struct emu_node {
 	uint32_t magic;
@@ -79,18 +79,3 @@ struct emu_capture {
 	enum emu_capture_state state;
 	struct emu_capture *next; /* of all that are going on */
 };
-
-/* `op`, which is passed on, as the next node of the capture that `s` takes part in. */
-CUresult emu_capture_add(struct emu_stream *s, struct emu_op *op);
-
-/* What a call does that a capture does not allow; returns the error to give. */
-CUresult emu_capture_spoil(struct emu_stream *s);
-
-/* `s` waits for `e`, where one of them is captured. */
-CUresult emu_capture_wait(struct emu_stream *s, struct emu_event *e);
-
-/* `e` is recorded on `s`, which is captured. */
-CUresult emu_capture_record(struct emu_stream *s, struct emu_event *e);
-
-/* Whether a call that would disturb a capture may go on in this thread. */
-CUresult emu_capture_allows(struct emu_thread *self);

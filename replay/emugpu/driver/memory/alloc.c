@@ -2,8 +2,8 @@
 
 /* Device, page-locked and managed memory, and what is known of an address. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/graph/graph.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/memory.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ EMU_API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 	CUresult r = emu_current(self, &c);
 
 	if (!r)
-		r = emu_capture_allows(self);
+		r = emu_capture_check(self);
 	if (r)
 		return r;
 	if (!ret || bytes == 0)
@@ -62,7 +62,7 @@ EMU_API CUresult cuMemFree_v2(CUdeviceptr at)
 	CUresult r = emu_current(self, &c);
 
 	if (!r)
-		r = emu_capture_allows(self);
+		r = emu_capture_check(self);
 	if (r || !at)
 		return r;
 	if (found.base != at || (found.kind != EMU_DEVICE && found.kind != EMU_MANAGED))
@@ -115,7 +115,7 @@ EMU_API CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
 	uintptr_t at;
-	CUresult r = ret ? emu_capture_allows(self) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = ret ? emu_capture_check(self) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		r = map_host(self, bytes, EMU_PINNED, flags, &at);

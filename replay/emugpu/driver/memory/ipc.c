@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory and events of another process. A handle says in which process and in which of its files
- * the thing lies; while that process lives, /proc gives the file. Nothing is named, so nothing is
- * left behind. */
-#include "replay/emugpu/driver/memory/ipc.h"
+/* Memory and events of another process. A handle contains the process and its file descriptor;
+ * while the process lives, /proc/PID/fd opens the file. The files have no names, so none is left
+ * behind. */
 #include "base/scope.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/shared_event.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #define MAGIC 0x49706368u
 
@@ -107,115 +105,6 @@ EMU_API CUresult cuIpcCloseMemHandle(CUdeviceptr at)
 
 /* ---- events ---- */
 
-/* In a file that both processes map. */
-struct emu_shared_event {
-	int fd;		       /* the owner's */
-	uint32_t issued, done; /* how many records there were, and how many have happened */
-	int64_t end_ns;	       /* of the last that has */
-};
-
-static int happened(const struct emu_shared_event *e, uint32_t number)
-{
-	return (int32_t)(__atomic_load_n(&e->done, __ATOMIC_ACQUIRE) - number) >= 0;
-}
-
-int emu_shared_new(struct emu_shared_event **ret)
-{
-	scoped(close_fd) int fd = memfd_create("gpuemu-event", MFD_CLOEXEC);
-	struct emu_shared_event *e;
-
-	if (fd < 0 || ftruncate(fd, 4096) < 0)
-		return -errno;
-	e = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (e == MAP_FAILED)
-		return -errno;
-	e->fd = take_fd(fd);
-	*ret = e;
-	return 0;
-}
-
-void emu_shared_free(struct emu_shared_event *e, int owner)
-{
-	if (owner)
-		close(e->fd);
-	munmap(e, 4096);
-}
-
-static int64_t shared_record_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
-{
-	struct emu_shared_event *e = op->shared.event;
-
-	e->end_ns = ready_ns;
-	__atomic_store_n(&e->done, op->shared.number, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &e->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-	return ready_ns;
-}
-
-static const struct emu_op_type shared_record_type = {
-	.name = "record",
-	.node = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-	.light = 1,
-	.run = shared_record_run,
-};
-
-int64_t emu_shared_wait(struct emu_shared_event *e, uint32_t number)
-{
-	struct timespec a_second = {.tv_sec = 1};
-
-	while (!happened(e, number)) {
-		uint32_t seen = __atomic_load_n(&e->done, __ATOMIC_ACQUIRE);
-
-		if (!happened(e, number))
-			syscall(SYS_futex, &e->done, FUTEX_WAIT, seen, &a_second, NULL, 0);
-	}
-	return e->end_ns;
-}
-
-static int64_t shared_wait_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
-{
-	return moment_wait(ready_ns, emu_shared_wait(op->shared.event, op->shared.number),
-			   (int64_t)track->device->model.event_ns);
-}
-
-static int shared_wait_blocks(const struct emu_op *op)
-{
-	return !happened(op->shared.event, op->shared.number);
-}
-
-static const struct emu_op_type shared_wait_type = {
-	.name = "wait",
-	.node = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-	.light = 1,
-	.blocks = shared_wait_blocks,
-	.run = shared_wait_run,
-};
-
-CUresult emu_shared_submit(struct emu_thread *self, struct emu_shared_event *e,
-			   struct emu_stream *s, int records)
-{
-	struct emu_op op = {.type = records ? &shared_record_type : &shared_wait_type,
-			    .shared = {.event = e}};
-
-	if (s->capture)
-		return emu_capture_spoil(s);
-	op.shared.number = records ? __atomic_add_fetch(&e->issued, 1, __ATOMIC_ACQ_REL)
-				   : emu_shared_issued(e);
-	return emu_submit(self, s, &op);
-}
-
-uint32_t emu_shared_issued(const struct emu_shared_event *e)
-{
-	return __atomic_load_n(&e->issued, __ATOMIC_ACQUIRE);
-}
-
-int emu_shared_known(const struct emu_shared_event *e, int64_t *end_ns)
-{
-	if (!happened(e, emu_shared_issued(e)))
-		return 0;
-	*end_ns = e->end_ns;
-	return 1;
-}
-
 EMU_API CUresult cuIpcGetEventHandle(CUipcEventHandle *ret, CUevent event)
 {
 	struct emu_event *e = (struct emu_event *)event;
@@ -223,7 +112,7 @@ EMU_API CUresult cuIpcGetEventHandle(CUipcEventHandle *ret, CUevent event)
 
 	if (!ret || !emu_is_event(event) || !e->shared)
 		return CUDA_ERROR_INVALID_VALUE;
-	h.fd = e->shared->fd;
+	h.fd = emu_shared_file(e->shared);
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret, &h, sizeof(h));
 	return CUDA_SUCCESS;
@@ -243,12 +132,11 @@ EMU_API CUresult cuIpcOpenEventHandle(CUevent *ret, CUipcEventHandle handle)
 
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
-	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (shared == MAP_FAILED)
+	if (emu_shared_open(fd, &shared) < 0)
 		return CUDA_ERROR_MAP_FAILED;
 	r = cuEventCreate(ret, CU_EVENT_DISABLE_TIMING);
 	if (r) {
-		munmap(shared, 4096);
+		emu_shared_free(shared, 0);
 		return r;
 	}
 	e = (struct emu_event *)*ret;

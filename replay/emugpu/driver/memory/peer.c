@@ -2,7 +2,7 @@
 
 /* What devices know of each other. All GPUs of a machine reach each other over NVLink. */
 #include "replay/emugpu/driver/device.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/memory.h"
 
 EMU_API CUresult cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/memory/pool.h"
-#include "replay/emugpu/driver/graph/graph.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

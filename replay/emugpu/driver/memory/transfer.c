@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/memory/transfer.h"
-#include "replay/emugpu/driver/code/missing.h"
-#include "replay/emugpu/driver/graph/graph.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/missing.h"
 #include "replay/emugpu/driver/timing.h"
 
 #include <string.h>
@@ -164,7 +164,7 @@ CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy
 		  int blocking)
 {
 	struct emu_op op = {.type = &emu_copy_type};
-	CUresult r = blocking ? emu_capture_allows(self) : CUDA_SUCCESS;
+	CUresult r = blocking ? emu_capture_check(self) : CUDA_SUCCESS;
 
 	if (r || total_bytes(c) == 0)
 		return r;
@@ -266,7 +266,7 @@ CUresult emu_set(struct emu_thread *self, struct emu_stream *s, const struct emu
 		 int blocking)
 {
 	struct emu_op op = {.type = &emu_set_type, .set = *set};
-	CUresult r = blocking ? emu_capture_allows(self) : CUDA_SUCCESS;
+	CUresult r = blocking ? emu_capture_check(self) : CUDA_SUCCESS;
 
 	if (r || set->width == 0 || set->height == 0)
 		return r;

@@ -4,7 +4,7 @@
  * an unnamed file, so that it can be mapped twice and handed to other processes. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/device.h"
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

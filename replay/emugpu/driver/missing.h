@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/op.h"
 
 /* A launch of `op`, whose function has no host kernel; or of one that has. */
 void emu_missing_launched(const struct emu_op *op);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How long kernels take: as recorded, as their author says, or by the roofline (doc/gpuemu.md). */
+/* Durations of kernels: recorded, given by the host kernel, or from the roofline (doc/gpuemu.md).
+ */
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/timing.h"
 
 #include <string.h>
 
-/* What is taken for a kernel of which nothing is known: each thread reads two numbers of 32 bits,
- * adds and multiplies, and writes one. */
+/* Assumed work per thread of an unknown kernel: read two 32-bit numbers, multiply, add, write one.
+ */
 #define UNKNOWN_BYTES 12
 #define UNKNOWN_FLOPS 2
 
-/* The recorded durations of the kernel. Threads that launch it first at once find the same. */
+/* The recorded durations of the kernel. Threads may look them up at once: they find the same. */
 static const struct emu_timing *timing_of(struct emu_function *f, const struct emu_timing **end)
 {
 	const struct emu_timing *first;
@@ -84,7 +85,7 @@ int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 		      const struct gpuemu_launch *l, void *const *args, double *share)
 {
 	const struct emu_model *m = &d->model;
-	const struct gpuemu_kernel *twin = emu_twin(f);
+	const struct gpuemu_kernel *host = emu_host_kernel_of(f);
 	double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
 	double threads = (double)l->block[0] * l->block[1] * l->block[2];
 	int held =
@@ -96,9 +97,9 @@ int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 	*share = least(1, blocks / (m->sms * (held > 0 ? held : 1)));
 	if (ns >= 0)
 		return ns;
-	if (twin && twin->cost) {
+	if (host && host->cost) {
 		cost = (struct gpuemu_cost){0};
-		twin->cost(l, args, &cost);
+		host->cost(l, args, &cost);
 	}
 	if (cost.ns)
 		return cost.ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/memory/memory.h"
+#include "replay/emugpu/driver/memory.h"
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/device.h"

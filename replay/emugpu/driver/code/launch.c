@@ -2,8 +2,8 @@
 
 /* Launches, and what can be asked about kernels. */
 #include "base/scope.h"
+#include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/code/kernel.h"
-#include "replay/emugpu/driver/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -292,7 +292,7 @@ static int is_loaded(const struct emu_function *f)
 /* Code is loaded when it is first needed, which only a launch may do while a stream is captured. */
 static CUresult load(struct emu_thread *self, struct emu_function *f)
 {
-	CUresult r = is_loaded(f) ? CUDA_SUCCESS : emu_capture_allows(self);
+	CUresult r = is_loaded(f) ? CUDA_SUCCESS : emu_capture_check(self);
 
 	if (!r)
 		__atomic_store_n(&f->loaded, 1, __ATOMIC_RELAXED);

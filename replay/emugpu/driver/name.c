@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/name.h"
+#include "base/scope.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *emu_name_demangle(const char *symbol)
+{
+	typedef char *demangler(const char *, char *, size_t *, int *);
+	demangler *demangle = (demangler *)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+	/* Python loads extensions, and so the C++ library, with RTLD_LOCAL. */
+	void *cxx = demangle ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (cxx)
+		demangle = (demangler *)dlsym(cxx, "__cxa_demangle");
+	int status = -1;
+	char *name = demangle && strncmp(symbol, "_Z", 2) == 0
+			     ? demangle(symbol, NULL, NULL, &status)
+			     : NULL;
+
+	return name ? name : strdup(symbol);
+}
+
+/* "void ns::scale<float>(float*, int)" to "ns::scale<float>". */
+static char *strip_signature(char *name)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	int depth = 0;
+	char *start = name, *c;
+
+	for (c = name; *c; c++) {
+		depth += *c == '<' ? 1 : *c == '>' ? -1 : 0;
+		if (strncmp(c, anonymous, strlen(anonymous)) == 0)
+			c += strlen(anonymous) - 1;
+		else if (depth == 0 && *c == ' ')
+			start = c + 1;
+		else if (depth == 0 && *c == '(')
+			break;
+	}
+	*c = 0;
+	return start;
+}
+
+char *emu_name_plain(const char *symbol)
+{
+	scoped(free_ptr) char *whole = emu_name_demangle(symbol);
+
+	return whole ? strdup(strip_signature(whole)) : NULL;
+}
+
+/* Returns whether `name` ends in `plain`, at a namespace boundary. */
+static int ends_in_name(const char *name, size_t len, const char *plain)
+{
+	size_t n = strlen(plain);
+
+	return n <= len && strncmp(name + len - n, plain, n) == 0 &&
+	       (n == len || name[len - n - 1] == ':');
+}
+
+int emu_name_matches(const char *plain, const char *symbol)
+{
+	if (strcmp(plain, symbol) == 0)
+		return 1;
+	if (strncmp(symbol, "_Z", 2) != 0)
+		return 0;
+
+	scoped(free_ptr) char *whole = emu_name_demangle(symbol);
+
+	if (!whole)
+		return 0;
+	if (strncmp(whole, "_Z", 2) == 0) {
+		/* No demangler: only names without namespace or template can be compared. */
+		char *end;
+		unsigned long n = strtoul(symbol + 2, &end, 10);
+
+		return n == strlen(plain) && strncmp(end, plain, n) == 0;
+	}
+	const char *name = strip_signature(whole);
+
+	return ends_in_name(name, strlen(name), plain) ||
+	       ends_in_name(name, strcspn(name, "<"), plain);
+}
