@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory for many small things that all end together. All zeroes is an empty arena. One that is
- * `large` takes huge pages where the system has them, once it has filled its first block: setting
- * up an ordinary page costs more than clearing it.
+/* Memory for many small objects that are freed together. An arena of zeroes is empty. A `large`
+ * arena uses huge pages, if the system has them, after its first block: the fault of an ordinary
+ * page costs more than clearing it.
  *
- *     struct thing *t = arena_take(&a, sizeof(*t), alignof(struct thing));
+ *     struct node *n = arena_take(&a, sizeof(*n), alignof(struct node));
  */
 #pragma once
 
@@ -41,8 +41,7 @@ static inline struct arena_block *arena_block_new(size_t bytes)
 	return b;
 }
 
-/* Bytes that nobody set, owned by the arena; NULL when there is no memory. `align` is a power of
- * two. */
+/* Uninitialised bytes, owned by the arena; NULL if out of memory. `align` is a power of two. */
 static inline void *arena_take(struct arena *a, size_t size, size_t align)
 {
 	size_t skip = -(uintptr_t)a->at & (align - 1),
@@ -71,8 +70,8 @@ static inline void *arena_take(struct arena *a, size_t size, size_t align)
 	return arena_take(a, size, align);
 }
 
-/* Makes room for `want` items of `size` bytes behind *(void **)items, and keeps the *cap that are
- * there; 0 or -ENOMEM. What an array outgrew stays in the arena. */
+/* Reserves space for `want` items of `size` bytes in the array *(void **)items, and copies its *cap
+ * items; 0 or -ENOMEM. The smaller array stays in the arena. */
 static inline int arena_reserve_bytes(struct arena *a, void *items, size_t want, uint32_t *cap,
 				      size_t size, size_t align)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Growing arrays: a pointer, a length and a capacity kept side by side by the caller; and halving
- * a sorted one.
+/* Growing arrays, of which the caller holds pointer, length and capacity; and binary search in a
+ * sorted array.
  *
  *     struct event *events; size_t n_events, events_cap;
  *     if (array_reserve(&events, n_events + 1, &events_cap) < 0)
@@ -18,7 +18,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Makes room for `want` items of `size` bytes behind *(void **)items; 0 or -ENOMEM. */
+/* Reserves space for `want` items of `size` bytes in the array *(void **)items; 0 or -ENOMEM. */
 static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, size_t size)
 {
 	void *old, *grown;
@@ -43,7 +43,7 @@ static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, siz
 #define array_reserve(items, want, cap)                                                            \
 	array_reserve_bytes((items), (want), (cap), sizeof(**(items)))
 
-/* The order of two numbers, and of more by `?:`, as qsort wants it. */
+/* The order of two numbers, for qsort(). Chain several with `?:`. */
 #define array_order(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* For qsort() of int64_t. */
@@ -54,8 +54,8 @@ static inline int array_by_i64(const void *a, const void *b)
 	return array_order(x, y);
 }
 
-/* How far `before` holds in [from, to): an expression in `i`, true up to some index and for none
- * behind it. That index, found by halving:
+/* Binary search: the first index in [from, to) for which `before`, an expression in `i`, is false.
+ * It must be true for all smaller indexes and false for all larger ones.
  *
  *     first = array_bound(i, 0, n, events[i].start_ns < start_ns);
  */

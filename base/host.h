@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the system says of time and of processes. Any thread may ask. */
+/* Clocks and processes of the system. Any number of threads at once. */
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Now, by a clock of clock_gettime(). */
+/* The time of a clock of clock_gettime(). */
 static inline int64_t host_clock_ns(clockid_t clock)
 {
 	struct timespec t = {0};
@@ -20,8 +20,7 @@ static inline int64_t host_clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* A number of /proc/PID/stat, the `field`th, from 4; 0: there is no such process, or it has ended
- * and is only not waited for. */
+/* The number in field `field` (from 4) of /proc/PID/stat; 0: no such process, or a zombie. */
 static inline uint64_t host_process_field(uint64_t pid, int field)
 {
 	char path[40], text[1024];
@@ -49,8 +48,8 @@ static inline uint64_t host_process_parent(uint64_t pid)
 	return host_process_field(pid, 4);
 }
 
-/* When it was started, in the kernel's own units. With its id that names a process for good, since
- * ids are used again. */
+/* The start time of a process in clock ticks since boot. Together with the id it identifies a
+ * process, because the kernel reuses ids. */
 static inline uint64_t host_process_started(uint64_t pid)
 {
 	return host_process_field(pid, 22);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Locals that clean up after themselves.
+/* Local variables that are released at the end of their scope.
  *
  *     scoped(free_ptr) char *buf = malloc(n);
  *     ...
@@ -13,7 +13,7 @@
 
 #define scoped(fn) __attribute__((cleanup(fn)))
 
-/* The value of `p`, which is left zero, so that its cleanup does nothing. */
+/* Returns the value of `p` and sets `p` to zero, so that its cleanup does nothing. */
 #define take(p)                                                                                    \
 	({                                                                                         \
 		__typeof__(p) taken_ = (p);                                                        \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Text that is made a piece at a time: the one way in which every report, table, timeline and
- * mounted file is rendered.
+/* Text that is built piece by piece. Every report, table, timeline and mounted file is rendered
+ * with it.
  *
- * A text grows in memory; or, with `flush`, is handed on whenever `limit` bytes are full, so that
- * output of any length needs a bounded buffer. Running out of memory, or a failing flush, is kept
- * in `error` (a negative errno) and makes the later calls do nothing, so that a renderer checks
- * once, at its end. Not thread-safe.
+ * A text grows in memory; or, with `flush`, is written out whenever it has `limit` bytes, so that
+ * output of any length needs a bounded buffer. The first error (out of memory, a failed flush) is
+ * kept in `error` as a negative errno, and later calls do nothing: a renderer checks once, at its
+ * end. Not thread-safe.
  */
 #pragma once
 
@@ -20,10 +20,10 @@
 struct text {
 	char *data; /* owned; not terminated */
 	size_t len, cap;
-	size_t limit;		      /* flush when this many bytes are there */
-	uint64_t flushed;	      /* bytes handed on before data[0] */
+	size_t limit;		      /* flush at this length */
+	uint64_t flushed;	      /* bytes flushed before data[0] */
 	int (*flush)(struct text *t); /* may be NULL; called with len > 0, returns 0 or -errno */
-	void *context;		      /* flush's own */
+	void *context;		      /* for flush() */
 	int error;
 };
 
@@ -33,7 +33,7 @@ static inline void text_done(struct text *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Hands on what is there; for the end of a rendering. Returns t->error. */
+/* Flushes the rest, at the end of a rendering. Returns t->error. */
 static inline int text_flush(struct text *t)
 {
 	if (!t->error && t->flush && t->len > 0) {
@@ -44,8 +44,8 @@ static inline int text_flush(struct text *t)
 	return t->error;
 }
 
-/* Room for `n` more bytes: where to write them, or NULL. The caller adds what it wrote to t->len.
- */
+/* Reserves space for `n` more bytes. Returns its address, or NULL. The caller adds the bytes that
+ * it wrote to t->len. */
 static inline char *text_reserve(struct text *t, size_t n)
 {
 	size_t next;
@@ -103,7 +103,7 @@ static inline char *text_digits(char *end, uint64_t v)
 				    "8081828384858687888990919293949596979899";
 
 	while (v >= 100000000) {
-		/* Eight at once: as two numbers of four digits side by side, then as four of two,
+		/* Eight digits at once: as two numbers of four digits side by side, four of two,
 		 * then as eight of one. Times 10486 / 2^20 is by 100, times 103 / 2^10 by 10. */
 		uint64_t x = v % 100000000, high;
 
@@ -113,7 +113,7 @@ static inline char *text_digits(char *end, uint64_t v)
 		high = x * 103 >> 10 & 0x000f000f000f000f;
 		x = (high | (x - high * 10) << 8) + 0x3030303030303030;
 		end -= 8;
-		memcpy(end, &x, 8); /* little-endian, as all that has GPUs */
+		memcpy(end, &x, 8); /* little-endian, as all hosts of GPUs are */
 		v /= 100000000;
 	}
 	while (v >= 100) {
@@ -164,9 +164,9 @@ static inline unsigned text_i64_length(int64_t v)
 	return v < 0 ? 1 + text_u64_length(-(uint64_t)v) : text_u64_length((uint64_t)v);
 }
 
-/* These write at `at`, where there is room, and return what is behind: for lines that are made of
- * many small things. */
-#define TEXT_NUMBER 24 /* room for any number */
+/* These functions write at `at`, where the caller has reserved space, and return the end: for lines
+ * of many small fields. */
+#define TEXT_NUMBER 24 /* bytes that any number fits into */
 
 static inline char *text_put(char *at, const char *s, size_t n)
 {
@@ -205,7 +205,7 @@ static inline char *text_put_us(char *at, int64_t ns)
 	return at;
 }
 
-/* Ends what was written from text_reserve() on; `at` may be NULL, as that may be. */
+/* Ends a write that began at text_reserve(); `at` is the end of it, or NULL if that failed. */
 static inline void text_end(struct text *t, const char *at)
 {
 	if (at)
@@ -246,7 +246,7 @@ static inline void text_us(struct text *t, int64_t ns)
 	text_end(t, at ? text_put_us(at, ns) : NULL);
 }
 
-/* printf, for the places that are not hot. */
+/* As printf(), which is slower. */
 __attribute__((format(printf, 2, 3))) static inline void text_printf(struct text *t,
 								     const char *format, ...)
 {
@@ -280,7 +280,7 @@ static inline void text_fixed(struct text *t, double v, unsigned decimals)
 	double above = scaled - (double)n;
 	char buf[24], *at = buf + sizeof(buf);
 
-	/* A tie, or nearly one: there printf knows the binary number to its last digit. */
+	/* Near a tie, only printf() rounds by all digits of the binary number. */
 	if (!(scaled >= 0 && scaled < 1e9) || (above > 0.499999 && above < 0.500001)) {
 		text_printf(t, "%.*f", (int)decimals, v);
 		return;

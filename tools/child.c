@@ -23,7 +23,7 @@ void child_is(pid_t pid)
 	child = pid;
 }
 
-/* In the child; `fd` closes as the command begins, and hears why it does not. */
+/* In the child. exec closes `fd`; if exec fails, writes the errno to it. */
 static void become(char **command, int fd)
 {
 	int error;
@@ -33,7 +33,7 @@ static void become(char **command, int fd)
 	_exit(write(fd, &error, sizeof(error)) < 0 ? 126 : 127);
 }
 
-/* Why the command did not begin, a negative errno; 0: it did. */
+/* The negative errno with which exec failed; 0: the command was started. */
 static int is_begun(int fd)
 {
 	int error = 0;

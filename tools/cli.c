@@ -20,7 +20,7 @@ static const char *program_name = "gputrace";
 
 void cli_error(const char *format, ...)
 {
-	char line[3 * PATH_MAX]; /* paths may be long, and the reason comes behind them */
+	char line[3 * PATH_MAX]; /* long paths, with the reason behind them */
 	va_list args;
 
 	va_start(args, format);
@@ -56,7 +56,7 @@ static int status_of(int r)
 	}
 }
 
-/* Whether `known`, the file of a struct fmt_error, is `file`: of a long path it holds the end. */
+/* True if `known`, the file of a struct fmt_error, is `file`. It holds the end of a long path. */
 static bool is_same_file(const char *file, const char *known)
 {
 	size_t n = strlen(file), m = strlen(known);
@@ -91,7 +91,7 @@ static int n_options(const struct cli_command *c)
 	return n;
 }
 
-/* Ends a line of which `used` columns are written, and goes on below in column `indent`. */
+/* Starts a new line at column `indent` after a line of `used` columns. */
 static void print_wrapped(const char *what, size_t used, int indent)
 {
 	if (used + 1 > (size_t)indent)
@@ -205,7 +205,7 @@ static int usage_error(const struct cli_command *c, bool only, const char *why, 
 	return CLI_USAGE;
 }
 
-/* Joins one more value to a list; NULL when that gets too long. */
+/* Appends a value to a list; NULL if the list gets too long. */
 static const char *join(struct cli_args *args, const char *value)
 {
 	size_t len = strlen(args->list);
@@ -214,7 +214,7 @@ static const char *join(struct cli_args *args, const char *value)
 	return n >= 0 && (size_t)n < sizeof(args->list) - len ? args->list : NULL;
 }
 
-/* Output that could not be written is a failure, unless another was told already. */
+/* Reports a failed write to standard output, unless another failure was reported. */
 static int finish(int status)
 {
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || status > CLI_FAILED)
@@ -264,8 +264,8 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 	return c->run(&args);
 }
 
-/* A standard descriptor that is closed is held by what can be neither read nor written, so that no
- * file gets its number, and with it what is printed. */
+/* Opens closed standard descriptors on a file that can be neither read nor written. Otherwise
+ * another file could get the number, and would receive the output. */
 static void hold_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -278,8 +278,8 @@ static void nothing(int number)
 	(void)number;
 }
 
-/* A file that may not grow is an error like others. A handler, since what is started should not
- * find the signal ignored. */
+/* Turns SIGXFSZ into an EFBIG error. Uses a handler, because child processes would inherit an
+ * ignored signal. */
 static void prepare(void)
 {
 	struct sigaction action = {.sa_handler = nothing};

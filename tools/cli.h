@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The command line, the same in every program: tables of commands and options from which arguments
- * are parsed and usage is printed, exit statuses, errors of one line. Only for main threads.
+/* The command line of every program: arguments are parsed, and usage is printed, from tables of
+ * commands and options; exit statuses; errors of one line. For main threads.
  */
 #pragma once
 
@@ -17,15 +17,15 @@ enum {
 	CLI_FAILED = 1,	 /* a check did not hold */
 	CLI_USAGE = 2,	 /* the command line is wrong */
 	CLI_INPUT = 3,	 /* the input cannot be used */
-	CLI_MACHINE = 4, /* the machine lacks what is needed */
+	CLI_MACHINE = 4, /* the machine does not meet a requirement */
 };
 
 struct cli_option {
 	const char *name;  /* "json" for --json */
 	char letter;	   /* 'o' for -o, or 0 */
-	const char *value; /* "N" in the usage; NULL for one without */
+	const char *value; /* "N" in the usage; NULL: no value */
 	const char *what;
-	bool list; /* given more than once, the values are joined by commas; one option may be so */
+	bool list; /* values of repeated options are joined by commas; at most one option */
 };
 
 #define CLI_OPTIONS 24
@@ -36,7 +36,7 @@ struct cli_args {
 					    without value, else the last given */
 	char **operands;
 	int n_operands;
-	char list[CLI_LIST_BYTES]; /* what the values of a list are joined in */
+	char list[CLI_LIST_BYTES]; /* the joined values of a list */
 };
 
 struct cli_command {
@@ -54,15 +54,15 @@ struct cli_command {
 int cli_main(const char *program, const char *what, const struct cli_command *const *commands,
 	     int argc, char **argv);
 
-/* The same for a program that is one command, whose name is the program's. */
+/* The same for a program with a single command, named as the program. */
 int cli_main_one(const struct cli_command *command, int argc, char **argv);
 
-/* The whole number between `min` and `max` given for an option, or `missing`. Prints and returns
- * -EINVAL when it is none: CLI_USAGE then. */
+/* The integer value of an option, from `min` to `max`; `missing` if the option was not given.
+ * Prints an error and returns -EINVAL for an invalid value: exit with CLI_USAGE. */
 int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
 	       int64_t min, int64_t max, int64_t missing, int64_t *ret);
 
-/* Prints "PROGRAM: " and the message on stderr as one line, whatever it holds. */
+/* Prints "PROGRAM: " and the message on stderr as one line; control characters are escaped. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
 /* The line for a failed call: "PROGRAM: cannot DOING FILE: why at byte N; hint", where `r` is a

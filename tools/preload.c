@@ -45,7 +45,7 @@ int preload_before(const char *variable, const char *first)
 	return 0;
 }
 
-/* How much of a list is runtimes of sanitizers, up to the colon behind them. */
+/* The length of the sanitizer runtimes at the start of a list, with the colon behind them. */
 static size_t sanitizers(const char *list)
 {
 	static const char *const runtimes[] = {"libasan.", "libtsan.", "liblsan.", "libubsan.",

@@ -19,8 +19,8 @@ static double seconds_since(const struct timespec *from)
 	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
 }
 
-/* As many blanks as a line is wide lead to the next one where something stands on this one, that a
- * program left without an end. */
+/* Prints a line of blanks. If the cursor is not in the first column, because a program left a line
+ * unfinished, this moves to the next line. */
 static void leave_line(void)
 {
 	struct winsize w = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The line on a terminal that says how far a command is, once it takes longer than a second;
- * nothing where stderr is no terminal. It has a line of its own. For main threads. */
+/* Progress line of a command that takes longer than a second, on a line of its own. Prints nothing
+ * if stderr is not a terminal. For main threads. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,11 +16,11 @@ struct progress {
 
 void progress_begin(struct progress *p);
 
-/* `what` in one word: "reading". Cheap enough for every slice. `total` 0: not known; then `done`
- * counts bytes. */
+/* `what` is one word: "reading". Cheap enough to call for every slice. `total` 0: unknown; then
+ * `done` counts bytes. */
 void progress_show(struct progress *p, const char *what, uint64_t done, uint64_t total);
 
-/* Takes the line away. */
+/* Erases the line. */
 void progress_end(struct progress *p);
 
 /* For struct fmt_part: `context` is the struct progress. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is taken for a trace: names of files and folders, and of what lies in a folder. */
+/* Names that are recognised as traces: of files and folders, and of files within a folder. */
 static const struct {
 	const char *name, *inside, *hint;
 } taken[] = {

@@ -7,10 +7,10 @@
 
 struct fmt_trace;
 
-/* Opens the trace that was named; fmt_trace_close() ends it. An exit status (tools/cli.h), and then
- * the error was printed. */
+/* Opens a trace; fmt_trace_close() closes it. CLI_OK, or another exit status after printing the
+ * error.
+ */
 int trace_arg_open(const char *path, struct fmt_trace **ret);
 
-/* cli_fail() for what could not be done with the trace that was named, with what to do where it is
- * none. */
+/* cli_fail() for a command on a trace, with a hint if the path is not a trace. */
 int trace_arg_fail(int r, const struct fmt_error *err, const char *doing, const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Runs a CUDA program on emulated GPUs: preloads the libraries of replay/emugpu into it and its
- * children, and says at the end what they did. */
+ * children, and reports totals at the end. */
 #include "base/scope.h"
 #include "formats/trace/store/trace.h"
 #include "replay/emugpu/driver/model.h"
@@ -47,7 +47,7 @@ static const struct cli_option options[] = {
 
 #define MAX_GPUS 64
 
-/* In the order in which they are preloaded; those that were not built are passed over. */
+/* In preload order; libraries that were not built are skipped. */
 static const char *const libraries[] = {
 	"libgpuemu_threads.so", "libcuda.so.1",	     "libcudart.so.13",
 	"libcublas.so.13",	"libcublasLt.so.13", "libnccl.so.2",
@@ -62,7 +62,7 @@ static int find_libraries(char **ret)
 	return preload_folder("libcuda.so.1", "../replay/emugpu", "../" INSTALLED_LIBRARIES, ret);
 }
 
-/* Before what is preloaded already; but behind a recorder, which is to see all calls. */
+/* Before other preloaded libraries, but behind a capture library, which must see all calls. */
 static int put_in(const char *list)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -83,8 +83,8 @@ static int preload(const char *folder)
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		scoped(free_ptr) char *path = NULL;
 
-		/* Of a build with a sanitizer. AddressSanitizer has to be first, ThreadSanitizer
-		 * behind our pthread_create(), so that it knows each thread from its begin on. */
+		/* In a sanitizer build. AddressSanitizer must be first; ThreadSanitizer must be
+		 * behind our pthread_create(), so that it sees the start of each thread. */
 		if (i == SANITIZER_INDEX && SANITIZER[0] != '\0') {
 			if (list.len)
 				text_char(&list, ':');
@@ -102,7 +102,8 @@ static int preload(const char *folder)
 	return preload_before("LD_LIBRARY_PATH", folder);
 }
 
-/* A file without a name, which children find through ours: nothing is left when we are killed. */
+/* A file without a name, which children open through /proc: nothing remains if this process is
+ * killed. */
 static int make_file(const char *variable)
 {
 	char path[64];
@@ -128,7 +129,7 @@ static int use_timing(const char *path)
 	return r < 0 ? cli_fail(r, &err, "read the durations of", path, NULL) : CLI_OK;
 }
 
-/* A model by name, or the absolute path of a file that is one. */
+/* The name of a model, or the absolute path of a model file. */
 static int use_model(const char *like)
 {
 	struct emu_model model;
@@ -152,7 +153,7 @@ static int use_kernels(const char *file)
 	return CLI_OK;
 }
 
-/* What the libraries are told: the environment. */
+/* Sets the environment that configures the libraries. */
 static int set_up(const struct cli_args *args)
 {
 	const char *speed = args->values[OPT_SPEED];
@@ -210,7 +211,7 @@ static int print_report(const struct cli_args *args, const struct emu_run *total
 	return CLI_OK;
 }
 
-/* The memory that the processes of the run share; *fd holds its file. 0 or a negative errno. */
+/* Maps the memory that the processes of the run share; *fd is its file. 0 or a negative errno. */
 static int share_memory(int *fd, struct emu_run **ret)
 {
 	void *at;

@@ -21,7 +21,7 @@ static uint32_t rows_of(const struct emu_run *run)
 
 void gpuemu_report_ended(struct emu_run *run, uint64_t pid, int status)
 {
-	/* The last row of this process id: earlier ones are of processes that have ended. */
+	/* The last row with this process id; earlier rows are of processes that have ended. */
 	for (uint32_t i = rows_of(run); i-- > 0;) {
 		struct emu_run_process *p = &run->processes[i];
 
@@ -54,7 +54,7 @@ static void add_gpus(struct gpuemu_report *r, const struct emu_run_process *p)
 	}
 }
 
-/* Adds the process to those that did not exit, unless it did. */
+/* Counts the process if it did not exit by itself. */
 static int add_end(struct gpuemu_report *r, const struct emu_run_process *p)
 {
 	struct gpuemu_end end = {.pid = p->pid, .name = p->name};

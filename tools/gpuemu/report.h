@@ -45,6 +45,6 @@ void gpuemu_report_done(struct gpuemu_report *r);
 void gpuemu_report_text(const struct gpuemu_report *r, struct text *out);
 void gpuemu_report_json(const struct gpuemu_report *r, struct text *out);
 
-/* One line each, where there is something to say: processes that were killed, functions that are
- * not supported, kernels without a host kernel. */
+/* A line for each kind of problem that occurred: killed processes, unsupported functions, kernels
+ * without a host kernel. */
 void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out);

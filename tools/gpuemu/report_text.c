@@ -79,7 +79,7 @@ static void print_refused(const struct gpuemu_report *r, struct text *out)
 		text_char(out, '\n');
 }
 
-/* Without arguments of templates, which can be long; those are in the JSON. */
+/* The name without template arguments, which can be long; the JSON has them. */
 static void print_name(const struct emu_run_note *n, struct text *out)
 {
 	size_t len = strcspn(n->name, "<");
@@ -89,7 +89,7 @@ static void print_name(const struct emu_run_note *n, struct text *out)
 		text_str(out, "<...>");
 }
 
-/* Which of the notes of a kind, of how many; the sum of their counts. */
+/* Prints some notes of a kind, the number of the others, and the sum of counts. */
 struct kind {
 	size_t from, n;
 	uint64_t sum;

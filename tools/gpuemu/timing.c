@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Values by which an op is known beside its name: grid and block; the size of a copy; ranks, size,
- * communicator and number of a collective. */
+/* Values that identify an operation beside its name: grid and block; the size of a copy; ranks,
+ * size, communicator and number of a collective. */
 enum { RANKS, BYTES, COMM, SEQ, KEYS = 6 };
 
 struct row {
@@ -28,7 +28,7 @@ static void rows_done(struct rows *r)
 	free(r->items);
 }
 
-/* "[1, 2, 3]" into three numbers; zeroes when there is none. */
+/* Parses "[1, 2, 3]" into three numbers; zeroes if missing. */
 static void three(const struct fmt_names *names, const struct fmt_slice *slice,
 		  const struct fmt_event *e, const struct fmt_template *template, const char *key,
 		  int64_t *ret)
@@ -47,7 +47,7 @@ static void three(const struct fmt_names *names, const struct fmt_slice *slice,
 		memset(ret, 0, 3 * sizeof(*ret));
 }
 
-/* What a copy is called here by what recorders call it; NULL: none that is known. */
+/* The name of a kind of copy here, from the name in recordings; NULL: unknown. */
 static const char *copy_name(const char *name)
 {
 	static const char *const kinds[][3] = {
@@ -75,7 +75,8 @@ static int collective(const struct fmt_names *names, const struct fmt_event *e,
 	    ret->key[BYTES] < 0 || comm < 0 || comm >= fmt_n_comms(names))
 		return 0;
 	ret->name = fmt_string(names, (fmt_str)op, NULL);
-	/* Also an all-to-all that is made of sends and receives: the program makes it so again. */
+	/* Includes an all-to-all made of sends and receives: the program makes it again that way.
+	 */
 	if (fmt_template_const(names, template, FMT_KEY_TO, &peers) ||
 	    fmt_template_const(names, template, FMT_KEY_FROM, &peers))
 		ret->name = "send_recv";
@@ -87,7 +88,7 @@ static int collective(const struct fmt_names *names, const struct fmt_event *e,
 	return 1;
 }
 
-/* The row of an event; 0: it is none of those that are written. */
+/* Fills the row of an event; 0: events of this kind are not written. */
 static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
 		  const struct fmt_event *e, struct row *ret)
 {
@@ -124,7 +125,7 @@ static int collect(struct rows *l, const struct fmt_names *names, const struct f
 	for (size_t i = 0; i < slice->n_events; i++) {
 		struct row row;
 
-		/* A row is a line, and its fields end at tabs. */
+		/* Names must not break rows (newline) or fields (tab). */
 		if (!row_of(names, slice, &slice->events[i], &row) || strpbrk(row.name, "\t\n"))
 			continue;
 		if (array_reserve(&l->items, l->n + 1, &l->cap) < 0)
@@ -150,7 +151,8 @@ static void sort(struct rows *l)
 		qsort(l->items, l->n, sizeof(l->items[0]), by_key);
 }
 
-/* One row for a collective, whatever its ranks: the shortest, since the rest is waiting. */
+/* One row for all participants of a collective: the shortest, because the others include waiting.
+ */
 static void join_ranks(struct rows *l)
 {
 	size_t n = 0;

@@ -79,7 +79,7 @@ static void put_json(const struct fmt_difference *d, bool same_id, uint64_t n_da
 	fmt_json_close(&j, '}');
 }
 
-/* Traces with the same id are the same if their bytes are those that the id is made of. */
+/* Traces with the same id are equal if the bytes of both match the id. */
 static int check_bytes(struct fmt_trace *t, const char *path, struct damage *damage)
 {
 	struct fmt_error err = {0};

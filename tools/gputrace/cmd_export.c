@@ -25,13 +25,13 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-/* What is exported, and where to. */
+/* An export. */
 struct job {
 	const struct cli_args *args;
 	struct fmt_trace *trace;
 	struct fmt_part part;
 	const char *output;
-	const char *unit; /* unit of what damage leaves out: "slice", "file" */
+	const char *unit; /* unit of the parts left out because of damage: "slice", "file" */
 	uint64_t left_out;
 	struct damage damage;
 };

@@ -53,7 +53,7 @@ static const char *hint_of(int r, const struct fmt_error *err)
 	return NULL;
 }
 
-/* Imports into `place`, and gives it its name. */
+/* Imports into `place` and renames the trace to the output. */
 static int import(const struct cli_args *args, struct place *place, int64_t level,
 		  struct kineto_report *r)
 {
@@ -97,7 +97,7 @@ static int run(const struct cli_args *args)
 	}
 	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
 		return CLI_USAGE;
-	/* What is freed is wanted again for the next slice; the kernel would have to clear it. */
+	/* Keep freed memory for the next slice; the kernel would have to clear fresh memory. */
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	e = place_begin(&place, output, args->values[OPT_FORCE] != NULL);

@@ -10,7 +10,7 @@
 
 define_cleanup(fs_closep, struct fs *, fs_close);
 
-/* Goes down to `name`. */
+/* Descends to `name`. */
 static int enter(struct fs *fs, fs_ino *at, const char *name)
 {
 	struct fs_attr a;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes the files that a mount shows, but for the timelines, into a folder. */
+/* Writes the files of a mount, except the timelines, into a folder. */
 #pragma once
 
 #include "formats/trace/store/part.h"
 #include "tools/gputrace/damage.h"
 
-/* `folder` is there and empty. Files that cannot be made because the trace is damaged are counted
- * in part->left_out, which must be set, and the damage is added to `damage`. Returns 0 or a
- * negative errno; `failed` (of `size` bytes) then names the file in question. -EINVAL for one GPU
- * without one iteration: no directory of a mount holds that. */
+/* `folder` exists and is empty. Files that cannot be rendered because the trace is damaged are
+ * counted in part->left_out, which must be set, and the damage is added to `damage`. Returns 0 or a
+ * negative errno; `failed` (of `size` bytes) then names the file. -EINVAL for a GPU without an
+ * iteration: a mount has no such directory. */
 int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, const char *folder,
 		  struct damage *damage, char *failed, size_t size, struct fmt_error *err);

@@ -69,7 +69,7 @@ static int same_count(const struct kineto_count *a, const struct kineto_count *b
 	return !strcmp(a->ph, b->ph) && !strcmp(a->cat, b->cat) && !strcmp(a->why, b->why);
 }
 
-/* How often what `c` counts was counted in ranks `from` to `to`. */
+/* The sum of a counter over ranks `from` to `to`. */
 static uint64_t count_of(const struct kineto_report *r, size_t from, size_t to,
 			 const struct kineto_count *c)
 {
@@ -83,7 +83,7 @@ static uint64_t count_of(const struct kineto_report *r, size_t from, size_t to,
 	return n;
 }
 
-/* What was left out, summed over ranks, by what it was and why. */
+/* Events left out, summed over ranks, by kind and reason. */
 static void put_left_out(struct text *t, const struct kineto_report *r, const char *outcome)
 {
 	for (size_t i = 0; i < r->n_ranks; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The TRACE of a command line, and which part of it --iteration and --gpu name. */
+/* The TRACE of a command line, and the part that --iteration and --gpu select. */
 #pragma once
 
 #include "formats/trace/store/part.h"
 #include "tools/cli.h"
 
-/* Opens args->operands[0]. Prints and returns the exit status when it cannot be used, or has no
- * such part; CLI_OK otherwise, and then the caller owns *ret. */
+/* Opens args->operands[0]. Returns CLI_OK, and the caller owns *ret; or prints why the trace cannot
+ * be used or has no such part, and returns the exit status. */
 int part_open(const struct cli_args *args, const struct cli_command *command, int option_iteration,
 	      int option_gpu, struct fmt_trace **ret, struct fmt_part *part);

@@ -33,8 +33,7 @@ static void remove_all(const char *folder)
 	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Takes the lock that says that the folder is in use, and which ends with the process: the
- * descriptor, or -1. */
+/* Locks the folder until this process ends. Returns the descriptor, or -1. */
 static int lock(const char *folder)
 {
 	scoped(close_fd) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -44,7 +43,7 @@ static int lock(const char *folder)
 	return take_fd(fd);
 }
 
-/* Removes a folder of this user that nobody uses any more. */
+/* Removes an unused folder of this user. */
 static void remove_if_left(const char *path)
 {
 	scoped(close_fd) int fd = lock(path);
@@ -71,7 +70,7 @@ static void remove_left_over(const char *place)
 	closedir(dir);
 }
 
-/* It gets its name once it is locked: a folder of that name without a lock is left over. */
+/* The folder gets its name after it was locked, so an unlocked folder of that name is unused. */
 static int make_folder(struct emulated *e, struct fmt_error *err)
 {
 	const char *place = temporary_place();

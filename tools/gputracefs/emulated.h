@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The emulated run that a mount shows: a trace in a temporary directory ($TMPDIR, else /tmp), which
- * is removed when the mount ends. What a killed gputracefs left there goes when the next one makes
- * its own.
+ * is removed when the mount ends. The next gputracefs that emulates removes the directory of a
+ * killed one.
  */
 #pragma once
 
 #include "formats/trace/store/trace.h"
 
 struct emulated {
-	char *folder; /* owned; NULL until there is one */
-	int lock_fd;  /* of the folder; 0 until there is one */
+	char *folder; /* owned; NULL before the first use */
+	int lock_fd;  /* of the folder; 0 before the first use */
 };
 
 /* Emulates `in`; for fs_options.emulate, with a struct emulated as context. */
 int emulated_make(void *context, struct fmt_trace *in, struct fmt_trace **ret,
 		  struct fmt_error *err);
 
-/* Removes the files. The trace in them may be open still, and can then not be read any more. */
+/* Removes the files. If their trace is still open, it cannot be read any more. */
 void emulated_done(struct emulated *e);

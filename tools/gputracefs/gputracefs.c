@@ -23,12 +23,12 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-/* Who waits for the mount to answer: the process that was started. */
+/* The parent process, which waits until the mount is ready. */
 struct launch {
-	int ready_fd; /* -1: nobody */
+	int ready_fd; /* -1: no parent waits */
 };
 
-/* Lets go of the terminal, and of who waits. */
+/* Detaches from the terminal and releases the waiting parent. */
 static void ready(void *context)
 {
 	struct launch *l = context;
@@ -47,8 +47,8 @@ static void ready(void *context)
 	l->ready_fd = -1;
 }
 
-/* Splits off the process that serves. Returns 1 in it; in the one that was started, after the mount
- * answers or that has failed, 0 and its exit status. */
+/* Forks the server. Returns 1 in the server. Returns 0 in the parent, with its exit status, after
+ * the mount is ready or has failed. */
 static int launch(struct launch *l, int *status)
 {
 	int fds[2], child_status;
@@ -189,8 +189,8 @@ static const struct cli_command command = {
 
 int main(int argc, char **argv)
 {
-	/* Few arenas, and large blocks given back: memory stays near what the cache holds. What the
-	 * next slice will need is kept. */
+	/* Few arenas and returned large blocks keep memory close to the size of the cache. Keep
+	 * enough for the next slice. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	mallopt(M_TRIM_THRESHOLD, 4 << 20);

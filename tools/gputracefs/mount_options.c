@@ -7,14 +7,14 @@
 #include "tools/cli.h"
 
 enum meaning {
-	IGNORED, /* for mount(8) and its helpers; or what is always so, or can't be otherwise */
+	IGNORED, /* for mount(8) and its helpers, or fixed */
 	PASSED,	 /* for libfuse and the kernel */
 	CACHE,
 	NAME,
 };
 
 struct option_row {
-	const char *name; /* with "=" when a value follows, with "*" when anything does */
+	const char *name; /* ends with "=" if a value follows, with "*" if any text does */
 	enum meaning meaning;
 };
 
@@ -120,7 +120,7 @@ static int parse_one(const char *option, struct mount_options *o, struct text *f
 	return 0;
 }
 
-/* Cuts the next option off *at, in place; a backslash keeps the comma behind it. */
+/* Splits the next option off *at, in place; a backslash escapes a comma. */
 static char *next_option(char **at)
 {
 	char *from = *at, *to = *at, *first = *at;

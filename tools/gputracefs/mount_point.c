@@ -18,7 +18,8 @@
 
 extern char **environ;
 
-/* The absolute path of something that may not be looked at itself: its parent's, and its name. */
+/* The absolute path of a directory that must not be accessed itself: the path of its parent, and
+ * its name. */
 static char *path_of_dead(const char *dir)
 {
 	scoped(free_ptr) char *copy = strdup(dir), *copy2 = strdup(dir), *parent = NULL;
@@ -51,7 +52,7 @@ static int is_ours(const char *path)
 	return ours;
 }
 
-/* As an ordinary user: fusermount3 is set-user-ID. */
+/* For ordinary users: fusermount3 is set-user-ID. */
 static int unmount_helped(const char *path)
 {
 	char *argv[] = {(char *)"fusermount3", (char *)"-u", (char *)"-z",
@@ -66,8 +67,8 @@ static int unmount_helped(const char *path)
 	return 0;
 }
 
-/* Whether a mount there is not served any more. The kernel may know the attributes of its root for
- * good, but asks each time for those of the file system. */
+/* True if the server of a mount has ended. Calls statfs(2), because the kernel may have cached the
+ * attributes of the root. */
 static int is_dead(const char *dir)
 {
 	struct statfs st;
@@ -75,7 +76,7 @@ static int is_dead(const char *dir)
 	return statfs(dir, &st) < 0 && errno == ENOTCONN;
 }
 
-/* Takes away the mounts of ours at `dir` that nobody serves any more. */
+/* Unmounts stale gputracefs mounts at `dir`. */
 static int clear_dead(const char *dir)
 {
 	scoped(free_ptr) char *path = path_of_dead(dir);
