@@ -58,5 +58,5 @@ done
 # Devices that have the same number: as many GPUs, and the import says that it had to guess.
 python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 4 --steps 3 --file=hidden -o "$work/made-hidden"
 gputrace import -o "$work/hidden" "$work/made-hidden/all.json" >"$work/report"
-has_line 'operations may be of several processes' <"$work/report"
+has_line 'operations may belong to several processes' <"$work/report"
 gputrace info "$work/hidden" | has_line '^4 GPUs, 3 iterations'
