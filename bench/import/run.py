@@ -6,7 +6,7 @@
 
 A file of 200 MB is generated and read by gputrace import, by json.load of this Python, and by
 HolisticTraceAnalysis (from PyPI, in a virtual environment in the build folder), in turn; so is
-each published run in ../shared/traces, all its ranks at once, beside what unpacking and yajl alone
+each published run in ../shared/traces, all its ranks at once, beside what unpacking and reading the JSON alone
 take; then larger files are read by gputrace import alone. CPU seconds count, since what runs beside it would count in
 seconds by the clock; rates are of JSON bytes a second of one core.
 """
@@ -105,7 +105,7 @@ def compare(build, folder, python):
 
 
 def limits(build, paths):
-    """Seconds of CPU that unpacking the files takes, and that reading them by yajl alone does."""
+    """Seconds of CPU that unpacking the files takes, and unpacking and reading their JSON."""
     runs = [subprocess.run([build / 'bench/import/limit', *paths], check=True, capture_output=True,
                            text=True).stdout.split() for _ in range(5)]
     return [min(float(r[i]) for r in runs) for i in range(2)]
@@ -116,7 +116,7 @@ def times(run, than):
 
 
 def compare_runs(build, folder, python, runs):
-    print(f'\n{"published runs":34} {"MB":>6} {"ms CPU":>7} {"MB/s":>5}   {"unpack":>7} {"yajl":>6}'
+    print(f'\n{"published runs":34} {"MB":>6} {"ms CPU":>7} {"MB/s":>5}   {"unpack":>7} {"JSON":>6}'
           f'   {"json.load":>9} {"HTA":>7}\n{"":59}{"ms, alone":>11} {"times our CPU":>19}')
     idle = best(5, lambda: (build / 'tools/gputrace', '--version'))[0]
     for run in sorted(runs.iterdir()) if runs.is_dir() else []:

@@ -32,6 +32,19 @@ int fmt_json_member(const char *object, size_t len, const char *key, const char 
 size_t fmt_json_member_text(const char *object, size_t len, const char *key, const char **ret);
 int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int64_t otherwise);
 
+/* Walks over the members of a valid JSON object as fmt_json_element() does over elements. The key
+ * is as it stands between the quotes. */
+int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
+			 const char **value, size_t *len);
+
+/* 1 and *ret when the value is an integer of 64 bits without leading zeros, else 0. */
+int fmt_json_integer(const char *value, size_t len, int64_t *ret);
+
+/* Appends what stands between the quotes of a string, with escape sequences resolved; half of a
+ * surrogate pair becomes U+FFFD. Returns how many bytes were valid: fewer than `len` where an
+ * escape sequence is not one of JSON. */
+size_t fmt_json_unescape(struct text *t, const char *s, size_t len);
+
 /* The length of the UTF-8 character at `s`, or 0 where none starts; left > 0. */
 size_t fmt_utf8_length(const char *s, size_t left);
 

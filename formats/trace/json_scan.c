@@ -187,37 +187,40 @@ int fmt_json_element(const char **at, const char *end, const char **element, siz
 	return 1;
 }
 
+int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
+			 const char **value, size_t *len)
+{
+	struct scan s = {*at, end, 0};
+
+	skip_space(&s);
+	if (!scan_char(&s, '{') && !scan_char(&s, ','))
+		return 0;
+	skip_space(&s);
+	*key = s.at + 1;
+	if (!scan_string(&s))
+		return 0;
+	*key_len = (size_t)(s.at - *key) - 1;
+	skip_space(&s);
+	if (!scan_char(&s, ':'))
+		return 0;
+	skip_space(&s);
+	*value = s.at;
+	if (!scan_value(&s))
+		return 0;
+	*len = (size_t)(s.at - *value);
+	*at = s.at;
+	return 1;
+}
+
 int fmt_json_member(const char *object, size_t len, const char *key, const char **value,
 		    size_t *value_len)
 {
-	struct scan s = {object, object + len, 0};
+	const char *at = object, *end = object + len, *found;
+	size_t n;
 
-	skip_space(&s);
-	if (!scan_char(&s, '{'))
-		return 0;
-	do {
-		const char *from;
-		bool found;
-
-		skip_space(&s);
-		from = s.at;
-		if (!scan_string(&s))
-			return 0;
-		found = (size_t)(s.at - from) == strlen(key) + 2 &&
-			!memcmp(from + 1, key, strlen(key));
-		skip_space(&s);
-		if (!scan_char(&s, ':'))
-			return 0;
-		skip_space(&s);
-		from = s.at;
-		if (!scan_value(&s))
-			return 0;
-		*value = from;
-		*value_len = (size_t)(s.at - from);
-		if (found)
+	while (fmt_json_next_member(&at, end, &found, &n, value, value_len))
+		if (n == strlen(key) && memcmp(found, key, n) == 0)
 			return 1;
-		skip_space(&s);
-	} while (scan_char(&s, ','));
 	return 0;
 }
 
@@ -244,4 +247,103 @@ int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int
 	for (i = *value == '-'; i < n && value[i] >= '0' && value[i] <= '9'; i++)
 		v = v * 10 + (uint64_t)(value[i] - '0');
 	return (int64_t)(*value == '-' ? -v : v);
+}
+
+int fmt_json_integer(const char *value, size_t len, int64_t *ret)
+{
+	bool negative = len > 0 && value[0] == '-';
+	int64_t v = 0;
+
+	if (len == (size_t)negative || (value[negative] == '0' && len > (size_t)negative + 1))
+		return 0;
+	for (size_t i = negative; i < len; i++)
+		if (value[i] < '0' || value[i] > '9' || __builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_sub_overflow(v, value[i] - '0', &v))
+			return 0;
+	if (!negative && v == INT64_MIN)
+		return 0;
+	*ret = negative ? v : -v;
+	return 1;
+}
+
+/* ---- escape sequences -------------------------------------------------------------------- */
+
+static void put_utf8(struct text *t, uint32_t c)
+{
+	char s[4] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 63)),
+		     (char)(0x80 | (c >> 6 & 63)), (char)(0x80 | (c & 63))};
+
+	if (c < 0x80) {
+		text_char(t, (char)c);
+	} else if (c < 0x800) {
+		s[2] = (char)(0xc0 | c >> 6);
+		text_bytes(t, s + 2, 2);
+	} else if (c < 0x10000) {
+		s[1] = (char)(0xe0 | c >> 12);
+		text_bytes(t, s + 1, 3);
+	} else {
+		text_bytes(t, s, 4);
+	}
+}
+
+/* Four hex digits at `s`, where `left` bytes are: their value, or -1. */
+static int32_t hex4(const char *s, size_t left)
+{
+	int32_t v = 0;
+
+	if (left < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		const char *digits = "0123456789abcdef0123456789ABCDEF";
+		const char *at = s[i] ? strchr(digits, s[i]) : NULL;
+
+		if (!at)
+			return -1;
+		v = v << 4 | (int32_t)((at - digits) & 15);
+	}
+	return v;
+}
+
+/* The sequence at `s`, which begins with "\\u": its length, or 0. */
+static size_t unescape_unicode(struct text *t, const char *s, size_t left)
+{
+	int32_t c = hex4(s + 2, left - 2), low = -1;
+
+	if (c < 0)
+		return 0;
+	if (c >= 0xd800 && c < 0xdc00 && left >= 12 && s[6] == '\\' && s[7] == 'u')
+		low = hex4(s + 8, left - 8);
+	if (low >= 0xdc00 && low < 0xe000) {
+		put_utf8(t, (uint32_t)(0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00)));
+		return 12;
+	}
+	put_utf8(t, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
+	return 6;
+}
+
+size_t fmt_json_unescape(struct text *t, const char *s, size_t len)
+{
+	static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+	size_t i = 0;
+
+	while (i < len) {
+		const char *slash = memchr(s + i, '\\', len - i), *letter;
+		size_t plain = slash ? (size_t)(slash - s) - i : len - i, n = 2;
+
+		text_bytes(t, s + i, plain);
+		i += plain;
+		if (!slash)
+			break;
+		if (len - i < 2)
+			return i;
+		letter = s[i + 1] ? strchr(letters, s[i + 1]) : NULL;
+		if (letter)
+			text_char(t, bytes[letter - letters]);
+		else
+			n = s[i + 1] == 'u' ? unescape_unicode(t, s + i, len - i) : 0;
+		if (n == 0)
+			return i;
+		i += n;
+	}
+	return i;
 }

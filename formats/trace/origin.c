@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <yajl/yajl_tree.h>
 
 #define CLOCK_KEY "capture.clock"
 #define PART_KEY "capture.part"
@@ -64,51 +63,44 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
 	return put(names, PART_KEY, &part);
 }
 
-define_cleanup(tree_freep, yajl_val, yajl_tree_free);
-
-/* The fact's JSON; NULL where there is none. */
-static yajl_val parse(const struct fmt_names *names, const char *key)
+/* The fact's JSON; "" where there is none. */
+static const char *fact_of(const struct fmt_names *names, const char *key)
 {
 	const char *fact = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
-	char why[8]; /* yajl wants to say it */
 
-	return fact && fmt_json_valid(fact, strlen(fact)) ? yajl_tree_parse(fact, why, sizeof(why))
-							  : NULL;
+	return fact && fmt_json_valid(fact, strlen(fact)) ? fact : "";
 }
 
-static yajl_val member(yajl_val object, const char *key)
+/* A string member; a longer one is cut. */
+static void read_string(const char *object, const char *key, char ret[FMT_ORIGIN_ID])
 {
-	const char *path[] = {key, NULL};
+	const char *s = "";
+	size_t n = fmt_json_member_text(object, strlen(object), key, &s);
 
-	return object ? yajl_tree_get(object, path, yajl_t_any) : NULL;
+	snprintf(ret, FMT_ORIGIN_ID, "%.*s", (int)(n < FMT_ORIGIN_ID ? n : FMT_ORIGIN_ID), s);
 }
 
-/* What is too long is cut. */
-static void string(yajl_val object, const char *key, char ret[FMT_ORIGIN_ID])
+static int64_t read_integer(const char *object, const char *key)
 {
-	const char *s = YAJL_GET_STRING(member(object, key));
+	const char *value;
+	int64_t v = 0;
+	size_t len;
 
-	snprintf(ret, FMT_ORIGIN_ID, "%s", s ? s : "");
-}
-
-static int64_t integer(yajl_val object, const char *key)
-{
-	yajl_val v = member(object, key);
-
-	return YAJL_IS_INTEGER(v) ? YAJL_GET_INTEGER(v) : 0;
+	if (fmt_json_member(object, strlen(object), key, &value, &len))
+		fmt_json_integer(value, len, &v);
+	return v;
 }
 
 void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret)
 {
-	scoped(tree_freep) yajl_val clock = parse(names, CLOCK_KEY);
-	scoped(tree_freep) yajl_val part = parse(names, PART_KEY);
+	const char *clock = fact_of(names, CLOCK_KEY), *part = fact_of(names, PART_KEY);
 
 	*ret = (struct fmt_origin){0};
-	string(clock, "id", ret->clock);
-	ret->realtime_ns = integer(clock, "realtime_ns");
-	ret->part = (uint32_t)integer(part, "index");
-	ret->n_parts = (uint32_t)integer(part, "of");
-	string(part, "run", ret->run);
+	read_string(clock, "id", ret->clock);
+	ret->realtime_ns = read_integer(clock, "realtime_ns");
+	ret->part = (uint32_t)read_integer(part, "index");
+	ret->n_parts = (uint32_t)read_integer(part, "of");
+	read_string(part, "run", ret->run);
 }
 
 uint64_t fmt_origin_ranks(const struct fmt_names *names)

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cd "$work"
-apt-get download libzstd-dev libxxhash-dev nettle-dev zlib1g-dev libyajl-dev libisal-dev libisal2 pkgconf-bin libpkgconf3
+apt-get download libzstd-dev libxxhash-dev nettle-dev zlib1g-dev libisal-dev libisal2 pkgconf-bin libpkgconf3
 for package in *.deb; do
 	dpkg-deb -x "$package" files
 done
@@ -18,7 +18,6 @@ lib=files/usr/lib/x86_64-linux-gnu
 # there is none.
 find files -name '*.so' -delete
 ln -s libisal.so.2 "$lib/libisal.so"
-cp "$lib/libyajl_s.a" "$lib/libyajl.a"
 rm -rf files/usr/share/doc files/usr/share/man "$lib/cmake"
 cat >files/usr/bin/pkg-config-here <<'END'
 #!/bin/sh

@@ -143,7 +143,7 @@ static const struct {
 	const char *what;
 } bad[] = {
 	{"x", 0, "not JSON"},
-	{"\"x\"", 3, "neither an object nor an array"},
+	{"\"x\"", 0, "neither an object nor an array"},
 	{"{\"a\":1}", -1, "traceEvents"},
 	{"{", 1, "ends in the middle"},
 	{"[{\"ph\":\"X\"", 10, "ends in the middle"},
@@ -154,7 +154,7 @@ static const struct {
 	{IN("{\"ts\":,}"), 22, "not JSON"},
 	{"[1]", 2, "not an object"},
 	{"[[]]", 2, "not an object"},
-	{"[\"x\"]", 4, "not an object"},
+	{"[\"x\"]", 1, "not an object"},
 	{IN("{\"name\":\"a\"b\"}"), 28, "unescaped quote"},
 	{IN(EVENT) "x", 80, "not JSON"},
 };
@@ -176,7 +176,7 @@ START_TEST(test_what_is_no_trace_is_refused)
 }
 END_TEST
 
-/* Values that a glance takes, or has to leave to yajl; right ones and wrong ones. */
+/* Valid values and invalid ones. */
 static const char *const values[] = {
 	"1",
 	"-0",
@@ -254,8 +254,8 @@ static int read_row(const char *format, const char *value, const char *e, struct
 	return read_text(json, strlen(json), s, err);
 }
 
-/* Events are read at a glance, with guesses from the one before, unless there is an escape. */
-START_TEST(test_a_glance_sees_what_yajl_sees)
+/* An event is read with guesses from the one before: they change nothing. */
+START_TEST(test_guesses_change_nothing)
 {
 	static const char *const rows[] = {
 		"[" ROW("%1$s") EVENT "]",
@@ -265,10 +265,10 @@ START_TEST(test_a_glance_sees_what_yajl_sees)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-		scoped(seen_done) struct seen by_yajl = {0};
+		scoped(seen_done) struct seen first = {0};
 		struct fmt_error why = {0};
-		int r = read_row(rows[0], values[i], "\\u0061", &by_yajl, &why);
-		char *args = r == 0 ? strstr(by_yajl.text.data, " v=") : NULL;
+		int r = read_row(rows[0], values[i], "\\u0061", &first, &why);
+		char *args = r == 0 ? strstr(first.text.data, " v=") : NULL;
 
 		if (args)
 			args[strcspn(args, ";") + 1] = '\0';
@@ -341,7 +341,7 @@ START_TEST(test_texts_do_not_matter)
 }
 END_TEST
 
-/* The same for words that yajl does not know, wherever a window ends. */
+/* The same for words that JSON does not know, wherever a window ends. */
 START_TEST(test_windows_do_not_matter_to_words)
 {
 	static const char event[] = "{\"args\":{\"a\": -Infinity ,\"b\":nan, }},";
@@ -368,5 +368,5 @@ START_TEST(test_windows_do_not_matter_to_words)
 END_TEST
 
 TESTS("kineto_json", test_events_are_read, test_what_is_no_trace_is_refused,
-      test_a_glance_sees_what_yajl_sees, test_nesting_is_bounded, test_windows_do_not_matter,
+      test_guesses_change_nothing, test_nesting_is_bounded, test_windows_do_not_matter,
       test_texts_do_not_matter, test_windows_do_not_matter_to_words)

@@ -2,212 +2,227 @@
 #include "formats/run/kineto/document.h"
 
 #include "base/scope.h"
+#include "base/text.h"
 #include "formats/run/infer/constants.h"
 #include "formats/trace/json.h"
 
-#include <yajl/yajl_tree.h>
+/* A value within a JSON text. */
+struct kineto_value {
+	const char *json;
+	size_t len;
+};
 
-define_cleanup(tree_freep, yajl_val, yajl_tree_free);
-
-static yajl_val parse(const char *json)
+static int member(const char *json, size_t len, const char *key, struct kineto_value *ret)
 {
-	char error[64];
-
-	return yajl_tree_parse(json, error, sizeof(error));
+	return fmt_json_member(json, len, key, &ret->json, &ret->len);
 }
 
-static yajl_val member(yajl_val object, const char *key)
+static bool is_string(const struct kineto_value *v)
 {
-	const char *path[] = {key, NULL};
+	return v->len >= 2 && v->json[0] == '"';
+}
 
-	return yajl_tree_get(object, path, yajl_t_any);
+/* The string's text, followed by a NUL. */
+static int read_string(const struct kineto_value *v, struct text *ret)
+{
+	ret->len = 0;
+	fmt_json_unescape(ret, v->json + 1, v->len - 2);
+	text_char(ret, '\0');
+	return ret->error;
 }
 
 int kineto_document_string(const char *json, const char *key, char *ret, size_t cap)
 {
-	scoped(tree_freep) yajl_val tree = parse(json);
-	yajl_val v = tree ? member(tree, key) : NULL;
+	scoped(text_done) struct text t = {0};
+	struct kineto_value v;
 
-	if (!YAJL_IS_STRING(v))
+	if (!member(json, strlen(json), key, &v) || !is_string(&v))
 		return -ENOENT;
-	snprintf(ret, cap, "%s", YAJL_GET_STRING(v));
+	if (read_string(&v, &t) < 0)
+		return -ENOMEM;
+	snprintf(ret, cap, "%s", t.data);
 	return 0;
 }
 
 int kineto_document_int(const char *json, const char *key, int64_t *ret)
 {
-	scoped(tree_freep) yajl_val tree = parse(json);
-	yajl_val v = tree ? member(tree, key) : NULL;
+	struct kineto_value v;
 
-	if (!YAJL_IS_INTEGER(v))
-		return -ENOENT;
-	*ret = YAJL_GET_INTEGER(v);
-	return 0;
-}
-
-static void put(struct text *t, yajl_val v)
-{
-	if (YAJL_IS_OBJECT(v)) {
-		text_char(t, '{');
-		for (size_t i = 0; i < v->u.object.len; i++) {
-			if (i > 0)
-				text_char(t, ',');
-			fmt_json_string(t, v->u.object.keys[i], strlen(v->u.object.keys[i]));
-			text_char(t, ':');
-			put(t, v->u.object.values[i]);
-		}
-		text_char(t, '}');
-	} else if (YAJL_IS_ARRAY(v)) {
-		text_char(t, '[');
-		for (size_t i = 0; i < v->u.array.len; i++) {
-			if (i > 0)
-				text_char(t, ',');
-			put(t, v->u.array.values[i]);
-		}
-		text_char(t, ']');
-	} else if (YAJL_IS_STRING(v)) {
-		fmt_json_string(t, v->u.string, strlen(v->u.string));
-	} else if (YAJL_IS_NUMBER(v)) {
-		text_str(t, YAJL_GET_NUMBER(v));
-	} else {
-		text_str(t, YAJL_IS_TRUE(v) ? "true" : YAJL_IS_FALSE(v) ? "false" : "null");
-	}
+	return member(json, strlen(json), key, &v) && fmt_json_integer(v.json, v.len, ret)
+		       ? 0
+		       : -ENOENT;
 }
 
 /* ---- devices ----------------------------------------------------------------------------- */
 
-static int fill_device(yajl_val v, struct fmt_names *names, struct fmt_device *device)
+static int fill_device(const struct kineto_value *v, struct fmt_names *names,
+		       struct fmt_device *device)
 {
-	yajl_val name = member(v, "name");
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
+	struct kineto_value name;
 	int r = 0;
 
-	put(&t, v);
-	if (YAJL_IS_STRING(name))
-		r = fmt_names_string(names, name->u.string, strlen(name->u.string), &device->name);
-	if (r == 0)
-		r = t.error ? t.error : fmt_names_string(names, t.data, t.len, &device->properties);
-	text_done(&t);
-	return r;
+	if (member(v->json, v->len, "name", &name) && is_string(&name)) {
+		r = read_string(&name, &t);
+		if (r == 0)
+			r = fmt_names_string(names, t.data, strlen(t.data), &device->name);
+	}
+	return r < 0 ? r : fmt_names_string(names, v->json, v->len, &device->properties);
 }
 
 int kineto_document_device(const char *json, struct fmt_names *names, struct fmt_device *device)
 {
-	scoped(tree_freep) yajl_val tree = parse(json);
+	const char *end = json + strlen(json);
+	struct kineto_value v, id;
+	int64_t ordinal;
 
-	for (size_t i = 0; YAJL_IS_ARRAY(tree) && i < tree->u.array.len; i++) {
-		yajl_val v = tree->u.array.values[i];
-		yajl_val id = YAJL_IS_OBJECT(v) ? member(v, "id") : NULL;
-
-		if (YAJL_IS_INTEGER(id) && YAJL_GET_INTEGER(id) == device->ordinal)
-			return fill_device(v, names, device);
-	}
+	while (fmt_json_element(&json, end, &v.json, &v.len))
+		if (member(v.json, v.len, "id", &id) &&
+		    fmt_json_integer(id.json, id.len, &ordinal) && ordinal == device->ordinal)
+			return fill_device(&v, names, device);
 	return 0;
 }
 
 /* ---- hints ------------------------------------------------------------------------------- */
 
-static int hint_id(yajl_val v, struct kineto_hint_id *ret)
+/* `text` keeps the id's text. */
+static int hint_id(const struct kineto_value *v, struct text *text, struct kineto_hint_id *ret)
 {
 	*ret = (struct kineto_hint_id){0};
-	if (YAJL_IS_STRING(v))
-		ret->text = v->u.string;
-	else if (YAJL_IS_INTEGER(v))
-		ret->number = YAJL_GET_INTEGER(v);
-	else if (YAJL_IS_NULL(v))
-		ret->missing = 1;
-	else
-		return -EBADMSG;
-	return 0;
+	if (is_string(v)) {
+		if (read_string(v, text) < 0)
+			return -ENOMEM;
+		ret->text = text->data;
+		return 0;
+	}
+	ret->missing = v->len == 4 && memcmp(v->json, "null", 4) == 0;
+	return ret->missing || fmt_json_integer(v->json, v->len, &ret->number) ? 0 : -EBADMSG;
 }
 
-static int hint_name(yajl_val v, const struct kineto_hint *hint)
+/* The elements of an array that has `n`: 1, or 0 where it is no such array. */
+static int elements(const struct kineto_value *list, struct kineto_value *ret, size_t n)
 {
+	const char *at = list->json, *end = at + list->len;
+	struct kineto_value more;
+
+	for (size_t i = 0; i < n; i++)
+		if (!fmt_json_element(&at, end, &ret[i].json, &ret[i].len))
+			return 0;
+	return !fmt_json_element(&at, end, &more.json, &more.len);
+}
+
+static int hint_name(const struct kineto_value *v, const struct kineto_hint *hint)
+{
+	scoped(text_done) struct text name = {0}, pid_text = {0}, tid_text = {0};
 	struct kineto_hint_id pid, tid;
-	struct text args = {0};
+	struct kineto_value parts[4];
 	int r;
 
-	if (!YAJL_IS_ARRAY(v) || v->u.array.len != 4 || !YAJL_IS_STRING(v->u.array.values[0]) ||
-	    hint_id(v->u.array.values[1], &pid) < 0 || hint_id(v->u.array.values[2], &tid) < 0)
+	if (!elements(v, parts, 4) || !is_string(&parts[0]))
 		return -EBADMSG;
-	put(&args, v->u.array.values[3]);
-	r = args.error ? args.error
-		       : hint->name(hint->context, v->u.array.values[0]->u.string, &pid, &tid,
-				    args.data, args.len);
-	text_done(&args);
+	r = read_string(&parts[0], &name);
+	if (r == 0)
+		r = hint_id(&parts[1], &pid_text, &pid);
+	if (r == 0)
+		r = hint_id(&parts[2], &tid_text, &tid);
+	return r < 0 ? r
+		     : hint->name(hint->context, name.data, &pid, &tid, parts[3].json,
+				  parts[3].len);
+}
+
+static int hint_names(const struct kineto_value *list, const struct kineto_hint *hint)
+{
+	const char *at = list->json, *end = at + list->len;
+	int r = *at == '[' ? 0 : -EBADMSG;
+	struct kineto_value v;
+
+	while (r == 0 && fmt_json_element(&at, end, &v.json, &v.len))
+		r = hint_name(&v, hint);
 	return r;
 }
 
-static int hint_names(yajl_val list, const struct kineto_hint *hint)
+static int hint_fact(const char *key, const struct kineto_value *v, const struct kineto_hint *hint)
 {
-	int r = YAJL_IS_ARRAY(list) ? 0 : -EBADMSG;
-
-	for (size_t i = 0; r == 0 && i < list->u.array.len; i++)
-		r = hint_name(list->u.array.values[i], hint);
-	return r;
-}
-
-static int hint_fact(const char *key, yajl_val v, const struct kineto_hint *hint)
-{
-	struct text t = {0};
-	int r;
-
 	if (strcmp(key, "gputrace.metadata") == 0)
 		return hint_names(v, hint);
 	if (strcmp(key, FMT_CONSTANTS_KEY) == 0 || strcmp(key, FMT_TEMPLATE_GAPS_KEY) == 0)
 		return 0; /* measured again */
-	put(&t, v);
-	r = t.error ? t.error : hint->fact(hint->context, key, t.data, t.len);
-	text_done(&t);
-	return r;
+	return hint->fact(hint->context, key, v->json, v->len);
 }
 
-static int hint_facts(yajl_val facts, const struct kineto_hint *hint)
+static int hint_facts(const struct kineto_value *facts, const struct kineto_hint *hint)
 {
+	scoped(text_done) struct text key = {0};
+	const char *at = facts->json, *end = at + facts->len;
+	struct kineto_value raw, v;
 	int r = 0;
 
-	for (size_t i = 0; YAJL_IS_OBJECT(facts) && i < facts->u.object.len && r == 0; i++)
-		r = hint_fact(facts->u.object.keys[i], facts->u.object.values[i], hint);
+	while (r == 0 && *facts->json == '{' &&
+	       fmt_json_next_member(&at, end, &raw.json, &raw.len, &v.json, &v.len)) {
+		raw.json--; /* with its quotes */
+		raw.len += 2;
+		r = read_string(&raw, &key);
+		if (r == 0)
+			r = hint_fact(key.data, &v, hint);
+	}
 	return r;
 }
 
-static int hint_pid(yajl_val pair, const struct kineto_hint *hint)
+static int hint_pid(const struct kineto_value *v, const struct kineto_hint *hint)
 {
+	scoped(text_done) struct text shown_text = {0}, real_text = {0};
 	struct kineto_hint_id shown, real;
-
-	if (!YAJL_IS_ARRAY(pair) || pair->u.array.len != 2 ||
-	    hint_id(pair->u.array.values[0], &shown) < 0 ||
-	    hint_id(pair->u.array.values[1], &real) < 0 || shown.missing)
-		return -EBADMSG;
-	return hint->pid(hint->context, &shown, &real);
-}
-
-static int hint_rank(yajl_val v, const struct kineto_hint *hint)
-{
-	yajl_val number = YAJL_IS_OBJECT(v) ? member(v, "rank") : NULL;
-	yajl_val pids = YAJL_IS_OBJECT(v) ? member(v, "pids") : NULL;
+	struct kineto_value pair[2];
 	int r;
 
-	if (!YAJL_IS_INTEGER(number) || YAJL_GET_INTEGER(number) < 0)
+	if (!elements(v, pair, 2))
 		return -EBADMSG;
-	r = hint->rank(hint->context, YAJL_GET_INTEGER(number));
+	r = hint_id(&pair[0], &shown_text, &shown);
 	if (r == 0)
-		r = hint_facts(member(v, "facts"), hint);
-	for (size_t i = 0; YAJL_IS_ARRAY(pids) && i < pids->u.array.len && r == 0; i++)
-		r = hint_pid(pids->u.array.values[i], hint);
+		r = hint_id(&pair[1], &real_text, &real);
+	if (r == 0 && shown.missing)
+		r = -EBADMSG;
+	return r < 0 ? r : hint->pid(hint->context, &shown, &real);
+}
+
+static int hint_rank(const struct kineto_value *v, const struct kineto_hint *hint)
+{
+	struct kineto_value value;
+	int64_t number;
+	int r;
+
+	if (!member(v->json, v->len, "rank", &value) ||
+	    !fmt_json_integer(value.json, value.len, &number) || number < 0)
+		return -EBADMSG;
+	r = hint->rank(hint->context, number);
+	if (r == 0 && member(v->json, v->len, "facts", &value))
+		r = hint_facts(&value, hint);
+	if (r == 0 && member(v->json, v->len, "pids", &value)) {
+		const char *at = value.json, *end = at + value.len;
+		struct kineto_value pair;
+
+		while (r == 0 && *value.json == '[' &&
+		       fmt_json_element(&at, end, &pair.json, &pair.len))
+			r = hint_pid(&pair, hint);
+	}
 	return r;
 }
 
 int kineto_document_hint(const char *json, const struct kineto_hint *hint)
 {
-	scoped(tree_freep) yajl_val tree = parse(json);
-	yajl_val ranks = tree && YAJL_IS_OBJECT(tree) ? member(tree, "ranks") : NULL;
-	yajl_val base = tree && YAJL_IS_OBJECT(tree) ? member(tree, "base_ns") : NULL;
-	int r = YAJL_IS_ARRAY(ranks) ? 0 : -EBADMSG;
+	struct kineto_value ranks, base, rank;
+	const char *at, *end;
+	int64_t base_ns;
+	int r = 0;
 
-	if (r == 0 && YAJL_IS_INTEGER(base))
-		r = hint->base(hint->context, YAJL_GET_INTEGER(base));
-	for (size_t i = 0; r == 0 && i < ranks->u.array.len; i++)
-		r = hint_rank(ranks->u.array.values[i], hint);
+	if (!member(json, strlen(json), "ranks", &ranks) || *ranks.json != '[')
+		return -EBADMSG;
+	if (member(json, strlen(json), "base_ns", &base) &&
+	    fmt_json_integer(base.json, base.len, &base_ns))
+		r = hint->base(hint->context, base_ns);
+	at = ranks.json;
+	end = at + ranks.len;
+	while (r == 0 && fmt_json_element(&at, end, &rank.json, &rank.len))
+		r = hint_rank(&rank, hint);
 	return r;
 }

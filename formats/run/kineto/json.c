@@ -2,347 +2,396 @@
 #include "formats/run/kineto/json.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "formats/run/kineto/json_impl.h"
-#include "formats/trace/json.h"
 
-static int fail(struct reader *r, int error)
+#define WINDOW (256 << 10) /* bytes; more for a larger unit */
+#define BLOCK 16	   /* bytes that are tidied together */
+
+/* What the document continues with. */
+enum state {
+	START,
+	MEMBER,	      /* a member of the top object, or its end */
+	AFTER_MEMBER, /* a comma, or the end of the top object */
+	EVENT,	      /* an event, or the end of the array */
+	AFTER_EVENT,  /* a comma, or the end of the array */
+	END,
+};
+
+struct document {
+	struct kineto_reader r;
+	enum state state;
+	bool is_array;	 /* the document is a bare array of events */
+	bool has_events; /* it has an array of events */
+};
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static bool append_argument(struct kineto_reader *r, struct kineto_arg **list, size_t *n,
+			    size_t *cap, const struct kineto_arg *a)
 {
-	r->error = error;
-	return 0;
+	if (array_reserve(list, *n + 1, cap) < 0) {
+		r->error = -ENOMEM;
+		return false;
+	}
+	(*list)[(*n)++] = *a;
+	return true;
 }
 
-static int refuse(struct reader *r, const char *why)
+static struct kineto_guess *next_guess(struct kineto_reader *r)
 {
-	r->why = why;
-	return fail(r, -EBADMSG);
+	return &r->shape->guesses[r->n_keys++ % KINETO_SHAPE_KEYS];
 }
 
-/* ---- the end of a value ------------------------------------------------------------------ */
-
-static int keep(struct reader *r, struct kineto_arg **list, size_t *n, size_t *cap, uint32_t type,
-		int64_t value)
+/* The members of an object behind its '{', each read by one(). */
+static bool read_members(struct kineto_reader *r, bool (*one)(struct kineto_reader *r, uint32_t key,
+							      struct kineto_guess *guess))
 {
-	if (array_reserve(list, *n + 1, cap) < 0)
-		return fail(r, -ENOMEM);
-	(*list)[(*n)++] = (struct kineto_arg){r->key, type, value};
-	return 1;
+	int more = kineto_json_accept(r, '}') ? 0 : 1;
+
+	while (more > 0) {
+		struct kineto_guess *guess = next_guess(r);
+		uint32_t key;
+
+		if (kineto_json_peek(r) != '"')
+			return kineto_json_expected(r, "a string as key");
+		if (!kineto_json_string(r, &guess->key, &key))
+			return false;
+		if (!kineto_json_accept(r, ':'))
+			return kineto_json_expected(r, "a colon");
+		if (!one(r, key, guess))
+			return false;
+		more = kineto_json_next(r, '}');
+	}
+	return more == 0;
 }
 
-/* What tells most of an event's shape; the empty text where it is no string. */
-static int kind(struct reader *r, uint32_t type, int64_t value, uint32_t *ret)
+static bool read_argument(struct kineto_reader *r, uint32_t key, struct kineto_guess *guess)
 {
-	*ret = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
-	r->shape = &r->shapes[*ret % SHAPES];
-	return 1;
+	struct kineto_arg a = {.key = key};
+
+	return kineto_json_argument(r, guess, &a) &&
+	       append_argument(r, &r->args, &r->e.n_args, &r->args_cap, &a);
 }
 
-static int field(struct reader *r, uint32_t type, int64_t value)
+static bool read_time(struct kineto_reader *r, int64_t *ns, enum kineto_presence *ret)
+{
+	const char *from = r->at;
+
+	if (!kineto_json_number(r))
+		return false;
+	*ret = kineto_time_ns(from, (size_t)(r->at - from), ns, &r->e.rounded) == 0
+		       ? KINETO_THERE
+		       : KINETO_UNUSABLE;
+	return true;
+}
+
+/* The number of a string; the empty string's for other values. */
+static uint32_t string_of(const struct kineto_arg *a)
+{
+	return a->type == FMT_STRING ? (uint32_t)a->value : KINETO_EMPTY;
+}
+
+static bool take_field(struct kineto_reader *r, const struct kineto_arg *a)
 {
 	struct kineto_event *e = &r->e;
 
-	r->place = EVENT;
-	switch (r->key) {
+	switch (a->key) {
 	case KINETO_PH:
-		return kind(r, type, value, &e->ph);
+		e->ph = string_of(a);
+		r->shape = &r->shapes[e->ph % KINETO_SHAPES];
+		return true;
 	case KINETO_CAT:
-		return kind(r, type, value, &e->cat);
+		e->cat = string_of(a);
+		r->shape = &r->shapes[e->cat % KINETO_SHAPES];
+		return true;
 	case KINETO_NAME:
-		e->name = type == FMT_STRING ? (uint32_t)value : KINETO_EMPTY;
-		return 1;
+		e->name = string_of(a);
+		return true;
 	case KINETO_PID:
-		e->pid = (struct kineto_arg){KINETO_PID, type, value};
-		return 1;
+		e->pid = *a;
+		return true;
 	case KINETO_TID:
-		e->tid = (struct kineto_arg){KINETO_TID, type, value};
-		return 1;
+		e->tid = *a;
+		return true;
 	case KINETO_TS:
 		e->has_ts = KINETO_UNUSABLE;
-		return 1;
+		return true;
 	case KINETO_DUR:
 		e->has_dur = KINETO_UNUSABLE;
-		return 1;
+		return true;
 	default:
-		return keep(r, &r->others, &e->n_others, &r->others_cap, type, value);
+		return append_argument(r, &r->others, &e->n_others, &r->others_cap, a);
 	}
 }
 
-int kineto_json_value(struct reader *r, uint32_t type, int64_t v)
+static bool read_field(struct kineto_reader *r, uint32_t key, struct kineto_guess *guess)
 {
-	if (r->place == FIELD)
-		return field(r, type, v);
-	if (r->place == ARG) {
-		r->place = ARGS;
-		return keep(r, &r->args, &r->e.n_args, &r->args_cap, type, v);
+	struct kineto_arg a = {.key = key};
+	char c = kineto_json_peek(r);
+
+	if (key == KINETO_ARGS && c == '{') {
+		r->at++;
+		return read_members(r, read_argument);
 	}
-	if (r->place == LIST)
-		return refuse(r, "an event is not an object");
-	return refuse(r, "not a trace: neither an object nor an array");
-}
+	if (c == '-' || (c >= '0' && c <= '9')) {
+		bool infinite = c == '-' && (r->at[1] | 32) >= 'a';
 
-int kineto_json_text(struct reader *r, const char *s, size_t len, uint32_t *ret)
-{
-	int e = kineto_strings_add(r->j->strings, s, len, ret);
-
-	return e < 0 ? fail(r, e) : 1;
-}
-
-static int captured(struct reader *r)
-{
-	uint32_t json;
-	int e;
-
-	r->place = r->after;
-	if (r->capture.error)
-		return fail(r, r->capture.error);
-	if (r->place == MEMBER) {
-		r->place = TOP;
-		e = r->j->member(r->j->context, r->key, r->capture.data, r->capture.len);
-		return e < 0 ? fail(r, e) : 1;
+		if (key == KINETO_TS && !infinite)
+			return read_time(r, &r->e.ts_ns, &r->e.has_ts);
+		if (key == KINETO_DUR && !infinite)
+			return read_time(r, &r->e.dur_ns, &r->e.has_dur);
 	}
-	if (!kineto_json_text(r, r->capture.data, r->capture.len, &json))
-		return 0;
-	return kineto_json_value(r, FMT_JSON, json);
+	return kineto_json_argument(r, guess, &a) && take_field(r, &a);
 }
 
-/* ---- values that are kept as text -------------------------------------------------------- */
-
-static void capture_begin(struct reader *r)
+static bool read_event(struct kineto_reader *r)
 {
-	r->after = r->place;
-	r->place = CAPTURE;
-	r->capture.len = 0;
-	r->depth = 0;
-	r->more = false;
-}
+	char c = kineto_json_peek(r);
 
-static void capture_comma(struct reader *r)
-{
-	if (r->more)
-		text_char(&r->capture, ',');
-	r->more = true;
-}
-
-static int capture_open(struct reader *r, char bracket)
-{
-	if (r->place != CAPTURE)
-		capture_begin(r);
-	if (++r->depth > KINETO_DEPTH)
-		return refuse(r, "a value is nested too deep");
-	r->is_object[r->depth - 1] = bracket == '{';
-	capture_comma(r);
-	text_char(&r->capture, bracket);
-	r->more = false;
-	return 1;
-}
-
-static int capture_close(struct reader *r, char bracket)
-{
-	text_char(&r->capture, bracket);
-	r->more = true;
-	return --r->depth > 0 ? 1 : captured(r);
-}
-
-/* A scalar as JSON text: within a captured value, or as a member of the top object. */
-static int capture_scalar(struct reader *r, const char *s, size_t len, bool quoted)
-{
-	bool alone = r->place == MEMBER;
-
-	if (alone)
-		capture_begin(r);
-	capture_comma(r);
-	if (quoted)
-		fmt_json_string(&r->capture, s, len);
-	else
-		text_bytes(&r->capture, s, len);
-	return alone ? captured(r) : 1;
-}
-
-/* ---- tokens ------------------------------------------------------------------------------ */
-
-int kineto_json_literal(struct reader *r, const char *s)
-{
-	uint32_t json;
-
-	if (r->place == CAPTURE || r->place == MEMBER)
-		return capture_scalar(r, s, strlen(s), false);
-	if (!kineto_json_text(r, s, strlen(s), &json))
-		return 0;
-	return kineto_json_value(r, FMT_JSON, json);
-}
-
-static int on_null(void *context)
-{
-	return kineto_json_literal(context, "null");
-}
-
-static int on_boolean(void *context, int v)
-{
-	return kineto_json_literal(context, v ? "true" : "false");
-}
-
-/* 1 when `s` is an integer of 64 bits that prints as itself. */
-static int integer(const char *s, size_t len, int64_t *ret)
-{
-	bool negative = len > 0 && s[0] == '-';
-	int64_t v = 0;
-
-	for (size_t i = negative; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return 0;
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, s[i] - '0', &v))
-			return 0;
-	}
-	if ((negative && v == 0) || (!negative && v == INT64_MIN))
-		return 0;
-	*ret = negative ? v : -v;
-	return 1;
-}
-
-static int on_time(struct reader *r, const char *s, size_t len)
-{
-	bool ts = r->key == KINETO_TS;
-	int bad = kineto_time_ns(s, len, ts ? &r->e.ts_ns : &r->e.dur_ns, &r->e.rounded);
-
-	*(ts ? &r->e.has_ts : &r->e.has_dur) = bad ? KINETO_UNUSABLE : KINETO_THERE;
-	r->place = EVENT;
-	return 1;
-}
-
-int kineto_json_number(struct reader *r, const char *s, size_t len)
-{
-	uint32_t json;
-	int64_t v;
-
-	if (r->place == FIELD && (r->key == KINETO_TS || r->key == KINETO_DUR))
-		return on_time(r, s, len);
-	if (r->place == CAPTURE || r->place == MEMBER)
-		return capture_scalar(r, s, len, false);
-	if (integer(s, len, &v))
-		return kineto_json_value(r, FMT_INT, v);
-	if (!kineto_json_text(r, s, len, &json))
-		return 0;
-	return kineto_json_value(r, FMT_JSON, json);
-}
-
-static int on_number(void *context, const char *s, size_t len)
-{
-	return kineto_json_number(context, s, len);
-}
-
-static int on_string(void *context, const unsigned char *bytes, size_t len)
-{
-	struct reader *r = context;
-	const char *s = (const char *)bytes;
-	uint32_t string;
-
-	if (r->place == CAPTURE || r->place == MEMBER)
-		return capture_scalar(r, s, len, true);
-	return kineto_json_text(r, s, len, &string) && kineto_json_value(r, FMT_STRING, string);
-}
-
-void kineto_json_event(struct reader *r, uint64_t offset)
-{
-	memset(&r->e, 0, sizeof(r->e));
-	r->e.offset = offset;
-	r->e.pid = r->e.tid = (struct kineto_arg){.type = FMT_JSON};
+	if (c != '{')
+		return strchr("\"[-0123456789tfn", c) && c
+			       ? kineto_json_refuse(r, "an event is not an object")
+			       : kineto_json_expected(r, "an event");
+	r->e = (struct kineto_event){.offset = r->base + (uint64_t)(r->at - r->window),
+				     .pid = {.type = FMT_JSON},
+				     .tid = {.type = FMT_JSON}};
 	r->shape = r->shapes;
-	r->place = EVENT;
-}
-
-int kineto_json_event_end(struct reader *r)
-{
-	int e;
-
-	r->place = LIST;
+	r->n_keys = 0;
+	r->at++;
+	if (!read_members(r, read_field))
+		return false;
 	r->e.args = r->args;
 	r->e.others = r->others;
-	e = r->j->event(r->j->context, &r->e);
-	return e < 0 ? fail(r, e) : 1;
+	r->error = r->j->event(r->j->context, &r->e);
+	return r->error == 0;
 }
 
-int kineto_json_not_a_number(struct reader *r, const char *name)
+/* ---- the document ------------------------------------------------------------------------ */
+
+static bool read_start(struct document *d)
 {
-	return on_string(r, (const unsigned char *)name, strlen(name));
-}
+	struct kineto_reader *r = &d->r;
 
-static int on_open_map(void *context)
-{
-	struct reader *r = context;
-
-	if (r->place == START)
-		r->place = TOP;
-	else if (r->place == LIST)
-		kineto_json_event(r, r->base + yajl_get_bytes_consumed(r->yajl) - 1);
-	else if (r->place == FIELD && r->key == KINETO_ARGS)
-		r->place = ARGS;
-	else
-		return capture_open(r, '{');
-	return 1;
-}
-
-static int on_close_map(void *context)
-{
-	struct reader *r = context;
-
-	if (r->place == TOP)
-		r->place = END;
-	else if (r->place == EVENT)
-		return kineto_json_event_end(r);
-	else if (r->place == ARGS)
-		r->place = EVENT;
-	else
-		return capture_close(r, '}');
-	return 1;
-}
-
-static int on_open_array(void *context)
-{
-	struct reader *r = context;
-
-	if (r->place == LIST)
-		return refuse(r, "an event is not an object");
-	if (r->place != START && (r->place != MEMBER || r->key != KINETO_EVENTS))
-		return capture_open(r, '[');
-	r->bare = r->place == START;
-	r->events = true;
-	r->place = LIST;
-	return 1;
-}
-
-static int on_close_array(void *context)
-{
-	struct reader *r = context;
-
-	if (r->place != LIST)
-		return capture_close(r, ']');
-	r->place = r->bare ? END : TOP;
-	return 1;
-}
-
-static int on_key(void *context, const unsigned char *bytes, size_t len)
-{
-	struct reader *r = context;
-	const char *s = (const char *)bytes;
-
-	if (r->place == CAPTURE) {
-		capture_comma(r);
-		fmt_json_string(&r->capture, s, len);
-		text_char(&r->capture, ':');
-		r->more = false;
-		return 1;
+	d->is_array = kineto_json_accept(r, '[');
+	if (d->is_array) {
+		d->has_events = true;
+		d->state = EVENT;
+		return true;
 	}
-	r->place = r->place == TOP ? MEMBER : r->place == EVENT ? FIELD : ARG;
-	return kineto_json_text(r, s, len, &r->key);
+	if (kineto_json_accept(r, '{')) {
+		d->state = MEMBER;
+		return true;
+	}
+	if (*r->at == '"' || *r->at == 'N')
+		return kineto_json_refuse(r, "not a trace: neither an object nor an array");
+	return kineto_json_expected(r, "an object or an array");
 }
 
-const yajl_callbacks kineto_json_callbacks = {
-	.yajl_null = on_null,
-	.yajl_boolean = on_boolean,
-	.yajl_number = on_number,
-	.yajl_string = on_string,
-	.yajl_start_map = on_open_map,
-	.yajl_map_key = on_key,
-	.yajl_end_map = on_close_map,
-	.yajl_start_array = on_open_array,
-	.yajl_end_array = on_close_array,
-};
+static bool read_top_member(struct document *d)
+{
+	struct kineto_reader *r = &d->r;
+	uint32_t key, guess = KINETO_EMPTY;
+
+	if (kineto_json_accept(r, '}')) {
+		d->state = END;
+		return true;
+	}
+	if (kineto_json_peek(r) != '"')
+		return kineto_json_expected(r, "a string as key");
+	if (!kineto_json_string(r, &guess, &key))
+		return false;
+	if (!kineto_json_accept(r, ':'))
+		return kineto_json_expected(r, "a colon");
+	if (key == KINETO_EVENTS && kineto_json_peek(r) == '[') {
+		r->at++;
+		d->has_events = true;
+		d->state = EVENT;
+		return true;
+	}
+	if (!kineto_json_capture(r))
+		return false;
+	r->error = r->j->member(r->j->context, key, r->capture.data, r->capture.len);
+	d->state = AFTER_MEMBER;
+	return r->error == 0;
+}
+
+static bool end_of_events(struct document *d)
+{
+	if (!kineto_json_accept(&d->r, ']'))
+		return false;
+	d->state = d->is_array ? END : AFTER_MEMBER;
+	return true;
+}
+
+static bool read_separator(struct document *d, char close, enum state more, enum state end)
+{
+	int next = kineto_json_next(&d->r, close);
+
+	if (next < 0 && d->is_array && d->r.ended && d->r.at == d->r.end)
+		next = 1; /* a bare array may end in a comma */
+	d->state = next > 0 ? more : next == 0 ? end : d->state;
+	return next >= 0;
+}
+
+static bool read_unit(struct document *d)
+{
+	switch (d->state) {
+	case START:
+		return read_start(d);
+	case MEMBER:
+		return read_top_member(d);
+	case AFTER_MEMBER:
+		return read_separator(d, '}', MEMBER, END);
+	case EVENT:
+		if (end_of_events(d))
+			return true;
+		if (!read_event(&d->r))
+			return false;
+		d->state = AFTER_EVENT;
+		return true;
+	case AFTER_EVENT:
+		return read_separator(d, ']', EVENT, d->is_array ? END : AFTER_MEMBER);
+	default:
+		return kineto_json_expected(&d->r, "the end");
+	}
+}
+
+/* ---- the window -------------------------------------------------------------------------- */
+
+/* Strings of JSON have no control characters, but some recorders write them. */
+static void replace_controls(char *bytes, size_t n)
+{
+	typedef uint8_t block __attribute__((vector_size(BLOCK), aligned(1), may_alias));
+
+	for (size_t i = 0; i < n; i += BLOCK) {
+		block *b = (block *)(bytes + i), control = (block)(*b < ' ');
+
+		*b = (*b & ~control) | (control & ' ');
+	}
+}
+
+/* Keeps what begins at r->at and reads more behind it. 0 or -errno. */
+static int fill_window(struct kineto_reader *r, struct kineto_source *s, struct fmt_error *err)
+{
+	size_t left = (size_t)(r->end - r->at), read = (size_t)(r->at - r->window);
+	ssize_t n;
+
+	if (read > 0)
+		memmove(r->window, r->at, left);
+	if (left > r->cap / 2) {
+		char *grown = realloc(r->window, r->cap * 2 + BLOCK);
+
+		if (!grown)
+			return -ENOMEM;
+		r->window = grown;
+		r->cap *= 2;
+	}
+	r->base += read;
+	n = kineto_source_read(s, r->window + left, r->cap - left, err);
+	r->at = r->window;
+	r->end = r->window + left;
+	if (n < 0)
+		return (int)n;
+	replace_controls(r->window + left, (size_t)n);
+	r->end += n;
+	r->window[left + (size_t)n] = '\0';
+	r->ended = left + (size_t)n < r->cap;
+	if (r->base == 0 && left == 0 && n >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
+		memset(r->window, ' ', 3); /* a byte order mark */
+	return 0;
+}
+
+/* ---- faults ------------------------------------------------------------------------------ */
+
+/* The document stops before r->at, or has there what it should not. */
+static int fail(const struct document *d, const char *path, struct fmt_error *err)
+{
+	const struct kineto_reader *r = &d->r;
+	uint64_t offset = r->base + (uint64_t)(r->at - r->window);
+	const char *before = r->at;
+
+	if (r->why)
+		return fmt_fail(err, -EBADMSG, path, offset, "%s", r->why);
+	if (r->error < 0)
+		return r->error;
+	if (r->at == r->end)
+		return fmt_fail(err, -EBADMSG, path, offset,
+				"not JSON: it ends in the middle; was it cut short?");
+	while (before > r->window && before[-1] == ' ')
+		before--;
+	return fmt_fail(err, -EBADMSG, path, offset, "not JSON: expected %s%s", r->expected,
+			before > r->window && before[-1] == '"' ? "; an unescaped quote before it?"
+								: "");
+}
+
+/* Whether the document may end here. */
+static bool may_end(const struct document *d)
+{
+	return d->state == END || (d->is_array && (d->state == EVENT || d->state == AFTER_EVENT));
+}
+
+/* All units in the window but one that may continue behind it. 0 or -errno. */
+static int read_window(struct document *d, const char *path, struct fmt_error *err)
+{
+	struct kineto_reader *r = &d->r;
+
+	for (;;) {
+		struct kineto_json_counts counts = r->counts;
+		const char *from;
+
+		kineto_json_peek(r);
+		from = r->at;
+		if (r->at == r->end && (!r->ended || may_end(d)))
+			return 0;
+		if (read_unit(d))
+			continue;
+		if (r->error < 0 || r->at < r->end || r->ended)
+			return fail(d, path, err);
+		r->at = from;
+		r->counts = counts;
+		return 0;
+	}
+}
+
+static int read_all(struct document *d, struct kineto_source *s, const char *path,
+		    struct fmt_error *err)
+{
+	int e = 0;
+
+	while (!d->r.ended && e == 0) {
+		e = fill_window(&d->r, s, err);
+		if (e == 0)
+			e = read_window(d, path, err);
+		if (e == 0 && d->r.j->progress)
+			e = d->r.j->progress(d->r.j->context);
+	}
+	if (e == 0 && !d->has_events)
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"not a profiler trace: there is no \"traceEvents\" in it");
+	return e;
+}
+
+static void document_done(struct document *d)
+{
+	free(d->r.args);
+	free(d->r.others);
+	free(d->r.window);
+	text_done(&d->r.text);
+	text_done(&d->r.capture);
+}
+
+int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
+		     struct kineto_json_counts *counts, struct fmt_error *err)
+{
+	scoped(document_done) struct document d = {.r = {.j = j, .cap = WINDOW}};
+	int e;
+
+	d.r.at = d.r.end = d.r.window = malloc(WINDOW + BLOCK);
+	if (!d.r.window)
+		return -ENOMEM;
+	e = read_all(&d, s, path, err);
+	*counts = d.r.counts;
+	counts->bytes = d.r.base + (uint64_t)(d.r.at - d.r.window);
+	return e;
+}

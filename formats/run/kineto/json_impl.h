@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The reader's state, for the files that make it up: json.c knows what tokens mean, json_read.c
- * feeds yajl, and plain.c needs none where a glance is enough. */
+/* State of the JSON reader. json.c reads the document and its events, json_value.c single values.
+ *
+ * The document is read unit by unit: an event, a member of the top object, a bracket. A unit that
+ * the window cuts off is read again from its start once more bytes are there, so functions below
+ * need no state of their own. They return true and move `at` behind what they read; or false, with
+ * `at` at the fault, when the text is not as expected (kineto_json_expected()), when the window
+ * ends (*at is the NUL behind it), or when r->error is set. */
 #pragma once
 
 #include "formats/run/kineto/json.h"
@@ -9,76 +14,84 @@
 #include "base/text.h"
 
 #include <stdbool.h>
-#include <yajl/yajl_parse.h>
 
-#define SHAPES 32
-#define PLACES 40
+#define KINETO_SHAPES 32
+#define KINETO_SHAPE_KEYS 40
 
-/* Events of one "ph" and "cat" resemble one another: the key and the text that stood at the same
- * place in the one before are tried first. The empty text where nothing is known. */
+/* Events of one "ph" and "cat" resemble one another: the key and the value at the same position of
+ * the previous one are tried first. Only strings without escapes are remembered. */
+struct kineto_guess {
+	uint32_t key, text, json;
+};
+
 struct kineto_shape {
-	uint32_t keys[PLACES], texts[PLACES];
+	struct kineto_guess guesses[KINETO_SHAPE_KEYS];
 };
 
-/* Where in the document the next token stands. */
-enum place {
-	START,
-	TOP,	 /* in the top object */
-	MEMBER,	 /* at the value of one of its members */
-	LIST,	 /* in traceEvents */
-	EVENT,	 /* in an event */
-	FIELD,	 /* at the value of one of its members */
-	ARGS,	 /* in its "args" */
-	ARG,	 /* at the value of one of them */
-	CAPTURE, /* in a value that is kept as text */
-	END,
-};
-
-struct reader {
+struct kineto_reader {
 	const struct kineto_json *j;
 	struct kineto_event e;
-	struct kineto_arg *args, *others;
+	struct kineto_arg *args, *others; /* owned */
 	size_t args_cap, others_cap;
-	enum place place, after; /* the place once the captured value has ended */
-	bool bare;		 /* the document is an array */
-	bool events;		 /* there was a list of events */
-	uint32_t key;
-	struct text capture;
-	unsigned depth;
-	bool more;		      /* the captured container has a member already */
-	bool is_object[KINETO_DEPTH]; /* of those that are open in a captured value */
-	uint64_t base;		      /* where in the document what yajl reads began */
-	char *window;		      /* owned */
-	size_t at, end;		      /* of what has not been parsed: window[at .. end) */
-	bool ended;		      /* nothing comes behind it */
-	char last;		      /* the last character, but spaces, before the window */
-	enum { OUTSIDE, WITHIN, ESCAPED } in_text; /* where yajl stopped */
-	uint64_t mended;			   /* behind the character that was mended last */
-	uint64_t not_numbers, commas;		   /* as in struct kineto_json_counts */
-	yajl_handle yajl;
-	yajl_callbacks callbacks;   /* what it calls: kineto_json_callbacks, or none */
-	int error;		    /* of a callback */
-	const char *why;	    /* what the document is not */
+	char *window; /* owned; control characters are spaces in it, and a NUL follows */
+	size_t cap;
+	const char *at, *end; /* in the window: what has not been read */
+	uint64_t base;	      /* of window[0], in the document */
+	bool ended;	      /* no more bytes follow the window */
+	struct kineto_json_counts counts;
+	const char *expected; /* what should have been at `at`; NULL: nothing else than read */
+	const char *why;      /* what the document is not */
+	int error;	      /* of a callback, or -ENOMEM */
+	struct text text;     /* a string without its escapes */
+	struct text capture;  /* a value as JSON text */
 	struct kineto_shape *shape; /* of the event, as far as it is known */
-	struct kineto_shape shapes[SHAPES];
+	size_t n_keys;		    /* of the event so far */
+	struct kineto_shape shapes[KINETO_SHAPES];
 };
 
-extern const yajl_callbacks kineto_json_callbacks;
+static inline bool kineto_json_expected(struct kineto_reader *r, const char *what)
+{
+	r->expected = what;
+	return false;
+}
 
-/* A value that JSON has no word for, "NaN": kept as that text. As a callback: 1, or 0 to end. */
-int kineto_json_not_a_number(struct reader *r, const char *name);
+static inline bool kineto_json_refuse(struct kineto_reader *r, const char *why)
+{
+	r->why = why;
+	r->error = -EBADMSG;
+	return false;
+}
 
-/* What follows is what becomes of tokens, for those who know what they are. As callbacks: 1, or 0
- * to end, r->error then being set. */
+/* The next character that is not a space; NUL at the end of the window. */
+static inline char kineto_json_peek(struct kineto_reader *r)
+{
+	while (*r->at == ' ')
+		r->at++;
+	return *r->at;
+}
 
-/* An event begins, and ends. */
-void kineto_json_event(struct reader *r, uint64_t offset);
-int kineto_json_event_end(struct reader *r);
+static inline bool kineto_json_accept(struct kineto_reader *r, char c)
+{
+	if (kineto_json_peek(r) != c)
+		return false;
+	r->at++;
+	return true;
+}
 
-/* A value, of the key in r->key. `v` is the number of a text unless `type` is FMT_INT. */
-int kineto_json_value(struct reader *r, uint32_t type, int64_t v);
-int kineto_json_number(struct reader *r, const char *s, size_t len);
-int kineto_json_literal(struct reader *r, const char *s);
+/* What separates elements from one another and from the closing bracket: 1 when another element
+ * follows, 0 behind the closing bracket, -1 as the functions that return false. */
+int kineto_json_next(struct kineto_reader *r, char close);
 
-/* The number of a text. */
-int kineto_json_text(struct reader *r, const char *s, size_t len, uint32_t *ret);
+/* A string, at its opening quote. *guess is the number of the string that it most likely is; *ret
+ * becomes its number, and *guess too unless it has escapes. */
+bool kineto_json_string(struct kineto_reader *r, uint32_t *guess, uint32_t *ret);
+
+/* Moves behind a number, which begins at r->at. */
+bool kineto_json_number(struct kineto_reader *r);
+
+/* A value as an argument: ret->type and ret->value are set. */
+bool kineto_json_argument(struct kineto_reader *r, struct kineto_guess *guess,
+			  struct kineto_arg *ret);
+
+/* A value as JSON text without white space: r->capture. */
+bool kineto_json_capture(struct kineto_reader *r);
