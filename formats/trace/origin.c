@@ -74,10 +74,13 @@ static const char *fact_of(const struct fmt_names *names, const char *key)
 /* A string member; a longer one is cut. */
 static void read_string(const char *object, const char *key, char ret[FMT_ORIGIN_ID])
 {
+	scoped(text_done) struct text t = {0};
 	const char *s = "";
 	size_t n = fmt_json_member_text(object, strlen(object), key, &s);
 
-	snprintf(ret, FMT_ORIGIN_ID, "%.*s", (int)(n < FMT_ORIGIN_ID ? n : FMT_ORIGIN_ID), s);
+	fmt_json_unescape(&t, s, n);
+	text_char(&t, '\0');
+	snprintf(ret, FMT_ORIGIN_ID, "%s", t.error ? "" : t.data);
 }
 
 static int64_t read_integer(const char *object, const char *key)

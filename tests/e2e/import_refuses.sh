@@ -37,7 +37,19 @@ on_gpus() {
 on_gpus 64 >gpus.json
 gputrace import -o gpus gpus.json | has_line '64 ranks'
 on_gpus 65 >more.json
-refuses 3 'more.json: it has too many processes and GPUs for one file' gputrace import -o out more.json
+refuses 3 'more.json: too many GPUs for one file; import one file for each rank' gputrace import -o out more.json
+# Files of several ranks merged into one, where the same correlation id stands for two launches.
+merged() { # merged NUMBER: the correlation ids of the second rank
+	printf '{"traceEvents":['
+	printf '%s,%s,' "$call" "$kernel" | sed 's/"pid":I/"pid":1/; s/"correlation":I/"correlation":1/g; s/I/7/g'
+	printf '%s,%s]}' "$call" "$kernel" |
+		sed "s/9000/9001/; s/\"pid\":I/\"pid\":2/; s/\"correlation\":I/\"correlation\":$1/g; s/I/7/g"
+}
+merged 1 >merged.json
+refuses 3 'several ranks were merged into this file, and their operations cannot be told apart; import one file for each rank' \
+	gputrace import -o out merged.json
+merged 2 >distinct.json
+gputrace import -o distinct distinct.json | has_line '2 ranks'
 file 0 2 1 again.json
 refuses 3 'it is of rank 0, and so is rank-0.json' gputrace import -o out rank-0.json again.json
 file 1 4 1 world.json

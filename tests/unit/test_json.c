@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/json.h"
 
+#include "base/array.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 #define BYTES(s) (s), sizeof(s) - 1
@@ -160,6 +162,67 @@ START_TEST(test_member_of_a_kind)
 }
 END_TEST
 
+static const struct {
+	const char *in, *out;
+	size_t valid;
+} escapes[] = {
+	{"plain", "plain", 5},
+	{"a\\\"b\\\\c\\/d", "a\"b\\c/d", 10},
+	{"\\b\\f\\n\\r\\t", "\b\f\n\r\t", 10},
+	{"\\u0041\\u00e9\\u20ac", "A\xc3\xa9\xe2\x82\xac", 18},
+	{"\\ud83d\\ude00", "\xf0\x9f\x98\x80", 12},
+	{"\\ud83dx", "\xef\xbf\xbdx", 7},
+	{"\\ude00", "\xef\xbf\xbd", 6},
+	{"a\\x", "a", 1},
+	{"a\\", "a", 1},
+	{"\\u12g4", "", 0},
+	{"\\u123", "", 0},
+};
+
+START_TEST(test_escape_sequences)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
+		scoped(text_done) struct text t = {0};
+
+		ck_assert_uint_eq(fmt_json_unescape(&t, escapes[i].in, strlen(escapes[i].in)),
+				  escapes[i].valid);
+		ck_assert_msg(t.len == strlen(escapes[i].out) &&
+				      memcmp(t.data ?: "", escapes[i].out, t.len) == 0,
+			      "%s: %.*s", escapes[i].in, (int)t.len, t.data);
+	}
+}
+END_TEST
+
+START_TEST(test_integers)
+{
+	static const struct {
+		const char *text;
+		int valid;
+		int64_t value;
+	} integers[] = {
+		{"0", 1, 0},
+		{"-12", 1, -12},
+		{"9223372036854775807", 1, INT64_MAX},
+		{"-9223372036854775808", 1, INT64_MIN},
+		{"9223372036854775808", 0, 0},
+		{"01", 0, 0},
+		{"1.0", 0, 0},
+		{"-", 0, 0},
+		{"", 0, 0},
+		{"\"1\"", 0, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(integers); i++) {
+		const char *text = integers[i].text;
+		int64_t v = 0;
+
+		ck_assert_msg(fmt_json_integer(text, strlen(text), &v) == integers[i].valid, "%s",
+			      text);
+		ck_assert(v == integers[i].value);
+	}
+}
+END_TEST
+
 START_TEST(test_document)
 {
 	struct text t = {0};
@@ -189,4 +252,4 @@ END_TEST
 
 TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
       test_what_is_no_value_becomes_a_string, test_elements, test_member, test_member_of_a_kind,
-      test_document)
+      test_document, test_escape_sequences, test_integers)

@@ -9,7 +9,7 @@
 /* Sums over ranks. */
 struct sums {
 	uint64_t read, kept, names, implied, skipped, no_duration, rounded, no_call, edges;
-	uint64_t not_numbers, commas, guessed;
+	uint64_t not_numbers, commas;
 	uint64_t by_kind[FMT_KINDS];
 };
 
@@ -28,7 +28,6 @@ static struct sums sum(const struct kineto_report *r)
 		s.rounded += k->rounded;
 		s.not_numbers += k->not_numbers;
 		s.commas += k->commas;
-		s.guessed += k->guessed;
 		s.no_call += k->no_call;
 		s.edges += k->edges;
 		for (int kind = 0; kind < FMT_KINDS; kind++) {
@@ -119,11 +118,6 @@ static void put_notes(struct text *t, const struct sums *s)
 		 "times were rounded to the nanosecond");
 	put_note(t, s->not_numbers, "value is invalid in JSON (NaN, Infinity): kept as text",
 		 "values are invalid in JSON (NaN, Infinity): kept as text");
-	put_note(t, s->guessed,
-		 "operation may belong to several processes, whose devices have the same number: "
-		 "assigned to the best match; import one file per rank to be sure",
-		 "operations may belong to several processes, whose devices have the same number: "
-		 "assigned to the best match; import one file per rank to be sure");
 	put_note(t, s->commas, "comma that nothing follows was left out",
 		 "commas that nothing follows were left out");
 }
@@ -181,7 +175,6 @@ static void json_rank(struct fmt_json *j, const struct kineto_rank_report *k)
 	fmt_json_u64(j, "rounded", k->rounded);
 	fmt_json_u64(j, "not_numbers", k->not_numbers);
 	fmt_json_u64(j, "commas", k->commas);
-	fmt_json_u64(j, "guessed", k->guessed);
 	fmt_json_u64(j, "launched_before", k->no_call);
 	fmt_json_u64(j, "iterations", k->iterations);
 	fmt_json_u64(j, "edges", k->edges);

@@ -318,7 +318,10 @@ int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_erro
 		r = kineto_split(im, f.first);
 	if (r == -EFBIG)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"it has too many processes and GPUs for one file; a file for each "
-				"process can be imported");
+				"too many GPUs for one file; import one file for each rank");
+	if (r == -EXDEV)
+		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+				"several ranks were merged into this file, and their operations "
+				"cannot be told apart; import one file for each rank");
 	return r;
 }

@@ -42,8 +42,7 @@ struct kineto_rank_report {
 	uint64_t names, implied, skipped; /* together with the above: events */
 	uint64_t no_duration, rounded;	  /* kept, but: see tally.h */
 	uint64_t not_numbers, commas;	  /* of the file, which is no JSON: see json.h */
-	uint64_t guessed; /* operations that several processes of the file may have launched */
-	uint64_t no_call; /* operations that no recorded call launched */
+	uint64_t no_call;		  /* operations that no recorded call launched */
 	uint64_t iterations, edges;
 	struct kineto_count *counts;
 	size_t n_counts;

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/kineto/owner_impl.h"
 
 #include <ctype.h>
 
@@ -11,14 +10,37 @@
  * process's busiest has. Processes often touch another device without using it. */
 #define SHARE 100
 
-/* A file has so many processes, and devices, at most; a process has so many GPUs; and there are so
- * many threads and streams for all processes together. What a stranger's file may cost hangs on
- * them. */
-#define MOST_IDS 2048
-#define MOST_GPUS_OF_A_PROCESS 64
-#define MOST_TRACKS (1u << 24)
+/* More GPUs than a file has; a large number would cost memory for each track. */
+#define MOST_GPUS 64
 
-static void job_done(struct owner_job *j)
+/* Process ids of the threads that called, or device ids of the streams that had operations, in
+ * order. */
+struct ids {
+	struct kineto_arg *ids;
+	uint32_t *of_track; /* KINETO_NOBODY: another kind of track */
+	uint32_t n;
+};
+
+struct launch {
+	uint64_t correlation;
+	uint32_t event, process;
+};
+
+struct job {
+	const struct kineto_rank *k;
+	const struct kineto_templates *templates;
+	struct ids processes, devices;
+	struct launch *launches; /* by correlation, process, event */
+	size_t n_launches;
+	uint32_t *owner;     /* of each device, the process */
+	uint32_t *call_of;   /* of each event, the call that launched it */
+	uint64_t *ops;	     /* by device */
+	uint64_t *kernels;   /* by device */
+	uint32_t *part;	     /* by device: the part that it goes to */
+	uint32_t *main_part; /* by process */
+};
+
+static void job_done(struct job *j)
 {
 	free(j->processes.ids);
 	free(j->processes.of_track);
@@ -26,9 +48,7 @@ static void job_done(struct owner_job *j)
 	free(j->devices.of_track);
 	free(j->launches);
 	free(j->owner);
-	free(j->shared);
 	free(j->call_of);
-	free(j->ran_for);
 	free(j->ops);
 	free(j->kernels);
 	free(j->part);
@@ -40,8 +60,12 @@ void kineto_owners_done(struct kineto_owners *o)
 	free(o->parts);
 	free(o->part_of);
 	free(o->home);
-	free(o->process_of);
 	*o = (struct kineto_owners){0};
+}
+
+static int kind_of(const struct job *j, const struct fmt_event *e)
+{
+	return j->templates->templates[e->template].kind;
 }
 
 /* ---- processes and devices --------------------------------------------------------------- */
@@ -71,8 +95,7 @@ static int id_order(const void *a, const void *b, void *strings)
 }
 
 /* Those of tracks of `kind` that have any of counts[]. */
-static int list_ids(const struct owner_job *j, uint32_t kind, const uint64_t *counts,
-		    struct owner_ids *ret)
+static int list_ids(const struct job *j, uint32_t kind, const uint64_t *counts, struct ids *ret)
 {
 	const struct kineto_rank *k = j->k;
 	struct kineto_strings *strings = j->templates->strings;
@@ -104,7 +127,7 @@ static int list_ids(const struct owner_job *j, uint32_t kind, const uint64_t *co
 	return 0;
 }
 
-static int find_ids(struct owner_job *j)
+static int find_ids(struct job *j)
 {
 	scoped(free_ptr) uint64_t *calls = calloc(j->k->n_tracks + 1, sizeof(*calls));
 	scoped(free_ptr) uint64_t *ops = calloc(j->k->n_tracks + 1, sizeof(*ops));
@@ -115,18 +138,95 @@ static int find_ids(struct owner_job *j)
 	for (size_t i = 0; i < j->k->n_events; i++) {
 		const struct fmt_event *e = &j->k->events[i];
 
-		calls[e->track] += owner_kind(j, e) == FMT_CALL;
-		ops[e->track] += FMT_IS_OP(owner_kind(j, e));
+		calls[e->track] += kind_of(j, e) == FMT_CALL;
+		ops[e->track] += FMT_IS_OP(kind_of(j, e));
 	}
 	r = list_ids(j, FMT_THREAD, calls, &j->processes);
 	return r < 0 ? r : list_ids(j, FMT_STREAM, ops, &j->devices);
 }
 
+/* ---- launches ---------------------------------------------------------------------------- */
+
+static int launch_order(const void *a, const void *b)
+{
+	const struct launch *x = a, *y = b;
+
+	return array_order(x->correlation, y->correlation) ?: array_order(x->process, y->process)
+	       ?: array_order(x->event, y->event);
+}
+
+static int list_launches(struct job *j)
+{
+	const struct kineto_rank *k = j->k;
+
+	j->launches = malloc((k->n_events + 1) * sizeof(*j->launches));
+	j->owner = malloc((j->devices.n + (size_t)1) * sizeof(*j->owner));
+	j->call_of = malloc((k->n_events + 1) * sizeof(*j->call_of));
+	if (!j->launches || !j->owner || !j->call_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < k->n_events; i++) {
+		const struct fmt_event *e = &k->events[i];
+		uint32_t process = j->processes.of_track[e->track];
+
+		if (kind_of(j, e) == FMT_CALL && e->correlation && process != KINETO_NOBODY)
+			j->launches[j->n_launches++] =
+				(struct launch){e->correlation, (uint32_t)i, process};
+	}
+	if (j->n_launches > 0)
+		qsort(j->launches, j->n_launches, sizeof(*j->launches), launch_order);
+	return 0;
+}
+
+/* Finds the call of an operation: 0, or -EXDEV where several processes have such a call. */
+static int find_call(struct job *j, uint32_t event)
+{
+	const struct launch *l = j->launches;
+	uint64_t correlation = j->k->events[event].correlation;
+	size_t n = correlation ? j->n_launches : 0, end;
+	size_t first = array_bound(i, 0, n, l[i].correlation < correlation);
+
+	j->call_of[event] = KINETO_NOBODY;
+	if (first == n || l[first].correlation != correlation)
+		return 0;
+	end = array_bound(i, first, n, l[i].correlation == correlation);
+	j->call_of[event] = l[first].event;
+	return l[end - 1].process == l[first].process ? 0 : -EXDEV;
+}
+
+/* Each device's process: the one that launched its operations. */
+static int find_owners(struct job *j)
+{
+	const struct kineto_rank *k = j->k;
+	uint32_t only = j->processes.n == 1 ? 0 : KINETO_NOBODY;
+	int r = 0;
+
+	for (uint32_t d = 0; d < j->devices.n; d++)
+		j->owner[d] = only;
+	for (uint32_t i = 0; i < k->n_events && r == 0; i++) {
+		const struct fmt_event *e = &k->events[i];
+		uint32_t device = j->devices.of_track[e->track], process;
+
+		j->call_of[i] = KINETO_NOBODY;
+		if (device == KINETO_NOBODY || kind_of(j, e) == FMT_CALL)
+			continue;
+		r = find_call(j, i);
+		if (r < 0 || j->call_of[i] == KINETO_NOBODY)
+			continue;
+		process = j->processes.of_track[k->events[j->call_of[i]].track];
+		if (j->owner[device] == KINETO_NOBODY)
+			j->owner[device] = process;
+		r = j->owner[device] == process ? 0 : -EXDEV;
+	}
+	for (uint32_t d = 0; d < j->devices.n && r == 0; d++)
+		r = j->owner[d] == KINETO_NOBODY ? -EXDEV : 0;
+	return r;
+}
+
 /* ---- parts ------------------------------------------------------------------------------- */
 
-static int count_ops(struct owner_job *j)
+static int count_ops(struct job *j)
 {
-	size_t n = (size_t)j->processes.n * j->devices.n + 1;
+	size_t n = j->devices.n + (size_t)1;
 
 	j->ops = calloc(n, sizeof(*j->ops));
 	j->kernels = calloc(n, sizeof(*j->kernels));
@@ -135,51 +235,53 @@ static int count_ops(struct owner_job *j)
 	if (!j->ops || !j->kernels || !j->part || !j->main_part)
 		return -ENOMEM;
 	for (size_t i = 0; i < j->k->n_events; i++) {
-		int kind = owner_kind(j, &j->k->events[i]);
-		size_t at;
+		const struct fmt_event *e = &j->k->events[i];
+		int kind = kind_of(j, e);
 
-		if (j->ran_for[i] == KINETO_NOBODY || !FMT_IS_OP(kind))
+		if (!FMT_IS_OP(kind))
 			continue;
-		at = (size_t)j->ran_for[i] * j->devices.n +
-		     j->devices.of_track[j->k->events[i].track];
-		j->ops[at]++;
-		j->kernels[at] += kind == FMT_KERNEL || kind == FMT_COLLECTIVE;
+		j->ops[j->devices.of_track[e->track]]++;
+		j->kernels[j->devices.of_track[e->track]] +=
+			kind == FMT_KERNEL || kind == FMT_COLLECTIVE;
 	}
 	return 0;
+}
+
+static uint32_t busiest_of(const struct job *j, uint32_t process)
+{
+	uint32_t busiest = KINETO_NOBODY;
+
+	for (uint32_t d = 0; d < j->devices.n; d++)
+		if (j->owner[d] == process &&
+		    (busiest == KINETO_NOBODY || j->ops[d] > j->ops[busiest]))
+			busiest = d;
+	return busiest;
 }
 
 /* The GPUs of one process; what it did on others goes to the busiest of them. */
-static int list_parts(struct owner_job *j, uint32_t process, struct kineto_owners *ret)
+static int list_parts(struct job *j, uint32_t process, struct kineto_owners *ret)
 {
-	uint32_t n = j->devices.n, busiest = 0;
-	const uint64_t *ops = j->ops + (size_t)process * n;
-	const uint64_t *kernels = j->kernels + (size_t)process * n;
-	uint32_t *part = j->part + (size_t)process * n;
-	uint32_t first = ret->n_parts;
+	uint32_t busiest = busiest_of(j, process);
 
-	for (uint32_t d = 1; d < n; d++)
-		busiest = ops[d] > ops[busiest] ? d : busiest;
-	for (uint32_t d = 0; d < n; d++) {
-		part[d] = KINETO_NOBODY;
-		if (d != busiest && (kernels[d] == 0 || ops[d] * SHARE < ops[busiest]))
+	if (busiest == KINETO_NOBODY)
+		return 0;
+	for (uint32_t d = 0; d < j->devices.n; d++) {
+		if (j->owner[d] != process)
 			continue;
-		if (ops[d] == 0)
+		j->part[d] = KINETO_NOBODY;
+		if (d != busiest && (j->kernels[d] == 0 || j->ops[d] * SHARE < j->ops[busiest]))
 			continue;
-		if (ret->n_parts - first == MOST_GPUS_OF_A_PROCESS || ret->n_parts == MOST_IDS)
+		if (ret->n_parts == MOST_GPUS)
 			return -EFBIG;
-		part[d] = ret->n_parts;
+		j->part[d] = ret->n_parts;
 		ret->parts[ret->n_parts++] = (struct kineto_part){
 			process, kineto_device_ordinal(j->templates->strings, &j->devices.ids[d])};
 	}
-	j->main_part[process] = part[busiest] == KINETO_NOBODY ? 0 : part[busiest];
-	for (uint32_t d = 0; d < n; d++)
-		part[d] = part[d] == KINETO_NOBODY ? j->main_part[process] : part[d];
+	j->main_part[process] = j->part[busiest];
+	for (uint32_t d = 0; d < j->devices.n; d++)
+		if (j->owner[d] == process && j->part[d] == KINETO_NOBODY)
+			j->part[d] = j->main_part[process];
 	return 0;
-}
-
-static uint32_t part_on(const struct owner_job *j, uint32_t process, uint32_t track)
-{
-	return j->part[(size_t)process * j->devices.n + j->devices.of_track[track]];
 }
 
 /* ---- calls ------------------------------------------------------------------------------- */
@@ -195,8 +297,7 @@ static int call_order(const void *a, const void *b, void *rank)
 }
 
 /* A call that launches nothing goes with the launch before it on its thread, else with the next. */
-static void place_calls(const struct owner_job *j, const uint32_t *calls, size_t n,
-			uint32_t *part_of)
+static void place_calls(const struct job *j, const uint32_t *calls, size_t n, uint32_t *part_of)
 {
 	const struct fmt_event *events = j->k->events;
 
@@ -216,7 +317,7 @@ static void place_calls(const struct owner_job *j, const uint32_t *calls, size_t
 	}
 }
 
-static int place_events(const struct owner_job *j, uint32_t *part_of)
+static int place_events(const struct job *j, uint32_t *part_of)
 {
 	const struct kineto_rank *k = j->k;
 	scoped(free_ptr) uint32_t *calls = malloc((k->n_events + 1) * sizeof(*calls));
@@ -227,14 +328,14 @@ static int place_events(const struct owner_job *j, uint32_t *part_of)
 	memset(part_of, 0xff, k->n_events * sizeof(*part_of));
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
+		uint32_t device = j->devices.of_track[e->track];
 
-		if (owner_kind(j, e) == FMT_CALL) {
+		if (kind_of(j, e) == FMT_CALL) {
 			calls[n++] = (uint32_t)i;
 			continue;
 		}
-		part_of[i] =
-			j->ran_for[i] == KINETO_NOBODY ? 0 : part_on(j, j->ran_for[i], e->track);
-		if (j->call_of[i] != KINETO_NOBODY && FMT_IS_OP(owner_kind(j, e)) &&
+		part_of[i] = device == KINETO_NOBODY ? 0 : j->part[device];
+		if (j->call_of[i] != KINETO_NOBODY && FMT_IS_OP(kind_of(j, e)) &&
 		    part_of[j->call_of[i]] == KINETO_NOBODY)
 			part_of[j->call_of[i]] = part_of[i];
 	}
@@ -244,17 +345,15 @@ static int place_events(const struct owner_job *j, uint32_t *part_of)
 	return 0;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------- */
+/* ---- tracks ------------------------------------------------------------------------------ */
 
 /* The part that has most of a track's events. */
-static int place_tracks(const struct owner_job *j, struct kineto_owners *o)
+static int place_tracks(const struct job *j, struct kineto_owners *o)
 {
 	const struct kineto_rank *k = j->k;
-	scoped(free_ptr) uint64_t *counts = NULL;
+	scoped(free_ptr) uint64_t *counts =
+		calloc(k->n_tracks * (size_t)o->n_parts + 1, sizeof(*counts));
 
-	if (k->n_tracks > MOST_TRACKS / o->n_parts)
-		return -EFBIG;
-	counts = calloc(k->n_tracks * (size_t)o->n_parts + 1, sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++)
@@ -263,7 +362,6 @@ static int place_tracks(const struct owner_job *j, struct kineto_owners *o)
 		const uint64_t *n = counts + i * o->n_parts;
 		uint32_t process = j->processes.of_track[i];
 
-		o->process_of[i] = process;
 		o->home[i] = process == KINETO_NOBODY ? 0 : j->main_part[process];
 		for (uint32_t p = 0; p < o->n_parts; p++)
 			o->home[i] = n[p] > n[o->home[i]] ? p : o->home[i];
@@ -271,12 +369,12 @@ static int place_tracks(const struct owner_job *j, struct kineto_owners *o)
 	return 0;
 }
 
-static int divide(struct owner_job *j, struct kineto_owners *o)
+static int divide(struct job *j, struct kineto_owners *o)
 {
 	const struct kineto_rank *k = j->k;
 	int r = 0;
 
-	o->parts = malloc(MOST_IDS * sizeof(*o->parts));
+	o->parts = malloc(MOST_GPUS * sizeof(*o->parts));
 	if (!o->parts)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < j->processes.n && r == 0; p++)
@@ -287,11 +385,9 @@ static int divide(struct owner_job *j, struct kineto_owners *o)
 		o->n_parts = 0;
 		return 0;
 	}
-	o->guessed = j->guessed;
 	o->part_of = malloc((k->n_events + 1) * sizeof(*o->part_of));
 	o->home = malloc((k->n_tracks + 1) * sizeof(*o->home));
-	o->process_of = malloc((k->n_tracks + 1) * sizeof(*o->process_of));
-	if (!o->part_of || !o->home || !o->process_of)
+	if (!o->part_of || !o->home)
 		return -ENOMEM;
 	r = place_events(j, o->part_of);
 	return r < 0 ? r : place_tracks(j, o);
@@ -300,22 +396,19 @@ static int divide(struct owner_job *j, struct kineto_owners *o)
 int kineto_owners_find(const struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_owners *ret)
 {
-	scoped(job_done) struct owner_job j = {.k = k, .templates = templates};
+	scoped(job_done) struct job j = {.k = k, .templates = templates};
 	scoped(kineto_owners_done) struct kineto_owners o = {0};
 	int r = find_ids(&j);
 
-	if (r < 0)
+	if (r < 0 || j.processes.n == 0 || j.devices.n == 0 || j.processes.n + j.devices.n == 2)
 		return r;
-	if (j.processes.n > MOST_IDS || j.devices.n > MOST_IDS ||
-	    (j.processes.n > 1 && k->n_tracks > MOST_TRACKS / j.processes.n))
-		return -EFBIG;
-	if (j.processes.n > 0 && j.devices.n > 0 && j.processes.n + j.devices.n > 2) {
-		r = owner_launchers(&j);
-		if (r == 0)
-			r = count_ops(&j);
-		if (r == 0)
-			r = divide(&j, &o);
-	}
+	r = list_launches(&j);
+	if (r == 0)
+		r = find_owners(&j);
+	if (r == 0)
+		r = count_ops(&j);
+	if (r == 0)
+		r = divide(&j, &o);
 	if (r < 0)
 		return r;
 	*ret = o;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which GPU each event of a file is of, where the file has several processes or devices. One
- * thread.
+/* Which GPU each event of a file belongs to, where the file has several devices. One thread.
  *
- * Correlation numbers count within a process. In a file that was put together from those of several
- * processes the same number stands for several launches: which of them an operation is of follows
- * from whose device it ran on, and that from when launches and operations were. */
+ * Correlation ids are unique within a process. In a file merged from those of several processes one
+ * id can stand for calls of several of them: then nothing says which call launched an operation,
+ * and the file is refused. */
 #pragma once
 
 #include "formats/run/kineto/rank.h"
@@ -19,18 +18,14 @@ struct kineto_part {
 struct kineto_owners {
 	struct kineto_part *parts; /* owned */
 	uint32_t n_parts;	   /* 0: there is but one GPU, and nothing below is set */
-	uint64_t guessed;  /* operations of devices that processes share: launched by whom fits best
-			    */
-	uint32_t *part_of; /* owned: of each event */
-	uint32_t *home;	   /* owned: of each track, the part that has its ranges */
-	uint32_t *process_of; /* owned: of each track that is a thread; KINETO_NOBODY */
+	uint32_t *part_of;	   /* owned: of each event */
+	uint32_t *home;		   /* owned: of each track, the part that has its ranges */
 };
 
 #define KINETO_NOBODY UINT32_MAX
 
-/* `k` has been read to its end. 0, -ENOMEM, or -EFBIG: it has more processes and GPUs than a file
- * has.
- */
+/* `k` has been read to its end. 0, -ENOMEM, -EFBIG for more GPUs than a file has, or -EXDEV where
+ * operations of several processes cannot be told apart. */
 int kineto_owners_find(const struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_owners *ret);
 void kineto_owners_done(struct kineto_owners *o);

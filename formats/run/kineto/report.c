@@ -82,7 +82,6 @@ int kineto_report_fill(const struct kineto_import *im, const struct fmt_run *run
 		k->rounded = rank->tally.rounded;
 		k->not_numbers = rank->tally.not_numbers;
 		k->commas = rank->tally.commas;
-		k->guessed = rank->tally.guessed;
 		k->iterations = of->n_iterations;
 		k->edges = of->n_edges;
 		for (size_t e = 0; e < of->n_events; e++)

@@ -207,7 +207,6 @@ int kineto_split(struct kineto_import *im, size_t index)
 		im->ranks[im->n_ranks++] = k;
 		r = make_part(&j, i, k);
 	}
-	j.from->tally.guessed = owners.guessed;
 	im->n_processes += owners.parts[owners.n_parts - 1].process + 1;
 	if (r < 0)
 		kineto_rank_done(&first);

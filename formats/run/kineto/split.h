@@ -6,7 +6,7 @@
 #include "formats/run/kineto/file.h"
 
 /* Divides the rank at `index`, which has been read to its end, where owner.h finds several GPUs in
- * it: it becomes the first of them, and the others are appended. 0, -ENOMEM, or -EFBIG as
+ * it: it becomes the first of them, and the others are appended. Errors are those of
  * kineto_owners_find(). */
 int kineto_split(struct kineto_import *im, size_t index);
 

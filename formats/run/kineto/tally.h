@@ -38,7 +38,6 @@ struct kineto_tally {
 	uint64_t events;
 	uint64_t no_duration;	      /* kept with the duration 0 */
 	uint64_t rounded;	      /* kept with a time rounded to the nanosecond */
-	uint64_t guessed;	      /* likewise: owner.h */
 	uint64_t not_numbers, commas; /* of the file whose first rank it is: json.h */
 };
 
