@@ -24,7 +24,6 @@ TALL_HEADERS = {
     'formats/trace/model.h': 230,
     'replay/emugpu/driver/op.h': 160,
     'include/gpuemu.h': 185,
-    'replay/emugpu/runtime/driver.h': 200,
     'replay/engine/sim.h': 160,
     'tests/unit/made.h': 270,
     'tests/unit/made_run.h': 210,

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Completes an emulated library: everything its public header declares and nobody wrote by hand.
+"""Completes an emulated library: writes every function of its public header that is not written by hand.
 
     stubs.py LIBRARY --include DIR [--cc CC] --out STUBS.c --map EXPORTS.map --names NAMES.h SOURCE.c...
 
-A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. NAMES.h, included
-before each of them, calls it emu_<name> there; the function under its own name counts (counts.h) and calls emu_<name>. Both
-are exported: recorders call emu_<name>, so that their own calls are not counted. Of the rest
+A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. Functions that only
+call the driver are rows of the table --forward (forward.py), and count as written by hand below. NAMES.h, included before
+each SOURCE, renames a function to emu_<name>; the function under its own name counts the call (counts.h) and calls
+emu_<name>. Both are exported: recorders call emu_<name>, so that their own calls are not counted. Of the rest
 
-  - ncclName, where pncclName is written by hand, is the same, and weak, so that a tool may stand before it,
-  - name_ptsz and name_ptds (per-thread default stream), where `name` is written by hand, become calls of it with
-    emu_per_thread raised,
-  - names that a header older than some programs does not declare yet ('later') are refused whatever their parameters,
+  - ncclName, if pncclName is written by hand, is a weak alias of it, so that tools can interpose it,
+  - name_ptsz and name_ptds (per-thread default stream), if `name` is written by hand, call it with emu_per_thread raised,
+  - names that newer headers declare ('later') are refused, whatever their parameters,
   - all others return the library's own "not supported", and are counted and reported (refuse.h).
 
-A declared function that returns something other than the library's status cannot be refused: it is an error not to write
-it. EXPORTS.map is the version script: every public symbol, its uncounted form, and nothing else.
+A declared function that does not return the library's status cannot be refused: it must be written by hand. EXPORTS.map is
+the version script: every public symbol, its uncounted form, and nothing else.
 """
 import argparse
 import pathlib
@@ -25,6 +25,7 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / 'formats/api'))
+import forward  # pylint: disable=wrong-import-position
 import prototypes  # pylint: disable=wrong-import-position
 
 LIBRARIES = {
@@ -274,6 +275,11 @@ def complete(soname, library, args):
     for name in library.get('later', '').split():
         declared.setdefault(name, (library['status'], []))
     hand = written_by_hand(args.sources, args)
+    table = forward.rows(args.forward) if args.forward else []
+    twice = sorted(name for name, _ in table if name in hand)
+    if twice:
+        sys.exit(f'{args.forward}: written by hand as well: {", ".join(twice)}')
+    hand.update((name, declared[name]) for name, _ in table)
     counted = sorted(n for n in hand if is_counted(library, n))
     public = sorted(set(declared) | set(counted))
     functions, refused = bodies(library, declared, hand, public)
@@ -284,7 +290,11 @@ def complete(soname, library, args):
     out = C_TOP.format(headers=', '.join(library['headers']), soname=soname,
                        defines=''.join(f'#define {d}\n' for d in library['defines']),
                        includes=''.join(f'#include <{h}>\n' for h in library['headers']),
-                       names=strings(refused), public=strings(public)) + functions
+                       names=strings(refused), public=strings(public))
+    if table:
+        driver = declared_by(LIBRARIES['libcuda.so.1'], args)
+        out += f'#include "{args.forward_header}"\n' + forward.source(table, declared, driver)
+    out += functions
     if 'results' in library:
         out += C_RESULTS.format(rows=''.join(f'\t{{{n}, "{n}", "{w}"}},\n' for n, w in results(library, args)))
     if 'typedefs' in library:
@@ -304,6 +314,8 @@ def main():
     parser.add_argument('--out', required=True)
     parser.add_argument('--map', required=True)
     parser.add_argument('--names', required=True)
+    parser.add_argument('--forward', help='table of functions that only call the driver (forward.py)')
+    parser.add_argument('--forward-header', help='declares RT(), rt_stream() and rt_kernel() for them')
     parser.add_argument('sources', nargs='*')
     args = parser.parse_intermixed_args()
     made = complete(args.library, LIBRARIES[args.library], args)

@@ -74,16 +74,6 @@ EMU_API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *fro
 	return e ? e : RT(cuMemcpyPeerAsync, PTR(to), a, PTR(from), b, bytes, rt_stream(stream));
 }
 
-EMU_API cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from,
-					 const size_t *bytes, size_t n,
-					 struct cudaMemcpyAttributes *attributes, size_t *indices,
-					 size_t n_attributes, cudaStream_t stream)
-{
-	return RT(cuMemcpyBatchAsync_v2, (CUdeviceptr *)(uintptr_t)to,
-		  (CUdeviceptr *)(uintptr_t)from, (size_t *)(uintptr_t)bytes, n,
-		  (CUmemcpyAttributes *)attributes, indices, n_attributes, rt_stream(stream));
-}
-
 /* ---- variables ---- */
 
 static cudaError_t place(const void *symbol, size_t offset, size_t bytes, char **ret)

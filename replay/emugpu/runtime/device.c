@@ -105,14 +105,14 @@ EMU_API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int devi
 	if (!ret || device < 0 || device >= count)
 		return rt_error(ret ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
 	memset(ret, 0, sizeof(*ret));
-	rt_driver.cuDeviceGetName(ret->name, sizeof(ret->name), device);
-	rt_driver.cuDeviceGetUuid_v2((CUuuid *)&ret->uuid, device);
-	rt_driver.cuDeviceTotalMem_v2(&ret->totalGlobalMem, device);
+	RT_DRIVER(cuDeviceGetName)(ret->name, sizeof(ret->name), device);
+	RT_DRIVER(cuDeviceGetUuid_v2)((CUuuid *)&ret->uuid, device);
+	RT_DRIVER(cuDeviceTotalMem_v2)(&ret->totalGlobalMem, device);
 	for (size_t i = 0; i < ARRAY_SIZE(properties); i++) {
 		int value;
 		size_t wide;
 
-		rt_driver.cuDeviceGetAttribute(&value, properties[i].attribute, device);
+		RT_DRIVER(cuDeviceGetAttribute)(&value, properties[i].attribute, device);
 		wide = (size_t)value;
 		if (properties[i].bytes == sizeof(value))
 			memcpy((char *)ret + properties[i].offset, &value, sizeof(value));
@@ -129,7 +129,8 @@ EMU_API cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr what, i
 	cudaError_t e = cudaGetDeviceCount(&count);
 
 	return e ? e
-		 : rt_result(rt_driver.cuDeviceGetAttribute(ret, (CUdevice_attribute)what, device));
+		 : rt_result(
+			   RT_DRIVER(cuDeviceGetAttribute)(ret, (CUdevice_attribute)what, device));
 }
 
 EMU_API cudaError_t cudaChooseDevice(int *ret, const struct cudaDeviceProp *wanted)
@@ -152,7 +153,7 @@ EMU_API cudaError_t cudaSetDeviceFlags(unsigned flags)
 	int device;
 	cudaError_t e = cudaGetDevice(&device);
 
-	return e ? e : rt_result(rt_driver.cuDevicePrimaryCtxSetFlags_v2(device, flags));
+	return e ? e : rt_result(RT_DRIVER(cuDevicePrimaryCtxSetFlags_v2)(device, flags));
 }
 
 EMU_API cudaError_t cudaGetDeviceFlags(unsigned *ret)
@@ -160,80 +161,10 @@ EMU_API cudaError_t cudaGetDeviceFlags(unsigned *ret)
 	int device, active;
 	cudaError_t e = cudaGetDevice(&device);
 
-	return e ? e : rt_result(rt_driver.cuDevicePrimaryCtxGetState(device, ret, &active));
-}
-
-EMU_API cudaError_t cudaDeviceGetByPCIBusId(int *ret, const char *id)
-{
-	return RT(cuDeviceGetByPCIBusId, ret, id);
-}
-
-EMU_API cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int device)
-{
-	return RT(cuDeviceGetPCIBusId, ret, len, device);
-}
-
-/* The two number limits alike. */
-EMU_API cudaError_t cudaDeviceGetLimit(size_t *ret, enum cudaLimit limit)
-{
-	return RT(cuCtxGetLimit, ret, (CUlimit)limit);
-}
-
-EMU_API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
-{
-	return RT(cuCtxSetLimit, (CUlimit)limit, value);
-}
-
-EMU_API cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *ret)
-{
-	return RT(cuCtxGetCacheConfig, (CUfunc_cache *)ret);
-}
-
-EMU_API cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
-{
-	return RT(cuCtxSetCacheConfig, (CUfunc_cache)config);
-}
-
-EMU_API cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *ret)
-{
-	return RT(cuCtxGetSharedMemConfig, (CUsharedconfig *)ret);
-}
-
-EMU_API cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
-{
-	return RT(cuCtxSetSharedMemConfig, (CUsharedconfig)config);
-}
-
-EMU_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-	return RT(cuCtxGetStreamPriorityRange, least, greatest);
-}
-
-EMU_API cudaError_t cudaCtxResetPersistingL2Cache(void)
-{
-	return RT(cuCtxResetPersistingL2Cache);
-}
-
-EMU_API cudaError_t cudaDeviceGetHostAtomicCapabilities(unsigned *capabilities,
-							const enum cudaAtomicOperation *operations,
-							unsigned count, int device)
-{
-	return RT(cuDeviceGetHostAtomicCapabilities, capabilities,
-		  (const CUatomicOperation *)operations, count, device);
+	return e ? e : rt_result(RT_DRIVER(cuDevicePrimaryCtxGetState)(device, ret, &active));
 }
 
 /* ---- peers ---- */
-
-EMU_API cudaError_t cudaDeviceCanAccessPeer(int *ret, int device, int peer)
-{
-	return RT(cuDeviceCanAccessPeer, ret, device, peer);
-}
-
-EMU_API cudaError_t cudaDeviceGetP2PAttribute(int *ret, enum cudaDeviceP2PAttr what, int from,
-					      int to)
-{
-	return RT(cuDeviceGetP2PAttribute, ret, (CUdevice_P2PAttribute)what, from, to);
-}
 
 EMU_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
@@ -268,55 +199,12 @@ EMU_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *ret, const char *path
 	return RT(cuLibraryLoadFromFile, (CUlibrary *)ret, path, NULL, NULL, 0, NULL, NULL, 0);
 }
 
-EMU_API cudaError_t cudaLibraryUnload(cudaLibrary_t library)
-{
-	return RT(cuLibraryUnload, (CUlibrary)library);
-}
-
-EMU_API cudaError_t cudaLibraryGetKernel(cudaKernel_t *ret, cudaLibrary_t library, const char *name)
-{
-	return RT(cuLibraryGetKernel, (CUkernel *)ret, (CUlibrary)library, name);
-}
-
-EMU_API cudaError_t cudaLibraryGetKernelCount(unsigned *ret, cudaLibrary_t library)
-{
-	return RT(cuLibraryGetKernelCount, ret, (CUlibrary)library);
-}
-
-EMU_API cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *ret, unsigned n,
-						cudaLibrary_t library)
-{
-	return RT(cuLibraryEnumerateKernels, (CUkernel *)ret, n, (CUlibrary)library);
-}
-
-EMU_API cudaError_t cudaLibraryGetGlobal(void **ret, size_t *bytes, cudaLibrary_t library,
-					 const char *name)
-{
-	return RT(cuLibraryGetGlobal, (CUdeviceptr *)ret, bytes, (CUlibrary)library, name);
-}
-
-EMU_API cudaError_t cudaLibraryGetManaged(void **ret, size_t *bytes, cudaLibrary_t library,
-					  const char *name)
-{
-	return RT(cuLibraryGetManaged, (CUdeviceptr *)ret, bytes, (CUlibrary)library, name);
-}
-
 EMU_API cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel,
 						    enum cudaFuncAttribute what, int value,
 						    int device)
 {
 	return RT(cuKernelSetAttribute, (CUfunction_attribute)what, value, (CUkernel)kernel,
 		  device);
-}
-
-EMU_API cudaError_t cudaProfilerStart(void)
-{
-	return RT(cuProfilerStart);
-}
-
-EMU_API cudaError_t cudaProfilerStop(void)
-{
-	return RT(cuProfilerStop);
 }
 
 EMU_API struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,

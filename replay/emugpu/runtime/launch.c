@@ -67,9 +67,9 @@ static cudaError_t launch(CUkernel k, dim3 grid, dim3 block, void **args, size_t
 		return rt_error(cudaErrorInvalidDeviceFunction);
 	if (shared_bytes > UINT32_MAX)
 		return rt_error(cudaErrorInvalidValue);
-	return launched(rt_driver.cuLaunchKernel((CUfunction)k, grid.x, grid.y, grid.z, block.x,
-						 block.y, block.z, (unsigned)shared_bytes,
-						 rt_stream(stream), args, NULL));
+	return launched(RT_DRIVER(cuLaunchKernel)((CUfunction)k, grid.x, grid.y, grid.z, block.x,
+						  block.y, block.z, (unsigned)shared_bytes,
+						  rt_stream(stream), args, NULL));
 }
 
 EMU_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
@@ -103,7 +103,7 @@ EMU_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid,
 
 	if (e)
 		return e;
-	return launched(rt_driver.cuLaunchCooperativeKernel(
+	return launched(RT_DRIVER(cuLaunchCooperativeKernel)(
 		(CUfunction)k, grid.x, grid.y, grid.z, block.x, block.y, block.z,
 		(unsigned)shared_bytes, rt_stream(stream), args));
 }
@@ -137,12 +137,7 @@ EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void 
 		return e;
 	CUlaunchConfig config = config_of(c);
 
-	return launched(rt_driver.cuLaunchKernelEx(&config, (CUfunction)k, args, NULL));
-}
-
-EMU_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
-{
-	return RT(cuLaunchHostFunc, rt_stream(stream), function, data);
+	return launched(RT_DRIVER(cuLaunchKernelEx)(&config, (CUfunction)k, args, NULL));
 }
 
 /* ---- functions ---- */
@@ -164,7 +159,7 @@ static int function_attribute(CUkernel k, CUfunction_attribute what)
 {
 	int value = 0;
 
-	rt_driver.cuFuncGetAttribute(&value, what, (CUfunction)k);
+	RT_DRIVER(cuFuncGetAttribute)(&value, what, (CUfunction)k);
 	return value;
 }
 
@@ -193,24 +188,6 @@ EMU_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, const 
 	return cudaSuccess;
 }
 
-/* The two number attributes alike. */
-EMU_API cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute what,
-					 int value)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(function, &k);
-
-	return e ? e : RT(cuFuncSetAttribute, (CUfunction)k, (CUfunction_attribute)what, value);
-}
-
-EMU_API cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(function, &k);
-
-	return e ? e : RT(cuFuncSetCacheConfig, (CUfunction)k, (CUfunc_cache)config);
-}
-
 EMU_API cudaError_t cudaFuncSetSharedMemConfig(const void *function,
 					       enum cudaSharedMemConfig config)
 {
@@ -219,49 +196,11 @@ EMU_API cudaError_t cudaFuncSetSharedMemConfig(const void *function,
 	return rt_kernel(function, &k);
 }
 
-EMU_API cudaError_t cudaFuncGetName(const char **ret, const void *function)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(function, &k);
-
-	return e ? e : RT(cuFuncGetName, ret, (CUfunction)k);
-}
-
-EMU_API cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset,
-					 size_t *bytes)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(function, &k);
-
-	return e ? e : RT(cuFuncGetParamInfo, (CUfunction)k, index, offset, bytes);
-}
-
-EMU_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-	int *ret, const void *function, int block, size_t dynamic, unsigned flags)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(function, &k);
-
-	return e ? e
-		 : RT(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, ret, (CUfunction)k,
-		      block, dynamic, flags);
-}
-
 EMU_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret, const void *function,
 								  int block, size_t dynamic)
 {
 	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, block, dynamic,
 								      0);
-}
-
-EMU_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *ret, const void *function,
-							      int blocks, int block)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(function, &k);
-
-	return e ? e
-		 : RT(cuOccupancyAvailableDynamicSMemPerBlock, ret, (CUfunction)k, blocks, block);
 }
 
 EMU_API cudaError_t cudaOccupancyMaxActiveClusters(int *ret, const void *function,

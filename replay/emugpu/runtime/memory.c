@@ -36,49 +36,9 @@ EMU_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ret, struct cudaExtent e
 	return e;
 }
 
-EMU_API cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags)
-{
-	return RT(cuMemAllocManaged, (CUdeviceptr *)ret, bytes, flags);
-}
-
-EMU_API cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
-{
-	return RT(cuMemHostAlloc, ret, bytes, flags);
-}
-
 EMU_API cudaError_t cudaMallocHost(void **ret, size_t bytes)
 {
 	return cudaHostAlloc(ret, bytes, 0);
-}
-
-EMU_API cudaError_t cudaFreeHost(void *at)
-{
-	return RT(cuMemFreeHost, at);
-}
-
-EMU_API cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
-{
-	return RT(cuMemHostRegister_v2, at, bytes, flags);
-}
-
-EMU_API cudaError_t cudaHostUnregister(void *at)
-{
-	return RT(cuMemHostUnregister, at);
-}
-
-EMU_API cudaError_t cudaHostGetDevicePointer(void **ret, void *at, unsigned flags)
-{
-	return RT(cuMemHostGetDevicePointer_v2, (CUdeviceptr *)ret, at, flags);
-}
-
-EMU_API cudaError_t cudaHostGetFlags(unsigned *ret, void *at)
-{
-	return RT(cuMemHostGetFlags, ret, at);
-}
-
-EMU_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
-{
-	return RT(cuMemGetInfo_v2, free_bytes, total_bytes);
 }
 
 EMU_API cudaError_t cudaGetSymbolAddress(void **ret, const void *symbol)
@@ -141,83 +101,7 @@ EMU_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret, 
 
 /* ---- ordered by streams ---- */
 
-EMU_API cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t stream)
-{
-	return RT(cuMemAllocAsync, (CUdeviceptr *)ret, bytes, rt_stream(stream));
-}
-
-EMU_API cudaError_t cudaMallocFromPoolAsync(void **ret, size_t bytes, cudaMemPool_t pool,
-					    cudaStream_t stream)
-{
-	return RT(cuMemAllocFromPoolAsync, (CUdeviceptr *)ret, bytes, pool, rt_stream(stream));
-}
-
-EMU_API cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
-{
-	return RT(cuMemFreeAsync, PTR(at), rt_stream(stream));
-}
-
-EMU_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret, int device)
-{
-	return RT(cuDeviceGetDefaultMemPool, ret, device);
-}
-
-EMU_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *ret, int device)
-{
-	return RT(cuDeviceGetMemPool, ret, device);
-}
-
-EMU_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
-{
-	return RT(cuDeviceSetMemPool, device, pool);
-}
-
-EMU_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *ret, const struct cudaMemPoolProps *props)
-{
-	/* The two structures are laid out alike. */
-	return RT(cuMemPoolCreate, ret, (const CUmemPoolProps *)props);
-}
-
-EMU_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
-{
-	return RT(cuMemPoolDestroy, pool);
-}
-
-EMU_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
-{
-	return RT(cuMemPoolTrimTo, pool, bytes);
-}
-
-EMU_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr what,
-					    void *value)
-{
-	return RT(cuMemPoolSetAttribute, pool, (CUmemPool_attribute)what, value);
-}
-
-EMU_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr what,
-					    void *value)
-{
-	return RT(cuMemPoolGetAttribute, pool, (CUmemPool_attribute)what, value);
-}
-
-EMU_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list,
-					 size_t n)
-{
-	return RT(cuMemPoolSetAccess, pool, (const CUmemAccessDesc *)list, n);
-}
-
-EMU_API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *ret, cudaMemPool_t pool,
-					 struct cudaMemLocation *location)
-{
-	return RT(cuMemPoolGetAccess, (CUmemAccess_flags *)ret, pool, (CUmemLocation *)location);
-}
-
 /* ---- between processes ---- */
-
-EMU_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *ret, void *at)
-{
-	return RT(cuIpcGetMemHandle, (CUipcMemHandle *)ret, PTR(at));
-}
 
 EMU_API cudaError_t cudaIpcOpenMemHandle(void **ret, cudaIpcMemHandle_t handle, unsigned flags)
 {
@@ -225,16 +109,6 @@ EMU_API cudaError_t cudaIpcOpenMemHandle(void **ret, cudaIpcMemHandle_t handle, 
 
 	memcpy(&h, &handle, sizeof(h));
 	return RT(cuIpcOpenMemHandle_v2, (CUdeviceptr *)ret, h, flags);
-}
-
-EMU_API cudaError_t cudaIpcCloseMemHandle(void *at)
-{
-	return RT(cuIpcCloseMemHandle, PTR(at));
-}
-
-EMU_API cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *ret, cudaEvent_t event)
-{
-	return RT(cuIpcGetEventHandle, (CUipcEventHandle *)ret, event);
 }
 
 EMU_API cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *ret, cudaIpcEventHandle_t handle)

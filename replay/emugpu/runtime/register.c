@@ -97,7 +97,8 @@ static cudaError_t load(struct image *i)
 
 	pthread_mutex_lock(&symbols.lock);
 	if (!i->library)
-		r = rt_driver.cuLibraryLoadData(&i->library, i->data, NULL, NULL, 0, NULL, NULL, 0);
+		r = RT_DRIVER(cuLibraryLoadData)(&i->library, i->data, NULL, NULL, 0, NULL, NULL,
+						 0);
 	pthread_mutex_unlock(&symbols.lock);
 	return rt_result(r);
 }
@@ -112,7 +113,7 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret)
 		return e;
 	if (!s || s->kind != KERNEL) {
 		/* A handle of a kernel does as well. */
-		if (!function || rt_driver.cuFuncGetName(&name, (CUfunction)(uintptr_t)function))
+		if (!function || RT_DRIVER(cuFuncGetName)(&name, (CUfunction)(uintptr_t)function))
 			return rt_error(cudaErrorInvalidDeviceFunction);
 		*ret = (CUkernel)(uintptr_t)function;
 		return cudaSuccess;
@@ -121,7 +122,7 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret)
 		e = load(s->image);
 		if (e)
 			return e;
-		if (rt_driver.cuLibraryGetKernel(&s->kernel, s->image->library, s->name))
+		if (RT_DRIVER(cuLibraryGetKernel)(&s->kernel, s->image->library, s->name))
 			return rt_error(cudaErrorInvalidDeviceFunction);
 	}
 	*ret = s->kernel;
@@ -140,7 +141,7 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes)
 	e = load(s->image);
 	if (e)
 		return e;
-	if (rt_driver.cuLibraryGetGlobal(ret, bytes, s->image->library, s->name))
+	if (RT_DRIVER(cuLibraryGetGlobal)(ret, bytes, s->image->library, s->name))
 		return rt_error(cudaErrorInvalidSymbol);
 	return cudaSuccess;
 }
@@ -232,7 +233,7 @@ EMU_API char __cudaInitModule(void **handle)
 
 		if (!s || s->image != image || s->kind != MANAGED)
 			continue;
-		if (rt_driver.cuLibraryGetManaged(&at, &bytes, image->library, s->name))
+		if (RT_DRIVER(cuLibraryGetManaged)(&at, &bytes, image->library, s->name))
 			return 0;
 		*s->pointer = (void *)at;
 	}

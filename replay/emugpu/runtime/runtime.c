@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rt_driver rt_driver;
+/* All rows that RT_DRIVER() added. */
+extern struct rt_function __start_rt_functions[] __attribute__((visibility("hidden")));
+extern struct rt_function __stop_rt_functions[] __attribute__((visibility("hidden")));
 
 #define DEVICES 64
 
@@ -86,19 +88,18 @@ static void open_driver(void)
 		state.error = cudaErrorInsufficientDriver;
 		return;
 	}
-#define X(name)                                                                                    \
-	rt_driver.name = (__typeof__(name) *)dlsym(library, #name);                                \
-	if (!rt_driver.name)                                                                       \
-		state.error = cudaErrorInsufficientDriver;
-	RT_DRIVER(X)
-#undef X
+	for (struct rt_function *f = __start_rt_functions; f < __stop_rt_functions; f++) {
+		f->address = dlsym(library, f->name);
+		if (!f->address)
+			state.error = cudaErrorInsufficientDriver;
+	}
 	if (state.error)
 		return;
 	pthread_mutex_lock(&state.lock);
 	state.library = library;
 	pass_on_early();
 	pthread_mutex_unlock(&state.lock);
-	state.error = (cudaError_t)rt_driver.cuInit(0);
+	state.error = (cudaError_t)RT_DRIVER(cuInit)(0);
 }
 
 cudaError_t rt_error(cudaError_t e)
@@ -122,12 +123,12 @@ cudaError_t rt_context(int device, CUcontext *ret)
 
 	if (opened())
 		return state.error;
-	rt_driver.cuDeviceGetCount(&count);
+	RT_DRIVER(cuDeviceGetCount)(&count);
 	if (device < 0 || device >= count || device >= DEVICES)
 		return rt_error(cudaErrorInvalidDevice);
 	pthread_mutex_lock(&state.lock);
 	if (!state.primary[device])
-		r = rt_driver.cuDevicePrimaryCtxRetain(&state.primary[device], device);
+		r = RT_DRIVER(cuDevicePrimaryCtxRetain)(&state.primary[device], device);
 	*ret = state.primary[device];
 	pthread_mutex_unlock(&state.lock);
 	return rt_result(r);
@@ -141,11 +142,11 @@ static cudaError_t bind(void)
 	if (e)
 		return e;
 	/* A context that the program has made through the driver is used as it is. */
-	rt_driver.cuCtxGetCurrent(&c);
+	RT_DRIVER(cuCtxGetCurrent)(&c);
 	if (!c) {
 		e = rt_context(self.device, &c);
 		if (!e)
-			e = rt_result(rt_driver.cuCtxSetCurrent(c));
+			e = rt_result(RT_DRIVER(cuCtxSetCurrent)(c));
 	}
 	self.bound = !e;
 	return e;
@@ -254,7 +255,7 @@ EMU_API cudaError_t cudaSetDevice(int device)
 	cudaError_t e = rt_context(device, &c);
 
 	if (!e)
-		e = rt_result(rt_driver.cuCtxSetCurrent(c));
+		e = rt_result(RT_DRIVER(cuCtxSetCurrent)(c));
 	if (!e) {
 		self.device = device;
 		self.bound = 1;
@@ -271,14 +272,14 @@ EMU_API cudaError_t cudaGetDevice(int *ret)
 	if (opened())
 		return state.error;
 	*ret = self.device;
-	if (self.bound && rt_driver.cuCtxGetDevice(&d) == CUDA_SUCCESS)
+	if (self.bound && RT_DRIVER(cuCtxGetDevice)(&d) == CUDA_SUCCESS)
 		*ret = d;
 	return cudaSuccess;
 }
 
 EMU_API cudaError_t cudaGetDeviceCount(int *ret)
 {
-	return opened() ? (*ret = 0, state.error) : rt_result(rt_driver.cuDeviceGetCount(ret));
+	return opened() ? (*ret = 0, state.error) : rt_result(RT_DRIVER(cuDeviceGetCount)(ret));
 }
 
 EMU_API cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags)
@@ -295,9 +296,9 @@ EMU_API cudaError_t cudaDeviceReset(void)
 
 	if (e)
 		return e;
-	rt_driver.cuCtxGetDevice(&d);
+	RT_DRIVER(cuCtxGetDevice)(&d);
 	self.last = cudaSuccess;
-	return rt_result(rt_driver.cuDevicePrimaryCtxReset_v2(d));
+	return rt_result(RT_DRIVER(cuDevicePrimaryCtxReset_v2)(d));
 }
 
 EMU_API cudaError_t cudaDriverGetVersion(int *ret)
@@ -306,7 +307,7 @@ EMU_API cudaError_t cudaDriverGetVersion(int *ret)
 		return rt_error(cudaErrorInvalidValue);
 	pthread_once(&state.once, open_driver);
 	*ret = 0;
-	return state.library ? rt_result(rt_driver.cuDriverGetVersion(ret)) : cudaSuccess;
+	return state.library ? rt_result(RT_DRIVER(cuDriverGetVersion)(ret)) : cudaSuccess;
 }
 
 EMU_API cudaError_t cudaRuntimeGetVersion(int *ret)
@@ -328,7 +329,7 @@ EMU_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **
 		return e;
 	if (emu_per_thread && !flags)
 		flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-	e = rt_result(rt_driver.cuGetProcAddress_v2(symbol, ret, (int)version, flags, &found));
+	e = rt_result(RT_DRIVER(cuGetProcAddress_v2)(symbol, ret, (int)version, flags, &found));
 	if (status)
 		*status = (enum cudaDriverEntryPointQueryResult)found;
 	return e;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The runtime over the driver: each call finds its thread's context and asks libcuda.so.1, which is
- * opened by that name, so that whoever is preloaded under it sees everything.
+/* The CUDA runtime on top of the driver. Each call gives its thread a context, then calls
+ * libcuda.so.1, opened by that name so that a recorder preloaded under it sees all calls.
  *
- * Runtime and driver number their errors alike, and their handles are the same pointers. Any
- * thread.
+ * Functions that only call the driver with the same parameters are rows of forward.txt. Runtime and
+ * driver share error numbers, enumerators and handles. Any thread.
  */
 #pragma once
 
@@ -18,12 +18,25 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-#include "replay/emugpu/runtime/driver.h"
+/* A function of the driver, which is looked up by name when the driver is opened. */
+struct rt_function {
+	const char *name;
+	void *address;
+};
 
-/* Opens the driver and gives the calling thread a context, at its first call; an error of that. */
+/* The driver's `function`. Each use adds a row to the linker section of all functions to look up;
+ * the driver must be open (rt_ready, rt_context). */
+#define RT_DRIVER(function)                                                                        \
+	({                                                                                         \
+		static struct rt_function row_                                                     \
+			__attribute__((section("rt_functions"), used)) = {#function, NULL};        \
+		(__typeof__(function) *)row_.address;                                              \
+	})
+
+/* On the thread's first call, opens the driver and gives the thread a context. */
 cudaError_t rt_ready(void);
 
-/* Keeps an error as the thread's last one; returns it. */
+/* Sets the thread's last error (cudaGetLastError), unless `e` is success; returns `e`. */
 cudaError_t rt_error(cudaError_t e);
 
 static inline cudaError_t rt_result(CUresult r)
@@ -31,24 +44,24 @@ static inline cudaError_t rt_result(CUresult r)
 	return r ? rt_error((cudaError_t)r) : cudaSuccess;
 }
 
-/* Calls a function of the driver for a thread that has a context. */
+/* Calls a function of the driver, after rt_ready(). */
 #define RT(function, ...)                                                                          \
 	({                                                                                         \
 		cudaError_t e_ = rt_ready();                                                       \
-		e_ ? e_ : rt_result(rt_driver.function(__VA_ARGS__));                              \
+		e_ ? e_ : rt_result(RT_DRIVER(function)(__VA_ARGS__));                             \
 	})
 
-/* The driver's name of a stream: 0 is the thread's own in name_ptsz and name_ptds. */
+/* The driver's handle of a stream: 0 means the thread's own in name_ptsz and name_ptds. */
 static inline CUstream rt_stream(cudaStream_t s)
 {
 	return s || !emu_per_thread ? (CUstream)s : CU_STREAM_PER_THREAD;
 }
 
-/* The primary context of a device, made on the first use. */
+/* The primary context of a device, created on first use. */
 cudaError_t rt_context(int device, CUcontext *ret);
 
-/* The driver's kernel for the address of a __global__ function, or for a handle of a kernel. */
+/* The driver's kernel for the address of a __global__ function, or for a kernel handle. */
 cudaError_t rt_kernel(const void *function, CUkernel *ret);
 
-/* Where a __device__ variable lies on the current device. */
+/* The address and size of a __device__ variable on the current device. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes);
