@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A small run that is made up, always the same: for tests of the store. Not thread-safe; whatever
- * fails ends the test. */
+/* A small deterministic run for tests of the store. Not thread-safe; a failure ends the test. */
 #pragma once
 
 #include "base/array.h"
@@ -106,7 +105,7 @@ static inline void made_done(struct made *m)
 	fmt_names_free(m->names);
 }
 
-/* Slice `k` of rank `rank`: `n` launches with their kernels, in one iteration. */
+/* Returns slice `k` of rank `rank`: one iteration of `n` launches with their kernels. */
 static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32_t k, uint32_t n,
 					   fmt_number first)
 {
@@ -166,8 +165,8 @@ static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32
 	return s;
 }
 
-/* Writes a trace of `n_ranks` ranks of `n_slices` slices of `n` launches at `path`, but for its
- * end; fmt_writer_close() ends it. */
+/* Writes a trace of `n_ranks` ranks with `n_slices` slices of `n` launches each to `path`, but does
+ * not close the writer. */
 static inline struct fmt_writer *made_begin(struct made *m, const char *path,
 					    enum fmt_names_mode mode, uint32_t n_ranks,
 					    uint32_t n_slices, uint32_t n, int level)
@@ -227,7 +226,7 @@ static inline int same_edges(const struct fmt_edge *a, const struct fmt_edge *b,
 	return 1;
 }
 
-/* Whether two slices hold the same, numbers of names included. */
+/* Returns nonzero if two slices are equal, including the numbers of their names. */
 static inline int same_slice(const struct fmt_slice *a, const struct fmt_slice *b,
 			     const struct fmt_names *names)
 {
@@ -241,7 +240,7 @@ static inline int same_slice(const struct fmt_slice *a, const struct fmt_slice *
 	       same_edges(a->edges, b->edges, a->n_edges);
 }
 
-/* A fresh directory for a test's files; the caller frees the text. */
+/* Creates a temporary directory; the caller frees the path (made_remove() does). */
 static inline char *made_directory(void)
 {
 	const char *base = getenv("TMPDIR");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Rings made by hand, as a traced program would leave them, for tests of the recorder. Not
- * thread-safe; whatever fails ends the test. */
+/* Ring buffers with hand-written records, as a traced program would leave them, for tests of the
+ * recorder. Not thread-safe; a failure ends the test. */
 #pragma once
 
 #include "base/scope.h"
@@ -18,13 +18,13 @@
 
 #define RINGS_DATA (1u << 20)
 
-/* One traced thread. */
+/* The ring buffer of one traced thread, and the recorder's state for it. */
 struct made_ring {
 	struct cap_ring *ring;
 	struct cap_drain *drain;
 	struct rec_feed *feed;
 	uint64_t ordinal;
-	int64_t now_ns; /* each call takes 1 us, and the next begins 1 us later */
+	int64_t now_ns; /* start of the next call; calls take 1 us, 1 us apart */
 };
 
 static inline void ring_open(struct made_ring *m, struct rec_process *p, uint32_t number)
@@ -54,7 +54,7 @@ static inline void ring_close(struct made_ring *m)
 	free(m->ring);
 }
 
-/* Takes what was put so far, and looks at all of it. */
+/* Makes the recorder process all records that were put into the ring so far. */
 static inline void ring_look(struct made_ring *m)
 {
 	struct fmt_cursor c;
@@ -64,7 +64,8 @@ static inline void ring_look(struct made_ring *m)
 	ck_assert_int_eq(rec_feeds_look(&m->feed, 1, true), 0);
 }
 
-/* The values of an event; those of a call are the reader's. */
+/* Returns the values of an event. Values of a call belong to `reader` and are valid until its next
+ * use. */
 static inline const int64_t *event_values(struct fmt_rows_reader *reader,
 					  const struct rec_process *p, const struct rec_event *e)
 {
@@ -91,7 +92,7 @@ static inline uint64_t ring_id(const struct made_ring *m)
 	return (uint64_t)m->ring->number << CAP_ORDINAL_BITS | m->ordinal;
 }
 
-/* What argument `arg` of the next call points to. */
+/* Puts the memory that argument `arg` of the next call points to. */
 static inline void ring_blob(struct made_ring *m, uint16_t arg, enum cap_blob_what what,
 			     const void *data, uint32_t len)
 {
@@ -110,7 +111,8 @@ static inline void ring_blob(struct made_ring *m, uint16_t arg, enum cap_blob_wh
 	ring_put(m, room);
 }
 
-/* What a field of the struct leads to that argument `arg` of `call`, the next call, points to. */
+/* Puts the memory that a field of a struct points to; argument `arg` of the next call, `call`,
+ * points to the struct. */
 static inline void ring_field(struct made_ring *m, uint16_t arg, const char *call,
 			      const char *field, const void *data, uint32_t len)
 {
@@ -130,7 +132,7 @@ static inline void ring_out(struct made_ring *m, uint16_t arg, uint64_t handle)
 	ring_blob(m, arg, CAP_BLOB_AFTER, &handle, sizeof(handle));
 }
 
-/* A call that the program makes, with the words of its arguments; its id. */
+/* Puts a call with its argument words at nesting depth `depth`. Returns the call's id. */
 static inline uint64_t ring_call_at(struct made_ring *m, const char *name, uint8_t depth,
 				    int32_t result, const uint64_t *words, uint32_t n)
 {
@@ -168,7 +170,7 @@ static inline void ring_times(struct made_ring *m, uint64_t id, int64_t start_ns
 	ring_put(m, &t);
 }
 
-/* So many digests of the call that comes next are to come. */
+/* Announces `n` digests of the next call. */
 static inline void ring_announce(struct made_ring *m, uint32_t n)
 {
 	struct cap_announced_record r = {
@@ -177,7 +179,7 @@ static inline void ring_announce(struct made_ring *m, uint32_t n)
 	ring_put(m, &r);
 }
 
-/* A digest of one page that tells which call it is of. */
+/* Puts a digest of one page whose value is the call's id. */
 static inline void ring_digest(struct made_ring *m, uint64_t id, uint8_t flags)
 {
 	_Alignas(8) uint8_t room[sizeof(struct cap_digest_record) + 16] = {0};
@@ -192,7 +194,7 @@ static inline void ring_digest(struct made_ring *m, uint64_t id, uint8_t flags)
 	ring_put(m, room);
 }
 
-/* The same of its contents. */
+/* Puts the contents for the digest of ring_digest(). */
 static inline void ring_content(struct made_ring *m, uint64_t id)
 {
 	struct cap_payload_record r = {.head = {.bytes = sizeof(r), .kind = CAP_PAYLOAD},
@@ -204,7 +206,7 @@ static inline void ring_content(struct made_ring *m, uint64_t id)
 	ring_put(m, &r);
 }
 
-/* A context of that device, and a stream and a kernel in it. */
+/* Puts the calls that make a context of device `device`, and a stream and a kernel in it. */
 static inline void ring_begin(struct made_ring *m, int device, uint64_t context, uint64_t stream,
 			      uint64_t kernel)
 {
@@ -241,7 +243,7 @@ static inline struct rec_process *process(struct fmt_names *names, int pid, uint
 	return p;
 }
 
-/* One process of one thread that has begun with a device. */
+/* One process with one thread that has created a context. */
 struct recording {
 	struct fmt_names *names;
 	struct rec_process *process;
@@ -263,7 +265,7 @@ static inline void recording_end(struct recording *r)
 	fmt_names_free(r->names);
 }
 
-/* A trace that is gone at the end. */
+/* A trace in a temporary folder, which written_done() removes. */
 struct written {
 	char folder[32];
 	struct fmt_trace *trace;
@@ -305,7 +307,7 @@ static inline void join_comm_saying(struct made_ring *m, uint64_t n, uint64_t ra
 {
 	uint64_t words[20] = {0x100, n};
 
-	memset(words + 2, 0x5a, 128); /* the id, by value */
+	memset(words + 2, 0x5a, 128); /* the unique id, passed by value */
 	words[18] = rank;
 	ring_out(m, 0, COMM);
 	ring_call_at(m, "ncclCommInitRank", 0, result, words, 19);
@@ -316,7 +318,8 @@ static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
 	join_comm_saying(m, n, rank, 0);
 }
 
-/* A collective, with the launch inside it; nothing is drawn by chance, so times tell who waited. */
+/* Puts an all-reduce and the kernel launch inside it. All times are deterministic, so the rank that
+ * waited is known. */
 static inline void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
 {
 	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
@@ -332,7 +335,7 @@ static inline void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
 	m->ordinal = next;
 }
 
-/* A send or receive for each bit of `peers`. */
+/* Puts a send or receive for each bit of `peers`. */
 static inline void exchange_calls(struct made_ring *m, uint64_t peers, const char *call)
 {
 	for (uint64_t peer = 0; peer < 64; peer++) {
@@ -343,7 +346,7 @@ static inline void exchange_calls(struct made_ring *m, uint64_t peers, const cha
 	}
 }
 
-/* The end of a group, with the launch inside it. */
+/* Puts the end of a NCCL group with the kernel launch inside it. */
 static inline void end_group(struct made_ring *m, int64_t start_ns, int64_t end_ns)
 {
 	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs made of rows, one an event, for tests of what is inferred from them. Whatever fails ends the
+/* Runs that are tables with one row for each event, for tests of inference. A failure ends the
  * test. */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <check.h>
 #include <string.h>
 
-/* An event of a made-up run; times in microseconds. */
+/* One event; times in microseconds. */
 struct row {
 	enum fmt_kind kind;
 	int track; /* threads from 1, streams from 7 */
@@ -20,7 +20,7 @@ struct row {
 	int start, duration;
 	int correlation;
 	int rank;
-	const char *peers; /* formats/run/peers.h */
+	const char *peers; /* see formats/run/peers.h */
 };
 
 #define CALL FMT_CALL, 1
@@ -68,7 +68,7 @@ static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 		{string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
 		{string(n, FMT_KEY_BYTES), FMT_INT, 0, -1},
 		{string(n, FMT_KEY_PEERS), FMT_JSON, 0, r->peers ? string(n, r->peers) : 0}};
-	/* Two blocks on each of 80 multiprocessors. */
+	/* Two blocks for each of 80 multiprocessors. */
 	struct fmt_arg waves[] = {
 		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
 		{string(n, "block"), FMT_STRING, 0, string(n, "[1024,1,1]")},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What each unit test program shares: main() of one suite with one case. It prints each test; the
- * exit status is 0 when all passed. */
+/* main() of a unit test program: one suite with one case. Prints each test; the exit status is 0 if
+ * all passed. */
 #pragma once
 
 #include <check.h>
@@ -13,7 +13,7 @@ static inline int run_case(const char *name, TCase *tcase)
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(tcase, 0); /* whoever runs it has a limit */
+	tcase_set_timeout(tcase, 0); /* the caller (meson) has a time limit */
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_VERBOSE);

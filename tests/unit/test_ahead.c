@@ -7,21 +7,22 @@
 #define KB 1024u
 #define MB (1024u * KB)
 
-/* Reads, one after another, and how far ahead of them the workers go. */
+/* Reads in sequence, and the offset up to which the workers read ahead (0: no read-ahead). */
 static const struct {
 	fs_ino ino;
 	uint64_t offset;
 	size_t size;
 	uint64_t ahead;
 } reads[] = {
-	{FILE_A, 0, 128 * KB, 0},	       /* it may be all that is read */
+	{FILE_A, 0, 128 * KB, 0},	       /* a single read is not sequential yet */
 	{FILE_A, 128 * KB, 128 * KB, 1 * MB},  /* sequential */
-	{FILE_A, 1280 * KB, 128 * KB, 2 * MB}, /* the reader has come to the end of that */
-	{FILE_A, 3 * MB, 128 * KB, 4 * MB},    /* or nearly */
+	{FILE_A, 1280 * KB, 128 * KB, 2 * MB}, /* at the end of what was read ahead */
+	{FILE_A, 3 * MB, 128 * KB, 4 * MB},    /* near the end */
 	{FILE_A, 90 * MB, 4 * KB, 0},	       /* a jump */
 	{FILE_A, 80 * MB, 4 * KB, 0},
 	{FILE_A, 80 * MB + 4 * KB, 128 * KB, 1 * MB},
-	{FILE_B, 80 * MB + 132 * KB, 128 * KB, 0}, /* where another file was left */
+	/* continues where the previous reader of this file stopped */
+	{FILE_B, 80 * MB + 132 * KB, 128 * KB, 0},
 	{FILE_B, 80 * MB + 260 * KB, 128 * KB, 1 * MB},
 	{FILE_A, 80 * MB + 132 * KB, 128 * KB, 0},
 };

@@ -35,7 +35,7 @@ START_TEST(test_every_call_is_found)
 }
 END_TEST
 
-/* What any recorder relies on, of all calls. */
+/* Properties of every call's argument table that the recorder relies on. */
 START_TEST(test_arguments_are_whole)
 {
 	for (unsigned i = 0; i < api_count(); i++) {
@@ -81,7 +81,7 @@ static const struct {
 	 API_MEANING_PARAMS, API_DIRECTION_IN, API_LENGTH_PARAMS},
 	{"cuGetErrorName", "pStr", API_CLASS_QUERY, API_WIRE_POINTER, 8, API_MEANING_STRING_ADDRESS,
 	 API_DIRECTION_OUT, API_LENGTH_PRODUCT},
-	/* PyTorch registers one in every process, from CUDA 12.9 on. */
+	/* PyTorch registers a log callback in every process (CUDA 12.9 and later). */
 	{"cuLogsRegisterCallback", "callback_out", API_CLASS_CREATE, API_WIRE_POINTER, 8,
 	 API_MEANING_NOTIFICATION, API_DIRECTION_OUT, API_LENGTH_PRODUCT},
 	{"cuLogsUnregisterCallback", "callback", API_CLASS_DESTROY, API_WIRE_POINTER, 8,
@@ -132,7 +132,8 @@ static const struct {
 	uint64_t bytes;
 } lengths[] = {
 	{"cuMemcpyHtoD_v2", "srcHost", {1, 2, 4096}, 0, 4096},
-	/* 32 bits of a register say what a 32-bit argument is; the others may be anything. */
+	/* Only the low 32 bits of a register hold a 32-bit argument; the high bits are
+	 * undefined. */
 	{"cuMemcpyHtoD", "srcHost", {1, 2, 0xabcdef0000000010}, 0, 16},
 	{"cuMemsetD32_v2", "dstDevice", {1, 2, 100}, 0, 400},
 	{"cuModuleLoadDataEx", "options", {1, 2, 3, 4, 5}, 0, 12},

@@ -58,7 +58,7 @@ START_TEST(arrays_grow)
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_refused)
+START_TEST(impossible_sizes_are_refused)
 {
 	struct arena a = {0};
 
@@ -68,4 +68,4 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
-TESTS("arena", pieces_lie_apart_and_aligned, arrays_grow, what_cannot_be_is_refused)
+TESTS("arena", pieces_lie_apart_and_aligned, arrays_grow, impossible_sizes_are_refused)

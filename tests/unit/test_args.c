@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the recorder makes of arguments: "key=value" in their order. */
+/* Arguments as the recorder stores them, printed as "key=value" in argument order. */
 #include "base/array.h"
 #include "formats/trace/value.h"
 #include "tests/unit/rings.h"
@@ -10,15 +10,15 @@
 
 enum { MEMORY = 0x100000 };
 
-/* A context, a stream, a kernel, and 4096 bytes of memory. */
-static void begin(struct recording *m)
+/* Makes a context, a stream, a kernel, and 4096 bytes of device memory. */
+static void begin_recording(struct recording *m)
 {
 	recording_begin(m, 0);
 	ring_out(&m->ring, 0, MEMORY);
 	ring_call(&m->ring, "cuMemAlloc_v2", 0x100, 4096);
 }
 
-/* The arguments of the last call. */
+/* Checks the arguments of the last call. */
 static void ck_args(struct recording *m, const char *wanted)
 {
 	const struct rec_process *p = m->process;
@@ -59,7 +59,7 @@ START_TEST(test_launch_config)
 		uint64_t bytes[4];
 	} params = {3, {0, 4, 8, 8, 16, 16}, 0, {7, MEMORY + 16, 0xffffffffffffffff, MEMORY}};
 
-	begin(&m);
+	begin_recording(&m);
 	ring_blob(&m.ring, 0, CAP_BLOB_BEFORE, &config, sizeof(config));
 	ring_field(&m.ring, 0, "cuLaunchKernelEx", "attrs", attrs, sizeof(attrs));
 	ring_blob(&m.ring, 2, CAP_BLOB_PARAMS, &params, sizeof(params));
@@ -79,8 +79,8 @@ START_TEST(test_launch_config)
 }
 END_TEST
 
-/* By the layout that stood before them in the ring, whatever its number stands for when the launch
- * has returned; those without one are damage. */
+/* Parameters are decoded by the layout that preceded them in the ring, even if the layout number
+ * was reused before the launch returned. Parameters without a layout are damage. */
 START_TEST(test_layouts)
 {
 	scoped(recording_end) struct recording m;
@@ -95,7 +95,7 @@ START_TEST(test_layouts)
 		uint64_t id, bytes[2];
 	} params = {{.bytes = 32, .kind = CAP_PARAMS, .depth = 9, .flags = 5}, 0, {7, MEMORY + 16}};
 
-	begin(&m);
+	begin_recording(&m);
 	params.id = ring_id(&m.ring);
 	ring_put(&m.ring, &params);
 	ring_put(&m.ring, &layout);
@@ -112,7 +112,7 @@ END_TEST
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
-/* A struct of many bytes is one text; of a kernel of NCCL's only how long it is. */
+/* A struct of many bytes is stored as one string; of a NCCL kernel only its length is stored. */
 START_TEST(test_long_parameter)
 {
 	static const struct {
@@ -130,7 +130,7 @@ START_TEST(test_long_parameter)
 		scoped(recording_end) struct recording m;
 		char wanted[600];
 
-		begin(&m);
+		begin_recording(&m);
 		ring_out(&m.ring, 0, 0x3100);
 		ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, rows[i].kernel,
 			  (uint32_t)strlen(rows[i].kernel) + 1);
@@ -147,7 +147,8 @@ START_TEST(test_long_parameter)
 }
 END_TEST
 
-/* By what the program's headers knew: the rest of the struct is not there. */
+/* The program was compiled with older headers: the struct is shorter, and the missing fields are
+ * not read. */
 START_TEST(test_short_struct)
 {
 	scoped(recording_end) struct recording m;
@@ -158,7 +159,7 @@ START_TEST(test_short_struct)
 		uint64_t net_name;
 	} config = {40, 0xcafebeef, 21800, 1, -5, 0, 7, 0x900};
 
-	begin(&m);
+	begin_recording(&m);
 	ring_blob(&m.ring, 4, CAP_BLOB_BEFORE, &config, sizeof(config));
 	ring_field(&m.ring, 4, "ncclCommInitRankConfig", "netName", "Socket", 6);
 	ring_call(&m.ring, "ncclCommInitRankConfig", 0x500, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -178,7 +179,7 @@ START_TEST(test_arrays)
 	} access[] = {{1, 0, 3}, {1, 1, 1}};
 	const uint64_t nodes[] = {0x10, 0x20, 0x30};
 
-	begin(&m);
+	begin_recording(&m);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, access, sizeof(access));
 	ring_call(&m.ring, "cuMemSetAccess", MEMORY, 4096, 0x500, 2);
 	ck_args(&m, "ptr=1048576 ptr.id=1 ptr.offset=0 size=4096 desc=1280 count=2 "
@@ -196,7 +197,7 @@ START_TEST(test_arrays)
 }
 END_TEST
 
-/* Which member of the union counts is said by an argument beside it. */
+/* Another argument selects the member of the union. */
 START_TEST(test_union_by_argument)
 {
 	scoped(recording_end) struct recording m;
@@ -206,7 +207,7 @@ START_TEST(test_union_by_argument)
 		uint32_t hit, miss, spare[9];
 	} window = {MEMORY + 256, 1024, 0.5f, 2, 1, {0}};
 
-	begin(&m);
+	begin_recording(&m);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &window, sizeof(window));
 	ring_call(&m.ring, "cuStreamSetAttribute", STREAM, 1, 0x500);
 	ck_args(&m, "hStream=8192 hStream.id=1 attr=ACCESS_POLICY_WINDOW param=1280 "
@@ -240,7 +241,7 @@ START_TEST(test_scalars)
 		scoped(recording_end) struct recording m;
 		char wanted[200];
 
-		begin(&m);
+		begin_recording(&m);
 		ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, rows[i].values, rows[i].len);
 		ring_call(&m.ring, rows[i].call, 0x9, 4, 0x500, MEMORY + 8, 1);
 		snprintf(wanted, sizeof(wanted),
@@ -252,8 +253,8 @@ START_TEST(test_scalars)
 }
 END_TEST
 
-/* Rings are scribbled on: no layout may lead out of what is there. */
-START_TEST(test_layouts_that_lie)
+/* The traced program may overwrite its ring: a layout must never read beyond the parameters. */
+START_TEST(test_invalid_layouts)
 {
 	static const uint32_t layouts[][8] = {
 		{UINT32_MAX, 0, 4}, {1, UINT32_MAX, UINT32_MAX},
@@ -265,7 +266,7 @@ START_TEST(test_layouts_that_lie)
 		for (uint32_t len = 0; len <= sizeof(layouts[i]); len += 4) {
 			scoped(recording_end) struct recording m;
 
-			begin(&m);
+			begin_recording(&m);
 			ring_blob(&m.ring, 9, CAP_BLOB_PARAMS, layouts[i], len);
 			ring_launch(&m.ring, KERNEL, STREAM);
 			ring_look(&m.ring);
@@ -273,8 +274,8 @@ START_TEST(test_layouts_that_lie)
 }
 END_TEST
 
-/* Attributes of cuBLASLt's objects: of the type that each has; one that is not known as a number.
- */
+/* cuBLASLt attributes have the type of the attribute; an unknown attribute is stored as a
+ * number. */
 START_TEST(test_attributes)
 {
 	scoped(recording_end) struct recording m;
@@ -282,7 +283,7 @@ START_TEST(test_attributes)
 	const uint64_t bias = MEMORY + 512;
 	const float waves = 1.5f;
 
-	begin(&m);
+	begin_recording(&m);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &epilogue, sizeof(epilogue));
 	ring_call(&m.ring, "cublasLtMatmulDescSetAttribute", 0x500, 7, 0x600, 4);
 	ck_args(&m, "matmulDesc=1280 matmulDesc.id=0 attr=EPILOGUE buf=1536 sizeInBytes=4 "
@@ -304,4 +305,4 @@ START_TEST(test_attributes)
 END_TEST
 
 TESTS("args", test_launch_config, test_layouts, test_long_parameter, test_short_struct, test_arrays,
-      test_union_by_argument, test_scalars, test_layouts_that_lie, test_attributes)
+      test_union_by_argument, test_scalars, test_invalid_layouts, test_attributes)

@@ -2,8 +2,8 @@
 #include "base/array.h"
 #include "tests/unit/test.h"
 
-/* Each bound, found by halving and by looking at all. */
-START_TEST(halving_finds_what_counting_does)
+/* Binary search agrees with linear search for both bounds. */
+START_TEST(binary_search_agrees_with_linear_search)
 {
 	static const int sorted[] = {1, 3, 3, 3, 7, 9};
 
@@ -21,4 +21,4 @@ START_TEST(halving_finds_what_counting_does)
 }
 END_TEST
 
-TESTS("array", halving_finds_what_counting_does)
+TESTS("array", binary_search_agrees_with_linear_search)

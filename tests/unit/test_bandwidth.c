@@ -7,7 +7,8 @@
 
 #include "tests/unit/training.h"
 
-/* 8 GB in one second, as nccl-tests prints it in GB/s; -1: none. */
+/* 8 GB in one second: algorithm bandwidth and bus bandwidth in GB/s as nccl-tests computes them.
+ * -1: none. */
 static const struct {
 	const char *op;
 	uint32_t n_ranks;
@@ -40,7 +41,7 @@ START_TEST(test_factors)
 }
 END_TEST
 
-/* A communicator that may have ranks that are not in the trace has no known size. */
+/* A communicator that may have ranks outside the trace has no known size. */
 START_TEST(test_size_of_communicators)
 {
 	static const struct {

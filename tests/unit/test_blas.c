@@ -42,7 +42,7 @@ START_TEST(vectors)
 }
 END_TEST
 
-/* op(A) X = alpha B, solved and multiplied back, from both sides, both triangles. */
+/* Triangular solve op(A) X = alpha B, multiplied back, for both sides and both triangles. */
 START_TEST(triangles)
 {
 	enum { N = 5, M = 3 };
@@ -73,7 +73,7 @@ START_TEST(triangles)
 }
 END_TEST
 
-/* The lower triangle of A A^T, and A times a symmetric matrix of which one triangle is stored. */
+/* The lower triangle of A A^T, and A times a symmetric matrix that stores one triangle. */
 START_TEST(mirrored)
 {
 	enum { N = 4 };
@@ -120,7 +120,7 @@ START_TEST(mirrored)
 }
 END_TEST
 
-/* A batch by strides, and by pointers; alpha on the "device". */
+/* A strided batch and a batch of pointers; alpha in device memory. */
 START_TEST(batches)
 {
 	float a[] = {1, 2, 3}, b[] = {10, 20, 30}, c[3] = {0}, two = 2;

@@ -8,7 +8,7 @@
 #define CAT "void at::native::(anonymous namespace)::CatArrayBatchedCopy"
 #define REST ", std::array<char*, 3ul> >(int, at::native::Functor, std::array<char*, 3ul>)"
 
-/* Names of one table, the width, and their short forms and labels. */
+/* The names in a table, the width, and the expected short forms and labels. */
 static const struct {
 	size_t most;
 	const char *names[4], *shown[4], *labels[4];
@@ -19,32 +19,32 @@ static const struct {
 	 {"volta_sgemm_128x32_nn", "Memcpy HtoD (Pageable -> Device)", "ncclDevKernel_SendRecv",
 	  "k<1>"},
 	 {"volta_sgemm_128x32_nn", "Memcpy HtoD (Pageable -> Device)", "SendRecv", "k"}},
-	/* They differ in a template argument, far behind. */
+	/* The names differ in a template argument far from the start. */
 	{60,
 	 {ELEMENTWISE "CUDAFunctor_add<float>" REST, ELEMENTWISE "neg_kernel_cuda<float>" REST},
 	 {"vectorized_elem…CUDAFunctor_add<float>, std::array<char*, 3…",
 	  "vectorized_elem…neg_kernel_cuda<float>, std::array<char*, 3…"},
 	 {"vectorized_elem…CUDAFunctor_add<float>, std::array<char*, 3…",
 	  "vectorized_elem…neg_kernel_cuda<float>, std::array<char*, 3…"}},
-	/* In the name of the function, which is enough for a label. */
+	/* The names differ in the function name, which alone makes a good label. */
 	{60,
 	 {CAT "<float, unsigned int, 2, 64, 64>(float*)",
 	  CAT "_aligned16_contig<float, unsigned int, 2, 64, 64>(float*)"},
 	 {"CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>",
 	  "CatArrayBatchedCopy_aligned16_contig<flo…ned int, 2, 64, 64>"},
 	 {"CatArrayBatchedCopy", "CatArrayBatchedCopy_aligned16_contig"}},
-	/* In the parameters alone. */
+	/* The names differ in their parameters only. */
 	{40,
 	 {"f(int)", "f(long)", "g(int)"},
 	 {"f(int)", "f(long)", "g"},
 	 {"f(int)", "f(long)", "g"}},
-	/* In the namespace alone. */
+	/* The names differ in their namespace only. */
 	{20,
 	 {"void a::kernel<float, 128, 2>(int)", "void b::kernel<float, 128, 2>(int)",
 	  "void c::kernel<float, 128, 1>(int)"},
 	 {"a::kernel<flo…28, 2>", "b::kernel<flo…28, 2>", "kernel<float,…28, 1>"},
 	 {"a::kernel<flo…28, 2>", "b::kernel<flo…28, 2>", "kernel<float,…28, 1>"}},
-	/* In the middle and at the end at once, so that no window shows it. */
+	/* The names differ in the middle and at the end, so no window contains both differences. */
 	{12,
 	 {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaxb", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaayb",
 	  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaxb"},
@@ -52,7 +52,7 @@ static const struct {
 	 {NULL}},
 };
 
-static void check(const char *want, struct text *got)
+static void check_form(const char *want, struct text *got)
 {
 	text_char(got, 0);
 	ck_assert_str_eq(got->data, want);
@@ -73,19 +73,19 @@ START_TEST(test_tables)
 			struct text shown = {0}, label = {0};
 
 			fmt_brief_put(&b, k, tables[i].most, &shown);
-			check(tables[i].shown[k], &shown);
+			check_form(tables[i].shown[k], &shown);
 			if (!tables[i].labels[k])
 				continue;
 			fmt_brief_label(&b, k, tables[i].most, &label);
-			check(tables[i].labels[k], &label);
+			check_form(tables[i].labels[k], &label);
 		}
 		fmt_brief_done(&b);
 	}
 }
 END_TEST
 
-/* Names of few letters, so that they agree in much: no two have the same short form, and none is
- * much longer than the table is wide. */
+/* Random names over a small alphabet, so that they are similar: short forms must be distinct, and
+ * not much longer than the width. */
 START_TEST(test_all_differ)
 {
 	enum { NAMES = 400, MOST = 24 };

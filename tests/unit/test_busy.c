@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-/* Each row: operations {start, end, is it a collective}, and the division. */
+/* Operations {start, end, is a collective}, and how the time is divided. */
 static const struct {
 	const char *what;
 	int64_t ops[6][3];
@@ -27,7 +27,7 @@ static const struct {
 	{"the last has no length", {{0, 1, 0}, {7, 7, 0}}, 2, {0, 7, 7, 1, 0, 0, 6}},
 };
 
-/* Divides from the first operation to the last. */
+/* Divides the time from the first start to the last end. */
 static int divide(struct fmt_busy_ops *ops, struct fmt_busy *ret)
 {
 	struct fmt_busy_span span = fmt_busy_span(ops, 0);
@@ -52,7 +52,7 @@ START_TEST(test_division)
 }
 END_TEST
 
-/* What an interval union over single nanoseconds would say, for many streams. */
+/* Compares many streams with a count of single nanoseconds. */
 START_TEST(test_against_counting)
 {
 	static uint8_t seen[1000];
@@ -96,17 +96,19 @@ START_TEST(test_times_at_the_ends_of_the_scale)
 }
 END_TEST
 
-/* Iterations that overlap: each row counts the operations of all that run within its span. */
+/* Iterations that overlap: each row counts the operations of all iterations within its span. */
 START_TEST(test_overlapping_iterations)
 {
-	/* {iteration, start, end, collective}: 0 runs on into 1, 2 begins in 1, and 3 is apart. */
+	/* {iteration, start, end, collective}: 0 overlaps 1, 2 begins during 1, and 3 is
+	 * separate. */
 	static const int64_t ops[][4] = {
 		{0, 0, 10, 0},	{0, 10, 40, 1}, {1, 20, 30, 0},	  {1, 50, 60, 0},
 		{2, 45, 55, 0}, {2, 70, 80, 1}, {3, 100, 110, 0},
 	};
 	static const struct fmt_busy want[] = {
-		{0, 40, 40, 20, 20, 10, 0},  /* 1 runs in it from 20 to 30 */
-		{20, 60, 40, 25, 10, 10, 5}, /* 0's collective to 40, 2's kernel from 45 */
+		{0, 40, 40, 20, 20, 10, 0}, /* iteration 1 runs in it from 20 to 30 */
+		/* the collective of iteration 0 until 40, the kernel of 2 from 45 */
+		{20, 60, 40, 25, 10, 10, 5},
 		{45, 80, 35, 15, 10, 0, 10},
 		{100, 110, 10, 10, 0, 0, 0},
 	};
@@ -129,8 +131,8 @@ START_TEST(test_overlapping_iterations)
 }
 END_TEST
 
-/* A row and the whole, of many iterations, against a count of single nanoseconds. Operations that
- * no row needs any more are dropped. */
+/* Compares rows of many iterations and the total with a count of single nanoseconds. Operations
+ * that no later row needs are dropped on the way. */
 START_TEST(test_rows_against_counting)
 {
 	enum { ROWS = 200, OPS = 10, LENGTH = 100 };

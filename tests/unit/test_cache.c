@@ -24,7 +24,7 @@ static int make_failure(void *context, void **ret, size_t *bytes)
 	return -EIO;
 }
 
-START_TEST(test_the_cache_is_bounded_and_keeps_what_is_used)
+START_TEST(test_the_cache_is_bounded_and_keeps_used_items)
 {
 	int made = 0;
 	struct fs_maker maker = {make_block, free, &made}, broken = {make_failure, free, &made};
@@ -54,7 +54,7 @@ START_TEST(test_the_cache_is_bounded_and_keeps_what_is_used)
 }
 END_TEST
 
-START_TEST(test_the_cache_lets_go_of_what_is_put_for_the_last_time)
+START_TEST(test_unreferenced_items_can_be_evicted)
 {
 	int made = 0;
 	struct fs_maker maker = {make_block, free, &made};
@@ -73,7 +73,7 @@ START_TEST(test_the_cache_lets_go_of_what_is_put_for_the_last_time)
 	fs_cache_put(c, one);
 	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
 
-	/* What is cheap stays while the cache is less than half full. */
+	/* Cheap items stay while the cache is less than half full. */
 	for (uint64_t i = 1; i < 4; i++) {
 		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &one), 0);
 		fs_cache_put_cheap(c, one);
@@ -106,7 +106,7 @@ static void *read_some(void *arg)
 	return NULL;
 }
 
-START_TEST(test_what_many_want_is_made_once)
+START_TEST(test_concurrent_requests_make_an_item_once)
 {
 	int made = 0;
 	struct reader r = {.maker = {make_block, free, &made}};
@@ -122,7 +122,7 @@ START_TEST(test_what_many_want_is_made_once)
 }
 END_TEST
 
-/* ---- memory that is reserved */
+/* ---- reserved memory */
 
 struct reserving {
 	struct fs_cache *cache;
@@ -165,7 +165,7 @@ START_TEST(test_reserved_memory_is_bounded)
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_le(r.most, 4500);
-	/* What is kept makes space for what is made; what does not fit at all is alone. */
+	/* A reservation evicts cached items. An item larger than the cache is not kept. */
 	fs_cache_reserve(r.cache, 4500);
 	ck_assert_uint_le(fs_cache_bytes(r.cache), 1500);
 	fs_cache_release(r.cache, 4500);
@@ -175,5 +175,5 @@ START_TEST(test_reserved_memory_is_bounded)
 }
 END_TEST
 
-TESTS("cache", test_reserved_memory_is_bounded, test_the_cache_is_bounded_and_keeps_what_is_used,
-      test_the_cache_lets_go_of_what_is_put_for_the_last_time, test_what_many_want_is_made_once)
+TESTS("cache", test_reserved_memory_is_bounded, test_the_cache_is_bounded_and_keeps_used_items,
+      test_unreferenced_items_can_be_evicted, test_concurrent_requests_make_an_item_once)

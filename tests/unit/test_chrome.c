@@ -7,7 +7,7 @@
 
 enum { RANKS = 3, ITERATIONS = 2, LAYERS = 4 };
 
-/* A trace of the training run, and where it lies. */
+/* A trace of the training run, in a temporary folder. */
 struct fixture {
 	char *folder;
 	struct fmt_trace *trace;
@@ -58,7 +58,7 @@ START_TEST(test_every_event_is_there)
 	struct fixture f;
 	struct text t;
 	size_t launches = LAYERS * (TRAINING_KERNELS + 1) + 1;
-	size_t events = 2 * launches + 1 + 1; /* a synchronisation, a range */
+	size_t events = 2 * launches + 1 + 1; /* a synchronisation and a range */
 
 	setup(&f, RANKS);
 	t = render(&f, FMT_CHROME_MERGED, FMT_WHOLE);
@@ -81,13 +81,14 @@ END_TEST
 START_TEST(test_lines)
 {
 	static const char *const want[] = {
-		/* what is no UTF-8 is replaced, the rest escaped */
+		/* invalid UTF-8 is replaced, other special characters are escaped */
 		"\"name\":\"void k<\\\"a\\\\b\\\">(&amp;\\u0001\\u001b[31m\xef\xbf\xbd\xef\xbf\xbd)"
 		" ]]>\\n\\t\xe2\x82\xac\"",
-		/* members of the event beside args; a value that is no JSON as text */
+		/* arguments beside "args" stay there; a value that is invalid JSON becomes a
+		 * string */
 		"\"s\":\"t\",\"args\":{\"Total Allocated\":-5,\"note\":\"void k",
 		"\"shape\":[[2,3],[]]}}",
-		/* what inference found is marked as ours */
+		/* arguments that inference added carry our prefix */
 		"\"args\":{\"gputrace comm\":0,\"gputrace seq\":3,\"gputrace collective\":"
 		"\"all_reduce\",\"gputrace dtype\":\"BFloat16\",\"gputrace message_bytes\":"
 		"16777216,\"correlation\":20}}",
@@ -187,7 +188,7 @@ START_TEST(test_a_document_is_the_sum_of_its_slices)
 }
 END_TEST
 
-START_TEST(test_what_a_slice_refers_to_is_checked)
+START_TEST(test_invalid_references)
 {
 	static const struct fmt_event bad[] = {
 		{.template = 1 << 20}, {.track = 1 << 20}, {.first_value = UINT32_MAX}};
@@ -215,4 +216,4 @@ END_TEST
 
 TESTS("chrome", test_every_event_is_there, test_lines, test_processes_of_ranks_differ,
       test_one_rank_merged_is_that_rank, test_a_document_is_the_sum_of_its_slices,
-      test_what_a_slice_refers_to_is_checked)
+      test_invalid_references)

@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-/* A counter of 2.5 GHz against a clock that is slewed by up to 500 parts in a million, sampled with
- * an error of 100 ns. */
+/* Models a 2.5 GHz counter against a clock that is slewed by up to 500 ppm and sampled with an
+ * error of 100 ns. */
 static int64_t true_ns(uint64_t ticks)
 {
 	double s = (double)(ticks - 1000000) / 2.5e9;
@@ -37,14 +37,14 @@ START_TEST(times_ascend_and_stay_close)
 		ck_assert_int_eq(cap_clock_add(&c, at, true_ns(at) + (round % 3 - 1) * 100), 0);
 		ck_assert_int_eq(cap_clock_ns(&c, at - 2500000 * 100 + 1), early);
 	}
-	/* At the step of 400 parts in a million the line lags by what a second makes. */
+	/* After a step of 400 ppm the fitted line lags by at most the change in one second. */
 	ck_assert_int_lt(worst, 500000);
 	ck_assert_uint_eq(c.n, 1001);
 	cap_clock_done(&c);
 }
 END_TEST
 
-START_TEST(the_machines_own)
+START_TEST(the_clock_of_this_machine)
 {
 #ifdef __x86_64__
 	struct cap_clock c;
@@ -71,4 +71,4 @@ START_TEST(the_machines_own)
 }
 END_TEST
 
-TESTS("clock", times_ascend_and_stay_close, the_machines_own)
+TESTS("clock", times_ascend_and_stay_close, the_clock_of_this_machine)

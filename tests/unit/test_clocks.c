@@ -10,7 +10,7 @@
 #define US 1000
 #define MOMENTS 600
 
-/* Noise of a few microseconds that is the same each time, now and then a millisecond. */
+/* Deterministic noise of a few microseconds, sometimes of a millisecond. */
 static int64_t noise(uint32_t clock, uint64_t moment)
 {
 	uint64_t h = (moment * 16 + clock + 1) * 0x9e3779b97f4a7c15u;
@@ -19,13 +19,13 @@ static int64_t noise(uint32_t clock, uint64_t moment)
 	return moment % 37 == 5 && clock > 0 ? 1000 * US : (int64_t)(h % (8 * US)) - 4 * US;
 }
 
-/* What a host's clock says, by the time that has really passed. */
+/* The clock of a host as a function of true time. */
 struct host {
 	int64_t offset_ns;
 	double drift;
 };
 
-static int64_t says(const struct host *h, int64_t real_ns)
+static int64_t host_clock_ns(const struct host *h, int64_t real_ns)
 {
 	return real_ns + h->offset_ns + (int64_t)(h->drift * (double)real_ns);
 }
@@ -35,15 +35,15 @@ static int64_t real_of(uint64_t moment)
 	return 5 * SECOND + (int64_t)moment * SECOND / 10;
 }
 
-static size_t see(const struct host *hosts, uint32_t n_hosts, uint64_t moments,
-		  struct fmt_sighting *s)
+static size_t take_samples(const struct host *hosts, uint32_t n_hosts, uint64_t moments,
+			   struct fmt_sighting *s)
 {
 	size_t n = 0;
 
 	for (uint64_t m = 0; m < moments; m++)
 		for (uint32_t i = 0; i < n_hosts; i++)
-			s[n++] = (struct fmt_sighting){m, says(&hosts[i], real_of(m)) + noise(i, m),
-						       i};
+			s[n++] = (struct fmt_sighting){
+				m, host_clock_ns(&hosts[i], real_of(m)) + noise(i, m), i};
 	return n;
 }
 
@@ -59,13 +59,13 @@ START_TEST(offsets_and_drifts_are_found)
 	static struct fmt_sighting s[MOMENTS * 4];
 	struct fmt_clock clocks[4] = {0};
 	struct fmt_clocks_error error;
-	size_t n = see(hosts, 4, MOMENTS, s);
+	size_t n = take_samples(hosts, 4, MOMENTS, s);
 
 	ck_assert_int_eq(fmt_clocks_align(s, n, true, clocks, 4), 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		ck_assert(clocks[i].known);
 		for (uint64_t m = 0; m < MOMENTS; m++) {
-			int64_t at = fmt_clock_ns(&clocks[i], says(&hosts[i], real_of(m)));
+			int64_t at = fmt_clock_ns(&clocks[i], host_clock_ns(&hosts[i], real_of(m)));
 
 			ck_assert_int_le(llabs(at - real_of(m)), 4 * US);
 		}
@@ -80,13 +80,13 @@ START_TEST(offsets_and_drifts_are_found)
 }
 END_TEST
 
-/* Without leave to drift, and where a line fits no better. */
-START_TEST(a_constant_stays_one)
+/* Fits a constant offset if drift is disabled or does not improve the fit. */
+START_TEST(constant_offsets)
 {
 	static struct fmt_sighting s[MOMENTS * 4];
 	struct fmt_clock clocks[4] = {0};
 
-	see(hosts, 4, MOMENTS, s);
+	take_samples(hosts, 4, MOMENTS, s);
 	ck_assert_int_eq(fmt_clocks_align(s, MOMENTS * 4, false, clocks, 4), 0);
 	ck_assert(clocks[1].drift == 0 && clocks[2].drift == 0);
 	ck_assert_int_eq(fmt_clocks_align(s, MOMENTS * 4, true, clocks, 4), 0);
@@ -95,14 +95,14 @@ START_TEST(a_constant_stays_one)
 }
 END_TEST
 
-/* Too few for a line: the median of what there is. */
+/* Too few samples for a line: uses the median. */
 START_TEST(few_moments)
 {
 	struct fmt_sighting s[3 * 2];
 	struct fmt_clock clocks[2] = {0};
 
 	for (uint64_t n = 1; n <= 3; n++) {
-		see(hosts, 2, n, s);
+		take_samples(hosts, 2, n, s);
 		ck_assert_int_eq(fmt_clocks_align(s, n * 2, true, clocks, 2), 0);
 		ck_assert(clocks[1].known && clocks[1].drift == 0);
 		ck_assert_int_le(llabs(clocks[1].ahead_ns + 37 * SECOND), 200 * US);
@@ -110,8 +110,9 @@ START_TEST(few_moments)
 }
 END_TEST
 
-/* Clock 1 meets 2, and 3 nobody: guesses stay, and what is tied to a guess follows it. */
-START_TEST(what_nothing_ties_keeps_its_guess)
+/* Clock 1 has samples with 2 only, and 3 has none: both keep their guesses, and 2 follows the guess
+ * of 1. */
+START_TEST(unconnected_clocks_keep_their_guess)
 {
 	struct fmt_sighting s[] = {{7, 100, 1}, {7, 350, 2}, {8, 1100, 1}, {8, 1350, 2}, {9, 5, 3}};
 	struct fmt_clock clocks[4] = {{0}, {.ahead_ns = 40}, {.ahead_ns = 9}, {.ahead_ns = -3}};
@@ -131,8 +132,8 @@ START_TEST(what_nothing_ties_keeps_its_guess)
 }
 END_TEST
 
-/* A clock that gains more than there is time shows the last moment, or the first. */
-START_TEST(no_moment_lies_beyond_all)
+/* A correction for drift saturates at the range of int64. */
+START_TEST(corrections_saturate)
 {
 	static const struct {
 		double drift;
@@ -151,8 +152,9 @@ START_TEST(no_moment_lies_beyond_all)
 }
 END_TEST
 
-/* Through a host in between; a clock that sees a moment twice saw it when it did last. */
-START_TEST(through_another)
+/* Clocks without common samples are aligned through a third one. Of several readings of one sample,
+ * the last counts. */
+START_TEST(clocks_are_aligned_through_a_third)
 {
 	struct fmt_sighting s[] = {
 		{1, 1000, 2}, {1, 400, 1}, {2, 500, 0}, {2, 700, 1}, {2, 650, 1}};
@@ -166,7 +168,7 @@ START_TEST(through_another)
 }
 END_TEST
 
-/* A later time is never an earlier one of the reference. */
+/* Alignment is monotonic: a later time never becomes an earlier one. */
 START_TEST(order_is_kept)
 {
 	static const double drifts[] = {-9e-4, 9e-4, 3e-5};
@@ -180,7 +182,7 @@ START_TEST(order_is_kept)
 }
 END_TEST
 
-/* Two recorders that read counters of other rates and other beginnings, as two hosts have. */
+/* Two recorders with counters of different rates and different origins, as on two hosts. */
 START_TEST(counters_of_two_hosts)
 {
 	static const struct {
@@ -220,6 +222,6 @@ START_TEST(counters_of_two_hosts)
 }
 END_TEST
 
-TESTS("clocks", no_moment_lies_beyond_all, offsets_and_drifts_are_found, a_constant_stays_one,
-      few_moments, what_nothing_ties_keeps_its_guess, through_another, order_is_kept,
+TESTS("clocks", corrections_saturate, offsets_and_drifts_are_found, constant_offsets, few_moments,
+      unconnected_clocks_keep_their_guess, clocks_are_aligned_through_a_third, order_is_kept,
       counters_of_two_hosts)

@@ -4,7 +4,7 @@
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 
-/* Writes what was begun, and ends it. */
+/* Closes the writer of the training run and opens the trace. */
 static struct fmt_trace *open_made(struct training *t, const char *folder, const char *name)
 {
 	struct fmt_error err = {.what = ""};
@@ -53,7 +53,7 @@ static const struct {
 	{2, 2, 5, 1, 0, "thread 4000", 20, "call cudaMemcpyAsync", "call cudaLaunchKernel"},
 };
 
-START_TEST(test_where_two_traces_part)
+START_TEST(test_first_difference)
 {
 	char *folder = made_directory();
 	struct fmt_trace *a = make(folder, "a", 2, 2, 4, 1);
@@ -83,7 +83,7 @@ START_TEST(test_where_two_traces_part)
 }
 END_TEST
 
-/* An argument that is called as a size is may be where one is put, elsewhere each time. */
+/* An argument with the name of a size may hold an address, which differs between runs. */
 static const struct {
 	uint32_t layers, polls;
 	bool calls;
@@ -92,7 +92,7 @@ static const struct {
 	{4, 0, true, 0}, {4, 0, false, 0}, {4, 3, true, 1}, {4, 3, false, 0}, {5, 0, false, 1},
 };
 
-START_TEST(test_what_threads_called)
+START_TEST(test_calls_of_threads)
 {
 	char *folder = made_directory();
 	struct fmt_trace *a = make_calling(folder, "a", 4, 0, 94812022513184);
@@ -113,4 +113,4 @@ START_TEST(test_what_threads_called)
 }
 END_TEST
 
-TESTS("compare", test_where_two_traces_part, test_what_threads_called)
+TESTS("compare", test_first_difference, test_calls_of_threads)

@@ -66,7 +66,7 @@ START_TEST(test_strange_facts)
 END_TEST
 
 static const struct {
-	const char *text; /* NULL: no such fact */
+	const char *text; /* NULL: the fact is missing */
 	int64_t want[3];
 } gap_rows[] = {
 	{NULL, {0, 0, 0}},	    {"[]", {0, 0, 0}},	      {"[7,0,-8]", {7, 0, -8}},

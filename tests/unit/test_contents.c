@@ -3,7 +3,7 @@
 
 #include "tests/unit/test.h"
 
-/* Operation 7 reads two buffers and writes one of three pages; 9 writes one. */
+/* Operation 7 reads two buffers and writes three pages; operation 9 writes one page. */
 static struct fmt_digest some[] = {
 	{.op = 9, .length_bytes = 5, .digest = {1, 1}, .output = 1},
 	{.op = 7, .length_bytes = 140000, .digest = {2, 2}, .n_pages = 3, .output = 1},
@@ -12,7 +12,7 @@ static struct fmt_digest some[] = {
 };
 static uint64_t pages[] = {1, 2, 3, 4, 5, 6};
 
-/* Differences between the operation 7 of the slice above and that of `digests`. */
+/* Compares operation 7 of the slice above with operation 7 of `digests`. */
 static int differ(struct fmt_digest *digests, size_t n, uint64_t *their_pages, struct text *first)
 {
 	struct fmt_slice a = {.digests = some, .n_digests = 4, .pages = pages, .n_pages = 6};
@@ -38,7 +38,7 @@ static void ck_says(struct text *t, const char *what)
 	text_done(t);
 }
 
-START_TEST(test_the_same)
+START_TEST(test_equal_digests)
 {
 	struct fmt_digest other[4];
 	struct text t = {0};
@@ -51,7 +51,7 @@ START_TEST(test_the_same)
 }
 END_TEST
 
-START_TEST(test_what_is_written_and_its_first_page)
+START_TEST(test_first_page_of_a_written_buffer)
 {
 	uint64_t other_pages[] = {1, 2, 3, 5, 5, 7};
 	struct fmt_digest other[4];
@@ -66,7 +66,7 @@ START_TEST(test_what_is_written_and_its_first_page)
 }
 END_TEST
 
-START_TEST(test_what_is_read_comes_first)
+START_TEST(test_inputs_are_reported_before_outputs)
 {
 	struct fmt_digest other[4];
 	struct text t = {0};
@@ -93,5 +93,5 @@ START_TEST(test_other_buffers_are_not_compared)
 }
 END_TEST
 
-TESTS("contents", test_the_same, test_what_is_written_and_its_first_page,
-      test_what_is_read_comes_first, test_other_buffers_are_not_compared)
+TESTS("contents", test_equal_digests, test_first_page_of_a_written_buffer,
+      test_inputs_are_reported_before_outputs, test_other_buffers_are_not_compared)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Damage: whichever byte of a trace is wrong, it is found, nothing wrong is read, and at most one
+/* Damage: a wrong byte anywhere in a trace is detected, no wrong value is read, and at most one
  * slice is lost. */
 #include "formats/trace/store/pack.h"
 #include "formats/trace/store/slice_code.h"
@@ -16,7 +16,7 @@
 #define SLICES 4
 #define LAUNCHES 80
 
-/* Every so many bytes one is flipped. */
+/* distance between the bytes that are flipped */
 #define STEP 7
 
 struct kept {
@@ -26,7 +26,7 @@ struct kept {
 	struct fmt_slice *slices[RANKS][SLICES];
 };
 
-static void keep(struct kept *k, enum fmt_names_mode mode, int packed)
+static void write_and_load(struct kept *k, enum fmt_names_mode mode, int packed)
 {
 	char directory[450];
 	struct fmt_error err;
@@ -57,7 +57,7 @@ static void drop(struct kept *k)
 	made_remove(k->dir);
 }
 
-/* Counts the slices that cannot be read. A slice that can be read must be the right one. */
+/* Counts the slices that cannot be read. Each slice that can be read must be correct. */
 static int lost_slices(const struct kept *k, const char *file, long at)
 {
 	struct fmt_error err = {.what = ""};
@@ -122,7 +122,7 @@ static void flip_files(enum fmt_names_mode mode)
 	struct kept k;
 	char path[500];
 
-	keep(&k, mode, 0);
+	write_and_load(&k, mode, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), "%s/%s", k.trace, files[i]);
 		if (access(path, R_OK) == 0)
@@ -147,13 +147,13 @@ START_TEST(test_every_flip_in_a_packed_file_is_found)
 {
 	struct kept k;
 
-	keep(&k, FMT_NAMES_SHARED, 1);
+	write_and_load(&k, FMT_NAMES_SHARED, 1);
 	flip_all(&k, k.trace, STEP);
 	drop(&k);
 }
 END_TEST
 
-START_TEST(test_what_is_whole_is_called_whole)
+START_TEST(test_undamaged_traces_verify)
 {
 	struct fmt_verified v;
 	struct fmt_error err;
@@ -162,7 +162,7 @@ START_TEST(test_what_is_whole_is_called_whole)
 		for (int mode = 0; mode < 2; mode++) {
 			struct kept k;
 
-			keep(&k, (enum fmt_names_mode)mode, packed);
+			write_and_load(&k, (enum fmt_names_mode)mode, packed);
 			ck_assert_int_eq(fmt_verify(k.trace, NULL, NULL, &v, &err), 0);
 			ck_assert_uint_eq(v.problems, 0);
 			ck_assert_uint_eq(v.slices, RANKS * SLICES);
@@ -180,7 +180,7 @@ static int count_gpu_1(void *context, const struct fmt_problem *p)
 	return 0;
 }
 
-START_TEST(test_a_problem_has_a_place)
+START_TEST(test_problems_have_an_offset)
 {
 	struct kept k;
 	char path[500];
@@ -189,7 +189,7 @@ START_TEST(test_a_problem_has_a_place)
 	struct fmt_verified v;
 	struct fmt_error err;
 
-	keep(&k, FMT_NAMES_SHARED, 0);
+	write_and_load(&k, FMT_NAMES_SHARED, 0);
 	snprintf(path, sizeof(path), "%s/rank-00001.chunks", k.trace);
 	ck_assert_int_eq(stat(path, &st), 0);
 	for (long at = 0; at < st.st_size && n == 0; at += 50) {
@@ -202,6 +202,6 @@ START_TEST(test_a_problem_has_a_place)
 }
 END_TEST
 
-TESTS("damage", test_what_is_whole_is_called_whole, test_a_problem_has_a_place,
+TESTS("damage", test_undamaged_traces_verify, test_problems_have_an_offset,
       test_every_flip_in_a_directory_is_found, test_every_flip_in_a_recording_is_found,
       test_every_flip_in_a_packed_file_is_found)

@@ -6,8 +6,8 @@
 #include "capture/library/times/device_clock.h"
 #include "tests/unit/test.h"
 
-/* A driver that needs LAG_NS to begin what it was given, and as long to say so; and how much longer
- * it takes to hear of that, by probe. */
+/* A model driver that starts work after LAG_NS and reports the end after LAG_NS more. Each probe
+ * can be delayed further. */
 #define LAG_NS 4000
 static int64_t now_ns, came_ns;
 static const int64_t *held_up_ns;
@@ -42,7 +42,7 @@ void cap_place_leave(int entered)
 
 static bool (*awaited)(void *context);
 
-/* The library's thread: what is waited for has happened in the end. */
+/* The test's version of the library thread: everything awaited has happened. */
 void cap_collector_await(bool (*is_done)(void *context), void *context)
 {
 	awaited = is_done;
@@ -62,7 +62,7 @@ static int pop(void **ret)
 	return 0;
 }
 
-static int make(void **ret, unsigned flags)
+static int make_event(void **ret, unsigned flags)
 {
 	*ret = &now_ns;
 	return (int)flags * 0;
@@ -93,7 +93,7 @@ static int wait_for_stream(void *stream)
 	return 0;
 }
 
-/* Since the first event, which came at LAG_NS. */
+/* Time since the first event, which was recorded at LAG_NS. */
 static int elapsed(float *ret_ms, void *from, void *to)
 {
 	(void)from;
@@ -102,13 +102,13 @@ static int elapsed(float *ret_ms, void *from, void *to)
 	return 0;
 }
 
-static void begin(struct cap_device_clock *k, const int64_t *held_up, int n)
+static void start_clock(struct cap_device_clock *k, const int64_t *held_up, int n)
 {
 	now_ns = n_probes = 0;
 	held_up_ns = held_up;
 	n_held_up = n;
-	cap_cu.cuStreamCreate = make;
-	cap_cu.cuEventCreate = make;
+	cap_cu.cuStreamCreate = make_event;
+	cap_cu.cuEventCreate = make_event;
 	cap_cu.cuEventRecord = record_event;
 	cap_cu.cuEventSynchronize = wait_for;
 	cap_cu.cuStreamSynchronize = wait_for_stream;
@@ -117,28 +117,28 @@ static void begin(struct cap_device_clock *k, const int64_t *held_up, int n)
 	ck_assert(cap_device_clock_is(k, CAP_CLOCK_LIVE));
 }
 
-/* Where the first probes are held up, more are taken, until two agree. */
-START_TEST(what_is_held_up_does_not_count)
+/* Delayed probes are repeated until two agree. */
+START_TEST(delayed_probes_are_repeated)
 {
 	static const int64_t held_up[] = {90000, 50000, 70000, 200000, 0, 30000};
 	struct cap_device_clock k;
 
-	begin(&k, held_up, ARRAY_SIZE(held_up));
+	start_clock(&k, held_up, ARRAY_SIZE(held_up));
 	ck_assert_int_eq(k.lag_ns, LAG_NS);
 	ck_assert_int_eq(n_probes, 7);
-	begin(&k, held_up, 0);
+	start_clock(&k, held_up, 0);
 	ck_assert_int_eq(k.lag_ns, LAG_NS);
 	ck_assert_int_eq(n_probes, 3);
 }
 END_TEST
 
-/* Nothing begins before it was issued, whatever the device's clock says. */
+/* No operation starts before it was issued, whatever the device's clock reports. */
 START_TEST(nothing_begins_before_it_was_issued)
 {
 	struct cap_device_clock k;
 	int64_t at;
 
-	begin(&k, NULL, 0);
+	start_clock(&k, NULL, 0);
 	at = cap_drift_device(&k.drift, 500000);
 	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, INT64_MIN, at + 90000), at + LAG_NS);
 	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, at + 7000, at + 90000), at + 7000);
@@ -147,13 +147,14 @@ START_TEST(nothing_begins_before_it_was_issued)
 }
 END_TEST
 
-/* While a context may end, nobody reads its clock; if it did not, its clock goes on. */
-START_TEST(a_context_that_ends_is_left_alone)
+/* The clock of a context that is being destroyed is not read; if the destruction fails, the clock
+ * continues. */
+START_TEST(contexts_being_destroyed_are_not_read)
 {
 	struct cap_device_clock k, other;
 
-	begin(&k, NULL, 0);
-	begin(&other, NULL, 0);
+	start_clock(&k, NULL, 0);
+	start_clock(&other, NULL, 0);
 	cap_cu.cuCtxPushCurrent_v2 = push;
 	cap_cu.cuCtxPopCurrent_v2 = pop;
 	ck_assert_int_eq(cap_device_clock_enter(&k), 0);
@@ -170,13 +171,13 @@ START_TEST(a_context_that_ends_is_left_alone)
 }
 END_TEST
 
-/* A tenth of a second behind the base, an event takes its place. */
-START_TEST(the_base_follows)
+/* An event more than 0.1 s after the base becomes the new base. */
+START_TEST(the_base_event_is_replaced)
 {
 	struct cap_device_clock k;
 	void *event = &came_ns, *old;
 
-	begin(&k, NULL, 0);
+	start_clock(&k, NULL, 0);
 	old = k.base;
 	cap_device_clock_rebase(&k, &event, k.base_ns + 99999999);
 	ck_assert_ptr_eq(k.base, old);
@@ -186,5 +187,5 @@ START_TEST(the_base_follows)
 }
 END_TEST
 
-TESTS("device_clock", what_is_held_up_does_not_count, nothing_begins_before_it_was_issued,
-      a_context_that_ends_is_left_alone, the_base_follows)
+TESTS("device_clock", delayed_probes_are_repeated, nothing_begins_before_it_was_issued,
+      contexts_being_destroyed_are_not_read, the_base_event_is_replaced)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which process and GPU each rank of a recorded trace is. */
+/* Numbering of ranks: the process and GPU of each rank of a recorded trace. */
 #include "capture/recorder/trace/ranks.h"
 
 #include "tests/unit/rings.h"
@@ -13,7 +13,7 @@ static bool is_call(const struct fmt_trace *t, const struct fmt_template *templa
 	       strcmp(fmt_string(fmt_trace_names(t), template->name, NULL), name) == 0;
 }
 
-/* Two devices are two ranks, of two threads or of one, and each has its own calls. */
+/* Two devices, used by one or two threads, are two ranks, each with its own calls. */
 START_TEST(each_device_of_a_process_is_a_rank)
 {
 	for (uint32_t threads = 1; threads <= 2; threads++) {
@@ -67,7 +67,7 @@ START_TEST(each_device_of_a_process_is_a_rank)
 }
 END_TEST
 
-/* A launcher that only asks for the driver's version is no rank, and its calls are kept. */
+/* A launcher that only queries the driver version is not a rank; its calls are kept. */
 START_TEST(a_process_without_work_is_no_rank)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -99,8 +99,8 @@ START_TEST(a_process_without_work_is_no_rank)
 }
 END_TEST
 
-/* A process that joined no communicator and has no number from a launcher, and a second GPU of one
- * that did: both are numbered behind the communicator's ranks. */
+/* A process without communicator and launcher rank, and a second GPU of a process with one: both
+ * are numbered after the communicator's ranks. */
 START_TEST(ranks_outside_the_communicator_come_last)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;

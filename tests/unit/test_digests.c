@@ -46,7 +46,7 @@ static struct fmt_slice slice(void)
 				  .n_pages = ARRAY_SIZE(pages)};
 }
 
-START_TEST(test_what_is_put_is_got)
+START_TEST(test_round_trip)
 {
 	struct fmt_slice want = slice(), got = {0};
 	struct text t = {0};
@@ -60,7 +60,7 @@ START_TEST(test_what_is_put_is_got)
 }
 END_TEST
 
-START_TEST(test_what_is_cut_or_changed_is_refused)
+START_TEST(test_damage_is_refused)
 {
 	struct fmt_slice want = slice(), got = {0};
 	struct text t = {0};
@@ -77,7 +77,7 @@ START_TEST(test_what_is_cut_or_changed_is_refused)
 }
 END_TEST
 
-/* One content, which the rank's third event read. */
+/* Writes one buffer whose digest is of the rank's third event, which read the buffer. */
 static void put_blobs(struct fmt_writer *w, const char *content, uint64_t name[2])
 {
 	struct fmt_digest d = {.op = 2, .length_bytes = strlen(content)};
@@ -158,7 +158,7 @@ START_TEST(test_a_trace_keeps_contents)
 }
 END_TEST
 
-START_TEST(test_pages_that_are_not_there)
+START_TEST(test_missing_pages)
 {
 	struct fmt_digest d = {.first_page = 4, .n_pages = 2};
 	struct fmt_slice s = {.digests = &d, .n_digests = 1, .pages = pages, .n_pages = 6};
@@ -169,8 +169,8 @@ START_TEST(test_pages_that_are_not_there)
 }
 END_TEST
 
-/* A few pages that many digests have would be very many to whoever copies them. */
-START_TEST(test_pages_that_two_have)
+/* Digests that share pages are refused: a small file could expand to very many pages. */
+START_TEST(test_shared_pages_are_refused)
 {
 	struct fmt_digest d[2] = {{.n_pages = 2}, {.first_page = 4, .n_pages = 1}};
 	struct fmt_slice s = {.digests = d, .n_digests = 2, .pages = pages, .n_pages = 6};
@@ -229,6 +229,5 @@ START_TEST(test_a_trace_keeps_digests)
 }
 END_TEST
 
-TESTS("digests", test_what_is_put_is_got, test_what_is_cut_or_changed_is_refused,
-      test_pages_that_are_not_there, test_pages_that_two_have, test_a_trace_keeps_digests,
-      test_a_trace_keeps_contents)
+TESTS("digests", test_round_trip, test_damage_is_refused, test_missing_pages,
+      test_shared_pages_are_refused, test_a_trace_keeps_digests, test_a_trace_keeps_contents)

@@ -26,8 +26,9 @@ static struct cap_ring *make_ring(void)
 	return r;
 }
 
-/* What the thread does: a record at the head, behind a pad where it would cross the end. */
-static void put(struct cap_ring *r, const void *record, uint32_t bytes)
+/* Writes a record as the traced thread does: at the head, after a pad record if it would cross the
+ * end. */
+static void put_record(struct cap_ring *r, const void *record, uint32_t bytes)
 {
 	uint8_t *data = (uint8_t *)r + CAP_RING_HEADER_BYTES;
 	uint64_t at = r->head % r->data_bytes;
@@ -51,7 +52,7 @@ static void put_call(struct cap_ring *r, uint64_t ordinal)
 	call->head = (struct cap_record){.bytes = sizeof(room), .kind = CAP_CALL};
 	call->id = ordinal;
 	call->words[2] = ordinal;
-	put(r, room, sizeof(room));
+	put_record(r, room, sizeof(room));
 }
 
 START_TEST(every_record_arrives_in_order)
@@ -85,7 +86,7 @@ START_TEST(every_record_arrives_in_order)
 }
 END_TEST
 
-START_TEST(what_is_forgotten_is_in_the_ring)
+START_TEST(released_space_is_reused)
 {
 	scoped(free_ptr) struct cap_ring *ring = make_ring();
 	scoped(cap_drain_closep) struct cap_drain *d = NULL;
@@ -109,7 +110,7 @@ START_TEST(what_is_forgotten_is_in_the_ring)
 }
 END_TEST
 
-START_TEST(a_head_that_cannot_be_costs_what_was_there)
+START_TEST(an_invalid_head_loses_the_pending_records)
 {
 	static const uint64_t heads[] = {CAP_MIN_RING_BYTES + 8, 12, UINT64_MAX - 7, 1};
 
@@ -127,7 +128,7 @@ START_TEST(a_head_that_cannot_be_costs_what_was_there)
 }
 END_TEST
 
-/* One row per way a record can be wrong. */
+/* One row for each kind of invalid record. */
 START_TEST(bad_records_are_refused)
 {
 	static const struct {
@@ -171,9 +172,8 @@ START_TEST(only_rings_are_opened)
 }
 END_TEST
 
-/* A reader that was killed before it released what it had taken: the next one knows how far it had
- * come. */
-START_TEST(another_goes_on_where_one_was)
+/* The reader was killed before it released what it had read: its successor continues from there. */
+START_TEST(a_successor_continues_after_the_last_release)
 {
 	scoped(free_ptr) struct cap_ring *ring = make_ring();
 	struct fmt_cursor c;
@@ -204,8 +204,8 @@ START_TEST(another_goes_on_where_one_was)
 }
 END_TEST
 
-/* What the traced program may do to its ring costs that ring, and not the reader. */
-START_TEST(a_file_that_is_cut_short_is_damage)
+/* A damaged ring costs that ring only; the reader survives. */
+START_TEST(a_truncated_file_is_damage)
 {
 	char folder[] = "/tmp/test-drain-XXXXXX", path[64];
 	scoped(free_ptr) struct cap_ring *made = make_ring();
@@ -231,6 +231,6 @@ START_TEST(a_file_that_is_cut_short_is_damage)
 }
 END_TEST
 
-TESTS("drain", another_goes_on_where_one_was, a_file_that_is_cut_short_is_damage,
-      every_record_arrives_in_order, what_is_forgotten_is_in_the_ring,
-      a_head_that_cannot_be_costs_what_was_there, bad_records_are_refused, only_rings_are_opened)
+TESTS("drain", a_successor_continues_after_the_last_release, a_truncated_file_is_damage,
+      every_record_arrives_in_order, released_space_is_reused,
+      an_invalid_head_loses_the_pending_records, bad_records_are_refused, only_rings_are_opened)

@@ -7,8 +7,8 @@
 #define OFFSET INT64_C(7000000000000)
 #define UNCERTAIN 3000
 
-/* Two clocks: how many millionths the host's runs faster, until a moment and from then on; and how
- * well they are known to agree, in the end and at worst. */
+/* How many ppm the host's clock gains on the device's, before and after `turn_s`, and the largest
+ * error allowed at any time and at the end. */
 static const struct {
 	const char *what;
 	double ppm, then_ppm;
@@ -34,15 +34,15 @@ static int64_t truth(size_t i, int64_t device_ns)
 	return OFFSET + device_ns + (int64_t)(drift / 1e6);
 }
 
-/* Within what is known, and elsewhere each time. */
+/* Deterministic noise within the known error. */
 static int64_t noise(int64_t n)
 {
 	return (int64_t)((uint64_t)n * 2654435761u % (2 * UNCERTAIN)) - UNCERTAIN;
 }
 
-/* What is asked for between two anchors: what was told stays so, and time goes on. */
-static void tell(size_t i, const struct cap_drift *d, int64_t from_ns, int64_t *told, int64_t *last,
-		 int64_t *worst)
+/* Queries times between two anchors: earlier answers stay valid, and time is monotonic. */
+static void check_between_anchors(size_t i, const struct cap_drift *d, int64_t from_ns,
+				  int64_t *told, int64_t *last, int64_t *worst)
 {
 	if (*told)
 		ck_assert_int_eq(cap_drift_host(d, from_ns), *told);
@@ -67,7 +67,7 @@ static void follow(size_t i)
 		int64_t at = s * SECOND, used = at - SECOND / 10;
 
 		cap_drift_anchor(&d, at, truth(i, at) + noise(s), UNCERTAIN, used);
-		tell(i, &d, used, &told, &last, &worst);
+		check_between_anchors(i, &d, used, &told, &last, &worst);
 	}
 	ck_assert_msg(worst <= clocks[i].worst_ns, "%s: %ld ns off", clocks[i].what, (long)worst);
 	ck_assert_msg(last <= clocks[i].last_ns, "%s: %ld ns off in the end", clocks[i].what,
@@ -76,15 +76,15 @@ static void follow(size_t i)
 		      (long)worst, (long)d.residual_ns);
 }
 
-START_TEST(test_follows)
+START_TEST(test_estimate_follows_the_clock)
 {
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
 		follow(i);
 }
 END_TEST
 
-/* Nobody looked for a minute: what happened meanwhile lies on the line between the anchors. */
-START_TEST(test_late)
+/* No anchor for a minute: times in between lie on the line between the anchors. */
+START_TEST(test_a_missing_anchor)
 {
 	struct cap_drift d;
 
@@ -98,8 +98,8 @@ START_TEST(test_late)
 }
 END_TEST
 
-/* An anchor that somebody was held up at says little, and spoils nothing. */
-START_TEST(test_held_up)
+/* A delayed anchor has a large error and must not spoil the estimate. */
+START_TEST(test_a_delayed_anchor)
 {
 	struct cap_drift d;
 
@@ -111,8 +111,8 @@ START_TEST(test_held_up)
 }
 END_TEST
 
-/* The host's clock stood still, or an anchor comes twice. */
-START_TEST(test_odd)
+/* The host's clock stood still, or an anchor is repeated. */
+START_TEST(test_repeated_and_stopped_clocks)
 {
 	struct cap_drift d;
 
@@ -125,4 +125,5 @@ START_TEST(test_odd)
 }
 END_TEST
 
-TESTS("drift", test_follows, test_late, test_held_up, test_odd)
+TESTS("drift", test_estimate_follows_the_clock, test_a_missing_anchor, test_a_delayed_anchor,
+      test_repeated_and_stopped_clocks)

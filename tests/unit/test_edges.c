@@ -12,8 +12,8 @@ static void setup(void)
 		file[i] = (char)(i * 7);
 }
 
-/* Adds bytes [from, end) of the file. */
-static bool add(fs_ino ino, size_t from, size_t end)
+/* Adds bytes [from, end) of the file. Returns true if a page is complete. */
+static bool add_bytes(fs_ino ino, size_t from, size_t end)
 {
 	return fs_edges_add(&edges, ino, from, file + from, end - from, page);
 }
@@ -21,14 +21,14 @@ static bool add(fs_ino ino, size_t from, size_t end)
 START_TEST(test_two_parts_complete_a_page_in_any_order)
 {
 	setup();
-	ck_assert(!add(1, FS_PAGE, FS_PAGE + 100));
-	ck_assert(add(1, FS_PAGE + 100, 2 * FS_PAGE));
+	ck_assert(!add_bytes(1, FS_PAGE, FS_PAGE + 100));
+	ck_assert(add_bytes(1, FS_PAGE + 100, 2 * FS_PAGE));
 	ck_assert_mem_eq(page, file + FS_PAGE, FS_PAGE);
-	ck_assert(!add(1, FS_PAGE + 4000, 2 * FS_PAGE));
-	ck_assert(add(1, FS_PAGE, FS_PAGE + 4000));
+	ck_assert(!add_bytes(1, FS_PAGE + 4000, 2 * FS_PAGE));
+	ck_assert(add_bytes(1, FS_PAGE, FS_PAGE + 4000));
 	ck_assert_mem_eq(page, file + FS_PAGE, FS_PAGE);
-	/* It is not kept any longer. */
-	ck_assert(!add(1, FS_PAGE, FS_PAGE + 100));
+	/* A completed page is forgotten. */
+	ck_assert(!add_bytes(1, FS_PAGE, FS_PAGE + 100));
 	fs_edges_done(&edges);
 }
 END_TEST
@@ -36,10 +36,10 @@ END_TEST
 START_TEST(test_many_parts_complete_a_page)
 {
 	setup();
-	ck_assert(!add(1, 1000, 2000));
-	ck_assert(!add(1, 0, 1000));
-	ck_assert(!add(1, 2000, 2001));
-	ck_assert(add(1, 2001, FS_PAGE));
+	ck_assert(!add_bytes(1, 1000, 2000));
+	ck_assert(!add_bytes(1, 0, 1000));
+	ck_assert(!add_bytes(1, 2000, 2001));
+	ck_assert(add_bytes(1, 2001, FS_PAGE));
 	ck_assert_mem_eq(page, file, FS_PAGE);
 	fs_edges_done(&edges);
 }
@@ -48,11 +48,11 @@ END_TEST
 START_TEST(test_parts_of_other_pages_are_not_joined)
 {
 	setup();
-	ck_assert(!add(1, 0, 1000));
-	ck_assert(!add(2, 1000, FS_PAGE));
-	ck_assert(!add(1, FS_PAGE + 1000, 2 * FS_PAGE));
-	ck_assert(!add(1, 1001, FS_PAGE)); /* a byte is missing */
-	ck_assert(!add(1, 0, 0));
+	ck_assert(!add_bytes(1, 0, 1000));
+	ck_assert(!add_bytes(2, 1000, FS_PAGE));
+	ck_assert(!add_bytes(1, FS_PAGE + 1000, 2 * FS_PAGE));
+	ck_assert(!add_bytes(1, 1001, FS_PAGE)); /* a byte is missing */
+	ck_assert(!add_bytes(1, 0, 0));
 	fs_edges_done(&edges);
 }
 END_TEST

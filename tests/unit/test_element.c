@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* A value, and what it is after a way through the narrow type. */
+/* A value, and the value after conversion to the narrow type and back. */
 static const struct {
 	enum emu_type type;
 	double in, out;
@@ -42,7 +42,7 @@ static const struct {
 	{EMU_F64, 0.1, 0.1},
 };
 
-START_TEST(narrowing)
+START_TEST(narrowing_conversions)
 {
 	uint8_t memory[16];
 
@@ -52,8 +52,8 @@ START_TEST(narrowing)
 }
 END_TEST
 
-/* Every value of the narrow floats survives a way through float. */
-START_TEST(exact)
+/* Every value of the narrow floating-point types survives conversion to float and back. */
+START_TEST(conversions_that_are_exact)
 {
 	for (uint32_t v = 0; v < 65536; v++) {
 		float h = emu_f16_to_f32((uint16_t)v), b = emu_bf16_to_f32((uint16_t)v);
@@ -73,7 +73,7 @@ START_TEST(exact)
 }
 END_TEST
 
-/* Three ranks give 1 + i, 2 and 4 (mod the type); each operation, each type. */
+/* Three ranks contribute 1 + i, 2 and 4 (modulo the type's range): each operation, each type. */
 static double expected(enum emu_reduction op, double a)
 {
 	switch (op) {
@@ -127,8 +127,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("element");
 
-	tcase_add_loop_test(tcase, narrowing, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-	tcase_add_test(tcase, exact);
+	tcase_add_loop_test(tcase, narrowing_conversions, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_test(tcase, conversions_that_are_exact);
 	tcase_add_loop_test(tcase, reductions, 0, EMU_C32 * EMU_REDUCTIONS);
 	return run_case("element", tcase);
 }

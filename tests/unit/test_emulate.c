@@ -25,8 +25,8 @@ static const char *in(const char *dir, const char *name)
 	return path[k];
 }
 
-/* A made-up trace at dir/in; the caller ends it. */
-static struct fmt_trace *make(struct made *m, const char *dir)
+/* Creates a trace at dir/in; the caller closes it. */
+static struct fmt_trace *write_and_open(struct made *m, const char *dir)
 {
 	struct fmt_constants c = {.launch_ns = 4000, .copy_ns = 15000};
 	struct fmt_trace *t;
@@ -51,7 +51,7 @@ static struct replay_report emulate(struct fmt_trace *t, const char *out)
 	return report;
 }
 
-/* Whether both hold the same events, at the same times when `times` is set. */
+/* Checks that both traces have the same events, and the same times if `times` is set. */
 static void check_same(struct fmt_trace *a, struct fmt_trace *b, int times)
 {
 	struct fmt_error err;
@@ -80,7 +80,7 @@ START_TEST(test_an_emulated_run_is_a_trace)
 {
 	char *dir = made_directory();
 	struct made m;
-	struct fmt_trace *t = make(&m, dir), *once, *twice;
+	struct fmt_trace *t = write_and_open(&m, dir), *once, *twice;
 	struct replay_report report = emulate(t, in(dir, "once")), again;
 	struct fmt_error err;
 	char id[80];
@@ -116,11 +116,11 @@ START_TEST(test_an_emulated_run_is_a_trace)
 }
 END_TEST
 
-START_TEST(test_an_output_that_cannot_be_made)
+START_TEST(test_an_invalid_output_path)
 {
 	char *dir = made_directory();
 	struct made m;
-	struct fmt_trace *t = make(&m, dir);
+	struct fmt_trace *t = write_and_open(&m, dir);
 	struct replay_report report;
 	struct fmt_error err;
 
@@ -130,15 +130,15 @@ START_TEST(test_an_output_that_cannot_be_made)
 	ck_assert_int_eq(replay_emulate(t, NULL, in(dir, "no/such"), &report, &err), -ENOENT);
 	fmt_trace_close(t);
 	made_done(&m);
-	/* Only the trace is there, so the directory goes when it has gone. */
+	/* The directory contains only the trace, so it must be removable. */
 	made_remove(strdup(in(dir, "in")));
 	ck_assert_int_eq(rmdir(dir), 0);
 	free(dir);
 }
 END_TEST
 
-/* Calls at 100..110 and 200..250 of a thread, moved by 1000 and 1500; the second handed over to 30
- * before it starts. */
+/* Calls at 100..110 and 200..250 of a thread, moved by 1000 and 1500; the second call is delayed by
+ * a dependency of 30. */
 static const struct {
 	int stream;
 	int64_t recorded, emulated;
@@ -148,7 +148,7 @@ static const struct {
 	{1, 150, 1150}, {1, 190, 1690}, {1, 200, 1700}, {1, 260, 1760},
 };
 
-START_TEST(test_annotations_find_their_place)
+START_TEST(test_annotations_move_with_their_calls)
 {
 	struct fmt_event events[] = {{.start_ns = 100, .duration_ns = 10},
 				     {.start_ns = 200, .duration_ns = 50}};
@@ -173,5 +173,5 @@ START_TEST(test_annotations_find_their_place)
 }
 END_TEST
 
-TESTS("emulate", test_an_emulated_run_is_a_trace, test_an_output_that_cannot_be_made,
-      test_annotations_find_their_place)
+TESTS("emulate", test_an_emulated_run_is_a_trace, test_an_invalid_output_path,
+      test_annotations_move_with_their_calls)

@@ -21,10 +21,10 @@ START_TEST(test_a_long_path_keeps_its_end)
 }
 END_TEST
 
-START_TEST(test_nobody_has_to_ask)
+START_TEST(test_the_error_argument_is_optional)
 {
 	ck_assert_int_eq(fmt_fail(NULL, -ENOTSUP, "x", 0, "newer"), -ENOTSUP);
 }
 END_TEST
 
-TESTS("error", test_a_long_path_keeps_its_end, test_nobody_has_to_ask)
+TESTS("error", test_a_long_path_keeps_its_end, test_the_error_argument_is_optional)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A trace comes from a stranger, and its times may be any 64 bits: whatever reports and renders
- * must come through, with valid output. The sanitisers of the test build see what overflows. */
+/* Times in a trace of unknown origin may be any 64 bits: every report and renderer must give valid
+ * output. The sanitizer builds detect overflows. */
 #include "formats/render/export/chrome.h"
 #include "formats/render/export/svg.h"
 #include "formats/render/report/compare.h"
@@ -18,7 +18,8 @@ static const struct {
 	{0, INT64_MAX}, {1, INT64_MAX},		{INT64_MAX, 0}, {INT64_MAX, INT64_MAX},
 };
 
-/* One slice with an event of each kind at each of the times. Events of one track come by start. */
+/* Returns a slice with an event of each kind at each of the times. Events of one track are sorted
+ * by start. */
 static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
 {
 	struct fmt_slice *s = calloc(1, sizeof(*s));
@@ -52,7 +53,7 @@ static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
 	return s;
 }
 
-static struct fmt_trace *make(const char *folder)
+static struct fmt_trace *write_and_open(const char *folder)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_error err = {.what = ""};
@@ -78,13 +79,13 @@ static struct fmt_trace *make(const char *folder)
 	return trace;
 }
 
-START_TEST(test_all_come_through)
+START_TEST(test_extreme_times)
 {
 	static const struct fmt_part parts[] = {
 		{FMT_ANY, FMT_ANY}, {INT64_MAX, FMT_ANY}, {INT64_MAX, 2}, {FMT_ANY, 0}};
 	static const struct fmt_report_style style;
 	char *folder = made_directory();
-	struct fmt_trace *trace = make(folder);
+	struct fmt_trace *trace = write_and_open(folder);
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		struct fmt_report *report;
@@ -110,4 +111,4 @@ START_TEST(test_all_come_through)
 }
 END_TEST
 
-TESTS("extremes", test_all_come_through)
+TESTS("extremes", test_extreme_times)

@@ -8,8 +8,8 @@
 
 #define BYTES (3 * GD128_PAGE_BYTES + 1003)
 
-/* The same bytes everywhere: numbers from 1000 on of the keys' own generator. */
-static uint8_t *made(size_t bytes)
+/* Deterministic bytes: the numbers of the keys' generator from 1000 on. */
+static uint8_t *deterministic_bytes(size_t bytes)
 {
 	uint8_t *data = malloc(bytes + 8);
 
@@ -34,8 +34,8 @@ static void ck_differ(struct gd128 a, struct gd128 b)
 	ck_assert_uint_ne(a.hi, b.hi);
 }
 
-/* As the specification has it, word for word, for whole units. */
-static struct gd128 plain(const uint8_t *data, uint64_t bytes)
+/* A direct implementation of the specification for whole units. */
+static struct gd128 reference_digest(const uint8_t *data, uint64_t bytes)
 {
 	struct gd128 sum = {0, 0};
 
@@ -58,7 +58,7 @@ static struct gd128 plain(const uint8_t *data, uint64_t bytes)
 	return sum;
 }
 
-/* Known answers: tests/unit/gd128.py computes them from doc/design/digest.md alone. */
+/* Known answers, computed by tests/unit/gd128.py from doc/design/digest.md alone. */
 static const struct {
 	size_t bytes;
 	struct gd128 digest;
@@ -76,7 +76,7 @@ static const struct {
 
 START_TEST(test_known_answers)
 {
-	scoped(free_ptr) uint8_t *data = made(BYTES);
+	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 
 	ck_assert_uint_eq(gd128_key(0), 0xe220a8397b1dcdafu);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -86,18 +86,18 @@ END_TEST
 
 START_TEST(test_every_length)
 {
-	scoped(free_ptr) uint8_t *data = made(BYTES);
+	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 
 	for (size_t n = 0; n < 300; n++)
-		ck_equal(gd128_of(data, n), plain(data, n));
+		ck_equal(gd128_of(data, n), reference_digest(data, n));
 	for (size_t n = GD128_PAGE_BYTES - 20; n < GD128_PAGE_BYTES + 20; n++)
-		ck_equal(gd128_of(data, n), plain(data, n));
+		ck_equal(gd128_of(data, n), reference_digest(data, n));
 }
 END_TEST
 
 START_TEST(test_any_address)
 {
-	scoped(free_ptr) uint8_t *data = made(BYTES), *moved = malloc(BYTES + 16);
+	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES), *moved = malloc(BYTES + 16);
 
 	ck_assert_ptr_nonnull(moved);
 	for (size_t shift = 0; shift < 16; shift++) {
@@ -107,10 +107,10 @@ START_TEST(test_any_address)
 }
 END_TEST
 
-/* Cut at random units, and added in random order. */
+/* Splits at random units, added in random order. */
 START_TEST(test_any_split_and_order)
 {
-	scoped(free_ptr) uint8_t *data = made(BYTES);
+	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 	struct gd128 whole = gd128_of(data, BYTES);
 
 	for (unsigned seed = 1; seed < 50; seed++) {
@@ -155,7 +155,7 @@ START_TEST(test_swaps_are_seen)
 		{0, 65536, 65536},	 /* two pages */
 		{100, 3 * 65536 + 7, 1}, /* two bytes */
 	};
-	scoped(free_ptr) uint8_t *data = made(BYTES);
+	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 	struct gd128 whole = gd128_of(data, BYTES);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -167,9 +167,8 @@ START_TEST(test_swaps_are_seen)
 }
 END_TEST
 
-/* Ones in a field of zeros: each place, and each pair of places with the same sum of places, has
- * its own digest. A sum with keys that grow evenly fails the latter, an exclusive or the
- * duplicates. */
+/* A few set units in zeros: every offset, and every pair of offsets with the same sum, gives a
+ * different digest. A sum with equidistant keys fails for pairs, XOR fails for duplicates. */
 START_TEST(test_duplicates_and_moves_are_seen)
 {
 	enum { UNITS = 64 };
@@ -209,7 +208,7 @@ END_TEST
 
 START_TEST(test_a_page_sum_tells_the_page)
 {
-	scoped(free_ptr) uint8_t *data = made(BYTES);
+	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 	struct gd128 before[4] = {{0, 0}}, after[4] = {{0, 0}};
 
 	gd128_add(before, 0, data, BYTES);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The source of the kernel, compiled for the host with one thread a block, against the CPU's. */
+/* The source of the digest kernel, compiled for the host with one thread a block, agrees with the
+ * CPU implementation. */
 #include "capture/digest/gd128.h"
 #include "capture/digest/gd128_work.h"
 
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* What CUDA has and C has not. */
+/* The CUDA built-ins that the kernel uses. */
 struct coordinates {
 	unsigned x;
 };
@@ -29,7 +30,7 @@ void gd128_sum(const struct gd128_work work);
 #define GD128_THREADS 1
 #include "capture/digest/gd128.cu"
 
-static void run(const struct gd128_work *work, unsigned blocks)
+static void run_kernel(const struct gd128_work *work, unsigned blocks)
 {
 	gridDim.x = blocks;
 	for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
@@ -39,7 +40,7 @@ static void run(const struct gd128_work *work, unsigned blocks)
 static const size_t sizes[] = {5, 0, 65536, 1000, 3 * 65536, 65537, 0, 200003};
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* Buffers of all sizes in one launch, each at an address that is `shift` past a multiple of 16. */
+/* Buffers of all sizes in one launch, each `shift` bytes beyond a multiple of 16. */
 static void check_shift(size_t shift, unsigned blocks)
 {
 	uint8_t *data[N_SIZES];
@@ -60,7 +61,7 @@ static void check_shift(size_t shift, unsigned blocks)
 		};
 		work.n_pages += gd128_pages(sizes[i]);
 	}
-	run(&work, blocks);
+	run_kernel(&work, blocks);
 	for (unsigned i = 0; i < N_SIZES; i++) {
 		struct gd128 got = gd128_fold(pages[i], sizes[i]);
 		struct gd128 want = gd128_of(data[i] + shift, sizes[i]);

@@ -13,7 +13,7 @@ static double any(void)
 	return (double)(seed >> 20) / 2048 - 1;
 }
 
-/* A column-major matrix with one row to spare, filled at random; freed by the caller. */
+/* Returns a column-major matrix of random values with one unused row; the caller frees it. */
 static struct emu_matrix matrix(enum emu_type type, int64_t rows, int64_t columns, int transposed)
 {
 	struct emu_matrix m = {NULL, type, 0, 1, rows + 1};
@@ -30,7 +30,7 @@ static struct emu_matrix matrix(enum emu_type type, int64_t rows, int64_t column
 	return m;
 }
 
-static double complex at(const struct emu_matrix *m, int64_t i, int64_t j)
+static double complex element(const struct emu_matrix *m, int64_t i, int64_t j)
 {
 	double complex v = emu_load_complex(m->type, m->data, i * m->row + j * m->column);
 
@@ -42,7 +42,7 @@ static const struct {
 	int64_t m, n, k;
 	int ta, tb;
 	double alpha, beta;
-	double tolerance; /* of the sum of the absolute products */
+	double tolerance; /* relative to the sum of the absolute products */
 } rows[] = {
 	{EMU_F32, EMU_F32, EMU_F32, 1, 1, 1, 0, 0, 1, 0, 1e-6},
 	{EMU_F32, EMU_F32, EMU_F32, 33, 13, 700, 0, 0, 1, 0, 1e-6},
@@ -80,21 +80,22 @@ START_TEST(products)
 	g.c.data = old;
 	for (int64_t j = 0; j < n; j++) {
 		for (int64_t i = 0; i < m; i++) {
-			double complex want = rows[_i].beta * at(&g.c, i, j);
+			double complex want = rows[_i].beta * element(&g.c, i, j);
 			double size = cabs(want) + 1e-30;
 
 			for (int64_t p = 0; p < k; p++) {
-				double complex v = at(&g.a, i, p) * at(&g.b, p, j) * rows[_i].alpha;
+				double complex v =
+					element(&g.a, i, p) * element(&g.b, p, j) * rows[_i].alpha;
 
 				want += v;
 				size += cabs(v);
 			}
-			ck_assert_msg(cabs(at(&g.d, i, j) - want) <= size * rows[_i].tolerance,
+			ck_assert_msg(cabs(element(&g.d, i, j) - want) <= size * rows[_i].tolerance,
 				      "row %d (%ld, %ld): %g not %g", _i, (long)i, (long)j,
-				      creal(at(&g.d, i, j)), creal(want));
+				      creal(element(&g.d, i, j)), creal(want));
 		}
-		/* The row that is to spare was left alone. */
-		ck_assert(at(&g.d, m, j) == at(&g.c, m, j));
+		/* The unused row is unchanged. */
+		ck_assert(element(&g.d, m, j) == element(&g.c, m, j));
 	}
 	free((void *)(uintptr_t)g.a.data);
 	free((void *)(uintptr_t)g.b.data);
@@ -103,7 +104,8 @@ START_TEST(products)
 }
 END_TEST
 
-/* Bias, activation, and back: GELU's backward against a difference quotient, RELU's by its mask. */
+/* Bias and activation functions, forward and backward: GELU against a difference quotient, ReLU by
+ * its mask. */
 START_TEST(epilogues)
 {
 	enum { M = 128, N = 9, K = 20 };
@@ -129,10 +131,10 @@ START_TEST(epilogues)
 			double v = bias[i], want;
 
 			for (int p = 0; p < K; p++)
-				v += creal(at(&g.a, i, p) * at(&g.b, p, j));
+				v += creal(element(&g.a, i, p) * element(&g.b, p, j));
 			want = gelu ? 0.5 * v * (1 + tanh(0.79788456 * (v + 0.044715 * v * v * v)))
 				    : fmax(v, 0);
-			ck_assert(fabs(creal(at(&g.d, i, j)) - want) < 1e-7);
+			ck_assert(fabs(creal(element(&g.d, i, j)) - want) < 1e-7);
 			if (gelu)
 				ck_assert(fabs(before[i + j * M] - v) < 1e-12);
 			else
@@ -150,11 +152,11 @@ START_TEST(epilogues)
 			double v = 0, x = before[i + j * M], slope;
 
 			for (int p = 0; p < K; p++)
-				v += creal(at(&g.a, i, p) * at(&g.b, p, j));
+				v += creal(element(&g.a, i, p) * element(&g.b, p, j));
 			slope = gelu ? (emu_gelu(x + 1e-5) - emu_gelu(x - 1e-5)) / 2e-5
 				     : mask[(i + j * M) / 8] >> (i + j * M) % 8 & 1;
-			ck_assert(fabs(creal(at(&g.d, i, j)) - v * slope) < 1e-7);
-			sum += creal(at(&g.d, i, j));
+			ck_assert(fabs(creal(element(&g.d, i, j)) - v * slope) < 1e-7);
+			sum += creal(element(&g.d, i, j));
 		}
 		ck_assert(fabs(grad[i] - sum) < 1e-12);
 	}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collectives that were captured, and what launches of their graphs make of them. */
+/* Collectives captured into CUDA graphs, and their operations at each launch of the graph. */
 #include "base/array.h"
 #include "tests/unit/test.h"
 #include "tests/unit/told.h"
 
-/* The node that the next call's launch becomes, with that handle; 0: nobody asked. */
+/* Puts the node handle that the next call's kernel launch received; 0: the capture library did not
+ * query the node. */
 static void captured_as(struct made_ring *m, uint64_t handle)
 {
 	struct cap_node_record r = {.head = {.bytes = sizeof(r), .kind = CAP_NODE},
@@ -30,7 +31,7 @@ static void end_capture(struct recording *m)
 	ring_call(&m->ring, "cuStreamEndCapture", STREAM, 0x100);
 }
 
-/* A call of NCCL with the launch inside it. */
+/* A NCCL call with the kernel launch inside it. */
 static void captured(struct made_ring *m, uint64_t handle, const char *call, const uint64_t *words,
 		     uint32_t n)
 {
@@ -52,7 +53,7 @@ static void all_reduce(struct made_ring *m, uint64_t handle, uint64_t count)
 	captured(m, handle, "ncclAllReduce", words, 7);
 }
 
-/* With rank 1, in both directions. */
+/* Exchange with rank 1 in both directions. */
 static void exchange(struct made_ring *m, uint64_t handle)
 {
 	ring_call_at(m, "ncclGroupStart", 0, 0, NULL, 0);
@@ -61,7 +62,7 @@ static void exchange(struct made_ring *m, uint64_t handle)
 	captured(m, handle, "ncclGroupEnd", NULL, 0);
 }
 
-/* A kernel, an all-reduce, send and receive, an all-reduce. */
+/* A kernel, an all-reduce, a send and receive, an all-reduce. */
 static void capture(struct recording *m, bool handles)
 {
 	begin_capture(m);
@@ -72,7 +73,7 @@ static void capture(struct recording *m, bool handles)
 	end_capture(m);
 }
 
-/* What the process did in communicators, as "all_reduce 1024 ...", in its order. */
+/* Checks the process's collectives, printed as "all_reduce 1024 ...", in order. */
 static void ck_collectives(const struct recording *m, const char *wanted)
 {
 	char text[512] = "";
@@ -97,7 +98,7 @@ static void ck_collectives(const struct recording *m, const char *wanted)
 
 static const char in_order[] = "all_reduce 1024, send_recv 256 >1 <1, all_reduce 256";
 
-/* As the driver lists the nodes: backwards, or as they were captured. */
+/* Node descriptions in the driver's order: reversed, or in capture order. */
 static const struct told backwards[] = {
 	{KERNEL_NODE, 0, 0, 0, 1},
 	{KERNEL_NODE, 3, 3, 1 << 2, 8},
@@ -111,7 +112,7 @@ static const struct told as_captured[] = {
 	{KERNEL_NODE, 3, 3, 1 << 2, 8},
 };
 
-START_TEST(each_launch_has_them)
+START_TEST(each_launch_has_the_collectives)
 {
 	static const struct {
 		const struct told *nodes;
@@ -139,8 +140,9 @@ START_TEST(each_launch_has_them)
 }
 END_TEST
 
-/* They are pairs of two ranks in the trace, and still nodes of their graphs. */
-START_TEST(ranks_meet_at_each_launch)
+/* In the trace, ranks are matched in pairs at each launch, and collectives are still nodes of their
+ * graphs. */
+START_TEST(ranks_are_matched_at_each_launch)
 {
 	static const int64_t seqs[] = {0, 1, 2, 3, 4, 5};
 	scoped(written_done) struct written w = {0};
@@ -184,8 +186,8 @@ START_TEST(ranks_meet_at_each_launch)
 }
 END_TEST
 
-/* A launch is one operation: they have no times, and are counted. */
-START_TEST(a_launch_that_is_one_operation)
+/* If a graph launch is recorded as one operation, its collectives have no times and are counted. */
+START_TEST(a_launch_recorded_as_one_operation)
 {
 	scoped(recording_end) struct recording m;
 	const struct rec_event *e = NULL;
@@ -205,8 +207,8 @@ START_TEST(a_launch_that_is_one_operation)
 }
 END_TEST
 
-/* A graph that is put in its place is another version; the same once more is none. */
-START_TEST(a_graph_is_updated)
+/* Updating an executable graph makes a new version; an identical update does not. */
+START_TEST(updated_graphs)
 {
 	scoped(recording_end) struct recording m;
 	struct rec_graph_id is;
@@ -231,9 +233,8 @@ START_TEST(a_graph_is_updated)
 }
 END_TEST
 
-/* The graph in another, and that in one more, which is launched as one operation, or node by node.
- */
-START_TEST(in_children)
+/* A graph within a graph within a third, launched as one operation or node by node. */
+START_TEST(child_graphs)
 {
 	static const struct told nodes[] = {
 		{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0},
@@ -273,7 +274,7 @@ START_TEST(in_children)
 }
 END_TEST
 
-/* The driver tells of nodes among which it is not found. */
+/* The driver reports nodes that do not include the collective's. */
 static const struct {
 	const char *what;
 	struct told nodes[4];
@@ -287,7 +288,7 @@ static const struct {
 	 2},
 };
 
-START_TEST(nodes_that_are_not_found)
+START_TEST(unknown_nodes)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording m;
@@ -302,5 +303,5 @@ START_TEST(nodes_that_are_not_found)
 }
 END_TEST
 
-TESTS("graph_collectives", each_launch_has_them, ranks_meet_at_each_launch,
-      a_launch_that_is_one_operation, a_graph_is_updated, in_children, nodes_that_are_not_found)
+TESTS("graph_collectives", each_launch_has_the_collectives, ranks_are_matched_at_each_launch,
+      a_launch_recorded_as_one_operation, updated_graphs, child_graphs, unknown_nodes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs as the driver told them, and launches whose nodes have times. */
+/* Graph nodes as the driver reports them, and graph launches with a time for each node. */
 #include "base/array.h"
 #include "tests/unit/test.h"
 #include "tests/unit/told.h"
@@ -12,7 +12,7 @@ static void begin(struct recording *m)
 	ring_call(&m->ring, "cuGraphCreate", 0x100, 0);
 }
 
-/* An operation as "NUMBER/TRACK AFTER start". */
+/* Checks an operation, printed as "NUMBER/TRACK AFTER start". */
 static void ck_op(const struct recording *m, const struct rec_event *e, const char *wanted)
 {
 	int64_t after = argument(m, e, "graph.after");
@@ -37,7 +37,7 @@ static void ck_ops(const struct recording *m, const char *const *wanted, size_t 
 	ck_assert_uint_eq(found, n);
 }
 
-/* A fork, of which one side has two nodes with an empty one between them, and a join. */
+/* A fork with two nodes and an empty node between them on one side, then a join. */
 static const struct told fork_and_join[] = {
 	{KERNEL_NODE, 0, 0, 0, 1},
 	{KERNEL_NODE, 1, 1, 1 << 0, 2},
@@ -68,8 +68,8 @@ START_TEST(each_node_is_an_operation)
 }
 END_TEST
 
-/* What is disabled is none, and what waited for it waits for what that waited for. */
-START_TEST(a_disabled_node_is_none)
+/* A disabled node has no operation; its dependents wait for its dependencies. */
+START_TEST(a_disabled_node_has_no_operation)
 {
 	static const char *const wanted[] = {
 		"0/1 - +2000",	 "3/1 - +2000",	       "4/100001 [0] +2000",
@@ -90,7 +90,7 @@ START_TEST(a_disabled_node_is_none)
 }
 END_TEST
 
-/* Times that come before the launch was looked at, and those of a launch without any. */
+/* Times that arrive before the launch was processed, and times of a launch without any. */
 START_TEST(times_come_early_or_never)
 {
 	scoped(recording_end) struct recording m;
@@ -111,8 +111,8 @@ START_TEST(times_come_early_or_never)
 }
 END_TEST
 
-/* One after the other: no end of all is needed, and none comes. */
-START_TEST(a_chain_has_no_branches)
+/* A chain has one last node, so no record of its end is needed. */
+START_TEST(the_end_of_a_chain_is_its_last_node)
 {
 	static const struct told chain[] = {
 		{SET_NODE, 0, 0, 0, 0},
@@ -133,8 +133,8 @@ START_TEST(a_chain_has_no_branches)
 }
 END_TEST
 
-/* Two that wait for nothing begin together, the first of them on the stream itself. */
-START_TEST(what_begins_at_once)
+/* Two roots start together, the first on the launch stream itself. */
+START_TEST(roots_start_together)
 {
 	static const struct told both[] = {
 		{HOST_NODE, CAP_NODE_WHOLE, 0, 0, 0},
@@ -162,10 +162,9 @@ static struct rec_graph_id launched(struct recording *m)
 	return rec_graph_of_exec(m->process, 1);
 }
 
-/* The graph is what the driver says each time that it is instantiated, or an executable one is
- * updated with it: nodes that were never seen made have handles, and what is like before is the
- * same version. */
-START_TEST(a_graph_is_as_it_was_told)
+/* A graph is what the driver reports at each instantiation or update. Nodes whose creation was not
+ * recorded have handles; an identical report is the same version. */
+START_TEST(the_last_report_defines_a_graph)
 {
 	struct told nodes[] = {{KERNEL_NODE, CAP_NODE_UNTIMED, 0, 0, 4},
 			       {SET_NODE, CAP_NODE_UNTIMED, 1, 1, 0}};
@@ -194,7 +193,7 @@ START_TEST(a_graph_is_as_it_was_told)
 }
 END_TEST
 
-/* One row for each way in which nodes may not be those of a graph. */
+/* Ways in which reported nodes do not fit their graph. */
 static const struct {
 	const char *what;
 	struct told nodes[3];
@@ -217,7 +216,7 @@ static const struct {
 	{"no such node", {{KERNEL_NODE, 0, 0, 1 << 7, 1}, {KERNEL_NODE, 1, 1, 3, 1}}, 2, 2, 0},
 };
 
-START_TEST(nodes_that_make_no_sense)
+START_TEST(inconsistent_nodes)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording m;
@@ -233,9 +232,9 @@ START_TEST(nodes_that_make_no_sense)
 }
 END_TEST
 
-/* Some nodes found no room: the graph is what its calls say. And it was told twice: the second time
- * as it came to be. */
-START_TEST(not_all_nodes_and_all_twice)
+/* If the ring had no space for some nodes, the graph is reconstructed from calls. If the nodes were
+ * reported twice, the last report counts. */
+START_TEST(incomplete_and_repeated_reports)
 {
 	struct told nodes[] = {{KERNEL_NODE, 0, 0, 0, 4}, {KERNEL_NODE, 1, 1, 1, 4}};
 	scoped(recording_end) struct recording m;
@@ -256,6 +255,6 @@ START_TEST(not_all_nodes_and_all_twice)
 }
 END_TEST
 
-TESTS("graph_nodes", each_node_is_an_operation, a_disabled_node_is_none, times_come_early_or_never,
-      a_chain_has_no_branches, what_begins_at_once, a_graph_is_as_it_was_told,
-      not_all_nodes_and_all_twice, nodes_that_make_no_sense)
+TESTS("graph_nodes", each_node_is_an_operation, a_disabled_node_has_no_operation,
+      times_come_early_or_never, the_end_of_a_chain_is_its_last_node, roots_start_together,
+      the_last_report_defines_a_graph, incomplete_and_repeated_reports, inconsistent_nodes)

@@ -24,7 +24,7 @@ static void ck_graphs(struct recording *m, const char *wanted)
 	ck_assert_str_eq(t.data, wanted);
 }
 
-/* A fork, work on both sides, and a join. */
+/* A fork, work on both branches, and a join. */
 static void capture(struct recording *m, int32_t result)
 {
 	struct made_ring *r = &m->ring;
@@ -48,7 +48,7 @@ static void capture(struct recording *m, int32_t result)
 	"{\"kind\": \"kernel\", \"name\": \"" name                                                 \
 	"\", \"grid\": [4, 1, 1], \"block\": [32, 1, 1], "
 
-START_TEST(a_capture_is_nodes_and_what_they_wait_for)
+START_TEST(captures_record_nodes_and_dependencies)
 {
 	scoped(recording_end) struct recording m;
 
@@ -62,7 +62,7 @@ START_TEST(a_capture_is_nodes_and_what_they_wait_for)
 						      "\"after\": [1, 2]}]}]");
 	ck_assert_uint_eq(m.process->counts.ops, 0);
 
-	/* Both streams are free again. */
+	/* Both streams no longer capture. */
 	ring_launch(&m.ring, KERNEL, STREAM);
 	ring_launch(&m.ring, KERNEL, OTHER);
 	ring_look(&m.ring);
@@ -70,7 +70,7 @@ START_TEST(a_capture_is_nodes_and_what_they_wait_for)
 }
 END_TEST
 
-START_TEST(a_capture_that_fails_is_over)
+START_TEST(a_failed_capture_ends)
 {
 	scoped(recording_end) struct recording m;
 
@@ -145,7 +145,7 @@ START_TEST(nodes_are_added_by_hand)
 }
 END_TEST
 
-START_TEST(a_clone_has_the_same_nodes)
+START_TEST(clones_have_the_same_nodes)
 {
 	scoped(recording_end) struct recording m;
 
@@ -164,7 +164,7 @@ START_TEST(a_clone_has_the_same_nodes)
 }
 END_TEST
 
-START_TEST(a_node_that_is_changed)
+START_TEST(changed_nodes)
 {
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
@@ -181,8 +181,8 @@ START_TEST(a_node_that_is_changed)
 }
 END_TEST
 
-/* The version of its graph that the last launch was of. */
-static int64_t launched(struct recording *m)
+/* Returns the graph version of the last launch. */
+static int64_t last_launched_version(struct recording *m)
 {
 	const struct rec_process *p = m->process;
 	int64_t version = 0;
@@ -201,9 +201,9 @@ static void set_width(struct recording *m, struct set *set, uint64_t width)
 	ring_call(&m->ring, "cuGraphExecMemsetNodeSetParams", EXEC, 0xa0, 0x300, CONTEXT);
 }
 
-/* Of an executable graph alone: the graph itself stays as it is, and each launch says what it was.
- */
-START_TEST(an_executable_graph_that_is_changed)
+/* Changing an executable graph does not change its source graph; each launch refers to the version
+ * launched. */
+START_TEST(changed_executable_graphs)
 {
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
@@ -215,20 +215,20 @@ START_TEST(an_executable_graph_that_is_changed)
 	add_empty(&m, 0xb0, NULL, 0);
 	ring_out(&m.ring, 0, EXEC);
 	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
-	ck_assert_int_eq(launched(&m), 0);
+	ck_assert_int_eq(last_launched_version(&m), 0);
 	set_width(&m, &set, 40);
-	ck_assert_int_eq(launched(&m), 1);
+	ck_assert_int_eq(last_launched_version(&m), 1);
 	set_width(&m, &set, 25);
-	ck_assert_int_eq(launched(&m), 0);
+	ck_assert_int_eq(last_launched_version(&m), 0);
 	set_width(&m, &set, 40);
 	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xb0, 0);
-	ck_assert_int_eq(launched(&m), 2);
+	ck_assert_int_eq(last_launched_version(&m), 2);
 	ck_assert_uint_eq(m.process->counts.graph_changes, 0);
-	/* An event is nothing that a node is told by; a node that nobody has seen. */
+	/* Two changes that cannot be applied: to a node of another kind, and to an unknown node. */
 	ring_call(&m.ring, "cuGraphExecEventRecordNodeSetEvent", EXEC, 0xb0, EVENT);
 	set_width(&m, &set, 41);
 	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xdead, 0);
-	ck_assert_int_eq(launched(&m), 3);
+	ck_assert_int_eq(last_launched_version(&m), 3);
 	ck_assert_uint_eq(m.process->counts.graph_changes, 2);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": ["
 		      "" SET "\"bytes\": 200, \"after\": []}, "
@@ -257,9 +257,9 @@ static void update(struct recording *m, uint64_t node, uint32_t flags)
 	ring_call(&m->ring, "cuStreamUpdateCaptureDependencies", STREAM, 0x200, 1, flags);
 }
 
-/* A node by hand amidst a capture, behind which the stream goes on: beside what it waited for, then
- * alone. */
-START_TEST(a_capture_that_is_added_to)
+/* A node added by hand during a capture: the stream continues after it, first beside its earlier
+ * dependencies, then instead of them. */
+START_TEST(nodes_added_during_a_capture)
 {
 	scoped(recording_end) struct recording m;
 
@@ -285,9 +285,9 @@ START_TEST(a_capture_that_is_added_to)
 }
 END_TEST
 
-/* What a capture that failed was added to is no graph; and one into a graph that is there begins
- * behind the nodes that it says. */
-START_TEST(a_capture_into_a_graph)
+/* Nodes added to a failed capture do not make a graph. A capture into an existing graph begins
+ * after the given nodes. */
+START_TEST(captures_into_an_existing_graph)
 {
 	scoped(recording_end) struct recording m;
 	const uint64_t end[] = {STREAM, 0x100}, a = 0xa0;
@@ -314,6 +314,6 @@ START_TEST(a_capture_into_a_graph)
 }
 END_TEST
 
-TESTS("graphs", a_capture_is_nodes_and_what_they_wait_for, a_capture_that_fails_is_over,
-      nodes_are_added_by_hand, a_clone_has_the_same_nodes, a_node_that_is_changed,
-      an_executable_graph_that_is_changed, a_capture_that_is_added_to, a_capture_into_a_graph)
+TESTS("graphs", captures_record_nodes_and_dependencies, a_failed_capture_ends,
+      nodes_are_added_by_hand, clones_have_the_same_nodes, changed_nodes, changed_executable_graphs,
+      nodes_added_during_a_capture, captures_into_an_existing_graph)

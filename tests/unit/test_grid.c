@@ -5,7 +5,7 @@
 #include "tests/unit/test.h"
 
 static const struct {
-	char form; /* c count, t time, s size */
+	char form; /* c: count, t: time, s: size */
 	int64_t v;
 	const char *want;
 } numbers[] = {
@@ -54,14 +54,14 @@ static const struct {
 } harmless[] = {
 	{"plain", 5, 99, "plain"},
 	{"\033[2J\n", 5, 99, "\\x1b[2J\\x0a"},
-	{"\xc2\x9b\x7f", 3, 99, "\\xc2\\x9b\\x7f"}, /* C1 is a control too */
+	{"\xc2\x9b\x7f", 3, 99, "\\xc2\\x9b\\x7f"}, /* C1 control characters are escaped too */
 	{"\xe2\x82\xac\xff", 4, 99, "\xe2\x82\xac\\xff"},
 	{"abcdef", 6, 3, "ab…"},
 	{"abc", 3, 3, "abc"},
 	{"", 0, 3, ""},
 };
 
-START_TEST(test_bytes_of_a_trace_cannot_steer_a_terminal)
+START_TEST(test_control_characters_are_escaped)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
 		struct text t = {0};
@@ -99,4 +99,4 @@ START_TEST(test_layout)
 }
 END_TEST
 
-TESTS("grid", test_numbers, test_bytes_of_a_trace_cannot_steer_a_terminal, test_layout)
+TESTS("grid", test_numbers, test_control_characters_are_escaped, test_layout)

@@ -8,7 +8,7 @@
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
-/* One row an element of the fact, right or nearly. */
+/* Elements of the fact: valid ones, and ones with small errors. */
 static const struct {
 	const char *json;
 	enum fmt_image_kind kind;
@@ -58,7 +58,7 @@ END_TEST
 
 /* ---- recorded */
 
-static void put_file(const char *folder, const uint64_t name[2], const char *content)
+static void write_image_file(const char *folder, const uint64_t name[2], const char *content)
 {
 	char hex[FMT_CONTENT_NAME_BYTES], path[600];
 	FILE *file;
@@ -94,7 +94,7 @@ static void ring_image(struct made_ring *m, uint8_t flags, const uint64_t name[2
 	ring_put(m, r);
 }
 
-START_TEST(test_what_is_missing_is_counted_by_reason)
+START_TEST(test_missing_images_are_counted_by_reason)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_process_freep) struct rec_process *p = NULL;
@@ -113,8 +113,8 @@ START_TEST(test_what_is_missing_is_counted_by_reason)
 
 	fmt_blob_name(".version 1", 10, kept);
 	fmt_blob_name("what it was", 11, changed);
-	put_file(folder, kept, ".version 1");
-	put_file(folder, changed, "what it is.");
+	write_image_file(folder, kept, ".version 1");
+	write_image_file(folder, changed, "what it is.");
 	ck_assert_int_eq(fmt_names_new(&names), 0);
 	ck_assert_int_eq(rec_process_new(names, 100, 1, &p), 0);
 	ring_open(&m, p, 0);
@@ -159,4 +159,4 @@ START_TEST(test_what_is_missing_is_counted_by_reason)
 }
 END_TEST
 
-TESTS("images", test_images_are_read_from_the_fact, test_what_is_missing_is_counted_by_reason)
+TESTS("images", test_images_are_read_from_the_fact, test_missing_images_are_counted_by_reason)

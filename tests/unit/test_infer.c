@@ -3,7 +3,7 @@
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"
 
-/* An edge between rows. */
+/* An expected edge between two rows. */
 struct want {
 	const char *rule;
 	int from, to;
@@ -11,7 +11,7 @@ struct want {
 };
 #define ANY 1000000
 
-/* Launches that calibrate: 5 us from the end of a call to the start of its kernel. */
+/* Launches for calibration: 5 us from the end of a call to the start of its kernel. */
 #define CALIBRATE                                                                                  \
 	{CALL, LAUNCH, 0, 10, 1, 0}, {ON_7, "k", 15, 2, 1, 0}, {CALL, LAUNCH, 100, 10, 2, 0},      \
 		{ON_7, "k", 115, 2, 2, 0}, {CALL, LAUNCH, 200, 10, 3, 0},                          \
@@ -19,13 +19,13 @@ struct want {
 	{                                                                                          \
 		ON_7, "k", 315, 2, 4, 0                                                            \
 	}
-#define FIRST 8 /* the row behind them */
+#define FIRST 8 /* index of the first row after them */
 
 static const struct scene {
 	const char *what;
 	struct row rows[40];
 	struct want wants[8];
-	const char *never; /* a rule that must make no edge */
+	const char *never; /* a rule that must not produce an edge */
 } scenes[] = {
 	{"nothing waits", {CALIBRATE}, {{0}}, "event-wait"},
 	{"a collective waits for what was launched before it",
@@ -173,8 +173,8 @@ START_TEST(test_scene)
 }
 END_TEST
 
-/* Three ranks: 0 and 1 reduce among themselves, rank 2's collectives end at other times. Rank 1
- * began to record one collective later. */
+/* Three ranks: 0 and 1 communicate; rank 2's collectives end at other times. Rank 1's recording
+ * starts one collective later. */
 static const struct row ranks[] = {
 	{CALL, LAUNCH, 0, 10, 1, 0},   {NCCL, ALL_REDUCE, 100, 500, 1, 0},
 	{CALL, LAUNCH, 20, 10, 2, 0},  {NCCL, ALL_REDUCE, 1000, 500, 2, 0},
@@ -211,9 +211,9 @@ START_TEST(test_ranks)
 }
 END_TEST
 
-/* Ranks 0 and 1 reduce on one communicator twelve times, and on another once, in the middle of the
- * first's traffic: the short one must not draw the long ones apart. */
-START_TEST(test_short_and_long)
+/* Ranks 0 and 1 reduce on one communicator twelve times, and once on another in between. The other
+ * collective is short and must not misalign the first communicator. */
+START_TEST(test_short_collectives_do_not_misalign_long_ones)
 {
 	static struct row rows[60];
 	struct made m;
@@ -241,8 +241,8 @@ START_TEST(test_short_and_long)
 }
 END_TEST
 
-/* Ranks 0 and 1 leave one at a time: each has a transfer of its own after both have begun. Rank 1's
- * clock is 10 us ahead, by the ends that most of the collectives share. */
+/* Ranks 0 and 1 leave one at a time: each has its own transfer time after both have begun. Rank 1's
+ * clock is 10 us ahead, as the end times of most collectives show. */
 START_TEST(test_transfer)
 {
 	static struct row rows[48];
@@ -291,7 +291,7 @@ static struct fmt_constants constants_of(const struct row *rows, size_t n)
 	return c;
 }
 
-/* Where nothing but collectives is launched into an idle stream, they tell how long that takes. */
+/* If only collectives are launched into an idle stream, they give the launch latency. */
 START_TEST(test_launch_of_collectives)
 {
 	static struct row rows[48];
@@ -311,7 +311,8 @@ START_TEST(test_launch_of_collectives)
 }
 END_TEST
 
-/* Where most operations wait for another stream, however idle their own, those tell that do not. */
+/* If most operations wait for another stream, the launch latency is taken from those that do not
+ * wait. */
 START_TEST(test_launch_among_waits)
 {
 	static struct row rows[48];
@@ -328,7 +329,7 @@ START_TEST(test_launch_among_waits)
 }
 END_TEST
 
-/* The same where all but collectives wait. */
+/* The same if every operation except the collectives waits. */
 START_TEST(test_launch_of_collectives_among_waits)
 {
 	static struct row rows[48];
@@ -359,7 +360,7 @@ START_TEST(test_constants)
 }
 END_TEST
 
-/* Calls take long or short; what they launch starts 3 us after their starts all the same. */
+/* Call durations vary, but operations start 3 us after the start of their calls. */
 START_TEST(test_launched_from_start)
 {
 	static struct row rows[32];
@@ -375,7 +376,7 @@ START_TEST(test_launched_from_start)
 }
 END_TEST
 
-/* Pairs of launches, the second 5 us before its turn: queues that are never long, without gaps. */
+/* Pairs of launches, the second 5 us before its turn: short queues without gaps. */
 START_TEST(test_gaps_of_short_queues)
 {
 	static struct row rows[48];
@@ -396,7 +397,7 @@ START_TEST(test_gaps_of_short_queues)
 }
 END_TEST
 
-/* Of kernels in a queue, one leaves a gap of 3 us each time, and the other of 1. */
+/* In a queue, one kernel template has a gap of 3 us and the other of 1 us. */
 START_TEST(test_gaps_of_kernels)
 {
 	static struct row rows[48];
@@ -431,7 +432,7 @@ START_TEST(test_gaps_of_kernels)
 }
 END_TEST
 
-/* Where no copy to the host shows how long after its call it begins, copies to the device do. */
+/* Without copies to the host, copies to the device give the latency of copies. */
 START_TEST(test_copies_to_the_device_alone)
 {
 	static struct row rows[24];
@@ -448,7 +449,7 @@ START_TEST(test_copies_to_the_device_alone)
 }
 END_TEST
 
-START_TEST(test_nothing)
+START_TEST(test_empty_run)
 {
 	struct made m;
 
@@ -464,7 +465,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
 	tcase_add_test(tcase, test_ranks);
-	tcase_add_test(tcase, test_short_and_long);
+	tcase_add_test(tcase, test_short_collectives_do_not_misalign_long_ones);
 	tcase_add_test(tcase, test_transfer);
 	tcase_add_test(tcase, test_launch_of_collectives);
 	tcase_add_test(tcase, test_launch_among_waits);
@@ -474,6 +475,6 @@ int main(void)
 	tcase_add_test(tcase, test_gaps_of_short_queues);
 	tcase_add_test(tcase, test_gaps_of_kernels);
 	tcase_add_test(tcase, test_copies_to_the_device_alone);
-	tcase_add_test(tcase, test_nothing);
+	tcase_add_test(tcase, test_empty_run);
 	return run_case("infer", tcase);
 }

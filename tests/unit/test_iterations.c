@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Launches as letters, and where iterations begin, marked by ^. */
+/* Launches as letters; ^ marks where an iteration begins. */
 static const struct {
 	const char *launches, *marks;
 } rows[] = {
@@ -15,21 +15,20 @@ static const struct {
 	{"abc", ""},
 	{"abcdefgh", ""},
 	{"abcabcabc", "^  ^  ^  "},
-	/* Too short, or too few, to be no chance. */
+	/* Repetitions that are too short or too few may be a coincidence. */
 	{"abababab", ""},
 	{"abcdabcd", ""},
 	{"abcdefghabcdefgh", "^       ^       "},
 	{"xyzabcdefghabcdefgh", ""},
-	/* What comes before the first is not of it. */
+	/* Launches before the first iteration are not part of it. */
 	{"xyzzyabcdabcdabcd", "     ^   ^   ^   "},
 	/* Layers repeat within an iteration. */
 	{"alllballlballlb", "^    ^    ^    "},
-	/* A run that died in the third, of which some are missing; one that does something else at
-	   last. */
+	/* The run ended during the third pattern, and the last launch differs. */
 	{"allbllclallbllclallbllclallbllclalcbl", "^       ^       ^       ^            "},
 	{"abcdabcdabcdabcdabcdabcdabcdabcdabcdabcdabcdabcdxyxyz",
 	 "^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^        "},
-	/* Something differs in the middle: what is launched once in each tells. */
+	/* Iterations that differ in the middle are found by launches that occur once in each. */
 	{"abcdefghabcdxefghabcdefghyabcdefgh", "^       ^        ^        ^       "},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Four ranks on two hosts, recorded whole and in parts: joined, the parts are the whole. */
+/* Four ranks on two hosts, recorded once together and once in parts: joining the parts gives the
+ * same run. */
 #include "base/array.h"
 #include "formats/run/join/join.h"
 #include "formats/run/peers.h"
@@ -13,7 +14,7 @@
 
 #define RANKS 4
 #define MS INT64_C(1000000)
-#define NO_COMMUNICATOR (-1) /* rounds of a rank that communicates with nobody */
+#define NO_COMMUNICATOR (-1) /* number of rounds of a rank without communicator */
 
 static void exchange(struct made_ring *m, uint64_t to, uint64_t from, int64_t start_ns,
 		     int64_t end_ns)
@@ -24,7 +25,7 @@ static void exchange(struct made_ring *m, uint64_t to, uint64_t from, int64_t st
 	end_group(m, start_ns, end_ns);
 }
 
-/* Whom each rank sends to and receives from: one exchange across the hosts, and one within. */
+/* The peers of each rank: one exchange across hosts, and one within a host. */
 static const struct {
 	uint64_t to, from;
 } across[RANKS] = {{1 << 2, 0}, {1 << 3, 0}, {0, 1 << 0}, {0, 1 << 1}},
@@ -67,7 +68,7 @@ static void made_done(struct made *m)
 	fmt_names_free(m->names);
 }
 
-/* Ranks `first` to `last` as one recorder sees them, from iteration `from` on. */
+/* Records ranks `first` to `last` as one recorder does, from iteration `from` on. */
 static void make_part(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
 		      int rounds, const struct fmt_origin *o, int64_t from)
 {
@@ -87,8 +88,8 @@ static void make_part(struct made *made, uint32_t first, uint32_t last, int64_t 
 	write_window(made->p, made->n, made->names, &window, &made->w);
 }
 
-static void make_from(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
-		      int rounds, const char *clock, int64_t from)
+static void record_from(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns,
+			int rounds, const char *clock, int64_t from)
 {
 	struct fmt_origin o = {0};
 
@@ -96,10 +97,10 @@ static void make_from(struct made *made, uint32_t first, uint32_t last, int64_t 
 	make_part(made, first, last, ahead_ns, rounds, &o, from);
 }
 
-static void make(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns, int rounds,
-		 const char *clock)
+static void record(struct made *made, uint32_t first, uint32_t last, int64_t ahead_ns, int rounds,
+		   const char *clock)
 {
-	make_from(made, first, last, ahead_ns, rounds, clock, -1);
+	record_from(made, first, last, ahead_ns, rounds, clock, -1);
 }
 
 struct joined {
@@ -113,7 +114,7 @@ static void joined_done(struct joined *j)
 	fmt_trace_close(j->trace);
 }
 
-/* The parts as they are given; beside the first one's trace. */
+/* Joins the parts in the given order, beside the trace of the first part. */
 static int join(struct made *const *parts, size_t n, struct joined *ret)
 {
 	static char paths[4][64];
@@ -135,14 +136,14 @@ static int join(struct made *const *parts, size_t n, struct joined *ret)
 	return 0;
 }
 
-/* What is compared of a collective. */
+/* The compared properties of a collective. */
 struct meeting {
 	int64_t comm, seq, start_ns;
 	char peers[64];
-	bool of_all; /* a reduction */
+	bool of_all; /* all ranks participate */
 };
 
-static size_t meetings(struct fmt_trace *t, uint32_t rank, struct meeting *ret)
+static size_t list_collectives(struct fmt_trace *t, uint32_t rank, struct meeting *ret)
 {
 	const struct fmt_names *n = fmt_trace_names(t);
 	size_t seen = 0;
@@ -180,9 +181,9 @@ START_TEST(parts_make_the_whole)
 	scoped(joined_done) struct joined j;
 	struct made *parts[] = {&b, &a};
 
-	make(&whole, 0, 3, 0, rounds, "one");
-	make(&a, 0, 1, 0, rounds, "alpha");
-	make(&b, 2, 3, 7700 * MS, rounds, "beta");
+	record(&whole, 0, 3, 0, rounds, "one");
+	record(&a, 0, 1, 0, rounds, "alpha");
+	record(&b, 2, 3, 7700 * MS, rounds, "beta");
 	ck_assert_str_eq(
 		fmt_fact_value(fmt_trace_names(a.w.trace), FMT_WHOLE_TRACE, "missing_ranks"),
 		"[2, 3]");
@@ -198,10 +199,10 @@ START_TEST(parts_make_the_whole)
 	ck_assert_uint_eq(fmt_comm(fmt_trace_names(j.trace), 0)->n_ranks, RANKS);
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		struct meeting want[4 * 12], got[4 * 12];
-		size_t n = meetings(whole.w.trace, rank, want);
+		size_t n = list_collectives(whole.w.trace, rank, want);
 
 		ck_assert_uint_eq(fmt_trace_rank(j.trace, rank)->number, rank);
-		ck_assert_uint_eq(meetings(j.trace, rank, got), n);
+		ck_assert_uint_eq(list_collectives(j.trace, rank, got), n);
 		ck_assert_uint_ge(n, 3 * rounds);
 		for (size_t i = 0; i < n; i++) {
 			ck_assert_int_eq(got[i].comm, want[i].comm);
@@ -216,7 +217,7 @@ START_TEST(parts_make_the_whole)
 }
 END_TEST
 
-/* One host's window begins later: the reductions that both kept meet all the same. */
+/* One host's window begins later: collectives in both windows are still matched. */
 START_TEST(windows_that_differ)
 {
 	scoped(made_done) struct made a, b;
@@ -225,13 +226,13 @@ START_TEST(windows_that_differ)
 	struct meeting of_a[64], of_b[64];
 	size_t n_a, n_b, met = 0;
 
-	make_from(&a, 0, 1, 0, 12, "alpha", 4);
-	make_from(&b, 2, 3, 90 * MS, 12, "beta", 6);
+	record_from(&a, 0, 1, 0, 12, "alpha", 4);
+	record_from(&b, 2, 3, 90 * MS, 12, "beta", 6);
 	ck_assert_int_eq(join(parts, 2, &j), 0);
 	ck_assert_uint_eq(j.result.n_aligned, 1);
 	ck_assert_int_le(j.result.error.max_ns, 40);
-	n_a = meetings(j.trace, 0, of_a);
-	n_b = meetings(j.trace, 2, of_b);
+	n_a = list_collectives(j.trace, 0, of_a);
+	n_b = list_collectives(j.trace, 2, of_b);
 	ck_assert_uint_gt(n_a, n_b);
 	for (size_t i = 0; i < n_a; i++)
 		for (size_t k = 0; k < n_b; k++)
@@ -244,8 +245,8 @@ START_TEST(windows_that_differ)
 }
 END_TEST
 
-/* Two parts of a launcher's run that number their one rank 0 and have no communicator: no
- * collective tells how far their clocks are apart. */
+/* Two parts of one run, each with one rank 0 and no communicator: no collective shows the clock
+ * offset. */
 START_TEST(parts_without_communicators)
 {
 	const struct fmt_origin one = {.clock = "alpha", .n_parts = 2, .run = "job 7"};
@@ -269,7 +270,7 @@ END_TEST
 static const struct {
 	const char *what;
 	struct fmt_origin of[2];
-	uint32_t rank[2]; /* of each one's rank */
+	uint32_t rank[2]; /* of the rank of each */
 	int rounds;	  /* of both */
 	int want;
 } pairs[] = {
@@ -319,24 +320,24 @@ START_TEST(parts_of_one_run)
 }
 END_TEST
 
-/* Hosts on one clock are not moved, whatever collectives say. */
-START_TEST(one_clock)
+/* Hosts that share a clock are not shifted, whatever the collectives suggest. */
+START_TEST(shared_clocks_are_not_shifted)
 {
 	scoped(made_done) struct made a, b;
 	scoped(joined_done) struct joined j;
 	struct made *parts[] = {&a, &b};
 	struct meeting want[16], got[16];
 
-	make(&a, 0, 1, 0, 2, "same");
-	make(&b, 2, 3, 5000, 2, "same");
+	record(&a, 0, 1, 0, 2, "same");
+	record(&b, 2, 3, 5000, 2, "same");
 	ck_assert_int_eq(join(parts, 2, &j), 0);
 	ck_assert_uint_eq(j.result.n_clocks, 1);
-	ck_assert_uint_eq(meetings(b.w.trace, 0, want), meetings(j.trace, 2, got));
+	ck_assert_uint_eq(list_collectives(b.w.trace, 0, want), list_collectives(j.trace, 2, got));
 	ck_assert_int_eq(got[0].start_ns, want[0].start_ns);
 }
 END_TEST
 
-/* What the fact says is what was put there, whatever it is. */
+/* Any origin survives being written as a fact and read back. */
 START_TEST(origins)
 {
 	static const struct fmt_origin put = {.clock = "a \"b\" \\ \t\xc3\xa9",
@@ -358,7 +359,7 @@ START_TEST(origins)
 }
 END_TEST
 
-/* A trace of one event, and what comes of joining it: 0 or an error. */
+/* Joins a trace of one event with another part. Returns 0 or an error. */
 static int join_event(const struct fmt_template *template, int64_t start_ns, int64_t duration_ns,
 		      struct fmt_error *err)
 {
@@ -390,7 +391,7 @@ static int join_event(const struct fmt_template *template, int64_t start_ns, int
 	return fmt_join(&o, &result, err);
 }
 
-/* What a stranger's trace may say, and no clock does. */
+/* Times from a damaged or hostile trace. */
 START_TEST(impossible_times)
 {
 	static const struct {
@@ -413,8 +414,8 @@ START_TEST(impossible_times)
 }
 END_TEST
 
-/* Collectives that lack what every collective has. */
-START_TEST(collectives_of_no_kind)
+/* Collectives without the arguments that every collective has. */
+START_TEST(incomplete_collectives)
 {
 	static const struct fmt_arg args[FMT_COLLECTIVE_ARGS] = {{.varies = 1}, {.varies = 1}};
 	static const struct fmt_arg constant[FMT_COLLECTIVE_ARGS] = {{.varies = 1}};
@@ -440,7 +441,7 @@ START_TEST(collectives_of_no_kind)
 }
 END_TEST
 
-START_TEST(what_is_no_trace_is_no_part)
+START_TEST(inputs_that_are_not_parts_are_refused)
 {
 	struct fmt_join_result result;
 	struct fmt_error err = {0};
@@ -452,5 +453,5 @@ START_TEST(what_is_no_trace_is_no_part)
 END_TEST
 
 TESTS("join", parts_make_the_whole, windows_that_differ, parts_without_communicators,
-      parts_of_one_run, one_clock, origins, impossible_times, collectives_of_no_kind,
-      what_is_no_trace_is_no_part)
+      parts_of_one_run, shared_clocks_are_not_shifted, origins, impossible_times,
+      incomplete_collectives, inputs_that_are_not_parts_are_refused)

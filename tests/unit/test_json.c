@@ -93,7 +93,7 @@ START_TEST(test_deep_nesting_is_refused)
 }
 END_TEST
 
-START_TEST(test_what_is_no_value_becomes_a_string)
+START_TEST(test_invalid_values_become_strings)
 {
 	struct text t = {0};
 
@@ -251,5 +251,5 @@ START_TEST(test_document)
 END_TEST
 
 TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
-      test_what_is_no_value_becomes_a_string, test_elements, test_member, test_member_of_a_kind,
+      test_invalid_values_become_strings, test_elements, test_member, test_member_of_a_kind,
       test_document, test_escape_sequences, test_integers)

@@ -19,7 +19,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* A folder for files and traces, gone in the end. */
+/* A temporary folder for profiler files and traces. */
 struct folder {
 	char path[64];
 	struct kineto_report report;
@@ -49,7 +49,7 @@ static void write_file(const struct folder *f, const char *name, const char *tex
 	fclose(file);
 }
 
-/* Imports `n` files, by name and text. */
+/* Imports `n` files, given as {name, text}. */
 static int import(struct folder *f, const char *const (*files)[2], size_t n, struct fmt_error *err)
 {
 	char paths[4][256], output[256];
@@ -96,7 +96,7 @@ static void put_event(struct text *t, const struct fmt_names *n, const struct fm
 	text_char(t, '\n');
 }
 
-/* The whole trace: a line for each slice and event. */
+/* Prints the whole trace: a line for each slice and event. */
 static void put_trace(struct text *t, struct fmt_trace *trace)
 {
 	for (uint32_t rank = 0; rank < fmt_trace_n_ranks(trace); rank++) {
@@ -151,32 +151,32 @@ static struct fmt_trace *open_trace(const struct folder *f)
 	"{\"ph\":\"" phase "\",\"id\":9,\"pid\":1,\"tid\":2,\"ts\":1,\"cat\":\"" cat               \
 	"\",\"name\":\"a\",\"bp\":\"e\"}"
 
-/* One row per rule of README.md: a file, and lines that its trace has. */
+/* A file, and lines that its trace contains: one row for each rule of the importer's README.md. */
 static const struct {
 	const char *json;
 	const char *lines[4];
 } rows[] = {
-	/* Whole microseconds, unsorted; an operation is where its call is. */
+	/* Whole microseconds, unsorted; an operation belongs to the iteration of its call. */
 	{DOC(KERNEL("k", "5", "30", "4", ",\"grid\":[1, 1, 1]") "," STEP("4", "10", "10") "," STEP(
 		 "5", "20", "10") "," LAUNCH("5", "12")),
 	 {"slice 4 10000+10000\ncall cudaLaunchKernel [host 1 2] 12000+1000 #5 correlation=5\n"
 	  "kernel k [gpu 0 7] 30000+4000 #5 correlation=5,grid=[1,1,1]\nrange ProfilerStep#4",
 	  "slice 5 20000+10000\nrange"}},
-	/* Fractions over a base that comes last. */
+	/* Fractions relative to a base time at the end of the file. */
 	{"{\"traceEvents\":[" KERNEL("k", "5", "0.001", "1.25", "") "],\"baseTimeNanoseconds\":"
 								    "1711964646000000001}",
 	 {"kernel k [gpu 0 7] 1711964646000000002+1250 #5"}},
-	/* What was launched before the window, and by a graph. */
+	/* Operations launched before the window, and by a graph. */
 	{DOC(STEP("1", "10", "10") "," LAUNCH("7", "11") "," KERNEL(
 		 "a", "6", "5", "2", "") "," KERNEL("b", "7", "21", "1",
 						    "") "," KERNEL("c", "7", "22", "1", "")),
 	 {"slice -1 5000+2000\nkernel a", "slice 1 10000+10000\ncall cudaLaunchKernel",
 	  "kernel b [gpu 0 7] 21000+1000 #7 correlation=7\nkernel c"}},
-	/* Old dialect: External id is the correlation. */
+	/* Old dialect: "External id" is the correlation. */
 	{DOC(X("cuda_runtime", "cudaMalloc", "1", "2", "1", "1",
 	       "\"External id\":9,\"cbid\":20,\"correlation\":9")),
 	 {"call cudaMalloc [host 1 2] 1000+1000 #9 External id=9,cbid=20,correlation=9"}},
-	/* The oldest: other categories, streams that have names. */
+	/* The oldest dialect: other categories, stream names. */
 	{DOC(FOUR(X("Runtime", "cudaMemcpyAsync", "1", "\"2\"", "1", "1",
 		    "\"cbid\":41,\"correlation\":9"),
 		  X("Memcpy", "Memcpy DtoD (Device -> Device)", "0", NAMED, "3", "1",
@@ -189,7 +189,7 @@ static const struct {
 	  "memcpy Memcpy DtoD (Device -> Device) [gpu 0 'stream 7'] 3000+1000 #9 correlation=9\n"
 	  "kernel k [gpu 0 'stream 7'] 5000+1000 #0\n"
 	  "memset Memset (Device) [gpu 0 'stream 7'] 7000+1000 #0\n"}},
-	/* Bandwidths follow from bytes. */
+	/* Bandwidth is recomputed from bytes. */
 	{DOC(X("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "0", "7", "1", "1",
 	       "\"bytes\":2048,\"memory bandwidth (GB/s)\":1.2549019607843137")),
 	 {"memcpy Memcpy HtoD (Pageable -> Device) [gpu 0 7] 1000+1000 #0 bytes=2048,memory "
@@ -211,22 +211,22 @@ static const struct {
 										"3", "16", "1",
 										"")),
 	 {"collective=\"all_gather\",dtype=\"BFloat16\",message_bytes=16,correlation=3"}},
-	/* ... and from shapes, the older way. */
+	/* ... and from shapes (older profilers). */
 	{DOC(FOUR(X("cpu_op", "record_param_comms", "1", "2", "10", "10", TENSOR_LIST),
 		  X("user_annotation", "nccl:all_to_all", "1", "2", "11", "8", HALF_TENSOR),
 		  LAUNCH("3", "15"), KERNEL("ncclKernel_SendRecv_RING", "3", "16", "1", ""))),
 	 {"collective=\"all_to_all\",dtype=\"Half\",message_bytes=20,correlation=3"}},
-	/* The operator has the output, too: the larger of both is the message. */
+	/* The operator lists its output too: the larger tensor is the message. */
 	{DOC(FOUR(X("cpu_op", "c10d::_allgather_base_", "1", "2", "10", "10", TWO_TENSORS),
 		  X("user_annotation", "nccl:_all_gather_base", "1", "2", "11", "8", HALF_TENSOR),
 		  LAUNCH("3", "15"),
 		  KERNEL("ncclKernel_AllGather_RING_LL_Sum_int8_t", "3", "16", "1", ""))),
 	 {"collective=\"all_gather\",dtype=\"Half\",message_bytes=160,correlation=3"}},
-	/* Without shapes the annotation has the kind, and nothing has the size. */
+	/* Without shapes, the annotation gives the kind; the size is unknown. */
 	{DOC(X("user_annotation", "nccl:all_to_all", "1", "2", "11", "8", "") "," LAUNCH(
 		 "3", "15") "," KERNEL("ncclDevKernel_SendRecv(ncclDevComm*)", "3", "16", "1", "")),
 	 {"collective=\"all_to_all\",dtype=\"\",message_bytes=-1,correlation=3"}},
-	/* A kernel that reduces names its type; a copy does not. */
+	/* The name of a reduction kernel contains the data type; that of a copy does not. */
 	{DOC(KERNEL("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(a)", "1", "1", "1",
 		    "") "," KERNEL("ncclKernel_AllReduce_RING_LL_Sum_float(a)", "2", "2", "1",
 				   "") "," KERNEL("ncclKernel_Broadcast_RING_LL_Sum_int8_t(a)", "3",
@@ -234,21 +234,21 @@ static const struct {
 	 {"collective=\"reduce_scatter\",dtype=\"BFloat16\",message_bytes=-1,correlation=1",
 	  "collective=\"all_reduce\",dtype=\"Float\",message_bytes=-1,correlation=2",
 	  "collective=\"broadcast\",dtype=\"\",message_bytes=-1,correlation=3"}},
-	/* NCCL's kernels on symmetric memory, and those of MSCCL in RCCL. */
+	/* NCCL's symmetric-memory kernels, and MSCCL's kernels in RCCL. */
 	{DOC(KERNEL("ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32(ncclSymkDevWorkArgs4K)", "1", "1",
 		    "1", "") "," KERNEL("mscclKernel_Sum_half_Simple_false", "2", "2", "1", "")),
 	 {"=\"all_reduce\",dtype=\"Float\"", "collective mscclKernel_Sum_half_Simple_false"}},
-	/* Others' communication kernels are kernels. */
+	/* Communication kernels of other libraries are kernels. */
 	{DOC(KERNEL("nvshmem_barrier", "1", "1", "1", "")), {"kernel nvshmem_barrier"}},
-	/* A GPU's copy of the annotation is no iteration. */
+	/* The GPU copy of an annotation is not an iteration. */
 	{DOC(STEP("1", "10", "10") "," X("gpu_user_annotation", "ProfilerStep#1", "0", "7", "12",
 					 "30", "") "," LAUNCH("1", "12") "," KERNEL("k", "1", "13",
 										    "1", "")),
 	 {"slice 1 10000+10000\n", "range ProfilerStep#1 [gpu 0 7] 12000+30000"}},
-	/* A last step that launches nothing is a stub. */
+	/* A last step without launches is not an iteration of its own. */
 	{DOC(STEP("1", "10", "1000") "," STEP("2", "1010", "1000") "," STEP("3", "2010", "2")),
 	 {"slice 2 1010000+1000000\n", "slice -2 2010000+2000\nrange ProfilerStep#3"}},
-	/* Synchronisation as the recorder saw it. */
+	/* Synchronisations as the profiler recorded them. */
 	{DOC(X("cuda_sync", "Stream Wait Event", "0", "24", "5", "0",
 	       "\"wait_on_stream\":20,\"wait_on_cuda_event_record_corr_id\":54,\"correlation\":3")),
 	 {"sync Stream Wait Event [gpu 0 24] 5000+0 #3 "
@@ -264,18 +264,18 @@ static const struct {
 	 {"call hipLaunchKernel [host 1 2] 1000+1000 #2 kernel=\"k\",cid=107,correlation=2\n"
 	  "memcpy CopyDeviceToDevice [gpu 2 0] 3000+1000 #2 "
 	  "device=2,stream=0,correlation=2,kind=\"DtoD\""}},
-	/* Ids that are texts, marks, members beside args, keys with dots. */
+	/* Ids that are strings, instants, arguments beside "args", keys with dots. */
 	{DOC("{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"x\","
 	     "\"ts\":7}," X("cpu_op", "a", "1", "2", "1", "0", "\".s\":1,\"gputrace seq\":4")),
 	 {"mark Record Window End [host '' 'x'] 7000+0 #0 .s=\"g\"\n", "range a [host 1 2] "
 								       "1000+0 #0 ..s=1\n"}},
 	{DOC("{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":7,\"args\":{\"v\":1.50}}"),
 	 {"mark c [host 1 ''] 7000+0 #0 .ph=\"C\",v=1.50\n"}},
-	/* Iterations without the profiler's steps: annotations that are numbered ... */
+	/* Iterations without the profiler's steps: numbered annotations ... */
 	{DOC(X("user_annotation", "iteration 7", "1", "2", "0", "40",
 	       "") "," X("user_annotation", "iteration 8", "1", "2", "50", "40", "")),
 	 {"slice 7 0+40000\n", "slice 8 50000+40000\n"}},
-	/* ... what repeats ... */
+	/* ... repeated launches ... */
 	{DOC(PAIR("a", "1", "10") "," PAIR("b", "2", "11") "," PAIR("c", "3", "12") "," PAIR(
 		 "a", "4",
 		 "20") "," PAIR("b", "5",
@@ -286,7 +286,7 @@ static const struct {
 											    "9",
 											    "32")),
 	 {"slice 0 10000+10000\n", "slice 1 20000+10000\n", "slice 2 30000+3000\n"}},
-	/* ... or one for all. */
+	/* ... or one iteration for the whole run. */
 	{DOC(KERNEL("a", "1", "12", "5", "")), {"slice 0 12000+5000\nkernel a"}},
 };
 
@@ -332,8 +332,8 @@ START_TEST(test_order_does_not_matter)
 }
 END_TEST
 
-/* So many operators of different shapes that shapes vary from event to event: what surrounds a
- * collective still tells its size. */
+/* Operators have so many different shapes that shapes are stored with each event: the operator
+ * around a collective still gives its size. */
 START_TEST(test_sizes_among_many_shapes)
 {
 	enum { SHAPES = 40000 };
@@ -377,8 +377,8 @@ END_TEST
 
 #define RANKED(info, ts) "{\"distributedInfo\":" info ",\"traceEvents\":[" LAUNCH("1", ts) "]}"
 
-/* The last one's host has a clock that nobody keeps well. */
-START_TEST(test_ranks_are_told)
+/* The last file's host has a clock with a large offset. */
+START_TEST(test_ranks_of_files)
 {
 	const char *const files[][2] = {
 		{"a_rank3.json", DOC(LAUNCH("1", "1"))},
@@ -424,7 +424,7 @@ START_TEST(test_files_that_do_not_belong_together)
 }
 END_TEST
 
-START_TEST(test_everything_is_counted)
+START_TEST(test_skipped_events_are_counted)
 {
 	const char *const files[][2] = {
 		{"a.json",
@@ -476,5 +476,5 @@ START_TEST(test_ranks_in_names_of_files)
 END_TEST
 
 TESTS("kineto", test_dialects, test_order_does_not_matter, test_sizes_among_many_shapes,
-      test_ranks_are_told, test_files_that_do_not_belong_together, test_everything_is_counted,
+      test_ranks_of_files, test_files_that_do_not_belong_together, test_skipped_events_are_counted,
       test_ranks_in_names_of_files)

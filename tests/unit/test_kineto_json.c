@@ -8,13 +8,13 @@
 
 #include <sys/mman.h>
 
-/* What the reader hands over, as one line of text. */
+/* An event as the reader returns it, as one line of text. */
 struct seen {
 	struct kineto_strings strings;
 	struct text text;
 };
 
-static void put(struct seen *s, const struct kineto_arg *a)
+static void print_arg(struct seen *s, const struct kineto_arg *a)
 {
 	if (a->type == FMT_INT)
 		text_i64(&s->text, a->value);
@@ -29,18 +29,18 @@ static int on_event(void *context, const struct kineto_event *e)
 
 	text_printf(&s->text, "@%d %s/%s/%s ", (int)e->offset, s->strings.strings[e->ph].s,
 		    s->strings.strings[e->cat].s, s->strings.strings[e->name].s);
-	put(s, &e->pid);
+	print_arg(s, &e->pid);
 	text_char(&s->text, ',');
-	put(s, &e->tid);
+	print_arg(s, &e->tid);
 	text_printf(&s->text, " %d:%lld %d:%lld", (int)e->has_ts, (long long)e->ts_ns,
 		    (int)e->has_dur, (long long)e->dur_ns);
 	for (size_t i = 0; i < e->n_args; i++) {
 		text_printf(&s->text, " %s=", s->strings.strings[e->args[i].key].s);
-		put(s, &e->args[i]);
+		print_arg(s, &e->args[i]);
 	}
 	for (size_t i = 0; i < e->n_others; i++) {
 		text_printf(&s->text, " .%s=", s->strings.strings[e->others[i].key].s);
-		put(s, &e->others[i]);
+		print_arg(s, &e->others[i]);
 	}
 	text_str(&s->text, ";");
 	return 0;
@@ -110,7 +110,7 @@ static const struct {
 	{IN("{\"args\":5}"), "@16 // , 0:0 0:0 .args=5;"},
 	{"\xef\xbb\xbf[" EVENT "]", "@4 X/c/n 1,2 1:3000 1:4000;"},
 	{IN("{\"name\":\"a\xff\xc3\"}"), "@16 //a\xff\xc3 , 0:0 0:0;"},
-	/* What is no JSON. */
+	/* Invalid JSON. */
 	{"[" EVENT, "@1 X/c/n 1,2 1:3000 1:4000;"},
 	{"[" EVENT ",\n", "@1 X/c/n 1,2 1:3000 1:4000;"},
 	{"[" EVENT ", ]", "@1 X/c/n 1,2 1:3000 1:4000;0 not numbers, 1 commas"},
@@ -139,7 +139,7 @@ END_TEST
 
 static const struct {
 	const char *json;
-	int64_t offset; /* -1: none is told */
+	int64_t offset; /* -1: the error has no offset */
 	const char *what;
 } bad[] = {
 	{"x", 0, "not JSON"},
@@ -159,7 +159,7 @@ static const struct {
 	{IN(EVENT) "x", 80, "not JSON"},
 };
 
-START_TEST(test_what_is_no_trace_is_refused)
+START_TEST(test_invalid_files_are_refused)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		scoped(seen_done) struct seen s = {0};
@@ -176,7 +176,7 @@ START_TEST(test_what_is_no_trace_is_refused)
 }
 END_TEST
 
-/* Valid values and invalid ones. */
+/* Valid and invalid values. */
 static const char *const values[] = {
 	"1",
 	"-0",
@@ -254,7 +254,7 @@ static int read_row(const char *format, const char *value, const char *e, struct
 	return read_text(json, strlen(json), s, err);
 }
 
-/* An event is read with guesses from the one before: they change nothing. */
+/* Events are read with guesses from the previous event, which change nothing. */
 START_TEST(test_guesses_change_nothing)
 {
 	static const char *const rows[] = {
@@ -301,8 +301,8 @@ START_TEST(test_nesting_is_bounded)
 }
 END_TEST
 
-/* Tokens that lie across the windows in which a file is read. */
-START_TEST(test_windows_do_not_matter)
+/* Tokens that cross the boundaries of the windows in which a file is read. */
+START_TEST(test_tokens_across_windows)
 {
 	scoped(seen_done) struct seen s = {0};
 	size_t n = 5000, len = 1;
@@ -322,8 +322,8 @@ START_TEST(test_windows_do_not_matter)
 }
 END_TEST
 
-/* Nor what stands in a text: a long one is read in one go. */
-START_TEST(test_texts_do_not_matter)
+/* Long strings, which are skipped at once, that cross the boundaries. */
+START_TEST(test_long_strings_across_windows)
 {
 	scoped(seen_done) struct seen s = {0};
 	scoped(text_done) struct text json = {0};
@@ -341,8 +341,8 @@ START_TEST(test_texts_do_not_matter)
 }
 END_TEST
 
-/* The same for words that JSON does not know, wherever a window ends. */
-START_TEST(test_windows_do_not_matter_to_words)
+/* NaN and Infinity, which are not JSON, at every window boundary. */
+START_TEST(test_nan_and_infinity_across_windows)
 {
 	static const char event[] = "{\"args\":{\"a\": -Infinity ,\"b\":nan, }},";
 
@@ -367,6 +367,6 @@ START_TEST(test_windows_do_not_matter_to_words)
 }
 END_TEST
 
-TESTS("kineto_json", test_events_are_read, test_what_is_no_trace_is_refused,
-      test_guesses_change_nothing, test_nesting_is_bounded, test_windows_do_not_matter,
-      test_texts_do_not_matter, test_windows_do_not_matter_to_words)
+TESTS("kineto_json", test_events_are_read, test_invalid_files_are_refused,
+      test_guesses_change_nothing, test_nesting_is_bounded, test_tokens_across_windows,
+      test_long_strings_across_windows, test_nan_and_infinity_across_windows)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernel parameters of a ring, and how it said that they lie. */
+/* Kernel parameters in a ring, and the layouts that describe their offsets. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/layouts.h"
@@ -8,7 +8,7 @@
 
 #define NUMBER 7
 
-/* 4 bytes at 0, 8 at 8, as they are in a record of their own. */
+/* 4 bytes at offset 0 and 8 bytes at offset 8, as in a layout record. */
 static const struct {
 	struct cap_record head;
 	uint32_t spare, n;
@@ -27,7 +27,7 @@ static const struct {
 	uint64_t bytes[2];
 } wanted = {2, {0, 4, 8, 8}, 0, {0x11223344, 0x55667788}};
 
-START_TEST(a_blob_is_made_of_both)
+START_TEST(parameters_and_layout_make_a_blob)
 {
 	scoped(cap_layouts_done) struct cap_layouts l = {0};
 	_Alignas(8) uint8_t room[128] = {0};
@@ -48,8 +48,8 @@ START_TEST(a_blob_is_made_of_both)
 }
 END_TEST
 
-/* Layouts that `packed` has no room for, or that are not of its number. */
-START_TEST(only_what_there_is_is_read)
+/* Layouts that exceed `packed`, or have another layout's number. */
+START_TEST(layouts_are_checked)
 {
 	static const struct {
 		uint8_t number;
@@ -83,8 +83,8 @@ START_TEST(only_what_there_is_is_read)
 }
 END_TEST
 
-/* A number is given to another layout, to one without parameters, and to none. */
-START_TEST(a_number_is_of_its_last_layout)
+/* A layout number is reused by another layout, by one without parameters, and by none. */
+START_TEST(numbers_refer_to_the_last_layout)
 {
 	scoped(cap_layouts_done) struct cap_layouts l = {0};
 	const struct cap_layout_record none = {
@@ -100,4 +100,5 @@ START_TEST(a_number_is_of_its_last_layout)
 }
 END_TEST
 
-TESTS("layouts", a_blob_is_made_of_both, only_what_there_is_is_read, a_number_is_of_its_last_layout)
+TESTS("layouts", parameters_and_layout_make_a_blob, layouts_are_checked,
+      numbers_refer_to_the_last_layout)

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* Opens a trace of 3 GPUs with enough records for threads. */
+/* Writes and opens a trace of 3 GPUs, large enough for several threads. */
 static struct fmt_trace *open_made(const char *folder)
 {
 	struct fmt_trace *trace;
@@ -24,7 +24,7 @@ static struct fmt_trace *open_made(const char *folder)
 	return trace;
 }
 
-/* Loads a part, and compares each slice with the one that is loaded alone. */
+/* Loads a part and compares each slice with the same slice loaded alone. */
 static uint32_t check_part(struct fmt_trace *t, const struct fmt_part *part)
 {
 	scoped(fmt_loader_freep) struct fmt_loader *l = NULL;
@@ -66,8 +66,8 @@ START_TEST(test_slices_arrive_in_order)
 }
 END_TEST
 
-/* The caller may stop anywhere; what was decoded for it is freed. */
-START_TEST(test_a_loader_may_be_left)
+/* The caller may stop at any slice; slices decoded ahead are freed. */
+START_TEST(test_the_caller_may_stop_early)
 {
 	char *folder = made_directory();
 	struct fmt_trace *t = open_made(folder);
@@ -105,7 +105,7 @@ static void damage(const char *folder)
 	close(fd);
 }
 
-START_TEST(test_damage_is_reported_where_it_is)
+START_TEST(test_damage_is_reported_with_its_slice)
 {
 	char *folder = made_directory();
 	scoped(fmt_loader_freep) struct fmt_loader *l = NULL;
@@ -120,7 +120,7 @@ START_TEST(test_damage_is_reported_where_it_is)
 	t = open_made(folder);
 	ck_assert_int_eq(fmt_loader_new(t, &FMT_WHOLE, FMT_WANT_ALL, &l), 0);
 	while (fmt_loader_next(l, &w, &slice, &r, &err)) {
-		/* Checking finds the same as loading does. */
+		/* fmt_slice_check() reports the same error. */
 		ck_assert_int_eq(fmt_slice_check(t, w.rank, w.slice, &check), r);
 		if (r == 0) {
 			fmt_slice_free(slice);
@@ -140,5 +140,5 @@ START_TEST(test_damage_is_reported_where_it_is)
 }
 END_TEST
 
-TESTS("loader", test_slices_arrive_in_order, test_a_loader_may_be_left,
-      test_damage_is_reported_where_it_is)
+TESTS("loader", test_slices_arrive_in_order, test_the_caller_may_stop_early,
+      test_damage_is_reported_with_its_slice)

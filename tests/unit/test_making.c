@@ -122,8 +122,8 @@ static void are_the_same(const struct all_seen *one, const struct all_seen *all,
 	}
 }
 
-/* By way and length of a stretch; what nobody marks and does not repeat has iterations of its own.
- */
+/* By way and length of a stretch; what nobody marks and does not repeat has iterations of its
+ * own. */
 START_TEST(stretches_are_as_the_whole)
 {
 	static const size_t stretches[] = {100, 160, 500};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A trace is all of its files and no others: whichever file is missing, exchanged or added, it is
- * reported, and no slice is read wrong. */
+/* A trace is exactly its list of files: a missing, exchanged or added file is reported, and no
+ * slice is read wrong. */
 #include "formats/trace/store/pack.h"
 #include "formats/trace/store/verify.h"
 
@@ -15,7 +15,7 @@
 #define SLICES 2
 #define LAUNCHES 40
 
-/* Two runs of one program: the same slices, names that are numbered differently. */
+/* Two runs of one program: equal slices, but their names are numbered differently. */
 struct runs {
 	char *dir;
 	char own[400], other[400];
@@ -61,16 +61,16 @@ static void runs_done(struct runs *k)
 	made_remove(k->dir);
 }
 
-/* Runs a command with $OWN and $OTHER set. */
-static void shell(const struct runs *k, const char *command)
+/* Runs a shell command with $OWN and $OTHER set to the traces. */
+static void run_shell(const struct runs *k, const char *command)
 {
 	ck_assert_int_eq(setenv("OWN", k->own, 1), 0);
 	ck_assert_int_eq(setenv("OTHER", k->other, 1), 0);
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* Counts the slices that can be read. Each must be the one that was written. */
-static int right_slices(const struct runs *k, const char *path, const char *what)
+/* Counts the slices that can be read. Each must be as written. */
+static int count_correct_slices(const struct runs *k, const char *path, const char *what)
 {
 	struct fmt_error err = {.what = ""};
 	struct fmt_trace *t;
@@ -121,10 +121,11 @@ static void expect_report(const char *path, const char *what, const char *text)
 	ck_assert_msg(reported.n > 0, "%s: not said: %s", what, text);
 }
 
-/* What is done to the directory, what verify says, and how many slices are still read. */
+/* A change of the directory, the message of verify, and the number of slices that can still be
+ * read. */
 static const struct {
 	const char *command, *says;
-	int shared, in_line; /* slices that are left, by where names are */
+	int shared, in_line; /* readable slices, with shared and with inline names */
 } changes[] = {
 	{"rm $OWN/rank-00001.chunks", "rank-00001.chunks: missing", 4, 4},
 	{"rm $OWN/rank-00000.chunks $OWN/rank-00002.chunks", "rank-00002.chunks: missing", 2, 2},
@@ -155,9 +156,10 @@ static void change_all(enum fmt_names_mode mode)
 		if (left < 0)
 			continue;
 		make_runs(&k, mode);
-		shell(&k, changes[i].command);
-		ck_assert_msg(right_slices(&k, k.own, changes[i].command) == left, "%s: %d slices",
-			      changes[i].command, right_slices(&k, k.own, changes[i].command));
+		run_shell(&k, changes[i].command);
+		ck_assert_msg(count_correct_slices(&k, k.own, changes[i].command) == left,
+			      "%s: %d slices", changes[i].command,
+			      count_correct_slices(&k, k.own, changes[i].command));
 		expect_report(k.own, changes[i].command, changes[i].says);
 		runs_done(&k);
 	}
@@ -175,7 +177,7 @@ START_TEST(test_every_change_of_files_of_a_recording_is_found)
 }
 END_TEST
 
-/* The id is that of what was written, whatever became of it since. */
+/* The id is that of the written trace, whatever happened to its files. */
 START_TEST(test_the_id_stays)
 {
 	struct fmt_trace *t;
@@ -186,7 +188,7 @@ START_TEST(test_the_id_stays)
 	ck_assert_int_eq(fmt_trace_open(k.own, &t, NULL), 0);
 	snprintf(id, sizeof(id), "%s", fmt_trace_id(t));
 	fmt_trace_close(t);
-	shell(&k, "rm $OWN/rank-00001.chunks");
+	run_shell(&k, "rm $OWN/rank-00001.chunks");
 	ck_assert_int_eq(fmt_trace_open(k.own, &t, NULL), 0);
 	ck_assert_str_eq(fmt_trace_id(t), id);
 	fmt_trace_close(t);
@@ -195,26 +197,27 @@ START_TEST(test_the_id_stays)
 END_TEST
 
 /* Packing and unpacking keep the report of a missing file. */
-START_TEST(test_a_packed_trace_says_what_is_missing)
+START_TEST(test_a_packed_trace_reports_missing_files)
 {
 	char packed[450], again[450];
 	struct fmt_error err;
 	struct runs k;
 
 	make_runs(&k, FMT_NAMES_SHARED);
-	shell(&k, "rm $OWN/rank-00001.chunks");
+	run_shell(&k, "rm $OWN/rank-00001.chunks");
 	snprintf(packed, sizeof(packed), "%s/packed", k.dir);
 	snprintf(again, sizeof(again), "%s/again", k.dir);
 	ck_assert_int_eq(fmt_pack(k.own, packed, 0, &err), 0);
 	expect_report(packed, "packed", "rank-00001.chunks: missing");
-	ck_assert_int_eq(right_slices(&k, packed, "packed"), 4);
+	ck_assert_int_eq(count_correct_slices(&k, packed, "packed"), 4);
 	ck_assert_int_eq(fmt_unpack(packed, again, &err), 0);
 	expect_report(again, "unpacked", "rank-00001.chunks: missing");
 	runs_done(&k);
 }
 END_TEST
 
-/* Files of another trace under this one's manifest: which of the two is wrong cannot be known. */
+/* Files of another trace under this manifest: which of the two is wrong is unknown, so the trace is
+ * refused. */
 START_TEST(test_a_manifest_of_another_trace_is_refused)
 {
 	struct fmt_error err = {.what = ""};
@@ -222,7 +225,7 @@ START_TEST(test_a_manifest_of_another_trace_is_refused)
 	struct runs k;
 
 	make_runs(&k, FMT_NAMES_SHARED);
-	shell(&k, "cp $OTHER/manifest.chunks $OWN");
+	run_shell(&k, "cp $OTHER/manifest.chunks $OWN");
 	ck_assert_int_eq(fmt_trace_open(k.own, &t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "of another trace") != NULL, "%s", err.what);
 	runs_done(&k);
@@ -231,4 +234,4 @@ END_TEST
 
 TESTS("manifest", test_every_change_of_files_is_found,
       test_every_change_of_files_of_a_recording_is_found, test_the_id_stays,
-      test_a_packed_trace_says_what_is_missing, test_a_manifest_of_another_trace_is_refused)
+      test_a_packed_trace_reports_missing_files, test_a_manifest_of_another_trace_is_refused)

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "tests/unit/test.h"
 
-/* Whom two ranks say they are, each in one communicator, and the list of those that are missing. */
+/* Communicator memberships that two ranks claim, and the list of missing members. */
 static const struct {
 	struct fmt_membership m[2];
 	const char *missing;
@@ -14,12 +14,12 @@ static const struct {
 	{{{.id = 7, .n = 3, .rank = 0}, {.id = 8, .n = 2, .rank = 0}}, "[1, 2]"},
 	{{{.id = 7, .n = 2, .rank = 0}, {.id = 8, .n = 3, .rank = 1}}, "[0, 2]"},
 	{{{.id = 7, .n = 2, .rank = 2}, {.id = 7, .n = 0, .rank = 0}}, NULL},
-	/* Nobody agrees with them. */
+	/* No other rank agrees. */
 	{{{.id = 0, .n = 2, .rank = 1}, {.id = 0, .n = 2, .rank = 0}}, NULL},
 	{{{.id = 7, .n = 1, .rank = 0}, {.id = 7, .n = 3, .rank = 2}}, "[0, 1]"},
 };
 
-START_TEST(those_that_are_missing_are_listed)
+START_TEST(missing_members_are_listed)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -34,4 +34,4 @@ START_TEST(those_that_are_missing_are_listed)
 }
 END_TEST
 
-TESTS("memberships", those_that_are_missing_are_listed)
+TESTS("memberships", missing_members_are_listed)

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "tests/unit/test.h"
 
-/* The tree that implementations of RFC 6962 test with: its root once each leaf is there. */
+/* The test tree of RFC 6962 implementations: the root after each leaf. */
 static const struct {
 	const char *leaf;
 	size_t len;
@@ -40,7 +40,8 @@ START_TEST(test_roots_are_those_of_rfc_6962)
 
 	check_root(&tree, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		size_t head = rows[i].len / 2; /* a leaf is all of its bytes, however it is cut */
+		/* the hash of a leaf does not depend on how its bytes are split */
+		size_t head = rows[i].len / 2;
 
 		fmt_merkle_add(&tree, rows[i].leaf, head, rows[i].leaf + head, rows[i].len - head);
 		check_root(&tree, rows[i].root);

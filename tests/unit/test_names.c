@@ -34,7 +34,7 @@ START_TEST(test_strings_are_named_once)
 }
 END_TEST
 
-START_TEST(test_templates_differ_by_what_is_constant)
+START_TEST(test_constant_arguments_distinguish_templates)
 {
 	struct fmt_arg args[] = {{.key = 1, .type = FMT_INT, .value = 5},
 				 {.key = 2, .type = FMT_INT, .varies = 1, .value = 77}};
@@ -44,7 +44,7 @@ START_TEST(test_templates_differ_by_what_is_constant)
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
 	ck_assert_int_eq(fmt_names_template(n, &s, &a), 0);
-	args[1].value = 78; /* of no meaning: it varies */
+	args[1].value = 78; /* without meaning, because the argument varies */
 	ck_assert_int_eq(fmt_names_template(n, &s, &b), 0);
 	args[0].value = 6;
 	ck_assert_int_eq(fmt_names_template(n, &s, &c), 0);
@@ -113,7 +113,7 @@ START_TEST(test_tracks_and_facts_belong_to_a_rank)
 }
 END_TEST
 
-START_TEST(test_strings_are_packed_apart)
+START_TEST(test_strings_are_compressed_separately)
 {
 	struct fmt_template template = {.kind = FMT_CALL};
 	struct fmt_names_mark mark = {0};
@@ -133,8 +133,8 @@ START_TEST(test_strings_are_packed_apart)
 }
 END_TEST
 
-/* What names take of memory is taken from what there is room for. */
-START_TEST(test_names_take_room)
+/* The reader's memory limit includes the memory of names. */
+START_TEST(test_names_count_towards_the_limit)
 {
 	static const uint32_t ranks[] = {0};
 	struct fmt_names_reading reading = {ranks, 1, 1000};
@@ -170,6 +170,6 @@ START_TEST(test_names_take_room)
 }
 END_TEST
 
-TESTS("names", test_names_take_room, test_strings_are_named_once,
-      test_templates_differ_by_what_is_constant, test_arguments_are_found_by_key,
-      test_tracks_and_facts_belong_to_a_rank, test_strings_are_packed_apart)
+TESTS("names", test_names_count_towards_the_limit, test_strings_are_named_once,
+      test_constant_arguments_distinguish_templates, test_arguments_are_found_by_key,
+      test_tracks_and_facts_belong_to_a_rank, test_strings_are_compressed_separately)

@@ -60,8 +60,8 @@ static size_t read_all(struct fs *fs, fs_ino ino, size_t block)
 	return total;
 }
 
-/* Looks at everything below `dir`: returns how many files there are. */
-static int walk(struct fs *fs, fs_ino dir, size_t block)
+/* Checks everything below `dir`. Returns the number of files. */
+static int check_directory(struct fs *fs, fs_ino dir, size_t block)
 {
 	struct fs_entry e;
 	struct fs_attr a, of_dir;
@@ -83,7 +83,7 @@ static int walk(struct fs *fs, fs_ino dir, size_t block)
 			ck_assert_uint_eq(read_all(fs, e.ino, block), a.size_bytes);
 			ck_assert_int_eq(fs_lookup(fs, e.ino, "x", &a), -ENOTDIR);
 		} else if (S_ISDIR(e.type) && e.name[0] != '.') {
-			files += walk(fs, e.ino, block);
+			files += check_directory(fs, e.ino, block);
 			ck_assert_int_eq(fs_lookup(fs, e.ino, "..", &a), 0);
 			ck_assert_uint_eq(a.ino, dir);
 		}
@@ -92,20 +92,20 @@ static int walk(struct fs *fs, fs_ino dir, size_t block)
 	return files;
 }
 
-START_TEST(test_everything_is_what_it_says)
+START_TEST(test_sizes_and_contents_agree)
 {
 	char *folder = made_directory();
 	struct fs_options options = {0};
 	struct fs *fs = open_made(folder, &options);
 
-	ck_assert_int_eq(walk(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 5 + 2 + 2);
-	ck_assert_int_eq(walk(fs, 1, 100), walk(fs, 1, 4096));
+	ck_assert_int_eq(check_directory(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 5 + 2 + 2);
+	ck_assert_int_eq(check_directory(fs, 1, 100), check_directory(fs, 1, 4096));
 	fs_close(fs);
 	made_remove(folder);
 }
 END_TEST
 
-/* Names that are nearly right. */
+/* Names that almost exist. */
 START_TEST(test_no_such_names)
 {
 	static const char *const paths[][3] = {
@@ -149,7 +149,7 @@ START_TEST(test_no_such_names)
 }
 END_TEST
 
-/* Numbers that a client of NFS may make up. */
+/* Inode numbers that an NFS client may invent. */
 START_TEST(test_no_such_inodes)
 {
 	char *folder = made_directory();
@@ -175,7 +175,7 @@ START_TEST(test_no_such_inodes)
 }
 END_TEST
 
-START_TEST(test_the_emulated_run_is_made_when_looked_into)
+START_TEST(test_the_emulated_run_is_made_on_first_access)
 {
 	char *folder = made_directory();
 	int made = 0;
@@ -194,7 +194,7 @@ START_TEST(test_the_emulated_run_is_made_when_looked_into)
 	ck_assert(!fs_is_pending(fs, emulated.ino, true));
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "id", &a), 0);
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "emulated", &a), -ENOENT);
-	ck_assert_int_gt(walk(fs, 1, 1 << 17), 300);
+	ck_assert_int_gt(check_directory(fs, 1, 1 << 17), 300);
 	fs_close(fs);
 	made_remove(folder);
 }
@@ -224,7 +224,7 @@ START_TEST(test_an_emulation_that_fails_says_why)
 }
 END_TEST
 
-/* All of a file, read in blocks. The caller frees it. */
+/* Reads a whole file in blocks. The caller frees the text. */
 static char *read_text(struct fs *fs, fs_ino ino, uint64_t size, size_t block)
 {
 	char *all = malloc(size + 1);
@@ -244,8 +244,8 @@ static char *read_text(struct fs *fs, fs_ino ino, uint64_t size, size_t block)
 	return all;
 }
 
-/* The windows of a file cover all of it, without a gap; each offset in one leads to it; and what
- * they show is what is read in other blocks. */
+/* The windows of a file cover it without gaps, each offset in a window leads to that window, and
+ * the contents equal those read in other blocks. */
 static void check_windows(struct fs *fs, fs_ino ino, uint64_t size)
 {
 	scoped(free_ptr) char *all = read_text(fs, ino, size, 1 << 20);
@@ -281,7 +281,7 @@ static void check_windows(struct fs *fs, fs_ino ino, uint64_t size)
 
 START_TEST(test_windows_cover_a_file)
 {
-	/* Pieces that are shorter than a window, about as long, and much longer. */
+	/* Slices shorter than a window, about as long, and much longer. */
 	static const int n_launches[] = {3, 300, 20000};
 
 	for (size_t i = 0; i < ARRAY_SIZE(n_launches); i++) {
@@ -308,7 +308,7 @@ START_TEST(test_windows_cover_a_file)
 }
 END_TEST
 
-/* ---- what is decoded */
+/* ---- the cost of listing */
 
 static int count_load(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret)
 {
@@ -316,8 +316,7 @@ static int count_load(void *context, uint32_t rank, uint32_t slice, struct fmt_s
 	return 0;
 }
 
-/* `ls -l` of the root: `errors` needs checksums only, and what is listed again is not made again.
- */
+/* `ls -l` of the root: `errors` needs checksums only, and nothing is computed twice. */
 START_TEST(test_the_root_is_listed_at_little_cost)
 {
 	char *folder = made_directory();
@@ -339,14 +338,15 @@ START_TEST(test_the_root_is_listed_at_little_cost)
 	for (int i = 0; i < 2; i++)
 		for (uint64_t offset = 0; fs_list(fs, 1, offset, &e) == 1; offset = e.next)
 			ck_assert_int_eq(fs_lookup(fs, 1, e.name, &a), 0);
-	/* The summary once, the picture twice, and the timeline, since its length is not stored. */
+	/* One pass for the summary, two for the picture, and one for the timeline, whose length is
+	 * not stored. */
 	ck_assert_int_le(loads, 4 * 3 * 4);
 	fs_close(fs);
 	made_remove(folder);
 }
 END_TEST
 
-/* ---- calls that others answer */
+/* ---- requests answered by other threads */
 
 static void count(const struct fs_call *c)
 {
@@ -354,7 +354,7 @@ static void count(const struct fs_call *c)
 	__atomic_fetch_add((uint64_t *)c->request, c->offset, __ATOMIC_RELAXED);
 }
 
-START_TEST(test_what_the_pool_takes_is_answered)
+START_TEST(test_pooled_requests_are_answered)
 {
 	uint64_t sum = 0;
 	struct fs_pool p;
@@ -371,7 +371,7 @@ START_TEST(test_what_the_pool_takes_is_answered)
 }
 END_TEST
 
-START_TEST(test_long_is_what_has_many_records)
+START_TEST(test_large_slices_go_to_the_pool)
 {
 	char *folder = made_directory();
 	struct fs *fs = open_made(folder, &(struct fs_options){0});
@@ -402,7 +402,7 @@ static int stopped(void)
 	return ++asked > 3;
 }
 
-START_TEST(test_a_copy_stops_when_told)
+START_TEST(test_an_interrupted_copy_stops)
 {
 	char *folder = made_directory(), to[256], failed[512];
 	struct fs *fs = open_made(folder, &(struct fs_options){0});
@@ -421,7 +421,7 @@ START_TEST(test_a_copy_stops_when_told)
 END_TEST
 
 TESTS("node", test_windows_cover_a_file, test_the_root_is_listed_at_little_cost,
-      test_a_copy_stops_when_told, test_what_the_pool_takes_is_answered,
-      test_long_is_what_has_many_records, test_everything_is_what_it_says, test_no_such_names,
-      test_no_such_inodes, test_the_emulated_run_is_made_when_looked_into,
+      test_an_interrupted_copy_stops, test_pooled_requests_are_answered,
+      test_large_slices_go_to_the_pool, test_sizes_and_contents_agree, test_no_such_names,
+      test_no_such_inodes, test_the_emulated_run_is_made_on_first_access,
       test_an_emulation_that_fails_says_why)

@@ -33,7 +33,7 @@ static void free_queue(struct cap_op_queue *q)
 	free(q);
 }
 
-static bool put(struct cap_op_queue *q, uint64_t id)
+static bool put_id(struct cap_op_queue *q, uint64_t id)
 {
 	struct cap_timed_op *op = cap_op_queue_take(q);
 
@@ -44,8 +44,8 @@ static bool put(struct cap_op_queue *q, uint64_t id)
 	return true;
 }
 
-/* Slots come in order, and not before they are published. */
-START_TEST(one_after_the_other)
+/* Slots are returned in order, and only after they were published. */
+START_TEST(slots_in_order)
 {
 	struct cap_op_queue *q = new_queue(1 << 20);
 	struct cap_timed_op *first, *second;
@@ -69,17 +69,17 @@ START_TEST(one_after_the_other)
 }
 END_TEST
 
-/* A full queue has no slot until a chunk is added; a removed chunk can be that. */
-START_TEST(chunks_go_round)
+/* A full queue has no free slot until a chunk is added; a removed chunk may be added again. */
+START_TEST(chunks_are_reused)
 {
 	struct cap_op_queue *q = new_queue(1 << 20);
 	struct cap_op_chunk *chunk = new_chunk();
-	uint64_t put_id = 0, got_id = 0;
+	uint64_t n_put = 0, got_id = 0;
 
 	for (int round = 0; round < 3 * (int)CAP_CHUNKS_A_QUEUE; round++) {
 		ck_assert_int_eq(cap_op_queue_add(q, chunk), 0);
-		while (put(q, put_id))
-			put_id++;
+		while (put_id(q, n_put))
+			n_put++;
 		chunk = NULL;
 		while (cap_op_queue_first(q)) {
 			ck_assert_uint_eq(cap_op_queue_first(q)->id, got_id++);
@@ -88,14 +88,14 @@ START_TEST(chunks_go_round)
 		}
 		ck_assert_ptr_nonnull(chunk);
 	}
-	ck_assert_uint_eq(put_id, 3ull * CAP_CHUNKS_A_QUEUE * CAP_OPS_A_CHUNK);
+	ck_assert_uint_eq(n_put, 3ull * CAP_CHUNKS_A_QUEUE * CAP_OPS_A_CHUNK);
 	free(chunk);
 	free_queue(q);
 }
 END_TEST
 
-/* No more slots than asked for are in use at once, nor more chunks than there are numbers for. */
-START_TEST(no_more_than_the_most)
+/* A queue never uses more slots than its limit, nor more chunks than there are numbers. */
+START_TEST(the_limit_holds)
 {
 	struct cap_op_queue *q = new_queue(10);
 	struct cap_op_chunk *chunk = new_chunk();
@@ -103,14 +103,14 @@ START_TEST(no_more_than_the_most)
 
 	ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
 	ck_assert_int_eq(cap_op_queue_add(q, chunk), -ENOSPC);
-	for (n = 0; put(q, 1); n++)
+	for (n = 0; put_id(q, 1); n++)
 		;
 	ck_assert_int_eq(n, 10);
 	cap_op_queue_remove(q);
-	ck_assert(!put(q, 1));
+	ck_assert(!put_id(q, 1));
 	cap_op_queue_renew(q);
-	ck_assert(put(q, 1));
-	ck_assert(!put(q, 1));
+	ck_assert(put_id(q, 1));
+	ck_assert(!put_id(q, 1));
 	free_queue(q);
 
 	q = new_queue(UINT32_MAX);
@@ -122,8 +122,8 @@ START_TEST(no_more_than_the_most)
 }
 END_TEST
 
-/* A queue that gave its chunks back begins again with others. */
-START_TEST(begins_again)
+/* A queue that gave back its chunks works with new ones. */
+START_TEST(begins_again_after_release)
 {
 	struct cap_op_queue *q = new_queue(1 << 20);
 
@@ -134,13 +134,13 @@ START_TEST(begins_again)
 		for (int i = 0; i < 3; i++)
 			ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
 		for (int i = 0; i < 300; i++)
-			ck_assert(put(q, 1));
+			ck_assert(put_id(q, 1));
 		for (int i = 0; i < 300; i++)
 			free(cap_op_queue_remove(q));
 		for (; (chunk = cap_op_queue_give_back(q)); n++)
 			free(chunk);
 		ck_assert_int_eq(n, 2);
-		ck_assert(!put(q, 1));
+		ck_assert(!put_id(q, 1));
 		ck_assert(!cap_op_queue_first(q));
 	}
 	free_queue(q);
@@ -166,15 +166,15 @@ static void add_chunk(struct cap_op_chunk *chunk)
 static void *produce(void *number)
 {
 	for (uint64_t i = 0; i < PUT; i++)
-		while (!put(shared.queue, (uint64_t)(uintptr_t)number << 32 | i)) {
+		while (!put_id(shared.queue, (uint64_t)(uintptr_t)number << 32 | i)) {
 			add_chunk(new_chunk());
 			__atomic_fetch_add(&shared.n_chunks, 1, __ATOMIC_RELAXED);
 		}
 	return NULL;
 }
 
-/* Threads put at once: everything comes, and what a thread put comes in its order. */
-START_TEST(many_threads)
+/* Concurrent threads: every item arrives, and the items of one thread in their order. */
+START_TEST(concurrent_threads)
 {
 	uint64_t next[THREADS] = {0};
 	pthread_t threads[THREADS];
@@ -202,5 +202,5 @@ START_TEST(many_threads)
 }
 END_TEST
 
-TESTS("op_queue", one_after_the_other, chunks_go_round, no_more_than_the_most, begins_again,
-      many_threads)
+TESTS("op_queue", slots_in_order, chunks_are_reused, the_limit_holds, begins_again_after_release,
+      concurrent_threads)

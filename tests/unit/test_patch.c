@@ -3,7 +3,7 @@
 
 #include "tests/unit/test.h"
 
-START_TEST(test_patches_make_what_they_were_made_of)
+START_TEST(test_patches_restore_their_input)
 {
 	uint8_t base[3000], bytes[3000];
 	struct text patch = {0}, made = {0};
@@ -25,7 +25,7 @@ START_TEST(test_patches_make_what_they_were_made_of)
 			 0);
 	ck_assert_uint_eq(made.len, sizeof(bytes));
 	ck_assert_mem_eq(made.data, bytes, sizeof(bytes));
-	/* More than the limit; beyond the end of a shorter base. */
+	/* An output beyond the limit, and a copy beyond the end of a shorter base. */
 	ck_assert_int_eq(fmt_patch_apply(fmt_cursor(patch.data, patch.len), base, sizeof(base),
 					 sizeof(bytes) - 1, &made),
 			 -EBADMSG);
@@ -37,4 +37,4 @@ START_TEST(test_patches_make_what_they_were_made_of)
 }
 END_TEST
 
-TESTS("patch", test_patches_make_what_they_were_made_of)
+TESTS("patch", test_patches_restore_their_input)

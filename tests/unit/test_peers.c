@@ -23,7 +23,8 @@ START_TEST(a_list_is_read_to_its_end)
 }
 END_TEST
 
-/* Rank 0 exchanges with 1 and 2, which begin 30 and 50 us later and know nothing of each other. */
+/* Rank 0 exchanges with 1 and 2, which begin 30 and 50 us later and do not exchange with each
+ * other. */
 START_TEST(a_transfer_begins_with_the_last_of_the_peers)
 {
 	static const char *const peers[] = {"[1, 2]", "[0]", "[0]"};
@@ -64,7 +65,7 @@ START_TEST(a_transfer_begins_with_the_last_of_the_peers)
 }
 END_TEST
 
-/* The peers of the first collective of a rank; NULL without any. */
+/* Returns the peers of the first collective of a rank, or NULL. */
 static const char *peers_of(struct fmt_trace *t, uint32_t rank)
 {
 	const struct fmt_names *n = fmt_trace_names(t);
@@ -84,7 +85,7 @@ static const char *peers_of(struct fmt_trace *t, uint32_t rank)
 	return NULL;
 }
 
-/* One operation of each of three ranks, with a send or receive for each bit. */
+/* One operation on each of three ranks, with a send or receive for each bit. */
 static void check_peers(const uint64_t sends[3], const uint64_t receives[3],
 			const char *const peers[3])
 {
@@ -115,17 +116,17 @@ static void check_peers(const uint64_t sends[3], const uint64_t receives[3],
 	}
 }
 
-START_TEST(members_of_a_star_wait_for_its_middle)
+START_TEST(members_of_a_star_wait_for_its_centre)
 {
 	static const struct {
 		uint64_t sends[3], receives[3];
 		const char *peers[3];
 	} rows[] = {
 		{{6, 0, 0}, {0, 1, 1}, {"[1, 2]", "[0]", "[0]"}},
-		{{7, 0, 0}, {1, 1, 1}, {"[1, 2]", "[0]", "[0]"}}, /* to itself as well */
+		{{7, 0, 0}, {1, 1, 1}, {"[1, 2]", "[0]", "[0]"}}, /* sends to itself as well */
 		{{0, 1, 1}, {6, 0, 0}, {"[1, 2]", "[0]", "[0]"}},
 		{{6, 5, 3}, {6, 5, 3}, {NULL, NULL, NULL}},
-		{{2, 4, 1}, {4, 1, 2}, {NULL, NULL, NULL}}, /* a ring of three is all to all */
+		{{2, 4, 1}, {4, 1, 2}, {NULL, NULL, NULL}}, /* a ring of three is an all-to-all */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -133,8 +134,8 @@ START_TEST(members_of_a_star_wait_for_its_middle)
 }
 END_TEST
 
-/* What belongs to a communicator ends without it. */
-START_TEST(a_communicator_ends_by_itself)
+/* Collectives of a communicator of all ranks have no peers. */
+START_TEST(only_destroy_ends_a_communicator)
 {
 	static const struct {
 		const char *call;
@@ -161,8 +162,9 @@ START_TEST(a_communicator_ends_by_itself)
 }
 END_TEST
 
-/* One that does not block is in progress when it is made, and there; so is what it is used for. */
-START_TEST(a_communicator_in_progress_is_one)
+/* A non-blocking communicator returns ncclInProgress from its initialisation and its collectives;
+ * it is recorded like any other. */
+START_TEST(non_blocking_communicators)
 {
 	static const struct {
 		int32_t result;
@@ -182,5 +184,5 @@ START_TEST(a_communicator_in_progress_is_one)
 END_TEST
 
 TESTS("peers", a_list_is_read_to_its_end, a_transfer_begins_with_the_last_of_the_peers,
-      members_of_a_star_wait_for_its_middle, a_communicator_ends_by_itself,
-      a_communicator_in_progress_is_one)
+      members_of_a_star_wait_for_its_centre, only_destroy_ends_a_communicator,
+      non_blocking_communicators)

@@ -7,10 +7,10 @@
 
 #include "formats/run/infer/constants.h"
 
-/* One rank: two threads, two streams. */
+/* One rank with two threads and two streams. */
 enum { MAIN, OTHER, S7, S20, TRACKS };
 
-/* The constants of its machine. */
+/* The machine constants of the rank. */
 #define ANCHOR 1000
 #define LAUNCH 4
 #define COPY 15
@@ -21,8 +21,9 @@ struct want {
 	int64_t start, end;
 };
 
-/* Each row: events {track, kind, start, duration, correlation} by track, edges {from, to, lag,
- * kind} by `to`, and when each event is to start and to end. What must not be read is 7777. */
+/* Events {track, kind, start, duration, correlation} by track, edges {from, to, lag, kind} by `to`,
+ * and the start and end that emulation must give each event. 7777 marks times that must not be
+ * read. */
 static const struct row {
 	const char *what;
 	struct {
@@ -174,8 +175,8 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 	return !f->given++;
 }
 
-static int taken(void *context, uint32_t rank, struct fmt_slice *s, const int64_t *times,
-		 struct fmt_error *err)
+static int take_slice(void *context, uint32_t rank, struct fmt_slice *s, const int64_t *times,
+		      struct fmt_error *err)
 {
 	struct feeder *f = context;
 
@@ -238,7 +239,7 @@ static void make_slice(struct feeder *f, struct fmt_event *events)
 		f->slice.n_edges++;
 }
 
-START_TEST(test_what_events_and_edges_mean)
+START_TEST(test_events_and_edges)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct feeder f = {.row = &rows[i]};
@@ -249,7 +250,7 @@ START_TEST(test_what_events_and_edges_mean)
 					       .numbers = &number,
 					       .context = &f,
 					       .next = next,
-					       .taken = taken};
+					       .taken = take_slice};
 		struct replay_counts counts;
 		struct fmt_error err;
 
@@ -266,4 +267,4 @@ START_TEST(test_what_events_and_edges_mean)
 }
 END_TEST
 
-TESTS("program", test_what_events_and_edges_mean)
+TESTS("program", test_events_and_edges)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What each rank does: one function for processes, which end with 0 where all was well. */
+/* The work of each rank: one function for all processes, which exit with 0 on success. */
 struct plan {
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
 	uint32_t n;
@@ -22,7 +22,7 @@ static double value(uint32_t rank, uint64_t i)
 	return rank * 1000.0 + (double)(i % 997);
 }
 
-static double wanted(const struct plan *p, uint32_t rank, uint64_t i)
+static double expected_sum(const struct plan *p, uint32_t rank, uint64_t i)
 {
 	uint32_t block = (uint32_t)(i / p->count);
 	double sum = 0;
@@ -48,7 +48,7 @@ static double wanted(const struct plan *p, uint32_t rank, uint64_t i)
 	}
 }
 
-static int check(const struct plan *p, struct emu_segment *s, uint32_t rank)
+static int check_result(const struct plan *p, struct emu_segment *s, uint32_t rank)
 {
 	int many = p->kind >= EMU_ALL_GATHER && p->kind != EMU_REDUCE_SCATTER &&
 		   p->kind != EMU_SCATTER;
@@ -70,7 +70,7 @@ static int check(const struct plan *p, struct emu_segment *s, uint32_t rank)
 	if ((p->kind == EMU_REDUCE || p->kind == EMU_GATHER) && rank != 1 % p->n)
 		got = 0;
 	for (uint64_t i = 0; i < got && !bad; i++)
-		bad = receive[i] != wanted(p, rank, i);
+		bad = receive[i] != expected_sum(p, rank, i);
 	free(send);
 	free(receive);
 	return bad;
@@ -82,7 +82,7 @@ static int run_rank(const struct plan *p, uint32_t rank)
 	int bad = emu_segment_join(p->id, p->n, rank, (int32_t)rank, &s) != 0;
 
 	for (int round = 0; round < 3 && !bad; round++)
-		bad = check(p, s, rank);
+		bad = check_result(p, s, rank);
 	if (!bad)
 		emu_segment_leave(s);
 	return bad;
@@ -112,8 +112,8 @@ START_TEST(collectives)
 }
 END_TEST
 
-/* Rank 0 posts as much as it may before another has come, each operation so long after the end of
- * the one before it. */
+/* Rank 0 posts as many operations as it may before another rank arrives; each starts when the
+ * previous one ends. */
 static int run_ahead(const struct plan *p, uint32_t rank)
 {
 	enum { GAP = 5, TAKES = 10, READY = 7 };
@@ -153,7 +153,7 @@ static int run_ahead(const struct plan *p, uint32_t rank)
 	return bad;
 }
 
-START_TEST(ahead)
+START_TEST(ranks_that_run_ahead)
 {
 	struct plan p = {.n = 2};
 	int status = -1;
@@ -167,7 +167,7 @@ START_TEST(ahead)
 }
 END_TEST
 
-/* Everyone sends to everyone, and to itself, two messages each way, more than a ring holds. */
+/* Every rank sends two messages to every rank, itself included; together they exceed a ring. */
 static int run_transfers(const struct plan *p, uint32_t rank)
 {
 	struct emu_segment *s = NULL;
@@ -218,9 +218,8 @@ START_TEST(transfers)
 }
 END_TEST
 
-/* A rank that is killed, that leaves, or that never comes to the right operation: an error, soon.
- */
-START_TEST(lost)
+/* A rank that is killed, leaves, or starts another operation: the others soon get an error. */
+START_TEST(lost_ranks)
 {
 	struct plan p = {.n = 2, .kind = EMU_ALL_REDUCE, .count = 10};
 	struct emu_segment *s = NULL;
@@ -249,7 +248,7 @@ START_TEST(lost)
 }
 END_TEST
 
-START_TEST(strangers)
+START_TEST(unrelated_processes)
 {
 	struct emu_segment *s = NULL;
 	uint8_t id[EMU_SEGMENT_ID_BYTES] = {0};
@@ -263,8 +262,8 @@ START_TEST(strangers)
 }
 END_TEST
 
-/* Large operations reach the bandwidth of the ring, small ones its latency. */
-START_TEST(costs)
+/* Large operations take the time of the ring's bandwidth, small ones its latency. */
+START_TEST(operation_costs)
 {
 	struct emu_links l = {8, 1, EMU_NVLINK, 240e9, 0, 80};
 	int64_t large = emu_collective_ns(&l, EMU_ALL_REDUCE, 1e9);
@@ -283,10 +282,10 @@ int main(void)
 	TCase *tcase = tcase_create("ranks");
 
 	tcase_add_loop_test(tcase, collectives, 0, EMU_SEND_RECV * 12);
-	tcase_add_test(tcase, ahead);
+	tcase_add_test(tcase, ranks_that_run_ahead);
 	tcase_add_loop_test(tcase, transfers, 0, 2);
-	tcase_add_loop_test(tcase, lost, 0, 3);
-	tcase_add_test(tcase, strangers);
-	tcase_add_test(tcase, costs);
+	tcase_add_loop_test(tcase, lost_ranks, 0, 3);
+	tcase_add_test(tcase, unrelated_processes);
+	tcase_add_test(tcase, operation_costs);
 	return run_case("ranks", tcase);
 }

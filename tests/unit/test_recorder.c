@@ -36,8 +36,8 @@ START_TEST(a_launch_is_a_call_and_an_operation)
 }
 END_TEST
 
-/* What a call of that name has as argument `key`. */
-static int64_t value(const struct rec_process *p, const char *name, const char *key)
+/* Returns argument `key` of the call `name`. */
+static int64_t call_argument(const struct rec_process *p, const char *name, const char *key)
 {
 	for (size_t i = 0; i < p->n_events; i++) {
 		scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
@@ -51,7 +51,7 @@ static int64_t value(const struct rec_process *p, const char *name, const char *
 	return -1;
 }
 
-START_TEST(handles_are_told_apart_when_used_again)
+START_TEST(reused_handles_are_distinct)
 {
 	scoped(recording_end) struct recording r = {0};
 
@@ -62,17 +62,18 @@ START_TEST(handles_are_told_apart_when_used_again)
 	ring_call(&r.ring, "cuStreamQuery", STREAM);
 	ring_call(&r.ring, "cuEventQuery", 0xdead);
 	ring_look(&r.ring);
-	ck_assert_int_eq(value(r.process, "cuStreamCreate", "phStream.out"), STREAM);
-	ck_assert_int_eq(value(r.process, "cuStreamCreate", "phStream.id"), 1);
-	ck_assert_int_eq(value(r.process, "cuStreamDestroy_v2", "hStream.id"), 1);
-	ck_assert_int_eq(value(r.process, "cuStreamQuery", "hStream.id"), 2);
-	ck_assert_int_eq(value(r.process, "cuEventQuery", "hEvent.id"), 0);
-	ck_assert_int_eq(value(r.process, "cuEventQuery", "hEvent"), 0xdead);
+	ck_assert_int_eq(call_argument(r.process, "cuStreamCreate", "phStream.out"), STREAM);
+	ck_assert_int_eq(call_argument(r.process, "cuStreamCreate", "phStream.id"), 1);
+	ck_assert_int_eq(call_argument(r.process, "cuStreamDestroy_v2", "hStream.id"), 1);
+	ck_assert_int_eq(call_argument(r.process, "cuStreamQuery", "hStream.id"), 2);
+	ck_assert_int_eq(call_argument(r.process, "cuEventQuery", "hEvent.id"), 0);
+	ck_assert_int_eq(call_argument(r.process, "cuEventQuery", "hEvent"), 0xdead);
 }
 END_TEST
 
-/* What a call inside another has is its own: cublasSgemm copies alpha before it launches. */
-START_TEST(what_lies_behind_an_argument_goes_to_its_call)
+/* Memory records between the records of nested calls belong to their own call: cublasSgemm reads
+ * alpha before the launch. */
+START_TEST(memory_belongs_to_its_call)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_process_freep) struct rec_process *p = NULL;
@@ -90,20 +91,21 @@ START_TEST(what_lies_behind_an_argument_goes_to_its_call)
 	m.ordinal++;
 	ring_call_at(&m, "cuLaunchKernel", 1, 0, launch, ARRAY_SIZE(launch));
 	m.ordinal -= 2;
-	ring_look(&m); /* the call around it is not over yet */
+	ring_look(&m); /* the outer call has not returned yet */
 	ring_call_at(&m, "cublasSgemm_v2", 0, 0, gemm, ARRAY_SIZE(gemm));
 	m.ordinal++;
 	ring_call(&m, "cuStreamQuery", STREAM);
 	ring_look(&m);
-	ck_assert_int_eq(value(p, "cuLaunchKernel", "blockDimZ.in"), -1);
-	ck_assert_int_ne(value(p, "cublasSgemm_v2", "alpha.in"), -1);
-	ck_assert_str_eq(text(names, (fmt_str)value(p, "cublasSgemm_v2", "alpha.in")), "1.5");
-	ck_assert_str_eq(text(names, (fmt_str)value(p, "cublasSgemm_v2", "beta.in")), "0");
-	ck_assert_int_eq(value(p, "cuStreamQuery", "hStream.in"), -1);
+	ck_assert_int_eq(call_argument(p, "cuLaunchKernel", "blockDimZ.in"), -1);
+	ck_assert_int_ne(call_argument(p, "cublasSgemm_v2", "alpha.in"), -1);
+	ck_assert_str_eq(text(names, (fmt_str)call_argument(p, "cublasSgemm_v2", "alpha.in")),
+			 "1.5");
+	ck_assert_str_eq(text(names, (fmt_str)call_argument(p, "cublasSgemm_v2", "beta.in")), "0");
+	ck_assert_int_eq(call_argument(p, "cuStreamQuery", "hStream.in"), -1);
 }
 END_TEST
 
-START_TEST(calls_that_failed_launch_nothing)
+START_TEST(failed_calls_launch_nothing)
 {
 	scoped(recording_end) struct recording r = {0};
 	const uint64_t words[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
@@ -113,12 +115,12 @@ START_TEST(calls_that_failed_launch_nothing)
 	ring_look(&r.ring);
 	ck_assert_uint_eq(r.process->counts.failed, 1);
 	ck_assert_uint_eq(r.process->counts.ops, 0);
-	ck_assert_int_eq(value(r.process, "cuLaunchKernel", "result"), 700);
+	ck_assert_int_eq(call_argument(r.process, "cuLaunchKernel", "result"), 700);
 }
 END_TEST
 
-/* One row a copy: the call, its words, what the operation is called. */
-START_TEST(copies_say_from_where_to_where)
+/* One row for each copy: the call, its argument words, and the name of the operation. */
+START_TEST(copies_are_named_by_direction)
 {
 	static const struct {
 		const char *call;
@@ -171,7 +173,7 @@ START_TEST(copies_say_from_where_to_where)
 }
 END_TEST
 
-START_TEST(what_a_stream_waits_for_is_written_down)
+START_TEST(stream_waits_are_recorded)
 {
 	scoped(recording_end) struct recording r = {0};
 	uint64_t recorded;
@@ -186,11 +188,12 @@ START_TEST(what_a_stream_waits_for_is_written_down)
 	ring_call(&r.ring, "cuStreamWaitEvent", OTHER_STREAM, EVENT, 0);
 	ring_call(&r.ring, "cuStreamSynchronize", OTHER_STREAM);
 	ring_look(&r.ring);
-	ck_assert_int_eq(value(r.process, "Stream Wait Event", "stream"), 2);
-	ck_assert_int_eq(value(r.process, "Stream Wait Event", "wait_on_stream"), 1);
-	ck_assert_int_eq(value(r.process, "Stream Wait Event", "wait_on_cuda_event_record_corr_id"),
-			 (int64_t)recorded + 1);
-	ck_assert_int_eq(value(r.process, "Stream Sync", "stream"), 2);
+	ck_assert_int_eq(call_argument(r.process, "Stream Wait Event", "stream"), 2);
+	ck_assert_int_eq(call_argument(r.process, "Stream Wait Event", "wait_on_stream"), 1);
+	ck_assert_int_eq(
+		call_argument(r.process, "Stream Wait Event", "wait_on_cuda_event_record_corr_id"),
+		(int64_t)recorded + 1);
+	ck_assert_int_eq(call_argument(r.process, "Stream Sync", "stream"), 2);
 }
 END_TEST
 
@@ -202,8 +205,8 @@ static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64
 	end_group(m, start_ns, end_ns);
 }
 
-/* Of three ranks, 0 sends to 1 and then to 2, between two reductions of all. */
-START_TEST(collectives_meet_by_their_order)
+/* Of three ranks, 0 sends to 1 and then to 2, between two all-reduces. */
+START_TEST(collectives_are_matched_by_order)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(written_done) struct written w = {0};
@@ -229,7 +232,7 @@ START_TEST(collectives_meet_by_their_order)
 
 	write_trace(p, 3, names, &w);
 	const struct fmt_names *n = fmt_trace_names(w.trace);
-	/* By rank: seq of each collective. Rank 0 is the last process. */
+	/* The expected sequence number of each collective, by rank. Rank 0 is the last process. */
 	static const int64_t want[3][4] = {{0, 1, 2, 3}, {0, 1, 3, -1}, {0, 2, 3, -1}};
 
 	ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), 3);
@@ -264,8 +267,8 @@ START_TEST(collectives_meet_by_their_order)
 }
 END_TEST
 
-/* Of a communicator of three, ranks 0 and 2 were recorded. */
-START_TEST(ranks_that_are_missing_are_named)
+/* Of a communicator of three ranks, 0 and 2 were recorded. */
+START_TEST(missing_ranks_are_named)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(written_done) struct written w = {0};
@@ -304,8 +307,8 @@ START_TEST(ranks_that_are_missing_are_named)
 }
 END_TEST
 
-/* A thread that has ended leaves its number to another. */
-START_TEST(threads_of_one_number_are_one_track)
+/* A thread reuses the id of one that has ended. */
+START_TEST(threads_with_the_same_id_share_a_track)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_process_freep) struct rec_process *p = NULL;
@@ -392,7 +395,7 @@ START_TEST(an_operation_begins_after_its_launch)
 }
 END_TEST
 
-/* As with a driver that does not say where parameters lie. */
+/* The driver does not report parameter offsets. */
 START_TEST(launches_without_parameters_are_counted)
 {
 	scoped(recording_end) struct recording r = {0};
@@ -408,9 +411,8 @@ START_TEST(launches_without_parameters_are_counted)
 }
 END_TEST
 
-TESTS("recorder", a_launch_is_a_call_and_an_operation, handles_are_told_apart_when_used_again,
-      what_lies_behind_an_argument_goes_to_its_call, calls_that_failed_launch_nothing,
-      copies_say_from_where_to_where, what_a_stream_waits_for_is_written_down,
-      collectives_meet_by_their_order, ranks_that_are_missing_are_named,
-      threads_of_one_number_are_one_track, operations_without_times_are_counted,
+TESTS("recorder", a_launch_is_a_call_and_an_operation, reused_handles_are_distinct,
+      memory_belongs_to_its_call, failed_calls_launch_nothing, copies_are_named_by_direction,
+      stream_waits_are_recorded, collectives_are_matched_by_order, missing_ranks_are_named,
+      threads_with_the_same_id_share_a_track, operations_without_times_are_counted,
       an_operation_begins_after_its_launch, launches_without_parameters_are_counted)

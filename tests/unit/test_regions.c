@@ -3,7 +3,7 @@
 
 #include "tests/unit/test.h"
 
-static void add(struct cap_regions *r, uint64_t base, uint64_t bytes, uint64_t owner)
+static void add_region(struct cap_regions *r, uint64_t base, uint64_t bytes, uint64_t owner)
 {
 	ck_assert_int_eq(
 		cap_regions_add(r,
@@ -22,9 +22,9 @@ START_TEST(test_the_range_that_holds_an_address)
 {
 	struct cap_regions r = {0};
 
-	add(&r, 0x3000, 0x100, 0);
-	add(&r, 0x1000, 0x100, 0);
-	add(&r, 0x1100, 0x10, 0);
+	add_region(&r, 0x3000, 0x100, 0);
+	add_region(&r, 0x1000, 0x100, 0);
+	add_region(&r, 0x1100, 0x10, 0);
 	ck_assert_uint_eq(id_at(&r, 0xfff), 0);
 	ck_assert_uint_eq(id_at(&r, 0x1000), 2);
 	ck_assert_uint_eq(id_at(&r, 0x10ff), 2);
@@ -38,15 +38,15 @@ START_TEST(test_the_range_that_holds_an_address)
 }
 END_TEST
 
-/* An end that was not seen: the address is used again. */
-START_TEST(test_what_overlaps_is_gone)
+/* The end of a range was not recorded, and its address is used again. */
+START_TEST(test_new_regions_replace_overlapping_ones)
 {
 	struct cap_regions r = {0};
 
-	add(&r, 0x1000, 0x100, 0);
-	add(&r, 0x1100, 0x100, 0);
-	add(&r, 0x1200, 0x100, 0);
-	add(&r, 0x1080, 0x180, 0);
+	add_region(&r, 0x1000, 0x100, 0);
+	add_region(&r, 0x1100, 0x100, 0);
+	add_region(&r, 0x1200, 0x100, 0);
+	add_region(&r, 0x1080, 0x180, 0);
 	ck_assert_uint_eq(r.n, 2);
 	ck_assert_uint_eq(id_at(&r, 0x1000), 0);
 	ck_assert_uint_eq(id_at(&r, 0x1180), 4);
@@ -55,7 +55,7 @@ START_TEST(test_what_overlaps_is_gone)
 }
 END_TEST
 
-START_TEST(test_a_variable_that_is_asked_for_twice)
+START_TEST(test_a_variable_queried_twice)
 {
 	struct cap_regions r = {0};
 	struct cap_region v = {.base = 0x1000, .bytes = 4, .kind = CAP_MEMORY_GLOBAL};
@@ -79,7 +79,7 @@ START_TEST(test_removal)
 	uint64_t owner = 7;
 
 	for (uint64_t i = 0; i < 100; i++)
-		add(&r, i * 0x1000, 0x1000, i % 10);
+		add_region(&r, i * 0x1000, 0x1000, i % 10);
 	cap_regions_remove(&r, 0x5000, 1);
 	ck_assert_uint_eq(id_at(&r, 0x5800), 0);
 	cap_regions_remove(&r, 0x10000, 0x10000);
@@ -94,5 +94,5 @@ START_TEST(test_removal)
 }
 END_TEST
 
-TESTS("regions", test_the_range_that_holds_an_address, test_what_overlaps_is_gone,
-      test_a_variable_that_is_asked_for_twice, test_removal)
+TESTS("regions", test_the_range_that_holds_an_address, test_new_regions_replace_overlapping_ones,
+      test_a_variable_queried_twice, test_removal)

@@ -13,7 +13,7 @@ struct fixture {
 	struct fmt_trace *trace;
 };
 
-/* Writes the run, ends it and opens the trace. */
+/* Writes the run, closes the writer and opens the trace. */
 static void open_run(struct fixture *f, struct training *t)
 {
 	struct fmt_error err = {.what = ""};
@@ -36,7 +36,7 @@ static void setup_run(struct fixture *f, uint32_t iterations, bool overlaps)
 	open_run(f, &t);
 }
 
-/* A run whose host launches iterations before the GPUs have done the last one. */
+/* A run whose host launches iterations before the GPUs have finished the previous one. */
 static void setup_ahead(struct fixture *f)
 {
 	struct training t;
@@ -84,7 +84,7 @@ START_TEST(test_rows)
 		ck_assert_int_eq(g->iteration.duration_ns, info->iteration.duration_ns);
 		ck_assert_int_eq(g->busy.compute_ns + g->busy.exposed_ns + g->busy.idle_ns,
 				 g->busy.device_ns);
-		/* the last rank is the slowest: it waits for nobody */
+		/* the last rank is the slowest, so it never waits */
 		if (g->rank == RANKS - 1)
 			ck_assert_int_eq(g->waiting_ns, 0);
 		else
@@ -95,7 +95,7 @@ START_TEST(test_rows)
 }
 END_TEST
 
-/* Divides the span of a row with all operations of its GPU. */
+/* Divides the span of a row by the operations of its GPU. */
 static struct fmt_busy divide_all(struct fixture *f, const struct fmt_report_gpu *row)
 {
 	struct fmt_busy_span span = {row->busy.start_ns, row->busy.end_ns, 1};
@@ -114,7 +114,7 @@ static struct fmt_busy divide_all(struct fixture *f, const struct fmt_report_gpu
 	return busy;
 }
 
-static void same_row(const struct fmt_report_gpu *a, const struct fmt_report_gpu *b)
+static void check_same_row(const struct fmt_report_gpu *a, const struct fmt_report_gpu *b)
 {
 	ck_assert_uint_eq(a->rank, b->rank);
 	ck_assert_int_eq(a->iteration.number, b->iteration.number);
@@ -122,8 +122,8 @@ static void same_row(const struct fmt_report_gpu *a, const struct fmt_report_gpu
 	ck_assert_int_eq(a->waiting_ns, b->waiting_ns);
 }
 
-/* Where iterations overlap, work of all of them counts within the span of each; and a report of one
- * iteration says the same as that of the whole run. */
+/* If iterations overlap, each row counts the operations of all iterations within its span. A report
+ * of one iteration agrees with that of the whole run. */
 START_TEST(test_iterations_that_overlap)
 {
 	struct fixture f;
@@ -139,11 +139,11 @@ START_TEST(test_iterations_that_overlap)
 
 		ck_assert_int_eq(memcmp(&row->busy, &want, sizeof(want)), 0);
 		ck_assert_uint_eq(one->n_gpus, 1);
-		same_row(&one->gpus[0], row);
+		check_same_row(&one->gpus[0], row);
 		part.rank = FMT_ANY;
 		all = report_of(&f, part, true);
 		ck_assert_uint_eq(all->n_gpus, RANKS);
-		same_row(&all->gpus[row->rank], row);
+		check_same_row(&all->gpus[row->rank], row);
 		ck_assert_uint_eq(all->n_runs, 0);
 		ck_assert_uint_eq(all->collectives[0].n_ops, LAYERS * RANKS);
 		fmt_report_free(one);
@@ -161,8 +161,8 @@ START_TEST(test_iterations_that_overlap)
 }
 END_TEST
 
-/* Waiting in several collectives at once is waiting once. */
-START_TEST(test_waiting_at_once)
+/* Waiting in two collectives at once counts once. */
+START_TEST(test_simultaneous_waits_count_once)
 {
 	struct fixture f;
 	struct fmt_report *r;
@@ -217,8 +217,7 @@ START_TEST(test_collectives)
 }
 END_TEST
 
-/* Ranks whose messages differ in size are in rows of their own, and each row counts the collectives
- * that it has. */
+/* Collectives whose sizes differ between ranks have a row for each size, with its own count. */
 START_TEST(test_sizes_by_rank)
 {
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1];
@@ -276,7 +275,7 @@ START_TEST(test_operations)
 }
 END_TEST
 
-/* Printable, but for line ends. */
+/* Checks that there are no control characters except line ends. */
 static void check_harmless(const struct text *t)
 {
 	for (size_t i = 0; i < t->len; i++) {
@@ -335,7 +334,7 @@ START_TEST(test_damage_is_counted)
 	file = fopen(path, "r+b");
 	ck_assert_ptr_nonnull(file);
 	fseek(file, 0, SEEK_END);
-	fseek(file, ftell(file) * 3 / 4, SEEK_SET); /* behind the slice that has parity */
+	fseek(file, ftell(file) * 3 / 4, SEEK_SET); /* beyond the slice that has parity */
 	fwrite("damage", 1, 6, file);
 	fclose(file);
 	r = report_of(&f, FMT_WHOLE, true);
@@ -352,9 +351,9 @@ START_TEST(test_damage_is_counted)
 }
 END_TEST
 
-/* Counts agree with their nouns, lines name the processes, and no bytes of a trace reach a terminal
- * unescaped. */
-START_TEST(test_losses)
+/* Counts agree in number with their nouns, lines name the processes, and bytes of a trace are
+ * escaped. */
+START_TEST(test_lost_events)
 {
 	static const struct {
 		uint32_t rank;
@@ -398,5 +397,6 @@ START_TEST(test_losses)
 }
 END_TEST
 
-TESTS("report", test_losses, test_rows, test_iterations_that_overlap, test_waiting_at_once,
-      test_collectives, test_sizes_by_rank, test_operations, test_printing, test_damage_is_counted)
+TESTS("report", test_lost_events, test_rows, test_iterations_that_overlap,
+      test_simultaneous_waits_count_once, test_collectives, test_sizes_by_rank, test_operations,
+      test_printing, test_damage_is_counted)

@@ -3,7 +3,7 @@
 
 #include "tests/unit/test.h"
 
-/* Operations that ask one after another; when each begins and ends. */
+/* Operations that request capacity in turn; the expected start and end of each. */
 struct ask {
 	int64_t ready_ns, duration_ns;
 	double part;
@@ -32,7 +32,7 @@ static const struct {
 	{"longer than any number of shares", {{0, INT64_MAX / 2, 1, 0, INT64_MAX / 2}}},
 };
 
-START_TEST(test_takes)
+START_TEST(test_operations_take_free_capacity)
 {
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		struct room r = {0};
@@ -50,7 +50,7 @@ START_TEST(test_takes)
 }
 END_TEST
 
-/* Steps ascend, and none holds more than all; the last holds nothing. */
+/* Steps are sorted, none uses more than the capacity, and the last uses nothing. */
 static int is_sound(const struct room *r)
 {
 	for (uint32_t i = 0; i < r->n; i++)
@@ -60,7 +60,7 @@ static int is_sound(const struct room *r)
 	return r->n <= ROOM_STEPS && r->steps[r->n - 1].held == 0;
 }
 
-START_TEST(test_stays_sound)
+START_TEST(test_steps_stay_sorted)
 {
 	struct room r = {0};
 	uint32_t seed = 1;
@@ -78,8 +78,8 @@ START_TEST(test_stays_sound)
 }
 END_TEST
 
-/* A stream that has run ahead does not hold up one that has not. */
-START_TEST(test_forgets)
+/* A stream that has run ahead does not delay others. */
+START_TEST(test_old_steps_are_forgotten)
 {
 	struct room r = {0};
 	int64_t at = 0;
@@ -91,4 +91,5 @@ START_TEST(test_forgets)
 }
 END_TEST
 
-TESTS("room", test_takes, test_stays_sound, test_forgets)
+TESTS("room", test_operations_take_free_capacity, test_steps_stay_sorted,
+      test_old_steps_are_forgotten)

@@ -5,7 +5,7 @@
 #define ROWS 1000u
 #define MOST 20
 
-/* Two kinds have their lowest bits in common. */
+/* Two kinds share their lowest bits. */
 static uint32_t kind_of(uint32_t row)
 {
 	static const uint32_t kinds[] = {5, 5 + 64, 70000, 0};
@@ -61,7 +61,7 @@ START_TEST(rows_come_back_in_any_order)
 }
 END_TEST
 
-START_TEST(what_repeats_takes_a_few_bytes)
+START_TEST(repetition_takes_few_bytes)
 {
 	struct fmt_rows rows = {0};
 	int64_t values[MOST] = {0};
@@ -70,7 +70,8 @@ START_TEST(what_repeats_takes_a_few_bytes)
 	for (size_t i = 0; i < MOST; i++)
 		values[i] = INT64_MAX - (int64_t)i;
 	for (uint32_t row = 0; row < 100000; row++) {
-		values[3] = (int64_t)((uint64_t)values[3] + 4096); /* past the largest, too */
+		/* beyond the largest value, too */
+		values[3] = (int64_t)((uint64_t)values[3] + 4096);
 		ck_assert_int_eq(fmt_rows_add(&rows, 7, values, MOST, &number), 0);
 	}
 	ck_assert_uint_le(rows.bytes.len, 100000 * 8);
@@ -78,4 +79,4 @@ START_TEST(what_repeats_takes_a_few_bytes)
 }
 END_TEST
 
-TESTS("rows", rows_come_back_in_any_order, what_repeats_takes_a_few_bytes)
+TESTS("rows", rows_come_back_in_any_order, repetition_takes_few_bytes)

@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-/* Of a block: many more than it needs, so that old ones are soon forgotten. */
+/* Slots of a block: many more than needed, so that old blocks are soon forgotten. */
 #define SLOTS (SIM_KEPT_SLOTS / 2)
 
 /* A small language for graphs. Ranks are parted by '|', blocks of a rank by '/', tracks by ';'. A
@@ -89,7 +89,7 @@ static void split(const char *s, char by, char parts[][64], int *n)
 	}
 }
 
-/* The block of the rank in which the letter stands for a point; -1: none. */
+/* Returns the block of the rank that defines the point `letter`, or -1. */
 static int defined_in(const struct rank_spec *r, char letter)
 {
 	for (int k = 0; k < r->n_blocks; k++) {
@@ -120,7 +120,7 @@ static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, con
 	return end;
 }
 
-/* One point, from "A+5<B+2". Moments of a rank's block k begin at SLOTS k. */
+/* Parses one point, such as "A+5<B+2". Slots of a rank's block k begin at SLOTS k. */
 static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r,
 			     struct sim_block *b, const char *s)
 {
@@ -204,8 +204,8 @@ static void collect(struct sim *sim)
 	}
 }
 
-/* Gives each rank its blocks as it asks for them, and breaks what cannot go on. */
-static void run(struct sim *sim, struct rank_spec *ranks, int n)
+/* Gives each rank its next block on request, and breaks deadlocks. */
+static void run_graph(struct sim *sim, struct rank_spec *ranks, int n)
 {
 	for (;;) {
 		uint32_t rank;
@@ -254,7 +254,7 @@ START_TEST(test_graphs)
 			split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
 			ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);
 		}
-		run(sim, ranks, n);
+		run_graph(sim, ranks, n);
 		for (int k = 0; k < n_wants; k++)
 			check_times(g, wants[k], &ranks[k]);
 		ck_assert_msg(sim_counts(sim)->broken == g->broken, "%s: %u broken", g->what,

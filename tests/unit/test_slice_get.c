@@ -6,7 +6,7 @@
 
 #define LAUNCHES 200
 
-/* A map that leaves every number of `n` as it is. */
+/* Returns the identity map of the names of `n`. */
 static struct fmt_names_map same_numbers(const struct fmt_names *n)
 {
 	static uint32_t numbers[64];
@@ -24,7 +24,7 @@ static struct fmt_names_map same_numbers(const struct fmt_names *n)
 	return m;
 }
 
-/* The header that a writer gives to the slice. */
+/* Returns the chunk header that a writer makes for the slice. */
 static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_names *n, size_t bytes)
 {
 	struct fmt_chunk c = {.type = FMT_CHUNK_SLICE,
@@ -41,8 +41,8 @@ static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_nam
 	return c;
 }
 
-static int get(const struct made *m, const struct text *raw, size_t len, const struct fmt_chunk *c,
-	       const struct text *base, struct fmt_slice **ret)
+static int get_slice(const struct made *m, const struct text *raw, size_t len,
+		     const struct fmt_chunk *c, const struct text *base, struct fmt_slice **ret)
 {
 	struct fmt_names_map same = same_numbers(m->names);
 	struct fmt_cursor of_base = fmt_cursor(base ? base->data : "", base ? base->len : 0);
@@ -52,7 +52,7 @@ static int get(const struct made *m, const struct text *raw, size_t len, const s
 	return r < 0 ? r : fmt_slice_get(&head, c, m->names, &same, 0, base ? &of_base : NULL, ret);
 }
 
-START_TEST(test_slices_read_as_they_were_written)
+START_TEST(test_round_trip)
 {
 	struct fmt_slice_parts parts[2] = {0};
 	struct text raw[2] = {0};
@@ -69,7 +69,7 @@ START_TEST(test_slices_read_as_they_were_written)
 		copied = fmt_slice_put(&parts[k], base, k, &raw[k]);
 		ck_assert_int_eq(copied > (int64_t)parts[k].structure.len / 2, k);
 		c = chunk_of(slice, m.names, raw[k].len);
-		ck_assert_int_eq(get(&m, &raw[k], raw[k].len, &c, base, &got), 0);
+		ck_assert_int_eq(get_slice(&m, &raw[k], raw[k].len, &c, base, &got), 0);
 		ck_assert(same_slice(slice, got, m.names));
 		fmt_slice_free(got);
 		fmt_slice_free(slice);
@@ -83,7 +83,7 @@ START_TEST(test_slices_read_as_they_were_written)
 }
 END_TEST
 
-/* A header that counts other kinds, a payload that is cut anywhere, a patch without its base. */
+/* A header with wrong counts, a payload cut at any byte, a patch without its base. */
 START_TEST(test_invalid_slices_are_refused)
 {
 	struct fmt_slice_parts parts = {0};
@@ -99,12 +99,12 @@ START_TEST(test_invalid_slices_are_refused)
 	ck_assert_int_gt(fmt_slice_put(&parts, &parts.structure, 1, &patched), 0);
 	c = chunk_of(slice, m.names, raw.len);
 	for (size_t len = 0; len < raw.len; len++)
-		ck_assert_int_eq(get(&m, &raw, len, &c, NULL, &got), -EBADMSG);
-	ck_assert_int_eq(get(&m, &patched, patched.len, &c, NULL, &got), -EBADMSG);
-	ck_assert_int_eq(get(&m, &raw, raw.len, &c, &parts.structure, &got), -EBADMSG);
+		ck_assert_int_eq(get_slice(&m, &raw, len, &c, NULL, &got), -EBADMSG);
+	ck_assert_int_eq(get_slice(&m, &patched, patched.len, &c, NULL, &got), -EBADMSG);
+	ck_assert_int_eq(get_slice(&m, &raw, raw.len, &c, &parts.structure, &got), -EBADMSG);
 	c.n_records[FMT_CALL]--;
 	c.n_records[FMT_KERNEL]++;
-	ck_assert_int_eq(get(&m, &raw, raw.len, &c, NULL, &got), -EBADMSG);
+	ck_assert_int_eq(get_slice(&m, &raw, raw.len, &c, NULL, &got), -EBADMSG);
 	ck_assert_ptr_null(got);
 	fmt_slice_parts_done(&parts);
 	text_done(&raw);
@@ -114,4 +114,4 @@ START_TEST(test_invalid_slices_are_refused)
 }
 END_TEST
 
-TESTS("slice_get", test_slices_read_as_they_were_written, test_invalid_slices_are_refused)
+TESTS("slice_get", test_round_trip, test_invalid_slices_are_refused)

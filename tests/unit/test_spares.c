@@ -17,11 +17,11 @@ START_TEST(test_a_buffer_is_used_again)
 	fs_spares_give(&s, t.data, t.cap);
 	fs_spares_take(&s, &other, 90 * KB);
 	ck_assert_ptr_eq(other.data, data);
-	/* Once only. */
+	/* A buffer is returned once only. */
 	t = (struct text){0};
 	fs_spares_take(&s, &t, 90 * KB);
 	ck_assert_ptr_ne(t.data, data);
-	/* And not for a text that is much shorter. */
+	/* A buffer is not used for a text that is much shorter. */
 	fs_spares_give(&s, other.data, other.cap);
 	other = (struct text){0};
 	fs_spares_take(&s, &other, 10 * KB);
@@ -32,7 +32,7 @@ START_TEST(test_a_buffer_is_used_again)
 }
 END_TEST
 
-START_TEST(test_what_is_kept_is_bounded)
+START_TEST(test_spare_memory_is_bounded)
 {
 	struct fs_spares s;
 
@@ -48,4 +48,4 @@ START_TEST(test_what_is_kept_is_bounded)
 }
 END_TEST
 
-TESTS("spares", test_a_buffer_is_used_again, test_what_is_kept_is_bounded)
+TESTS("spares", test_a_buffer_is_used_again, test_spare_memory_is_bounded)

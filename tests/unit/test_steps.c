@@ -7,7 +7,7 @@
 #define THREAD 0
 #define STREAM 1
 
-/* Repeats a few kernels: calls first, then what each of them launched. */
+/* Repeats `n` kernels: all calls first, then the operation of each. */
 static void repeat(struct fmt_run_rank *rank, struct fmt_run_part *part, const uint32_t *kernels,
 		   size_t n_kernels, uint32_t call, size_t n)
 {
@@ -31,13 +31,14 @@ static void repeat(struct fmt_run_rank *rank, struct fmt_run_part *part, const u
 	part->last_ns = (int64_t)n * 100;
 }
 
-/* Repetitions of three kernels: how many there are, how many iterations, of how many each. */
+/* Repetitions of three kernels: their number, the number of iterations, and the repetitions in
+ * each. */
 static const struct {
 	size_t repetitions, iterations, each;
 } rows[] = {
 	{4, 4, 1},
 	{4096, 4096, 1},
-	{4097, 28, 147}, /* 1024 calls and operations, of six and a part each */
+	{4097, 28, 147}, /* at least 1024 items an iteration; a repetition counts 7 */
 	{100000, 681, 147},
 };
 
@@ -69,7 +70,7 @@ START_TEST(many_short_repetitions_are_one_iteration)
 			ck_assert(k == 0 ||
 				  all[k].start_ns == all[k - 1].start_ns + all[k - 1].duration_ns);
 		}
-		/* The last one is whole. */
+		/* The last iteration is complete. */
 		ck_assert_int_eq(all[rank.n_iterations - 1].start_ns,
 				 (int64_t)(300 * (rows[i].repetitions - rows[i].each)));
 		free(rank.events);
@@ -80,8 +81,7 @@ START_TEST(many_short_repetitions_are_one_iteration)
 }
 END_TEST
 
-/* Ranges of a run of which they cover a twentieth: what they are called, and whether they tell its
- * iterations. */
+/* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. */
 static const struct {
 	const char *format;
 	bool tells;
@@ -94,7 +94,7 @@ static const struct {
 	{"step", false},
 };
 
-static void tell(const char *format, bool tells)
+static void check_range_name(const char *format, bool tells)
 {
 	struct made m;
 	struct rec_process process = {0};
@@ -130,11 +130,11 @@ static void tell(const char *format, bool tells)
 	made_done(&m);
 }
 
-START_TEST(short_ranges_that_say_so_are_iterations)
+START_TEST(ranges_named_like_steps_are_iterations)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
-		tell(named[i].format, named[i].tells);
+		check_range_name(named[i].format, named[i].tells);
 }
 END_TEST
 
-TESTS("steps", many_short_repetitions_are_one_iteration, short_ranges_that_say_so_are_iterations)
+TESTS("steps", many_short_repetitions_are_one_iteration, ranges_named_like_steps_are_iterations)

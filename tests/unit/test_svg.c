@@ -5,8 +5,8 @@
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 
-static struct fmt_trace *make(const char *folder, uint32_t ranks, uint32_t iterations,
-			      uint32_t layers)
+static struct fmt_trace *write_and_open(const char *folder, uint32_t ranks, uint32_t iterations,
+					uint32_t layers)
 {
 	struct fmt_error err = {.what = ""};
 	struct fmt_trace *trace;
@@ -42,7 +42,7 @@ static const struct {
 	{"\x01\x1b\n\x7f", 4, 99, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	{"\xff\xe2\x82\xac", 4, 99, "\xef\xbf\xbd\xe2\x82\xac"},
 	{"\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd", 9, 99,
-	 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* XML has no U+FFFE, U+FFFF */
+	 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* XML excludes U+FFFE and U+FFFF */
 	{"abcdef", 6, 4, "abc…"},
 	{"abcd", 4, 4, "abcd"},
 	{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 9, 2, "\xe2\x82\xac…"},
@@ -80,10 +80,10 @@ START_TEST(test_pixels)
 }
 END_TEST
 
-START_TEST(test_what_a_picture_shows)
+START_TEST(test_contents_of_a_picture)
 {
 	char *folder = made_directory();
-	struct fmt_trace *trace = make(folder, 4, 3, 8);
+	struct fmt_trace *trace = write_and_open(folder, 4, 3, 8);
 	struct text t = render(trace, FMT_WHOLE, true), u;
 
 	ck_assert_ptr_nonnull(strstr(t.data, ">4 GPUs · NVIDIA H100 80GB HBM3 · "));
@@ -92,7 +92,7 @@ START_TEST(test_what_a_picture_shows)
 	ck_assert_ptr_nonnull(strstr(t.data, ">stream 20</text>"));
 	ck_assert_ptr_nonnull(strstr(t.data, "of it waiting for the last GPU</title>"));
 	ck_assert_ptr_null(strstr(t.data, "<script"));
-	ck_assert_ptr_null(strstr(t.data, "k<\"a")); /* the hostile name, not escaped */
+	ck_assert_ptr_null(strstr(t.data, "k<\"a")); /* the unescaped name */
 	ck_assert_str_eq(t.data + t.len - 7, "</svg>\n");
 	u = render(trace, FMT_WHOLE, true);
 	ck_assert_str_eq(t.data, u.data);
@@ -103,7 +103,7 @@ START_TEST(test_what_a_picture_shows)
 	ck_assert_ptr_null(strstr(t.data, ">GPU 1</text>"));
 	ck_assert_ptr_nonnull(strstr(t.data, "waiting for the last GPU</title>"));
 	text_done(&t);
-	/* without a look at the other ranks nobody knows what was waiting */
+	/* wait time is unknown without the other ranks */
 	t = render(trace, (struct fmt_part){5, 2}, false);
 	ck_assert_ptr_null(strstr(t.data, "waiting for"));
 	text_done(&t);
@@ -112,7 +112,7 @@ START_TEST(test_what_a_picture_shows)
 }
 END_TEST
 
-/* In the picture of an iteration, work of others that runs meanwhile is pale. */
+/* In the picture of one iteration, work of other iterations is pale. */
 START_TEST(test_other_iterations_are_pale)
 {
 	static const char pale[] = "<rect class=\"p\" x=\"", legend[] = ">other iterations<";
@@ -151,7 +151,7 @@ START_TEST(test_size_is_bounded)
 
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
 		struct fmt_trace *trace =
-			make(folder, runs[i].ranks, runs[i].iterations, runs[i].layers);
+			write_and_open(folder, runs[i].ranks, runs[i].iterations, runs[i].layers);
 		struct text t = render(trace, FMT_WHOLE, true);
 
 		ck_assert_uint_lt(t.len, 2000000);
@@ -164,5 +164,5 @@ START_TEST(test_size_is_bounded)
 }
 END_TEST
 
-TESTS("svg", test_strings, test_pixels, test_what_a_picture_shows, test_other_iterations_are_pale,
+TESTS("svg", test_strings, test_pixels, test_contents_of_a_picture, test_other_iterations_are_pale,
       test_size_is_bounded)

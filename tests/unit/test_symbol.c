@@ -5,7 +5,7 @@
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
-/* What the only operation is called, for a kernel of that symbol. */
+/* Checks the operation name of a kernel with that symbol. */
 static void ck_name(const char *symbol, const char *name)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -29,7 +29,7 @@ static void ck_name(const char *symbol, const char *name)
 	ck_assert_str_eq(fmt_string(names, (fmt_str)kept, NULL), symbol != name ? symbol : "");
 }
 
-START_TEST(kernels_have_names_as_they_are_written)
+START_TEST(symbols_are_demangled)
 {
 	static const char *const plain[] = {"step", "_Znonsense", "_Z", "cutlass_80_tensorop"};
 
@@ -42,4 +42,4 @@ START_TEST(kernels_have_names_as_they_are_written)
 }
 END_TEST
 
-TESTS("symbol", kernels_have_names_as_they_are_written)
+TESTS("symbol", symbols_are_demangled)

@@ -77,7 +77,7 @@ static int refuse(struct text *t)
 	return -ENOSPC;
 }
 
-START_TEST(test_a_failing_flush_is_kept)
+START_TEST(test_a_flush_error_is_sticky)
 {
 	struct text t = {.limit = 1, .flush = refuse};
 
@@ -89,7 +89,7 @@ START_TEST(test_a_failing_flush_is_kept)
 }
 END_TEST
 
-/* Ties as printf sees them: of the binary number, to the even digit. */
+/* Rounds like printf: the exact binary value, ties to even. */
 START_TEST(test_fixed_is_as_printf)
 {
 	static const double some[] = {0,     0.5,   1.5,    2.125,   2.135, 0.9995, 99.95,
@@ -130,8 +130,7 @@ START_TEST(test_printf_of_any_length)
 }
 END_TEST
 
-/* Digits are made eight at a time: at each length, with nines, zeroes and anything in each place.
- */
+/* Digits are produced eight at a time: tests every length, with nines, zeros and random digits. */
 START_TEST(test_digits)
 {
 	uint64_t seed = 1;
@@ -151,4 +150,4 @@ START_TEST(test_digits)
 END_TEST
 
 TESTS("text", test_microseconds, test_integers, test_digits, test_flushing_keeps_the_buffer_small,
-      test_a_failing_flush_is_kept, test_fixed_is_as_printf, test_printf_of_any_length)
+      test_a_flush_error_is_sticky, test_fixed_is_as_printf, test_printf_of_any_length)

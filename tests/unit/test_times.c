@@ -43,13 +43,13 @@ static void add_times(struct scene *s, uint64_t id)
 	ck_assert_int_eq(rec_add_times(s->process, &times), 0);
 }
 
-/* Ids in an order of their own: those of several rings, of which some wait for long. */
+/* Ids in the order of several rings, some of which are read late. */
 static uint64_t id_of(uint32_t i)
 {
 	return (uint64_t)(i % 3) << 40 | (i * 1237u % OPS);
 }
 
-START_TEST(times_find_their_operation_whichever_comes_first)
+START_TEST(times_may_arrive_before_or_after_the_call)
 {
 	scoped(scene_end) struct scene s = {0};
 	const struct rec_process *p;
@@ -75,7 +75,7 @@ START_TEST(times_find_their_operation_whichever_comes_first)
 }
 END_TEST
 
-START_TEST(what_never_comes_is_said)
+START_TEST(missing_times_are_counted)
 {
 	scoped(scene_end) struct scene s = {0};
 
@@ -89,8 +89,8 @@ START_TEST(what_never_comes_is_said)
 }
 END_TEST
 
-/* One that is far behind what its stream has done since gets no times any more. */
-START_TEST(what_waits_is_known)
+/* An operation far behind its stream's latest does not get times any more. */
+START_TEST(pending_operations)
 {
 	scoped(scene_end) struct scene s = {0};
 	uint32_t to[OPS];
@@ -98,7 +98,7 @@ START_TEST(what_waits_is_known)
 	scene_begin(&s);
 	for (uint32_t i = 0; i < OPS; i++)
 		add_op(&s, i);
-	/* However late the first comes, it is waited for, unless nobody asked for any. */
+	/* The first operation is waited for however late its times are, unless none are wanted. */
 	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);
 	s.process->times.none = true;
 	ck_assert_uint_eq(rec_times_first(s.process, 0), REC_NONE);
@@ -111,7 +111,7 @@ START_TEST(what_waits_is_known)
 		add_times(&s, i);
 	ck_assert_uint_eq(rec_times_first(s.process, 0), 2999 - 1024);
 
-	/* The first half is forgotten; the others get their times all the same. */
+	/* The first half is forgotten; the other half still gets times. */
 	for (uint32_t i = 0; i < OPS; i++)
 		to[i] = i < OPS / 2 ? REC_NONE : i - OPS / 2;
 	ck_assert_int_eq(rec_waits_move(&s.process->times.waits, to), 0);
@@ -119,5 +119,5 @@ START_TEST(what_waits_is_known)
 }
 END_TEST
 
-TESTS("times", times_find_their_operation_whichever_comes_first, what_never_comes_is_said,
-      what_waits_is_known)
+TESTS("times", times_may_arrive_before_or_after_the_call, missing_times_are_counted,
+      pending_operations)

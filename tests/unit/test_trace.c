@@ -52,7 +52,7 @@ static void check_trace(struct made *m, const char *path)
 	fmt_trace_close(t);
 }
 
-START_TEST(test_what_is_written_is_read)
+START_TEST(test_round_trip)
 {
 	static const enum fmt_names_mode modes[] = {FMT_NAMES_SHARED, FMT_NAMES_INLINE};
 	char *dir = made_directory();
@@ -70,7 +70,7 @@ START_TEST(test_what_is_written_is_read)
 }
 END_TEST
 
-START_TEST(test_a_cut_file_keeps_what_is_complete)
+START_TEST(test_a_truncated_file_keeps_complete_slices)
 {
 	char *dir = made_directory();
 	struct fmt_trace *t;
@@ -82,7 +82,7 @@ START_TEST(test_a_cut_file_keeps_what_is_complete)
 	made_write(&m, in(dir, "t"), FMT_NAMES_INLINE, 1, SLICES, LAUNCHES, 0);
 	ck_assert_int_eq(stat(in(dir, "t/rank-00000.chunks"), &st), 0);
 	ck_assert_int_eq(truncate(in(dir, "t/rank-00000.chunks"), st.st_size / 2), 0);
-	/* The manifest says that all of it was written. */
+	/* The manifest records that the trace is complete. */
 	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
 	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 0);
 	ck_assert_int_eq(fmt_trace_complete(t, &err), -EBADMSG);
@@ -106,7 +106,7 @@ START_TEST(test_a_cut_file_keeps_what_is_complete)
 }
 END_TEST
 
-/* Bytes that this process has read so far, by any read(2). */
+/* Returns how many bytes this process has read so far, by any read(2). */
 static uint64_t bytes_read(void)
 {
 	FILE *f = fopen("/proc/self/io", "r");
@@ -133,13 +133,13 @@ START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
 	own = fmt_trace_rank(t, 0)->bytes / slices;
 	before = bytes_read();
-	cost = bytes_read() - before; /* of asking */
+	cost = bytes_read() - before; /* cost of bytes_read() itself */
 	for (uint32_t k = slices / 2; k < slices; k += 7) {
 		struct fmt_slice *s;
 
 		before = bytes_read();
 		ck_assert_int_eq(fmt_slice_load(t, 0, k, FMT_WANT_ALL, &s, &err), 0);
-		/* The first load reads the reference too, which is larger. */
+		/* The first load also reads the reference slice, which is larger. */
 		ck_assert_uint_lt(bytes_read() - before - cost, own * (k == slices / 2 ? 5 : 2));
 		fmt_slice_free(s);
 	}
@@ -149,7 +149,7 @@ START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 }
 END_TEST
 
-START_TEST(test_what_is_no_trace_is_refused)
+START_TEST(test_invalid_traces_are_refused)
 {
 	char *dir = made_directory();
 	struct fmt_trace *t;
@@ -162,5 +162,5 @@ START_TEST(test_what_is_no_trace_is_refused)
 }
 END_TEST
 
-TESTS("trace", test_a_slice_reads_itself_and_at_most_one_more, test_what_is_written_is_read,
-      test_a_cut_file_keeps_what_is_complete, test_what_is_no_trace_is_refused)
+TESTS("trace", test_a_slice_reads_itself_and_at_most_one_more, test_round_trip,
+      test_a_truncated_file_keeps_complete_slices, test_invalid_traces_are_refused)

@@ -64,7 +64,7 @@ START_TEST(test_order)
 }
 END_TEST
 
-/* Names with everything that needs care, and one event of each kind. */
+/* Names with all special characters, and one event of each kind. */
 struct sample {
 	struct made made;
 	struct fmt_slice slice;
@@ -202,8 +202,8 @@ START_TEST(test_lengths_are_those_of_the_rows)
 }
 END_TEST
 
-/* What a slice may not refer to: each row breaks one thing. */
-START_TEST(test_strangers_slices)
+/* Invalid references in a slice: each row breaks one. */
+START_TEST(test_invalid_references)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	uint64_t lengths[FMT_TABLES];
@@ -234,4 +234,4 @@ END_TEST
 
 TESTS("tsv", test_fields, test_digits, test_order, test_rows,
       test_headers_have_as_many_columns_as_rows, test_lengths_are_those_of_the_rows,
-      test_strangers_slices)
+      test_invalid_references)

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "tests/unit/test.h"
 
-/* The fewest digits from 15 on that give the number back. */
+/* A rate is printed with the fewest digits, at least 15, that restore the number. */
 static void check_rate(int64_t bytes, int64_t ns)
 {
 	char made[FMT_RATE_TEXT], want[FMT_RATE_TEXT];
@@ -18,7 +18,7 @@ static void check_rate(int64_t bytes, int64_t ns)
 	ck_assert_uint_eq((size_t)n, strlen(want));
 }
 
-START_TEST(test_rates_have_as_few_digits_as_tell_them)
+START_TEST(test_rates_have_the_fewest_digits_that_restore_them)
 {
 	static const int64_t edges[] = {0,
 					1,
@@ -44,4 +44,4 @@ START_TEST(test_rates_have_as_few_digits_as_tell_them)
 }
 END_TEST
 
-TESTS("value", test_rates_have_as_few_digits_as_tell_them)
+TESTS("value", test_rates_have_the_fewest_digits_that_restore_them)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Traces whose checksums are right and whose contents do not fit together: verify finds all that a
- * renderer would stumble over. */
+/* Traces with correct checksums whose contents are inconsistent: verify reports whatever a renderer
+ * would fail on. */
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/store/trace_impl.h"
 #include "formats/trace/store/verify.h"
@@ -20,18 +20,18 @@
 /* Changes the fields of a chunk of the rank's file. Returns 0, SKIP or TWICE. */
 typedef int tamper(struct fmt_chunk *c);
 
-static int keep(struct fmt_chunk *c)
+static int keep_chunk(struct fmt_chunk *c)
 {
 	(void)c;
 	return 0;
 }
 
-static int lose_a_slice(struct fmt_chunk *c)
+static int drop_a_slice(struct fmt_chunk *c)
 {
 	return c->type == FMT_CHUNK_SLICE && c->slice == 1 ? SKIP : 0;
 }
 
-static int lose_the_last_slice(struct fmt_chunk *c)
+static int drop_the_last_slice(struct fmt_chunk *c)
 {
 	return c->type == FMT_CHUNK_SLICE && c->slice == SLICES - 1 ? SKIP : 0;
 }
@@ -63,7 +63,7 @@ static int promise_digests(struct fmt_chunk *c)
 	return 0;
 }
 
-/* Writes the file of the only rank of `from` anew into the directory `to`. */
+/* Writes the file of the only rank of `from` again, changed, into the directory `to`. */
 static void rewrite(const char *from, const char *to, tamper *change, struct fmt_manifest *manifest)
 {
 	struct fmt_output out = {.fd = -1};
@@ -97,7 +97,7 @@ static void rewrite(const char *from, const char *to, tamper *change, struct fmt
 	fmt_trace_close(t);
 }
 
-/* Collects what is said, a line for each problem. */
+/* Collects problems as text, one line each. */
 static int match(void *context, const struct fmt_problem *p)
 {
 	char *said = context;
@@ -109,18 +109,18 @@ static int match(void *context, const struct fmt_problem *p)
 
 static const struct {
 	tamper *change;
-	const char *says; /* NULL: nothing */
+	const char *says; /* NULL: no problem */
 } rows[] = {
-	{keep, NULL},
-	{lose_a_slice, "slice 1 is missing"},
-	{lose_the_last_slice, NULL}, /* an index that knows of no more: a shorter run */
+	{keep_chunk, NULL},
+	{drop_a_slice, "slice 1 is missing"},
+	{drop_the_last_slice, NULL}, /* a consistent index without the last slice: a shorter run */
 	{repeat_a_slice, "another chunk of slice 2"},
 	{renumber_events, "does not follow the slice before it"},
 	{miscount, "invalid slice"},
 	{promise_digests, "the digests of slice 2 were lost"},
 };
 
-START_TEST(test_slices_that_do_not_fit_together)
+START_TEST(test_inconsistent_slices)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct fmt_manifest manifest = {0};
@@ -150,8 +150,9 @@ START_TEST(test_slices_that_do_not_fit_together)
 }
 END_TEST
 
-/* A trace with an image and a buffer. `more` is added to the buffer's length in its list,
- * `more_of_image` to the image's in the fact, and the list's name is changed by `other_name`. */
+/* Checks a trace with a code image and a buffer. `more` is added to the buffer's length in its
+ * list, `more_of_image` to the image's length in the fact, and `other_name` changes the list's
+ * name. */
 static void check_contents(int more, int more_of_image, int other_name, const char *says)
 {
 	static const char image[] = ".version 8.0", buffer[] = "what a buffer held";
@@ -178,7 +179,7 @@ static void check_contents(int more, int more_of_image, int other_name, const ch
 	ck_assert_int_eq(fmt_blobs_put(out, name, image, sizeof(image), &err), 0);
 	fmt_blob_name(buffer, sizeof(buffer), name);
 	ck_assert_int_eq(fmt_blobs_put(out, name, buffer, sizeof(buffer), &err), 0);
-	name[1] ^= (uint64_t)other_name; /* the index goes by the other half */
+	name[1] ^= (uint64_t)other_name; /* the index is sorted by the other half */
 	memcpy(d.digest, name, sizeof(name));
 	ck_assert_int_eq(fmt_blobs_contents(out, 0, &d, 1, &err), 0);
 	ck_assert_int_eq(fmt_writer_close(w, &err), 0);
@@ -189,7 +190,7 @@ static void check_contents(int more, int more_of_image, int other_name, const ch
 	made_remove(dir);
 }
 
-START_TEST(test_contents_that_are_not_as_long_as_they_say)
+START_TEST(test_contents_of_wrong_length)
 {
 	check_contents(0, 0, 0, NULL);
 	check_contents(3, 0, 0, "the length of a content differs from its list");
@@ -198,5 +199,4 @@ START_TEST(test_contents_that_are_not_as_long_as_they_say)
 }
 END_TEST
 
-TESTS("verify", test_slices_that_do_not_fit_together,
-      test_contents_that_are_not_as_long_as_they_say)
+TESTS("verify", test_inconsistent_slices, test_contents_of_wrong_length)

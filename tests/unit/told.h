@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs as the driver would have told them, and times of their nodes, in rings made by hand. */
+/* Graphs as the driver reports them, and times of their nodes, in hand-written rings. */
 #pragma once
 
 #include "capture/recorder/graphs/graphs.h"
@@ -23,8 +23,8 @@ struct kernel {
 	uint64_t params, extra, kern, ctx;
 };
 
-/* A node of the next call's graph; waits for those whose bit is set. A kernel is told by its grid.
- */
+/* A node of the next call's graph. Bit i of `after`: the node waits for node i. A kernel node is
+ * identified by its grid. */
 struct told {
 	uint8_t kind;
 	uint32_t op, place, after, grid;
@@ -71,7 +71,7 @@ static inline void instantiate(struct recording *m, const struct told *nodes, ui
 	ring_call(&m->ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
 }
 
-/* Times of a launch, two microseconds each, one after the other. */
+/* Puts the node times of a launch: two microseconds each, one after the other. */
 static inline void ring_node_times(struct made_ring *m, uint64_t id, uint32_t n, int64_t from_ns)
 {
 	_Alignas(8) uint8_t room[sizeof(struct cap_nodes_record) + 512] = {0};

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A small training run that is made up: each iteration of each rank launches layers of kernels and
- * an all-reduce behind each, copies the loss, and waits. The ranks meet in the collectives, and the
- * last rank is slower than the others, so the others wait. For tests of reports and exporters. */
+/* A small synthetic training run: each iteration of each rank launches layers of kernels with an
+ * all-reduce after each layer, copies the loss, and waits. The last rank is slower, so the other
+ * ranks wait in the collectives. For tests of reports and exporters. */
 #pragma once
 
 #include "tests/unit/made.h"
 
-enum { TRAINING_KERNELS = 4 }; /* a layer */
+enum { TRAINING_KERNELS = 4 }; /* per layer */
 
 struct training {
-	struct made made; /* names, random numbers */
+	struct made made; /* names and random numbers */
 	uint32_t ranks, iterations, layers;
-	bool overlaps;	 /* collectives do not wait for each other */
+	bool overlaps;	 /* collectives may overlap each other */
 	bool runs_ahead; /* the host does not wait for the loss: iterations overlap */
-	int64_t late_ns; /* of each kernel of the last rank */
-	uint32_t polls;	 /* so many calls more in each iteration */
-	int64_t address; /* an argument of one more, called as a size is; 0: no such call */
+	int64_t late_ns; /* added to each kernel of the last rank */
+	uint32_t polls;	 /* additional calls in each iteration */
+	int64_t address; /* address argument of one more call, named like a size; 0: no such call */
 	uint32_t total, poll, launch, sync, copy_call, kernels[TRAINING_KERNELS], collective, copy,
-		step, mark, root;	/* the latter: rank 0's collective, if another one */
-	struct fmt_slice **slices;	/* by rank; of the iteration in the making */
+		step, mark, root;	/* root: another template for rank 0's collective, or 0 */
+	struct fmt_slice **slices;	/* by rank; of the current iteration */
 	int64_t *host, *compute, *comm; /* by rank: when each is free */
 	int64_t *sequence;
 	uint64_t *correlation;
 };
 
-/* What a hostile recorder may write: specials of JSON and XML, control characters, bad UTF-8. */
+/* Hostile input: special characters of JSON and XML, control characters, invalid UTF-8. */
 #define TRAINING_HOSTILE "void k<\"a\\b\">(&amp;\x01\x1b[31m\xff\xc3) ]]>\n\t\xe2\x82\xac"
 
 static inline void training_names(struct training *t)
@@ -133,7 +133,7 @@ static inline void training_done(struct training *t)
 	free(t->correlation);
 }
 
-/* A call, and the operation that it launches. */
+/* Adds a call and the operation that it launches. Returns the operation. */
 static inline struct fmt_event *training_launch(struct training *t, uint32_t rank, uint32_t call,
 						uint32_t template, uint32_t track)
 {
@@ -245,7 +245,7 @@ static inline void training_iteration(struct training *t, uint32_t k)
 		training_end(t, r);
 }
 
-/* Writes the run at `path`, its iterations numbered from 4. */
+/* Writes the run to `path`; iterations are numbered from 4. */
 static inline void training_write(struct training *t, const char *path)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
