@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Programs that end or go on in every way that a recording must survive: `cases NAME`. Linked with
- * the driver of driver.c. A case exits with 0 when what it saw itself was right. */
+/* Programs that end or continue in every way that a recording must survive: `cases NAME`. Linked
+ * with the driver of driver.c. The exit status is 0 if the case's own checks passed. */
 #include "tests/capture/cases.h"
 #include <gputrace.h>
 
@@ -50,7 +50,7 @@ int wait_child(int pid)
 	return status;
 }
 
-/* The child goes on with the parent's CUDA, as a DataLoader worker that should not. */
+/* The child uses its parent's CUDA context, which is an error of DataLoader workers. */
 static int fork_used(void)
 {
 	pid_t pid;
@@ -66,7 +66,7 @@ static int fork_used(void)
 	return cuCtxSynchronize();
 }
 
-/* The parent has only looked; the child is the one that computes. */
+/* The parent has only queried the driver; the child does the work. */
 static int fork_fresh(void)
 {
 	pid_t pid = fork();
@@ -121,7 +121,7 @@ static int crashes(void)
 	return 0;
 }
 
-/* Calls from a destructor that runs after the capture library's own. */
+/* Calls from a destructor that runs after the capture library's own destructor. */
 static int late_calls;
 
 __attribute__((destructor)) static void at_end(void)
@@ -176,7 +176,7 @@ static int parameters(void)
 	return cuLaunchKernel((void *)0x3000, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
 }
 
-/* CUlaunchConfig leads to attributes: none, one, and more than are there to be copied. */
+/* CUlaunchConfig points to attributes: none, one, and more than the library copies. */
 static int launch_config(void)
 {
 	struct {
@@ -200,8 +200,8 @@ static int launch_config(void)
 	return cuLaunchKernelEx(&config, (void *)0x2000, NULL, NULL);
 }
 
-/* Results of one number: by the first argument or another, of 4 bytes or 8; of a call that failed,
- * and of one that had nowhere to put it. */
+/* Results of 4 or 8 bytes, in the first argument or another; of a failed call; and with a NULL
+ * pointer. */
 static int outputs(void)
 {
 	struct {
@@ -218,7 +218,7 @@ static int outputs(void)
 	return cuStreamGetCtx((void *)0x66, NULL);
 }
 
-/* What NVTX hands to an injected library, as far as it asks for names to be kept. */
+/* The part of NVTX's injection interface that registers strings. */
 static const char *(*register_string)(const char *domain, const char *text);
 
 static int nvtx_functions(int module, void ****ret, unsigned *ret_n)
@@ -246,8 +246,8 @@ static const void *nvtx_exports(uint32_t id)
 static void *opened;
 static int stop;
 
-/* Asks for what the library keeps locks for. */
-static void *asks(void *unused)
+/* Makes calls for which the library takes its locks. */
+static void *make_calls(void *unused)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		dlsym(opened, "cuNewThing");
@@ -262,19 +262,19 @@ static int passes(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Holds the loader's lock nearly all the time. */
-static void *walks(void *unused)
+static void *hold_loader_lock(void *unused)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		dl_iterate_phdr(passes, NULL);
 	return unused;
 }
 
-/* Forks while other threads are in the library and in the loader; the children can go on asking,
- * and end. */
+/* Forks while other threads are inside the library and the loader; the children can still make
+ * calls and exit. */
 static int fork_busy(void)
 {
 	int (*inject)(const void *(*)(uint32_t));
-	void *(*const busy[])(void *) = {asks, asks, walks};
+	void *(*const busy[])(void *) = {make_calls, make_calls, hold_loader_lock};
 	pthread_t t[3];
 	int wrong = 0;
 
@@ -288,7 +288,7 @@ static int fork_busy(void)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			alarm(60); /* of one that hangs */
+			alarm(60); /* ends a child that deadlocks */
 			_exit(!dlsym(opened, "cuNewThing") || !register_string(NULL, "b"));
 		}
 		wrong = wait_child(pid);
@@ -304,7 +304,7 @@ struct two {
 	double x, y;
 };
 
-/* A call that no description knows arrives as it was made, and so does its answer. */
+/* A call without description passes its arguments and its result unchanged. */
 static int unknown(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *again;
@@ -324,7 +324,7 @@ static int unknown(void)
 	return again != (void *)thing;
 }
 
-/* cuGetProcAddress: name, version and the per-thread flag, and the function itself. */
+/* cuGetProcAddress: name, version, the per-thread flag, and the returned function. */
 static int procs(void)
 {
 	int (*get)(const char *, void **, int, uint64_t, int *);
@@ -343,7 +343,7 @@ static int procs(void)
 	CHECK(thread_copy != (void *)copy && copy(1, 2, 3, NULL) == 0);
 	CHECK(((int (*)(uint64_t, uint64_t, uint64_t, void *))thread_copy)(4, 5, 6, NULL) == 0);
 	CHECK(get("cuMemcpyDtoDAsync", &none, 3000, 2, NULL) == 0 && !none);
-	/* No function that the driver exports: of one with a single form it is known which. */
+	/* A function that the driver does not export, and one with a single form. */
 	CHECK(get("cuFuncGetParamInfo", &none, 13000, 0, NULL) == 0 && !none);
 	CHECK(get("cuModuleUnload", (void **)&unload, 13000, 0, NULL) == 0);
 	CHECK(unload(NULL) == 0);
@@ -351,7 +351,7 @@ static int procs(void)
 	return 0;
 }
 
-/* A stream is captured, as a driver can that is newer than we are. */
+/* A stream is captured by a function that a newer driver might have. */
 static int captures(void)
 {
 	int (*begin)(void *);
@@ -362,7 +362,7 @@ static int captures(void)
 	return cuCtxSynchronize();
 }
 
-/* The driver is closed and opened again; its functions stay. */
+/* The driver is closed and opened again; its functions remain callable. */
 static int closes(void)
 {
 	for (int i = 0; i < 10; i++) {
@@ -377,7 +377,7 @@ static int closes(void)
 	return cuCtxSynchronize();
 }
 
-/* RTLD_NEXT is looked for behind the caller, not behind the capture library. */
+/* RTLD_NEXT searches after the caller's library, not after the capture library. */
 static int next(void)
 {
 	CHECK(dlsym(RTLD_NEXT, "cuInit"));
@@ -394,7 +394,7 @@ static void on_signal(int number)
 		raise(number);
 }
 
-/* A signal handler makes calls within calls. Says how many there were. */
+/* A signal handler makes calls during calls. Prints the number of calls. */
 static int signals(void)
 {
 	CHECK(some_calls() == 0 && signal(SIGUSR1, on_signal) != SIG_ERR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The calls of driver.c, and what its programs check with: a case ends with 1 at what does not
- * hold. */
+/* The calls of driver.c, and the checks of the programs that use it: a case ends with status 1 if a
+ * check fails. */
 #pragma once
 
 #include <stdint.h>
@@ -29,7 +29,8 @@ int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t fl
 		}                                                                                  \
 	} while (0)
 
-/* cases.c: three calls, 0 when they succeed; the status of a child, when it has ended. */
+/* cases.c: makes three calls, returns 0 if they succeed; waits for a child and returns its
+ * status. */
 int some_calls(void);
 int wait_child(int pid);
 

@@ -37,7 +37,7 @@ int exec_listed(void)
 	return execle("/proc/self/exe", "cases", "calls", NULL, environ);
 }
 
-/* What a shell does: the child that vfork makes is not the process. */
+/* As a shell does: the child of vfork() is not a process of its own yet. */
 int spawn(void)
 {
 	CHECK(some_calls() == 0);
@@ -45,7 +45,7 @@ int spawn(void)
 	return cuCtxSynchronize();
 }
 
-/* Programs that are started without what is preloaded, in the same session. */
+/* Starts programs without the preloaded library in the same session. */
 int stripped(void)
 {
 	char self[] = "cases", name[] = "calls", *argv[] = {self, name, NULL};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* collectives processes|threads|group RANKS LAUNCHES [DEPTH]: a graph, within so many others, with
- * computation and communication, launched many times, by a rank that is late at a time; with
- * communication beside it, and another graph of the same form put in its place. A process or a
- * thread for each rank, or one thread for all. Prints what came of it.
- */
+/* collectives processes|threads|group RANKS LAUNCHES [DEPTH]: launches a graph with computation and
+ * communication many times, nested DEPTH times in other graphs. In each launch another rank is
+ * late. Some launches run beside other communication, and the graph is replaced by one of
+ * the same form. One process or one thread for each rank, or one thread for all ranks. Prints
+ * results that do not depend on time. */
 #include "tests/emugpu/check_driver.h"
 #include <gpuemu.h>
 
@@ -40,7 +40,7 @@ struct rank {
 	CUgraphExec exec;
 };
 
-static void run(struct gpuemu_launch *launch, void *const *args)
+static void run_kernel(struct gpuemu_launch *launch, void *const *args)
 {
 	float *x = *(float **)args[0];
 
@@ -53,7 +53,7 @@ static void cost(const struct gpuemu_launch *launch, void *const *args, struct g
 	ret->ns = *(uint32_t *)args[1];
 }
 
-static const struct gpuemu_kernel kernel = {.name = "work", .run = run, .cost = cost};
+static const struct gpuemu_kernel kernel = {.name = "work", .run = run_kernel, .cost = cost};
 
 static void open_gpu(struct rank *r)
 {
@@ -84,7 +84,7 @@ static void compute(struct rank *r, float *at, uint32_t ns)
 	OK(cuLaunchKernel(r->work, 1, 1, 1, 32, 1, 1, 0, r->a, args, NULL));
 }
 
-/* ---- communication, of all ranks of the process at once */
+/* ---- communication of all ranks of the process */
 
 static void all_reduce(struct rank *ranks, int n, size_t count)
 {
@@ -156,7 +156,7 @@ static void capture(struct rank *ranks, int n, size_t count)
 
 static int depth;
 
-/* The graph as a child of another one, as often as that is asked for. */
+/* Wraps the graph as a child of another graph, DEPTH times. */
 static void wrap(struct rank *r)
 {
 	for (int i = 0; i < depth; i++) {
@@ -209,7 +209,7 @@ static void launch(struct rank *ranks, int n, int step)
 	}
 }
 
-static void tell(struct rank *r)
+static void print_results(struct rank *r)
 {
 	float x[3 * COUNT];
 	double sum = 0;
@@ -235,7 +235,7 @@ static void run_all(struct rank *ranks, int n, int launches)
 	for (int i = launches / 2; i < launches; i++)
 		launch(ranks, n, i);
 	for (int i = 0; i < n; i++) {
-		tell(&ranks[i]);
+		print_results(&ranks[i]);
 		OK(cuGraphExecDestroy(ranks[i].exec));
 	}
 	for (int i = 0; i < n; i++) {

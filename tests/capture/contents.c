@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* contents [BYTE]: copies known bytes to a GPU and back, in the ways there are, through the driver.
- * Prints what the digests must be: "want NAME LENGTH DIGEST". With BYTE, that byte of the first
- * buffer is another one.
- *
- * contents load FILE...: loads each code image, from memory and by its name. */
+/* contents [BYTE]: copies known bytes to a GPU and back by every kind of driver copy. Prints the
+ * expected digests: "want NAME LENGTH DIGEST". With BYTE, that byte of the first buffer
+ * differs. contents load FILE...: loads each code image, from memory and by file name. */
 #include "capture/digest/gd128.h"
 #include "tests/emugpu/check_driver.h"
 
@@ -16,7 +14,7 @@
 
 static unsigned char host[BYTES], back[BYTES];
 
-static void want(const char *name, const void *data, size_t bytes)
+static void print_wanted(const char *name, const void *data, size_t bytes)
 {
 	struct gd128 d = gd128_of(data, bytes);
 
@@ -30,18 +28,18 @@ static void copies(CUstream stream)
 	OK(cuMemAlloc(&a, BYTES));
 	OK(cuMemAlloc(&b, BYTES));
 	OK(cuMemcpyHtoD(a, host, BYTES));
-	want("whole", host, BYTES);
+	print_wanted("whole", host, BYTES);
 	OK(cuMemcpyDtoDAsync(b + 16, a + 1000, 100000, stream));
 	OK(cuMemcpyDtoHAsync(back, b + 16, 100000, stream));
 	OK(cuStreamSynchronize(stream));
-	want("part", host + 1000, 100000);
+	print_wanted("part", host + 1000, 100000);
 	if (memcmp(back, host + 1000, 100000) != 0)
 		exit(2);
 	OK(cuMemFree(a));
 	OK(cuMemFree(b));
 }
 
-/* Lines of 100 bytes: each is a buffer, and what lies between them is none. */
+/* Lines of 100 bytes: each line is a buffer; the padding between them is not digested. */
 static void lines(void)
 {
 	CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -54,11 +52,11 @@ static void lines(void)
 	OK(cuMemAllocPitch(&copy.dstDevice, &copy.dstPitch, 100, LINES, 4));
 	OK(cuMemcpy2D(&copy));
 	for (int i = 0; i < LINES; i++)
-		want("line", host + i * 1000, 100);
+		print_wanted("line", host + i * 1000, 100);
 	OK(cuMemFree(copy.dstDevice));
 }
 
-/* Few bytes of pageable memory are digested on the host. */
+/* A few bytes of pageable memory are digested on the host. */
 static void small(void)
 {
 	CUdeviceptr managed;
@@ -66,17 +64,17 @@ static void small(void)
 
 	OK(cuMemAllocManaged(&managed, 5000, CU_MEM_ATTACH_GLOBAL));
 	OK(cuMemcpyHtoD(managed, host, 5000));
-	want("managed", host, 5000);
+	print_wanted("managed", host, 5000);
 	OK(cuMemcpyDtoH(back, managed, 77));
-	want("few", host, 77);
+	print_wanted("few", host, 77);
 	OK(cuMemHostAlloc(&pinned, 300, 0));
 	OK(cuMemcpyDtoH(pinned, managed, 300));
-	want("pinned", host, 300);
+	print_wanted("pinned", host, 300);
 	OK(cuMemFreeHost(pinned));
 	OK(cuMemFree(managed));
 }
 
-/* Nothing is behind the image, as in a program that has it in its own memory. */
+/* The byte after the image is unmapped; a program may keep its image so. */
 static void load(const char *path)
 {
 	static char image[1 << 20];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* devices all|ranks|null|alone GPUS STEPS: one thread drives several GPUs, as nccl-tests do with
- * -g. Each step fills a buffer on every GPU, and is a group of all-reduces and a group of
+ * -g. Each step fills a buffer on every GPU and calls a group of all-reduces and a group of
  * all-gathers.
  *
- *     all    ncclCommInitAll(); while a group is called, the last GPU stays current
+ *     all    ncclCommInitAll(); the last GPU stays current during a group
  *     ranks  a group of ncclCommInitRank(); each GPU is made current for its calls
- *     null   as all, on default streams
+ *     null   like all, on default streams
  *     alone  without NCCL: the first GPU computes, the others fill buffers
  */
 #include "tests/emugpu/check_driver.h"

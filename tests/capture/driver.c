@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A driver for the tests of the capture library: a handful of calls that remember what they were
- * given, one that no description knows, and cuGetProcAddress. */
+/* A driver for tests of the capture library: a few calls that record their arguments, a call
+ * without description, and cuGetProcAddress. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ API int cuModuleUnload(void *module)
 	return count();
 }
 
-/* Function 0x2000 takes an int at 0 and a pointer at 8; 0x3000 takes nothing. */
+/* Function 0x2000 has an int at offset 0 and a pointer at offset 8; 0x3000 has no parameters. */
 API int cuFuncGetParamInfo(uint64_t function, size_t i, size_t *offset, size_t *bytes)
 {
 	if (function != 0x2000 || i > 1)
@@ -101,7 +101,7 @@ API int cuLaunchKernelEx(const void *config, void *f, void **params, void **extr
 	return count();
 }
 
-/* Both run the function at once: the first on this thread, the second on another. */
+/* Both run the function at once: the first on this thread, the second on another thread. */
 API int cuLaunchHostFunc(void *stream, void (*f)(void *), void *data)
 {
 	count();
@@ -132,7 +132,7 @@ API int cuStreamAddCallback(void *stream, void (*f)(void *), void *data, unsigne
 	return pthread_join(thread, NULL);
 }
 
-/* Nobody described these. */
+/* A call without description. */
 API long cuNewThing(int a, double b, long c, float d, void *e, long f, long g, long h, double i,
 		    long j, long k)
 {
@@ -140,7 +140,7 @@ API long cuNewThing(int a, double b, long c, float d, void *e, long f, long g, l
 	return (long)(a + b + c + d + (long)e + f + g * 2 + h * 3 + i + j * 4 + k * 5);
 }
 
-/* Nobody described this way to begin a capture. */
+/* A function without description that begins a capture. */
 API int cuStreamBeginNewCapture(void *stream)
 {
 	return count();
@@ -159,7 +159,8 @@ API struct two cuNewPair(double x, double y)
 API int cuGetProcAddress_v2(const char *symbol, void **ret, int version, uint64_t flags,
 			    int *status);
 
-/* As cuModuleUnload and cuMemFree_v2, but not what the driver exports under those names. */
+/* Same as cuModuleUnload and cuMemFree_v2, but different from the functions exported under these
+ * names. */
 static int unload(void *module)
 {
 	return count();
@@ -170,7 +171,7 @@ static int free_memory(uint64_t at)
 	return count();
 }
 
-/* By name and whether the per-thread form was asked for. */
+/* Functions by name, and whether the per-thread form was requested. */
 static const struct {
 	const char *symbol;
 	int per_thread, since;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ends N: N operations on a stream of an emulated GPU, an exec that fails, as many operations
- * again, and the end, without waiting for any of them.
- * ends N contexts: N operations in each of 70 contexts, one after the other, that are destroyed
- * without waiting; and as many in the primary one, that is reset, and another N.
- * ends N late SECONDS: N operations, and as many behind a host function that takes so long in real
+/* ends N: N operations on a stream of an emulated GPU, an exec that fails, N more operations, and
+ * exit without waiting for any.
+ * ends N contexts: N operations in each of 70 contexts that are destroyed without waiting; N in the
+ * primary context, which is then reset; and N more.
+ * ends N late SECONDS: N operations, and N more behind a host function that takes SECONDS of real
  * time. */
 #include "tests/emugpu/check_driver.h"
 
@@ -17,8 +17,8 @@ static void operations(CUdeviceptr at, CUstream stream, int n)
 		OK(cuMemsetD8Async(at, (unsigned char)i, 4096, stream));
 }
 
-/* In the context that is current; a copy among them. */
-static void some(int n)
+/* Launches operations in the current context, a copy among them. */
+static void launch_operations(int n)
 {
 	static char from[100000];
 	CUdeviceptr at;
@@ -34,18 +34,18 @@ static int contexts(int n)
 
 	for (int i = 0; i < 70; i++) {
 		OK(cuCtxCreate(&context, NULL, 0, 0));
-		some(n);
+		launch_operations(n);
 		OK(cuCtxDestroy(context));
 	}
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
 	OK(cuCtxSetCurrent(context));
-	some(n);
+	launch_operations(n);
 	OK(cuDevicePrimaryCtxReset(0));
-	some(n);
+	launch_operations(n);
 	return 0;
 }
 
-static void CUDA_CB take(void *seconds)
+static void CUDA_CB sleep_in_host_function(void *seconds)
 {
 	sleep((unsigned)atoi(seconds));
 }
@@ -53,7 +53,7 @@ static void CUDA_CB take(void *seconds)
 static int late(int n, char *seconds, CUdeviceptr at, CUstream stream)
 {
 	operations(at, stream, n);
-	OK(cuLaunchHostFunc(stream, take, seconds));
+	OK(cuLaunchHostFunc(stream, sleep_in_host_function, seconds));
 	operations(at, stream, n);
 	return 0;
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a program that calls every public function of the emulated libraries: entries.py OUT.c EXPORTS.map... CALLS.api...
 
-Each function is called one to three times, found by dlsym() as programs do, with arguments that ask for nothing: zero, the
-empty string, and zeroed memory where the description says that the call reads or writes there. What it answers is not looked
-at. A function that the emulated library does not export is left out; so are those of LEFT_OUT.
+Each function is found by dlsym(), as programs do, and called one to three times with harmless arguments: zero, the empty
+string, and zeroed memory where the description says that the call reads or writes memory. Results are ignored. Functions
+that the emulated library does not export are left out, and so are those of LEFT_OUT.
 """
 import pathlib
 import re
@@ -17,7 +17,7 @@ LEFT_OUT = {
     'cuInit': 'is called first, by hand',
 }
 
-# Calls that have to come in an order; the others are called by name.
+# Calls that need an order; the others are made in alphabetical order.
 FIRST = ['ncclGroupStart', 'ncclGroupEnd', 'pncclGroupStart', 'pncclGroupEnd']
 
 TOP = '''/* Made by tests/capture/entries.py. */

@@ -4,8 +4,8 @@
 
     every.py LINES.py LIBRARY.c PROGRAM.c CALLS.api...
 
-Each call of the library counts itself and returns 0. The program makes call number i (i % 3 + 1) times, all arguments
-zero, and prints what the library counted. LINES.py is formats/api/lines.py.
+Each function of the library counts its calls and returns 0. The program makes call number i (i % 3 + 1) times with all
+arguments zero and prints the library's counts. LINES.py is formats/api/lines.py.
 """
 import importlib.util
 import sys

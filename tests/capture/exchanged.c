@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* exchanged [nonblocking]: broadcasts between two GPUs, one behind the other, that write where the
- * one before wrote, or what it read; by communicators that do not block. Prints what the digests
- * must be, in no order of threads: "want LENGTH DIGEST".
- */
+/* exchanged [nonblocking]: broadcasts between two GPUs, one after another, each of which overwrites
+ * a buffer that the one before wrote or read. "nonblocking": with non-blocking communicators.
+ * Prints the expected digests, in any order of threads: "want LENGTH DIGEST". */
 #include "capture/digest/gd128.h"
 #include "tests/emugpu/check_driver.h"
 
@@ -26,41 +25,41 @@ struct rank {
 	CUstream stream;
 	char *wanted;
 	size_t wanted_bytes;
-	FILE *wants; /* into wanted */
+	FILE *wants; /* writes to `wanted` */
 };
 
-static void want(const struct rank *r, const unsigned char *data)
+static void print_wanted(const struct rank *r, const unsigned char *data)
 {
 	struct gd128 d = gd128_of(data, BYTES);
 
 	fprintf(r->wants, "want %d %016" PRIx64 "%016" PRIx64 "\n", BYTES, d.lo, d.hi);
 }
 
-/* Memory of a device that holds these bytes. */
-static CUdeviceptr put(const struct rank *r, const unsigned char *data)
+/* Allocates device memory that contains these bytes. */
+static CUdeviceptr copy_to_device(const struct rank *r, const unsigned char *data)
 {
 	CUdeviceptr at;
 
 	OK(cuMemAlloc(&at, BYTES));
 	OK(cuMemcpyHtoD(at, data, BYTES));
-	want(r, data);
+	print_wanted(r, data);
 	return at;
 }
 
-/* GPU 0 has `data` at `from`, both then at `to`. */
+/* GPU 0 has `data` at `from`; afterwards both GPUs have it at `to`. */
 static void broadcast(const struct rank *r, CUdeviceptr from, CUdeviceptr to,
 		      const unsigned char *data)
 {
 	NCCL(ncclBroadcast((void *)from, (void *)to, BYTES, ncclChar, 0, r->comm,
 			   (cudaStream_t)r->stream));
 	if (r->rank == 0)
-		want(r, data);
-	want(r, data);
+		print_wanted(r, data);
+	print_wanted(r, data);
 }
 
 static void exchange(const struct rank *r)
 {
-	CUdeviceptr a = put(r, contents[0]), b = put(r, contents[1]), to;
+	CUdeviceptr a = copy_to_device(r, contents[0]), b = copy_to_device(r, contents[1]), to;
 
 	OK(cuMemAlloc(&to, BYTES));
 	broadcast(r, a, to, contents[0]);
@@ -68,7 +67,7 @@ static void exchange(const struct rank *r)
 	broadcast(r, a, b, contents[0]);
 	OK(cuStreamSynchronize(r->stream));
 	OK(cuMemcpyHtoD(b, contents[1], BYTES));
-	want(r, contents[1]);
+	print_wanted(r, contents[1]);
 
 	NCCL(ncclGroupStart());
 	broadcast(r, a, to, contents[0]);
@@ -93,7 +92,7 @@ static void join(struct rank *r)
 	NCCL(said);
 }
 
-static void *run(void *rank)
+static void *run_rank(void *rank)
 {
 	struct rank *r = rank;
 	CUcontext context;
@@ -123,8 +122,8 @@ int main(int n_args, char **args)
 	NCCL(ncclGetUniqueId(&ranks[0].id));
 	ranks[1].id = ranks[0].id;
 	ranks[0].blocking = ranks[1].blocking = n_args < 2 || strcmp(args[1], "nonblocking") != 0;
-	TRUE(pthread_create(&other, NULL, run, &ranks[1]) == 0);
-	run(&ranks[0]);
+	TRUE(pthread_create(&other, NULL, run_rank, &ranks[1]) == 0);
+	run_rank(&ranks[0]);
 	pthread_join(other, NULL);
 	for (int i = 0; i < 2; i++) {
 		fputs(ranks[i].wanted, stdout);

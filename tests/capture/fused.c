@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Preloaded behind the capture library and before NCCL: makes one kernel of all that a group does
- * on a communicator, as NCCL does, and runs none of it. */
+/* Preloaded after the capture library and before NCCL: launches one kernel for all calls of a group
+ * on a communicator, as NCCL does, and executes none of them. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nccl.h>

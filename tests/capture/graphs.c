@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* graphs: captures one stream, in the mode that forbids most, while another one copies; both are
- * recorded. What the recorder does meanwhile must not spoil the capture, nor become a part of it.
- */
+/* graphs: captures one stream in the strictest mode while another stream copies; both are
+ * recorded. The recorder's own work during the capture must neither invalidate the capture nor
+ * be captured. */
 #include "tests/emugpu/check_driver.h"
 
 #include <time.h>
@@ -10,8 +10,8 @@
 #define COPIES 200
 #define BYTES 4096
 
-/* Long enough for the library's thread to look for the times of what was launched. */
-static void look_away(void)
+/* Long enough for the library's thread to query the times of earlier launches. */
+static void wait_for_library_thread(void)
 {
 	struct timespec nap = {.tv_nsec = 5000000};
 
@@ -40,7 +40,7 @@ int main(void)
 		OK(cuMemsetD8Async(at, (unsigned char)i, BYTES, captured));
 		OK(cuMemcpyHtoDAsync(at + BYTES, host, BYTES, other));
 	}
-	look_away();
+	wait_for_library_thread();
 	OK(cuStreamEndCapture(captured, &graph));
 	OK(cuGraphGetNodes(graph, NULL, &nodes));
 	TRUE(nodes == COPIES);

@@ -3,8 +3,8 @@
 /* groups: one thread drives four GPUs, and each step is one group of NCCL calls of all of them.
  *
  *     equal    sends to all ranks and receives from all, as PyTorch's all_to_all does
- *     uneven   the same without what is empty, in a range nccl:all_to_all
- *     ring     a send to the next rank, a receive of three times as much from the last one
+ *     uneven   the same without empty messages, in a range nccl:all_to_all
+ *     ring     a send to the next rank, a receive of three times the size from the previous one
  *     gather   sends to rank 0, in a range nccl:gather
  *     split    an all-gather of the communicator's halves
  *     same     three all-reduces of a rank
@@ -52,7 +52,7 @@ static void *split_one(void *gpu)
 	return NULL;
 }
 
-/* In a group this is one call after another, and the emulated NCCL waits in the first. */
+/* Within a group these are consecutive calls, and the emulated NCCL blocks in the first. */
 static void split(void)
 {
 	pthread_t threads[N];
@@ -100,7 +100,7 @@ static void halves(int i)
 			   gpus[i].stream));
 }
 
-static void same(int i)
+static void reduce_three_times(int i)
 {
 	for (int k = 1; k <= 3; k++)
 		NCCL(ncclAllReduce(gpus[i].from, gpus[i].to, (size_t)k * COUNT, ncclFloat, ncclSum,
@@ -112,12 +112,12 @@ static void mixed(int i)
 	NCCL(ncclAllReduce(gpus[i].from, gpus[i].to, COUNT, ncclHalf, ncclSum, gpus[i].comm,
 			   gpus[i].stream));
 	NCCL(ncclAllGather(gpus[i].from, gpus[i].to, COUNT, ncclInt, gpus[i].comm, gpus[i].stream));
-	/* The emulated NCCL runs the calls of a rank in their order. */
+	/* The emulated NCCL executes the calls of a rank in their order. */
 	NCCL(ncclSend(gpus[i].from, COUNT, ncclFloat, (i + 1) % N, gpus[i].comm, gpus[i].stream));
 	NCCL(ncclRecv(gpus[i].to, COUNT, ncclFloat, (i + N - 1) % N, gpus[i].comm, gpus[i].stream));
 }
 
-static void run(void (*calls)(int i), const char *range)
+static void run_groups(void (*calls)(int i), const char *range)
 {
 	if (range)
 		nvtxRangePushA(range);
@@ -144,12 +144,12 @@ int main(void)
 	for (int i = 0; i < N; i++)
 		gpus[i].comm = comms[i];
 	split();
-	run(equal, NULL);
-	run(uneven, "nccl:all_to_all");
-	run(ring, NULL);
-	run(gather, "nccl:gather");
-	run(halves, NULL);
-	run(same, NULL);
-	run(mixed, NULL);
+	run_groups(equal, NULL);
+	run_groups(uneven, "nccl:all_to_all");
+	run_groups(ring, NULL);
+	run_groups(gather, "nccl:gather");
+	run_groups(halves, NULL);
+	run_groups(reduce_three_times, NULL);
+	run_groups(mixed, NULL);
 	return 0;
 }

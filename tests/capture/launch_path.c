@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* launch_path: threads launch under the capture library, and count what it does within a launch:
- * mutexes locked, memory allocated, system calls, and what it asks the driver for. Prints one line
- * of "NAME COUNT" pairs for all launches together. Linked with streams_driver.c, which does none of
- * this. The counting functions below stand before those of the C library in the order of look-up.
+/* launch_path: threads launch under the capture library, and count the library's work within a
+ * launch: mutexes locked, allocations, system calls, and driver calls. Prints one line of "NAME
+ * COUNT" pairs for all launches together. Linked with streams_driver.c, which does none of this.
+ * The counting functions below are found before those of the C library.
  *
- * Each thread first launches more often without counting, and no operation ends meanwhile: what is
- * made for more operations than were ever outstanding at once is not part of the path, nor is
- * memory of the thread's ring that it uses for the first time.
+ * Each thread first makes many launches that are not counted and whose operations do not end. This
+ * excludes the growth of queues to the number of operations in flight, and page faults on the first
+ * use of the thread's ring.
  */
 #include "base/array.h"
 
@@ -30,8 +30,8 @@
 #include <unistd.h>
 
 #define THREADS 8
-#define LAUNCHES 300 /* of a thread on each of its streams */
-#define WARM_UP 2000 /* launches that are not counted, and fill the thread's ring */
+#define LAUNCHES 300 /* of a thread, on each of its streams */
+#define WARM_UP 2000 /* launches that are not counted and fill the thread's ring */
 
 int cuInit(unsigned flags);
 int cuStreamCreate(void **ret, unsigned flags);
@@ -59,7 +59,7 @@ void *__libc_realloc(void *old, size_t bytes);
 
 COUNTS int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	static int (*lock)(pthread_mutex_t * m); /* found before there are threads */
+	static int (*lock)(pthread_mutex_t * m); /* resolved before threads start */
 
 	if (!lock)
 		lock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
@@ -99,8 +99,8 @@ static bool is_wait(int futex_op)
 	return futex_op == FUTEX_WAIT || futex_op == FUTEX_WAIT_BITSET;
 }
 
-/* Counts a system call of a thread that has the filter, and fails it; a futex in a way that the C
- * library goes on from. */
+/* Counts a system call of a thread with the filter, and makes it fail; a futex call fails in a way
+ * that the C library tolerates. */
 static void on_system_call(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
@@ -114,9 +114,9 @@ static void on_system_call(int number, siginfo_t *info, void *context)
 
 #define ALLOWS(call, behind) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, behind, 0)
 
-/* From now on each system call of the thread is a signal. It may still end, and get memory for
- * malloc(), which is counted as such; where reading the clock is a system call, the driver makes it
- * as well. */
+/* From now on each system call of this thread raises a signal. Exit is still allowed, and so are
+ * the calls of malloc(), which is counted separately, and reading the clock, which the driver model
+ * does too. */
 static bool forbid_system_calls(void)
 {
 	const struct sock_filter rules[] = {
@@ -153,7 +153,7 @@ static void launch_all(int launches, void *const *streams, size_t n)
 			launch(streams[k]);
 }
 
-static void add(unsigned *to, unsigned n)
+static void add_count(unsigned *to, unsigned n)
 {
 	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
@@ -166,7 +166,7 @@ static void *work(void *shared)
 
 	cuStreamCreate(&streams[1], 1);
 	launch_all(WARM_UP, streams, ARRAY_SIZE(streams));
-	/* Until the last thread is here, no operation has ended. */
+	/* No operation ends before the last thread arrives. */
 	if (pthread_barrier_wait(&launched) == PTHREAD_BARRIER_SERIAL_THREAD)
 		streams_driver_hold(0);
 	for (size_t k = 0; k < ARRAY_SIZE(streams); k++)
@@ -179,12 +179,12 @@ static void *work(void *shared)
 	counts = true;
 	launch_all(LAUNCHES, streams, ARRAY_SIZE(streams));
 	counts = false;
-	add(&all.contexts, streams_driver_contexts() - contexts);
-	add(&all.events, streams_driver_events() - events);
-	add(&all.launches, own.launches);
-	add(&all.mutexes, own.mutexes);
-	add(&all.allocations, own.allocations);
-	add(&all.system_calls, own.system_calls);
+	add_count(&all.contexts, streams_driver_contexts() - contexts);
+	add_count(&all.events, streams_driver_events() - events);
+	add_count(&all.launches, own.launches);
+	add_count(&all.mutexes, own.mutexes);
+	add_count(&all.allocations, own.allocations);
+	add_count(&all.system_calls, own.system_calls);
 	return NULL;
 }
 

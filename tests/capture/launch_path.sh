@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A launch with its times locks nothing, allocates nothing and makes no system call; of the driver it wants one event,
-# and on a default stream the current context.
+# A timed launch takes no lock, allocates nothing and makes no system call. It records one event,
+# and on a default stream it queries the current context.
 . "$SOURCE/tests/e2e/lib.sh"
 here=$BUILD/tests/capture
 cd "$work"
@@ -9,13 +9,13 @@ cd "$work"
 	die "capture_run: $(cat told)"
 grep -qx "ended with 0" rings || die "$(tail -n 1 rings): $(cat told)"
 counted=$(grep "^launches " rings)
-# value NAME: what was counted under it.
+# value NAME: prints the count of that name.
 value() {
 	sed "s/.*$1 \([0-9]*\).*/\1/" <<<"$counted"
 }
 launches=$(value launches)
 case $counted in *"launches 7200 mutexes 0 allocations 0 "*) ;; *) die "$counted" ;; esac
-# A third of the launches is on the default stream, whose context is the current one.
+# A third of the launches use the default stream, whose context is the current one.
 [ "$(value contexts)" -le $((launches / 3)) ] || die "$counted"
 [ "$(value events)" -le $((launches + 100)) ] || die "$counted"
 case $counted in

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# However a program goes on or ends, its rings hold what it did, and say how it ended.
+# However a program ends or continues, its rings hold its calls and say how it ended.
 . "$SOURCE/tests/e2e/lib.sh"
 here=$BUILD/tests/capture
-# The driver of driver.c, found as any other would be.
+# The driver of driver.c, found by the loader like any other.
 export LD_LIBRARY_PATH="$here" TMPDIR="$work"
 
-# record CASE [OPTION...]: what the case left behind is in $work/rings, what it printed in $work/printed.
+# record CASE [OPTION...]: writes the rings of the case to $work/rings and its output to
+# $work/printed.
 record() {
 	name=$1
 	shift
@@ -13,20 +14,20 @@ record() {
 		"$here/${program:-capture_cases}" "$name" >"$work/rings" 2>"$work/printed" || die "$name: capture_run: $?"
 }
 
-# ended HOW: how the program did, and that nothing was printed into it.
+# ended HOW: checks how the program ended and that the library printed nothing.
 ended() {
 	tail -n 1 "$work/rings" | grep -x "ended $1" >"$work/end" || die "$name: $(cat "$work/rings" "$work/printed")"
 	[ ! -s "$work/printed" ] || die "$name printed: $(cat "$work/printed")"
 	no_line -E "^damage|ENDS BEFORE" "$work/rings"
 }
 
-# count PATTERN N: so many lines.
+# count PATTERN N: checks that N lines match.
 count() {
 	n=$(grep -cE -- "$1" "$work/rings" || true)
 	[ "$n" -eq "$2" ] || die "$name: $n instead of $2 times '$1' in: $(cat "$work/rings")"
 }
 
-# has TEXT: at least once.
+# has TEXT: checks that at least one line contains TEXT.
 has() {
 	grep -qF -- "$1" "$work/rings" || die "$name: no '$1' in: $(cat "$work/rings")"
 }
@@ -37,7 +38,8 @@ count "^call [0-9]+ cu(Init|MemAlloc_v2|MemFree_v2) depth 0 result 0" 3
 has "fact version.driver 12345"
 has "blob 2 arg 0 what 1 of 8 @\\00\\00\\00\\00p\\00\\00"
 
-# A driver that opens another one, and looks up the same names there (WSL), gets that.
+# A driver that opens another driver and resolves the same names there (WSL) gets the other's
+# functions.
 ln -s "$here/libcuda.so.1" "$work/libcuda.so.1.1"
 SHIM_FOLDER=$work GPUCAPTURE_DRIVER=$here/libshim.so record calls; ended "with 0"
 count "^call [0-9]+ cu(Init|MemAlloc_v2|MemFree_v2) depth 0 result 0" 3
@@ -47,24 +49,24 @@ record threads; ended "with 0"
 count "^call [0-9]+ cuCtxSynchronize " 2800
 count "^ring .* thread other state thread-ended lost 0 " 7
 
-# A forked child that goes on with its parent's CUDA is not recorded, but counted.
+# A forked child that uses its parent's CUDA context is not recorded; its calls are counted.
 record fork_used; ended "with 0"
 count "^call [0-9]+ cuCtxSynchronize " 1
 has "forked 3"
-# One whose parent had not begun is a process like any other.
+# A child whose parent has not initialised CUDA is recorded like any other process.
 record fork_fresh; ended "with 0"
 count "^ring " 2
 count "^call " 6
 has "forked 0"
 
-# Whatever its parent's other threads were doing in the library.
+# The same while other threads of the parent are inside the library.
 record fork_busy; ended "with 0"
 
 record exec; ended "with 0"
 count "^ring " 2
 count "^ring .* state execed " 1
 count "^call " 6
-# A program that is given a preload of its own, or none, is recorded all the same.
+# A program that is started with another LD_PRELOAD, or none, is recorded too.
 record stripped; ended "with 0"
 count "^ring " 3
 count "^call " 9
@@ -97,7 +99,7 @@ record next; ended "with 0"
 record nothing; ended "with 0"
 count "^ring " 0
 
-# Arguments: raw calls of what has no description, parameters with their layout, images.
+# Arguments: raw words of calls without description, parameters with their layout, code images.
 record unknown; ended "with 0"
 count "^call [0-9]+ cuNewThing\? depth 0 result 7999 flags 3 1 4 10 20 40 80" 3
 count "^call [0-9]+ cuNewPair\? depth 0 " 6
@@ -108,7 +110,8 @@ count "^call [0-9]+ cuMemcpyDtoDAsync_v2_ptsz .* 4 5 6 0$" 1
 count "^call [0-9]+ cuGetProcAddress_v2 " 8
 count "^call [0-9]+ cuModuleUnload depth 0 result 0" 1
 count "^call [0-9]+ cuMemFree\? depth 0 result 0" 1
-# While a stream may be captured, all is recorded: also if nobody knows the function that began it.
+# Everything is recorded while a stream may be captured, even if an unknown function began the
+# capture.
 record captures -p; ended "with 0"
 count "^call [0-9]+ cuCtxSynchronize " 1
 record params; ended "with 0"
@@ -119,15 +122,15 @@ count "^image 4 arg 1 kind 2 size 13 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
 count "^image 5 arg 1 kind 2 size 13 blob 1 at 0 id 0 $" 1
 count "^blob-[0-9a-f]{32}$" 1
 
-# What a struct leads to is copied as the description of its fields says.
+# The memory that a struct points to is copied as the description of its fields says.
 record config; ended "with 0"
 count "^blob [456] arg 0 what 0 of 56 " 3
 count "^blob [45] arg 2 what 2 of 40 " 2
 count "^blob . arg 0 what 4 " 1
 has 'blob 5 arg 0 what 4 of 72 \04\00\00\00\00\00\00\00\02\00\00\00\01\00\00\00\01\00\00\00'
 
-# Results of one number are copied once the call has returned, where the argument says, as wide as
-# they are; not where the call failed or there is nothing.
+# Scalar results are copied after the call returns, from the described argument and in its width;
+# not if the call failed or the pointer was NULL.
 record outputs; ended "with 0"
 has 'blob 1 arg 0 what 1 of 4 90\00\00'
 has 'blob 2 arg 1 what 1 of 8 U\00\00\00xV4\12'
@@ -135,11 +138,12 @@ has 'blob 3 arg 0 what 1 of 8 "\11\00\00\00p\00\00'
 count "^blob " 3
 count "^call " 5
 
-# A small ring, while the recorder reads: everything arrives, errno is kept all along.
+# A small ring that the recorder reads meanwhile: every record arrives, and errno is always
+# preserved.
 record errno -r 65536; ended "with 0"
 count "^call [0-9]+ cuMemAlloc_v2 " 100001
 count " state exited lost 0 " 1
-# The program's clock says something else than the recorder's.
+# The program's monotonic clock differs from the recorder's.
 if ! unshare --time --monotonic 100000 true 2>/dev/null; then
 	left_out "a clock of the program's own: time namespaces cannot be made"
 else
@@ -148,21 +152,22 @@ else
 	name="another clock"; ended "with 0"
 	count " state exited lost 0 " 1
 fi
-# The recorder is gone: nothing waits, and what was lost is counted.
+# Without a recorder, the program does not wait; lost events are counted.
 record errno -r 65536 -d -n; ended "with 0"
 lost=$(sed -n 's/^ring .* lost \([0-9]*\) .*/\1/p' "$work/rings")
 kept=$(grep -cE "^(call|blob|fact)" "$work/rings")
 [ "$lost" -gt 100000 ] && [ $((lost + kept)) -ge 200000 ] || die "lost $lost, kept $kept"
-# It lives and reads nothing: the program waits, and can be killed.
+# If the recorder lives but does not read, the program waits, and can be killed.
 record errno -r 65536 -n -b 100 -k 300; ended "by signal 9"
 has "state live lost 0"
 
-# No file may be as long as a ring: that is no signal to the program.
+# RLIMIT_FSIZE below the size of a ring must not send SIGXFSZ to the program.
 (ulimit -f 100 && record calls)
 ended "with 0"
 count "^rings 1 failed 1 calls 3 " 1
 
-# Little room: smaller rings. No room for a ring, no session: the program notices nothing.
+# With little space, rings are smaller. Without space for a ring, there is no session, and the
+# program runs normally.
 mkdir "$work/small"
 if mount -t tmpfs -o size=4m tmpfs "$work/small" 2>/dev/null; then
 	record threads -r 1048576 -s "$work/small"; ended "with 0"
@@ -178,13 +183,14 @@ fi
 LD_PRELOAD=$BUILD/capture/library/libgpucapture.so GPUCAPTURE_SESSION=$work/absent "$here/capture_cases" unknown
 LD_PRELOAD=$BUILD/capture/library/libgpucapture.so "$here/capture_cases" procs
 
-# Calls of a signal handler: no record is torn, and each call counts as begun.
+# Calls in a signal handler: no record is torn, and each call counts as begun.
 record signals -r 4194304; ended "with 0"
 made=$(sed -n 's/^made //p' "$work/rings")
 count "^ring 0 .* lost 0 .* begun $made$" 1
 count "^call " "$made"
 
-# Paused: objects and marks only, without being asked; a window applies itself.
+# While paused, only objects and marks are recorded; a window of iterations starts and stops by
+# itself.
 record marks -p; ended "with 0"
 count "^call [0-9]+ cuMemAlloc_v2 .* flags 9 " 7
 count "^call [0-9]+ cuCtxSynchronize " 0
@@ -194,7 +200,8 @@ count "^call [0-9]+ cuCtxSynchronize " 4
 count "^call [0-9]+ cuMemAlloc_v2 .* flags 1 " 3
 count "^call [0-9]+ cuMemAlloc_v2 .* flags 9 " 4
 
-# A program that AddressSanitizer checks: its run-time asks for functions before any other library can.
+# A program built with AddressSanitizer: its run-time resolves functions before any library is
+# initialised.
 if [ ! -x "$here/capture_sanitized" ]; then
 	left_out "a program under AddressSanitizer: the compiler cannot link one"
 else
@@ -205,7 +212,8 @@ else
 	unset program ASAN_OPTIONS
 fi
 
-# Killed at any moment: what had returned is there, and the rings make sense.
+# After SIGKILL at any moment, every call that had returned is in the rings, and the rings are
+# consistent.
 for ms in 1 2 3 5 8 13 21; do
 	record forever -k $ms -r 262144; ended "by signal 9"
 	if grep "^ring " "$work/rings" >"$work/ring"; then

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* memory: each way in which the driver gives and takes memory, once. Prints a line for each call:
- * its name, the bytes and the address that a table of allocations should show; `-` for none. */
+/* memory: calls each driver function that allocates or frees memory once. Prints a line for each
+ * call: its name, the bytes and the address that the table of allocations should show; `-` for
+ * none. */
 #include "tests/emugpu/check_driver.h"
 
 #include <stdint.h>
@@ -73,7 +74,7 @@ static void of_host(void)
 	expect("cuMemHostUnregister", sizeof(mine), (uintptr_t)mine);
 }
 
-/* Addresses and memory apart. */
+/* Reserves addresses and creates memory separately. */
 static void of_addresses(void)
 {
 	const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

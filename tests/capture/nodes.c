@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* nodes FILE [LAUNCHES]: graphs of all kinds, changed in all ways; or one that is launched so many
- * times. Prints what came of it, which is the same however it is recorded; FILE gets when each
- * kernel ran, by the emulated GPU itself.
- */
+/* nodes FILE [LAUNCHES]: makes and changes graphs of all kinds, or launches one graph LAUNCHES
+ * times. Prints results that do not depend on how the program is recorded. Writes to FILE when each
+ * kernel ran, as the emulated GPU reports it. */
 #include "tests/emugpu/held.h"
 #include <gpuemu.h>
 
@@ -26,9 +25,9 @@ static CUstream a, b;
 static CUdeviceptr x, y;
 static void *host;
 
-/* ---- the kernel: it takes ns, and tells when */
+/* ---- the kernel: takes `ns`, and reports its start and end */
 
-static void run(struct gpuemu_launch *launch, void *const *args)
+static void run_kernel(struct gpuemu_launch *launch, void *const *args)
 {
 	uint64_t *at = *(uint64_t **)args[0];
 	uint32_t ns = *(uint32_t *)args[2];
@@ -43,9 +42,9 @@ static void cost(const struct gpuemu_launch *launch, void *const *args, struct g
 	ret->ns = *(uint32_t *)args[2];
 }
 
-static const struct gpuemu_kernel kernel = {.name = "work", .run = run, .cost = cost};
+static const struct gpuemu_kernel kernel = {.name = "work", .run = run_kernel, .cost = cost};
 
-/* `add` tells launches apart: it is the grid, too. */
+/* `add` identifies the launch; it is also the grid. */
 struct params {
 	CUdeviceptr at;
 	uint32_t add, ns;
@@ -94,7 +93,7 @@ static CUgraphExec instantiate(CUgraph graph)
 	return exec;
 }
 
-/* One behind the other. */
+/* One node after the other. */
 static CUgraph chain(uint32_t add)
 {
 	CUgraph graph;
@@ -157,7 +156,7 @@ static void test_in_flight(void)
 	OK(cuGraphDestroy(both));
 }
 
-/* By nodes that the driver gave out, in the order of the capture. */
+/* Changes nodes that the driver returned, in capture order. */
 static void test_changes(void)
 {
 	CUgraph graph = chain(40), like = chain(50), unlike = fork_and_join(60);
@@ -180,7 +179,7 @@ static void test_changes(void)
 	show("changed");
 	printf("enabled %u\n", enabled);
 
-	/* The graph, between two instantiations. */
+	/* Changes the graph between two instantiations. */
 	OK(cuGraphKernelNodeSetParams(nodes[4], &params(y, 46, 15000)->node));
 	second = instantiate(graph);
 	OK(cuGraphLaunch(second, a));
@@ -203,7 +202,7 @@ static void test_changes(void)
 	OK(cuGraphDestroy(unlike));
 }
 
-/* Nodes by hand, and in a child. */
+/* Nodes added by hand, in a graph and in a child graph. */
 static void test_children(void)
 {
 	CUgraph graph, child = chain(70), inner;
@@ -236,8 +235,8 @@ static void test_children(void)
 	OK(cuGraphDestroy(child));
 }
 
-/* Two forks in a graph that is in a graph, at once with a kernel beside them, some launches in
- * flight; then another fork in place of one. */
+/* A child graph with two forks, nested twice, beside another kernel, with several launches in
+ * flight; then one fork is replaced. */
 static void test_children_of_children(void)
 {
 	CUgraph graph, middle, forks = fork_and_join(120), others = fork_and_join(130), inner;
@@ -275,7 +274,7 @@ static void test_children_of_children(void)
 	OK(cuGraphDestroy(others));
 }
 
-/* What allocates memory cannot be cloned. */
+/* A graph with an allocation node cannot be cloned. */
 static void test_allocation(void)
 {
 	CUdeviceptr memory;
@@ -295,7 +294,7 @@ static void test_allocation(void)
 	OK(cuGraphDestroy(graph));
 }
 
-/* An executable graph ends before its launches have begun. */
+/* An executable graph is destroyed before its launches have started. */
 static void test_destroyed(void)
 {
 	CUgraph graph = chain(100);
@@ -306,11 +305,12 @@ static void test_destroyed(void)
 		OK(cuGraphLaunch(exec, a));
 	OK(cuGraphExecDestroy(exec));
 	OK(cuGraphDestroy(graph));
-	let_go();
+	release_held();
 	show("destroyed");
 }
 
-/* Rings are files, and grow while they are written for the first time. */
+/* Memory of this process without its rings, which are files and grow when they are first
+ * written. */
 static long own_bytes(void)
 {
 	long pages = 0, shared = 0;
@@ -321,8 +321,8 @@ static long own_bytes(void)
 	return (pages - shared) * sysconf(_SC_PAGESIZE);
 }
 
-/* Up to eight launches in flight; now and then the recorder reads what it has not read: it does
- * when the program is about to go. */
+/* Keeps up to eight launches in flight. From time to time it lets the recorder catch up, which it
+ * does at an exit. */
 static void launch_often(int n)
 {
 	CUgraph graph = chain(110);

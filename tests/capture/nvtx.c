@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* NVTX as programs use it, from its own headers. */
+/* NVTX as programs use it: through its own headers. */
 #include <nvtx3/nvToolsExt.h>
 
 #include <dlfcn.h>
 
-/* With an argument the driver is opened first, as PyTorch does. */
+/* With an argument, opens the driver first, as PyTorch does. */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !dlopen("libcuda.so.1", RTLD_NOW))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Ranges of NVTX arrive with their names, domains and nesting; a program without CUDA has no calls.
+# NVTX ranges are recorded with names, domains and nesting; a program without CUDA has no calls.
 . "$SOURCE/tests/e2e/lib.sh"
 here=$BUILD/tests/capture
-[ -x "$here/capture_nvtx" ] || skip "there are no NVTX headers"
+[ -x "$here/capture_nvtx" ] || skip "missing NVTX headers"
 export TMPDIR="$work"
 
 # record ARGUMENT...

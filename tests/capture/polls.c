@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Polls a stream, an event and the current context until the host lets the stream go on. Then asks
- * for the current context ten times, without polling. A second thread polls too, and is still
- * polling when it ends. Prints the number of queries of streams and events, both threads together.
- */
+/* Polls a stream, an event and the current context until the host releases the stream. Then queries
+ * the current context ten times without polling. A second thread polls until it ends. Prints how
+ * often both threads queried streams and events. */
 #include "tests/emugpu/check_driver.h"
 
 #include <pthread.h>
@@ -13,7 +12,7 @@ enum { ROUNDS = 500, REST = 10 };
 
 static CUcontext context;
 
-/* A stream that waits until *gate is 1. */
+/* Returns a stream that waits until *gate is 1. */
 static CUstream held_stream(CUdeviceptr gate)
 {
 	CUstream stream;

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A recorder without a trace: runs a program under the capture library and prints what its rings
- * hold, a record a line, ring by ring.
+/* A recorder without a trace: runs a program under the capture library and prints the records of
+ * its rings, one a line, ring by ring.
  *
  *     run LIBRARY [-r RING_BYTES] [-i FIRST-LAST] [-p] [-d] [-s FOLDER] [-k MS] [-b CALLS]
  *         [-g DIGEST_LEVEL] [-t | -o MOST] [-c FIRST-LAST] -- COMMAND...
  *
- * LIBRARY "-": it is part of the program. -p starts paused; -d is a recorder that died; -n one that
- * lives and takes nothing; -T takes times from the processor's counter; -k kills the program MS
- * milliseconds after it made a ring, or began the last of so many CALLS in it; -t takes device
- * times, -o those of so many operations at once; -c keeps contents of these iterations; -s FOLDER
- * holds the session (else one is made in /dev/shm or $TMPDIR). The last line says how the program
- * ended. */
+ *     LIBRARY       path of the capture library; "-": it is linked into the program
+ *     -p            start paused
+ *     -d            act as a recorder that died
+ *     -n            act as a recorder that lives but reads nothing
+ *     -T            take times from the processor's counter
+ *     -k MS         kill the program MS milliseconds after it made a ring ...
+ *     -b CALLS      ... or after it began that many calls
+ *     -t            record device times
+ *     -o MOST       record device times, of at most MOST operations in flight
+ *     -c            keep the contents of these iterations
+ *     -s FOLDER     keep the session there instead of a new folder in /dev/shm or $TMPDIR
+ *
+ * The last line says how the program ended. */
 #include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
@@ -97,7 +104,7 @@ static void beat(void)
 	control->heartbeat_ns = options.dead ? 0 : host_clock_ns(CLOCK_MONOTONIC);
 }
 
-static void keep(struct ring *r)
+static void keep_ring(struct ring *r)
 {
 	struct fmt_cursor c;
 	int taken;
@@ -139,10 +146,10 @@ static void drain(void)
 {
 	find_rings();
 	for (size_t i = 0; i < n_rings; i++)
-		keep(&rings[i]);
+		keep_ring(&rings[i]);
 }
 
-/* The program has come to where -k counts from. */
+/* Returns true when the program has reached the moment from which -k counts. */
 static bool has_begun(void)
 {
 	find_rings();
@@ -194,7 +201,7 @@ static void print_call(const struct ring *r, const struct cap_call_record *call)
 		printf(" ENDS BEFORE IT STARTS");
 }
 
-/* What comes of operations later. */
+/* Records about operations that arrive later. */
 static void print_contents(const struct cap_record *record)
 {
 	const struct cap_times_record *times = (const void *)record;
@@ -237,7 +244,7 @@ static void print_blob(const struct cap_blob_record *blob)
 	print_bytes((const char *)blob->data, blob->len);
 }
 
-/* Kernel parameters, as a blob with their layout. */
+/* Kernel parameters and their layout, as one blob. */
 static void print_params(const struct cap_layouts *layouts, const struct cap_params_record *params)
 {
 	uint32_t bytes = cap_layouts_blob_bytes(layouts, params);
@@ -324,7 +331,7 @@ static void print_ring(const struct ring *r)
 		printf("damage %s\n", r->name);
 }
 
-static pid_t start(void)
+static pid_t start_program(void)
 {
 	pid_t pid = fork();
 
@@ -346,7 +353,7 @@ static pid_t start(void)
 	return pid;
 }
 
-static int wait_for(pid_t pid)
+static int wait_for_program(pid_t pid)
 {
 	static const struct timespec nap = {0, 2000000};
 	int64_t begun = 0;
@@ -421,7 +428,7 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	make_session();
 	beat();
-	status = wait_for(start());
+	status = wait_for_program(start_program());
 	for (size_t i = 0; i < n_rings; i++)
 		print_ring(&rings[i]);
 	printf("rings %u failed %u calls %" PRIu64 " forked %" PRIu64 " blobs %u\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A driver as it is under WSL: it opens the driver proper, by a name of the driver's, while it is
- * loaded itself, looks up the functions there when it is called, and hands on. $SHIM_FOLDER is
- * where that lies. */
+/* Models the driver under WSL: while it is loaded, it opens the real driver by one of the driver's
+ * names, resolves functions there when called, and forwards. $SHIM_FOLDER is the real driver's
+ * folder. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Nothing can be preloaded into it. */
+/* A statically linked program, into which nothing can be preloaded. */
 int main(void)
 {
 	return 5;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* steps NAME...: a range of NVTX of each name, with one more in it. Prints what the only allocation
- * holds when the range begins: "want NAME DIGEST"; "mark" is no range but a mark of <gputrace.h>.
- */
+/* steps NAME...: an NVTX range for each name, with another range in it. Prints the contents of the
+ * only allocation when the range begins: "want NAME DIGEST". "mark" is an iteration mark of
+ * <gputrace.h> instead of a range. */
 #include "capture/digest/gd128.h"
 #include <gputrace.h>
 
@@ -23,7 +23,7 @@
 		}                                                                                  \
 	} while (0)
 
-static void want(const char *name, int byte)
+static void print_wanted(const char *name, int byte)
 {
 	unsigned char data[BYTES];
 	struct gd128 d;
@@ -46,13 +46,13 @@ int main(int argc, char **argv)
 	OK(cuMemAlloc(&a, BYTES));
 	for (int i = 1; i < argc; i++) {
 		OK(cuMemsetD8(a, (unsigned char)i, BYTES));
-		want(argv[i], i);
+		print_wanted(argv[i], i);
 		if (strcmp(argv[i], "mark") == 0)
 			gputrace_mark_iteration();
 		else
 			nvtxRangePushA(argv[i]);
 		OK(cuMemsetD8(a, 200, BYTES));
-		want("inner", 200);
+		print_wanted("inner", 200);
 		nvtxRangePushA("inner step 7");
 		nvtxRangePop();
 		if (strcmp(argv[i], "mark") != 0)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* streams ROUNDS [forked]: threads launch on streams that they share and on streams of their own,
- * which they create and destroy meanwhile, as they do modules and contexts; threads end and others
- * start, and children are forked. Prints how many operations the process put on streams. "forked":
- * all this is done by the child of a process that has not begun with CUDA. Linked with
- * streams_driver.c.
- */
+/* streams ROUNDS [forked]: threads launch on shared streams and on streams of their own. Meanwhile
+ * they create and destroy streams, modules and contexts; threads start and end, and children are
+ * forked. Prints the number of operations that the process put on streams. "forked": a child does
+ * all this, and its parent never initialises CUDA. Linked with streams_driver.c. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,8 +12,8 @@
 #include <unistd.h>
 
 #define THREADS 8
-#define GENERATIONS 3 /* of threads */
-#define N_SHARED 2    /* one waits for the legacy stream, one does not */
+#define GENERATIONS 3 /* generations of threads */
+#define N_SHARED 2    /* one synchronises with the legacy stream, one does not */
 #define NON_BLOCKING 1
 #define PER_THREAD_STREAM ((void *)2)
 
@@ -45,7 +43,7 @@ static void expect(int result)
 		__atomic_fetch_add(&failed, 1, __ATOMIC_RELAXED);
 }
 
-/* `result` of a call that puts an operation on a stream. */
+/* Counts a call that puts an operation on a stream if `result` is 0. */
 static void count(int result)
 {
 	expect(result);
@@ -92,7 +90,7 @@ static void use_module(void)
 	expect(cuModuleUnload(module));
 }
 
-/* The child goes on with its parent's driver, as a worker that should not. */
+/* The child uses its parent's driver, which is an error of worker processes. */
 static void fork_one(void)
 {
 	pid_t pid = fork();

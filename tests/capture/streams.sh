@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Threads launch on shared streams and on streams that come and go: each operation has its times, and nothing races.
+# Threads launch on shared and on short-lived streams: each operation has its times, and there are
+# no data races.
 . "$SOURCE/tests/e2e/lib.sh"
 here=$BUILD/tests/capture
 library=$BUILD/capture/library/libgpucapture.so
-# Built with ThreadSanitizer, the program holds the library; a race ends it with 66.
+# Built with ThreadSanitizer, the program contains the library; a race gives exit status 66.
 if [ "$SANITIZE" = thread ]; then
 	library=-
 	export TSAN_OPTIONS=exitcode=66 GPUCAPTURE_DRIVER=$here/libstreams_driver.so

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A driver with contexts, streams and events, for programs of many threads. An operation takes 2 us
- * on its stream; an event is reached when the stream has ended what was put on it before.
- *
- * Handles are used again at once. A call that names an event of a context that has been destroyed
- * aborts the program. State is relaxed atomics, so that ThreadSanitizer takes no call of the driver
- * for synchronisation between threads of the program; only creating and destroying a stream are
- * ordered, as a driver's own lock would order them.
- */
+/* A driver model with contexts, streams and events, for programs with many threads. An operation
+ * takes 2 us on its stream; an event completes when all earlier work of its stream has.
+ * Handles are reused at once. A call with an event of a destroyed context aborts the program. State
+ * is in relaxed atomics, so that ThreadSanitizer does not see driver calls as synchronisation
+ * between the program's threads; only creating and destroying a stream is ordered, as by a driver's
+ * lock. */
 #include "base/host.h"
 
 #include <stdbool.h>
@@ -32,7 +30,7 @@ struct stream {
 	bool used;
 	struct context *context;
 	unsigned flags;
-	int64_t ends_ns; /* when it will have ended what was put on it */
+	int64_t ends_ns; /* when all work put on it so far will have ended */
 };
 
 struct event {
@@ -43,7 +41,7 @@ struct event {
 static struct context contexts[MOST_CONTEXTS];
 static unsigned n_contexts = 1;
 static struct stream streams[MOST_STREAMS];
-static struct stream defaults; /* all default streams */
+static struct stream defaults; /* all default streams as one */
 
 #define MOST_PUSHED 8
 static __thread struct context *pushed[MOST_PUSHED] = {PRIMARY};
@@ -54,7 +52,7 @@ static struct context *current(void)
 	return pushed[n_pushed];
 }
 
-static void *check(struct context *c)
+static void *check_context(struct context *c)
 {
 	if (__atomic_load_n(&c->gone, __ATOMIC_RELAXED))
 		abort();
@@ -91,8 +89,8 @@ static void await(int64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-/* How often the calling thread has asked which context is current or a stream's, and recorded an
- * event. */
+/* Counts of the calling thread: queries of the current context or of a stream's context, and events
+ * recorded. */
 static __thread unsigned n_asked, n_recorded;
 
 API unsigned streams_driver_contexts(void)
@@ -105,7 +103,7 @@ API unsigned streams_driver_events(void)
 	return n_recorded;
 }
 
-/* While it holds, cuEventQuery() says that no event was reached. */
+/* While set, cuEventQuery() reports that no event has completed. */
 static bool holds;
 
 API void streams_driver_hold(int hold)
@@ -135,7 +133,7 @@ API int cuCtxGetCurrent(void **ret)
 
 API int cuCtxPushCurrent_v2(struct context *c)
 {
-	check(c);
+	check_context(c);
 	if (n_pushed + 1 == MOST_PUSHED)
 		return INVALID_VALUE;
 	pushed[++n_pushed] = c;
@@ -164,7 +162,7 @@ API int cuCtxDestroy_v2(struct context *c)
 {
 	void *was;
 
-	check(c);
+	check_context(c);
 	if (c == current())
 		cuCtxPopCurrent_v2(&was);
 	__atomic_store_n(&c->gone, true, __ATOMIC_RELAXED);
@@ -176,7 +174,7 @@ API int cuCtxSynchronize(void)
 	return 0;
 }
 
-/* Each a result of 0, and a result by the last argument. */
+/* Each returns 0, and a 0 in its last argument. */
 API int cuCtxGetDevice(int *ret)
 {
 	*ret = 0;
@@ -221,7 +219,7 @@ API int cuStreamCreate(void **ret, unsigned flags)
 		if (!__atomic_compare_exchange_n(&s->used, &used, true, false, __ATOMIC_ACQUIRE,
 						 __ATOMIC_RELAXED))
 			continue;
-		s->context = check(current());
+		s->context = check_context(current());
 		s->flags = flags;
 		*ret = s;
 		return 0;
@@ -267,13 +265,13 @@ API int cuEventCreate(struct event **ret, unsigned flags)
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return 2;
-	(*ret)->context = check(current());
+	(*ret)->context = check_context(current());
 	return 0;
 }
 
 API int cuEventDestroy_v2(struct event *e)
 {
-	check(e->context);
+	check_context(e->context);
 	free(e);
 	return 0;
 }
@@ -283,7 +281,7 @@ API int cuEventRecord(struct event *e, void *stream)
 	int64_t ends_ns = __atomic_load_n(&stream_of(stream)->ends_ns, __ATOMIC_RELAXED);
 	int64_t now = now_ns();
 
-	check(e->context);
+	check_context(e->context);
 	n_recorded++;
 	__atomic_store_n(&e->at_ns, now > ends_ns ? now : ends_ns, __ATOMIC_RELAXED);
 	return 0;
@@ -291,7 +289,7 @@ API int cuEventRecord(struct event *e, void *stream)
 
 static bool is_reached(const struct event *e)
 {
-	check(e->context);
+	check_context(e->context);
 	return now_ns() >= __atomic_load_n(&e->at_ns, __ATOMIC_RELAXED);
 }
 
@@ -302,7 +300,7 @@ API int cuEventQuery(struct event *e)
 
 API int cuEventSynchronize(struct event *e)
 {
-	check(e->context);
+	check_context(e->context);
 	await(__atomic_load_n(&e->at_ns, __ATOMIC_RELAXED));
 	return 0;
 }
@@ -341,7 +339,7 @@ API int cuModuleGetFunction(void **ret, void *module, const char *name)
 	return 0;
 }
 
-/* Each function takes an int at 0 and a pointer at 8. */
+/* Each function has an int at offset 0 and a pointer at offset 8. */
 API int cuFuncGetParamInfo(uint64_t function, size_t i, size_t *offset, size_t *bytes)
 {
 	if (i > 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* strict CASE: what a driver does not forgive, done by a program that is recorded. What the
- * recorder does beside it must neither fail nor show. */
+/* strict CASE: driver calls with strict preconditions, made by a recorded program. The recorder's
+ * additional work must neither fail nor be visible. */
 #include "tests/emugpu/check_driver.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static CUcontext context;
 static CUstream first, second;
 static CUdeviceptr memory;
 
-static void begin(void)
+static void begin_capture(void)
 {
 	OK(cuInit(0));
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
@@ -37,8 +37,9 @@ static void CUDA_CB nothing(void *unused)
 {
 }
 
-/* A stream whose last copy is still to be digested joins a capture by waiting for an event. */
-static void joins(void)
+/* A stream with a pending digest of its last copy joins a capture by waiting for
+ * an event. */
+static void capture_joined_by_event(void)
 {
 	CUevent forked, joined;
 	CUstream third;
@@ -60,7 +61,7 @@ static void joins(void)
 	OK(cuCtxSynchronize());
 }
 
-/* A kernel that was not launched yet, with a pointer for its parameter. */
+/* Returns a kernel that was not launched yet, with one pointer parameter. */
 static CUfunction new_kernel(void)
 {
 	CUfunction function;
@@ -79,8 +80,8 @@ static void launch(CUfunction function, CUdeviceptr pointer)
 	OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, first, parameters, NULL));
 }
 
-/* A kernel is launched for the first time while a stream is captured. */
-static void loads(void)
+/* A kernel is launched for the first time during a capture. */
+static void load_during_capture(void)
 {
 	CUfunction function = new_kernel();
 
@@ -89,8 +90,8 @@ static void loads(void)
 	end_capture(1);
 }
 
-/* Memory of another device: a copy needs no access, a kernel does. */
-static void peers(void)
+/* Memory of another device: a copy needs no peer access, a kernel does. */
+static void copy_without_peer_access(void)
 {
 	CUfunction function = new_kernel();
 	CUdeviceptr theirs;
@@ -113,8 +114,8 @@ static void peers(void)
 	OK(cuCtxSynchronize());
 }
 
-/* Memory that is mapped for one device, and then for none. */
-static void maps(void)
+/* Memory that is mapped for one device, then for none. */
+static void map_for_no_device(void)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
@@ -143,8 +144,8 @@ static void maps(void)
 	OK(cuMemRelease(handle));
 }
 
-/* Registers of other hardware are no memory to be read. */
-static void registers(void)
+/* Device registers (I/O memory) must not be read. */
+static void copy_device_registers(void)
 {
 	static char io[8192] __attribute__((aligned(4096)));
 	CUfunction function = new_kernel();
@@ -155,9 +156,9 @@ static void registers(void)
 	OK(cuMemHostUnregister(io));
 }
 
-/* Memory that is made within a capture is there while the graph runs; what is made in the order of
- * a stream is there for that one. */
-static void orders(void)
+/* Memory allocated within a capture exists while the graph runs; stream-ordered memory exists for
+ * its stream. */
+static void stream_ordered_memory(void)
 {
 	CUdeviceptr captured, ordered;
 	CUgraphExec exec;
@@ -175,8 +176,8 @@ static void orders(void)
 	OK(cuCtxSynchronize());
 }
 
-/* A copy is put on a stream of another context than the current one: kernels may not be. */
-static void elsewhere(void)
+/* A copy may use a stream of another context than the current one; kernels may not. */
+static void copy_in_another_context(void)
 {
 	CUcontext other;
 	void *host;
@@ -192,8 +193,8 @@ static void elsewhere(void)
 	OK(cuStreamSynchronize(first));
 }
 
-/* Nobody but the driver knows what lies there: nothing yet, so that it refuses to copy it. */
-static void nowhere(void)
+/* An address range without memory: the driver refuses to copy it. */
+static void copy_from_unmapped_memory(void)
 {
 	CUdeviceptr reserved;
 	char back[64];
@@ -208,8 +209,14 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{"elsewhere", elsewhere}, {"joins", joins},   {"loads", loads}, {"maps", maps},
-	{"nowhere", nowhere},	  {"orders", orders}, {"peers", peers}, {"registers", registers},
+	{"copy_in_another_context", copy_in_another_context},
+	{"capture_joined_by_event", capture_joined_by_event},
+	{"load_during_capture", load_during_capture},
+	{"map_for_no_device", map_for_no_device},
+	{"copy_from_unmapped_memory", copy_from_unmapped_memory},
+	{"stream_ordered_memory", stream_ordered_memory},
+	{"copy_without_peer_access", copy_without_peer_access},
+	{"copy_device_registers", copy_device_registers},
 };
 
 int main(int argc, char **argv)
@@ -217,7 +224,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (strcmp(cases[i].name, argv[1]) != 0)
 			continue;
-		begin();
+		begin_capture();
 		cases[i].run();
 		return 0;
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* times: copies to a GPU, one behind the other on a stream that is never idle. The last one takes
- * as long, whoever else uses the stream.
+/* times: copies to a GPU, one after another on a stream that is never idle. The recorder's work on
+ * the stream must not change the duration of the last copy.
  *
- * times legacy: copies on the legacy stream and on one that waits for it, in turns, and one on a
- * stream that does not. Each waits for the one before it but the last.
+ * times legacy: copies on the legacy stream and on a blocking stream in turns, then one on a
+ * non-blocking stream. Each except the last waits for the one before it.
  *
- * times SECONDS [IDLE]: a copy each second of virtual time, and between which moments: "between
- * FROM TO". IDLE seconds later it does the same again.
+ * times SECONDS [IDLE]: a copy each second of virtual time, and the times before and after it:
+ * "between FROM TO". Does the same again IDLE seconds later.
  */
 #include "tests/emugpu/check_driver.h"
 
@@ -20,7 +20,7 @@
 uint64_t gpuemu_host_ns(void);
 void gpuemu_thread_not_before(int64_t ns);
 
-static void behind(CUdeviceptr to, const void *from, CUstream stream)
+static void copy_in_sequence(CUdeviceptr to, const void *from, CUstream stream)
 {
 	for (int i = 0; i < COPIES; i++)
 		OK(cuMemcpyHtoDAsync(to, from, BYTES, stream));
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		each_second(atoi(argv[2]), atoi(argv[1]), to, from, stream);
 	if (argc == 1)
-		behind(to, from, stream);
+		copy_in_sequence(to, from, stream);
 	OK(cuMemFreeHost(from));
 	OK(cuMemFree(to));
 	OK(cuStreamDestroy(stream));

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# What real drivers do not forgive, and emulated ones neither: the recorder keeps to it, at any level.
+# Driver calls with strict preconditions, which emulated drivers check too: the recorder's own calls
+# observe them at every digest level.
 . "$(dirname "$0")/lib.sh"
 need_capture
 strict=$programs/tests/capture/capture_strict
 [ -x "$strict" ] || skip "this build has no CUDA headers"
 cd "$work"
 
-# run CASE LEVEL: goes as it does unrecorded; its rings are in $work/CASE.
+# run CASE LEVEL: runs as without recording; its rings are in $work/CASE.
 run() {
 	gpuemu --gpus 2 -o report -- "$BUILD/tests/capture/capture_run" "$BUILD/capture/library/libgpucapture.so" \
 		-g "$2" -t -- "$strict" "$1" >"$1" 2>"$1.told" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
 	grep -qx 'ended with 0' "$1" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
 }
 
-# timed: each operation of that case has a time.
+# timed CASE: each operation of the case has a time.
 timed() {
 	grep '^call' "$1" | grep -E ' cu(Launch|Memcpy|Memset)' | cut -d' ' -f2 | sort >ran
 	grep '^times' "$1" | cut -d' ' -f2 | sort >times
@@ -21,23 +22,24 @@ timed() {
 	no_line '^times.* +0$' "$1"
 }
 
-for case in elsewhere joins loads maps nowhere orders peers registers; do
-	gpuemu --gpus 2 -o report -- "$strict" $case || die "$case does not go unrecorded"
+for case in copy_in_another_context capture_joined_by_event load_during_capture map_for_no_device \
+	copy_from_unmapped_memory stream_ordered_memory copy_without_peer_access copy_device_registers; do
+	gpuemu --gpus 2 -o report -- "$strict" $case || die "$case fails without recording"
 	for level in 0 1 3; do
 		run $case $level
-		case $case in elsewhere) timed $case ;; esac
+		case $case in copy_in_another_context) timed $case ;; esac
 	done
 done
 
-[ -x "$programs/examples/ddp" ] || skip "digests: there is no nvcc, which compiles their kernel"
+[ -x "$programs/examples/ddp" ] || skip "digests: missing nvcc for the digest kernel"
 
-# of CASE BYTES N: so many digests of buffers of that length.
+# of CASE BYTES N: there are N digests of buffers of that length.
 of() { equal "$(grep -c "^digest.*+$2 of" "$1")" "$3"; }
-[ "$(grep -c ^digest maps)" -gt 0 ] || die "no digests"
-of maps 2097152 2
-of orders 12345 2
-of orders 23456 0
-of peers 99998 0
-of peers 99997 1
-of peers 99999 2
-of registers 8192 0
+[ "$(grep -c ^digest map_for_no_device)" -gt 0 ] || die "no digests"
+of map_for_no_device 2097152 2
+of stream_ordered_memory 12345 2
+of stream_ordered_memory 23456 0
+of copy_without_peer_access 99998 0
+of copy_without_peer_access 99997 1
+of copy_without_peer_access 99999 2
+of copy_device_registers 8192 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The size of a message is the result of a kernel without a host kernel: the receiver waits for
- * another number of bytes than the sender sends. Both streams fail, and the program and its user
- * are told which kernel's result was used. Values that were written by copies are not arbitrary. */
+/* The size of a message is computed by a kernel without a host kernel, so the receiver expects
+ * another size than the sender sends. Both streams fail, and the program and its user are told
+ * which kernel's result was used. Values written by copies are not arbitrary. */
 #include "tests/emugpu/check_driver.h"
 
 #include <nccl.h>
@@ -22,7 +22,7 @@ static void log_message(void *data, CUlogLevel level, char *message, size_t leng
 	snprintf(logged, sizeof(logged), "%s", message);
 }
 
-/* What `count_items` should have counted: device memory that nothing has written is 0. */
+/* The count that `count_items` would have computed: unwritten device memory is 0. */
 static uint64_t counted_bytes(CUdeviceptr items)
 {
 	CUdeviceptr count;
@@ -43,7 +43,7 @@ static uint64_t counted_bytes(CUdeviceptr items)
 }
 
 /* Written by a copy, then read by `count_items`. */
-static CUdeviceptr make_items(void)
+static CUdeviceptr write_items(void)
 {
 	const char text[64] = "items";
 	CUdeviceptr items;
@@ -88,7 +88,7 @@ int main(void)
 	OK(cuInit(0));
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
 	OK(cuCtxSetCurrent(context));
-	items = make_items();
+	items = write_items();
 	exchange(counted_bytes(items));
 	TRUE(strstr(logged, "rank 0 sends 64 bytes to rank 1, which expects 0"));
 	TRUE(strstr(logged, "8 bytes that count_items should have written"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cuBLAS and cuBLASLt over emulated GPUs, through the driver API. Prints what went wrong; exit
- * status 0 when nothing did. */
+/* cuBLAS and cuBLASLt on emulated GPUs, through the driver API. Prints failed checks; the exit
+ * status is 0 if there are none. */
 #include "tests/emugpu/check_all.h"
 
 #include <cublas_v2.h>
@@ -17,7 +17,7 @@ enum { M = 70, N = 50, K = 90 };
 
 static float a[M * K], b[K * N], c[M * N], want[M * N];
 
-static void make(void)
+static void make_inputs(void)
 {
 	for (int i = 0; i < M * K; i++)
 		a[i] = (float)(i * 7919 % 101) / 50 - 1;
@@ -99,7 +99,7 @@ static void vectors(cublasHandle_t h, CUdeviceptr da)
 }
 
 /* D = relu(A B + bias), with an algorithm from the heuristic. */
-static void matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
+static void check_matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
 {
 	const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
 	const float one = 1, zero = 0;
@@ -150,7 +150,7 @@ int main(void)
 	CUstream stream;
 	int version = 0;
 
-	make();
+	make_inputs();
 	CHECK(cuInit(0) == CUDA_SUCCESS);
 	CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
 	CHECK(cuCtxSetCurrent(context) == CUDA_SUCCESS);
@@ -163,7 +163,7 @@ int main(void)
 	db = to_device(b, sizeof(b));
 	dc = to_device(c, sizeof(c));
 	products(h, da, db, dc);
-	matmul(lt, da, db, dc);
+	check_matmul(lt, da, db, dc);
 	vectors(h, da);
 	CHECK(cublasDestroy(h) == CUBLAS_STATUS_SUCCESS);
 	CHECK(cublasLtDestroy(lt) == CUBLAS_STATUS_SUCCESS);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the programs of these tests check with: the first thing that does not hold ends them. C++.
- */
+/* Checks for C++ programs: the first failed check ends the program. */
 #pragma once
 
 #include "tests/emugpu/check_true.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What programs check with that go on after what does not hold, and count it. */
+/* Checks for programs that continue after a failed check and count failures. */
 #pragma once
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the programs against the driver's API check with: the first thing that does not hold ends
- * them. */
+/* Checks for programs that use the driver API: the first failed check ends the program. */
 #pragma once
 
 #include "tests/emugpu/check_true.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What does not hold ends the program. C and C++. */
+/* A check that ends the program if it fails. C and C++. */
 #pragma once
 
 #include <stdio.h>

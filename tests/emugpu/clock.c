@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One arithmetic, two doors: random programs give the same moments, to the nanosecond, when the
- * emulated driver and NCCL run them and when the engine of `gpureplay --emulate` is told what
- * depends on what in them.
+/* The emulated driver and the engine of `gpureplay --emulate` use the same virtual time: random
+ * programs get the same times, to the nanosecond, when the driver and NCCL run them and when the
+ * engine computes them from the programs' dependencies.
  *
  *     emugpu_clock [PROGRAMS [FIRST]]
  *
- * The host's own work counts as nothing (GPUEMU_HOST_SPEED), since it differs from run to run.
+ * Host time counts as zero (GPUEMU_HOST_SPEED), because it differs from run to run.
  */
 #include "tests/emugpu/clock.h"
 
@@ -22,9 +22,9 @@ static uint32_t random_below(uint32_t n)
 	return (uint32_t)((state >> 33) % n);
 }
 
-/* How often each kind of step comes: with one thread; with a thread for each GPU. There, ops run
- * in threads of streams, and what shares an engine would share it in the order of real time: so
- * kernels are small, and copies of a direction have one stream. */
+/* Frequency of each kind of step: with one thread, and with a thread for each GPU. In the latter,
+ * stream threads execute operations, and operations that compete for an engine would get it in the
+ * order of real time: so kernels are small, and copies of one direction use one stream. */
 static const uint8_t weights[2][STEP_KINDS] = {
 	{[KERNEL] = 30,
 	 [COPY_IN] = 6,
@@ -83,7 +83,7 @@ static struct step random_step(const struct program *p, uint32_t thread)
 	return s;
 }
 
-static void make(struct program *p, unsigned number)
+static void make_program(struct program *p, unsigned number)
 {
 	uint32_t n;
 
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	for (unsigned i = first; i < first + programs; i++) {
 		unsigned differ;
 
-		make(&p, i);
+		make_program(&p, i);
 		run_program(&p);
 		differ = graph_compare(&p, &costs);
 		if (differ)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Programs of random steps, which the emulated driver runs (clock_run.c) and of which the engine is
- * told nothing but what depends on what (clock_graph.c): clock.c compares the two. */
+/* Programs of random steps: the emulated driver runs them (clock_run.c), the engine of `gpureplay
+ * --emulate` gets only their dependencies (clock_graph.c), and clock.c compares the times. */
 #pragma once
 
 #include <stdint.h>
 
 enum {
 	MAX_GPUS = 4,
-	STREAMS = 5, /* of a GPU: 0 is the null stream, 1 waits for it and it for 1, others don't */
-	EVENTS = 4,  /* of a GPU */
+	/* of a GPU: 0 is the null stream, 1 is a blocking stream, the others are non-blocking */
+	STREAMS = 5,
+	EVENTS = 4, /* of a GPU */
 	MAX_STEPS = 100,
 	SIZES = 3, /* of copies, fills and collectives */
 };
@@ -33,31 +34,33 @@ enum step_kind {
 
 struct step {
 	enum step_kind kind;
-	uint32_t gpu, stream, event; /* the event is the GPU's */
-	uint32_t other;		     /* another GPU: of COPY_PEER, and of WAIT the event's */
+	/* GPU, stream and event of the step; the event belongs to the GPU */
+	uint32_t gpu, stream, event;
+	/* another GPU: the destination of COPY_PEER, the owner of WAIT's event */
+	uint32_t other;
 	uint32_t blocks, size;
-	int64_t ns; /* of a kernel */
+	int64_t ns; /* duration of a kernel */
 
-	/* What came of it on the emulated driver. */
-	int64_t start_ns; /* of a kernel, a moment of virtual time */
-	int64_t after_ns; /* the calling thread's clock */
+	/* Times on the emulated driver. */
+	int64_t start_ns; /* start of a kernel, in virtual time */
+	int64_t after_ns; /* the calling thread's clock after the step */
 };
 
-/* What a host thread does. */
+/* The steps of one host thread. */
 struct thread {
 	int64_t begin_ns; /* its clock before the first step */
 	uint32_t n;
 	struct step steps[MAX_STEPS];
 };
 
-/* With one thread for all GPUs, or one for each; collectives only then. */
+/* One thread for all GPUs, or one for each GPU; collectives only with the latter. */
 struct program {
 	uint32_t gpus, threads;
 	struct thread thread[MAX_GPUS];
 	int64_t collective_ns[SIZES];
 };
 
-/* What the driver's model says; the rest of what the engine has to be told. */
+/* The driver's cost model, as the engine needs it. */
 struct costs {
 	int64_t launch_ns, gap_ns, event_ns, sync_ns;
 	int64_t call_launch_ns, call_copy_ns, call_event_ns, call_query_ns;
@@ -68,5 +71,5 @@ struct costs {
 void run_setup(uint32_t gpus, struct costs *ret);
 void run_program(struct program *p);
 
-/* How many of the moments differ, after a line for the first of them. */
+/* Prints the first time that differs, and returns how many differ. */
 unsigned graph_compare(const struct program *p, const struct costs *c);

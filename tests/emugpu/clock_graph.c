@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The programs of clock.c as the engine is told them: tracks, and what waits for what. A thread is
- * a rank, with a track for the host, one for each stream and one for each engine of a GPU. */
+/* The programs of clock.c as dependency graphs: tracks and waits. A thread is a rank, with a
+ * track for the host, for each stream and for each engine of a GPU. */
 #include "replay/emugpu/driver/device.h"
 #include "replay/engine/sim.h"
 #include "tests/emugpu/check_driver.h"
@@ -48,8 +48,8 @@ static uint32_t engine_track(uint32_t gpu, enum emu_engine e)
 	return stream_track(gpu, STREAMS) + e;
 }
 
-/* The next point of a track; its slot. */
-static uint32_t point(struct graph *g, uint32_t track, int64_t own_ns)
+/* Adds a point to a track. Returns its slot. */
+static uint32_t add_point(struct graph *g, uint32_t track, int64_t own_ns)
 {
 	struct track *l = &g->tracks[track];
 
@@ -58,9 +58,9 @@ static uint32_t point(struct graph *g, uint32_t track, int64_t own_ns)
 	return g->n_slots++;
 }
 
-/* What the last point of a track waits for. */
-static void waits(struct graph *g, uint32_t track, enum sim_wait_kind kind, uint32_t on,
-		  int64_t lag_ns)
+/* Adds a wait to the last point of a track. */
+static void add_wait(struct graph *g, uint32_t track, enum sim_wait_kind kind, uint32_t on,
+		     int64_t lag_ns)
 {
 	struct track *l = &g->tracks[track];
 	struct point *p = &l->points[l->n - 1];
@@ -70,52 +70,52 @@ static void waits(struct graph *g, uint32_t track, enum sim_wait_kind kind, uint
 	g->n_waits++;
 }
 
-/* The last moment of a track; SIM_NONE: it is empty. */
-static uint32_t tail(const struct graph *g, uint32_t track)
+/* Returns the slot of the last point of a track, or SIM_NONE. */
+static uint32_t last_point(const struct graph *g, uint32_t track)
 {
 	const struct track *l = &g->tracks[track];
 
 	return l->n ? l->points[l->n - 1].slot : SIM_NONE;
 }
 
-static void waits_for_tail(struct graph *g, uint32_t track, uint32_t other, int64_t lag_ns)
+static void add_wait_for_tail(struct graph *g, uint32_t track, uint32_t other, int64_t lag_ns)
 {
-	if (tail(g, other) != SIM_NONE)
-		waits(g, track, SIM_MOMENT, tail(g, other), lag_ns);
+	if (last_point(g, other) != SIM_NONE)
+		add_wait(g, track, SIM_MOMENT, last_point(g, other), lag_ns);
 }
 
-/* What an op comes after beside its stream's earlier ones: its launch, unless `launched` is 0, and
- * the null stream or those that heed it. */
-static void begins(struct graph *g, const struct step *s, int launched)
+/* Adds the waits of an operation besides stream order: for its launch if `launched`, and for the
+ * null stream or its blocking streams. */
+static void add_op_waits(struct graph *g, const struct step *s, int launched)
 {
 	uint32_t track = stream_track(s->gpu, s->stream);
 
 	if (launched)
-		waits(g, track, SIM_MOMENT, tail(g, HOST), g->c->launch_ns);
+		add_wait(g, track, SIM_MOMENT, last_point(g, HOST), g->c->launch_ns);
 	if (s->stream < 2)
-		waits_for_tail(g, track, stream_track(s->gpu, !s->stream), 0);
+		add_wait_for_tail(g, track, stream_track(s->gpu, !s->stream), 0);
 }
 
-/* An op that takes its part of an engine; of a second one, where `peer` is a track. */
-static uint32_t runs(struct graph *g, const struct step *s, uint32_t engine, uint32_t peer,
-		     uint32_t share, int64_t ns)
+/* Adds an operation that uses an engine, and the engine `peer` unless that is SIM_NONE. */
+static uint32_t add_op(struct graph *g, const struct step *s, uint32_t engine, uint32_t peer,
+		       uint32_t share, int64_t ns)
 {
-	uint32_t track = stream_track(s->gpu, s->stream), at = point(g, track, g->c->gap_ns);
+	uint32_t track = stream_track(s->gpu, s->stream), at = add_point(g, track, g->c->gap_ns);
 	uint32_t ends[2], n = 0;
 
-	begins(g, s, 1);
+	add_op_waits(g, s, 1);
 	for (uint32_t e = engine; e != SIM_NONE; e = e == engine ? peer : SIM_NONE) {
-		uint32_t start = point(g, e, SIM_ANEW);
+		uint32_t start = add_point(g, e, SIM_ANEW);
 
-		waits(g, e, SIM_MOMENT, at, 0);
-		waits(g, e, SIM_FREE, 0, 0);
+		add_wait(g, e, SIM_MOMENT, at, 0);
+		add_wait(g, e, SIM_FREE, 0, 0);
 		at = start;
-		ends[n++] = point(g, e, 0);
-		waits(g, e, SIM_ROOM, share, ns);
+		ends[n++] = add_point(g, e, 0);
+		add_wait(g, e, SIM_ROOM, share, ns);
 	}
-	point(g, track, 0);
+	add_point(g, track, 0);
 	while (n-- > 0)
-		waits(g, track, SIM_MOMENT, ends[n], 0);
+		add_wait(g, track, SIM_MOMENT, ends[n], 0);
 	return at;
 }
 
@@ -132,41 +132,41 @@ static void copies(struct graph *g, const struct step *s)
 		[FILL] = {EMU_COMPUTE, EMU_FILL_PART},
 	};
 
-	runs(g, s, engine_track(s->gpu, how[s->kind].engine),
-	     s->kind == COPY_PEER ? engine_track(s->other, EMU_COPY_IN) : SIM_NONE,
-	     room_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
-	point(g, HOST, g->c->call_copy_ns);
+	add_op(g, s, engine_track(s->gpu, how[s->kind].engine),
+	       s->kind == COPY_PEER ? engine_track(s->other, EMU_COPY_IN) : SIM_NONE,
+	       room_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
+	add_point(g, HOST, g->c->call_copy_ns);
 }
 
 static void collective(struct graph *g, const struct step *s, uint32_t meeting)
 {
 	uint32_t track = stream_track(s->gpu, s->stream);
 
-	point(g, track, g->c->gap_ns);
-	begins(g, s, 1);
-	point(g, track, g->p->collective_ns[s->size]);
-	waits(g, track, SIM_MEETING, meeting, 0);
-	point(g, HOST, g->c->call_launch_ns);
+	add_point(g, track, g->c->gap_ns);
+	add_op_waits(g, s, 1);
+	add_point(g, track, g->p->collective_ns[s->size]);
+	add_wait(g, track, SIM_MEETING, meeting, 0);
+	add_point(g, HOST, g->c->call_launch_ns);
 }
 
-/* A call that waits: first what is waited for is added to the host's new point. */
-static void syncs(struct graph *g, const struct step *s)
+/* A call that waits: its waits belong to the host's new point. */
+static void add_sync(struct graph *g, const struct step *s)
 {
 	const struct costs *c = g->c;
 	uint32_t stream = stream_track(s->gpu, s->stream);
 
 	if (s->kind == SYNC_STREAM && s->stream == 0) {
-		point(g, stream, 0);
-		begins(g, s, 0);
+		add_point(g, stream, 0);
+		add_op_waits(g, s, 0);
 	}
-	point(g, HOST, 0);
+	add_point(g, HOST, 0);
 	if (s->kind == SYNC_STREAM)
-		waits_for_tail(g, HOST, stream, c->sync_ns);
+		add_wait_for_tail(g, HOST, stream, c->sync_ns);
 	for (uint32_t i = 0; s->kind == SYNC_GPU && i < STREAMS; i++)
-		waits_for_tail(g, HOST, stream_track(s->gpu, i), c->sync_ns);
+		add_wait_for_tail(g, HOST, stream_track(s->gpu, i), c->sync_ns);
 	if (s->kind == SYNC_EVENT && g->events[s->gpu][s->event] != SIM_NONE)
-		waits(g, HOST, SIM_MOMENT, g->events[s->gpu][s->event], c->sync_ns);
-	point(g, HOST, c->call_query_ns);
+		add_wait(g, HOST, SIM_MOMENT, g->events[s->gpu][s->event], c->sync_ns);
+	add_point(g, HOST, c->call_query_ns);
 }
 
 static void marks(struct graph *g, const struct step *s)
@@ -174,17 +174,17 @@ static void marks(struct graph *g, const struct step *s)
 	uint32_t track = stream_track(s->gpu, s->stream);
 
 	if (s->kind == RECORD) {
-		g->events[s->gpu][s->event] = point(g, track, 0);
-		begins(g, s, 1);
+		g->events[s->gpu][s->event] = add_point(g, track, 0);
+		add_op_waits(g, s, 1);
 	} else if (g->events[s->other][s->event] != SIM_NONE) {
-		point(g, track, 0);
-		waits(g, track, SIM_MOMENT, g->events[s->other][s->event], g->c->event_ns);
-		begins(g, s, 0);
+		add_point(g, track, 0);
+		add_wait(g, track, SIM_MOMENT, g->events[s->other][s->event], g->c->event_ns);
+		add_op_waits(g, s, 0);
 	}
-	point(g, HOST, g->c->call_event_ns);
+	add_point(g, HOST, g->c->call_event_ns);
 }
 
-static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
+static void add_step(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
 {
 	const struct step *s = &g->p->thread[rank].steps[i];
 	double part = s->blocks / g->c->blocks_held;
@@ -192,14 +192,14 @@ static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
 
 	switch (s->kind) {
 	case KERNEL:
-		g->starts[i] = runs(g, s, engine_track(s->gpu, EMU_COMPUTE), SIM_NONE,
-				    room_share(part < 1 ? part : 1), s->ns);
-		point(g, HOST, g->c->call_launch_ns);
+		g->starts[i] = add_op(g, s, engine_track(s->gpu, EMU_COMPUTE), SIM_NONE,
+				      room_share(part < 1 ? part : 1), s->ns);
+		add_point(g, HOST, g->c->call_launch_ns);
 		break;
 	case HOST_FUNCTION:
-		point(g, stream_track(s->gpu, s->stream), g->c->gap_ns);
-		begins(g, s, 1);
-		point(g, HOST, g->c->call_event_ns);
+		add_point(g, stream_track(s->gpu, s->stream), g->c->gap_ns);
+		add_op_waits(g, s, 1);
+		add_point(g, HOST, g->c->call_event_ns);
 		break;
 	case COLLECTIVE:
 		TRUE(sim_declare(sim_meetings(sim), sim_member(sim_meetings(sim), rank, 0), i,
@@ -213,17 +213,17 @@ static void add(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i)
 	case SYNC_STREAM:
 	case SYNC_EVENT:
 	case SYNC_GPU:
-		syncs(g, s);
+		add_sync(g, s);
 		break;
 	default:
 		copies(g, s);
 		break;
 	}
-	g->afters[i] = tail(g, HOST);
+	g->afters[i] = last_point(g, HOST);
 }
 
-/* Lays the tracks one behind the other. */
-static void fill(const struct graph *g, struct sim *sim, struct sim_block *b)
+/* Stores the tracks one after another. */
+static void fill_block(const struct graph *g, struct sim *sim, struct sim_block *b)
 {
 	struct sim_program *p = b->program;
 
@@ -250,12 +250,12 @@ static void add_rank(struct graph *g, struct sim *sim, uint32_t rank)
 	struct sim_block *b;
 
 	memset(g->events, 0xff, sizeof(g->events));
-	point(g, HOST, 0);
-	waits(g, HOST, SIM_AT, 0, t->begin_ns);
+	add_point(g, HOST, 0);
+	add_wait(g, HOST, SIM_AT, 0, t->begin_ns);
 	for (uint32_t i = 0; i < t->n; i++)
-		add(g, sim, rank, i);
+		add_step(g, sim, rank, i);
 	TRUE(sim_block_new(sim, rank, g->n_slots, &b) == 0);
-	fill(g, sim, b);
+	fill_block(g, sim, b);
 	TRUE(sim_push(sim, rank, b) == 0);
 	TRUE(sim_end(sim, rank) == 0);
 }

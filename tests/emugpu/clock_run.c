@@ -9,7 +9,7 @@
 #include <nccl.h>
 #include <pthread.h>
 
-gpuemu_device_value_fn gpuemu_device_value; /* of libcuda.so.1 */
+gpuemu_device_value_fn gpuemu_device_value; /* exported by libcuda.so.1 */
 
 #define NCCL(call) TRUE((call) == ncclSuccess)
 
@@ -22,14 +22,14 @@ static struct {
 	CUstream streams[STREAMS];
 	CUevent events[EVENTS];
 	CUfunction kernel;
-	/* Of each stream, since nothing orders steps of different streams. */
+	/* One copy for each stream, since steps of different streams run concurrently. */
 	struct {
 		CUdeviceptr memory, more, from_peer[MAX_GPUS];
 		void *host;
 	} buffers[STREAMS];
 } gpus[MAX_GPUS];
 
-/* The kernel's one parameter. */
+/* The kernel's only parameter. */
 struct work {
 	struct step *step;
 	int64_t ns;
@@ -137,8 +137,9 @@ static void do_step(struct step *s, ncclComm_t comm)
 	s->after_ns = (int64_t)gpuemu_host_ns();
 }
 
-/* How long something takes whose stream is idle. */
-static int64_t measure(const struct costs *c, struct step s, ncclComm_t comm, int64_t *start_ns)
+/* Measures a step on an idle stream. */
+static int64_t measure_idle(const struct costs *c, struct step s, ncclComm_t comm,
+			    int64_t *start_ns)
 {
 	*start_ns = (int64_t)gpuemu_host_ns() + c->launch_ns;
 	do_step(&s, comm);
@@ -182,7 +183,7 @@ void run_setup(uint32_t n, struct costs *ret)
 	};
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
 		for (uint32_t k = 0; k < SIZES; k++)
-			costs.copy_ns[copies[i]][k] = measure(
+			costs.copy_ns[copies[i]][k] = measure_idle(
 				&costs,
 				(struct step){copies[i], .stream = 2, .other = 1, .size = k}, NULL,
 				&start_ns);
@@ -196,7 +197,7 @@ struct runner {
 	const ncclUniqueId *id;
 	pthread_barrier_t *all;
 	int64_t start_ns[SIZES];
-	int64_t took_ns[SIZES]; /* from start_ns to the end for all */
+	int64_t took_ns[SIZES]; /* from start_ns until the end on all ranks */
 };
 
 static void *run_thread(void *arg)
@@ -207,14 +208,14 @@ static void *run_thread(void *arg)
 	OK(cuCtxSetCurrent(gpus[r->rank].context));
 	if (r->p->threads > 1) {
 		NCCL(ncclCommInitRank(&comm, (int)r->p->threads, *r->id, (int)r->rank));
-		/* The first one loads NCCL's kernels. */
+		/* The first collective also loads NCCL's kernels. */
 		for (uint32_t k = SIZES; k-- > 0;)
-			measure(&costs, (struct step){COLLECTIVE, r->rank, 2, .size = k}, comm,
-				&r->start_ns[k]);
+			measure_idle(&costs, (struct step){COLLECTIVE, r->rank, 2, .size = k}, comm,
+				     &r->start_ns[k]);
 		for (uint32_t k = 0; k < SIZES; k++)
-			r->took_ns[k] =
-				measure(&costs, (struct step){COLLECTIVE, r->rank, 2, .size = k},
-					comm, &r->start_ns[k]);
+			r->took_ns[k] = measure_idle(
+				&costs, (struct step){COLLECTIVE, r->rank, 2, .size = k}, comm,
+				&r->start_ns[k]);
 	}
 	pthread_barrier_wait(r->all);
 	r->thread->begin_ns = (int64_t)gpuemu_host_ns();
@@ -228,7 +229,7 @@ static void *run_thread(void *arg)
 }
 
 /* It started when the last rank could. */
-static int64_t shortest(const struct runner *r, uint32_t n, uint32_t size)
+static int64_t shortest_ns(const struct runner *r, uint32_t n, uint32_t size)
 {
 	int64_t ns = INT64_MAX;
 
@@ -237,8 +238,8 @@ static int64_t shortest(const struct runner *r, uint32_t n, uint32_t size)
 	return ns;
 }
 
-/* Streams and events live as long as the program, so that none begins with the past of another. */
-static void renew(uint32_t n)
+/* New streams and events for each program, so that no earlier work affects it. */
+static void renew_streams_and_events(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		OK(cuCtxSetCurrent(gpus[i].context));
@@ -258,7 +259,7 @@ void run_program(struct program *p)
 	pthread_barrier_t all;
 	ncclUniqueId id;
 
-	renew(MAX_GPUS);
+	renew_streams_and_events(MAX_GPUS);
 	NCCL(ncclGetUniqueId(&id));
 	pthread_barrier_init(&all, NULL, p->threads);
 	for (uint32_t i = 0; i < p->threads; i++) {
@@ -269,5 +270,5 @@ void run_program(struct program *p)
 		TRUE(pthread_join(threads[i], NULL) == 0);
 	pthread_barrier_destroy(&all);
 	for (uint32_t k = 0; k < SIZES; k++)
-		p->collective_ns[k] = shortest(runners, p->threads, k);
+		p->collective_ns[k] = shortest_ns(runners, p->threads, k);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* $GPUEMU_COUNTS: every public call is counted under its own name, calls within a library are not,
- * and a child counts for itself. */
+/* $GPUEMU_COUNTS: public calls are counted by name, a library's internal calls are not, and a child
+ * counts separately. */
 #include "tests/emugpu/check_driver.h"
 
 #include <nccl.h>
@@ -11,7 +11,7 @@
 
 CUresult cuStreamQuery_ptsz(CUstream stream);
 
-/* What is counted: in a parent, and, when it is done, in its child. */
+/* Expected counts of the parent, and of a child that the parent forks at the end. */
 static const char *const expected[] = {
 	"libcuda.so.1 cuCtxCreate_v4 1\n",	     "libcuda.so.1 cuDeviceGetCount 1\n",
 	"libcuda.so.1 cuDeviceGetCount 3\n",	     "libcuda.so.1 cuGetProcAddress_v2 1\n",
@@ -48,8 +48,8 @@ static int counted_calls(void)
 	return 0;
 }
 
-/* The file that $VARIABLE names, made of `path`. */
-static int make_file(const char *variable, char *path)
+/* Creates a temporary file and sets $VARIABLE to its path. */
+static int set_file_variable(const char *variable, char *path)
 {
 	int fd = mkstemp(path);
 
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return counted_calls();
-	fd = make_file("GPUEMU_COUNTS", path);
+	fd = set_file_variable("GPUEMU_COUNTS", path);
 	TRUE(fd >= 0);
 	child = fork();
 	if (child == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The driver's API, as a program uses it: contexts, memory, streams, events, launches of a kernel
- * that has code and of one that has none. */
+/* The driver API as a program uses it: contexts, memory, streams, events, launches of a kernel with
+ * a host kernel and of one without. */
 #include "tests/emugpu/check_driver.h"
 #include <gpuemu.h>
 
@@ -32,7 +32,7 @@ static void saxpy(struct gpuemu_launch *launch, void *const *args)
 static void saxpy_cost(const struct gpuemu_launch *launch, void *const *args,
 		       struct gpuemu_cost *ret)
 {
-	/* A thousand times what it moves, so that no host is as slow. */
+	/* A thousand times the real size, so that the host's own time is negligible. */
 	ret->bytes = 12e3 * *(int *)args[0];
 }
 
@@ -40,7 +40,7 @@ static const struct gpuemu_kernel kernel = {.name = "saxpy", .run = saxpy, .cost
 
 static CUmodule module;
 
-/* What a kernel does wrong, its context remembers. */
+/* A fault in a kernel is a sticky error of its context. */
 static void fault(struct gpuemu_launch *launch, void *const *args)
 {
 	launch->error = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -51,7 +51,7 @@ static const struct gpuemu_kernel faulty = {.name = "faulty", .run = fault};
 static void test_fault(CUdevice device)
 {
 	CUcontext context;
-	static CUmodule lost; /* goes with its context */
+	static CUmodule lost; /* freed with its context */
 	CUfunction f;
 	CUdeviceptr p;
 
@@ -169,8 +169,8 @@ static void test_buffer(void)
 
 static int order[3], seen;
 
-/* Many kernels that are launched for the first time by several threads at once: each finds its
- * code, however long that takes. */
+/* Several threads launch many kernels for the first time: each launch finds its code, however long
+ * loading takes. */
 enum { THREADS = 4, MODULES = 200, OTHERS = 20000 };
 static CUfunction fresh[MODULES];
 static pthread_barrier_t at_once;
@@ -223,7 +223,8 @@ static void test_first_launches(CUcontext context)
 		OK(cuModuleUnload(modules[i]));
 }
 
-/* Two images become one; what is no image, or no code for a device, is refused. */
+/* Two images are linked into one; invalid images, and images without code for the device, are
+ * refused. */
 static void test_link(void)
 {
 	static const char more[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -279,7 +280,8 @@ static void test_tensor_map(void)
 	OK(cuMemFree(p));
 }
 
-/* What is set is kept; what is in use can only be read, and the most of it only be set back. */
+/* Settable attributes are stored. Usage counters are read-only; their high-water marks can only be
+ * reset. */
 static void test_pool(CUdevice device)
 {
 	cuuint64_t threshold = 1 << 20, got = 0, current = 0, any = 7;
@@ -332,7 +334,7 @@ static void note(void *data)
 	order[seen++] = *(int *)data;
 }
 
-/* The host's functions run in the stream's order, and others wait for them through events. */
+/* Host functions run in stream order, and other streams wait for them through events. */
 static void test_host_function(void)
 {
 	int one = 1, two = 2, three = 3;

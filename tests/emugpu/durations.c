@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Prints how long things take, a line each: name, bytes, milliseconds by events. Two GPUs.
+/* Prints durations on two GPUs, one a line: name, bytes, milliseconds between events.
  *
- *     emugpu_durations [FLOATS]      of an all-reduce beside the usual ones
+ *     emugpu_durations [FLOATS]      size of an additional all-reduce
  */
 #include "tests/emugpu/check_driver.h"
 
@@ -34,13 +34,13 @@ static void set_up(void)
 	OK(cuEventCreate(&after, 0));
 }
 
-static void begin(void)
+static void begin_timing(void)
 {
 	OK(cuStreamSynchronize(streams[0]));
 	OK(cuEventRecord(before, streams[0]));
 }
 
-static void end(const char *name, size_t bytes)
+static void end_timing(const char *name, size_t bytes)
 {
 	float ms;
 
@@ -52,16 +52,16 @@ static void end(const char *name, size_t bytes)
 
 static void copies_in(const char *name, const void *from, size_t bytes)
 {
-	begin();
+	begin_timing();
 	OK(cuMemcpyHtoDAsync(memory[0], from, bytes, streams[0]));
-	end(name, bytes);
+	end_timing(name, bytes);
 }
 
 static void copies_out(const char *name, void *to)
 {
-	begin();
+	begin_timing();
 	OK(cuMemcpyDtoHAsync(to, memory[0], BYTES, streams[0]));
-	end(name, BYTES);
+	end_timing(name, BYTES);
 }
 
 static void all_reduces(size_t n)
@@ -70,14 +70,14 @@ static void all_reduces(size_t n)
 
 	NCCL(ncclCommInitAll(comms, 2, NULL));
 	for (int turn = 0; turn < 2; turn++) {
-		begin();
+		begin_timing();
 		NCCL(ncclGroupStart());
 		for (int i = 0; i < 2; i++)
 			NCCL(ncclAllReduce((void *)memory[i], (void *)memory[i], n, ncclFloat32,
 					   ncclSum, comms[i], (cudaStream_t)streams[i]));
 		NCCL(ncclGroupEnd());
-		/* The first one loads NCCL's kernels. */
-		end(turn ? "all_reduce" : "first all_reduce", 4 * n);
+		/* The first all-reduce also loads NCCL's kernels. */
+		end_timing(turn ? "all_reduce" : "first all_reduce", 4 * n);
 	}
 	for (int i = 0; i < 2; i++)
 		NCCL(ncclCommDestroy(comms[i]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Fills device memory a few times and ends in the way that its argument names: "exit", "_exit",
- * "wait" (until a signal ends it), or a signal's number; "child N": a child does so with N. */
+/* Fills device memory a few times and ends as its argument says: "exit", "_exit", "wait" (until a
+ * signal arrives), or a signal number. "child N": a child process ends by signal N. */
 #include "tests/emugpu/check_driver.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@ static void use_gpu(void)
 		OK(cuMemsetD8(memory, 1, 4096));
 }
 
-static int end(const char *how)
+static int end_as(const char *how)
 {
 	use_gpu();
 	if (strcmp(how, "exit") == 0)
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 
 	TRUE(argc > 1);
 	if (strcmp(argv[1], "child") != 0)
-		return end(argv[1]);
+		return end_as(argv[1]);
 	pid = fork();
 	if (pid == 0)
 		execl("/proc/self/exe", argv[0], argv[2], NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs: captured from streams that fork and join, and made by hand. */
+/* Graphs captured from streams that fork and join, and graphs built by hand. */
 #include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
@@ -81,7 +81,7 @@ static void test_capture_refuses()
 	OK(cudaStreamCreate(&b));
 	OK(cudaEventCreate(&forked));
 
-	/* A call that a capture does not allow invalidates it. */
+	/* A call that is illegal during capture invalidates the capture. */
 	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
 	FAILS(cudaStreamSynchronize(a), cudaErrorStreamCaptureUnsupported);
 	FAILS(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
@@ -93,7 +93,7 @@ static void test_capture_refuses()
 	OK(cudaStreamEndCapture(a, &graph));
 	OK(cudaGraphDestroy(graph));
 
-	/* A stream that was forked off must come back. */
+	/* A forked stream must join the capturing stream again. */
 	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
 	add<<<1, 1, 0, a>>>(x, 1);
 	OK(cudaEventRecord(forked, a));
@@ -132,7 +132,7 @@ static void test_nodes()
 	OK(cudaGraphCreate(&graph, 0));
 	OK(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &memset_params));
 	OK(cudaGraphAddKernelNode(&one, graph, &set, 1, &kernel));
-	by = 1000; /* the node has its own copy */
+	by = 1000; /* the node has a copy of its arguments */
 	OK(cudaGraphAddHostNode(&host, graph, &one, 1, &host_params));
 	OK(cudaGraphCreate(&child, 0));
 	OK(cudaGraphAddKernelNode(&two, child, nullptr, 0, &kernel));
@@ -147,7 +147,7 @@ static void test_nodes()
 	OK(cudaDeviceSynchronize());
 	TRUE(value() == 1101 && called == 14);
 
-	/* A circle cannot be launched. */
+	/* A graph with a cycle cannot be instantiated. */
 	OK(cudaGraphAddDependencies(graph, &host, &set, nullptr, 1));
 	cudaGraphExec_t never;
 	FAILS(cudaGraphInstantiate(&never, graph, 0), cudaErrorInvalidValue);
@@ -156,7 +156,7 @@ static void test_nodes()
 	OK(cudaGraphDestroy(graph));
 }
 
-/* Branches run at once, in virtual time. */
+/* Branches run concurrently in virtual time. */
 static void test_time()
 {
 	cudaGraph_t graph;

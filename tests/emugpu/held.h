@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A stream that is held up until the program lets it go: what is launched behind is in flight. */
+/* A stream that is blocked until the program releases it, so that later launches stay in flight. */
 #pragma once
 
 #include "tests/emugpu/check_driver.h"
@@ -20,8 +20,8 @@ static inline void hold(CUstream stream)
 	OK(cuLaunchHostFunc(stream, held_wait, NULL));
 }
 
-/* For good: of all that are held. */
-static inline void let_go(void)
+/* Releases all held streams permanently. */
+static inline void release_held(void)
 {
 	__atomic_store_n(&held_go, 1, __ATOMIC_RELEASE);
 }

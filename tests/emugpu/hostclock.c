@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The clock of the host in a run of gpuemu: what moves it, what does not, and that a process goes
- * on where its parent is, however it was started. */
+/* The host clock in a run of gpuemu: what advances it, what does not, and that a process continues
+ * from its parent's time, however it was started. */
 #include "replay/emugpu/driver/clock.h"
 #include "tests/emugpu/check_driver.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define SECOND 1000000000ull
-#define FAR (1000 * SECOND) /* no test works as long */
+#define FAR (1000 * SECOND) /* longer than any test */
 
 extern char **environ;
 
@@ -39,7 +39,8 @@ static void own_work_counts(void)
 
 	work(5000000);
 	TRUE(gpuemu_host_ns() - before >= 4900000);
-	/* Read around it, the CPU clock has what the machine takes from us in between. */
+	/* Reads the clock around the CPU clock, to subtract time in which the machine ran something
+	 * else. */
 	cpu = cpu_ns();
 	before = gpuemu_host_ns();
 	nanosleep(&nap, NULL);
@@ -75,8 +76,8 @@ static void *thread(void *ret)
 	return NULL;
 }
 
-/* What a thread does before its first call counts as well. */
-static void threads(void)
+/* A thread's work before its first call counts. */
+static void test_threads(void)
 {
 	uint64_t began, before = gpuemu_host_ns();
 	pthread_t t;
@@ -97,7 +98,7 @@ static void child_is_at(uint64_t from)
 	_exit(1);
 }
 
-static void ends_well(pid_t pid)
+static void check_exit_status(pid_t pid)
 {
 	int status;
 
@@ -105,8 +106,8 @@ static void ends_well(pid_t pid)
 	TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Each way begins later than any child of the way before could be. */
-static void children(const char *self)
+/* Each way starts later than any child of the way before could. */
+static void test_children(const char *self)
 {
 	char text[32], command[4200];
 	char *const argv[] = {(char *)(uintptr_t)self, text, NULL};
@@ -116,7 +117,7 @@ static void children(const char *self)
 	pid = fork();
 	if (pid == 0)
 		child_is_at(2 * FAR);
-	ends_well(pid);
+	check_exit_status(pid);
 
 	gpuemu_thread_not_before((int64_t)(4 * FAR));
 	snprintf(text, sizeof(text), "%llu", 4 * FAR);
@@ -125,12 +126,12 @@ static void children(const char *self)
 		execv(self, argv);
 		_exit(2);
 	}
-	ends_well(pid);
+	check_exit_status(pid);
 
 	gpuemu_thread_not_before((int64_t)(6 * FAR));
 	snprintf(text, sizeof(text), "%llu", 6 * FAR);
 	TRUE(posix_spawn(&pid, self, NULL, NULL, argv, environ) == 0);
-	ends_well(pid);
+	check_exit_status(pid);
 
 	gpuemu_thread_not_before((int64_t)(8 * FAR));
 	snprintf(text, sizeof(text), "%llu", 8 * FAR);
@@ -139,7 +140,7 @@ static void children(const char *self)
 		execv(self, argv);
 		_exit(2);
 	}
-	ends_well(pid);
+	check_exit_status(pid);
 
 	/* Through a shell, which never calls the driver. */
 	gpuemu_thread_not_before((int64_t)(10 * FAR));
@@ -160,7 +161,7 @@ int main(int argc, char **argv)
 	OK(cuInit(0));
 	own_work_counts();
 	work_aside_does_not();
-	threads();
-	children(self);
+	test_threads();
+	test_children(self);
 	return 0;
 }

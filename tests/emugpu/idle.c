@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A stream that was waited for is idle: what is submitted next is not left to another thread,
- * whose order among streams would be that of real time. */
+/* After a synchronisation the stream is idle, and the next submission runs in the calling thread:
+ * another thread would order it with other streams by real time. */
 #include "tests/emugpu/check_driver.h"
 #include <gpuemu.h>
 

@@ -5,10 +5,10 @@
  *     nccl threads N     one process, a thread and a GPU for each rank
  *     nccl group N       one process and one thread for all ranks
  *     nccl processes N   a process for each rank
- *     nccl killed N      the same, and the last one dies before the second operation
- *     nccl random N      the same ten times, one killed at any moment; the next run is whole
+ *     nccl killed N      the same, and the last rank dies before the second operation
+ *     nccl random N      the same ten times, a rank is killed at a random time; the next run works
  *
- * Exit status 0 when every rank found what it expected.
+ * The exit status is 0 if all results are right.
  */
 #include "tests/emugpu/check_all.h"
 
@@ -48,7 +48,7 @@ static void open_gpu(struct rank *r)
 	r->host = malloc(COUNT * sizeof(float));
 }
 
-static void fill(struct rank *r)
+static void fill_buffers(struct rank *r)
 {
 	CHECK(cuCtxSetCurrent(r->context) == CUDA_SUCCESS);
 	for (int i = 0; i < COUNT; i++)
@@ -81,8 +81,8 @@ static void check_sum(struct rank *r)
 	CHECK(bad == 0);
 }
 
-/* Each sends to the next, in a group. */
-static void ring(struct rank *r)
+/* Each rank sends to the next one, in a group. */
+static void exchange_in_ring(struct rank *r)
 {
 	int next = (r->rank + 1) % r->n, last = (r->rank + r->n - 1) % r->n;
 
@@ -103,8 +103,8 @@ static void check_ring(struct rank *r)
 	CHECK(bad == 0);
 }
 
-/* Even and odd ranks apart; an average, and a sum of multiples. */
-static void split(struct rank *r)
+/* Splits into even and odd ranks; an average, and a sum with a scaling factor. */
+static void run_split(struct rank *r)
 {
 	ncclComm_t half = NULL;
 	ncclRedOp_t op;
@@ -128,14 +128,14 @@ static void split(struct rank *r)
 	CHECK(ncclCommDestroy(half) == ncclSuccess);
 }
 
-static void doze(void *milliseconds)
+static void sleep_ms(void *milliseconds)
 {
 	usleep((useconds_t)(uintptr_t)milliseconds * 1000);
 }
 
-/* Many operations that nobody waits for, every second one of which reads what the one before it
- * writes, and a rank that is late: ranks may run ahead of each other, data may not. */
-static void pile(struct rank *r)
+/* Many operations without synchronisation, every second of which reads the output of the one
+ * before, with one late rank: ranks may run ahead of each other, but data dependencies hold. */
+static void run_without_synchronising(struct rank *r)
 {
 	enum { PAIRS = 300, EACH = 16 };
 	float *send = (float *)r->send, *receive = (float *)r->receive;
@@ -143,7 +143,7 @@ static void pile(struct rank *r)
 
 	CHECK(cuMemsetD32Async(r->receive, 0, PAIRS * EACH, r->stream) == CUDA_SUCCESS);
 	if (r->rank == 0)
-		CHECK(cuLaunchHostFunc(r->stream, doze, (void *)(uintptr_t)30) == CUDA_SUCCESS);
+		CHECK(cuLaunchHostFunc(r->stream, sleep_ms, (void *)(uintptr_t)30) == CUDA_SUCCESS);
 	for (int i = 0; i < PAIRS; i++) {
 		float *x = send + (size_t)i * EACH, *y = receive + (size_t)i * EACH;
 
@@ -160,9 +160,9 @@ static void pile(struct rank *r)
 	CHECK(bad == 0);
 }
 
-/* What a graph holds takes its turn when that is launched: before what is called after it, on
- * whatever stream, though it runs later. */
-static void captured(struct rank *r)
+/* Collectives in a graph take their turn at the graph's launch: before later calls on any stream,
+ * even though they run later. */
+static void run_captured(struct rank *r)
 {
 	CUstream other = NULL;
 	CUgraph graph = NULL;
@@ -176,7 +176,7 @@ static void captured(struct rank *r)
 	CHECK(cuStreamEndCapture(r->stream, &graph) == CUDA_SUCCESS);
 	CHECK(cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS);
 	if (r->rank == 0)
-		CHECK(cuLaunchHostFunc(r->stream, doze, (void *)(uintptr_t)30) == CUDA_SUCCESS);
+		CHECK(cuLaunchHostFunc(r->stream, sleep_ms, (void *)(uintptr_t)30) == CUDA_SUCCESS);
 	for (int i = 0; i < 10; i++) {
 		CHECK(cuGraphLaunch(exec, r->stream) == CUDA_SUCCESS);
 		CHECK(ncclAllReduce((float *)r->send + COUNT / 2, (float *)r->receive + COUNT / 2,
@@ -194,8 +194,8 @@ static void captured(struct rank *r)
 	CHECK(cuStreamDestroy(other) == CUDA_SUCCESS);
 }
 
-/* A group that is not run says how long it would take; a window is registered memory. */
-static void simulate(struct rank *r)
+/* A simulated group reports its estimated time; a window is registered memory. */
+static void run_simulated(struct rank *r)
 {
 	ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
 	ncclWindow_t window = NULL;
@@ -216,8 +216,8 @@ static void *run_rank(void *context)
 
 	open_gpu(r);
 	CHECK(ncclCommInitRank(&r->comm, r->n, r->id, r->rank) == ncclSuccess);
-	fill(r);
-	simulate(r);
+	fill_buffers(r);
+	run_simulated(r);
 	all_reduce(r);
 	check_sum(r);
 	if (r->dies) {
@@ -230,12 +230,12 @@ static void *run_rank(void *context)
 		CHECK(ncclCommAbort(r->comm) == ncclSuccess);
 		return NULL;
 	}
-	ring(r);
+	exchange_in_ring(r);
 	check_ring(r);
-	captured(r);
-	split(r);
+	run_captured(r);
+	run_split(r);
 	if (!failures)
-		pile(r);
+		run_without_synchronising(r);
 	CHECK(ncclCommDestroy(r->comm) == ncclSuccess);
 	return NULL;
 }
@@ -259,7 +259,7 @@ static void run_group(struct rank *ranks, int n)
 
 	for (int i = 0; i < n; i++) {
 		open_gpu(&ranks[i]);
-		fill(&ranks[i]);
+		fill_buffers(&ranks[i]);
 	}
 	CHECK(ncclCommInitAll(comms, n, NULL) == ncclSuccess);
 	ncclGroupStart();
@@ -272,7 +272,7 @@ static void run_group(struct rank *ranks, int n)
 		check_sum(&ranks[i]);
 	ncclGroupStart();
 	for (int i = 0; i < n; i++)
-		ring(&ranks[i]);
+		exchange_in_ring(&ranks[i]);
 	CHECK(ncclGroupEnd() == ncclSuccess);
 	for (int i = 0; i < n; i++) {
 		check_ring(&ranks[i]);
@@ -308,7 +308,7 @@ static void run_processes(struct rank *ranks, int n)
 	}
 }
 
-/* Whoever is killed and whenever: all end soon, and nothing of it stops the next run. */
+/* A rank is killed at a random time: all ranks end soon, and the next run works. */
 static void run_random(struct rank *ranks, int n)
 {
 	pid_t children[MAX];
@@ -317,11 +317,12 @@ static void run_random(struct rank *ranks, int n)
 	for (int round = 0; round < 10; round++) {
 		setenv("GPUEMU_JOIN_SECONDS", "2", 1);
 		start_processes(ranks, n, children);
-		usleep((useconds_t)(round * round * 700)); /* at first before it has joined */
+		/* in the first rounds before it has joined */
+		usleep((useconds_t)(round * round * 700));
 		kill(children[rand() % n], SIGKILL);
 		for (int i = 0; i < n; i++)
 			waitpid(children[i], NULL, 0);
-		unsetenv("GPUEMU_JOIN_SECONDS"); /* these must come, however late */
+		unsetenv("GPUEMU_JOIN_SECONDS"); /* these ranks must join, however late */
 		run_processes(ranks, n);
 	}
 }

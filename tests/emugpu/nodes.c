@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Nodes of graphs: found in clones, asked for, changed in a graph and in an executable one; and
- * events among them. */
+/* Graph nodes: found in clones, queried, changed in a graph and in an executable graph; event
+ * nodes. */
 #include "tests/emugpu/held.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static CUcontext context;
 static CUstream stream;
 static CUdeviceptr at;
 
-static CUDA_MEMSET_NODE_PARAMS fill(unsigned value)
+static CUDA_MEMSET_NODE_PARAMS memset_params(unsigned value)
 {
 	return (CUDA_MEMSET_NODE_PARAMS){
 		.dst = at, .value = value, .elementSize = 1, .width = BYTES, .height = 1};
@@ -29,7 +29,7 @@ static unsigned char first_byte(void)
 
 static void test_clones(void)
 {
-	CUDA_MEMSET_NODE_PARAMS set = fill(1);
+	CUDA_MEMSET_NODE_PARAMS set = memset_params(1);
 	CUgraph graph, clone, other;
 	CUgraphNode a, b, found, dep;
 	size_t n = 1;
@@ -53,7 +53,7 @@ static void test_clones(void)
 	OK(cuGraphDestroy(graph));
 }
 
-/* What allocates is no node of a clone. */
+/* An allocation node has no counterpart in a clone. */
 static void test_what_allocates(void)
 {
 	CUgraph graph, clone;
@@ -69,7 +69,7 @@ static void test_what_allocates(void)
 
 static void test_params(void)
 {
-	CUDA_MEMSET_NODE_PARAMS set = fill(3), told;
+	CUDA_MEMSET_NODE_PARAMS set = memset_params(3), told;
 	CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
 			      .srcDevice = at,
 			      .dstMemoryType = CU_MEMORYTYPE_HOST,
@@ -98,7 +98,7 @@ static void test_params(void)
 	OK(cuGraphMemsetNodeSetParams(a, &set));
 	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	set.value = 5;
-	OK(cuGraphMemsetNodeSetParams(a, &set)); /* which only the next instantiation sees */
+	OK(cuGraphMemsetNodeSetParams(a, &set)); /* affects the next instantiation only */
 	OK(cuGraphLaunch(exec, stream));
 	TRUE(first_byte() == 4 && host[0] == 4);
 
@@ -115,7 +115,7 @@ static void test_params(void)
 	OK(cuGraphLaunch(exec, stream));
 	TRUE(first_byte() == 9 && host[0] == 9);
 
-	/* An update is of the same nodes, which stay as they are enabled. */
+	/* An update must have the same nodes; they stay enabled or disabled. */
 	OK(cuGraphExecUpdate(exec, graph, NULL));
 	OK(cuGraphNodeGetEnabled(exec, a, &enabled));
 	TRUE(!enabled);
@@ -127,10 +127,10 @@ static void test_params(void)
 	OK(cuGraphDestroy(graph));
 }
 
-/* A child is a copy, and what it is not a node of does not know it. */
+/* A child graph is a copy; nodes of other graphs are not found in it. */
 static void test_child(void)
 {
-	CUDA_MEMSET_NODE_PARAMS set = fill(3);
+	CUDA_MEMSET_NODE_PARAMS set = memset_params(3);
 	CUgraph graph, child;
 	CUgraphNode a, node;
 	CUgraphExec exec;
@@ -149,10 +149,10 @@ static void test_child(void)
 	OK(cuGraphDestroy(graph));
 }
 
-/* A launch does what the graph was then, however late it runs. */
+/* A launch runs the graph as it was at the launch, however late it starts. */
 static void test_later_changes(void)
 {
-	CUDA_MEMSET_NODE_PARAMS set = fill(1);
+	CUDA_MEMSET_NODE_PARAMS set = memset_params(1);
 	CUgraph graph;
 	CUgraphNode a, leaf;
 	CUgraphExec exec;
@@ -174,7 +174,7 @@ static void test_later_changes(void)
 	FAILS(cuGraphExecEventRecordNodeSetEvent(exec, a, second), CUDA_ERROR_INVALID_VALUE);
 	OK(cuGraphExecEventRecordNodeSetEvent(exec, leaf, second));
 	FAILS(cuEventElapsedTime(&to_first, before, first), CUDA_ERROR_INVALID_HANDLE);
-	let_go();
+	release_held();
 	TRUE(first_byte() == 1);
 	FAILS(cuEventElapsedTime(&to_second, before, second), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuGraphLaunch(exec, stream));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* NVML and the driver say the same about the emulated GPUs. */
+/* NVML and the driver report the same about the emulated GPUs. */
 #include "tests/emugpu/check_all.h"
 
 #define NVML_NO_UNVERSIONED_FUNC_DEFS

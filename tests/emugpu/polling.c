@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Threads that poll streams and events leave the processors to the work that they wait for: while
- * the host does that work, a query waits a moment for it. No query waits for what its own thread
- * has still to do. */
+/* Threads that poll streams and events leave the processors to emulated work: while the host
+ * executes it, a query waits briefly. No query waits for work that its own thread has yet to
+ * release. */
 #include "tests/emugpu/check_driver.h"
 
 #include <stdint.h>
@@ -45,7 +45,7 @@ static void poll_work(CUresult (*query)(void))
 	TRUE(queries > 0 && queries < MOST_QUERIES);
 }
 
-/* The thread that polls lets the stream go on. */
+/* The polling thread itself releases the stream. */
 static void poll_own(CUresult (*query)(void))
 {
 	uint32_t *gate;

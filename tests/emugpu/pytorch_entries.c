@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* PyTorch 2.15 resolves these functions by name when it starts, and calls some of them without
- * looking whether they were found. The lists were read from its libraries (c10/cuda/driver_api.h,
- * ATen's lazy NVRTC and NCCL interfaces). */
+/* PyTorch 2.15 resolves these functions by name at start, and calls some without checking for NULL.
+ * The lists were extracted from its libraries (c10/cuda/driver_api.h, ATen's lazy NVRTC and NCCL
+ * interfaces). */
 #include "tests/emugpu/check_all.h"
 
 #include <cuda.h>
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Through cuGetProcAddress, as of the CUDA version that introduced each. */
+/* Through cuGetProcAddress, with the CUDA version that introduced each. */
 static const struct {
 	const char *name;
 	int version;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""recorder.py TOOLKIT OUT.c: a library that stands before the emulated libcuda.so.1 under its name, as a recorder does.
+"""recorder.py TOOLKIT OUT.c: a library that interposes on the emulated libcuda.so.1 under its name, as a recorder does.
 
-Each function counts and hands on to the driver at $RECORDER_DRIVER; the counts are appended to $RECORDER_COUNTS in the form
-of $GPUEMU_COUNTS.
+Each function counts its calls and forwards to the driver at $RECORDER_DRIVER; the counts are appended to $RECORDER_COUNTS
+in the format of $GPUEMU_COUNTS.
 """
 import pathlib
 import sys
@@ -79,7 +79,8 @@ API {returns} {name}({parameters})
 }}
 '''
 
-# Not of CUDA's: how the libraries give the emulated driver their kernels.
+# Functions that are not CUDA's: the libraries register their kernels with the emulated driver by
+# them.
 BESIDE = '''
 int gpuemu_register_kernel(const void *k);
 API int gpuemu_register_kernel(const void *k)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A program as nvcc compiles it, with -cudart shared: kernels, variables, streams, events, errors.
- */
+/* A program as nvcc compiles it with -cudart shared: kernels, variables, streams, events,
+ * errors. */
 #include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
@@ -133,7 +133,7 @@ static void test_launches()
 	FAILS(cudaFree(dx), cudaErrorInvalidValue);
 }
 
-/* Of a kernel of which nothing is known, 12 bytes a thread are taken: 2^30 threads take
+/* A kernel without a cost function counts as 12 bytes of traffic a thread: 2^30 threads take
  * milliseconds. */
 __global__ void idle()
 {
@@ -144,7 +144,7 @@ static void idle_host()
 }
 GPUEMU_HOST_KERNEL(idle, idle_host)
 
-/* Time on the device is virtual: it does not matter how long it takes here. */
+/* Device time is virtual: the test's real duration does not matter. */
 static void test_time()
 {
 	cudaStream_t a, b;
@@ -170,7 +170,7 @@ static void test_time()
 	OK(cudaEventQuery(mid));
 	OK(cudaEventElapsedTime(&one, from, mid));
 	OK(cudaEventElapsedTime(&both, from, to));
-	/* Both fill the GPU, so one runs after the other. */
+	/* Each kernel fills the GPU, so they run one after the other. */
 	TRUE(one > 2 && one < 20);
 	TRUE(both > 1.8f * one && both < 2.2f * one);
 	OK(cudaStreamDestroy(a));
@@ -233,7 +233,7 @@ static void test_attributes()
 	OK(cudaFreeHost(pinned));
 }
 
-/* Each thread has a device, a default stream when it asks for it, and a last error of its own. */
+/* Each thread has its own current device, per-thread default stream, and last error. */
 static void test_threads()
 {
 	int count;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What public samples of CUDA do, one small program after the other, each with its twin: sums of
-// vectors on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and
-// memory and events between processes.
+// Small versions of NVIDIA's public CUDA samples, each kernel with its host kernel: sums of vectors
+// on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and memory and
+// events shared between processes.
 #include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
@@ -28,7 +28,7 @@ static void vector_add_host(const float *a, const float *b, float *c, int n)
 }
 GPUEMU_HOST_KERNEL(vector_add, vector_add_host)
 
-// One sum for each of so many blocks.
+// One sum for each of `blocks` blocks.
 __global__ void block_sums(const float *in, float *out, int blocks)
 {
 	__shared__ float part[BLOCK];
@@ -167,7 +167,7 @@ struct letter {
 	cudaIpcEventHandle_t event;
 };
 
-// The other process doubles what it is sent, in place, when the event has happened.
+// The other process waits for the event and doubles the buffer in place.
 static int other_process(int in, int out)
 {
 	struct letter letter;
@@ -212,7 +212,7 @@ int main()
 	pid_t child;
 
 	TRUE(pipe(there) == 0 && pipe(back) == 0);
-	child = fork(); // before either has touched a GPU
+	child = fork(); // before either process has initialised CUDA
 	if (child == 0)
 		return other_process(there[0], back[1]);
 	test_streams();

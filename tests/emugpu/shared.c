@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory at wanted addresses, mapped twice, and shared with another process; a process that is
- * killed takes nothing of the others'. */
+/* Memory at requested addresses, mapped twice, and shared with another process; a killed process
+ * takes nothing with it. */
 #include "tests/emugpu/check_driver.h"
 
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #define PIECE ((size_t)4 << 20)
 
-static void start(CUcontext *context)
+static void start_driver(CUcontext *context)
 {
 	CUdevice device;
 
@@ -70,7 +70,7 @@ struct letter {
 	CUipcEventHandle event;
 };
 
-/* The other process: adds one to each word when the event has happened, and waits to be killed. */
+/* The other process: waits for the event, adds one to each word, and waits to be killed. */
 static void other_process(int in, int out)
 {
 	struct letter letter;
@@ -79,7 +79,7 @@ static void other_process(int in, int out)
 	CUevent event;
 	uint32_t words[1024];
 
-	start(&context);
+	start_driver(&context);
 	TRUE(read(in, &letter, sizeof(letter)) == sizeof(letter));
 	OK(cuIpcOpenMemHandle(&at, letter.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 	OK(cuIpcOpenEventHandle(&event, letter.event));
@@ -110,9 +110,9 @@ static void test_two_processes(void)
 		other_process(there[0], back[1]);
 		_exit(0);
 	}
-	start(&context);
+	start_driver(&context);
 	test_wanted_address();
-	OK(cuMemAlloc(&before, 512)); /* so that the next is in the middle of a page */
+	OK(cuMemAlloc(&before, 512)); /* so that the next one starts in the middle of a page */
 	OK(cuMemAlloc(&at, sizeof(words)));
 	OK(cuMemsetD32(at, 41, 1024));
 	OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));

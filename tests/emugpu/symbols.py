@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""symbols.py TOOLKIT LIBRARY...: each built library exports what the header declares, and what the toolkit's own does.
+"""symbols.py TOOLKIT LIBRARY...: each built library exports the functions of its header and of the toolkit's library.
 
-The toolkit's libraries are only looked at, as any linker does, and only those of which every symbol is declared by a public
-header. Not there: functions for graphics and for other vendors' interfaces, whose headers need more than CUDA's.
+Reads only the symbol tables of the toolkit's libraries, as a linker does, and only of libraries whose symbols are all
+declared by public headers. Leaves out functions for graphics and other interfaces whose headers need more than CUDA's.
 """
 import pathlib
 import re
@@ -20,7 +20,7 @@ WHOLLY_PUBLIC = {'libcuda.so.1', 'libcudart.so.13'}
 
 
 def exported(path):
-    """{name: version node} of a library."""
+    """Returns {name: version node} of a library."""
     run = subprocess.run(['nm', '-D', '--defined-only', str(path)], capture_output=True, text=True, check=True)
     found = {}
     for line in run.stdout.splitlines():
@@ -34,7 +34,7 @@ def missing(toolkit, built):
     library = stubs.LIBRARIES[soname]
     have = exported(built)
     top = pathlib.Path(__file__).resolve().parents[2]
-    beside = top / 'build-check/cuda/include'  # nvml.h, see tools/headers
+    beside = top / 'build-check/cuda/include'  # for nvml.h; tools/headers installs it
     fallback = top / 'replay/emugpu/nvml/fallback'
     args = type('', (), {'cc': ['cc'], 'include': [toolkit / 'include', beside, fallback]})
     declared = stubs.declared_by(library, args)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Virtual time of a thread for each GPU: they work at once, and the one that waits for all of them
- * is not earlier than the last. */
+/* Virtual time with one thread for each GPU: the GPUs work concurrently, and a thread that waits
+ * for all of them is not earlier than the last. */
 #include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
@@ -19,7 +19,7 @@ static void idle_host()
 }
 GPUEMU_HOST_KERNEL(idle, idle_host)
 
-/* When a kernel that is launched now would start: milliseconds since `from`. */
+/* Returns when a kernel launched now would start, in milliseconds since `from`. */
 static float since(cudaEvent_t from)
 {
 	cudaEvent_t now;
@@ -47,7 +47,8 @@ int main()
 	float before = since(from);
 
 	TRUE(one > 2 && one < 20 && before < one + 1);
-	/* Each keeps its GPU busy as long; whoever starts late in fact is not late. */
+	/* All kernels take the same time. A thread that really starts late is not late in virtual
+	 * time. */
 	for (int i = 0; i < count; i++)
 		threads.emplace_back([i] {
 			OK(cudaSetDevice(i));
@@ -62,11 +63,12 @@ int main()
 
 	TRUE(all > before + 0.8f * one && all < before + 1.5f * one + 2);
 
-	/* Through a condition. */
+	/* Through a condition variable. */
 	std::mutex lock;
 	std::condition_variable changed;
 	bool done = false;
-	std::unique_lock<std::mutex> held(lock); /* so that it waits, however late it comes */
+	/* so that the other thread waits, however late it starts */
+	std::unique_lock<std::mutex> held(lock);
 	std::thread worker([&] {
 		OK(cudaSetDevice(count - 1));
 		idle<<<1 << 20, 1024>>>();

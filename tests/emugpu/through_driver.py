@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """through_driver.py GPUEMU LIBRARIES SANITIZER RECORDER LIBRARY PROGRAM [ARGUMENT...]
 
-All that an emulated LIBRARY does reaches the GPU through libcuda.so.1, found under that name: a RECORDER that stands there
-counts exactly the calls that the emulated driver behind it counts, and the driver ran no kernel or fill that was not launched.
+An emulated LIBRARY uses the GPU only through libcuda.so.1, found by that name: a RECORDER with this name counts exactly
+the calls that the emulated driver behind it counts, and the driver ran no kernel or fill that was not launched.
 """
 import collections
 import json
@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 
-# And what they begin. A graph has one kernel here.
+# Calls that launch, and the operations that they launch. A graph has one kernel here.
 LAUNCHES = ('cuLaunchKernel', 'cuLaunchCooperativeKernel', 'cuMemset', 'cuGraphLaunch')
 
 
 def read(path):
-    """{library: {function: calls}}"""
+    """Returns {library: {function: calls}}."""
     found = collections.defaultdict(collections.Counter)
     for line in path.read_text().splitlines():
         library, name, calls = line.split()
@@ -31,7 +31,7 @@ def main():
     gpuemu, libraries, sanitizer, recorder, library, *command = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        # gpuemu preloads its libraries behind a recorder, which it knows by this name.
+        # gpuemu preloads its libraries after a recorder, which it recognises by this name.
         first = work / 'libgpucapture.so'
         shutil.copy(recorder, first)
         env = {**os.environ, 'LD_PRELOAD': os.pathsep.join(filter(None, (sanitizer, str(first)))),

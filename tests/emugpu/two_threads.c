@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Two host threads for each GPU, as programs have that compute in one thread and communicate in
- * another: a worker adds one to a buffer on a stream of its own; a communicator thread waits for
- * each addition's event and reduces the buffer over all GPUs, each thread with its own NCCL
- * communicator over the same GPUs. Results must be exact, and the two threads' kernels overlap in
- * virtual time.
+/* Two host threads for each GPU, one for computation and one for communication: a worker adds one
+ * to a buffer on its own stream; a communicator thread waits for the event of each addition and
+ * reduces the buffer over all GPUs. Each thread has its own NCCL communicator over all GPUs.
+ * Results must be exact, and the kernels of the two threads must overlap in virtual time.
  *
  *     two_threads [GPUS [ROUNDS]]
  */
@@ -43,7 +42,7 @@ static void add_one_cost(const struct gpuemu_launch *launch, void *const *args,
 static const struct gpuemu_kernel kernel = {
 	.name = "add_one", .run = add_one, .cost = add_one_cost};
 
-/* A GPU, and what its two threads hand each other. */
+/* A GPU, and the buffers and events that its two threads share. */
 struct gpu {
 	int number, n, rounds;
 	CUcontext context;
@@ -51,7 +50,7 @@ struct gpu {
 	CUevent added;
 	CUdeviceptr items, sums[2];
 	pthread_barrier_t turn;
-	ncclComm_t comms[2]; /* the worker's, the communicator thread's */
+	ncclComm_t comms[2]; /* the worker's and the communicator thread's */
 };
 
 static void reduce(struct gpu *g, int who, CUdeviceptr from, CUstream stream)
@@ -109,7 +108,7 @@ static void *communicate(void *arg)
 }
 
 /* Launches a kernel of KERNEL_NS and waits for it. */
-static void *busy(void *arg)
+static void *run_one_kernel(void *arg)
 {
 	struct gpu *g = arg;
 	CUdeviceptr items;
@@ -138,7 +137,7 @@ static void run_pair(struct gpu *gpus, int n, void *(*first)(void *), void *(*se
 		TRUE(pthread_join(threads[i], NULL) == 0);
 }
 
-/* Virtual milliseconds that two threads on one GPU take for a kernel each. */
+/* Returns the virtual milliseconds in which two threads on one GPU run one kernel each. */
 static float pair_ms(struct gpu *g)
 {
 	CUevent from, to;
@@ -148,7 +147,7 @@ static float pair_ms(struct gpu *g)
 	OK(cuEventCreate(&from, 0));
 	OK(cuEventCreate(&to, 0));
 	OK(cuEventRecord(from, NULL));
-	run_pair(g, 1, busy, busy);
+	run_pair(g, 1, run_one_kernel, run_one_kernel);
 	OK(cuEventRecord(to, NULL));
 	OK(cuEventSynchronize(to));
 	OK(cuEventElapsedTime(&ms, from, to));
