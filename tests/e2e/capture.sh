@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# gpucapture hands signals and status on, leaves nothing where there was no CUDA, and records a
-# program with all its processes.
+# gpucapture forwards signals and the exit status, leaves no output for programs without CUDA, and
+# records a program with all its processes.
 . "$(dirname "$0")/lib.sh"
 export TMPDIR="$work"
 
-# What is asked for wrongly.
+# Invalid options.
 fails -2 gpucapture true
 says "missing -o OUT"
 fails -2 gpucapture -o "$work/run" --digest=all true
@@ -21,14 +21,15 @@ fails -2 gpucapture -o "$work/run" --recover "$work" true
 says "--recover runs no program; unexpected argument: true"
 need_capture
 
-# What cannot be run: one line, and the status that a shell gives.
+# A program that cannot be run: one line, and the exit status of a shell.
 fails -127 gpucapture -o "$work/run" -- "$work/absent"
 says "cannot run $work/absent: No such file or directory"
 fails -126 gpucapture -o "$work/run" -- "$work"
 says "cannot run $work: Permission denied"
 prints_nothing find "$work" -maxdepth 1 -name 'run*'
 
-# What is preloaded: behind a sanitizer's run-time, before all others; a name that the loader would split is refused.
+# LD_PRELOAD: the capture library comes after a sanitizer's run-time and before all others; paths
+# that the loader would split are refused.
 order=$(LD_PRELOAD="$work/libasan.so.8 $work/mine.so" gpucapture -o "$work/run" -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)
 case $order in "$work/libasan.so.8 "*"/libgpucapture.so:$work/mine.so") ;; *) die "preloaded: $order" ;; esac
 mkdir -p "$work/a b/tools" "$work/a b/capture/library"
@@ -37,11 +38,11 @@ cp "$BUILD/capture/library/libgpucapture.so" "$work/a b/capture/library"
 fails -4 "$work/a b/tools/gpucapture" -o "$work/run" -- true
 says "its path contains a space or a colon"
 
-# No CUDA: it says so, and the status is the program's.
+# A program without CUDA: a message, and the program's exit status.
 fails -5 gpucapture -o "$work/run" -- sh -c 'exit 5'
 says "made no CUDA call"
 [ ! -e "$work/run" ] || die "a program without CUDA left a trace"
-# Why it was not seen, where that can be known: unseen WHY COMMAND...
+# unseen WHY COMMAND...: gpucapture says why it could not record the program.
 unseen() {
 	why=$1
 	shift
@@ -81,7 +82,7 @@ gpucapture -o "$work/run" -- sh -c 'kill -9 $$' 2>/dev/null || status=$?
 equal "$status" 137
 hands_on_signals gpucapture -o "$work/run" --
 
-# The process that records is killed, twice: another goes on where it was, and nothing is lost.
+# The recorder is killed twice: each successor continues, and nothing is lost.
 program=$programs/tests/emugpu/emugpu_driver
 cat >"$work/twice.sh" <<'SH'
 "$1" >/dev/null 2>&1
@@ -92,18 +93,18 @@ while [ ! -e "$0.go" ]; do sleep 0.05; done
 exit 6
 SH
 calls() { gputrace info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["records"]["call"])'; }
-begin() { # NAME: records it, as far as the middle; $pid is gpucapture's
+begin() { # NAME: starts a recording and waits until the middle; $pid is gpucapture's
 	gpucapture -o "$work/$1" -- gpuemu -- sh "$work/twice.sh" "$program" 2>"$work/$1.err" &
 	pid=$!
-	eventually test -e "$work/twice.sh.began" || die "$1 did not begin"
+	eventually test -e "$work/twice.sh.began" || die "$1 did not start"
 	rm "$work/twice.sh.began"
 }
 reader() { pgrep -P "$pid" -x gpucapture; }
-another() { # than $old
+another() { # waits for a recorder process other than $old
 	now=$(reader)
 	[ -n "$now" ] && [ "$now" != "$old" ]
 }
-finish() { # STATUS
+finish() { # waits for gpucapture to end with STATUS
 	touch "$work/twice.sh.go"
 	status=0
 	wait $pid || status=$?
@@ -116,29 +117,30 @@ begin harmed
 for i in 1 2; do
 	old=$(reader)
 	kill -9 "$old"
-	eventually another || die "nobody reads after reader $i was killed"
+	eventually another || die "no successor after reader $i was killed"
 done
 finish 6
 gputrace verify "$work/harmed" >/dev/null
 equal "$(calls "$work/harmed")" "$(calls "$work/unharmed")"
 no_line "^gpucapture: " "$work/harmed.err"
 
-# The process that makes the trace meanwhile is killed: the one that reads makes it.
+# The process that makes the trace is killed: the one that reads the rings makes it.
 maker() { pgrep -P "$(reader)" -x gpucapture >"$work/maker"; }
 begin unmade
-eventually maker || die "nobody makes a trace"
+eventually maker || die "no process makes the trace"
 kill -9 "$(cat "$work/maker")"
 finish 6
 gputrace verify "$work/unmade" >/dev/null
 equal "$(calls "$work/unmade")" "$(calls "$work/unharmed")"
 no_line "^gpucapture: " "$work/unmade.err"
 
-# Again and again, until it is given up: it says where what was recorded lies, and that is all of it.
+# Killed repeatedly, until gpucapture gives up: it says where the recording is, and the recording is
+# complete.
 begin given_up
 for i in 1 2 3 4 5; do
 	old=$(reader)
 	kill -9 "$old"
-	[ $i -eq 5 ] || eventually another || die "nobody reads after reader $i was killed"
+	[ $i -eq 5 ] || eventually another || die "no successor after reader $i was killed"
 done
 finish 6
 equal "$(grep -c "^gpucapture: " "$work/given_up.err")" 1
@@ -147,7 +149,7 @@ gpucapture -o "$work/given_up" --recover "$work"/given_up.new-*
 gputrace verify "$work/given_up" >/dev/null
 equal "$(calls "$work/given_up")" "$(calls "$work/unharmed")"
 
-# All of gpucapture is killed, and the program is not.
+# All of gpucapture is killed, the program is not.
 begin orphan
 kill -9 $pid "$(reader)"
 touch "$work/twice.sh.go"
@@ -161,12 +163,12 @@ equal "$(calls "$work/orphan")" "$(calls "$work/unharmed")"
 fails -3 gpucapture -o "$work/none" --recover "$work/orphan"
 prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
 
-# A driver program; the counts of the report are those of the trace.
+# A program that uses the driver API; the counts of the report are those of the trace.
 gpuemu --gpus 2 -- "$program" >"$work/alone" 2>"$work/alone.err"
 gpucapture -o "$work/run" --json -- gpuemu --gpus 2 -- "$program" >"$work/out" 2>"$work/err"
 cmp "$work/alone" "$work/out" || die "the program's output changed"
 gputrace verify "$work/run" >/dev/null
-# The report is JSON whatever the trace is called.
+# The report is valid JSON whatever the trace is called.
 gpucapture -o "$work/a\"b" --json -- gpuemu -- "$program" >/dev/null 2>"$work/quoted"
 tail -n 1 "$work/quoted" | python3 -c 'import json, sys; assert json.load(sys.stdin)["trace"].endswith("a\"b")'
 
@@ -182,7 +184,8 @@ assert facts['capture.calls_begun'] == facts['capture.calls'] == report['calls']
 PY
 prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
 
-# What came to be at OUT while the program ran stays, and so does the recording; with --force it is a trace or stays, too.
+# A file created at OUT while the program ran is not overwritten, and the recording is kept; with
+# --force the file is replaced or kept.
 came() {
 	fails -2 gpucapture "$@" -o "$work/came" -- gpuemu -- sh -c 'mkdir "$0"; echo mine >"$0/file"; exec "$1"' "$work/came" "$program"
 	tail -n 1 "$work/stderr" >"$work/last"

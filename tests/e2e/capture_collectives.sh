@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Collectives, sends and receives in CUDA graphs are what they are at each launch, of a process or a thread for each rank
-# or of one thread for all: who is late is waited for, as the emulated NCCL has it. Without times of nodes they are counted.
+# Collectives, sends and receives in CUDA graphs are recorded at each launch, with one process or
+# one thread for each rank, or one thread for all: ranks wait for the late one as in the emulated
+# NCCL. Without times of graph nodes they are counted.
 . "$(dirname "$0")/lib.sh"
 need_capture
 collectives=$programs/tests/capture/capture_collectives
@@ -27,7 +28,7 @@ ranks = int(sys.argv[1])
 with open('run.json', encoding='utf-8') as file:
     events = json.load(file)['traceEvents']
 calls = collections.Counter(e['name'] for e in events if e.get('cat') == 'nccl')
-# Two captures and every fourth launch; they are called once each in a capture.
+# Each call appears once in each of two captures, and in every fourth launch.
 assert calls['ncclAllReduce'] == 12 * ranks and calls['ncclSend'] == calls['ncclRecv'] == 2 * ranks, calls
 assert calls['ncclBroadcast'] == 2 * ranks, calls
 
@@ -53,13 +54,13 @@ for at, met in meetings.items():
     if kinds.pop()[0] == 'send_recv':
         continue
     assert max(ends) - min(ends) < 3, (at, met)
-    # One was 300 us late, and the others waited.
+    # One rank was 300 us late, and the others waited.
     if 'graph.node' in met[0]['args'] and longest[0] < 12 and longest[1] > 250:
         late += 1
 assert late >= 38, late
 PYTHON
 
-# Within 1 % of the virtual time.
+# emulated WITHIN: emulation gives the virtual time within 1 %, and `within` is WITHIN.
 emulated() {
 	gpureplay --emulate --json run >emulated
 	python3 -c "
@@ -73,7 +74,7 @@ raise SystemExit(r['max_abs_error'] >= 0.01)"
 for case in "processes 2 0" "processes 4 0" "threads 2 2" "group 2 0"; do
 	set -- $case
 	depth=$3
-	gpuemu --gpus 4 -o report -- "$collectives" $1 $2 40 >told || die "$case: it does not run by itself"
+	gpuemu --gpus 4 -o report -- "$collectives" $1 $2 40 >told || die "$case: the program fails without recording"
 	sort told >alone
 	record nodes $1 $2
 	emulated 0 || die "$case: not within 1 %"
@@ -83,7 +84,7 @@ for case in "processes 2 0" "processes 4 0" "threads 2 2" "group 2 0"; do
 	[ "$(grep -c '^  missing' info)" -eq 0 ] || die "$case: $(cat info)"
 done
 
-# A launch is one operation: what it holds is known, and that it is not waited for.
+# Launches recorded as one operation: their collectives are known, but not their wait times.
 gpuemu --gpus 4 -o report -- "$collectives" processes 2 40 | sort >alone
 depth=1
 record events processes 2 --digest=comm

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Code images and contents of buffers come out of a trace as they went in: modules/ and contents/.
+# Code images and contents of buffers are in modules/ and contents/ of a trace, byte for byte.
 . "$(dirname "$0")/lib.sh"
 need_capture
 contents=$programs/tests/capture/capture_contents
@@ -7,7 +7,7 @@ contents=$programs/tests/capture/capture_contents
 corpus=$SOURCE/tests/fuzz/corpus
 cd "$work"
 
-# column FILE NAME...: these columns of a table, without its header.
+# column FILE NAME...: prints these columns of a table without its header.
 column() {
 	file=$1
 	shift
@@ -20,10 +20,10 @@ gpucapture --digest=comm --embed-images --payloads=0-9 -o run -- gpuemu -o repor
 gputrace verify run >/dev/null
 gputrace export --format=tsv -o tables run
 
-# Each image once, byte for byte, whether it was loaded from memory or by its name.
+# Each image once, whether it was loaded from memory or from a file.
 for kind in cubin:elf/kernels ptx:ptx/kernels fatbin:fatbin/plain; do
 	equal "$(ls tables/modules | grep -c "\.${kind%%:*}\$")" 1
-	cmp tables/modules/*."${kind%%:*}" "$corpus/${kind#*:}" || die "a ${kind%%:*} is not what was loaded"
+	cmp tables/modules/*."${kind%%:*}" "$corpus/${kind#*:}" || die "the stored ${kind%%:*} differs from the loaded one"
 done
 equal "$(column tables/modules/index module | sort)" "$(ls tables/modules | grep -v index | sort)"
 column tables/modules/index module bytes | while IFS='	' read -r module bytes; do
@@ -31,9 +31,9 @@ column tables/modules/index module bytes | while IFS='	' read -r module bytes; d
 done
 ! command -v cuobjdump >/dev/null || cuobjdump -lelf tables/modules/*.cubin >/dev/null || die "cuobjdump refuses a cubin"
 
-# Each buffer: what the program copied first, and for each the digest that was taken beside it.
+# Each buffer that the program copied first, and the digest recorded for it.
 find tables -path '*/gpu0/digests' -not -path '*/gpus/*' -exec cat {} + >digests
-column digests number | grep -v number >numbers || skip "there is no nvcc: the kernel was left out"
+column digests number | grep -v number >numbers || skip "missing nvcc: the digest kernel was not built"
 column tables/contents/index number access allocation offset_bytes length_bytes content |
 	while IFS='	' read -r number access allocation offset bytes content; do
 		equal "$(stat -c %s "tables/contents/$content")" "$bytes"
@@ -53,7 +53,7 @@ gputrace info run >info
 grep -q "contents  3 of 3 code images, $(ls tables/contents | grep -vc index) buffers, in " info || die "$(cat info)"
 gputrace info --json run | python3 -c 'import json, sys; c = json.load(sys.stdin)["contents"]; assert c["images"] == c["images_kept"] == 3, c'
 
-# The packed file shows the same; an image that lies in a file of a build id is listed, and not kept.
+# The packed file shows the same; an image found by its build id is listed but not stored.
 gputrace pack -o run.gputrace run
 gputrace export --format=tsv -o packed run.gputrace
 diff -r tables/contents packed/contents
@@ -63,7 +63,7 @@ gputrace export --format=tsv -o listed plain
 equal "$(ls listed/contents)" index
 equal "$(column listed/modules/index kind)" ptx
 
-# Contents are those of digested buffers: asking for them asks for digests, and is refused without any.
+# --payloads implies digests, and is refused with --digest=none.
 gpucapture --payloads=0-9 -o implied -- gpuemu -o report -- \
 	"$contents" load "$corpus/elf/kernels" "$corpus/ptx/kernels" "$corpus/fatbin/plain" >want
 gputrace export --format=tsv -o implied.tables implied
@@ -71,7 +71,7 @@ diff -r tables/contents implied.tables/contents
 fails -2 gpucapture --digest=none --payloads=0-9 -o refused -- true
 says '--payloads: nothing is digested with --digest=none; expected comm, step or launch'
 
-# Mounted, it is the same tree; a content that is damaged is not shown, and `errors` says so.
+# Mounted, it is the same tree; damaged contents are not shown, and `errors` lists them.
 can_mount || skip "the mount: $why_not"
 mkdir mnt
 gputracefs run mnt

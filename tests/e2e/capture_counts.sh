@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every call is recorded once: for each function as many calls in the rings as the emulated libraries counted, in a program
-# that calls each of their public functions and in the examples. What the recorder calls for itself is not counted: under
-# gpucapture, with device times and digests, the counts are those of the program alone.
+# Every call is recorded once: for each function the rings hold as many calls as the emulated
+# libraries counted, in a program that calls each of their public functions and in the examples. The
+# recorder's own calls are not counted: with device times and digests the counts are those of the
+# unrecorded program.
 . "$(dirname "$0")/lib.sh"
 export TMPDIR="$work" LC_ALL=C
 need_capture
 library=$BUILD/capture/library/libgpucapture.so
 [ -e "$library" ] || skip "the capture library was not built"
 
-# counted GPUS COMMAND...: runs it, and compares.
+# counted GPUS COMMAND...: runs it and compares the counts.
 counted() {
 	gpus=$1
 	shift
@@ -22,12 +23,12 @@ import collections, re, sys
 recorded, counted = collections.Counter(), collections.Counter()
 for line in open(sys.argv[1], errors='replace'):
     found = re.match(r'call \d+ (\w+) depth \d+ result -?\d+ flags (\d+)(?: (\S+))*$', line)
-    if found:  # flag 16: repeated polls, whose number is the last word
+    if found:  # flag 16: repeated polls; the last word is their number
         recorded[found[1]] += int(found[3], 16) if int(found[2]) & 16 else 1
     assert not re.search(r'^ring .* lost [1-9]', line), line
 for line in open(sys.argv[2]):
     library, name, calls = line.split()
-    if 'cudart' not in library:  # above the driver: not hooked
+    if 'cudart' not in library:  # functions above the driver that are not hooked
         counted[name] += int(calls)
 wrong = [f'{n}: {recorded[n]} recorded, {counted[n]} made' for n in sorted(recorded | counted) if recorded[n] != counted[n]]
 assert len(counted) > 20, counted
@@ -39,7 +40,7 @@ PY
 counted 2 "$programs/tests/capture/capture_entries"
 [ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
 
-# same_counts COMMAND...: a run of it that is recorded counts the calls that one without a recorder does.
+# same_counts COMMAND...: the counts of a recorded run equal those of an unrecorded one.
 same_counts() {
 	rm -f "$work/alone" "$work/recorded"
 	GPUEMU_COUNTS=$work/alone gpuemu --gpus 2 -- "$@" >"$work/stdout" 2>"$work/stderr"

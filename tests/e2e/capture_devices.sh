@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Each GPU that a process uses is a rank with its own operations, however many threads drive it, and
-# two processes on one GPU are two ranks on one GPU.
+# Each GPU of a process is a rank with its own operations, whichever threads use it; two processes
+# on one GPU are two ranks.
 . "$(dirname "$0")/lib.sh"
 need_capture
 devices=$programs/tests/capture/capture_devices
 [ -x "$devices" ] || skip "this build has no CUDA headers"
 cd "$work"
 
-# record NAME COMMAND...: the trace NAME and the report NAME.json.
+# record NAME COMMAND...: makes the trace NAME and the report NAME.json.
 record() {
 	name=$1
 	shift
@@ -29,14 +29,14 @@ steps = [i for i in info['iterations'] if len(i['gpus']) == 4]
 assert len(steps) == 12, info['iterations']
 PY
 
-# One thread drives four GPUs, as nccl-tests -g 4 do.
+# One thread drives four GPUs, like nccl-tests -g 4.
 for how in all ranks null; do
 	record $how "$devices" $how 4 12
 	python3 check.py $how
 	gputrace info $how >info
 	grep -q '^4 GPUs, 12 iterations' info || die "$how: $(cat info)"
 	grep -q 'GPUs  *4 x ' info || die "$how: $(cat info)"
-	# Every rank has the work of its GPU, and the calls that were made for it.
+	# Every rank has the operations of its GPU and the calls that launched them.
 	gputrace export -f tsv -o $how.tsv $how
 	for gpu in 0 1 2 3; do
 		rows=$(cat $how.tsv/iterations/*/gpu$gpu/kernels | grep -c "	work	") || die "$how: no kernels on GPU $gpu"
@@ -54,7 +54,7 @@ assert gpus == {0, 1, 2, 3}, gpus
 PY
 done
 
-# Without kernels and communicators a GPU is a rank as well.
+# A GPU without kernels and communicators is a rank as well.
 record alone "$devices" alone 3 5
 python3 -c "
 import json
@@ -81,4 +81,4 @@ on = sorted([r['rank'] for r in info['ranks'] if r['first_rank_on_gpu'] == first
 assert sorted(map(len, on)) == [1, 2], on
 PY
 gputrace export -f svg -o timeline.svg shared
-grep -q '>2 GPUs · 3 ranks · ' timeline.svg || die "the picture counts GPUs otherwise"
+grep -q '>2 GPUs · 3 ranks · ' timeline.svg || die "the picture has another number of GPUs"

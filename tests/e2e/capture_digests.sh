@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Digests, device times and contents that the capture library takes on emulated GPUs.
+# Digests, device times and buffer contents that the capture library records on emulated GPUs.
 . "$(dirname "$0")/lib.sh"
 need_capture
 contents=$programs/tests/capture/capture_contents
@@ -8,7 +8,7 @@ library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
 virtual_only
 
-# take NAME OPTION... -- PROGRAM...: what its rings hold, a record a line
+# take NAME OPTION... -- PROGRAM...: writes the records of its rings to NAME, one a line
 take() {
 	name=$1
 	shift
@@ -22,17 +22,18 @@ take() {
 		>"$name" 2>"$name.told"
 	grep -qx 'ended with 0' "$name" || die "$name: $(tail -n 3 "$name" "$name.told")"
 }
-# What calls read and wrote: operation, in or out, where, digest; and the sums of pages.
+# digests FILE: inputs and outputs of calls: operation, direction, buffer, digest, and the sums of
+# pages.
 digests() { { grep '^digest' "$1" || [ $? -eq 1 ]; } | sort -k2,2n -k3; }
 
 take none -g 0 -- "$contents"
 no_line '^digest' none
 
-# Each digest is right: the program says what they must be.
+# Digests equal those that the program prints.
 take copies -g 1 -- "$contents"
 if ! grep -q '^digest' copies; then
 	[ -x "$programs/examples/ddp" ] && die "no digests"
-	skip "there is no nvcc: the kernel was left out"
+	skip "missing nvcc: the digest kernel was not built"
 fi
 grep '^want' copies | while read -r _ name bytes digest; do
 	grep -q "^digest.*+$bytes of .* $digest\$\|^digest.*+$bytes of .* $digest " copies ||
@@ -42,7 +43,8 @@ equal "$(grep -c '^digest' copies)" "$(grep -c '^want' copies)"
 take again -g 1 -- "$contents"
 equal "$(digests again)" "$(digests copies)"
 
-# One byte of the first buffer, in its second page: that operation, that page, and what was made of it.
+# One changed byte in the first buffer's second page changes the digest of that page, of that
+# operation, and of copies of the buffer.
 take flipped -g 1 -- "$contents" 70000
 digests copies >a
 digests flipped >b
@@ -51,14 +53,14 @@ equal "$(grep -c "^[<>]" changed)" 4
 first=$(sed -n 's/^< //p' changed | sed -n 1p)
 same=$(sed -n 's/^> //p' changed | sed -n 1p)
 equal "$(cut -d' ' -f2-6 <<<"$first")" "$(cut -d' ' -f2-6 <<<"$same")"
-case $first in *"out 0+200000 of"*) ;; *) die "the first that differs is $first" ;; esac
+case $first in *"out 0+200000 of"*) ;; *) die "the first difference is $first" ;; esac
 for page in 1 2 3 4; do
 	[ "$(cut -d' ' -f$((7 + page)) <<<"$first")" = "$(cut -d' ' -f$((7 + page)) <<<"$same")" ] ||
 		echo $page
 done >pages
 equal "$(cat pages)" 2
 
-# The same, through a trace.
+# The same through a trace.
 for byte in none same 70000; do
 	[ $byte = 70000 ] && changed=70000 || changed=
 	# shellcheck disable=SC2086 # may be none
@@ -70,27 +72,27 @@ line=$(gputrace diff trace.none trace.70000) || status=$?
 equal "$status" 1
 case $line in *"number 0: memcpy"*"wrote 200000 bytes at 0 "*"page 1 of 4"*) ;; *) die "$line" ;; esac
 
-# What collectives read and wrote, though the next one writes there.
+# Inputs and outputs of collectives, although the next collective overwrites the buffers.
 take exchanged -g 1 -- "$programs/tests/capture/capture_exchanged"
 grep '^want' exchanged | cut -d' ' -f3 | sort >wanted
 digests exchanged | cut -d' ' -f7 | sort >taken
 cmp taken wanted || die "$(grep '^want' exchanged; digests exchanged)"
 
-# The same by communicators that do not block.
+# The same with non-blocking communicators.
 gpucapture --digest=comm -o progress -- gpuemu --gpus 2 -o report -- \
 	"$programs/tests/capture/capture_exchanged" nonblocking >/dev/null
 gputrace info --json progress | python3 -c 'import json, sys
 made = [(c["kind"], c["count"]) for c in json.load(sys.stdin)["collectives"]]
 assert made == [("broadcast", 6)], made'
 
-# Contents, once for each.
+# Contents are stored once each.
 take kept -g 1 -c 0-9 -- "$contents"
 equal "$(digests kept)" "$(digests copies)"
 equal "$(grep -c '^payload' kept)" "$(grep -c '^want' kept)"
 [ "$(grep -c '^blob-' kept)" -le "$(grep '^want' kept | cut -d' ' -f3,4 | sort -u | wc -l)" ] ||
 	die "contents were kept twice: $(grep '^blob-' kept)"
 
-# In a trace: whole in both shapes, under one id; a byte that is wrong is found.
+# A trace with contents: valid in both shapes, with one id; a wrong byte is detected.
 gpucapture --digest=comm --embed-images --payloads=0-9 -o full -- gpuemu -o report -- "$contents" >/dev/null
 [ -s full/blobs.chunks ] || die "no contents in the trace"
 whole=$(gputrace verify full | grep '^id')
@@ -103,16 +105,16 @@ printf '\377\0\377' | dd of=again.trace/blobs.chunks bs=1 seek=3000 conv=notrunc
 fails -1 gputrace verify again.trace
 grep -q 'blobs.chunks at byte .*(blob)' "$work/stdout" || die "verify: $(cat "$work/stdout")"
 gpucapture --digest=comm --payloads=5-9 -o later -- gpuemu -o report -- "$contents" >/dev/null
-[ ! -e later/blobs.chunks ] || die "contents of iterations that nobody asked for"
+[ ! -e later/blobs.chunks ] || die "contents of iterations that were not requested"
 
-# Each copy has a time, and there is none when none is wanted.
+# Each copy has times if they are requested, and none otherwise.
 take timed -t -- "$contents"
 grep '^call' timed | grep -E 'cuMemcpy' | cut -d' ' -f2 | sort >copied
 grep '^times' timed | cut -d' ' -f2 | sort >times
 equal "$(cat times)" "$(cat copied)"
 no_line '^times' copies
 
-# What is digested between two operations is no part of the second one's time.
+# Digests between two operations do not count into the second one's time.
 for level in 0 1; do
 	take behind$level -g $level -t -- "$programs/tests/capture/capture_times"
 	grep '^times' behind$level | sort -k2,2n | sed -n '3s/.*+//p' >took$level
@@ -120,7 +122,7 @@ done
 apart=$(($(cat took1) - $(cat took0)))
 [ ${apart#-} -lt 500 ] || die "a copy takes $(cat took0) ns, and with digests $(cat took1)"
 
-# A copy on the legacy stream, and one on a stream that waits for it, begins when the other has ended.
+# Copies on the legacy stream and on a blocking stream in turns: each starts after the other's end.
 take legacy -t -- "$programs/tests/capture/capture_times" legacy
 grep '^times' legacy | sort -k2,2n | sed 's/.*+//' >took
 equal "$(wc -l <took)" 8
@@ -128,12 +130,13 @@ last=$(tail -n 1 took)
 awk -v one="$last" '$1 < 0.98 * one || $1 > 1.02 * one { print; bad = 1 } END { exit bad }' took ||
 	die "of copies that take $last ns alone"
 
-# A device's clock that runs faster or slower than the host's is followed: each operation ran between
-# the moments that the host saw, to within what is said.
+# A device clock that is faster or slower than the host's is tracked: each operation lies between
+# the host times before and after it, within the stated error.
 for ppm in 0 100 -100 idle; do
 	export GPUEMU_EVENT_PPM=$ppm
 	idle=
-	# After hours in which nothing runs, too: the milliseconds of a driver are then half of one off.
+	# The same after hours without operations; there the driver's float milliseconds would be
+	# off by half of one.
 	[ $ppm != idle ] || { GPUEMU_EVENT_PPM=0 idle=10000; }
 	# shellcheck disable=SC2086 # may be none
 	take drift -t -- "$programs/tests/capture/capture_times" $((${idle:+-30} + 60)) $idle
@@ -147,13 +150,13 @@ for ppm in 0 100 -100 idle; do
 done
 unset GPUEMU_EVENT_PPM
 
-# All that lives, when an iteration begins: by ranges of NVTX that say so and are in no other such,
-# until the program marks one.
+# All live buffers at the begin of an iteration: given by NVTX ranges named like iterations that are
+# not nested, until the program marks an iteration.
 steps=$programs/tests/capture/capture_steps
 if [ ! -x "$steps" ]; then
-	left_out "ranges of NVTX: there are no NVTX headers"
+	left_out "ranges of NVTX: missing NVTX headers"
 else
-	# is NAME WANTED...: the numbers of the lines of `want` of which there are digests.
+	# is NAME WANTED...: the numbers of the lines of `want` that have digests.
 	is() {
 		name=$1
 		shift
@@ -170,8 +173,8 @@ else
 	is unasked
 fi
 
-# Iterations that are found in the end have no such digests, and the trace says so.
-if [ -x "$programs/examples/ddp" ]; then # else the test ends below as skipped
+# Iterations found after the run have no such digests, and the trace says so.
+if [ -x "$programs/examples/ddp" ]; then # otherwise the test ends below as skipped
 	gpucapture --digest=step -o found -- gpuemu -o report -- "$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 6 >/dev/null
 	gputrace info found | has_line 'missing .* iterations without digests at their ends'
 fi
@@ -181,8 +184,8 @@ fi
 	no_line missing info
 }
 
-# What goes into a graph is left alone, with digests or without: a time for each launch, and for
-# nothing else. A capture that fails is over, too.
+# Calls captured into a graph get neither digests nor times; each launch has times. A failed capture
+# ends, too.
 graph=$programs/tests/emugpu/emugpu_graph
 if [ -x "$graph" ]; then
 	for level in 0 1; do
@@ -194,7 +197,7 @@ if [ -x "$graph" ]; then
 	done
 fi
 
-# A program with kernels and collectives: two runs give the same, at every level.
+# A program with kernels and collectives: two runs have equal digests at every level.
 [ -x "$programs/examples/ddp" ] || skip "kernels and collectives: the CUDA examples were not built (no nvcc)"
 for level in 1 3; do
 	take first -g $level -t -- "$programs/examples/ddp" --steps 2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A disk that is full costs what does not fit: the program does not notice, one line says so, and what there is opens and says
-# what is missing.
+# A full disk loses only what does not fit: the program is unaffected, one line reports the loss,
+# and the result can be opened and lists what is missing.
 . "$(dirname "$0")/lib.sh"
 need_capture
 here=$programs/tests/capture
@@ -9,7 +9,7 @@ mkdir "$work/small"
 mount -t tmpfs -o size=64k tmpfs "$work/small" 2>/dev/null || skip "may not mount"
 run=$work/small/run
 
-# full STATUS COMMAND...: what gpucapture says is in $work/told.
+# full STATUS COMMAND...: runs gpucapture; its messages are in $work/told.
 full() {
 	status=$1
 	shift
@@ -20,26 +20,27 @@ full() {
 	equal "$(wc -l <"$work/told")" 1
 }
 
-# No room for the trace: its beginning. The status is the program's where that failed itself.
+# No space for the trace: its beginning is kept. If the program itself fails, the status is the
+# program's.
 for own in 0 7; do
 	full $((own ? own : 4)) gpuemu -- sh -c '"$0" 3000; exit "$1"' "$here/capture_ends" $own
 	grep -q "cannot write all of $run: no space left on device; it holds" "$work/told" || die "$(cat "$work/told")"
 	gputrace info "$run" >"$work/info"
 	grep -q "6,005 begun, 6,005 recorded, .* here" "$work/info" || die "$(cat "$work/info")"
-	grep -q "was cut off" "$work/info" || die "info does not say that it was cut off"
+	grep -q "was cut off" "$work/info" || die "info does not report that the trace was cut off"
 	fails -1 gputrace verify "$run"
 	rm -rf "$run"
 	prints_nothing ls -A "$work/small"
 done
 
-# No room for what is read, while the program goes on: it does not wait for that.
+# No space for what is read while the program runs: the program does not wait.
 export LD_LIBRARY_PATH="$here"
 full 4 "$here/capture_cases" errno
 gputrace info "$run" >"$work/info"
 grep -q "missing .* calls begun but not recorded: No space left on device" "$work/info" || die "$(cat "$work/info")"
 rm -rf "$run"
 
-# No room at all: the program is not even begun.
+# No space at all: the program is not started.
 dd if=/dev/zero of="$work/small/file" bs=1k count=64 2>/dev/null || true
 fails -4 gpucapture -o "$run" -- touch "$work/begun"
 says "No space left on device"
@@ -47,7 +48,7 @@ says "No space left on device"
 rm "$work/small/file"
 prints_nothing ls -A "$work/small"
 
-# Little room for the rings of all threads, and none: the program runs on, and the trace says so.
+# Little or no space for rings: the program runs, and the trace reports lost events.
 if ! unshare -m true 2>/dev/null; then
 	left_out "a full /dev/shm: mount namespaces cannot be made"
 else

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a group of NCCL calls is: sends and receives are named as what they do together, and a kernel
-# that does several collectives keeps all of them.
+# Groups of NCCL calls: sends and receives are named by the collective that they form, and a kernel
+# that executes several collectives lists all of them.
 . "$(dirname "$0")/lib.sh"
 need_capture
 groups=$programs/tests/capture/capture_groups
 [ -x "$groups" ] || skip "this build has no CUDA headers, or no NVTX"
 cd "$work"
 
-# record NAME COMMAND...: the collectives of the trace NAME, as NAME.json.
+# record NAME COMMAND...: writes the collectives of the trace NAME to NAME.json.
 record() {
 	name=$1
 	shift
@@ -21,7 +21,7 @@ r = json.load(open('emulated'))
 assert not r['broken'], r"
 }
 
-cat >look.py <<'PY'
+cat >steps.py <<'PY'
 import collections
 import json
 import sys
@@ -43,7 +43,7 @@ def steps(path):
 def times(n, *op):
     return [op] * n
 
-B = 4000 # of a message
+B = 4000 # bytes of a message
 head = [
     times(4, 'all_to_all', 'Float', 4 * B),
     times(2, 'all_to_all', 'Float', 2 * B) + times(2, 'all_to_all', 'Float', 3 * B),
@@ -57,7 +57,7 @@ PY
 # A kernel for each collective.
 record alone "$groups"
 cat >check.py <<'PY'
-from look import B, head, steps, times
+from steps import B, head, steps, times
 tail = [times(4, 'all_reduce', 'Float', k * B) for k in (1, 2, 3)] + \
     [times(4, 'all_reduce', 'Half', B // 2), times(4, 'all_gather', 'Int', 4 * B), times(4, 'send_recv', 'Float', B)]
 found = list(steps('alone.json'))
@@ -66,8 +66,8 @@ assert all(parts is None for _, all_parts in found for parts in all_parts), foun
 PY
 python3 check.py
 
-# One kernel for all of a group on a communicator, as NCCL has it. The library that makes one stands behind the
-# recorder and before the emulated NCCL.
+# One kernel for all calls of a group on a communicator, as with NCCL. The library that launches it
+# is preloaded after the recorder and before the emulated NCCL.
 cat >fused.sh <<'SH'
 LD_PRELOAD=$(echo "$LD_PRELOAD" | sed "s|libgpucapture.so:|&$1:|")
 export LD_PRELOAD
@@ -75,7 +75,7 @@ exec "$2"
 SH
 record fused sh fused.sh "$programs/tests/capture/libcapture_fused.so" "$groups"
 cat >check.py <<'PY'
-from look import B, head, steps, times
+from steps import B, head, steps, times
 found = list(steps('fused.json'))
 assert [ops for ops, _ in found] == head + [times(4, 'all_reduce', 'Float', 6 * B), times(4, 'group', '', B // 2 + 4 * B + B)], found
 assert all(parts is None for _, all_parts in found[:-2] for parts in all_parts), found

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The table of memory says how much each call gave or took, and where: results of a call as they are
-# after it, and of memory that ends how large it was.
+# The memory table shows the size and address of each allocation and release: results of calls after
+# the call, and the size of freed memory.
 . "$(dirname "$0")/lib.sh"
 need_capture
 program=$programs/tests/capture/capture_memory
@@ -12,4 +12,4 @@ gputrace export -f tsv -o run.tsv run
 table=$(echo run.tsv/iterations/*/gpu0/memory)
 equal "$(head -n 1 $table | cut -f 5-7)" "name	bytes	address"
 tail -n +2 $table | sort -n | cut -f 5-7 | tr '\t' ' ' >got
-diff want got || die "the table says otherwise"
+diff want got || die "the table differs"

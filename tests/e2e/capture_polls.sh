@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program that polls: queries that get the same answer become one call that says how many they were, other calls are
-# recorded each.
+# A program that polls: repeated queries with the same answer become one call with a count; other
+# calls are recorded individually.
 . "$(dirname "$0")/lib.sh"
 need_capture
 program=$programs/tests/capture/capture_polls
@@ -28,8 +28,8 @@ with open(sys.argv[1]) as table:
         assert int(start) >= latest.get(thread, 0), line
         latest[thread] = int(start) + int(duration)
 print(dict(rows), queries)
-# Of each thread: the first of each, those left out, and one that finds it ready. Those of the current context that were
-# made while polling are counted among those left out.
+# For each thread: the first query of each kind, the omitted ones, and the one that returns ready.
+# Queries of the current context while polling count as omitted.
 assert rows['cuStreamQuery'] <= 5 and rows['cuEventQuery'] <= 5, rows
 assert rows['cuCtxGetCurrent'] >= 12, rows
 made, polls_of_context = int(sys.argv[2]), 2 * 499

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recorded run is a trace like any other: report, check, mount, export; and says how many
-# calls there were. Killing the program or gpucapture itself leaves what was recorded.
+# A recorded run is an ordinary trace: info, verify, mount, export. If the program or gpucapture is
+# killed, what was recorded until then is kept.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
@@ -16,7 +16,7 @@ record() {
 }
 launch=$SOURCE/examples/launch.sh
 
-# Four processes, a rank each, numbered by NCCL.
+# Four processes with one rank each, numbered by NCCL.
 record ddp --json -- gpuemu --gpus 4 --like V100 -- "$launch" 4 "$programs/examples/ddp" --steps 8
 python3 - "$work" <<'PY'
 import json, sys
@@ -30,7 +30,7 @@ PY
 gputrace export --format=chrome -o "$work/ddp.chrome" "$work/ddp"
 python3 -c 'import json, sys; [json.load(open(f)) for f in sys.argv[1:]]' "$work"/ddp.chrome/*
 
-# A thread a GPU in one process: as many ranks.
+# One process with a thread for each GPU: a rank for each.
 record threads -- gpuemu --gpus 2 --like V100 -- "$programs/examples/dataparallel" --steps 8
 python3 - "$work/threads.json" <<'PY'
 import json, sys
@@ -38,7 +38,7 @@ info = json.load(open(sys.argv[1]))
 assert info['gpus'] == 2 and info['records']['collective'] > 0, info
 PY
 
-# One thread for both GPUs: a rank for each, and iterations that are the same on both.
+# One thread for both GPUs: a rank for each, with the same iterations.
 record pipeline --iterations 2-4 -- gpuemu --gpus 2 --like V100 -- "$programs/examples/pipeline" --steps 8
 python3 - "$work/pipeline.json" <<'PY'
 import json, sys
@@ -58,7 +58,7 @@ else
 	umount "$work/mnt" || fusermount3 -u "$work/mnt"
 fi
 
-# Without device times there are calls only, as was asked for: nothing is missing.
+# Without device times there are only calls, as requested: nothing counts as missing.
 record untimed --json --device-times=off -- gpuemu -- "$launch" 1 "$programs/examples/ddp" --steps 2
 has_line '"without_times": 0' <"$work/untimed.err"
 gputrace info "$work/untimed" >"$work/untimed.info"
@@ -67,7 +67,7 @@ no_line missing "$work/untimed.info"
 gputrace export --format=tsv -o "$work/untimed.tsv" "$work/untimed"
 prints_nothing cat "$work/untimed.tsv/errors"
 
-# The program is killed: what it did until then is there.
+# The program is killed: everything until then is recorded.
 : >"$work/mortal.out"
 cat >"$work/mortal.sh" <<SH
 "$programs/examples/ddp" --steps 100000 >>"$work/mortal.out" &
@@ -85,7 +85,7 @@ gputrace info "$work/mortal" | has_line "^  calls  .* begun, .* recorded, .* her
 gputrace info "$work/mortal" | has_line "missing  .* 1 process killed or aborted.*: pid [0-9]* (rank 0) killed by SIGKILL [ia].* \(cu\|nccl\)"
 gputrace info --json "$work/mortal" | has_line '"gpus": 1'
 
-# A program that goes on when the one that started it has ended: what it did until then is there.
+# A program outlives its parent: everything is recorded.
 cat >"$work/daemon.sh" <<SH
 : >"$work/daemon.out"
 "$programs/examples/ddp" --steps 100000 >>"$work/daemon.out" &
@@ -96,7 +96,7 @@ record daemon -- gpuemu -- "$launch" 1 sh "$work/daemon.sh"
 kill -9 "$(cat "$work/daemon.pid")"
 gputrace info "$work/daemon" | has_line "missing  .* 1 process still running.*: pid $(cat "$work/daemon.pid") (rank 0)\$"
 
-# gpucapture is killed: the trace is there when the program has ended.
+# gpucapture is killed: the trace appears when the program has ended.
 cat >"$work/orphan.sh" <<SH
 "$programs/examples/ddp" --steps 20
 : >"$work/orphan.began"

@@ -40,7 +40,7 @@ begun_to_write() {
 for how in --digest=launch "--digest=comm --payloads=0-1" --iterations=3-4; do
 	gpucapture $how --stretch=12288 -o "$work/made" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" 10000 &
 	pid=$!
-	eventually test -e "$work/halves.sh.began" || die "it did not begin"
+	eventually test -e "$work/halves.sh.began" || die "the program did not start"
 	eventually begun_to_write || die "$how: nothing is written yet"
 	>"$work/halves.sh.go"
 	wait $pid
@@ -74,14 +74,14 @@ assert [r["facts"]["process_calls"] for r in info["ranks"]] == [20005, 10005], i
 # When the one that makes the trace is killed, the one that reads does so in the end.
 gpucapture --stretch=24576 -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/halves.sh" "$ends" 20000 &
 pid=$!
-eventually test -e "$work/halves.sh.began" || die "it did not begin"
+eventually test -e "$work/halves.sh.began" || die "the program did not start"
 reader=$(pgrep -P $pid -x gpucapture)
 maker() { pgrep -P "$reader" -x gpucapture >"$work/maker"; }
-eventually maker || die "nobody makes a trace"
+eventually maker || die "no process makes the trace"
 kill -9 "$(cat "$work/maker")"
 >"$work/halves.sh.go"
 while now=$(pgrep -P $pid -x gpucapture); do
-	[ "$now" = "$reader" ] || die "the one that reads died as well"
+	[ "$now" = "$reader" ] || die "the process that reads the rings died as well"
 	sleep 0.05
 done
 wait $pid

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Damage costs what is damaged and no more: every command says what it leaves out and ends with 1, or with 3 if it needs
-# all of a trace.
+# Damage costs only the damaged part: every command reports what it leaves out and ends with 1, or
+# with 3 if it needs the whole trace.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/in"
 cd "$work/in"
 "$BUILD/bench/make_trace" good 2 4 400
 
-# flip FILE OFFSET: one bit.
+# flip FILE OFFSET: flips one bit.
 flip() {
 	local byte octal
 	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -32,7 +32,7 @@ hurt() {
 	die "no byte of $file belongs to iteration $3"
 }
 
-# leaves_out TEXT COMMAND...: ends with 1, and says TEXT on stderr.
+# leaves_out TEXT COMMAND...: the command ends with 1, and its stderr contains TEXT.
 leaves_out() {
 	local text=$1
 	shift
@@ -44,7 +44,7 @@ cp -r good hurt
 hurt hurt 1 2
 place='hurt/rank-00001.chunks: a chunk fails its checksum at byte'
 
-# Exports of each format, to files and to standard output: the rest is there.
+# Exports of each format, to files and to standard output, contain the undamaged rest.
 gputrace export -o good.json good
 for form in 'hurt.json' 'hurt.json.gz' 'hurt.svg' '-'; do
 	format=chrome
@@ -65,12 +65,12 @@ leaves_out "$place" gputrace export -f tsv -o hurt.tables hurt
 [ -s hurt.tables/iterations/000001/gpu1/kernels ] || die "tables of the other iteration are missing"
 [ ! -e hurt.tables/iterations/000002/gpu1/kernels ] || die "a table of a damaged slice"
 
-# A part that is not damaged is exported as ever.
+# An undamaged part is exported as usual.
 gputrace export --iteration 1 hurt >part.json 2>why
 [ ! -s why ] || die "$(cat why)"
 leaves_out "$place" gputrace export --iteration 2 --gpu 1 hurt
 
-# Reports, comparisons.
+# Reports and comparisons.
 fails -1 gputrace info hurt
 grep -qF 'a chunk fails its checksum' "$work/stdout" || die "$(cat "$work/stdout")"
 gputrace info --iteration 1 hurt >info
@@ -88,17 +88,17 @@ done
 leaves_out 'all/rank-00000.chunks: ' gputrace diff all good
 no_line 'are the same' "$work/stdout"
 
-# Commands that need all of it.
+# Commands that need the whole trace.
 refuses 3 "$place" gpureplay --emulate -o emulated hurt
 refuses 3 'a chunk fails its checksum' gputrace join -o joined hurt
 
-# Packing and unpacking keep the bytes, and what is damaged about them.
+# Packing and unpacking preserve the bytes, damage included.
 leaves_out "$place" gputrace pack -o hurt.packed hurt
 leaves_out 'hurt.packed:rank-00001.chunks: a chunk fails its checksum' gputrace unpack -o hurt.unpacked hurt.packed
 diff -r hurt hurt.unpacked
 refuses 3 'a chunk fails its checksum' gputrace pack --level 5 -o none hurt
 
-# A file that is missing, of another trace, or unreadable: the rest is there.
+# A rank file that is missing, of another trace, or unreadable: the others can be read.
 cp -r good missing
 rm missing/rank-00001.chunks
 "$BUILD/bench/make_trace" other 2 5 300
@@ -115,7 +115,7 @@ for trace in missing mixed; do
 	leaves_out "$why" gputrace export -o $trace.json $trace
 	leaves_out "$why" gputrace export -f svg -o $trace.svg $trace
 	leaves_out "$why" gputrace export -f tsv -o $trace.tables $trace
-	[ -s $trace.tables/iterations/000002/gpu0/kernels ] || die "$trace: nothing of the other GPU"
+	[ -s $trace.tables/iterations/000002/gpu0/kernels ] || die "$trace: missing tables of the other GPU"
 	leaves_out "$why" gputrace diff $trace good
 	leaves_out "$why" gputrace pack -o $trace.packed $trace
 	fails -1 gputrace verify $trace.packed
@@ -129,7 +129,7 @@ cp wider/names.chunks renamed
 leaves_out 'renamed/names.chunks: of another trace' gputrace export -f tsv -o renamed.tables renamed
 [ ! -e renamed.tables/iterations/000001/gpu0/kernels ] || die "kernels with names of another trace"
 
-# A file that is there twice.
+# A file that appears twice.
 gputrace pack -o twice good
 cat wider/names.chunks >>twice
 leaves_out 'another names.chunks' gputrace unpack -o twice.unpacked twice
@@ -150,7 +150,7 @@ else
 	left_out "a file that may not be read (needs root)"
 fi
 if command -v strace >/dev/null; then
-	export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # cannot look for leaks of a traced process
+	export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # LeakSanitizer does not work in a traced process
 	leaves_out 'good/rank-00001.chunks: cannot read: Input/output error' \
 		strace -qq -o /dev/null -P "$work/in/good/rank-00001.chunks" -e inject=pread64:error=EIO gputrace export good
 	leaves_out '2 slices are left out' \
@@ -161,7 +161,7 @@ else
 	left_out "a file that gives I/O errors (needs strace)"
 fi
 
-# A file that was cut short after it was written: slices at its end are gone, and nothing else says that they were there.
+# A truncated file: slices at its end are missing, which only the manifest shows.
 cp -r good short
 truncate -s -3000 short/rank-00001.chunks
 leaves_out 'short/rank-00001.chunks: the file was cut short' gputrace export -o short.json short
@@ -173,7 +173,7 @@ printf '\0\0\0\0\0\0\0\0' | dd of=shorter/rank-00001.chunks bs=1 seek=$(($(stat 
 truncate -s -300 shorter/rank-00001.chunks
 leaves_out 'shorter/rank-00001.chunks: ' gputrace export -o shorter.json shorter
 
-# A damaged index or footer costs nothing: it is made again from the chunks.
+# A damaged index or footer loses nothing: it is rebuilt from the chunks.
 for behind in 20 90; do
 	rm -rf tail
 	cp -r good tail

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# `gputrace diff` finds the first place where two runs part.
+# `gputrace diff` finds the first difference between two runs.
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null || skip "there is no python3"
+command -v python3 >/dev/null || skip "missing python3"
 cd "$work"
 
-# run NAME ARGUMENT...: a trace of a run that is made up
+# run NAME ARGUMENT...: makes a trace of a synthetic run.
 run() {
 	name=$1
 	shift
@@ -39,7 +39,7 @@ says 'cannot open nowhere'
 fails -2 gputrace diff a
 says 'missing argument; expected TRACE TRACE'
 
-# A thread's name, whatever it is, does nothing to a terminal.
+# Names of threads are escaped on a terminal.
 for name in f g; do
 	printf '{"traceEvents":[{"ph":"X","cat":"cuda_runtime","name":"%s","pid":1,"tid":"a\\u001b[31m","ts":1,"dur":1}]}' \
 		$name >$name.json

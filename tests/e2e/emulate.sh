@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real runs, emulated: how far step time, device span and starts of operations may be from what was
-# recorded. A single-rank run has nobody to wait for, so its collectives last as recorded.
+# Emulates real runs and checks how far step time, device span and start times deviate from the
+# recording. In a run of one rank nobody waits, so collectives keep their recorded duration.
 . "$(dirname "$0")/lib.sh"
 
 missing=
 
-# check RUN STEP_MEAN STEP_MAX DEVICE_MEAN DEVICE_MAX START_P95_US UNEXPLAINED: bounds, errors in percent. They are the
-# figures of doc/emulation.md and a little more.
+# check RUN STEP_MEAN STEP_MAX DEVICE_MEAN DEVICE_MAX START_P95_US UNEXPLAINED: checks the errors in
+# percent. The bounds are the figures of doc/emulation.md plus a small margin.
 check() {
 	if [ ! -d "$traces/$1" ]; then
 		missing="$missing $1"

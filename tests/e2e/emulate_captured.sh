@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs on four emulated GPUs, recorded by gpucapture, where waits and launches are known: steps
-# are emulated with an error below 1 %. In dataparallel, sends and receives make pairs of GPUs wait
-# for each other.
+# Programs on four emulated GPUs, recorded by gpucapture with known waits and launches: the error of
+# an emulated step is below 1 %. In dataparallel, sends and receives make pairs of GPUs wait for
+# each other.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "examples/ddp was not built"
 virtual_only
 
-# check NAME ERROR COMMAND...
+# check NAME ERROR COMMAND...: records the command, emulates the trace, and checks the error.
 check() {
 	name=$1 error=$2
 	shift 2

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# How well made-up runs are emulated, whose groups of ranks are named in one dialect and must be found
-# in the other. The bounds are the figures of doc/emulation.md.
+# Emulates synthetic runs. One dialect names the groups of ranks; in the other they must be
+# inferred. The bounds are the figures of doc/emulation.md.
 . "$(dirname "$0")/lib.sh"
 
-# check NAME FILE...: the bounds.
+# check NAME FILE...: checks the bounds.
 check() {
 	name=$1
 	shift
@@ -34,15 +34,15 @@ for plan in ddp tensor pipeline schedule grid fsdp experts interleaved stalls sm
 	done
 done
 
-# Hosts whose clocks are seconds apart, and which do not wait at the end of a step.
+# Hosts whose clocks differ by seconds, without a wait at the end of a step.
 for plan in ddp interleaved; do
 	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 --skew 7000000 --ahead \
 		-o "$work/made-apart-$plan"
 	check "apart-$plan" "$work/made-apart-$plan"/rank-*.json
 done
 
-# One file with several GPUs, of a process each or all of one: as many GPUs, emulated as well, and exported and
-# imported again they are the same.
+# One file with several GPUs, one process for each or one for all: the same GPUs and the same
+# accuracy, also after an export and import.
 for made in "ddp us processes" "ddp ns process" "pipeline ns processes" "fsdp us process" "parallel us process" \
 	"parallel ns process"; do
 	set -- $made
@@ -55,7 +55,7 @@ for made in "ddp us processes" "ddp ns process" "pipeline ns processes" "fsdp us
 	gputrace diff "$work/$1-$2-$3" "$work/$1-$2-$3-again" | has_line 'are the same'
 done
 
-# Devices that have the same number: as many GPUs, and the import says that it had to guess.
+# Devices with equal numbers: the right number of GPUs, and the import reports that it guessed.
 python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 4 --steps 3 --file=hidden -o "$work/made-hidden"
 gputrace import -o "$work/hidden" "$work/made-hidden/all.json" >"$work/report"
 has_line 'operations may belong to several processes' <"$work/report"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CUDA examples run on 1, 2, 4 and 8 emulated GPUs, learn, and learn the same as on one.
+# The CUDA examples run on 1, 2, 4 and 8 emulated GPUs, the loss falls, and the result equals that
+# of one GPU.
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 [ -x "$BUILD/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc, or a sanitizer)"
@@ -31,7 +32,7 @@ for name in ('ddp', 'dataparallel', 'pipeline'):
 assert losses('ddp', 1) == losses('dataparallel', 1) == losses('pipeline', 1)
 PY
 
-# Two GPUs compute at once, and a GPU computes while it copies.
+# Two GPUs compute concurrently, and a GPU computes while it copies.
 virtual_only
 run 2 "$work/overlap" "$BUILD/examples/overlap" --size 600 --count 20
 python3 - "$work/overlap" <<'PY'
@@ -44,11 +45,11 @@ for kind in ('pageable', 'page-locked'):
     assert float(seconds[f'copies to {kind} memory while computing']) < parts, seconds
 PY
 
-# A rank that dies ends the others with an error, and leaves nothing that stops the next run.
+# A rank that dies ends the others with an error, and does not prevent the next run.
 cat >"$work/mortal.sh" <<SH
 "$BUILD/examples/ddp" --steps 100000 >"$work/mortal.\$RANK" &
 if [ "\$RANK" -eq 1 ]; then
-	while [ ! -s "$work/mortal.0" ]; do sleep 0.05; done # rank 0 prints steps
+	while [ ! -s "$work/mortal.0" ]; do sleep 0.05; done # until rank 0 prints steps
 	kill -9 \$!
 fi
 wait \$!

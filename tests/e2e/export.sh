@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is exported is valid, comes whole or not at all, and says the same again when it is imported.
+# Exports are valid, written completely or not at all, and give the same trace when they are
+# imported.
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null || skip "there is no python3"
+command -v python3 >/dev/null || skip "missing python3"
 cd "$work"
 
 id_of() {
@@ -11,7 +12,7 @@ id_of() {
 python3 "$SOURCE/bench/make_run.py" --plan=pipeline --ranks=4 --dialect=ns -o made >/dev/null
 gputrace import -o trace made/*.json >/dev/null
 
-# one file a rank, one for all, compressed or not, or on standard output
+# one file for each rank, or one for all, compressed or not, or on standard output
 gputrace export --format=chrome -o files trace
 equal "$(ls files)" "$(ls made)"
 gputrace export -o merged.json.gz trace
@@ -26,7 +27,7 @@ gputrace import -o again.merged merged.json.gz >/dev/null
 equal "$(id_of trace)" "$(id_of again.merged)"
 gputrace diff trace again.merged | has_line 'are the same'
 
-# ranks whose times count from different moments stand side by side
+# ranks whose times have different origins are aligned
 python3 - <<'END'
 import json
 for rank, base in ((0, 1700000000000000000), (1, 1700000003000000000)):
@@ -41,7 +42,7 @@ equal "$(grep '"cat":"kernel"' apart.json | grep -o '"ts":[^,]*' | sort -u)" '"t
 gputrace import -o apart.again apart.json >/dev/null
 equal "$(id_of apart)" "$(id_of apart.again)"
 
-# parts
+# parts of a trace
 equal "$(gputrace export --iteration 2 --gpu 1 trace | grep -c 'ProfilerStep#')" 1
 
 # the picture
@@ -56,7 +57,7 @@ done
 gputrace export --format=tsv -o tables trace
 head -n 1 tables/iterations/000002/gpu1/kernels | has_line start_ns
 
-# whole or not at all
+# output appears completely or not at all
 ls -A >"$work.before"
 fails -2 gputrace export -o files trace
 says 'it exists already'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Verify finds every single bit that is wrong, in every file of a real trace, whatever its shape.
+# Verify detects every flipped bit, in every file of a real trace, in both shapes.
 . "$(dirname "$0")/lib.sh"
 need_traces torchrec-resnet18-2xV100
-command -v python3 >/dev/null || skip "there is no python3"
+command -v python3 >/dev/null || skip "missing python3"
 cd "$work"
 gputrace import -o run "$traces"/torchrec-resnet18-2xV100/rank-*.json.gz >report
 gputrace pack -o packed run
@@ -12,7 +12,7 @@ gputrace verify packed >verified
 python3 - <<'PY'
 import pathlib, random, subprocess
 random.seed(20261123)
-FLIPS = 60  # of each file
+FLIPS = 60  # in each file
 
 def found(trace, what):
     run = subprocess.run(['gputrace', 'verify', trace], capture_output=True, text=True, check=False)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program runs on emulated GPUs as it is; gpuemu hands on its exit status and says what was done.
+# A program runs unchanged on emulated GPUs; gpuemu forwards its exit status and reports a summary.
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 
-# The program's status, and signals.
+# Exit status and signals.
 status=0
 gpuemu -- sh -c 'exit 5' || status=$?
 equal "$status" 5
@@ -14,7 +14,7 @@ fails -127 gpuemu -- "$work/absent"
 says "cannot run $work/absent"
 hands_on_signals gpuemu --
 
-# What is asked for wrongly.
+# Invalid options.
 fails -2 gpuemu --gpus 0 true
 fails -2 gpuemu --like T800 true
 says "T800: no such model; there are A100"
@@ -24,7 +24,7 @@ says "many"
 fails -3 gpuemu --timing "$work" true
 fails -2 gpuemu
 
-# A driver program, on any number of GPUs of a kind.
+# A program that uses the driver API, on any number of GPUs of each model.
 program=$BUILD/tests/emugpu/emugpu_driver
 gpuemu --gpus 8 --like V100 --json -o "$work/report" -- "$program" 2>"$work/told"
 python3 - "$work/report" <<'PY'
@@ -35,7 +35,7 @@ assert report['processes'] == 1 and report['virtual_ns'] > 0, report
 assert gpu['gpu'] == 0 and gpu['kernels'] >= 12 and gpu['busy_ns'] > 0, gpu
 PY
 
-# What a run should know about its results is said once, at its end.
+# Warnings about a run's results are printed once, at the end.
 summary() {
 	[ "$(grep -c '^gpuemu: ' "$work/told")" -eq "$1" ] || die "not $1 lines: $(cat "$work/told")"
 }
@@ -51,14 +51,14 @@ report = json.load(open(sys.argv[1]))
 assert report['refused'] == [{'library': 'libcuda.so.1', 'name': 'cuGraphicsUnmapResources', 'calls': 2}], report
 PY
 
-# A size that such a kernel should have computed: the user is told which kernel.
+# A message size computed by a kernel without a host kernel: the user is told which kernel.
 gpuemu --gpus 2 -- "$BUILD/tests/emugpu/emugpu_arbitrary" 2>"$work/told"
 grep -q '^gpuemu: ncclSend.*rank 0 sends 64 bytes to rank 1, which expects 0.*count_items.*--kernels' "$work/told" ||
-	die "not told why it failed: $(cat "$work/told")"
+	die "no reason given it failed: $(cat "$work/told")"
 grep -q 'the program read 1 such result (count_items)$' "$work/told" || die "not told of reads: $(cat "$work/told")"
 summary 2
 
-# Totals of processes that end in any way, and how those ended that did not exit.
+# Totals include processes however they end; abnormal ends are listed.
 ended() {
 	status=0
 	want=$1
@@ -91,7 +91,7 @@ check_ends '[{"name": "emugpu_ended", "signal": 6, "running": false}]' 2
 fails -137 gpuemu -- "$ender" 9
 grep -q '^gpuemu: killed by signal 9 (Killed): emugpu_ended (process [0-9]*)$' "$work/stderr" || die "$(cat "$work/stderr")"
 
-# An interrupted run, as by Ctrl-C. (The shell's own background commands ignore SIGINT.)
+# An interrupted run, as by Ctrl-C. (Background commands of this shell ignore SIGINT.)
 python3 - "$work/report" "$ender" <<'PY'
 import signal, subprocess, sys
 report, ender = sys.argv[1:]
@@ -102,7 +102,7 @@ assert run.wait(60) == -signal.SIGINT, run.returncode
 PY
 check_ends '[{"name": "emugpu_ended", "signal": 2, "running": false}]' 1
 
-# A paced run takes at least as long as it says.
+# A paced run takes at least its virtual time.
 python3 - "$program" <<'PY'
 import json, subprocess, sys, tempfile, time
 with tempfile.NamedTemporaryFile() as out:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Durations come from a recorded run where it has them, else from the model of the GPU.
+# Durations come from a recorded run if it has them, otherwise from the model of the GPU.
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 program=$BUILD/tests/emugpu/emugpu_durations
 virtual_only
 
-# A recording of two ranks: copies of 1 and 4 MiB, and an all-reduce that one rank waits in.
+# A recording of two ranks: copies of 1 and 4 MiB, and an all-reduce in which one rank waits.
 python3 - "$work" <<'PY'
 import json, sys
 def op(cat, name, ts, ms, stream, **args):
@@ -35,19 +35,20 @@ def read(path):
     return {(name, int(size)): float(ms) for name, size, ms in (line.rstrip().split('\t') for line in open(path))}
 model, recorded = map(read, sys.argv[1:])
 MIB = 1 << 20
-# The mean of two; on the line between two sizes; the rank that did not wait. An event and a gap beside it.
+# The mean of two samples; linear interpolation between two sizes; the rank that did not wait. An
+# event and a gap are added.
 for key, ms in {('in', MIB): 30, ('in', 2 * MIB): 50, ('in', 4 * MIB): 90, ('pageable in', MIB): 55,
                 ('all_reduce', 4000000): 60}.items():
     assert ms <= recorded[key] < ms + 1, (key, recorded[key])
     assert model[key] < 5, (key, model[key])
-# Of which there is no recording.
+# Operations that the recording does not contain.
 assert recorded['touched', 8 * MIB] < 5 and recorded['all_reduce', 3600000] < 5, recorded
-# Memory that was never written: 2,048 pages are found and cleared first.
+# Memory that was never written: 2,048 pages are allocated and cleared first.
 extra = model['untouched', 8 * MIB] - model['touched', 8 * MIB]
 assert abs(extra - 2048 * 1400e-6) < 0.5, extra
 PY
 
-# A real run: the all-reduce of one of its buckets.
+# A real run: the all-reduce of one of its gradient buckets.
 need_traces hta-nccl-args-A100-rank0of2
 gputrace import -o "$work/real.gputrace" "$traces"/hta-nccl-args-A100-rank0of2/*.json.gz >"$work/told"
 gpuemu --gpus 2 --like A100 --timing "$work/real.gputrace" -- "$program" 2431040 >"$work/recorded"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a user types: gpureplay --emulate, its reports, its output, and its errors.
+# gpureplay --emulate: reports, output and errors.
 . "$(dirname "$0")/lib.sh"
 
 python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 2 --steps 2 -o "$work/run"
 gputrace import -o "$work/trace" "$work"/run/rank-*.json >"$work/imported"
 
-# The report, as text and for programs.
+# The report as text and as JSON.
 gpureplay --emulate "$work/trace" >"$work/report"
 grep -q "^ *2 *1 " "$work/report" || die "no row for iteration 2, GPU 1: $(cat "$work/report")"
 grep -q "step time" "$work/report" || die "no error: $(cat "$work/report")"
@@ -32,17 +32,17 @@ assert set(report['op_start_error_ns']) == {'p50', 'p95', 'max'}, report
 assert report['ops'] > 100 and report['seconds'] > 0 and report['unexplained'] >= 0, report
 PYTHON
 
-# The emulated run is a trace, and emulating it changes nothing.
+# The emulated run is a trace; emulating it again changes nothing.
 gpureplay --emulate -o "$work/emulated" "$work/trace" >/dev/null
 gpureplay --emulate -o "$work/again" "$work/emulated" >/dev/null
 "$BUILD/tests/e2e/scramble" "$work/emulated" "$work/again" || die "emulating twice differs"
 gputrace info --json "$work/emulated" >/dev/null
 
-# What was imported, emulated and packed says how long a mount's files are.
+# Imported, emulated and packed traces store the lengths of a mount's files.
 gputrace pack -o "$work/packed" "$work/emulated"
 rm "$work/packed"
 
-# What is there is not touched, and nothing is left behind.
+# An existing output is not touched, and no temporary file is left.
 mkdir "$work/taken"
 fails -2 gpureplay --emulate -o "$work/taken" "$work/trace"
 says "$work/taken"
@@ -50,7 +50,7 @@ fails -2 gpureplay --emulate -o "$work/no/such" "$work/trace"
 says "$work/no/such"
 equal "$(ls "$work")" "$(printf '%s\n' again emulated imported json report run stderr stdout taken trace)"
 
-# Damage is said where it is, and leaves no output.
+# Damage is reported with its offset, and there is no output.
 cp -r "$work/trace" "$work/damaged"
 for file in "$work"/damaged/rank-*; do
 	size=$(wc -c <"$file")
@@ -61,7 +61,7 @@ fails -3 gpureplay --emulate -o "$work/output" "$work/damaged"
 says "$work/damaged"
 [ ! -e "$work/output" ] || die "an output of a damaged trace"
 
-# Errors are one line, and say what to do.
+# Errors are one line with a hint.
 fails -4 gpureplay "$work/trace"
 says "gpureplay --emulate"
 fails -3 gpureplay --emulate "$work/nothing"

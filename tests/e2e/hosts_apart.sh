@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs on two "hosts" of one machine that share a folder and nothing else that a recorder uses: each has a
-# network, a memory file system, a name and a clock of its own, and what srun tells it. Then one of them dies.
+# Programs on two simulated hosts that share only a folder: each has its own network, memory file
+# system, name and clock, and the environment that srun sets. Then one host dies.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
-command -v ip >/dev/null || skip "there is no ip(8) to connect hosts with"
+command -v ip >/dev/null || skip "missing ip(8) to connect hosts"
 net=gpucapture-$$
 gone_net() { ip netns del "$net-0" 2>/dev/null; ip netns del "$net-1" 2>/dev/null; true; }
 trap 'gone_net; cleanup' EXIT
@@ -19,7 +19,7 @@ for i in 0 1; do
 done
 export TMPDIR="$work"
 
-# host INDEX STEP OUT PROGRAM...: ranks 2 INDEX and 2 INDEX + 1 of four.
+# host INDEX STEP OUT PROGRAM...: runs ranks 2 INDEX and 2 INDEX + 1 of four.
 cat >"$work/host" <<'SH'
 index=$1 out=$3
 export SLURM_PROCID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=77 SLURM_STEP_ID=$2
@@ -48,19 +48,20 @@ hosts() { gpuemu --gpus 4 -- sh "$work/hosts" "$@"; }
 fact() { gputrace info --json "$1" | python3 -c "import json, sys; print(json.load(sys.stdin)['facts'].get('$2'))"; }
 
 hosts 0 "$work/run" "$programs/examples/ddp" --steps 12 >"$work/out" 2>&1 || die "$(cat "$work/out")"
-[ ! -e "$work/run.parts" ] || die "parts were left: $(ls "$work/run.parts")"
+[ ! -e "$work/run.parts" ] || die "parts were not removed: $(ls "$work/run.parts")"
 gputrace verify "$work/run" >/dev/null
 gputrace info "$work/run" >"$work/info"
 grep -q "^4 GPUs, 12 iterations" "$work/info" || die "$(cat "$work/info")"
 no_line missing "$work/info"
 case $(fact "$work/run" hosts) in *node0*"[0, 1]"*node1*"[2, 3]"*collectives*) ;; *) die "$(fact "$work/run" hosts)" ;; esac
 
-# Another step of the job, of which a host dies: what the other saw is there, and its iterations.
+# Another step of the job, during which a host dies: the other host's recording and its iterations
+# are complete.
 : >"$work/out"
 hosts 1 "$work/dies" "$programs/examples/ddp" --steps 1000000 >"$work/out" 2>"$work/err" &
 all=$!
 progressed() { [ "$(grep -c '^[0-9]' "$work/out")" -ge 50 ]; }
-eventually progressed || die "it did not begin: $(cat "$work/err")"
+eventually progressed || die "the program did not start: $(cat "$work/err")"
 host=$(readlink "/proc/$(cat "$work/pid1")/ns/uts")
 for p in /proc/[0-9]*; do
 	[ "$(readlink "$p/ns/uts" 2>/dev/null)" != "$host" ] || kill -9 "${p#/proc/}" 2>/dev/null || true
@@ -74,7 +75,7 @@ grep -q "missing  .* 2 ranks of the largest" "$work/info" || die "$(cat "$work/i
 gputrace join -o "$work/dies" "$work/dies.parts" >"$work/joined"
 grep -q "missing: what ran on node1" "$work/joined" || die "$(cat "$work/joined")"
 
-# What its recorder had taken to the shared folder is not lost.
+# What the dead host's recorder had written to the shared folder is not lost.
 gpucapture -o "$work/dies.parts/part-0001" --recover "$work"/dies.parts/part-0001.new-*
 gputrace join --json -o "$work/both" "$work/dies.parts" >"$work/joined"
 gputrace verify "$work/both" >/dev/null

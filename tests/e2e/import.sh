@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real files become traces that say the same: every event, argument for argument, and again when
-# what was exported is imported.
+# Real profiler files become traces with every event and argument; importing their export gives the
+# same again.
 . "$(dirname "$0")/lib.sh"
 need_traces torchrec-resnet18-2xV100
-command -v python3 >/dev/null || skip "there is no python3"
+command -v python3 >/dev/null || skip "missing python3"
 
 id_of() {
 	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["id"])' "$1"
 }
 
-# What a run may take in bytes a record: its size now (README, "stored") and 2 %.
+# bound RUN: the allowed bytes a record: the present size (README, "stored") plus 2 %.
 bound() {
 	case $1 in
 	torchrec-resnet18-2xV100) echo 2.26 ;;
@@ -22,7 +22,7 @@ bound() {
 	esac
 }
 
-# check_report FILE BOUND: every event that was read is accounted for, and takes no more than that.
+# check_report FILE BOUND: every event that was read is accounted for, and the size is within BOUND.
 check_report() {
 	python3 - "$@" <<'PY'
 import json, sys
@@ -44,7 +44,7 @@ for run in "$traces"/*/; do
 		pairs="$pairs $file $work/$name.files/$(basename "$file" .gz)"
 	done
 	# shellcheck disable=SC2086
-	python3 "$SOURCE/tests/e2e/same_events.py" $pairs || die "$name: not what was recorded"
+	python3 "$SOURCE/tests/e2e/same_events.py" $pairs || die "$name: differs from the profiler files"
 
 	gputrace import -o "$work/again" --json "$work/$name.files"/*.json >"$work/report.again"
 	equal "$(id_of "$work/report")" "$(id_of "$work/report.again")"

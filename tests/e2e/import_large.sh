@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A file that is larger than the memory it may take, and an iteration that is larger than a slice.
+# A file larger than the memory limit, and an iteration larger than a slice.
 . "$(dirname "$0")/lib.sh"
 cd "$work"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be imported gives one line and the right status, and leaves nothing behind.
+# Invalid input gives one line and the right exit status, and leaves no output.
 . "$(dirname "$0")/lib.sh"
 cd "$work"
 
@@ -26,7 +26,7 @@ seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; }
 head -c 700 whole.json.gz >cut.json.gz
 refuses 3 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
 refuses 3 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
-# On as many GPUs as no process has.
+# More GPUs than a process can have.
 call='{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9000,"tid":1,"ts":I,"dur":1,"args":{"correlation":I}}'
 kernel='{"ph":"X","cat":"kernel","name":"k","pid":I,"tid":7,"ts":I,"dur":1,"args":{"correlation":I}}'
 on_gpus() {
@@ -57,7 +57,7 @@ refuses 3 'it is of another run: its world_size is 4' gputrace import -o out ran
 file 1 2 90000000 later.json
 refuses 3 'it is of another run: it begins' gputrace import -o out rank-0.json later.json
 
-# Statuses of the command line.
+# Exit statuses for invalid command lines.
 fails -2 gputrace import rank-0.json
 fails -2 gputrace import -o out
 fails -2 gputrace import -o good rank-0.json
@@ -68,12 +68,12 @@ fails -2 gputrace import --force -o precious rank-0.json
 gputrace import --force -o good rank-0.json >report
 has_line '1 rank of a run of 2, 1 record' <report
 
-# From a pipe.
+# Input from a pipe.
 gzip -c rank-0.json | gputrace import -o piped - >report
 gputrace import -o piped2 rank-0.json >report2
 equal "$(grep ' id ' report)" "$(grep ' id ' report2)"
 
-# Interrupted: nothing is left. The pipe stays open, so that the import is in the middle.
+# Interrupted: no output is left. The pipe stays open, so that the import has not finished.
 mkfifo pipe
 gputrace import -o interrupted pipe 2>/dev/null &
 pid=$!
@@ -87,7 +87,7 @@ wait $pid || got=$?
 equal $got 143
 prints_nothing find . -name 'interrupted*'
 
-# What is no JSON and is read all the same: counted, and written as JSON again.
+# Invalid JSON that is read nevertheless: counted, and written as valid JSON.
 gputrace import -o lax "$SOURCE/tests/fuzz/corpus/kineto/lax.json" >report
 has_line ' 5 values are invalid in JSON' <report
 has_line ' 3 commas that nothing follows' <report

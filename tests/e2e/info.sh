@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# `gputrace info` says what the recorder's files say: of runs that are made here, and of real ones.
+# `gputrace info` agrees with the profiler files of synthetic and of real runs.
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null || skip "there is no python3"
+command -v python3 >/dev/null || skip "missing python3"
 
-# differ FILE N: its table of kernels has N lines, and no two of them have the same name.
+# differ FILE N: its table of kernels has N lines with different names.
 differ() {
 	local time='[0-9.]+ [a-z]+' share='[0-9.]+ %' count='[0-9,]+'
 	sed -n '/^Kernels/,/^$/p' "$1" | sed '1,2d;/^$/d' |
@@ -13,7 +13,7 @@ differ() {
 	[ ! -s "$work/twice" ] || die "$1: shown twice: $(cat "$work/twice")"
 }
 
-# check NAME FILE...
+# check NAME FILE...: compares the report with the files.
 check() {
 	name=$1
 	shift
@@ -36,7 +36,7 @@ for plan in ddp tensor; do
 	done
 done
 
-# The host launches iterations before the GPUs have done the last one.
+# The host launches iterations before the GPUs have finished the previous one.
 python3 "$SOURCE/bench/make_run.py" --plan=ddp --dialect=ns --steps 6 --ahead -o "$work/made" >/dev/null
 check ahead "$work/made"/*.json
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the busy and idle shares of `gputrace info --json` with what the recorder's files say.
+"""Compares the busy and idle shares of `gputrace info --json` with the profiler files.
 
     info_busy.py REPORT.json RANK.json[.gz]...
 
-Written apart from the importer and the report. The span of a GPU's iteration reaches from the
-iteration's first operation to its last; an operation belongs to the iteration that launched it.
-Every operation on the GPU counts within the span, whichever iteration launched it. Shares may
-differ by 0.1 points.
+Independent of the code of the importer and the report. The span of an iteration on a GPU is from
+its first operation to its last; an operation belongs to the iteration that launched it. Within the
+span, the operations of all iterations count. Shares may differ by 0.1 percentage points.
 """
 import bisect
 import gzip
@@ -42,7 +41,7 @@ class Operation:
 
 
 def read(path):
-    """Operations, calls by correlation, and iterations of one rank."""
+    """Returns the operations, calls by correlation, and iterations of one rank."""
     document = load(path)
     base = int(document.get('baseTimeNanoseconds', 0))
     operations, calls, steps = [], {}, []
@@ -64,7 +63,7 @@ def read(path):
 
 
 def iteration_at(steps, starts, ns):
-    """The iteration that a moment belongs to: its number, or 'before' or 'after'."""
+    """Returns the number of the iteration that contains a time, or 'before' or 'after'."""
     i = bisect.bisect_right(starts, ns) - 1
     if i < 0:
         return 'before'
@@ -72,8 +71,8 @@ def iteration_at(steps, starts, ns):
 
 
 def assign(operations, calls, steps):
-    """Operations by iteration. One without a call does not come after the next on its stream that
-    has one."""
+    """Returns operations by iteration. An operation without a call belongs to no later iteration
+    than the next operation with a call on its stream."""
     starts = [s[0] for s in steps]
     by_iteration, limit = {}, {}
     for op in sorted(operations, key=lambda o: (o.start, o.end), reverse=True):
@@ -116,7 +115,7 @@ def expected(path):
 
 
 def rows(report):
-    """(GPU, iteration or 'before' or 'after' or 'run') and the row."""
+    """Yields ((GPU, iteration, 'before', 'after' or 'run'), row) for each row of the report."""
     for part in report['iterations'] + report['outside']:
         for row in part['gpus']:
             yield (row['gpu'], part.get('iteration', part.get('where'))), row

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `gputrace info --json` with what the recorder's own files say.
+"""Compares `gputrace info --json` with the profiler files.
 
     info_counts.py REPORT.json RANK.json[.gz]...
 
-Iterations with their start and duration on each GPU, and the records of each kind, are counted here
-by another program than the importer.
+Counts records of each kind, and iterations with their start and duration on each GPU, independently
+of the importer's code.
 """
 import gzip
 import json
@@ -79,7 +79,7 @@ def main(report_path, *files):
     got = {(i['iteration'], g['gpu']): (g['start_ns'], g['duration_ns'])
            for i in report['iterations'] for g in i['gpus']}
     assert report['gpus'] == len(files), report['gpus']
-    if steps:  # else the importer finds iterations by itself
+    if steps:  # otherwise the importer finds iterations by itself
         assert got == steps, f'iterations: {got} instead of {steps}'
     for kind in 'call kernel memcpy memset collective sync range mark'.split():
         assert report['records'][kind] == records.get(kind, 0), (

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every report of a trace divides the time of a GPU in the same way.
+"""All reports of a trace must divide the time of a GPU in the same way.
 
     info_parts.py TRACE
 
 Compares `gputrace info --json` of the whole run with that of each iteration and of each GPU in it,
-with the bars of the pictures and with what `gpureplay --emulate --json` says of the recorded run.
+with the bars of the pictures, and with the recorded times in `gpureplay --emulate --json`.
 """
 import json
 import re

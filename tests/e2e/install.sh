@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# `meson install` installs all that users need, and what it installs works wherever it lies.
+# `meson install` installs everything that users need, and it works from any prefix.
 . "$(dirname "$0")/lib.sh"
-command -v meson >/dev/null || skip "there is no meson"
+command -v meson >/dev/null || skip "missing meson"
 meson install -C "$BUILD" --no-rebuild --quiet --destdir "$work/root" >"$work/log" 2>&1 || die "$(cat "$work/log")"
 gputrace=$(find "$work/root" -path '*/bin/gputrace')
 [ -x "$gputrace" ] || die "no bin/gputrace: $(find "$work/root")"
@@ -9,7 +9,7 @@ prefix=${gputrace%/bin/gputrace}
 share=$prefix/share
 cd "$work"
 
-# All documents, manual pages and models of the source, and the licence.
+# All documents, manual pages, GPU models and the licence are installed.
 for file in README.md CONTRIBUTING.md LICENSE; do
 	cmp "$SOURCE/$file" "$share/doc/gpureplay/$file"
 done
@@ -27,12 +27,12 @@ for program in gputrace gpucapture gpureplay gputracefs gpuemu; do
 	cmp "$SOURCE/doc/completion/gputrace" "$share/bash-completion/completions/$program"
 done
 
-# The public headers compile by themselves.
+# The public headers compile on their own.
 printf '#include <gputrace.h>\n#include <gpuemu.h>\nint main(void) { gputrace_mark_iteration(); return 0; }\n' >marks.c
 cc -D_GNU_SOURCE -Wall -Werror -I "$prefix/include" marks.c -o marks -ldl
 ./marks
 
-# The programs run without the build folder: the libraries that they preload are found beside them.
+# The programs run without the build folder: they find their preloaded libraries in the prefix.
 PATH=$prefix/bin:${PATH#*:}
 [ "$(command -v gputrace)" = "$prefix/bin/gputrace" ] || die "gputrace is $(command -v gputrace)"
 python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 2 --steps 2 -o run

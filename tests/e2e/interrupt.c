@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Preloaded, it ends a program by SIGTERM as soon as that begins to write a trace. */
+/* Preloaded: ends a program by SIGTERM as soon as it begins to write a trace. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# `gputrace join` makes one trace of the parts of a run, and refuses traces of different runs.
+# `gputrace join` makes one trace from the parts of a run, and refuses traces of different runs.
 . "$(dirname "$0")/lib.sh"
 need_traces torchrec-resnet18-2xV100 torchrec-dlrm-2-4xV100 torchrec-dlrm-3-4xV100
 mkdir "$work/in"
 cd "$work/in"
 
-# imported NAME RUN RANK: the trace of one rank.
+# imported NAME RUN RANK: makes the trace of one rank.
 imported() {
 	gputrace import -o "$1" "$traces/$2/rank-$3.json.gz" >report
 }

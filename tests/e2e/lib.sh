@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every end-to-end test sources this file. The build sets $BUILD (its folder) and $SOURCE (the checkout). A test exits
-# with 77 if it skips all (skip) or part (left_out) of what it tests.
-#
-# A command that fails ends the test, also within a pipeline or $(...); a glob that matches nothing is an error.
-# tests/lint/shell.py refuses the places where bash ignores a failure all the same.
+# Every end-to-end test sources this file. The build sets $BUILD (its folder) and $SOURCE (the
+# checkout). A test exits with 77 if it skips everything (skip) or a part (left_out).
+# A command that fails ends the test, also within a pipeline or $(...); a glob without match is an
+# error. tests/lint/shell.py refuses assertions in places where bash ignores a failure.
 set -euo pipefail
 shopt -s inherit_errexit failglob
 
-# Independence of the user's environment: permissions of new files, sort order, language, blanks in TMPDIR.
+# Independence of the user's environment: permissions of new files, sort order, language, blanks in
+# TMPDIR.
 umask 022
 export LC_ALL=C.UTF-8
 unset LANGUAGE
@@ -41,7 +41,7 @@ skip() {
 	exit 77
 }
 
-# left_out WHAT: the test goes on without that part; if the rest passes, it counts as skipped.
+# left_out WHAT: skips that part of the test; if the rest passes, the test counts as skipped.
 left_out() {
 	left="$left $1;"
 }
@@ -51,8 +51,8 @@ die() {
 	exit 1
 }
 
-# fails [-STATUS] COMMAND...: the command must end with that status; without one, with any that is neither 0 nor that of
-# a signal or of a command that could not be run.
+# fails [-STATUS] COMMAND...: the command must end with STATUS; without -STATUS, with any failure
+# except a signal or a command that cannot be run.
 fails() {
 	local want='' got=0
 	case $1 in -[0-9]*) want=${1#-}; shift ;; esac
@@ -71,7 +71,8 @@ says() {
 	grep -qF -- "$1" "$work/stderr" || die "no '$1' in: $(cat "$work/stderr")"
 }
 
-# refuses STATUS TEXT COMMAND...: it fails so, in one line that has TEXT in it, and leaves this folder as it was.
+# refuses STATUS TEXT COMMAND...: the command fails with STATUS and one line that contains TEXT, and
+# leaves the current folder unchanged.
 refuses() {
 	local status=$1 text=$2
 	shift 2
@@ -84,7 +85,8 @@ refuses() {
 	rm -f "$work.before" "$work.after"
 }
 
-# equal GOT WANTED: WANTED may not be empty, since a command that failed prints nothing either; use prints_nothing.
+# equal GOT WANTED: WANTED may not be empty, because a failed command prints nothing, too; use
+# prints_nothing.
 equal() {
 	[ -n "$2" ] || die "equal: nothing to compare '$1' with"
 	[ "$1" = "$2" ] || die "'$1' instead of '$2'"
@@ -104,19 +106,19 @@ has_line() {
 	grep -q "$@" <<<"$input" || die "no line matches '$*' in: $input"
 }
 
-# no_line [OPTION...] PATTERN FILE...: grep must be able to read the files, and find no line.
+# no_line [OPTION...] PATTERN FILE...: grep must read the files and find no line.
 no_line() {
 	local found got=0
 	found=$(grep "$@") || got=$?
 	[ $got -eq 1 ] || die "grep $* ended with $got: $found"
 }
 
-# exists PATTERN: whether a file name matches.
+# exists PATTERN: succeeds if a file name matches.
 exists() {
 	compgen -G "$1" >/dev/null
 }
 
-# eventually COMMAND...: waits until the command succeeds, five minutes at most.
+# eventually COMMAND...: repeats the command until it succeeds, at most five minutes.
 eventually() {
 	for _ in $(seq 6000); do
 		if "$@"; then
@@ -135,7 +137,8 @@ wait_for() {
 	done
 }
 
-# hands_on_signals COMMAND...: a program that it runs gets SIGTERM, and its exit status is that of the program.
+# hands_on_signals COMMAND...: the command forwards SIGTERM to the program it runs, and returns its
+# exit status.
 hands_on_signals() {
 	"$@" sh -c 'trap "exit 7" TERM; echo started >"$0"; while :; do sleep 0.05; done' "$work/started" 2>/dev/null &
 	pid=$!
@@ -146,7 +149,7 @@ hands_on_signals() {
 	equal "$status" 7
 }
 
-# The mount on $mnt; there, and no longer after WHAT.
+# mounted, unmounted: tests for the mount on $mnt. gone WHAT: waits until it is unmounted.
 mounted() {
 	grep -q " $mnt fuse.gputracefs " /proc/self/mounts
 }
@@ -159,32 +162,32 @@ gone() {
 	eventually unmounted || die "still mounted after $1"
 }
 
-# In what follows the host's own work takes no virtual time: it is another on each machine, and in each run. What calls and
-# operations take is left.
+# From here on, host time counts as zero in virtual time, because it differs from run to run; only
+# calls and operations take time.
 virtual_only() {
 	export GPUEMU_HOST_SPEED=1e15
 }
 
-# What gpucapture records here: programs on emulated GPUs, of the build in $programs. AddressSanitizer's
-# library and the capture library both want to be asked before all others: what is recorded beside a
-# sanitized build comes from a plain one in $PLAIN; what reads it is sanitized.
+# Recordings use programs on emulated GPUs, from the build in $programs. AddressSanitizer's library
+# and the capture library must both be loaded first, so tests of a sanitized build record programs
+# of a plain build in $PLAIN; the reading side is sanitized.
 programs=$BUILD
 need_capture() {
 	[ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 	case $(ldd "$BUILD/tools/gpuemu") in *libasan* | *libtsan*) ;; *) return 0 ;; esac
 	programs=${PLAIN:-}
-	[ -x "$programs/tools/gpuemu" ] || skip "a sanitized program cannot be recorded, and \$PLAIN has none"
+	[ -x "$programs/tools/gpuemu" ] || skip "a sanitized program cannot be recorded, and \$PLAIN has no plain build"
 	export ASAN_OPTIONS="verify_asan_link_order=0:${ASAN_OPTIONS:-}"
 	mkdir "$work/bin"
 	ln -s "$programs/tools/gpuemu" "$work/bin/gpuemu"
 	PATH=$work/bin:$PATH
 }
 
-# can_mount: whether gputracefs can be tried here; if not, $why_not says why.
+# can_mount: succeeds if gputracefs can be tested here; otherwise $why_not has the reason.
 can_mount() {
 	why_not=
 	if [ ! -e /dev/fuse ]; then
-		why_not="there is no /dev/fuse"
+		why_not="missing /dev/fuse"
 	elif ! (: <>/dev/fuse) 2>/dev/null; then
 		why_not="/dev/fuse may not be opened by this user"
 	elif [ "$(id -u)" = 0 ] && ! unshare --mount true 2>/dev/null; then
@@ -206,7 +209,7 @@ need_traces() {
 	done
 }
 
-# server DIR: the process that serves the mount on DIR, by its command line.
+# server DIR: prints the process id of the server of the mount on DIR, found by its command line.
 server() {
 	for p in $(pgrep -x gputracefs); do
 		if grep -qzxF -- "$1" "/proc/$p/cmdline" 2>/dev/null; then

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Preloaded, it makes memory for the recorder's rings slow, and ends a program whose clock goes on
- * meanwhile. Says in the end how often there was none that went on. */
+/* Preloaded: delays the allocation of memory for the recorder's rings, and ends the program if its
+ * emulated clock advances meanwhile. At exit, reports how many allocations were checked. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,10 +13,10 @@
 #define EXPORT __attribute__((visibility("default")))
 #define SLOW_NS 2000000
 
-/* Of an emulated driver, if there is one. */
+/* Exported by an emulated driver. */
 extern uint64_t gpuemu_host_ns(void) __attribute__((weak));
 
-static unsigned aside;
+static unsigned n_checked;
 
 static int64_t cpu_ns(void)
 {
@@ -37,7 +37,7 @@ static void take_time(void)
 		;
 	if (gpuemu_host_ns() != before)
 		abort();
-	__atomic_fetch_add(&aside, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&n_checked, 1, __ATOMIC_RELAXED);
 }
 
 EXPORT int posix_fallocate(int fd, off_t from, off_t bytes)
@@ -61,6 +61,6 @@ EXPORT int madvise(void *at, size_t bytes, int advice)
 
 __attribute__((destructor)) static void say(void)
 {
-	if (aside)
-		fprintf(stderr, "aside %u times\n", aside);
+	if (n_checked)
+		fprintf(stderr, "checked %u times\n", n_checked);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A mounted trace is a tree of files like any other: every tool that copies, searches or compares is right.
+# A mounted trace is an ordinary tree of files: tools that copy, search or compare work.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 probe=$BUILD/tests/e2e/probe
@@ -14,12 +14,12 @@ else
 fi
 "$BUILD/bench/make_trace" "$work/made" 3 4 150
 
-# Each file, by name and content, whichever way it is read.
-look() {
+# Lists each file by name and checksum, read in various ways.
+list_files() {
 	(cd "$mnt" && find . -type f | LC_ALL=C sort >"$work/files")
 	(cd "$mnt" && xargs stat -c '%s %n' <"$work/files") >"$work/sizes"
 	(cd "$mnt" && xargs wc -c <"$work/files" | sed '/ total$/d; s/^ *//') >"$work/bytes"
-	cmp "$work/sizes" "$work/bytes" || die "sizes in stat are not the bytes that are read"
+	cmp "$work/sizes" "$work/bytes" || die "sizes in stat differ from the bytes read"
 	(cd "$mnt" && xargs sha256sum <"$work/files") >"$work/sums"
 	rm -rf "$work/copy"
 	cp -r "$mnt" "$work/copy"
@@ -35,7 +35,7 @@ look() {
 	[ "$(grep -rl start_ns "$mnt" | wc -l)" -gt 20 ] || die "grep -r"
 }
 
-# Link counts: find, told to trust them, sees what it sees when it does not.
+# Link counts: find gives the same result with and without trusting them.
 links() {
 	find "$mnt" -type d | while read -r dir; do
 		equal "$(stat -c %h "$dir")" "$(($(find "$dir" -mindepth 1 -maxdepth 1 -type d | wc -l) + 2))"
@@ -45,23 +45,23 @@ links() {
 for run in run made; do
 	gputracefs "$work/$run" "$mnt"
 	grep -q " $mnt fuse.gputracefs ro,nosuid,nodev," /proc/self/mounts || die "not mounted as it should be"
-	look
+	list_files
 	links
 	for dir in "$mnt" "$mnt"/iterations "$mnt"/iterations/*/gpu0 "$mnt"/gpus/gpu0/iterations; do
 		"$probe" seek "$dir"
 		"$probe" types "$dir"
 	done
 	find "$mnt" -printf '%i %p\n' | LC_ALL=C sort >"$work/inodes"
-	[ "$(wc -l <"$work/inodes")" -gt "$(wc -l <"$work/files")" ] || die "find shows few of the files"
+	[ "$(wc -l <"$work/inodes")" -gt "$(wc -l <"$work/files")" ] || die "find lists too few files"
 	cut -d ' ' -f 1 "$work/inodes" | uniq -d >"$work/twice"
 	prints_nothing cat "$work/twice"
 
-	# The same tree without mounting it.
+	# The same tables without mounting.
 	gputrace export --format=tsv -o "$work/tables" "$work/$run"
-	diff -r -x 'timeline.*' -x emulated "$mnt" "$work/tables" || die "export is not the mount"
+	diff -r -x 'timeline.*' -x emulated "$mnt" "$work/tables" || die "export differs from the mount"
 	rm -rf "$work/tables"
 
-	# What single files say.
+	# Contents of single files.
 	equal "$(cat "$mnt/id")" "$(gputrace info --json "$work/$run" | tr -d ' ",' | sed -n 's/^id://p' | sed -n 1p)"
 	gputrace info "$work/$run" | cmp - "$mnt/summary"
 	prints_nothing cat "$mnt/errors"
@@ -73,10 +73,10 @@ for run in run made; do
 		awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 }' "$mnt/iterations/$first/gpu0/$table" ||
 			die "$table has rows of different lengths"
 	done
-	# A mount is a trace.
+	# A mount is accepted as a trace.
 	gputrace info "$mnt" | cmp - "$mnt/summary"
 
-	# By other system calls.
+	# Other system calls.
 	file=$mnt/timeline.json
 	for way in mmap sendfile direct; do
 		"$probe" $way "$file" | cmp - "$file" || die "$way"
@@ -95,30 +95,31 @@ for run in run made; do
 	fails stat "$mnt/${name}0"
 	says "File name too long"
 
-	# Many at once see the same.
+	# Concurrent readers see the same.
 	for i in 1 2 3 4 5 6 7 8; do
 		(cd "$mnt" && sha256sum --quiet -c "$work/sums") &
 		eval "pid$i=$!"
 	done
 	for i in 1 2 3 4 5 6 7 8; do
-		eval "wait \$pid$i" || die "a reader among many saw something else"
+		eval "wait \$pid$i" || die "a concurrent reader read something else"
 	done
 	umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 
-	# The next mount has the same files at the same numbers, with a cache that holds next to nothing.
+	# The next mount has the same files with the same inode numbers, with a cache of minimal
+	# size.
 	gputracefs -o cache_mb=1 "$work/$run" "$mnt"
-	(cd "$mnt" && sha256sum --quiet -c "$work/sums") || die "another mount shows something else"
+	(cd "$mnt" && sha256sum --quiet -c "$work/sums") || die "another mount shows different contents"
 	find "$mnt" -printf '%i %p\n' | LC_ALL=C sort | cmp - "$work/inodes" || die "inode numbers changed"
 	umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 done
 
-# A file of many slices is the same wherever one begins to read it.
+# A file of many slices is the same from wherever it is read.
 "$BUILD/bench/make_trace" "$work/many" 2 100 3
 gputracefs "$work/many" "$mnt"
 all=$mnt/gpus/gpu1/memory
 for table in "$mnt"/iterations/*/gpu1/memory; do
 	tail -n +2 "$table"
-done | { head -n 1 "$all" && cat; } | cmp - "$all" || die "gpus/gpu1/memory is not that of its iterations"
+done | { head -n 1 "$all" && cat; } | cmp - "$all" || die "gpus/gpu1/memory differs from that of its iterations"
 for file in timeline.json gpus/gpu1/memory; do
 	cp "$mnt/$file" "$work/whole"
 	for block in 900 400 150 77 40 13 5 1 0; do

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Damage costs the files that need what is damaged, and no other; the mount outlives its trace.
+# Damage affects only files that need the damaged part; the mount survives changes of its trace.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 mnt=$work/mnt
 mkdir "$mnt"
 "$BUILD/bench/make_trace" "$work/run" 2 4 400
 
-# flip FILE OFFSET: one bit.
+# flip FILE OFFSET: flips one bit.
 flip() {
 	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
 	flipped=$(printf %o $((byte ^ 16)))
 	printf '%b' "\\0$flipped" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# Tries each file: its name and "ok" or "bad".
+# Reads each file and prints its name and "ok" or "bad".
 try() {
 	(cd "$mnt" && find . -type f -not -path './emulated/*' | LC_ALL=C sort | while read -r f; do
 		if cat "$f" >"$work/bytes" 2>"$work/why"; then
@@ -38,22 +38,23 @@ for run in run; do
 		[ -s "$mnt/errors" ] || die "$run $offset: no line in errors"
 		equal "$(stat -c %s "$mnt/errors")" "$(wc -c <"$mnt/errors")"
 
-		# No file of the other GPU, of at most one iteration of this one, and whole-run files.
+		# The bad files belong to at most one iteration of this GPU, or to the whole run.
 		equal "$(grep -c '/gpu0/.* bad$' "$work/tried")" 0
 		hit=$(sed -n '\|^\./gpus/|d; s|^\./\([^ ]*\)/gpu1/.* bad$|\1|p' "$work/tried" | sort -u | wc -l)
 		[ "$hit" -le 1 ] || die "$run $offset: $hit iterations lost"
 		if [ "$hit" = 1 ]; then
 			path=$(sed -n '\|^\./gpus/|d; s|^\./\([^ ]*/gpu1\)/.* bad$|\1|p' "$work/tried" | sed -n 1p)
-			grep -q "^$path	.*rank-00001.chunks	[0-9]*	" "$mnt/errors" || die "errors names another place: $(cat "$mnt/errors")"
+			grep -q "^$path	.*rank-00001.chunks	[0-9]*	" "$mnt/errors" || die "errors lists another path: $(cat "$mnt/errors")"
 			grep -q "^./$path/kernels bad" "$work/tried" || die "kernels of damaged chunks were shown"
 		fi
-		# Names and attributes of everything are still there.
+		# Names and attributes of everything are still available.
 		ls -lR "$mnt" >/dev/null || die "$run $offset: ls"
 		umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 	done
 done
 
-# A rank file that is missing, of another trace or unreadable: the other GPU is shown, and errors says why this one is not.
+# A rank file that is missing, of another trace, or unreadable: the other GPU is shown, and errors
+# has the reason.
 "$BUILD/bench/make_trace" "$work/wider" 3 5 300
 gputracefs "$work/run" "$mnt"
 cp "$mnt/iterations/000002/gpu0/kernels" "$work/kernels"
@@ -70,7 +71,7 @@ for change in 'rm rank-00001.chunks|missing' 'cp ../wider/rank-00001.chunks .|of
 	umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 done
 
-# Names of another trace: no table is shown rather than a wrong one.
+# Names of another trace: no table is shown instead of a wrong one.
 rm -rf "$work/changed"
 cp -r "$work/run" "$work/changed"
 cp "$work/wider/names.chunks" "$work/changed"
@@ -79,7 +80,8 @@ fails cat "$mnt/iterations/000002/gpu0/kernels"
 grep -q "names.chunks	.*of another trace" "$mnt/errors" || die "errors: $(cat "$mnt/errors")"
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 
-# The file gets shorter, and goes, while it is mounted: EIO or what was read before, and no crash.
+# The file is truncated and removed while mounted: reads give EIO or earlier contents, and there is
+# no crash.
 cp -r "$work/run" "$work/fading"
 gputracefs "$work/fading" "$mnt"
 cat "$mnt/iterations/000000/gpu0/calls" >"$work/before"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# emulated/ is listed, costs nothing until somebody looks into it, and is the tree of gpureplay's trace.
+# emulated/ is computed on first access, and is the tree of gpureplay's trace.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 mnt=$work/mnt
@@ -22,7 +22,7 @@ find "$mnt" -maxdepth 1 >/dev/null
 equal "$(made)" 0
 gpureplay --emulate -o "$work/emulated" "$work/run" >/dev/null
 
-# Several look at once; it is made once.
+# Concurrent readers cause one computation.
 pids=
 for i in 1 2 3 4; do
 	cat "$mnt/emulated/id" >"$work/id$i" &
@@ -43,7 +43,7 @@ done <"$work/files"
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 eventually nothing_made || die "$(made) emulated runs are left behind"
 
-# What a killed one left is removed by the next that makes one.
+# Temporary files of a killed server are removed by the next one.
 gputracefs "$work/run" "$mnt"
 cat "$mnt/emulated/id" >/dev/null
 kill -9 "$(server "$mnt")"

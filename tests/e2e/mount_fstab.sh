@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need_fuse
 [ "$(id -u)" = 0 ] || skip "only root may use mount(8) here"
-[ -x /sbin/mount.fuse3 ] || skip "there is no mount.fuse3 (package fuse3)"
+[ -x /sbin/mount.fuse3 ] || skip "missing mount.fuse3 (package fuse3)"
 mnt=$work/mnt
 mkdir "$mnt"
 "$BUILD/bench/make_trace" "$work/run" 2 3 100
@@ -27,7 +27,7 @@ equal "$(ls "$mnt/gpus" | wc -l)" 2
 umount "$mnt"
 gone umount
 mount -t fuse.gputracefs -o ro,noatime,allow_other,cache_mb=8,nofail,x-systemd.automount "$work/run" "$mnt"
-grep -q " $mnt fuse.gputracefs ro,.*allow_other" /proc/self/mounts || die "options got lost"
+grep -q " $mnt fuse.gputracefs ro,.*allow_other" /proc/self/mounts || die "options are missing"
 umount "$mnt"
 gone umount
 echo "$work/run $mnt fuse.gputracefs ro,user,noauto,_netdev 0 0" >"$work/fstab"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A mount begins when it answers and ends in every way that mounts end; what is left can be replaced.
+# The mount command returns when the mount answers. A mount ends in every usual way, and a dead
+# mount can be replaced.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 mnt=$work/mnt
@@ -15,9 +16,9 @@ ended() {
 	eventually is_dead "$1" || die "gputracefs still runs after $2"
 }
 
-# Ends of a mount.
+# Ways to end a mount.
 for signal in TERM INT HUP; do
-	# Under nohup this shell ignores SIGHUP, and so would the server.
+	# Under nohup this shell ignores SIGHUP, and the server would inherit that.
 	env --default-signal="$signal" gputracefs "$work/run" "$mnt"
 	pid=$(server "$mnt")
 	kill -$signal "$pid"
@@ -25,7 +26,7 @@ for signal in TERM INT HUP; do
 	ended "$pid" SIG$signal
 done
 
-# Many read at once, and see the same; a signal ends it all the same.
+# Concurrent readers see the same; a signal ends the mount nevertheless.
 gputracefs "$work/other" "$mnt"
 pid=$(server "$mnt")
 find "$mnt" -name emulated -prune -o -type f -print0 >"$work/files"
@@ -47,7 +48,7 @@ gone "SIGTERM among readers"
 ended "$pid" "SIGTERM among readers"
 wait_for $pids
 
-# The same while it stores a long file in the page cache for readers of all kinds.
+# The same while the server stores a long file in the page cache for several kinds of readers.
 "$BUILD/bench/make_trace" "$work/long" 2 10 2000
 for i in $(seq 5); do
 	gputracefs "$work/long" "$mnt"
@@ -74,7 +75,7 @@ fusermount3 -u "$mnt"
 gone "fusermount3 -u"
 ended "$pid" "fusermount3 -u"
 
-# Lazily, while a file is open: it goes on until that is closed.
+# Lazy unmount while a file is open: the server lives until the file is closed.
 if [ "$(id -u)" = 0 ]; then
 	gputracefs "$work/run" "$mnt"
 	pid=$(server "$mnt")
@@ -86,7 +87,7 @@ if [ "$(id -u)" = 0 ]; then
 	ended "$pid" "umount -l"
 fi
 
-# Killed, it leaves a dead mount; the next one replaces it.
+# A killed server leaves a dead mount; the next mount replaces it.
 gputracefs "$work/run" "$mnt"
 cat "$mnt/id" >/dev/null
 kill -9 "$(server "$mnt")"
@@ -97,12 +98,12 @@ equal "$(grep -c " $mnt fuse.gputracefs " /proc/self/mounts)" 1
 fusermount3 -u "$mnt"
 gone "the replacement"
 
-# auto_unmount leaves nothing even then. fusermount3 looks whether the mount is dead as soon as the process
-# lets go of its socket, which may be a moment before it is: so it is stopped meanwhile.
+# auto_unmount removes even a dead mount. fusermount3 checks for it as soon as the server's socket
+# closes, which may be slightly before the mount is dead: so fusermount3 is stopped meanwhile.
 helper() { pgrep -f "^fusermount3 .*$mnt\$" >"$work/helper"; }
 gputracefs -o auto_unmount "$work/run" "$mnt"
 ls "$mnt" >/dev/null
-eventually helper || die "nobody is there to unmount it"
+eventually helper || die "fusermount3 does not run"
 kill -STOP "$(cat "$work/helper")"
 pid=$(server "$mnt")
 kill -9 "$pid"
@@ -119,7 +120,7 @@ kill "$pid"
 wait "$pid" || die "-f ended with $?"
 gone "-f"
 
-# What cannot be mounted: one line, the right status, no mount, no process.
+# Invalid input: one line, the right status, no mount, no process.
 echo hello >"$work/text"
 fails -3 gputracefs "$work/text" "$mnt"; says "text"
 fails -3 gputracefs "$work/nowhere" "$mnt"; says "nowhere"
@@ -128,7 +129,7 @@ fails -2 gputracefs "$work/run" "$work/text"; says "text"
 fails -2 gputracefs "$work/run"; says "TRACE DIR"
 fails -2 gputracefs -o frobnicate "$work/run" "$mnt"; says "frobnicate"
 fails -2 gputracefs -o cache_mb=much "$work/run" "$mnt"; says "cache_mb"
-unmounted || die "mounted after all"
+unmounted || die "a mount exists"
 gputracefs "$work/run" "$mnt"
 fails -2 gputracefs "$work/other" "$mnt"; says "fusermount3 -u $mnt ends that"
 fusermount3 -u "$mnt"
@@ -158,7 +159,7 @@ umount "$work/second" 2>/dev/null || fusermount3 -u "$work/second"
 fusermount3 -u "$mnt"
 gone "the packed file"
 
-# Another trace takes the place of the mounted one. A command that is given the mount refuses that other trace.
+# Another trace replaces the mounted one. Commands that are given the mount refuse the other trace.
 mv "$work/run" "$work/mounted"
 cp -r "$work/mounted" "$work/run"
 gputracefs "$work/run" "$mnt"
@@ -178,7 +179,7 @@ mkdir -p "$work/second"
 fails -3 gputracefs "$mnt" "$work/second"
 says "$work/run: not the trace that is mounted"
 [ ! -e "$work/exported" ] || die "something was exported"
-# The mounted trace moved back: the mount is good for commands again.
+# The mounted trace is moved back: the mount can be used for commands again.
 rm -r "$work/run"
 mv "$work/mounted" "$work/run"
 gputrace info "$mnt" | cmp - "$work/info"

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# cache_mb bounds the memory of the daemon: what it keeps, and what it takes to render for many readers at once.
+# cache_mb bounds the server's memory: cached items, and rendering for concurrent readers.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 ldd "$BUILD/tools/gputracefs" >"$work/libraries"
 if grep -qE 'lib[at]san' "$work/libraries"; then
-	skip "a sanitizer takes memory of its own"
+	skip "the sanitizer uses additional memory"
 fi
 mnt=$work/mnt
 mkdir "$mnt"
 "$BUILD/bench/make_trace" "$work/short" 4 30 1000
 "$BUILD/bench/make_trace" "$work/long" 2 3 40000
 
-# peak RUN MB: the daemon's peak in KiB after many readers have read nearly everything.
+# peak RUN MB: prints the server's peak in KiB after many readers have read nearly everything.
 peak() {
 	gputracefs -o "cache_mb=$2" "$work/$1" "$mnt"
 	pid=$(server "$mnt")
@@ -28,7 +28,8 @@ peak() {
 	gone "$1 with $2 MB"
 }
 
-# below RUN MB KIB: the peak is at most what the manual page says: cache_mb, 24 MiB, and KIB for three slices.
+# below RUN MB KIB: the peak is at most what the manual page says: cache_mb, 24 MiB, and KIB for
+# three slices.
 below() {
 	peak "$1" "$2"
 	cp "$work/peak" "$work/peak.$1.$2"

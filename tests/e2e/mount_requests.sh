@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Who lists files and wants their attributes need not ask for each; who wants names only is not given
-# what nobody looks at.
+# The number of FUSE requests: listing with attributes needs no request for each file; listing names
+# only does not compute attributes.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 mnt=$work/mnt
@@ -23,22 +23,23 @@ end() {
 	wait_for $server
 }
 
-# 9,000 files in 900 directories. What takes long to say is asked for one by one, of each directory two.
+# 9,000 files in 900 directories. Expensive attributes are requested individually, two in each
+# directory.
 serve
 ls -lR --ignore=emulated "$mnt" >"$work/list"
 [ "$(grep -c '^-' "$work/list")" -gt 8000 ] || die "$(grep -c '^-' "$work/list") files"
-[ "$(lookups)" -lt 3000 ] || die "ls -lR asked for $(lookups) of them one by one"
+[ "$(lookups)" -lt 3000 ] || die "ls -lR needed $(lookups) lookups"
 end
 
 serve
 find "$mnt" -name emulated -prune -o -print >/dev/null
 equal "$(lookups)" 0
 ls -l "$mnt/iterations/000099/gpu7" >/dev/null
-[ "$(lookups)" -gt 0 ] || die "find was given attributes of files"
+[ "$(lookups)" -gt 0 ] || die "find got attributes of files"
 end
 
-# A long file: the kernel is given what surrounds a random read, and what follows a sequential one, so that
-# it asks for a fraction of the pages.
+# A long file: the server stores the surroundings of a random read and what follows a sequential
+# read in the page cache, so that the kernel requests a fraction of the pages.
 rm -r "$work/run"
 "$BUILD/bench/make_trace" "$work/run" 2 10 2000
 requests() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Outputs: regular files and folders appear complete or not at all, whatever kills the writer; anything else is written to
-# as it is. Names may be as long as the file system allows.
+# Outputs: regular files and folders appear completely or not at all, even if the writer is killed;
+# other kinds of files are written directly. Names may be as long as the file system allows.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/in"
 cd "$work/in"
@@ -34,14 +34,14 @@ done
 refuses 2 'missing -o FOLDER' gputrace export -f tsv -o /dev/null good
 refuses 2 'Is a directory' gputrace export -f svg -o good good
 
-# A link stays one.
+# A symbolic link is kept.
 echo old >real.json
 ln -s real.json link.json
 gputrace export -o link.json good
 [ -L link.json ] || die "the link was replaced"
 cmp real.json want.json
 
-# No room: one line, status 4, nothing left behind, and what was there before stays.
+# No space: one line, status 4, no temporary files, and the previous file stays.
 cp real.json before.json
 for output in real.json new.json.gz new.svg new.tables new.ranks; do
 	format=chrome
@@ -64,7 +64,7 @@ else
 fi
 rm -r small
 
-# kill_at MS COMMAND...: kills it by SIGKILL so long after it began to write beside OUT.
+# kill_at MS COMMAND...: sends SIGKILL that long after the command began to write beside OUT.
 kill_at() {
 	local delay=$1 writer
 	shift
@@ -75,7 +75,8 @@ kill_at() {
 	wait $writer 2>/dev/null || true
 }
 
-# What a killed writer leaves goes with the next one to the same output; a living writer's stays.
+# Temporary files of a killed writer are removed by the next writer of the same output; those of a
+# living writer are kept.
 "$BUILD/bench/make_trace" large 4 12 4000
 for delay in 1 3 6 10 15 20 30; do
 	kill_at "$delay" gputrace pack --level 19 -o out large 2>/dev/null
@@ -88,10 +89,10 @@ gputrace pack --level 19 -o out large
 equal "$(echo out*)" 'out out.new-123456 out.new-recorded'
 rm -r out out.new-*
 if command -v strace >/dev/null; then
-	# Killed when the trace is complete and has no name yet.
+	# Killed after the trace is complete and before it is renamed.
 	strace -qq -o /dev/null -e inject=renameat2:signal=SIGKILL gputrace pack -o out good 2>why || [ $? -eq 137 ]
 	set -- out.new-*
-	[ -s "$1/trace" ] || die "nothing was left: $*"
+	[ -s "$1/trace" ] || die "no temporary file was left: $*"
 	gputrace pack -o out good
 	equal "$(echo out*)" out
 	rm out
@@ -106,13 +107,13 @@ for _ in 1 2 3 4; do
 	got=0
 	wait $a || got=$?
 	wait $b || got=$((got + $?))
-	equal "$got" 2 # one of the two was later: it exists already
+	equal "$got" 2 # the later of the two fails, because the output exists
 	gputrace verify alive.1 >verified
 	equal "$(echo alive*)" alive.1
 	rm alive.1
 done
 
-# Replacing a trace leaves either of the two in its place at any moment.
+# At any time during a replacement, either the old or the new trace is there.
 gputrace import -o replaced good.json >report
 for delay in 1 2 4 8 12 16 20 25 30 40; do
 	kill_at "$delay" gputrace import -f -o replaced good.json >report
@@ -128,7 +129,7 @@ fi
 gputrace import -f -o replaced good.json >report
 equal "$(echo replaced*)" replaced
 
-# The longest names, and one character more.
+# The longest names, and names one character longer.
 for i in 0 1; do
 	"$BUILD/tests/e2e/split" good part$i $i $i 0 0 0 clock 0 $i 2 run
 done
@@ -182,7 +183,7 @@ done
 refuses 3 'No such file or directory' gputrace info "$deep"
 refuses 3 'File name too long' gputrace info "$deep$deep"
 
-# Where packed files and unpacked folders go unless -o says otherwise.
+# Default outputs of pack and unpack.
 cp -r good run.gputrace
 gputrace pack good
 gputrace pack run.gputrace/

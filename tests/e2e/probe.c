@@ -2,11 +2,11 @@
 
 /* System calls on a mount that no shell command makes:
  *
- *     probe mutate DIR NAME     every call that changes something, on DIR and the file NAME in it:
- * each must fail with EROFS probe seek DIR            goes to every entry of a directory again, by
- * what telldir() said probe types DIR           what readdir() says an entry is must be what
- * lstat() says probe mmap|sendfile|direct|handle FILE     writes the file to standard output, read
- * that way
+ * - probe mutate DIR NAME: makes every modifying call on DIR and the file NAME in it; each must
+ * fail with EROFS.
+ * - probe seek DIR: seeks to every entry of a directory by its telldir() offset.
+ * - probe types DIR: compares the types that readdir() and lstat() report.
+ * - probe mmap|sendfile|direct|handle FILE: reads the file that way and writes it to stdout.
  */
 #include "base/array.h"
 #include "base/scope.h"
@@ -183,7 +183,7 @@ static int by_direct(const char *path, const char *unused)
 	return fd < 0 ? fail(path) : copy(fd);
 }
 
-/* As an NFS server does, which may ask long after the kernel has forgotten the name. */
+/* As an NFS server does, which may use a handle long after the kernel has forgotten the name. */
 static int by_handle(const char *path, const char *unused)
 {
 	struct {

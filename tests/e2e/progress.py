@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""progress.py stdout|stderr|both COMMAND...: runs it with these on a terminal of 40 columns, and prints, as Python
-writes it, what came there. What goes elsewhere is dropped."""
+"""progress.py stdout|stderr|both COMMAND...: runs COMMAND with these descriptors on a terminal of 40 columns, and prints
+the terminal's output as a Python literal. Other output is dropped."""
 import fcntl
 import os
 import pty
@@ -21,7 +21,7 @@ def main():
         try:
             while piece := os.read(master, 4096):
                 seen += piece
-        except OSError:  # what a terminal says when nobody has it open any more
+        except OSError:  # a terminal that nobody has open gives EIO
             pass
     print(repr(seen.decode()))
     return child.returncode

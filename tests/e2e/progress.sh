@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What takes longer than a second says on a terminal how far it is, on a line of its own that goes
-# again; nothing is said where stderr is no terminal, nor on stdout.
+# Commands that take longer than a second show their progress on a terminal, on a line that is
+# removed at the end; nothing if stderr is not a terminal, and nothing on stdout.
 . "$(dirname "$0")/lib.sh"
 need_capture
-[ "$programs" = "$BUILD" ] || skip "what is preloaded here is sanitized, and what is recorded is not"
+[ "$programs" = "$BUILD" ] || skip "a sanitized library cannot be preloaded into a plain program"
 ends=$programs/tests/capture/capture_ends
 [ -x "$ends" ] || skip "this build has no CUDA headers"
-python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "there are no terminals to be had"
+python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "cannot open a terminal"
 cd "$work"
 cat >program <<PROGRAM
 #!/bin/sh
@@ -15,7 +15,7 @@ printf 'no line end'
 PROGRAM
 chmod +x program
 
-# on WHERE: what a recording writes to a terminal, if that is its stdout, stderr or both.
+# on WHERE: prints a recording's output to a terminal that is its stdout, stderr or both.
 on() {
 	rm -rf run
 	LD_PRELOAD=$BUILD/tests/e2e/libslow.so python3 "$SOURCE/tests/e2e/progress.py" "$1" \
@@ -26,7 +26,8 @@ on() {
 equal "$(on stdout)" "'no line end'"
 on stderr >shown
 grep -q 'Kwriting *[0-9]* %' shown || die "$(cat shown)"
-# Forty blanks go to the next line unless nothing stands on this one; then the line is taken away.
+# Forty blanks wrap to a new line unless the cursor is at column 0; then the progress line is
+# removed.
 on both >shown
 python3 - shown <<'PY'
 import ast, sys

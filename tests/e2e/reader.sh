@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# The independent reader (tests/reader.py, written from doc/format.md) says of each trace what gputrace export says.
+# The independent reader (tests/reader.py, written from doc/format.md) agrees with gputrace export
+# on every trace.
 . "$(dirname "$0")/lib.sh"
 python=
 for candidate in python3 /usr/bin/python3; do
 	[ -n "$python" ] || ! "$candidate" -c 'import zstandard' 2>/dev/null || python=$candidate
 done
-[ -n "$python" ] || skip "there is no python3 with zstandard (python3-zstandard)"
+[ -n "$python" ] || skip "missing python3 with zstandard (python3-zstandard)"
 equal "$(wc -l <"$SOURCE/tests/reader.py" | awk '{ print ($1 <= 400) }')" 1
 cd "$work"
 
-# agree TRACE: reader and gputrace, of the trace as a directory.
+# agree TRACE: compares reader and gputrace for the trace as a directory.
 agree() {
 	"$python" "$SOURCE/tests/reader.py" "$1" >events
 	"$python" "$SOURCE/tests/reader.py" --edges "$1" >edges
@@ -18,7 +19,7 @@ agree() {
 	rm -rf tables timelines
 	gputrace export --format=tsv -o tables "$1"
 	gputrace export --format=chrome -o timelines "$1"
-	"$python" "$SOURCE/tests/e2e/same_as_export.py" events edges tables timelines || die "$1: not what export says"
+	"$python" "$SOURCE/tests/e2e/same_as_export.py" events edges tables timelines || die "$1: differs from the export"
 }
 
 both_shapes() {
@@ -49,7 +50,7 @@ for run in torchrec-dlrm-4-4xV100 nanogpt-H100-rank0of8; do
 	agree "$run"
 done
 
-# Damage ends it, with one line.
+# Damage ends the reader with one line.
 cp run.us/rank-00000.chunks whole
 head -c 3000 whole >run.us/rank-00000.chunks
 fails -1 "$python" "$SOURCE/tests/reader.py" run.us

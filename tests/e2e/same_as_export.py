@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""same_as_export.py EVENTS EDGES TABLES TIMELINES: compares what tests/reader.py printed with the tables and
-timelines that gputrace export wrote: every event, its times and arguments, and every edge."""
+"""same_as_export.py EVENTS EDGES TABLES TIMELINES: compares the output of tests/reader.py with tables and timelines
+written by gputrace export: every event with its times and arguments, and every edge."""
 import collections
 import glob
 import json
@@ -19,7 +19,7 @@ def rows_of(path):
 
 
 def tables(folder, names):
-    """Rows of these tables with the rank that each is of."""
+    """Yields the rows of these tables with their ranks."""
     for part in ('iterations/*', 'before', 'after'):
         for path in glob.glob(os.path.join(folder, part, 'gpu*', '*')):
             gpu, table = path.split('/')[-2:]
@@ -33,12 +33,12 @@ def unescape(text):
 
 
 def plain(text):
-    """A JSON text in which equal values are equal texts: 8 and 8.0."""
+    """Returns canonical JSON, in which 8 and 8.0 are the same text."""
     return json.dumps(json.loads(text, parse_int=float), sort_keys=True)
 
 
 def from_timelines(folder, kinds):
-    """Counts (rank, name, start, duration, arguments) of all events."""
+    """Returns a Counter of (rank, name, start, duration, arguments) of all events."""
     found = collections.Counter()
     for path in glob.glob(os.path.join(folder, '*.json')):
         with open(path, encoding='utf-8', errors='surrogateescape') as f:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares profiler files with what `gputrace export` made of their import: every event, argument for argument.
+"""Compares profiler files with the export of their import: every event with all arguments.
 
     same_events.py FILE EXPORTED [FILE EXPORTED]...
 
-Times are compared in nanoseconds. What the importer leaves out by design (flows), and what the exporter adds
-(arguments that begin with "gputrace "), is not looked at.
+Times are compared in nanoseconds. Ignores flow events, which the importer leaves out, and arguments that begin with
+"gputrace ", which the exporter adds.
 """
 import collections
 import decimal

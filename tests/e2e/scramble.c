@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a trace with everything changed that the emulator must not read, and compares traces.
+/* Randomises everything in a trace that the emulator must not read, and compares traces.
  *
- *     scramble IN OUT SEED      what is recorded of waiting comes out at random
- *     scramble IN OTHER         says where the times of two traces differ; 1 when they do
+ *     scramble IN OUT SEED      writes IN with random wait times to OUT
+ *     scramble IN OTHER         reports where the times of two traces differ; status 1 if they do
  *
- * Changed are: when each operation started, how long each waiting call took, how long a thread
- * waited for another to hand over to it, and how long each rank was inside a collective, but for
- * the shortest of each. Kept are the order within each track, durations of other operations, and
- * the host's own time; annotations keep their distance to what is before them.
+ * Changed are the start of each operation, the duration of each call that waits, the time a thread
+ * waits for another thread, and the duration of each collective except on its shortest rank. Kept
+ * are the order within each track, durations of other operations, and the host's own time;
+ * annotations keep their distance to the event before them.
  */
 #include "base/array.h"
 #include "base/scope.h"
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* From this moment on, a track's events move by so much. */
+/* From this time on, a track's events are shifted by this amount. */
 struct jump {
 	int64_t at_ns, by_ns;
 };
@@ -163,8 +163,8 @@ static int is_marked_inside(const struct fmt_slice *s, const struct fmt_event *c
 	return 0;
 }
 
-/* The edges into event number `to`: whether it waits, and how long before its start it was handed
- * over to (-1: it was not). */
+/* Reads the edges into event `to`: whether it waits, and how long before its start another thread
+ * handed over to it (-1: none did). */
 static int waits(const struct fmt_slice *s, fmt_number to, int64_t *handed_ns)
 {
 	int found = 0;
@@ -183,7 +183,7 @@ static int waits(const struct fmt_slice *s, fmt_number to, int64_t *handed_ns)
 	return found;
 }
 
-/* How a thread's moments move: where it waits, the rest comes later or earlier. */
+/* Computes how a thread's times shift: after each wait, later events are shifted. */
 static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint32_t track,
 			    struct jumps *j)
 {
@@ -207,7 +207,7 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 				by_ns += dice(s, 300000);
 				jump(j, e->start_ns - handed_ns, by_ns);
 			}
-			/* What has no length may end where the call before it does. */
+			/* An event without duration may end when the call before it ends. */
 			if (blocks && e->duration_ns > 0 && e->start_ns >= end_ns && after &&
 			    after->track == track && after->start_ns >= end_of(e)) {
 				change_ns = is_marked_inside(slice, e)
@@ -222,8 +222,8 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 	}
 }
 
-/* How a stream's moments move: operations start later by more and more, and collectives last
- * longer but on the rank that was shortest. */
+/* Computes how a stream's times shift: operations start later and later, and collectives last
+ * longer except on the shortest rank. */
 static void jumps_of_stream(struct scramble *s, uint32_t rank, struct fmt_slice **slices,
 			    uint32_t track, struct jumps *j)
 {
@@ -337,7 +337,7 @@ static void scramble(struct scramble *s, const char *path)
 
 /* ---- comparing ---- */
 
-/* Whether anything but annotations lies on the track; others have nothing to keep to. */
+/* Returns whether the track has anything but annotations; other tracks constrain nothing. */
 static int is_used(struct fmt_slice **slices, uint32_t track)
 {
 	for (; *slices; slices++) {
@@ -357,7 +357,7 @@ static uint64_t differ(struct fmt_slice **slices, const struct fmt_event *a,
 		       const struct fmt_event *b, size_t n, const char *what, uint32_t rank,
 		       uint32_t slice)
 {
-	/* An annotation within an operation is placed in proportion, and rounded. */
+	/* An annotation within an operation is placed proportionally, with rounding. */
 	int64_t within_ns = strcmp(what, "range") == 0;
 	uint64_t n_differ = 0;
 

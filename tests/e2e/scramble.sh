@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The emulator reads no recorded start of an operation, no duration of a call that waits, and no
-# waiting inside a collective: with all of these at random, its result is the same, bit for bit.
+# The emulator uses no recorded start of an operation, no duration of a call that waits, and no wait
+# time inside a collective: with random values for all of these, its result is identical.
 . "$(dirname "$0")/lib.sh"
 
 scramble=$BUILD/tests/e2e/scramble
 
-# check NAME FILE...: the run, scrambled three times.
+# check NAME FILE...: imports the run and scrambles it three times.
 check() {
 	name=$1
 	shift
@@ -13,7 +13,7 @@ check() {
 	gpureplay --emulate -o "$work/$name.emulated" "$work/$name" >/dev/null
 	for seed in 1 2 3; do
 		"$scramble" "$work/$name" "$work/$name.$seed" $seed
-		fails -1 "$scramble" "$work/$name" "$work/$name.$seed" # else nothing was scrambled
+		fails -1 "$scramble" "$work/$name" "$work/$name.$seed" # otherwise nothing was scrambled
 		gpureplay --emulate -o "$work/$name.$seed.emulated" "$work/$name.$seed" >/dev/null
 		"$scramble" "$work/$name.emulated" "$work/$name.$seed.emulated" ||
 			die "$name: a recorded time was read (seed $seed)"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Preloaded, it lets a program take two seconds longer as soon as that begins to write a trace. */
+/* Preloaded: delays a program by two seconds when it begins to write a trace. */
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes some ranks of a trace as a host of another clock would have recorded them.
+/* Writes some ranks of a trace as a host with another clock would have recorded them.
  *
  *     split IN OUT FIRST LAST AHEAD_NS DRIFT_PPM NOISE_NS CLOCK REALTIME_NS [INDEX COUNT RUN]
  *
- * Ranks FIRST to LAST, by index. The clock is AHEAD_NS ahead at the first moment of all, and gains;
- * collectives seem to end up to NOISE_NS later, other ones on each host. CLOCK is its name,
- * REALTIME_NS what CLOCK_REALTIME is ahead of it (0: not known). INDEX, COUNT and RUN say which
- * part of which run it is, as a launcher would.
+ * Writes ranks FIRST to LAST. The clock is AHEAD_NS ahead at the first event and gains DRIFT_PPM;
+ * collectives end up to NOISE_NS later, by a different amount on each host. CLOCK is the clock's
+ * name, REALTIME_NS how far CLOCK_REALTIME is ahead of it (0: unknown). INDEX, COUNT and RUN
+ * identify the part and the run, as a launcher does.
  */
 #include "base/scope.h"
 #include "formats/trace/origin.h"
@@ -46,7 +46,7 @@ static void move(const struct split *s, int64_t *start_ns, int64_t *duration_ns)
 	*duration_ns = end_ns - *start_ns;
 }
 
-/* As far as the next on the stream leaves room. */
+/* Blurs the end of a collective, up to the start of the next operation on the stream. */
 static void blur(struct split *s, struct fmt_slice *slice)
 {
 	for (size_t i = 0; i + 1 < slice->n_events && s->noise_ns > 0; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Prints all that a trace holds, a line each: store_dump TRACE. What golden traces are compared
- * by. */
+/* store_dump TRACE: prints everything in a trace, one item a line. Golden traces are compared by
+ * this. */
 #include "formats/trace/store/trace.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a trace as a recorder does, until it is killed: store_writer DIR [SLICES]. With SLICES it
- * ends after so many. Each slice that is written whole is told by its number on standard output. */
+/* store_writer DIR [SLICES]: writes a trace as a recorder does, until it is killed or has written
+ * SLICES slices. Prints the number of each slice after it was written completely. */
 #include "tests/unit/made.h"
 
 static const char *path;
@@ -22,7 +22,7 @@ START_TEST(test_write)
 		struct fmt_slice *s = made_slice(&m, 0, k, 50 + k % 7, fmt_rank_writer_next(rank));
 		char name[32];
 
-		/* Names go on coming. */
+		/* New names in each slice. */
 		snprintf(name, sizeof(name), "kernel_%u", k);
 		made_template(&m, FMT_KERNEL, name, NULL, 0);
 		ck_assert_int_eq(fmt_rank_writer_slice(rank, s, &err), 0);
@@ -35,7 +35,7 @@ START_TEST(test_write)
 }
 END_TEST
 
-/* made.h asserts, which wants a test around it: one that runs in this very process. */
+/* The assertions of made.h need a Check test: one that runs in this process. */
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("writer");

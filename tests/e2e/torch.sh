@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# PyTorch from PyPI starts, computes, trains and talks over NCCL on emulated GPUs, and is recorded as it is. GPUEMU_TORCH_PYTHON names a python that
-# has it (python3 -m venv DIR && DIR/bin/pip install torch numpy: 5 GB).
+# PyTorch from PyPI starts, computes, trains and communicates through NCCL on emulated GPUs, and can
+# be recorded. GPUEMU_TORCH_PYTHON names a Python with PyTorch (python3 -m venv DIR && DIR/bin/pip
+# install torch numpy: 5 GB).
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 [ -n "${GPUEMU_TORCH_PYTHON:-}" ] || skip "GPUEMU_TORCH_PYTHON names no python with PyTorch"
@@ -22,11 +23,11 @@ assert len(one['gpus']) == 1 and one['gpus'][0]['kernels'] > 50, one
 assert len(two['gpus']) == 2 and all(g['kernels'] > 50 for g in two['gpus']), two
 PY
 
-# A size that PyTorch computes on the GPU: the user is told which kernel has no host kernel.
+# A message size that PyTorch computes on the GPU: the user is told which kernel has no host kernel.
 fails gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
 	"$SOURCE/tests/e2e/torch_objects.py"
 grep -q '^gpuemu: ncclSend and ncclRecv fail: rank 0 sends .* 8 bytes that at::native::reduce_kernel<...>' "$work/stderr" ||
-	die "not told why: $(cat "$work/stderr")"
+	die "no reason given: $(cat "$work/stderr")"
 
 need_capture
 gpucapture --digest=comm -o "$work/trace" -- gpuemu --gpus 2 --json -o "$work/report" -- "$GPUEMU_TORCH_PYTHON" \
@@ -39,7 +40,8 @@ python3 - "$work/info" "$work/emulated" <<'PY'
 import json, sys
 info, emulated = (json.load(open(path)) for path in sys.argv[1:])
 assert info['gpus'] == 2 and [i['iteration'] for i in info['iterations']] == list(range(5)), info
-# A bucket of gradients in each step, beside what DistributedDataParallel and the program exchange around these.
+# One gradient bucket in each step, besides the other exchanges of DistributedDataParallel and of
+# the program.
 assert info['records']['collective'] >= 2 * 6 and info['records']['digest'] > 0, info['records']
 assert not [fact for fact in info['facts'] if 'missing' in fact or 'without_times' in fact], info['facts']
 errors = [abs(gpu['error']) for i in emulated['iterations'] for gpu in i['gpus']]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sends Python objects from rank 0 to rank 1, whose number of bytes PyTorch adds up on the GPU."""
+"""Sends Python objects from rank 0 to rank 1; PyTorch computes their size on the GPU."""
 import torch
 import torch.distributed as dist
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch as it is published: a product, a small model, and the same with a process for each GPU under torchrun.
+"""Uses a published PyTorch: a matrix product, a small model, and the model with a process for each GPU under torchrun.
 
-What PyTorch computes with cuBLAS and NCCL is right; its own kernels have no host kernels and leave memory unchanged,
-so that no loss is looked at.
+cuBLAS and NCCL give right results. PyTorch's own kernels have no host kernels and leave memory unchanged, so the loss
+is not checked.
 """
 import os
 

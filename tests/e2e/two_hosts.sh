@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs on two "hosts" of one machine, recorded by a gpucapture on each: one trace comes of it,
-# on one clock, as well aligned as it says; what is missing is said. A host is a UTS namespace with a
-# name of its own and a time namespace in which CLOCK_MONOTONIC says something else.
+# Programs on two simulated hosts, recorded by a gpucapture on each: the parts are joined into one
+# trace on one clock, aligned within the stated error; missing ranks are reported. A host is a UTS
+# namespace with its own name and a time namespace with another CLOCK_MONOTONIC.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
@@ -10,7 +10,7 @@ split=$BUILD/tests/e2e/split
 export TMPDIR="$work"
 virtual_only
 
-# hosts PARTS OUT PROGRAM...: on host 0 ranks 0 and 1 of four, on host 1 the others.
+# hosts PARTS OUT PROGRAM...: runs ranks 0 and 1 of four on host 0, the others on host 1.
 cat >"$work/host" <<'SH'
 index=$RANK parts=$1 out=$2
 shift 2
@@ -27,32 +27,32 @@ hosts() {
 		die "$(cat "$work/out")"
 }
 
-# look TRACE: the reports that what follows looks at.
-look() {
+# write_reports TRACE: writes the reports that the following checks read.
+write_reports() {
 	gputrace verify "$1" >/dev/null || die "$1 is damaged"
 	gputrace info --json "$1" >"$1.json"
 	gpureplay --emulate --json "$1" >"$1.emulated"
 }
 
-# The last to end joins them, and tidies up.
+# The last host to end joins the parts and removes them.
 hosts 2 "$work/run" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
-[ ! -e "$work/run.parts" ] || die "parts were left: $(ls "$work/run.parts")"
-look "$work/run"
+[ ! -e "$work/run.parts" ] || die "parts were not removed: $(ls "$work/run.parts")"
+write_reports "$work/run"
 
-# Parts of which one never came stay, and can be joined by hand.
+# If a part is missing, the others are kept and can be joined by hand.
 hosts 3 "$work/late" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/late" ] || die "a trace without all of its parts"
 printf 'gamma\n\n' >"$work/late.parts/part-0002.begun"
 gputrace join -o "$work/late" "$work/late.parts" >"$work/out"
 grep -q "missing: what ran on gamma" "$work/out" || die "$(cat "$work/out")"
 gputrace info "$work/late" | has_line "missing  .* 1 part of the run"
-look "$work/late"
+write_reports "$work/late"
 
-# Half of it is a trace, too, which says what it lacks.
-look "$work/late.parts/part-0001"
+# One part is a trace, too, and reports what is missing.
+write_reports "$work/late.parts/part-0001"
 gputrace info "$work/late.parts/part-0001" | has_line "missing  .* 2 ranks of the largest"
 
-# A part is not begun twice, nor where there is a trace already.
+# A part is not recorded twice, nor if the trace exists already.
 fails -2 gpucapture --part=1/3 -o "$work/late" -- true
 mv "$work/late" "$work/late.one"
 mv "$work/late.json" "$work/late.one.json"
@@ -60,13 +60,13 @@ mv "$work/late.emulated" "$work/late.one.emulated"
 fails -2 gpucapture --part=1/3 -o "$work/late" -- true
 says "was begun already"
 
-# Clocks that are seconds apart and drift, and ends that are told inexactly.
+# Clocks that differ by seconds and drift, and end times with noise.
 "$split" "$work/run" "$work/a" 0 1 0 0 2000 alpha 5000000000
 "$split" "$work/run" "$work/b" 2 3 -77123456789 800 2000 beta 82123456789
 gputrace join --json -o "$work/joined" "$work/b" "$work/a" >"$work/joined.report"
-look "$work/joined"
+write_reports "$work/joined"
 
-# Hosts that never met: what CLOCK_REALTIME says.
+# Hosts without common collectives are aligned by CLOCK_REALTIME.
 for i in 0 1; do
 	RANK=0 WORLD_SIZE=1 gpucapture -o "$work/alone$i" -- gpuemu --gpus 1 -- \
 		"$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 3 >/dev/null
@@ -75,7 +75,7 @@ refuses 3 'not known to be of the same run' gputrace join -o "$work/strangers" "
 "$split" "$work/alone0" "$work/x" 0 0 0 0 0 alpha 1000 0 2 job
 "$split" "$work/alone1" "$work/y" 0 0 50000000 0 0 beta -49999000 1 2 job
 gputrace join -o "$work/strangers" "$work/x" "$work/y" >/dev/null
-look "$work/strangers"
+write_reports "$work/strangers"
 
 python3 - "$work" <<'PY'
 import json, sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every program and command explains itself, and a wrong command line is one line and status 2.
+# Every program and command has --help; an invalid command line gives one line and status 2.
 . "$(dirname "$0")/lib.sh"
 
 gputrace --help >"$work/help"
@@ -25,12 +25,13 @@ for command in $commands; do
 	says "$command: missing argument; expected "
 done
 
-# What the manual knows is what the programs know; each page is of a program, and says where to go on.
+# The manual pages document the options of the programs; each page has a program and a SEE ALSO
+# section.
 for page in "$SOURCE"/doc/man/*.[1-8]; do
 	name=${page##*/} program=${page##*/}
 	program=${program%.*}
 	[ -x "$BUILD/tools/$program" ] || continue
-	grep -qiE "^\.(TH|Dt) $program ${name##*.}( |$)" "$page" || die "$name begins without its own name"
+	grep -qiE "^\.(TH|Dt) $program ${name##*.}( |$)" "$page" || die "$name does not begin with its name"
 	for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' 'SEE ALSO'; do
 		grep -qE "^\.S[Hh] \"?$section\"?$" "$page" || die "$name has no $section"
 	done
@@ -38,19 +39,19 @@ for page in "$SOURCE"/doc/man/*.[1-8]; do
 	"$program" --help >"$work/help"
 	[ "$program" != gputrace ] || for command in $commands; do
 		gputrace "$command" --help >>"$work/help"
-		grep -q "^\.SS.*$command" "$work/manual" || die "$name does not know $command"
+		grep -q "^\.SS.*$command" "$work/manual" || die "$name does not document $command"
 	done
 	grep -oE -- '--[a-z][a-z-]*|^ +-[a-zA-Z]\b' "$work/help" | tr -d ' ' | sort -u >"$work/options"
-	[ -s "$work/options" ] || die "$program --help knows no option"
+	[ -s "$work/options" ] || die "$program --help lists no option"
 	while read -r option; do
-		grep -qF -- "$option" "$work/manual" || die "$name does not know $option"
+		grep -qF -- "$option" "$work/manual" || die "$name does not document $option"
 	done <"$work/options"
 done
 for program in gputrace gpucapture gpuemu gpureplay gputracefs; do
 	[ ! -x "$BUILD/tools/$program" ] || exists "$SOURCE/doc/man/$program.[1-8]" || die "$program has no manual page"
 done
 
-# complete WORD...: what the completion offers for the last word
+# complete WORD...: prints the completions of the last word
 
 complete() {
 	bash -c '. "$SOURCE/doc/completion/gputrace"
