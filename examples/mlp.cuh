@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A multi-layer perceptron on one GPU: cuBLAS for the products, three kernels for the rest.
- * Matrices are column-major, a column is a sample. What is called on the device goes to `stream`.
- */
+ * Matrices are column-major, a column is a sample. What is called on the device goes to
+ * `stream`. */
 #pragma once
 
 #include "check.h"
@@ -165,9 +165,9 @@ struct Mlp {
 		return x;
 	}
 
-	/* `done(layer)` is called when its gradients are on their way. dy is overwritten; returns
-	 * the gradient of the inputs. Gradients are added to those there are when `add` is not 0.
-	 */
+	/* `done(layer)` is called when its gradients are on their way. dy is overwritten;
+	 * returns the gradient of the inputs. Gradients are added to those there are when
+	 * `add` is not 0. */
 	template <typename F> float *backward(float *dy, int n, F done, int add = 0)
 	{
 		const float one = 1, zero = 0, keep = add;

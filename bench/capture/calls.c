@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* calls empty|launch|event THREADS CALLS [BATCH [lttng]]: nanoseconds of a call of a driver that
- * does nothing; "event": of a launch and an event recorded behind it. Prints "MEDIAN P99.9" over
- * all threads. The counter is read around each BATCH calls (1): around a single one its two
- * readings count along, and it moves in steps; the mean of many tells apart what is less than a
- * step. With lttng a tracepoint of the size of our record follows each call. bench/capture/run.py
- * runs it bare and under recorders.
- */
+/* calls empty|launch|event THREADS CALLS [BATCH [lttng]]: nanoseconds of a call of a driver
+ * that does nothing; "event": of a launch and an event recorded behind it. Prints "MEDIAN
+ * P99.9" over all threads. The counter is read around each BATCH calls (1): around a single
+ * one its two readings count along, and it moves in steps; the mean of many tells apart what
+ * is less than a step. With lttng a tracepoint of the size of our record follows each call.
+ * bench/capture/run.py runs it bare and under recorders. */
 #include "base/host.h"
 #include "bench/capture/driver.h"
 

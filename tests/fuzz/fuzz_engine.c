@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes a small run of the bytes, calls and operations and edges at random, and emulates it twice:
- * that ends, both times with the same times, and nothing starts before what it waits for.
- */
+/* Makes a small run of the bytes, calls and operations and edges at random, and emulates it
+ * twice: that ends, both times with the same times, and nothing starts before what it waits
+ * for. */
 #include "base/array.h"
 
 #include "formats/run/infer/constants.h"
