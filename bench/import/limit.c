@@ -48,14 +48,14 @@ static int unpack(struct kineto_source *source, const char *path)
 
 static int read_json(struct kineto_source *source, const char *path)
 {
-	struct kineto_strings strings;
+	struct fmt_strings strings;
 	struct kineto_json j = {.strings = &strings, .event = on_event, .member = on_member};
 	struct kineto_json_counts counts;
 	int r = kineto_strings_init(&strings);
 
 	if (r == 0)
 		r = kineto_json_read(source, path, &j, &counts, NULL);
-	kineto_strings_done(&strings);
+	fmt_strings_done(&strings);
 	return r;
 }
 

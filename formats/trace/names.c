@@ -7,57 +7,6 @@
 
 #include <xxhash.h>
 
-/* ---- finding what is there: open addressing over numbers, 0 is a free slot ---- */
-
-int fmt_name_table_grow(struct fmt_name_table *t)
-{
-	size_t cap = t->cap ? t->cap * 2 : 16;
-	struct fmt_name_slot *slots;
-
-	if (t->used + 1 <= t->cap / 2)
-		return 0;
-	slots = calloc(cap, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->cap; i++) {
-		size_t at = t->slots[i].hash & (cap - 1);
-
-		if (!t->slots[i].number)
-			continue;
-		while (slots[at].number)
-			at = (at + 1) & (cap - 1);
-		slots[at] = t->slots[i];
-	}
-	free(t->slots);
-	t->slots = slots;
-	t->cap = cap;
-	return 0;
-}
-
-/* The slot of the thing with `hash` for which same() holds, or a free one (number 0). */
-struct fmt_name_slot *fmt_name_table_find(const struct fmt_name_table *t, uint64_t hash,
-					  int (*same)(const void *a, const void *b),
-					  const void *key, const void *things, size_t size)
-{
-	size_t at = hash & (t->cap - 1);
-
-	for (; t->slots[at].number; at = (at + 1) & (t->cap - 1)) {
-		const struct fmt_name_slot *s = &t->slots[at];
-
-		if (s->hash == hash && same(key, (const char *)things + size * (s->number - 1)))
-			break;
-	}
-	return &t->slots[at];
-}
-
-void fmt_name_table_set(struct fmt_name_table *t, struct fmt_name_slot *s, uint64_t hash,
-			uint32_t number)
-{
-	s->hash = hash;
-	s->number = number + 1;
-	t->used++;
-}
-
 /* ---- life ---- */
 
 int fmt_names_new(struct fmt_names **ret)
@@ -66,10 +15,8 @@ int fmt_names_new(struct fmt_names **ret)
 
 	if (!n)
 		return -ENOMEM;
-	if (array_reserve(&n->strings, 1, &n->strings_cap) < 0)
+	if (fmt_strings_init(&n->strings) < 0)
 		return -ENOMEM;
-	n->strings[0] = (struct fmt_name_string){.s = "", .len = 0};
-	n->n_strings = 1;
 	*ret = take(n);
 	return 0;
 }
@@ -78,7 +25,7 @@ static void free_facts(struct fmt_name_facts *f)
 {
 	free(f->facts);
 	free(f->changed);
-	free(f->table.slots);
+	fmt_hash_done(&f->table);
 }
 
 void fmt_names_free(struct fmt_names *n)
@@ -89,68 +36,31 @@ void fmt_names_free(struct fmt_names *n)
 	for (uint32_t i = 0; i < n->n_ranks; i++) {
 		free(n->ranks[i].tracks);
 		free(n->ranks[i].track_changed);
-		free(n->ranks[i].track_table.slots);
+		fmt_hash_done(&n->ranks[i].track_table);
 		free(n->ranks[i].devices);
 		free_facts(&n->ranks[i].facts);
 	}
 	free(n->ranks);
 	free_facts(&n->trace_facts);
-	free(n->strings);
-	free(n->string_table.slots);
+	fmt_strings_done(&n->strings);
 	free(n->templates);
-	free(n->template_table.slots);
+	fmt_hash_done(&n->template_table);
 	free(n->comms);
-	free(n->comm_table.slots);
+	fmt_hash_done(&n->comm_table);
 	free(n->rules);
 	free(n);
 }
 
 /* ---- strings ---- */
 
-static int same_string(const void *a, const void *b)
-{
-	const struct fmt_name_string *x = a, *y = b;
-
-	return x->len == y->len && memcmp(x->s, y->s, x->len) == 0;
-}
-
 int fmt_names_string(struct fmt_names *n, const char *s, size_t len, fmt_str *ret)
 {
-	struct fmt_name_string key = {.s = s, .len = len};
-	uint64_t hash = XXH3_64bits(s, len);
-	struct fmt_name_slot *slot;
-	char *copy;
-
-	if (len == 0) {
-		*ret = 0;
-		return 0;
-	}
-	if (fmt_name_table_grow(&n->string_table) < 0)
-		return -ENOMEM;
-	slot = fmt_name_table_find(&n->string_table, hash, same_string, &key, n->strings,
-				   sizeof(key));
-	if (slot->number) {
-		*ret = slot->number - 1;
-		return 0;
-	}
-	if (n->n_strings == UINT32_MAX)
-		return -EOVERFLOW;
-	if (array_reserve(&n->strings, (size_t)n->n_strings + 1, &n->strings_cap) < 0)
-		return -ENOMEM;
-	copy = arena_take(&n->arena, len + 1, 1);
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, s, len);
-	copy[len] = '\0';
-	n->strings[n->n_strings] = (struct fmt_name_string){.s = copy, .len = len};
-	fmt_name_table_set(&n->string_table, slot, hash, n->n_strings);
-	*ret = n->n_strings++;
-	return 0;
+	return fmt_strings_add(&n->strings, s, len, ret);
 }
 
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len)
 {
-	const struct fmt_name_string *string = &n->strings[s < n->n_strings ? s : 0];
+	const struct fmt_interned *string = &n->strings.strings[s < n->strings.n ? s : 0];
 
 	if (len)
 		*len = string->len;
@@ -159,28 +69,18 @@ const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len)
 
 uint32_t fmt_n_strings(const struct fmt_names *n)
 {
-	return n->n_strings;
+	return (uint32_t)n->strings.n;
 }
 
-/* The number of a string that is there, or 0. */
 fmt_str fmt_names_find_string(const struct fmt_names *n, const char *s)
 {
-	struct fmt_name_string key = {.s = s, .len = strlen(s)};
-	const struct fmt_name_slot *slot;
-
-	if (!n->string_table.cap || key.len == 0)
-		return 0;
-	slot = fmt_name_table_find(&n->string_table, XXH3_64bits(s, key.len), same_string, &key,
-				   n->strings, sizeof(key));
-	return slot->number ? slot->number - 1 : 0;
+	return fmt_strings_find(&n->strings, s, strlen(s));
 }
 
 /* ---- templates ---- */
 
-static int same_template(const void *a, const void *b)
+static int same_template(const struct fmt_template *x, const struct fmt_template *y)
 {
-	const struct fmt_template *x = a, *y = b;
-
 	if (x->kind != y->kind || x->n_args != y->n_args || x->name != y->name ||
 	    x->category != y->category)
 		return 0;
@@ -194,7 +94,7 @@ static int same_template(const void *a, const void *b)
 	return 1;
 }
 
-static uint64_t hash_template(const struct fmt_template *s)
+static uint32_t hash_template(const struct fmt_template *s)
 {
 	const uint64_t head[] = {s->kind, s->n_args, s->name, s->category};
 	uint64_t hash = XXH3_64bits(head, sizeof(head));
@@ -206,22 +106,22 @@ static uint64_t hash_template(const struct fmt_template *s)
 
 		hash = XXH3_64bits_withSeed(arg, sizeof(arg), hash);
 	}
-	return hash;
+	return (uint32_t)hash;
 }
 
 int fmt_names_template(struct fmt_names *n, const struct fmt_template *template, uint32_t *ret)
 {
 	struct fmt_template copy = *template;
-	uint64_t hash = hash_template(template);
-	struct fmt_name_slot *slot;
+	uint32_t hash = hash_template(template);
+	struct fmt_hash_slot *slot;
 	struct fmt_arg *args;
 
 	if (template->kind >= FMT_KINDS)
 		return -EINVAL;
-	if (fmt_name_table_grow(&n->template_table) < 0)
+	if (fmt_hash_reserve(&n->template_table) < 0)
 		return -ENOMEM;
-	slot = fmt_name_table_find(&n->template_table, hash, same_template, template, n->templates,
-				   sizeof(copy));
+	slot = fmt_hash_find(&n->template_table, hash, i,
+			     same_template(template, &n->templates[i]));
 	if (slot->number) {
 		*ret = slot->number - 1;
 		return 0;
@@ -244,7 +144,7 @@ int fmt_names_template(struct fmt_names *n, const struct fmt_template *template,
 	}
 	copy.args = args;
 	n->templates[n->n_templates] = copy;
-	fmt_name_table_set(&n->template_table, slot, hash, n->n_templates);
+	fmt_hash_set(&n->template_table, slot, hash, n->n_templates);
 	*ret = n->n_templates++;
 	return 0;
 }
@@ -292,35 +192,33 @@ int fmt_template_varying(const struct fmt_names *n, const struct fmt_template *s
 
 /* ---- communicators and rules ---- */
 
-static int same_comm(const void *a, const void *b)
+static int same_comm(const struct fmt_comm *x, const struct fmt_comm *y)
 {
-	const struct fmt_comm *x = a, *y = b;
-
 	return x->name == y->name && x->description == y->description && x->n_ranks == y->n_ranks &&
 	       (x->n_ranks == 0 ||
 		memcmp(x->ranks, y->ranks, sizeof(*x->ranks) * (size_t)x->n_ranks) == 0);
 }
 
-static uint64_t hash_comm(const struct fmt_comm *c)
+static uint32_t hash_comm(const struct fmt_comm *c)
 {
 	const uint32_t head[] = {c->name, c->description, c->n_ranks};
 	uint64_t hash = XXH3_64bits(head, sizeof(head));
 
-	return c->n_ranks == 0 ? hash
-			       : XXH3_64bits_withSeed(c->ranks,
-						      sizeof(*c->ranks) * (size_t)c->n_ranks, hash);
+	if (c->n_ranks > 0)
+		hash = XXH3_64bits_withSeed(c->ranks, sizeof(*c->ranks) * (size_t)c->n_ranks, hash);
+	return (uint32_t)hash;
 }
 
 int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *ret)
 {
 	struct fmt_comm copy = *comm;
-	uint64_t hash = hash_comm(comm);
-	struct fmt_name_slot *slot;
+	uint32_t hash = hash_comm(comm);
+	struct fmt_hash_slot *slot;
 	uint32_t *ranks = NULL;
 
-	if (fmt_name_table_grow(&n->comm_table) < 0)
+	if (fmt_hash_reserve(&n->comm_table) < 0)
 		return -ENOMEM;
-	slot = fmt_name_table_find(&n->comm_table, hash, same_comm, comm, n->comms, sizeof(copy));
+	slot = fmt_hash_find(&n->comm_table, hash, i, same_comm(comm, &n->comms[i]));
 	if (slot->number) {
 		*ret = slot->number - 1;
 		return 0;
@@ -336,7 +234,7 @@ int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *r
 	}
 	copy.ranks = ranks;
 	n->comms[n->n_comms] = copy;
-	fmt_name_table_set(&n->comm_table, slot, hash, n->n_comms);
+	fmt_hash_set(&n->comm_table, slot, hash, n->n_comms);
 	*ret = n->n_comms++;
 	return 0;
 }

@@ -26,10 +26,8 @@ static struct fmt_rank_names *rank_of(struct fmt_names *n, uint32_t rank, int *e
 	return &n->ranks[rank];
 }
 
-static int same_track(const void *a, const void *b)
+static int same_track(const struct fmt_track *x, const struct fmt_track *y)
 {
-	const struct fmt_track *x = a, *y = b;
-
 	return x->kind == y->kind && x->text_ids == y->text_ids && x->pid == y->pid &&
 	       x->tid == y->tid && x->pid_text == y->pid_text && x->tid_text == y->tid_text;
 }
@@ -39,17 +37,16 @@ int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *
 {
 	const int64_t key[] = {track->kind, track->text_ids, track->pid,
 			       track->tid,  track->pid_text, track->tid_text};
-	uint64_t hash = XXH3_64bits(key, sizeof(key));
-	struct fmt_name_slot *slot;
+	uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(key));
+	struct fmt_hash_slot *slot;
 	int error;
 	struct fmt_rank_names *r = rank_of(n, rank, &error);
 
 	if (!r)
 		return error;
-	if (fmt_name_table_grow(&r->track_table) < 0)
+	if (fmt_hash_reserve(&r->track_table) < 0)
 		return -ENOMEM;
-	slot = fmt_name_table_find(&r->track_table, hash, same_track, track, r->tracks,
-				   sizeof(*track));
+	slot = fmt_hash_find(&r->track_table, hash, i, same_track(track, &r->tracks[i]));
 	if (slot->number) {
 		*ret = slot->number - 1;
 		return 0;
@@ -59,7 +56,7 @@ int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *
 		return -ENOMEM;
 	r->tracks[r->n_tracks] = *track;
 	r->track_changed[r->n_tracks] = 0;
-	fmt_name_table_set(&r->track_table, slot, hash, r->n_tracks);
+	fmt_hash_set(&r->track_table, slot, hash, r->n_tracks);
 	*ret = r->n_tracks++;
 	return 0;
 }
@@ -111,23 +108,17 @@ const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, ui
 
 /* ---- facts ---- */
 
-static int same_key(const void *a, const void *b)
-{
-	return ((const struct fmt_fact *)a)->key == ((const struct fmt_fact *)b)->key;
-}
-
 /* The slot of the fact of that key, or a free one. */
-static struct fmt_name_slot *find_fact(const struct fmt_name_facts *f, const struct fmt_fact *key)
+static struct fmt_hash_slot *find_fact(const struct fmt_name_facts *f, fmt_str key)
 {
-	return fmt_name_table_find(&f->table, XXH3_64bits(&key->key, sizeof(key->key)), same_key,
-				   key, f->facts, sizeof(*key));
+	return fmt_hash_find(&f->table, fmt_hash_number(key), i, f->facts[i].key == key);
 }
 
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value)
 {
 	struct fmt_name_facts *f = &n->trace_facts;
 	struct fmt_fact fact = {.value = value};
-	struct fmt_name_slot *slot;
+	struct fmt_hash_slot *slot;
 	int r = fmt_names_string(n, key, strlen(key), &fact.key);
 
 	if (r < 0)
@@ -139,9 +130,9 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 			return r;
 		f = &names->facts;
 	}
-	if (fmt_name_table_grow(&f->table) < 0)
+	if (fmt_hash_reserve(&f->table) < 0)
 		return -ENOMEM;
-	slot = find_fact(f, &fact);
+	slot = find_fact(f, fact.key);
 	if (slot->number) {
 		if (f->facts[slot->number - 1].value != value)
 			f->changed[slot->number - 1] = ++n->version;
@@ -152,7 +143,7 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 	    array_reserve(&f->changed, (size_t)f->n + 1, &f->changed_cap) < 0)
 		return -ENOMEM;
 	f->changed[f->n] = ++n->version;
-	fmt_name_table_set(&f->table, slot, XXH3_64bits(&fact.key, sizeof(fact.key)), f->n);
+	fmt_hash_set(&f->table, slot, fmt_hash_number(fact.key), f->n);
 	f->facts[f->n++] = fact;
 	return 0;
 }
@@ -183,11 +174,11 @@ const struct fmt_fact *fmt_fact(const struct fmt_names *n, uint32_t rank, uint32
 const char *fmt_fact_value(const struct fmt_names *n, uint32_t rank, const char *key)
 {
 	const struct fmt_name_facts *f = facts_of(n, rank);
-	struct fmt_fact fact = {.key = fmt_names_find_string(n, key)};
-	const struct fmt_name_slot *slot;
+	fmt_str number = fmt_names_find_string(n, key);
+	const struct fmt_hash_slot *slot;
 
-	if (!f || f->n == 0 || !fact.key)
+	if (!f || !number)
 		return NULL;
-	slot = find_fact(f, &fact);
+	slot = find_fact(f, number);
 	return slot->number ? fmt_string(n, f->facts[slot->number - 1].value, NULL) : NULL;
 }

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(close_fd) int fd = memfd_create("input", MFD_CLOEXEC);
 	scoped(free_ptr) char *text = malloc(len + 1);
-	struct kineto_strings strings = {0};
+	struct fmt_strings strings = {0};
 	struct seen seen = {.len = len};
 	struct kineto_json j = {
 		.strings = &strings, .event = on_event, .member = on_member, .context = &seen};
@@ -72,6 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			__builtin_trap();
 		kineto_source_close(source);
 	}
-	kineto_strings_done(&strings);
+	fmt_strings_done(&strings);
 	return 0;
 }

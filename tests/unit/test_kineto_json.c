@@ -10,7 +10,7 @@
 
 /* An event as the reader returns it, as one line of text. */
 struct seen {
-	struct kineto_strings strings;
+	struct fmt_strings strings;
 	struct text text;
 };
 
@@ -82,7 +82,7 @@ static int read_text(const char *json, size_t len, struct seen *s, struct fmt_er
 
 static void seen_done(struct seen *s)
 {
-	kineto_strings_done(&s->strings);
+	fmt_strings_done(&s->strings);
 	text_done(&s->text);
 }
 

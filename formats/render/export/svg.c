@@ -96,8 +96,8 @@ static void lay_out(struct picture *p)
 	p->frame.trace = p->seen.trace;
 	p->frame.part = &p->seen.part;
 	p->frame.scale = &p->seen.scale;
-	for (size_t i = 0; i < p->seen.instances.cap && !p->frame.waiting_known; i++)
-		p->frame.waiting_known = p->seen.instances.table[i].n > 1;
+	for (size_t i = 0; i < p->seen.instances.n && !p->frame.waiting_known; i++)
+		p->frame.waiting_known = p->seen.instances.items[i].n > 1;
 }
 
 /* ---- one GPU */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/instances.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/array.h"
 
 bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_template *template,
 			const struct fmt_event *e, int64_t *comm, int64_t *seq)
@@ -18,37 +16,10 @@ bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_template
 	return *comm >= 0;
 }
 
-/* The place of an instance, or the free one where it would be. */
-static struct fmt_instance *place(struct fmt_instance *table, size_t cap, int64_t comm, int64_t seq)
+static struct fmt_hash_slot *find_slot(const struct fmt_instances *all, int64_t comm, int64_t seq)
 {
-	uint64_t hash = ((uint64_t)comm * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)seq) *
-			UINT64_C(0xd6e8feb86659fd93);
-
-	for (size_t at = (size_t)(hash >> 24);; at++) {
-		struct fmt_instance *i = &table[at & (cap - 1)];
-
-		if (i->n == 0 || (i->comm == comm && i->seq == seq))
-			return i;
-	}
-}
-
-static int grow(struct fmt_instances *all)
-{
-	size_t cap = all->cap ? all->cap * 2 : 256;
-	struct fmt_instance *table = calloc(cap, sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < all->cap; i++) {
-		const struct fmt_instance *old = &all->table[i];
-
-		if (old->n)
-			*place(table, cap, old->comm, old->seq) = *old;
-	}
-	free(all->table);
-	all->table = table;
-	all->cap = cap;
-	return 0;
+	return fmt_hash_find(&all->table, fmt_hash_numbers((uint64_t)comm, (uint64_t)seq), i,
+			     all->items[i].comm == comm && all->items[i].seq == seq);
 }
 
 int fmt_collective_told(const struct fmt_names *names, uint32_t number)
@@ -68,15 +39,19 @@ int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, 
 		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret)
 {
 	struct fmt_instance *i;
+	struct fmt_hash_slot *slot;
 
-	if (all->n * 2 >= all->cap && grow(all) < 0)
+	if (fmt_hash_reserve(&all->table) < 0 ||
+	    array_reserve(&all->items, all->n + 1, &all->cap) < 0)
 		return -ENOMEM;
-	i = place(all->table, all->cap, comm, seq);
-	if (i->n == 0) {
-		*i = (struct fmt_instance){
+	slot = find_slot(all, comm, seq);
+	if (!slot->number) {
+		all->items[all->n] = (struct fmt_instance){
 			.comm = comm, .seq = seq, .shortest_ns = duration_ns, .template = template};
-		all->n++;
+		fmt_hash_set(&all->table, slot, fmt_hash_numbers((uint64_t)comm, (uint64_t)seq),
+			     (uint32_t)all->n++);
 	}
+	i = &all->items[slot->number - 1];
 	if (duration_ns < i->shortest_ns)
 		i->shortest_ns = duration_ns;
 	if (template != i->template &&
@@ -90,12 +65,9 @@ int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, 
 const struct fmt_instance *fmt_instances_find(const struct fmt_instances *all, int64_t comm,
 					      int64_t seq)
 {
-	const struct fmt_instance *i;
+	const struct fmt_hash_slot *slot = find_slot(all, comm, seq);
 
-	if (!all->cap)
-		return NULL;
-	i = place(all->table, all->cap, comm, seq);
-	return i->n ? i : NULL;
+	return slot->number ? &all->items[slot->number - 1] : NULL;
 }
 
 int fmt_instances_collect(struct fmt_instances *all, const struct fmt_names *names,
@@ -118,6 +90,7 @@ int fmt_instances_collect(struct fmt_instances *all, const struct fmt_names *nam
 
 void fmt_instances_done(struct fmt_instances *all)
 {
-	free(all->table);
+	free(all->items);
+	fmt_hash_done(&all->table);
 	*all = (struct fmt_instances){0};
 }

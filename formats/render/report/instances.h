@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "formats/trace/hash.h"
 #include "formats/trace/names.h"
 
 #include <stdbool.h>
@@ -15,12 +16,13 @@ struct fmt_instance {
 	int64_t comm, seq;
 	int64_t shortest_ns;
 	uint32_t template; /* of the rank that tells most: see fmt_collective_told() */
-	uint32_t n;	   /* ranks seen; 0: a free slot */
+	uint32_t n;	   /* ranks seen */
 };
 
 struct fmt_instances {
-	struct fmt_instance *table;
+	struct fmt_instance *items;
 	size_t n, cap;
+	struct fmt_hash_table table;
 };
 
 /* The communicator and the number of a collective; false where they are not known. */

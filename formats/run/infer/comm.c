@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/trace/hash.h"
 
 #define US INFER_US
 #define AGREE_NS (150 * US) /* ends of one collective, on ranks of one host */
@@ -33,8 +34,7 @@ struct vote {
 struct votes {
 	struct vote *votes;
 	size_t n, cap;
-	uint32_t *table;
-	size_t table_size;
+	struct fmt_hash_table table;
 };
 
 static int by_name_and_end(const void *x, const void *y)
@@ -45,46 +45,21 @@ static int by_name_and_end(const void *x, const void *y)
 	       ?: array_order(a->row, b->row);
 }
 
-static int grow(struct votes *v)
-{
-	size_t size = v->table_size * 2 + 1024;
-	uint32_t *table = malloc(size * sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	memset(table, 0xff, size * sizeof(*table));
-	for (size_t i = 0; i < v->n; i++) {
-		size_t at = (v->votes[i].a * (size_t)65599 + v->votes[i].b) % size;
-
-		while (table[at] != INFER_NONE)
-			at = (at + 1) % size;
-		table[at] = (uint32_t)i;
-	}
-	free(v->table);
-	v->table = table;
-	v->table_size = size;
-	return 0;
-}
-
 /* The vote of two rows; NULL where there is none and `add` is 0, or no memory. */
-static struct vote *find(struct votes *v, uint32_t a, uint32_t b, int add)
+static struct vote *find_vote(struct votes *v, uint32_t a, uint32_t b, int add)
 {
-	uint32_t low = a < b ? a : b, high = a < b ? b : a;
-	size_t at;
+	uint32_t low = a < b ? a : b, high = a < b ? b : a, hash = fmt_hash_numbers(low, high);
+	struct fmt_hash_slot *slot;
 
-	if (v->n * 2 >= v->table_size && grow(v) < 0)
+	if (add && fmt_hash_reserve(&v->table) < 0)
 		return NULL;
-	at = (low * (size_t)65599 + high) % v->table_size;
-	for (; v->table[at] != INFER_NONE; at = (at + 1) % v->table_size) {
-		struct vote *vote = &v->votes[v->table[at]];
-
-		if (vote->a == low && vote->b == high)
-			return vote;
-	}
+	slot = fmt_hash_find(&v->table, hash, i, v->votes[i].a == low && v->votes[i].b == high);
+	if (slot->number)
+		return &v->votes[slot->number - 1];
 	if (!add || array_reserve(&v->votes, v->n + 1, &v->cap) < 0)
 		return NULL;
-	v->table[at] = (uint32_t)v->n;
 	v->votes[v->n] = (struct vote){.a = low, .b = high};
+	fmt_hash_set(&v->table, slot, hash, (uint32_t)v->n);
 	return &v->votes[v->n++];
 }
 
@@ -127,7 +102,7 @@ static int count_votes(struct votes *votes, const struct infer_rows *r, const st
 			if (r->rows[m[k].row].view == r->rows[m[i].row].view ||
 			    !agree(&m[i], &m[k]))
 				continue;
-			vote = find(votes, m[i].row, m[k].row, 1);
+			vote = find_vote(votes, m[i].row, m[k].row, 1);
 			if (!vote)
 				return -ENOMEM;
 			vote->us[vote->n++ % SAMPLES] = (float)(m[i].row < m[k].row ? us : -us);
@@ -355,7 +330,7 @@ static int in_pairs(const struct infer_rows *r, struct votes *votes, const struc
 	for (uint32_t i = 0; i < c->n && c->n > 2; i++)
 		for (uint32_t k = 0; k < i; k++) {
 			uint32_t a = r->members[c->first + i], b = r->members[c->first + k];
-			const struct vote *v = find(votes, a, b, 0);
+			const struct vote *v = find_vote(votes, a, b, 0);
 
 			if (!v || v->n * 2 < shorter_row(r, v))
 				return 1;
@@ -405,6 +380,6 @@ int infer_comms_find(struct infer_rows *r, const struct infer_view *views, uint3
 	if (e == 0)
 		e = list_comms(r, &votes, &sets);
 	free(votes.votes);
-	free(votes.table);
+	fmt_hash_done(&votes.table);
 	return e;
 }

@@ -3,6 +3,9 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/trace/hash.h"
+
+#include <stdbool.h>
 
 #define TAIL_NS 10000	/* of a kernel whose blocks all run at once */
 #define LONGER_NS 50000 /* a kernel that shared the device took this much, and a tenth, longer */
@@ -18,8 +21,7 @@ struct shape {
 struct infer_shapes {
 	struct shape *shapes;
 	size_t n, cap;
-	uint32_t *table; /* by hash, into shapes */
-	size_t table_size;
+	struct fmt_hash_table table;
 	int64_t *durations;
 };
 
@@ -112,57 +114,32 @@ static uint32_t waves_of(const struct infer_view *v, const struct infer_op *op, 
 	return (uint32_t)((blocks + slots - 1) / slots);
 }
 
-static int grow_table(struct infer_shapes *s)
+static bool same_shape(const struct shape *a, const struct shape *b)
 {
-	size_t size = s->table_size * 2 + 1024;
-	uint32_t *table = malloc(size * sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	memset(table, 0xff, size * sizeof(*table));
-	for (size_t i = 0; i < s->n; i++) {
-		const struct shape *shape = &s->shapes[i];
-		size_t at = (shape->name * 31u + (uint64_t)shape->grid * 131071u +
-			     (uint64_t)shape->block * 8191u) %
-			    size;
-
-		while (table[at] != INFER_NONE)
-			at = (at + 1) % size;
-		table[at] = (uint32_t)i;
-	}
-	free(s->table);
-	s->table = table;
-	s->table_size = size;
-	return 0;
+	return a->name == b->name && a->grid == b->grid && a->block == b->block;
 }
 
-static int find(struct infer_shapes *s, const struct infer_view *v, struct infer_op *op)
+/* Finds or adds the shape of an operation. */
+static int find_shape(struct infer_shapes *s, const struct infer_view *v, struct infer_op *op)
 {
 	const struct fmt_template *template =
 		fmt_template(v->names, v->rank->events[op->event].template);
 	struct shape key = {.name = template->name};
-	size_t at;
+	struct fmt_hash_slot *slot;
+	uint32_t hash;
 
 	infer_argument(v, op->event, "grid", &key.grid);
 	infer_argument(v, op->event, "block", &key.block);
-	if (s->n * 2 >= s->table_size && grow_table(s) < 0)
+	if (fmt_hash_reserve(&s->table) < 0 || array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
 		return -ENOMEM;
-	at = (key.name * 31u + (uint64_t)key.grid * 131071u + (uint64_t)key.block * 8191u) %
-	     s->table_size;
-	for (; s->table[at] != INFER_NONE; at = (at + 1) % s->table_size) {
-		const struct shape *shape = &s->shapes[s->table[at]];
-
-		if (shape->name == key.name && shape->grid == key.grid && shape->block == key.block)
-			break;
-	}
-	if (s->table[at] == INFER_NONE) {
-		if (array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
-			return -ENOMEM;
+	hash = fmt_hash_numbers(key.name | (uint64_t)key.grid << 32, (uint64_t)key.block);
+	slot = fmt_hash_find(&s->table, hash, i, same_shape(&s->shapes[i], &key));
+	if (!slot->number) {
 		key.waves = waves_of(v, op, key.grid, key.block);
 		s->shapes[s->n] = key;
-		s->table[at] = (uint32_t)s->n++;
+		fmt_hash_set(&s->table, slot, hash, (uint32_t)s->n++);
 	}
-	op->shape = s->table[at];
+	op->shape = slot->number - 1;
 	s->shapes[op->shape].n++;
 	return 0;
 }
@@ -202,7 +179,7 @@ int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_sh
 	for (uint32_t k = 0; k < n_views && r == 0; k++)
 		for (uint32_t i = 0; i < views[k].n_ops && r == 0; i++)
 			if (views[k].ops[i].kind == FMT_KERNEL)
-				r = find(s, &views[k], &views[k].ops[i]);
+				r = find_shape(s, &views[k], &views[k].ops[i]);
 	if (r == 0)
 		r = list_durations(s, views, n_views);
 	if (r == 0)
@@ -215,7 +192,7 @@ void infer_shapes_free(struct infer_shapes *s)
 	if (!s)
 		return;
 	free(s->shapes);
-	free(s->table);
+	fmt_hash_done(&s->table);
 	free(s->durations);
 	free(s);
 }

@@ -216,54 +216,41 @@ static int order_calls(struct infer_view *v)
 	return 0;
 }
 
-static uint64_t scramble(uint64_t x)
+/* The slot of the call with that correlation, or the free one for it. */
+static struct fmt_hash_slot *call_slot(const struct infer_view *v, uint64_t correlation)
 {
-	x *= 0x9e3779b97f4a7c15u;
-	return x ^ x >> 32;
+	return fmt_hash_find(&v->calls_by_correlation, fmt_hash_number(correlation), i,
+			     correlation_of(v, &v->calls[i]) == correlation);
 }
 
-/* The slot of the call with that correlation, or the free one where it would stand. */
-static size_t slot_of(const struct infer_view *v, uint64_t correlation)
+/* The last call of each correlation. */
+static int index_calls(struct infer_view *v)
 {
-	size_t at = scramble(correlation) & (v->table_size - 1);
-
-	while (v->table[at] != INFER_NONE &&
-	       correlation_of(v, &v->calls[v->table[at]]) != correlation)
-		at = (at + 1) & (v->table_size - 1);
-	return at;
-}
-
-static int hash_calls(struct infer_view *v)
-{
-	size_t size = 16;
-
-	while (size < v->n_calls * (size_t)2)
-		size *= 2;
-	v->table = malloc(size * sizeof(*v->table));
-	if (!v->table)
-		return -ENOMEM;
-	v->table_size = size;
-	memset(v->table, 0xff, size * sizeof(*v->table));
-	for (uint32_t i = 0; i < v->n_calls; i++) {
+	for (uint32_t i = v->n_calls; i-- > 0;) {
 		uint64_t correlation = correlation_of(v, &v->calls[i]);
-		size_t at = slot_of(v, correlation);
+		struct fmt_hash_slot *slot;
 
 		if (correlation == 0)
 			continue;
-		v->table[at] = i;
+		if (fmt_hash_reserve(&v->calls_by_correlation) < 0)
+			return -ENOMEM;
+		slot = call_slot(v, correlation);
+		if (!slot->number)
+			fmt_hash_set(&v->calls_by_correlation, slot, fmt_hash_number(correlation),
+				     i);
 	}
 	return 0;
 }
 
 uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation)
 {
-	return correlation ? v->table[slot_of(v, correlation)] : INFER_NONE;
+	return correlation ? call_slot(v, correlation)->number - 1 : INFER_NONE;
 }
 
 /* Joins operations to their calls by correlation. */
 static int join(struct infer_view *v)
 {
-	int r = hash_calls(v);
+	int r = index_calls(v);
 	int64_t after;
 
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
@@ -325,7 +312,7 @@ int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 	if (r == 0)
 		list_launched(v);
 	if (v->n_syncs == 0)
-		free(take(v->table));
+		fmt_hash_done(&v->calls_by_correlation);
 	return r;
 }
 
@@ -338,7 +325,7 @@ void infer_view_done(struct infer_view *v)
 	free(v->order);
 	free(v->launched);
 	free(v->syncs);
-	free(v->table);
+	fmt_hash_done(&v->calls_by_correlation);
 	free(v->edges);
 	*v = (struct infer_view){0};
 }

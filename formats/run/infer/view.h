@@ -11,6 +11,7 @@
 #include "formats/run/infer/api.h"
 #include "formats/run/infer/constants.h"
 #include "formats/run/run.h"
+#include "formats/trace/hash.h"
 
 #define INFER_NONE UINT32_MAX
 #define INFER_US 1000
@@ -99,8 +100,7 @@ struct infer_view {
 	uint32_t *order;    /* calls, over all threads in the order in which they were made */
 	uint32_t *launched; /* operations by call */
 	uint32_t *syncs;    /* events: synchronisations that the recorder saw */
-	uint32_t *table;    /* calls, hashed by correlation; until infer_recorded() has ended */
-	size_t table_size;
+	struct fmt_hash_table calls_by_correlation; /* until infer_recorded() has ended */
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
 	uint8_t has_nodes; /* operations that are placed */
 

@@ -98,7 +98,7 @@ int infer_walk_calls(struct infer_walk *w)
 	int r = 0;
 
 	infer_recorded(v, w->on, w->seen);
-	free(take(v->table));
+	fmt_hash_done(&v->calls_by_correlation);
 	for (uint32_t i = 0; i < v->n_calls; i++)
 		w->records |= v->calls[i].api == INFER_API_STREAM_WAIT && w->seen[i];
 	count_own_waits(w);

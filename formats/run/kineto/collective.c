@@ -245,7 +245,7 @@ static int set_dtype(struct kineto_templates *t, struct kineto_template *s,
 		     const struct dtype *dtype, enum kineto_evidence source)
 {
 	s->dtype_source = (uint8_t)source;
-	return kineto_strings_add(t->strings, dtype->name, strlen(dtype->name), &s->dtype);
+	return fmt_strings_add(t->strings, dtype->name, strlen(dtype->name), &s->dtype);
 }
 
 /* Type and size from numbers of elements: what PyTorch tells of a collective since 2.3. */
@@ -317,7 +317,7 @@ int kineto_collective_describe(struct kineto_templates *t, struct kineto_templat
 	op = op ?: op_of(name);
 	if (!op)
 		s->op_source = KINETO_FROM_NONE;
-	r = op ? kineto_strings_add(t->strings, op, strlen(op), &s->op) : 0;
+	r = op ? fmt_strings_add(t->strings, op, strlen(op), &s->op) : 0;
 	if (r == 0)
 		r = describe_numbers(t, s, args);
 	if (r == 0 && s->dtype_source == KINETO_FROM_NONE && source != KINETO_FROM_KERNEL)

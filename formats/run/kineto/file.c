@@ -25,7 +25,7 @@ struct file {
 	size_t first; /* index of the file's first rank */
 	struct pid *pids;
 	size_t n_pids, pids_cap;
-	struct kineto_table pid_table;
+	struct fmt_hash_table pid_table;
 	int64_t base_ns;
 	bool base_given; /* by an exporter */
 	bool facts_given;
@@ -37,7 +37,7 @@ static void file_done(struct file *f)
 {
 	kineto_source_close(f->source);
 	free(f->pids);
-	free(f->pid_table.slots);
+	fmt_hash_done(&f->pid_table);
 }
 
 static int add_rank(struct file *f)
@@ -70,20 +70,15 @@ static uint32_t pid_hash(const struct kineto_arg *a)
 	return (uint32_t)XXH3_64bits(key, sizeof(key));
 }
 
-/* The slot of a pid, or the free one where it would stand. */
-static size_t pid_slot(const struct file *f, const struct kineto_arg *a)
+static bool is_pid(const struct pid *p, const struct kineto_arg *a)
 {
-	uint32_t hash = pid_hash(a);
-	size_t at = kineto_probe(&f->pid_table, hash);
+	return p->shown.value == a->value && (p->shown.type == FMT_INT) == (a->type == FMT_INT);
+}
 
-	for (; f->pid_table.slots[at].number; at = kineto_next(&f->pid_table, at)) {
-		const struct pid *p = &f->pids[f->pid_table.slots[at].number - 1];
-
-		if (p->shown.value == a->value &&
-		    (p->shown.type == FMT_INT) == (a->type == FMT_INT))
-			break;
-	}
-	return at;
+/* The slot of a pid, or the free one for it. */
+static struct fmt_hash_slot *pid_slot(const struct file *f, const struct kineto_arg *a)
+{
+	return fmt_hash_find(&f->pid_table, pid_hash(a), i, is_pid(&f->pids[i], a));
 }
 
 static int id_of(struct file *f, const struct kineto_hint_id *id, struct kineto_arg *ret)
@@ -96,7 +91,7 @@ static int id_of(struct file *f, const struct kineto_hint_id *id, struct kineto_
 		*ret = (struct kineto_arg){.type = FMT_JSON};
 	if (!id->text)
 		return 0;
-	r = kineto_strings_add(&f->im->strings, id->text, strlen(id->text), &string);
+	r = fmt_strings_add(&f->im->strings, id->text, strlen(id->text), &string);
 	ret->type = FMT_STRING;
 	ret->value = string;
 	return r;
@@ -108,19 +103,19 @@ static int on_pid(void *context, const struct kineto_hint_id *shown,
 	struct file *f = context;
 	struct pid p = {.rank = f->im->n_ranks - 1};
 	int r = id_of(f, shown, &p.shown);
-	size_t at;
+	struct fmt_hash_slot *slot;
 
 	if (r == 0)
 		r = id_of(f, real, &p.real);
 	if (r < 0)
 		return r;
-	if (kineto_table_room(&f->pid_table) < 0 ||
+	if (fmt_hash_reserve(&f->pid_table) < 0 ||
 	    array_reserve(&f->pids, f->n_pids + 1, &f->pids_cap) < 0)
 		return -ENOMEM;
-	at = pid_slot(f, &p.shown);
-	if (f->pid_table.slots[at].number)
+	slot = pid_slot(f, &p.shown);
+	if (slot->number)
 		return refuse(f, "\"gputrace\" lists a pid twice");
-	kineto_table_put(&f->pid_table, at, pid_hash(&p.shown), (uint32_t)f->n_pids);
+	fmt_hash_set(&f->pid_table, slot, pid_hash(&p.shown), (uint32_t)f->n_pids);
 	f->pids[f->n_pids++] = p;
 	return 0;
 }
@@ -145,10 +140,10 @@ static int on_hint_fact(void *context, const char *key, const char *json, size_t
 {
 	struct file *f = context;
 	uint32_t k, v;
-	int r = kineto_strings_add(&f->im->strings, key, strlen(key), &k);
+	int r = fmt_strings_add(&f->im->strings, key, strlen(key), &k);
 
 	if (r == 0)
-		r = kineto_strings_add(&f->im->strings, json, len, &v);
+		r = fmt_strings_add(&f->im->strings, json, len, &v);
 	f->facts_given = true;
 	return r < 0 ? r : kineto_rank_fact(f->im->ranks[f->im->n_ranks - 1], k, v);
 }
@@ -158,10 +153,10 @@ static int on_name(void *context, const char *name, const struct kineto_hint_id 
 {
 	struct file *f = context;
 	struct kineto_name m;
-	int r = kineto_strings_add(&f->im->strings, name, strlen(name), &m.name);
+	int r = fmt_strings_add(&f->im->strings, name, strlen(name), &m.name);
 
 	if (r == 0)
-		r = kineto_strings_add(&f->im->strings, args, len, &m.args);
+		r = fmt_strings_add(&f->im->strings, args, len, &m.args);
 	if (r == 0)
 		r = id_of(f, pid, &m.pid);
 	if (r == 0)
@@ -210,17 +205,17 @@ static int on_base_time(struct file *f, const char *json)
 static int on_member(void *context, uint32_t key, const char *json, size_t len)
 {
 	struct file *f = context;
-	struct kineto_strings *strings = &f->im->strings;
+	struct fmt_strings *strings = &f->im->strings;
 	struct kineto_rank *k = f->im->ranks[f->first];
 	uint32_t value;
-	int r = kineto_strings_add(strings, json, len, &value);
+	int r = fmt_strings_add(strings, json, len, &value);
 
 	if (r < 0)
 		return r;
 	json = strings->strings[value].s;
 	if (key == KINETO_GPUTRACE)
 		return on_hint(f, json);
-	if (kineto_string_is(strings, key, "baseTimeNanoseconds", 19) && !f->base_given) {
+	if (fmt_strings_is(strings, key, "baseTimeNanoseconds", 19) && !f->base_given) {
 		r = on_base_time(f, json);
 		if (r < 0)
 			return r;
@@ -229,7 +224,7 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 		return 0;
 	if (k->n_facts >= MAX_FACTS)
 		return refuse(f, "it has too many members beside traceEvents");
-	if (kineto_string_is(strings, key, "distributedInfo", 15) && k->number < 0 &&
+	if (fmt_strings_is(strings, key, "distributedInfo", 15) && k->number < 0 &&
 	    kineto_document_int(json, "rank", &k->number) == 0 &&
 	    (k->number < 0 || k->number > UINT32_MAX))
 		return refuse(f, "distributedInfo holds a rank that is none");
@@ -245,12 +240,12 @@ static int on_event(void *context, const struct kineto_event *e)
 	int r;
 
 	if (f->n_pids > 0 && e->ph != KINETO_METADATA) {
-		size_t at = pid_slot(f, &e->pid);
+		const struct fmt_hash_slot *slot = pid_slot(f, &e->pid);
 		const struct pid *p;
 
-		if (!f->pid_table.slots[at].number)
+		if (!slot->number)
 			return refuse(f, "a pid that \"gputrace\" gives to no rank");
-		p = &f->pids[f->pid_table.slots[at].number - 1];
+		p = &f->pids[slot->number - 1];
 		k = f->im->ranks[p->rank];
 		moved = *e;
 		moved.pid = p->real;

@@ -9,7 +9,7 @@
 /* All that is known while files are read. */
 struct kineto_import {
 	const struct kineto_options *options; /* not owned */
-	struct kineto_strings strings;
+	struct fmt_strings strings;
 	struct kineto_templates templates;
 	struct kineto_spill spill;
 	struct kineto_rank **ranks; /* owned */

@@ -49,7 +49,7 @@ static void job_done(struct job *j)
 	free(j->im.ranks);
 	kineto_spill_done(&j->im.spill);
 	kineto_templates_done(&j->im.templates);
-	kineto_strings_done(&j->im.strings);
+	fmt_strings_done(&j->im.strings);
 }
 
 static void parent_of(const char *path, char *ret, size_t cap)

@@ -34,7 +34,7 @@ struct kineto_event {
 };
 
 struct kineto_json {
-	struct kineto_strings *strings;
+	struct fmt_strings *strings;
 	/* Both return 0, or a negative errno that ends the reading. */
 	int (*event)(void *context, const struct kineto_event *e);
 	/* A member of the top object other than "traceEvents"; `json` is its text, as above. */

@@ -24,7 +24,7 @@ int kineto_json_next(struct kineto_reader *r, char close)
 
 static bool intern(struct kineto_reader *r, const char *s, size_t len, uint32_t *ret)
 {
-	r->error = kineto_strings_add(r->j->strings, s, len, ret);
+	r->error = fmt_strings_add(r->j->strings, s, len, ret);
 	return r->error == 0;
 }
 
@@ -65,13 +65,13 @@ static bool unescape(struct kineto_reader *r, const char *end)
 
 bool kineto_json_string(struct kineto_reader *r, uint32_t *guess, uint32_t *ret)
 {
-	const struct kineto_string *s = &r->j->strings->strings[*guess];
+	const struct fmt_interned *s = &r->j->strings->strings[*guess];
 	const char *quote;
 	bool escaped;
 
 	r->at++;
 	if (s->len < (size_t)(r->end - r->at) && r->at[s->len] == '"' &&
-	    kineto_same(r->at, s->s, s->len)) {
+	    fmt_same_bytes(r->at, s->s, s->len)) {
 		r->at += s->len + 1;
 		*ret = *guess;
 		return true;
@@ -331,7 +331,7 @@ bool kineto_json_argument(struct kineto_reader *r, struct kineto_guess *guess,
 		return scalar_argument(r, ret);
 	if (!kineto_json_capture(r))
 		return false;
-	if (!kineto_string_is(r->j->strings, guess->json, r->capture.data, r->capture.len) &&
+	if (!fmt_strings_is(r->j->strings, guess->json, r->capture.data, r->capture.len) &&
 	    !intern(r, r->capture.data, r->capture.len, &guess->json))
 		return false;
 	ret->type = FMT_JSON;

@@ -27,7 +27,7 @@ void kineto_naming_done(struct kineto_naming *t)
 
 static int name_string(struct kineto_naming *t, uint32_t string, fmt_str *ret)
 {
-	const struct kineto_string *s = &t->templates->strings->strings[string];
+	const struct fmt_interned *s = &t->templates->strings->strings[string];
 	int r;
 
 	if (string >= t->n_strings)
@@ -164,7 +164,7 @@ int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_
 
 /* ---- ranks ------------------------------------------------------------------------------- */
 
-static void put_id(struct text *t, const struct kineto_strings *strings, const struct kineto_arg *a)
+static void put_id(struct text *t, const struct fmt_strings *strings, const struct kineto_arg *a)
 {
 	if (a->type == FMT_INT)
 		text_i64(t, a->value);
@@ -177,7 +177,7 @@ static void put_id(struct text *t, const struct kineto_strings *strings, const s
 /* The names of processes and threads, as they were: [[name, pid, tid, args], ...]. */
 static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
-	const struct kineto_strings *strings = t->templates->strings;
+	const struct fmt_strings *strings = t->templates->strings;
 	scoped(text_done) struct text json = {0};
 
 	text_char(&json, '[');
@@ -212,46 +212,37 @@ static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
 	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
 }
 
-/* The slot of the "thread_name" of a thread, or the free one where it would stand. */
-static size_t slot_of(const struct kineto_table *t, const struct kineto_rank *k,
-		      const struct kineto_arg *pid, const struct kineto_arg *tid)
+/* The slot of the "thread_name" of a thread, or the free one for it. */
+static struct fmt_hash_slot *name_slot(const struct fmt_hash_table *t, const struct kineto_rank *k,
+				       const struct kineto_arg *pid, const struct kineto_arg *tid)
 {
-	uint32_t hash = id_hash(pid, tid);
-	size_t at = kineto_probe(t, hash);
-
-	for (; t->slots[at].number; at = kineto_next(t, at)) {
-		const struct kineto_name *m = &k->names[t->slots[at].number - 1];
-
-		if (same_id(&m->pid, pid) && same_id(&m->tid, tid))
-			break;
-	}
-	return at;
+	return fmt_hash_find(t, id_hash(pid, tid), i,
+			     same_id(&k->names[i].pid, pid) && same_id(&k->names[i].tid, tid));
 }
 
 /* The last "thread_name" of each thread. */
-static int index_names(const struct kineto_rank *k, struct kineto_table *ret)
+static int index_names(const struct kineto_rank *k, struct fmt_hash_table *ret)
 {
-	if (kineto_table_room(ret) < 0)
-		return -ENOMEM;
 	for (size_t i = k->n_names; i-- > 0;) {
 		const struct kineto_name *m = &k->names[i];
-		size_t at;
+		struct fmt_hash_slot *slot;
 
 		if (m->name != KINETO_THREAD_NAME)
 			continue;
-		if (kineto_table_room(ret) < 0)
+		if (fmt_hash_reserve(ret) < 0)
 			return -ENOMEM;
-		at = slot_of(ret, k, &m->pid, &m->tid);
-		if (!ret->slots[at].number)
-			kineto_table_put(ret, at, id_hash(&m->pid, &m->tid), (uint32_t)i);
+		slot = name_slot(ret, k, &m->pid, &m->tid);
+		if (!slot->number)
+			fmt_hash_set(ret, slot, id_hash(&m->pid, &m->tid), (uint32_t)i);
 	}
 	return 0;
 }
 
 static int track_name(struct kineto_naming *t, const struct kineto_rank *k,
-		      const struct kineto_table *names, const struct kineto_track *l, fmt_str *ret)
+		      const struct fmt_hash_table *names, const struct kineto_track *l,
+		      fmt_str *ret)
 {
-	uint32_t number = names->slots[slot_of(names, k, &l->pid, &l->tid)].number;
+	uint32_t number = name_slot(names, k, &l->pid, &l->tid)->number;
 	char name[256];
 
 	*ret = 0;
@@ -265,7 +256,7 @@ static int track_name(struct kineto_naming *t, const struct kineto_rank *k,
 }
 
 static int name_track(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
-		      const struct kineto_table *names, const struct kineto_track *l)
+		      const struct fmt_hash_table *names, const struct kineto_track *l)
 {
 	struct fmt_track track = {.kind = (uint8_t)l->kind};
 	uint32_t number;
@@ -299,7 +290,7 @@ static int by_ops(const void *a, const void *b)
 }
 
 /* The devices that the rank worked on, the busiest first. */
-static size_t devices_of(const struct kineto_rank *k, const struct kineto_strings *strings,
+static size_t devices_of(const struct kineto_rank *k, const struct fmt_strings *strings,
 			 struct device *ret)
 {
 	size_t n = 0;
@@ -331,8 +322,7 @@ static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, ui
 	if (!devices)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_facts; i++) {
-		if (kineto_string_is(t->templates->strings, k->facts[i].key, "deviceProperties",
-				     16))
+		if (fmt_strings_is(t->templates->strings, k->facts[i].key, "deviceProperties", 16))
 			json = t->templates->strings->strings[k->facts[i].json].s;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -349,12 +339,12 @@ static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, ui
 
 int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
-	struct kineto_table names = {0};
+	struct fmt_hash_table names = {0};
 	int r = index_names(k, &names);
 
 	for (size_t i = 0; i < k->n_tracks && r == 0; i++)
 		r = name_track(t, k, rank, &names, &k->tracks[i]);
-	free(names.slots);
+	fmt_hash_done(&names);
 	if (r == 0)
 		r = name_devices(t, k, rank);
 	for (size_t i = 0; i < k->n_facts && r == 0; i++) {

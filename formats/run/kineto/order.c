@@ -13,7 +13,7 @@ struct context {
 	const int64_t *values;
 };
 
-static int id_order(const struct kineto_strings *strings, const struct kineto_arg *a,
+static int id_order(const struct fmt_strings *strings, const struct kineto_arg *a,
 		    const struct kineto_arg *b)
 {
 	if ((a->type == FMT_INT) != (b->type == FMT_INT))
@@ -139,39 +139,29 @@ void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *valu
 
 /* ---- calls and operations ---------------------------------------------------------------- */
 
-static uint32_t hash_of(uint64_t correlation)
+/* The slot of the call with that correlation, or the free one for it. */
+static struct fmt_hash_slot *call_slot(const struct fmt_hash_table *calls,
+				       const struct kineto_rank *k, uint64_t correlation)
 {
-	return (uint32_t)(correlation * 0x9e3779b97f4a7c15u >> 32);
+	return fmt_hash_find(calls, fmt_hash_number(correlation), i,
+			     k->events[i].correlation == correlation);
 }
 
-/* The slot of the call with that correlation, or the free one where it would stand. */
-static size_t slot_of(const struct kineto_table *calls, const struct kineto_rank *k,
-		      uint64_t correlation)
-{
-	uint32_t hash = hash_of(correlation);
-	size_t at = kineto_probe(calls, hash);
-
-	while (calls->slots[at].number &&
-	       (calls->slots[at].hash != hash ||
-		k->events[calls->slots[at].number - 1].correlation != correlation))
-		at = kineto_next(calls, at);
-	return at;
-}
-
+/* The first call of each correlation. */
 static int index_calls(const struct kineto_rank *k, const struct kineto_templates *templates,
-		       struct kineto_table *calls)
+		       struct fmt_hash_table *calls)
 {
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
-		size_t at;
+		struct fmt_hash_slot *slot;
 
 		if (templates->templates[e->template].kind != FMT_CALL || !e->correlation)
 			continue;
-		if (kineto_table_room(calls) < 0)
+		if (fmt_hash_reserve(calls) < 0)
 			return -ENOMEM;
-		at = slot_of(calls, k, e->correlation);
-		if (!calls->slots[at].number)
-			kineto_table_put(calls, at, hash_of(e->correlation), (uint32_t)i);
+		slot = call_slot(calls, k, e->correlation);
+		if (!slot->number)
+			fmt_hash_set(calls, slot, fmt_hash_number(e->correlation), (uint32_t)i);
 	}
 	return 0;
 }
@@ -180,19 +170,17 @@ int kineto_join(const struct kineto_rank *k, const struct kineto_templates *temp
 		uint32_t **ret)
 {
 	scoped(free_ptr) uint32_t *call_of = malloc((k->n_events + 1) * sizeof(*call_of));
-	struct kineto_table calls = {0};
+	struct fmt_hash_table calls = {0};
 	int r = index_calls(k, templates, &calls);
 
 	for (size_t i = 0; call_of && r == 0 && i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
-		uint32_t number = 0;
 
-		if (templates->templates[e->template].kind != FMT_CALL && e->correlation &&
-		    calls.cap)
-			number = calls.slots[slot_of(&calls, k, e->correlation)].number;
-		call_of[i] = number - 1; /* none: KINETO_NONE */
+		call_of[i] = KINETO_NONE;
+		if (templates->templates[e->template].kind != FMT_CALL && e->correlation)
+			call_of[i] = call_slot(&calls, k, e->correlation)->number - 1;
 	}
-	free(calls.slots);
+	fmt_hash_done(&calls);
 	if (!call_of || r < 0)
 		return -ENOMEM;
 	*ret = take(call_of);

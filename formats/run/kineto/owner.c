@@ -70,9 +70,9 @@ static int kind_of(const struct job *j, const struct fmt_event *e)
 
 /* ---- processes and devices --------------------------------------------------------------- */
 
-int64_t kineto_device_ordinal(const struct kineto_strings *strings, const struct kineto_arg *pid)
+int64_t kineto_device_ordinal(const struct fmt_strings *strings, const struct kineto_arg *pid)
 {
-	const struct kineto_string *s;
+	const struct fmt_interned *s;
 	size_t n;
 
 	if (pid->type == FMT_INT)
@@ -86,7 +86,7 @@ int64_t kineto_device_ordinal(const struct kineto_strings *strings, const struct
 static int id_order(const void *a, const void *b, void *strings)
 {
 	const struct kineto_arg *x = a, *y = b;
-	const struct kineto_string *s = ((struct kineto_strings *)strings)->strings;
+	const struct fmt_interned *s = ((struct fmt_strings *)strings)->strings;
 
 	if ((x->type == FMT_INT) != (y->type == FMT_INT))
 		return x->type == FMT_INT ? -1 : 1;
@@ -98,7 +98,7 @@ static int id_order(const void *a, const void *b, void *strings)
 static int list_ids(const struct job *j, uint32_t kind, const uint64_t *counts, struct ids *ret)
 {
 	const struct kineto_rank *k = j->k;
-	struct kineto_strings *strings = j->templates->strings;
+	struct fmt_strings *strings = j->templates->strings;
 	uint32_t n = 0;
 
 	ret->ids = malloc((k->n_tracks + 1) * sizeof(*ret->ids));

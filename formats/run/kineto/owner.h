@@ -31,4 +31,4 @@ int kineto_owners_find(const struct kineto_rank *k, const struct kineto_template
 void kineto_owners_done(struct kineto_owners *o);
 
 /* The ordinal that a stream's device has: its number, or the one its text ends in; or -1. */
-int64_t kineto_device_ordinal(const struct kineto_strings *strings, const struct kineto_arg *pid);
+int64_t kineto_device_ordinal(const struct fmt_strings *strings, const struct kineto_arg *pid);

@@ -26,7 +26,7 @@ void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spi
 void kineto_rank_done(struct kineto_rank *k)
 {
 	free(k->tracks);
-	free(k->track_table.slots);
+	fmt_hash_done(&k->track_table);
 	free(k->events);
 	free(k->values);
 	kineto_spool_done(&k->spool);
@@ -81,6 +81,12 @@ static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
 	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
 }
 
+static bool is_track(const struct kineto_track *t, const struct kineto_event *e,
+		     enum fmt_track_kind kind)
+{
+	return t->kind == kind && same_id(&t->pid, &e->pid) && same_id(&t->tid, &e->tid);
+}
+
 static int track_of(struct kineto_rank *k, const struct kineto_event *e, enum fmt_track_kind kind,
 		    uint32_t *ret)
 {
@@ -88,32 +94,27 @@ static int track_of(struct kineto_rank *k, const struct kineto_event *e, enum fm
 			   (uint64_t)kind | (e->pid.type == FMT_INT ? 2 : 0) |
 				   (e->tid.type == FMT_INT ? 4 : 0)};
 	uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(key));
-	struct kineto_track *l;
-	size_t at;
+	struct fmt_hash_slot *slot;
 
-	if (kineto_table_room(&k->track_table) < 0)
+	if (fmt_hash_reserve(&k->track_table) < 0)
 		return -ENOMEM;
-	for (at = kineto_probe(&k->track_table, hash); k->track_table.slots[at].number;
-	     at = kineto_next(&k->track_table, at)) {
-		l = &k->tracks[k->track_table.slots[at].number - 1];
-		if (l->kind == kind && same_id(&l->pid, &e->pid) && same_id(&l->tid, &e->tid)) {
-			*ret = k->track_table.slots[at].number - 1;
-			return 0;
-		}
+	slot = fmt_hash_find(&k->track_table, hash, i, is_track(&k->tracks[i], e, kind));
+	if (!slot->number) {
+		if (k->n_tracks >= UINT32_MAX - 2)
+			return -EOVERFLOW;
+		if (array_reserve(&k->tracks, k->n_tracks + 1, &k->tracks_cap) < 0)
+			return -ENOMEM;
+		k->tracks[k->n_tracks] =
+			(struct kineto_track){.kind = kind, .pid = e->pid, .tid = e->tid};
+		fmt_hash_set(&k->track_table, slot, hash, (uint32_t)k->n_tracks++);
 	}
-	if (k->n_tracks >= UINT32_MAX - 2)
-		return -EOVERFLOW;
-	if (array_reserve(&k->tracks, k->n_tracks + 1, &k->tracks_cap) < 0)
-		return -ENOMEM;
-	k->tracks[k->n_tracks] = (struct kineto_track){.kind = kind, .pid = e->pid, .tid = e->tid};
-	kineto_table_put(&k->track_table, at, hash, (uint32_t)k->n_tracks);
-	*ret = (uint32_t)k->n_tracks++;
+	*ret = slot->number - 1;
 	return 0;
 }
 
 /* ---- what an event is -------------------------------------------------------------------- */
 
-static bool ends_with(const struct kineto_string *s, const char *end)
+static bool ends_with(const struct fmt_interned *s, const char *end)
 {
 	size_t n = strlen(end);
 
@@ -177,13 +178,13 @@ struct arguments {
 /* The key with `dots` dots before it. */
 static int dotted(struct kineto_templates *templates, uint32_t key, uint32_t *ret)
 {
-	const struct kineto_string *s = &templates->strings->strings[key];
+	const struct fmt_interned *s = &templates->strings->strings[key];
 	char buf[256];
 	size_t n = s->len < sizeof(buf) - 1 ? s->len : sizeof(buf) - 1;
 
 	buf[0] = '.';
 	memcpy(buf + 1, s->s, n);
-	return kineto_strings_add(templates->strings, buf, n + 1, ret);
+	return fmt_strings_add(templates->strings, buf, n + 1, ret);
 }
 
 /* The nanoseconds, over the duration, by which "bytes" must be divided to give `a`. */
@@ -257,7 +258,7 @@ static int add_others(struct arguments *a, struct kineto_templates *templates,
 	return 0;
 }
 
-static bool is_ours(const struct kineto_string *key)
+static bool is_ours(const struct fmt_interned *key)
 {
 	return key->len > 9 && memcmp(key->s, "gputrace ", 9) == 0;
 }
@@ -374,10 +375,9 @@ static int keep(struct kineto_rank *k, struct kineto_templates *templates,
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static void put_arg(struct text *t, const struct kineto_strings *strings,
-		    const struct kineto_arg *a)
+static void put_arg(struct text *t, const struct fmt_strings *strings, const struct kineto_arg *a)
 {
-	const struct kineto_string *s = &strings->strings[a->type == FMT_INT ? 0 : a->value];
+	const struct fmt_interned *s = &strings->strings[a->type == FMT_INT ? 0 : a->value];
 
 	if (a->type == FMT_INT)
 		text_i64(t, a->value);
@@ -387,7 +387,7 @@ static void put_arg(struct text *t, const struct kineto_strings *strings,
 		fmt_json_string(t, s->s, s->len);
 }
 
-static int keep_name(struct kineto_rank *k, struct kineto_strings *strings,
+static int keep_name(struct kineto_rank *k, struct fmt_strings *strings,
 		     const struct kineto_event *e)
 {
 	struct kineto_name m = {.name = e->name, .pid = e->pid, .tid = e->tid};
@@ -396,7 +396,7 @@ static int keep_name(struct kineto_rank *k, struct kineto_strings *strings,
 
 	text_char(&t, '{');
 	for (size_t i = 0; i < e->n_args; i++) {
-		const struct kineto_string *key = &strings->strings[e->args[i].key];
+		const struct fmt_interned *key = &strings->strings[e->args[i].key];
 
 		if (i > 0)
 			text_char(&t, ',');
@@ -405,7 +405,7 @@ static int keep_name(struct kineto_rank *k, struct kineto_strings *strings,
 		put_arg(&t, strings, &e->args[i]);
 	}
 	text_char(&t, '}');
-	r = t.error ? t.error : kineto_strings_add(strings, t.data, t.len, &m.args);
+	r = t.error ? t.error : fmt_strings_add(strings, t.data, t.len, &m.args);
 	text_done(&t);
 	return r < 0 ? r : kineto_rank_name(k, &m);
 }

@@ -42,7 +42,7 @@ struct kineto_rank {
 	int64_t base_ns;  /* added to all times when the file has been read */
 	struct kineto_track *tracks;
 	size_t n_tracks, tracks_cap;
-	struct kineto_table track_table;
+	struct fmt_hash_table track_table;
 	struct fmt_event *events; /* calls, operations, synchronisations, as they come */
 	size_t n_events, events_cap;
 	int64_t *values;

@@ -132,10 +132,10 @@ static int name_process(const struct job *j, uint32_t part, struct kineto_rank *
 
 	r = snprintf(text, sizeof(text), "%" PRIu32,
 		     j->im->n_processes + j->owners->parts[part].process + 1);
-	r = kineto_strings_add(&j->im->strings, text, (size_t)r, &json);
+	r = fmt_strings_add(&j->im->strings, text, (size_t)r, &json);
 	if (r == 0)
-		r = kineto_strings_add(&j->im->strings, FMT_FACT_PROCESS, strlen(FMT_FACT_PROCESS),
-				       &key);
+		r = fmt_strings_add(&j->im->strings, FMT_FACT_PROCESS, strlen(FMT_FACT_PROCESS),
+				    &key);
 	return r < 0 ? r : kineto_rank_fact(to, key, json);
 }
 
@@ -267,7 +267,7 @@ static int share_with(struct kineto_import *im, const struct own *own, size_t to
 
 static uint32_t process_of(const struct kineto_import *im, const struct kineto_rank *k)
 {
-	const struct kineto_string *strings = im->strings.strings;
+	const struct fmt_interned *strings = im->strings.strings;
 
 	for (size_t i = 0; i < k->n_facts; i++)
 		if (strcmp(strings[k->facts[i].key].s, FMT_FACT_PROCESS) == 0)

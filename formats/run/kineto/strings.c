@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/strings.h"
 
-#include "base/array.h"
-
-#include <xxhash.h>
-
-#define BLOCK (256 << 10)
-
 static const char *const known[KINETO_KNOWN] = {
 	[KINETO_EMPTY] = "",
 	[KINETO_PH] = "ph",
@@ -67,80 +61,14 @@ static const char *const known[KINETO_KNOWN] = {
 	[KINETO_TOTAL_RESERVED] = "Total Reserved",
 };
 
-/* Room for `n` bytes that stay where they are. */
-static char *room(struct kineto_strings *t, size_t n)
+int kineto_strings_init(struct fmt_strings *t)
 {
-	size_t size = n > BLOCK ? n : BLOCK;
-	char *at;
+	int r = fmt_strings_init(t);
 
-	if (n > t->left) {
-		if (array_reserve(&t->blocks, t->n_blocks + 1, &t->blocks_cap) < 0)
-			return NULL;
-		at = malloc(size);
-		if (!at)
-			return NULL;
-		t->blocks[t->n_blocks++] = at;
-		t->at = at;
-		t->left = size;
-	}
-	at = t->at;
-	t->at += n;
-	t->left -= n;
-	return at;
-}
-
-int kineto_strings_add(struct kineto_strings *t, const char *s, size_t len, uint32_t *ret)
-{
-	uint32_t hash = (uint32_t)XXH3_64bits(s, len);
-	char *copy;
-	size_t at;
-
-	if (kineto_table_room(&t->table) < 0)
-		return -ENOMEM;
-	for (at = kineto_probe(&t->table, hash); t->table.slots[at].number;
-	     at = kineto_next(&t->table, at)) {
-		uint32_t number = t->table.slots[at].number - 1;
-
-		if (t->table.slots[at].hash == hash && kineto_string_is(t, number, s, len)) {
-			*ret = number;
-			return 0;
-		}
-	}
-	if (t->n >= UINT32_MAX - 2 || len >= UINT32_MAX)
-		return -EOVERFLOW;
-	if (array_reserve(&t->strings, t->n + 1, &t->cap) < 0)
-		return -ENOMEM;
-	copy = room(t, len + 1);
-	if (!copy)
-		return -ENOMEM;
-	if (len > 0)
-		memcpy(copy, s, len);
-	copy[len] = '\0';
-	t->strings[t->n] = (struct kineto_string){copy, (uint32_t)len};
-	kineto_table_put(&t->table, at, hash, (uint32_t)t->n);
-	*ret = (uint32_t)t->n++;
-	return 0;
-}
-
-int kineto_strings_init(struct kineto_strings *t)
-{
-	memset(t, 0, sizeof(*t));
-	for (size_t i = 0; i < KINETO_KNOWN; i++) {
+	for (uint32_t i = KINETO_EMPTY + 1; i < KINETO_KNOWN && r == 0; i++) {
 		uint32_t number;
-		int r = kineto_strings_add(t, known[i], strlen(known[i]), &number);
 
-		if (r < 0)
-			return r;
+		r = fmt_strings_add(t, known[i], strlen(known[i]), &number);
 	}
-	return 0;
-}
-
-void kineto_strings_done(struct kineto_strings *t)
-{
-	for (size_t i = 0; i < t->n_blocks; i++)
-		free(t->blocks[i]);
-	free(t->blocks);
-	free(t->strings);
-	free(t->table.slots);
-	memset(t, 0, sizeof(*t));
+	return r;
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Each text of the files, once. Numbers are given in the order of the files, and are the importer's
- * own: those of the trace are given when it is written. Number 0 is the empty string. One thread.
- */
+/* The strings of the files. Numbers are given in the order of the files, and are the importer's
+ * own: those of the trace are given when it is written. */
 #pragma once
 
-#include "formats/run/kineto/table.h"
+#include "formats/trace/strings.h"
 
-#include <string.h>
-
-/* Texts that the importer knows; their numbers are the same in each kineto_strings. */
+/* Texts that the importer knows; their numbers are the same in each import. */
 enum kineto_known {
 	KINETO_EMPTY,
 	KINETO_PH,
@@ -73,60 +70,5 @@ enum kineto_known {
 	KINETO_KNOWN,
 };
 
-struct kineto_string {
-	const char *s; /* terminated by a NUL */
-	uint32_t len;
-};
-
-struct kineto_strings {
-	struct kineto_string *strings;
-	size_t n, cap;
-	struct kineto_table table;
-	char **blocks; /* owned: what the strings lie in */
-	size_t n_blocks, blocks_cap;
-	char *at;
-	size_t left;
-};
-
-/* 0 or -ENOMEM; _done() is right after either. */
-int kineto_strings_init(struct kineto_strings *t);
-void kineto_strings_done(struct kineto_strings *t);
-
-/* Finds or adds. 0, -ENOMEM, or -EOVERFLOW when there are too many. */
-int kineto_strings_add(struct kineto_strings *t, const char *s, size_t len, uint32_t *ret);
-
-/* Whether two texts of `len` bytes, 8 to 16, are the same. */
-static inline int kineto_same_words(const char *a, const char *b, size_t len)
-{
-	uint64_t x, y, v, w;
-
-	memcpy(&x, a, 8);
-	memcpy(&y, b, 8);
-	memcpy(&v, a + len - 8, 8);
-	memcpy(&w, b + len - 8, 8);
-	return x == y && v == w;
-}
-
-/* memcmp() == 0, for texts that are mostly short. */
-static inline int kineto_same(const char *a, const char *b, size_t len)
-{
-	if (len < 8) {
-		while (len > 0 && a[len - 1] == b[len - 1])
-			len--;
-		return len == 0;
-	}
-	if (len <= 16)
-		return kineto_same_words(a, b, len);
-	if (len <= 32)
-		return kineto_same_words(a, b, 16) &&
-		       kineto_same_words(a + len - 16, b + len - 16, 16);
-	return memcmp(a, b, len) == 0;
-}
-
-/* 1 when `number` is the text `s`. */
-static inline int kineto_string_is(const struct kineto_strings *t, uint32_t number, const char *s,
-				   size_t len)
-{
-	return number < t->n && t->strings[number].len == len &&
-	       kineto_same(t->strings[number].s, s, len);
-}
+/* Adds them to a new fmt_strings. 0 or -ENOMEM; fmt_strings_done() is right after either. */
+int kineto_strings_init(struct fmt_strings *t);

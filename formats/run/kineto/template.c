@@ -15,7 +15,7 @@
 #define FEW_EVENTS 4
 #define FIRST_LOOK (32 << 10)
 
-void kineto_templates_init(struct kineto_templates *t, struct kineto_strings *strings)
+void kineto_templates_init(struct kineto_templates *t, struct fmt_strings *strings)
 {
 	memset(t, 0, sizeof(*t));
 	t->strings = strings;
@@ -26,7 +26,7 @@ void kineto_templates_done(struct kineto_templates *t)
 {
 	free(t->templates);
 	free(t->args);
-	free(t->table.slots);
+	fmt_hash_done(&t->table);
 	free(t->varying);
 	memset(t, 0, sizeof(*t));
 }
@@ -64,7 +64,7 @@ static const uint8_t kinds[] = {
 /* The number at the end of a name, and what stands before it. */
 static int ends_in_number(struct kineto_templates *t, struct kineto_template *s)
 {
-	const struct kineto_string *name = &t->strings->strings[s->name];
+	const struct fmt_interned *name = &t->strings->strings[s->name];
 	size_t n = name->len;
 
 	while (n > 0 && isdigit((unsigned char)name->s[n - 1]))
@@ -74,7 +74,7 @@ static int ends_in_number(struct kineto_templates *t, struct kineto_template *s)
 	s->number = strtoll(name->s + n, NULL, 10);
 	s->role =
 		n == 13 && memcmp(name->s, "ProfilerStep#", n) == 0 ? KINETO_STEP : KINETO_NUMBERED;
-	return kineto_strings_add(t->strings, name->s, n, &s->prefix);
+	return fmt_strings_add(t->strings, name->s, n, &s->prefix);
 }
 
 static int describe_range(struct kineto_templates *t, struct kineto_template *s,
@@ -164,20 +164,16 @@ static int intern(struct kineto_templates *t, struct kineto_template *s,
 		  const struct kineto_slot_arg *args, uint32_t *ret)
 {
 	uint32_t hash = hash_of(s, args);
-	size_t at;
+	struct fmt_hash_slot *slot;
 	int r;
 
-	if (kineto_table_room(&t->table) < 0)
+	if (fmt_hash_reserve(&t->table) < 0)
 		return -ENOMEM;
-	for (at = kineto_probe(&t->table, hash); t->table.slots[at].number;
-	     at = kineto_next(&t->table, at)) {
-		uint32_t number = t->table.slots[at].number - 1;
-
-		if (t->table.slots[at].hash == hash && same(t, &t->templates[number], s, args)) {
-			t->templates[number].events++;
-			*ret = number;
-			return 0;
-		}
+	slot = fmt_hash_find(&t->table, hash, i, same(t, &t->templates[i], s, args));
+	if (slot->number) {
+		*ret = slot->number - 1;
+		t->templates[*ret].events++;
+		return 0;
 	}
 	r = s->refined ? 0 : describe(t, s, args);
 	if (r < 0)
@@ -186,7 +182,7 @@ static int intern(struct kineto_templates *t, struct kineto_template *s,
 	r = append(t, s, args, ret);
 	if (r < 0)
 		return r;
-	kineto_table_put(&t->table, at, hash, *ret);
+	fmt_hash_set(&t->table, slot, hash, *ret);
 	return s->refined || t->n < t->next_look ? 0 : look(t, false);
 }
 

@@ -69,18 +69,18 @@ struct kineto_varying {
 };
 
 struct kineto_templates {
-	struct kineto_strings *strings;
+	struct fmt_strings *strings;
 	struct kineto_template *templates;
 	size_t n, cap;
 	struct kineto_slot_arg *args;
 	size_t n_args, args_cap;
-	struct kineto_table table;
+	struct fmt_hash_table table;
 	struct kineto_varying *varying; /* found to vary, sorted by cat and key */
 	size_t n_varying, varying_cap;
 	size_t next_look; /* at that many templates, look for arguments that should vary */
 };
 
-void kineto_templates_init(struct kineto_templates *t, struct kineto_strings *strings);
+void kineto_templates_init(struct kineto_templates *t, struct fmt_strings *strings);
 void kineto_templates_done(struct kineto_templates *t);
 
 /* The template of an event. Arguments that vary have the value 0. -EOVERFLOW when there are too

@@ -8,7 +8,7 @@
 /* ---- writing ---- */
 
 /* A string ends with a 0; a 0 or 1 in it is told by a 1 before it, and is one more. */
-static void put_string(const struct fmt_name_string *s, struct text *out)
+static void put_string(const struct fmt_interned *s, struct text *out)
 {
 	for (size_t i = 0; i < s->len; i++) {
 		uint8_t b = (uint8_t)s->s[i];
@@ -27,9 +27,9 @@ static void put_strings(const struct fmt_names *n, uint32_t from, struct text *o
 {
 	uint32_t first = from ? from : 1; /* the empty string is everywhere */
 
-	fmt_put_varint(out, n->n_strings - first);
-	for (uint32_t i = first; i < n->n_strings; i++)
-		put_string(&n->strings[i], out);
+	fmt_put_varint(out, fmt_n_strings(n) - first);
+	for (uint32_t i = first; i < fmt_n_strings(n); i++)
+		put_string(&n->strings.strings[i], out);
 }
 
 static void put_comms(const struct fmt_names *n, uint32_t from, struct text *out)
@@ -117,7 +117,7 @@ static void put_rank(const struct fmt_names *n, uint32_t rank, const struct fmt_
 static struct fmt_names_mark mark_of(const struct fmt_names *n, uint32_t rank)
 {
 	struct fmt_names_mark m = {
-		.strings = n->n_strings,
+		.strings = fmt_n_strings(n),
 		.templates = n->n_templates,
 		.comms = n->n_comms,
 		.rules = n->n_rules,
@@ -177,7 +177,7 @@ int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
 }
 
 /* What a thing takes beside itself: its slot in a table, and its number in a map. */
-#define SLOT_BYTES (2 * sizeof(struct fmt_name_slot) + 2 * sizeof(uint32_t))
+#define SLOT_BYTES (2 * sizeof(struct fmt_hash_slot) + 2 * sizeof(uint32_t))
 
 void fmt_names_map_done(struct fmt_names_map *m)
 {
@@ -252,7 +252,7 @@ static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, 
 		r = get_string_bytes(c, &bytes);
 		if (r == 0)
 			r = fmt_names_take(reading,
-					   sizeof(struct fmt_name_string) + SLOT_BYTES + bytes.len);
+					   sizeof(struct fmt_interned) + SLOT_BYTES + bytes.len);
 		if (r == 0)
 			r = fmt_names_string(n, bytes.data, bytes.len, &number);
 		if (r == 0)

@@ -2,6 +2,7 @@
 #include "formats/trace/store/names_templates.h"
 
 #include "base/array.h"
+#include "formats/trace/hash.h"
 #include "formats/trace/store/columns.h"
 
 /* Ids of columns: of each template its shape and its name; constant arguments have VALUES plus the
@@ -31,41 +32,44 @@ static int same_shape(const struct fmt_template *a, const struct fmt_template *b
 	return 1;
 }
 
-static uint64_t shape_hash(const struct fmt_template *s)
+static uint32_t shape_hash(const struct fmt_template *s)
 {
 	uint64_t h = s->kind + 8 * (uint64_t)s->category;
 
 	for (uint32_t i = 0; i < s->n_args; i++)
 		h = (h ^ s->args[i].key * 8u ^ s->args[i].type * 2u ^ s->args[i].varies) *
 		    0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
+	return fmt_hash_number(h);
 }
 
 struct shapes {
 	const struct fmt_template **shapes; /* owned: the first template of each shape */
-	uint32_t *slots;		    /* owned: by hash, its number plus 1 */
-	size_t n, cap, n_slots;
+	struct fmt_hash_table table;
+	size_t n, cap;
 };
 
 static void shapes_done(struct shapes *s)
 {
 	free(s->shapes);
-	free(s->slots);
+	fmt_hash_done(&s->table);
 }
 
 /* The number of a template's shape, which is added if it is new; -ENOMEM. */
 static int64_t shape_of(struct shapes *s, const struct fmt_template *template)
 {
-	size_t at = shape_hash(template) & (s->n_slots - 1);
+	uint32_t hash = shape_hash(template);
+	struct fmt_hash_slot *slot;
 
-	for (; s->slots[at]; at = (at + 1) & (s->n_slots - 1))
-		if (same_shape(s->shapes[s->slots[at] - 1], template))
-			return s->slots[at] - 1;
+	if (fmt_hash_reserve(&s->table) < 0)
+		return -ENOMEM;
+	slot = fmt_hash_find(&s->table, hash, i, same_shape(s->shapes[i], template));
+	if (slot->number)
+		return slot->number - 1;
 	if (array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
 		return -ENOMEM;
-	s->shapes[s->n++] = template;
-	s->slots[at] = (uint32_t)s->n;
-	return (int64_t)s->n - 1;
+	s->shapes[s->n] = template;
+	fmt_hash_set(&s->table, slot, hash, (uint32_t)s->n);
+	return (int64_t)s->n++;
 }
 
 static void put_shapes(const struct shapes *s, struct text *out)
@@ -88,16 +92,11 @@ static void put_shapes(const struct shapes *s, struct text *out)
 int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *out)
 {
 	scoped(fmt_columns_out_done) struct fmt_columns_out columns = {0};
-	scoped(shapes_done) struct shapes shapes = {.n_slots = 64};
+	scoped(shapes_done) struct shapes shapes = {0};
 	scoped(text_done) struct text bytes = {0};
 	uint32_t end = fmt_n_templates(n);
 	int r;
 
-	while (shapes.n_slots < 2 * (size_t)(end - first))
-		shapes.n_slots *= 2;
-	shapes.slots = calloc(shapes.n_slots, sizeof(*shapes.slots));
-	if (!shapes.slots)
-		return -ENOMEM;
 	for (uint32_t i = first; i < end; i++) {
 		const struct fmt_template *s = fmt_template(n, i);
 		int64_t shape = shape_of(&shapes, s);
