@@ -71,10 +71,10 @@ static void call_host_ns(void)
 	gpuemu_host_ns();
 }
 
-static void call_aside(void)
+static void call_pause(void)
 {
-	gpuemu_aside_begin();
-	gpuemu_aside_end();
+	gpuemu_clock_pause();
+	gpuemu_clock_resume();
 }
 
 static const struct {
@@ -84,7 +84,7 @@ static const struct {
 	{"an empty function", call_empty}, {"cuLaunchKernel", call_launch},
 	{"cuEventRecord", call_record},	   {"cuEventQuery", call_query},
 	{"cuStreamWaitEvent", call_wait},  {"gpuemu_host_ns", call_host_ns},
-	{"gpuemu_aside_...", call_aside},
+	{"gpuemu_aside_...", call_pause},
 };
 
 static double now_ns(void)

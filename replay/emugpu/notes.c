@@ -70,7 +70,7 @@ static void set_note(struct emu_run_note *n, enum emu_note_kind kind, uint64_t h
 
 /* Waits while another thread sets the note; not for long, since its process may have been killed
  * meanwhile. */
-static uint32_t settled_state(const struct emu_run_note *n)
+static uint32_t await_state(const struct emu_run_note *n)
 {
 	uint32_t state;
 
@@ -98,7 +98,7 @@ uint64_t *emu_note(enum emu_note_kind kind, const char *library, const char *nam
 			set_note(n, kind, hash, library, name);
 			return &n->count;
 		}
-		if (settled_state(n) == EMU_NOTE_SET && n->hash == hash)
+		if (await_state(n) == EMU_NOTE_SET && n->hash == hash)
 			return &n->count;
 	}
 	__atomic_fetch_add(shared ? &shared->lost_notes : &own.lost, 1, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/sim.h"
 
-#include "replay/engine/room.h"
+#include "replay/engine/capacity.h"
 #include "replay/engine/state.h"
 
 /* The time of a moment, which may be in another block. */
@@ -23,7 +23,7 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 static void join(struct sim *s, const struct rank *r, struct track *l, const struct sim_wait *w)
 {
 	for (;; w++) {
-		sim_join(s->meetings, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
+		sim_join(s->collectives, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
 		if (w->last)
 			break;
 	}
@@ -33,7 +33,7 @@ static void join(struct sim *s, const struct rank *r, struct track *l, const str
 
 static int are_over(const struct sim *s, const struct sim_wait *w)
 {
-	while (sim_meeting(s->meetings, w->on)->end_ns != SIM_PENDING) {
+	while (sim_collective(s->collectives, w->on)->end_ns != SIM_PENDING) {
 		if (w->last)
 			return 1;
 		w++;
@@ -41,8 +41,8 @@ static int are_over(const struct sim *s, const struct sim_wait *w)
 	return 0;
 }
 
-/* Whether the meetings are over that start at `w`; then *t is when. The track joins them where it
- * did not yet. */
+/* Whether the collectives are over that start at `w`; then *t is when. The track joins them where
+ * it did not yet. */
 static int meet(struct sim *s, struct rank *r, struct track *l, const struct sim_wait *w,
 		int64_t *t)
 {
@@ -52,7 +52,7 @@ static int meet(struct sim *s, struct rank *r, struct track *l, const struct sim
 		return 0;
 	*t = l->now_ns;
 	for (;; w++) {
-		const struct sim_meeting *m = sim_meeting(s->meetings, w->on);
+		const struct sim_collective *m = sim_collective(s->collectives, w->on);
 		int64_t end_ns = m->end_ns, lag_ns = r->clock_ns;
 
 		if (w->kind == SIM_TRANSFER) {
@@ -62,7 +62,7 @@ static int meet(struct sim *s, struct rank *r, struct track *l, const struct sim
 			*t = moment_wait(*t, moment_after(l->now_ns, m->when.shortest_ns), 0);
 		}
 		*t = moment_wait(*t, end_ns, lag_ns);
-		sim_leave(s->meetings, w->on);
+		sim_leave(s->collectives, w->on);
 		if (w->last)
 			break;
 	}
@@ -79,15 +79,15 @@ static int settle(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
 		int64_t when;
 
 		switch (w->kind) {
-		case SIM_MEETING:
+		case SIM_COLLECTIVE:
 		case SIM_TRANSFER:
 			return meet(s, &s->ranks[rank], l, w, t);
 		case SIM_FREE:
-			*t = room_start(l->room, *t);
+			*t = capacity_start(l->capacity, *t);
 			l->drop = 0;
 			return 1;
-		case SIM_ROOM:
-			*t = room_take(l->room, *t, w->lag_ns, w->on);
+		case SIM_CAPACITY:
+			*t = capacity_take(l->capacity, *t, w->lag_ns, w->on);
 			l->drop = 0;
 			return 1;
 		case SIM_AT:
@@ -252,7 +252,7 @@ void sim_wake(struct sim *s)
 	const uint32_t *ranks;
 	uint32_t n;
 
-	while ((n = sim_ended_group(s->meetings, &ranks)) > 0) {
+	while ((n = sim_ended_group(s->collectives, &ranks)) > 0) {
 		for (uint32_t i = 0; i < n; i++)
 			sim_enqueue(s, ranks[i]);
 	}

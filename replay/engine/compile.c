@@ -288,9 +288,9 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 	track->template = e->template;
 }
 
-/* The communicator and number of a collective's meeting; 0 when it has none. */
-static int meeting_of(const struct compile *c, const struct fmt_event *e,
-		      const struct template *template, uint32_t *comm, int64_t *seq)
+/* The communicator and number of a collective's collective; 0 when it has none. */
+static int collective_of(const struct compile *c, const struct fmt_event *e,
+			 const struct template *template, uint32_t *comm, int64_t *seq)
 {
 	const int64_t *values = c->slice->values + e->first_value;
 	size_t n = c->slice->n_values -
@@ -318,12 +318,12 @@ static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 	return NULL;
 }
 
-/* The collective's end waits for a meeting of the member's group. */
+/* The collective's end waits for a collective of the member's group. */
 static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
 			 const struct fmt_edge *transfer)
 {
-	uint32_t meeting;
-	int r = sim_declare(sim_meetings(c->p->sim), member, seq, &meeting);
+	uint32_t collective;
+	int r = sim_declare(sim_collectives(c->p->sim), member, seq, &collective);
 
 	if (r < 0)
 		c->error = r;
@@ -331,12 +331,12 @@ static void join_meeting(struct compile *c, struct sim_point *point, uint32_t me
 		c->p->counts.repeated++;
 	else
 		compile_wait(c, point,
-			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_MEETING,
-					       .on = meeting,
+			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_COLLECTIVE,
+					       .on = collective,
 					       .lag_ns = transfer ? transfer->lag_ns : 0});
 }
 
-/* One meeting with each peer that the trace has. */
+/* One collective with each peer that the trace has. */
 static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
 		       const struct fmt_edge *transfer, const char *peers)
 {
@@ -363,10 +363,10 @@ static void op_end(struct compile *c, size_t i)
 	uint32_t comm, member;
 	int64_t seq;
 
-	if (!template->meets || !meeting_of(c, e, template, &comm, &seq))
+	if (!template->numbered_by_trace || !collective_of(c, e, template, &comm, &seq))
 		return;
 	transfer = transfer_of(c, i);
-	member = sim_member(sim_meetings(c->p->sim), c->index, c->p->groups[comm]);
+	member = sim_participant(sim_collectives(c->p->sim), c->index, c->p->groups[comm]);
 	if (template->peers)
 		join_pairs(c, point, comm, seq, transfer, template->peers);
 	else if (member != SIM_NONE)

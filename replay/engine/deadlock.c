@@ -21,7 +21,7 @@ static uint32_t owner(const struct rank *r, const struct sim_block *b, uint32_t 
 }
 
 /* What the track's point waits for: another track of the rank, itself for what can never come, or
- * SIM_NONE when it waits for a meeting or for a block that has not come. */
+ * SIM_NONE when it waits for a collective or for a block that has not come. */
 static uint32_t waits_for(const struct rank *r, uint32_t self)
 {
 	const struct track *l = &r->tracks[self];
@@ -49,7 +49,7 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 }
 
 /* Follows who waits for whom from `track`; `seen` holds the walk in which each track was met. Where
- * a walk meets itself there is a circle: its first track goes on. */
+ * a walk numbered_by_trace itself there is a circle: its first track goes on. */
 static int break_from(struct rank *r, uint32_t track, uint32_t walk, uint32_t *seen)
 {
 	uint32_t i = track, first;
@@ -97,7 +97,7 @@ int sim_break(struct sim *s)
 		broken += n;
 	}
 	if (broken == 0)
-		broken = sim_force(s->meetings);
+		broken = sim_force(s->collectives);
 	sim_wake(s);
 	s->counts.broken += (uint64_t)broken;
 	return broken;

@@ -29,17 +29,17 @@ static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns
 
 /* Where ranks meet: it starts when the last arrives, takes the shortest time that any of them gives
  * for it, and ends for all at once. */
-struct moment_meeting {
+struct moment_collective {
 	int64_t latest_ns;   /* of the arrivals */
 	int64_t shortest_ns; /* of the durations */
 };
 
-static inline struct moment_meeting moment_meeting(void)
+static inline struct moment_collective moment_collective(void)
 {
-	return (struct moment_meeting){INT64_MIN, INT64_MAX};
+	return (struct moment_collective){INT64_MIN, INT64_MAX};
 }
 
-static inline void moment_join(struct moment_meeting *m, int64_t at_ns, int64_t duration_ns)
+static inline void moment_join(struct moment_collective *m, int64_t at_ns, int64_t duration_ns)
 {
 	if (at_ns > m->latest_ns)
 		m->latest_ns = at_ns;
@@ -47,7 +47,7 @@ static inline void moment_join(struct moment_meeting *m, int64_t at_ns, int64_t 
 		m->shortest_ns = duration_ns;
 }
 
-static inline int64_t moment_end(const struct moment_meeting *m)
+static inline int64_t moment_end(const struct moment_collective *m)
 {
 	return moment_after(m->latest_ns, m->shortest_ns);
 }

@@ -131,7 +131,7 @@ static int add_group(struct program *p, uint32_t comm, struct present *m)
 		m->last[rank] = comm + 1;
 		m->ranks[n++] = rank;
 	}
-	return n < 2 ? 0 : sim_group(sim_meetings(p->sim), m->ranks, n, &p->groups[comm]);
+	return n < 2 ? 0 : sim_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
 static int add_groups(struct program *p)
@@ -165,7 +165,7 @@ static struct program_pair *add_pair(struct program_rank *r)
 uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer)
 {
 	struct program_rank *r = &p->ranks[rank], *other = &p->ranks[peer];
-	struct sim_meetings *meetings = sim_meetings(p->sim);
+	struct sim_collectives *collectives = sim_collectives(p->sim);
 	struct program_pair *mine, *theirs;
 	uint32_t group;
 
@@ -174,12 +174,12 @@ uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t 
 			return r->pairs[i].member;
 	mine = add_pair(r);
 	theirs = add_pair(other);
-	if (!mine || !theirs || sim_group(meetings, (uint32_t[]){rank, peer}, 2, &group) < 0)
+	if (!mine || !theirs || sim_group(collectives, (uint32_t[]){rank, peer}, 2, &group) < 0)
 		return SIM_NONE;
 	r->n_pairs++;
 	other->n_pairs++;
-	*mine = (struct program_pair){comm, peer, sim_member(meetings, rank, group)};
-	*theirs = (struct program_pair){comm, rank, sim_member(meetings, peer, group)};
+	*mine = (struct program_pair){comm, peer, sim_participant(collectives, rank, group)};
+	*theirs = (struct program_pair){comm, rank, sim_participant(collectives, peer, group)};
 	return mine->member;
 }
 
@@ -224,9 +224,10 @@ static int learn_templates(struct program *p)
 		struct template *s = &p->templates[p->n_templates];
 
 		*s = (struct template){.kind = template->kind};
-		s->meets = template->kind == FMT_COLLECTIVE &&
-			   fmt_template_varying(p->names, template, FMT_KEY_COMM, &s->comm_at) &&
-			   fmt_template_varying(p->names, template, FMT_KEY_SEQ, &s->seq_at);
+		s->numbered_by_trace =
+			template->kind == FMT_COLLECTIVE &&
+			fmt_template_varying(p->names, template, FMT_KEY_COMM, &s->comm_at) &&
+			fmt_template_varying(p->names, template, FMT_KEY_SEQ, &s->seq_at);
 		s->peers = fmt_template_peers(p->names, template);
 	}
 	return 0;

@@ -46,7 +46,7 @@ struct numbered {
 struct template
 {
 	uint8_t kind;
-	uint8_t meets; /* a collective whose events say which meeting it is */
+	uint8_t numbered_by_trace; /* a collective whose events say which collective it is */
 	uint32_t comm_at, seq_at;
 	const char *peers; /* formats/run/peers.h */
 };

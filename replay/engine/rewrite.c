@@ -6,8 +6,8 @@
 
 #include "formats/trace/wrap.h"
 #include "replay/engine/launches.h"
-#include "replay/engine/place.h"
 #include "replay/engine/sim.h"
+#include "replay/engine/timemap.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -25,7 +25,7 @@ struct moved {
 
 struct rank_rewrite {
 	struct fmt_rank_writer *out;
-	struct place *places; /* by track */
+	struct timemap *maps; /* by track */
 	uint32_t n_tracks;
 	struct moved moved[REMEMBERED]; /* of the latest slices that need one, in a ring */
 	uint32_t n_moved;
@@ -51,9 +51,9 @@ void rewrite_free(struct rewrite *w)
 	if (w->writer)
 		fmt_writer_abandon(w->writer);
 	for (uint32_t i = 0; w->ranks && i < w->n_ranks; i++) {
-		for (uint32_t k = 0; w->ranks[i].places && k < w->ranks[i].n_tracks; k++)
-			place_track_done(&w->ranks[i].places[k]);
-		free(w->ranks[i].places);
+		for (uint32_t k = 0; w->ranks[i].maps && k < w->ranks[i].n_tracks; k++)
+			timemap_done(&w->ranks[i].maps[k]);
+		free(w->ranks[i].maps);
 		for (size_t k = 0; k < REMEMBERED; k++)
 			free(w->ranks[i].moved[k].to);
 	}
@@ -94,11 +94,11 @@ static int add_ranks(struct rewrite *w, struct fmt_error *err)
 		if (r < 0)
 			return r;
 		rank->n_tracks = fmt_n_tracks(w->names, i);
-		rank->places = calloc(rank->n_tracks + 1ul, sizeof(*rank->places));
-		if (!rank->places)
+		rank->maps = calloc(rank->n_tracks + 1ul, sizeof(*rank->maps));
+		if (!rank->maps)
 			return -ENOMEM;
 		for (uint32_t k = 0; k < rank->n_tracks; k++)
-			rank->places[k].stream = fmt_track(w->names, i, k)->kind == FMT_STREAM;
+			rank->maps[k].stream = fmt_track(w->names, i, k)->kind == FMT_STREAM;
 	}
 	return 0;
 }
@@ -134,7 +134,7 @@ static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, con
 	for (uint32_t track = 0; track < rank->n_tracks; track++) {
 		for (end = at; end < s->n_events && s->events[end].track == track; end++)
 			;
-		if (place_track(&rank->places[track], NULL, s, at, end, times) < 0)
+		if (timemap_track(&rank->maps[track], NULL, s, at, end, times) < 0)
 			return -ENOMEM;
 		at = end;
 	}
@@ -142,21 +142,21 @@ static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, con
 }
 
 /* The place of the track; or, where nothing happened on it yet, that of the first with a point. */
-static const struct place *place_of(const struct rank_rewrite *rank, uint32_t track)
+static const struct timemap *map_of(const struct rank_rewrite *rank, uint32_t track)
 {
-	if (track < rank->n_tracks && rank->places[track].n > 0)
-		return &rank->places[track];
+	if (track < rank->n_tracks && rank->maps[track].n > 0)
+		return &rank->maps[track];
 	for (uint32_t i = 0; i < rank->n_tracks; i++) {
-		if (rank->places[i].n > 0)
-			return &rank->places[i];
+		if (rank->maps[i].n > 0)
+			return &rank->maps[i];
 	}
-	return &rank->places[0];
+	return &rank->maps[0];
 }
 
-static void move(const struct place *p, struct fmt_event *e)
+static void move(const struct timemap *p, struct fmt_event *e)
 {
-	int64_t start_ns = place_time(p, e->start_ns);
-	int64_t end_ns = place_time(p, fmt_add(e->start_ns, e->duration_ns));
+	int64_t start_ns = timemap_emulated_ns(p, e->start_ns);
+	int64_t end_ns = timemap_emulated_ns(p, fmt_add(e->start_ns, e->duration_ns));
 
 	e->duration_ns = end_ns > start_ns ? fmt_sub(end_ns, start_ns) : 0;
 	e->start_ns = start_ns;
@@ -197,7 +197,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		if (times[2 * i] <= SIM_NEVER) {
 			from = launches_get(&w->calls, e->correlation);
 			if (from-- == 0) {
-				move(place_of(rank, e->track), e);
+				move(map_of(rank, e->track), e);
 				continue;
 			}
 		}
@@ -205,7 +205,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		e->duration_ns = fmt_sub(times[2 * from + 1], times[2 * from]);
 	}
 	for (size_t i = 0; i < s->n_ranges; i++)
-		move(place_of(rank, s->ranges[i].track), &s->ranges[i]);
+		move(map_of(rank, s->ranges[i].track), &s->ranges[i]);
 }
 
 /* Of an iteration, where its annotation went; of what comes before and after, all of it. */
@@ -216,7 +216,7 @@ static void set_iteration(const struct rank_rewrite *rank, uint32_t thread, stru
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
 	if (s->iteration.number >= 0) {
-		move(place_of(rank, thread), &as_range);
+		move(map_of(rank, thread), &as_range);
 	} else {
 		for (size_t i = 0; i < s->n_events + s->n_ranges; i++) {
 			const struct fmt_event *e =

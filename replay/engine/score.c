@@ -2,8 +2,8 @@
 #include "replay/engine/score.h"
 
 #include "formats/trace/wrap.h"
-#include "replay/engine/place.h"
 #include "replay/engine/sim.h"
+#include "replay/engine/timemap.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -15,7 +15,7 @@
 
 struct rank_score {
 	uint32_t thread; /* the track of the annotations, or SIM_NONE */
-	struct place_carry carry;
+	struct timemap_carry carry;
 
 	/* The division of the GPU's time, with a row for each iteration, and for the time before
 	 * and after them. */
@@ -36,7 +36,7 @@ struct score {
 	const struct fmt_names *names;
 	struct rank_score *ranks;
 	uint32_t n_ranks;
-	struct place place;
+	struct timemap map;
 	uint64_t errors[N_CLASSES], n_errors;
 	int64_t largest_ns;
 	struct score_row *rows;
@@ -71,7 +71,7 @@ void score_free(struct score *s)
 		fmt_busy_run_done(&s->ranks[i].recorded);
 		fmt_busy_run_done(&s->ranks[i].emulated);
 	}
-	place_track_done(&s->place);
+	timemap_done(&s->map);
 	free(s->ranks);
 	free(s->rows);
 	free(s);
@@ -174,7 +174,7 @@ static int place_thread(struct score *s, struct rank_score *r, const struct fmt_
 		at++;
 	for (end = at; end < slice->n_events && slice->events[end].track == r->thread; end++)
 		;
-	return place_track(&s->place, &r->carry, slice, at, end, times);
+	return timemap_track(&s->map, &r->carry, slice, at, end, times);
 }
 
 static int collect(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
@@ -205,7 +205,7 @@ static int begin_row(struct score *s, struct rank_score *r, const struct fmt_sli
 	if (r->begun)
 		return 0;
 	r->begun = 1;
-	r->emulated_start_ns = place_time(&s->place, slice->iteration.start_ns);
+	r->emulated_start_ns = timemap_emulated_ns(&s->map, slice->iteration.start_ns);
 	if (fmt_busy_run_begin(&r->recorded, slice->iteration.start_ns) < 0)
 		return -ENOMEM;
 	return fmt_busy_run_begin(&r->emulated, r->emulated_start_ns);
@@ -227,9 +227,9 @@ static int add_row(struct score *s, uint32_t rank, const struct fmt_slice *slice
 		.row.iteration = it->number,
 		.row.gpu = fmt_trace_rank(s->trace, rank)->number,
 		.row.recorded_step_ns = it->duration_ns,
-		.row.emulated_step_ns =
-			fmt_sub(place_time(&s->place, fmt_add(it->start_ns, it->duration_ns)),
-				r->emulated_start_ns),
+		.row.emulated_step_ns = fmt_sub(
+			timemap_emulated_ns(&s->map, fmt_add(it->start_ns, it->duration_ns)),
+			r->emulated_start_ns),
 	};
 	return 0;
 }
@@ -244,7 +244,7 @@ int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, c
 	if (place_thread(s, r, slice, times) < 0 || begin_row(s, r, slice) < 0 ||
 	    collect(s, r, slice, times) < 0 || (!more && add_row(s, rank, slice) < 0))
 		return -ENOMEM;
-	place_carry(&s->place, &r->carry);
+	timemap_save(&s->map, &r->carry);
 	return 0;
 }
 

@@ -13,7 +13,7 @@ void sim_free(struct sim *s)
 {
 	if (!s)
 		return;
-	sim_meetings_free(s->meetings);
+	sim_collectives_free(s->collectives);
 	free(s->queue);
 	free(s->idle);
 	free(s->finished);
@@ -42,7 +42,7 @@ int sim_new(uint32_t n_ranks, struct sim **ret)
 	s->ranks = zeroes(s, n * sizeof(*s->ranks), alignof(struct rank));
 	s->queue = malloc(n * sizeof(*s->queue));
 	s->idle = malloc(n * sizeof(*s->idle));
-	if (!s->ranks || !s->queue || !s->idle || sim_meetings_new(n_ranks, &s->meetings) < 0)
+	if (!s->ranks || !s->queue || !s->idle || sim_collectives_new(n_ranks, &s->collectives) < 0)
 		return -ENOMEM;
 	*ret = take(s);
 	return 0;
@@ -65,18 +65,18 @@ int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
 	return 0;
 }
 
-int sim_room(struct sim *s, uint32_t rank, uint32_t track)
+int sim_capacity(struct sim *s, uint32_t rank, uint32_t track)
 {
 	struct track *l = &s->ranks[rank].tracks[track];
 
-	if (!l->room)
-		l->room = zeroes(s, sizeof(*l->room), alignof(struct room));
-	return l->room ? 0 : -ENOMEM;
+	if (!l->capacity)
+		l->capacity = zeroes(s, sizeof(*l->capacity), alignof(struct capacity));
+	return l->capacity ? 0 : -ENOMEM;
 }
 
-struct sim_meetings *sim_meetings(struct sim *s)
+struct sim_collectives *sim_collectives(struct sim *s)
 {
-	return s->meetings;
+	return s->collectives;
 }
 
 const struct sim_counts *sim_counts(const struct sim *s)
@@ -241,7 +241,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 		}
 	}
 	s->counts.points += b->program->n_points;
-	sim_seal(s->meetings, rank, 0);
+	sim_seal(s->collectives, rank, 0);
 	sim_wake(s);
 	sim_enqueue(s, rank);
 	return sim_finish(s, rank);
@@ -250,7 +250,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 int sim_end(struct sim *s, uint32_t rank)
 {
 	s->ranks[rank].ended = 1;
-	sim_seal(s->meetings, rank, 1);
+	sim_seal(s->collectives, rank, 1);
 	sim_wake(s);
 	sim_enqueue(s, rank);
 	return 0;

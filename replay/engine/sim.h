@@ -5,8 +5,8 @@
  * A *track* is where things happen one after another: a host thread, a stream, a copy engine. It is
  * a row of *points* (an operation is two: its start and its end). A point comes own_ns after the
  * point before it on its track, and not before any moment that it *waits* for. Ranks meet in
- * *meetings* (meeting.h). That is all: whatever takes time on a GPU machine is put together from
- * it.
+ * *collectives* (collective.h). That is all: whatever takes time on a GPU machine is put together
+ * from it.
  *
  * Points are given to the clock in *blocks*: what one rank does next, on all its tracks. A block
  * may hold a whole iteration of a recorded trace, or the one call that a program makes just now.
@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "replay/engine/meeting.h"
+#include "replay/engine/collective.h"
 
 #define SIM_NONE UINT32_MAX
 #define SIM_PENDING INT64_MIN  /* a time that is not known yet */
@@ -42,13 +42,14 @@ enum sim_wait_kind {
 	SIM_MOMENT, /* not before the time of slot `on` + lag_ns */
 	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
 	SIM_AT,	    /* not before lag_ns */
-	SIM_MEETING,  /* when meeting `on` ends, which the rank joins at the point before; own_ns is
-			 then how long it takes as far as this rank knows; all waits of the point
-			 are meetings, of which it joins each at once and leaves with the last */
-	SIM_TRANSFER, /* the same, but this rank leaves lag_ns after the last has come */
-	SIM_FREE,     /* until some of the track's room is free; the last wait */
-	SIM_ROOM,     /* until it has had `on` of the room for lag_ns, or less for longer, since
-			 the point before, which waits for SIM_FREE; the last wait */
+	SIM_COLLECTIVE, /* when collective `on` ends, which the rank joins at the point before;
+			own_ns is then how long it takes as far as this rank knows; all waits of the
+			point are collectives, of which it joins each at once and leaves with the
+			last */
+	SIM_TRANSFER,	/* the same, but this rank leaves lag_ns after the last has come */
+	SIM_FREE,	/* until some of the track's room is free; the last wait */
+	SIM_CAPACITY,	/* until it has had `on` of the room for lag_ns, or less for longer, since
+		       the point before, which waits for SIM_FREE; the last wait */
 };
 
 struct sim_wait {
@@ -99,7 +100,7 @@ struct sim;
 
 struct sim_counts {
 	uint64_t points;
-	uint64_t broken;  /* waits and meetings that could never have ended, and were dropped */
+	uint64_t broken;  /* waits and collectives that could never have ended, and were dropped */
 	uint64_t too_far; /* waits for moments that are not kept any more, or never came */
 };
 
@@ -111,10 +112,10 @@ void sim_free(struct sim *s);
 int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns);
 
 /* Gives a track room (room.h) for operations that ask for it in the order of the track's points. */
-int sim_room(struct sim *s, uint32_t rank, uint32_t track);
+int sim_capacity(struct sim *s, uint32_t rank, uint32_t track);
 
-/* The meetings of all ranks, for naming groups and declaring what a block joins. */
-struct sim_meetings *sim_meetings(struct sim *s);
+/* The collectives of all ranks, for naming groups and declaring what a block joins. */
+struct sim_collectives *sim_collectives(struct sim *s);
 
 /* A block with room for n_slots times, to be pushed next on its rank. Owned by `s`. */
 int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_block **ret);
@@ -148,7 +149,7 @@ uint32_t sim_unfinished(const struct sim *s, uint32_t rank);
 uint32_t sim_ended(const struct sim *s, uint32_t rank);
 
 /* When nothing can go on although blocks are unfinished: drops what can never be satisfied. First
- * the waits that close a circle, one a circle; where there is none, the meeting that began first
+ * the waits that close a circle, one a circle; where there is none, the collective that began first
  * goes on with those who are there. Returns how many were dropped. */
 int sim_break(struct sim *s);
 

@@ -3,7 +3,7 @@
 /* What the clock keeps; for the files that make it up. */
 #pragma once
 
-#include "replay/engine/room.h"
+#include "replay/engine/capacity.h"
 #include "replay/engine/sim.h"
 
 #include "base/arena.h"
@@ -17,9 +17,9 @@ struct track {
 	struct sim_block *block; /* that they are in */
 	int64_t *times;		 /* of the block */
 	const struct sim_wait *waits;
-	struct room *room; /* or NULL */
-	uint8_t joined;	   /* the meetings that the point waits for */
-	uint8_t drop;	   /* waits of the point that are not over are to be left out */
+	struct capacity *capacity; /* or NULL */
+	uint8_t joined;		   /* the collectives that the point waits for */
+	uint8_t drop;		   /* waits of the point that are not over are to be left out */
 };
 _Static_assert(sizeof(struct track) == CACHE_LINE, "one cache line");
 
@@ -49,7 +49,7 @@ struct sim {
 	struct arena arena; /* of ranks, tracks, blocks and programs */
 	struct rank *ranks;
 	uint32_t n_ranks;
-	struct sim_meetings *meetings;
+	struct sim_collectives *collectives;
 
 	uint32_t *queue; /* ranks that may go on: a ring of n_ranks */
 	uint32_t queue_at, n_queue;
@@ -79,5 +79,5 @@ int sim_finish(struct sim *s, uint32_t rank);
 /* The block that holds a moment; NULL when it is not kept any more or did not come yet. */
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment);
 
-/* Ranks that a meeting's end lets go on. */
+/* Ranks that a collective's end lets go on. */
 void sim_wake(struct sim *s);

@@ -111,7 +111,7 @@ static uint32_t add_op(struct graph *g, const struct step *s, uint32_t engine, u
 		add_wait(g, e, SIM_FREE, 0, 0);
 		at = start;
 		ends[n++] = add_point(g, e, 0);
-		add_wait(g, e, SIM_ROOM, share, ns);
+		add_wait(g, e, SIM_CAPACITY, share, ns);
 	}
 	add_point(g, track, 0);
 	while (n-- > 0)
@@ -134,7 +134,7 @@ static void copies(struct graph *g, const struct step *s)
 
 	add_op(g, s, engine_track(s->gpu, how[s->kind].engine),
 	       s->kind == COPY_PEER ? engine_track(s->other, EMU_COPY_IN) : SIM_NONE,
-	       room_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
+	       capacity_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
 	add_point(g, HOST, g->c->call_copy_ns);
 }
 
@@ -145,7 +145,7 @@ static void collective(struct graph *g, const struct step *s, uint32_t meeting)
 	add_point(g, track, g->c->gap_ns);
 	add_op_waits(g, s, 1);
 	add_point(g, track, g->p->collective_ns[s->size]);
-	add_wait(g, track, SIM_MEETING, meeting, 0);
+	add_wait(g, track, SIM_COLLECTIVE, meeting, 0);
 	add_point(g, HOST, g->c->call_launch_ns);
 }
 
@@ -193,7 +193,7 @@ static void add_step(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i
 	switch (s->kind) {
 	case KERNEL:
 		g->starts[i] = add_op(g, s, engine_track(s->gpu, EMU_COMPUTE), SIM_NONE,
-				      room_share(part < 1 ? part : 1), s->ns);
+				      capacity_share(part < 1 ? part : 1), s->ns);
 		add_point(g, HOST, g->c->call_launch_ns);
 		break;
 	case HOST_FUNCTION:
@@ -202,8 +202,8 @@ static void add_step(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i
 		add_point(g, HOST, g->c->call_event_ns);
 		break;
 	case COLLECTIVE:
-		TRUE(sim_declare(sim_meetings(sim), sim_member(sim_meetings(sim), rank, 0), i,
-				 &meeting) == 1);
+		TRUE(sim_declare(sim_collectives(sim),
+				 sim_participant(sim_collectives(sim), rank, 0), i, &meeting) == 1);
 		collective(g, s, meeting);
 		break;
 	case RECORD:
@@ -295,9 +295,10 @@ unsigned graph_compare(const struct program *p, const struct costs *c)
 	for (uint32_t i = 0; i < p->threads; i++) {
 		TRUE(sim_rank(sim, i, TRACKS, 0) == 0);
 		for (uint32_t k = 0; k < MAX_GPUS * EMU_ENGINES; k++)
-			TRUE(sim_room(sim, i, engine_track(k / EMU_ENGINES, k % EMU_ENGINES)) == 0);
+			TRUE(sim_capacity(sim, i, engine_track(k / EMU_ENGINES, k % EMU_ENGINES)) ==
+			     0);
 	}
-	TRUE(sim_group(sim_meetings(sim), ranks, p->threads, &group) == 0);
+	TRUE(sim_group(sim_collectives(sim), ranks, p->threads, &group) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {
 		graphs[i].p = p;
 		graphs[i].c = c;

@@ -52,16 +52,16 @@ static void work_aside_does_not(void)
 {
 	uint64_t cpu = cpu_ns(), before = gpuemu_host_ns(), now;
 
-	gpuemu_aside_begin();
+	gpuemu_clock_pause();
 	now = gpuemu_host_ns();
 	work(20000000);
-	gpuemu_aside_begin();
+	gpuemu_clock_pause();
 	for (int i = 0; i < 1000; i++)
 		TRUE(gpuemu_host_ns() == now);
-	gpuemu_aside_end();
+	gpuemu_clock_resume();
 	work(20000000);
 	TRUE(gpuemu_host_ns() == now);
-	gpuemu_aside_end();
+	gpuemu_clock_resume();
 	now = gpuemu_host_ns();
 	TRUE(now - before <= cpu_ns() - cpu - 39000000);
 	before = gpuemu_host_ns();

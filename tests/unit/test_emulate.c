@@ -6,8 +6,8 @@
 
 #include "formats/run/infer/constants.h"
 
-#include "replay/engine/place.h"
 #include "replay/engine/sim.h"
+#include "replay/engine/timemap.h"
 
 #include <sys/stat.h>
 
@@ -155,20 +155,20 @@ START_TEST(test_annotations_move_with_their_calls)
 	struct fmt_edge edge = {.from = 99, .to = 1, .lag_ns = 30};
 	const int64_t times[] = {1100, 1110, 1700, 1750};
 	struct fmt_slice slice = {.events = events, .n_events = 2, .edges = &edge, .n_edges = 1};
-	struct place_carry none = {.known = 0}, carry = none;
+	struct timemap_carry none = {.known = 0}, carry = none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
-		struct place p = {.stream = moments[i].stream};
+		struct timemap p = {.stream = moments[i].stream};
 
 		slice.n_edges = !moments[i].stream;
-		ck_assert_int_eq(place_track(&p, &none, &slice, 0, 2, times), 0);
-		ck_assert_msg(place_time(&p, moments[i].recorded) == moments[i].emulated,
+		ck_assert_int_eq(timemap_track(&p, &none, &slice, 0, 2, times), 0);
+		ck_assert_msg(timemap_emulated_ns(&p, moments[i].recorded) == moments[i].emulated,
 			      "%ld went to %ld", (long)moments[i].recorded,
-			      (long)place_time(&p, moments[i].recorded));
-		place_carry(&p, &carry);
-		ck_assert_int_eq(place_track(&p, &carry, &slice, 0, 0, times), 0);
-		ck_assert_int_eq(place_time(&p, 300), 1800);
-		place_track_done(&p);
+			      (long)timemap_emulated_ns(&p, moments[i].recorded));
+		timemap_save(&p, &carry);
+		ck_assert_int_eq(timemap_track(&p, &carry, &slice, 0, 0, times), 0);
+		ck_assert_int_eq(timemap_emulated_ns(&p, 300), 1800);
+		timemap_done(&p);
 	}
 }
 END_TEST

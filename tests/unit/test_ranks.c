@@ -118,17 +118,17 @@ static int run_ahead(const struct plan *p, uint32_t rank)
 {
 	enum { GAP = 5, TAKES = 10, READY = 7 };
 	struct emu_segment *s = NULL;
-	double data[2 * EMU_PLACES] = {0};
-	struct emu_operation o[2 * EMU_PLACES];
+	double data[2 * EMU_WINDOW] = {0};
+	struct emu_operation o[2 * EMU_WINDOW];
 	int64_t end = 0, want = READY - GAP;
 	int posted = 0, bad = emu_segment_join(p->id, p->n, rank, 0, &s) != 0;
 
-	for (int i = 0; i < 2 * EMU_PLACES && !bad; i++) {
+	for (int i = 0; i < 2 * EMU_WINDOW && !bad; i++) {
 		data[i] = value(rank, (uint64_t)i);
 		o[i] = (struct emu_operation){
 			.type = EMU_F64, .count = 1, .send = &data[i], .receive = &data[i]};
 	}
-	while (rank == 0 && !bad && posted < EMU_PLACES) {
+	while (rank == 0 && !bad && posted < EMU_WINDOW) {
 		bad = emu_exchange_post(s, &o[posted], posted ? 0 : READY, posted ? GAP : -1, TAKES,
 					0) != 0;
 		posted++;
@@ -136,8 +136,8 @@ static int run_ahead(const struct plan *p, uint32_t rank)
 	if (rank == 0 && !bad)
 		bad = emu_exchange_post(s, &o[posted], 0, GAP, TAKES, 0) != -EAGAIN;
 	if (!bad)
-		bad = emu_segment_meet(s, EMU_MEETING_HOST) != 0;
-	for (int i = 0; i < 2 * EMU_PLACES && !bad; i++) {
+		bad = emu_segment_barrier(s, EMU_BARRIER_HOST) != 0;
+	for (int i = 0; i < 2 * EMU_WINDOW && !bad; i++) {
 		want += GAP + TAKES;
 		if (rank == 0 && posted == i)
 			bad = emu_exchange_post(s, &o[posted++], 0, GAP, TAKES, 1) < 0;

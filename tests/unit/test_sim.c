@@ -126,7 +126,7 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 {
 	struct sim_program *p = b->program;
 	struct sim_point point = {.slot = (uint32_t)(*s++ - 'A'), .wait = SIM_NONE};
-	uint32_t member = sim_member(sim_meetings(sim), rank, 0);
+	uint32_t member = sim_participant(sim_collectives(sim), rank, 0);
 	char *end;
 
 	ck_assert_int_eq(
@@ -144,13 +144,13 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 		if (what == '@')
 			w = (struct sim_wait){.kind = SIM_AT, .lag_ns = value};
 		if (what == '*')
-			w.kind = SIM_MEETING;
+			w.kind = SIM_COLLECTIVE;
 		if (what == '*' && *s == '~') {
 			w.kind = SIM_TRANSFER;
 			w.lag_ns = strtol(s + 1, &end, 10);
 			s = end;
 		}
-		if (what == '*' && sim_declare(sim_meetings(sim), member, value, &w.on) != 1)
+		if (what == '*' && sim_declare(sim_collectives(sim), member, value, &w.on) != 1)
 			continue;
 		if (point.wait == SIM_NONE)
 			point.wait = p->n_waits;
@@ -249,7 +249,7 @@ START_TEST(test_graphs)
 		split(g->graph, '|', specs, &n);
 		split(g->want, '|', wants, &n_wants);
 		ck_assert_int_eq(sim_new((uint32_t)n, &sim), 0);
-		ck_assert_int_eq(sim_group(sim_meetings(sim), all, (uint32_t)n, &group), 0);
+		ck_assert_int_eq(sim_group(sim_collectives(sim), all, (uint32_t)n, &group), 0);
 		for (int k = 0; k < n; k++) {
 			split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
 			ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);

@@ -13,8 +13,8 @@ static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
 static void find_functions(void)
 {
-	begin = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_aside_begin");
-	end = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_aside_end");
+	begin = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_clock_pause");
+	end = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_clock_resume");
 }
 
 void cap_aside_begin(void)

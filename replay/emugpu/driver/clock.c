@@ -19,7 +19,7 @@ static struct {
 	struct emu_run_process *process;
 } clock_ = {.per_ns = 1};
 
-/* Outside a run. */
+/* Used if there is no shared run (gpuemu). */
 static struct emu_run_process alone;
 
 int64_t emu_work_ns(void)
@@ -42,20 +42,20 @@ void emu_clock_costs(const int64_t costs_ns[EMU_CALLS])
 	memcpy(clock_.costs_ns, costs_ns, sizeof(clock_.costs_ns));
 }
 
-/* What passed from `from_ns` to `wall_ns` is not the thread's own work. */
-static void leave_out(struct emu_thread *t, int64_t from_ns, int64_t wall_ns)
+/* Excludes [from_ns, wall_ns) from the thread's own work. */
+static void exclude_time(struct emu_thread *t, int64_t from_ns, int64_t wall_ns)
 {
 	t->left_ns = wall_ns;
 	if (wall_ns - from_ns < EMU_SHORT_NS) {
 		t->measured_ns += wall_ns - from_ns;
 	} else {
-		t->settled_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		t->cpu_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		t->measured_ns = 0;
 	}
 }
 
-/* The thread's own CPU time since its last call. */
-static int64_t own_ns(struct emu_thread *t, int64_t wall_ns)
+/* The thread's own CPU time since its last call ended. */
+static int64_t own_time(struct emu_thread *t, int64_t wall_ns)
 {
 	int64_t gap = wall_ns - t->left_ns, cpu, own;
 
@@ -64,34 +64,34 @@ static int64_t own_ns(struct emu_thread *t, int64_t wall_ns)
 		return gap;
 	}
 	cpu = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	own = cpu - t->settled_ns - t->measured_ns;
-	t->settled_ns = cpu;
+	own = cpu - t->cpu_ns - t->measured_ns;
+	t->cpu_ns = cpu;
 	t->measured_ns = 0;
 	return own < 0 ? 0 : own < gap ? own : gap;
 }
 
-/* From here on the thread's work counts. */
-static void begin(struct emu_thread *t, int64_t wall_ns)
+/* Starts counting the thread's own work. */
+static void start_own_time(struct emu_thread *t, int64_t wall_ns)
 {
 	t->left_ns = wall_ns;
-	t->settled_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	t->cpu_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	t->measured_ns = 0;
 }
 
-/* Brings the clock of a thread that is in no call up to date. */
-static void settle(struct emu_thread *t, int64_t wall_ns)
+/* Advances the clock of a thread outside calls to the present. */
+static void add_own_time(struct emu_thread *t, int64_t wall_ns)
 {
 	if (t->left_ns == 0) {
-		begin(t, wall_ns);
+		start_own_time(t, wall_ns);
 		emu_wait(t, emu_horizon_ns(), 0);
 	}
-	if (t->aside)
-		leave_out(t, t->left_ns, wall_ns);
+	if (t->paused)
+		exclude_time(t, t->left_ns, wall_ns);
 	else if (clock_.pace)
 		t->now_ns = moment_after(t->now_ns, wall_ns - t->left_ns);
 	else
 		t->now_ns = moment_after(t->now_ns,
-					 (int64_t)((double)own_ns(t, wall_ns) * clock_.per_ns));
+					 (int64_t)((double)own_time(t, wall_ns) * clock_.per_ns));
 	t->left_ns = wall_ns;
 }
 
@@ -105,12 +105,12 @@ struct emu_thread *emu_enter(enum emu_call call)
 	if (call != EMU_CALL_QUERY)
 		t->polls = 0;
 	t->entered_ns = host_clock_ns(CLOCK_MONOTONIC);
-	settle(t, t->entered_ns);
+	add_own_time(t, t->entered_ns);
 	t->before_ns = t->now_ns;
 	return t;
 }
 
-/* The call takes as long in real time as it did in virtual time. */
+/* Waits until the call has taken as long in real time as in virtual time. */
 static void pace(struct emu_thread *t)
 {
 	int64_t until = t->entered_ns + t->now_ns - t->before_ns;
@@ -144,7 +144,7 @@ void emu_leave(struct emu_thread **self)
 	if (clock_.pace)
 		pace(t);
 	else
-		leave_out(t, t->entered_ns, t->left_ns);
+		exclude_time(t, t->entered_ns, t->left_ns);
 	if (!__atomic_load_n(&clock_.process->calls, __ATOMIC_RELAXED))
 		__atomic_store_n(&clock_.process->calls, 1, __ATOMIC_RELAXED);
 	publish(t->now_ns, EMU_SHORT_NS);
@@ -154,32 +154,32 @@ EMU_API uint64_t gpuemu_host_ns(void)
 {
 	struct emu_thread *t = &self_;
 
-	if (t->depth == 0 && !t->aside)
-		settle(t, host_clock_ns(CLOCK_MONOTONIC));
+	if (t->depth == 0 && !t->paused)
+		add_own_time(t, host_clock_ns(CLOCK_MONOTONIC));
 	return (uint64_t)t->now_ns;
 }
 
-EMU_API void gpuemu_aside_begin(void)
+EMU_API void gpuemu_clock_pause(void)
 {
 	gpuemu_host_ns();
-	self_.aside++;
+	self_.paused++;
 }
 
-EMU_API void gpuemu_aside_end(void)
+EMU_API void gpuemu_clock_resume(void)
 {
 	struct emu_thread *t = &self_;
 
 	if (t->depth == 0)
-		leave_out(t, t->left_ns, host_clock_ns(CLOCK_MONOTONIC));
-	if (t->aside > 0)
-		t->aside--;
+		exclude_time(t, t->left_ns, host_clock_ns(CLOCK_MONOTONIC));
+	if (t->paused > 0)
+		t->paused--;
 }
 
 EMU_API void gpuemu_thread_not_before(int64_t ns)
 {
 	if (self_.left_ns == 0)
-		begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
-	gpuemu_host_ns(); /* until now it was its own time that passed, or with --pace any */
+		start_own_time(&self_, host_clock_ns(CLOCK_MONOTONIC));
+	gpuemu_host_ns(); /* counts the time until now as own work, or all of it with --pace */
 	emu_wait(&self_, ns, 0);
 }
 
@@ -190,9 +190,9 @@ EMU_API void gpuemu_thread_hands_on(void)
 		emu_run_mark(clock_.process);
 }
 
-/* ---- a process begins ---- */
+/* ---- begin and end of a process ---- */
 
-static void forked(void)
+static void start_in_child(void)
 {
 	struct emu_run_process *p = emu_run_join_at(self_.now_ns);
 
@@ -202,18 +202,18 @@ static void forked(void)
 	}
 	clock_.process = p;
 	emu_devices_count_in(p);
-	begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
+	start_own_time(&self_, host_clock_ns(CLOCK_MONOTONIC));
 }
 
-/* A process that is killed does not come here: its row says that it goes on. */
-__attribute__((destructor)) static void end(void)
+/* Not reached in a killed process, whose row then still says that it runs. */
+__attribute__((destructor)) static void write_end(void)
 {
 	clock_.process->ended_ns = host_clock_ns(CLOCK_MONOTONIC);
 	clock_.process->end = EMU_RUN_EXITED;
 }
 
-/* As soon as the driver is loaded: the program's own start counts. */
-__attribute__((constructor)) static void start(void)
+/* Runs when the driver is loaded, so that the program's start-up counts as its own work. */
+__attribute__((constructor)) static void start_clock(void)
 {
 	const char *speed = getenv("GPUEMU_HOST_SPEED"), *paced = getenv("GPUEMU_PACE");
 	double x = speed ? strtod(speed, NULL) : 1;
@@ -223,7 +223,7 @@ __attribute__((constructor)) static void start(void)
 	clock_.process = emu_run_join(clock_.per_ns);
 	if (!clock_.process)
 		clock_.process = &alone;
-	begin(&self_, host_clock_ns(CLOCK_MONOTONIC));
+	start_own_time(&self_, host_clock_ns(CLOCK_MONOTONIC));
 	emu_wait(&self_, emu_horizon_ns(), 0);
-	pthread_atfork(gpuemu_thread_hands_on, NULL, forked);
+	pthread_atfork(gpuemu_thread_hands_on, NULL, start_in_child);
 }

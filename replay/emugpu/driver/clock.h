@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Virtual time, as the program's threads see it.
+/* Virtual time of the program's threads.
  *
- * Each thread has a clock in virtual nanoseconds since the run began (run.h). Its own work between
- * calls moves it by the CPU time that it took (so that more threads than cores do not slow each
- * other), divided by the host's speed; a call moves it by what such a call costs on a real machine,
- * and a call that waits moves it to the end of what it waited for. What the emulation itself burns
- * does not count, nor what is done aside. A process starts where its parent is.
+ * Each thread has a clock in virtual nanoseconds since the run began (run.h). The thread's own work
+ * between calls advances it by the CPU time used (so that threads which share a core do not slow
+ * each other), divided by the host's speed. A call advances it by the duration of such a call on a
+ * real machine; a call that waits, to the end of the wait. Time that the emulation itself uses does
+ * not count, nor does time in a clock pause. A process starts at the clock of its parent.
  *
- * Reading the CPU clock costs half a microsecond, so intervals shorter than EMU_SHORT_NS are
- * measured by the monotonic clock, which costs a twentieth of it: a thread that loses its core does
- * so for longer. With --pace, real time passes between calls, and a call takes its virtual time in
- * real time.
+ * Reading the CPU clock takes half a microsecond, the monotonic clock a twentieth of that. So
+ * intervals shorter than EMU_SHORT_NS are measured by the monotonic clock: a thread that loses its
+ * core loses it for longer. With --pace, real time passes between calls, and a call takes its
+ * virtual time in real time.
  */
 #pragma once
 
@@ -22,9 +22,9 @@
 
 #define EMU_SHORT_NS 4000
 
-/* What a call costs the host; by the model of the GPU. */
+/* Classes of calls by the host time they take, which the GPU model sets. */
 enum emu_call {
-	EMU_CALL_FREE, /* takes no time worth counting */
+	EMU_CALL_FREE, /* negligible time */
 	EMU_CALL_QUERY,
 	EMU_CALL_EVENT,
 	EMU_CALL_LAUNCH,
@@ -39,29 +39,29 @@ struct emu_context;
 
 struct emu_thread {
 	int64_t now_ns;	     /* the thread's clock */
-	int64_t before_ns;   /* its clock when that call began */
-	int64_t entered_ns;  /* monotonic: the call that is being served */
-	int64_t left_ns;     /* monotonic: to which its work has been counted; 0: it never was */
-	int64_t settled_ns;  /* CPU clock of the thread when it was last read */
-	int64_t measured_ns; /* since then, by the monotonic clock */
-	int depth;	     /* of calls within calls */
-	int aside;	     /* gpuemu_aside_begin() without its end */
+	int64_t before_ns;   /* the thread's clock when the current call began */
+	int64_t entered_ns;  /* monotonic clock when the current call began */
+	int64_t left_ns;     /* monotonic clock up to which own work is counted; 0: not started */
+	int64_t cpu_ns;	     /* CPU clock of the thread when it was last read */
+	int64_t measured_ns; /* counted since then by the monotonic clock */
+	int depth;	     /* of nested calls */
+	int paused;	     /* clock pauses in progress (they nest) */
 	enum emu_call call;
 	int capture_mode; /* CUstreamCaptureMode */
-	int polls;	  /* queries in a row that found work of the host outstanding */
+	int polls;	  /* consecutive queries that found host work outstanding */
 	int n_contexts;
 	struct emu_context *contexts[EMU_CONTEXT_STACK]; /* the last is current */
 };
 
-/* The calling thread's; valid as long as the thread. */
+/* Begin and end a call. The result is the calling thread's state, valid as long as the thread. */
 struct emu_thread *emu_enter(enum emu_call call);
 void emu_leave(struct emu_thread **self);
 
-/* Stands at the top of each public function: declares `self`. */
+/* First line of each public function: begins the call and declares `self`. */
 #define EMU_ENTER(call)                                                                            \
 	scoped(emu_leave) __attribute__((unused)) struct emu_thread *self = emu_enter(call)
 
-/* The thread goes on no earlier than lag_ns after end_ns. */
+/* Advances the thread's clock to lag_ns after end_ns, unless it is later already. */
 static inline void emu_wait(struct emu_thread *self, int64_t end_ns, int64_t lag_ns)
 {
 	self->now_ns = moment_wait(self->now_ns, end_ns, lag_ns);
@@ -73,24 +73,24 @@ int64_t emu_work_ns(void);
 /* The latest clock of all threads, to within EMU_SHORT_NS. */
 int64_t emu_horizon_ns(void);
 
-/* The row of the calling process in its run; outside a run, memory of its own. */
+/* The row of the calling process in the run; without gpuemu, private memory. */
 struct emu_run_process *emu_clock_process(void);
 
-/* What calls cost; set before the first that costs anything. */
+/* Sets the host time of each class of calls, in cuInit. */
 void emu_clock_costs(const int64_t costs_ns[EMU_CALLS]);
 
-/* ---- exported, for whoever else keeps a clock ---- */
+/* ---- exported, for recorders ---- */
 
-/* The calling thread's clock now; in a call, when the call began or what it has waited for. About
+/* The calling thread's clock now. Within a call: at its begin, or the end of its last wait. About
  * 30 ns. */
 uint64_t gpuemu_host_ns(void);
 
-/* The thread's CPU time between the two does not move its clock: a recorder's own work. They nest;
- * calls made in between still cost theirs. */
-void gpuemu_aside_begin(void);
-void gpuemu_aside_end(void);
+/* A clock pause: the thread's own work between the two does not advance its clock. For a recorder's
+ * own work. Pauses nest; calls made during a pause still take their time. */
+void gpuemu_clock_pause(void);
+void gpuemu_clock_resume(void);
 
-/* For threads/handover.c: the thread goes on no earlier than that; and what the thread starts, as a
- * process, begins no earlier than now. */
+/* For threads/handover.c. The first advances the thread's clock to `ns`, unless it is later
+ * already. The second makes processes that the thread starts begin no earlier than now. */
 void gpuemu_thread_not_before(int64_t ns);
 void gpuemu_thread_hands_on(void);

@@ -175,8 +175,8 @@ struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_
 	struct emu_taken t;
 
 	pthread_mutex_lock(&d->lock);
-	t.start_ns = room_start(&d->rooms[e], ready_ns);
-	t.end_ns = room_take(&d->rooms[e], t.start_ns, duration_ns, room_share(part));
+	t.start_ns = capacity_start(&d->capacities[e], ready_ns);
+	t.end_ns = capacity_take(&d->capacities[e], t.start_ns, duration_ns, capacity_share(part));
 	count(d, e, t.start_ns, t.end_ns);
 	pthread_mutex_unlock(&d->lock);
 	return t;

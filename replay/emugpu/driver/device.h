@@ -8,7 +8,7 @@
 #include "replay/emugpu/driver/model.h"
 #include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/driver/run.h"
-#include "replay/engine/room.h"
+#include "replay/engine/capacity.h"
 #include <gpuemu.h>
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ struct emu_device {
 	struct emu_memory *memory;
 
 	pthread_mutex_t lock; /* of what follows */
-	struct room rooms[EMU_ENGINES];
+	struct capacity capacities[EMU_ENGINES];
 	struct emu_run_gpu *totals;
 
 	struct emu_context *primary;

@@ -41,7 +41,7 @@ struct ncclComm {
 	struct {
 		const uint8_t *at;
 		uint64_t bytes;
-	} out[EMU_PLACES]; /* what operations get that are posted, by number */
+	} out[EMU_WINDOW]; /* what operations get that are posted, by number */
 	uint32_t in_flight;
 	pthread_t joining;
 	int has_thread;

@@ -12,8 +12,8 @@ enum { SHARED_BYTES = 256 << 10 };
  * each reads what it needs.
  *
  * Where all of an operation fits into the slots of its place, it is one step, and posting is all
- * the meeting that it needs. Of a larger one only what the rank has come for is posted; then come
- * steps that take turns with larger slots, so that one meeting a step is enough: who writes step i
+ * the barrier that it needs. Of a larger one only what the rank has come for is posted; then come
+ * steps that take turns with larger slots, so that one barrier a step is enough: who writes step i
  * + 2 has met the others in step i + 1, which they reached after reading step i. */
 struct step {
 	struct emu_segment *s;
@@ -23,7 +23,7 @@ struct step {
 	int is_small;
 	size_t element;	    /* bytes */
 	uint64_t at, count; /* elements of this step: from where, how many (of each block) */
-	uint64_t room;	    /* elements of one block in a slot */
+	uint64_t capacity;  /* elements of one block in a slot */
 };
 
 static const uint8_t *from(const struct step *t, uint64_t element)
@@ -56,7 +56,7 @@ static int by_blocks(enum emu_collective kind)
 	return kind == EMU_REDUCE_SCATTER || kind == EMU_ALL_TO_ALL || kind == EMU_SCATTER;
 }
 
-static void put(const struct step *t)
+static void write_slots(const struct step *t)
 {
 	enum emu_collective kind = t->o->kind;
 
@@ -67,7 +67,7 @@ static void put(const struct step *t)
 		return;
 	}
 	for (uint32_t r = 0; r < t->n; r++)
-		memcpy(slot(t, t->rank, r * t->room), from(t, r * t->o->count + t->at),
+		memcpy(slot(t, t->rank, r * t->capacity), from(t, r * t->o->count + t->at),
 		       t->count * t->element);
 }
 
@@ -97,8 +97,8 @@ static int reduces_to_one(enum emu_collective kind)
 	return kind == EMU_ALL_REDUCE || kind == EMU_REDUCE;
 }
 
-/* Is it worth another meeting to let each rank reduce its share? */
-static int is_shared(const struct step *t)
+/* Is it worth another barrier to let each rank reduce its share? */
+static int is_split(const struct step *t)
 {
 	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES;
 }
@@ -110,17 +110,17 @@ static int all_reduce(const struct step *t)
 	uint64_t count = at >= t->count ? 0 : t->count - at < share ? t->count - at : share;
 	int r = 0;
 
-	if (is_shared(t)) {
+	if (is_split(t)) {
 		r = reduce(t, 0, at, count, result(t) + at * t->element);
 		if (r == 0)
-			r = emu_segment_meet(t->s, EMU_MEETING_DEVICE);
+			r = emu_segment_barrier(t->s, EMU_BARRIER_DEVICE);
 	}
 	if (r == 0 && (t->o->kind == EMU_ALL_REDUCE || t->rank == t->o->root))
 		memcpy(to(t, t->at), result(t), t->count * t->element);
 	return r;
 }
 
-static int get(const struct step *t)
+static int read_slots(const struct step *t)
 {
 	size_t bytes = t->count * t->element;
 
@@ -133,9 +133,9 @@ static int get(const struct step *t)
 			memcpy(to(t, t->at), slot(t, t->o->root, 0), bytes);
 		return 0;
 	case EMU_REDUCE_SCATTER:
-		return reduce(t, t->rank * t->room, 0, t->count, to(t, t->at));
+		return reduce(t, t->rank * t->capacity, 0, t->count, to(t, t->at));
 	case EMU_SCATTER:
-		memcpy(to(t, t->at), slot(t, t->o->root, t->rank * t->room), bytes);
+		memcpy(to(t, t->at), slot(t, t->o->root, t->rank * t->capacity), bytes);
 		return 0;
 	case EMU_GATHER:
 		if (t->rank != t->o->root)
@@ -147,7 +147,7 @@ static int get(const struct step *t)
 		return 0;
 	case EMU_ALL_TO_ALL:
 		for (uint32_t r = 0; r < t->n; r++)
-			memcpy(to(t, r * t->o->count + t->at), slot(t, r, t->rank * t->room),
+			memcpy(to(t, r * t->o->count + t->at), slot(t, r, t->rank * t->capacity),
 			       bytes);
 		return 0;
 	default:
@@ -167,7 +167,7 @@ static uint64_t summary_of(const struct emu_operation *o)
 }
 
 /* Whether all have come for the same. */
-static int agree(const struct step *t)
+static int all_agree(const struct step *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
 		if (arrival(t, i)->operation != arrival(t, t->rank)->operation)
@@ -176,26 +176,26 @@ static int agree(const struct step *t)
 }
 
 /* What the last to come does. */
-static int settle(const struct step *t)
+static int reduce_once(const struct step *t)
 {
-	return reduces_to_one(t->o->kind) && !is_shared(t) ? reduce(t, 0, 0, t->count, result(t))
-							   : 0;
+	return reduces_to_one(t->o->kind) && !is_split(t) ? reduce(t, 0, 0, t->count, result(t))
+							  : 0;
 }
 
-static int meet(const struct step *t)
+static int synchronize(const struct step *t)
 {
-	int r = emu_segment_arrive(t->s, EMU_MEETING_DEVICE);
+	int r = emu_segment_arrive(t->s, EMU_BARRIER_DEVICE);
 
 	if (r <= 0)
 		return r;
-	r = settle(t);
-	emu_segment_release(t->s, EMU_MEETING_DEVICE);
+	r = reduce_once(t);
+	emu_segment_release(t->s, EMU_BARRIER_DEVICE);
 	return r;
 }
 
 static int64_t end_of(const struct step *t)
 {
-	struct moment_meeting m = moment_meeting();
+	struct moment_collective m = moment_collective();
 	int64_t before_ns = emu_segment_memory(t->s)->end_ns;
 
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -231,23 +231,23 @@ static struct step step_of(struct emu_segment *s, const struct emu_operation *o,
 			 .element = emu_type_bytes(o->type)};
 
 	t.is_small = emu_exchange_in(o, t.n) <= emu_segment_small_bytes(s);
-	t.room = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
+	t.capacity = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
 	if (t.is_small)
-		t.room = t.count = o->count;
+		t.capacity = t.count = o->count;
 	return t;
 }
 
 /* In steps, when all have come for it. */
-static int move(struct step *t)
+static int exchange_in_steps(struct step *t)
 {
 	int r = 0;
 
 	for (; t->at < t->o->count && r == 0; t->at += t->count) {
-		t->count = t->o->count - t->at < t->room ? t->o->count - t->at : t->room;
-		put(t);
-		r = meet(t);
+		t->count = t->o->count - t->at < t->capacity ? t->o->count - t->at : t->capacity;
+		write_slots(t);
+		r = synchronize(t);
 		if (r == 0)
-			r = get(t);
+			r = read_slots(t);
 		emu_segment_memory(t->s)->turn ^= 1;
 	}
 	return r;
@@ -258,37 +258,37 @@ int emu_exchange_post(struct emu_segment *s, const struct emu_operation *o, int6
 {
 	struct step t = step_of(s, o, emu_segment_next(s));
 	const struct emu_arrival mine = {summary_of(o), ready_ns, gap_ns, duration_ns, o->scalar};
-	int r = emu_segment_room(s, may_wait);
+	int r = emu_segment_reserve(s, may_wait);
 
 	if (r < 0)
 		return r;
 	if (t.is_small)
-		put(&t);
+		write_slots(&t);
 	if (!emu_segment_post(s, &mine))
 		return 0;
-	r = t.is_small && agree(&t) ? settle(&t) : 0;
+	r = t.is_small && all_agree(&t) ? reduce_once(&t) : 0;
 	if (r < 0)
 		emu_segment_abort(s);
-	emu_segment_all_came(s, t.operation);
+	emu_segment_complete(s, t.operation);
 	return r < 0 ? r : 1;
 }
 
 int emu_exchange_finish(struct emu_segment *s, const struct emu_operation *o, int64_t *end_ns)
 {
 	struct step t = step_of(s, o, emu_segment_oldest(s));
-	int r = emu_segment_come(s);
+	int r = emu_segment_await(s);
 
-	if (r == 0 && !agree(&t))
+	if (r == 0 && !all_agree(&t))
 		r = -EINVAL;
 	if (r == 0) {
 		*end_ns = end_of(&t);
-		r = t.is_small ? get(&t) : move(&t);
+		r = t.is_small ? read_slots(&t) : exchange_in_steps(&t);
 	}
 	if (r < 0)
 		emu_segment_abort(s);
 	else
 		emu_segment_memory(s)->end_ns = *end_ns;
-	emu_segment_part(s);
+	emu_segment_retire(s);
 	return r;
 }
 

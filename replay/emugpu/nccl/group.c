@@ -33,7 +33,7 @@ int emu_group_joining(ncclComm_t comm)
 }
 
 /* The transfers move into the kernel's parameter, or beside it where they are too many. */
-static void settle(struct queued *q)
+static void store_transfers(struct queued *q)
 {
 	struct emu_nccl_work *w = &q->work;
 
@@ -60,7 +60,7 @@ static ncclResult_t run_group(void)
 		struct queued *q = &group.queue[i];
 
 		if (q->transfers)
-			settle(q);
+			store_transfers(q);
 		if (result == ncclSuccess)
 			result = emu_nccl_launch(&q->work, q->stream);
 	}

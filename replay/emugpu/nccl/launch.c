@@ -94,9 +94,9 @@ static int reads_unwritten(const struct emu_nccl_work *w)
 	uint64_t bytes = emu_exchange_in(&w->operation, w->comm->n);
 
 	for (uint64_t i = w->comm->serving; i < w->number; i++) {
-		const uint8_t *out = w->comm->out[i % EMU_PLACES].at;
+		const uint8_t *out = w->comm->out[i % EMU_WINDOW].at;
 
-		if (in < out + w->comm->out[i % EMU_PLACES].bytes && out < in + bytes)
+		if (in < out + w->comm->out[i % EMU_WINDOW].bytes && out < in + bytes)
 			return 1;
 	}
 	return 0;
@@ -116,15 +116,15 @@ static int post(const struct gpuemu_launch *launch, void *const *args, void *con
 	    (b && (b->comm != comm || b->number + 1 != w->number)))
 		return 0;
 	pthread_mutex_lock(&comm->lock);
-	if (comm->posting == w->number && w->number - comm->serving < EMU_PLACES &&
+	if (comm->posting == w->number && w->number - comm->serving < EMU_WINDOW &&
 	    !reads_unwritten(w))
 		r = emu_exchange_post(comm->segment, &w->operation, launch->start_ns,
 				      b ? gap_ns : -1, emu_nccl_duration_ns(w), 0);
 	if (r >= 0) {
 		w->posted = 1;
 		comm->posting++;
-		comm->out[w->number % EMU_PLACES].at = w->operation.receive;
-		comm->out[w->number % EMU_PLACES].bytes = emu_exchange_out(&w->operation, comm->n);
+		comm->out[w->number % EMU_WINDOW].at = w->operation.receive;
+		comm->out[w->number % EMU_WINDOW].bytes = emu_exchange_out(&w->operation, comm->n);
 		first = comm->serving == w->number;
 	}
 	pthread_mutex_unlock(&comm->lock);

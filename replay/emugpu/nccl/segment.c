@@ -24,7 +24,7 @@ struct header {
 	uint8_t nonce[16];
 	uint32_t n;	  /* 0 until the first rank joins */
 	uint32_t aborted; /* 1: on purpose; 2: a rank was lost */
-	struct emu_meeting meetings[EMU_MEETINGS];
+	struct emu_barrier barriers[EMU_BARRIERS];
 };
 
 /* The bytes of an id. */
@@ -59,12 +59,12 @@ static void lay_out(struct emu_segment *s)
 	s->rings_at = s->channels_at + n * n * sizeof(struct emu_channel);
 	s->rings_at = (s->rings_at + PAGE - 1) & ~(size_t)(PAGE - 1);
 	s->slots_at = s->rings_at + n * n * s->ring_bytes;
-	s->places_at = s->slots_at + (2 * n + 2) * s->slot_bytes;
-	s->arrivals_at = s->places_at + EMU_PLACES * sizeof(struct emu_place);
-	s->small_at = s->arrivals_at + EMU_PLACES * n * sizeof(struct emu_arrival);
+	s->entries_at = s->slots_at + (2 * n + 2) * s->slot_bytes;
+	s->arrivals_at = s->entries_at + EMU_WINDOW * sizeof(struct emu_entry);
+	s->small_at = s->arrivals_at + EMU_WINDOW * n * sizeof(struct emu_arrival);
 	s->small_at = (s->small_at + PAGE - 1) & ~(size_t)(PAGE - 1);
 	s->small_bytes = limit(((size_t)1 << 20) / (n + 1), PAGE, 32 << 10) & ~(size_t)(PAGE - 1);
-	s->bytes = s->small_at + EMU_PLACES * (n + 1) * s->small_bytes;
+	s->bytes = s->small_at + EMU_WINDOW * (n + 1) * s->small_bytes;
 }
 
 int emu_segment_make(uint8_t id[EMU_SEGMENT_ID_BYTES])
@@ -145,7 +145,7 @@ static void segment_free(struct emu_segment *s)
 
 define_cleanup(segment_freep, struct emu_segment *, segment_free);
 
-static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns);
+static int arrive_until(struct emu_segment *s, unsigned barrier, int64_t until_ns);
 
 /* How long a rank waits for ranks of which nobody knows yet whether they live. */
 static int64_t patience_ns(void)
@@ -187,11 +187,11 @@ int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_
 	if (!__atomic_compare_exchange_n(&me->joined, &none, 1, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return -EPROTO; /* the rank is taken */
-	r = arrive_until(s, EMU_MEETING_HOST, host_clock_ns(CLOCK_MONOTONIC) + patience_ns());
+	r = arrive_until(s, EMU_BARRIER_HOST, host_clock_ns(CLOCK_MONOTONIC) + patience_ns());
 	if (r < 0)
 		return r;
 	if (r > 0)
-		emu_segment_release(s, EMU_MEETING_HOST);
+		emu_segment_release(s, EMU_BARRIER_HOST);
 	/* Everyone has it mapped: the descriptor that others found it by has served. */
 	if (rank == 0 && from.pid == (uint32_t)getpid())
 		close(from.fd);
@@ -224,11 +224,11 @@ static void fail(struct emu_segment *s, uint32_t why)
 	uint32_t none = 0;
 
 	__atomic_compare_exchange_n(&h->aborted, &none, why, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-	for (unsigned i = 0; i < EMU_MEETINGS; i++)
-		emu_futex_wake(&h->meetings[i].phase);
-	for (unsigned i = 0; i < EMU_PLACES; i++) {
-		emu_futex_wake(&emu_place_of(s, i)->open);
-		emu_futex_wake(&emu_place_of(s, i)->done);
+	for (unsigned i = 0; i < EMU_BARRIERS; i++)
+		emu_futex_wake(&h->barriers[i].phase);
+	for (unsigned i = 0; i < EMU_WINDOW; i++) {
+		emu_futex_wake(&emu_entry_of(s, i)->open);
+		emu_futex_wake(&emu_entry_of(s, i)->done);
 	}
 	for (uint32_t r = 0; r < s->n; r++)
 		emu_segment_ring(s, r);
@@ -268,7 +268,7 @@ int emu_segment_check(struct emu_segment *s, uint32_t rank)
 }
 
 /* 0, or why waiting for all of the ranks is of no use any more. */
-int emu_segment_look(struct emu_segment *s)
+int emu_segment_check_all(struct emu_segment *s)
 {
 	int r = emu_segment_state(s);
 
@@ -277,10 +277,10 @@ int emu_segment_look(struct emu_segment *s)
 	return r;
 }
 
-static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_ns)
+static int arrive_until(struct emu_segment *s, unsigned barrier, int64_t until_ns)
 {
-	struct emu_meeting *m = &header_of(s)->meetings[meeting];
-	uint32_t mine = ++s->phases[meeting], now;
+	struct emu_barrier *m = &header_of(s)->barriers[barrier];
+	uint32_t mine = ++s->phases[barrier], now;
 	int r = 0;
 
 	if (emu_segment_state(s) < 0)
@@ -288,35 +288,35 @@ static int arrive_until(struct emu_segment *s, unsigned meeting, int64_t until_n
 	if (__atomic_add_fetch(&m->count, 1, __ATOMIC_ACQ_REL) == (uint64_t)mine * s->n)
 		return 1;
 	while ((now = __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE)) != mine && r == 0) {
-		emu_futex_wait(&m->phase, now, EMU_LOOK_NS);
+		emu_futex_wait(&m->phase, now, EMU_CHECK_NS);
 		if (__atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine)
 			break;
-		r = emu_segment_look(s);
+		r = emu_segment_check_all(s);
 		if (r == 0 && until_ns != INT64_MAX && host_clock_ns(CLOCK_MONOTONIC) > until_ns)
 			fail(s, 2);
 	}
 	return __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine ? 0 : r;
 }
 
-int emu_segment_arrive(struct emu_segment *s, unsigned meeting)
+int emu_segment_arrive(struct emu_segment *s, unsigned barrier)
 {
-	return arrive_until(s, meeting, INT64_MAX);
+	return arrive_until(s, barrier, INT64_MAX);
 }
 
-void emu_segment_release(struct emu_segment *s, unsigned meeting)
+void emu_segment_release(struct emu_segment *s, unsigned barrier)
 {
-	struct emu_meeting *m = &header_of(s)->meetings[meeting];
+	struct emu_barrier *m = &header_of(s)->barriers[barrier];
 
-	__atomic_store_n(&m->phase, s->phases[meeting], __ATOMIC_RELEASE);
+	__atomic_store_n(&m->phase, s->phases[barrier], __ATOMIC_RELEASE);
 	emu_futex_wake(&m->phase);
 }
 
-int emu_segment_meet(struct emu_segment *s, unsigned meeting)
+int emu_segment_barrier(struct emu_segment *s, unsigned barrier)
 {
-	int r = emu_segment_arrive(s, meeting);
+	int r = emu_segment_arrive(s, barrier);
 
 	if (r > 0)
-		emu_segment_release(s, meeting);
+		emu_segment_release(s, barrier);
 	return r > 0 ? 0 : r;
 }
 
@@ -327,12 +327,12 @@ int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, 
 	if (bytes > sizeof(emu_segment_member(s, 0)->note))
 		return -EINVAL;
 	memcpy(emu_segment_member(s, s->rank)->note, mine, bytes);
-	r = emu_segment_meet(s, EMU_MEETING_HOST);
+	r = emu_segment_barrier(s, EMU_BARRIER_HOST);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < s->n; i++)
 		memcpy((uint8_t *)all + i * bytes, emu_segment_member(s, i)->note, bytes);
-	return emu_segment_meet(s, EMU_MEETING_HOST);
+	return emu_segment_barrier(s, EMU_BARRIER_HOST);
 }
 
 void emu_segment_ring(struct emu_segment *s, uint32_t rank)
@@ -351,7 +351,7 @@ uint32_t emu_segment_bell(struct emu_segment *s)
 int emu_segment_wait(struct emu_segment *s, uint32_t seen)
 {
 	if (emu_segment_bell(s) == seen)
-		emu_futex_wait(&emu_segment_member(s, s->rank)->bell, seen, EMU_LOOK_NS);
+		emu_futex_wait(&emu_segment_member(s, s->rank)->bell, seen, EMU_CHECK_NS);
 	return emu_segment_bell(s) != seen;
 }
 

@@ -6,8 +6,8 @@
  * others through /proc/PID/fd/FD. So nothing is left behind however a run ends, and /dev/shm may be
  * as small as it likes. As with NCCL, that process has to live until every rank has joined.
  *
- * Ranks meet at numbered phases of a *meeting*. What they come for they *post*, at places that are
- * used in turn, so that a rank may be EMU_PLACES operations ahead of another. A rank that waits
+ * Ranks meet at numbered phases of a *barrier*. What they come for they *post*, at places that are
+ * used in turn, so that a rank may be EMU_WINDOW operations ahead of another. A rank that waits
  * looks every few milliseconds whether the others still live: one that died, left or gave up fails
  * the wait on every rank. Any thread may call emu_segment_abort(); one thread at a time posts, and
  * another may finish what was posted; the rest belongs to the one thread that acts for the rank.
@@ -46,23 +46,23 @@ struct emu_channel {
 	uint64_t send_bytes[4], receive_bytes[4];
 };
 
-struct emu_meeting {
+struct emu_barrier {
 	uint64_t count;	  /* arrivals so far */
 	uint32_t phase;	  /* phases that are complete */
 	uint32_t padding; /* the futex word is `phase` */
 };
 
-/* Where operation i meets that is numbered so by all: places[i % EMU_PLACES], for the
- * i / EMU_PLACES-th time. */
-enum { EMU_PLACES = 64 };
-struct emu_place {
+/* Where operation i meets that is numbered so by all: places[i % EMU_WINDOW], for the
+ * i / EMU_WINDOW-th time. */
+enum { EMU_WINDOW = 64 };
+struct emu_entry {
 	uint32_t open, done; /* futexes: how often it was left by all, and come to by all */
 	uint32_t arrived, left;
 	uint32_t sleepers;
 	uint32_t padding[11];
 };
 
-enum { EMU_MEETING_HOST, EMU_MEETING_DEVICE, EMU_MEETINGS };
+enum { EMU_BARRIER_HOST, EMU_BARRIER_DEVICE, EMU_BARRIERS };
 
 struct emu_segment;
 
@@ -98,15 +98,15 @@ struct emu_channel *emu_segment_channel(struct emu_segment *s, uint32_t from, ui
  * emu_segment_check()); after the place's slot was written, the post: 0, or 1 for the last rank to
  * come, which does what needs doing once, and then says that all have come. */
 uint64_t emu_segment_next(const struct emu_segment *s);
-int emu_segment_room(struct emu_segment *s, int may_wait);
+int emu_segment_reserve(struct emu_segment *s, int may_wait);
 int emu_segment_post(struct emu_segment *s, const struct emu_arrival *mine);
-void emu_segment_all_came(struct emu_segment *s, uint64_t operation);
+void emu_segment_complete(struct emu_segment *s, uint64_t operation);
 
 /* The oldest operation that this rank has posted and not left: waits until all have come to it. 0,
  * or as emu_segment_check(). */
 uint64_t emu_segment_oldest(const struct emu_segment *s);
-int emu_segment_come(struct emu_segment *s);
-void emu_segment_part(struct emu_segment *s);
+int emu_segment_await(struct emu_segment *s);
+void emu_segment_retire(struct emu_segment *s);
 struct emu_arrival *emu_segment_arrival(struct emu_segment *s, uint64_t operation, uint32_t rank);
 
 /* Room for what a rank gives to an operation at a place, and for the result of all. */
@@ -124,11 +124,11 @@ uint8_t *emu_segment_result(struct emu_segment *s, unsigned step);
 /* Waits until every rank has called it as often. 0, -ECONNRESET, or -ECANCELED after an abort.
  * -> 1 for the last rank to come: the others wait until it calls emu_segment_release(), so that it
  * can do what needs doing once. */
-int emu_segment_arrive(struct emu_segment *s, unsigned meeting);
-void emu_segment_release(struct emu_segment *s, unsigned meeting);
+int emu_segment_arrive(struct emu_segment *s, unsigned barrier);
+void emu_segment_release(struct emu_segment *s, unsigned barrier);
 
 /* The same where there is nothing to do: 0 for the last one too. */
-int emu_segment_meet(struct emu_segment *s, unsigned meeting);
+int emu_segment_barrier(struct emu_segment *s, unsigned barrier);
 
 /* Every rank gives `bytes` (at most 256) and gets those of all, rank by rank, in `all`. */
 int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, void *all);

@@ -5,22 +5,22 @@
 
 #include "replay/emugpu/nccl/segment.h"
 
-enum { EMU_LOOK_NS = 20 * 1000 * 1000 }; /* so often who waits looks whether the others live */
+enum { EMU_CHECK_NS = 20 * 1000 * 1000 }; /* so often who waits looks whether the others live */
 
 struct emu_segment {
 	uint8_t *base;
 	size_t bytes;
 	uint32_t n, rank;
-	uint32_t phases[EMU_MEETINGS]; /* that this rank has come to */
-	uint64_t posted, parted;       /* operations of this rank */
+	uint32_t phases[EMU_BARRIERS]; /* that this rank has come to */
+	uint64_t posted, retired;      /* operations of this rank */
 	struct emu_segment_memory memory;
 	size_t members_at, channels_at, rings_at, ring_bytes, slots_at, slot_bytes;
-	size_t places_at, arrivals_at, small_at, small_bytes;
+	size_t entries_at, arrivals_at, small_at, small_bytes;
 };
 
-static inline struct emu_place *emu_place_of(const struct emu_segment *s, uint64_t operation)
+static inline struct emu_entry *emu_entry_of(const struct emu_segment *s, uint64_t operation)
 {
-	return (struct emu_place *)(s->base + s->places_at) + operation % EMU_PLACES;
+	return (struct emu_entry *)(s->base + s->entries_at) + operation % EMU_WINDOW;
 }
 
 /* Of words that processes share; the wait ends after `ns` at the latest. */
@@ -30,4 +30,4 @@ void emu_futex_wait(uint32_t *word, uint32_t seen, long ns);
 /* 0, or what was the end of the communicator: -ECONNRESET or -ECANCELED. */
 int emu_segment_state(struct emu_segment *s);
 /* The same after a look at all ranks. */
-int emu_segment_look(struct emu_segment *s);
+int emu_segment_check_all(struct emu_segment *s);

@@ -11,7 +11,7 @@ struct progress {
 	uint64_t number; /* of its message on the channel */
 	uint64_t moved;	 /* bytes */
 	int64_t start_ns;
-	uint8_t posted, met, done;
+	uint8_t posted, matched, done;
 };
 
 static struct emu_channel *channel_of(struct emu_segment *s, const struct emu_transfer *t)
@@ -28,42 +28,42 @@ static uint64_t load(const uint64_t *at)
 }
 
 /* Says that this rank is there for its next message of the channel. */
-static void post(struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
-		 int64_t ready_ns)
+static void post_message(struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
+			 int64_t ready_ns)
 {
 	uint64_t *mine = t->receives ? &c->receive_messages : &c->send_messages;
-	unsigned place;
+	unsigned slot;
 
 	p->number = load(mine);
-	place = p->number % 4;
-	(t->receives ? c->receive_ready_ns : c->send_ready_ns)[place] = ready_ns;
-	(t->receives ? c->receive_bytes : c->send_bytes)[place] = t->bytes;
+	slot = p->number % 4;
+	(t->receives ? c->receive_ready_ns : c->send_ready_ns)[slot] = ready_ns;
+	(t->receives ? c->receive_bytes : c->send_bytes)[slot] = t->bytes;
 	p->posted = 1;
 	__atomic_store_n(mine, p->number + 1, __ATOMIC_RELEASE);
 }
 
 /* 1 when the other rank has come to the same message, with the time at which both are ready. */
-static int meet(const struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
-		struct emu_mismatch *mismatch)
+static int match_message(const struct emu_channel *c, const struct emu_transfer *t,
+			 struct progress *p, struct emu_mismatch *mismatch)
 {
-	unsigned place = p->number % 4;
+	unsigned slot = p->number % 4;
 	const uint64_t *theirs = t->receives ? &c->send_messages : &c->receive_messages;
 
 	if (load(theirs) <= p->number)
 		return 0;
-	if (c->send_bytes[place] != c->receive_bytes[place]) {
-		mismatch->sent_bytes = c->send_bytes[place];
-		mismatch->expected_bytes = c->receive_bytes[place];
+	if (c->send_bytes[slot] != c->receive_bytes[slot]) {
+		mismatch->sent_bytes = c->send_bytes[slot];
+		mismatch->expected_bytes = c->receive_bytes[slot];
 		return -EINVAL;
 	}
-	p->start_ns = moment_wait(c->send_ready_ns[place], c->receive_ready_ns[place], 0);
-	p->met = 1;
+	p->start_ns = moment_wait(c->send_ready_ns[slot], c->receive_ready_ns[slot], 0);
+	p->matched = 1;
 	return 1;
 }
 
 /* Copies into or out of the ring what fits now; the bytes. */
-static uint64_t pump(struct emu_segment *s, struct emu_channel *c, const struct emu_transfer *t,
-		     struct progress *p)
+static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c,
+			  const struct emu_transfer *t, struct progress *p)
 {
 	uint64_t size = emu_segment_channel_bytes(s), left = t->bytes - p->moved;
 	uint64_t sent = load(&c->sent), received = load(&c->received);
@@ -93,12 +93,12 @@ static int advance(struct emu_segment *s, const struct emu_transfer *t, struct p
 	int moved = 0, r;
 
 	if (!p->posted) {
-		post(c, t, p, ready_ns);
+		post_message(c, t, p, ready_ns);
 		emu_segment_ring(s, t->peer);
 		moved = 1;
 	}
-	if (!p->met) {
-		r = meet(c, t, p, mismatch);
+	if (!p->matched) {
+		r = match_message(c, t, p, mismatch);
 		if (r < 0) {
 			mismatch->sender = t->receives ? t->peer : emu_segment_rank(s);
 			mismatch->receiver = t->receives ? emu_segment_rank(s) : t->peer;
@@ -107,7 +107,7 @@ static int advance(struct emu_segment *s, const struct emu_transfer *t, struct p
 			return r < 0 ? r : moved;
 		moved = 1;
 	}
-	while (p->moved < t->bytes && pump(s, c, t, p) > 0)
+	while (p->moved < t->bytes && copy_ring(s, c, t, p) > 0)
 		moved = 2;
 	if (moved == 2)
 		emu_segment_ring(s, t->peer);

@@ -76,7 +76,7 @@ EMU_API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *fro
 
 /* ---- variables ---- */
 
-static cudaError_t place(const void *symbol, size_t offset, size_t bytes, char **ret)
+static cudaError_t symbol_range(const void *symbol, size_t offset, size_t bytes, char **ret)
 {
 	CUdeviceptr at;
 	size_t size;
@@ -94,7 +94,7 @@ EMU_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, siz
 				       size_t offset, enum cudaMemcpyKind kind)
 {
 	char *at = NULL;
-	cudaError_t e = place(symbol, offset, bytes, &at);
+	cudaError_t e = symbol_range(symbol, offset, bytes, &at);
 
 	return e ? e : cudaMemcpy(at, from, bytes, kind);
 }
@@ -103,7 +103,7 @@ EMU_API cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t by
 					 enum cudaMemcpyKind kind)
 {
 	char *at = NULL;
-	cudaError_t e = place(symbol, offset, bytes, &at);
+	cudaError_t e = symbol_range(symbol, offset, bytes, &at);
 
 	return e ? e : cudaMemcpy(to, at, bytes, kind);
 }
@@ -113,7 +113,7 @@ EMU_API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from
 					    cudaStream_t stream)
 {
 	char *at = NULL;
-	cudaError_t e = place(symbol, offset, bytes, &at);
+	cudaError_t e = symbol_range(symbol, offset, bytes, &at);
 
 	return e ? e : cudaMemcpyAsync(at, from, bytes, kind, stream);
 }
@@ -123,7 +123,7 @@ EMU_API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size
 					      cudaStream_t stream)
 {
 	char *at = NULL;
-	cudaError_t e = place(symbol, offset, bytes, &at);
+	cudaError_t e = symbol_range(symbol, offset, bytes, &at);
 
 	return e ? e : cudaMemcpyAsync(to, at, bytes, kind, stream);
 }
@@ -182,7 +182,7 @@ EMU_API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *fro
 	return RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }
 
-static cudaError_t box_of(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
+static cudaError_t describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
 {
 	if (!q)
 		return rt_error(cudaErrorInvalidValue);
@@ -206,7 +206,7 @@ static cudaError_t box_of(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
 EMU_API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *q)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = box_of(q, &p);
+	cudaError_t e = describe_copy(q, &p);
 
 	return e ? e : copy_box(&p);
 }
@@ -214,12 +214,12 @@ EMU_API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *q)
 EMU_API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *q, cudaStream_t stream)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = box_of(q, &p);
+	cudaError_t e = describe_copy(q, &p);
 
 	return e ? e : RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }
 
-static cudaError_t box_of_peer(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMCPY3D *ret)
+static cudaError_t describe_peer_copy(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMCPY3D *ret)
 {
 	struct cudaMemcpy3DParms p = {.srcArray = q->srcArray,
 				      .srcPos = q->srcPos,
@@ -229,13 +229,13 @@ static cudaError_t box_of_peer(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMCP
 				      .dstPtr = q->dstPtr,
 				      .extent = q->extent};
 
-	return box_of(&p, ret);
+	return describe_copy(&p, ret);
 }
 
 EMU_API cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *q)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = box_of_peer(q, &p);
+	cudaError_t e = describe_peer_copy(q, &p);
 
 	return e ? e : copy_box(&p);
 }
@@ -244,7 +244,7 @@ EMU_API cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *q,
 					  cudaStream_t stream)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = box_of_peer(q, &p);
+	cudaError_t e = describe_peer_copy(q, &p);
 
 	return e ? e : RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }

@@ -48,14 +48,14 @@ EMU_API CUresult cuLinkCreate_v2(unsigned n, CUjit_option *options, void **value
 /* Behind its length, and with zeroes up to a multiple of 8, one at least. */
 static int append(struct emu_link *l, const void *data, uint64_t bytes)
 {
-	size_t room = (bytes + 8) & ~(size_t)7;
+	size_t padded_bytes = (bytes + 8) & ~(size_t)7;
 
-	if (array_reserve(&l->data, l->bytes + 8 + room, &l->cap) < 0)
+	if (array_reserve(&l->data, l->bytes + 8 + padded_bytes, &l->cap) < 0)
 		return -ENOMEM;
 	memcpy(l->data + l->bytes, &bytes, 8);
 	memcpy(l->data + l->bytes + 8, data, bytes);
-	memset(l->data + l->bytes + 8 + bytes, 0, room - bytes);
-	l->bytes += 8 + room;
+	memset(l->data + l->bytes + 8 + bytes, 0, padded_bytes - bytes);
+	l->bytes += 8 + padded_bytes;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/room.h"
+#include "replay/engine/capacity.h"
 
 #include "tests/unit/test.h"
 
@@ -13,7 +13,7 @@ struct ask {
 static const struct {
 	const char *what;
 	struct ask asks[5];
-} rooms[] = {
+} cases[] = {
 	{"one at a time", {{0, 10, 1, 0, 10}, {5, 10, 1, 10, 20}, {12, 3, 1, 20, 23}}},
 	{"two halves at once", {{0, 10, 0.5, 0, 10}, {2, 10, 0.5, 2, 12}, {4, 3, 0.5, 10, 13}}},
 	{"a large one beside a small one", {{0, 10, 0.25, 0, 10}, {0, 30, 1, 0, 33}}},
@@ -24,7 +24,7 @@ static const struct {
 	{"before it and beside it", {{100, 10, 0.5, 100, 110}, {95, 12, 1, 95, 112}}},
 	{"between two", {{0, 10, 1, 0, 10}, {30, 10, 1, 30, 40}, {0, 20, 1, 10, 30}}},
 	{"what takes no time", {{0, 10, 1, 0, 10}, {10, 0, 1, 10, 10}, {10, 5, 1, 10, 15}}},
-	{"the same where there is no room", {{0, 10, 1, 0, 10}, {5, 0, 1, 10, 10}}},
+	{"the same when no capacity is free", {{0, 10, 1, 0, 10}, {5, 0, 1, 10, 10}}},
 	{"three thirds", {{0, 9, 1. / 3, 0, 9}, {0, 9, 1. / 3, 0, 9}, {0, 9, 1. / 3, 0, 10}}},
 	{"not in what rounding leaves",
 	 {{0, 9, 1. / 3, 0, 9}, {0, 9, 2. / 3, 0, 10}, {1, 9, 1, 9, 19}}},
@@ -34,16 +34,17 @@ static const struct {
 
 START_TEST(test_operations_take_free_capacity)
 {
-	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
-		struct room r = {0};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capacity r = {0};
 
-		for (const struct ask *a = rooms[i].asks; a->end_ns; a++) {
-			int64_t start = room_start(&r, a->ready_ns);
-			int64_t end = room_take(&r, start, a->duration_ns, room_share(a->part));
+		for (const struct ask *a = cases[i].asks; a->end_ns; a++) {
+			int64_t start = capacity_start(&r, a->ready_ns);
+			int64_t end =
+				capacity_take(&r, start, a->duration_ns, capacity_share(a->part));
 
 			ck_assert_msg(start == a->start_ns && end == a->end_ns,
 				      "%s: ask %d is from %ld to %ld, not %ld to %ld",
-				      rooms[i].what, (int)(a - rooms[i].asks), (long)start,
+				      cases[i].what, (int)(a - cases[i].asks), (long)start,
 				      (long)end, (long)a->start_ns, (long)a->end_ns);
 		}
 	}
@@ -51,18 +52,18 @@ START_TEST(test_operations_take_free_capacity)
 END_TEST
 
 /* Steps are sorted, none uses more than the capacity, and the last uses nothing. */
-static int is_sound(const struct room *r)
+static int is_sound(const struct capacity *r)
 {
 	for (uint32_t i = 0; i < r->n; i++)
-		if (r->steps[i].held > ROOM_WHOLE ||
+		if (r->steps[i].held > CAPACITY_WHOLE ||
 		    (i > 0 && r->steps[i - 1].from_ns >= r->steps[i].from_ns))
 			return 0;
-	return r->n <= ROOM_STEPS && r->steps[r->n - 1].held == 0;
+	return r->n <= CAPACITY_STEPS && r->steps[r->n - 1].held == 0;
 }
 
 START_TEST(test_steps_stay_sorted)
 {
-	struct room r = {0};
+	struct capacity r = {0};
 	uint32_t seed = 1;
 
 	for (int n = 0; n < 5000; n++) {
@@ -70,8 +71,8 @@ START_TEST(test_steps_stay_sorted)
 
 		for (int i = 0; i < 3; i++)
 			at[i] = (seed = seed * 1103515245 + 12345) >> 16 & 1023;
-		at[0] = room_start(&r, n * 300 + at[0]);
-		end = room_take(&r, at[0], at[1], 1 + (uint32_t)at[2] * 64);
+		at[0] = capacity_start(&r, n * 300 + at[0]);
+		end = capacity_take(&r, at[0], at[1], 1 + (uint32_t)at[2] * 64);
 		if (end < at[0] + at[1] || !is_sound(&r))
 			ck_abort_msg("after %d", n);
 	}
@@ -81,15 +82,16 @@ END_TEST
 /* A stream that has run ahead does not delay others. */
 START_TEST(test_old_steps_are_forgotten)
 {
-	struct room r = {0};
+	struct capacity r = {0};
 	int64_t at = 0;
 
-	for (int i = 0; i < 3 * ROOM_STEPS; i++, at += 20)
-		ck_assert_int_eq(room_take(&r, room_start(&r, at), 10, ROOM_WHOLE), at + 10);
-	ck_assert_int_eq(room_start(&r, 5), 5);
-	ck_assert_int_eq(room_start(&r, at - 20 + 5), at - 10);
+	for (int i = 0; i < 3 * CAPACITY_STEPS; i++, at += 20)
+		ck_assert_int_eq(capacity_take(&r, capacity_start(&r, at), 10, CAPACITY_WHOLE),
+				 at + 10);
+	ck_assert_int_eq(capacity_start(&r, 5), 5);
+	ck_assert_int_eq(capacity_start(&r, at - 20 + 5), at - 10);
 }
 END_TEST
 
-TESTS("room", test_operations_take_free_capacity, test_steps_stay_sorted,
+TESTS("capacity", test_operations_take_free_capacity, test_steps_stay_sorted,
       test_old_steps_are_forgotten)

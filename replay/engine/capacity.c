@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/room.h"
+#include "replay/engine/capacity.h"
 
 #include "replay/engine/moment.h"
 
@@ -7,52 +7,52 @@
 
 #include <math.h>
 
-uint32_t room_share(double part)
+uint32_t capacity_share(double part)
 {
-	double share = ceil(part * ROOM_WHOLE);
+	double share = ceil(part * CAPACITY_WHOLE);
 
-	return share < 1 ? 1 : share > ROOM_WHOLE ? ROOM_WHOLE : (uint32_t)share;
+	return share < 1 ? 1 : share > CAPACITY_WHOLE ? CAPACITY_WHOLE : (uint32_t)share;
 }
 
 /* The first step that begins after the moment. */
-static size_t after(const struct room *r, int64_t at_ns)
+static size_t after(const struct capacity *r, int64_t at_ns)
 {
 	return array_bound(i, 0, r->n, r->steps[i].from_ns <= at_ns);
 }
 
-int64_t room_start(const struct room *r, int64_t ready_ns)
+int64_t capacity_start(const struct capacity *r, int64_t ready_ns)
 {
 	size_t i = after(r, ready_ns);
 
-	if (i == 0 || r->steps[i - 1].held < ROOM_WHOLE)
+	if (i == 0 || r->steps[i - 1].held < CAPACITY_WHOLE)
 		return ready_ns;
-	while (r->steps[i].held == ROOM_WHOLE)
+	while (r->steps[i].held == CAPACITY_WHOLE)
 		i++;
 	return r->steps[i].from_ns;
 }
 
 /* The step that begins at the moment, which is made where there is none. */
-static size_t step_at(struct room *r, int64_t at_ns)
+static size_t step_at(struct capacity *r, int64_t at_ns)
 {
 	size_t i = after(r, at_ns);
 
 	if (i > 0 && r->steps[i - 1].from_ns == at_ns)
 		return i - 1;
 	memmove(&r->steps[i + 1], &r->steps[i], (r->n++ - i) * sizeof(r->steps[0]));
-	r->steps[i] = (struct room_step){at_ns, i > 0 ? r->steps[i - 1].held : 0};
+	r->steps[i] = (struct capacity_step){at_ns, i > 0 ? r->steps[i - 1].held : 0};
 	return i;
 }
 
 /* Leaves space for two steps more. */
-static void forget(struct room *r)
+static void forget(struct capacity *r)
 {
-	if (r->n <= ROOM_STEPS - 2)
+	if (r->n <= CAPACITY_STEPS - 2)
 		return;
 	r->n -= 2;
 	memmove(r->steps, r->steps + 2, r->n * sizeof(r->steps[0]));
 }
 
-int64_t room_take(struct room *r, int64_t start_ns, int64_t duration_ns, uint32_t share)
+int64_t capacity_take(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share)
 {
 	unsigned __int128 work = duration_ns > 0 ? (unsigned __int128)duration_ns * share : 0;
 
@@ -60,8 +60,8 @@ int64_t room_take(struct room *r, int64_t start_ns, int64_t duration_ns, uint32_
 		return start_ns;
 	forget(r);
 	for (size_t i = step_at(r, start_ns);; i++) {
-		struct room_step *s = &r->steps[i];
-		uint32_t left = ROOM_WHOLE - s->held, got = share < left ? share : left;
+		struct capacity_step *s = &r->steps[i];
+		uint32_t left = CAPACITY_WHOLE - s->held, got = share < left ? share : left;
 		uint64_t lasts_ns =
 			i + 1 < r->n ? (uint64_t)fmt_sub(s[1].from_ns, s->from_ns) : UINT64_MAX;
 

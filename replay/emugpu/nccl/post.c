@@ -5,12 +5,12 @@
 
 #include <errno.h>
 
-enum { GLANCE_NS = 100 * 1000 };
+enum { FIRST_CHECK_NS = 100 * 1000 };
 
 /* How often a place has been used when the operation is at it. */
 static uint32_t times(uint64_t operation)
 {
-	return (uint32_t)(operation / EMU_PLACES);
+	return (uint32_t)(operation / EMU_WINDOW);
 }
 
 static uint32_t load(const uint32_t *word)
@@ -18,14 +18,14 @@ static uint32_t load(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-static void tell(struct emu_place *p, uint32_t *word, uint32_t value)
+static void publish(struct emu_entry *p, uint32_t *word, uint32_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0)
 		emu_futex_wake(word);
 }
 
-static void sleep_at(struct emu_place *p, uint32_t *word, uint32_t seen, long ns)
+static void sleep_on(struct emu_entry *p, uint32_t *word, uint32_t seen, long ns)
 {
 	__atomic_add_fetch(&p->sleepers, 1, __ATOMIC_SEQ_CST);
 	emu_futex_wait(word, seen, ns);
@@ -37,17 +37,17 @@ uint64_t emu_segment_next(const struct emu_segment *s)
 	return __atomic_load_n(&s->posted, __ATOMIC_ACQUIRE);
 }
 
-int emu_segment_room(struct emu_segment *s, int may_wait)
+int emu_segment_reserve(struct emu_segment *s, int may_wait)
 {
 	uint64_t operation = emu_segment_next(s);
-	struct emu_place *p = emu_place_of(s, operation);
+	struct emu_entry *p = emu_entry_of(s, operation);
 	int r = emu_segment_state(s);
 
 	while (r == 0 && load(&p->open) != times(operation)) {
 		if (!may_wait)
 			return -EAGAIN;
-		sleep_at(p, &p->open, times(operation) - 1, EMU_LOOK_NS);
-		r = emu_segment_look(s);
+		sleep_on(p, &p->open, times(operation) - 1, EMU_CHECK_NS);
+		r = emu_segment_check_all(s);
 	}
 	return r;
 }
@@ -55,69 +55,69 @@ int emu_segment_room(struct emu_segment *s, int may_wait)
 int emu_segment_post(struct emu_segment *s, const struct emu_arrival *mine)
 {
 	uint64_t operation = emu_segment_next(s);
-	struct emu_place *p = emu_place_of(s, operation);
+	struct emu_entry *p = emu_entry_of(s, operation);
 
 	*emu_segment_arrival(s, operation, s->rank) = *mine;
 	__atomic_store_n(&s->posted, operation + 1, __ATOMIC_RELEASE);
 	return __atomic_add_fetch(&p->arrived, 1, __ATOMIC_ACQ_REL) == s->n;
 }
 
-void emu_segment_all_came(struct emu_segment *s, uint64_t operation)
+void emu_segment_complete(struct emu_segment *s, uint64_t operation)
 {
-	struct emu_place *p = emu_place_of(s, operation);
+	struct emu_entry *p = emu_entry_of(s, operation);
 
 	p->arrived = 0;
-	tell(p, &p->done, times(operation) + 1);
+	publish(p, &p->done, times(operation) + 1);
 }
 
 uint64_t emu_segment_oldest(const struct emu_segment *s)
 {
-	return s->parted;
+	return s->retired;
 }
 
-static int all_came(const struct emu_segment *s, uint64_t operation)
+static int is_complete(const struct emu_segment *s, uint64_t operation)
 {
-	return load(&emu_place_of(s, operation)->done) == times(operation) + 1;
+	return load(&emu_entry_of(s, operation)->done) == times(operation) + 1;
 }
 
 /* Ranks come to their operations in order: who sleeps until all have come to the last one that this
  * rank has posted is woken once for all of them. It looks at the oldest now and then, since the
  * last may wait for what follows from that. */
-int emu_segment_come(struct emu_segment *s)
+int emu_segment_await(struct emu_segment *s)
 {
-	uint64_t oldest = s->parted;
-	long ns = GLANCE_NS;
+	uint64_t oldest = s->retired;
+	long ns = FIRST_CHECK_NS;
 	int r = 0;
 
-	while (!all_came(s, oldest) && r == 0) {
+	while (!is_complete(s, oldest) && r == 0) {
 		uint64_t last = emu_segment_next(s) - 1;
-		uint64_t at = all_came(s, last) ? oldest : last;
+		uint64_t at = is_complete(s, last) ? oldest : last;
 
-		sleep_at(emu_place_of(s, at), &emu_place_of(s, at)->done, times(at),
-			 at == oldest ? EMU_LOOK_NS : ns);
-		if (all_came(s, oldest))
+		sleep_on(emu_entry_of(s, at), &emu_entry_of(s, at)->done, times(at),
+			 at == oldest ? EMU_CHECK_NS : ns);
+		if (is_complete(s, oldest))
 			break;
-		if (at == oldest || ns >= EMU_LOOK_NS)
-			r = emu_segment_look(s);
-		ns = ns >= EMU_LOOK_NS ? EMU_LOOK_NS : 2 * ns;
+		if (at == oldest || ns >= EMU_CHECK_NS)
+			r = emu_segment_check_all(s);
+		ns = ns >= EMU_CHECK_NS ? EMU_CHECK_NS : 2 * ns;
 	}
-	return all_came(s, oldest) ? 0 : r;
+	return is_complete(s, oldest) ? 0 : r;
 }
 
-void emu_segment_part(struct emu_segment *s)
+void emu_segment_retire(struct emu_segment *s)
 {
-	uint64_t operation = s->parted++;
-	struct emu_place *p = emu_place_of(s, operation);
+	uint64_t operation = s->retired++;
+	struct emu_entry *p = emu_entry_of(s, operation);
 
 	if (__atomic_add_fetch(&p->left, 1, __ATOMIC_ACQ_REL) < s->n)
 		return;
 	p->left = 0;
-	tell(p, &p->open, times(operation) + 1);
+	publish(p, &p->open, times(operation) + 1);
 }
 
 struct emu_arrival *emu_segment_arrival(struct emu_segment *s, uint64_t operation, uint32_t rank)
 {
-	return (struct emu_arrival *)(s->base + s->arrivals_at) + operation % EMU_PLACES * s->n +
+	return (struct emu_arrival *)(s->base + s->arrivals_at) + operation % EMU_WINDOW * s->n +
 	       rank;
 }
 
@@ -129,7 +129,7 @@ size_t emu_segment_small_bytes(const struct emu_segment *s)
 uint8_t *emu_segment_small(struct emu_segment *s, uint64_t operation, uint32_t rank)
 {
 	return s->base + s->small_at +
-	       (operation % EMU_PLACES * (s->n + 1) + rank) * s->small_bytes;
+	       (operation % EMU_WINDOW * (s->n + 1) + rank) * s->small_bytes;
 }
 
 uint8_t *emu_segment_small_result(struct emu_segment *s, uint64_t operation)

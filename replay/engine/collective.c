@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/meeting.h"
+#include "replay/engine/collective.h"
 
 #include "replay/engine/sim.h"
 
@@ -20,9 +20,9 @@ struct group {
 	uint8_t ended; /* is in m->ended */
 };
 
-struct sim_meetings {
-	struct sim_meeting *meetings;
-	size_t n_meetings, meetings_cap;
+struct sim_collectives {
+	struct sim_collective *collectives;
+	size_t n_collectives, collectives_cap;
 	uint32_t unused; /* first of a list through `next` */
 	uint32_t *buckets;
 	uint32_t n_buckets, n_live;
@@ -40,9 +40,9 @@ struct sim_meetings {
 	size_t n_ended, ended_cap;
 };
 
-int sim_meetings_new(uint32_t n_ranks, struct sim_meetings **ret)
+int sim_collectives_new(uint32_t n_ranks, struct sim_collectives **ret)
 {
-	struct sim_meetings *m = calloc(1, sizeof(*m));
+	struct sim_collectives *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
@@ -52,7 +52,7 @@ int sim_meetings_new(uint32_t n_ranks, struct sim_meetings **ret)
 	m->of_rank = malloc((n_ranks + 1ul) * sizeof(*m->of_rank));
 	m->gone = calloc(n_ranks + 1ul, 1);
 	if (!m->buckets || !m->of_rank || !m->gone) {
-		sim_meetings_free(m);
+		sim_collectives_free(m);
 		return -ENOMEM;
 	}
 	memset(m->buckets, 0xff, m->n_buckets * sizeof(*m->buckets));
@@ -61,11 +61,11 @@ int sim_meetings_new(uint32_t n_ranks, struct sim_meetings **ret)
 	return 0;
 }
 
-void sim_meetings_free(struct sim_meetings *m)
+void sim_collectives_free(struct sim_collectives *m)
 {
 	if (!m)
 		return;
-	free(m->meetings);
+	free(m->collectives);
 	free(m->buckets);
 	free(m->groups);
 	free(m->members);
@@ -76,7 +76,7 @@ void sim_meetings_free(struct sim_meetings *m)
 	free(m);
 }
 
-int sim_group(struct sim_meetings *m, const uint32_t *ranks, uint32_t n, uint32_t *ret)
+int sim_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret)
 {
 	struct group g = {.first = (uint32_t)m->n_members, .n = n, SIM_NONE, SIM_NONE, 0};
 
@@ -101,7 +101,7 @@ int sim_group(struct sim_meetings *m, const uint32_t *ranks, uint32_t n, uint32_
 	return 0;
 }
 
-uint32_t sim_member(const struct sim_meetings *m, uint32_t rank, uint32_t group)
+uint32_t sim_participant(const struct sim_collectives *m, uint32_t rank, uint32_t group)
 {
 	uint32_t i = m->of_rank[rank];
 
@@ -110,24 +110,24 @@ uint32_t sim_member(const struct sim_meetings *m, uint32_t rank, uint32_t group)
 	return i;
 }
 
-static uint32_t *bucket(const struct sim_meetings *m, uint32_t group, int64_t seq)
+static uint32_t *bucket(const struct sim_collectives *m, uint32_t group, int64_t seq)
 {
 	uint64_t h = ((uint64_t)seq * 0x9e3779b97f4a7c15u) ^ (group * 0xc2b2ae3d27d4eb4fu);
 
 	return &m->buckets[(h ^ h >> 29) & (m->n_buckets - 1)];
 }
 
-static uint32_t find(const struct sim_meetings *m, uint32_t group, int64_t seq)
+static uint32_t find(const struct sim_collectives *m, uint32_t group, int64_t seq)
 {
 	uint32_t i = *bucket(m, group, seq);
 
-	while (i != SIM_NONE && (m->meetings[i].seq != seq || m->meetings[i].group != group))
-		i = m->meetings[i].next;
+	while (i != SIM_NONE && (m->collectives[i].seq != seq || m->collectives[i].group != group))
+		i = m->collectives[i].next;
 	return i;
 }
 
-/* Twice the buckets, when there are more meetings than that. */
-static int spread(struct sim_meetings *m)
+/* Twice the buckets, when there are more collectives than that. */
+static int spread(struct sim_collectives *m)
 {
 	uint32_t n = m->n_buckets * 2;
 	uint32_t *grown;
@@ -142,17 +142,18 @@ static int spread(struct sim_meetings *m)
 	m->n_buckets = n;
 	memset(grown, 0xff, n * sizeof(*grown));
 	for (size_t g = 0; g < m->n_groups; g++) {
-		for (uint32_t i = m->groups[g].oldest; i != SIM_NONE; i = m->meetings[i].younger) {
-			uint32_t *at = bucket(m, (uint32_t)g, m->meetings[i].seq);
+		for (uint32_t i = m->groups[g].oldest; i != SIM_NONE;
+		     i = m->collectives[i].younger) {
+			uint32_t *at = bucket(m, (uint32_t)g, m->collectives[i].seq);
 
-			m->meetings[i].next = *at;
+			m->collectives[i].next = *at;
 			*at = i;
 		}
 	}
 	return 0;
 }
 
-static int begin(struct sim_meetings *m, uint32_t group, int64_t seq, uint32_t *ret)
+static int begin(struct sim_collectives *m, uint32_t group, int64_t seq, uint32_t *ret)
 {
 	struct group *g = &m->groups[group];
 	uint32_t i = m->unused, *at, unknown = 0;
@@ -160,19 +161,19 @@ static int begin(struct sim_meetings *m, uint32_t group, int64_t seq, uint32_t *
 	if (spread(m) < 0)
 		return -ENOMEM;
 	if (i != SIM_NONE) {
-		m->unused = m->meetings[i].next;
+		m->unused = m->collectives[i].next;
 	} else {
-		if (m->n_meetings + 1 >= SIM_NONE ||
-		    array_reserve(&m->meetings, m->n_meetings + 1, &m->meetings_cap) < 0)
+		if (m->n_collectives + 1 >= SIM_NONE ||
+		    array_reserve(&m->collectives, m->n_collectives + 1, &m->collectives_cap) < 0)
 			return -ENOMEM;
-		i = (uint32_t)m->n_meetings++;
+		i = (uint32_t)m->n_collectives++;
 	}
 	for (uint32_t k = g->first; k < g->first + g->n; k++)
 		unknown += m->members[k].sealed <= seq;
 	at = bucket(m, group, seq);
-	m->meetings[i] = (struct sim_meeting){
+	m->collectives[i] = (struct sim_collective){
 		.seq = seq,
-		.when = moment_meeting(),
+		.when = moment_collective(),
 		.end_ns = SIM_PENDING,
 		.group = group,
 		.unknown = unknown,
@@ -183,7 +184,7 @@ static int begin(struct sim_meetings *m, uint32_t group, int64_t seq, uint32_t *
 	};
 	*at = i;
 	if (g->youngest != SIM_NONE)
-		m->meetings[g->youngest].younger = i;
+		m->collectives[g->youngest].younger = i;
 	else
 		g->oldest = i;
 	g->youngest = i;
@@ -192,7 +193,7 @@ static int begin(struct sim_meetings *m, uint32_t group, int64_t seq, uint32_t *
 	return 0;
 }
 
-static void end(struct sim_meetings *m, struct sim_meeting *t)
+static void end(struct sim_collectives *m, struct sim_collective *t)
 {
 	struct group *g = &m->groups[t->group];
 
@@ -204,29 +205,29 @@ static void end(struct sim_meetings *m, struct sim_meeting *t)
 	}
 }
 
-static void end_when_all_are_here(struct sim_meetings *m, struct sim_meeting *t)
+static void end_when_all_are_here(struct sim_collectives *m, struct sim_collective *t)
 {
 	if (t->end_ns == SIM_PENDING && t->unknown == 0 && t->joined == t->expected)
 		end(m, t);
 }
 
-int sim_declare(struct sim_meetings *m, uint32_t member, int64_t seq, uint32_t *meeting)
+int sim_declare(struct sim_collectives *m, uint32_t member, int64_t seq, uint32_t *collective)
 {
 	struct member *who = &m->members[member];
 	uint32_t i = find(m, who->group, seq);
-	struct sim_meeting *t;
+	struct sim_collective *t;
 
-	if (seq < who->sealed && (i == SIM_NONE || m->meetings[i].end_ns != SIM_PENDING))
+	if (seq < who->sealed && (i == SIM_NONE || m->collectives[i].end_ns != SIM_PENDING))
 		return 0;
 	if (i == SIM_NONE && begin(m, who->group, seq, &i) < 0)
 		return -ENOMEM;
-	t = &m->meetings[i];
+	t = &m->collectives[i];
 	if (t->declarer == member || t->end_ns != SIM_PENDING)
 		return 0;
 	t->declarer = member;
 	t->expected++;
 	t->unread++;
-	*meeting = i;
+	*collective = i;
 	if (seq < who->sealed)
 		return 1;
 	t->unknown--;
@@ -236,7 +237,7 @@ int sim_declare(struct sim_meetings *m, uint32_t member, int64_t seq, uint32_t *
 	return 1;
 }
 
-static void seal(struct sim_meetings *m, uint32_t member, int ended)
+static void seal(struct sim_collectives *m, uint32_t member, int ended)
 {
 	struct member *who = &m->members[member];
 	int64_t from = who->sealed, to = ended ? INT64_MAX : who->largest + 1;
@@ -247,7 +248,7 @@ static void seal(struct sim_meetings *m, uint32_t member, int ended)
 	who->sealed = to;
 	if (ended || from == INT64_MIN || to - from != who->n_since) {
 		for (uint32_t i = m->groups[who->group].oldest; i != SIM_NONE; i = next) {
-			struct sim_meeting *t = &m->meetings[i];
+			struct sim_collective *t = &m->collectives[i];
 
 			next = t->younger;
 			if (t->seq < from || t->seq >= to || t->declarer == member)
@@ -259,16 +260,16 @@ static void seal(struct sim_meetings *m, uint32_t member, int ended)
 	who->n_since = 0;
 }
 
-void sim_seal(struct sim_meetings *m, uint32_t rank, int ended)
+void sim_seal(struct sim_collectives *m, uint32_t rank, int ended)
 {
 	m->gone[rank] |= ended != 0;
 	for (uint32_t i = m->of_rank[rank]; i != SIM_NONE; i = m->members[i].next)
 		seal(m, i, ended);
 }
 
-void sim_join(struct sim_meetings *m, uint32_t meeting, int64_t at_ns, int64_t duration_ns)
+void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns)
 {
-	struct sim_meeting *t = &m->meetings[meeting];
+	struct sim_collective *t = &m->collectives[collective];
 
 	t->joined++;
 	if (t->end_ns != SIM_PENDING)
@@ -277,36 +278,37 @@ void sim_join(struct sim_meetings *m, uint32_t meeting, int64_t at_ns, int64_t d
 	end_when_all_are_here(m, t);
 }
 
-const struct sim_meeting *sim_meeting(const struct sim_meetings *m, uint32_t meeting)
+const struct sim_collective *sim_collective(const struct sim_collectives *m, uint32_t collective)
 {
-	return &m->meetings[meeting];
+	return &m->collectives[collective];
 }
 
-void sim_leave(struct sim_meetings *m, uint32_t meeting)
+void sim_leave(struct sim_collectives *m, uint32_t collective)
 {
-	struct sim_meeting *t = &m->meetings[meeting];
+	struct sim_collective *t = &m->collectives[collective];
 	struct group *g = &m->groups[t->group];
 	uint32_t *at;
 
 	if (--t->unread > 0)
 		return;
-	for (at = bucket(m, t->group, t->seq); *at != meeting; at = &m->meetings[*at].next)
+	for (at = bucket(m, t->group, t->seq); *at != collective; at = &m->collectives[*at].next)
 		;
 	*at = t->next;
-	*(t->older != SIM_NONE ? &m->meetings[t->older].younger : &g->oldest) = t->younger;
-	*(t->younger != SIM_NONE ? &m->meetings[t->younger].older : &g->youngest) = t->older;
+	*(t->older != SIM_NONE ? &m->collectives[t->older].younger : &g->oldest) = t->younger;
+	*(t->younger != SIM_NONE ? &m->collectives[t->younger].older : &g->youngest) = t->older;
 	t->next = m->unused;
-	m->unused = meeting;
+	m->unused = collective;
 	m->n_live--;
 }
 
-int sim_force(struct sim_meetings *m)
+int sim_force(struct sim_collectives *m)
 {
-	struct sim_meeting *best = NULL;
+	struct sim_collective *best = NULL;
 
 	for (size_t g = 0; g < m->n_groups; g++) {
-		for (uint32_t i = m->groups[g].oldest; i != SIM_NONE; i = m->meetings[i].younger) {
-			struct sim_meeting *t = &m->meetings[i];
+		for (uint32_t i = m->groups[g].oldest; i != SIM_NONE;
+		     i = m->collectives[i].younger) {
+			struct sim_collective *t = &m->collectives[i];
 
 			if (t->end_ns == SIM_PENDING && t->joined > 0 &&
 			    (!best || t->when.latest_ns < best->when.latest_ns))
@@ -319,7 +321,7 @@ int sim_force(struct sim_meetings *m)
 	return 1;
 }
 
-uint32_t sim_ended_group(struct sim_meetings *m, const uint32_t **ranks)
+uint32_t sim_ended_group(struct sim_collectives *m, const uint32_t **ranks)
 {
 	struct group *g;
 

@@ -12,13 +12,13 @@
 
 #include "formats/trace/model.h"
 
-struct place_point {
+struct timemap_point {
 	int64_t recorded_ns, emulated_ns;
 	int begins; /* an event */
 };
 
-struct place {
-	struct place_point *points; /* ascending in both; owned */
+struct timemap {
+	struct timemap_point *points; /* ascending in both; owned */
 	size_t n, cap;
 	size_t n_before; /* of them of the slice before the last one */
 	int stream;	 /* the track is one: set by the caller */
@@ -27,21 +27,21 @@ struct place {
 };
 
 /* The last point of a track in the slices so far. */
-struct place_carry {
-	struct place_point last;
+struct timemap_carry {
+	struct timemap_point last;
 	int known;
 };
 
 /* Makes the points of events [at, end) of the slice, which are all of one track; `times` as in
  * feed.h. `carry` is that of the slices before; it stays. With NULL, what p held of the slice
  * before this one stays too, for moments that lie there. 0 or -ENOMEM. */
-int place_track(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
-		size_t at, size_t end, const int64_t *times);
+int timemap_track(struct timemap *p, const struct timemap_carry *carry,
+		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times);
 
 /* The last point, for the slices to come. */
-void place_carry(const struct place *p, struct place_carry *carry);
+void timemap_save(const struct timemap *p, struct timemap_carry *carry);
 
 /* The emulated time of a recorded one; the same where the track has no points. */
-int64_t place_time(const struct place *p, int64_t recorded_ns);
+int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns);
 
-void place_track_done(struct place *p);
+void timemap_done(struct timemap *p);

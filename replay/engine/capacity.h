@@ -7,29 +7,29 @@
  * they have, also where they start later. So room is never idle while somebody waits for it.
  *
  * A room is the caller's memory, all zeroes at first; whoever shares one, locks. It remembers the
- * last ROOM_STEPS moments at which what is held changes; before those it is free. Nanoseconds.
+ * last CAPACITY_STEPS moments at which what is held changes; before those it is free. Nanoseconds.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define ROOM_WHOLE 65536u
-#define ROOM_STEPS 64
+#define CAPACITY_WHOLE 65536u
+#define CAPACITY_STEPS 64
 
-struct room {
-	struct room_step {
+struct capacity {
+	struct capacity_step {
 		int64_t from_ns; /* to the next one's */
-		uint32_t held;	 /* of ROOM_WHOLE; 0 in the last */
-	} steps[ROOM_STEPS];
+		uint32_t held;	 /* of CAPACITY_WHOLE; 0 in the last */
+	} steps[CAPACITY_STEPS];
 	uint32_t n;
 };
 
 /* How much 0 <= part <= 1 of a room is, rounded up: where parts make a whole nothing is left. */
-uint32_t room_share(double part);
+uint32_t capacity_share(double part);
 
 /* The first moment from ready_ns on at which any of it is free. */
-int64_t room_start(const struct room *r, int64_t ready_ns);
+int64_t capacity_start(const struct capacity *r, int64_t ready_ns);
 
 /* Takes up to `share` of what is free from start_ns on, as much as `share` is in duration_ns; the
  * end. */
-int64_t room_take(struct room *r, int64_t start_ns, int64_t duration_ns, uint32_t share);
+int64_t capacity_take(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/place.h"
+#include "replay/engine/timemap.h"
 
 #include "formats/trace/wrap.h"
 #include "replay/engine/sim.h"
 
 #include "base/array.h"
 
-static void add(struct place *p, int64_t recorded_ns, int64_t emulated_ns, int begins)
+static void add(struct timemap *p, int64_t recorded_ns, int64_t emulated_ns, int begins)
 {
 	if (p->n > 0) {
-		const struct place_point *last = &p->points[p->n - 1];
+		const struct timemap_point *last = &p->points[p->n - 1];
 
 		recorded_ns = recorded_ns < last->recorded_ns ? last->recorded_ns : recorded_ns;
 		emulated_ns = emulated_ns < last->emulated_ns ? last->emulated_ns : emulated_ns;
 	}
-	p->points[p->n++] = (struct place_point){recorded_ns, emulated_ns, begins};
+	p->points[p->n++] = (struct timemap_point){recorded_ns, emulated_ns, begins};
 }
 
 /* When the thread was handed over to before event number `to`, as far before its start as the
@@ -57,7 +57,7 @@ static int64_t end_of(const struct fmt_event *e)
 }
 
 /* Leaves the points of the last slice, or with `carry` none. */
-static void begin(struct place *p, const struct place_carry *carry)
+static void begin(struct timemap *p, const struct timemap_carry *carry)
 {
 	if (carry)
 		p->n_before = p->n;
@@ -68,14 +68,14 @@ static void begin(struct place *p, const struct place_carry *carry)
 	p->n_before = p->n;
 }
 
-static void add_end(struct place *p, const struct fmt_event *events, int64_t i,
+static void add_end(struct timemap *p, const struct fmt_event *events, int64_t i,
 		    const int64_t *times)
 {
 	add(p, end_of(&events[i]), times[2 * i + 1], 0);
 }
 
-int place_track(struct place *p, const struct place_carry *carry, const struct fmt_slice *slice,
-		size_t at, size_t end, const int64_t *times)
+int timemap_track(struct timemap *p, const struct timemap_carry *carry,
+		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times)
 {
 	const struct fmt_event *events = slice->events;
 	size_t depth = 0, edge = first_edge(slice, slice->first_number + at);
@@ -106,7 +106,7 @@ int place_track(struct place *p, const struct place_carry *carry, const struct f
 	return 0;
 }
 
-void place_carry(const struct place *p, struct place_carry *carry)
+void timemap_save(const struct timemap *p, struct timemap_carry *carry)
 {
 	if (p->n == 0)
 		return;
@@ -115,15 +115,15 @@ void place_carry(const struct place *p, struct place_carry *carry)
 }
 
 /* As far from the point as it was recorded. */
-static int64_t shift(const struct place_point *p, int64_t recorded_ns)
+static int64_t shift(const struct timemap_point *p, int64_t recorded_ns)
 {
 	return fmt_add(p->emulated_ns, fmt_sub(recorded_ns, p->recorded_ns));
 }
 
-int64_t place_time(const struct place *p, int64_t recorded_ns)
+int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
 {
 	size_t low = 0, n = p->n;
-	const struct place_point *before, *after;
+	const struct timemap_point *before, *after;
 	int64_t t;
 
 	if (n == 0)
@@ -152,9 +152,9 @@ int64_t place_time(const struct place *p, int64_t recorded_ns)
 	return t > after->emulated_ns ? after->emulated_ns : t;
 }
 
-void place_track_done(struct place *p)
+void timemap_done(struct timemap *p)
 {
 	free(p->points);
 	free(p->open);
-	*p = (struct place){0};
+	*p = (struct timemap){0};
 }
