@@ -25,19 +25,9 @@ static void on_signal(int number)
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-static int heeded[ARRAY_SIZE(signals)];
+static int heeded[ARRAY_SIZE(signals)], known;
 
-/* Catches the signals that are not ignored already. */
-static void catch_signals(void)
-{
-	struct sigaction old;
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		heeded[i] = sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN;
-	place_heed();
-}
-
-void place_heed(void)
+static void heed(void)
 {
 	struct sigaction new = {.sa_handler = on_signal};
 
@@ -45,6 +35,17 @@ void place_heed(void)
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		if (heeded[i])
 			sigaction(signals[i], &new, NULL);
+}
+
+/* Catches the signals that were not ignored the first time. */
+static void catch_signals(void)
+{
+	struct sigaction old;
+
+	for (size_t i = 0; !known && i < ARRAY_SIZE(signals); i++)
+		heeded[i] = sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN;
+	known = 1;
+	heed();
 }
 
 int place_signal(void)
@@ -137,29 +138,16 @@ static int is_expendable(int fd)
 	return 1;
 }
 
-/* An action on the folder of a killed writer. */
-struct leftover {
-	void (*act)(const struct leftover *l, const char *path, int fd);
-	const char *file;
-	void (*found)(const char *path);
-};
-
-static void remove_expendable(const struct leftover *l, const char *path, int fd)
+static void remove_expendable(const char *path, int fd)
 {
 	if (is_expendable(fd))
 		place_remove(path);
 }
 
-static void find_file(const struct leftover *l, const char *path, int fd)
-{
-	if (faccessat(fd, l->file, F_OK, 0) == 0)
-		l->found(path);
-}
-
 /* A writer locks its folder for as long as it lives, and checks that the folder is still there
  * after it got the lock. So a folder that can be locked has no writer. On a file system without
  * locks, folders are left alone. */
-static void look_at_leftover(const struct leftover *l, const char *path)
+static void remove_leftover(const char *path)
 {
 	scoped(close_fd) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -167,11 +155,11 @@ static void look_at_leftover(const struct leftover *l, const char *path)
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		l->act(l, path, fd);
+		remove_expendable(path, fd);
 }
 
-/* Visits the folders that killed writers of the same output left. */
-static void each_leftover(const char *stem, size_t name_at, const struct leftover *l)
+/* Removes the folders that killed writers of the same output left. */
+static void remove_leftovers(const char *stem, size_t name_at)
 {
 	char path[PATH_MAX];
 	size_t len = strlen(stem + name_at);
@@ -187,17 +175,8 @@ static void each_leftover(const char *stem, size_t name_at, const struct leftove
 			continue;
 		if (snprintf(path, sizeof(path), "%.*s%s", (int)name_at, stem, e->d_name) <
 		    (int)sizeof(path))
-			look_at_leftover(l, path);
+			remove_leftover(path);
 	}
-}
-
-void place_find_leftovers(const char *output, const char *file, void (*found)(const char *path))
-{
-	const struct leftover l = {.act = find_file, .file = file, .found = found};
-	char stem[PATH_MAX];
-	size_t name_at = stem_of(output, stem);
-
-	each_leftover(stem, name_at, &l);
 }
 
 /* Makes the folder and locks it: 1; or 0 if another process removed it as a leftover before it was
@@ -243,7 +222,7 @@ int place_begin(struct place *p, const char *output, int force)
 		return -ENAMETOOLONG;
 	name_at = stem_of(output, stem);
 	catch_signals();
-	each_leftover(stem, name_at, &(struct leftover){.act = remove_expendable});
+	remove_leftovers(stem, name_at);
 	while ((r = make_folder(p, stem)) == 0)
 		;
 	if (r < 0) {
@@ -252,16 +231,6 @@ int place_begin(struct place *p, const char *output, int force)
 	}
 	snprintf(p->trace, sizeof(p->trace), "%.*s/" TRACE, PATH_MAX - 8, p->folder);
 	return 0;
-}
-
-int place_restart(struct place *p)
-{
-	return place_remove(p->trace);
-}
-
-int place_opens(const struct place *p)
-{
-	return is_trace(p->trace);
 }
 
 /* Renames the trace if there is nothing at the output, else -EEXIST. Not every file system can do
@@ -279,6 +248,18 @@ static int give_name(const struct place *p)
 	return rename(p->trace, p->output) < 0 ? -errno : 0;
 }
 
+/* Keeps the folder, which holds the trace that was replaced. */
+static void keep(struct place *p)
+{
+	char kept[PATH_MAX];
+
+	if (!p->folder[0])
+		return;
+	snprintf(kept, sizeof(kept), "%.*s/" KEPT, PATH_MAX - 8, p->folder);
+	close(open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+	p->folder[0] = '\0';
+}
+
 /* For file systems that cannot exchange files in one step. A writer that is killed in between
  * leaves both traces. */
 static int replace_in_two_steps(struct place *p)
@@ -291,7 +272,7 @@ static int replace_in_two_steps(struct place *p)
 		return -errno;
 	r = give_name(p);
 	if (r < 0 && rename(old, p->output) < 0)
-		place_keep(p); /* the trace that was there before is in the folder */
+		keep(p); /* the trace that was there before is in the folder */
 	return r;
 }
 
@@ -320,17 +301,6 @@ int place_fail(int r, const char *output, int force)
 	if (r == -EIO)
 		return CLI_MACHINE;
 	return status == CLI_INPUT ? CLI_USAGE : status;
-}
-
-void place_keep(struct place *p)
-{
-	char kept[PATH_MAX];
-
-	if (!p->folder[0])
-		return;
-	snprintf(kept, sizeof(kept), "%.*s/" KEPT, PATH_MAX - 8, p->folder);
-	close(open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-	p->folder[0] = '\0';
 }
 
 void place_done(struct place *p)

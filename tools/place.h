@@ -21,15 +21,6 @@ struct place {
 /* -EEXIST if there is something at `output`, unless it is a trace and `force` is set. */
 int place_begin(struct place *p, const char *output, int force);
 
-/* Calls found() for each folder with that file in it that a killed writer of `output` left. */
-void place_find_leftovers(const char *output, const char *file, void (*found)(const char *path));
-
-/* Removes the unfinished trace, to write it again. 0 or a negative errno. */
-int place_restart(struct place *p);
-
-/* Whether the unfinished trace can be opened. */
-int place_opens(const struct place *p);
-
 /* Renames the trace to the output. -EEXIST as place_begin(): something may have appeared meanwhile.
  */
 int place_commit(struct place *p);
@@ -38,18 +29,11 @@ int place_commit(struct place *p);
  * opening the output, and returns the exit status. `force` says whether the command has --force. */
 int place_fail(int r, const char *output, int force);
 
-/* Keeps the folder for good: it holds the trace that could not be renamed, or a recording to make
- * it from. */
-void place_keep(struct place *p);
-
 /* Removes the folder, with the trace if it was not committed. */
 void place_done(struct place *p);
 
-/* The signal that arrived since place_begin() or place_heed(), or 0. */
+/* The signal that arrived since place_begin(), or 0. */
 int place_signal(void);
-
-/* Catches signals again, after another part of the program handled them. */
-void place_heed(void);
 
 /* Shows progress; `context` is a struct progress. For whatever writes the trace: -ECANCELED if a
  * signal has arrived. */

@@ -18,8 +18,8 @@ static const struct {
 	const char *name, *inside, *hint;
 } taken[] = {
 	{"*.json*", NULL, "gputrace import -o OUT FILE... makes a trace of a profiler's files"},
-	{"*.new-??????", NULL, "gpucapture -o OUT --recover DIR makes a trace of what is there"},
-	{"*.parts", NULL, "gputrace join -o OUT DIR makes a trace of the parts in it"},
+	{"*.raw", NULL, "gputrace import -o OUT OUT.raw makes a trace of a raw recording"},
+	{"*.recording", NULL, "gputrace import -o OUT FILE makes a trace of a raw recording"},
 	{NULL, "*.json*", "gputrace import -o OUT FILE... makes a trace of the files in it"},
 };
 

@@ -2,9 +2,7 @@
 #include "capture/recorder/processes.h"
 
 #include "base/array.h"
-#include "base/host.h"
 #include "base/scope.h"
-#include "capture/noted.h"
 #include "capture/recorder/session.h"
 
 #include <signal.h>
@@ -14,6 +12,8 @@ struct traced {
 	struct rec_process *process;
 	struct rec_feed **feeds;
 	size_t n, cap;
+	bool is_running; /* when the recording ended */
+	uint8_t signal;	 /* that ended it; 0: not known */
 };
 
 /* Where a ring is. */
@@ -172,6 +172,22 @@ int rec_processes_round(struct rec_processes *p, bool last)
 	return r;
 }
 
+static int take_ending(struct rec_processes *p, const struct rec_piece *piece)
+{
+	struct rec_piece_ending ending;
+
+	if (piece->bytes != sizeof(ending))
+		return -EBADMSG;
+	memcpy(&ending, piece->data, sizeof(ending));
+	for (size_t i = 0; i < p->n; i++)
+		if (p->traced[i].process->pid == ending.pid &&
+		    p->traced[i].process->started == ending.started) {
+			p->traced[i].is_running = ending.is_running;
+			p->traced[i].signal = ending.signal;
+		}
+	return 0;
+}
+
 int rec_processes_piece(void *processes, const struct rec_piece *piece)
 {
 	struct fmt_cursor c = fmt_cursor(piece->data, piece->bytes);
@@ -193,6 +209,8 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 		return rec_processes_status(processes, piece->ring, status);
 	case REC_PIECE_ROUND:
 		return rec_processes_round(processes, false);
+	case REC_PIECE_ENDING:
+		return take_ending(processes, piece);
 	default:
 		return 0;
 	}
@@ -276,34 +294,32 @@ static int find_call_in_progress(const struct rec_processes *p, const struct tra
 	return r;
 }
 
-static int find_ending(const struct rec_processes *p, const struct traced *t,
-		       struct cap_control *control)
+static int find_ending(const struct rec_processes *p, const struct traced *t)
 {
 	struct rec_process *process = t->process;
 	bool aborted = says(p, t, CAP_PROCESS_ABORTED);
 	bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
 
 	process->ending = REC_EXITED;
-	if (is_open && host_process_started((uint64_t)process->pid) == process->started)
+	if (is_open && t->is_running)
 		process->ending = REC_RUNNING;
 	else if (is_open || aborted)
 		process->ending = REC_KILLED;
 	if (process->ending != REC_KILLED)
 		return 0;
-	process->signal = control ? (uint8_t)cap_signal_of(control, process->pid) : 0;
+	process->signal = t->signal;
 	if (process->signal == 0 && aborted)
 		process->signal = SIGABRT;
 	return find_call_in_progress(p, t);
 }
 
-int rec_processes_endings(const struct rec_processes *p, struct cap_control *control,
-			  struct rec_endings *ret)
+int rec_processes_endings(const struct rec_processes *p, struct rec_endings *ret)
 {
 	int r = 0;
 
 	*ret = (struct rec_endings){0};
 	for (size_t i = 0; i < p->n && r == 0; i++) {
-		r = find_ending(p, &p->traced[i], control);
+		r = find_ending(p, &p->traced[i]);
 		ret->running += p->traced[i].process->ending == REC_RUNNING;
 		ret->killed += p->traced[i].process->ending == REC_KILLED;
 	}

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "capture/recorder/feed.h"
-#include "capture/recorder/spool.h"
+#include "capture/recorder/raw.h"
 
 struct rec_processes;
 
@@ -26,20 +26,18 @@ int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drai
 /* Every ring was looked at; with `last`, nothing will come any more. */
 int rec_processes_round(struct rec_processes *p, bool last);
 
-/* A piece of a spool (spool.h); `processes` is what the others take. */
+/* A piece of a raw recording (raw.h); `processes` is what the others take. */
 int rec_processes_piece(void *processes, const struct rec_piece *piece);
 
 /* All of them, and how many: stands as long as `p`. What the rings say of losses is added up. */
 struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *ret_n);
 
 /* Finds out how each process ended, and what it called last if it was killed. Counts those that
- * still run, and those that ended without saying so or by abort(). `control` may be NULL: the
- * session's page, where signals were noted. */
+ * still run, and those that ended without saying so or by abort(). */
 struct rec_endings {
 	uint32_t running, killed;
 };
-int rec_processes_endings(const struct rec_processes *p, struct cap_control *control,
-			  struct rec_endings *ret);
+int rec_processes_endings(const struct rec_processes *p, struct rec_endings *ret);
 
 /* "SIGKILL"; NULL: a signal that does not end processes, or 0. */
 const char *rec_signal_name(int signal);

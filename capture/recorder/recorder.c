@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "base/scope.h"
 
+#include <string.h>
 #include <time.h>
 
 #define ROUND_NS 50000000 /* what is left in a ring is safe there */
@@ -20,11 +21,8 @@ void rec_close(struct rec_recorder *r)
 	free(r->taps);
 	free(r->reached);
 	free(r->programs);
-	rec_making_free(r->making);
-	rec_processes_free(r->processes);
-	free(r->path);
 	cap_clock_done(&r->clock);
-	rec_spool_done(&r->spool);
+	rec_raw_done(&r->raw);
 	rec_session_end(&r->session);
 	free(r);
 }
@@ -43,7 +41,7 @@ static struct rec_recorder *new_recorder(void)
 	if (r) {
 		memset(r, 0, sizeof(*r));
 		rec_session_init(&r->session);
-		r->spool.fd = -1;
+		r->raw.fd = -1;
 	}
 	return r;
 }
@@ -53,20 +51,15 @@ const char *rec_folder(const struct rec_recorder *r)
 	return r->folder;
 }
 
-const struct cap_control *rec_settings(const struct rec_recorder *r)
-{
-	return &r->settings;
-}
+/* ---- what goes into the recording */
 
-/* ---- what goes into the spool */
-
-static int put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
-	       const void *data, size_t bytes)
+int rec_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
+	    const void *data, size_t bytes)
 {
 	const struct rec_piece piece = {
 		.kind = kind, .ring = ring, .position = position, .bytes = bytes};
 
-	return rec_spool_put(&r->spool, &piece, data);
+	return rec_raw_put(&r->raw, &piece, data);
 }
 
 static int put_session(struct rec_recorder *r)
@@ -74,10 +67,9 @@ static int put_session(struct rec_recorder *r)
 	struct rec_piece_session s;
 
 	memset(&s, 0, sizeof(s));
-	s.version = REC_SPOOL_VERSION;
 	s.settings = r->settings;
 	strcpy(s.folder, r->folder);
-	return put(r, REC_PIECE_SESSION, 0, 0, &s, sizeof(s));
+	return rec_put(r, REC_PIECE_SESSION, 0, 0, &s, sizeof(s));
 }
 
 static int put_clock(struct rec_recorder *r)
@@ -87,13 +79,37 @@ static int put_clock(struct rec_recorder *r)
 
 	if (n == 0)
 		return 0;
-	e = put(r, REC_PIECE_CLOCK, 0, 0, r->clock.segments + r->clock_told,
-		n * sizeof(*r->clock.segments));
+	e = rec_put(r, REC_PIECE_CLOCK, 0, 0, r->clock.segments + r->clock_told,
+		    n * sizeof(*r->clock.segments));
 	r->clock_told = r->clock.n;
 	return e;
 }
 
-int rec_open(const struct cap_control *settings, const char *spool, struct rec_recorder **ret,
+static int create_raw(struct rec_recorder *r, const char *path)
+{
+	const struct fmt_origin *o = &r->settings.origin;
+	struct rec_raw_header header;
+	int e;
+
+	memset(&header, 0, sizeof(header));
+	header.pid = getpid();
+	header.realtime_ns = host_clock_ns(CLOCK_REALTIME);
+	gethostname(header.host, sizeof(header.host) - 1);
+	strcpy(header.boot, o->clock);
+	strcpy(header.run, o->run);
+	header.part = o->part;
+	header.n_parts = o->n_parts;
+	e = rec_raw_create(path, &header, &r->raw);
+	if (e == 0)
+		e = rec_session_bind(&r->session, path);
+	if (e == 0)
+		e = put_session(r);
+	if (e == 0)
+		e = put_clock(r);
+	return e < 0 ? e : rec_raw_flush(&r->raw);
+}
+
+int rec_open(const struct cap_control *settings, const char *path, struct rec_recorder **ret,
 	     struct fmt_error *err)
 {
 	scoped(rec_closep) struct rec_recorder *r = new_recorder();
@@ -109,17 +125,9 @@ int rec_open(const struct cap_control *settings, const char *spool, struct rec_r
 	if (e < 0)
 		return e;
 	strcpy(r->folder, r->session.folder);
-	e = rec_spool_create(spool, &r->spool);
-	if (e == 0)
-		e = rec_session_bind(&r->session, spool);
-	if (e == 0)
-		e = put_session(r);
-	if (e == 0)
-		e = put_clock(r);
-	if (e == 0)
-		e = rec_spool_flush(&r->spool);
+	e = create_raw(r, path);
 	if (e < 0)
-		return fmt_fail(err, e, spool, FMT_NO_OFFSET, "cannot write: %s", strerror(-e));
+		return fmt_fail(err, e, path, FMT_NO_OFFSET, "cannot write: %s", strerror(-e));
 	*ret = take(r);
 	return 0;
 }
@@ -143,11 +151,6 @@ static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
 {
 	struct rec_piece_session s; /* in the piece it lies anywhere */
 
-	if (piece->bytes < sizeof(s.version))
-		return -EBADMSG;
-	memcpy(&r->spool_version, piece->data, sizeof(s.version));
-	if (r->spool_version != REC_SPOOL_VERSION)
-		return -ENOTSUP;
 	if (piece->bytes != sizeof(s))
 		return -EBADMSG;
 	memcpy(&s, piece->data, sizeof(s));
@@ -174,7 +177,8 @@ static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
 	return 0;
 }
 
-int rec_recall(void *context, const struct rec_piece *piece)
+/* What the recording says of where the recorder was. */
+static int recall(void *context, const struct rec_piece *piece)
 {
 	struct rec_recorder *r = context;
 
@@ -195,30 +199,31 @@ int rec_recall(void *context, const struct rec_piece *piece)
 int rec_resume(struct rec_recorder *r)
 {
 	r->clock.n = 0;
-	return rec_spool_read(&r->spool, rec_recall, r);
+	return rec_raw_read(&r->raw, recall, r);
 }
 
-int rec_recover(const char *spool, struct rec_recorder **ret, struct fmt_error *err)
+int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *err)
 {
 	scoped(rec_closep) struct rec_recorder *r = new_recorder();
+	struct rec_raw_header header;
+	struct fmt_origin here;
 	int e;
 
 	if (!r)
 		return -ENOMEM;
-	e = rec_spool_open(spool, &r->spool);
+	e = rec_raw_open(path, true, &header, &r->raw, err);
 	if (e == 0)
 		e = rec_resume(r);
-	if (e == -ENOTSUP)
-		return fmt_fail(err, e, spool, 0,
-				"it is a spool of version %u, and this program reads version %u",
-				r->spool_version, REC_SPOOL_VERSION);
-	if (e < 0 || !r->folder[0])
-		return e < 0 ? e : -EBADMSG;
+	if (e < 0)
+		return e;
+	fmt_origin_here(&here);
+	if (!r->folder[0] || strcmp(here.clock, header.boot) != 0)
+		return -ENOENT;
 	e = rec_session_attach(&r->session, r->folder);
-	if (e < 0 && e != -ENOENT)
+	if (e < 0)
 		return e;
 	/* What it wrote until it was gone. */
-	e = rec_spool_rest(&r->spool, rec_recall, r);
+	e = rec_resume(r);
 	if (e < 0) {
 		rec_keep(r);
 		return e;
@@ -243,7 +248,7 @@ static int note_program(struct rec_recorder *r, const struct cap_drain_about *ab
 	return 0;
 }
 
-int rec_take_ring(void *context, int dir, const char *name, uint32_t number)
+static int take_ring(void *context, int dir, const char *name, uint32_t number)
 {
 	struct rec_recorder *r = context;
 	scoped(cap_drain_closep) struct cap_drain *drain = NULL;
@@ -253,10 +258,8 @@ int rec_take_ring(void *context, int dir, const char *name, uint32_t number)
 
 	if (e == -EAGAIN || e == -ENOMEM)
 		return e;
-	if (e < 0) {
-		r->bad_rings++;
-		return 0;
-	}
+	if (e < 0)
+		return 0; /* damaged, or of another version */
 	about = *cap_drain_about(drain);
 	about.number = number;
 	if (array_reserve(&r->taps, r->n_taps + 1, &r->taps_cap) < 0)
@@ -266,10 +269,8 @@ int rec_take_ring(void *context, int dir, const char *name, uint32_t number)
 		return e;
 	if (before)
 		cap_drain_seek(drain, before - 1);
-	else if (r->processes)
-		e = rec_processes_ring(r->processes, &about);
 	else
-		put(r, REC_PIECE_RING, number, 0, &about, sizeof(about));
+		rec_put(r, REC_PIECE_RING, number, 0, &about, sizeof(about));
 	if (e == 0)
 		r->taps[r->n_taps++] = (struct tap){.drain = take(drain), .number = number};
 	return e;
@@ -298,11 +299,11 @@ static long tap_ring(struct rec_recorder *r, struct tap *t)
 
 	status.waiting_bytes = 0;
 	if (e == 1)
-		put(r, REC_PIECE_BYTES, t->number, cap_drain_position(t->drain) - bytes, c.at,
-		    bytes);
+		rec_put(r, REC_PIECE_BYTES, t->number, cap_drain_position(t->drain) - bytes, c.at,
+			bytes);
 	cap_drain_forget(t->drain);
 	if (memcmp(&status, &t->told, sizeof(status)) != 0)
-		put(r, REC_PIECE_STATUS, t->number, 0, &status, sizeof(status));
+		rec_put(r, REC_PIECE_STATUS, t->number, 0, &status, sizeof(status));
 	t->told = status;
 	return e == -ENOMEM ? e : (long)bytes;
 }
@@ -336,19 +337,11 @@ static void settle_round(struct rec_recorder *r, int e)
 	r->n_taps = n;
 }
 
-long rec_round(struct rec_recorder *r)
+/* Copies what is in all rings. */
+long rec_round_now(struct rec_recorder *r)
 {
 	long bytes = 0, n = 0;
-	int e;
 
-	if (r->spool.error)
-		return 0;
-	rec_session_beat(&r->session);
-	e = r->clock.n > 0 ? cap_clock_sample(&r->clock) : 0;
-	if (e == 0)
-		e = rec_session_rings(&r->session, rec_take_ring, r);
-	if (e < 0 || !is_due(r))
-		return e;
 	put_clock(r);
 	for (size_t i = 0; i < r->n_taps && n >= 0; i++) {
 		rec_session_beat(&r->session);
@@ -358,10 +351,28 @@ long rec_round(struct rec_recorder *r)
 	if (n < 0)
 		return n;
 	if (bytes > 0)
-		put(r, REC_PIECE_ROUND, 0, 0, NULL, 0);
-	settle_round(r, rec_spool_flush(&r->spool));
+		rec_put(r, REC_PIECE_ROUND, 0, 0, NULL, 0);
+	settle_round(r, rec_raw_flush(&r->raw));
 	r->round_ns = host_clock_ns(CLOCK_MONOTONIC);
 	return bytes;
+}
+
+int rec_find_rings(struct rec_recorder *r)
+{
+	int e = r->clock.n > 0 ? cap_clock_sample(&r->clock) : 0;
+
+	return e < 0 ? e : rec_session_rings(&r->session, take_ring, r);
+}
+
+long rec_round(struct rec_recorder *r)
+{
+	int e;
+
+	if (r->raw.error)
+		return 0;
+	rec_session_beat(&r->session);
+	e = rec_find_rings(r);
+	return e < 0 || !is_due(r) ? e : rec_round_now(r);
 }
 
 bool rec_is_traced(const struct rec_recorder *r)

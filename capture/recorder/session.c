@@ -16,7 +16,7 @@
 
 #define PREFIX "gpucapture-"
 #define MAKING ".gpucapture-" /* until it is locked */
-#define SPOOL "spool"	      /* a link to it */
+#define RECORDING "recording" /* a link to the raw recording */
 #define MAKING_SECONDS 60     /* one of that name which is older is nobody's */
 #define LEAST_ROOM (8u << 20)
 #define DYING_ROUNDS 100 /* so often a lock is tried for */
@@ -42,12 +42,12 @@ void rec_remove_folder(const char *folder)
 /* Whether the recorder of that folder is gone, and nobody can go on with what it left. */
 static int is_stale(const char *folder, const struct stat *st, int making)
 {
-	scoped(free_ptr) char *path = NULL, *spool = NULL;
+	scoped(free_ptr) char *path = NULL, *recording = NULL;
 	scoped(close_fd) int fd = -1;
 
 	if (making)
 		return time(NULL) - st->st_mtime > MAKING_SECONDS;
-	if (asprintf(&spool, "%s/" SPOOL, folder) < 0 || access(spool, F_OK) == 0)
+	if (asprintf(&recording, "%s/" RECORDING, folder) < 0 || access(recording, F_OK) == 0)
 		return 0;
 	if (asprintf(&path, "%s/control", folder) < 0)
 		return 0;
@@ -179,11 +179,11 @@ int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
 	return r;
 }
 
-int rec_session_bind(struct rec_session *s, const char *spool)
+int rec_session_bind(struct rec_session *s, const char *recording)
 {
-	scoped(free_ptr) char *path = realpath(spool, NULL);
+	scoped(free_ptr) char *path = realpath(recording, NULL);
 
-	return path && symlinkat(path, s->dir_fd, SPOOL) == 0 ? 0 : -errno;
+	return path && symlinkat(path, s->dir_fd, RECORDING) == 0 ? 0 : -errno;
 }
 
 static uint64_t last_beat(int fd)
@@ -236,12 +236,6 @@ int rec_session_attach(struct rec_session *s, const char *folder)
 		return -errno;
 	snprintf(s->folder, sizeof(s->folder), "%s", folder);
 	return 0;
-}
-
-void rec_session_share(struct rec_session *s)
-{
-	close_fd(&s->lock_fd);
-	s->lock_fd = -1;
 }
 
 void rec_session_quit(struct rec_session *s)
@@ -311,12 +305,6 @@ void rec_session_remove(struct rec_session *s, int pid, uint32_t number)
 
 	snprintf(name, sizeof(name), "ring-%d-%u", pid, number);
 	unlinkat(s->dir_fd, name, 0);
-}
-
-void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap)
-{
-	snprintf(ret, cap, "%s/blob-%016llx%016llx", folder, (unsigned long long)hash[1],
-		 (unsigned long long)hash[0]);
 }
 
 void rec_session_leave(struct rec_session *s)

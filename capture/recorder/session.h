@@ -3,7 +3,7 @@
 /* The folder that traced programs and their recorder share (capture/ring.h), on the recorder's
  * side. The recorder holds a lock on the control page for as long as it lives; a folder whose page
  * nobody has locked was left by one that was killed, and is removed by the next, but not while
- * there is the spool that it was bound to: with that, another can go on.
+ * the raw recording exists that it was bound to: another recorder can continue that.
  *
  * One thread. Functions return 0 or a count, or a negative errno.
  */
@@ -37,15 +37,12 @@ int rec_session_begin(struct rec_session *s, const struct cap_control *settings)
 int rec_session_begin_at(struct rec_session *s, const char *base,
 			 const struct cap_control *settings);
 
-/* What is read of it goes into the file `spool`, which is there. */
-int rec_session_bind(struct rec_session *s, const char *spool);
+/* What is read of it goes into the file `recording`, which is there. */
+int rec_session_bind(struct rec_session *s, const char *recording);
 
 /* Takes over the folder of a recorder that was killed, when the last of its processes is gone.
  * -ENOENT: the folder is gone; -EBUSY: the recorder lives. */
 int rec_session_attach(struct rec_session *s, const char *folder);
-
-/* Leaves the lock to the process that this one is a fork of. */
-void rec_session_share(struct rec_session *s);
 
 /* Says that the recorder lives; call it every 200 ms at least. */
 void rec_session_beat(struct rec_session *s);
@@ -62,9 +59,6 @@ int rec_session_rings(struct rec_session *s,
 
 /* Removes the ring of that process and number. */
 void rec_session_remove(struct rec_session *s, int pid, uint32_t number);
-
-/* The path of a blob in the session's folder. */
-void rec_session_blob(const char *folder, const uint64_t hash[2], char *ret, size_t cap);
 
 /* Removes a folder of the recorder's own, a session's or what there is of a trace: the files in it,
  * and then itself. */

@@ -17,8 +17,6 @@ says "exists already; choose another, or give --force"
 fails -2 gpucapture --force -o "$work" true
 says "exists already; choose another"
 no_line "give --force" "$work/stderr"
-fails -2 gpucapture -o "$work/run" --recover "$work" true
-says "--recover runs no program; unexpected argument: true"
 need_capture
 
 # A program that cannot be run: one line, and the exit status of a shell.
@@ -124,16 +122,6 @@ gputrace verify "$work/harmed" >/dev/null
 equal "$(calls "$work/harmed")" "$(calls "$work/unharmed")"
 no_line "^gpucapture: " "$work/harmed.err"
 
-# The process that makes the trace is killed: the one that reads the rings makes it.
-maker() { pgrep -P "$(reader)" -x gpucapture >"$work/maker"; }
-begin unmade
-eventually maker || die "no process makes the trace"
-kill -9 "$(cat "$work/maker")"
-finish 6
-gputrace verify "$work/unmade" >/dev/null
-equal "$(calls "$work/unmade")" "$(calls "$work/unharmed")"
-no_line "^gpucapture: " "$work/unmade.err"
-
 # Killed repeatedly, until gpucapture gives up: it says where the recording is, and the recording is
 # complete.
 begin given_up
@@ -144,8 +132,9 @@ for i in 1 2 3 4 5; do
 done
 finish 6
 equal "$(grep -c "^gpucapture: " "$work/given_up.err")" 1
-grep -q "was killed 5 times; what was recorded is in $work/given_up.new-" "$work/given_up.err" || die "$(cat "$work/given_up.err")"
-gpucapture -o "$work/given_up" --recover "$work"/given_up.new-*
+grep -q "was killed 5 times; gputrace import -o OUT $work/given_up.raw makes the trace" "$work/given_up.err" || die "$(cat "$work/given_up.err")"
+gputrace import -o "$work/given_up" "$work/given_up.raw" >"$work/out"
+rm -r "$work/given_up.raw"
 gputrace verify "$work/given_up" >/dev/null
 equal "$(calls "$work/given_up")" "$(calls "$work/unharmed")"
 
@@ -155,13 +144,30 @@ kill -9 $pid "$(reader)"
 touch "$work/twice.sh.go"
 wait $pid || true
 eventually test -e "$work/twice.sh.ended" || die "the program did not end"
-fails -2 gpucapture -o "$work/unharmed" --recover "$work"/orphan.new-*
-gpucapture -o "$work/orphan" --recover "$work"/orphan.new-*
+fails -2 gpucapture -o "$work/orphan" -- touch "$work/began"
+says "orphan.raw: it holds an earlier recording; gputrace import"
+[ ! -e "$work/began" ] || die "the program was run"
+fails -2 gputrace import -o "$work/unharmed" "$work/orphan.raw"
+gputrace import -o "$work/orphan" "$work/orphan.raw" >"$work/out"
+rm -r "$work/orphan.raw"
 rm "$work/twice.sh.go"
 gputrace verify "$work/orphan" >/dev/null
 equal "$(calls "$work/orphan")" "$(calls "$work/unharmed")"
-fails -3 gpucapture -o "$work/none" --recover "$work/orphan"
-prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
+fails -3 gputrace import -o "$work/none" "$work/orphan"
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*' -o -name '*.raw'
+
+# Kept as a raw recording, it makes the same trace each time, here or where its recorder never was.
+gpucapture --raw -o "$work/kept" -- gpuemu -- "$program" >"$work/out" 2>&1
+[ ! -e "$work/kept" ] || die "a trace was made"
+cp "$work/kept.raw/part-0000.raw" "$work/copy"
+gputrace import -o "$work/kept" "$work/kept.raw" >"$work/out"
+gputrace import -o "$work/copied" "$work/copy" >"$work/out"
+diff -r "$work/kept" "$work/copied"
+cp -r "$work/kept.raw/part-0000.raw" "$work/cut"
+truncate -s 20000 "$work/cut"
+gputrace import -o "$work/short" "$work/cut" >"$work/out" || [ $? -eq 3 ]
+fails -2 gputrace import -o "$work/kept" "$work/kept.raw"
+rm -r "$work/kept.raw"
 
 # A program that uses the driver API; the counts of the report are those of the trace.
 gpuemu --gpus 2 -- "$program" >"$work/alone" 2>"$work/alone.err"
@@ -190,10 +196,11 @@ came() {
 	fails -2 gpucapture "$@" -o "$work/came" -- gpuemu -- sh -c 'mkdir "$0"; echo mine >"$0/file"; exec "$1"' "$work/came" "$program"
 	tail -n 1 "$work/stderr" >"$work/last"
 	mv "$work/last" "$work/stderr"
-	says "File exists; the recording is $work/came.new-"
+	says "File exists; the raw recording stays; gputrace import -o OUT $work/came.raw makes the trace"
 	equal "$(cat "$work/came/file")" mine
-	gputrace verify "$work"/came.new-*/trace >/dev/null
-	rm -rf "$work/came" "$work"/came.new-*
+	gputrace import -o "$work/went" "$work/came.raw" >"$work/out"
+	gputrace verify "$work/went" >/dev/null
+	rm -rf "$work/came" "$work/went" "$work/came.raw"
 }
 came
 came --force

@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-# An interrupted or killed gpucapture leaves a recording from which the trace can be made later.
+# An import that is interrupted or killed can be repeated: the raw recording stays.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ "$programs" = "$BUILD" ] || skip "a sanitized library cannot be preloaded into a plain program"
 program=$BUILD/tests/capture/capture_ends
 calls() { gputrace info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["records"]["call"])'; }
 
-# interrupted ARGUMENT...: runs gpucapture, which gets a signal when it begins to write the trace.
+# interrupted COMMAND...: it gets a signal when it begins to write.
 interrupted() {
 	got=0
-	LD_PRELOAD=$BUILD/tests/e2e/libinterrupt.so gpucapture -o "$work/run" "$@" >/dev/null 2>"$work/err" || got=$?
+	LD_PRELOAD=$BUILD/tests/e2e/libinterrupt.so "$@" >/dev/null 2>"$work/err" || got=$?
 	equal "$got" 143
-	grep "^gpucapture: " "$work/err" >"$work/told"
-	equal "$(cat "$work/told")" "gpucapture: cannot write $work/run: interrupted; what was recorded is in $(echo "$work"/run.new-*), see gpucapture --recover"
 	[ ! -e "$work/run" ] || die "there is a trace"
+	[ -s "$work/run.raw/part-0000.raw" ] || die "the raw recording is gone"
 }
 
 gpucapture -o "$work/whole" -- gpuemu -- "$program" >/dev/null 2>&1
-interrupted -- gpuemu -- "$program"
-interrupted --recover "$work"/run.new-*
-gpucapture -o "$work/run" --recover "$work"/run.new-*
+interrupted gpucapture -o "$work/run" -- gpuemu -- "$program"
+grep "^gpucapture: " "$work/err" >"$work/told"
+equal "$(cat "$work/told")" "gpucapture: cannot write $work/run: interrupted; the raw recording stays; gputrace import -o OUT $work/run.raw makes the trace"
+interrupted gputrace import -o "$work/run" "$work/run.raw"
+gputrace import -o "$work/run" "$work/run.raw" >/dev/null
 gputrace verify "$work/run" >/dev/null
 equal "$(calls "$work/run")" "$(calls "$work/whole")"
-prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
+rm -r "$work/run.raw"
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*' -o -name '*.raw'
 
-# All of gpucapture is killed: the recording stays, the next run with the same output reports it,
-# and a trace can be made of it. Other files in its folder are not removed.
+# All of gpucapture is killed: the recording stays, the next one to the same output refuses to begin, and a trace is made of
+# it, when the program has ended.
 cat >"$work/until.sh" <<'SH'
 "$1" 1000
 >"$0.began"
@@ -40,24 +42,17 @@ stop() {
 setsid gpucapture -o "$work/killed" -- gpuemu -o "$work/report" -- sh "$work/until.sh" "$program" >/dev/null 2>&1 &
 pid=$!
 eventually test -e "$work/until.sh.began" || die "the program did not start"
-stop $pid # before its children, because it would start another recorder
-for child in $(pgrep -P $pid -x gpucapture); do
-	stop "$child"
-	kill -9 $(pgrep -P "$child" -x gpucapture) "$child"
-done
-kill -9 $pid
+stop $pid # before its child, because it would start another recorder
+kill -9 $(pgrep -P $pid -x gpucapture) $pid
 wait $pid 2>/dev/null || true
 >"$work/until.sh.go"
-folder=$(echo "$work"/killed.new-*)
-[ -s "$folder/spool" ] || die "no recording was left"
-said() { gpucapture -f -o "$work/killed" -- gpuemu -o "$work/report" -- "$program" 2>"$work/err" && grep -qF "gpucapture: $folder: an earlier recording that was killed" "$work/err"; }
-eventually said || die "no message about the recording that was left: $(cat "$work/err")"
-[ -s "$folder/spool" ] || die "a recording was removed"
-echo mine >"$folder/notes"
-gpucapture -f -o "$work/killed" --recover "$folder"
+[ -s "$work/killed.raw/part-0000.recording" ] || die "no recording was left"
+fails -2 gpucapture -f -o "$work/killed" -- true
+says "$work/killed.raw: it holds an earlier recording; gputrace import -o OUT $work/killed.raw"
+gputrace import -o "$work/killed" "$work/killed.raw" >/dev/null
 gputrace verify "$work/killed" >/dev/null
-equal "$(ls "$folder")" notes
-rm -r "$folder"
+equal "$(calls "$work/killed")" 2005
+rm -r "$work/killed.raw"
 gpucapture -f -o "$work/killed" -- gpuemu -o "$work/report" -- "$program" 2>"$work/err"
 prints_nothing cat "$work/err"
-prints_nothing find "$work" -maxdepth 1 -name '*.new-*'
+prints_nothing find "$work" -maxdepth 1 -name '*.new-*' -o -name '*.raw'

@@ -48,7 +48,7 @@ hosts() { gpuemu --gpus 4 -- sh "$work/hosts" "$@"; }
 fact() { gputrace info --json "$1" | python3 -c "import json, sys; print(json.load(sys.stdin)['facts'].get('$2'))"; }
 
 hosts 0 "$work/run" "$programs/examples/ddp" --steps 12 >"$work/out" 2>&1 || die "$(cat "$work/out")"
-[ ! -e "$work/run.parts" ] || die "parts were not removed: $(ls "$work/run.parts")"
+[ ! -e "$work/run.raw" ] || die "recordings were not removed: $(ls "$work/run.raw")"
 gputrace verify "$work/run" >/dev/null
 gputrace info "$work/run" >"$work/info"
 grep -q "^4 GPUs, 12 iterations" "$work/info" || die "$(cat "$work/info")"
@@ -68,16 +68,14 @@ for p in /proc/[0-9]*; do
 done
 fails wait $all
 [ ! -e "$work/dies" ] || die "a trace without all of its parts"
-gputrace verify "$work/dies.parts/part-0000" >/dev/null
-gputrace info "$work/dies.parts/part-0000" >"$work/info"
+gputrace import -o "$work/one" "$work/dies.raw/part-0000.raw" >"$work/out"
+gputrace verify "$work/one" >/dev/null
+gputrace info "$work/one" >"$work/info"
 grep -q "missing  .* 2 ranks of the largest" "$work/info" || die "$(cat "$work/info")"
 [ "$(sed -n 's/^2 GPUs, \([0-9]*\) iterations.*/\1/p' "$work/info")" -ge 49 ] || die "$(head -n 1 "$work/info")"
-gputrace join -o "$work/dies" "$work/dies.parts" >"$work/joined"
-grep -q "missing: what ran on node1" "$work/joined" || die "$(cat "$work/joined")"
 
 # What the dead host's recorder had written to the shared folder is not lost.
-gpucapture -o "$work/dies.parts/part-0001" --recover "$work"/dies.parts/part-0001.new-*
-gputrace join --json -o "$work/both" "$work/dies.parts" >"$work/joined"
+gputrace import -o "$work/both" "$work/dies.raw" >"$work/joined"
 gputrace verify "$work/both" >/dev/null
 gputrace info "$work/both" >"$work/info"
 grep -q "^4 GPUs, " "$work/info" || die "$(cat "$work/info")"

@@ -84,7 +84,7 @@ for delay in 1 3 6 10 15 20 30; do
 	rm -rf out
 done
 mkdir -p out.new-abcdef/trace out.new-recorded/trace out.new-123456
-echo mine >out.new-123456/spool
+echo mine >out.new-123456/old
 gputrace pack --level 19 -o out large
 equal "$(echo out*)" 'out out.new-123456 out.new-recorded'
 rm -r out out.new-*

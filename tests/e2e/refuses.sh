@@ -64,13 +64,14 @@ refuses 3 'folder: Is a directory; name the files in it' gputrace import -o out 
 refuses 3 'good: a directory, not a packed file' gputrace unpack -o out good
 
 # What is taken for a trace, and what makes one of it.
-mkdir files run.parts run.new-abcdef
+mkdir files run.raw
 cp good.json files/rank-0.json
 refuses 3 'not a trace; gputrace import -o OUT FILE' gpureplay --emulate good.json
 refuses 3 'not a trace; gputrace import -o OUT FILE' gputrace info files
-refuses 3 'not a trace; gputrace join -o OUT DIR' gputrace verify run.parts
-refuses 3 'not a trace; gpucapture -o OUT --recover DIR' gputrace pack -o out run.new-abcdef
-refuses 3 'cannot recover files/spool: No such file' gpucapture -o out --recover files
+refuses 3 'not a trace; gputrace import -o OUT OUT.raw' gputrace verify run.raw
+refuses 2 '--recover was removed; gputrace import -o OUT OUT.raw' gpucapture -o out --recover files
+refuses 2 '--part was removed; record each host with --raw' gpucapture -o out --part=0/2 -- true
+refuses 2 '--stretch was removed' gpucapture --stretch 5 -o out true
 refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
 
 # What is small and says that it holds a lot: nobody takes a minute of a processor, or much memory, to say so. What is damaged

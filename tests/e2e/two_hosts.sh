@@ -16,7 +16,8 @@ index=$RANK parts=$1 out=$2
 shift 2
 export WORLD_SIZE=4
 hostname "$([ $index = 0 ] && echo alpha || echo beta)"
-exec gpucapture --part="$index/$parts" -o "$out" -- sh -c '
+export SLURM_PROCID=$index SLURM_STEP_NUM_TASKS=$parts
+exec gpucapture -o "$out" -- sh -c '
 	RANK=$0 LOCAL_RANK=$0 "$@" & a=$!
 	RANK=$(($0 + 1)) LOCAL_RANK=$(($0 + 1)) "$@" & b=$!
 	wait $a && wait $b' $((2 * index)) "$@"
@@ -36,29 +37,30 @@ write_reports() {
 
 # The last host to end joins the parts and removes them.
 hosts 2 "$work/run" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
-[ ! -e "$work/run.parts" ] || die "parts were not removed: $(ls "$work/run.parts")"
+[ ! -e "$work/run.raw" ] || die "recordings were not removed: $(ls "$work/run.raw")"
 write_reports "$work/run"
 
-# If a part is missing, the others are kept and can be joined by hand.
+# Raw recordings of which one never came stay, and can be imported by hand.
 hosts 3 "$work/late" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/late" ] || die "a trace without all of its parts"
-printf 'gamma\n\n' >"$work/late.parts/part-0002.begun"
-gputrace join -o "$work/late" "$work/late.parts" >"$work/out"
-grep -q "missing: what ran on gamma" "$work/out" || die "$(cat "$work/out")"
+gputrace import -o "$work/late" "$work/late.raw" >"$work/out"
 gputrace info "$work/late" | has_line "missing  .* 1 part of the run"
 write_reports "$work/late"
 
-# One part is a trace, too, and reports what is missing.
-write_reports "$work/late.parts/part-0001"
-gputrace info "$work/late.parts/part-0001" | has_line "missing  .* 2 ranks of the largest"
+# Half of it is a trace, too, which says what it lacks.
+gputrace import -o "$work/half" "$work/late.raw/part-0001.raw" >"$work/out"
+write_reports "$work/half"
+gputrace info "$work/half" | has_line "missing  .* 2 ranks of the largest"
 
 # A part is not recorded twice, nor if the trace exists already.
-fails -2 gpucapture --part=1/3 -o "$work/late" -- true
+export SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3
+fails -2 gpucapture -o "$work/late" -- true
 mv "$work/late" "$work/late.one"
 mv "$work/late.json" "$work/late.one.json"
 mv "$work/late.emulated" "$work/late.one.emulated"
-fails -2 gpucapture --part=1/3 -o "$work/late" -- true
-says "was begun already"
+fails -2 gpucapture -o "$work/late" -- true
+says "it holds an earlier recording"
+unset SLURM_PROCID SLURM_STEP_NUM_TASKS
 
 # Clocks that differ by seconds and drift, and end times with noise.
 "$split" "$work/run" "$work/a" 0 1 0 0 2000 alpha 5000000000
@@ -96,7 +98,7 @@ for name in ('run', 'late.one', 'joined'):
     assert e['broken'] == 0, e
     assert e['mean_abs_error'] < 0.02, e['mean_abs_error']
     assert 'missing_ranks' not in facts, facts
-assert info('late.one')['facts']['missing_parts'] == ['gamma']
+assert info('late.one')['facts']['missing_parts'] == ['part 2 of 3']
 
 whole, joined = info('run'), info('joined')
 for kind in ('call', 'kernel', 'memcpy', 'collective', 'sync'):

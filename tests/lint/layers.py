@@ -24,7 +24,6 @@ KNOWN_CIRCLES = {
     ('capture/library', 'capture/library/device'),
     ('capture/library', 'capture/library/find'),
     ('capture/library', 'capture/library/times'),
-    ('capture/recorder', 'capture/recorder/trace'),
     ('capture/recorder/graphs', 'capture/recorder/process'),
     ('capture/recorder/process', 'capture/recorder/trace'),
 }

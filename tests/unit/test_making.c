@@ -2,7 +2,6 @@
 #include "capture/recorder/trace/making.h"
 
 #include "base/array.h"
-#include "capture/recorder/session.h"
 #include "formats/trace/images.h"
 #include "tests/unit/made_run.h"
 #include "tests/unit/test.h"
@@ -167,7 +166,7 @@ static void keep_content(const char *folder, struct rec_process *p)
 	FILE *f;
 
 	memcpy(image.name, (const uint64_t[]){name.low64, name.high64}, sizeof(image.name));
-	rec_session_blob(folder, image.name, path, sizeof(path));
+	rec_contents_path(folder, image.name, path, sizeof(path));
 	f = fopen(path, "w");
 	ck_assert_ptr_nonnull(f);
 	fwrite(kept, sizeof(kept), 1, f);

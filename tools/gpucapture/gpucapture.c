@@ -7,8 +7,8 @@
 #include "capture/clock.h"
 #include "tools/child.h"
 #include "tools/cli.h"
-#include "tools/gpucapture/capture_place.h"
 #include "tools/gpucapture/capture_trace.h"
+#include "tools/place.h"
 #include "tools/preload.h"
 
 #include <errno.h>
@@ -29,9 +29,7 @@ enum {
 	OPT_PAYLOADS,
 	OPT_FORCE,
 	OPT_JSON,
-	OPT_RECOVER,
-	OPT_PART,
-	OPT_STRETCH,
+	OPT_RAW,
 };
 
 static const struct cli_option options[] = {
@@ -50,15 +48,7 @@ static const struct cli_option options[] = {
 			  "keep the contents of digested buffers in these iterations"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON, on stderr"},
-	[OPT_RECOVER] = {"recover", 0, "DIR",
-			 "make the trace of a killed recording, which left OUT.new-XXXXXX as DIR; "
-			 "runs no program"},
-	[OPT_PART] = {"part", 0, "I/N",
-		      "record part I (0, 1, ...) of a run of N parts, each on its host with the "
-		      "same OUT; read from the environment under srun and mpirun"},
-	[OPT_STRETCH] = {"stretch", 0, "N",
-			 "calls and operations written at a time (262144): smaller values use less "
-			 "memory but recover fewer dependencies"},
+	[OPT_RAW] = {"raw", 0, NULL, "only record: leave OUT.raw for gputrace import"},
 	{0},
 };
 
@@ -102,43 +92,6 @@ static int read_range(const struct cli_args *args, int option, int64_t *first, i
 	return 0;
 }
 
-/* "1/4", or what the launcher says. */
-static int read_part(const struct cli_args *args, struct fmt_origin *ret)
-{
-	const char *value = args->values[OPT_PART];
-	unsigned part, n;
-	int end = 0;
-
-	if (!value) {
-		parts_by_launcher(ret);
-		return 0;
-	}
-	if (sscanf(value, "%u/%u%n", &part, &n, &end) != 2 || value[end] || part >= n) {
-		cli_error("--part: invalid value '%s'; expected I/N, such as 0/4", value);
-		return -EINVAL;
-	}
-	ret->part = part;
-	ret->n_parts = n;
-	return 0;
-}
-
-/* What is not given is 0. */
-static int read_stretch(const struct cli_args *args, size_t *ret)
-{
-	const char *value = args->values[OPT_STRETCH];
-	unsigned n = 0;
-	int end = 0;
-
-	if (value && (sscanf(value, "%9u%n", &n, &end) != 1 || value[end] || n == 0)) {
-		cli_error(
-			"--stretch: invalid value '%s'; expected a number of calls and operations",
-			value);
-		return -EINVAL;
-	}
-	*ret = n;
-	return 0;
-}
-
 static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
@@ -150,9 +103,9 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	memset(c, 0, sizeof(*c));
 	if (level < 0 || with_times < 0 ||
 	    read_range(args, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
-	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0 ||
-	    read_part(args, &c->origin) < 0)
+	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
 		return -EINVAL;
+	recording_by_launcher(&c->origin);
 	if (contents && level == CAP_DIGEST_NONE) {
 		cli_error("--payloads: nothing is digested with --digest=none; expected comm, step "
 			  "or launch");
@@ -202,8 +155,8 @@ struct reader {
 
 #define MOST_TRIES 5
 
-/* What comes for the program's process group is not for it; nor does it die of telling something to
- * one that was killed. */
+/* Ignores signals that are sent to the program's process group, and SIGPIPE if the parent has
+ * exited. */
 static int start_reader(struct reader *r)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
@@ -217,13 +170,12 @@ static int start_reader(struct reader *r)
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_IGN);
 	status = capture_trace(r->trace, r->fd[0]);
-	place_done(&r->trace->at->place);
 	rec_close(r->trace->recorder);
 	fflush(NULL);
 	_exit(status);
 }
 
-/* One that was killed is followed by another, which goes on where it was. */
+/* Restarts the recorder if it was killed: it continues the raw recording. */
 static void reader_ended(void *reader, pid_t pid, int status)
 {
 	struct reader *r = reader;
@@ -253,42 +205,28 @@ static void finish_reader(struct reader *r)
 	child_is(0);
 }
 
-/* There is no program, and nothing to be recorded. */
-static int unbegun(int r, const char *command, struct rec_recorder *recorder,
-		   struct capture_place *at)
-{
-	rec_close(recorder);
-	place_done(&at->place);
-	capture_place_end(at, 1);
-	return child_unbegun(r, command);
-}
-
 /* Runs the program beside the reading process; the exit status. */
-static int run_both(const struct cli_args *args, size_t stretch, struct rec_recorder *recorder,
-		    struct capture_place *at)
+static int run_both(const struct cli_args *args, struct capture_trace *trace)
 {
-	const struct capture_trace trace = {.recorder = recorder,
-					    .at = at,
-					    .program = args->operands[0],
-					    .stretch = stretch,
-					    .json = args->values[OPT_JSON] != NULL};
-	struct reader reader = {.trace = &trace, .told = -1};
+	struct rec_recorder *recorder = trace->recorder;
+	struct reader reader = {.trace = trace, .told = -1};
 	int status = pipe2(reader.fd, O_CLOEXEC) < 0 ? -errno : child_start(args->operands);
-	int program;
+	int program = status;
 
-	if (status < 0)
-		return unbegun(status, args->operands[0], recorder, at);
-	program = status;
+	if (status < 0) {
+		rec_close(recorder);
+		recording_abandon(trace->recording);
+		return child_unbegun(status, args->operands[0]);
+	}
 	start_reader(&reader);
 	status = child_wait(reader_ended, &reader);
 	if (status >= 0 && WIFSIGNALED(status))
 		rec_child_died(recorder, program, WTERMSIG(status));
 	finish_reader(&reader);
 	if (reader.told < 0) {
-		cli_error("cannot write %s: the process that records was killed %d times; what was "
-			  "recorded is in %s, see gpucapture --recover",
-			  at->place.output, reader.tries, at->place.folder);
-		place_keep(&at->place);
+		cli_error("cannot write %s: the process that records was killed %d times; gputrace "
+			  "import -o OUT %s makes the trace",
+			  trace->output, reader.tries, trace->recording->folder);
 		reader.told = CLI_MACHINE;
 	}
 	rec_keep(recorder); /* if anything is left */
@@ -297,121 +235,111 @@ static int run_both(const struct cli_args *args, size_t stretch, struct rec_reco
 			  : child_end(status, reader.told);
 }
 
-#define SPOOL "spool" /* in the folder: what was read, until it is a trace */
-
-static void spool_path(const char *folder, char ret[PATH_MAX + 8])
+/* Checks that the trace can be written once the program has ended. */
+static int check_output(const char *output, int force)
 {
-	snprintf(ret, PATH_MAX + 8, "%s/" SPOOL, folder);
+	struct place place;
+	int r = place_begin(&place, output, force);
+
+	if (r < 0)
+		return place_fail(r, output, !force);
+	place_done(&place);
+	return CLI_OK;
 }
 
-/* Removes what a recording left in the folder, and the folder if nothing else is in it. */
-static void remove_left(const char *folder)
+static int begin_recording(const struct capture_trace *t, const struct fmt_origin *of)
 {
-	static const char *const names[] = {SPOOL, "trace", "kept"};
-	char path[PATH_MAX + 8];
+	int r = recording_begin(t->recording, t->output, of, t->force);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		place_remove(path);
+	if (r == -EEXIST) {
+		cli_error(
+			"cannot write %s: it holds an earlier recording; gputrace import -o OUT %s "
+			"makes its trace, or remove it",
+			t->recording->folder, t->recording->folder);
+		return CLI_USAGE;
 	}
-	rmdir(folder);
+	return r < 0 ? place_fail(r, t->recording->folder, 0) : CLI_OK;
 }
 
-/* A recording whose gpucapture was killed: it stays until somebody decides. */
-static void say_left(const char *folder)
+static int record(const struct cli_args *args, struct capture_trace *t)
 {
-	cli_error("%s: an earlier recording that was killed; make its trace with gpucapture -o OUT "
-		  "--recover %s, or remove it",
-		  folder, folder);
-}
-
-static int record(const struct cli_args *args, size_t stretch, struct capture_place *at)
-{
-	struct rec_recorder *recorder = NULL;
-	char spool[PATH_MAX + 8];
 	struct fmt_error err = {0};
 	struct cap_control settings;
 	int r;
+
+	if (read_settings(args, &settings) < 0)
+		return CLI_USAGE;
+	r = check_output(t->output, t->force);
+	if (r == CLI_OK)
+		r = begin_recording(t, &settings.origin);
+	if (r != CLI_OK)
+		return r;
+	r = rec_open(&settings, t->recording->path, &t->recorder, &err);
+	if (r < 0 && err.what[0])
+		r = cli_fail(r, &err, "write", t->output, NULL);
+	else if (r < 0)
+		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
+	else
+		r = set_up(rec_folder(t->recorder));
+	if (r == CLI_OK)
+		return run_both(args, t);
+	rec_close(t->recorder);
+	recording_abandon(t->recording);
+	return r;
+}
+
+/* Says what has replaced an option of earlier versions. */
+static int removed(const char *option)
+{
+	static const struct {
+		const char *name, *hint;
+	} old[] = {
+		{"--recover", "gputrace import -o OUT OUT.raw makes the trace"},
+		{"--part", "record each host with --raw, then gputrace import -o OUT *.raw"},
+		{"--stretch", "it is not needed any more"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
+		size_t n = strlen(old[i].name);
+
+		if (strncmp(option, old[i].name, n) != 0 || (option[n] && option[n] != '='))
+			continue;
+		cli_error("%s was removed; %s", old[i].name, old[i].hint);
+		return 1;
+	}
+	return 0;
+}
+
+/* Whether the next argument is the option's value. */
+static int takes_next(const char *option)
+{
+	for (size_t i = 0; options[i].name; i++)
+		if (options[i].value &&
+		    (strcmp(option, "-o") == 0 ||
+		     (strncmp(option, "--", 2) == 0 && strcmp(option + 2, options[i].name) == 0)))
+			return 1;
+	return 0;
+}
+
+static int run(const struct cli_args *args)
+{
+	struct recording recording = {0};
+	struct capture_trace trace = {.recording = &recording,
+				      .program = args->n_operands ? args->operands[0] : NULL,
+				      .output = args->values[OPT_OUTPUT],
+				      .force = args->values[OPT_FORCE] != NULL,
+				      .raw = args->values[OPT_RAW] != NULL,
+				      .json = args->values[OPT_JSON] != NULL};
 
 	if (args->n_operands == 0) {
 		cli_error("no command given; expected gpucapture -o OUT COMMAND [ARGUMENT...]");
 		return CLI_USAGE;
 	}
-	if (read_settings(args, &settings) < 0)
-		return CLI_USAGE;
-	r = capture_place_begin(at, args->values[OPT_OUTPUT], &settings.origin,
-				args->values[OPT_FORCE] != NULL);
-	if (r != CLI_OK)
-		return r;
-	place_find_leftovers(at->place.output, SPOOL, say_left);
-	spool_path(at->place.folder, spool);
-	r = rec_open(&settings, spool, &recorder, &err);
-	if (r < 0 && err.what[0])
-		r = cli_fail(r, &err, "write", at->place.output, NULL);
-	else if (r < 0)
-		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
-	else
-		r = set_up(rec_folder(recorder));
-	if (r == CLI_OK)
-		return run_both(args, stretch, recorder, at);
-	rec_close(recorder);
-	place_done(&at->place);
-	return r;
-}
-
-/* Makes a trace of what was left in `folder`, and removes that. */
-static int recover(const struct cli_args *args, const char *folder, size_t stretch,
-		   struct capture_place *at)
-{
-	struct rec_recorder *recorder = NULL;
-	const struct fmt_origin alone = {0};
-	char spool[PATH_MAX + 8];
-	struct fmt_error err = {0};
-	int r = capture_place_begin(at, args->values[OPT_OUTPUT], &alone,
-				    args->values[OPT_FORCE] != NULL);
-
-	if (r != CLI_OK)
-		return r;
-	spool_path(folder, spool);
-	r = rec_recover(spool, &recorder, &err);
-	if (r == -EBUSY)
-		cli_error("cannot recover %s: it is still being recorded", folder);
-	else if (r == -EBADMSG)
-		cli_error("cannot recover %s: there is no recording in it", folder);
-	else if (r == -ENOTSUP)
-		cli_fail(r, &err, "recover", spool, "recover it with the gpucapture that left it");
-	else if (r < 0)
-		cli_fail(r, NULL, "recover", spool, "DIR is what a killed gpucapture left");
-	r = r == 0 ? capture_trace_recover(
-			     &(struct capture_trace){.recorder = recorder,
-						     .at = at,
-						     .program = "the program",
-						     .recovers = folder,
-						     .stretch = stretch,
-						     .json = args->values[OPT_JSON] != NULL})
-		   : CLI_INPUT;
-	place_done(&at->place);
-	if (r != CLI_OK && recorder)
-		rec_keep(recorder);
-	rec_close(recorder);
-	if (r == CLI_OK)
-		remove_left(folder);
-	return r;
-}
-
-static int run(const struct cli_args *args)
-{
-	const char *folder = args->values[OPT_RECOVER];
-	struct capture_place at;
-	size_t stretch;
-
-	if (read_stretch(args, &stretch) < 0)
-		return CLI_USAGE;
-	if (folder && args->n_operands > 0) {
-		cli_error("--recover runs no program; unexpected argument: %s", args->operands[0]);
+	if (!trace.output || !*trace.output) {
+		cli_error("missing -o OUT");
 		return CLI_USAGE;
 	}
-	return folder ? recover(args, folder, stretch, &at) : record(args, stretch, &at);
+	return record(args, &trace);
 }
 
 const struct cli_command gpucapture = {
@@ -430,5 +358,10 @@ const struct cli_command gpucapture = {
 
 int main(int argc, char **argv)
 {
+	for (int i = 1; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
+		if (removed(argv[i]))
+			return CLI_USAGE;
+		i += takes_next(argv[i]);
+	}
 	return cli_main_one(&gpucapture, argc, argv);
 }

@@ -5,9 +5,11 @@
 #include "tools/gputrace/import_report.h"
 #include "tools/place.h"
 #include "tools/progress.h"
+#include "tools/raw_import.h"
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 
 enum { OPT_OUTPUT, OPT_JSON, OPT_FORCE, OPT_LEVEL };
 
@@ -83,6 +85,36 @@ static int import(const struct cli_args *args, struct place *place, int64_t leve
 	return e < 0 ? place_fail(e, place->output, 1) : CLI_OK;
 }
 
+/* Imports raw recordings of gpucapture. */
+static int import_raw(const struct cli_args *args)
+{
+	const char *output = args->values[OPT_OUTPUT];
+	scoped(recordings_done) struct recordings all = {0};
+	scoped(rec_import_report_done) struct rec_import_report report = {0};
+	scoped(text_done) struct text out = {0};
+	int status, r = recordings_find(args->operands, (size_t)args->n_operands, &all);
+
+	if (r < 0)
+		return cli_fail(r, NULL, "read", args->operands[0], NULL);
+	status = raw_import_complete(&all);
+	if (status == CLI_OK)
+		status = raw_import(&all, output, args->values[OPT_FORCE] != NULL, NULL, &report);
+	place_raise();
+	if (status != CLI_OK)
+		return status;
+	if (!report.has_calls) {
+		cli_error("import: %s: no CUDA call was recorded", args->operands[0]);
+		return CLI_INPUT;
+	}
+	raw_import_say_killed(&report, output);
+	if (args->values[OPT_JSON])
+		raw_import_json(&out, &report, output);
+	else
+		raw_import_text(&out, &report, output);
+	printf("%.*s", (int)out.len, out.data);
+	return CLI_OK;
+}
+
 static int run(const struct cli_args *args)
 {
 	const char *output = args->values[OPT_OUTPUT];
@@ -95,6 +127,8 @@ static int run(const struct cli_args *args)
 		cli_error("import: missing -o OUT");
 		return CLI_USAGE;
 	}
+	if (recordings_are_at(args->operands[0]))
+		return import_raw(args);
 	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
 		return CLI_USAGE;
 	/* Keep freed memory for the next slice; the kernel would have to clear fresh memory. */
@@ -117,10 +151,13 @@ const struct cli_command cmd_import = {
 	.operands = "FILE...",
 	.min_operands = 1,
 	.max_operands = INT_MAX,
-	.what = "Make a trace from the PyTorch profiler's files, one a rank",
+	.what = "Make a trace from profiler files or raw recordings",
 	.options = options,
 	.notes = "Each FILE is Chrome trace JSON from the PyTorch profiler, plain, gzip or zstd;\n"
 		 "- is standard input. Rank numbers come from distributedInfo, else from file\n"
-		 "names (rank-3.json), else from the order of the arguments.\n",
+		 "names (rank-3.json), else from the order of the arguments.\n"
+		 "Or each FILE is a raw recording of gpucapture, or a folder OUT.raw of them: of\n"
+		 "one host or of all hosts of a run. A recording whose gpucapture was killed is\n"
+		 "completed from what is left in memory, if it was made on this machine.\n",
 	.run = run,
 };

@@ -4,14 +4,20 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "capture/recorder/session.h"
 #include "formats/trace/images.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+void rec_contents_path(const char *folder, const uint64_t hash[2], char *ret, size_t cap)
+{
+	snprintf(ret, cap, "%s/blob-%016llx%016llx", folder, (unsigned long long)hash[1],
+		 (unsigned long long)hash[0]);
+}
 
 void rec_wanted_done(struct rec_wanted *w)
 {
@@ -83,7 +89,7 @@ static int store(struct contents *c, const uint64_t name[2], struct rec_contents
 	void *data;
 	int r;
 
-	rec_session_blob(c->folder, name, path, sizeof(path));
+	rec_contents_path(c->folder, name, path, sizeof(path));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0)
 		return ret->missing[REC_CONTENTS_ABSENT]++, 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Contents on their way from the session folder into the trace: code images, and what operations
+/* Contents on their way from a folder of files into the trace: code images, and what operations
  * read and wrote. Each is stored once, in the order of their names. One thread. */
 #pragma once
 
@@ -32,12 +32,15 @@ struct rec_wanted {
 	size_t n, cap;
 };
 
+/* The path of a content in a folder of them. */
+void rec_contents_path(const char *folder, const uint64_t hash[2], char *ret, size_t cap);
+
 void rec_wanted_done(struct rec_wanted *w);
 /* Adds what was read of a rank. 0 or -ENOMEM. */
 int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_reading *reading);
 
 /* Writes the trace's contents, if there are any: the images of the processes, and the wanted
- * contents of the ranks. What is missing is dropped from `wanted`. `folder` is the session's. The
+ * contents of the ranks. What is missing is dropped from `wanted`. `folder` has the files. The
  * names get the facts about images and about missing contents; `ret` is added to. 0 or a negative
  * errno. */
 int rec_contents_write(const char *folder, struct fmt_writer *writer,

@@ -267,8 +267,9 @@ static int put_reason(struct fmt_names *names, const char *key, int error)
 
 /* Calls that came in, and calls that went out. */
 static int put_check(struct rec_process *const *processes, size_t n,
-		     const struct rec_unread *unread, struct fmt_names *names)
+		     const struct rec_window *window, struct fmt_names *names)
 {
+	const struct rec_unread *unread = &window->unread;
 	uint64_t begun = sum(processes, n, offsetof(struct rec_counts, begun));
 	uint64_t calls = sum(processes, n, offsetof(struct rec_counts, calls));
 	int r = put_number(names, FMT_WHOLE_TRACE, "capture.calls_begun", begun);
@@ -282,9 +283,9 @@ static int put_check(struct rec_process *const *processes, size_t n,
 	if (r == 0)
 		r = put_count(names, "capture.calls_of_forked_children", unread->forked_calls);
 	if (r == 0)
-		r = put_count(names, "capture.processes_running", unread->running);
+		r = put_count(names, "capture.processes_running", window->endings.running);
 	if (r == 0)
-		r = put_count(names, "capture.processes_killed", unread->killed);
+		r = put_count(names, "capture.processes_killed", window->endings.killed);
 	return r < 0 ? r : put_reason(names, "capture.stopped", unread->stopped);
 }
 
@@ -354,7 +355,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	for (size_t i = 0; i < n; i++)
 		unknown += rec_handles_unknown(processes[i]->things);
 	if (r == 0)
-		r = put_check(processes, n, &window->unread, names);
+		r = put_check(processes, n, window, names);
 	if (r == 0)
 		r = put_count(names, "capture.unknown_handles", unknown);
 	if (r == 0)

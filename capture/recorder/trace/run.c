@@ -144,11 +144,10 @@ static int show_slice(void *writing, size_t done, size_t total)
 				 w->n_ranks * total);
 }
 
-static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mode,
-		     struct fmt_error *err)
+static int write_all(struct rec_job *j, const char *path, struct fmt_error *err)
 {
 	scoped(rec_wanted_done) struct rec_wanted wanted = {0};
-	const struct fmt_writer_options options = {.names_mode = mode};
+	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_writer *w;
 	int r = fmt_writer_open(path, j->run.names, &options, &w, err);
 
@@ -166,7 +165,7 @@ static int write_all(struct rec_job *j, const char *path, enum fmt_names_mode mo
 		if (r == 0)
 			r = rec_wanted_add(&wanted, i, &j->readings[i]);
 	}
-	if (r == 0 && mode == FMT_NAMES_SHARED)
+	if (r == 0)
 		r = rec_job_contents(j, &j->ranks, &wanted, w, err);
 	if (r < 0) {
 		fmt_writer_abandon(w);
@@ -208,18 +207,6 @@ void rec_job_undigested(struct rec_job *j)
 		j->result->undigested_collectives += j->processes[i]->counts.launched_collectives;
 }
 
-/* When the disk is full, once more: without contents, and so that what there is room for can be
- * read. */
-static int write_what_fits(struct rec_job *j, const char *path, struct fmt_error *err)
-{
-	int r = write_all(j, path, FMT_NAMES_SHARED, err);
-
-	if ((r != -ENOSPC && r != -EDQUOT) || !j->window->make_room ||
-	    j->window->make_room(j->window->room) < 0)
-		return r;
-	return write_all(j, path, FMT_NAMES_INLINE, err);
-}
-
 int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
 		  const struct rec_window *window, const char *path, struct rec_result *ret,
 		  struct fmt_error *err)
@@ -258,5 +245,5 @@ int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_nam
 		r = fmt_parties_put(j.meetings.parties, j.meetings.n, j.run.n_ranks, names);
 	if (r == 0)
 		r = rec_facts_put(processes, n, &j.ranks, ret, window, names);
-	return r < 0 ? r : write_what_fits(&j, path, err);
+	return r < 0 ? r : write_all(&j, path, err);
 }

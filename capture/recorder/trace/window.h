@@ -3,19 +3,8 @@
 /* Keeps a window of iterations of a rank, and drops what lies outside of it. */
 #pragma once
 
+#include "capture/recorder/processes.h"
 #include "formats/run/part.h"
-
-/* What was left out while the programs ran. */
-struct rec_unread {
-	uint64_t no_ring_calls; /* of threads that got no ring */
-	int no_ring_error;	/* why: errno */
-	uint64_t forked_calls;	/* of forked children that went on with their parent's CUDA */
-	uint64_t contents;	/* that there was no room for in the session folder */
-	uint32_t processes;	/* that have loaded the library */
-	uint32_t running;	/* of those with rings: they go on unrecorded */
-	uint32_t killed;	/* of those with rings: they ended without saying so, or aborted */
-	int stopped;		/* errno of the disk that had no room for what was read; 0 */
-};
 
 /* How far the making of the trace is; a negative errno ends it. show() may be NULL. */
 struct rec_progress {
@@ -32,10 +21,7 @@ struct rec_window {
 	bool collectives; /* what these read and write was to be digested */
 	bool untimed;	  /* nobody asked when operations ran: there are none */
 	struct rec_unread unread;
-	/* Where the trace finds no room on disk: removes what there is of it, and whatever else can
-	 * go. 0, and it is written once more; may be NULL. */
-	int (*make_room)(void *context);
-	void *room;
+	struct rec_endings endings;
 	struct rec_progress progress;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a killed recorder left: the input is the pieces of one chunk, which stand behind checksums
- * in a file of their own. */
+/* A raw recording: the input is the pieces of one chunk, which lies behind checksums in a file of
+ * its own. */
 #include "base/scope.h"
 #include "capture/recorder/processes.h"
 #include "formats/trace/store/chunk.h"
@@ -26,23 +26,24 @@ static void write_chunk(int fd, const uint8_t *data, size_t len)
 	c.hash = fmt_hash(frame.data, frame.len);
 	fmt_chunk_header_put(&file, &c);
 	text_bytes(&file, frame.data, frame.len);
-	if (file.error || pwrite(fd, file.data, file.len, 0) != (ssize_t)file.len)
+	if (file.error ||
+	    pwrite(fd, file.data, file.len, sizeof(struct rec_raw_header)) != (ssize_t)file.len)
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(processes_freep) struct rec_processes *p = NULL;
-	struct rec_spool s = {.fd = memfd_create("spool", MFD_CLOEXEC)};
+	struct rec_raw s = {.fd = memfd_create("raw", MFD_CLOEXEC)};
 	struct cap_clock clock = {0};
 
 	if (s.fd < 0 || rec_processes_new(&clock, &p) < 0)
 		abort();
 	if (len > 0 && len <= MOST) {
 		write_chunk(s.fd, data, len);
-		if (rec_spool_read(&s, rec_processes_piece, p) == 0)
+		if (rec_raw_read(&s, rec_processes_piece, p) == 0)
 			rec_processes_round(p, true);
 	}
-	rec_spool_done(&s);
+	rec_raw_done(&s);
 	return 0;
 }

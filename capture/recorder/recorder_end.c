@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Completes a recording when its programs have ended. */
+#include "base/host.h"
+#include "base/scope.h"
+#include "capture/recorder/recorder_impl.h"
+#include "formats/trace/store/chunk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static void put_blob(struct rec_recorder *r, const char *name)
+{
+	scoped(close_fd) int fd =
+		openat(r->session.dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct rec_piece_blob head;
+	struct stat st;
+	struct rec_piece piece = {.kind = REC_PIECE_BLOB, .bytes = sizeof(head)};
+	unsigned long long low, high;
+	const uint8_t *data;
+
+	if (sscanf(name, "blob-%16llx%16llx", &high, &low) != 2 || fd < 0 || fstat(fd, &st) < 0 ||
+	    st.st_size <= 0)
+		return;
+	head = (struct rec_piece_blob){.name = {low, high}, .bytes = (uint64_t)st.st_size};
+	if (st.st_size > FMT_CHUNK_RAW_MAX / 2) {
+		rec_put(r, REC_PIECE_BLOB, 0, 0, &head, sizeof(head));
+		return;
+	}
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return;
+	piece.bytes += (uint64_t)st.st_size;
+	rec_raw_put_parts(&r->raw, &piece, &head, sizeof(head), data);
+	munmap((void *)(uintptr_t)data, (size_t)st.st_size);
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Contents that were too large for rings. */
+static void put_blobs(struct rec_recorder *r)
+{
+	scoped(close_dir) DIR *dir = opendir(r->session.folder);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (strncmp(e->d_name, "blob-", 5) == 0)
+			put_blob(r, e->d_name);
+}
+
+/* What must be in the recording, even if the disk is full. */
+static int put_end(struct rec_recorder *r, const struct rec_unread *unread)
+{
+	for (size_t i = 0; i < r->n_taps; i++) {
+		struct cap_drain_status status = cap_drain_status(r->taps[i].drain);
+		struct cap_drain_about about = *cap_drain_about(r->taps[i].drain);
+
+		about.number = r->taps[i].number; /* it may not be in the recording yet */
+		rec_put(r, REC_PIECE_RING, about.number, 0, &about, sizeof(about));
+		rec_put(r, REC_PIECE_STATUS, r->taps[i].number, 0, &status, sizeof(status));
+	}
+	for (size_t i = 0; i < r->n_programs; i++) {
+		const struct program *p = &r->programs[i];
+		const struct rec_piece_ending ending = {
+			.pid = p->pid,
+			.started = p->started,
+			.is_running = host_process_started((uint64_t)p->pid) == p->started,
+			.signal = (uint8_t)cap_signal_of(r->session.control, p->pid)};
+
+		rec_put(r, REC_PIECE_ENDING, 0, 0, &ending, sizeof(ending));
+	}
+	rec_put(r, REC_PIECE_END, 0, 0, unread, sizeof(*unread));
+	return rec_raw_flush(&r->raw);
+}
+
+int rec_finish(struct rec_recorder *r)
+{
+	struct rec_unread unread;
+	long e = 0;
+
+	if (!r->raw.error)
+		e = rec_find_rings(r);
+	if (e == 0 && !r->raw.error)
+		e = rec_round_now(r);
+	if (e < 0)
+		return (int)e;
+	if (!r->raw.error)
+		put_blobs(r);
+	rec_raw_flush(&r->raw);
+	unread = rec_unread(r);
+	rec_raw_end(&r->raw);
+	put_end(r, &unread);
+	return 0;
+}
+
+void rec_child_died(struct rec_recorder *r, int pid, int signal)
+{
+	if (r->session.control)
+		cap_note_death(r->session.control, pid, signal);
+}
+
+struct rec_unread rec_unread(const struct rec_recorder *r)
+{
+	const struct cap_control *c = r->session.control;
+	struct rec_unread unread = {.stopped = -r->raw.error};
+
+	if (!c)
+		return unread;
+	unread.no_ring_calls = __atomic_load_n(&c->no_ring_calls, __ATOMIC_RELAXED);
+	unread.no_ring_error = __atomic_load_n(&c->failed_errno, __ATOMIC_RELAXED);
+	unread.forked_calls = __atomic_load_n(&c->forked_calls, __ATOMIC_RELAXED);
+	unread.processes = __atomic_load_n(&c->n_processes, __ATOMIC_RELAXED);
+	unread.contents = __atomic_load_n(&c->failed_blobs, __ATOMIC_RELAXED);
+	return unread;
+}
+
+bool rec_unjoined(const struct rec_recorder *r, unsigned k, struct cap_start *ret)
+{
+	const struct cap_start *all = r->session.control ? cap_starts(r->session.control) : NULL;
+
+	for (unsigned i = 0; all && i < CAP_STARTS; i++) {
+		int32_t pid = __atomic_load_n(&all[i].pid, __ATOMIC_ACQUIRE);
+
+		if (pid == 0 || pid == CAP_START_WRITING || k-- > 0)
+			continue;
+		*ret = all[i];
+		ret->path[sizeof(ret->path) - 1] = '\0';
+		return true;
+	}
+	return false;
+}

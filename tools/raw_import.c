@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/raw_import.h"
+
+#include "base/scope.h"
+#include "capture/recorder/processes.h"
+#include "capture/recorder/recorder.h"
+#include "formats/render/grid.h"
+#include "formats/run/join/join.h"
+#include "formats/trace/json.h"
+#include "tools/cli.h"
+#include "tools/place.h"
+#include "tools/progress.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define IDLE_NS 5000000 /* between rounds that find nothing */
+
+/* ---- recordings that are not complete */
+
+static int read_rest(struct rec_recorder *r)
+{
+	const struct timespec t = {.tv_nsec = IDLE_NS};
+	long n = 0;
+
+	while (n >= 0 && rec_is_traced(r)) {
+		n = rec_round(r);
+		if (place_signal())
+			return -ECANCELED;
+		nanosleep(&t, NULL);
+	}
+	return n < 0 ? (int)n : rec_finish(r);
+}
+
+static int complete(const char *path)
+{
+	struct rec_recorder *recorder = NULL;
+	struct fmt_error err = {0};
+	int r = rec_recover(path, &recorder, &err);
+
+	if (r == -ENOENT || r == -EACCES || r == -EROFS)
+		return CLI_OK; /* what is in the file is all that there is */
+	if (r == -EBUSY) {
+		cli_error("cannot import %s: it is still being recorded", path);
+		return CLI_INPUT;
+	}
+	if (r == 0)
+		r = read_rest(recorder);
+	if (r < 0 && recorder)
+		rec_keep(recorder);
+	rec_close(recorder);
+	if (r == -ECANCELED)
+		return CLI_FAILED;
+	return r < 0 ? cli_fail(r, &err, "import", path, NULL) : CLI_OK;
+}
+
+int raw_import_complete(const struct recordings *recordings)
+{
+	int status = CLI_OK;
+
+	for (size_t i = 0; i < recordings->n && status == CLI_OK; i++) {
+		const char *suffix = strrchr(recordings->files[i], '.');
+
+		if (suffix && strcmp(suffix, ".recording") == 0)
+			status = complete(recordings->files[i]);
+	}
+	return status;
+}
+
+/* ---- a trace */
+
+static int import_one(const char *file, const char *output, const struct place *place,
+		      struct progress *bar, struct rec_import_report *ret, struct fmt_error *err)
+{
+	char folder[PATH_MAX + 16];
+	const struct rec_import options = {.file = file,
+					   .output = output,
+					   .folder = folder,
+					   .progress = {place_progress, bar}};
+	int r;
+
+	snprintf(folder, sizeof(folder), "%s/contents", place->folder);
+	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	r = rec_import(&options, ret, err);
+	place_remove(folder);
+	return r;
+}
+
+/* Parts of the run of which there is no recording. */
+static int list_absent(const struct recordings *all, struct recordings *ret)
+{
+	uint32_t n_parts = 0;
+	int r = 0;
+
+	for (uint32_t part = 0; part == 0 || (part < n_parts && r == 0); part++) {
+		bool found = false;
+		char text[64];
+
+		for (size_t i = 0; i < all->n; i++) {
+			scoped(rec_raw_done) struct rec_raw raw = {.fd = -1};
+			struct rec_raw_header header;
+
+			if (rec_raw_open(all->files[i], false, &header, &raw, NULL) < 0)
+				continue;
+			n_parts = header.n_parts > n_parts ? header.n_parts : n_parts;
+			found |= header.part == part;
+		}
+		snprintf(text, sizeof(text), "part %u of %u", part, n_parts);
+		if (!found && n_parts > 0)
+			r = recordings_add(ret, text);
+	}
+	return r;
+}
+
+static void add_report(struct rec_import_report *sum, struct rec_import_report *r)
+{
+	sum->has_calls |= r->has_calls;
+	sum->result.lost_records += r->result.lost_records;
+	sum->result.n_ranks += r->result.n_ranks;
+	sum->result.n_processes += r->result.n_processes;
+	sum->result.calls += r->result.calls;
+	sum->result.ops += r->result.ops;
+	sum->result.without_times += r->result.without_times;
+	if (r->result.n_iterations > sum->result.n_iterations)
+		sum->result.n_iterations = r->result.n_iterations;
+	rec_import_report_done(r);
+}
+
+/* Imports each recording, and joins the traces. */
+static int import_several(const struct recordings *recordings, const struct place *place,
+			  struct progress *bar, struct rec_import_report *ret,
+			  struct fmt_error *err)
+{
+	scoped(recordings_done) struct recordings traces = {0}, absent = {0};
+	struct fmt_join_result joined;
+	struct fmt_join join = {.output = place->trace, .progress = place_progress, .context = bar};
+	int r = 0;
+
+	for (size_t i = 0; i < recordings->n && r == 0; i++) {
+		struct rec_import_report one = {0};
+		char path[PATH_MAX + 32];
+
+		snprintf(path, sizeof(path), "%s/part-%04zu", place->folder, i);
+		r = import_one(recordings->files[i], path, place, bar, &one, err);
+		if (r == 0 && one.has_calls)
+			r = recordings_add(&traces, path);
+		add_report(ret, &one);
+	}
+	if (r == 0)
+		r = list_absent(recordings, &absent);
+	join.absent = (const char *const *)absent.files;
+	join.n_absent = absent.n;
+	join.paths = (const char *const *)traces.files;
+	join.n_paths = traces.n;
+	return r < 0 || traces.n == 0 ? r : fmt_join(&join, &joined, err);
+}
+
+static int fail(int r, const struct fmt_error *err, const struct place *place, const char *hint)
+{
+	char text[PATH_MAX + 128] = "";
+
+	if (hint)
+		snprintf(text, sizeof(text),
+			 "the raw recording stays; gputrace import -o OUT %s makes the trace",
+			 hint);
+	if (r == -ECANCELED && !hint)
+		return CLI_FAILED;
+	if (r == -ECANCELED) {
+		cli_error("cannot write %s: interrupted; %s", place->output, text);
+		return 128 + place_signal();
+	}
+	if (r == -EEXIST) {
+		cli_error("cannot write %s: File exists; %s", place->output,
+			  hint ? text : "choose another");
+		return CLI_USAGE;
+	}
+	return cli_fail(r, err, "write", place->output, hint ? text : NULL);
+}
+
+static int import_into(const struct recordings *recordings, struct place *place,
+		       struct rec_import_report *ret, struct fmt_error *err)
+{
+	struct progress bar;
+	int r;
+
+	progress_begin(&bar);
+	if (recordings->n == 1)
+		r = import_one(recordings->files[0], place->trace, place, &bar, ret, err);
+	else
+		r = import_several(recordings, place, &bar, ret, err);
+	progress_end(&bar);
+	if (r == 0 && place_signal())
+		r = -ECANCELED;
+	return r < 0 || !ret->has_calls ? r : place_commit(place);
+}
+
+int raw_import(const struct recordings *recordings, const char *output, int force, const char *hint,
+	       struct rec_import_report *ret)
+{
+	struct fmt_error err = {0};
+	struct place place;
+	int r = place_begin(&place, output, force), status = CLI_OK;
+
+	*ret = (struct rec_import_report){0};
+	if (r < 0 && !hint)
+		return place_fail(r, output, !force);
+	if (r == 0)
+		r = import_into(recordings, &place, ret, &err);
+	if (r < 0)
+		status = fail(r, &err, &place, hint);
+	place_done(&place);
+	return status;
+}
+
+/* ---- what came of it */
+
+void raw_import_json(struct text *t, const struct rec_import_report *r, const char *output)
+{
+	struct fmt_json j = {.text = t};
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_str(&j, "trace", output);
+	fmt_json_u64(&j, "ranks", r->result.n_ranks);
+	fmt_json_u64(&j, "processes", r->result.n_processes);
+	fmt_json_u64(&j, "iterations", r->result.n_iterations);
+	fmt_json_u64(&j, "calls", r->result.calls);
+	fmt_json_u64(&j, "operations", r->result.ops);
+	fmt_json_u64(&j, "without_times", r->result.without_times);
+	fmt_json_close(&j, '}');
+}
+
+void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output)
+{
+	text_printf(t, "%s: ", output);
+	text_counted(t, r->result.n_ranks, "rank", "ranks");
+	text_str(t, ", ");
+	text_counted(t, r->result.calls, "call", "calls");
+	text_str(t, ", ");
+	text_counted(t, r->result.ops, "operation", "operations");
+	text_char(t, '\n');
+}
+
+#define MOST_KILLED 8 /* processes that get a line each */
+
+static void say_killed(const struct rec_killed *k, const char *output)
+{
+	const char *signal = rec_signal_name(k->signal);
+	const char *when = !*k->last_call ? "" : k->in_call ? " in " : " after ";
+	scoped(text_done) struct text kept = {0};
+
+	text_counted(&kept, k->calls, "call", "calls");
+	text_str(&kept, " and ");
+	text_counted(&kept, k->ops, "operation", "operations");
+	cli_error("%s (pid %d): killed%s%s%s%s; %s holds %.*s of it",
+		  *k->name ? k->name : "a process", (int)k->pid, signal ? " by " : "",
+		  signal ? signal : "", when, k->last_call, output, (int)kept.len,
+		  kept.data ? kept.data : "");
+}
+
+void raw_import_say_killed(const struct rec_import_report *r, const char *output)
+{
+	for (size_t i = 0; i < r->n_killed && i < MOST_KILLED; i++)
+		say_killed(&r->killed[i], output);
+	if (r->n_killed > MOST_KILLED)
+		cli_error("%zu more processes were killed; see gputrace info %s",
+			  r->n_killed - MOST_KILLED, output);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Makes a trace from raw recordings: for gpucapture and `gputrace import`. Functions print what
+ * goes wrong, and return an exit status. For main threads. */
+#pragma once
+
+#include "base/text.h"
+#include "capture/recorder/trace/import.h"
+#include "tools/recordings.h"
+
+/* Makes the trace `output`; ret->has_calls is false if nothing was recorded: then there is no
+ * trace. `hint` is what to do when it fails: NULL, or the folder that the recordings stay in. */
+int raw_import(const struct recordings *recordings, const char *output, int force, const char *hint,
+	       struct rec_import_report *ret);
+
+/* Completes recordings whose gpucapture was killed, from what is left in the rings on this machine:
+ * waits for programs that still run. */
+int raw_import_complete(const struct recordings *recordings);
+
+/* The report as one line of JSON. */
+void raw_import_json(struct text *t, const struct rec_import_report *r, const char *output);
+void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output);
+/* Processes that were killed, a line each on stderr. */
+void raw_import_say_killed(const struct rec_import_report *r, const char *output);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/recordings.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "capture/recorder/raw.h"
+#include "tools/place.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOST_PARTS 100000
+
+/* What a launcher tells each of the processes that it starts: which it is, how many there are, and
+ * up to two variables that name the run. */
+static const struct {
+	const char *index, *count, *run[2];
+} launchers[] = {
+	{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE", NULL}},
+	{"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", NULL}},
+};
+
+/* A variable that is a number from 0 to MOST_PARTS, or -1. */
+static long number(const char *variable)
+{
+	const char *value = getenv(variable);
+	char *end;
+	long v;
+
+	if (!value || !*value)
+		return -1;
+	v = strtol(value, &end, 10);
+	return *end || v < 0 || v > MOST_PARTS ? -1 : v;
+}
+
+void recording_by_launcher(struct fmt_origin *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(launchers); i++) {
+		long index = number(launchers[i].index), count = number(launchers[i].count);
+		size_t len = 0;
+
+		if (index < 0 || index >= count)
+			continue;
+		ret->part = (uint32_t)index;
+		ret->n_parts = (uint32_t)count;
+		for (size_t k = 0; k < 2 && launchers[i].run[k]; k++) {
+			const char *value = getenv(launchers[i].run[k]);
+
+			if (value && len < sizeof(ret->run))
+				len += (size_t)snprintf(ret->run + len, sizeof(ret->run) - len,
+							"%s%s", len > 0 ? "." : "", value);
+		}
+		return;
+	}
+}
+
+#define COMPLETE ".raw"
+#define OPEN ".recording"
+
+/* "part-0003.raw" */
+static void path_of(const struct recording *r, const char *suffix, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/part-%04u%s", r->folder, r->of.part, suffix);
+}
+
+static int read_header(const char *path, struct rec_raw_header *ret)
+{
+	scoped(rec_raw_done) struct rec_raw raw = {.fd = -1};
+
+	return rec_raw_open(path, false, ret, &raw, NULL);
+}
+
+/* Removes the file if it was recorded in another run of the launcher. */
+static void remove_stale(const char *path, const struct fmt_origin *of)
+{
+	struct rec_raw_header header;
+
+	if (read_header(path, &header) == 0 && strcmp(header.run, of->run) != 0)
+		unlink(path);
+}
+
+int recording_begin(struct recording *r, const char *output, const struct fmt_origin *of, int force)
+{
+	char complete[PATH_MAX];
+	size_t n = strlen(output);
+
+	*r = (struct recording){.of = *of};
+	while (n > 1 && output[n - 1] == '/')
+		n--;
+	if (snprintf(r->folder, sizeof(r->folder), "%.*s.raw", (int)n, output) >=
+	    (int)sizeof(r->folder))
+		return -ENAMETOOLONG;
+	if (mkdir(r->folder, 0777) < 0 && (errno != EEXIST || of->n_parts < 2))
+		return -errno;
+	path_of(r, OPEN, r->path);
+	path_of(r, COMPLETE, complete);
+	if (force && of->run[0]) {
+		remove_stale(r->path, of);
+		remove_stale(complete, of);
+	}
+	return access(r->path, F_OK) == 0 || access(complete, F_OK) == 0 ? -EEXIST : 0;
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Whether it is the name of a part's file; `any`: also of one that is not complete. */
+static bool is_part(const char *name, bool any, unsigned *part)
+{
+	int end = 0;
+
+	return sscanf(name, "part-%u%n", part, &end) == 1 && end > 0 &&
+	       (strcmp(name + end, COMPLETE) == 0 || (any && strcmp(name + end, OPEN) == 0));
+}
+
+/* How many parts of this run are complete. The folder is read, not asked by name: a client of a
+ * network file system may remember that a name was not there, but what it has changed itself makes
+ * it read the folder anew. */
+static int count_complete(const struct recording *r, uint32_t *ret)
+{
+	scoped(close_dir) DIR *dir = opendir(r->folder);
+	const struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	for (*ret = 0; (e = readdir(dir));) {
+		struct rec_raw_header header;
+		char path[PATH_MAX];
+		unsigned part;
+
+		if (!is_part(e->d_name, false, &part) || part >= r->of.n_parts)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", r->folder, e->d_name);
+		*ret += read_header(path, &header) == 0 && strcmp(header.run, r->of.run) == 0;
+	}
+	return 0;
+}
+
+int recording_complete(struct recording *r)
+{
+	char complete[PATH_MAX], path[PATH_MAX], own[16], other[16] = "";
+	uint32_t n = 0;
+	int e;
+
+	path_of(r, COMPLETE, complete);
+	if (rename(r->path, complete) < 0 && access(complete, F_OK) < 0)
+		return -errno;
+	if (r->of.n_parts < 2)
+		return 1;
+	e = count_complete(r, &n);
+	if (e < 0 || n < r->of.n_parts)
+		return e;
+	/* Of several that find all parts complete, one imports them; also after a restart. */
+	snprintf(path, sizeof(path), "%s/importing", r->folder);
+	snprintf(own, sizeof(own), "part-%04u", r->of.part);
+	if (symlink(own, path) == 0)
+		return 1;
+	if (errno != EEXIST)
+		return -errno;
+	return readlink(path, other, sizeof(other) - 1) > 0 && strcmp(own, other) == 0;
+}
+
+void recording_abandon(const struct recording *r)
+{
+	unlink(r->path);
+	rmdir(r->folder);
+}
+
+void recording_remove(const struct recording *r)
+{
+	place_remove(r->folder);
+}
+
+/* ---- afterwards */
+
+void recordings_done(struct recordings *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->files[i]);
+	free(r->files);
+	*r = (struct recordings){0};
+}
+
+int recordings_add(struct recordings *r, const char *path)
+{
+	if (array_reserve(&r->files, r->n + 1, &r->cap) < 0)
+		return -ENOMEM;
+	r->files[r->n] = strdup(path);
+	return r->files[r->n] ? ((void)r->n++, 0) : -ENOMEM;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds the recordings in a folder: how many. */
+static int add_folder(struct recordings *r, const char *folder)
+{
+	scoped(close_dir) DIR *dir = opendir(folder);
+	const struct dirent *e;
+	size_t first = r->n;
+	unsigned part;
+	int n = 0;
+
+	while (dir && n >= 0 && (e = readdir(dir))) {
+		char path[PATH_MAX];
+
+		if (!is_part(e->d_name, true, &part))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		n = recordings_add(r, path) < 0 ? -ENOMEM : n + 1;
+	}
+	if (n > 0)
+		qsort(r->files + first, r->n - first, sizeof(*r->files), by_text);
+	return n;
+}
+
+int recordings_are_at(const char *path)
+{
+	scoped(recordings_done) struct recordings found = {0};
+	struct rec_raw_header header;
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return add_folder(&found, path) > 0;
+	r = read_header(path, &header);
+	return r == 0 || r == -ENOTSUP;
+}
+
+int recordings_find(char *const *paths, size_t n, struct recordings *ret)
+{
+	int r = 0;
+
+	*ret = (struct recordings){0};
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		struct stat st;
+
+		if (stat(paths[i], &st) < 0)
+			r = -errno;
+		else
+			r = S_ISDIR(st.st_mode) ? add_folder(ret, paths[i])
+						: recordings_add(ret, paths[i]);
+	}
+	return r < 0 ? r : 0;
+}

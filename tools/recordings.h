@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Raw recordings of a run, beside its trace OUT: the folder OUT.raw, on storage that all hosts of
+ * the run see. Each gpucapture of the run appends to a file of its own; none waits for another.
+ *
+ *     part-0003.recording   is being recorded, or its gpucapture was killed
+ *     part-0003.raw         complete
+ *     importing             made by the last part to complete, which makes OUT of all of them and
+ *                           removes the folder
+ *
+ * Functions return 0 or a negative errno. For main threads. */
+#pragma once
+
+#include "formats/trace/origin.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+struct recording {
+	char folder[PATH_MAX - 272];
+	char path[PATH_MAX];  /* of this part, while it is recorded */
+	struct fmt_origin of; /* part, n_parts, run */
+};
+
+/* Which part of a run this process records, from the launcher's variables; n_parts is 0 or 1 if it
+ * records all of it. */
+void recording_by_launcher(struct fmt_origin *ret);
+
+/* Creates the folder if it is not there. -EEXIST: it has a recording of this part already; with
+ * `force` one of another run of the launcher is removed. */
+int recording_begin(struct recording *r, const char *output, const struct fmt_origin *of,
+		    int force);
+/* Gives the complete recording its name. 1: all parts are complete, and the caller imports them;
+ * 0: others are not. */
+int recording_complete(struct recording *r);
+/* Removes the recording, and the folder if nothing else is in it. */
+void recording_abandon(const struct recording *r);
+/* Removes the folder, with what is in it. */
+void recording_remove(const struct recording *r);
+
+/* The recordings in files and folders. */
+struct recordings {
+	char **files; /* owned; in order */
+	size_t n, cap;
+};
+
+/* Whether the path is a raw recording, or a folder of them. */
+int recordings_are_at(const char *path);
+int recordings_add(struct recordings *r, const char *path);
+int recordings_find(char *const *paths, size_t n, struct recordings *ret);
+void recordings_done(struct recordings *r);
