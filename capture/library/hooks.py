@@ -4,54 +4,53 @@
 
     hooks.py LINES.py HOOKS.c EXPORTS.map CALLS.api...
 
-A hook takes its arguments as they are passed: integers and pointers as 64-bit words (what the upper half of a narrow one
-holds is the caller's, and is handed on as it came), floating-point numbers and structs by value as such. LINES.py is
+A hook takes its arguments as they are passed: integers and pointers as 64-bit words (the upper half of a narrow argument
+is undefined, and is passed on unchanged), floating-point numbers and structs by value as such. LINES.py is
 formats/api/lines.py, the reader.
 """
 import importlib.util
 import re
 import sys
 
-# Classes that come even while recording is paused: objects, and what counts along.
+# Classes of calls that are not recorded while recording is paused. All others are: they create or destroy objects.
 BRIEF = {'query', 'launch', 'copy', 'set', 'prefetch', 'host-call', 'memory-op', 'graph-launch', 'event-record',
          'event-wait', 'event-query', 'stream-query', 'sync', 'gemm', 'blas', 'profile'}
 
-# Classes that change nothing; and how many arguments the record of many such calls in a row has space for: CAP_POLLS_WORDS.
-ASKS = {'query', 'stream-query', 'event-query'}
-MOST_ASKED = 2
+# Classes that change nothing; and the number of arguments in the record of polls: CAP_POLLS_WORDS.
+QUERIES = {'query', 'stream-query', 'event-query'}
+MOST_WORDS = 2
 
-# Of whose ends the layouts of kernel parameters end, too.
+# Objects with code: when one is destroyed, layouts of kernel parameters are invalid.
 HOLDS_CODE = {'module', 'library', 'context'}
 
-# Their parameters are copied without looking at the description.
+# entry/launch.h forwards these.
 KERNEL = {'cuLaunchKernel', 'cuLaunchKernel_ptsz'}
 
-# Results of which args.c must know more than their bytes.
-LOOKED_AT = {'kernel', 'function', 'scalar'}
+# Results that a plan does more with than copy them.
+HANDLED = {'kernel', 'function', 'scalar'}
 
 BEFORE = {'in', 'inout'}
 AFTER = {'out', 'inout'}
 
 TOP = '''/* Made by capture/library/hooks.py. */
-#include "capture/library/call.h"
-#include "capture/library/driver.h"
-#include "capture/library/launch.h"
-#include "capture/library/times/nodes.h"
+#include "capture/library/call/call.h"
+#include "capture/library/entry/hooks.h"
+#include "capture/library/entry/launch.h"
 #include "capture/library/find/real.h"
-#include "capture/library/rich.h"
-#include "formats/api/words.h"
+#include "capture/library/graphs/graphs.h"
+#include "capture/library/node_times/nodes.h"
 
 #include <string.h>
 
 '''
 
-HOOK = '''CAP_API {result} {name}({parameters});
+HOOK = '''{steps}CAP_API {result} {name}({parameters});
 CAP_API {result} {name}({parameters})
 {{
 	{result} (*real)({types}) = ({result} (*)({types}))cap_real_of({index});
 	uint64_t words[{n_words}];
 	struct cap_call c;
-{words}	bool on = cap_enter(&c, {index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), words);
+{words}	bool on = cap_enter(&c, {index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), {plan}, words);
 {call}
 	if (on)
 		cap_leave(&c, {as_result});
@@ -59,32 +58,32 @@ CAP_API {result} {name}({parameters})
 
 '''
 
-# cuLaunchKernel: launch.h does it all.
-KERNEL_HOOK = '''CAP_API int {name}({parameters});
+# cuLaunchKernel: see launch.h.
+KERNEL_HOOK = '''{steps}CAP_API int {name}({parameters});
 CAP_API int {name}({parameters})
 {{
 	cap_launch_fn *real = (cap_launch_fn *)cap_real_of({index});
 
-	return cap_launch({index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), real, {passed});
+	return cap_launch({index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), {plan}, real, {passed});
 }}
 
 '''
 
-# CUBLASLT_*_DESC_POINTER_MODE, read from what a2 points to.
-LT_MODE = '\tif ((int)a1 == {} && a2 && a3 >= 4)\n\t\tcap_scalars_mode(*(const int *)a2);\n'
+# CUBLASLT_*_DESC_POINTER_MODE, read from the memory at a2.
+LT_MODE = '\tif ((int)a1 == {} && a2 && a3 >= 4)\n\t\tcap_plan_scalar_mode(*(const int *)a2);\n'
 
-# What the library itself does besides, recorded or not.
+# What the library does after such a call, recorded or not.
 MORE = {
-    'cuInit': '\tcap_driver_began(r);\n',
+    'cuInit': '\tcap_driver_initialised(r);\n',
     'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
-    'cublasSetPointerMode_v2': '\tcap_scalars_mode((int)a1);\n',
+    'cublasSetPointerMode_v2': '\tcap_plan_scalar_mode((int)a1);\n',
     'cublasLtMatmulDescSetAttribute': LT_MODE.format(2),
     'cublasLtMatrixTransformDescSetAttribute': LT_MODE.format(1),
     'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
 }
 
 
-# What an executable graph is made of.
+# Calls that create executable graphs.
 INSTANTIATE = '''	struct cap_instance instance;
 	uint64_t graph = cap_instantiate(&instance, on ? &c : NULL, a1, {flags});
 	int r = real({passed});
@@ -101,8 +100,8 @@ CHILD = '''	struct cap_instance instance;
 	cap_child_done(&instance);'''
 
 NODE_PARAMS = '''	struct cap_instance instance;
-	uint64_t room[CAP_PARAMS_WORDS];
-	int r = real(a0, cap_node_in(a0, a1), cap_node_params(&instance, a0, a1, a2, room));
+	uint64_t copy[CAP_PARAMS_WORDS];
+	int r = real(a0, cap_node_in(a0, a1), cap_node_params(&instance, a0, a1, a2, copy));
 	cap_child_done(&instance);'''
 
 LAUNCH = '''	cap_node_launch(on ? &c : NULL, a0);
@@ -112,17 +111,17 @@ DESTROY = '''	struct cap_exec *exec = cap_exec_take(a0);
 	int r = real({passed});
 	cap_exec_gone(exec, r);'''
 
-# Where the flags of an instantiation are.
+# Expressions for the flags of an instantiation.
 FLAGS = {
     'cuGraphInstantiateWithFlags': 'a2',
     'cuGraphInstantiateWithParams': 'a2 ? *(const uint64_t *)a2 : 0',
     'cuGraphInstantiateWithParams_ptsz': 'a2 ? *(const uint64_t *)a2 : 0',
 }
 
-# Results that name nodes: CUgraphExecUpdateResultInfo has two.
+# Addresses of results that are nodes: CUgraphExecUpdateResultInfo has two.
 NODES = {'cuGraphExecUpdate': 'a2, 0', 'cuGraphExecUpdate_v2': 'a2 ? a2 + 8 : 0, a2 ? a2 + 16 : 0'}
 
-# Handles of nodes that no other call gives, and changes of nodes and graphs that other calls do not show.
+# Calls that return handles of nodes, or change nodes: the graph's structure is then asked of the driver.
 TOUCHES = re.compile(r'cuGraph(GetNodes|GetRootNodes|GetEdges|Node(GetDepend|FindInClone|SetParams)|DestroyNode|'
                      r'ChildGraphNodeGetGraph|[A-Z][A-Za-z0-9]*Node(SetParams|SetEvent))|cuStreamUpdateCaptureDependencies')
 
@@ -154,24 +153,84 @@ def to_words(i, a):
     return zero + f'\tmemcpy(&words[{a.word}], &a{i}, sizeof(a{i}));\n'
 
 
-def masks(call):
-    """(before, after): bits of the arguments that args.c copies."""
-    before = after = 0
+def copied(call, directions):
+    """(number, argument) of the arguments whose memory is copied."""
     for i, a in enumerate(call.args):
-        if a.wire != 'ptr' or a.length in ('', '?', 'extra'):
-            continue
-        before |= (a.direction in BEFORE) << i
-        after |= (a.direction in AFTER and a.length != 'nul') << i
-    return before, after
+        if a.wire == 'ptr' and a.direction in directions and a.length not in ('', '?', 'extra'):
+            yield i, a
 
 
-def only_output(call, rich):
-    """The number of the argument that leads to all there is to copy, 4 or 8 bytes of result; -1: there is more to do."""
-    i = rich[1].bit_length() - 1
-    if rich[0] or i < 0 or rich[1] != 1 << i or call.result.meaning != 'status' or result_type(call.result) != 'int':
+def step(kind, arg=0, word=0, flags=(), factor='NONE', by=0, less=0, size=0):
+    flags = ' | '.join(f'CAP_STEP_{f}' for f in flags) or '0'
+    return f'{{CAP_STEP_{kind}, {arg}, {word}, {flags}, CAP_FACTOR_{factor}, {by}, {less}, {size}}}'
+
+
+def copy_step(call, i, a, flags):
+    """A COPY: the length is a number of bytes, times at most one factor."""
+    numbers = [int(p) for p in a.length.split('*') if p.isdigit()]
+    factors = [p for p in a.length.split('*') if not p.isdigit()]
+    if len(factors) > 1 or len(numbers) > 1 or any(f[0] == '{' for f in factors):
+        raise ValueError(f'{call.name}: {a.name}: length {a.length}')
+    size = numbers[0] if numbers else 1
+    if not factors:
+        return step('COPY', i, a.word, flags, size=size)
+    name, _, less = factors[0].strip('[]').partition('-')
+    by = next(b for b in call.args if b.name == name)
+    factor = 'WORD' if factors[0][0] != '[' else 'POINTED_4' if by.length.split('*')[0] == '4' else 'POINTED_8'
+    return step('COPY', i, a.word, flags, factor, by.word, less or 0, size)
+
+
+def params_step(call, i, a):
+    function = next((b.word for b in call.args if b.meaning in ('function', 'kernel')), 0)
+    extra = call.args[i + 1].word if i + 1 < len(call.args) and call.args[i + 1].length == 'extra' else 0
+    return step('PARAMS', i, a.word, by=function, size=extra)
+
+
+def has_fields(a, structs):
+    """Whether the argument is a struct with pointers to more."""
+    return a.direction == 'in' and a.meaning == 'struct' and any(f.direction == 'in' for f in structs[a.type].fields)
+
+
+def steps_before(call, structs):
+    if ends_code(call):
+        yield step('UNLOAD')
+    for i, a in copied(call, BEFORE):
+        if a.length == 'params':
+            yield params_step(call, i, a)
+        elif a.length == 'image':
+            yield step('IMAGE', i, a.word)
+        elif a.length == 'nul':
+            yield step('STRING', i, a.word)
+            if call.verb == 'module-load' and a.meaning == 'string':
+                yield step('FILE', i, a.word)
+        else:
+            yield copy_step(call, i, a, [flag for flag, on in (
+                ('SCALAR', a.meaning == 'scalar'), ('FIELDS', has_fields(a, structs)),
+                ('SIZED', a.type == 'ncclConfig_t')) if on])
+
+
+def steps_after(call):
+    for i, a in copied(call, AFTER):
+        if a.length not in ('nul', 'params', 'image'):
+            yield copy_step(call, i, a, [flag for flag, on in (
+                ('SCALAR', a.meaning == 'scalar'), ('FUNCTIONS', a.meaning == 'function'),
+                ('KERNELS', a.meaning == 'kernel')) if on])
+
+
+def plan(call, structs):
+    """The steps of a call (call/plan.h), before and after it; None: there is nothing to copy."""
+    before, after = list(steps_before(call, structs)), list(steps_after(call))
+    end = [step('END')]
+    return before + end + after + end if (before or after) and only_output(call) < 0 else None
+
+
+def only_output(call):
+    """The number of the argument that points to all there is to copy, a result of 4 or 8 bytes; -1: there is more to do."""
+    after = list(copied(call, AFTER))
+    if list(copied(call, BEFORE)) or len(after) != 1 or call.result.meaning != 'status' or result_type(call.result) != 'int':
         return -1
-    a = call.args[i]
-    plain = a.length in ('4', '8') and a.meaning not in LOOKED_AT
+    i, a = after[0]
+    plain = a.length in ('4', '8') and a.meaning not in HANDLED
     return i if plain and a.word == i and i < 32 and not ends_code(call) else -1
 
 
@@ -179,21 +238,19 @@ def ends_code(call):
     return call.verb == 'destroy' and call.args and call.args[0].meaning in HOLDS_CODE
 
 
-def how(call, rich):
+def how(call, steps):
     flags = []
     if call.verb not in BRIEF:
         flags.append('CAP_HOW_ALWAYS')
-    if call.name in KERNEL:
-        flags.append('CAP_HOW_KERNEL')
-    elif only_output(call, rich) >= 0:
-        out = only_output(call, rich)
+    if steps:
+        flags.append('CAP_HOW_COPIES')
+    elif only_output(call) >= 0:
+        out = only_output(call)
         flags.append(f'CAP_HOW_OUTPUT({out}, {call.args[out].length})')
-    elif any(rich) or ends_code(call):
-        flags.append('CAP_HOW_RICH')
     if call.verb in ('capture-begin', 'capture-end'):
         flags.append('CAP_HOW_CAPTURES')
-    if call.verb in ASKS and 'CAP_HOW_RICH' not in flags and call.words <= MOST_ASKED and result_type(call.result) == 'int':
-        flags.append('CAP_HOW_ASKS')
+    if call.verb in QUERIES and 'CAP_HOW_COPIES' not in flags and call.words <= MOST_WORDS and result_type(call.result) == 'int':
+        flags.append('CAP_HOW_QUERY')
     if call.per_thread:
         flags.append('CAP_HOW_PER_THREAD')
     if result_type(call.result) == 'uint64_t':
@@ -206,7 +263,7 @@ def touches(call):
 
 
 def forward(call, passed, void):
-    """The call itself, and what is put in place of its arguments."""
+    """The call itself, with some of its arguments replaced."""
     names = [f'a{i}' for i in range(len(call.args))]
     if call.name.startswith('cuGraphInstantiate'):
         return INSTANTIATE.format(flags=FLAGS.get(call.name, '0'), again=passed, passed=', '.join(['a0', 'graph', *names[2:]]))
@@ -225,18 +282,20 @@ def forward(call, passed, void):
     return f'	real({passed});' if void else f'	{result_type(call.result)} r = real({passed});'
 
 
-def hook(index, call, rich):
+def hook(index, call, structs):
+    steps = plan(call, structs)
     result = result_type(call.result)
     parameters = ', '.join(f'{c_type(a)} a{i}' for i, a in enumerate(call.args))
     passed = ', '.join(f'a{i}' for i in range(len(call.args)))
     void = result == 'void'
     recorded = {'void': '0', 'int': 'r', 'uint64_t': '(int64_t)r'}.get(result, '0')
     made = KERNEL_HOOK if call.name in KERNEL else HOOK
-    return made.format(result=result, passed=passed, name=call.name, parameters=parameters or 'void', index=index,
+    text = f'static const struct cap_step plan_{index}[] = {{\n' + ''.join(f'\t{t},\n' for t in steps or []) + '};\n'
+    return made.format(steps=text if steps else '', plan=f'plan_{index}' if steps else 'NULL', result=result, passed=passed, name=call.name, parameters=parameters or 'void', index=index,
                        types=', '.join(c_type(a) for a in call.args) or 'void', n_words=max(call.words, 1),
                        words=''.join(to_words(i, a) for i, a in enumerate(call.args)), verb=call.verb.upper().replace('-', '_'),
-                       n=call.words, how=how(call, rich), call=forward(call, passed, void),
-                       as_result=recorded, more=MORE.get(call.name, '\tcap_nodes_touched();\n' if touches(call) else ''), leave='' if void else '\treturn r;\n')
+                       n=call.words, how=how(call, steps), call=forward(call, passed, void),
+                       as_result=recorded, more=MORE.get(call.name, '\tcap_graphs_touched();\n' if touches(call) else ''), leave='' if void else '\treturn r;\n')
 
 
 def main():
@@ -244,19 +303,17 @@ def main():
     lines = importlib.util.module_from_spec(spec)
     sys.modules['lines'] = lines
     spec.loader.exec_module(lines)
-    calls = lines.read(sys.argv[4:]).calls
+    description = lines.read(sys.argv[4:])
+    calls = description.calls
     sizes = sorted({a.bytes for c in calls for a in c.args if a.wire[0] == 's'})
-    rich = [masks(c) for c in calls]
     with open(sys.argv[2], 'w', encoding='utf-8') as out:
         out.write(TOP)
         for size in sizes:
             out.write(f'struct by_value_{size} {{\n\tuint64_t words[{(size + 7) // 8}];\n}};\n')
         for i, c in enumerate(calls):
-            out.write(hook(i, c, rich[i]))
-        out.write(f'void *cap_reals[{len(calls)}];\nvoid *const cap_hooks[] = {{\n')
+            out.write(hook(i, c, description.structs))
+        out.write(f'_Static_assert({len(calls)} <= CAP_MAX_CALLS, "cap_reals");\n\nvoid *const cap_hooks[] = {{\n')
         out.write(''.join(f'\t(void *){c.name},\n' for c in calls))
-        out.write('};\nconst struct cap_rich cap_rich[] = {\n')
-        out.write(''.join(f'\t{{{b:#x}, {a:#x}}},\n' for b, a in rich))
         out.write('};\n')
     with open(sys.argv[3], 'w', encoding='utf-8') as out:
         own = ['dlopen', 'dlsym', 'dlvsym', '_exit', '_Exit', 'abort', 'execve', 'execv', 'execvp', 'execvpe',

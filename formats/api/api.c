@@ -39,6 +39,14 @@ const char *api_value_name(const struct api_enum *e, int64_t value)
 	return NULL;
 }
 
+const struct api_arg *api_arg_of(const struct api_call *call, enum api_meaning meaning)
+{
+	for (unsigned i = 0; i < call->n_args; i++)
+		if (call->args[i].meaning == meaning)
+			return &call->args[i];
+	return NULL;
+}
+
 bool api_is_handle(enum api_meaning meaning)
 {
 	return meaning >= API_MEANING_CONTEXT && meaning < API_N_MEANINGS;

@@ -99,6 +99,9 @@ const struct api_call *api_call(unsigned index);
 /* The index of a call by its full name, version suffix included; -ENOENT. */
 int api_find(const char *name);
 
+/* The first argument of that meaning; NULL. */
+const struct api_arg *api_arg_of(const struct api_call *call, enum api_meaning meaning);
+
 /* Whether a value of this meaning names an object that a call creates and another destroys. */
 bool api_is_handle(enum api_meaning meaning);
 

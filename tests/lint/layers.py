@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders depend one way, a source includes its own header first, and some headers have one user."""
+"""Folders depend one way, so do the sources of some; a source includes its own header first; some headers have one user."""
 import collections
 import pathlib
 import re
@@ -21,18 +21,18 @@ MAY_USE = {
 
 # Pairs of folders that still include each other.
 KNOWN_CIRCLES = {
-    ('capture/library', 'capture/library/device'),
-    ('capture/library', 'capture/library/find'),
-    ('capture/library', 'capture/library/times'),
     ('capture/recorder/graphs', 'capture/recorder/process'),
     ('capture/recorder/process', 'capture/recorder/trace'),
 }
+
+# Folders, with their subfolders, in which no sources may include each other in a circle: x.c and x.h count as one source.
+NO_FILE_CIRCLES = ('capture/library/',)
 
 # A header of another project, and the one place that may include it.
 ONLY_IN = {
     r'fuse.*\.h': 'fs/fuse',
     r'zstd\.h': ('formats/', 'replay/emugpu/driver/code/image.c'),
-    r'xxhash\.h': ('formats/', 'capture/library/blob.c'),
+    r'xxhash\.h': ('formats/', 'capture/library/ring/blob.c'),
     r'nettle/.*': 'formats/',
 }
 
@@ -48,7 +48,11 @@ def layer(name):
     return max((folder for folder in MAY_USE if within(name, folder)), key=len, default=None)
 
 
-def complaints(top, path, edges):
+def source(name):
+    return name.rsplit('.', 1)[0]
+
+
+def complaints(top, path, edges, files):
     name = path.relative_to(top).as_posix()
     own = name[:-2] + '.h' if name.endswith('.c') else None
     first = True
@@ -67,6 +71,7 @@ def complaints(top, path, edges):
             continue
         if not (top / included).exists():
             yield f'{name}:{number}: "{included}" is not a path from the top'
+        files[source(name)].add(source(included))
         here = layer(name)
         if not within(included, here) and not any(within(included, folder) for folder in MAY_USE[here]):
             yield f'{name}:{number}: {here}/ may not use {included}'
@@ -84,14 +89,43 @@ def circles(edges):
             yield f'tests/lint/layers.py: {a}/ and {b}/ no longer include each other: remove the pair'
 
 
+def file_circle(start, files):
+    """A chain of includes from `start` back to it; empty if there is none."""
+    came_from, queue = {}, [start]
+    for name in queue:
+        for to in sorted(files.get(name, set()) - {name}):
+            if to in came_from:
+                continue
+            came_from[to] = name
+            if to != start:
+                queue.append(to)
+                continue
+            chain = [start]
+            while len(chain) == 1 or chain[0] != start:
+                chain.insert(0, came_from[chain[0]])
+            return chain
+    return []
+
+
+def file_circles(files):
+    reported = set()
+    for name in sorted(n for n in files if n.startswith(NO_FILE_CIRCLES)):
+        chain = file_circle(name, files)
+        if chain and not reported & set(chain):
+            reported |= set(chain)
+            yield 'sources include each other: ' + ' -> '.join(chain)
+
+
 def main():
     top = pathlib.Path(sys.argv[1]).resolve()
     found = []
     edges = collections.defaultdict(list)
+    files = collections.defaultdict(set)
     for folder in sorted({name.split('/')[0] for name in MAY_USE}):
         for path in sorted((top / folder).rglob('*.[ch]')):
-            found += complaints(top, path, edges)
+            found += complaints(top, path, edges, files)
     found += circles(edges)
+    found += file_circles(files)
     headers = len(list((top / 'base').glob('*.h')))
     if headers > 5:
         found.append(f'base/: {headers} headers; five are the most')

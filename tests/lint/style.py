@@ -16,7 +16,6 @@ FUNCTION_LINES = 60
 TALL_HEADERS = {
     'base/text.h': 300,
     'capture/record.h': 230,
-    'capture/library/state.h': 170,
     'capture/recorder/graphs/graphs_impl.h': 160,
     'capture/recorder/process/process.h': 210,
     'formats/api/words.h': 170,

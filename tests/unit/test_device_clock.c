@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "capture/library/device/collector.h"
-#include "capture/library/device/cu.h"
-#include "capture/library/device/place.h"
+#include "capture/library/device/contexts.h"
+#include "capture/library/find/clock.h"
+#include "capture/library/find/cu.h"
 #include "capture/library/times/device_clock.h"
 #include "tests/unit/test.h"
 
@@ -19,23 +20,23 @@ int64_t cap_now_ns(void)
 	return now_ns;
 }
 
-int cap_relax(void)
+int cap_cu_relax(void)
 {
 	return 0;
 }
 
-void cap_unrelax(int mode)
+void cap_cu_unrelax(int mode)
 {
 	(void)mode;
 }
 
-int cap_place_enter(void *context)
+int cap_context_enter(void *context)
 {
 	(void)context;
 	return 0;
 }
 
-void cap_place_leave(int entered)
+void cap_context_leave(int entered)
 {
 	(void)entered;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/allocations.h"
+#include "capture/library/device/contexts.h"
 
-#include "capture/library/device/cu.h"
-#include "capture/library/device/place.h"
+#include "capture/library/device/stream_ref.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/ring/process.h"
 #include "capture/ring.h"
 #include "formats/api/api.h"
 
@@ -151,14 +153,14 @@ static void add(struct cap_region *range)
 /* The stream in whose order the memory is made; false: that is captured, so nothing is made now. */
 static bool made_now(const struct cap_call *c, const struct api_call *call, void **ret_stream)
 {
-	struct cap_place place;
+	struct cap_stream_ref ref;
 
 	*ret_stream = NULL;
-	if (!cap_arg_of(call, API_MEANING_STREAM))
+	if (!api_arg_of(call, API_MEANING_STREAM))
 		return true;
-	cap_place_of(c, call, &place);
-	*ret_stream = place.thread ? OTHERS_STREAM : place.stream;
-	return !cap_place_capturing(&place);
+	cap_stream_ref_of(c, call, &ref);
+	*ret_stream = ref.thread ? OTHERS_STREAM : ref.stream;
+	return !cap_stream_ref_is_capturing(&ref);
 }
 
 /* Registers of other hardware: to read one may mean something. */
@@ -285,7 +287,7 @@ static void accessible(const struct cap_call *c)
 /* cuCtxEnablePeerAccess(peerContext, ...), from the current context's device to that one's. */
 static void peers(const struct cap_call *c, bool enabled)
 {
-	int device, peer = cap_place_device((void *)(uintptr_t)c->words[0]);
+	int device, peer = cap_context_device((void *)(uintptr_t)c->words[0]);
 
 	if (cap_cu.cuCtxGetDevice(&device) || !bit_of(device))
 		return;

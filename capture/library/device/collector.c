@@ -2,8 +2,8 @@
 #include "capture/library/device/collector.h"
 
 #include "base/host.h"
-#include "capture/library/device/aside.h"
-#include "capture/library/device/cu.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ static void *run(void *unused)
 	prctl(PR_SET_NAME, "gpucapture");
 	/* For good: nothing that this thread does is the program's work, nor spoils its captures.
 	 */
-	cap_aside_begin();
+	cap_clock_pause();
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);
 	for (;;) {

@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/contexts.h"
 
-#include "capture/library/device/aside.h"
-#include "capture/library/device/cu.h"
-#include "capture/library/device/place.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
 
 #include <string.h>
+
+int cap_context_enter(void *context)
+{
+	void *current = NULL;
+
+	cap_cu.cuCtxGetCurrent(&current);
+	return current != context && cap_cu.cuCtxPushCurrent_v2(context) == 0;
+}
+
+void cap_context_leave(int entered)
+{
+	void *context;
+
+	if (entered)
+		cap_cu.cuCtxPopCurrent_v2(&context);
+}
+
+int cap_context_device(void *context)
+{
+	int entered = cap_context_enter(context), device;
+
+	if (cap_cu.cuCtxGetDevice(&device))
+		device = -1;
+	cap_context_leave(entered);
+	return device;
+}
 
 static bool is_active(int device)
 {
@@ -15,7 +40,7 @@ static bool is_active(int device)
 	return cap_cu.cuDevicePrimaryCtxGetState(device, &flags, &active) == 0 && active;
 }
 
-/* Asking for it makes the primary context of a device that has none. */
+/* Only of a device with an active primary context: retaining would create one. */
 static void *primary_of(int device)
 {
 	void *context;
@@ -28,35 +53,35 @@ static void *primary_of(int device)
 
 static int device_of(const struct cap_call *c, const struct api_call *call)
 {
-	const struct api_arg *device = cap_arg_of(call, API_MEANING_DEVICE);
+	const struct api_arg *device = api_arg_of(call, API_MEANING_DEVICE);
 
 	return device ? (int)c->words[device->word] : -1;
 }
 
 void *cap_context_ending(const struct cap_call *c, const struct api_call *call)
 {
-	const struct api_arg *context = cap_arg_of(call, API_MEANING_CONTEXT);
+	const struct api_arg *context = api_arg_of(call, API_MEANING_CONTEXT);
 	int device = device_of(c, call);
 	void *primary;
 
 	if (context || device < 0)
 		return context ? (void *)c->words[context->word] : NULL;
-	cap_aside_begin();
+	cap_clock_pause();
 	primary = primary_of(device);
-	cap_aside_end();
+	cap_clock_resume();
 	return primary;
 }
 
-/* Whoever else retains a primary context keeps it from being released, but not from being reset. */
+/* A primary context survives its release if it is retained elsewhere, but not a reset. */
 bool cap_context_ended(const struct cap_call *c, const struct api_call *call)
 {
 	int device = device_of(c, call);
 	bool kept = false;
 
 	if (c->result == 0 && device >= 0 && !strstr(call->name, "Reset")) {
-		cap_aside_begin();
+		cap_clock_pause();
 		kept = is_active(device);
-		cap_aside_end();
+		cap_clock_resume();
 	}
 	return c->result == 0 && !kept;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/arena.h"
 
-#include "capture/library/device/cu.h"
-#include "capture/library/digests/batch.h"
+#include "capture/library/find/cu.h"
 
 #include <stdlib.h>
 
 #define CHUNK_SUMS (64u << 10) /* 1 MiB: of 4 GiB of buffers */
 
-static struct cap_arena_chunk *add(struct cap_arena *a, size_t n)
+static struct cap_arena_chunk *add_chunk(struct cap_arena *a, size_t n)
 {
 	struct cap_arena_chunk *c = calloc(1, sizeof(*c));
 	void *memory;
@@ -17,10 +16,10 @@ static struct cap_arena_chunk *add(struct cap_arena *a, size_t n)
 	if (!c)
 		return NULL;
 	c->n = n > CHUNK_SUMS ? n : CHUNK_SUMS;
-	mode = cap_relax();
+	mode = cap_cu_relax();
 	r = cap_cu.cuMemHostAlloc(&memory, c->n * sizeof(struct gd128),
 				  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
-	cap_unrelax(mode);
+	cap_cu_unrelax(mode);
 	if (r) {
 		free(c);
 		return NULL;
@@ -34,7 +33,7 @@ static struct cap_arena_chunk *add(struct cap_arena *a, size_t n)
 void cap_arena_prepare(struct cap_arena *a)
 {
 	if (!a->chunks)
-		add(a, CHUNK_SUMS);
+		add_chunk(a, CHUNK_SUMS);
 }
 
 struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)
@@ -48,7 +47,7 @@ struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chu
 		if (c->n - c->used >= n)
 			break;
 	}
-	if (!c && !(c = add(a, n)))
+	if (!c && !(c = add_chunk(a, n)))
 		return NULL;
 	sums = c->sums + c->used;
 	for (size_t i = 0; i < n; i++)

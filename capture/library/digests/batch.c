@@ -4,10 +4,11 @@
 #include "capture/digest/gd128_image.h"
 #include "capture/digest/gd128_work.h"
 #include "capture/library/device/collector.h"
-#include "capture/library/device/cu.h"
 #include "capture/library/digests/arena.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/digests/twin.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/ring/put.h"
 #include "capture/library/times/times.h"
 
 #include <errno.h>
@@ -106,11 +107,11 @@ static struct device_code *code_of(void *context)
 	if (!d || d->context)
 		return d && d->function ? d : NULL;
 	*d = (struct device_code){.context = context, .n_batches = d->n_batches};
-	mode = cap_relax();
+	mode = cap_cu_relax();
 	r = cap_cu.cuModuleLoadData(&module, gd128_image);
 	if (!r)
 		r = cap_cu.cuModuleGetFunction(&d->function, module, GD128_KERNEL);
-	cap_unrelax(mode);
+	cap_cu_unrelax(mode);
 	if (r) {
 		d->function = NULL;
 		engine.missed_result = r;
@@ -201,9 +202,9 @@ static void done(struct batch *b)
 }
 
 /* With the lock held. */
-static int queue(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+static int queue(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
 {
-	struct device_code *d = code_of(place->context);
+	struct device_code *d = code_of(ref->context);
 	struct batch *b = d ? calloc(1, sizeof(*b) + n * sizeof(b->results[0])) : NULL;
 	size_t pages = 0;
 	int r;
@@ -213,7 +214,7 @@ static int queue(const struct cap_place *place, const struct cap_buffer *buffers
 	for (size_t i = 0; i < n; i++)
 		pages += gd128_pages(buffers[i].bytes);
 	b->sums = cap_arena_take(&d->arena, pages, &b->chunk);
-	r = b->sums ? fill(b, d, place->stream, buffers, n) : -ENOMEM;
+	r = b->sums ? fill(b, d, ref->stream, buffers, n) : -ENOMEM;
 	if (r) {
 		free_batch(b);
 		return r;
@@ -232,7 +233,7 @@ void cap_batch_announce(uint64_t id, size_t n)
 
 	if (!r)
 		return;
-	r->n = (uint32_t)(cap_payload_asked() ? 2 * n : n);
+	r->n = (uint32_t)(cap_payload_is_on() ? 2 * n : n);
 	r->spare = 0;
 	r->id = id;
 	cap_publish();
@@ -252,21 +253,21 @@ static void put_empty(const struct cap_buffer *b)
 	cap_publish();
 }
 
-void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
 {
 	int r;
 
 	if (n == 0)
 		return;
 	pthread_mutex_lock(&engine.lock);
-	r = queue(place, buffers, n);
+	r = queue(ref, buffers, n);
 	if (r)
 		miss(n, r);
 	pthread_mutex_unlock(&engine.lock);
 	for (size_t i = 0; r && i < n; i++)
 		put_empty(&buffers[i]);
-	cap_payload_keep(place, buffers, n);
-	cap_times_interrupt(place);
+	cap_payload_keep(ref, buffers, n);
+	cap_times_interrupt(ref);
 }
 
 /* ---- results */

@@ -1,60 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Buffers whose digests were asked for, computed on the stream that is told: the kernel writes page
- * sums straight into page-locked memory, and the library's thread sees them come, folds them and
- * puts the records. No event, no copy, no waiting.
- *
- * That a sum has come is seen from its words: before, they hold CAP_AWAITED. A real sum holds that
- * word with probability 2^-64; it would be waited for until the end, and then be taken as it is.
+/* Digests of buffers, computed on a stream: the kernel writes page sums straight into page-locked
+ * memory (arena.h); the library's thread reads them there, combines them and writes the records.
+ * No event, no copy, no wait.
  */
 #pragma once
 
-#include "capture/library/device/place.h"
+#include "capture/library/device/stream_ref.h"
+#include "capture/library/digests/buffer.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
-/* So much memory of the host is digested by the calling thread. */
+/* Up to this many bytes of host memory are digested by the calling thread. */
 #define CAP_HOST_BYTES 32768u
-#define CAP_AWAITED 0x6770756361707475u
 
-/* A buffer at one moment, for one record. */
-struct cap_buffer {
-	uint64_t id; /* of the call that reads or writes it */
-	uint32_t index;
-	uint32_t output; /* 0: read, 1: written */
-	uint64_t address, bytes;
-	uint64_t allocation, offset_bytes;
-};
-
-/* Everything that is needed of the driver and of the kernel's image is there: 0, or -errno. */
+/* Looks up what is needed of the driver and of the kernel's image: 0, or -errno. */
 int cap_batch_start(void);
 
-/* Says that n buffers of the call are to be digested: of each there will be a record, and another
- * where --payloads is on. On the call's thread, before it ends. */
+/* Announces records for n buffers of the call: a digest each, and with --payloads its contents. On
+ * the call's thread, before the call ends. */
 void cap_batch_announce(uint64_t id, size_t n);
 
-/* Code and memory that the first digests in a context need; the context is current. What makes them
- * may wait for the device, which must not be later, when kernels wait for others. Any thread. */
+/* Loads code and allocates memory for the first digests in a context, which is current. This may
+ * wait for the device, and must not happen later, while kernels wait for each other. Any thread. */
 void cap_batch_prepare(void *context);
 
-/* Launches the digests of all `buffers` on the stream. Buffers with the same address and length are
- * read once. The place's context is current. What cannot be done is counted. Any thread. */
-void cap_batch_launch(const struct cap_place *place, const struct cap_buffer *buffers, size_t n);
+/* Launches the digests of all `buffers` on the stream, whose context is current. Buffers with the
+ * same address and length are read once. Digests that cannot be made are counted. Any thread. */
+void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n);
 
-/* So many will not be made: a driver's result says why. */
+/* Counts n digests that are not made; `result` is the driver's reason. */
 void cap_batch_miss(size_t n, int result);
 
-/* Digests bytes of the host now, and puts the record. */
+/* Digests host memory now, and writes the record. */
 void cap_batch_host(const struct cap_buffer *b, const void *data);
 
-/* On the library's thread: puts what has come; how many batches have not. */
+/* On the library's thread: writes the records of finished batches. Returns how many are
+ * outstanding. */
 unsigned cap_batch_collect(void);
 
-/* Says how many digests were not made, and why, as a fact. */
+/* Records as a fact how many digests were not made, and why. */
 void cap_batch_end(void);
 
-/* The context ends: waits, a moment at most, for what is outstanding of it; and afterwards forgets
- * it, and counts what did not come. */
+/* The context is about to end: waits for its batches, but not for long. After its end: forgets it,
+ * and counts the digests that are missing. */
 void cap_batch_await(void *context);
 void cap_batch_forget(const void *context);

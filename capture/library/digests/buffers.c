@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/buffers.h"
 
+#include "capture/library/device/contexts.h"
+#include "capture/library/digests/batch.h"
+
 #include "base/array.h"
 #include "capture/digest/gd128.h"
-#include "capture/library/device/cu.h"
-#include "capture/library/params.h"
+#include "capture/library/call/params.h"
+#include "capture/library/find/cu.h"
 #include "capture/ring.h"
 
 #define LISTED 64
@@ -51,7 +54,7 @@ void cap_buffers_pieces(struct cap_buffers *b, uint64_t id, const struct cap_reg
 static void append(struct cap_buffers *b, uint64_t id, const struct cap_region *r, uint64_t address,
 		   uint64_t bytes, int output)
 {
-	if (cap_allocation_reaches(r, cap_place_device(b->context)))
+	if (cap_allocation_reaches(r, cap_context_device(b->context)))
 		cap_buffers_pieces(b, id, r, address, bytes, output);
 	else if (r->reach)
 		cap_batch_miss(1, CU_PEER_ACCESS_NOT_ENABLED);
@@ -100,7 +103,8 @@ void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
 	cap_params_values(c, call, reach, &to);
 }
 
-void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_place *place, int output)
+void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
+		      int output)
 {
 	struct cap_region some[LISTED];
 	uint64_t from = 0;
@@ -109,8 +113,8 @@ void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_place
 	do {
 		n = cap_allocations_list(from, some, LISTED);
 		for (size_t i = 0; i < n; i++)
-			if (cap_region_is_device(&some[i]) && some[i].context == place->context &&
-			    (place->sync || !some[i].stream || some[i].stream == place->stream))
+			if (cap_region_is_device(&some[i]) && some[i].context == ref->context &&
+			    (ref->sync || !some[i].stream || some[i].stream == ref->stream))
 				append(b, id, &some[i], some[i].base, some[i].bytes, output);
 		if (n > 0)
 			from = some[n - 1].base + 1;

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which buffers are digested, and when (doc/capture.md, Digests).
+/* Decides which buffers are digested, and when (doc/capture.md, Digests).
  *
- * What a call reads is added to what is pending on its stream before the call, what it wrote
- * afterwards; and pending is launched before anything that might change it, or let others.
+ * Buffers that a call reads become pending on its stream before the call, buffers that it wrote
+ * after it. Pending digests are launched before any call that may change the buffers, or that lets
+ * other streams change them.
  */
+#include "capture/library/digests/digests.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/digest/gd128.h"
 #include "capture/library/device/allocations.h"
-#include "capture/library/device/aside.h"
 #include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
-#include "capture/library/device/cu.h"
+#include "capture/library/digests/batch.h"
 #include "capture/library/digests/buffers.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/digests/pending.h"
-#include "capture/library/state.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
+#include "capture/library/ring/ring.h"
 #include "capture/library/times/spans.h"
 #include "capture/ring.h"
 
@@ -26,7 +30,7 @@ static unsigned level; /* enum cap_digest_level */
 
 /* What collectives of an open group write. */
 struct grouped {
-	struct cap_place place;
+	struct cap_stream_ref ref;
 	struct cap_buffer buffer;
 	bool reduced; /* is_reduced() */
 };
@@ -67,7 +71,7 @@ static int writes_later(const struct cap_call *c, const struct cap_region *r)
 {
 	int reaches = 0;
 
-	return cap_arg_of(api_call(c->api), API_MEANING_STREAM) && r->device >= 0 &&
+	return api_arg_of(api_call(c->api), API_MEANING_STREAM) && r->device >= 0 &&
 	       (cap_cu.cuDeviceGetAttribute(&reaches, CU_PAGEABLE_MEMORY_ACCESS, r->device) ||
 		reaches);
 }
@@ -120,7 +124,7 @@ static int is_host_copy(const struct cap_spans *s)
 
 /* Appends the buffers of the call before (0) or after (1) it. */
 static void collect(struct cap_buffers *b, const struct cap_call *c, const struct api_call *call,
-		    const struct cap_place *place, int when)
+		    const struct cap_stream_ref *ref, int when)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
 
@@ -131,7 +135,7 @@ static void collect(struct cap_buffers *b, const struct cap_call *c, const struc
 		return;
 	case API_CLASS_GRAPH_LAUNCH:
 		if (level == CAP_DIGEST_LAUNCH)
-			cap_buffers_live(b, c->id, place, when);
+			cap_buffers_live(b, c->id, ref, when);
 		return;
 	case API_CLASS_SET:
 		if (level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
@@ -170,7 +174,7 @@ static int is_exchange(const struct api_call *call)
 	return call->class == API_CLASS_COLLECTIVE || call->class == API_CLASS_P2P;
 }
 
-/* In place, other collectives leave what they read as it was. */
+/* In ref, other collectives leave what they read as it was. */
 static bool is_reduced(const struct api_call *call)
 {
 	return call->class == API_CLASS_COLLECTIVE &&
@@ -184,7 +188,7 @@ static int launches_exchanges(const struct api_call *call)
 
 /* Everything else might change anything, but what NCCL does within a call. */
 static void flush_before(const struct cap_call *c, const struct api_call *call,
-			 const struct cap_place *place)
+			 const struct cap_stream_ref *ref)
 {
 	if (is_exchange(call) && !is_reduced(call))
 		flush_written(c, call);
@@ -195,11 +199,11 @@ static void flush_before(const struct cap_call *c, const struct api_call *call,
 	if (call->class == API_CLASS_SYNC || call->class == API_CLASS_STREAM_QUERY ||
 	    call->class == API_CLASS_EVENT_RECORD || call->class == API_CLASS_LAUNCH ||
 	    call->class == API_CLASS_GRAPH_LAUNCH || call->class == API_CLASS_SET) {
-		if (!cap_arg_of(call, API_MEANING_EVENT) || call->class == API_CLASS_EVENT_RECORD)
-			cap_pending_flush(cap_arg_of(call, API_MEANING_CONTEXT) ||
+		if (!api_arg_of(call, API_MEANING_EVENT) || call->class == API_CLASS_EVENT_RECORD)
+			cap_pending_flush(api_arg_of(call, API_MEANING_CONTEXT) ||
 							  strstr(call->name, "CtxSync")
 						  ? NULL
-						  : place);
+						  : ref);
 	} else {
 		cap_pending_flush(NULL);
 	}
@@ -210,7 +214,7 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 {
 	void *context = cap_context_ending(c, call);
 
-	c->room[1] = (uintptr_t)context;
+	c->notes.digests_context = context;
 	if (context)
 		cap_batch_await(context);
 }
@@ -218,24 +222,24 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 static void before_call(struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
-	struct cap_place place;
+	struct cap_stream_ref ref;
 
-	cap_place_of(c, call, &place);
-	if (cap_place_capturing(&place))
+	cap_stream_ref_of(c, call, &ref);
+	if (cap_stream_ref_is_capturing(&ref))
 		return;
-	b.context = place.context;
-	flush_before(c, call, &place);
+	b.context = ref.context;
+	flush_before(c, call, &ref);
 	if (c->class == API_CLASS_DESTROY)
 		before_end(c, call);
 	if (c->paused)
 		return;
-	collect(&b, c, call, &place, 0);
+	collect(&b, c, call, &ref, 0);
 	cap_batch_announce(c->id, b.n);
-	cap_pending_add(&place, b.items, b.n);
+	cap_pending_add(&ref, b.items, b.n);
 	if (is_reduced(call) && group.depth == 0)
 		flush_written(c, call);
 	else if (!is_exchange(call) && b.n > 0 && call->class != API_CLASS_COPY)
-		cap_pending_flush(&place);
+		cap_pending_flush(&ref);
 }
 
 /* What the open group is about to overwrite. */
@@ -260,7 +264,7 @@ static void before(struct cap_call *c)
 
 	if (!call || is_harmless(c) || c->class == API_CLASS_ALLOC)
 		return;
-	cap_aside_begin();
+	cap_clock_pause();
 	if (call->class == API_CLASS_GROUP_BEGIN)
 		group.depth++;
 	else if (call->class == API_CLASS_GROUP_END && group.depth == 1)
@@ -268,7 +272,7 @@ static void before(struct cap_call *c)
 	else if (call->class != API_CLASS_GROUP_END)
 		before_call(c, call);
 	exchanges += launches_exchanges(call);
-	cap_aside_end();
+	cap_clock_resume();
 }
 
 /* The group's collectives are under way. */
@@ -277,29 +281,29 @@ static void group_ended(void)
 	if (group.depth > 0 && --group.depth > 0)
 		return;
 	for (size_t i = 0; i < group.n; i++)
-		cap_pending_add(&group.items[i].place, &group.items[i].buffer, 1);
+		cap_pending_add(&group.items[i].ref, &group.items[i].buffer, 1);
 	group.n = 0;
 }
 
 static void after_call(struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
-	struct cap_place place;
+	struct cap_stream_ref ref;
 
-	cap_place_of(c, call, &place);
-	if (cap_place_capturing(&place))
+	cap_stream_ref_of(c, call, &ref);
+	if (cap_stream_ref_is_capturing(&ref))
 		return;
-	b.context = place.context;
-	collect(&b, c, call, &place, 1);
+	b.context = ref.context;
+	collect(&b, c, call, &ref, 1);
 	cap_batch_announce(c->id, b.n);
 	if (group.depth == 0) {
-		cap_pending_add(&place, b.items, b.n);
+		cap_pending_add(&ref, b.items, b.n);
 		return;
 	}
 	for (size_t i = 0; i < b.n; i++) {
 		if (array_reserve(&group.items, group.n + 1, &group.cap) < 0)
 			return;
-		group.items[group.n++] = (struct grouped){place, b.items[i], is_reduced(call)};
+		group.items[group.n++] = (struct grouped){ref, b.items[i], is_reduced(call)};
 	}
 }
 
@@ -318,17 +322,18 @@ static void after(struct cap_call *c)
 
 	if (!call)
 		return;
-	cap_aside_begin();
+	cap_clock_pause();
 	exchanges -= launches_exchanges(call);
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();
 	else if (c->class == API_CLASS_ALLOC)
 		prepare();
-	else if (c->class == API_CLASS_DESTROY && c->room[1] && cap_context_ended(c, call))
-		cap_batch_forget((const void *)(uintptr_t)c->room[1]);
+	else if (c->class == API_CLASS_DESTROY && c->notes.digests_context &&
+		 cap_context_ended(c, call))
+		cap_batch_forget(c->notes.digests_context);
 	else if (api_succeeded(call, c->result) && !c->paused)
 		after_call(c, call);
-	cap_aside_end();
+	cap_clock_resume();
 }
 
 /* ---- the ends of iterations, threads and processes */
@@ -337,27 +342,27 @@ static void after(struct cap_call *c)
 static void all_live(uint64_t id)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
-	struct cap_place place = {.stream = CU_LEGACY_STREAM, .sync = 1};
+	struct cap_stream_ref ref = {.stream = CU_LEGACY_STREAM, .sync = 1};
 
-	if (cap_cu.cuCtxGetCurrent(&place.context) || !place.context || cap_cu.cuCtxSynchronize())
+	if (cap_cu.cuCtxGetCurrent(&ref.context) || !ref.context || cap_cu.cuCtxSynchronize())
 		return;
-	b.context = place.context;
-	cap_buffers_live(&b, id, &place, 1);
+	b.context = ref.context;
+	cap_buffers_live(&b, id, &ref, 1);
 	cap_batch_announce(id, b.n);
-	cap_batch_launch(&place, b.items, b.n);
-	cap_cu.cuStreamSynchronize(place.stream);
+	cap_batch_launch(&ref, b.items, b.n);
+	cap_cu.cuStreamSynchronize(ref.stream);
 }
 
 static void iteration(int64_t number, uint64_t id)
 {
-	cap_aside_begin();
+	cap_clock_pause();
 	cap_pending_flush(NULL);
 	/* Waiting for the device would end a capture. */
 	if (level == CAP_DIGEST_STEP &&
 	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
 		all_live(id);
 	cap_payload_iteration(number);
-	cap_aside_end();
+	cap_clock_resume();
 }
 
 static void thread_end(void)
@@ -368,9 +373,9 @@ static void thread_end(void)
 
 static void end(void)
 {
-	cap_aside_begin();
+	cap_clock_pause();
 	cap_pending_flush(NULL);
-	cap_aside_end();
+	cap_clock_resume();
 }
 
 static int start(void)

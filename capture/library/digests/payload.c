@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/payload.h"
 
-#include "capture/library/device/cu.h"
-#include "capture/ring.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/ring/process.h"
+#include "capture/library/ring/put.h"
 
 #include <stdlib.h>
 
@@ -13,13 +14,13 @@ void cap_payload_iteration(int64_t number)
 	__atomic_store_n(&iteration, number, __ATOMIC_RELAXED);
 }
 
-int cap_payload_asked(void)
+bool cap_payload_is_on(void)
 {
 	return cap_control()->first_payload >= 0;
 }
 
-/* Whether contents are kept now. */
-static int is_wanted(void)
+/* Whether the current iteration is in the range. */
+static bool is_in_range(void)
 {
 	const struct cap_control *control = cap_control();
 	int64_t now = __atomic_load_n(&iteration, __ATOMIC_RELAXED);
@@ -33,9 +34,9 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 	uint64_t hash[2] = {0, 0};
 	int kept;
 
-	if (!cap_payload_asked())
+	if (!cap_payload_is_on())
 		return;
-	kept = data && is_wanted() && cap_put_blob(data, b->bytes, hash) >= 0;
+	kept = data && is_in_range() && cap_put_blob(data, b->bytes, hash) >= 0;
 	r = cap_reserve(sizeof(*r), CAP_PAYLOAD);
 	if (!r)
 		return;
@@ -51,25 +52,25 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 	cap_publish();
 }
 
-/* The buffer's bytes, to be freed; NULL. */
-static void *read_back(const struct cap_place *place, const struct cap_buffer *b)
+/* The buffer's contents, which the caller frees; NULL. */
+static void *read_back(const struct cap_stream_ref *ref, const struct cap_buffer *b)
 {
 	void *copy = malloc(b->bytes);
 
-	if (copy && (cap_cu.cuMemcpyDtoHAsync_v2(copy, b->address, b->bytes, place->stream) != 0 ||
-		     cap_cu.cuStreamSynchronize(place->stream) != 0)) {
+	if (copy && (cap_cu.cuMemcpyDtoHAsync_v2(copy, b->address, b->bytes, ref->stream) != 0 ||
+		     cap_cu.cuStreamSynchronize(ref->stream) != 0)) {
 		free(copy);
 		return NULL;
 	}
 	return copy;
 }
 
-void cap_payload_keep(const struct cap_place *place, const struct cap_buffer *buffers, size_t n)
+void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
 {
-	if (!cap_payload_asked())
+	if (!cap_payload_is_on())
 		return;
 	for (size_t i = 0; i < n; i++) {
-		void *copy = is_wanted() ? read_back(place, &buffers[i]) : NULL;
+		void *copy = is_in_range() ? read_back(ref, &buffers[i]) : NULL;
 
 		cap_payload_host(&buffers[i], copy);
 		free(copy);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Contents of buffers, for --payloads: copied to the host on the buffer's own stream, which is
- * waited for, and kept as a blob, once for each content. Slow, and off unless asked for. */
+/* Contents of buffers, for --payloads: copied to the host on the buffer's stream, which is
+ * synchronised, and kept as a blob; equal contents are stored once. Slow; off by default. */
 #pragma once
 
-#include "capture/library/digests/batch.h"
+#include "capture/library/device/stream_ref.h"
+#include "capture/library/digests/buffer.h"
 
-/* The iteration that has begun. Until a program marks its first one, all contents are kept, and the
- * recorder drops what lies outside of the range. */
+#include <stddef.h>
+
+/* An iteration has begun. Before the first one all contents are kept: the recorder drops what is
+ * outside of the range. */
 void cap_payload_iteration(int64_t number);
 
-/* Whether any are: then each buffer gives a record, also where its contents are not kept. */
-int cap_payload_asked(void);
+/* Whether --payloads is on: each buffer gives a record, also if its contents are not kept. */
+bool cap_payload_is_on(void);
 
-/* Keeps the buffers as they are once the stream's work so far is done. */
-void cap_payload_keep(const struct cap_place *place, const struct cap_buffer *buffers, size_t n);
+/* Keeps the buffers' contents after the stream's work so far. */
+void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n);
 
 /* Keeps bytes of the host; NULL: they could not be read. */
 void cap_payload_host(const struct cap_buffer *b, const void *data);

@@ -3,7 +3,8 @@
 
 #include "capture/digest/gd128.h"
 #include "capture/digest/gd128_work.h"
-#include "capture/library/device/hook.h"
+#include "capture/library/call/hook.h"
+#include "capture/library/find/real.h"
 
 #include <gpuemu.h>
 #include <string.h>

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The loader's functions behind our own of the same names: dlsym cannot be asked for dlsym. Reads
- * the tables of objects that the loader has accepted and mapped. */
-#include "capture/library/find/real.h"
+/* Finds the loader's functions behind this library's own of the same names, for which dlsym()
+ * cannot be used. Reads the dynamic tables of objects that the loader has accepted and mapped. */
+#include "capture/library/find/elf.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <stdint.h>
 #include <string.h>
 
 struct search {
 	const char *name;
-	const char *file; /* how the object's file name begins; NULL: those behind this library */
+	const char *file; /* prefix of the object's file name; NULL: objects behind this library */
 	void *found;
 	bool behind; /* this library was passed */
 };
 
-/* Where this library lies: the linker's names. */
+/* First and last address of this library: defined by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
@@ -25,7 +26,7 @@ bool cap_is_own(const void *address)
 	return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
-/* A constructor makes the first call, so the path is written before there are threads. */
+/* A constructor makes the first call: the path is written before the program starts threads. */
 const char *cap_own_path(void)
 {
 	static char path[4096];
@@ -74,9 +75,8 @@ static bool tables_of(const struct dl_phdr_info *info, struct tables *ret)
 	return ret->symbols && ret->strings && ret->hash;
 }
 
-/* Not the C library's strcmp(): a sanitizer's stands before it, which asks us for what it is to
- * call before it can be called itself. */
-static bool same(const char *a, const char *b)
+/* Not strcmp(): a sanitizer's strcmp() would call dlsym() of this library before it can run. */
+static bool is_same(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
@@ -92,7 +92,8 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
-/* GNU hash: n buckets, first symbol, words of a filter, its shift; filter, buckets, chains. */
+/* DT_GNU_HASH: number of buckets, first symbol, words of the filter, shift; filter, buckets,
+ * chains. */
 static const ElfW(Sym) * find_symbol(const struct tables *t, const char *name)
 {
 	uint32_t n_buckets = t->hash[0], first = t->hash[1], words = t->hash[2];
@@ -104,7 +105,7 @@ static const ElfW(Sym) * find_symbol(const struct tables *t, const char *name)
 		const ElfW(Sym) *s = &t->symbols[i];
 
 		if ((chain[i - first] | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
-		    same(t->strings + s->st_name, name))
+		    is_same(t->strings + s->st_name, name))
 			return s;
 		if (chain[i - first] & 1)
 			break;
@@ -112,14 +113,14 @@ static const ElfW(Sym) * find_symbol(const struct tables *t, const char *name)
 	return NULL;
 }
 
-static bool is_called(const struct dl_phdr_info *info, const char *begin)
+static bool has_file_prefix(const struct dl_phdr_info *info, const char *prefix)
 {
 	const char *file = strrchr(info->dlpi_name, '/');
 
-	return file && strncmp(file + 1, begin, strlen(begin)) == 0;
+	return file && strncmp(file + 1, prefix, strlen(prefix)) == 0;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
 	struct tables t;
@@ -129,7 +130,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 		s->behind = true;
 		return 0;
 	}
-	if (s->file ? !is_called(info, s->file) : !s->behind)
+	if (s->file ? !has_file_prefix(info, s->file) : !s->behind)
 		return 0;
 	if (!tables_of(info, &t))
 		return 0;
@@ -143,7 +144,7 @@ void *cap_elf_next(const char *name)
 {
 	struct search s = {.name = name};
 
-	dl_iterate_phdr(look, &s);
+	dl_iterate_phdr(search_object, &s);
 	return s.found;
 }
 
@@ -151,6 +152,6 @@ void *cap_elf_in(const char *file, const char *name)
 {
 	struct search s = {.name = name, .file = file};
 
-	dl_iterate_phdr(look, &s);
+	dl_iterate_phdr(search_object, &s);
 	return s.found;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/find/real.h"
+
+#include "capture/library/find/cache.h"
+#include "capture/library/find/clock.h"
+#include "capture/library/find/elf.h"
 #include "formats/api/api.h"
 
 #include <dlfcn.h>
@@ -12,21 +16,23 @@
 
 #define DRIVER "libcuda.so.1"
 
-static struct cap_loader loader_;
-static bool loader_found; /* publishes loader_ */
+void *cap_reals[CAP_MAX_CALLS];
+
+static struct cap_loader loader;
+static bool loader_found; /* publishes `loader` */
 static pthread_once_t loader_once = PTHREAD_ONCE_INIT, driver_once = PTHREAD_ONCE_INIT;
 static void *driver;
 
 #define MOST_PARTS 8
-/* Where the driver's objects begin; NULL: no more. Relaxed, since the address is all there is. */
+/* Start addresses of the driver's objects; NULL ends the list. Relaxed: publishes nothing else. */
 static const void *parts[MOST_PARTS];
-static __thread bool opening __attribute__((tls_model("initial-exec")));
+static __thread bool is_opening CAP_THREAD_LOCAL;
 
 static void find_loader(void)
 {
-	loader_.dlopen = (void *(*)(const char *, int))cap_elf_next("dlopen");
-	loader_.dlsym = (void *(*)(void *, const char *))cap_elf_next("dlsym");
-	loader_.dlvsym = (void *(*)(void *, const char *, const char *))cap_elf_next("dlvsym");
+	loader.dlopen = (void *(*)(const char *, int))cap_elf_next("dlopen");
+	loader.dlsym = (void *(*)(void *, const char *))cap_elf_next("dlsym");
+	loader.dlvsym = (void *(*)(void *, const char *, const char *))cap_elf_next("dlvsym");
 	__atomic_store_n(&loader_found, true, __ATOMIC_RELEASE);
 }
 
@@ -34,7 +40,7 @@ const struct cap_loader *cap_loader(void)
 {
 	if (unlikely(!__atomic_load_n(&loader_found, __ATOMIC_ACQUIRE)))
 		pthread_once(&loader_once, find_loader);
-	return &loader_;
+	return &loader;
 }
 
 static void *open_path(const char *path, int how)
@@ -42,7 +48,7 @@ static void *open_path(const char *path, int how)
 	return cap_loader()->dlopen(path, RTLD_LAZY | how);
 }
 
-/* The object that defines what follows us in the order of look-up. */
+/* The object whose definition of `symbol` follows this library's in the order of look-up. */
 static void *open_next(const char *symbol)
 {
 	void *found = cap_loader()->dlsym(RTLD_NEXT, symbol);
@@ -53,8 +59,8 @@ static void *open_next(const char *symbol)
 	return open_path(about.dli_fname, RTLD_NOLOAD);
 }
 
-/* libcuda.so.1 in one of the folders of a list that colons separate. */
-static void *open_in(const char *folders)
+/* libcuda.so.1 in one of the folders, which colons separate. */
+static void *open_in_folders(const char *folders)
 {
 	char path[4096];
 
@@ -83,13 +89,13 @@ static void *open_cached(void)
 							       : NULL;
 }
 
-/* A handle that is not our own, however it was found. */
+/* The handle; NULL if it is this library's. */
 static void *not_ours(void *handle)
 {
 	return handle && cap_loader()->dlsym(handle, "gpucapture_mark_iteration") ? NULL : handle;
 }
 
-static void add_part(const void *address)
+static void add_driver_part(const void *address)
 {
 	const void *none = NULL;
 	Dl_info about;
@@ -107,7 +113,7 @@ bool cap_real_is_driver(const void *address)
 	const void *part = __atomic_load_n(&parts[0], __ATOMIC_RELAXED);
 	Dl_info about;
 
-	if (opening)
+	if (is_opening)
 		return true;
 	if (!part || !dladdr(address, &about))
 		return false;
@@ -121,7 +127,7 @@ void *cap_real_open_part(const char *file, int mode)
 	void *handle = open_path(file, mode);
 
 	if (handle)
-		add_part(cap_loader()->dlsym(handle, "cuInit"));
+		add_driver_part(cap_loader()->dlsym(handle, "cuInit"));
 	return handle;
 }
 
@@ -132,20 +138,21 @@ static void find_driver(void)
 	if (named && *named)
 		driver = not_ours(open_path(named, RTLD_GLOBAL));
 	else if (!(driver = not_ours(open_next("cuInit"))) &&
-		 !(driver = not_ours(open_in(getenv("LD_LIBRARY_PATH")))) &&
+		 !(driver = not_ours(open_in_folders(getenv("LD_LIBRARY_PATH")))) &&
 		 !(driver = not_ours(open_cached())))
-		driver = not_ours(open_in("/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
-					  "/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:"
-					  "/usr/local/nvidia/lib:/usr/lib/wsl/lib:"
-					  "/run/opengl-driver/lib"));
+		driver = not_ours(
+			open_in_folders("/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
+					"/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:"
+					"/usr/local/nvidia/lib:/usr/lib/wsl/lib:"
+					"/run/opengl-driver/lib"));
 }
 
 static void open_driver(void)
 {
-	opening = true;
+	is_opening = true;
 	find_driver();
-	opening = false;
-	add_part(driver ? cap_loader()->dlsym(driver, "cuInit") : NULL);
+	is_opening = false;
+	add_driver_part(driver ? cap_loader()->dlsym(driver, "cuInit") : NULL);
 }
 
 void *cap_real_driver(void)
@@ -157,18 +164,8 @@ void *cap_real_driver(void)
 	return driver;
 }
 
-void cap_real_find_clock(void)
-{
-	void *from = getenv("GPUCAPTURE_DRIVER") ? cap_real_driver() : RTLD_NEXT;
-
-	if (!cap_emulated_clock() && from)
-		__atomic_store_n(&cap_process.emulated_ns,
-				 (uint64_t(*)(void))cap_loader()->dlsym(from, "gpuemu_host_ns"),
-				 __ATOMIC_RELEASE);
-}
-
-/* A function of a library that the program has loaded, however it did: linked, opened for itself
- * alone, or built into something else. */
+/* A function of a library that the program has loaded: linked, opened with RTLD_LOCAL, or linked
+ * statically into another library. */
 static void *find_loaded(enum api_library library, const char *name)
 {
 	static const char *const files[API_N_LIBRARIES] = {
@@ -208,14 +205,14 @@ void *cap_real(enum cap_library library, const char *name)
 	char uncounted[128];
 	void *found = NULL;
 
-	/* Emulated libraries count the calls of public functions, and not those of these forms. */
+	/* Emulated libraries count calls of public functions, but not of emu_*. */
 	snprintf(uncounted, sizeof(uncounted), "emu_%s", name);
 	if (cap_emulated())
 		found = find_real(libraries[library], uncounted);
 	return found ? found : find_real(libraries[library], name);
 }
 
-/* What a library answers about a function that it does not have. */
+/* Stand-ins for functions that a library does not have: each returns the library's status. */
 static int no_driver(void)
 {
 	return 34; /* CUDA_ERROR_STUB_LIBRARY */
@@ -236,15 +233,15 @@ static int not_in_cublas(void)
 	return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
 }
 
-static void *nothing(void)
+static void *return_null(void)
 {
 	return NULL;
 }
 
-static void *missing(const struct api_call *call)
+static void *stand_in(const struct api_call *call)
 {
 	if (call->result.meaning != API_MEANING_STATUS)
-		return (void *)nothing;
+		return (void *)return_null;
 	switch ((enum api_library)call->library) {
 	case API_LIBRARY_CUDA:
 		return driver ? (void *)not_in_driver : (void *)no_driver;
@@ -260,9 +257,9 @@ void *cap_resolve(unsigned api)
 	const struct api_call *call = api_call(api);
 	void *real = find_real(call->library, call->name);
 
-	/* What is not there yet may be loaded later. */
+	/* Not stored: the program may load the library later. */
 	if (!real)
-		return missing(call);
+		return stand_in(call);
 	__atomic_store_n(&cap_reals[api], real, __ATOMIC_RELEASE);
 	return real;
 }

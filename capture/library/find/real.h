@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What lies behind the hooks: the next driver, NCCL, cuBLAS, cuBLASLt, and the dynamic loader.
+/* The real functions behind the hooks: those of the driver, NCCL, cuBLAS, cuBLASLt, and of the
+ * dynamic loader.
  *
- * The driver is, in this order: $GPUCAPTURE_DRIVER; what follows this library in the order of
- * symbol look-up (the emulated one under gpuemu); libcuda.so.1 in $LD_LIBRARY_PATH, in the loader's
- * cache, in the usual folders. The others are what the program has loaded.
+ * The driver is the first of: $GPUCAPTURE_DRIVER; the object that follows this library in the order
+ * of symbol look-up (the emulated driver under gpuemu); libcuda.so.1 in $LD_LIBRARY_PATH, in the
+ * loader's cache, in the usual folders. NCCL, cuBLAS and cuBLASLt are those that the program
+ * loaded.
+ *
+ * Any thread. Functions keep errno.
  */
 #pragma once
 
-#include "capture/library/state.h"
+#include "capture/library/attributes.h"
 
-/* The real functions, by index into formats/api; NULL: not looked for yet. An address publishes the
- * library that it lies in, which another thread may have loaded: release and acquire. */
-extern void *cap_reals[];
-/* The hooks, by the same index. */
-extern void *const cap_hooks[];
+#include <stdbool.h>
 
-/* Finds cap_reals[api]; where there is none, a function that returns the library's own error. */
+/* The real functions, by index into formats/api; NULL: not looked up yet. Stored with release and
+ * read with acquire: the address publishes the library, which another thread may have loaded. */
+#define CAP_MAX_CALLS 4096
+extern void *cap_reals[CAP_MAX_CALLS];
+
+/* Looks up cap_reals[api]. Returns a function that returns the library's "not supported" status if
+ * the library has no such function. */
 void *cap_resolve(unsigned api);
 
 static inline void *cap_real_of(unsigned api)
@@ -26,37 +32,32 @@ static inline void *cap_real_of(unsigned api)
 	return likely(real) ? real : cap_resolve(api);
 }
 
-/* The driver's handle, loaded if it was not; NULL when the machine has none. */
+/* A function by its exact name, as dlsym() finds it in the real library; NULL if the library is not
+ * loaded or has no such function. Calls through this pointer are neither recorded nor passed to
+ * hooks. Keep the pointer in a static variable: a look-up takes about a microsecond.
+ *
+ *     static CUresult (*record)(CUevent, CUstream);
+ *     if (!record && !(record = cap_real(CAP_DRIVER, "cuEventRecord")))
+ *             return;
+ */
+enum cap_library { CAP_DRIVER, CAP_NCCL, CAP_CUBLAS, CAP_CUBLASLT, CAP_LIBRARIES };
+void *cap_real(enum cap_library library, const char *name);
+
+/* The driver's handle, loaded if needed; NULL if the machine has no driver. */
 void *cap_real_driver(void);
 
-/* Whether code at that address is the driver's, or runs while the driver is being opened: what that
- * opens and looks up is its own business. Under WSL libcuda.so.1 is a shim, which opens the driver
- * proper as libcuda.so.1.1 and looks up the same names there. */
+/* True if the code at that address belongs to the driver, or the driver is being opened: its own
+ * dlopen() and dlsym() calls are forwarded. Under WSL libcuda.so.1 is a shim that opens the actual
+ * driver as libcuda.so.1.1 and looks up the same names in it. */
 bool cap_real_is_driver(const void *address);
 
-/* The driver opens `file`, which is part of it from now on. */
+/* Opens `file` for the driver; code in it belongs to the driver from now on. */
 void *cap_real_open_part(const char *file, int mode);
 
-/* Learns whether virtual time rules, as far as that can be known yet. */
-void cap_real_find_clock(void);
-
-/* The loader's own; found once. */
+/* The loader's own functions; looked up once. */
 struct cap_loader {
 	void *(*dlopen)(const char *file, int mode);
 	void *(*dlsym)(void *handle, const char *name);
 	void *(*dlvsym)(void *handle, const char *name, const char *version);
 };
 const struct cap_loader *cap_loader(void);
-
-/* Whether it lies in this library. */
-bool cap_is_own(const void *address);
-/* The path of its file; asks the loader once. */
-const char *cap_own_path(void);
-
-/* The first definition of `name` in an object behind this one, without asking the loader. */
-void *cap_elf_next(const char *name);
-/* The first definition of `name` in an object whose file name begins with `file`. */
-void *cap_elf_in(const char *file, const char *name);
-
-/* Writes the path of `library` as the loader's cache has it. 0 or -ENOENT. */
-int cap_cache_find(const char *library, char *ret, size_t ret_bytes);

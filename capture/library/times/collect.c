@@ -2,8 +2,10 @@
 #include "capture/library/times/collect.h"
 
 #include "base/host.h"
-#include "capture/library/device/hook.h"
-#include "capture/library/times/nodes.h"
+#include "capture/library/call/hook.h"
+#include "capture/library/find/emulated.h"
+#include "capture/library/find/real.h"
+#include "capture/library/ring/put.h"
 #include "capture/library/times/streams.h"
 
 #include <errno.h>
@@ -112,9 +114,8 @@ static int read_times(const struct cap_stream *s, const struct cap_timed_op *op,
 static void put_times(struct cap_device_clock *k, const struct cap_timed_op *op, int64_t start,
 		      int64_t end)
 {
-	if (op->nodes)
-		__atomic_fetch_add(&missed, cap_node_events_put(op->nodes, op->id),
-				   __ATOMIC_RELAXED);
+	if (op->parts)
+		__atomic_fetch_add(&missed, op->parts->put(op->parts, op->id), __ATOMIC_RELAXED);
 	else
 		cap_put_times(op->id, 0, cap_device_clock_host(k, start),
 			      cap_device_clock_host(k, end > start ? end : start));
@@ -149,7 +150,8 @@ static void remove_op(struct cap_stream *s, struct cap_timed_op *op)
 {
 	struct cap_op_chunk *chunk;
 
-	cap_node_events_release(op->nodes);
+	if (op->parts)
+		op->parts->release(op->parts);
 	if (cap_timed_is_mark(op->what))
 		__atomic_fetch_sub(&s->n_marks, 1, __ATOMIC_RELAXED);
 	chunk = cap_op_queue_remove(&s->queue);

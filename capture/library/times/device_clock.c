@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/device_clock.h"
+#include "capture/library/device/contexts.h"
 
+#include "capture/library/call/hook.h"
 #include "capture/library/device/collector.h"
-#include "capture/library/device/cu.h"
-#include "capture/library/device/hook.h"
-#include "capture/library/device/place.h"
+#include "capture/library/device/stream_ref.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
 
 #include <errno.h>
 
@@ -102,13 +104,13 @@ static int begin(struct cap_device_clock *k)
 
 void cap_device_clock_begin(struct cap_device_clock *k, void *context)
 {
-	int mode = cap_relax(), entered = cap_place_enter(context);
+	int mode = cap_cu_relax(), entered = cap_context_enter(context);
 
 	*k = (struct cap_device_clock){.context = context};
 	if (begin(k) < 0)
 		k->state = CAP_CLOCK_BROKEN;
-	cap_place_leave(entered);
-	cap_unrelax(mode);
+	cap_context_leave(entered);
+	cap_cu_unrelax(mode);
 }
 
 void cap_device_clock_follow(struct cap_device_clock *k, int64_t now_ns)

@@ -29,9 +29,17 @@ static inline bool cap_timed_is_mark(enum cap_timed_what what)
 	return what >= CAP_TIMED_MARK;
 }
 
+/* The parts of an operation with times of their own: nodes of a graph. */
+struct cap_timed_parts {
+	/* Records the times of all parts, on the library's thread. Returns how many have none. */
+	unsigned (*put)(const struct cap_timed_parts *parts, uint64_t id);
+	/* The parts are not needed any more. Any thread. */
+	void (*release)(struct cap_timed_parts *parts);
+};
+
 struct cap_timed_op {
-	void *event;		       /* of the slot, for whatever operation has it */
-	struct cap_node_events *nodes; /* of a launch that is as many operations */
+	void *event;		       /* belongs to the slot */
+	struct cap_timed_parts *parts; /* NULL: the operation has no parts */
 	uint64_t id;		       /* of the call */
 	uint64_t issued;	       /* when the call began, in the clock of its ring */
 	int64_t done_ns;	       /* in the clock of the recording */

@@ -2,6 +2,7 @@
 #include "capture/library/times/spans.h"
 
 #include "base/array.h"
+#include "capture/library/find/real.h"
 #include "formats/api/fields.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 /* The bytes that a copy, a set or a collective reads and writes, from its arguments. */
 #pragma once
 
-#include "capture/library/device/hook.h"
+#include "capture/library/call/hook.h"
 #include "formats/api/api.h"
 
 /* Lines of a 2D copy that are a span each; of one with more, and gaps between them, the gaps count

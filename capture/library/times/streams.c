@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/streams.h"
+#include "capture/library/device/contexts.h"
 
-#include "capture/library/device/aside.h"
-#include "capture/library/device/cu.h"
-#include "capture/library/state.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
+#include "capture/library/ring/ring.h"
 
 #include <errno.h>
 #include <math.h>
@@ -96,7 +97,7 @@ static void free_chunk(const struct cap_timed_context *c, struct cap_op_chunk *c
 static struct cap_op_chunk *new_chunk(const struct cap_timed_context *c)
 {
 	struct cap_op_chunk *chunk = calloc(1, sizeof(*chunk));
-	int mode = cap_relax(), entered = cap_place_enter(c->clock.context), r = 0;
+	int mode = cap_cu_relax(), entered = cap_context_enter(c->clock.context), r = 0;
 
 	for (unsigned i = 0; chunk && i < CAP_OPS_A_CHUNK && r == 0; i++)
 		if ((r = cap_cu.cuEventCreate(&chunk->ops[i].event, 0)))
@@ -105,8 +106,8 @@ static struct cap_op_chunk *new_chunk(const struct cap_timed_context *c)
 		free_chunk(c, chunk);
 		chunk = NULL;
 	}
-	cap_place_leave(entered);
-	cap_unrelax(mode);
+	cap_context_leave(entered);
+	cap_cu_unrelax(mode);
 	return chunk;
 }
 
@@ -157,10 +158,10 @@ static __attribute__((noinline)) struct cap_timed_op *take_new(struct cap_stream
 {
 	struct cap_timed_op *op = NULL;
 
-	cap_aside_begin();
+	cap_clock_pause();
 	while (!op && add_chunk(s) == 0)
 		op = cap_op_queue_take(&s->queue);
-	cap_aside_end();
+	cap_clock_resume();
 	return op;
 }
 
@@ -182,13 +183,13 @@ struct cached {
 	struct cap_stream *found; /* NULL: the entry is empty */
 	uint32_t generation;
 };
-static __thread struct cached cache[CACHED] __attribute__((tls_model("initial-exec")));
+static __thread struct cached cache[CACHED] CAP_THREAD_LOCAL;
 
-static struct cached *cached_at(const void *stream, const void *context, unsigned place)
+static struct cached *cached_at(const void *stream, const void *context, unsigned ref)
 {
 	uintptr_t key = ((uintptr_t)stream ^ (uintptr_t)context) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &cache[((key >> 58) + place) % CACHED];
+	return &cache[((key >> 58) + ref) % CACHED];
 }
 
 static bool is_valid(const struct cached *c)
@@ -199,7 +200,7 @@ static bool is_valid(const struct cached *c)
 
 static void put_cached(void *stream, void *context, struct cap_stream *s)
 {
-	static __thread unsigned turn __attribute__((tls_model("initial-exec")));
+	static __thread unsigned turn CAP_THREAD_LOCAL;
 	struct cached *c = NULL;
 
 	for (unsigned i = 0; i < PLACES && !(c && !is_valid(c)); i++)
@@ -226,7 +227,7 @@ static struct cap_stream *new_entry(void)
 
 /* With the lock held. */
 static struct cap_stream *begin_stream(struct cap_timed_context *context,
-				       const struct cap_place *place)
+				       const struct cap_stream_ref *ref)
 {
 	struct cap_stream *s = new_entry();
 	unsigned flags = 0;
@@ -234,11 +235,10 @@ static struct cap_stream *begin_stream(struct cap_timed_context *context,
 	if (!s)
 		return NULL;
 	s->context = context;
-	s->stream = place->stream;
-	s->thread = place->thread;
-	s->waits = cap_place_is_default(place->stream) ||
-		   cap_cu.cuStreamGetFlags(place->stream, &flags) != 0 ||
-		   !(flags & CU_NON_BLOCKING);
+	s->stream = ref->stream;
+	s->thread = ref->thread;
+	s->waits = cap_stream_is_default(ref->stream) ||
+		   cap_cu.cuStreamGetFlags(ref->stream, &flags) != 0 || !(flags & CU_NON_BLOCKING);
 	__atomic_store_n(&s->end_known, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->legacy_ops, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->n_marks, 0, __ATOMIC_RELAXED);
@@ -249,50 +249,50 @@ static struct cap_stream *begin_stream(struct cap_timed_context *context,
 }
 
 /* With the lock held. */
-static struct cap_stream *live_stream(const struct cap_place *place)
+static struct cap_stream *live_stream(const struct cap_stream_ref *ref)
 {
 	struct cap_stream *s = self.streams;
 
 	for (; s; s = s->next)
-		if (s->state == CAP_STREAM_LIVE && s->stream == place->stream &&
-		    s->thread == place->thread &&
-		    (!cap_place_is_default(place->stream) ||
-		     s->context->clock.context == place->context))
+		if (s->state == CAP_STREAM_LIVE && s->stream == ref->stream &&
+		    s->thread == ref->thread &&
+		    (!cap_stream_is_default(ref->stream) ||
+		     s->context->clock.context == ref->context))
 			break;
 	return s;
 }
 
-static __attribute__((noinline)) struct cap_stream *look_up(const struct cap_place *place)
+static __attribute__((noinline)) struct cap_stream *look_up(const struct cap_stream_ref *ref)
 {
-	void *handle = place->context;
+	void *handle = ref->context;
 	struct cap_timed_context *context;
 	struct cap_stream *s;
 
 	pthread_mutex_lock(&self.lock);
-	s = live_stream(place);
-	if (!s && !cap_place_is_default(place->stream) &&
-	    cap_cu.cuStreamGetCtx(place->stream, &handle))
+	s = live_stream(ref);
+	if (!s && !cap_stream_is_default(ref->stream) &&
+	    cap_cu.cuStreamGetCtx(ref->stream, &handle))
 		cap_cu.cuCtxGetCurrent(&handle);
 	if (!s && handle && (context = context_of(handle)))
-		s = begin_stream(context, place);
+		s = begin_stream(context, ref);
 	pthread_mutex_unlock(&self.lock);
 	return s;
 }
 
-struct cap_stream *cap_streams_find(const struct cap_place *place)
+struct cap_stream *cap_streams_find(const struct cap_stream_ref *ref)
 {
-	void *context = cap_place_is_default(place->stream) ? place->context : NULL;
+	void *context = cap_stream_is_default(ref->stream) ? ref->context : NULL;
 	struct cap_stream *s;
 
 	for (unsigned i = 0; i < PLACES; i++) {
-		const struct cached *c = cached_at(place->stream, context, i);
+		const struct cached *c = cached_at(ref->stream, context, i);
 
-		if (c->stream == place->stream && c->context == context && is_valid(c))
+		if (c->stream == ref->stream && c->context == context && is_valid(c))
 			return c->found;
 	}
-	s = look_up(place);
+	s = look_up(ref);
 	if (s)
-		put_cached(place->stream, context, s);
+		put_cached(ref->stream, context, s);
 	return s;
 }
 
@@ -308,7 +308,7 @@ void cap_streams_end(const void *stream)
 	pthread_mutex_lock(&self.lock);
 	for (struct cap_stream *s = self.streams; s; s = s->next)
 		if (s->state == CAP_STREAM_LIVE && s->stream == stream &&
-		    !cap_place_is_default(stream))
+		    !cap_stream_is_default(stream))
 			end_stream(s);
 	pthread_mutex_unlock(&self.lock);
 }
@@ -318,7 +318,7 @@ void cap_streams_end_thread(void)
 	pthread_mutex_lock(&self.lock);
 	for (struct cap_stream *s = self.streams; s; s = s->next)
 		if (s->state == CAP_STREAM_LIVE && s->thread != 0 &&
-		    s->thread == cap_place_thread())
+		    s->thread == cap_stream_thread())
 			end_stream(s);
 	pthread_mutex_unlock(&self.lock);
 }

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "capture/library/device/place.h"
+#include "capture/library/device/stream_ref.h"
 #include "capture/library/times/device_clock.h"
 #include "capture/library/times/op_queue.h"
 
@@ -36,7 +36,7 @@ struct cap_stream {
 	uint32_t generation; /* atomic: changes when the stream ends */
 	/* Constant while the stream is not free. */
 	struct cap_timed_context *context;
-	void *stream;	 /* as in struct cap_place */
+	void *stream;	 /* as in struct cap_stream_ref */
 	uint32_t thread; /* the same */
 	bool waits;	 /* for the legacy stream, and that for it */
 	/* By any thread; relaxed. */
@@ -53,7 +53,7 @@ struct cap_stream {
 
 /* The stream that a call puts its work on; NULL: it has no context, or one that cannot be timed.
  * The place's context need not be known, unless the stream is a default one. */
-struct cap_stream *cap_streams_find(const struct cap_place *place);
+struct cap_stream *cap_streams_find(const struct cap_stream_ref *ref);
 
 /* A slot for one more operation; NULL: too many are outstanding, or there is no memory. */
 struct cap_timed_op *cap_stream_take(struct cap_stream *s);

@@ -12,12 +12,15 @@
  */
 #include "capture/library/times/times.h"
 
-#include "capture/library/call.h"
+#include "capture/library/call/call.h"
 #include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
-#include "capture/library/device/cu.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
+#include "capture/library/ring/process.h"
+#include "capture/library/ring/put.h"
+#include "capture/library/ring/ring.h"
 #include "capture/library/times/collect.h"
-#include "capture/library/times/nodes.h"
 #include "capture/library/times/streams.h"
 #include "capture/ring.h"
 
@@ -99,7 +102,7 @@ static void put_mark(struct cap_stream *s)
 	__atomic_fetch_add(&s->n_marks, 1, __ATOMIC_RELAXED);
 	recorded = cap_cu.cuEventRecord(op->event, s->stream) == 0;
 	op->what = recorded ? CAP_TIMED_MARK : CAP_TIMED_NO_MARK;
-	op->nodes = NULL;
+	op->parts = NULL;
 	cap_timed_publish(op);
 	store(&s->end_known, recorded);
 }
@@ -107,9 +110,9 @@ static void put_mark(struct cap_stream *s)
 /* ---- operations */
 
 /* The stream of an operation; NULL: the operation is not timed. */
-static struct cap_stream *begin_op(const struct cap_place *place)
+static struct cap_stream *begin_op(const struct cap_stream_ref *ref)
 {
-	struct cap_stream *s = cap_place_capturing(place) ? NULL : cap_streams_find(place);
+	struct cap_stream *s = cap_stream_ref_is_capturing(ref) ? NULL : cap_streams_find(ref);
 
 	if (s && is_stale(s))
 		put_mark(s);
@@ -130,8 +133,14 @@ static void set_issued(struct cap_timed_op *op, uint64_t start)
 	}
 }
 
+static void release(struct cap_timed_parts *parts)
+{
+	if (parts)
+		parts->release(parts);
+}
+
 /* An operation was put on the stream, by a call that began at `start`. is_over: it has ended. */
-static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_node_events *nodes,
+static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_timed_parts *parts,
 		   bool is_over)
 {
 	struct cap_timed_op *op = cap_stream_take(s);
@@ -139,11 +148,11 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap
 	if (!op) {
 		cap_times_miss();
 		store(&s->end_known, false);
-		cap_node_events_release(nodes);
+		release(parts);
 		return;
 	}
 	op->id = id;
-	op->nodes = nodes;
+	op->parts = parts;
 	op->follows = load(&s->end_known);
 	set_issued(op, start);
 	if (is_over) {
@@ -163,12 +172,12 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap
 struct cap_stream *cap_times_launch(void *stream, bool per_thread)
 {
 	struct cap_stream *s;
-	struct cap_place place;
+	struct cap_stream_ref ref;
 	int kept = errno;
 
 	cap_self.hooking++;
-	cap_place_named(stream, per_thread, &place);
-	s = begin_op(&place);
+	cap_stream_ref_named(stream, per_thread, &ref);
+	s = begin_op(&ref);
 	cap_self.hooking--;
 	errno = kept;
 	return s;
@@ -184,11 +193,11 @@ void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start)
 	errno = kept;
 }
 
-void cap_times_interrupt(const struct cap_place *place)
+void cap_times_interrupt(const struct cap_stream_ref *ref)
 {
 	struct cap_stream *s;
 
-	if (!load(&is_on) || !(s = cap_streams_find(place)))
+	if (!load(&is_on) || !(s = cap_streams_find(ref)))
 		return;
 	store(&s->end_known, false);
 	note_put(s);
@@ -204,7 +213,7 @@ static bool has_times(void *context)
 /* The events of a context go with it: those that are outstanding have to be reached before. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
-	const struct api_arg *stream = cap_arg_of(call, API_MEANING_STREAM);
+	const struct api_arg *stream = api_arg_of(call, API_MEANING_STREAM);
 	struct cap_timed_context *context;
 	const void *handle;
 
@@ -222,12 +231,12 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 		cap_times_hurry(false);
 	}
 	cap_device_clock_end(&context->clock);
-	c->room[3] = (uintptr_t)context;
+	c->notes.ending = context;
 }
 
 static void after_end(const struct cap_call *c, const struct api_call *call)
 {
-	struct cap_timed_context *context = (struct cap_timed_context *)(uintptr_t)c->room[3];
+	struct cap_timed_context *context = c->notes.ending;
 	bool has_ended;
 
 	if (!context)
@@ -243,32 +252,30 @@ static void after_end(const struct cap_call *c, const struct api_call *call)
 static void before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
-	struct cap_place place;
+	struct cap_stream_ref ref;
 
 	if (call && c->class == API_CLASS_DESTROY)
 		before_end(c, call);
 	if (!call || !is_op(c) || c->paused)
 		return;
-	cap_place_stream(c, call, &place);
-	c->room[3] = (uintptr_t)begin_op(&place);
+	cap_stream_ref_no_context(c, call, &ref);
+	c->notes.stream = begin_op(&ref);
 }
 
 /* Without a stream as an argument, a copy has ended when the call returns. */
 static bool is_over(const struct cap_call *c, const struct api_call *call)
 {
-	return 1ull << c->class & (BIT(COPY) | BIT(SET)) && !cap_arg_of(call, API_MEANING_STREAM);
+	return 1ull << c->class & (BIT(COPY) | BIT(SET)) && !api_arg_of(call, API_MEANING_STREAM);
 }
 
-/* Of a call that is not an operation, or is not timed. */
-static void after_other(struct cap_call *c, const struct api_call *call)
+/* The stream does something that is not an operation: the start of the next one is not known. */
+static void interrupt_stream(const struct cap_call *c, const struct api_call *call)
 {
-	struct cap_place place;
+	struct cap_stream_ref ref;
 
-	cap_place_of(c, call, &place);
-	if (place.context && cap_place_capturing(&place))
-		cap_node_captured(c, place.stream);
-	else if (place.context && !is_op(c))
-		cap_times_interrupt(&place);
+	cap_stream_ref_of(c, call, &ref);
+	if (ref.context && !cap_stream_ref_is_capturing(&ref))
+		cap_times_interrupt(&ref);
 }
 
 static void after(struct cap_call *c)
@@ -280,12 +287,11 @@ static void after(struct cap_call *c)
 	if (c->class == API_CLASS_DESTROY)
 		after_end(c, call);
 	else if (c->result != 0)
-		cap_node_events_release((struct cap_node_events *)c->room[4]);
-	else if (c->room[3])
-		put_op((struct cap_stream *)(uintptr_t)c->room[3], c->id, c->start,
-		       (struct cap_node_events *)c->room[4], is_over(c, call));
-	else if (!c->paused && call->library == API_LIBRARY_CUDA)
-		after_other(c, call);
+		release(c->notes.timed_parts);
+	else if (c->notes.stream)
+		put_op(c->notes.stream, c->id, c->start, c->notes.timed_parts, is_over(c, call));
+	else if (!c->paused && call->library == API_LIBRARY_CUDA && !is_op(c))
+		interrupt_stream(c, call);
 }
 
 static void end(void)
@@ -323,8 +329,6 @@ static int start(void)
 	r = cap_collector_add(cap_times_collect);
 	if (r < 0)
 		return r;
-	if (cap_control()->node_times)
-		cap_nodes_start();
 	__atomic_store_n(&is_on, true, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -333,6 +337,7 @@ const struct cap_hook cap_times = {
 	.name = "times",
 	.classes = OPERATIONS | BIT(EVENT_WAIT) | BIT(HOST_CALL) | BIT(MEMORY_OP) | BIT(DESTROY),
 	.always = BIT(DESTROY),
+	.launches = CAP_LAUNCH_TIMED,
 	.start = start,
 	.before = before,
 	.after = after,

@@ -3,9 +3,11 @@
 /* When operations ran. Any thread. */
 #pragma once
 
-#include "capture/library/device/place.h"
+#include "capture/library/device/stream_ref.h"
 
 #include <stdbool.h>
+
+extern const struct cap_hook cap_times;
 
 struct cap_stream;
 
@@ -17,4 +19,4 @@ void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start);
 
 /* The stream waits for, or does, something that is not an operation of the program: the end of the
  * last one does not tell when the next can begin. Does nothing where no times are taken. */
-void cap_times_interrupt(const struct cap_place *place);
+void cap_times_interrupt(const struct cap_stream_ref *ref);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A call that a generated hook forwards.
+ *
+ *     static const struct cap_step plan[] = {...};
+ *     uint64_t words[] = {a, b};
+ *     struct cap_call c;
+ *     bool on = cap_enter(&c, 17, HOW, plan, words);
+ *     int r = real(words[0], words[1]);
+ *     if (on)
+ *             cap_leave(&c, r);
+ *
+ * Between the two calls nothing locks, allocates or calls the system, except on first use
+ * (doc/capture.md).
+ */
+#pragma once
+
+#include "capture/library/call/how.h"
+#include "capture/library/call/plan.h"
+
+#include <stdbool.h>
+
+/* Whether the call is recorded; then cap_leave() must follow. Both keep errno. */
+bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const struct cap_step *plan,
+	       const uint64_t *words);
+void cap_leave(struct cap_call *c, int64_t result);

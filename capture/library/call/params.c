@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Threads read the table of layouts without a lock, so its entries are atomics. An entry's
+ * generation publishes its layout. Layouts are never freed: a thread may still read one.
+ */
+#include "capture/library/call/params.h"
+
+#include "capture/library/call/put.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/find/emulated.h"
+#include "capture/library/find/real.h"
+#include "capture/library/ring/layouts.h"
+#include "capture/library/ring/ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SLOTS (1u << 17)
+#define MOST_USED (SLOTS / 4 * 3)
+#define CHUNK_BYTES (1u << 20)
+#define MAX_PARAMS 4096 /* 32 KiB of parameters at the most */
+#define NO_LAYOUT UINT32_MAX
+#define NO_SUCH_INDEX 1 /* CUDA_ERROR_INVALID_VALUE */
+#define NOT_FOUND 500	/* CUDA_ERROR_NOT_FOUND: before CUDA 12.4 */
+
+struct layout {
+	uint32_t n; /* NO_LAYOUT: the driver does not say */
+	uint32_t bytes;
+	struct cap_param params[];
+};
+
+struct slot {
+	uint64_t handle; /* of a function or a kernel; 0: the slot is empty */
+	const struct layout *layout;
+	uint32_t generation; /* the layout is valid if this is cap_layouts_generation */
+	uint32_t kernel;     /* the handle is one of a kernel; with the lock */
+};
+
+static struct slot *slots; /* mapped at the first use; publishes the mapping */
+static uint32_t n_used;
+static uint8_t *chunk;
+static size_t chunk_left;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *map_memory(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* The slot of a handle, or the empty one where it belongs. */
+static struct slot *find_slot(struct slot *table, uint64_t handle)
+{
+	uint32_t i = (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 47);
+	uint64_t there;
+
+	for (;; i++) {
+		there = __atomic_load_n(&table[i % SLOTS].handle, __ATOMIC_RELAXED);
+		if (there == handle || there == 0)
+			return &table[i % SLOTS];
+	}
+}
+
+/* With the lock held. Threads that read a slot meanwhile find no layout, wait for the lock and ask
+ * the driver again. */
+static void empty_slots(void)
+{
+	for (uint32_t i = 0; slots && i < SLOTS; i++) {
+		__atomic_store_n(&slots[i].generation, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&slots[i].handle, 0, __ATOMIC_RELAXED);
+		slots[i].kernel = 0;
+	}
+	n_used = 0;
+}
+
+/* With the lock held: the slot of the handle, added if needed; NULL without memory. */
+static struct slot *add_slot(uint64_t handle)
+{
+	struct slot *s;
+
+	if (!slots) {
+		struct slot *table = map_memory(SLOTS * sizeof(*slots));
+
+		if (!table)
+			return NULL;
+		__atomic_store_n(&slots, table, __ATOMIC_RELEASE);
+	}
+	if (n_used >= MOST_USED)
+		empty_slots();
+	s = find_slot(slots, handle);
+	n_used += s->handle == 0;
+	__atomic_store_n(&s->handle, handle, __ATOMIC_RELAXED);
+	return s;
+}
+
+static void *allot(size_t bytes)
+{
+	void *p;
+
+	bytes = (bytes + 7) & ~(size_t)7;
+	if (bytes > chunk_left) {
+		chunk = map_memory(CHUNK_BYTES);
+		chunk_left = chunk ? CHUNK_BYTES : 0;
+	}
+	if (bytes > chunk_left)
+		return NULL;
+	p = chunk;
+	chunk += bytes;
+	chunk_left -= bytes;
+	return p;
+}
+
+typedef int param_info(uint64_t function, size_t index, size_t *offset, size_t *size);
+
+/* How many parameters there are; NO_LAYOUT: the driver does not say. */
+static uint32_t parameters_of(uint64_t handle, bool kernel, struct cap_param *ret)
+{
+	param_info *info = (param_info *)cap_real(CAP_DRIVER, kernel ? "cuKernelGetParamInfo"
+								     : "cuFuncGetParamInfo");
+	size_t offset, size;
+	int r = info ? 0 : NOT_FOUND;
+	uint32_t n = 0;
+
+	while (r == 0 && n < MAX_PARAMS && (r = info(handle, n, &offset, &size)) == 0)
+		ret[n++] = (struct cap_param){(uint32_t)offset, (uint32_t)size};
+	return r == 0 || r == NO_SUCH_INDEX ? n : NO_LAYOUT;
+}
+
+static struct layout *ask_driver(uint64_t handle, bool kernel)
+{
+	struct cap_param params[MAX_PARAMS];
+	struct layout *l;
+	uint32_t n, bytes = 0;
+	int mode;
+
+	cap_clock_pause();
+	mode = cap_cu_relax(); /* the driver loads code on first use */
+	n = parameters_of(handle, kernel, params);
+	/* A launch takes both kinds of handles. If the call that returned it was not seen, try the
+	   other kind. */
+	if (n == NO_LAYOUT)
+		n = parameters_of(handle, !kernel, params);
+	cap_cu_unrelax(mode);
+	cap_clock_resume();
+	l = allot(sizeof(*l) + (n == NO_LAYOUT ? 0 : n) * sizeof(params[0]));
+	if (!l)
+		return NULL;
+	l->n = n;
+	for (uint32_t i = 0; n != NO_LAYOUT && i < n; i++) {
+		l->params[i] = params[i];
+		if (params[i].offset + params[i].size > bytes)
+			bytes = params[i].offset + params[i].size;
+	}
+	l->bytes = bytes;
+	return l;
+}
+
+/* The layout of the handle; NULL: the slot has no valid one. The handle is read after the
+ * generation: the slot may have been given to another handle in between. */
+static const struct layout *valid_layout(const struct slot *s, uint64_t handle)
+{
+	if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) !=
+		    __atomic_load_n(&cap_layouts_generation, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&s->handle, __ATOMIC_RELAXED) != handle)
+		return NULL;
+	return __atomic_load_n(&s->layout, __ATOMIC_RELAXED);
+}
+
+static const struct layout *add_layout(uint64_t handle)
+{
+	const struct layout *l = NULL;
+	struct slot *s;
+
+	pthread_mutex_lock(&lock);
+	s = add_slot(handle);
+	if (s && !(l = valid_layout(s, handle)) && (l = ask_driver(handle, s->kernel))) {
+		__atomic_store_n(&s->layout, l, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->generation, cap_layouts_generation, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+static const struct layout *layout_of(uint64_t handle)
+{
+	struct slot *table = __atomic_load_n(&slots, __ATOMIC_ACQUIRE);
+	struct slot *s = table ? find_slot(table, handle) : NULL;
+	const struct layout *l = s ? valid_layout(s, handle) : NULL;
+
+	return likely(l) ? l : add_layout(handle);
+}
+
+void cap_params_announce(uint64_t handle, bool is_kernel)
+{
+	struct slot *s;
+
+	if (handle == 0)
+		return;
+	pthread_mutex_lock(&lock);
+	s = add_slot(handle);
+	if (s)
+		s->kernel = is_kernel;
+	pthread_mutex_unlock(&lock);
+}
+
+void cap_params_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&cap_layouts_generation, cap_layouts_generation + 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_plain(const struct layout *l)
+{
+	uint32_t i = 0;
+
+	while (i < l->n && (l->params[i].size == 4 || l->params[i].size == 8))
+		i++;
+	return i == l->n;
+}
+
+/* Writes the function's layout into the thread's ring. NULL: the driver does not tell, or the
+ * record was lost. Otherwise `writing` is set: the CAP_PARAMS must follow. */
+static const struct cap_layout_entry *write_layout(struct cap_thread *t, uint64_t function)
+{
+	uint32_t generation = __atomic_load_n(&cap_layouts_generation, __ATOMIC_RELAXED), bytes;
+	int kept = errno;
+	const struct layout *l = layout_of(function);
+	struct cap_layout_record *r;
+	struct cap_layout_entry *k;
+
+	if (!t->layouts)
+		t->layouts = cap_layouts_new();
+	errno = kept;
+	if (!l || l->n == NO_LAYOUT || !t->layouts)
+		return NULL;
+	k = &t->layouts[cap_layout_number(function)];
+	bytes = (uint32_t)sizeof(*r) + l->n * (uint32_t)sizeof(r->params[0]);
+	r = (void *)cap_write_begin(t, bytes);
+	if (!r)
+		return NULL;
+	*r = (struct cap_layout_record){
+		.head = {.bytes = bytes, .kind = CAP_LAYOUT, .flags = (uint8_t)(k - t->layouts)},
+		.n = l->n,
+	};
+	memcpy(r->params, l->params, l->n * sizeof(r->params[0]));
+	cap_write_publish(t, bytes);
+	*k = (struct cap_layout_entry){
+		.function = function,
+		.params = l->params,
+		.head = {.bytes = ((uint32_t)sizeof(struct cap_params_record) + l->bytes + 7) & ~7u,
+			 .kind = CAP_PARAMS,
+			 .flags = r->head.flags},
+		.generation = generation,
+		.n = (uint16_t)l->n,
+		.is_plain = is_plain(l),
+	};
+	return k;
+}
+
+static void write_params(struct cap_thread *t, const struct cap_call *c, unsigned arg,
+			 const struct cap_layout_entry *k, void **params)
+{
+	struct cap_params_record *r = (void *)cap_write_begin(t, k->head.bytes);
+
+	if (!r)
+		return;
+	if (k->is_plain) {
+		cap_params_fill_plain(r, k, arg, c->id, params);
+		cap_write_end(t, k->head.bytes);
+		return;
+	}
+	r->head = k->head;
+	r->head.depth = (uint8_t)arg;
+	r->id = c->id;
+	for (uint32_t i = 0; i < k->n; i++)
+		if (params[i])
+			memcpy(r->data + k->params[i].offset, params[i], k->params[i].size);
+	cap_write_end(t, k->head.bytes);
+}
+
+/* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. NULL: no
+ * buffer, or a longer one than kernels can have. */
+static const void *buffer_in_extra(void **extra, size_t *ret_len)
+{
+	const void *buffer = NULL;
+
+	*ret_len = 0;
+	for (int i = 0; i < 8 && extra[i]; i += 2) {
+		if ((uintptr_t)extra[i] == 1)
+			buffer = extra[i + 1];
+		else if ((uintptr_t)extra[i] == 2 && extra[i + 1])
+			memcpy(ret_len, extra[i + 1], sizeof(*ret_len));
+	}
+	return *ret_len > 0 && *ret_len <= 65536 ? buffer : NULL;
+}
+
+static void put_buffer(const struct cap_call *c, unsigned arg, void **extra)
+{
+	size_t len;
+	const void *buffer = buffer_in_extra(extra, &len);
+
+	if (buffer)
+		cap_put_bytes(c, arg, CAP_BLOB_EXTRA, 0, buffer, len);
+}
+
+void cap_params_put(const struct cap_call *c, unsigned arg, uint64_t function, void **params,
+		    void **extra)
+{
+	struct cap_thread *t = &cap_self;
+	const struct cap_layout_entry *k;
+
+	if (params && function) {
+		cap_writing(t, 1);
+		k = cap_layout_find(t->layouts, function);
+		if (!k) {
+			cap_writing(t, 0);
+			k = write_layout(t, function);
+		}
+		if (k)
+			write_params(t, c, arg, k, params);
+	} else if (extra) {
+		put_buffer(c, arg, extra);
+	}
+}
+
+/* Values of 64 bits in `n` bytes. */
+static void each_value(const void *bytes, size_t n, void (*each)(uint64_t, void *), void *context)
+{
+	uint64_t value;
+
+	for (size_t at = 0; bytes && at + sizeof(value) <= n; at += sizeof(value)) {
+		memcpy(&value, (const uint8_t *)bytes + at, sizeof(value));
+		each(value, context);
+	}
+}
+
+void cap_params_values(const struct cap_call *c, const struct api_call *call,
+		       void (*each)(uint64_t value, void *context), void *context)
+{
+	const struct api_arg *f = api_arg_of(call, API_MEANING_FUNCTION);
+	const struct api_arg *p = api_arg_of(call, API_MEANING_PARAMS);
+	const struct api_arg *e = api_arg_of(call, API_MEANING_EXTRA);
+	void **params = p ? (void **)c->words[p->word] : NULL;
+	void **extra = e ? (void **)c->words[e->word] : NULL;
+	const struct layout *l = f && params ? layout_of(c->words[f->word]) : NULL;
+	const void *buffer;
+	size_t len;
+
+	for (uint32_t i = 0; l && l->n != NO_LAYOUT && i < l->n; i++)
+		each_value(params[i], l->params[i].size, each, context);
+	if (!params && extra && (buffer = buffer_in_extra(extra, &len)))
+		each_value(buffer, len, each, context);
+}

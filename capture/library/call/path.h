@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Steps that every recorded call takes, in their order. Used by call/call.c and entry/launch.h. */
+#pragma once
+
+#include "capture/library/ring/ticks.h"
+
+static CAP_INLINE bool cap_gates_open(const struct cap_thread *t)
+{
+	return likely(__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED)) &&
+	       likely(!(__atomic_load_n(t->paused, __ATOMIC_RELAXED) | t->writing | t->hooking));
+}
+
+/* Whether some hook handles calls of that class; what the hook has set up is then visible, too. */
+static CAP_INLINE bool cap_is_hooked(uint32_t class)
+{
+	return __atomic_load_n(&cap_process.hooked, __ATOMIC_ACQUIRE) >> class & 1;
+}
+
+/* The id of a new call; `writing` is set. */
+static CAP_INLINE uint64_t cap_call_begin(struct cap_thread *t, uint8_t *ret_depth)
+{
+	uint64_t id = t->next_id++;
+
+	__atomic_store_n(&t->ring->last_call, id, __ATOMIC_RELAXED);
+	*ret_depth = (uint8_t)t->depth++;
+	return id;
+}
+
+/* The start of the call; the last step before it. */
+static CAP_INLINE uint64_t cap_call_start(const struct cap_thread *t, uint32_t api, uint8_t depth)
+{
+	uint64_t start = cap_ticks(t);
+
+	if (depth == 0)
+		__atomic_store_n(&t->ring->current_api, api + 1, __ATOMIC_RELAXED);
+	return start;
+}
+
+/* The call has returned. False: its thread has ended its ring within the call, or is a forked child
+ * now. */
+static CAP_INLINE bool cap_call_end(struct cap_thread *t, uint8_t depth)
+{
+	t->depth--;
+	if (unlikely(!t->ring || !cap_is_alive()))
+		return false;
+	if (depth == 0)
+		__atomic_store_n(&t->ring->current_api, 0, __ATOMIC_RELAXED);
+	return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Plans: what is copied of the memory that a call's arguments point to. hooks.py compiles the
+ * description of a call into a list of steps, those before the call and those after it, each list
+ * with a CAP_STEP_END; cap_plan_run() performs a list in one pass. Any thread.
+ */
+#pragma once
+
+#include "capture/library/call/hook.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cap_step_kind {
+	CAP_STEP_END,
+	CAP_STEP_COPY,	 /* the bytes at the pointer */
+	CAP_STEP_STRING, /* the string at the pointer */
+	CAP_STEP_IMAGE,	 /* the code image at the pointer */
+	CAP_STEP_FILE,	 /* the code image in the file that the string names */
+	CAP_STEP_PARAMS, /* kernel parameters: `by` is the word of the function; `bytes` that of
+			    CU_LAUNCH_PARAM_*, 0: the call has none */
+	CAP_STEP_UNLOAD, /* code is unloaded: layouts of parameters are forgotten */
+};
+
+/* How many bytes a COPY has: `bytes`, or `bytes` times a factor. */
+enum cap_step_factor {
+	CAP_FACTOR_NONE,
+	CAP_FACTOR_WORD,      /* argument word `by`, minus `less` */
+	CAP_FACTOR_POINTED_4, /* the number of 4 bytes that argument word `by` points to */
+	CAP_FACTOR_POINTED_8,
+};
+
+/* Flags of a COPY. */
+#define CAP_STEP_SCALAR 1    /* not while pointer modes say device: cap_plan_scalar_mode() */
+#define CAP_STEP_FIELDS 2    /* a struct whose fields point to more, unless it is an array */
+#define CAP_STEP_SIZED 4     /* the first 8 bytes are the size of the program's struct */
+#define CAP_STEP_FUNCTIONS 8 /* handles of functions, announced to params.h */
+#define CAP_STEP_KERNELS 16  /* the same of kernels */
+
+struct cap_step {
+	uint8_t kind; /* enum cap_step_kind */
+	uint8_t arg;  /* number of the argument, for the record */
+	uint8_t word; /* of the pointer */
+	uint8_t flags;
+	uint8_t factor; /* enum cap_step_factor */
+	uint8_t by, less;
+	uint32_t bytes;
+};
+
+/* Performs the steps up to CAP_STEP_END and returns those behind it. `when` is CAP_BLOB_BEFORE, or
+ * CAP_BLOB_AFTER: nothing is copied if the call failed. Keeps errno. */
+const struct cap_step *cap_plan_run(const struct cap_call *c, const struct cap_step *step,
+				    enum cap_blob_what when);
+
+/* The program has set this pointer mode on some handle of cuBLAS. After the first mode that is not
+ * host (0), scalars are not copied: a stream may write them, and the host may be unable to read. */
+void cap_plan_scalar_mode(int mode);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdint.h>
+
+/* A buffer at one moment, for one digest record. */
+struct cap_buffer {
+	uint64_t id; /* of the call that reads or writes it */
+	uint32_t index;
+	uint32_t output; /* 0: read, 1: written */
+	uint64_t address, bytes;
+	uint64_t allocation, offset_bytes;
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "capture/library/call/chain.h"
+#include "capture/library/device/allocations.h"
+#include "capture/library/digests/digests.h"
+#include "capture/library/entry/hooks.h"
+#include "capture/library/graphs/graphs.h"
+#include "capture/library/node_times/nodes.h"
+#include "capture/library/process/ends.h"
+#include "capture/library/process/facts.h"
+#include "capture/library/ring/ring.h"
+#include "capture/library/times/times.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* In the order in which they run before a call. `times` is last: nothing comes between its event
+ * and the call. */
+static const struct cap_hook *const hooks[] = {&cap_allocations, &cap_digests, &cap_graphs,
+					       &cap_times};
+
+static void begin(void)
+{
+	cap_facts_driver();
+	cap_chain_start(hooks, ARRAY_SIZE(hooks));
+	if (cap_control()->device_times && cap_control()->node_times)
+		cap_nodes_start();
+	cap_ends_driver_initialised();
+}
+
+void cap_driver_initialised(int result)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint32_t begun; /* the generation for which begin() was called */
+	int kept = errno;
+
+	if (result != 0 || !cap_process.session || !cap_is_alive())
+		return;
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&cap_process.driver_used, true, __ATOMIC_RELAXED);
+	if (begun != cap_process.generation && cap_ring_ready(&cap_self)) {
+		begun = cap_process.generation;
+		begin();
+	}
+	pthread_mutex_unlock(&lock);
+	errno = kept;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Symbols of the objects that the loader has mapped, found without calling the loader's functions.
+ * Any thread. */
+#pragma once
+
+#include <stdbool.h>
+
+/* True if the address lies in this library. */
+bool cap_is_own(const void *address);
+/* The path of this library's file; "" if unknown. Calls the loader once. */
+const char *cap_own_path(void);
+
+/* The first definition of `name` in an object behind this library in the order of look-up; NULL. */
+void *cap_elf_next(const char *name);
+/* The first definition of `name` in an object whose file name begins with `file`; NULL. */
+void *cap_elf_in(const char *file, const char *name);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/library/graphs/graphs.h"
+
+#include "base/scope.h"
+#include "capture/library/call/chain.h"
+#include "capture/library/device/stream_ref.h"
+#include "capture/library/find/cu.h"
+#include "capture/library/graphs/graph.h"
+#include "capture/library/ring/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool is_touched; /* relaxed: publishes nothing else */
+
+void cap_graphs_touched(void)
+{
+	__atomic_store_n(&is_touched, true, __ATOMIC_RELAXED);
+}
+
+bool cap_graphs_is_touched(void)
+{
+	return __atomic_load_n(&is_touched, __ATOMIC_RELAXED);
+}
+
+static void record_graph(const struct cap_call *call, void *handle)
+{
+	scoped(cap_graph_done) struct cap_graph graph = {0};
+	scoped(free_ptr) uint32_t *order = NULL;
+
+	if (cap_graph_read(handle, &graph) < 0)
+		return;
+	order = calloc(graph.n + (size_t)1, sizeof(*order));
+	if (order && cap_graph_order(&graph, order) == 0)
+		cap_graph_put(&graph, call->id, NULL, CAP_NODE_UNTIMED, order);
+}
+
+void cap_graphs_record(const struct cap_call *call, void *graph)
+{
+	int kept = errno, mode;
+
+	if (!call || !cap_graphs_is_touched() || cap_cu_load_graphs() < 0)
+		return;
+	mode = cap_chain_enter();
+	record_graph(call, graph);
+	cap_chain_leave(mode);
+	errno = kept;
+}
+
+/* ---- launches within another call */
+
+/* The node of a stream in capture that everything put on the stream from now on waits for; NULL:
+ * none, or several. */
+static const void *last_node(void *stream)
+{
+	void *const *nodes = NULL;
+	const void *edges;
+	int status = 0;
+	size_t n = 0;
+
+	if (cap_cu_load_graphs() < 0 ||
+	    cap_cu.cuStreamGetCaptureInfo_v3(stream, &status, NULL, NULL, &nodes, &edges, &n) ||
+	    n != 1)
+		return NULL;
+	return nodes[0];
+}
+
+static void after(struct cap_call *c)
+{
+	const struct api_call *call = api_call(c->api);
+	struct cap_stream_ref ref;
+	const void *node;
+
+	if (!call || c->depth == 0 || c->result != 0 ||
+	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
+		return;
+	cap_stream_ref_of(c, call, &ref);
+	if (!ref.context || !cap_stream_ref_is_capturing(&ref))
+		return;
+	node = last_node(ref.stream);
+	if (node)
+		cap_graph_put_captured(node, c->id);
+}
+
+static int start(void)
+{
+	return cap_control()->device_times ? cap_cu_load() : -ENOTSUP;
+}
+
+const struct cap_hook cap_graphs = {
+	.name = "graphs",
+	.classes = 1ull << API_CLASS_LAUNCH,
+	.launches = CAP_LAUNCH_CAPTURED,
+	.start = start,
+	.after = after,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Experimental: times of each node of a CUDA graph (--device-times=nodes; doc/capture.md, Nodes of
+ * graphs). Tested with emulated drivers only.
+ *
+ * The program gets an executable graph of a clone of its graph, in which an event follows each node
+ * that takes time. Its own graph stays unchanged; nodes that the program passes to calls on the
+ * executable graph are replaced by those of the clone. A graph that cannot be cloned like this is
+ * instantiated unchanged.
+ *
+ * Each launch has events of its own: those of a launch whose times were read, or new ones, which
+ * are put into the executable graph before the launch.
+ *
+ * The generated hooks call these functions on the thread of the call, recorded or not. They keep
+ * errno.
+ */
+#pragma once
+
+#include "capture/library/node_times/instance.h"
+
+/* The graph to instantiate instead of `graph`. `call` is NULL if the call is not recorded. */
+uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
+			 uint64_t flags);
+/* The result of it; true: the graph is to be instantiated unchanged. */
+bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec);
+
+/* The same for the graph that an executable one is updated with. */
+uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
+		    uint64_t graph);
+/* nodes[]: addresses of results that are nodes of the graph; 0: none. */
+void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2]);
+
+/* The graph to pass instead of child graph `graph`. */
+uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph);
+/* The same for the parameters of any node, which are copied into `copy`. */
+#define CAP_PARAMS_WORDS 32
+uint64_t cap_node_params(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t params,
+			 uint64_t copy[CAP_PARAMS_WORDS]);
+void cap_child_done(struct cap_instance *i);
+
+/* Starts timing of nodes; no effect if the driver is older than CUDA 12.3. */
+void cap_nodes_start(void);

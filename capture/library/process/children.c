@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Notes which signal ended a child, when the parent waits for it: a killed process cannot record
+ * that itself. May run in a signal handler: no locks, no heap, errno is kept. */
+#include "capture/library/attributes.h"
+#include "capture/library/find/elf.h"
+#include "capture/library/ring/process.h"
+#include "capture/noted.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum function { WAIT4, WAITID, FUNCTIONS };
+static void *functions[FUNCTIONS];
+
+static void *next(enum function which)
+{
+	static const char *const names[FUNCTIONS] = {[WAIT4] = "wait4", [WAITID] = "waitid"};
+
+	if (!functions[which])
+		functions[which] = cap_elf_next(names[which]);
+	return functions[which];
+}
+
+/* Before main(): signal handlers must not call the loader. */
+__attribute__((constructor)) static void find_functions(void)
+{
+	for (enum function f = 0; f < FUNCTIONS; f++)
+		next(f);
+}
+
+static void note_death(pid_t pid, int signal)
+{
+	if (cap_process.session && pid > 0)
+		cap_note_death(cap_process.control, pid, signal);
+}
+
+CAP_API pid_t wait4(pid_t pid, int *status, int flags, struct rusage *usage)
+{
+	int own = 0;
+	pid_t ended = ((pid_t(*)(pid_t, int *, int, struct rusage *))next(WAIT4))(pid, &own, flags,
+										  usage);
+
+	if (ended > 0 && WIFSIGNALED(own))
+		note_death(ended, WTERMSIG(own));
+	if (status && ended > 0)
+		*status = own;
+	return ended;
+}
+
+CAP_API pid_t wait3(int *status, int flags, struct rusage *usage)
+{
+	return wait4(-1, status, flags, usage);
+}
+
+CAP_API pid_t waitpid(pid_t pid, int *status, int flags)
+{
+	return wait4(pid, status, flags, NULL);
+}
+
+CAP_API pid_t wait(int *status)
+{
+	return wait4(-1, status, 0, NULL);
+}
+
+CAP_API int waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
+{
+	siginfo_t own = {0}, *to = info ? info : &own;
+	int r = ((int (*)(idtype_t, id_t, siginfo_t *, int))next(WAITID))(type, id, to, flags);
+
+	if (r == 0 && !(flags & WNOWAIT) &&
+	    (to->si_code == CLD_KILLED || to->si_code == CLD_DUMPED))
+		note_death(to->si_pid, to->si_status);
+	return r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads the clock of a ring (enum cap_clock_kind). */
+#pragma once
+
+#include "base/host.h"
+#include "capture/library/find/emulated.h"
+#include "capture/library/ring/ring.h"
+
+/* Out of line, so that readers of the processor's counter keep their registers. */
+static __attribute__((noinline, unused)) uint64_t cap_ticks_by_call(const struct cap_thread *t)
+{
+	if (t->clock == CAP_CLOCK_VIRTUAL)
+		return cap_emulated_clock()();
+	return (uint64_t)host_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t cap_ticks(const struct cap_thread *t)
+{
+#ifdef __x86_64__
+	if (likely(t->clock == CAP_CLOCK_TSC))
+		return __builtin_ia32_rdtsc();
+#endif
+	return cap_ticks_by_call(t);
+}
