@@ -34,6 +34,9 @@ struct emu_operand {
 	uint8_t pointers;
 	uint8_t fill; /* 'U', 'L': the other triangle is this one's mirror image; 0: all there */
 	uint8_t hermitian; /* the mirror image is conjugated */
+	/* Zero instead of padding, which may hold parts of old pointers: --digest=launch reads
+	   every buffer that the parameters of a kernel point to. */
+	uint8_t unused[5];
 };
 
 struct emu_gemm_work {
