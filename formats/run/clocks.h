@@ -4,6 +4,8 @@
  * a collective. One thread. Times are nanoseconds, any int64_t; differences wrap around. */
 #pragma once
 
+#include "formats/trace/names.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,3 +42,23 @@ struct fmt_clocks_error {
 /* `s` as fmt_clocks_align() has sorted it. 0 or -ENOMEM. */
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret);
+
+/* What a clock said: ends of operations, and iterations by start. */
+struct fmt_ending {
+	fmt_str name; /* operations of one collective have the same */
+	int64_t end_ns;
+};
+
+struct fmt_clock_seen {
+	struct fmt_ending *endings; /* not owned */
+	size_t n_endings;
+	const struct fmt_iteration *iterations; /* not owned */
+	size_t n_iterations;
+};
+
+/* Corrects offset_ns[], how far each clock is ahead, for clocks on which no collective ends when it
+ * does on the others: by the offset at which most ends of the same name meet, near that of the
+ * iterations; where few meet, by that of the iterations if it is large. A guess for
+ * fmt_clocks_align(), which needs to know which operations are one collective. Sorts the endings.
+ * 0 or -ENOMEM. */
+int fmt_clocks_guess(struct fmt_clock_seen *seen, uint32_t n, int64_t *offset_ns);

@@ -5,8 +5,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/infer/calibrate.h"
+#include "formats/run/infer/ends.h"
 #include "formats/run/infer/gap.h"
-#include "formats/run/infer/match.h"
 #include "formats/run/infer/walk.h"
 
 #include <stdbool.h>
@@ -49,8 +49,8 @@ struct job {
 	struct result *results;
 	struct infer_shapes *shapes;
 	struct fmt_template_gaps template_gaps;
-	struct infer_rows rows;
-	struct infer_match *matches;
+	struct fmt_ends ends;
+	struct fmt_participation *matches;
 	uint32_t n;
 	bool more; /* constants are those of an earlier stretch */
 	uint8_t rule[INFER_RULES];
@@ -70,7 +70,7 @@ static void job_done(struct job *j)
 	free(j->results);
 	infer_shapes_free(j->shapes);
 	fmt_template_gaps_done(&j->template_gaps);
-	infer_rows_done(&j->rows);
+	fmt_ends_done(&j->ends);
 	free(j->matches);
 }
 
@@ -114,18 +114,18 @@ static int explain_rank(struct job *j, uint32_t rank)
 static int match_ranks(struct job *j)
 {
 	scoped(free_ptr) int64_t *offset_ns = calloc(j->n + (size_t)1, sizeof(*offset_ns));
-	int r = offset_ns ? infer_rows_init(&j->rows, j->views, j->n) : -ENOMEM;
+	int r = offset_ns ? infer_ends_init(&j->ends, j->views, j->n) : -ENOMEM;
 
 	if (r == 0)
-		r = infer_offsets(&j->rows, j->views, j->n, offset_ns);
-	if (r >= 0)
-		r = infer_comms_find(&j->rows, j->views, j->n, offset_ns);
+		r = infer_ends_align(&j->ends, j->views, offset_ns);
 	if (r == 0)
-		r = infer_match_all(&j->rows, j->views, offset_ns, &j->matches);
+		r = fmt_ends_find_comms(&j->ends);
 	if (r == 0)
-		r = infer_clocks(j->matches, j->rows.n_ops, j->views, j->n, offset_ns);
+		r = fmt_collectives_by_ends(&j->ends, &j->matches);
 	if (r == 0)
-		r = infer_transfers(j->matches, j->rows.n_ops, j->views);
+		r = infer_clocks(j->matches, j->ends.n_ops, j->views, j->n, offset_ns);
+	if (r == 0)
+		r = infer_transfers(j->matches, j->ends.n_ops, j->views);
 	return r;
 }
 
@@ -164,8 +164,8 @@ static int by_event(const void *a, const void *b)
 }
 
 /* `m` are those of the rank; comm_of[] says which communicator of the names it is. */
-static int make_collectives(struct job *j, uint32_t rank, const struct infer_match *m, size_t n,
-			    const uint32_t *comm_of)
+static int make_collectives(struct job *j, uint32_t rank, const struct fmt_participation *m,
+			    size_t n, const uint32_t *comm_of)
 {
 	struct result *out = &j->results[rank];
 
@@ -183,9 +183,9 @@ static int make_collectives(struct job *j, uint32_t rank, const struct infer_mat
 /* Names a communicator after its process group, or after the stream that it runs on. */
 static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 {
-	const struct infer_comm *c = &j->rows.comms[comm];
-	const struct infer_row *row = &j->rows.rows[j->rows.members[c->first]];
-	const struct infer_view *v = &j->views[row->view];
+	const struct fmt_ends_comm *c = &j->ends.comms[comm];
+	const struct fmt_ends_row *row = &j->ends.rows[j->ends.members[c->first]];
+	const struct infer_view *v = &j->views[row->rank];
 	const struct fmt_track *track =
 		fmt_track(v->names, v->index, v->streams[row->stream].track);
 	scoped(free_ptr) uint32_t *ranks = malloc((c->n + (size_t)1) * sizeof(*ranks));
@@ -197,12 +197,12 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	if (!ranks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->n; i++)
-		ranks[i] = j->run->ranks[j->rows.rows[j->rows.members[c->first + i]].view].number;
+		ranks[i] = j->run->ranks[j->ends.rows[j->ends.members[c->first + i]].rank].number;
 	r = infer_members(v, row, &ranks, &named.n_ranks);
 	if (r < 0)
 		return r;
 	named.ranks = ranks;
-	if (infer_argument(v, v->ops[j->rows.ops[row->first]].event, "Process Group Description",
+	if (infer_argument(v, v->ops[j->ends.ops[row->first].op].event, "Process Group Description",
 			   &description) &&
 	    description > 0 && description <= UINT32_MAX)
 		named.description = (fmt_str)description;
@@ -252,7 +252,7 @@ static int put_constants(const struct job *j, uint32_t rank)
 static int name_things(struct job *j)
 {
 	scoped(free_ptr) uint32_t *comm_of =
-		malloc((j->rows.n_comms + (size_t)1) * sizeof(*comm_of));
+		malloc((j->ends.n_comms + (size_t)1) * sizeof(*comm_of));
 	int r = comm_of ? 0 : -ENOMEM;
 	size_t first = 0, end;
 
@@ -260,10 +260,10 @@ static int name_things(struct job *j)
 		r = fmt_template_gaps_put(j->run->names, &j->template_gaps);
 	if (r == 0)
 		r = name_rules(j);
-	for (uint32_t i = 0; i < j->rows.n_comms && r == 0; i++)
+	for (uint32_t i = 0; i < j->ends.n_comms && r == 0; i++)
 		r = name_comm(j, i, &comm_of[i]);
 	for (uint32_t i = 0; i < j->n && r == 0; i++, first = end) {
-		for (end = first; end < j->rows.n_ops && j->matches[end].view == i;)
+		for (end = first; end < j->ends.n_ops && j->matches[end].rank == i;)
 			end++;
 		r = make_edges(j, i);
 		if (r == 0)

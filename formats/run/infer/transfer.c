@@ -5,46 +5,37 @@
  * of different sizes can be milliseconds apart. So it is measured for each rank, from the moment
  * at which the last rank that it waits for began: nobody waits for another's arrival in that time.
  */
-#include "formats/run/infer/match.h"
+#include "formats/run/infer/ends.h"
 
 #include "formats/run/peers.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 
-static size_t same(const struct infer_match *m, size_t first, size_t n)
+static const char *peers_of(const struct infer_view *views, const struct fmt_participation *m)
 {
-	size_t end = first;
-
-	while (end < n && m[end].comm == m[first].comm && m[end].seq == m[first].seq)
-		end++;
-	return end;
-}
-
-static const char *peers_of(const struct infer_view *views, const struct infer_match *m)
-{
-	const struct infer_view *v = &views[m->view];
+	const struct infer_view *v = &views[m->rank];
 	const struct fmt_event *e = &v->rank->events[v->ops[m->op].event];
 
 	return fmt_template_peers(v->names, fmt_template(v->names, e->template));
 }
 
-int infer_waits_for(const struct infer_view *views, const struct infer_match *a,
-		    const struct infer_match *b)
+int infer_waits_for(const struct infer_view *views, const struct fmt_participation *a,
+		    const struct fmt_participation *b)
 {
 	const char *peers = peers_of(views, a);
 
-	return a == b || !peers || fmt_peers_hold(peers, views[b->view].rank->number);
+	return a == b || !peers || fmt_peers_hold(peers, views[b->rank].rank->number);
 }
 
 /* When the last of m[0 .. n) began; of those alone that `waits` waits for, where it is not NULL. */
-static int64_t latest_of(const struct infer_match *m, size_t n, const struct infer_view *views,
-			 const struct infer_match *waits)
+static int64_t latest_of(const struct fmt_participation *m, size_t n,
+			 const struct infer_view *views, const struct fmt_participation *waits)
 {
 	int64_t latest = INT64_MIN;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct infer_view *v = &views[m[i].view];
+		const struct infer_view *v = &views[m[i].rank];
 		int64_t start = v->ops[m[i].op].start_ns - v->constants.clock_ns;
 
 		if (start > latest && (!waits || infer_waits_for(views, waits, &m[i])))
@@ -54,13 +45,13 @@ static int64_t latest_of(const struct infer_match *m, size_t n, const struct inf
 }
 
 /* The edges of one collective, m[0 .. n). */
-static int add(const struct infer_match *m, size_t n, struct infer_view *views)
+static int add(const struct fmt_participation *m, size_t n, struct infer_view *views)
 {
 	int64_t latest = latest_of(m, n, views, NULL);
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		struct infer_view *v = &views[m[i].view];
+		struct infer_view *v = &views[m[i].rank];
 		const struct infer_op *op = &v->ops[m[i].op];
 		int64_t from = peers_of(views, &m[i]) ? latest_of(m, n, views, &m[i]) : latest;
 
@@ -76,13 +67,13 @@ static int add(const struct infer_match *m, size_t n, struct infer_view *views)
 	return r;
 }
 
-int infer_transfers(const struct infer_match *m, size_t n, struct infer_view *views)
+int infer_transfers(const struct fmt_participation *m, size_t n, struct infer_view *views)
 {
-	scoped(free_ptr) struct infer_match *sorted = infer_match_by_collective(m, n);
+	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(m, n);
 	int r = sorted ? 0 : -ENOMEM;
 
 	for (size_t first = 0, end; first < n && r == 0; first = end) {
-		end = same(sorted, first, n);
+		end = fmt_participations_end(sorted, first, n);
 		if (end - first > 1)
 			r = add(&sorted[first], end - first, views);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/meetings.h"
+#include "formats/run/collectives/order.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -10,76 +10,76 @@
 
 #define NONE UINT32_MAX
 
-/* One operation of one party. */
+/* One operation of one participant. The items of one collective form a set (union-find). */
 struct item {
-	struct fmt_meeting_op *op;
-	uint32_t party;
-	uint32_t parent;	      /* of the set of those that meet */
-	uint32_t count;		      /* of the root: how many meet */
+	struct fmt_collective_op *op;
+	uint32_t participant;
+	uint32_t parent;	      /* in the set */
+	uint32_t count;		      /* of the root: items in the set */
 	uint32_t first_peer, n_peers; /* of the job's pairs */
-	uint32_t ready;		      /* of the root: how many of them are next on their rank */
-	int in_pairs; /* of the root: one of them does not exchange with all the others */
-	bool open;    /* some who meet here have not come yet */
-	int64_t seq;  /* of the root; -1 not numbered yet */
+	uint32_t ready;		      /* of the root: items that are next on their rank */
+	int in_pairs;		      /* of the root: some item does not exchange with all others */
+	bool open;		      /* other participants may follow in a later piece */
+	int64_t seq;		      /* of the root; -1: not numbered yet */
 };
 
-/* An item that exchanges with a party other than its own. */
+/* An item that exchanges with a participant other than its own. */
 struct pair {
-	uint32_t item, party;
+	uint32_t item, participant;
 };
 
-/* The parties of one communicator; what is kept of each. */
-struct place {
-	uint32_t rank;	   /* in the communicator; of a split, now that they are sorted */
+/* How far a participant of the communicator is. */
+struct progress {
+	uint32_t rank;	   /* in the communicator; of a split, by the order of participants */
 	uint32_t first, n; /* its items */
-	uint32_t at;	   /* how far they are numbered */
-	uint32_t skipped;  /* collectives that came before its items */
+	uint32_t at;	   /* items that are numbered */
+	uint32_t skipped;  /* collectives before its items */
 };
 
 struct job {
 	struct fmt_names *names;
-	struct place *places; /* by party */
+	struct progress *progress; /* by participant */
 	struct item *items;
 	size_t n_items, items_cap;
-	struct pair *pairs; /* of the items: by item, then party */
+	struct pair *pairs; /* of the items: by item, then participant */
 	size_t n_pairs, pairs_cap;
 	uint32_t n_comms;
 };
 
 static void job_done(struct job *j)
 {
-	free(j->places);
+	free(j->progress);
 	free(j->items);
 	free(j->pairs);
 }
 
 static int by_comm_and_rank(const void *a, const void *b)
 {
-	const struct fmt_party *x = a, *y = b;
+	const struct fmt_participant *x = a, *y = b;
 	const struct fmt_membership *c = &x->member, *d = &y->member;
 
 	return array_order(c->id, d->id) ?: array_order(c->key, d->key)
 	       ?: array_order(c->rank, d->rank) ?: array_order(x->owner, y->owner);
 }
 
-static int list_items(struct job *j, const struct fmt_party *parties, size_t n)
+static int list_items(struct job *j, const struct fmt_participant *participants, size_t n)
 {
 	j->n_items = j->n_pairs = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct fmt_party *p = &parties[i];
+		const struct fmt_participant *p = &participants[i];
 
 		if (p->n_ops >= NONE - j->n_items)
 			return -EOVERFLOW;
-		j->places[i] =
-			(struct place){.rank = p->member.parent ? (uint32_t)i : p->member.rank,
-				       .first = (uint32_t)j->n_items,
-				       .n = (uint32_t)p->n_ops,
-				       .skipped = p->member.skipped};
+		j->progress[i] =
+			(struct progress){.rank = p->member.parent ? (uint32_t)i : p->member.rank,
+					  .first = (uint32_t)j->n_items,
+					  .n = (uint32_t)p->n_ops,
+					  .skipped = p->member.skipped};
 		if (array_reserve(&j->items, j->n_items + p->n_ops, &j->items_cap) < 0)
 			return -ENOMEM;
 		for (size_t k = 0; k < p->n_ops; k++, j->n_items++)
 			j->items[j->n_items] = (struct item){.op = &p->ops[k],
-							     .party = (uint32_t)i,
+							     .participant = (uint32_t)i,
 							     .parent = (uint32_t)j->n_items,
 							     .seq = -1};
 	}
@@ -93,7 +93,7 @@ static uint32_t root(struct job *j, uint32_t i)
 	return i;
 }
 
-static void join(struct job *j, uint32_t a, uint32_t b)
+static void join_items(struct job *j, uint32_t a, uint32_t b)
 {
 	a = root(j, a);
 	b = root(j, b);
@@ -101,16 +101,17 @@ static void join(struct job *j, uint32_t a, uint32_t b)
 		j->items[a < b ? b : a].parent = a < b ? a : b;
 }
 
-/* The party's next collective of all, at or behind item *at. */
-static bool next_collective(const struct job *j, const struct place *p, uint32_t *at)
+/* The participant's next collective of all ranks, at or behind item *at. */
+static bool next_collective(const struct job *j, const struct progress *p, uint32_t *at)
 {
 	while (*at < p->n && j->items[p->first + *at].op->is_message)
 		++*at;
 	return *at < p->n;
 }
 
-/* A party that was recorded later begins where the other one is by then. */
-static void join_two(struct job *j, const struct place *a, const struct place *b)
+/* Pairs the collectives of two participants. One that was recorded from a later call on begins
+ * behind the calls that it skipped. */
+static void join_two(struct job *j, const struct progress *a, const struct progress *b)
 {
 	uint32_t k = 0, l = 0;
 	int64_t behind = (int64_t)a->skipped - b->skipped;
@@ -120,23 +121,23 @@ static void join_two(struct job *j, const struct place *a, const struct place *b
 	while (behind < 0 && next_collective(j, a, &k))
 		k++, behind++;
 	for (; next_collective(j, a, &k) && next_collective(j, b, &l); k++, l++)
-		join(j, a->first + k, b->first + l);
+		join_items(j, a->first + k, b->first + l);
 }
 
-/* Whoever began first meets all that others do. */
+/* The participant that was recorded from the earliest call on has all collectives of the others. */
 static void join_collectives(struct job *j, size_t n)
 {
 	size_t first = 0;
 
 	for (size_t i = 1; i < n; i++)
-		if (j->places[i].skipped < j->places[first].skipped)
+		if (j->progress[i].skipped < j->progress[first].skipped)
 			first = i;
 	for (size_t i = 0; i < n; i++)
 		if (i != first)
-			join_two(j, &j->places[first], &j->places[i]);
+			join_two(j, &j->progress[first], &j->progress[i]);
 }
 
-/* A send or receive, by who talks to whom. */
+/* A send or receive, by sender and receiver. */
 struct message {
 	uint32_t from, to, item;
 	uint32_t order;
@@ -156,8 +157,8 @@ static int list_messages(const struct job *j, struct message **ret, size_t *n)
 	size_t cap = 0;
 
 	for (uint32_t i = 0; i < j->n_items; i++) {
-		const struct fmt_meeting_op *op = j->items[i].op;
-		const struct place *m = &j->places[j->items[i].party];
+		const struct fmt_collective_op *op = j->items[i].op;
+		const struct progress *m = &j->progress[j->items[i].participant];
 
 		for (uint32_t k = 0; k < op->n_messages; k++) {
 			const struct fmt_message *s = &op->messages[k];
@@ -175,12 +176,12 @@ static int list_messages(const struct job *j, struct message **ret, size_t *n)
 	return 0;
 }
 
-/* A send and its receive: each waits for the other's rank. */
-static int pair(struct job *j, uint32_t a, uint32_t b)
+/* Joins a send and its receive: each waits for the other's rank. */
+static int pair_items(struct job *j, uint32_t a, uint32_t b)
 {
-	uint32_t x = j->items[a].party, y = j->items[b].party;
+	uint32_t x = j->items[a].participant, y = j->items[b].participant;
 
-	join(j, a, b);
+	join_items(j, a, b);
 	if (x == y)
 		return 0;
 	if (array_reserve(&j->pairs, j->n_pairs + 2, &j->pairs_cap) < 0)
@@ -194,10 +195,10 @@ static int by_item(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
-	return array_order(x->item, y->item) ?: array_order(x->party, y->party);
+	return array_order(x->item, y->item) ?: array_order(x->participant, y->participant);
 }
 
-/* Lets the items know their peers, each of them once. */
+/* Sets the peers of the items, each of them once. */
 static void sort_pairs(struct job *j)
 {
 	size_t n = 0;
@@ -216,25 +217,25 @@ static void sort_pairs(struct job *j)
 	j->n_pairs = n;
 }
 
-static bool is_party(const struct job *j, size_t n, uint32_t rank)
+static bool is_participant(const struct job *j, size_t n, uint32_t rank)
 {
 	for (size_t i = 0; i < n; i++)
-		if (j->places[i].rank == rank)
+		if (j->progress[i].rank == rank)
 			return true;
 	return false;
 }
 
-/* The messages of the list, to or from that rank, have nobody yet who takes part in them. */
-static void leave_open(struct job *j, size_t n_parties, const struct message *list, size_t n,
+/* Marks messages to or from that rank that are not paired yet. */
+static void leave_open(struct job *j, size_t n_participants, const struct message *list, size_t n,
 		       uint32_t rank)
 {
-	bool comes = n > 0 && is_party(j, n_parties, rank);
+	bool may_follow = n > 0 && is_participant(j, n_participants, rank);
 
 	for (size_t i = 0; i < n; i++)
-		j->items[list[i].item].open |= comes;
+		j->items[list[i].item].open |= may_follow;
 }
 
-static int join_messages(struct job *j, size_t n_parties)
+static int join_messages(struct job *j, size_t n_participants)
 {
 	scoped(free_ptr) struct message *list = NULL;
 	size_t n = 0, receives;
@@ -249,27 +250,28 @@ static int join_messages(struct job *j, size_t n_parties)
 		     to++)
 			receives += !list[to].receives;
 		for (k = 0; r == 0 && from + k < receives && receives + k < to; k++)
-			r = pair(j, list[from + k].item, list[receives + k].item);
-		leave_open(j, n_parties, &list[from + k], receives - from - k, list[from].to);
-		leave_open(j, n_parties, &list[receives + k], to - receives - k, list[from].from);
+			r = pair_items(j, list[from + k].item, list[receives + k].item);
+		leave_open(j, n_participants, &list[from + k], receives - from - k, list[from].to);
+		leave_open(j, n_participants, &list[receives + k], to - receives - k,
+			   list[from].from);
 	}
 	sort_pairs(j);
 	return r;
 }
 
-/* The party's next item meets now, if all others of its meeting are next as well. */
-static void arrive(struct job *j, const struct place *m)
+/* Counts the participant's next item in its collective, which is complete once all are counted. */
+static void count_ready(struct job *j, const struct progress *m)
 {
 	if (m->at < m->n)
 		j->items[root(j, m->first + m->at)].ready++;
 }
 
-static uint32_t next_meeting(struct job *j, size_t n, bool last)
+static uint32_t next_complete(struct job *j, size_t n, bool last)
 {
 	uint32_t forced = NONE;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct place *m = &j->places[i];
+		const struct progress *m = &j->progress[i];
 		uint32_t at;
 
 		if (m->at >= m->n)
@@ -283,7 +285,7 @@ static uint32_t next_meeting(struct job *j, size_t n, bool last)
 	return last ? forced : NONE;
 }
 
-/* Which meetings are of how many, and what is known of all of them. */
+/* Counts the items of each collective, and marks those that may get more. */
 static void count_items(struct job *j, size_t n)
 {
 	for (uint32_t i = 0; i < j->n_items; i++)
@@ -295,12 +297,12 @@ static void count_items(struct job *j, size_t n)
 	}
 }
 
-/* Numbers the meetings from `seq` on in an order that each party agrees with; where there is none,
- * as ranks that were cut off leave it, the first party's is taken, if this is the last of them. The
- * next number. */
-static int64_t number(struct job *j, size_t n, int64_t seq, bool last)
+/* Numbers the collectives from `seq` on in an order that agrees with each participant. If there is
+ * none, as in a run whose recording was cut off, takes the order of the first participant, with
+ * `last` only. Returns the next number. */
+static int64_t number_items(struct job *j, size_t n, int64_t seq, bool last)
 {
-	uint32_t meeting;
+	uint32_t next;
 
 	count_items(j, n);
 	for (uint32_t i = 0; i < j->n_items; i++) {
@@ -309,15 +311,15 @@ static int64_t number(struct job *j, size_t n, int64_t seq, bool last)
 		all->in_pairs |= j->items[i].n_peers > 0 && j->items[i].n_peers + 1 < all->count;
 	}
 	for (size_t i = 0; i < n; i++)
-		arrive(j, &j->places[i]);
-	while ((meeting = next_meeting(j, n, last)) != NONE) {
-		j->items[meeting].seq = seq++;
+		count_ready(j, &j->progress[i]);
+	while ((next = next_complete(j, n, last)) != NONE) {
+		j->items[next].seq = seq++;
 		for (size_t i = 0; i < n; i++) {
-			struct place *m = &j->places[i];
+			struct progress *m = &j->progress[i];
 
 			while (m->at < m->n && j->items[root(j, m->first + m->at)].seq >= 0) {
 				m->at++;
-				arrive(j, m);
+				count_ready(j, m);
 			}
 		}
 	}
@@ -331,8 +333,9 @@ static int compare_ranks(const void *a, const void *b)
 	return array_order(x, y);
 }
 
-/* What item i has for FMT_KEY_PEERS: nothing, where each of its meeting exchanges with all. */
-static int list_peers(struct job *j, const struct fmt_party *parties, uint32_t i, fmt_str *ret)
+/* FMT_KEY_PEERS of an item: 0 if every item of its collective exchanges with all others. */
+static int list_peers(struct job *j, const struct fmt_participant *participants, uint32_t i,
+		      fmt_str *ret)
 {
 	scoped(text_done) struct text t = {0};
 	const struct pair *p = &j->pairs[j->items[i].first_peer];
@@ -341,13 +344,13 @@ static int list_peers(struct job *j, const struct fmt_party *parties, uint32_t i
 	if (!j->items[root(j, i)].in_pairs)
 		return 0;
 	for (uint32_t k = 0; k < j->items[i].n_peers; k++)
-		text_printf(&t, "%s%u", k ? ", " : "[", parties[p[k].party].number);
+		text_printf(&t, "%s%u", k ? ", " : "[", participants[p[k].participant].number);
 	text_str(&t, "]");
 	return t.error ? t.error : fmt_names_string(j->names, t.data, t.len, ret);
 }
 
-int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number,
-		      struct fmt_names *names, uint32_t *ret)
+int fmt_collectives_name(const struct fmt_participant *participants, size_t n, uint32_t number,
+			 struct fmt_names *names, uint32_t *ret)
 {
 	scoped(free_ptr) uint32_t *ranks = malloc((n + 1) * sizeof(*ranks));
 	struct fmt_comm named = {.ranks = ranks};
@@ -357,7 +360,7 @@ int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number
 	if (!ranks)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		ranks[i] = parties[i].number;
+		ranks[i] = participants[i].number;
 	qsort(ranks, n, sizeof(*ranks), compare_ranks);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || ranks[i] != ranks[i - 1])
@@ -366,82 +369,85 @@ int fmt_meetings_name(const struct fmt_party *parties, size_t n, uint32_t number
 	return r < 0 ? r : fmt_names_comm(names, &named, ret);
 }
 
-/* What the parties of one communicator have not met for yet. */
-static int meet(struct job *j, struct fmt_party *parties, size_t n, bool last)
+/* What the participants of one communicator have not met for yet. */
+static int number_comm(struct job *j, struct fmt_participant *participants, size_t n, bool last)
 {
-	int64_t next = parties[0].next;
-	int r = list_items(j, parties, n);
+	int64_t next = participants[0].next;
+	int r = list_items(j, participants, n);
 
 	if (r < 0 || j->n_items == 0)
 		return r;
 	join_collectives(j, n);
 	r = join_messages(j, n);
 	if (r == 0)
-		next = number(j, n, next, last);
+		next = number_items(j, n, next, last);
 	for (uint32_t i = 0; i < j->n_items && r == 0; i++) {
 		j->items[i].op->seq = j->items[root(j, i)].seq;
-		r = list_peers(j, parties, i, &j->items[i].op->peers);
+		r = list_peers(j, participants, i, &j->items[i].op->peers);
 	}
 	for (size_t i = 0; i < n; i++)
-		parties[i].next = next;
+		participants[i].next = next;
 	return r;
 }
 
 /* All that was done in one communicator, which gets a name for it. */
-static int meet_all(struct job *j, struct fmt_party *parties, size_t n)
+static int number_all(struct job *j, struct fmt_participant *participants, size_t n)
 {
 	uint32_t comm = FMT_NO_COMM;
-	int r = meet(j, parties, n, true);
+	int r = number_comm(j, participants, n, true);
 
 	if (r == 0 && j->n_items > 0)
-		r = fmt_meetings_name(parties, n, j->n_comms++, j->names, &comm);
+		r = fmt_collectives_name(participants, n, j->n_comms++, j->names, &comm);
 	for (size_t i = 0; i < n; i++)
-		parties[i].member.comm = comm;
+		participants[i].member.comm = comm;
 	return r;
 }
 
-static int meet_last(struct job *j, struct fmt_party *parties, size_t n)
+static int number_rest(struct job *j, struct fmt_participant *participants, size_t n)
 {
-	return meet(j, parties, n, true);
+	return number_comm(j, participants, n, true);
 }
 
-static int meet_more(struct job *j, struct fmt_party *parties, size_t n)
+static int number_known(struct job *j, struct fmt_participant *participants, size_t n)
 {
-	return meet(j, parties, n, false);
+	return number_comm(j, participants, n, false);
 }
 
-/* Calls do_one() for the parties of each communicator. */
-static int each_comm(struct fmt_party *parties, size_t n, struct fmt_names *names,
-		     int (*do_one)(struct job *j, struct fmt_party *parties, size_t n))
+/* Calls do_one() for the participants of each communicator. */
+static int each_comm(struct fmt_participant *participants, size_t n, struct fmt_names *names,
+		     int (*do_one)(struct job *j, struct fmt_participant *participants, size_t n))
 {
 	scoped(job_done) struct job j = {.names = names};
 	int r = 0;
 
-	j.places = calloc(n + 1, sizeof(*j.places));
-	if (!j.places)
+	j.progress = calloc(n + 1, sizeof(*j.progress));
+	if (!j.progress)
 		return -ENOMEM;
 	if (n > 0)
-		qsort(parties, n, sizeof(*parties), by_comm_and_rank);
+		qsort(participants, n, sizeof(*participants), by_comm_and_rank);
 	for (size_t from = 0, to; from < n && r == 0; from = to) {
-		for (to = from; to < n && parties[to].member.id == parties[from].member.id;)
+		for (to = from;
+		     to < n && participants[to].member.id == participants[from].member.id;)
 			to++;
-		r = do_one(&j, parties + from, to - from);
+		r = do_one(&j, participants + from, to - from);
 	}
 	return r;
 }
 
-int fmt_meetings_find(struct fmt_party *parties, size_t n, struct fmt_names *names)
+int fmt_collectives_by_order(struct fmt_participant *participants, size_t n,
+			     struct fmt_names *names)
 {
-	return each_comm(parties, n, names, meet_all);
+	return each_comm(participants, n, names, number_all);
 }
 
-int fmt_meetings_follow(struct fmt_party *parties, size_t n, bool last, struct fmt_names *names)
+int fmt_collectives_by_order_more(struct fmt_participant *participants, size_t n, bool last,
+				  struct fmt_names *names)
 {
-	return each_comm(parties, n, names, last ? meet_last : meet_more);
+	return each_comm(participants, n, names, last ? number_rest : number_known);
 }
 
-int fmt_parties_put(const struct fmt_party *parties, size_t n, uint32_t n_ranks,
-		    struct fmt_names *names)
+int fmt_participants_put(const struct fmt_participant *participants, size_t n, uint32_t n_ranks,
+			 struct fmt_names *names)
 {
 	scoped(free_ptr) struct fmt_membership *members = malloc((n + 1) * sizeof(*members));
 	int r = members ? 0 : -ENOMEM;
@@ -450,8 +456,8 @@ int fmt_parties_put(const struct fmt_party *parties, size_t n, uint32_t n_ranks,
 		size_t of_rank = 0;
 
 		for (size_t i = 0; i < n; i++)
-			if (parties[i].rank == rank)
-				members[of_rank++] = parties[i].member;
+			if (participants[i].rank == rank)
+				members[of_rank++] = participants[i].member;
 		r = fmt_memberships_put(names, rank, members, of_rank);
 	}
 	return r;

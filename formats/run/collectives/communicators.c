@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/infer/row.h"
+#include "formats/run/collectives/ends.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/hash.h"
 
-#define US INFER_US
+#define US 1000		    /* in ns */
 #define AGREE_NS (150 * US) /* ends of one collective, on ranks of one host */
 #define MOST_NS (5000 * US) /* the same for a long one */
 #define NEAR 64		    /* so many collectives are compared with one */
@@ -16,7 +16,8 @@
 #define LESS 0.12F /* a row's partners agree with it on this much less than the best one */
 #define MORE_US 5  /* and their ends are spread by this much more than 2.5 times its */
 
-struct meeting {
+/* An operation, in the order of ends. */
+struct ending {
 	int64_t start_ns, end_ns;
 	fmt_str name;
 	uint32_t row;
@@ -39,7 +40,7 @@ struct votes {
 
 static int by_name_and_end(const void *x, const void *y)
 {
-	const struct meeting *a = x, *b = y;
+	const struct ending *a = x, *b = y;
 
 	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns)
 	       ?: array_order(a->row, b->row);
@@ -69,7 +70,7 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Whether the two can be one collective: both ran when the first ended, and end together. */
-static int agree(const struct meeting *first, const struct meeting *other)
+static int ends_agree(const struct ending *first, const struct ending *other)
 {
 	int64_t shorter = least(first->end_ns - first->start_ns, other->end_ns - other->start_ns);
 	int64_t within = least(MOST_NS, shorter / 4);
@@ -81,7 +82,7 @@ static int agree(const struct meeting *first, const struct meeting *other)
 }
 
 /* Compares each collective with those of the same name that end next, one of each row. */
-static int count_votes(struct votes *votes, const struct infer_rows *r, const struct meeting *m,
+static int count_votes(struct votes *votes, const struct fmt_ends *r, const struct ending *m,
 		       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -99,8 +100,8 @@ static int count_votes(struct votes *votes, const struct infer_rows *r, const st
 			if (s < n_seen || m[k].row == m[i].row)
 				continue;
 			seen[n_seen++] = m[k].row;
-			if (r->rows[m[k].row].view == r->rows[m[i].row].view ||
-			    !agree(&m[i], &m[k]))
+			if (r->rows[m[k].row].rank == r->rows[m[i].row].rank ||
+			    !ends_agree(&m[i], &m[k]))
 				continue;
 			vote = find_vote(votes, m[i].row, m[k].row, 1);
 			if (!vote)
@@ -111,27 +112,21 @@ static int count_votes(struct votes *votes, const struct infer_rows *r, const st
 	return 0;
 }
 
-static void list_meetings(const struct infer_rows *r, const struct infer_view *views,
-			  const int64_t *offset_ns, struct meeting *m)
+static void list_endings(const struct fmt_ends *r, struct ending *m)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < r->n_rows; i++) {
-		const struct infer_view *v = &views[r->rows[i].view];
-
+	for (uint32_t i = 0; i < r->n_rows; i++)
 		for (uint32_t k = 0; k < r->rows[i].n; k++) {
-			const struct infer_op *op = &v->ops[r->ops[r->rows[i].first + k]];
+			const struct fmt_ends_op *op = &r->ops[r->rows[i].first + k];
 
-			m[n++] = (struct meeting){op->start_ns - offset_ns[v->index],
-						  op->end_ns - offset_ns[v->index],
-						  infer_kernel_name(v, op), i};
+			m[n++] = (struct ending){op->start_ns, op->end_ns, op->name, i};
 		}
-	}
 	if (n > 0)
 		qsort(m, n, sizeof(*m), by_name_and_end);
 }
 
-static uint32_t shorter_row(const struct infer_rows *r, const struct vote *v)
+static uint32_t shorter_row(const struct fmt_ends *r, const struct vote *v)
 {
 	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
 
@@ -142,7 +137,7 @@ static uint32_t shorter_row(const struct infer_rows *r, const struct vote *v)
 struct sets {
 	uint32_t *parent; /* of itself: the set's own row, its smallest */
 	uint32_t *next;	  /* row of the same set, in a circle */
-	uint32_t *stamp;  /* by view: the row whose set was seen there last */
+	uint32_t *stamp;  /* by rank: the row whose set was seen there last */
 };
 
 static uint32_t root(const struct sets *s, uint32_t i)
@@ -154,7 +149,7 @@ static uint32_t root(const struct sets *s, uint32_t i)
 	return i;
 }
 
-static void join(struct sets *s, uint32_t a, uint32_t b)
+static void join_sets(struct sets *s, uint32_t a, uint32_t b)
 {
 	uint32_t next = s->next[a];
 
@@ -164,17 +159,17 @@ static void join(struct sets *s, uint32_t a, uint32_t b)
 }
 
 /* Whether two sets have a rank in common. */
-static int share_rank(const struct infer_rows *r, struct sets *s, uint32_t a, uint32_t b)
+static int share_rank(const struct fmt_ends *r, struct sets *s, uint32_t a, uint32_t b)
 {
 	uint32_t i = a;
 
 	do {
-		s->stamp[r->rows[i].view] = a;
+		s->stamp[r->rows[i].rank] = a;
 		i = s->next[i];
 	} while (i != a);
 	i = b;
 	do {
-		if (s->stamp[r->rows[i].view] == a)
+		if (s->stamp[r->rows[i].rank] == a)
 			return 1;
 		i = s->next[i];
 	} while (i != b);
@@ -188,16 +183,16 @@ static void sets_done(struct sets *s)
 	free(s->stamp);
 }
 
-static int sets_init(struct sets *s, uint32_t n_rows, uint32_t n_views)
+static int sets_init(struct sets *s, uint32_t n_rows, uint32_t n_ranks)
 {
 	s->parent = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
 	s->next = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
-	s->stamp = malloc((n_views + (size_t)1) * sizeof(uint32_t));
+	s->stamp = malloc((n_ranks + (size_t)1) * sizeof(uint32_t));
 	if (!s->parent || !s->next || !s->stamp)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n_rows; i++)
 		s->parent[i] = s->next[i] = i;
-	memset(s->stamp, 0xff, (n_views + (size_t)1) * sizeof(uint32_t));
+	memset(s->stamp, 0xff, (n_ranks + (size_t)1) * sizeof(uint32_t));
 	return 0;
 }
 
@@ -209,7 +204,7 @@ static int by_spread(const void *x, const void *y)
 	       ?: array_order(a->b, b->b);
 }
 
-static int compare(const void *a, const void *b)
+static int by_float(const void *a, const void *b)
 {
 	float x = *(const float *)a, y = *(const float *)b;
 
@@ -223,20 +218,19 @@ static float spread_of(const struct vote *v)
 	float us[SAMPLES], median;
 
 	memcpy(us, v->us, n * sizeof(*us));
-	qsort(us, n, sizeof(*us), compare);
+	qsort(us, n, sizeof(*us), by_float);
 	median = us[n / 2];
 	for (uint32_t i = 0; i < n; i++)
 		us[i] = us[i] < median ? median - us[i] : us[i] - median;
-	qsort(us, n, sizeof(*us), compare);
+	qsort(us, n, sizeof(*us), by_float);
 	return us[n / 2];
 }
 
-static int exchanges(const struct infer_rows *r, const struct infer_view *views, uint32_t row)
+static int is_send_recv(const struct fmt_ends *r, uint32_t row)
 {
-	const struct infer_view *v = &views[r->rows[row].view];
-	const struct infer_op *op = &v->ops[r->ops[r->rows[row].first]];
+	const char *name = fmt_string(r->names, r->ops[r->rows[row].first].name, NULL);
 
-	return strstr(fmt_string(v->names, infer_kernel_name(v, op), NULL), "SendRecv") != NULL;
+	return strstr(name, "SendRecv") != NULL;
 }
 
 /* How well a row agrees with those that it agrees with best. */
@@ -244,46 +238,45 @@ struct best {
 	float spread, part;
 };
 
-static void improve(struct best *b, float spread, float part)
+static void improve_best(struct best *b, float spread, float part)
 {
 	b->spread = b->part == 0 || spread < b->spread ? spread : b->spread;
 	b->part = part > b->part ? part : b->part;
 }
 
-static int as_good(const struct best *b, float spread, float part)
+static int is_as_good(const struct best *b, float spread, float part)
 {
 	return spread <= 2.5F * b->spread + MORE_US && part >= b->part - LESS;
 }
 
 /* The part of the shorter row that agrees; 0 where one row is much longer, which it can only be
  * among sends and receives. */
-static float part_of(const struct infer_rows *r, const struct infer_view *views,
-		     const struct vote *v)
+static float part_of(const struct fmt_ends *r, const struct vote *v)
 {
 	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
 	uint32_t shorter = a < b ? a : b, longer = a < b ? b : a;
 
-	if (longer > 2 * shorter + EDGE && !exchanges(r, views, v->a))
+	if (longer > 2 * shorter + EDGE && !is_send_recv(r, v->a))
 		return 0;
 	return v->n < shorter ? (float)v->n / (float)shorter : 1;
 }
 
 /* The votes between rows without a name that agree often enough, the best agreement first. */
-static size_t list_candidates(const struct infer_rows *r, const struct infer_view *views,
-			      const struct votes *votes, struct vote *out, struct best *best)
+static size_t list_candidates(const struct fmt_ends *r, const struct votes *votes, struct vote *out,
+			      struct best *best)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < votes->n; i++) {
 		struct vote v = votes->votes[i];
 
-		v.part = part_of(r, views, &v);
-		if (v.part < (exchanges(r, views, v.a) ? PART : WHOLE) || r->rows[v.a].group ||
+		v.part = part_of(r, &v);
+		if (v.part < (is_send_recv(r, v.a) ? PART : WHOLE) || r->rows[v.a].group ||
 		    r->rows[v.b].group)
 			continue;
 		v.spread = spread_of(&v);
-		improve(&best[v.a], v.spread, v.part);
-		improve(&best[v.b], v.spread, v.part);
+		improve_best(&best[v.a], v.spread, v.part);
+		improve_best(&best[v.b], v.spread, v.part);
 		out[n++] = v;
 	}
 	if (n > 0)
@@ -292,8 +285,7 @@ static size_t list_candidates(const struct infer_rows *r, const struct infer_vie
 }
 
 /* Joins rows without a name that agree. */
-static int join_by_votes(const struct infer_rows *r, const struct infer_view *views,
-			 const struct votes *votes, struct sets *sets)
+static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, struct sets *sets)
 {
 	scoped(free_ptr) struct vote *v = malloc((votes->n + 1) * sizeof(*v));
 	scoped(free_ptr) struct best *best = calloc(r->n_rows + (size_t)1, sizeof(*best));
@@ -301,31 +293,32 @@ static int join_by_votes(const struct infer_rows *r, const struct infer_view *vi
 
 	if (!v || !best)
 		return -ENOMEM;
-	n = list_candidates(r, views, votes, v, best);
+	n = list_candidates(r, votes, v, best);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
-		float least_part = exchanges(r, views, v[i].a) ? 1 : v[i].part;
+		float least_part = is_send_recv(r, v[i].a) ? 1 : v[i].part;
 
-		if (a != b && as_good(&best[v[i].a], v[i].spread, least_part) &&
-		    as_good(&best[v[i].b], v[i].spread, least_part) && !share_rank(r, sets, a, b))
-			join(sets, a, b);
+		if (a != b && is_as_good(&best[v[i].a], v[i].spread, least_part) &&
+		    is_as_good(&best[v[i].b], v[i].spread, least_part) &&
+		    !share_rank(r, sets, a, b))
+			join_sets(sets, a, b);
 	}
 	return 0;
 }
 
-static void join_by_name(const struct infer_rows *r, struct sets *sets)
+static void join_by_name(const struct fmt_ends *r, struct sets *sets)
 {
 	for (uint32_t i = 0; i < r->n_rows; i++)
 		for (uint32_t k = 0; k < i && r->rows[i].group; k++)
 			if (r->rows[k].group == r->rows[i].group &&
 			    r->rows[k].ranks == r->rows[i].ranks) {
-				join(sets, root(sets, i), root(sets, k));
+				join_sets(sets, root(sets, i), root(sets, k));
 				break;
 			}
 }
 
 /* Not all rows take part each time where two of them agree on less than half. */
-static int in_pairs(const struct infer_rows *r, struct votes *votes, const struct infer_comm *c)
+static int in_pairs(const struct fmt_ends *r, struct votes *votes, const struct fmt_ends_comm *c)
 {
 	for (uint32_t i = 0; i < c->n && c->n > 2; i++)
 		for (uint32_t k = 0; k < i; k++) {
@@ -338,13 +331,13 @@ static int in_pairs(const struct infer_rows *r, struct votes *votes, const struc
 	return 0;
 }
 
-static int list_comms(struct infer_rows *r, struct votes *votes, struct sets *sets)
+static int list_comms(struct fmt_ends *r, struct votes *votes, struct sets *sets)
 {
 	r->members = malloc((r->n_rows + (size_t)1) * sizeof(*r->members));
 	if (!r->members)
 		return -ENOMEM;
 	for (uint32_t i = 0, n = 0; i < r->n_rows; i++) {
-		struct infer_comm c = {.first = n};
+		struct fmt_ends_comm c = {.first = n};
 
 		if (root(sets, i) != i)
 			continue;
@@ -362,21 +355,20 @@ static int list_comms(struct infer_rows *r, struct votes *votes, struct sets *se
 	return 0;
 }
 
-int infer_comms_find(struct infer_rows *r, const struct infer_view *views, uint32_t n_views,
-		     const int64_t *offset_ns)
+int fmt_ends_find_comms(struct fmt_ends *r)
 {
-	scoped(free_ptr) struct meeting *m = malloc((r->n_ops + 1) * sizeof(*m));
+	scoped(free_ptr) struct ending *m = malloc((r->n_ops + 1) * sizeof(*m));
 	scoped(sets_done) struct sets sets = {0};
 	struct votes votes = {0};
 	int e;
 
-	if (!m || sets_init(&sets, r->n_rows, n_views) < 0)
+	if (!m || sets_init(&sets, r->n_rows, r->n_ranks) < 0)
 		return -ENOMEM;
-	list_meetings(r, views, offset_ns, m);
+	list_endings(r, m);
 	join_by_name(r, &sets);
 	e = count_votes(&votes, r, m, r->n_ops);
 	if (e == 0)
-		e = join_by_votes(r, views, &votes, &sets);
+		e = join_by_votes(r, &votes, &sets);
 	if (e == 0)
 		e = list_comms(r, &votes, &sets);
 	free(votes.votes);

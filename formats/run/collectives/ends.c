@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/collectives/ends.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define US 1000		    /* in ns */
+#define AGREE_NS (300 * US) /* ends of a send and its receive */
+#define MOST_NS (5000 * US) /* ends of one collective of a communicator in which all take part */
+
+#define NONE UINT32_MAX
+
+/* A row's next operation. */
+struct head {
+	int64_t start_ns, end_ns;
+	uint32_t rank, op; /* NONE: the row has ended */
+	fmt_str name;
+};
+
+struct merge {
+	const struct fmt_ends *ends;
+	struct head *heads; /* of the communicator's rows */
+	uint32_t *at;	    /* operations of each row that were taken */
+	struct fmt_participation *out;
+	size_t n_out;
+};
+
+void fmt_ends_done(struct fmt_ends *e)
+{
+	free(e->rows);
+	free(e->ops);
+	free(e->comms);
+	free(e->members);
+	*e = (struct fmt_ends){0};
+}
+
+static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *at)
+{
+	const struct fmt_ends_row *r = &m->ends->rows[row];
+	const struct fmt_ends_op *op = &m->ends->ops[r->first + *at];
+
+	if (*at >= r->n) {
+		h->op = NONE;
+		return;
+	}
+	*h = (struct head){op->start_ns, op->end_ns, r->rank, op->op, op->name};
+	++*at;
+}
+
+/* Both must have run when the first of them ended, for a good part of the shorter one's time. */
+static int are_one(const struct head *first, const struct head *other, int pairs)
+{
+	int64_t a = first->end_ns - first->start_ns, b = other->end_ns - other->start_ns;
+	int64_t shorter = a < b ? a : b, later = other->end_ns - first->end_ns;
+
+	if (first->rank == other->rank || first->name != other->name ||
+	    other->start_ns > first->end_ns - shorter / 2 + 20 * US)
+		return 0;
+	if (pairs)
+		return later <= (shorter / 2 > AGREE_NS ? shorter / 2 : AGREE_NS);
+	return later <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
+}
+
+/* How far apart two began. Ranks that end an exchange at the same time and began it together more
+ * likely wait for the same other rank than for each other. */
+static int64_t starts_apart(const struct head *a, const struct head *b)
+{
+	return a->start_ns > b->start_ns ? a->start_ns - b->start_ns : b->start_ns - a->start_ns;
+}
+
+static void append(struct merge *m, uint32_t rank, uint32_t op, uint32_t comm, int64_t seq)
+{
+	m->out[m->n_out++] = (struct fmt_participation){rank, op, comm, seq};
+}
+
+/* One collective: the head that ends first, and the heads that are one with it; of sends and
+ * receives only the one with the most different start. */
+static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
+{
+	const struct fmt_ends_comm *c = &m->ends->comms[comm];
+	const uint32_t *members = m->ends->members + c->first;
+	uint32_t first = NONE, partner = NONE;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		if (m->heads[i].op != NONE &&
+		    (first == NONE || m->heads[i].end_ns < m->heads[first].end_ns))
+			first = i;
+	if (first == NONE)
+		return 0;
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (i == first || m->heads[i].op == NONE ||
+		    !are_one(&m->heads[first], &m->heads[i], c->pairs))
+			continue;
+		if (!c->pairs) {
+			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
+			take_next(m, members[i], &m->heads[i], &m->at[i]);
+		} else if (partner == NONE ||
+			   starts_apart(&m->heads[first], &m->heads[i]) >
+				   starts_apart(&m->heads[first], &m->heads[partner])) {
+			partner = i;
+		}
+	}
+	if (partner != NONE) {
+		append(m, m->heads[partner].rank, m->heads[partner].op, comm, seq);
+		take_next(m, members[partner], &m->heads[partner], &m->at[partner]);
+	}
+	append(m, m->heads[first].rank, m->heads[first].op, comm, seq);
+	take_next(m, members[first], &m->heads[first], &m->at[first]);
+	return 1;
+}
+
+static int by_rank_and_op(const void *a, const void *b)
+{
+	const struct fmt_participation *x = a, *y = b;
+
+	return array_order(x->rank, y->rank) ?: array_order(x->op, y->op);
+}
+
+/* Takes the numbers of the recorder, if it numbered all operations of the communicator in rising
+ * order on each row; else does nothing and returns 0. */
+static int take_recorded(struct merge *m, uint32_t comm)
+{
+	const struct fmt_ends_comm *c = &m->ends->comms[comm];
+	size_t before = m->n_out;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct fmt_ends_row *row = &m->ends->rows[m->ends->members[c->first + i]];
+		int64_t last = -1;
+
+		for (uint32_t k = 0; k < row->n; k++) {
+			const struct fmt_ends_op *op = &m->ends->ops[row->first + k];
+
+			if (op->seq <= last) {
+				m->n_out = before;
+				return 0;
+			}
+			append(m, row->rank, op->op, comm, op->seq);
+			last = op->seq;
+		}
+	}
+	return 1;
+}
+
+static int by_collective(const void *x, const void *y)
+{
+	const struct fmt_participation *a = x, *b = y;
+
+	return array_order(a->comm, b->comm) ?: array_order(a->seq, b->seq)
+	       ?: array_order(a->rank, b->rank);
+}
+
+struct fmt_participation *fmt_participations_sort(const struct fmt_participation *p, size_t n)
+{
+	struct fmt_participation *sorted = malloc((n + 1) * sizeof(*sorted));
+
+	if (sorted && n > 0) {
+		memcpy(sorted, p, n * sizeof(*sorted));
+		qsort(sorted, n, sizeof(*sorted), by_collective);
+	}
+	return sorted;
+}
+
+size_t fmt_participations_end(const struct fmt_participation *p, size_t first, size_t n)
+{
+	size_t end = first;
+
+	while (end < n && p[end].comm == p[first].comm && p[end].seq == p[first].seq)
+		end++;
+	return end;
+}
+
+int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation **ret)
+{
+	scoped(free_ptr) struct head *heads = malloc((e->n_rows + (size_t)1) * sizeof(*heads));
+	scoped(free_ptr) uint32_t *at = malloc((e->n_rows + (size_t)1) * sizeof(*at));
+	scoped(free_ptr) struct fmt_participation *out = malloc((e->n_ops + 1) * sizeof(*out));
+	struct merge m = {.ends = e, .heads = heads, .at = at, .out = out};
+
+	if (!heads || !at || !out)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < e->n_comms; c++) {
+		const struct fmt_ends_comm *comm = &e->comms[c];
+
+		if (take_recorded(&m, c))
+			continue;
+		for (uint32_t i = 0; i < comm->n; i++) {
+			at[i] = 0;
+			take_next(&m, e->members[comm->first + i], &heads[i], &at[i]);
+		}
+		for (int64_t seq = 0; merge_one(&m, c, seq); seq++)
+			;
+	}
+	if (m.n_out > 0)
+		qsort(out, m.n_out, sizeof(*out), by_rank_and_op);
+	*ret = take(out);
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/ends.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/clocks.h"
+
+static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *key)
+{
+	int64_t s;
+
+	return infer_argument(v, event, key, &s) && s > 0 && s <= UINT32_MAX ? (fmt_str)s : 0;
+}
+
+/* The row of `op` among those of the view, which begin at `first`. */
+static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t first,
+		    const struct infer_op *op, uint32_t *ret)
+{
+	struct fmt_ends_row row = {.rank = v->index,
+				   .stream = op->stream,
+				   .group = text_of(v, op->event, FMT_KEY_GROUP),
+				   .ranks = text_of(v, op->event, "Process Group Ranks")};
+
+	for (uint32_t i = e->n_rows; i > first; i--) {
+		const struct fmt_ends_row *at = &e->rows[i - 1];
+
+		if (at->stream == row.stream && at->group == row.group && at->ranks == row.ranks) {
+			*ret = i - 1;
+			return 0;
+		}
+	}
+	if (array_reserve(&e->rows, e->n_rows + (size_t)1, &e->rows_cap) < 0)
+		return -ENOMEM;
+	*ret = e->n_rows;
+	e->rows[e->n_rows++] = row;
+	return 0;
+}
+
+static struct fmt_ends_op describe_op(const struct infer_view *v, uint32_t index)
+{
+	const struct infer_op *op = &v->ops[index];
+	int64_t comm, seq;
+
+	if (!infer_argument(v, op->event, FMT_KEY_COMM, &comm) || comm < 0 ||
+	    !infer_argument(v, op->event, FMT_KEY_SEQ, &seq))
+		seq = -1;
+	return (struct fmt_ends_op){
+		.start_ns = op->start_ns,
+		.end_ns = op->end_ns,
+		.seq = seq,
+		.name = fmt_template(v->names, v->rank->events[op->event].template)->name,
+		.op = index};
+}
+
+static int read_view(struct fmt_ends *e, const struct infer_view *v)
+{
+	scoped(free_ptr) uint32_t *row = malloc((v->n_ops + (size_t)1) * sizeof(*row));
+	uint32_t first = e->n_rows;
+
+	if (!row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_ops; i++) {
+		row[i] = INFER_NONE;
+		if (v->ops[i].kind != FMT_COLLECTIVE)
+			continue;
+		if (find_row(e, v, first, &v->ops[i], &row[i]) < 0)
+			return -ENOMEM;
+		e->rows[row[i]].n++;
+	}
+	for (uint32_t i = first; i < e->n_rows; i++) {
+		e->rows[i].first = (uint32_t)e->n_ops;
+		e->n_ops += e->rows[i].n;
+		e->rows[i].n = 0;
+	}
+	if (array_reserve(&e->ops, e->n_ops + 1, &e->ops_cap) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_ops; i++)
+		if (row[i] != INFER_NONE) {
+			struct fmt_ends_row *at = &e->rows[row[i]];
+
+			e->ops[at->first + at->n++] = describe_op(v, i);
+		}
+	return 0;
+}
+
+int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t n_views)
+{
+	int r = 0;
+
+	*e = (struct fmt_ends){.names = n_views > 0 ? views[0].names : NULL, .n_ranks = n_views};
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		r = read_view(e, &views[i]);
+	return r;
+}
+
+/* ---- clocks ------------------------------------------------------------------------------ */
+
+/* The ends of each rank's operations; the rows are by rank. `all` has the space. */
+static void list_endings(const struct fmt_ends *e, struct fmt_ending *all,
+			 struct fmt_clock_seen *seen)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < e->n_rows; i++) {
+		struct fmt_clock_seen *s = &seen[e->rows[i].rank];
+
+		if (s->n_endings == 0)
+			s->endings = &all[n];
+		s->n_endings += e->rows[i].n;
+		for (uint32_t k = 0; k < e->rows[i].n; k++) {
+			const struct fmt_ends_op *op = &e->ops[e->rows[i].first + k];
+
+			all[n++] = (struct fmt_ending){op->name, op->end_ns};
+		}
+	}
+}
+
+int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t *offset_ns)
+{
+	scoped(free_ptr) struct fmt_ending *all = malloc((e->n_ops + 1) * sizeof(*all));
+	scoped(free_ptr) struct fmt_clock_seen *seen =
+		calloc(e->n_ranks + (size_t)1, sizeof(*seen));
+	int r;
+
+	if (!all || !seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		offset_ns[i] = views[i].constants.launch_ns;
+		seen[i].iterations = views[i].rank->iterations;
+		seen[i].n_iterations = views[i].rank->n_iterations;
+	}
+	list_endings(e, all, seen);
+	r = fmt_clocks_guess(seen, e->n_ranks, offset_ns);
+	for (uint32_t i = 0; i < e->n_rows && r == 0; i++)
+		for (uint32_t k = 0; k < e->rows[i].n; k++) {
+			e->ops[e->rows[i].first + k].start_ns -= offset_ns[e->rows[i].rank];
+			e->ops[e->rows[i].first + k].end_ns -= offset_ns[e->rows[i].rank];
+		}
+	return r;
+}
+
+int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
+		 uint32_t n_views, const int64_t *offset_ns)
+{
+	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(p, n);
+	scoped(free_ptr) struct fmt_sighting *ends = malloc((n + 1) * sizeof(*ends));
+	scoped(free_ptr) struct fmt_clock *clocks = calloc(n_views + (size_t)1, sizeof(*clocks));
+	size_t n_ends = 0;
+	int r;
+
+	if (!sorted || !ends || !clocks)
+		return -ENOMEM;
+	/* A collective's end is a moment of its first rank and of those that this one waits for. */
+	for (size_t i = 0, first = 0, end = 0; i < n; i++) {
+		if (i == end) {
+			first = i;
+			end = fmt_participations_end(sorted, first, n);
+		}
+		if (infer_waits_for(views, &sorted[first], &sorted[i]))
+			ends[n_ends++] = (struct fmt_sighting){
+				first, views[sorted[i].rank].ops[sorted[i].op].end_ns,
+				sorted[i].rank};
+	}
+	for (uint32_t i = 0; i < n_views; i++)
+		clocks[i].ahead_ns = offset_ns[i] - offset_ns[0];
+	r = fmt_clocks_align(ends, n_ends, false, clocks, n_views);
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		views[i].constants.clock_ns = clocks[i].ahead_ns;
+	return r;
+}
