@@ -22,10 +22,6 @@ def load(path):
     return document if isinstance(document, dict) else {'traceEvents': document}
 
 
-def text(value):
-    return json.dumps(value, default=str)
-
-
 def events(document):
     base = int(document.get('baseTimeNanoseconds', 0))
     for e in document['traceEvents']:
@@ -33,17 +29,17 @@ def events(document):
             continue
         args = [item for item in e.get('args', {}).items() if not item[0].startswith('gputrace ')]
         yield (e['ph'], int(decimal.Decimal(e['ts']) * 1000) + base, int(decimal.Decimal(e.get('dur', 0)) * 1000),
-               e.get('name', ''), e.get('cat', ''), text(e['pid']), text(e['tid']), text(args),
-               text({k: v for k, v in e.items() if k not in OWN}))
+               e.get('name', ''), e.get('cat', ''), repr(e['pid']), repr(e['tid']), repr(args),
+               repr({k: v for k, v in e.items() if k not in OWN}))
 
 
 def names(document):
-    return [text([e['name'], e['pid'], e['tid'], e['args']]) for e in document['traceEvents']
+    return [repr([e['name'], e['pid'], e['tid'], e['args']]) for e in document['traceEvents']
             if e['ph'] == 'M' and e['name'] != 'gputrace']
 
 
 def facts(document):
-    return [text(item) for item in document.items() if item[0] not in ('traceEvents', 'gputrace')]
+    return [repr(item) for item in document.items() if item[0] not in ('traceEvents', 'gputrace')]
 
 
 def complain(what, left, right):
