@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the profiler files of a training run that never was: one Kineto JSON file a rank.
+"""Makes the profiler files of a synthetic training run: one Kineto JSON file for each rank.
 
 A small discrete-event simulation of host threads, streams, events and collectives follows the rules of CUDA and
-of PyTorch's process groups, with noise, and writes what the profiler would have seen. Since the
-rules are known, a run made here tells whether the importer and the emulator find them again.
+of PyTorch's process groups, with noise, and writes files as the profiler does. Since the rules are
+known, synthetic runs show whether the importer and the emulator infer them correctly.
 
     bench/make_run.py --plan=ddp --ranks 4 --steps 3 -o DIR         DIR/rank-0.json ...
     bench/make_run.py --plan=pipeline --ranks 8 --dialect us -o DIR
 
-What the ranks do is a plan (bench/plans.py): ddp (backward overlapped with all-reduce), tensor (an all-reduce
-after each layer), pipeline (two tensor-parallel groups in stages with send and receive, then a data-parallel
-all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward), grid, fsdp, experts,
-interleaved, stalls, small; parallel: one thread works on all GPUs. Dialects: us (whole microseconds, old names, no group arguments), ns (fractions over
-baseTimeNanoseconds, group arguments). --skew: how many us the clocks of ranks are off at most.
---file: a file a rank; or all in one file: of a process a rank (processes), of which each calls its GPU device 0
-(hidden), or of one process with a thread a GPU (process; always so with the plan parallel).
+--plan (bench/plans.py): ddp (backward overlapped with all-reduce), tensor (an all-reduce after each
+layer), pipeline (two tensor-parallel groups in stages with send and receive, then a data-parallel
+all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward),
+grid, fsdp, experts, interleaved, stalls, small, and parallel (one thread drives all GPUs).
+--dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
+baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us.
+--file: one file for each rank (default); or one file for all with a process for each rank
+(processes), the same with each GPU called device 0 (hidden), or one process with a thread for each
+GPU (process; always with the plan parallel).
 """
 import argparse
 import heapq
@@ -29,7 +31,8 @@ PID = 4000
 
 
 class Op:
-    """Work on a stream. It starts when all it waits for has ended and its launch has reached the device."""
+    """An operation on a stream. It starts when its dependencies have ended and its launch has
+    reached the device."""
 
     def __init__(self, rank, stream, name, duration, kind, launch, args=None, collective=None):
         self.rank, self.stream, self.name, self.kind = rank, stream, name, kind
@@ -70,8 +73,8 @@ class Op:
 
 
 class Collective:
-    """One collective of one communicator: all its members end together, a transfer after the last has arrived;
-    where it is uneven, each when its own part has come."""
+    """A collective of one communicator. All participants end together, one transfer time after the
+    last has started; if `uneven`, each ends when its own part has arrived."""
 
     def __init__(self, members, transfer, uneven):
         self.members, self.transfer, self.uneven, self.ops = members, transfer, uneven, []
@@ -87,7 +90,7 @@ class Collective:
 
 
 class Thread:
-    """A host thread: a program (a generator) that yields the operations it waits for."""
+    """A host thread: runs a generator that yields the operations it waits for."""
 
     def __init__(self, rank, tid, at):
         self.rank, self.tid, self.now, self.program = rank, tid, at, None
@@ -137,7 +140,7 @@ class Rank:
         return op
 
     def operator(self, thread, name, body):
-        """A framework operator: a range around what body does."""
+        """A framework operator: a range around the work of body()."""
         mark = {'cat': 'cpu_op', 'name': name, 'tid': thread.tid, 'start': thread.now,
                 'args': {'External id': self.external}}
         self.external += 1
@@ -155,7 +158,8 @@ class Rank:
                   'shared memory': 0}))
 
     def communicate(self, thread, group, kind, nbytes, stream, back=True, current=7, uneven=0):
-        """A collective on its own stream: it waits for the current stream, and makes it wait where `back`."""
+        """A collective on its own stream: it waits for the current stream, and the current stream
+        waits for it if `back`."""
         key = (group['name'], kind if kind == 'SendRecv' else '')
         number = self.instances.get(key, 0)
         self.instances[key] = number + 1
@@ -184,7 +188,7 @@ class Rank:
         return self.operator(thread, 'nccl:' + kind.lower(), body)
 
     def wait(self, thread, stream, op):
-        """The stream's next operation waits for `op`."""
+        """Makes the stream's next operation wait for `op`."""
         self.call(thread, 'cudaStreamWaitEvent', 2 * US)
         barrier = Op(self, stream, None, 0, 'barrier', 0)
         barrier.after(self.last.get(stream))
@@ -193,18 +197,19 @@ class Rank:
         barrier.settle()
 
     def join(self, thread, stream, other):
-        """An event recorded on `other`, for which `stream` waits."""
+        """Records an event on `other` and makes `stream` wait for it."""
         self.call(thread, 'cudaEventRecord', 2 * US)
         self.wait(thread, stream, self.last.get(other))
 
     def block(self, thread, name, op):
-        """A call that returns when `op` has ended; a generator, since that may not be known yet."""
+        """A call that returns when `op` has ended; a generator, because the end may not be known
+        yet."""
         if op is not None and op.end is None:
             yield op
         self.call(thread, name, 5 * US, (op.end + self.run.jitter(6 * US)) if op else None)
 
     def item(self, thread, stream=7):
-        """tensor.item(): a copy to pageable memory, which returns when it is complete."""
+        """tensor.item(): a synchronous copy to pageable memory."""
         op = self.launch(thread, stream, 'Memcpy DtoH (Device -> Pageable)', 2 * US, 'gpu_memcpy',
                          {'bytes': 4})
         if op.end is None:
@@ -279,7 +284,8 @@ def training(rank, thread, options):
     yield from device_synchronize(rank, thread)
 
 
-# ---- what the profiler writes -----------------------------------------------------------------------
+# ---- output as the profiler writes it
+# ------------------------------------------------------------------
 def times(rank, start, end):
     run, start, end = rank.run, start + rank.skew, end + rank.skew
     if run.ns:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of a made-up run do in a step: a generator a rank, which yields what the host waits for."""
+"""What the ranks of a synthetic run do in a step: a generator for each rank, which yields the
+operations that the host waits for."""
 US = 1000
 MS = 1000 * US
 
@@ -72,7 +73,8 @@ def device_synchronize(rank, thread):
 
 
 def schedule(rank, thread, options):
-    """Stages of two tensor-parallel ranks; one microbatch forward, one backward, as Megatron-LM does it."""
+    """Pipeline stages of two tensor-parallel ranks; one microbatch forward, one backward, as in
+    Megatron-LM."""
     stages, stage, side = options.ranks // 2, rank.number // 2, rank.number % 2
     group = {'name': f'tp{stage}', 'ranks': [stage * 2, stage * 2 + 1]}
     world = {'name': 'world', 'ranks': list(range(options.ranks))}
@@ -112,8 +114,8 @@ def schedule(rank, thread, options):
 
 
 def grid(rank, thread, options):
-    """Tensor parallel in pairs, data parallel across them; the backward pass on a thread of its own, gradients in
-    buckets, which the optimizer waits for."""
+    """Tensor parallel in pairs, data parallel across pairs; the backward pass on its own thread,
+    with gradient buckets that the optimizer waits for."""
     pair = rank.number // 2
     inner = {'name': f'tp{pair}', 'ranks': [pair * 2, pair * 2 + 1]}
     outer = {'name': f'dp{rank.number % 2}', 'ranks': list(range(rank.number % 2, options.ranks, 2))}
@@ -140,8 +142,8 @@ def grid(rank, thread, options):
 
 
 def fsdp(rank, thread, options):
-    """Parameters gathered a layer ahead on streams of their own, no more than two layers ahead of the device;
-    gradients scattered behind the backward pass."""
+    """Fully sharded: parameters are gathered a layer ahead on their own streams, at most two layers
+    ahead of the device; gradients are reduce-scattered after each layer's backward pass."""
     world = {'name': 'fsdp', 'ranks': list(range(options.ranks))}
     gathers, scatters, worker = 13, 17, rank.worker
     slow = 1 + 0.08 * (rank.number == 1)
@@ -187,7 +189,8 @@ def fsdp(rank, thread, options):
 
 
 def experts(rank, thread, options):
-    """Experts on all ranks: how much goes where is read back, and exchanged in parts of different sizes."""
+    """Experts on all ranks: the host reads how much goes where, then the parts are exchanged in
+    different sizes."""
     world = {'name': 'ep', 'ranks': list(range(options.ranks))}
     draw = rank.run.random
     copy_batch(rank, thread)
@@ -206,8 +209,8 @@ def experts(rank, thread, options):
 
 
 def interleaved(rank, thread, options):
-    """Two chunks of the model on each stage: sends and receives of neighbours in a ring, which the compute stream
-    waits for and the host does not."""
+    """Two chunks of the model on each stage: neighbours in a ring exchange messages, for which the
+    compute stream waits and the host does not."""
     n = options.ranks
 
     def exchange(other):
@@ -240,8 +243,8 @@ def interleaved(rank, thread, options):
 
 
 def stalls(rank, thread, options):
-    """The host waits for its data, which are copied on a stream of their own; the optimizer runs beside the next
-    batch; one rank's host is slow."""
+    """The host waits for its data, which are copied on their own stream; the optimizer runs beside
+    the next batch; one rank's host is slow."""
     world = {'name': '0', 'ranks': list(range(options.ranks))}
     draw, side = rank.run.random, 14
     rank.think(thread, draw.choice([20 * US, 20 * US, 3 * MS, 8 * MS]))
@@ -265,7 +268,7 @@ def stalls(rank, thread, options):
 
 
 def small(rank, thread, options):
-    """Many short kernels: what they take is how fast the host launches them."""
+    """Many short kernels: the run is limited by how fast the host launches them."""
     world = {'name': '0', 'ranks': list(range(options.ranks))}
     for layer in range(options.layers * 20):
         rank.kernel(thread, f'tiny{layer % 7}', (3 + layer % 5) * US)
@@ -276,8 +279,9 @@ def small(rank, thread, options):
 
 
 def parallel(rank, thread, options):
-    """One thread works on all GPUs: parameters are broadcast, each GPU gets a part of the batch and its layers one after
-    the other, the next GPU's first layer needs what this one's middle layer made, and the first collects all."""
+    """One thread drives all GPUs: parameters are broadcast; the GPUs get parts of the batch and
+    compute their layers in turn; each GPU's first layer needs the output of the previous GPU's
+    middle layer; GPU 0 collects the results."""
     gpus = rank.run.ranks
     world = {'name': '0', 'ranks': list(range(len(gpus)))}
     for gpu in gpus:

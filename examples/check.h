@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Ends the program with a line that says which call failed. */
+/* Checks results of CUDA, cuBLAS and NCCL calls: a failure ends the program with a line that names
+ * the call. */
 #pragma once
 
 #include <cublas_v2.h>
@@ -39,7 +40,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* The number after --name on the command line, or `otherwise`. */
+/* Returns the number after --name on the command line, or `otherwise`. */
 static inline int option(int argc, char **argv, const char *name, int otherwise)
 {
 	for (int i = 1; i + 1 < argc; i++)

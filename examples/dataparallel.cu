@@ -7,7 +7,7 @@
  *
  *     dataparallel [--gpus N] [--steps N] [--batch SAMPLES] [--hidden N] [--layers N]
  *
- * Prints a line a step: number, loss, milliseconds by CUDA events.
+ * Prints a line for each step: number, loss, milliseconds between CUDA events.
  */
 #include "mlp.cuh"
 
@@ -15,12 +15,13 @@
 #include <thread>
 
 struct Run {
-	int gpus, steps, total, n; /* n: samples of a GPU */
+	int gpus, steps, total, n; /* n: samples for each GPU */
 	std::vector<int> sizes;
 	std::vector<ncclComm_t> comms;
 };
 
-/* From GPU 0 to each, or from each to GPU 0: block g of `whole` and the `part` of GPU g. */
+/* Copies from GPU 0 to each GPU, or from each to GPU 0: block g of `whole` is the `part` of
+ * GPU g. */
 static void scatter(const Run &run, int gpu, float *whole, float *part, size_t count,
 		    cudaStream_t stream)
 {
@@ -41,7 +42,7 @@ static void gather(const Run &run, int gpu, float *part, float *whole, size_t co
 	NCCL(ncclGroupEnd());
 }
 
-/* What only GPU 0 has: the whole batch. */
+/* Memory that only GPU 0 has: the whole batch. */
 struct Whole {
 	float *x, *t, *y, *dy;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Data-parallel training of a perceptron, one process a GPU, as torchrun starts them: RANK,
+/* Data-parallel training of a perceptron, one process for each GPU, started as by torchrun: RANK,
  * WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT in the environment. Each layer's gradients
- * are summed over the ranks on a stream of their own while the layers before it still compute.
+ * are summed over the ranks on a separate stream while the backward pass of earlier layers runs.
  *
  *     ddp [--steps N] [--batch SAMPLES OF ALL RANKS] [--hidden N] [--layers N]
  *
- * Rank 0 prints a line a step: number, loss, milliseconds by CUDA events.
+ * Rank 0 prints a line for each step: number, loss, milliseconds between CUDA events.
  */
 #include "mlp.cuh"
 
@@ -23,7 +23,7 @@ static int from_environment(const char *name, int otherwise)
 	return value ? atoi(value) : otherwise;
 }
 
-/* Rank 0 hands the id to each that asks at MASTER_PORT. */
+/* Rank 0 sends the id to each rank that connects to MASTER_PORT. */
 static void give_id(const ncclUniqueId &id, const sockaddr_in &at, int ranks)
 {
 	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	cudaEvent_t ready, reduced, before, after;
 	cudaStream_t communication;
 
-	setvbuf(stdout, NULL, _IOLBF, 0); /* each step is seen as it comes */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* prints each step at once */
 	CUDA(cudaSetDevice(from_environment("LOCAL_RANK", rank)));
 	ncclComm_t comm = join(rank, ranks);
 	Mlp model(sizes, 0, (int)sizes.size() - 1, n);

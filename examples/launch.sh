@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# launch.sh N PROGRAM...: N processes of the program, with the environment that torchrun gives them.
+# launch.sh N PROGRAM...: starts N processes of the program, with the environment that torchrun
+# sets.
 set -eu
 n=$1
 shift
-# A port that nobody has, below those that the system gives out.
+# A port below the range that the system assigns automatically.
 port=$((20000 + $$ % 12000))
 while grep -q ":$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do port=$((port + 1)); done
 WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=${MASTER_PORT:-$port}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A multi-layer perceptron on one GPU: cuBLAS for the products, three kernels for the rest.
- * Matrices are column-major, a column is a sample. What is called on the device goes to
- * `stream`. */
+ * Matrices are column-major, a column is a sample. All device work goes to `stream`. */
 #pragma once
 
 #include "check.h"
@@ -31,7 +30,8 @@ __host__ __device__ static inline void difference_at(int i, const float *y, cons
 	dy[i] = (y[i] - t[i]) * scale;
 }
 
-/* Each kernel does its work for one i a thread; on an emulated GPU its twin does it for all. */
+/* Each kernel computes one index i in each thread; on an emulated GPU its host kernel computes
+ * all. */
 __global__ static void bias_relu(int n, int rows, const float *b, float *y, int relu)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,7 +77,7 @@ static void difference_host(int n, const float *y, const float *t, float scale, 
 }
 GPUEMU_HOST_KERNEL(difference, difference_host)
 
-/* The same numbers on every machine and in every process. */
+/* A deterministic random number, the same on every machine and in every process. */
 static inline float number(unsigned stream, unsigned i)
 {
 	unsigned x = (stream * 2654435761u) ^ (i * 2246822519u);
@@ -98,11 +98,11 @@ static inline float *device_floats(size_t n)
 	return p;
 }
 
-/* Weights and bias lie side by side, and so do their gradients: one message each. */
+/* Weights and bias are contiguous, and so are their gradients: one message each. */
 struct Layer {
 	int in, out, relu;
 	float *w, *b, *dw, *db;
-	float *x, *y, *dx; /* x belongs to the layer before */
+	float *x, *y, *dx; /* x belongs to the previous layer */
 
 	size_t parameters() const
 	{
@@ -117,7 +117,7 @@ struct Mlp {
 	cudaStream_t stream;
 	cublasHandle_t blas;
 
-	/* Layers first .. last - 1 of the network of `sizes`, on the current device. */
+	/* Layers first .. last - 1 of the network with these layer sizes, on the current device. */
 	Mlp(const std::vector<int> &sizes, int first, int last, int samples) : batch(samples)
 	{
 		std::vector<float> host(batch, 1);
@@ -149,7 +149,7 @@ struct Mlp {
 		layers.push_back(l);
 	}
 
-	/* Of the first n samples; returns the outputs. */
+	/* Computes the first n samples. Returns the outputs. */
 	float *forward(float *x, int n)
 	{
 		const float one = 1, zero = 0;
@@ -165,9 +165,9 @@ struct Mlp {
 		return x;
 	}
 
-	/* `done(layer)` is called when its gradients are on their way. dy is overwritten;
-	 * returns the gradient of the inputs. Gradients are added to those there are when
-	 * `add` is not 0. */
+	/* Calls done(layer) after the gradients of each layer were submitted. Overwrites dy;
+	 * returns the gradient of the inputs. Adds to the existing gradients if `add` is
+	 * nonzero. */
 	template <typename F> float *backward(float *dy, int n, F done, int add = 0)
 	{
 		const float one = 1, zero = 0, keep = add;
@@ -190,7 +190,8 @@ struct Mlp {
 		return dy;
 	}
 
-	/* dy = (y - t) / total: of the mean over `total` samples of half the squared distance. */
+	/* dy = (y - t) / total: the gradient of the mean over `total` samples of half the squared
+	 * distance. */
 	void loss_gradient(const float *y, const float *t, int n, int total, float *dy)
 	{
 		int values = n * layers.back().out;
@@ -199,7 +200,7 @@ struct Mlp {
 								     dy);
 	}
 
-	/* The part of that mean which these n samples make; waits for it. */
+	/* Returns the part of that mean that these n samples contribute; waits for it. */
 	float loss(const float *dy, int n, int total)
 	{
 		float sum;
@@ -217,7 +218,7 @@ struct Mlp {
 	}
 };
 
-/* Inputs and targets of samples first .. first + n - 1, the same whoever asks. */
+/* Inputs and targets of samples first .. first + n - 1, the same in every process. */
 static inline void samples(int in, int out, int first, int n, std::vector<float> &x,
 			   std::vector<float> &t)
 {
@@ -243,7 +244,7 @@ static inline float *to_device(const std::vector<float> &host)
 	return p;
 }
 
-/* in, `layers` hidden ones, out. */
+/* Sizes of the input, `layers` hidden layers, and the output. */
 static inline std::vector<int> network(int argc, char **argv)
 {
 	int hidden = option(argc, argv, "hidden", 256), layers = option(argc, argv, "layers", 3);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Do two GPUs compute at the same time, and does a GPU compute while it copies? COUNT products of
- * SIZE x SIZE matrices a GPU, and the copies of their results to the host.
+/* Measures whether two GPUs compute concurrently, and whether a GPU computes while it copies: COUNT
+ * products of SIZE x SIZE matrices on each GPU, and copies of the results to the host.
  *
  *     overlap [--size 4000] [--count 50]
  *
- * Prints a line a case: its name and seconds, by CUDA events.
+ * Prints a line for each case: its name and the seconds between CUDA events.
  */
 #include "check.h"
 
@@ -67,7 +67,7 @@ struct Gpu {
 		}
 	}
 
-	/* Each result goes as soon as it is there. */
+	/* Copies each result as soon as it is computed. */
 	void copies(std::vector<float *> &to)
 	{
 		for (int i = 0; i < count; i++) {
@@ -84,7 +84,8 @@ struct Gpu {
 		CUDA(cudaStreamSynchronize(copy));
 	}
 
-	/* Seconds since start() at which everything so far, of `other` too, is done. */
+	/* Returns the seconds since start() until everything submitted so far is done, on `other`
+	 * too. */
 	double end(Gpu *other, cudaStream_t last)
 	{
 		cudaEvent_t there;
@@ -149,7 +150,7 @@ static void release(std::vector<float *> &host, bool locked)
 	}
 }
 
-/* To memory that is just allocated, as y.cpu() does, and to page-locked memory. */
+/* Copies to newly allocated memory, as y.cpu() does, or to page-locked memory. */
 static void one_gpu(Gpu &g, bool locked)
 {
 	const char *kind = locked ? "page-locked" : "pageable";
@@ -173,7 +174,7 @@ static void one_gpu(Gpu &g, bool locked)
 	release(host, locked);
 }
 
-/* As y.to("cpu", non_blocking=True) does: memory is page-locked for each copy. */
+/* Page-locks memory for each copy, as y.to("cpu", non_blocking=True) does. */
 static void locking(Gpu &g)
 {
 	std::vector<float *> host(g.count);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Training of a perceptron that is split over two GPUs: the first half of its layers on GPU 0, the
- * second on GPU 1. A batch passes in PARTS, so that both GPUs have work at the same time; gradients
- * of the parts add up. With one GPU, or --gpus 1, both halves are on GPU 0.
+/* Pipeline-parallel training of a perceptron on two GPUs: the first half of its layers on GPU 0,
+ * the second half on GPU 1. A batch is split into PARTS, so that both GPUs work concurrently; the
+ * gradients of the parts are summed. With one GPU, or --gpus 1, both halves are on GPU 0.
  *
  *     pipeline [--gpus N] [--steps N] [--batch SAMPLES] [--parts N] [--hidden N] [--layers N]
  *
- * Prints a line a step: number, loss, milliseconds by CUDA events.
+ * Prints a line for each step: number, loss, milliseconds between CUDA events.
  */
 #include "mlp.cuh"
 
-/* One half of the network, with what it keeps for each part of the batch. */
+/* One half of the network, and the memory it keeps for each part of the batch. */
 struct Stage {
 	int device;
-	Mlp *model; /* of the part that is on its way; activations are made anew for the way back */
+	Mlp *model; /* of the current part; activations are recomputed for the backward pass */
 	std::vector<float *> x;
 	std::vector<cudaEvent_t> arrived;
 
@@ -31,7 +31,7 @@ struct Stage {
 	}
 };
 
-/* From a stage's stream to the other's memory; `event` is when it is there. */
+/* Copies from a stage's stream to the other stage's memory; `event` marks the end. */
 static void send(Stage &from, const float *data, Stage &to, float *there, size_t bytes,
 		 cudaEvent_t event)
 {
@@ -107,7 +107,7 @@ struct Pipeline {
 		return loss;
 	}
 
-	/* The first half's way back; its activations of that part are computed again. */
+	/* The backward pass of the first half; its activations of that part are recomputed. */
 	void back(int p)
 	{
 		await(first, returned[p]);

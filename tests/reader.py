@@ -68,7 +68,7 @@ class Bytes:
 
 
 def header(data):
-    """Takes a header: its tag and its body."""
+    """Parses a header into its tag and body."""
     check(data.take(4) == SKIPPABLE, 'missing header')
     body = Bytes(data.take(data.fixed(4))[:-8])
     return chr(body.byte()), body
@@ -122,7 +122,7 @@ def merkle(leaves):
 
 
 def files_of(path):
-    """The files by name, each as bytes, and the root in a packed file's own footer."""
+    """Returns the files by name, each as bytes, and the root hash in a packed file's footer."""
     if os.path.isdir(path):
         return {n: open(os.path.join(path, n), 'rb').read() for n in os.listdir(path) if n.endswith('.chunks')}, None
     data = open(path, 'rb').read()
@@ -266,7 +266,7 @@ class Slice:
         check([seen[k] for k in range(8)] == chunk.counts, 'other events than the header counts')
 
     def read_times(self, order, unit, times, kind, low):
-        """self.steps: of each (is end, template), its steps in ns, in order."""
+        """Reads self.steps: for each (is end, template) its steps in ns, in order."""
         times, count = Bytes(times), collections.Counter(t for _, items in order for t in items)
         groups = [(is_end, t) for is_end in (0, 1) for t in sorted(count)]
         steps = [integer(times, kind) for _, t in groups for _ in range(count[t])]
@@ -312,7 +312,7 @@ class Slice:
         return [self.names.rules[rule >> 2][0], rule & 3, source, to, self.columns.get(3).next(rule >> 2)]
 
     def args(self, event):
-        """Names and values of an event's arguments, the values as JSON texts."""
+        """Returns names and values of an event's arguments, the values as JSON texts."""
         strings, found = self.names.strings, []
         template = self.names.templates[event['template']]
         integers = {strings[a[0]]: v for a, v in zip(template[3], event['values']) if a[1] == 0}
@@ -339,7 +339,7 @@ class Trace:
                 self.shared.add(Bytes(chunk.payload))
 
     def slices(self, rank):
-        """The slices of a rank's file; names and earlier slices come before they are needed."""
+        """Yields the slices of a rank's file; names and earlier slices must be read first."""
         names, earlier = Names() if rank.inline else self.shared, {}
         for chunk in rank.chunks:
             if chunk.type == NAMES:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* calls empty|launch|event THREADS CALLS [BATCH [lttng]]: nanoseconds of a call of a driver
- * that does nothing; "event": of a launch and an event recorded behind it. Prints "MEDIAN
- * P99.9" over all threads. The counter is read around each BATCH calls (1): around a single
- * one its two readings count along, and it moves in steps; the mean of many tells apart what
- * is less than a step. With lttng a tracepoint of the size of our record follows each call.
- * bench/capture/run.py runs it bare and under recorders. */
+/* calls empty|launch|event THREADS CALLS [BATCH [lttng]]: measures calls of a driver that does
+ * nothing, in nanoseconds; "event": a launch and an event recorded after it. Prints "MEDIAN P99.9"
+ * over all threads. The counter is read around each BATCH calls (default 1): around a single call
+ * its resolution and the cost of reading it count, the mean of many calls avoids both. With lttng a
+ * tracepoint of the size of our record follows each call. bench/capture/run.py runs this program
+ * with and without recorders. */
 #include "base/host.h"
 #include "bench/capture/driver.h"
 
@@ -24,7 +24,7 @@
 #define MOST_THREADS 64
 
 static int is_launch, with_lttng;
-static struct event *event; /* is recorded behind each launch; NULL: none is */
+static struct event *event; /* recorded after each launch, or NULL */
 static size_t n_samples, batch = 1;
 
 static inline uint64_t ticks(void)
@@ -67,8 +67,7 @@ static void call(uint64_t id)
 		trace(start, id);
 }
 
-/* Before many calls at once, the recorder gets time to read those before, and the first ones are
- * for the caches. */
+/* Lets the recorder read the records of earlier calls, then warms the caches. */
 static void get_ready(void)
 {
 	static const struct timespec nap = {0, 300000};
@@ -93,8 +92,8 @@ static void measure(uint32_t *samples)
 	}
 }
 
-/* Before, twice as many calls are made: a recorder gets the memory that it needs for as many calls
- * and operations at once, all of a thread's ring included. Then it gets time to read them. */
+/* Measures one thread. First makes twice as many calls, so that the recorder allocates all memory
+ * for that many calls and operations and touches the thread's whole ring, and lets it read them. */
 static void *run(void *samples)
 {
 	static const struct timespec nap = {0, 100000000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* digest: bytes a second of gd128 on one core, beside summing the words of the same memory. */
+/* digest: speed of gd128 on one core in bytes a second, beside a plain sum of the words. */
 #include "base/host.h"
 #include "base/scope.h"
 #include "capture/digest/gd128.h"
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #define ROUNDS 7
-#define LEAST_BYTES (64ull << 20) /* are read in a round */
+#define LEAST_BYTES (64ull << 20) /* bytes read in a round, at least */
 
 typedef uint64_t lanes __attribute__((vector_size(16), may_alias));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A driver that does nothing, so that what a recorder adds to a call can be seen. A kernel has four
- * parameters and takes no time; an event is the moment at which it was recorded. */
+/* A driver that does nothing, to measure the overhead of recorders. A kernel has four parameters
+ * and takes no time; an event holds the time at which it was recorded. */
 #include "bench/capture/driver.h"
 
 #include "base/host.h"
@@ -47,7 +47,7 @@ int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *byt
 	return 0;
 }
 
-/* ---- what a recorder needs for times */
+/* ---- functions that a recorder needs for device times */
 
 struct event {
 	int64_t ns;
@@ -100,7 +100,7 @@ int cuStreamGetCtx(void *stream, void **ret)
 	return cuCtxGetCurrent(ret);
 }
 
-/* Both of a stream's flags and of whether it is being captured: no. */
+/* Answers queries of a stream's flags and capture state: 0. */
 static int none(int *ret)
 {
 	*ret = 0;

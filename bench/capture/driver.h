@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The few functions of the driver that the bench calls; not from CUDA's headers, so that it builds
- * without them. */
+/* The few driver functions that the benchmark calls, declared here so that it builds without CUDA
+ * headers. */
 #pragma once
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ DRIVER int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
 			  void **params, void **extra);
 DRIVER int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *bytes);
 
-/* What a recorder asks for of itself; handles and results as CUDA's headers have them. */
+/* Functions that only the recorder calls; handles and results as in CUDA's headers. */
 struct event;
 DRIVER int cuEventCreate(struct event **ret, unsigned flags);
 DRIVER int cuEventDestroy_v2(struct event *e);

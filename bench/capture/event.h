@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* LTTng-UST events of the size of our records: a call without arguments but one, and a launch with
- * its eleven arguments and the packed parameters of its kernel. */
+/* LTTng-UST events of the size of our records: a call with one argument, and a launch with its
+ * eleven arguments and the packed kernel parameters. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER gpureplay_bench
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The loop of nccl-tests' all_reduce_perf -t THREADS -g 1: a thread for each GPU launches a batch
- * of all-reduces, then polls its stream and its communicator until they are done. For a range of
- * sizes it prints the whole real time in seconds, without start and end of the process.
+ * of all-reduces, then polls its stream and its communicator until they are done. Prints the real
+ * time of the loop over a range of sizes in seconds, without start and exit of the process.
  *
  *     polling THREADS [MAX_BYTES [ITERATIONS]]
  */

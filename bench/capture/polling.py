@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""polling.py [BUILD [MAX_BYTES [ITERATIONS [RUNS]]]]: what recording adds to a program that polls.
+"""polling.py [BUILD [MAX_BYTES [ITERATIONS [RUNS]]]]: overhead of recording a program that polls.
 
 The program has the loop of nccl-tests' all_reduce_perf -t 4 -g 1 (polling.c): four threads, each of which launches
-all-reduces on an emulated GPU and then polls its stream until they are done. Recorded and not recorded in turns; printed
-are the medians of the loop's real time and of the whole command's, with the ratio of the medians, and of the worst run of
-either kind to the median of those that were not recorded.
+all-reduces on an emulated GPU and then polls its stream until they are done. Runs it with and without recording in turns.
+Prints the medians of the loop's real time and of the whole command's, the ratio of the medians, and the ratio of the
+slowest run of either kind to the median without recording.
 """
 import pathlib
 import shutil
@@ -17,7 +17,7 @@ import time
 
 
 def run(command):
-    """(seconds of the loop, queries, seconds of the command)"""
+    """Returns the seconds of the loop, the number of queries, and the seconds of the command."""
     begun = time.monotonic()
     out = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout.split()
     return float(out[0]), int(out[1]), time.monotonic() - begun

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [BUILD]: what recording adds, beside other recorders in the same program, in the same minute.
+"""run.py [BUILD]: overhead of recording, beside other recorders of the same program.
 
-First nanoseconds a call of a driver that does nothing: the median over the rounds, less that of the bare program. Once
-of single calls, as far as the counter tells them apart, and once of the mean of BATCH calls. A launch is also measured
-bare with an event behind it: what the recorder adds to a launch with its times beyond that is its own.
-Then the steps of two examples on emulated GPUs, in virtual time and without the host's own work, so that
-it is the same on every machine: what the calls and kernels of the recorder add. Last what memory the recorder takes
-for a run that is ten times as long.
+First, nanoseconds a call of a driver that does nothing: the median over the rounds minus that of the unrecorded program.
+Measured for single calls, within the resolution of the counter, and for the mean of BATCH calls. A launch is also
+measured unrecorded with an event after it: device times need this event, so only the rest is the recorder's cost.
+Second, the steps of two examples on emulated GPUs, in virtual time without host time, which is equal on every machine:
+the cost of the recorder's driver calls and kernels. Last, the recorder's memory for a run that is ten times as long.
 """
 import contextlib
 import os
@@ -34,7 +33,7 @@ def output(command, **env):
 
 @contextlib.contextmanager
 def lttng(folder):
-    """A session of LTTng that records the bench's events; False where there is no LTTng."""
+    """An LTTng session that records the benchmark's events. Yields False if LTTng is missing."""
     if not (BUILD / 'bench/capture/bench_capture_lttng').exists() or not shutil.which('lttng-sessiond'):
         yield False
         return
@@ -58,7 +57,8 @@ def lttng(folder):
 
 @contextlib.contextmanager
 def uprobes(kind):
-    """The kernel's probes where the call begins and ends, with what is in registers; False where none can be set."""
+    """Uprobes at the start and end of the call that record its registers. Yields False if uprobes
+    are unavailable."""
     tracing = next((p for p in map(pathlib.Path, ('/sys/kernel/tracing', '/sys/kernel/debug/tracing'))
                     if os.access(p / 'uprobe_events', os.W_OK)), None)
     if not tracing or platform.machine() != 'x86_64':
@@ -133,7 +133,8 @@ def calls(folder):
 
 
 def ltrace(program, env):
-    """It stops the program at each call and has no percentiles: the whole time, over the calls."""
+    """ltrace stops the program at each call and has no percentiles: divides the total time by the
+    number of calls."""
     n, begun = 5000, time.monotonic()
     subprocess.run(['ltrace', '-c', '-e', 'cuCtxGetFlags', '-o', '/dev/null', program, 'empty', '1', str(n)],
                    check=False, capture_output=True, env={**os.environ, **env}, timeout=120)
@@ -173,7 +174,8 @@ def steps(folder):
 
 
 def peak_mib(command):
-    """The most that one process of a command's took: of a Python of its own, whose children are no others."""
+    """Returns the peak memory of a single process of the command, in a new Python without other
+    children."""
     ask = 'import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); ' \
           'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     return int(output([sys.executable, '-c', ask, *command])) / 1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a call of the emulated driver costs in real time, beside an empty function of a shared
- * library: launches of a kernel of four parameters, and calls on events.
+/* Measures the real time of calls of the emulated driver, beside an empty function of a shared
+ * library: launches of a kernel with four parameters, and calls on events.
  *
  *     build/bench/emugpu_calls        nanoseconds a call: the median of 21 rounds
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The least that a call through the PLT costs. */
+/* An empty function: the least cost of a call through the PLT. */
 #pragma once
 
 void emugpu_empty(void);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual times of the examples beside times that others recorded on real GPUs, as a table.
+"""Prints virtual times of the examples beside published times of real GPUs.
 
     bench/emugpu/examples.py [BUILD]
 
-Products are timed and not computed (GPUEMU_COMPUTE=0): their time does not depend on it.
+Matrix products are not computed (GPUEMU_COMPUTE=0): their virtual time does not depend on it.
 """
 import os
 import pathlib
@@ -12,8 +12,9 @@ import subprocess
 import sys
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else 'build').resolve()
-# Seconds on a machine with V100s, PyTorch, fifty 4000 x 4000 products: "Automatic Parallelism" in Dive into Deep
-# Learning (d2l.ai, section 13.3). There the copies go to memory that is allocated for each, page-locked while computing.
+# Seconds on a machine with V100s, PyTorch, fifty 4000 x 4000 products: "Automatic Parallelism" in
+# Dive into Deep Learning (d2l.ai, section 13.3). There each copy allocates its destination, and the
+# copies that overlap with computation use page-locked memory.
 RECORDED = {
     'products on GPU 0': '0.51',
     'products on GPU 1': '0.50',
@@ -33,7 +34,7 @@ def run(gpus, name, *options):
 
 
 def step_ms(gpus, name, *options):
-    """The middle one of the steps after the first."""
+    """Returns the median of the steps after the first."""
     times = sorted(float(line.split()[2]) for line in run(gpus, name, '--steps', '6', *options)[1:])
     return times[len(times) // 2]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a training step on four emulated GPUs takes in real time, beside its virtual time.
+"""Measures the real time of a training step on four emulated GPUs, beside its virtual time.
 
     bench/emugpu/step.py [BUILD]
 
-A step of examples/ddp with 140 small layers: about a thousand launches and 141 collectives a GPU, a process for each. The
-difference between many steps and few; CPU time too, which other work on the machine changes less.
+A step of examples/ddp with 140 small layers: about a thousand launches and 141 collectives on each GPU, with a process
+for each. Takes the difference between many and few steps. CPU time depends less on other work of the machine.
 """
 import json
 import os
@@ -22,7 +22,8 @@ GPUS, FEW, MANY = 4, 10, 210
 
 
 def run(steps):
-    """Seconds, CPU seconds, launches a GPU, and the virtual milliseconds of the last step."""
+    """Returns seconds, CPU seconds, launches on each GPU, and the virtual milliseconds of the last
+    step."""
     with tempfile.NamedTemporaryFile() as report:
         command = [BUILD / 'tools/gpuemu', '--gpus', GPUS, '--like', 'H100', '--json', '-o', report.name, '--',
                    SOURCE / 'examples/launch.sh', GPUS, BUILD / 'examples/ddp', '--steps', steps, '--hidden', 8,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How many operations a second the emulator works through on one core, and how much memory it
- * takes, over sizes of run. What making the run costs is measured apart, and taken off: clocks are
- * read twice a run. */
+/* Speed of the emulator on one core, in operations a second, and its memory, for runs of several
+ * sizes. The cost of generating the run is measured separately and subtracted: clocks are read
+ * twice a run. */
 #include "base/host.h"
 #include "bench/engine/made_run.h"
 
@@ -17,7 +17,7 @@
 
 struct figures {
 	double seconds; /* of CPU time */
-	double kib;	/* that the process grew by */
+	double kib;	/* growth of the process */
 	struct made_run_counts counts;
 };
 
@@ -79,7 +79,8 @@ static int run_one(const struct made_run_options *o, int (*work)(struct made_run
 	return r;
 }
 
-/* The fastest of some runs, each in a process of its own, so that its memory is its own. */
+/* Takes the fastest of several runs, each in a process of its own, so that memory is counted from
+ * zero. */
 static int fastest(const struct made_run_options *o, int (*work)(struct made_run *), int runs,
 		   struct figures *ret)
 {

@@ -12,10 +12,10 @@ struct made_run {
 	struct made_run_options options;
 	struct fmt_names *names;
 	uint32_t *numbers;
-	uint64_t *done;				   /* iterations, by rank */
+	uint64_t *done;				   /* iterations done, by rank */
 	uint32_t kernel, collective, launch, wait; /* templates */
 	uint8_t rule;
-	uint32_t n_kernels, n_events, n_edges; /* of a slice */
+	uint32_t n_kernels, n_events, n_edges; /* in a slice */
 
 	struct fmt_slice **spare;
 	size_t n_spare, spare_cap;
@@ -77,7 +77,7 @@ static void edge(struct made_run *run, struct fmt_slice *s, uint64_t from, uint6
 	};
 }
 
-/* Durations: 2000 to 10191 ns, from the position in the run. */
+/* Durations of 2000 to 10191 ns that depend on the position in the run. */
 static int64_t jitter(uint64_t seed)
 {
 	seed *= 0x9e3779b97f4a7c15u;
@@ -114,7 +114,7 @@ static void make_ops(const struct made_run *run, struct fmt_slice *s, uint64_t s
 	}
 }
 
-/* In the order of the events that they end in. */
+/* Sorted by the event that an edge leads to. */
 static void make_edges(struct made_run *run, struct fmt_slice *s)
 {
 	const struct made_run_options *o = &run->options;

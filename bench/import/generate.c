@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a profiler file of any size: a training run of one rank, as PyTorch's profiler would have
- * written it. The same arguments give the same file.
+/* Writes a profiler file of any size: a training run of one rank in the format of PyTorch's
+ * profiler. The same arguments give the same file.
  *
  *     generate BYTES [SEED] >FILE
  */
@@ -12,10 +12,10 @@
 #include <string.h>
 
 #define LAYERS 48
-#define OPS 9 /* operators a layer */
+#define OPS 9 /* operators in a layer */
 
 struct run {
-	uint64_t state; /* of the random numbers */
+	uint64_t state; /* state of the random numbers */
 	uint64_t written;
 	int64_t host_ns, autograd_ns, stream_ns, comm_ns;
 	uint64_t correlation, external, event, sequence;
@@ -30,7 +30,7 @@ static uint64_t next(struct run *r)
 	return r->state;
 }
 
-/* About `ns`, a tenth more or less. */
+/* Returns `ns` with a random deviation of up to 10 %. */
 static int64_t about(struct run *r, int64_t ns)
 {
 	return ns - ns / 10 + (int64_t)(next(r) % (uint64_t)(ns / 5 + 1));
@@ -75,7 +75,7 @@ static const char *const names[OPS] = {
 	"aten::bmm",	    "aten::softmax", "aten::gelu",  "aten::dropout",
 };
 
-/* An operator, which launches a kernel where `kernel` is set. */
+/* Writes an operator, with a kernel launch if `kernel` is set. */
 static void operator(struct run *r, int tid, int64_t *now, int which, int kernel, int64_t length)
 {
 	int64_t start = *now, call = start + about(r, 4000), dur = about(r, 12000), end;

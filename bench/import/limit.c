@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Lower bounds of an import: the CPU time to unpack a profiler's files, and the time to unpack them
- * and read their JSON with callbacks that do nothing. Prints both, in seconds.
+/* Measures lower bounds of an import: the CPU time for decompressing a profiler's files, and for
+ * decompressing and parsing them with callbacks that do nothing. Prints both, in seconds.
  *
  *     limit FILE...
  */

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast gputrace import is, and how much memory it takes, beside what else reads these files.
+"""Speed and memory of gputrace import, beside other readers of the same files.
 
     bench/import/run.py [--build DIR] [--large] [--no-hta] [--only-runs] [--runs DIR]
 
-A file of 200 MB is generated and read by gputrace import, by json.load of this Python, and by
-HolisticTraceAnalysis (from PyPI, in a virtual environment in the build folder), in turn; so is
-each published run in ../shared/traces, all its ranks at once, beside what unpacking and reading the JSON alone
-take; then larger files are read by gputrace import alone. CPU seconds count, since what runs beside it would count in
-seconds by the clock; rates are of JSON bytes a second of one core.
+Generates a file of 200 MB and reads it with gputrace import, json.load and HolisticTraceAnalysis
+(from PyPI, in a virtual environment in the build folder) in turn. Then imports each published run
+in ../shared/traces, all its ranks at once, beside the time for decompressing and parsing alone, and
+imports larger files with gputrace only. Rates are JSON bytes in a CPU second, because other
+processes would disturb elapsed time.
 """
 import argparse
 import gzip
@@ -35,10 +35,10 @@ TraceAnalysis(trace_files=dict(enumerate(sys.argv[1:])), trace_dir="")
 
 
 def measure(*command):
-    """(seconds of CPU, seconds, largest resident bytes), or None when it failed."""
+    """Returns (CPU seconds, seconds, largest resident bytes), or None if the command failed."""
     start = os.times().elapsed
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
-    # Not fork(): the copy of this Python would count as the command's.
+    # Not fork(): the copy of this Python would count towards the command's memory.
     pid = os.posix_spawnp(command[0], [str(c) for c in command], os.environ, file_actions=null)
     _, status, usage = os.wait4(pid, 0)
     if status != 0:
@@ -47,7 +47,7 @@ def measure(*command):
 
 
 def best(times, command):
-    """The least of some runs; command() gives what to run, and makes room for it."""
+    """Returns the fastest of several runs of command(), which also removes earlier output."""
     runs = [measure(*command()) for _ in range(times)]
     return None if None in runs else min(runs)
 
@@ -141,7 +141,7 @@ def grow(build, folder, sizes):
     print('\nmemory over size:')
     for size in sizes:
         if shutil.disk_usage(folder).free < size * 1.3:
-            print(f'{size / 1e9:.1f} GB: there is no room for it')
+            print(f'{size / 1e9:.1f} GB: not enough disk space')
             continue
         path, size = generate(build, folder, size)
         report(f'{size / 1e6:,.0f} MB', size, measure(*gputrace(build, folder, path)))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes a trace of any size that looks like training, always the same:
+/* Writes a deterministic trace of any size that resembles training:
  *
  *     make_trace OUT RANKS ITERATIONS LAUNCHES
  *
- * Each iteration of each rank has that many kernels and collectives with the calls that launch
- * them, a copy, a memset, ranges, memory marks and edges.
+ * Each iteration of each rank has LAUNCHES kernels and collectives with the calls that launch them,
+ * a copy, a memset, ranges, memory instants and edges.
  */
 #include "base/array.h"
 #include "base/scope.h"
@@ -168,7 +168,7 @@ static uint32_t add_values(struct fmt_slice *s, const int64_t *values, size_t n)
 	return at;
 }
 
-/* The call number i of an iteration, and what it launches. */
+/* Adds call number i of an iteration and the operation that it launches. */
 static void add_launch(struct making *m, struct fmt_slice *s, uint32_t i, int64_t *host,
 		       int64_t device[2])
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How many records a second and core are decoded:
+/* Measures the records decoded in a second on one core:
  *
  *     bench/store/decode [-n TIMES] TRACE...
  *
- * All slices of each trace are loaded in order, opening it anew each time; the best of TIMES.
- * First with what each slice needs read on the way, then with the slices that others are patches
- * of at hand, as in a mount.
+ * Opens each trace TIMES times and loads all slices in order; prints the fastest. First every load
+ * also reads the slices it depends on, then they are cached, as in a mount.
  */
 #include "base/host.h"
 #include "formats/trace/store/trace.h"
@@ -23,7 +22,7 @@ static double cpu_seconds(void)
 	return (double)host_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
-/* Loads everything; the number of records, or -errno. */
+/* Loads everything. Returns the number of records, or -errno. */
 static long load_all(struct fmt_trace *t, unsigned want)
 {
 	long n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How long a trace takes to open, whole and a slice: the fastest of some times. */
+/* Time to open a trace, as a whole and per slice: the fastest of several runs. */
 #include "base/host.h"
 #include "formats/trace/store/trace.h"
 
@@ -21,7 +21,7 @@ static double seconds(void)
 	return (double)host_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
-/* Opens the trace in a process of its own, whose memory is new; 0 when that failed. */
+/* Opens the trace in a new process, whose memory is untouched. Returns 0 on failure. */
 static int open_once(const char *path, struct opened *ret)
 {
 	pid_t pid = fork();

@@ -2,7 +2,7 @@
 # Compressed profiler files give the same trace as plain ones: gzip and zstd, in several members or frames, whatever the
 # name, and from a pipe. A file that is cut short or damaged is refused.
 . "$(dirname "$0")/lib.sh"
-command -v zstd >/dev/null || skip "there is no zstd"
+command -v zstd >/dev/null || skip "missing zstd"
 cd "$work"
 
 event='{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":TS,"dur":1,"args":{"correlation":TS}}'

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the frame around a header: magic and length before tag and body, the hash behind. */
+/* The frame of a header: magic and length before the tag and body, the hash after them. */
 #define FRAME_BYTES 8
 #define HASH_BYTES 8
 
-/* The next bytes of a row, behind how many they are. */
+/* Reads a length and that many bytes. */
 static struct fmt_cursor part(struct fmt_cursor *c)
 {
 	uint64_t n = fmt_varint(c);
@@ -31,7 +31,7 @@ static void header(struct text *t, uint8_t tag, const struct fmt_cursor *body)
 	fmt_header_end(t, start);
 }
 
-/* A chunk whose header can be read; nothing else. */
+/* Writes a chunk if its header is valid. */
 static int seal_chunk(const struct fmt_cursor *body, const struct fmt_cursor *raw, struct text *t)
 {
 	scoped(text_done) struct text head = {0}, frame = {0};
@@ -77,7 +77,7 @@ int chunks_seal(const uint8_t *data, size_t len, struct text *packed)
 	return r < 0 ? r : packed->error;
 }
 
-/* ---- the other way */
+/* ---- from a packed file to rows */
 
 static int read_at(int fd, uint64_t offset, uint64_t n, uint8_t **ret)
 {

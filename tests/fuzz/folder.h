@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A folder for what one input makes; it goes with all that is in it. One thread. */
+/* A temporary folder for the files of one input, removed with its contents. Not thread-safe. */
 #pragma once
 
 #include <ftw.h>
@@ -38,7 +38,7 @@ static inline void folder_done(struct folder *f)
 	nftw(f->path, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The path of `name` in it. */
+/* Returns the path of `name` in the folder. */
 static inline const char *folder_in(const struct folder *f, const char *name, char ret[128])
 {
 	snprintf(ret, 128, "%s/%s", f->path, name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A trace whose checksums hold, though nothing else may (rows of tests/fuzz/chunks.h): looked at,
+/* A trace with correct checksums and arbitrary contents (rows of tests/fuzz/chunks.h): rendered,
  * emulated, and joined as the only part of a run. */
 #include "tests/fuzz/chunks.h"
 

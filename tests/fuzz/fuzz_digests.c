@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The digests of a slice: the first byte is how many its header promises; and contents, which are
- * the same without a promise. */
+/* The digests of a slice: the first byte is the number in its header. Also contents, without such a
+ * number. */
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/store/digests.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A cubin; the first values of its variables have to lie in it. */
+/* A cubin; the initial values of its variables must be inside it. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/image.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes a small run of the bytes, calls and operations and edges at random, and emulates it
- * twice: that ends, both times with the same times, and nothing starts before what it waits
- * for. */
+/* Makes a small run of calls, operations and edges from the bytes, and emulates it twice: emulation
+ * must end, both times with the same times, and no event may start before its dependencies. */
 #include "base/array.h"
 
 #include "formats/run/infer/constants.h"
@@ -206,7 +205,7 @@ static void emulate(struct run *run, struct replay_counts *counts)
 		must(run->taken[r] == SLICES);
 }
 
-/* Every edge between events that take part holds. */
+/* Checks every edge between events that take part. */
 static void check(const struct run *run, uint32_t rank, const struct fmt_slice *s)
 {
 	const struct fmt_slice *last = &run->slices[rank][SLICES - 1];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What traces say of themselves: each line of the input is a fact, "PART RANK KEY JSON", of one of
- * two parts of a run; with RANK *, of all of that part. The parts are looked at, emulated and
- * joined. */
+/* Facts of a trace: each line of the input is a fact, "PART RANK KEY JSON", of one of two parts of
+ * a run; with RANK *, of the whole part. The parts are rendered, emulated and joined. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -33,7 +32,7 @@ static fmt_str string(struct fmt_names *n, const char *s)
 	return ret;
 }
 
-/* A call, a kernel and a collective, and what they lie on. */
+/* Templates of each kind that the ranks use, and their tracks. */
 static void make_names(struct fmt_names *n, uint32_t templates[FMT_KINDS])
 {
 	const struct fmt_arg args[FMT_COLLECTIVE_ARGS] = {
@@ -71,7 +70,7 @@ static void make_names(struct fmt_names *n, uint32_t templates[FMT_KINDS])
 	}
 }
 
-/* Up to `end`; what lies behind goes on at *at. */
+/* Returns the text up to `end`, and moves *at beyond it. */
 static struct text word(const char **at, const char *line_end, char end)
 {
 	const char *to = memchr(*at, end, (size_t)(line_end - *at));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A fat binary, with the part that suits the GPU. */
+/* A fat binary, and the selection of the image for a GPU. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/image.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Structs that a program handed to a call: two bytes say which argument of all calls it is, then
- * come as many words of the call as there are bytes left over, then the struct. */
+/* Structs passed to calls: two bytes select an argument of any call, followed by the words of the
+ * call, as many as fit, and the struct. */
 #include "base/scope.h"
 #include "formats/api/fields.h"
 #include "formats/trace/store/cursor.h"
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* The n-th argument that has a layout, counted around. */
+/* Returns the n-th argument that has a layout, modulo their number. */
 static const struct api_arg *find(unsigned n, const struct api_call **call)
 {
 	unsigned seen = 0;

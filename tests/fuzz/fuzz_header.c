@@ -6,8 +6,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Bodies of headers: the first byte is the tag, and the rest is sealed with the right hash, so that
- * what lies behind the hash is reached. */
+/* Bodies of headers: the first byte is the tag. The rest is sealed with the right hash, so that
+ * decoding continues after the hash. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(text_done) struct text t = {0};
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fmt_footer_get(sealed, t.len, &footer, &why);
 	fmt_index_get(sealed, t.len, 1 << 20, &file, &chunks, &n, &why);
 	fmt_members_get(sealed, t.len, 1 << 20, &members, &n, &why);
-	/* And as it is: a payload of parity, for itself. */
+	/* Also the bytes as they are: a parity payload that repairs itself. */
 	fmt_parity_repair((uint8_t *)t.data, t.len, data, len, &chunk);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Any bytes as the profiler's file: refused, or a trace that opens. */
+/* Arbitrary bytes as a profiler file: refused, or imported as a trace that can be opened. */
 #include "base/scope.h"
 #include "formats/run/kineto/kineto.h"
 #include "formats/trace/store/trace.h"

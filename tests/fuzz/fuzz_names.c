@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* The payload of a chunk of names; what was read is written and must read back. */
+/* The payload of a names chunk; names that were read must survive writing and reading. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const uint32_t ranks[] = {0, 1};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A raw recording: the input is the pieces of one chunk, which lies behind checksums in a file of
- * its own. */
+/* A raw recording: the input is the pieces of one chunk, sealed with checksums in a file. */
 #include "base/scope.h"
 #include "capture/recorder/processes.h"
 #include "formats/trace/store/chunk.h"

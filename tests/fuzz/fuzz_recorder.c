@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a traced thread wrote, scribbled over: the input is the records of one ring. All of the
- * recorder reads it, and what it makes of it is written as a trace, at once and in stretches. */
+/* Damaged records of a traced thread: the input is the records of one ring. The whole recorder
+ * processes them and writes a trace, at once and in stretches. */
 #include "base/scope.h"
 #include "capture/recorder/feed.h"
 #include "capture/recorder/trace/making.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A ring whose thread scribbles: eight bytes say what stands in its head (u16 tail in units of 8
- * bytes, u16 head beyond it, u32 data bytes - 64 KiB), the rest lies from the tail on. */
+/* A ring overwritten by its thread: eight bytes give its header (u16 tail in units of 8 bytes, u16
+ * head beyond it, u32 data bytes - 64 KiB), the rest is the data from the tail on. */
 #include "base/scope.h"
 #include "capture/drain.h"
 
@@ -14,7 +14,7 @@ static void nothing(struct cap_drain **d)
 	cap_drain_close(*d);
 }
 
-/* Reads all of each record, as a user would. */
+/* Reads all of each record, as the recorder would. */
 static unsigned walk(struct fmt_cursor *c)
 {
 	const struct cap_record *r;
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	ring->data_bytes = CAP_MIN_RING_BYTES + (uint64_t)fmt_u32(&c);
 	if (cap_drain_of(ring, SIZE, &d) < 0)
 		return 0;
-	/* The thread goes on to `tail` with nothing in it, and then to what is looked at. */
+	/* The thread advances to `tail` with empty records, and then writes the input. */
 	for (uint64_t i = 0; i < fmt_left(&c); i++)
 		at[(tail * 8 + i) % CAP_MIN_RING_BYTES] = c.at[i];
 	ring->head = tail * 8;

@@ -47,8 +47,8 @@ static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 	return 0;
 }
 
-/* Payloads of slices, each with its length and the counts of its header before it. The last that
- * is no patch is the base of those that are. */
+/* Payloads of slices, each after its length and the counts of its header. The last payload that is
+ * not a patch is the base of those that are. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;

@@ -26,7 +26,7 @@ static void read_contents(struct fmt_trace *t, uint32_t rank)
 	}
 }
 
-/* A packed file, as a stranger may hand it over. */
+/* An arbitrary packed file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;

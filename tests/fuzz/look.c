@@ -18,9 +18,9 @@
 #include <sys/mman.h>
 
 #define BLOCK (1u << 20)
-#define MOST_BYTES (64u << 20) /* of one file: what is behind it is no different */
+#define MOST_BYTES (64u << 20) /* of one file; larger offsets use the same code */
 
-/* Problems other than that the recording was cut off, and has no index: those of every input. */
+/* Counts problems except a cut-off recording and a missing index, which every input has. */
 static int count_problem(void *context, const struct fmt_problem *p)
 {
 	const char *what = p->error.what;
@@ -29,7 +29,7 @@ static int count_problem(void *context, const struct fmt_problem *p)
 	return 0;
 }
 
-/* Whether verify finds nothing that a reader would stumble over. */
+/* Returns true if verify finds no problem that a renderer would fail on. */
 static bool is_sound(const char *path)
 {
 	struct fmt_verified v;
@@ -38,7 +38,7 @@ static bool is_sound(const char *path)
 	return fmt_verify(path, count_problem, &problems, &v, NULL) == 0 && problems == 0;
 }
 
-/* What verify passes, renders. */
+/* A trace that passes verify can be rendered. */
 static void expect(const struct fs_entry *e, int r, bool sound)
 {
 	if (r >= 0 || !sound)
@@ -92,7 +92,7 @@ static void report(struct fmt_trace *t)
 		fmt_report_json(r, &style, &out);
 }
 
-/* Each GPU as its recorder would have written it. */
+/* Exports each GPU as its profiler file. */
 static void export_ranks(struct fmt_trace *t)
 {
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(t); i++) {
@@ -103,7 +103,7 @@ static void export_ranks(struct fmt_trace *t)
 	}
 }
 
-/* The durations that gpuemu takes of it. */
+/* Reads the kernel durations as gpuemu does. */
 static void time_kernels(struct fmt_trace *t)
 {
 	scoped(close_fd) int fd = memfd_create("durations", MFD_CLOEXEC);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* All that can be made of a trace, made: what a stranger's trace may not break. */
+/* Renders a trace in every way: an arbitrary trace must not break any of them. */
 #pragma once
 
-/* Every file of its mount; its report, as JSON; each GPU's timeline; itself beside itself; what
- * gpuemu takes of it. */
+/* Reads every file of its mount, reports it as JSON, exports each GPU, compares it with itself, and
+ * reads durations as gpuemu does. */
 void look_at(const char *path);
-/* The run emulated, and what came out looked at. */
+/* Emulates the run and renders the result. */
 void look_emulated(const char *path, const char *output);
-/* Two parts joined, or one if `second` is NULL, and what came out looked at. */
+/* Joins two parts, or one if `second` is NULL, and renders the result. */
 void look_joined(const char *first, const char *second, const char *output);

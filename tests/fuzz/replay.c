@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs a fuzz target over the files of its corpus: what an engine does, without one.
+/* Runs a fuzz target over the files of its corpus, for builds without a fuzzing engine.
  *
  *     replay DIR        every file of DIR, in the order of names, and the empty input
  */

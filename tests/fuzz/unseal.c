@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Prints a packed trace as an input of fuzz_look, fuzz_emulate and fuzz_join.
- *
- *     unseal FILE >corpus/chunks/NAME
- */
+/* unseal FILE >corpus/chunks/NAME: prints a packed trace as an input of fuzz_chunks. */
 #include "base/scope.h"
 #include "tests/fuzz/chunks.h"
 

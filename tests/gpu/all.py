@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""all.py [--emulated] [--build BUILD] [--seconds N] [--steps A,B,...] OUT: all that is to be seen on a real GPU, once.
+"""all.py [--emulated] [--build BUILD] [--seconds N] [--steps A,B,...] OUT: runs every check that needs a real GPU once.
 
-Builds in BUILD (build-gpu here, if not given), does the steps in their order, as many as the time allows, and prints
-one table last: rows of doc/hardware.md. What it prints and OUT/table are the same. A step that fails is a row, too.
-Libraries that the machine lacks lie in build-deps (tests/gpu/pack.sh made it elsewhere). --emulated: the same on an
-emulated GPU, without what needs PyTorch, CUPTI or the sanitizer: a test of this program.
+Builds in BUILD (default build-gpu in the current folder), runs as many steps as the time allows, and prints a table
+of results at the end, also to OUT/table. A failed step is a row, too. Finds missing libraries in build-deps
+(made by tests/gpu/pack.sh on another machine). --emulated: runs the steps on an emulated GPU, except those that need
+PyTorch, CUPTI or compute-sanitizer, to test this program.
 """
 import argparse
 import collections
@@ -51,7 +51,8 @@ class Run:
         return self.ends - time.monotonic()
 
     def run(self, *command, limit=150, env=(), check=True):
-        """What a command prints, and on stderr: it must end with 0, and where there is a GPU in time."""
+        """Runs a command and returns (stdout, stderr). It must end with 0, and on a real GPU within
+        the time limit."""
         command = [str(c) for c in command]
         seconds = None if self.emulated else max(1, min(limit, self.left()))
         try:
@@ -65,11 +66,11 @@ class Run:
         return done.stdout, done.stderr
 
     def gpu(self, *command):
-        """The command, where there is a GPU."""
+        """Returns the command, wrapped by gpuemu if GPUs are emulated."""
         return ('gpuemu', '-o', self.out / 'report', '--', *command) if self.emulated else command
 
     def capture(self, name, options, command, **how):
-        """Records it as OUT/name: (stdout, stderr)."""
+        """Records the command as OUT/name. Returns (stdout, stderr)."""
         return self.run('gpucapture', '-f', '-o', self.out / name, *options, '--', *command, **how)
 
     def info(self, name):
@@ -77,7 +78,7 @@ class Run:
 
     @contextlib.contextmanager
     def tables(self, name):
-        """The files that a mount of that trace shows."""
+        """Exports the files that a mount of the trace shows."""
         tables = self.out / (name + '.tables')
         shutil.rmtree(tables, ignore_errors=True)
         self.run('gputrace', 'export', '--format=tsv', '-o', tables, self.out / name)
@@ -85,7 +86,7 @@ class Run:
         shutil.rmtree(tables, ignore_errors=True)
 
     def calls(self, name):
-        """The rows of all calls in a trace."""
+        """Returns the rows of all calls in a trace."""
         with self.tables(name) as tables:
             for path in sorted(tables.glob('**/calls')):
                 if 'gpus' not in path.parts:
@@ -119,7 +120,7 @@ def product(r):
 # ---- steps
 
 def machine(r):
-    """What all rows hold for."""
+    """Writes the machine's properties, which apply to all rows."""
     r.row('date', datetime.date.today().isoformat())
     if not r.emulated:
         r.row('GPU', r.run('nvidia-smi', '--query-gpu=name,driver_version,memory.total', '--format=csv,noheader')[0].strip())
@@ -128,7 +129,7 @@ def machine(r):
 
 
 def deps(r):
-    """Libraries and tools that were carried along."""
+    """Adds the libraries and tools that pack.sh copied to the environment."""
     folder = SOURCE / 'build-deps/usr'
     if not folder.is_dir():
         return {}
@@ -153,13 +154,13 @@ def build(r):
 
 
 def same(r, name, command, limit=150):
-    """Point 1: an unmodified program computes and says the same."""
+    """Point 1: a recorded program computes and prints the same as without recording."""
     bare, bare_err = r.run(*command, limit=limit)
     begun = time.monotonic()
     recorded, err = r.capture(name, (), command, limit=limit)
     took = time.monotonic() - begun
     figure = 'same output' if bare == recorded else f'OUTPUT DIFFERS: {bare.split()[-1:]} {recorded.split()[-1:]}'
-    if r.emulated:  # which prints its own virtual times
+    if r.emulated:  # the program prints its own virtual times
         figure = 'same number of lines' if len(bare.splitlines()) == len(recorded.splitlines()) else figure
     figure += ', no message' if err == bare_err else f', SAYS: {err.strip()[-300:]}'
     info = r.info(name)
@@ -170,7 +171,7 @@ def same(r, name, command, limit=150):
 
 
 def of_capture(info):
-    """What the recorder says of itself."""
+    """Returns the recorder's own statistics."""
     return {k.removeprefix('capture.'): v for k, v in info['facts'].items() if k.startswith('capture.')}
 
 
@@ -186,7 +187,7 @@ def arguments(row):
 
 
 def unseen(r):
-    """Points 2 and 3: what went by unseen, and which calls bring code."""
+    """Points 2 and 3: calls that were not recorded, and calls that load code."""
     raw, tables, kernels, images = (collections.Counter() for _ in range(4))
     for row in r.calls('alone' if (r.out / 'alone').exists() else 'rank'):
         a = arguments(row)
@@ -208,7 +209,7 @@ def unseen(r):
 
 
 def complete(r):
-    """Point 2: what is recorded of the driver is what CUPTI saw."""
+    """Point 2: recorded driver calls equal those that CUPTI counts."""
     oracle = r.build / 'tests/gpu/libcupti_counts.so'
     if r.emulated or not oracle.exists():
         r.row('2 completeness', 'NOT DONE: no CUPTI')
@@ -224,7 +225,7 @@ def complete(r):
 
 
 def overhead(r):
-    """Point 4: an empty kernel's launch, then a training step."""
+    """Point 4: overhead for launching an empty kernel, then for a training step."""
     n = 5000 if r.emulated else 200000
     program = r.gpu(r.build / 'tests/gpu/launches', n)
     levels = (('not at all', None), ('calls', ('--device-times=off',)), ('calls and times', ()),
@@ -247,7 +248,7 @@ def overhead(r):
 
 
 def digest(r):
-    """Points 5 and 10: gd128 is right, how fast it is, and what the sanitizer says."""
+    """Points 5 and 10: correctness and speed of gd128, and compute-sanitizer."""
     program = r.build / 'tests/gpu/gd128'
     r.row('5 gd128 on GPU and CPU', r.run(*r.gpu(program, 'check'))[0].strip())
     sizes = (1, 4) if r.emulated else (16, 64, 256, 1024, 4096, 8192)
@@ -264,7 +265,7 @@ def digest(r):
 
 
 def repeats(r):
-    """Digests of a run that repeats itself are the same each time."""
+    """A deterministic run has the same digests each time."""
     taken = []
     for name in 'digests1', 'digests2':
         r.capture(name, ('--digest=comm',), alone(r))
@@ -276,14 +277,14 @@ def repeats(r):
 
 
 def device_times(r, name):
-    """How far they may be off, as the recorder says."""
+    """Returns the error of the device times as the recorder states it."""
     with r.tables(name) as tables:
         text = (tables / 'gpus/gpu0/device.json').read_text(encoding='utf-8')
     return ' '.join(re.findall(r'"(?:residual_ns|drift_ppb|untimed)": *-?[0-9]+', text)) or 'not said'
 
 
 def emulation(r):
-    """Point 8: steps as they were recorded, against what is made of them."""
+    """Point 8: recorded steps against emulated ones."""
     for name, command in ('alone', alone(r, 30)), ('rank', rank(r, 30)):
         r.capture('emulated', (), command)
         report = json.loads(r.run('gpureplay', '--emulate', '--json', r.out / 'emulated')[0])
@@ -301,7 +302,7 @@ def sample(r):
     r.row('9 sample', f'{packed.stat().st_size / 1e6:.2f} MB packed, {r.info("sample")["records_total"]} records')
 
 
-# In the order of what matters most: a later one may not be reached. Seconds that one needs at least.
+# Steps in order of importance, because later ones may not be reached, each with the seconds it needs at least.
 STEPS = {'machine': (machine, 5), 'build': (build, 30), 'unmodified': (unmodified, 30), 'unseen': (unseen, 10),
          'complete': (complete, 20), 'digest': (digest, 20), 'repeats': (repeats, 30), 'emulation': (emulation, 30),
          'overhead': (overhead, 30), 'sample': (sample, 15)}
@@ -309,7 +310,7 @@ STEPS = {'machine': (machine, 5), 'build': (build, 30), 'unmodified': (unmodifie
 
 @contextlib.contextmanager
 def failing(r, name):
-    """What fails is a row, and the next thing is done."""
+    """Runs the steps; a failure is a row of the table, and the next step runs."""
     try:
         yield
     except (Failed, OSError, ValueError, KeyError, IndexError, subprocess.SubprocessError) as e:
@@ -320,7 +321,7 @@ def finish(r):
     width = max(len(row[0]) for row in r.rows)
     table = ''.join(f'{what:{width}}  {figure}{"   " + command if command else ""}\n' for what, figure, command in r.rows)
     (r.out / 'table').write_text(table, encoding='utf-8')
-    for name in os.listdir(r.out):  # what is taken home is the table and the sample
+    for name in os.listdir(r.out):  # keep only the table and the sample
         if (r.out / name).is_dir():
             shutil.rmtree(r.out / name, ignore_errors=True)
     print('\n' + table, end='', flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""counts.py TABLES COUNTS: whether the calls of a trace, as tables, are those that CUPTI saw. CUPTI is there from
-within the first cuInit() on: what was called before that returned is left out."""
+"""counts.py TABLES COUNTS: compares the calls of a trace, as tables, with those that CUPTI counted.
+CUPTI starts during the first cuInit(), so earlier calls are left out."""
 import collections
 import csv
 import pathlib

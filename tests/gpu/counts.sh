@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is recorded of the driver is what CUPTI saw of it. Without device times and digests, so that the recorder itself
-# calls nothing.
+# Recorded driver calls equal those that CUPTI counts. Without device times and digests, so that the
+# recorder makes no calls itself.
 . "$SOURCE/tests/gpu/lib.sh"
 oracle=$BUILD/tests/gpu/libcupti_counts.so
 [ -e "$oracle" ] || skip "the oracle was not built (no CUPTI)"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An oracle for tests: how often each function of the driver was called, as CUPTI sees it. The
- * driver loads it (CUDA_INJECTION64_PATH); when the process ends, lines "NAME CALLS" are added to
- * the file that CUPTI_COUNTS names. */
+/* A test oracle: counts the calls of each driver function with CUPTI. The driver loads it
+ * (CUDA_INJECTION64_PATH); when the process ends, it appends lines "NAME CALLS" to the file
+ * $CUPTI_COUNTS. */
 #include <cupti.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST 4096 /* functions */
+#define MOST 4096 /* number of driver functions, at most */
 
 static struct {
 	const char *name;
@@ -25,7 +25,7 @@ static void CUPTIAPI called(void *unused, CUpti_CallbackDomain domain, CUpti_Cal
 	__atomic_fetch_add(&seen[id].calls, 1, __ATOMIC_RELAXED);
 }
 
-/* Later than any handler of exit(): those call the driver, too. */
+/* A destructor runs after all exit() handlers, which may call the driver too. */
 __attribute__((destructor)) static void tell(void)
 {
 	const char *path = getenv("CUPTI_COUNTS");

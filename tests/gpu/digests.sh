@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A run that repeats itself has the same digests each time.
+# A deterministic run has the same digests each time.
 . "$SOURCE/tests/gpu/lib.sh"
 
 for i in 1 2; do

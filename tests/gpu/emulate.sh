@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Steps that a GPU made are emulated as long as they were.
+# The emulated step time of a run on a GPU equals the recorded one.
 . "$SOURCE/tests/gpu/lib.sh"
 
 for program in "$python $train 30" "$torchrun $train 30"; do

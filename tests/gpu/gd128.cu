@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gd128 check: the kernel and the CPU compute the same digests, for lengths and alignments of all
- * kinds. gd128 rate MB...: prints for each size "BYTES DIGEST_NS COPY_NS": the shortest of several
- * digests, and of several copies of as many bytes within the device. The kernel is launched as
- * capture/library/digests/batch.c launches it. */
+/* gd128 check: compares the digests of the kernel and of the CPU for many lengths and alignments.
+ * gd128 rate MB...: prints for each size "BYTES DIGEST_NS COPY_NS": the fastest of several digests,
+ * and of several copies of the same size within the device. The kernel is launched as in
+ * capture/library/digests/batch.c. */
 #include "capture/digest/gd128.cu"
 
 extern "C" {
@@ -38,7 +38,7 @@ static void sum_host(struct gd128_work work)
 }
 GPUEMU_HOST_KERNEL(gd128_sum, sum_host)
 
-static struct gd128 *sums; /* page-locked */
+static struct gd128 *sums; /* in page-locked memory */
 static unsigned blocks;
 
 static void launch(const void *at, uint64_t bytes)
@@ -75,7 +75,7 @@ static int check(void)
 	return wrong != 0;
 }
 
-/* The shortest of some, in ns. */
+/* Returns the shortest of several runs, in ns. */
 template <typename F> static double shortest(F &&work)
 {
 	cudaEvent_t from, to;

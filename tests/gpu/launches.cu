@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* launches N: N launches of a kernel that does nothing, in batches that the device is waited for
- * after. Prints the median over the batches of what a launch takes the calling thread, in ns. */
+/* launches N: launches an empty kernel N times, in batches with a synchronisation after each.
+ * Prints the median over the batches of the host time of a launch, in ns. */
 #include <gpuemu.h>
 
 #include <algorithm>

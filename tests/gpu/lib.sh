@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What tests on a real GPU begin with.
+# Every test on a real GPU sources this file.
 . "$SOURCE/tests/e2e/lib.sh"
 
 gpus=$(nvidia-smi -L 2>/dev/null) || gpus=

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# pack.sh: what a bare GPU machine lacks to build this, of this machine's Debian packages, into build-deps: headers,
-# archives to be linked in whole, and pkg-config. all.py finds it there.
+# pack.sh: copies build dependencies for a bare GPU machine from this machine's Debian packages into
+# build-deps: headers, static archives, and pkg-config. all.py finds them there.
 set -eu
 cd "$(dirname "$0")/../.."
 deps=$PWD/build-deps
@@ -14,8 +14,8 @@ for package in *.deb; do
 	dpkg-deb -x "$package" files
 done
 lib=files/usr/lib/x86_64-linux-gnu
-# Without shared libraries the linker takes the archives, and nothing has to be found when a program starts. Of isal
-# there is none.
+# Without shared libraries the linker uses the archives, and programs start without libraries to
+# find. There is no archive of isal.
 find files -name '*.so' -delete
 ln -s libisal.so.2 "$lib/libisal.so"
 rm -rf files/usr/share/doc files/usr/share/man "$lib/cmake"

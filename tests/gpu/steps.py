@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""steps.py [--profile] STEPS: the median over the steps of a small training run, in ms; the first ten do not count."""
+"""steps.py [--profile] STEPS: prints the median step time of a small training run in ms, without
+the first ten steps."""
 import contextlib
 import statistics
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small training run that repeats itself bit for bit: prints its losses and a checksum of its parameters.
+"""A small training run with bit-identical results: prints its losses and a checksum of its parameters.
 
     train.py [STEPS]                                  alone
     torchrun --nproc-per-node N train.py [STEPS]      data-parallel, over NCCL

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# An unmodified PyTorch program computes the same, to the bit, and says the same when it is recorded.
+# A recorded PyTorch program computes the same bits and prints the same output as without recording.
 . "$SOURCE/tests/gpu/lib.sh"
 
-# same NAME COMMAND...: its output with and without.
+# same NAME COMMAND...: compares its output with and without gpucapture.
 same() {
 	name=$1
 	shift

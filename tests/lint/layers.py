@@ -6,7 +6,8 @@ import pathlib
 import re
 import sys
 
-# A folder, and the folders that it and its subfolders may include. The longest matching entry counts.
+# A folder, and the folders that it and its subfolders may include. The longest matching entry
+# counts.
 MAY_USE = {
     'base': set(),
     'formats/api': {'base'},
@@ -44,7 +45,7 @@ def within(name, folder):
 
 
 def layer(name):
-    """The entry of MAY_USE that a file or folder belongs to."""
+    """Returns the longest entry of MAY_USE that contains a file or folder."""
     return max((folder for folder in MAY_USE if within(name, folder)), key=len, default=None)
 
 
@@ -79,7 +80,7 @@ def complaints(top, path, edges, files):
 
 
 def circles(edges):
-    """Pairs of folders that include each other, each from where."""
+    """Yields the pairs of folders that include each other, with the places."""
     for (a, b), there in sorted(edges.items()):
         back = edges.get((b, a))
         if a < b and back and (a, b) not in KNOWN_CIRCLES:

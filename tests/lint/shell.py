@@ -16,7 +16,7 @@ import sys
 
 HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
 
-# (pattern, what to do instead and why, a line that the pattern must find)
+# (pattern, the replacement and the reason, a line that the pattern must find)
 RULES = [
     (r'(^|[;&|{(]|\b(then|do|else))\s*(echo|printf|export|local|readonly)\b[^|;]*"?\$\((?!\()',
      'assign the output of $(...) first: its failure is ignored here', 'echo "$name: $(python3 -c "assert False")"'),
@@ -33,12 +33,12 @@ RULES = [
     (r'(^|\s)exit 0\b', 'use skip or left_out: the rest of the test is not run', '[ -x ddp ] || exit 0'),
     (r'^\s*wait\s*(#.*)?$', 'use wait_for PID...: a bare wait succeeds always', 'wait'),
 ]
-# A condition on files or variables, which cannot fail in another way.
+# A condition on files or variables, which cannot fail otherwise.
 CONDITION = re.compile(r'^\s*\[ [^(]*\] && die\b')
 
 
 def code_lines(text):
-    """(number, line) of the script itself: without comments and here-documents."""
+    """Yields (number, line) without comments and here-documents."""
     end = None
     for number, line in enumerate(text.splitlines(), 1):
         if end:

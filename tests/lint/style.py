@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each source says its licence, keeps the limits of CONTRIBUTING.md, and is formatted by clang-format."""
+"""Every source file states its licence, keeps the limits of CONTRIBUTING.md, and is formatted by
+clang-format."""
 import pathlib
 import re
 import shutil
@@ -12,7 +13,7 @@ COLUMNS = 100
 FILE_LINES = 500
 HEADER_LINES = 150
 FUNCTION_LINES = 60
-# Headers that hold functions, since what includes them links no library, and tables. Another limit for each.
+# Headers with functions, because their users link no library, and headers with tables. Each has its own limit.
 TALL_HEADERS = {
     'base/text.h': 300,
     'capture/record.h': 230,
@@ -29,7 +30,7 @@ TALL_HEADERS = {
     'tests/unit/rings.h': 360,
     'tests/unit/training.h': 275,
 }
-# Tests whose name is no source file's, and what they test.
+# Tests that are not named after a source file, and what they test.
 WIDE_TESTS = {
     'damage': 'formats/trace/store: every byte of a trace damaged',
     'devices': 'capture/recorder/trace/ranks.c (test_ranks.c is of replay/emugpu)',
@@ -42,7 +43,7 @@ LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 
 
 def functions(lines):
-    """(line, length) of each function body: from a brace in the first column to the next one."""
+    """Yields (line, length) of each function body, from a brace in the first column to the next."""
     start = None
     for number, line in enumerate(lines, 1):
         if line.startswith('{'):
@@ -53,7 +54,7 @@ def functions(lines):
 
 
 def limits(name, lines):
-    """What is too long in a source in C, C++ or assembly."""
+    """Reports lines, functions and files over the limits, in C, C++ and assembly."""
     most = TALL_HEADERS.get(name, HEADER_LINES) if name.endswith('.h') else FILE_LINES
     if len(lines) > most:
         yield f'{name}: {len(lines)} lines; at most {most}'
@@ -78,7 +79,8 @@ def complaints(path, name):
 
 
 def test_nouns(top):
-    """One test file a noun: tests/unit/test_NOUN.c tests NOUN.c or NOUN.h, or a part of what they hold."""
+    """One test file for each noun: tests/unit/test_NOUN.c tests NOUN.c or NOUN.h, or parts of
+    them."""
     nouns = {path.stem for folder in FOLDERS[:6] for path in (top / folder).rglob('*.[ch]')}
     listed = (top / 'tests/unit/meson.build').read_text(encoding='utf-8')
     for path in sorted((top / 'tests/unit').glob('test_*.c')):
