@@ -17,14 +17,14 @@ static const struct {
 	{"one collective", {{5, 9, 1}}, 1, {5, 9, 4, 0, 4, 0, 0}},
 	{"a gap", {{0, 2, 0}, {5, 6, 0}}, 2, {0, 6, 6, 3, 0, 0, 3}},
 	{"half hidden", {{0, 10, 0}, {5, 15, 1}}, 2, {0, 15, 15, 10, 5, 5, 0}},
-	{"a hole in what hides", {{0, 4, 0}, {6, 8, 0}, {2, 10, 1}}, 3, {0, 10, 10, 6, 4, 4, 0}},
-	{"kernels on top of each other",
-	 {{0, 4, 0}, {1, 3, 0}, {2, 6, 0}},
+	{"a gap in the kernels that hide a collective",
+	 {{0, 4, 0}, {6, 8, 0}, {2, 10, 1}},
 	 3,
-	 {0, 6, 6, 6, 0, 0, 0}},
+	 {0, 10, 10, 6, 4, 4, 0}},
+	{"overlapping kernels", {{0, 4, 0}, {1, 3, 0}, {2, 6, 0}}, 3, {0, 6, 6, 6, 0, 0, 0}},
 	{"out of order", {{8, 9, 0}, {0, 4, 0}, {2, 3, 1}, {1, 6, 1}}, 4, {0, 9, 9, 5, 2, 3, 2}},
 	{"an end before its start", {{4, 1, 0}, {6, 7, 1}}, 2, {4, 7, 3, 0, 1, 0, 2}},
-	{"the last has no length", {{0, 1, 0}, {7, 7, 0}}, 2, {0, 7, 7, 1, 0, 0, 6}},
+	{"the last operation has no duration", {{0, 1, 0}, {7, 7, 0}}, 2, {0, 7, 7, 1, 0, 0, 6}},
 };
 
 /* Divides the time from the first start to the last end. */

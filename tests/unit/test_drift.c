@@ -15,12 +15,12 @@ static const struct {
 	int64_t turn_s, seconds;
 	int64_t worst_ns, last_ns;
 } clocks[] = {
-	{"none", 0, 0, 0, 600, UNCERTAIN, UNCERTAIN},
-	{"one that never changes", 20, 20, 0, 600, 30000, 2 * UNCERTAIN},
+	{"no drift", 0, 0, 0, 600, UNCERTAIN, UNCERTAIN},
+	{"constant", 20, 20, 0, 600, 30000, 2 * UNCERTAIN},
 	{"slower", -20, -20, 0, 600, 30000, 2 * UNCERTAIN},
-	{"hardly any", 0.01, 0.01, 0, 600, 4 * UNCERTAIN, 3 * UNCERTAIN},
-	{"one that changes", 5, -5, 300, 600, 30000, 3 * UNCERTAIN},
-	{"a very large one", 2000, 2000, 0, 60, 2100000, 3 * UNCERTAIN},
+	{"very small", 0.01, 0.01, 0, 600, 4 * UNCERTAIN, 3 * UNCERTAIN},
+	{"changing", 5, -5, 300, 600, 30000, 3 * UNCERTAIN},
+	{"very large", 2000, 2000, 0, 60, 2100000, 3 * UNCERTAIN},
 };
 
 static int64_t truth(size_t i, int64_t device_ns)

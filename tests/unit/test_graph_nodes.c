@@ -200,14 +200,14 @@ static const struct {
 	uint32_t n, ops;
 	uint64_t whole;
 } rows[] = {
-	{"asked for, and refused",
+	{"requested, and refused",
 	 {{KERNEL_NODE, CAP_NODE_WHOLE, 0, 0, 1}, {EMPTY_NODE, CAP_NODE_WHOLE, 1, 1, 0}},
 	 2,
 	 1,
 	 1},
-	{"nothing that takes time", {{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0}}, 1, 1, 0},
+	{"only nodes without duration", {{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0}}, 1, 1, 0},
 	{"a place twice", {{KERNEL_NODE, 0, 0, 0, 1}, {KERNEL_NODE, 1, 0, 1, 1}}, 2, 1, 0},
-	{"no such place",
+	{"invalid node index",
 	 {{KERNEL_NODE, 0, 9, 0, 1}, {KERNEL_NODE, 1, 7, 1, 1}, {KERNEL_NODE, 2, 1, 3, 1}},
 	 3,
 	 1,
