@@ -24,7 +24,7 @@ static int from_environment(const char *name, int otherwise)
 }
 
 /* Rank 0 sends the id to each rank that connects to MASTER_PORT. */
-static void give_id(const ncclUniqueId &id, const sockaddr_in &at, int ranks)
+static void send_id(const ncclUniqueId &id, const sockaddr_in &at, int ranks)
 {
 	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
@@ -43,7 +43,7 @@ static void give_id(const ncclUniqueId &id, const sockaddr_in &at, int ranks)
 	close(listener);
 }
 
-static void get_id(ncclUniqueId &id, const sockaddr_in &at)
+static void receive_id(ncclUniqueId &id, const sockaddr_in &at)
 {
 	for (int tries = 0; tries < 600; tries++) {
 		int s = socket(AF_INET, SOCK_STREAM, 0);
@@ -60,7 +60,7 @@ static void get_id(ncclUniqueId &id, const sockaddr_in &at)
 	exit(1);
 }
 
-static ncclComm_t join(int rank, int ranks)
+static ncclComm_t join_communicator(int rank, int ranks)
 {
 	const char *host = getenv("MASTER_ADDR");
 	sockaddr_in at = {};
@@ -73,9 +73,9 @@ static ncclComm_t join(int rank, int ranks)
 	if (rank == 0)
 		NCCL(ncclGetUniqueId(&id));
 	if (rank == 0 && ranks > 1)
-		give_id(id, at, ranks);
+		send_id(id, at, ranks);
 	else if (rank > 0)
-		get_id(id, at);
+		receive_id(id, at);
 	NCCL(ncclCommInitRank(&comm, ranks, id, rank));
 	return comm;
 }
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0); /* prints each step at once */
 	CUDA(cudaSetDevice(from_environment("LOCAL_RANK", rank)));
-	ncclComm_t comm = join(rank, ranks);
+	ncclComm_t comm = join_communicator(rank, ranks);
 	Mlp model(sizes, 0, (int)sizes.size() - 1, n);
 
 	samples(sizes[0], sizes.back(), rank * n, n, x, t);

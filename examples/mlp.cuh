@@ -78,7 +78,7 @@ static void difference_host(int n, const float *y, const float *t, float scale, 
 GPUEMU_HOST_KERNEL(difference, difference_host)
 
 /* A deterministic random number, the same on every machine and in every process. */
-static inline float number(unsigned stream, unsigned i)
+static inline float random_number(unsigned stream, unsigned i)
 {
 	unsigned x = (stream * 2654435761u) ^ (i * 2246822519u);
 
@@ -137,7 +137,7 @@ struct Mlp {
 		std::vector<float> host(l.parameters(), 0);
 
 		for (int i = 0; i < in * out; i++)
-			host[i] = number(number_of, i) * sqrtf(3.0f / in);
+			host[i] = random_number(number_of, i) * sqrtf(3.0f / in);
 		l.w = device_floats(l.parameters());
 		l.b = l.w + in * out;
 		l.dw = device_floats(l.parameters());
@@ -228,7 +228,7 @@ static inline void samples(int in, int out, int first, int n, std::vector<float>
 		float sum = 0;
 
 		for (int i = 0; i < in; i++) {
-			x[(size_t)s * in + i] = number(1000 + first + s, i);
+			x[(size_t)s * in + i] = random_number(1000 + first + s, i);
 			sum += i < 8 ? x[(size_t)s * in + i] : 0;
 		}
 		for (int i = 0; i < out; i++)

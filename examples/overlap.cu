@@ -151,7 +151,7 @@ static void release(std::vector<float *> &host, bool locked)
 }
 
 /* Copies to newly allocated memory, as y.cpu() does, or to page-locked memory. */
-static void one_gpu(Gpu &g, bool locked)
+static void overlap_with_copies(Gpu &g, bool locked)
 {
 	const char *kind = locked ? "page-locked" : "pageable";
 	std::vector<float *> host(g.count);
@@ -175,7 +175,7 @@ static void one_gpu(Gpu &g, bool locked)
 }
 
 /* Page-locks memory for each copy, as y.to("cpu", non_blocking=True) does. */
-static void locking(Gpu &g)
+static void copy_locking_each(Gpu &g)
 {
 	std::vector<float *> host(g.count);
 
@@ -207,8 +207,8 @@ int main(int argc, char **argv)
 		printf("products on GPU 0: %.4f\n", alone(first));
 	}
 	CUDA(cudaSetDevice(0));
-	one_gpu(first, false);
-	one_gpu(first, true);
-	locking(first);
+	overlap_with_copies(first, false);
+	overlap_with_copies(first, true);
+	copy_locking_each(first);
 	return 0;
 }

@@ -68,7 +68,7 @@ static void call(uint64_t id)
 }
 
 /* Lets the recorder read the records of earlier calls, then warms the caches. */
-static void get_ready(void)
+static void prepare_recorder(void)
 {
 	static const struct timespec nap = {0, 300000};
 
@@ -83,7 +83,7 @@ static void measure(uint32_t *samples)
 		uint64_t before, took;
 
 		if (batch > 1)
-			get_ready();
+			prepare_recorder();
 		before = ticks();
 		for (size_t k = 0; k < batch; k++)
 			call(k);
@@ -94,7 +94,7 @@ static void measure(uint32_t *samples)
 
 /* Measures one thread. First makes twice as many calls, so that the recorder allocates all memory
  * for that many calls and operations and touches the thread's whole ring, and lets it read them. */
-static void *run(void *samples)
+static void *run_calls(void *samples)
 {
 	static const struct timespec nap = {0, 100000000};
 
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	began_ns = host_clock_ns(CLOCK_MONOTONIC);
 	began = ticks();
 	for (size_t i = 0; i < n; i++)
-		pthread_create(&threads[i], NULL, run, samples + i * n_samples);
+		pthread_create(&threads[i], NULL, run_calls, samples + i * n_samples);
 	for (size_t i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	per_ns = (double)(ticks() - began) / (double)(host_clock_ns(CLOCK_MONOTONIC) - began_ns);

@@ -21,7 +21,7 @@ static void digest(const void *data, size_t bytes)
 	sink += gd128_of(data, bytes).lo;
 }
 
-static void add_up(const void *data, size_t bytes)
+static void sum_words(const void *data, size_t bytes)
 {
 	const lanes *v = data;
 	lanes sum[4] = {{0}};
@@ -60,7 +60,8 @@ static int measure(size_t bytes)
 	madvise(data, bytes, MADV_HUGEPAGE);
 	memset(data, 1, bytes);
 	for (int i = 0; i < ROUNDS; i++) {
-		double r[2] = {bytes_per_s(digest, data, bytes), bytes_per_s(add_up, data, bytes)};
+		double r[2] = {bytes_per_s(digest, data, bytes),
+			       bytes_per_s(sum_words, data, bytes)};
 
 		for (int k = 0; k < 2; k++)
 			best[k] = r[k] > best[k] ? r[k] : best[k];

@@ -55,7 +55,7 @@ static void poll_stream(struct rank *r, CUstream stream)
 	__atomic_fetch_add(&polls, n, __ATOMIC_RELAXED);
 }
 
-static void *run(void *arg)
+static void *run_rank(void *arg)
 {
 	struct rank *r = arg;
 	CUcontext context;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	begun_s = now_s();
 	for (int i = 0; i < n_threads; i++) {
 		ranks[i] = (struct rank){i, comms[i]};
-		must(pthread_create(&threads[i], NULL, run, &ranks[i]) == 0, "pthread_create");
+		must(pthread_create(&threads[i], NULL, run_rank, &ranks[i]) == 0, "pthread_create");
 	}
 	for (int i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);

@@ -25,7 +25,7 @@ struct making {
 	uint64_t seed;
 };
 
-static void check(int r, const char *what)
+static void check_result(int r, const char *what)
 {
 	if (r >= 0)
 		return;
@@ -43,7 +43,7 @@ static fmt_str string(struct making *m, const char *s)
 {
 	fmt_str n = 0;
 
-	check(fmt_names_string(m->names, s, strlen(s), &n), "string");
+	check_result(fmt_names_string(m->names, s, strlen(s), &n), "string");
 	return n;
 }
 
@@ -68,7 +68,7 @@ static uint32_t template(struct making *m, enum fmt_kind kind, const char *name,
 				 .args = args};
 	uint32_t ret = 0;
 
-	check(fmt_names_template(m->names, &s, &ret), "template");
+	check_result(fmt_names_template(m->names, &s, &ret), "template");
 	return ret;
 }
 
@@ -138,8 +138,8 @@ static void make_names(struct making *m, uint32_t n_ranks)
 		snprintf(shape, sizeof(shape), "[[%d,%d],[]]", 64 << i, 1024);
 		m->shapes[i] = string(m, shape);
 	}
-	check(fmt_names_rule(m->names, "event-wait", 0, &m->recorded), "rule");
-	check(fmt_names_rule(m->names, "stream-sync", 1, &m->rule), "rule");
+	check_result(fmt_names_rule(m->names, "event-wait", 0, &m->recorded), "rule");
+	check_result(fmt_names_rule(m->names, "stream-sync", 1, &m->rule), "rule");
 	for (uint32_t i = 0; i < n_ranks; i++) {
 		struct fmt_track thread = {.kind = FMT_THREAD,
 					   .pid = 4000 + i,
@@ -151,12 +151,12 @@ static void make_names(struct making *m, uint32_t n_ranks)
 					    .name = string(m, "NVIDIA H100 80GB HBM3")};
 
 		ranks[i] = i;
-		check(fmt_names_track(m->names, i, &thread, &number), "track");
-		check(fmt_names_track(m->names, i, &compute, &number), "track");
-		check(fmt_names_track(m->names, i, &comm, &number), "track");
-		check(fmt_names_device(m->names, i, &device), "device");
+		check_result(fmt_names_track(m->names, i, &thread, &number), "track");
+		check_result(fmt_names_track(m->names, i, &compute, &number), "track");
+		check_result(fmt_names_track(m->names, i, &comm, &number), "track");
+		check_result(fmt_names_device(m->names, i, &device), "device");
 	}
-	check(fmt_names_comm(m->names, &world, &number), "communicator");
+	check_result(fmt_names_comm(m->names, &world, &number), "communicator");
 }
 
 static uint32_t add_values(struct fmt_slice *s, const int64_t *values, size_t n)
@@ -247,7 +247,7 @@ static struct fmt_slice *make_slice(struct making *m, uint32_t rank, uint32_t k,
 					  .rule = i % 16 == 1 ? m->recorded : m->rule};
 	s->iteration = (struct fmt_iteration){
 		.number = k, .start_ns = start, .duration_ns = host + 15000 - start};
-	check(fmt_slice_sort(s, NULL), "sort");
+	check_result(fmt_slice_sort(s, NULL), "sort");
 	return s;
 }
 
@@ -257,11 +257,11 @@ static void make_rank(struct making *m, struct fmt_writer *w, uint32_t rank, uin
 	struct fmt_rank_writer *rw;
 	struct fmt_error err;
 
-	check(fmt_writer_rank(w, rank, rank, &rw, &err), "rank");
+	check_result(fmt_writer_rank(w, rank, rank, &rw, &err), "rank");
 	for (uint32_t k = 0; k < n_iterations; k++) {
 		struct fmt_slice *s = make_slice(m, rank, k, n, fmt_rank_writer_next(rw));
 
-		check(fmt_rank_writer_slice(rw, s, &err), "slice");
+		check_result(fmt_rank_writer_slice(rw, s, &err), "slice");
 		fmt_slice_free(s);
 	}
 }
@@ -279,12 +279,12 @@ int main(int argc, char **argv)
 	}
 	uint32_t n_ranks = (uint32_t)atoi(argv[2]), n_iterations = (uint32_t)atoi(argv[3]);
 	uint32_t n = (uint32_t)atoi(argv[4]);
-	check(fmt_names_new(&m.names), "names");
+	check_result(fmt_names_new(&m.names), "names");
 	make_names(&m, n_ranks);
-	check(fmt_writer_open(argv[1], m.names, &options, &w, &err), "open");
+	check_result(fmt_writer_open(argv[1], m.names, &options, &w, &err), "open");
 	for (uint32_t r = 0; r < n_ranks; r++)
 		make_rank(&m, w, r, n_iterations, n);
-	check(fmt_writer_close(w, &err), err.what);
+	check_result(fmt_writer_close(w, &err), err.what);
 	fmt_names_free(m.names);
 	return 0;
 }

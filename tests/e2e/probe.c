@@ -28,7 +28,7 @@ static int fail(const char *what)
 	return 1;
 }
 
-static int put(const char *data, size_t n)
+static int write_out(const char *data, size_t n)
 {
 	return fwrite(data, 1, n, stdout) == n ? 0 : fail("write");
 }
@@ -80,7 +80,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-static int seek(const char *path, const char *unused)
+static int check_seek(const char *path, const char *unused)
 {
 	scoped(close_dir) DIR *dir = opendir(path);
 	static struct {
@@ -146,7 +146,7 @@ static int by_mmap(const char *path, const char *unused)
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return fail("mmap");
-	r = put(data, (size_t)st.st_size);
+	r = write_out(data, (size_t)st.st_size);
 	munmap(data, (size_t)st.st_size);
 	return r;
 }
@@ -171,7 +171,7 @@ static int copy(int fd)
 	ssize_t n;
 
 	while ((n = read(fd, data, sizeof(data))) > 0)
-		if (put(data, (size_t)n))
+		if (write_out(data, (size_t)n))
 			return 1;
 	return n < 0 ? fail("read") : 0;
 }
@@ -208,7 +208,7 @@ static const struct {
 	const char *name;
 	int (*run)(const char *path, const char *name);
 } probes[] = {
-	{"mutate", mutate},	   {"seek", seek},	  {"types", types},	 {"mmap", by_mmap},
+	{"mutate", mutate},	   {"seek", check_seek},  {"types", types},	 {"mmap", by_mmap},
 	{"sendfile", by_sendfile}, {"direct", by_direct}, {"handle", by_handle},
 };
 

@@ -59,8 +59,8 @@ static int64_t dice(struct scramble *s, int64_t below)
 
 /* ---- which rank was shortest in a collective ---- */
 
-static const int64_t *meeting(const struct fmt_slice *s, const struct fmt_event *e,
-			      const struct fmt_names *names)
+static const int64_t *collective_key(const struct fmt_slice *s, const struct fmt_event *e,
+				     const struct fmt_names *names)
 {
 	const struct fmt_template *template = fmt_template(names, e->template);
 	const int64_t *values = s->values + e->first_value;
@@ -68,11 +68,11 @@ static const int64_t *meeting(const struct fmt_slice *s, const struct fmt_event 
 	return template->kind == FMT_COLLECTIVE && values[FMT_COLLECTIVE_COMM] >= 0 ? values : NULL;
 }
 
-static struct shortest *find(struct scramble *s, const int64_t *meeting)
+static struct shortest *find_shortest(struct scramble *s, const int64_t *key)
 {
 	for (size_t i = 0; i < s->n_shortest; i++) {
-		if (s->shortest[i].comm == meeting[FMT_COLLECTIVE_COMM] &&
-		    s->shortest[i].seq == meeting[FMT_COLLECTIVE_SEQ])
+		if (s->shortest[i].comm == key[FMT_COLLECTIVE_COMM] &&
+		    s->shortest[i].seq == key[FMT_COLLECTIVE_SEQ])
 			return &s->shortest[i];
 	}
 	return NULL;
@@ -82,8 +82,8 @@ static void note_shortest(struct scramble *s, uint32_t rank, const struct fmt_sl
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
-		const int64_t *m = meeting(slice, e, s->names);
-		struct shortest *known = m ? find(s, m) : NULL;
+		const int64_t *m = collective_key(slice, e, s->names);
+		struct shortest *known = m ? find_shortest(s, m) : NULL;
 
 		if (!m)
 			continue;
@@ -165,7 +165,7 @@ static int is_marked_inside(const struct fmt_slice *s, const struct fmt_event *c
 
 /* Reads the edges into event `to`: whether it waits, and how long before its start another thread
  * handed over to it (-1: none did). */
-static int waits(const struct fmt_slice *s, fmt_number to, int64_t *handed_ns)
+static int waits_for(const struct fmt_slice *s, fmt_number to, int64_t *handed_ns)
 {
 	int found = 0;
 
@@ -201,7 +201,7 @@ static void jumps_of_thread(struct scramble *s, struct fmt_slice **slices, uint3
 			if (e->track != track ||
 			    fmt_template(s->names, e->template)->kind == FMT_SYNC)
 				continue;
-			blocks = waits(slice, slice->first_number + i, &handed_ns);
+			blocks = waits_for(slice, slice->first_number + i, &handed_ns);
 			if (handed_ns >= 0 && e->start_ns - handed_ns > end_ns &&
 			    end_ns > INT64_MIN) {
 				by_ns += dice(s, 300000);
@@ -234,8 +234,8 @@ static void jumps_of_stream(struct scramble *s, uint32_t rank, struct fmt_slice 
 
 		for (size_t i = 0; i < slice->n_events; i++) {
 			const struct fmt_event *e = &slice->events[i];
-			const int64_t *m = meeting(slice, e, s->names);
-			const struct shortest *known = m ? find(s, m) : NULL;
+			const int64_t *m = collective_key(slice, e, s->names);
+			const struct shortest *known = m ? find_shortest(s, m) : NULL;
 
 			if (e->track != track)
 				continue;
@@ -353,9 +353,9 @@ static int near(int64_t a, int64_t b, int64_t within_ns)
 	return a - b <= within_ns && b - a <= within_ns;
 }
 
-static uint64_t differ(struct fmt_slice **slices, const struct fmt_event *a,
-		       const struct fmt_event *b, size_t n, const char *what, uint32_t rank,
-		       uint32_t slice)
+static uint64_t print_difference(struct fmt_slice **slices, const struct fmt_event *a,
+				 const struct fmt_event *b, size_t n, const char *what,
+				 uint32_t rank, uint32_t slice)
 {
 	/* An annotation within an operation is placed proportionally, with rounding. */
 	int64_t within_ns = strcmp(what, "range") == 0;
@@ -390,10 +390,10 @@ static int compare(struct scramble *s, struct fmt_trace *other)
 				n_differ++;
 				continue;
 			}
-			n_differ += differ(a, a[k]->events, b[k]->events, a[k]->n_events, "event",
-					   i, k);
-			n_differ += differ(a, a[k]->ranges, b[k]->ranges, a[k]->n_ranges, "range",
-					   i, k);
+			n_differ += print_difference(a, a[k]->events, b[k]->events, a[k]->n_events,
+						     "event", i, k);
+			n_differ += print_difference(a, a[k]->ranges, b[k]->ranges, a[k]->n_ranges,
+						     "range", i, k);
 			n += a[k]->n_events + a[k]->n_ranges;
 		}
 		unload(a);

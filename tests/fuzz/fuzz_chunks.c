@@ -6,7 +6,7 @@
 
 #include "base/scope.h"
 #include "tests/fuzz/folder.h"
-#include "tests/fuzz/look.h"
+#include "tests/fuzz/render.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	char path[64], emulated[128], joined[128];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	look_at(path);
-	look_emulated(path, folder_in(&f, "emulated", emulated));
-	look_joined(path, NULL, folder_in(&f, "joined", joined));
+	render_all(path);
+	render_emulated(path, folder_in(&f, "emulated", emulated));
+	render_joined(path, NULL, folder_in(&f, "joined", joined));
 	return 0;
 }

@@ -175,8 +175,8 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 	return 1;
 }
 
-static int taken(void *context, uint32_t rank, struct fmt_slice *s, const int64_t *times,
-		 struct fmt_error *err)
+static int take_slice(void *context, uint32_t rank, struct fmt_slice *s, const int64_t *times,
+		      struct fmt_error *err)
 {
 	struct run *run = context;
 
@@ -194,7 +194,7 @@ static void emulate(struct run *run, struct replay_counts *counts)
 				       .numbers = numbers,
 				       .context = run,
 				       .next = next,
-				       .taken = taken};
+				       .taken = take_slice};
 	struct fmt_error err;
 
 	memset(run->given, 0, sizeof(run->given));
@@ -206,7 +206,7 @@ static void emulate(struct run *run, struct replay_counts *counts)
 }
 
 /* Checks every edge between events that take part. */
-static void check(const struct run *run, uint32_t rank, const struct fmt_slice *s)
+static void check_edges(const struct run *run, uint32_t rank, const struct fmt_slice *s)
 {
 	const struct fmt_slice *last = &run->slices[rank][SLICES - 1];
 	uint64_t n = last->first_number + last->n_events;
@@ -247,7 +247,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	must(counts.sim.broken == again.sim.broken);
 	for (uint32_t r = 0; counts.sim.broken == 0 && r < RANKS; r++) {
 		for (uint32_t k = 0; k < SLICES; k++)
-			check(&run, r, &run.slices[r][k]);
+			check_edges(&run, r, &run.slices[r][k]);
 	}
 	fmt_names_free(run.names);
 	return 0;

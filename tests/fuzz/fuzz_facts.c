@@ -8,7 +8,7 @@
 #include "formats/trace/origin.h"
 #include "formats/trace/store/writer.h"
 #include "tests/fuzz/folder.h"
-#include "tests/fuzz/look.h"
+#include "tests/fuzz/render.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -169,8 +169,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		folder_in(&f, i ? "second" : "first", parts[i]);
 		write_part(i, (const char *)data, len, parts[i]);
 	}
-	look_at(parts[0]);
-	look_emulated(parts[0], folder_in(&f, "emulated", emulated));
-	look_joined(parts[0], parts[1], folder_in(&f, "joined", joined));
+	render_all(parts[0]);
+	render_emulated(parts[0], folder_in(&f, "emulated", emulated));
+	render_joined(parts[0], parts[1], folder_in(&f, "joined", joined));
 	return 0;
 }

@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* Returns the n-th argument that has a layout, modulo their number. */
-static const struct api_arg *find(unsigned n, const struct api_call **call)
+static const struct api_arg *nth_argument(unsigned n, const struct api_call **call)
 {
 	unsigned seen = 0;
 
@@ -23,7 +23,7 @@ static const struct api_arg *find(unsigned n, const struct api_call **call)
 	}
 }
 
-static void look(const struct api_view *v, unsigned depth)
+static void read_fields(const struct api_view *v, unsigned depth)
 {
 	for (unsigned i = 0; i < v->layout->n_fields; i++) {
 		const struct api_field *f = &v->layout->fields[i];
@@ -36,7 +36,7 @@ static void look(const struct api_view *v, unsigned depth)
 		in.layout = f->is.layout;
 		in.len = api_field_bytes(v, f) < v->len ? api_field_bytes(v, f) : v->len;
 		if (in.layout && depth < 4)
-			look(&in, depth + 1);
+			read_fields(&in, depth + 1);
 	}
 }
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	uint64_t words[MOST_WORDS] = {0};
 	struct api_view v = {.words = words};
 	const struct api_call *call;
-	const struct api_arg *a = find(n % 2048, &call);
+	const struct api_arg *a = nth_argument(n % 2048, &call);
 	scoped(free_ptr) void *bytes = NULL;
 
 	for (unsigned i = 0; i < call->n_words && i < MOST_WORDS && fmt_left(&c) >= 8; i++)
@@ -62,6 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	v.bytes = bytes;
 	for (unsigned i = 0; i < call->n_args; i++)
 		api_bytes(call, i, words, (unsigned)words[0]);
-	look(&v, 0);
+	read_fields(&v, 0);
 	return 0;
 }

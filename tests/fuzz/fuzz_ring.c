@@ -15,7 +15,7 @@ static void nothing(struct cap_drain **d)
 }
 
 /* Reads all of each record, as the recorder would. */
-static unsigned walk(struct fmt_cursor *c)
+static unsigned read_records(struct fmt_cursor *c)
 {
 	const struct cap_record *r;
 	unsigned sum = 0;
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	cap_drain_take(d, &records);
 	ring->head += head * 8;
 	if (cap_drain_take(d, &records) == 1)
-		walk(&records);
+		read_records(&records);
 	cap_drain_status(d);
 	return cap_drain_take(d, &records) == 1;
 }

@@ -26,7 +26,7 @@ static void CUPTIAPI called(void *unused, CUpti_CallbackDomain domain, CUpti_Cal
 }
 
 /* A destructor runs after all exit() handlers, which may call the driver too. */
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void write_counts(void)
 {
 	const char *path = getenv("CUPTI_COUNTS");
 	FILE *f = path ? fopen(path, "a") : NULL;

@@ -51,7 +51,7 @@ static void launch(const void *at, uint64_t bytes)
 	OK(cudaGetLastError());
 }
 
-static int check(void)
+static int check_digests(void)
 {
 	static const uint64_t lengths[] = {1, 15, 16, 17, 65535, 65536, 65537, 200000, 1000003};
 	static unsigned char host[1 << 20];
@@ -76,7 +76,7 @@ static int check(void)
 }
 
 /* Returns the shortest of several runs, in ns. */
-template <typename F> static double shortest(F &&work)
+template <typename F> static double shortest_ns(F &&work)
 {
 	cudaEvent_t from, to;
 	float ms, least = 1e30f;
@@ -101,8 +101,9 @@ static int rate(uint64_t bytes)
 	OK(cudaMalloc(&a, bytes));
 	OK(cudaMalloc(&b, bytes));
 	OK(cudaMemset(a, 1, bytes));
-	double digest = shortest([&] { launch(a, bytes); });
-	double copy = shortest([&] { OK(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice)); });
+	double digest = shortest_ns([&] { launch(a, bytes); });
+	double copy = shortest_ns(
+		[&] { OK(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice)); });
 
 	printf("%llu %.0f %.0f\n", (unsigned long long)bytes, digest, copy);
 	OK(cudaFree(a));
@@ -122,7 +123,7 @@ int main(int argc, char **argv)
 	blocks = processors > 1 ? (unsigned)processors / 2 : 1;
 	OK(cudaHostAlloc(&sums, gd128_pages(most) * sizeof(*sums), cudaHostAllocMapped));
 	if (argc == 2 && strcmp(argv[1], "check") == 0)
-		return check();
+		return check_digests();
 	for (int i = 2; i < argc; i++)
 		rate(strtoull(argv[i], NULL, 10) << 20);
 	return argc < 3 ? 2 : 0;

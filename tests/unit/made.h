@@ -165,6 +165,20 @@ static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32
 	return s;
 }
 
+/* Makes the slices that made_write() writes: slice k of rank r is slices[r * n_slices + k]. */
+static inline void made_slices(struct made *m, uint32_t n_ranks, uint32_t n_slices, uint32_t n,
+			       struct fmt_slice **slices)
+{
+	for (uint32_t r = 0; r < n_ranks; r++) {
+		fmt_number first = 0;
+
+		for (uint32_t k = 0; k < n_slices; k++) {
+			*slices = made_slice(m, r, k, n, first);
+			first += (*slices++)->n_events;
+		}
+	}
+}
+
 /* Writes a trace of `n_ranks` ranks with `n_slices` slices of `n` launches each to `path`, but does
  * not close the writer. */
 static inline struct fmt_writer *made_begin(struct made *m, const char *path,
@@ -197,6 +211,28 @@ static inline void made_write(struct made *m, const char *path, enum fmt_names_m
 	struct fmt_error err;
 
 	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
+}
+
+/* Opens a trace, which must be valid; the caller closes it. */
+static inline struct fmt_trace *made_open(const char *path)
+{
+	struct fmt_error err = {.what = ""};
+	struct fmt_trace *t;
+
+	ck_assert_msg(fmt_trace_open(path, &t, &err) == 0, "%s: %s", err.file, err.what);
+	return t;
+}
+
+/* Writes and opens a trace as made_write() does, with names in one file. */
+static inline struct fmt_trace *made_trace(const char *path, uint32_t n_ranks, uint32_t n_slices,
+					   uint32_t n)
+{
+	struct made m;
+
+	made_init(&m, n_ranks);
+	made_write(&m, path, FMT_NAMES_SHARED, n_ranks, n_slices, n, 1);
+	made_done(&m);
+	return made_open(path);
 }
 
 static inline int same_events(const struct fmt_event *a, const struct fmt_slice *sa,
@@ -249,6 +285,17 @@ static inline char *made_directory(void)
 	ck_assert(asprintf(&path, "%s/store-XXXXXX", base ? base : "/tmp") > 0);
 	ck_assert_ptr_nonnull(mkdtemp(path));
 	return path;
+}
+
+/* Returns "directory/name" in one of four static buffers. */
+static inline const char *made_path(const char *directory, const char *name)
+{
+	static char path[4][512];
+	static int k;
+
+	k = (k + 1) % 4;
+	snprintf(path[k], sizeof(path[k]), "%s/%s", directory, name);
+	return path[k];
 }
 
 static inline void made_remove(char *path)

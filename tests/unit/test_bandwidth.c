@@ -55,22 +55,18 @@ START_TEST(test_size_of_communicators)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
-		char *folder = made_directory(), path[300];
-		struct fmt_error err = {.what = ""};
+		char *folder = made_directory();
 		struct fmt_trace *trace;
 		struct training t;
 
-		snprintf(path, sizeof(path), "%s/t", folder);
 		training_init(&t, 4, 1, 1);
 		ck_assert_int_eq(fmt_names_fact_json(t.made.names, 0, facts[i].key, facts[i].value,
 						     strlen(facts[i].value)),
 				 0);
-		training_write(&t, path);
-		ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
+		trace = training_open(&t, folder, "t");
 		ck_assert_uint_eq(
 			fmt_comm_size(trace, 0, fmt_template(fmt_trace_names(trace), t.collective)),
 			facts[i].want);
-		training_done(&t);
 		fmt_trace_close(trace);
 		made_remove(folder);
 	}

@@ -15,16 +15,11 @@ struct fixture {
 
 static void setup(struct fixture *f, uint32_t ranks)
 {
-	struct fmt_error err = {.what = ""};
 	struct training t;
-	char path[300];
 
 	f->folder = made_directory();
-	snprintf(path, sizeof(path), "%s/t", f->folder);
 	training_init(&t, ranks, ITERATIONS, LAYERS);
-	training_write(&t, path);
-	training_done(&t);
-	ck_assert_msg(fmt_trace_open(path, &f->trace, &err) == 0, "%s", err.what);
+	f->trace = training_open(&t, f->folder, "t");
 }
 
 static void teardown(struct fixture *f)

@@ -4,20 +4,6 @@
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
 
-/* Closes the writer of the training run and opens the trace. */
-static struct fmt_trace *open_made(struct training *t, const char *folder, const char *name)
-{
-	struct fmt_error err = {.what = ""};
-	struct fmt_trace *trace;
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	training_write(t, path);
-	training_done(t);
-	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
-	return trace;
-}
-
 static struct fmt_trace *make(const char *folder, const char *name, uint32_t ranks,
 			      uint32_t iterations, uint32_t layers, uint64_t seed)
 {
@@ -25,7 +11,7 @@ static struct fmt_trace *make(const char *folder, const char *name, uint32_t ran
 
 	training_init(&t, ranks, iterations, layers);
 	t.made.seed = seed;
-	return open_made(&t, folder, name);
+	return training_open(&t, folder, name);
 }
 
 static struct fmt_trace *make_calling(const char *folder, const char *name, uint32_t layers,
@@ -36,7 +22,7 @@ static struct fmt_trace *make_calling(const char *folder, const char *name, uint
 	training_init(&t, 2, 2, layers);
 	t.polls = polls;
 	t.address = address;
-	return open_made(&t, folder, name);
+	return training_open(&t, folder, name);
 }
 
 static const struct {

@@ -23,7 +23,7 @@ struct kept {
 	char *dir;
 	char trace[400];
 	struct made m;
-	struct fmt_slice *slices[RANKS][SLICES];
+	struct fmt_slice *slices[RANKS * SLICES];
 };
 
 static void write_and_load(struct kept *k, enum fmt_names_mode mode, int packed)
@@ -38,21 +38,13 @@ static void write_and_load(struct kept *k, enum fmt_names_mode mode, int packed)
 	made_write(&k->m, directory, mode, RANKS, SLICES, LAUNCHES, 0);
 	if (packed)
 		ck_assert_msg(fmt_pack(directory, k->trace, 0, &err) == 0, "%s", err.what);
-	for (uint32_t r = 0; r < RANKS; r++) {
-		fmt_number first = 0;
-
-		for (uint32_t s = 0; s < SLICES; s++) {
-			k->slices[r][s] = made_slice(&k->m, r, s, LAUNCHES, first);
-			first += k->slices[r][s]->n_events;
-		}
-	}
+	made_slices(&k->m, RANKS, SLICES, LAUNCHES, k->slices);
 }
 
 static void drop(struct kept *k)
 {
-	for (uint32_t r = 0; r < RANKS; r++)
-		for (uint32_t s = 0; s < SLICES; s++)
-			fmt_slice_free(k->slices[r][s]);
+	for (uint32_t i = 0; i < RANKS * SLICES; i++)
+		fmt_slice_free(k->slices[i]);
 	made_done(&k->m);
 	made_remove(k->dir);
 }
@@ -75,7 +67,7 @@ static int lost_slices(const struct kept *k, const char *file, long at)
 				lost++;
 				continue;
 			}
-			ck_assert_msg(same_slice(k->slices[r][s], got, k->m.names),
+			ck_assert_msg(same_slice(k->slices[r * SLICES + s], got, k->m.names),
 				      "%s at %ld: wrong data", file, at);
 			fmt_slice_free(got);
 		}

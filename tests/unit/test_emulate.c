@@ -15,31 +15,18 @@
 #define SLICES 4
 #define LAUNCHES 200
 
-static const char *in(const char *dir, const char *name)
-{
-	static char path[4][512];
-	static int k;
-
-	k = (k + 1) % 4;
-	snprintf(path[k], sizeof(path[k]), "%s/%s", dir, name);
-	return path[k];
-}
-
 /* Creates a trace at dir/in; the caller closes it. */
 static struct fmt_trace *write_and_open(struct made *m, const char *dir)
 {
 	struct fmt_constants c = {.launch_ns = 4000, .copy_ns = 15000};
-	struct fmt_trace *t;
-	struct fmt_error err;
 
 	made_init(m, RANKS);
 	for (uint32_t i = 0; i < RANKS; i++) {
 		c.anchor_ns = 1700000000000000000;
 		ck_assert_int_eq(fmt_constants_put(m->names, i, &c), 0);
 	}
-	made_write(m, in(dir, "in"), FMT_NAMES_SHARED, RANKS, SLICES, LAUNCHES, 0);
-	ck_assert_msg(fmt_trace_open(in(dir, "in"), &t, &err) == 0, "%s", err.what);
-	return t;
+	made_write(m, made_path(dir, "in"), FMT_NAMES_SHARED, RANKS, SLICES, LAUNCHES, 0);
+	return made_open(made_path(dir, "in"));
 }
 
 static struct replay_report emulate(struct fmt_trace *t, const char *out)
@@ -81,15 +68,14 @@ START_TEST(test_an_emulated_run_is_a_trace)
 	char *dir = made_directory();
 	struct made m;
 	struct fmt_trace *t = write_and_open(&m, dir), *once, *twice;
-	struct replay_report report = emulate(t, in(dir, "once")), again;
-	struct fmt_error err;
+	struct replay_report report = emulate(t, made_path(dir, "once")), again;
 	char id[80];
 
 	ck_assert_uint_eq(report.ops, RANKS * SLICES * LAUNCHES);
 	ck_assert_uint_eq(report.n_rows, RANKS * SLICES);
 	ck_assert_uint_eq(report.n_gpus, RANKS);
 	ck_assert_uint_eq(report.broken, 0);
-	ck_assert_int_eq(fmt_trace_open(in(dir, "once"), &once, &err), 0);
+	once = made_open(made_path(dir, "once"));
 	check_same(t, once, 0);
 	ck_assert_str_eq(
 		fmt_fact_value(fmt_trace_names(once), FMT_WHOLE_TRACE, "gputrace.emulated"),
@@ -98,9 +84,9 @@ START_TEST(test_an_emulated_run_is_a_trace)
 	ck_assert_str_eq(
 		fmt_fact_value(fmt_trace_names(once), FMT_WHOLE_TRACE, "gputrace.emulated_from"),
 		id);
-	again = emulate(once, in(dir, "twice"));
+	again = emulate(once, made_path(dir, "twice"));
 	ck_assert_int_eq(again.start_error_max_ns, 0);
-	ck_assert_int_eq(fmt_trace_open(in(dir, "twice"), &twice, &err), 0);
+	twice = made_open(made_path(dir, "twice"));
 	check_same(once, twice, 1);
 	for (size_t i = 0; i < report.n_rows; i++) {
 		ck_assert_int_eq(again.rows[i].recorded_step_ns, report.rows[i].emulated_step_ns);
@@ -124,14 +110,15 @@ START_TEST(test_an_invalid_output_path)
 	struct replay_report report;
 	struct fmt_error err;
 
-	ck_assert_int_eq(mkdir(in(dir, "there"), 0777), 0);
-	ck_assert_int_eq(replay_emulate(t, NULL, in(dir, "there"), &report, &err), -EEXIST);
-	ck_assert_int_eq(rmdir(in(dir, "there")), 0);
-	ck_assert_int_eq(replay_emulate(t, NULL, in(dir, "no/such"), &report, &err), -ENOENT);
+	ck_assert_int_eq(mkdir(made_path(dir, "there"), 0777), 0);
+	ck_assert_int_eq(replay_emulate(t, NULL, made_path(dir, "there"), &report, &err), -EEXIST);
+	ck_assert_int_eq(rmdir(made_path(dir, "there")), 0);
+	ck_assert_int_eq(replay_emulate(t, NULL, made_path(dir, "no/such"), &report, &err),
+			 -ENOENT);
 	fmt_trace_close(t);
 	made_done(&m);
 	/* The directory contains only the trace, so it must be removable. */
-	made_remove(strdup(in(dir, "in")));
+	made_remove(strdup(made_path(dir, "in")));
 	ck_assert_int_eq(rmdir(dir), 0);
 	free(dir);
 }

@@ -57,12 +57,10 @@ static struct fmt_trace *write_and_open(const char *folder)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_error err = {.what = ""};
-	struct fmt_trace *trace;
+	const char *path = made_path(folder, "t");
 	struct fmt_writer *w;
 	struct training t;
-	char path[300];
 
-	snprintf(path, sizeof(path), "%s/t", folder);
 	training_init(&t, 3, 1, 1);
 	ck_assert_int_eq(fmt_writer_open(path, t.made.names, &options, &w, &err), 0);
 	for (uint32_t r = 0; r < 3; r++) {
@@ -75,8 +73,7 @@ static struct fmt_trace *write_and_open(const char *folder)
 	}
 	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
 	training_done(&t);
-	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
-	return trace;
+	return made_open(path);
 }
 
 START_TEST(test_extreme_times)

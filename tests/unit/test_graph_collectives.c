@@ -2,8 +2,8 @@
 
 /* Collectives captured into CUDA graphs, and their operations at each launch of the graph. */
 #include "base/array.h"
+#include "tests/unit/reported_graph.h"
 #include "tests/unit/test.h"
-#include "tests/unit/told.h"
 
 /* Puts the node handle that the next call's kernel launch received; 0: the capture library did not
  * query the node. */
@@ -32,8 +32,8 @@ static void end_capture(struct recording *m)
 }
 
 /* A NCCL call with the kernel launch inside it. */
-static void captured(struct made_ring *m, uint64_t handle, const char *call, const uint64_t *words,
-		     uint32_t n)
+static void captured_call(struct made_ring *m, uint64_t handle, const char *call,
+			  const uint64_t *words, uint32_t n)
 {
 	const uint64_t launch[] = {KERNEL, 8, 1, 1, 512, 1, 1, 0, STREAM, 0, 0};
 	uint64_t outer = m->ordinal++, next;
@@ -50,7 +50,7 @@ static void all_reduce(struct made_ring *m, uint64_t handle, uint64_t count)
 {
 	const uint64_t words[] = {0x10000, 0x10000, count, 7, 0, COMM, STREAM};
 
-	captured(m, handle, "ncclAllReduce", words, 7);
+	captured_call(m, handle, "ncclAllReduce", words, 7);
 }
 
 /* Exchange with rank 1 in both directions. */
@@ -59,11 +59,11 @@ static void exchange(struct made_ring *m, uint64_t handle)
 	ring_call_at(m, "ncclGroupStart", 0, 0, NULL, 0);
 	exchange_calls(m, 2, "ncclSend");
 	exchange_calls(m, 2, "ncclRecv");
-	captured(m, handle, "ncclGroupEnd", NULL, 0);
+	captured_call(m, handle, "ncclGroupEnd", NULL, 0);
 }
 
 /* A kernel, an all-reduce, a send and receive, an all-reduce. */
-static void capture(struct recording *m, bool handles)
+static void capture_collectives(struct recording *m, bool handles)
 {
 	begin_capture(m);
 	ring_launch(&m->ring, KERNEL, STREAM);
@@ -99,13 +99,13 @@ static void ck_collectives(const struct recording *m, const char *wanted)
 static const char in_order[] = "all_reduce 1024, send_recv 256 >1 <1, all_reduce 256";
 
 /* Node descriptions in the driver's order: reversed, or in capture order. */
-static const struct told backwards[] = {
+static const struct reported_node backwards[] = {
 	{KERNEL_NODE, 0, 0, 0, 1},
 	{KERNEL_NODE, 3, 3, 1 << 2, 8},
 	{KERNEL_NODE, 2, 2, 1 << 3, 8},
 	{KERNEL_NODE, 1, 1, 1 << 0, 8},
 };
-static const struct told as_captured[] = {
+static const struct reported_node as_captured[] = {
 	{KERNEL_NODE, 0, 0, 0, 1},
 	{KERNEL_NODE, 1, 1, 1 << 0, 8},
 	{KERNEL_NODE, 2, 2, 1 << 1, 8},
@@ -115,7 +115,7 @@ static const struct told as_captured[] = {
 START_TEST(each_launch_has_the_collectives)
 {
 	static const struct {
-		const struct told *nodes;
+		const struct reported_node *nodes;
 		bool handles;
 	} ways[] = {{backwards, true}, {as_captured, false}};
 
@@ -124,7 +124,7 @@ START_TEST(each_launch_has_the_collectives)
 		char twice[128];
 		uint64_t id;
 
-		capture(&m, ways[i].handles);
+		capture_collectives(&m, ways[i].handles);
 		instantiate(&m, ways[i].nodes, 4);
 		for (int launch = 0; launch < 2; launch++) {
 			id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
@@ -151,7 +151,7 @@ START_TEST(ranks_are_matched_at_each_launch)
 	size_t seen = 0;
 	uint64_t id;
 
-	capture(&m, true);
+	capture_collectives(&m, true);
 	instantiate(&m, backwards, 4);
 	for (int launch = 0; launch < 2; launch++) {
 		id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
@@ -192,7 +192,7 @@ START_TEST(a_launch_recorded_as_one_operation)
 	scoped(recording_end) struct recording m;
 	const struct rec_event *e = NULL;
 
-	capture(&m, false);
+	capture_collectives(&m, false);
 	instantiate(&m, NULL, 0);
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xa03, 0);
@@ -213,7 +213,7 @@ START_TEST(updated_graphs)
 	scoped(recording_end) struct recording m;
 	struct rec_graph_id is;
 
-	capture(&m, false);
+	capture_collectives(&m, false);
 	instantiate(&m, NULL, 0);
 	for (uint64_t count = 256; count > 64; count /= 2) {
 		ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
@@ -236,7 +236,7 @@ END_TEST
 /* A graph within a graph within a third, launched as one operation or node by node. */
 START_TEST(child_graphs)
 {
-	static const struct told nodes[] = {
+	static const struct reported_node nodes[] = {
 		{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0},
 		{CHILD_NODE, CAP_NODE_WHOLE, 6, 1 << 2, 0},
 		{CHILD_NODE, CAP_NODE_WHOLE, 5, 1 << 6, 0},
@@ -250,7 +250,7 @@ START_TEST(child_graphs)
 		scoped(recording_end) struct recording m;
 		uint64_t id;
 
-		capture(&m, true);
+		capture_collectives(&m, true);
 		ring_out(&m.ring, 0, GRAPH + 1);
 		ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
 		ring_out(&m.ring, 0, 0xb00);
@@ -277,7 +277,7 @@ END_TEST
 /* The driver reports nodes that do not include the collective's. */
 static const struct {
 	const char *what;
-	struct told nodes[4];
+	struct reported_node nodes[4];
 	uint32_t n;
 	uint64_t lost;
 } rows[] = {
@@ -293,7 +293,7 @@ START_TEST(unknown_nodes)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording m;
 
-		capture(&m, false);
+		capture_collectives(&m, false);
 		instantiate(&m, rows[i].nodes, rows[i].n);
 		ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 		ring_look(&m.ring);

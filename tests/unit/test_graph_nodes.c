@@ -2,10 +2,10 @@
 
 /* Graph nodes as the driver reports them, and graph launches with a time for each node. */
 #include "base/array.h"
+#include "tests/unit/reported_graph.h"
 #include "tests/unit/test.h"
-#include "tests/unit/told.h"
 
-static void begin(struct recording *m)
+static void begin_with_graph(struct recording *m)
 {
 	recording_begin(m, 0);
 	ring_out(&m->ring, 0, GRAPH);
@@ -38,7 +38,7 @@ static void ck_ops(const struct recording *m, const char *const *wanted, size_t 
 }
 
 /* A fork with two nodes and an empty node between them on one side, then a join. */
-static const struct told fork_and_join[] = {
+static const struct reported_node fork_and_join[] = {
 	{KERNEL_NODE, 0, 0, 0, 1},
 	{KERNEL_NODE, 1, 1, 1 << 0, 2},
 	{EMPTY_NODE, CAP_NODE_WHOLE, 2, 1 << 1, 0},
@@ -57,7 +57,7 @@ START_TEST(each_node_is_an_operation)
 	scoped(recording_end) struct recording m;
 	uint64_t id;
 
-	begin(&m);
+	begin_with_graph(&m);
 	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
 	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_node_times(&m.ring, id, 7, 2000000);
@@ -78,7 +78,7 @@ START_TEST(a_disabled_node_has_no_operation)
 	scoped(recording_end) struct recording m;
 	uint64_t id;
 
-	begin(&m);
+	begin_with_graph(&m);
 	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
 	ring_call(&m.ring, "cuGraphNodeSetEnabled", EXEC, 0xa01, 0);
 	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
@@ -96,7 +96,7 @@ START_TEST(times_come_early_or_never)
 	scoped(recording_end) struct recording m;
 	uint64_t id;
 
-	begin(&m);
+	begin_with_graph(&m);
 	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
 	id = ring_id(&m.ring);
 	ring_node_times(&m.ring, id, 7, 2000000);
@@ -114,7 +114,7 @@ END_TEST
 /* A chain has one last node, so no record of its end is needed. */
 START_TEST(the_end_of_a_chain_is_its_last_node)
 {
-	static const struct told chain[] = {
+	static const struct reported_node chain[] = {
 		{SET_NODE, 0, 0, 0, 0},
 		{HOST_NODE, CAP_NODE_WHOLE, 1, 1 << 0, 0},
 		{KERNEL_NODE, 1, 2, 1 << 1, 1},
@@ -123,7 +123,7 @@ START_TEST(the_end_of_a_chain_is_its_last_node)
 	scoped(recording_end) struct recording m;
 	uint64_t id;
 
-	begin(&m);
+	begin_with_graph(&m);
 	instantiate(&m, chain, ARRAY_SIZE(chain));
 	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_node_times(&m.ring, id, 2, 2000000);
@@ -136,7 +136,7 @@ END_TEST
 /* Two roots start together, the first on the launch stream itself. */
 START_TEST(roots_start_together)
 {
-	static const struct told both[] = {
+	static const struct reported_node both[] = {
 		{HOST_NODE, CAP_NODE_WHOLE, 0, 0, 0},
 		{KERNEL_NODE, 0, 1, 1 << 0, 1},
 		{KERNEL_NODE, 1, 2, 0, 2},
@@ -147,7 +147,7 @@ START_TEST(roots_start_together)
 	scoped(recording_end) struct recording m;
 	uint64_t id;
 
-	begin(&m);
+	begin_with_graph(&m);
 	instantiate(&m, both, ARRAY_SIZE(both));
 	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_node_times(&m.ring, id, 4, 2000000);
@@ -166,23 +166,23 @@ static struct rec_graph_id launched(struct recording *m)
  * recorded have handles; an identical report is the same version. */
 START_TEST(the_last_report_defines_a_graph)
 {
-	struct told nodes[] = {{KERNEL_NODE, CAP_NODE_UNTIMED, 0, 0, 4},
-			       {SET_NODE, CAP_NODE_UNTIMED, 1, 1, 0}};
+	struct reported_node nodes[] = {{KERNEL_NODE, CAP_NODE_UNTIMED, 0, 0, 4},
+					{SET_NODE, CAP_NODE_UNTIMED, 1, 1, 0}};
 	const struct kernel kernel = {.f = KERNEL, .grid = {6, 1, 1}, .block = {32, 1, 1}};
 	scoped(recording_end) struct recording m;
 
-	begin(&m);
+	begin_with_graph(&m);
 	instantiate(&m, nodes, 2);
 	ck_assert_uint_eq(launched(&m).version, 0);
 	nodes[0].grid = 5;
-	tell(&m, nodes, 2);
+	ring_graph(&m, nodes, 2);
 	ring_call(&m.ring, "cuGraphExecUpdate_v2", EXEC, GRAPH, 0);
 	ck_assert_uint_eq(launched(&m).version, 1);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &kernel, sizeof(kernel));
 	ring_call(&m.ring, "cuGraphExecKernelNodeSetParams_v2", EXEC, 0xa00, 0x100);
 	ck_assert_uint_eq(launched(&m).version, 2);
 	nodes[0].grid = 4;
-	tell(&m, nodes, 2);
+	ring_graph(&m, nodes, 2);
 	ring_call(&m.ring, "cuGraphExecUpdate_v2", EXEC, GRAPH, 0);
 	ck_assert_uint_eq(launched(&m).version, 0);
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
@@ -196,7 +196,7 @@ END_TEST
 /* Ways in which reported nodes do not fit their graph. */
 static const struct {
 	const char *what;
-	struct told nodes[3];
+	struct reported_node nodes[3];
 	uint32_t n, ops;
 	uint64_t whole;
 } rows[] = {
@@ -221,7 +221,7 @@ START_TEST(inconsistent_nodes)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording m;
 
-		begin(&m);
+		begin_with_graph(&m);
 		instantiate(&m, rows[i].nodes, rows[i].n);
 		ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 		ring_look(&m.ring);
@@ -236,16 +236,16 @@ END_TEST
  * reported twice, the last report counts. */
 START_TEST(incomplete_and_repeated_reports)
 {
-	struct told nodes[] = {{KERNEL_NODE, 0, 0, 0, 4}, {KERNEL_NODE, 1, 1, 1, 4}};
+	struct reported_node nodes[] = {{KERNEL_NODE, 0, 0, 0, 4}, {KERNEL_NODE, 1, 1, 1, 4}};
 	scoped(recording_end) struct recording m;
 
-	begin(&m);
+	begin_with_graph(&m);
 	ring_node(&m.ring, &nodes[0], 0, 2);
 	instantiate(&m, NULL, 0);
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_look(&m.ring);
 	ck_assert_uint_eq(m.process->counts.ops, 1);
-	tell(&m, nodes, 2);
+	ring_graph(&m, nodes, 2);
 	nodes[0].op = nodes[1].op = CAP_NODE_WHOLE;
 	instantiate(&m, nodes, 2);
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);

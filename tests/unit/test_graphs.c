@@ -7,7 +7,7 @@
 
 enum { OTHER = 0x2200, FORKED = 0x4100, JOINED = 0x4200, GRAPH = 0x6000, EXEC = 0x7000 };
 
-static void begin(struct recording *m)
+static void begin_with_event(struct recording *m)
 {
 	recording_begin(m, 0);
 	ring_out(&m->ring, 0, OTHER);
@@ -25,7 +25,7 @@ static void ck_graphs(struct recording *m, const char *wanted)
 }
 
 /* A fork, work on both branches, and a join. */
-static void capture(struct recording *m, int32_t result)
+static void capture_fork_and_join(struct recording *m, int32_t result)
 {
 	struct made_ring *r = &m->ring;
 	const uint64_t end[] = {STREAM, 0x100};
@@ -52,8 +52,8 @@ START_TEST(captures_record_nodes_and_dependencies)
 {
 	scoped(recording_end) struct recording m;
 
-	begin(&m);
-	capture(&m, 0);
+	begin_with_event(&m);
+	capture_fork_and_join(&m, 0);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [" NODE(
 			      "step") "\"after\": []}, "
 				      "{\"kind\": \"memset\", \"name\": \"Memset (Device)\", "
@@ -74,8 +74,8 @@ START_TEST(a_failed_capture_ends)
 {
 	scoped(recording_end) struct recording m;
 
-	begin(&m);
-	capture(&m, 901);
+	begin_with_event(&m);
+	capture_fork_and_join(&m, 901);
 	ring_launch(&m.ring, KERNEL, STREAM);
 	ring_launch(&m.ring, KERNEL, OTHER);
 	ck_graphs(&m, "");
@@ -119,7 +119,7 @@ START_TEST(nodes_are_added_by_hand)
 	const struct set set = {0x100, 0, 7, 4, 25, 2};
 	const struct kernel kernel = {.f = KERNEL, .grid = {4, 1, 1}, .block = {32, 1, 1}};
 
-	begin(&m);
+	begin_with_event(&m);
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
 	add_empty(&m, a, NULL, 0);
@@ -149,7 +149,7 @@ START_TEST(clones_have_the_same_nodes)
 {
 	scoped(recording_end) struct recording m;
 
-	begin(&m);
+	begin_with_event(&m);
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
 	add_empty(&m, 0xa0, NULL, 0);
@@ -169,7 +169,7 @@ START_TEST(changed_nodes)
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
 
-	begin(&m);
+	begin_with_event(&m);
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
 	add_memset(&m, 0xa0, &set);
@@ -208,7 +208,7 @@ START_TEST(changed_executable_graphs)
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
 
-	begin(&m);
+	begin_with_event(&m);
 	ring_out(&m.ring, 0, GRAPH);
 	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
 	add_memset(&m, 0xa0, &set);
@@ -263,7 +263,7 @@ START_TEST(nodes_added_during_a_capture)
 {
 	scoped(recording_end) struct recording m;
 
-	begin(&m);
+	begin_with_event(&m);
 	ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
 	ring_launch(&m.ring, KERNEL, STREAM);
 	capture_info(&m);
@@ -292,7 +292,7 @@ START_TEST(captures_into_an_existing_graph)
 	scoped(recording_end) struct recording m;
 	const uint64_t end[] = {STREAM, 0x100}, a = 0xa0;
 
-	begin(&m);
+	begin_with_event(&m);
 	ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
 	capture_info(&m);
 	ring_call_at(&m.ring, "cuStreamEndCapture", 0, 901, end, 2);

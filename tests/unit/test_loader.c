@@ -9,19 +9,9 @@
 /* Writes and opens a trace of 3 GPUs, large enough for several threads. */
 static struct fmt_trace *open_made(const char *folder)
 {
-	struct fmt_trace *trace;
-	struct fmt_error err;
-	char path[256];
-	struct made m;
+	const char *path = made_path(folder, "run");
 
-	snprintf(path, sizeof(path), "%s/run", folder);
-	if (access(path, F_OK) < 0) {
-		made_init(&m, 3);
-		made_write(&m, path, FMT_NAMES_SHARED, 3, 20, 1000, 1);
-		made_done(&m);
-	}
-	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
-	return trace;
+	return access(path, F_OK) < 0 ? made_trace(path, 3, 20, 1000) : made_open(path);
 }
 
 /* Loads a part and compares each slice with the same slice loaded alone. */

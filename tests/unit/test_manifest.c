@@ -20,7 +20,7 @@ struct runs {
 	char *dir;
 	char own[400], other[400];
 	struct made m;
-	struct fmt_slice *slices[RANKS][SLICES];
+	struct fmt_slice *slices[RANKS * SLICES];
 };
 
 static void write_other(const char *path, enum fmt_names_mode mode)
@@ -42,21 +42,13 @@ static void make_runs(struct runs *k, enum fmt_names_mode mode)
 	made_init(&k->m, RANKS);
 	made_write(&k->m, k->own, mode, RANKS, SLICES, LAUNCHES, 0);
 	write_other(k->other, mode);
-	for (uint32_t r = 0; r < RANKS; r++) {
-		fmt_number first = 0;
-
-		for (uint32_t s = 0; s < SLICES; s++) {
-			k->slices[r][s] = made_slice(&k->m, r, s, LAUNCHES, first);
-			first += k->slices[r][s]->n_events;
-		}
-	}
+	made_slices(&k->m, RANKS, SLICES, LAUNCHES, k->slices);
 }
 
 static void runs_done(struct runs *k)
 {
-	for (uint32_t r = 0; r < RANKS; r++)
-		for (uint32_t s = 0; s < SLICES; s++)
-			fmt_slice_free(k->slices[r][s]);
+	for (uint32_t i = 0; i < RANKS * SLICES; i++)
+		fmt_slice_free(k->slices[i]);
 	made_done(&k->m);
 	made_remove(k->dir);
 }
@@ -84,10 +76,10 @@ static int count_correct_slices(const struct runs *k, const char *path, const ch
 
 			if (fmt_slice_load(t, r, s, FMT_WANT_ALL, &got, &err) < 0)
 				continue;
-			ck_assert_msg(
-				number < RANKS && s < SLICES &&
-					same_slice(k->slices[number][s], got, fmt_trace_names(t)),
-				"%s: wrong data of rank %u", what, number);
+			ck_assert_msg(number < RANKS && s < SLICES &&
+					      same_slice(k->slices[number * SLICES + s], got,
+							 fmt_trace_names(t)),
+				      "%s: wrong data of rank %u", what, number);
 			fmt_slice_free(got);
 			n++;
 		}
@@ -185,11 +177,11 @@ START_TEST(test_the_id_stays)
 	char id[65];
 
 	make_runs(&k, FMT_NAMES_SHARED);
-	ck_assert_int_eq(fmt_trace_open(k.own, &t, NULL), 0);
+	t = made_open(k.own);
 	snprintf(id, sizeof(id), "%s", fmt_trace_id(t));
 	fmt_trace_close(t);
 	run_shell(&k, "rm $OWN/rank-00001.chunks");
-	ck_assert_int_eq(fmt_trace_open(k.own, &t, NULL), 0);
+	t = made_open(k.own);
 	ck_assert_str_eq(fmt_trace_id(t), id);
 	fmt_trace_close(t);
 	runs_done(&k);

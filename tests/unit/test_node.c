@@ -26,20 +26,13 @@ static int emulate_nothing(void *context, struct fmt_trace *in, struct fmt_trace
 
 static struct fs *open_made(const char *folder, const struct fs_options *options)
 {
-	struct fmt_trace *trace;
-	struct fmt_error err;
-	char path[256];
-	struct made m;
+	const char *path = made_path(folder, "run");
 	struct fs *fs;
 
-	snprintf(path, sizeof(path), "%s/run", folder);
-	if (access(path, F_OK) < 0) {
-		made_init(&m, 3);
-		made_write(&m, path, FMT_NAMES_SHARED, 3, 4, 50, 1);
-		made_done(&m);
-	}
-	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
-	ck_assert_int_eq(fs_open(trace, options, &fs, &err), 0);
+	ck_assert_int_eq(
+		fs_open(access(path, F_OK) < 0 ? made_trace(path, 3, 4, 50) : made_open(path),
+			options, &fs, NULL),
+		0);
 	return fs;
 }
 
@@ -285,19 +278,13 @@ START_TEST(test_windows_cover_a_file)
 	static const int n_launches[] = {3, 300, 20000};
 
 	for (size_t i = 0; i < ARRAY_SIZE(n_launches); i++) {
-		char *folder = made_directory(), path[256];
-		struct fmt_trace *trace;
-		struct fmt_error err;
+		char *folder = made_directory();
+		struct fmt_trace *trace =
+			made_trace(made_path(folder, "run"), 2, i == 0 ? 400 : 3, n_launches[i]);
 		struct fs_attr a;
-		struct made m;
 		struct fs *fs;
 
-		snprintf(path, sizeof(path), "%s/run", folder);
-		made_init(&m, 2);
-		made_write(&m, path, FMT_NAMES_SHARED, 2, i == 0 ? 400 : 3, n_launches[i], 1);
-		made_done(&m);
-		ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
-		ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, &err), 0);
+		ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, NULL), 0);
 		ck_assert_int_eq(fs_lookup(fs, 1, "timeline.json", &a), 0);
 		check_windows(fs, a.ino, a.size_bytes);
 		ck_assert_int_eq(fs_lookup(fs, 1, "README", &a), 0);
@@ -321,15 +308,11 @@ START_TEST(test_the_root_is_listed_at_little_cost)
 {
 	char *folder = made_directory();
 	struct fs *fs;
-	struct fmt_trace *trace;
+	struct fmt_trace *trace = made_trace(made_path(folder, "run"), 3, 4, 50);
 	struct fs_attr a;
 	struct fs_entry e;
-	char path[256];
 	int loads = 0;
 
-	fs_close(open_made(folder, &(struct fs_options){0}));
-	snprintf(path, sizeof(path), "%s/run", folder);
-	ck_assert_int_eq(fmt_trace_open(path, &trace, NULL), 0);
 	ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, NULL), 0);
 	fmt_trace_set_keeper(trace, (struct fmt_slice_keeper){count_load, &loads});
 
@@ -375,19 +358,12 @@ START_TEST(test_large_slices_go_to_the_pool)
 {
 	char *folder = made_directory();
 	struct fs *fs = open_made(folder, &(struct fs_options){0});
-	struct fmt_trace *trace;
-	struct fmt_error err;
-	char path[256];
-	struct made m;
 
 	ck_assert(!fs_is_long(fs, 1));
 	fs_close(fs);
-	snprintf(path, sizeof(path), "%s/long", folder);
-	made_init(&m, 3);
-	made_write(&m, path, FMT_NAMES_SHARED, 2, 4, 5000, 1);
-	made_done(&m);
-	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
-	ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, &err), 0);
+	ck_assert_int_eq(fs_open(made_trace(made_path(folder, "long"), 2, 4, 5000),
+				 &(struct fs_options){0}, &fs, NULL),
+			 0);
 	ck_assert(fs_is_long(fs, 1));
 	ck_assert(!fs_is_long(fs, 12345678));
 	fs_close(fs);

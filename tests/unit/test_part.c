@@ -18,10 +18,10 @@ static const struct {
 	{{FMT_AFTER, 1, 2, 3, 4, FMT_BEFORE}, 0},
 };
 
-static struct fmt_trace *made_trace(struct made *m, const char *path, const int64_t *iterations)
+static struct fmt_trace *trace_of_iterations(struct made *m, const char *path,
+					     const int64_t *iterations)
 {
 	const struct fmt_writer_options options = {.level = 1};
-	struct fmt_trace *t;
 	struct fmt_writer *w;
 	struct fmt_error err;
 
@@ -39,8 +39,7 @@ static struct fmt_trace *made_trace(struct made *m, const char *path, const int6
 		}
 	}
 	ck_assert_int_eq(fmt_writer_close(w, &err), 0);
-	ck_assert_int_eq(fmt_trace_open(path, &t, &err), 0);
-	return t;
+	return made_open(path);
 }
 
 static void check_walk(const struct fmt_trace *t, const int64_t *iterations, int64_t wanted)
@@ -71,7 +70,7 @@ START_TEST(test_a_walk_finds_the_slices_of_an_iteration)
 		struct fmt_trace *t;
 
 		snprintf(path, sizeof(path), "%s/%zu", folder, i);
-		t = made_trace(&m, path, rows[i].of);
+		t = trace_of_iterations(&m, path, rows[i].of);
 		ck_assert_int_eq(fmt_trace_rank(t, 1)->ordered, rows[i].ordered);
 		check_walk(t, rows[i].of, FMT_ANY);
 		for (int64_t wanted = FMT_AFTER; wanted < 7; wanted++)

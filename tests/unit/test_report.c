@@ -13,16 +13,11 @@ struct fixture {
 	struct fmt_trace *trace;
 };
 
-/* Writes the run, closes the writer and opens the trace. */
 static void open_run(struct fixture *f, struct training *t)
 {
-	struct fmt_error err = {.what = ""};
-
 	f->folder = made_directory();
 	snprintf(f->path, sizeof(f->path), "%s/t", f->folder);
-	training_write(t, f->path);
-	training_done(t);
-	ck_assert_msg(fmt_trace_open(f->path, &f->trace, &err) == 0, "%s", err.what);
+	f->trace = training_open(t, f->folder, "t");
 }
 
 static void setup_run(struct fixture *f, uint32_t iterations, bool overlaps)

@@ -8,17 +8,12 @@
 static struct fmt_trace *write_and_open(const char *folder, uint32_t ranks, uint32_t iterations,
 					uint32_t layers)
 {
-	struct fmt_error err = {.what = ""};
-	struct fmt_trace *trace;
 	struct training t;
-	char path[300];
+	char name[16];
 
-	snprintf(path, sizeof(path), "%s/t%u", folder, ranks);
+	snprintf(name, sizeof(name), "t%u", ranks);
 	training_init(&t, ranks, iterations, layers);
-	training_write(&t, path);
-	training_done(&t);
-	ck_assert_msg(fmt_trace_open(path, &trace, &err) == 0, "%s", err.what);
-	return trace;
+	return training_open(&t, folder, name);
 }
 
 static struct text render(struct fmt_trace *trace, struct fmt_part part, bool across)
@@ -116,18 +111,14 @@ END_TEST
 START_TEST(test_other_iterations_are_pale)
 {
 	static const char pale[] = "<rect class=\"p\" x=\"", legend[] = ">other iterations<";
-	char *folder = made_directory(), path[300];
-	struct fmt_error err = {.what = ""};
+	char *folder = made_directory();
 	struct fmt_trace *trace;
 	struct training made;
 	struct text t;
 
-	snprintf(path, sizeof(path), "%s/t", folder);
 	training_init(&made, 2, 6, 4);
 	made.runs_ahead = true;
-	training_write(&made, path);
-	training_done(&made);
-	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
+	trace = training_open(&made, folder, "t");
 	t = render(trace, (struct fmt_part){6, FMT_ANY, NULL, NULL}, true);
 	ck_assert_ptr_nonnull(strstr(strstr(t.data, legend), pale));
 	ck_assert_ptr_nonnull(strstr(t.data, "; of iteration 5</title>"));

@@ -10,22 +10,11 @@
 #define SLICES 4
 #define LAUNCHES 200
 
-static const char *in(const char *dir, const char *name)
-{
-	static char path[2][512];
-	static int k;
-
-	k = !k;
-	snprintf(path[k], sizeof(path[k]), "%s/%s", dir, name);
-	return path[k];
-}
-
 static void check_trace(struct made *m, const char *path)
 {
-	struct fmt_trace *t;
+	struct fmt_trace *t = made_open(path);
 	struct fmt_error err = {.what = ""};
 
-	ck_assert_msg(fmt_trace_open(path, &t, &err) == 0, "%s: %s", err.file, err.what);
 	ck_assert_uint_eq(fmt_trace_n_ranks(t), RANKS);
 	ck_assert_uint_eq(strlen(fmt_trace_id(t)), 64);
 	ck_assert_uint_eq(fmt_n_strings(fmt_trace_names(t)), fmt_n_strings(m->names));
@@ -61,9 +50,9 @@ START_TEST(test_round_trip)
 		struct made m;
 
 		made_init(&m, RANKS);
-		made_write(&m, in(dir, i ? "inline" : "shared"), modes[i], RANKS, SLICES, LAUNCHES,
-			   0);
-		check_trace(&m, in(dir, i ? "inline" : "shared"));
+		made_write(&m, made_path(dir, i ? "inline" : "shared"), modes[i], RANKS, SLICES,
+			   LAUNCHES, 0);
+		check_trace(&m, made_path(dir, i ? "inline" : "shared"));
 		made_done(&m);
 	}
 	made_remove(dir);
@@ -79,17 +68,17 @@ START_TEST(test_a_truncated_file_keeps_complete_slices)
 	struct stat st;
 
 	made_init(&m, 1);
-	made_write(&m, in(dir, "t"), FMT_NAMES_INLINE, 1, SLICES, LAUNCHES, 0);
-	ck_assert_int_eq(stat(in(dir, "t/rank-00000.chunks"), &st), 0);
-	ck_assert_int_eq(truncate(in(dir, "t/rank-00000.chunks"), st.st_size / 2), 0);
+	made_write(&m, made_path(dir, "t"), FMT_NAMES_INLINE, 1, SLICES, LAUNCHES, 0);
+	ck_assert_int_eq(stat(made_path(dir, "t/rank-00000.chunks"), &st), 0);
+	ck_assert_int_eq(truncate(made_path(dir, "t/rank-00000.chunks"), st.st_size / 2), 0);
 	/* The manifest records that the trace is complete. */
-	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
+	t = made_open(made_path(dir, "t"));
 	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 0);
 	ck_assert_int_eq(fmt_trace_complete(t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "cut short") != NULL, "%s", err.what);
 	fmt_trace_close(t);
-	ck_assert_int_eq(unlink(in(dir, "t/manifest.chunks")), 0);
-	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
+	ck_assert_int_eq(unlink(made_path(dir, "t/manifest.chunks")), 0);
+	t = made_open(made_path(dir, "t"));
 	ck_assert_int_eq(fmt_trace_complete(t, &err), 0);
 	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 1);
 	ck_assert_uint_gt(fmt_trace_rank(t, 0)->n_slices, 0);
@@ -129,8 +118,8 @@ START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 	uint64_t before, cost, own;
 
 	made_init(&m, 1);
-	made_write(&m, in(dir, "t"), FMT_NAMES_SHARED, 1, slices, LAUNCHES, 0);
-	ck_assert_int_eq(fmt_trace_open(in(dir, "t"), &t, &err), 0);
+	made_write(&m, made_path(dir, "t"), FMT_NAMES_SHARED, 1, slices, LAUNCHES, 0);
+	t = made_open(made_path(dir, "t"));
 	own = fmt_trace_rank(t, 0)->bytes / slices;
 	before = bytes_read();
 	cost = bytes_read() - before; /* cost of bytes_read() itself */
@@ -156,7 +145,7 @@ START_TEST(test_invalid_traces_are_refused)
 	struct fmt_error err;
 
 	ck_assert_int_eq(fmt_trace_open(dir, &t, &err), -EBADMSG);
-	ck_assert_int_eq(fmt_trace_open(in(dir, "none"), &t, &err), -ENOENT);
+	ck_assert_int_eq(fmt_trace_open(made_path(dir, "none"), &t, &err), -ENOENT);
 	ck_assert_int_eq(fmt_trace_open("/dev/null", &t, &err), -EBADMSG);
 	made_remove(dir);
 }

@@ -67,13 +67,12 @@ static int promise_digests(struct fmt_chunk *c)
 static void rewrite(const char *from, const char *to, tamper *change, struct fmt_manifest *manifest)
 {
 	struct fmt_output out = {.fd = -1};
-	struct fmt_trace *t;
+	struct fmt_trace *t = made_open(from);
 	struct fmt_error err;
-	char path[600];
 
-	ck_assert_int_eq(fmt_trace_open(from, &t, &err), 0);
-	snprintf(path, sizeof(path), "%s/rank-00000.chunks", to);
-	ck_assert_int_eq(fmt_output_open(&out, path, &t->ranks[0].member.header, &err), 0);
+	ck_assert_int_eq(fmt_output_open(&out, made_path(to, "rank-00000.chunks"),
+					 &t->ranks[0].member.header, &err),
+			 0);
 	for (size_t i = 0; i < t->ranks[0].member.n_chunks; i++) {
 		struct fmt_chunk c = t->ranks[0].member.chunks[i];
 		uint8_t *raw = NULL;

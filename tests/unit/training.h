@@ -270,3 +270,12 @@ static inline void training_write(struct training *t, const char *path)
 	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
 	free(ranks);
 }
+
+/* Writes the run to directory/name, frees `t` and opens the trace. */
+static inline struct fmt_trace *training_open(struct training *t, const char *directory,
+					      const char *name)
+{
+	training_write(t, made_path(directory, name));
+	training_done(t);
+	return made_open(made_path(directory, name));
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/fuzz/look.h"
+#include "tests/fuzz/render.h"
 
 #include "formats/render/export/chrome.h"
 #include "formats/render/report/compare.h"
@@ -59,7 +59,7 @@ static int read_file(struct fs *fs, fs_ino ino, uint64_t size)
 	return r;
 }
 
-static void walk(struct fs *fs, fs_ino dir, bool sound)
+static void read_directory(struct fs *fs, fs_ino dir, bool sound)
 {
 	struct fs_entry e;
 	struct fs_attr a;
@@ -74,7 +74,7 @@ static void walk(struct fs *fs, fs_ino dir, bool sound)
 		if (r < 0)
 			continue;
 		if (S_ISDIR(e.type))
-			walk(fs, e.ino, sound);
+			read_directory(fs, e.ino, sound);
 		else if (S_ISLNK(e.type))
 			fs_link(fs, e.ino, link, sizeof(link));
 		else
@@ -111,7 +111,7 @@ static void time_kernels(struct fmt_trace *t)
 	gpuemu_timing_write(t, fd, NULL);
 }
 
-void look_at(const char *path)
+void render_all(const char *path)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
 	struct fs_options options = {0};
@@ -132,11 +132,11 @@ void look_at(const char *path)
 	fmt_difference_done(&d);
 	if (fs_open(t, &options, &fs, NULL) < 0)
 		return;
-	walk(fs, FS_ROOT, is_sound(path));
+	read_directory(fs, FS_ROOT, is_sound(path));
 	fs_close(fs);
 }
 
-void look_emulated(const char *path, const char *output)
+void render_emulated(const char *path, const char *output)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	struct replay_report report;
@@ -145,15 +145,15 @@ void look_emulated(const char *path, const char *output)
 	    replay_emulate(t, NULL, output, &report, NULL) < 0)
 		return;
 	replay_report_done(&report);
-	look_at(output);
+	render_all(output);
 }
 
-void look_joined(const char *first, const char *second, const char *output)
+void render_joined(const char *first, const char *second, const char *output)
 {
 	const char *paths[] = {first, second};
 	struct fmt_join join = {.paths = paths, .n_paths = second ? 2 : 1, .output = output};
 	struct fmt_join_result result;
 
 	if (fmt_join(&join, &result, NULL) == 0)
-		look_at(output);
+		render_all(output);
 }

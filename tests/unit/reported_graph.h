@@ -25,12 +25,12 @@ struct kernel {
 
 /* A node of the next call's graph. Bit i of `after`: the node waits for node i. A kernel node is
  * identified by its grid. */
-struct told {
+struct reported_node {
 	uint8_t kind;
 	uint32_t op, place, after, grid;
 };
 
-static inline void ring_node(struct made_ring *m, const struct told *t, uint32_t node,
+static inline void ring_node(struct made_ring *m, const struct reported_node *t, uint32_t node,
 			     uint32_t n_nodes)
 {
 	const struct kernel kernel = {
@@ -58,15 +58,15 @@ static inline void ring_node(struct made_ring *m, const struct told *t, uint32_t
 	ring_put(m, room);
 }
 
-static inline void tell(struct recording *m, const struct told *nodes, uint32_t n)
+static inline void ring_graph(struct recording *m, const struct reported_node *nodes, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		ring_node(&m->ring, &nodes[i], i, n);
 }
 
-static inline void instantiate(struct recording *m, const struct told *nodes, uint32_t n)
+static inline void instantiate(struct recording *m, const struct reported_node *nodes, uint32_t n)
 {
-	tell(m, nodes, n);
+	ring_graph(m, nodes, n);
 	ring_out(&m->ring, 0, EXEC);
 	ring_call(&m->ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
 }

@@ -5,8 +5,8 @@
 
 /* Reads every file of its mount, reports it as JSON, exports each GPU, compares it with itself, and
  * reads durations as gpuemu does. */
-void look_at(const char *path);
+void render_all(const char *path);
 /* Emulates the run and renders the result. */
-void look_emulated(const char *path, const char *output);
+void render_emulated(const char *path, const char *output);
 /* Joins two parts, or one if `second` is NULL, and renders the result. */
-void look_joined(const char *first, const char *second, const char *output);
+void render_joined(const char *first, const char *second, const char *output);
