@@ -138,7 +138,7 @@ CUresult emu_capture_wait(struct emu_stream *s, struct emu_event *e)
 	}
 	if (!s->capture)
 		s->n_fronts = 0;
-	s->capture = c;
+	__atomic_store_n(&s->capture, c, __ATOMIC_RELAXED);
 	return add_fronts(s, e->nodes, e->n_nodes) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -169,7 +169,7 @@ static CUresult begin(struct emu_thread *self, CUstream stream, struct emu_graph
 	c->thread = self;
 	c->mode = mode;
 	s->n_fronts = 0;
-	s->capture = c;
+	__atomic_store_n(&s->capture, c, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&captures.lock);
 	c->next = captures.first;
 	__atomic_store_n(&captures.first, c, __ATOMIC_RELEASE);
@@ -232,9 +232,10 @@ static int joined(struct emu_capture *c)
 			continue;
 		pthread_mutex_lock(&context->lock);
 		for (struct emu_stream *s = context->streams; s; s = s->next) {
-			if (s->capture != c)
+			/* Streams of other captures, which other threads may begin now. */
+			if (__atomic_load_n(&s->capture, __ATOMIC_RELAXED) != c)
 				continue;
-			s->capture = NULL;
+			__atomic_store_n(&s->capture, NULL, __ATOMIC_RELAXED);
 			for (size_t i = 0; i < s->n_fronts; i++)
 				r &= s->fronts[i]->mark;
 			s->n_fronts = 0;
