@@ -156,7 +156,7 @@ equal "$(calls "$work/orphan")" "$(calls "$work/unharmed")"
 fails -3 gputrace import -o "$work/none" "$work/orphan"
 prints_nothing find "$work" -maxdepth 1 -name '*.new-*' -o -name '*.raw'
 
-# Kept as a raw recording, it makes the same trace each time, here or where its recorder never was.
+# A raw recording gives the same trace each time, also in another folder.
 gpucapture --raw -o "$work/kept" -- gpuemu -- "$program" >"$work/out" 2>&1
 [ ! -e "$work/kept" ] || die "a trace was made"
 cp "$work/kept.raw/part-0000.raw" "$work/copy"

@@ -9,7 +9,8 @@ mkdir "$work/small"
 mount -t tmpfs -o size=64k tmpfs "$work/small" 2>/dev/null || skip "may not mount"
 run=$work/small/run
 
-# full STATUS COMMAND...: there is no space for the trace, which is made elsewhere, or for all of the raw recording.
+# full STATUS COMMAND...: runs gpucapture without space for the trace (in another folder), or for
+# all of the raw recording.
 full() {
 	status=$1
 	shift
@@ -29,13 +30,13 @@ full() {
 	prints_nothing ls -A "$work/small"
 }
 
-# The raw recording is there. The status is the program's where that failed itself.
+# The raw recording is kept. If the program itself fails, the status is the program's.
 for own in 0 7; do
 	full $((own ? own : 4)) gpuemu -- sh -c '"$0" 1000; exit "$1"' "$here/capture_ends" $own
 	grep -q "2,005 begun, 2,005 recorded, .* here" "$work/info" || die "$(cat "$work/info")"
 done
 
-# No room for what is recorded, while the program goes on: it does not wait for that.
+# No space for the raw recording while the program runs: the program does not wait.
 mount -o remount,size=256k "$work/small"
 full 4 gpuemu -o "$work/report" -- "$here/capture_ends" 40000
 mount -o remount,size=64k "$work/small"

@@ -6,7 +6,7 @@ need_capture
 program=$BUILD/tests/capture/capture_ends
 calls() { gputrace info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["records"]["call"])'; }
 
-# interrupted COMMAND...: it gets a signal when it begins to write.
+# interrupted COMMAND...: the command gets a signal when it begins to write a trace.
 interrupted() {
 	got=0
 	LD_PRELOAD=$BUILD/tests/e2e/libinterrupt.so "$@" >/dev/null 2>"$work/err" || got=$?
@@ -26,8 +26,8 @@ equal "$(calls "$work/run")" "$(calls "$work/whole")"
 rm -r "$work/run.raw"
 prints_nothing find "$work" -maxdepth 1 -name '*.new-*' -o -name '*.raw'
 
-# All of gpucapture is killed: the recording stays, the next one to the same output refuses to begin, and a trace is made of
-# it, when the program has ended.
+# All of gpucapture is killed: the recording stays, the next run with the same output refuses to
+# start, and a trace can be made of it after the program has ended.
 cat >"$work/until.sh" <<'SH'
 "$1" 1000
 >"$0.began"

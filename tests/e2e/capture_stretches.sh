@@ -6,7 +6,7 @@ need_capture
 ends=$programs/tests/capture/capture_ends
 [ -x "$ends" ] || skip "this build has no CUDA headers"
 
-# recorded NAME: all of it is there, as iterations of 1,024 calls and operations.
+# recorded NAME: the trace is complete, with iterations of 1,024 calls and operations.
 recorded() {
 	gputrace verify "$work/$1" >/dev/null
 	gputrace info --json "$work/$1" | python3 -c '
@@ -37,7 +37,7 @@ else:
 	rm -r "$work/made"
 done
 
-# A program that begins when the one before it has been written is another rank, on the same GPU.
+# A program that starts after another has ended is another rank on the same GPU.
 cat >"$work/two.sh" <<'SH'
 "$1" 10000
 "$1" 5000

@@ -40,14 +40,14 @@ hosts 2 "$work/run" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/run.raw" ] || die "recordings were not removed: $(ls "$work/run.raw")"
 write_reports "$work/run"
 
-# Raw recordings of which one never came stay, and can be imported by hand.
+# If a raw recording is missing, the others are kept and can be imported by hand.
 hosts 3 "$work/late" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/late" ] || die "a trace without all of its parts"
 gputrace import -o "$work/late" "$work/late.raw" >"$work/out"
 gputrace info "$work/late" | has_line "missing  .* 1 part of the run"
 write_reports "$work/late"
 
-# Half of it is a trace, too, which says what it lacks.
+# One part is a trace, too, and reports the missing ranks.
 gputrace import -o "$work/half" "$work/late.raw/part-0001.raw" >"$work/out"
 write_reports "$work/half"
 gputrace info "$work/half" | has_line "missing  .* 2 ranks of the largest"

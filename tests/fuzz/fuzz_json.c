@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Any bytes as a profiler's document: what is accepted as JSON has to be JSON. */
+/* Arbitrary bytes as a profiler file: documents that are accepted must be valid JSON. */
 #include "base/scope.h"
 #include "formats/run/kineto/json.h"
 #include "formats/trace/json.h"
@@ -34,7 +34,7 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 	return 0;
 }
 
-/* The array may lack its closing bracket, and a comma may stand before that. */
+/* Also accepts an array without its closing bracket, and a comma before the end. */
 static bool is_json(const char *text, size_t len)
 {
 	scoped(text_done) struct text closed = {0};
@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (!text || fd < 0 || kineto_strings_init(&strings) < 0)
 		return 0;
-	/* The reader does not check which bytes make a character, and unpacks what is packed. */
+	/* The reader does not check the encoding of characters, and decompresses compressed
+	 * input. */
 	for (size_t i = 0; i < len; i++)
 		text[i] = data[i] < ' ' ? ' ' : data[i] >= 0x7f ? 'x' : (char)data[i];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

@@ -265,6 +265,35 @@ static inline void recording_end(struct recording *r)
 	fmt_names_free(r->names);
 }
 
+/* Several processes of one run, each like a recording of device 0. */
+struct recordings {
+	struct fmt_names *names;
+	struct rec_process *p[3];
+	struct made_ring rings[3];
+	uint32_t n;
+};
+
+static inline void recordings_begin(struct recordings *r, uint32_t n)
+{
+	ck_assert_int_eq(fmt_names_new(&r->names), 0);
+	for (r->n = 0; r->n < n; r->n++) {
+		struct made_ring *ring = &r->rings[r->n];
+
+		r->p[r->n] = process(r->names, 100 + (int)r->n, r->n);
+		ring_open(ring, r->p[r->n], r->n);
+		ring_begin(ring, 0, CONTEXT, STREAM, KERNEL);
+	}
+}
+
+static inline void recordings_end(struct recordings *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		ring_close(&r->rings[i]);
+		rec_process_free(r->p[i]);
+	}
+	fmt_names_free(r->names);
+}
+
 /* A trace in a temporary folder, which written_done() removes. */
 struct written {
 	char folder[32];

@@ -70,32 +70,22 @@ END_TEST
 /* A launcher that only queries the driver version is not a rank; its calls are kept. */
 START_TEST(a_process_without_work_is_no_rank)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
-	struct rec_process *p[2];
-	struct made_ring m[2];
+	struct made_ring *m = r.rings;
 	uint64_t id;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	for (uint32_t i = 0; i < 2; i++) {
-		p[i] = process(names, 100 + (int)i, i);
-		ring_open(&m[i], p[i], i);
-		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
-	}
+	recordings_begin(&r, 2);
 	id = ring_launch(&m[1], KERNEL, STREAM);
 	ring_times(&m[1], id, m[1].now_ns + 1000, m[1].now_ns + 5000);
 	for (uint32_t i = 0; i < 2; i++)
 		ring_look(&m[i]);
 
-	write_trace(p, 2, names, &w);
+	write_trace(r.p, 2, r.names, &w);
 
 	ck_assert_uint_eq(fmt_trace_n_ranks(w.trace), 1);
 	ck_assert_uint_eq(w.result.ops, 1);
-	ck_assert_uint_eq(w.result.calls, p[0]->counts.calls + p[1]->counts.calls);
-	for (uint32_t i = 0; i < 2; i++) {
-		ring_close(&m[i]);
-		rec_process_free(p[i]);
-	}
+	ck_assert_uint_eq(w.result.calls, r.p[0]->counts.calls + r.p[1]->counts.calls);
 }
 END_TEST
 

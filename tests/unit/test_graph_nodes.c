@@ -37,6 +37,19 @@ static void ck_ops(const struct recording *m, const char *const *wanted, size_t 
 	ck_assert_uint_eq(found, n);
 }
 
+/* Records one launch of a graph, with the times of its first `n_times` operations. */
+static void record_launch(struct recording *m, const struct reported_node *nodes, uint32_t n,
+			  uint32_t n_times)
+{
+	uint64_t id;
+
+	begin_with_graph(m);
+	instantiate(m, nodes, n);
+	id = ring_call(&m->ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_node_times(&m->ring, id, n_times, 2000000);
+	ring_look(&m->ring);
+}
+
 /* A fork with two nodes and an empty node between them on one side, then a join. */
 static const struct reported_node fork_and_join[] = {
 	{KERNEL_NODE, 0, 0, 0, 1},
@@ -55,13 +68,8 @@ START_TEST(each_node_is_an_operation)
 		"5/1 [4] +2000", "6/200001 [0] +2000", "7/1 [4, 6] +2000",
 	};
 	scoped(recording_end) struct recording m;
-	uint64_t id;
 
-	begin_with_graph(&m);
-	instantiate(&m, fork_and_join, ARRAY_SIZE(fork_and_join));
-	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
-	ring_node_times(&m.ring, id, 7, 2000000);
-	ring_look(&m.ring);
+	record_launch(&m, fork_and_join, ARRAY_SIZE(fork_and_join), 7);
 	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
 	ck_assert_int_eq(m.process->counts.graphs_whole, 0);
 	ck_assert_uint_eq(m.process->times.waits.n, 0);
@@ -121,13 +129,8 @@ START_TEST(the_end_of_a_chain_is_its_last_node)
 	};
 	static const char *const wanted[] = {"0/1 - +2000", "2/1 - +2000"};
 	scoped(recording_end) struct recording m;
-	uint64_t id;
 
-	begin_with_graph(&m);
-	instantiate(&m, chain, ARRAY_SIZE(chain));
-	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
-	ring_node_times(&m.ring, id, 2, 2000000);
-	ring_look(&m.ring);
+	record_launch(&m, chain, ARRAY_SIZE(chain), 2);
 	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
 	ck_assert_uint_eq(m.process->times.waits.n, 0);
 }
@@ -145,13 +148,8 @@ START_TEST(roots_start_together)
 	static const char *const wanted[] = {"1/200001 [] +2000", "2/1 - +2000",
 					     "3/100001 [] +2000", "4/1 [3, 1] +2000"};
 	scoped(recording_end) struct recording m;
-	uint64_t id;
 
-	begin_with_graph(&m);
-	instantiate(&m, both, ARRAY_SIZE(both));
-	id = ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
-	ring_node_times(&m.ring, id, 4, 2000000);
-	ring_look(&m.ring);
+	record_launch(&m, both, ARRAY_SIZE(both), 4);
 	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
 }
 END_TEST

@@ -89,16 +89,12 @@ static const char *peers_of(struct fmt_trace *t, uint32_t rank)
 static void check_peers(const uint64_t sends[3], const uint64_t receives[3],
 			const char *const peers[3])
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
-	struct rec_process *p[3];
-	struct made_ring m[3];
+	struct made_ring *m = r.rings;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
+	recordings_begin(&r, 3);
 	for (uint32_t i = 0; i < 3; i++) {
-		p[i] = process(names, 100 + (int)i, i);
-		ring_open(&m[i], p[i], i);
-		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
 		join_comm(&m[i], 3, i);
 		ring_call_at(&m[i], "ncclGroupStart", 0, 0, NULL, 0);
 		exchange_calls(&m[i], sends[i], "ncclSend");
@@ -106,14 +102,9 @@ static void check_peers(const uint64_t sends[3], const uint64_t receives[3],
 		end_group(&m[i], 1100000, 1200000);
 		ring_look(&m[i]);
 	}
-
-	write_trace(p, 3, names, &w);
-
-	for (uint32_t i = 0; i < 3; i++) {
+	write_trace(r.p, 3, r.names, &w);
+	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_pstr_eq(peers_of(w.trace, i), peers[i]);
-		ring_close(&m[i]);
-		rec_process_free(p[i]);
-	}
 }
 
 START_TEST(members_of_a_star_wait_for_its_centre)

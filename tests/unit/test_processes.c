@@ -5,12 +5,12 @@
 
 define_cleanup(processes_freep, struct rec_processes *, rec_processes_free);
 
-enum { RING = 3, CALL = 40 }; /* a call without arguments: its bytes */
+enum { RING = 3, CALL = 40 }; /* CALL: bytes of a call without arguments */
 
 static const struct cap_drain_about about = {
 	.number = RING, .pid = 7, .tid = 7, .process_start = 1};
 
-/* The n-th call of the ring, n from 1. */
+/* Makes call number n of the ring, counted from 1. */
 static void make_call(uint8_t to[CALL], unsigned n)
 {
 	struct cap_call_record *c = (void *)to;
@@ -23,8 +23,8 @@ static void make_call(uint8_t to[CALL], unsigned n)
 	c->end = 1000 * n + 10;
 }
 
-/* Calls from..to as they lie in the ring. */
-static int give(struct rec_processes *p, unsigned from, unsigned to)
+/* Passes calls from..to as bytes of the ring. */
+static int pass_calls(struct rec_processes *p, unsigned from, unsigned to)
 {
 	_Alignas(8) uint8_t bytes[20 * CALL] = {0};
 	struct fmt_cursor c = fmt_cursor(bytes, (size_t)(to - from + 1) * CALL);
@@ -43,7 +43,7 @@ static const struct rec_counts *counts(struct rec_processes *p)
 	return &all[0]->counts;
 }
 
-static struct rec_processes *begin(void)
+static struct rec_processes *new_processes(void)
 {
 	static const struct cap_clock clock;
 	struct rec_processes *p;
@@ -54,28 +54,28 @@ static struct rec_processes *begin(void)
 	return p;
 }
 
-/* What the last reader had taken and the next one takes again is there once. */
+/* Bytes that a killed reader took and its successor takes again count once. */
 START_TEST(bytes_count_once)
 {
-	scoped(processes_freep) struct rec_processes *p = begin();
+	scoped(processes_freep) struct rec_processes *p = new_processes();
 
-	ck_assert_int_eq(give(p, 1, 5), 0);
+	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
 	ck_assert_int_eq(rec_processes_round(p, false), 0);
-	ck_assert_int_eq(give(p, 1, 5), 0);
-	ck_assert_int_eq(give(p, 4, 9), 0);
+	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
+	ck_assert_int_eq(pass_calls(p, 4, 9), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	ck_assert_uint_eq(counts(p)->calls, 9);
 	ck_assert_uint_eq(counts(p)->damaged, 0);
 }
 END_TEST
 
-START_TEST(bytes_that_are_missing_are_damage)
+START_TEST(missing_bytes_are_damage)
 {
-	scoped(processes_freep) struct rec_processes *p = begin();
+	scoped(processes_freep) struct rec_processes *p = new_processes();
 	struct fmt_cursor c = fmt_cursor("", 0);
 
-	ck_assert_int_eq(give(p, 1, 2), 0);
-	ck_assert_int_eq(give(p, 5, 6), 0);
+	ck_assert_int_eq(pass_calls(p, 1, 2), 0);
+	ck_assert_int_eq(pass_calls(p, 5, 6), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	ck_assert_uint_eq(counts(p)->calls, 4);
 	ck_assert_uint_eq(counts(p)->damaged, 1);
@@ -83,16 +83,17 @@ START_TEST(bytes_that_are_missing_are_damage)
 }
 END_TEST
 
-/* The ring says how many calls were begun; the last of them is still under way. */
-START_TEST(calls_that_never_came_are_known)
+/* The ring contains the number of calls begun, so missing calls are known; the last one is in
+ * progress. */
+START_TEST(missing_calls_are_counted)
 {
-	scoped(processes_freep) struct rec_processes *p = begin();
+	scoped(processes_freep) struct rec_processes *p = new_processes();
 	struct cap_drain_status s = {.current_api = 5,
 				     .last_call = (uint64_t)RING << CAP_ORDINAL_BITS | 8,
 				     .lost_records = 2,
 				     .lost_bytes = 2 * CALL};
 
-	ck_assert_int_eq(give(p, 1, 5), 0);
+	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
 	ck_assert_int_eq(rec_processes_status(p, RING, s), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	for (int i = 0; i < 2; i++) {
@@ -104,5 +105,4 @@ START_TEST(calls_that_never_came_are_known)
 }
 END_TEST
 
-TESTS("processes", bytes_count_once, bytes_that_are_missing_are_damage,
-      calls_that_never_came_are_known)
+TESTS("processes", bytes_count_once, missing_bytes_are_damage, missing_calls_are_counted)

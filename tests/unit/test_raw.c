@@ -11,8 +11,8 @@
 
 #define CHUNKS 20
 
-/* Pieces whose data say which they are: 3 a chunk, the n-th of 5 n bytes. */
-static void put(struct rec_raw *s, unsigned n)
+/* Pieces that identify themselves: 3 in a chunk, the n-th with 5 n bytes. */
+static void put_pieces(struct rec_raw *s, unsigned n)
 {
 	const struct rec_piece piece = {
 		.kind = REC_PIECE_BYTES, .ring = n, .position = 7 * n, .bytes = 5 * n};
@@ -24,7 +24,7 @@ static void put(struct rec_raw *s, unsigned n)
 		ck_assert_int_eq(rec_raw_flush(s), 0);
 }
 
-static int check(void *context, const struct rec_piece *piece)
+static int check_piece(void *context, const struct rec_piece *piece)
 {
 	unsigned *n = context;
 
@@ -41,11 +41,11 @@ static unsigned count(struct rec_raw *s)
 {
 	unsigned n = 0;
 
-	ck_assert_int_eq(rec_raw_read(s, check, &n), 0);
+	ck_assert_int_eq(rec_raw_read(s, check_piece, &n), 0);
 	return n;
 }
 
-/* In a folder that is gone at once. */
+/* Makes a raw recording in a folder that is removed at once. */
 static void make_raw(struct rec_raw *s, int *fd)
 {
 	char folder[] = "/tmp/test-raw-XXXXXX", path[64];
@@ -61,8 +61,8 @@ static void make_raw(struct rec_raw *s, int *fd)
 	rmdir(folder);
 }
 
-/* A recording of an earlier version is refused by its number, whatever else is in it; and stays. */
-START_TEST(another_version_is_named)
+/* A recording of an earlier version is refused with the version number, and is not removed. */
+START_TEST(other_versions_are_refused)
 {
 	struct rec_raw_header header = {.magic = REC_RAW_MAGIC, .version = 1};
 	char folder[] = "/tmp/test-raw-XXXXXX", path[64], wanted[96];
@@ -86,8 +86,8 @@ START_TEST(another_version_is_named)
 }
 END_TEST
 
-/* Whatever the last one was doing when it was killed: whole chunks stay, and the next goes on. */
-START_TEST(one_that_is_cut_off_goes_on)
+/* A recording cut at any byte keeps its complete chunks, and the next recorder appends to them. */
+START_TEST(truncated_recordings_are_continued)
 {
 	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
 	scoped(close_fd) int fd = -1;
@@ -95,7 +95,7 @@ START_TEST(one_that_is_cut_off_goes_on)
 
 	make_raw(&s, &fd);
 	for (unsigned n = 0; n < 3 * CHUNKS; n++) {
-		put(&s, n);
+		put_pieces(&s, n);
 		ends[n / 3] = s.bytes;
 	}
 	ck_assert_uint_eq(count(&s), 3 * CHUNKS);
@@ -107,7 +107,7 @@ START_TEST(one_that_is_cut_off_goes_on)
 		ck_assert_uint_eq(s.bytes, ends[n - 1]);
 	}
 	for (unsigned n = 3; n < 3 * CHUNKS; n++)
-		put(&s, n);
+		put_pieces(&s, n);
 	ck_assert_uint_eq(count(&s), 3 * CHUNKS);
 }
 END_TEST
@@ -121,7 +121,7 @@ START_TEST(damage_ends_it)
 
 	make_raw(&s, &fd);
 	for (unsigned n = 0; n < 6; n++) {
-		put(&s, n);
+		put_pieces(&s, n);
 		first = n < 3 ? s.bytes : first;
 	}
 	end = s.bytes;
@@ -137,4 +137,4 @@ START_TEST(damage_ends_it)
 }
 END_TEST
 
-TESTS("raw", another_version_is_named, one_that_is_cut_off_goes_on, damage_ends_it)
+TESTS("raw", other_versions_are_refused, truncated_recordings_are_continued, damage_ends_it)

@@ -208,16 +208,12 @@ static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64
 /* Of three ranks, 0 sends to 1 and then to 2, between two all-reduces. */
 START_TEST(collectives_are_matched_by_order)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
-	struct rec_process *p[3];
-	struct made_ring m[3];
+	struct made_ring *m = r.rings;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
+	recordings_begin(&r, 3);
 	for (uint32_t i = 0; i < 3; i++) {
-		p[i] = process(names, 100 + (int)i, i);
-		ring_open(&m[i], p[i], i);
-		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
 		join_comm(&m[i], 3, 2 - i);
 		reduce(&m[i], 1100000 + i, 1200000);
 	}
@@ -230,7 +226,7 @@ START_TEST(collectives_are_matched_by_order)
 		ring_look(&m[i]);
 	}
 
-	write_trace(p, 3, names, &w);
+	write_trace(r.p, 3, r.names, &w);
 	const struct fmt_names *n = fmt_trace_names(w.trace);
 	/* The expected sequence number of each collective, by rank. Rank 0 is the last process. */
 	static const int64_t want[3][4] = {{0, 1, 2, 3}, {0, 1, 3, -1}, {0, 2, 3, -1}};
@@ -260,33 +256,25 @@ START_TEST(collectives_are_matched_by_order)
 		}
 		ck_assert_uint_eq(seen, rank == 0 ? 4 : 3);
 	}
-	for (uint32_t i = 0; i < 3; i++) {
-		ring_close(&m[i]);
-		rec_process_free(p[i]);
-	}
 }
 END_TEST
 
 /* Of a communicator of three ranks, 0 and 2 were recorded. */
 START_TEST(missing_ranks_are_named)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
-	struct rec_process *p[2];
-	struct made_ring m[2];
+	struct made_ring *m = r.rings;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
+	recordings_begin(&r, 2);
 	for (uint32_t i = 0; i < 2; i++) {
-		p[i] = process(names, 100 + (int)i, i);
-		ring_open(&m[i], p[i], i);
-		ring_begin(&m[i], 0, CONTEXT, STREAM, KERNEL);
 		join_comm(&m[i], 3, 2 * i);
 		reduce(&m[i], 1100000 + i, 1200000);
 		exchange(&m[i], 2 - 2 * i, i ? "ncclRecv" : "ncclSend", 1210000, 1220000);
 		ring_look(&m[i]);
 	}
 
-	write_trace(p, 2, names, &w);
+	write_trace(r.p, 2, r.names, &w);
 	const struct fmt_names *n = fmt_trace_names(w.trace);
 	scoped(free_ptr) struct fmt_membership *list = NULL;
 	size_t n_list;
@@ -300,10 +288,6 @@ START_TEST(missing_ranks_are_named)
 	ck_assert_uint_eq(list->comm, 0);
 	ck_assert(list->id != 0 && list->parent == 0);
 	ck_assert_int_eq(list->device, 0);
-	for (uint32_t i = 0; i < 2; i++) {
-		ring_close(&m[i]);
-		rec_process_free(p[i]);
-	}
 }
 END_TEST
 

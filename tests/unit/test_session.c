@@ -39,7 +39,7 @@ static int take_one(void *context, int dir, const char *name, uint32_t number)
 	return t->answer;
 }
 
-START_TEST(a_ring_may_be_counted_before_it_is_there)
+START_TEST(rings_may_be_counted_before_they_exist)
 {
 	const struct cap_control settings = {0};
 	struct rec_session s;
@@ -59,7 +59,7 @@ START_TEST(a_ring_may_be_counted_before_it_is_there)
 }
 END_TEST
 
-START_TEST(a_ring_that_is_not_ready_is_offered_again)
+START_TEST(unready_rings_are_offered_again)
 {
 	const struct cap_control settings = {0};
 	struct rec_session s;
@@ -81,9 +81,9 @@ START_TEST(a_ring_that_is_not_ready_is_offered_again)
 }
 END_TEST
 
-/* A process of the recorder's, which has the lock as well: it beats as long as it lives, or does
- * nothing, for 0.3 s. */
-static pid_t begin_one_more(struct rec_session *s, bool beats)
+/* Starts another process of the recorder, which shares the lock. It updates the heartbeat until it
+ * is killed, or does nothing for 0.3 s. */
+static pid_t start_other_process(struct rec_session *s, bool beats)
 {
 	const struct timespec a_while = {.tv_nsec = 30000000};
 	pid_t pid = fork();
@@ -98,9 +98,9 @@ static pid_t begin_one_more(struct rec_session *s, bool beats)
 	_exit(0);
 }
 
-/* A recorder that was killed leaves its session to the next, and to no other, when the last of its
- * processes is gone. */
-START_TEST(a_session_is_taken_over)
+/* The session of a killed recorder passes to one successor after the last of its processes has
+ * ended. */
+START_TEST(sessions_pass_to_one_successor)
 {
 	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
 	scoped(rec_session_end) struct rec_session s, next, other;
@@ -111,13 +111,13 @@ START_TEST(a_session_is_taken_over)
 	rec_session_init(&other);
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
 	strcpy(folder, s.folder);
-	pid = begin_one_more(&s, true);
+	pid = start_other_process(&s, true);
 	ck_assert_int_eq(rec_session_attach(&next, folder), -EBUSY);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(rec_session_bind(&s, "/proc/self/exe"), 0);
-	begin_one_more(&s, false);
+	start_other_process(&s, false);
 	rec_session_leave(&s);
-	/* Nor does one that begins meanwhile remove it. */
+	/* A recorder that starts meanwhile does not remove the session. */
 	ck_assert_int_eq(rec_session_begin(&other, &settings), 0);
 	ck_assert_int_eq(rec_session_attach(&next, folder), 0);
 	while (wait(NULL) > 0)
@@ -128,8 +128,8 @@ START_TEST(a_session_is_taken_over)
 }
 END_TEST
 
-/* Where programs find it, wherever they go, and never where they could not. */
-START_TEST(a_folder_is_absolute_and_short)
+/* The folder of a session is absolute and short enough for a socket path, or refused. */
+START_TEST(folders_are_absolute_and_short)
 {
 	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
 	scoped(rec_session_end) struct rec_session s;
@@ -154,5 +154,5 @@ START_TEST(a_folder_is_absolute_and_short)
 }
 END_TEST
 
-TESTS("session", a_folder_is_absolute_and_short, a_session_is_taken_over,
-      a_ring_may_be_counted_before_it_is_there, a_ring_that_is_not_ready_is_offered_again)
+TESTS("session", folders_are_absolute_and_short, sessions_pass_to_one_successor,
+      rings_may_be_counted_before_they_exist, unready_rings_are_offered_again)
