@@ -135,6 +135,28 @@ START_TEST(test_every_flip_in_a_recording_is_found)
 }
 END_TEST
 
+/* A damaged manifest may make a trace unreadable, but verify still finds the damage. */
+START_TEST(test_every_flip_in_a_manifest_is_found)
+{
+	struct fmt_verified v;
+	struct fmt_error err;
+	struct stat st;
+	struct kept k;
+	char path[500];
+
+	write_and_load(&k, FMT_NAMES_SHARED, 0);
+	snprintf(path, sizeof(path), "%s/manifest.chunks", k.trace);
+	ck_assert_int_eq(stat(path, &st), 0);
+	for (long at = 0; at < st.st_size; at++) {
+		flip(path, at, (uint8_t)(1u << (at & 7)));
+		ck_assert_int_eq(fmt_verify(k.trace, NULL, NULL, &v, &err), 0);
+		ck_assert_msg(v.problems > 0, "byte %ld: not found", at);
+		flip(path, at, (uint8_t)(1u << (at & 7)));
+	}
+	drop(&k);
+}
+END_TEST
+
 START_TEST(test_every_flip_in_a_packed_file_is_found)
 {
 	struct kept k;
@@ -196,4 +218,4 @@ END_TEST
 
 TESTS("damage", test_undamaged_traces_verify, test_problems_have_an_offset,
       test_every_flip_in_a_directory_is_found, test_every_flip_in_a_recording_is_found,
-      test_every_flip_in_a_packed_file_is_found)
+      test_every_flip_in_a_packed_file_is_found, test_every_flip_in_a_manifest_is_found)
