@@ -29,7 +29,7 @@ struct cap_call {
 	const struct cap_step *plan; /* steps that are left: plan.h */
 	uint64_t start, end;	     /* in the ring's clock; `end` in after() only */
 	int64_t result;		     /* in after() only; 0 is success in every library */
-	/* What hooks keep from before() to after(); zero before the first hook runs. */
+	/* State of hooks between before() and after(); zero before the first hook runs. */
 	struct cap_call_notes {
 		void *digests_context;		     /* a context that may end */
 		struct cap_timed_context *ending;    /* the same, for the hook `times` */

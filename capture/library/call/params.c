@@ -26,7 +26,7 @@
 #define NOT_FOUND 500	/* CUDA_ERROR_NOT_FOUND: before CUDA 12.4 */
 
 struct layout {
-	uint32_t n; /* NO_LAYOUT: the driver does not say */
+	uint32_t n; /* NO_LAYOUT: the driver does not tell */
 	uint32_t bytes;
 	struct cap_param params[];
 };
@@ -115,7 +115,7 @@ static void *allot(size_t bytes)
 
 typedef int param_info(uint64_t function, size_t index, size_t *offset, size_t *size);
 
-/* How many parameters there are; NO_LAYOUT: the driver does not say. */
+/* Reads the parameters; returns their number, or NO_LAYOUT: the driver does not tell. */
 static uint32_t parameters_of(uint64_t handle, bool kernel, struct cap_param *ret)
 {
 	param_info *info = (param_info *)cap_real(CAP_DRIVER, kernel ? "cuKernelGetParamInfo"

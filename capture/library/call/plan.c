@@ -104,7 +104,8 @@ static void put_field(const struct cap_call *c, unsigned arg, const struct api_v
 		cap_put_bytes(c, arg, CAP_BLOB_FIELD, i, (const void *)at, len);
 }
 
-/* What the fields of a copied struct point to. Elements of an array are not followed. */
+/* Copies the memory that fields of a copied struct point to. Elements of an array are not followed.
+ */
 static void put_fields(const struct cap_call *c, unsigned arg, const void *at, uint64_t len)
 {
 	const struct api_call *call = api_call(c->api);

@@ -22,7 +22,7 @@ enum cap_step_kind {
 	CAP_STEP_UNLOAD, /* code is unloaded: layouts of parameters are forgotten */
 };
 
-/* How many bytes a COPY has: `bytes`, or `bytes` times a factor. */
+/* A COPY has `bytes` bytes times a factor. */
 enum cap_step_factor {
 	CAP_FACTOR_NONE,
 	CAP_FACTOR_WORD,      /* argument word `by`, minus `less` */

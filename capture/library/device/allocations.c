@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/allocations.h"
-#include "capture/library/device/contexts.h"
 
+#include "capture/library/device/contexts.h"
 #include "capture/library/device/stream_ref.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/process.h"
@@ -21,8 +21,9 @@
 static struct {
 	pthread_mutex_t lock;
 	struct cap_regions ranges;
-	uint64_t peers[DEVICES]; /* bit of each device whose memory that one's kernels may use */
-	/* Handles of multicast objects: what is mapped of them is not to be read. */
+	uint64_t
+		peers[DEVICES]; /* bit of each device whose memory kernels of this device can use */
+	/* Handles of multicast objects, mappings of which must not be read. */
 	uint64_t multicasts[MOST_MULTICASTS];
 	size_t n_multicasts;
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -50,7 +51,7 @@ int cap_allocation_reaches(const struct cap_region *r, int device)
 
 	if (r->reach & bit_of(device))
 		return 1;
-	/* Mappings and memory of pools say themselves who reaches them. */
+	/* Mappings and memory of pools have access rights of their own. */
 	if (bit_of(device) && r->kind != CAP_MEMORY_MAPPED && !r->stream)
 		peers = __atomic_load_n(&live.peers[device], __ATOMIC_RELAXED);
 	return (r->reach & peers) != 0;
@@ -70,7 +71,7 @@ size_t cap_allocations_list(uint64_t from, struct cap_region *ret, size_t n)
 	return found;
 }
 
-/* ---- what calls say */
+/* ---- calls that change allocations */
 
 static int is_memory(const struct api_arg *a)
 {
@@ -78,7 +79,7 @@ static int is_memory(const struct api_arg *a)
 }
 
 /* The argument of that name, or NULL. */
-static const struct api_arg *named(const struct api_call *call, const char *name)
+static const struct api_arg *arg_named(const struct api_call *call, const char *name)
 {
 	for (unsigned i = 0; i < call->n_args; i++)
 		if (strcmp(call->args[i].name, name) == 0)
@@ -86,7 +87,7 @@ static const struct api_arg *named(const struct api_call *call, const char *name
 	return NULL;
 }
 
-static uint64_t pointed(const struct cap_call *c, const struct api_arg *a)
+static uint64_t read_result(const struct cap_call *c, const struct api_arg *a)
 {
 	uint64_t value = 0;
 
@@ -97,23 +98,25 @@ static uint64_t pointed(const struct cap_call *c, const struct api_arg *a)
 	return value;
 }
 
-/* How long the memory is that a call made. */
-static uint64_t size_of(const struct cap_call *c, const struct api_call *call, uint64_t base)
+/* Bytes of the allocation that a call made at `base`; 0: not known. */
+static uint64_t allocation_bytes(const struct cap_call *c, const struct api_call *call,
+				 uint64_t base)
 {
-	const struct api_arg *bytes = named(call, "bytesize"), *pitch = named(call, "pPitch");
+	const struct api_arg *bytes = arg_named(call, "bytesize"),
+			     *pitch = arg_named(call, "pPitch");
 	uint64_t start;
 	size_t size;
 
 	if (bytes)
 		return c->words[bytes->word];
 	if (pitch)
-		return pointed(c, pitch) * c->words[named(call, "Height")->word];
+		return read_result(c, pitch) * c->words[arg_named(call, "Height")->word];
 	return cap_cu.cuMemGetAddressRange_v2(&start, &size, base) == 0 && start <= base
 		       ? start + size - base
 		       : 0;
 }
 
-/* Whose kernels reach memory that is made now, but of what is mapped. */
+/* The devices whose kernels can use a new allocation. Mappings get access rights later. */
 static uint64_t reach_of(const struct cap_region *range)
 {
 	int device = range->device, concurrent = 0;
@@ -124,11 +127,11 @@ static uint64_t reach_of(const struct cap_region *range)
 	case CAP_MEMORY_HOST:
 		return ANY_DEVICE;
 	case CAP_MEMORY_MANAGED:
-		/* Where a kernel and the host may not use it at once, the host comes first. */
+		/* Not read by kernels if the host must not use it at the same time. */
 		cap_cu.cuDeviceGetAttribute(&concurrent, CU_CONCURRENT_MANAGED_ACCESS, device);
 		return concurrent ? ANY_DEVICE : 0;
 	default:
-		/* A pool may be another device's. */
+		/* The pool may belong to another device. */
 		if (range->stream)
 			cap_cu.cuPointerGetAttribute(&device, CU_POINTER_DEVICE_ORDINAL,
 						     range->base);
@@ -136,7 +139,7 @@ static uint64_t reach_of(const struct cap_region *range)
 	}
 }
 
-static void add(struct cap_region *range)
+static void add_range(struct cap_region *range)
 {
 	if (!range->base || !range->bytes)
 		return;
@@ -150,8 +153,9 @@ static void add(struct cap_region *range)
 	pthread_mutex_unlock(&live.lock);
 }
 
-/* The stream in whose order the memory is made; false: that is captured, so nothing is made now. */
-static bool made_now(const struct cap_call *c, const struct api_call *call, void **ret_stream)
+/* The stream in whose order memory is allocated. False: the stream is captured, so nothing is
+ * allocated now. */
+static bool allocates_now(const struct cap_call *c, const struct api_call *call, void **ret_stream)
 {
 	struct cap_stream_ref ref;
 
@@ -163,20 +167,20 @@ static bool made_now(const struct cap_call *c, const struct api_call *call, void
 	return !cap_stream_ref_is_capturing(&ref);
 }
 
-/* Registers of other hardware: to read one may mean something. */
+/* Registers of other hardware: reading them may have side effects. */
 static bool is_io(const struct cap_call *c, const struct api_call *call)
 {
-	const struct api_arg *flags = named(call, "Flags");
+	const struct api_arg *flags = arg_named(call, "Flags");
 
 	return strstr(call->name, "HostRegister") && flags &&
 	       c->words[flags->word] & CU_REGISTER_IO_MEMORY;
 }
 
-static void allocated(const struct cap_call *c, const struct api_call *call)
+static void note_allocation(const struct cap_call *c, const struct api_call *call)
 {
 	struct cap_region range = {.kind = CAP_MEMORY_DEVICE};
 
-	if (is_io(c, call) || !made_now(c, call, &range.stream))
+	if (is_io(c, call) || !allocates_now(c, call, &range.stream))
 		return;
 	for (unsigned i = 0; i < call->n_args; i++) {
 		const struct api_arg *a = &call->args[i];
@@ -187,14 +191,15 @@ static void allocated(const struct cap_call *c, const struct api_call *call)
 			range.kind = CAP_MEMORY_HOST;
 		else if (strstr(call->name, "Managed"))
 			range.kind = CAP_MEMORY_MANAGED;
-		range.base = a->direction == API_DIRECTION_OUT ? pointed(c, a) : c->words[a->word];
-		range.bytes = size_of(c, call, range.base);
-		add(&range);
+		range.base =
+			a->direction == API_DIRECTION_OUT ? read_result(c, a) : c->words[a->word];
+		range.bytes = allocation_bytes(c, call, range.base);
+		add_range(&range);
 		return;
 	}
 }
 
-static void freed(const struct cap_call *c, const struct api_call *call)
+static void note_free(const struct cap_call *c, const struct api_call *call)
 {
 	for (unsigned i = 0; i < call->n_args; i++) {
 		const struct api_arg *a = &call->args[i];
@@ -208,8 +213,8 @@ static void freed(const struct cap_call *c, const struct api_call *call)
 	}
 }
 
-/* With the lock held: where the handle is, or the end. */
-static size_t multicast_at(uint64_t handle)
+/* With the lock held: index of the handle, or n_multicasts. */
+static size_t find_multicast(uint64_t handle)
 {
 	size_t i = 0;
 
@@ -218,10 +223,10 @@ static size_t multicast_at(uint64_t handle)
 	return i;
 }
 
-static void multicast(uint64_t handle)
+static void add_multicast(uint64_t handle)
 {
 	pthread_mutex_lock(&live.lock);
-	if (multicast_at(handle) == live.n_multicasts && live.n_multicasts < MOST_MULTICASTS)
+	if (find_multicast(handle) == live.n_multicasts && live.n_multicasts < MOST_MULTICASTS)
 		live.multicasts[live.n_multicasts++] = handle;
 	pthread_mutex_unlock(&live.lock);
 }
@@ -231,17 +236,17 @@ static bool is_multicast(uint64_t handle)
 	bool is;
 
 	pthread_mutex_lock(&live.lock);
-	is = multicast_at(handle) < live.n_multicasts;
+	is = find_multicast(handle) < live.n_multicasts;
 	pthread_mutex_unlock(&live.lock);
 	return is;
 }
 
-static void released(uint64_t handle)
+static void remove_multicast(uint64_t handle)
 {
 	size_t at;
 
 	pthread_mutex_lock(&live.lock);
-	at = multicast_at(handle);
+	at = find_multicast(handle);
 	if (at < live.n_multicasts)
 		live.multicasts[at] = live.multicasts[--live.n_multicasts];
 	pthread_mutex_unlock(&live.lock);
@@ -249,23 +254,23 @@ static void released(uint64_t handle)
 
 /* cuMemMap(ptr, size, offset, handle, ...), cuMemUnmap(ptr, size), cuMemSetAccess(ptr, size, desc,
  * count). */
-static void mapped(const struct cap_call *c)
+static void note_mapping(const struct cap_call *c)
 {
 	struct cap_region range = {
 		.base = c->words[0], .bytes = c->words[1], .kind = CAP_MEMORY_MAPPED};
 
 	if (!is_multicast(c->words[3]))
-		add(&range);
+		add_range(&range);
 }
 
-static void unmapped(const struct cap_call *c)
+static void note_unmapping(const struct cap_call *c)
 {
 	pthread_mutex_lock(&live.lock);
 	cap_regions_remove(&live.ranges, c->words[0], c->words[1]);
 	pthread_mutex_unlock(&live.lock);
 }
 
-static void accessible(const struct cap_call *c)
+static void note_access_rights(const struct cap_call *c)
 {
 	const int(*desc)[3] = (const int(*)[3])c->words[2]; /* kind of location, number, flags */
 	uint64_t from = c->words[0], end = from + c->words[1], given = 0, taken = 0;
@@ -284,8 +289,8 @@ static void accessible(const struct cap_call *c)
 	pthread_mutex_unlock(&live.lock);
 }
 
-/* cuCtxEnablePeerAccess(peerContext, ...), from the current context's device to that one's. */
-static void peers(const struct cap_call *c, bool enabled)
+/* cuCtxEnablePeerAccess(peerContext, ...): from the device of the current context. */
+static void note_peer_access(const struct cap_call *c, bool enabled)
 {
 	int device, peer = cap_context_device((void *)(uintptr_t)c->words[0]);
 
@@ -297,54 +302,55 @@ static void peers(const struct cap_call *c, bool enabled)
 		__atomic_fetch_and(&live.peers[device], ~bit_of(peer), __ATOMIC_RELAXED);
 }
 
-static void state(const struct cap_call *c, const struct api_call *call)
+static void note_state(const struct cap_call *c, const struct api_call *call)
 {
 	if (strcmp(call->name, "cuMemSetAccess") == 0)
-		accessible(c);
+		note_access_rights(c);
 	else if (strcmp(call->name, "cuMulticastAddDevice") == 0)
-		multicast(c->words[0]);
+		add_multicast(c->words[0]);
 	else if (strstr(call->name, "PeerAccess"))
-		peers(c, strstr(call->name, "Enable") != NULL);
+		note_peer_access(c, strstr(call->name, "Enable") != NULL);
 }
 
 /* cuModuleGetGlobal(dptr, bytes, module, name), and those of libraries. */
-static void global(const struct cap_call *c, const struct api_call *call)
+static void note_global(const struct cap_call *c, const struct api_call *call)
 {
 	struct cap_region range = {.kind = strstr(call->name, "Managed") ? CAP_MEMORY_MANAGED
 									 : CAP_MEMORY_GLOBAL,
 				   .owner = c->words[2],
-				   .base = pointed(c, &call->args[0])};
+				   .base = read_result(c, &call->args[0])};
 
-	range.bytes = c->words[1] ? pointed(c, &call->args[1]) : size_of(c, call, range.base);
-	add(&range);
+	range.bytes = c->words[1] ? read_result(c, &call->args[1])
+				  : allocation_bytes(c, call, range.base);
+	add_range(&range);
 }
 
-static int of_owner(const struct cap_region *r, const void *owner)
+static int has_owner(const struct cap_region *r, const void *owner)
 {
 	return r->owner && r->owner == *(const uint64_t *)owner;
 }
 
-static int of_context(const struct cap_region *r, const void *context)
+static int has_context(const struct cap_region *r, const void *context)
 {
 	return (uint64_t)r->context == *(const uint64_t *)context;
 }
 
-static int of_device(const struct cap_region *r, const void *device)
+static int has_device(const struct cap_region *r, const void *device)
 {
 	return r->device == (int)*(const uint64_t *)device;
 }
 
-/* Modules take their variables with them, contexts all that was made in them. */
-static void destroyed(const struct cap_call *c, const struct api_call *call)
+/* A module is unloaded with its variables, a context destroyed with all memory made in it. */
+static void note_destroyed(const struct cap_call *c, const struct api_call *call)
 {
 	int (*gone)(const struct cap_region *, const void *) =
-		strstr(call->name, "Unload")		? of_owner
-		: strstr(call->name, "CtxDestroy")	? of_context
-		: strstr(call->name, "PrimaryCtxReset") ? of_device
+		strstr(call->name, "Unload")		? has_owner
+		: strstr(call->name, "CtxDestroy")	? has_context
+		: strstr(call->name, "PrimaryCtxReset") ? has_device
 							: NULL;
 
 	if (strcmp(call->name, "cuMemRelease") == 0)
-		released(c->words[0]);
+		remove_multicast(c->words[0]);
 	if (!gone)
 		return;
 	pthread_mutex_lock(&live.lock);
@@ -360,29 +366,29 @@ static void after(struct cap_call *c)
 		return;
 	switch (call->class) {
 	case API_CLASS_ALLOC:
-		allocated(c, call);
+		note_allocation(c, call);
 		return;
 	case API_CLASS_FREE:
-		freed(c, call);
+		note_free(c, call);
 		return;
 	case API_CLASS_MAP:
 		if (strcmp(call->name, "cuMemMap") == 0)
-			mapped(c);
+			note_mapping(c);
 		return;
 	case API_CLASS_UNMAP:
-		unmapped(c);
+		note_unmapping(c);
 		return;
 	case API_CLASS_STATE:
-		state(c, call);
+		note_state(c, call);
 		return;
 	case API_CLASS_CREATE:
 		if (strstr(call->name, "GetGlobal") || strstr(call->name, "GetManaged"))
-			global(c, call);
+			note_global(c, call);
 		else if (strcmp(call->name, "cuMulticastCreate") == 0)
-			multicast(pointed(c, &call->args[0]));
+			add_multicast(read_result(c, &call->args[0]));
 		return;
 	case API_CLASS_DESTROY:
-		destroyed(c, call);
+		note_destroyed(c, call);
 		return;
 	default:
 		return;

@@ -14,7 +14,7 @@
 #define MOST 4
 #define BUSY_NS 1000000	 /* between rounds while something is outstanding */
 #define IDLE_NS 10000000 /* else */
-#define TURN_NS 10000000 /* of a wait for a round, if neither was held up */
+#define TURN_NS 10000000 /* longest wait for a round */
 #define PATIENCE_NS 10000000000
 #define MOST_NS 60000000000
 #define STOP_NS 200000000
@@ -60,13 +60,12 @@ static void round_of_all(void)
 	pthread_cond_broadcast(&self.settled);
 }
 
-static void *run(void *unused)
+static void *run_rounds(void *unused)
 {
 	int mode = CU_CAPTURE_RELAXED;
 
 	prctl(PR_SET_NAME, "gpucapture");
-	/* For good: nothing that this thread does is the program's work, nor spoils its captures.
-	 */
+	/* For ever: this thread takes no time of the program, and ends none of its captures. */
 	cap_clock_pause();
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);
@@ -80,7 +79,7 @@ static void *run(void *unused)
 	return unused;
 }
 
-static int start(void)
+static int start_thread(void)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -91,7 +90,7 @@ static int start(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&thread, &attributes, run, NULL);
+	r = pthread_create(&thread, &attributes, run_rounds, NULL);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	self.running = r == 0;
@@ -106,14 +105,14 @@ int cap_collector_add(unsigned (*collect)(void))
 	if (self.n == MOST)
 		r = -ENOSPC;
 	else if (!self.running)
-		r = start();
+		r = start_thread();
 	if (r == 0)
 		self.collect[self.n++] = collect;
 	pthread_mutex_unlock(&self.lock);
 	return r;
 }
 
-/* How long a thread has waited for a device: since something was collected, and in all. */
+/* Time that a thread has waited for a device: since the last progress, and in total. */
 struct waited {
 	int64_t vain_ns, all_ns;
 	unsigned left;
@@ -166,7 +165,7 @@ void cap_collector_settle(void)
 	struct waited w = {0};
 
 	pthread_mutex_lock(&self.lock);
-	/* The round that is under way may have missed what came last; the next one does not. */
+	/* The current round may have missed the latest work; the next one does not. */
 	for (unsigned before = self.rounds; self.rounds - before < 2 || self.left > 0;)
 		if (!await_turn(&w))
 			break;

@@ -9,13 +9,13 @@ void cap_regions_done(struct cap_regions *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* How many ranges begin before `address`. */
-static size_t before(const struct cap_regions *r, uint64_t address)
+/* Number of ranges that begin before `address`. */
+static size_t lower_bound(const struct cap_regions *r, uint64_t address)
 {
 	return array_bound(i, 0, r->n, r->items[i].base < address);
 }
 
-static void cut(struct cap_regions *r, size_t from, size_t to)
+static void remove_items(struct cap_regions *r, size_t from, size_t to)
 {
 	memmove(r->items + from, r->items + to, (r->n - to) * sizeof(*r->items));
 	r->n -= to - from;
@@ -23,7 +23,7 @@ static void cut(struct cap_regions *r, size_t from, size_t to)
 
 int cap_regions_add(struct cap_regions *r, const struct cap_region *range)
 {
-	size_t at = before(r, range->base), end = at;
+	size_t at = lower_bound(r, range->base), end = at;
 	struct cap_region *there = at < r->n ? &r->items[at] : NULL;
 
 	if (there && range->kind == CAP_MEMORY_GLOBAL && there->kind == CAP_MEMORY_GLOBAL &&
@@ -34,7 +34,7 @@ int cap_regions_add(struct cap_regions *r, const struct cap_region *range)
 	while (end < r->n && r->items[end].base - range->base < range->bytes)
 		end++;
 	if (end > at)
-		cut(r, at, end);
+		remove_items(r, at, end);
 	if (array_reserve(&r->items, r->n + 1, &r->cap) < 0)
 		return -ENOMEM;
 	memmove(r->items + at + 1, r->items + at, (r->n - at) * sizeof(*r->items));
@@ -46,7 +46,7 @@ int cap_regions_add(struct cap_regions *r, const struct cap_region *range)
 
 struct cap_region *cap_regions_find(const struct cap_regions *r, uint64_t address)
 {
-	size_t at = before(r, address);
+	size_t at = lower_bound(r, address);
 
 	if (at < r->n && r->items[at].base == address)
 		return &r->items[at];
@@ -57,18 +57,18 @@ struct cap_region *cap_regions_find(const struct cap_regions *r, uint64_t addres
 
 struct cap_region *cap_regions_from(const struct cap_regions *r, uint64_t base, uint64_t bytes)
 {
-	size_t at = before(r, base);
+	size_t at = lower_bound(r, base);
 
 	return at < r->n && r->items[at].base - base < bytes ? &r->items[at] : NULL;
 }
 
 void cap_regions_remove(struct cap_regions *r, uint64_t base, uint64_t bytes)
 {
-	size_t at = before(r, base), end = at;
+	size_t at = lower_bound(r, base), end = at;
 
 	while (end < r->n && r->items[end].base - base < bytes)
 		end++;
-	cut(r, at, end);
+	remove_items(r, at, end);
 }
 
 void cap_regions_sweep(struct cap_regions *r,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory that lives, by address. For one thread at a time. */
+/* Memory ranges by address. One thread at a time. */
 #pragma once
 
 #include <stddef.h>
@@ -9,44 +9,44 @@
 enum cap_memory {
 	CAP_MEMORY_DEVICE,
 	CAP_MEMORY_MANAGED,
-	CAP_MEMORY_HOST,   /* page-locked memory of the host, which kernels reach */
+	CAP_MEMORY_HOST,   /* page-locked memory of the host, which kernels can use */
 	CAP_MEMORY_GLOBAL, /* a variable of a module */
 	CAP_MEMORY_MAPPED, /* physical memory that was mapped at an address */
 };
 
 struct cap_region {
 	uint64_t base, bytes;
-	uint64_t id;	/* counts from 1 in the order in which they began, in this process */
+	uint64_t id;	/* counts from 1 in the order of allocation in this process */
 	uint64_t owner; /* the module of a GLOBAL; else 0 */
-	uint64_t reach; /* bit of each device whose kernels may read it */
-	void *stream;	/* is there in that stream's order only; NULL: at once */
-	void *context;	/* current when it began */
-	int device;	/* that context's */
+	uint64_t reach; /* bit of each device whose kernels can read it */
+	void *stream;	/* allocated in the order of that stream; NULL: at once */
+	void *context;	/* current when it was allocated */
+	int device;	/* of that context */
 	uint8_t kind;	/* enum cap_memory */
 };
 
 struct cap_regions {
-	struct cap_region *items; /* by base; they do not overlap. Owned */
+	struct cap_region *items; /* owned; sorted by base, without overlap */
 	size_t n, cap;
 	uint64_t last_id;
 };
 
 void cap_regions_done(struct cap_regions *r);
 
-/* Adds a range and gives it an id. What overlaps it is gone: its end was not seen. A GLOBAL that is
- * there stays as it is. 0 or -ENOMEM. */
+/* Adds a range and gives it an id. Removes ranges that overlap it, whose end was not seen. A GLOBAL
+ * that is already known stays unchanged. 0 or -ENOMEM. */
 int cap_regions_add(struct cap_regions *r, const struct cap_region *range);
 
-/* The range that holds the address; NULL. Valid until the next change. */
+/* The range that contains the address; NULL. Valid until the next change. */
 struct cap_region *cap_regions_find(const struct cap_regions *r, uint64_t address);
 
-/* Of the ranges that begin in [base, base + bytes): the first; NULL. */
+/* The first range that begins in [base, base + bytes); NULL. */
 struct cap_region *cap_regions_from(const struct cap_regions *r, uint64_t base, uint64_t bytes);
 
-/* Removes all that begin in [base, base + bytes). */
+/* Removes all ranges that begin in [base, base + bytes). */
 void cap_regions_remove(struct cap_regions *r, uint64_t base, uint64_t bytes);
 
-/* Removes those for which `gone` says so. */
+/* Removes the ranges for which `gone` returns 1. */
 void cap_regions_sweep(struct cap_regions *r,
 		       int (*gone)(const struct cap_region *range, const void *context),
 		       const void *context);

@@ -20,7 +20,7 @@
 #define MOST_CONTEXTS 64
 #define THREADS 512 /* as gd128.cu has them */
 
-/* A buffer whose page sums are to come. */
+/* A buffer whose page sums are outstanding. */
 struct result {
 	struct cap_buffer buffer;
 	const struct gd128 *sums;
@@ -62,7 +62,7 @@ int cap_batch_start(void)
 	return r;
 }
 
-static void miss(size_t n, int result)
+static void count_missed(size_t n, int result)
 {
 	engine.missed += n;
 	engine.missed_result = result;
@@ -71,12 +71,12 @@ static void miss(size_t n, int result)
 void cap_batch_miss(size_t n, int result)
 {
 	pthread_mutex_lock(&engine.lock);
-	miss(n, result);
+	count_missed(n, result);
 	pthread_mutex_unlock(&engine.lock);
 }
 
-/* A block on every other multiprocessor of the current context's device: their loads under way at
- * once are what memory can serve, and the rest is left to the program's kernels. */
+/* One block on every other multiprocessor of the current context's device: their loads saturate the
+ * memory, and the other multiprocessors are left to the program's kernels. */
 static unsigned most_blocks(void)
 {
 	int device, count = 0;
@@ -87,7 +87,7 @@ static unsigned most_blocks(void)
 	return (unsigned)count / 2;
 }
 
-static struct device_code *known_code(const void *context)
+static struct device_code *find_code(const void *context)
 {
 	for (unsigned i = 0; i < engine.n_codes; i++)
 		if (engine.codes[i].context == context)
@@ -96,13 +96,13 @@ static struct device_code *known_code(const void *context)
 }
 
 /* With the lock held and the context current. */
-static struct device_code *code_of(void *context)
+static struct device_code *load_code(void *context)
 {
-	struct device_code *d = known_code(context);
+	struct device_code *d = find_code(context);
 	void *module;
 	int r, mode;
 
-	if (!d && !(d = known_code(NULL)) && engine.n_codes < MOST_CONTEXTS)
+	if (!d && !(d = find_code(NULL)) && engine.n_codes < MOST_CONTEXTS)
 		d = &engine.codes[engine.n_codes++];
 	if (!d || d->context)
 		return d && d->function ? d : NULL;
@@ -127,14 +127,14 @@ void cap_batch_prepare(void *context)
 	bool is_new;
 
 	pthread_mutex_lock(&engine.lock);
-	is_new = context && !known_code(context);
-	d = is_new ? code_of(context) : NULL;
+	is_new = context && !find_code(context);
+	d = is_new ? load_code(context) : NULL;
 	if (d)
 		cap_arena_prepare(&d->arena);
 	pthread_mutex_unlock(&engine.lock);
 }
 
-static int launch(const struct device_code *d, void *stream, struct gd128_work *work)
+static int launch_kernel(const struct device_code *d, void *stream, struct gd128_work *work)
 {
 	void *params[] = {work};
 	unsigned blocks = work->n_pages < d->most_blocks ? (unsigned)work->n_pages : d->most_blocks;
@@ -147,8 +147,9 @@ static int launch(const struct device_code *d, void *stream, struct gd128_work *
 	return r;
 }
 
-/* The sums of a buffer like this one that the batch has already; NULL. */
-static const struct gd128 *had(const struct batch *b, size_t before, const struct cap_buffer *like)
+/* The sums of an equal buffer that is already in the batch; NULL. */
+static const struct gd128 *find_equal(const struct batch *b, size_t before,
+				      const struct cap_buffer *like)
 {
 	for (size_t i = before; i-- > 0 && before - i < 64;)
 		if (b->results[i].buffer.address == like->address &&
@@ -157,9 +158,10 @@ static const struct gd128 *had(const struct batch *b, size_t before, const struc
 	return NULL;
 }
 
-/* Lists each buffer once, and launches whenever the kernel's list is full. A driver's result. */
-static int fill(struct batch *b, const struct device_code *d, void *stream,
-		const struct cap_buffer *buffers, size_t n)
+/* Lists each buffer once, and launches whenever the kernel's list is full. Returns the driver's
+ * result. */
+static int launch_all(struct batch *b, const struct device_code *d, void *stream,
+		      const struct cap_buffer *buffers, size_t n)
 {
 	struct gd128_work work = {0};
 	int r = 0;
@@ -167,7 +169,7 @@ static int fill(struct batch *b, const struct device_code *d, void *stream,
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct result *to = &b->results[i];
 
-		*to = (struct result){.buffer = buffers[i], .sums = had(b, i, &buffers[i])};
+		*to = (struct result){.buffer = buffers[i], .sums = find_equal(b, i, &buffers[i])};
 		if (to->sums)
 			continue;
 		to->sums = b->sums + b->n_sums;
@@ -180,10 +182,10 @@ static int fill(struct batch *b, const struct device_code *d, void *stream,
 		};
 		work.n_pages += gd128_pages(buffers[i].bytes);
 		if (work.n_parts == GD128_PARTS)
-			r = launch(d, stream, &work);
+			r = launch_kernel(d, stream, &work);
 	}
 	b->n_results = n;
-	return r ? r : launch(d, stream, &work);
+	return r ? r : launch_kernel(d, stream, &work);
 }
 
 static void free_batch(struct batch *b)
@@ -193,8 +195,8 @@ static void free_batch(struct batch *b)
 	free(b);
 }
 
-/* With the lock held: one that was queued is done with. */
-static void done(struct batch *b)
+/* With the lock held: frees a batch that was in the queue. */
+static void free_queued(struct batch *b)
 {
 	b->code->n_batches--;
 	engine.n_batches--;
@@ -202,9 +204,9 @@ static void done(struct batch *b)
 }
 
 /* With the lock held. */
-static int queue(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
+static int queue_batch(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
 {
-	struct device_code *d = code_of(ref->context);
+	struct device_code *d = load_code(ref->context);
 	struct batch *b = d ? calloc(1, sizeof(*b) + n * sizeof(b->results[0])) : NULL;
 	size_t pages = 0;
 	int r;
@@ -214,7 +216,7 @@ static int queue(const struct cap_stream_ref *ref, const struct cap_buffer *buff
 	for (size_t i = 0; i < n; i++)
 		pages += gd128_pages(buffers[i].bytes);
 	b->sums = cap_arena_take(&d->arena, pages, &b->chunk);
-	r = b->sums ? fill(b, d, ref->stream, buffers, n) : -ENOMEM;
+	r = b->sums ? launch_all(b, d, ref->stream, buffers, n) : -ENOMEM;
 	if (r) {
 		free_batch(b);
 		return r;
@@ -239,7 +241,7 @@ void cap_batch_announce(uint64_t id, size_t n)
 	cap_publish();
 }
 
-/* Nobody is to wait for the buffer's digest. */
+/* The announced digest of the buffer will not follow. */
 static void put_empty(const struct cap_buffer *b)
 {
 	struct cap_digest_record *r = cap_reserve(sizeof(*r), CAP_DIGEST);
@@ -260,9 +262,9 @@ void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer 
 	if (n == 0)
 		return;
 	pthread_mutex_lock(&engine.lock);
-	r = queue(ref, buffers, n);
+	r = queue_batch(ref, buffers, n);
 	if (r)
-		miss(n, r);
+		count_missed(n, r);
 	pthread_mutex_unlock(&engine.lock);
 	for (size_t i = 0; r && i < n; i++)
 		put_empty(&buffers[i]);
@@ -272,7 +274,7 @@ void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer 
 
 /* ---- results */
 
-static void put(const struct cap_buffer *b, const struct gd128 *sums)
+static void put_digest(const struct cap_buffer *b, const struct gd128 *sums)
 {
 	uint32_t n = (uint32_t)gd128_pages(b->bytes);
 	struct gd128 digest = gd128_fold(sums, b->bytes);
@@ -299,10 +301,10 @@ void cap_batch_host(const struct cap_buffer *b, const void *data)
 	struct gd128 sums[CAP_HOST_BYTES / GD128_PAGE_BYTES + 1] = {{0, 0}};
 
 	gd128_add(sums, 0, data, b->bytes);
-	put(b, sums);
+	put_digest(b, sums);
 }
 
-static int has_come(const struct batch *b)
+static int is_complete(const struct batch *b)
 {
 	for (size_t i = b->n_sums; i-- > 0;)
 		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == CAP_AWAITED ||
@@ -311,13 +313,13 @@ static int has_come(const struct batch *b)
 	return 1;
 }
 
-/* The oldest batch that has come, out of the list; NULL. */
-static struct batch *next_batch(void)
+/* Removes the oldest complete batch from the list; NULL. */
+static struct batch *take_complete(void)
 {
 	struct batch **at, *b;
 
 	pthread_mutex_lock(&engine.lock);
-	for (at = &engine.first; (b = *at) && !has_come(b);)
+	for (at = &engine.first; (b = *at) && !is_complete(b);)
 		at = &b->next;
 	if (b) {
 		*at = b->next;
@@ -333,11 +335,11 @@ unsigned cap_batch_collect(void)
 	struct batch *b;
 	unsigned left;
 
-	while ((b = next_batch())) {
+	while ((b = take_complete())) {
 		for (size_t i = 0; i < b->n_results; i++)
-			put(&b->results[i].buffer, b->results[i].sums);
+			put_digest(&b->results[i].buffer, b->results[i].sums);
 		pthread_mutex_lock(&engine.lock);
-		done(b);
+		free_queued(b);
 		pthread_mutex_unlock(&engine.lock);
 	}
 	pthread_mutex_lock(&engine.lock);
@@ -348,13 +350,13 @@ unsigned cap_batch_collect(void)
 
 /* ---- contexts that end */
 
-static bool has_come_all(void *context)
+static bool is_context_done(void *context)
 {
 	const struct device_code *d;
 	bool has;
 
 	pthread_mutex_lock(&engine.lock);
-	d = known_code(context);
+	d = find_code(context);
 	has = !d || d->n_batches == 0;
 	pthread_mutex_unlock(&engine.lock);
 	return has;
@@ -362,26 +364,26 @@ static bool has_come_all(void *context)
 
 void cap_batch_await(void *context)
 {
-	cap_collector_await(has_come_all, context);
+	cap_collector_await(is_context_done, context);
 }
 
-/* Its page-locked memory is gone: what lies there is not looked at again. The library's thread may
- * be at a batch, so that what describes chunks stays. */
+/* The context's page-locked memory is gone and must not be read again. The descriptions of chunks
+ * are not freed: the library's thread may be using a batch. */
 void cap_batch_forget(const void *context)
 {
 	struct batch **at = &engine.first, *b;
 	struct device_code *d;
 
 	pthread_mutex_lock(&engine.lock);
-	d = known_code(context);
+	d = find_code(context);
 	while (d && (b = *at)) {
 		if (b->code != d) {
 			at = &b->next;
 			continue;
 		}
 		*at = b->next;
-		miss(b->n_results, 0);
-		done(b);
+		count_missed(b->n_results, 0);
+		free_queued(b);
 	}
 	if (d) {
 		engine.last = at;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/buffers.h"
 
-#include "capture/library/device/contexts.h"
-#include "capture/library/digests/batch.h"
-
 #include "base/array.h"
 #include "capture/digest/gd128.h"
 #include "capture/library/call/params.h"
+#include "capture/library/device/contexts.h"
+#include "capture/library/digests/batch.h"
 #include "capture/library/find/cu.h"
 #include "capture/ring.h"
 
 #define LISTED 64
-#define MOST_SUMS 4096 /* of pages, in one record */
+#define MOST_SUMS 4096 /* page sums in one record */
 
 static uint64_t piece_bytes;
 
@@ -50,9 +49,9 @@ void cap_buffers_pieces(struct cap_buffers *b, uint64_t id, const struct cap_reg
 	}
 }
 
-/* The same for kernels of b->context, which must not fault; what they do not reach is counted. */
-static void append(struct cap_buffers *b, uint64_t id, const struct cap_region *r, uint64_t address,
-		   uint64_t bytes, int output)
+/* Appends memory that kernels of b->context can access; other memory is counted as missed. */
+static void append_reachable(struct cap_buffers *b, uint64_t id, const struct cap_region *r,
+			     uint64_t address, uint64_t bytes, int output)
 {
 	if (cap_allocation_reaches(r, cap_context_device(b->context)))
 		cap_buffers_pieces(b, id, r, address, bytes, output);
@@ -72,19 +71,18 @@ void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_span
 	for (size_t i = 0; i < s->n; i++)
 		if (s->items[i].output == output && cap_allocation_find(s->items[i].address, &r) &&
 		    cap_region_is_device(&r))
-			append(b, id, &r, s->items[i].address, s->items[i].bytes, output);
+			append_reachable(b, id, &r, s->items[i].address, s->items[i].bytes, output);
 }
 
-/* The allocations that a launch can reach: those that a pointer among its parameters leads into. */
-struct reach {
+struct append {
 	struct cap_buffers *buffers;
 	uint64_t id;
 	int output;
 };
 
-static void reach(uint64_t value, void *context)
+static void append_pointed(uint64_t value, void *context)
 {
-	struct reach *to = context;
+	struct append *to = context;
 	struct cap_region r;
 
 	if (value < 4096 || !cap_allocation_find(value, &r))
@@ -92,15 +90,15 @@ static void reach(uint64_t value, void *context)
 	for (size_t i = 0; i < to->buffers->n; i++)
 		if (to->buffers->items[i].allocation == r.id)
 			return;
-	append(to->buffers, to->id, &r, r.base, r.bytes, to->output);
+	append_reachable(to->buffers, to->id, &r, r.base, r.bytes, to->output);
 }
 
 void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
 			const struct api_call *call, int output)
 {
-	struct reach to = {b, c->id, output};
+	struct append to = {b, c->id, output};
 
-	cap_params_values(c, call, reach, &to);
+	cap_params_values(c, call, append_pointed, &to);
 }
 
 void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
@@ -115,7 +113,8 @@ void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_strea
 		for (size_t i = 0; i < n; i++)
 			if (cap_region_is_device(&some[i]) && some[i].context == ref->context &&
 			    (ref->sync || !some[i].stream || some[i].stream == ref->stream))
-				append(b, id, &some[i], some[i].base, some[i].bytes, output);
+				append_reachable(b, id, &some[i], some[i].base, some[i].bytes,
+						 output);
 		if (n > 0)
 			from = some[n - 1].base + 1;
 	} while (n == LISTED);

@@ -28,7 +28,7 @@
 
 static unsigned level; /* enum cap_digest_level */
 
-/* What collectives of an open group write. */
+/* A buffer that a collective of an open group writes. */
 struct grouped {
 	struct cap_stream_ref ref;
 	struct cap_buffer buffer;
@@ -40,33 +40,33 @@ static __thread struct {
 	size_t n, cap;
 } group;
 
-/* Calls of NCCL's that go on, in which collectives are launched. */
+/* Nested NCCL calls in progress that launch collectives. */
 static __thread int exchanges;
 
 /* ---- copies of small pageable memory */
 
-/* The driver knows of it, so it may be a device's, though nobody saw it made: nodes of a graph make
- * memory, and so do calls that go by unseen. */
-static int is_of_driver(uint64_t address)
+/* Whether the driver knows the memory: it may be a device's although no call allocated it. Nodes of
+ * a graph allocate memory, and so do calls that were not seen. */
+static int is_known_to_driver(uint64_t address)
 {
 	unsigned type;
 
 	return cap_cu.cuPointerGetAttribute(&type, CU_POINTER_MEMORY_TYPE, address) != 1;
 }
 
-/* Pageable memory of the host has been read, or written, when the call returns: so few bytes are
- * digested here and now, which costs less than a launch. NULL: not so. */
-static const void *pageable(const struct cap_span *s)
+/* A small range of pageable host memory, which has been read or written when the call returns: the
+ * calling thread digests it, which costs less than a launch. NULL: not such a range. */
+static const void *small_pageable(const struct cap_span *s)
 {
 	struct cap_region r;
 
 	return s->bytes <= CAP_HOST_BYTES && !cap_allocation_find(s->address, &r) &&
-			       !is_of_driver(s->address)
+			       !is_known_to_driver(s->address)
 		       ? (const void *)s->address
 		       : NULL;
 }
 
-/* A device that reaches pageable memory itself may write it when the call has returned. */
+/* A device that accesses pageable memory itself may write it after the call has returned. */
 static int writes_later(const struct cap_call *c, const struct cap_region *r)
 {
 	int reaches = 0;
@@ -76,9 +76,9 @@ static int writes_later(const struct cap_call *c, const struct cap_region *r)
 		reaches);
 }
 
-/* A copy of one span between pageable memory and a device: 1 when it is done with. `when`: 0 before
- * the call, 1 after it. */
-static int small_copy(const struct cap_call *c, const struct cap_spans *s, int when)
+/* Digests a copy of one span between small pageable memory and a device. `when`: 0 before the call,
+ * 1 after it. Returns 0 if the call is not such a copy. */
+static int digest_small_copy(const struct cap_call *c, const struct cap_spans *s, int when)
 {
 	const struct cap_span *host, *device;
 	const void *data;
@@ -87,14 +87,14 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 
 	if (s->n != 2)
 		return 0;
-	device = &s->items[pageable(&s->items[0]) ? 1 : 0];
+	device = &s->items[small_pageable(&s->items[0]) ? 1 : 0];
 	host = &s->items[device == s->items];
-	data = pageable(host);
+	data = small_pageable(host);
 	if (!data || !cap_allocation_find(device->address, &r) || !cap_region_is_device(&r))
 		return 0;
 	if (!device->output && writes_later(c, &r))
 		return 0;
-	/* To the device: as it is before. From the device: as it came. */
+	/* To a device: before the call. From a device: after it. */
 	if (device->output == when)
 		return 1;
 	cap_buffers_pieces(&b, c->id, &r, device->address, device->bytes, device->output);
@@ -106,7 +106,7 @@ static int small_copy(const struct cap_call *c, const struct cap_spans *s, int w
 	return 1;
 }
 
-/* ---- what is wanted of a call */
+/* ---- buffers of a call */
 
 static int is_host_copy(const struct cap_spans *s)
 {
@@ -123,8 +123,8 @@ static int is_host_copy(const struct cap_spans *s)
 }
 
 /* Appends the buffers of the call before (0) or after (1) it. */
-static void collect(struct cap_buffers *b, const struct cap_call *c, const struct api_call *call,
-		    const struct cap_stream_ref *ref, int when)
+static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
+			const struct api_call *call, const struct cap_stream_ref *ref, int when)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
 
@@ -142,7 +142,7 @@ static void collect(struct cap_buffers *b, const struct cap_call *c, const struc
 			cap_buffers_spans(b, c->id, &spans, when);
 		return;
 	case API_CLASS_COPY:
-		if (cap_spans_of(c, call, &spans) < 0 || small_copy(c, &spans, when))
+		if (cap_spans_of(c, call, &spans) < 0 || digest_small_copy(c, &spans, when))
 			return;
 		if (level == CAP_DIGEST_LAUNCH || is_host_copy(&spans))
 			cap_buffers_spans(b, c->id, &spans, when);
@@ -157,7 +157,7 @@ static void collect(struct cap_buffers *b, const struct cap_call *c, const struc
 	}
 }
 
-/* Copies and collectives change nothing but what they write. */
+/* Flushes buffers that the call overwrites: copies and collectives change nothing else. */
 static int flush_written(const struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
@@ -186,7 +186,7 @@ static int launches_exchanges(const struct api_call *call)
 	return is_exchange(call) || call->class == API_CLASS_GROUP_END;
 }
 
-/* Everything else might change anything, but what NCCL does within a call. */
+/* Any other call may change any buffer, except calls that NCCL makes within its own. */
 static void flush_before(const struct cap_call *c, const struct api_call *call,
 			 const struct cap_stream_ref *ref)
 {
@@ -209,7 +209,7 @@ static void flush_before(const struct cap_call *c, const struct api_call *call,
 	}
 }
 
-/* What is pending was launched. */
+/* Waits for the digests of a context that may end. Pending ones were launched. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
 	void *context = cap_context_ending(c, call);
@@ -233,7 +233,7 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 		before_end(c, call);
 	if (c->paused)
 		return;
-	collect(&b, c, call, &ref, 0);
+	add_buffers(&b, c, call, &ref, 0);
 	cap_batch_announce(c->id, b.n);
 	cap_pending_add(&ref, b.items, b.n);
 	if (is_reduced(call) && group.depth == 0)
@@ -242,7 +242,7 @@ static void before_call(struct cap_call *c, const struct api_call *call)
 		cap_pending_flush(&ref);
 }
 
-/* What the open group is about to overwrite. */
+/* Flushes buffers that collectives of the open group are about to overwrite. */
 static void flush_group(void)
 {
 	for (size_t i = 0; i < group.n; i++)
@@ -251,7 +251,7 @@ static void flush_group(void)
 						group.items[i].buffer.bytes);
 }
 
-/* A wait for an event changes nothing, but may make its stream one that is captured. */
+/* A wait for an event changes no buffer; but within a capture it may add its stream to it. */
 static int is_harmless(const struct cap_call *c)
 {
 	return c->class == API_CLASS_EVENT_WAIT &&
@@ -275,7 +275,7 @@ static void before(struct cap_call *c)
 	cap_clock_resume();
 }
 
-/* The group's collectives are under way. */
+/* The collectives of the group were launched. */
 static void group_ended(void)
 {
 	if (group.depth > 0 && --group.depth > 0)
@@ -294,7 +294,7 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 	if (cap_stream_ref_is_capturing(&ref))
 		return;
 	b.context = ref.context;
-	collect(&b, c, call, &ref, 1);
+	add_buffers(&b, c, call, &ref, 1);
 	cap_batch_announce(c->id, b.n);
 	if (group.depth == 0) {
 		cap_pending_add(&ref, b.items, b.n);
@@ -307,7 +307,7 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 	}
 }
 
-/* Before the first thing is launched there is memory. */
+/* Prepares digests in the current context. Called on allocation, which precedes all launches. */
 static void prepare(void)
 {
 	void *context;
@@ -338,8 +338,8 @@ static void after(struct cap_call *c)
 
 /* ---- the ends of iterations, threads and processes */
 
-/* All that lives, once everything under way is done, and before anything else begins. */
-static void all_live(uint64_t id)
+/* Digests all allocations after all operations so far, and before any later one. */
+static void digest_all(uint64_t id)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_stream_ref ref = {.stream = CU_LEGACY_STREAM, .sync = 1};
@@ -360,7 +360,7 @@ static void iteration(int64_t number, uint64_t id)
 	/* Waiting for the device would end a capture. */
 	if (level == CAP_DIGEST_STEP &&
 	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
-		all_live(id);
+		digest_all(id);
 	cap_payload_iteration(number);
 	cap_clock_resume();
 }

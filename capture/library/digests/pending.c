@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/pending.h"
-#include "capture/library/device/contexts.h"
 
 #include "base/array.h"
+#include "capture/library/device/contexts.h"
 #include "capture/library/digests/batch.h"
 #include "capture/library/find/cu.h"
 

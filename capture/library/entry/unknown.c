@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/entry/unknown.h"
+
 #include "capture/library/call/call.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/ring/ring.h"

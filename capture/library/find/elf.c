@@ -7,8 +7,9 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 struct search {
 	const char *name;
@@ -154,4 +155,69 @@ void *cap_elf_in(const char *file, const char *name)
 
 	dl_iterate_phdr(search_object, &s);
 	return s.found;
+}
+
+/* ---- build ids */
+
+static void read_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * p,
+			  struct cap_elf_origin *o)
+{
+	const uint8_t *at = (const uint8_t *)info->dlpi_addr + p->p_vaddr, *end = at + p->p_memsz;
+
+	while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)at;
+		const uint8_t *name = at + sizeof(*note);
+		const uint8_t *id = name + ((note->n_namesz + 3) & ~3u);
+
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    memcmp(name, "GNU", 4) == 0 && note->n_descsz <= CAP_MAX_BUILD_ID) {
+			memcpy(o->id, id, note->n_descsz);
+			o->id_len = note->n_descsz;
+			return;
+		}
+		at = id + ((note->n_descsz + 3) & ~3u);
+	}
+}
+
+struct origin_search {
+	uintptr_t address;
+	struct cap_elf_origin *origin;
+};
+
+static int find_origin(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const struct origin_search *s = arg;
+	struct cap_elf_origin *o = s->origin;
+	const ElfW(Phdr) *within = NULL;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && s->address - start < p->p_filesz)
+			within = p;
+	}
+	if (!within || strlen(info->dlpi_name) >= sizeof(o->path))
+		return 0;
+	strcpy(o->path, info->dlpi_name);
+	o->offset = s->address - info->dlpi_addr - within->p_vaddr + within->p_offset;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_NOTE && o->id_len == 0)
+			read_build_id(info, &info->dlpi_phdr[i], o);
+	return 1;
+}
+
+bool cap_elf_origin(const void *address, struct cap_elf_origin *ret)
+{
+	struct origin_search s = {(uintptr_t)address, ret};
+
+	*ret = (struct cap_elf_origin){0};
+	if (!dl_iterate_phdr(find_origin, &s) || ret->id_len == 0)
+		return false;
+	if (ret->path[0] == 0) {
+		ssize_t n = readlink("/proc/self/exe", ret->path, sizeof(ret->path) - 1);
+
+		ret->path[n < 0 ? 0 : n] = 0;
+	}
+	return true;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* True if the address lies in this library. */
 bool cap_is_own(const void *address);
@@ -15,3 +16,15 @@ const char *cap_own_path(void);
 void *cap_elf_next(const char *name);
 /* The first definition of `name` in an object whose file name begins with `file`; NULL. */
 void *cap_elf_in(const char *file, const char *name);
+
+/* The origin of memory in a mapped file. */
+#define CAP_MAX_BUILD_ID 64
+struct cap_elf_origin {
+	char path[320]; /* of the file */
+	uint64_t offset;
+	uint8_t id[CAP_MAX_BUILD_ID]; /* the file's build id */
+	uint32_t id_len;
+};
+
+/* False: `address` is not in the file of an object with a build id. */
+bool cap_elf_origin(const void *address, struct cap_elf_origin *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/process/range.h"
+
 #include "capture/library/call/chain.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/ring/ticks.h"

@@ -12,10 +12,10 @@
 
 #define FIRST_AHEAD_NS INT64_C(1000000)
 #define MOST_AHEAD 32 /* doublings: 50 days */
-#define READINGS 4    /* of two clocks at once, of which the closest counts */
+#define READINGS 4    /* of two clocks at once; the best counts */
 
 static uint64_t missed;	  /* relaxed */
-static int64_t seen_ns;	  /* relaxed: the latest moment that a thread of the program saw */
+static int64_t seen_ns;	  /* relaxed: the time that a thread of the program saw last */
 static unsigned hurrying; /* relaxed: threads */
 
 void cap_times_miss(void)
@@ -39,10 +39,10 @@ void cap_times_hurry(bool hurries)
 	__atomic_fetch_add(&hurrying, hurries ? 1 : -1, __ATOMIC_RELAXED);
 }
 
-/* ---- the processor's counter, in which most threads say when a call began */
+/* ---- the processor's counter, which most rings use as their clock */
 
-/* The first reading and the last one. What was issued lately is a little before the last one, so
- * the rate between the two is exact enough. */
+/* The first and the last reading. Their rate is accurate enough for calls shortly before the last
+ * one. */
 struct reading {
 	uint64_t ticks;
 	int64_t ns;
@@ -92,7 +92,7 @@ static int64_t issued_ns(const struct cap_timed_op *op)
 
 /* ---- one stream */
 
-/* Start and end in device time: 1, 0 not yet, -EIO. */
+/* Start and end in device time: 1; 0: not reached yet; -EIO. */
 static int read_times(const struct cap_stream *s, const struct cap_timed_op *op, int64_t issued,
 		      int64_t *ret_start, int64_t *ret_end)
 {
@@ -121,7 +121,7 @@ static void put_times(struct cap_device_clock *k, const struct cap_timed_op *op,
 			      cap_device_clock_host(k, end > start ? end : start));
 }
 
-/* The first operation of the queue: whether it is done with. */
+/* Collects the first operation of the queue. False: it has not ended yet. */
 static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t now_ns)
 {
 	struct cap_device_clock *k = &s->context->clock;
@@ -159,7 +159,7 @@ static void remove_op(struct cap_stream *s, struct cap_timed_op *op)
 		cap_stream_give_back(s, chunk);
 }
 
-/* Of a context that is gone. */
+/* The context was destroyed: its operations have no times. */
 static void drop_all(struct cap_stream *s)
 {
 	struct cap_timed_op *op;
@@ -194,14 +194,14 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 	return (unsigned)cap_op_queue_used(&s->queue);
 }
 
-/* ---- all */
+/* ---- all streams */
 
-/* On an emulated GPU the library's thread sees what the program's threads can see by now; if one of
- * them waits for what is outstanding, further ahead with each look. */
+/* On an emulated GPU, sets the clock of the library's thread to that of the program's threads; if
+ * one of them waits for outstanding operations, further ahead with each call. */
 static void catch_up(void)
 {
 	static void (*not_before)(int64_t);
-	static unsigned looks; /* since a thread hurries */
+	static unsigned calls; /* since a thread hurries */
 	int64_t ns = __atomic_load_n(&seen_ns, __ATOMIC_RELAXED);
 
 	if (!cap_emulated())
@@ -211,10 +211,10 @@ static void catch_up(void)
 	if (!not_before)
 		return;
 	if (__atomic_load_n(&hurrying, __ATOMIC_RELAXED) == 0)
-		looks = 0;
+		calls = 0;
 	else
-		looks += looks < MOST_AHEAD;
-	not_before(looks ? ns + (FIRST_AHEAD_NS << looks) : ns);
+		calls += calls < MOST_AHEAD;
+	not_before(calls ? ns + (FIRST_AHEAD_NS << calls) : ns);
 }
 
 unsigned cap_times_collect(void)

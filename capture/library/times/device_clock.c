@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/device_clock.h"
-#include "capture/library/device/contexts.h"
 
 #include "capture/library/call/hook.h"
 #include "capture/library/device/collector.h"
+#include "capture/library/device/contexts.h"
 #include "capture/library/device/stream_ref.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/find/emulated.h"
@@ -11,10 +11,10 @@
 #include <errno.h>
 
 #define TRIES 3
-#define MOST_TRIES 24 /* where no two come close to each other */
+#define MOST_TRIES 24 /* if no two of them agree */
 #define REBASE_NS 100000000
-#define STALE_NS INT64_C(10000000000) /* then half a microsecond is lost */
-/* Between two anchors: as long as since the first, within these. */
+#define STALE_NS INT64_C(10000000000) /* milliseconds in a float are then off by 0.5 us */
+/* Time between two anchors: the time since the first one, within these limits. */
 #define SOONEST_NS 10000000
 #define LATEST_NS 1000000000
 
@@ -42,8 +42,10 @@ int cap_device_clock_read(const struct cap_device_clock *k, void *event, int64_t
 
 /* ---- anchors */
 
-/* Records the probe on the library's own, idle stream and waits for it: the moments around it. */
-static int probe(const struct cap_device_clock *k, int64_t *ret_issued_ns, int64_t *ret_width_ns)
+/* Records the probe on the library's idle stream and waits for it: the host time of the call, and
+ * how long it took. */
+static int record_probe(const struct cap_device_clock *k, int64_t *ret_issued_ns,
+			int64_t *ret_width_ns)
 {
 	*ret_issued_ns = cap_now_ns();
 	if (cap_cu.cuEventRecord(k->probe, k->stream) || cap_cu.cuEventSynchronize(k->probe))
@@ -52,21 +54,21 @@ static int probe(const struct cap_device_clock *k, int64_t *ret_issued_ns, int64
 	return 0;
 }
 
-/* A moment on both clocks. Host time is in the middle of what is known. */
+/* A moment on both clocks; host_ns is the middle of the possible interval. */
 struct anchor {
 	int64_t device_ns, host_ns, uncertain_ns;
 };
 
-/* The narrowest of some probes. */
+/* Takes the probe with the narrowest interval. */
 static int take_anchor(const struct cap_device_clock *k, struct anchor *ret)
 {
 	int64_t issued, width, device, second_ns = INT64_MAX;
 
 	ret->uncertain_ns = INT64_MAX;
-	/* A narrow one that comes twice is no accident; on a busy machine each may be held up. */
+	/* Two probes that are equally narrow were not delayed; on a busy machine any one may be. */
 	for (int i = 0; i < TRIES || (i < MOST_TRIES && second_ns > ret->uncertain_ns * 5 / 4);
 	     i++) {
-		if (probe(k, &issued, &width) < 0 ||
+		if (record_probe(k, &issued, &width) < 0 ||
 		    cap_device_clock_read_reached(k, k->probe, &device) != 1)
 			return -EIO;
 		if (width / 2 < ret->uncertain_ns) {
@@ -79,14 +81,14 @@ static int take_anchor(const struct cap_device_clock *k, struct anchor *ret)
 	return 0;
 }
 
-/* Lets other threads see how exact the clock is. */
-static void show_drift(struct cap_device_clock *k)
+/* Publishes the accuracy for other threads. */
+static void publish_drift(struct cap_device_clock *k)
 {
 	__atomic_store(&k->residual_ns, &k->drift.residual_ns, __ATOMIC_RELAXED);
 	__atomic_store(&k->rate, &k->drift.fit.rate, __ATOMIC_RELAXED);
 }
 
-static int begin(struct cap_device_clock *k)
+static int begin_clock(struct cap_device_clock *k)
 {
 	struct anchor first;
 
@@ -96,7 +98,7 @@ static int begin(struct cap_device_clock *k)
 	    take_anchor(k, &first) < 0)
 		return -EIO;
 	cap_drift_begin(&k->drift, first.device_ns, first.host_ns, first.uncertain_ns);
-	show_drift(k);
+	publish_drift(k);
 	k->lag_ns = first.uncertain_ns;
 	k->begun_ns = k->anchored_ns = cap_now_ns();
 	return 0;
@@ -107,7 +109,7 @@ void cap_device_clock_begin(struct cap_device_clock *k, void *context)
 	int mode = cap_cu_relax(), entered = cap_context_enter(context);
 
 	*k = (struct cap_device_clock){.context = context};
-	if (begin(k) < 0)
+	if (begin_clock(k) < 0)
 		k->state = CAP_CLOCK_BROKEN;
 	cap_context_leave(entered);
 	cap_cu_unrelax(mode);
@@ -125,7 +127,7 @@ void cap_device_clock_follow(struct cap_device_clock *k, int64_t now_ns)
 	if (take_anchor(k, &a) < 0)
 		return;
 	cap_drift_anchor(&k->drift, a.device_ns, a.host_ns, a.uncertain_ns, k->used_ns);
-	show_drift(k);
+	publish_drift(k);
 }
 
 /* ---- the base */
@@ -159,7 +161,7 @@ void cap_device_clock_renew(struct cap_device_clock *k)
 	k->probe = old;
 	k->base_ns = cap_drift_device(&k->drift, issued + half);
 	cap_drift_resume(&k->drift, k->base_ns, issued + half, half);
-	show_drift(k);
+	publish_drift(k);
 }
 
 /* ---- times */
@@ -185,8 +187,9 @@ int64_t cap_device_clock_host(struct cap_device_clock *k, int64_t device_ns)
 
 /* ---- the library's thread, and the end of a context */
 
-/* The clock that the library's thread uses: stored before it looks at the clock's state, as the
- * state is stored before another thread looks at this. So one of the two sees the other. */
+/* The clock that the library's thread uses: stored before that thread reads the clock's state,
+ * while other threads store the state before they read this. So one of the two sees the other's
+ * store. */
 static const struct cap_device_clock *in_use;
 
 int cap_device_clock_enter(const struct cap_device_clock *k)

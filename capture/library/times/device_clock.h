@@ -3,12 +3,12 @@
 /* The clock of a context's device, and its relation to the clock of the recording.
  *
  * Device time counts from the first event of the clock. Anchors relate it to host time (drift.h):
- * events on an idle stream of the library's own, recorded at moments that the host knows. An
- * operation on an idle stream begins as long after it was issued as the first anchor did, so that
- * its start needs no event; the residual says how exact that is.
+ * an anchor is an event on an idle stream of the library, recorded at a known host time. An
+ * operation on an idle stream is assumed to start as long after its call as the first anchor did,
+ * so that its start needs no event; the residual is the accuracy of that.
  *
- * The library's thread alone reads clocks, between cap_device_clock_enter() and _leave(). Other
- * threads begin a clock, which happens before anyone else sees it, and end it.
+ * Only the library's thread reads clocks, between cap_device_clock_enter() and _leave(). Other
+ * threads begin a clock before it is shared, and end it.
  */
 #pragma once
 
@@ -19,29 +19,29 @@
 
 enum cap_device_clock_state {
 	CAP_CLOCK_LIVE,
-	CAP_CLOCK_BROKEN, /* the driver refused what the clock needs */
-	CAP_CLOCK_ENDING, /* the context is being destroyed, or is not after all */
-	CAP_CLOCK_ENDED,  /* the context is gone, and its events with it */
+	CAP_CLOCK_BROKEN, /* the driver refused a call that the clock needs */
+	CAP_CLOCK_ENDING, /* a call is about to destroy the context, and may fail */
+	CAP_CLOCK_ENDED,  /* the context was destroyed, and its events with it */
 };
 
-/* Never freed: whoever has operations of the context still refers to it. */
+/* Never freed: operations of the context refer to it. */
 struct cap_device_clock {
 	void *context;
 	uint32_t state;	 /* enum cap_device_clock_state; atomic: see cap_device_clock_end() */
 	void *stream;	 /* for anchors */
 	void *probe;	 /* an event for anchors */
-	void *base;	 /* the event that device times are measured from */
+	void *base;	 /* device times are measured from this event */
 	int64_t base_ns; /* its device time */
-	int64_t lag_ns;	 /* from issue to begin on an idle stream */
+	int64_t lag_ns;	 /* from the call to the start on an idle stream */
 	int64_t begun_ns, anchored_ns;
-	int64_t used_ns; /* the latest device time that was turned into host time */
+	int64_t used_ns; /* the latest device time that was converted to host time */
 	struct cap_drift drift;
 	/* Of `drift`, for any thread; atomic. */
 	int64_t residual_ns;
 	double rate;
 };
 
-/* Anchors the clock of the context; the state says whether that succeeded. */
+/* Anchors the clock of the context. On failure the state is CAP_CLOCK_BROKEN. */
 void cap_device_clock_begin(struct cap_device_clock *k, void *context);
 
 static inline bool cap_device_clock_is(const struct cap_device_clock *k,
@@ -50,43 +50,44 @@ static inline bool cap_device_clock_is(const struct cap_device_clock *k,
 	return __atomic_load_n(&k->state, __ATOMIC_ACQUIRE) == state;
 }
 
-/* From the return of _end() on until _resume(), the library's thread leaves the clock and the
- * events of its context alone. Waits for it to do so; not from that thread. */
+/* From the return of _end() until _ended() the library's thread does not use the clock or events of
+ * its context. Waits for that thread; must not be called from it. */
 void cap_device_clock_end(struct cap_device_clock *k);
-/* Whether the context was destroyed. */
+/* The call has returned; is_destroyed: it has destroyed the context. */
 void cap_device_clock_ended(struct cap_device_clock *k, bool is_destroyed);
 
 /* ---- the library's thread */
 
 /* Makes the clock's context current; the thread makes no other calls that need one. 0; -EAGAIN: the
- * context may be about to end; -EIO: there is nothing to be read any more. */
+ * context may be about to end; -EIO: the context has ended, or is unusable. */
 int cap_device_clock_enter(const struct cap_device_clock *k);
-/* No clock is in use. */
+/* The thread uses no clock. */
 void cap_device_clock_leave(void);
 
-/* Anchors the clock again when that is due: after ten milliseconds, later every second. */
+/* Anchors the clock again if it is due: after ten milliseconds, later every second. */
 void cap_device_clock_follow(struct cap_device_clock *k, int64_t now_ns);
 
-/* Device time of an event that was recorded: 1; 0: it was not reached yet; -EIO. */
+/* Device time of a recorded event: 1; 0: it was not reached yet; -EIO. */
 int cap_device_clock_read(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
-/* The same of an event that must have been reached, with one call less. */
+/* The same for an event that was reached, with one call less. */
 int cap_device_clock_read_reached(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
 
-/* An event that was reached at `ns` becomes what the next ones are measured from, if the old one is
- * a tenth of a second back: a driver tells time in floating-point milliseconds, which are exact to
- * nanoseconds only so far. Then *event becomes the old one. */
+/* Makes an event that was reached at `ns` the base, and the old base *event, if the base is a tenth
+ * of a second old: drivers return floating-point milliseconds, which are exact to nanoseconds up to
+ * there. */
 void cap_device_clock_rebase(struct cap_device_clock *k, void **event, int64_t ns);
 
-/* Where nothing ran for ten seconds, what is measured from the old base is off by more than host
- * time is. Then a new base is recorded now, and placed by host time. */
+/* If nothing ran for ten seconds, times measured from the old base are less accurate than host
+ * time: the clock is stale. Renewing it records a new base, whose device time is derived from host
+ * time. */
 bool cap_device_clock_is_stale(const struct cap_device_clock *k, int64_t issued_ns);
 void cap_device_clock_renew(struct cap_device_clock *k);
 
-/* When an operation began, in device time: issued at that moment, it waited until `from` for what
- * was before it on its stream. Neither behind its end nor before it was issued; if its end seems to
- * be before that, the clocks are less exact than they seem. */
+/* The start of an operation in device time: it was issued at issued_ns, and waited until `from` for
+ * earlier operations on its stream. Not after its end, nor before it was issued; the latter wins if
+ * the clocks contradict each other. */
 int64_t cap_device_clock_begun(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
 			       int64_t end);
 
-/* Device time in the clock of the recording. */
+/* Converts device time to the clock of the recording. */
 int64_t cap_device_clock_host(struct cap_device_clock *k, int64_t device_ns);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/drift.h"
 
-#define SLOWEST (-0.5) /* a line goes on, also where the host's clock stood still */
+#define SLOWEST (-0.5) /* device times keep apart, also if the host's clock stood still */
 
 static int64_t rounded(double ns)
 {
 	return (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
 }
 
-static int64_t on(const struct cap_drift_line *l, int64_t device_ns)
+static int64_t host_on_line(const struct cap_drift_line *l, int64_t device_ns)
 {
 	int64_t since = device_ns - l->device_ns;
 
 	return l->host_ns + since + rounded(l->rate * (double)since);
 }
 
-/* From one moment to another that comes later on the device. */
-static struct cap_drift_line through(int64_t device_ns, int64_t host_ns, int64_t to_device_ns,
-				     int64_t to_host_ns)
+/* A line through two moments; the second is later on the device. */
+static struct cap_drift_line line_through(int64_t device_ns, int64_t host_ns, int64_t to_device_ns,
+					  int64_t to_host_ns)
 {
 	int64_t device = to_device_ns - device_ns, host = to_host_ns - host_ns;
 	double rate = (double)(host - device) / (double)device;
@@ -39,7 +39,7 @@ void cap_drift_resume(struct cap_drift *d, int64_t device_ns, int64_t host_ns, i
 		d->residual_ns = uncertain_ns;
 }
 
-static int64_t apart(int64_t a, int64_t b)
+static int64_t distance(int64_t a, int64_t b)
 {
 	return a < b ? b - a : a - b;
 }
@@ -48,28 +48,28 @@ void cap_drift_anchor(struct cap_drift *d, int64_t device_ns, int64_t host_ns, i
 		      int64_t used_ns)
 {
 	int64_t from = used_ns > d->now.device_ns ? used_ns : d->now.device_ns;
-	int64_t told = on(&d->now, from), aim = device_ns + CAP_DRIFT_AIM_NS;
-	int64_t off = apart(host_ns, on(&d->fit, device_ns)) + uncertain_ns;
+	int64_t current = host_on_line(&d->now, from), aim = device_ns + CAP_DRIFT_AIM_NS;
+	int64_t off = distance(host_ns, host_on_line(&d->fit, device_ns)) + uncertain_ns;
 
 	if (device_ns <= d->fit.device_ns || aim <= from)
 		return;
 	if (off > 2 * uncertain_ns) {
-		d->fit = through(d->fit.device_ns, d->fit.host_ns, device_ns, host_ns);
+		d->fit = line_through(d->fit.device_ns, d->fit.host_ns, device_ns, host_ns);
 		d->fit.device_ns = device_ns;
 		d->fit.host_ns = host_ns;
 		d->uncertain_ns = off = uncertain_ns;
 	} else if (uncertain_ns > 2 * d->uncertain_ns) {
-		off = d->uncertain_ns; /* who took it was held up */
+		off = d->uncertain_ns; /* the thread that took it was delayed */
 	}
-	off += apart(told, on(&d->fit, from));
+	off += distance(current, host_on_line(&d->fit, from));
 	d->residual_ns = off > d->residual_ns ? off : d->residual_ns;
 	d->before = d->now;
-	d->now = through(from, told, aim, on(&d->fit, aim));
+	d->now = line_through(from, current, aim, host_on_line(&d->fit, aim));
 }
 
 int64_t cap_drift_host(const struct cap_drift *d, int64_t device_ns)
 {
-	return on(device_ns < d->now.device_ns ? &d->before : &d->now, device_ns);
+	return host_on_line(device_ns < d->now.device_ns ? &d->before : &d->now, device_ns);
 }
 
 int64_t cap_drift_device(const struct cap_drift *d, int64_t host_ns)

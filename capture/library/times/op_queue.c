@@ -105,7 +105,7 @@ struct cap_op_chunk *cap_op_queue_remove(struct cap_op_queue *q)
 	uint64_t tail = __atomic_load_n(&q->tail, __ATOMIC_RELAXED) + 1;
 	struct cap_op_chunk *chunk = *chunk_of(q, tail - 1);
 
-	/* A thread that takes the slot again sees this by way of `limit`. */
+	/* A thread that takes the slot again has read `limit`, which publishes this. */
 	__atomic_store_n(&chunk->ops[(tail - 1) % CAP_OPS_A_CHUNK].published, false,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&q->tail, tail, __ATOMIC_RELEASE);

@@ -4,8 +4,8 @@
  *
  * Any thread takes the next slot with one compare-and-swap, records the slot's event, and publishes
  * the slot. One consumer, the library's thread, reads published slots from the front. Each slot has
- * an event of its own. Slots come in chunks, which the owner of the queue adds; a chunk of which
- * all was removed can be added again.
+ * an event of its own. The owner of the queue adds slots in chunks; a chunk whose slots were all
+ * removed can be added again.
  */
 #pragma once
 
@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 #define CAP_OPS_A_CHUNK 256u
-#define CAP_CHUNKS_A_QUEUE 4096u /* that are in a queue at once: 1,048,576 operations */
+#define CAP_CHUNKS_A_QUEUE 4096u /* at most: 1,048,576 operations */
 
 enum cap_timed_what {
-	CAP_TIMED_EVENT, /* the event is recorded behind the operation */
+	CAP_TIMED_EVENT, /* the event is recorded after the operation */
 	CAP_TIMED_HOST,	 /* the operation had ended at done_ns; the event is not used */
 	CAP_TIMED_LOST,	 /* the event could not be recorded */
-	/* Not an operation: the event is recorded before the next one; could not be recorded. */
+	/* Not an operation: an event before the next one; the event could not be recorded. */
 	CAP_TIMED_MARK,
 	CAP_TIMED_NO_MARK,
 };
@@ -41,11 +41,11 @@ struct cap_timed_op {
 	void *event;		       /* belongs to the slot */
 	struct cap_timed_parts *parts; /* NULL: the operation has no parts */
 	uint64_t id;		       /* of the call */
-	uint64_t issued;	       /* when the call began, in the clock of its ring */
+	uint64_t issued;	       /* start of the call, in the clock of its ring */
 	int64_t done_ns;	       /* in the clock of the recording */
 	uint8_t what;		       /* enum cap_timed_what */
 	bool is_ticks;		       /* `issued` counts ticks of the processor */
-	bool follows;		       /* begins where what is before it in the queue ends */
+	bool follows;		       /* starts at the end of the slot before it, or later */
 	bool published;		       /* atomic; publishes the rest to the consumer */
 };
 
@@ -56,42 +56,43 @@ struct cap_op_chunk {
 
 struct cap_op_queue {
 	/* Numbers of slots, from 0; atomic. */
-	uint64_t head;	   /* taken next */
-	uint64_t limit;	   /* may not be taken; publishes the chunks below it */
-	uint8_t apart[64]; /* the consumer's words are on another line of the cache */
-	uint64_t tail;	   /* removed next */
+	uint64_t head;	   /* the next slot to take */
+	uint64_t limit;	   /* the first that may not be taken; publishes the chunks below it */
+	uint8_t apart[64]; /* the consumer's words are on another cache line */
+	uint64_t tail;	   /* the next slot to remove */
 	/* With the owner's lock. */
-	uint64_t end;					 /* behind the last chunk */
+	uint64_t end;					 /* after the last chunk */
 	uint64_t most;					 /* slots in use at once */
 	struct cap_op_chunk *chunks[CAP_CHUNKS_A_QUEUE]; /* by number of slot */
 };
 
 /* ---- any thread */
 
-/* The next slot; NULL: there is none. cap_timed_publish() must follow. */
+/* Takes the next slot; cap_timed_publish() must follow. NULL: no slot is free. */
 struct cap_timed_op *cap_op_queue_take(struct cap_op_queue *q);
 void cap_timed_publish(struct cap_timed_op *op);
 
-/* How many slots are taken and not removed. */
+/* Number of slots that are taken and not removed. */
 uint64_t cap_op_queue_used(const struct cap_op_queue *q);
 
 /* ---- one thread at a time: the owner's lock is held */
 
-/* At most `most` slots of an empty queue are in use at once. */
+/* Initialises a queue in which at most `most` slots are in use at once. */
 void cap_op_queue_begin(struct cap_op_queue *q, uint64_t most);
-/* How many slots can be taken now. */
+/* Number of slots that can be taken now. */
 uint64_t cap_op_queue_free(const struct cap_op_queue *q);
-/* Adds slots. Takes over the chunk: 0; or -ENOSPC: the queue has as many as it may. */
+/* Adds the slots of a chunk, which the queue then owns. 0; -ENOSPC: the queue is full. */
 int cap_op_queue_add(struct cap_op_queue *q, struct cap_op_chunk *chunk);
-/* Removed slots make room for others: see `most`. */
+/* Lets as many slots be taken as were removed, up to `most`. */
 void cap_op_queue_renew(struct cap_op_queue *q);
-/* Hands back, one at a time, the chunks of a queue from which all was removed, and that no thread
- * uses any more; NULL: that was the last one, and the queue can begin again. */
+/* Takes a chunk out of a queue whose slots were all removed, and that no thread uses any more.
+ * NULL: no chunk is left, and the queue can be used again. */
 struct cap_op_chunk *cap_op_queue_give_back(struct cap_op_queue *q);
 
 /* ---- the consumer */
 
-/* The first slot, if it is published; NULL. */
+/* The first slot; NULL: it is not published yet. */
 struct cap_timed_op *cap_op_queue_first(struct cap_op_queue *q);
-/* Removes it. The chunk that it was the last slot of, which is the caller's; else NULL. */
+/* Removes the first slot. If it was the last of its chunk, returns the chunk, which is the
+ * caller's; else NULL. */
 struct cap_op_chunk *cap_op_queue_remove(struct cap_op_queue *q);

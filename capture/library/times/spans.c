@@ -15,7 +15,7 @@ void cap_spans_done(struct cap_spans *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static int add(struct cap_spans *s, uint64_t address, uint64_t bytes, int output)
+static int add_span(struct cap_spans *s, uint64_t address, uint64_t bytes, int output)
 {
 	if (!address || !bytes || bytes == UINT64_MAX)
 		return 0;
@@ -34,14 +34,14 @@ static int add_lines(struct cap_spans *s, uint64_t address, uint64_t width, uint
 	if (width == 0 || lines == 0)
 		return 0;
 	if (lines == 1 || pitch == width || lines > CAP_MOST_LINES)
-		return add(s, address, (lines - 1) * pitch + width, output);
+		return add_span(s, address, (lines - 1) * pitch + width, output);
 	for (uint64_t i = 0; i < lines && r == 0; i++)
-		r = add(s, address + i * pitch, width, output);
+		r = add_span(s, address + i * pitch, width, output);
 	return r;
 }
 
-/* A number of one side of the copy: "srcPitch" or "dstPitch". */
-static uint64_t of_side(const struct api_view *v, int output, const char *what)
+/* A field for one side of the copy: "srcPitch" or "dstPitch". */
+static uint64_t side_field(const struct api_view *v, int output, const char *what)
 {
 	char name[32];
 
@@ -49,28 +49,29 @@ static uint64_t of_side(const struct api_view *v, int output, const char *what)
 	return api_number(v, name);
 }
 
-/* One side of CUDA_MEMCPY2D and CUDA_MEMCPY3D; what a form lacks is 0. */
+/* One side of CUDA_MEMCPY2D and CUDA_MEMCPY3D; fields that a form does not have are 0. */
 static int add_side(struct cap_spans *s, const struct api_view *v, int output)
 {
-	uint64_t base, pitch = of_side(v, output, "Pitch"), width = api_number(v, "WidthInBytes");
-	uint64_t lines = api_number(v, "Height"), height = of_side(v, output, "Height");
+	uint64_t base, pitch = side_field(v, output, "Pitch"),
+		       width = api_number(v, "WidthInBytes");
+	uint64_t lines = api_number(v, "Height"), height = side_field(v, output, "Height");
 	uint64_t planes = api_field(v->layout, "Depth") ? api_number(v, "Depth") : 1;
 	uint64_t plane = pitch * (height ? height : lines);
 	int r = 0;
 
-	switch (of_side(v, output, "MemoryType")) {
+	switch (side_field(v, output, "MemoryType")) {
 	case MEMORY_HOST:
-		base = of_side(v, output, "Host");
+		base = side_field(v, output, "Host");
 		break;
 	case MEMORY_DEVICE:
 	case MEMORY_UNIFIED:
-		base = of_side(v, output, "Device");
+		base = side_field(v, output, "Device");
 		break;
 	default:
 		return 0;
 	}
-	base += of_side(v, output, "XInBytes") + of_side(v, output, "Y") * pitch +
-		of_side(v, output, "Z") * plane;
+	base += side_field(v, output, "XInBytes") + side_field(v, output, "Y") * pitch +
+		side_field(v, output, "Z") * plane;
 	if (plane == pitch * lines)
 		return add_lines(s, base, width, lines * planes, pitch, output);
 	for (uint64_t i = 0; i < planes && r == 0; i++)
@@ -94,8 +95,8 @@ static int add_batch(struct cap_spans *s, const uint64_t *w)
 	int r = 0;
 
 	for (uint64_t i = 0; to && from && sizes && i < w[3] && r == 0; i++) {
-		r = add(s, from[i], sizes[i], 0);
-		r = r < 0 ? r : add(s, to[i], sizes[i], 1);
+		r = add_span(s, from[i], sizes[i], 0);
+		r = r < 0 ? r : add_span(s, to[i], sizes[i], 1);
 	}
 	return r;
 }
@@ -110,8 +111,8 @@ static int add_set(struct cap_spans *s, const struct api_call *call, const uint6
 
 /* ---- collectives */
 
-/* Calls the pnccl form, as tools do: it is neither hooked nor, on emulated GPUs, counted. */
-static unsigned ask(const char *name, uint64_t comm)
+/* Calls the pnccl form, as tools do: it is not hooked, nor counted on emulated GPUs. */
+static unsigned query_comm(const char *name, uint64_t comm)
 {
 	int (*f)(uint64_t, int *) = (int (*)(uint64_t, int *))cap_real(CAP_NCCL, name);
 	int value = 0;
@@ -119,8 +120,9 @@ static unsigned ask(const char *name, uint64_t comm)
 	return f && f(comm, &value) == 0 && value > 0 ? (unsigned)value : 0;
 }
 
-/* Only the root reads what it hands out, or gets what is gathered. */
-static int takes_part(const struct cap_call *c, const struct api_call *call, int output)
+/* Whether this rank reads (output 0) or writes: of a scatter or broadcast only the root reads, of a
+ * reduce or gather only the root writes. */
+static int uses_buffer(const struct cap_call *c, const struct api_call *call, int output)
 {
 	const char *name = call->name;
 
@@ -132,7 +134,8 @@ static int takes_part(const struct cap_call *c, const struct api_call *call, int
 		comm = c->words[call->args[i + 1].word];
 		if ((strstr(name, "Reduce") || strstr(name, "Gather")) != output)
 			return 1;
-		return ask("pncclCommUserRank", comm) == (uint32_t)c->words[call->args[i].word];
+		return query_comm("pncclCommUserRank", comm) ==
+		       (uint32_t)c->words[call->args[i].word];
 	}
 	return 1;
 }
@@ -141,7 +144,7 @@ static unsigned ranks_of(const struct cap_call *c, const struct api_call *call)
 {
 	for (unsigned i = 0; i < call->n_args; i++)
 		if (call->args[i].meaning == API_MEANING_COMM)
-			return ask("pncclCommCount", c->words[call->args[i].word]);
+			return query_comm("pncclCommCount", c->words[call->args[i].word]);
 	return 0;
 }
 
@@ -157,10 +160,10 @@ static int add_args(struct cap_spans *s, const struct cap_call *c, const struct 
 		if (a->direction < API_DIRECTION_READS)
 			continue;
 		bytes = api_bytes(call, i, c->words, ranks);
-		if (a->direction != API_DIRECTION_WRITES && takes_part(c, call, 0))
-			r = add(s, c->words[a->word], bytes, 0);
-		if (r == 0 && a->direction != API_DIRECTION_READS && takes_part(c, call, 1))
-			r = add(s, c->words[a->word], bytes, 1);
+		if (a->direction != API_DIRECTION_WRITES && uses_buffer(c, call, 0))
+			r = add_span(s, c->words[a->word], bytes, 0);
+		if (r == 0 && a->direction != API_DIRECTION_READS && uses_buffer(c, call, 1))
+			r = add_span(s, c->words[a->word], bytes, 1);
 	}
 	return r;
 }

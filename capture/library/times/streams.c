@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/streams.h"
-#include "capture/library/device/contexts.h"
 
+#include "capture/library/device/contexts.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/find/emulated.h"
 #include "capture/library/ring/ring.h"
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define SPARE 8 /* chunks of a context */
+#define SPARE 8 /* free chunks of a context */
 
 static struct {
 	pthread_mutex_t lock;
@@ -81,7 +81,7 @@ void cap_streams_drift(int64_t *ret_residual_ns, double *ret_rate)
 
 /* ---- chunks */
 
-/* Events of a context that is gone went with it. */
+/* Events were destroyed if their context was. */
 static void free_chunk(const struct cap_timed_context *c, struct cap_op_chunk *chunk)
 {
 	bool has_events = !cap_device_clock_is(&c->clock, CAP_CLOCK_ENDED);
@@ -92,8 +92,8 @@ static void free_chunk(const struct cap_timed_context *c, struct cap_op_chunk *c
 	free(chunk);
 }
 
-/* With an event for each operation. Events can be recorded on streams of their context only, which
- * need not be the current one. NULL: there is no memory. */
+/* A chunk with an event for each operation, made in the given context, since events can be recorded
+ * on streams of their context only. NULL without memory. */
 static struct cap_op_chunk *new_chunk(const struct cap_timed_context *c)
 {
 	struct cap_op_chunk *chunk = calloc(1, sizeof(*chunk));
@@ -174,10 +174,10 @@ struct cap_timed_op *cap_stream_take(struct cap_stream *s)
 
 /* ---- streams */
 
-/* The streams that a thread used last, each in one of some places that its handle gives. A default
- * stream is another one in each context. */
+/* The streams that a thread used last. The handle selects WAYS of CACHED entries. For a default
+ * stream, whose handle is the same in each context, the context counts, too. */
 #define CACHED 64
-#define PLACES 4
+#define WAYS 4
 struct cached {
 	void *stream, *context;
 	struct cap_stream *found; /* NULL: the entry is empty */
@@ -185,11 +185,11 @@ struct cached {
 };
 static __thread struct cached cache[CACHED] CAP_THREAD_LOCAL;
 
-static struct cached *cached_at(const void *stream, const void *context, unsigned ref)
+static struct cached *cache_entry(const void *stream, const void *context, unsigned way)
 {
 	uintptr_t key = ((uintptr_t)stream ^ (uintptr_t)context) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &cache[((key >> 58) + ref) % CACHED];
+	return &cache[((key >> 58) + way) % CACHED];
 }
 
 static bool is_valid(const struct cached *c)
@@ -198,20 +198,20 @@ static bool is_valid(const struct cached *c)
 	       c->generation == __atomic_load_n(&c->found->generation, __ATOMIC_ACQUIRE);
 }
 
-static void put_cached(void *stream, void *context, struct cap_stream *s)
+static void add_cached(void *stream, void *context, struct cap_stream *s)
 {
 	static __thread unsigned turn CAP_THREAD_LOCAL;
 	struct cached *c = NULL;
 
-	for (unsigned i = 0; i < PLACES && !(c && !is_valid(c)); i++)
-		c = cached_at(stream, context, i);
+	for (unsigned i = 0; i < WAYS && !(c && !is_valid(c)); i++)
+		c = cache_entry(stream, context, i);
 	if (is_valid(c))
-		c = cached_at(stream, context, turn++ % PLACES);
+		c = cache_entry(stream, context, turn++ % WAYS);
 	*c = (struct cached){stream, context, s, __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE)};
 }
 
-/* With the lock held: an entry that is not in use. */
-static struct cap_stream *new_entry(void)
+/* With the lock held: a free stream, or a new one. */
+static struct cap_stream *free_stream(void)
 {
 	struct cap_stream *s = self.streams;
 
@@ -229,7 +229,7 @@ static struct cap_stream *new_entry(void)
 static struct cap_stream *begin_stream(struct cap_timed_context *context,
 				       const struct cap_stream_ref *ref)
 {
-	struct cap_stream *s = new_entry();
+	struct cap_stream *s = free_stream();
 	unsigned flags = 0;
 
 	if (!s)
@@ -262,7 +262,7 @@ static struct cap_stream *live_stream(const struct cap_stream_ref *ref)
 	return s;
 }
 
-static __attribute__((noinline)) struct cap_stream *look_up(const struct cap_stream_ref *ref)
+static __attribute__((noinline)) struct cap_stream *find_or_begin(const struct cap_stream_ref *ref)
 {
 	void *handle = ref->context;
 	struct cap_timed_context *context;
@@ -284,15 +284,15 @@ struct cap_stream *cap_streams_find(const struct cap_stream_ref *ref)
 	void *context = cap_stream_is_default(ref->stream) ? ref->context : NULL;
 	struct cap_stream *s;
 
-	for (unsigned i = 0; i < PLACES; i++) {
-		const struct cached *c = cached_at(ref->stream, context, i);
+	for (unsigned i = 0; i < WAYS; i++) {
+		const struct cached *c = cache_entry(ref->stream, context, i);
 
 		if (c->stream == ref->stream && c->context == context && is_valid(c))
 			return c->found;
 	}
-	s = look_up(ref);
+	s = find_or_begin(ref);
 	if (s)
-		put_cached(ref->stream, context, s);
+		add_cached(ref->stream, context, s);
 	return s;
 }
 
@@ -366,7 +366,7 @@ void cap_stream_give_back(struct cap_stream *s, struct cap_op_chunk *chunk)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* Makes the spare chunks that are missing. */
+/* Allocates spare chunks until there are SPARE of them. */
 static void make_spare(struct cap_timed_context *c)
 {
 	for (;;) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* When operations ran (doc/capture.md, Device times).
+/* Times of operations (doc/capture.md, Device times).
  *
- * An event is recorded behind each operation, in a slot of the stream's queue. It is the end of the
- * operation, and the earliest start of the next one on the stream. Where the stream has waited for
- * something else in between, a mark comes before the operation: one event more.
+ * An event is recorded after each operation, in a slot of the stream's queue. Its time is the end
+ * of the operation, and the earliest start of the next operation on the stream. If the stream has
+ * waited for something else in between, another event, a mark, is recorded before the operation.
  *
- * The path of an operation: begin_op() finds the stream in the thread's cache and puts a mark if
- * need be; put_op() takes a slot, records its event, and publishes it. The library's thread does
- * the rest (collect.h). Neither locks, allocates or makes a system call, but as streams.h says.
+ * The path of an operation: begin_op() finds the stream in the thread's cache and records a mark if
+ * needed; put_op() takes a slot, records its event, and publishes it. The library's thread does the
+ * rest (collect.h). Both functions take no lock, allocate nothing and make no system call, with the
+ * exceptions of streams.h.
  */
 #include "capture/library/times/times.h"
 
@@ -31,26 +32,26 @@
 #define BIT(class) (1ull << API_CLASS_##class)
 #define OPERATIONS (BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(GRAPH_LAUNCH))
 
-static bool is_on; /* publishes nothing: streams are found with a lock, or are the thread's own */
+static bool is_on; /* relaxed: streams are found with a lock, or in the thread's own cache */
 
 static bool is_op(const struct cap_call *c)
 {
 	return 1ull << c->class & OPERATIONS;
 }
 
-static bool load(const bool *flag)
+static bool load_flag(const bool *flag)
 {
 	return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
-/* Does not take the line of the cache from other threads where nothing changes. */
-static void store(bool *flag, bool value)
+/* Does not write an unchanged value: other threads keep their copy of the cache line. */
+static void store_flag(bool *flag, bool value)
 {
-	if (load(flag) != value)
+	if (load_flag(flag) != value)
 		__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 
-/* ---- what the end of the last operation on a stream tells of the next one's start */
+/* ---- whether the end of the last operation is the earliest start of the next one */
 
 static uint32_t legacy_ops(const struct cap_stream *s)
 {
@@ -69,34 +70,34 @@ static void note_put(struct cap_stream *s)
 		__atomic_fetch_add(&c->legacy_ops, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	store(&c->blocking_ran, true);
+	store_flag(&c->blocking_ran, true);
 	n = legacy_ops(s);
 	if (__atomic_load_n(&s->legacy_ops, __ATOMIC_RELAXED) != n)
 		__atomic_store_n(&s->legacy_ops, n, __ATOMIC_RELAXED);
 }
 
-/* The next operation on the stream can begin later than the last one's end, and nobody can tell
- * when: that one's end is not known, or the stream waits for others that have been used since. */
+/* Whether the start of the next operation on the stream is unknown: the end of the last one is not
+ * known, or the stream waits for other streams that have been used since. */
 static bool is_stale(struct cap_stream *s)
 {
 	bool others = false;
 
 	if (s->stream == CU_LEGACY_STREAM) {
-		others = load(&s->context->blocking_ran);
-		store(&s->context->blocking_ran, false);
+		others = load_flag(&s->context->blocking_ran);
+		store_flag(&s->context->blocking_ran, false);
 	} else if (s->waits) {
 		others = __atomic_load_n(&s->legacy_ops, __ATOMIC_RELAXED) != legacy_ops(s);
 	}
-	return others || !load(&s->end_known);
+	return others || !load_flag(&s->end_known);
 }
 
-/* Puts an event in front of the next operation. */
+/* Records an event before the next operation. */
 static void put_mark(struct cap_stream *s)
 {
 	struct cap_timed_op *op = cap_stream_take(s);
 	bool recorded;
 
-	store(&s->end_known, false);
+	store_flag(&s->end_known, false);
 	if (!op)
 		return;
 	__atomic_fetch_add(&s->n_marks, 1, __ATOMIC_RELAXED);
@@ -104,7 +105,7 @@ static void put_mark(struct cap_stream *s)
 	op->what = recorded ? CAP_TIMED_MARK : CAP_TIMED_NO_MARK;
 	op->parts = NULL;
 	cap_timed_publish(op);
-	store(&s->end_known, recorded);
+	store_flag(&s->end_known, recorded);
 }
 
 /* ---- operations */
@@ -126,20 +127,21 @@ static void set_issued(struct cap_timed_op *op, uint64_t start)
 
 	op->issued = start;
 	op->is_ticks = clock == CAP_CLOCK_TSC;
-	/* A thread whose ring is older than the emulated clock. */
+	/* The thread's ring was made before the emulated clock was found. */
 	if (clock != CAP_CLOCK_VIRTUAL && cap_emulated()) {
 		op->issued = (uint64_t)cap_now_ns();
 		op->is_ticks = false;
 	}
 }
 
-static void release(struct cap_timed_parts *parts)
+static void release_parts(struct cap_timed_parts *parts)
 {
 	if (parts)
 		parts->release(parts);
 }
 
-/* An operation was put on the stream, by a call that began at `start`. is_over: it has ended. */
+/* A call that began at `start` has put an operation on the stream. is_over: the operation has
+ * ended. */
 static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_timed_parts *parts,
 		   bool is_over)
 {
@@ -147,13 +149,13 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap
 
 	if (!op) {
 		cap_times_miss();
-		store(&s->end_known, false);
-		release(parts);
+		store_flag(&s->end_known, false);
+		release_parts(parts);
 		return;
 	}
 	op->id = id;
 	op->parts = parts;
-	op->follows = load(&s->end_known);
+	op->follows = load_flag(&s->end_known);
 	set_issued(op, start);
 	if (is_over) {
 		op->what = CAP_TIMED_HOST;
@@ -162,7 +164,7 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap
 		op->what = cap_cu.cuEventRecord(op->event, s->stream) ? CAP_TIMED_LOST
 								      : CAP_TIMED_EVENT;
 	}
-	store(&s->end_known, op->what == CAP_TIMED_EVENT);
+	store_flag(&s->end_known, op->what == CAP_TIMED_EVENT);
 	cap_timed_publish(op);
 	note_put(s);
 	if (cap_emulated())
@@ -197,9 +199,9 @@ void cap_times_interrupt(const struct cap_stream_ref *ref)
 {
 	struct cap_stream *s;
 
-	if (!load(&is_on) || !(s = cap_streams_find(ref)))
+	if (!load_flag(&is_on) || !(s = cap_streams_find(ref)))
 		return;
-	store(&s->end_known, false);
+	store_flag(&s->end_known, false);
 	note_put(s);
 }
 
@@ -210,7 +212,7 @@ static bool has_times(void *context)
 	return cap_streams_outstanding(context) == 0;
 }
 
-/* The events of a context go with it: those that are outstanding have to be reached before. */
+/* Events are destroyed with their context: outstanding ones have to be collected before. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *stream = api_arg_of(call, API_MEANING_STREAM);
@@ -262,7 +264,7 @@ static void before(struct cap_call *c)
 	c->notes.stream = begin_op(&ref);
 }
 
-/* Without a stream as an argument, a copy has ended when the call returns. */
+/* Whether the operation has ended when the call returns: a copy without a stream argument. */
 static bool is_over(const struct cap_call *c, const struct api_call *call)
 {
 	return 1ull << c->class & (BIT(COPY) | BIT(SET)) && !api_arg_of(call, API_MEANING_STREAM);
@@ -287,7 +289,7 @@ static void after(struct cap_call *c)
 	if (c->class == API_CLASS_DESTROY)
 		after_end(c, call);
 	else if (c->result != 0)
-		release(c->notes.timed_parts);
+		release_parts(c->notes.timed_parts);
 	else if (c->notes.stream)
 		put_op(c->notes.stream, c->id, c->start, c->notes.timed_parts, is_over(c, call));
 	else if (!c->paused && call->library == API_LIBRARY_CUDA && !is_op(c))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* When operations ran. Any thread. */
+/* The hook that times operations (--device-times). Any thread. */
 #pragma once
 
 #include "capture/library/device/stream_ref.h"
@@ -11,12 +11,12 @@ extern const struct cap_hook cap_times;
 
 struct cap_stream;
 
-/* Around a launch that no other hook wants: the stream as a handle, or a default one. NULL: the
- * launch is not timed. Both keep errno. */
+/* Around a launch that no other hook handles. `stream` is the program's handle. NULL: the launch is
+ * not timed. Both keep errno. */
 struct cap_stream *cap_times_launch(void *stream, bool per_thread);
-/* It has succeeded. `start` is in the clock of the thread's ring. */
+/* The launch has succeeded. `start` is in the clock of the thread's ring. */
 void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start);
 
-/* The stream waits for, or does, something that is not an operation of the program: the end of the
- * last one does not tell when the next can begin. Does nothing where no times are taken. */
+/* The stream waits for, or does, something that is not an operation of the program: the next
+ * operation may start later than the last one has ended. No effect if times are off. */
 void cap_times_interrupt(const struct cap_stream_ref *ref);
