@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The processor's counter (CAP_CLOCK_TSC), which costs a traced program half of what clock_gettime
- * does, turned into CLOCK_MONOTONIC by the recorder.
+/* Converts the processor's counter (CAP_CLOCK_TSC) to CLOCK_MONOTONIC, in the recorder. Reading the
+ * counter costs a traced program half as much as clock_gettime().
  *
- * A clock is a line of segments. Each sample begins one where the last has come to, with a slope
- * that makes up in a second for what it was off. So what was converted once stays, a later tick is
- * never an earlier time, and the error stays within that of one sample (some 100 ns) and of the
- * drift since the last one. Sample before each round of draining, twice a second at least.
- * Not thread-safe.
+ * A clock is a sequence of line segments. Each sample begins a segment where the last one has
+ * arrived, with a slope that corrects the error within a second. So conversions are never revised,
+ * a later tick is never an earlier time, and the error is at most that of one sample (some 100 ns)
+ * plus the drift since the last one. Take a sample before each round of reading rings, at least
+ * twice a second. Not thread-safe.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct cap_clock {
 	int64_t first_ns;
 };
 
-/* Whether this machine's counter runs at one rate, always, on all its cores. */
+/* Whether this machine's counter runs at one constant rate on all cores. */
 bool cap_clock_usable(void);
 
 /* Begins: takes two samples, 20 ms apart. 0 or -ENOMEM. */
@@ -38,7 +38,7 @@ void cap_clock_done(struct cap_clock *c);
 /* Takes a sample; does nothing within 100 ms of the last. 0 or -ENOMEM. */
 int cap_clock_sample(struct cap_clock *c);
 
-/* One that was taken elsewhere: at `ticks` it was `ns`. 0 or -ENOMEM. */
+/* Adds a sample that was taken elsewhere. 0 or -ENOMEM. */
 int cap_clock_add(struct cap_clock *c, uint64_t ticks, int64_t ns);
 
 int64_t cap_clock_ns(const struct cap_clock *c, uint64_t ticks);

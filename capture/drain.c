@@ -16,17 +16,17 @@ struct cap_drain {
 	struct cap_drain_about about;
 	struct cap_ring *ring;
 	const uint8_t *data;
-	uint64_t data_bytes; /* a power of two */
-	uint64_t tail;	     /* ours; the one in the ring is only for the thread to see */
-	uint64_t next;	     /* what it will be once what was taken is released */
-	size_t mapped_bytes; /* 0: not our mapping */
-	int gone;	     /* the file was cut short, so nothing of it is touched any more */
-	struct cap_drain_status status; /* as it was last */
+	uint64_t data_bytes;		/* a power of two */
+	uint64_t tail;			/* trusted; the thread may overwrite the one in the ring */
+	uint64_t next;			/* the tail after what was taken is released */
+	size_t mapped_bytes;		/* 0: not mapped by us */
+	int gone;			/* the file was truncated: it is not accessed any more */
+	struct cap_drain_status status; /* the latest */
 	uint8_t *copy;			/* owned */
 	size_t copy_cap;
 };
 
-/* ---- memory that may go: a file that the traced program cuts short is a SIGBUS */
+/* ---- guarded access: SIGBUS if the traced program has truncated the file */
 
 static __thread sigjmp_buf *volatile guard;
 
@@ -45,7 +45,8 @@ static void catch_bus(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-/* Calls touch(), which changes nothing but memory. -EFAULT: what it touches is not there. */
+/* Calls touch(), which has no effects but on memory. -EFAULT: it has accessed memory that is gone.
+ */
 static int guarded(struct cap_drain *d, void (*touch)(struct cap_drain *d, void *arg), void *arg)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -103,9 +104,9 @@ static void store_tail(struct cap_drain *d, void *tail)
 	__atomic_store_n(&d->ring->tail, *(uint64_t *)tail, __ATOMIC_RELEASE);
 }
 
-/* ---- */
+/* ---- opening */
 
-/* Checks a copy of the ring's head, and makes *d of it. */
+/* Checks a copy of the ring's head, and fills *d from it. */
 static int accept(struct cap_drain *d, const struct cap_ring *head, size_t size)
 {
 	uint64_t bytes = head->data_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The recorder's side of a ring (capture/ring.h): copies out what a traced thread wrote, and walks
- * over it. The traced program may have written anything anywhere in it, at any moment: whatever is
- * used is copied once and then checked.
+/* The recorder's side of a ring (capture/ring.h): copies records out of the ring and iterates over
+ * them. The traced program may overwrite any byte of the ring at any moment: everything is copied
+ * once and then checked.
  *
  *     while ((r = cap_drain_take(d, &c)) == 1) {
  *             while ((r = cap_record_next(&c, &record)) == 1)
@@ -10,8 +10,8 @@
  *             cap_drain_release(d);
  *     }
  *
- * Not thread-safe. Several processes may not drain one ring. The first ring makes a handler for
- * SIGBUS, which is what a file that its program cuts short comes to.
+ * Not thread-safe. Only one process may read a ring. Opening the first ring installs a handler for
+ * SIGBUS, which is raised if the program truncates the file.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 
 struct cap_drain;
 
-/* What stood in the ring's head when it was opened. */
+/* The ring's head when it was opened. */
 struct cap_drain_about {
 	uint32_t number;
 	int32_t pid, tid;
@@ -31,26 +31,26 @@ struct cap_drain_about {
 	char thread_name[17];
 };
 
-/* What changes while the thread runs; as it says, unchecked but for its types. */
+/* The status that the thread writes; unchecked except for its types. */
 struct cap_drain_status {
 	uint32_t current_api; /* 1 + index; 0: none */
 	uint64_t last_call;   /* id; 0: none */
 	enum cap_state state;
 	uint64_t lost_records, lost_bytes;
 	uint64_t waiting_bytes; /* written and not yet taken */
-	uint64_t room_bytes;	/* that it has for them */
+	uint64_t room_bytes;	/* capacity of the ring */
 };
 
 /* Opens the ring `name` in the folder `dir`.
  *
- *   -EAGAIN   the thread is still making it
- *   -EBADMSG  no ring, or one that contradicts itself
+ *   -EAGAIN   the thread has not finished making it
+ *   -EBADMSG  not a ring, or an inconsistent one
  *   -ENOTSUP  of another version
  *   other     as openat(2) and mmap(2)
  */
 int cap_drain_open(int dir, const char *name, struct cap_drain **ret);
 
-/* The same of a ring in memory, which must stay; `size` bytes, 8-byte aligned. */
+/* The same for a ring in memory, which must remain valid; `size` bytes, 8-byte aligned. */
 int cap_drain_of(void *ring, size_t size, struct cap_drain **ret);
 void cap_drain_close(struct cap_drain *d);
 define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
@@ -58,32 +58,31 @@ define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
 struct cap_drain_status cap_drain_status(struct cap_drain *d);
 
-/* Takes what is there: *ret walks over it until the next call. 1; 0 when there is nothing new;
- * -EBADMSG when head and tail contradict each other, and what was there is lost, or when the file
- * was cut short, and nothing will come any more. What was taken before is released. */
+/* Copies the new records: *ret is valid until the next call. 1; 0: there are none; -EBADMSG: head
+ * and tail contradict each other, and the records are lost; or the file was truncated, and no more
+ * will follow. Releases what was taken before. */
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
 
-/* Gives back the memory of what was taken, which is as much as there was in the ring. It is in the
- * ring still. */
+/* Frees the copy of what was taken; the records are still in the ring. */
 void cap_drain_forget(struct cap_drain *d);
 
-/* The thread may write where what was taken lay: nobody will ask for that again. */
+/* Lets the thread overwrite what was taken. */
 void cap_drain_release(struct cap_drain *d);
 
-/* What was taken is there again, unless it was released. */
+/* Makes the next cap_drain_take() return the same records again, unless they were released. */
 void cap_drain_unread(struct cap_drain *d);
 
-/* How many bytes of the ring were taken so far; and says that those before `position` were, by one
- * that had the ring before. */
+/* Number of bytes of the ring that were taken so far; and sets it, if another recorder had taken
+ * them before. */
 uint64_t cap_drain_position(const struct cap_drain *d);
 void cap_drain_seek(struct cap_drain *d, uint64_t position);
 
-/* The next record: its kind is known (and no CAP_PAD), it is large enough for its kind, and what
- * lengths in it say lies within it. Valid as long as the bytes below. 1; 0 at the end; -EBADMSG
- * where the bytes stop making sense: the rest of them is lost. The bytes are 8-byte aligned. */
+/* The next record: its kind is valid (and not CAP_PAD), it is large enough for its kind, and its
+ * lengths lie within it. It points into the bytes of the cursor, which are 8-byte aligned. 1; 0:
+ * the end; -EBADMSG: an invalid record, after which the rest is lost. */
 int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
 
-/* The words of a call. */
+/* Number of words of a call. */
 static inline uint32_t cap_call_words(const struct cap_call_record *c)
 {
 	return (c->head.bytes - (uint32_t)sizeof(*c)) / 8;

@@ -10,7 +10,7 @@ void cap_layouts_done(struct cap_layouts *l)
 	*l = (struct cap_layouts){0};
 }
 
-/* A record can hold so many that none of these numbers overflows. */
+/* The number of parameters is limited by the length of a record: no product here overflows. */
 int cap_layouts_say(struct cap_layouts *l, const struct cap_layout_record *r)
 {
 	struct cap_layout *to = &l->of[r->head.flags];

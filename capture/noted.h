@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What traced programs note of other processes, behind the control block on its page (ring.h). By
- * any number of processes at once, atomically; safe in a signal handler, and in a child that shares
- * its parent's memory. */
+/* Notes of traced programs about other processes, after the control block on its page (ring.h).
+ * Atomic: any number of processes at once. Safe in a signal handler, and in a child that shares its
+ * parent's memory. */
 #pragma once
 
 #include "capture/ring.h"
@@ -15,14 +15,14 @@ struct cap_start {
 	/* Of the process that runs the program; -PID: of its parent; 0: the entry is free;
 	   CAP_START_WRITING. Publishes the rest: stored with release. */
 	int32_t pid;
-	int32_t obstacle; /* why it cannot join: errno of the control page, or: */
-	char path[248];	  /* as it was given, cut where it is longer */
+	int32_t obstacle; /* why it cannot join: errno of the control page, or CAP_START_... */
+	char path[248];	  /* as it was passed to exec, truncated */
 };
 
 #define CAP_START_WRITING INT32_MIN /* in pid: the entry is being written */
 enum {
 	CAP_START_ENVIRONMENT = -1, /* its environment does not name the session */
-	CAP_START_LIBRARY = -2,	    /* the library is not to be found */
+	CAP_START_LIBRARY = -2,	    /* the library's file cannot be read */
 };
 
 static inline struct cap_start *cap_starts(struct cap_control *control)
@@ -30,12 +30,12 @@ static inline struct cap_start *cap_starts(struct cap_control *control)
 	return (struct cap_start *)(void *)((char *)control + CAP_STARTS_OFFSET);
 }
 
-/* Children that were ended by a signal, noted by the parent that waited for them. The latest are
- * kept. */
+/* Children that were ended by a signal, noted by the parent that waited for them. The latest
+ * CAP_DEATHS are kept. */
 #define CAP_DEATHS 30
 #define CAP_DEATHS_OFFSET 3840
 struct cap_deaths {
-	uint32_t n; /* so many were noted */
+	uint32_t n; /* number of notes ever made */
 	uint32_t spare;
 	uint64_t of[CAP_DEATHS]; /* pid, and the signal above its 32 bits; 0: none */
 };
@@ -54,7 +54,7 @@ static inline void cap_note_death(struct cap_control *control, int32_t pid, int 
 			 __ATOMIC_RELAXED);
 }
 
-/* The signal that ended the process; 0: not known. */
+/* The signal that ended the process; 0: unknown. */
 static inline int cap_signal_of(struct cap_control *control, int32_t pid)
 {
 	const struct cap_deaths *d = cap_deaths(control);

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* What a record of a kind takes without what follows it. */
+/* Fixed size of a record, by kind. */
 static const uint32_t fixed_bytes[CAP_KINDS] = {
 	[CAP_PAD] = sizeof(struct cap_record),
 	[CAP_CALL] = sizeof(struct cap_call_record),
@@ -24,7 +24,7 @@ static const uint32_t fixed_bytes[CAP_KINDS] = {
 	[CAP_PARAMS] = sizeof(struct cap_params_record),
 };
 
-/* The bytes behind the fixed part that its lengths ask for. */
+/* Bytes after the fixed part, according to the record's lengths. */
 static uint64_t asked_bytes(const struct cap_record *r)
 {
 	const struct cap_range_record *range = (const void *)r;

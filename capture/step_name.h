@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names of ranges that are numbered, as "train_step 4" or PyTorch's "ProfilerStep#4, op_id = 9":
- * an iteration may be told by them. Pure; any thread. */
+/* Numbered names of ranges, as "train_step 4" or PyTorch's "ProfilerStep#4, op_id = 9", from which
+ * iterations are recognised. Pure; any thread. */
 #pragma once
 
 #include <ctype.h>
@@ -13,9 +13,9 @@
 #define CAP_STEP_DIGITS 9
 
 struct cap_step_name {
-	size_t prefix_len; /* what names of the same kind have in common */
+	size_t prefix_len; /* the part before the number: equal for ranges of the same kind */
 	int64_t number;
-	bool says; /* that it is an iteration: step, iter or batch in the prefix */
+	bool says; /* it is an iteration: the prefix contains step, iter or batch */
 };
 
 static inline bool cap_step_word(const char *text, size_t len)
@@ -29,7 +29,7 @@ static inline bool cap_step_word(const char *text, size_t len)
 	return false;
 }
 
-/* Whether the name, `len` bytes and a NUL, is numbered. */
+/* Whether the name, `len` bytes and a NUL, contains a number at its end. */
 static inline bool cap_step_name(const char *name, size_t len, struct cap_step_name *ret)
 {
 	static const char torch[] = "ProfilerStep#";
