@@ -150,8 +150,7 @@ struct cap_payload_record {
 	uint64_t hash[2];
 };
 
-/* The number of digests and payloads that will follow for the call. Before the call's record, from
- * its thread. */
+/* Digests and payloads that will follow for the call; precedes the record of the call. */
 struct cap_announced_record {
 	struct cap_record head;
 	uint32_t n;
@@ -183,7 +182,7 @@ struct cap_node_record {
 	struct cap_record head; /* flags: enum CUgraphNodeType */
 	uint32_t node, n_nodes; /* number of the node, and of nodes */
 	uint32_t op;		/* index of its times among those of each launch, in CAP_NODES;
-				   CAP_NODE_WHOLE: it has none; if no node has times, a launch is one
+				   CAP_NODE_WHOLE: none; if no node has times, a launch is one
 				   operation; CAP_NODE_UNTIMED: times of nodes are off */
 	uint32_t n_deps;
 	uint64_t id;	 /* of the call */
