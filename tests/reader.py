@@ -87,7 +87,7 @@ class Chunk:
 
 def unpack(frame, size):
     made = zstandard.ZstdDecompressor().decompress(frame, max_output_size=max(size, 1))
-    check(len(made) == size, 'a frame of another length')
+    check(len(made) == size, 'wrong frame length')
     return made
 
 
@@ -100,7 +100,7 @@ class File:
             if tag == 'F':
                 check(body.take(9) == b'GPUTRACE\1', 'not a trace, or of another version')
                 self.kind, self.inline, features = body.byte(), body.byte(), body.fixed(4)
-                check(features & ~1 == 0, 'a feature that is not known')
+                check(features & ~1 == 0, 'unknown feature')
                 self.number = body.fixed(8) >> 32
             elif tag == 'C':
                 self.chunks.append(Chunk(body, data))
@@ -147,19 +147,19 @@ class Columns:
         entries = [(data.varint(), data.byte()) for _ in range(data.varint())]
         lengths = [data.varint() for _ in entries]
         self.columns = {e[0]: Column(e[1], data.take(n)) for e, n in zip(entries, lengths)}
-        check(data.left() == 0, 'bytes behind the columns')
+        check(data.left() == 0, 'bytes after the columns')
 
     def get(self, number):
         return self.columns.get(number) or Column(0, None)
 
     def end(self):
-        check(all(c.data.left() == 0 for c in self.columns.values()), 'values that nobody takes')
+        check(all(c.data.left() == 0 for c in self.columns.values()), 'unused values')
 
 
 class Column:
     def __init__(self, entry, data):
         self.kind, self.base = entry & 15, entry >> 4
-        check(self.kind <= 2 and self.base <= 2, 'a column of an unknown kind')
+        check(self.kind <= 2 and self.base <= 2, 'unknown column kind')
         self.data, self.last = data and Bytes(data), {}
 
     def next(self, of_class=None):
@@ -189,7 +189,7 @@ class Names:
         self.add_facts(data, self.facts)
         for _ in range(data.varint()):
             self.add_rank(data)
-        check(data.left() == 0, 'bytes behind the names')
+        check(data.left() == 0, 'bytes after the names')
 
     @staticmethod
     def string(data):
@@ -239,7 +239,7 @@ def apply_patch(data, base):
     for literal, jump, length in pieces:
         made += data.take(literal)
         at += literal + jump
-        check(0 <= at <= len(base) - length, 'a patch beyond its base')
+        check(0 <= at <= len(base) - length, 'patch beyond its base')
         made += base[at:at + length]
         at += length
     return bytes(made + data.take(data.left()))
@@ -263,7 +263,7 @@ class Slice:
         self.edges = [self.edge() for _ in range(chunk.n_edges)]
         self.columns.end()
         seen = collections.Counter(names.templates[e['template']][0] for e in self.events)
-        check([seen[k] for k in range(8)] == chunk.counts, 'other events than the header counts')
+        check([seen[k] for k in range(8)] == chunk.counts, 'event counts differ from the header')
 
     def read_times(self, order, unit, times, kind, low):
         """Reads self.steps: for each (is end, template) its steps in ns, in order."""
@@ -274,7 +274,7 @@ class Slice:
             steps = [256 * s + low.byte() for s in steps]
         steps = iter([wrap(s * unit) for s in steps])
         self.steps = {g: iter(list(itertools.islice(steps, count[g[1]]))) for g in groups}
-        check(times.left() == 0, 'times that nobody takes')
+        check(times.left() == 0, 'unused times')
 
     def read_items(self, order):
         ends = self.columns.get(0)
@@ -350,12 +350,12 @@ class Trace:
 
     def identity(self):
         for f in self.files.values():
-            check(f.root in (None, f.compute_root()), f.name + ': the root is not that of the chunks')
-        check('manifest.chunks' in self.files, 'no manifest')
+            check(f.root in (None, f.compute_root()), f.name + ': root differs from that of the chunks')
+        check('manifest.chunks' in self.files, 'missing manifest')
         data, roots = Bytes(self.files['manifest.chunks'].chunks[0].payload), []
         for _ in range(data.varint()):
             name, root = data.take(data.varint()).decode(), data.take(32)
-            check(self.files[name].root == root, name + ': not the file that the manifest lists')
+            check(self.files[name].root == root, name + ': root differs from the manifest')
             roots.append(root)
         check(len(roots) == len(self.files) - 1, 'files that the manifest does not list')
         found = merkle(roots)

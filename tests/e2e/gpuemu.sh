@@ -51,7 +51,7 @@ report = json.load(open(sys.argv[1]))
 assert report['refused'] == [{'library': 'libcuda.so.1', 'name': 'cuGraphicsUnmapResources', 'calls': 2}], report
 PY
 
-# A message size computed by a kernel without a host kernel: the user is told which kernel.
+# A message size computed by a kernel without a host kernel: the message names the kernel.
 gpuemu --gpus 2 -- "$BUILD/tests/emugpu/emugpu_arbitrary" 2>"$work/told"
 grep -q '^gpuemu: ncclSend.*rank 0 sends 64 bytes to rank 1, which expects 0.*count_items.*--kernels' "$work/told" ||
 	die "no reason given it failed: $(cat "$work/told")"

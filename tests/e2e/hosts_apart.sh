@@ -74,7 +74,7 @@ gputrace info "$work/one" >"$work/info"
 grep -q "missing  .* 2 ranks of the largest" "$work/info" || die "$(cat "$work/info")"
 [ "$(sed -n 's/^2 GPUs, \([0-9]*\) iterations.*/\1/p' "$work/info")" -ge 49 ] || die "$(head -n 1 "$work/info")"
 
-# What the dead host's recorder had written to the shared folder is not lost.
+# The dead host's raw recording in the shared folder is not lost.
 gputrace import -o "$work/both" "$work/dies.raw" >"$work/joined"
 gputrace verify "$work/both" >/dev/null
 gputrace info "$work/both" >"$work/info"

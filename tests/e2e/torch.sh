@@ -23,7 +23,7 @@ assert len(one['gpus']) == 1 and one['gpus'][0]['kernels'] > 50, one
 assert len(two['gpus']) == 2 and all(g['kernels'] > 50 for g in two['gpus']), two
 PY
 
-# A message size that PyTorch computes on the GPU: the user is told which kernel has no host kernel.
+# A message size that PyTorch computes on the GPU: the message names the kernel without a host kernel.
 fails gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
 	"$SOURCE/tests/e2e/torch_objects.py"
 grep -q '^gpuemu: ncclSend and ncclRecv fail: rank 0 sends .* 8 bytes that at::native::reduce_kernel<...>' "$work/stderr" ||

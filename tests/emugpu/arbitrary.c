@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The size of a message is computed by a kernel without a host kernel, so the receiver expects
- * another size than the sender sends. Both streams fail, and the program and its user are told
- * which kernel's result was used. Values written by copies are not arbitrary. */
+ * another size than the sender sends. Both streams fail, and the errors name the kernel whose
+ * result was used. Values written by copies are not arbitrary. */
 #include "tests/emugpu/check_driver.h"
 
 #include <nccl.h>

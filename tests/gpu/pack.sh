@@ -15,7 +15,7 @@ for package in *.deb; do
 done
 lib=files/usr/lib/x86_64-linux-gnu
 # Without shared libraries the linker uses the archives, and programs start without libraries to
-# find. There is no archive of isal.
+# find. The package of isal has no archive.
 find files -name '*.so' -delete
 ln -s libisal.so.2 "$lib/libisal.so"
 rm -rf files/usr/share/doc files/usr/share/man "$lib/cmake"

@@ -63,15 +63,15 @@ def complaints(top, path, edges, files):
             continue
         quote, included = found.groups()
         if first and own and (top / own).exists() and included != own:
-            yield f'{name}:{number}: {own} comes first'
+            yield f'{name}:{number}: include {own} first'
         first = False
         if quote == '<':
             for pattern, place in ONLY_IN.items():
                 if re.fullmatch(pattern, included) and not name.startswith(place):
-                    yield f'{name}:{number}: <{included}> belongs into {place}'
+                    yield f'{name}:{number}: only {place} may include <{included}>'
             continue
         if not (top / included).exists():
-            yield f'{name}:{number}: "{included}" is not a path from the top'
+            yield f'{name}:{number}: "{included}" must be a path from the top folder'
         files[source(name)].add(source(included))
         here = layer(name)
         if not within(included, here) and not any(within(included, folder) for folder in MAY_USE[here]):

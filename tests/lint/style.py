@@ -70,12 +70,12 @@ def complaints(path, name):
     text = path.read_text()
     lines = text.splitlines()
     if LICENCE not in '\n'.join(lines[:3]):
-        yield f'{name}:1: no "{LICENCE}"'
+        yield f'{name}:1: missing "{LICENCE}"'
     if path.suffix in ('.c', '.h', '.cu', '.cuh', '.S'):
         yield from limits(name, lines)
     for number, line in enumerate(lines, 1):
         if re.search(r'[ \t]+$', line):
-            yield f'{name}:{number}: white space at the end'
+            yield f'{name}:{number}: trailing white space'
 
 
 def test_nouns(top):

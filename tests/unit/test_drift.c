@@ -7,7 +7,7 @@
 #define OFFSET INT64_C(7000000000000)
 #define UNCERTAIN 3000
 
-/* How many ppm the host's clock gains on the device's, before and after `turn_s`, and the largest
+/* Gain of the host's clock on the device's in ppm, before and after `turn_s`, and the largest
  * error allowed at any time and at the end. */
 static const struct {
 	const char *what;
