@@ -25,7 +25,7 @@ struct ring {
 
 struct rec_processes {
 	const struct cap_clock *clock;
-	struct fmt_names *names;
+	struct fmt_names *names; /* not owned */
 	struct traced *traced;
 	size_t n, cap;
 	struct rec_process **all; /* the same, for rec_run_write() */
@@ -47,22 +47,20 @@ void rec_processes_free(struct rec_processes *p)
 	free(p->traced);
 	free(p->all);
 	free(p->rings);
-	fmt_names_free(p->names);
 	free(p);
 }
 
-int rec_processes_new(const struct cap_clock *clock, struct rec_processes **ret)
+int rec_processes_new(const struct cap_clock *clock, struct fmt_names *names,
+		      struct rec_processes **ret)
 {
 	scoped(free_ptr) struct rec_processes *p = calloc(1, sizeof(*p));
-	int r;
 
 	if (!p)
 		return -ENOMEM;
 	p->clock = clock;
-	r = fmt_names_new(&p->names);
-	if (r == 0)
-		*ret = take(p);
-	return r;
+	p->names = names;
+	*ret = take(p);
+	return 0;
 }
 
 static int find_process(struct rec_processes *p, const struct cap_drain_about *about,
@@ -324,8 +322,4 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *ret
 		ret->killed += p->traced[i].process->ending == REC_KILLED;
 	}
 	return r;
-}
-struct fmt_names *rec_processes_names(struct rec_processes *p)
-{
-	return p->names;
 }

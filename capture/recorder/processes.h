@@ -10,8 +10,9 @@
 
 struct rec_processes;
 
-/* `clock` must stay, and not change: it turns the processor's counter of rings into time. */
-int rec_processes_new(const struct cap_clock *clock, struct rec_processes **ret);
+/* `clock` turns the processor's counter of rings into time; it and the names must stay. */
+int rec_processes_new(const struct cap_clock *clock, struct fmt_names *names,
+		      struct rec_processes **ret);
 void rec_processes_free(struct rec_processes *p);
 
 /* A ring that is there from now on; one that is already, stays. */
@@ -41,5 +42,3 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *ret
 
 /* "SIGKILL"; NULL: a signal that does not end processes, or 0. */
 const char *rec_signal_name(int signal);
-
-struct fmt_names *rec_processes_names(struct rec_processes *p);

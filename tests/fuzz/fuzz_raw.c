@@ -32,11 +32,12 @@ static void write_chunk(int fd, const uint8_t *data, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = NULL;
 	struct rec_raw s = {.fd = memfd_create("raw", MFD_CLOEXEC)};
 	struct cap_clock clock = {0};
 
-	if (s.fd < 0 || rec_processes_new(&clock, &p) < 0)
+	if (s.fd < 0 || fmt_names_new(&names) < 0 || rec_processes_new(&clock, names, &p) < 0)
 		abort();
 	if (len > 0 && len <= MOST) {
 		write_chunk(s.fd, data, len);

@@ -1,38 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Damaged records of a traced thread: the input is the records of one ring. The whole recorder
- * processes them and writes a trace, at once and in stretches. */
+/* What a traced thread wrote, scribbled over: the input is the records of one ring. All of the
+ * importer reads it, and makes a trace, at once and in segments. */
 #include "base/scope.h"
 #include "capture/recorder/feed.h"
 #include "capture/recorder/trace/making.h"
 #include "tests/fuzz/folder.h"
 
 #define MOST CAP_MIN_RING_BYTES
+#define SEGMENT 16
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 define_cleanup(feed_freep, struct rec_feed *, rec_feed_free);
 
-static void write_trace(struct rec_process *p, struct fmt_names *names)
+/* A process of one thread that has read the records. */
+struct reading {
+	struct rec_process *process; /* owned */
+	struct rec_feed *feed;	     /* owned */
+	bool is_read;
+};
+
+static void reading_done(struct reading *r)
+{
+	rec_feed_free(r->feed);
+	rec_process_free(r->process);
+}
+
+static void read_ring(struct reading *r, struct fmt_names *names, const uint8_t *data, size_t len)
+{
+	scoped(free_ptr) uint8_t *bytes = malloc(len + 8);
+	struct fmt_cursor c;
+
+	if (!bytes || rec_process_new(names, 1, 1, &r->process) < 0 ||
+	    rec_feed_new(&(struct cap_drain_about){0}, r->process, NULL, &r->feed) < 0)
+		abort();
+	memcpy(bytes, data, len);
+	c = fmt_cursor(bytes, len);
+	r->is_read = rec_feed_give(r->feed, &c) == 0 && rec_feeds_look(&r->feed, 1, true) == 0;
+}
+
+static void write_at_once(const uint8_t *data, size_t len)
 {
 	scoped(folder_done) struct folder f = folder_make();
 	const struct rec_window all = {-1, -1, 0, INT64_MAX, f.path};
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(reading_done) struct reading r = {0};
 	struct rec_result result;
 	char path[128];
 
-	rec_run_write(&p, 1, names, &all, folder_in(&f, "trace", path), &result, NULL);
+	if (fmt_names_new(&names) < 0)
+		abort();
+	read_ring(&r, names, data, len);
+	if (r.is_read)
+		rec_run_write(&r.process, 1, names, &all, folder_in(&f, "trace", path), &result,
+			      NULL);
 }
 
-static void write_stretches(struct rec_process *p, struct fmt_names *names)
+static void write_segments(struct rec_process *p, struct fmt_names *names,
+			   const struct rec_plan *plan)
 {
 	scoped(folder_done) struct folder f = folder_make();
-	const struct rec_window window = {.first = -1, .last = -1, .stretch = 16};
+	const struct rec_window window = {.first = -1, .last = -1, .segment = SEGMENT};
 	scoped(rec_making_freep) struct rec_making *making = NULL;
 	struct rec_result result;
 	char path[128];
 	int r;
 
-	if (rec_making_new(names, &window, folder_in(&f, "trace", path), &making) < 0)
+	if (rec_making_new(names, &window, plan, folder_in(&f, "trace", path), &making) < 0)
 		abort();
 	do {
 		r = rec_making_more(making, &p, 1, NULL);
@@ -41,28 +76,25 @@ static void write_stretches(struct rec_process *p, struct fmt_names *names)
 		rec_making_end(making, &p, 1, &result, NULL);
 }
 
-static void record(const uint8_t *data, size_t len,
-		   void (*write)(struct rec_process *p, struct fmt_names *names))
+static void write_twice(const uint8_t *data, size_t len)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(feed_freep) struct rec_feed *feed = NULL;
-	scoped(free_ptr) uint8_t *bytes = malloc(len + 8);
-	struct fmt_cursor c;
+	scoped(reading_done) struct reading first = {0}, second = {0};
+	scoped(rec_plan_done) struct rec_plan plan = {0};
 
-	if (!bytes || fmt_names_new(&names) < 0 || rec_process_new(names, 1, 1, &p) < 0 ||
-	    rec_feed_new(&(struct cap_drain_about){0}, p, NULL, &feed) < 0)
+	if (fmt_names_new(&names) < 0)
 		abort();
-	memcpy(bytes, data, len);
-	c = fmt_cursor(bytes, len);
-	if (rec_feed_give(feed, &c) == 0 && rec_feeds_look(&feed, 1, true) == 0)
-		write(p, names);
+	read_ring(&first, names, data, len);
+	read_ring(&second, names, data, len);
+	if (first.is_read && rec_plan_shed(&plan, &first.process, 1, SEGMENT / 4) == 0 &&
+	    rec_plan_find(&plan, &first.process, 1, names) == 0)
+		write_segments(second.process, names, &plan);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	len = len < MOST ? len & ~(size_t)7 : MOST;
-	record(data, len, write_trace);
-	record(data, len, write_stretches);
+	write_at_once(data, len);
+	write_twice(data, len);
 	return 0;
 }

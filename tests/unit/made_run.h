@@ -57,9 +57,9 @@ static inline void add_idle(struct made_run *m)
 	ring_look(&m->rings[i]);
 }
 
-static inline void run_begin(struct made_run *m)
+static inline void run_begin_in(struct made_run *m, struct fmt_names *names)
 {
-	ck_assert_int_eq(fmt_names_new(&m->names), 0);
+	m->names = names;
 	m->late = m->undigested = m->n = 0;
 	m->digests = m->messages = m->joined = m->ended = false;
 	for (uint32_t i = 0; i < RANKS; i++)
@@ -67,12 +67,25 @@ static inline void run_begin(struct made_run *m)
 	add_idle(m);
 }
 
-static inline void run_end(struct made_run *m)
+static inline void run_begin(struct made_run *m)
+{
+	struct fmt_names *names;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	run_begin_in(m, names);
+}
+
+static inline void run_forget(struct made_run *m)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
 		ring_close(&m->rings[i]);
 		rec_process_free(m->p[i]);
 	}
+}
+
+static inline void run_end(struct made_run *m)
+{
+	run_forget(m);
 	fmt_names_free(m->names);
 }
 
@@ -169,8 +182,10 @@ static inline void end_first(struct made_run *m)
 	ring_look(&m->rings[0]);
 }
 
-/* All of it, in rounds; `more` is called after each. */
-static inline void iterate_all(struct made_run *m, enum way way, struct rec_making *making)
+/* All of it, in rounds, after which it is written, or planned in segments of that size, if not
+ * NULL. */
+static inline void iterate_all(struct made_run *m, enum way way, struct rec_making *making,
+			       struct rec_plan *plan, size_t segment)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		if (m->joined && round == ROUNDS / 2)
@@ -182,6 +197,8 @@ static inline void iterate_all(struct made_run *m, enum way way, struct rec_maki
 				iterate(m, i, round, way);
 		if (making)
 			ck_assert_int_ge(rec_making_more(making, m->p, m->n, NULL), 0);
+		if (plan)
+			ck_assert_int_eq(rec_plan_shed(plan, m->p, m->n, segment), 0);
 	}
 	if (!m->ended)
 		end_first(m);

@@ -43,12 +43,13 @@ static const struct rec_counts *counts(struct rec_processes *p)
 	return &all[0]->counts;
 }
 
-static struct rec_processes *new_processes(void)
+static struct rec_processes *new_processes(struct fmt_names **names)
 {
 	static const struct cap_clock clock;
 	struct rec_processes *p;
 
-	ck_assert_int_eq(rec_processes_new(&clock, &p), 0);
+	ck_assert_int_eq(fmt_names_new(names), 0);
+	ck_assert_int_eq(rec_processes_new(&clock, *names, &p), 0);
 	ck_assert_int_eq(rec_processes_ring(p, &about), 0);
 	ck_assert_int_eq(rec_processes_ring(p, &about), 0);
 	return p;
@@ -57,7 +58,8 @@ static struct rec_processes *new_processes(void)
 /* Bytes that a killed reader took and its successor takes again count once. */
 START_TEST(bytes_count_once)
 {
-	scoped(processes_freep) struct rec_processes *p = new_processes();
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
 
 	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
 	ck_assert_int_eq(rec_processes_round(p, false), 0);
@@ -71,7 +73,8 @@ END_TEST
 
 START_TEST(missing_bytes_are_damage)
 {
-	scoped(processes_freep) struct rec_processes *p = new_processes();
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
 	struct fmt_cursor c = fmt_cursor("", 0);
 
 	ck_assert_int_eq(pass_calls(p, 1, 2), 0);
@@ -87,7 +90,8 @@ END_TEST
  * progress. */
 START_TEST(missing_calls_are_counted)
 {
-	scoped(processes_freep) struct rec_processes *p = new_processes();
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
 	struct cap_drain_status s = {.current_api = 5,
 				     .last_call = (uint64_t)RING << CAP_ORDINAL_BITS | 8,
 				     .lost_records = 2,

@@ -46,7 +46,8 @@ START_TEST(many_short_repetitions_are_one_iteration)
 {
 	struct made m;
 	struct rec_process process = {0};
-	struct rec_rank only = {.process = &process};
+	struct rec_process *const processes[] = {&process};
+	struct rec_rank only = {0};
 	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
 
 	made_init(&m, 1);
@@ -61,7 +62,7 @@ START_TEST(many_short_repetitions_are_one_iteration)
 		scoped(rec_steps_of_done) struct rec_steps_of of = {0};
 
 		repeat(&rank, &part, kernels, 3, m.launch, 3 * rows[i].repetitions);
-		ck_assert_int_eq(rec_steps_find(&run, &ranks, &part, false, &of), 0);
+		ck_assert_int_eq(rec_steps_find(&run, &ranks, processes, 1, &part, false, &of), 0);
 		ck_assert_uint_eq(of.each, rows[i].each);
 		ck_assert_uint_eq(rank.n_iterations, rows[i].iterations);
 		all = rank.iterations;
@@ -98,7 +99,8 @@ static void check_range_name(const char *format, bool tells)
 {
 	struct made m;
 	struct rec_process process = {0};
-	struct rec_rank only = {.process = &process};
+	struct rec_process *const processes[] = {&process};
+	struct rec_rank only = {0};
 	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
 	struct fmt_run_rank rank = {0};
 	struct fmt_run_part part = {0};
@@ -120,7 +122,7 @@ static void check_range_name(const char *format, bool tells)
 					   .duration_ns = 300,
 					   .template = made_template(&m, FMT_RANGE, name, NULL, 0)};
 	}
-	ck_assert_int_eq(rec_steps_find(&run, &ranks, &part, false, &of), 0);
+	ck_assert_int_eq(rec_steps_find(&run, &ranks, processes, 1, &part, false, &of), 0);
 	ck_assert_msg((of.way == REC_STEPS_RANGES) == tells, "%s", format);
 	ck_assert_uint_eq(rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
 	ck_assert_int_eq(rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);

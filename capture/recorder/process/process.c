@@ -123,7 +123,7 @@ int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 	    array_reserve(&p->collectives, p->n_collectives + 1, &p->collectives_cap) < 0)
 		return -ENOMEM;
 	made.event = event;
-	made.seq = -1;
+	made.number = p->collectives_made++;
 	made.first_message = (uint32_t)p->n_messages;
 	for (uint32_t i = 0; i < of->n_messages; i++)
 		p->messages[p->n_messages++] = messages[i];

@@ -45,7 +45,7 @@ struct rec_track {
 
 /* What one rank of a communicator did, as one operation. */
 struct rec_collective {
-	uint32_t event; /* the operation */
+	uint32_t event; /* the operation; REC_NONE: it was forgotten */
 	uint32_t comm;	/* of the process */
 	fmt_str op;	/* "all_reduce" */
 	fmt_str dtype;
@@ -54,8 +54,7 @@ struct rec_collective {
 	uint8_t is_message;
 	uint8_t per_rank; /* the bytes are to be multiplied by the communicator's ranks */
 	uint32_t first_message, n_messages; /* of the process */
-	int64_t seq;			    /* where they are numbered as they come; -1: not yet */
-	fmt_str peers;			    /* the same; see struct fmt_meeting_op */
+	uint32_t number;		    /* among all of the process, from 0 on */
 };
 
 struct rec_comm {
@@ -65,9 +64,6 @@ struct rec_comm {
 	uint32_t rank, n;
 	uint32_t splits; /* so many were made of it */
 	int16_t device;
-	uint32_t named; /* 1 + its number in the names; 0: it has none yet */
-	bool pairs; /* sends and receives were seen: meetings are those of formats/run/meetings.h */
-	int64_t seq; /* of the next collective or meeting, where they are numbered as they come */
 };
 
 struct rec_fact {
@@ -142,6 +138,9 @@ struct rec_process {
 	struct rec_spans memory; /* of devices */
 	struct rec_spans locked; /* page-locked, of the host */
 
+	int64_t first_ns, last_ns; /* of events that were forgotten, if has_span */
+	bool has_span;
+
 	struct rec_event *events;
 	size_t n_events, events_cap;
 	struct rec_event *ranges;
@@ -152,6 +151,7 @@ struct rec_process {
 	size_t n_tracks, tracks_cap;
 	struct rec_collective *collectives;
 	size_t n_collectives, collectives_cap;
+	uint32_t collectives_made; /* with those that were forgotten */
 	struct fmt_message *messages;
 	size_t n_messages, messages_cap;
 	struct rec_comm *comms;

@@ -5,7 +5,6 @@
 #include "base/scope.h"
 #include "capture/recorder/process/call.h"
 #include "capture/recorder/process/digests.h"
-#include "capture/recorder/trace/meetings.h"
 
 /* The call that launched it, or it. */
 static uint32_t owner_of(const struct rec_process *p, uint32_t event)
@@ -18,12 +17,10 @@ static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 uint32_t rec_process_settled(const struct rec_process *p, uint32_t from)
 {
 	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first(p, from);
-	uint32_t digested = rec_digests_first(p, from), meets = rec_meetings_first(p, from);
+	uint32_t digested = rec_digests_first(p, from);
 
 	if (waits != REC_NONE)
 		end = owner_of(p, waits);
-	if (meets != REC_NONE && owner_of(p, meets) < end)
-		end = owner_of(p, meets);
 	if (digested < end)
 		end = digested;
 	for (size_t i = 0; i < p->n_threads; i++)
@@ -125,15 +122,15 @@ static void renumber_launched(struct rec_thread *t, const uint32_t *to)
 }
 
 /* With their messages, which stand in the same order. */
-static void renumber_collectives(struct rec_process *p, const uint32_t *to)
+static void renumber_collectives(struct rec_process *p, const uint32_t *to, bool all)
 {
 	size_t n = 0, n_messages = 0;
 
 	for (size_t i = 0; i < p->n_collectives; i++) {
 		struct rec_collective c = p->collectives[i];
 
-		c.event = to[c.event];
-		if (c.event == REC_NONE)
+		c.event = c.event == REC_NONE ? REC_NONE : to[c.event];
+		if (c.event == REC_NONE && !all)
 			continue;
 		for (uint32_t k = 0; k < c.n_messages; k++)
 			p->messages[n_messages + k] = p->messages[c.first_message + k];
@@ -145,12 +142,12 @@ static void renumber_collectives(struct rec_process *p, const uint32_t *to)
 	p->n_messages = n_messages;
 }
 
-static void renumber(struct rec_process *p, const uint32_t *to)
+static void renumber(struct rec_process *p, const uint32_t *to, bool all)
 {
 	for (size_t i = 0; i < p->n_events; i++)
 		if (p->events[i].call != REC_NONE)
 			p->events[i].call = to[p->events[i].call];
-	renumber_collectives(p, to);
+	renumber_collectives(p, to, all);
 	for (size_t i = 0; i < p->n_threads; i++)
 		renumber_launched(p->threads[i], to);
 	for (size_t i = 0; i < p->n_tracks; i++) {
@@ -160,7 +157,7 @@ static void renumber(struct rec_process *p, const uint32_t *to)
 	}
 }
 
-int rec_process_carry(struct rec_process *p, const bool *gone)
+int rec_process_carry(struct rec_process *p, const bool *gone, bool collectives)
 {
 	scoped(free_ptr) uint32_t *to = malloc((p->n_events + 1) * sizeof(*to));
 	size_t n = 0;
@@ -176,7 +173,7 @@ int rec_process_carry(struct rec_process *p, const bool *gone)
 			p->events[n++] = p->events[i];
 	}
 	p->n_events = n;
-	renumber(p, to);
+	renumber(p, to, collectives);
 	r = rec_waits_move(&p->times.waits, to);
 	if (r == 0)
 		r = rec_digests_carry(p, to);

@@ -11,6 +11,6 @@
 uint32_t rec_process_settled(const struct rec_process *p, uint32_t from);
 
 /* Forgets the events of which gone[] says so, an operation always with its call, and what belongs
- * to them; the others get new numbers. 0 or a negative errno: then the process is good for nothing
- * any more. */
-int rec_process_carry(struct rec_process *p, const bool *gone);
+ * to them, but for collectives where these are to stay; the others get new numbers. 0 or a negative
+ * errno: then the process is good for nothing any more. */
+int rec_process_carry(struct rec_process *p, const bool *gone, bool collectives);

@@ -132,23 +132,25 @@ static int put_device(struct fmt_names *names, uint32_t index, const struct rec_
 	return r < 0 ? r : fmt_names_device(names, index, &made);
 }
 
-static int put_devices(struct fmt_names *names, uint32_t index, const struct rec_ranks *ranks)
+static int put_devices(struct rec_process *const *processes, struct fmt_names *names,
+		       uint32_t index, const struct rec_ranks *ranks)
 {
 	const struct rec_rank *rank = &ranks->ranks[index];
 	int r = 0;
 
 	for (uint32_t d = 0; d < ranks->n_devices && r == 0; d++)
-		if (ranks->of_device[rank->process->index * (size_t)ranks->n_devices + d] == index)
-			r = put_device(names, index, rank->process, (int)d);
+		if (ranks->of_device[rank->process * (size_t)ranks->n_devices + d] == index)
+			r = put_device(names, index, processes[rank->process], (int)d);
 	return r;
 }
 
-int rec_devices_put(const struct rec_ranks *ranks, uint32_t first, struct fmt_names *names)
+int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
+		    struct fmt_names *names)
 {
 	int r = 0;
 
-	for (uint32_t i = first; i < ranks->n && r == 0; i++)
-		r = put_devices(names, i, ranks);
+	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
+		r = put_devices(processes, names, i, ranks);
 	return r;
 }
 
@@ -182,9 +184,10 @@ static int put_ending(struct fmt_names *names, uint32_t index, const struct rec_
 	return r;
 }
 
-static int put_rank(struct fmt_names *names, uint32_t index, const struct rec_ranks *ranks)
+static int put_rank(struct rec_process *const *processes, struct fmt_names *names, uint32_t index,
+		    const struct rec_ranks *ranks)
 {
-	const struct rec_process *p = ranks->ranks[index].process;
+	const struct rec_process *p = processes[ranks->ranks[index].process];
 	uint32_t shared = rec_shared_process(ranks, index);
 	int r = put_number(names, index, "process", (uint64_t)p->pid);
 
@@ -368,6 +371,6 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	if (r == 0)
 		r = put_count(names, "capture.unmatched_collectives", result->unmatched);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
-		r = put_rank(names, i, ranks);
+		r = put_rank(processes, names, i, ranks);
 	return r < 0 ? r : fmt_memberships_missing(names, ranks->n);
 }

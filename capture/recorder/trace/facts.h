@@ -10,7 +10,8 @@
 #include "formats/trace/origin.h"
 
 /* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
-int rec_devices_put(const struct rec_ranks *ranks, uint32_t first, struct fmt_names *names);
+int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
+		    struct fmt_names *names);
 
 /* Where it was recorded; the clock of an emulated driver is no host's. */
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,

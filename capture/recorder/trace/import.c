@@ -11,27 +11,28 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define MOST_RESTARTS 8
-
 struct import {
 	const struct rec_import *options;
 	struct rec_raw raw;
 	struct rec_raw_header header;
 	struct rec_piece_session session;
 	struct cap_clock clock;
-	struct rec_processes *processes; /* owned */
-	struct rec_making *making;	 /* owned */
+	struct fmt_names *names;	 /* owned */
+	struct rec_processes *processes; /* owned: of this reading */
+	struct rec_plan plan;
+	struct rec_making *making; /* owned; NULL in the first reading */
 	struct rec_window window;
-	uint64_t least; /* the first segment reaches to this offset of the recording */
-	unsigned restarts;
-	bool has_end, whole, has_failed, has_blobs;
+	size_t segment;
+	bool keep_all; /* no iteration is in the window */
 	struct rec_import_report *report;
 };
 
 static void import_done(struct import *m)
 {
 	rec_making_free(m->making);
+	rec_plan_done(&m->plan);
 	rec_processes_free(m->processes);
+	fmt_names_free(m->names);
 	cap_clock_done(&m->clock);
 	rec_raw_done(&m->raw);
 }
@@ -51,11 +52,12 @@ static int take_session(struct import *m, const struct rec_piece *piece)
 	if (piece->bytes != sizeof(m->session))
 		return -EBADMSG;
 	memcpy(&m->session, piece->data, sizeof(m->session));
-	m->window.first = s->first_iteration;
-	m->window.last = s->last_iteration;
+	m->window.first = m->keep_all ? -1 : s->first_iteration;
+	m->window.last = m->keep_all ? -1 : s->last_iteration;
 	m->window.first_content = s->first_payload;
 	m->window.last_content = s->last_payload;
 	m->window.folder = m->options->folder;
+	m->window.segment = m->segment;
 	m->window.steps = s->digest_level == CAP_DIGEST_STEP;
 	m->window.collectives =
 		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
@@ -85,7 +87,6 @@ static int take_end(struct import *m, const struct rec_piece *piece)
 	if (piece->bytes != sizeof(m->report->unread))
 		return -EBADMSG;
 	memcpy(&m->report->unread, piece->data, sizeof(m->report->unread));
-	m->has_end = true;
 	return 0;
 }
 
@@ -117,39 +118,23 @@ static int take_blob(struct import *m, const struct rec_piece *piece)
 
 /* ---- from the recording to the trace */
 
-static int begin(struct import *m)
-{
-	int r = rec_processes_new(&m->clock, &m->processes);
-
-	if (r == 0 && !m->whole)
-		r = rec_making_new(rec_processes_names(m->processes), &m->window,
-				   m->options->output, &m->making);
-	rec_raw_rewind(&m->raw);
-	m->clock.n = 0;
-	return r;
-}
-
-static void start_over(struct import *m, int e)
-{
-	rec_making_drop(take(m->making));
-	rec_processes_free(take(m->processes));
-	m->whole |= e != -EAGAIN || ++m->restarts > MOST_RESTARTS;
-	m->least = m->raw.at;
-}
-
 /* A round's end: there may be enough for a segment. */
 static int take_round(struct import *m)
 {
 	const struct rec_progress *p = &m->options->progress;
+	uint64_t done = m->raw.at + (m->making ? m->raw.bytes : 0);
 	struct rec_process *const *all;
 	size_t n;
-	int r = p->show ? p->show(p->context, "reading", m->raw.at, m->raw.bytes) : 0;
+	int r = p->show ? p->show(p->context, m->making ? "writing" : "reading", done,
+				  m->raw.bytes * (m->plan.is_shed ? 2 : 1))
+			: 0;
 
-	if (r < 0 || !m->making || m->raw.at < m->least)
+	if (r < 0)
 		return r;
 	all = rec_processes_all(m->processes, &n);
+	if (!m->making)
+		return rec_plan_shed(&m->plan, all, n, m->segment);
 	r = rec_making_more(m->making, all, n, NULL);
-	m->has_failed = r < 0;
 	return r < 0 ? r : 0;
 }
 
@@ -175,22 +160,47 @@ static int take_piece(void *import, const struct rec_piece *piece)
 	}
 }
 
+/* Reads the recording from its beginning. */
 static int read_all(struct import *m)
 {
 	int r;
 
-	do {
-		m->has_failed = false;
-		r = m->processes ? 1 : begin(m);
-		while (r >= 0) {
-			r = rec_raw_next(&m->raw, take_piece, m);
-			if (r == 0)
-				return rec_processes_round(m->processes, true);
-		}
-		if (m->has_failed)
-			start_over(m, r);
-	} while (m->has_failed);
+	rec_processes_free(take(m->processes));
+	m->clock.n = 0;
+	r = rec_processes_new(&m->clock, m->names, &m->processes);
+	if (r == 0)
+		r = rec_raw_read(&m->raw, take_piece, m);
+	return r < 0 ? r : rec_processes_round(m->processes, true);
+}
+
+/* The second reading writes what the first one had no space for. */
+static int make_trace(struct import *m, struct fmt_error *err)
+{
+	struct rec_process *const *all;
+	size_t n;
+	int r = rec_making_new(m->names, &m->window, &m->plan, m->options->output, &m->making);
+
+	if (r == 0 && m->plan.is_shed)
+		r = read_all(m);
+	all = rec_processes_all(m->processes, &n);
+	if (r == 0)
+		r = rec_processes_endings(m->processes, &m->window.endings);
+	if (r == 0)
+		r = rec_origin_put(&m->session.settings.origin, all, n, m->names);
+	m->window.unread = m->report->unread;
+	if (r == 0)
+		r = rec_making_end(m->making, all, n, &m->report->result, err);
+	rec_making_free(take(m->making));
 	return r;
+}
+
+static int plan(struct import *m)
+{
+	struct rec_process *const *all;
+	size_t n;
+
+	all = rec_processes_all(m->processes, &n);
+	return rec_plan_find(&m->plan, all, n, m->names);
 }
 
 static bool has_calls(struct rec_process *const *all, size_t n)
@@ -201,27 +211,41 @@ static bool has_calls(struct rec_process *const *all, size_t n)
 	return false;
 }
 
-static int write_trace(struct import *m, struct fmt_error *err)
+/* Without an iteration in the window, all of the run is kept: it is read again. */
+static int write_all(struct import *m, struct fmt_error *err)
 {
+	struct rec_result *result = &m->report->result;
 	size_t n;
 	struct rec_process *const *all = rec_processes_all(m->processes, &n);
-	struct fmt_names *names = rec_processes_names(m->processes);
-	struct rec_import_report *report = m->report;
-	int r = rec_processes_endings(m->processes, &m->window.endings);
+	int r = 0;
 
-	report->has_calls = has_calls(all, n);
-	if (r < 0 || !report->has_calls)
-		return r;
-	r = rec_origin_put(&m->session.settings.origin, all, n, names);
-	m->window.unread = report->unread;
-	if (r == 0)
-		r = m->making ? rec_making_end(m->making, all, n, &report->result, err)
-			      : rec_run_write(all, n, names, &m->window, m->options->output,
-					      &report->result, err);
+	m->report->has_calls = has_calls(all, n);
+	if (m->report->has_calls)
+		r = make_trace(m, err);
+	if (r == 0 && m->report->has_calls && result->n_ranks > 0 && result->n_iterations == 0) {
+		m->keep_all = true;
+		rec_plan_done(&m->plan);
+		r = read_all(m);
+		if (r == 0)
+			r = plan(m);
+		if (r == 0)
+			r = make_trace(m, err);
+	}
+	return r;
+}
+
+static int write_trace(struct import *m, struct fmt_error *err)
+{
+	struct rec_result *result = &m->report->result;
+	struct rec_process *const *all;
+	size_t n;
+	int r = write_all(m, err);
+
+	all = rec_processes_all(m->processes, &n);
 	for (size_t i = 0; i < n; i++)
-		report->result.lost_records += all[i]->counts.lost_records;
+		result->lost_records += all[i]->counts.lost_records;
 	if (m->window.untimed)
-		report->result.without_times = 0;
+		result->without_times = 0;
 	return r;
 }
 
@@ -269,21 +293,19 @@ int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	int r;
 
 	*ret = (struct rec_import_report){0};
+	m.segment = options->segment ? options->segment : REC_SEGMENT;
 	m.raw.fd = -1;
 	r = rec_raw_open(options->file, false, &m.header, &m.raw, err);
 	if (r < 0)
 		return r;
 	if (fstat(m.raw.fd, &st) == 0)
 		m.raw.bytes = (uint64_t)st.st_size;
-	r = read_all(&m);
+	r = fmt_names_new(&m.names);
+	if (r == 0)
+		r = read_all(&m);
+	if (r == 0)
+		r = plan(&m);
 	if (r == 0)
 		r = write_trace(&m, err);
-	if (r < 0 && r != -ENOMEM && r != -ECANCELED && m.making &&
-	    rec_making_has_begun(m.making)) {
-		start_over(&m, -ENOTSUP);
-		r = read_all(&m);
-		if (r == 0)
-			r = write_trace(&m, err);
-	}
 	return r < 0 ? r : list_killed(&m);
 }

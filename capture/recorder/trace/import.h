@@ -18,6 +18,7 @@ struct rec_import {
 	const char *file;   /* a raw recording */
 	const char *output; /* a directory to create; must not exist */
 	const char *folder; /* a directory for temporary files */
+	size_t segment;	    /* calls and operations that are written at once; 0: the default */
 	struct rec_progress progress;
 };
 

@@ -4,37 +4,34 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "capture/recorder/process/digests.h"
-#include "capture/recorder/session.h"
 #include "capture/recorder/trace/carry.h"
 #include "capture/recorder/trace/facts.h"
 #include "capture/recorder/trace/reach.h"
 #include "capture/recorder/trace/run_impl.h"
 #include "formats/run/infer/infer.h"
 
-/* A stretch has about so many calls and operations. Where there are so many times as many,
- * something is waited for that does not come: what is older than the last stretch's worth is given
- * up. */
-#define STRETCH (1u << 18)
+/* Where there are so many times as many calls and operations as in a segment, something is waited
+ * for that does not come: what is older than the last segment's worth is given up. */
 #define TOO_MANY 4
-/* Such a part of a stretch is little. */
+/* Such a part of a segment is little. */
 #define ENOUGH 4
 
 struct rec_making {
 	struct fmt_names *names;
 	const struct rec_window *window;
+	const struct rec_plan *plan;
 	char *path;
-	struct rec_ranks ranks;	    /* of which something is written */
-	struct rec_steps_of *steps; /* owned: by rank, as are the next two; of those, or of more */
-	struct rec_window_of *kept; /* owned */
-	struct fmt_rank_writer **files; /* the writer's */
-	size_t n_expected, steps_cap, kept_cap, files_cap;
-	struct fmt_writer *writer;
-	bool inferred; /* a stretch was */
+	struct rec_steps_of *steps;	/* of the plan */
+	struct rec_window_of *kept;	/* owned: by rank, as is the next */
+	struct fmt_rank_writer **files; /* owned, what they lead to is the writer's */
+	struct fmt_writer *writer;	/* NULL: nothing is written yet */
+	bool *written;			/* owned: by rank */
+	bool inferred;			/* a segment was */
+	bool begun;			/* a segment was made */
 	struct rec_result result;
 	struct rec_wanted wanted;
-	uint32_t n_named; /* communicators */
-	size_t stretch;	  /* calls and operations of one */
-	size_t enough;	  /* for the next one */
+	size_t segment; /* calls and operations of one */
+	size_t enough;	/* for the next one */
 };
 
 void rec_making_free(struct rec_making *m)
@@ -42,93 +39,50 @@ void rec_making_free(struct rec_making *m)
 	if (!m)
 		return;
 	fmt_writer_abandon(m->writer);
-	for (size_t i = 0; i < m->n_expected; i++) {
-		rec_steps_of_done(&m->steps[i]);
+	for (uint32_t i = 0; m->kept && i < m->plan->ranks.n; i++)
 		rec_window_of_done(&m->kept[i]);
-	}
-	free(m->steps);
 	free(m->kept);
 	free(m->files);
+	free(m->written);
 	free(m->path);
-	rec_ranks_done(&m->ranks);
 	rec_wanted_done(&m->wanted);
 	free(m);
 }
 
-int rec_making_new(struct fmt_names *names, const struct rec_window *window, const char *path,
-		   struct rec_making **ret)
+int rec_making_new(struct fmt_names *names, const struct rec_window *window,
+		   const struct rec_plan *plan, const char *path, struct rec_making **ret)
 {
 	scoped(rec_making_freep) struct rec_making *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
-	*m = (struct rec_making){.names = names, .window = window, .path = strdup(path)};
-	m->stretch = m->enough = window->stretch ? window->stretch : STRETCH;
-	if (!m->path)
+	*m = (struct rec_making){.names = names,
+				 .window = window,
+				 .plan = plan,
+				 .steps = plan->steps,
+				 .path = strdup(path)};
+	m->segment = m->enough = window->segment ? window->segment : REC_SEGMENT;
+	m->kept = calloc(plan->ranks.n + (size_t)1, sizeof(*m->kept));
+	m->written = calloc(plan->ranks.n + (size_t)1, sizeof(*m->written));
+	m->files = calloc(plan->ranks.n + (size_t)1, sizeof(*m->files));
+	if (!m->path || !m->kept || !m->files || !m->written)
 		return -ENOMEM;
 	*ret = take(m);
 	return 0;
 }
 
-void rec_making_drop(struct rec_making *m)
-{
-	if (m && m->writer)
-		rec_remove_folder(m->path);
-	rec_making_free(m);
-}
-
-bool rec_making_has_begun(const struct rec_making *m)
-{
-	return m->writer != NULL;
-}
-
-/* ---- a stretch */
-
-/* Makes room for what is known of so many ranks, and forgets what was thought of those that have
- * written nothing yet. */
-static int expect(struct rec_making *m, uint32_t n)
-{
-	if (array_reserve(&m->steps, n, &m->steps_cap) < 0 ||
-	    array_reserve(&m->kept, n, &m->kept_cap) < 0 ||
-	    array_reserve(&m->files, n, &m->files_cap) < 0)
-		return -ENOMEM;
-	for (; m->n_expected < n; m->n_expected++) {
-		m->steps[m->n_expected] = (struct rec_steps_of){0};
-		m->kept[m->n_expected] = (struct rec_window_of){0};
-		m->files[m->n_expected] = NULL;
-	}
-	for (size_t i = 0; i < m->n_expected; i++)
-		if (m->steps[i].n == 0)
-			rec_steps_of_done(&m->steps[i]);
-	return 0;
-}
-
-/* Whose events they are, and which meet. */
-static int look(struct rec_making *m, struct rec_job *j, bool last)
-{
-	int r = rec_ranks_find(j->processes, j->n, &j->ranks);
-
-	for (uint32_t i = 0; i < j->ranks.n && r == 0; i++)
-		if (rec_shared_process(&j->ranks, i))
-			r = -ENOTSUP; /* GPUs of a process share iterations: written at once */
-	if (r < 0 || j->ranks.n == 0)
-		return r;
-	r = rec_ranks_follow(&j->ranks, &m->ranks);
-	if (r == 0)
-		r = expect(m, j->ranks.n);
-	return r < 0 ? r : rec_meetings_number(j->processes, j->n, &j->ranks, last, m->names);
-}
+/* ---- a segment */
 
 /* All that was seen of it until ends[] as a run, with its iterations. */
 static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *ends, bool more)
 {
-	int r = rec_meetings_follow(j->processes, j->n, ends, &j->ranks, m->names, &m->n_named,
-				    &j->result->unmatched);
+	int r = rec_job_allocate(j);
 
+	for (size_t i = 0; i < j->n && r == 0; i++)
+		r = rec_meetings_settle(&m->plan->meetings, j->processes[i], ends[i],
+					&j->result->unmatched);
 	if (r == 0)
-		r = rec_job_allocate(j);
-	if (r == 0)
-		r = rec_places_find(j->processes, j->n, ends, &j->ranks, &j->run, j->parts,
+		r = rec_places_find(j->processes, j->n, ends, j->ranks, &j->run, j->parts,
 				    &j->places);
 	for (size_t i = 0; i < j->n && r == 0; i++) {
 		r = rec_job_ranges(j, j->processes[i]);
@@ -139,34 +93,59 @@ static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *end
 		fmt_run_part_sort(&j->parts[i]);
 	if (r < 0)
 		return r;
-	return rec_making_has_begun(m)
-		       ? rec_steps_more(&j->run, &j->ranks, j->parts, m->steps)
-		       : rec_steps_find(&j->run, &j->ranks, j->parts, more, m->steps);
+	return rec_steps_find(&j->run, j->ranks, j->processes, j->n, j->parts, more, m->steps);
 }
 
-/* Whether the rank did nothing since the last stretch. */
+static bool has_any(const struct rec_job *j, uint32_t rank)
+{
+	return j->run.ranks[rank].n_events > 0 || j->parts[rank].n_ranges > 0;
+}
+
+/* Whether no GPU of the rank's process did anything since the last segment. */
 static bool is_idle(const struct rec_job *j, uint32_t rank)
 {
-	return j->run.ranks[rank].n_events == 0 && j->parts[rank].n_ranges == 0;
+	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+		if (j->ranks->ranks[i].process == j->ranks->ranks[rank].process && has_any(j, i))
+			return false;
+	return true;
 }
 
-/* A rank that has just begun, of which too little is known, or one that cannot end the stretch, as
- * it does nothing any more: the little that they did stays for the next one. */
-static void hold_back(const struct rec_making *m, struct rec_job *j, const struct rec_reach *reach)
+/* Whether the segment of the rank's process can be written: there is much of it, or an iteration.
+ */
+static bool can_write(const struct rec_making *m, const struct rec_job *j, uint32_t rank,
+		      const struct rec_reach *reach)
 {
 	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
-		struct fmt_run_rank *rank = &j->run.ranks[i];
+		const struct fmt_run_rank *of = &j->run.ranks[i];
 
-		if (rank->n_events >= m->stretch / ENOUGH ||
-		    (m->steps[i].n > 0 &&
-		     rec_steps_can_cut(&m->steps[i], rank, reach->until_ns, false)))
-			continue;
-		rank->n_events = 0;
-		j->parts[i].n_ranges = j->parts[i].n_digests = j->parts[i].n_contents = 0;
+		if (j->ranks->ranks[i].process == j->ranks->ranks[rank].process &&
+		    (of->n_events >= m->segment / ENOUGH ||
+		     (m->steps[i].n > 0 &&
+		      rec_steps_can_cut(&m->steps[i], of, reach->until_ns, false))))
+			return true;
 	}
+	return false;
 }
 
-/* Ends the stretch where iterations do: 1; 0 where there is none to end. */
+/* A rank that has just begun, of which too little is known, or one that cannot end the segment, as
+ * it does nothing any more: the little that they did stays for the next one. */
+static int hold_back(const struct rec_making *m, struct rec_job *j, const struct rec_reach *reach)
+{
+	scoped(free_ptr) bool *held = calloc(j->run.n_ranks + (size_t)1, sizeof(*held));
+
+	if (!held)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+		held[i] = !can_write(m, j, i, reach);
+	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+		if (held[i]) {
+			j->run.ranks[i].n_events = 0;
+			j->parts[i].n_ranges = j->parts[i].n_digests = j->parts[i].n_contents = 0;
+		}
+	return 0;
+}
+
+/* Ends the segment where iterations do: 1; 0 where there is none to end. */
 static int cut(struct rec_job *j, struct rec_steps_of *steps, const struct rec_reach *reach)
 {
 	uint32_t n_idle = 0;
@@ -189,19 +168,15 @@ static int cut(struct rec_job *j, struct rec_steps_of *steps, const struct rec_r
 	return r < 0 ? r : 1;
 }
 
-/* Begins the files of ranks that are new; from now on, the job's ranks are those of the trace. */
-static int open_files(struct rec_making *m, struct rec_job *j, struct fmt_error *err)
+/* Creates the files of all ranks. */
+static int open_files(struct rec_making *m, struct fmt_error *err)
 {
 	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
-	int r = rec_devices_put(&j->ranks, m->ranks.n, m->names);
+	int r = fmt_writer_open(m->path, m->names, &options, &m->writer, err);
 
-	if (r == 0 && !m->writer)
-		r = fmt_writer_open(m->path, m->names, &options, &m->writer, err);
-	for (uint32_t i = m->ranks.n; i < j->ranks.n && r == 0; i++)
-		r = fmt_writer_rank(m->writer, i, j->ranks.ranks[i].number, &m->files[i], err);
-	rec_ranks_done(&m->ranks);
-	m->ranks = j->ranks;
-	j->ranks = (struct rec_ranks){.n = m->ranks.n};
+	for (uint32_t i = 0; i < m->plan->ranks.n && r == 0; i++)
+		r = fmt_writer_rank(m->writer, i, m->plan->ranks.ranks[i].number, &m->files[i],
+				    err);
 	return r;
 }
 
@@ -220,18 +195,26 @@ static int infer(struct rec_making *m, struct rec_job *j)
 	return r;
 }
 
-static int write_stretch(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
+/* Whether the rank is written now: it did something, or it never will. */
+static bool is_due(const struct rec_making *m, const struct rec_job *j, uint32_t rank, bool more)
+{
+	return !is_idle(j, rank) || (!more && !m->written[rank]);
+}
+
+static int write_segment(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
 {
 	int r = infer(m, j);
 
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		if (is_idle(j, i))
-			continue;
-		struct fmt_run_source source = rec_job_source(j, i);
+		struct fmt_run_source source;
 
+		if (!is_due(m, j, i, more) || j->run.ranks[i].n_iterations == 0)
+			continue;
+		source = rec_job_source(j, i);
 		source.before = m->steps[i].has_before ? &m->steps[i].before : NULL;
 		source.more = more;
 		rec_job_count(j, i);
+		m->written[i] = true;
 		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, m->files[i], err);
 		if (r == 0)
 			r = rec_wanted_add(&m->wanted, i, &j->readings[i]);
@@ -242,32 +225,34 @@ static int write_stretch(struct rec_making *m, struct rec_job *j, bool more, str
 /* Writes what was cut, as far as it is wanted. */
 static int put(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
 {
-	bool windowed = m->window->first >= 0;
-	int r = open_files(m, j, err);
+	bool windowed = m->window->first >= 0, any = !windowed;
+	int r = 0;
 
-	for (uint32_t i = 0; windowed && i < j->run.n_ranks && r == 0; i++)
-		if (!is_idle(j, i))
-			r = rec_window_apply_more(m->window, m->names, &j->run.ranks[i],
-						  &j->parts[i], more, &m->kept[i]);
-	if (r == 0)
-		r = write_stretch(m, j, more, err);
 	m->result.n_iterations = 0;
-	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
-		size_t n = windowed ? m->kept[i].n : m->steps[i].n;
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+		size_t n = m->steps[i].n - m->steps[i].prelude;
 
+		if (windowed && is_due(m, j, i, more))
+			r = rec_window_apply(m->window, m->names, &j->run.ranks[i], &j->parts[i],
+					     more, &m->kept[i]);
+		n = windowed ? m->kept[i].n : n;
+		any |= n > 0;
 		if (n > m->result.n_iterations)
 			m->result.n_iterations = (uint32_t)n;
 	}
-	return r;
+	m->begun = true;
+	if (r == 0 && any && !m->writer)
+		r = open_files(m, err);
+	return r < 0 || !m->writer ? r : write_segment(m, j, more, err);
 }
 
 /* ---- what stays */
 
-/* What began before the next stretch does. */
+/* What began before the next segment does. */
 static bool is_written(const struct rec_making *m, const struct rec_process *p,
 		       const struct rec_event *e)
 {
-	uint32_t rank = rec_rank_of(&m->ranks, p, e);
+	uint32_t rank = rec_rank_of(&m->plan->ranks, p, e);
 
 	if (e->call != REC_NONE)
 		e = &p->events[e->call];
@@ -290,30 +275,35 @@ static int forget(struct rec_making *m, struct rec_process *p, uint32_t end)
 		if (!is_written(m, p, &p->ranges[i]))
 			p->ranges[n++] = p->ranges[i];
 	p->n_ranges = n;
-	return rec_process_carry(p, gone);
+	return rec_process_carry(p, gone, false);
 }
 
 /* ---- all of it */
 
-static int stretch(struct rec_making *m, struct rec_process *const *processes, size_t n, bool force,
-		   struct fmt_error *err)
+static struct rec_job begin_job(struct rec_making *m, struct rec_process *const *processes,
+				size_t n)
 {
-	scoped(rec_reach_done) struct rec_reach reach = {0};
-	scoped(rec_job_done) struct rec_job j = {
-		.processes = processes, .n = n, .result = &m->result, .window = m->window};
-	int r;
-
-	j.run.names = m->names;
-	r = look(m, &j, false);
-	if (r < 0 || j.ranks.n == 0)
-		return r;
 	for (size_t i = 0; i < n; i++)
 		processes[i]->times.none = m->window->untimed;
-	r = rec_reach_find(processes, n, force, m->stretch, &reach);
+	return (struct rec_job){.processes = processes,
+				.n = n,
+				.ranks = &m->plan->ranks,
+				.run = {.names = m->names},
+				.result = &m->result,
+				.window = m->window};
+}
+
+static int make_segment(struct rec_making *m, struct rec_process *const *processes, size_t n,
+			bool force, struct fmt_error *err)
+{
+	scoped(rec_reach_done) struct rec_reach reach = {0};
+	scoped(rec_job_done) struct rec_job j = begin_job(m, processes, n);
+	int r = rec_reach_find(processes, n, force, m->segment, &reach);
+
 	if (r == 0)
 		r = assemble(m, &j, reach.ends, true);
-	if (r == 0 && rec_making_has_begun(m) && !force)
-		hold_back(m, &j, &reach);
+	if (r == 0 && m->begun && !force)
+		r = hold_back(m, &j, &reach);
 	if (r == 0)
 		r = cut(&j, m->steps, &reach);
 	if (r <= 0)
@@ -330,67 +320,68 @@ int rec_making_more(struct rec_making *m, struct rec_process *const *processes, 
 	size_t there = rec_count_events(processes, n);
 	int r;
 
-	if (there < m->enough)
+	if (there < m->enough || m->plan->ranks.n == 0)
 		return 0;
-	r = stretch(m, processes, n, there >= TOO_MANY * m->stretch, err);
+	if (!rec_plan_fits(m->plan, processes, n))
+		return -EBADMSG;
+	r = make_segment(m, processes, n, there >= TOO_MANY * m->segment, err);
 	if (r == 0)
-		m->enough = there + m->stretch / 2;
+		m->enough = there + m->segment / 2;
 	else if (r == 1)
-		m->enough = rec_count_events(processes, n) + m->stretch;
+		m->enough = rec_count_events(processes, n) + m->segment;
 	return r;
 }
 
 /* Who is in which communicator, and did what there before the window. */
-static int put_members(struct rec_making *m, struct rec_meetings *all)
+static int put_members(struct rec_making *m)
 {
+	const struct rec_meetings *all = &m->plan->meetings;
+
 	for (size_t i = 0; i < all->n; i++) {
 		struct fmt_party *p = &all->parties[i];
 
-		if (p->rank < m->ranks.n && p->member.comm < m->kept[p->rank].n_skipped)
+		if (p->rank < m->plan->ranks.n && p->member.comm < m->kept[p->rank].n_skipped)
 			p->member.skipped = m->kept[p->rank].skipped[p->member.comm];
 	}
-	return fmt_parties_put(all->parties, all->n, m->ranks.n, m->names);
+	return fmt_parties_put(all->parties, all->n, m->plan->ranks.n, m->names);
 }
 
-/* What is left of a run whose beginning is written, and what is said of all of it. */
-static int end(struct rec_making *m, struct rec_process *const *processes, size_t n,
-	       struct fmt_error *err)
+/* What is said of all of the run. */
+static int put_whole(struct rec_making *m, struct rec_job *j, struct fmt_error *err)
 {
-	scoped(rec_job_done) struct rec_job j = {
-		.processes = processes, .n = n, .result = &m->result, .window = m->window};
-	scoped(rec_meetings_done) struct rec_meetings meetings = {0};
+	int r = put_members(m);
+
+	if (r == 0 && m->window->first < 0)
+		r = rec_repetition_put(m->names, m->steps, m->plan->ranks.n);
+	m->result.n_processes = (uint32_t)j->n;
+	m->result.n_ranks = m->plan->ranks.n;
+	rec_job_undigested(j);
+	if (r == 0)
+		r = rec_job_contents(j, &m->wanted, m->writer, err);
+	return r < 0 ? r
+		     : rec_facts_put(j->processes, j->n, j->ranks, &m->result, m->window, m->names);
+}
+
+static int make_last(struct rec_making *m, struct rec_process *const *processes, size_t n,
+		     struct fmt_error *err)
+{
+	scoped(rec_job_done) struct rec_job j = begin_job(m, processes, n);
 	scoped(free_ptr) uint32_t *ends = malloc((n + 1) * sizeof(*ends));
 	int r = ends ? 0 : -ENOMEM;
 
-	j.run.names = m->names;
 	for (size_t i = 0; i < n && r == 0; i++)
 		ends[i] = (uint32_t)processes[i]->n_events;
 	if (r == 0)
-		r = look(m, &j, true);
-	if (r == 0)
 		r = assemble(m, &j, ends, false);
 	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
-		if (!is_idle(&j, i))
+		if (is_due(m, &j, i, false))
 			rec_steps_end(&m->steps[i], &j.run.ranks[i]);
 	if (r == 0)
 		r = put(m, &j, false, err);
-	if (r == 0 && m->result.n_iterations == 0)
-		return -ENOTSUP;
 	m->result.without_times += j.places.without_times;
-	if (r == 0)
-		r = rec_meetings_members(processes, n, &m->ranks, &meetings);
-	if (r == 0)
-		r = put_members(m, &meetings);
-	if (r == 0 && m->window->first < 0)
-		r = rec_repetition_put(m->names, m->steps, m->ranks.n);
-	m->result.n_processes = (uint32_t)n;
-	m->result.n_ranks = m->ranks.n;
-	rec_job_undigested(&j);
-	if (r == 0)
-		r = rec_job_contents(&j, &m->ranks, &m->wanted, m->writer, err);
-	if (r == 0)
-		r = rec_facts_put(processes, n, &m->ranks, &m->result, m->window, m->names);
-	return r < 0 ? r : fmt_writer_close(take(m->writer), err);
+	if (r < 0 || !m->writer)
+		return r;
+	return put_whole(m, &j, err);
 }
 
 int rec_making_end(struct rec_making *m, struct rec_process *const *processes, size_t n,
@@ -398,9 +389,27 @@ int rec_making_end(struct rec_making *m, struct rec_process *const *processes, s
 {
 	int r;
 
-	if (!rec_making_has_begun(m))
-		return rec_run_write(processes, n, m->names, m->window, m->path, ret, err);
-	r = end(m, processes, n, err);
+	*ret = (struct rec_result){.n_processes = (uint32_t)n};
+	if (m->plan->ranks.n == 0)
+		return 0;
+	if (!rec_plan_fits(m->plan, processes, n))
+		return -EBADMSG;
+	r = make_last(m, processes, n, err);
+	if (r == 0 && m->writer)
+		r = fmt_writer_close(take(m->writer), err);
 	*ret = m->result;
 	return r;
+}
+
+int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
+		  const struct rec_window *window, const char *path, struct rec_result *ret,
+		  struct fmt_error *err)
+{
+	scoped(rec_plan_done) struct rec_plan plan = {0};
+	scoped(rec_making_freep) struct rec_making *m = NULL;
+	int r = rec_plan_find(&plan, processes, n, names);
+
+	if (r == 0)
+		r = rec_making_new(names, window, &plan, path, &m);
+	return r < 0 ? r : rec_making_end(m, processes, n, ret, err);
 }

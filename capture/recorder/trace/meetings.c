@@ -13,6 +13,7 @@ void rec_meetings_done(struct rec_meetings *m)
 	for (size_t i = 0; m->of && i < m->n_processes; i++)
 		free(m->of[i]);
 	free(m->parties);
+	free(m->n_of);
 	free(m->of);
 	*m = (struct rec_meetings){0};
 }
@@ -23,16 +24,14 @@ static struct fmt_party party_of(const struct rec_process *p, const struct rec_c
 {
 	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
 
-	return (struct fmt_party){.next = c->seq,
-				  .member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0,
-					     c->named ? c->named - 1 : FMT_NO_COMM},
-				  .rank = rank,
-				  .number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
-				  .owner = p->index};
+	return (struct fmt_party){
+		.member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0, FMT_NO_COMM},
+		.rank = rank,
+		.number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
+		.owner = p->index};
 }
 
-/* A party for each communicator of the process, from m->n on, with what was done there and has no
- * number yet. */
+/* A party for each communicator of the process, from m->n on, with what was done there. */
 static int list_process(struct rec_meetings *m, const struct rec_process *p,
 			const struct rec_ranks *ranks)
 {
@@ -44,7 +43,7 @@ static int list_process(struct rec_meetings *m, const struct rec_process *p,
 		const struct rec_collective *c = &p->collectives[i];
 		struct fmt_party *party = &parties[c->comm];
 
-		if (c->comm >= p->n_comms || c->seq >= 0)
+		if (c->comm >= p->n_comms)
 			continue;
 		if (array_reserve(&party->ops, party->n_ops + 1, &party->ops_cap) < 0)
 			return -ENOMEM;
@@ -52,7 +51,7 @@ static int list_process(struct rec_meetings *m, const struct rec_process *p,
 			(struct fmt_meeting_op){.messages = p->messages + c->first_message,
 						.n_messages = c->n_messages,
 						.is_message = c->is_message,
-						.from = i};
+						.from = c->number};
 	}
 	return 0;
 }
@@ -67,12 +66,14 @@ static int list_all(struct rec_meetings *m, struct rec_process *const *processes
 		n_comms += processes[i]->n_comms;
 	m->parties = calloc(n_comms + 1, sizeof(*m->parties));
 	m->of = calloc(n + 1, sizeof(*m->of));
-	if (!m->parties || !m->of)
+	m->n_of = calloc(n + 1, sizeof(*m->n_of));
+	if (!m->parties || !m->of || !m->n_of)
 		return -ENOMEM;
 	m->n_processes = n;
 	for (size_t i = 0; i < n && r == 0; i++) {
-		size_t count = processes[i]->n_collectives;
+		size_t count = processes[i]->collectives_made;
 
+		m->n_of[i] = (uint32_t)count;
 		m->of[i] = malloc((count + 1) * sizeof(**m->of));
 		for (size_t k = 0; m->of[i] && k < count; k++)
 			m->of[i][k] = (struct rec_meeting){FMT_NO_COMM, -1, 0};
@@ -180,225 +181,20 @@ static int settle(struct rec_process *p, const struct rec_collective *c,
 	return r < 0 ? r : rec_add_values(p, values, 2 + n, &e->first_value);
 }
 
-int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint64_t *unmatched)
+int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint32_t end,
+			uint64_t *unmatched)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < p->n_collectives && r == 0; i++)
-		r = settle(p, &p->collectives[i], &m->of[p->index][i], unmatched);
-	return r;
-}
-
-/* ---- as they come */
-
-/* Meetings of the communicator are those of all its members from now on. */
-static int begin_pairs(struct rec_process *const *processes, size_t n, const struct rec_comm *first)
-{
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < processes[i]->n_comms; k++) {
-			struct rec_comm *c = &processes[i]->comms[k];
-
-			if (c->id == first->id && c->seq != first->seq)
-				return -EAGAIN;
-			c->pairs |= c->id == first->id;
-		}
-	return 0;
-}
-
-/* Finds the communicators of the process that have sends and receives. */
-static int find_pairs(struct rec_process *const *processes, size_t n, const struct rec_process *p)
-{
+	size_t kept = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_collectives && r == 0; i++) {
-		const struct rec_collective *c = &p->collectives[i];
+		struct rec_collective c = p->collectives[i];
 
-		if (c->is_message && c->comm < p->n_comms && !p->comms[c->comm].pairs)
-			r = begin_pairs(processes, n, &p->comms[c->comm]);
+		if (c.event < end)
+			r = settle(p, &c, &m->of[p->index][c.number], unmatched);
+		else
+			p->collectives[kept++] = c;
 	}
+	p->n_collectives = kept;
 	return r;
-}
-
-/* Numbers the collectives of communicators without: whether there are others. */
-static bool number_alone(struct rec_process *p)
-{
-	bool others = false;
-
-	for (size_t i = 0; i < p->n_collectives; i++) {
-		struct rec_collective *c = &p->collectives[i];
-		struct rec_comm *comm = c->comm < p->n_comms ? &p->comms[c->comm] : NULL;
-
-		if (!comm || c->seq >= 0)
-			continue;
-		if (!comm->pairs)
-			c->seq = comm->seq++;
-		others |= comm->pairs;
-	}
-	return others;
-}
-
-/* Keeps what the parties were told. */
-static void keep_numbers(struct rec_process *const *processes, const struct rec_meetings *m)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		const struct fmt_party *party = &m->parties[i];
-		struct rec_process *p = processes[party->owner];
-
-		for (size_t k = 0; k < party->n_ops; k++) {
-			struct rec_collective *c = &p->collectives[party->ops[k].from];
-
-			c->seq = party->ops[k].seq;
-			c->peers = party->ops[k].peers;
-		}
-		for (size_t k = 0; k < p->n_comms; k++)
-			if (p->comms[k].id == party->member.id)
-				p->comms[k].seq = party->next;
-	}
-}
-
-int rec_meetings_number(struct rec_process *const *processes, size_t n,
-			const struct rec_ranks *ranks, bool last, struct fmt_names *names)
-{
-	scoped(rec_meetings_done) struct rec_meetings m = {0};
-	bool pairs = false;
-	int r = 0;
-
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = find_pairs(processes, n, processes[i]);
-	for (size_t i = 0; i < n && r == 0; i++)
-		pairs |= number_alone(processes[i]);
-	if (r < 0 || !pairs)
-		return r;
-	r = list_all(&m, processes, n, ranks);
-	if (r == 0)
-		r = fmt_meetings_follow(m.parties, m.n, last, names);
-	if (r == 0)
-		keep_numbers(processes, &m);
-	return r;
-}
-
-uint32_t rec_meetings_first(const struct rec_process *p, uint32_t from)
-{
-	for (size_t i = 0; i < p->n_collectives; i++) {
-		const struct rec_collective *c = &p->collectives[i];
-
-		if (c->seq < 0 && c->comm < p->n_comms && c->event >= from)
-			return c->event;
-	}
-	return REC_NONE;
-}
-
-int rec_meetings_members(struct rec_process *const *processes, size_t n,
-			 const struct rec_ranks *ranks, struct rec_meetings *ret)
-{
-	size_t n_comms = 0;
-
-	*ret = (struct rec_meetings){0};
-	for (size_t i = 0; i < n; i++)
-		n_comms += processes[i]->n_comms;
-	ret->parties = calloc(n_comms + 1, sizeof(*ret->parties));
-	if (!ret->parties)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < processes[i]->n_comms; k++)
-			ret->parties[ret->n++] =
-				party_of(processes[i], &processes[i]->comms[k], ranks);
-	return 0;
-}
-
-/* Gives all members of the communicator its name: the next after those that have one. */
-static int name(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		uint64_t id, uint32_t *n_named, struct fmt_names *names)
-{
-	scoped(rec_meetings_done) struct rec_meetings m = {0};
-	int r = rec_meetings_members(processes, n, ranks, &m);
-	size_t same = 0;
-	uint32_t comm;
-
-	for (size_t i = 0; i < m.n && r == 0; i++) {
-		if (m.parties[i].member.id != id)
-			continue;
-		if (m.parties[i].member.comm != FMT_NO_COMM)
-			return -EAGAIN;
-		m.parties[same++] = m.parties[i];
-	}
-	if (r == 0)
-		r = fmt_meetings_name(m.parties, same, (*n_named)++, names, &comm);
-	for (size_t i = 0; i < n && r == 0; i++)
-		for (size_t k = 0; k < processes[i]->n_comms; k++)
-			if (processes[i]->comms[k].id == id)
-				processes[i]->comms[k].named = comm + 1;
-	return r;
-}
-
-int rec_meetings_follow(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-			const struct rec_ranks *ranks, struct fmt_names *names, uint32_t *n_named,
-			uint64_t *unmatched)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct rec_process *p = processes[i];
-		size_t kept = 0;
-
-		for (size_t k = 0; k < p->n_collectives && r == 0; k++) {
-			struct rec_collective c = p->collectives[k];
-			struct rec_comm *comm = c.comm < p->n_comms ? &p->comms[c.comm] : NULL;
-			struct rec_meeting of = {FMT_NO_COMM, -1, 0};
-
-			if (c.event >= ends[i]) {
-				p->collectives[kept++] = c;
-				continue;
-			}
-			if (comm && c.seq < 0)
-				return -ENOTSUP;
-			if (comm && !comm->named)
-				r = name(processes, n, ranks, comm->id, n_named, names);
-			if (r == 0 && comm)
-				of = (struct rec_meeting){comm->named - 1, c.seq, c.peers};
-			if (r == 0)
-				r = settle(p, &c, &of, unmatched);
-		}
-		if (r < 0)
-			return r;
-		p->n_collectives = kept;
-	}
-	return 0;
-}
-
-/* The least number of a collective that is left, by communicator. */
-static void find_first(const struct fmt_run *run, uint32_t rank, int64_t *first, uint32_t n_comms)
-{
-	const struct fmt_run_rank *r = &run->ranks[rank];
-
-	for (uint32_t i = 0; i < n_comms; i++)
-		first[i] = INT64_MAX;
-	for (size_t i = 0; i < r->n_events; i++) {
-		const int64_t *values = r->values + r->events[i].first_value;
-
-		if (fmt_template(run->names, r->events[i].template)->kind == FMT_COLLECTIVE &&
-		    values[FMT_COLLECTIVE_COMM] >= 0 &&
-		    values[FMT_COLLECTIVE_SEQ] < first[values[FMT_COLLECTIVE_COMM]])
-			first[values[FMT_COLLECTIVE_COMM]] = values[FMT_COLLECTIVE_SEQ];
-	}
-}
-
-int rec_meetings_skip(struct rec_meetings *m, const struct fmt_run *run)
-{
-	uint32_t n_comms = fmt_n_comms(run->names);
-	scoped(free_ptr) int64_t *first = malloc((n_comms + (size_t)1) * sizeof(*first));
-
-	if (!first)
-		return -ENOMEM;
-	for (uint32_t rank = 0; rank < run->n_ranks; rank++) {
-		find_first(run, rank, first, n_comms);
-		for (size_t i = 0; i < m->n; i++) {
-			struct fmt_party *p = &m->parties[i];
-
-			for (size_t k = 0; p->rank == rank && k < p->n_ops; k++)
-				p->member.skipped += !p->ops[k].is_message &&
-						     p->ops[k].seq < first[p->member.comm];
-		}
-	}
-	return 0;
 }

@@ -258,7 +258,7 @@ static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
 					 .correlation = e->correlation,
 					 .template = e->template,
 					 .track = track};
-		if (s.process != p->ranks->ranks[rank].process)
+		if (s.process->index != p->ranks->ranks[rank].process)
 			to->correlation = 0; /* joins calls and operations of one process */
 		if (e->kind == FMT_CALL)
 			r = add_call(p, &p->parts[rank], s, to);

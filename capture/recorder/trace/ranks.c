@@ -11,6 +11,8 @@ void rec_ranks_done(struct rec_ranks *r)
 	free(r->ranks);
 	free(r->of_device);
 	free(r->first);
+	free(r->first_track);
+	free(r->device_of_track);
 	*r = (struct rec_ranks){0};
 }
 
@@ -48,7 +50,7 @@ static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, in
 {
 	if (array_reserve(&r->ranks, (size_t)r->n + 1, cap) < 0)
 		return -ENOMEM;
-	r->ranks[r->n++] = (struct rec_rank){.process = p, .device = (int16_t)device};
+	r->ranks[r->n++] = (struct rec_rank){.process = p->index, .device = (int16_t)device};
 	return 0;
 }
 
@@ -81,9 +83,8 @@ static int list_all(struct rec_ranks *r, struct rec_process *const *processes, s
 /* ---- numbers */
 
 /* The largest communicator that the rank's GPU is in. */
-static const struct rec_comm *world_of(const struct rec_rank *rank)
+static const struct rec_comm *world_of(const struct rec_process *p, const struct rec_rank *rank)
 {
-	const struct rec_process *p = rank->process;
 	const struct rec_comm *best = NULL;
 
 	for (size_t i = 0; i < p->n_comms; i++) {
@@ -121,35 +122,38 @@ static int by_number(const void *a, const void *b)
 	const struct rec_rank *x = a, *y = b;
 
 	return array_order(x->number, y->number)
-	       ?: array_order(x->process->index, y->process->index)
+	       ?: array_order(x->process, y->process)
 	       ?: array_order(x->device, y->device);
 }
 
 #define NO_NUMBER UINT32_MAX
 #define MOST_NUMBER (1u << 30) /* larger ones are not believed */
 
-static uint32_t world_rank(const struct rec_rank *rank)
+static uint32_t world_rank(const struct rec_process *p, const struct rec_rank *rank)
 {
-	const struct rec_comm *c = world_of(rank);
+	const struct rec_comm *c = world_of(p, rank);
 
 	return c && c->rank <= MOST_NUMBER ? c->rank : NO_NUMBER;
 }
 
-static uint32_t launched_rank(const struct rec_rank *rank)
+static uint32_t launched_rank(const struct rec_process *p, const struct rec_rank *rank)
 {
-	int64_t v = environment_rank(rank->process);
+	int64_t v = environment_rank(p);
 
 	return v >= 0 && v <= MOST_NUMBER ? (uint32_t)v : NO_NUMBER;
 }
 
 /* How many ranks have a number in this way; 0 where two have the same. Sorts the ranks: those
  * without a number come last. */
-static uint32_t number_by(struct rec_ranks *r, uint32_t (*number)(const struct rec_rank *rank))
+static uint32_t number_by(struct rec_ranks *r, struct rec_process *const *processes,
+			  uint32_t (*number)(const struct rec_process *p,
+					     const struct rec_rank *rank))
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < r->n; i++) {
-		r->ranks[i].number = number ? number(&r->ranks[i]) : NO_NUMBER;
+		r->ranks[i].number =
+			number ? number(processes[r->ranks[i].process], &r->ranks[i]) : NO_NUMBER;
 		n += r->ranks[i].number != NO_NUMBER;
 	}
 	if (r->n > 0)
@@ -170,17 +174,18 @@ static void number_rest(struct rec_ranks *r, uint32_t n)
 /* By communicator or by launcher, where that tells all ranks apart; else where it tells some apart,
  * such as those of a communicator beside a process that failed before it joined; else in the order
  * of processes and devices. */
-static void number_all(struct rec_ranks *r)
+static void number_all(struct rec_ranks *r, struct rec_process *const *processes)
 {
 	uint32_t n;
 
-	if (number_by(r, world_rank) == r->n || number_by(r, launched_rank) == r->n)
+	if (number_by(r, processes, world_rank) == r->n ||
+	    number_by(r, processes, launched_rank) == r->n)
 		return;
-	n = number_by(r, world_rank);
+	n = number_by(r, processes, world_rank);
 	if (n == 0)
-		n = number_by(r, launched_rank);
+		n = number_by(r, processes, launched_rank);
 	if (n == 0)
-		number_by(r, NULL);
+		number_by(r, processes, NULL);
 	number_rest(r, n);
 }
 
@@ -189,11 +194,32 @@ static void index_devices(struct rec_ranks *r)
 	for (uint32_t i = r->n; i-- > 0;) {
 		const struct rec_rank *rank = &r->ranks[i];
 
-		r->first[rank->process->index] = i;
+		r->first[rank->process] = i;
 		if (rank->device >= 0)
-			r->of_device[(size_t)rank->process->index * r->n_devices +
+			r->of_device[(size_t)rank->process * r->n_devices +
 				     (uint32_t)rank->device] = i;
 	}
+}
+
+/* Remembers which device each track is of. */
+static int list_tracks(struct rec_ranks *r, struct rec_process *const *processes, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += processes[i]->n_tracks;
+	r->first_track = malloc((n + 1) * sizeof(*r->first_track));
+	r->device_of_track = malloc((sum + 1) * sizeof(*r->device_of_track));
+	if (!r->first_track || !r->device_of_track)
+		return -ENOMEM;
+	sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		r->first_track[i] = (uint32_t)sum;
+		for (size_t k = 0; k < processes[i]->n_tracks; k++)
+			r->device_of_track[sum++] = processes[i]->tracks[k].device;
+	}
+	r->first_track[n] = (uint32_t)sum;
+	return 0;
 }
 
 int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ranks *ret)
@@ -208,58 +234,15 @@ int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ra
 		return -ENOMEM;
 	memset(r.of_device, 0xff, r.n_of_device * sizeof(*r.of_device));
 	e = list_all(&r, processes, n);
+	if (e == 0)
+		e = list_tracks(&r, processes, n);
 	memset(r.first, r.n > 0 ? 0 : 0xff, (n + 1) * sizeof(*r.first));
 	if (e < 0)
 		return e;
-	number_all(&r);
+	number_all(&r, processes);
 	index_devices(&r);
 	*ret = r;
 	r = (struct rec_ranks){0};
-	return 0;
-}
-
-/* Where the rank is in the list; its n: nowhere. One that had no device yet may have got one. */
-static uint32_t find_rank(const struct rec_ranks *list, const struct rec_rank *rank)
-{
-	uint32_t i = 0;
-
-	while (i < list->n && (list->ranks[i].process != rank->process ||
-			       (list->ranks[i].device != rank->device && rank->device >= 0)))
-		i++;
-	return i;
-}
-
-static bool has_number(const struct rec_ranks *r, uint32_t n, uint32_t number)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (r->ranks[i].number == number)
-			return true;
-	return false;
-}
-
-int rec_ranks_follow(struct rec_ranks *found, const struct rec_ranks *before)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < before->n; i++) {
-		uint32_t at = find_rank(found, &before->ranks[i]);
-		struct rec_rank rank;
-
-		if (at == found->n || at < i)
-			return -EAGAIN;
-		rank = found->ranks[at];
-		memmove(&found->ranks[i + 1], &found->ranks[i], (at - i) * sizeof(rank));
-		rank.number = before->ranks[i].number;
-		found->ranks[i] = rank;
-		most = rank.number > most ? rank.number : most;
-	}
-	for (uint32_t i = before->n; i < found->n; i++) {
-		if (has_number(found, i, found->ranks[i].number))
-			found->ranks[i].number = most + 1;
-		most = found->ranks[i].number > most ? found->ranks[i].number : most;
-	}
-	memset(found->of_device, 0xff, found->n_of_device * sizeof(*found->of_device));
-	index_devices(found);
 	return 0;
 }
 
@@ -277,13 +260,16 @@ uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,
 {
 	if (e->call != REC_NONE)
 		e = &p->events[e->call];
-	return rec_rank_of_device(r, p, e->device >= 0 ? e->device : p->tracks[e->track].device);
+	return rec_rank_of_device(
+		r, p,
+		e->device >= 0 ? e->device
+			       : r->device_of_track[r->first_track[p->index] + e->track]);
 }
 
 uint32_t rec_shared_process(const struct rec_ranks *r, uint32_t rank)
 {
 	for (uint32_t i = 0; i < r->n; i++)
 		if (i != rank && r->ranks[i].process == r->ranks[rank].process)
-			return r->ranks[rank].process->index + 1;
+			return r->ranks[rank].process + 1;
 	return 0;
 }

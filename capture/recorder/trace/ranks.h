@@ -12,7 +12,7 @@
 #include "capture/recorder/process/process.h"
 
 struct rec_rank {
-	const struct rec_process *process;
+	uint32_t process; /* its index */
 	uint32_t number;
 	int16_t device; /* -1: its process used none */
 };
@@ -23,17 +23,14 @@ struct rec_ranks {
 	uint32_t *of_device; /* owned: by process and device, the rank's index; REC_NONE */
 	uint32_t n_devices;  /* of each process */
 	size_t n_of_device;
-	uint32_t *first; /* owned: by process, the rank of what belongs to no device */
+	uint32_t *first;	  /* owned: by process, the rank of what belongs to no device */
+	uint32_t *first_track;	  /* owned: by process, its first track in device_of_track */
+	int16_t *device_of_track; /* owned: what threads work on once all is known */
 };
 
 /* `processes` by their index. 0 or -ENOMEM. */
 int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ranks *ret);
 void rec_ranks_done(struct rec_ranks *r);
-
-/* Puts what was found now in the order of what was found before, with the numbers that ranks had
- * then; new ones behind, with their number where nobody has it. -EAGAIN: one is no rank any more.
- */
-int rec_ranks_follow(struct rec_ranks *found, const struct rec_ranks *before);
 
 /* The rank that an event is part of. */
 uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,

@@ -22,7 +22,8 @@ struct rec_result {
 };
 
 /* Writes the trace `path`, which must not exist. `names` has what the processes' templates are
- * called, and gets the rest. With no rank there is nothing to write: 0, and ret->n_ranks is 0. */
+ * called, and gets the rest. With no rank, or no iteration in the window, there is nothing to
+ * write: 0, and ret->n_ranks or ret->n_iterations is 0. */
 int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
 		  const struct rec_window *window, const char *path, struct rec_result *ret,
 		  struct fmt_error *err);

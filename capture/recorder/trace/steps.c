@@ -39,7 +39,7 @@ static int from_marks(struct rec_steps *s, const struct rec_process *p,
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->n_marks && r == 0; i++)
+	for (size_t i = 0; p && i < p->n_marks && r == 0; i++)
 		if (p->marks[i].start_ns >= from_ns)
 			r = rec_steps_add(s, p->marks[i].number, p->marks[i].start_ns, 0);
 	if (r < 0 || s->n == 0)
@@ -143,7 +143,7 @@ static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
 	*ret = best;
 }
 
-/* Those of a later stretch, which begins where one did; where their numbers fall, they go on. */
+/* Those of a segment; if their numbers fall, they are numbered on. */
 static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
 		       const struct fmt_run_part *part, const struct rec_steps_of *of)
 {
@@ -153,42 +153,85 @@ static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
 
 	for (size_t i = 0; i < part->n_ranges; i++) {
 		const struct fmt_event *e = &part->ranges[i];
-		const struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : &of->last;
+		const struct fmt_iteration *last = s->n > 0    ? &s->steps[s->n - 1]
+						   : of->n > 0 ? &of->last
+							       : NULL;
 
 		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, &like) ||
-		    e->start_ns < of->from_ns || e->start_ns < last->start_ns + last->duration_ns)
+		    (of->n > 0 && e->start_ns < of->from_ns) ||
+		    (last && e->start_ns < last->start_ns + last->duration_ns))
 			continue;
-		number = number > last->number ? number : last->number + 1;
+		number = !last || number > last->number ? number : last->number + 1;
 		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* The iterations of one rank. */
+/* What the rank's iterations are told by, from all of its marks and ranges; they are in *s then. */
+static int find_way(struct fmt_names *names, const struct rec_process *process,
+		    const struct fmt_run_part *part, struct rec_steps_of *of, struct rec_steps *s)
+{
+	struct prefix like = {0};
+	int r = from_marks(s, process, part, INT64_MIN);
+
+	of->is_planned = true;
+	if (r == 0 && s->n > 0)
+		of->way = REC_STEPS_MARKED;
+	if (r < 0 || s->n > 0)
+		return r;
+	from_ranges(s, names, part, &like);
+	if (like.len == 0)
+		return 0;
+	of->way = REC_STEPS_RANGES;
+	of->like_len = like.len;
+	return fmt_names_string(names, like.text, strlen(like.text), &of->like);
+}
+
+int rec_steps_plan(struct fmt_names *names, const struct rec_process *process,
+		   const struct fmt_run_part *part, struct rec_steps_of *ret)
+{
+	scoped(steps_done) struct rec_steps s = {0};
+
+	return find_way(names, process, part, ret, &s);
+}
+
+/* Iterations that repeat are numbered from `next` on. */
+static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
+			const struct fmt_run_part *part, int64_t from_ns, struct rec_steps_of *of,
+			struct rec_steps *s)
+{
+	int64_t next = of->n > 0 ? of->last.number + 1 : 0;
+	int r = rec_repeats_find(run, rank, part, from_ns, &of->pattern, s);
+
+	for (size_t i = 0; i < s->n && r == 0; i++)
+		s->steps[i].number = next + (int64_t)i;
+	if (s->n > (of->n > 0))
+		of->way = REC_STEPS_REPEAT;
+	return r;
+}
+
+/* The iterations of one rank in this segment. What comes before the first mark of a rank is no
+ * iteration. */
 static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 		    const struct rec_process *process, const struct fmt_run_part *part,
 		    struct rec_steps_of *of)
 {
 	scoped(steps_done) struct rec_steps s = {0};
-	struct prefix like = {0};
-	int r = from_marks(&s, process, part, INT64_MIN);
+	int64_t from_ns = of->n > 0 ? of->from_ns : INT64_MIN;
+	int64_t number = of->n > 0 ? of->last.number + !of->inside : 0;
+	int r = of->is_planned ? 0 : find_way(run->names, process, part, of, &s);
 
-	if (r == 0 && s.n > 0)
-		of->way = REC_STEPS_MARKED;
+	if (r == 0 && s.n == 0 && of->way == REC_STEPS_MARKED)
+		r = from_marks(&s, process, part, from_ns);
+	else if (r == 0 && s.n == 0 && of->way == REC_STEPS_RANGES)
+		r = more_ranges(&s, run->names, part, of);
+	else if (r == 0 && s.n == 0)
+		r = find_repeats(run, rank, part, from_ns, of, &s);
+	if (of->n == 0 && (of->way == REC_STEPS_MARKED || of->way == REC_STEPS_RANGES))
+		number = FMT_BEFORE;
 	if (r == 0 && s.n == 0)
-		from_ranges(&s, run->names, part, &like);
-	if (like.len > 0) {
-		of->way = REC_STEPS_RANGES;
-		of->like_len = like.len;
-		r = fmt_names_string(run->names, like.text, strlen(like.text), &of->like);
-	}
-	if (r == 0 && s.n == 0) {
-		r = rec_repeats_find(run, rank, part, INT64_MIN, &of->pattern, &s);
-		of->way = s.n > 0 ? REC_STEPS_REPEAT : REC_STEPS_NONE;
-	}
-	if (r == 0 && s.n == 0)
-		r = rec_steps_add(&s, 0, part->first_ns, part->last_ns);
+		r = rec_steps_add(&s, number, of->n > 0 ? from_ns : part->first_ns, part->last_ns);
 	if (r < 0)
 		return r;
 	rank->n_iterations = s.n;
@@ -248,6 +291,8 @@ static uint32_t leader_of(const struct fmt_run *run, const struct rec_ranks *ran
 {
 	uint32_t best = REC_NONE;
 
+	if (of[rank].leader > 0)
+		return of[rank].leader - 1;
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		if (ranks->ranks[i].process == ranks->ranks[rank].process &&
 		    (best == REC_NONE || tells_better(run, of, i, best)))
@@ -269,16 +314,19 @@ static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
 }
 
 /* GPUs of one process have the same iterations: a GPU that found fewer or more, or whose threads
- * have no ranges, takes those of the leader. */
-static int share(const struct fmt_run *run, const struct rec_ranks *ranks, struct rec_steps_of *of)
+ * have no ranges, takes those of the leader; all do in a run of several segments. */
+static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
+		 struct rec_steps_of *of)
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		of[i].leader = leader_of(run, ranks, of, i) + 1;
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
-		uint32_t leader = leader_of(run, ranks, of, i);
+		uint32_t leader = of[i].leader - 1;
 
-		if (of[i].way == of[leader].way &&
-		    run->ranks[i].n_iterations == run->ranks[leader].n_iterations)
+		if (i == leader || (!more && of[i].n == 0 && of[i].way == of[leader].way &&
+				    run->ranks[i].n_iterations == run->ranks[leader].n_iterations))
 			continue;
 		of[i].way = of[leader].way;
 		r = copy_steps(&run->ranks[leader], &run->ranks[i]);
@@ -303,79 +351,6 @@ static void group(const struct fmt_run *run, struct rec_steps_of *of)
 	}
 }
 
-int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
-		   const struct fmt_run_part *parts, bool more, struct rec_steps_of *of)
-{
-	bool repeats = false;
-	int r = 0;
-
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = find_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i], &of[i]);
-	if (r == 0)
-		r = share(run, ranks, of);
-	if (r < 0)
-		return r;
-	group(run, of);
-	for (uint32_t i = 0; i < run->n_ranks; i++)
-		repeats |= of[i].way == REC_STEPS_REPEAT;
-	if (repeats && more)
-		align_begins(run);
-	else if (repeats)
-		fmt_iterations_align(run);
-	return 0;
-}
-
-/* ---- of a later stretch */
-
-/* Whether the program says now where iterations are, and did not before. */
-static bool is_said(const struct fmt_run *run, const struct rec_process *process,
-		    const struct fmt_run_part *part, const struct rec_steps_of *of)
-{
-	scoped(steps_done) struct rec_steps s = {0};
-	struct prefix like = {0};
-
-	if (of->way == REC_STEPS_MARKED)
-		return false;
-	for (size_t i = 0; i < process->n_marks; i++)
-		if (process->marks[i].start_ns >= of->from_ns)
-			return true;
-	if (of->way != REC_STEPS_RANGES)
-		from_ranges(&s, run->names, part, &like);
-	return like.len > 0;
-}
-
-static int more_one(const struct fmt_run *run, struct fmt_run_rank *rank,
-		    const struct rec_process *process, const struct fmt_run_part *part,
-		    struct rec_steps_of *of)
-{
-	scoped(steps_done) struct rec_steps s = {0};
-	int64_t next = of->last.number + 1;
-	int r;
-
-	if (is_said(run, process, part, of))
-		return -EAGAIN;
-	if (of->way == REC_STEPS_MARKED)
-		r = from_marks(&s, process, part, of->from_ns);
-	else if (of->way == REC_STEPS_RANGES)
-		r = more_ranges(&s, run->names, part, of);
-	else
-		r = rec_repeats_find(run, rank, part, of->from_ns, &of->pattern, &s);
-	if (r == 0 && of->way != REC_STEPS_MARKED && of->way != REC_STEPS_RANGES)
-		for (size_t i = 0; i < s.n; i++)
-			s.steps[i].number = next + (int64_t)i;
-	if (r == 0 && s.n == 0)
-		r = rec_steps_add(&s, next - of->inside, of->from_ns, part->last_ns);
-	if (r < 0)
-		return r;
-	if (of->way == REC_STEPS_NONE && s.n > 1)
-		of->way = REC_STEPS_REPEAT;
-	rank->n_iterations = s.n;
-	rank->iterations = take(s.steps);
-	if (of->way == REC_STEPS_REPEAT)
-		rec_repeats_group(rank, of->each, false);
-	return 0;
-}
-
 /* Numbers what nobody numbered from where the first rank is that was there before. */
 static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_steps_of *of)
 {
@@ -394,41 +369,67 @@ static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_step
 		late->iterations[i].number = at + (int64_t)i;
 }
 
-/* A rank that had nothing yet, among others that had. */
-static int late_one(struct fmt_run *run, uint32_t rank, const struct rec_process *process,
-		    const struct fmt_run_part *part, struct rec_steps_of *of)
+static bool any_begun(const struct fmt_run *run, const struct rec_steps_of *of)
 {
-	struct rec_steps_of *late = &of[rank];
-	int r = find_one(run, &run->ranks[rank], process, part, late);
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		if (of[i].n > 0)
+			return true;
+	return false;
+}
 
+/* Groups and numbers those of the first segment. */
+static void number_first(struct fmt_run *run, bool more, struct rec_steps_of *of)
+{
+	bool repeats = false;
+
+	group(run, of);
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		repeats |= of[i].way == REC_STEPS_REPEAT;
+	if (repeats && more)
+		align_begins(run);
+	else if (repeats)
+		fmt_iterations_align(run);
+}
+
+/* The same for a later one. */
+static void number_more(struct fmt_run *run, struct rec_steps_of *of)
+{
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		for (uint32_t k = 0; k < run->n_ranks && of[i].n == 0; k++)
+			of[i].each = of[k].each > of[i].each ? of[k].each : of[i].each;
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		if (of[i].way == REC_STEPS_REPEAT)
+			rec_repeats_group(&run->ranks[i], of[i].each, false);
+		if (of[i].n == 0 && (of[i].way == REC_STEPS_REPEAT || of[i].way == REC_STEPS_NONE))
+			align_late(run, i, of);
+	}
+}
+
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   struct rec_process *const *processes, size_t n, const struct fmt_run_part *parts,
+		   bool more, struct rec_steps_of *of)
+{
+	bool begun = any_begun(run, of);
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
+		uint32_t process = ranks->ranks[i].process;
+
+		r = find_one(run, &run->ranks[i], process < n ? processes[process] : NULL,
+			     &parts[i], &of[i]);
+	}
+	if (r == 0)
+		r = share(run, ranks, more || begun, of);
 	if (r < 0)
 		return r;
-	late->each = 1;
-	for (uint32_t i = 0; i < run->n_ranks; i++)
-		late->each = of[i].each > late->each ? of[i].each : late->each;
-	if (late->way == REC_STEPS_REPEAT)
-		rec_repeats_group(&run->ranks[rank], late->each, false);
-	if (late->way == REC_STEPS_REPEAT || late->way == REC_STEPS_NONE)
-		align_late(run, rank, of);
+	if (begun)
+		number_more(run, of);
+	else
+		number_first(run, more, of);
 	return 0;
 }
 
-int rec_steps_more(struct fmt_run *run, const struct rec_ranks *ranks,
-		   const struct fmt_run_part *parts, struct rec_steps_of *of)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		if (of[i].n > 0)
-			r = more_one(run, &run->ranks[i], ranks->ranks[i].process, &parts[i],
-				     &of[i]);
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		if (of[i].n == 0)
-			r = late_one(run, i, ranks->ranks[i].process, &parts[i], of);
-	return r;
-}
-
-/* ---- where a stretch ends */
+/* ---- where a segment ends */
 
 /* How many iterations can be written: without the last, which may go on; where they repeat, without
  * the one before, too, which tells where the last one of the run ends. */
@@ -455,6 +456,7 @@ static void pass(struct rec_steps_of *of, const struct fmt_run_rank *rank)
 
 	of->has_before = of->n > 0;
 	of->n += rank->n_iterations - goes_on;
+	of->prelude |= rank->iterations[0].number == FMT_BEFORE;
 	of->before = of->last;
 	of->last = rank->iterations[rank->n_iterations - 1];
 }

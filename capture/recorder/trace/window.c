@@ -99,21 +99,6 @@ static void span(const struct fmt_run_rank *run, struct fmt_run_part *part, int6
 	}
 }
 
-int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
-		     struct fmt_run_part *part)
-{
-	int64_t from_ns = 0, to_ns = 0;
-
-	if (w->first < 0 || !keep_iterations(w, run, &from_ns, &to_ns))
-		return 0;
-	if (rec_window_keep(run, part, from_ns, to_ns) < 0)
-		return -ENOMEM;
-	span(run, part, from_ns, to_ns);
-	return 0;
-}
-
-/* ---- a stretch at a time */
-
 void rec_window_of_done(struct rec_window_of *of)
 {
 	free(of->skipped);
@@ -152,9 +137,9 @@ static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
 	return 0;
 }
 
-int rec_window_apply_more(const struct rec_window *w, const struct fmt_names *names,
-			  struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
-			  struct rec_window_of *of)
+int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
+		     struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
+		     struct rec_window_of *of)
 {
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 	int r = 0;

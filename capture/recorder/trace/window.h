@@ -16,7 +16,7 @@ struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
-	size_t stretch;	  /* calls and operations that are written at once (making.h); 0: many */
+	size_t segment;	  /* calls and operations that are written at once; 0: the default */
 	bool steps;	  /* all that lives was to be digested at each begin */
 	bool collectives; /* what these read and write was to be digested */
 	bool untimed;	  /* nobody asked when operations ran: there are none */
@@ -28,12 +28,7 @@ struct rec_window {
 /* Of the run what begins between these moments, an operation as its call does. 0 or -ENOMEM. */
 int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
 		    int64_t to_ns);
-/* The run's events, values stay where they are; before edges are found. Calls by their start,
- * operations by their calls. 0 or -ENOMEM. */
-int rec_window_apply(const struct rec_window *w, struct fmt_run_rank *run,
-		     struct fmt_run_part *part);
-
-/* What was kept of a rank of a run that is written a stretch at a time. */
+/* What was kept of a rank so far. */
 struct rec_window_of {
 	size_t n;	   /* iterations */
 	int64_t last;	   /* the number of the last one */
@@ -43,8 +38,9 @@ struct rec_window_of {
 
 void rec_window_of_done(struct rec_window_of *of);
 
-/* The same of a stretch, after which there are `more`: where it has no iteration of the window,
- * nothing of it stays. 0 or -ENOMEM. */
-int rec_window_apply_more(const struct rec_window *w, const struct fmt_names *names,
-			  struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
-			  struct rec_window_of *of);
+/* Keeps what is in the window, before edges are found: calls by their start, operations by their
+ * calls; after the segment there are `more`. Without an iteration of the window, nothing of it
+ * stays. 0 or -ENOMEM. */
+int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
+		     struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
+		     struct rec_window_of *of);

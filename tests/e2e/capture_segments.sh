@@ -6,21 +6,23 @@ need_capture
 ends=$programs/tests/capture/capture_ends
 [ -x "$ends" ] || skip "this build has no CUDA headers"
 
-# recorded NAME: the trace is complete, with iterations of 1,024 calls and operations.
+# recorded NAME LAUNCHES: the trace is complete, with iterations of 1,024 calls and operations.
 recorded() {
 	gputrace verify "$work/$1" >/dev/null
 	gputrace info --json "$work/$1" | python3 -c '
 import json, sys
-info = json.load(sys.stdin)
+info, n = json.load(sys.stdin), int(sys.argv[1])
 records = info["records"]
-assert records["call"] == 80005 and records["memset"] == 80000, records
+assert records["call"] == 2 * n + 5 and records["memset"] == 2 * n, records
 numbers = [i["iteration"] for i in info["iterations"] if i["iteration"] >= 0]
 assert len(numbers) > 120 and numbers == list(range(len(numbers))), numbers
-'
+' "$2"
 }
 
 gpucapture -o "$work/long" -- gpuemu -o "$work/report" -- "$ends" 40000
-recorded long
+recorded long 40000
+gpucapture -o "$work/longer" -- gpuemu -o "$work/report" -- "$ends" 270000 # is read twice
+recorded longer 270000
 
 for how in --digest=launch "--digest=comm --payloads=0-1" --iterations=3-4; do
 	gpucapture $how -o "$work/made" -- gpuemu -o "$work/report" -- "$ends" 10000
