@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a rank of a run, or a stretch of it, slice by slice, with what lies beside its calls and
+/* Writes a rank of a run, or a segment of it, slice by slice, with what lies beside its calls and
  * operations: ranges and digests, which its source hands over a slice at a time. One thread. */
 #pragma once
 
@@ -25,7 +25,7 @@ struct fmt_run_source {
 	void *context;
 	const uint32_t *call_of;   /* of each event: the call that launched it, or FMT_RUN_NONE */
 	int64_t first_ns, last_ns; /* from the first thing recorded to the last one's end */
-	/* Of a run that is written a stretch at a time: */
+	/* Of a run that is written in segments: */
 	const struct fmt_iteration *before; /* what comes before the first iteration is of this one;
 					       NULL: it is before all iterations */
 	bool more; /* what comes after the last iteration's end is of that one, too */

@@ -190,7 +190,7 @@ int rec_digests_place(struct rec_process *p, const struct rec_places *places)
 	return r < 0 ? r : attach(p, places, list, n, true);
 }
 
-/* ---- between two stretches */
+/* ---- between two segments */
 
 /* Whether the call was looked at: those inside it have greater ordinals and end before. */
 static bool is_over(const struct rec_process *p, uint64_t id)

@@ -12,7 +12,7 @@
 #include "capture/recorder/process/symbol.h"
 #include "capture/recorder/process/times.h"
 #include "formats/api/api.h"
-#include "formats/run/meetings.h"
+#include "formats/run/collectives/order.h"
 #include "formats/run/rows.h"
 #include "formats/trace/names.h"
 
@@ -102,7 +102,7 @@ struct rec_counts {
 	uint64_t raw;	 /* without a description */
 	uint64_t lost_records, lost_bytes;
 	uint64_t ring_lost_records, ring_lost_bytes; /* as the rings count them */
-	uint64_t damaged;			     /* stretches of rings that made no sense */
+	uint64_t damaged;			     /* spans of rings that made no sense */
 	uint64_t unended; /* calls that had not returned when their thread ended */
 	uint64_t orphans; /* blobs of calls that never came */
 	uint64_t images;

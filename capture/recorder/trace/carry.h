@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A process between two stretches of its run: which of its events nothing more will be learnt of,
+/* A process between two segments of its run: which of its events nothing more will be learnt of,
  * and forgetting what is written. One thread. */
 #pragma once
 

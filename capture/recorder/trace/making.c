@@ -338,12 +338,12 @@ static int put_members(struct rec_making *m)
 	const struct rec_meetings *all = &m->plan->meetings;
 
 	for (size_t i = 0; i < all->n; i++) {
-		struct fmt_party *p = &all->parties[i];
+		struct fmt_participant *p = &all->parties[i];
 
 		if (p->rank < m->plan->ranks.n && p->member.comm < m->kept[p->rank].n_skipped)
 			p->member.skipped = m->kept[p->rank].skipped[p->member.comm];
 	}
-	return fmt_parties_put(all->parties, all->n, m->plan->ranks.n, m->names);
+	return fmt_participants_put(all->parties, all->n, m->plan->ranks.n, m->names);
 }
 
 /* What is said of all of the run. */

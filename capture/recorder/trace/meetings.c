@@ -19,12 +19,12 @@ void rec_meetings_done(struct rec_meetings *m)
 }
 
 /* The party that a process is in its communicator. */
-static struct fmt_party party_of(const struct rec_process *p, const struct rec_comm *c,
-				 const struct rec_ranks *ranks)
+static struct fmt_participant party_of(const struct rec_process *p, const struct rec_comm *c,
+				       const struct rec_ranks *ranks)
 {
 	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
 
-	return (struct fmt_party){
+	return (struct fmt_participant){
 		.member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0, FMT_NO_COMM},
 		.rank = rank,
 		.number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
@@ -35,23 +35,23 @@ static struct fmt_party party_of(const struct rec_process *p, const struct rec_c
 static int list_process(struct rec_meetings *m, const struct rec_process *p,
 			const struct rec_ranks *ranks)
 {
-	struct fmt_party *parties = m->parties + m->n; /* of the process */
+	struct fmt_participant *parties = m->parties + m->n; /* of the process */
 
 	for (uint32_t k = 0; k < p->n_comms; k++, m->n++)
 		parties[k] = party_of(p, &p->comms[k], ranks);
 	for (uint32_t i = 0; i < p->n_collectives; i++) {
 		const struct rec_collective *c = &p->collectives[i];
-		struct fmt_party *party = &parties[c->comm];
+		struct fmt_participant *party = &parties[c->comm];
 
 		if (c->comm >= p->n_comms)
 			continue;
 		if (array_reserve(&party->ops, party->n_ops + 1, &party->ops_cap) < 0)
 			return -ENOMEM;
 		party->ops[party->n_ops++] =
-			(struct fmt_meeting_op){.messages = p->messages + c->first_message,
-						.n_messages = c->n_messages,
-						.is_message = c->is_message,
-						.from = c->number};
+			(struct fmt_collective_op){.messages = p->messages + c->first_message,
+						   .n_messages = c->n_messages,
+						   .is_message = c->is_message,
+						   .from = c->number};
 	}
 	return 0;
 }
@@ -89,9 +89,9 @@ int rec_meetings_find(struct rec_process *const *processes, size_t n, const stru
 	int r = list_all(&m, processes, n, ranks);
 
 	if (r == 0)
-		r = fmt_meetings_find(m.parties, m.n, names);
+		r = fmt_collectives_by_order(m.parties, m.n, names);
 	for (size_t i = 0; i < m.n && r == 0; i++) {
-		const struct fmt_party *p = &m.parties[i];
+		const struct fmt_participant *p = &m.parties[i];
 
 		for (size_t k = 0; k < p->n_ops; k++)
 			m.of[p->owner][p->ops[k].from] = (struct rec_meeting){

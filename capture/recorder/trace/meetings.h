@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The communicators of all processes and what was done in them, as formats/run/meetings.h pairs it.
- * One thread. */
+/* The communicators of all processes and what was done in them, as formats/run/collectives/order.h
+ * pairs it. One thread. */
 #pragma once
 
 #include "capture/recorder/trace/ranks.h"
@@ -14,8 +14,8 @@ struct rec_meeting {
 };
 
 struct rec_meetings {
-	struct fmt_party *parties; /* owned; `owner` is the process's index, `from` the number of a
-				      collective */
+	struct fmt_participant *parties; /* owned; `owner` is the process's index, `from` the number
+				      of a collective */
 	size_t n, n_processes;
 	uint32_t *n_of;		 /* owned: by process, its collectives */
 	struct rec_meeting **of; /* owned: by process and number of its collective */

@@ -62,7 +62,7 @@ static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
 }
 
 /* Calls stand in the order of their ends: what begins before the first that is left out does has
- * nearly always ended as well. What has not is written with the next stretch. */
+ * nearly always ended as well. What has not is written with the next segment. */
 int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, size_t least,
 		   struct rec_reach *ret)
 {

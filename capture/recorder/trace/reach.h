@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which events of the processes can be in the next stretch: of those nothing more will be learnt.
+/* Which events of the processes can be in the next segment: of those nothing more will be learnt.
  * One thread. */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 struct rec_reach {
 	uint32_t *ends;	  /* owned: of each process, its events before this one */
-	int64_t until_ns; /* the stretch can end then */
+	int64_t until_ns; /* the segment can end then */
 	bool force;	  /* within an iteration, if it must be */
 };
 

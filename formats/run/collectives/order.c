@@ -19,7 +19,6 @@ struct item {
 	uint32_t first_peer, n_peers; /* of the job's pairs */
 	uint32_t ready;		      /* of the root: items that are next on their rank */
 	int in_pairs;		      /* of the root: some item does not exchange with all others */
-	bool open;		      /* other participants may follow in a later piece */
 	int64_t seq;		      /* of the root; -1: not numbered yet */
 };
 
@@ -217,25 +216,7 @@ static void sort_pairs(struct job *j)
 	j->n_pairs = n;
 }
 
-static bool is_participant(const struct job *j, size_t n, uint32_t rank)
-{
-	for (size_t i = 0; i < n; i++)
-		if (j->progress[i].rank == rank)
-			return true;
-	return false;
-}
-
-/* Marks messages to or from that rank that are not paired yet. */
-static void leave_open(struct job *j, size_t n_participants, const struct message *list, size_t n,
-		       uint32_t rank)
-{
-	bool may_follow = n > 0 && is_participant(j, n_participants, rank);
-
-	for (size_t i = 0; i < n; i++)
-		j->items[list[i].item].open |= may_follow;
-}
-
-static int join_messages(struct job *j, size_t n_participants)
+static int join_messages(struct job *j)
 {
 	scoped(free_ptr) struct message *list = NULL;
 	size_t n = 0, receives;
@@ -251,9 +232,6 @@ static int join_messages(struct job *j, size_t n_participants)
 			receives += !list[to].receives;
 		for (k = 0; r == 0 && from + k < receives && receives + k < to; k++)
 			r = pair_items(j, list[from + k].item, list[receives + k].item);
-		leave_open(j, n_participants, &list[from + k], receives - from - k, list[from].to);
-		leave_open(j, n_participants, &list[receives + k], to - receives - k,
-			   list[from].from);
 	}
 	sort_pairs(j);
 	return r;
@@ -266,7 +244,7 @@ static void count_ready(struct job *j, const struct progress *m)
 		j->items[root(j, m->first + m->at)].ready++;
 }
 
-static uint32_t next_complete(struct job *j, size_t n, bool last)
+static uint32_t next_complete(struct job *j, size_t n)
 {
 	uint32_t forced = NONE;
 
@@ -277,34 +255,22 @@ static uint32_t next_complete(struct job *j, size_t n, bool last)
 		if (m->at >= m->n)
 			continue;
 		at = root(j, m->first + m->at);
-		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count &&
-		    (last || !j->items[at].open))
+		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count)
 			return at;
 		forced = forced == NONE ? at : forced;
 	}
-	return last ? forced : NONE;
+	return forced;
 }
 
-/* Counts the items of each collective, and marks those that may get more. */
-static void count_items(struct job *j, size_t n)
+/* Numbers the collectives in an order that agrees with each participant. If there is none, as in a
+ * run whose recording was cut off, takes the order of the first participant. */
+static void number_items(struct job *j, size_t n)
 {
-	for (uint32_t i = 0; i < j->n_items; i++)
-		j->items[root(j, i)].count++;
-	for (uint32_t i = 0; i < j->n_items; i++) {
-		struct item *all = &j->items[root(j, i)];
-
-		all->open |= j->items[i].open || (!all->op->is_message && all->count < n);
-	}
-}
-
-/* Numbers the collectives from `seq` on in an order that agrees with each participant. If there is
- * none, as in a run whose recording was cut off, takes the order of the first participant, with
- * `last` only. Returns the next number. */
-static int64_t number_items(struct job *j, size_t n, int64_t seq, bool last)
-{
+	int64_t seq = 0;
 	uint32_t next;
 
-	count_items(j, n);
+	for (uint32_t i = 0; i < j->n_items; i++)
+		j->items[root(j, i)].count++;
 	for (uint32_t i = 0; i < j->n_items; i++) {
 		struct item *all = &j->items[root(j, i)];
 
@@ -312,7 +278,7 @@ static int64_t number_items(struct job *j, size_t n, int64_t seq, bool last)
 	}
 	for (size_t i = 0; i < n; i++)
 		count_ready(j, &j->progress[i]);
-	while ((next = next_complete(j, n, last)) != NONE) {
+	while ((next = next_complete(j, n)) != NONE) {
 		j->items[next].seq = seq++;
 		for (size_t i = 0; i < n; i++) {
 			struct progress *m = &j->progress[i];
@@ -323,7 +289,6 @@ static int64_t number_items(struct job *j, size_t n, int64_t seq, bool last)
 			}
 		}
 	}
-	return seq;
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -349,8 +314,9 @@ static int list_peers(struct job *j, const struct fmt_participant *participants,
 	return t.error ? t.error : fmt_names_string(j->names, t.data, t.len, ret);
 }
 
-int fmt_collectives_name(const struct fmt_participant *participants, size_t n, uint32_t number,
-			 struct fmt_names *names, uint32_t *ret)
+/* Names the communicator of these participants. */
+static int name_comm(const struct fmt_participant *participants, size_t n, uint32_t number,
+		     struct fmt_names *names, uint32_t *ret)
 {
 	scoped(free_ptr) uint32_t *ranks = malloc((n + 1) * sizeof(*ranks));
 	struct fmt_comm named = {.ranks = ranks};
@@ -369,24 +335,21 @@ int fmt_collectives_name(const struct fmt_participant *participants, size_t n, u
 	return r < 0 ? r : fmt_names_comm(names, &named, ret);
 }
 
-/* What the participants of one communicator have not met for yet. */
-static int number_comm(struct job *j, struct fmt_participant *participants, size_t n, bool last)
+/* Numbers the collectives of one communicator. */
+static int number_comm(struct job *j, struct fmt_participant *participants, size_t n)
 {
-	int64_t next = participants[0].next;
 	int r = list_items(j, participants, n);
 
 	if (r < 0 || j->n_items == 0)
 		return r;
 	join_collectives(j, n);
-	r = join_messages(j, n);
+	r = join_messages(j);
 	if (r == 0)
-		next = number_items(j, n, next, last);
+		number_items(j, n);
 	for (uint32_t i = 0; i < j->n_items && r == 0; i++) {
 		j->items[i].op->seq = j->items[root(j, i)].seq;
 		r = list_peers(j, participants, i, &j->items[i].op->peers);
 	}
-	for (size_t i = 0; i < n; i++)
-		participants[i].next = next;
 	return r;
 }
 
@@ -394,28 +357,17 @@ static int number_comm(struct job *j, struct fmt_participant *participants, size
 static int number_all(struct job *j, struct fmt_participant *participants, size_t n)
 {
 	uint32_t comm = FMT_NO_COMM;
-	int r = number_comm(j, participants, n, true);
+	int r = number_comm(j, participants, n);
 
 	if (r == 0 && j->n_items > 0)
-		r = fmt_collectives_name(participants, n, j->n_comms++, j->names, &comm);
+		r = name_comm(participants, n, j->n_comms++, j->names, &comm);
 	for (size_t i = 0; i < n; i++)
 		participants[i].member.comm = comm;
 	return r;
 }
 
-static int number_rest(struct job *j, struct fmt_participant *participants, size_t n)
-{
-	return number_comm(j, participants, n, true);
-}
-
-static int number_known(struct job *j, struct fmt_participant *participants, size_t n)
-{
-	return number_comm(j, participants, n, false);
-}
-
-/* Calls do_one() for the participants of each communicator. */
-static int each_comm(struct fmt_participant *participants, size_t n, struct fmt_names *names,
-		     int (*do_one)(struct job *j, struct fmt_participant *participants, size_t n))
+int fmt_collectives_by_order(struct fmt_participant *participants, size_t n,
+			     struct fmt_names *names)
 {
 	scoped(job_done) struct job j = {.names = names};
 	int r = 0;
@@ -429,21 +381,9 @@ static int each_comm(struct fmt_participant *participants, size_t n, struct fmt_
 		for (to = from;
 		     to < n && participants[to].member.id == participants[from].member.id;)
 			to++;
-		r = do_one(&j, participants + from, to - from);
+		r = number_all(&j, participants + from, to - from);
 	}
 	return r;
-}
-
-int fmt_collectives_by_order(struct fmt_participant *participants, size_t n,
-			     struct fmt_names *names)
-{
-	return each_comm(participants, n, names, number_all);
-}
-
-int fmt_collectives_by_order_more(struct fmt_participant *participants, size_t n, bool last,
-				  struct fmt_names *names)
-{
-	return each_comm(participants, n, names, last ? number_rest : number_known);
 }
 
 int fmt_participants_put(const struct fmt_participant *participants, size_t n, uint32_t n_ranks,

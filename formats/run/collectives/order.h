@@ -27,7 +27,7 @@ struct fmt_collective_op {
 	uint32_t n_messages;
 	uint8_t is_message; /* sends and receives; else a collective of all ranks */
 	uint32_t from;	    /* the caller's */
-	int64_t seq;	    /* out: the collective's number; -1: not yet known */
+	int64_t seq;	    /* out: the collective's number */
 	fmt_str peers;	    /* out: a list for FMT_KEY_PEERS; 0: all participants */
 };
 
@@ -39,7 +39,6 @@ struct fmt_participant {
 	uint32_t owner; /* the caller's; orders participants that are otherwise the same */
 	struct fmt_collective_op *ops; /* the caller's; in the order of the calls */
 	size_t n_ops, ops_cap;
-	int64_t next; /* the number of the communicator's next collective */
 };
 
 #define FMT_NO_RANK UINT32_MAX
@@ -47,19 +46,6 @@ struct fmt_participant {
 /* Names each communicator that was used, with the numbers of its ranks, and numbers its
  * collectives. Sorts the participants. */
 int fmt_collectives_by_order(struct fmt_participant *p, size_t n, struct fmt_names *names);
-
-/* The same for a run that is given piece by piece: numbers the operations without a number, from
- * `next` on, and updates `next`, which is the same for all participants of a communicator. An
- * operation gets the number -1 if other participants of its collective may follow in a later piece,
- * and so do the operations behind it: give all of these again with the next piece. Ranks without a
- * participant are not waited for. With `last` every operation gets a number. Names only peers.
- * Sorts the participants. */
-int fmt_collectives_by_order_more(struct fmt_participant *p, size_t n, bool last,
-				  struct fmt_names *names);
-
-/* Names the communicator of exactly these participants. */
-int fmt_collectives_name(const struct fmt_participant *p, size_t n, uint32_t number,
-			 struct fmt_names *names, uint32_t *ret);
 
 /* Stores the memberships of the trace's ranks as facts. */
 int fmt_participants_put(const struct fmt_participant *p, size_t n, uint32_t n_ranks,

@@ -52,7 +52,7 @@ struct job {
 	struct fmt_ends ends;
 	struct fmt_participation *matches;
 	uint32_t n;
-	bool more; /* constants are those of an earlier stretch */
+	bool more; /* constants are those of an earlier segment */
 	uint8_t rule[INFER_RULES];
 };
 
@@ -233,7 +233,7 @@ static int name_rules(struct job *j)
 	return r;
 }
 
-/* What the rank's first stretch has measured stays; only what is unexplained adds up. */
+/* What the rank's first segment has measured stays; only what is unexplained adds up. */
 static int put_constants(const struct job *j, uint32_t rank)
 {
 	const struct fmt_constants *found = &j->views[rank].constants;

@@ -73,20 +73,21 @@ static int list_parties(struct join *j)
 		if (array_reserve(&j->parties, j->n_parties + of->n_members, &j->parties_cap) < 0)
 			return -ENOMEM;
 		for (size_t k = 0; k < of->n_members; k++)
-			j->parties[j->n_parties++] = (struct fmt_party){.member = of->members[k],
-									.rank = i,
-									.number = of->number,
-									.owner = i};
+			j->parties[j->n_parties++] =
+				(struct fmt_participant){.member = of->members[k],
+							 .rank = i,
+							 .number = of->number,
+							 .owner = i};
 	}
 	return 0;
 }
 
 /* The party of [first, first + n) that the collective is of: by communicator, and by device where a
  * rank is in one twice. */
-static struct fmt_party *find_party(struct join *j, size_t first, size_t n, int64_t comm,
-				    int64_t device)
+static struct fmt_participant *find_party(struct join *j, size_t first, size_t n, int64_t comm,
+					  int64_t device)
 {
-	struct fmt_party *found = NULL;
+	struct fmt_participant *found = NULL;
 
 	for (size_t i = first; i < first + n; i++)
 		if (j->parties[i].member.comm == comm &&
@@ -102,8 +103,9 @@ static int take_collective(struct join *j, struct meeting *m, uint32_t rank, uin
 	const struct fmt_event *e = &run->events[position];
 	int64_t *values = run->values + e->first_value;
 	const struct fmt_track *track = fmt_track(j->names, rank, e->track);
-	struct fmt_party *p = find_party(j, first, j->ranks[rank].n_members,
-					 values[FMT_COLLECTIVE_COMM], track ? track->pid : -1);
+	struct fmt_participant *p =
+		find_party(j, first, j->ranks[rank].n_members, values[FMT_COLLECTIVE_COMM],
+			   track ? track->pid : -1);
 	const struct transfers *t;
 	const char *op = text_of(j->names, fmt_template(j->names, e->template), FMT_KEY_OP);
 	int r = read_transfers(m, j->names, e->template, &t);
@@ -114,18 +116,18 @@ static int take_collective(struct join *j, struct meeting *m, uint32_t rank, uin
 	if (array_reserve(&p->ops, p->n_ops + 1, &p->ops_cap) < 0)
 		return -ENOMEM;
 	p->ops[p->n_ops++] =
-		(struct fmt_meeting_op){.messages = t->messages,
-					.n_messages = (uint32_t)t->n,
-					.is_message = t->n > 0 || strcmp(op, "send_recv") == 0,
-					.from = position,
-					.seq = values[FMT_COLLECTIVE_SEQ]};
+		(struct fmt_collective_op){.messages = t->messages,
+					   .n_messages = (uint32_t)t->n,
+					   .is_message = t->n > 0 || strcmp(op, "send_recv") == 0,
+					   .from = position,
+					   .seq = values[FMT_COLLECTIVE_SEQ]};
 	return 0;
 }
 
 /* As the part numbered them, which is the order of the calls. */
 static int by_seq(const void *a, const void *b)
 {
-	const struct fmt_meeting_op *x = a, *y = b;
+	const struct fmt_collective_op *x = a, *y = b;
 
 	return array_order(x->seq, y->seq) ?: array_order(x->from, y->from);
 }
@@ -183,7 +185,7 @@ static int resite(struct join *j, const char *group, fmt_str peers, uint32_t *te
 	return fmt_names_template(n, &made, template);
 }
 
-static int write_party(struct join *j, const struct fmt_party *p)
+static int write_party(struct join *j, const struct fmt_participant *p)
 {
 	struct fmt_run_rank *run = &j->run.ranks[p->rank];
 	const struct fmt_comm *comm = fmt_comm(j->names, p->member.comm);
@@ -212,8 +214,8 @@ int join_meet(struct join *j)
 	if (r == 0)
 		r = take_all(j, &m);
 	if (r == 0)
-		r = fmt_meetings_find(j->parties, j->n_parties, j->names);
+		r = fmt_collectives_by_order(j->parties, j->n_parties, j->names);
 	for (size_t i = 0; i < j->n_parties && r == 0; i++)
 		r = write_party(j, &j->parties[i]);
-	return r < 0 ? r : fmt_parties_put(j->parties, j->n_parties, j->run.n_ranks, j->names);
+	return r < 0 ? r : fmt_participants_put(j->parties, j->n_parties, j->run.n_ranks, j->names);
 }

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/text.h"
+#include "formats/run/collectives/order.h"
 #include "formats/run/join/join.h"
-#include "formats/run/meetings.h"
 #include "formats/run/part.h"
 #include "formats/trace/origin.h"
 #include "formats/trace/store/trace.h"
@@ -38,8 +38,8 @@ struct join {
 	struct join_rank *ranks;
 	struct fmt_run_part *run_parts;
 	struct fmt_run_reading *readings;
-	struct join_part *parts;   /* owned; as given */
-	struct fmt_party *parties; /* owned; `from` is a position */
+	struct join_part *parts;	 /* owned; as given */
+	struct fmt_participant *parties; /* owned; `from` is a position */
 	size_t n_parties, parties_cap;
 	struct fmt_clock *clocks; /* owned */
 	uint32_t n_clocks;
