@@ -19,9 +19,10 @@ static struct {
 	struct emu_run_note notes[EMU_RUN_NOTES];
 } own; /* outside a run */
 
-static uint64_t without_space; /* counts where no note is free */
+static uint64_t without_space; /* counter used if no note is free */
 
-/* A forked child reports its own calls only. Notes stay: counters are kept by address. */
+/* A forked child reports only its own calls. Notes stay, since callers keep addresses of counters.
+ */
 static void forget_own(void)
 {
 	for (unsigned i = 0; i < EMU_RUN_NOTES; i++)
@@ -68,8 +69,8 @@ static void set_note(struct emu_run_note *n, enum emu_note_kind kind, uint64_t h
 	__atomic_store_n(&n->state, EMU_NOTE_SET, __ATOMIC_RELEASE);
 }
 
-/* Waits while another thread sets the note; not for long, since its process may have been killed
- * meanwhile. */
+/* Waits while another thread sets the note; only briefly, since its process may have been killed.
+ */
 static uint32_t await_state(const struct emu_run_note *n)
 {
 	uint32_t state;
@@ -121,7 +122,7 @@ static void print_own(enum emu_note_kind kind, const char *title)
 		fprintf(stderr, "; called in %s\n", library);
 }
 
-/* gpuemu prints those of a run. */
+/* Within a run, gpuemu prints them. */
 __attribute__((destructor)) static void report_own(void)
 {
 	if (run)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counters by name of what a run should report at its end: in the run's memory (run.h), so that
- * the counts of a killed process are kept. Outside a run, in the memory of the library: printed to
- * stderr when the process ends. Any thread.
- */
+/* Named counters that are reported at the end of a run. They are in the run's memory (run.h), so
+ * that counts of killed processes are kept. Without gpuemu they are in the library's memory and
+ * printed to stderr when the process ends. Any thread. */
 #pragma once
 
 #include "replay/emugpu/run.h"
 
-/* The counter of `name`, made at the first call; never NULL. Keep the address where the counter is
+/* The counter of `name`, created by the first call; never NULL. Keep the address if the counter is
  * used often. `library`: "libcuda.so.1". */
 uint64_t *emu_note(enum emu_note_kind kind, const char *library, const char *name);
 
@@ -17,5 +16,5 @@ static inline void emu_note_count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* The memory of the run, mapped at the first call; NULL outside a run. */
+/* The memory of the run, mapped by the first call; NULL without gpuemu. */
 struct emu_run *emu_run_map(void);

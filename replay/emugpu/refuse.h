@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What every emulated library shares: how a public function is marked, and the count of calls that
- * are not implemented. gen/stubs.py makes the functions that nobody wrote by hand: they return the
- * library's own "not supported" and are counted here. Any thread.
- */
+/* Shared by all emulated libraries: the mark of public functions, and counts of calls that are not
+ * implemented. gen/stubs.py generates the functions that are not written by hand: they return the
+ * library's "not supported" and count the call here. Any thread. */
 #pragma once
 
 #include <stdint.h>
 
-/* Stands before the definition of each public function; the generator looks for it. */
+/* Precedes the definition of each public function; the generator searches for it. */
 #ifndef EMU_API
 #define EMU_API __attribute__((visibility("default")))
 #endif
 
-/* Raised while a name_ptsz or name_ptds calls `name`: stream 0 is the thread's own default stream.
- * One for each library. */
+/* Not 0 while name_ptsz or name_ptds calls `name`: stream 0 is then the thread's own default
+ * stream. One in each library. */
 extern __thread int emu_per_thread __attribute__((tls_model("initial-exec")));
 
 struct emu_refusals {
@@ -27,6 +26,6 @@ struct emu_refusals {
 /* Counts a call of names[number]. */
 void emu_refused(const struct emu_refusals *r, unsigned number);
 
-/* Counts a call that an implemented function refuses because of its arguments, under the function's
- * name with a remark: "cuMemcpy3D_v2 (arrays)". */
+/* Counts a call that an implemented function refuses because of its arguments. `name` is the
+ * function's name and a remark: "cuMemcpy3D_v2 (arrays)". */
 void emu_refused_use(const char *library, const char *use);

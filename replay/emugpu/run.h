@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory that gpuemu shares with all processes of a run: one zero of virtual time for all of them,
- * the clock of each, so that a child starts at its parent's time, and totals, which survive a
- * process that is killed. gpuemu makes the memory as a file without a name, hands its path on in
- * $GPUEMU_RUN, and reads the totals when the run has ended. Fields are written atomically, or by
- * one process only. Pages that nobody touched take no memory.
- */
+/* Memory that gpuemu shares with all processes of a run: the common zero of virtual time; the clock
+ * of each process, so that a child starts at its parent's time; and totals, which survive killed
+ * processes. gpuemu creates the memory as an unnamed file, passes its path in $GPUEMU_RUN, and
+ * reads the totals after the run. Fields are written atomically, or by one process only. Untouched
+ * pages use no memory. */
 #pragma once
 
 #include <stdint.h>
@@ -20,19 +19,19 @@ struct emu_run_gpu {
 };
 
 enum emu_run_end {
-	EMU_RUN_GOING,	/* or ended in a way that nobody saw */
+	EMU_RUN_GOING,	/* or its end was not observed */
 	EMU_RUN_EXITED, /* it called exit() */
 	EMU_RUN_WAITED, /* `status` is that of waitpid(2) */
 };
 
 struct emu_run_process {
 	uint64_t pid;	   /* 0: unused */
-	uint64_t started;  /* with pid, names the process for good */
+	uint64_t started;  /* start time; with pid, identifies the process */
 	int64_t now_ns;	   /* the latest clock of its threads */
 	int64_t cpu_ns;	   /* CPU time of the process when now_ns was set */
-	int64_t driver_ns; /* CLOCK_MONOTONIC at its first cuInit(); 0: it never called that */
+	int64_t driver_ns; /* CLOCK_MONOTONIC at its first cuInit(); 0: not called */
 	int64_t ended_ns;  /* CLOCK_MONOTONIC; 0: not known */
-	uint32_t calls;	   /* 1: it has called the driver, so its clock moves with its calls */
+	uint32_t calls;	   /* 1: it has called the driver, so its calls advance its clock */
 	uint32_t end;	   /* enum emu_run_end */
 	int32_t status;
 	char name[20];			       /* as /proc/PID/comm has it */
@@ -40,9 +39,9 @@ struct emu_run_process {
 };
 
 enum emu_note_kind {
-	EMU_NOTE_REFUSED,   /* a public function, or a use of it, that is not implemented: calls */
-	EMU_NOTE_NO_KERNEL, /* a kernel without a host kernel: launches */
-	EMU_NOTE_READ, /* such a kernel, and the program read what it should have written: reads */
+	EMU_NOTE_REFUSED, /* calls of a public function, or a use of it, that is not implemented */
+	EMU_NOTE_NO_KERNEL, /* launches of a kernel without a host kernel */
+	EMU_NOTE_READ,	    /* reads of data that such a kernel should have written */
 	EMU_NOTE_KINDS,
 };
 
@@ -52,14 +51,14 @@ struct emu_run_note {
 	uint64_t hash;	/* of kind, library and the whole name */
 	uint64_t count;
 	char library[40];
-	char name[448]; /* cut where it is longer */
+	char name[448]; /* truncated if longer */
 };
 
 enum { EMU_NOTE_FREE, EMU_NOTE_CLAIMED, EMU_NOTE_SET };
 
 struct emu_run {
 	uint32_t n_processes; /* processes[n_processes ...] were never used */
-	uint32_t lost_notes;  /* notes that found no space */
+	uint32_t lost_notes;  /* notes dropped because all were in use */
 	uint8_t padding[56];
 	struct emu_run_note notes[EMU_RUN_NOTES];
 	struct emu_run_process processes[EMU_RUN_PROCESSES];

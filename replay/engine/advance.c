@@ -20,7 +20,7 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 	return SIM_NEVER;
 }
 
-static void join(struct sim *s, const struct rank *r, struct track *l, const struct sim_wait *w)
+static void join_all(struct sim *s, const struct rank *r, struct track *l, const struct sim_wait *w)
 {
 	for (;; w++) {
 		sim_join(s->collectives, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
@@ -31,7 +31,7 @@ static void join(struct sim *s, const struct rank *r, struct track *l, const str
 	sim_wake(s);
 }
 
-static int are_over(const struct sim *s, const struct sim_wait *w)
+static int have_ended(const struct sim *s, const struct sim_wait *w)
 {
 	while (sim_collective(s->collectives, w->on)->end_ns != SIM_PENDING) {
 		if (w->last)
@@ -41,14 +41,14 @@ static int are_over(const struct sim *s, const struct sim_wait *w)
 	return 0;
 }
 
-/* Whether the collectives are over that start at `w`; then *t is when. The track joins them where
- * it did not yet. */
-static int meet(struct sim *s, struct rank *r, struct track *l, const struct sim_wait *w,
-		int64_t *t)
+/* Returns whether the collectives of the waits from `w` on have ended, and in *t the end. Joins
+ * them first if the track has not. */
+static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
+				const struct sim_wait *w, int64_t *t)
 {
 	if (!l->joined)
-		join(s, r, l, w);
-	if (!are_over(s, w))
+		join_all(s, r, l, w);
+	if (!have_ended(s, w))
 		return 0;
 	*t = l->now_ns;
 	for (;; w++) {
@@ -70,8 +70,9 @@ static int meet(struct sim *s, struct rank *r, struct track *l, const struct sim
 	return 1;
 }
 
-/* Whether all that the track's point waits for is known; then *t is not before it. */
-static int settle(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
+/* Returns whether all moments that the track's point waits for are known; if so, delays *t to them.
+ */
+static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
 {
 	const struct sim_wait *w = l->waits + l->at->wait;
 
@@ -81,7 +82,7 @@ static int settle(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
 		switch (w->kind) {
 		case SIM_COLLECTIVE:
 		case SIM_TRANSFER:
-			return meet(s, &s->ranks[rank], l, w, t);
+			return wait_for_collectives(s, &s->ranks[rank], l, w, t);
 		case SIM_FREE:
 			*t = capacity_start(l->capacity, *t);
 			l->drop = 0;
@@ -110,7 +111,7 @@ static int settle(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
 	return 1;
 }
 
-/* Works through the track's points until one must wait. */
+/* Computes the times of the track's points up to one that must wait. */
 static void run_points(struct sim *s, uint32_t rank, struct track *l)
 {
 	const struct sim_point *at = l->at;
@@ -130,7 +131,7 @@ static void run_points(struct sim *s, uint32_t rank, struct track *l)
 			} else {
 				l->now_ns = now;
 				l->at = at;
-				if (!settle(s, rank, l, &t))
+				if (!apply_waits(s, rank, l, &t))
 					break;
 			}
 		}
@@ -142,7 +143,7 @@ static void run_points(struct sim *s, uint32_t rank, struct track *l)
 	l->at = at;
 }
 
-/* Returns whether the track went on. */
+/* Returns whether the track made progress. */
 static int run_track(struct sim *s, uint32_t rank, uint32_t track)
 {
 	struct rank *r = &s->ranks[rank];
@@ -168,9 +169,9 @@ static int run_rank(struct sim *s, uint32_t rank)
 {
 	struct rank *r = &s->ranks[rank];
 	uint32_t since = 0, i = 0;
-	int left = 0; /* a track left a block, which may be finished now */
+	int left = 0; /* a track has left a block, which may be finished */
 
-	/* Round by round, until no track has gone on for a whole round. */
+	/* Run all tracks in turn until none makes progress. */
 	while (r->n_active > 0 && since < r->n_active) {
 		const struct sim_block *block;
 
@@ -189,10 +190,10 @@ static int run_rank(struct sim *s, uint32_t rank)
 	return left ? sim_finish(s, rank) : 0;
 }
 
-/* A rank is asked for when so many others come before it. */
+/* Prefetch a rank this many ranks ahead of its turn. */
 #define AHEAD 12
 
-/* The rank whose turn comes after n others. */
+/* The rank n positions ahead in the queue. */
 static const struct rank *ahead(const struct sim *s, uint32_t n)
 {
 	return &s->ranks[s->queue[(s->queue_at + n) % s->n_ranks]];
@@ -204,8 +205,8 @@ static void fetch(const void *at, size_t bytes)
 		__builtin_prefetch((const char *)at + i);
 }
 
-/* Of thousands of ranks none is in a cache when its turn comes. So what it begins with is asked for
- * while others have theirs: the rank, then its tracks, their points, and what these lead to. */
+/* With thousands of ranks, no rank is cached when its turn comes. So its data is prefetched during
+ * the turns of earlier ranks: the rank, then its tracks, their points, and what those refer to. */
 static void fetch_ahead(const struct sim *s)
 {
 	const struct rank *r;

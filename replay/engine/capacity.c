@@ -15,14 +15,14 @@ uint32_t capacity_share(double part)
 }
 
 /* The first step that begins after the moment. */
-static size_t after(const struct capacity *r, int64_t at_ns)
+static size_t step_after(const struct capacity *r, int64_t at_ns)
 {
 	return array_bound(i, 0, r->n, r->steps[i].from_ns <= at_ns);
 }
 
 int64_t capacity_start(const struct capacity *r, int64_t ready_ns)
 {
-	size_t i = after(r, ready_ns);
+	size_t i = step_after(r, ready_ns);
 
 	if (i == 0 || r->steps[i - 1].held < CAPACITY_WHOLE)
 		return ready_ns;
@@ -31,10 +31,10 @@ int64_t capacity_start(const struct capacity *r, int64_t ready_ns)
 	return r->steps[i].from_ns;
 }
 
-/* The step that begins at the moment, which is made where there is none. */
+/* The step that begins at the moment; made if it does not exist. */
 static size_t step_at(struct capacity *r, int64_t at_ns)
 {
-	size_t i = after(r, at_ns);
+	size_t i = step_after(r, at_ns);
 
 	if (i > 0 && r->steps[i - 1].from_ns == at_ns)
 		return i - 1;
@@ -43,8 +43,8 @@ static size_t step_at(struct capacity *r, int64_t at_ns)
 	return i;
 }
 
-/* Leaves space for two steps more. */
-static void forget(struct capacity *r)
+/* Drops old steps so that two more fit. */
+static void drop_old_steps(struct capacity *r)
 {
 	if (r->n <= CAPACITY_STEPS - 2)
 		return;
@@ -58,7 +58,7 @@ int64_t capacity_take(struct capacity *r, int64_t start_ns, int64_t duration_ns,
 
 	if (work == 0)
 		return start_ns;
-	forget(r);
+	drop_old_steps(r);
 	for (size_t i = step_at(r, start_ns);; i++) {
 		struct capacity_step *s = &r->steps[i];
 		uint32_t left = CAPACITY_WHOLE - s->held, got = share < left ? share : left;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What operations have to share: the multiprocessors of a GPU, a copy engine, a link. Each could
- * use a part of the room. It begins as soon as there is any of it, takes what is free up to its
- * part at each moment, and ends when it has done its work: a kernel's blocks start where there is
- * space for one, and do not wait until there is some for all. Those that asked before it keep what
- * they have, also where they start later. So room is never idle while somebody waits for it.
+/* A capacity that operations share: the multiprocessors of a GPU, a copy engine, a link.
  *
- * A room is the caller's memory, all zeroes at first; whoever shares one, locks. It remembers the
- * last CAPACITY_STEPS moments at which what is held changes; before those it is free. Nanoseconds.
+ * Each operation can use a part of it. The operation begins as soon as any capacity is free, uses
+ * what is free up to its part at each moment, and ends when its work is done: blocks of a kernel
+ * start when one fits and do not wait for all. Earlier requests keep their capacity, even if they
+ * start later. So no capacity is idle while an operation waits for it.
+ *
+ * The struct is the caller's, all zeroes at first; callers that share one lock it. It holds the
+ * last CAPACITY_STEPS changes of use; before those it counts as free. Nanoseconds.
  */
 #pragma once
 
@@ -18,18 +19,18 @@
 
 struct capacity {
 	struct capacity_step {
-		int64_t from_ns; /* to the next one's */
+		int64_t from_ns; /* until the next step's */
 		uint32_t held;	 /* of CAPACITY_WHOLE; 0 in the last */
 	} steps[CAPACITY_STEPS];
 	uint32_t n;
 };
 
-/* How much 0 <= part <= 1 of a room is, rounded up: where parts make a whole nothing is left. */
+/* The share for a part from 0 to 1, rounded up, so that parts that sum to 1 leave nothing free. */
 uint32_t capacity_share(double part);
 
-/* The first moment from ready_ns on at which any of it is free. */
+/* The first moment from ready_ns on at which any capacity is free. */
 int64_t capacity_start(const struct capacity *r, int64_t ready_ns);
 
-/* Takes up to `share` of what is free from start_ns on, as much as `share` is in duration_ns; the
- * end. */
+/* Takes up to `share` from start_ns on, until the work of `share` over duration_ns is done; returns
+ * the end. */
 int64_t capacity_take(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share);

@@ -7,9 +7,9 @@
 #include "base/scope.h"
 
 struct member {
-	int64_t sealed;	  /* the first number that it may still declare */
-	int64_t largest;  /* declared since it sealed */
-	uint32_t n_since; /* how many it declared since */
+	int64_t sealed;	  /* the smallest number that it may still declare */
+	int64_t largest;  /* largest number declared since the last seal */
+	uint32_t n_since; /* declarations since the last seal */
 	uint32_t rank, group;
 	uint32_t next; /* of the same rank */
 };
@@ -34,7 +34,7 @@ struct sim_collectives {
 	uint32_t *ranks; /* of the members */
 	size_t ranks_cap;
 	uint32_t *of_rank; /* the first member of each rank */
-	uint8_t *gone;	   /* by rank: it declares nothing any more */
+	uint8_t *gone;	   /* by rank: it will declare nothing more */
 
 	uint32_t *ended; /* groups */
 	size_t n_ended, ended_cap;
@@ -126,7 +126,7 @@ static uint32_t find(const struct sim_collectives *m, uint32_t group, int64_t se
 	return i;
 }
 
-/* Twice the buckets, when there are more collectives than that. */
+/* Doubles the buckets when there are more collectives than buckets. */
 static int spread(struct sim_collectives *m)
 {
 	uint32_t n = m->n_buckets * 2;

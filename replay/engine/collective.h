@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who numbered_by_trace where: moment.h says what comes of it.
+/* Collectives in virtual time: which ranks take part, and when the last has arrived. moment.h
+ * defines the start and end.
  *
- * A *group* is a set of ranks; its collectives have sequence numbers. Who takes part in a
- * collective is not known beforehand: a recording may have begun later on one rank, or have been
- * cut off. So ranks *declare* what they will join, some at a time, and seal what they declared: a
- * member that has sealed beyond a number without declaring it does not come. A collective is over
- * when each of its members has joined, or does not come.
+ * A *group* is a set of ranks (of a communicator, or a pair that exchanges messages); its
+ * collectives have sequence numbers. A rank of the group is a *participant*. The participants of a
+ * collective are not known beforehand: a recording may have begun later on one rank, or have been
+ * cut off. So ranks *declare* the collectives that they will join, some at a time, and then *seal*
+ * their declarations: a participant that has sealed beyond a number without declaring it is absent.
+ * A collective ends when each of its participants has joined or is absent.
  *
- * Not thread-safe. Functions return 0 or -ENOMEM, where nothing else is said.
+ * Not thread-safe. Functions return 0 or -ENOMEM unless stated otherwise.
  */
 #pragma once
 
@@ -20,11 +22,11 @@
 struct sim_collective {
 	int64_t seq;
 	struct moment_collective when;
-	int64_t end_ns; /* SIM_PENDING until it is over */
+	int64_t end_ns; /* SIM_PENDING until it ends */
 	uint32_t group;
-	uint32_t unknown; /* members that may still declare */
+	uint32_t unknown; /* participants that may still declare it */
 	uint32_t expected, joined, unread;
-	uint32_t declarer;	 /* the member that declared last */
+	uint32_t declarer;	 /* the participant that declared it last */
 	uint32_t next;		 /* in the bucket */
 	uint32_t older, younger; /* among those of the group */
 };
@@ -34,31 +36,31 @@ struct sim_collectives;
 int sim_collectives_new(uint32_t n_ranks, struct sim_collectives **ret);
 void sim_collectives_free(struct sim_collectives *m);
 
-/* Makes a group of n different ranks, at any time; *ret is its number: 0, 1, 2 ... */
+/* Makes a group of n different ranks; *ret is its number (0, 1, 2 ...). At any time. */
 int sim_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret);
 
-/* The number of `rank` among all members of all groups, or SIM_NONE when it is not in the group. */
+/* The number of a participant, counted over all groups; SIM_NONE if `rank` is not in the group. */
 uint32_t sim_participant(const struct sim_collectives *m, uint32_t rank, uint32_t group);
 
-/* The member will join collective `seq` (0 <= seq < INT64_MAX) of its group. Returns 1 and sets
- * *collective; or 0 when it cannot, because it did already, or the collective is over. */
+/* Declares that the participant will join collective `seq` (0 <= seq < INT64_MAX) of its group.
+ * Returns 1 and sets *collective; 0 if it was declared before, or the collective has ended. */
 int sim_declare(struct sim_collectives *m, uint32_t member, int64_t seq, uint32_t *collective);
 
-/* What `rank` will join up to the largest numbers declared so far is declared; with `ended`, all.
- */
+/* Seals the declarations of `rank` up to the largest numbers declared so far; with `ended`, all. */
 void sim_seal(struct sim_collectives *m, uint32_t rank, int ended);
 
-/* A member arrives. */
+/* A participant arrives at `at_ns`; duration_ns is the duration that it recorded. */
 void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns);
 
 const struct sim_collective *sim_collective(const struct sim_collectives *m, uint32_t collective);
 
-/* A member has seen the end; the collective is gone after its last. */
+/* A participant has used the end. The collective is freed after its last participant has. */
 void sim_leave(struct sim_collectives *m, uint32_t collective);
 
-/* Ends the collective that began first with those who are there; 0 when none has begun. */
+/* Ends the collective with the earliest arrival without its missing participants; 0 if no
+ * participant has arrived at any. */
 int sim_force(struct sim_collectives *m);
 
-/* The members of a group in which a collective ended since: sets *ranks, returns how many; 0: none.
- */
+/* The ranks of a group in which a collective has ended since the last call: sets *ranks, returns
+ * their number; 0 if there is no such group. */
 uint32_t sim_ended_group(struct sim_collectives *m, const uint32_t **ranks);

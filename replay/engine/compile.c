@@ -53,7 +53,7 @@ static int returns(const struct fmt_edge *e)
 	return e->kind == FMT_EDGE_RETURN && e->from != e->to;
 }
 
-/* A wait for a moment of the rank, wherever it is. */
+/* Adds a wait for a moment of the rank, in this block or an earlier one. */
 static void wait_moment(struct compile *c, struct sim_point *point, uint64_t moment, int64_t lag_ns)
 {
 	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT};
@@ -72,8 +72,7 @@ static void wait_moment(struct compile *c, struct sim_point *point, uint64_t mom
 	compile_wait(c, point, w);
 }
 
-/* What the edge asks of the event that it ends in. An edge from an event to itself is one from the
- * rank's anchor. */
+/* Adds the wait for an edge. An edge from an event to itself starts at the rank's anchor. */
 static void wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e)
 {
 	if (e->from != e->to)
@@ -88,8 +87,8 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 
 /* ---- threads ---- */
 
-/* The call starts its own time after what came before it on its thread. Where another thread hands
- * over to it, the time before it was waiting. */
+/* A call starts its own time after the previous point of its thread. If another thread hands over
+ * to it, the time before was spent waiting. */
 static void call_start(struct compile *c, struct program_track *track, size_t i, size_t edge,
 		       const struct sim_point *before)
 {
@@ -115,7 +114,7 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 	track->last_ns = e->start_ns;
 }
 
-/* The edges by which the call waits; remembers a copy that it launched itself. */
+/* Adds the waits of a call; remembers a copy that the call itself launched. */
 static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_point *point)
 {
 	const struct fmt_slice *s = c->slice;
@@ -143,8 +142,8 @@ static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t e
 	return in;
 }
 
-/* The call returns its own time after it started, or after what was inside it; or, if it waits, its
- * own cost after what it waits for. */
+/* A call returns its own time after its start or after the last call inside it; a call that waits,
+ * its own time after the end of the wait. */
 static void call_end(struct compile *c, struct program_track *track, size_t i, size_t edge)
 {
 	const struct fmt_event *e = &c->slice->events[i];
@@ -167,9 +166,8 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 	call_waits(c, i, edge, point);
 }
 
-/* Ends the open calls that event i is not inside of; all of them for i == SIZE_MAX. A call that
- * comes at the end of one that waits belongs after its waiting, even where the clock was too
- * coarse to tell them apart. */
+/* Ends the open calls that do not contain event i; all calls for i == SIZE_MAX. A call recorded at
+ * the end of a call that waits comes after the wait, even if their times are equal. */
 static size_t leave(struct compile *c, struct program_track *track, size_t depth, size_t i)
 {
 	const struct fmt_event *events = c->slice->events;
@@ -225,7 +223,9 @@ void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t e
 static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t correlation)
 {
 	int64_t launch_ns = c->rank->constants->launch_ns;
-	uint32_t at = c->rank->constants->from_start ? 2 : 1; /* back from the next event's slots */
+	uint32_t at = c->rank->constants->from_start
+			      ? 2
+			      : 1; /* distance back from the next event's slots */
 	uint32_t found = correlation ? launches_get(&c->p->launches, correlation) : 0;
 
 	if (found & OWN_COPY) {
@@ -288,7 +288,7 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 	track->template = e->template;
 }
 
-/* The communicator and number of a collective's collective; 0 when it has none. */
+/* Reads the communicator and sequence number of a collective operation; 0 if it has none. */
 static int collective_of(const struct compile *c, const struct fmt_event *e,
 			 const struct template *template, uint32_t *comm, int64_t *seq)
 {
@@ -306,8 +306,8 @@ static int collective_of(const struct compile *c, const struct fmt_event *e,
 	return c->p->groups[*comm] != SIM_NONE;
 }
 
-/* What the rank's part takes once all are there, where that is known: an edge of kind
- * FMT_EDGE_RETURN from the collective to itself. */
+/* The duration of the rank's part after the last arrival, if known: an edge of kind FMT_EDGE_RETURN
+ * from the operation to itself. */
 static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 {
 	const struct fmt_edge *in;
@@ -318,7 +318,7 @@ static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 	return NULL;
 }
 
-/* The collective's end waits for a collective of the member's group. */
+/* The operation's end waits for the end of the collective. */
 static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
 			 const struct fmt_edge *transfer)
 {
@@ -336,7 +336,7 @@ static void join_meeting(struct compile *c, struct sim_point *point, uint32_t me
 					       .lag_ns = transfer ? transfer->lag_ns : 0});
 }
 
-/* One collective with each peer that the trace has. */
+/* One collective with each peer that is in the trace. */
 static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
 		       const struct fmt_edge *transfer, const char *peers)
 {
@@ -363,7 +363,7 @@ static void op_end(struct compile *c, size_t i)
 	uint32_t comm, member;
 	int64_t seq;
 
-	if (!template->numbered_by_trace || !collective_of(c, e, template, &comm, &seq))
+	if (!template->is_numbered || !collective_of(c, e, template, &comm, &seq))
 		return;
 	transfer = transfer_of(c, i);
 	member = sim_participant(sim_collectives(c->p->sim), c->index, c->p->groups[comm]);

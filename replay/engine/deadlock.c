@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-/* The track of the block in whose range the slot lies. A slot that belongs to no range, or has
- * been passed, can never come: then it is the track that waits itself. */
+/* The track of the block whose range contains the slot. A slot in no range, or already passed, will
+ * never get a time: then the waiting track itself. */
 static uint32_t owner(const struct rank *r, const struct sim_block *b, uint32_t slot, uint32_t self)
 {
 	for (uint32_t i = 0; i < r->n_tracks; i++) {
@@ -20,8 +20,8 @@ static uint32_t owner(const struct rank *r, const struct sim_block *b, uint32_t 
 	return self;
 }
 
-/* What the track's point waits for: another track of the rank, itself for what can never come, or
- * SIM_NONE when it waits for a collective or for a block that has not come. */
+/* The track of the rank that the track's point waits for; itself for a time that will never be
+ * known; SIM_NONE for a collective or a block that was not pushed yet. */
 static uint32_t waits_for(const struct rank *r, uint32_t self)
 {
 	const struct track *l = &r->tracks[self];
@@ -48,8 +48,8 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 	}
 }
 
-/* Follows who waits for whom from `track`; `seen` holds the walk in which each track was met. Where
- * a walk numbered_by_trace itself there is a circle: its first track goes on. */
+/* Follows the waits from `track`; seen[] holds the walk that visited each track. A walk that
+ * reaches itself has found a cycle of waits: the first track of the cycle drops its waits. */
 static int break_from(struct rank *r, uint32_t track, uint32_t walk, uint32_t *seen)
 {
 	uint32_t i = track, first;

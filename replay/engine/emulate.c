@@ -21,7 +21,7 @@ struct emulation {
 	uint32_t *next;	 /* slice to load, by rank */
 	uint32_t *taken; /* slices, by rank */
 	struct score *score;
-	struct rewrite *rewrite; /* NULL: not asked for */
+	struct rewrite *rewrite; /* NULL: no output */
 	uint64_t n_slices, n_taken;
 };
 
@@ -34,7 +34,7 @@ static void emulation_done(struct emulation *e)
 	free(e->taken);
 }
 
-/* Whether slice `index` + 1 of the rank is of the same iteration. */
+/* Returns whether slice `index` + 1 of the rank belongs to the same iteration. */
 static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
 {
 	const struct fmt_slice_info *a, *b;

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Slices of a rank that are loaded ahead when all wait for something that did not come yet. */
+/* Slices that a rank may load ahead when all ranks wait for later slices. */
 #define MOST_AHEAD 4
 
 struct feed {
@@ -31,7 +31,7 @@ static void feed_done(struct feed *f)
 	sim_free(f->sim);
 }
 
-/* Gives the rank its next slice: 1, or 0 when there is none. */
+/* Loads the next slice of the rank: 1, or 0 after the last. */
 static int give(struct feed *f, uint32_t rank)
 {
 	struct fmt_slice *slice;
@@ -69,7 +69,7 @@ static int take_finished(struct feed *f)
 	return 0;
 }
 
-/* All wait: perhaps for what lies in slices to come. Returns how many ranks got one. */
+/* All ranks wait, perhaps for events in later slices. Returns the number of ranks that got one. */
 static int look_ahead(struct feed *f)
 {
 	int given = 0;
@@ -87,7 +87,7 @@ static int look_ahead(struct feed *f)
 	return given;
 }
 
-/* 1 while there is something to do. */
+/* Returns 1 while there is work left. */
 static int step(struct feed *f)
 {
 	uint32_t rank;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs the virtual clock over slices, wherever they come from, and hands their times back.
+/* Runs the virtual clock over the slices of a source and passes their times back.
  *
- * Of each rank, the slices that are being worked on are held, and the times of a few before them:
- * memory does not grow with the length of a run. A rank's next slice is asked for when the rank
- * cannot go on without it.
+ * Memory does not grow with the length of a run: for each rank, only the slices in progress and the
+ * times of a few earlier slices are kept. A rank's next slice is requested when the rank cannot
+ * continue without it.
  */
 #pragma once
 
@@ -19,17 +19,17 @@ struct replay_source {
 	const uint32_t *numbers; /* the recorder's, by rank */
 	void *context;
 
-	/* The rank's next slice, which is the source's own until taken() gets it back; *more tells
-	 * that the slice after it is of the same iteration. Returns 1, or 0 after the last, or a
-	 * negative errno. */
+	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice
+	 * after it belongs to the same iteration. Returns 1, 0 after the last, or a negative errno.
+	 */
 	int (*next)(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 		    struct fmt_error *err);
 
-	/* A slice that is not wanted any more, after an error. May be NULL. */
+	/* Returns a slice without times, after an error. May be NULL. */
 	void (*dropped)(void *context, struct fmt_slice *slice);
 
-	/* The slice with its times: event k starts at times[2 k] and ends at times[2 k + 1]. Slices
-	 * of a rank come in their order. Returns 0 or a negative errno. */
+	/* Returns a slice with its times: event k starts at times[2 k] and ends at times[2 k + 1].
+	 * Slices of a rank are returned in order. Returns 0 or a negative errno. */
 	int (*taken)(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
 		     struct fmt_error *err);
 };
@@ -39,6 +39,7 @@ struct replay_counts {
 	struct program_counts program;
 };
 
-/* 0, -ENOMEM, -EBADMSG, or what the source returned. After an error some slices were not taken. */
+/* 0, -ENOMEM, -EBADMSG, or what the source returned. After an error, slices in progress go to
+ * dropped(). */
 int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 		struct fmt_error *err);

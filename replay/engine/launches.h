@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From correlation numbers to the calls that launched: a table for one slice, used again for the
- * next. Correlation numbers mostly count up, so the table is an array where that is not much
- * larger than the calls are many, and a hash otherwise. Not thread-safe.
+/* Maps correlation numbers of one slice to the calls that launched. Correlation numbers mostly
+ * count up, so the table is an array unless the numbers are sparse, and a hash otherwise. Not
+ * thread-safe.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct launches {
 	int hashed;
 };
 
-/* Empties the table, and makes room for n numbers between first and last. 0 or -ENOMEM. */
+/* Empties the table and reserves space for n numbers in [first, last]. 0 or -ENOMEM. */
 int launches_begin(struct launches *t, size_t n, uint64_t first, uint64_t last);
 void launches_done(struct launches *t);
 
@@ -33,7 +33,7 @@ static inline size_t launches_slot(const struct launches *t, uint64_t correlatio
 	return i;
 }
 
-/* Stores a value other than 0, over one that is there. */
+/* Stores a value other than 0; replaces an earlier one. */
 static inline void launches_put(struct launches *t, uint64_t correlation, uint32_t value)
 {
 	size_t i = launches_slot(t, correlation);

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The arithmetic of virtual time: when something may begin, and when it ends. `gpureplay
- * --emulate`, the emulated driver and the emulated NCCL put whatever takes time on a GPU machine
- * together from these and from room.h, so that they cannot differ. There are only sums and maxima,
- * no state. Nanoseconds; sums wrap. Any thread.
+/* The arithmetic of virtual time: when an event may begin, and when it ends. `gpureplay --emulate`,
+ * the emulated driver and the emulated NCCL all compute times by these functions and capacity.h, so
+ * that they cannot differ. Only sums and maxima, no state. Nanoseconds; sums wrap. Any thread.
  */
 #pragma once
 
 #include "formats/trace/wrap.h"
 
-#define MOMENT_NEVER (INT64_MIN / 4) /* before everything: nothing waits for it */
+#define MOMENT_NEVER (INT64_MIN / 4) /* before all times: no wait */
 
-/* What comes own_ns after what was before it: the next call of a thread, the next operation of a
+/* The time own_ns after the previous event: the next call of a thread, the next operation of a
  * stream, the end of an operation. */
 static inline int64_t moment_after(int64_t before_ns, int64_t own_ns)
 {
 	return fmt_add(before_ns, own_ns);
 }
 
-/* `at_ns`, but not before lag_ns after `when_ns`: an operation after its launch, after an event; a
- * host thread after what it waits for. */
+/* `at_ns`, but not before lag_ns after `when_ns`: an operation after its launch or an event, a host
+ * thread after the end of its wait. */
 static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns)
 {
 	int64_t t = fmt_add(when_ns, lag_ns);
@@ -27,8 +26,8 @@ static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns
 	return when_ns > MOMENT_NEVER && t > at_ns ? t : at_ns;
 }
 
-/* Where ranks meet: it starts when the last arrives, takes the shortest time that any of them gives
- * for it, and ends for all at once. */
+/* A collective: starts when the last participant arrives, takes the shortest duration that any
+ * participant recorded, and ends for all at once. */
 struct moment_collective {
 	int64_t latest_ns;   /* of the arrivals */
 	int64_t shortest_ns; /* of the durations */

@@ -33,7 +33,7 @@ const struct program_counts *program_counts(const struct program *p)
 	return &p->counts;
 }
 
-/* The rank's constants: those of the rank before where they are the same text. */
+/* Reads the rank's constants; shares those of the previous rank if their text is the same. */
 static const struct fmt_constants *constants_of(struct program *p, uint32_t rank, const char *text,
 						const char *before)
 {
@@ -47,7 +47,7 @@ static const struct fmt_constants *constants_of(struct program *p, uint32_t rank
 	return ret;
 }
 
-/* `text` is that of the rank's constants; becomes that of the next one's before it. */
+/* `text`: of the previous rank's constants; replaced by this rank's. */
 static int add_rank(struct program *p, uint32_t rank, const char **text)
 {
 	struct program_rank *r = &p->ranks[rank];
@@ -104,8 +104,8 @@ uint32_t program_rank_of(const struct program *p, uint32_t number)
 								  : p->n_ranks;
 }
 
-/* What finding the ranks of communicators needs: those of the one at hand, and for each rank the
- * last that it was found in, counted from 1. */
+/* State of the search for the ranks of communicators: the ranks of the current one, and for each
+ * rank the last communicator (from 1) in which it was found. */
 struct present {
 	uint32_t *ranks, *last;
 };
@@ -116,7 +116,7 @@ static void present_done(struct present *m)
 	free(m->last);
 }
 
-/* The group of a communicator: those of its ranks that the trace has. Alone, there is none. */
+/* Makes the group of a communicator, of its ranks that are in the trace; none if fewer than two. */
 static int add_group(struct program *p, uint32_t comm, struct present *m)
 {
 	const struct fmt_comm *c = fmt_comm(p->names, comm);
@@ -212,7 +212,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	return 0;
 }
 
-/* What is needed of a template for each of its events, beside it. */
+/* Extracts the members of a template that each of its events needs. */
 static int learn_templates(struct program *p)
 {
 	uint32_t n = fmt_n_templates(p->names);
@@ -224,7 +224,7 @@ static int learn_templates(struct program *p)
 		struct template *s = &p->templates[p->n_templates];
 
 		*s = (struct template){.kind = template->kind};
-		s->numbered_by_trace =
+		s->is_numbered =
 			template->kind == FMT_COLLECTIVE &&
 			fmt_template_varying(p->names, template, FMT_KEY_COMM, &s->comm_at) &&
 			fmt_template_varying(p->names, template, FMT_KEY_SEQ, &s->seq_at);
@@ -233,7 +233,7 @@ static int learn_templates(struct program *p)
 	return 0;
 }
 
-/* Checks what the rest relies on, and finds what the launch table must hold. */
+/* Checks what later functions rely on; finds the range of the launch table. */
 static const char *survey(const struct program *p, const struct program_rank *r,
 			  const struct fmt_slice *s, struct survey *ret)
 {

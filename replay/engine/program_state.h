@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What compiling keeps, for the files that make it up. */
+/* State of program.c and compile.c. */
 #pragma once
 
 #include "formats/run/infer/constants.h"
@@ -11,29 +11,29 @@
 #include "base/arena.h"
 #include "base/array.h"
 
-/* A track, from slice to slice. */
+/* State of a track between slices. */
 struct program_track {
 	int64_t last_ns; /* recorded time of its last point */
 	uint8_t stream;
-	uint8_t begun;	   /* it had a point */
+	uint8_t begun;	   /* it has had a point */
 	uint8_t class;	   /* enum fmt_gap_class of its last operation */
-	uint32_t template; /* of that */
+	uint32_t template; /* of its last operation */
 };
 
-/* A rank that this one exchanges with in operations that do not wait for all. */
+/* A peer of operations in which only two ranks take part. */
 struct program_pair {
-	uint32_t comm, peer; /* the trace's; index of the rank */
-	uint32_t member;     /* this rank's of their group */
+	uint32_t comm, peer; /* number in the trace; index of the rank */
+	uint32_t member;     /* this rank, as a participant of their group */
 };
 
 struct program_rank {
 	const struct fmt_constants *constants;
-	int64_t anchor_ns; /* the constants', or that of a rank which has none */
+	int64_t anchor_ns; /* from the constants, or computed if they have none */
 	struct program_track *tracks;
 	uint32_t n_tracks;
 	int anchored;		/* its anchor is known */
-	struct launches before; /* of the slice before, where it is of the same iteration */
-	uint64_t before_first;	/* its first moment */
+	struct launches before; /* of the previous slice, if of the same iteration */
+	uint64_t before_first;	/* its first moment (number) */
 	struct program_pair *pairs;
 	size_t n_pairs, pairs_cap;
 };
@@ -46,19 +46,19 @@ struct numbered {
 struct template
 {
 	uint8_t kind;
-	uint8_t numbered_by_trace; /* a collective whose events say which collective it is */
+	uint8_t is_numbered; /* a collective whose events have a sequence number */
 	uint32_t comm_at, seq_at;
 	const char *peers; /* formats/run/peers.h */
 };
 
-/* A call that may yet have others inside it. */
+/* A call that may contain later events. */
 struct nest {
 	uint32_t event;
-	size_t edges; /* the first that ends in it */
+	size_t edges; /* the first edge that ends in it */
 };
 
-/* In a launch table: the event, and not event + 1, of a call that waits for a copy that it launched
- * itself; the copy starts a while after the call does, rather than after its end. */
+/* Marks a launch table value as a call that waits for its own copy: such a copy starts a while
+ * after the start of the call, not after its end. */
 #define OWN_COPY 0x80000000u
 
 struct program {
@@ -68,7 +68,7 @@ struct program {
 	struct program_rank *ranks;
 	struct numbered *by_number; /* the ranks, in the order of their numbers */
 	uint32_t n_ranks;
-	uint32_t *groups; /* by communicator; SIM_NONE: nobody to meet */
+	uint32_t *groups; /* by communicator; SIM_NONE: fewer than two ranks */
 	uint32_t n_groups;
 
 	struct fmt_template_gaps template_gaps;
@@ -76,7 +76,7 @@ struct program {
 	uint32_t n_templates;
 	size_t templates_cap;
 
-	/* For the slice at hand. */
+	/* State of the current slice. */
 	struct launches launches;
 	struct nest *nest;
 	size_t nest_cap;
@@ -97,25 +97,25 @@ struct compile {
 	const struct fmt_slice *slice;
 	struct sim_block *block;
 	struct sim_program *to;
-	size_t edge; /* the first that ends in the event at hand, or after it */
+	size_t edge; /* the first edge that ends in the current event or later */
 	int error;
 };
 
 /* Sets c->edge for events from `number` on. */
 void compile_edges_from(struct compile *c, fmt_number number);
 
-/* The index of the rank that the recorder gave that number; p->n_ranks where there is none. */
+/* The index of the rank with that recorded number; p->n_ranks if there is none. */
 uint32_t program_rank_of(const struct program *p, uint32_t number);
 
-/* This rank's member of the group of itself and `peer`, which is made where there is none; SIM_NONE
+/* The participant of `rank` in the group of itself and `peer`, which is made on first use; SIM_NONE
  * without memory. */
 uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer);
 
-/* The points of events [at, end), all of one track. */
+/* Add the points of events [at, end), all of one track. */
 void compile_thread(struct compile *c, uint32_t track, size_t at, size_t end);
 void compile_stream(struct compile *c, uint32_t track, size_t at, size_t end);
 
-/* Adds a point; its waits come after it, and compile_wait_end() after those. */
+/* Adds a point. compile_wait() adds its waits next. */
 static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns)
 {
 	struct sim_point *point = &c->to->points[c->to->n_points++];

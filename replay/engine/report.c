@@ -19,7 +19,7 @@ struct errors {
 	double mean, max; /* of the absolute values */
 };
 
-/* emulated / recorded - 1; 0 where nothing was recorded. */
+/* emulated / recorded - 1; 0 if the recorded time is 0. */
 static double error_of(int64_t emulated_ns, int64_t recorded_ns)
 {
 	return recorded_ns > 0 ? (double)emulated_ns / (double)recorded_ns - 1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A recorded run beside its emulation, iteration by iteration and GPU by GPU. */
+/* Compares a recorded run with its emulation, by iteration and GPU. */
 #pragma once
 
 #include "base/text.h"
@@ -21,18 +21,18 @@ struct replay_report {
 	size_t n_runs;
 	uint32_t n_gpus;
 
-	/* How far operations start from where they were recorded, both seen from the beginning of
-	 * their iteration. */
+	/* Distance between emulated and recorded starts of operations, both relative to the start
+	 * of their iteration. */
 	int64_t start_error_p50_ns, start_error_p95_ns, start_error_max_ns;
 
 	uint64_t ops;
-	uint64_t unexplained; /* operations whose recorded start no rule accounts for */
-	uint64_t broken;      /* waits that never end: of a damaged or cut off trace */
-	uint64_t too_far;     /* edges from further back than the engine remembers: left out */
-	uint64_t repeated;    /* collectives that have the number of an earlier one */
-	uint64_t within;      /* collectives without times, within an operation that waits for none
-			       */
-	double seconds;	      /* that it took */
+	uint64_t unexplained; /* operations with an unexplained recorded start */
+	uint64_t broken;  /* waits dropped because they would never end (damaged or truncated trace)
+			   */
+	uint64_t too_far; /* edges ignored because their start is too far back */
+	uint64_t repeated; /* collectives with the number of an earlier one */
+	uint64_t within;   /* collectives without times of their own, within another operation */
+	double seconds;	   /* duration of the emulation */
 };
 
 void replay_report_json(const struct replay_report *r, struct text *out);

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-/* Where the events of a slice went, if they did not stay in order. */
+/* New positions of the events of a slice that had to be sorted again. */
 struct moved {
 	fmt_number first;
 	uint32_t *to; /* owned */
@@ -38,7 +38,7 @@ struct rewrite {
 	struct rank_rewrite *ranks;
 	uint32_t n_ranks;
 
-	/* For the slice at hand. */
+	/* State of the current slice. */
 	struct launches calls;
 	uint32_t *position;
 	size_t position_cap;
@@ -141,7 +141,7 @@ static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, con
 	return 0;
 }
 
-/* The place of the track; or, where nothing happened on it yet, that of the first with a point. */
+/* The map of the track; of the first track with a point if the track has none yet. */
 static const struct timemap *map_of(const struct rank_rewrite *rank, uint32_t track)
 {
 	if (track < rank->n_tracks && rank->maps[track].n > 0)
@@ -162,7 +162,7 @@ static void move(const struct timemap *p, struct fmt_event *e)
 	e->start_ns = start_ns;
 }
 
-/* The calls by correlation, so that synchronisations that the recorder saw lie with theirs. */
+/* Moves recorded synchronisations with the calls of the same correlation. */
 static int index_calls(struct rewrite *w, const struct fmt_slice *s)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -208,7 +208,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		move(map_of(rank, s->ranges[i].track), &s->ranges[i]);
 }
 
-/* Of an iteration, where its annotation went; of what comes before and after, all of it. */
+/* The range of a slice: its annotation; for slices before and after the iterations, all events. */
 static void set_iteration(const struct rank_rewrite *rank, uint32_t thread, struct fmt_slice *s)
 {
 	struct fmt_event as_range = {.start_ns = s->iteration.start_ns,
@@ -261,7 +261,7 @@ static int remember(struct rewrite *w, struct rank_rewrite *rank, const struct f
 	return 0;
 }
 
-/* Puts the slice in order again: new times may swap events that lie close together. */
+/* Sorts the slice: new times may swap neighbouring events. */
 static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *s)
 {
 	size_t n_edges = s->n_edges;
@@ -288,7 +288,7 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	return fmt_slice_sort(s, NULL);
 }
 
-/* The track of the annotation that is the slice's iteration; the first track if there is none. */
+/* The track of the slice's iteration annotation; the first track without one. */
 static uint32_t annotated(const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++) {

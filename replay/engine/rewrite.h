@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes an emulated run as a trace: the same names and slices as recorded, and new times. Not
+/* Writes an emulated run as a trace, with the recorded names and slices and new times. Not
  * thread-safe. */
 #pragma once
 
@@ -12,11 +12,11 @@ struct rewrite;
 int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite **ret,
 		struct fmt_error *err);
 
-/* Writes the next slice of the rank, whose events are changed for it; times as in feed.h. */
+/* Writes the next slice of the rank; changes its events. `times` as in feed.h. */
 int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
 		  struct fmt_error *err);
 
 /* Ends the trace and frees `w`. */
 int rewrite_end(struct rewrite *w, struct fmt_error *err);
-/* Leaves what there is of it as a writer that was killed would. */
+/* Frees `w`, and leaves an incomplete trace as a killed writer would. */
 void rewrite_free(struct rewrite *w);

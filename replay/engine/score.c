@@ -17,14 +17,14 @@ struct rank_score {
 	uint32_t thread; /* the track of the annotations, or SIM_NONE */
 	struct timemap_carry carry;
 
-	/* The division of the GPU's time, with a row for each iteration, and for the time before
-	 * and after them. */
+	/* The use of the GPU's time, with a row for each iteration and for the time before and
+	 * after. */
 	struct fmt_busy_run recorded, emulated;
 	int begun; /* the next slice belongs to the last row */
 	int64_t emulated_start_ns;
 };
 
-/* A row of the report, and where its division is. */
+/* A row of the report, and the index of its division. */
 struct score_row {
 	struct replay_row row;
 	uint32_t rank;
@@ -139,7 +139,7 @@ int score_wants_ranges(const struct score *s, uint32_t rank)
 	return s->ranks[rank].thread == SIM_NONE;
 }
 
-/* The thread whose range the iteration is; else the one with the most calls. */
+/* The thread with the iteration's range; else the thread with the most calls. */
 static uint32_t find_thread(const struct score *s, uint32_t rank, const struct fmt_slice *slice)
 {
 	uint32_t best = SIM_NONE;
@@ -255,7 +255,7 @@ static int by_iteration(const void *x, const void *y)
 	return array_order(a->iteration, b->iteration) ?: array_order(a->gpu, b->gpu);
 }
 
-/* The rows of the iterations, and one for the whole run of each GPU. */
+/* Makes the rows of the iterations, and one row of the whole run for each GPU. */
 static int finish_rows(struct score *s, struct replay_report *ret)
 {
 	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collects the report while the slices of an emulated run come. Not thread-safe; functions return
- * 0 or -ENOMEM. */
+/* Builds the report from the slices of an emulated run. Not thread-safe; functions return 0 or
+ * -ENOMEM. */
 #pragma once
 
 #include "formats/trace/store/trace.h"
@@ -13,11 +13,11 @@ struct score;
 int score_new(const struct fmt_trace *trace, struct score **ret);
 void score_free(struct score *s);
 
-/* Whether the rank's iterations still have to be found among the ranges of its slices. */
+/* Returns whether the rank's iterations must still be found among the ranges of its slices. */
 int score_wants_ranges(const struct score *s, uint32_t rank);
 
-/* Takes the next slice of the rank, as recorded, and its emulated times (as in feed.h); `more`
- * tells that the one after it is of the same iteration. */
+/* Takes the next slice of the rank, as recorded, and its emulated times (as in feed.h); `more`: the
+ * slice after it belongs to the same iteration. */
 int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, const int64_t *times,
 		int more);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the clock keeps; for the files that make it up. */
+/* State of the clock, for the files that implement it. */
 #pragma once
 
 #include "replay/engine/capacity.h"
@@ -10,7 +10,7 @@
 
 #define CACHE_LINE 64
 
-/* All that a track needs to go on, in one cache line. */
+/* The state of a track, in one cache line. */
 struct track {
 	_Alignas(CACHE_LINE) int64_t now_ns; /* of the last point */
 	const struct sim_point *at, *end;
@@ -18,8 +18,8 @@ struct track {
 	int64_t *times;		 /* of the block */
 	const struct sim_wait *waits;
 	struct capacity *capacity; /* or NULL */
-	uint8_t joined;		   /* the collectives that the point waits for */
-	uint8_t drop;		   /* waits of the point that are not over are to be left out */
+	uint8_t joined;		   /* the point has joined its collectives */
+	uint8_t drop;		   /* ignore the waits of the point that have no time yet */
 };
 _Static_assert(sizeof(struct track) == CACHE_LINE, "one cache line");
 
@@ -51,7 +51,7 @@ struct sim {
 	uint32_t n_ranks;
 	struct sim_collectives *collectives;
 
-	uint32_t *queue; /* ranks that may go on: a ring of n_ranks */
+	uint32_t *queue; /* ranks that may continue: a ring of n_ranks */
 	uint32_t queue_at, n_queue;
 	uint32_t *idle;
 	uint32_t n_idle;
@@ -69,15 +69,14 @@ void sim_enqueue(struct sim *s, uint32_t rank);
 /* Names the rank to sim_idle(). */
 void sim_name_idle(struct sim *s, uint32_t rank);
 
-/* Sets the track on its range in the first block that has one, of `from` and those newer; 0: none.
- */
+/* Moves the track to its range in the first block with one, from `from` on; 0 if there is none. */
 int sim_track_enter(struct rank *r, uint32_t track, struct sim_block *from);
 
-/* Hands on the oldest blocks that have no points left. */
+/* Moves the oldest blocks without points left to the finished blocks. */
 int sim_finish(struct sim *s, uint32_t rank);
 
-/* The block that holds a moment; NULL when it is not kept any more or did not come yet. */
+/* The block that holds a moment; NULL if it is no longer kept, or not pushed yet. */
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment);
 
-/* Ranks that a collective's end lets go on. */
+/* Queues the ranks that ended collectives allow to continue. */
 void sim_wake(struct sim *s);

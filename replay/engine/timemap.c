@@ -17,8 +17,8 @@ static void add(struct timemap *p, int64_t recorded_ns, int64_t emulated_ns, int
 	p->points[p->n++] = (struct timemap_point){recorded_ns, emulated_ns, begins};
 }
 
-/* When the thread was handed over to before event number `to`, as far before its start as the
- * latest hand-over; 0 without any. */
+/* The time between the latest hand-over to the thread before event `to` and its start; 0 without
+ * one. */
 static int64_t handed_ns(const struct fmt_slice *s, fmt_number to, size_t *edge)
 {
 	int64_t least = INT64_MAX;
@@ -56,8 +56,8 @@ static int64_t end_of(const struct fmt_event *e)
 	return fmt_add(e->start_ns, e->duration_ns);
 }
 
-/* Leaves the points of the last slice, or with `carry` none. */
-static void begin(struct timemap *p, const struct timemap_carry *carry)
+/* Keeps the points of the last slice only; with `carry`, none. */
+static void start_slice(struct timemap *p, const struct timemap_carry *carry)
 {
 	if (carry)
 		p->n_before = p->n;
@@ -80,7 +80,7 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 	const struct fmt_event *events = slice->events;
 	size_t depth = 0, edge = first_edge(slice, slice->first_number + at);
 
-	begin(p, carry);
+	start_slice(p, carry);
 	if (array_reserve(&p->points, p->n + 3 * (end - at) + 1, &p->cap) < 0 ||
 	    array_reserve(&p->open, end - at, &p->open_cap) < 0)
 		return -ENOMEM;
@@ -114,7 +114,7 @@ void timemap_save(const struct timemap *p, struct timemap_carry *carry)
 	carry->known = 1;
 }
 
-/* As far from the point as it was recorded. */
+/* The time at the recorded distance from the point. */
 static int64_t shift(const struct timemap_point *p, int64_t recorded_ns)
 {
 	return fmt_add(p->emulated_ns, fmt_sub(recorded_ns, p->recorded_ns));
@@ -128,7 +128,7 @@ int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
 
 	if (n == 0)
 		return recorded_ns;
-	/* The points at or before the moment. */
+	/* The number of points at or before the time. */
 	while (n > 0) {
 		size_t half = n / 2;
 

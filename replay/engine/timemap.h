@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a recorded moment of a track comes to lie in the emulated run: annotations have no points
- * of their own, so they keep their distance to the calls or operations around them.
+/* Maps recorded times of a track to emulated times, for annotations: they are not emulated
+ * themselves, so they keep their distance to the calls or operations around them.
  *
- * Between two points of the track, a moment keeps its distance to the earlier one, and never lies
- * beyond the later one; between two operations of a stream, to the nearer one. A call that another
- * thread hands over to has a point more: when it was handed over; what comes between that and the
- * call keeps its distance to the call. Not thread-safe.
+ * Between two points of a thread, a time keeps its distance to the earlier point, but is never
+ * later than the later point; between two operations of a stream, its distance to the nearer one. A
+ * call to which another thread hands over has a second point, the hand-over: times between the two
+ * keep their distance to the call. Not thread-safe.
  */
 #pragma once
 
@@ -18,11 +18,11 @@ struct timemap_point {
 };
 
 struct timemap {
-	struct timemap_point *points; /* ascending in both; owned */
+	struct timemap_point *points; /* ascending in both times; owned */
 	size_t n, cap;
-	size_t n_before; /* of them of the slice before the last one */
-	int stream;	 /* the track is one: set by the caller */
-	int64_t *open;	 /* the events that have not ended at the one at hand */
+	size_t n_before; /* points of the slice before the last */
+	int stream;	 /* the track is a stream; set by the caller */
+	int64_t *open;	 /* ends of the events around the current one */
 	size_t open_cap;
 };
 
@@ -32,16 +32,16 @@ struct timemap_carry {
 	int known;
 };
 
-/* Makes the points of events [at, end) of the slice, which are all of one track; `times` as in
- * feed.h. `carry` is that of the slices before; it stays. With NULL, what p held of the slice
- * before this one stays too, for moments that lie there. 0 or -ENOMEM. */
+/* Adds the points of events [at, end) of the slice, all of one track; `times` as in feed.h. `carry`
+ * comes from the previous slice. With NULL, the map keeps the points of the previous slice, for
+ * times there. 0 or -ENOMEM. */
 int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times);
 
-/* The last point, for the slices to come. */
+/* Saves the last point, for the next slice. */
 void timemap_save(const struct timemap *p, struct timemap_carry *carry);
 
-/* The emulated time of a recorded one; the same where the track has no points. */
+/* The emulated time of a recorded time; the same if the track has no points. */
 int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns);
 
 void timemap_done(struct timemap *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublas/product.h"
 
-/* The products of one type: plain, strided and with arrays of pointers. */
+/* Products of one type: single, strided batch and batch of pointers. */
 #define SIMPLE                                                                                     \
 	.op_a = transa, .op_b = transb, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta,      \
 	.lda = lda, .ldb = ldb, .ldc = ldc
@@ -54,7 +54,7 @@ EMU_ALL(STRIDED)
 
 EMU_ALL(BATCHED)
 
-/* Each type by itself, and computed in any that goes with them. */
+/* Products with separate types of operands and computation. */
 #define EX(suffix, I)                                                                              \
 	EMU_API cublasStatus_t cublasGemmEx##suffix(                                               \
 		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \

@@ -63,7 +63,7 @@ EMU_API void cublasXerbla(const char *srName, int info)
 	(void)info;
 }
 
-/* One field of the handle: a function that sets it and one that reads it. */
+/* Defines the functions that set and read a field of the handle. */
 #define FIELD(field, type, set, get)                                                               \
 	EMU_API cublasStatus_t set(cublasHandle_t handle, type value)                              \
 	{                                                                                          \
@@ -88,7 +88,7 @@ FIELD(math, cublasMath_t, cublasSetMathMode, cublasGetMathMode)
 FIELD(sm_count, int, cublasSetSmCountTarget, cublasGetSmCountTarget)
 FIELD(emulation, cublasEmulationStrategy_t, cublasSetEmulationStrategy, cublasGetEmulationStrategy)
 
-/* As cuBLAS does, setting a stream gives the workspace back to the library. */
+/* As in cuBLAS, setting a stream resets the workspace. */
 EMU_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
 {
 	if (!handle)
@@ -109,7 +109,7 @@ EMU_API cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *s
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Kept and not needed: products here use host memory of their own. */
+/* Stored but unused: products use their own host memory. */
 EMU_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
 					     size_t workspaceSizeInBytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a cuBLAS handle remembers. A handle is used by one thread at a time, as cuBLAS asks. */
+/* A cuBLAS handle. Used by one thread at a time, as cuBLAS requires. */
 #pragma once
 
 #include "replay/emugpu/lib/blas.h"
@@ -23,8 +23,8 @@ static inline int emu_on_device(const struct cublasContext *h)
 	return h->pointers == CUBLAS_POINTER_MODE_DEVICE;
 }
 
-/* The functions of BLAS come with 32-bit sizes and, under name_64, with 64-bit sizes; for real
- * types, for complex, or both. M(letter, type, data type, suffix, int). */
+/* Expand M(letter, type, data type, suffix, int) for real types, complex types or both; with 32-bit
+ * sizes and, as name_64, with 64-bit sizes. */
 #define EMU_REAL(M)                                                                                \
 	M(S, float, EMU_F32, , int)                                                                \
 	M(D, double, EMU_F64, , int)                                                               \

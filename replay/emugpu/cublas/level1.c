@@ -33,7 +33,7 @@ EMU_ALL(AXPY)
 EMU_ALL(COPY)
 EMU_ALL(SWAP)
 
-/* By a scalar of the vector's own type, or a real one. */
+/* Scaling by a scalar of the vector's type, or a real scalar. */
 #define SCAL(name, type, x, scalar, s, suffix, I)                                                  \
 	EMU_API cublasStatus_t cublas##name##_v2##suffix(cublasHandle_t handle, I n,               \
 							 const scalar *alpha, type *X, I incx)     \

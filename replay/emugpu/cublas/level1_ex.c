@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublas/vector.h"
 
-/* The vector operations whose types are arguments. */
+/* Vector operations with types as arguments. */
 static cublasStatus_t map(cublasHandle_t handle, enum emu_map map, int64_t n, const void *alpha,
 			  cudaDataType alpha_type, const void *x, cudaDataType x_type, int64_t incx,
 			  void *y, cudaDataType y_type, int64_t incy)

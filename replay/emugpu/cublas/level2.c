@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublas/handle.h"
 
-/* Matrix and vector: products of which one side, or the sum, is one element long. */
+/* Matrix-vector operations, as products in which one dimension is 1. */
 static struct emu_operand column(enum emu_type type, const void *data, int64_t n, int64_t increment)
 {
 	struct emu_vector v = emu_vector_of(type, data, n, increment);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One general product on its way from an entry point of cuBLAS to the GPU. */
+/* A general product, as passed from the entry points of cuBLAS to the GPU. */
 #pragma once
 
 #include "replay/emugpu/cublas/handle.h"
@@ -21,16 +21,16 @@ struct emu_product {
 	uint8_t tensor;
 };
 
-/* What the operands and counts of all ...StridedBatched and of all ...Batched calls say of one. */
+/* Fill in the operands of ...StridedBatched and ...Batched calls. */
 #define EMU_STRIDED                                                                                \
 	.a = A, .b = B, .c = C, .stride_a = strideA, .stride_b = strideB, .stride_c = strideC,     \
 	.batch = batchCount
 #define EMU_BY_POINTERS                                                                            \
 	.a = Aarray, .b = Barray, .c = (void *)(uintptr_t)Carray, .batch = batchCount, .pointers = 1
 
-/* Checks it as cuBLAS does, and launches it on the handle's stream. */
+/* Checks arguments as cuBLAS does, and launches the product on the handle's stream. */
 cublasStatus_t emu_product_launch(cublasHandle_t handle, const struct emu_product *p);
 
-/* Adds the types of a ...Ex call; CUBLAS_STATUS_NOT_SUPPORTED where they don't go together. */
+/* Sets the types of a ...Ex call; CUBLAS_STATUS_NOT_SUPPORTED for unsupported combinations. */
 cublasStatus_t emu_product_types(cublasHandle_t handle, struct emu_product *p, cudaDataType a,
 				 cudaDataType b, cudaDataType c, cublasComputeType_t compute);

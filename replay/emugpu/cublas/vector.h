@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The vector operations on their way from an entry point of cuBLAS to the GPU. */
+/* Vector operations, as passed from the entry points of cuBLAS to the GPU. */
 #pragma once
 
 #include "replay/emugpu/cublas/handle.h"

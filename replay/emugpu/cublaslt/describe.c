@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Where an attribute lies, and how large it is. */
+/* Offset and size of an attribute. */
 struct field {
 	int attribute;
 	uint32_t at, bytes;
@@ -207,7 +207,7 @@ EMU_API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPrefe
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Made on the heap: the size of what the program would have on its stack. */
+/* Allocated with the size of the public opaque type. */
 #define CREATE(name, handle, init, ...)                                                            \
 	{                                                                                          \
 		handle d;                                                                          \

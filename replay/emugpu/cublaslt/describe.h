@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What lies behind the opaque descriptors of cublasLt.h, which the program may keep on its stack:
- * no larger than those. */
+/* Contents of the opaque descriptors of cublasLt.h. Not larger than the public types, which
+ * programs may allocate themselves. */
 #pragma once
 
 #include "replay/emugpu/lib/blas.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* A handle holds nothing: cuBLASLt also takes a cuBLAS handle in its place. */
+/* A handle has no state, since programs may pass a cuBLAS handle instead. */
 EMU_API cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
 {
 	if (!lightHandle)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublaslt/describe.h"
 
-/* An operand in the strides of op(m); 0 where its layout is none that is known. */
+/* Describes an operand with the strides of op(m); returns 0 for an unknown layout. */
 static int operand(const struct emu_lt_layout *l, const void *data, int op, struct emu_operand *ret)
 {
 	enum emu_type type;
@@ -64,7 +64,7 @@ static int epilogue(const struct emu_lt_matmul *d, enum emu_type d_type, struct 
 	return (!(kind & 128) || e->aux) && (!(kind & CUBLASLT_EPILOGUE_BIAS) || e->bias);
 }
 
-/* What of the descriptors goes into the work; CUBLAS_STATUS_NOT_SUPPORTED where it can't. */
+/* Converts the descriptors; CUBLAS_STATUS_NOT_SUPPORTED for unsupported ones. */
 static cublasStatus_t describe(const struct emu_lt_matmul *d, const struct emu_lt_layout *a,
 			       const struct emu_lt_layout *b, const struct emu_lt_layout *c,
 			       const struct emu_lt_layout *out, struct emu_gemm_work *w)
@@ -175,7 +175,7 @@ EMU_API cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle,
 	return emu_blas_launch(stream, &work);
 }
 
-/* There is one algorithm, number 1, which takes everything that cublasLtMatmul() takes. */
+/* The only algorithm, number 1, supports all arguments that cublasLtMatmul() supports. */
 EMU_API cublasStatus_t
 cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
 			cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The functions of cuDNN that have no status to refuse with; all others are refused. Programs that
- * are built for it start with this, and compute without it where they can. */
+/* The functions of cuDNN that do not return a status. All others are refused, so programs built for
+ * cuDNN start, and use it for nothing. */
 #include "replay/emugpu/refuse.h"
 
 #include <cuda.h>
 #include <cudnn.h>
 #include <stdio.h>
 
-/* Programs do not start under a version older than the one they were built for; since nothing is
- * implemented, this is as good as the last of its major version. */
+/* Programs refuse an older version than they were built for, so this is the last of its major
+ * version. */
 EMU_API size_t cudnnGetVersion(void)
 {
 	return CUDNN_MAJOR * 10000 + 9900;

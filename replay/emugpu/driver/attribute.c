@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a program can ask about a device. */
+/* Attributes of devices. */
 #include "replay/emugpu/driver/device.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 
 #define A(name) CU_DEVICE_ATTRIBUTE_##name
 
-/* The same on every model. What is not here, and not below, is 0. */
+/* Attributes with the same value on every model. Attributes neither here nor in the tables below
+ * are 0. */
 static const struct {
 	CUdevice_attribute attribute;
 	int value;
@@ -75,7 +76,7 @@ static int minor_of(const struct emu_model *m)
 	return (int)((m->compute - major_of(m)) * 10 + 0.5);
 }
 
-/* Whether it is one that depends on the model. */
+/* Returns whether the attribute depends on the model. */
 static int of_model(const struct emu_device *d, CUdevice_attribute what, int *ret)
 {
 	const struct emu_model *m = &d->model;
@@ -171,7 +172,7 @@ EMU_API CUresult cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* The same for the same GPU in every process. */
+/* The same value for a GPU in every process. */
 EMU_API CUresult cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
 {
 	const struct emu_device *d = emu_device(device);

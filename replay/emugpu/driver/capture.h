@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What calls on streams do while a stream is being captured into a graph (graph/capture.c). */
+/* Capture of streams into graphs, for calls on streams (implemented in graph/capture.c). */
 #pragma once
 
 #include "replay/emugpu/driver/stream.h"

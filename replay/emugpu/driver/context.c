@@ -130,7 +130,7 @@ EMU_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, in
 	return CUDA_SUCCESS;
 }
 
-/* The context is as new: work is done, and what it lost it has again. Memory stays. */
+/* Resets the context: waits for its work and clears its error. Memory stays allocated. */
 EMU_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
@@ -145,7 +145,7 @@ EMU_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* ---- contexts of the program's own ---- */
+/* ---- contexts that the program creates ---- */
 
 static CUresult push(struct emu_thread *self, struct emu_context *c)
 {
@@ -185,7 +185,7 @@ EMU_API CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsig
 	return cuCtxCreate_v2(ret, flags, device);
 }
 
-/* The block stays, so that a handle kept too long is recognised. */
+/* The struct stays allocated, so that a stale handle is recognised. */
 EMU_API CUresult cuCtxDestroy_v2(CUcontext context)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
@@ -264,7 +264,7 @@ EMU_API CUresult cuCtxGetDevice(CUdevice *ret)
 	return r;
 }
 
-/* `context`, or the current one. */
+/* `context`, or the current context if it is NULL. */
 static CUresult context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret)
 {
 	if (!context)

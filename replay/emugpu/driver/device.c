@@ -29,7 +29,8 @@ static long number_of(const char *name, long missing)
 	return value && (*value == 0 || *end) ? missing : n;
 }
 
-/* The model of each GPU: $GPUEMU_LIKE is one, or a list separated by commas, one for each. */
+/* Loads the model of each GPU. $GPUEMU_LIKE is one model, or a comma-separated list, one for each
+ * GPU. */
 static int load_models(struct emu_model *models, int n)
 {
 	const char *like = getenv("GPUEMU_LIKE");
@@ -50,8 +51,9 @@ static int load_models(struct emu_model *models, int n)
 	return 0;
 }
 
-/* Which of `n` GPUs the program may see, in its order: $CUDA_VISIBLE_DEVICES. How many. */
-static int visible(int n, int *physical)
+/* Applies $CUDA_VISIBLE_DEVICES to `n` GPUs: stores the visible ones in order; returns their
+ * number. */
+static int visible_devices(int n, int *physical)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
 	int count = 0;
@@ -109,7 +111,7 @@ static void init_clock(const struct emu_model *m)
 	emu_clock_costs(costs);
 }
 
-static CUresult init(void)
+static CUresult init_devices(void)
 {
 	static struct emu_model models[EMU_DEVICES];
 	int physical[EMU_DEVICES];
@@ -119,7 +121,7 @@ static CUresult init(void)
 		n = EMU_DEVICES;
 	if (load_models(models, (int)n) < 0)
 		return CUDA_ERROR_NO_DEVICE;
-	n = visible((int)n, physical);
+	n = visible_devices((int)n, physical);
 	for (int i = 0; i < n; i++)
 		if (init_device(&emu.devices[i], i, physical[i], &models[physical[i]]) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -133,7 +135,7 @@ static CUresult init(void)
 	return CUDA_SUCCESS;
 }
 
-/* As drivers do it: handlers that are registered later still find it. */
+/* As in real drivers: exit handlers registered after cuInit can still use the driver. */
 static void shut_down(void)
 {
 	__atomic_store_n(&emu.over, 1, __ATOMIC_RELAXED);
@@ -145,7 +147,7 @@ CUresult emu_init(void)
 		return emu.init_error;
 	pthread_mutex_lock(&emu.lock);
 	if (!emu.ready) {
-		emu.init_error = init();
+		emu.init_error = init_devices();
 		atexit(shut_down);
 		__atomic_store_n(&emu.ready, 1, __ATOMIC_RELEASE);
 	}
@@ -153,11 +155,11 @@ CUresult emu_init(void)
 	return emu.init_error;
 }
 
-/* ---- what ops share ---- */
+/* ---- capacities ---- */
 
-/* With the lock held. Busy: the time in which anything runs, with ops taken in the order of their
- * calls. */
-static void count(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
+/* Adds an op to the totals; with the lock held. Busy time is the time in which any op runs, for ops
+ * in call order. */
+static void count_op(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
 {
 	struct emu_run_gpu *t = d->totals;
 	int64_t from_ns = moment_wait(start_ns, t->last_end_ns, 0);
@@ -177,7 +179,7 @@ struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_
 	pthread_mutex_lock(&d->lock);
 	t.start_ns = capacity_start(&d->capacities[e], ready_ns);
 	t.end_ns = capacity_take(&d->capacities[e], t.start_ns, duration_ns, capacity_share(part));
-	count(d, e, t.start_ns, t.end_ns);
+	count_op(d, e, t.start_ns, t.end_ns);
 	pthread_mutex_unlock(&d->lock);
 	return t;
 }
@@ -185,6 +187,6 @@ struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
 {
 	pthread_mutex_lock(&d->lock);
-	count(d, e, start_ns, end_ns);
+	count_op(d, e, start_ns, end_ns);
 	pthread_mutex_unlock(&d->lock);
 }

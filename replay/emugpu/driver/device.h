@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The process's GPUs and its contexts on them. Made once, by cuInit, and never taken down: threads
- * of the program may call until the very end. */
+/* The process's GPUs and its contexts on them. Created by the first cuInit and never destroyed,
+ * since threads of the program may call until the process ends. */
 #pragma once
 
 #include "replay/emugpu/driver/clock.h"
@@ -15,20 +15,20 @@
 
 #define EMU_DEVICES 64
 
-/* This part of the multiprocessors is enough to use all of the memory's bandwidth. */
+/* Fractions of the multiprocessors: enough to use the whole memory bandwidth; used by a fill. */
 #define EMU_MEMORY_PART 0.25
 #define EMU_FILL_PART 0.1
 
-/* What ops of one device have to share. */
+/* Engines that the ops of a device share. */
 enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_ENGINES };
 
 struct emu_device {
-	int ordinal;  /* as the program sees it: after CUDA_VISIBLE_DEVICES */
-	int physical; /* as gpuemu counts */
+	int ordinal;  /* the program's number, after CUDA_VISIBLE_DEVICES */
+	int physical; /* gpuemu's number */
 	struct emu_model model;
 	struct emu_memory *memory;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	struct capacity capacities[EMU_ENGINES];
 	struct emu_run_gpu *totals;
 
@@ -41,14 +41,14 @@ struct emu_context {
 	uint32_t magic;
 	struct emu_device *device;
 	unsigned flags;
-	int error; /* a CUresult: the context is lost */
+	int error; /* a CUresult; not 0: the context is lost */
 	uint64_t id;
-	uint64_t peers; /* bit of each device whose memory it may use */
+	uint64_t peers; /* bit mask of the devices whose memory it may use */
 	size_t limits[16];
-	pthread_mutex_t lock;	    /* of the list */
-	struct emu_stream *streams; /* all of them, the null stream too */
+	pthread_mutex_t lock;	    /* protects the list */
+	struct emu_stream *streams; /* list, with the null stream */
 	struct emu_stream *null_stream;
-	struct emu_context *next; /* of those destroyed */
+	struct emu_context *next; /* in the list of destroyed contexts */
 };
 
 struct emu_process {
@@ -59,29 +59,31 @@ struct emu_process {
 	pthread_mutex_t lock;
 	uint64_t next_id;
 	CUresult init_error;
-	struct emu_context *destroyed; /* kept, so that their handles are recognised */
+	struct emu_context *destroyed; /* kept so that stale handles are recognised */
 };
 
 extern struct emu_process emu;
 
-/* cuInit's work, once a process: reads $GPUEMU_GPUS, $GPUEMU_LIKE, ... */
+/* Initialises the process's devices from $GPUEMU_GPUS, $GPUEMU_LIKE, ...; only the first call does
+ * anything. */
 CUresult emu_init(void);
 
-/* A number that no other stream, context or graph of the process has. */
+/* A number unique among streams, contexts and graphs of the process. */
 uint64_t emu_new_id(void);
 
 /* The device with this ordinal, or NULL. */
 struct emu_device *emu_device(CUdevice ordinal);
 
-/* The primary context of a device, made at the first use; NULL without memory. */
+/* The primary context of a device, created on first use; NULL without memory. */
 struct emu_context *emu_primary(struct emu_device *d);
-/* The same, or NULL where it was not used yet. */
+
+/* The same, or NULL if it was not used yet. */
 static inline struct emu_context *emu_primary_made(const struct emu_device *d)
 {
 	return __atomic_load_n(&d->primary, __ATOMIC_ACQUIRE);
 }
 
-/* Whether cuInit() has been called, and whether exit() has shut the driver down. */
+/* Return whether cuInit() has been called, and whether exit() has shut the driver down. */
 static inline int emu_is_ready(void)
 {
 	return __atomic_load_n(&emu.ready, __ATOMIC_ACQUIRE);
@@ -92,26 +94,27 @@ static inline int emu_is_over(void)
 	return __atomic_load_n(&emu.over, __ATOMIC_RELAXED);
 }
 
-/* The calling thread's context in *ret, or why there is none to work with. */
+/* Stores the calling thread's context; an error if it has none or the context is lost. */
 CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
 
-/* Whether `c` may be used as a context. */
+/* Returns whether `c` is a valid context. */
 int emu_is_context(CUcontext c);
 
 struct emu_taken {
 	int64_t start_ns, end_ns;
 };
 
-/* What takes `duration_ns` with a part of an engine of `d`, 0 to 1, at `ready_ns` or later. */
+/* Runs work that takes `duration_ns` on a part (0 to 1) of an engine, at `ready_ns` or later;
+ * returns its start and end. */
 struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
 				 int64_t duration_ns, double part);
 
-/* What runs whatever else does. */
+/* Counts work that runs at a given time, without using capacity. */
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);
 
-/* Counts the work of all devices in the row of this process from now on. */
+/* From now on, counts the work of all devices in the row of process `p`. */
 void emu_devices_count_in(struct emu_run_process *p);
 
-/* The public functions beyond CUDA's; those of the clock are in clock.h. */
+/* Exported (gpuemu.h). */
 gpuemu_device_value_fn gpuemu_device_value;
 gpuemu_reaches_fn gpuemu_reaches;

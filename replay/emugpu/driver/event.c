@@ -42,7 +42,7 @@ void emu_event_set(struct emu_event *e, int64_t end_ns)
 
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s)
 {
-	struct emu_point here = {.refs = 2}; /* used where the record runs at once */
+	struct emu_point here = {.refs = 2}; /* used if the record runs at once */
 	struct emu_dep d = {0};
 	struct emu_op op = {.type = &emu_record_type, .point = &here};
 
@@ -192,7 +192,7 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	return emu_context_error(c);
 }
 
-/* How much faster than the host's the clock runs that events are measured by. */
+/* Ratio of the clock rate of event times to the host's clock rate. */
 static double event_rate = 1;
 
 __attribute__((constructor)) static void read_event_rate(void)
@@ -202,7 +202,7 @@ __attribute__((constructor)) static void read_event_rate(void)
 	event_rate += ppm ? strtod(ppm, NULL) / 1e6 : 0;
 }
 
-/* The end of an event in *ret_ns, when it is there by now. */
+/* Stores the time of an event if it is known by now. */
 static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 {
 	struct emu_event *e = (struct emu_event *)event;
@@ -233,7 +233,7 @@ EMU_API CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!r && !q && ((struct emu_event *)start)->context != ((struct emu_event *)end)->context)
 		return CUDA_ERROR_INVALID_HANDLE;
-	/* A wrong handle is said before a late event. */
+	/* An invalid handle is reported before a pending event. */
 	if (r == CUDA_ERROR_NOT_READY && q)
 		r = q;
 	if (r || q)

@@ -14,8 +14,9 @@ static struct CUlogsCallbackEntry_st {
 	void *data;
 } callbacks[CALLBACKS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of callbacks[] and explanation[] */
-static char explanation[2048];				 /* empty: none yet */
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER; /* protects callbacks[] and explanation[] */
+static char explanation[2048];	   /* empty: no error yet */
 
 EMU_API CUresult cuLogsRegisterCallback(CUlogsCallback function, void *data,
 					CUlogsCallbackHandle *ret)
@@ -50,7 +51,7 @@ EMU_API CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle)
 	return r;
 }
 
-/* Callbacks may call the driver: they run without the lock. */
+/* Runs the callbacks without the lock, since they may call the driver. */
 static void log_explanation(void)
 {
 	struct CUlogsCallbackEntry_st called[CALLBACKS];

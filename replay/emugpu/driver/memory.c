@@ -9,7 +9,8 @@
 
 #define ALIGN 512
 #define PAGE_BYTES 4096
-#define GIVE_BACK_BYTES (1u << 20) /* freed memory of this size goes back to the host at once */
+#define GIVE_BACK_BYTES                                                                            \
+	(1u << 20) /* freed memory of at least this size is returned to the host at once */
 
 struct span {
 	uintptr_t base;
@@ -26,7 +27,7 @@ struct emu_memory {
 	pthread_mutex_t lock;
 	int fd;
 	uintptr_t base;
-	size_t bytes, reserved; /* what a context takes is never free */
+	size_t bytes, reserved; /* memory used by a context never counts as free */
 	size_t used;
 	struct spans held, gaps;
 };
@@ -135,7 +136,7 @@ int emu_memory_alloc(struct emu_memory *m, size_t bytes, uintptr_t *ret)
 	return r;
 }
 
-/* Joins a freed span with the gaps beside it. */
+/* Merges a freed span with adjacent gaps. */
 static int add_gap(struct spans *gaps, struct span s)
 {
 	size_t i = above(gaps, s.base);

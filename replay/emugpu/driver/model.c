@@ -73,7 +73,7 @@ const double *emu_model_value(const struct emu_model *m, const char *key)
 	return NULL;
 }
 
-/* One line, which is changed; 0, or -EINVAL. */
+/* Parses one line, and changes it; 0 or -EINVAL. */
 static int parse_line(char *line, struct emu_model *m, char *why, size_t why_size)
 {
 	char *key, *value, *end;
@@ -93,12 +93,12 @@ static int parse_line(char *line, struct emu_model *m, char *why, size_t why_siz
 	}
 	to = (double *)(uintptr_t)emu_model_value(m, key);
 	if (!to) {
-		snprintf(why, why_size, "'%.40s' is no key of a GPU model", key);
+		snprintf(why, why_size, "unknown key '%.40s'", key);
 		return -EINVAL;
 	}
 	*to = strtod(value, &end);
 	if (end == value || end[strspn(end, " \t")] || !(*to >= 0 && *to < 1e18)) {
-		snprintf(why, why_size, "%.40s: '%.40s' is no number of it", key, value);
+		snprintf(why, why_size, "%.40s: invalid number '%.40s'", key, value);
 		return -EINVAL;
 	}
 	return 0;

@@ -24,7 +24,7 @@ void emu_point_drop(struct emu_point *p)
 		free(p);
 }
 
-/* States of `done`: not yet, reached, not yet and somebody sleeps on it. */
+/* States of `done`: pending, reached, pending with a sleeping thread. */
 enum { OPEN, REACHED, AWAITED };
 
 int emu_point_reached(const struct emu_point *p)
@@ -39,7 +39,7 @@ static void reach(struct emu_point *p, int64_t end_ns)
 		syscall(SYS_futex, &p->done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Sleeps until `p` is reached or woken, or for the time. */
+/* Sleeps until `p` is reached, or for the given time. */
 static void sleep_on(struct emu_point *p, const struct timespec *most)
 {
 	uint32_t open = OPEN;
@@ -97,15 +97,15 @@ void emu_op_done(struct emu_op *op)
 	op->n_deps = 0;
 }
 
-/* ---- the two that only mark time ---- */
+/* ---- records and waits ---- */
 
 static void release_point(struct emu_op *op)
 {
 	emu_point_drop(take(op->point));
 }
 
-/* One that is to run later is reached at a point on the heap: one reference is the op's, one that
- * of who submitted it. */
+/* A record that runs later has a point on the heap, with one reference of the op and one of the
+ * submitter. */
 static int own_point(struct emu_op *op)
 {
 	struct emu_point *p = emu_point_new();
@@ -132,7 +132,7 @@ const struct emu_op_type emu_record_type = {
 	.run = run_record,
 };
 
-/* Its deps are all that it is. */
+/* A wait consists of its deps only. */
 static int64_t run_wait(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	return op->ready_ns;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Work of a device: what streams are made of, and graphs.
+/* Ops: the work of a device, in streams and graphs.
  *
- * An op runs twice at once: in virtual time, where it gets a start and an end, and in fact, where
- * its bytes are copied or its kernel's code is called. In fact it runs in the thread that submits
- * it, unless something before it waits for the outside (another process, a host function, another
- * stream that waits): then the stream's own thread runs it later, and virtual time comes out the
- * same. What waits for other processes is posted to them as soon as it can be, so that these need
- * not wait for the op to run (post.c).
+ * An op has a start and an end in virtual time, and it is executed: bytes are copied, host kernels
+ * are called. It is executed in the submitting thread, unless an earlier op of the stream waits for
+ * another process, a host function or another stream: then the stream's worker thread executes it
+ * later, with the same virtual time. Ops that wait for other processes are posted to them as early
+ * as possible, so that those need not wait for the execution (post.c).
  */
 #pragma once
 
@@ -16,7 +15,7 @@
 
 #include <stdint.h>
 
-/* A moment that ops or hosts wait for: counted references, any thread. */
+/* A moment that ops or host threads wait for. Reference-counted; any thread. */
 struct emu_point {
 	int refs;
 	uint32_t done; /* a futex */
@@ -26,24 +25,24 @@ struct emu_point {
 struct emu_point *emu_point_new(void); /* one reference; NULL without memory */
 void emu_point_drop(struct emu_point *p);
 int emu_point_reached(const struct emu_point *p);
-/* Waits for at most `ns` of real time. Whether it is reached. */
+/* Waits for at most `ns` of real time; returns whether it is reached. */
 int emu_point_await(struct emu_point *p, long ns);
 
-/* A thread that polls waits this long for the host to do the work, after so many queries in a row:
- * threads that poll would keep the processors from those that work. */
+/* After so many consecutive queries, a polling thread sleeps this long: polling threads would
+ * otherwise keep processors from working threads. */
 enum { EMU_POLLS = 4, EMU_POLL_NS = 200000 };
 
-/* A moment that is known, or will be. Owns a reference to `point`. */
+/* A moment, known or pending. Owns a reference to `point`. */
 struct emu_dep {
 	int64_t end_ns;
-	int64_t lag_ns;		 /* how much later it is seen; added to end_ns once that is known */
+	int64_t lag_ns; /* delay until the moment is noticed; added to end_ns when that is known */
 	struct emu_point *point; /* NULL: known */
 };
 
-/* Waits in real time, gives up the reference; the virtual time. */
+/* Waits in real time and drops the reference; returns the virtual time. */
 int64_t emu_dep_wait(struct emu_dep *d);
 
-/* Where ops run one after another, in virtual time. */
+/* A track: ops run in order, in virtual time. */
 struct emu_track {
 	struct emu_device *device;
 	struct emu_context *context;
@@ -56,12 +55,12 @@ struct emu_model;
 struct emu_kernel_op {
 	struct emu_function *function;
 	uint32_t grid[3], block[3], shared_bytes;
-	void **args; /* the caller's, until owned */
+	void **args; /* of the caller until the op owns a copy */
 	void *args_copy;
 	uint64_t ticket; /* gpuemu_launch.ticket, of a graph node */
 };
 
-/* Bytes from here to there; lines and planes for the 2D and 3D forms, else one of each. */
+/* A copy. Height and depth are 1 except in the 2D and 3D forms. */
 struct emu_copy_op {
 	uint8_t *to;
 	const uint8_t *from;
@@ -89,7 +88,7 @@ struct emu_host_op {
 	void *data;
 };
 
-struct emu_value_op { /* a wait for, or a write of, a word of memory */
+struct emu_value_op { /* waits for, or writes, a word of memory */
 	volatile void *at;
 	uint64_t value;
 	unsigned flags;
@@ -105,8 +104,8 @@ struct emu_op {
 	const struct emu_op_type *type;
 	struct emu_op *next;
 	int64_t issued_ns;    /* the submitting thread's clock */
-	int64_t ready_ns;     /* the latest of the moments that it waits for and that are known */
-	struct emu_dep *deps; /* those that are not; owned */
+	int64_t ready_ns;     /* latest known moment that it waits for */
+	struct emu_dep *deps; /* pending moments that it waits for; owned */
 	unsigned n_deps;
 	int posted; /* post.c */
 	union {
@@ -115,7 +114,7 @@ struct emu_op {
 		struct emu_set_op set;
 		struct emu_host_op host;
 		struct emu_value_op value;
-		struct emu_point *point; /* record: reached by it; one reference */
+		struct emu_point *point; /* of a record: reached by it; one reference */
 		struct {
 			struct emu_plan *plan;
 			uint64_t *tickets; /* by step; NULL: no kernel has `issue` */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Ops of a stream that other processes wait for are posted to them before they run: when they are
- * submitted, or as soon as what they wait for is there. Between two that are posted there may be
- * ops that only mark time; behind anything else a stream must have come as far as that. */
+/* Posting: an op that other processes wait for is announced to them before it runs, when it is
+ * submitted or as soon as its deps are known. Only records and waits may lie between two posted ops
+ * of a stream; after any other op, the stream must have finished that op first. */
 #include "replay/emugpu/driver/stream.h"
 
 int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *before, int64_t tail_ns)
@@ -17,7 +17,7 @@ int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *befor
 	return r;
 }
 
-/* Whether all that the op waits for is known. */
+/* Returns whether all moments that the op waits for are known. */
 static int is_settled(struct emu_op *op)
 {
 	for (unsigned i = 0; i < op->n_deps; i++) {

@@ -100,7 +100,7 @@ struct emu_region emu_region_find(uintptr_t at)
 	if (device_region(at, &found))
 		return found;
 	pthread_rwlock_rdlock(&regions.lock);
-	/* A mapping comes after the reservation that it lies in. */
+	/* A mapping is sorted after the reservation that contains it. */
 	for (size_t i = above(at); i > 0; i--) {
 		const struct emu_region *r = &regions.items[i - 1];
 

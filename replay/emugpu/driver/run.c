@@ -11,7 +11,7 @@
 
 enum { GENERATIONS = 64 };
 
-static struct emu_run *run; /* of this process, and of those that it forks */
+static struct emu_run *run; /* of this process and its forked children */
 
 static uint32_t used(void)
 {
@@ -38,7 +38,7 @@ EMU_API void gpuemu_process_ended(int32_t pid, int status)
 	for (uint32_t i = 0; run && i < used(); i++) {
 		struct emu_run_process *p = &run->processes[i];
 
-		/* A process id that is used again may be that of a later row, which runs. */
+		/* A reused process id may belong to a later row, of a running process. */
 		if (__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE) != (uint64_t)pid ||
 		    p->end == EMU_RUN_WAITED || host_process_started((uint64_t)pid) == p->started)
 			continue;
@@ -56,7 +56,7 @@ static int64_t cpu_ns_of(uint64_t pid)
 	return clock_getcpuclockid((pid_t)pid, &clock) == 0 ? host_clock_ns(clock) : 0;
 }
 
-/* Where a process is by now. Without calls, all that it does is its own work. */
+/* The present clock of a process. Before its first call, all of its CPU time is its own work. */
 static int64_t now_of(const struct emu_run_process *p, double per_ns)
 {
 	int64_t own_ns = p->calls ? 0 : cpu_ns_of(p->pid) - p->cpu_ns;
@@ -76,7 +76,7 @@ static int claim(struct emu_run_process *p, uint64_t was)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* An unused row; where there is none, the row of a process that has ended and used no GPU. */
+/* An unused row; otherwise the row of a process that has ended and used no GPU. */
 static struct emu_run_process *claim_row(void)
 {
 	uint32_t n = __atomic_fetch_add(&run->n_processes, 1, __ATOMIC_ACQ_REL);
@@ -119,7 +119,7 @@ struct emu_run_process *emu_run_join(double per_ns)
 	if (!run)
 		return NULL;
 	p = find(pid);
-	if (p) { /* the process has executed another program */
+	if (p) { /* after exec() */
 		prctl(PR_GET_NAME, p->name);
 		p->now_ns = now_of(p, per_ns);
 		p->cpu_ns = cpu_ns_of(pid);

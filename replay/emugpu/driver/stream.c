@@ -15,7 +15,7 @@
 
 #define MAGIC 0x53747265u
 
-/* Stream numbers of the null streams of each thread, by context. */
+/* Per-thread default streams, by context. */
 struct thread_stream {
 	struct emu_context *context;
 	struct emu_stream *stream;
@@ -83,7 +83,7 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 	return CUDA_SUCCESS;
 }
 
-/* ---- the stream's own thread ---- */
+/* ---- the stream's worker thread ---- */
 
 static struct emu_op *pop(struct emu_stream *s)
 {
@@ -101,7 +101,7 @@ static struct emu_op *pop(struct emu_stream *s)
 	return op;
 }
 
-/* Posts what was taken from the queue, if it was not yet, and what may follow it. */
+/* Posts the op taken from the queue, unless it was posted, and the ops that may follow it. */
 static void post(struct emu_stream *s, struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
@@ -111,7 +111,7 @@ static void post(struct emu_stream *s, struct emu_op *op)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What is posted from now on does not come after the op, whose arguments go. */
+/* Later posts must not refer to the op: its arguments are freed. */
 static void ended(struct emu_stream *s, const struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
@@ -130,8 +130,8 @@ static void rest(struct emu_stream *s)
 	s->watched = 0;
 }
 
-/* Who waits for a point of which nothing follows finds the stream idle when he wakes: what he
- * submits next then runs in his own order, not in that of this thread. */
+/* A thread that waits for the last op finds the stream idle when it wakes, so that its next op runs
+ * in the submitting thread and not here. */
 static void run(struct emu_stream *s, struct emu_op *op)
 {
 	int marks = op->type == &emu_record_type;
@@ -230,7 +230,8 @@ static int add_dep(struct emu_op *op, struct emu_dep d)
 	return 0;
 }
 
-/* Whether anything was ever done in it. While an op is pending, the track is its worker's. */
+/* Returns whether the stream was ever used. While an op is pending, only the worker may use the
+ * track. */
 static int was_used(struct emu_stream *s)
 {
 	int used;
@@ -241,7 +242,7 @@ static int was_used(struct emu_stream *s)
 	return used;
 }
 
-/* What the null stream and the others owe each other. */
+/* Adds the implicit waits between the null stream and other streams. */
 static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 {
 	struct emu_context *c = s->context;
@@ -262,7 +263,7 @@ static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 	return r;
 }
 
-/* An op that must wait, but whose arguments nobody can copy: everything before it, now. */
+/* The op must wait, but its arguments cannot be copied: finish all earlier work now. */
 static void wait_inline(struct emu_stream *s, struct emu_op *op)
 {
 	struct emu_dep tail = emu_stream_tail(s);
@@ -273,7 +274,7 @@ static void wait_inline(struct emu_stream *s, struct emu_op *op)
 	op->n_deps = 0;
 }
 
-/* Whether an op would wait that is owned and may; with the lock held. */
+/* Returns whether the op would block, if it can be deferred; with the lock held. */
 static int would_wait(struct emu_stream *s, struct emu_op *op)
 {
 	return s->pending || op->n_deps ||
@@ -313,7 +314,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 	emu_op_run(op, &s->track);
 	pthread_mutex_unlock(&s->lock);
 	emu_op_done(op);
-	/* What may wait fails later, whether it waited or not. */
+	/* An op that can block reports errors later, whether or not it blocked. */
 	return blocks ? CUDA_SUCCESS : emu_context_error(s->context);
 }
 
@@ -386,7 +387,7 @@ EMU_API CUresult cuStreamCreate(CUstream *ret, unsigned flags)
 	return cuStreamCreateWithPriority(ret, flags, 0);
 }
 
-/* The work on it still runs to its end. */
+/* Submitted work still runs. */
 EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_EVENT);
@@ -415,7 +416,7 @@ EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 	return CUDA_SUCCESS;
 }
 
-/* The stream whose end is asked for, which one in capture does not have. */
+/* The stream to query or wait for; an error if it is being captured. */
 static CUresult asked(struct emu_thread *self, CUstream handle, struct emu_stream **ret)
 {
 	CUresult r = emu_stream_of(self, handle, ret);
@@ -432,7 +433,7 @@ EMU_API CUresult cuStreamSynchronize(CUstream handle)
 	if (r)
 		return r;
 	if (s == s->context->null_stream && !(uintptr_t)handle) {
-		/* The null stream ends after all that it waits for. */
+		/* The null stream ends after all streams that it waits for. */
 		struct emu_op op = {.type = &emu_wait_type};
 
 		r = emu_submit(self, s, &op);
@@ -440,7 +441,7 @@ EMU_API CUresult cuStreamSynchronize(CUstream handle)
 	return r ? r : emu_stream_wait(self, s);
 }
 
-/* Waits a moment for the worker; with the lock held, but for the wait. */
+/* Waits briefly for the worker; releases the lock meanwhile. */
 static void wait_for_rest(struct emu_stream *s)
 {
 	struct timespec most = {0, EMU_POLL_NS};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What can be asked of a stream. */
+/* Properties of streams. */
 #include "replay/emugpu/driver/stream.h"
 
 #include <cudaProfiler.h>
@@ -66,7 +66,7 @@ EMU_API CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID what, CUst
 	return CUDA_SUCCESS;
 }
 
-/* Hints for the hardware. */
+/* Hints for the hardware; ignored. */
 EMU_API CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID what,
 				      const CUstreamAttrValue *value)
 {
@@ -89,7 +89,7 @@ EMU_API CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr at, size_t 
 	return CUDA_SUCCESS;
 }
 
-/* No profiler listens. */
+/* No profiler: nothing to do. */
 EMU_API CUresult cuProfilerStart(void)
 {
 	return CUDA_SUCCESS;

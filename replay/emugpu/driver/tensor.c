@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tensor maps: descriptions of tensors in memory, which kernels get as a parameter. They are
- * checked as the documentation asks. What is in them is our own: the address, the kinds, the sizes,
- * the strides, the boxes, so that different tensors have different maps. */
+/* Tensor maps: descriptions of tensors in memory, passed to kernels as parameters. Arguments are
+ * checked as documented. The layout of a map is our own: address, kinds, sizes, strides and boxes,
+ * so that different tensors have different maps. */
 #include "replay/emugpu/driver/device.h"
 
 #include <string.h>

@@ -21,7 +21,7 @@ struct sized {
 static struct {
 	struct emu_timing *rows; /* by name */
 	size_t n, cap;
-	struct sized *sized; /* by what, ranks, bytes */
+	struct sized *sized; /* ordered by kind, ranks, bytes */
 	size_t n_sized, sized_cap;
 } timings;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Streams that write a word of memory, or wait until one has a value. */
+/* Stream operations that write a word of memory or wait for its value. */
 #include "replay/emugpu/driver/stream.h"
 
 #include <time.h>
@@ -39,7 +39,8 @@ static int64_t value_run(struct emu_op *op, struct emu_track *track, int64_t rea
 	else if (v->writes)
 		__atomic_store_n((volatile uint64_t *)v->at, v->value, __ATOMIC_RELEASE);
 	else if (!holds(v)) {
-		/* Whoever writes it does so at the time of some thread; the latest is known. */
+		/* The time of the write is unknown; it is not later than the latest clock of all
+		 * threads. */
 		while (!holds(v))
 			nanosleep(&pause, NULL);
 		ready_ns = emu_horizon_ns() > ready_ns ? emu_horizon_ns() : ready_ns;

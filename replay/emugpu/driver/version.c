@@ -33,7 +33,7 @@ EMU_API CUresult cuGetProcAddress_v2(const char *symbol, void **ret, int version
 
 		if (v->version > version || (v->per_thread && !per_thread))
 			continue;
-		/* A per-thread form goes before any other. */
+		/* A per-thread form takes precedence. */
 		if (!best || v->per_thread > best->per_thread ||
 		    (v->per_thread == best->per_thread && v->version >= best->version))
 			best = v;
@@ -51,14 +51,14 @@ EMU_API CUresult cuGetProcAddress(const char *symbol, void **ret, int version, c
 	return r || *ret ? r : CUDA_ERROR_NOT_FOUND;
 }
 
-/* Its tables are not documented, so there are none. */
+/* The tables are undocumented; none is provided. */
 EMU_API CUresult cuGetExportTable(const void **ret, const CUuuid *id)
 {
 	emu_refused_use("libcuda.so.1", "cuGetExportTable");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* What people read, where it is not simply the name in words. */
+/* Messages that differ from the words of the name. */
 static const struct {
 	CUresult result;
 	const char *text;

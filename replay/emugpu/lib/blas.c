@@ -107,8 +107,7 @@ cublasStatus_t emu_blas_status(CUresult r)
 	}
 }
 
-/* 0 where $GPUEMU_COMPUTE says so: work takes its time and does nothing. The program is told once.
- */
+/* Returns 0 if $GPUEMU_COMPUTE is 0: products take their time and compute nothing. Printed once. */
 static int computes(void)
 {
 	static int known; /* 1: no, 2: yes */
@@ -171,7 +170,7 @@ static const size_t param_bytes[] = {sizeof(struct emu_work)};
 		name, 0, run, cost, NULL, param_bytes, 1                                           \
 	}
 
-/* The products first, by the type of A; then the rest, by kind. */
+/* Products by the type of A; then the other kinds. */
 static const struct gpuemu_kernel kernels[] = {
 	[EMU_F16] = KERNEL("gpuemu_gemm_f16"),
 	[EMU_BF16] = KERNEL("gpuemu_gemm_bf16"),

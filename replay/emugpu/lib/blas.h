@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What cuBLAS and cuBLASLt share: their kernels, and the names of types. */
+/* Shared by cuBLAS and cuBLASLt: kernels, types, status names. */
 #pragma once
 
 #include "replay/emugpu/lib/gpu.h"
@@ -8,21 +8,21 @@
 
 #include <cublas_v2.h>
 
-/* 0, or -ENOTSUP for a type that is not computed with. */
+/* 0, or -ENOTSUP for an unsupported type. */
 int emu_type_of(cudaDataType type, enum emu_type *ret);
 
-/* What is computed in, from what cuBLAS calls it; `is_complex` where the matrices are. */
+/* The type of computation for a cuBLAS compute type; `is_complex` for complex matrices. */
 int emu_compute_of(cublasComputeType_t type, int is_complex, enum emu_type *ret);
 
-/* Does a product of these matrices in this compute type run on the matrix units? `math` is the
- * handle's mode. */
+/* Returns whether a product runs on tensor cores. `math` is the handle's mode, `a` the type of A.
+ */
 int emu_uses_tensor(cublasComputeType_t type, cublasMath_t math, enum emu_type a);
 
-/* A matrix as BLAS describes it, in the strides of op(A). */
+/* A matrix with the strides of op(A), from its BLAS description. */
 struct emu_matrix emu_matrix_of(const void *data, enum emu_type type, int64_t ld,
 				cublasOperation_t op);
 
-/* alpha or beta: read now, or where it lies on the device. */
+/* alpha or beta: read now from host memory, or its device address. */
 struct emu_scalar emu_scalar_of(const void *at, enum emu_type type, int on_device);
 
 /* Launches it as one kernel on `stream`. */
@@ -30,6 +30,6 @@ cublasStatus_t emu_blas_launch(CUstream stream, const struct emu_work *work);
 
 cublasStatus_t emu_blas_status(CUresult r);
 
-/* "CUBLAS_STATUS_SUCCESS", and what it means. */
+/* "CUBLAS_STATUS_SUCCESS", and its description. */
 const char *emu_blas_status_name(cublasStatus_t status);
 const char *emu_blas_status_text(cublasStatus_t status);

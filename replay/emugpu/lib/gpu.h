@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The GPU as the emulated libraries see it: the driver API of libcuda.so.1, found by dlopen, and
- * nothing else. What a library does on the GPU is a kernel, launched like any program's, whose code
- * is given to the emulated driver by name (gpuemu.h). Any thread.
- */
+/* The driver API of libcuda.so.1, opened by dlopen: the only way in which the emulated libraries
+ * use the GPU. Their work is launched as kernels, like that of any program, with host kernels
+ * registered by name (gpuemu.h). Any thread. */
 #pragma once
 
 #include <gpuemu.h>
@@ -50,14 +49,14 @@ struct emu_gpu {
 	gpuemu_explain_fn *gpuemu_explain;	   /* or NULL */
 };
 
-/* The driver, initialised; NULL where there is none, or it is not an emulated one. */
+/* The initialised driver; NULL if there is none or it is not emulated. */
 const struct emu_gpu *emu_gpu(void);
 
-/* Makes sure that this thread has a context, that of device 0 where it had none. */
+/* Gives the thread the context of device 0 if it has none. */
 CUresult emu_gpu_context(void);
 
-/* A library's kernels: registered with the driver and loaded once, at the first launch. Each takes
- * one parameter, by value, of param_bytes. */
+/* A library's kernels, registered and loaded at the first launch. Each has one parameter, of
+ * param_bytes, by value. */
 struct emu_kernels {
 	const struct gpuemu_kernel *kernels;
 	unsigned n;

@@ -41,7 +41,7 @@ static struct emu_matrix matrix_of(const struct emu_operand *o, int64_t number)
 	return m;
 }
 
-/* The whole of a matrix of which one triangle is stored, column-major in new memory. */
+/* Expands a matrix with one stored triangle to a full column-major matrix in new memory. */
 static int unfold(const struct emu_operand *o, int64_t n, struct emu_matrix *m, void **memory)
 {
 	struct emu_matrix from = *m;

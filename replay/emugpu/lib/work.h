@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a kernel of the emulated BLAS libraries does, as its one parameter: a plain value that a
- * recorder can keep, a graph can hold and the emulated GPU runs in stream order. All pointers are
- * device memory, except where a scalar says that its value stands here.
- */
+/* The parameter of the kernels of the emulated BLAS libraries: a description of the work, by value,
+ * so that recorders and graphs can copy it. All pointers are device addresses. */
 #pragma once
 
 #include "replay/emugpu/math/gemm.h"
@@ -20,7 +18,7 @@ enum emu_work_kind {
 	EMU_WORK_KINDS,
 };
 
-/* alpha, beta and the like: at `at` on the device, or here where `at` is NULL. */
+/* alpha, beta and so on: at device address `at`, or `value` if `at` is NULL. */
 struct emu_scalar {
 	const void *at;
 	enum emu_type type;
@@ -30,9 +28,10 @@ struct emu_scalar {
 /* One matrix of each product of a batch. */
 struct emu_operand {
 	struct emu_matrix m; /* data: the first; with `pointers`, an array of pointers to them */
-	int64_t stride;	     /* elements to the next; 0 where all use the same */
+	int64_t stride;	     /* elements to the next matrix; 0: all use the same */
 	uint8_t pointers;
-	uint8_t fill; /* 'U', 'L': the other triangle is this one's mirror image; 0: all there */
+	uint8_t fill; /* 'U', 'L': only this triangle is stored, the matrix is symmetric; 0: general
+		       */
 	uint8_t hermitian; /* the mirror image is conjugated */
 	/* Zero instead of padding, which may hold parts of old pointers: --digest=launch reads
 	   every buffer that the parameters of a kernel point to. */
@@ -42,7 +41,7 @@ struct emu_operand {
 struct emu_gemm_work {
 	int64_t m, n, k, batch;
 	enum emu_type compute;
-	uint8_t tensor; /* the GPU's matrix units may do it */
+	uint8_t tensor; /* may run on tensor cores */
 	uint8_t fill;	/* 'U', 'L': only this triangle of D is written; 0: all */
 	uint8_t right;	/* of EMU_WORK_DGMM */
 	uint8_t sum_of; /* 'A', 'B': bias_grad is the sum over k of that matrix */
@@ -80,10 +79,10 @@ struct emu_work {
 	};
 };
 
-/* Does it, in the memory as it is now; 0, -ENOMEM or -ENOTSUP. */
+/* Does the work now; 0, -ENOMEM or -ENOTSUP. */
 int emu_work_run(const struct emu_work *w);
 
-/* What it costs a GPU: floating point (or integer) operations and bytes read and written once. */
+/* The cost on a GPU: operations, and bytes read and written once. */
 struct emu_work_cost {
 	double operations, bytes;
 	enum emu_type type; /* of the operands of the operations */

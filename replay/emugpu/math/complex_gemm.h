@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The product of complex matrices, for emu_gemm(): summed in double, plain and slow. */
+/* The product of complex matrices, for emu_gemm(): a simple loop, summed in double. */
 #pragma once
 
 #include "replay/emugpu/math/gemm.h"
 
 #include <complex.h>
 
-/* CMPLX, which some compilers lack. */
+/* CMPLX, for compilers without it. */
 static inline double complex emu_complex(double real, double imaginary)
 {
 	union {

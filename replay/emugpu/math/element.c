@@ -58,7 +58,7 @@ uint8_t emu_f32_to_f8(enum emu_type type, float f)
 	frexpf(x, &exponent);
 	exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
 	steps = nearbyintf(ldexpf(x, mantissa_bits - exponent));
-	/* A carry out of the mantissa moves into the exponent by itself. */
+	/* A carry from the mantissa increments the exponent. */
 	return sign | (uint8_t)((int)steps + ((exponent + bias - 1) << mantissa_bits));
 }
 
@@ -77,7 +77,7 @@ void emu_store(enum emu_type type, void *data, int64_t index, double value)
 	emu_from_f64(type, at, 1, 1, &value);
 }
 
-/* To the nearest integer of the type, and to its end where the value is beyond it. */
+/* Rounds to the nearest integer of the type; clamps values out of range. */
 #define DEFINE_CLAMP(name, type, low, high)                                                        \
 	static inline type name(double v)                                                          \
 	{                                                                                          \
@@ -94,7 +94,7 @@ DEFINE_CLAMP(clamp_u32, uint32_t, 0, UINT32_MAX)
 DEFINE_CLAMP(clamp_i64, int64_t, INT64_MIN, INT64_MAX)
 DEFINE_CLAMP(clamp_u64, uint64_t, 0, UINT64_MAX)
 
-/* The same loop with a stride and, so that the compiler sees adjacent elements, without. */
+/* The loop with a stride, and without, which the compiler can vectorise. */
 #define EACH(body)                                                                                 \
 	if (stride == 1)                                                                           \
 		for (size_t i = 0; i < n; i++) {                                                   \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The element types of GPU libraries, and their way to and from the types that C computes in.
+/* The element types of GPU libraries, and conversions to and from C types.
  *
  * Conversions to a narrower type round to the nearest, ties to even. The 8-bit floats saturate at
  * their largest finite value, as CUDA's conversions do; NaN stays NaN. All functions are

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Multiples of every tile's rows and columns. A packed block of A stays in the second-level cache.
- */
+/* Multiples of the rows and columns of all tiles. A packed block of A fits into the L2 cache. */
 enum { BLOCK_ROWS = 512, BLOCK_COLUMNS = 768, BLOCK_K = 384, SMALL_BYTES = 32 << 10 };
 
 struct range {
@@ -20,7 +19,7 @@ struct range {
 struct buffers {
 	void *a, *b, *sum;
 	void *line; /* one line of BLOCK_K elements, or one column of a block */
-	void *heap; /* all of them, where they do not fit in `small` */
+	void *heap; /* all buffers, if they do not fit into `small` */
 	uint8_t small[SMALL_BYTES] __attribute__((aligned(64)));
 };
 
@@ -118,8 +117,8 @@ static double epilogue(const struct emu_epilogue *e, int64_t i, int64_t j, doubl
 #define SCALE(x) (x)
 #include "replay/emugpu/math/gemm_type.h"
 
-/* Sums of 8-bit products: they wrap as the GPU's do beyond 32 bits; alpha and beta are whole, or a
- * float. */
+/* Sums of 8-bit products, which wrap at 32 bits as on GPUs; alpha and beta are integers, or float.
+ */
 #define T int32_t
 #define NAME(x) x##_i32
 #define TO emu_to_i32

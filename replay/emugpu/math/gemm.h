@@ -3,9 +3,9 @@
 /* Products of matrices in host memory: D = alpha A B + beta C, for every mix of element types that
  * the GPU libraries take.
  *
- * Inputs are widened to the type that is computed in, all products are summed in that type, and D
- * is rounded once. The caller owns all memory. D may be C; else it overlaps no input. The result
- * depends on the processor's vector width, but not on threads or on what ran before.
+ * Inputs are widened to the compute type, all products are summed in that type, and D is rounded
+ * once. The caller owns all memory. D may be C, but may not overlap other inputs. The result
+ * depends on the processor's vector width, but not on threads or earlier work.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct emu_matrix {
 
 enum emu_activation { EMU_LINEAR, EMU_RELU, EMU_GELU };
 
-/* What follows the product: bias, then activation, or the derivative of an activation. */
+/* Applied after the product: bias, then activation, or the derivative of an activation. */
 struct emu_epilogue {
 	uint8_t activation; /* enum emu_activation */
 	uint8_t backward;   /* multiply by the activation's derivative, read from `aux` */
@@ -36,11 +36,11 @@ struct emu_gemm {
 	int64_t m, n, k;
 	enum emu_type compute; /* EMU_F32, F64, I32, C32 or C64 */
 	double alpha[2], beta[2];
-	struct emu_matrix a, b, c, d;	     /* c.data is not read where beta is 0 */
+	struct emu_matrix a, b, c, d;	     /* c.data is not read if beta is 0 */
 	const struct emu_epilogue *epilogue; /* NULL: nothing; else compute is EMU_F32 or F64 */
 };
 
-/* 0, -ENOMEM, or -ENOTSUP where the types don't go together. */
+/* 0, -ENOMEM, or -ENOTSUP for an unsupported combination of types. */
 int emu_gemm(const struct emu_gemm *g);
 
 /* gelu(x) in the tanh form that cuBLASLt documents, and its derivative. */

@@ -31,7 +31,7 @@ static void NAME(pack)(const struct emu_matrix *m, int64_t at, int64_t line, int
 	}
 }
 
-/* Hands column `j` of the rows from `i` on to D: `sum` is theirs, and is overwritten. */
+/* Stores column `j` of the rows from `i` on in D; overwrites `sum`. */
 static void NAME(finish)(const struct emu_gemm *g, int64_t i, int64_t rows, int64_t j, T *sum,
 			 T *scratch, double *grad)
 {

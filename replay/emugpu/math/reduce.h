@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a collective does to the elements of its ranks: sum, product, largest, smallest, average. */
+/* Reductions of collectives: sum, product, maximum, minimum, average. */
 #pragma once
 
 #include "replay/emugpu/math/element.h"
@@ -9,7 +9,7 @@ enum emu_reduction { EMU_SUM, EMU_PROD, EMU_MAX, EMU_MIN, EMU_AVG, EMU_PREMUL, E
 
 /* out[i] = inputs[0][i] (op) inputs[1][i] ... for `count` elements, in the order of the inputs, so
  * that every rank that reduces gets the same bits. Floats narrower than 32 bits are reduced as
- * float and rounded once. Integers wrap; their average is cut off towards zero. EMU_PREMUL
+ * float and rounded once. Integers wrap; their average is rounded towards zero. EMU_PREMUL
  * multiplies input r by scalars[r] first, and sums. `out` may be one of the inputs. n >= 1. */
 void emu_reduce(enum emu_type type, enum emu_reduction op, void *out, const void *const *inputs,
 		unsigned n, size_t count, const double *scalars);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The inner loops of the matrix product, which gemm.c chooses by what the processor has. */
+/* The inner loops of the matrix product, for each instruction set. */
 #pragma once
 
 #include <stdint.h>

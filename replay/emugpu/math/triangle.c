@@ -18,7 +18,7 @@ static void set(const struct emu_matrix *m, int64_t i, int64_t j, double complex
 	emu_store_complex(m->type, (void *)(uintptr_t)m->data, i * m->row + j * m->column, v);
 }
 
-/* X A = B is A^T X^T = B^T: one case is enough. */
+/* X A = B is the same as A^T X^T = B^T, so only the left case is implemented. */
 static struct emu_triangle from_the_left(const struct emu_triangle *t)
 {
 	struct emu_triangle l = *t;

@@ -13,7 +13,7 @@ struct emu_vector {
 	int64_t step;
 };
 
-/* The vector that BLAS means by (n, x, increment): from its end where the increment is negative. */
+/* The vector (n, x, increment) of BLAS: a negative increment starts at the end. */
 struct emu_vector emu_vector_of(enum emu_type type, const void *data, int64_t n, int64_t increment);
 
 enum emu_map { EMU_AXPY, EMU_SCAL, EMU_COPY, EMU_SWAP, EMU_ROT };

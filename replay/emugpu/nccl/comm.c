@@ -51,7 +51,7 @@ ncclResult_t emu_comm_state(ncclComm_t comm)
 	return (ncclResult_t)__atomic_load_n(&comm->state, __ATOMIC_ACQUIRE);
 }
 
-/* What the ranks are joined by, as the model of the GPU and the hosts of the ranks say. */
+/* The links between the ranks, from the GPU model and the hosts of the ranks. */
 static void find_links(ncclComm_t comm)
 {
 	const struct emu_gpu *gpu = emu_gpu();

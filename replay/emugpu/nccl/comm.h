@@ -10,12 +10,12 @@
 #include <nccl.h>
 #include <pthread.h>
 
-/* Defines pncclX; gen/stubs.py makes ncclX of it. */
+/* Defines pncclX; gen/stubs.py generates ncclX. */
 #define EMU_NCCL(name, ...)                                                                        \
 	EMU_API ncclResult_t p##name(__VA_ARGS__);                                                 \
 	EMU_API ncclResult_t p##name(__VA_ARGS__)
 
-enum { EMU_MAX_OPS = 64 }; /* made by ncclRedOpCreatePreMulSum, at a time */
+enum { EMU_MAX_OPS = 64 }; /* live operators of ncclRedOpCreatePreMulSum */
 
 struct emu_red_op {
 	enum emu_type type;
@@ -25,7 +25,7 @@ struct emu_red_op {
 };
 
 struct ncclComm {
-	struct emu_segment *segment; /* NULL until the ranks have met */
+	struct emu_segment *segment; /* NULL until all ranks have joined */
 	uint32_t rank, n;
 	CUcontext context;
 	CUdevice device;
@@ -34,37 +34,37 @@ struct ncclComm {
 	struct emu_red_op ops[EMU_MAX_OPS];
 	int32_t state;	      /* ncclResult_t of joining, or the first error since */
 	int32_t lost;	      /* aborted by this rank */
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	pthread_cond_t changed;
-	uint64_t next, serving; /* numbers of operations: given out, and whose turn it is */
-	uint64_t posting;	/* whose turn it is to be posted */
+	uint64_t next, serving; /* operation numbers: next to assign, next to run */
+	uint64_t posting;	/* next to post */
 	struct {
 		const uint8_t *at;
 		uint64_t bytes;
-	} out[EMU_WINDOW]; /* what operations get that are posted, by number */
+	} out[EMU_WINDOW]; /* results of posting, by operation number */
 	uint32_t in_flight;
 	pthread_t joining;
 	int has_thread;
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
 };
 
-/* What ncclCommInitRank and its relatives do. In a group, or where the configuration asks for it,
- * the rank joins on a thread of its own. */
+/* Implements ncclCommInitRank and similar functions. In a group, or if the configuration is
+ * non-blocking, the rank joins in a thread of its own. */
 ncclResult_t emu_comm_init(ncclComm_t *comm, int n, const ncclUniqueId *id, int rank,
 			   const ncclConfig_t *config);
 
-/* Waits for a rank that joins on a thread of its own. */
+/* Waits for a rank that joins in a thread of its own. */
 ncclResult_t emu_comm_joined(ncclComm_t comm);
 
-/* Ends the communicator: after its operations have ended, or at once. */
+/* Ends the communicator: after its operations have ended, or at once (abort). */
 ncclResult_t emu_comm_end(ncclComm_t comm, int abort);
 
-/* The state as ncclCommGetAsyncError() tells it. */
+/* The result of ncclCommGetAsyncError(). */
 ncclResult_t emu_comm_state(ncclComm_t comm);
 
-/* The first error of the communicator stays. */
+/* Sets the error of the communicator, unless it has one. */
 void emu_comm_fail(ncclComm_t comm, ncclResult_t why);
 
-/* The result that an error number of the shared memory stands for. */
+/* The NCCL result for an errno value of segment.h. */
 ncclResult_t emu_nccl_result(int error);
 int emu_nccl_type(ncclDataType_t type, enum emu_type *ret);

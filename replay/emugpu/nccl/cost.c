@@ -6,7 +6,7 @@
 enum { TREE, RING, ALGORITHMS };
 enum { LL, LL128, SIMPLE, PROTOCOLS };
 
-/* Microseconds: of the kernel, and of each step over one wire. */
+/* Latencies in microseconds: of the kernel, and of each step over a link. */
 static const double base_us[ALGORITHMS][PROTOCOLS] = {{6.8, 14.0, 0}, {6.6, 14.0, 8.4}};
 static const double step_us[3][ALGORITHMS][PROTOCOLS] = {
 	[EMU_NVLINK] = {{0.6, 1.25, 28.0}, {0.6, 1.9, 3.4}},
@@ -14,7 +14,7 @@ static const double step_us[3][ALGORITHMS][PROTOCOLS] = {
 	[EMU_NETWORK] = {{5.0, 8.5, 28.0}, {2.7, 4.0, 14.0}},
 };
 
-/* What a tree gets of its bandwidth, by the logarithm of the bytes over 64, in tenths. */
+/* Bandwidth correction of trees, in tenths, by log2(bytes / 64). */
 enum { SIZES = 23 };
 static const uint8_t tree_tenths[PROTOCOLS][SIZES] = {
 	{10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10},
@@ -35,7 +35,7 @@ static double steps_of(enum emu_collective kind, double n)
 	}
 }
 
-/* The slower of the two bandwidths that a ring through all ranks passes over. */
+/* The lower of the two bandwidths in a ring through all ranks. */
 static double bus_bandwidth(const struct emu_links *l)
 {
 	if (l->hosts > 1 && l->network_bytes_per_s > 0)
@@ -67,7 +67,7 @@ static int usable(const struct emu_links *l, enum emu_collective kind, int algor
 	return protocol != LL128 || (l->wire == EMU_NVLINK && l->compute_capability >= 70);
 }
 
-/* The LL protocol stores a flag beside each word: it ends at this rate, whatever the wire. */
+/* The LL protocol stores a flag with each word, which limits its rate on any link. */
 static double ll_limit(const struct emu_links *l)
 {
 	if (l->hosts > 1)
@@ -128,7 +128,7 @@ int64_t emu_collective_ns(const struct emu_links *l, enum emu_collective kind, d
 
 	if (l->bytes_per_s <= 0)
 		return 0;
-	/* One rank: a copy in its own memory, which the model knows only as its start. */
+	/* One rank: a copy in its own memory; only its latency is modelled. */
 	if (l->ranks < 2)
 		return (int64_t)(base_us[RING][LL] * 1000);
 	if (kind > EMU_REDUCE_SCATTER)

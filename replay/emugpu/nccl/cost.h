@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How long an operation of NCCL takes once every rank is there: NCCL's own model, with which it
- * chooses between its algorithms (ncclTopoTuneModel and ncclTopoGetAlgoTime, src/graph/tuning.cc of
- * github.com/NVIDIA/nccl): time = latency + bytes / bandwidth, for ring and tree and each of the
- * protocols LL, LL128 and Simple, of which the fastest is taken. doc/gpuemu.md has the formulas.
+/* The duration of an NCCL operation after the last arrival, by the model with which NCCL chooses
+ * its algorithm (ncclTopoTuneModel and ncclTopoGetAlgoTime, src/graph/tuning.cc of
+ * github.com/NVIDIA/nccl): time = latency + bytes / bandwidth, for ring and tree and the protocols
+ * LL, LL128 and Simple; the fastest counts. doc/gpuemu.md has the formulas.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum emu_collective {
 
 enum emu_wire { EMU_NVLINK, EMU_PCIE, EMU_NETWORK };
 
-/* Between the GPUs of a communicator. */
+/* The links between the GPUs of a communicator. */
 struct emu_links {
 	uint32_t ranks, hosts;
 	enum emu_wire wire;	    /* within a host */

@@ -8,13 +8,13 @@
 
 enum { SHARED_BYTES = 256 << 10 };
 
-/* One step: each rank writes at most a slot, all meet, the last one does what needs doing once,
- * each reads what it needs.
+/* One step: each rank writes its slot; all wait at a barrier, where the last rank does the work
+ * that is done once; each rank reads the slots that it needs.
  *
- * Where all of an operation fits into the slots of its place, it is one step, and posting is all
- * the barrier that it needs. Of a larger one only what the rank has come for is posted; then come
- * steps that take turns with larger slots, so that one barrier a step is enough: who writes step i
- * + 2 has met the others in step i + 1, which they reached after reading step i. */
+ * An operation that fits into the slots of its entry is one step, and posting is its barrier. For a
+ * larger operation, only its description is posted; its steps alternate between two sets of larger
+ * slots, so that one barrier per step is enough: a rank that writes step i + 2 has passed the
+ * barrier of step i + 1, which the others reached after reading step i. */
 struct step {
 	struct emu_segment *s;
 	const struct emu_operation *o;
@@ -22,7 +22,7 @@ struct step {
 	uint32_t n, rank;
 	int is_small;
 	size_t element;	    /* bytes */
-	uint64_t at, count; /* elements of this step: from where, how many (of each block) */
+	uint64_t at, count; /* first element and number of elements of this step (of each block) */
 	uint64_t capacity;  /* elements of one block in a slot */
 };
 
@@ -50,7 +50,7 @@ static uint8_t *result(const struct step *t)
 			   : emu_segment_result(t->s, emu_segment_memory(t->s)->turn);
 }
 
-/* Does a slot hold a block for each rank? */
+/* Returns whether a slot holds a block for each rank. */
 static int by_blocks(enum emu_collective kind)
 {
 	return kind == EMU_REDUCE_SCATTER || kind == EMU_ALL_TO_ALL || kind == EMU_SCATTER;
@@ -97,13 +97,14 @@ static int reduces_to_one(enum emu_collective kind)
 	return kind == EMU_ALL_REDUCE || kind == EMU_REDUCE;
 }
 
-/* Is it worth another barrier to let each rank reduce its share? */
+/* Returns whether each rank reduces a share, at the cost of another barrier. */
 static int is_split(const struct step *t)
 {
 	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES;
 }
 
-/* Each rank reduces its share of the step, unless the last to come did it; then all read it. */
+/* Reduces the share of this rank, unless the last rank to arrive reduced all; then reads the
+ * result. */
 static int all_reduce(const struct step *t)
 {
 	uint64_t share = (t->count + t->n - 1) / t->n, at = t->rank * share;
@@ -155,7 +156,7 @@ static int read_slots(const struct step *t)
 	}
 }
 
-/* What all ranks have to agree on. */
+/* A hash of the arguments that must be the same on all ranks. */
 static uint64_t summary_of(const struct emu_operation *o)
 {
 	uint64_t h = 0xcbf29ce484222325;
@@ -166,7 +167,7 @@ static uint64_t summary_of(const struct emu_operation *o)
 	return h;
 }
 
-/* Whether all have come for the same. */
+/* Returns whether all ranks called the same operation. */
 static int all_agree(const struct step *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
@@ -175,7 +176,7 @@ static int all_agree(const struct step *t)
 	return 1;
 }
 
-/* What the last to come does. */
+/* The work of the last rank to arrive. */
 static int reduce_once(const struct step *t)
 {
 	return reduces_to_one(t->o->kind) && !is_split(t) ? reduce(t, 0, 0, t->count, result(t))
@@ -237,7 +238,7 @@ static struct step step_of(struct emu_segment *s, const struct emu_operation *o,
 	return t;
 }
 
-/* In steps, when all have come for it. */
+/* Runs a large operation in steps, after all ranks have arrived. */
 static int exchange_in_steps(struct step *t)
 {
 	int r = 0;

@@ -11,10 +11,10 @@ struct queued {
 	size_t cap;
 };
 
-/* What a thread has called since ncclGroupStart. */
+/* The calls of a thread since ncclGroupStart. */
 struct group {
 	int depth;
-	ncclResult_t error; /* the first */
+	ncclResult_t error; /* the first error */
 	struct queued *queue;
 	size_t n, cap;
 	ncclComm_t *joining;
@@ -32,7 +32,7 @@ int emu_group_joining(ncclComm_t comm)
 	return 1;
 }
 
-/* The transfers move into the kernel's parameter, or beside it where they are too many. */
+/* Stores the transfers in the kernel's parameter, or on the heap if they are too many. */
 static void store_transfers(struct queued *q)
 {
 	struct emu_nccl_work *w = &q->work;
@@ -95,7 +95,7 @@ EMU_NCCL(ncclGroupEnd, void)
 	return group_end();
 }
 
-/* The group ends, and nothing of it runs: how long it would take, one operation after another. */
+/* Ends the group without running it; estimates the duration of its operations in sequence. */
 EMU_NCCL(ncclGroupSimulateEnd, ncclSimInfo_t *simInfo)
 {
 	double us = 0;
@@ -142,7 +142,7 @@ static struct queued *queue_new(ncclComm_t comm, CUstream stream)
 	return q;
 }
 
-/* May the communicator be used? */
+/* Checks that the communicator can be used. */
 static ncclResult_t usable(ncclComm_t comm)
 {
 	if (!comm)

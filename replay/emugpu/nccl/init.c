@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Communicators: made, asked, split, ended. */
+/* Creation, queries, splitting and end of communicators. */
 EMU_NCCL(ncclGetVersion, int *version)
 {
 	if (!version)
@@ -115,13 +115,13 @@ EMU_NCCL(ncclCommUserRank, const ncclComm_t comm, int *rank)
 	return ncclSuccess;
 }
 
-/* What a rank tells the others when a communicator is split. */
+/* The data that ranks exchange when a communicator is split. */
 struct wish {
 	int32_t color, key;
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
 };
 
-/* The rank that leads a color makes the id of its new communicator. */
+/* The first rank of each color makes the id of the new communicator. */
 static int leads(const struct wish *all, uint32_t n, uint32_t rank)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -216,7 +216,7 @@ EMU_NCCL(ncclMemFree, void *ptr)
 	return ncclSuccess;
 }
 
-/* Registering makes nothing faster here, and is as good as done. */
+/* Registration has no effect, and succeeds. */
 EMU_NCCL(ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void **handle)
 {
 	(void)size;
@@ -232,7 +232,7 @@ EMU_NCCL(ncclCommDeregister, const ncclComm_t comm, void *handle)
 	return comm ? ncclSuccess : ncclInvalidArgument;
 }
 
-/* A window is its memory: what reaches it does so by the operations that there are. */
+/* A window is its memory address; one-sided operations are not implemented. */
 EMU_NCCL(ncclCommWindowRegister, ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
 	 int winFlags)
 {

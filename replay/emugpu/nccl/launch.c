@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Operations of a communicator run one after another, in the order in which the program gave them,
- * whatever their streams. */
+/* Operations of a communicator run one after another, in call order, on whatever streams. */
 static uint64_t number_next(ncclComm_t comm)
 {
 	uint64_t number;
@@ -42,7 +41,7 @@ static const struct emu_transfer *transfers_of(const struct emu_nccl_work *w)
 	return w->more ? w->more : w->transfers;
 }
 
-/* Bytes that decide how long it takes, as emu_collective_ns() counts them. */
+/* The bytes of an operation as emu_collective_ns() counts them. */
 static double bytes_of(const struct emu_nccl_work *w)
 {
 	const struct emu_transfer *t = transfers_of(w);
@@ -55,7 +54,7 @@ static double bytes_of(const struct emu_nccl_work *w)
 	return sum[0] > sum[1] ? sum[0] : sum[1];
 }
 
-/* The larger of what goes in and what comes out on a rank, as recordings count. */
+/* The larger of a rank's input and output, as recordings count bytes. */
 static uint64_t message_bytes(const struct emu_nccl_work *w, uint32_t n)
 {
 	enum emu_collective kind = w->operation.kind;
@@ -87,7 +86,7 @@ int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w)
 	return ns >= 0 ? ns : emu_collective_ns(&w->comm->links, kind, bytes_of(w));
 }
 
-/* Whether the operation reads what one before it is still to write. */
+/* Returns whether the operation reads the output of an earlier one that has not run. */
 static int reads_unwritten(const struct emu_nccl_work *w)
 {
 	const uint8_t *in = w->operation.send;
@@ -102,8 +101,8 @@ static int reads_unwritten(const struct emu_nccl_work *w)
 	return 0;
 }
 
-/* May be posted before it runs: what it reads is there, the others before it were, and when it can
- * start follows from the one before it on its stream. */
+/* Returns whether the operation can be posted before it runs: its input is complete, all earlier
+ * operations are posted, and its start follows from the previous one on its stream. */
 static int post(const struct gpuemu_launch *launch, void *const *args, void *const *before,
 		int64_t gap_ns)
 {
@@ -193,8 +192,7 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	r = w->operation.kind == EMU_SEND_RECV ? transfer(w, launch) : collective(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));
-	/* What was to be received is not there: the stream ends in an error, unless this rank
-	 * itself gave up. */
+	/* Data to receive is missing: the stream fails, unless this rank itself aborted. */
 	if (r < 0 && !__atomic_load_n(&comm->lost, __ATOMIC_ACQUIRE))
 		launch->error = CUDA_ERROR_LAUNCH_FAILED;
 	end_turn(comm);
@@ -209,7 +207,7 @@ static uint64_t issue(void *const *args)
 
 static const size_t param_bytes[] = {sizeof(struct emu_nccl_work)};
 
-/* Named as NCCL's own, so that whatever knows those in a recording knows these. */
+/* Named like NCCL's kernels, so that tools recognise them in recordings. */
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
 		name, GPUEMU_BLOCKS | GPUEMU_POSTS | GPUEMU_ISSUES, run, NULL, NULL, param_bytes,  \

@@ -7,7 +7,7 @@
 
 enum { FIRST_CHECK_NS = 100 * 1000 };
 
-/* How often a place has been used when the operation is at it. */
+/* How often the entry was used before the operation. */
 static uint32_t times(uint64_t operation)
 {
 	return (uint32_t)(operation / EMU_WINDOW);
@@ -80,9 +80,9 @@ static int is_complete(const struct emu_segment *s, uint64_t operation)
 	return load(&emu_entry_of(s, operation)->done) == times(operation) + 1;
 }
 
-/* Ranks come to their operations in order: who sleeps until all have come to the last one that this
- * rank has posted is woken once for all of them. It looks at the oldest now and then, since the
- * last may wait for what follows from that. */
+/* Ranks arrive at operations in order. So this waits for the last operation that this rank has
+ * posted, and wakes once for all of them. It checks the oldest regularly, since the last may depend
+ * on work that follows the oldest. */
 int emu_segment_await(struct emu_segment *s)
 {
 	uint64_t oldest = s->retired;

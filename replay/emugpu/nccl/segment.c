@@ -23,7 +23,7 @@ struct header {
 	char magic[8];
 	uint8_t nonce[16];
 	uint32_t n;	  /* 0 until the first rank joins */
-	uint32_t aborted; /* 1: on purpose; 2: a rank was lost */
+	uint32_t aborted; /* 1: emu_segment_abort(); 2: a rank was lost */
 	struct emu_barrier barriers[EMU_BARRIERS];
 };
 
@@ -47,7 +47,8 @@ static size_t limit(size_t v, size_t low, size_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* Where everything lies: the same for every rank, from n alone. Untouched pages cost nothing. */
+/* Computes all offsets from n, so they are the same on every rank. Untouched pages use no memory.
+ */
 static void lay_out(struct emu_segment *s)
 {
 	size_t n = s->n;
@@ -97,7 +98,7 @@ int emu_segment_make(uint8_t id[EMU_SEGMENT_ID_BYTES])
 	return 0;
 }
 
-/* Opens and checks the memory of `id`; its descriptor, or -errno. */
+/* Opens and checks the memory of `id`; returns its descriptor, or -errno. */
 static int open_by_id(const struct id *id)
 {
 	scoped(close_fd) int fd = -1;
@@ -116,7 +117,7 @@ static int open_by_id(const struct id *id)
 	return take_fd(fd);
 }
 
-/* The memory is as large as n ranks need: each that comes makes it so, none makes it smaller. */
+/* Maps the memory. Each rank grows the file to the size for n ranks; none shrinks it. */
 static int map(struct emu_segment *s, int fd)
 {
 	struct stat st;
@@ -147,7 +148,7 @@ define_cleanup(segment_freep, struct emu_segment *, segment_free);
 
 static int arrive_until(struct emu_segment *s, unsigned barrier, int64_t until_ns);
 
-/* How long a rank waits for ranks of which nobody knows yet whether they live. */
+/* The time limit for ranks to join, before their liveness can be checked. */
 static int64_t patience_ns(void)
 {
 	const char *seconds = getenv("GPUEMU_JOIN_SECONDS");
@@ -192,7 +193,7 @@ int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_
 		return r;
 	if (r > 0)
 		emu_segment_release(s, EMU_BARRIER_HOST);
-	/* Everyone has it mapped: the descriptor that others found it by has served. */
+	/* All ranks have mapped it, so the descriptor is no longer needed. */
 	if (rank == 0 && from.pid == (uint32_t)getpid())
 		close(from.fd);
 	*ret = take(s);
@@ -267,7 +268,6 @@ int emu_segment_check(struct emu_segment *s, uint32_t rank)
 	return emu_segment_state(s);
 }
 
-/* 0, or why waiting for all of the ranks is of no use any more. */
 int emu_segment_check_all(struct emu_segment *s)
 {
 	int r = emu_segment_state(s);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a rank knows of the shared memory, for the files that make it up. */
+/* A rank's view of the shared memory, for segment.c and post.c. */
 #pragma once
 
 #include "replay/emugpu/nccl/segment.h"
 
-enum { EMU_CHECK_NS = 20 * 1000 * 1000 }; /* so often who waits looks whether the others live */
+enum { EMU_CHECK_NS = 20 * 1000 * 1000 }; /* interval of liveness checks during waits */
 
 struct emu_segment {
 	uint8_t *base;
 	size_t bytes;
 	uint32_t n, rank;
-	uint32_t phases[EMU_BARRIERS]; /* that this rank has come to */
-	uint64_t posted, retired;      /* operations of this rank */
+	uint32_t phases[EMU_BARRIERS]; /* completed by this rank */
+	uint64_t posted, retired;      /* number of operations posted and retired by this rank */
 	struct emu_segment_memory memory;
 	size_t members_at, channels_at, rings_at, ring_bytes, slots_at, slot_bytes;
 	size_t entries_at, arrivals_at, small_at, small_bytes;
@@ -23,11 +23,11 @@ static inline struct emu_entry *emu_entry_of(const struct emu_segment *s, uint64
 	return (struct emu_entry *)(s->base + s->entries_at) + operation % EMU_WINDOW;
 }
 
-/* Of words that processes share; the wait ends after `ns` at the latest. */
+/* Futexes shared between processes; the wait ends after `ns` at the latest. */
 void emu_futex_wake(uint32_t *word);
 void emu_futex_wait(uint32_t *word, uint32_t seen, long ns);
 
-/* 0, or what was the end of the communicator: -ECONNRESET or -ECANCELED. */
+/* 0, or why the communicator failed: -ECONNRESET or -ECANCELED. */
 int emu_segment_state(struct emu_segment *s);
-/* The same after a look at all ranks. */
+/* The same, after a liveness check of all ranks. */
 int emu_segment_check_all(struct emu_segment *s);

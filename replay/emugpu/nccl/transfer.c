@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-/* How far a send or receive has come. */
+/* Progress of a send or receive. */
 struct progress {
-	uint64_t number; /* of its message on the channel */
+	uint64_t number; /* number of the message in the channel */
 	uint64_t moved;	 /* bytes */
 	int64_t start_ns;
 	uint8_t posted, matched, done;
@@ -27,7 +27,7 @@ static uint64_t load(const uint64_t *at)
 	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
-/* Says that this rank is there for its next message of the channel. */
+/* Posts this rank's side of the next message of the channel. */
 static void post_message(struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
 			 int64_t ready_ns)
 {
@@ -42,7 +42,7 @@ static void post_message(struct emu_channel *c, const struct emu_transfer *t, st
 	__atomic_store_n(mine, p->number + 1, __ATOMIC_RELEASE);
 }
 
-/* 1 when the other rank has come to the same message, with the time at which both are ready. */
+/* Returns 1 if the other rank has posted its side too, and computes the start of the message. */
 static int match_message(const struct emu_channel *c, const struct emu_transfer *t,
 			 struct progress *p, struct emu_mismatch *mismatch)
 {
@@ -61,7 +61,7 @@ static int match_message(const struct emu_channel *c, const struct emu_transfer 
 	return 1;
 }
 
-/* Copies into or out of the ring what fits now; the bytes. */
+/* Copies as much as possible into or out of the ring; returns the bytes. */
 static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c,
 			  const struct emu_transfer *t, struct progress *p)
 {
@@ -85,7 +85,7 @@ static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c,
 	return n;
 }
 
-/* One turn of one transfer: 1 when it came further, 0, or an error. */
+/* Advances one transfer: 1 if it made progress, 0, or an error. */
 static int advance(struct emu_segment *s, const struct emu_transfer *t, struct progress *p,
 		   int64_t ready_ns, struct emu_mismatch *mismatch)
 {
@@ -115,7 +115,8 @@ static int advance(struct emu_segment *s, const struct emu_transfer *t, struct p
 	return moved > 0;
 }
 
-/* Messages of a channel go one after another: whether an earlier one of the group is not done. */
+/* Returns whether an earlier message of the same channel in the group is not done: they run in
+ * order. */
 static int is_busy(const struct emu_transfer *t, const struct progress *p, uint32_t number)
 {
 	for (uint32_t i = 0; i < number; i++)

@@ -183,7 +183,7 @@ EMU_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *d
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* The size is the model's; what is taken is known only of this process, and only with a context. */
+/* The size is from the model; used memory is known only for this process, if it has a context. */
 EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	const struct emu_gpu *g = emu_nvml();
@@ -243,8 +243,8 @@ EMU_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int
 	return NVML_SUCCESS;
 }
 
-/* Emulated GPUs are in no NVLink fabric that spans hosts: from Hopper on the driver says so, and
- * older GPUs do not support the question. */
+/* Emulated GPUs are not in an NVLink fabric across hosts. Drivers report this from Hopper on; older
+ * GPUs do not support the query. */
 EMU_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
 						 nvmlGpuFabricInfoV_t *gpuFabricInfo)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Whether the calling process has a context on the GPU, and the bytes that it allocated there. */
+/* Returns whether the calling process has a context on the GPU, and its allocated bytes. */
 static nvmlReturn_t process_bytes(nvmlDevice_t device, int *ret_active,
 				  unsigned long long *ret_bytes)
 {
@@ -26,7 +26,7 @@ static nvmlReturn_t process_bytes(nvmlDevice_t device, int *ret_active,
 	return r;
 }
 
-/* As NVML asks for lists: *count holds the capacity of `infos` and gets the number of processes. */
+/* As in NVML: *count is the capacity of `infos`, and is set to the number of processes. */
 static nvmlReturn_t check_capacity(unsigned *count, unsigned n, const void *infos)
 {
 	unsigned capacity;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int uses; /* nvmlInit less nvmlShutdown */
+static int uses; /* calls of nvmlInit minus calls of nvmlShutdown */
 
 const struct emu_gpu *emu_nvml(void)
 {
@@ -85,7 +85,7 @@ EMU_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *cudaDriverVersion)
 	return nvmlSystemGetCudaDriverVersion_v2(cudaDriverVersion);
 }
 
-/* Emulated: the number says which CUDA, and no driver of NVIDIA's has it. */
+/* The CUDA version, with a number that no NVIDIA driver has. */
 EMU_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
 	char text[32];

@@ -3,7 +3,7 @@
 
 #define PTR(p) ((CUdeviceptr)(uintptr_t)(p))
 
-/* The driver's copies that wait, for a thread's own default stream. */
+/* Synchronous copies on the thread's own default stream. */
 static cudaError_t linear_per_thread(void *to, const void *from, size_t bytes)
 {
 	cudaError_t e = RT(cuMemcpyAsync, PTR(to), PTR(from), bytes, CU_STREAM_PER_THREAD);
@@ -128,7 +128,7 @@ EMU_API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size
 	return e ? e : cudaMemcpyAsync(to, at, bytes, kind, stream);
 }
 
-/* ---- 2D and 3D: unified addresses tell what is where ---- */
+/* ---- 2D and 3D, with unified addresses ---- */
 
 static CUDA_MEMCPY3D box(void *to, size_t to_pitch, const void *from, size_t from_pitch,
 			 size_t width, size_t height, size_t depth)

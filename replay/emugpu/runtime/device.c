@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Devices: their properties, and what belongs to the current one. */
+/* Devices: properties, settings, peers, libraries. */
 #include "base/array.h"
 #include "replay/emugpu/runtime/runtime.h"
 
@@ -14,7 +14,7 @@
 			CU_DEVICE_ATTRIBUTE_##attribute                                            \
 	}
 
-/* The fields that are attributes of the driver's. */
+/* Properties that are device attributes of the driver. */
 static const struct {
 	size_t offset, bytes;
 	CUdevice_attribute attribute;
@@ -122,7 +122,7 @@ EMU_API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int devi
 	return cudaSuccess;
 }
 
-/* Asked without a context, which it does not need. */
+/* Does not need a context. */
 EMU_API cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr what, int device)
 {
 	int count;

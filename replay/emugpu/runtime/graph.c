@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs and capture. Runtime and driver share the handles; the runtime names kernels by the
- * addresses of their shadows. */
+/* Graphs and capture. Runtime and driver share handles; the runtime identifies kernels by the host
+ * addresses of their stubs. */
 #include "replay/emugpu/runtime/runtime.h"
 
 #define EDGES(p) ((const CUgraphEdgeData *)(p))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Launches, and what can be asked of kernels. */
+/* Launches and attributes of kernels. */
 #include "replay/emugpu/runtime/runtime.h"
 
 #include <string.h>
 
-/* What stands between <<< and >>>, until the stub that is called next takes it. */
+/* Configurations in <<< >>>, until the stub called next takes them. */
 #define NESTED 16
 
 static __thread struct {
@@ -48,7 +48,7 @@ EMU_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *
 	return cudaSuccess;
 }
 
-/* The runtime has a word of its own for a shape that no device has. */
+/* The runtime has its own error for an invalid launch shape. */
 static cudaError_t launched(CUresult r)
 {
 	if (r == CUDA_ERROR_INVALID_VALUE)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a program compiled by nvcc registers before main: fat binaries, and in them kernels and
- * variables, known by the addresses of their shadows on the host. Images are loaded at their first
- * use. */
+/* Registration of fat binaries, kernels and variables by programs compiled by nvcc, before main().
+ * Kernels and variables are identified by host addresses. Images are loaded on first use. */
 #include "base/array.h"
 #include "replay/emugpu/runtime/runtime.h"
 
@@ -21,7 +20,7 @@ struct symbol {
 	const char *name; /* the program's */
 	struct image *image;
 	enum kind kind;
-	void **pointer; /* MANAGED: where the program looks for its address */
+	void **pointer; /* MANAGED: the program reads its address here */
 	CUkernel kernel;
 };
 
@@ -75,7 +74,7 @@ static void add(const struct symbol *s)
 	} else {
 		at = slot(symbols.slots, symbols.n_slots, s->host);
 		symbols.n += !*at;
-		*at = kept; /* one that a library unloaded before left is replaced */
+		*at = kept; /* replaces a symbol of an unloaded library */
 	}
 	pthread_mutex_unlock(&symbols.lock);
 }
@@ -112,7 +111,7 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret)
 	if (e)
 		return e;
 	if (!s || s->kind != KERNEL) {
-		/* A handle of a kernel does as well. */
+		/* Kernel handles are accepted too. */
 		if (!function || RT_DRIVER(cuFuncGetName)(&name, (CUfunction)(uintptr_t)function))
 			return rt_error(cudaErrorInvalidDeviceFunction);
 		*ret = (CUkernel)(uintptr_t)function;
@@ -146,7 +145,7 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes)
 	return cudaSuccess;
 }
 
-/* ---- what the compiler's stubs call; declared in its crt/host_runtime.h ---- */
+/* ---- called by compiler-generated code; declared in crt/host_runtime.h ---- */
 
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
@@ -180,7 +179,7 @@ EMU_API void __cudaUnregisterFatBinary(void **handle)
 {
 	struct image *i = (struct image *)handle;
 
-	/* The image is the program's, and goes with it; what was loaded is a copy. */
+	/* The program frees its image; the loaded library is a copy. */
 	if (i)
 		i->gone = 1;
 }
@@ -219,7 +218,7 @@ EMU_API void __cudaRegisterUnifiedTable(void **handle, void *table)
 	emu_refused_use("libcudart.so.13", "__cudaRegisterUnifiedTable");
 }
 
-/* Managed variables get their addresses; called before the program first uses one. */
+/* Sets the addresses of managed variables; called before their first use. */
 EMU_API char __cudaInitModule(void **handle)
 {
 	struct image *image = (struct image *)handle;

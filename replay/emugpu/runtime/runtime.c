@@ -109,8 +109,8 @@ cudaError_t rt_error(cudaError_t e)
 	return e;
 }
 
-/* The driver is open and initialised. */
-static cudaError_t opened(void)
+/* Opens and initialises the driver on the first call. */
+static cudaError_t open_once(void)
 {
 	pthread_once(&state.once, open_driver);
 	return rt_error(state.error);
@@ -121,7 +121,7 @@ cudaError_t rt_context(int device, CUcontext *ret)
 	CUresult r = CUDA_SUCCESS;
 	int count;
 
-	if (opened())
+	if (open_once())
 		return state.error;
 	RT_DRIVER(cuDeviceGetCount)(&count);
 	if (device < 0 || device >= count || device >= DEVICES)
@@ -134,14 +134,14 @@ cudaError_t rt_context(int device, CUcontext *ret)
 	return rt_result(r);
 }
 
-static cudaError_t bind(void)
+static cudaError_t bind_thread(void)
 {
 	CUcontext c = NULL;
-	cudaError_t e = opened();
+	cudaError_t e = open_once();
 
 	if (e)
 		return e;
-	/* A context that the program has made through the driver is used as it is. */
+	/* A context that the program made current through the driver API is used. */
 	RT_DRIVER(cuCtxGetCurrent)(&c);
 	if (!c) {
 		e = rt_context(self.device, &c);
@@ -154,7 +154,7 @@ static cudaError_t bind(void)
 
 cudaError_t rt_ready(void)
 {
-	return __builtin_expect(self.bound, 1) ? cudaSuccess : bind();
+	return __builtin_expect(self.bound, 1) ? cudaSuccess : bind_thread();
 }
 
 /* ---- errors ---- */
@@ -187,7 +187,7 @@ EMU_API const char *cudaGetErrorName(cudaError_t e)
 	return n ? n->name : "unrecognized error code";
 }
 
-/* Common ones are worded as by NVIDIA's, because people search for them. */
+/* Common errors have NVIDIA's wording, because people search for it. */
 static const struct {
 	cudaError_t error;
 	const char *text;
@@ -269,7 +269,7 @@ EMU_API cudaError_t cudaGetDevice(int *ret)
 
 	if (!ret)
 		return rt_error(cudaErrorInvalidValue);
-	if (opened())
+	if (open_once())
 		return state.error;
 	*ret = self.device;
 	if (self.bound && RT_DRIVER(cuCtxGetDevice)(&d) == CUDA_SUCCESS)
@@ -279,7 +279,7 @@ EMU_API cudaError_t cudaGetDevice(int *ret)
 
 EMU_API cudaError_t cudaGetDeviceCount(int *ret)
 {
-	return opened() ? (*ret = 0, state.error) : rt_result(RT_DRIVER(cuDeviceGetCount)(ret));
+	return open_once() ? (*ret = 0, state.error) : rt_result(RT_DRIVER(cuDeviceGetCount)(ret));
 }
 
 EMU_API cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags)
@@ -323,7 +323,7 @@ EMU_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **
 						     enum cudaDriverEntryPointQueryResult *status)
 {
 	CUdriverProcAddressQueryResult found;
-	cudaError_t e = opened();
+	cudaError_t e = open_once();
 
 	if (e)
 		return e;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Threads hand their clocks on where they hand work on. `gpuemu` preloads this before libpthread's
- * own functions: a new thread starts at the time of the one that made it; who waits for a thread, a
- * condition, a barrier or a semaphore goes on no earlier than who let it go on. A lock that is free
- * hands nothing on. */
+/* Passes emulated clocks from thread to thread. `gpuemu` preloads these versions of libpthread's
+ * functions: a new thread starts at its creator's clock; a thread that waits for a thread,
+ * condition, barrier or semaphore continues no earlier than the clock of the thread that released
+ * it. Uncontended locks pass no clock. */
 #include "replay/emugpu/refuse.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the clock, which is the driver's: libcuda.so.1 may not be there ---- */
+/* ---- the clock of libcuda.so.1, if loaded ---- */
 
 /* Looked up once, and kept in *found. Any thread. */
 static void *found_once(void **found, void *(*look_up)(const char *, const char *),
@@ -65,7 +65,7 @@ static void hands_on(void)
 		publish();
 }
 
-/* ---- the functions that are really called ---- */
+/* ---- the real functions ---- */
 
 static const void *file_of(const void *address)
 {
@@ -74,8 +74,8 @@ static const void *file_of(const void *address)
 	return address && dladdr(address, &about) ? about.dli_fbase : NULL;
 }
 
-/* Some have had another form, which dlsym() might find. But where another library stands before
- * those functions, as ThreadSanitizer does, the call is for it. */
+/* dlsym() might find an old version of a function. But if another library interposes it, as
+ * ThreadSanitizer does, that library must be called. */
 static void *next(const char *name, const char *version)
 {
 	void *plain = dlsym(RTLD_NEXT, name);
@@ -96,7 +96,7 @@ static void *next(const char *name, const char *version)
 	static void *real_found;                                                                   \
 	__typeof__(name) *real = (__typeof__(name) *)found_once(&real_found, next, #name, version)
 
-/* ---- when who was last let go on: by address, the latest of those that share a slot ---- */
+/* ---- last release by address: the latest of all addresses in a slot ---- */
 
 #define SLOTS 4096
 
@@ -170,7 +170,7 @@ EMU_API int pthread_join(pthread_t thread, void **ret)
 	return r;
 }
 
-/* ---- processes: fork() tells the driver itself, these do not ---- */
+/* ---- processes: the driver notices fork(), but not these ---- */
 
 EMU_API int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const argv[],
@@ -205,8 +205,8 @@ EMU_API FILE *popen(const char *command, const char *mode)
 }
 
 #if defined(__x86_64__)
-/* The child of vfork() returns through its caller's frame, so that nothing of ours may be on the
- * stack by then: the real one is jumped to. */
+/* The child of vfork() returns through its caller's frame, so this function may not have a frame:
+ * it jumps to the real vfork(). */
 __attribute__((used)) static void *real_vfork(void)
 {
 	static void *found;

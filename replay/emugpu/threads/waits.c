@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Notes how child processes end: a process that is killed cannot report that itself, and gpuemu is
- * not the parent of most. Waits may be called in signal handlers, so all look-ups are done when the
- * library is loaded. */
+/* Notes how child processes end: a killed process cannot report its end, and gpuemu is not the
+ * parent of most processes. wait() may be called in signal handlers, so symbols are resolved when
+ * the library is loaded. */
 #include "replay/emugpu/refuse.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static void note(pid_t pid, int status)
 	errno = saved;
 }
 
-/* A library that is loaded before this one may wait in its constructor. */
+/* Constructors of libraries loaded earlier may call wait(). */
 EMU_API pid_t wait4(pid_t pid, int *ret_status, int options, struct rusage *usage)
 {
 	int status = 0;

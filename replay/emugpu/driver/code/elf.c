@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Cubins: ELF, with what a launch needs to know in sections named .nv.info.KERNEL. */
+/* Cubins: ELF files whose sections .nv.info.KERNEL describe the parameters of kernels. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/image.h"
@@ -187,7 +187,7 @@ static struct emu_entry *entry_named(struct emu_image *image, const char *name)
 	return NULL;
 }
 
-/* One section, by its name; the kernels are known by now. */
+/* Reads a section by its name, after the kernels were found. */
 static int parse_section(const struct elf *e, const Elf64_Shdr *s, const char *name,
 			 struct emu_image *image)
 {

@@ -76,7 +76,7 @@ void emu_image_done(struct emu_image *image)
 	memset(image, 0, sizeof(*image));
 }
 
-/* The bytes of a part, which may be compressed, with a NUL behind them: *ret is the caller's. */
+/* Decompresses a part if needed and appends a NUL; the caller frees *ret. */
 static int unpack(const struct part *p, uint8_t **ret, size_t *ret_bytes)
 {
 	int packed = p->bytes >= 4 && get(p->payload, 4) == ZSTD_MAGICNUMBER;
@@ -114,10 +114,10 @@ static int parse_part(struct emu_image *image, const struct part *p)
 				   : emu_image_parse_elf(image, data, bytes);
 }
 
-/* No GPU has so high a number: compute capability 99.9. */
+/* Higher than the compute capability of any GPU. */
 #define ARCH_END 1000
 
-/* How well a part suits a GPU; the highest is taken. */
+/* How well a part suits a GPU; the best part is used. */
 static int suits(const struct part *p, int arch)
 {
 	int runs = (int)p->arch <= arch && (int)p->arch / 10 == arch / 10;
@@ -164,7 +164,7 @@ int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t 
 	return parse_part(image, &best);
 }
 
-/* Moves what is in `part` into `image`; what stays there is still to be freed. */
+/* Moves the contents of `part` into `image`; the caller still frees `part`. */
 static int merge(struct emu_image *image, struct emu_image *part)
 {
 	size_t entries = image->n_entries + part->n_entries;
@@ -236,7 +236,7 @@ int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
 
 	if (get(data, 4) == WRAPPER_MAGIC)
 		data = (const uint8_t *)(uintptr_t)get(data + 8, 8);
-	if (get(data, 4) != EMU_LINKED_MAGIC) /* the others say their size, or end with a NUL */
+	if (get(data, 4) != EMU_LINKED_MAGIC) /* other forms contain their size or end with a NUL */
 		return emu_image_parse_bytes(
 			data, memcmp(data, ELFMAG, SELFMAG) == 0 ? elf_bytes(data) : SIZE_MAX, arch,
 			ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Code images: what a fat binary, a cubin or PTX says about its kernels and variables. The code
- * itself is not looked at. */
+/* Code images: the kernels and variables of a fat binary, a cubin or PTX. The code itself is not
+ * read. */
 #pragma once
 
 #include <cuda.h>
@@ -16,7 +16,7 @@ struct emu_param {
 struct emu_entry {
 	char *name;
 	struct emu_param *params; /* n_params of them */
-	int n_params;		  /* -1: the image does not tell */
+	int n_params;		  /* -1: not in the image */
 	int registers, shared_bytes, local_bytes, const_bytes, max_threads;
 };
 
@@ -31,7 +31,7 @@ struct emu_image {
 	int arch;	/* 90 */
 	int ptx;	/* 1: text */
 	uint8_t *bytes; /* owned: what `init` points to */
-	uint8_t **more; /* the same of parts; n_more of them, owned */
+	uint8_t **more; /* bytes of further parts; n_more of them, owned */
 	size_t n_more, more_cap;
 	struct emu_entry *entries;
 	size_t n_entries, entries_cap;
@@ -39,27 +39,28 @@ struct emu_image {
 	size_t n_variables, variables_cap;
 };
 
-/* What was linked here: this head, and then each part behind its length (8 bytes), with zeroes up
- * to a multiple of 8, one at least. */
+/* The head of an image linked by code/link.c. The parts follow: length (8 bytes), bytes, then at
+ * least one zero byte up to a multiple of 8. */
 #define EMU_LINKED_MAGIC 0x6b6e6c67u
 struct emu_linked {
 	uint32_t magic, n;
 };
 
-/* A file, with zeroes behind it. */
+/* Reads a file and appends zeroes; the caller frees *ret. */
 CUresult emu_image_read(const char *path, char **ret, size_t *bytes);
 
 /* Reads the image at `data`: fat binary (or its wrapper), ELF, PTX text ended by a NUL. Of a fat
- * binary, the part that suits a GPU of compute capability `arch` best. -EBADMSG: it is none of
- * these, or damaged. */
+ * binary, the part that suits compute capability `arch` best. -EBADMSG: unknown form, or damaged.
+ */
 int emu_image_parse(const void *data, int arch, struct emu_image *ret);
-/* The same of at most `bytes` (4 at least; text ends with a NUL), but for wrappers and what was
- * linked. */
+
+/* The same for at most `bytes` (at least 4; text ends with a NUL), without wrappers and linked
+ * images. */
 int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct emu_image *ret);
 void emu_image_done(struct emu_image *image);
 
-/* The forms of it, of `bytes` at `data` (a fat binary says by itself how many it has). *image is to
- * be given to emu_image_done() in any case. */
+/* Parsers of each form, of `bytes` at `data` (a fat binary contains its size). The caller calls
+ * emu_image_done(), also on failure. */
 int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t bytes, int arch);
 int emu_image_parse_elf(struct emu_image *image, const uint8_t *data, size_t bytes);
 int emu_image_parse_ptx(struct emu_image *image, const char *text);

@@ -9,16 +9,16 @@
 
 #include <gpuemu.h>
 
-/* A CUfunction and a CUkernel alike; owned by its module. */
+/* A CUfunction or a CUkernel; owned by its module. */
 struct emu_function {
 	uint32_t magic;
 	struct emu_module *module;
 	const struct emu_entry *entry;
-	int dynamic_shared_bytes; /* the most that a launch may ask for */
+	int dynamic_shared_bytes; /* limit for launches */
 	int carveout;
 	struct emu_host_kernel host_kernel;
 	struct emu_missing *missing; /* NULL: not launched without a host kernel so far */
-	int loaded; /* it was launched, or asked about what is known once it is loaded */
+	int loaded; /* launched, or queried for an attribute that requires loading */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
 	int timing_sought;
 };
@@ -28,10 +28,11 @@ struct emu_module {
 	int is_library;
 	struct emu_context *context; /* NULL: a library */
 	struct emu_image image;
-	struct emu_function *functions;	     /* as the image's entries */
-	CUdeviceptr *variables[EMU_DEVICES]; /* as the image's; made when first asked for */
-	pthread_mutex_t lock;		     /* of `variables` */
-	struct emu_module *next;	     /* of those unloaded */
+	struct emu_function *functions;	     /* in the order of the image's entries */
+	CUdeviceptr *variables[EMU_DEVICES]; /* in the order of the image's variables; allocated on
+						first use */
+	pthread_mutex_t lock;		     /* protects `variables` */
+	struct emu_module *next;	     /* in the list of unloaded modules */
 };
 
 /* NULL for an invalid handle. */
@@ -43,7 +44,7 @@ static inline const struct gpuemu_kernel *emu_host_kernel_of(struct emu_function
 	return emu_host_kernel_find(f->entry->name, &f->host_kernel);
 }
 
-/* How long a launch takes on `d`, and how much of its multiprocessors it fills (0 to 1). */
+/* The duration of a launch on `d`, and the fraction of its multiprocessors that it uses. */
 int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
 		      const struct gpuemu_launch *launch, void *const *args, double *share);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Launches, and what can be asked about kernels. */
+/* Launches and attributes of kernels. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/code/kernel.h"
@@ -27,7 +27,7 @@ static CUresult check_shape(const struct emu_device *d, const struct emu_functio
 	return CUDA_SUCCESS;
 }
 
-/* Arguments in one buffer become pointers into a copy of it. */
+/* Converts arguments in one buffer to pointers into a copy of the buffer. */
 static CUresult unpack(void **extra, struct emu_op *op)
 {
 	const struct emu_entry *e = op->kernel.function->entry;
@@ -107,8 +107,8 @@ EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, uns
 	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, NULL);
 }
 
-/* Attributes say how the hardware is to run it; those that order launches are honoured: an event
- * that the launch records. */
+/* Most launch attributes are hints for the hardware. Only an event that the launch records is
+ * honoured. */
 EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
 				  void **extra)
 {
@@ -169,7 +169,7 @@ EMU_API CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 	return callback && !flags ? emu_submit(self, s, &op) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- what is known of a kernel ---- */
+/* ---- attributes of kernels ---- */
 
 EMU_API CUresult cuFuncGetAttribute(int *ret, CUfunction_attribute what, CUfunction function)
 {
@@ -289,7 +289,7 @@ static int is_loaded(const struct emu_function *f)
 	return __atomic_load_n(&f->loaded, __ATOMIC_RELAXED);
 }
 
-/* Code is loaded when it is first needed, which only a launch may do while a stream is captured. */
+/* Code is loaded when first needed; during a capture, only launches may load it. */
 static CUresult load(struct emu_thread *self, struct emu_function *f)
 {
 	CUresult r = is_loaded(f) ? CUDA_SUCCESS : emu_capture_check(self);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Linking: what is put together is kept side by side, and loads as one image (image.h). */
+/* Linking: the linked images are stored one after another and load as one image (image.h). */
 #include "base/array.h"
 #include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/code/kernel.h"
@@ -45,7 +45,7 @@ EMU_API CUresult cuLinkCreate_v2(unsigned n, CUjit_option *options, void **value
 	return CUDA_SUCCESS;
 }
 
-/* Behind its length, and with zeroes up to a multiple of 8, one at least. */
+/* Appends a part: length, bytes, at least one zero byte up to a multiple of 8. */
 static int append(struct emu_link *l, const void *data, uint64_t bytes)
 {
 	size_t padded_bytes = (bytes + 8) & ~(size_t)7;

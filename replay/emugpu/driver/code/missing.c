@@ -17,9 +17,9 @@ struct emu_missing {
 	uint64_t *launches, *reads;
 };
 
-/* Who wrote an address last, or should have: a kernel without a host kernel, or `written` for
- * everything else. In doubt where something was written there before such a kernel, which may have
- * been meant to read it. */
+/* The last writer of an address: a kernel without a host kernel, which should have written it, or
+ * `written` for all others. In doubt if the address was written before the kernel, which may only
+ * have read it. */
 struct writer {
 	struct emu_missing *kernel; /* NULL: not known */
 	int in_doubt;
@@ -27,13 +27,13 @@ struct writer {
 
 static struct emu_missing written;
 
-/* `writer` holds both members, the doubt in the lowest bit. A race between threads costs an entry.
- */
+/* `writer` holds both members of struct writer, in_doubt in the lowest bit. A race between threads
+ * loses an entry. */
 static struct slot {
 	uintptr_t at, writer;
 } slots[16384];
 
-static uint64_t launches; /* of all of them, in this process */
+static uint64_t launches; /* of kernels without a host kernel, in this process */
 static const struct emu_missing *last_launched;
 
 static struct {
@@ -41,7 +41,7 @@ static struct {
 	size_t bytes;
 } last_read[2]; /* [1]: in doubt */
 
-/* Tensors of PyTorch, and allocations, begin at multiples of this. */
+/* Allocations and PyTorch tensors begin at multiples of this. */
 #define ALIGN 512
 
 static struct slot *slot_of(uintptr_t at)
@@ -68,13 +68,13 @@ static void set_writer(uintptr_t at, struct writer w)
 	__atomic_store_n(&s->at, at, __ATOMIC_RELEASE);
 }
 
-/* What a parameter holds at a multiple of 8 bytes, where that could be an address. */
+/* Returns whether a value in a parameter may be an address. */
 static int is_address(uint64_t value)
 {
 	return value >= 1 << 20 && value < UINT64_C(1) << 48;
 }
 
-/* `kernel` may have written what the parameters lead to. */
+/* Sets `kernel` as the writer of all addresses in the parameters. */
 static void set_writer_of_parameters(const struct emu_op *op, struct emu_missing *kernel)
 {
 	const struct emu_entry *e = op->kernel.function->entry;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Modules and libraries: images loaded, their kernels by name, their variables in memory. */
+/* Modules and libraries: loaded images with their kernels and variables. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
@@ -19,7 +19,7 @@ struct emu_function *emu_function_of(CUfunction f)
 {
 	struct emu_function *e = (struct emu_function *)f;
 
-	/* The runtime asks about any pointer that it does not know. */
+	/* The runtime calls this for any unknown pointer. */
 	if (!e || (uintptr_t)e % _Alignof(struct emu_function))
 		return NULL;
 	return e->magic == FUNCTION_MAGIC ? e : NULL;
@@ -63,7 +63,7 @@ static CUresult load(const void *data, struct emu_context *c, int is_library,
 	return CUDA_SUCCESS;
 }
 
-/* Handles that a program keeps too long are recognised, so the blocks stay. */
+/* The structs stay allocated, so that stale handles are recognised. */
 static void unload(struct emu_module *m)
 {
 	static struct emu_module *unloaded;
@@ -95,7 +95,7 @@ static CUresult find(struct emu_module *m, const char *name, struct emu_function
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-/* Where a managed variable lies: the same for all devices. */
+/* The address of a managed variable, the same for all devices. */
 static CUdeviceptr managed_new(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -100,9 +100,9 @@ EMU_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction
 	return CUDA_SUCCESS;
 }
 
-enum { PORTABLE_CLUSTER = 8 }; /* blocks: what every GPU with clusters can hold together */
+enum { PORTABLE_CLUSTER = 8 }; /* blocks: the portable maximum */
 
-/* Blocks of a cluster, as the launch asks for them. */
+/* Blocks per cluster of a launch. */
 static unsigned cluster_of(const CUlaunchConfig *c)
 {
 	for (unsigned i = 0; c->attrs && i < c->numAttrs; i++)
@@ -112,7 +112,7 @@ static unsigned cluster_of(const CUlaunchConfig *c)
 	return 1;
 }
 
-/* Blocks of the launch that the device holds at a time. */
+/* Blocks of the launch that fit on the device at once. */
 static CUresult held_of(struct emu_thread *self, CUfunction function, const CUlaunchConfig *c,
 			const struct emu_device **device, int *ret)
 {
@@ -151,7 +151,7 @@ EMU_API CUresult cuOccupancyMaxPotentialClusterSize(int *ret, CUfunction functio
 	return CUDA_SUCCESS;
 }
 
-/* As if a cluster could lie on any multiprocessors. */
+/* Assumes that a cluster can use any multiprocessors. */
 EMU_API CUresult cuOccupancyMaxActiveClusters(int *ret, CUfunction function,
 					      const CUlaunchConfig *c)
 {

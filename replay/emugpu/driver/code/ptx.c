@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* PTX: the names, the parameters and the variables of a module of text. */
+/* PTX: names, parameters and variables of a module in text form. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/image.h"
@@ -47,7 +47,7 @@ static int is(const char *word, size_t len, const char *what)
 	return word && strlen(what) == len && memcmp(word, what, len) == 0;
 }
 
-/* ".b8", ".u64", ".f32": bytes; 0 when it is no type. */
+/* The bytes of a type (".b8", ".u64", ".f32"); 0 if it is not a type. */
 static uint32_t type_bytes(const char *word, size_t len)
 {
 	unsigned bits;
@@ -58,7 +58,7 @@ static uint32_t type_bytes(const char *word, size_t len)
 	return bits % 8 ? 0 : bits / 8;
 }
 
-/* What a declaration says, from after .param or .global up to what ends it. */
+/* Reads a declaration after .param or .global. */
 struct declaration {
 	const char *name;
 	size_t len;
@@ -67,7 +67,7 @@ struct declaration {
 	int managed;
 };
 
-/* Stops before one of ",);={" and reports it. */
+/* Stops before one of ",);={" and returns it. */
 static char declaration(const char **at, struct declaration *ret)
 {
 	struct declaration d = {.align = 1};
@@ -181,12 +181,12 @@ int emu_image_parse_ptx(struct emu_image *image, const char *text)
 		if (is(word, len, ".version"))
 			versions++;
 		else if (versions == 0)
-			return -EBADMSG; /* a module starts with it */
+			return -EBADMSG; /* the first directive of a module */
 		if (is(word, len, ".entry"))
 			r = parse_entry(image, &at);
 		if (is(word, len, ".global") || is(word, len, ".const"))
 			r = parse_variable(image, &at);
-		/* The brace that ended an entry's head opens its body. */
+		/* The brace that ends an entry's head opens its body. */
 		if (at > text && at[-1] == '{' && is(word, len, ".entry"))
 			depth++;
 	}

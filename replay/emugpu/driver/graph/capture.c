@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Streams whose ops become nodes of a graph. A stream takes part from cuStreamBeginCapture, or from
- * when it waits for an event that was recorded on one that does. */
+/* Capture: ops of a stream become nodes of a graph. A stream takes part from cuStreamBeginCapture
+ * on, or from its first wait for an event recorded in a participating stream. */
 #include "base/array.h"
 #include "replay/emugpu/driver/graph/graph.h"
 
 static struct {
 	pthread_mutex_t lock;
-	struct emu_capture *first; /* of those that are going on */
+	struct emu_capture *first; /* in progress */
 } captures = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int set_fronts(struct emu_stream *s, struct emu_node *const *nodes, size_t n)
@@ -104,7 +104,7 @@ CUresult emu_capture_record(struct emu_stream *s, struct emu_event *e)
 	return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-/* The capture with this number, if it goes on. */
+/* The capture in progress with this id, or NULL. */
 static struct emu_capture *capture_of(uint64_t id)
 {
 	struct emu_capture *c;
@@ -121,7 +121,7 @@ CUresult emu_capture_wait(struct emu_stream *s, struct emu_event *e)
 	struct emu_capture *c = e->capture ? capture_of(e->capture) : NULL;
 
 	if (!c) {
-		/* An event of the outside cannot be waited for, unless it never was recorded. */
+		/* Waiting for an event recorded outside the capture is an error. */
 		if (!e->recorded)
 			return CUDA_SUCCESS;
 		if (s->capture)
@@ -142,8 +142,8 @@ CUresult emu_capture_wait(struct emu_stream *s, struct emu_event *e)
 	return add_fronts(s, e->nodes, e->n_nodes) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-static CUresult begin(struct emu_thread *self, CUstream stream, struct emu_graph *graph,
-		      CUstreamCaptureMode mode, struct emu_stream **ret)
+static CUresult begin_capture(struct emu_thread *self, CUstream stream, struct emu_graph *graph,
+			      CUstreamCaptureMode mode, struct emu_stream **ret)
 {
 	struct emu_capture *c;
 	struct emu_stream *s;
@@ -183,7 +183,7 @@ EMU_API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mo
 	EMU_ENTER(EMU_CALL_EVENT);
 	struct emu_stream *s;
 
-	return begin(self, stream, NULL, mode, &s);
+	return begin_capture(self, stream, NULL, mode, &s);
 }
 
 EMU_API CUresult cuStreamBeginCapture(CUstream stream)
@@ -197,8 +197,9 @@ EMU_API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 {
 	EMU_ENTER(EMU_CALL_EVENT);
 	struct emu_stream *s;
-	CUresult r = emu_graph_of(graph) ? begin(self, stream, emu_graph_of(graph), mode, &s)
-					 : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = emu_graph_of(graph)
+			     ? begin_capture(self, stream, emu_graph_of(graph), mode, &s)
+			     : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r && add_fronts(s, (struct emu_node *const *)deps, n) < 0)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -214,7 +215,7 @@ static void mark_back(struct emu_node *n)
 		mark_back(n->deps[i]);
 }
 
-/* Whether all that was forked off has come back to the first stream; ends it on all of them. */
+/* Ends the capture on all streams; returns whether all have been joined to the first one. */
 static int joined(struct emu_capture *c)
 {
 	struct emu_stream *o = c->origin;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs that can be launched: a copy whose nodes are in an order in which they may run. A launch
- * is one op of its stream; within it, each node starts when all that it waits for have ended. A
- * launch that runs later does what the graph was when it was launched: it keeps the plan, and what
- * is changed after it is changed in a copy. */
+/* Executable graphs: a copy of the nodes, in topological order. A launch is one op of its stream;
+ * within it, each node starts when all nodes that it waits for have ended. A launch keeps the plan
+ * that it was launched with: later changes are made in a copy. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/kernel.h"
@@ -13,7 +12,7 @@
 
 struct step {
 	struct emu_op op;	       /* owned */
-	const struct emu_node *source; /* the graph's node, which may be gone by now */
+	const struct emu_node *source; /* the graph's node, which may have been destroyed */
 	uint32_t first_dep, n_deps;    /* steps */
 	int disabled;
 	int64_t end_ns;
@@ -21,7 +20,7 @@ struct step {
 
 struct emu_plan {
 	int refs;
-	pthread_mutex_t lock; /* one launch at a time, as CUDA has it */
+	pthread_mutex_t lock; /* launches run one after another, as in CUDA */
 	struct step *steps;
 	size_t n_steps, steps_cap;
 	uint32_t *deps;
@@ -32,8 +31,7 @@ struct emu_exec {
 	uint32_t magic;
 	unsigned long long flags;
 	struct emu_plan *plan;
-	size_t asked; /* the step that was asked for last: the next one is as a rule asked for next
-		       */
+	size_t asked; /* index of the last lookup; programs look up nodes in order */
 };
 
 static struct emu_exec *exec_of(CUgraphExec handle)
@@ -68,12 +66,12 @@ static struct emu_plan *plan_new(void)
 	return x;
 }
 
-/* The step does what `op` does. */
+/* Replaces the op of a step. */
 static int step_copy(struct step *s, const struct emu_op *op)
 {
 	int r = emu_op_copy(op, &s->op);
 
-	/* Within a graph there is no launch to wait for. */
+	/* Nodes of a graph have no launch latency. */
 	s->op.issued_ns = MOMENT_NEVER;
 	return r;
 }
@@ -100,8 +98,8 @@ static int add_dep(struct emu_plan *x, uint32_t step)
 	return 0;
 }
 
-/* Appends the nodes of `g`. What waits for nothing there waits for step `before`, unless that is
- * UINT32_MAX. A child graph is followed by its node, which waits for all of it. */
+/* Appends the nodes of `g`. Its root nodes wait for step `before`, unless that is UINT32_MAX. A
+ * child graph is followed by its node, which waits for all of it. */
 static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 {
 	scoped(free_ptr) struct emu_node **order = NULL;
@@ -112,7 +110,7 @@ static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 		uint32_t first = (uint32_t)x->n_steps, entry = before;
 
 		if (n->child) {
-			/* An empty step collects what the child waits for. */
+			/* An empty step that waits for the dependencies of the child. */
 			struct emu_node opening = {.op = {.type = &emu_empty_type}};
 
 			r = add_step(x, &opening);
@@ -151,7 +149,7 @@ static CUresult plan_of(struct emu_graph *g, struct emu_plan **ret)
 	return CUDA_SUCCESS;
 }
 
-/* A copy of `of` that nobody runs. */
+/* A copy of `of` that no launch uses. */
 static struct emu_plan *plan_copy(const struct emu_plan *of)
 {
 	scoped(plan_dropp) struct emu_plan *x = plan_new();
@@ -170,7 +168,7 @@ static struct emu_plan *plan_copy(const struct emu_plan *of)
 	return take(x);
 }
 
-/* Makes the plan one that no launch has. */
+/* Ensures that no launch uses the plan, by copying it if needed. */
 static int own_plan(struct emu_exec *x)
 {
 	struct emu_plan *own;
@@ -277,7 +275,7 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 	return r;
 }
 
-/* Tells the kernels that they will run, those that want to know. 0 or -ENOMEM. */
+/* Calls `issue` of the host kernels that have it. 0 or -ENOMEM. */
 static int issue(struct emu_plan *x, uint64_t **ret)
 {
 	uint64_t *turns = NULL;
@@ -358,7 +356,7 @@ static struct step *step_of(struct emu_exec *x, CUgraphNode node)
 	return NULL;
 }
 
-/* The same to be changed; NULL without memory as well. */
+/* The same, for a change; NULL also without memory. */
 static struct step *own_step_of(struct emu_exec *x, CUgraphNode node)
 {
 	return step_of(x, node) && own_plan(x) == 0 ? step_of(x, node) : NULL;
@@ -414,8 +412,8 @@ static int has_shape(const struct emu_plan *a, const struct emu_plan *b)
 	return same;
 }
 
-/* What is in the child, whose steps stand before the one of its node, is what is in `graph` now. It
- * must have the same nodes in the same order. */
+/* Updates the steps of a child, which precede the step of its node, from `graph`. It must have the
+ * same nodes in the same order. */
 EMU_API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node,
 						    CUgraph graph)
 {
@@ -442,8 +440,8 @@ EMU_API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNod
 	return CUDA_SUCCESS;
 }
 
-/* The graph must have the same nodes in the same order, as one captured again has. They still go
- * by the nodes of the graph that the executable one was made of. */
+/* The graph must have the same nodes in the same order, as after a second capture. Steps keep the
+ * nodes of the original graph as keys. */
 EMU_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 				      CUgraphExecUpdateResultInfo *ret)
 {

@@ -144,7 +144,7 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 	return r;
 }
 
-/* Depth first; marks: 0 not seen, 1 being worked on, 2 in the list. */
+/* Depth first. Marks: 0 not visited, 1 in progress, 2 in the list. */
 static int visit(struct emu_node *n, struct emu_node **list, size_t *at)
 {
 	int r = 0;
@@ -176,7 +176,7 @@ int emu_graph_order(struct emu_graph *g, struct emu_node ***ret)
 	return r;
 }
 
-/* ---- what only graphs hold ---- */
+/* ---- ops that exist only in graphs ---- */
 
 static int64_t empty_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
@@ -263,7 +263,7 @@ EMU_API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
 	return emu_graph_clone(g, (struct emu_graph **)ret);
 }
 
-/* Only the nodes of that graph itself: those of a child are in the clone's child. */
+/* Only nodes of the graph itself; nodes of a child graph are in the clone's child. */
 EMU_API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgraph clone)
 {
 	struct emu_graph *g = emu_graph_of(clone);

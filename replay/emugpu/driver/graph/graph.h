@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs: ops and what they wait for; and streams that are being captured into one.
+/* Graphs: ops and their dependencies; captures of streams into graphs.
  *
- * A graph is used by one thread at a time, as CUDA has it; an executable one is launched by any.
+ * A graph is used by one thread at a time, as in CUDA; an executable graph can be launched by any
+ * thread.
  */
 #pragma once
 
@@ -10,13 +11,13 @@
 
 struct emu_node {
 	uint32_t magic;
-	uint64_t id, origin; /* of none before it; of the one that it was cloned from, or 0 */
+	uint64_t id, origin; /* unique id; id of the node that it was cloned from, or 0 */
 	struct emu_graph *graph;
 	struct emu_op op;	 /* owns its arguments */
 	struct emu_graph *child; /* of a child graph node; owned */
 	struct emu_node **deps;
 	size_t n_deps, deps_cap;
-	int mark; /* of whoever walks the graph */
+	int mark; /* for traversals */
 };
 
 struct emu_graph {
@@ -26,40 +27,40 @@ struct emu_graph {
 	size_t n_nodes, nodes_cap;
 	struct emu_user_object **objects;
 	size_t n_objects, objects_cap;
-	int is_child; /* of a node */
+	int is_child; /* it belongs to a child graph node */
 };
 
-/* NULL when it is none. */
+/* NULL for an invalid handle. */
 struct emu_graph *emu_graph_of(CUgraph g);
 struct emu_node *emu_node_of(CUgraphNode n);
 
 int emu_graph_new(struct emu_context *c, struct emu_graph **ret);
 void emu_graph_free(struct emu_graph *g);
-/* Gives up the objects of the program's that the graph keeps (userobject.c). */
+/* Releases the user objects of the graph (userobject.c). */
 void emu_graph_drop_objects(struct emu_graph *g);
 
-/* Adds a node that waits for `deps`; what `op` owns passes on in any case. */
+/* Adds a node that waits for `deps`. Takes over what `op` owns, also on failure. */
 CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *const *deps,
 		       size_t n_deps, struct emu_node **ret);
-/* -> CUDA_ERROR_NOT_SUPPORTED where it allocates or frees memory. */
+/* -> CUDA_ERROR_NOT_SUPPORTED if the graph allocates or frees memory. */
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret);
 
-/* A copy of an op with arguments of its own. 0 or -ENOMEM, -EINVAL: its arguments are of unknown
- * size. */
+/* Copies an op with its arguments. 0, -ENOMEM, or -EINVAL if the size of the arguments is unknown.
+ */
 int emu_op_copy(const struct emu_op *from, struct emu_op *to);
 
-/* What a node of each kind does, by its parameters; -> an error for what cannot be. */
+/* Make the op of a node of each kind from its parameters; -> an error for invalid ones. */
 CUresult emu_kernel_op_of(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret);
 CUresult emu_copy_op_of(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op *ret);
 CUresult emu_set_op_of(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, struct emu_op *ret);
 CUresult emu_host_op_of(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret);
 CUresult emu_event_op_of(const struct emu_op_type *type, CUevent event, struct emu_op *ret);
 
-/* What the executable graph does from its next launch on in place of that node, which keeps its
- * kind; `op` passes on in any case. */
+/* Replaces the op of a node, from the next launch on. The kind must be the same. Takes over `op`,
+ * also on failure. */
 CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op);
 
-/* Numbers all nodes so that each comes after what it waits for; -EINVAL: there is a circle. */
+/* Sorts the nodes topologically; -EINVAL if there is a cycle. */
 int emu_graph_order(struct emu_graph *g, struct emu_node ***ret);
 
 extern const struct emu_op_type emu_empty_type, emu_child_type, emu_event_record_type,
@@ -74,8 +75,8 @@ struct emu_capture {
 	struct emu_graph *graph;
 	int owns_graph;
 	struct emu_stream *origin;
-	struct emu_thread *thread; /* that began it */
+	struct emu_thread *thread; /* the thread that began it */
 	int mode;		   /* CUstreamCaptureMode */
 	enum emu_capture_state state;
-	struct emu_capture *next; /* of all that are going on */
+	struct emu_capture *next; /* in the list of captures in progress */
 };

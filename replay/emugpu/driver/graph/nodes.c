@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Nodes of each kind, made by hand. */
+/* Public functions that add nodes. */
 #include "base/array.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
@@ -174,7 +174,7 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 	return r;
 }
 
-/* The form for all kinds. */
+/* Adds a node of any kind. */
 EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				   const CUgraphEdgeData *data, size_t n_deps, CUgraphNodeParams *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What nodes do, asked for and changed: in a graph, and in an executable one. */
+/* Parameters of nodes: read and changed, in graphs and executable graphs. */
 #include "replay/emugpu/driver/graph/graph.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static struct emu_node *node_of(CUgraphNode handle, const struct emu_op_type *ty
 	return n && n->op.type == type ? n : NULL;
 }
 
-/* `op` passes on in any case. */
+/* Takes over `op`, also on failure. */
 static CUresult change(CUgraphNode handle, struct emu_op *op)
 {
 	struct emu_node *n = node_of(handle, op->type);
@@ -68,7 +68,7 @@ EMU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode
 	return r ? r : emu_exec_change(exec, node, &op);
 }
 
-/* None can be set here: all are what they are by default. */
+/* No attribute can be set; all have their defaults. */
 EMU_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
 					       CUkernelNodeAttrValue *ret)
 {
@@ -111,7 +111,7 @@ EMU_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret
 	return CUDA_SUCCESS;
 }
 
-/* Any context of the device that it was made for does. */
+/* Any context of the node's device will do. */
 static CUcontext context_of(CUgraphNode node)
 {
 	const struct emu_node *n = emu_node_of(node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Things of the program's that graphs keep alive: counted references and what ends them. */
+/* User objects: objects of the program that graphs keep alive by counted references. */
 #include "base/array.h"
 #include "replay/emugpu/driver/graph/graph.h"
 

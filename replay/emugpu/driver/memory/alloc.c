@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Device, page-locked and managed memory, and what is known of an address. */
+/* Allocation of device, page-locked and managed memory; queries of addresses. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
@@ -52,7 +52,7 @@ EMU_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *pitch, size_t widt
 	return cuMemAlloc_v2(ret, *pitch * height);
 }
 
-/* Memory that a device may still use is waited for. */
+/* Freeing waits for work that may still use the memory. */
 EMU_API CUresult cuMemFree_v2(CUdeviceptr at)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
@@ -79,7 +79,7 @@ EMU_API CUresult cuMemFree_v2(CUdeviceptr at)
 	return CUDA_SUCCESS;
 }
 
-/* ---- the host's ---- */
+/* ---- host memory ---- */
 
 static CUresult map_host(struct emu_thread *self, size_t bytes, enum emu_region_kind kind,
 			 unsigned flags, uintptr_t *ret)
@@ -228,7 +228,7 @@ EMU_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	return CUDA_SUCCESS;
 }
 
-/* Where pages of managed memory lie is not modelled, so advice changes nothing. */
+/* The location of managed pages is not modelled, so advice has no effect. */
 EMU_API CUresult cuMemAdvise_v2(CUdeviceptr at, size_t bytes, CUmem_advise advice,
 				CUmemLocation location)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The public copies and fills. */
+/* Public functions for copies and fills. */
 #include "replay/emugpu/driver/memory/transfer.h"
 
 #define HOST(p) ((CUdeviceptr)(uintptr_t)(p))
 
-/* `bytes` from `from` to `to` on a stream. */
+/* Copies `bytes` on a stream. */
 static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
 		       int blocking)
 {

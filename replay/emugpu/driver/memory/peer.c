@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What devices know of each other. All GPUs of a machine reach each other over NVLink. */
+/* Access between devices. All GPUs of a machine are connected by NVLink. */
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/memory.h"
 

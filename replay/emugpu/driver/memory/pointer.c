@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The device that an address belongs to, for attributes: the host's is where it was made. */
+/* The device of an address, for attributes; of host memory, the device of the context that
+ * allocated it. */
 static struct emu_context *context_of(const struct emu_region *r)
 {
 	if (r->device)
@@ -93,7 +94,7 @@ EMU_API CUresult cuPointerGetAttribute(void *ret, CUpointer_attribute what, CUde
 	return attribute(ret, what, at, &r);
 }
 
-/* Of memory that is not CUDA's all are said, as zeroes. */
+/* For memory that CUDA did not allocate, all attributes are zero. */
 static void unknown(void *ret, CUpointer_attribute what)
 {
 	switch (what) {

@@ -13,7 +13,7 @@ static struct {
 	struct emu_pool *current[EMU_DEVICES]; /* NULL: the device's own */
 } defaults;
 
-/* The pool of a device that is used when none is named. */
+/* The current pool of a device. */
 static struct emu_pool *default_of(struct emu_device *d)
 {
 	struct emu_pool *p = &defaults.pools[d->ordinal];
@@ -52,7 +52,7 @@ static int64_t nothing(struct emu_op *op, struct emu_track *track, int64_t ready
 	return ready_ns;
 }
 
-/* A node of a graph: its memory was taken when the node was made, and is the graph's. */
+/* Node of a graph: its memory was allocated with the node and belongs to the graph. */
 static const struct emu_op_type alloc_type = {
 	.name = "allocation",
 	.node = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
@@ -86,7 +86,7 @@ static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_
 	if (!ret || bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (emu_memory_alloc(p->device->memory, bytes, &at) < 0) {
-		/* Frees may be on their way. */
+		/* Pending frees may release memory. */
 		if (s->capture || emu_context_wait(self, s->context) ||
 		    emu_memory_alloc(p->device->memory, bytes, &at) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -130,7 +130,7 @@ EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
 		return r;
 	if (found.kind != EMU_DEVICE || found.base != at)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* A graph that is launched again finds its memory where it was. */
+	/* Each launch of a graph uses the same memory. */
 	if (!s->capture)
 		op.memory.pool = default_of(found.device);
 	return emu_submit(self, s, &op);
@@ -188,7 +188,7 @@ EMU_API CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 	return CUDA_SUCCESS;
 }
 
-/* Memory that came from it stays, and goes back to the device when it is freed. */
+/* Memory allocated from the pool stays allocated; freeing it returns it to the device. */
 EMU_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	struct emu_pool *p = pool_of(pool);
@@ -206,7 +206,7 @@ EMU_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 	return pool_of(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Where an attribute is kept; NULL for one that a pool does not have. */
+/* The storage of an attribute; NULL for an unknown one. */
 static void *attribute(struct emu_pool *p, CUmemPool_attribute what, size_t *bytes)
 {
 	*bytes = sizeof(cuuint64_t);
@@ -256,7 +256,7 @@ EMU_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute wh
 	return CUDA_SUCCESS;
 }
 
-/* Every device reaches every other's memory. */
+/* All devices can access the memory of all others. */
 EMU_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, size_t n)
 {
 	return pool_of(pool) && (list || !n) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -270,7 +270,7 @@ EMU_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool pool, C
 	return CUDA_SUCCESS;
 }
 
-/* ---- what graphs hold ---- */
+/* ---- memory of graphs ---- */
 
 EMU_API CUresult cuDeviceGraphMemTrim(CUdevice device)
 {

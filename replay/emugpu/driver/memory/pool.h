@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory pools: memory that is given out and taken back in the order of a stream. What is taken
- * back is free at once in the emulated device, so a pool keeps nothing; it counts. Any thread. */
+/* Memory pools: stream-ordered allocation. Freed memory returns to the emulated device at once, so
+ * a pool only counts bytes. Any thread. */
 #pragma once
 
 #include "replay/emugpu/driver/stream.h"
@@ -10,5 +10,5 @@ struct emu_pool {
 	uint32_t magic;
 	struct emu_device *device;
 	cuuint64_t used, used_high, threshold;
-	int reuse[3]; /* attributes that change nothing here, kept as set */
+	int reuse[3]; /* attributes without effect, stored as set */
 };

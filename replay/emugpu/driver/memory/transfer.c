@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Pageable copies to the device up to this size return when they are staged. */
+/* Pageable copies to the device up to this size return when staged. */
 #define STAGED_BYTES 65536
 #define HOST_BYTES_PER_S 10e9
-/* Smaller copies go where the program has been before. */
+/* Smaller copies are assumed to reuse touched pages. */
 #define TOUCH_BYTES 16384
 #define PAGE 4096u
 
@@ -58,8 +58,8 @@ static void move_bytes(const struct emu_copy_op *c)
 				c->from + (z * c->from_height + y) * c->from_pitch, c->width_bytes);
 }
 
-/* Pages of [at, at + bytes) that nobody has touched yet: who writes there first waits for the
- * system to find and clear them. */
+/* Untouched pages of [at, at + bytes). The first write to each waits until the system has allocated
+ * and cleared it. */
 static size_t untouched_pages(const uint8_t *at, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)at + bytes;
@@ -78,8 +78,7 @@ static size_t untouched_pages(const uint8_t *at, size_t bytes)
 	return untouched;
 }
 
-/* What the host adds: the driver copies from its page-locked buffers to where the program wants it.
- */
+/* Additional time of pageable copies: the driver copies through its page-locked buffers. */
 static int64_t first_touch_ns(const struct emu_copy_op *c, const struct emu_model *m)
 {
 	if (c->kind != EMU_D2H || !c->pageable || c->height * c->depth > 1 ||
@@ -102,7 +101,7 @@ static int64_t recorded_ns(const struct emu_copy_op *c)
 				  : emu_timing_ns(names[c->pageable][c->kind], 0, total_bytes(c));
 }
 
-/* As recorded, else by the model. */
+/* The recorded duration, else from the model. */
 static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_model *m)
 {
 	double speed = HOST_BYTES_PER_S, fixed = m->copy_ns;
@@ -154,7 +153,7 @@ const struct emu_op_type emu_copy_type = {
 	.run = copy_run,
 };
 
-/* Addresses that are only reserved lead nowhere. */
+/* Reserved addresses without a mapping are invalid. */
 static int is_there(const void *at)
 {
 	return at && emu_region_find((uintptr_t)at).kind != EMU_RESERVED;
@@ -182,7 +181,7 @@ CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy
 	return CUDA_SUCCESS;
 }
 
-/* Where one side of a 3D copy starts; NULL for arrays. */
+/* The start of one side of a 3D copy; NULL for arrays. */
 static uint8_t *side(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
 		     size_t z, size_t pitch, size_t height)
 {
@@ -275,7 +274,7 @@ CUresult emu_set(struct emu_thread *self, struct emu_stream *s, const struct emu
 	if (at.kind == EMU_UNKNOWN || (uintptr_t)set->to % set->item_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = emu_submit(self, s, &op);
-	/* Filling memory of the host that the device sees is waited for. */
+	/* Fills of host memory are synchronous. */
 	if (!r && blocking && !s->capture && at.kind != EMU_DEVICE && at.kind != EMU_MAPPED)
 		r = emu_stream_wait(self, s);
 	return r;

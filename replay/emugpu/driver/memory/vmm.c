@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Virtual memory management: addresses apart from the memory behind them. Each piece of memory is
- * an unnamed file, so that it can be mapped twice and handed to other processes. */
+/* Virtual memory management: address ranges and memory are separate. Each allocation is an unnamed
+ * file, so that it can be mapped twice and shared with other processes. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/memory.h"
@@ -18,11 +18,11 @@
 
 struct allocation {
 	uint32_t magic;
-	int refs; /* the program's handles, and mappings */
+	int refs; /* references: handles of the program and mappings */
 	int fd;
 	size_t bytes;
 	struct emu_device *device; /* NULL: the host's */
-	int charged;		   /* this process made it: the device's memory is taken */
+	int charged; /* allocated by this process, so it counts as used memory of the device */
 	CUmemAllocationProp prop;
 };
 
@@ -53,7 +53,7 @@ EMU_API CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocatio
 	return CUDA_SUCCESS;
 }
 
-/* Reserves `bytes` aligned to `align`: where wanted if that is free, else elsewhere. */
+/* Reserves `bytes` aligned to `align`, at the wanted address if that is free. */
 static void *reserve(size_t bytes, size_t align, void *wanted)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -138,7 +138,7 @@ EMU_API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 		if (emu_memory_charge(d->memory, (int64_t)bytes) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	/* The name tells a process that imports it whose memory it is. */
+	/* The name tells an importing process which device the memory belongs to. */
 	snprintf(name, sizeof(name), "gpuemu-%d", d ? d->physical : -1);
 	scoped(close_fd) int fd = memfd_create(name, MFD_CLOEXEC);
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -162,7 +162,7 @@ EMU_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	return CUDA_SUCCESS;
 }
 
-/* Not to be touched until cuMemSetAccess. */
+/* No access until cuMemSetAccess. */
 EMU_API CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset,
 			  CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -209,7 +209,7 @@ EMU_API CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-/* Memory that any device may read or write, the host can read or write here. */
+/* Host access is allowed if any device has access. */
 EMU_API CUresult cuMemSetAccess(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc, size_t n)
 {
 	uint64_t given = 0, taken = 0;
