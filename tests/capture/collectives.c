@@ -19,8 +19,6 @@
 #define COUNT 4096
 #define LATE_NS 300000
 
-#define NCCL(call) TRUE((call) == ncclSuccess)
-
 static const char ptx[] = ".version 8.0\n"
 			  ".target sm_90\n"
 			  ".address_size 64\n"

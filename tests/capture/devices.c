@@ -18,8 +18,6 @@
 #define MOST 8
 #define COUNT 4096
 
-#define NCCL(call) TRUE((call) == ncclSuccess)
-
 static const char ptx[] = ".version 8.0\n"
 			  ".target sm_90\n"
 			  ".address_size 64\n"

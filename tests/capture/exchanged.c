@@ -14,8 +14,6 @@
 
 #define BYTES 100000
 
-#define NCCL(call) TRUE((call) == ncclSuccess)
-
 static unsigned char contents[2][BYTES];
 
 struct rank {

@@ -19,8 +19,6 @@
 #define N 4
 #define COUNT 1000
 
-#define NCCL(call) TRUE((call) == ncclSuccess)
-
 struct gpu {
 	CUcontext context;
 	CUstream stream;

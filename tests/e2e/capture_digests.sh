@@ -4,33 +4,18 @@
 need_capture
 contents=$programs/tests/capture/capture_contents
 [ -x "$contents" ] || skip "this build has no CUDA headers"
-library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
 virtual_only
 
-# take NAME OPTION... -- PROGRAM...: writes the records of its rings to NAME, one a line
-take() {
-	name=$1
-	shift
-	options=
-	while [ "$1" != -- ]; do
-		options="$options $1"
-		shift
-	done
-	# shellcheck disable=SC2086 # options are words
-	gpuemu --gpus 2 -o "$name.report" -- "$BUILD/tests/capture/capture_run" "$library" $options "$@" \
-		>"$name" 2>"$name.told"
-	grep -qx 'ended with 0' "$name" || die "$name: $(tail -n 3 "$name" "$name.told")"
-}
 # digests FILE: inputs and outputs of calls: operation, direction, buffer, digest, and the sums of
 # pages.
 digests() { { grep '^digest' "$1" || [ $? -eq 1 ]; } | sort -k2,2n -k3; }
 
-take none -g 0 -- "$contents"
+record_rings none -g 0 -- "$contents"
 no_line '^digest' none
 
 # Digests equal those that the program prints.
-take copies -g 1 -- "$contents"
+record_rings copies -g 1 -- "$contents"
 if ! grep -q '^digest' copies; then
 	[ -x "$programs/examples/ddp" ] && die "no digests"
 	skip "missing nvcc: the digest kernel was not built"
@@ -40,12 +25,12 @@ grep '^want' copies | while read -r _ name bytes digest; do
 		die "$name of $bytes bytes: no $digest among: $(digests copies)"
 done
 equal "$(grep -c '^digest' copies)" "$(grep -c '^want' copies)"
-take again -g 1 -- "$contents"
+record_rings again -g 1 -- "$contents"
 equal "$(digests again)" "$(digests copies)"
 
 # One changed byte in the first buffer's second page changes the digest of that page, of that
 # operation, and of copies of the buffer.
-take flipped -g 1 -- "$contents" 70000
+record_rings flipped -g 1 -- "$contents" 70000
 digests copies >a
 digests flipped >b
 diff a b >changed || [ $? -eq 1 ]
@@ -73,7 +58,7 @@ equal "$status" 1
 case $line in *"number 0: memcpy"*"wrote 200000 bytes at 0 "*"page 1 of 4"*) ;; *) die "$line" ;; esac
 
 # Inputs and outputs of collectives, although the next collective overwrites the buffers.
-take exchanged -g 1 -- "$programs/tests/capture/capture_exchanged"
+record_rings exchanged -g 1 -- "$programs/tests/capture/capture_exchanged"
 grep '^want' exchanged | cut -d' ' -f3 | sort >wanted
 digests exchanged | cut -d' ' -f7 | sort >taken
 cmp taken wanted || die "$(grep '^want' exchanged; digests exchanged)"
@@ -86,7 +71,7 @@ made = [(c["kind"], c["count"]) for c in json.load(sys.stdin)["collectives"]]
 assert made == [("broadcast", 6)], made'
 
 # Contents are stored once each.
-take kept -g 1 -c 0-9 -- "$contents"
+record_rings kept -g 1 -c 0-9 -- "$contents"
 equal "$(digests kept)" "$(digests copies)"
 equal "$(grep -c '^payload' kept)" "$(grep -c '^want' kept)"
 [ "$(grep -c '^blob-' kept)" -le "$(grep '^want' kept | cut -d' ' -f3,4 | sort -u | wc -l)" ] ||
@@ -108,7 +93,7 @@ gpucapture --digest=comm --payloads=5-9 -o later -- gpuemu -o report -- "$conten
 [ ! -e later/blobs.chunks ] || die "contents of iterations that were not requested"
 
 # Each copy has times if they are requested, and none otherwise.
-take timed -t -- "$contents"
+record_rings timed -t -- "$contents"
 grep '^call' timed | grep -E 'cuMemcpy' | cut -d' ' -f2 | sort >copied
 grep '^times' timed | cut -d' ' -f2 | sort >times
 equal "$(cat times)" "$(cat copied)"
@@ -116,14 +101,14 @@ no_line '^times' copies
 
 # Digests between two operations do not count into the second one's time.
 for level in 0 1; do
-	take behind$level -g $level -t -- "$programs/tests/capture/capture_times"
+	record_rings behind$level -g $level -t -- "$programs/tests/capture/capture_times"
 	grep '^times' behind$level | sort -k2,2n | sed -n '3s/.*+//p' >took$level
 done
 apart=$(($(cat took1) - $(cat took0)))
 [ ${apart#-} -lt 500 ] || die "a copy takes $(cat took0) ns, and with digests $(cat took1)"
 
 # Copies on the legacy stream and on a blocking stream in turns: each starts after the other's end.
-take legacy -t -- "$programs/tests/capture/capture_times" legacy
+record_rings legacy -t -- "$programs/tests/capture/capture_times" legacy
 grep '^times' legacy | sort -k2,2n | sed 's/.*+//' >took
 equal "$(wc -l <took)" 8
 last=$(tail -n 1 took)
@@ -139,7 +124,7 @@ for ppm in 0 100 -100 idle; do
 	# off by half of one.
 	[ $ppm != idle ] || { GPUEMU_EVENT_PPM=0 idle=10000; }
 	# shellcheck disable=SC2086 # may be none
-	take drift -t -- "$programs/tests/capture/capture_times" $((${idle:+-30} + 60)) $idle
+	record_rings drift -t -- "$programs/tests/capture/capture_times" $((${idle:+-30} + 60)) $idle
 	residual=$(sed -n 's/^fact device_times .*"residual_ns":[^0-9]*20\([0-9]*\),.*/\1/p' drift)
 	[ "$residual" -lt 100000 ] || die "$ppm ppm: $(grep '^fact device_times' drift)"
 	grep '^between' drift >saw
@@ -165,11 +150,11 @@ else
 		for line; do sed -n "${line}p" all; done >wanted
 		cmp taken wanted || die "$name: $(grep -aE '^want|^range|^digest' "$name")"
 	}
-	take steps -g 2 -- "$steps" train_step_0 layer3 Batch12 ProfilerStep#4,op_id=9 step iteration7of iter7
+	record_rings steps -g 2 -- "$steps" train_step_0 layer3 Batch12 ProfilerStep#4,op_id=9 step iteration7of iter7
 	is steps 1 4 5 7 10 12 13
-	take marked -g 2 -- "$steps" step0 mark step1 mark
+	record_rings marked -g 2 -- "$steps" step0 mark step1 mark
 	is marked 1 3 7
-	take unasked -g 1 -- "$steps" step0
+	record_rings unasked -g 1 -- "$steps" step0
 	is unasked
 fi
 
@@ -189,7 +174,7 @@ fi
 graph=$programs/tests/emugpu/emugpu_graph
 if [ -x "$graph" ]; then
 	for level in 0 1; do
-		take graphs -g $level -t -- "$graph"
+		record_rings graphs -g $level -t -- "$graph"
 		grep -aE '^call [0-9]* cu(StreamBegin|StreamEnd|GraphLaunch|LaunchKernel|Mem(cpy|set)[^ ]*Async|Memcpy)' graphs |
 			awk '$3 ~ /Begin/ { inside = 1 } !inside && $7 == 0 { print $2 } $3 ~ /End/ { inside = 0 }' | sort >ran
 		grep -a '^times' graphs | cut -d' ' -f2 | sort >times
@@ -200,8 +185,8 @@ fi
 # A program with kernels and collectives: two runs have equal digests at every level.
 [ -x "$programs/examples/ddp" ] || skip "kernels and collectives: the CUDA examples were not built (no nvcc)"
 for level in 1 3; do
-	take first -g $level -t -- "$programs/examples/ddp" --steps 2
-	take second -g $level -t -- "$programs/examples/ddp" --steps 2
+	record_rings first -g $level -t -- "$programs/examples/ddp" --steps 2
+	record_rings second -g $level -t -- "$programs/examples/ddp" --steps 2
 	equal "$(digests first)" "$(digests second)"
 	[ "$(grep -c '^digest' first)" -ge $((level * 13)) ] || die "few digests at level $level"
 	equal "$(grep '^call' first | grep -cE ' cu(Launch|Memcpy|Memset)')" "$(grep -c '^times' first)"

@@ -4,31 +4,24 @@
 need_capture
 ends=$programs/tests/capture/capture_ends
 [ -x "$ends" ] || skip "this build has no CUDA headers"
-library=$BUILD/capture/library/libgpucapture.so
 cd "$work"
 
 # A failed exec does not end the recording: later operations have times.
-gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -- "$ends" 500 >rings 2>told ||
-	die "$(cat told)"
-grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+record_rings rings -t -- "$ends" 500
 grep -q "^ring .* thread main state exited" rings || die "$(grep ^ring rings)"
 equal "$(grep -c "^call [0-9]* cuMemsetD8Async" rings)" 1000
 equal "$(grep -c "^times" rings)" 1000
 
 # The emulated clock stops while the rings are created and their memory is allocated.
 if [ "$programs" = "$BUILD" ]; then
-	LD_PRELOAD=$BUILD/tests/e2e/libmapping.so gpuemu -o report -- \
-		"$BUILD/tests/capture/capture_run" "$library" -t -- "$ends" 5000 >rings 2>told || die "$(cat told)"
-	grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
-	checked=$(sed -n 's/^checked \([0-9]*\) times$/\1/p' told)
-	[ "${checked:-0}" -ge 4 ] || die "${checked:-0} allocations were checked: $(cat told)"
+	LD_PRELOAD=$BUILD/tests/e2e/libmapping.so record_rings rings -t -- "$ends" 5000
+	checked=$(sed -n 's/^checked \([0-9]*\) times$/\1/p' rings.err)
+	[ "${checked:-0}" -ge 4 ] || die "${checked:-0} allocations were checked: $(cat rings.err)"
 fi
 
 # More operations in flight than the limit: the excess operations have no times and are counted; no
 # other times are lost.
-gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -o 10 -- "$ends" 500 >rings 2>told ||
-	die "$(cat told)"
-grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+record_rings rings -o 10 -- "$ends" 500
 timed=$(grep -c "^times" rings)
 untimed=$(grep '^fact device_times' rings | sed 's/.*untimed":\\20\([0-9]*\),.*/\1/' | tail -n 1)
 [ "$timed" -ge 10 ] && [ "$untimed" -gt 0 ] || die "$timed have times, $untimed do not"
@@ -36,16 +29,14 @@ equal $((timed + untimed)) 1000
 
 # Operations that end seconds after exit() have times, as after cuCtxSynchronize(); operations that
 # never end are counted, with the reason.
-gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -- "$ends" 5 late 3 >rings 2>told || die "$(cat told)"
+record_rings rings -t -- "$ends" 5 late 3
 equal "$(grep -c "^times" rings)" 10
 gpucapture -o late -- gpuemu -- "$ends" 5 late 1000
 gputrace info late | has_line "missing .* 5 operations left out because they have no device times: 5 still ran when their process ended"
 
 # Operations in a context that is destroyed or reset have times and digests, even with more contexts
 # than can be tracked at once.
-gpuemu -o report -- "$BUILD/tests/capture/capture_run" "$library" -t -g 1 -- "$ends" 20 contexts >rings 2>told ||
-	die "$(cat told)"
-grep -qx "ended with 0" rings || die "$(tail -n 2 rings told)"
+record_rings rings -t -g 1 -- "$ends" 20 contexts
 equal "$(grep -c "^times" rings)" $((72 * 20))
 if [ -x "$programs/examples/ddp" ]; then
 	equal "$(grep -c "^digest" rings)" 72

@@ -7,13 +7,6 @@ strict=$programs/tests/capture/capture_strict
 [ -x "$strict" ] || skip "this build has no CUDA headers"
 cd "$work"
 
-# run CASE LEVEL: runs as without recording; its rings are in $work/CASE.
-run() {
-	gpuemu --gpus 2 -o report -- "$BUILD/tests/capture/capture_run" "$BUILD/capture/library/libgpucapture.so" \
-		-g "$2" -t -- "$strict" "$1" >"$1" 2>"$1.told" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
-	grep -qx 'ended with 0' "$1" || die "$1 at level $2: $(tail -n 5 "$1" "$1.told")"
-}
-
 # timed CASE: each operation of the case has a time.
 timed() {
 	grep '^call' "$1" | grep -E ' cu(Launch|Memcpy|Memset)' | cut -d' ' -f2 | sort >ran
@@ -26,7 +19,7 @@ for case in copy_in_another_context capture_joined_by_event load_during_capture 
 	copy_from_unmapped_memory stream_ordered_memory copy_without_peer_access copy_device_registers; do
 	gpuemu --gpus 2 -o report -- "$strict" $case || die "$case fails without recording"
 	for level in 0 1 3; do
-		run $case $level
+		record_rings "$case" -g $level -t -- "$strict" $case
 		case $case in copy_in_another_context) timed $case ;; esac
 	done
 done

@@ -183,6 +183,16 @@ need_capture() {
 	PATH=$work/bin:$PATH
 }
 
+# record_rings FILE OPTION... -- PROGRAM...: runs a program on two emulated GPUs under the capture library, without a
+# recorder; the options are those of tests/capture/run.c. FILE gets the records of its rings, FILE.err its stderr.
+record_rings() {
+	local file=$1
+	shift
+	gpuemu --gpus 2 -o "$file.report" -- "$BUILD/tests/capture/capture_run" \
+		"$BUILD/capture/library/libgpucapture.so" "$@" >"$file" 2>"$file.err" || die "$file: $(cat "$file.err")"
+	grep -qx 'ended with 0' "$file" || die "$file: $(tail -n 5 "$file" "$file.err")"
+}
+
 # can_mount: succeeds if gputracefs can be tested here; otherwise $why_not has the reason.
 can_mount() {
 	why_not=

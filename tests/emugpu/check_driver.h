@@ -9,6 +9,7 @@
 
 #define OK(call) check_is(call, CUDA_SUCCESS, #call, __LINE__)
 #define FAILS(call, why) check_is(call, why, #call, __LINE__)
+#define NCCL(call) TRUE((call) == ncclSuccess) /* for programs that include nccl.h */
 
 static inline void check_is(CUresult got, CUresult want, const char *call, int line)
 {

@@ -11,8 +11,6 @@
 
 gpuemu_device_value_fn gpuemu_device_value; /* exported by libcuda.so.1 */
 
-#define NCCL(call) TRUE((call) == ncclSuccess)
-
 enum { BUFFER = 1 << 20 };
 
 static const size_t bytes_of[SIZES] = {4096, 100000, 250000};

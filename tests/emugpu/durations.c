@@ -9,8 +9,6 @@
 #include <nccl.h>
 #include <sys/mman.h>
 
-#define NCCL(call) TRUE((call) == ncclSuccess)
-
 enum { MIB = 1 << 20, BYTES = 8 * MIB, MEMORY = 32 * MIB };
 
 static CUcontext contexts[2];
