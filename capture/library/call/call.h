@@ -11,7 +11,7 @@
  *             cap_leave(&c, r);
  *
  * Between the two calls nothing locks, allocates or calls the system, except on first use
- * (doc/capture.md).
+ * (doc/design/capture.md).
  */
 #pragma once
 

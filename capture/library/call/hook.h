@@ -39,7 +39,6 @@ struct cap_call {
 };
 
 struct cap_hook {
-	const char *name;
 	uint64_t classes;   /* bit enum api_class: calls that it handles */
 	uint64_t always;    /* those that it handles while paused, too */
 	uint32_t launches;  /* enum cap_launch_hooks: how it handles launches; 0: CHAINED */

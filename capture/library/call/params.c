@@ -96,7 +96,7 @@ static struct slot *add_slot(uint64_t handle)
 	return s;
 }
 
-static void *allot(size_t bytes)
+static void *allocate(size_t bytes)
 {
 	void *p;
 
@@ -145,7 +145,7 @@ static struct layout *ask_driver(uint64_t handle, bool kernel)
 		n = parameters_of(handle, !kernel, params);
 	cap_cu_unrelax(mode);
 	cap_clock_resume();
-	l = allot(sizeof(*l) + (n == NO_LAYOUT ? 0 : n) * sizeof(params[0]));
+	l = allocate(sizeof(*l) + (n == NO_LAYOUT ? 0 : n) * sizeof(params[0]));
 	if (!l)
 		return NULL;
 	l->n = n;

@@ -122,7 +122,8 @@ static void announce_handles(const struct cap_step *s, const void *at, uint64_t 
 				    s->flags & CAP_STEP_KERNELS);
 }
 
-static void copy(const struct cap_call *c, const struct cap_step *s, enum cap_blob_what when)
+static void copy_pointed(const struct cap_call *c, const struct cap_step *s,
+			 enum cap_blob_what when)
 {
 	const void *at = (const void *)(uintptr_t)c->words[s->word];
 	uint64_t len;
@@ -154,7 +155,7 @@ static void run_step(const struct cap_call *c, const struct cap_step *s, enum ca
 
 	switch ((enum cap_step_kind)s->kind) {
 	case CAP_STEP_COPY:
-		copy(c, s, when);
+		copy_pointed(c, s, when);
 		break;
 	case CAP_STEP_STRING:
 		if (at)

@@ -358,7 +358,7 @@ static void note_destroyed(const struct cap_call *c, const struct api_call *call
 	pthread_mutex_unlock(&live.lock);
 }
 
-static void after(struct cap_call *c)
+static void after_call(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
@@ -395,7 +395,7 @@ static void after(struct cap_call *c)
 	}
 }
 
-static int start(void)
+static int start_allocations(void)
 {
 	if (cap_control()->digest_level == CAP_DIGEST_NONE)
 		return -ENOTSUP;
@@ -408,9 +408,8 @@ static int start(void)
 	 1ull << API_CLASS_DESTROY)
 
 const struct cap_hook cap_allocations = {
-	.name = "allocations",
 	.classes = CLASSES,
 	.always = CLASSES,
-	.start = start,
-	.after = after,
+	.start = start_allocations,
+	.after = after_call,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Decides which buffers are digested, and when (doc/capture.md, Digests).
+/* Decides which buffers are digested, and when (doc/design/capture.md, Digests).
  *
  * Buffers that a call reads become pending on its stream before the call, buffers that it wrote
  * after it. Pending digests are launched before any call that may change the buffers, or that lets
@@ -219,7 +219,7 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 		cap_batch_await(context);
 }
 
-static void before_call(struct cap_call *c, const struct api_call *call)
+static void digest_inputs(struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_stream_ref ref;
@@ -258,7 +258,7 @@ static int is_harmless(const struct cap_call *c)
 	       __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0;
 }
 
-static void before(struct cap_call *c)
+static void digests_before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
@@ -270,7 +270,7 @@ static void before(struct cap_call *c)
 	else if (call->class == API_CLASS_GROUP_END && group.depth == 1)
 		flush_group();
 	else if (call->class != API_CLASS_GROUP_END)
-		before_call(c, call);
+		digest_inputs(c, call);
 	exchanges += launches_exchanges(call);
 	cap_clock_resume();
 }
@@ -285,7 +285,7 @@ static void group_ended(void)
 	group.n = 0;
 }
 
-static void after_call(struct cap_call *c, const struct api_call *call)
+static void digest_results(struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_stream_ref ref;
@@ -308,7 +308,7 @@ static void after_call(struct cap_call *c, const struct api_call *call)
 }
 
 /* Prepares digests in the current context. Called on allocation, which precedes all launches. */
-static void prepare(void)
+static void prepare_context(void)
 {
 	void *context;
 
@@ -316,7 +316,7 @@ static void prepare(void)
 		cap_batch_prepare(context);
 }
 
-static void after(struct cap_call *c)
+static void digests_after(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
@@ -327,12 +327,12 @@ static void after(struct cap_call *c)
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();
 	else if (c->class == API_CLASS_ALLOC)
-		prepare();
+		prepare_context();
 	else if (c->class == API_CLASS_DESTROY && c->notes.digests_context &&
 		 cap_context_ended(c, call))
 		cap_batch_forget(c->notes.digests_context);
 	else if (api_succeeded(call, c->result) && !c->paused)
-		after_call(c, call);
+		digest_results(c, call);
 	cap_clock_resume();
 }
 
@@ -353,7 +353,7 @@ static void digest_all(uint64_t id)
 	cap_cu.cuStreamSynchronize(ref.stream);
 }
 
-static void iteration(int64_t number, uint64_t id)
+static void begin_iteration(int64_t number, uint64_t id)
 {
 	cap_clock_pause();
 	cap_pending_flush(NULL);
@@ -371,14 +371,14 @@ static void thread_end(void)
 	memset(&group, 0, sizeof(group));
 }
 
-static void end(void)
+static void flush_at_end(void)
 {
 	cap_clock_pause();
 	cap_pending_flush(NULL);
 	cap_clock_resume();
 }
 
-static int start(void)
+static int start_digests(void)
 {
 	int r;
 
@@ -398,14 +398,13 @@ static int start(void)
 	 BIT(ALLOC))
 
 const struct cap_hook cap_digests = {
-	.name = "digests",
 	.classes = ORDERING | BIT(COLLECTIVE) | BIT(P2P) | BIT(GROUP_BEGIN) | BIT(GROUP_END),
 	.always = ORDERING | BIT(GROUP_BEGIN) | BIT(GROUP_END),
-	.start = start,
-	.before = before,
-	.after = after,
-	.iteration = iteration,
+	.start = start_digests,
+	.before = digests_before,
+	.after = digests_after,
+	.iteration = begin_iteration,
 	.thread_end = thread_end,
-	.end = end,
+	.end = flush_at_end,
 	.ended = cap_batch_end,
 };

@@ -19,7 +19,7 @@
 static const struct cap_hook *const hooks[] = {&cap_allocations, &cap_digests, &cap_graphs,
 					       &cap_times};
 
-static void begin(void)
+static void start_hooks(void)
 {
 	cap_facts_driver();
 	cap_chain_start(hooks, ARRAY_SIZE(hooks));
@@ -31,7 +31,7 @@ static void begin(void)
 void cap_driver_initialised(int result)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static uint32_t begun; /* the generation for which begin() was called */
+	static uint32_t begun; /* the generation for which start_hooks() was called */
 	int kept = errno;
 
 	if (result != 0 || !cap_process.session || !cap_is_alive())
@@ -40,7 +40,7 @@ void cap_driver_initialised(int result)
 	__atomic_store_n(&cap_process.driver_used, true, __ATOMIC_RELAXED);
 	if (begun != cap_process.generation && cap_ring_ready(&cap_self)) {
 		begun = cap_process.generation;
-		begin();
+		start_hooks();
 	}
 	pthread_mutex_unlock(&lock);
 	errno = kept;

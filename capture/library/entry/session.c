@@ -52,7 +52,7 @@ static bool wipe_on_fork(void)
 }
 
 /* In a forked child: the threads that may have held these locks do not exist there. */
-static void forked(void)
+static void reset_locks(void)
 {
 	cap_rings_forked();
 	cap_unknown_forked();
@@ -69,7 +69,7 @@ __attribute__((constructor)) static void join_session(void)
 	struct cap_control *control;
 	int kept = errno;
 
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, reset_locks);
 	cap_ring_listen(&listener);
 	errno = kept;
 	if (!folder || strlen(folder) >= sizeof(cap_process.folder))

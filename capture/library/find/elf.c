@@ -51,7 +51,7 @@ static bool is_ours(const struct dl_phdr_info *info)
 }
 
 /* The loader has turned most addresses of a dynamic section into absolute ones. */
-static const void *address(const struct dl_phdr_info *info, ElfW(Addr) at)
+static const void *absolute(const struct dl_phdr_info *info, ElfW(Addr) at)
 {
 	return (const void *)(at < info->dlpi_addr ? at + info->dlpi_addr : at);
 }
@@ -66,11 +66,11 @@ static bool tables_of(const struct dl_phdr_info *info, struct tables *ret)
 
 		for (; d->d_tag != DT_NULL; d++) {
 			if (d->d_tag == DT_SYMTAB)
-				ret->symbols = address(info, d->d_un.d_ptr);
+				ret->symbols = absolute(info, d->d_un.d_ptr);
 			else if (d->d_tag == DT_STRTAB)
-				ret->strings = address(info, d->d_un.d_ptr);
+				ret->strings = absolute(info, d->d_un.d_ptr);
 			else if (d->d_tag == DT_GNU_HASH)
-				ret->hash = address(info, d->d_un.d_ptr);
+				ret->hash = absolute(info, d->d_un.d_ptr);
 		}
 	}
 	return ret->symbols && ret->strings && ret->hash;

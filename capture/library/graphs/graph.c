@@ -174,7 +174,7 @@ static void link_child(struct cap_graph *g, uint32_t parent, uint32_t base, uint
 }
 
 /* Appends the nodes of one graph. */
-static int append(struct cap_graph *g, const struct cap_graph *level, uint32_t parent)
+static int append_level(struct cap_graph *g, const struct cap_graph *level, uint32_t parent)
 {
 	uint32_t base = g->n, base_deps = g->n_deps;
 	uint64_t n = (uint64_t)g->n + level->n;
@@ -207,7 +207,7 @@ static int read_recursively(void *graph, struct cap_graph *g, uint32_t parent, u
 	int r = read_level(graph, &level);
 
 	if (r == 0)
-		r = append(g, &level, parent);
+		r = append_level(g, &level, parent);
 	for (uint32_t i = base; i < base + level.n && r == 0; i++) {
 		if (g->nodes[i].type != CU_NODE_GRAPH)
 			continue;
@@ -245,7 +245,7 @@ struct walk {
 	uint32_t *ret, n;
 };
 
-static int visit(struct walk *w, uint32_t node)
+static int visit_nodes(struct walk *w, uint32_t node)
 {
 	size_t depth = 1;
 
@@ -283,7 +283,7 @@ int cap_graph_order(const struct cap_graph *g, uint32_t *ret)
 
 	for (uint32_t i = 0; i < g->n && r == 0; i++)
 		if (g->nodes[i].n_dependents == 0)
-			r = visit(&w, i);
+			r = visit_nodes(&w, i);
 	return r < 0 || w.n == g->n ? r : -EINVAL;
 }
 

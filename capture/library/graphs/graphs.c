@@ -18,11 +18,6 @@ void cap_graphs_touched(void)
 	__atomic_store_n(&is_touched, true, __ATOMIC_RELAXED);
 }
 
-bool cap_graphs_is_touched(void)
-{
-	return __atomic_load_n(&is_touched, __ATOMIC_RELAXED);
-}
-
 static void record_graph(const struct cap_call *call, void *handle)
 {
 	scoped(cap_graph_done) struct cap_graph graph = {0};
@@ -39,7 +34,7 @@ void cap_graphs_record(const struct cap_call *call, void *graph)
 {
 	int kept = errno, mode;
 
-	if (!call || !cap_graphs_is_touched() || cap_cu_load_graphs() < 0)
+	if (!call || !__atomic_load_n(&is_touched, __ATOMIC_RELAXED) || cap_cu_load_graphs() < 0)
 		return;
 	mode = cap_chain_enter();
 	record_graph(call, graph);
@@ -65,7 +60,7 @@ static const void *last_node(void *stream)
 	return nodes[0];
 }
 
-static void after(struct cap_call *c)
+static void after_launch(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 	struct cap_stream_ref ref;
@@ -82,15 +77,14 @@ static void after(struct cap_call *c)
 		cap_graph_put_captured(node, c->id);
 }
 
-static int start(void)
+static int start_graphs(void)
 {
 	return cap_control()->device_times ? cap_cu_load() : -ENOTSUP;
 }
 
 const struct cap_hook cap_graphs = {
-	.name = "graphs",
 	.classes = 1ull << API_CLASS_LAUNCH,
 	.launches = CAP_LAUNCH_CAPTURED,
-	.start = start,
-	.after = after,
+	.start = start_graphs,
+	.after = after_launch,
 };

@@ -7,14 +7,11 @@
 
 #include "capture/library/call/hook.h"
 
-#include <stdbool.h>
-
 /* Records which node a launch within another call became in a capture: NCCL's launches. */
 extern const struct cap_hook cap_graphs;
 
 /* The program has asked for nodes, or changes some. */
 void cap_graphs_touched(void);
-bool cap_graphs_is_touched(void);
 
 /* Records the structure of the graph that `call` instantiates or updates with, if the driver has to
  * be asked. `call` is NULL if it is not recorded. */

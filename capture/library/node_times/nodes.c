@@ -17,12 +17,12 @@ static struct {
 	bool no_children; /* the driver cannot change events in child graphs of executable ones */
 } self;
 
-static bool load(const bool *flag)
+static bool load_flag(const bool *flag)
 {
 	return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
-static void set(bool *flag)
+static void set_flag(bool *flag)
 {
 	__atomic_store_n(flag, true, __ATOMIC_RELAXED);
 }
@@ -56,7 +56,7 @@ static int clone_with_events(struct cap_instance *i, void *graph, uint64_t flags
 		if (is_device_updatable(&i->graph.nodes[k]))
 			return -ENOTSUP;
 	r = cap_instance_steps(i, x);
-	if (r == 0 && (x->n_ops == 0 || (x->in_child > 0 && load(&self.no_children))))
+	if (r == 0 && (x->n_ops == 0 || (x->in_child > 0 && load_flag(&self.no_children))))
 		r = -ENOTSUP;
 	if (r == 0)
 		x->now = cap_node_events_new(x);
@@ -83,7 +83,7 @@ static void forget_exec(struct cap_instance *i)
 		cap_cu.cuGraphDestroy(take(i->clone));
 }
 
-static uint64_t instantiate(struct cap_instance *i, uint64_t graph, uint64_t flags)
+static uint64_t instantiate_clone(struct cap_instance *i, uint64_t graph, uint64_t flags)
 {
 	if (cap_instance_read(i, (void *)graph) < 0)
 		return graph;
@@ -102,12 +102,12 @@ uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, ui
 	*i = (struct cap_instance){.call = call};
 	if (!call || !graph)
 		return graph;
-	if (!load(&self.is_on)) {
+	if (!load_flag(&self.is_on)) {
 		cap_graphs_record(call, (void *)graph);
 		return graph;
 	}
 	mode = cap_chain_enter();
-	graph = instantiate(i, graph, flags);
+	graph = instantiate_clone(i, graph, flags);
 	cap_chain_leave(mode);
 	errno = kept;
 	return graph;
@@ -132,7 +132,7 @@ static bool refuses_children(const struct cap_instance *i, void *exec)
 	if (event == 0 || cap_cu.cuGraphExecEventRecordNodeSetEvent(
 				  exec, i->leaves[event], i->exec->now->events[event]) == 0)
 		return false;
-	set(&self.no_children);
+	set_flag(&self.no_children);
 	cap_cu.cuGraphExecDestroy(exec);
 	return true;
 }
@@ -183,7 +183,7 @@ uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_
 	*i = (struct cap_instance){.call = call};
 	if (!call || !graph)
 		return graph;
-	if (!load(&self.is_on)) {
+	if (!load_flag(&self.is_on)) {
 		cap_graphs_record(call, (void *)graph);
 		return graph;
 	}
@@ -263,5 +263,5 @@ void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2])
 void cap_nodes_start(void)
 {
 	if (cap_cu_load_graphs() == 0)
-		set(&self.is_on);
+		set_flag(&self.is_on);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Experimental: times of each node of a CUDA graph (--device-times=nodes; doc/capture.md, Nodes of
- * graphs). Tested with emulated drivers only.
+/* Experimental: times of each node of a CUDA graph (--device-times=nodes; doc/design/capture.md).
+ * Tested with emulated drivers only.
  *
  * The program gets an executable graph of a clone of its graph, in which an event follows each node
  * that takes time. Its own graph stays unchanged; nodes that the program passes to calls on the

@@ -14,7 +14,7 @@
 enum function { WAIT4, WAITID, FUNCTIONS };
 static void *functions[FUNCTIONS];
 
-static void *next(enum function which)
+static void *c_function(enum function which)
 {
 	static const char *const names[FUNCTIONS] = {[WAIT4] = "wait4", [WAITID] = "waitid"};
 
@@ -27,7 +27,7 @@ static void *next(enum function which)
 __attribute__((constructor)) static void find_functions(void)
 {
 	for (enum function f = 0; f < FUNCTIONS; f++)
-		next(f);
+		c_function(f);
 }
 
 static void note_death(pid_t pid, int signal)
@@ -39,8 +39,8 @@ static void note_death(pid_t pid, int signal)
 CAP_API pid_t wait4(pid_t pid, int *status, int flags, struct rusage *usage)
 {
 	int own = 0;
-	pid_t ended = ((pid_t(*)(pid_t, int *, int, struct rusage *))next(WAIT4))(pid, &own, flags,
-										  usage);
+	pid_t ended = ((pid_t(*)(pid_t, int *, int, struct rusage *))c_function(WAIT4))(
+		pid, &own, flags, usage);
 
 	if (ended > 0 && WIFSIGNALED(own))
 		note_death(ended, WTERMSIG(own));
@@ -67,7 +67,8 @@ CAP_API pid_t wait(int *status)
 CAP_API int waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
 {
 	siginfo_t own = {0}, *to = info ? info : &own;
-	int r = ((int (*)(idtype_t, id_t, siginfo_t *, int))next(WAITID))(type, id, to, flags);
+	int r = ((int (*)(idtype_t, id_t, siginfo_t *, int))c_function(WAITID))(type, id, to,
+										flags);
 
 	if (r == 0 && !(flags & WNOWAIT) &&
 	    (to->si_code == CLD_KILLED || to->si_code == CLD_DUMPED))

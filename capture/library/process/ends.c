@@ -75,7 +75,7 @@ __attribute__((destructor)) static void process_exits(void)
 enum function { EXIT, EXIT_C, ABORT, EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, FUNCTIONS };
 static void *functions[FUNCTIONS];
 
-static void *next(enum function which)
+static void *c_function(enum function which)
 {
 	static const char *const names[FUNCTIONS] = {
 		[EXIT] = "_exit",	 [EXIT_C] = "_Exit",	  [ABORT] = "abort",
@@ -92,7 +92,7 @@ static void *next(enum function which)
 __attribute__((constructor)) static void find_functions(void)
 {
 	for (enum function f = 0; f < FUNCTIONS; f++)
-		next(f);
+		c_function(f);
 	cap_own_path(); /* looks up its result for the same reason */
 	at_quick_exit(process_exits);
 }
@@ -100,8 +100,8 @@ __attribute__((constructor)) static void find_functions(void)
 __attribute__((noreturn)) static void leave_by(enum function which, int status)
 {
 	mark_end(CAP_PROCESS_EXITED);
-	if (next(which))
-		((void (*)(int))next(which))(status);
+	if (c_function(which))
+		((void (*)(int))c_function(which))(status);
 	__builtin_trap();
 }
 
@@ -119,8 +119,8 @@ CAP_API void abort(void)
 {
 	if (is_this_process())
 		cap_rings_mark(CAP_PROCESS_ABORTED);
-	if (next(ABORT))
-		((void (*)(void))next(ABORT))();
+	if (c_function(ABORT))
+		((void (*)(void))c_function(ABORT))();
 	__builtin_trap();
 }
 
@@ -154,8 +154,8 @@ CAP_API int execve(const char *path, char *const argv[], char *const envp[])
 	COMPLETED(envp, env);
 
 	before_exec(path, envp);
-	return exec_failed(((int (*)(const char *, char *const[], char *const[]))next(EXECVE))(
-		path, argv, env));
+	return exec_failed(((int (*)(const char *, char *const[], char *const[]))c_function(
+		EXECVE))(path, argv, env));
 }
 
 CAP_API int execv(const char *path, char *const argv[])
@@ -168,8 +168,8 @@ CAP_API int execvpe(const char *file, char *const argv[], char *const envp[])
 	COMPLETED(envp, env);
 
 	before_exec(file, envp);
-	return exec_failed(((int (*)(const char *, char *const[], char *const[]))next(EXECVPE))(
-		file, argv, env));
+	return exec_failed(((int (*)(const char *, char *const[], char *const[]))c_function(
+		EXECVPE))(file, argv, env));
 }
 
 CAP_API int execvp(const char *file, char *const argv[])
@@ -183,7 +183,7 @@ CAP_API int fexecve(int fd, char *const argv[], char *const envp[])
 
 	before_exec(NULL, envp);
 	return exec_failed(
-		((int (*)(int, char *const[], char *const[]))next(FEXECVE))(fd, argv, env));
+		((int (*)(int, char *const[], char *const[]))c_function(FEXECVE))(fd, argv, env));
 }
 
 CAP_API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
@@ -191,8 +191,8 @@ CAP_API int execveat(int dir, const char *path, char *const argv[], char *const 
 	COMPLETED(envp, env);
 
 	before_exec(path, envp);
-	return exec_failed(((int (*)(int, const char *, char *const[], char *const[], int))next(
-		EXECVEAT))(dir, path, argv, env, flags));
+	return exec_failed(((int (*)(int, const char *, char *const[], char *const[],
+				     int))c_function(EXECVEAT))(dir, path, argv, env, flags));
 }
 
 typedef int spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
@@ -212,7 +212,7 @@ CAP_API int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_act
 	COMPLETED(envp, env);
 
 	cap_started(-getpid(), path, envp);
-	return spawned(((spawn *)next(SPAWN))(ret, path, actions, attributes, argv, env));
+	return spawned(((spawn *)c_function(SPAWN))(ret, path, actions, attributes, argv, env));
 }
 
 CAP_API int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_actions_t *actions,
@@ -222,7 +222,7 @@ CAP_API int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_ac
 	COMPLETED(envp, env);
 
 	cap_started(-getpid(), file, envp);
-	return spawned(((spawn *)next(SPAWNP))(ret, file, actions, attributes, argv, env));
+	return spawned(((spawn *)c_function(SPAWNP))(ret, file, actions, attributes, argv, env));
 }
 
 /* Counts variable arguments up to and including a NULL. */

@@ -226,7 +226,7 @@ static uint64_t start_w(const wchar_t *name)
 	return id;
 }
 
-static void end(uint64_t id)
+static void end_range(uint64_t id)
 {
 	domain_end(NULL, id);
 }
@@ -248,7 +248,7 @@ static int push_w(const wchar_t *name)
 	return depth++;
 }
 
-static int pop(void)
+static int pop_range(void)
 {
 	return domain_pop(NULL);
 }
@@ -277,9 +277,10 @@ static const char *create_w(const wchar_t *name)
 
 /* By NvtxCallbackIdCore and NvtxCallbackIdCore2. */
 static void *const core[] = {
-	[1] = (void *)mark_ex, [2] = (void *)mark_a,  [3] = (void *)mark_w, [4] = (void *)start_ex,
-	[5] = (void *)start_a, [6] = (void *)start_w, [7] = (void *)end,    [8] = (void *)push_ex,
-	[9] = (void *)push_a,  [10] = (void *)push_w, [11] = (void *)pop,
+	[1] = (void *)mark_ex,	 [2] = (void *)mark_a,	   [3] = (void *)mark_w,
+	[4] = (void *)start_ex,	 [5] = (void *)start_a,	   [6] = (void *)start_w,
+	[7] = (void *)end_range, [8] = (void *)push_ex,	   [9] = (void *)push_a,
+	[10] = (void *)push_w,	 [11] = (void *)pop_range,
 };
 static void *const core2[] = {
 	[1] = (void *)domain_mark, [2] = (void *)domain_start, [3] = (void *)domain_end,

@@ -19,8 +19,8 @@
 #define MAX_RINGS 4096
 #define PARTS 16
 
-const uint32_t cap_no_ring = 1;
-__thread struct cap_thread cap_self CAP_THREAD_LOCAL = {.paused = &cap_no_ring};
+static const uint32_t no_ring = 1;
+__thread struct cap_thread cap_self CAP_THREAD_LOCAL = {.paused = &no_ring};
 
 static void do_nothing(void)
 {
@@ -130,7 +130,7 @@ static void thread_ended(void *thread)
 	listener->thread_ending();
 	if (t->polls.n)
 		cap_write_wait(t, 0); /* writes their record */
-	t->paused = &cap_no_ring;
+	t->paused = &no_ring;
 	t->ring = NULL;
 	t->at = t->end = NULL;
 	cap_layouts_free(t->layouts);

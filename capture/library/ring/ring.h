@@ -3,8 +3,8 @@
 /* The ring of a thread: made at its first call, written without locks, marked when the thread ends.
  * Includes nothing of the layers that write calls into it: see struct cap_ring_listener.
  *
- * Gates. A call is recorded when two words allow it: the thread's `paused` (its ring's, or
- * cap_no_ring before it has a ring), and cap_live.on. Otherwise call/call.c finds out why not.
+ * Gates. A call is recorded when two words allow it: the thread's `paused`, which is not 0 before
+ * it has a ring, and cap_live.on. Otherwise call/call.c finds out why not.
  *
  * Records are written like this, by the thread that owns the ring:
  *
@@ -26,7 +26,7 @@
 #include <stddef.h>
 
 struct cap_thread {
-	const uint32_t *paused; /* &ring->paused, which the recorder may change, or &cap_no_ring */
+	const uint32_t *paused; /* &ring->paused, which the recorder may change; 1 without a ring */
 	uint8_t *at, *end;	/* next record; end of the space that needs no further check */
 	struct cap_ring *ring;	/* NULL: none yet, or none could be made */
 	uint8_t *data;		/* of the ring */
@@ -47,7 +47,6 @@ struct cap_thread {
 	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
 };
 
-extern const uint32_t cap_no_ring; /* 1 */
 extern __thread struct cap_thread cap_self CAP_THREAD_LOCAL;
 
 /* Callbacks into higher layers, on the thread that owns the ring. */

@@ -3,7 +3,7 @@
 
 #define SLOWEST (-0.5) /* device times keep apart, also if the host's clock stood still */
 
-static int64_t rounded(double ns)
+static int64_t round_ns(double ns)
 {
 	return (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
 }
@@ -12,7 +12,7 @@ static int64_t host_on_line(const struct cap_drift_line *l, int64_t device_ns)
 {
 	int64_t since = device_ns - l->device_ns;
 
-	return l->host_ns + since + rounded(l->rate * (double)since);
+	return l->host_ns + since + round_ns(l->rate * (double)since);
 }
 
 /* A line through two moments; the second is later on the device. */
@@ -76,5 +76,5 @@ int64_t cap_drift_device(const struct cap_drift *d, int64_t host_ns)
 {
 	const struct cap_drift_line *l = host_ns < d->now.host_ns ? &d->before : &d->now;
 
-	return l->device_ns + rounded((double)(host_ns - l->host_ns) / (1 + l->rate));
+	return l->device_ns + round_ns((double)(host_ns - l->host_ns) / (1 + l->rate));
 }

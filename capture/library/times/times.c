@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Times of operations (doc/capture.md, Device times).
+/* Times of operations (doc/design/capture.md, Device times).
  *
  * An event is recorded after each operation, in a slot of the stream's queue. Its time is the end
  * of the operation, and the earliest start of the next operation on the stream. If the stream has
@@ -251,7 +251,7 @@ static void after_end(const struct cap_call *c, const struct api_call *call)
 
 /* ---- the hook */
 
-static void before(struct cap_call *c)
+static void times_before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 	struct cap_stream_ref ref;
@@ -280,7 +280,7 @@ static void interrupt_stream(const struct cap_call *c, const struct api_call *ca
 		cap_times_interrupt(&ref);
 }
 
-static void after(struct cap_call *c)
+static void times_after(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
@@ -296,12 +296,12 @@ static void after(struct cap_call *c)
 		interrupt_stream(c, call);
 }
 
-static void end(void)
+static void hurry_at_end(void)
 {
 	cap_times_hurry(true);
 }
 
-static void ended(void)
+static void put_residual(void)
 {
 	uint64_t unended = cap_streams_outstanding(NULL);
 	char text[200];
@@ -318,7 +318,7 @@ static void ended(void)
 	cap_put_fact("device_times", text, strlen(text));
 }
 
-static int start(void)
+static int start_times(void)
 {
 	int r;
 
@@ -336,14 +336,13 @@ static int start(void)
 }
 
 const struct cap_hook cap_times = {
-	.name = "times",
 	.classes = OPERATIONS | BIT(EVENT_WAIT) | BIT(HOST_CALL) | BIT(MEMORY_OP) | BIT(DESTROY),
 	.always = BIT(DESTROY),
 	.launches = CAP_LAUNCH_TIMED,
-	.start = start,
-	.before = before,
-	.after = after,
+	.start = start_times,
+	.before = times_before,
+	.after = times_after,
 	.thread_end = cap_streams_end_thread,
-	.end = end,
-	.ended = ended,
+	.end = hurry_at_end,
+	.ended = put_residual,
 };
