@@ -42,7 +42,7 @@ static const struct cli_option options[] = {
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
 		       "timing of operations: none, by events (default), or also of each "
-		       "node of CUDA graphs"},
+		       "node of CUDA graphs (experimental)"},
 	[OPT_EMBED] = {"embed-images", 0, NULL, "also keep code images that are in files"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B",
 			  "keep the contents of digested buffers in these iterations"},
