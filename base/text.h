@@ -238,14 +238,6 @@ static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
 	t->len += at ? 2 * n : 0;
 }
 
-/* text_put_us() */
-static inline void text_us(struct text *t, int64_t ns)
-{
-	char *at = text_reserve(t, TEXT_NUMBER);
-
-	text_end(t, at ? text_put_us(at, ns) : NULL);
-}
-
 /* As printf(), which is slower. */
 __attribute__((format(printf, 2, 3))) static inline void text_printf(struct text *t,
 								     const char *format, ...)

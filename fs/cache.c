@@ -277,8 +277,8 @@ void fs_cache_release(struct fs_cache *c, size_t bytes)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* `space`: the value may stay while the cache holds no more bytes than this. */
-static void put(struct fs_cache *c, struct fs_item *item, size_t space)
+/* `keep`: the value stays cached. */
+static void put_item(struct fs_cache *c, struct fs_item *item, bool keep)
 {
 	struct fs_item *evicted;
 	int gone;
@@ -287,7 +287,7 @@ static void put(struct fs_cache *c, struct fs_item *item, size_t space)
 		return;
 	pthread_mutex_lock(&c->lock);
 	item->users--;
-	gone = item->users == 0 && (c->bytes > space || item->state == FAILED);
+	gone = item->users == 0 && (!keep || item->state == FAILED);
 	if (gone && item->state == READY)
 		forget(c, item);
 	evicted = evict(c);
@@ -299,17 +299,12 @@ static void put(struct fs_cache *c, struct fs_item *item, size_t space)
 
 void fs_cache_put(struct fs_cache *c, struct fs_item *item)
 {
-	put(c, item, SIZE_MAX);
+	put_item(c, item, true);
 }
 
 void fs_cache_put_last(struct fs_cache *c, struct fs_item *item)
 {
-	put(c, item, 0);
-}
-
-void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item)
-{
-	put(c, item, c->limit / 2);
+	put_item(c, item, false);
 }
 
 void *fs_item_value(const struct fs_item *item)

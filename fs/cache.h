@@ -49,8 +49,6 @@ void fs_cache_put(struct fs_cache *c, struct fs_item *item);
  */
 void fs_cache_put_last(struct fs_cache *c, struct fs_item *item);
 
-/* As fs_cache_put(), for a value that is cheap to make: drops it if the cache is half full. */
-void fs_cache_put_cheap(struct fs_cache *c, struct fs_item *item);
 void *fs_item_value(const struct fs_item *item);
 
 /* True on the first call for an item; `item` may be NULL. */

@@ -7,7 +7,6 @@
 
 #define FS_COPY_TABLES 1u    /* the tables, device.json, communicators */
 #define FS_COPY_TIMELINES 2u /* timeline.json and timeline.svg */
-#define FS_COPY_ALL 3u
 
 /* Copies the tree below `ino` (1: all), except emulated/, into the directory `path`, which is
  * created if missing. `what` is a mask of FS_COPY_. Files get the time of the run; none may exist

@@ -236,11 +236,11 @@ void raw_import_json(struct text *t, const struct rec_import_report *r, const ch
 void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output)
 {
 	text_printf(t, "%s: ", output);
-	text_counted(t, r->result.n_ranks, "rank", "ranks");
+	fmt_text_counted(t, r->result.n_ranks, "rank", "ranks");
 	text_str(t, ", ");
-	text_counted(t, r->result.calls, "call", "calls");
+	fmt_text_counted(t, r->result.calls, "call", "calls");
 	text_str(t, ", ");
-	text_counted(t, r->result.ops, "operation", "operations");
+	fmt_text_counted(t, r->result.ops, "operation", "operations");
 	text_char(t, '\n');
 }
 
@@ -252,9 +252,9 @@ static void say_killed(const struct rec_killed *k, const char *output)
 	const char *when = !*k->last_call ? "" : k->in_call ? " in " : " after ";
 	scoped(text_done) struct text kept = {0};
 
-	text_counted(&kept, k->calls, "call", "calls");
+	fmt_text_counted(&kept, k->calls, "call", "calls");
 	text_str(&kept, " and ");
-	text_counted(&kept, k->ops, "operation", "operations");
+	fmt_text_counted(&kept, k->ops, "operation", "operations");
 	cli_error("%s (pid %d): killed%s%s%s%s; %s holds %.*s of it",
 		  *k->name ? k->name : "a process", (int)k->pid, signal ? " by " : "",
 		  signal ? signal : "", when, k->last_call, output, (int)kept.len,

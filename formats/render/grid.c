@@ -9,7 +9,7 @@
 
 /* ---- numbers as people read them */
 
-void text_count(struct text *t, uint64_t v)
+void fmt_text_count(struct text *t, uint64_t v)
 {
 	char buf[32], *at = buf + sizeof(buf);
 
@@ -21,9 +21,9 @@ void text_count(struct text *t, uint64_t v)
 	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
 }
 
-void text_counted(struct text *t, uint64_t v, const char *one, const char *many)
+void fmt_text_counted(struct text *t, uint64_t v, const char *one, const char *many)
 {
-	text_count(t, v);
+	fmt_text_count(t, v);
 	text_char(t, ' ');
 	text_str(t, v == 1 ? one : many);
 }
@@ -42,7 +42,7 @@ static void scaled(struct text *t, double v, const char *const *units, int n, do
 	text_str(t, units[i]);
 }
 
-void text_time(struct text *t, int64_t ns)
+void fmt_text_time(struct text *t, int64_t ns)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
 
@@ -51,7 +51,7 @@ void text_time(struct text *t, int64_t ns)
 	scaled(t, ns < 0 ? -(double)ns : (double)ns, units, 4, 1000);
 }
 
-void text_size(struct text *t, uint64_t bytes)
+void fmt_text_size(struct text *t, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
 
@@ -70,7 +70,7 @@ static size_t printable(const char *s, size_t left)
 	return fmt_utf8_length(s, left);
 }
 
-void text_harmless(struct text *t, const char *s, size_t len, size_t most)
+void fmt_text_harmless(struct text *t, const char *s, size_t len, size_t most)
 {
 	for (size_t i = 0, shown = 0; i < len; shown++) {
 		size_t n = printable(s + i, len - i);
@@ -89,13 +89,13 @@ void text_harmless(struct text *t, const char *s, size_t len, size_t most)
 
 /* ---- cells */
 
-static void end_cell(struct grid *g)
+static void end_cell(struct fmt_grid *g)
 {
 	text_char(&g->cells, 0);
 	g->n++;
 }
 
-void grid_cell(struct grid *g, const char *format, ...)
+void fmt_grid_cell(struct fmt_grid *g, const char *format, ...)
 {
 	char buf[256];
 	va_list args;
@@ -107,31 +107,31 @@ void grid_cell(struct grid *g, const char *format, ...)
 	end_cell(g);
 }
 
-void grid_bytes(struct grid *g, const char *s, size_t len, size_t most)
+void fmt_grid_bytes(struct fmt_grid *g, const char *s, size_t len, size_t most)
 {
-	text_harmless(&g->cells, s, len, most);
+	fmt_text_harmless(&g->cells, s, len, most);
 	end_cell(g);
 }
 
-void grid_count(struct grid *g, uint64_t v)
+void fmt_grid_count(struct fmt_grid *g, uint64_t v)
 {
-	text_count(&g->cells, v);
+	fmt_text_count(&g->cells, v);
 	end_cell(g);
 }
 
-void grid_time(struct grid *g, int64_t ns)
+void fmt_grid_time(struct fmt_grid *g, int64_t ns)
 {
-	text_time(&g->cells, ns);
+	fmt_text_time(&g->cells, ns);
 	end_cell(g);
 }
 
-void grid_size(struct grid *g, uint64_t bytes)
+void fmt_grid_size(struct fmt_grid *g, uint64_t bytes)
 {
-	text_size(&g->cells, bytes);
+	fmt_text_size(&g->cells, bytes);
 	end_cell(g);
 }
 
-void grid_share(struct grid *g, int64_t part, int64_t whole)
+void fmt_grid_share(struct fmt_grid *g, int64_t part, int64_t whole)
 {
 	if (whole > 0) {
 		text_fixed(&g->cells, 100.0 * (double)part / (double)whole, 1);
@@ -165,7 +165,7 @@ static void spaces(struct text *t, size_t n)
 		text_char(t, ' ');
 }
 
-static void print_row(const struct grid *g, const char **cell, size_t n, const size_t *widths,
+static void print_row(const struct fmt_grid *g, const char **cell, size_t n, const size_t *widths,
 		      struct text *out)
 {
 	size_t due = INDENT;
@@ -185,7 +185,7 @@ static void print_row(const struct grid *g, const char **cell, size_t n, const s
 	text_char(out, '\n');
 }
 
-void grid_print(struct grid *g, struct text *out, bool colour)
+void fmt_grid_print(struct fmt_grid *g, struct text *out, bool colour)
 {
 	size_t n = strlen(g->columns), widths[MAX_COLUMNS] = {0};
 	const char *cell = g->cells.data;
@@ -214,7 +214,7 @@ void grid_print(struct grid *g, struct text *out, bool colour)
 	g->n = 0;
 }
 
-void grid_done(struct grid *g)
+void fmt_grid_done(struct fmt_grid *g)
 {
 	text_done(&g->cells);
 	g->n = 0;

@@ -85,7 +85,7 @@ static void put_reason(const char *value, struct text *out)
 	if (n <= 2)
 		return;
 	text_str(out, ": ");
-	text_harmless(out, value + 1, n - 2, 200);
+	fmt_text_harmless(out, value + 1, n - 2, 200);
 }
 
 static bool same_fact(const struct fmt_names *names, uint32_t a, uint32_t b, const char *key)
@@ -120,7 +120,7 @@ static void put_text(struct text *out, const char *before, const char *json)
 	if (n <= 2)
 		return;
 	text_str(out, before);
-	text_harmless(out, json + 1, n - 2, 80);
+	fmt_text_harmless(out, json + 1, n - 2, 80);
 }
 
 /* " (ranks 0, 1)": the rank and all that share its process. */
@@ -175,7 +175,7 @@ void fmt_losses(const struct fmt_trace *t, const char *before, struct text *out)
 		if (count == 0)
 			continue;
 		text_str(out, before);
-		text_counted(out, count, losses[i].one, losses[i].many);
+		fmt_text_counted(out, count, losses[i].one, losses[i].many);
 		if (losses[i].reason)
 			put_reason(fmt_fact_value(names, FMT_WHOLE_TRACE, losses[i].reason), out);
 		if (losses[i].ending)

@@ -131,29 +131,29 @@ void replay_report_json(const struct replay_report *r, struct text *out)
 
 /* ---- text ---- */
 
-static void cell_ms(struct grid *g, int64_t ns)
+static void cell_ms(struct fmt_grid *g, int64_t ns)
 {
-	grid_cell(g, "%.3f", (double)ns / 1e6);
+	fmt_grid_cell(g, "%.3f", (double)ns / 1e6);
 }
 
-static void cell_error(struct grid *g, double error)
+static void cell_error(struct fmt_grid *g, double error)
 {
-	grid_cell(g, "%+.2f%%", 100 * error);
+	fmt_grid_cell(g, "%+.2f%%", 100 * error);
 }
 
 static void table_steps(const struct replay_report *r, int colour, struct text *out)
 {
-	scoped(grid_done) struct grid g = {.columns = "rrrrrrrr", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrr", .head = true};
 	static const char *const head[] = {"iteration", "GPU",	     "step ms",	 "emulated",
 					   "error",	"device ms", "emulated", "error"};
 
 	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		grid_cell(&g, "%s", head[i]);
+		fmt_grid_cell(&g, "%s", head[i]);
 	for (size_t i = 0; i < r->n_rows; i++) {
 		const struct replay_row *row = &r->rows[i];
 
-		grid_cell(&g, "%" PRId64, row->iteration);
-		grid_cell(&g, "%" PRIu32, row->gpu);
+		fmt_grid_cell(&g, "%" PRId64, row->iteration);
+		fmt_grid_cell(&g, "%" PRIu32, row->gpu);
 		cell_ms(&g, row->recorded_step_ns);
 		cell_ms(&g, row->emulated_step_ns);
 		cell_error(&g, step_error(row));
@@ -164,22 +164,22 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 	for (size_t i = 0; i < r->n_runs; i++) {
 		const struct replay_row *row = &r->runs[i];
 
-		grid_cell(&g, "run");
-		grid_cell(&g, "%" PRIu32, row->gpu);
+		fmt_grid_cell(&g, "run");
+		fmt_grid_cell(&g, "%" PRIu32, row->gpu);
 		for (int blank = 0; blank < 3; blank++)
-			grid_cell(&g, "-");
+			fmt_grid_cell(&g, "-");
 		cell_ms(&g, row->recorded.device_ns);
 		cell_ms(&g, row->emulated.device_ns);
 		cell_error(&g, device_error(row));
 	}
-	grid_print(&g, out, colour);
+	fmt_grid_print(&g, out, colour);
 }
 
-static void put_shares(struct grid *g, const struct replay_row *row)
+static void put_shares(struct fmt_grid *g, const struct replay_row *row)
 {
 	const struct fmt_busy *was = &row->recorded, *is = &row->emulated;
 
-	grid_cell(g, "%" PRIu32, row->gpu);
+	fmt_grid_cell(g, "%" PRIu32, row->gpu);
 	cell_ms(g, was->compute_ns);
 	cell_ms(g, is->compute_ns);
 	cell_ms(g, was->exposed_ns);
@@ -192,22 +192,22 @@ static void put_shares(struct grid *g, const struct replay_row *row)
 
 static void table_shares(const struct replay_report *r, int colour, struct text *out)
 {
-	scoped(grid_done) struct grid g = {.columns = "rrrrrrrrrr", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrrrr", .head = true};
 	static const char *const head[] = {"iteration", "GPU",	    "compute ms", "emulated",
 					   "exposed",	"emulated", "hidden",	  "emulated",
 					   "idle",	"emulated"};
 
 	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		grid_cell(&g, "%s", head[i]);
+		fmt_grid_cell(&g, "%s", head[i]);
 	for (size_t i = 0; i < r->n_rows; i++) {
-		grid_cell(&g, "%" PRId64, r->rows[i].iteration);
+		fmt_grid_cell(&g, "%" PRId64, r->rows[i].iteration);
 		put_shares(&g, &r->rows[i]);
 	}
 	for (size_t i = 0; i < r->n_runs; i++) {
-		grid_cell(&g, "run");
+		fmt_grid_cell(&g, "run");
 		put_shares(&g, &r->runs[i]);
 	}
-	grid_print(&g, out, colour);
+	fmt_grid_print(&g, out, colour);
 	text_str(out, "compute + exposed + idle = the device's span; work of other iterations in "
 		      "the span counts\n");
 }
@@ -222,7 +222,7 @@ static void put_count(struct text *out, uint64_t n, const char *one, const char 
 {
 	if (n == 0)
 		return;
-	text_counted(out, n, one, many);
+	fmt_text_counted(out, n, one, many);
 	text_char(out, '\n');
 }
 
@@ -236,11 +236,11 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		put_total(out, "step time", step_errors(r));
 		put_total(out, "device span", device_errors(r));
 		text_str(out, "operations start within ");
-		text_time(out, r->start_error_p50_ns);
+		fmt_text_time(out, r->start_error_p50_ns);
 		text_str(out, " of where they were recorded (median), 95% of them within ");
-		text_time(out, r->start_error_p95_ns);
+		fmt_text_time(out, r->start_error_p95_ns);
 		text_str(out, ", all within ");
-		text_time(out, r->start_error_max_ns);
+		fmt_text_time(out, r->start_error_max_ns);
 		text_char(out, '\n');
 	} else {
 		text_str(out, "the trace has no iterations to compare\n");
@@ -259,8 +259,8 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		  "edges reach too far back and were left out");
 	put_count(out, r->broken, "wait can never end and was left out",
 		  "waits can never end and were left out");
-	text_counted(out, r->ops, "operation", "operations");
+	fmt_text_counted(out, r->ops, "operation", "operations");
 	text_str(out, " of ");
-	text_counted(out, r->n_gpus, "rank", "ranks");
+	fmt_text_counted(out, r->n_gpus, "rank", "ranks");
 	text_printf(out, " emulated in %.3f s\n", r->seconds);
 }

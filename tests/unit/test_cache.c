@@ -73,15 +73,6 @@ START_TEST(test_unreferenced_items_can_be_evicted)
 	fs_cache_put(c, one);
 	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
 
-	/* Cheap items stay while the cache is less than half full. */
-	for (uint64_t i = 1; i < 4; i++) {
-		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, i}, &maker, &one), 0);
-		fs_cache_put_cheap(c, one);
-	}
-	ck_assert_uint_le(fs_cache_bytes(c), 2500);
-	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 1}, &maker, &one), 0);
-	fs_cache_put(c, one);
-	ck_assert_int_eq(made, 5);
 	fs_cache_free(c);
 }
 END_TEST

@@ -35,11 +35,11 @@ START_TEST(test_numbers)
 		struct text t = {0};
 
 		if (numbers[i].form == 'c')
-			text_count(&t, (uint64_t)numbers[i].v);
+			fmt_text_count(&t, (uint64_t)numbers[i].v);
 		else if (numbers[i].form == 't')
-			text_time(&t, numbers[i].v);
+			fmt_text_time(&t, numbers[i].v);
 		else
-			text_size(&t, (uint64_t)numbers[i].v);
+			fmt_text_size(&t, (uint64_t)numbers[i].v);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, numbers[i].want);
 		text_done(&t);
@@ -66,7 +66,7 @@ START_TEST(test_control_characters_are_escaped)
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
 		struct text t = {0};
 
-		text_harmless(&t, harmless[i].in, harmless[i].len, harmless[i].most);
+		fmt_text_harmless(&t, harmless[i].in, harmless[i].len, harmless[i].most);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, harmless[i].want);
 		text_done(&t);
@@ -76,25 +76,25 @@ END_TEST
 
 START_TEST(test_layout)
 {
-	struct grid g = {.columns = "rl", .head = true};
+	struct fmt_grid g = {.columns = "rl", .head = true};
 	struct text t = {0};
 
-	grid_cell(&g, "n");
-	grid_cell(&g, "name");
-	grid_count(&g, 1000);
-	grid_bytes(&g, "\xe2\x82\xac", 3, 9);
-	grid_share(&g, 1, 3);
-	grid_cell(&g, "x");
-	grid_share(&g, 1, 0);
-	grid_cell(&g, "\033[1my\033[0m");
-	grid_print(&g, &t, false);
+	fmt_grid_cell(&g, "n");
+	fmt_grid_cell(&g, "name");
+	fmt_grid_count(&g, 1000);
+	fmt_grid_bytes(&g, "\xe2\x82\xac", 3, 9);
+	fmt_grid_share(&g, 1, 3);
+	fmt_grid_cell(&g, "x");
+	fmt_grid_share(&g, 1, 0);
+	fmt_grid_cell(&g, "\033[1my\033[0m");
+	fmt_grid_print(&g, &t, false);
 	text_char(&t, 0);
 	ck_assert_str_eq(t.data, "       n  name\n"
 				 "   1,000  \xe2\x82\xac\n"
 				 "  33.3 %  x\n"
 				 "       -  \033[1my\033[0m\n");
 	ck_assert_uint_eq(g.n, 0);
-	grid_done(&g);
+	fmt_grid_done(&g);
 	text_done(&t);
 }
 END_TEST

@@ -24,7 +24,7 @@ START_TEST(test_microseconds)
 	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
 		struct text t = {0};
 
-		text_us(&t, us[i].ns);
+		text_end(&t, text_put_us(text_reserve(&t, TEXT_NUMBER), us[i].ns));
 		text_char(&t, 0);
 		ck_assert_int_eq(t.error, 0);
 		ck_assert_str_eq(t.data, us[i].want);

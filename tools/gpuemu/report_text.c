@@ -12,34 +12,34 @@ enum { SHOWN_ENDS = 8, SHOWN_KERNELS = 3 };
 
 void gpuemu_report_text(const struct gpuemu_report *r, struct text *out)
 {
-	scoped(grid_done) struct grid g = {.columns = "llrrrrr", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrrr", .head = true};
 	static const char *const head[] = {"GPU",   "model",   "processes", "busy",
 					   "share", "kernels", "copied"};
 	bool used = false;
 
 	text_str(out, "gpuemu: ");
-	text_time(out, r->virtual_ns);
+	fmt_text_time(out, r->virtual_ns);
 	text_str(out, " of virtual time in ");
-	text_time(out, r->real_ns);
+	fmt_text_time(out, r->real_ns);
 	text_printf(out, ", %u process%s\n", r->n_processes, r->n_processes == 1 ? "" : "es");
 	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
-		grid_cell(&g, "%s", head[i]);
+		fmt_grid_cell(&g, "%s", head[i]);
 	for (unsigned i = 0; i < EMU_RUN_GPUS; i++) {
 		const struct emu_run_gpu *t = &r->gpus[i].total;
 
 		if (r->gpus[i].n_processes == 0)
 			continue;
 		used = true;
-		grid_cell(&g, "gpu%u", i);
-		grid_bytes(&g, t->model, strnlen(t->model, sizeof(t->model)), 40);
-		grid_count(&g, r->gpus[i].n_processes);
-		grid_time(&g, t->busy_ns);
-		grid_share(&g, t->busy_ns, r->virtual_ns);
-		grid_count(&g, t->kernels);
-		grid_size(&g, t->copied_bytes);
+		fmt_grid_cell(&g, "gpu%u", i);
+		fmt_grid_bytes(&g, t->model, strnlen(t->model, sizeof(t->model)), 40);
+		fmt_grid_count(&g, r->gpus[i].n_processes);
+		fmt_grid_time(&g, t->busy_ns);
+		fmt_grid_share(&g, t->busy_ns, r->virtual_ns);
+		fmt_grid_count(&g, t->kernels);
+		fmt_grid_size(&g, t->copied_bytes);
 	}
 	if (used)
-		grid_print(&g, out, false);
+		fmt_grid_print(&g, out, false);
 }
 
 /* ---- remarks ---- */

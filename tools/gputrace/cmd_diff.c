@@ -44,7 +44,7 @@ static void put_text(const struct fmt_difference *d, const char *const *paths, b
 		text_str(out, ", ");
 		put_iteration(d->iteration, out);
 		text_str(out, ", ");
-		text_harmless(out, d->track, strlen(d->track), sizeof(d->track));
+		fmt_text_harmless(out, d->track, strlen(d->track), sizeof(d->track));
 		text_printf(out, ", number %" PRIu64, d->event);
 	}
 	text_str(out, ": ");

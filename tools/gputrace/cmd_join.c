@@ -44,14 +44,14 @@ static void report(const char *output, int n, const struct fmt_join_result *r)
 	scoped(text_done) struct text out = {0};
 
 	text_printf(&out, "%s: ", output);
-	text_counted(&out, r->n_ranks, "rank", "ranks");
+	fmt_text_counted(&out, r->n_ranks, "rank", "ranks");
 	text_str(&out, " of ");
-	text_counted(&out, (uint64_t)n, "part", "parts");
+	fmt_text_counted(&out, (uint64_t)n, "part", "parts");
 	text_char(&out, '\n');
 	if (r->n_clocks > 1) {
 		text_printf(&out, "  %u of %u clocks aligned by ", r->n_aligned + 1, r->n_clocks);
-		text_counted(&out, r->error.moments, "collective, which ends",
-			     "collectives, which end");
+		fmt_text_counted(&out, r->error.moments, "collective, which ends",
+				 "collectives, which end");
 		text_printf(&out,
 			    " within %.1f us at the median, %.1f us at 95 %%, %.1f us at most\n",
 			    (double)r->error.p50_ns / 1e3, (double)r->error.p95_ns / 1e3,

@@ -24,31 +24,31 @@ static double per_record(const struct fmt_trace *t, uint64_t bytes)
 	return n ? (double)bytes / (double)n : 0;
 }
 
-static void put_row(struct grid *g, const struct fmt_trace *t, const char *chunk,
+static void put_row(struct fmt_grid *g, const struct fmt_trace *t, const char *chunk,
 		    const char *column, uint64_t bytes)
 {
-	grid_cell(g, "%s", chunk);
-	grid_cell(g, "%s", column);
-	grid_count(g, bytes);
-	grid_share(g, (int64_t)bytes, (int64_t)fmt_trace_bytes(t));
-	grid_cell(g, "%.4f", per_record(t, bytes));
+	fmt_grid_cell(g, "%s", chunk);
+	fmt_grid_cell(g, "%s", column);
+	fmt_grid_count(g, bytes);
+	fmt_grid_share(g, (int64_t)bytes, (int64_t)fmt_trace_bytes(t));
+	fmt_grid_cell(g, "%.4f", per_record(t, bytes));
 }
 
 void info_sizes_text(const struct info_sizes *s, bool colour, struct text *out)
 {
 	static const char *const heads[] = {"chunk", "column",	 "bytes",
 					    "share", "a record", "items"};
-	scoped(grid_done) struct grid g = {.columns = "llrrrr", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrr", .head = true};
 
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		grid_cell(&g, "%s", heads[i]);
+		fmt_grid_cell(&g, "%s", heads[i]);
 	for (uint32_t i = 0; i < s->n_rows; i++) {
 		put_row(&g, s->trace, s->rows[i].chunk, s->rows[i].column, s->rows[i].bytes);
-		grid_count(&g, s->rows[i].items);
+		fmt_grid_count(&g, s->rows[i].items);
 	}
 	put_row(&g, s->trace, "all", "", fmt_trace_bytes(s->trace));
-	grid_count(&g, n_records(s->trace));
-	grid_print(&g, out, colour);
+	fmt_grid_count(&g, n_records(s->trace));
+	fmt_grid_print(&g, out, colour);
 }
 
 void info_sizes_json(const struct info_sizes *s, struct text *out)

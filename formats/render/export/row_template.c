@@ -13,7 +13,7 @@
 struct making {
 	const struct fmt_names *names;
 	const struct fmt_template *template;
-	const struct fmt_columns *columns;
+	const struct fmt_table_columns *columns;
 	uint32_t shown[MAX_COLUMNS]; /* by column: the argument that it shows, or n_args */
 	struct text text;
 	struct fmt_row_template_part *parts;
@@ -106,7 +106,7 @@ static void add_value(struct making *m, uint32_t i, const char *special)
 		add_string(m, (fmt_str)arg->value, special);
 }
 
-static int has_key(const struct making *m, const struct fmt_column *column, uint32_t arg)
+static int has_key(const struct making *m, const struct fmt_table_column *column, uint32_t arg)
 {
 	const char *key = fmt_string(m->names, m->template->args[arg].key, NULL);
 
@@ -117,9 +117,9 @@ static int has_key(const struct making *m, const struct fmt_column *column, uint
 }
 
 /* The argument that `column` shows, or n_args. */
-static uint32_t find_arg(const struct making *m, const struct fmt_column *column)
+static uint32_t find_arg(const struct making *m, const struct fmt_table_column *column)
 {
-	struct fmt_column keyed = *column;
+	struct fmt_table_column keyed = *column;
 	char key[FMT_ALLOCATION_KEY_BYTES];
 	uint32_t i = 0;
 
@@ -168,7 +168,7 @@ static void add_args(struct making *m)
 
 static void add_column(struct making *m, size_t index)
 {
-	const struct fmt_column *column = &m->columns->columns[index];
+	const struct fmt_table_column *column = &m->columns->columns[index];
 
 	switch (column->field) {
 	case FMT_FIELD_TEXT:

@@ -30,18 +30,18 @@ enum fmt_field {
 	FMT_FIELD_ARGS,	   /* all arguments that have no column */
 };
 
-struct fmt_column {
+struct fmt_table_column {
 	const char *name;
 	enum fmt_field field;
 	const char *keys[4]; /* of FMT_FIELD_ARG; literal text of FMT_FIELD_TEXT in the first */
 };
 
-struct fmt_columns {
-	const struct fmt_column *columns;
+struct fmt_table_columns {
+	const struct fmt_table_column *columns;
 	size_t n;
 };
 
-const struct fmt_columns *fmt_table_columns(enum fmt_table table);
+const struct fmt_table_columns *fmt_table_columns(enum fmt_table table);
 
 struct fmt_row_template_part {
 	enum fmt_field field;

@@ -71,7 +71,7 @@ static void put_title(const struct fmt_svg_frame *f, struct text *out)
 		fmt_svg_string(out, name, len, 60);
 	}
 	text_str(out, " · ");
-	text_time(out, (int64_t)((uint64_t)f->scale->to_ns - (uint64_t)f->scale->from_ns));
+	fmt_text_time(out, (int64_t)((uint64_t)f->scale->to_ns - (uint64_t)f->scale->from_ns));
 }
 
 static void put_legend(const struct fmt_svg_frame *f, struct text *out)

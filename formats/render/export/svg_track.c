@@ -316,12 +316,12 @@ static void print_title(const struct print *p, const struct fmt_svg_box *b)
 	}
 	fmt_svg_string(p->out, name, len, SIZE_MAX);
 	text_str(p->out, "\n");
-	text_time(p->out, b->duration_ns);
+	fmt_text_time(p->out, b->duration_ns);
 	text_str(p->out, " at ");
-	text_time(p->out, (int64_t)((uint64_t)b->start_ns - (uint64_t)p->scale->from_ns));
+	fmt_text_time(p->out, (int64_t)((uint64_t)b->start_ns - (uint64_t)p->scale->from_ns));
 	if (b->waiting_ns > 0) {
 		text_str(p->out, "; ");
-		text_time(p->out, b->waiting_ns);
+		fmt_text_time(p->out, b->waiting_ns);
 		text_str(p->out, " of it waiting for the last GPU");
 	}
 	if (is_near(b->ink))

@@ -48,11 +48,11 @@
 		}                                                                                  \
 	}
 
-static const struct fmt_column calls[] = {
+static const struct fmt_table_column calls[] = {
 	NUMBER, TIMES, THREAD, NAME, {"category", FMT_FIELD_CATEGORY}, REST,
 };
 
-static const struct fmt_column kernels[] = {
+static const struct fmt_table_column kernels[] = {
 	NUMBER,
 	TIMES,
 	STREAM,
@@ -64,11 +64,11 @@ static const struct fmt_column kernels[] = {
 	REST,
 };
 
-static const struct fmt_column copies[] = {
+static const struct fmt_table_column copies[] = {
 	NUMBER, TIMES, STREAM, NAME, ARG("bytes", "bytes", "size"), REST,
 };
 
-static const struct fmt_column collectives[] = {
+static const struct fmt_table_column collectives[] = {
 	NUMBER,
 	TIMES,
 	STREAM,
@@ -82,7 +82,7 @@ static const struct fmt_column collectives[] = {
 };
 
 /* Edges fill the same columns: fmt_tsv_rows() writes them. */
-static const struct fmt_column syncs[] = {
+static const struct fmt_table_column syncs[] = {
 	LITERAL("source", "recorded"),
 	LITERAL("kind", "sync"),
 	LITERAL("rule", "-"),
@@ -96,7 +96,7 @@ static const struct fmt_column syncs[] = {
 	REST,
 };
 
-static const struct fmt_column memory[] = {
+static const struct fmt_table_column memory[] = {
 	TIMES,
 	THREAD,
 	NAME,
@@ -108,12 +108,12 @@ static const struct fmt_column memory[] = {
 };
 
 /* Written by fmt_tsv_rows(), not by templates. */
-static const struct fmt_column digests[] = {
+static const struct fmt_table_column digests[] = {
 	{"number"},	  {"access"}, {"allocation"}, {"offset_bytes"},
 	{"length_bytes"}, {"digest"}, {"pages"},
 };
 
-static const struct fmt_columns tables[FMT_TABLES] = {
+static const struct fmt_table_columns tables[FMT_TABLES] = {
 	[FMT_TABLE_CALLS] = {calls, ARRAY_SIZE(calls)},
 	[FMT_TABLE_KERNELS] = {kernels, ARRAY_SIZE(kernels)},
 	[FMT_TABLE_MEMCPY] = {copies, ARRAY_SIZE(copies)},
@@ -124,7 +124,7 @@ static const struct fmt_columns tables[FMT_TABLES] = {
 	[FMT_TABLE_DIGESTS] = {digests, ARRAY_SIZE(digests)},
 };
 
-const struct fmt_columns *fmt_table_columns(enum fmt_table table)
+const struct fmt_table_columns *fmt_table_columns(enum fmt_table table)
 {
 	return &tables[table];
 }

@@ -272,7 +272,7 @@ static void describe(const struct side *s, const struct track *t, size_t i, uint
 	bytes = size_of(s, t->slices[i], t->events[i]);
 	text_str(out, fmt_kind_name(template->kind));
 	text_char(out, ' ');
-	text_harmless(out, name.data ? name.data : "", name.len, SIZE_MAX);
+	fmt_text_harmless(out, name.data ? name.data : "", name.len, SIZE_MAX);
 	if (bytes >= 0)
 		text_printf(out, " of %" PRId64 " byte%s", bytes, bytes == 1 ? "" : "s");
 }

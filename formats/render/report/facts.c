@@ -76,11 +76,11 @@ void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *
 		text_printf(out, "%s%s ", gap, versions[i].label);
 		number = strtol(value, NULL, 10);
 		if (*value == '"' && len >= 2)
-			text_harmless(out, value + 1, len - 2, 40);
+			fmt_text_harmless(out, value + 1, len - 2, 40);
 		else if (versions[i].form == CUDA_NUMBER && number >= 1000)
 			text_printf(out, "%ld.%ld", number / 1000, number % 1000 / 10);
 		else
-			text_harmless(out, value, len, 40);
+			fmt_text_harmless(out, value, len, 40);
 		gap = ", ";
 	}
 }

@@ -17,7 +17,7 @@ static void put_more(const struct fmt_page *p, size_t n)
 
 /* "#0", "tp (8 ranks)", "stream20 (1 rank recorded)". */
 static void comm_cell(const struct fmt_page *p, const struct fmt_report_collective *c,
-		      struct grid *g)
+		      struct fmt_grid *g)
 {
 	const struct fmt_comm *comm =
 		c->comm < 0 ? NULL : fmt_comm(p->names, (uint32_t)(c->comm & UINT32_MAX));
@@ -28,60 +28,60 @@ static void comm_cell(const struct fmt_page *p, const struct fmt_report_collecti
 	if (c->comm < 0)
 		text_char(&g->cells, '-');
 	else if (len > 0)
-		text_harmless(&g->cells, name, len, 24);
+		fmt_text_harmless(&g->cells, name, len, 24);
 	else
 		text_printf(&g->cells, "#%" PRId64, c->comm);
 	if (n_ranks) {
 		text_str(&g->cells, " (");
-		text_counted(&g->cells, n_ranks, "rank", "ranks");
+		fmt_text_counted(&g->cells, n_ranks, "rank", "ranks");
 		text_str(&g->cells, c->n_ranks ? ")" : " recorded)");
 	}
-	grid_cell(g, "%s", "");
+	fmt_grid_cell(g, "%s", "");
 }
 
 /* A bandwidth is at least so large where waiting was not told from transfer. */
-static void bandwidth_cell(double bytes_per_second, bool is_exact, struct grid *g)
+static void bandwidth_cell(double bytes_per_second, bool is_exact, struct fmt_grid *g)
 {
 	if (bytes_per_second < 0 || bytes_per_second >= 1e18) {
-		grid_cell(g, "-");
+		fmt_grid_cell(g, "-");
 		return;
 	}
 	text_str(&g->cells, is_exact ? "" : "≥ ");
-	text_size(&g->cells, (uint64_t)bytes_per_second);
-	grid_cell(g, "/s");
+	fmt_text_size(&g->cells, (uint64_t)bytes_per_second);
+	fmt_grid_cell(g, "/s");
 }
 
-static void name_cell(const struct fmt_page *p, fmt_str s, const char *missing, struct grid *g)
+static void name_cell(const struct fmt_page *p, fmt_str s, const char *missing, struct fmt_grid *g)
 {
 	size_t len;
 	const char *name = fmt_string(p->names, s, &len);
 
 	if (len > 0)
-		grid_bytes(g, name, len, 20);
+		fmt_grid_bytes(g, name, len, 20);
 	else
-		grid_cell(g, "%s", missing);
+		fmt_grid_cell(g, "%s", missing);
 }
 
 static void collective_row(const struct fmt_page *p, const struct fmt_report_collective *c,
-			   struct grid *g)
+			   struct fmt_grid *g)
 {
 	struct fmt_bandwidth bandwidth = fmt_report_bandwidth(p->names, c);
 
 	name_cell(p, c->op, "?", g);
 	name_cell(p, c->dtype, "-", g);
 	if (c->bytes < 0)
-		grid_cell(g, "-");
+		fmt_grid_cell(g, "-");
 	else
-		grid_size(g, (uint64_t)c->bytes);
-	grid_count(g, c->n_instances);
+		fmt_grid_size(g, (uint64_t)c->bytes);
+	fmt_grid_count(g, c->n_instances);
 	if (c->n_instances)
-		grid_time(g, c->transfer_ns / (int64_t)c->n_instances);
+		fmt_grid_time(g, c->transfer_ns / (int64_t)c->n_instances);
 	else
-		grid_cell(g, "-");
+		fmt_grid_cell(g, "-");
 	if (c->n_shared)
-		grid_time(g, c->waiting_ns / (int64_t)c->n_shared);
+		fmt_grid_time(g, c->waiting_ns / (int64_t)c->n_shared);
 	else
-		grid_cell(g, "-");
+		fmt_grid_cell(g, "-");
 	bandwidth_cell(bandwidth.algorithm, c->n_shared > 0, g);
 	bandwidth_cell(bandwidth.bus, c->n_shared > 0, g);
 	comm_cell(p, c, g);
@@ -91,7 +91,7 @@ static void put_collectives(const struct fmt_page *p)
 {
 	static const char *const heads[] = {"kind",    "type",	"size",	 "count",	"transfer",
 					    "waiting", "algbw", "busbw", "communicator"};
-	scoped(grid_done) struct grid g = {.columns = "llrrrrrrl", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrrrrl", .head = true};
 	size_t n = p->r->n_collectives;
 
 	if (n == 0)
@@ -100,27 +100,27 @@ static void put_collectives(const struct fmt_page *p)
 			 "  (transfer and waiting: mean of one, on one GPU; algbw, busbw: as in "
 			 "nccl-tests)");
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		grid_cell(&g, "%s", heads[i]);
+		fmt_grid_cell(&g, "%s", heads[i]);
 	for (size_t i = 0; i < n && i < p->top; i++)
 		collective_row(p, &p->r->collectives[i], &g);
-	grid_print(&g, p->out, p->colour);
+	fmt_grid_print(&g, p->out, p->colour);
 	put_more(p, n);
 }
 
 static void op_row(const struct fmt_report_op *o, int64_t total_ns, const struct fmt_brief *brief,
-		   struct grid *g)
+		   struct fmt_grid *g)
 {
 	scoped(text_done) struct text name = {0};
 
-	grid_time(g, o->total_ns);
-	grid_share(g, o->total_ns, total_ns);
-	grid_count(g, o->n);
-	grid_time(g, o->total_ns / (int64_t)o->n);
-	grid_time(g, o->max_ns);
+	fmt_grid_time(g, o->total_ns);
+	fmt_grid_share(g, o->total_ns, total_ns);
+	fmt_grid_count(g, o->n);
+	fmt_grid_time(g, o->total_ns / (int64_t)o->n);
+	fmt_grid_time(g, o->max_ns);
 	if (o->kind != FMT_KERNEL)
-		grid_size(g, o->bytes);
+		fmt_grid_size(g, o->bytes);
 	fmt_brief_put(brief, o->name, NAME_WIDTH, &name);
-	grid_bytes(g, name.data ? name.data : "", name.len, SIZE_MAX);
+	fmt_grid_bytes(g, name.data ? name.data : "", name.len, SIZE_MAX);
 }
 
 /* The short names of a table. */
@@ -142,7 +142,8 @@ static void put_ops(const struct fmt_page *p, bool kernels)
 {
 	static const char *const heads[] = {"total",   "share", "count", "mean",
 					    "longest", "bytes", "name"};
-	scoped(grid_done) struct grid g = {.columns = kernels ? "rrrrrl" : "rrrrrrl", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = kernels ? "rrrrrl" : "rrrrrrl",
+						   .head = true};
 	scoped(fmt_brief_done) struct fmt_brief brief = {0};
 	int64_t total_ns = 0;
 	size_t n = 0, shown = 0;
@@ -164,7 +165,7 @@ static void put_ops(const struct fmt_page *p, bool kernels)
 				 : "  (share: of the time of all copies)");
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		if (!kernels || strcmp(heads[i], "bytes") != 0)
-			grid_cell(&g, "%s", heads[i]);
+			fmt_grid_cell(&g, "%s", heads[i]);
 	}
 	for (size_t i = 0; i < p->r->n_ops && shown < p->top; i++) {
 		if ((p->r->ops[i].kind == FMT_KERNEL) != kernels)
@@ -172,7 +173,7 @@ static void put_ops(const struct fmt_page *p, bool kernels)
 		op_row(&p->r->ops[i], total_ns, &brief, &g);
 		shown++;
 	}
-	grid_print(&g, p->out, p->colour);
+	fmt_grid_print(&g, p->out, p->colour);
 	put_more(p, n);
 }
 

@@ -24,9 +24,8 @@ static inline void fmt_sum_ns(int64_t *sum, int64_t ns)
 
 void fmt_page_heading(const struct fmt_page *p, const char *title, const char *note);
 
-/* How many GPUs and ranks the report's part has. */
+/* How many GPUs the report's part has. */
 uint32_t fmt_page_gpus(const struct fmt_report *r);
-uint32_t fmt_page_ranks(const struct fmt_report *r);
 
 size_t fmt_page_iterations(const struct fmt_page *p);
 

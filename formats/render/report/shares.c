@@ -46,7 +46,7 @@ static void add_span(struct sum *s, const struct fmt_report_gpu *g)
 }
 
 /* One line of text that shows how the time divides. */
-static void bar_cell(struct grid *g, const struct fmt_busy *b, bool colour)
+static void bar_cell(struct fmt_grid *g, const struct fmt_busy *b, bool colour)
 {
 	enum { WIDTH = 24 };
 	static const char *const glyphs[] = {"█", "▒", "·"};
@@ -67,7 +67,7 @@ static void bar_cell(struct grid *g, const struct fmt_busy *b, bool colour)
 		if (colour)
 			text_str(&g->cells, "\033[0m");
 	}
-	grid_cell(g, "%s", "");
+	fmt_grid_cell(g, "%s", "");
 }
 
 /* Whether any collective was seen on more than one GPU. */
@@ -82,65 +82,65 @@ static bool waiting_known(const struct fmt_report *r)
 
 #define SHARE_COLUMNS "rrrrrrl"
 
-static void share_head(struct grid *g)
+static void share_head(struct fmt_grid *g)
 {
 	static const char *const heads[] = {"device",  "compute", "exposed", "hidden",
 					    "waiting", "idle",	  ""};
 
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		grid_cell(g, "%s", heads[i]);
+		fmt_grid_cell(g, "%s", heads[i]);
 }
 
-static void share_cells(const struct fmt_page *p, struct grid *g, const struct sum *s)
+static void share_cells(const struct fmt_page *p, struct fmt_grid *g, const struct sum *s)
 {
 	int64_t n = s->n_spans ? (int64_t)s->n_spans : 1;
 
 	if (s->n_damaged) {
-		grid_cell(g, "damaged");
+		fmt_grid_cell(g, "damaged");
 		for (int i = 0; i < 6; i++)
-			grid_cell(g, "%s", "");
+			fmt_grid_cell(g, "%s", "");
 		return;
 	}
-	grid_time(g, s->busy.device_ns / n);
-	grid_share(g, s->busy.compute_ns, s->busy.device_ns);
-	grid_share(g, s->busy.exposed_ns, s->busy.device_ns);
-	grid_share(g, s->busy.hidden_ns, s->busy.device_ns);
-	grid_share(g, s->waiting_ns, waiting_known(p->r) ? s->busy.device_ns : 0);
-	grid_share(g, s->busy.idle_ns, s->busy.device_ns);
+	fmt_grid_time(g, s->busy.device_ns / n);
+	fmt_grid_share(g, s->busy.compute_ns, s->busy.device_ns);
+	fmt_grid_share(g, s->busy.exposed_ns, s->busy.device_ns);
+	fmt_grid_share(g, s->busy.hidden_ns, s->busy.device_ns);
+	fmt_grid_share(g, s->waiting_ns, waiting_known(p->r) ? s->busy.device_ns : 0);
+	fmt_grid_share(g, s->busy.idle_ns, s->busy.device_ns);
 	bar_cell(g, &s->busy, p->colour);
 }
 
-static void iteration_cell(struct grid *g, int64_t number)
+static void iteration_cell(struct fmt_grid *g, int64_t number)
 {
 	if (number == FMT_ANY)
-		grid_cell(g, "run");
+		fmt_grid_cell(g, "run");
 	else if (number == FMT_BEFORE || number == FMT_AFTER)
-		grid_cell(g, number == FMT_BEFORE ? "before" : "after");
+		fmt_grid_cell(g, number == FMT_BEFORE ? "before" : "after");
 	else
-		grid_cell(g, "%" PRId64, number);
+		fmt_grid_cell(g, "%" PRId64, number);
 }
 
-static void put_row(const struct fmt_page *p, const struct fmt_report_gpu *row, struct grid *g)
+static void put_row(const struct fmt_page *p, const struct fmt_report_gpu *row, struct fmt_grid *g)
 {
 	struct sum s = {0};
 
 	add_span(&s, row);
 	iteration_cell(g, row->iteration.number);
-	grid_cell(g, "%" PRIu32, fmt_trace_rank(p->r->trace, row->rank)->number);
+	fmt_grid_cell(g, "%" PRIu32, fmt_trace_rank(p->r->trace, row->rank)->number);
 	if (fmt_report_inside(row) && row->iteration.number != FMT_ANY)
-		grid_time(g, row->iteration.duration_ns);
+		fmt_grid_time(g, row->iteration.duration_ns);
 	else
-		grid_cell(g, "-");
+		fmt_grid_cell(g, "-");
 	share_cells(p, g, &s);
 }
 
 static void put_each(const struct fmt_page *p)
 {
-	scoped(grid_done) struct grid g = {.columns = "rrr" SHARE_COLUMNS, .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrr" SHARE_COLUMNS, .head = true};
 
-	grid_cell(&g, "iteration");
-	grid_cell(&g, "%s", p->unit);
-	grid_cell(&g, "step");
+	fmt_grid_cell(&g, "iteration");
+	fmt_grid_cell(&g, "%s", p->unit);
+	fmt_grid_cell(&g, "step");
 	share_head(&g);
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *row = &p->r->gpus[i];
@@ -150,7 +150,7 @@ static void put_each(const struct fmt_page *p)
 	}
 	for (size_t i = 0; i < p->r->n_runs && p->r->n_gpus > p->r->n_runs; i++)
 		put_row(p, &p->r->runs[i], &g);
-	grid_print(&g, p->out, p->colour);
+	fmt_grid_print(&g, p->out, p->colour);
 }
 
 /* The rows of an iteration, or of a GPU, in one. */
@@ -201,23 +201,23 @@ static void put_chosen(const struct fmt_page *p, const struct list *list, struct
 {
 	qsort(groups, n, sizeof(*groups), by_step);
 	text_str(p->out, "  mean step: shortest ");
-	text_time(p->out, mean_of(&groups[n - 1]));
+	fmt_text_time(p->out, mean_of(&groups[n - 1]));
 	text_str(p->out, ", median ");
-	text_time(p->out, mean_of(&groups[n / 2]));
+	fmt_text_time(p->out, mean_of(&groups[n / 2]));
 	text_str(p->out, ", 95 % ");
-	text_time(p->out, mean_of(&groups[n / 20]));
+	fmt_text_time(p->out, mean_of(&groups[n / 20]));
 	text_str(p->out, ", longest ");
-	text_time(p->out, mean_of(&groups[0]));
+	fmt_text_time(p->out, mean_of(&groups[0]));
 	text_printf(p->out, list->chosen, CHOSEN, n);
 	qsort(groups, n, sizeof(*groups), list->choose);
 }
 
-static void put_group(const struct fmt_page *p, const struct group *group, struct grid *g)
+static void put_group(const struct fmt_page *p, const struct group *group, struct fmt_grid *g)
 {
 	iteration_cell(g, group->number);
-	grid_time(g, mean_of(group));
-	grid_time(g, group->sum.shortest_ns);
-	grid_time(g, group->sum.longest_ns);
+	fmt_grid_time(g, mean_of(group));
+	fmt_grid_time(g, group->sum.shortest_ns);
+	fmt_grid_time(g, group->sum.longest_ns);
 	share_cells(p, g, &group->sum);
 }
 
@@ -226,23 +226,23 @@ static void put_group(const struct fmt_page *p, const struct group *group, struc
 static void put_groups(const struct fmt_page *p, const struct list *list, struct group *groups,
 		       size_t n, const struct group *last)
 {
-	scoped(grid_done) struct grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
 	size_t shown = n <= list->most ? n : CHOSEN;
 
 	if (n == 0)
 		return;
 	if (shown < n)
 		put_chosen(p, list, groups, n);
-	grid_cell(&g, "%s", list == &gpu_list ? p->unit : list->name);
-	grid_cell(&g, "mean step");
-	grid_cell(&g, "shortest");
-	grid_cell(&g, "longest");
+	fmt_grid_cell(&g, "%s", list == &gpu_list ? p->unit : list->name);
+	fmt_grid_cell(&g, "mean step");
+	fmt_grid_cell(&g, "shortest");
+	fmt_grid_cell(&g, "longest");
 	share_head(&g);
 	for (size_t i = 0; i < shown; i++)
 		put_group(p, &groups[i], &g);
 	if (last)
 		put_group(p, last, &g);
-	grid_print(&g, p->out, p->colour);
+	fmt_grid_print(&g, p->out, p->colour);
 }
 
 static void put_by_iteration(const struct fmt_page *p)

@@ -20,7 +20,7 @@ void fmt_page_heading(const struct fmt_page *p, const char *title, const char *n
 	text_char(p->out, '\n');
 }
 
-uint32_t fmt_page_ranks(const struct fmt_report *r)
+static uint32_t n_ranks_of(const struct fmt_report *r)
 {
 	return r->part.rank == FMT_ANY ? fmt_trace_n_ranks(r->trace) : 1;
 }
@@ -68,20 +68,20 @@ static void put_title(const struct fmt_page *p)
 		text_printf(p->out, "GPU %" PRIu32,
 			    fmt_trace_rank(r->trace, (uint32_t)r->part.rank)->number);
 	else
-		text_counted(p->out, fmt_page_gpus(r), "GPU", "GPUs");
-	if (fmt_page_ranks(r) != fmt_page_gpus(r)) {
+		fmt_text_counted(p->out, fmt_page_gpus(r), "GPU", "GPUs");
+	if (n_ranks_of(r) != fmt_page_gpus(r)) {
 		text_str(p->out, ", ");
-		text_counted(p->out, fmt_page_ranks(r), "rank", "ranks");
+		fmt_text_counted(p->out, n_ranks_of(r), "rank", "ranks");
 	}
 	if (r->part.iteration == FMT_ANY) {
 		text_str(p->out, ", ");
-		text_counted(p->out, fmt_page_iterations(p), "iteration", "iterations");
+		fmt_text_counted(p->out, fmt_page_iterations(p), "iteration", "iterations");
 	}
 	text_str(p->out, ", ");
-	text_counted(p->out, r->n_all_records, "record", "records");
+	fmt_text_counted(p->out, r->n_all_records, "record", "records");
 	if (r->part.iteration == FMT_ANY && r->part.rank == FMT_ANY) {
 		text_str(p->out, " in ");
-		text_size(p->out, bytes);
+		fmt_text_size(p->out, bytes);
 		if (r->n_all_records)
 			text_printf(p->out, " (%.2f bytes a record)",
 				    (double)bytes / (double)r->n_all_records);
@@ -100,7 +100,7 @@ static fmt_str device_name(const struct fmt_page *p, uint32_t rank)
 static void put_devices(const struct fmt_page *p)
 {
 	uint32_t from = p->r->part.rank == FMT_ANY ? 0 : (uint32_t)p->r->part.rank;
-	uint32_t to = from + fmt_page_ranks(p->r);
+	uint32_t to = from + n_ranks_of(p->r);
 	bool all = p->r->part.rank == FMT_ANY;
 	const char *gap = "  GPUs      ";
 
@@ -115,7 +115,7 @@ static void put_devices(const struct fmt_page *p)
 		if (!name || n == 0)
 			continue;
 		text_printf(p->out, "%s%" PRIu32 " x ", gap, n);
-		text_harmless(p->out, bytes, len, 80);
+		fmt_text_harmless(p->out, bytes, len, 80);
 		gap = ", ";
 	}
 	if (*gap != ',')
@@ -132,12 +132,12 @@ static void put_kept(const struct fmt_page *p)
 	if (kept.bytes == 0 && kept.images == 0)
 		return;
 	text_printf(p->out, "  contents  %" PRIu64 " of ", kept.images_kept);
-	text_counted(p->out, kept.images, "code image", "code images");
+	fmt_text_counted(p->out, kept.images, "code image", "code images");
 	text_str(p->out, ", ");
-	text_counted(p->out, kept.buffers, "buffer", "buffers");
+	fmt_text_counted(p->out, kept.buffers, "buffer", "buffers");
 	if (kept.bytes > 0) {
 		text_str(p->out, ", in ");
-		text_size(p->out, kept.bytes);
+		fmt_text_size(p->out, kept.bytes);
 	}
 	text_char(p->out, '\n');
 }
@@ -157,11 +157,11 @@ static void put_check(const struct fmt_page *p)
 	if (!fmt_fact_value(names, FMT_WHOLE_TRACE, "capture.calls_begun"))
 		return;
 	text_str(p->out, "  calls     ");
-	text_count(p->out, number_fact(names, "capture.calls_begun"));
+	fmt_text_count(p->out, number_fact(names, "capture.calls_begun"));
 	text_str(p->out, " begun, ");
-	text_count(p->out, number_fact(names, "capture.calls"));
+	fmt_text_count(p->out, number_fact(names, "capture.calls"));
 	text_str(p->out, " recorded, ");
-	text_count(p->out, p->r->n_records[FMT_CALL]);
+	fmt_text_count(p->out, p->r->n_records[FMT_CALL]);
 	text_str(p->out, " here\n");
 }
 
@@ -193,14 +193,14 @@ static void put_clocks(const struct fmt_page *p)
 		return;
 	text_printf(p->out, "  clocks    %" PRId64 " of %" PRId64 " aligned by ",
 		    clocks_number(fact, "aligned") + 1, n);
-	text_counted(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective",
-		     "collectives");
+	fmt_text_counted(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective",
+			 "collectives");
 	text_str(p->out, ", which end within ");
-	text_time(p->out, clocks_number(fact, "p50_ns"));
+	fmt_text_time(p->out, clocks_number(fact, "p50_ns"));
 	text_str(p->out, " (median), ");
-	text_time(p->out, clocks_number(fact, "p95_ns"));
+	fmt_text_time(p->out, clocks_number(fact, "p95_ns"));
 	text_str(p->out, " (95 %), ");
-	text_time(p->out, clocks_number(fact, "max_ns"));
+	fmt_text_time(p->out, clocks_number(fact, "max_ns"));
 	text_str(p->out, " (most)\n");
 }
 
@@ -220,7 +220,7 @@ static void put_origin(const struct fmt_page *p)
 	if (end_ns > start_ns) {
 		text_str(p->out, "  recorded  ");
 		fmt_report_date(start_ns, p->out);
-		text_time(p->out, (int64_t)((uint64_t)end_ns - (uint64_t)start_ns));
+		fmt_text_time(p->out, (int64_t)((uint64_t)end_ns - (uint64_t)start_ns));
 		text_char(p->out, '\n');
 	}
 	if (fmt_trace_n_ranks(t) > 0)
@@ -240,16 +240,16 @@ static void put_origin(const struct fmt_page *p)
 
 static void put_records(const struct fmt_page *p)
 {
-	scoped(grid_done) struct grid g = {.columns = "rrrrrrrrr", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrrr", .head = true};
 
 	fmt_page_heading(p, "Records", "");
 	for (int kind = 0; kind < FMT_KINDS; kind++)
-		grid_cell(&g, "%s", fmt_kind_name((enum fmt_kind)kind));
-	grid_cell(&g, "edge");
+		fmt_grid_cell(&g, "%s", fmt_kind_name((enum fmt_kind)kind));
+	fmt_grid_cell(&g, "edge");
 	for (int kind = 0; kind < FMT_KINDS; kind++)
-		grid_count(&g, p->r->n_records[kind]);
-	grid_count(&g, p->r->n_edges);
-	grid_print(&g, p->out, p->colour);
+		fmt_grid_count(&g, p->r->n_records[kind]);
+	fmt_grid_count(&g, p->r->n_edges);
+	fmt_grid_print(&g, p->out, p->colour);
 }
 
 /* ---- damage */
@@ -259,9 +259,9 @@ static int put_error(void *context, const struct fmt_error *e)
 	const struct fmt_page *p = context;
 
 	text_str(p->out, "  ");
-	text_harmless(p->out, e->file, strlen(e->file), 200);
+	fmt_text_harmless(p->out, e->file, strlen(e->file), 200);
 	text_str(p->out, ": ");
-	text_harmless(p->out, e->what, strlen(e->what), 200);
+	fmt_text_harmless(p->out, e->what, strlen(e->what), 200);
 	if (e->offset != FMT_NO_OFFSET)
 		text_printf(p->out, " at byte %" PRIu64, e->offset);
 	text_char(p->out, '\n');
@@ -299,7 +299,7 @@ void fmt_report_text(const struct fmt_report *r, const struct fmt_report_style *
 {
 	struct fmt_page p = {.r = r,
 			     .names = fmt_trace_names(r->trace),
-			     .unit = fmt_page_ranks(r) == fmt_page_gpus(r) ? "GPU" : "rank",
+			     .unit = n_ranks_of(r) == fmt_page_gpus(r) ? "GPU" : "rank",
 			     .out = out,
 			     .colour = style->colour,
 			     .top = style->top ? style->top : 12};

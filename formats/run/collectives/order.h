@@ -34,14 +34,12 @@ struct fmt_collective_op {
 /* A rank of a communicator, and its operations there. */
 struct fmt_participant {
 	struct fmt_membership member; /* comm: out */
-	uint32_t rank;		      /* of the trace: its index, or FMT_NO_RANK; and its number */
+	uint32_t rank;		      /* of the trace: its index, or UINT32_MAX; and its number */
 	uint32_t number;
 	uint32_t owner; /* the caller's; orders participants that are otherwise the same */
 	struct fmt_collective_op *ops; /* the caller's; in the order of the calls */
 	size_t n_ops, ops_cap;
 };
-
-#define FMT_NO_RANK UINT32_MAX
 
 /* Names each communicator that was used, with the numbers of its ranks, and numbers its
  * collectives. Sorts the participants. */

@@ -28,11 +28,6 @@ static inline size_t fmt_left(const struct fmt_cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-static inline size_t fmt_offset(const struct fmt_cursor *c)
-{
-	return (size_t)(c->at - c->base);
-}
-
 /* `n` bytes in place, or NULL. */
 static inline const uint8_t *fmt_bytes(struct fmt_cursor *c, uint64_t n)
 {

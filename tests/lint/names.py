@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exported names: those of a folder carry its prefix, and no two modules export the same one.
+
+A struct, union or enum of a header is exported, and so is a function that is not static. Functions
+that stand in for those of other libraries (CUDA, NCCL, NVML, ...) may have several definitions.
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+PREFIXES = {
+    'formats/api': ('api_', 'fmt_', 'API_'),
+    'formats/run/infer': ('infer_', 'fmt_'),
+    'formats/run/join': ('join_', 'fmt_', 'join'),
+    'formats/run/kineto': ('kineto_',),
+    'formats': ('fmt_',),
+    'fs': ('fs_',),
+}
+STAND_IN = re.compile(r'(__)?(cu|nccl|nvml|cublas|cupti|cuda|Nv)|main$|wait|posix_spawn|gpuemu_register_kernel$')
+# Exported twice and to be renamed.
+KNOWN = {'program', 'emu_entry'}
+FOLDERS = ('base', 'include', 'formats', 'fs', 'capture', 'replay')
+TAG = re.compile(r'^(?:typedef )?(struct|union|enum) (\w+) \{', re.M)
+FUNCTION = re.compile(r'^(?!static|typedef|extern|struct \w+ \{|#|\s|\}|return)[\w][\w\s\*]*?\b(\w+)\([^;{}]*\)\n\{', re.M)
+
+
+def without_comments(text):
+    return re.sub(r'/\*.*?\*/', lambda m: re.sub(r'[^\n]', ' ', m[0]), text, flags=re.S)
+
+
+def exported(root):
+    """(name, kind, file, line) of each exported name."""
+    listed = subprocess.run(['git', 'ls-files', *FOLDERS], cwd=root, capture_output=True, text=True, check=True)
+    for name in listed.stdout.split():
+        path = root / name
+        if path.suffix not in ('.c', '.h') or not path.exists():
+            continue
+        text = without_comments(path.read_text())
+        if path.suffix == '.h':
+            for m in TAG.finditer(text):
+                yield m[2], m[1], name, text.count('\n', 0, m.start()) + 1
+        else:
+            for m in FUNCTION.finditer(text):
+                yield m[1], 'function', name, text.count('\n', 0, m.start()) + 1
+
+
+def prefix_of(name):
+    for folder in sorted(PREFIXES, key=len, reverse=True):
+        if name.startswith(folder + '/'):
+            return PREFIXES[folder]
+    return None
+
+
+def check(root):
+    seen = collections.defaultdict(list)
+    for name, kind, file, line in exported(root):
+        if STAND_IN.match(name):
+            continue
+        seen[name, kind if kind == 'function' else 'tag'].append(f'{file}:{line}')
+        prefixes = prefix_of(file)
+        if prefixes and not name.startswith(prefixes):
+            yield f'{file}:{line}: {kind} {name} does not begin with {" or ".join(prefixes)}'
+    for (name, _), places in seen.items():
+        if len({place.split(':')[0] for place in places}) > 1 and name not in KNOWN:
+            yield f'{places[0]}: {name} is exported by {", ".join(places[1:])} too'
+
+
+if __name__ == '__main__':
+    problems = list(check(pathlib.Path(sys.argv[1])))
+    print('\n'.join(problems))
+    sys.exit(1 if problems else 0)
