@@ -57,7 +57,7 @@ static struct fs_item **bucket_of(struct fs_cache *c, struct fs_key key)
 	return &c->buckets[h >> 51 & (BUCKETS - 1)];
 }
 
-static struct fs_item *find(struct fs_cache *c, struct fs_key key)
+static struct fs_item *find_item(struct fs_cache *c, struct fs_key key)
 {
 	struct fs_item *i = *bucket_of(c, key);
 
@@ -186,7 +186,7 @@ static int add_making(struct fs_cache *c, struct fs_key key, struct fs_item **re
 	return 0;
 }
 
-static struct fs_item *settle(struct fs_cache *c, struct fs_item *i, int error, size_t bytes)
+static struct fs_item *finish_item(struct fs_cache *c, struct fs_item *i, int error, size_t bytes)
 {
 	i->error = error;
 	i->state = error ? FAILED : READY;
@@ -209,7 +209,7 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
-	i = find(c, key);
+	i = find_item(c, key);
 	if (i) {
 		i->users++;
 		r = wait_made(c, i);
@@ -224,7 +224,7 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 		i->drop = maker->drop;
 		r = maker->make(maker->context, &i->value, &bytes);
 		pthread_mutex_lock(&c->lock);
-		evicted = settle(c, i, r, bytes);
+		evicted = finish_item(c, i, r, bytes);
 		pthread_mutex_unlock(&c->lock);
 		free_chain(evicted);
 	}
@@ -241,7 +241,7 @@ struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
 	struct fs_item *i;
 
 	pthread_mutex_lock(&c->lock);
-	i = find(c, key);
+	i = find_item(c, key);
 	if (i && i->state == READY) {
 		i->users++;
 		renew(c, i);

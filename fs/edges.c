@@ -28,7 +28,7 @@ static struct fs_edge *slot_of(struct fs_edges *e, fs_ino ino, uint64_t page)
 }
 
 /* Replaces the contents of a slot by a copy. Empties the slot if out of memory. */
-static void keep(struct fs_edge *slot, const struct fs_edge *added)
+static void keep_edge(struct fs_edge *slot, const struct fs_edge *added)
 {
 	size_t size = added->end - added->from;
 
@@ -46,7 +46,7 @@ static bool add(struct fs_edges *e, const struct fs_edge *added, char page[FS_PA
 	bool same = slot->bytes && slot->ino == added->ino && slot->page == added->page;
 
 	if (!same || (slot->end != added->from && added->end != slot->from)) {
-		keep(slot, added);
+		keep_edge(slot, added);
 		return false;
 	}
 	memcpy(page + slot->from, slot->bytes, slot->end - slot->from);
@@ -57,7 +57,7 @@ static bool add(struct fs_edges *e, const struct fs_edge *added, char page[FS_PA
 		both.from = slot->from < added->from ? slot->from : added->from;
 		both.end = slot->end > added->end ? slot->end : added->end;
 		both.bytes = page + both.from;
-		keep(slot, &both);
+		keep_edge(slot, &both);
 		return false;
 	}
 	free(take(slot->bytes));

@@ -142,8 +142,8 @@ static const struct part *most_told(struct fs_tree *t, const struct part *p, siz
 
 	for (size_t i = 1; i < n; i++)
 		if (p[i].template != best->template &&
-		    fmt_collective_told(t->names, p[i].template) >
-			    fmt_collective_told(t->names, best->template))
+		    fmt_collective_detail(t->names, p[i].template) >
+			    fmt_collective_detail(t->names, best->template))
 			best = &p[i];
 	return best;
 }

@@ -48,7 +48,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorts the items, and removes repeated ones and those without contents. */
-static void settle(const struct fmt_trace *t, struct fs_stored_list *l)
+static void sort_unique(const struct fmt_trace *t, struct fs_stored_list *l)
 {
 	size_t kept = 0;
 
@@ -81,7 +81,7 @@ static void list_images(struct fs_stored *s)
 						.bytes = image.bytes,
 						.kind = (uint8_t)image.kind};
 	}
-	settle(s->trace, &s->images);
+	sort_unique(s->trace, &s->images);
 }
 
 static void list_buffers(struct fs_stored *s)
@@ -100,7 +100,7 @@ static void list_buffers(struct fs_stored *s)
 				.name = {list[i].digest[0], list[i].digest[1]},
 				.bytes = list[i].length_bytes};
 	}
-	settle(s->trace, &s->buffers);
+	sort_unique(s->trace, &s->buffers);
 }
 
 const struct fs_stored_list *fs_stored_list(struct fs_stored *s, bool images)

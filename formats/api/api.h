@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the public calls of the driver, NCCL, cuBLAS and cuBLASLt mean: the table of
- * formats/api/\*.api.
+/* The public calls of the driver, NCCL, cuBLAS and cuBLASLt: the table of formats/api/\*.api. The
+ * table is constant: any thread may read it at any time.
  *
- * The table is constant: any thread may read it at any time. An index is a call's place in the
- * table of this build, and never goes into a file: a trace says the name. Sizes are those of 64-bit
- * Linux.
+ * An index is a call's position in the table of this build and is never written to a file: a
+ * trace has the name. Sizes are those of 64-bit Linux.
  */
 #pragma once
 
@@ -22,7 +21,7 @@ struct api_factor {
 	uint8_t less; /* taken off the argument's value */
 };
 
-/* How many bytes an argument points to: `bytes` times the factors when it is a product. */
+/* Number of bytes that an argument points to: `bytes` times the factors when it is a product. */
 struct api_length {
 	uint8_t kind; /* enum api_length_kind */
 	uint8_t n;
@@ -112,8 +111,8 @@ static inline bool api_capture_is_over(int result)
 	return result == 0 || result == 901 || result == 904;
 }
 
-/* Whether a call did, or does, what it is for. A call of NCCL on a communicator that does not block
- * says ncclInProgress, and has given what it gives. */
+/* Whether a call succeeded or is in progress. A call of NCCL on a non-blocking communicator returns
+ * ncclInProgress; its outputs are valid then. */
 static inline bool api_succeeded(const struct api_call *call, int64_t result)
 {
 	return (int32_t)result == 0 ||

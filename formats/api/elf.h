@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How long an ELF file in memory is, which CUDA's calls are given without a length. */
+/* Length of an ELF file in memory. CUDA's calls pass images without a length. */
 #pragma once
 
 #include <elf.h>

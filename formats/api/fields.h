@@ -19,7 +19,7 @@ struct api_view {
 	const uint64_t *words; /* of the call */
 };
 
-/* NULL: there is none of that name. */
+/* NULL: no field of that name. */
 const struct api_field *api_field(const struct api_struct *s, const char *name);
 
 /* Element `i` of the field, which is a number, pointer or handle of 8 bytes at most: extended to 64
@@ -30,7 +30,7 @@ bool api_field_value(const struct api_view *v, const struct api_field *f, unsign
 /* Whether the field counts: what it is a member of is the one of its union that does. */
 bool api_field_counts(const struct api_view *v, const struct api_field *f);
 
-/* How many bytes the field points to; 0 when its struct does not say it. */
+/* Number of bytes that the field points to; 0 when its struct does not say it. */
 uint64_t api_field_bytes(const struct api_view *v, const struct api_field *f);
 
 /* The value of the field of that name, 0 without one. */

@@ -63,10 +63,9 @@ enum api_wire {
 			     the stack */
 };
 
-/* Whose memory a pointer leads to, and which way. The first three: the host's, during the call
- * itself. The last three: by the operation that the call puts into its stream, so a recorder must
- * not follow the pointer.
- */
+/* The memory that a pointer leads to, and the direction. The first three are host memory, used
+ * during the call itself. The last three are used by the operation that the call puts into its
+ * stream, so a recorder must not follow the pointer. */
 enum api_direction {
 	API_DIRECTION_NONE, /* a value */
 	API_DIRECTION_IN,

@@ -46,5 +46,5 @@ void fmt_text_count(struct text *t, uint64_t v);
 void fmt_text_counted(struct text *t, uint64_t v, const char *one, const char *many);
 void fmt_text_time(struct text *t, int64_t ns);
 void fmt_text_size(struct text *t, uint64_t bytes);
-/* Bytes of a trace, harmless for a terminal: what is no printable UTF-8 shows as \xNN. */
+/* Bytes of a trace, safe for a terminal: bytes that are not printable UTF-8 are shown as \xNN. */
 void fmt_text_harmless(struct text *t, const char *s, size_t len, size_t most);

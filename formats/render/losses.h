@@ -7,5 +7,6 @@
 #include "base/text.h"
 #include "formats/trace/store/trace.h"
 
-/* Appends a line for each kind of loss: `before`, the count, what was lost and why, a newline. */
+/* Appends a line for each kind of lost events: `before`, the count, what was lost and why, a
+ * newline. */
 void fmt_losses(const struct fmt_trace *t, const char *before, struct text *out);

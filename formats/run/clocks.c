@@ -25,7 +25,7 @@ struct link {
 	struct fmt_clock line;
 };
 
-/* What 64 bits do not hold is the nearest that they do. */
+/* The nearest value that fits 64 bits. */
 static int64_t whole_ns(double ns)
 {
 	return ns >= 0x1p63 ? INT64_MAX : ns < -0x1p63 ? INT64_MIN : (int64_t)ns;
@@ -111,20 +111,20 @@ static double median(double *v, size_t n)
 	return v[n / 2];
 }
 
-/* How far pairs are from the line, at the median. `room` is for n. */
-static double distance(const struct pair *p, size_t n, const struct fmt_clock *line, double *room)
+/* The median distance of pairs from the line. `space` is for n. */
+static double distance(const struct pair *p, size_t n, const struct fmt_clock *line, double *space)
 {
 	for (size_t i = 0; i < n; i++) {
 		double gained = line->drift * (double)fmt_sub(p[i].at_ns, line->at_ns);
 
-		room[i] = fabs((double)fmt_sub(p[i].ahead_ns, line->ahead_ns) - gained);
+		space[i] = fabs((double)fmt_sub(p[i].ahead_ns, line->ahead_ns) - gained);
 	}
-	return median(room, n);
+	return median(space, n);
 }
 
 /* The median of the slopes between the medians of bins (Theil and Sen), through the median of all.
- * `p` in the order of time, with BIN_LEAST * 4 of them at least; `room` is for n. */
-static double slope_of(const struct pair *p, size_t n, double *room)
+ * `p` is in the order of time, with at least BIN_LEAST * 4 pairs; `space` is for n. */
+static double slope_of(const struct pair *p, size_t n, double *space)
 {
 	size_t n_bins = n / BIN_LEAST < BINS ? n / BIN_LEAST : BINS, n_slopes = 0;
 	double at[BINS], ahead[BINS], slopes[BINS * (BINS - 1) / 2];
@@ -133,8 +133,8 @@ static double slope_of(const struct pair *p, size_t n, double *room)
 		size_t from = b * n / n_bins, to = (b + 1) * n / n_bins;
 
 		for (size_t i = from; i < to; i++)
-			room[i - from] = (double)fmt_sub(p[i].ahead_ns, p[0].ahead_ns);
-		ahead[b] = median(room, to - from);
+			space[i - from] = (double)fmt_sub(p[i].ahead_ns, p[0].ahead_ns);
+		ahead[b] = median(space, to - from);
 		at[b] = (double)fmt_sub(p[(from + to) / 2].at_ns, p[0].at_ns);
 	}
 	for (size_t b = 1; b < n_bins; b++)
@@ -144,8 +144,8 @@ static double slope_of(const struct pair *p, size_t n, double *room)
 	return n_slopes > 0 ? median(slopes, n_slopes) : 0;
 }
 
-/* The line through what a constant leaves over, if that is closer to most. */
-static void let_drift(struct pair *p, size_t n, double *room, struct fmt_clock *line)
+/* Fits a line to the differences from a constant, and uses it if it is closer to most pairs. */
+static void fit_drift(struct pair *p, size_t n, double *space, struct fmt_clock *line)
 {
 	struct fmt_clock drifting = *line;
 
@@ -153,19 +153,19 @@ static void let_drift(struct pair *p, size_t n, double *room, struct fmt_clock *
 		return;
 	qsort(p, n, sizeof(*p), by_time);
 	drifting.at_ns = p[n / 2].at_ns;
-	drifting.drift = slope_of(p, n, room);
+	drifting.drift = slope_of(p, n, space);
 	if (fabs(drifting.drift) > MOST_DRIFT)
 		return;
 	for (size_t i = 0; i < n; i++)
-		room[i] = (double)fmt_sub(p[i].ahead_ns, line->ahead_ns) -
-			  drifting.drift * (double)fmt_sub(p[i].at_ns, drifting.at_ns);
-	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(median(room, n))));
-	if (distance(p, n, &drifting, room) < BETTER * distance(p, n, line, room))
+		space[i] = (double)fmt_sub(p[i].ahead_ns, line->ahead_ns) -
+			   drifting.drift * (double)fmt_sub(p[i].at_ns, drifting.at_ns);
+	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(median(space, n))));
+	if (distance(p, n, &drifting, space) < BETTER * distance(p, n, line, space))
 		*line = drifting;
 }
 
 /* Two clocks at a time; returns how many links there are. */
-static size_t link_all(struct pair *p, size_t n, bool drifting, double *room, struct link *links)
+static size_t link_all(struct pair *p, size_t n, bool drifting, double *space, struct link *links)
 {
 	size_t n_links = 0, end;
 
@@ -180,7 +180,7 @@ static size_t link_all(struct pair *p, size_t n, bool drifting, double *room, st
 		l->line.ahead_ns = p[first + (end - first) / 2].ahead_ns;
 		l->line.at_ns = p[first + (end - first) / 2].at_ns;
 		if (drifting)
-			let_drift(&p[first], end - first, room, &l->line);
+			fit_drift(&p[first], end - first, space, &l->line);
 	}
 	return n_links;
 }
@@ -207,15 +207,15 @@ int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt
 {
 	scoped(free_ptr) struct pair *pairs = malloc((n + 1) * sizeof(*pairs));
 	scoped(free_ptr) struct link *links = malloc((n + 1) * sizeof(*links));
-	scoped(free_ptr) double *room = malloc((n + 1) * sizeof(*room));
+	scoped(free_ptr) double *space = malloc((n + 1) * sizeof(*space));
 	scoped(free_ptr) bool *set = calloc(n_clocks + (size_t)1, sizeof(*set));
 	size_t n_links;
 
-	if (!pairs || !links || !room || !set)
+	if (!pairs || !links || !space || !set)
 		return -ENOMEM;
 	if (n > 0)
 		qsort(s, n, sizeof(*s), by_moment);
-	n_links = link_all(pairs, list_pairs(s, n, pairs), drifting, room, links);
+	n_links = link_all(pairs, list_pairs(s, n, pairs), drifting, space, links);
 	for (uint32_t i = 0; i < n_clocks; i++) {
 		bool more = !set[i];
 

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct fmt_sighting {
-	uint64_t moment; /* what is the same moment has the same number */
-	int64_t at_ns;	 /* what the clock said */
+	uint64_t moment; /* the same number for the same moment */
+	int64_t at_ns;	 /* time on the clock */
 	uint32_t clock;
 };
 
@@ -33,7 +33,7 @@ int64_t fmt_clock_ns(const struct fmt_clock *c, int64_t at_ns);
 int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt_clock *clocks,
 		     uint32_t n_clocks);
 
-/* How far apart clocks that are set still are about the moments that several of them saw. */
+/* How far apart aligned clocks still are at moments that several of them saw. */
 struct fmt_clocks_error {
 	size_t moments;
 	int64_t p50_ns, p95_ns, max_ns;
@@ -43,7 +43,7 @@ struct fmt_clocks_error {
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret);
 
-/* What a clock said: ends of operations, and iterations by start. */
+/* Times on one clock: ends of operations, and iterations by start. */
 struct fmt_ending {
 	fmt_str name; /* operations of one collective have the same */
 	int64_t end_ns;

@@ -46,7 +46,7 @@ static int by_name_and_end(const void *x, const void *y)
 	return array_order(a->name, b->name) ?: array_order(a->end_ns, b->end_ns);
 }
 
-/* The difference, near `coarse_ns`, at which most ends of `b` meet one of `a`; 0 when few do. */
+/* The difference near `coarse_ns` at which most ends of `y` are those of `x`; 0 when few are. */
 static int offset_of_endings(const struct fmt_clock_seen *x, const struct fmt_clock_seen *y,
 			     int64_t coarse_ns, int64_t *ret)
 {
@@ -79,7 +79,7 @@ static int offset_of_endings(const struct fmt_clock_seen *x, const struct fmt_cl
 	return 1;
 }
 
-/* How many ends of `a` have one of `b` near, with what is known of the clocks. */
+/* Number of ends of `a` that are near an end of `b`, with the given offsets. */
 static size_t count_near(const struct fmt_clock_seen *a, int64_t a_offset_ns,
 			 const struct fmt_clock_seen *b, int64_t b_offset_ns)
 {
@@ -115,8 +115,7 @@ static int has_company(const struct fmt_clock_seen *all, const int64_t *offset_n
 	return 0;
 }
 
-/* The clock of a rank whose collectives end when nobody else's do: near the difference of the
- * starts of iterations, where most ends meet. */
+/* Guesses the clock of a rank whose collectives end at other times than all others. */
 static int guess_clock(const struct fmt_clock_seen *all, uint32_t n, uint32_t rank,
 		       int64_t *offset_ns)
 {

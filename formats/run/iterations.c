@@ -15,7 +15,7 @@
 #define MOST_TWICE 90
 #define ANCHORED 50
 
-/* z[p]: how far the sequence, read from its end, agrees with itself p places further. */
+/* z[p]: how far the sequence, read from its end, agrees with itself p positions further. */
 static void agreement(const uint32_t *s, size_t n, uint32_t *z)
 {
 	size_t from = 0, to = 0;
@@ -73,25 +73,25 @@ static int by_period(size_t period, size_t covered, size_t n, size_t **ret, size
 	return 0;
 }
 
-/* How often each symbol occurs, and how many places the symbols that occur k times take. */
-static bool common_count(const uint32_t *s, size_t n, const uint32_t *counts, uint32_t *places,
+/* How often each symbol occurs, and how many positions the symbols that occur k times take. */
+static bool common_count(const uint32_t *s, size_t n, const uint32_t *counts, uint32_t *positions,
 			 uint32_t *ret)
 {
 	uint32_t best = 0;
 
 	for (size_t i = 0; i < n; i++)
-		places[counts[s[i]]]++;
+		positions[counts[s[i]]]++;
 	for (size_t k = 3; k <= n; k++) {
-		if (places[k] > places[best] || best == 0)
-			best = places[k] > 0 ? (uint32_t)k : best;
+		if (positions[k] > positions[best] || best == 0)
+			best = positions[k] > 0 ? (uint32_t)k : best;
 	}
 	*ret = best;
-	return best > 0 && n / best >= SHORT && places[best] >= n / 100.0 * ANCHORED;
+	return best > 0 && n / best >= SHORT && positions[best] >= n / 100.0 * ANCHORED;
 }
 
 static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)
 {
-	scoped(free_ptr) uint32_t *counts = NULL, *places = NULL;
+	scoped(free_ptr) uint32_t *counts = NULL, *positions = NULL;
 	size_t n_symbols = 0, at = 0;
 	uint32_t often;
 	size_t *starts;
@@ -99,12 +99,12 @@ static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)
 	for (size_t i = 0; i < n; i++)
 		n_symbols = s[i] >= n_symbols ? (size_t)s[i] + 1 : n_symbols;
 	counts = calloc(n_symbols + 1, sizeof(*counts));
-	places = calloc(n + 1, sizeof(*places));
-	if (!counts || !places)
+	positions = calloc(n + 1, sizeof(*positions));
+	if (!counts || !positions)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		counts[s[i]]++;
-	if (!common_count(s, n, counts, places, &often))
+	if (!common_count(s, n, counts, positions, &often))
 		return 0;
 	starts = malloc(often * sizeof(*starts));
 	if (!starts)

@@ -7,11 +7,12 @@
 #include "formats/run/rows.h"
 #include "formats/run/write.h"
 
-/* What a rank is made of, beside its part of the run. */
+/* Data of a rank, in addition to its part of the run. */
 struct fmt_run_part {
-	uint32_t *call_of;	 /* owned: of each event, its call; FMT_RUN_NONE */
-	struct fmt_rows **calls; /* owned, what they lead to is not: by track, the values of its
-				    calls, whose first_value is a row; NULL: they are the rank's */
+	uint32_t *call_of; /* owned: of each event, its call; FMT_RUN_NONE */
+	struct fmt_rows *
+		*calls; /* by track, the values of its calls, whose first_value is a row; NULL: they
+			   are the rank's. The array is owned, the rows are not */
 	size_t n_calls, calls_cap;
 	struct fmt_event *ranges; /* owned: in order */
 	size_t n_ranges, ranges_cap;
@@ -30,10 +31,10 @@ void fmt_run_part_done(struct fmt_run_part *p);
 /* Widens the part's span to that of an event or range. */
 void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e);
 
-/* Puts ranges and digests in order, and gives what is empty a span of no length. */
+/* Sorts ranges and digests. An empty part gets a span of length 0. */
 void fmt_run_part_sort(struct fmt_run_part *p);
 
-/* How far the writer is. */
+/* Position of the writer. */
 struct fmt_run_reading {
 	const struct fmt_run_part *part;
 	const struct fmt_names *names;
@@ -44,8 +45,8 @@ struct fmt_run_reading {
 	size_t n_contents, contents_cap;
 };
 
-/* The part as the writer takes it; stands as long as all three. No contents are wanted at first.
- * `reading` is zero, or was used before. */
+/* The part as a source for the writer; valid as long as all three arguments. Reads no contents at
+ * first. `reading` is zero, or was used before. */
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 					  const struct fmt_names *names,
 					  struct fmt_run_reading *reading);

@@ -8,16 +8,16 @@
 #define BINS (1u << 16)
 #define LEAST_BINS 16u
 
-/* A stretch of time that becomes one slice, or several. */
-struct stretch {
+/* A span of time that becomes one slice, or several. */
+struct interval {
 	struct fmt_iteration iteration;
-	int64_t from_ns, to_ns;	   /* bins divide this; what is outside goes to the first or last */
+	int64_t from_ns, to_ns;	   /* bins divide this; times outside go to the first or last */
 	int64_t first_ns, last_ns; /* of the events in it */
 	uint64_t records;
 };
 
 struct fmt_planner {
-	struct stretch *stretches;
+	struct interval *intervals;
 	size_t n;
 	uint32_t *bins;
 	uint32_t n_bins; /* of each */
@@ -25,7 +25,7 @@ struct fmt_planner {
 
 static void planner_done(struct fmt_planner *p)
 {
-	free(p->stretches);
+	free(p->intervals);
 	free(p->bins);
 }
 
@@ -49,37 +49,38 @@ static int planner_init(struct fmt_planner *p, const struct fmt_run_source *sour
 	p->n = n + 2;
 	p->n_bins = BINS / (uint32_t)(p->n < BINS ? p->n : BINS);
 	p->n_bins = p->n_bins < LEAST_BINS ? LEAST_BINS : p->n_bins;
-	p->stretches = calloc(p->n, sizeof(*p->stretches));
+	p->intervals = calloc(p->n, sizeof(*p->intervals));
 	p->bins = calloc(p->n * p->n_bins, sizeof(*p->bins));
-	if (!p->stretches || !p->bins)
+	if (!p->intervals || !p->bins)
 		return -ENOMEM;
-	p->stretches[0] = (struct stretch){before,    source->first_ns, iterations[0].start_ns,
-					   INT64_MAX, INT64_MIN,	0};
+	p->intervals[0] = (struct interval){before,    source->first_ns, iterations[0].start_ns,
+					    INT64_MAX, INT64_MIN,	 0};
 	for (size_t i = 0; i < n; i++) {
 		int64_t to = i + 1 < n ? iterations[i + 1].start_ns : end;
 
-		p->stretches[i + 1] = (struct stretch){
+		p->intervals[i + 1] = (struct interval){
 			iterations[i], iterations[i].start_ns, to, INT64_MAX, INT64_MIN, 0};
 	}
-	p->stretches[n + 1] =
-		(struct stretch){{FMT_AFTER, 0, 0}, end, source->last_ns, INT64_MAX, INT64_MIN, 0};
-	/* What starts where the last iteration ends is not of it, but when it has no length. */
+	p->intervals[n + 1] =
+		(struct interval){{FMT_AFTER, 0, 0}, end, source->last_ns, INT64_MAX, INT64_MIN, 0};
+	/* Events that start at the end of the last iteration do not belong to it, unless its length
+	 * is 0. */
 	if (end == last->start_ns)
-		p->stretches[n + 1].from_ns = end + 1;
+		p->intervals[n + 1].from_ns = end + 1;
 	if (source->more)
-		p->stretches[n + 1].from_ns = INT64_MAX;
+		p->intervals[n + 1].from_ns = INT64_MAX;
 	return 0;
 }
 
-static size_t stretch_at(const struct fmt_planner *p, int64_t at_ns)
+static size_t interval_at(const struct fmt_planner *p, int64_t at_ns)
 {
-	return array_bound(i, 1, p->n, p->stretches[i].from_ns <= at_ns) - 1;
+	return array_bound(i, 1, p->n, p->intervals[i].from_ns <= at_ns) - 1;
 }
 
 static void count(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
 {
-	size_t i = stretch_at(p, at_ns);
-	struct stretch *s = &p->stretches[i];
+	size_t i = interval_at(p, at_ns);
+	struct interval *s = &p->intervals[i];
 	double length = (double)s->to_ns - (double)s->from_ns;
 	double share = length > 0 ? ((double)at_ns - (double)s->from_ns) / length : 0;
 	uint32_t bin = share <= 0 ? 0 : share >= 1 ? p->n_bins - 1 : (uint32_t)(share * p->n_bins);
@@ -134,7 +135,7 @@ static int count_all(struct fmt_planner *p, const struct fmt_run_source *source,
 	return source->count_ranges ? source->count_ranges(source->context, p) : 0;
 }
 
-static int add_slice(struct fmt_run_plan *plan, const struct stretch *s, int64_t from_ns)
+static int add_slice(struct fmt_run_plan *plan, const struct interval *s, int64_t from_ns)
 {
 	struct fmt_run_span slice = {.iteration = s->iteration, .from_ns = from_ns};
 
@@ -149,7 +150,7 @@ static int add_slice(struct fmt_run_plan *plan, const struct stretch *s, int64_t
 }
 
 /* The moment at which bin `bin` begins. */
-static int64_t bin_start(const struct stretch *s, uint32_t bin, uint32_t n_bins)
+static int64_t bin_start(const struct interval *s, uint32_t bin, uint32_t n_bins)
 {
 	double length = (double)s->to_ns - (double)s->from_ns;
 	int64_t at = s->from_ns + (int64_t)(length * bin / n_bins);
@@ -158,7 +159,7 @@ static int64_t bin_start(const struct stretch *s, uint32_t bin, uint32_t n_bins)
 }
 
 /* One slice, or as many as keep each below FMT_SLICE_EVENTS. */
-static int cut(struct fmt_run_plan *plan, const struct stretch *s, const uint32_t *bins,
+static int cut(struct fmt_run_plan *plan, const struct interval *s, const uint32_t *bins,
 	       uint32_t n_bins, int64_t from_ns)
 {
 	uint64_t sum = 0;
@@ -177,7 +178,7 @@ static int cut(struct fmt_run_plan *plan, const struct stretch *s, const uint32_
 static int make_slices(struct fmt_run_plan *plan, const struct fmt_planner *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		const struct stretch *s = &p->stretches[i];
+		const struct interval *s = &p->intervals[i];
 		int64_t from_ns = i == 0 ? INT64_MIN : s->from_ns;
 		int r;
 

@@ -25,7 +25,7 @@ static size_t start_of(const struct fmt_rows_block *b, uint32_t row)
 	return row > 0 ? b->ends[row - 1] : 0;
 }
 
-/* The last row of the kind; b->n: there is none. */
+/* The last row of the kind; b->n: no row. */
 static uint32_t before(const struct fmt_rows_block *b, uint32_t kind)
 {
 	uint32_t last = LAST(b, kind);

@@ -42,5 +42,5 @@ struct fmt_rows_reader {
 
 void fmt_rows_reader_done(struct fmt_rows_reader *r);
 
-/* The values stand until the next call. */
+/* The values are valid until the next call. */
 int fmt_rows_read(struct fmt_rows_reader *r, uint32_t row, const int64_t **ret);

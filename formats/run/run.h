@@ -17,7 +17,7 @@ struct fmt_run_edge {
 	uint8_t rule;
 };
 
-/* What formats/run/infer found out about one collective. */
+/* The communicator and number of one collective, as formats/run/infer found them. */
 struct fmt_run_collective {
 	uint32_t event; /* position */
 	int32_t comm;	/* -1: unknown */

@@ -13,7 +13,7 @@ struct job {
 	struct fmt_run_plan plan;
 	struct fmt_run_slice made;
 	fmt_number first; /* of the numbers of its events: the plan's begin with 0 */
-	size_t edge;	  /* near where the next event's edges stand */
+	size_t edge;	  /* near the edges of the next event */
 };
 
 static void job_done(struct job *j)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a rank of a run, or a segment of it, slice by slice, with what lies beside its calls and
- * operations: ranges and digests, which its source hands over a slice at a time. One thread. */
+/* Writes a rank of a run, or a segment of one, slice by slice, with the ranges and digests that its
+ * source returns slice by slice. One thread. */
 #pragma once
 
 #include "formats/run/run.h"
@@ -24,13 +24,13 @@ struct fmt_planner;
 struct fmt_run_source {
 	void *context;
 	const uint32_t *call_of;   /* of each event: the call that launched it, or FMT_RUN_NONE */
-	int64_t first_ns, last_ns; /* from the first thing recorded to the last one's end */
-	/* Of a run that is written in segments: */
-	const struct fmt_iteration *before; /* what comes before the first iteration is of this one;
-					       NULL: it is before all iterations */
-	bool more; /* what comes after the last iteration's end is of that one, too */
+	int64_t first_ns, last_ns; /* from the first recorded start to the last end */
+	/* For a run that is written in segments: */
+	const struct fmt_iteration
+		*before; /* the iteration of events before the first iteration; NULL: FMT_BEFORE */
+	bool more;	 /* events after the end of the last iteration belong to it */
 
-	/* The values of a call, where they are not the rank's; they stand until the next time. */
+	/* The values of a call, if they are not the rank's; valid until the next call. */
 	int (*call_values)(void *context, const struct fmt_event *call, const int64_t **ret);
 	/* Calls fmt_planner_range() for each range. */
 	int (*count_ranges)(void *context, struct fmt_planner *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where and why a file could not be used. Every function of formats/ that can meet a bad byte takes
- * one. */
+/* Where and why a file could not be used. Every function of formats/ that reads bytes of files has
+ * one as an argument. */
 #pragma once
 
 #include <stdint.h>

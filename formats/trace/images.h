@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The code images that a run loaded: the fact FMT_FACT_IMAGES of a recorded trace, a JSON array.
- * Their bytes lie among the trace's contents, or in a file that is told by its build id. */
+ * Their bytes are among the trace's contents, or in a file with the same build id. */
 #pragma once
 
 #include <stddef.h>
@@ -25,14 +25,14 @@ struct fmt_image {
 	uint64_t bytes;
 	int has_name; /* its content's is known: it was kept */
 	uint64_t name[2];
-	/* Else where it lies: both texts as they stand between the quotes of the JSON. */
+	/* Otherwise its location: both texts are the JSON between the quotes. */
 	uint64_t offset_bytes;
 	const char *build_id, *file; /* not terminated */
 	size_t build_id_len, file_len;
 };
 
-/* Walks over the images of the fact: *at, its text to begin with, moves on. 1 for an image, 0 at
- * the end. What is missing or wrong of one is 0. */
+/* Reads the next image of the fact; *at begins as its text and moves on. 1 for an image, 0 at the
+ * end. Missing and invalid members are 0. */
 int fmt_image_next(const char **at, const char *end, struct fmt_image *ret);
 
 /* A content's name as 32 hex digits, high half first, and a NUL. */

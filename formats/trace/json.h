@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON: what comes out is valid whatever bytes go in. And a look into values that a trace keeps
- * verbatim (json_scan.c). */
+/* Writes JSON, valid whatever the input, and reads JSON values in memory (json_scan.c). */
 #pragma once
 
 #include "base/text.h"
 
 #include <stdbool.h>
 
-/* `s` quoted and escaped; a byte that is no UTF-8 becomes U+FFFD. */
+/* `s` quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void fmt_json_string(struct text *t, const char *s, size_t len);
 
 /* 1 when `s` is exactly one JSON value (nested at most 64 deep, in valid UTF-8), else 0. */
@@ -17,32 +16,31 @@ int fmt_json_valid(const char *s, size_t len);
 /* `s` as it is when it is a JSON value, else as a string. */
 void fmt_json_value(struct text *t, const char *s, size_t len);
 
-/* Walks over the elements of a valid JSON array: *at, its text to begin with, moves on to behind
- * the element that is returned. 1 for an element, 0 at the end or where there is no array. */
+/* Reads the next element of a valid JSON array; *at begins as its text and moves behind the
+ * element. 1 for an element, 0 at the end or if it is not an array. */
 int fmt_json_element(const char **at, const char *end, const char **element, size_t *len);
 
-/* The value of the member `key`, which needs no escaping, of an object: 1, or 0 where there is
- * none.
- */
+/* The value of the member `key`, which needs no escaping, of an object: 1, or 0 if it has no such
+ * member. */
 int fmt_json_member(const char *object, size_t len, const char *key, const char **value,
 		    size_t *value_len);
 
-/* The same of a member that is a string, as it stands between the quotes: its length, 0 where there
- * is none. And of one that is an integer, which wraps at 64 bits. */
+/* The same for a string member, as the JSON between its quotes: the length, 0 if there is no such
+ * member. And for an integer member, which wraps at 64 bits. */
 size_t fmt_json_member_text(const char *object, size_t len, const char *key, const char **ret);
 int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int64_t otherwise);
 
-/* Walks over the members of a valid JSON object as fmt_json_element() does over elements. The key
- * is as it stands between the quotes. */
+/* Reads the next member of a valid JSON object, as fmt_json_element() does for elements. The key is
+ * the JSON between its quotes. */
 int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
 			 const char **value, size_t *len);
 
 /* 1 and *ret when the value is an integer of 64 bits without leading zeros, else 0. */
 int fmt_json_integer(const char *value, size_t len, int64_t *ret);
 
-/* Appends what stands between the quotes of a string, with escape sequences resolved; half of a
- * surrogate pair becomes U+FFFD. Returns how many bytes were valid: fewer than `len` where an
- * escape sequence is not one of JSON. */
+/* Appends a string, given as the JSON between its quotes, with escape sequences resolved; half of a
+ * surrogate pair becomes U+FFFD. Returns the number of valid bytes: fewer than `len` if an escape
+ * sequence is invalid. */
 size_t fmt_json_unescape(struct text *t, const char *s, size_t len);
 
 /* The length of the UTF-8 character at `s`, or 0 where none starts; left > 0. */

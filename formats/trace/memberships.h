@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who is in which communicator, as a recorder saw it: a fact of each rank, so that traces of parts
- * of one run can be joined, and so that it is known which ranks a trace lacks. */
+/* The communicators that each rank is a member of, as the recorder saw them: a fact of each rank.
+ * Needed to join traces of parts of one run, and to find the ranks that are missing from a trace.
+ */
 #pragma once
 
 #include "formats/trace/names.h"
@@ -12,7 +13,7 @@
 
 struct fmt_membership {
 	uint64_t id;	  /* of the communicator: the same on all its members, and of no other */
-	uint64_t parent;  /* id of what it was split from; 0: none */
+	uint64_t parent;  /* id of the communicator that it was split from; 0: none */
 	int64_t key;	  /* what members of a split are ordered by, before their rank */
 	uint32_t rank;	  /* in the communicator; of a split: in its parent */
 	uint32_t n;	  /* how many ranks it has; 0: not known */
@@ -35,8 +36,8 @@ int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt
 #define FMT_MISSING_KEY "capture.missing_ranks"
 int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks);
 
-/* What a launcher says that the rank is, by the variables of its environment that were recorded as
- * facts "env.RANK" and so on; -1. */
+/* The rank according to the launcher's environment variables, which are recorded as facts
+ * "env.RANK" and so on; -1: unknown. */
 int64_t fmt_rank_variable(const struct fmt_names *names, uint32_t rank);
 
 /* The same in one fact's value, and the facts, most trusted first; NULL ends them. */

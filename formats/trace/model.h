@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a trace holds. These are plain values: the store, the importers, the engine, the mount and
- * the exporters all speak in them, and nothing here depends on how they are stored.
+/* The contents of a trace, as plain values that do not depend on how they are stored. Store,
+ * importers, engine, mount and exporters all use them.
  *
  * Times are int64_t nanoseconds on the clock of the rank's host, durations likewise. A *rank* is
- * one GPU's view of one run. A *track* is where things happen one after another: a host thread, or
- * a stream of a device.
- *
- * What is the same at each occurrence is named once, as a *template*: the kind, the name (of the
- * API call, the kernel, the range), and the arguments that do not change. An event is a template, a
- * track, times, and the values that do change.
+ * one GPU's view of one run. A *track* is a sequence of events in order: a host thread, or a
+ * stream of a device. A *template* holds everything that is the same at each occurrence of an
+ * event, and is stored once: the kind, the name (of the API call, the kernel, the range), and the
+ * arguments that do not change. An event is a template, a track, times, and the values that do
+ * change.
  */
 #pragma once
 
@@ -52,7 +51,7 @@ enum fmt_type {
 struct fmt_arg {
 	fmt_str key;
 	uint8_t type;	/* enum fmt_type */
-	uint8_t varies; /* the value stands with each event and not here */
+	uint8_t varies; /* each event has its own value */
 	int64_t value;	/* by type; 0 where it varies */
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The things of a trace that are named once: strings, templates, tracks, devices, communicators,
- * rules, facts.
+/* The names of a trace, each stored once: strings, templates, tracks, devices, communicators,
+ * rules, facts. Numbers are given in the order of first use, so the same calls give the same
+ * numbers and the same bytes. All ranks of a trace share one fmt_names. Adding is for one thread;
+ * reading is for any number of threads while nobody adds.
  *
- * Numbers are given in the order of first use, so the same calls give the same numbers and the same
- * bytes. All ranks of a trace share one fmt_names. Adding is for one thread; reading is for any
- * number of them while nobody adds. Functions return 0 or a negative errno (-ENOMEM, -EOVERFLOW
- * beyond 2^32 - 2 things) and then leave *ret alone. What they return by pointer is owned by the
- * fmt_names and stands until it is freed or, for templates, until the next call that adds.
+ * Functions return 0 or a negative errno (-ENOMEM, -EOVERFLOW beyond 2^32 - 2 items) and then do
+ * not change *ret. Returned pointers are owned by the fmt_names and valid until it is freed or,
+ * for templates, until the next call that adds.
  */
 #pragma once
 
@@ -41,15 +41,15 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
 			size_t len);
 
-/* A copy that may be added to; numbers stay what they are. `n_ranks` is how many ranks have names.
+/* A copy that can be added to, with the same numbers. `n_ranks` is the number of ranks with names.
  */
 int fmt_names_copy(const struct fmt_names *n, uint32_t n_ranks, struct fmt_names **ret);
 
-/* The bytes of a string, terminated by a NUL that `len` (may be NULL) does not count; "" for a
- * number that is none. */
+/* The bytes of a string, followed by a NUL that `len` (may be NULL) does not count; "" for an
+ * invalid number. */
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len);
 
-/* NULL for a number that is none. */
+/* NULL for an invalid number. */
 const struct fmt_template *fmt_template(const struct fmt_names *n, uint32_t template);
 const struct fmt_track *fmt_track(const struct fmt_names *n, uint32_t rank, uint32_t track);
 const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, uint32_t index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a fmt_names is made of; for names.c and for the code that stores names. */
+/* The members of fmt_names, for names.c and for the code that stores names. */
 #pragma once
 
 #include "base/arena.h"

@@ -31,7 +31,7 @@ void fmt_origin_here(struct fmt_origin *ret)
 	snprintf(ret->clock, sizeof(ret->clock), "%s %s", boot, space);
 }
 
-static int put(struct fmt_names *names, const char *key, const struct text *json)
+static int put_fact(struct fmt_names *names, const char *key, const struct text *json)
 {
 	return json->error
 		       ? json->error
@@ -51,7 +51,7 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
 		fmt_json_i64(&c, "realtime_ns", o->realtime_ns);
 	fmt_json_close(&c, '}');
 	if (o->clock[0] || o->realtime_ns)
-		r = put(names, CLOCK_KEY, &clock);
+		r = put_fact(names, CLOCK_KEY, &clock);
 	if (r < 0 || o->n_parts == 0)
 		return r;
 	fmt_json_open(&p, NULL, '{');
@@ -60,7 +60,7 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
 	if (o->run[0])
 		fmt_json_str(&p, "run", o->run);
 	fmt_json_close(&p, '}');
-	return put(names, PART_KEY, &part);
+	return put_fact(names, PART_KEY, &part);
 }
 
 /* The fact's JSON; "" where there is none. */

@@ -21,8 +21,8 @@ void fmt_origin_here(struct fmt_origin *ret);
 /* 0 or a negative errno. */
 int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o);
 
-/* What the trace says; nothing where it does not. */
+/* The origin of a trace; members without a fact are 0 or "". */
 void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret);
 
-/* How many ranks the run had, of which the trace may hold some; 0: not known. */
+/* Number of ranks of the run, of which the trace may have some; 0: unknown. */
 uint64_t fmt_origin_ranks(const struct fmt_names *names);

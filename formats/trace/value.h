@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "formats/trace/names.h"
 
-/* The values of an event of the slice; NULL where the slice has none. */
+/* The values of an event of the slice; NULL if the slice was read without them. */
 static inline const int64_t *fmt_event_values(const struct fmt_slice *s, const struct fmt_event *e)
 {
 	return s->values ? s->values + e->first_value : NULL;

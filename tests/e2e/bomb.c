@@ -145,7 +145,7 @@ static void chunks(struct text *t)
 	const size_t n = 20000000;
 	struct fmt_chunk *list = calloc(n, sizeof(*list));
 	const struct fmt_file_header h = {.kind = FMT_FILE_RANK};
-	struct fmt_member_place member = {.name = "rank-00000.chunks"};
+	struct fmt_member_span member = {.name = "rank-00000.chunks"};
 	struct fmt_footer footer = {0};
 	size_t at, tail;
 

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(text_done) struct text t = {0};
 	scoped(free_ptr) struct fmt_chunk *chunks = NULL;
-	scoped(free_ptr) struct fmt_member_place *members = NULL;
+	scoped(free_ptr) struct fmt_member_span *members = NULL;
 	struct fmt_file_header file;
 	struct fmt_chunk chunk;
 	struct fmt_footer footer;

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	scoped(fmt_names_map_done) struct fmt_names_map m_again = {0};
 	scoped(text_done) struct text t = {0};
 	struct fmt_names_mark mark = {0};
-	struct fmt_names_reading reading = {ranks, ARRAY_SIZE(ranks), fmt_names_room(len)};
+	struct fmt_names_reading reading = {ranks, ARRAY_SIZE(ranks), fmt_names_reserve(len)};
 	struct fmt_cursor c = fmt_cursor(data, len);
 
 	if (fmt_names_new(&n) < 0 || fmt_names_new(&again) < 0)
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t) <= 0)
 		return 0;
 	c = fmt_cursor(t.data, t.len);
-	reading.room_bytes = UINT64_MAX;
+	reading.reserve_bytes = UINT64_MAX;
 	if (fmt_names_get(&c, &reading, again, &m_again) < 0 ||
 	    fmt_n_templates(n) != fmt_n_templates(again) ||
 	    fmt_n_strings(n) != fmt_n_strings(again))

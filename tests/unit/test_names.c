@@ -160,7 +160,7 @@ START_TEST(test_names_count_towards_the_limit)
 	ck_assert_int_eq(fmt_names_get(&c, &reading, again, &map), -EFBIG);
 	fmt_names_map_done(&map);
 	c = fmt_cursor(t.data, t.len);
-	reading.room_bytes = fmt_names_room(t.len);
+	reading.reserve_bytes = fmt_names_reserve(t.len);
 	ck_assert_int_eq(fmt_names_get(&c, &reading, again, &map), 0);
 	ck_assert_str_eq(fmt_fact_value(again, FMT_WHOLE_TRACE, "77"), "77");
 	fmt_names_map_done(&map);

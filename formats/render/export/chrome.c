@@ -9,7 +9,7 @@
 
 /* A correlation that a slice has seen. */
 struct seen {
-	uint64_t correlation; /* 0: a free place */
+	uint64_t correlation; /* 0: a free slot */
 	bool call, op;
 };
 
@@ -81,7 +81,7 @@ void fmt_chrome_tail(struct text *out)
 
 /* ---- which calls and operations belong together */
 
-static struct seen *find(struct fmt_chrome *x, uint64_t correlation)
+static struct seen *find_launch(struct fmt_chrome *x, uint64_t correlation)
 {
 	size_t at = (size_t)(correlation * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 
@@ -115,7 +115,7 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 
 		if (!e->correlation)
 			continue;
-		seen = find(x, e->correlation);
+		seen = find_launch(x, e->correlation);
 		seen->correlation = e->correlation;
 		seen->call |= s->kind == FMT_CALL;
 		seen->op |= FMT_IS_OP(s->kind);
@@ -175,7 +175,7 @@ static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t ki
 
 	if (!e->correlation || !(kind == FMT_CALL || FMT_IS_OP(kind)))
 		return false;
-	seen = find(x, e->correlation);
+	seen = find_launch(x, e->correlation);
 	return seen->call && seen->op;
 }
 

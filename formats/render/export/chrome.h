@@ -37,7 +37,7 @@ define_cleanup(fmt_chrome_freep, struct fmt_chrome *, fmt_chrome_free);
 /* Memory that grows with the slices that were rendered. */
 size_t fmt_chrome_bytes(const struct fmt_chrome *x);
 
-/* What stands before the events: facts, names of processes and threads of the part. */
+/* Facts, and names of processes and threads of the part; comes before the events. */
 void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
 		     struct text *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What stands before the events of a Chrome document, and how its processes are numbered. Internal
- * to formats/render/export. */
+/* The head of a Chrome document: everything before the events, and the numbers of its processes.
+ * Internal to formats/render/export. */
 #pragma once
 
 #include "formats/render/export/chrome.h"

@@ -148,9 +148,9 @@ static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *
 void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
 			     const struct fmt_event *e, const int64_t *values, struct text *out)
 {
-	size_t room = s->len - s->head_len + s->n_holes * (size_t)TEXT_NUMBER;
+	size_t space = s->len - s->head_len + s->n_holes * (size_t)TEXT_NUMBER;
 	const char *from = s->text + s->head_len;
-	char *at = text_reserve(out, room);
+	char *at = text_reserve(out, space);
 
 	for (uint32_t i = 0; at && i < s->n_holes; i++) {
 		const struct fmt_chrome_hole *h = &s->holes[i];
@@ -164,7 +164,7 @@ void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chr
 		} else {
 			text_end(out, at);
 			put_long(h, v, e, values, out);
-			at = text_reserve(out, room);
+			at = text_reserve(out, space);
 		}
 	}
 	text_end(out, at ? text_put(at, from, (size_t)(s->text + s->len - from)) : NULL);

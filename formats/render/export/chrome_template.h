@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How the events of one template look as JSON: what is the same in each, and between it the values
- * that vary. Made once a template; an event is then a few copies and integers. Internal to
- * formats/render/export.
- */
+/* The JSON of the events of one template: the constant text, and between it the values that vary.
+ * Made once a template; writing an event is then a few copies and integers. Internal to
+ * formats/render/export. */
 #pragma once
 
 #include "formats/render/export/chrome_value.h"
@@ -26,7 +25,7 @@ struct fmt_chrome_template {
 	uint32_t n_holes;
 };
 
-/* What this makes is freed by fmt_chrome_template_free(); -ENOMEM. */
+/* The caller frees *ret with fmt_chrome_template_free(). -ENOMEM. */
 int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_template *template,
 			    struct fmt_chrome_template **ret);
 void fmt_chrome_template_free(struct fmt_chrome_template *s);

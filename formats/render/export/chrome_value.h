@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The strings of a trace as JSON. Most stand in JSON as they are: which ones do is found out once a
- * string. For one thread at a time. Internal to formats/render/export. */
+/* The strings of a trace as JSON. Most need no escaping; that is found out once a string. For one
+ * thread at a time. Internal to formats/render/export. */
 #pragma once
 
 #include "base/text.h"

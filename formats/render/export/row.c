@@ -65,8 +65,8 @@ static int part_unsigned(const struct fmt_row_template_part *part, const struct 
 void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row *row,
 			  struct text *out)
 {
-	size_t room = m->fixed + m->n_numbers * TEXT_NUMBER;
-	char *at = text_reserve(out, room);
+	size_t space = m->fixed + m->n_numbers * TEXT_NUMBER;
+	char *at = text_reserve(out, space);
 
 	for (size_t i = 0; at && i < m->n_parts; i++) {
 		const struct fmt_row_template_part *part = &m->parts[i];
@@ -85,7 +85,7 @@ void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row
 		} else {
 			text_end(out, at);
 			fmt_field_text(out, bytes, len, part->special);
-			at = text_reserve(out, room);
+			at = text_reserve(out, space);
 		}
 	}
 	text_end(out, at);

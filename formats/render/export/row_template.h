@@ -62,7 +62,7 @@ int fmt_row_template_new(const struct fmt_names *names, const struct fmt_templat
 			 enum fmt_table table, struct fmt_row_template **ret);
 void fmt_row_template_free(struct fmt_row_template *m);
 
-/* What a row is about. `values` has the template's n_values items. */
+/* The event of a row. `values` has the template's n_values items. */
 struct fmt_row {
 	const struct fmt_names *names;
 	const struct fmt_template *template;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What stands around the tracks of a picture. Internal to formats/render/export. */
+/* The parts of a picture around its tracks. Internal to formats/render/export. */
 #pragma once
 
 #include "formats/render/export/svg_track.h"

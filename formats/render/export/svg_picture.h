@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A picture in the making: svg_look.c reads what it shows, svg.c lays it out and prints it.
+/* A picture while it is drawn: svg_look.c reads the events, svg.c lays them out and prints them.
  * Internal to formats/render/export. */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One track of a picture: what is wide becomes a box with a title, the rest is gathered in columns
- * of which each shows what it holds most of. Internal to formats/render/export. */
+/* One track of a picture: wide events become boxes with titles; the rest is collected in columns,
+ * each of which shows the class that fills most of it. Internal to formats/render/export. */
 #pragma once
 
 #include "base/text.h"

@@ -35,8 +35,8 @@ struct fmt_brief_name {
 	uint32_t key;
 	const char *s;
 	size_t len;
-	struct fmt_brief_form core;   /* without what does not tell it from other names: return type
-					 and parameters; namespaces, if that is too long */
+	struct fmt_brief_form core; /* without return type and parameters, and without namespaces if
+				       that is too long */
 	struct fmt_brief_form plain;  /* the name of the function alone */
 	struct fmt_brief_form longer; /* internal */
 	bool is_plain;		      /* no other name has the same plain form */

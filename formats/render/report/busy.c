@@ -223,7 +223,7 @@ static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
 }
 
 /* No operation that starts before `cut_ns` will be added: divides the rows that end before it. */
-static int settle(struct fmt_busy_run *run, int64_t cut_ns)
+static int finish_until(struct fmt_busy_run *run, int64_t cut_ns)
 {
 	close_row(run);
 	for (size_t i = run->first_pending; i < run->n_rows; i++) {
@@ -245,7 +245,7 @@ static int settle(struct fmt_busy_run *run, int64_t cut_ns)
 int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns)
 {
 	/* One row behind: emulated operations may start a little before their iteration does. */
-	if ((run->n_rows > 0 && settle(run, run->from_ns) < 0) ||
+	if ((run->n_rows > 0 && finish_until(run, run->from_ns) < 0) ||
 	    array_reserve(&run->rows, run->n_rows + 1, &run->rows_cap) < 0)
 		return -ENOMEM;
 	if (run->n_rows == 0 || from_ns > run->from_ns)
@@ -257,7 +257,7 @@ int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns)
 
 int fmt_busy_run_end(struct fmt_busy_run *run)
 {
-	return settle(run, INT64_MAX);
+	return finish_until(run, INT64_MAX);
 }
 
 void fmt_busy_run_done(struct fmt_busy_run *run)

@@ -26,8 +26,9 @@ struct fmt_difference {
 
 void fmt_difference_done(struct fmt_difference *d);
 
-/* 1 and *ret filled where they part; 0 where they do not; or a negative errno as fmt_slice_load(),
- * with *err. *ret is to be ended in any case. Without `calls` only operations are compared, and
- * the calls for those of NCCL: in which order threads call may hang on chance. */
+/* 1 and *ret filled at the first difference; 0 if there is none; or a negative errno as
+ * fmt_slice_load(), with *err. The caller ends *ret in any case. Without `calls`, compares
+ * operations and NCCL calls only: the order in which threads make other calls is nondeterministic.
+ */
 int fmt_compare(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct fmt_difference *ret,
 		struct fmt_error *err);

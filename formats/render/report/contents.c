@@ -8,7 +8,7 @@
 struct fmt_held {
 	const struct fmt_digest *digest;
 	const uint64_t *pages;
-	size_t place; /* in the order in which they were added */
+	size_t position; /* in the order in which they were added */
 };
 
 void fmt_contents_done(struct fmt_contents *c)
@@ -38,7 +38,7 @@ static int by_op(const void *x, const void *y)
 
 	return array_order(a->digest->op, b->digest->op)
 	       ?: array_order(a->digest->output, b->digest->output)
-	       ?: array_order(a->place, b->place);
+	       ?: array_order(a->position, b->position);
 }
 
 /* The first of the operation's, and how many there are. */

@@ -48,8 +48,8 @@ static const struct {
 	{"distributedInfo", "nccl_version", "NCCL", AS_IT_IS},
 };
 
-static bool find(const struct fmt_names *names, uint32_t rank, const char *object, const char *key,
-		 const char **value, size_t *len)
+static bool find_member(const struct fmt_names *names, uint32_t rank, const char *object,
+			const char *key, const char **value, size_t *len)
 {
 	const char *fact = fmt_fact_value(names, rank, object ? object : key);
 
@@ -69,8 +69,8 @@ void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *
 		size_t len;
 		long number;
 
-		if (!find(fmt_trace_names(t), rank, versions[i].object, versions[i].key, &value,
-			  &len) ||
+		if (!find_member(fmt_trace_names(t), rank, versions[i].object, versions[i].key,
+				 &value, &len) ||
 		    len == 0)
 			continue;
 		text_printf(out, "%s%s ", gap, versions[i].label);

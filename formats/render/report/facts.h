@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a recorder knew about the machine, as reports show it. Internal to the reports. */
+/* Facts of the machine, as reports show them. Internal to the reports. */
 #pragma once
 
 #include "base/text.h"
@@ -12,7 +12,7 @@ const struct fmt_device *fmt_report_device(const struct fmt_trace *t, uint32_t r
 /* Appends "CUDA driver 12.4, NCCL 2.21.5", or nothing. */
 void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *out);
 
-/* What the trace keeps of contents. */
+/* Stored contents of buffers. */
 struct fmt_report_kept {
 	uint64_t images, images_kept, buffers;
 	uint64_t bytes; /* of the file that they lie in; 0: none */
@@ -20,8 +20,8 @@ struct fmt_report_kept {
 
 struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t);
 
-/* Appends `ns` since 1970 as "2023-11-02 20:41:00.982811 UTC, "; nothing for a time that no date
- * can be told of. */
+/* Appends `ns` since 1970 as "2023-11-02 20:41:00.982811 UTC, "; nothing for a time outside the
+ * calendar. */
 void fmt_report_date(int64_t ns, struct text *out);
 
 /* Whether a fact is short enough, and of enough use, to be shown in a report. */

@@ -6,18 +6,18 @@
 #include "formats/render/report/facts.h"
 #include "formats/trace/json.h"
 
-struct place {
+struct gpu_id {
 	const char *host; /* JSON; "": not known */
 	const char *id;	  /* within the host; NULL: not known */
 	size_t id_len;
 	uint32_t rank;
 };
 
-static struct place place_of(const struct fmt_trace *t, uint32_t rank)
+static struct gpu_id gpu_id_of(const struct fmt_trace *t, uint32_t rank)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
 	const struct fmt_device *device = fmt_report_device(t, rank);
-	struct place p = {fmt_fact_value(names, rank, "host") ?: "", NULL, 0, rank};
+	struct gpu_id p = {fmt_fact_value(names, rank, "host") ?: "", NULL, 0, rank};
 	const char *properties;
 	size_t len;
 
@@ -32,9 +32,9 @@ static struct place place_of(const struct fmt_trace *t, uint32_t rank)
 }
 
 /* Ranks of which the GPU is not known differ from all. */
-static int by_place(const void *a, const void *b)
+static int by_gpu_id(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct gpu_id *x = a, *y = b;
 	int order = array_order(x->id_len, y->id_len);
 
 	if (order == 0 && x->id_len > 0)
@@ -42,31 +42,31 @@ static int by_place(const void *a, const void *b)
 	return order ?: strcmp(x->host, y->host);
 }
 
-static int by_place_and_rank(const void *a, const void *b)
+static int by_gpu_id_and_rank(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct gpu_id *x = a, *y = b;
 
-	return by_place(a, b) ?: array_order(x->rank, y->rank);
+	return by_gpu_id(a, b) ?: array_order(x->rank, y->rank);
 }
 
 int fmt_report_gpus(const struct fmt_trace *t, uint32_t **ret)
 {
 	uint32_t n = fmt_trace_n_ranks(t);
-	scoped(free_ptr) struct place *places = calloc(n + (size_t)1, sizeof(*places));
+	scoped(free_ptr) struct gpu_id *ids = calloc(n + (size_t)1, sizeof(*ids));
 	uint32_t *first = calloc(n + (size_t)1, sizeof(*first));
 
-	if (!places || !first) {
+	if (!ids || !first) {
 		free(first);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		places[i] = place_of(t, i);
+		ids[i] = gpu_id_of(t, i);
 	if (n > 0)
-		qsort(places, n, sizeof(*places), by_place_and_rank);
+		qsort(ids, n, sizeof(*ids), by_gpu_id_and_rank);
 	for (uint32_t i = 0; i < n; i++) {
-		bool same = i > 0 && places[i].id && by_place(&places[i - 1], &places[i]) == 0;
+		bool same = i > 0 && ids[i].id && by_gpu_id(&ids[i - 1], &ids[i]) == 0;
 
-		first[places[i].rank] = same ? first[places[i - 1].rank] : places[i].rank;
+		first[ids[i].rank] = same ? first[ids[i - 1].rank] : ids[i].rank;
 	}
 	*ret = first;
 	return 0;

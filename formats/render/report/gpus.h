@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which ranks of a trace ran on the same GPU. A GPU is told by its host and its UUID, or its PCI
- * address where no UUID was recorded. A rank of which neither is known has a GPU of its own. Any
- * thread. */
+/* Which ranks of a trace ran on the same GPU. A GPU is identified by its host and its UUID, or its
+ * PCI address if no UUID was recorded. A rank with neither has a GPU of its own. Any thread. */
 #pragma once
 
 #include "formats/trace/store/trace.h"
@@ -11,5 +10,5 @@
  * the rank itself. 0 or -ENOMEM. */
 int fmt_report_gpus(const struct fmt_trace *t, uint32_t **ret);
 
-/* How many different GPUs all ranks of the trace have; 0: out of memory. */
+/* Number of different GPUs of all ranks of the trace; 0: out of memory. */
 uint32_t fmt_report_n_gpus(const struct fmt_trace *t);

@@ -22,7 +22,7 @@ static struct fmt_hash_slot *find_slot(const struct fmt_instances *all, int64_t 
 			     all->items[i].comm == comm && all->items[i].seq == seq);
 }
 
-int fmt_collective_told(const struct fmt_names *names, uint32_t number)
+int fmt_collective_detail(const struct fmt_names *names, uint32_t number)
 {
 	const struct fmt_template *template = fmt_template(names, number);
 	int64_t op;
@@ -55,7 +55,7 @@ int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, 
 	if (duration_ns < i->shortest_ns)
 		i->shortest_ns = duration_ns;
 	if (template != i->template &&
-	    fmt_collective_told(names, template) > fmt_collective_told(names, i->template))
+	    fmt_collective_detail(names, template) > fmt_collective_detail(names, i->template))
 		i->template = template;
 	i->n++;
 	*ret = i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collectives over ranks: what of each is transfer, and what is waiting for the last rank.
+/* Collectives over ranks: their transfer time and the wait time for the last rank. Add the
+ * collectives of all ranks; afterwards fmt_instances_find() returns each.
  *
- * Add the collectives of all ranks; afterwards fmt_instance() tells how an instance came out. Not
- * thread-safe. Functions return 0 or -ENOMEM.
+ * Not thread-safe. Functions return 0 or -ENOMEM.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct fmt_instance {
 	int64_t comm, seq;
 	int64_t shortest_ns;
-	uint32_t template; /* of the rank that tells most: see fmt_collective_told() */
+	uint32_t template; /* the most detailed one of all ranks: fmt_collective_detail() */
 	uint32_t n;	   /* ranks seen */
 };
 
@@ -29,15 +29,15 @@ struct fmt_instances {
 bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_template *template,
 			const struct fmt_event *e, int64_t *comm, int64_t *seq);
 
-/* Ranks the template of a collective by what it says: size, data type, kind. The best has the
- * largest value. A kernel launched before the recording, for example, has only its name. */
-int fmt_collective_told(const struct fmt_names *names, uint32_t template);
+/* How detailed the template of a collective is: size, data type, kind. The best has the largest
+ * value. A kernel launched before the recording, for example, has only its name. */
+int fmt_collective_detail(const struct fmt_names *names, uint32_t template);
 
 /* Adds one rank's share; *ret stays valid until the next call. */
 int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t template,
 		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret);
 
-/* NULL where there is none. */
+/* NULL: no such instance. */
 const struct fmt_instance *fmt_instances_find(const struct fmt_instances *all, int64_t comm,
 					      int64_t seq);
 

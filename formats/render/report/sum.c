@@ -82,8 +82,8 @@ static int sum_share(struct fmt_pass *p, const struct fmt_share *s, struct count
 	uint32_t at = 0, template = s->template;
 
 	/* Another rank may tell more of the same collective. */
-	if (i &&
-	    fmt_collective_told(p->names, i->template) > fmt_collective_told(p->names, template))
+	if (i && fmt_collective_detail(p->names, i->template) >
+			 fmt_collective_detail(p->names, template))
 		template = i->template;
 	if (group_of(p, s, template, &at) < 0)
 		return -ENOMEM;

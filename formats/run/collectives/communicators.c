@@ -46,7 +46,7 @@ static int by_name_and_end(const void *x, const void *y)
 	       ?: array_order(a->row, b->row);
 }
 
-/* The vote of two rows; NULL where there is none and `add` is 0, or no memory. */
+/* The vote of two rows; NULL if there is none and `add` is 0, or without memory. */
 static struct vote *find_vote(struct votes *v, uint32_t a, uint32_t b, int add)
 {
 	uint32_t low = a < b ? a : b, high = a < b ? b : a, hash = fmt_hash_numbers(low, high);

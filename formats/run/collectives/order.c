@@ -27,7 +27,7 @@ struct pair {
 	uint32_t item, participant;
 };
 
-/* How far a participant of the communicator is. */
+/* Progress of a participant of the communicator. */
 struct progress {
 	uint32_t rank;	   /* in the communicator; of a split, by the order of participants */
 	uint32_t first, n; /* its items */

@@ -51,7 +51,7 @@ enum infer_api infer_api(const char *name)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			const struct row *r = &rows[i];
 
-			if (r->name[0] != name[n]) /* most calls are none of these */
+			if (r->name[0] != name[n]) /* most calls have no effect on time */
 				continue;
 			if (r->prefix ? strncmp(name + n, r->name, strlen(r->name)) == 0
 				      : strcmp(name + n, r->name) == 0)

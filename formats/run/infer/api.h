@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What an API call means for time. */
+/* The effect of an API call on time: whether it launches, waits or synchronises. */
 #pragma once
 
 enum infer_api {

@@ -35,7 +35,7 @@ static int64_t typical(int64_t *values, size_t n, int64_t within)
 	return median + sum / count;
 }
 
-/* How many of the sorted values lie within LAUNCHES_NS from values[first]. */
+/* Number of sorted values within LAUNCHES_NS from values[first]. */
 static size_t count_close(const int64_t *values, size_t n, size_t first)
 {
 	return array_bound(i, first, n, values[i] - values[first] <= LAUNCHES_NS) - first;
@@ -92,7 +92,7 @@ static int64_t after_call(const struct infer_view *v, const struct infer_op *op,
 	return op->start_ns - (look->from_start ? call->start_ns : call->end_ns);
 }
 
-/* How long after its call each operation started whose stream had fallen idle idle_ns before. */
+/* Times from a call to the start of its operation on a stream that had been idle for idle_ns. */
 static size_t see_launches(const struct infer_view *v, const struct look *look, int64_t idle_ns,
 			   int64_t *seen)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Measures what is the machine's: struct fmt_constants of a view. */
+/* Measures the latencies of the machine: struct fmt_constants of a view. */
 #pragma once
 
 #include "formats/run/infer/view.h"

@@ -21,7 +21,7 @@ static const struct {
 	{"\"unexplained\":", offsetof(struct fmt_constants, unexplained), 0},
 };
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
-/* What most gaps are, then those that are known better: class before, class after, gap. */
+/* The most frequent gap, then gaps by class: class before, class after, gap. */
 #define GAPS "\"gaps_ns\":"
 
 enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns)
@@ -102,8 +102,8 @@ static int64_t most_gaps(const struct fmt_constants *c)
 	return best;
 }
 
-/* What follows the key in the text: mostly right behind `at`, where the key before it was. */
-static const char *find(const char *text, const char *at, const char *key)
+/* The text behind the key, which mostly follows right behind `at`. */
+static const char *find_key(const char *text, const char *at, const char *key)
 {
 	const char *found = text ? strstr(at, key) : NULL;
 
@@ -118,7 +118,7 @@ int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_const
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < N_FIELDS; i++) {
-		const char *value = find(text, at, fields[i].key);
+		const char *value = find_key(text, at, fields[i].key);
 
 		*field(ret, i) = fields[i].otherwise;
 		if (!value)
@@ -128,7 +128,7 @@ int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_const
 	}
 	if (!text)
 		return 0;
-	at = find(text, at, GAPS);
+	at = find_key(text, at, GAPS);
 	if (at)
 		read_gaps(at, ret);
 	return 1;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What one machine of a recorded run is like: the latencies that the emulator adds to the edges of
- * the graph. Measured once, by formats/run/infer, and kept in the trace as a fact of each rank.
- * Times are nanoseconds; any may be negative, since the clock of a device is not that of its host.
- */
+/* Latencies of one machine of a recorded run, which the emulator adds to the edges of the graph.
+ * Measured once, by formats/run/infer, and stored in the trace as a fact of each rank. Times are
+ * nanoseconds; any may be negative, since the clock of a device is not that of its host. */
 #pragma once
 
 #include "formats/trace/names.h"
 
-/* The gap between two operations of a stream depends on what they are. A kernel's class is its
- * whole microseconds below 5; then come 5 to 10, and longer ones. */
+/* Classes of kernels: the gap between two operations of a stream depends on their classes. A class
+ * is the duration in whole microseconds below 5, then 5 to 10, then longer. */
 enum fmt_gap_class {
 	FMT_GAP_SHORT,
 	FMT_GAP_MEDIUM = 5,
@@ -27,7 +26,8 @@ enum fmt_gap_class {
 struct fmt_constants {
 	int64_t anchor_ns;  /* recorded start of the rank's first call */
 	int64_t clock_ns;   /* clock of the device, minus that of the reference rank's device */
-	int64_t launch_ns;  /* from the end of a call to the start of what it launched */
+	int64_t launch_ns;  /* from the end of a call to the start of the operation that it launched
+			     */
 	int64_t from_start; /* 1: from the start of the call */
 	int64_t copy_ns;  /* from the start of a call that waits for its copy to the copy's start */
 	int64_t event_ns; /* from the end of an operation to one of another stream that waits */
@@ -54,7 +54,7 @@ struct fmt_template_gaps {
 int fmt_template_gaps_init(struct fmt_template_gaps *g, uint32_t n_templates);
 void fmt_template_gaps_done(struct fmt_template_gaps *g);
 
-/* Fills in what the trace knows. */
+/* Fills in the constants that the trace has. */
 void fmt_template_gaps_get(const struct fmt_names *n, struct fmt_template_gaps *g);
 
 /* 0 or a negative errno. */

@@ -98,7 +98,7 @@ struct rest {
 	int64_t sum_ns, n;
 };
 
-/* Adds what a rank shows of each shape. */
+/* Adds the gaps of a rank, by shape. */
 static int add_rests(const struct infer_view *v, struct rest *rests)
 {
 	scoped(free_ptr) struct gap *gaps = NULL;
@@ -121,7 +121,7 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 	return 0;
 }
 
-/* By template, since that is what a reader of the trace knows. */
+/* By template, because readers of the trace know templates. */
 static void spread(const struct infer_view *v, const struct rest *rests,
 		   struct fmt_template_gaps *ret)
 {

@@ -11,8 +11,8 @@
 /* constants.gap_ns: the mean by the class of both operations. */
 int infer_gaps_by_class(struct infer_view *v);
 
-/* What is left of the gaps behind kernels of one shape, over all ranks: a recorder that cuts times
- * to whole microseconds cuts the same from a kernel each time. The views keep `ret`, which the
- * caller owns. */
+/* Residual gaps behind kernels of one shape, over all ranks: a recorder that rounds times down to
+ * whole microseconds cuts the same amount from a kernel each time. The views refer to `ret`, which
+ * the caller owns. */
 int infer_gaps_by_template(struct infer_view *views, uint32_t n_views, uint32_t n_shapes,
 			   struct fmt_template_gaps *ret);

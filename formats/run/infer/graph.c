@@ -8,10 +8,10 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* The same node of a graph: by names, its place in the launch, and the size of the launch. */
+/* A node of a graph: its names, its position in the launch, and the size of the launch. */
 struct gap {
 	fmt_str before, name;
-	uint32_t place, n_ops;
+	uint32_t position, n_ops;
 	int64_t gap_ns;
 	size_t edge;
 };
@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 	const struct gap *x = a, *y = b;
 
 	return array_order(x->before, y->before) ?: array_order(x->name, y->name)
-	       ?: array_order(x->place, y->place) ?: array_order(x->n_ops, y->n_ops)
+	       ?: array_order(x->position, y->position) ?: array_order(x->n_ops, y->n_ops)
 	       ?: array_order(x->gap_ns, y->gap_ns) ?: array_order(x->edge, y->edge);
 }
 
@@ -36,7 +36,7 @@ static struct gap gap_of(const struct infer_view *v, const struct infer_edge *e,
 
 	return (struct gap){.before = name_of(v, e->from),
 			    .name = name_of(v, e->to),
-			    .place = e->to_op - v->launched[c->first_op],
+			    .position = e->to_op - v->launched[c->first_op],
 			    .n_ops = c->n_ops,
 			    .gap_ns = e->lag_ns,
 			    .edge = edge};
@@ -44,7 +44,7 @@ static struct gap gap_of(const struct infer_view *v, const struct infer_edge *e,
 
 static int same_node(const struct gap *a, const struct gap *b)
 {
-	return a->before == b->before && a->name == b->name && a->place == b->place &&
+	return a->before == b->before && a->name == b->name && a->position == b->position &&
 	       a->n_ops == b->n_ops;
 }
 

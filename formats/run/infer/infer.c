@@ -36,7 +36,7 @@ static const struct {
 	[INFER_OTHER_GPU] = {"other-gpu", 1},
 };
 
-/* What the ranks get, until nothing can fail any more. */
+/* Results. They are committed to the ranks only after every step has succeeded. */
 struct result {
 	struct fmt_run_edge *edges;
 	struct fmt_run_collective *collectives;
@@ -233,7 +233,7 @@ static int name_rules(struct job *j)
 	return r;
 }
 
-/* What the rank's first segment has measured stays; only what is unexplained adds up. */
+/* Keeps the constants of the rank's first segment, and adds up the unexplained operations. */
 static int put_constants(const struct job *j, uint32_t rank)
 {
 	const struct fmt_constants *found = &j->views[rank].constants;
@@ -249,7 +249,7 @@ static int put_constants(const struct job *j, uint32_t rank)
 	return fmt_constants_put(j->run->names, rank, &c);
 }
 
-static int name_things(struct job *j)
+static int name_results(struct job *j)
 {
 	scoped(free_ptr) uint32_t *comm_of =
 		malloc((j->ends.n_comms + (size_t)1) * sizeof(*comm_of));
@@ -274,7 +274,7 @@ static int name_things(struct job *j)
 	return r;
 }
 
-static void hand_over(struct job *j)
+static void commit_results(struct job *j)
 {
 	for (uint32_t i = 0; i < j->n; i++) {
 		struct fmt_run_rank *rank = &j->run->ranks[i];
@@ -288,7 +288,7 @@ static void hand_over(struct job *j)
 	}
 }
 
-/* What the machine is like: measured, or what is known of it. */
+/* Measures the constants of each rank, or takes those of an earlier part. */
 static int calibrate(struct job *j)
 {
 	int r = fmt_template_gaps_init(&j->template_gaps, fmt_n_templates(j->run->names));
@@ -330,9 +330,9 @@ static int infer(struct fmt_run *run, bool more)
 	if (r == 0)
 		r = match_ranks(&j);
 	if (r == 0)
-		r = name_things(&j);
+		r = name_results(&j);
 	if (r == 0)
-		hand_over(&j);
+		commit_results(&j);
 	return r;
 }
 

@@ -23,6 +23,6 @@
 #include "formats/run/run.h"
 
 int fmt_infer(struct fmt_run *run);
-/* The same for a later segment of a run whose first one was inferred: constants are those that
- * names has. Nothing of this segment waits for what was in an earlier one. */
+/* The same for a later segment of a run whose first one was inferred: uses the constants that the
+ * names have. Nothing of this segment waits for operations of an earlier one. */
 int fmt_infer_more(struct fmt_run *run);

@@ -10,7 +10,7 @@
 #define LONG_NS (30 * INFER_US) /* a launch this long, and four times as long as most, waited */
 #define PENDING 256		/* a queue with fewer is not full on any known device */
 
-/* What counts as long in this run; INT64_MAX when nothing does. */
+/* The duration from which a launch is long in this run; INT64_MAX when no launch is. */
 static int long_launch(const struct infer_view *v, int64_t *ret_ns)
 {
 	scoped(free_ptr) int64_t *durations = malloc((v->n_calls + (size_t)1) * sizeof(*durations));

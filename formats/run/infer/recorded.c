@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the recorder saw of synchronisation ("cuda_sync" of the PyTorch profiler): which stream a
- * call waited for, which event a stream waited for, and which call had recorded it.
- */
+/* Recorded synchronisation ("cuda_sync" of the PyTorch profiler): the stream that a call waited
+ * for, the event that a stream waited for, and the call that had recorded the event. */
 #include "formats/run/infer/walk.h"
 
 #include "base/array.h"
@@ -23,7 +22,7 @@ static uint32_t stream_of(const struct infer_view *v, uint32_t event, const char
 	return INFER_NONE;
 }
 
-/* How many operations of the stream were launched by `call` or before it, from its first. */
+/* Number of operations of the stream, from its first, that were launched by `call` or earlier. */
 static uint32_t launched_by(const struct infer_view *v, uint32_t stream, uint32_t call)
 {
 	return array_bound(i, v->streams[stream].first, v->streams[stream].end,

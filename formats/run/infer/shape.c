@@ -79,8 +79,8 @@ static int64_t product(const char *list)
 	return all;
 }
 
-/* How many blocks a multiprocessor takes at once: CUDA's occupancy rules, less their rare corners.
- */
+/* Number of blocks that a multiprocessor runs at once: CUDA's occupancy rules without their rare
+ * corners. */
 static int64_t occupancy(const struct machine *m, int64_t threads, int64_t registers,
 			 int64_t shared)
 {

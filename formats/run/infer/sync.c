@@ -65,7 +65,8 @@ static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops,
 	return r;
 }
 
-/* What ended last before the call returned, of all streams, not longer than `within` before it. */
+/* The operation of any stream that ended last before the call returned, not longer than `within`
+ * before. */
 static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *c, int64_t within)
 {
 	const struct infer_view *v = w->view;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* transfer: what a collective takes once all of its ranks have begun. Ranks do not leave it
- * together: each ends when the data of its last partner have come, which in an exchange of parts
- * of different sizes can be milliseconds apart. So it is measured for each rank, from the moment
- * at which the last rank that it waits for began: nobody waits for another's arrival in that time.
- */
+/* transfer: the time that a collective takes once all of its ranks have begun. Ranks do not leave
+ * it together: each ends when the data of its last partner have arrived, which in an exchange of
+ * parts of different sizes can be milliseconds apart. The transfer is measured for each rank, from
+ * the start of the last rank that it waits for. */
 #include "formats/run/infer/ends.h"
 
 #include "formats/run/peers.h"

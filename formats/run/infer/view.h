@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The events of one rank as the rules look at them: calls by thread and over all threads in the
- * order in which they were made, operations by stream, each with its neighbours.
+/* The events of one rank as the rules read them: calls by thread, and over all threads in the
+ * order in which they were made; operations by stream, each with its neighbours.
  *
  * Everything is an index into the arrays here. A view is made from a rank of the run, belongs to
- * one thread, and stands while the rank's events do.
+ * one thread, and is valid as long as the rank's events are.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 /* An operation that starts later than its rules say, by more than this, is unexplained. */
 #define INFER_UNEXPLAINED_NS (50 * INFER_US)
 
-/* Of the nodes of a graph: the number of each, and those that it waits for beside what is before it
- * on its stream. */
+/* Arguments of graph nodes: the number of the node, and the nodes that it waits for in addition to
+ * the one before it on its stream. */
 #define INFER_KEY_NODE "graph.node"
 #define INFER_KEY_AFTER "graph.after"
 
@@ -38,7 +38,7 @@ struct infer_op {
 	uint8_t pageable : 1;
 	uint8_t explained : 1;	     /* its start follows from a rule */
 	uint8_t waits : 1;	     /* has an edge from another operation */
-	uint8_t is_placed : 1;	     /* a node of a graph that says what it waits for */
+	uint8_t is_placed : 1;	     /* a graph node with recorded dependencies */
 	uint8_t waits_elsewhere : 1; /* the recorder saw it wait for a stream of another rank */
 };
 
@@ -125,7 +125,7 @@ static inline uint32_t infer_prev(const struct infer_view *v, const struct infer
 /* An argument of an event, constant or not; 1 when it is there, else 0. */
 int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
 
-/* When what `call` launched should start, for all that its launch tells. */
+/* Expected start of the operations that `call` launched, as far as their launch decides it. */
 int64_t infer_launched(const struct infer_view *v, const struct infer_call *call);
 
 /* The gap that stream order leaves before `op`, which has one before it. */

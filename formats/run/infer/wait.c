@@ -4,7 +4,7 @@
 #define TOLERANCE INFER_TOLERANCE_NS
 #define BACK 64 /* collectives of one stream that are looked at for one that has ended */
 
-/* By when `op` should have started, as far as its launch and its stream tell. */
+/* Expected start of `op`, as far as its launch and its stream decide it. */
 static int64_t base_of(const struct infer_view *v, const struct infer_op *op, int *by_stream)
 {
 	const struct infer_call *call = &v->calls[op->call];
@@ -34,7 +34,7 @@ static int add_wait(struct infer_walk *w, uint32_t from, uint32_t to, enum infer
 	return infer_add_ops(w->view, from, to, FMT_EDGE_START, rule, 0);
 }
 
-/* comm-wait-compute: a collective waits for what was launched before it on the stream that its
+/* comm-wait-compute: a collective waits for the operation launched before it on the stream that its
  * process group was called from. */
 static int collective_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
 			    int64_t *base_ns)
@@ -153,8 +153,8 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 		*best = (struct evidence){off, v->ops[at].end_ns, at, INFER_EVENT_WAIT};
 }
 
-/* room: a kernel of another stream had the device for itself, until all of its blocks were handed
- * out or, where the waiting stream goes first, until a wave of them ended. */
+/* room: a kernel of another stream used the whole device, until all of its blocks were scheduled
+ * or, where the waiting stream has priority, until a wave of them ended. */
 static void look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t op, int64_t base_ns,
 			  struct evidence *best)
 {
@@ -180,8 +180,8 @@ static void look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t 
 		*best = (struct evidence){off, o->start_ns, at, INFER_ROOM};
 }
 
-/* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), nothing
- * starts before what was launched before it has started. */
+/* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1),
+ * operations start in the order of their launches. */
 static void look_at_start(const struct infer_walk *w, uint32_t op, const struct infer_call *call,
 			  int64_t base_ns, struct evidence *best)
 {

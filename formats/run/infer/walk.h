@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One pass over the calls of a rank in the order in which they were made, and what is known at each
- * of them. The rules in wait.c say for each operation what it waited for, those in sync.c for each
- * call. Functions return 0 or a negative errno.
+/* One pass over the calls of a rank, in the order in which they were made. The rules in wait.c
+ * find what each operation waited for, those in sync.c what each call waited for.
+ *
+ * Functions return 0 or a negative errno.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 #define INFER_TOLERANCE_NS (10 * INFER_US)
 struct infer_thread {
 	uint32_t stream_waits; /* calls of that kind since its last launch */
-	uint32_t compute;      /* the last operation it launched that is no collective */
+	uint32_t compute;      /* the last operation other than a collective that it launched */
 	uint32_t unrecorded; /* the last it launched, as long as no event was recorded behind it */
 	uint32_t recorded;   /* the same, from that record to the next call of another kind */
 	uint32_t awaited;    /* the same, once a stream wait followed the record */
@@ -57,16 +58,16 @@ int infer_walk_calls(struct infer_walk *w);
 /* Fills `on`, `seen`, and the `awaits` of operations. */
 void infer_recorded(struct infer_view *v, uint32_t *on, uint8_t *seen);
 
-/* graph: what a node of the graph that `call` launched waits for. Its base moves. */
+/* Rule "graph": the dependencies of the graph nodes that `call` launched. */
 int infer_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
 		     int64_t *base_ns);
 /* Before it is asked for those of a call. 0 or -ENOMEM. */
 int infer_nodes_of(struct infer_walk *w, const struct infer_call *call);
 
-/* What held back the operations that `call` launched. */
+/* Edges of the operations that `call` launched. */
 int infer_waits(struct infer_walk *w, const struct infer_call *call);
 
-/* What `call` waited for. */
+/* Edges of a call that waited. */
 int infer_syncs(struct infer_walk *w, uint32_t call);
 
 /* Finds calls that may wait for the device and are seen not to. */
@@ -75,7 +76,7 @@ void infer_sync_learn(struct infer_walk *w);
 /* Gaps within graphs, which hold operations that the recorder did not see. */
 int infer_graph_settle(struct infer_view *v);
 
-/* Launches that waited for a place in the queue. */
+/* Rule "queue-full": launches that waited for space in the queue. */
 int infer_queue(struct infer_view *v);
 
 /* Threads that take turns. */

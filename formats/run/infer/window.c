@@ -10,7 +10,7 @@
 #define FOLLOWS_NS (25 * INFER_US)
 
 /* The operation starts where it did, seen from the start of the recording. */
-static int hold(struct infer_view *v, const struct infer_op *o, enum infer_rule rule)
+static int add_wait(struct infer_view *v, const struct infer_op *o, enum infer_rule rule)
 {
 	return infer_add(v, &(struct infer_edge){.from = o->event,
 						 .to = o->event,
@@ -38,7 +38,7 @@ static int explain(struct infer_walk *w, uint32_t op)
 	r = infer_evidence(w, op, NULL, &base);
 	if (r < 0 || base != was)
 		return r;
-	return hold(v, o, INFER_WINDOW);
+	return add_wait(v, o, INFER_WINDOW);
 }
 
 int infer_window(struct infer_walk *w)
@@ -63,7 +63,7 @@ int infer_other_gpu(struct infer_view *v)
 		if (o->explained && !waited)
 			continue;
 		o->explained = 1;
-		r = hold(v, o, INFER_OTHER_GPU);
+		r = add_wait(v, o, INFER_OTHER_GPU);
 	}
 	return r;
 }

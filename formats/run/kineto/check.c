@@ -8,7 +8,7 @@
 
 #include <ctype.h>
 
-/* How far the clocks of hosts are apart that nobody keeps well. */
+/* Clocks of hosts without synchronisation are at most so far apart. */
 #define CLOCKS_APART_NS (30 * INT64_C(1000000000))
 
 /* "local_rank": of those of one host. */
@@ -55,7 +55,7 @@ static int by_number(const void *a, const void *b)
 	const struct kineto_rank *x = *(struct kineto_rank *const *)a;
 	const struct kineto_rank *y = *(struct kineto_rank *const *)b;
 
-	return array_order(x->number, y->number) ?: array_order(x->place, y->place);
+	return array_order(x->number, y->number) ?: array_order(x->position, y->position);
 }
 
 static const char *base_name(const char *path)
@@ -70,11 +70,11 @@ static int by_ordinal(const void *a, const void *b)
 	const struct kineto_rank *x = *(struct kineto_rank *const *)a;
 	const struct kineto_rank *y = *(struct kineto_rank *const *)b;
 
-	return array_order(x->ordinal, y->ordinal) ?: array_order(x->place, y->place);
+	return array_order(x->ordinal, y->ordinal) ?: array_order(x->position, y->position);
 }
 
-/* Where a file has several GPUs, its rank does not tell them apart: those of one file have the
- * numbers of their devices, if these differ, else all are counted. */
+/* Numbers the ranks of files with several GPUs: by device, if there is one file and its devices
+ * differ; else by counting all ranks. */
 static void number_split(struct kineto_import *im)
 {
 	size_t n = im->n_ranks, split = 0, differ = im->options->n_files == 1;
@@ -102,7 +102,7 @@ static int number(struct kineto_import *im, struct fmt_error *err)
 			k->number = kineto_rank_of_name(k->path);
 		if (k->number < 0)
 			k->number = (int64_t)i;
-		k->place = i;
+		k->position = i;
 	}
 	number_split(im);
 	qsort(im->ranks, im->n_ranks, sizeof(struct kineto_rank *), by_number);

@@ -5,8 +5,8 @@
 
 #include "formats/run/kineto/file.h"
 
-/* Numbers the ranks (from the file, else its name, else its place), sorts them by it, and refuses
- * files that do not belong together with -EBADMSG and *err. */
+/* Numbers the ranks (by the file's contents, else its name, else its position), sorts them by
+ * number, and refuses files of different runs with -EBADMSG and *err. */
 int kineto_check(struct kineto_import *im, struct fmt_error *err);
 
 /* The rank that a file's name gives: "rank-3.json.gz", "trace_rank3.json"; -1 for none. */

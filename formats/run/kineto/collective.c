@@ -152,8 +152,8 @@ static const struct dtype *dtype_of_kernel(const char *name, const char *op)
 	return NULL;
 }
 
-static const struct kineto_slot_arg *find(const struct kineto_slot_arg *args, size_t n,
-					  uint32_t key, uint8_t type)
+static const struct kineto_slot_arg *find_argument(const struct kineto_slot_arg *args, size_t n,
+						   uint32_t key, uint8_t type)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (args[i].key == key && args[i].type == type && !args[i].varies)
@@ -252,9 +252,12 @@ static int set_dtype(struct kineto_templates *t, struct kineto_template *s,
 static int describe_numbers(struct kineto_templates *t, struct kineto_template *s,
 			    const struct kineto_slot_arg *args)
 {
-	const struct kineto_slot_arg *in = find(args, s->n_args, KINETO_IN_NELEMS, FMT_INT);
-	const struct kineto_slot_arg *out = find(args, s->n_args, KINETO_OUT_NELEMS, FMT_INT);
-	const struct kineto_slot_arg *dtype = find(args, s->n_args, KINETO_DTYPE, FMT_STRING);
+	const struct kineto_slot_arg *in =
+		find_argument(args, s->n_args, KINETO_IN_NELEMS, FMT_INT);
+	const struct kineto_slot_arg *out =
+		find_argument(args, s->n_args, KINETO_OUT_NELEMS, FMT_INT);
+	const struct kineto_slot_arg *dtype =
+		find_argument(args, s->n_args, KINETO_DTYPE, FMT_STRING);
 	const struct dtype *known = dtype ? dtype_of(text_of(t, dtype)) : NULL;
 	int64_t n = in ? in->value : -1;
 
@@ -277,8 +280,10 @@ static int describe_shapes(struct kineto_templates *t, struct kineto_template *s
 			   const struct kineto_slot_arg *args, enum kineto_evidence source,
 			   const char *op)
 {
-	const struct kineto_slot_arg *dims = find(args, s->n_args, KINETO_INPUT_DIMS, FMT_JSON);
-	const struct kineto_slot_arg *types = find(args, s->n_args, KINETO_INPUT_TYPE, FMT_JSON);
+	const struct kineto_slot_arg *dims =
+		find_argument(args, s->n_args, KINETO_INPUT_DIMS, FMT_JSON);
+	const struct kineto_slot_arg *types =
+		find_argument(args, s->n_args, KINETO_INPUT_TYPE, FMT_JSON);
 	const struct dtype *dtype = types ? first_dtype(text_of(t, types)) : NULL;
 	bool partial = source == KINETO_FROM_ANNOTATION && op && strcmp(op, "all_gather") == 0;
 
@@ -306,7 +311,7 @@ int kineto_collective_describe(struct kineto_templates *t, struct kineto_templat
 			       const struct kineto_slot_arg *args)
 {
 	const struct kineto_slot_arg *told =
-		find(args, s->n_args, KINETO_COLLECTIVE_NAME, FMT_STRING);
+		find_argument(args, s->n_args, KINETO_COLLECTIVE_NAME, FMT_STRING);
 	const char *name = t->strings->strings[s->name].s,
 		   *op = told ? op_of(text_of(t, told)) : NULL;
 	enum kineto_evidence source = evidence_of(t, s);

@@ -99,7 +99,7 @@ static int hint_id(const struct kineto_value *v, struct text *text, struct kinet
 	return ret->missing || fmt_json_integer(v->json, v->len, &ret->number) ? 0 : -EBADMSG;
 }
 
-/* The elements of an array that has `n`: 1, or 0 where it is no such array. */
+/* The elements of an array of exactly `n`: 1, or 0 for anything else. */
 static int elements(const struct kineto_value *list, struct kineto_value *ret, size_t n)
 {
 	const char *at = list->json, *end = at + list->len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Small JSON texts that a file holds beside its events, taken apart. All texts are valid JSON and
- * end with a NUL. Reads only what it is given. */
+/* Members of a file beside its events. All texts are valid JSON and end with a NUL. Reads only its
+ * arguments. */
 #pragma once
 
 #include "formats/trace/names.h"
@@ -22,16 +22,15 @@ struct kineto_hint_id {
 	int missing;
 };
 
-/* What an exported file says of its ranks: see README.md. */
+/* The ranks of an exported file: see README.md. */
 struct kineto_hint {
-	/* Each is called for what it names, in order; JSON texts. 0, or a negative errno that ends
-	 * the reading. */
+	/* Called in order, with JSON texts. 0, or a negative errno that ends the reading. */
 	int (*rank)(void *context, int64_t number);
 	int (*fact)(void *context, const char *key, const char *json, size_t len);
 	/* A name of a process or thread: an M event. */
 	int (*name)(void *context, const char *name, const struct kineto_hint_id *pid,
 		    const struct kineto_hint_id *tid, const char *args, size_t len);
-	/* A pid in the file, and the one that it stands for. */
+	/* A pid in the file, and the original pid. */
 	int (*pid)(void *context, const struct kineto_hint_id *shown,
 		   const struct kineto_hint_id *real);
 	/* The moment that times in the file are relative to. */
@@ -39,5 +38,5 @@ struct kineto_hint {
 	void *context;
 };
 
-/* 0, or -EBADMSG where it is not as README.md says, or what a callback returned. */
+/* 0, -EBADMSG for an invalid document (see README.md), or the error of a callback. */
 int kineto_document_hint(const char *json, const struct kineto_hint *hint);

@@ -29,8 +29,8 @@ struct file {
 	int64_t base_ns;
 	bool base_given; /* by an exporter */
 	bool facts_given;
-	bool exported;	 /* it says itself what is of which rank */
-	const char *why; /* what a callback did not like */
+	bool exported;	 /* it lists the pids of each rank ("gputrace") */
+	const char *why; /* why a callback refused the file */
 };
 
 static void file_done(struct file *f)

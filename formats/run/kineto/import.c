@@ -81,7 +81,7 @@ static int read_files(struct job *j, struct fmt_error *err)
 	return kineto_check(&j->im, err);
 }
 
-/* From what was read of a rank to its part of the run, but for names. */
+/* Makes a rank's part of the run, without names. */
 static int prepare(struct job *j, size_t i)
 {
 	struct kineto_ready *ready = &j->ready[i];

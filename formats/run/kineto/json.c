@@ -8,7 +8,7 @@
 #define WINDOW (256 << 10) /* bytes; more for a larger unit */
 #define BLOCK 16	   /* bytes that are tidied together */
 
-/* What the document continues with. */
+/* The next unit of the document. */
 enum state {
 	START,
 	MEMBER,	      /* a member of the top object, or its end */
@@ -304,7 +304,7 @@ static int fill_window(struct kineto_reader *r, struct kineto_source *s, struct 
 
 /* ---- faults ------------------------------------------------------------------------------ */
 
-/* The document stops before r->at, or has there what it should not. */
+/* Reports the fault at r->at. */
 static int fail(const struct document *d, const char *path, struct fmt_error *err)
 {
 	const struct kineto_reader *r = &d->r;

@@ -27,9 +27,9 @@ struct kineto_event {
 	enum kineto_presence has_ts, has_dur;
 	int64_t ts_ns, dur_ns;	       /* from microseconds */
 	int rounded;		       /* a time had digits beyond the nanosecond */
-	const struct kineto_arg *args; /* both stand until the call returns */
+	const struct kineto_arg *args; /* both are valid until the call returns */
 	size_t n_args;
-	const struct kineto_arg *others; /* members of the event that are none of the above */
+	const struct kineto_arg *others; /* members of the event other than the above */
 	size_t n_others;
 };
 
@@ -44,16 +44,16 @@ struct kineto_json {
 	void *context;
 };
 
-/* What was read, and what of it is no JSON and was read all the same. */
+/* Bytes read, and how many faults were accepted. */
 struct kineto_json_counts {
 	uint64_t bytes;
 	uint64_t not_numbers; /* NaN, Infinity, -inf ...: kept as texts */
 	uint64_t commas;      /* that nothing follows */
 };
 
-/* Reads it all; *counts is right in any case. An array of events may lack its closing bracket.
- * -EBADMSG with *err where it is no JSON or no trace; else what a callback returned. `path` is for
- * *err. */
+/* Reads the whole document; *counts is valid in any case. An array of events may lack its closing
+ * bracket. -EBADMSG with *err for invalid JSON and for documents that are not traces; else the
+ * error of a callback. `path` is for *err. */
 int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
 		     struct kineto_json_counts *counts, struct fmt_error *err);
 

@@ -40,7 +40,7 @@ struct kineto_reader {
 	bool ended;	      /* no more bytes follow the window */
 	struct kineto_json_counts counts;
 	const char *expected; /* what should have been at `at`; NULL: nothing else than read */
-	const char *why;      /* what the document is not */
+	const char *why;      /* why the document is not a trace */
 	int error;	      /* of a callback, or -ENOMEM */
 	struct text text;     /* a string without its escapes */
 	struct text capture;  /* a value as JSON text */
@@ -78,8 +78,8 @@ static inline bool kineto_json_accept(struct kineto_reader *r, char c)
 	return true;
 }
 
-/* What separates elements from one another and from the closing bracket: 1 when another element
- * follows, 0 behind the closing bracket, -1 as the functions that return false. */
+/* Reads the separator behind an element: 1 when another element follows, 0 behind the closing
+ * bracket, -1 as the functions that return false. */
 int kineto_json_next(struct kineto_reader *r, char close);
 
 /* A string, at its opening quote. *guess is the number of the string that it most likely is; *ret

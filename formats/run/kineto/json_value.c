@@ -136,7 +136,8 @@ static const struct word {
 	{"inf", "Infinity", true},
 };
 
-/* The text of the word at r->at; NULL where there is none. *number: it is not a word of JSON. */
+/* The text of the word at r->at; NULL if it is not a known word. *number: it is not a word of JSON.
+ */
 static const char *read_word(struct kineto_reader *r, bool *number)
 {
 	const char *s = r->at + (*r->at == '-' || *r->at == '+');

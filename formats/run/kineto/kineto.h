@@ -26,7 +26,7 @@ struct kineto_options {
 	void *context;
 };
 
-/* What became of the events of one kind in one file. */
+/* Events of one kind in one file, and their outcome. */
 struct kineto_count {
 	char *ph, *cat;	     /* owned; "" where there was none */
 	char *why;	     /* owned; the kind that they were kept as, or why not */
@@ -41,7 +41,7 @@ struct kineto_rank_report {
 	uint64_t kept[FMT_KINDS];	  /* by kind */
 	uint64_t names, implied, skipped; /* together with the above: events */
 	uint64_t no_duration, rounded;	  /* kept, but: see tally.h */
-	uint64_t not_numbers, commas;	  /* of the file, which is no JSON: see json.h */
+	uint64_t not_numbers, commas;	  /* of the file, invalid in JSON: see json.h */
 	uint64_t no_call;		  /* operations that no recorded call launched */
 	uint64_t iterations, edges;
 	struct kineto_count *counts;
@@ -57,8 +57,7 @@ struct kineto_report {
 
 void kineto_report_done(struct kineto_report *r);
 
-/* Writes the trace and fills *ret, which is right for kineto_report_done() in any case. Returns 0,
- * or -EBADMSG for files that are no trace of one run, or what open(2), read(2), write(2) say, or
- * what progress() returned. On failure the output may be there in part: the caller removes it.
- */
+/* Writes the trace and fills *ret; end that with kineto_report_done() in any case. Returns 0,
+ * -EBADMSG for files that are not traces of one run, the error of open(2), read(2) or write(2), or
+ * that of progress(). After a failure the output may exist in part: the caller removes it. */
 int kineto_import(const struct kineto_options *o, struct kineto_report *ret, struct fmt_error *err);

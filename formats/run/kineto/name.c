@@ -64,7 +64,7 @@ static int put_arg(struct kineto_naming *t, const char *key, uint8_t type, int v
 	return fmt_names_string(t->names, key, strlen(key), &ret->key);
 }
 
-/* What the importer says of a collective: see enum fmt_collective_arg. */
+/* The first arguments of a collective: see enum fmt_collective_arg. */
 static int put_collective(struct kineto_naming *t, const struct kineto_template *s,
 			  struct fmt_arg *args)
 {

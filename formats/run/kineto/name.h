@@ -13,7 +13,7 @@ struct kineto_naming {
 	size_t n_strings;
 };
 
-/* All has been read and settled: no more strings come. 0 or -ENOMEM. */
+/* Prepares for the names of the trace, once no more strings are added. 0 or -ENOMEM. */
 int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names,
 		       struct kineto_templates *templates);
 void kineto_naming_done(struct kineto_naming *t);

@@ -67,7 +67,7 @@ static void move_notes(struct kineto_notes *list, const uint32_t *track_of)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-/* Events that look the same but for what they are and carry. */
+/* Orders events with the same times by template and values. */
 static int content_order(const struct context *c, const struct fmt_event *x,
 			 const struct fmt_event *y)
 {
@@ -79,8 +79,8 @@ static int content_order(const struct context *c, const struct fmt_event *x,
 	return order;
 }
 
-/* At the same moment, what was issued first comes first; then, on a thread, what encloses, and on a
- * stream, where nothing does, what is over first. */
+/* Orders events of a track by start; at the same time by correlation; then outer before inner on a
+ * thread, and the earlier end first on a stream, where nothing nests. */
 static int event_order(const void *a, const void *b, void *context)
 {
 	const struct fmt_event *x = a, *y = b;
@@ -197,7 +197,7 @@ static int note_order(const void *a, const void *b)
 
 #define MOST_AROUND 16 /* ranges that may lie around a launch, or begin before it and end */
 
-/* Merges what the ranges around `call` say into `s`, from the innermost outwards. */
+/* Merges the descriptions of the ranges around `call` into `s`, from the innermost outwards. */
 static void merge_around(const struct kineto_notes *list, const struct kineto_templates *templates,
 			 const struct fmt_event *call, struct kineto_template *s)
 {

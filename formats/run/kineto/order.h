@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Puts what was read into an order that follows from the content alone, and joins operations to
- * their calls. One thread. */
+/* Sorts events in an order that depends on their content only, and joins operations to their calls.
+ * One thread. */
 #pragma once
 
 #include "formats/run/kineto/rank.h"
@@ -24,6 +24,6 @@ void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *valu
 int kineto_join(const struct kineto_rank *k, const struct kineto_templates *templates,
 		uint32_t **ret);
 
-/* Gives collectives what the ranges around their launch say of them. 0 or -errno. */
+/* Updates collectives from the ranges around their launch. 0 or -errno. */
 int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates,
 			    const uint32_t *call_of);

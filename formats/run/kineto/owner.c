@@ -258,7 +258,7 @@ static uint32_t busiest_of(const struct job *j, uint32_t process)
 	return busiest;
 }
 
-/* The GPUs of one process; what it did on others goes to the busiest of them. */
+/* Lists the GPUs of one process. Operations on its other devices go to the busiest GPU. */
 static int list_parts(struct job *j, uint32_t process, struct kineto_owners *ret)
 {
 	uint32_t busiest = busiest_of(j, process);

@@ -9,7 +9,7 @@
 
 #include "formats/run/kineto/rank.h"
 
-/* A GPU of a process, with what the process did for it. */
+/* A GPU of a process. */
 struct kineto_part {
 	uint32_t process; /* by the order of their ids; parts of one process are neighbours */
 	int64_t device;	  /* its ordinal, or -1 */

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #define MAX_ARGS 256
-#define MAX_NOTES (1u << 20) /* of one kind; what comes after says nothing new */
+#define MAX_NOTES (1u << 20) /* of one kind; later ones add nothing */
 
 void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
 		      const struct kineto_templates *templates)
@@ -214,8 +214,8 @@ static bool is_rate(const struct kineto_templates *templates, const struct kinet
 	return strcmp(made, text) == 0;
 }
 
-/* Whether the argument tells what a collective is: it is kept with the template, which is described
- * from it, even if arguments of this key vary. */
+/* Whether the argument describes a collective: it is kept with the template, even if arguments of
+ * this key vary. */
 static bool tells_collective(const struct kineto_templates *templates, const struct kineto_event *e,
 			     uint32_t key)
 {
@@ -307,7 +307,8 @@ static uint64_t correlation_of(const struct kineto_event *e)
 
 /* ---- keeping ----------------------------------------------------------------------------- */
 
-static int note(struct kineto_rank *k, const struct kineto_template *s, const struct fmt_event *f)
+static int note_range(struct kineto_rank *k, const struct kineto_template *s,
+		      const struct fmt_event *f)
 {
 	struct kineto_notes *list = s->role == KINETO_STEP	 ? &k->steps
 				    : s->role == KINETO_NUMBERED ? &k->numbered
@@ -337,8 +338,8 @@ static int keep_numbered(struct kineto_rank *k, const struct fmt_event *f,
 	return 0;
 }
 
-static int keep(struct kineto_rank *k, struct kineto_templates *templates,
-		const struct kineto_event *e, enum kineto_fate *fate)
+static int keep_event(struct kineto_rank *k, struct kineto_templates *templates,
+		      const struct kineto_event *e, enum kineto_fate *fate)
 {
 	enum kineto_class class = class_of(templates, e);
 	bool numbered = is_numbered(class);
@@ -366,7 +367,7 @@ static int keep(struct kineto_rank *k, struct kineto_templates *templates,
 		return keep_numbered(k, &f, &a);
 	}
 	if (s->role != KINETO_NO_ROLE) {
-		r = note(k, s, &f);
+		r = note_range(k, s, &f);
 		if (r < 0)
 			return r;
 	}
@@ -417,7 +418,7 @@ static bool is_flow(const struct kineto_event *e)
 	return e->ph == KINETO_FLOW_START || e->ph == KINETO_FLOW_STEP || e->ph == KINETO_FLOW_END;
 }
 
-/* What is left out, and why; KINETO_FATES where it is not. */
+/* The reason to skip an event; KINETO_FATES: keep it. */
 static enum kineto_fate unwanted(const struct kineto_event *e)
 {
 	if (e->ph == KINETO_EMPTY)
@@ -462,7 +463,7 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
 	k->tally.rounded += (uint64_t)e->rounded;
 	k->first_ns = e->ts_ns < k->first_ns ? e->ts_ns : k->first_ns;
 	k->last_ns = end > k->last_ns ? end : k->last_ns;
-	return keep(k, templates, e, fate);
+	return keep_event(k, templates, e, fate);
 }
 
 static void shift(struct kineto_notes *list, int64_t by)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One rank as it is read: its calls and operations in memory, its ranges in a spool, and what the
- * file says about it. Numbers of strings, templates and tracks are the importer's. One thread.
- */
+/* One rank while it is read: its calls and operations in memory, its ranges in a spool, and its
+ * facts. Numbers of strings, templates and tracks are the importer's. One thread. */
 #pragma once
 
 #include "formats/run/kineto/spool.h"
@@ -19,7 +18,7 @@ struct kineto_fact {
 	uint32_t key, json;
 };
 
-/* A range that means something for the whole rank. */
+/* A range that is needed to import the rank: an iteration, or the parameters of a collective. */
 struct kineto_note {
 	int64_t start_ns, duration_ns;
 	uint32_t track, template;
@@ -38,12 +37,13 @@ struct kineto_name {	     /* an M event */
 struct kineto_rank {
 	const char *path; /* not owned */
 	int64_t number;	  /* as the file says; -1 unknown */
-	size_t place;	  /* among the files, as given */
+	size_t position;  /* among the files, as given */
 	int64_t base_ns;  /* added to all times when the file has been read */
 	struct kineto_track *tracks;
 	size_t n_tracks, tracks_cap;
 	struct fmt_hash_table track_table;
-	struct fmt_event *events; /* calls, operations, synchronisations, as they come */
+	struct fmt_event
+		*events; /* calls, operations and synchronisations in the order of the file */
 	size_t n_events, events_cap;
 	int64_t *values;
 	size_t n_values, values_cap;
@@ -56,7 +56,7 @@ struct kineto_rank {
 	int64_t first_ns, last_ns; /* of all that was kept */
 	struct kineto_tally tally;
 
-	/* Of one of several GPUs of a file (split.h). */
+	/* Set if the file has several GPUs (split.h). */
 	uint8_t split;
 	uint32_t process; /* from 1: the same for GPUs that threads share; 0: it shares none */
 	int64_t ordinal;  /* of its device; -1 unknown */
@@ -64,8 +64,8 @@ struct kineto_rank {
 	uint32_t *track_here; /* owned: of each of the file's tracks; UINT32_MAX: another's */
 };
 
-/* Its ranges, and those of other GPUs of its file: 1 when `e`, which was read there, is its own;
- * then e->track is. */
+/* The spool of its ranges, which GPUs of one file share; 1 when range `e` of the spool belongs to
+ * this rank; e->track is then a track of this rank. */
 const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k);
 int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e);
 

@@ -22,7 +22,7 @@ struct kineto_source {
 	bool ended;	/* the file has no more bytes than those in the buffer */
 	bool between;	/* a packed stream has ended, and the next may begin */
 	uint64_t done;	/* bytes of the file that have been read */
-	size_t at, len; /* what is left of the buffer */
+	size_t at, len; /* the rest of the buffer */
 	struct inflate_state *gzip;
 	ZSTD_DStream *zstd;
 	uint8_t buffer[BUFFER];
@@ -105,7 +105,7 @@ int kineto_source_open(const char *path, struct kineto_source **ret, struct fmt_
 	return 0;
 }
 
-/* What was looked at to tell the packing, then right from the file. */
+/* The bytes that were read to detect the packing, then bytes from the file. */
 static ssize_t read_plain(struct kineto_source *s, uint8_t *buf, size_t n)
 {
 	size_t some = s->len - s->at < n ? s->len - s->at : n;

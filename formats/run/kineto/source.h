@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The bytes of a file: as they are, or unpacked from gzip or zstd, which are told by their first
- * bytes. Pipes will do. One thread. */
+/* The bytes of a file: plain, or unpacked from gzip or zstd, which are detected by their first
+ * bytes. Pipes are supported. One thread. */
 #pragma once
 
 #include "formats/trace/error.h"

@@ -70,7 +70,7 @@ static int take_events(const struct job *j, uint32_t part, struct kineto_rank *t
 	return 0;
 }
 
-/* What stands where the part has the ranges. */
+/* Takes the notes on tracks whose ranges belong to the part. */
 static int take_notes(const struct job *j, uint32_t part, const struct kineto_rank *to,
 		      const struct kineto_notes *from, struct kineto_notes *ret)
 {
@@ -100,7 +100,8 @@ static bool has_pid(const struct kineto_rank *k, const struct kineto_arg *pid)
 	return false;
 }
 
-/* Facts, and the names of the processes that the part has; the first has those of nobody. */
+/* Takes facts, and the names of the part's processes; the first part gets the names of other
+ * processes. */
 static int take_names(const struct job *j, uint32_t part, struct kineto_rank *to)
 {
 	const struct kineto_rank *from = j->from;
@@ -173,7 +174,7 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 	return r;
 }
 
-/* `first` takes the place of `from`, and what belongs to the whole file with it. */
+/* Replaces `from` by `first`, which gets the data of the whole file. */
 static void replace(struct kineto_rank *from, struct kineto_rank *first)
 {
 	struct kineto_rank old = *from;
@@ -217,8 +218,8 @@ int kineto_split(struct kineto_import *im, size_t index)
 
 /* ---- what GPUs of a process know of one another ------------------------------------------ */
 
-/* Adds notes of `from` to those of `to`, on the same threads. Where `to` has no such thread they go
- * to its first track, or with `same` nowhere. */
+/* Adds notes of `from` to those of `to`, on the same threads. If `to` has no such thread, they go
+ * to its first track, or with `same` are dropped. */
 static int add_notes(const struct kineto_rank *from, const struct kineto_notes *notes, size_t n,
 		     bool same, const struct kineto_rank *to, struct kineto_notes *ret)
 {
@@ -240,7 +241,7 @@ static int add_notes(const struct kineto_rank *from, const struct kineto_notes *
 	return 0;
 }
 
-/* How many notes a rank had of its own. */
+/* Number of notes that a rank had of its own. */
 struct own {
 	size_t steps, numbered, comms;
 };

@@ -10,6 +10,6 @@
  * kineto_owners_find(). */
 int kineto_split(struct kineto_import *im, size_t index);
 
-/* All files have been read: tells GPUs of one process of each other's iterations, and of the
+/* After all files have been read: gives each GPU of a process the iterations of the others, and the
  * collectives that shared threads called. 0 or -ENOMEM. */
 int kineto_share(struct kineto_import *im);

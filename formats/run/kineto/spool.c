@@ -96,7 +96,7 @@ static int flush(struct output *o)
 	return 0;
 }
 
-static int put(struct output *o, uint64_t v)
+static int put_number(struct output *o, uint64_t v)
 {
 	if (o->len + VARINT > sizeof(o->buffer)) {
 		int r = flush(o);
@@ -126,16 +126,16 @@ static int put_event(struct output *o, const struct kineto_spool *p, const struc
 		     int64_t before)
 {
 	uint32_t n = p->templates->templates[e->template].n_varying;
-	int r = put(o, (uint64_t)e->start_ns - (uint64_t)before);
+	int r = put_number(o, (uint64_t)e->start_ns - (uint64_t)before);
 
 	if (r == 0)
-		r = put(o, zigzag(e->duration_ns));
+		r = put_number(o, zigzag(e->duration_ns));
 	if (r == 0)
-		r = put(o, e->template);
+		r = put_number(o, e->template);
 	if (r == 0)
-		r = put(o, e->track);
+		r = put_number(o, e->track);
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		r = put(o, zigzag(p->values[e->first_value + i]));
+		r = put_number(o, zigzag(p->values[e->first_value + i]));
 	return r;
 }
 
@@ -207,7 +207,7 @@ int kineto_spool_end(struct kineto_spool *p)
 
 /* A run that is being read; `e` is its next record. */
 struct input {
-	uint64_t offset, left; /* what is not in the buffer yet */
+	uint64_t offset, left; /* bytes that are not in the buffer yet */
 	uint64_t records;      /* after `e` */
 	struct fmt_event e;
 	int64_t *values;

@@ -55,5 +55,5 @@ struct kineto_spool_reader;
 int kineto_spool_read(const struct kineto_spool *p, struct kineto_spool_reader **ret);
 void kineto_spool_reader_free(struct kineto_spool_reader *r);
 
-/* The next range: 1, 0 at the end, or -errno. *values stand until the next call. */
+/* The next range: 1, 0 at the end, or -errno. *values are valid until the next call. */
 int kineto_spool_next(struct kineto_spool_reader *r, struct fmt_event *ret, const int64_t **values);

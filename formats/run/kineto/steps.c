@@ -40,7 +40,7 @@ static int append(struct steps *s, int64_t number, int64_t start_ns, int64_t dur
 	return 0;
 }
 
-/* Sorts; what begins within another, and a number that was there already, goes. */
+/* Sorts iterations; drops those that begin within another one, or repeat a number. */
 static void tidy(struct steps *s)
 {
 	size_t n = 0;
@@ -72,8 +72,8 @@ static bool launches_since(const struct kineto_rank *k, const uint32_t *call_of,
 	return false;
 }
 
-/* The profiler ends in the middle of a step: a last one that launches nothing and lasts less than a
- * hundredth of the others is none. */
+/* Drops a last step that launches nothing and lasts less than a hundredth of the others: the
+ * profiler ends in the middle of a step. */
 static int drop_stub(struct steps *s, const struct kineto_rank *k, const uint32_t *call_of)
 {
 	scoped(free_ptr) int64_t *durations = malloc((s->n + 1) * sizeof(*durations));
@@ -168,7 +168,7 @@ static int from_annotations(struct steps *s, const struct kineto_rank *k,
 			n_best = to - from;
 		}
 	}
-	/* What covers little is a part of an iteration. */
+	/* A period that covers little of the run is a part of an iteration. */
 	if (most < (k->last_ns - k->first_ns) / 2)
 		return 0;
 	for (size_t i = best; i < best + n_best; i++) {
@@ -217,7 +217,7 @@ static int busiest(const struct kineto_rank *k, const uint32_t *call_of, uint32_
 	return 0;
 }
 
-/* What the busiest thread launches, in order. */
+/* The launches of the busiest thread, in order. */
 static int launches_of(const struct kineto_rank *k, const uint32_t *call_of, struct launch **ret,
 		       size_t *n_ret)
 {

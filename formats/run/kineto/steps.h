@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The iterations of a rank: from the profiler's steps, else from annotations that are numbered,
- * else from the repetition of what is launched, else one for all. One thread. */
+/* The iterations of a rank: steps of the profiler; else numbered annotations; else repetitions of
+ * the launches; else one for all. One thread. */
 #pragma once
 
 #include "formats/run/kineto/order.h"

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "formats/trace/model.h"
 
-#define MAX_ROWS 256 /* what comes after is counted as of no category */
+#define MAX_ROWS 256 /* further categories are counted as none */
 
 _Static_assert((int)FMT_KINDS == (int)KINETO_KEPT_NAME, "a kind is a fate");
 

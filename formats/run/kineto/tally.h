@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What became of each event that was read: counted by what it was and why. One thread. */
+/* Counts events by category and outcome. One thread. */
 #pragma once
 
 #include <stddef.h>

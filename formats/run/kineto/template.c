@@ -61,7 +61,7 @@ static const uint8_t kinds[] = {
 	[KINETO_RANGE] = FMT_RANGE,	  [KINETO_MARK] = FMT_MARK,
 };
 
-/* The number at the end of a name, and what stands before it. */
+/* The number at the end of a name, and the text before it. */
 static int ends_in_number(struct kineto_templates *t, struct kineto_template *s)
 {
 	const struct fmt_interned *name = &t->strings->strings[s->name];
@@ -156,7 +156,7 @@ static int append(struct kineto_templates *t, const struct kineto_template *s,
 	return 0;
 }
 
-static int look(struct kineto_templates *t, bool last);
+static int review_variation(struct kineto_templates *t, bool last);
 
 /* A template that is there no more than once; a refined one shares the arguments of the one it was.
  */
@@ -183,7 +183,7 @@ static int intern(struct kineto_templates *t, struct kineto_template *s,
 	if (r < 0)
 		return r;
 	fmt_hash_set(&t->table, slot, hash, *ret);
-	return s->refined || t->n < t->next_look ? 0 : look(t, false);
+	return s->refined || t->n < t->next_look ? 0 : review_variation(t, false);
 }
 
 int kineto_templates_add(struct kineto_templates *t, enum kineto_class class, uint32_t cat,
@@ -272,7 +272,7 @@ static int mark(struct kineto_templates *t, const struct seen *seen, size_t n, b
 	return 0;
 }
 
-static int look(struct kineto_templates *t, bool last)
+static int review_variation(struct kineto_templates *t, bool last)
 {
 	scoped(free_ptr) struct seen *seen = malloc((t->n_args + 1) * sizeof(*seen));
 
@@ -284,7 +284,7 @@ static int look(struct kineto_templates *t, bool last)
 
 int kineto_templates_settle(struct kineto_templates *t)
 {
-	int r = look(t, true);
+	int r = review_variation(t, true);
 
 	if (r < 0)
 		return r;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What events have in common, as the files are read. An importer's template is finer or coarser
- * than the trace's: which arguments vary is only known in the end, and kineto_templates_settle()
- * tells. Numbers are the importer's own. One thread.
- */
+/* Event templates while files are read. They are finer or coarser than those of the trace: which
+ * arguments vary is known at the end only (kineto_templates_settle()). Numbers are the importer's
+ * own. One thread. */
 #pragma once
 
 #include "formats/run/kineto/json.h"
 #include "formats/trace/names.h"
 
-/* What an event is, from its "ph" and "cat". */
+/* Class of an event, by its "ph" and "cat". */
 enum kineto_class {
 	KINETO_CALL,
 	KINETO_GPU_KERNEL,
@@ -21,7 +20,7 @@ enum kineto_class {
 	KINETO_MARK,
 };
 
-/* What a range is good for beside being kept. */
+/* Additional use of a range. */
 enum kineto_role {
 	KINETO_NO_ROLE,
 	KINETO_STEP,	 /* ProfilerStep#N */
@@ -50,7 +49,7 @@ struct kineto_template {
 	uint8_t class, kind; /* enum kineto_class, enum fmt_kind */
 	uint8_t role;
 	uint8_t converts; /* values of its events change when they go into the trace */
-	uint8_t refined;  /* what it says of a collective was found elsewhere */
+	uint8_t refined;  /* its description of a collective comes from other events */
 	uint32_t cat, name, n_args, n_varying;
 	/* Of a collective; string numbers, 0 unknown. */
 	uint32_t op, dtype;
@@ -107,5 +106,5 @@ static inline const struct kineto_slot_arg *kineto_template_args(const struct ki
 	return t->args + s->args;
 }
 
-/* Templates by what they say, not by number: <0, 0, >0. */
+/* The order of templates by content, not by number: <0, 0, >0. */
 int kineto_template_compare(const struct kineto_templates *t, uint32_t a, uint32_t b);

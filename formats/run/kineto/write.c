@@ -63,7 +63,7 @@ static int take_range(struct job *j, struct fmt_run_slice *made)
 }
 
 /* The next range, if none is pending. */
-static int look(struct job *j)
+static int read_pending(struct job *j)
 {
 	int r = 1;
 
@@ -84,7 +84,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 
 	j->n_raw = 0;
 	for (;;) {
-		r = look(j);
+		r = read_pending(j);
 		if (r < 0)
 			return r;
 		if (!j->is_pending || (!last && j->pending.start_ns + base_ns >= end_ns))

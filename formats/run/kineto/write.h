@@ -8,7 +8,7 @@
 #include "formats/run/kineto/order.h"
 #include "formats/run/write.h"
 
-/* What is needed of a rank beside its events, between reading and writing. */
+/* Data of a rank, in addition to its events, between reading and writing. */
 struct kineto_ready {
 	struct kineto_rank *rank; /* its events and values have moved to the run */
 	uint32_t *track_of;	  /* owned */

@@ -17,8 +17,8 @@ void fmt_blob_name(const void *data, size_t len, uint64_t ret[2]);
 int fmt_blobs_put(struct fmt_output *o, const uint64_t name[2], const void *data, size_t len,
 		  struct fmt_error *err);
 
-/* Appends what the operations of rank `number` read and wrote: digests without pages, in which the
- * name of a content stands for the digest. */
+/* Appends the digests of what the operations of rank `number` read and wrote, without pages; the
+ * name of a content replaces the digest. */
 int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_digest *contents,
 		       size_t n, struct fmt_error *err);
 

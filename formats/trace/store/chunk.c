@@ -248,10 +248,10 @@ static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t 
 
 int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t n_cuts, int level)
 {
-	size_t total = cuts[n_cuts - 1], room = ZSTD_compressBound(total) + 16 * n_cuts + 64;
+	size_t total = cuts[n_cuts - 1], space = ZSTD_compressBound(total) + 16 * n_cuts + 64;
 	scoped(free_cctx) ZSTD_CCtx *z = ZSTD_createCCtx();
-	char *at = text_reserve(out, room);
-	ZSTD_outBuffer to = {.dst = at, .size = room};
+	char *at = text_reserve(out, space);
+	ZSTD_outBuffer to = {.dst = at, .size = space};
 
 	if (!z || !at)
 		return -ENOMEM;

@@ -22,7 +22,7 @@ enum fmt_column_kind {
 	FMT_COLUMN_KINDS,
 };
 
-/* What is added to an integer of a column to make its value. */
+/* The base that is added to an integer of a column. */
 enum fmt_column_base {
 	FMT_BASE_ZERO,
 	FMT_BASE_LAST,	/* the value before it in the column */
@@ -48,7 +48,7 @@ struct fmt_columns {
 int fmt_columns_get(struct fmt_cursor in, struct fmt_columns *ret);
 void fmt_columns_done(struct fmt_columns *c);
 
-/* NULL where there is no such column. */
+/* NULL: no such column. */
 struct fmt_column *fmt_columns_find(const struct fmt_columns *c, uint64_t id);
 
 /* 0 if every column was read to its end, and not beyond; else -EBADMSG. */

@@ -95,7 +95,7 @@ static inline int64_t fmt_svarint(struct fmt_cursor *c)
 	return fmt_unfold(fmt_varint(c));
 }
 
-/* A number of things that take at least `each` bytes of what is left; more than that is bad, and
+/* A count of items of at least `each` bytes in the remaining input; a larger count is invalid and
  * reads as 0. */
 static inline uint64_t fmt_count(struct fmt_cursor *c, size_t each)
 {

@@ -167,7 +167,7 @@ int fmt_index_put(struct text *t, const struct fmt_file_header *h, const struct 
 }
 
 /* Computes the offsets of the chunks from their lengths. */
-static int place(struct fmt_chunk *chunks, size_t n, uint32_t number, const char **why)
+static int compute_offsets(struct fmt_chunk *chunks, size_t n, uint32_t number, const char **why)
 {
 	uint64_t at = FMT_FILE_HEADER_BYTES;
 
@@ -216,7 +216,7 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 		chunks[i].type = fmt_u8(&c);
 	if (get_columns(&c, chunks, count))
 		return bad(why, "index cut short");
-	r = place(chunks, count, h.number, why);
+	r = compute_offsets(chunks, count, h.number, why);
 	if (r < 0)
 		return r;
 	*header = h;
@@ -225,7 +225,7 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 	return 0;
 }
 
-int fmt_members_put(struct text *t, const struct fmt_member_place *members, size_t n)
+int fmt_members_put(struct text *t, const struct fmt_member_span *members, size_t n)
 {
 	scoped(text_done) struct text raw = {0};
 	size_t start = t->len;
@@ -252,7 +252,7 @@ int fmt_is_member_name(const char *name, size_t len)
 	return len > 0 && name[0] != '.';
 }
 
-static int get_member(struct fmt_cursor *c, struct fmt_member_place *ret)
+static int get_member(struct fmt_cursor *c, struct fmt_member_span *ret)
 {
 	uint64_t len = fmt_varint(c);
 	const uint8_t *name = fmt_bytes(c, len);
@@ -269,10 +269,10 @@ static int get_member(struct fmt_cursor *c, struct fmt_member_place *ret)
 }
 
 int fmt_members_get(const uint8_t *data, size_t len, uint64_t file_bytes,
-		    struct fmt_member_place **ret, size_t *n, const char **why)
+		    struct fmt_member_span **ret, size_t *n, const char **why)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
-	scoped(free_ptr) struct fmt_member_place *members = NULL;
+	scoped(free_ptr) struct fmt_member_span *members = NULL;
 	struct fmt_cursor outer, c;
 	uint64_t count;
 	int r = fmt_header_open(data, len, TAG_MEMBERS, &outer, why);

@@ -17,7 +17,7 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 
 #define FMT_MEMBER_NAME_BYTES 64
 
-struct fmt_member_place {
+struct fmt_member_span {
 	char name[FMT_MEMBER_NAME_BYTES];
 	uint64_t data_bytes,
 		tail_bytes; /* members follow one another in the file, and so do their tails */
@@ -27,8 +27,8 @@ struct fmt_member_place {
  * character, '.'. Unpacking makes files of these names, and messages print them. */
 int fmt_is_member_name(const char *name, size_t len);
 
-int fmt_members_put(struct text *t, const struct fmt_member_place *members, size_t n);
+int fmt_members_put(struct text *t, const struct fmt_member_span *members, size_t n);
 /* Decodes the index of a packed file of `file_bytes` bytes, which limits the number of members. The
  * caller frees *ret. */
 int fmt_members_get(const uint8_t *data, size_t len, uint64_t file_bytes,
-		    struct fmt_member_place **ret, size_t *n, const char **why);
+		    struct fmt_member_span **ret, size_t *n, const char **why);

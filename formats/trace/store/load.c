@@ -39,7 +39,7 @@ static void slice_damaged(struct fmt_trace *t, struct fmt_slice_info *s, const s
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void note(struct fmt_trace *t, const struct fmt_error *e)
+static void note_damage(struct fmt_trace *t, const struct fmt_error *e)
 {
 	pthread_mutex_lock(&t->lock);
 	fmt_damage_add(&t->damage, e);
@@ -144,7 +144,7 @@ static int read_base(struct fmt_trace *t, uint32_t rank, uint64_t slice, struct 
 	if (r < 0)
 		return r;
 	if (r == 1)
-		note(t, err);
+		note_damage(t, err);
 	if (fmt_slice_head_get(fmt_cursor(raw, c.raw_bytes), &head) < 0 || head.back)
 		return fmt_fail(err, -EBADMSG, path, c.offset, "invalid base of another slice");
 	return cache(t, rank, &c, take(raw), &head.structure, ret);
@@ -262,7 +262,7 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_s
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, &why);
 	if (r == 1)
-		note(t, &why);
+		note_damage(t, &why);
 	if (r >= 0) {
 		r = decode(t, rank, &raw, &c, ret, &why);
 		if (r < 0 && !why.file[0])
@@ -290,7 +290,7 @@ static int read_digests(struct fmt_trace *t, uint32_t rank, uint32_t slice, stru
 	*chunk = state->member.chunks[state->digests_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, chunk, raw, err);
 	if (r == 1)
-		note(t, err);
+		note_damage(t, err);
 	return r < 0 ? r : 0;
 }
 

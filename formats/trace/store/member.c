@@ -26,7 +26,7 @@ void fmt_damage_add(struct fmt_damage *d, const struct fmt_error *e)
 		d->errors[d->n++] = *e;
 }
 
-static void note(struct fmt_damage *d, const char *path, uint64_t offset, const char *what)
+static void note_damage(struct fmt_damage *d, const char *path, uint64_t offset, const char *what)
 {
 	struct fmt_error e;
 
@@ -152,7 +152,7 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 	fmt_scan_init(&scan, &m->source, fd);
 	while ((r = fmt_scan_next(&scan, &f)) == 1) {
 		if (f.lost_bytes > 0)
-			note(d, path, f.lost_at, f.why);
+			note_damage(d, path, f.lost_at, f.why);
 		if (f.tag == 'F' || f.tag == 'I') {
 			m->header = f.file;
 			known = 1;
@@ -184,7 +184,7 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 	m->cut_off = !ended;
 	m->end = scan.end;
 	if (ended && scan.why)
-		note(d, path, scan.end, scan.why);
+		note_damage(d, path, scan.end, scan.why);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ int fmt_member_open(struct fmt_member *m, const char *path, struct fmt_damage *d
 	r = open_by_index(m, fd, &at, &why);
 	if (r == 0) {
 		if (m->has_root)
-			note(d, path, at, why);
+			note_damage(d, path, at, why);
 		r = open_by_scan(m, fd, path, d, err);
 	} else if (r == 1) {
 		r = 0;

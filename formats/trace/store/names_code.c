@@ -161,7 +161,7 @@ int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mar
 #define ROOM_BYTES (64u << 20)
 #define ROOM_PER_BYTE 128
 
-uint64_t fmt_names_room(uint64_t trace_bytes)
+uint64_t fmt_names_reserve(uint64_t trace_bytes)
 {
 	return trace_bytes > UINT64_MAX / ROOM_PER_BYTE / 2
 		       ? UINT64_MAX
@@ -170,9 +170,9 @@ uint64_t fmt_names_room(uint64_t trace_bytes)
 
 int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
 {
-	if (bytes > reading->room_bytes)
+	if (bytes > reading->reserve_bytes)
 		return -EFBIG;
-	reading->room_bytes -= bytes;
+	reading->reserve_bytes -= bytes;
 	return 0;
 }
 

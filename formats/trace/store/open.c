@@ -122,14 +122,14 @@ static int find_in_directory(struct fmt_trace *t, struct fmt_error *err)
 
 /* ---- packed ---- */
 
-static int add_places(struct fmt_trace *t, const struct fmt_member_place *places, size_t n,
-		      uint64_t tails_at, struct fmt_error *err)
+static int add_spans(struct fmt_trace *t, const struct fmt_member_span *spans, size_t n,
+		     uint64_t tails_at, struct fmt_error *err)
 {
 	uint64_t data_at = FMT_FILE_HEADER_BYTES, tail_at = tails_at;
 	size_t cap = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct fmt_member_place *p = &places[i];
+		const struct fmt_member_span *p = &spans[i];
 		char name[FMT_MEMBER_NAME_BYTES];
 		struct fmt_source s = {
 			.fd = t->packed_fd,
@@ -158,7 +158,7 @@ static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 {
 	uint8_t end[FMT_FOOTER_BYTES];
 	scoped(free_ptr) uint8_t *index = NULL;
-	scoped(free_ptr) struct fmt_member_place *places = NULL;
+	scoped(free_ptr) struct fmt_member_span *spans = NULL;
 	struct fmt_footer f;
 	const char *why = "";
 	uint64_t at = whole->bytes - sizeof(end), data = FMT_FILE_HEADER_BYTES, tails = 0;
@@ -177,11 +177,11 @@ static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 	if (!index)
 		return -ENOMEM;
 	got = fmt_source_read(whole, t->packed_fd, index, f.index_bytes, at);
-	if (got < 0 || fmt_members_get(index, (size_t)got, whole->bytes, &places, &n, &why) < 0)
+	if (got < 0 || fmt_members_get(index, (size_t)got, whole->bytes, &spans, &n, &why) < 0)
 		return got < 0 ? (int)got : 0;
 	for (size_t i = 0; i < n; i++) {
-		data += places[i].data_bytes;
-		tails += places[i].tail_bytes;
+		data += spans[i].data_bytes;
+		tails += spans[i].tail_bytes;
 		if (data > at || tails > at)
 			return 0;
 	}
@@ -189,7 +189,7 @@ static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 		return 0;
 	memcpy(t->packed_root, f.root, sizeof(f.root));
 	t->has_packed_root = 1;
-	return add_places(t, places, n, data, err) < 0 ? -ENOMEM : 1;
+	return add_spans(t, spans, n, data, err) < 0 ? -ENOMEM : 1;
 }
 
 struct found {

@@ -14,7 +14,7 @@
 struct packing {
 	const char *path; /* of the packed file */
 	int fd;
-	struct fmt_member_place *places;
+	struct fmt_member_span *spans;
 	struct text tails;
 	size_t n;
 };
@@ -22,11 +22,12 @@ struct packing {
 static void packing_done(struct packing *p)
 {
 	close_fd(&p->fd);
-	free(p->places);
+	free(p->spans);
 	text_done(&p->tails);
 }
 
-static int put(int fd, const char *path, const void *data, size_t len, struct fmt_error *err)
+static int write_at_end(int fd, const char *path, const void *data, size_t len,
+			struct fmt_error *err)
 {
 	const char *at = data;
 
@@ -68,7 +69,7 @@ static int copy(const struct fmt_trace *t, const struct fmt_member *m, uint64_t 
 		else if (text)
 			text_bytes(text, buf, (size_t)n);
 		else
-			r = put(fd, path, buf, (size_t)n, err);
+			r = write_at_end(fd, path, buf, (size_t)n, err);
 		from += (uint64_t)(n > 0 ? n : 0);
 	}
 	fmt_source_close(&m->source, in);
@@ -84,20 +85,20 @@ static uint64_t tail_of(const struct fmt_member *m)
 static int pack_as_is(struct packing *p, const struct fmt_trace *t, const struct fmt_member *m,
 		      struct fmt_error *err)
 {
-	struct fmt_member_place *place = &p->places[p->n];
+	struct fmt_member_span *span = &p->spans[p->n];
 	int r;
 
-	place->tail_bytes = tail_of(m);
-	place->data_bytes = m->source.bytes - place->tail_bytes;
-	r = copy(t, m, 0, place->data_bytes, p->fd, p->path, NULL, err);
-	return r < 0 ? r : copy(t, m, place->data_bytes, m->source.bytes, -1, NULL, &p->tails, err);
+	span->tail_bytes = tail_of(m);
+	span->data_bytes = m->source.bytes - span->tail_bytes;
+	r = copy(t, m, 0, span->data_bytes, p->fd, p->path, NULL, err);
+	return r < 0 ? r : copy(t, m, span->data_bytes, m->source.bytes, -1, NULL, &p->tails, err);
 }
 
 static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct fmt_member *m,
 		     int level, struct fmt_error *err)
 {
 	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
-	struct fmt_member_place *place = &p->places[p->n];
+	struct fmt_member_span *span = &p->spans[p->n];
 	size_t before = p->tails.len;
 	char name[512];
 	int r;
@@ -120,10 +121,10 @@ static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct 
 			r = fmt_output_chunk(&out, &c, (const char *)raw, c.raw_bytes, level, err);
 		}
 	}
-	place->data_bytes = out.bytes;
+	span->data_bytes = out.bytes;
 	if (r == 0)
 		r = fmt_output_tail(&out, &p->tails, err);
-	place->tail_bytes = p->tails.len - before;
+	span->tail_bytes = p->tails.len - before;
 	return r;
 }
 
@@ -132,7 +133,7 @@ static int pack_member(struct packing *p, const struct fmt_trace *t, const struc
 {
 	int r;
 
-	snprintf(p->places[p->n].name, sizeof(p->places[p->n].name), "%s", m->source.name);
+	snprintf(p->spans[p->n].name, sizeof(p->spans[p->n].name), "%s", m->source.name);
 	r = level ? pack_anew(p, t, m, level, err) : pack_as_is(p, t, m, err);
 	p->n++;
 	return r;
@@ -152,14 +153,14 @@ static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 		sscanf(id + 2 * i, "%2x", &byte);
 		f.root[i] = (uint8_t)byte;
 	}
-	r = fmt_members_put(&p->tails, p->places, p->n);
+	r = fmt_members_put(&p->tails, p->spans, p->n);
 	f.index_bytes = p->tails.len - before;
 	fmt_footer_put(&p->tails, &f);
 	if (r == 0)
 		r = p->tails.error;
 	if (r < 0)
 		return fmt_fail(err, r, p->path, FMT_NO_OFFSET, "%s", strerror(-r));
-	return put(p->fd, p->path, p->tails.data, p->tails.len, err);
+	return write_at_end(p->fd, p->path, p->tails.data, p->tails.len, err);
 }
 
 int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
@@ -174,15 +175,15 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 		return r;
 	if (t->blobs.source.name)
 		h.incompatible = FMT_INCOMPAT_BLOBS;
-	p.places = calloc((size_t)t->n_ranks + 3, sizeof(*p.places));
+	p.spans = calloc((size_t)t->n_ranks + 3, sizeof(*p.spans));
 	fmt_file_header_put(&header, &h);
-	if (!p.places || header.error)
+	if (!p.spans || header.error)
 		return fmt_fail(err, -ENOMEM, to, FMT_NO_OFFSET, "out of memory");
 	p.fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (p.fd < 0)
 		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
-	r = put(p.fd, to, header.data, header.len, err);
+	r = write_at_end(p.fd, to, header.data, header.len, err);
 	if (r == 0 && t->shared.source.name)
 		r = pack_member(&p, t, &t->shared, level, err);
 	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)

@@ -18,7 +18,7 @@ enum {
 	ROW_FILES,
 	ROWS,
 };
-_Static_assert(ROWS <= FMT_SIZE_ROWS, "room for all rows");
+_Static_assert(ROWS <= FMT_SIZE_ROWS, "space for all rows");
 
 static const struct fmt_size_row empty[ROWS] = {
 	[ROW_STRUCTURES] = {"slice", "events, values, edges", 0, 0},

@@ -56,7 +56,7 @@ int64_t fmt_slice_put(const struct fmt_slice_parts *p, const struct text *base, 
 
 /* The parts of a payload, not copied. */
 struct fmt_slice_head {
-	uint64_t back;		     /* slices to the base; 0: the structure is no patch */
+	uint64_t back;		     /* slices to the base; 0: the structure is not a patch */
 	struct fmt_cursor structure; /* or its patch */
 	struct fmt_cursor times, low_bytes;
 	uint8_t times_kind; /* enum fmt_column_kind */

@@ -36,7 +36,7 @@ static int take_kept(struct fmt_kept *k, const char *name)
 }
 
 /* Keeps a descriptor in place of the oldest one, which is returned; or -1. */
-static int keep(struct fmt_kept *k, const char *name, int fd)
+static int keep_descriptor(struct fmt_kept *k, const char *name, int fd)
 {
 	unsigned at;
 	int oldest;
@@ -77,7 +77,7 @@ void fmt_source_close(const struct fmt_source *s, int fd)
 	if (s->fd >= 0 || fd < 0)
 		return;
 	if (s->kept)
-		fd = keep(s->kept, s->name, fd);
+		fd = keep_descriptor(s->kept, s->name, fd);
 	if (fd >= 0)
 		close(fd);
 }

@@ -181,7 +181,7 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_name
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
-	struct fmt_names_reading reading = {.room_bytes = fmt_names_room(t->bytes)};
+	struct fmt_names_reading reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};
 	uint32_t last = 0, spare = t->n_ranks;
 	int r = 0;
 

@@ -62,11 +62,11 @@ static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char 
 }
 
 static void say_chunk(struct fmt_problem *p, const struct verifying *v, const struct fmt_chunk *c,
-		      int64_t place)
+		      int64_t chunk_index)
 {
 	if (!p)
 		return;
-	p->chunk = place;
+	p->chunk = chunk_index;
 	p->type = type_name(c->type);
 	if (c->type != FMT_CHUNK_SLICE && c->type != FMT_CHUNK_DIGESTS)
 		return;
@@ -88,30 +88,30 @@ static int same_fields(const struct fmt_chunk *a, const struct fmt_chunk *b)
 
 /* Decodes the slice, and checks that readers find this chunk under its number. Returns 1 if its
  * bytes are those that were written. */
-static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t place)
+static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t chunk_index)
 {
 	struct fmt_slice *s = NULL;
 	struct fmt_error err;
 	int r;
 
 	v->result->slices++;
-	if (c->slice < v->rank->info.n_slices && v->rank->chunk_of[c->slice] != place + 1) {
+	if (c->slice < v->rank->info.n_slices && v->rank->chunk_of[c->slice] != chunk_index + 1) {
 		fmt_fail(&err, -EBADMSG, "", 0, "another chunk of slice %" PRIu64, c->slice);
-		say_chunk(add(v, c->offset, err.what), v, c, place);
+		say_chunk(add(v, c->offset, err.what), v, c, chunk_index);
 		return 1; /* not damage of these bytes */
 	}
 	if (v->depth == FMT_VERIFY_BYTES)
 		return 1;
 	r = fmt_slice_load(v->t, v->rank_index, (uint32_t)c->slice, FMT_WANT_ALL, &s, &err);
 	if (r < 0)
-		say_chunk(add(v, c->offset, err.what), v, c, place);
+		say_chunk(add(v, c->offset, err.what), v, c, chunk_index);
 	fmt_slice_free(s);
 	return r == 0;
 }
 
 /* Checks the payload of a chunk: its checksum, and that it can be decoded. Returns 1 if it is
  * whole. */
-static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64_t place,
+static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64_t chunk_index,
 		       struct fmt_merkle *tree)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
@@ -124,7 +124,7 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 	if (r != 0) {
 		struct fmt_problem *p = add(v, found->offset, err.what);
 
-		say_chunk(p, v, found, place);
+		say_chunk(p, v, found, chunk_index);
 		if (p)
 			p->repaired = r == 1;
 		return 0;
@@ -134,8 +134,8 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 	if (v->member == &v->t->blobs && fmt_seen_contents_check(&v->contents, &c, raw, &why) < 0)
 		return 0;
 	if (why)
-		say_chunk(add(v, found->offset, why), v, &c, place);
-	return c.type == FMT_CHUNK_SLICE && v->rank ? check_slice(v, &c, place) : 1;
+		say_chunk(add(v, found->offset, why), v, &c, chunk_index);
+	return c.type == FMT_CHUNK_SLICE && v->rank ? check_slice(v, &c, chunk_index) : 1;
 }
 
 /* Checks that the slices of a rank follow one another. Readers show all slices from 0 to n_slices,
@@ -216,7 +216,7 @@ static int check_member(struct verifying *v)
 	struct fmt_merkle tree = {0};
 	struct fmt_frame f;
 	int whole = 1, header = 0, fd = fmt_source_open(&v->member->source), r;
-	int64_t place = 0;
+	int64_t chunk_index = 0;
 
 	if (fd < 0)
 		return fd;
@@ -235,14 +235,15 @@ static int check_member(struct verifying *v)
 		if (f.tag == 'C') {
 			const struct fmt_member *m = v->member;
 
-			while ((size_t)place < m->n_chunks && m->chunks[place].offset < f.offset)
-				place++;
-			if ((size_t)place >= m->n_chunks ||
-			    !same_fields(&m->chunks[place], &f.chunk))
+			while ((size_t)chunk_index < m->n_chunks &&
+			       m->chunks[chunk_index].offset < f.offset)
+				chunk_index++;
+			if ((size_t)chunk_index >= m->n_chunks ||
+			    !same_fields(&m->chunks[chunk_index], &f.chunk))
 				say_chunk(add(v, f.offset,
 					      "the chunk's header differs from the index"),
-					  v, &f.chunk, place);
-			whole &= check_chunk(v, &f.chunk, place, &tree);
+					  v, &f.chunk, chunk_index);
+			whole &= check_chunk(v, &f.chunk, chunk_index, &tree);
 		}
 		if (f.tag == 'E' && whole && !has_root(&tree, f.footer.root))
 			add(v, f.offset, "the root in the footer is not that of the chunks");

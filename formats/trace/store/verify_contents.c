@@ -21,7 +21,8 @@ static int by_name(const void *a, const void *b)
 	return array_order(x->name[1], y->name[1]) ?: array_order(x->name[0], y->name[0]);
 }
 
-static const struct fmt_seen_content *find(struct fmt_seen_contents *s, const uint64_t name[2])
+static const struct fmt_seen_content *find_content(struct fmt_seen_contents *s,
+						   const uint64_t name[2])
 {
 	const struct fmt_seen_content wanted = {.name = {name[0], name[1]}};
 
@@ -52,7 +53,7 @@ static int add(struct fmt_seen_contents *s, const struct fmt_chunk *c, const uin
 static const char *check_list(struct fmt_seen_contents *s, const struct fmt_digest *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct fmt_seen_content *found = find(s, list[i].digest);
+		const struct fmt_seen_content *found = find_content(s, list[i].digest);
 
 		if (!found)
 			return MISSING;
@@ -89,7 +90,8 @@ const char *fmt_seen_contents_images(struct fmt_seen_contents *s, const struct f
 	struct fmt_image image;
 
 	while (at && fmt_image_next(&at, end, &image)) {
-		const struct fmt_seen_content *found = image.has_name ? find(s, image.name) : NULL;
+		const struct fmt_seen_content *found =
+			image.has_name ? find_content(s, image.name) : NULL;
 
 		if (image.has_name && !found)
 			return MISSING;

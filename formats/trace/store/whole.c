@@ -120,7 +120,7 @@ static int open_member(struct fmt_trace *t, struct fmt_member *m, struct fmt_err
 	return r;
 }
 
-static void note(struct fmt_trace *t, const char *path, uint64_t offset, const char *what)
+static void note_damage(struct fmt_trace *t, const char *path, uint64_t offset, const char *what)
 {
 	struct fmt_error e;
 
@@ -148,15 +148,16 @@ static int read_manifest(struct fmt_trace *t, struct fmt_error *err)
 	int r;
 
 	if (!m->source.name)
-		note(t, t->path, FMT_NO_OFFSET,
-		     "no " FMT_MANIFEST_NAME ": the recording was cut off, or files are missing");
+		note_damage(t, t->path, FMT_NO_OFFSET,
+			    "no " FMT_MANIFEST_NAME
+			    ": the recording was cut off, or files are missing");
 	r = open_member(t, m, err);
 	if (r <= 0)
 		return r;
 	fmt_member_path(t, m, path, sizeof(path));
 	found = manifest_chunk(m);
 	if (!found) {
-		note(t, path, FMT_NO_OFFSET, "the list of files is lost");
+		note_damage(t, path, FMT_NO_OFFSET, "the list of files is lost");
 		return 0;
 	}
 	c = *found;
@@ -166,7 +167,7 @@ static int read_manifest(struct fmt_trace *t, struct fmt_error *err)
 	if (r >= 0)
 		r = fmt_manifest_get(raw, c.raw_bytes, &t->manifest);
 	if (r == -EBADMSG)
-		note(t, path, c.offset, "the list of files is malformed");
+		note_damage(t, path, c.offset, "the list of files is malformed");
 	return is_fatal(r) ? fmt_fail(err, r, path, c.offset, "%s", strerror(-r)) : 0;
 }
 
