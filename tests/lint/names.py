@@ -21,7 +21,7 @@ PREFIXES = {
 }
 STAND_IN = re.compile(r'(__)?(cu|nccl|nvml|cublas|cupti|cuda|Nv)|main$|wait|posix_spawn|gpuemu_register_kernel$')
 # Exported twice and to be renamed.
-KNOWN = {'program', 'emu_entry'}
+KNOWN = {'program', 'emu_entry', 'rec_plan'}
 FOLDERS = ('base', 'include', 'formats', 'fs', 'capture', 'replay')
 TAG = re.compile(r'^(?:typedef )?(struct|union|enum) (\w+) \{', re.M)
 FUNCTION = re.compile(r'^(?!static|typedef|extern|struct \w+ \{|#|\s|\}|return)[\w][\w\s\*]*?\b(\w+)\([^;{}]*\)\n\{', re.M)
