@@ -242,6 +242,28 @@ static int was_used(struct emu_stream *s)
 	return used;
 }
 
+/* The end of the ops submitted so far. */
+static struct emu_dep stream_tail(struct emu_stream *s)
+{
+	struct emu_dep d = {0};
+	struct emu_op op = {.type = &emu_record_type};
+
+	pthread_mutex_lock(&s->lock);
+	if (!s->pending) {
+		d.end_ns = s->track.tail_ns;
+	} else if ((d.point = emu_point_new())) {
+		op.point = d.point;
+		op.issued_ns = MOMENT_NEVER;
+		d.point->refs = 2;
+		if (queue(s, &op)) {
+			emu_point_drop(d.point);
+			emu_point_drop(take(d.point));
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return d;
+}
+
 /* Adds the implicit waits between the null stream and other streams. */
 static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 {
@@ -253,12 +275,12 @@ static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 	if (s != c->null_stream) {
 		struct emu_stream *n = c->null_stream;
 
-		return was_used(n) ? add_dep(op, emu_stream_tail(n)) : 0;
+		return was_used(n) ? add_dep(op, stream_tail(n)) : 0;
 	}
 	pthread_mutex_lock(&c->lock);
 	for (struct emu_stream *o = c->streams; o && r == 0; o = o->next)
 		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !o->capture)
-			r = add_dep(op, emu_stream_tail(o));
+			r = add_dep(op, stream_tail(o));
 	pthread_mutex_unlock(&c->lock);
 	return r;
 }
@@ -266,7 +288,7 @@ static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 /* The op must wait, but its arguments cannot be copied: finish all earlier work now. */
 static void wait_inline(struct emu_stream *s, struct emu_op *op)
 {
-	struct emu_dep tail = emu_stream_tail(s);
+	struct emu_dep tail = stream_tail(s);
 
 	emu_dep_wait(&tail);
 	for (unsigned i = 0; i < op->n_deps; i++)
@@ -318,30 +340,9 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 	return blocks ? CUDA_SUCCESS : emu_context_error(s->context);
 }
 
-struct emu_dep emu_stream_tail(struct emu_stream *s)
-{
-	struct emu_dep d = {0};
-	struct emu_op op = {.type = &emu_record_type};
-
-	pthread_mutex_lock(&s->lock);
-	if (!s->pending) {
-		d.end_ns = s->track.tail_ns;
-	} else if ((d.point = emu_point_new())) {
-		op.point = d.point;
-		op.issued_ns = MOMENT_NEVER;
-		d.point->refs = 2;
-		if (queue(s, &op)) {
-			emu_point_drop(d.point);
-			emu_point_drop(take(d.point));
-		}
-	}
-	pthread_mutex_unlock(&s->lock);
-	return d;
-}
-
 CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s)
 {
-	struct emu_dep d = emu_stream_tail(s);
+	struct emu_dep d = stream_tail(s);
 
 	emu_wait(self, emu_dep_wait(&d), (int64_t)s->track.device->model.sync_ns);
 	return emu_context_error(s->context);
@@ -353,7 +354,7 @@ CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c)
 
 	pthread_mutex_lock(&c->lock);
 	for (struct emu_stream *s = c->streams; s; s = s->next)
-		add_dep(&all, emu_stream_tail(s));
+		add_dep(&all, stream_tail(s));
 	pthread_mutex_unlock(&c->lock);
 	for (unsigned i = 0; i < all.n_deps; i++)
 		all.ready_ns = moment_wait(all.ready_ns, emu_dep_wait(&all.deps[i]), 0);

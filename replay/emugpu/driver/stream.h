@@ -73,9 +73,6 @@ void emu_post_after(struct emu_stream *s, struct emu_op *op);
 /* Posts queued ops as far as possible. */
 void emu_post_ahead(struct emu_stream *s);
 
-/* The end of the ops submitted so far. */
-struct emu_dep emu_stream_tail(struct emu_stream *s);
-
 /* Wait for it, in real and in virtual time. */
 CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s);
 CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c);

@@ -3,25 +3,15 @@
 
 #include <math.h>
 
-static const struct {
-	uint8_t bytes;
-	const char *name;
-} types[EMU_TYPES] = {
-	[EMU_F16] = {2, "f16"}, [EMU_BF16] = {2, "bf16"},   [EMU_F32] = {4, "f32"},
-	[EMU_F64] = {8, "f64"}, [EMU_E4M3] = {1, "f8e4m3"}, [EMU_E5M2] = {1, "f8e5m2"},
-	[EMU_I8] = {1, "i8"},	[EMU_U8] = {1, "u8"},	    [EMU_I32] = {4, "i32"},
-	[EMU_U32] = {4, "u32"}, [EMU_I64] = {8, "i64"},	    [EMU_U64] = {8, "u64"},
-	[EMU_C32] = {8, "c32"}, [EMU_C64] = {16, "c64"},
+static const uint8_t type_bytes[EMU_TYPES] = {
+	[EMU_F16] = 2,	[EMU_BF16] = 2, [EMU_F32] = 4, [EMU_F64] = 8,  [EMU_E4M3] = 1,
+	[EMU_E5M2] = 1, [EMU_I8] = 1,	[EMU_U8] = 1,  [EMU_I32] = 4,  [EMU_U32] = 4,
+	[EMU_I64] = 8,	[EMU_U64] = 8,	[EMU_C32] = 8, [EMU_C64] = 16,
 };
 
 size_t emu_type_bytes(enum emu_type type)
 {
-	return type < EMU_TYPES ? types[type].bytes : 0;
-}
-
-const char *emu_type_name(enum emu_type type)
-{
-	return type < EMU_TYPES ? types[type].name : "?";
+	return type < EMU_TYPES ? type_bytes[type] : 0;
 }
 
 /* E4M3 has no infinity and one NaN (0x7f); E5M2 is laid out as IEEE formats are. */

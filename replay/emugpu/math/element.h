@@ -33,9 +33,6 @@ enum emu_type {
 /* Bytes of one element; 0 beyond EMU_TYPES. */
 size_t emu_type_bytes(enum emu_type type);
 
-/* Short names as in kernel names: "f16", "bf16", "f32", ... */
-const char *emu_type_name(enum emu_type type);
-
 /* One element, by index. Integers beyond 2^53 lose their last bits here. Complex: the real part. */
 double emu_load(enum emu_type type, const void *data, int64_t index);
 void emu_store(enum emu_type type, void *data, int64_t index, double value);

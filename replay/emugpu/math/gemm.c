@@ -58,7 +58,7 @@ double emu_gelu(double x)
 	return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-double emu_gelu_derivative(double x)
+static double gelu_derivative(double x)
 {
 	double inner = 0.7978845608028654 * (x + 0.044715 * x * x * x), t = tanh(inner);
 
@@ -71,7 +71,7 @@ static double backward(const struct emu_epilogue *e, int64_t at, double v)
 	if (e->activation == EMU_RELU)
 		return ((uint8_t *)e->aux)[at / 8] >> at % 8 & 1 ? v : 0;
 	if (e->activation == EMU_GELU)
-		return v * emu_gelu_derivative(emu_load(e->aux_type, e->aux, at));
+		return v * gelu_derivative(emu_load(e->aux_type, e->aux, at));
 	return v;
 }
 

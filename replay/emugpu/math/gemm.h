@@ -43,6 +43,5 @@ struct emu_gemm {
 /* 0, -ENOMEM, or -ENOTSUP for an unsupported combination of types. */
 int emu_gemm(const struct emu_gemm *g);
 
-/* gelu(x) in the tanh form that cuBLASLt documents, and its derivative. */
+/* gelu(x) in the tanh form that cuBLASLt documents. */
 double emu_gelu(double x);
-double emu_gelu_derivative(double x);
