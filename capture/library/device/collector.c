@@ -22,7 +22,7 @@
 /* With the lock. */
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t wake, settled;
+	pthread_cond_t wake, round_ended;
 	unsigned (*collect[MOST])(void);
 	unsigned n, rounds;
 	unsigned left;	  /* outstanding after the last round */
@@ -33,7 +33,7 @@ static struct {
 	bool stopped; /* for good */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .wake = PTHREAD_COND_INITIALIZER,
-	  .settled = PTHREAD_COND_INITIALIZER};
+	  .round_ended = PTHREAD_COND_INITIALIZER};
 
 /* With the lock held: sleeps, at most as long, until `cond` is signalled. */
 static void sleep_on(pthread_cond_t *cond, int64_t ns)
@@ -57,7 +57,7 @@ static void round_of_all(void)
 	self.in_round = false;
 	self.left = left;
 	self.rounds++;
-	pthread_cond_broadcast(&self.settled);
+	pthread_cond_broadcast(&self.round_ended);
 }
 
 static void *run_rounds(void *unused)
@@ -124,7 +124,7 @@ static int64_t await_round(void)
 {
 	int64_t from = host_clock_ns(CLOCK_MONOTONIC), took;
 
-	sleep_on(&self.settled, TURN_NS);
+	sleep_on(&self.round_ended, TURN_NS);
 	took = host_clock_ns(CLOCK_MONOTONIC) - from;
 	return took < TURN_NS ? took : TURN_NS;
 }
@@ -160,7 +160,7 @@ void cap_collector_await(bool (*is_done)(void *context), void *context)
 	}
 }
 
-void cap_collector_settle(void)
+void cap_collector_finish(void)
 {
 	struct waited w = {0};
 

@@ -18,7 +18,7 @@ int cap_collector_add(unsigned (*collect)(void));
 void cap_collector_await(bool (*is_done)(void *context), void *context);
 
 /* Waits like this until nothing is outstanding: when a process ends, not from `collect`. */
-void cap_collector_settle(void);
+void cap_collector_finish(void);
 
 /* The driver is about to shut down: the thread stops calling it. */
 void cap_collector_stop(void);

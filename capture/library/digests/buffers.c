@@ -7,7 +7,6 @@
 #include "capture/library/device/contexts.h"
 #include "capture/library/digests/batch.h"
 #include "capture/library/find/cu.h"
-#include "capture/ring.h"
 
 #define LISTED 64
 #define MOST_SUMS 4096 /* page sums in one record */

@@ -3,7 +3,6 @@
 
 #include "capture/digest/gd128.h"
 #include "capture/digest/gd128_work.h"
-#include "capture/library/call/hook.h"
 #include "capture/library/find/real.h"
 
 #include <gpuemu.h>

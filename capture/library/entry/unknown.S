@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Entries for functions whose arguments nobody has described (System V ABI, x86-64). Each keeps all
+/* Entries for functions without a description (System V ABI, x86-64). Each keeps all
  * registers that can hold arguments, tells unknown.c, calls the real function with a copy of the
  * stack's 32 words that may hold more of them, and keeps all registers that can hold the result.
  *

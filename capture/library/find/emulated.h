@@ -9,7 +9,7 @@
  */
 void cap_emulated_find(void);
 
-/* Between the two calls the emulated clock of the thread stands still: the library's own work takes
+/* Between the two calls the emulated clock of the thread is stopped: the library's own work takes
  * no time of the program. Calls nest. No effect on a real driver. */
 void cap_clock_pause(void);
 void cap_clock_resume(void);

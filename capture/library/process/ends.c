@@ -28,7 +28,7 @@ static uint32_t ended; /* the generation whose chain has ended */
 static void finish_hooks(void)
 {
 	cap_chain_end();
-	cap_collector_settle();
+	cap_collector_finish();
 	cap_chain_ended();
 }
 

@@ -2,7 +2,6 @@
 #include "capture/library/times/collect.h"
 
 #include "base/host.h"
-#include "capture/library/call/hook.h"
 #include "capture/library/find/emulated.h"
 #include "capture/library/find/real.h"
 #include "capture/library/ring/put.h"

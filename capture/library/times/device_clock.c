@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/device_clock.h"
 
-#include "capture/library/call/hook.h"
 #include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
-#include "capture/library/device/stream_ref.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/find/emulated.h"
 
