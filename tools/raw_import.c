@@ -5,7 +5,6 @@
 #include "capture/recorder/processes.h"
 #include "capture/recorder/recorder.h"
 #include "formats/render/grid.h"
-#include "formats/run/join/join.h"
 #include "formats/trace/json.h"
 #include "tools/cli.h"
 #include "tools/place.h"
@@ -72,93 +71,6 @@ int raw_import_complete(const struct recordings *recordings)
 
 /* ---- a trace */
 
-static int import_one(const char *file, const char *output, const struct place *place,
-		      struct progress *bar, struct rec_import_report *ret, struct fmt_error *err)
-{
-	char folder[PATH_MAX + 16];
-	const struct rec_import options = {.file = file,
-					   .output = output,
-					   .folder = folder,
-					   .progress = {place_progress, bar}};
-	int r;
-
-	snprintf(folder, sizeof(folder), "%s/contents", place->folder);
-	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	r = rec_import(&options, ret, err);
-	place_remove(folder);
-	return r;
-}
-
-/* Parts of the run of which there is no recording. */
-static int list_absent(const struct recordings *all, struct recordings *ret)
-{
-	uint32_t n_parts = 0;
-	int r = 0;
-
-	for (uint32_t part = 0; part == 0 || (part < n_parts && r == 0); part++) {
-		bool found = false;
-		char text[64];
-
-		for (size_t i = 0; i < all->n; i++) {
-			scoped(rec_raw_done) struct rec_raw raw = {.fd = -1};
-			struct rec_raw_header header;
-
-			if (rec_raw_open(all->files[i], false, &header, &raw, NULL) < 0)
-				continue;
-			n_parts = header.n_parts > n_parts ? header.n_parts : n_parts;
-			found |= header.part == part;
-		}
-		snprintf(text, sizeof(text), "part %u of %u", part, n_parts);
-		if (!found && n_parts > 0)
-			r = recordings_add(ret, text);
-	}
-	return r;
-}
-
-static void add_report(struct rec_import_report *sum, struct rec_import_report *r)
-{
-	sum->has_calls |= r->has_calls;
-	sum->result.lost_records += r->result.lost_records;
-	sum->result.n_ranks += r->result.n_ranks;
-	sum->result.n_processes += r->result.n_processes;
-	sum->result.calls += r->result.calls;
-	sum->result.ops += r->result.ops;
-	sum->result.without_times += r->result.without_times;
-	if (r->result.n_iterations > sum->result.n_iterations)
-		sum->result.n_iterations = r->result.n_iterations;
-	rec_import_report_done(r);
-}
-
-/* Imports each recording, and joins the traces. */
-static int import_several(const struct recordings *recordings, const struct place *place,
-			  struct progress *bar, struct rec_import_report *ret,
-			  struct fmt_error *err)
-{
-	scoped(recordings_done) struct recordings traces = {0}, absent = {0};
-	struct fmt_join_result joined;
-	struct fmt_join join = {.output = place->trace, .progress = place_progress, .context = bar};
-	int r = 0;
-
-	for (size_t i = 0; i < recordings->n && r == 0; i++) {
-		struct rec_import_report one = {0};
-		char path[PATH_MAX + 32];
-
-		snprintf(path, sizeof(path), "%s/part-%04zu", place->folder, i);
-		r = import_one(recordings->files[i], path, place, bar, &one, err);
-		if (r == 0 && one.has_calls)
-			r = recordings_add(&traces, path);
-		add_report(ret, &one);
-	}
-	if (r == 0)
-		r = list_absent(recordings, &absent);
-	join.absent = (const char *const *)absent.files;
-	join.n_absent = absent.n;
-	join.paths = (const char *const *)traces.files;
-	join.n_paths = traces.n;
-	return r < 0 || traces.n == 0 ? r : fmt_join(&join, &joined, err);
-}
-
 static int fail(int r, const struct fmt_error *err, const struct place *place, const char *hint)
 {
 	char text[PATH_MAX + 128] = "";
@@ -184,14 +96,20 @@ static int fail(int r, const struct fmt_error *err, const struct place *place, c
 static int import_into(const struct recordings *recordings, struct place *place,
 		       struct rec_import_report *ret, struct fmt_error *err)
 {
+	char folder[PATH_MAX + 16];
 	struct progress bar;
+	const struct rec_import options = {.files = (const char *const *)recordings->files,
+					   .n_files = recordings->n,
+					   .output = place->trace,
+					   .folder = folder,
+					   .progress = {place_progress, &bar}};
 	int r;
 
+	snprintf(folder, sizeof(folder), "%s/contents", place->folder);
+	if (mkdir(folder, 0700) < 0)
+		return -errno;
 	progress_begin(&bar);
-	if (recordings->n == 1)
-		r = import_one(recordings->files[0], place->trace, place, &bar, ret, err);
-	else
-		r = import_several(recordings, place, &bar, ret, err);
+	r = rec_import(&options, ret, err);
 	progress_end(&bar);
 	if (r == 0 && place_signal())
 		r = -ECANCELED;

@@ -55,6 +55,9 @@ static uint64_t ns_of(const struct rec_feed *f, uint64_t at)
 {
 	int64_t ns = f->clock ? cap_clock_ns(f->clock, at) : (int64_t)at;
 
+	if (f->process->clock && ns >= 0 && ns < REC_LATEST_NS)
+		ns = fmt_clock_ns(f->process->clock, ns);
+
 	return ns < 0 ? 0 : (uint64_t)(ns < REC_LATEST_NS ? ns : REC_LATEST_NS);
 }
 

@@ -24,12 +24,10 @@ struct ring {
 };
 
 struct rec_processes {
-	const struct cap_clock *clock;
-	struct fmt_names *names; /* not owned */
+	struct rec_source source;
+	struct rec_process_list *list; /* not owned */
 	struct traced *traced;
 	size_t n, cap;
-	struct rec_process **all; /* the same, for rec_run_write() */
-	size_t all_cap;
 	struct ring *rings; /* by number */
 	size_t rings_cap;
 };
@@ -45,20 +43,19 @@ void rec_processes_free(struct rec_processes *p)
 		rec_process_free(p->traced[i].process);
 	}
 	free(p->traced);
-	free(p->all);
 	free(p->rings);
 	free(p);
 }
 
-int rec_processes_new(const struct cap_clock *clock, struct fmt_names *names,
+int rec_processes_new(const struct rec_source *source, struct rec_process_list *list,
 		      struct rec_processes **ret)
 {
 	scoped(free_ptr) struct rec_processes *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->clock = clock;
-	p->names = names;
+	p->source = *source;
+	p->list = list;
 	*ret = take(p);
 	return 0;
 }
@@ -76,13 +73,15 @@ static int find_process(struct rec_processes *p, const struct cap_drain_about *a
 			return 0;
 		}
 	if (array_reserve(&p->traced, p->n + 1, &p->cap) < 0 ||
-	    array_reserve(&p->all, p->n + 1, &p->all_cap) < 0)
+	    array_reserve(&p->list->all, p->list->n + 1, &p->list->cap) < 0)
 		return -ENOMEM;
-	e = rec_process_new(p->names, about->pid, about->process_start, &made.process);
+	e = rec_process_new(p->list->names, about->pid, about->process_start, &made.process);
 	if (e < 0)
 		return e;
-	made.process->index = (uint32_t)p->n;
-	p->all[p->n] = made.process;
+	made.process->index = (uint32_t)p->list->n;
+	made.process->recording = p->source.recording;
+	made.process->clock = p->source.host;
+	p->list->all[p->list->n++] = made.process;
 	p->traced[p->n] = made;
 	*ret = &p->traced[p->n++];
 	return 0;
@@ -111,7 +110,7 @@ int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *ab
 	if (e == 0 && array_reserve(&t->feeds, t->n + 1, &t->cap) < 0)
 		e = -ENOMEM;
 	if (e == 0)
-		e = rec_feed_new(about, t->process, p->clock, &feed);
+		e = rec_feed_new(about, t->process, p->source.ticks, &feed);
 	if (e < 0)
 		return e;
 	t->feeds[t->n++] = feed;
@@ -215,7 +214,7 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 }
 
 /* What the rings say at the end: losses, and calls that never returned. */
-static void settle(struct rec_processes *p)
+void rec_processes_settle(struct rec_processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct rec_counts *c = &p->traced[i].process->counts;
@@ -241,13 +240,6 @@ static void settle(struct rec_processes *p)
 			c->lost_bytes = c->ring_lost_bytes;
 		}
 	}
-}
-
-struct rec_process *const *rec_processes_all(struct rec_processes *p, size_t *ret_n)
-{
-	settle(p);
-	*ret_n = p->n;
-	return p->all;
 }
 
 /* Whether some ring of the process says so. */
@@ -287,7 +279,8 @@ static int find_call_in_progress(const struct rec_processes *p, const struct tra
 		if (!call)
 			continue;
 		process->in_call = true;
-		r = fmt_names_string(p->names, call->name, strlen(call->name), &process->last_call);
+		r = fmt_names_string(p->list->names, call->name, strlen(call->name),
+				     &process->last_call);
 	}
 	return r;
 }
@@ -311,15 +304,14 @@ static int find_ending(const struct rec_processes *p, const struct traced *t)
 	return find_call_in_progress(p, t);
 }
 
-int rec_processes_endings(const struct rec_processes *p, struct rec_endings *ret)
+int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum)
 {
 	int r = 0;
 
-	*ret = (struct rec_endings){0};
 	for (size_t i = 0; i < p->n && r == 0; i++) {
 		r = find_ending(p, &p->traced[i]);
-		ret->running += p->traced[i].process->ending == REC_RUNNING;
-		ret->killed += p->traced[i].process->ending == REC_KILLED;
+		sum->running += p->traced[i].process->ending == REC_RUNNING;
+		sum->killed += p->traced[i].process->ending == REC_KILLED;
 	}
 	return r;
 }

@@ -36,14 +36,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	scoped(processes_freep) struct rec_processes *p = NULL;
 	struct rec_raw s = {.fd = memfd_create("raw", MFD_CLOEXEC)};
 	struct cap_clock clock = {0};
+	const struct rec_source source = {.ticks = &clock};
+	struct rec_process_list list = {0};
 
-	if (s.fd < 0 || fmt_names_new(&names) < 0 || rec_processes_new(&clock, names, &p) < 0)
+	if (fmt_names_new(&names) < 0)
+		abort();
+	list.names = names;
+	if (s.fd < 0 || rec_processes_new(&source, &list, &p) < 0)
 		abort();
 	if (len > 0 && len <= MOST) {
 		write_chunk(s.fd, data, len);
 		if (rec_raw_read(&s, rec_processes_piece, p) == 0)
 			rec_processes_round(p, true);
 	}
+	free(list.all);
 	rec_raw_done(&s);
 	return 0;
 }

@@ -139,6 +139,10 @@ static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t
 		p->counts.damaged++;
 		return 0;
 	}
+	if (p->clock && end_ns >= start_ns) {
+		start_ns = fmt_clock_ns(p->clock, start_ns);
+		end_ns = fmt_clock_ns(p->clock, end_ns);
+	}
 	return rec_times_come(p, id, index, start_ns, end_ns);
 }
 
@@ -225,4 +229,13 @@ const char *rec_fact(const struct rec_process *p, const char *key)
 		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
 			return fmt_string(p->names, p->facts[i].value, NULL);
 	return NULL;
+}
+
+bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b)
+{
+	for (size_t i = 0; i < a->n_comms; i++)
+		for (size_t k = 0; k < b->n_comms; k++)
+			if (a->comms[i].id == b->comms[k].id)
+				return true;
+	return false;
 }

@@ -12,6 +12,7 @@
 #include "capture/recorder/process/symbol.h"
 #include "capture/recorder/process/times.h"
 #include "formats/api/api.h"
+#include "formats/run/clocks.h"
 #include "formats/run/collectives/order.h"
 #include "formats/run/rows.h"
 #include "formats/trace/names.h"
@@ -55,6 +56,7 @@ struct rec_collective {
 	uint8_t per_rank; /* the bytes are to be multiplied by the communicator's ranks */
 	uint32_t first_message, n_messages; /* of the process */
 	uint32_t number;		    /* among all of the process, from 0 on */
+	int64_t start_ns, end_ns;	    /* of the operation, once it was forgotten */
 };
 
 struct rec_comm {
@@ -125,14 +127,16 @@ struct rec_kernel_template;
 struct rec_process {
 	int32_t pid;
 	uint64_t started;
-	uint32_t index;		 /* among the recorder's */
-	bool is_virtual;	 /* its times are those of an emulated driver */
-	uint8_t ending;		 /* enum rec_ending */
-	uint8_t signal;		 /* that ended it; 0: not known */
-	bool in_call;		 /* its last call had not returned */
-	int64_t last_call_ns;	 /* end of the call that ended last */
-	fmt_str last_call;	 /* its name; in_call: of the one that had not returned */
-	struct fmt_names *names; /* not owned; of the recorder */
+	uint32_t index;		       /* among all processes of the run */
+	uint32_t recording;	       /* that it is in */
+	const struct fmt_clock *clock; /* not owned; of its host; NULL: the reference */
+	bool is_virtual;	       /* its times are those of an emulated driver */
+	uint8_t ending;		       /* enum rec_ending */
+	uint8_t signal;		       /* that ended it; 0: not known */
+	bool in_call;		       /* its last call had not returned */
+	int64_t last_call_ns;	       /* end of the call that ended last */
+	fmt_str last_call;	       /* its name; in_call: of the one that had not returned */
+	struct fmt_names *names;       /* not owned; of the recorder */
 	struct rec_handles *things;
 	struct rec_symbols symbols;
 	struct rec_spans memory; /* of devices */
@@ -197,6 +201,8 @@ int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
 int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
+/* Whether both are in one communicator. */
+bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b);
 /* The latest JSON of a fact of the process; NULL. */
 const char *rec_fact(const struct rec_process *p, const char *key);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,

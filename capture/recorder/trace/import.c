@@ -5,21 +5,34 @@
 #include "base/scope.h"
 #include "capture/recorder/processes.h"
 #include "capture/recorder/trace/facts.h"
+#include "capture/recorder/trace/hosts.h"
 #include "capture/recorder/trace/making.h"
+#include "formats/trace/facts.h"
+#include "formats/trace/json.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-struct import {
-	const struct rec_import *options;
+/* A raw recording that is read. */
+struct source {
+	struct import *import;
 	struct rec_raw raw;
 	struct rec_raw_header header;
 	struct rec_piece_session session;
 	struct cap_clock clock;
-	struct fmt_names *names;	 /* owned */
 	struct rec_processes *processes; /* owned: of this reading */
+	bool is_read;
+};
+
+struct import {
+	const struct rec_import *options;
+	struct source *sources; /* owned */
+	size_t n;
+	struct fmt_names *names; /* owned */
+	struct rec_process_list list;
 	struct rec_plan plan;
+	struct rec_hosts hosts;
 	struct rec_making *making; /* owned; NULL in the first reading */
 	struct rec_window window;
 	size_t segment;
@@ -31,10 +44,15 @@ static void import_done(struct import *m)
 {
 	rec_making_free(m->making);
 	rec_plan_done(&m->plan);
-	rec_processes_free(m->processes);
+	rec_hosts_done(&m->hosts);
+	for (size_t i = 0; m->sources && i < m->n; i++) {
+		rec_processes_free(m->sources[i].processes);
+		cap_clock_done(&m->sources[i].clock);
+		rec_raw_done(&m->sources[i].raw);
+	}
+	free(m->sources);
+	free(m->list.all);
 	fmt_names_free(m->names);
-	cap_clock_done(&m->clock);
-	rec_raw_done(&m->raw);
 }
 
 void rec_import_report_done(struct rec_import_report *r)
@@ -45,13 +63,15 @@ void rec_import_report_done(struct rec_import_report *r)
 
 /* ---- pieces that are not of a ring */
 
-static int take_session(struct import *m, const struct rec_piece *piece)
+static int take_session(struct source *of, const struct rec_piece *piece)
 {
-	const struct cap_control *s = &m->session.settings;
+	const struct cap_control *s = &of->session.settings;
+	struct import *m = of->import;
 
-	if (piece->bytes != sizeof(m->session))
+	if (piece->bytes != sizeof(of->session))
 		return -EBADMSG;
-	memcpy(&m->session, piece->data, sizeof(m->session));
+	memcpy(&of->session, piece->data, sizeof(of->session));
+	m->hosts.origins[of - m->sources] = s->origin;
 	m->window.first = m->keep_all ? -1 : s->first_iteration;
 	m->window.last = m->keep_all ? -1 : s->last_iteration;
 	m->window.first_content = s->first_payload;
@@ -62,13 +82,12 @@ static int take_session(struct import *m, const struct rec_piece *piece)
 	m->window.collectives =
 		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
 	m->window.untimed = s->device_times == 0;
-	m->window.progress = m->options->progress;
 	return 0;
 }
 
-static int take_clock(struct import *m, const struct rec_piece *piece)
+static int take_clock(struct source *of, const struct rec_piece *piece)
 {
-	struct cap_clock *c = &m->clock;
+	struct cap_clock *c = &of->clock;
 	size_t n = piece->bytes / sizeof(*c->segments);
 
 	if (array_reserve(&c->segments, c->n + n, &c->cap) < 0)
@@ -82,11 +101,20 @@ static int take_clock(struct import *m, const struct rec_piece *piece)
 	return 0;
 }
 
+/* Adds up what was not recorded. */
 static int take_end(struct import *m, const struct rec_piece *piece)
 {
-	if (piece->bytes != sizeof(m->report->unread))
+	struct rec_unread u, *sum = &m->window.unread;
+
+	if (piece->bytes != sizeof(u))
 		return -EBADMSG;
-	memcpy(&m->report->unread, piece->data, sizeof(m->report->unread));
+	memcpy(&u, piece->data, sizeof(u));
+	sum->no_ring_calls += u.no_ring_calls;
+	sum->forked_calls += u.forked_calls;
+	sum->contents += u.contents;
+	sum->processes += u.processes;
+	sum->no_ring_error = u.no_ring_error ? u.no_ring_error : sum->no_ring_error;
+	sum->stopped = u.stopped ? u.stopped : sum->stopped;
 	return 0;
 }
 
@@ -118,89 +146,224 @@ static int take_blob(struct import *m, const struct rec_piece *piece)
 
 /* ---- from the recording to the trace */
 
-/* A round's end: there may be enough for a segment. */
+/* The end of a round: there may be enough for a segment. */
 static int take_round(struct import *m)
 {
 	const struct rec_progress *p = &m->options->progress;
-	uint64_t done = m->raw.at + (m->making ? m->raw.bytes : 0);
-	struct rec_process *const *all;
-	size_t n;
-	int r = p->show ? p->show(p->context, m->making ? "writing" : "reading", done,
-				  m->raw.bytes * (m->plan.is_shed ? 2 : 1))
-			: 0;
+	uint64_t done = 0, bytes = 0;
+	int r;
 
+	for (size_t i = 0; i < m->n; i++) {
+		done += m->sources[i].raw.at;
+		bytes += m->sources[i].raw.bytes;
+	}
+	r = p->show ? p->show(p->context, m->making ? "writing" : "reading",
+			      done + (m->making ? bytes : 0), bytes * (m->plan.is_shed ? 2 : 1))
+		    : 0;
 	if (r < 0)
 		return r;
-	all = rec_processes_all(m->processes, &n);
 	if (!m->making)
-		return rec_plan_shed(&m->plan, all, n, m->segment);
-	r = rec_making_more(m->making, all, n, NULL);
+		return rec_plan_shed(&m->plan, m->list.all, m->list.n, m->segment);
+	r = rec_making_more(m->making, m->list.all, m->list.n, NULL);
 	return r < 0 ? r : 0;
 }
 
-static int take_piece(void *import, const struct rec_piece *piece)
+static int take_piece(void *source, const struct rec_piece *piece)
 {
-	struct import *m = import;
+	struct source *of = source;
 	int r;
 
 	switch ((enum rec_piece_kind)piece->kind) {
 	case REC_PIECE_SESSION:
-		return take_session(m, piece);
+		return take_session(of, piece);
 	case REC_PIECE_CLOCK:
-		return take_clock(m, piece);
+		return take_clock(of, piece);
 	case REC_PIECE_BLOB:
-		return take_blob(m, piece);
+		return take_blob(of->import, piece);
 	case REC_PIECE_END:
-		return take_end(m, piece);
+		return take_end(of->import, piece);
 	case REC_PIECE_ROUND:
-		r = rec_processes_piece(m->processes, piece);
-		return r < 0 ? r : take_round(m);
+		r = rec_processes_piece(of->processes, piece);
+		return r < 0 ? r : take_round(of->import);
 	default:
-		return rec_processes_piece(m->processes, piece);
+		return rec_processes_piece(of->processes, piece);
 	}
 }
 
-/* Reads the recording from its beginning. */
+/* The recording of which the least was read: they took about the same time. */
+static struct source *next_source(struct import *m)
+{
+	struct source *best = NULL;
+
+	for (size_t i = 0; i < m->n; i++) {
+		struct source *s = &m->sources[i];
+
+		if (!s->is_read && (!best || (double)s->raw.at * (double)best->raw.bytes <
+						     (double)best->raw.at * (double)s->raw.bytes))
+			best = s;
+	}
+	return best;
+}
+
+static int begin_source(struct import *m, struct source *s)
+{
+	uint32_t recording = (uint32_t)(s - m->sources);
+	const struct rec_source of = {
+		.recording = recording,
+		.ticks = &s->clock,
+		.host = m->hosts.n_clocks > 1 && m->hosts.clock_of[recording] != UINT32_MAX
+				? &m->hosts.clocks[m->hosts.clock_of[recording]]
+				: NULL};
+
+	s->clock.n = 0;
+	s->is_read = false;
+	rec_raw_rewind(&s->raw);
+	rec_processes_free(take(s->processes));
+	return rec_processes_new(&of, &m->list, &s->processes);
+}
+
+/* Reads all recordings from their beginning. */
 static int read_all(struct import *m)
+{
+	struct source *s;
+	int r = 0;
+
+	m->list.n = 0;
+	m->window.unread = (struct rec_unread){0};
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = begin_source(m, &m->sources[i]);
+	while (r >= 0 && (s = next_source(m))) {
+		uint64_t bytes = s->raw.bytes;
+
+		r = rec_raw_next(&s->raw, take_piece, s);
+		s->raw.bytes = bytes; /* of the file, whatever of it is whole */
+		s->is_read = r == 0;
+		if (s->is_read)
+			r = rec_processes_round(s->processes, true);
+	}
+	for (size_t i = 0; i < m->n && r >= 0; i++)
+		rec_processes_settle(m->sources[i].processes);
+	return r < 0 ? r : 0;
+}
+
+/* ---- several recordings */
+
+/* Whether they are known to be of one run: by the launcher's name of it, or a communicator. */
+static bool are_tied(const struct import *m, uint32_t a, uint32_t b)
+{
+	const char *run = m->sources[a].header.run;
+
+	if (*run || *m->sources[b].header.run)
+		return strcmp(run, m->sources[b].header.run) == 0;
+	for (size_t i = 0; i < m->list.n; i++)
+		for (size_t k = 0; k < m->list.n; k++)
+			if (m->list.all[i]->recording == a && m->list.all[k]->recording == b &&
+			    rec_comms_meet(m->list.all[i], m->list.all[k]))
+				return true;
+	return false;
+}
+
+/* Each recording is tied to one that is tied to the first. */
+static int check_same_run(const struct import *m, struct fmt_error *err)
+{
+	scoped(free_ptr) bool *tied = calloc(m->n + 1, sizeof(*tied));
+	bool more = true;
+
+	if (!tied)
+		return -ENOMEM;
+	tied[0] = true;
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < m->n; i++)
+			for (uint32_t k = 0; k < m->n && !tied[i]; k++)
+				more |= tied[i] = tied[k] && are_tied(m, i, k);
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (!tied[i])
+			return fmt_fail(err, -EBADMSG, m->options->files[i], FMT_NO_OFFSET,
+					"not known to be of the same run as %s",
+					m->options->files[0]);
+	return 0;
+}
+
+static bool has_part(const struct import *m, uint32_t part)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->sources[i].header.part == part)
+			return true;
+	return false;
+}
+
+/* Lists parts of the run of which there is no recording. */
+static int put_missing_parts(struct import *m)
+{
+	scoped(text_done) struct text list = {0}, count = {0};
+	struct fmt_json json = {.text = &list};
+	uint32_t n_parts = m->sources[0].header.n_parts, missing = 0;
+	int r;
+
+	fmt_json_open(&json, NULL, '[');
+	for (uint32_t part = 0; part < n_parts; part++) {
+		char text[48];
+
+		if (has_part(m, part))
+			continue;
+		missing++;
+		snprintf(text, sizeof(text), "part %u of %u", part, n_parts);
+		fmt_json_str(&json, NULL, text);
+	}
+	fmt_json_close(&json, ']');
+	if (missing == 0)
+		return 0;
+	text_u64(&count, missing);
+	r = list.error ? list.error
+		       : fmt_names_fact_json(m->names, FMT_WHOLE_TRACE, "missing_parts", list.data,
+					     list.len);
+	return r < 0 ? r
+		     : fmt_names_fact_json(m->names, FMT_WHOLE_TRACE, FMT_MISSING_PARTS_KEY,
+					   count.data, count.len);
+}
+
+/* What only several recordings have: clocks, and parts that are missing. */
+static int put_hosts(struct import *m)
 {
 	int r;
 
-	rec_processes_free(take(m->processes));
-	m->clock.n = 0;
-	r = rec_processes_new(&m->clock, m->names, &m->processes);
-	if (r == 0)
-		r = rec_raw_read(&m->raw, take_piece, m);
-	return r < 0 ? r : rec_processes_round(m->processes, true);
+	if (m->n < 2)
+		return rec_origin_put(&m->sources[0].session.settings.origin, m->list.all,
+				      m->list.n, m->names);
+	r = rec_hosts_put(&m->hosts, &m->plan, m->list.all, m->names);
+	return r < 0 ? r : put_missing_parts(m);
 }
 
 /* The second reading writes what the first one had no space for. */
 static int make_trace(struct import *m, struct fmt_error *err)
 {
-	struct rec_process *const *all;
-	size_t n;
 	int r = rec_making_new(m->names, &m->window, &m->plan, m->options->output, &m->making);
 
 	if (r == 0 && m->plan.is_shed)
 		r = read_all(m);
-	all = rec_processes_all(m->processes, &n);
+	m->window.endings = (struct rec_endings){0};
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = rec_processes_endings(m->sources[i].processes, &m->window.endings);
 	if (r == 0)
-		r = rec_processes_endings(m->processes, &m->window.endings);
+		r = put_hosts(m);
 	if (r == 0)
-		r = rec_origin_put(&m->session.settings.origin, all, n, m->names);
-	m->window.unread = m->report->unread;
-	if (r == 0)
-		r = rec_making_end(m->making, all, n, &m->report->result, err);
+		r = rec_making_end(m->making, m->list.all, m->list.n, &m->report->result, err);
 	rec_making_free(take(m->making));
 	return r;
 }
 
+/* Times of several hosts are moved to one clock in the second reading. */
 static int plan(struct import *m)
 {
-	struct rec_process *const *all;
-	size_t n;
+	int r;
 
-	all = rec_processes_all(m->processes, &n);
-	return rec_plan_find(&m->plan, all, n, m->names);
+	m->plan.is_shed |= m->n > 1;
+	r = rec_plan_find(&m->plan, m->list.all, m->list.n, m->names);
+	if (r == 0 && m->n > 1 && !m->keep_all)
+		r = rec_hosts_align(&m->hosts, &m->plan, m->list.all, m->list.n, m->names);
+	return r;
 }
 
 static bool has_calls(struct rec_process *const *all, size_t n)
@@ -212,14 +375,12 @@ static bool has_calls(struct rec_process *const *all, size_t n)
 }
 
 /* Without an iteration in the window, all of the run is kept: it is read again. */
-static int write_all(struct import *m, struct fmt_error *err)
+static int write_trace(struct import *m, struct fmt_error *err)
 {
 	struct rec_result *result = &m->report->result;
-	size_t n;
-	struct rec_process *const *all = rec_processes_all(m->processes, &n);
 	int r = 0;
 
-	m->report->has_calls = has_calls(all, n);
+	m->report->has_calls = has_calls(m->list.all, m->list.n);
 	if (m->report->has_calls)
 		r = make_trace(m, err);
 	if (r == 0 && m->report->has_calls && result->n_ranks > 0 && result->n_iterations == 0) {
@@ -231,19 +392,9 @@ static int write_all(struct import *m, struct fmt_error *err)
 		if (r == 0)
 			r = make_trace(m, err);
 	}
-	return r;
-}
-
-static int write_trace(struct import *m, struct fmt_error *err)
-{
-	struct rec_result *result = &m->report->result;
-	struct rec_process *const *all;
-	size_t n;
-	int r = write_all(m, err);
-
-	all = rec_processes_all(m->processes, &n);
-	for (size_t i = 0; i < n; i++)
-		result->lost_records += all[i]->counts.lost_records;
+	m->report->unread = m->window.unread;
+	for (size_t i = 0; i < m->list.n; i++)
+		result->lost_records += m->list.all[i]->counts.lost_records;
 	if (m->window.untimed)
 		result->without_times = 0;
 	return r;
@@ -262,11 +413,9 @@ static void name_process(const struct rec_process *p, char ret[64])
 static int list_killed(struct import *m)
 {
 	struct rec_import_report *ret = m->report;
-	size_t n;
-	struct rec_process *const *all = rec_processes_all(m->processes, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		const struct rec_process *p = all[i];
+	for (size_t i = 0; i < m->list.n; i++) {
+		const struct rec_process *p = m->list.all[i];
 		struct rec_killed made = {.pid = p->pid,
 					  .signal = p->signal,
 					  .in_call = p->in_call,
@@ -285,24 +434,50 @@ static int list_killed(struct import *m)
 	return 0;
 }
 
+static int open_all(struct import *m, struct fmt_error *err)
+{
+	int r = 0;
+
+	m->sources = calloc(m->options->n_files + 1, sizeof(*m->sources));
+	m->hosts.origins = calloc(m->options->n_files + 1, sizeof(*m->hosts.origins));
+	if (!m->sources || !m->hosts.origins)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->options->n_files && r == 0; i++) {
+		struct source *s = &m->sources[m->n];
+		struct stat st;
+
+		s->import = m;
+		r = rec_raw_open(m->options->files[i], false, &s->header, &s->raw, err);
+		if (r < 0)
+			break;
+		m->n++;
+		if (fstat(s->raw.fd, &st) == 0)
+			s->raw.bytes = (uint64_t)st.st_size;
+		for (size_t k = 0; k < i && r == 0; k++)
+			if (m->sources[k].header.hash == s->header.hash)
+				r = fmt_fail(err, -EBADMSG, m->options->files[i], FMT_NO_OFFSET,
+					     "the same recording as %s", m->options->files[k]);
+	}
+	m->hosts.n = m->n;
+	return r;
+}
+
 int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	       struct fmt_error *err)
 {
 	scoped(import_done) struct import m = {.options = options, .report = ret};
-	struct stat st;
 	int r;
 
 	*ret = (struct rec_import_report){0};
 	m.segment = options->segment ? options->segment : REC_SEGMENT;
-	m.raw.fd = -1;
-	r = rec_raw_open(options->file, false, &m.header, &m.raw, err);
-	if (r < 0)
-		return r;
-	if (fstat(m.raw.fd, &st) == 0)
-		m.raw.bytes = (uint64_t)st.st_size;
-	r = fmt_names_new(&m.names);
+	r = open_all(&m, err);
+	if (r == 0)
+		r = fmt_names_new(&m.names);
+	m.list.names = m.names;
 	if (r == 0)
 		r = read_all(&m);
+	if (r == 0)
+		r = check_same_run(&m, err);
 	if (r == 0)
 		r = plan(&m);
 	if (r == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes a trace from a raw recording (capture/recorder/raw.h). One thread. */
+/* Makes a trace from raw recordings (capture/recorder/raw.h). One thread. */
 #pragma once
 
 #include "capture/recorder/trace/run.h"
@@ -15,7 +15,8 @@ struct rec_killed {
 };
 
 struct rec_import {
-	const char *file;   /* a raw recording */
+	const char *const *files; /* raw recordings, of one host or of all hosts of a run */
+	size_t n_files;
 	const char *output; /* a directory to create; must not exist */
 	const char *folder; /* a directory for temporary files */
 	size_t segment;	    /* calls and operations that are written at once; 0: the default */
@@ -32,7 +33,7 @@ struct rec_import_report {
 
 void rec_import_report_done(struct rec_import_report *r);
 
-/* 0 or a negative errno, as -EBADMSG for a damaged recording; then what there is of the output is
- * for the caller to remove. *ret may be given to rec_import_report_done() in any case. */
+/* 0 or a negative errno, as -EBADMSG for recordings of different runs; then what there is of the
+ * output is for the caller to remove. *ret may be given to rec_import_report_done() in any case. */
 int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	       struct fmt_error *err);

@@ -62,6 +62,14 @@ static int shed_process(struct rec_process *p, uint32_t end)
 		widen(p, &p->events[i]);
 		gone[i] = true;
 	}
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		struct rec_collective *c = &p->collectives[i];
+
+		if (c->event >= end)
+			continue;
+		c->start_ns = p->events[c->event].start_ns;
+		c->end_ns = c->start_ns + p->events[c->event].duration_ns;
+	}
 	shed_ranges(p);
 	return rec_process_carry(p, gone, true);
 }
