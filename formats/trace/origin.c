@@ -63,49 +63,6 @@ int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)
 	return put_fact(names, PART_KEY, &part);
 }
 
-/* The fact's JSON; "" where there is none. */
-static const char *fact_of(const struct fmt_names *names, const char *key)
-{
-	const char *fact = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
-
-	return fact && fmt_json_valid(fact, strlen(fact)) ? fact : "";
-}
-
-/* A string member; a longer one is cut. */
-static void read_string(const char *object, const char *key, char ret[FMT_ORIGIN_ID])
-{
-	scoped(text_done) struct text t = {0};
-	const char *s = "";
-	size_t n = fmt_json_member_text(object, strlen(object), key, &s);
-
-	fmt_json_unescape(&t, s, n);
-	text_char(&t, '\0');
-	snprintf(ret, FMT_ORIGIN_ID, "%s", t.error ? "" : t.data);
-}
-
-static int64_t read_integer(const char *object, const char *key)
-{
-	const char *value;
-	int64_t v = 0;
-	size_t len;
-
-	if (fmt_json_member(object, strlen(object), key, &value, &len))
-		fmt_json_integer(value, len, &v);
-	return v;
-}
-
-void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret)
-{
-	const char *clock = fact_of(names, CLOCK_KEY), *part = fact_of(names, PART_KEY);
-
-	*ret = (struct fmt_origin){0};
-	read_string(clock, "id", ret->clock);
-	ret->realtime_ns = read_integer(clock, "realtime_ns");
-	ret->part = (uint32_t)read_integer(part, "index");
-	ret->n_parts = (uint32_t)read_integer(part, "of");
-	read_string(part, "run", ret->run);
-}
-
 uint64_t fmt_origin_ranks(const struct fmt_names *names)
 {
 	const char *fact = fmt_fact_value(names, 0, "distributedInfo");

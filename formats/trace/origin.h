@@ -21,8 +21,5 @@ void fmt_origin_here(struct fmt_origin *ret);
 /* 0 or a negative errno. */
 int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o);
 
-/* The origin of a trace; members without a fact are 0 or "". */
-void fmt_origin_get(const struct fmt_names *names, struct fmt_origin *ret);
-
 /* Number of ranks of the run, of which the trace may have some; 0: unknown. */
 uint64_t fmt_origin_ranks(const struct fmt_names *names);

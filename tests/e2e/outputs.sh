@@ -130,9 +130,6 @@ gputrace import -f -o replaced good.json >report
 equal "$(echo replaced*)" replaced
 
 # The longest names, and names one character longer.
-for i in 0 1; do
-	"$BUILD/tests/e2e/split" good part$i $i $i 0 0 0 clock 0 $i 2 run
-done
 long=$(printf '%0255d' 0)
 gputrace import -o "$long" good.json >report
 gputrace verify "$long" >verified
@@ -156,7 +153,6 @@ done <<-ROWS
 	gputrace export -o LONG.json good
 	gputrace export -f svg -o LONG good
 	gputrace export -f tsv -o LONG good
-	gputrace join -o LONG part0 part1
 	gpureplay --emulate -o LONG good
 ROWS
 while read -r command; do
@@ -170,7 +166,6 @@ done <<-ROWS
 	gputrace export -o out LONG
 	gputrace diff good LONG
 	gputrace diff LONG good
-	gputrace join -o out LONG
 	gputrace import -o out LONG
 	gpureplay --emulate LONG
 ROWS

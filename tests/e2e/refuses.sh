@@ -48,7 +48,6 @@ readers() {
 		gputrace export -o out.json TRACE
 		gputrace export --format=svg -o out TRACE
 		gputrace export --format=tsv -o out TRACE
-		gputrace join -o out good TRACE
 		gpureplay --emulate -o out TRACE
 	ROWS
 	[ ! -x "$BUILD/tools/gputracefs" ] || echo "gputracefs TRACE $work/mnt"
@@ -127,9 +126,6 @@ gputrace verify emulated >"$work/stdout"
 rm -r whole emulated
 
 # Where nothing can be written.
-for i in 0 1; do
-	"$BUILD/tests/e2e/split" good part$i $i $i 0 0 0 clock 0 $i 2 run
-done
 writers() {
 	cat <<-ROWS
 		gputrace import -o OUT good.json
@@ -139,7 +135,6 @@ writers() {
 		gputrace export -o OUT.json good
 		gputrace export --format=svg -o OUT good
 		gputrace export --format=tsv -o OUT good
-		gputrace join -o OUT part0 part1
 		gpureplay --emulate -o OUT good
 	ROWS
 }

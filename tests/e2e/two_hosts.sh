@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs on two simulated hosts, recorded by a gpucapture on each: the parts are joined into one
+# Programs on two simulated hosts, recorded by a gpucapture on each: both recordings make one
 # trace on one clock, aligned within the stated error; missing ranks are reported. A host is a UTS
 # namespace with its own name and a time namespace with another CLOCK_MONOTONIC.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "the CUDA examples were not built (no nvcc)"
 unshare --uts --time --monotonic 1000 true 2>/dev/null || skip "namespaces cannot be made here"
-split=$BUILD/tests/e2e/split
 export TMPDIR="$work"
 virtual_only
 
@@ -35,7 +34,7 @@ write_reports() {
 	gpureplay --emulate --json "$1" >"$1.emulated"
 }
 
-# The last host to end joins the parts and removes them.
+# The last host to end makes the trace and removes the recordings.
 hosts 2 "$work/run" "$programs/examples/ddp" --steps 24 --hidden 512 --batch 512
 [ ! -e "$work/run.raw" ] || die "recordings were not removed: $(ls "$work/run.raw")"
 write_reports "$work/run"
@@ -62,21 +61,17 @@ fails -2 gpucapture -o "$work/late" -- true
 says "it holds an earlier recording"
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS
 
-# Clocks that differ by seconds and drift, and end times with noise.
-"$split" "$work/run" "$work/a" 0 1 0 0 2000 alpha 5000000000
-"$split" "$work/run" "$work/b" 2 3 -77123456789 800 2000 beta 82123456789
-gputrace join --json -o "$work/joined" "$work/b" "$work/a" >"$work/joined.report"
-write_reports "$work/joined"
-
-# Hosts without common collectives are aligned by CLOCK_REALTIME.
+# Hosts without common collectives: recordings of different runs are refused; of one run of a launcher, they make one trace.
 for i in 0 1; do
-	RANK=0 WORLD_SIZE=1 gpucapture -o "$work/alone$i" -- gpuemu --gpus 1 -- \
+	RANK=0 WORLD_SIZE=1 gpucapture --raw -o "$work/alone$i" -- gpuemu --gpus 1 -- \
+		"$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 3 >/dev/null
+	RANK=$i WORLD_SIZE=1 SLURM_PROCID=$i SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=9 \
+		gpucapture --raw -o "$work/tied$i" -- gpuemu --gpus 1 -- \
 		"$SOURCE/examples/launch.sh" 1 "$programs/examples/ddp" --steps 3 >/dev/null
 done
-refuses 3 'not known to be of the same run' gputrace join -o "$work/strangers" "$work/alone0" "$work/alone1"
-"$split" "$work/alone0" "$work/x" 0 0 0 0 0 alpha 1000 0 2 job
-"$split" "$work/alone1" "$work/y" 0 0 50000000 0 0 beta -49999000 1 2 job
-gputrace join -o "$work/strangers" "$work/x" "$work/y" >/dev/null
+refuses 3 'not known to be of the same run' gputrace import -o "$work/strangers" "$work/alone0.raw" "$work/alone1.raw"
+refuses 3 'the same recording as' gputrace import -o "$work/strangers" "$work/alone0.raw" "$work/alone0.raw"
+gputrace import -o "$work/strangers" "$work/tied0.raw" "$work/tied1.raw" >/dev/null
 write_reports "$work/strangers"
 
 python3 - "$work" <<'PY'
@@ -86,7 +81,7 @@ work = sys.argv[1]
 def info(name): return json.load(open(f'{work}/{name}.json', encoding='utf-8'))
 def emulated(name): return json.load(open(f'{work}/{name}.emulated', encoding='utf-8'))
 
-for name in ('run', 'late.one', 'joined'):
+for name in ('run', 'late.one'):
     i, e = info(name), emulated(name)
     facts = i['facts']
     assert i['gpus'] == 4 and [r['rank'] for r in i['ranks']] == [0, 1, 2, 3], name
@@ -100,20 +95,7 @@ for name in ('run', 'late.one', 'joined'):
     assert 'missing_ranks' not in facts, facts
 assert info('late.one')['facts']['missing_parts'] == ['part 2 of 3']
 
-whole, joined = info('run'), info('joined')
-for kind in ('call', 'kernel', 'memcpy', 'collective', 'sync'):
-    assert whole['records'][kind] == joined['records'][kind], (kind, whole['records'], joined['records'])
-other = joined['facts']['hosts'][1]
-assert abs(other['drift_ppm'] - 800) < 100, other
-clocks = joined['facts']['clocks']
-assert 0 < clocks['p50_ns'] <= 2000, clocks
-assert clocks['p95_ns'] <= whole['facts']['clocks']['p95_ns'] + 6000, (clocks, whole['facts']['clocks'])
-assert json.load(open(f'{work}/joined.report', encoding='utf-8'))['p95_ns'] == clocks['p95_ns']
-for a, b in zip(whole['ranks'], joined['ranks']):
-    assert abs(a['start_ns'] - b['start_ns']) < 20000, (a, b)
-
 strangers = info('strangers')
-assert [h['clock'] for h in strangers['facts']['hosts']] == ['reference', 'realtime'], strangers['facts']
-assert strangers['facts']['hosts'][1]['ahead_ns'] == 50000000, strangers['facts']
+assert [h['clock'] for h in strangers['facts']['hosts']] == ['reference', 'unknown'], strangers['facts']
 assert strangers['facts']['clocks']['collectives'] == 0, strangers['facts']
 PY

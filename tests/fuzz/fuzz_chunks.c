@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A trace with correct checksums and arbitrary contents (rows of tests/fuzz/chunks.h): rendered,
- * emulated, and joined as the only part of a run. */
+ * emulated. */
 #include "tests/fuzz/chunks.h"
 
 #include "base/scope.h"
@@ -27,11 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(close_fd) int fd = seal(data, len);
 	scoped(folder_done) struct folder f = folder_make();
-	char path[64], emulated[128], joined[128];
+	char path[64], emulated[128];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	render_all(path);
 	render_emulated(path, folder_in(&f, "emulated", emulated));
-	render_joined(path, NULL, folder_in(&f, "joined", joined));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Facts of a trace: each line of the input is a fact, "PART RANK KEY JSON", of one of two parts of
- * a run; with RANK *, of the whole part. The parts are rendered, emulated and joined. */
+ * a run; with RANK *, of the whole part. The parts are rendered and emulated. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -163,7 +163,7 @@ static void write_part(uint32_t part, const char *facts, size_t len, const char 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(folder_done) struct folder f = folder_make();
-	char parts[PARTS][128], joined[128], emulated[128];
+	char parts[PARTS][128], emulated[128];
 
 	for (uint32_t i = 0; i < PARTS; i++) {
 		folder_in(&f, i ? "second" : "first", parts[i]);
@@ -171,6 +171,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	render_all(parts[0]);
 	render_emulated(parts[0], folder_in(&f, "emulated", emulated));
-	render_joined(parts[0], parts[1], folder_in(&f, "joined", joined));
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include "formats/render/export/chrome.h"
 #include "formats/render/report/compare.h"
 #include "formats/render/report/report.h"
-#include "formats/run/join/join.h"
 #include "formats/trace/store/sizes.h"
 #include "formats/trace/store/verify.h"
 #include "fs/node.h"
@@ -146,14 +145,4 @@ void render_emulated(const char *path, const char *output)
 		return;
 	replay_report_done(&report);
 	render_all(output);
-}
-
-void render_joined(const char *first, const char *second, const char *output)
-{
-	const char *paths[] = {first, second};
-	struct fmt_join join = {.paths = paths, .n_paths = second ? 2 : 1, .output = output};
-	struct fmt_join_result result;
-
-	if (fmt_join(&join, &result, NULL) == 0)
-		render_all(output);
 }

@@ -8,5 +8,3 @@
 void render_all(const char *path);
 /* Emulates the run and renders the result. */
 void render_emulated(const char *path, const char *output);
-/* Joins two parts, or one if `second` is NULL, and renders the result. */
-void render_joined(const char *first, const char *second, const char *output);

@@ -9,7 +9,6 @@ extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_export;
 extern const struct cli_command cmd_import;
 extern const struct cli_command cmd_info;
-extern const struct cli_command cmd_join;
 extern const struct cli_command cmd_pack;
 extern const struct cli_command cmd_unpack;
 extern const struct cli_command cmd_verify;

@@ -71,7 +71,8 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	if (piece->bytes != sizeof(of->session))
 		return -EBADMSG;
 	memcpy(&of->session, piece->data, sizeof(of->session));
-	m->hosts.origins[of - m->sources] = s->origin;
+	if (!m->making)
+		m->hosts.origins[of - m->sources] = s->origin;
 	m->window.first = m->keep_all ? -1 : s->first_iteration;
 	m->window.last = m->keep_all ? -1 : s->last_iteration;
 	m->window.first_content = s->first_payload;
@@ -360,6 +361,11 @@ static int plan(struct import *m)
 	int r;
 
 	m->plan.is_shed |= m->n > 1;
+	for (size_t i = 0; i < m->list.n; i++)
+		if (m->list.all[i]->is_virtual) { /* the clock of an emulated driver is no host's */
+			m->hosts.origins[m->list.all[i]->recording].clock[0] = '\0';
+			m->hosts.origins[m->list.all[i]->recording].realtime_ns = 0;
+		}
 	r = rec_plan_find(&m->plan, m->list.all, m->list.n, m->names);
 	if (r == 0 && m->n > 1 && !m->keep_all)
 		r = rec_hosts_align(&m->hosts, &m->plan, m->list.all, m->list.n, m->names);

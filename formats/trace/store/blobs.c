@@ -158,33 +158,6 @@ int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **r
 			(unsigned long long)name[1], (unsigned long long)name[0]);
 }
 
-int fmt_blob_next(const struct fmt_trace *t, size_t *at, uint64_t name[2], uint8_t **ret,
-		  size_t *len, struct fmt_error *err)
-{
-	char path[512];
-
-	fmt_member_path(t, &t->blobs, path, sizeof(path));
-	while (*at < t->blobs.n_chunks) {
-		scoped(free_ptr) uint8_t *raw = NULL;
-		struct fmt_chunk c = t->blobs.chunks[(*at)++];
-		struct fmt_cursor content;
-		int r;
-
-		if (c.type != FMT_CHUNK_BLOB)
-			continue;
-		r = fmt_member_read(&t->blobs, path, &c, &raw, err);
-		if (r < 0)
-			return r;
-		if (fmt_blob_open(&c, raw, name, &content) < 0)
-			return fmt_fail(err, -EBADMSG, path, c.offset, MISNAMED);
-		*len = fmt_left(&content);
-		memmove(raw, content.at, *len);
-		*ret = take(raw);
-		return 1;
-	}
-	return 0;
-}
-
 int fmt_contents_get(const uint8_t *data, size_t len, struct fmt_digest **ret, size_t *n)
 {
 	struct fmt_cursor c = fmt_cursor(data, len);

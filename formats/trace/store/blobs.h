@@ -33,11 +33,6 @@ int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2]);
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,
 		  struct fmt_error *err);
 
-/* Reads the next content in the order of the file. *at begins at 0 and is moved behind the content.
- * Returns 1 with its name and bytes, which the caller frees, or 0 at the end. */
-int fmt_blob_next(const struct fmt_trace *t, size_t *at, uint64_t name[2], uint8_t **ret,
-		  size_t *len, struct fmt_error *err);
-
 /* Reads the list of contents that the rank's operations read and wrote; the caller frees *ret. *n
  * is 0 without a list. */
 int fmt_contents_read(const struct fmt_trace *t, uint32_t rank, struct fmt_digest **ret, size_t *n,
