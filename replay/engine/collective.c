@@ -117,7 +117,7 @@ static uint32_t *bucket(const struct sim_collectives *m, uint32_t group, int64_t
 	return &m->buckets[(h ^ h >> 29) & (m->n_buckets - 1)];
 }
 
-static uint32_t find(const struct sim_collectives *m, uint32_t group, int64_t seq)
+static uint32_t find_collective(const struct sim_collectives *m, uint32_t group, int64_t seq)
 {
 	uint32_t i = *bucket(m, group, seq);
 
@@ -127,7 +127,7 @@ static uint32_t find(const struct sim_collectives *m, uint32_t group, int64_t se
 }
 
 /* Doubles the buckets when there are more collectives than buckets. */
-static int spread(struct sim_collectives *m)
+static int grow_buckets(struct sim_collectives *m)
 {
 	uint32_t n = m->n_buckets * 2;
 	uint32_t *grown;
@@ -153,12 +153,12 @@ static int spread(struct sim_collectives *m)
 	return 0;
 }
 
-static int begin(struct sim_collectives *m, uint32_t group, int64_t seq, uint32_t *ret)
+static int begin_collective(struct sim_collectives *m, uint32_t group, int64_t seq, uint32_t *ret)
 {
 	struct group *g = &m->groups[group];
 	uint32_t i = m->unused, *at, unknown = 0;
 
-	if (spread(m) < 0)
+	if (grow_buckets(m) < 0)
 		return -ENOMEM;
 	if (i != SIM_NONE) {
 		m->unused = m->collectives[i].next;
@@ -193,7 +193,7 @@ static int begin(struct sim_collectives *m, uint32_t group, int64_t seq, uint32_
 	return 0;
 }
 
-static void end(struct sim_collectives *m, struct sim_collective *t)
+static void end_collective(struct sim_collectives *m, struct sim_collective *t)
 {
 	struct group *g = &m->groups[t->group];
 
@@ -205,21 +205,21 @@ static void end(struct sim_collectives *m, struct sim_collective *t)
 	}
 }
 
-static void end_when_all_are_here(struct sim_collectives *m, struct sim_collective *t)
+static void end_if_complete(struct sim_collectives *m, struct sim_collective *t)
 {
 	if (t->end_ns == SIM_PENDING && t->unknown == 0 && t->joined == t->expected)
-		end(m, t);
+		end_collective(m, t);
 }
 
 int sim_declare(struct sim_collectives *m, uint32_t member, int64_t seq, uint32_t *collective)
 {
 	struct member *who = &m->members[member];
-	uint32_t i = find(m, who->group, seq);
+	uint32_t i = find_collective(m, who->group, seq);
 	struct sim_collective *t;
 
 	if (seq < who->sealed && (i == SIM_NONE || m->collectives[i].end_ns != SIM_PENDING))
 		return 0;
-	if (i == SIM_NONE && begin(m, who->group, seq, &i) < 0)
+	if (i == SIM_NONE && begin_collective(m, who->group, seq, &i) < 0)
 		return -ENOMEM;
 	t = &m->collectives[i];
 	if (t->declarer == member || t->end_ns != SIM_PENDING)
@@ -254,7 +254,7 @@ static void seal(struct sim_collectives *m, uint32_t member, int ended)
 			if (t->seq < from || t->seq >= to || t->declarer == member)
 				continue;
 			t->unknown--;
-			end_when_all_are_here(m, t);
+			end_if_complete(m, t);
 		}
 	}
 	who->n_since = 0;
@@ -275,7 +275,7 @@ void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int
 	if (t->end_ns != SIM_PENDING)
 		return;
 	moment_join(&t->when, at_ns, duration_ns);
-	end_when_all_are_here(m, t);
+	end_if_complete(m, t);
 }
 
 const struct sim_collective *sim_collective(const struct sim_collectives *m, uint32_t collective)
@@ -317,7 +317,7 @@ int sim_force(struct sim_collectives *m)
 	}
 	if (!best)
 		return 0;
-	end(m, best);
+	end_collective(m, best);
 	return 1;
 }
 

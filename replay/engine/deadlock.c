@@ -9,7 +9,8 @@
 
 /* The track of the block whose range contains the slot. A slot in no range, or already passed, will
  * never get a time: then the waiting track itself. */
-static uint32_t owner(const struct rank *r, const struct sim_block *b, uint32_t slot, uint32_t self)
+static uint32_t track_of_slot(const struct rank *r, const struct sim_block *b, uint32_t slot,
+			      uint32_t self)
 {
 	for (uint32_t i = 0; i < r->n_tracks; i++) {
 		const struct sim_range *range = &b->ranges[i];
@@ -39,9 +40,9 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 			if (!b)
 				return self;
 			if (b->times[moment - b->first] == SIM_PENDING)
-				return owner(r, b, (uint32_t)(moment - b->first), self);
+				return track_of_slot(r, b, (uint32_t)(moment - b->first), self);
 		} else if (w->kind == SIM_MOMENT && b->times[w->on] == SIM_PENDING) {
-			return owner(r, b, w->on, self);
+			return track_of_slot(r, b, w->on, self);
 		}
 		if (w->last)
 			return SIM_NONE;

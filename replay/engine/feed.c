@@ -15,7 +15,7 @@ struct feed {
 	struct fmt_error *err;
 };
 
-static void drop(const struct feed *f, struct fmt_slice *slice)
+static void drop_slices(const struct feed *f, struct fmt_slice *slice)
 {
 	if (f->source->dropped)
 		f->source->dropped(f->source->context, slice);
@@ -26,13 +26,13 @@ static void feed_done(struct feed *f)
 	struct fmt_slice *slice;
 
 	while (f->sim && (slice = sim_abandon(f->sim)))
-		drop(f, slice);
+		drop_slices(f, slice);
 	program_free(f->program);
 	sim_free(f->sim);
 }
 
 /* Loads the next slice of the rank: 1, or 0 after the last. */
-static int give(struct feed *f, uint32_t rank)
+static int load_slice(struct feed *f, uint32_t rank)
 {
 	struct fmt_slice *slice;
 	struct sim_block *block;
@@ -45,7 +45,7 @@ static int give(struct feed *f, uint32_t rank)
 		return sim_end(f->sim, rank);
 	r = program_slice(f->program, rank, slice, more, &block, f->err);
 	if (r < 0) {
-		drop(f, slice);
+		drop_slices(f, slice);
 		return r;
 	}
 	block->owner = slice;
@@ -79,7 +79,7 @@ static int look_ahead(struct feed *f)
 
 		if (sim_ended(f->sim, i) || sim_unfinished(f->sim, i) >= MOST_AHEAD)
 			continue;
-		r = give(f, i);
+		r = load_slice(f, i);
 		if (r < 0)
 			return r;
 		given++;
@@ -99,7 +99,7 @@ static int step(struct feed *f)
 		return r;
 	rank = sim_idle(f->sim);
 	if (rank != SIM_NONE) {
-		r = give(f, rank);
+		r = load_slice(f, rank);
 		return r < 0 ? r : 1;
 	}
 	r = look_ahead(f);

@@ -153,7 +153,7 @@ static const struct timemap *map_of(const struct rank_rewrite *rank, uint32_t tr
 	return &rank->maps[0];
 }
 
-static void move(const struct timemap *p, struct fmt_event *e)
+static void move_event(const struct timemap *p, struct fmt_event *e)
 {
 	int64_t start_ns = timemap_emulated_ns(p, e->start_ns);
 	int64_t end_ns = timemap_emulated_ns(p, fmt_add(e->start_ns, e->duration_ns));
@@ -197,7 +197,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		if (times[2 * i] <= SIM_NEVER) {
 			from = launches_get(&w->calls, e->correlation);
 			if (from-- == 0) {
-				move(map_of(rank, e->track), e);
+				move_event(map_of(rank, e->track), e);
 				continue;
 			}
 		}
@@ -205,7 +205,7 @@ static void set_times(struct rewrite *w, const struct rank_rewrite *rank, struct
 		e->duration_ns = fmt_sub(times[2 * from + 1], times[2 * from]);
 	}
 	for (size_t i = 0; i < s->n_ranges; i++)
-		move(map_of(rank, s->ranges[i].track), &s->ranges[i]);
+		move_event(map_of(rank, s->ranges[i].track), &s->ranges[i]);
 }
 
 /* The range of a slice: its annotation; for slices before and after the iterations, all events. */
@@ -216,7 +216,7 @@ static void set_iteration(const struct rank_rewrite *rank, uint32_t thread, stru
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
 	if (s->iteration.number >= 0) {
-		move(map_of(rank, thread), &as_range);
+		move_event(map_of(rank, thread), &as_range);
 	} else {
 		for (size_t i = 0; i < s->n_events + s->n_ranges; i++) {
 			const struct fmt_event *e =

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-static void add(struct timemap *p, int64_t recorded_ns, int64_t emulated_ns, int begins)
+static void add_point(struct timemap *p, int64_t recorded_ns, int64_t emulated_ns, int begins)
 {
 	if (p->n > 0) {
 		const struct timemap_point *last = &p->points[p->n - 1];
@@ -71,7 +71,7 @@ static void start_slice(struct timemap *p, const struct timemap_carry *carry)
 static void add_end(struct timemap *p, const struct fmt_event *events, int64_t i,
 		    const int64_t *times)
 {
-	add(p, end_of(&events[i]), times[2 * i + 1], 0);
+	add_point(p, end_of(&events[i]), times[2 * i + 1], 0);
 }
 
 int timemap_track(struct timemap *p, const struct timemap_carry *carry,
@@ -85,7 +85,7 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 	    array_reserve(&p->open, end - at, &p->open_cap) < 0)
 		return -ENOMEM;
 	if (carry && carry->known)
-		add(p, carry->last.recorded_ns, carry->last.emulated_ns, 0);
+		add_point(p, carry->last.recorded_ns, carry->last.emulated_ns, 0);
 	for (size_t i = at; i < end; i++) {
 		int64_t lag_ns;
 
@@ -96,9 +96,9 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 			add_end(p, events, p->open[depth - 1], times);
 		lag_ns = handed_ns(slice, slice->first_number + i, &edge);
 		if (lag_ns > 0)
-			add(p, fmt_sub(events[i].start_ns, lag_ns), fmt_sub(times[2 * i], lag_ns),
-			    0);
-		add(p, events[i].start_ns, times[2 * i], 1);
+			add_point(p, fmt_sub(events[i].start_ns, lag_ns),
+				  fmt_sub(times[2 * i], lag_ns), 0);
+		add_point(p, events[i].start_ns, times[2 * i], 1);
 		p->open[depth++] = (int64_t)i;
 	}
 	for (; depth > 0; depth--)

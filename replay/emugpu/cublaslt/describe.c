@@ -90,7 +90,7 @@ static const struct field preference_fields[] = {
 	{-1, 0, 0},
 };
 
-static const struct field *find(const struct field *fields, int attribute)
+static const struct field *find_field(const struct field *fields, int attribute)
 {
 	for (; fields->attribute >= 0; fields++)
 		if (fields->attribute == attribute)
@@ -101,7 +101,7 @@ static const struct field *find(const struct field *fields, int attribute)
 static cublasStatus_t set(void *descriptor, const struct field *fields, int attribute,
 			  const void *buf, size_t bytes)
 {
-	const struct field *f = find(fields, attribute);
+	const struct field *f = find_field(fields, attribute);
 
 	if (!descriptor || !f || !buf || bytes < f->bytes)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -112,7 +112,7 @@ static cublasStatus_t set(void *descriptor, const struct field *fields, int attr
 static cublasStatus_t get(const void *descriptor, const struct field *fields, int attribute,
 			  void *buf, size_t bytes, size_t *written)
 {
-	const struct field *f = find(fields, attribute);
+	const struct field *f = find_field(fields, attribute);
 
 	if (!descriptor || !f || (!buf && bytes > 0) || (bytes == 0 && !written) ||
 	    (bytes > 0 && bytes < f->bytes))

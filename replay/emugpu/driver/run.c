@@ -20,7 +20,7 @@ static uint32_t used(void)
 	return n < EMU_RUN_PROCESSES ? n : EMU_RUN_PROCESSES;
 }
 
-static struct emu_run_process *find(uint64_t pid)
+static struct emu_run_process *find_row(uint64_t pid)
 {
 	uint64_t started = host_process_started(pid);
 
@@ -70,7 +70,7 @@ void emu_run_mark(struct emu_run_process *p)
 	p->cpu_ns = cpu_ns_of(p->pid);
 }
 
-static int claim(struct emu_run_process *p, uint64_t was)
+static int try_claim(struct emu_run_process *p, uint64_t was)
 {
 	return __atomic_compare_exchange_n(&p->pid, &was, (uint64_t)getpid(), 0, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
@@ -81,14 +81,15 @@ static struct emu_run_process *claim_row(void)
 {
 	uint32_t n = __atomic_fetch_add(&run->n_processes, 1, __ATOMIC_ACQ_REL);
 
-	if (n < EMU_RUN_PROCESSES && claim(&run->processes[n], 0))
+	if (n < EMU_RUN_PROCESSES && try_claim(&run->processes[n], 0))
 		return &run->processes[n];
 	__atomic_store_n(&run->n_processes, EMU_RUN_PROCESSES, __ATOMIC_RELEASE);
 	for (n = 0; n < EMU_RUN_PROCESSES; n++) {
 		struct emu_run_process *p = &run->processes[n];
 		uint64_t was = __atomic_load_n(&p->pid, __ATOMIC_ACQUIRE);
 
-		if (p->driver_ns == 0 && host_process_started(was) != p->started && claim(p, was))
+		if (p->driver_ns == 0 && host_process_started(was) != p->started &&
+		    try_claim(p, was))
 			return p;
 	}
 	return NULL;
@@ -118,7 +119,7 @@ struct emu_run_process *emu_run_join(double per_ns)
 	run = emu_run_map();
 	if (!run)
 		return NULL;
-	p = find(pid);
+	p = find_row(pid);
 	if (p) { /* after exec() */
 		prctl(PR_GET_NAME, p->name);
 		p->now_ns = now_of(p, per_ns);
@@ -128,7 +129,7 @@ struct emu_run_process *emu_run_join(double per_ns)
 	}
 	for (int i = 0; i < GENERATIONS && !p && above > 1; i++) {
 		above = host_process_parent(above);
-		p = find(above);
+		p = find_row(above);
 	}
 	return emu_run_join_at(p ? now_of(p, per_ns) : 0);
 }

@@ -132,7 +132,7 @@ static void rest(struct emu_stream *s)
 
 /* A thread that waits for the last op finds the stream idle when it wakes, so that its next op runs
  * in the submitting thread and not here. */
-static void run(struct emu_stream *s, struct emu_op *op)
+static void run_worker(struct emu_stream *s, struct emu_op *op)
 {
 	int marks = op->type == &emu_record_type;
 
@@ -165,7 +165,7 @@ static void *work(void *arg)
 			op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&op->deps[i]), 0);
 		if (op->type->post)
 			post(s, op);
-		run(s, op);
+		run_worker(s, op);
 		if (op->type->post)
 			ended(s, op);
 		emu_op_done(op);

@@ -123,7 +123,7 @@ static int computes(void)
 	return __atomic_load_n(&known, __ATOMIC_RELAXED) == 2;
 }
 
-static void run(struct gpuemu_launch *launch, void *const *args)
+static void run_work(struct gpuemu_launch *launch, void *const *args)
 {
 	int r = computes() ? emu_work_run(args[0]) : 0;
 
@@ -167,7 +167,7 @@ static const size_t param_bytes[] = {sizeof(struct emu_work)};
 
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
-		name, 0, run, cost, NULL, param_bytes, 1                                           \
+		name, 0, run_work, cost, NULL, param_bytes, 1                                      \
 	}
 
 /* Products by the type of A; then the other kinds. */

@@ -11,7 +11,7 @@ static const struct emu_gpu *found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-static void find(void)
+static void find_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 
@@ -33,7 +33,7 @@ static void find(void)
 
 const struct emu_gpu *emu_gpu(void)
 {
-	pthread_once(&once, find);
+	pthread_once(&once, find_driver);
 	return found;
 }
 

@@ -6,14 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static double complex get(const struct emu_matrix *m, int64_t i, int64_t j)
+static double complex load_element(const struct emu_matrix *m, int64_t i, int64_t j)
 {
 	double complex v = emu_load_complex(m->type, m->data, i * m->row + j * m->column);
 
 	return m->conjugate ? conj(v) : v;
 }
 
-static void set(const struct emu_matrix *m, int64_t i, int64_t j, double complex v)
+static void store_element(const struct emu_matrix *m, int64_t i, int64_t j, double complex v)
 {
 	emu_store_complex(m->type, (void *)(uintptr_t)m->data, i * m->row + j * m->column, v);
 }
@@ -46,11 +46,11 @@ void emu_trsm(const struct emu_triangle *t)
 	for (int64_t j = 0; j < l.n; j++)
 		for (int64_t step = 0; step < l.m; step++) {
 			int64_t i = l.upper ? l.m - 1 - step : step;
-			double complex v = alpha * get(&l.b, i, j);
+			double complex v = alpha * load_element(&l.b, i, j);
 
 			for (int64_t p = l.upper ? i + 1 : 0; p < (l.upper ? l.m : i); p++)
-				v -= get(&l.a, i, p) * get(&l.x, p, j);
-			set(&l.x, i, j, l.unit ? v : v / get(&l.a, i, i));
+				v -= load_element(&l.a, i, p) * load_element(&l.x, p, j);
+			store_element(&l.x, i, j, l.unit ? v : v / load_element(&l.a, i, i));
 		}
 }
 
@@ -64,13 +64,14 @@ int emu_trmm(const struct emu_triangle *t)
 		return -ENOMEM;
 	for (int64_t j = 0; j < l.n; j++) {
 		for (int64_t i = 0; i < l.m; i++)
-			column[i] = get(&l.b, i, j);
+			column[i] = load_element(&l.b, i, j);
 		for (int64_t i = 0; i < l.m; i++) {
-			double complex v = l.unit ? column[i] : get(&l.a, i, i) * column[i];
+			double complex v =
+				l.unit ? column[i] : load_element(&l.a, i, i) * column[i];
 
 			for (int64_t p = l.upper ? i + 1 : 0; p < (l.upper ? l.m : i); p++)
-				v += get(&l.a, i, p) * column[p];
-			set(&l.x, i, j, alpha * v);
+				v += load_element(&l.a, i, p) * column[p];
+			store_element(&l.x, i, j, alpha * v);
 		}
 	}
 	return 0;
@@ -86,9 +87,9 @@ void emu_geam(const struct emu_gemm *g)
 			double complex v = 0;
 
 			if (alpha != 0)
-				v += alpha * get(&g->a, i, j);
+				v += alpha * load_element(&g->a, i, j);
 			if (beta != 0)
-				v += beta * get(&g->b, i, j);
-			set(&g->d, i, j, v);
+				v += beta * load_element(&g->b, i, j);
+			store_element(&g->d, i, j, v);
 		}
 }

@@ -26,12 +26,12 @@ struct step {
 	uint64_t capacity;  /* elements of one block in a slot */
 };
 
-static const uint8_t *from(const struct step *t, uint64_t element)
+static const uint8_t *input_at(const struct step *t, uint64_t element)
 {
 	return (const uint8_t *)t->o->send + element * t->element;
 }
 
-static uint8_t *to(const struct step *t, uint64_t element)
+static uint8_t *output_at(const struct step *t, uint64_t element)
 {
 	return (uint8_t *)t->o->receive + element * t->element;
 }
@@ -63,11 +63,11 @@ static void write_slots(const struct step *t)
 	if ((kind == EMU_BROADCAST || kind == EMU_SCATTER) && t->rank != t->o->root)
 		return;
 	if (!by_blocks(kind)) {
-		memcpy(slot(t, t->rank, 0), from(t, t->at), t->count * t->element);
+		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
 		return;
 	}
 	for (uint32_t r = 0; r < t->n; r++)
-		memcpy(slot(t, t->rank, r * t->capacity), from(t, r * t->o->count + t->at),
+		memcpy(slot(t, t->rank, r * t->capacity), input_at(t, r * t->o->count + t->at),
 		       t->count * t->element);
 }
 
@@ -117,7 +117,7 @@ static int all_reduce(const struct step *t)
 			r = emu_segment_barrier(t->s, EMU_BARRIER_DEVICE);
 	}
 	if (r == 0 && (t->o->kind == EMU_ALL_REDUCE || t->rank == t->o->root))
-		memcpy(to(t, t->at), result(t), t->count * t->element);
+		memcpy(output_at(t, t->at), result(t), t->count * t->element);
 	return r;
 }
 
@@ -131,12 +131,12 @@ static int read_slots(const struct step *t)
 		return all_reduce(t);
 	case EMU_BROADCAST:
 		if (t->rank != t->o->root || t->o->receive != t->o->send)
-			memcpy(to(t, t->at), slot(t, t->o->root, 0), bytes);
+			memcpy(output_at(t, t->at), slot(t, t->o->root, 0), bytes);
 		return 0;
 	case EMU_REDUCE_SCATTER:
-		return reduce(t, t->rank * t->capacity, 0, t->count, to(t, t->at));
+		return reduce(t, t->rank * t->capacity, 0, t->count, output_at(t, t->at));
 	case EMU_SCATTER:
-		memcpy(to(t, t->at), slot(t, t->o->root, t->rank * t->capacity), bytes);
+		memcpy(output_at(t, t->at), slot(t, t->o->root, t->rank * t->capacity), bytes);
 		return 0;
 	case EMU_GATHER:
 		if (t->rank != t->o->root)
@@ -144,12 +144,12 @@ static int read_slots(const struct step *t)
 		__attribute__((fallthrough));
 	case EMU_ALL_GATHER:
 		for (uint32_t r = 0; r < t->n; r++)
-			memcpy(to(t, r * t->o->count + t->at), slot(t, r, 0), bytes);
+			memcpy(output_at(t, r * t->o->count + t->at), slot(t, r, 0), bytes);
 		return 0;
 	case EMU_ALL_TO_ALL:
 		for (uint32_t r = 0; r < t->n; r++)
-			memcpy(to(t, r * t->o->count + t->at), slot(t, r, t->rank * t->capacity),
-			       bytes);
+			memcpy(output_at(t, r * t->o->count + t->at),
+			       slot(t, r, t->rank * t->capacity), bytes);
 		return 0;
 	default:
 		return -EINVAL;

@@ -182,7 +182,7 @@ static int collective(const struct emu_nccl_work *w, struct gpuemu_launch *launc
 	return r;
 }
 
-static void run(struct gpuemu_launch *launch, void *const *args)
+static void run_operation(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_nccl_work *w = args[0];
 	ncclComm_t comm = w->comm;
@@ -210,8 +210,8 @@ static const size_t param_bytes[] = {sizeof(struct emu_nccl_work)};
 /* Named like NCCL's kernels, so that tools recognise them in recordings. */
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
-		name, GPUEMU_BLOCKS | GPUEMU_POSTS | GPUEMU_ISSUES, run, NULL, NULL, param_bytes,  \
-			1, post, issue                                                             \
+		name, GPUEMU_BLOCKS | GPUEMU_POSTS | GPUEMU_ISSUES, run_operation, NULL, NULL,     \
+			param_bytes, 1, post, issue                                                \
 	}
 #define REDUCING(kind, op)                                                                         \
 	KERNEL("ncclDevKernel_" kind "_" op "_i8"), KERNEL("ncclDevKernel_" kind "_" op "_u8"),    \

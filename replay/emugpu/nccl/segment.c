@@ -42,7 +42,7 @@ static struct header *header_of(const struct emu_segment *s)
 	return (struct header *)s->base;
 }
 
-static size_t limit(size_t v, size_t low, size_t high)
+static size_t clamp(size_t v, size_t low, size_t high)
 {
 	return v < low ? low : v > high ? high : v;
 }
@@ -53,8 +53,8 @@ static void lay_out(struct emu_segment *s)
 {
 	size_t n = s->n;
 
-	s->ring_bytes = limit(((size_t)32 << 20) / (n * n), PAGE, 256 << 10) & ~(size_t)(PAGE - 1);
-	s->slot_bytes = limit(((size_t)16 << 20) / n, 64 << 10, 1 << 20) & ~(size_t)(PAGE - 1);
+	s->ring_bytes = clamp(((size_t)32 << 20) / (n * n), PAGE, 256 << 10) & ~(size_t)(PAGE - 1);
+	s->slot_bytes = clamp(((size_t)16 << 20) / n, 64 << 10, 1 << 20) & ~(size_t)(PAGE - 1);
 	s->members_at = PAGE;
 	s->channels_at = s->members_at + n * sizeof(struct emu_member);
 	s->rings_at = s->channels_at + n * n * sizeof(struct emu_channel);
@@ -64,7 +64,7 @@ static void lay_out(struct emu_segment *s)
 	s->arrivals_at = s->entries_at + EMU_WINDOW * sizeof(struct emu_entry);
 	s->small_at = s->arrivals_at + EMU_WINDOW * n * sizeof(struct emu_arrival);
 	s->small_at = (s->small_at + PAGE - 1) & ~(size_t)(PAGE - 1);
-	s->small_bytes = limit(((size_t)1 << 20) / (n + 1), PAGE, 32 << 10) & ~(size_t)(PAGE - 1);
+	s->small_bytes = clamp(((size_t)1 << 20) / (n + 1), PAGE, 32 << 10) & ~(size_t)(PAGE - 1);
 	s->bytes = s->small_at + EMU_WINDOW * (n + 1) * s->small_bytes;
 }
 
@@ -118,7 +118,7 @@ static int open_by_id(const struct id *id)
 }
 
 /* Maps the memory. Each rank grows the file to the size for n ranks; none shrinks it. */
-static int map(struct emu_segment *s, int fd)
+static int map_memory(struct emu_segment *s, int fd)
 {
 	struct stat st;
 	uint32_t none = 0;
@@ -177,7 +177,7 @@ int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_
 	s->n = n;
 	s->rank = rank;
 	lay_out(s);
-	r = map(s, fd);
+	r = map_memory(s, fd);
 	if (r < 0)
 		return r;
 	me = emu_segment_member(s, rank);
@@ -219,7 +219,7 @@ void emu_futex_wait(uint32_t *word, uint32_t seen, long ns)
 	syscall(SYS_futex, word, FUTEX_WAIT, seen, &time, NULL, 0);
 }
 
-static void fail(struct emu_segment *s, uint32_t why)
+static void fail_all(struct emu_segment *s, uint32_t why)
 {
 	struct header *h = header_of(s);
 	uint32_t none = 0;
@@ -237,10 +237,10 @@ static void fail(struct emu_segment *s, uint32_t why)
 
 void emu_segment_abort(struct emu_segment *s)
 {
-	fail(s, 1);
+	fail_all(s, 1);
 }
 
-static int lost(struct emu_segment *s, uint32_t rank)
+static int is_lost(struct emu_segment *s, uint32_t rank)
 {
 	const struct emu_member *m = emu_segment_member(s, rank);
 	uint32_t joined = __atomic_load_n(&m->joined, __ATOMIC_ACQUIRE);
@@ -263,8 +263,8 @@ int emu_segment_state(struct emu_segment *s)
 
 int emu_segment_check(struct emu_segment *s, uint32_t rank)
 {
-	if (emu_segment_state(s) == 0 && lost(s, rank))
-		fail(s, 2);
+	if (emu_segment_state(s) == 0 && is_lost(s, rank))
+		fail_all(s, 2);
 	return emu_segment_state(s);
 }
 
@@ -293,7 +293,7 @@ static int arrive_until(struct emu_segment *s, unsigned barrier, int64_t until_n
 			break;
 		r = emu_segment_check_all(s);
 		if (r == 0 && until_ns != INT64_MAX && host_clock_ns(CLOCK_MONOTONIC) > until_ns)
-			fail(s, 2);
+			fail_all(s, 2);
 	}
 	return __atomic_load_n(&m->phase, __ATOMIC_ACQUIRE) == mine ? 0 : r;
 }

@@ -61,7 +61,7 @@ static int grow(void)
 	return 0;
 }
 
-static void add(const struct symbol *s)
+static void add_symbol(const struct symbol *s)
 {
 	struct symbol *kept = malloc(sizeof(*kept)), **at;
 
@@ -79,7 +79,7 @@ static void add(const struct symbol *s)
 	pthread_mutex_unlock(&symbols.lock);
 }
 
-static struct symbol *find(const void *host)
+static struct symbol *find_symbol(const void *host)
 {
 	struct symbol *s = NULL;
 
@@ -104,7 +104,7 @@ static cudaError_t load(struct image *i)
 
 cudaError_t rt_kernel(const void *function, CUkernel *ret)
 {
-	struct symbol *s = find(function);
+	struct symbol *s = find_symbol(function);
 	cudaError_t e = rt_ready();
 	const char *name;
 
@@ -130,7 +130,7 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret)
 
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes)
 {
-	struct symbol *s = find(symbol);
+	struct symbol *s = find_symbol(symbol);
 	cudaError_t e = rt_ready();
 
 	if (e)
@@ -188,24 +188,24 @@ EMU_API void __cudaRegisterFunction(void **handle, const char *host, char *devic
 				    int limit, struct uint3 *tid, struct uint3 *bid,
 				    struct dim3 *block, struct dim3 *grid, int *warp)
 {
-	add(&(struct symbol){.host = host, .name = name, .image = (struct image *)handle});
+	add_symbol(&(struct symbol){.host = host, .name = name, .image = (struct image *)handle});
 }
 
 EMU_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
 			       size_t bytes, int constant, int global)
 {
-	add(&(struct symbol){
+	add_symbol(&(struct symbol){
 		.host = host, .name = name, .image = (struct image *)handle, .kind = VARIABLE});
 }
 
 EMU_API void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name,
 				      int ext, size_t bytes, int constant, int global)
 {
-	add(&(struct symbol){.host = pointer,
-			     .name = name,
-			     .image = (struct image *)handle,
-			     .kind = MANAGED,
-			     .pointer = pointer});
+	add_symbol(&(struct symbol){.host = pointer,
+				    .name = name,
+				    .image = (struct image *)handle,
+				    .kind = MANAGED,
+				    .pointer = pointer});
 }
 
 EMU_API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes)

@@ -131,7 +131,7 @@ static void ends(void *unused)
 	let_go((const void *)(uintptr_t)pthread_self());
 }
 
-static void *begin(void *arg)
+static void *begin_thread(void *arg)
 {
 	struct start s = *(struct start *)arg;
 	void *r;
@@ -154,7 +154,7 @@ EMU_API int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, voi
 	if (!s)
 		return EAGAIN;
 	*s = (struct start){run, arg, now_ns()};
-	r = real(ret, attributes, begin, s);
+	r = real(ret, attributes, begin_thread, s);
 	if (r != 0)
 		free(s);
 	return r;

@@ -21,7 +21,7 @@ struct part {
 	size_t bytes;
 };
 
-static uint64_t get(const uint8_t *at, int bytes)
+static uint64_t read_field(const uint8_t *at, int bytes)
 {
 	uint64_t v = 0;
 
@@ -79,7 +79,7 @@ void emu_image_done(struct emu_image *image)
 /* Decompresses a part if needed and appends a NUL; the caller frees *ret. */
 static int unpack(const struct part *p, uint8_t **ret, size_t *ret_bytes)
 {
-	int packed = p->bytes >= 4 && get(p->payload, 4) == ZSTD_MAGICNUMBER;
+	int packed = p->bytes >= 4 && read_field(p->payload, 4) == ZSTD_MAGICNUMBER;
 	unsigned long long bytes =
 		packed ? ZSTD_getFrameContentSize(p->payload, p->bytes) : p->bytes;
 	size_t frame;
@@ -135,16 +135,16 @@ int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t 
 
 	if (bytes < 16)
 		return -EBADMSG;
-	header = get(data + 6, 2);
-	size = get(data + 8, 8);
+	header = read_field(data + 6, 2);
+	size = read_field(data + 8, 8);
 	if (header < 16 || header > bytes || size > bytes - header || size > (1ull << 40))
 		return -EBADMSG;
 	at = header;
 	end = header + size;
 	while (at + 64 <= end) {
-		struct part p = {.kind = (uint16_t)get(data + at, 2),
-				 .arch = (uint32_t)get(data + at + 28, 4)};
-		uint64_t skip = get(data + at + 4, 4), held = get(data + at + 8, 8);
+		struct part p = {.kind = (uint16_t)read_field(data + at, 2),
+				 .arch = (uint32_t)read_field(data + at + 28, 4)};
+		uint64_t skip = read_field(data + at + 4, 4), held = read_field(data + at + 8, 8);
 
 		if (skip < 32 || skip > end - at || held > end - at - skip)
 			return -EBADMSG;
@@ -189,12 +189,12 @@ static int merge(struct emu_image *image, struct emu_image *part)
 
 static int parse_linked(struct emu_image *image, const uint8_t *data, int arch)
 {
-	uint32_t n = (uint32_t)get(data + 4, 4);
+	uint32_t n = (uint32_t)read_field(data + 4, 4);
 	int r = 0;
 
 	data += sizeof(struct emu_linked);
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		uint64_t bytes = get(data, 8);
+		uint64_t bytes = read_field(data, 8);
 		struct emu_image part;
 
 		r = emu_image_parse_bytes(data + 8, bytes, arch, &part);
@@ -212,7 +212,7 @@ int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct em
 	struct emu_image image = {.arch = arch};
 	int r;
 
-	if (get(data, 4) == FATBIN_MAGIC) {
+	if (read_field(data, 4) == FATBIN_MAGIC) {
 		r = emu_image_parse_fatbin(&image, data, bytes, arch);
 	} else if (memcmp(data, ELFMAG, SELFMAG) == 0) {
 		r = emu_image_parse_elf(&image, data, bytes);
@@ -234,9 +234,10 @@ int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
 	struct emu_image image = {.arch = arch};
 	int r;
 
-	if (get(data, 4) == WRAPPER_MAGIC)
-		data = (const uint8_t *)(uintptr_t)get(data + 8, 8);
-	if (get(data, 4) != EMU_LINKED_MAGIC) /* other forms contain their size or end with a NUL */
+	if (read_field(data, 4) == WRAPPER_MAGIC)
+		data = (const uint8_t *)(uintptr_t)read_field(data + 8, 8);
+	if (read_field(data, 4) !=
+	    EMU_LINKED_MAGIC) /* other forms contain their size or end with a NUL */
 		return emu_image_parse_bytes(
 			data, memcmp(data, ELFMAG, SELFMAG) == 0 ? elf_bytes(data) : SIZE_MAX, arch,
 			ret);

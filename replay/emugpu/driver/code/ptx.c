@@ -42,7 +42,7 @@ static const char *next(const char **at, size_t *len)
 	return s;
 }
 
-static int is(const char *word, size_t len, const char *what)
+static int word_is(const char *word, size_t len, const char *what)
 {
 	return word && strlen(what) == len && memcmp(word, what, len) == 0;
 }
@@ -78,12 +78,12 @@ static char declaration(const char **at, struct declaration *ret)
 	while ((word = next(at, &len))) {
 		if (len == 1 && strchr(",);={", *word))
 			break;
-		if (is(word, len, ".attribute")) {
+		if (word_is(word, len, ".attribute")) {
 			while (word && *word != ')') {
-				d.managed |= is(word, len, ".managed");
+				d.managed |= word_is(word, len, ".managed");
 				word = next(at, &len);
 			}
-		} else if (is(word, len, ".align")) {
+		} else if (word_is(word, len, ".align")) {
 			word = next(at, &len);
 			d.align = word ? (uint32_t)strtoul(word, NULL, 10) : 1;
 		} else if (*word == '[') {
@@ -132,7 +132,7 @@ static int parse_entry(struct emu_image *image, const char **at)
 		return -ENOMEM;
 	word = next(at, &len);
 	while (word && *word != '{' && *word != ';') {
-		if (is(word, len, ".param")) {
+		if (word_is(word, len, ".param")) {
 			char end = declaration(at, &d);
 
 			if (d.bytes == 0 || d.align == 0 || d.align > 1024)
@@ -142,7 +142,7 @@ static int parse_entry(struct emu_image *image, const char **at)
 			if (end == 0)
 				return -EBADMSG;
 		}
-		if (is(word, len, ".maxntid")) {
+		if (word_is(word, len, ".maxntid")) {
 			const char *number = skip_space(*at);
 
 			e->max_threads = (int)strtoul(number, NULL, 10);
@@ -178,16 +178,16 @@ int emu_image_parse_ptx(struct emu_image *image, const char *text)
 		depth += *word == '{' ? 1 : *word == '}' ? -1 : 0;
 		if (depth > 0)
 			continue;
-		if (is(word, len, ".version"))
+		if (word_is(word, len, ".version"))
 			versions++;
 		else if (versions == 0)
 			return -EBADMSG; /* the first directive of a module */
-		if (is(word, len, ".entry"))
+		if (word_is(word, len, ".entry"))
 			r = parse_entry(image, &at);
-		if (is(word, len, ".global") || is(word, len, ".const"))
+		if (word_is(word, len, ".global") || word_is(word, len, ".const"))
 			r = parse_variable(image, &at);
 		/* The brace that ends an entry's head opens its body. */
-		if (at > text && at[-1] == '{' && is(word, len, ".entry"))
+		if (at > text && at[-1] == '{' && word_is(word, len, ".entry"))
 			depth++;
 	}
 	return r < 0 ? r : versions ? 0 : -EBADMSG;

@@ -20,7 +20,7 @@ static struct emu_user_object *object_of(CUuserObject handle)
 	return o && o->magic == MAGIC ? o : NULL;
 }
 
-static void drop(struct emu_user_object *o, unsigned count)
+static void drop_object(struct emu_user_object *o, unsigned count)
 {
 	if (__atomic_sub_fetch(&o->refs, count, __ATOMIC_ACQ_REL) != 0)
 		return;
@@ -32,7 +32,7 @@ static void drop(struct emu_user_object *o, unsigned count)
 void emu_graph_drop_objects(struct emu_graph *g)
 {
 	for (size_t i = 0; i < g->n_objects; i++)
-		drop(g->objects[i], 1);
+		drop_object(g->objects[i], 1);
 	free(g->objects);
 	g->objects = NULL;
 	g->n_objects = g->objects_cap = 0;
@@ -69,7 +69,7 @@ EMU_API CUresult cuUserObjectRelease(CUuserObject handle, unsigned count)
 
 	if (!o || !count)
 		return CUDA_ERROR_INVALID_VALUE;
-	drop(o, count);
+	drop_object(o, count);
 	return CUDA_SUCCESS;
 }
 
@@ -101,7 +101,7 @@ EMU_API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, un
 	for (size_t i = 0; i < g->n_objects; i++) {
 		if (g->objects[i] == o && count > 0) {
 			count--;
-			drop(o, 1);
+			drop_object(o, 1);
 			continue;
 		}
 		g->objects[kept++] = g->objects[i];

@@ -33,7 +33,7 @@ static struct allocation *allocation_of(CUmemGenericAllocationHandle handle)
 	return a && a->magic == MAGIC ? a : NULL;
 }
 
-static void drop(struct allocation *a)
+static void drop_memory(struct allocation *a)
 {
 	if (__atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
@@ -158,7 +158,7 @@ EMU_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 
 	if (!a)
 		return CUDA_ERROR_INVALID_VALUE;
-	drop(a);
+	drop_memory(a);
 	return CUDA_SUCCESS;
 }
 
@@ -204,7 +204,7 @@ EMU_API CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
 		mmap((void *)at, gone.bytes, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 		at += gone.bytes;
-		drop(gone.owner);
+		drop_memory(gone.owner);
 	}
 	return CUDA_SUCCESS;
 }
