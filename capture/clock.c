@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -140,4 +141,19 @@ int64_t cap_clock_ns(const struct cap_clock *c, uint64_t ticks)
 		behind = array_bound(i, 0, c->n, c->segments[i].ticks <= ticks);
 	s = &c->segments[behind ? behind - 1 : 0];
 	return s->ns + (int64_t)((double)(int64_t)(ticks - s->ticks) * s->slope);
+}
+
+int cap_clock_append(struct cap_clock *c, const void *segments, size_t bytes)
+{
+	size_t n = bytes / sizeof(*c->segments);
+
+	if (n == 0)
+		return 0;
+	if (array_reserve(&c->segments, c->n + n, &c->cap) < 0)
+		return -ENOMEM;
+	memcpy(c->segments + c->n, segments, n * sizeof(*c->segments));
+	c->n += n;
+	c->first_ticks = c->segments[0].ticks;
+	c->first_ns = c->segments[0].ns;
+	return 0;
 }

@@ -41,4 +41,7 @@ int cap_clock_sample(struct cap_clock *c);
 /* Adds a sample that was taken elsewhere. 0 or -ENOMEM. */
 int cap_clock_add(struct cap_clock *c, uint64_t ticks, int64_t ns);
 
+/* Appends segments that were stored, as many as are in so many bytes. 0 or -ENOMEM. */
+int cap_clock_append(struct cap_clock *c, const void *segments, size_t bytes);
+
 int64_t cap_clock_ns(const struct cap_clock *c, uint64_t ticks);

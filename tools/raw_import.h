@@ -20,5 +20,5 @@ int raw_import_complete(const struct recordings *recordings);
 /* The report as one line of JSON. */
 void raw_import_json(struct text *t, const struct rec_import_report *r, const char *output);
 void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output);
-/* Processes that were killed, a line each on stderr. */
+/* Processes that were killed, and a recording that is damaged, a line each on stderr. */
 void raw_import_say_killed(const struct rec_import_report *r, const char *output);

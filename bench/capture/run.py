@@ -6,7 +6,8 @@ First, nanoseconds a call of a driver that does nothing: the median over the rou
 Measured for single calls, within the resolution of the counter, and for the mean of BATCH calls. A launch is also
 measured unrecorded with an event after it: device times need this event, so only the rest is the recorder's cost.
 Second, the steps of two examples on emulated GPUs, in virtual time without host time, which is equal on every machine:
-the cost of the recorder's driver calls and kernels. Last, the recorder's memory for a run that is ten times as long.
+the cost of the recorder's driver calls and kernels. Then the memory for a run that is ten times as long. Last, how fast
+a raw recording is imported.
 """
 import contextlib
 import os
@@ -201,11 +202,29 @@ def memory(folder):
             print(f'{how:48}{n_events:9}{min(peaks):7.0f} to {max(peaks):.0f}{median / base:8.1f}')
 
 
+def conversion(folder):
+    program = BUILD / 'tests/capture/capture_ends'
+    if not program.exists():
+        return
+    print(f'\n{"import of a raw recording, one GPU":40}{"events":>10}{"s":>8}{"M events/s":>12}{"MiB":>8}{"raw B/event":>13}')
+    for n_events in 800_000, 8_000_000:
+        at = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        subprocess.run([BUILD / 'tools/gpucapture', '--raw', '-o', at / 'run', '--', BUILD / 'tools/gpuemu', '-o',
+                        at / 'report', '--', program, str(n_events // 4)], check=True)
+        raw = sum(file.stat().st_size for file in (at / 'run.raw').iterdir())
+        begin = time.monotonic()
+        peak = peak_mib([BUILD / 'tools/gputrace', 'import', '-o', at / 'run', at / 'run.raw'])
+        took = time.monotonic() - begin
+        print(f'{"":40}{n_events:10}{took:8.2f}{n_events / took / 1e6:12.2f}{peak:8.0f}{raw / n_events:13.1f}')
+        shutil.rmtree(at)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         calls(pathlib.Path(folder))
         steps(pathlib.Path(folder))
         memory(pathlib.Path(folder))
+        conversion(pathlib.Path(folder))
 
 
 if __name__ == '__main__':

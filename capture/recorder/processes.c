@@ -127,6 +127,12 @@ int rec_processes_damage(struct rec_processes *p, uint32_t ring)
 	return 0;
 }
 
+void rec_processes_damaged(struct rec_processes *p)
+{
+	if (p->n > 0)
+		p->traced[0].process->counts.damaged++;
+}
+
 int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
 			struct fmt_cursor *c)
 {

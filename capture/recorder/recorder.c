@@ -163,18 +163,10 @@ static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
 
 static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
 {
-	struct cap_clock *c = &r->clock;
-	size_t n = piece->bytes / sizeof(*c->segments);
+	int e = cap_clock_append(&r->clock, piece->data, piece->bytes);
 
-	if (array_reserve(&c->segments, c->n + n, &c->cap) < 0)
-		return -ENOMEM;
-	memcpy(c->segments + c->n, piece->data, n * sizeof(*c->segments));
-	c->n = r->clock_told = c->n + n;
-	if (c->n > 0) {
-		c->first_ticks = c->segments[0].ticks;
-		c->first_ns = c->segments[0].ns;
-	}
-	return 0;
+	r->clock_told = r->clock.n;
+	return e;
 }
 
 /* What the recording says of where the recorder was. */

@@ -164,8 +164,10 @@ gputrace import -o "$work/kept" "$work/kept.raw" >"$work/out"
 gputrace import -o "$work/copied" "$work/copy" >"$work/out"
 diff -r "$work/kept" "$work/copied"
 cp -r "$work/kept.raw/part-0000.raw" "$work/cut"
-truncate -s 20000 "$work/cut"
-gputrace import -o "$work/short" "$work/cut" >"$work/out" || [ $? -eq 3 ]
+truncate -s -100 "$work/cut"
+gputrace import -o "$work/short" "$work/cut" >"$work/out" 2>"$work/cut.err"
+has_line "$work/cut: damaged or cut off at byte [0-9]*: what follows is not in $work/short" <"$work/cut.err"
+gputrace info --json "$work/short" | has_line '"capture.damaged": 1'
 fails -2 gputrace import -o "$work/kept" "$work/kept.raw"
 rm -r "$work/kept.raw"
 

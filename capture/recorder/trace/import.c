@@ -86,22 +86,6 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	return 0;
 }
 
-static int take_clock(struct source *of, const struct rec_piece *piece)
-{
-	struct cap_clock *c = &of->clock;
-	size_t n = piece->bytes / sizeof(*c->segments);
-
-	if (array_reserve(&c->segments, c->n + n, &c->cap) < 0)
-		return -ENOMEM;
-	memcpy(c->segments + c->n, piece->data, n * sizeof(*c->segments));
-	c->n += n;
-	if (c->n > 0) {
-		c->first_ticks = c->segments[0].ticks;
-		c->first_ns = c->segments[0].ns;
-	}
-	return 0;
-}
-
 /* Adds up what was not recorded. */
 static int take_end(struct import *m, const struct rec_piece *piece)
 {
@@ -178,7 +162,7 @@ static int take_piece(void *source, const struct rec_piece *piece)
 	case REC_PIECE_SESSION:
 		return take_session(of, piece);
 	case REC_PIECE_CLOCK:
-		return take_clock(of, piece);
+		return cap_clock_append(&of->clock, piece->data, piece->bytes);
 	case REC_PIECE_BLOB:
 		return take_blob(of->import, piece);
 	case REC_PIECE_END:
@@ -223,6 +207,17 @@ static int begin_source(struct import *m, struct source *s)
 	return rec_processes_new(&of, &m->list, &s->processes);
 }
 
+/* Whatever follows the last whole chunk is lost: it was cut off, or is damaged. */
+static int end_source(struct import *m, struct source *s)
+{
+	if (s->raw.at < s->raw.bytes) {
+		m->report->damaged_file = m->options->files[s - m->sources];
+		m->report->damaged_at = s->raw.at;
+		rec_processes_damaged(s->processes);
+	}
+	return rec_processes_round(s->processes, true);
+}
+
 /* Reads all recordings from their beginning. */
 static int read_all(struct import *m)
 {
@@ -240,7 +235,7 @@ static int read_all(struct import *m)
 		s->raw.bytes = bytes; /* of the file, whatever of it is whole */
 		s->is_read = r == 0;
 		if (s->is_read)
-			r = rec_processes_round(s->processes, true);
+			r = end_source(m, s);
 	}
 	for (size_t i = 0; i < m->n && r >= 0; i++)
 		rec_processes_settle(m->sources[i].processes);

@@ -26,7 +26,9 @@ struct rec_import {
 struct rec_import_report {
 	struct rec_result result;
 	struct rec_unread unread;
-	bool has_calls;		   /* no call was recorded: there is no trace */
+	bool has_calls;		  /* no call was recorded: there is no trace */
+	const char *damaged_file; /* of the files; NULL: none; what follows damaged_at is lost */
+	uint64_t damaged_at;
 	struct rec_killed *killed; /* owned */
 	size_t n_killed, killed_cap;
 };
