@@ -177,7 +177,7 @@ def steps(folder):
 def peak_mib(command):
     """Returns the peak memory of a single process of the command, in a new Python without other
     children."""
-    ask = 'import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); ' \
+    ask = 'import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); ' \
           'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     return int(output([sys.executable, '-c', ask, *command])) / 1024
 
