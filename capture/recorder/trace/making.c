@@ -201,11 +201,26 @@ static bool is_due(const struct rec_making *m, const struct rec_job *j, uint32_t
 	return !is_idle(j, rank) || (!more && !m->written[rank]);
 }
 
+/* A rank that is written, of a run of one segment. */
+struct writing {
+	const struct rec_progress *progress;
+	uint32_t rank, n_ranks;
+};
+
+static int show_slice(void *writing, size_t done, size_t total)
+{
+	const struct writing *w = writing;
+
+	return w->progress->show(w->progress->context, "writing", w->rank * total + done,
+				 w->n_ranks * total);
+}
+
 static int write_segment(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
 {
 	int r = infer(m, j);
 
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+		struct writing writing = {&m->window->progress, i, j->run.n_ranks};
 		struct fmt_run_source source;
 
 		if (!is_due(m, j, i, more) || j->run.ranks[i].n_iterations == 0)
@@ -213,6 +228,10 @@ static int write_segment(struct rec_making *m, struct rec_job *j, bool more, str
 		source = rec_job_source(j, i);
 		source.before = m->steps[i].has_before ? &m->steps[i].before : NULL;
 		source.more = more;
+		if (m->window->progress.show && !m->plan->is_shed) {
+			source.progress = show_slice;
+			source.progress_context = &writing;
+		}
 		rec_job_count(j, i);
 		m->written[i] = true;
 		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, m->files[i], err);
