@@ -15,15 +15,19 @@ all-reduce), schedule (four stages of two at eight ranks: one microbatch forward
 grid, fsdp, experts, interleaved, stalls, small, and parallel (one thread drives all GPUs).
 --dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
 baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us.
+Every event draws the same random number whatever the options are: --net, --gpu, --copy, --host,
+--launch and --slow make the run as it would have been on another machine, which is the truth for a
+prediction.
 --file: one file for each rank (default); or one file for all with a process for each rank
 (processes), the same with each GPU called device 0 (hidden), or one process with a thread for each
 GPU (process; always with the plan parallel).
 """
 import argparse
+import hashlib
 import heapq
 import json
+import math
 import os
-import random
 
 from plans import PLANS, US, device_synchronize
 
@@ -39,6 +43,7 @@ class Op:
         self.duration, self.launch, self.args = duration, launch, args or {}
         self.collective = collective
         self.waiting, self.ready = 0, 0
+        self.number = rank.count('op')
         self.start = self.end = None
         self.then = []
 
@@ -46,13 +51,16 @@ class Op:
         if other is None:
             return
         if other.end is not None:
-            self.ready = max(self.ready, other.end + other.rank.run.gap())
+            self.ready = max(self.ready, other.end + self.gap(other))
         else:
             self.waiting += 1
             other.then.append(self)
 
+    def gap(self, other):
+        return other.rank.draw(US, 2 * US, 'gap', other.number, self.rank.number, self.number)
+
     def dependency_ended(self, other):
-        self.ready = max(self.ready, other.end + other.rank.run.gap())
+        self.ready = max(self.ready, other.end + self.gap(other))
         self.waiting -= 1
         self.settle()
 
@@ -84,9 +92,9 @@ class Collective:
         if len(self.ops) == len(self.members):
             end = max(o.start for o in self.ops) + self.transfer
             for o in self.ops:
-                draw = o.rank.run.random
-                o.finish(end + draw.randrange(0, 8 * US) +
-                         int(self.transfer * self.uneven * draw.random()))
+                part = o.rank.draw(0, 1 << 20, 'part', o.number) / (1 << 20)
+                o.finish(end + o.rank.draw(0, 8 * US, 'leave', o.number) +
+                         int(self.transfer * self.uneven * part))
 
 
 class Thread:
@@ -99,12 +107,26 @@ class Thread:
 class Rank:
     def __init__(self, run, number):
         self.run, self.number = run, number
+        self.counts = {}
         self.last = {}
         self.events, self.ops = [], []
         self.correlation, self.external = 1000, 1
         self.instances = {}
         self.worker = Thread(self, PID + number + 500, 0)
-        self.skew = run.random.randrange(-run.skew, run.skew + 1)
+        self.skew = self.draw(-run.skew, run.skew + 1, 'skew')
+
+    # ---- draws: the same one for the same thing, however fast the machine is ---------------------
+    def count(self, what):
+        self.counts[what] = self.counts.get(what, -1) + 1
+        return self.counts[what]
+
+    def draw(self, low, high, *key):
+        """A number from low to high - 1."""
+        return low + int(self.run.uniform(self.number, *key) * (high - low))
+
+    def jitter(self, duration, what, number=None, share=0.08):
+        key = (self.number, what, self.count(what) if number is None else number)
+        return max(1, int(duration + duration * share * self.run.normal(*key)))
 
     # ---- host ----------------------------------------------------------------------------------
     def host(self, thread, name, duration, category, args=None, blocking_end=None):
@@ -115,21 +137,29 @@ class Rank:
 
     def call(self, thread, name, duration, blocking_end=None):
         counter = self.run.ranks[0] if self.run.one_process else self
-        counter.correlation += self.run.random.choice([1, 1, 2, 3])
-        self.host(thread, name, self.run.jitter(duration), 'cuda_runtime',
+        counter.correlation += [1, 1, 2, 3][counter.draw(0, 4, 'correlation', counter.count('correlation'))]
+        duration = self.jitter(duration, 'call')
+        if blocking_end is None:
+            duration = int(duration / self.run.launch)
+        self.host(thread, name, duration, 'cuda_runtime',
                   {'cbid': 211, 'correlation': counter.correlation}, blocking_end)
         return counter.correlation
 
     def think(self, thread, duration):
-        thread.now += self.run.jitter(duration)
+        thread.now += int(self.jitter(duration, 'think') / self.run.host)
+
+    def hand_over(self, thread, other, duration):
+        """`other` goes on where `thread` is, a while later."""
+        other.now = thread.now + int(duration / self.run.host)
 
     def launch(self, thread, stream, name, duration, kind='kernel', args=None, collective=None,
-               waits=()):
+               waits=(), blocks=False):
         api = {'gpu_memcpy': 'cudaMemcpyAsync', 'gpu_memset': 'cudaMemsetAsync'}
-        issued = thread.now + 5 * US
-        correlation = self.call(thread, api.get(kind, 'cudaLaunchKernel'), 6 * US)
-        op = Op(self, stream, name, self.run.jitter(duration, 0.02), kind,
-                issued + self.run.jitter(3 * US), args, collective)
+        issued = thread.now + int(5 * US / (1 if blocks else self.run.launch))
+        correlation = self.call(thread, api.get(kind, 'cudaLaunchKernel'), 6 * US, 0 if blocks else None)
+        op = Op(self, stream, name, 0, kind, 0, args, collective)
+        op.duration = int(self.jitter(duration, 'duration', op.number, 0.02) / self.speed(kind))
+        op.launch = issued + self.jitter(3 * US, 'latency', op.number)
         op.args = dict(op.args, correlation=correlation)
         op.after(self.last.get(stream))
         for other in waits:
@@ -138,6 +168,11 @@ class Rank:
         self.ops.append(op)
         op.settle()
         return op
+
+    def speed(self, kind):
+        if kind == 'gpu_memcpy':
+            return self.run.copy
+        return self.run.gpu / self.run.slow.get(self.number, 1)
 
     def operator(self, thread, name, body):
         """A framework operator: a range around the work of body()."""
@@ -163,7 +198,7 @@ class Rank:
         key = (group['name'], kind if kind == 'SendRecv' else '')
         number = self.instances.get(key, 0)
         self.instances[key] = number + 1
-        transfer = 12 * US + nbytes * 1000 // (self.run.gigabytes * 1000)
+        transfer = (12 * US + nbytes * 1000 // (self.run.gigabytes * 1000)) / self.run.net
         collective = self.run.collective((key, number), group['ranks'], transfer, uneven)
         names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv',
                  'AllGather': 'AllGather_RING_LL', 'ReduceScatter': 'ReduceScatter_RING_LL_Sum_half'}
@@ -206,16 +241,16 @@ class Rank:
         yet."""
         if op is not None and op.end is None:
             yield op
-        self.call(thread, name, 5 * US, (op.end + self.run.jitter(6 * US)) if op else None)
+        self.call(thread, name, 5 * US, (op.end + self.jitter(6 * US, 'return')) if op else None)
 
     def item(self, thread, stream=7):
         """tensor.item(): a synchronous copy to pageable memory."""
         op = self.launch(thread, stream, 'Memcpy DtoH (Device -> Pageable)', 2 * US, 'gpu_memcpy',
-                         {'bytes': 4})
+                         {'bytes': 4}, blocks=True)
         if op.end is None:
             yield op
         call = self.events[-1]
-        thread.now = max(thread.now, op.end + self.run.jitter(6 * US))
+        thread.now = max(thread.now, op.end + self.jitter(6 * US, 'return'))
         call['end'] = thread.now
         yield from self.synchronize(thread, stream)
 
@@ -225,7 +260,9 @@ class Rank:
 
 class Run:
     def __init__(self, options):
-        self.random = random.Random(options.seed)
+        self.seed = options.seed
+        self.net, self.gpu, self.copy = options.net, options.gpu, options.copy
+        self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
         self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
@@ -236,15 +273,18 @@ class Run:
                 rank.skew = self.ranks[0].skew
         self.base = 1700000000 * 10**9
 
-    def jitter(self, duration, share=0.08):
-        return max(1, int(self.random.gauss(duration, duration * share)))
+    def uniform(self, *key):
+        digest = hashlib.blake2b(repr((self.seed,) + key).encode(), digest_size=8).digest()
+        return (int.from_bytes(digest, 'little') >> 11) / (1 << 53)
 
-    def gap(self):
-        return self.random.randrange(US, 2 * US)
+    def normal(self, *key):
+        radius = math.sqrt(-2 * math.log(1 - self.uniform(*key)))
+        return radius * math.cos(2 * math.pi * self.uniform('angle', *key))
 
     def collective(self, key, ranks, transfer, uneven):
         if key not in self.collectives:
-            self.collectives[key] = Collective(ranks, self.jitter(transfer, 0.03), uneven)
+            self.collectives[key] = Collective(
+                ranks, int(transfer + transfer * 0.03 * self.normal(*key)), uneven)
         return self.collectives[key]
 
     def wake(self, op):
@@ -325,6 +365,11 @@ def document(run, ranks, name, options):
     return dict(head, traceEvents=events, traceName=name)
 
 
+def slow_rank(text):
+    rank, factor = text.split(':')
+    return int(rank), float(factor)
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -333,6 +378,10 @@ def arguments():
     for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
                         ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
+    for name in 'net', 'gpu', 'copy', 'host', 'launch':
+        parser.add_argument('--' + name, type=float, default=1, help='how many times as fast (1)')
+    parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
+                        help='kernels of the rank take N times as long')
     parser.add_argument('--file', choices=['rank', 'processes', 'hidden', 'process'], default='rank')
     parser.add_argument('--ahead', action='store_true', help="the host does not wait at a step's end")
     parser.add_argument('-o', '--output', required=True, help='folder for the files')
@@ -346,7 +395,7 @@ def main():
     run = Run(options)
     threads = []
     for rank in run.ranks[:1] if options.plan == 'parallel' else run.ranks:
-        thread = Thread(rank, PID + rank.number, run.random.randrange(0, 300 * US) + 1000 * US)
+        thread = Thread(rank, PID + rank.number, rank.draw(0, 300 * US, 'start') + 1000 * US)
         thread.program = training(rank, thread, options)
         threads.append(thread)
     run.run(threads)

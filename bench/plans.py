@@ -69,7 +69,7 @@ def device_synchronize(rank, thread):
         if op.end is None:
             yield op
     rank.call(thread, 'cudaDeviceSynchronize', 5 * US,
-              max((op.end for op in ops), default=0) + rank.run.jitter(6 * US))
+              max((op.end for op in ops), default=0) + rank.jitter(6 * US, 'return'))
 
 
 def schedule(rank, thread, options):
@@ -125,7 +125,7 @@ def grid(rank, thread, options):
         rank.kernel(thread, f'gemm{layer % 3}', (150 + 5 * rank.number) * US)
         rank.communicate(thread, inner, 'AllReduce', 2 << 20, 20)
         yield None
-    worker.now = thread.now + 30 * US
+    rank.hand_over(thread, worker, 30 * US)
     for layer in range(options.layers):
         rank.kernel(worker, f'gemm_backward{layer % 3}', (280 + 5 * rank.number) * US)
         rank.communicate(worker, inner, 'AllReduce', 2 << 20, 20)
@@ -136,7 +136,7 @@ def grid(rank, thread, options):
     for work in works:
         rank.wait(worker, 7, work)
     rank.kernel(worker, 'copy_bucket', 15 * US)
-    thread.now = worker.now + 40 * US
+    rank.hand_over(worker, thread, 40 * US)
     optimizer(rank, thread)
     yield from rank.item(thread)
 
@@ -176,14 +176,14 @@ def fsdp(rank, thread, options):
     for layer in range(options.layers):
         yield from compute(thread, 'gemm', 130 * US, layer + 1 if layer + 1 < options.layers else None)
         yield None
-    worker.now = thread.now + 30 * US
+    rank.hand_over(thread, worker, 30 * US)
     gather(worker, options.layers - 1)
     for layer in reversed(range(options.layers)):
         yield from compute(worker, 'gemm_backward', 220 * US, layer - 1 if layer else None)
         scatter(worker, layer)
         yield None
     rank.join(worker, 7, scatters)
-    thread.now = worker.now + 40 * US
+    rank.hand_over(worker, thread, 40 * US)
     optimizer(rank, thread)
     yield from rank.item(thread)
 
@@ -192,7 +192,6 @@ def experts(rank, thread, options):
     """Experts on all ranks: the host reads how much goes where, then the parts are exchanged in
     different sizes."""
     world = {'name': 'ep', 'ranks': list(range(options.ranks))}
-    draw = rank.run.random
     copy_batch(rank, thread)
     for layer in range(options.layers // 2):
         rank.kernel(thread, 'attention', 240 * US)
@@ -200,7 +199,7 @@ def experts(rank, thread, options):
         rank.communicate(thread, world, 'SendRecv', 1 << 12, 20)
         yield from rank.item(thread)
         rank.communicate(thread, world, 'SendRecv', 24 << 20, 20, uneven=1)
-        rank.kernel(thread, 'grouped_gemm', draw.randrange(200, 600) * US)
+        rank.kernel(thread, 'grouped_gemm', rank.draw(200, 600, 'tokens', rank.count('tokens')) * US)
         rank.communicate(thread, world, 'SendRecv', 24 << 20, 20, uneven=1)
         rank.kernel(thread, 'combine', 30 * US)
         yield None
@@ -246,8 +245,8 @@ def stalls(rank, thread, options):
     """The host waits for its data, which are copied on their own stream; the optimizer runs beside
     the next batch; one rank's host is slow."""
     world = {'name': '0', 'ranks': list(range(options.ranks))}
-    draw, side = rank.run.random, 14
-    rank.think(thread, draw.choice([20 * US, 20 * US, 3 * MS, 8 * MS]))
+    side = 14
+    rank.think(thread, [20 * US, 20 * US, 3 * MS, 8 * MS][rank.draw(0, 4, 'batch', rank.count('batch'))])
     rank.launch(thread, 15, 'Memcpy HtoD (Pinned -> Device)', 400 * US, 'gpu_memcpy',
                 {'bytes': 8 << 20})
     rank.join(thread, 7, 15)

@@ -206,10 +206,11 @@ static int usage_error(const struct cli_command *c, bool only, const char *why, 
 }
 
 /* Appends a value to a list; NULL if the list gets too long. */
-static const char *join(struct cli_args *args, const char *value)
+static const char *join(struct cli_args *args, char separator, const char *value)
 {
 	size_t len = strlen(args->list);
-	int n = snprintf(args->list + len, sizeof(args->list) - len, "%s%s", len ? "," : "", value);
+	int n = snprintf(args->list + len, sizeof(args->list) - len, "%.*s%s", len > 0, &separator,
+			 value);
 
 	return n >= 0 && (size_t)n < sizeof(args->list) - len ? args->list : NULL;
 }
@@ -250,7 +251,7 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 			return usage_error(c, only, "unknown option: ", argv[optind - 1]);
 		args.values[i] = optarg ? optarg : "";
 		if (c->options[i].list)
-			args.values[i] = join(&args, optarg);
+			args.values[i] = join(&args, c->options[i].list, optarg);
 		if (!args.values[i])
 			return usage_error(c, only, "too many values of --", c->options[i].name);
 	}

@@ -25,7 +25,7 @@ struct cli_option {
 	char letter;	   /* 'o' for -o, or 0 */
 	const char *value; /* "N" in the usage; NULL: no value */
 	const char *what;
-	bool list; /* values of repeated options are joined by commas; at most one option */
+	char list; /* values of repeated options are joined by this character; at most one option */
 };
 
 #define CLI_OPTIONS 24

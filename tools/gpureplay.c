@@ -9,19 +9,66 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_EMULATE, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
+enum { OPT_EMULATE, OPT_WHAT_IF, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
 
 static const struct cli_option options[] = {
 	[OPT_EMULATE] = {"emulate", 0, NULL, "compute when everything happens, without a GPU"},
+	[OPT_WHAT_IF] = {"what-if", 0, "SPEC",
+			 "predict the run with changes such as network=2x (repeatable)",
+			 .list = '\n'},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
-	[OPT_OUTPUT] = {"output", 'o', "OUT", "write the emulated run to OUT, as a trace"},
-	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
+	[OPT_OUTPUT] = {"output", 'o', "OUT",
+			"write the emulated (or predicted) run to OUT, as a trace"},
+	[OPT_FORCE] = {"force", 'f', NULL,
+		       "replace OUT if it is a trace; predict although collectives are unmatched"},
 	{0},
 };
 
 static int print(struct text *t)
 {
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
+}
+
+/* Changed runs that one command predicts. */
+#define MOST_WHAT_IFS 32
+
+struct what_ifs {
+	struct what_if *items[MOST_WHAT_IFS];
+	uint32_t n;
+};
+
+static void what_ifs_done(struct what_ifs *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		what_if_free(w->items[i]);
+}
+
+static int parse_one(struct what_ifs *w, const char *spec)
+{
+	struct what_if_error err;
+	int r;
+
+	if (w->n == MOST_WHAT_IFS) {
+		cli_error("--what-if: more than %d", MOST_WHAT_IFS);
+		return CLI_USAGE;
+	}
+	r = what_if_parse(spec, &w->items[w->n], &err);
+	if (r == 0)
+		w->n++;
+	else if (r == -EINVAL)
+		cli_error("--what-if '%s': %s", spec, err.why);
+	return r == 0 ? CLI_OK : r == -EINVAL ? CLI_USAGE : cli_fail(r, NULL, "parse", spec, NULL);
+}
+
+/* The specs of `list`, one a line. */
+static int parse_what_ifs(const char *list, struct what_ifs *w)
+{
+	scoped(free_ptr) char *copy = strdup(list);
+	int r = copy ? CLI_OK : cli_fail(-ENOMEM, NULL, "parse", list, NULL);
+
+	for (char *rest = copy, *spec; r == CLI_OK && (spec = strsep(&rest, "\n"));)
+		r = parse_one(w, spec);
+	return r;
 }
 
 struct job {
@@ -40,14 +87,20 @@ static void on_progress(void *context, double share)
 	progress_show(&job->bar, "emulating", (uint64_t)(share * 1000), 1000);
 }
 
-static int emulate(const struct cli_args *args, struct fmt_trace *trace,
-		   struct replay_report *report)
+static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
+		   struct fmt_trace *trace, struct replay_report *report)
 {
 	const char *out = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};
 	struct job job = {0};
-	const struct replay_options how = {.progress = on_progress, .context = &job};
 	bool force = args->values[OPT_FORCE] != NULL;
+	const struct replay_options how = {
+		.progress = on_progress,
+		.context = &job,
+		.what_ifs = what_ifs->items,
+		.n_what_ifs = what_ifs->n,
+		.force = force,
+	};
 	int status = CLI_OK, r = out ? place_begin(&job.place, out, force) : 0;
 
 	if (r < 0)
@@ -55,7 +108,13 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 	progress_begin(&job.bar);
 	r = replay_emulate(trace, &how, out ? job.place.trace : NULL, report, &err);
 	progress_end(&job.bar);
-	if (r < 0)
+	if (r == -EINVAL) {
+		cli_error("--what-if %s", err.what);
+		status = CLI_USAGE;
+	} else if (r == -ENODATA) {
+		cli_error("%s: --what-if %s; --force predicts anyway", args->operands[0], err.what);
+		status = CLI_INPUT;
+	} else if (r < 0)
 		status = cli_fail(r, &err, "emulate", args->operands[0],
 				  r == -EBADMSG ? "`gputrace verify` lists the damage" : NULL);
 	else if (out && (r = place_commit(&job.place)) < 0)
@@ -65,13 +124,35 @@ static int emulate(const struct cli_args *args, struct fmt_trace *trace,
 	return status;
 }
 
+static void report_to(const struct replay_report *report, bool json, struct text *out)
+{
+	int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+
+	if (json && report->n_what_ifs > 0)
+		replay_prediction_json(report, out);
+	else if (json)
+		replay_report_json(report, out);
+	else if (report->n_what_ifs > 0)
+		replay_prediction_text(report, colour, out);
+	else
+		replay_report_text(report, colour, out);
+}
+
 static int run(const struct cli_args *args)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(replay_report_done) struct replay_report report = {0};
+	scoped(what_ifs_done) struct what_ifs what_ifs = {0};
 	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
-	int r = trace_arg_open(args->operands[0], &trace);
+	int r = args->values[OPT_WHAT_IF] ? parse_what_ifs(args->values[OPT_WHAT_IF], &what_ifs)
+					  : CLI_OK;
 
+	if (r == CLI_OK && what_ifs.n > 1 && args->values[OPT_OUTPUT]) {
+		cli_error("-o writes one run; expected one --what-if");
+		r = CLI_USAGE;
+	}
+	if (r == CLI_OK)
+		r = trace_arg_open(args->operands[0], &trace);
 	if (r != CLI_OK)
 		return r;
 	if (!args->values[OPT_EMULATE]) {
@@ -80,13 +161,10 @@ static int run(const struct cli_args *args)
 			  args->operands[0], args->operands[0]);
 		return CLI_MACHINE;
 	}
-	r = emulate(args, trace, &report);
+	r = emulate(args, &what_ifs, trace, &report);
 	if (r != CLI_OK)
 		return r;
-	if (args->values[OPT_JSON])
-		replay_report_json(&report, &out);
-	else
-		replay_report_text(&report, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), &out);
+	report_to(&report, args->values[OPT_JSON] != NULL, &out);
 	r = text_flush(&out);
 	return r < 0 ? cli_fail(r, NULL, "report on", args->operands[0], NULL) : CLI_OK;
 }
@@ -98,7 +176,8 @@ static const struct cli_command gpureplay = {
 	.max_operands = 1,
 	.what = "Emulate a recorded run and compare it with the recorded times",
 	.options = options,
-	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n",
+	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n"
+		 "SPEC is [SCOPE:]KEY=VALUE[,...], as gpureplay(1) describes.\n",
 	.run = run,
 };
 

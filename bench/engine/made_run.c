@@ -166,7 +166,7 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 }
 
 static int take_slice(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		      struct fmt_error *err)
+		      const int64_t *variants, struct fmt_error *err)
 {
 	struct made_run *run = context;
 	uint64_t sum = 2 * (slice->first_number * run->options.gpus + rank) + 1;
@@ -280,7 +280,7 @@ int made_run_drain(struct made_run *run)
 		for (uint32_t rank = 0; r >= 0 && rank < run->options.gpus; rank++)
 			r = next(run, rank, &slices[rank], &more, NULL);
 		for (uint32_t rank = 0; r >= 0 && rank < run->options.gpus; rank++)
-			r = take_slice(run, rank, slices[rank], times, NULL);
+			r = take_slice(run, rank, slices[rank], times, NULL, NULL);
 	}
 	return r < 0 ? r : 0;
 }

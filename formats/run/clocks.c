@@ -10,7 +10,8 @@
 #define BINS 32u	/* of moments one after the other, of which a line takes the medians */
 #define BIN_LEAST 4u	/* moments in one */
 #define MOST_DRIFT 1e-3 /* a clock that gains more is broken: what looks like it is noise */
-#define BETTER 0.9	/* a line must be off by so much less than a constant */
+#define BALANCE_ROUNDS 50
+#define BETTER 0.9 /* a line must be off by so much less than a constant */
 
 /* One moment, seen on two clocks. */
 struct pair {
@@ -23,6 +24,7 @@ struct pair {
 struct link {
 	uint32_t a, b;
 	struct fmt_clock line;
+	size_t n; /* moments that both saw */
 };
 
 /* The nearest value that fits 64 bits. */
@@ -176,13 +178,20 @@ static size_t link_all(struct pair *p, size_t n, bool drifting, double *space, s
 
 		for (end = first; end < n && by_clocks(&p[end], &p[first]) == 0;)
 			end++;
-		*l = (struct link){p[first].a, p[first].b, {.known = true}};
+		*l = (struct link){p[first].a, p[first].b, {.known = true}, end - first};
 		l->line.ahead_ns = p[first + (end - first) / 2].ahead_ns;
 		l->line.at_ns = p[first + (end - first) / 2].at_ns;
 		if (drifting)
 			fit_drift(&p[first], end - first, space, &l->line);
 	}
 	return n_links;
+}
+
+static int by_strength(const void *x, const void *y)
+{
+	const struct link *l = x, *m = y;
+
+	return array_order(m->n, l->n) ?: array_order(l->a, m->a) ?: array_order(l->b, m->b);
 }
 
 /* The clock at the other end of a link, by the one that is set. */
@@ -202,6 +211,51 @@ static void follow(const struct link *l, struct fmt_clock *clocks, bool backward
 	to->known = from->known;
 }
 
+/* Sets all clocks that links tie to those that are set, by the strongest link that there is each
+ * time; `links` are sorted by that. */
+static void spread(const struct link *links, size_t n, struct fmt_clock *clocks, bool *set)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct link *l = &links[k];
+
+		if (set[l->a] == set[l->b])
+			continue;
+		follow(l, clocks, set[l->b]);
+		set[l->a] = set[l->b] = true;
+		k = (size_t)-1;
+	}
+}
+
+/* Constant clocks that several links tie: moves each to the mean of what its links say, weighted by
+ * their moments. Clocks that a chain of weak links ties to the reference gain most. */
+static int balance(const struct link *links, size_t n, struct fmt_clock *clocks, uint32_t n_clocks)
+{
+	scoped(free_ptr) double *sum = malloc((n_clocks + (size_t)1) * 2 * sizeof(*sum));
+	double *weight = sum + n_clocks;
+
+	if (!sum)
+		return -ENOMEM;
+	for (int round = 0; round < BALANCE_ROUNDS; round++) {
+		memset(sum, 0, n_clocks * 2 * sizeof(*sum));
+		for (size_t k = 0; k < n; k++) {
+			const struct link *l = &links[k];
+			double off =
+				(double)fmt_sub(fmt_add(clocks[l->a].ahead_ns, l->line.ahead_ns),
+						clocks[l->b].ahead_ns);
+
+			sum[l->b] += off * (double)l->n;
+			sum[l->a] -= off * (double)l->n;
+			weight[l->a] += (double)l->n;
+			weight[l->b] += (double)l->n;
+		}
+		for (uint32_t i = 1; i < n_clocks; i++)
+			if (weight[i] > 0)
+				clocks[i].ahead_ns = fmt_add(clocks[i].ahead_ns,
+							     whole_ns(sum[i] / weight[i] / 2));
+	}
+	return 0;
+}
+
 int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt_clock *clocks,
 		     uint32_t n_clocks)
 {
@@ -216,24 +270,16 @@ int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt
 	if (n > 0)
 		qsort(s, n, sizeof(*s), by_moment);
 	n_links = link_all(pairs, list_pairs(s, n, pairs), drifting, space, links);
+	if (n_links > 0)
+		qsort(links, n_links, sizeof(*links), by_strength);
 	for (uint32_t i = 0; i < n_clocks; i++) {
-		bool more = !set[i];
-
-		if (more)
-			clocks[i].known = i == 0;
-		for (set[i] = true; more;) {
-			more = false;
-			for (size_t k = 0; k < n_links; k++) {
-				const struct link *l = &links[k];
-
-				if (set[l->a] == set[l->b])
-					continue;
-				follow(l, clocks, set[l->b]);
-				set[l->a] = set[l->b] = more = true;
-			}
-		}
+		if (set[i])
+			continue;
+		clocks[i].known = i == 0;
+		set[i] = true;
+		spread(links, n_links, clocks, set);
 	}
-	return 0;
+	return drifting ? 0 : balance(links, n_links, clocks, n_clocks);
 }
 
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,

@@ -45,7 +45,7 @@ int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_cl
 
 /* Times on one clock: ends of operations, and iterations by start. */
 struct fmt_ending {
-	fmt_str name; /* operations of one collective have the same */
+	uint64_t name; /* operations of one collective have the same */
 	int64_t end_ns;
 };
 
@@ -54,11 +54,13 @@ struct fmt_clock_seen {
 	size_t n_endings;
 	const struct fmt_iteration *iterations; /* not owned */
 	size_t n_iterations;
+	bool groups; /* names differ between the groups of ranks that the recorder named */
 };
 
 /* Corrects offset_ns[], how far each clock is ahead, for clocks on which no collective ends when it
  * does on the others: by the offset at which most ends of the same name meet, near that of the
  * iterations; where few meet, by that of the iterations if it is large. A guess for
- * fmt_clocks_align(), which needs to know which operations are one collective. Sorts the endings.
- * 0 or -ENOMEM. */
+ * fmt_clocks_align(), which needs to know which operations are one collective. Where the recorder
+ * named groups, any clock is moved to an offset near its own at which clearly more ends meet. Sorts
+ * the endings. 0 or -ENOMEM. */
 int fmt_clocks_guess(struct fmt_clock_seen *seen, uint32_t n, int64_t *offset_ns);

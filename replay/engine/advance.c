@@ -23,6 +23,8 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 static void join_all(struct sim *s, const struct rank *r, struct track *l, const struct sim_wait *w)
 {
 	for (;; w++) {
+		if (s->variants)
+			sim_variants_join(s, r, l, w);
 		sim_join(s->collectives, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
 		if (w->last)
 			break;
@@ -50,6 +52,8 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 		join_all(s, r, l, w);
 	if (!have_ended(s, w))
 		return 0;
+	if (s->variants)
+		sim_variants_leave(s, r, l, w);
 	*t = l->now_ns;
 	for (;; w++) {
 		const struct sim_collective *m = sim_collective(s->collectives, w->on);
@@ -111,10 +115,12 @@ static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t
 	return 1;
 }
 
+#define IS_COLLECTIVE(kind) ((kind) == SIM_COLLECTIVE || (kind) == SIM_TRANSFER)
+
 /* Computes the times of the track's points up to one that must wait. */
 static void run_points(struct sim *s, uint32_t rank, struct track *l)
 {
-	const struct sim_point *at = l->at;
+	const struct sim_point *at = l->at, *from = at; /* variants are at `from` */
 	const struct sim_wait *waits = l->waits;
 	int64_t *times = l->times;
 	int64_t now = l->now_ns;
@@ -131,14 +137,21 @@ static void run_points(struct sim *s, uint32_t rank, struct track *l)
 			} else {
 				l->now_ns = now;
 				l->at = at;
+				if (s->variants && IS_COLLECTIVE(w->kind)) {
+					sim_variants_run(s, rank, l, from, at);
+					from = at;
+				}
 				if (!apply_waits(s, rank, l, &t))
 					break;
+				from += s->variants && IS_COLLECTIVE(w->kind);
 			}
 		}
 		t += t == SIM_PENDING;
 		times[at->slot] = t;
 		now = t;
 	}
+	if (s->variants)
+		sim_variants_run(s, rank, l, from, at);
 	l->now_ns = now;
 	l->at = at;
 }

@@ -278,6 +278,11 @@ void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int
 	end_if_complete(m, t);
 }
 
+size_t sim_n_collectives(const struct sim_collectives *m)
+{
+	return m->n_collectives;
+}
+
 const struct sim_collective *sim_collective(const struct sim_collectives *m, uint32_t collective)
 {
 	return &m->collectives[collective];

@@ -52,6 +52,8 @@ void sim_seal(struct sim_collectives *m, uint32_t rank, int ended);
 /* A participant arrives at `at_ns`; duration_ns is the duration that it recorded. */
 void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns);
 
+/* Collectives have numbers below this. */
+size_t sim_n_collectives(const struct sim_collectives *m);
 const struct sim_collective *sim_collective(const struct sim_collectives *m, uint32_t collective);
 
 /* A participant has used the end. The collective is freed after its last participant has. */

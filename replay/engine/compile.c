@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/program_state.h"
+#include "replay/engine/compile.h"
 
 #include "formats/trace/wrap.h"
 
@@ -54,9 +54,10 @@ static int returns(const struct fmt_edge *e)
 }
 
 /* Adds a wait for a moment of the rank, in this block or an earlier one. */
-static void wait_moment(struct compile *c, struct sim_point *point, uint64_t moment, int64_t lag_ns)
+static void wait_moment(struct compile *c, struct sim_point *point, uint64_t moment, int64_t lag_ns,
+			uint16_t scale)
 {
-	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT};
+	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT, .scale = scale};
 
 	if (moment - c->block->first < c->block->n_slots) {
 		w.on = (uint32_t)(moment - c->block->first);
@@ -72,11 +73,25 @@ static void wait_moment(struct compile *c, struct sim_point *point, uint64_t mom
 	compile_wait(c, point, w);
 }
 
+/* The scale of the lag of an edge to an operation. */
+static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
+{
+	const struct fmt_slice *s = c->slice;
+	uint64_t from = e->from - s->first_number;
+
+	if (!c->p->change || c->p->scales[e->rule] == PROGRAM_CONSTANT)
+		return 0;
+	return c->p->scales[e->rule] == PROGRAM_FROM && from < s->n_events
+		       ? change_op(c->p->change, c->index, s->events[from].template)
+		       : change_device(c->p->change, c->index);
+}
+
 /* Adds the wait for an edge. An edge from an event to itself starts at the rank's anchor. */
-static void wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e)
+static void wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e,
+		      uint16_t scale)
 {
 	if (e->from != e->to)
-		wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns);
+		wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns, scale);
 	else if (e->kind == FMT_EDGE_SPAWN)
 		compile_wait(c, point,
 			     (struct sim_wait){
@@ -87,10 +102,36 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 
 /* ---- threads ---- */
 
+static uint16_t host_scale(const struct compile *c)
+{
+	return c->p->change ? change_host(c->p->change, c->index) : 0;
+}
+
+static uint16_t launch_scale(const struct compile *c)
+{
+	return c->p->change ? change_launch(c->p->change, c->index) : 0;
+}
+
+/* A thread begins when it was recorded. What it did in its first iteration before that is its own
+ * time. */
+static void begin_at(struct compile *c, struct sim_point *point, int64_t start_ns)
+{
+	const struct fmt_iteration *it = &c->slice->iteration;
+	int64_t own_ns = it->number >= 0 ? fmt_sub(start_ns, it->start_ns) : 0;
+
+	compile_wait(c, point,
+		     (struct sim_wait){
+			     .kind = SIM_AT,
+			     .lag_ns = start_ns,
+			     .on = own_ns > 0 && own_ns < UINT32_MAX ? (uint32_t)own_ns : 0,
+			     .scale = host_scale(c),
+		     });
+}
+
 /* A call starts its own time after the previous point of its thread. If another thread hands over
- * to it, the time before was spent waiting. */
+ * to it, the time before was spent waiting. `inside` another call, it is time of that call. */
 static void call_start(struct compile *c, struct program_track *track, size_t i, size_t edge,
-		       const struct sim_point *before)
+		       const struct sim_point *before, int inside)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	int64_t own_ns = track->begun ? fmt_sub(e->start_ns, track->last_ns) : 0;
@@ -98,16 +139,19 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 	const struct fmt_edge *in;
 	int handed = 0;
 
+	if (c->p->change)
+		compile_scale(c, inside ? launch_scale(c) : host_scale(c));
+
 	for (; (in = edge_into(c, edge, i)); edge++) {
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
 		handed |= in->from != in->to;
-		wait_edge(c, point, in);
+		wait_edge(c, point, in, in->from != in->to ? host_scale(c) : 0);
 	}
 	if (handed)
 		point->own_ns = 0;
 	else if (!track->begun)
-		compile_wait(c, point, (struct sim_wait){.kind = SIM_AT, .lag_ns = e->start_ns});
+		begin_at(c, point, e->start_ns);
 	else if (own_ns < 0 && before)
 		compile_wait(c, point, (struct sim_wait){.on = before->slot & ~1u});
 	track->begun = 1;
@@ -125,7 +169,7 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 
 		if (!returns(in))
 			continue;
-		wait_edge(c, point, in);
+		wait_edge(c, point, in, 0);
 		if (from >= s->n_events || s->events[i].correlation == 0 ||
 		    s->events[from].correlation != s->events[i].correlation)
 			continue;
@@ -155,8 +199,13 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
 	point = compile_point(c, start + 1, fmt_sub(end_of(e), track->last_ns));
 	track->last_ns = end_of(e);
-	if (!in)
+	if (!in) {
+		if (c->p->change)
+			compile_scale(c, launch_scale(c));
 		return;
+	}
+	if (in->lag_ns > 0)
+		c->p->counts.blocking_ns += in->lag_ns;
 	point->own_ns = 0;
 	compile_wait(c, point,
 		     (struct sim_wait){
@@ -190,6 +239,11 @@ static size_t leave(struct compile *c, struct program_track *track, size_t depth
 static void no_time(struct compile *c, size_t i)
 {
 	c->block->times[2 * i] = c->block->times[2 * i + 1] = SIM_NEVER;
+	for (size_t k = 0; k < sim_n_variants(c->p->sim); k++) {
+		int64_t *times = c->block->variants + k * c->block->n_slots;
+
+		times[2 * i] = times[2 * i + 1] = SIM_NEVER;
+	}
 }
 
 void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t end)
@@ -209,7 +263,8 @@ void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t e
 		if (depth > 0)
 			depth = leave(c, track, depth, i);
 		call_start(c, track, i, edge,
-			   c->to->n_points > first ? &c->to->points[c->to->n_points - 1] : NULL);
+			   c->to->n_points > first ? &c->to->points[c->to->n_points - 1] : NULL,
+			   depth > 0);
 		if (i + 1 == end || events[i + 1].start_ns >= end_of(&events[i]))
 			call_end(c, track, i, edge);
 		else
@@ -244,7 +299,7 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 	found = correlation ? launches_get(&c->rank->before, correlation) : 0;
 	if (!found || found & OWN_COPY)
 		return 0;
-	wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns);
+	wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns, 0);
 	return 1;
 }
 
@@ -272,7 +327,7 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++) {
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
-		wait_edge(c, point, in);
+		wait_edge(c, point, in, edge_scale(c, in));
 		held |= in->from != in->to || in->kind == FMT_EDGE_SPAWN;
 	}
 	if (!held) {
@@ -320,7 +375,7 @@ static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 
 /* The operation's end waits for the end of the collective. */
 static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
-			 const struct fmt_edge *transfer)
+			 const struct fmt_edge *transfer, uint16_t scale)
 {
 	uint32_t collective;
 	int r = sim_declare(sim_collectives(c->p->sim), member, seq, &collective);
@@ -333,12 +388,13 @@ static void join_meeting(struct compile *c, struct sim_point *point, uint32_t me
 		compile_wait(c, point,
 			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_COLLECTIVE,
 					       .on = collective,
-					       .lag_ns = transfer ? transfer->lag_ns : 0});
+					       .lag_ns = transfer ? transfer->lag_ns : 0,
+					       .scale = scale});
 }
 
 /* One collective with each peer that is in the trace. */
 static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
-		       const struct fmt_edge *transfer, const char *peers)
+		       const struct fmt_edge *transfer, uint16_t scale, const char *peers)
 {
 	uint32_t number, peer, member;
 
@@ -350,8 +406,48 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 		if (member == SIM_NONE)
 			c->error = -ENOMEM;
 		else
-			join_meeting(c, point, member, seq, transfer);
+			join_meeting(c, point, member, seq, transfer, scale);
 	}
+}
+
+/* An operation that meets no other takes its own time. */
+static void op_alone(struct compile *c, const struct fmt_event *e, int collective)
+{
+	struct change *change = c->p->change;
+
+	if (collective) {
+		c->p->counts.unmatched++;
+		c->p->counts.unmatched_ns += e->duration_ns;
+	}
+	if (change)
+		compile_scale(
+			c, collective ? change_collective(change, c->index, e->template, SIM_NONE)
+				      : change_op(change, c->index, e->template));
+}
+
+/* The operation at the end `point` meets others on a communicator. */
+static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint32_t comm,
+		     int64_t seq)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	const struct template *template = &c->p->templates[e->template];
+	const struct fmt_edge *transfer = transfer_of(c, i);
+	uint32_t member = sim_participant(sim_collectives(c->p->sim), c->index, c->p->groups[comm]);
+	uint16_t scale = 0;
+
+	if (c->p->lacks[comm]) {
+		c->p->counts.unmatched++;
+		c->p->counts.unmatched_ns += e->duration_ns;
+	}
+	if (c->p->change) {
+		scale = change_collective(c->p->change, c->index, e->template,
+					  c->p->lacks[comm] ? SIM_NONE : comm);
+		compile_scale(c, scale);
+	}
+	if (template->peers)
+		join_pairs(c, point, comm, seq, transfer, scale, template->peers);
+	else if (member != SIM_NONE)
+		join_meeting(c, point, member, seq, transfer, scale);
 }
 
 static void op_end(struct compile *c, size_t i)
@@ -359,18 +455,13 @@ static void op_end(struct compile *c, size_t i)
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
 	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), e->duration_ns);
-	const struct fmt_edge *transfer;
-	uint32_t comm, member;
+	uint32_t comm;
 	int64_t seq;
 
-	if (!template->is_numbered || !collective_of(c, e, template, &comm, &seq))
-		return;
-	transfer = transfer_of(c, i);
-	member = sim_participant(sim_collectives(c->p->sim), c->index, c->p->groups[comm]);
-	if (template->peers)
-		join_pairs(c, point, comm, seq, transfer, template->peers);
-	else if (member != SIM_NONE)
-		join_meeting(c, point, member, seq, transfer);
+	if (template->is_numbered && collective_of(c, e, template, &comm, &seq))
+		op_meets(c, point, i, comm, seq);
+	else
+		op_alone(c, e, template->kind == FMT_COLLECTIVE);
 }
 
 void compile_stream(struct compile *c, uint32_t track_index, size_t at, size_t end)

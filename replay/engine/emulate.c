@@ -5,21 +5,30 @@
 #include "formats/run/infer/constants.h"
 
 #include "formats/trace/facts.h"
+#include "replay/engine/change.h"
 #include "replay/engine/feed.h"
 #include "replay/engine/rewrite.h"
 #include "replay/engine/score.h"
+#include "replay/engine/straggler.h"
 
 #include "base/scope.h"
 
 #include <errno.h>
+#include <inttypes.h>
+
+/* Collectives that are matched with none may take this share of the steps where the network is
+ * changed. */
+#define UNMATCHED_SHARE 0.005
 
 struct emulation {
 	struct fmt_trace *trace;
 	const struct replay_options *options;
 	uint32_t n_ranks;
 	uint32_t *numbers;
-	uint32_t *next;	 /* slice to load, by rank */
-	uint32_t *taken; /* slices, by rank */
+	uint32_t *next;	       /* slice to load, by rank */
+	uint32_t *taken;       /* slices, by rank */
+	struct change *change; /* NULL: no variants */
+	float *stragglers;     /* as change.h says; NULL: not needed */
 	struct score *score;
 	struct rewrite *rewrite; /* NULL: no output */
 	uint64_t n_slices, n_taken;
@@ -29,6 +38,8 @@ static void emulation_done(struct emulation *e)
 {
 	rewrite_free(e->rewrite);
 	score_free(e->score);
+	change_free(e->change);
+	free(e->stragglers);
 	free(e->numbers);
 	free(e->next);
 	free(e->taken);
@@ -68,16 +79,21 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 	return 1;
 }
 
+static uint32_t n_what_ifs(const struct emulation *e)
+{
+	return e->options ? e->options->n_what_ifs : 0;
+}
+
 static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		 struct fmt_error *err)
+		 const int64_t *variants, struct fmt_error *err)
 {
 	scoped(fmt_slice_freep) struct fmt_slice *s = slice;
 	struct emulation *e = context;
 	int more = continues(e, rank, e->taken[rank]++);
-	int r = score_slice(e->score, rank, s, times, more);
+	int r = score_slice(e->score, rank, s, times, variants, more);
 
 	if (r == 0 && e->rewrite)
-		r = rewrite_slice(e->rewrite, rank, s, times, err);
+		r = rewrite_slice(e->rewrite, rank, s, n_what_ifs(e) > 0 ? variants : times, err);
 	e->n_taken++;
 	if (e->options && e->options->progress)
 		e->options->progress(e->options->context, (double)e->n_taken / (double)e->n_slices);
@@ -89,19 +105,48 @@ static void dropped(void *context, struct fmt_slice *slice)
 	fmt_slice_free(slice);
 }
 
+static int add_change(struct emulation *e, struct fmt_error *err)
+{
+	struct what_if_error why;
+	uint32_t bad;
+	int r = change_new(e->options->what_ifs, n_what_ifs(e), fmt_trace_names(e->trace),
+			   e->numbers, e->n_ranks, &e->change, &bad, &why);
+
+	if (r == 0 && change_has_straggler(e->change)) {
+		uint32_t n;
+
+		r = straggler_factors(e->trace, &e->stragglers, &n, err);
+		if (r == 0)
+			change_straggler(e->change, e->stragglers, n);
+	}
+	if (r != -EINVAL)
+		return r;
+	return fmt_fail(err, r, "", FMT_NO_OFFSET, "%s: %s", e->options->what_ifs[bad]->spec,
+			why.why);
+}
+
 static int emulation_init(struct emulation *e, const char *out_path, struct fmt_error *err)
 {
+	int r;
+
 	e->n_ranks = fmt_trace_n_ranks(e->trace);
 	e->numbers = calloc(e->n_ranks + 1ul, sizeof(*e->numbers));
 	e->next = calloc(e->n_ranks + 1ul, sizeof(*e->next));
 	e->taken = calloc(e->n_ranks + 1ul, sizeof(*e->taken));
-	if (!e->numbers || !e->next || !e->taken || score_new(e->trace, &e->score) < 0)
+	if (!e->numbers || !e->next || !e->taken)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->n_ranks; i++) {
 		e->numbers[i] = fmt_trace_rank(e->trace, i)->number;
 		e->n_slices += fmt_trace_rank(e->trace, i)->n_slices;
 	}
-	return out_path ? rewrite_new(e->trace, out_path, &e->rewrite, err) : 0;
+	r = e->options ? add_change(e, err) : 0;
+	if (r == 0)
+		r = score_new(e->trace, e->change, n_what_ifs(e), &e->score);
+	if (r < 0 || !out_path)
+		return r;
+	return rewrite_new(e->trace, out_path,
+			   n_what_ifs(e) > 0 ? e->options->what_ifs[0]->spec : NULL, e->change,
+			   &e->rewrite, err);
 }
 
 static uint64_t recorded_unexplained(const struct emulation *e)
@@ -124,6 +169,24 @@ static uint64_t recorded_within(const struct emulation *e)
 	return value ? strtoull(value, NULL, 10) : 0;
 }
 
+/* Where collectives last as recorded, another network is not predicted. */
+static int check_network(const struct emulation *e, const struct replay_report *report,
+			 struct fmt_error *err)
+{
+	double unmatched = (double)report->unmatched_ns, all = report->emulated_ns;
+
+	for (uint32_t i = 0; i < n_what_ifs(e) && !e->options->force; i++)
+		if (unmatched > UNMATCHED_SHARE * all && change_needs_ranks(e->change, i))
+			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
+					"%s: the durations of %" PRIu64
+					" collectives (%.1f%% of the run) contain waiting for "
+					"ranks that the trace does not contain or match, and "
+					"cannot be scaled",
+					e->options->what_ifs[i]->spec, report->unmatched,
+					all > 0 ? 100 * unmatched / all : 100.0);
+	return 0;
+}
+
 int replay_emulate(struct fmt_trace *in, const struct replay_options *options, const char *out_path,
 		   struct replay_report *ret, struct fmt_error *err)
 {
@@ -135,6 +198,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.names = fmt_trace_names(in),
 		.n_ranks = e.n_ranks,
 		.numbers = e.numbers,
+		.change = e.change,
 		.context = &e,
 		.next = next,
 		.dropped = dropped,
@@ -154,8 +218,19 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.too_far = counts.sim.too_far,
 		.repeated = counts.program.repeated,
 		.within = recorded_within(&e),
+		.what_ifs = options ? options->what_ifs : NULL,
+		.n_what_ifs = n_what_ifs(&e),
+		.unmatched = counts.program.unmatched,
+		.unmatched_ns = counts.program.unmatched_ns,
+		.blocking_ns = counts.program.blocking_ns,
 	};
-	score_finish(e.score, ret);
+	r = score_finish(e.score, ret);
+	if (r == 0)
+		r = check_network(&e, ret, err);
+	if (r < 0) {
+		replay_report_done(ret);
+		return r;
+	}
 	ret->seconds = (double)(host_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
 	return 0;
 }

@@ -9,15 +9,22 @@
 #include "replay/engine/report.h"
 
 struct replay_options {
+	/* The changed runs to predict; may be none. The report refers to them. */
+	struct what_if *const *what_ifs;
+	uint32_t n_what_ifs;
+	int force; /* predict another network although waiting is not known apart */
+
 	/* Called regularly with the fraction done; may be NULL. */
 	void (*progress)(void *context, double share);
 	void *context;
 };
 
-/* Emulates the run in `in`. With out_path, writes the emulated run there as a trace; after a
- * failure the caller removes what was written. The caller ends *ret by replay_report_done().
- * `options` and `err` may be NULL. Returns 0 or a negative errno: -ENOMEM, -EBADMSG for a damaged
- * trace, -EEXIST if out_path exists, or an error of writing.
+/* Emulates the run in `in`. With out_path, writes the emulated run (with what-ifs, the first
+ * changed one) there as a trace; after a failure the caller removes what was written. The caller
+ * ends *ret by replay_report_done(). `options` and `err` may be NULL. Returns 0 or a negative
+ * errno: -ENOMEM, -EBADMSG for a damaged trace, -EEXIST if out_path exists, -EINVAL for a what-if
+ * that names a rank, kernel or communicator that the trace does not contain, -ENODATA for one that
+ * the trace does not allow without `force`, or an error of writing.
  */
 int replay_emulate(struct fmt_trace *in, const struct replay_options *options, const char *out_path,
 		   struct replay_report *ret, struct fmt_error *err);

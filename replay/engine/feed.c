@@ -60,7 +60,7 @@ static int take_finished(struct feed *f)
 
 	while ((b = sim_finished(f->sim, &rank))) {
 		int r = f->source->taken(f->source->context, rank, take(b->owner), b->times,
-					 f->err);
+					 b->variants, f->err);
 
 		if (r < 0)
 			return r;
@@ -113,7 +113,8 @@ int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 	int r = sim_new(source->n_ranks, &f.sim);
 
 	if (r == 0)
-		r = program_new(source->names, source->numbers, source->n_ranks, f.sim, &f.program);
+		r = program_new(source->names, source->numbers, source->n_ranks, f.sim,
+				source->change, &f.program);
 	if (r < 0)
 		return r;
 	do

@@ -17,6 +17,7 @@ struct replay_source {
 	const struct fmt_names *names;
 	uint32_t n_ranks;
 	const uint32_t *numbers; /* the recorder's, by rank */
+	struct change *change;	 /* what is different in variants of the run; NULL: none */
 	void *context;
 
 	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice
@@ -28,10 +29,11 @@ struct replay_source {
 	/* Returns a slice without times, after an error. May be NULL. */
 	void (*dropped)(void *context, struct fmt_slice *slice);
 
-	/* Returns a slice with its times: event k starts at times[2 k] and ends at times[2 k + 1].
-	 * Slices of a rank are returned in order. Returns 0 or a negative errno. */
+	/* Returns a slice with its times: event k starts at times[2 k] and ends at times[2 k + 1],
+	 * in variant i with variants + i * 2 * slice->n_events instead of times. Slices of a rank
+	 * are returned in order. Returns 0 or a negative errno. */
 	int (*taken)(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		     struct fmt_error *err);
+		     const int64_t *variants, struct fmt_error *err);
 };
 
 struct replay_counts {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/program.h"
 
-#include "replay/engine/program_state.h"
+#include "replay/engine/compile.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -19,6 +19,7 @@ void program_free(struct program *p)
 	}
 	arena_done(&p->arena);
 	free(p->groups);
+	free(p->lacks);
 	free(p->templates);
 	fmt_template_gaps_done(&p->template_gaps);
 	free(p->nest);
@@ -120,17 +121,19 @@ static void present_done(struct present *m)
 static int add_group(struct program *p, uint32_t comm, struct present *m)
 {
 	const struct fmt_comm *c = fmt_comm(p->names, comm);
-	uint32_t n = 0;
+	uint32_t n = 0, lacks = 0;
 
 	p->groups[comm] = SIM_NONE;
 	for (uint32_t i = 0; i < (c->n_ranks == 0 ? p->n_ranks : c->n_ranks); i++) {
 		uint32_t rank = c->n_ranks == 0 ? i : program_rank_of(p, c->ranks[i]);
 
+		lacks |= rank == p->n_ranks;
 		if (rank == p->n_ranks || m->last[rank] == comm + 1)
 			continue;
 		m->last[rank] = comm + 1;
 		m->ranks[n++] = rank;
 	}
+	p->lacks[comm] = lacks != 0;
 	return n < 2 ? 0 : sim_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
@@ -143,7 +146,8 @@ static int add_groups(struct program *p)
 	};
 
 	p->groups = malloc((n + 1ul) * sizeof(*p->groups));
-	if (!m.ranks || !m.last || !p->groups)
+	p->lacks = calloc(n + 1ul, sizeof(*p->lacks));
+	if (!m.ranks || !m.last || !p->groups || !p->lacks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		int r = add_group(p, i, &m);
@@ -183,8 +187,21 @@ uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t 
 	return mine->member;
 }
 
+static void learn_rules(struct program *p)
+{
+	const struct fmt_rule *rule;
+
+	for (uint32_t i = 0; i < 256 && (rule = fmt_rule(p->names, i)); i++) {
+		const char *name = fmt_string(p->names, rule->name, NULL);
+
+		p->scales[i] = strcmp(name, "room") == 0	? PROGRAM_FROM
+			       : strcmp(name, "graph-gap") == 0 ? PROGRAM_DEVICE
+								: PROGRAM_CONSTANT;
+	}
+}
+
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
-		struct sim *sim, struct program **ret)
+		struct sim *sim, struct change *change, struct program **ret)
 {
 	scoped(program_free_ptr) struct program *p = calloc(1, sizeof(*p));
 	const char *constants = NULL;
@@ -193,6 +210,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		return -ENOMEM;
 	p->names = names;
 	p->sim = sim;
+	p->change = change;
 	p->n_ranks = n_ranks;
 	p->arena.large = 1;
 	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
@@ -200,6 +218,9 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	if (!p->ranks)
 		return -ENOMEM;
 	memset(p->ranks, 0, (n_ranks + 1ul) * sizeof(*p->ranks));
+	learn_rules(p);
+	if (change && change_attach(change, sim) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n_ranks; i++) {
 		if (add_rank(p, i, &constants) < 0)
 			return -ENOMEM;
@@ -316,6 +337,8 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 				slice->index, rank);
 	c.to = c.block->program;
 	fill(&c);
+	if (c.error == 0 && p->change)
+		c.error = change_error(p->change);
 	if (c.error < 0)
 		return c.error;
 	if (more) {

@@ -19,12 +19,14 @@
 
 #include "replay/engine/sim.h"
 
+struct change;
 struct program;
 
 /* `numbers[i]` is the recorder's number of rank i. Declares the ranks and communicators to `sim`.
- * `names` and `sim` are not owned and must outlive the program. 0 or -ENOMEM. */
+ * `change` says what differs in the variants of `sim`; NULL: there are none. `names`, `sim` and
+ * `change` are not owned and must outlive the program. 0 or -ENOMEM. */
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
-		struct sim *sim, struct program **ret);
+		struct sim *sim, struct change *change, struct program **ret);
 void program_free(struct program *p);
 
 /* Makes the block of the rank's next slice, ready for sim_push(). `more`: the slice after it
@@ -36,6 +38,12 @@ struct program_counts {
 	uint64_t ops;
 	uint64_t rootless; /* ops without dependency: they start with the rank's first call */
 	uint64_t repeated; /* collectives with the number of an earlier one on their rank */
+
+	/* Collectives whose duration contains waiting that is not known apart: they are matched
+	 * with none, or a rank of their communicator is not in the trace. */
+	uint64_t unmatched;
+	int64_t unmatched_ns; /* their recorded durations */
+	int64_t blocking_ns;  /* own costs of calls that wait */
 };
 
 const struct program_counts *program_counts(const struct program *p);

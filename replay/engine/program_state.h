@@ -5,6 +5,7 @@
 
 #include "formats/run/infer/constants.h"
 
+#include "replay/engine/change.h"
 #include "replay/engine/launches.h"
 #include "replay/engine/program.h"
 
@@ -57,6 +58,13 @@ struct nest {
 	size_t edges; /* the first edge that ends in it */
 };
 
+/* What the lag of an edge scales with in a changed run, by its rule. */
+enum program_scales {
+	PROGRAM_CONSTANT, /* nothing */
+	PROGRAM_FROM,	  /* the operation that it starts from */
+	PROGRAM_DEVICE,	  /* work of the device that was not recorded */
+};
+
 /* Marks a launch table value as a call that waits for its own copy: such a copy starts a while
  * after the start of the call, not after its end. */
 #define OWN_COPY 0x80000000u
@@ -65,16 +73,20 @@ struct program {
 	struct arena arena; /* of ranks, tracks and constants */
 	const struct fmt_names *names;
 	struct sim *sim;
+	struct change *change; /* NULL: nothing is to be different */
 	struct program_rank *ranks;
 	struct numbered *by_number; /* the ranks, in the order of their numbers */
 	uint32_t n_ranks;
 	uint32_t *groups; /* by communicator; SIM_NONE: fewer than two ranks */
+	uint8_t *lacks;	  /* by communicator: ranks of it are not in the trace */
 	uint32_t n_groups;
 
 	struct fmt_template_gaps template_gaps;
 	struct template *templates;
 	uint32_t n_templates;
 	size_t templates_cap;
+
+	uint8_t scales[256]; /* by rule: enum program_scales */
 
 	/* State of the current slice. */
 	struct launches launches;
@@ -90,51 +102,9 @@ struct survey {
 	int64_t earliest_ns;  /* of the calls */
 };
 
-struct compile {
-	struct program *p;
-	struct program_rank *rank;
-	uint32_t index; /* of the rank */
-	const struct fmt_slice *slice;
-	struct sim_block *block;
-	struct sim_program *to;
-	size_t edge; /* the first edge that ends in the current event or later */
-	int error;
-};
-
-/* Sets c->edge for events from `number` on. */
-void compile_edges_from(struct compile *c, fmt_number number);
-
 /* The index of the rank with that recorded number; p->n_ranks if there is none. */
 uint32_t program_rank_of(const struct program *p, uint32_t number);
 
 /* The participant of `rank` in the group of itself and `peer`, which is made on first use; SIM_NONE
  * without memory. */
 uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer);
-
-/* Add the points of events [at, end), all of one track. */
-void compile_thread(struct compile *c, uint32_t track, size_t at, size_t end);
-void compile_stream(struct compile *c, uint32_t track, size_t at, size_t end);
-
-/* Adds a point. compile_wait() adds its waits next. */
-static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns)
-{
-	struct sim_point *point = &c->to->points[c->to->n_points++];
-
-	*point = (struct sim_point){.own_ns = own_ns, .slot = slot, .wait = SIM_NONE};
-	return point;
-}
-
-static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
-{
-	if (c->to->n_waits == c->to->waits_cap &&
-	    sim_reserve(c->p->sim, c->to, 0, c->to->n_waits + 1ul, 0) < 0) {
-		c->error = -ENOMEM;
-		return;
-	}
-	if (point->wait == SIM_NONE)
-		point->wait = c->to->n_waits;
-	else
-		c->to->waits[c->to->n_waits - 1].last = 0;
-	wait.last = 1;
-	c->to->waits[c->to->n_waits++] = wait;
-}

@@ -12,6 +12,7 @@ void replay_report_done(struct replay_report *r)
 {
 	free(r->rows);
 	free(r->runs);
+	free(r->predicted);
 	*r = (struct replay_report){0};
 }
 
@@ -60,7 +61,7 @@ static struct errors device_errors(const struct replay_report *r)
 
 /* ---- JSON ---- */
 
-static void json_times(struct text *out, const char *key, const int64_t *step_ns,
+void replay_times_json(struct text *out, const char *key, const int64_t *step_ns,
 		       const struct fmt_busy *b)
 {
 	text_printf(out, "\"%s\": {", key);
@@ -69,23 +70,27 @@ static void json_times(struct text *out, const char *key, const int64_t *step_ns
 	text_printf(out,
 		    "\"device_ns\": %" PRId64 ", \"compute_ns\": %" PRId64
 		    ", \"exposed_ns\": %" PRId64 ", \"hidden_ns\": %" PRId64
-		    ", \"idle_ns\": %" PRId64 "}, ",
+		    ", \"idle_ns\": %" PRId64 "}",
 		    b->device_ns, b->compute_ns, b->exposed_ns, b->hidden_ns, b->idle_ns);
 }
 
 static void json_run(struct text *out, const struct replay_row *row)
 {
 	text_printf(out, "    {\"gpu\": %" PRIu32 ", ", row->gpu);
-	json_times(out, "recorded", NULL, &row->recorded);
-	json_times(out, "emulated", NULL, &row->emulated);
+	replay_times_json(out, "recorded", NULL, &row->recorded);
+	text_str(out, ", ");
+	replay_times_json(out, "emulated", NULL, &row->emulated);
+	text_str(out, ", ");
 	text_printf(out, "\"device_error\": %.9f}", device_error(row));
 }
 
 static void json_row(struct text *out, const struct replay_row *row)
 {
 	text_printf(out, "    {\"gpu\": %" PRIu32 ", ", row->gpu);
-	json_times(out, "recorded", &row->recorded_step_ns, &row->recorded);
-	json_times(out, "emulated", &row->emulated_step_ns, &row->emulated);
+	replay_times_json(out, "recorded", &row->recorded_step_ns, &row->recorded);
+	text_str(out, ", ");
+	replay_times_json(out, "emulated", &row->emulated_step_ns, &row->emulated);
+	text_str(out, ", ");
 	text_printf(out, "\"error\": %.9f, \"device_error\": %.9f}", step_error(row),
 		    device_error(row));
 }
@@ -126,7 +131,8 @@ void replay_report_json(const struct replay_report *r, struct text *out)
 		    " \"unexplained\": %" PRIu64 ", \"broken\": %" PRIu64 ", \"too_far\": %" PRIu64
 		    ", \"repeated\": %" PRIu64 ", \"within\": %" PRIu64 ",\n",
 		    r->unexplained, r->broken, r->too_far, r->repeated, r->within);
-	text_printf(out, " \"ops\": %" PRIu64 ", \"seconds\": %.6f}\n", r->ops, r->seconds);
+	text_printf(out, " \"leverage\": %.6f, \"ops\": %" PRIu64 ", \"seconds\": %.6f}\n",
+		    replay_leverage(r), r->ops, r->seconds);
 }
 
 /* ---- text ---- */
@@ -242,6 +248,7 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		text_str(out, ", all within ");
 		fmt_text_time(out, r->start_error_max_ns);
 		text_char(out, '\n');
+		replay_leverage_text(r, out);
 	} else {
 		text_str(out, "the trace has no iterations to compare\n");
 	}

@@ -6,12 +6,20 @@
 #include "base/text.h"
 
 #include "formats/render/report/busy.h"
+#include "replay/engine/what_if.h"
+
+/* A step of a changed run. */
+struct replay_prediction {
+	int64_t step_ns;
+	struct fmt_busy busy;
+};
 
 struct replay_row {
 	int64_t iteration;
 	uint32_t gpu;				    /* the recorder's number of the rank */
 	int64_t recorded_step_ns, emulated_step_ns; /* of the annotation on the host */
 	struct fmt_busy recorded, emulated;
+	const struct replay_prediction *predicted; /* by changed run; of the report's */
 };
 
 struct replay_report {
@@ -20,6 +28,19 @@ struct replay_report {
 	struct replay_row *runs; /* each GPU over the whole run, without step times; owned */
 	size_t n_runs;
 	uint32_t n_gpus;
+
+	/* What was to be different in the changed runs: the caller's. */
+	struct what_if *const *what_ifs;
+	uint32_t n_what_ifs;
+	struct replay_prediction *predicted; /* of the rows; owned */
+
+	/* Sums over the steps: as emulated, and if device operations took no time; the same where
+	 * that was not computed. */
+	double emulated_ns, host_only_ns;
+
+	/* What no change scales. */
+	uint64_t unmatched; /* collectives whose duration contains waiting for ranks unknown */
+	int64_t unmatched_ns, blocking_ns; /* their durations; own costs of blocking calls */
 
 	/* Distance between emulated and recorded starts of operations, both relative to the start
 	 * of their iteration. */
@@ -38,3 +59,16 @@ struct replay_report {
 void replay_report_json(const struct replay_report *r, struct text *out);
 void replay_report_text(const struct replay_report *r, int colour, struct text *out);
 void replay_report_done(struct replay_report *r);
+
+/* The changed runs of the report beside the recorded one (prediction.c). The JSON is an object for
+ * one, an array for several. */
+void replay_prediction_json(const struct replay_report *r, struct text *out);
+void replay_prediction_text(const struct replay_report *r, int colour, struct text *out);
+
+/* By what part steps would be shorter if device operations took no time. */
+double replay_leverage(const struct replay_report *r);
+void replay_leverage_text(const struct replay_report *r, struct text *out);
+
+/* "key": {...}; without step_ns if it is NULL. */
+void replay_times_json(struct text *out, const char *key, const int64_t *step_ns,
+		       const struct fmt_busy *b);

@@ -2,6 +2,7 @@
 #include "replay/engine/rewrite.h"
 
 #include "formats/run/infer/constants.h"
+#include "formats/trace/json.h"
 #include "formats/trace/store/writer.h"
 
 #include "formats/trace/wrap.h"
@@ -80,7 +81,17 @@ static int add_facts(struct rewrite *w)
 	return r < 0 ? r : fact(w->names, "gputrace.emulated_from", id);
 }
 
-static int add_ranks(struct rewrite *w, struct fmt_error *err)
+static int add_what_if(struct fmt_names *n, const char *what_if)
+{
+	scoped(text_done) struct text json = {0};
+
+	fmt_json_string(&json, what_if, strlen(what_if));
+	return json.error ? json.error
+			  : fmt_names_fact_json(n, FMT_WHOLE_TRACE, "gputrace.what_if", json.data,
+						json.len);
+}
+
+static int add_ranks(struct rewrite *w, const struct change *change, struct fmt_error *err)
 {
 	w->n_ranks = fmt_trace_n_ranks(w->trace);
 	w->ranks = calloc(w->n_ranks + 1ul, sizeof(*w->ranks));
@@ -98,13 +109,16 @@ static int add_ranks(struct rewrite *w, struct fmt_error *err)
 		if (!rank->maps)
 			return -ENOMEM;
 		for (uint32_t k = 0; k < rank->n_tracks; k++)
-			rank->maps[k].stream = fmt_track(w->names, i, k)->kind == FMT_STREAM;
+			rank->maps[k] = (struct timemap){
+				.stream = fmt_track(w->names, i, k)->kind == FMT_STREAM,
+				.host = change ? change_host_factor(change, 0, i) : 1,
+			};
 	}
 	return 0;
 }
 
-int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite **ret,
-		struct fmt_error *err)
+int rewrite_new(const struct fmt_trace *trace, const char *path, const char *what_if,
+		const struct change *change, struct rewrite **ret, struct fmt_error *err)
 {
 	scoped(rewrite_free_ptr) struct rewrite *w = calloc(1, sizeof(*w));
 	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
@@ -116,10 +130,12 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite 
 	r = fmt_names_copy(fmt_trace_names(trace), fmt_trace_n_ranks(trace), &w->names);
 	if (r == 0)
 		r = add_facts(w);
+	if (r == 0 && what_if)
+		r = add_what_if(w->names, what_if);
 	if (r == 0)
 		r = fmt_writer_open(path, w->names, &options, &w->writer, err);
 	if (r == 0)
-		r = add_ranks(w, err);
+		r = add_ranks(w, what_if ? change : NULL, err);
 	if (r == 0)
 		*ret = take(w);
 	return r;

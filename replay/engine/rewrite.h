@@ -5,12 +5,15 @@
 #pragma once
 
 #include "formats/trace/store/trace.h"
+#include "replay/engine/change.h"
 
 struct rewrite;
 
-/* Begins the trace at `path`, which must not exist. `trace` must outlive it. */
-int rewrite_new(const struct fmt_trace *trace, const char *path, struct rewrite **ret,
-		struct fmt_error *err);
+/* Begins the trace at `path`, which must not exist. `trace` must outlive it. `what_if` is the
+ * text of the change by which the run differs from the recorded one, the first variant of `change`;
+ * or NULL. */
+int rewrite_new(const struct fmt_trace *trace, const char *path, const char *what_if,
+		const struct change *change, struct rewrite **ret, struct fmt_error *err);
 
 /* Writes the next slice of the rank; changes its events. `times` as in feed.h. */
 int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,

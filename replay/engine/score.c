@@ -13,20 +13,28 @@
 #define CLASSES 128
 #define N_CLASSES (EXACT + 56 * CLASSES)
 
-struct rank_score {
-	uint32_t thread; /* the track of the annotations, or SIM_NONE */
+/* The times of a run: of the recorded one, the emulated one, then of its variants. */
+enum { RECORDED, EMULATED, FIRST_VARIANT };
+
+/* A rank in one of the runs. */
+struct side {
 	struct timemap_carry carry;
+	int64_t start_ns; /* of the iteration */
 
 	/* The use of the GPU's time, with a row for each iteration and for the time before and
 	 * after. */
-	struct fmt_busy_run recorded, emulated;
+	struct fmt_busy_run busy;
+};
+
+struct rank_score {
+	uint32_t thread; /* the track of the annotations, or SIM_NONE */
+	struct side *sides;
 	int begun; /* the next slice belongs to the last row */
-	int64_t emulated_start_ns;
 };
 
 /* A row of the report, and the index of its division. */
 struct score_row {
-	struct replay_row row;
+	int64_t iteration;
 	uint32_t rank;
 	size_t busy; /* of the rank's */
 };
@@ -34,16 +42,22 @@ struct score_row {
 struct score {
 	const struct fmt_trace *trace;
 	const struct fmt_names *names;
+	const struct change *change;
 	struct rank_score *ranks;
 	uint32_t n_ranks;
+	uint32_t n_sides;
+	uint32_t n_busy; /* of the sides: those whose GPU time is divided */
 	struct timemap map;
 	uint64_t errors[N_CLASSES], n_errors;
 	int64_t largest_ns;
 	struct score_row *rows;
 	size_t n_rows, rows_cap;
+	int64_t *steps_ns; /* by row, then side */
+	size_t steps_cap;
 };
 
-int score_new(const struct fmt_trace *trace, struct score **ret)
+int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_divided,
+	      struct score **ret)
 {
 	struct score *s = calloc(1, sizeof(*s));
 
@@ -52,13 +66,22 @@ int score_new(const struct fmt_trace *trace, struct score **ret)
 	s->trace = trace;
 	s->names = fmt_trace_names(trace);
 	s->n_ranks = fmt_trace_n_ranks(trace);
+	s->change = change;
+	s->n_sides = FIRST_VARIANT + (change ? change_variants(change) : 0);
+	s->n_busy = FIRST_VARIANT + n_divided;
 	s->ranks = calloc(s->n_ranks + 1ul, sizeof(*s->ranks));
 	if (!s->ranks) {
 		score_free(s);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < s->n_ranks; i++)
+	for (uint32_t i = 0; i < s->n_ranks; i++) {
 		s->ranks[i].thread = SIM_NONE;
+		s->ranks[i].sides = calloc(s->n_sides, sizeof(*s->ranks[i].sides));
+		if (!s->ranks[i].sides) {
+			score_free(s);
+			return -ENOMEM;
+		}
+	}
 	*ret = s;
 	return 0;
 }
@@ -68,12 +91,14 @@ void score_free(struct score *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++) {
-		fmt_busy_run_done(&s->ranks[i].recorded);
-		fmt_busy_run_done(&s->ranks[i].emulated);
+		for (uint32_t k = 0; s->ranks[i].sides && k < s->n_busy; k++)
+			fmt_busy_run_done(&s->ranks[i].sides[k].busy);
+		free(s->ranks[i].sides);
 	}
 	timemap_done(&s->map);
 	free(s->ranks);
 	free(s->rows);
+	free(s->steps_ns);
 	free(s);
 }
 
@@ -165,8 +190,8 @@ static uint32_t find_thread(const struct score *s, uint32_t rank, const struct f
 	return best;
 }
 
-static int place_thread(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
-			const int64_t *times)
+static int place_thread(struct score *s, const struct rank_score *r, const struct side *side,
+			const struct fmt_slice *slice, const int64_t *times)
 {
 	size_t at = 0, end;
 
@@ -174,77 +199,109 @@ static int place_thread(struct score *s, struct rank_score *r, const struct fmt_
 		at++;
 	for (end = at; end < slice->n_events && slice->events[end].track == r->thread; end++)
 		;
-	return timemap_track(&s->map, &r->carry, slice, at, end, times);
+	return timemap_track(&s->map, &side->carry, slice, at, end, times);
 }
 
-static int collect(struct score *s, struct rank_score *r, const struct fmt_slice *slice,
+/* Adds the operations to the division; `times`: NULL: as recorded. */
+static int collect(const struct score *s, struct side *side, const struct fmt_slice *slice,
 		   const int64_t *times)
 {
-	int64_t moved_ns = fmt_sub(r->emulated_start_ns, slice->iteration.start_ns);
-
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
 		const struct fmt_template *template = fmt_template(s->names, e->template);
+		int64_t start_ns = times ? times[2 * i] : e->start_ns;
+		int64_t end_ns = times ? times[2 * i + 1] : fmt_add(e->start_ns, e->duration_ns);
 
-		if (!template || !FMT_IS_OP(template->kind))
-			continue;
-		if (fmt_busy_add(&r->recorded.ops, e->start_ns,
-				 fmt_add(e->start_ns, e->duration_ns),
-				 template->kind == FMT_COLLECTIVE) < 0 ||
-		    fmt_busy_add(&r->emulated.ops, times[2 * i], times[2 * i + 1],
+		if (template && FMT_IS_OP(template->kind) &&
+		    fmt_busy_add(&side->busy.ops, start_ns, end_ns,
 				 template->kind == FMT_COLLECTIVE) < 0)
 			return -ENOMEM;
-		if (slice->iteration.number >= 0)
-			note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));
 	}
 	return 0;
 }
 
-static int begin_row(struct score *s, struct rank_score *r, const struct fmt_slice *slice)
+static void note_errors(struct score *s, const struct side *emulated, const struct fmt_slice *slice,
+			const int64_t *times)
 {
-	if (r->begun)
-		return 0;
-	r->begun = 1;
-	r->emulated_start_ns = timemap_emulated_ns(&s->map, slice->iteration.start_ns);
-	if (fmt_busy_run_begin(&r->recorded, slice->iteration.start_ns) < 0)
+	int64_t moved_ns = fmt_sub(emulated->start_ns, slice->iteration.start_ns);
+
+	for (size_t i = 0; i < slice->n_events && slice->iteration.number >= 0; i++) {
+		const struct fmt_event *e = &slice->events[i];
+		const struct fmt_template *template = fmt_template(s->names, e->template);
+
+		if (template && FMT_IS_OP(template->kind))
+			note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));
+	}
+}
+
+/* The slice in a run; `times`: NULL: as recorded. `step_ns`: NULL: the iteration goes on. */
+static int add_side(struct score *s, struct rank_score *r, uint32_t index,
+		    const struct fmt_slice *slice, const int64_t *times, int64_t *step_ns)
+{
+	const struct fmt_iteration *it = &slice->iteration;
+	struct side *side = &r->sides[index];
+
+	s->map.host = index >= FIRST_VARIANT ? change_host_factor(s->change, index - FIRST_VARIANT,
+								  (uint32_t)(r - s->ranks))
+					     : 1;
+	if (times && place_thread(s, r, side, slice, times) < 0)
 		return -ENOMEM;
-	return fmt_busy_run_begin(&r->emulated, r->emulated_start_ns);
+	if (!r->begun) {
+		side->start_ns = times ? timemap_emulated_ns(&s->map, it->start_ns) : it->start_ns;
+		if (index < s->n_busy && fmt_busy_run_begin(&side->busy, side->start_ns) < 0)
+			return -ENOMEM;
+	}
+	if (index < s->n_busy && collect(s, side, slice, times) < 0)
+		return -ENOMEM;
+	if (index == EMULATED)
+		note_errors(s, side, slice, times);
+	if (step_ns && !times)
+		*step_ns = it->duration_ns;
+	else if (step_ns)
+		*step_ns = fmt_sub(
+			timemap_emulated_ns(&s->map, fmt_add(it->start_ns, it->duration_ns)),
+			side->start_ns);
+	if (times)
+		timemap_save(&s->map, &side->carry);
+	return 0;
 }
 
 static int add_row(struct score *s, uint32_t rank, const struct fmt_slice *slice)
 {
-	struct rank_score *r = &s->ranks[rank];
-	const struct fmt_iteration *it = &slice->iteration;
-
-	r->begun = 0;
-	if (it->number < 0)
-		return 0;
-	if (array_reserve(&s->rows, s->n_rows + 1, &s->rows_cap) < 0)
+	if (array_reserve(&s->rows, s->n_rows + 1, &s->rows_cap) < 0 ||
+	    array_reserve(&s->steps_ns, (s->n_rows + 1) * s->n_sides, &s->steps_cap) < 0)
 		return -ENOMEM;
 	s->rows[s->n_rows++] = (struct score_row){
+		.iteration = slice->iteration.number,
 		.rank = rank,
-		.busy = r->recorded.n_rows - 1,
-		.row.iteration = it->number,
-		.row.gpu = fmt_trace_rank(s->trace, rank)->number,
-		.row.recorded_step_ns = it->duration_ns,
-		.row.emulated_step_ns = fmt_sub(
-			timemap_emulated_ns(&s->map, fmt_add(it->start_ns, it->duration_ns)),
-			r->emulated_start_ns),
+		.busy = s->ranks[rank].sides[RECORDED].busy.n_rows - !!s->ranks[rank].begun,
 	};
 	return 0;
 }
 
 int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, const int64_t *times,
-		int more)
+		const int64_t *variants, int more)
 {
 	struct rank_score *r = &s->ranks[rank];
+	int64_t *steps_ns = NULL;
 
 	if (r->thread == SIM_NONE && slice->iteration.number >= 0)
 		r->thread = find_thread(s, rank, slice);
-	if (place_thread(s, r, slice, times) < 0 || begin_row(s, r, slice) < 0 ||
-	    collect(s, r, slice, times) < 0 || (!more && add_row(s, rank, slice) < 0))
-		return -ENOMEM;
-	timemap_save(&s->map, &r->carry);
+	if (!more && slice->iteration.number >= 0) {
+		if (add_row(s, rank, slice) < 0)
+			return -ENOMEM;
+		steps_ns = &s->steps_ns[(s->n_rows - 1) * s->n_sides];
+	}
+	for (uint32_t k = 0; k < s->n_sides; k++) {
+		const int64_t *of = k == RECORDED ? NULL
+				    : k == EMULATED
+					    ? times
+					    : variants + (k - FIRST_VARIANT) * 2 * slice->n_events;
+
+		if (add_side(s, r, k, slice, of, steps_ns ? &steps_ns[k] : NULL) < 0)
+			return -ENOMEM;
+	}
+	r->begun = more;
 	return 0;
 }
 
@@ -255,33 +312,67 @@ static int by_iteration(const void *x, const void *y)
 	return array_order(a->iteration, b->iteration) ?: array_order(a->gpu, b->gpu);
 }
 
-/* Makes the rows of the iterations, and one row of the whole run for each GPU. */
-static int finish_rows(struct score *s, struct replay_report *ret)
+/* The divisions of all ranks are complete. */
+static int end_busy(struct score *s)
 {
-	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));
-	ret->runs = calloc(s->n_ranks + 1ul, sizeof(*ret->runs));
-	if (!ret->rows || !ret->runs)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->n_ranks; i++) {
-		struct rank_score *r = &s->ranks[i];
+	for (uint32_t i = 0; i < s->n_ranks; i++)
+		for (uint32_t k = 0; k < s->n_busy; k++)
+			if (fmt_busy_run_end(&s->ranks[i].sides[k].busy) < 0)
+				return -ENOMEM;
+	return 0;
+}
 
-		if (fmt_busy_run_end(&r->recorded) < 0 || fmt_busy_run_end(&r->emulated) < 0)
-			return -ENOMEM;
-		if (r->recorded.whole.device_ns == 0)
+static void add_runs(const struct score *s, struct replay_report *ret)
+{
+	for (uint32_t i = 0; i < s->n_ranks; i++) {
+		const struct side *sides = s->ranks[i].sides;
+
+		if (sides[RECORDED].busy.whole.device_ns == 0)
 			continue;
 		ret->runs[ret->n_runs++] = (struct replay_row){
 			.gpu = fmt_trace_rank(s->trace, i)->number,
-			.recorded = r->recorded.whole,
-			.emulated = r->emulated.whole,
+			.recorded = sides[RECORDED].busy.whole,
+			.emulated = sides[EMULATED].busy.whole,
 		};
 	}
-	for (size_t i = 0; i < s->n_rows; i++) {
-		const struct rank_score *r = &s->ranks[s->rows[i].rank];
-		struct replay_row *row = &ret->rows[ret->n_rows++];
+}
 
-		*row = s->rows[i].row;
-		row->recorded = r->recorded.rows[s->rows[i].busy];
-		row->emulated = r->emulated.rows[s->rows[i].busy];
+static void add_predictions(const struct score *s, const struct score_row *row,
+			    const int64_t *steps_ns, struct replay_prediction *to)
+{
+	for (uint32_t k = FIRST_VARIANT; k < s->n_busy; k++)
+		to[k - FIRST_VARIANT] = (struct replay_prediction){
+			steps_ns[k], s->ranks[row->rank].sides[k].busy.rows[row->busy]};
+}
+
+/* Makes the rows of the iterations, and one row of the whole run for each GPU. */
+static int finish_rows(struct score *s, struct replay_report *ret)
+{
+	size_t n_predicted = s->n_busy - FIRST_VARIANT;
+
+	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));
+	ret->runs = calloc(s->n_ranks + 1ul, sizeof(*ret->runs));
+	ret->predicted = calloc(s->n_rows * n_predicted + 1, sizeof(*ret->predicted));
+	if (!ret->rows || !ret->runs || !ret->predicted || end_busy(s) < 0)
+		return -ENOMEM;
+	add_runs(s, ret);
+	for (size_t i = 0; i < s->n_rows; i++) {
+		const struct score_row *row = &s->rows[i];
+		const struct side *sides = s->ranks[row->rank].sides;
+		const int64_t *steps_ns = &s->steps_ns[i * s->n_sides];
+
+		ret->rows[ret->n_rows++] = (struct replay_row){
+			.iteration = row->iteration,
+			.gpu = fmt_trace_rank(s->trace, row->rank)->number,
+			.recorded_step_ns = steps_ns[RECORDED],
+			.emulated_step_ns = steps_ns[EMULATED],
+			.recorded = sides[RECORDED].busy.rows[row->busy],
+			.emulated = sides[EMULATED].busy.rows[row->busy],
+			.predicted = &ret->predicted[i * n_predicted],
+		};
+		add_predictions(s, row, steps_ns, &ret->predicted[i * n_predicted]);
+		ret->emulated_ns += (double)steps_ns[EMULATED];
+		ret->host_only_ns += (double)steps_ns[s->n_sides - 1];
 	}
 	if (ret->n_rows > 0)
 		qsort(ret->rows, ret->n_rows, sizeof(*ret->rows), by_iteration);

@@ -6,20 +6,24 @@
 
 #include "formats/trace/store/trace.h"
 
+#include "replay/engine/change.h"
 #include "replay/engine/report.h"
 
 struct score;
 
-int score_new(const struct fmt_trace *trace, struct score **ret);
+/* The emulated run has the variants of `change` (NULL: none), which must outlive the score; of the
+ * first n_divided the GPU's time is divided as well. */
+int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_divided,
+	      struct score **ret);
 void score_free(struct score *s);
 
 /* Returns whether the rank's iterations must still be found among the ranges of its slices. */
 int score_wants_ranges(const struct score *s, uint32_t rank);
 
-/* Takes the next slice of the rank, as recorded, and its emulated times (as in feed.h); `more`: the
- * slice after it belongs to the same iteration. */
+/* Takes the next slice of the rank, as recorded, its emulated times and those of the
+ * variants (as in feed.h); `more`: the slice after it belongs to the same iteration. */
 int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, const int64_t *times,
-		int more);
+		const int64_t *variants, int more);
 
 /* Sorts the rows into *ret, which then owns them, and fills the start errors. */
 int score_finish(struct score *s, struct replay_report *ret);

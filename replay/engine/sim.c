@@ -14,6 +14,7 @@ void sim_free(struct sim *s)
 	if (!s)
 		return;
 	sim_collectives_free(s->collectives);
+	sim_variants_free(s->variants);
 	free(s->queue);
 	free(s->idle);
 	free(s->finished);
@@ -62,7 +63,7 @@ int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
 	r->n_tracks = n_tracks;
 	r->clock_ns = clock_ns;
 	sim_name_idle(s, rank);
-	return 0;
+	return sim_variants_rank(s, r);
 }
 
 int sim_capacity(struct sim *s, uint32_t rank, uint32_t track)
@@ -144,7 +145,8 @@ int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t wait
 {
 	if (arena_reserve(&s->arena, &p->points, points, &p->points_cap) < 0 ||
 	    arena_reserve(&s->arena, &p->waits, waits, &p->waits_cap) < 0 ||
-	    arena_reserve(&s->arena, &p->far, far, &p->far_cap) < 0)
+	    arena_reserve(&s->arena, &p->far, far, &p->far_cap) < 0 ||
+	    (s->variants && arena_reserve(&s->arena, &p->scales, points, &p->scales_cap) < 0))
 		return -ENOMEM;
 	return 0;
 }
@@ -165,9 +167,11 @@ int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_blo
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n_slots; i++)
 		b->times[i] = SIM_PENDING;
+	b->n_slots = n_slots;
+	if (sim_variants_block(s, b) < 0)
+		return -ENOMEM;
 	memset(b->ranges, 0, r->n_tracks * sizeof(*b->ranges));
 	b->program->n_points = b->program->n_waits = b->program->n_far = 0;
-	b->n_slots = n_slots;
 	b->first = r->n_moments;
 	b->open = 0;
 	*ret = b;
@@ -229,6 +233,8 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 {
 	struct rank *r = &s->ranks[rank];
 
+	if (sim_variants_collectives(s) < 0)
+		return -ENOMEM;
 	add_block(r, b);
 	drop_old(r);
 	for (uint32_t i = 0; i < r->n_tracks; i++) {

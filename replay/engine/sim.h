@@ -40,7 +40,7 @@ struct sim_point {
 enum sim_wait_kind {
 	SIM_MOMENT, /* not before the time of slot `on` + lag_ns */
 	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
-	SIM_AT,	    /* not before lag_ns */
+	SIM_AT,	    /* not before lag_ns, of which variants scale the last `on` ns */
 	SIM_COLLECTIVE, /* until collective `on` ends. The rank joins it at the previous point;
 			 own_ns is the duration that the rank recorded. All waits of the
 			 point are then collectives; it joins all and leaves with the last */
@@ -53,8 +53,9 @@ enum sim_wait_kind {
 struct sim_wait {
 	int64_t lag_ns;
 	uint32_t on;
-	uint8_t kind; /* enum sim_wait_kind */
-	uint8_t last; /* of the point's waits */
+	uint8_t kind;	/* enum sim_wait_kind */
+	uint8_t last;	/* of the point's waits */
+	uint16_t scale; /* of lag_ns in variants */
 };
 
 /* The points of a block and their waits. Owned by the clock, which reuses it for later blocks; grow
@@ -62,9 +63,10 @@ struct sim_wait {
 struct sim_program {
 	struct sim_point *points;
 	struct sim_wait *waits;
-	uint64_t *far; /* moments: numbered 0, 1, 2 ... over the slots of all blocks of a rank */
+	uint16_t *scales; /* of own_ns of the points in variants; NULL without variants */
+	uint64_t *far;	  /* moments: numbered 0, 1, 2 ... over the slots of all blocks of a rank */
 	uint32_t n_points, n_waits, n_far;
-	uint32_t points_cap, waits_cap, far_cap;
+	uint32_t points_cap, scales_cap, waits_cap, far_cap;
 	struct sim_program *next; /* internal: list of spare programs */
 };
 
@@ -75,8 +77,9 @@ struct sim_range {
 };
 
 struct sim_block {
-	uint64_t first; /* the moment of slot 0 */
-	int64_t *times; /* of the slots; SIM_PENDING at first */
+	uint64_t first;	   /* the moment of slot 0 */
+	int64_t *times;	   /* of the slots; SIM_PENDING at first */
+	int64_t *variants; /* those of variant k: variants[k * n_slots ..] */
 	uint32_t n_slots;
 	uint32_t open; /* internal: tracks with points left in this block */
 	struct sim_program *program;
@@ -84,7 +87,7 @@ struct sim_block {
 	void *owner;		  /* for the caller */
 
 	/* Internal. */
-	uint32_t times_cap;
+	uint32_t times_cap, variants_cap;
 	struct sim_block *older, *newer;
 };
 

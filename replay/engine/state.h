@@ -36,8 +36,9 @@ struct rank {
 	struct sim_block *spare; /* a list through `newer` */
 	uint32_t n_kept;	 /* released by the caller */
 	uint32_t n_unfinished;
-	uint64_t kept_slots; /* of those that are kept */
-	uint64_t n_moments;  /* in all blocks so far */
+	uint64_t kept_slots;  /* of those that are kept */
+	uint64_t n_moments;   /* in all blocks so far */
+	int64_t *variant_now; /* by track, then variant: time of the last point */
 };
 
 struct finished {
@@ -61,6 +62,7 @@ struct sim {
 
 	struct sim_program *programs; /* spare: a list */
 
+	struct variants *variants; /* variant.c; NULL: none */
 	struct sim_counts counts;
 };
 
@@ -77,6 +79,23 @@ int sim_finish(struct sim *s, uint32_t rank);
 
 /* The block that holds a moment; NULL if it is no longer kept, or not pushed yet. */
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment);
+
+/* Variants (variant.c). The functions that need space reserve it; 0 or -ENOMEM. */
+struct variants;
+void sim_variants_free(struct variants *v);
+int sim_variants_rank(struct sim *s, struct rank *r);
+int sim_variants_block(struct sim *s, struct sim_block *b);
+int sim_variants_collectives(struct sim *s);
+
+/* The points [at, end) of the track, which the clock has just passed; none is a collective's. */
+void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struct sim_point *at,
+		      const struct sim_point *end);
+
+/* The track joins the collective of one wait, before the clock does; it leaves those that start at
+ * `w`, before any is gone. */
+void sim_variants_join(struct sim *s, const struct rank *r, const struct track *l,
+		       const struct sim_wait *w);
+void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const struct sim_wait *w);
 
 /* Queues the ranks that ended collectives allow to continue. */
 void sim_wake(struct sim *s);

@@ -56,6 +56,11 @@ static int64_t end_of(const struct fmt_event *e)
 	return fmt_add(e->start_ns, e->duration_ns);
 }
 
+static int64_t distance(const struct timemap *p, int64_t recorded_ns)
+{
+	return p->host > 0 ? (int64_t)((double)recorded_ns * p->host) : recorded_ns;
+}
+
 /* Keeps the points of the last slice only; with `carry`, none. */
 static void start_slice(struct timemap *p, const struct timemap_carry *carry)
 {
@@ -97,7 +102,7 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 		lag_ns = handed_ns(slice, slice->first_number + i, &edge);
 		if (lag_ns > 0)
 			add_point(p, fmt_sub(events[i].start_ns, lag_ns),
-				  fmt_sub(times[2 * i], lag_ns), 0);
+				  fmt_sub(times[2 * i], distance(p, lag_ns)), 0);
 		add_point(p, events[i].start_ns, times[2 * i], 1);
 		p->open[depth++] = (int64_t)i;
 	}
@@ -115,9 +120,9 @@ void timemap_save(const struct timemap *p, struct timemap_carry *carry)
 }
 
 /* The time at the recorded distance from the point. */
-static int64_t shift(const struct timemap_point *p, int64_t recorded_ns)
+static int64_t shift(const struct timemap *p, const struct timemap_point *from, int64_t recorded_ns)
 {
-	return fmt_add(p->emulated_ns, fmt_sub(recorded_ns, p->recorded_ns));
+	return fmt_add(from->emulated_ns, distance(p, fmt_sub(recorded_ns, from->recorded_ns)));
 }
 
 int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
@@ -141,14 +146,14 @@ int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
 	}
 	before = &p->points[low > 0 ? low - 1 : 0];
 	if (low == 0 || low == p->n)
-		return shift(before, recorded_ns);
+		return shift(p, before, recorded_ns);
 	after = &p->points[low];
 	if (p->stream && after->begins &&
 	    fmt_sub(after->recorded_ns, recorded_ns) < fmt_sub(recorded_ns, before->recorded_ns)) {
-		t = shift(after, recorded_ns);
+		t = shift(p, after, recorded_ns);
 		return t < before->emulated_ns ? before->emulated_ns : t;
 	}
-	t = shift(before, recorded_ns);
+	t = shift(p, before, recorded_ns);
 	return t > after->emulated_ns ? after->emulated_ns : t;
 }
 

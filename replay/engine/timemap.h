@@ -22,6 +22,7 @@ struct timemap {
 	size_t n, cap;
 	size_t n_before; /* points of the slice before the last */
 	int stream;	 /* the track is a stream; set by the caller */
+	double host;	 /* factor of distances, 0: 1; set by the caller */
 	int64_t *open;	 /* ends of the events around the current one */
 	size_t open_cap;
 };

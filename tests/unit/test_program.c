@@ -176,7 +176,7 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 }
 
 static int take_slice(void *context, uint32_t rank, struct fmt_slice *s, const int64_t *times,
-		      struct fmt_error *err)
+		      const int64_t *variants, struct fmt_error *err)
 {
 	struct feeder *f = context;
 

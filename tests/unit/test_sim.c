@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/sim.h"
+#include "replay/engine/variant.h"
 
 #include "tests/unit/test.h"
 
@@ -73,7 +73,12 @@ static const struct graph {
 	{"a cycle and a collective", "A@0 B+3*1 | Z@0; A@7<B+1 B+3*1", "B=10 | B=10", 1, 0},
 };
 
+/* Each graph has two variants: all times as they are, and all doubled. */
+#define VARIANTS 2
+
 struct rank_spec {
+	uint16_t scale;
+	int apart; /* ranks leave a collective apart: not all of that is doubled */
 	char blocks[8][64];
 	int n_blocks, pushed;
 	int64_t times[26];
@@ -135,6 +140,7 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 
 	ck_assert_int_eq(
 		sim_reserve(sim, p, p->n_points + 1ul, p->n_waits + strlen(s), p->n_far + 8ul), 0);
+	p->scales[p->n_points] = 0;
 	while (*s && !isspace(*s)) {
 		struct sim_wait w = {0};
 		char what = *s++;
@@ -143,10 +149,12 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 		s = what == '<' ? wait_for_letter(r, b, s, &w) : end;
 		if (what == '+') {
 			point.own_ns = value;
+			p->scales[p->n_points] = r->scale;
 			continue;
 		}
 		if (what == '@')
-			w = (struct sim_wait){.kind = SIM_AT, .lag_ns = value};
+			w = (struct sim_wait){
+				.kind = SIM_AT, .lag_ns = value, .on = (uint32_t)value};
 		if (what == '*')
 			w.kind = SIM_COLLECTIVE;
 		if (what == '*' && *s == '~') {
@@ -158,6 +166,7 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 			continue;
 		if (point.wait == SIM_NONE)
 			point.wait = p->n_waits;
+		w.scale = r->scale;
 		p->waits[p->n_waits++] = w;
 	}
 	if (point.wait != SIM_NONE)
@@ -201,9 +210,15 @@ static void collect(struct sim *sim)
 	while ((b = sim_finished(sim, &rank))) {
 		struct rank_spec *r = b->owner;
 
-		for (int i = 0; i < 26; i++)
-			if (b->times[i] != SIM_PENDING)
-				r->times[i] = b->times[i];
+		for (int i = 0; i < 26; i++) {
+			if (b->times[i] == SIM_PENDING)
+				continue;
+			r->times[i] = b->times[i];
+			if (r->apart)
+				continue;
+			ck_assert_int_eq(b->variants[i], b->times[i]);
+			ck_assert_int_eq(b->variants[SLOTS + i], 2 * b->times[i]);
+		}
 		sim_release(sim, rank, b);
 	}
 }
@@ -253,9 +268,14 @@ START_TEST(test_graphs)
 		split(g->graph, '|', specs, &n);
 		split(g->want, '|', wants, &n_wants);
 		ck_assert_int_eq(sim_new((uint32_t)n, &sim), 0);
+		ck_assert_int_eq(sim_variants(sim, VARIANTS), 0);
 		ck_assert_int_eq(sim_group(sim_collectives(sim), all, (uint32_t)n, &group), 0);
 		for (int k = 0; k < n; k++) {
 			split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
+			ck_assert_int_eq(sim_scale(sim, (double[VARIANTS]){1, 2}, &ranks[k].scale),
+					 0);
+			ck_assert_uint_eq(ranks[k].scale, 1);
+			ranks[k].apart = strchr(g->graph, '~') != NULL;
 			ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);
 		}
 		run_graph(sim, ranks, n);
@@ -270,4 +290,54 @@ START_TEST(test_graphs)
 }
 END_TEST
 
-TESTS("sim", test_graphs)
+/* Two ranks that leave a collective 4 us apart. The shortest transfer is taken to be 4 us shorter
+ * than the shorter of the two, and doubled; what each takes beyond it stays. */
+START_TEST(test_transfers)
+{
+	static const int64_t transfers_ns[] = {1000000, 1004000}, want_ns[] = {1996000, 2000000};
+	struct sim *sim;
+	uint32_t group, rank;
+	uint16_t scale, same;
+	struct sim_block *b;
+
+	ck_assert_int_eq(sim_new(2, &sim), 0);
+	ck_assert_int_eq(sim_variants(sim, 1), 0);
+	ck_assert_int_eq(sim_scale(sim, (double[]){2}, &scale), 0);
+	ck_assert_int_eq(sim_scale(sim, (double[]){2}, &same), 0);
+	ck_assert_uint_eq(scale, same);
+	ck_assert_int_eq(sim_scale(sim, (double[]){1}, &same), 0);
+	ck_assert_uint_eq(same, 0);
+	ck_assert_int_eq(sim_group(sim_collectives(sim), (uint32_t[]){0, 1}, 2, &group), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(sim_rank(sim, i, 1, 0), 0);
+		ck_assert_int_eq(sim_block_new(sim, i, 2, &b), 0);
+		ck_assert_int_eq(sim_reserve(sim, b->program, 2, 2, 0), 0);
+		b->program->waits[0] = (struct sim_wait){.kind = SIM_AT, .last = 1};
+		b->program->waits[1] = (struct sim_wait){
+			.kind = SIM_TRANSFER, .lag_ns = transfers_ns[i], .scale = scale, .last = 1};
+		ck_assert_int_eq(sim_declare(sim_collectives(sim),
+					     sim_participant(sim_collectives(sim), i, 0), 1,
+					     &b->program->waits[1].on),
+				 1);
+		for (uint32_t k = 0; k < 2; k++) {
+			b->program->points[k] = (struct sim_point){.slot = k, .wait = k};
+			b->program->scales[k] = 0;
+		}
+		b->program->n_points = b->program->n_waits = 2;
+		b->ranges[0] = (struct sim_range){0, 2, 0, 2};
+		ck_assert_int_eq(sim_push(sim, i, b), 0);
+		sim_end(sim, i);
+	}
+	ck_assert_int_eq(sim_advance(sim), 0);
+	for (int n = 0; n < 2; n++) {
+		b = sim_finished(sim, &rank);
+		ck_assert_ptr_nonnull(b);
+		ck_assert_int_eq(b->times[1], transfers_ns[rank]);
+		ck_assert_int_eq(b->variants[1], want_ns[rank]);
+		sim_release(sim, rank, b);
+	}
+	sim_free(sim);
+}
+END_TEST
+
+TESTS("sim", test_graphs, test_transfers)

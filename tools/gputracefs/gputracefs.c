@@ -17,7 +17,7 @@
 enum { OPT_OPTIONS, OPT_FOREGROUND, OPT_DEBUG };
 
 static const struct cli_option options[] = {
-	[OPT_OPTIONS] = {"options", 'o', "OPT,...", "mount options, as below", .list = true},
+	[OPT_OPTIONS] = {"options", 'o', "OPT,...", "mount options, as below", .list = ','},
 	[OPT_FOREGROUND] = {"foreground", 'f', NULL, "stay in the foreground"},
 	[OPT_DEBUG] = {"debug", 'd', NULL, "print each request; implies -f"},
 	{0},

@@ -95,6 +95,15 @@ int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t
 
 /* ---- clocks ------------------------------------------------------------------------------ */
 
+/* A number above those of strings for the group that the recorder named; 0 for none. */
+static uint64_t group_of(const struct fmt_ends_row *row)
+{
+	return row->group || row->ranks ? ((uint64_t)row->group * 0x9e3779b97f4a7c15u +
+					   (uint64_t)row->ranks * 0xc2b2ae3d27d4eb4fu) &
+						  ~(uint64_t)UINT32_MAX
+					: 0;
+}
+
 /* The ends of each rank's operations; the rows are by rank. `all` has the space. */
 static void list_endings(const struct fmt_ends *e, struct fmt_ending *all,
 			 struct fmt_clock_seen *seen)
@@ -107,10 +116,12 @@ static void list_endings(const struct fmt_ends *e, struct fmt_ending *all,
 		if (s->n_endings == 0)
 			s->endings = &all[n];
 		s->n_endings += e->rows[i].n;
+		s->groups = s->groups || e->rows[i].group || e->rows[i].ranks;
 		for (uint32_t k = 0; k < e->rows[i].n; k++) {
 			const struct fmt_ends_op *op = &e->ops[e->rows[i].first + k];
 
-			all[n++] = (struct fmt_ending){op->name, op->end_ns};
+			all[n++] =
+				(struct fmt_ending){op->name ^ group_of(&e->rows[i]), op->end_ns};
 		}
 	}
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The changed runs that are emulated beside a recorded one: variants of every time of the clock
+ * (sim.h). Variant i is that of specs[i]; one more, the last, is a run whose device operations take
+ * no time, which shows how much the host alone determines.
+ *
+ * A time is scaled by a factor for each variant; what is scaled alike has the same number of
+ * factors (sim_scale()). Factors of several changes multiply.
+ *
+ * Not thread-safe. Functions that return a scale return 0, which is none, without memory, and set
+ * change_error().
+ */
+#pragma once
+
+#include "formats/trace/names.h"
+
+#include "replay/engine/variant.h"
+#include "replay/engine/what_if.h"
+
+struct change;
+
+/* `numbers[i]` is the recorder's number of rank i. The specs, names and numbers must outlive it.
+ * 0, -ENOMEM, or -EINVAL for a spec that names a rank, kernel or communicator which the trace does
+ * not have: then *bad is its index and *err the reason. */
+int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_names *names,
+	       const uint32_t *numbers, uint32_t n_ranks, struct change **ret, uint32_t *bad,
+	       struct what_if_error *err);
+void change_free(struct change *c);
+
+/* Tells the clock how many variants there are; scales are the clock's from then on. */
+int change_attach(struct change *c, struct sim *sim);
+
+/* Whether straggler=none is asked for. Then the times of a kernel template on a rank are multiplied
+ * by factors[rank * n_templates + template], which must outlive the change. */
+int change_has_straggler(const struct change *c);
+void change_straggler(struct change *c, const float *factors, uint32_t n_templates);
+
+/* How many variants there are, that of no device time included. */
+uint32_t change_variants(const struct change *c);
+
+/* 0 or -ENOMEM. */
+int change_error(const struct change *c);
+
+/* The scales of times on a rank (by index): between the calls of a thread, within a call, of an
+ * operation on the device that is no collective, of a collective on communicator `comm`
+ * (UINT32_MAX: one that is matched with none, which only the last variant changes). */
+uint16_t change_host(struct change *c, uint32_t rank);
+uint16_t change_launch(struct change *c, uint32_t rank);
+uint16_t change_op(struct change *c, uint32_t rank, uint32_t template);
+uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm);
+
+/* Device work of the rank that has no template. */
+uint16_t change_device(struct change *c, uint32_t rank);
+
+/* What the host's own time on a rank is multiplied by in variant i. */
+double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank);
+
+/* Whether variant i depends on how long ranks wait for each other: another network, or a rank whose
+ * speed changes against the others'. */
+int change_needs_ranks(const struct change *c, uint32_t variant);

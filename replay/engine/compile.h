@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Makes the points of a slice. */
+#pragma once
+
+#include "replay/engine/program_state.h"
+
+struct compile {
+	struct program *p;
+	struct program_rank *rank;
+	uint32_t index; /* of the rank */
+	const struct fmt_slice *slice;
+	struct sim_block *block;
+	struct sim_program *to;
+	size_t edge; /* the first edge that ends in the current event or later */
+	int error;
+};
+
+/* Sets c->edge for events from `number` on. */
+void compile_edges_from(struct compile *c, fmt_number number);
+
+/* Add the points of events [at, end), all of one track. */
+void compile_thread(struct compile *c, uint32_t track, size_t at, size_t end);
+void compile_stream(struct compile *c, uint32_t track, size_t at, size_t end);
+
+/* Adds a point. compile_wait() adds its waits next. */
+static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns)
+{
+	struct sim_point *point = &c->to->points[c->to->n_points++];
+
+	*point = (struct sim_point){.own_ns = own_ns, .slot = slot, .wait = SIM_NONE};
+	if (c->p->change)
+		c->to->scales[c->to->n_points - 1] = 0;
+	return point;
+}
+
+/* The own time of the point that was added last has this scale. */
+static inline void compile_scale(struct compile *c, uint16_t scale)
+{
+	c->to->scales[c->to->n_points - 1] = scale;
+}
+
+static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
+{
+	if (c->to->n_waits == c->to->waits_cap &&
+	    sim_reserve(c->p->sim, c->to, 0, c->to->n_waits + 1ul, 0) < 0) {
+		c->error = -ENOMEM;
+		return;
+	}
+	if (point->wait == SIM_NONE)
+		point->wait = c->to->n_waits;
+	else
+		c->to->waits[c->to->n_waits - 1].last = 0;
+	wait.last = 1;
+	c->to->waits[c->to->n_waits++] = wait;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Variants of the times of a clock. Which points wait for which is the same in all of them, and so
+ * is the order in which the clock works through the points: only sums and maxima differ. So each
+ * variant follows the first one, a row of points at a time, and never has to wait. */
+#include "replay/engine/variant.h"
+
+#include "replay/engine/state.h"
+
+#include "base/array.h"
+
+/* Ranks leave a collective some microseconds apart whatever the network is: of the time that a rank
+ * takes beyond the shortest transfer, so much is not scaled. */
+#define APART_NS 10000
+
+/* A collective of a variant. */
+struct variant_collective {
+	int64_t latest_ns, shortest_ns;
+};
+
+/* The transfers of those who joined, as recorded. */
+struct variant_apart {
+	int64_t least_ns, most_ns;
+	uint32_t n;
+};
+
+struct variants {
+	uint32_t n;
+	double *factors; /* by scale, then variant */
+	uint32_t n_scales;
+	size_t factors_cap;
+	uint16_t *table; /* scales by hash; 0: none */
+	uint32_t table_size;
+
+	struct variant_collective *collectives; /* by collective, then variant */
+	struct variant_apart *apart;		/* by collective */
+	size_t collectives_cap, apart_cap;
+};
+
+void sim_variants_free(struct variants *v)
+{
+	if (!v)
+		return;
+	free(v->factors);
+	free(v->table);
+	free(v->collectives);
+	free(v->apart);
+	free(v);
+}
+
+uint32_t sim_n_variants(const struct sim *s)
+{
+	return s->variants ? s->variants->n : 0;
+}
+
+int sim_variants(struct sim *s, uint32_t n)
+{
+	struct variants *v = calloc(1, sizeof(*v));
+	double ones[SIM_VARIANTS];
+	uint16_t none;
+
+	if (!v)
+		return -ENOMEM;
+	s->variants = v;
+	v->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		ones[i] = 1;
+	return sim_scale(s, ones, &none);
+}
+
+/* ---- scales ---- */
+
+static uint32_t bucket(const struct variants *v, const double *factors)
+{
+	const unsigned char *bytes = (const unsigned char *)factors;
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < v->n * sizeof(*factors); i++)
+		h = (h ^ bytes[i]) * 0x100000001b3u;
+	return (uint32_t)(h ^ h >> 32) & (v->table_size - 1);
+}
+
+/* Scale 0 is in the table as number 0, which is found as an empty bucket: it is looked up first. */
+static uint32_t find(const struct variants *v, const double *factors)
+{
+	uint32_t i = bucket(v, factors);
+
+	while (v->table[i] != 0 && memcmp(&v->factors[(size_t)v->table[i] * v->n], factors,
+					  v->n * sizeof(*factors)) != 0)
+		i = (i + 1) & (v->table_size - 1);
+	return i;
+}
+
+static int grow_table(struct variants *v)
+{
+	uint32_t size = v->table_size ? v->table_size * 2 : 64;
+	uint16_t *table = calloc(size, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	free(v->table);
+	v->table = table;
+	v->table_size = size;
+	for (uint32_t i = 1; i < v->n_scales; i++)
+		table[find(v, &v->factors[(size_t)i * v->n])] = (uint16_t)i;
+	return 0;
+}
+
+int sim_scale(struct sim *s, const double *factors, uint16_t *ret)
+{
+	struct variants *v = s->variants;
+	size_t bytes = v->n * sizeof(*factors);
+	uint32_t at;
+
+	*ret = 0;
+	if (v->n_scales > 0 && memcmp(v->factors, factors, bytes) == 0)
+		return 0;
+	if (v->n_scales * 2 >= v->table_size && grow_table(v) < 0)
+		return -ENOMEM;
+	at = find(v, factors);
+	if (v->table[at] == 0) {
+		if (v->n_scales == SIM_SCALES ||
+		    array_reserve(&v->factors, (v->n_scales + 1ul) * v->n, &v->factors_cap) < 0)
+			return -ENOMEM;
+		memcpy(&v->factors[(size_t)v->n_scales * v->n], factors, bytes);
+		v->table[at] = (uint16_t)v->n_scales++;
+	}
+	*ret = v->table[at];
+	return 0;
+}
+
+static int64_t scaled(int64_t ns, double factor)
+{
+	double x = (double)ns * factor;
+
+	return x > -9e18 && x < 9e18 ? (int64_t)(x + (x < 0 ? -0.5 : 0.5)) : ns;
+}
+
+/* Variant k of a time that is scaled by `scale`. */
+static inline int64_t variant_of(const struct variants *v, uint32_t k, int64_t ns, uint16_t scale)
+{
+	return scale ? scaled(ns, v->factors[(size_t)scale * v->n + k]) : ns;
+}
+
+/* ---- memory ---- */
+
+int sim_variants_rank(struct sim *s, struct rank *r)
+{
+	size_t n = (size_t)r->n_tracks * sim_n_variants(s);
+
+	if (n == 0)
+		return 0;
+	r->variant_now = arena_take(&s->arena, n * sizeof(*r->variant_now), sizeof(int64_t));
+	if (!r->variant_now)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		r->variant_now[i] = SIM_NEVER;
+	return 0;
+}
+
+int sim_variants_block(struct sim *s, struct sim_block *b)
+{
+	size_t n = (size_t)b->n_slots * sim_n_variants(s);
+
+	if (n == 0)
+		return 0;
+	if (n > UINT32_MAX || arena_reserve(&s->arena, &b->variants, n, &b->variants_cap) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		b->variants[i] = SIM_PENDING;
+	return 0;
+}
+
+int sim_variants_collectives(struct sim *s)
+{
+	struct variants *v = s->variants;
+	size_t n = v ? sim_n_collectives(s->collectives) : 0;
+
+	if (n == 0)
+		return 0;
+	return array_reserve(&v->collectives, n * v->n, &v->collectives_cap) < 0 ||
+			       array_reserve(&v->apart, n, &v->apart_cap) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* ---- time ---- */
+
+/* Where the wait is for a moment that the first variant did not know either, it was dropped. */
+static int64_t moment_of(const struct rank *r, const struct sim_block *b, const int64_t *times,
+			 const struct sim_wait *w, uint32_t k)
+{
+	uint64_t moment;
+
+	switch (w->kind) {
+	case SIM_AT:
+		return 0; /* see lag_of() */
+	case SIM_FAR:
+		moment = b->program->far[w->on];
+		b = sim_block_of(r, moment);
+		return b ? b->variants[(size_t)k * b->n_slots + (moment - b->first)] : SIM_NEVER;
+	default:
+		return times[w->on];
+	}
+}
+
+static int64_t lag_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
+{
+	if (w->kind == SIM_AT)
+		return fmt_add(w->lag_ns, variant_of(v, k, w->on, w->scale) - (int64_t)w->on);
+	return variant_of(v, k, w->lag_ns, w->scale);
+}
+
+static int64_t after_waits(const struct variants *v, uint32_t k, const struct rank *r,
+			   const struct track *l, const int64_t *times, const struct sim_wait *w,
+			   int64_t t)
+{
+	for (;; w++) {
+		int64_t when = moment_of(r, l->block, times, w, k);
+
+		t = moment_wait(t, when, lag_of(v, k, w));
+		if (w->last)
+			return t;
+	}
+}
+
+static void run_variant(const struct variants *v, uint32_t k, struct rank *r, struct track *l,
+			const struct sim_point *at, const struct sim_point *end)
+{
+	const struct sim_program *p = l->block->program;
+	const uint16_t *scale = p->scales + (at - p->points);
+	int64_t *times = l->block->variants + (size_t)k * l->block->n_slots;
+	int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k], t = *now;
+
+	for (; at < end; at++) {
+		t = moment_after(t, variant_of(v, k, at->own_ns, *scale++));
+		if (at->wait != SIM_NONE)
+			t = after_waits(v, k, r, l, times, p->waits + at->wait, t);
+		t += t == SIM_PENDING;
+		times[at->slot] = t;
+	}
+	*now = t;
+}
+
+void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struct sim_point *at,
+		      const struct sim_point *end)
+{
+	for (uint32_t k = 0; k < s->variants->n && at < end; k++)
+		run_variant(s->variants, k, &s->ranks[rank], l, at, end);
+}
+
+/* ---- collectives ---- */
+
+static uint16_t scale_at(const struct track *l)
+{
+	return l->block->program->scales[l->at - l->block->program->points];
+}
+
+static void add_transfer(struct variant_apart *a, int64_t lag_ns)
+{
+	a->least_ns = lag_ns < a->least_ns ? lag_ns : a->least_ns;
+	a->most_ns = lag_ns > a->most_ns ? lag_ns : a->most_ns;
+	a->n++;
+}
+
+void sim_variants_join(struct sim *s, const struct rank *r, const struct track *l,
+		       const struct sim_wait *w)
+{
+	struct variants *v = s->variants;
+	const int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n];
+	const struct sim_collective *m = sim_collective(s->collectives, w->on);
+	struct variant_collective *to = &v->collectives[(size_t)w->on * v->n];
+	struct variant_apart *apart = &v->apart[w->on];
+
+	if (m->end_ns != SIM_PENDING)
+		return;
+	if (m->joined == 0) {
+		*apart = (struct variant_apart){INT64_MAX, INT64_MIN, 0};
+		for (uint32_t k = 0; k < v->n; k++)
+			to[k] = (struct variant_collective){INT64_MIN, INT64_MAX};
+	}
+	if (w->kind == SIM_TRANSFER)
+		add_transfer(apart, w->lag_ns);
+	for (uint32_t k = 0; k < v->n; k++) {
+		int64_t at = fmt_sub(now[k], r->clock_ns);
+		int64_t own = variant_of(v, k, l->at->own_ns, scale_at(l));
+
+		to[k].latest_ns = at > to[k].latest_ns ? at : to[k].latest_ns;
+		to[k].shortest_ns = own < to[k].shortest_ns ? own : to[k].shortest_ns;
+	}
+}
+
+static int64_t at_most(int64_t ns, int64_t most_ns)
+{
+	return ns < 0 ? 0 : ns < most_ns ? ns : most_ns;
+}
+
+/* A rank's transfer. The part that is not scaled is what it takes beyond the shortest possible one,
+ * which is somewhat less than the shortest of n: by 1/(n - 1) of how far they lie apart, if they
+ * are spread evenly. */
+static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
+{
+	const struct variant_apart *a = &v->apart[w->on];
+	int64_t own = at_most(fmt_sub(w->lag_ns, a->least_ns), APART_NS);
+
+	if (w->scale == 0)
+		return w->lag_ns;
+	if (a->n > 1)
+		own += at_most(fmt_sub(a->most_ns, a->least_ns), APART_NS) / (a->n - 1);
+	own = at_most(own, w->lag_ns);
+	return fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own);
+}
+
+static int64_t leave(const struct variants *v, uint32_t k, const struct rank *r,
+		     const struct sim_wait *w, int64_t now)
+{
+	int64_t t = now;
+
+	for (;; w++) {
+		const struct variant_collective *m = &v->collectives[(size_t)w->on * v->n + k];
+		int64_t end = moment_after(m->latest_ns, m->shortest_ns), lag = r->clock_ns;
+
+		if (w->kind == SIM_TRANSFER) {
+			end = m->latest_ns;
+			lag = fmt_add(transfer_of(v, k, w), lag);
+		} else {
+			t = moment_wait(t, moment_after(now, m->shortest_ns), 0);
+		}
+		t = moment_wait(t, end, lag);
+		if (w->last)
+			return t;
+	}
+}
+
+void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const struct sim_wait *w)
+{
+	struct variants *v = s->variants;
+
+	for (uint32_t k = 0; k < v->n; k++) {
+		int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k];
+		int64_t t = leave(v, k, r, w, *now);
+
+		t += t == SIM_PENDING;
+		l->block->variants[(size_t)k * l->block->n_slots + l->at->slot] = t;
+		*now = t;
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is to be different in an emulated run: the text behind `--what-if`.
+ *
+ *     SPEC = CHANGE[,CHANGE ...]
+ *     CHANGE = [SCOPE:]KEY=VALUE
+ *
+ * A scope belongs to the one change that it precedes. It is `rank1,3-5`, `kernel~GLOB`, `comm NAME`
+ * or a kind of collectives (`all_reduce`), or a rank scope and one of the others with a colon
+ * between. VALUE is `2x` (twice as fast) for most keys. A SPEC contains no slash, so it can be the
+ * name of a file. doc/emulation.md lists the keys.
+ *
+ * Any number of threads at once.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum what_if_key {
+	WHAT_IF_GPU,
+	WHAT_IF_NETWORK,
+	WHAT_IF_COPY,
+	WHAT_IF_HOST,
+	WHAT_IF_LAUNCH,
+	WHAT_IF_STRAGGLER,
+	WHAT_IF_KEYS,
+};
+
+/* Changes of a spec, ranges of ranks of a change. */
+#define WHAT_IF_CHANGES 30
+#define WHAT_IF_RANGES 64
+
+/* Speeds are between these: times are divided by them. */
+#define WHAT_IF_SLOWEST 0.001
+#define WHAT_IF_FASTEST 1000
+
+struct what_if_change {
+	enum what_if_key key;
+	double speed; /* 2: takes half the time; 1 for a key without speed */
+	struct {
+		uint32_t first, last;
+	} * ranks;	  /* the recorder's numbers; owned */
+	uint32_t n_ranks; /* ranges; 0: all ranks */
+	char *kernel;	  /* glob over kernel names; NULL: all; owned */
+	char *comm;	  /* name of a communicator; NULL: all; owned */
+	char *op;	  /* kind of collective; NULL: all; owned */
+};
+
+struct what_if {
+	char *spec; /* as given; owned */
+	struct what_if_change changes[WHAT_IF_CHANGES];
+	uint32_t n;
+};
+
+/* Why a spec is invalid, as in "invalid value 'fast' for gpu; expected ...". */
+struct what_if_error {
+	char why[200];
+};
+
+/* *ret is freed by what_if_free(). Returns 0, -EINVAL with the reason in *err, or -ENOMEM. */
+int what_if_parse(const char *spec, struct what_if **ret, struct what_if_error *err);
+void what_if_free(struct what_if *w);
+
+/* Whether a rank with the recorder's number `number` is in the scope. */
+int what_if_has_rank(const struct what_if_change *c, uint32_t number);

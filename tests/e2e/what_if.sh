@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Changed runs are predicted as they would have been: bench/make_run.py makes the same run on another
+# network, GPU or host. And what a user types: specs, reports, output, errors.
+. "$(dirname "$0")/lib.sh"
+
+python3 "$SOURCE/tests/e2e/what_if.py" "$SOURCE/bench/make_run.py" "$work/truth"
+
+for plan in ddp experts; do
+	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 -o "$work/run-$plan"
+	gputrace import -o "$work/$plan" "$work/run-$plan"/rank-*.json >"$work/imported"
+	# A change of nothing changes nothing, to the nanosecond.
+	gpureplay --emulate --json --what-if 'gpu=1x,network=1x,copy=1x,host=1x,launch=1x' \
+		"$work/$plan" >"$work/json"
+	python3 - "$work/json" <<'PYTHON'
+import json
+import sys
+
+report = json.load(open(sys.argv[1], encoding='utf-8'))
+for iteration in report['iterations']:
+    for gpu in iteration['gpus']:
+        assert gpu['predicted'] == gpu['emulated'], gpu
+PYTHON
+done
+
+# The report for programs: an object for one change, an array for several.
+gpureplay --emulate --json --what-if network=2x "$work/ddp" >"$work/one"
+gpureplay --emulate --json --what-if network=2x --what-if 'rank1,2-3:gpu=0.5x,host=2x' "$work/ddp" >"$work/two"
+python3 - "$work/one" "$work/two" <<'PYTHON'
+import json
+import sys
+
+one, two = (json.load(open(f, encoding='utf-8')) for f in sys.argv[1:])
+assert two[0] == one, 'the same change beside another one'
+assert [w['what_if'] for w in two] == ['network=2x', 'rank1,2-3:gpu=0.5x,host=2x'], two
+assert set(one) == {'what_if', 'iterations', 'mean_step_ns', 'not_scaled', 'leverage'}, set(one)
+times = {'step_ns', 'device_ns', 'compute_ns', 'exposed_ns', 'hidden_ns', 'idle_ns'}
+for w in two:
+    rows = [g for i in w['iterations'] for g in i['gpus']]
+    assert [g['gpu'] for g in rows] == [0, 1, 2, 3] * 2, rows
+    for run in 'recorded', 'emulated', 'predicted':
+        assert all(set(g[run]) == times for g in rows)
+        mean = sum(g[run]['step_ns'] for g in rows) / len(rows)
+        assert abs(w['mean_step_ns'][run] - mean) < 1, (run, mean)
+    assert 0.5 < w['leverage'] < 1, w['leverage']
+    assert all('what' in n for n in w['not_scaled']), w
+PYTHON
+
+# Scopes: the ranks together are all ranks, all kernels are what a GPU runs, and a communicator or a
+# kind that is all there is.
+same_prediction() {
+	gpureplay --emulate --json --what-if "$1" --what-if "$2" "$work/ddp" >"$work/json"
+	python3 - "$work/json" <<'PYTHON'
+import json
+import sys
+
+a, b = json.load(open(sys.argv[1], encoding='utf-8'))
+assert a['iterations'] == b['iterations'], (a['what_if'], b['what_if'])
+assert a['mean_step_ns']['predicted'] != a['mean_step_ns']['emulated'], a['what_if']
+PYTHON
+}
+same_prediction gpu=2x 'rank0-1:gpu=2x,rank2,3:gpu=2x'
+same_prediction gpu=2x 'kernel~*:gpu=2x'
+same_prediction gpu=8x 'gpu=2x,kernel~*:gpu=4x'
+same_prediction network=0.5x 'comm 0:network=0.5x'
+same_prediction network=0.5x 'all_reduce:network=0.5x'
+
+# The report for people.
+gpureplay --emulate --what-if network=2x --what-if gpu=2x "$work/ddp" >"$work/report"
+has_line '^ *iteration  *GPU  *step ms  *emulated  *network=2x  *change  *gpu=2x  *change$' <"$work/report"
+has_line '^ *mean  *all ' <"$work/report"
+has_line '^leverage: steps would take [0-9.]*% less if device work took no time$' <"$work/report"
+has_line '^not scaled: ' <"$work/report"
+gpureplay --emulate "$work/ddp" | has_line '^leverage: '
+gpureplay --emulate --json "$work/ddp" | has_line '"leverage": 0\.[0-9]*,'
+
+# The predicted run is a trace.
+gpureplay --emulate --what-if gpu=2x -o "$work/predicted" "$work/ddp" >/dev/null
+gputrace info --json "$work/predicted" >"$work/info"
+gpureplay --emulate --json "$work/predicted" >"$work/emulated"
+gpureplay --emulate --json --what-if gpu=2x "$work/ddp" >"$work/json"
+python3 - "$work/json" "$work/emulated" <<'PYTHON'
+import json
+import sys
+
+predicted, emulated = (json.load(open(f, encoding='utf-8')) for f in sys.argv[1:])
+steps = [g['predicted']['step_ns'] for i in predicted['iterations'] for g in i['gpus']]
+written = [g['recorded']['step_ns'] for i in emulated['iterations'] for g in i['gpus']]
+assert steps == written, (steps, written)
+PYTHON
+
+# Errors say what was expected.
+for spec in gpu=2 gpu=fast network=2x, 'kernel~:gpu=2x' rank3-1:gpu=2x gpus=2x overlap=off a/b=2x ''; do
+	fails -2 gpureplay --emulate --what-if "$spec" "$work/ddp"
+	says "expected"
+done
+for spec in rank9:gpu=2x rank0-9:gpu=2x 'kernel~nothing*:gpu=2x' broadcast:network=2x 'comm tp:network=2x'; do
+	fails -2 gpureplay --emulate --what-if "$spec" "$work/ddp"
+	says "the trace has no"
+done
+fails -2 gpureplay --emulate --what-if gpu=2x --what-if gpu=3x -o "$work/output" "$work/ddp"
+[ ! -e "$work/output" ] || die "an output of two predicted runs"
+
+# One rank of four: its collectives contain waiting for the others.
+gputrace import -o "$work/alone" "$work/run-ddp/rank-0.json" >"$work/imported"
+gpureplay --emulate --what-if gpu=2x "$work/alone" >"$work/report"
+has_line '^not scaled: [0-9,]* collectives whose recorded duration contains waiting' <"$work/report"
+for spec in network=2x rank0:gpu=2x straggler=none; do
+	fails -3 gpureplay --emulate --what-if $spec -o "$work/output" "$work/alone"
+	says "--force"
+	[ ! -e "$work/output" ] || die "an output that was refused"
+	gpureplay --emulate --force --what-if $spec "$work/alone" >/dev/null
+done
