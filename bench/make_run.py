@@ -137,7 +137,8 @@ class Rank:
 
     def call(self, thread, name, duration, blocking_end=None):
         counter = self.run.ranks[0] if self.run.one_process else self
-        counter.correlation += [1, 1, 2, 3][counter.draw(0, 4, 'correlation', counter.count('correlation'))]
+        draw = counter.draw(0, 4, 'correlation', counter.count('correlation'))
+        counter.correlation += [1, 1, 2, 3][draw]
         duration = self.jitter(duration, 'call')
         if blocking_end is None:
             duration = int(duration / self.run.launch)
@@ -320,7 +321,7 @@ def training(rank, thread, options):
             yield from rank.synchronize(thread, 7)
         rank.think(thread, 25 * US)
         mark['end'] = thread.now
-        rank.think(thread, 10 * US)
+        rank.think(thread, 40 * US)
     yield from device_synchronize(rank, thread)
 
 
