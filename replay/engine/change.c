@@ -10,6 +10,13 @@
 
 /* The changes of one variant that apply to a rank, a template, a communicator: bits. */
 typedef uint32_t change_set;
+_Static_assert(WHAT_IF_CHANGES == 32, "a bit each");
+
+/* The lowest change of a set that is not empty. */
+static unsigned first_of(change_set set)
+{
+	return (unsigned)__builtin_ctz(set) & 31;
+}
 
 struct variant {
 	const struct what_if *spec;
@@ -176,7 +183,7 @@ static int check(const struct change *c, const struct variant *var, struct what_
 	change_set comms = any(var->by_comm, c->n_comms);
 	char buf[32];
 
-	for (uint32_t k = 0; k < var->spec->n; k++) {
+	for (uint32_t k = 0; k < var->spec->n && k < WHAT_IF_CHANGES; k++) {
 		const struct what_if_change *w = &var->spec->changes[k];
 		const char *rank = unknown_rank(c, w, buf, sizeof(buf));
 
@@ -310,7 +317,7 @@ static double factor_of(const struct variant *var, change_set set)
 	double factor = 1;
 
 	for (; set; set &= set - 1)
-		factor /= var->spec->changes[__builtin_ctz(set)].speed;
+		factor /= var->spec->changes[first_of(set)].speed;
 	return factor;
 }
 
@@ -335,7 +342,7 @@ static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum wha
 		change_set set = var->by_key[key] & var->by_rank[rank];
 
 		for (change_set left = set; left; left &= left - 1)
-			if (var->spec->changes[__builtin_ctz(left)].kernel)
+			if (var->spec->changes[first_of(left)].kernel)
 				set &= ~(left & -left);
 		c->factors[v] = factor_of(var, set);
 	}

@@ -28,7 +28,7 @@ enum what_if_key {
 };
 
 /* Changes of a spec, ranges of ranks of a change. */
-#define WHAT_IF_CHANGES 30
+#define WHAT_IF_CHANGES 32
 #define WHAT_IF_RANGES 64
 
 /* Speeds are between these: times are divided by them. */
