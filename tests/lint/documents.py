@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Links between documents lead to files that exist, and lines of prose have at most 100 columns."""
+import pathlib
+import re
+import subprocess
+import sys
+
+COLUMNS = 100
+LINK = re.compile(r'\]\(([^)#\s]+)(?:#[^)]*)?\)')
+
+
+def documents(top):
+    try:
+        listed = subprocess.run(['git', '-C', top, 'ls-files', '-z', '*.md'], check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return sorted(p for p in top.rglob('*.md') if not p.relative_to(top).parts[0].startswith('build'))
+    return [top / name for name in listed.stdout.split('\0') if name and (top / name).exists()]
+
+
+def complaints(top, path):
+    name = path.relative_to(top)
+    is_code = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.startswith('```'):
+            is_code = not is_code
+        for target in LINK.findall(line):
+            if '://' not in target and not (path.parent / target).exists():
+                yield f'{name}:{number}: link to a missing file: {target}'
+        if len(line) > COLUMNS and not is_code and not line.startswith(('|', '    ')) and '://' not in line:
+            yield f'{name}:{number}: {len(line)} columns; at most {COLUMNS}'
+
+
+def main():
+    top = pathlib.Path(sys.argv[1]).resolve()
+    found = [complaint for path in documents(top) for complaint in complaints(top, path)]
+    print('\n'.join(found))
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
