@@ -25,3 +25,8 @@ int infer_waits_for(const struct infer_view *views, const struct fmt_participati
 
 /* Edges of rule "transfer" for collectives of several ranks; after infer_clocks(). */
 int infer_transfers(const struct fmt_participation *p, size_t n, struct infer_view *views);
+
+/* Fits latency and bandwidth to the transfers and stores them (network.h). comm_of[] says which
+ * communicator of the names one of `p` is. */
+int infer_network(const struct fmt_participation *p, size_t n, const struct infer_view *views,
+		  const uint32_t *comm_of, struct fmt_names *names);

@@ -262,6 +262,8 @@ static int name_results(struct job *j)
 		r = name_rules(j);
 	for (uint32_t i = 0; i < j->ends.n_comms && r == 0; i++)
 		r = name_comm(j, i, &comm_of[i]);
+	if (r == 0 && !j->more)
+		r = infer_network(j->matches, j->ends.n_ops, j->views, comm_of, j->run->names);
 	for (uint32_t i = 0; i < j->n && r == 0; i++, first = end) {
 		for (end = first; end < j->ends.n_ops && j->matches[end].rank == i;)
 			end++;

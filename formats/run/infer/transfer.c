@@ -6,6 +6,7 @@
  * the start of the last rank that it waits for. */
 #include "formats/run/infer/ends.h"
 
+#include "formats/run/infer/network.h"
 #include "formats/run/peers.h"
 
 #include "base/array.h"
@@ -64,6 +65,49 @@ static int add(const struct fmt_participation *m, size_t n, struct infer_view *v
 						.rule = INFER_TRANSFER});
 	}
 	return r;
+}
+
+/* Lists the collectives of m[0 .. n) whose message sizes are known and whose ranks are all in the
+ * recording: the shortest transfer of each is free of waiting. */
+static size_t sample(const struct fmt_participation *m, size_t n, const struct infer_view *views,
+		     const uint32_t *comm_of, struct fmt_network_sample *ret)
+{
+	const struct infer_view *v = &views[m->rank];
+	uint32_t event = v->ops[m->op].event;
+	int64_t latest = latest_of(m, n, views, NULL), shortest = INT64_MAX, bytes, op;
+
+	if (n < 2 || n < fmt_comm(v->names, comm_of[m->comm])->n_ranks || peers_of(views, m) ||
+	    !infer_argument(v, event, FMT_KEY_BYTES, &bytes) || bytes <= 0 ||
+	    !infer_argument(v, event, FMT_KEY_OP, &op) || op <= 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct infer_view *of = &views[m[i].rank];
+		int64_t ns = of->ops[m[i].op].end_ns - of->constants.clock_ns - latest;
+
+		shortest = ns < shortest ? ns : shortest;
+	}
+	*ret = (struct fmt_network_sample){comm_of[m->comm], (fmt_str)op, bytes, shortest};
+	return shortest > 0;
+}
+
+int infer_network(const struct fmt_participation *m, size_t n, const struct infer_view *views,
+		  const uint32_t *comm_of, struct fmt_names *names)
+{
+	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(m, n);
+	scoped(free_ptr) struct fmt_network_sample *samples = malloc((n + 1) * sizeof(*samples));
+	scoped(fmt_network_done) struct fmt_network network = {0};
+	size_t n_samples = 0;
+	int r;
+
+	if (!sorted || !samples)
+		return -ENOMEM;
+	for (size_t first = 0, end; first < n; first = end) {
+		end = fmt_participations_end(sorted, first, n);
+		n_samples +=
+			sample(&sorted[first], end - first, views, comm_of, &samples[n_samples]);
+	}
+	r = fmt_network_fit(names, samples, n_samples, &network);
+	return r < 0 || network.n == 0 ? r : fmt_network_put(names, &network);
 }
 
 int infer_transfers(const struct fmt_participation *m, size_t n, struct infer_view *views)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/network.h"
+
+#include "tests/unit/test.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+#define KIB 1024
+#define MIB (1024 * KIB)
+
+static fmt_str string(struct fmt_names *n, const char *s)
+{
+	fmt_str ret = 0;
+
+	ck_assert_int_eq(fmt_names_string(n, s, strlen(s), &ret), 0);
+	return ret;
+}
+
+static const struct {
+	const char *what;
+	int64_t samples[8][2];		   /* bytes, ns */
+	int64_t sizes, latency_ns, mib_ns; /* mib_ns: of a message of 1 MiB */
+} rows[] = {
+	{"latency and bandwidth: 10 us and 0.1 ns a byte",
+	 {{KIB, 10102}, {KIB, 10102}, {MIB, 114858}, {4 * MIB, 429430}},
+	 3,
+	 9999,
+	 114858},
+	{"one size: all of the time is bandwidth",
+	 {{MIB, 100000}, {MIB, 100000}, {MIB, 130000}},
+	 1,
+	 0,
+	 100000},
+	{"larger messages are not slower: all of it is latency",
+	 {{KIB, 20000}, {2 * KIB, 20000}, {4 * KIB, 19000}},
+	 3,
+	 20000,
+	 20000},
+	{"one late collective does not move the line",
+	 {{KIB, 10102}, {KIB, 10102}, {KIB, 900000}, {MIB, 114858}, {MIB, 114858}, {MIB, 700000}},
+	 2,
+	 9999,
+	 114858},
+	{"no latency below zero", {{KIB, 10}, {MIB, 100000}, {2 * MIB, 300000}}, 3, 0, 100000},
+};
+
+START_TEST(test_fit)
+{
+	struct fmt_network_sample samples[8];
+	struct fmt_network made = {0}, got;
+	const struct fmt_network_fit *f;
+	struct fmt_names *names;
+	size_t n = 0;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (; n < 8 && rows[_i].samples[n][0]; n++)
+		samples[n] =
+			(struct fmt_network_sample){2, string(names, "all_reduce"),
+						    rows[_i].samples[n][0], rows[_i].samples[n][1]};
+	ck_assert_int_eq(fmt_network_fit(names, samples, n, &made), 0);
+	ck_assert_int_eq(fmt_network_put(names, &made), 0);
+	ck_assert_int_eq(fmt_network_get(names, &got), 0);
+	ck_assert_ptr_null(fmt_network_find(&got, 1, "all_reduce"));
+	ck_assert_ptr_null(fmt_network_find(&got, 2, "all_gather"));
+	f = fmt_network_find(&got, 2, "all_reduce");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(f->collectives, (int64_t)n);
+	ck_assert_int_eq(f->sizes, rows[_i].sizes);
+	ck_assert_int_le(llabs(f->latency_ns - rows[_i].latency_ns), 3);
+	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - rows[_i].mib_ns), 40);
+	fmt_network_done(&made);
+	fmt_network_done(&got);
+	fmt_names_free(names);
+}
+END_TEST
+
+/* A fact of someone else's file: nothing of it is trusted. */
+static const struct {
+	const char *fact;
+	size_t fits;
+} facts[] = {
+	{"[]", 0},
+	{"3", 0},
+	{"[{\"comm\": 1}]", 0},
+	{"[{\"comm\": -1, \"collective\": \"x\", \"latency_ns\": \"1\", \"ns_per_byte\": 1e999}]",
+	 1},
+	{"[{\"collective\": \"a name that is longer than any kind of collective has\"}]", 0},
+	{"[{\"collective\": \"x\", \"latency_ns\": 99999999999999999999999999}]", 1},
+};
+
+START_TEST(test_facts)
+{
+	struct fmt_network got;
+	struct fmt_names *names;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, FMT_NETWORK_KEY,
+					     facts[_i].fact, strlen(facts[_i].fact)),
+			 0);
+	ck_assert_int_eq(fmt_network_get(names, &got), 0);
+	ck_assert_uint_eq(got.n, facts[_i].fits);
+	for (size_t i = 0; i < got.n; i++)
+		ck_assert_int_eq(fmt_network_ns(&got.fits[i], INT64_MAX), 0);
+	fmt_network_done(&got);
+	fmt_names_free(names);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("network");
+
+	tcase_add_loop_test(tcase, test_fit, 0, (int)ARRAY_SIZE(rows));
+	tcase_add_loop_test(tcase, test_facts, 0, (int)ARRAY_SIZE(facts));
+	return run_case("network", tcase);
+}
