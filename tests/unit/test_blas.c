@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/lib/work.h"
-#include "replay/emugpu/math/complex_gemm.h"
+#include "replay/emugpu/math/complex_element.h"
 #include "tests/unit/test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/lib/work.h"
-#include "replay/emugpu/math/complex_gemm.h"
+#include "replay/emugpu/math/complex_element.h"
 #include "tests/unit/test.h"
 
 #include <math.h>
@@ -104,6 +104,38 @@ START_TEST(products)
 }
 END_TEST
 
+/* Digests compare bit by bit, so a product must not depend on where its operands lie in memory. */
+START_TEST(alignment)
+{
+	enum { N = 67 };
+	enum emu_type type = _i < 2 ? EMU_F32 : EMU_F64;
+	size_t size = emu_type_bytes(type);
+	struct emu_gemm g = {N, _i % 2 ? 1 : N, N, type, {1, 0}, {0, 0}};
+	char *first = NULL, *data = malloc(3 * (N + 1) * (N + 1) * size);
+	struct emu_matrix a = matrix(type, N, N, 0), b = matrix(type, N, N, 0);
+
+	for (size_t shift = 0; shift < 64; shift += size) {
+		char *at = data + shift;
+
+		memcpy(at, a.data, (N + 1) * N * size);
+		memcpy(at + (N + 1) * N * size, b.data, (N + 1) * N * size);
+		g.a = (struct emu_matrix){at, type, 0, 1, N + 1};
+		g.b = (struct emu_matrix){at + (N + 1) * N * size, type, 0, 1, N + 1};
+		g.c = g.d = (struct emu_matrix){at + 2 * (N + 1) * N * size, type, 0, 1, N};
+		ck_assert_int_eq(emu_gemm(&g), 0);
+		if (!first) {
+			first = malloc(N * N * size);
+			memcpy(first, g.d.data, (size_t)(N * g.n) * size);
+		}
+		ck_assert_mem_eq(first, g.d.data, (size_t)(N * g.n) * size);
+	}
+	free((void *)(uintptr_t)a.data);
+	free((void *)(uintptr_t)b.data);
+	free(first);
+	free(data);
+}
+END_TEST
+
 /* Bias and activation functions, forward and backward: GELU against a difference quotient, ReLU by
  * its mask. */
 START_TEST(epilogues)
@@ -171,6 +203,7 @@ int main(void)
 	TCase *tcase = tcase_create("gemm");
 
 	tcase_add_loop_test(tcase, products, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_loop_test(tcase, alignment, 0, 4);
 	tcase_add_loop_test(tcase, epilogues, 0, 2);
 	return run_case("gemm", tcase);
 }

@@ -6,53 +6,61 @@
 	.op_a = transa, .op_b = transb, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta,      \
 	.lda = lda, .ldb = ldb, .ldc = ldc
 
-#define TYPED(x, how)                                                                              \
-	.a_type = (x), .b_type = (x), .c_type = (x), .scale = (x), .compute = (x),                 \
-	.tensor = (uint8_t)(handle && emu_uses_tensor(how, handle->math, x))
-
 #define NATIVE(x) ((x) == EMU_F64 || (x) == EMU_C64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F)
 
-#define GEMM(letter, type, x, suffix, I)                                                           \
-	EMU_API cublasStatus_t cublas##letter##gemm_v2##suffix(                                    \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const type *alpha, const type *A, I lda, const type *B, I ldb,           \
-		const type *beta, type *C, I ldc)                                                  \
+/* Half precision is summed in single. */
+#define TYPED(x)                                                                                   \
+	.a_type = (x), .b_type = (x), .c_type = (x), .scale = (x),                                 \
+	.compute = (x) == EMU_F16 ? EMU_F32 : (x),                                                 \
+	.tensor = (uint8_t)(handle && emu_uses_tensor(NATIVE(x), handle->math, x))
+
+/* cublas_api.h declares the functions of half precision for C++ only. */
+#define DEFINE(name, parameters, x, ...)                                                           \
+	cublasStatus_t name parameters;                                                            \
+	EMU_API cublasStatus_t name parameters                                                     \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE, TYPED(x, NATIVE(x)), .a = A, .b = B,               \
-					.c = C, .batch = 1};                                       \
+		struct emu_product p = {SIMPLE, TYPED(x), __VA_ARGS__};                            \
                                                                                                    \
 		return emu_product_launch(handle, &p);                                             \
 	}
 
-EMU_ALL(GEMM)
+#define GEMM(name, type, x, I)                                                                     \
+	DEFINE(name,                                                                               \
+	       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+		I n, I k, const type *alpha, const type *A, I lda, const type *B, I ldb,           \
+		const type *beta, type *C, I ldc),                                                 \
+	       x, .a = A, .b = B, .c = C, .batch = 1)
 
-#define STRIDED(letter, type, x, suffix, I)                                                        \
-	EMU_API cublasStatus_t cublas##letter##gemmStridedBatched##suffix(                         \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+#define STRIDED(name, type, x, I)                                                                  \
+	DEFINE(name,                                                                               \
+	       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
 		I n, I k, const type *alpha, const type *A, I lda, long long int strideA,          \
 		const type *B, I ldb, long long int strideB, const type *beta, type *C, I ldc,     \
-		long long int strideC, I batchCount)                                               \
-	{                                                                                          \
-		struct emu_product p = {SIMPLE, TYPED(x, NATIVE(x)), EMU_STRIDED};                 \
-                                                                                                   \
-		return emu_product_launch(handle, &p);                                             \
-	}
+		long long int strideC, I batchCount),                                              \
+	       x, EMU_STRIDED)
 
-EMU_ALL(STRIDED)
-
-#define BATCHED(letter, type, x, suffix, I)                                                        \
-	EMU_API cublasStatus_t cublas##letter##gemmBatched##suffix(                                \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
+#define BATCHED(name, type, x, I)                                                                  \
+	DEFINE(name,                                                                               \
+	       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
 		I n, I k, const type *alpha, const type *const Aarray[], I lda,                    \
 		const type *const Barray[], I ldb, const type *beta, type *const Carray[], I ldc,  \
-		I batchCount)                                                                      \
-	{                                                                                          \
-		struct emu_product p = {SIMPLE, TYPED(x, NATIVE(x)), EMU_BY_POINTERS};             \
-                                                                                                   \
-		return emu_product_launch(handle, &p);                                             \
-	}
+		I batchCount),                                                                     \
+	       x, EMU_BY_POINTERS)
 
-EMU_ALL(BATCHED)
+#define EACH(letter, type, x, suffix, I)                                                           \
+	GEMM(cublas##letter##gemm_v2##suffix, type, x, I)                                          \
+	STRIDED(cublas##letter##gemmStridedBatched##suffix, type, x, I)                            \
+	BATCHED(cublas##letter##gemmBatched##suffix, type, x, I)
+
+EMU_ALL(EACH)
+
+/* __half is 16 bits there as here. */
+#define HALF(suffix, I)                                                                            \
+	GEMM(cublasHgemm##suffix, uint16_t, EMU_F16, I)                                            \
+	STRIDED(cublasHgemmStridedBatched##suffix, uint16_t, EMU_F16, I)                           \
+	BATCHED(cublasHgemmBatched##suffix, uint16_t, EMU_F16, I)
+
+EMU_SIZES(HALF)
 
 /* Products with separate types of operands and computation. */
 #define EX(suffix, I)                                                                              \

@@ -2,7 +2,7 @@
 #include "replay/emugpu/lib/work.h"
 
 #include "base/scope.h"
-#include "replay/emugpu/math/complex_gemm.h"
+#include "replay/emugpu/math/complex_element.h"
 
 #include <errno.h>
 #include <math.h>
@@ -239,10 +239,7 @@ static int run_triangle(const struct emu_work *work)
 			t.b.data = pointer_in(w->t.b.data, i);
 			t.x.data = pointer_in(w->t.x.data, i);
 		}
-		if (work->kind == EMU_WORK_TRSM)
-			emu_trsm(&t);
-		else
-			r = emu_trmm(&t);
+		r = work->kind == EMU_WORK_TRSM ? emu_trsm(&t) : emu_trmm(&t);
 	}
 	return r;
 }

@@ -139,7 +139,6 @@ DEFINE_CLAMP(clamp_u64, uint64_t, 0, UINT64_MAX)
 
 DEFINE_TO(emu_to_f32, float)
 DEFINE_TO(emu_to_f64, double)
-DEFINE_TO(emu_to_i32, int32_t)
 
 #define DEFINE_FROM(name, T)                                                                       \
 	void name(enum emu_type type, void *data, int64_t stride, size_t n, const T *in)           \
@@ -181,4 +180,3 @@ DEFINE_TO(emu_to_i32, int32_t)
 
 DEFINE_FROM(emu_from_f32, float)
 DEFINE_FROM(emu_from_f64, double)
-DEFINE_FROM(emu_from_i32, int32_t)

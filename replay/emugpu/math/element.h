@@ -40,10 +40,8 @@ void emu_store(enum emu_type type, void *data, int64_t index, double value);
 /* `n` elements, `stride` elements apart in the typed memory and adjacent in the C array. */
 void emu_to_f32(enum emu_type type, const void *data, int64_t stride, size_t n, float *out);
 void emu_to_f64(enum emu_type type, const void *data, int64_t stride, size_t n, double *out);
-void emu_to_i32(enum emu_type type, const void *data, int64_t stride, size_t n, int32_t *out);
 void emu_from_f32(enum emu_type type, void *data, int64_t stride, size_t n, const float *in);
 void emu_from_f64(enum emu_type type, void *data, int64_t stride, size_t n, const double *in);
-void emu_from_i32(enum emu_type type, void *data, int64_t stride, size_t n, const int32_t *in);
 
 static inline float emu_bits_f32(uint32_t bits)
 {

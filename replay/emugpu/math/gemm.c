@@ -2,56 +2,15 @@
 #include "replay/emugpu/math/gemm.h"
 
 #include "base/scope.h"
-#include "replay/emugpu/math/complex_gemm.h"
-#include "replay/emugpu/math/tile.h"
+#include "replay/emugpu/math/complex_element.h"
+#include "replay/emugpu/math/dense.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* Multiples of the rows and columns of all tiles. A packed block of A fits into the L2 cache. */
-enum { BLOCK_ROWS = 512, BLOCK_COLUMNS = 768, BLOCK_K = 384, SMALL_BYTES = 32 << 10 };
-
-struct range {
-	int64_t at, n;
-};
-
-struct buffers {
-	void *a, *b, *sum;
-	void *line; /* one line of BLOCK_K elements, or one column of a block */
-	void *heap; /* all buffers, if they do not fit into `small` */
-	uint8_t small[SMALL_BYTES] __attribute__((aligned(64)));
-};
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
-static void buffers_done(struct buffers *b)
-{
-	free(b->heap);
-}
-
-static int buffers_init(struct buffers *b, int64_t rows, int64_t columns, int64_t k, size_t bytes)
-{
-	int64_t depth = (k < BLOCK_K ? k : BLOCK_K) + 1, size = (int64_t)bytes;
-	int64_t a = round_up(rows * depth * size, 64), of_b = round_up(columns * depth * size, 64);
-	int64_t sum = round_up(rows * columns * size, 64);
-	int64_t line = round_up((BLOCK_ROWS + BLOCK_K) * size, 64);
-	uint8_t *at = b->small;
-
-	b->heap = NULL;
-	if (a + of_b + sum + line > SMALL_BYTES)
-		at = b->heap = aligned_alloc(64, (size_t)(a + of_b + sum + line));
-	if (!at)
-		return -ENOMEM;
-	b->a = at;
-	b->b = at + a;
-	b->sum = at + a + of_b;
-	b->line = at + a + of_b + sum;
-	return 0;
-}
+enum { BLOCK = 512 };
+#define PANEL_ELEMENTS (INT64_C(1) << 22) /* of D, that are computed at once */
 
 double emu_gelu(double x)
 {
@@ -99,81 +58,128 @@ static double epilogue(const struct emu_epilogue *e, int64_t i, int64_t j, doubl
 	return v;
 }
 
-#define T float
-#define NAME(x) x##_f32
-#define TO emu_to_f32
-#define FROM emu_from_f32
-#define KERNEL f32
-#define ROWS_OF(tile) ((tile)->rows)
-#define SCALE(x) ((float)(x))
-#include "replay/emugpu/math/gemm_type.h"
-
-#define T double
-#define NAME(x) x##_f64
-#define TO emu_to_f64
-#define FROM emu_from_f64
-#define KERNEL f64
-#define ROWS_OF(tile) ((tile)->rows64)
-#define SCALE(x) (x)
-#include "replay/emugpu/math/gemm_type.h"
-
-/* Sums of 8-bit products, which wrap at 32 bits as on GPUs; alpha and beta are integers, or float.
- */
-#define T int32_t
-#define NAME(x) x##_i32
-#define TO emu_to_i32
-#define FROM emu_from_i32
-#define KERNEL i32
-#define ROWS_OF(tile) ((tile)->rows)
-#define SCALE(x) (x)
-#include "replay/emugpu/math/gemm_type.h"
-
-static const struct emu_tile *tile_of_this_processor(void)
+/* The sums of 8-bit products are exact in double. They wrap at 32 bits, as on GPUs. */
+static double wrapped(double sum)
 {
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-		return &emu_tile_v4;
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return &emu_tile_v3;
-#endif
-	return &emu_tile_v1;
+	return (double)(int32_t)(uint32_t)(int64_t)sum;
 }
 
-static int product(const struct emu_gemm *g, double *grad)
+static const void *element_at(const struct emu_matrix *m, int64_t i, int64_t j)
 {
-	const struct emu_tile *tile = tile_of_this_processor();
+	return (const char *)m->data +
+	       (i * m->row + j * m->column) * (int64_t)emu_type_bytes(m->type);
+}
 
-	switch (g->compute) {
-	case EMU_F32:
-		return product_f32(g, tile, grad);
-	case EMU_F64:
-		return product_f64(g, tile, grad);
-	case EMU_I32:
-		return product_i32(g, tile, grad);
-	case EMU_C32:
-	case EMU_C64:
-		return emu_gemm_complex(g);
-	default:
-		return -ENOTSUP;
+/* Stores `n` elements of column `j` of D, from row `i` on; `sum` has these elements of A B. */
+static void store_block(const struct emu_gemm *g, int64_t i, size_t n, int64_t j, double *sum,
+			double *grad)
+{
+	double c[BLOCK];
+
+	for (size_t r = 0; r < n; r++)
+		sum[r] = g->alpha[0] * (g->compute == EMU_I32 ? wrapped(sum[r]) : sum[r]);
+	if (g->beta[0] != 0) {
+		emu_to_f64(g->c.type, element_at(&g->c, i, j), g->c.row, n, c);
+		for (size_t r = 0; r < n; r++)
+			sum[r] += g->beta[0] * c[r];
 	}
+	for (size_t r = 0; g->epilogue && r < n; r++) {
+		sum[r] = epilogue(g->epilogue, i + (int64_t)r, j, sum[r]);
+		if (grad)
+			grad[i + (int64_t)r] += sum[r];
+	}
+	emu_from_f64(g->d.type, (void *)(uintptr_t)element_at(&g->d, i, j), g->d.row, n, sum);
+}
+
+/* Stores column `j` of D, from the column of A B that begins at `sum`. */
+static void store_column(const struct emu_gemm *g, int64_t j, enum emu_type type, const char *sum,
+			 double *grad)
+{
+	double block[BLOCK];
+
+	for (int64_t i = 0; i < g->m; i += BLOCK) {
+		size_t n = (size_t)(g->m - i < BLOCK ? g->m - i : BLOCK);
+
+		emu_to_f64(type, sum + i * (int64_t)emu_type_bytes(type), 1, n, block);
+		store_block(g, i, n, j, block, grad);
+	}
+}
+
+static void store_complex_column(const struct emu_gemm *g, int64_t j, enum emu_type type,
+				 const void *sum)
+{
+	double complex alpha = emu_complex(g->alpha[0], g->alpha[1]);
+	double complex beta = emu_complex(g->beta[0], g->beta[1]);
+
+	for (int64_t i = 0; i < g->m; i++) {
+		double complex v = alpha * emu_load_complex(type, sum, i);
+
+		if (beta != 0)
+			v += beta * emu_load_complex(g->c.type, element_at(&g->c, i, j), 0);
+		emu_store_complex(g->d.type, (void *)(uintptr_t)element_at(&g->d, i, j), 0, v);
+	}
+}
+
+/* `n` columns of D, from `j` on. `sum` has space for them. */
+static int panel(const struct emu_gemm *g, enum emu_type type, obj_t *a, int64_t j, int64_t n,
+		 void *sum, double *grad)
+{
+	struct emu_matrix from = g->b, to = {sum, type, 0, 1, g->m};
+	scoped(emu_dense_done) struct emu_dense b = {.copy = NULL}, product = {.copy = NULL};
+
+	from.data = element_at(&g->b, 0, j);
+	if (emu_dense_of(&from, g->k, n, type, &b) < 0 ||
+	    emu_dense_of(&to, g->m, n, type, &product) < 0)
+		return -ENOMEM;
+	bli_gemm(&BLIS_ONE, a, &b.object, &BLIS_ZERO, &product.object);
+	for (int64_t c = 0; c < n; c++) {
+		const char *column = (char *)sum + c * g->m * (int64_t)emu_type_bytes(type);
+
+		if (type == EMU_C32 || type == EMU_C64)
+			store_complex_column(g, j + c, type, column);
+		else
+			store_column(g, j + c, type, column, grad);
+	}
+	return 0;
+}
+
+static int all_panels(const struct emu_gemm *g, enum emu_type type, double *grad)
+{
+	int64_t columns = PANEL_ELEMENTS / g->m + 1;
+	scoped(emu_dense_done) struct emu_dense a = {.copy = NULL};
+	scoped(free_ptr) void *sum = NULL;
+	int r = emu_dense_of(&g->a, g->m, g->k, type, &a);
+
+	columns = columns < g->n ? columns : g->n;
+	sum = calloc((size_t)(g->m * columns), emu_type_bytes(type));
+	if (!sum)
+		return -ENOMEM;
+	for (int64_t j = 0; r == 0 && j < g->n; j += columns)
+		r = panel(g, type, &a.object, j, g->n - j < columns ? g->n - j : columns, sum,
+			  grad);
+	return r;
 }
 
 int emu_gemm(const struct emu_gemm *g)
 {
+	enum emu_type type = g->compute == EMU_I32 ? EMU_F64 : g->compute;
 	const struct emu_epilogue *e = g->epilogue;
 	scoped(free_ptr) double *grad = NULL;
 	int r;
 
 	if (g->m < 0 || g->n < 0 || g->k < 0)
 		return -EINVAL;
-	if (e && g->compute != EMU_F32 && g->compute != EMU_F64)
+	if (type != EMU_F32 && type != EMU_F64 && type != EMU_C32 && type != EMU_C64)
+		return -ENOTSUP;
+	if ((e && g->compute != EMU_F32 && g->compute != EMU_F64) ||
+	    (type >= EMU_C32 && g->d.type != EMU_C32 && g->d.type != EMU_C64))
 		return -ENOTSUP;
 	if (e && e->bias_grad) {
 		grad = calloc((size_t)g->m + 1, sizeof(*grad));
 		if (!grad)
 			return -ENOMEM;
 	}
-	r = product(g, grad);
+	r = g->m > 0 && g->n > 0 ? all_panels(g, type, grad) : 0;
 	for (int64_t i = 0; r == 0 && grad && i < g->m; i++)
 		emu_store(e->bias_type, e->bias_grad, i, grad[i]);
 	return r;

@@ -5,7 +5,7 @@
  *
  * Inputs are widened to the compute type, all products are summed in that type, and D is rounded
  * once. The caller owns all memory. D may be C, but may not overlap other inputs. The result
- * depends on the processor's vector width, but not on threads or earlier work.
+ * depends on the processor's instruction set, but not on threads or earlier work.
  */
 #pragma once
 

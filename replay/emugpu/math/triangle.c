@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "replay/emugpu/math/complex_gemm.h"
+#include "replay/emugpu/math/complex_element.h"
+#include "replay/emugpu/math/dense.h"
 #include "replay/emugpu/math/vector.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static double complex load_element(const struct emu_matrix *m, int64_t i, int64_t j)
 {
@@ -18,63 +18,40 @@ static void store_element(const struct emu_matrix *m, int64_t i, int64_t j, doub
 	emu_store_complex(m->type, (void *)(uintptr_t)m->data, i * m->row + j * m->column, v);
 }
 
-/* X A = B is the same as A^T X^T = B^T, so only the left case is implemented. */
-static struct emu_triangle from_the_left(const struct emu_triangle *t)
+/* Runs bli_trsm() or bli_trmm() on a copy of B, and stores the copy in X. */
+static int run(const struct emu_triangle *t,
+	       void (*level3)(side_t side, obj_t *alpha, obj_t *a, obj_t *b))
 {
-	struct emu_triangle l = *t;
+	int64_t order = t->right ? t->n : t->m;
+	scoped(emu_dense_done) struct emu_dense a = {.copy = NULL}, x = {.copy = NULL};
+	obj_t alpha;
 
-	if (!t->right)
-		return l;
-	l.right = 0;
-	l.upper = !t->upper;
-	l.m = t->n;
-	l.n = t->m;
-	l.a.row = t->a.column;
-	l.a.column = t->a.row;
-	l.b.row = t->b.column;
-	l.b.column = t->b.row;
-	l.x.row = t->x.column;
-	l.x.column = t->x.row;
-	return l;
+	if (emu_dense_of(&t->a, order, order, t->x.type, &a) < 0 ||
+	    emu_dense_copy(&t->b, t->m, t->n, t->x.type, &x) < 0)
+		return -ENOMEM;
+	bli_obj_set_struc(BLIS_TRIANGULAR, &a.object);
+	bli_obj_set_uplo(t->upper ? BLIS_UPPER : BLIS_LOWER, &a.object);
+	bli_obj_set_diag(t->unit ? BLIS_UNIT_DIAG : BLIS_NONUNIT_DIAG, &a.object);
+	bli_obj_scalar_init_detached(bli_obj_dt(&x.object), &alpha);
+	bli_setsc(t->alpha[0], t->alpha[1], &alpha);
+	level3(t->right ? BLIS_RIGHT : BLIS_LEFT, &alpha, &a.object, &x.object);
+	for (int64_t j = 0; j < t->n; j++)
+		for (int64_t i = 0; i < t->m; i++)
+			store_element(&t->x, i, j,
+				      emu_load_complex(t->x.type, x.copy,
+						       i * bli_obj_row_stride(&x.object) +
+							       j * bli_obj_col_stride(&x.object)));
+	return 0;
 }
 
-void emu_trsm(const struct emu_triangle *t)
+int emu_trsm(const struct emu_triangle *t)
 {
-	struct emu_triangle l = from_the_left(t);
-	double complex alpha = emu_complex(t->alpha[0], t->alpha[1]);
-
-	for (int64_t j = 0; j < l.n; j++)
-		for (int64_t step = 0; step < l.m; step++) {
-			int64_t i = l.upper ? l.m - 1 - step : step;
-			double complex v = alpha * load_element(&l.b, i, j);
-
-			for (int64_t p = l.upper ? i + 1 : 0; p < (l.upper ? l.m : i); p++)
-				v -= load_element(&l.a, i, p) * load_element(&l.x, p, j);
-			store_element(&l.x, i, j, l.unit ? v : v / load_element(&l.a, i, i));
-		}
+	return run(t, bli_trsm);
 }
 
 int emu_trmm(const struct emu_triangle *t)
 {
-	struct emu_triangle l = from_the_left(t);
-	double complex alpha = emu_complex(t->alpha[0], t->alpha[1]);
-	scoped(free_ptr) double complex *column = calloc((size_t)l.m + 1, sizeof(*column));
-
-	if (!column)
-		return -ENOMEM;
-	for (int64_t j = 0; j < l.n; j++) {
-		for (int64_t i = 0; i < l.m; i++)
-			column[i] = load_element(&l.b, i, j);
-		for (int64_t i = 0; i < l.m; i++) {
-			double complex v =
-				l.unit ? column[i] : load_element(&l.a, i, i) * column[i];
-
-			for (int64_t p = l.upper ? i + 1 : 0; p < (l.upper ? l.m : i); p++)
-				v += load_element(&l.a, i, p) * column[p];
-			store_element(&l.x, i, j, alpha * v);
-		}
-	}
-	return 0;
+	return run(t, bli_trmm);
 }
 
 void emu_geam(const struct emu_gemm *g)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/math/vector.h"
 
-#include "replay/emugpu/math/complex_gemm.h"
+#include "replay/emugpu/math/complex_element.h"
 
 #include <math.h>
 

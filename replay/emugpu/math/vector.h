@@ -40,10 +40,10 @@ struct emu_triangle {
 	struct emu_matrix b, x; /* x may be b */
 };
 
-/* Solves op(A) X = alpha B. */
-void emu_trsm(const struct emu_triangle *t);
+/* Solves op(A) X = alpha B; 0 or -ENOMEM. */
+int emu_trsm(const struct emu_triangle *t);
 
-/* X = alpha op(A) B; -ENOMEM. */
+/* X = alpha op(A) B; 0 or -ENOMEM. */
 int emu_trmm(const struct emu_triangle *t);
 
 /* C = alpha op(A) + beta op(B), the ops being in the strides. `g->k` is not used. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The product of complex matrices, for emu_gemm(): a simple loop, summed in double. */
+/* Complex numbers, and elements of matrices as complex numbers. */
 #pragma once
 
 #include "replay/emugpu/math/gemm.h"
@@ -17,9 +17,6 @@ static inline double complex emu_complex(double real, double imaginary)
 
 	return v.value;
 }
-
-/* As emu_gemm(), where the four matrices are complex. */
-int emu_gemm_complex(const struct emu_gemm *g);
 
 /* One element of a complex or real vector. */
 double complex emu_load_complex(enum emu_type type, const void *data, int64_t index);
