@@ -23,14 +23,14 @@
 static int read_rest(struct rec_recorder *r)
 {
 	const struct timespec t = {.tv_nsec = IDLE_NS};
-	long n = 0;
+	long n;
 
-	while (n >= 0 && rec_is_traced(r)) {
-		n = rec_round(r);
+	do {
+		n = rec_round(r); /* finds out which programs run */
 		if (place_signal())
 			return -ECANCELED;
 		nanosleep(&t, NULL);
-	}
+	} while (n >= 0 && rec_is_traced(r));
 	return n < 0 ? (int)n : rec_finish(r);
 }
 

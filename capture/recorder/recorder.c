@@ -226,18 +226,22 @@ int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *e
 
 /* ---- while programs run */
 
-static int note_program(struct rec_recorder *r, const struct cap_drain_about *about)
+static int note_program(struct rec_recorder *r, int32_t pid, uint64_t started)
 {
 	for (size_t i = 0; i < r->n_programs; i++)
-		if (r->programs[i].pid == about->pid &&
-		    r->programs[i].started == about->process_start)
+		if (r->programs[i].pid == pid && r->programs[i].started == started)
 			return 0;
-	if (about->pid <= 0 || about->process_start == 0)
+	if (pid <= 0 || started == 0)
 		return 0;
 	if (array_reserve(&r->programs, r->n_programs + 1, &r->programs_cap) < 0)
 		return -ENOMEM;
-	r->programs[r->n_programs++] = (struct program){about->pid, about->process_start};
+	r->programs[r->n_programs++] = (struct program){pid, started};
 	return 0;
+}
+
+int rec_watch(struct rec_recorder *r, int pid)
+{
+	return note_program(r, pid, host_process_started((uint64_t)pid));
 }
 
 static int take_ring(void *context, int dir, const char *name, uint32_t number)
@@ -256,7 +260,7 @@ static int take_ring(void *context, int dir, const char *name, uint32_t number)
 	about.number = number;
 	if (array_reserve(&r->taps, r->n_taps + 1, &r->taps_cap) < 0)
 		return -ENOMEM;
-	e = note_program(r, &about);
+	e = note_program(r, about.pid, about.process_start);
 	if (e < 0)
 		return e;
 	if (before)

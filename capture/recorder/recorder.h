@@ -44,7 +44,10 @@ int rec_resume(struct rec_recorder *r);
  * disk is full, nothing is copied any more, and programs do not wait: no error here. */
 long rec_round(struct rec_recorder *r);
 
-/* Whether one of the processes that were seen still runs. */
+/* Counts a process as traced from now on, although it may not have a ring yet: a shell that starts
+ * the programs to record, for example. */
+int rec_watch(struct rec_recorder *r, int pid);
+/* Whether a process that has a ring, or was given to rec_watch(), still runs. */
 bool rec_is_traced(const struct rec_recorder *r);
 
 /* A child of this process was ended by that signal. */

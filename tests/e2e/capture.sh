@@ -138,6 +138,18 @@ rm -r "$work/given_up.raw"
 gputrace verify "$work/given_up" >/dev/null
 equal "$(calls "$work/given_up")" "$(calls "$work/unharmed")"
 
+# The process that waits for the program is killed: the other one records what the program starts
+# later, even if nothing is traced at that moment, and makes the trace.
+begin widow
+kill -9 $pid
+wait $pid || true
+sleep 0.1
+touch "$work/twice.sh.go"
+eventually test -e "$work/twice.sh.ended" || die "the program did not end"
+eventually test ! -e "$work/widow.raw" || die "no trace was made"
+rm "$work/twice.sh.go" "$work/twice.sh.ended"
+equal "$(calls "$work/widow")" "$(calls "$work/unharmed")"
+
 # All of gpucapture is killed, the program is not.
 begin orphan
 kill -9 $pid "$(reader)"

@@ -218,6 +218,7 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 		recording_abandon(trace->recording);
 		return child_unbegun(status, args->operands[0]);
 	}
+	rec_watch(recorder, program);
 	start_reader(&reader);
 	status = child_wait(reader_ended, &reader);
 	if (status >= 0 && WIFSIGNALED(status))
