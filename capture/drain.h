@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The recorder's side of a ring (capture/ring.h): copies records out of the ring and iterates over
- * them. The traced program may overwrite any byte of the ring at any moment: everything is copied
- * once and then checked.
+/* The recorder's side of a ring (formats/raw/ring.h): copies records out of the ring and iterates
+ * over them. The traced program may overwrite any byte of the ring at any moment: everything is
+ * copied once and then checked.
  *
  *     while ((r = cap_drain_take(d, &c)) == 1) {
  *             while ((r = cap_record_next(&c, &record)) == 1)
@@ -16,30 +16,11 @@
 #pragma once
 
 #include "base/scope.h"
-#include "capture/record.h"
-#include "capture/ring.h"
+#include "formats/raw/record.h"
+#include "formats/raw/ring.h"
 #include "formats/trace/store/cursor.h"
 
 struct cap_drain;
-
-/* The ring's head when it was opened. */
-struct cap_drain_about {
-	uint32_t number;
-	int32_t pid, tid;
-	uint64_t process_start;
-	enum cap_clock_kind clock;
-	char thread_name[17];
-};
-
-/* The status that the thread writes; unchecked except for its types. */
-struct cap_drain_status {
-	uint32_t current_api; /* 1 + index; 0: none */
-	uint64_t last_call;   /* id; 0: none */
-	enum cap_state state;
-	uint64_t lost_records, lost_bytes;
-	uint64_t waiting_bytes; /* written and not yet taken */
-	uint64_t room_bytes;	/* capacity of the ring */
-};
 
 /* Opens the ring `name` in the folder `dir`.
  *
@@ -76,14 +57,3 @@ void cap_drain_unread(struct cap_drain *d);
  * them before. */
 uint64_t cap_drain_position(const struct cap_drain *d);
 void cap_drain_seek(struct cap_drain *d, uint64_t position);
-
-/* The next record: its kind is valid (and not CAP_PAD), it is large enough for its kind, and its
- * lengths lie within it. It points into the bytes of the cursor, which are 8-byte aligned. 1; 0:
- * the end; -EBADMSG: an invalid record, after which the rest is lost. */
-int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
-
-/* Number of words of a call. */
-static inline uint32_t cap_call_words(const struct cap_call_record *c)
-{
-	return (c->head.bytes - (uint32_t)sizeof(*c)) / 8;
-}

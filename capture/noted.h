@@ -5,7 +5,7 @@
  * parent's memory. */
 #pragma once
 
-#include "capture/ring.h"
+#include "formats/raw/ring.h"
 
 /* Programs that traced processes started, by any exec or spawn function, and that have not joined
  * the session. */

@@ -2,9 +2,9 @@
 #include "tools/raw_import.h"
 
 #include "base/scope.h"
-#include "capture/recorder/processes.h"
 #include "capture/recorder/recorder.h"
 #include "formats/render/grid.h"
+#include "formats/run/gpucapture/calls/processes.h"
 #include "formats/trace/json.h"
 #include "tools/cli.h"
 #include "tools/place.h"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "capture/recorder/trace/import.h"
+#include "formats/run/gpucapture/import.h"
 #include "tools/recordings.h"
 
 /* Makes the trace `output`; ret->has_calls is false if nothing was recorded: then there is no

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/recorder/raw.h"
+#include "formats/raw/raw.h"
 #include "tools/place.h"
 
 #include <dirent.h>

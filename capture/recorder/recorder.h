@@ -17,7 +17,7 @@
 #pragma once
 
 #include "capture/noted.h"
-#include "capture/recorder/raw.h"
+#include "formats/raw/raw.h"
 
 struct rec_recorder;
 

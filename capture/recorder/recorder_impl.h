@@ -3,6 +3,7 @@
 /* What recorder.c and recorder_end.c share. */
 #pragma once
 
+#include "capture/drain.h"
 #include "capture/recorder/recorder.h"
 #include "capture/recorder/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The folder that traced programs and their recorder share (capture/ring.h), on the recorder's
+/* The folder that traced programs and their recorder share (formats/raw/ring.h), on the recorder's
  * side. The recorder holds a lock on the control page for as long as it lives; a folder whose page
  * nobody has locked was left by one that was killed, and is removed by the next, but not while
  * the raw recording exists that it was bound to: another recorder can continue that.
@@ -9,12 +9,10 @@
  */
 #pragma once
 
-#include "capture/ring.h"
+#include "formats/raw/raw.h"
 
 #include <limits.h>
 #include <stddef.h>
-
-#define REC_MOST_RINGS (1u << 22)
 
 struct rec_session {
 	char folder[PATH_MAX]; /* "" when there is none */

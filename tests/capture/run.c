@@ -23,8 +23,8 @@
 #include "base/host.h"
 #include "base/scope.h"
 #include "capture/drain.h"
-#include "capture/layouts.h"
 #include "formats/api/api.h"
+#include "formats/raw/layouts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 /* A raw recording: the input is the pieces of one chunk, sealed with checksums in a file. */
 #include "base/scope.h"
-#include "capture/recorder/processes.h"
+#include "formats/run/gpucapture/calls/processes.h"
 #include "formats/trace/store/chunk.h"
 
 #include <sys/mman.h>

@@ -3,8 +3,8 @@
 /* What a traced thread wrote, scribbled over: the input is the records of one ring. All of the
  * importer reads it, and makes a trace, at once and in segments. */
 #include "base/scope.h"
-#include "capture/recorder/feed.h"
-#include "capture/recorder/trace/making.h"
+#include "formats/run/gpucapture/calls/feed.h"
+#include "formats/run/gpucapture/trace/making.h"
 #include "tests/fuzz/folder.h"
 
 #define MOST CAP_MIN_RING_BYTES

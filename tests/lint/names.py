@@ -13,6 +13,8 @@ import sys
 
 PREFIXES = {
     'formats/api': ('api_', 'fmt_', 'API_'),
+    'formats/raw': ('cap_', 'rec_'),
+    'formats/run/gpucapture': ('rec_',),
     'formats/run/infer': ('infer_', 'fmt_'),
     'formats/run/join': ('join_', 'fmt_', 'join'),
     'formats/run/kineto': ('kineto_',),

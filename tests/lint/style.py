@@ -16,9 +16,9 @@ FUNCTION_LINES = 60
 # Headers with functions, because their users link no library, and headers with tables. Each has its own limit.
 TALL_HEADERS = {
     'base/text.h': 300,
-    'capture/record.h': 230,
-    'capture/recorder/graphs/graphs_impl.h': 160,
-    'capture/recorder/process/process.h': 210,
+    'formats/raw/record.h': 245,
+    'formats/run/gpucapture/graphs/graphs_impl.h': 160,
+    'formats/run/gpucapture/process/process.h': 210,
     'formats/api/words.h': 170,
     'formats/run/infer/view.h': 160,
     'formats/trace/model.h': 230,
@@ -33,7 +33,7 @@ TALL_HEADERS = {
 # Tests that are not named after a source file, and what they test.
 WIDE_TESTS = {
     'damage': 'formats/trace/store: every byte of a trace damaged',
-    'devices': 'capture/recorder/trace/ranks.c (test_ranks.c is of replay/emugpu)',
+    'devices': 'formats/run/gpucapture/trace/ranks.c (test_ranks.c is of replay/emugpu)',
     'extremes': 'formats: values at the ends of their ranges through every reader',
     'gd128_kernel': 'capture/digest/gd128.cu on the CPU',
     'kineto_json': 'formats/run/kineto: documents and escapes',

@@ -4,7 +4,7 @@
  * whatever fails ends the test. */
 #pragma once
 
-#include "capture/recorder/trace/making.h"
+#include "formats/run/gpucapture/trace/making.h"
 #include "tests/unit/rings.h"
 
 #define ROUNDS 60

@@ -3,7 +3,7 @@
 /* Graphs as the driver reports them, and times of their nodes, in hand-written rings. */
 #pragma once
 
-#include "capture/recorder/graphs/graphs.h"
+#include "formats/run/gpucapture/graphs/graphs.h"
 #include "tests/unit/rings.h"
 
 enum {

@@ -5,10 +5,11 @@
 #pragma once
 
 #include "base/scope.h"
-#include "capture/recorder/feed.h"
-#include "capture/recorder/trace/run.h"
-#include "capture/ring.h"
+#include "capture/drain.h"
 #include "formats/api/fields.h"
+#include "formats/raw/ring.h"
+#include "formats/run/gpucapture/calls/feed.h"
+#include "formats/run/gpucapture/trace/run.h"
 #include "formats/trace/store/trace.h"
 
 #include <check.h>

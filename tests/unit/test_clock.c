@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/clock.h"
+#include "formats/raw/clock.h"
 #include "tests/unit/test.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
-#include "capture/clock.h"
+#include "formats/raw/clock.h"
 #include "formats/run/clocks.h"
 #include "tests/unit/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Numbering of ranks: the process and GPU of each rank of a recorded trace. */
-#include "capture/recorder/trace/ranks.h"
+#include "formats/run/gpucapture/trace/ranks.h"
 
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"

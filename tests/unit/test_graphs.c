@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/graphs/graphs.h"
+#include "formats/run/gpucapture/graphs/graphs.h"
 
 #include "base/array.h"
 #include "tests/unit/rings.h"

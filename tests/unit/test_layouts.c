@@ -3,7 +3,7 @@
 /* Kernel parameters in a ring, and the layouts that describe their offsets. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/layouts.h"
+#include "formats/raw/layouts.h"
 #include "tests/unit/test.h"
 
 #define NUMBER 7

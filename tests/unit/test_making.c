@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/trace/making.h"
+#include "formats/run/gpucapture/trace/making.h"
 
 #include "base/array.h"
 #include "formats/trace/images.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "capture/recorder/processes.h"
+#include "formats/run/gpucapture/calls/processes.h"
 #include "tests/unit/test.h"
 
 define_cleanup(processes_freep, struct rec_processes *, rec_processes_free);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "capture/recorder/raw.h"
 #include "capture/recorder/recorder.h"
+#include "formats/raw/raw.h"
 #include "tests/unit/test.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/trace/steps.h"
+#include "formats/run/gpucapture/trace/steps.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"

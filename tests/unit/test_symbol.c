@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/recorder/process/symbol.h"
+#include "formats/run/gpucapture/process/symbol.h"
 
 #include "base/array.h"
 #include "tests/unit/rings.h"

@@ -4,7 +4,7 @@
  * takes what is in their rings to disk while they run, and writes a trace at the end. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/clock.h"
+#include "formats/raw/clock.h"
 #include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/gpucapture/capture_trace.h"

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "capture/record.h"
+#include "formats/raw/record.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "capture/library/device/stream_ref.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/process.h"
-#include "capture/ring.h"
 #include "formats/api/api.h"
+#include "formats/raw/ring.h"
 
 #include <errno.h>
 #include <pthread.h>

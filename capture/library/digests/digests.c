@@ -22,7 +22,7 @@
 #include "capture/library/find/emulated.h"
 #include "capture/library/ring/ring.h"
 #include "capture/library/times/spans.h"
-#include "capture/ring.h"
+#include "formats/raw/ring.h"
 
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
 
 #include "capture/library/process/range.h"
 #include "capture/library/ring/process.h"
-#include "capture/record.h"
+#include "formats/raw/record.h"
 
 #include <errno.h>
 #include <string.h>

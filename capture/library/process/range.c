@@ -4,7 +4,7 @@
 #include "capture/library/call/chain.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/ring/ticks.h"
-#include "capture/step_name.h"
+#include "formats/raw/step_name.h"
 
 #include <errno.h>
 #include <string.h>

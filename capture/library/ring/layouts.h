@@ -6,7 +6,7 @@
 #pragma once
 
 #include "capture/library/attributes.h"
-#include "capture/record.h"
+#include "formats/raw/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 /* The process, and the session that it takes part in. */
 #pragma once
 
-#include "capture/ring.h"
+#include "formats/raw/ring.h"
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Records other than calls, written into the calling thread's ring, and contents kept as files. Any
- * thread. If the ring is full the thread waits, then drops the record (capture/ring.h). */
+ * thread. If the ring is full the thread waits, then drops the record (formats/raw/ring.h). */
 #pragma once
 
-#include "capture/record.h"
+#include "formats/raw/record.h"
 
 #include <stddef.h>
 #include <stdint.h>

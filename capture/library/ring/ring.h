@@ -20,8 +20,8 @@
 #include "capture/library/ring/layouts.h"
 #include "capture/library/ring/polls.h"
 #include "capture/library/ring/process.h"
-#include "capture/record.h"
-#include "capture/ring.h"
+#include "formats/raw/record.h"
+#include "formats/raw/ring.h"
 
 #include <stddef.h>
 

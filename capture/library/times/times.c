@@ -23,7 +23,7 @@
 #include "capture/library/ring/ring.h"
 #include "capture/library/times/collect.h"
 #include "capture/library/times/streams.h"
-#include "capture/ring.h"
+#include "formats/raw/ring.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/calls/collectives.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "formats/run/gpucapture/graphs/graphs.h"
+
+static const struct {
+	const char *stem, *op;
+} ops[] = {
+	{"ncclAllReduce", "all_reduce"},
+	{"ncclAllGather", "all_gather"},
+	{"ncclReduceScatter", "reduce_scatter"},
+	{"ncclBroadcast", "broadcast"},
+	{"ncclBcast", "broadcast"},
+	{"ncclReduce", "reduce"},
+	{"ncclAlltoAll", "all_to_all"},
+	{"ncclGather", "gather"},
+	{"ncclScatter", "scatter"},
+	{"ncclSend", "send_recv"},
+	{"ncclRecv", "send_recv"},
+};
+
+/* By ncclDataType_t, as PyTorch calls them. */
+static const char *const dtypes[] = {"Char",   "Byte",	   "Int",	    "UInt",
+				     "Long",   "ULong",	   "Half",	    "Float",
+				     "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
+
+/* What ranges of PyTorch's process group say of its sends and receives: "nccl:all_to_all". */
+static const struct {
+	const char *range, *op;
+} range_ops[] = {
+	{"nccl:all_to_all", "all_to_all"},
+	{"nccl:alltoall", "all_to_all"},
+	{"nccl:gather", "gather"},
+	{"nccl:scatter", "scatter"},
+};
+
+#define MOST_PARTS 256 /* collectives of one kernel that are listed */
+
+/* ---- calls */
+
+/* A send or receive joins those of the same group, communicator and stream. */
+static struct rec_pending *pending_of(struct rec_thread *t, uint32_t comm, uint32_t stream,
+				      int is_message)
+{
+	struct rec_pending *p;
+
+	for (size_t i = 0; is_message && i < t->n_pending; i++)
+		if (t->pending[i].is_message && t->pending[i].comm == comm &&
+		    t->pending[i].stream == stream)
+			return &t->pending[i];
+	if (array_reserve(&t->pending, t->n_pending + 1, &t->pending_cap) < 0)
+		return NULL;
+	p = &t->pending[t->n_pending++];
+	*p = (struct rec_pending){
+		.comm = comm, .stream = stream, .is_message = (uint8_t)is_message};
+	return p;
+}
+
+static int add_message(struct rec_call *c, struct rec_pending *p, int64_t bytes)
+{
+	struct rec_thread *t = c->thread;
+	bool receives = rec_is(c, "ncclRecv");
+	int64_t *sum = receives ? &p->received_bytes : &p->sent_bytes;
+
+	if (array_reserve(&t->messages, t->n_messages + 1, &t->messages_cap) < 0)
+		return -ENOMEM;
+	t->messages[t->n_messages++] =
+		(struct rec_sent){.pending = (uint32_t)(p - t->pending),
+				  .message = {(uint32_t)rec_value(c, "peer", 0), receives}};
+	*sum = (int64_t)((uint64_t)*sum + (uint64_t)bytes);
+	p->bytes = p->received_bytes > p->sent_bytes ? p->received_bytes : p->sent_bytes;
+	return 0;
+}
+
+/* The larger of what goes in and what comes out on a rank of a communicator of that size. */
+static int64_t bytes_of(const struct rec_call *c, uint32_t ranks)
+{
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < c->api->n_args; i++) {
+		uint64_t bytes;
+
+		if (c->api->args[i].meaning != API_MEANING_DEVPTR || c->n_words < c->api->n_words)
+			continue;
+		bytes = api_bytes(c->api, i, c->record->words, ranks);
+		if (bytes != UINT64_MAX && bytes > most)
+			most = bytes;
+	}
+	return (int64_t)most;
+}
+
+/* The operation that the name of a range tells; NULL. */
+static const char *op_of_range(const struct fmt_names *names, fmt_str range)
+{
+	const char *text = fmt_string(names, range, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(range_ops); i++)
+		if (strncmp(text, range_ops[i].range, strlen(range_ops[i].range)) == 0)
+			return range_ops[i].op;
+	return NULL;
+}
+
+/* The same of the innermost range that is open and tells one. */
+static const char *op_of_ranges(const struct rec_call *c)
+{
+	const struct rec_process *p = c->process;
+	const char *op = NULL;
+
+	for (size_t i = c->thread->n_open; i-- > 0 && !op;)
+		op = op_of_range(p->names, c->thread->open[i].text);
+	for (size_t i = p->n_open; i-- > 0 && !op;)
+		op = op_of_range(p->names, p->open[i].text);
+	return op;
+}
+
+static int name_pending(struct rec_call *c, size_t which, struct rec_pending *pending)
+{
+	struct fmt_names *names = c->process->names;
+	uint64_t dtype = (uint64_t)rec_value(c, "datatype", -1);
+	const char *op = pending->is_message ? op_of_ranges(c) : NULL;
+	int r = 0;
+
+	pending->is_named = op != NULL;
+	op = op ? op : ops[which].op;
+	r = fmt_names_string(names, op, strlen(op), &pending->op);
+	if (r == 0 && dtype < ARRAY_SIZE(dtypes))
+		r = fmt_names_string(names, dtypes[dtype], strlen(dtypes[dtype]), &pending->dtype);
+	return r;
+}
+
+static int add_pending(struct rec_call *c, size_t which)
+{
+	struct rec_process *p = c->process;
+	const struct rec_thing *thing =
+		rec_handles_find(p->things, API_MEANING_COMM, (uint64_t)rec_value(c, "comm", 0));
+	const struct rec_comm *comm;
+	const struct rec_thing *stream;
+	struct rec_pending *pending;
+	int r;
+
+	if (!thing || thing->index >= p->n_comms)
+		return 0;
+	comm = &p->comms[thing->index];
+	rec_call_is_on(c, comm->device);
+	stream = rec_stream(c);
+	pending = stream ? pending_of(c->thread, (uint32_t)(comm - p->comms), stream->number,
+				      c->api->class == API_CLASS_P2P)
+			 : NULL;
+	if (!pending)
+		return -ENOMEM;
+	r = name_pending(c, which, pending);
+	if (r == 0 && pending->is_message)
+		return add_message(c, pending, bytes_of(c, 1));
+	/* How many ranks a split has is known later. */
+	pending->per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
+	pending->bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
+	return r;
+}
+
+int rec_collectives_call(struct rec_call *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ops) && r == 0; i++)
+		if (rec_is(c, ops[i].stem))
+			r = add_pending(c, i);
+	return r < 0 || c->thread->group > 0 ? r : rec_collectives_settle(c);
+}
+
+/* ---- sends and receives */
+
+/* The sends and receives that are pending, one after the other. */
+static int gather(const struct rec_thread *t, const struct rec_pending *pending,
+		  struct fmt_message **ret, uint32_t *ret_n)
+{
+	uint32_t n = 0;
+
+	*ret = calloc(t->n_messages + 1, sizeof(**ret));
+	for (size_t i = 0; i < t->n_messages && *ret; i++)
+		if (t->messages[i].pending == (uint32_t)(pending - t->pending))
+			(*ret)[n++] = t->messages[i].message;
+	*ret_n = n;
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* Whether each rank of the communicator is sent to, or received from. */
+static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receives, uint32_t ranks)
+{
+	scoped(free_ptr) uint8_t *seen = calloc(ranks + (size_t)1, 1);
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < n && seen; i++) {
+		if (m[i].receives != receives || m[i].peer >= ranks || seen[m[i].peer])
+			continue;
+		seen[m[i].peer] = 1;
+		found++;
+	}
+	return found == ranks;
+}
+
+/* Sends to all and receives from all, itself included, are an all-to-all. */
+static int name_messages(struct rec_process *p, const struct rec_pending *pending,
+			 const struct fmt_message *m, uint32_t n, fmt_str *op)
+{
+	uint32_t ranks = p->comms[pending->comm].n;
+
+	if (pending->is_named || ranks < 2 || n < 2 * ranks || !reaches_all(m, n, 0, ranks) ||
+	    !reaches_all(m, n, 1, ranks))
+		return 0;
+	return fmt_names_string(p->names, "all_to_all", 10, op);
+}
+
+/* ---- kernels */
+
+static bool is_kernel(const struct rec_process *p, const struct rec_launched *l)
+{
+	if (l->captured)
+		return rec_graph_is_kernel(p, &(struct rec_graph_at){l->graph, l->node});
+	return p->events[l->event].kind == FMT_KERNEL;
+}
+
+static uint32_t stream_of(const struct rec_process *p, const struct rec_launched *l)
+{
+	return l->captured ? l->stream : (uint32_t)p->tracks[p->events[l->event].track].number;
+}
+
+static int device_of(const struct rec_process *p, const struct rec_launched *l)
+{
+	return l->captured ? -1 : p->tracks[p->events[l->event].track].device;
+}
+
+/* How sure it is that a kernel is of a call: it is on its stream; on the device of its
+ * communicator, since the default stream of a call is that of the communicator and not of the
+ * current context; neither. */
+enum likeness { NO_LIKENESS, SAME_DEVICE, SAME_STREAM };
+
+static enum likeness likeness_of(const struct rec_process *p, const struct rec_launched *l,
+				 const struct rec_pending *pending)
+{
+	if (pending->stream == stream_of(p, l))
+		return SAME_STREAM;
+	return p->comms[pending->comm].device == device_of(p, l) ? SAME_DEVICE : NO_LIKENESS;
+}
+
+/* The calls that a kernel may be of, of those that are likeliest. */
+struct candidates {
+	const struct rec_pending *first;
+	uint32_t n;	 /* of the first one's communicator */
+	uint32_t others; /* communicators beside that */
+	enum likeness likeness;
+};
+
+static bool is_candidate(const struct rec_call *c, const struct rec_launched *l, size_t pending,
+			 enum likeness likeness)
+{
+	const struct rec_pending *p = &c->thread->pending[pending];
+
+	return !p->done && likeness_of(c->process, l, p) == likeness;
+}
+
+/* Whether an earlier candidate is of the same communicator. */
+static bool was_seen(const struct rec_call *c, const struct rec_launched *l, size_t pending,
+		     enum likeness likeness)
+{
+	const struct rec_pending *all = c->thread->pending;
+
+	for (size_t i = 0; i < pending; i++)
+		if (all[i].comm == all[pending].comm && is_candidate(c, l, i, likeness))
+			return true;
+	return false;
+}
+
+static struct candidates candidates_of(const struct rec_call *c, const struct rec_launched *l)
+{
+	const struct rec_thread *t = c->thread;
+	struct candidates found = {.likeness = NO_LIKENESS};
+
+	for (size_t i = 0; i < t->n_pending; i++)
+		if (!t->pending[i].done &&
+		    likeness_of(c->process, l, &t->pending[i]) > found.likeness)
+			found.likeness = likeness_of(c->process, l, &t->pending[i]);
+	for (size_t i = 0; i < t->n_pending; i++) {
+		if (!is_candidate(c, l, i, found.likeness))
+			continue;
+		found.first = found.first ? found.first : &t->pending[i];
+		if (t->pending[i].comm == found.first->comm)
+			found.n++;
+		else
+			found.others += !was_seen(c, l, i, found.likeness);
+	}
+	return found;
+}
+
+static int put_part(const struct fmt_names *names, const struct rec_pending *p, struct text *json)
+{
+	text_printf(json, "%s{\"collective\": \"%s\", \"dtype\": \"%s\", \"message_bytes\": ",
+		    json->len > 0 ? ", " : "[", fmt_string(names, p->op, NULL),
+		    fmt_string(names, p->dtype, NULL));
+	text_i64(json, p->bytes);
+	text_char(json, '}');
+	return json->error;
+}
+
+/* Makes one of the next n calls of that communicator. The sum of what they move; their kind and
+ * type, where all have the same. */
+static int merge(struct rec_call *c, const struct rec_launched *l, const struct candidates *of,
+		 uint32_t n, struct rec_pending *ret)
+{
+	struct rec_thread *t = c->thread;
+	struct rec_process *p = c->process;
+	scoped(text_done) struct text json = {0};
+	uint32_t comm = of->first->comm, taken = 0;
+	int r = fmt_names_string(p->names, "group", 5, &ret->op);
+	fmt_str group = ret->op;
+
+	for (size_t i = 0; i < t->n_pending && taken < n && r == 0; i++) {
+		struct rec_pending *next = &t->pending[i];
+
+		if (next->comm != comm || !is_candidate(c, l, i, of->likeness))
+			continue;
+		if (taken++ < MOST_PARTS)
+			r = put_part(p->names, next, &json);
+		next->done = 1;
+		if (taken == 1) {
+			*ret = *next;
+			continue;
+		}
+		ret->bytes = (int64_t)((uint64_t)ret->bytes + (uint64_t)next->bytes);
+		ret->op = ret->op == next->op ? ret->op : group;
+		ret->dtype = ret->dtype == next->dtype ? ret->dtype : 0;
+		ret->is_message = 0; /* all ranks meet for a collective among them */
+	}
+	text_char(&json, ']');
+	if (r == 0)
+		r = json.error;
+	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->parts);
+}
+
+static int settle_one(struct rec_call *c, struct rec_pending *pending, const struct rec_launched *l)
+{
+	scoped(free_ptr) struct fmt_message *messages = NULL;
+	struct rec_collective made = {.comm = pending->comm,
+				      .op = pending->op,
+				      .dtype = pending->dtype,
+				      .bytes = pending->bytes,
+				      .per_rank = pending->per_rank,
+				      .parts = pending->parts,
+				      .is_message = pending->is_message};
+	int r = 0;
+
+	pending->done = 1;
+	if (pending->is_message)
+		r = gather(c->thread, pending, &messages, &made.n_messages);
+	if (r == 0 && pending->is_message)
+		r = name_messages(c->process, pending, messages, made.n_messages, &made.op);
+	if (r < 0)
+		return r;
+	if (l->captured)
+		return rec_graph_meets(c->process, &(struct rec_graph_at){l->graph, l->node}, &made,
+				       messages);
+	return rec_add_collective(c->process, &made, messages, l->event);
+}
+
+static bool is_within(const struct rec_call *c, const struct rec_launched *l)
+{
+	return l->ordinal > cap_id_ordinal(c->record->id) && l->depth > c->record->head.depth &&
+	       is_kernel(c->process, l);
+}
+
+/* How many kernels there are from `from` on, on the stream of that one. */
+static uint32_t count_kernels(const struct rec_call *c, size_t from)
+{
+	const struct rec_thread *t = c->thread;
+	uint32_t n = 0;
+
+	for (size_t i = from; i < t->n_launched; i++)
+		n += is_within(c, &t->launched[i]) &&
+		     stream_of(c->process, &t->launched[i]) ==
+			     stream_of(c->process, &t->launched[from]);
+	return n;
+}
+
+/* The kernel is of the next call of its stream; of several, where there are fewer kernels. */
+static int settle_kernel(struct rec_call *c, size_t launched)
+{
+	const struct rec_launched *l = &c->thread->launched[launched];
+	const struct candidates of = candidates_of(c, l);
+	uint32_t kernels = count_kernels(c, launched), each;
+	struct rec_pending merged;
+	int r;
+
+	if (!of.first)
+		return 0;
+	kernels = kernels > of.others ? kernels - of.others : 1;
+	each = (of.n + kernels - 1) / kernels;
+	if (each == 1)
+		return settle_one(c, &c->thread->pending[of.first - c->thread->pending], l);
+	r = merge(c, l, &of, each, &merged);
+	return r < 0 ? r : settle_one(c, &merged, l);
+}
+
+int rec_collectives_settle(struct rec_call *c)
+{
+	struct rec_thread *t = c->thread;
+	int r = 0;
+
+	for (size_t i = 0; i < t->n_launched && r == 0; i++)
+		if (is_within(c, &t->launched[i]))
+			r = settle_kernel(c, i);
+	t->n_pending = t->n_messages = 0;
+	return r;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/calls/feed.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/gpucapture/calls/comms.h"
+#include "formats/run/gpucapture/calls/range.h"
+#include "formats/run/gpucapture/calls/work.h"
+#include "formats/run/gpucapture/graphs/graphs.h"
+#include "formats/run/gpucapture/process/digests.h"
+
+void rec_feed_free(struct rec_feed *f)
+{
+	if (!f)
+		return;
+	free(f->queue);
+	free(f->held);
+	cap_layouts_done(&f->layouts);
+	free(f->thread.launched);
+	free(f->thread.pending);
+	free(f->thread.messages);
+	free(f->thread.open);
+	free(f);
+}
+
+define_cleanup(rec_feed_freep, struct rec_feed *, rec_feed_free);
+
+int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
+		 const struct cap_clock *clock, struct rec_feed **ret)
+{
+	scoped(rec_feed_freep) struct rec_feed *f = calloc(1, sizeof(*f));
+	struct rec_track track = {.kind = FMT_THREAD, .device = -1};
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->about = *about;
+	f->process = p;
+	f->thread.ring = f->about.number;
+	track.number = f->about.tid;
+	r = fmt_names_string(p->names, f->about.thread_name, strlen(f->about.thread_name),
+			     &track.name);
+	if (r == 0)
+		r = rec_add_track(p, &track, &f->thread.track);
+	if (r == 0 && array_reserve(&p->threads, p->n_threads + 1, &p->threads_cap) < 0)
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	p->threads[p->n_threads++] = &f->thread;
+	f->clock = f->about.clock == CAP_CLOCK_TSC ? clock : NULL;
+	p->is_virtual |= f->about.clock == CAP_CLOCK_VIRTUAL;
+	*ret = take(f);
+	return 0;
+}
+
+static uint64_t ns_of(const struct rec_feed *f, uint64_t at)
+{
+	int64_t ns = f->clock ? cap_clock_ns(f->clock, at) : (int64_t)at;
+
+	if (f->process->clock && ns >= 0 && ns < REC_LATEST_NS)
+		ns = fmt_clock_ns(f->process->clock, ns);
+
+	return ns < 0 ? 0 : (uint64_t)(ns < REC_LATEST_NS ? ns : REC_LATEST_NS);
+}
+
+/* Keeps the record, its times in nanoseconds. */
+static int queue(struct rec_feed *f, const struct cap_record *r)
+{
+	uint8_t *at;
+
+	if (array_reserve(&f->queue, f->n + r->bytes, &f->cap) < 0)
+		return -ENOMEM;
+	at = f->queue + f->n;
+	memcpy(at, r, r->bytes);
+	f->n += r->bytes;
+	if (r->kind == CAP_CALL) {
+		struct cap_call_record *c = (void *)at;
+
+		c->start = ns_of(f, c->start);
+		c->end = ns_of(f, c->end);
+	} else if (r->kind == CAP_RANGE) {
+		struct cap_range_record *range = (void *)at;
+
+		range->at = ns_of(f, range->at);
+	}
+	return 0;
+}
+
+/* Keeps kernel parameters, with the layout that they have as long as nothing else is said. */
+static int queue_params(struct rec_feed *f, const struct cap_params_record *r)
+{
+	uint32_t bytes = cap_layouts_blob_bytes(&f->layouts, r);
+
+	if (bytes == 0) {
+		f->process->counts.damaged++;
+		return 0;
+	}
+	if (array_reserve(&f->queue, f->n + bytes, &f->cap) < 0)
+		return -ENOMEM;
+	cap_layouts_blob(&f->layouts, r, (void *)(f->queue + f->n));
+	f->n += bytes;
+	return 0;
+}
+
+static int announce(struct rec_process *p, const struct cap_text_record *t)
+{
+	fmt_str name;
+	int r = fmt_names_string(p->names, t->data, t->key_len, &name);
+	uint32_t number = t->number >= CAP_API_UNKNOWN ? t->number - CAP_API_UNKNOWN : t->number;
+	size_t before = p->unknown_cap;
+
+	if (r < 0 || number > REC_MOST_UNKNOWN)
+		return r;
+	if (array_reserve(&p->unknown, (size_t)number + 1, &p->unknown_cap) < 0)
+		return -ENOMEM;
+	memset(p->unknown + before, 0, (p->unknown_cap - before) * sizeof(*p->unknown));
+	p->unknown[number] = name;
+	return 0;
+}
+
+/* What needs no order is looked at at once. */
+static int sort_in(struct rec_feed *f, const struct cap_record *r)
+{
+	struct rec_process *p = f->process;
+	const struct cap_text_record *text = (const void *)r;
+	const struct cap_lost_record *lost = (const void *)r;
+	const struct cap_announced_record *announced = (const void *)r;
+
+	switch ((enum cap_kind)r->kind) {
+	case CAP_IMAGE:
+		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue(f, r);
+	case CAP_CALL:
+	case CAP_BLOB:
+	case CAP_NODE:
+	case CAP_RANGE:
+		return queue(f, r);
+	case CAP_LAYOUT:
+		return cap_layouts_say(&f->layouts, (const void *)r);
+	case CAP_PARAMS:
+		return queue_params(f, (const void *)r);
+	case CAP_NODES:
+		return rec_add_node_times(p, (const void *)r);
+	case CAP_TIMES:
+		return rec_add_times(p, (const void *)r);
+	case CAP_DIGEST:
+		return rec_add_digest(p, (const void *)r);
+	case CAP_PAYLOAD:
+		return rec_add_content(p, (const void *)r);
+	case CAP_ANNOUNCED:
+		return rec_digests_announced(p, announced->id, announced->n);
+	case CAP_FACT:
+		return rec_add_fact(p, text->data, text->key_len, text->data + text->key_len,
+				    text->value_len);
+	case CAP_NAME:
+		return announce(p, text);
+	case CAP_LOST:
+		p->counts.lost_records += lost->records;
+		p->counts.lost_bytes += lost->bytes;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c)
+{
+	const struct cap_record *record;
+	int r, e;
+
+	while ((e = cap_record_next(c, &record)) == 1) {
+		r = sort_in(f, record);
+		if (r < 0)
+			return r;
+	}
+	if (e < 0)
+		rec_feed_damaged(f);
+	return 0;
+}
+
+void rec_feed_damaged(struct rec_feed *f)
+{
+	f->process->counts.damaged++;
+	cap_layouts_done(&f->layouts);
+}
+
+void rec_feed_round(struct rec_feed *f)
+{
+	if (f->at > 0) {
+		memmove(f->queue, f->queue + f->at, f->n - f->at);
+		f->n -= f->at;
+		f->group_end -= f->group_end ? f->at : 0;
+		f->at = 0;
+	}
+	f->safe = f->n;
+}
+
+/* ---- looking at it */
+
+/* The next call or range, with what belongs to it before it. */
+static int find_group(struct rec_feed *f)
+{
+	size_t at = f->at;
+
+	if (f->group_end)
+		return 1;
+	while (at < f->n) {
+		const struct cap_record *r = (const void *)(f->queue + at);
+
+		at += r->bytes;
+		if (r->kind == CAP_CALL)
+			f->group_ns =
+				(int64_t)((const struct cap_call_record *)(const void *)r)->end;
+		else if (r->kind == CAP_RANGE)
+			f->group_ns =
+				(int64_t)((const struct cap_range_record *)(const void *)r)->at;
+		else
+			continue;
+		f->group_end = at;
+		return 1;
+	}
+	return 0;
+}
+
+static const char *name_of(const struct rec_process *p, uint32_t api)
+{
+	uint32_t number = api - CAP_API_UNKNOWN;
+	const char *name =
+		number < p->unknown_cap ? fmt_string(p->names, p->unknown[number], NULL) : "";
+
+	return *name ? name : "unknown";
+}
+
+static int look_at_call(struct rec_call *c)
+{
+	struct rec_thread *t = c->thread;
+	int r = rec_call_makes(c);
+
+	if (r == 0)
+		r = rec_call_add(c);
+	if (r == 0)
+		r = rec_call_work(c);
+	if (r == 0)
+		r = rec_call_graphs(c);
+	if (r == 0)
+		r = rec_call_comms(c);
+	rec_call_ends(c);
+	if (cap_id_ordinal(c->record->id) > t->seen)
+		t->seen = cap_id_ordinal(c->record->id);
+	if (c->record->head.depth > 0)
+		return r;
+	t->n_launched = 0;
+	t->over = t->seen;
+	return r;
+}
+
+/* The id of the call that the record belongs to; 0 of what belongs to none. */
+static uint64_t owner_of(const struct cap_record *r)
+{
+	if (r->kind == CAP_BLOB)
+		return ((const struct cap_blob_record *)(const void *)r)->id;
+	if (r->kind == CAP_IMAGE)
+		return ((const struct cap_image_record *)(const void *)r)->id;
+	if (r->kind == CAP_NODE)
+		return ((const struct cap_node_record *)(const void *)r)->id;
+	return 0;
+}
+
+/* What belongs to a call that goes on around others waits for its end. */
+static int hold(struct rec_feed *f, const struct cap_record *r)
+{
+	if (array_reserve(&f->held, f->n_held + r->bytes, &f->held_cap) < 0)
+		return -ENOMEM;
+	memcpy(f->held + f->n_held, r, r->bytes);
+	f->n_held += r->bytes;
+	return 0;
+}
+
+/* Calls end before those around them, which have smaller ordinals: what waited for this call or for
+ * one inside it is done with, and all of it with a call that nothing is around. */
+static void drop_held(struct rec_feed *f, const struct cap_call_record *call)
+{
+	uint64_t ordinal = call->head.depth > 0 ? cap_id_ordinal(call->id) : 0;
+	size_t kept = 0, at = 0;
+
+	while (at < f->n_held) {
+		const struct cap_record *r = (const void *)(f->held + at);
+		uint32_t bytes = r->bytes;
+
+		if (cap_id_ordinal(owner_of(r)) < ordinal) {
+			memmove(f->held + kept, r, bytes);
+			kept += bytes;
+		}
+		at += bytes;
+	}
+	f->n_held = kept;
+}
+
+/* Adds the record to its call. */
+static void belongs(struct rec_call *c, struct rec_blob *blobs,
+		    const struct cap_image_record **images, const struct cap_record *r)
+{
+	const struct cap_blob_record *b = (const void *)r;
+
+	if (owner_of(r) != c->record->id)
+		return;
+	if (r->kind == CAP_BLOB && c->n_blobs < REC_BLOBS)
+		blobs[c->n_blobs++] = (struct rec_blob){b->arg,	 b->head.flags, b->field,
+							b->data, b->len,	b->whole_len};
+	else if (r->kind == CAP_IMAGE && c->n_images < REC_BLOBS)
+		images[c->n_images++] = (const void *)r;
+}
+
+static int look_at_one(struct rec_feed *f, const struct cap_call_record *record, size_t from)
+{
+	struct rec_blob blobs[REC_BLOBS];
+	const struct cap_image_record *images[REC_BLOBS];
+	struct rec_call c = {.process = f->process,
+			     .thread = &f->thread,
+			     .record = record,
+			     .blobs = blobs,
+			     .images = images,
+			     .records = {{f->held, f->n_held}, {f->queue + from, f->at - from}}};
+	const struct cap_record *r;
+	int e;
+
+	for (size_t at = 0; at < f->n_held; at += r->bytes) {
+		r = (const void *)(f->held + at);
+		belongs(&c, blobs, images, r);
+	}
+	for (size_t at = from; at < f->at; at += r->bytes) {
+		r = (const void *)(f->queue + at);
+		belongs(&c, blobs, images, r);
+	}
+	c.n_words = cap_call_words(c.record);
+	c.start_ns = (int64_t)c.record->start;
+	c.end_ns = c.record->end < c.record->start ? c.start_ns : (int64_t)c.record->end;
+	if (c.record->api < CAP_API_UNKNOWN)
+		c.api = api_call(c.record->api);
+	c.name = c.api ? c.api->name : name_of(f->process, c.record->api);
+	e = look_at_call(&c);
+	if (f->n_held > 0)
+		drop_held(f, record);
+	return e;
+}
+
+static int look_at(struct rec_feed *f)
+{
+	size_t from = f->at;
+	const struct cap_record *r = NULL, *last = NULL;
+	int e = 0;
+
+	for (; f->at < f->group_end; f->at += last->bytes)
+		last = (const void *)(f->queue + f->at);
+	f->group_end = 0;
+	for (size_t at = from; at < f->at && e == 0; at += r->bytes) {
+		uint64_t owner;
+
+		r = (const void *)(f->queue + at);
+		owner = owner_of(r);
+		if (owner != 0 &&
+		    (last->kind != CAP_CALL ||
+		     owner != ((const struct cap_call_record *)(const void *)last)->id))
+			e = hold(f, r);
+	}
+	if (e < 0)
+		return e;
+	if (last->kind == CAP_RANGE)
+		return rec_range(f->process, &f->thread, (const void *)last);
+	return look_at_one(f, (const void *)last, from);
+}
+
+int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all)
+{
+	for (;;) {
+		struct rec_feed *first = NULL;
+		int r;
+
+		for (size_t i = 0; i < n; i++)
+			if (find_group(feeds[i]) &&
+			    (!first || feeds[i]->group_ns < first->group_ns))
+				first = feeds[i];
+		if (!first || (!all && first->group_end > first->safe))
+			return 0;
+		r = look_at(first);
+		if (r < 0)
+			return r;
+	}
+}

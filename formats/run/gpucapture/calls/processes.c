@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/calls/processes.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#include <signal.h>
+
+/* A process with its feeds. */
+struct traced {
+	struct rec_process *process;
+	struct rec_feed **feeds;
+	size_t n, cap;
+	bool is_running; /* when the recording ended */
+	uint8_t signal;	 /* that ended it; 0: not known */
+};
+
+/* Where a ring is. */
+struct ring {
+	struct rec_feed *feed; /* NULL: not there */
+	uint64_t position;     /* that was reached */
+	struct cap_drain_status status;
+};
+
+struct rec_processes {
+	struct rec_source source;
+	struct rec_process_list *list; /* not owned */
+	struct traced *traced;
+	size_t n, cap;
+	struct ring *rings; /* by number */
+	size_t rings_cap;
+};
+
+void rec_processes_free(struct rec_processes *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		for (size_t k = 0; k < p->traced[i].n; k++)
+			rec_feed_free(p->traced[i].feeds[k]);
+		free(p->traced[i].feeds);
+		rec_process_free(p->traced[i].process);
+	}
+	free(p->traced);
+	free(p->rings);
+	free(p);
+}
+
+int rec_processes_new(const struct rec_source *source, struct rec_process_list *list,
+		      struct rec_processes **ret)
+{
+	scoped(free_ptr) struct rec_processes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->source = *source;
+	p->list = list;
+	*ret = take(p);
+	return 0;
+}
+
+static int find_process(struct rec_processes *p, const struct cap_drain_about *about,
+			struct traced **ret)
+{
+	struct traced made = {0};
+	int e;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->traced[i].process->pid == about->pid &&
+		    p->traced[i].process->started == about->process_start) {
+			*ret = &p->traced[i];
+			return 0;
+		}
+	if (array_reserve(&p->traced, p->n + 1, &p->cap) < 0 ||
+	    array_reserve(&p->list->all, p->list->n + 1, &p->list->cap) < 0)
+		return -ENOMEM;
+	e = rec_process_new(p->list->names, about->pid, about->process_start, &made.process);
+	if (e < 0)
+		return e;
+	made.process->index = (uint32_t)p->list->n;
+	made.process->recording = p->source.recording;
+	made.process->clock = p->source.host;
+	p->list->all[p->list->n++] = made.process;
+	p->traced[p->n] = made;
+	*ret = &p->traced[p->n++];
+	return 0;
+}
+
+static struct ring *find_ring(struct rec_processes *p, uint32_t number)
+{
+	return number < p->rings_cap && p->rings[number].feed ? &p->rings[number] : NULL;
+}
+
+int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about)
+{
+	size_t before = p->rings_cap;
+	struct rec_feed *feed;
+	struct traced *t;
+	int e;
+
+	if (find_ring(p, about->number))
+		return 0;
+	if (about->number >= REC_MOST_RINGS)
+		return -EBADMSG;
+	if (array_reserve(&p->rings, (size_t)about->number + 1, &p->rings_cap) < 0)
+		return -ENOMEM;
+	memset(p->rings + before, 0, (p->rings_cap - before) * sizeof(*p->rings));
+	e = find_process(p, about, &t);
+	if (e == 0 && array_reserve(&t->feeds, t->n + 1, &t->cap) < 0)
+		e = -ENOMEM;
+	if (e == 0)
+		e = rec_feed_new(about, t->process, p->source.ticks, &feed);
+	if (e < 0)
+		return e;
+	t->feeds[t->n++] = feed;
+	p->rings[about->number].feed = feed;
+	return 0;
+}
+
+int rec_processes_damage(struct rec_processes *p, uint32_t ring)
+{
+	struct ring *r = find_ring(p, ring);
+
+	if (r)
+		rec_feed_damaged(r->feed);
+	return 0;
+}
+
+void rec_processes_damaged(struct rec_processes *p)
+{
+	if (p->n > 0)
+		p->traced[0].process->counts.damaged++;
+}
+
+int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
+			struct fmt_cursor *c)
+{
+	struct ring *r = find_ring(p, ring);
+	uint64_t end = position + fmt_left(c);
+
+	if (!r)
+		return -EBADMSG;
+	if (position > r->position)
+		rec_feed_damaged(r->feed);
+	else
+		fmt_bytes(c, r->position - position < fmt_left(c) ? r->position - position
+								  : fmt_left(c));
+	if (end > r->position)
+		r->position = end;
+	return rec_feed_give(r->feed, c);
+}
+
+int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s)
+{
+	struct ring *r = find_ring(p, ring);
+
+	if (!r)
+		return -EBADMSG;
+	r->status = s;
+	return 0;
+}
+
+int rec_processes_round(struct rec_processes *p, bool last)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n && r == 0; i++) {
+		struct traced *t = &p->traced[i];
+
+		r = rec_feeds_look(t->feeds, t->n, last);
+		for (size_t k = 0; k < t->n; k++)
+			rec_feed_round(t->feeds[k]);
+	}
+	return r;
+}
+
+static int take_ending(struct rec_processes *p, const struct rec_piece *piece)
+{
+	struct rec_piece_ending ending;
+
+	if (piece->bytes != sizeof(ending))
+		return -EBADMSG;
+	memcpy(&ending, piece->data, sizeof(ending));
+	for (size_t i = 0; i < p->n; i++)
+		if (p->traced[i].process->pid == ending.pid &&
+		    p->traced[i].process->started == ending.started) {
+			p->traced[i].is_running = ending.is_running;
+			p->traced[i].signal = ending.signal;
+		}
+	return 0;
+}
+
+int rec_processes_piece(void *processes, const struct rec_piece *piece)
+{
+	struct fmt_cursor c = fmt_cursor(piece->data, piece->bytes);
+	struct cap_drain_about about;
+	struct cap_drain_status status;
+
+	switch ((enum rec_piece_kind)piece->kind) {
+	case REC_PIECE_RING:
+		if (piece->bytes != sizeof(about))
+			return -EBADMSG;
+		memcpy(&about, piece->data, sizeof(about));
+		return rec_processes_ring(processes, &about);
+	case REC_PIECE_BYTES:
+		return rec_processes_bytes(processes, piece->ring, piece->position, &c);
+	case REC_PIECE_STATUS:
+		if (piece->bytes != sizeof(status))
+			return -EBADMSG;
+		memcpy(&status, piece->data, sizeof(status));
+		return rec_processes_status(processes, piece->ring, status);
+	case REC_PIECE_ROUND:
+		return rec_processes_round(processes, false);
+	case REC_PIECE_ENDING:
+		return take_ending(processes, piece);
+	default:
+		return 0;
+	}
+}
+
+/* What the rings say at the end: losses, and calls that never returned. */
+void rec_processes_settle(struct rec_processes *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct rec_counts *c = &p->traced[i].process->counts;
+
+		c->begun = c->unended = c->ring_lost_records = c->ring_lost_bytes = 0;
+	}
+	for (size_t i = 0; i < p->rings_cap; i++) {
+		const struct ring *r = &p->rings[i];
+		struct rec_counts *c = r->feed ? &r->feed->process->counts : NULL;
+
+		if (!c)
+			continue;
+		c->begun += cap_id_ordinal(r->status.last_call);
+		c->unended += r->status.current_api != 0;
+		c->ring_lost_records += r->status.lost_records;
+		c->ring_lost_bytes += r->status.lost_bytes;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		struct rec_counts *c = &p->traced[i].process->counts;
+
+		if (c->ring_lost_records > c->lost_records) {
+			c->lost_records = c->ring_lost_records;
+			c->lost_bytes = c->ring_lost_bytes;
+		}
+	}
+}
+
+/* Whether some ring of the process says so. */
+static bool says(const struct rec_processes *p, const struct traced *t, enum cap_state state)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < t->n; i++)
+		found |= p->rings[t->feeds[i]->about.number].status.state == state;
+	return found;
+}
+
+const char *rec_signal_name(int signal)
+{
+	static const char *const names[] = {
+		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
+		[SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+		[SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
+		[SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
+		[SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+	};
+
+	return signal > 0 && (size_t)signal < ARRAY_SIZE(names) ? names[signal] : NULL;
+}
+
+/* The call that a thread of the process was in is its last one. */
+static int find_call_in_progress(const struct rec_processes *p, const struct traced *t)
+{
+	struct rec_process *process = t->process;
+	int r = 0;
+
+	for (size_t i = 0; i < t->n && !process->in_call && r == 0; i++) {
+		uint32_t api = p->rings[t->feeds[i]->about.number].status.current_api;
+		const struct api_call *call = api > 0 ? api_call(api - 1) : NULL;
+
+		if (!call)
+			continue;
+		process->in_call = true;
+		r = fmt_names_string(p->list->names, call->name, strlen(call->name),
+				     &process->last_call);
+	}
+	return r;
+}
+
+static int find_ending(const struct rec_processes *p, const struct traced *t)
+{
+	struct rec_process *process = t->process;
+	bool aborted = says(p, t, CAP_PROCESS_ABORTED);
+	bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
+
+	process->ending = REC_EXITED;
+	if (is_open && t->is_running)
+		process->ending = REC_RUNNING;
+	else if (is_open || aborted)
+		process->ending = REC_KILLED;
+	if (process->ending != REC_KILLED)
+		return 0;
+	process->signal = t->signal;
+	if (process->signal == 0 && aborted)
+		process->signal = SIGABRT;
+	return find_call_in_progress(p, t);
+}
+
+int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n && r == 0; i++) {
+		r = find_ending(p, &p->traced[i]);
+		sum->running += p->traced[i].process->ending == REC_RUNNING;
+		sum->killed += p->traced[i].process->ending == REC_KILLED;
+	}
+	return r;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The processes of one recording, made of what was in their rings. Bytes of rings are given in the
+ * order in which they were taken, round by round (feed.h). One thread. Functions return 0 or a
+ * negative errno. */
+#pragma once
+
+#include "formats/raw/raw.h"
+#include "formats/run/gpucapture/calls/feed.h"
+
+struct rec_processes;
+
+/* All processes of a run, of one recording or several, by their index. */
+struct rec_process_list {
+	struct rec_process **all; /* owned, what they lead to is not */
+	size_t n, cap;
+	struct fmt_names *names; /* not owned */
+};
+
+/* A recording of the run: its number, and its clocks. */
+struct rec_source {
+	uint32_t recording;
+	const struct cap_clock *ticks; /* turns the processor's counter of rings into time */
+	const struct fmt_clock *host;  /* turns that into the time of the run; NULL: it is that */
+};
+
+/* Processes are added to the list; it and what the source leads to must stay. */
+int rec_processes_new(const struct rec_source *source, struct rec_process_list *list,
+		      struct rec_processes **ret);
+void rec_processes_free(struct rec_processes *p);
+
+/* A ring that is there from now on; one that is already, stays. */
+int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about);
+/* What was in it from byte `position` on. What had come before is not looked at again; what is
+ * missing is counted as damage. */
+int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
+			struct fmt_cursor *c);
+int rec_processes_damage(struct rec_processes *p, uint32_t ring);
+/* What follows in the recording is lost. */
+void rec_processes_damaged(struct rec_processes *p);
+int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s);
+
+/* Every ring was looked at; with `last`, nothing will come any more. */
+int rec_processes_round(struct rec_processes *p, bool last);
+
+/* A piece of a raw recording (raw.h); `processes` is what the others take. */
+int rec_processes_piece(void *processes, const struct rec_piece *piece);
+
+/* Adds up what the rings say of losses. */
+void rec_processes_settle(struct rec_processes *p);
+
+/* Finds out how each process ended, and what it called last if it was killed. Adds up those that
+ * still run, and those that ended without saying so or by abort(). */
+struct rec_endings {
+	uint32_t running, killed;
+};
+int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum);
+
+/* "SIGKILL"; NULL: a signal that does not end processes, or 0. */
+const char *rec_signal_name(int signal);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/calls/work.h"
+
+#include "base/array.h"
+#include "formats/run/gpucapture/graphs/graphs.h"
+#include "formats/run/gpucapture/graphs/op.h"
+#include "formats/run/gpucapture/process/copy.h"
+#include "formats/run/gpucapture/process/symbol.h"
+
+#include <stdio.h>
+
+/* ---- kernels */
+
+fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
+{
+	static const uint8_t kinds[] = {API_MEANING_FUNCTION, API_MEANING_KERNEL};
+	char text[40];
+	fmt_str s = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct rec_thing *t = rec_handles_find(c->process->things, kinds[i], handle);
+
+		if (t && t->name)
+			return t->name;
+	}
+	snprintf(text, sizeof(text), "kernel@%llx", (unsigned long long)handle);
+	fmt_names_string(c->process->names, text, strlen(text), &s);
+	return s;
+}
+
+/* Grid and block as CUlaunchConfig, node parameters and arguments call them. */
+static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
+static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
+
+static int read_config(const struct rec_call *c, int64_t grid[3], int64_t block[3], int64_t *shared,
+		       uint64_t *stream)
+{
+	struct api_view v;
+
+	if (!rec_view(c, "config", &v))
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		grid[i] = (int64_t)api_number(&v, grid_names[i]);
+		block[i] = (int64_t)api_number(&v, block_names[i]);
+	}
+	*shared = (int64_t)api_number(&v, "sharedMemBytes");
+	*stream = api_number(&v, "hStream");
+	return 1;
+}
+
+static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
+			   int64_t *shared)
+{
+	for (int i = 0; i < 3; i++) {
+		grid[i] = rec_value(c, grid_names[i], 1);
+		block[i] = rec_value(c, block_names[i], 1);
+	}
+	grid[0] = rec_value(c, "grid_width", grid[0]);
+	grid[1] = rec_value(c, "grid_height", grid[1]);
+	*shared = rec_value(c, "sharedMemBytes", 0);
+}
+
+/* The name as it is written, and the symbol where that is another. */
+static void symbol_arg(struct rec_call *c, struct rec_op *o)
+{
+	fmt_str symbol = o->name;
+
+	if (!o->error)
+		o->error =
+			rec_symbol_name(&c->process->symbols, c->process->names, symbol, &o->name);
+	if (o->name != symbol)
+		rec_op_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
+}
+
+/* What a launch's template is made of. */
+struct launch {
+	int64_t grid[3], block[3], shared;
+	int64_t symbol; /* a fmt_str */
+};
+
+/* The template of such launches: the last one of those that have this place. */
+struct rec_kernel_template {
+	struct launch of;
+	uint32_t template; /* plus 1; 0: none */
+};
+
+#define KERNEL_TEMPLATES 256
+
+/* Where its template is known, or can be kept; NULL without memory. */
+static struct rec_kernel_template *kernel_template(struct rec_process *p, const struct launch *l)
+{
+	uint64_t words[sizeof(*l) / 8], h = 0;
+
+	memcpy(words, l, sizeof(words));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
+	if (!p->kernel_templates)
+		p->kernel_templates = calloc(KERNEL_TEMPLATES, sizeof(*p->kernel_templates));
+	return p->kernel_templates ? &p->kernel_templates[h >> 56] : NULL;
+}
+
+static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch *l)
+{
+	symbol_arg(c, o);
+	rec_op_list(c, o, "grid", l->grid);
+	rec_op_list(c, o, "block", l->block);
+	rec_op_arg(c, o, "shared memory", FMT_INT, 0, l->shared);
+	return o->error;
+}
+
+/* A driver before CUDA 12.4 does not say where parameters lie, so what they are is not recorded. */
+static bool lacks_parameters(const struct rec_call *c)
+{
+	for (int i = 0; i < c->api->n_args; i++)
+		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_value_at(c, i) == 0)
+			return false;
+	for (uint32_t i = 0; i < c->n_blobs; i++)
+		if (c->blobs[i].what == CAP_BLOB_PARAMS)
+			return false;
+	return true;
+}
+
+static int launch_kernel(struct rec_call *c)
+{
+	struct rec_op o = {.kind = FMT_KERNEL, .category = "kernel"};
+	struct launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+	struct rec_kernel_template *known;
+	struct rec_thing *stream;
+	uint64_t handle;
+	int r;
+
+	if (read_config(c, l.grid, l.block, &l.shared, &handle)) {
+		stream = rec_stream_of(c, handle);
+	} else {
+		read_arguments(c, l.grid, l.block, &l.shared);
+		stream = rec_stream(c);
+	}
+	c->process->counts.without_parameters += lacks_parameters(c);
+	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
+	l.symbol = o.name;
+	known = kernel_template(c->process, &l);
+	if (!stream || !known)
+		return -ENOMEM;
+	if (known->template && !stream->capturing && memcmp(&known->of, &l, sizeof(l)) == 0) {
+		o.template = known->template - 1;
+		return rec_op_add_at(c, stream, &o);
+	}
+	r = name_launch(c, &o, &l);
+	if (r == 0)
+		r = rec_op_add(c, stream, &o);
+	if (r == 0 && !stream->capturing)
+		*known = (struct rec_kernel_template){l, o.template + 1};
+	return r;
+}
+
+/* ---- copies */
+
+static int launch_copy(struct rec_call *c)
+{
+	struct rec_op o = {.kind = FMT_MEMCPY, .category = "gpu_memcpy"};
+	const struct rec_copy copy = rec_copy_of(c);
+	struct rec_thing *stream = rec_stream(c);
+
+	if (!stream)
+		return -ENOMEM;
+	o.error = rec_copy_name(c, &copy, &o.name);
+	rec_op_arg(c, &o, "bytes", FMT_INT, 1, copy.bytes);
+	return rec_op_add(c, stream, &o);
+}
+
+/* cuMemsetD2D16Async: elements of 16 bits. */
+static uint64_t element_bytes(const char *name)
+{
+	return strstr(name, "D32") ? 4 : strstr(name, "D16") ? 2 : 1;
+}
+
+static int launch_set(struct rec_call *c)
+{
+	struct rec_op o = {.kind = FMT_MEMSET, .category = "gpu_memset"};
+	uint64_t width = (uint64_t)rec_value(c, "N", rec_value(c, "Width", 0));
+	uint64_t bytes = width * (uint64_t)rec_value(c, "Height", 1) * element_bytes(c->name);
+	struct rec_thing *stream = rec_stream(c);
+
+	if (!stream)
+		return -ENOMEM;
+	o.error = fmt_names_string(c->process->names, "Memset (Device)", 15, &o.name);
+	rec_op_arg(c, &o, "bytes", FMT_INT, 1, (int64_t)bytes);
+	return rec_op_add(c, stream, &o);
+}
+
+/* ---- waiting that the recorder saw, as the PyTorch profiler writes it */
+
+static int add_sync(struct rec_call *c, const char *name, const struct rec_thing *waiting,
+		    const struct rec_thing *event)
+{
+	struct rec_process *p = c->process;
+	struct rec_op o = {.kind = FMT_SYNC};
+	struct fmt_template template = {.kind = FMT_SYNC, .args = o.args};
+	struct rec_event e = rec_call_event(c, FMT_SYNC);
+	uint32_t at;
+
+	if (waiting) {
+		rec_op_arg(c, &o, "stream", FMT_INT, 1, waiting->number);
+		rec_call_is_on(c, waiting->device);
+	} else if (event) {
+		rec_call_is_on(c, event->device);
+	}
+	e.device = c->process->events[c->event].device;
+	if (event) {
+		rec_op_arg(c, &o, "wait_on_stream", FMT_INT, 1, event->on);
+		rec_op_arg(c, &o, "wait_on_cuda_event_record_corr_id", FMT_INT, 1,
+			   (int64_t)event->recorded);
+		rec_op_arg(c, &o, "wait_on_cuda_event_id", FMT_INT, 1, event->number);
+	}
+	template.n_args = o.n_args;
+	if (o.error == 0)
+		o.error = fmt_names_string(p->names, name, strlen(name), &template.name);
+	if (o.error == 0)
+		o.error = fmt_names_string(p->names, "cuda_sync", 9, &template.category);
+	if (o.error == 0)
+		o.error = fmt_names_template(p->names, &template, &e.template);
+	if (o.error == 0)
+		o.error = rec_add_values(p, o.values, o.n_values, &e.first_value);
+	return o.error < 0 ? o.error : rec_add_event(p, &e, &at);
+}
+
+static struct rec_thing *event_of(const struct rec_call *c)
+{
+	int64_t handle = rec_value(c, "hEvent", 0);
+
+	return handle ? rec_handles_get(c->process->things, API_MEANING_EVENT, (uint64_t)handle)
+		      : NULL;
+}
+
+static int record_event(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c);
+	struct rec_thing *event;
+	uint32_t on, capturing;
+	int32_t device;
+
+	if (!stream)
+		return -ENOMEM;
+	on = stream->number;
+	capturing = stream->capturing;
+	device = stream->device;
+	rec_call_is_on(c, device);
+	event = event_of(c); /* may move the stream */
+	if (!event)
+		return 0;
+	event->recorded = capturing ? 0 : c->record->id + 1;
+	event->on = on;
+	event->device = device;
+	event->capturing = capturing;
+	stream = rec_stream(c);
+	return capturing && stream ? rec_graph_waits(c, stream, event_of(c)) : 0;
+}
+
+static int wait_event(struct rec_call *c)
+{
+	struct rec_thing *event = event_of(c), *stream = rec_stream(c);
+
+	if (!event || !stream)
+		return 0;
+	event = event_of(c);
+	if (event->capturing) { /* joins the capture */
+		stream->capturing = event->capturing;
+		return rec_graph_waits(c, event, stream);
+	}
+	if (event->recorded == 0)
+		return 0;
+	return add_sync(c, "Stream Wait Event", stream, event);
+}
+
+static int synchronise(struct rec_call *c)
+{
+	const struct rec_thing *event;
+
+	if (rec_is(c, "cuStreamSynchronize"))
+		return add_sync(c, "Stream Sync", rec_stream(c), NULL);
+	if (!rec_is(c, "cuEventSynchronize"))
+		return 0;
+	event = event_of(c);
+	return event && event->recorded ? add_sync(c, "Event Sync", NULL, event) : 0;
+}
+
+int rec_call_work(struct rec_call *c)
+{
+	if (!c->api || c->api->library != API_LIBRARY_CUDA || c->record->result != 0)
+		return 0;
+	switch ((enum api_class)c->api->class) {
+	case API_CLASS_LAUNCH:
+		return launch_kernel(c);
+	case API_CLASS_COPY:
+		return launch_copy(c);
+	case API_CLASS_SET:
+		return launch_set(c);
+	case API_CLASS_GRAPH_LAUNCH:
+		return rec_graph_launch(c);
+	case API_CLASS_EVENT_RECORD:
+		return record_event(c);
+	case API_CLASS_EVENT_WAIT:
+		return wait_event(c);
+	case API_CLASS_SYNC:
+		return synchronise(c);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A graph as the driver told it when it was instantiated. */
+#include "formats/run/gpucapture/graphs/graphs_impl.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+/* By CUgraphNodeType. */
+static const char *const kinds[] = {
+	"kernel",	"memcpy", "memset", "host",	 "graph",    "empty",	     "event_wait",
+	"event_record", "other",  "other",  "mem_alloc", "mem_free", "batch_mem_op",
+};
+
+/* The call that has a struct of that kind as its second argument. */
+static const char *const params_of[] = {"cuGraphKernelNodeGetParams_v2",
+					"cuGraphMemcpyNodeGetParams", "cuGraphMemsetNodeGetParams"};
+
+static bool find_layout(unsigned kind, const struct cap_node_record *r, struct api_view *ret)
+{
+	const struct api_call *call;
+
+	if (kind >= ARRAY_SIZE(params_of) || r->params_len == 0)
+		return false;
+	call = api_call((unsigned)api_find(params_of[kind]));
+	*ret = (struct api_view){call->args[1].layout, r->deps + r->n_deps, r->params_len};
+	return ret->layout != NULL;
+}
+
+/* What is not said of it is as it was known to be. */
+static void describe(struct rec_call *c, const struct cap_node_record *r,
+		     const struct rec_graph_node *before, struct rec_node *ret)
+{
+	unsigned kind = r->head.flags;
+	struct api_view v;
+
+	*ret = (struct rec_node){.kind = kind < ARRAY_SIZE(kinds) ? kinds[kind] : "other",
+				 .bytes = -1};
+	if (find_layout(kind, r, &v))
+		rec_graph_describe_as(c, &v, ret);
+	else if (before && strcmp(before->is.kind, ret->kind) == 0)
+		*ret = before->is;
+	ret->collective = 0;
+}
+
+static int add_node(struct rec_call *c, const struct cap_node_record *r,
+		    const struct rec_graph *before, struct rec_graph *told)
+{
+	struct rec_node node;
+	int e;
+
+	describe(c, r, r->node < before->n_nodes ? &before->nodes[r->node] : NULL, &node);
+	e = rec_graph_add_node(told, &node, r->handle);
+	if (e < 0)
+		return e;
+	told->nodes[r->node].op = r->op;
+	told->nodes[r->node].place = r->place;
+	for (uint32_t i = 0; i < r->n_deps && e == 0; i++)
+		if (r->deps[i] < r->n_nodes)
+			e = rec_graph_add_edge(told, r->deps[i], r->node);
+	return e;
+}
+
+/* The nodes one after the other; what was told twice, once as it did not come about, counts as it
+ * was told last. 1: all of them. */
+static int read_nodes(struct rec_call *c, const struct rec_graph *before, struct rec_graph *told)
+{
+	uint64_t n = UINT64_MAX;
+	int e = 0;
+
+	for (size_t part = 0; part < ARRAY_SIZE(c->records); part++)
+		for (size_t at = 0; at < c->records[part].bytes && e == 0;) {
+			const struct cap_node_record *r = (const void *)(c->records[part].at + at);
+
+			at += r->head.bytes;
+			if (r->head.kind != CAP_NODE || r->id != c->record->id)
+				continue;
+			if (r->node == 0)
+				rec_graph_clear(told);
+			n = r->n_nodes;
+			if (r->node == told->n_nodes)
+				e = add_node(c, r, before, told);
+		}
+	return e < 0 ? e : told->n_nodes == n;
+}
+
+static bool is_work(const struct rec_node *n)
+{
+	return strcmp(n->kind, "kernel") == 0 || strcmp(n->kind, "memcpy") == 0 ||
+	       strcmp(n->kind, "memset") == 0 || strcmp(n->kind, "graph") == 0;
+}
+
+int rec_graph_told(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
+{
+	struct rec_graph told = {0};
+	bool whole = false;
+	int r = read_nodes(c, g, &told), e;
+
+	for (size_t i = 0; r == 1 && i < told.n_nodes; i++) {
+		*ret_timed |= rec_graph_has_times(&told.nodes[i]);
+		whole |= told.nodes[i].op == CAP_NODE_WHOLE && is_work(&told.nodes[i].is);
+	}
+	e = r == 1 ? rec_graph_keep_collectives(c, g, &told) : 0;
+	r = e < 0 ? e : r;
+	if (r == 1) {
+		c->process->counts.graphs_whole += whole && !*ret_timed;
+		rec_graph_clear(g);
+		g->nodes = take(told.nodes);
+		g->edges = take(told.edges);
+		g->n_nodes = told.n_nodes;
+		g->nodes_cap = told.nodes_cap;
+		g->n_edges = told.n_edges;
+		g->edges_cap = told.edges_cap;
+	}
+	rec_graph_clear(&told);
+	return r;
+}

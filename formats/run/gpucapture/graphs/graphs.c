@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/graphs/graphs.h"
+
+#include "formats/run/gpucapture/graphs/graphs_impl.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "formats/trace/json.h"
+
+void rec_graphs_free(struct rec_graphs *g)
+{
+	for (size_t i = 0; g && i < g->n; i++) {
+		rec_graph_clear(&g->graphs[i]);
+		rec_plan_free(g->graphs[i].plan);
+	}
+	if (g) {
+		free(g->graphs);
+		free(g->waiting);
+		free(g->execs);
+		free(g->collectives);
+		free(g->messages);
+	}
+	free(g);
+}
+
+void rec_graph_clear(struct rec_graph *g)
+{
+	free(take(g->nodes));
+	free(take(g->edges));
+	g->n_nodes = g->nodes_cap = g->n_edges = g->edges_cap = 0;
+	g->held = 0;
+}
+
+static struct rec_graphs *graphs_of(const struct rec_call *c)
+{
+	if (!c->process->graphs) {
+		c->process->graphs = calloc(1, sizeof(*c->process->graphs));
+		c->process->free_graphs = rec_graphs_free;
+	}
+	return c->process->graphs;
+}
+
+struct rec_graph *rec_graph_new(struct rec_graphs *all, uint32_t number)
+{
+	if (array_reserve(&all->graphs, all->n + 1, &all->cap) < 0)
+		return NULL;
+	all->graphs[all->n] = (struct rec_graph){.number = number};
+	return &all->graphs[all->n++];
+}
+
+/* The graph that the handle stands for; NULL without memory. */
+struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle)
+{
+	struct rec_graphs *all = graphs_of(c);
+	const struct rec_thing *t = rec_handles_get(c->process->things, API_MEANING_GRAPH, handle);
+
+	if (!all || !t)
+		return NULL;
+	for (size_t i = all->n; i-- > 0;)
+		if (all->graphs[i].number == t->number && !all->graphs[i].is_version)
+			return &all->graphs[i];
+	return rec_graph_new(all, t->number);
+}
+
+int rec_graph_add_edge(struct rec_graph *g, uint32_t from, uint32_t to)
+{
+	if (array_reserve(&g->edges, g->n_edges + 1, &g->edges_cap) < 0)
+		return -ENOMEM;
+	g->edges[g->n_edges++] = (struct rec_graph_edge){from, to};
+	return 0;
+}
+
+int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_t handle)
+{
+	if (g->n_nodes >= UINT32_MAX || array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) < 0)
+		return -ENOMEM;
+	g->nodes[g->n_nodes++] =
+		(struct rec_graph_node){.is = *node, .handle = handle, .op = CAP_NODE_UNTIMED};
+	return 0;
+}
+
+/* ---- captured */
+
+static int add_waiting(struct rec_graphs *all, const struct rec_thing *t, uint32_t node)
+{
+	for (size_t i = 0; i < all->n_waiting; i++)
+		if (all->waiting[i].handle == t->handle && all->waiting[i].kind == t->kind &&
+		    all->waiting[i].node == node)
+			return 0;
+	if (array_reserve(&all->waiting, all->n_waiting + 1, &all->waiting_cap) < 0)
+		return -ENOMEM;
+	all->waiting[all->n_waiting++] = (struct rec_graph_waiting){t->handle, t->kind, node};
+	return 0;
+}
+
+static void drop_waiting(struct rec_graphs *all, const struct rec_thing *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->n_waiting; i++)
+		if (all->waiting[i].handle != t->handle || all->waiting[i].kind != t->kind)
+			all->waiting[kept++] = all->waiting[i];
+	all->n_waiting = kept;
+}
+
+/* The graph that the stream or event is captured into: one more than its index is in the thing. */
+static struct rec_graph *captured_into(const struct rec_call *c, const struct rec_thing *t)
+{
+	struct rec_graphs *all = graphs_of(c);
+
+	return all && t->capturing > 0 && t->capturing <= all->n ? &all->graphs[t->capturing - 1]
+								 : NULL;
+}
+
+/* The handle of a node, where the library has asked for it. */
+static uint64_t told_handle(const struct rec_call *c)
+{
+	for (size_t part = 0; part < ARRAY_SIZE(c->records); part++)
+		for (size_t at = 0; at < c->records[part].bytes;) {
+			const struct cap_node_record *r = (const void *)(c->records[part].at + at);
+
+			at += r->head.bytes;
+			if (r->head.kind == CAP_NODE && r->id == c->record->id)
+				return r->handle;
+		}
+	return 0;
+}
+
+int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
+		       const struct rec_node *node, struct rec_graph_at *ret)
+{
+	struct rec_graph *g = captured_into(c, stream);
+	struct rec_graphs *all = c->process->graphs;
+	int r = g ? rec_graph_add_node(g, node, told_handle(c)) : 0;
+
+	if (!g || r < 0)
+		return r;
+	for (size_t i = 0; i < all->n_waiting && r == 0; i++)
+		if (all->waiting[i].handle == stream->handle &&
+		    all->waiting[i].kind == stream->kind)
+			r = rec_graph_add_edge(g, all->waiting[i].node, (uint32_t)g->n_nodes - 1);
+	drop_waiting(all, stream);
+	if (ret)
+		*ret = (struct rec_graph_at){(uint32_t)(g - all->graphs), (uint32_t)g->n_nodes - 1};
+	return r < 0 ? r : add_waiting(all, stream, (uint32_t)g->n_nodes - 1);
+}
+
+int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const struct rec_thing *to)
+{
+	struct rec_graphs *all = graphs_of(c);
+	int r = 0;
+
+	if (!all)
+		return -ENOMEM;
+	if (to->kind == 1 + API_MEANING_EVENT)
+		drop_waiting(all, to);
+	for (size_t i = 0, n = all->n_waiting; i < n && r == 0; i++)
+		if (all->waiting[i].handle == from->handle && all->waiting[i].kind == from->kind)
+			r = add_waiting(all, to, all->waiting[i].node);
+	return r;
+}
+
+/* The stream waits for the nodes that the call lists; with `anew` for nothing else, unless some of
+ * them are not known: they may be those that it waits for already. */
+static int wait_for_listed(struct rec_call *c, const struct rec_thing *stream, bool anew)
+{
+	const struct rec_graph *g = captured_into(c, stream);
+	struct rec_graphs *all = c->process->graphs;
+	uint32_t node;
+	int known, r = 0;
+
+	for (size_t i = 0; anew && rec_graph_node_at(c, g, "dependencies", i, &node, &known); i++)
+		anew = known;
+	if (anew)
+		drop_waiting(all, stream);
+	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "dependencies", i, &node, &known); i++)
+		r = known ? add_waiting(all, stream, node) : 0;
+	return r;
+}
+
+enum { SET_DEPENDENCIES = 1 };
+
+static int update_dependencies(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c);
+
+	if (!stream || !stream->capturing)
+		return stream ? 0 : -ENOMEM;
+	return wait_for_listed(c, stream, rec_value(c, "flags", 0) & SET_DEPENDENCIES);
+}
+
+/* The graph can be added to by hand before its capture ends. */
+static int capture_info(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c), *made;
+	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
+	uint64_t handle;
+
+	if (!g || g->number != 0 ||
+	    !rec_number(rec_pointed(c, "graph_out", CAP_BLOB_AFTER), 0, 8, &handle) || !handle)
+		return stream ? 0 : -ENOMEM;
+	made = rec_handles_find(c->process->things, API_MEANING_GRAPH, handle);
+	if (!made)
+		made = rec_handles_make(c->process->things, API_MEANING_GRAPH, handle);
+	g->number = made ? made->number : 0;
+	return made ? 0 : -ENOMEM;
+}
+
+static int begin_capture(struct rec_call *c)
+{
+	uint64_t handle = (uint64_t)rec_value(c, "hGraph", 0);
+	struct rec_graphs *all = graphs_of(c);
+	struct rec_thing *stream = rec_stream(c);
+	struct rec_graph *g;
+
+	if (!all || !stream)
+		return -ENOMEM;
+	drop_waiting(all, stream);
+	g = handle ? rec_graph_of(c, handle) : rec_graph_new(all, 0);
+	stream = rec_stream(c);
+	if (!g || !stream)
+		return -ENOMEM;
+	g->captured = !handle;
+	stream->capturing = (uint32_t)(g - all->graphs) + 1;
+	return wait_for_listed(c, stream, true);
+}
+
+struct ending {
+	struct rec_graphs *all;
+	uint32_t capture;
+};
+
+/* Whoever joined it is free again. */
+static void leave(struct rec_thing *t, void *context)
+{
+	const struct ending *e = context;
+
+	if (t->capturing != e->capture)
+		return;
+	t->capturing = 0;
+	drop_waiting(e->all, t);
+}
+
+static int end_capture(struct rec_call *c)
+{
+	const struct rec_thing *stream = rec_stream(c), *made;
+	const struct rec_blob *b = rec_pointed(c, "phGraph", CAP_BLOB_AFTER);
+	struct ending e = {c->process->graphs, stream ? stream->capturing : 0};
+	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
+	uint64_t handle;
+
+	if (!g)
+		return stream ? 0 : -ENOMEM;
+	if (c->record->result != 0 && g->captured) {
+		g->number = 0;
+	} else if (rec_number(b, 0, 8, &handle) && handle && g->number == 0) {
+		made = rec_handles_get(c->process->things, API_MEANING_GRAPH, handle);
+		if (!made)
+			return -ENOMEM;
+		g->number = made->number;
+	}
+	rec_handles_each(c->process->things, leave, &e);
+	return 0;
+}
+
+/* ---- graphs of graphs */
+
+int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool handles)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->n_nodes && r == 0; i++) {
+		r = rec_graph_add_node(to, &from->nodes[i].is, handles ? from->nodes[i].handle : 0);
+		if (r == 0)
+			to->nodes[i].child = from->nodes[i].child;
+		if (r == 0 && handles) {
+			to->nodes[i].op = from->nodes[i].op;
+			to->nodes[i].place = from->nodes[i].place;
+		}
+	}
+	for (size_t i = 0; i < from->n_edges && r == 0; i++)
+		r = rec_graph_add_edge(to, from->edges[i].from, from->edges[i].to);
+	return r;
+}
+
+static int clone(struct rec_call *c)
+{
+	uint64_t handle;
+	const struct rec_graph *from;
+	struct rec_graph *to;
+	size_t at;
+
+	if (!rec_number(rec_pointed(c, "phGraphClone", CAP_BLOB_AFTER), 0, 8, &handle))
+		return 0;
+	from = rec_graph_of(c, (uint64_t)rec_value(c, "originalGraph", 0));
+	at = from ? (size_t)(from - c->process->graphs->graphs) : 0;
+	to = from ? rec_graph_of(c, handle) : NULL;
+	if (!to)
+		return -ENOMEM;
+	return rec_graph_copy(&c->process->graphs->graphs[at], to, false);
+}
+
+/* One that is updated is there already. */
+static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
+{
+	struct rec_graphs *all = graphs_of(c);
+	const struct rec_thing *t =
+		rec_handles_get(c->process->things, API_MEANING_GRAPH_EXEC, handle);
+	struct rec_graph_exec *e = t ? rec_graph_exec_of(c->process, t->number) : NULL;
+
+	if (e || !t || array_reserve(&all->execs, all->n_execs + 1, &all->execs_cap) < 0)
+		return e;
+	e = &all->execs[all->n_execs++];
+	*e = (struct rec_graph_exec){.number = t->number};
+	return e;
+}
+
+static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
+{
+	struct rec_graphs *all = graphs_of(c);
+	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
+	struct rec_graph_exec *e = g ? exec_of(c, handle) : NULL;
+	bool timed = false;
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	r = rec_graph_told(c, g, &timed);
+	if (r < 0)
+		return r;
+	e->is = (struct rec_graph_id){g->number, 0};
+	e->timed = timed;
+	r = rec_graph_settle(all, (size_t)(g - all->graphs), &e->is.version);
+	if (anew)
+		e->made = e->is;
+	c->process->counts.graph_changes += r == -E2BIG;
+	return r == -E2BIG ? 0 : r;
+}
+
+/* What goes into a graph beside operations. */
+static int captured_call(struct rec_call *c)
+{
+	const struct rec_node node = {
+		.kind = c->api->class == API_CLASS_HOST_CALL   ? "host"
+			: c->api->class == API_CLASS_MEMORY_OP ? "batch_mem_op"
+			: c->api->class == API_CLASS_ALLOC     ? "mem_alloc"
+							       : "mem_free",
+		.bytes = c->api->class == API_CLASS_ALLOC ? rec_value(c, "bytesize", -1) : -1};
+	const struct rec_thing *stream;
+
+	if (rec_arg(c, "hStream") < 0)
+		return 0;
+	stream = rec_stream(c);
+	return !stream		   ? -ENOMEM
+	       : stream->capturing ? rec_graph_captured(c, stream, &node, NULL)
+				   : 0;
+}
+
+static int by_name(struct rec_call *c)
+{
+	uint64_t exec;
+
+	if (rec_is(c, "cuGraphClone"))
+		return clone(c);
+	if (rec_is(c, "cuGraphAddDependencies") || rec_is(c, "cuGraphRemoveDependencies"))
+		return rec_graph_change_edges(c, rec_is(c, "cuGraphAddDependencies"));
+	if (rec_is(c, "cuStreamUpdateCaptureDependencies"))
+		return update_dependencies(c);
+	if (rec_is(c, "cuStreamGetCaptureInfo"))
+		return capture_info(c);
+	if (rec_arg(c, "hNode") == 0 && strstr(c->name, "NodeSetParams") && c->process->graphs)
+		rec_graph_change_node(c, c->process->graphs->graphs, c->process->graphs->n);
+	if (strncmp(c->name, "cuGraphExec", 11) == 0 && rec_arg(c, "hNode") == 1)
+		return rec_graph_change_exec(c);
+	if (rec_is(c, "cuGraphNodeSetEnabled"))
+		return rec_graph_change_exec(c);
+	if (rec_is(c, "cuGraphExecUpdate"))
+		return instantiate(c, (uint64_t)rec_value(c, "hGraphExec", 0), false);
+	if (strncmp(c->name, "cuGraphInstantiate", 18) == 0 &&
+	    rec_number(rec_pointed(c, "phGraphExec", CAP_BLOB_AFTER), 0, 8, &exec))
+		return instantiate(c, exec, true);
+	return 0;
+}
+
+int rec_call_graphs(struct rec_call *c)
+{
+	int32_t result = c->record->result;
+
+	if (!c->api || c->api->library != API_LIBRARY_CUDA)
+		return 0;
+	if (c->api->class == API_CLASS_CAPTURE_END && api_capture_is_over(result))
+		return end_capture(c);
+	if (result != 0)
+		return 0;
+	switch ((enum api_class)c->api->class) {
+	case API_CLASS_CAPTURE_BEGIN:
+		return begin_capture(c);
+	case API_CLASS_GRAPH_NODE:
+		return rec_graph_by_hand(c);
+	case API_CLASS_HOST_CALL:
+	case API_CLASS_MEMORY_OP:
+	case API_CLASS_ALLOC:
+	case API_CLASS_FREE:
+		return captured_call(c);
+	case API_CLASS_CREATE:
+	case API_CLASS_STATE:
+	case API_CLASS_QUERY:
+		return by_name(c);
+	default:
+		return 0;
+	}
+}
+
+/* ---- told */
+
+static void put_string(struct fmt_json *j, const struct rec_process *p, const char *key, fmt_str s)
+{
+	size_t len;
+	const char *text = fmt_string(p->names, s, &len);
+
+	if (s)
+		fmt_json_bytes(j, key, text, len);
+}
+
+/* Node `i`; its edges are from *edge on. */
+static void put_node(struct fmt_json *j, const struct rec_process *p, const struct rec_graph *g,
+		     size_t i, size_t *edge)
+{
+	const struct rec_node *node = &g->nodes[i].is;
+	size_t len;
+	const char *text;
+
+	fmt_json_open(j, NULL, '{');
+	fmt_json_str(j, "kind", node->kind);
+	put_string(j, p, "name", node->name);
+	if (node->grid) {
+		text = fmt_string(p->names, node->grid, &len);
+		fmt_json_verbatim(j, "grid", text, len);
+		text = fmt_string(p->names, node->block, &len);
+		fmt_json_verbatim(j, "block", text, len);
+	}
+	if (node->bytes >= 0)
+		fmt_json_i64(j, "bytes", node->bytes);
+	if (node->disabled)
+		fmt_json_verbatim(j, "enabled", "false", 5);
+	if (node->collective)
+		put_string(j, p, "collective", p->graphs->collectives[node->collective - 1].op);
+	fmt_json_open(j, "after", '[');
+	for (; *edge < g->n_edges && g->edges[*edge].to == i; ++*edge)
+		fmt_json_u64(j, NULL, g->edges[*edge].from);
+	fmt_json_close(j, ']');
+	fmt_json_close(j, '}');
+}
+
+/* The versions of a graph, or one that has none. */
+static bool is_shown(const struct rec_graph *g)
+{
+	return g->number != 0 && (g->is_version || !g->instantiated);
+}
+
+void rec_graphs_json(const struct rec_process *p, struct text *out)
+{
+	struct fmt_json j = {.text = out};
+	size_t n = 0;
+
+	for (size_t i = 0; p->graphs && i < p->graphs->n; i++)
+		n += is_shown(&p->graphs->graphs[i]);
+	if (n == 0)
+		return;
+	fmt_json_open(&j, NULL, '[');
+	for (size_t i = 0; i < p->graphs->n; i++) {
+		struct rec_graph *g = &p->graphs->graphs[i];
+		size_t edge = 0;
+
+		if (!is_shown(g))
+			continue;
+		rec_graph_sort_edges(g);
+		fmt_json_open(&j, NULL, '{');
+		fmt_json_u64(&j, "graph", g->number);
+		if (g->version > 0)
+			fmt_json_u64(&j, "version", g->version);
+		fmt_json_open(&j, "nodes", '[');
+		for (size_t k = 0; k < g->n_nodes; k++)
+			put_node(&j, p, g, k, &edge);
+		fmt_json_close(&j, ']');
+		fmt_json_close(&j, '}');
+	}
+	fmt_json_close(&j, ']');
+	out->len -= !out->error; /* the line's end */
+}

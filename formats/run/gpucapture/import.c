@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/import.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/gpucapture/calls/processes.h"
+#include "formats/run/gpucapture/trace/facts.h"
+#include "formats/run/gpucapture/trace/hosts.h"
+#include "formats/run/gpucapture/trace/making.h"
+#include "formats/trace/facts.h"
+#include "formats/trace/json.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* A raw recording that is read. */
+struct source {
+	struct import *import;
+	struct rec_raw raw;
+	struct rec_raw_header header;
+	struct rec_piece_session session;
+	struct cap_clock clock;
+	struct rec_processes *processes; /* owned: of this reading */
+	bool is_read;
+};
+
+struct import {
+	const struct rec_import *options;
+	struct source *sources; /* owned */
+	size_t n;
+	struct fmt_names *names; /* owned */
+	struct rec_process_list list;
+	struct rec_plan plan;
+	struct rec_hosts hosts;
+	struct rec_making *making; /* owned; NULL in the first reading */
+	struct rec_window window;
+	size_t segment;
+	bool keep_all; /* no iteration is in the window */
+	struct rec_import_report *report;
+};
+
+static void import_done(struct import *m)
+{
+	rec_making_free(m->making);
+	rec_plan_done(&m->plan);
+	rec_hosts_done(&m->hosts);
+	for (size_t i = 0; m->sources && i < m->n; i++) {
+		rec_processes_free(m->sources[i].processes);
+		cap_clock_done(&m->sources[i].clock);
+		rec_raw_done(&m->sources[i].raw);
+	}
+	free(m->sources);
+	free(m->list.all);
+	fmt_names_free(m->names);
+}
+
+void rec_import_report_done(struct rec_import_report *r)
+{
+	free(r->killed);
+	*r = (struct rec_import_report){0};
+}
+
+/* ---- pieces that are not of a ring */
+
+static int take_session(struct source *of, const struct rec_piece *piece)
+{
+	const struct cap_control *s = &of->session.settings;
+	struct import *m = of->import;
+
+	if (piece->bytes != sizeof(of->session))
+		return -EBADMSG;
+	memcpy(&of->session, piece->data, sizeof(of->session));
+	if (!m->making)
+		m->hosts.origins[of - m->sources] = s->origin;
+	m->window.first = m->keep_all ? -1 : s->first_iteration;
+	m->window.last = m->keep_all ? -1 : s->last_iteration;
+	m->window.first_content = s->first_payload;
+	m->window.last_content = s->last_payload;
+	m->window.folder = m->options->folder;
+	m->window.segment = m->segment;
+	m->window.steps = s->digest_level == CAP_DIGEST_STEP;
+	m->window.collectives =
+		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
+	m->window.untimed = s->device_times == 0;
+	m->window.progress = m->options->progress;
+	return 0;
+}
+
+/* Adds up what was not recorded. */
+static int take_end(struct import *m, const struct rec_piece *piece)
+{
+	struct rec_unread u, *sum = &m->window.unread;
+
+	if (piece->bytes != sizeof(u))
+		return -EBADMSG;
+	memcpy(&u, piece->data, sizeof(u));
+	sum->no_ring_calls += u.no_ring_calls;
+	sum->forked_calls += u.forked_calls;
+	sum->contents += u.contents;
+	sum->processes += u.processes;
+	sum->no_ring_error = u.no_ring_error ? u.no_ring_error : sum->no_ring_error;
+	sum->stopped = u.stopped ? u.stopped : sum->stopped;
+	return 0;
+}
+
+/* Writes a content to a file of its own, for contents.h. */
+static int take_blob(struct import *m, const struct rec_piece *piece)
+{
+	const struct rec_piece_blob *b = (const void *)piece->data;
+	scoped(close_fd) int fd = -1;
+	char path[PATH_MAX];
+	uint64_t n = piece->bytes - sizeof(*b);
+
+	if (piece->bytes < sizeof(*b))
+		return -EBADMSG;
+	rec_contents_path(m->options->folder, b->name, path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -errno;
+	if (n < b->bytes) /* too large for a trace */
+		return ftruncate(fd, (off_t)b->bytes) < 0 ? -errno : 0;
+	for (uint64_t at = 0; at < n;) {
+		ssize_t done = write(fd, b->data + at, n - at);
+
+		if (done < 0)
+			return -errno;
+		at += (uint64_t)done;
+	}
+	return 0;
+}
+
+/* ---- from the recording to the trace */
+
+/* The end of a round: there may be enough for a segment. */
+static int take_round(struct import *m)
+{
+	const struct rec_progress *p = &m->options->progress;
+	uint64_t done = 0, bytes = 0;
+	int r;
+
+	for (size_t i = 0; i < m->n; i++) {
+		done += m->sources[i].raw.at;
+		bytes += m->sources[i].raw.bytes;
+	}
+	r = p->show ? p->show(p->context, m->making ? "writing" : "reading",
+			      done + (m->making ? bytes : 0), bytes * (m->plan.is_shed ? 2 : 1))
+		    : 0;
+	if (r < 0)
+		return r;
+	if (!m->making)
+		return rec_plan_shed(&m->plan, m->list.all, m->list.n, m->segment);
+	r = rec_making_more(m->making, m->list.all, m->list.n, NULL);
+	return r < 0 ? r : 0;
+}
+
+static int take_piece(void *source, const struct rec_piece *piece)
+{
+	struct source *of = source;
+	int r;
+
+	switch ((enum rec_piece_kind)piece->kind) {
+	case REC_PIECE_SESSION:
+		return take_session(of, piece);
+	case REC_PIECE_CLOCK:
+		return cap_clock_append(&of->clock, piece->data, piece->bytes);
+	case REC_PIECE_BLOB:
+		return take_blob(of->import, piece);
+	case REC_PIECE_END:
+		return take_end(of->import, piece);
+	case REC_PIECE_ROUND:
+		r = rec_processes_piece(of->processes, piece);
+		return r < 0 ? r : take_round(of->import);
+	default:
+		return rec_processes_piece(of->processes, piece);
+	}
+}
+
+/* The recording of which the least was read: they took about the same time. */
+static struct source *next_source(struct import *m)
+{
+	struct source *best = NULL;
+
+	for (size_t i = 0; i < m->n; i++) {
+		struct source *s = &m->sources[i];
+
+		if (!s->is_read && (!best || (double)s->raw.at * (double)best->raw.bytes <
+						     (double)best->raw.at * (double)s->raw.bytes))
+			best = s;
+	}
+	return best;
+}
+
+static int begin_source(struct import *m, struct source *s)
+{
+	uint32_t recording = (uint32_t)(s - m->sources);
+	const struct rec_source of = {
+		.recording = recording,
+		.ticks = &s->clock,
+		.host = m->hosts.n_clocks > 1 && m->hosts.clock_of[recording] != UINT32_MAX
+				? &m->hosts.clocks[m->hosts.clock_of[recording]]
+				: NULL};
+
+	s->clock.n = 0;
+	s->is_read = false;
+	rec_raw_rewind(&s->raw);
+	rec_processes_free(take(s->processes));
+	return rec_processes_new(&of, &m->list, &s->processes);
+}
+
+/* Whatever follows the last whole chunk is lost: it was cut off, or is damaged. */
+static int end_source(struct import *m, struct source *s)
+{
+	if (s->raw.at < s->raw.bytes) {
+		m->report->damaged_file = m->options->files[s - m->sources];
+		m->report->damaged_at = s->raw.at;
+		rec_processes_damaged(s->processes);
+	}
+	return rec_processes_round(s->processes, true);
+}
+
+/* Reads all recordings from their beginning. */
+static int read_all(struct import *m)
+{
+	struct source *s;
+	int r = 0;
+
+	m->list.n = 0;
+	m->window.unread = (struct rec_unread){0};
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = begin_source(m, &m->sources[i]);
+	while (r >= 0 && (s = next_source(m))) {
+		uint64_t bytes = s->raw.bytes;
+
+		r = rec_raw_next(&s->raw, take_piece, s);
+		s->raw.bytes = bytes; /* of the file, whatever of it is whole */
+		s->is_read = r == 0;
+		if (s->is_read)
+			r = end_source(m, s);
+	}
+	for (size_t i = 0; i < m->n && r >= 0; i++)
+		rec_processes_settle(m->sources[i].processes);
+	return r < 0 ? r : 0;
+}
+
+/* ---- several recordings */
+
+/* Whether they are known to be of one run: by the launcher's name of it, or a communicator. */
+static bool are_tied(const struct import *m, uint32_t a, uint32_t b)
+{
+	const char *run = m->sources[a].header.run;
+
+	if (*run || *m->sources[b].header.run)
+		return strcmp(run, m->sources[b].header.run) == 0;
+	for (size_t i = 0; i < m->list.n; i++)
+		for (size_t k = 0; k < m->list.n; k++)
+			if (m->list.all[i]->recording == a && m->list.all[k]->recording == b &&
+			    rec_comms_meet(m->list.all[i], m->list.all[k]))
+				return true;
+	return false;
+}
+
+/* Each recording is tied to one that is tied to the first. */
+static int check_same_run(const struct import *m, struct fmt_error *err)
+{
+	scoped(free_ptr) bool *tied = calloc(m->n + 1, sizeof(*tied));
+	bool more = true;
+
+	if (!tied)
+		return -ENOMEM;
+	tied[0] = true;
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < m->n; i++)
+			for (uint32_t k = 0; k < m->n && !tied[i]; k++)
+				more |= tied[i] = tied[k] && are_tied(m, i, k);
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (!tied[i])
+			return fmt_fail(err, -EBADMSG, m->options->files[i], FMT_NO_OFFSET,
+					"not known to be of the same run as %s",
+					m->options->files[0]);
+	return 0;
+}
+
+static bool has_part(const struct import *m, uint32_t part)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->sources[i].header.part == part)
+			return true;
+	return false;
+}
+
+/* Lists parts of the run of which there is no recording. */
+static int put_missing_parts(struct import *m)
+{
+	scoped(text_done) struct text list = {0}, count = {0};
+	struct fmt_json json = {.text = &list};
+	uint32_t n_parts = m->sources[0].header.n_parts, missing = 0;
+	int r;
+
+	fmt_json_open(&json, NULL, '[');
+	for (uint32_t part = 0; part < n_parts; part++) {
+		char text[48];
+
+		if (has_part(m, part))
+			continue;
+		missing++;
+		snprintf(text, sizeof(text), "part %u of %u", part, n_parts);
+		fmt_json_str(&json, NULL, text);
+	}
+	fmt_json_close(&json, ']');
+	if (missing == 0)
+		return 0;
+	text_u64(&count, missing);
+	r = list.error ? list.error
+		       : fmt_names_fact_json(m->names, FMT_WHOLE_TRACE, "missing_parts", list.data,
+					     list.len);
+	return r < 0 ? r
+		     : fmt_names_fact_json(m->names, FMT_WHOLE_TRACE, FMT_MISSING_PARTS_KEY,
+					   count.data, count.len);
+}
+
+/* What only several recordings have: clocks, and parts that are missing. */
+static int put_hosts(struct import *m)
+{
+	int r;
+
+	if (m->n < 2)
+		return rec_origin_put(&m->sources[0].session.settings.origin, m->list.all,
+				      m->list.n, m->names);
+	r = rec_hosts_put(&m->hosts, &m->plan, m->list.all, m->names);
+	return r < 0 ? r : put_missing_parts(m);
+}
+
+/* The second reading writes what the first one had no space for. */
+static int make_trace(struct import *m, struct fmt_error *err)
+{
+	int r = rec_making_new(m->names, &m->window, &m->plan, m->options->output, &m->making);
+
+	if (r == 0 && m->plan.is_shed)
+		r = read_all(m);
+	m->window.endings = (struct rec_endings){0};
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = rec_processes_endings(m->sources[i].processes, &m->window.endings);
+	if (r == 0)
+		r = put_hosts(m);
+	if (r == 0)
+		r = rec_making_end(m->making, m->list.all, m->list.n, &m->report->result, err);
+	rec_making_free(take(m->making));
+	return r;
+}
+
+/* Times of several hosts are moved to one clock in the second reading. */
+static int plan(struct import *m)
+{
+	int r;
+
+	m->plan.is_shed |= m->n > 1;
+	for (size_t i = 0; i < m->list.n; i++)
+		if (m->list.all[i]->is_virtual) { /* the clock of an emulated driver is no host's */
+			m->hosts.origins[m->list.all[i]->recording].clock[0] = '\0';
+			m->hosts.origins[m->list.all[i]->recording].realtime_ns = 0;
+		}
+	r = rec_plan_find(&m->plan, m->list.all, m->list.n, m->names);
+	if (r == 0 && m->n > 1 && !m->keep_all)
+		r = rec_hosts_align(&m->hosts, &m->plan, m->list.all, m->list.n, m->names);
+	return r;
+}
+
+static bool has_calls(struct rec_process *const *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i]->counts.calls > 0)
+			return true;
+	return false;
+}
+
+/* Without an iteration in the window, all of the run is kept: it is read again. */
+static int write_trace(struct import *m, struct fmt_error *err)
+{
+	struct rec_result *result = &m->report->result;
+	int r = 0;
+
+	m->report->has_calls = has_calls(m->list.all, m->list.n);
+	if (m->report->has_calls)
+		r = make_trace(m, err);
+	if (r == 0 && m->report->has_calls && result->n_ranks > 0 && result->n_iterations == 0) {
+		m->keep_all = true;
+		rec_plan_done(&m->plan);
+		r = read_all(m);
+		if (r == 0)
+			r = plan(m);
+		if (r == 0)
+			r = make_trace(m, err);
+	}
+	m->report->unread = m->window.unread;
+	for (size_t i = 0; i < m->list.n; i++)
+		result->lost_records += m->list.all[i]->counts.lost_records;
+	if (m->window.untimed)
+		result->without_times = 0;
+	return r;
+}
+
+/* The process as people know it: the name of its executable. */
+static void name_process(const struct rec_process *p, char ret[64])
+{
+	const char *path = rec_fact(p, "executable");
+	const char *name = path ? strrchr(path, '/') : NULL;
+
+	if (name)
+		snprintf(ret, 64, "%.*s", (int)strcspn(name + 1, "\""), name + 1);
+}
+
+static int list_killed(struct import *m)
+{
+	struct rec_import_report *ret = m->report;
+
+	for (size_t i = 0; i < m->list.n; i++) {
+		const struct rec_process *p = m->list.all[i];
+		struct rec_killed made = {.pid = p->pid,
+					  .signal = p->signal,
+					  .in_call = p->in_call,
+					  .calls = p->counts.calls,
+					  .ops = p->counts.ops};
+
+		if (p->ending != REC_KILLED)
+			continue;
+		name_process(p, made.name);
+		snprintf(made.last_call, sizeof(made.last_call), "%s",
+			 fmt_string(p->names, p->last_call, NULL));
+		if (array_reserve(&ret->killed, ret->n_killed + 1, &ret->killed_cap) < 0)
+			return -ENOMEM;
+		ret->killed[ret->n_killed++] = made;
+	}
+	return 0;
+}
+
+static int open_all(struct import *m, struct fmt_error *err)
+{
+	int r = 0;
+
+	m->sources = calloc(m->options->n_files + 1, sizeof(*m->sources));
+	m->hosts.origins = calloc(m->options->n_files + 1, sizeof(*m->hosts.origins));
+	if (!m->sources || !m->hosts.origins)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->options->n_files && r == 0; i++) {
+		struct source *s = &m->sources[m->n];
+		struct stat st;
+
+		s->import = m;
+		r = rec_raw_open(m->options->files[i], false, &s->header, &s->raw, err);
+		if (r < 0)
+			break;
+		m->n++;
+		if (fstat(s->raw.fd, &st) == 0)
+			s->raw.bytes = (uint64_t)st.st_size;
+		for (size_t k = 0; k < i && r == 0; k++)
+			if (m->sources[k].header.hash == s->header.hash)
+				r = fmt_fail(err, -EBADMSG, m->options->files[i], FMT_NO_OFFSET,
+					     "the same recording as %s", m->options->files[k]);
+	}
+	m->hosts.n = m->n;
+	return r;
+}
+
+int rec_import(const struct rec_import *options, struct rec_import_report *ret,
+	       struct fmt_error *err)
+{
+	scoped(import_done) struct import m = {.options = options, .report = ret};
+	int r;
+
+	*ret = (struct rec_import_report){0};
+	m.segment = options->segment ? options->segment : REC_SEGMENT;
+	r = open_all(&m, err);
+	if (r == 0)
+		r = fmt_names_new(&m.names);
+	m.list.names = m.names;
+	if (r == 0)
+		r = read_all(&m);
+	if (r == 0)
+		r = check_same_run(&m, err);
+	if (r == 0)
+		r = plan(&m);
+	if (r == 0)
+		r = write_trace(&m, err);
+	return r < 0 ? r : list_killed(&m);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Makes a trace from raw recordings (formats/raw/raw.h). One thread. */
+#pragma once
+
+#include "formats/run/gpucapture/trace/run.h"
+
+/* A process that was killed or aborted. */
+struct rec_killed {
+	int32_t pid;
+	int signal;		      /* 0: not known */
+	bool in_call;		      /* last_call had not returned */
+	char name[64], last_call[64]; /* of its executable; of a call; "": not known */
+	uint64_t calls, ops;
+};
+
+struct rec_import {
+	const char *const *files; /* raw recordings, of one host or of all hosts of a run */
+	size_t n_files;
+	const char *output; /* a directory to create; must not exist */
+	const char *folder; /* a directory for temporary files */
+	size_t segment;	    /* calls and operations that are written at once; 0: the default */
+	struct rec_progress progress;
+};
+
+struct rec_import_report {
+	struct rec_result result;
+	struct rec_unread unread;
+	bool has_calls;		  /* no call was recorded: there is no trace */
+	const char *damaged_file; /* of the files; NULL: none; what follows damaged_at is lost */
+	uint64_t damaged_at;
+	struct rec_killed *killed; /* owned */
+	size_t n_killed, killed_cap;
+};
+
+void rec_import_report_done(struct rec_import_report *r);
+
+/* 0 or a negative errno, as -EBADMSG for recordings of different runs; then what there is of the
+ * output is for the caller to remove. *ret may be given to rec_import_report_done() in any case. */
+int rec_import(const struct rec_import *options, struct rec_import_report *ret,
+	       struct fmt_error *err);

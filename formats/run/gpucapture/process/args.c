@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/args.h"
+
+#include "formats/run/gpucapture/process/args_impl.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "formats/trace/images.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define MOST_HEX 4096 /* of bytes without a meaning */
+
+void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fmt_template *like)
+{
+	m->names = names;
+	m->like = like;
+	m->unlike = !like;
+	m->n = m->left_out = 0;
+	m->most = REC_MOST_ARGS - 4; /* result, unended, repeated, how many were left out */
+	m->error = 0;
+}
+
+/* The next argument's key as the names have it, where nothing is to be looked for. */
+static bool known_key(const struct rec_args *m, const char *key, enum fmt_type type, fmt_str *ret)
+{
+	const struct fmt_arg *a =
+		m->unlike || m->n >= m->like->n_args ? NULL : &m->like->args[m->n];
+
+	if (!a || a->type != type || strcmp(fmt_string(m->names, a->key, NULL), key) != 0)
+		return false;
+	*ret = a->key;
+	return true;
+}
+
+static void put(struct rec_args *m, const char *key, enum fmt_type type, int64_t value)
+{
+	fmt_str s = 0;
+
+	if (m->error)
+		return;
+	if (!known_key(m, key, type, &s)) {
+		m->unlike = true;
+		m->error = fmt_names_string(m->names, key, strlen(key), &s);
+	}
+	m->args[m->n] = (struct fmt_arg){.key = s, .type = (uint8_t)type, .varies = 1};
+	m->values[m->n++] = value;
+}
+
+void rec_args_put(struct rec_args *m, const char *key, enum fmt_type type, int64_t value)
+{
+	if (m->n < m->most)
+		put(m, key, type, value);
+	else
+		m->left_out++;
+}
+
+void rec_args_end(struct rec_args *m)
+{
+	if (m->left_out > 0)
+		put(m, "arguments_left_out", FMT_INT, m->left_out);
+}
+
+bool rec_args_are_like(const struct rec_args *m)
+{
+	return !m->unlike && m->n == m->like->n_args;
+}
+
+void rec_put_text(struct rec_args *m, const char *key, enum fmt_type type, const char *bytes,
+		  size_t len)
+{
+	fmt_str s = 0;
+
+	if (!m->error)
+		m->error = fmt_names_string(m->names, bytes, len, &s);
+	rec_args_put(m, key, type, s);
+}
+
+/* Ends `text` as the value of the argument. */
+void rec_put_made(struct rec_args *m, const char *key, enum fmt_type type, const struct text *text)
+{
+	if (!m->error)
+		m->error = text->error;
+	rec_put_text(m, key, type, text->data, text->len);
+}
+
+void rec_put_hex(struct rec_args *m, const char *key, const uint8_t *bytes, size_t len)
+{
+	scoped(text_done) struct text hex = {0};
+
+	text_hex(&hex, bytes, len < MOST_HEX ? len : MOST_HEX);
+	rec_put_made(m, key, FMT_STRING, &hex);
+}
+
+/* `key` with more at its end; a key that is too long loses its end. */
+const char *rec_key_of(char ret[REC_KEY_BYTES], const char *key, const char *more)
+{
+	size_t n = strlen(key), k = strlen(more);
+
+	n = n < REC_KEY_BYTES - 1 ? n : REC_KEY_BYTES - 1;
+	k = k < REC_KEY_BYTES - 1 - n ? k : REC_KEY_BYTES - 1 - n;
+	memcpy(ret, key, n);
+	memcpy(ret + n, more, k);
+	ret[n + k] = 0;
+	return ret;
+}
+
+const char *rec_key_at(char ret[REC_KEY_BYTES], const char *key, unsigned i)
+{
+	char index[16] = {0};
+	char *at = index + sizeof(index) - 2;
+
+	*at = ']';
+	at = text_digits(at, i);
+	*--at = '[';
+	return rec_key_of(ret, key, at);
+}
+
+/* ---- the object beside a value */
+
+/* Which allocation the address lies in, and where. */
+void rec_put_memory(struct rec_args *m, const struct rec_call *c, const char *key,
+		    enum api_meaning meaning, uint64_t address)
+{
+	const struct rec_spans *spans =
+		meaning == API_MEANING_HOST ? &c->process->locked : &c->process->memory;
+	const struct rec_span *span = rec_spans_find(spans, address);
+	const struct rec_thing *t =
+		span ? rec_handles_find(c->process->things, meaning, span->start) : NULL;
+	char longer[REC_KEY_BYTES];
+
+	if (!t)
+		return;
+	rec_args_put(m, rec_key_of(longer, key, ".id"), FMT_INT, t->number);
+	rec_args_put(m, rec_key_of(longer, key, ".offset"), FMT_INT,
+		     (int64_t)(address - span->start));
+}
+
+static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, uint64_t handle)
+{
+	const struct rec_thing *t = NULL;
+
+	if (meaning == API_MEANING_STREAM)
+		t = rec_stream_of(c, handle);
+	else if (handle)
+		t = rec_handles_find(c->process->things, meaning, handle);
+	return t ? t->number : 0;
+}
+
+static void put_id(struct rec_args *m, const struct rec_call *c, const char *key,
+		   enum api_meaning meaning, uint64_t value)
+{
+	char longer[REC_KEY_BYTES];
+
+	if (meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST)
+		rec_put_memory(m, c, key, meaning, value);
+	else if (meaning == API_MEANING_FUNCTION && number_of(c, API_MEANING_KERNEL, value))
+		/* Launches take either. */
+		rec_args_put(m, rec_key_of(longer, key, ".kernel_id"), FMT_INT,
+			     number_of(c, API_MEANING_KERNEL, value));
+	else if (api_is_handle(meaning))
+		rec_args_put(m, rec_key_of(longer, key, ".id"), FMT_INT,
+			     number_of(c, meaning, value));
+}
+
+/* ---- single values */
+
+static void put_float(struct rec_args *m, const char *key, double v, int digits)
+{
+	char text[40];
+	int n = snprintf(text, sizeof(text), "%.*g", digits, v);
+
+	rec_put_text(m, key, isfinite(v) ? FMT_JSON : FMT_STRING, text, (size_t)n);
+}
+
+static void put_real(struct rec_args *m, const char *key, const void *at, size_t bytes)
+{
+	float f;
+	double d;
+
+	if (bytes == 4) {
+		memcpy(&f, at, 4);
+		put_float(m, key, (double)f, 9);
+	} else {
+		memcpy(&d, at, 8);
+		put_float(m, key, d, 17);
+	}
+}
+
+/* A value that is extended to 64 bits. */
+void rec_put_value(struct rec_args *m, const struct rec_call *c, const char *key,
+		   const struct api_arg *a, uint64_t v)
+{
+	const char *name = a->values ? api_value_name(a->values, (int64_t)v) : NULL;
+
+	if (a->values && !name)
+		name = api_value_name(a->values, (int32_t)v);
+	if (name)
+		rec_put_text(m, key, FMT_STRING, name, strlen(name));
+	else if (a->wire == API_WIRE_FLOAT)
+		put_real(m, key, &v, a->bytes);
+	else
+		rec_args_put(m, key, FMT_INT, (int64_t)v);
+	put_id(m, c, key, (enum api_meaning)a->meaning, v);
+}
+
+/* The numbers in `bytes`, each of `width`, as a list. */
+void rec_put_list(struct rec_args *m, const char *key, const uint8_t *bytes, size_t n, size_t width)
+{
+	scoped(text_done) struct text list = {0};
+
+	text_char(&list, '[');
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v = 0;
+
+		memcpy(&v, bytes + i * width, width);
+		text_str(&list, i > 0 ? ", " : "");
+		text_u64(&list, v);
+	}
+	text_char(&list, ']');
+	rec_put_made(m, key, FMT_JSON, &list);
+}
+
+/* Handles, and what they stand for. */
+void rec_put_handles(struct rec_args *m, const struct rec_call *c, const char *key,
+		     enum api_meaning meaning, const uint8_t *bytes, size_t n)
+{
+	scoped(text_done) struct text list = {0};
+	char longer[REC_KEY_BYTES];
+
+	rec_put_list(m, key, bytes, n, 8);
+	text_char(&list, '[');
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v;
+
+		memcpy(&v, bytes + 8 * i, 8);
+		text_printf(&list, "%s%u", i > 0 ? ", " : "", number_of(c, meaning, v));
+	}
+	text_char(&list, ']');
+	rec_put_made(m, rec_key_of(longer, key, ".id"), FMT_JSON, &list);
+}
+
+/* ---- what arguments point to */
+
+/* alpha and beta of cuBLAS: real or complex by the letter in the call's name. */
+static void put_scalar(struct rec_args *m, const struct rec_call *c, const char *key,
+		       const struct rec_blob *b)
+{
+	const char *letter = c->name + (strncmp(c->name, "cublasXt", 8) == 0 ? 8 : 6);
+	uint64_t v;
+	char longer[REC_KEY_BYTES];
+
+	if (strncmp(c->name, "cublas", 6) != 0 || *letter == 'I' || b->len < 4) {
+		if (rec_number(b, 0, b->len, &v))
+			rec_args_put(m, key, FMT_INT, (int64_t)v);
+	} else if (b->len == 4 || (b->len == 8 && *letter != 'C')) {
+		put_real(m, key, b->data, b->len);
+	} else if (b->len == 8 || b->len == 16) {
+		put_real(m, rec_key_of(longer, key, ".re"), b->data, b->len / 2);
+		put_real(m, rec_key_of(longer, key, ".im"), b->data + b->len / 2, b->len / 2);
+	} else {
+		rec_put_hex(m, key, b->data, b->len);
+	}
+}
+
+static void put_numbers(struct rec_args *m, const struct rec_call *c, const char *key,
+			const struct api_arg *a, const struct rec_blob *b)
+{
+	uint64_t v;
+	int handles = api_is_handle((enum api_meaning)a->meaning);
+
+	if (b->len == 1 || b->len == 2 || b->len == 4 || b->len == 8) {
+		const char *name = NULL;
+		char longer[REC_KEY_BYTES];
+
+		rec_number(b, 0, b->len, &v);
+		if (a->values)
+			name = api_value_name(a->values, (int32_t)v);
+		if (name)
+			rec_put_text(m, key, FMT_STRING, name, strlen(name));
+		else
+			rec_args_put(m, key, FMT_INT, (int64_t)v);
+		if (b->len == 8)
+			put_id(m, c, rec_key_of(longer, a->name, ""), (enum api_meaning)a->meaning,
+			       v);
+	} else if (handles && b->len % 8 == 0 && b->len / 8 <= REC_MOST_ELEMENTS) {
+		rec_put_handles(m, c, key, (enum api_meaning)a->meaning, b->data, b->len / 8);
+	} else {
+		rec_put_hex(m, key, b->data, b->len);
+	}
+}
+
+/* A struct; what none of its fields tells (the member of a union that is not known) as numbers. */
+static void put_struct(struct rec_args *m, const struct rec_call *c, const char *key,
+		       const struct api_arg *a, const struct rec_blob *b)
+{
+	const struct api_view all = {a->layout, b->data, b->len, c->api, c->record->words};
+	uint32_t before = m->n;
+
+	rec_put_structs(m, c, b->what == CAP_BLOB_AFTER ? key : a->name, &all, b->arg);
+	if (m->n == before && b->len > 0)
+		put_numbers(m, c, key, a, b);
+}
+
+static void put_blob(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
+		     const struct rec_blob *b)
+{
+	char key[REC_KEY_BYTES];
+
+	rec_key_of(key, a->name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
+	if (b->what == CAP_BLOB_FIELD)
+		return; /* with its struct */
+	if (b->what == CAP_BLOB_PARAMS)
+		rec_put_params(m, c, a, b);
+	else if (b->what == CAP_BLOB_EXTRA)
+		rec_put_hex(m, rec_key_of(key, a->name, ".packed"), b->data, b->len);
+	else if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL)
+		rec_put_text(m, key, FMT_STRING, (const char *)b->data,
+			     strnlen((const char *)b->data, b->len));
+	else if (a->layout)
+		put_struct(m, c, key, a, b);
+	else if (a->meaning == API_MEANING_SCALAR)
+		put_scalar(m, c, key, b);
+	else
+		put_numbers(m, c, key, a, b);
+}
+
+static void put_image(struct rec_args *m, const struct cap_image_record *image)
+{
+	char name[FMT_CONTENT_NAME_BYTES];
+
+	fmt_content_name(image->hash, name);
+	rec_put_text(m, "image.hash", FMT_STRING, name, strlen(name));
+	rec_args_put(m, "image.bytes", FMT_INT, (int64_t)image->size);
+	if (image->path_len > 0) {
+		rec_put_text(m, "image.file", FMT_STRING, image->data, image->path_len);
+		rec_args_put(m, "image.offset", FMT_INT, (int64_t)image->offset);
+	}
+	if (image->build_id_len > 0)
+		rec_put_hex(m, "image.build-id", (const uint8_t *)image->data + image->path_len,
+			    image->build_id_len);
+}
+
+/* ---- all of them */
+
+/* The memory that the call gives or takes; NULL. */
+static const struct rec_thing *memory_of(const struct rec_call *c)
+{
+	for (int i = 0; i < c->api->n_args; i++) {
+		const struct api_arg *a = &c->api->args[i];
+		uint64_t at = (uint64_t)rec_value_at(c, i);
+
+		if (a->meaning != API_MEANING_DEVPTR && a->meaning != API_MEANING_HOST &&
+		    a->meaning != API_MEANING_MEMORY)
+			continue;
+		if (a->direction == API_DIRECTION_OUT &&
+		    !rec_number(rec_pointed_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
+			return NULL;
+		return rec_handles_find(c->process->things, a->meaning, at);
+	}
+	return NULL;
+}
+
+/* How large that memory is, where none of the call's own arguments says so. */
+static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
+{
+	bool takes = c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY;
+	const struct rec_thing *memory;
+
+	if ((!takes && c->api->class != API_CLASS_ALLOC) || rec_arg(c, "bytesize") >= 0 ||
+	    rec_arg(c, "size") >= 0)
+		return;
+	memory = memory_of(c);
+	if (memory && memory->bytes > 0)
+		rec_args_put(m, "bytes", FMT_INT, (int64_t)memory->bytes);
+}
+
+static void put_described(struct rec_args *m, const struct rec_call *c)
+{
+	for (int i = 0; i < c->api->n_args; i++) {
+		const struct api_arg *a = &c->api->args[i];
+
+		if (a->word >= c->n_words)
+			continue;
+		if (a->wire == API_WIRE_STRUCT || a->bytes > 8)
+			rec_put_hex(m, a->name, (const uint8_t *)&c->record->words[a->word],
+				    a->bytes <= 8 * (c->n_words - a->word) ? a->bytes : 0);
+		else if (a->direction == API_DIRECTION_NONE || a->direction >= API_DIRECTION_READS)
+			rec_put_value(m, c, a->name, a, (uint64_t)rec_value_at(c, i));
+		else
+			rec_args_put(m, a->name, FMT_INT, rec_value_at(c, i));
+	}
+	for (uint32_t i = 0; i < c->n_blobs; i++)
+		if (c->blobs[i].arg < c->api->n_args)
+			put_blob(m, c, &c->api->args[c->blobs[i].arg], &c->blobs[i]);
+	put_memory_bytes(m, c);
+}
+
+static void put_words(struct rec_args *m, const struct rec_call *c)
+{
+	char name[16];
+
+	for (uint32_t i = 0; i < c->n_words && i < 16; i++) {
+		snprintf(name, sizeof(name), "word%u", i);
+		rec_args_put(m, name, FMT_INT, (int64_t)c->record->words[i]);
+	}
+}
+
+void rec_args_of(struct rec_args *m, const struct rec_call *c)
+{
+	if (c->api)
+		put_described(m, c);
+	else
+		put_words(m, c);
+	for (uint32_t i = 0; i < c->n_images; i++)
+		put_image(m, c->images[i]);
+	m->most = REC_MOST_ARGS - 1;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Structs, and the parameters of kernels, field by field. */
+#include "formats/run/gpucapture/process/args_impl.h"
+
+#include "base/scope.h"
+#include "base/text.h"
+
+#include <stdio.h>
+
+#define MOST_WORDS 16 /* of a kernel parameter that is a struct */
+
+/* ---- structs */
+
+static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned field)
+{
+	for (uint32_t i = 0; arg >= 0 && i < c->n_blobs; i++)
+		if (c->blobs[i].arg == arg && c->blobs[i].what == CAP_BLOB_FIELD &&
+		    c->blobs[i].field == field)
+			return &c->blobs[i];
+	return NULL;
+}
+
+/* What a field leads to, in place of the address. */
+static void put_behind(struct rec_args *m, const struct rec_call *c, const char *key,
+		       const struct api_field *f, const struct rec_blob *b)
+{
+	if (f->is.length.kind == API_LENGTH_NUL) {
+		rec_put_text(m, key, FMT_STRING, (const char *)b->data, b->len);
+	} else if (f->is.layout) {
+		const struct api_view all = {f->is.layout, b->data, b->len, c->api,
+					     c->record->words};
+
+		rec_put_structs(m, c, key, &all, -1);
+	} else if (api_is_handle((enum api_meaning)f->is.meaning) && b->len % 8 == 0 &&
+		   b->len / 8 <= REC_MOST_ELEMENTS) {
+		rec_put_handles(m, c, key, (enum api_meaning)f->is.meaning, b->data, b->len / 8);
+	} else {
+		rec_put_hex(m, key, b->data, b->len);
+	}
+}
+
+static void put_array(struct rec_args *m, const char *key, const struct api_view *v,
+		      const struct api_field *f)
+{
+	size_t bytes = (size_t)f->count * f->is.bytes;
+
+	if (f->offset > v->len || v->len - f->offset < bytes)
+		return;
+	if (f->is.bytes > 8 || f->is.bytes == 1 || f->count > REC_MOST_ELEMENTS)
+		rec_put_hex(m, key, (const uint8_t *)v->bytes + f->offset, bytes);
+	else
+		rec_put_list(m, key, (const uint8_t *)v->bytes + f->offset, f->count, f->is.bytes);
+}
+
+static void put_field(struct rec_args *m, const struct rec_call *c, const char *prefix,
+		      const struct api_view *v, unsigned i, int arg)
+{
+	const struct api_field *f = &v->layout->fields[i];
+	const struct rec_blob *b = behind(c, arg, i);
+	char dotted[REC_KEY_BYTES], key[REC_KEY_BYTES];
+	uint64_t value;
+
+	/* Kernel parameters stand apart. */
+	if (!api_field_counts(v, f) || f->is.length.kind == API_LENGTH_PARAMS ||
+	    f->is.length.kind == API_LENGTH_EXTRA)
+		return;
+	rec_key_of(key, rec_key_of(dotted, prefix, "."), f->is.name);
+	if (b)
+		put_behind(m, c, key, f, b);
+	else if (f->count > 1)
+		put_array(m, key, v, f);
+	else if (api_field_value(v, f, 0, &value))
+		rec_put_value(m, c, key, &f->is, value);
+}
+
+/* One struct, or several, which have numbers. `arg` is the argument that leads to it, -1 for one
+ * that something else leads to. */
+void rec_put_structs(struct rec_args *m, const struct rec_call *c, const char *key,
+		     const struct api_view *all, int arg)
+{
+	size_t size = all->layout->bytes, n = size ? (all->len + size - 1) / size : 0;
+	char longer[REC_KEY_BYTES];
+
+	for (size_t i = 0; i < n && i < REC_MOST_ELEMENTS; i++) {
+		struct api_view one = *all;
+		const char *name = n > 1 || arg < 0 ? rec_key_at(longer, key, (unsigned)i) : key;
+
+		one.bytes = (const uint8_t *)all->bytes + i * size;
+		one.len = all->len - i * size < size ? all->len - i * size : size;
+		for (unsigned f = 0; f < one.layout->n_fields; f++)
+			put_field(m, c, name, &one, f, n == 1 ? arg : -1);
+	}
+	if (n > REC_MOST_ELEMENTS)
+		rec_put_hex(m, rec_key_of(longer, key, ".more"),
+			    (const uint8_t *)all->bytes + REC_MOST_ELEMENTS * size,
+			    all->len - REC_MOST_ELEMENTS * size);
+}
+
+/* ---- kernel parameters */
+
+/* NCCL's kernels are given thousands of bytes that are never the same, and which nobody can replay
+ * but NCCL. */
+static bool is_of_nccl(const struct rec_call *c)
+{
+	fmt_str name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
+
+	return strstr(fmt_string(c->process->names, name, NULL), "nccl") != NULL;
+}
+
+static void put_parameter(struct rec_args *m, const struct rec_call *c, const char *key,
+			  const uint8_t *at, uint32_t size)
+{
+	char longer[REC_KEY_BYTES];
+	uint64_t v = 0;
+
+	if (size == 1 || size == 2 || size == 4 || size == 8) {
+		memcpy(&v, at, size);
+		rec_args_put(m, key, FMT_INT, (int64_t)v);
+		if (size == 8)
+			rec_put_memory(m, c, key, API_MEANING_DEVPTR, v);
+	} else if (size % 8 == 0 && size <= 8 * MOST_WORDS) {
+		for (uint32_t i = 0; i < size; i += 8) {
+			char index[16];
+
+			snprintf(index, sizeof(index), ".%u", i);
+			put_parameter(m, c, rec_key_of(longer, key, index), at + i, 8);
+		}
+	} else if (is_of_nccl(c)) {
+		rec_args_put(m, rec_key_of(longer, key, ".bytes"), FMT_INT, size);
+	} else {
+		rec_put_hex(m, key, at, size);
+	}
+}
+
+/* What the packed bytes of a CAP_BLOB_PARAMS are called: by the argument, or by a field of it. */
+static const char *params_key(const struct api_arg *a, char ret[REC_KEY_BYTES])
+{
+	char dotted[REC_KEY_BYTES];
+
+	for (unsigned i = 0; a->layout && i < a->layout->n_fields; i++)
+		if (a->layout->fields[i].is.length.kind == API_LENGTH_PARAMS)
+			return rec_key_of(ret, rec_key_of(dotted, a->name, "."),
+					  a->layout->fields[i].is.name);
+	return rec_key_of(ret, a->name, "");
+}
+
+/* Each parameter by its number; and the layout, from which the packed bytes follow. */
+void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
+		    const struct rec_blob *b)
+{
+	scoped(text_done) struct text layout = {0};
+	char key[REC_KEY_BYTES], longer[REC_KEY_BYTES];
+	uint64_t n = 0, offset, size;
+	size_t bytes;
+
+	params_key(a, key);
+	if (!rec_number(b, 0, 4, &n) || n > (b->len - 4) / 8) {
+		rec_put_hex(m, key, b->data, b->len);
+		return;
+	}
+	bytes = (4 + 8 * n + 7) & ~(size_t)7;
+	for (size_t i = 0; i < n; i++) {
+		rec_number(b, 4 + 8 * i, 4, &offset);
+		rec_number(b, 8 + 8 * i, 4, &size);
+		text_str(&layout, i > 0 ? " " : "");
+		text_u64(&layout, offset);
+		text_char(&layout, ':');
+		text_u64(&layout, size);
+		if (bytes <= b->len && offset <= b->len - bytes && size <= b->len - bytes - offset)
+			put_parameter(m, c, rec_key_at(longer, key, (unsigned)i),
+				      b->data + bytes + offset, (uint32_t)size);
+	}
+	rec_put_made(m, rec_key_of(longer, key, ".layout"), FMT_STRING, &layout);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/call.h"
+
+#include "base/array.h"
+#include "formats/api/fields.h"
+#include "formats/run/gpucapture/process/args.h"
+#include "formats/run/gpucapture/process/digests.h"
+
+int rec_arg(const struct rec_call *c, const char *name)
+{
+	for (int i = 0; c->api && i < c->api->n_args; i++)
+		if (c->api->args[i].name[0] == name[0] && strcmp(c->api->args[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+int64_t rec_value_at(const struct rec_call *c, int arg)
+{
+	const struct api_arg *a = &c->api->args[arg];
+
+	return a->word < c->n_words ? (int64_t)api_extended(a, c->record->words[a->word]) : 0;
+}
+
+int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise)
+{
+	int arg = rec_arg(c, name);
+
+	return arg < 0 ? otherwise : rec_value_at(c, arg);
+}
+
+const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum cap_blob_what what)
+{
+	for (uint32_t i = 0; i < c->n_blobs; i++)
+		if (c->blobs[i].arg == arg && c->blobs[i].what == what)
+			return &c->blobs[i];
+	return NULL;
+}
+
+const struct rec_blob *rec_pointed(const struct rec_call *c, const char *name,
+				   enum cap_blob_what what)
+{
+	int arg = rec_arg(c, name);
+
+	return arg < 0 ? NULL : rec_pointed_at(c, arg, what);
+}
+
+int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!b || offset > b->len || b->len - offset < bytes || bytes > 8)
+		return 0;
+	memcpy(&v, b->data + offset, bytes);
+	*ret = v;
+	return 1;
+}
+
+int rec_view(const struct rec_call *c, const char *name, struct api_view *ret)
+{
+	int arg = rec_arg(c, name);
+	const struct rec_blob *b = arg < 0 ? NULL : rec_pointed_at(c, arg, CAP_BLOB_BEFORE);
+
+	if (!b || !c->api->args[arg].layout)
+		return 0;
+	*ret = (struct api_view){c->api->args[arg].layout, b->data, b->len};
+	return 1;
+}
+
+/* The length of a name without version and variant: of cuMemcpyHtoDAsync_v2_ptsz that of
+ * cuMemcpyHtoDAsync. */
+static size_t stem_of(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n > 5 && (strcmp(name + n - 5, "_ptsz") == 0 || strcmp(name + n - 5, "_ptds") == 0))
+		n -= 5;
+	if (n > 3 && name[n - 3] == '_' && name[n - 2] == 'v' && name[n - 1] >= '2' &&
+	    name[n - 1] <= '9')
+		n -= 3;
+	return n;
+}
+
+int rec_is(const struct rec_call *c, const char *stem)
+{
+	size_t n = strlen(stem);
+
+	return strncmp(c->name, stem, n) == 0 && stem_of(c->name) == n;
+}
+
+/* ---- the call as an event */
+
+/* The library that the call is of, as profilers call such things. */
+static const char *category_of(const struct rec_call *c)
+{
+	static const char *const names[] = {
+		[API_LIBRARY_CUDA] = "cuda_driver",
+		[API_LIBRARY_NCCL] = "nccl",
+		[API_LIBRARY_CUBLAS] = "cublas",
+		[API_LIBRARY_CUBLASLT] = "cublas",
+	};
+
+	return c->api && c->api->library < ARRAY_SIZE(names) ? names[c->api->library] : "unknown";
+}
+
+static int make_template(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
+{
+	const char *category = category_of(c);
+	struct fmt_template template = {.kind = FMT_CALL, .n_args = m->n, .args = m->args};
+	int r = fmt_names_string(m->names, c->name, strlen(c->name), &template.name);
+
+	if (r == 0)
+		r = fmt_names_string(m->names, category, strlen(category), &template.category);
+	return r < 0 ? r : fmt_names_template(m->names, &template, ret);
+}
+
+/* The template of the function's last call, plus 1; NULL of one without a description. */
+static uint32_t *last_template(const struct rec_call *c)
+{
+	return c->api ? &c->process->last_templates[c->record->api] : NULL;
+}
+
+static int template_of(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
+{
+	uint32_t *last = last_template(c);
+	int r = 0;
+
+	if (rec_args_are_like(m)) {
+		*ret = *last - 1;
+		return 0;
+	}
+	r = make_template(m, c, ret);
+	if (r == 0 && last)
+		*last = *ret + 1;
+	return r;
+}
+
+struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
+{
+	return (struct rec_event){.start_ns = c->start_ns,
+				  .duration_ns = c->end_ns - c->start_ns,
+				  .correlation = c->record->id + 1,
+				  .track = c->thread->track,
+				  .call = REC_NONE,
+				  .device = (int16_t)rec_current_device(c),
+				  .kind = kind};
+}
+
+static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t template)
+{
+	if (c->end_ns < p->last_call_ns)
+		return;
+	p->last_call_ns = c->end_ns;
+	p->last_call = fmt_template(p->names, template)->name;
+}
+
+int rec_call_add(struct rec_call *c)
+{
+	struct rec_args m;
+	struct rec_event e = rec_call_event(c, FMT_CALL);
+	const uint32_t *last = last_template(c);
+	int r;
+
+	rec_args_begin(&m, c->process->names,
+		       last && *last ? fmt_template(c->process->names, *last - 1) : NULL);
+	rec_args_of(&m, c);
+	rec_args_put(&m, "result", FMT_INT, c->record->result);
+	if (c->record->head.flags & CAP_CALL_UNENDED)
+		rec_args_put(&m, "unended", FMT_INT, 1);
+	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
+		rec_args_put(&m, "repeated", FMT_INT, (int64_t)c->record->words[c->n_words - 1]);
+	rec_args_end(&m);
+	r = m.error < 0 ? m.error : template_of(&m, c, &e.template);
+	if (r == 0)
+		r = fmt_rows_add(c->process->tracks[e.track].calls, e.template, m.values, m.n,
+				 &e.first_value);
+	if (r == 0)
+		r = rec_add_event(c->process, &e, &c->event);
+	if (r == 0)
+		note_last(c->process, c, e.template);
+	if (r == 0)
+		rec_digests_await(c->process, c->record->id, c->event);
+	c->process->counts.calls++;
+	c->process->counts.nested += c->record->head.depth > 0;
+	c->process->counts.failed += !api_succeeded(c->api, c->record->result);
+	c->process->counts.raw += !c->api;
+	return r;
+}
+
+void rec_call_is_on(const struct rec_call *c, int device)
+{
+	if (device >= 0)
+		c->process->events[c->event].device = (int16_t)device;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/digests.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/gpucapture/process/call.h"
+
+/* ---- as they come */
+
+/* n more are to come of the call, or fewer. */
+static int count(struct rec_process *p, uint64_t id, int64_t n)
+{
+	const struct rec_wait made = {.id = id + 1, .event = REC_NONE, .n = n};
+	struct rec_wait *slot = rec_waits_find(&p->due, id + 1, 0);
+
+	if (!slot)
+		return rec_waits_put(&p->due, &made);
+	slot->n += n;
+	if (slot->n == 0)
+		rec_waits_drop(&p->due, slot);
+	return 0;
+}
+
+int rec_digests_announced(struct rec_process *p, uint64_t id, uint32_t n)
+{
+	return count(p, id, n);
+}
+
+void rec_digests_await(struct rec_process *p, uint64_t id, uint32_t event)
+{
+	struct rec_wait *slot = rec_waits_find(&p->due, id + 1, 0);
+
+	if (slot)
+		slot->event = event;
+}
+
+uint32_t rec_digests_first(const struct rec_process *p, uint32_t from)
+{
+	uint32_t first = REC_NONE;
+
+	for (size_t i = 0; i < p->due.size; i++) {
+		const struct rec_wait *w = &p->due.slots[i];
+
+		if (w->id && w->n > 0 && w->event >= from && w->event < first)
+			first = w->event;
+	}
+	return first;
+}
+
+int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
+{
+	int r = count(p, d->id, -1);
+
+	if (r < 0 || (d->head.flags & CAP_DIGEST_EMPTY))
+		return r;
+	if (array_reserve(&p->digests, p->n_digests + 1, &p->digests_cap) < 0 ||
+	    array_reserve(&p->pages, p->n_pages + 2 * (size_t)d->n_pages, &p->pages_cap) < 0)
+		return -ENOMEM;
+	if (p->n_pages > UINT32_MAX - 2 * (size_t)d->n_pages)
+		return -EOVERFLOW;
+	p->digests[p->n_digests++] = (struct rec_digest){
+		.id = d->id,
+		.index = d->index,
+		.digest = {.allocation = d->allocation,
+			   .offset_bytes = d->offset_bytes,
+			   .length_bytes = d->length_bytes,
+			   .digest = {d->digest[0], d->digest[1]},
+			   .first_page = (uint32_t)p->n_pages,
+			   .n_pages = d->n_pages,
+			   .output = d->head.flags & CAP_DIGEST_OUTPUT},
+	};
+	if (d->n_pages > 0)
+		memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
+	p->n_pages += 2 * (size_t)d->n_pages;
+	return 0;
+}
+
+int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
+{
+	int e = count(p, r->id, -1);
+
+	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
+		return e;
+	if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
+		return -ENOMEM;
+	p->contents[p->n_contents++] = (struct rec_digest){
+		.id = r->id,
+		.index = r->index,
+		.digest = {.allocation = r->allocation,
+			   .offset_bytes = r->offset_bytes,
+			   .length_bytes = r->length_bytes,
+			   .digest = {r->hash[0], r->hash[1]},
+			   .output = r->head.flags & CAP_DIGEST_OUTPUT},
+	};
+	return 0;
+}
+
+/* ---- between two segments */
+
+/* Whether the call was looked at: those inside it have greater ordinals and end before. */
+static bool is_over(const struct rec_process *p, uint64_t id)
+{
+	for (size_t i = 0; i < p->n_threads; i++)
+		if (p->threads[i]->ring == cap_id_ring(id))
+			return cap_id_ordinal(id) <= p->threads[i]->over;
+	return false;
+}
+
+/* Of n digests those that are still of use: how many. */
+static size_t keep(struct rec_process *p, struct rec_digest *list, size_t n, const uint32_t *to)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool is_late = list[i].event == REC_NONE && is_over(p, list[i].id);
+
+		p->counts.late_digests += is_late;
+		if (!is_late && (list[i].event == REC_NONE || to[list[i].event] != REC_NONE))
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+/* Moves the pages of the digests that are left. */
+static int carry_pages(struct rec_process *p)
+{
+	scoped(free_ptr) uint64_t *old = take(p->pages);
+
+	p->n_pages = p->pages_cap = 0;
+	for (size_t i = 0; i < p->n_digests; i++) {
+		struct fmt_digest *d = &p->digests[i].digest;
+		size_t words = 2 * (size_t)d->n_pages;
+
+		if (array_reserve(&p->pages, p->n_pages + words, &p->pages_cap) < 0)
+			return -ENOMEM;
+		if (words > 0)
+			memcpy(p->pages + p->n_pages, old + d->first_page,
+			       words * sizeof(*p->pages));
+		d->first_page = (uint32_t)p->n_pages;
+		p->n_pages += words;
+	}
+	return 0;
+}
+
+/* What came of calls of which nothing was announced, or that are written. */
+static void drop_late(struct rec_process *p)
+{
+	for (size_t i = 0; i < p->due.size;) {
+		struct rec_wait *w = &p->due.slots[i];
+
+		if (w->id && w->n < 0 && is_over(p, w->id - 1))
+			rec_waits_drop(&p->due, w);
+		else
+			i++;
+	}
+}
+
+int rec_digests_carry(struct rec_process *p, const uint32_t *to)
+{
+	int r;
+
+	p->n_digests = keep(p, p->digests, p->n_digests, to);
+	p->n_contents = keep(p, p->contents, p->n_contents, to);
+	r = carry_pages(p);
+	if (r == 0)
+		r = rec_waits_move(&p->due, to);
+	if (r == 0)
+		drop_late(p);
+	return r;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/process.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace/json.h"
+
+void rec_process_forget(struct rec_process *p)
+{
+	free(take(p->events));
+	free(take(p->ranges));
+	free(take(p->values));
+	rec_waits_done(&p->times.waits);
+	p->n_events = p->events_cap = p->n_ranges = p->ranges_cap = p->n_values = p->values_cap = 0;
+}
+
+void rec_process_free(struct rec_process *p)
+{
+	if (!p)
+		return;
+	rec_handles_free(p->things);
+	rec_symbols_done(&p->symbols);
+	if (p->graphs)
+		p->free_graphs(p->graphs);
+	rec_spans_done(&p->memory);
+	rec_spans_done(&p->locked);
+	rec_process_forget(p);
+	for (size_t i = 0; i < p->n_tracks; i++) {
+		if (p->tracks[i].calls)
+			fmt_rows_done(p->tracks[i].calls);
+		free(p->tracks[i].calls);
+	}
+	free(p->tracks);
+	free(p->collectives);
+	free(p->messages);
+	free(p->comms);
+	rec_waits_done(&p->due);
+	free(p->digests);
+	free(p->contents);
+	free(p->images);
+	free(p->pages);
+	free(p->facts);
+	free(p->last_templates);
+	free(p->kernel_templates);
+	free(p->unknown);
+	free(p->open);
+	free(p->marks);
+	free(p->threads);
+	free(p);
+}
+
+int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
+		    struct rec_process **ret)
+{
+	scoped(rec_process_freep) struct rec_process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->names = names;
+	p->pid = pid;
+	p->started = started;
+	p->last_templates = calloc(api_count() + (size_t)1, sizeof(*p->last_templates));
+	if (!p->last_templates || rec_handles_new(&p->things) < 0)
+		return -ENOMEM;
+	*ret = take(p);
+	return 0;
+}
+
+int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *ret)
+{
+	if (p->n_events >= REC_NONE - 1)
+		return -EOVERFLOW;
+	if (array_reserve(&p->events, p->n_events + 1, &p->events_cap) < 0)
+		return -ENOMEM;
+	*ret = (uint32_t)p->n_events;
+	p->events[p->n_events++] = *e;
+	return 0;
+}
+
+int rec_add_range(struct rec_process *p, const struct rec_event *e)
+{
+	if (array_reserve(&p->ranges, p->n_ranges + 1, &p->ranges_cap) < 0)
+		return -ENOMEM;
+	p->ranges[p->n_ranges++] = *e;
+	return 0;
+}
+
+int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret)
+{
+	struct fmt_rows *calls = NULL;
+
+	if (array_reserve(&p->tracks, p->n_tracks + 1, &p->tracks_cap) < 0)
+		return -ENOMEM;
+	if (track->kind == FMT_THREAD && !(calls = calloc(1, sizeof(*calls))))
+		return -ENOMEM;
+	*ret = (uint32_t)p->n_tracks;
+	p->tracks[p->n_tracks] = *track;
+	p->tracks[p->n_tracks++].calls = calls;
+	return 0;
+}
+
+int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret)
+{
+	if (p->n_values + n > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&p->values, p->n_values + n, &p->values_cap) < 0)
+		return -ENOMEM;
+	*ret = (uint32_t)p->n_values;
+	if (n > 0)
+		memcpy(p->values + p->n_values, values, n * sizeof(*values));
+	p->n_values += n;
+	return 0;
+}
+
+int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
+		       const struct fmt_message *messages, uint32_t event)
+{
+	struct rec_collective made = *of;
+
+	if (p->n_messages + of->n_messages > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&p->messages, p->n_messages + of->n_messages, &p->messages_cap) < 0 ||
+	    array_reserve(&p->collectives, p->n_collectives + 1, &p->collectives_cap) < 0)
+		return -ENOMEM;
+	made.event = event;
+	made.number = p->collectives_made++;
+	made.first_message = (uint32_t)p->n_messages;
+	for (uint32_t i = 0; i < of->n_messages; i++)
+		p->messages[p->n_messages++] = messages[i];
+	p->collectives[p->n_collectives++] = made;
+	p->events[event].kind = FMT_COLLECTIVE;
+	return 0;
+}
+
+static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
+		     int64_t end_ns)
+{
+	if (id == UINT64_MAX || start_ns < 0 || end_ns > REC_LATEST_NS) {
+		p->counts.damaged++;
+		return 0;
+	}
+	if (p->clock && end_ns >= start_ns) {
+		start_ns = fmt_clock_ns(p->clock, start_ns);
+		end_ns = fmt_clock_ns(p->clock, end_ns);
+	}
+	return rec_times_come(p, id, index, start_ns, end_ns);
+}
+
+int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < t->n && r == 0; i++)
+		r = add_times(p, t->id, t->first + i, t->times[i].start_ns, t->times[i].end_ns);
+	return r;
+}
+
+int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
+{
+	return add_times(p, t->id, t->index, t->start_ns, t->end_ns);
+}
+
+static int hex_string(struct fmt_names *names, const uint8_t *bytes, size_t len, fmt_str *ret)
+{
+	scoped(text_done) struct text hex = {0};
+
+	text_hex(&hex, bytes, len);
+	return hex.error ? hex.error : fmt_names_string(names, hex.data, hex.len, ret);
+}
+
+int rec_add_image(struct rec_process *p, const struct cap_image_record *r)
+{
+	struct rec_image image = {.name = {r->hash[0], r->hash[1]},
+				  .bytes = r->size,
+				  .offset_bytes = r->offset,
+				  .kind = CAP_IMAGE_KIND(r->head.flags),
+				  .stored = r->head.flags & CAP_IMAGE_STORED};
+	int e = fmt_names_string(p->names, r->data, r->path_len, &image.file);
+
+	if (e == 0)
+		e = hex_string(p->names, (const uint8_t *)r->data + r->path_len, r->build_id_len,
+			       &image.build_id);
+	if (e == 0 && array_reserve(&p->images, p->n_images + 1, &p->images_cap) < 0)
+		e = -ENOMEM;
+	if (e == 0)
+		p->images[p->n_images++] = image;
+	return e;
+}
+
+/* A command line, whose words end with a zero byte each, as a list. */
+static void list_json(struct text *json, const char *value, size_t len)
+{
+	text_char(json, '[');
+	for (size_t at = 0, n; at < len; at += n + 1) {
+		n = strnlen(value + at, len - at);
+		text_str(json, at > 0 ? ", " : "");
+		fmt_json_string(json, value + at, n);
+	}
+	text_char(json, ']');
+}
+
+int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
+		 size_t value_len)
+{
+	scoped(text_done) struct text json = {0};
+	struct rec_fact fact;
+	int r = fmt_names_string(p->names, key, key_len, &fact.key);
+
+	if (key_len == 7 && memcmp(key, "command", 7) == 0)
+		list_json(&json, value, value_len);
+	else if (fmt_json_valid(value, value_len))
+		text_bytes(&json, value, value_len);
+	else
+		fmt_json_string(&json, value, value_len);
+	if (r == 0)
+		r = json.error;
+	if (r == 0)
+		r = fmt_names_string(p->names, json.data, json.len, &fact.value);
+	if (r == 0 && array_reserve(&p->facts, p->n_facts + 1, &p->facts_cap) < 0)
+		r = -ENOMEM;
+	if (r == 0)
+		p->facts[p->n_facts++] = fact;
+	return r;
+}
+
+const char *rec_fact(const struct rec_process *p, const char *key)
+{
+	for (size_t i = p->n_facts; i-- > 0;)
+		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
+			return fmt_string(p->names, p->facts[i].value, NULL);
+	return NULL;
+}
+
+bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b)
+{
+	for (size_t i = 0; i < a->n_comms; i++)
+		for (size_t k = 0; k < b->n_comms; k++)
+			if (a->comms[i].id == b->comms[k].id)
+				return true;
+	return false;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What calls do to the things of a process: handles, memory, the current context. */
+#include "formats/run/gpucapture/process/call.h"
+
+#include "base/array.h"
+
+int rec_current_device(const struct rec_call *c)
+{
+	const struct rec_thread *t = c->thread;
+	const struct rec_thing *context;
+
+	if (t->n_contexts == 0)
+		return -1;
+	context = rec_handles_find(c->process->things, API_MEANING_CONTEXT,
+				   t->contexts[t->n_contexts - 1]);
+	return context ? context->device : -1;
+}
+
+/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD; 0 is one of them, by the entry that was called. */
+enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
+
+struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle)
+{
+	const struct rec_thread *t = c->thread;
+	uint64_t context = t->n_contexts > 0 ? t->contexts[t->n_contexts - 1] : 0;
+	struct rec_thing *s;
+
+	if (handle == 0)
+		handle = c->api && c->api->per_thread ? STREAM_PER_THREAD : STREAM_LEGACY;
+	if (handle == STREAM_LEGACY)
+		handle = context | STREAM_LEGACY;
+	else if (handle == STREAM_PER_THREAD)
+		handle = (context | STREAM_PER_THREAD) ^ (uint64_t)(t->track + 1) << 48;
+	s = rec_handles_find(c->process->things, API_MEANING_STREAM, handle);
+	if (s)
+		return s;
+	/* The default streams are there without being made. */
+	s = handle & (STREAM_LEGACY | STREAM_PER_THREAD)
+		    ? rec_handles_make(c->process->things, API_MEANING_STREAM, handle)
+		    : rec_handles_get(c->process->things, API_MEANING_STREAM, handle);
+	if (s)
+		s->device = rec_current_device(c);
+	return s;
+}
+
+struct rec_thing *rec_stream(const struct rec_call *c)
+{
+	for (int i = 0; c->api && i < c->api->n_args; i++)
+		if (c->api->args[i].meaning == API_MEANING_STREAM &&
+		    c->api->args[i].direction == API_DIRECTION_NONE)
+			return rec_stream_of(c, (uint64_t)rec_value_at(c, i));
+	return rec_stream_of(c, 0);
+}
+
+/* ---- the current context of the thread */
+
+static void set_current(struct rec_thread *t, uint64_t context)
+{
+	if (t->n_contexts > 0)
+		t->n_contexts--;
+	if (context)
+		t->contexts[t->n_contexts++] = context;
+}
+
+static void push(struct rec_thread *t, uint64_t context)
+{
+	if (t->n_contexts < REC_CONTEXT_DEPTH)
+		t->contexts[t->n_contexts++] = context;
+}
+
+static void follow_context(struct rec_call *c)
+{
+	struct rec_thread *t = c->thread;
+	uint64_t v;
+
+	if (rec_is(c, "cuCtxSetCurrent"))
+		set_current(t, (uint64_t)rec_value(c, "ctx", 0));
+	else if (rec_is(c, "cuCtxPushCurrent"))
+		push(t, (uint64_t)rec_value(c, "ctx", 0));
+	else if (rec_is(c, "cuCtxPopCurrent") && t->n_contexts > 0)
+		t->n_contexts--;
+	else if (rec_is(c, "cuCtxCreate") &&
+		 rec_number(rec_pointed(c, "pctx", CAP_BLOB_AFTER), 0, 8, &v))
+		push(t, v);
+	else if (rec_is(c, "cuCtxDestroy") && t->n_contexts > 0 &&
+		 t->contexts[t->n_contexts - 1] == (uint64_t)rec_value(c, "ctx", 0))
+		t->n_contexts--;
+}
+
+/* ---- making */
+
+static int makes(enum api_class class)
+{
+	return class == API_CLASS_CREATE || class == API_CLASS_MODULE_LOAD ||
+	       class == API_CLASS_ALLOC || class == API_CLASS_RESERVE ||
+	       class == API_CLASS_CAPTURE_END || class == API_CLASS_GRAPH_NODE;
+}
+
+/* Some calls give out what is there already; a capture may be into a graph that is. */
+static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
+{
+	return c->api->class == API_CLASS_CAPTURE_END || meaning == API_MEANING_CONTEXT ||
+	       meaning == API_MEANING_MODULE || meaning == API_MEANING_FUNCTION ||
+	       meaning == API_MEANING_KERNEL || meaning == API_MEANING_POOL ||
+	       meaning == API_MEANING_MEMORY;
+}
+
+/* What a function or kernel is called: as it was asked for, or as what it was made of. */
+static int name_function(const struct rec_call *c, struct rec_thing *t)
+{
+	const struct rec_blob *name = rec_pointed(c, "name", CAP_BLOB_BEFORE);
+	const struct rec_thing *kernel;
+	fmt_str s = 0;
+
+	if (name)
+		return fmt_names_string(c->process->names, (const char *)name->data,
+					strnlen((const char *)name->data, name->len), &t->name);
+	if (rec_arg(c, "kernel") < 0)
+		return 0;
+	kernel = rec_handles_find(c->process->things, API_MEANING_KERNEL,
+				  (uint64_t)rec_value(c, "kernel", 0));
+	s = kernel ? kernel->name : 0;
+	t->name = s;
+	return 0;
+}
+
+/* Bytes of memory that the call gives. */
+static uint64_t bytes_of(const struct rec_call *c)
+{
+	int64_t bytes = rec_value(c, "bytesize", -1), pitch_rows = rec_value(c, "Height", -1);
+	uint64_t pitch;
+
+	if (bytes < 0)
+		bytes = rec_value(c, "size", -1);
+	if (bytes < 0 && pitch_rows >= 0 &&
+	    rec_number(rec_pointed(c, "pPitch", CAP_BLOB_AFTER), 0, 8, &pitch))
+		bytes = (int64_t)(pitch * (uint64_t)pitch_rows);
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static int make(const struct rec_call *c, const struct api_arg *a, uint64_t handle)
+{
+	struct rec_handles *things = c->process->things;
+	struct rec_thing *t = NULL;
+
+	if (handle == 0)
+		return 0;
+	if (may_be_there(c, (enum api_meaning)a->meaning))
+		t = rec_handles_find(things, a->meaning, handle);
+	if (!t)
+		t = rec_handles_make(things, a->meaning, handle);
+	if (!t)
+		return -ENOMEM;
+	if (a->meaning == API_MEANING_CONTEXT)
+		t->device = (int32_t)rec_value(c, "dev", t->device);
+	else if (t->device < 0)
+		t->device = rec_current_device(c);
+	if (a->meaning == API_MEANING_MEMORY && t->bytes == 0)
+		t->bytes = bytes_of(c);
+	if (t->name == 0 &&
+	    (a->meaning == API_MEANING_FUNCTION || a->meaning == API_MEANING_KERNEL))
+		return name_function(c, t);
+	return 0;
+}
+
+static int is_memory(const struct api_arg *a)
+{
+	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
+}
+
+static struct rec_spans *spans_of(const struct rec_call *c, const struct api_arg *a)
+{
+	return a->meaning == API_MEANING_HOST ? &c->process->locked : &c->process->memory;
+}
+
+static int make_memory(const struct rec_call *c, const struct api_arg *a, uint64_t address)
+{
+	struct rec_thing *t =
+		address ? rec_handles_make(c->process->things, a->meaning, address) : NULL;
+
+	if (!t)
+		return address ? -ENOMEM : 0;
+	t->bytes = bytes_of(c);
+	t->device = rec_current_device(c);
+	return rec_spans_add(spans_of(c, a), address, t->bytes);
+}
+
+int rec_call_makes(struct rec_call *c)
+{
+	int r = 0;
+
+	if (!c->api || !api_succeeded(c->api, c->record->result) ||
+	    !makes((enum api_class)c->api->class))
+		return 0;
+	for (int i = 0; i < c->api->n_args && r == 0; i++) {
+		const struct api_arg *a = &c->api->args[i];
+		const struct rec_blob *b = rec_pointed_at(c, i, CAP_BLOB_AFTER);
+		int handle = api_is_handle((enum api_meaning)a->meaning);
+		uint64_t v;
+
+		if (c->api->class == API_CLASS_ALLOC && a->direction == API_DIRECTION_NONE &&
+		    a->meaning == API_MEANING_HOST)
+			r = make_memory(c, a, (uint64_t)rec_value_at(c, i));
+		if (a->direction != API_DIRECTION_OUT || !b || (!handle && !is_memory(a)))
+			continue;
+		for (size_t at = 0; r == 0 && rec_number(b, at, 8, &v); at += 8)
+			r = handle ? make(c, a, v) : make_memory(c, a, v);
+	}
+	return r;
+}
+
+/* ---- ending */
+
+static void end_memory(const struct rec_call *c, const struct api_arg *a, uint64_t address)
+{
+	struct rec_thing *t = rec_handles_find(c->process->things, a->meaning, address);
+
+	if (t)
+		t->gone = 1;
+	rec_spans_remove(spans_of(c, a), address);
+}
+
+/* A communicator among other arguments is what the thing that ends belongs to. */
+static bool is_owner(const struct rec_call *c, const struct api_arg *a)
+{
+	return a->meaning == API_MEANING_COMM && c->api->n_args > 1;
+}
+
+/* The first argument of that sort ends. */
+static void end_one(const struct rec_call *c)
+{
+	int memory = c->api->class == API_CLASS_FREE;
+
+	for (int i = 0; i < c->api->n_args; i++) {
+		const struct api_arg *a = &c->api->args[i];
+		uint64_t v = (uint64_t)rec_value_at(c, i);
+		struct rec_thing *t;
+
+		if (memory && is_memory(a)) {
+			end_memory(c, a, v);
+			return;
+		}
+		if (memory || !api_is_handle((enum api_meaning)a->meaning) || is_owner(c, a))
+			continue;
+		t = rec_handles_find(c->process->things, a->meaning, v);
+		if (t)
+			t->gone = 1;
+		return;
+	}
+}
+
+void rec_call_ends(struct rec_call *c)
+{
+	if (!c->api || !api_succeeded(c->api, c->record->result))
+		return;
+	if (c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY)
+		end_one(c);
+	follow_context(c);
+}

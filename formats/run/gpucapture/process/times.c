@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/times.h"
+
+#include "formats/run/gpucapture/process/process.h"
+
+static void settle(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
+{
+	struct rec_event *op = &p->events[event];
+	struct rec_track *track = &p->tracks[op->track];
+
+	track->timed = event > track->timed ? event : track->timed;
+	if (end_ns < start_ns)
+		return;
+	/* Its host moment is read before the call's own, and the thread may be held up in between.
+	 */
+	if (op->call != REC_NONE && start_ns < p->events[op->call].start_ns)
+		start_ns = p->events[op->call].start_ns;
+	op->start_ns = start_ns < end_ns ? start_ns : end_ns;
+	op->duration_ns = end_ns - op->start_ns;
+}
+
+int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
+		   int64_t end_ns)
+{
+	const struct rec_wait made = {id + 1, index, REC_NONE, {{start_ns, end_ns}}};
+	struct rec_wait *slot = rec_waits_find(&p->times.waits, id + 1, index);
+
+	if (!slot || slot->event == REC_NONE)
+		return rec_waits_put(&p->times.waits, &made);
+	if (slot->event != REC_NOTHING)
+		settle(p, slot->event, start_ns, end_ns);
+	rec_waits_drop(&p->times.waits, slot);
+	return 0;
+}
+
+int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
+{
+	const struct rec_wait made = {.id = id + 1, .index = index, .event = REC_NOTHING};
+	struct rec_wait *slot = rec_waits_find(&p->times.waits, made.id, index);
+
+	if (!slot)
+		return rec_waits_put(&p->times.waits, &made);
+	rec_waits_drop(&p->times.waits, slot);
+	return 0;
+}
+
+int rec_times_await(struct rec_process *p, uint32_t event)
+{
+	struct rec_event *op = &p->events[event];
+	const struct rec_wait made = {.id = op->correlation, .index = op->index, .event = event};
+	struct rec_wait *slot = rec_waits_find(&p->times.waits, made.id, made.index);
+
+	op->duration_ns = REC_NO_TIME;
+	if (!slot || slot->event != REC_NONE)
+		return rec_waits_put(&p->times.waits, &made);
+	settle(p, event, slot->start_ns, slot->end_ns);
+	rec_waits_drop(&p->times.waits, slot);
+	return 0;
+}
+
+/* Times of one stream come in the order of its operations, or nearly so. */
+#define DISORDER 1024
+
+static bool is_lost(const struct rec_process *p, uint32_t event)
+{
+	return p->tracks[p->events[event].track].timed > event + DISORDER;
+}
+
+uint32_t rec_times_first(const struct rec_process *p, uint32_t from)
+{
+	const struct rec_waits *w = &p->times.waits;
+	uint32_t first = REC_NONE;
+
+	for (size_t i = 0; !p->times.none && i < w->size; i++) {
+		uint32_t event = w->slots[i].event;
+
+		if (w->slots[i].id && event >= from && event < first && event < p->n_events &&
+		    !is_lost(p, event))
+			first = event;
+	}
+	return first;
+}

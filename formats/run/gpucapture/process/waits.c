@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/waits.h"
+
+#include "formats/run/gpucapture/process/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void rec_waits_done(struct rec_waits *w)
+{
+	free(w->slots);
+	*w = (struct rec_waits){0};
+}
+
+static size_t home(const struct rec_waits *w, const struct rec_wait *s)
+{
+	return ((s->id * 0x9e3779b97f4a7c15u + s->index * 0xc2b2ae3d27d4eb4fu) >> 32) &
+	       (w->size - 1);
+}
+
+/* Where it is, or would be. */
+static struct rec_wait *place(const struct rec_waits *w, const struct rec_wait *of)
+{
+	size_t at = home(w, of);
+
+	while (w->slots[at].id && (w->slots[at].id != of->id || w->slots[at].index != of->index))
+		at = (at + 1) & (w->size - 1);
+	return &w->slots[at];
+}
+
+static int grow(struct rec_waits *w)
+{
+	struct rec_waits grown = {.size = w->size ? w->size * 2 : 1024, .n = w->n};
+
+	if (w->n * 3 < w->size * 2)
+		return 0;
+	grown.slots = calloc(grown.size, sizeof(*grown.slots));
+	if (!grown.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->size; i++)
+		if (w->slots[i].id)
+			*place(&grown, &w->slots[i]) = w->slots[i];
+	free(w->slots);
+	*w = grown;
+	return 0;
+}
+
+int rec_waits_put(struct rec_waits *w, const struct rec_wait *made)
+{
+	struct rec_wait *slot;
+
+	if (grow(w) < 0)
+		return -ENOMEM;
+	slot = place(w, made);
+	w->n += !slot->id;
+	*slot = *made;
+	return 0;
+}
+
+/* What is found further from its home than the free slot moves there. */
+void rec_waits_drop(struct rec_waits *w, struct rec_wait *slot)
+{
+	size_t mask = w->size - 1, hole = (size_t)(slot - w->slots);
+
+	for (size_t i = (hole + 1) & mask; w->slots[i].id; i = (i + 1) & mask) {
+		if (((i - home(w, &w->slots[i])) & mask) < ((i - hole) & mask))
+			continue;
+		w->slots[hole] = w->slots[i];
+		hole = i;
+	}
+	w->slots[hole].id = 0;
+	w->n--;
+}
+
+struct rec_wait *rec_waits_find(const struct rec_waits *w, uint64_t id, uint32_t index)
+{
+	const struct rec_wait of = {.id = id, .index = index};
+	struct rec_wait *slot = w->size > 0 ? place(w, &of) : NULL;
+
+	return slot && slot->id ? slot : NULL;
+}
+
+int rec_waits_move(struct rec_waits *w, const uint32_t *to)
+{
+	struct rec_waits moved = {0};
+
+	for (size_t i = 0; i < w->size; i++) {
+		struct rec_wait slot = w->slots[i];
+
+		if (!slot.id || (slot.event < REC_NOTHING && to[slot.event] == REC_NONE))
+			continue;
+		if (slot.event < REC_NOTHING)
+			slot.event = to[slot.event];
+		if (rec_waits_put(&moved, &slot) < 0) {
+			rec_waits_done(&moved);
+			return -ENOMEM;
+		}
+	}
+	rec_waits_done(w);
+	*w = moved;
+	return 0;
+}

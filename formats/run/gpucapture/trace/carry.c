@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/trace/carry.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/gpucapture/process/call.h"
+#include "formats/run/gpucapture/process/digests.h"
+
+/* The call that launched it, or it. */
+static uint32_t owner_of(const struct rec_process *p, uint32_t event)
+{
+	uint32_t call = p->events[event].call;
+
+	return call == REC_NONE ? event : call;
+}
+
+uint32_t rec_process_settled(const struct rec_process *p, uint32_t from)
+{
+	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first(p, from);
+	uint32_t digested = rec_digests_first(p, from);
+
+	if (waits != REC_NONE)
+		end = owner_of(p, waits);
+	if (digested < end)
+		end = digested;
+	for (size_t i = 0; i < p->n_threads; i++)
+		for (size_t k = 0; k < p->threads[i]->n_launched; k++) {
+			uint32_t call = owner_of(p, p->threads[i]->launched[k].event);
+
+			end = call >= from && call < end ? call : end;
+		}
+	return end > from ? end : from;
+}
+
+/* Moves the values of the operations that stay; their numbers in the process are the new ones. */
+static int carry_values(struct rec_process *p)
+{
+	int64_t *old = take(p->values);
+	int r = 0;
+
+	p->n_values = p->values_cap = 0;
+	for (size_t i = 0; i < p->n_events && r == 0; i++) {
+		struct rec_event *e = &p->events[i];
+
+		if (e->kind != FMT_CALL)
+			r = rec_add_values(p, old + e->first_value,
+					   fmt_template(p->names, e->template)->n_values,
+					   &e->first_value);
+	}
+	free(old);
+	return r;
+}
+
+struct moved {
+	struct fmt_rows *to;
+	struct fmt_rows_reader from;
+};
+
+static void moved_done(struct moved *m, size_t n)
+{
+	for (size_t i = 0; m && i < n; i++) {
+		fmt_rows_reader_done(&m[i].from);
+		if (m[i].to)
+			fmt_rows_done(m[i].to);
+		free(m[i].to);
+	}
+	free(m);
+}
+
+static int carry_call(const struct rec_process *p, struct moved *m, struct rec_event *call)
+{
+	const int64_t *values;
+	int r;
+
+	if (!m->to)
+		m->to = calloc(1, sizeof(*m->to));
+	if (!m->to)
+		return -ENOMEM;
+	m->from.rows = p->tracks[call->track].calls;
+	r = fmt_rows_read(&m->from, call->first_value, &values);
+	return r < 0 ? r
+		     : fmt_rows_add(m->to, call->template, values,
+				    fmt_template(p->names, call->template)->n_values,
+				    &call->first_value);
+}
+
+/* The same for calls. */
+static int carry_rows(struct rec_process *p)
+{
+	struct moved *m = calloc(p->n_tracks + 1, sizeof(*m));
+	int r = m ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->n_events && r == 0; i++)
+		if (p->events[i].kind == FMT_CALL)
+			r = carry_call(p, &m[p->events[i].track], &p->events[i]);
+	for (size_t i = 0; i < p->n_tracks && r == 0; i++) {
+		struct fmt_rows *calls = p->tracks[i].calls;
+
+		if (!calls)
+			continue;
+		fmt_rows_done(calls);
+		if (m[i].to)
+			*calls = *m[i].to;
+		free(take(m[i].to));
+	}
+	moved_done(m, p->n_tracks);
+	return r;
+}
+
+static void renumber_launched(struct rec_thread *t, const uint32_t *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_launched; i++) {
+		struct rec_launched l = t->launched[i];
+
+		l.event = to[l.event];
+		if (l.event != REC_NONE)
+			t->launched[n++] = l;
+	}
+	t->n_launched = n;
+}
+
+/* With their messages, which stand in the same order. */
+static void renumber_collectives(struct rec_process *p, const uint32_t *to, bool all)
+{
+	size_t n = 0, n_messages = 0;
+
+	for (size_t i = 0; i < p->n_collectives; i++) {
+		struct rec_collective c = p->collectives[i];
+
+		c.event = c.event == REC_NONE ? REC_NONE : to[c.event];
+		if (c.event == REC_NONE && !all)
+			continue;
+		for (uint32_t k = 0; k < c.n_messages; k++)
+			p->messages[n_messages + k] = p->messages[c.first_message + k];
+		c.first_message = (uint32_t)n_messages;
+		n_messages += c.n_messages;
+		p->collectives[n++] = c;
+	}
+	p->n_collectives = n;
+	p->n_messages = n_messages;
+}
+
+static void renumber(struct rec_process *p, const uint32_t *to, bool all)
+{
+	for (size_t i = 0; i < p->n_events; i++)
+		if (p->events[i].call != REC_NONE)
+			p->events[i].call = to[p->events[i].call];
+	renumber_collectives(p, to, all);
+	for (size_t i = 0; i < p->n_threads; i++)
+		renumber_launched(p->threads[i], to);
+	for (size_t i = 0; i < p->n_tracks; i++) {
+		uint32_t timed = to[p->tracks[i].timed];
+
+		p->tracks[i].timed = timed == REC_NONE ? 0 : timed;
+	}
+}
+
+int rec_process_carry(struct rec_process *p, const bool *gone, bool collectives)
+{
+	scoped(free_ptr) uint32_t *to = malloc((p->n_events + 1) * sizeof(*to));
+	size_t n = 0;
+	int r;
+
+	if (!to)
+		return -ENOMEM;
+	to[p->n_events] =
+		REC_NONE; /* where there are no events, what tracks have for the last one */
+	for (size_t i = 0; i < p->n_events; i++) {
+		to[i] = gone[i] ? REC_NONE : (uint32_t)n;
+		if (!gone[i])
+			p->events[n++] = p->events[i];
+	}
+	p->n_events = n;
+	renumber(p, to, collectives);
+	r = rec_waits_move(&p->times.waits, to);
+	if (r == 0)
+		r = rec_digests_carry(p, to);
+	if (r == 0)
+		r = carry_values(p);
+	return r < 0 ? r : carry_rows(p);
+}

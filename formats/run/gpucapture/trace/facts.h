@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is said of a recording beside its events: where it was made, with what, and what is missing.
+ * The facts of the whole begin with "capture." */
+#pragma once
+
+#include "formats/run/gpucapture/trace/ranks.h"
+#include "formats/run/gpucapture/trace/run.h"
+#include "formats/run/gpucapture/trace/steps.h"
+#include "formats/trace/origin.h"
+
+/* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
+int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
+		    struct fmt_names *names);
+
+/* Where it was recorded; the clock of an emulated driver is no host's. */
+int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
+		   struct fmt_names *names);
+
+/* Says that iterations were found by repetition, where they were, and how many repetitions each is.
+ */
+int rec_repetition_put(struct fmt_names *names, const struct rec_steps_of *steps, uint32_t n);
+
+int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		  const struct rec_result *result, const struct rec_window *window,
+		  struct fmt_names *names);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/trace/meetings.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "formats/run/peers.h"
+
+void rec_meetings_done(struct rec_meetings *m)
+{
+	for (size_t i = 0; m->parties && i < m->n; i++)
+		free(m->parties[i].ops);
+	for (size_t i = 0; m->of && i < m->n_processes; i++)
+		free(m->of[i]);
+	free(m->parties);
+	free(m->n_of);
+	free(m->of);
+	*m = (struct rec_meetings){0};
+}
+
+/* The party that a process is in its communicator. */
+static struct fmt_participant party_of(const struct rec_process *p, const struct rec_comm *c,
+				       const struct rec_ranks *ranks)
+{
+	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
+
+	return (struct fmt_participant){
+		.member = {c->id, c->parent, c->key, c->rank, c->n, c->device, 0, FMT_NO_COMM},
+		.rank = rank,
+		.number = rank == REC_NONE ? 0 : ranks->ranks[rank].number,
+		.owner = p->index};
+}
+
+/* A party for each communicator of the process, from m->n on, with what was done there. */
+static int list_process(struct rec_meetings *m, const struct rec_process *p,
+			const struct rec_ranks *ranks)
+{
+	struct fmt_participant *parties = m->parties + m->n; /* of the process */
+
+	for (uint32_t k = 0; k < p->n_comms; k++, m->n++)
+		parties[k] = party_of(p, &p->comms[k], ranks);
+	for (uint32_t i = 0; i < p->n_collectives; i++) {
+		const struct rec_collective *c = &p->collectives[i];
+		struct fmt_participant *party = &parties[c->comm];
+
+		if (c->comm >= p->n_comms)
+			continue;
+		if (array_reserve(&party->ops, party->n_ops + 1, &party->ops_cap) < 0)
+			return -ENOMEM;
+		party->ops[party->n_ops++] =
+			(struct fmt_collective_op){.messages = p->messages + c->first_message,
+						   .n_messages = c->n_messages,
+						   .is_message = c->is_message,
+						   .from = c->number};
+	}
+	return 0;
+}
+
+static int list_all(struct rec_meetings *m, struct rec_process *const *processes, size_t n,
+		    const struct rec_ranks *ranks)
+{
+	size_t n_comms = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_comms += processes[i]->n_comms;
+	m->parties = calloc(n_comms + 1, sizeof(*m->parties));
+	m->of = calloc(n + 1, sizeof(*m->of));
+	m->n_of = calloc(n + 1, sizeof(*m->n_of));
+	if (!m->parties || !m->of || !m->n_of)
+		return -ENOMEM;
+	m->n_processes = n;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		size_t count = processes[i]->collectives_made;
+
+		m->n_of[i] = (uint32_t)count;
+		m->of[i] = malloc((count + 1) * sizeof(**m->of));
+		for (size_t k = 0; m->of[i] && k < count; k++)
+			m->of[i][k] = (struct rec_meeting){FMT_NO_COMM, -1, 0};
+		r = m->of[i] ? list_process(m, processes[i], ranks) : -ENOMEM;
+	}
+	return r;
+}
+
+int rec_meetings_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		      struct fmt_names *names, struct rec_meetings *ret)
+{
+	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	int r = list_all(&m, processes, n, ranks);
+
+	if (r == 0)
+		r = fmt_collectives_by_order(m.parties, m.n, names);
+	for (size_t i = 0; i < m.n && r == 0; i++) {
+		const struct fmt_participant *p = &m.parties[i];
+
+		for (size_t k = 0; k < p->n_ops; k++)
+			m.of[p->owner][p->ops[k].from] = (struct rec_meeting){
+				p->member.comm, p->ops[k].seq, p->ops[k].peers};
+	}
+	if (r == 0) {
+		*ret = m;
+		m = (struct rec_meetings){0};
+	}
+	return r;
+}
+
+/* ---- what the trace says of them */
+
+#define MORE_ARGS 10 /* of the kernel */
+
+/* The peers that the collective sends to, or receives from, as a JSON list; 0: none. */
+static int peers_of(const struct rec_process *p, const struct rec_collective *c, uint8_t receives,
+		    fmt_str *ret)
+{
+	const struct fmt_message *m = p->messages + c->first_message;
+	scoped(text_done) struct text json = {0};
+
+	*ret = 0;
+	for (uint32_t i = 0; i < c->n_messages; i++)
+		if (m[i].receives == receives)
+			text_printf(&json, "%s%u", json.len > 0 ? ", " : "[", m[i].peer);
+	if (json.len == 0)
+		return json.error;
+	text_char(&json, ']');
+	return json.error ? json.error : fmt_names_string(p->names, json.data, json.len, ret);
+}
+
+/* The collective as every importer writes it, in place of the kernel that it was taken for. What
+ * varies of that comes behind what varies of every collective. */
+static int collective_template(const struct rec_process *p, const struct rec_collective *c,
+			       const struct fmt_comm *comm, fmt_str peers, uint32_t *template)
+{
+	struct fmt_names *names = p->names;
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 5 + MORE_ARGS];
+	static const char *const keys[] = {FMT_KEY_COMM,  FMT_KEY_SEQ,	 FMT_KEY_OP, FMT_KEY_DTYPE,
+					   FMT_KEY_BYTES, FMT_KEY_GROUP, FMT_KEY_TO, FMT_KEY_FROM,
+					   FMT_KEY_PEERS, FMT_KEY_PARTS};
+	static const uint8_t types[] = {FMT_INT,    FMT_INT,  FMT_STRING, FMT_STRING, FMT_INT,
+					FMT_STRING, FMT_JSON, FMT_JSON,	  FMT_JSON,   FMT_JSON};
+	int64_t ranks = c->per_rank && comm ? comm->n_ranks : 1;
+	fmt_str to = 0, from = 0, group = comm ? comm->name : 0;
+	int r = peers_of(p, c, 0, &to);
+
+	if (r == 0)
+		r = peers_of(p, c, 1, &from);
+
+	const int64_t values[] = {0,	 0,  c->op, c->dtype, c->bytes * ranks,
+				  group, to, from,  peers,    c->parts};
+	const struct fmt_template *kernel = fmt_template(names, *template);
+	struct fmt_template made = *kernel;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++) {
+		if (types[i] == FMT_JSON && values[i] == 0)
+			continue;
+		args[n] = (struct fmt_arg){
+			.type = types[i], .varies = i < FMT_COLLECTIVE_OP, .value = values[i]};
+		r = fmt_names_string(names, keys[i], strlen(keys[i]), &args[n++].key);
+	}
+	for (uint32_t i = 0; i < kernel->n_args && n < ARRAY_SIZE(args); i++)
+		args[n++] = kernel->args[i];
+	made.kind = FMT_COLLECTIVE;
+	made.args = args;
+	made.n_args = n;
+	return r < 0 ? r : fmt_names_template(names, &made, template);
+}
+
+static int settle(struct rec_process *p, const struct rec_collective *c,
+		  const struct rec_meeting *of, uint64_t *unmatched)
+{
+	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
+	struct rec_event *e = &p->events[c->event];
+	int64_t values[2 + MORE_ARGS] = {comm ? (int64_t)of->comm : -1, of->seq};
+	uint32_t n = fmt_template(p->names, e->template)->n_values;
+	int r = collective_template(p, c, comm, of->peers, &e->template);
+
+	n = n < MORE_ARGS ? n : MORE_ARGS;
+	if (n > 0)
+		memcpy(values + 2, p->values + e->first_value, n * sizeof(*values));
+	*unmatched += !comm;
+	return r < 0 ? r : rec_add_values(p, values, 2 + n, &e->first_value);
+}
+
+int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint32_t end,
+			uint64_t *unmatched)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_collectives && r == 0; i++) {
+		struct rec_collective c = p->collectives[i];
+
+		if (c.event < end)
+			r = settle(p, &c, &m->of[p->index][c.number], unmatched);
+		else
+			p->collectives[kept++] = c;
+	}
+	p->n_collectives = kept;
+	return r;
+}

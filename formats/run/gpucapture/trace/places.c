@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/trace/places.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+/* What a track of a process was called in a rank the last time. */
+struct rec_place_track {
+	uint32_t rank; /* 1 + its index; 0: none yet */
+	uint32_t track;
+	struct fmt_rows_reader others; /* its calls, where another has its numbers, too */
+};
+
+void rec_places_done(struct rec_places *p)
+{
+	for (size_t i = 0; p->tracks && i < p->n; i++) {
+		for (size_t k = 0; p->tracks[i] && k < p->processes[i]->n_tracks; k++)
+			fmt_rows_reader_done(&p->tracks[i][k].others);
+		free(p->tracks[i]);
+	}
+	free(p->tracks);
+	free(p->first);
+	free(p->at);
+	*p = (struct rec_places){0};
+}
+
+uint32_t *rec_place(const struct rec_places *p, const struct rec_process *process, uint32_t event)
+{
+	return &p->at[p->first[process->index] + event];
+}
+
+int rec_places_track(struct rec_places *p, uint32_t rank, const struct rec_process *process,
+		     uint32_t track, uint32_t *ret)
+{
+	struct rec_place_track *known = &p->tracks[process->index][track];
+	const struct rec_track *l = &process->tracks[track];
+	const struct fmt_track named = {.kind = l->kind,
+					.pid = l->kind == FMT_STREAM ? l->device : process->pid,
+					.tid = l->number,
+					.name = l->name};
+	int r = 0;
+
+	if (known->rank != rank + 1)
+		r = fmt_names_track(p->run->names, rank, &named, &known->track);
+	if (r < 0)
+		return r;
+	known->rank = rank + 1;
+	*ret = known->track;
+	return 0;
+}
+
+/* ---- an event of the processes, by its number among all */
+
+struct source {
+	const struct rec_process *process;
+	const struct rec_event *event;
+};
+
+static struct source source_of(const struct rec_places *p, uint32_t number)
+{
+	size_t i = array_bound(k, 1, p->n, p->first[k] <= number) - 1;
+
+	return (struct source){p->processes[i], &p->processes[i]->events[number - p->first[i]]};
+}
+
+/* The rank and the track there; 0 where the event is left out. */
+static int find(struct rec_places *p, const struct rec_process *process, const struct rec_event *e,
+		uint32_t *rank, uint32_t *track)
+{
+	int r;
+
+	*rank = rec_rank_of(p->ranks, process, e);
+	if (*rank == REC_NONE || (FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME))
+		return 0;
+	r = rec_places_track(p, *rank, process, e->track, track);
+	return r < 0 ? r : 1;
+}
+
+/* ---- by rank and track */
+
+/* The events of one rank on their way. */
+struct list {
+	uint32_t *events;     /* owned: numbers among all, by track */
+	size_t *ends, n, cap; /* owned: of each track */
+};
+
+struct lists {
+	struct list *of; /* owned: by rank */
+	uint32_t n;
+};
+
+static void lists_done(struct lists *l)
+{
+	for (uint32_t i = 0; l->of && i < l->n; i++) {
+		free(l->of[i].events);
+		free(l->of[i].ends);
+	}
+	free(l->of);
+}
+
+/* How many of a process's events are looked at. */
+static size_t end_of(const struct rec_places *p, size_t process)
+{
+	return p->ends ? p->ends[process] : p->processes[process]->n_events;
+}
+
+/* Calls see() for each event that has a place. */
+static int each(struct rec_places *p, struct lists *l,
+		int (*see)(struct list *l, uint32_t track, uint32_t number))
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct rec_process *process = p->processes[i];
+
+		for (uint32_t k = 0; k < end_of(p, i); k++) {
+			uint32_t rank, track;
+			int r = find(p, process, &process->events[k], &rank, &track);
+
+			if (r == 1)
+				r = see(&l->of[rank], track, p->first[i] + k);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int count(struct list *l, uint32_t track, uint32_t number)
+{
+	size_t before = l->cap;
+
+	(void)number;
+	if (array_reserve(&l->ends, (size_t)track + 1, &l->cap) < 0)
+		return -ENOMEM;
+	memset(l->ends + before, 0, (l->cap - before) * sizeof(*l->ends));
+	l->ends[track]++;
+	l->n = track >= l->n ? (size_t)track + 1 : l->n;
+	return 0;
+}
+
+static int put(struct list *l, uint32_t track, uint32_t number)
+{
+	l->events[l->ends[track]++] = number;
+	return 0;
+}
+
+/* Makes room for what was counted; the ends are where the tracks begin, until it is put there. */
+static int make_room(struct list *l, struct fmt_run_rank *rank)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		size_t n = l->ends[i];
+
+		l->ends[i] = sum;
+		sum += n;
+	}
+	if (sum >= FMT_RUN_NONE)
+		return -EOVERFLOW;
+	l->events = malloc((sum + 1) * sizeof(*l->events));
+	rank->n_events = sum;
+	return l->events ? 0 : -ENOMEM;
+}
+
+/* Calls within others begin behind them; on a stream, what takes no time ends before the next. */
+static int compare(const void *a, const void *b, void *places)
+{
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct rec_event *e = source_of(places, i).event, *f = source_of(places, k).event;
+	int longer = array_order(f->duration_ns, e->duration_ns);
+
+	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer)
+	       ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
+}
+
+/* A track's events were looked at in the order in which their calls ended: most are in order. */
+static void sort(struct rec_places *p, struct list *l)
+{
+	for (size_t track = 0, from = 0; track < l->n; from = l->ends[track++]) {
+		size_t i = from + 1;
+
+		while (i < l->ends[track] && compare(&l->events[i - 1], &l->events[i], p) <= 0)
+			i++;
+		if (i < l->ends[track])
+			qsort_r(l->events + from, l->ends[track] - from, sizeof(*l->events),
+				compare, p);
+	}
+}
+
+/* ---- the run's */
+
+/* Calls of two threads that have their numbers in common, one after the other, are one track's. */
+static int join_calls(struct rec_places *p, const struct rec_process *process,
+		      const struct rec_event *e, struct fmt_rows *rows, uint32_t *ret)
+{
+	struct fmt_rows_reader *reader = &p->tracks[process->index][e->track].others;
+	const int64_t *values;
+	int r;
+
+	reader->rows = process->tracks[e->track].calls;
+	r = fmt_rows_read(reader, e->first_value, &values);
+	return r < 0 ? r
+		     : fmt_rows_add(rows, e->template, values,
+				    fmt_template(p->run->names, e->template)->n_values, ret);
+}
+
+static int add_call(struct rec_places *p, struct fmt_run_part *part, struct source s,
+		    struct fmt_event *to)
+{
+	struct fmt_rows *rows = s.process->tracks[s.event->track].calls;
+	size_t before = part->calls_cap;
+
+	if (array_reserve(&part->calls, (size_t)to->track + 1, &part->calls_cap) < 0)
+		return -ENOMEM;
+	memset(part->calls + before, 0, (part->calls_cap - before) * sizeof(*part->calls));
+	part->n_calls = to->track >= part->n_calls ? (size_t)to->track + 1 : part->n_calls;
+	if (!part->calls[to->track])
+		part->calls[to->track] = rows;
+	to->first_value = s.event->first_value;
+	return part->calls[to->track] == rows
+		       ? 0
+		       : join_calls(p, s.process, s.event, part->calls[to->track],
+				    &to->first_value);
+}
+
+static int add_values(struct fmt_run_rank *run, size_t *cap, struct source s, uint32_t n,
+		      struct fmt_event *to)
+{
+	if (run->n_values + n > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&run->values, run->n_values + n, cap) < 0)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(run->values + run->n_values, s.process->values + s.event->first_value,
+		       n * sizeof(*run->values));
+	to->first_value = (uint32_t)run->n_values;
+	run->n_values += n;
+	return 0;
+}
+
+static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
+{
+	struct fmt_run_rank *run = &p->run->ranks[rank];
+	size_t cap = 0;
+	int r = 0;
+
+	run->events = malloc((run->n_events + 1) * sizeof(*run->events));
+	if (!run->events)
+		return -ENOMEM;
+	for (uint32_t i = 0, track = 0; i < run->n_events && r == 0; i++) {
+		struct source s = source_of(p, l->events[i]);
+		const struct rec_event *e = s.event;
+		struct fmt_event *to = &run->events[i];
+
+		while (i == l->ends[track])
+			track++;
+		*to = (struct fmt_event){.start_ns = e->start_ns,
+					 .duration_ns = e->duration_ns,
+					 .correlation = e->correlation,
+					 .template = e->template,
+					 .track = track};
+		if (s.process->index != p->ranks->ranks[rank].process)
+			to->correlation = 0; /* joins calls and operations of one process */
+		if (e->kind == FMT_CALL)
+			r = add_call(p, &p->parts[rank], s, to);
+		else
+			r = add_values(run, &cap, s,
+				       fmt_template(p->run->names, e->template)->n_values, to);
+		p->at[l->events[i]] = i;
+		fmt_run_part_span(&p->parts[rank], to);
+	}
+	return r;
+}
+
+static int find_calls(struct rec_places *p, const struct list *l, uint32_t rank)
+{
+	size_t n = p->run->ranks[rank].n_events;
+	uint32_t *call_of = malloc((n + 1) * sizeof(*call_of));
+
+	if (!call_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct source s = source_of(p, l->events[i]);
+		uint32_t call = s.event->call;
+
+		call_of[i] = FMT_RUN_NONE;
+		if (call != REC_NONE &&
+		    rec_rank_of(p->ranks, s.process, &s.process->events[call]) == rank)
+			call_of[i] = *rec_place(p, s.process, call);
+	}
+	p->parts[rank].call_of = call_of;
+	return 0;
+}
+
+/* ---- all of it */
+
+static int allocate(struct rec_places *p)
+{
+	size_t n = 0;
+
+	p->first = calloc(p->n + 1, sizeof(*p->first));
+	p->tracks = calloc(p->n + 1, sizeof(*p->tracks));
+	if (!p->first || !p->tracks)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct rec_process *process = p->processes[i];
+
+		p->first[i] = (uint32_t)n;
+		n += process->n_events;
+		p->tracks[i] = calloc(process->n_tracks + 1, sizeof(**p->tracks));
+		if (!p->tracks[i])
+			return -ENOMEM;
+		for (size_t k = 0; k < end_of(p, i); k++)
+			p->without_times += FMT_IS_OP(process->events[k].kind) &&
+					    process->events[k].duration_ns == REC_NO_TIME;
+	}
+	if (n >= FMT_RUN_NONE)
+		return -EOVERFLOW;
+	p->at = malloc((n + 1) * sizeof(*p->at));
+	if (p->at)
+		memset(p->at, 0xff, n * sizeof(*p->at));
+	return p->at ? 0 : -ENOMEM;
+}
+
+int rec_places_find(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+		    const struct rec_ranks *ranks, struct fmt_run *run, struct fmt_run_part *parts,
+		    struct rec_places *ret)
+{
+	scoped(lists_done) struct lists l = {.n = run->n_ranks};
+	int r;
+
+	*ret = (struct rec_places){.processes = processes,
+				   .ends = ends,
+				   .ranks = ranks,
+				   .run = run,
+				   .parts = parts,
+				   .n = n};
+	l.of = calloc(run->n_ranks + (size_t)1, sizeof(*l.of));
+	r = l.of ? allocate(ret) : -ENOMEM;
+	if (r == 0)
+		r = each(ret, &l, count);
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		r = make_room(&l.of[i], &run->ranks[i]);
+	if (r == 0)
+		r = each(ret, &l, put);
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
+		sort(ret, &l.of[i]);
+		r = add_events(ret, &l.of[i], i);
+	}
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
+		r = find_calls(ret, &l.of[i], i);
+	return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The events of all processes as those of the ranks of a run, in the order that this has; and where
+ * each went. One thread. */
+#pragma once
+
+#include "formats/run/gpucapture/trace/ranks.h"
+#include "formats/run/part.h"
+
+struct rec_places {
+	struct rec_process *const *processes; /* not owned */
+	const struct rec_ranks *ranks;	      /* not owned */
+	struct fmt_run *run;		      /* not owned */
+	struct fmt_run_part *parts;	      /* not owned */
+	size_t n;			      /* processes */
+	const uint32_t *ends; /* not owned; of each process: its events from here on are left out;
+				 NULL: none are */
+	uint32_t *first;      /* owned: of the events of each process, in `at` */
+	uint32_t *at;	      /* owned: of each event, where it is; FMT_RUN_NONE */
+	struct rec_place_track **tracks; /* owned: by process and track */
+	uint64_t without_times;		 /* operations that are left out */
+};
+
+/* Makes the events of the run's ranks, whose numbers it has, and what the parts say of them. 0 or a
+ * negative errno. */
+int rec_places_find(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+		    const struct rec_ranks *ranks, struct fmt_run *run, struct fmt_run_part *parts,
+		    struct rec_places *ret);
+void rec_places_done(struct rec_places *p);
+
+/* Where the event is among those of its rank; FMT_RUN_NONE: it is left out. */
+uint32_t *rec_place(const struct rec_places *p, const struct rec_process *process, uint32_t event);
+
+/* What the track of a process is called in the rank. */
+int rec_places_track(struct rec_places *p, uint32_t rank, const struct rec_process *process,
+		     uint32_t track, uint32_t *ret);

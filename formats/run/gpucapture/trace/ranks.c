@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/trace/ranks.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define MOST_DEVICES 1024
+
+void rec_ranks_done(struct rec_ranks *r)
+{
+	free(r->ranks);
+	free(r->of_device);
+	free(r->first);
+	free(r->first_track);
+	free(r->device_of_track);
+	*r = (struct rec_ranks){0};
+}
+
+/* One more than the largest device number of a stream or communicator. */
+static uint32_t count_devices(struct rec_process *const *processes, size_t n)
+{
+	int most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_process *p = processes[i];
+
+		for (size_t k = 0; k < p->n_tracks; k++)
+			if (p->tracks[k].device > most && p->tracks[k].device < MOST_DEVICES)
+				most = p->tracks[k].device;
+		for (size_t k = 0; k < p->n_comms; k++)
+			if (p->comms[k].device > most && p->comms[k].device < MOST_DEVICES)
+				most = p->comms[k].device;
+	}
+	return (uint32_t)most + 1;
+}
+
+/* Whether the process launched operations on the device, or is a rank of a communicator there. */
+static bool uses(const struct rec_process *p, uint32_t device)
+{
+	for (size_t k = 0; k < p->n_comms; k++)
+		if (p->comms[k].device == (int)device)
+			return true;
+	for (size_t k = 0; k < p->n_tracks; k++)
+		if (p->tracks[k].kind == FMT_STREAM && p->tracks[k].device == (int)device)
+			return true;
+	return false;
+}
+
+static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, int device)
+{
+	if (array_reserve(&r->ranks, (size_t)r->n + 1, cap) < 0)
+		return -ENOMEM;
+	r->ranks[r->n++] = (struct rec_rank){.process = p->index, .device = (int16_t)device};
+	return 0;
+}
+
+static int list_process(struct rec_ranks *r, size_t *cap, const struct rec_process *p)
+{
+	int e = 0;
+
+	for (uint32_t d = 0; d < r->n_devices && e == 0; d++)
+		if (uses(p, d))
+			e = add(r, cap, p, (int)d);
+	return e;
+}
+
+/* Where no process has work for a device, each that called something is a rank. */
+static int list_all(struct rec_ranks *r, struct rec_process *const *processes, size_t n)
+{
+	size_t cap = 0;
+	int e = 0;
+
+	for (size_t i = 0; i < n && e == 0; i++)
+		e = list_process(r, &cap, processes[i]);
+	if (r->n > 0)
+		return e;
+	for (size_t i = 0; i < n && e == 0; i++)
+		if (processes[i]->counts.calls > 0 || processes[i]->n_ranges > 0)
+			e = add(r, &cap, processes[i], -1);
+	return e;
+}
+
+/* ---- numbers */
+
+/* The largest communicator that the rank's GPU is in. */
+static const struct rec_comm *world_of(const struct rec_process *p, const struct rec_rank *rank)
+{
+	const struct rec_comm *best = NULL;
+
+	for (size_t i = 0; i < p->n_comms; i++) {
+		const struct rec_comm *c = &p->comms[i];
+
+		if (c->parent || c->device < 0 || c->device != rank->device)
+			continue;
+		if (!best || c->n > best->n ||
+		    (c->n == best->n && c->id == best->id && c->rank < best->rank))
+			best = c;
+	}
+	return best;
+}
+
+/* A fact of the process that is a number, or -1. */
+static int64_t number_fact(const struct rec_process *p, const char *key)
+{
+	for (size_t i = 0; i < p->n_facts; i++)
+		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
+			return fmt_rank_value(fmt_string(p->names, p->facts[i].value, NULL));
+	return -1;
+}
+
+static int64_t environment_rank(const struct rec_process *p)
+{
+	int64_t v = -1;
+
+	for (size_t i = 0; fmt_rank_keys[i] && v < 0; i++)
+		v = number_fact(p, fmt_rank_keys[i]);
+	return v;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct rec_rank *x = a, *y = b;
+
+	return array_order(x->number, y->number)
+	       ?: array_order(x->process, y->process)
+	       ?: array_order(x->device, y->device);
+}
+
+#define NO_NUMBER UINT32_MAX
+#define MOST_NUMBER (1u << 30) /* larger ones are not believed */
+
+static uint32_t world_rank(const struct rec_process *p, const struct rec_rank *rank)
+{
+	const struct rec_comm *c = world_of(p, rank);
+
+	return c && c->rank <= MOST_NUMBER ? c->rank : NO_NUMBER;
+}
+
+static uint32_t launched_rank(const struct rec_process *p, const struct rec_rank *rank)
+{
+	int64_t v = environment_rank(p);
+
+	return v >= 0 && v <= MOST_NUMBER ? (uint32_t)v : NO_NUMBER;
+}
+
+/* How many ranks have a number in this way; 0 where two have the same. Sorts the ranks: those
+ * without a number come last. */
+static uint32_t number_by(struct rec_ranks *r, struct rec_process *const *processes,
+			  uint32_t (*number)(const struct rec_process *p,
+					     const struct rec_rank *rank))
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		r->ranks[i].number =
+			number ? number(processes[r->ranks[i].process], &r->ranks[i]) : NO_NUMBER;
+		n += r->ranks[i].number != NO_NUMBER;
+	}
+	if (r->n > 0)
+		qsort(r->ranks, r->n, sizeof(*r->ranks), by_number);
+	for (uint32_t i = 1; i < n; i++)
+		if (r->ranks[i].number == r->ranks[i - 1].number)
+			return 0;
+	return n;
+}
+
+/* Ranks without a number get the next ones. */
+static void number_rest(struct rec_ranks *r, uint32_t n)
+{
+	for (uint32_t i = n; i < r->n; i++)
+		r->ranks[i].number = i > 0 ? r->ranks[i - 1].number + 1 : 0;
+}
+
+/* By communicator or by launcher, where that tells all ranks apart; else where it tells some apart,
+ * such as those of a communicator beside a process that failed before it joined; else in the order
+ * of processes and devices. */
+static void number_all(struct rec_ranks *r, struct rec_process *const *processes)
+{
+	uint32_t n;
+
+	if (number_by(r, processes, world_rank) == r->n ||
+	    number_by(r, processes, launched_rank) == r->n)
+		return;
+	n = number_by(r, processes, world_rank);
+	if (n == 0)
+		n = number_by(r, processes, launched_rank);
+	if (n == 0)
+		number_by(r, processes, NULL);
+	number_rest(r, n);
+}
+
+static void index_devices(struct rec_ranks *r)
+{
+	for (uint32_t i = r->n; i-- > 0;) {
+		const struct rec_rank *rank = &r->ranks[i];
+
+		r->first[rank->process] = i;
+		if (rank->device >= 0)
+			r->of_device[(size_t)rank->process * r->n_devices +
+				     (uint32_t)rank->device] = i;
+	}
+}
+
+/* Remembers which device each track is of. */
+static int list_tracks(struct rec_ranks *r, struct rec_process *const *processes, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += processes[i]->n_tracks;
+	r->first_track = malloc((n + 1) * sizeof(*r->first_track));
+	r->device_of_track = malloc((sum + 1) * sizeof(*r->device_of_track));
+	if (!r->first_track || !r->device_of_track)
+		return -ENOMEM;
+	sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		r->first_track[i] = (uint32_t)sum;
+		for (size_t k = 0; k < processes[i]->n_tracks; k++)
+			r->device_of_track[sum++] = processes[i]->tracks[k].device;
+	}
+	r->first_track[n] = (uint32_t)sum;
+	return 0;
+}
+
+int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ranks *ret)
+{
+	scoped(rec_ranks_done) struct rec_ranks r = {.n_devices = count_devices(processes, n)};
+	int e;
+
+	r.n_of_device = n * r.n_devices;
+	r.of_device = malloc((r.n_of_device + 1) * sizeof(*r.of_device));
+	r.first = malloc((n + 1) * sizeof(*r.first));
+	if (!r.of_device || !r.first)
+		return -ENOMEM;
+	memset(r.of_device, 0xff, r.n_of_device * sizeof(*r.of_device));
+	e = list_all(&r, processes, n);
+	if (e == 0)
+		e = list_tracks(&r, processes, n);
+	memset(r.first, r.n > 0 ? 0 : 0xff, (n + 1) * sizeof(*r.first));
+	if (e < 0)
+		return e;
+	number_all(&r, processes);
+	index_devices(&r);
+	*ret = r;
+	r = (struct rec_ranks){0};
+	return 0;
+}
+
+uint32_t rec_rank_of_device(const struct rec_ranks *r, const struct rec_process *p, int device)
+{
+	uint32_t rank = REC_NONE;
+
+	if (device >= 0 && (uint32_t)device < r->n_devices)
+		rank = r->of_device[(size_t)p->index * r->n_devices + (uint32_t)device];
+	return rank == REC_NONE ? r->first[p->index] : rank;
+}
+
+uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,
+		     const struct rec_event *e)
+{
+	if (e->call != REC_NONE)
+		e = &p->events[e->call];
+	return rec_rank_of_device(
+		r, p,
+		e->device >= 0 ? e->device
+			       : r->device_of_track[r->first_track[p->index] + e->track]);
+}
+
+uint32_t rec_shared_process(const struct rec_ranks *r, uint32_t rank)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (i != rank && r->ranks[i].process == r->ranks[rank].process)
+			return r->ranks[rank].process + 1;
+	return 0;
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/trace/steps.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/raw/step_name.h"
+#include "formats/run/gpucapture/trace/repeats.h"
+#include "formats/run/iterations.h"
+
+/* Where more iterations than this are found, one has at least so many calls and operations. */
+#define MANY 4096
+#define LEAST 1024
+
+static void steps_done(struct rec_steps *s)
+{
+	free(s->steps);
+}
+
+int rec_steps_add(struct rec_steps *s, int64_t number, int64_t start_ns, int64_t end_ns)
+{
+	if (array_reserve(&s->steps, s->n + 1, &s->cap) < 0)
+		return -ENOMEM;
+	s->steps[s->n++] =
+		(struct fmt_iteration){number, start_ns, end_ns > start_ns ? end_ns - start_ns : 0};
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_iteration *x = a, *y = b;
+
+	return array_order(x->start_ns, y->start_ns);
+}
+
+/* ---- marks */
+
+static int from_marks(struct rec_steps *s, const struct rec_process *p,
+		      const struct fmt_run_part *part, int64_t from_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; p && i < p->n_marks && r == 0; i++)
+		if (p->marks[i].start_ns >= from_ns)
+			r = rec_steps_add(s, p->marks[i].number, p->marks[i].start_ns, 0);
+	if (r < 0 || s->n == 0)
+		return r;
+	qsort(s->steps, s->n, sizeof(*s->steps), by_start);
+	for (size_t i = 0; i < s->n; i++) {
+		int64_t end = i + 1 < s->n ? s->steps[i + 1].start_ns : part->last_ns;
+
+		s->steps[i].duration_ns =
+			end > s->steps[i].start_ns ? end - s->steps[i].start_ns : 0;
+	}
+	return 0;
+}
+
+/* ---- ranges that are numbered: "step 4", "ProfilerStep#4" */
+
+/* What the names of such ranges have in common. */
+struct prefix {
+	const char *text;
+	size_t len;
+	bool says; /* that they are iterations */
+};
+
+static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e,
+			struct prefix *prefix, int64_t *number)
+{
+	struct cap_step_name step;
+	size_t len;
+	const char *name = fmt_string(names, fmt_template(names, e->template)->name, &len);
+
+	if (!cap_step_name(name, len, &step))
+		return false;
+	*prefix = (struct prefix){name, step.prefix_len, step.says};
+	*number = step.number;
+	return true;
+}
+
+static bool is_like(const struct prefix *a, const struct prefix *b)
+{
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+/* Those that begin as `like` does, one after the other with rising numbers; what time they cover,
+ * or -1. */
+static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
+		       const struct prefix *like, struct rec_steps *s)
+{
+	int64_t number, covers = 0;
+	struct prefix prefix;
+
+	s->n = 0;
+	for (size_t i = 0; i < part->n_ranges; i++) {
+		const struct fmt_event *e = &part->ranges[i];
+		const struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : NULL;
+
+		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, like))
+			continue;
+		if (last &&
+		    (number <= last->number || e->start_ns < last->start_ns + last->duration_ns))
+			return -1;
+		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+			return -1;
+		covers += e->duration_ns;
+	}
+	return s->n < 2 ? -1 : covers;
+}
+
+/* Whether ranges like `a`, which cover so much, tell iterations rather than those like `b`: if they
+ * say so, however short the run was beside what went before. */
+static bool is_better(const struct prefix *a, int64_t a_covers, const struct prefix *b,
+		      int64_t b_covers)
+{
+	return a_covers >= 0 && (a->says != b->says ? a->says : a_covers > b_covers);
+}
+
+/* Whichever prefix covers the most, a quarter at least of a run whose names do not say what they
+ * are; a run has few of them. *ret is left as it is where there is none. */
+static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
+			const struct fmt_run_part *part, struct prefix *ret)
+{
+	int64_t most = (part->last_ns - part->first_ns) / 4, number;
+	struct prefix prefix, best = {0};
+	size_t tried = 0;
+
+	for (size_t i = 0; i < part->n_ranges && tried < 256; i++) {
+		int64_t covers;
+
+		if (!is_numbered(names, &part->ranges[i], &prefix, &number))
+			continue;
+		tried++;
+		covers = collect(names, part, &prefix, s);
+		if (is_better(&prefix, covers, &best, most)) {
+			most = covers;
+			best = prefix;
+		}
+	}
+	s->n = 0;
+	if (best.len == 0)
+		return;
+	collect(names, part, &best, s);
+	*ret = best;
+}
+
+/* Those of a segment; if their numbers fall, they are numbered on. */
+static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
+		       const struct fmt_run_part *part, const struct rec_steps_of *of)
+{
+	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len, false};
+	struct prefix prefix;
+	int64_t number;
+
+	for (size_t i = 0; i < part->n_ranges; i++) {
+		const struct fmt_event *e = &part->ranges[i];
+		const struct fmt_iteration *last = s->n > 0    ? &s->steps[s->n - 1]
+						   : of->n > 0 ? &of->last
+							       : NULL;
+
+		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, &like) ||
+		    (of->n > 0 && e->start_ns < of->from_ns) ||
+		    (last && e->start_ns < last->start_ns + last->duration_ns))
+			continue;
+		number = !last || number > last->number ? number : last->number + 1;
+		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What the rank's iterations are told by, from all of its marks and ranges; they are in *s then. */
+static int find_way(struct fmt_names *names, const struct rec_process *process,
+		    const struct fmt_run_part *part, struct rec_steps_of *of, struct rec_steps *s)
+{
+	struct prefix like = {0};
+	int r = from_marks(s, process, part, INT64_MIN);
+
+	of->is_planned = true;
+	if (r == 0 && s->n > 0)
+		of->way = REC_STEPS_MARKED;
+	if (r < 0 || s->n > 0)
+		return r;
+	from_ranges(s, names, part, &like);
+	if (like.len == 0)
+		return 0;
+	of->way = REC_STEPS_RANGES;
+	of->like_len = like.len;
+	return fmt_names_string(names, like.text, strlen(like.text), &of->like);
+}
+
+int rec_steps_plan(struct fmt_names *names, const struct rec_process *process,
+		   const struct fmt_run_part *part, struct rec_steps_of *ret)
+{
+	scoped(steps_done) struct rec_steps s = {0};
+
+	return find_way(names, process, part, ret, &s);
+}
+
+/* Iterations that repeat are numbered from `next` on. */
+static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
+			const struct fmt_run_part *part, int64_t from_ns, struct rec_steps_of *of,
+			struct rec_steps *s)
+{
+	int64_t next = of->n > 0 ? of->last.number + 1 : 0;
+	int r = rec_repeats_find(run, rank, part, from_ns, &of->pattern, s);
+
+	for (size_t i = 0; i < s->n && r == 0; i++)
+		s->steps[i].number = next + (int64_t)i;
+	if (s->n > (of->n > 0))
+		of->way = REC_STEPS_REPEAT;
+	return r;
+}
+
+/* The iterations of one rank in this segment. What comes before the first mark of a rank is no
+ * iteration. */
+static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
+		    const struct rec_process *process, const struct fmt_run_part *part,
+		    struct rec_steps_of *of)
+{
+	scoped(steps_done) struct rec_steps s = {0};
+	int64_t from_ns = of->n > 0 ? of->from_ns : INT64_MIN;
+	int64_t number = of->n > 0 ? of->last.number + !of->inside : 0;
+	int r = of->is_planned ? 0 : find_way(run->names, process, part, of, &s);
+
+	if (r == 0 && s.n == 0 && of->way == REC_STEPS_MARKED)
+		r = from_marks(&s, process, part, from_ns);
+	else if (r == 0 && s.n == 0 && of->way == REC_STEPS_RANGES)
+		r = more_ranges(&s, run->names, part, of);
+	else if (r == 0 && s.n == 0)
+		r = find_repeats(run, rank, part, from_ns, of, &s);
+	if (of->n == 0 && (of->way == REC_STEPS_MARKED || of->way == REC_STEPS_RANGES))
+		number = FMT_BEFORE;
+	if (r == 0 && s.n == 0)
+		r = rec_steps_add(&s, number, of->n > 0 ? from_ns : part->first_ns, part->last_ns);
+	if (r < 0)
+		return r;
+	rank->n_iterations = s.n;
+	rank->iterations = take(s.steps);
+	return 0;
+}
+
+/* The iteration that begins nearest to that moment. */
+static int64_t nearest(const struct fmt_run_rank *rank, int64_t at_ns)
+{
+	const struct fmt_iteration *all = rank->iterations;
+	size_t i = array_bound(k, 0, rank->n_iterations, all[k].start_ns < at_ns);
+
+	if (i == rank->n_iterations ||
+	    (i > 0 && at_ns - all[i - 1].start_ns < all[i].start_ns - at_ns))
+		i--;
+	return (int64_t)i;
+}
+
+/* Where the end is not known yet, those that begin together have one number. */
+static void align_begins(struct fmt_run *run)
+{
+	int64_t least = 0;
+
+	for (uint32_t i = 1; i < run->n_ranks; i++) {
+		struct fmt_run_rank *rank = &run->ranks[i];
+		size_t middle = rank->n_iterations / 2;
+		int64_t first = nearest(&run->ranks[0], rank->iterations[middle].start_ns) -
+				(int64_t)middle;
+
+		for (size_t k = 0; k < rank->n_iterations; k++)
+			rank->iterations[k].number = first + (int64_t)k;
+		least = first < least ? first : least;
+	}
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		for (size_t k = 0; k < run->ranks[i].n_iterations; k++)
+			run->ranks[i].iterations[k].number -= least;
+}
+
+/* Which of two GPUs of a process tells the iterations: one whose ranges say so, else the one that
+ * did most. */
+static bool tells_better(const struct fmt_run *run, const struct rec_steps_of *of, uint32_t a,
+			 uint32_t b)
+{
+	bool a_says = of[a].way == REC_STEPS_RANGES, b_says = of[b].way == REC_STEPS_RANGES;
+	bool a_repeats = of[a].way == REC_STEPS_REPEAT, b_repeats = of[b].way == REC_STEPS_REPEAT;
+
+	if (a_says != b_says)
+		return a_says;
+	if (a_repeats != b_repeats)
+		return a_repeats;
+	return run->ranks[a].n_events > run->ranks[b].n_events;
+}
+
+static uint32_t leader_of(const struct fmt_run *run, const struct rec_ranks *ranks,
+			  const struct rec_steps_of *of, uint32_t rank)
+{
+	uint32_t best = REC_NONE;
+
+	if (of[rank].leader > 0)
+		return of[rank].leader - 1;
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		if (ranks->ranks[i].process == ranks->ranks[rank].process &&
+		    (best == REC_NONE || tells_better(run, of, i, best)))
+			best = i;
+	return best;
+}
+
+static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
+{
+	struct fmt_iteration *copy = malloc((from->n_iterations + 1) * sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, from->iterations, from->n_iterations * sizeof(*copy));
+	free(to->iterations);
+	to->iterations = copy;
+	to->n_iterations = from->n_iterations;
+	return 0;
+}
+
+/* GPUs of one process have the same iterations: a GPU that found fewer or more, or whose threads
+ * have no ranges, takes those of the leader; all do in a run of several segments. */
+static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
+		 struct rec_steps_of *of)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		of[i].leader = leader_of(run, ranks, of, i) + 1;
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
+		uint32_t leader = of[i].leader - 1;
+
+		if (i == leader || (!more && of[i].n == 0 && of[i].way == of[leader].way &&
+				    run->ranks[i].n_iterations == run->ranks[leader].n_iterations))
+			continue;
+		of[i].way = of[leader].way;
+		r = copy_steps(&run->ranks[leader], &run->ranks[i]);
+	}
+	return r;
+}
+
+/* Makes one iteration of several repetitions of very little. */
+static void group(const struct fmt_run *run, struct rec_steps_of *of)
+{
+	size_t size = 1;
+
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		size_t each = of[i].way == REC_STEPS_REPEAT ? rec_repeats_each(&run->ranks[i]) : 1;
+
+		size = each > size ? each : size;
+	}
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		of[i].each = size;
+		if (of[i].way == REC_STEPS_REPEAT)
+			rec_repeats_group(&run->ranks[i], size, true);
+	}
+}
+
+/* Numbers what nobody numbered from where the first rank is that was there before. */
+static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_steps_of *of)
+{
+	struct fmt_run_rank *late = &run->ranks[rank];
+	int64_t from_ns = late->iterations[0].start_ns, at;
+	const struct fmt_iteration *all;
+	uint32_t first = 0;
+	size_t n;
+
+	while (of[first].n == 0)
+		first++;
+	all = run->ranks[first].iterations;
+	n = array_bound(i, 1, run->ranks[first].n_iterations, all[i].start_ns <= from_ns);
+	at = all[n - 1].number;
+	for (size_t i = 0; i < late->n_iterations; i++)
+		late->iterations[i].number = at + (int64_t)i;
+}
+
+static bool any_begun(const struct fmt_run *run, const struct rec_steps_of *of)
+{
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		if (of[i].n > 0)
+			return true;
+	return false;
+}
+
+/* Groups and numbers those of the first segment. */
+static void number_first(struct fmt_run *run, bool more, struct rec_steps_of *of)
+{
+	bool repeats = false;
+
+	group(run, of);
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		repeats |= of[i].way == REC_STEPS_REPEAT;
+	if (repeats && more)
+		align_begins(run);
+	else if (repeats)
+		fmt_iterations_align(run);
+}
+
+/* The same for a later one. */
+static void number_more(struct fmt_run *run, struct rec_steps_of *of)
+{
+	for (uint32_t i = 0; i < run->n_ranks; i++)
+		for (uint32_t k = 0; k < run->n_ranks && of[i].n == 0; k++)
+			of[i].each = of[k].each > of[i].each ? of[k].each : of[i].each;
+	for (uint32_t i = 0; i < run->n_ranks; i++) {
+		if (of[i].way == REC_STEPS_REPEAT)
+			rec_repeats_group(&run->ranks[i], of[i].each, false);
+		if (of[i].n == 0 && (of[i].way == REC_STEPS_REPEAT || of[i].way == REC_STEPS_NONE))
+			align_late(run, i, of);
+	}
+}
+
+int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
+		   struct rec_process *const *processes, size_t n, const struct fmt_run_part *parts,
+		   bool more, struct rec_steps_of *of)
+{
+	bool begun = any_begun(run, of);
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
+		uint32_t process = ranks->ranks[i].process;
+
+		r = find_one(run, &run->ranks[i], process < n ? processes[process] : NULL,
+			     &parts[i], &of[i]);
+	}
+	if (r == 0)
+		r = share(run, ranks, more || begun, of);
+	if (r < 0)
+		return r;
+	if (begun)
+		number_more(run, of);
+	else
+		number_first(run, more, of);
+	return 0;
+}
+
+/* ---- where a segment ends */
+
+/* How many iterations can be written: without the last, which may go on; where they repeat, without
+ * the one before, too, which tells where the last one of the run ends. */
+static size_t count_over(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
+			 int64_t until_ns)
+{
+	size_t n = array_bound(i, 0, rank->n_iterations, rank->iterations[i].start_ns <= until_ns);
+	size_t stay = of->way == REC_STEPS_REPEAT ? 2 : 1;
+
+	return n > stay ? n - stay : 0;
+}
+
+bool rec_steps_can_cut(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
+		       int64_t until_ns, bool force)
+{
+	return count_over(of, rank, until_ns) > 0 ||
+	       (rank->iterations[0].start_ns <= until_ns && (of->way == REC_STEPS_NONE || force));
+}
+
+/* The rank's iterations are the next ones. */
+static void pass(struct rec_steps_of *of, const struct fmt_run_rank *rank)
+{
+	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;
+
+	of->has_before = of->n > 0;
+	of->n += rank->n_iterations - goes_on;
+	of->prelude |= rank->iterations[0].number == FMT_BEFORE;
+	of->before = of->last;
+	of->last = rank->iterations[rank->n_iterations - 1];
+}
+
+void rec_steps_cut(struct rec_steps_of *of, struct fmt_run_rank *rank, int64_t until_ns)
+{
+	struct fmt_iteration *all = rank->iterations;
+	size_t n = count_over(of, rank, until_ns);
+
+	of->from_ns = n > 0 ? all[n].start_ns : until_ns;
+	if (n == 0)
+		all[0].duration_ns = until_ns - all[0].start_ns;
+	rank->n_iterations = n > 0 ? n : 1;
+	pass(of, rank);
+	of->inside = n == 0 && of->way != REC_STEPS_NONE;
+}
+
+void rec_steps_end(struct rec_steps_of *of, const struct fmt_run_rank *rank)
+{
+	pass(of, rank);
+}
+
+void rec_steps_of_done(struct rec_steps_of *of)
+{
+	free(of->pattern.symbols);
+	*of = (struct rec_steps_of){0};
+}
