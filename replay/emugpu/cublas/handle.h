@@ -23,6 +23,26 @@ static inline int emu_on_device(const struct cublasContext *h)
 	return h->pointers == CUBLAS_POINTER_MODE_DEVICE;
 }
 
+static inline struct emu_operand emu_operand_matrix(enum emu_type type, const void *data,
+						    int64_t ld, cublasOperation_t op)
+{
+	return (struct emu_operand){emu_matrix_of(data, type, ld, op), 0, 0, 0, 0};
+}
+
+/* A vector as a matrix of one column. */
+static inline struct emu_operand emu_operand_column(enum emu_type type, const void *data, int64_t n,
+						    int64_t increment)
+{
+	struct emu_vector v = emu_vector_of(type, data, n, increment);
+
+	return (struct emu_operand){{v.data, type, 0, v.step, 0}, 0, 0, 0, 0};
+}
+
+static inline uint8_t emu_fill_letter(cublasFillMode_t uplo)
+{
+	return uplo == CUBLAS_FILL_MODE_UPPER ? 'U' : 'L';
+}
+
 /* Expand M(letter, type, data type, suffix, int) for real types, complex types or both; with 32-bit
  * sizes and, as name_64, with 64-bit sizes. */
 #define EMU_REAL(M)                                                                                \

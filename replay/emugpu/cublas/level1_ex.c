@@ -28,6 +28,14 @@ static cublasStatus_t fold(cublasHandle_t handle, enum emu_fold fold, int64_t n,
 	return emu_fold_launch(handle, fold, n, u, v, result, type);
 }
 
+#define TWO_MAP(name, operation, in, suffix, I)                                                    \
+	EMU_API cublasStatus_t cublas##name##suffix(cublasHandle_t handle, I n, in void *x,        \
+						    cudaDataType xType, I incx, void *y,           \
+						    cudaDataType yType, I incy)                    \
+	{                                                                                          \
+		return map(handle, operation, n, NULL, xType, x, xType, incx, y, yType, incy);     \
+	}
+
 #define MAPS(suffix, I)                                                                            \
 	EMU_API cublasStatus_t cublasAxpyEx##suffix(                                               \
 		cublasHandle_t handle, I n, const void *alpha, cudaDataType alphaType,             \
@@ -44,68 +52,47 @@ static cublasStatus_t fold(cublasHandle_t handle, enum emu_fold fold, int64_t n,
 		(void)executionType;                                                               \
 		return map(handle, EMU_SCAL, n, alpha, alphaType, x, xType, incx, NULL, xType, 0); \
 	}                                                                                          \
-	EMU_API cublasStatus_t cublasCopyEx##suffix(cublasHandle_t handle, I n, const void *x,     \
-						    cudaDataType xType, I incx, void *y,           \
-						    cudaDataType yType, I incy)                    \
-	{                                                                                          \
-		return map(handle, EMU_COPY, n, NULL, xType, x, xType, incx, y, yType, incy);      \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasSwapEx##suffix(cublasHandle_t handle, I n, void *x,           \
-						    cudaDataType xType, I incx, void *y,           \
-						    cudaDataType yType, I incy)                    \
-	{                                                                                          \
-		return map(handle, EMU_SWAP, n, NULL, xType, x, xType, incx, y, yType, incy);      \
-	}
+	TWO_MAP(CopyEx, EMU_COPY, const, suffix, I)                                                \
+	TWO_MAP(SwapEx, EMU_SWAP, , suffix, I)
 
 EMU_SIZES(MAPS)
 
-#define FOLDS(suffix, I, integer)                                                                  \
-	EMU_API cublasStatus_t cublasDotEx##suffix(                                                \
+#define DOT(name, operation, suffix, I)                                                            \
+	EMU_API cublasStatus_t cublas##name##suffix(                                               \
 		cublasHandle_t handle, I n, const void *x, cudaDataType xType, I incx,             \
 		const void *y, cudaDataType yType, I incy, void *result, cudaDataType resultType,  \
 		cudaDataType executionType)                                                        \
 	{                                                                                          \
 		(void)executionType;                                                               \
-		return fold(handle, EMU_DOT, n, x, xType, incx, y, yType, incy, result,            \
+		return fold(handle, operation, n, x, xType, incx, y, yType, incy, result,          \
 			    resultType);                                                           \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasDotcEx##suffix(                                               \
-		cublasHandle_t handle, I n, const void *x, cudaDataType xType, I incx,             \
-		const void *y, cudaDataType yType, I incy, void *result, cudaDataType resultType,  \
-		cudaDataType executionType)                                                        \
-	{                                                                                          \
-		(void)executionType;                                                               \
-		return fold(handle, EMU_DOTC, n, x, xType, incx, y, yType, incy, result,           \
-			    resultType);                                                           \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasNrm2Ex##suffix(                                               \
+	}
+
+#define NORM(name, operation, suffix, I)                                                           \
+	EMU_API cublasStatus_t cublas##name##suffix(                                               \
 		cublasHandle_t handle, I n, const void *x, cudaDataType xType, I incx,             \
 		void *result, cudaDataType resultType, cudaDataType executionType)                 \
 	{                                                                                          \
 		(void)executionType;                                                               \
-		return fold(handle, EMU_NRM2, n, x, xType, incx, NULL, xType, 0, result,           \
+		return fold(handle, operation, n, x, xType, incx, NULL, xType, 0, result,          \
 			    resultType);                                                           \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasAsumEx##suffix(                                               \
-		cublasHandle_t handle, I n, const void *x, cudaDataType xType, I incx,             \
-		void *result, cudaDataType resultType, cudaDataType executiontype)                 \
+	}
+
+#define EXTREME(name, operation, suffix, I, integer)                                               \
+	EMU_API cublasStatus_t cublas##name##suffix(cublasHandle_t handle, I n, const void *x,     \
+						    cudaDataType xType, I incx, I *result)         \
 	{                                                                                          \
-		(void)executiontype;                                                               \
-		return fold(handle, EMU_ASUM, n, x, xType, incx, NULL, xType, 0, result,           \
-			    resultType);                                                           \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasIamaxEx##suffix(cublasHandle_t handle, I n, const void *x,    \
-						     cudaDataType xType, I incx, I *result)        \
-	{                                                                                          \
-		return fold(handle, EMU_IAMAX, n, x, xType, incx, NULL, xType, 0, result,          \
-			    integer);                                                              \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasIaminEx##suffix(cublasHandle_t handle, I n, const void *x,    \
-						     cudaDataType xType, I incx, I *result)        \
-	{                                                                                          \
-		return fold(handle, EMU_IAMIN, n, x, xType, incx, NULL, xType, 0, result,          \
+		return fold(handle, operation, n, x, xType, incx, NULL, xType, 0, result,          \
 			    integer);                                                              \
 	}
+
+#define FOLDS(suffix, I, integer)                                                                  \
+	DOT(DotEx, EMU_DOT, suffix, I)                                                             \
+	DOT(DotcEx, EMU_DOTC, suffix, I)                                                           \
+	NORM(Nrm2Ex, EMU_NRM2, suffix, I)                                                          \
+	NORM(AsumEx, EMU_ASUM, suffix, I)                                                          \
+	EXTREME(IamaxEx, EMU_IAMAX, suffix, I, integer)                                            \
+	EXTREME(IaminEx, EMU_IAMIN, suffix, I, integer)
 
 FOLDS(, int, CUDA_R_32I)
 FOLDS(_64, int64_t, CUDA_R_64I)

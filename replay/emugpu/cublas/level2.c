@@ -2,24 +2,6 @@
 #include "replay/emugpu/cublas/handle.h"
 
 /* Matrix-vector operations, as products in which one dimension is 1. */
-static struct emu_operand column(enum emu_type type, const void *data, int64_t n, int64_t increment)
-{
-	struct emu_vector v = emu_vector_of(type, data, n, increment);
-
-	return (struct emu_operand){{v.data, type, 0, v.step, 0}, 0, 0, 0, 0};
-}
-
-static struct emu_operand matrix(enum emu_type type, const void *data, int64_t ld,
-				 cublasOperation_t op)
-{
-	return (struct emu_operand){emu_matrix_of(data, type, ld, op), 0, 0, 0, 0};
-}
-
-static uint8_t letter_of(cublasFillMode_t uplo)
-{
-	return uplo == CUBLAS_FILL_MODE_UPPER ? 'U' : 'L';
-}
-
 static struct emu_operand transposed(struct emu_operand o, int conjugate)
 {
 	int64_t row = o.m.row;
@@ -67,9 +49,10 @@ static cublasStatus_t times_vector(cublasHandle_t handle, enum emu_type type, in
 			return CUBLAS_STATUS_INVALID_VALUE;                                        \
 		if (m == 0 || n == 0)                                                              \
 			return CUBLAS_STATUS_SUCCESS;                                              \
-		return times_vector(handle, x_, rows, columns, alpha, matrix(x_, A, lda, trans),   \
-				    column(x_, x, columns, incx), beta,                            \
-				    column(x_, y, rows, incy));                                    \
+		return times_vector(handle, x_, rows, columns, alpha,                              \
+				    emu_operand_matrix(x_, A, lda, trans),                         \
+				    emu_operand_column(x_, x, columns, incx), beta,                \
+				    emu_operand_column(x_, y, rows, incy));                        \
 	}
 
 EMU_ALL(GEMV)
@@ -80,16 +63,17 @@ EMU_ALL(GEMV)
 		cublasHandle_t handle, cublasFillMode_t uplo, I n, const type *alpha,              \
 		const type *A, I lda, const type *x, I incx, const type *beta, type *y, I incy)    \
 	{                                                                                          \
-		struct emu_operand a = matrix(x_, A, lda, CUBLAS_OP_N);                            \
+		struct emu_operand a = emu_operand_matrix(x_, A, lda, CUBLAS_OP_N);                \
                                                                                                    \
 		if (!handle)                                                                       \
 			return CUBLAS_STATUS_NOT_INITIALIZED;                                      \
 		if (n < 0 || lda < (n > 1 ? n : 1) || incx == 0 || incy == 0)                      \
 			return CUBLAS_STATUS_INVALID_VALUE;                                        \
-		a.fill = letter_of(uplo);                                                          \
+		a.fill = emu_fill_letter(uplo);                                                    \
 		a.hermitian = hermitian_;                                                          \
-		return times_vector(handle, x_, n, n, alpha, a, column(x_, x, n, incx), beta,      \
-				    column(x_, y, n, incy));                                       \
+		return times_vector(handle, x_, n, n, alpha, a,                                    \
+				    emu_operand_column(x_, x, n, incx), beta,                      \
+				    emu_operand_column(x_, y, n, incy));                           \
 	}
 
 #define MIRROREDS(suffix, I)                                                                       \
@@ -126,7 +110,7 @@ static cublasStatus_t outer(cublasHandle_t handle, enum emu_type type, int64_t m
 	w->beta.value[0] = 1;
 	w->a = x;
 	w->b = transposed(y, conjugate);
-	w->c = w->d = matrix(type, a, lda, CUBLAS_OP_N);
+	w->c = w->d = emu_operand_matrix(type, a, lda, CUBLAS_OP_N);
 	return emu_blas_launch(handle->stream, &work);
 }
 
@@ -135,8 +119,8 @@ static cublasStatus_t outer(cublasHandle_t handle, enum emu_type type, int64_t m
 							 const type *alpha, const type *x, I incx, \
 							 const type *y, I incy, type *A, I lda)    \
 	{                                                                                          \
-		return outer(handle, x_, m, n, alpha, column(x_, x, m, incx),                      \
-			     column(x_, y, n, incy), conjugate, A, lda, 0);                        \
+		return outer(handle, x_, m, n, alpha, emu_operand_column(x_, x, m, incx),          \
+			     emu_operand_column(x_, y, n, incy), conjugate, A, lda, 0);            \
 	}
 
 #define GERS(suffix, I)                                                                            \
@@ -154,9 +138,9 @@ EMU_SIZES(GERS)
 		cublasHandle_t handle, cublasFillMode_t uplo, I n, const type *alpha,              \
 		const type *x, I incx, type *A, I lda)                                             \
 	{                                                                                          \
-		struct emu_operand v = column(x_, x, n, incx);                                     \
+		struct emu_operand v = emu_operand_column(x_, x, n, incx);                         \
                                                                                                    \
-		return outer(handle, x_, n, n, alpha, v, v, 0, A, lda, letter_of(uplo));           \
+		return outer(handle, x_, n, n, alpha, v, v, 0, A, lda, emu_fill_letter(uplo));     \
 	}
 
 EMU_ALL(SYR)

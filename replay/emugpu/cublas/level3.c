@@ -1,24 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublas/handle.h"
 
-static struct emu_operand matrix(enum emu_type type, const void *data, int64_t ld,
-				 cublasOperation_t op)
-{
-	return (struct emu_operand){emu_matrix_of(data, type, ld, op), 0, 0, 0, 0};
-}
-
-static struct emu_operand column(enum emu_type type, const void *x, int64_t n, int64_t increment)
-{
-	struct emu_vector v = emu_vector_of(type, x, n, increment);
-
-	return (struct emu_operand){{v.data, type, 0, v.step, 0}, 0, 0, 0, 0};
-}
-
-static uint8_t letter_of(cublasFillMode_t uplo)
-{
-	return uplo == CUBLAS_FILL_MODE_UPPER ? 'U' : 'L';
-}
-
 static cublasStatus_t launch(cublasHandle_t handle, struct emu_work *work, const void *alpha,
 			     const void *beta, enum emu_type scale)
 {
@@ -47,12 +29,12 @@ static cublasStatus_t rank_k(cublasHandle_t handle, enum emu_type type, enum emu
 	w->m = w->n = n;
 	w->k = k;
 	w->compute = type;
-	w->fill = letter_of(uplo);
-	w->a = matrix(type, a, lda, whole ? CUBLAS_OP_N : CUBLAS_OP_T);
-	w->b = matrix(type, b, ldb, whole ? CUBLAS_OP_T : CUBLAS_OP_N);
+	w->fill = emu_fill_letter(uplo);
+	w->a = emu_operand_matrix(type, a, lda, whole ? CUBLAS_OP_N : CUBLAS_OP_T);
+	w->b = emu_operand_matrix(type, b, ldb, whole ? CUBLAS_OP_T : CUBLAS_OP_N);
 	w->a.m.conjugate = (uint8_t)(hermitian && !whole);
 	w->b.m.conjugate = (uint8_t)(hermitian && whole);
-	w->c = w->d = matrix(type, c, ldc, CUBLAS_OP_N);
+	w->c = w->d = emu_operand_matrix(type, c, ldc, CUBLAS_OP_N);
 	return launch(handle, &work, alpha, beta, scale);
 }
 
@@ -99,10 +81,10 @@ EMU_SIZES(RANK_K)
 		type *C, I ldc)                                                                    \
 	{                                                                                          \
 		struct emu_work work = {.kind = EMU_WORK_GEMM};                                    \
-		struct emu_operand a = matrix(x, A, lda, CUBLAS_OP_N);                             \
-		struct emu_operand b = matrix(x, B, ldb, CUBLAS_OP_N);                             \
+		struct emu_operand a = emu_operand_matrix(x, A, lda, CUBLAS_OP_N);                 \
+		struct emu_operand b = emu_operand_matrix(x, B, ldb, CUBLAS_OP_N);                 \
                                                                                                    \
-		a.fill = letter_of(uplo);                                                          \
+		a.fill = emu_fill_letter(uplo);                                                    \
 		a.hermitian = hermitian_;                                                          \
 		work.gemm.m = m;                                                                   \
 		work.gemm.n = n;                                                                   \
@@ -110,7 +92,7 @@ EMU_SIZES(RANK_K)
 		work.gemm.compute = x;                                                             \
 		work.gemm.a = side == CUBLAS_SIDE_LEFT ? a : b;                                    \
 		work.gemm.b = side == CUBLAS_SIDE_LEFT ? b : a;                                    \
-		work.gemm.c = work.gemm.d = matrix(x, C, ldc, CUBLAS_OP_N);                        \
+		work.gemm.c = work.gemm.d = emu_operand_matrix(x, C, ldc, CUBLAS_OP_N);            \
 		return launch(handle, &work, alpha, beta, x);                                      \
 	}
 
@@ -135,9 +117,9 @@ EMU_SIZES(SYMMS)
 		work.gemm.m = m;                                                                   \
 		work.gemm.n = n;                                                                   \
 		work.gemm.compute = x;                                                             \
-		work.gemm.a = matrix(x, A, lda, transa);                                           \
-		work.gemm.b = matrix(x, B, ldb, transb);                                           \
-		work.gemm.d = matrix(x, C, ldc, CUBLAS_OP_N);                                      \
+		work.gemm.a = emu_operand_matrix(x, A, lda, transa);                               \
+		work.gemm.b = emu_operand_matrix(x, B, ldb, transb);                               \
+		work.gemm.d = emu_operand_matrix(x, C, ldc, CUBLAS_OP_N);                          \
 		return launch(handle, &work, alpha, beta, x);                                      \
 	}
 
@@ -155,9 +137,9 @@ EMU_ALL(GEAM)
 		work.gemm.n = n;                                                                   \
 		work.gemm.compute = x_;                                                            \
 		work.gemm.right = mode == CUBLAS_SIDE_RIGHT;                                       \
-		work.gemm.a = matrix(x_, A, lda, CUBLAS_OP_N);                                     \
-		work.gemm.b = column(x_, x, length, incx);                                         \
-		work.gemm.d = matrix(x_, C, ldc, CUBLAS_OP_N);                                     \
+		work.gemm.a = emu_operand_matrix(x_, A, lda, CUBLAS_OP_N);                         \
+		work.gemm.b = emu_operand_column(x_, x, length, incx);                             \
+		work.gemm.d = emu_operand_matrix(x_, C, ldc, CUBLAS_OP_N);                         \
 		if (!handle)                                                                       \
 			return CUBLAS_STATUS_NOT_INITIALIZED;                                      \
 		if (m < 0 || n < 0)                                                                \
