@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/code/kernel.h"
 
-static CUresult device_of(struct emu_thread *self, struct emu_device **ret)
+/* The function of a handle, and the current device. */
+static CUresult resolve_function(struct emu_thread *self, CUfunction handle,
+				 const struct emu_function **f, const struct emu_device **device)
 {
 	struct emu_context *c;
 	CUresult r = emu_current(self, &c);
 
-	if (!r)
-		*ret = c->device;
-	return r;
+	if (r)
+		return r;
+	*device = c->device;
+	*f = emu_function_of(handle);
+	return *f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret, CUfunction function,
@@ -16,14 +20,12 @@ EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret, 
 								      unsigned flags)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	const struct emu_function *f = emu_function_of(function);
-	struct emu_device *d;
-	CUresult r = device_of(self, &d);
+	const struct emu_function *f;
+	const struct emu_device *d;
+	CUresult r = resolve_function(self, function, &f, &d);
 
 	if (r)
 		return r;
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
 	if (block <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = block > f->entry->max_threads
@@ -46,15 +48,13 @@ EMU_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block
 							   unsigned flags)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	const struct emu_function *f = emu_function_of(function);
-	struct emu_device *d;
-	CUresult r = device_of(self, &d);
+	const struct emu_function *f;
+	const struct emu_device *d;
+	CUresult r = resolve_function(self, function, &f, &d);
 	int best = 0;
 
 	if (r)
 		return r;
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
 	if (limit <= 0 || limit > f->entry->max_threads)
 		limit = f->entry->max_threads;
 	for (int n = limit / 32 * 32; n >= 32; n -= 32) {
@@ -83,14 +83,12 @@ EMU_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction
 							 int blocks, int block)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	const struct emu_function *f = emu_function_of(function);
-	struct emu_device *d;
-	CUresult r = device_of(self, &d);
+	const struct emu_function *f;
+	const struct emu_device *d;
+	CUresult r = resolve_function(self, function, &f, &d);
 
 	if (r)
 		return r;
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
 	if (blocks <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	double each = d->model.shared_per_sm / blocks - 1024 - f->entry->shared_bytes;
@@ -112,23 +110,20 @@ static unsigned cluster_of(const CUlaunchConfig *c)
 	return 1;
 }
 
-/* Blocks of the launch that fit on the device at once. */
+/* Blocks of the launch that fit on the device at once; and the size of the largest cluster. */
 static CUresult held_of(struct emu_thread *self, CUfunction function, const CUlaunchConfig *c,
-			const struct emu_device **device, int *ret)
+			unsigned *largest, int *ret)
 {
-	const struct emu_function *f = emu_function_of(function);
-	struct emu_device *d;
-	CUresult r = device_of(self, &d);
+	const struct emu_function *f;
+	const struct emu_device *d;
+	CUresult r = resolve_function(self, function, &f, &d);
+	unsigned threads = c ? c->blockDimX * c->blockDimY * c->blockDimZ : 0;
 
 	if (r)
 		return r;
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
-	unsigned threads = c ? c->blockDimX * c->blockDimY * c->blockDimZ : 0;
-
-	if (threads == 0)
+	if (threads == 0 || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	*device = d;
+	*largest = d->model.compute < 9 ? 1 : PORTABLE_CLUSTER;
 	*ret = threads > (unsigned)f->entry->max_threads
 		       ? 0
 		       : (int)d->model.sms *
@@ -141,14 +136,12 @@ EMU_API CUresult cuOccupancyMaxPotentialClusterSize(int *ret, CUfunction functio
 						    const CUlaunchConfig *c)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	const struct emu_device *d;
-	int held;
-	CUresult r = ret ? held_of(self, function, c, &d, &held) : CUDA_ERROR_INVALID_VALUE;
+	unsigned largest;
+	CUresult r = held_of(self, function, c, &largest, ret);
 
-	if (r)
-		return r;
-	*ret = d->model.compute < 9 ? 1 : held < PORTABLE_CLUSTER ? held : PORTABLE_CLUSTER;
-	return CUDA_SUCCESS;
+	if (!r && (largest == 1 || *ret > (int)largest))
+		*ret = (int)largest;
+	return r;
 }
 
 /* Assumes that a cluster can use any multiprocessors. */
@@ -156,15 +149,14 @@ EMU_API CUresult cuOccupancyMaxActiveClusters(int *ret, CUfunction function,
 					      const CUlaunchConfig *c)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	const struct emu_device *d;
+	unsigned largest, cluster;
 	int held;
-	CUresult r = ret ? held_of(self, function, c, &d, &held) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = held_of(self, function, c, &largest, &held);
 
-	if (r)
-		return r;
-	unsigned cluster = cluster_of(c);
-
-	if (cluster == 0 || cluster > (d->model.compute < 9 ? 1 : PORTABLE_CLUSTER))
+	if (r || !ret)
+		return r ? r : CUDA_ERROR_INVALID_VALUE;
+	cluster = cluster_of(c);
+	if (cluster == 0 || cluster > largest)
 		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	*ret = held / (int)cluster;
 	return CUDA_SUCCESS;
