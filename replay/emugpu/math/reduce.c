@@ -41,7 +41,7 @@ DEFINE_FOLD(fold_u64, uint64_t, uint64_t)
 		for (unsigned r = 0; r < n; r++) {                                                 \
 			T *to = r == 0 ? sum : in;                                                 \
                                                                                                    \
-			LOAD(type, (const char *)inputs[r] + at * bytes, count, to);               \
+			LOAD(type, (const char *)inputs[r] + at * bytes, 1, count, to);            \
 			for (size_t i = 0; op == EMU_PREMUL && i < count; i++)                     \
 				to[i] = (T)((WRAP)to[i] * (WRAP)(T)scalars[r]);                    \
 			if (r > 0)                                                                 \
@@ -49,89 +49,34 @@ DEFINE_FOLD(fold_u64, uint64_t, uint64_t)
 		}                                                                                  \
 		for (size_t i = 0; op == EMU_AVG && i < count; i++)                                \
 			sum[i] /= (T)n;                                                            \
-		KEEP(type, (char *)out + at * bytes, count, sum);                                  \
+		KEEP(type, (char *)out + at * bytes, 1, count, sum);                               \
 	}
 
-static void load_f32(enum emu_type type, const void *data, size_t n, float *out)
-{
-	emu_to_f32(type, data, 1, n, out);
-}
-
-static void keep_f32(enum emu_type type, void *data, size_t n, const float *in)
-{
-	emu_from_f32(type, data, 1, n, in);
-}
-
-static void load_f64(enum emu_type type, const void *data, size_t n, double *out)
-{
-	emu_to_f64(type, data, 1, n, out);
-}
-
-static void keep_f64(enum emu_type type, void *data, size_t n, const double *in)
-{
-	emu_from_f64(type, data, 1, n, in);
-}
-
-#define WIDEN(T)                                                                                   \
-	for (size_t i = 0; i < n; i++)                                                             \
-		out[i] = ((const T *)data)[i];                                                     \
-	break
-
-#define NARROW(T)                                                                                  \
-	for (size_t i = 0; i < n; i++)                                                             \
-		((T *)data)[i] = (T)in[i];                                                         \
-	break
-
-static void load_i64(enum emu_type type, const void *data, size_t n, int64_t *out)
-{
-	switch (type) {
-	case EMU_I8:
-		WIDEN(int8_t);
-	case EMU_I32:
-		WIDEN(int32_t);
-	default:
-		WIDEN(int64_t);
+/* emu_to_f64() and emu_from_f64() for integers of 8, 32 and 64 bits, without loss. */
+#define DEFINE_INTEGERS(load, keep, T8, T32, T64)                                                  \
+	static void load(enum emu_type type, const void *data, int64_t stride, size_t n, T64 *out) \
+	{                                                                                          \
+		size_t bytes = emu_type_bytes(type);                                               \
+                                                                                                   \
+		for (size_t i = 0; i < n;                                                          \
+		     i++, data = (const char *)data + stride * (int64_t)bytes)                     \
+			out[i] = bytes == 1   ? *(const T8 *)data                                  \
+				 : bytes == 4 ? *(const T32 *)data                                 \
+					      : *(const T64 *)data;                                \
+	}                                                                                          \
+	static void keep(enum emu_type type, void *data, int64_t stride, size_t n, const T64 *in)  \
+	{                                                                                          \
+		size_t bytes = emu_type_bytes(type);                                               \
+                                                                                                   \
+		for (size_t i = 0; i < n; i++, data = (char *)data + stride * (int64_t)bytes)      \
+			memcpy(data, &in[i], bytes); /* little-endian, as all hosts of GPUs are */ \
 	}
-}
 
-static void keep_i64(enum emu_type type, void *data, size_t n, const int64_t *in)
-{
-	switch (type) {
-	case EMU_I8:
-		NARROW(int8_t);
-	case EMU_I32:
-		NARROW(int32_t);
-	default:
-		NARROW(int64_t);
-	}
-}
+DEFINE_INTEGERS(load_i64, keep_i64, int8_t, int32_t, int64_t)
+DEFINE_INTEGERS(load_u64, keep_u64, uint8_t, uint32_t, uint64_t)
 
-static void load_u64(enum emu_type type, const void *data, size_t n, uint64_t *out)
-{
-	switch (type) {
-	case EMU_U8:
-		WIDEN(uint8_t);
-	case EMU_U32:
-		WIDEN(uint32_t);
-	default:
-		WIDEN(uint64_t);
-	}
-}
-
-static void keep_u64(enum emu_type type, void *data, size_t n, const uint64_t *in)
-{
-	switch (type) {
-	case EMU_U8:
-		NARROW(uint8_t);
-	case EMU_U32:
-		NARROW(uint32_t);
-	default:
-		NARROW(uint64_t);
-	}
-}
-
-DEFINE_REDUCE(reduce_f32, float, float, fold_f32, load_f32, keep_f32)
-DEFINE_REDUCE(reduce_f64, double, double, fold_f64, load_f64, keep_f64)
+DEFINE_REDUCE(reduce_f32, float, float, fold_f32, emu_to_f32, emu_from_f32)
+DEFINE_REDUCE(reduce_f64, double, double, fold_f64, emu_to_f64, emu_from_f64)
 DEFINE_REDUCE(reduce_i64, int64_t, uint64_t, fold_i64, load_i64, keep_i64)
 DEFINE_REDUCE(reduce_u64, uint64_t, uint64_t, fold_u64, load_u64, keep_u64)
 
