@@ -39,9 +39,9 @@ define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
 struct cap_drain_status cap_drain_status(struct cap_drain *d);
 
-/* Copies the new records: *ret is valid until the next call. 1; 0: there are none; -EBADMSG: head
- * and tail contradict each other, and the records are lost; or the file was truncated, and no more
- * will follow. Releases what was taken before. */
+/* Copies the new records; *ret is valid until the next call. Returns 1; 0 without new records;
+ * -EBADMSG if head and tail contradict each other (the records are lost), or if the file was
+ * truncated (no more will follow). Releases the records of the previous call. */
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
 
 /* Frees the copy of what was taken; the records are still in the ring. */

@@ -14,7 +14,7 @@ struct place {
 	const char *output; /* not owned */
 	int force;
 	int lock_fd;	       /* of the folder; 0: not locked */
-	char folder[PATH_MAX]; /* removed by place_done(); "" if there is no folder */
+	char folder[PATH_MAX]; /* removed by place_done(); "": not created */
 	char trace[PATH_MAX];  /* path to write the trace to; does not exist yet */
 };
 

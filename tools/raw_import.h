@@ -13,8 +13,8 @@
 int raw_import(const struct recordings *recordings, const char *output, int force, const char *hint,
 	       struct rec_import_report *ret);
 
-/* Completes recordings whose gpucapture was killed, from what is left in the rings on this machine:
- * waits for programs that still run. */
+/* Completes recordings whose gpucapture was killed, from the rings that remain on this machine.
+ * Waits for recorded programs that still run. */
 int raw_import_complete(const struct recordings *recordings);
 
 /* The report as one line of JSON. */

@@ -14,8 +14,8 @@
 
 #define MOST_PARTS 100000
 
-/* What a launcher tells each of the processes that it starts: which it is, how many there are, and
- * up to two variables that name the run. */
+/* Environment variables that launchers set in each process: its index, the number of processes, and
+ * up to two that name the run. */
 static const struct {
 	const char *index, *count, *run[2];
 } launchers[] = {
@@ -120,9 +120,9 @@ static bool is_part(const char *name, bool any, unsigned *part)
 	       (strcmp(name + end, COMPLETE) == 0 || (any && strcmp(name + end, OPEN) == 0));
 }
 
-/* How many parts of this run are complete. The folder is read, not asked by name: a client of a
- * network file system may remember that a name was not there, but what it has changed itself makes
- * it read the folder anew. */
+/* Counts the complete parts of this run. Lists the folder instead of testing names: a network file
+ * system client may cache that a name is missing, but it lists a folder again after a change of its
+ * own. */
 static int count_complete(const struct recording *r, uint32_t *ret)
 {
 	scoped(close_dir) DIR *dir = opendir(r->folder);

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-# PTX for what there is no code for: it takes a compiler in the driver, of this toolkit's version or newer.
+# PTX for GPUs without compiled code: it takes a compiler in the driver, of this toolkit's version or newer.
 PTX, GPUS = '75', ['80', '90', '100', '120']
 
 

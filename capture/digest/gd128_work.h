@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the kernel gd128_sum is asked to do: its only parameter, by value. C and CUDA C++. */
+/* The only parameter of the kernel gd128_sum, passed by value. C and CUDA C++. */
 #pragma once
 
 #include "capture/digest/gd128_unit.h"

@@ -72,7 +72,7 @@ CAP_API int {name}({parameters})
 # CUBLASLT_*_DESC_POINTER_MODE, read from the memory at a2.
 LT_MODE = '\tif ((int)a1 == {} && a2 && a3 >= 4)\n\t\tcap_plan_scalar_mode(*(const int *)a2);\n'
 
-# What the library does after such a call, recorded or not.
+# Code that runs after these calls, whether or not they are recorded.
 MORE = {
     'cuInit': '\tcap_driver_initialised(r);\n',
     'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',

@@ -92,7 +92,7 @@ struct api_call {
 
 unsigned api_count(void);
 
-/* NULL when there is no call of that index. */
+/* NULL if the index is out of range. */
 const struct api_call *api_call(unsigned index);
 
 /* The index of a call by its full name, version suffix included; -ENOENT. */
@@ -119,15 +119,15 @@ static inline bool api_succeeded(const struct api_call *call, int64_t result)
 	       (call && call->library == API_LIBRARY_NCCL && (int32_t)result == 7);
 }
 
-/* The name of a value; NULL when it has none. */
+/* The name of a value; NULL if the enum does not name it. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
 
 /* The value extended to 64 bits by how it is passed: a number of 32 bits may have anything above.
  */
 uint64_t api_extended(const struct api_arg *a, uint64_t value);
 
-/* How many bytes argument `arg` points to, from the words of the call; UINT64_MAX when they do not
- * say it (strings, images, kernel parameters, lengths that are behind a pointer). `ranks` is the
+/* Number of bytes that argument `arg` points to, from the words of the call; UINT64_MAX if unknown
+ * (strings, images, kernel parameters, lengths that are behind a pointer). `ranks` is the
  * size of the communicator, 0 if unknown.
  */
 uint64_t api_bytes(const struct api_call *call, unsigned arg, const uint64_t *words,

@@ -21,7 +21,7 @@ import structs
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# What headers of others would declare, which need not be installed.
+# Stand-ins for headers of other projects, so that these need not be installed.
 FOREIGN = {
     'GL/gl.h': 'typedef unsigned GLuint; typedef unsigned GLenum;',
     'EGL/egl.h': '#include <stdint.h>\ntypedef int32_t EGLint;',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What headers do not say of structs and unions: what fields mean, and which member of a union counts."""
+"""Facts that headers omit: meanings of struct fields, and which member of a union is valid."""
 
-# What attributes of cuBLASLt hold, by the comments of its header: {object: (how their names begin, {type: attributes})}.
+# Types of cuBLASLt attributes, from the comments of its header: {object: (how their names begin, {type: attributes})}.
 LT_VALUES = {
     'MatmulDesc': ('CUBLASLT_MATMUL_DESC_', {
         'cublasComputeType_t': 'COMPUTE_TYPE', 'cudaDataType': 'SCALE_TYPE BIAS_DATA_TYPE EPILOGUE_AUX_DATA_TYPE',

@@ -12,7 +12,7 @@ enum api_library {
 	API_N_LIBRARIES,
 };
 
-/* What a call does. */
+/* The effect of a call. */
 enum api_class {
 	API_CLASS_QUERY,   /* asks, and changes nothing */
 	API_CLASS_STATE,   /* changes something that is not among the following */

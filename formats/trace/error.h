@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where and why a file could not be used. Every function of formats/ that reads bytes of files has
+/* The file, offset and reason of a failed read. Every function of formats/ that decodes files takes
  * one as an argument. */
 #pragma once
 

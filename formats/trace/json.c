@@ -10,7 +10,7 @@ static const bool is_plain[256] = {
 static void put_escaped(struct text *t, unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";
-	static const char *const letters = "btnvfr"; /* from 8 on; \v is no JSON */
+	static const char *const letters = "btnvfr"; /* for 8 to 13; JSON has no \v */
 	char buf[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
 
 	if (c == '"' || c == '\\') {

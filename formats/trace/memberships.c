@@ -35,7 +35,7 @@ int fmt_memberships_put(struct fmt_names *names, uint32_t rank, const struct fmt
 		       : fmt_names_fact_json(names, rank, FMT_MEMBERSHIPS_KEY, json.data, json.len);
 }
 
-/* An id, 16 hex digits in quotes; 0 where there is none. */
+/* Parses an id, 16 hex digits in quotes; 0 if missing. */
 static uint64_t id_of(const char *object, size_t len, const char *key)
 {
 	const char *digits = "0";

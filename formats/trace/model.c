@@ -12,15 +12,15 @@ const char *fmt_kind_name(enum fmt_kind kind)
 	return kind < FMT_KINDS ? kind_names[kind] : NULL;
 }
 
-/* Where an iteration stands: what came before all of them, the numbered ones, what came after. */
-static int place_of(int64_t number)
+/* Sort key: events before all iterations, numbered iterations, events after all. */
+static int order_of(int64_t number)
 {
 	return number == FMT_BEFORE ? -1 : number == FMT_AFTER ? 1 : 0;
 }
 
 int fmt_iteration_order(int64_t a, int64_t b)
 {
-	int place_a = place_of(a), place_b = place_of(b);
+	int place_a = order_of(a), place_b = order_of(b);
 
 	return array_order(place_a, place_b) ?: array_order(a, b);
 }

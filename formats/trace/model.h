@@ -64,9 +64,9 @@ struct fmt_template {
 	const struct fmt_arg *args;
 };
 
-/* What we add to whatever the recorder wrote: each FMT_COLLECTIVE begins with these arguments, in
- * this order. The first two vary, the others never do; a recorded argument may have the same key,
- * and stands behind them. Exporters leave them out, since importing finds them again.
+/* Inferred arguments: each FMT_COLLECTIVE begins with these, in this order, before its recorded
+ * arguments. The first two vary between events of a template; the others are constant. A recorded
+ * argument may have the same key. Exporters omit them, since importing infers them again.
  */
 enum fmt_collective_arg {
 	FMT_COLLECTIVE_COMM,  /* FMT_INT "comm" */

@@ -139,7 +139,7 @@ static void last_rank(struct text *t)
 	file(t, FMT_FILE_RANK, 0, (1u << 24) - 1);
 }
 
-/* Behind the index of a file that has none, a footer and an index of chunks without end. */
+/* A file without chunks, followed by a footer and an index of very many chunks. */
 static void chunks(struct text *t)
 {
 	const size_t n = 20000000;
@@ -164,7 +164,7 @@ static void chunks(struct text *t)
 	fmt_footer_put(t, &footer);
 }
 
-/* Where each place could be the begin of an index that goes on to the end of the file. */
+/* A file in which every offset may begin an index that extends to the end of the file. */
 static void headers(struct text *t)
 {
 	for (uint32_t i = 200000; i > 0; i--) {

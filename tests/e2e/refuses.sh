@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is no trace, what cannot be read and where nothing can be written gives one line and the right status, and leaves
-# nothing behind.
+# Invalid traces, unreadable inputs and unwritable outputs give one line and the right status, and leave nothing
+# behind.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/in" "$work/mnt"
 cd "$work/in"
@@ -19,8 +19,8 @@ cp good/names.chunks hollow
 mkfifo pipe
 ln -s loop loop
 
-# What it is that cannot be used, and why. What reads a trace is told it in place of TRACE; what makes something, to make
-# it at out.
+# Unusable inputs and the expected reasons. Commands that read a trace get the input as TRACE; commands that write get
+# "out" as output.
 inputs() {
 	cat <<-ROWS
 		nowhere|nowhere: No such file or directory
@@ -97,7 +97,7 @@ bomb strings any
 bomb chunks any
 bomb gaps any
 
-# What cannot be printed: one line, and whatever is made is whole.
+# Unwritable standard output: one line, and output files are complete.
 printers() {
 	cat <<-ROWS
 		gputrace --help
@@ -125,7 +125,7 @@ gpureplay --emulate -o emulated whole >&- 2>&- <&- || [ $? -eq 4 ] || die 'emula
 gputrace verify emulated >"$work/stdout"
 rm -r whole emulated
 
-# Where nothing can be written.
+# Unwritable outputs.
 writers() {
 	cat <<-ROWS
 		gputrace import -o OUT good.json

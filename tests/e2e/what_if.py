@@ -30,7 +30,7 @@ PLANS = {
     'interleaved': (0.5, 2, CHANGES),
 }
 
-# How many us the clocks of ranks are off at most.
+# Largest clock error of a rank, in us.
 SKEW = {'ddp': 3000, 'pipeline': 3000, 'schedule': 700000}
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a traced thread wrote, scribbled over: the input is the records of one ring. All of the
- * importer reads it, and makes a trace, at once and in segments. */
+/* Damaged records of a traced thread: the input is one ring. The whole importer reads it and makes
+ * a trace, at once and in segments. */
 #include "base/scope.h"
 #include "formats/run/gpucapture/calls/feed.h"
 #include "formats/run/gpucapture/trace/making.h"

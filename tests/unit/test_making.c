@@ -81,7 +81,7 @@ static void see(struct fmt_trace *t, struct all_seen *ret)
 
 static const struct rec_window all_of_it = {.first = -1, .last = -1};
 
-/* What the first reading of the run tells; it forgets all but a little. */
+/* Runs the first reading of the run, which keeps only the plan. */
 static void find_plan(const struct made_run *of, enum way way, size_t segment, struct rec_plan *ret)
 {
 	struct made_run m;
@@ -259,7 +259,7 @@ START_TEST(messages_meet_as_in_the_whole)
 }
 END_TEST
 
-/* What a rank's communicators are, and how many of their collectives came before the window. */
+/* A rank's communicators, with the number of their collectives before the window. */
 static const char *members(const struct written *w, uint32_t rank)
 {
 	return fmt_fact_value(fmt_trace_names(w->trace), rank, FMT_MEMBERSHIPS_KEY);

@@ -15,7 +15,7 @@
 #define IDLE_NS 5000000 /* between rounds that find nothing */
 #define BUSY_NS 500000
 
-/* What it ends by: the other one has closed its side of the pipe. */
+/* Returns whether the waiting process has closed its side of the pipe, which ends recording. */
 static bool is_over(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -23,8 +23,8 @@ static bool is_over(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Reads until the program has ended; when the one that waits for it was killed, until all that it
- * had started has. The error that ended it, or 0. */
+/* Reads rings until the program has ended; if the waiting process was killed, until all recorded
+ * processes have ended. Returns the error that ended recording, or 0. */
 static int read_rings(struct rec_recorder *recorder, int fd)
 {
 	bool told = false;
@@ -48,8 +48,8 @@ static int read_rings(struct rec_recorder *recorder, int fd)
 	return n < 0 ? (int)n : 0;
 }
 
-/* There is no trace to be made. */
-static int nothing(const struct capture_trace *t)
+/* Explains why nothing was recorded, so that no trace is made. */
+static int explain_no_trace(const struct capture_trace *t)
 {
 	const struct rec_recorder *recorder = t->recorder;
 	struct rec_unread unread = rec_unread(recorder);
@@ -77,7 +77,7 @@ static int make_trace(const struct capture_trace *t)
 	if (status == CLI_OK)
 		recording_remove(t->recording);
 	if (status == CLI_OK && !report.has_calls && !report.unread.stopped)
-		status = nothing(t);
+		status = explain_no_trace(t);
 	else if (status == CLI_OK && report.has_calls) {
 		raw_import_say_killed(&report, t->output);
 		if (t->json) {

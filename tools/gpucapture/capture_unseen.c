@@ -65,7 +65,7 @@ static bool has_loader(int fd, const Elf64_Ehdr *e)
 	return false;
 }
 
-/* What runs a script: its first line, from behind "#!". */
+/* The interpreter of a script, from the rest of its first line after "#!". */
 static const char *interpreter(char *line)
 {
 	line += strspn(line, " \t");

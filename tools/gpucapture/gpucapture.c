@@ -34,11 +34,10 @@ enum {
 
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
-	[OPT_DIGEST] =
-		{"digest", 0, "none|comm|step|launch",
-		 "which buffers are digested: none (default), those of collectives and host "
-		 "copies (default with --payloads), all at the end of an iteration, all that "
-		 "a launch can reach"},
+	[OPT_DIGEST] = {"digest", 0, "none|comm|step|launch",
+			"which buffers are digested: none (default), those of collectives and host "
+			"copies (default with --payloads), those and all allocations when an "
+			"iteration begins, those and all that a launch can reach"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
 		       "timing of operations: none, by events (default), or also of each "
@@ -120,7 +119,7 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	return 0;
 }
 
-/* What programs are told: the environment. */
+/* Sets the environment that recorded programs inherit. */
 static int set_up(const char *session)
 {
 	scoped(free_ptr) char *folder = NULL, *library = NULL;

@@ -177,7 +177,7 @@ static const struct {
 	{"tsv", export_tsv},
 };
 
-/* Prints what is missing in the output because the trace is damaged. */
+/* Reports damaged parts of the trace that the output omits. */
 static int say_damage(struct job *job)
 {
 	const char *path = job->args->operands[0];

@@ -158,6 +158,6 @@ const struct cli_command cmd_import = {
 		 "names (rank-3.json), else from the order of the arguments.\n"
 		 "Or each FILE is a raw recording of gpucapture, or a folder OUT.raw of them: of\n"
 		 "one host or of all hosts of a run. A recording whose gpucapture was killed is\n"
-		 "completed from what is left in memory, if it was made on this machine.\n",
+		 "completed from ring buffers in shared memory, if it was made on this machine.\n",
 	.run = run,
 };

@@ -7,5 +7,6 @@ static const struct cli_command *const commands[] = {
 
 int main(int argc, char **argv)
 {
-	return cli_main("gputrace", "Works on traces of GPU programs", commands, argc, argv);
+	return cli_main("gputrace", "Make, read, compare and check traces of GPU programs",
+			commands, argc, argv);
 }

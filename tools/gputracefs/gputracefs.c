@@ -182,7 +182,7 @@ static const struct cli_command command = {
 		 "  noatime, nodiratime, noexec, max_read=N\n"
 		 "A mount is always ro,nosuid,nodev. Options of mount(8) (rw, user, _netdev,\n"
 		 "x-...)\n"
-		 "are accepted.\n"
+		 "are accepted and ignored.\n"
 		 "In /etc/fstab: TRACE DIR fuse.gputracefs ro,user,noauto 0 0\n",
 	.run = run,
 };

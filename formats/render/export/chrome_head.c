@@ -279,7 +279,7 @@ static void put_track(const struct fmt_trace *t, const struct fmt_chrome_tracks 
 	}
 }
 
-/* What a rank's processes were called in its own file, and what it knew. */
+/* A rank's process names in its own file, and its facts. */
 static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
 		     const struct fmt_chrome_tracks *l, uint32_t rank)
 {

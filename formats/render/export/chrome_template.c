@@ -16,8 +16,8 @@ void fmt_chrome_template_free(struct fmt_chrome_template *s)
 	free(s);
 }
 
-/* What inference put in front of the arguments of a collective; importing leaves it out, and finds
- * it again. */
+/* Returns whether inference added this argument of a collective; importing drops and infers it
+ * again. */
 static bool is_ours(const struct fmt_template *template, uint32_t arg)
 {
 	return template->kind == FMT_COLLECTIVE && arg < FMT_COLLECTIVE_ARGS;

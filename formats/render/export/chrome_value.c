@@ -4,8 +4,8 @@
 #include "base/array.h"
 #include "formats/trace/json.h"
 
-/* What is known of a string: that nothing in it is escaped, replaced or, where it is no JSON,
- * quoted. */
+/* Cached properties of a string: it needs no escapes and no replacements, as a string or (without
+ * quotes) as JSON. */
 enum { PLAIN_STRING = 1, PLAIN_JSON = 2 };
 
 void fmt_chrome_values_done(struct fmt_chrome_values *v)
@@ -13,7 +13,7 @@ void fmt_chrome_values_done(struct fmt_chrome_values *v)
 	free(v->looks);
 }
 
-/* Where what is known of a string stands, or NULL. */
+/* The slot of the cached properties of a string, or NULL. */
 static uint8_t *look_of(struct fmt_chrome_values *v, fmt_str s)
 {
 	size_t n = fmt_n_strings(v->names);

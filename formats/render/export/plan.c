@@ -132,7 +132,7 @@ static int plan_new(const struct fmt_names *names, const struct fmt_template *te
 	return 0;
 }
 
-/* Where the plan of a template stands or will stand; with the mutex held. */
+/* Returns the slot for the plan of a template. Requires the mutex. */
 static int make_slot(struct fmt_plans *p, uint32_t template, struct fmt_plan *_Atomic **ret)
 {
 	uint32_t at = template / BLOCK_TEMPLATES;

@@ -9,7 +9,7 @@
 
 #define MAX_COLUMNS 32
 
-/* What a template is made from, and what is made so far. */
+/* Inputs of a row template, and the part built so far. */
 struct making {
 	const struct fmt_names *names;
 	const struct fmt_template *template;
@@ -73,7 +73,7 @@ static void add_string(struct making *m, fmt_str s, const char *special)
 	fmt_field_text(&m->text, bytes, len, special);
 }
 
-/* What stands for "not known" in the arguments of a collective that are ours. */
+/* Returns whether an inferred argument of a collective has the value for "unknown". */
 static int is_unknown(const struct making *m, uint32_t i)
 {
 	const struct fmt_arg *arg = &m->template->args[i];

@@ -11,7 +11,7 @@
 
 #define MOST_GPUS 256
 
-/* How many rows a GPU gets, and how high they are. */
+/* Number and height of the rows of a GPU. */
 struct rows {
 	uint32_t gpus; /* up to so many GPUs */
 	uint32_t threads, streams;

@@ -38,7 +38,7 @@ struct fmt_busy {
 
 struct fmt_busy_span {
 	int64_t start_ns, end_ns;
-	uint8_t any; /* 0: there is no operation */
+	uint8_t any; /* 0: no operations */
 };
 
 struct fmt_busy_op {
@@ -63,7 +63,7 @@ int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
 /* From the first start to the last end of the operations from index `first` on. */
 struct fmt_busy_span fmt_busy_span(const struct fmt_busy_ops *ops, size_t first);
 
-/* Sorts by start, and divides the span; operations count as far as they lie within it. */
+/* Sorts by start and divides the span; counts the parts of operations within it. */
 int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		    struct fmt_busy *ret);
 

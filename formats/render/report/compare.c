@@ -80,7 +80,8 @@ static bool has_argument(const struct side *s, const struct fmt_template *templa
 	return false;
 }
 
-/* A call for an operation of NCCL: what that read and wrote is told with it. */
+/* An NCCL call that starts an operation. It is compared because it carries the digests of what the
+ * operation read and wrote. */
 static bool is_exchange(const struct side *s, const struct fmt_template *template)
 {
 	return template->kind == FMT_CALL &&

@@ -72,7 +72,7 @@ void fmt_columns_out_done(struct fmt_columns_out *c)
 	free(c->columns);
 }
 
-/* The column `id`, added in its position if there is none; NULL without memory. */
+/* The column `id`, inserted in order if missing; NULL without memory. */
 static struct fmt_column_out *column_of(struct fmt_columns_out *c, uint64_t id)
 {
 	size_t at = array_bound(i, 0, c->n, c->columns[i].id < id);
@@ -89,7 +89,7 @@ static struct fmt_column_out *column_of(struct fmt_columns_out *c, uint64_t id)
 	return &c->columns[at];
 }
 
-/* What an integer costs, in quarters of a byte: integers other than 0 also break repetition. */
+/* Estimated size of an integer, in quarters of a byte: others than 0 also break repetition. */
 static uint64_t cost_of(int64_t v)
 {
 	uint64_t folded = fmt_fold(v);

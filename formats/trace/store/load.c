@@ -213,7 +213,7 @@ void fmt_trace_set_keeper(struct fmt_trace *t, struct fmt_slice_keeper keeper)
 	t->keeper = keeper;
 }
 
-/* A copy of n items, or NULL: where there are none, or no memory, and then *lost is set. */
+/* Returns a copy of n items. NULL if n is 0, or without memory; the latter sets *lost. */
 static void *copy_items(const void *items, size_t n, size_t size, int *lost)
 {
 	void *copied = n > 0 ? malloc(n * size) : NULL;

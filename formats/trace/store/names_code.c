@@ -7,7 +7,7 @@
 
 /* ---- writing ---- */
 
-/* A string ends with a 0; a 0 or 1 in it is told by a 1 before it, and is one more. */
+/* A byte 0 ends the string. Bytes 0 and 1 within it are written as 1, 1 and 1, 2. */
 static void put_string(const struct fmt_interned *s, struct text *out)
 {
 	for (size_t i = 0; i < s->len; i++) {
@@ -176,7 +176,7 @@ int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
 	return 0;
 }
 
-/* What a thing takes beside itself: its slot in a table, and its number in a map. */
+/* Overhead of each interned item: a hash slot and a map entry, at twice their number. */
 #define SLOT_BYTES (2 * sizeof(struct fmt_hash_slot) + 2 * sizeof(uint32_t))
 
 void fmt_names_map_done(struct fmt_names_map *m)
@@ -230,7 +230,7 @@ static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
 	return c->bad ? -EBADMSG : ret->error;
 }
 
-/* What templates are added to. */
+/* Destination of decoded templates. */
 struct adding {
 	struct fmt_names_reading *reading;
 	struct fmt_names *names;

@@ -20,7 +20,7 @@ static int is_constant(const struct fmt_arg *a)
 
 /* ---- writing ---- */
 
-/* What templates have in common: all but the name and the values of constant arguments. */
+/* Compares all but the name and the values of constant arguments. */
 static int same_shape(const struct fmt_template *a, const struct fmt_template *b)
 {
 	if (a->kind != b->kind || a->category != b->category || a->n_args != b->n_args)
@@ -129,7 +129,7 @@ struct shape {
 struct templates {
 	struct shape *shapes;
 	struct fmt_arg *shape_args, *args; /* of all shapes; of a template */
-	struct fmt_column **constants;	   /* of each of shape_args; NULL where it has none */
+	struct fmt_column **constants;	   /* of each of shape_args; NULL if it varies */
 	struct fmt_column *shape_of, *name_of;
 	uint64_t n_shapes;
 	size_t n_shape_args, shape_args_cap, args_cap;

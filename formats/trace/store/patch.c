@@ -45,7 +45,7 @@ static int index_base(struct finder *f)
 	return 0;
 }
 
-/* How many bytes from `offset` of the base on are those at `at`; 0 if fewer than PIECE_MIN. */
+/* Length of the match between the base at `offset` and `at`; 0 if shorter than PIECE_MIN. */
 static size_t piece_length(const struct finder *f, size_t offset, const uint8_t *at, size_t left)
 {
 	size_t most = offset < f->len ? f->len - offset : 0, n = 0;

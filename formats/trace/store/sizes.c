@@ -52,7 +52,7 @@ static int row_of(uint8_t type)
 	}
 }
 
-/* What bytes take when they are packed alone. */
+/* Size of these bytes when compressed alone. */
 static int packed_bytes(const uint8_t *from, size_t len, uint64_t *ret)
 {
 	scoped(text_done) struct text frame = {0};
@@ -152,7 +152,7 @@ int fmt_sizes(struct fmt_trace *t, struct fmt_size_row rows[FMT_SIZE_ROWS], stru
 	}
 	if (r < 0)
 		return r;
-	/* What a packed file has of its own. */
+	/* Overhead of a packed file. */
 	rows[ROW_FILES].bytes += t->bytes - members;
 	for (int i = 0; i < ROWS; i++)
 		if (rows[i].bytes > 0)

@@ -392,7 +392,7 @@ static int read_slice(struct reading *r, struct fmt_cursor structure,
 	return e < 0 ? e : fmt_columns_end(&r->columns);
 }
 
-/* What a patch may make, beside this many bytes for each of its own. */
+/* Limits of the size of patched data: a fixed part, and a part for each byte of the patch. */
 #define PATCHED_BYTES 65536
 #define PATCHED_RATIO 1024
 

@@ -94,7 +94,7 @@ static inline int emu_is_over(void)
 	return __atomic_load_n(&emu.over, __ATOMIC_RELAXED);
 }
 
-/* Stores the calling thread's context; an error if it has none or the context is lost. */
+/* Stores the calling thread's context; an error if none is current or it is lost. */
 CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
 
 /* Returns whether `c` is a valid context. */

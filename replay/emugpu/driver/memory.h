@@ -55,12 +55,12 @@ struct emu_region {
 
 /* Adds a region; -EEXIST if it overlaps another. */
 int emu_region_add(const struct emu_region *r);
-/* Removes the region of this kind that starts at `base`; -EINVAL if there is none. */
+/* Removes the region of this kind that starts at `base`; -EINVAL if not found. */
 int emu_region_remove(uintptr_t base, enum emu_region_kind kind, struct emu_region *ret);
 /* Grants and revokes (bit masks of devices) access to the EMU_MAPPED regions that begin in [at, at
  * + bytes). */
 void emu_region_access(uintptr_t at, size_t bytes, uint64_t given, uint64_t taken);
-/* The region that contains `at`; kind EMU_UNKNOWN if there is none. */
+/* The region that contains `at`; kind EMU_UNKNOWN if not found. */
 struct emu_region emu_region_find(uintptr_t at);
 
 /* Returns whether `at` lies in the device's range. */
