@@ -182,8 +182,9 @@ static void say_killed(const struct rec_killed *k, const char *output)
 void raw_import_say_killed(const struct rec_import_report *r, const char *output)
 {
 	if (r->damaged_file)
-		cli_error("%s: damaged or cut off at byte %llu: what follows is not in %s",
-			  r->damaged_file, (unsigned long long)r->damaged_at, output);
+		cli_error("%s: damaged or cut off at byte %llu: %llu bytes are not in %s",
+			  r->damaged_file, (unsigned long long)r->damaged_at,
+			  (unsigned long long)r->damaged_bytes, output);
 	for (size_t i = 0; i < r->n_killed && i < MOST_KILLED; i++)
 		say_killed(&r->killed[i], output);
 	if (r->n_killed > MOST_KILLED)

@@ -203,6 +203,43 @@ static int walk(const uint8_t *raw, uint64_t len,
 	return 0;
 }
 
+/* The first whole chunk behind `from`: 1, and its offset at *from; 0 if there is none. Only offsets
+ * of a chunk header's magic are tried. */
+static int find_chunk(int fd, uint64_t *from)
+{
+	static const uint32_t magic = FMT_SKIP_MAGIC; /* files are little-endian, as this machine */
+	uint8_t window[1 << 16];
+	ssize_t n;
+
+	while ((n = pread(fd, window, sizeof(window), (off_t)*from)) >= (ssize_t)sizeof(magic)) {
+		const uint8_t *end = window + n, *at = window;
+
+		while ((at = memmem(at, (size_t)(end - at), &magic, sizeof(magic)))) {
+			scoped(free_ptr) uint8_t *raw = NULL;
+			uint64_t offset = *from + (uint64_t)(at++ - window);
+			struct fmt_chunk c;
+			int r = read_chunk(fd, offset, &c, &raw);
+
+			if (r != 0) {
+				*from = offset;
+				return r;
+			}
+		}
+		*from += (uint64_t)n - sizeof(magic) + 1;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+int rec_raw_skip(struct rec_raw *s)
+{
+	uint64_t at = s->at + 1;
+	int r = find_chunk(s->fd, &at);
+
+	if (r == 1)
+		s->at = at;
+	return r;
+}
+
 int rec_raw_next(struct rec_raw *s, int (*take_piece)(void *, const struct rec_piece *),
 		 void *context)
 {

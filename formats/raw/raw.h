@@ -123,5 +123,8 @@ int rec_raw_read(struct rec_raw *s, int (*take)(void *context, const struct rec_
 /* The same of the next chunk only: 1; 0 at the end. */
 int rec_raw_next(struct rec_raw *s, int (*take)(void *context, const struct rec_piece *piece),
 		 void *context);
+/* After rec_raw_next() returned 0: skips damaged bytes up to the next whole chunk: 1; 0: there is
+ * none. Not for a recording that is appended to. */
+int rec_raw_skip(struct rec_raw *s);
 /* The next rec_raw_next() reads the first chunk. */
 void rec_raw_rewind(struct rec_raw *s);

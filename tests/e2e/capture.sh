@@ -178,9 +178,24 @@ diff -r "$work/kept" "$work/copied"
 cp -r "$work/kept.raw/part-0000.raw" "$work/cut"
 truncate -s -100 "$work/cut"
 gputrace import -o "$work/short" "$work/cut" >"$work/out" 2>"$work/cut.err"
-has_line "$work/cut: damaged or cut off at byte [0-9]*: what follows is not in $work/short" <"$work/cut.err"
+has_line "$work/cut: damaged or cut off at byte [0-9]*: [0-9]* bytes are not in $work/short" <"$work/cut.err"
 gputrace info --json "$work/short" | has_line '"capture.damaged": 1'
 fails -2 gputrace import -o "$work/kept" "$work/kept.raw"
+# Damage to any chunk but the first costs only that chunk.
+python3 - "$work/copy" "$work/damaged" <<'PY'
+import sys
+data = open(sys.argv[1], 'rb').read()
+chunks = [i for i in range(len(data)) if data.startswith(bytes.fromhex('572a4d18'), i)]
+assert len(chunks) > 1, chunks
+for n, (begin, end) in enumerate(zip(chunks[1:], chunks[2:] + [len(data)])):
+    middle = (begin + end) // 2
+    open(f'{sys.argv[2]}-{n}', 'wb').write(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:])
+PY
+for damaged in "$work"/damaged-*; do
+	gputrace import -f -o "$work/rest" "$damaged" >"$work/out" 2>"$work/damaged.err"
+	has_line "$damaged: damaged or cut off at byte [0-9]*: [0-9]* bytes are not in $work/rest" <"$work/damaged.err"
+	[ ! -e "$work/rest" ] || gputrace verify "$work/rest" >/dev/null
+done
 rm -r "$work/kept.raw"
 
 # A program that uses the driver API; the counts of the report are those of the trace.

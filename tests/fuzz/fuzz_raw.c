@@ -48,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		write_chunk(s.fd, data, len);
 		if (rec_raw_read(&s, rec_processes_piece, p) == 0)
 			rec_processes_round(p, true);
+		rec_raw_skip(&s);
 	}
 	free(list.all);
 	rec_raw_done(&s);

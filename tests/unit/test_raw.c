@@ -137,4 +137,37 @@ START_TEST(damage_ends_it)
 }
 END_TEST
 
-TESTS("raw", other_versions_are_refused, truncated_recordings_are_continued, damage_ends_it)
+/* The second of three chunks is damaged at any byte: the third is read. */
+START_TEST(damage_costs_a_chunk)
+{
+	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
+	scoped(close_fd) int fd = -1;
+	uint64_t ends[9];
+	uint8_t byte;
+
+	make_raw(&s, &fd);
+	for (unsigned n = 0; n < 9; n++) {
+		put_pieces(&s, n);
+		ends[n] = s.bytes;
+	}
+	for (uint64_t at = ends[2]; at < ends[5]; at++) {
+		unsigned n = 6;
+
+		ck_assert_int_eq(pread(fd, &byte, 1, (off_t)at), 1);
+		byte ^= 0x10;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		ck_assert_uint_eq(count(&s), 3);
+		ck_assert_int_eq(rec_raw_skip(&s), 1);
+		ck_assert_uint_eq(s.at, ends[5]);
+		ck_assert_int_eq(rec_raw_next(&s, check_piece, &n), 1);
+		ck_assert_uint_eq(n, 9);
+		ck_assert_int_eq(rec_raw_next(&s, check_piece, &n), 0);
+		ck_assert_int_eq(rec_raw_skip(&s), 0);
+		byte ^= 0x10;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+	}
+}
+END_TEST
+
+TESTS("raw", other_versions_are_refused, truncated_recordings_are_continued, damage_ends_it,
+      damage_costs_a_chunk)

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/calls/processes.h"
+#include "formats/run/gpucapture/killed.h"
 #include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/hosts.h"
 #include "formats/run/gpucapture/trace/making.h"
@@ -208,15 +209,39 @@ static int begin_source(struct import *m, struct source *s)
 	return rec_processes_new(&of, &m->list, &s->processes);
 }
 
+static void note_damage(struct import *m, const struct source *s, uint64_t from, uint64_t to)
+{
+	struct rec_import_report *ret = m->report;
+
+	if (!ret->damaged_file) {
+		ret->damaged_file = m->options->files[s - m->sources];
+		ret->damaged_at = from;
+	}
+	ret->damaged_bytes += to - from;
+}
+
 /* Whatever follows the last whole chunk is lost: it was cut off, or is damaged. */
 static int end_source(struct import *m, struct source *s)
 {
 	if (s->raw.at < s->raw.bytes) {
-		m->report->damaged_file = m->options->files[s - m->sources];
-		m->report->damaged_at = s->raw.at;
+		note_damage(m, s, s->raw.at, s->raw.bytes);
 		rec_processes_damaged(s->processes);
 	}
 	return rec_processes_round(s->processes, true);
+}
+
+/* Continues behind a damaged chunk. 1; 0: the recording ends here. Without the first chunk, which
+ * has the settings and the clock, nothing can be read. */
+static int skip_damage(struct import *m, struct source *s)
+{
+	uint64_t from = s->raw.at;
+	int r = from < s->raw.bytes && from > sizeof(s->header) ? rec_raw_skip(&s->raw) : 0;
+
+	if (r == 1) {
+		note_damage(m, s, from, s->raw.at);
+		rec_processes_gap(s->processes);
+	}
+	return r;
 }
 
 /* Reads all recordings from their beginning. */
@@ -227,6 +252,8 @@ static int read_all(struct import *m)
 
 	m->list.n = 0;
 	m->window.unread = (struct rec_unread){0};
+	m->report->damaged_file = NULL;
+	m->report->damaged_bytes = 0;
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = begin_source(m, &m->sources[i]);
 	while (r >= 0 && (s = next_source(m))) {
@@ -234,6 +261,8 @@ static int read_all(struct import *m)
 
 		r = rec_raw_next(&s->raw, take_piece, s);
 		s->raw.bytes = bytes; /* of the file, whatever of it is whole */
+		if (r == 0)
+			r = skip_damage(m, s);
 		s->is_read = r == 0;
 		if (s->is_read)
 			r = end_source(m, s);
@@ -402,40 +431,6 @@ static int write_trace(struct import *m, struct fmt_error *err)
 	return r;
 }
 
-/* The process as people know it: the name of its executable. */
-static void name_process(const struct rec_process *p, char ret[64])
-{
-	const char *path = rec_fact(p, "executable");
-	const char *name = path ? strrchr(path, '/') : NULL;
-
-	if (name)
-		snprintf(ret, 64, "%.*s", (int)strcspn(name + 1, "\""), name + 1);
-}
-
-static int list_killed(struct import *m)
-{
-	struct rec_import_report *ret = m->report;
-
-	for (size_t i = 0; i < m->list.n; i++) {
-		const struct rec_process *p = m->list.all[i];
-		struct rec_killed made = {.pid = p->pid,
-					  .signal = p->signal,
-					  .in_call = p->in_call,
-					  .calls = p->counts.calls,
-					  .ops = p->counts.ops};
-
-		if (p->ending != REC_KILLED)
-			continue;
-		name_process(p, made.name);
-		snprintf(made.last_call, sizeof(made.last_call), "%s",
-			 fmt_string(p->names, p->last_call, NULL));
-		if (array_reserve(&ret->killed, ret->n_killed + 1, &ret->killed_cap) < 0)
-			return -ENOMEM;
-		ret->killed[ret->n_killed++] = made;
-	}
-	return 0;
-}
-
 static int open_all(struct import *m, struct fmt_error *err)
 {
 	int r = 0;
@@ -484,5 +479,5 @@ int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 		r = plan(&m);
 	if (r == 0)
 		r = write_trace(&m, err);
-	return r < 0 ? r : list_killed(&m);
+	return r < 0 ? r : rec_list_killed(&m.list, ret);
 }

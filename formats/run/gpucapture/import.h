@@ -26,9 +26,11 @@ struct rec_import {
 struct rec_import_report {
 	struct rec_result result;
 	struct rec_unread unread;
-	bool has_calls;		  /* no call was recorded: there is no trace */
-	const char *damaged_file; /* of the files; NULL: none; what follows damaged_at is lost */
-	uint64_t damaged_at;
+	bool has_calls; /* no call was recorded: there is no trace */
+	const char
+		*damaged_file;	/* the first of the files that is damaged or cut off; NULL: none */
+	uint64_t damaged_at;	/* the first damaged byte of that file */
+	uint64_t damaged_bytes; /* of all files */
 	struct rec_killed *killed; /* owned */
 	size_t n_killed, killed_cap;
 };

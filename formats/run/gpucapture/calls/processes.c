@@ -29,6 +29,7 @@ struct rec_processes {
 	size_t n, cap;
 	struct ring *rings; /* by number */
 	size_t rings_cap;
+	bool has_gap; /* a chunk of the recording was damaged */
 };
 
 void rec_processes_free(struct rec_processes *p)
@@ -126,10 +127,24 @@ int rec_processes_damage(struct rec_processes *p, uint32_t ring)
 	return 0;
 }
 
+void rec_processes_gap(struct rec_processes *p)
+{
+	p->has_gap = true;
+}
+
 void rec_processes_damaged(struct rec_processes *p)
 {
 	if (p->n > 0)
 		p->traced[0].process->counts.damaged++;
+}
+
+/* The piece of a ring that is not known, because the piece that introduced the ring was damaged. */
+static int skip_ring(struct rec_processes *p)
+{
+	if (!p->has_gap)
+		return -EBADMSG;
+	rec_processes_damaged(p);
+	return 0;
 }
 
 int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
@@ -139,7 +154,7 @@ int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t positio
 	uint64_t end = position + fmt_left(c);
 
 	if (!r)
-		return -EBADMSG;
+		return skip_ring(p);
 	if (position > r->position)
 		rec_feed_damaged(r->feed);
 	else
@@ -155,7 +170,7 @@ int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drai
 	struct ring *r = find_ring(p, ring);
 
 	if (!r)
-		return -EBADMSG;
+		return skip_ring(p);
 	r->status = s;
 	return 0;
 }

@@ -36,6 +36,8 @@ int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *ab
 int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
 			struct fmt_cursor *c);
 int rec_processes_damage(struct rec_processes *p, uint32_t ring);
+/* A chunk of the recording was damaged; the next pieces are of the chunk behind it. */
+void rec_processes_gap(struct rec_processes *p);
 /* What follows in the recording is lost. */
 void rec_processes_damaged(struct rec_processes *p);
 int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s);
