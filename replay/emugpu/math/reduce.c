@@ -52,24 +52,36 @@ DEFINE_FOLD(fold_u64, uint64_t, uint64_t)
 		KEEP(type, (char *)out + at * bytes, 1, count, sum);                               \
 	}
 
-/* emu_to_f64() and emu_from_f64() for integers of 8, 32 and 64 bits, without loss. */
+#define CONVERT(to, TO, from, FROM)                                                                \
+	for (size_t i = 0; i < n; i++)                                                             \
+		((TO *)(to))[i] = (TO)((const FROM *)(from))[i];                                   \
+	break
+
+/* emu_to_f64() and emu_from_f64() for integers of 8, 32 and 64 bits, without loss; stride is 1. */
 #define DEFINE_INTEGERS(load, keep, T8, T32, T64)                                                  \
 	static void load(enum emu_type type, const void *data, int64_t stride, size_t n, T64 *out) \
 	{                                                                                          \
-		size_t bytes = emu_type_bytes(type);                                               \
-                                                                                                   \
-		for (size_t i = 0; i < n;                                                          \
-		     i++, data = (const char *)data + stride * (int64_t)bytes)                     \
-			out[i] = bytes == 1   ? *(const T8 *)data                                  \
-				 : bytes == 4 ? *(const T32 *)data                                 \
-					      : *(const T64 *)data;                                \
+		(void)stride;                                                                      \
+		switch (emu_type_bytes(type)) {                                                    \
+		case 1:                                                                            \
+			CONVERT(out, T64, data, T8);                                               \
+		case 4:                                                                            \
+			CONVERT(out, T64, data, T32);                                              \
+		default:                                                                           \
+			CONVERT(out, T64, data, T64);                                              \
+		}                                                                                  \
 	}                                                                                          \
 	static void keep(enum emu_type type, void *data, int64_t stride, size_t n, const T64 *in)  \
 	{                                                                                          \
-		size_t bytes = emu_type_bytes(type);                                               \
-                                                                                                   \
-		for (size_t i = 0; i < n; i++, data = (char *)data + stride * (int64_t)bytes)      \
-			memcpy(data, &in[i], bytes); /* little-endian, as all hosts of GPUs are */ \
+		(void)stride;                                                                      \
+		switch (emu_type_bytes(type)) {                                                    \
+		case 1:                                                                            \
+			CONVERT(data, T8, in, T64);                                                \
+		case 4:                                                                            \
+			CONVERT(data, T32, in, T64);                                               \
+		default:                                                                           \
+			CONVERT(data, T64, in, T64);                                               \
+		}                                                                                  \
 	}
 
 DEFINE_INTEGERS(load_i64, keep_i64, int8_t, int32_t, int64_t)
