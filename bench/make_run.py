@@ -9,15 +9,16 @@ known, synthetic runs show whether the importer and the emulator infer them corr
     bench/make_run.py --plan=ddp --ranks 4 --steps 3 -o DIR         DIR/rank-0.json ...
     bench/make_run.py --plan=pipeline --ranks 8 --dialect us -o DIR
 
---plan (bench/plans.py): ddp (backward overlapped with all-reduce), tensor (an all-reduce after each
-layer), pipeline (two tensor-parallel groups in stages with send and receive, then a data-parallel
+--plan (bench/plans.py): ddp (backward overlapped with all-reduce), buckets (collectives of several
+sizes), tensor (an all-reduce after each layer), pipeline (two tensor-parallel groups in stages with
+send and receive, then a data-parallel
 all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward),
 grid, fsdp, experts, interleaved, stalls, small, and parallel (one thread drives all GPUs).
 --dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
 baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us.
-Every event draws the same random number whatever the options are: --net, --gpu, --copy, --host,
---launch and --slow make the run as it would have been on another machine, which is the truth for a
-prediction.
+Every event draws the same random number whatever the options are: --net, --latency,
+--bandwidth, --gpu, --copy, --host, --launch and --slow make the run as it would have been on another
+machine, which is the truth for a prediction.
 --file: one file for each rank (default); or one file for all with a process for each rank
 (processes), the same with each GPU called device 0 (hidden), or one process with a thread for each
 GPU (process; always with the plan parallel).
@@ -199,7 +200,8 @@ class Rank:
         key = (group['name'], kind if kind == 'SendRecv' else '')
         number = self.instances.get(key, 0)
         self.instances[key] = number + 1
-        transfer = (12 * US + nbytes * 1000 // (self.run.gigabytes * 1000)) / self.run.net
+        transfer = (12 * US / self.run.latency + nbytes * 1000 // (self.run.gigabytes * 1000) /
+                    self.run.bandwidth) / self.run.net
         collective = self.run.collective((key, number), group['ranks'], transfer, uneven)
         names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv',
                  'AllGather': 'AllGather_RING_LL', 'ReduceScatter': 'ReduceScatter_RING_LL_Sum_half'}
@@ -263,6 +265,7 @@ class Run:
     def __init__(self, options):
         self.seed = options.seed
         self.net, self.gpu, self.copy = options.net, options.gpu, options.copy
+        self.latency, self.bandwidth = options.latency, options.bandwidth
         self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
         self.one_process = options.file == 'process'
@@ -379,7 +382,7 @@ def arguments():
     for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
                         ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
-    for name in 'net', 'gpu', 'copy', 'host', 'launch':
+    for name in 'net', 'latency', 'bandwidth', 'gpu', 'copy', 'host', 'launch':
         parser.add_argument('--' + name, type=float, default=1, help='how many times as fast (1)')
     parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
                         help='kernels of the rank take N times as long')

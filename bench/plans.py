@@ -34,6 +34,18 @@ def ddp(rank, thread, options):
     optimizer(rank, thread)
 
 
+def buckets(rank, thread, options):
+    """Collectives of several sizes and kinds, which every rank waits for."""
+    world = {'name': 'world', 'ranks': list(range(options.ranks))}
+    copy_batch(rank, thread)
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', 120 * US + rank.number * 3 * US)
+        kind = ['AllReduce', 'AllGather', 'ReduceScatter'][layer % 3]
+        rank.communicate(thread, world, kind, (64 << 10) << layer % 8, 20)
+        yield None
+    optimizer(rank, thread)
+
+
 def tensor(rank, thread, options):
     world = {'name': 'tp', 'ranks': list(range(options.ranks))}
     copy_batch(rank, thread)
@@ -308,4 +320,5 @@ def parallel(rank, thread, options):
 
 
 PLANS = {plan.__name__: plan for plan in (
-    ddp, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, stalls, small, parallel)}
+    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, stalls, small,
+    parallel)}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/change.h"
 
+#include "replay/engine/network.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 
@@ -44,6 +46,7 @@ struct change {
 	struct variant *variants;
 	uint32_t n_specs;
 	uint32_t *group_of; /* by rank */
+	struct network network;
 	struct rank_group *groups;
 	size_t n_groups, groups_cap;
 	const float *factors_of_ranks; /* for straggler=none: by rank, then template */
@@ -64,6 +67,7 @@ void change_free(struct change *c)
 	}
 	for (size_t i = 0; i < c->n_groups; i++)
 		free(c->groups[i].by_template);
+	network_done(&c->network);
 	free(c->variants);
 	free(c->group_of);
 	free(c->groups);
@@ -267,7 +271,7 @@ int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_
 			c->n_specs++;
 			return -ENOMEM;
 		}
-	if (add_templates(c) < 0 || group_ranks(c) < 0)
+	if (add_templates(c) < 0 || group_ranks(c) < 0 || network_init(&c->network, names) < 0)
 		return -ENOMEM;
 	for (*bad = 0; *bad < n_specs; ++*bad) {
 		int r = check(c, &c->variants[*bad], err);
@@ -409,7 +413,37 @@ uint16_t change_op(struct change *c, uint32_t rank, uint32_t template)
 	return g->by_template[template] = scale(c);
 }
 
-uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm)
+/* The factor of the changes of latency and bandwidth in the set. */
+static double split_factor(const struct variant *var, change_set set,
+			   const struct fmt_network_fit *fit, int64_t bytes)
+{
+	return network_factor(fit, bytes, factor_of(var, set & var->by_key[WHAT_IF_LATENCY]),
+			      factor_of(var, set & var->by_key[WHAT_IF_BANDWIDTH]));
+}
+
+static change_set split_set(const struct variant *var, uint32_t template, uint32_t comm)
+{
+	return (var->by_key[WHAT_IF_LATENCY] | var->by_key[WHAT_IF_BANDWIDTH]) &
+	       var->by_template[template] & var->by_comm[comm];
+}
+
+int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm)
+{
+	const struct fmt_network_fit *fit;
+	change_set sets = 0;
+
+	if (template >= c->n_templates || comm >= c->n_comms)
+		return 0;
+	for (uint32_t v = 0; v < c->n_specs; v++)
+		sets |= split_set(&c->variants[v], template, comm);
+	if (sets == 0)
+		return 0;
+	fit = network_fit(&c->network, template, comm);
+	return !fit || fit->latency_ns == 0;
+}
+
+uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
+			   int64_t bytes)
 {
 	if (add_templates(c) < 0) {
 		c->error = -ENOMEM;
@@ -417,9 +451,18 @@ uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, u
 	}
 	for (uint32_t v = 0; v < c->n_specs; v++) {
 		const struct variant *var = &c->variants[v];
-		change_set set = var->by_key[WHAT_IF_NETWORK] & var->by_template[template];
+		change_set set;
 
-		c->factors[v] = comm < c->n_comms ? factor_of(var, set & var->by_comm[comm]) : 1;
+		c->factors[v] = 1;
+		if (comm >= c->n_comms)
+			continue;
+		set = var->by_key[WHAT_IF_NETWORK] & var->by_template[template] &
+		      var->by_comm[comm];
+		c->factors[v] = factor_of(var, set);
+		set = split_set(var, template, comm);
+		if (set)
+			c->factors[v] *= split_factor(
+				var, set, network_fit(&c->network, template, comm), bytes);
 	}
 	c->factors[c->n_specs] = 0;
 	return scale(c);
@@ -433,12 +476,20 @@ double change_host_factor(const struct change *c, uint32_t variant, uint32_t ran
 				    : 1;
 }
 
+int change_splits_network(const struct change *c, uint32_t variant)
+{
+	const struct variant *var = &c->variants[variant];
+
+	return variant < c->n_specs &&
+	       (var->by_key[WHAT_IF_LATENCY] | var->by_key[WHAT_IF_BANDWIDTH]) != 0;
+}
+
 int change_needs_ranks(const struct change *c, uint32_t variant)
 {
 	const struct variant *var = &c->variants[variant];
 
-	if (variant >= c->n_specs)
-		return 0;
+	if (variant >= c->n_specs || change_splits_network(c, variant))
+		return variant < c->n_specs;
 	for (uint32_t k = 0; k < var->spec->n; k++)
 		if (var->spec->changes[k].key == WHAT_IF_NETWORK ||
 		    var->spec->changes[k].key == WHAT_IF_STRAGGLER ||

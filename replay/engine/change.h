@@ -42,18 +42,27 @@ uint32_t change_variants(const struct change *c);
 int change_error(const struct change *c);
 
 /* The scales of times on a rank (by index): between the calls of a thread, within a call, of an
- * operation on the device that is no collective, of a collective on communicator `comm`
- * (UINT32_MAX: one that is matched with none, which only the last variant changes). */
+ * operation on the device that is not a collective, of a collective on communicator `comm`
+ * (UINT32_MAX: one without participants on other ranks, which only the last variant changes) with a
+ * message of `bytes` (-1: unknown). */
 uint16_t change_host(struct change *c, uint32_t rank);
 uint16_t change_launch(struct change *c, uint32_t rank);
 uint16_t change_op(struct change *c, uint32_t rank, uint32_t template);
-uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm);
+uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
+			   int64_t bytes);
+
+/* Whether latency or bandwidth changes in a variant, but the latency of such collectives is not
+ * known: their transfer counts as bytes over bandwidth (formats/run/infer/network.h). */
+int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm);
 
 /* Device work of the rank that has no template. */
 uint16_t change_device(struct change *c, uint32_t rank);
 
 /* What the host's own time on a rank is multiplied by in variant i. */
 double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank);
+
+/* Whether variant i changes latency and bandwidth of collectives differently. */
+int change_splits_network(const struct change *c, uint32_t variant);
 
 /* Whether variant i depends on how long ranks wait for each other: another network, or a rank whose
  * speed changes against the others'. */

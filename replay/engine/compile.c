@@ -420,9 +420,19 @@ static void op_alone(struct compile *c, const struct fmt_event *e, int collectiv
 		c->p->counts.unmatched_ns += e->duration_ns;
 	}
 	if (change)
-		compile_scale(
-			c, collective ? change_collective(change, c->index, e->template, SIM_NONE)
-				      : change_op(change, c->index, e->template));
+		compile_scale(c, collective ? change_collective(change, c->index, e->template,
+								SIM_NONE, -1)
+					    : change_op(change, c->index, e->template));
+}
+
+static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
+			const struct template *template)
+{
+	uint64_t at = (uint64_t)e->first_value + template->bytes_at;
+
+	if (template->bytes_at == UINT32_MAX)
+		return template->bytes;
+	return at < c->slice->n_values ? c->slice->values[at] : -1;
 }
 
 /* The operation at the end `point` meets others on a communicator. */
@@ -440,8 +450,14 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 		c->p->counts.unmatched_ns += e->duration_ns;
 	}
 	if (c->p->change) {
-		scale = change_collective(c->p->change, c->index, e->template,
-					  c->p->lacks[comm] ? SIM_NONE : comm);
+		uint32_t of = c->p->lacks[comm] ? SIM_NONE : comm;
+
+		scale = change_collective(c->p->change, c->index, e->template, of,
+					  bytes_of(c, e, template));
+		if (change_lacks_latency(c->p->change, e->template, of)) {
+			c->p->counts.no_latency++;
+			c->p->counts.no_latency_ns += e->duration_ns;
+		}
 		compile_scale(c, scale);
 	}
 	if (template->peers)

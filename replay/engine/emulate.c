@@ -169,13 +169,20 @@ static uint64_t recorded_within(const struct emulation *e)
 	return value ? strtoull(value, NULL, 10) : 0;
 }
 
-/* Where collectives last as recorded, another network is not predicted. */
+/* Refuses changes that a large part of the run cannot follow. */
 static int check_network(const struct emulation *e, const struct replay_report *report,
 			 struct fmt_error *err)
 {
 	double unmatched = (double)report->unmatched_ns, all = report->emulated_ns;
+	double no_latency = (double)report->no_latency_ns;
 
-	for (uint32_t i = 0; i < n_what_ifs(e) && !e->options->force; i++)
+	for (uint32_t i = 0; i < n_what_ifs(e) && !e->options->force; i++) {
+		if (no_latency > UNMATCHED_SHARE * all && change_splits_network(e->change, i))
+			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
+					"%s: the latency of %" PRIu64
+					" collectives is not known, since their messages have one "
+					"size or an unknown one",
+					e->options->what_ifs[i]->spec, report->no_latency);
 		if (unmatched > UNMATCHED_SHARE * all && change_needs_ranks(e->change, i))
 			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
 					"%s: the durations of %" PRIu64
@@ -184,6 +191,7 @@ static int check_network(const struct emulation *e, const struct replay_report *
 					"cannot be scaled",
 					e->options->what_ifs[i]->spec, report->unmatched,
 					all > 0 ? 100 * unmatched / all : 100.0);
+	}
 	return 0;
 }
 
@@ -223,6 +231,8 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.unmatched = counts.program.unmatched,
 		.unmatched_ns = counts.program.unmatched_ns,
 		.blocking_ns = counts.program.blocking_ns,
+		.no_latency = counts.program.no_latency,
+		.no_latency_ns = counts.program.no_latency_ns,
 	};
 	r = score_finish(e.score, ret);
 	if (r == 0)

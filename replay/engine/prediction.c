@@ -21,7 +21,7 @@ struct unscaled {
 	int64_t ns;
 };
 
-#define MOST_UNSCALED 2
+#define MOST_UNSCALED 3
 
 static size_t unscaled(const struct replay_report *r, struct unscaled *ret)
 {
@@ -37,6 +37,12 @@ static size_t unscaled(const struct replay_report *r, struct unscaled *ret)
 		ret[n++] = (struct unscaled){"blocking_calls",
 					     "the own cost of calls that wait for the device", 0,
 					     r->blocking_ns};
+	if (r->no_latency > 0)
+		ret[n++] = (struct unscaled){
+			"latency_of_collectives",
+			"the latency of collectives with messages of one size or of unknown size; "
+			"their transfer scales with network.bandwidth alone",
+			r->no_latency, r->no_latency_ns};
 	return n;
 }
 

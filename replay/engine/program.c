@@ -249,6 +249,12 @@ static int learn_templates(struct program *p)
 			template->kind == FMT_COLLECTIVE &&
 			fmt_template_varying(p->names, template, FMT_KEY_COMM, &s->comm_at) &&
 			fmt_template_varying(p->names, template, FMT_KEY_SEQ, &s->seq_at);
+		s->bytes = -1;
+		if (s->is_numbered &&
+		    !fmt_template_varying(p->names, template, FMT_KEY_BYTES, &s->bytes_at)) {
+			s->bytes_at = UINT32_MAX;
+			fmt_template_const(p->names, template, FMT_KEY_BYTES, &s->bytes);
+		}
 		s->peers = fmt_template_peers(p->names, template);
 	}
 	return 0;

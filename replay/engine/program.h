@@ -44,6 +44,11 @@ struct program_counts {
 	uint64_t unmatched;
 	int64_t unmatched_ns; /* their recorded durations */
 	int64_t blocking_ns;  /* own costs of calls that wait */
+
+	/* Collectives to which a change of latency or bandwidth applies, but whose latency is not
+	 * known. */
+	uint64_t no_latency;
+	int64_t no_latency_ns; /* their recorded durations */
 };
 
 const struct program_counts *program_counts(const struct program *p);

@@ -49,6 +49,8 @@ struct template
 	uint8_t kind;
 	uint8_t is_numbered; /* a collective whose events have a sequence number */
 	uint32_t comm_at, seq_at;
+	uint32_t bytes_at; /* of the size of its message; UINT32_MAX: the same in all events */
+	int64_t bytes;	   /* then; -1: unknown */
 	const char *peers; /* formats/run/peers.h */
 };
 

@@ -41,6 +41,8 @@ struct replay_report {
 	/* What no change scales. */
 	uint64_t unmatched; /* collectives whose duration contains waiting for ranks unknown */
 	int64_t unmatched_ns, blocking_ns; /* their durations; own costs of blocking calls */
+	uint64_t no_latency; /* collectives whose latency is not known; 0 unless asked */
+	int64_t no_latency_ns;
 
 	/* Distance between emulated and recorded starts of operations, both relative to the start
 	 * of their iteration. */

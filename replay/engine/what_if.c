@@ -20,6 +20,8 @@ static const struct key {
 } keys[WHAT_IF_KEYS] = {
 	[WHAT_IF_GPU] = {"gpu", RANKS | KERNELS, NULL},
 	[WHAT_IF_NETWORK] = {"network", COLLECTIVES, NULL},
+	[WHAT_IF_LATENCY] = {"network.latency", COLLECTIVES, NULL},
+	[WHAT_IF_BANDWIDTH] = {"network.bandwidth", COLLECTIVES, NULL},
 	[WHAT_IF_COPY] = {"copy", RANKS, NULL},
 	[WHAT_IF_HOST] = {"host", RANKS, NULL},
 	[WHAT_IF_LAUNCH] = {"launch", RANKS, NULL},
@@ -27,14 +29,14 @@ static const struct key {
 };
 
 /* Keys that a later version may have. */
-static const char *const later[] = {"network.latency", "network.bandwidth", "overlap", "ranks.dp",
-				    "batch"};
+static const char *const later[] = {"overlap", "ranks.dp", "batch"};
 
 static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
 				  "reduce",	"all_to_all", "send_recv",	"gather",
 				  "scatter",	"barrier",    "group"};
 
-#define EXPECTED_KEYS "gpu, network, copy, host, launch or straggler"
+#define EXPECTED_KEYS                                                                              \
+	"gpu, network, network.latency, network.bandwidth, copy, host, launch or straggler"
 
 __attribute__((format(printf, 2, 3))) static int invalid(struct what_if_error *err,
 							 const char *format, ...)

@@ -18,10 +18,18 @@ CHANGES = {
     'rank1:gpu=0.5x': ['--slow', '1:2'],
     'gpu=4x,network=4x': ['--gpu', '4', '--net', '4'],
 }
+# For messages of several sizes on each communicator.
+SPLIT = CHANGES | {
+    'network.latency=4x': ['--latency', '4'],
+    'network.latency=0.25x': ['--latency', '0.25'],
+    'network.bandwidth=0.5x': ['--bandwidth', '0.5'],
+    'network.bandwidth=4x': ['--bandwidth', '4'],
+}
 # Bounds of the errors of steps, on average and at worst, in percent; the changes that are predicted
 # less well are not listed.
 PLANS = {
     'ddp': (0.5, 2, CHANGES),
+    'buckets': (1, 2, SPLIT),
     'tensor': (0.5, 2, CHANGES),
     'pipeline': (0.5, 2, CHANGES),
     'grid': (0.5, 2, CHANGES),

@@ -100,6 +100,15 @@ done
 fails -2 gpureplay --emulate --what-if gpu=2x --what-if gpu=3x -o "$work/output" "$work/ddp"
 [ ! -e "$work/output" ] || die "an output of two predicted runs"
 
+# Messages of one size do not tell latency from bandwidth.
+python3 "$SOURCE/bench/make_run.py" --plan=tensor --ranks 2 --steps 2 -o "$work/run-tensor"
+gputrace import -o "$work/tensor" "$work/run-tensor"/rank-*.json >"$work/imported"
+fails -3 gpureplay --emulate --what-if network.latency=2x "$work/tensor"
+says "the latency of [0-9]* collectives is not known"
+says "--force"
+gpureplay --emulate --force --what-if network.latency=2x "$work/tensor" >"$work/report"
+has_line '^not scaled: .* the latency of collectives with messages of one size' <"$work/report"
+
 # One rank of four: its collectives contain waiting for the others.
 gputrace import -o "$work/alone" "$work/run-ddp/rank-0.json" >"$work/imported"
 gpureplay --emulate --what-if gpu=2x "$work/alone" >"$work/report"

@@ -12,7 +12,8 @@
 /* The parsed form as text: "gpu/2", with scopes in brackets. */
 static void write_change(const struct what_if_change *c, char *to, size_t len)
 {
-	static const char *const keys[] = {"gpu", "network", "copy", "host", "launch", "straggler"};
+	static const char *const keys[] = {"gpu",  "network", "latency", "bandwidth",
+					   "copy", "host",    "launch",	 "straggler"};
 	size_t n = (size_t)snprintf(to, len, "%s/%g", keys[c->key], c->speed);
 
 	for (uint32_t i = 0; i < c->n_ranks; i++)
@@ -41,6 +42,8 @@ static const struct row {
 	{"kernel~void at::f<int, float>(int)*:gpu=2x", "gpu/2[kernel void at::f<int, float>(int)*]",
 	 NULL},
 	{"rank1-2:kernel~a:gpu=2x", "gpu/2[1-2][kernel a]", NULL},
+	{"network.latency=2x,network.bandwidth=3x", "latency/2 bandwidth/3", NULL},
+	{"broadcast:network.latency=2x", "latency/2[broadcast]", NULL},
 	{"comm tp 0:network=2x", "network/2[comm tp 0]", NULL},
 	{"all_reduce:network=2x,all_gather:network=4x",
 	 "network/2[all_reduce] network/4[all_gather]", NULL},
@@ -62,7 +65,7 @@ static const struct row {
 	{"gpu=2x,", NULL, "missing change after the last comma"},
 	{",gpu=2x", NULL, "invalid change"},
 	{"straggler=2x", NULL, "expected none"},
-	{"network.latency=2x", NULL, "network.latency is not implemented"},
+	{"rank1:network.latency=2x", NULL, "network.latency cannot be limited to ranks"},
 	{"overlap=off", NULL, "overlap is not implemented"},
 	{"batch=2x", NULL, "batch is not implemented"},
 	{"rank:gpu=2x", NULL, "invalid scope 'rank'"},
