@@ -60,7 +60,8 @@ struct fmt_clock_seen {
 /* Corrects offset_ns[], how far each clock is ahead, for clocks on which no collective ends when it
  * does on the others: by the offset at which most ends of the same name meet, near that of the
  * iterations; where few meet, by that of the iterations if it is large. A guess for
- * fmt_clocks_align(), which needs to know which operations are one collective. Where the recorder
- * named groups, any clock is moved to an offset near its own at which clearly more ends meet. Sorts
- * the endings. 0 or -ENOMEM. */
+ * fmt_clocks_align(), which needs to know which operations are one collective. Then any clock is
+ * moved to an offset near its own at which ends meet clearly better. Where the recorder did not
+ * name groups, ends must lie within 8 us on average, since those of another group can look alike,
+ * and all clocks are moved or none. Sorts the endings. 0 or -ENOMEM. */
 int fmt_clocks_guess(struct fmt_clock_seen *seen, uint32_t n, int64_t *offset_ns);

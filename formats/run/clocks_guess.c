@@ -20,8 +20,11 @@
 #define FINE_NS (10 * US)
 #define FINE_BINS (2 * SEARCH_NS / FINE_NS + 1)
 #define FAR_NS (50 * US) /* ends that are further apart are none of one collective */
-#define SAMPLES 4096	 /* ends that are compared */
-#define AROUND 64	 /* ends of the other rank on each side */
+#define MEET_NS                                                                                    \
+	(8 * US)     /* without names of groups, ends that are further apart on average may be     \
+		      * those of another group */
+#define SAMPLES 4096 /* ends that are compared */
+#define AROUND 64    /* ends of the other rank on each side */
 #define TRIES 24
 #define CLEARLY 0.8
 
@@ -154,7 +157,7 @@ static int guess_clock(const struct fmt_clock_seen *all, uint32_t n, uint32_t ra
 	return 0;
 }
 
-/* ---- fine search, where the recorder named groups ---- */
+/* ---- fine search ---- */
 
 /* The first ending of `s` that is not before (name, end_ns). */
 static size_t ending_at(const struct fmt_clock_seen *s, uint64_t name, int64_t end_ns)
@@ -305,7 +308,7 @@ static void search_done(struct search *s)
 }
 
 /* Sets the clock of a rank by that of a rank before it: the one with which it shares most
- * collectives. */
+ * collectives. 1, or 0 if it shares none. */
 static int refine_clock(const struct fmt_clock_seen *all, uint32_t rank, int64_t *offset_ns)
 {
 	scoped(search_done) struct search s = {.b = &all[rank]};
@@ -324,13 +327,37 @@ static int refine_clock(const struct fmt_clock_seen *all, uint32_t rank, int64_t
 		r = compare_clocks(&s, fmt_sub(offset_ns[rank], offset_ns[rank - back]), &o);
 		if (r < 0)
 			return r;
-		if (o.shared <= best.shared || o.cost_ns > FAR_NS / 2)
+		if (o.shared <= best.shared || o.cost_ns > (s.b->groups ? FAR_NS / 2 : MEET_NS))
 			continue;
 		best = o;
 		from = rank - back;
 	}
-	if (from != rank)
-		offset_ns[rank] = fmt_add(offset_ns[from], best.ahead_ns);
+	if (from == rank)
+		return 0;
+	offset_ns[rank] = fmt_add(offset_ns[from], best.ahead_ns);
+	return 1;
+}
+
+/* Without names of groups, all clocks are set or none: clocks that agree within each group only
+ * would hide that collectives across groups do not match. */
+static int refine_clocks(const struct fmt_clock_seen *all, uint32_t n, int64_t *offset_ns)
+{
+	scoped(free_ptr) int64_t *refined = malloc((n + (size_t)1) * sizeof(*refined));
+
+	if (!refined)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		refined[i] = offset_ns[i];
+	for (uint32_t i = 1; i < n; i++) {
+		int r = all[i].n_endings > 0 ? refine_clock(all, i, refined) : 1;
+
+		if (r < 0)
+			return r;
+		if (r == 0 && !all[i].groups)
+			return 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		offset_ns[i] = refined[i];
 	return 0;
 }
 
@@ -345,8 +372,5 @@ int fmt_clocks_guess(struct fmt_clock_seen *seen, uint32_t n, int64_t *offset_ns
 	for (uint32_t i = 1; i < n && r == 0; i++)
 		if (seen[i].n_endings > 0 && !has_company(seen, offset_ns, n, i))
 			r = guess_clock(seen, n, i, offset_ns);
-	for (uint32_t i = 1; i < n && r == 0; i++)
-		if (seen[i].groups && seen[i].n_endings > 0)
-			r = refine_clock(seen, i, offset_ns);
-	return r;
+	return r < 0 ? r : refine_clocks(seen, n, offset_ns);
 }

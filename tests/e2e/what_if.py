@@ -25,6 +25,7 @@ SPLIT = CHANGES | {
     'network.bandwidth=0.5x': ['--bandwidth', '0.5'],
     'network.bandwidth=4x': ['--bandwidth', '4'],
 }
+NETWORK = {k: v for k, v in CHANGES.items() if k.startswith('network=')}
 # Bounds of the errors of steps, on average and at worst, in percent; the changes that are predicted
 # less well are not listed.
 PLANS = {
@@ -36,17 +37,20 @@ PLANS = {
     'stalls': (0.5, 2, CHANGES),
     'schedule': (0.5, 2, CHANGES),
     'interleaved': (0.5, 2, CHANGES),
+    'ddp-us': (0.5, 2, NETWORK),  # files without names of groups
+    'stalls-us': (0.5, 2, NETWORK),
 }
 
 # Largest clock error of a rank, in us.
-SKEW = {'ddp': 3000, 'pipeline': 3000, 'schedule': 700000}
+SKEW = {'ddp': 3000, 'pipeline': 3000, 'schedule': 700000, 'ddp-us': 3000, 'stalls-us': 3000}
 
 
 def make(name, plan, arguments):
     skew = str(SKEW.get(plan, 20))
     folder = os.path.join(FOLDER, name)
+    plan, _, dialect = plan.partition('-')
     subprocess.run([sys.executable, MAKE_RUN, '--plan', plan, '--ranks', '4', '--steps', '2', '--skew', skew,
-                    '-o', folder] + arguments, check=True)
+                    '--dialect', dialect or 'ns', '-o', folder] + arguments, check=True)
     return [os.path.join(folder, f) for f in sorted(os.listdir(folder))]
 
 
