@@ -203,8 +203,8 @@ static int walk(const uint8_t *raw, uint64_t len,
 	return 0;
 }
 
-/* The first whole chunk behind `from`: 1, and its offset at *from; 0 if there is none. Only offsets
- * of a chunk header's magic are tried. */
+/* Searches for the next whole chunk after *from. Returns 1 and sets *from to its offset, or 0 if
+ * there is no other. Tries only offsets that hold the magic number of a chunk header. */
 static int find_chunk(int fd, uint64_t *from)
 {
 	static const uint32_t magic = FMT_SKIP_MAGIC; /* files are little-endian, as this machine */

@@ -450,11 +450,11 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 		c->p->counts.unmatched_ns += e->duration_ns;
 	}
 	if (c->p->change) {
-		uint32_t of = c->p->lacks[comm] ? SIM_NONE : comm;
+		uint32_t scaled = c->p->lacks[comm] ? SIM_NONE : comm;
 
-		scale = change_collective(c->p->change, c->index, e->template, of,
+		scale = change_collective(c->p->change, c->index, e->template, scaled,
 					  bytes_of(c, e, template));
-		if (change_lacks_latency(c->p->change, e->template, of)) {
+		if (change_lacks_latency(c->p->change, e->template, scaled)) {
 			c->p->counts.no_latency++;
 			c->p->counts.no_latency_ns += e->duration_ns;
 		}

@@ -21,8 +21,9 @@ void network_done(struct network *n);
 const struct fmt_network_fit *network_fit(const struct network *n, uint32_t template,
 					  uint32_t comm);
 
-/* What a transfer of `bytes` (-1: unknown) is multiplied by if latency and bytes over bandwidth are
- * multiplied by these factors; its residual changes in proportion. Without a line all of it is
- * bytes over bandwidth. Rounded to 0.07 %: there are few scales (variant.h), and many sizes. */
+/* Returns the factor of a transfer of `bytes` (-1: unknown), given the factors of its latency and
+ * of its bytes over bandwidth; the residual changes in proportion. Without a line the whole
+ * transfer is bytes over bandwidth. Rounded to 0.07 %: there are few scales (variant.h), and many
+ * sizes. */
 double network_factor(const struct fmt_network_fit *fit, int64_t bytes, double latency,
 		      double bandwidth);

@@ -191,6 +191,7 @@ for n, (begin, end) in enumerate(zip(chunks[1:], chunks[2:] + [len(data)])):
     middle = (begin + end) // 2
     open(f'{sys.argv[2]}-{n}', 'wb').write(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:])
 PY
+imported=0
 for damaged in "$work"/damaged-*; do
 	status=0
 	gputrace import -f -o "$work/rest" "$damaged" >"$work/out" 2>"$work/damaged.err" || status=$?
@@ -199,9 +200,11 @@ for damaged in "$work"/damaged-*; do
 		has_line "$damaged: no CUDA call was recorded" <"$work/damaged.err"
 		continue
 	fi
+	imported=$((imported + 1))
 	has_line "$damaged: damaged or cut off at byte [0-9]*: [0-9]* bytes are not in $work/rest" <"$work/damaged.err"
 	[ ! -e "$work/rest" ] || gputrace verify "$work/rest" >/dev/null
 done
+[ "$imported" -gt 0 ] || die "no damaged recording was imported"
 rm -r "$work/kept.raw"
 
 # A program that uses the driver API; the counts of the report are those of the trace.

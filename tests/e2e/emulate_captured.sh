@@ -27,12 +27,4 @@ PYTHON
 }
 
 check ddp max_abs_error sh "$SOURCE/examples/launch.sh" 4 "$programs/examples/ddp" --steps 12 --batch 2048
-# On a busy machine the threads of one process interleave differently, and the repetition of calls
-# sometimes shows 11 iterations only: one recording of three has to show all 12.
-for attempt in 1 2 3; do
-	rm -rf "$work/dataparallel"
-	got=0
-	(check dataparallel mean_abs_error "$programs/examples/dataparallel" --steps 12) 2>"$work/why" || got=$?
-	[ "$got" -ne 0 ] || break
-	[ "$attempt" -lt 3 ] || die "$(tail -n 1 "$work/why" | cut -c 1-300)"
-done
+check dataparallel mean_abs_error "$programs/examples/dataparallel" --steps 12

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a call launches. One thread; 0 or a negative errno. */
+/* Operations that a call launches. Not thread-safe; functions return 0 or a negative errno. */
 #pragma once
 
 #include "formats/run/gpucapture/process/call.h"

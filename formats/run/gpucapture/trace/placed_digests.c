@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* Where the operations and calls of a process are by id; the operations before their calls. */
+/* An operation or call of a process, sorted by id; operations precede their calls. */
 struct by_id {
 	uint64_t correlation;
 	uint32_t event;
@@ -35,7 +35,7 @@ static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t 
 	return best;
 }
 
-/* What may have digests. */
+/* Lists the events that may have digests. */
 static int list_events(const struct rec_process *p, const struct rec_places *places,
 		       struct by_id **ret, size_t *n)
 {
