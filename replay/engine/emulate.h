@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Emulates a recorded run: computes new times from the durations of operations, the host's own time
- * and the edges of the trace, and reports how far they are from the recorded times. */
+ * and the edges of the trace, and reports how far they are from the recorded times.
+ *
+ * To make a trace of a changed run from a trace and a spec such as "network=2x":
+ *
+ *     struct what_if *w;                             (what_if.h)
+ *     r = what_if_parse(spec, &w, &why);             -EINVAL: why.why is the reason
+ *     struct replay_options how = {.what_ifs = &w, .n_what_ifs = 1};
+ *     r = replay_emulate(in, &how, out_path, &report, &err);
+ *     replay_report_done(&report);
+ *     what_if_free(w);
+ *
+ * After -EINVAL or -ENODATA, err.what says why the trace does not allow the change. */
 #pragma once
 
 #include "formats/trace/store/trace.h"

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/gpureplay/gpureplay.h"
+
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
-#include "tools/cli.h"
 #include "tools/place.h"
 #include "tools/progress.h"
 #include "tools/trace_arg.h"
 
 #include <string.h>
 #include <unistd.h>
-
-enum { OPT_EMULATE, OPT_WHAT_IF, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
-
-static const struct cli_option options[] = {
-	[OPT_EMULATE] = {"emulate", 0, NULL, "compute when everything happens, without a GPU"},
-	[OPT_WHAT_IF] = {"what-if", 0, "SPEC",
-			 "predict the run with changes such as network=2x (repeatable)",
-			 .list = '\n'},
-	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
-	[OPT_OUTPUT] = {"output", 'o', "OUT",
-			"write the emulated (or predicted) run to OUT, as a trace"},
-	[OPT_FORCE] = {"force", 'f', NULL,
-		       "replace OUT if it is a trace; predict although collectives are unmatched"},
-	{0},
-};
 
 static int print(struct text *t)
 {
@@ -138,7 +124,7 @@ static void report_to(const struct replay_report *report, bool json, struct text
 		replay_report_text(report, colour, out);
 }
 
-static int run(const struct cli_args *args)
+int gpureplay_emulate(const struct cli_args *args)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(replay_report_done) struct replay_report report = {0};
@@ -153,35 +139,11 @@ static int run(const struct cli_args *args)
 	}
 	if (r == CLI_OK)
 		r = trace_arg_open(args->operands[0], &trace);
-	if (r != CLI_OK)
-		return r;
-	if (!args->values[OPT_EMULATE]) {
-		cli_error("cannot re-execute %s: execution on a device is not part of this build; "
-			  "gpureplay --emulate %s needs no GPU",
-			  args->operands[0], args->operands[0]);
-		return CLI_MACHINE;
-	}
-	r = emulate(args, &what_ifs, trace, &report);
+	if (r == CLI_OK)
+		r = emulate(args, &what_ifs, trace, &report);
 	if (r != CLI_OK)
 		return r;
 	report_to(&report, args->values[OPT_JSON] != NULL, &out);
 	r = text_flush(&out);
 	return r < 0 ? cli_fail(r, NULL, "report on", args->operands[0], NULL) : CLI_OK;
-}
-
-static const struct cli_command gpureplay = {
-	.name = "gpureplay",
-	.operands = "TRACE",
-	.min_operands = 1,
-	.max_operands = 1,
-	.what = "Emulate a recorded run and compare it with the recorded times",
-	.options = options,
-	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n"
-		 "SPEC is [SCOPE:]KEY=VALUE[,...], as gpureplay(1) describes.\n",
-	.run = run,
-};
-
-int main(int argc, char **argv)
-{
-	return cli_main_one(&gpureplay, argc, argv);
 }

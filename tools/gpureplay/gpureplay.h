@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The options of gpureplay, and the functions behind them. For the main thread. */
+#pragma once
+
+#include "tools/cli.h"
+
+enum gpureplay_option { OPT_EMULATE, OPT_WHAT_IF, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
+
+/* Emulates the run, prints the report and writes -o. Returns the exit status. */
+int gpureplay_emulate(const struct cli_args *args);
