@@ -73,6 +73,17 @@ gzip -c rank-0.json | gputrace import -o piped - >report
 gputrace import -o piped2 rank-0.json >report2
 equal "$(grep ' id ' report)" "$(grep ' id ' report2)"
 
+# A named pipe is opened once: its writer would get SIGPIPE between two readers.
+if command -v strace >/dev/null; then
+	mkfifo once
+	cat rank-0.json >once &
+	strace -f -e trace=openat -o opened gputrace import -o piped3 once >/dev/null
+	wait $!
+	equal "$(grep -c '"once"' opened)" 1
+else
+	left_out 'opens of a named pipe: no strace'
+fi
+
 # Interrupted: no output is left. The pipe stays open, so that the import has not finished.
 mkfifo pipe
 gputrace import -o interrupted pipe 2>/dev/null &
