@@ -2,6 +2,7 @@
 #include "formats/raw/record.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 /* Fixed size of a record, by kind. */
 static const uint32_t fixed_bytes[CAP_KINDS] = {
@@ -78,4 +79,24 @@ int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret)
 		return 1;
 	}
 	return 0;
+}
+
+static uint32_t all_words(const struct cap_call_record *c)
+{
+	return (c->head.bytes - (uint32_t)sizeof(*c)) / 8;
+}
+
+static bool is_ordered(const struct cap_call_record *c)
+{
+	return c->head.flags & CAP_CALL_ORDERED && all_words(c) > 0;
+}
+
+uint32_t cap_call_words(const struct cap_call_record *c)
+{
+	return all_words(c) - is_ordered(c);
+}
+
+uint64_t cap_call_order(const struct cap_call_record *c)
+{
+	return is_ordered(c) ? c->words[all_words(c) - 1] : c->end;
 }

@@ -54,6 +54,9 @@ struct cap_record {
 #define CAP_CALL_REPEATED                                                                          \
 	16 /* many calls that polled, of which this is one: times from the first to the last; the  \
 	      number of calls is one more word, the last */
+#define CAP_CALL_ORDERED                                                                           \
+	32 /* times are virtual, and do not order threads: the host's own counter when the call    \
+	      returned is one more word, behind all others */
 
 /* From here on the number is that of a CAP_NAME of the same process. */
 #define CAP_API_UNKNOWN (1u << 24)
@@ -234,8 +237,9 @@ struct cap_lost_record {
  * the end; -EBADMSG: an invalid record, after which the rest is lost. */
 int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
 
-/* Number of words of a call. */
-static inline uint32_t cap_call_words(const struct cap_call_record *c)
-{
-	return (c->head.bytes - (uint32_t)sizeof(*c)) / 8;
-}
+/* Number of words of a call, without the counter of an ordered one. */
+uint32_t cap_call_words(const struct cap_call_record *c);
+
+/* Calls of a process returned in the order of these numbers: ticks of the host's counter, or
+ * nanoseconds where `end` was converted to them. */
+uint64_t cap_call_order(const struct cap_call_record *c);

@@ -117,7 +117,9 @@ static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 
 static inline void write_call(struct cap_thread *t, const struct cap_call *c)
 {
-	uint32_t n_words = CAP_HOW_WORDS(c->how), n = n_words + ((c->how & CAP_HOW_WIDE) != 0);
+	bool ordered = cap_is_ordered(t);
+	uint32_t n_words = CAP_HOW_WORDS(c->how),
+		 n = n_words + ((c->how & CAP_HOW_WIDE) != 0) + ordered;
 	uint32_t bytes = (uint32_t)sizeof(struct cap_call_record) + 8 * n;
 	struct cap_call_record *r = (void *)cap_write_begin(t, bytes);
 
@@ -128,7 +130,8 @@ static inline void write_call(struct cap_thread *t, const struct cap_call *c)
 		.kind = CAP_CALL,
 		.depth = c->depth,
 		.flags = (uint8_t)((c->how >> 16 & (CAP_CALL_ALWAYS | CAP_CALL_RAW)) |
-				   (c->paused ? CAP_CALL_OUTSIDE : 0)),
+				   (c->paused ? CAP_CALL_OUTSIDE : 0) |
+				   (ordered ? CAP_CALL_ORDERED : 0)),
 	};
 	r->api = c->api;
 	r->result = (int32_t)c->result;
@@ -139,6 +142,8 @@ static inline void write_call(struct cap_thread *t, const struct cap_call *c)
 		r->words[i] = c->words[i];
 	if (unlikely(c->how & CAP_HOW_WIDE))
 		r->words[n_words] = (uint64_t)c->result;
+	if (ordered)
+		r->words[n - 1] = c->order;
 	cap_write_end(t, bytes);
 }
 
@@ -157,6 +162,8 @@ void cap_leave(struct cap_call *c, int64_t result)
 	struct cap_thread *t = &cap_self;
 
 	c->end = cap_ticks(t);
+	if (cap_is_ordered(t))
+		c->order = cap_order();
 	c->result = result;
 	if (unlikely(!cap_call_end(t, c->depth)))
 		return;

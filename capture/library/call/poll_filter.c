@@ -62,6 +62,7 @@ static void leave_out(struct cap_thread *t, const struct cap_call *c, bool is_qu
 		p->is_query = is_query;
 	}
 	p->end = c->end;
+	p->order = c->order;
 	p->n++;
 	cap_writing(t, 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* cuLaunchKernel, by far the most frequent call with something to copy, recorded and timed in as
- * few instructions as possible: cap_launch(). A launch that a hook other than `times` handles, or
- * whose parameters the ring does not describe yet, takes the path of other calls:
- * cap_launch_full(). */
+ * few instructions as possible: cap_launch(). A launch that a hook other than `times` handles,
+ * whose parameters the ring does not describe yet, or in an ordered ring, takes the path of other
+ * calls: cap_launch_full(). */
 #pragma once
 
 #include "capture/library/call/call.h"
@@ -39,7 +39,8 @@ static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint32_t hooks, ui
 	const struct cap_layout_entry *k;
 	struct cap_params_record *r;
 
-	if (unlikely(!cap_gates_open(t) || !cap_launch_is_short(hooks) || !params))
+	if (unlikely(!cap_gates_open(t) || !cap_launch_is_short(hooks) || !params) ||
+	    cap_is_ordered(t))
 		return false;
 	cap_writing(t, 1);
 	k = cap_layout_find(t->layouts, function);

@@ -16,12 +16,15 @@
 #define NAP_NS 50000
 #define LONGEST_NAP_NS 10000000 /* of a thread that was not stopped meanwhile */
 
-/* The first call as it is recorded, and one word more, the number of calls. */
+/* The first call as it is recorded, and one word more, the number of calls. In an ordered ring the
+ * order of the last one follows. */
 static uint32_t polls_bytes(const struct cap_thread *t)
 {
 	const struct cap_polls *p = &t->polls;
 
-	return p->n ? (uint32_t)sizeof(struct cap_call_record) + 8 * (p->n_words + 1) : 0;
+	return p->n ? (uint32_t)sizeof(struct cap_call_record) +
+			       8 * (p->n_words + 1 + cap_is_ordered(t))
+		    : 0;
 }
 
 static void write_polls(struct cap_thread *t)
@@ -31,6 +34,10 @@ static void write_polls(struct cap_thread *t)
 	uint32_t bytes = polls_bytes(t);
 
 	r->head = (struct cap_record){.bytes = bytes, .kind = CAP_CALL, .flags = CAP_CALL_REPEATED};
+	if (cap_is_ordered(t)) {
+		r->head.flags |= CAP_CALL_ORDERED;
+		r->words[p->n_words + 1] = p->order;
+	}
 	r->api = p->api;
 	r->result = p->result;
 	r->id = p->id;

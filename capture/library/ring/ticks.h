@@ -15,6 +15,22 @@ static __attribute__((noinline, unused)) uint64_t cap_ticks_by_call(const struct
 	return (uint64_t)host_clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Whether the ring's clock does not order the calls of different threads: see cap_order(). */
+static inline bool cap_is_ordered(const struct cap_thread *t)
+{
+	return unlikely(t->clock == CAP_CLOCK_VIRTUAL);
+}
+
+/* The host's own counter, which orders the calls of all threads of the process. */
+static inline uint64_t cap_order(void)
+{
+#ifdef __x86_64__
+	if (likely(cap_process.control->clock == CAP_CLOCK_TSC))
+		return __builtin_ia32_rdtsc();
+#endif
+	return (uint64_t)host_clock_ns(CLOCK_MONOTONIC);
+}
+
 static inline uint64_t cap_ticks(const struct cap_thread *t)
 {
 #ifdef __x86_64__

@@ -208,13 +208,11 @@ static int find_group(struct rec_feed *f)
 
 		at += r->bytes;
 		if (r->kind == CAP_CALL)
-			f->group_ns =
-				(int64_t)((const struct cap_call_record *)(const void *)r)->end;
-		else if (r->kind == CAP_RANGE)
-			f->group_ns =
-				(int64_t)((const struct cap_range_record *)(const void *)r)->at;
-		else
+			f->group_order = cap_call_order((const void *)r);
+		else if (r->kind != CAP_RANGE)
 			continue;
+		else if (f->about.clock != CAP_CLOCK_VIRTUAL)
+			f->group_order = ((const struct cap_range_record *)(const void *)r)->at;
 		f->group_end = at;
 		return 1;
 	}
@@ -377,7 +375,7 @@ int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all)
 
 		for (size_t i = 0; i < n; i++)
 			if (find_group(feeds[i]) &&
-			    (!first || feeds[i]->group_ns < first->group_ns))
+			    (!first || feeds[i]->group_order < first->group_order))
 				first = feeds[i];
 		if (!first || (!all && first->group_end > first->safe))
 			return 0;

@@ -3,8 +3,9 @@
 /* One ring while it is recorded: what it holds and was not looked at yet, and its thread.
  *
  * Threads of a process use each other's handles, so their calls are looked at in the order in which
- * they ended, over all rings of the process. What was in the rings a round ago cannot be preceded
- * by anything that comes later, so it is always looked at one round behind. One thread. */
+ * they returned, cap_call_order(), over all rings of the process. What was in the rings a round ago
+ * cannot be preceded by anything that comes later, so it is always looked at one round behind. One
+ * thread. */
 #pragma once
 
 #include "formats/raw/clock.h"
@@ -22,9 +23,9 @@ struct rec_feed {
 	size_t at, n, cap;
 	uint8_t *held; /* owned: what belongs to calls that go on around others */
 	size_t n_held, held_cap;
-	size_t safe;	  /* up to here it was there a round ago */
-	size_t group_end; /* of the next call or range, behind `at`; 0: not looked for yet */
-	int64_t group_ns;
+	size_t safe;	      /* up to here it was there a round ago */
+	size_t group_end;     /* of the next call or range, behind `at`; 0: not looked for yet */
+	uint64_t group_order; /* of that call; of a range that of the call before it */
 };
 
 /* `clock` is needed for a ring of CAP_CLOCK_TSC. -ENOMEM. */

@@ -19,7 +19,7 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fm
 	m->like = like;
 	m->unlike = !like;
 	m->n = m->left_out = 0;
-	m->most = REC_MOST_ARGS - 4; /* result, unended, repeated, how many were left out */
+	m->most = REC_MOST_ARGS - 5; /* result, unended, repeated, order, how many were left out */
 	m->error = 0;
 }
 

@@ -153,6 +153,21 @@ static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t 
 	p->last_call = fmt_template(p->names, template)->name;
 }
 
+/* The place of a call among those of its process whose times do not order threads, once a second
+ * thread has made one. */
+static void put_order(struct rec_args *m, const struct rec_call *c)
+{
+	struct rec_process *p = c->process;
+
+	if (!(c->record->head.flags & CAP_CALL_ORDERED))
+		return;
+	if (p->ordered++ == 0)
+		p->ordered_track = c->thread->track;
+	p->is_ordered |= p->ordered_track != c->thread->track;
+	if (p->is_ordered)
+		rec_args_put(m, "order", FMT_INT, (int64_t)p->ordered);
+}
+
 int rec_call_add(struct rec_call *c)
 {
 	struct rec_args m;
@@ -168,6 +183,7 @@ int rec_call_add(struct rec_call *c)
 		rec_args_put(&m, "unended", FMT_INT, 1);
 	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
 		rec_args_put(&m, "repeated", FMT_INT, (int64_t)c->record->words[c->n_words - 1]);
+	put_order(&m, c);
 	rec_args_end(&m);
 	r = m.error < 0 ? m.error : template_of(&m, c, &e.template);
 	if (r == 0)

@@ -161,6 +161,9 @@ struct rec_process {
 	size_t n_marks, marks_cap;
 	struct rec_graphs *graphs; /* owned; NULL: none yet */
 	void (*free_graphs)(struct rec_graphs *);
+	uint64_t ordered;	     /* calls whose order is recorded apart from their times */
+	uint32_t ordered_track;	     /* of the first of them */
+	bool is_ordered;	     /* several threads made them: they have the argument `order` */
 	struct rec_thread **threads; /* owned, what they lead to is not: those that are looked at */
 	size_t n_threads, threads_cap;
 	struct rec_counts counts;

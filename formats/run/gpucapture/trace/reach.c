@@ -23,11 +23,7 @@ size_t rec_count_events(struct rec_process *const *processes, size_t n)
 /* When the last call that was looked at ended; INT64_MIN. */
 static int64_t last_end(const struct rec_process *p)
 {
-	const struct rec_event *last = p->n_events > 0 ? &p->events[p->n_events - 1] : NULL;
-
-	if (last && last->call != REC_NONE)
-		last = &p->events[last->call];
-	return last ? last->start_ns + last->duration_ns : INT64_MIN;
+	return p->n_events > 0 ? p->last_call_ns : INT64_MIN;
 }
 
 /* When the call began that the event is, or that launched it. */
