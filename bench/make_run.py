@@ -24,6 +24,7 @@ machine, which is the truth for a prediction.
 GPU (process; always with the plan parallel).
 """
 import argparse
+import fnmatch
 import hashlib
 import heapq
 import json
@@ -43,7 +44,8 @@ class Op:
         self.rank, self.stream, self.name, self.kind = rank, stream, name, kind
         self.duration, self.launch, self.args = duration, launch, args or {}
         self.collective = collective
-        self.waiting, self.ready = 0, 0
+        self.waiting, self.ready, self.waits = 0, 0, []
+        self.event = None  # recorded behind it: its stream, and the call
         self.number = rank.count('op')
         self.start = self.end = None
         self.then = []
@@ -51,6 +53,7 @@ class Op:
     def after(self, other):
         if other is None:
             return
+        self.waits.append(other)
         if other.end is not None:
             self.ready = max(self.ready, other.end + self.gap(other))
         else:
@@ -59,6 +62,17 @@ class Op:
 
     def gap(self, other):
         return other.rank.draw(US, 2 * US, 'gap', other.number, self.rank.number, self.number)
+
+    def waited(self):
+        """The operations of other streams that it waits for, those of barriers included."""
+        ret, left = set(), list(self.waits)
+        while left:
+            other = left.pop()
+            if other.kind == 'barrier':
+                left += other.waits
+            elif other.stream != self.stream or other.rank != self.rank:
+                ret.add(other)
+        return ret
 
     def dependency_ended(self, other):
         self.ready = max(self.ready, other.end + self.gap(other))
@@ -110,7 +124,8 @@ class Rank:
         self.run, self.number = run, number
         self.counts = {}
         self.last = {}
-        self.events, self.ops = [], []
+        self.events, self.ops, self.syncs = [], [], []
+        self.awaited = {}  # by correlation of a call: the operations that it waited for
         self.correlation, self.external = 1000, 1
         self.instances = {}
         self.worker = Thread(self, PID + number + 500, 0)
@@ -147,6 +162,21 @@ class Rank:
                   {'cbid': 211, 'correlation': counter.correlation}, blocking_end)
         return counter.correlation
 
+    def record(self, thread, stream):
+        """Records an event on a stream: returns the stream and the call."""
+        event = stream, self.call(thread, 'cudaEventRecord', 2 * US)
+        if self.last.get(stream):
+            self.last[stream].event = event
+        return event
+
+    def note(self, kind, stream, event):
+        """The profiler's record of the last call, which made a stream or the host wait."""
+        call, (wait_on, record) = self.events[-1], event or (-1, -1)
+        self.syncs.append({'name': kind, 'stream': stream, 'start': call['start'], 'end': call['end'], 'args': {
+            'cuda_sync_kind': kind, 'wait_on_stream': wait_on, 'wait_on_cuda_event_record_corr_id': record,
+            'wait_on_cuda_event_id': record, 'stream': stream,
+            'correlation': call['args']['correlation']}})
+
     def think(self, thread, duration):
         thread.now += int(self.jitter(duration, 'think') / self.run.host)
 
@@ -160,7 +190,7 @@ class Rank:
         issued = thread.now + int(5 * US / (1 if blocks else self.run.launch))
         correlation = self.call(thread, api.get(kind, 'cudaLaunchKernel'), 6 * US, 0 if blocks else None)
         op = Op(self, stream, name, 0, kind, 0, args, collective)
-        op.duration = int(self.jitter(duration, 'duration', op.number, 0.02) / self.speed(kind))
+        op.duration = int(self.jitter(duration, 'duration', op.number, 0.02) / self.speed(kind, name))
         op.launch = issued + self.jitter(3 * US, 'latency', op.number)
         op.args = dict(op.args, correlation=correlation)
         op.after(self.last.get(stream))
@@ -171,9 +201,12 @@ class Rank:
         op.settle()
         return op
 
-    def speed(self, kind):
+    def speed(self, kind, name):
         if kind == 'gpu_memcpy':
             return self.run.copy
+        for pattern, factor in self.run.kernel:
+            if fnmatch.fnmatchcase(name, pattern):
+                return factor * self.run.gpu / self.run.slow.get(self.number, 1)
         return self.run.gpu / self.run.slow.get(self.number, 1)
 
     def operator(self, thread, name, body):
@@ -203,31 +236,34 @@ class Rank:
         transfer = (12 * US / self.run.latency + nbytes * 1000 // (self.run.gigabytes * 1000) /
                     self.run.bandwidth) / self.run.net
         collective = self.run.collective((key, number), group['ranks'], transfer, uneven)
-        names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv',
+        names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv', 'AllToAll': 'SendRecv',
                  'AllGather': 'AllGather_RING_LL', 'ReduceScatter': 'ReduceScatter_RING_LL_Sum_half'}
         prefix = 'ncclDevKernel_' if self.run.ns else 'ncclKernel_'
         args = {'grid': [8, 1, 1], 'block': [544, 1, 1], 'registers per thread': 96,
                 'shared memory': 47056}
-        if self.run.ns:
-            args.update({'Collective name': kind.lower(), 'In msg nelems': nbytes // 2,
+        if self.run.groups:
+            args.update({'Collective name': {'AllToAll': 'all_to_allv'}.get(kind, kind.lower()), 'In msg nelems': nbytes // 2,
                          'Out msg nelems': nbytes // 2, 'Group size': len(group['ranks']),
                          'dtype': 'Half', 'Process Group Name': group['name'],
                          'Process Group Ranks': str(group['ranks'])})
 
         def body():
-            self.call(thread, 'cudaEventRecord', 2 * US)
-            self.call(thread, 'cudaStreamWaitEvent', 2 * US)
+            self.stream_wait(thread, stream, self.record(thread, current))
             op = self.launch(thread, stream, prefix + names[kind], 0, args=args,
                              collective=collective, waits=[self.last.get(current)])
-            self.call(thread, 'cudaEventRecord', 2 * US)
+            self.record(thread, stream)
             if back:
                 self.wait(thread, current, op)
             return op
         return self.operator(thread, 'nccl:' + kind.lower(), body)
 
+    def stream_wait(self, thread, stream, event):
+        self.call(thread, 'cudaStreamWaitEvent', 2 * US)
+        self.note('Stream Wait Event', stream, event)
+
     def wait(self, thread, stream, op):
         """Makes the stream's next operation wait for `op`."""
-        self.call(thread, 'cudaStreamWaitEvent', 2 * US)
+        self.stream_wait(thread, stream, op.event if op else None)
         barrier = Op(self, stream, None, 0, 'barrier', 0)
         barrier.after(self.last.get(stream))
         barrier.after(op)
@@ -236,7 +272,7 @@ class Rank:
 
     def join(self, thread, stream, other):
         """Records an event on `other` and makes `stream` wait for it."""
-        self.call(thread, 'cudaEventRecord', 2 * US)
+        self.record(thread, other)
         self.wait(thread, stream, self.last.get(other))
 
     def block(self, thread, name, op):
@@ -244,7 +280,13 @@ class Rank:
         yet."""
         if op is not None and op.end is None:
             yield op
-        self.call(thread, name, 5 * US, (op.end + self.jitter(6 * US, 'return')) if op else None)
+        call = self.call(thread, name, 5 * US, (op.end + self.jitter(6 * US, 'return')) if op else None)
+        if name == 'cudaEventSynchronize':
+            self.note('Event Sync', -1, op.event)
+            self.awaited[call] = [op]
+        elif op:
+            self.note('Stream Sync', op.stream, None)
+            self.awaited[call] = [op]
 
     def item(self, thread, stream=7):
         """tensor.item(): a synchronous copy to pageable memory."""
@@ -268,6 +310,8 @@ class Run:
         self.latency, self.bandwidth = options.latency, options.bandwidth
         self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
+        self.groups = self.ns if options.groups is None else options.groups
+        self.kernel = options.kernel
         self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
         self.collectives, self.sleeping, self.runnable = {}, {}, []
@@ -353,6 +397,29 @@ def device_events(rank, device):
                     'tid': op.stream, 'args': args}, **times(rank, op.start, op.end))
 
 
+def sync_events(rank, device):
+    for s in rank.syncs:
+        yield dict({'ph': 'X', 'cat': 'cuda_sync', 'name': s['name'], 'pid': device, 'tid': s['stream'],
+                    'args': dict(s['args'], device=device, context=1)}, **times(rank, s['start'], s['end']))
+
+
+def edges(run):
+    """The true edges of each rank: for operations and calls, by correlation, what they wait for
+    beside their stream and thread."""
+    return [{'ops': {op.args['correlation']: sorted(o.args['correlation'] for o in op.waited()
+                                                    if o.rank == rank)
+                     for op in rank.ops if op.kind != 'barrier'},
+             'calls': {call: sorted({o.args['correlation'] for op in ops
+                                     for o in ([op] if op.kind != 'barrier' else op.waited())})
+                       for call, ops in rank.awaited.items()}} for rank in run.ranks]
+
+
+def steps(run):
+    """The durations of the steps in ns, by number of step and rank."""
+    return {(int(e['name'][13:]), r.number): e['end'] - e['start'] for r in run.ranks for e in r.events
+            if e['name'].startswith('ProfilerStep#')}
+
+
 def document(run, ranks, name, options):
     gpu = {'name': 'Made-up GPU', 'totalGlobalMem': 1 << 36, 'computeMajor': 9, 'computeMinor': 0,
            'numSms': 132}
@@ -365,7 +432,10 @@ def document(run, ranks, name, options):
     events = []
     for rank in ranks:
         events += list(host_events(rank))
-        events += device_events(rank, 0 if options.file == 'hidden' else rank.number)
+        device = 0 if options.file == 'hidden' else rank.number
+        events += device_events(rank, device)
+        if options.syncs:
+            events += sync_events(rank, device)
     return dict(head, traceEvents=events, traceName=name)
 
 
@@ -374,7 +444,12 @@ def slow_rank(text):
     return int(rank), float(factor)
 
 
-def arguments():
+def faster_kernel(text):
+    pattern, factor = text.rsplit(':', 1)
+    return pattern, float(factor)
+
+
+def arguments(argv=None):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--plan', choices=PLANS, default='ddp')
@@ -386,16 +461,22 @@ def arguments():
         parser.add_argument('--' + name, type=float, default=1, help='how many times as fast (1)')
     parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
                         help='kernels of the rank take N times as long')
+    parser.add_argument('--kernel', type=faster_kernel, action='append', default=[], metavar='GLOB:N',
+                        help='kernels with such names are N times as fast')
+    parser.add_argument('--groups', action=argparse.BooleanOptionalAction,
+                        help='group arguments (default: in the dialect ns)')
+    parser.add_argument('--syncs', action='store_true', help='records what streams and the host wait for')
+    parser.add_argument('--edges', action='store_true', help='prints the true edges as JSON')
     parser.add_argument('--file', choices=['rank', 'processes', 'hidden', 'process'], default='rank')
     parser.add_argument('--ahead', action='store_true', help="the host does not wait at a step's end")
-    parser.add_argument('-o', '--output', required=True, help='folder for the files')
-    return parser.parse_args()
-
-
-def main():
-    options = arguments()
+    parser.add_argument('-o', '--output', help='folder for the files')
+    options = parser.parse_args(argv)
     if options.plan == 'parallel':
         options.file = 'process'
+    return options
+
+
+def simulate(options):
     run = Run(options)
     threads = []
     for rank in run.ranks[:1] if options.plan == 'parallel' else run.ranks:
@@ -403,11 +484,28 @@ def main():
         thread.program = training(rank, thread, options)
         threads.append(thread)
     run.run(threads)
+    return run
+
+
+def write(run, options):
+    """Writes the files and returns their names."""
+    names = []
     os.makedirs(options.output, exist_ok=True)
     for ranks in [[r] for r in run.ranks] if options.file == 'rank' else [run.ranks]:
         name = f'rank-{ranks[0].number}.json' if options.file == 'rank' else 'all.json'
-        with open(os.path.join(options.output, name), 'w', encoding='utf-8') as f:
+        names.append(os.path.join(options.output, name))
+        with open(names[-1], 'w', encoding='utf-8') as f:
             json.dump(document(run, ranks, name, options), f)
+    return names
+
+
+def main():
+    options = arguments()
+    run = simulate(options)
+    if options.output:
+        write(run, options)
+    if options.edges:
+        print(json.dumps(edges(run)))
 
 
 if __name__ == '__main__':

@@ -80,8 +80,10 @@ def device_synchronize(rank, thread):
     for op in ops:
         if op.end is None:
             yield op
-    rank.call(thread, 'cudaDeviceSynchronize', 5 * US,
-              max((op.end for op in ops), default=0) + rank.jitter(6 * US, 'return'))
+    call = rank.call(thread, 'cudaDeviceSynchronize', 5 * US,
+                     max((op.end for op in ops), default=0) + rank.jitter(6 * US, 'return'))
+    rank.note('Context Sync', -1, None)
+    rank.awaited[call] = ops
 
 
 def schedule(rank, thread, options):
@@ -181,7 +183,7 @@ def fsdp(rank, thread, options):
             gather(host, ahead)
         for part in range(3):
             last = rank.kernel(host, f'{name}{part}', int(duration * slow))
-        rank.call(host, 'cudaEventRecord', 2 * US)
+        rank.record(host, 7)
         done.append(last)
 
     gather(thread, 0)
@@ -208,11 +210,11 @@ def experts(rank, thread, options):
     for layer in range(options.layers // 2):
         rank.kernel(thread, 'attention', 240 * US)
         rank.kernel(thread, 'router', 15 * US)
-        rank.communicate(thread, world, 'SendRecv', 1 << 12, 20)
+        rank.communicate(thread, world, 'AllToAll', 1 << 12, 20)
         yield from rank.item(thread)
-        rank.communicate(thread, world, 'SendRecv', 24 << 20, 20, uneven=1)
+        rank.communicate(thread, world, 'AllToAll', 24 << 20, 20, uneven=1)
         rank.kernel(thread, 'grouped_gemm', rank.draw(200, 600, 'tokens', rank.count('tokens')) * US)
-        rank.communicate(thread, world, 'SendRecv', 24 << 20, 20, uneven=1)
+        rank.communicate(thread, world, 'AllToAll', 24 << 20, 20, uneven=1)
         rank.kernel(thread, 'combine', 30 * US)
         yield None
     rank.communicate(thread, world, 'AllReduce', 64 << 20, 24)
@@ -273,7 +275,7 @@ def stalls(rank, thread, options):
     rank.join(thread, side, 7)
     for _ in range(4):
         rank.kernel(thread, 'adam', 70 * US, stream=side)
-    rank.call(thread, 'cudaEventRecord', 2 * US)
+    rank.record(thread, side)
     yield from rank.block(thread, 'cudaEventSynchronize', rank.last[side])
     rank.join(thread, 7, side)
 
