@@ -297,16 +297,20 @@ static int64_t at_most(int64_t ns, int64_t most_ns)
 
 /* A rank's transfer. The part that is not scaled is what it takes beyond the shortest possible one,
  * which is somewhat less than the shortest of n: by 1/(n - 1) of how far they lie apart, if they
- * are spread evenly. */
+ * are spread evenly. If they lie further apart than ranks leave a collective, their parts differ in
+ * size, and half of that distance is taken for each rank. */
 static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
 	const struct variant_apart *a = &v->apart[w->on];
+	int64_t spread = fmt_sub(a->most_ns, a->least_ns);
 	int64_t own = at_most(fmt_sub(w->lag_ns, a->least_ns), APART_NS);
 
 	if (w->scale == 0)
 		return w->lag_ns;
-	if (a->n > 1)
-		own += at_most(fmt_sub(a->most_ns, a->least_ns), APART_NS) / (a->n - 1);
+	if (spread > APART_NS)
+		own = APART_NS / 2;
+	else if (a->n > 1)
+		own += at_most(spread, APART_NS) / (a->n - 1);
 	own = at_most(own, w->lag_ns);
 	return fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own);
 }

@@ -21,6 +21,7 @@ struct row {
 	int correlation;
 	int rank;
 	const char *peers; /* see formats/run/peers.h */
+	const char *op;	   /* of a collective of the process group "ep" */
 };
 
 #define CALL FMT_CALL, 1
@@ -61,13 +62,17 @@ static inline fmt_str string(struct fmt_names *n, const char *s)
 
 static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 {
-	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1] = {
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 2] = {
 		{string(n, FMT_KEY_COMM), FMT_INT, 1, 0},
 		{string(n, FMT_KEY_SEQ), FMT_INT, 1, 0},
-		{string(n, FMT_KEY_OP), FMT_STRING, 0, 0},
+		{string(n, FMT_KEY_OP), FMT_STRING, 0, r->op ? string(n, r->op) : 0},
 		{string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
 		{string(n, FMT_KEY_BYTES), FMT_INT, 0, -1},
 		{string(n, FMT_KEY_PEERS), FMT_JSON, 0, r->peers ? string(n, r->peers) : 0}};
+	struct fmt_arg group[] = {
+		{string(n, FMT_KEY_GROUP), FMT_STRING, 0, string(n, "ep")},
+		{string(n, "Collective name"), FMT_STRING, 0, string(n, "a name")},
+	};
 	/* Two blocks for each of 80 multiprocessors. */
 	struct fmt_arg waves[] = {
 		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
@@ -84,6 +89,10 @@ static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 	} else if (r->kind == FMT_COLLECTIVE) {
 		template.args = args;
 		template.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
+		if (r->op) {
+			memcpy(&args[FMT_COLLECTIVE_ARGS], group, sizeof(group));
+			template.n_args = ARRAY_SIZE(args);
+		}
 	} else if (r->kind == FMT_MEMCPY) {
 		template.args = copied;
 		template.n_args = ARRAY_SIZE(copied);

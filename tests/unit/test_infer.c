@@ -241,6 +241,39 @@ START_TEST(test_short_collectives_do_not_misalign_long_ones)
 }
 END_TEST
 
+/* An all-to-all of parts of different sizes, whose kernel is that of sends, on ranks whose clocks
+ * are milliseconds apart; rank 1's recording begins one collective later. The group's name and the
+ * order are enough. */
+START_TEST(test_named_group)
+{
+	static const int clock[] = {0, 4100, -3300}, gaps[] = {900, 1700, 1100, 2300, 1300};
+	static struct row rows[60];
+	struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 3; rank++)
+		for (int i = rank == 1, at = rank == 1 ? 5000 + gaps[0] : 5000; i < 10; i++) {
+			int length = 300 + (i + rank) % 3 * 200, start = at + clock[rank];
+
+			rows[n++] = (struct row){CALL, LAUNCH, start - 50, 5, i + 1, rank};
+			rows[n++] = (struct row){NCCL,	"ncclDevKernel_SendRecv",
+						 start, length,
+						 i + 1, rank,
+						 NULL,	"all_to_all"};
+			at += gaps[i % 5];
+		}
+	make(&m, rows, n, 3);
+	ck_assert_uint_eq(fmt_n_comms(m.names), 1);
+	for (size_t i = 0; i < 10; i++) {
+		ck_assert_int_eq(collective(&m, 0, i)->seq, (int64_t)i);
+		ck_assert_int_eq(collective(&m, 2, i)->seq, (int64_t)i);
+		if (i > 0)
+			ck_assert_int_eq(collective(&m, 1, i - 1)->seq, (int64_t)i);
+	}
+	unmake(&m);
+}
+END_TEST
+
 /* Ranks 0 and 1 leave one at a time: each has its own transfer time after both have begun. Rank 1's
  * clock is 10 us ahead, as the end times of most collectives show. */
 START_TEST(test_transfer)
@@ -466,6 +499,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
 	tcase_add_test(tcase, test_ranks);
 	tcase_add_test(tcase, test_short_collectives_do_not_misalign_long_ones);
+	tcase_add_test(tcase, test_named_group);
 	tcase_add_test(tcase, test_transfer);
 	tcase_add_test(tcase, test_launch_of_collectives);
 	tcase_add_test(tcase, test_launch_among_waits);

@@ -46,18 +46,18 @@ static int by_name_and_end(const void *x, const void *y)
 	       ?: array_order(a->row, b->row);
 }
 
-/* The vote of two rows; NULL if there is none and `add` is 0, or without memory. */
-static struct vote *find_vote(struct votes *v, uint32_t a, uint32_t b, int add)
+/* The vote of two rows; NULL without memory. */
+static struct vote *find_vote(struct votes *v, uint32_t a, uint32_t b)
 {
 	uint32_t low = a < b ? a : b, high = a < b ? b : a, hash = fmt_hash_numbers(low, high);
 	struct fmt_hash_slot *slot;
 
-	if (add && fmt_hash_reserve(&v->table) < 0)
+	if (fmt_hash_reserve(&v->table) < 0)
 		return NULL;
 	slot = fmt_hash_find(&v->table, hash, i, v->votes[i].a == low && v->votes[i].b == high);
 	if (slot->number)
 		return &v->votes[slot->number - 1];
-	if (!add || array_reserve(&v->votes, v->n + 1, &v->cap) < 0)
+	if (array_reserve(&v->votes, v->n + 1, &v->cap) < 0)
 		return NULL;
 	v->votes[v->n] = (struct vote){.a = low, .b = high};
 	fmt_hash_set(&v->table, slot, hash, (uint32_t)v->n);
@@ -103,7 +103,7 @@ static int count_votes(struct votes *votes, const struct fmt_ends *r, const stru
 			if (r->rows[m[k].row].rank == r->rows[m[i].row].rank ||
 			    !ends_agree(&m[i], &m[k]))
 				continue;
-			vote = find_vote(votes, m[i].row, m[k].row, 1);
+			vote = find_vote(votes, m[i].row, m[k].row);
 			if (!vote)
 				return -ENOMEM;
 			vote->us[vote->n++ % SAMPLES] = (float)(m[i].row < m[k].row ? us : -us);
@@ -124,13 +124,6 @@ static void list_endings(const struct fmt_ends *r, struct ending *m)
 		}
 	if (n > 0)
 		qsort(m, n, sizeof(*m), by_name_and_end);
-}
-
-static uint32_t shorter_row(const struct fmt_ends *r, const struct vote *v)
-{
-	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
-
-	return a < b ? a : b;
 }
 
 /* Sets of rows that are being joined. */
@@ -317,21 +310,7 @@ static void join_by_name(const struct fmt_ends *r, struct sets *sets)
 			}
 }
 
-/* Not all rows take part each time where two of them agree on less than half. */
-static int in_pairs(const struct fmt_ends *r, struct votes *votes, const struct fmt_ends_comm *c)
-{
-	for (uint32_t i = 0; i < c->n && c->n > 2; i++)
-		for (uint32_t k = 0; k < i; k++) {
-			uint32_t a = r->members[c->first + i], b = r->members[c->first + k];
-			const struct vote *v = find_vote(votes, a, b, 0);
-
-			if (!v || v->n * 2 < shorter_row(r, v))
-				return 1;
-		}
-	return 0;
-}
-
-static int list_comms(struct fmt_ends *r, struct votes *votes, struct sets *sets)
+static int list_comms(struct fmt_ends *r, struct sets *sets)
 {
 	r->members = malloc((r->n_rows + (size_t)1) * sizeof(*r->members));
 	if (!r->members)
@@ -347,7 +326,6 @@ static int list_comms(struct fmt_ends *r, struct votes *votes, struct sets *sets
 				r->rows[k].comm = r->n_comms;
 			}
 		c.n = n - c.first;
-		c.pairs = (uint8_t)in_pairs(r, votes, &c);
 		if (array_reserve(&r->comms, r->n_comms + (size_t)1, &r->comms_cap) < 0)
 			return -ENOMEM;
 		r->comms[r->n_comms++] = c;
@@ -370,7 +348,7 @@ int fmt_ends_find_comms(struct fmt_ends *r)
 	if (e == 0)
 		e = join_by_votes(r, &votes, &sets);
 	if (e == 0)
-		e = list_comms(r, &votes, &sets);
+		e = list_comms(r, &sets);
 	free(votes.votes);
 	fmt_hash_done(&votes.table);
 	return e;

@@ -3,11 +3,17 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/trace/wrap.h"
+
+#include <stdbool.h>
 
 #define US 1000		    /* in ns */
 #define AGREE_NS (300 * US) /* ends of a send and its receive */
 #define MOST_NS (5000 * US) /* ends of one collective of a communicator in which all take part */
 
+#define MOST_SHIFT 8 /* recordings begin, or end, so many collectives apart */
+#define SAMPLES 512
+#define SURE_NS (20 * US) /* no other order agrees better */
 #define NONE UINT32_MAX
 
 /* A row's next operation. */
@@ -15,12 +21,14 @@ struct head {
 	int64_t start_ns, end_ns;
 	uint32_t rank, op; /* NONE: the row has ended */
 	fmt_str name;
+	uint8_t kind;
 };
 
 struct merge {
 	const struct fmt_ends *ends;
 	struct head *heads; /* of the communicator's rows */
 	uint32_t *at;	    /* operations of each row that were taken */
+	uint8_t pairs;	    /* enum fmt_ends_kind: this and lower ones are matched two at a time */
 	struct fmt_participation *out;
 	size_t n_out;
 };
@@ -43,12 +51,12 @@ static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *a
 		h->op = NONE;
 		return;
 	}
-	*h = (struct head){op->start_ns, op->end_ns, r->rank, op->op, op->name};
+	*h = (struct head){op->start_ns, op->end_ns, r->rank, op->op, op->name, op->kind};
 	++*at;
 }
 
 /* Both must have run when the first of them ended, for a good part of the shorter one's time. */
-static int are_one(const struct head *first, const struct head *other, int pairs)
+static int are_one(const struct head *first, const struct head *other)
 {
 	int64_t a = first->end_ns - first->start_ns, b = other->end_ns - other->start_ns;
 	int64_t shorter = a < b ? a : b, later = other->end_ns - first->end_ns;
@@ -56,7 +64,7 @@ static int are_one(const struct head *first, const struct head *other, int pairs
 	if (first->rank == other->rank || first->name != other->name ||
 	    other->start_ns > first->end_ns - shorter / 2 + 20 * US)
 		return 0;
-	if (pairs)
+	if (first->kind != FMT_ENDS_COLLECTIVE)
 		return later <= (shorter / 2 > AGREE_NS ? shorter / 2 : AGREE_NS);
 	return later <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
 }
@@ -80,6 +88,7 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 	const struct fmt_ends_comm *c = &m->ends->comms[comm];
 	const uint32_t *members = m->ends->members + c->first;
 	uint32_t first = NONE, partner = NONE;
+	bool pairs;
 
 	for (uint32_t i = 0; i < c->n; i++)
 		if (m->heads[i].op != NONE &&
@@ -87,11 +96,13 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 			first = i;
 	if (first == NONE)
 		return 0;
+	pairs = c->n > 2 && m->heads[first].kind != FMT_ENDS_COLLECTIVE &&
+		m->heads[first].kind <= m->pairs;
 	for (uint32_t i = 0; i < c->n; i++) {
 		if (i == first || m->heads[i].op == NONE ||
-		    !are_one(&m->heads[first], &m->heads[i], c->pairs))
+		    !are_one(&m->heads[first], &m->heads[i]))
 			continue;
-		if (!c->pairs) {
+		if (!pairs) {
 			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
 			take_next(m, members[i], &m->heads[i], &m->at[i]);
 		} else if (partner == NONE ||
@@ -141,6 +152,98 @@ static int take_recorded(struct merge *m, uint32_t comm)
 	return 1;
 }
 
+/* Compares the k-th operation of row a with the (k + shift)-th of row b, for some k. Returns the
+ * median distance of the differences of their ends from the median difference, which does not
+ * depend on the clocks; INT64_MAX if names differ, if the rows hardly overlap, or if some ends do
+ * not agree. */
+static int64_t distance(const struct fmt_ends *e, const struct fmt_ends_row *a,
+			const struct fmt_ends_row *b, int64_t shift)
+{
+	int64_t from = shift < 0 ? -shift : 0, to = b->n - shift < a->n ? b->n - shift : a->n;
+	int64_t d[SAMPLES], step = (to - from) / SAMPLES + 1, median;
+	size_t n = 0, near = 0, differ = 0;
+
+	if (2 * (to - from) < (a->n < b->n ? a->n : b->n) || to <= from)
+		return INT64_MAX;
+	for (int64_t k = from; k < to; k += step) {
+		const struct fmt_ends_op *x = &e->ops[a->first + k];
+		const struct fmt_ends_op *y = &e->ops[b->first + k + shift];
+
+		differ += x->name != y->name || x->kind != y->kind;
+		d[n++] = fmt_sub(y->end_ns, x->end_ns);
+	}
+	qsort(d, n, sizeof(*d), array_by_i64);
+	median = d[n / 2];
+	for (size_t i = 0; i < n; i++) {
+		d[i] = d[i] < median ? fmt_sub(median, d[i]) : fmt_sub(d[i], median);
+		near += d[i] <= MOST_NS;
+	}
+	qsort(d, n, sizeof(*d), array_by_i64);
+	return differ * 50 <= n && near * 10 >= n * 9 ? d[n / 2] : INT64_MAX;
+}
+
+/* By how many operations row b begins earlier than row a, if their collectives follow each other in
+ * the same order: 1, else 0. Recordings begin or end at nearly the same collective. */
+static int find_shift(const struct fmt_ends *e, const struct fmt_ends_row *a,
+		      const struct fmt_ends_row *b, int64_t *ret)
+{
+	int64_t least = INT64_MAX, end = (int64_t)b->n - a->n;
+
+	for (int64_t k = 0; k <= MOST_SHIFT && least > SURE_NS; k++) {
+		const int64_t shifts[] = {k, -k, end + k, end - k};
+
+		for (size_t i = 0; i < ARRAY_SIZE(shifts); i++) {
+			int64_t d = distance(e, a, b, shifts[i]);
+
+			*ret = d < least ? shifts[i] : *ret;
+			least = d < least ? d : least;
+		}
+	}
+	return least < INT64_MAX;
+}
+
+/* Whether the collectives of a communicator can be matched by their order alone: the recorder named
+ * its process group, all ranks take part each time, and no rank has several rows. */
+static bool is_ordered(const struct fmt_ends *e, const struct fmt_ends_comm *c)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct fmt_ends_row *row = &e->rows[e->members[c->first + i]];
+
+		if (!row->group || (c->n > 2 && e->ops[row->first].kind != FMT_ENDS_COLLECTIVE) ||
+		    (i > 0 && row->rank == e->rows[e->members[c->first + i - 1]].rank))
+			return false;
+	}
+	return true;
+}
+
+/* Matches collectives by their order; else does nothing and returns 0. */
+static int match_order(struct merge *m, uint32_t comm)
+{
+	const struct fmt_ends *e = m->ends;
+	const struct fmt_ends_comm *c = &e->comms[comm];
+	const uint32_t *members = e->members + c->first;
+	size_t before = m->n_out;
+	int64_t lowest = 0;
+
+	if (!is_ordered(e, c))
+		return 0;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct fmt_ends_row *row = &e->rows[members[i]];
+		int64_t shift = 0;
+
+		if (i > 0 && !find_shift(e, &e->rows[members[0]], row, &shift)) {
+			m->n_out = before;
+			return 0;
+		}
+		lowest = -shift < lowest ? -shift : lowest;
+		for (uint32_t k = 0; k < row->n; k++)
+			append(m, row->rank, e->ops[row->first + k].op, comm, k - shift);
+	}
+	for (size_t i = before; i < m->n_out; i++)
+		m->out[i].seq -= lowest;
+	return 1;
+}
+
 static int by_collective(const void *x, const void *y)
 {
 	const struct fmt_participation *a = x, *b = y;
@@ -169,6 +272,30 @@ size_t fmt_participations_end(const struct fmt_participation *p, size_t first, s
 	return end;
 }
 
+/* Whether nothing but the times says if all ranks of the communicator take part each time. */
+static bool may_be_pairs(const struct fmt_ends *e, const struct fmt_ends_comm *c)
+{
+	const struct fmt_ends_row *row = &e->rows[e->members[c->first]];
+
+	return c->n > 2 && e->ops[row->first].kind == FMT_ENDS_EITHER;
+}
+
+/* Numbers the collectives of a communicator; returns how many there are. */
+static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pairs)
+{
+	const struct fmt_ends_comm *c = &m->ends->comms[comm];
+	int64_t seq = 0;
+
+	m->pairs = (uint8_t)pairs;
+	for (uint32_t i = 0; i < c->n; i++) {
+		m->at[i] = 0;
+		take_next(m, m->ends->members[c->first + i], &m->heads[i], &m->at[i]);
+	}
+	while (merge_one(m, comm, seq))
+		seq++;
+	return seq;
+}
+
 int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation **ret)
 {
 	scoped(free_ptr) struct head *heads = malloc((e->n_rows + (size_t)1) * sizeof(*heads));
@@ -180,15 +307,17 @@ int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation *
 		return -ENOMEM;
 	for (uint32_t c = 0; c < e->n_comms; c++) {
 		const struct fmt_ends_comm *comm = &e->comms[c];
+		size_t first;
+		int64_t n;
 
-		if (take_recorded(&m, c))
+		if (take_recorded(&m, c) || match_order(&m, c))
 			continue;
-		for (uint32_t i = 0; i < comm->n; i++) {
-			at[i] = 0;
-			take_next(&m, e->members[comm->first + i], &heads[i], &at[i]);
+		first = m.n_out;
+		n = merge_comm(&m, c, FMT_ENDS_MESSAGE);
+		if (may_be_pairs(e, comm) && (m.n_out - first) * 4 < (size_t)n * comm->n * 3) {
+			m.n_out = first;
+			merge_comm(&m, c, FMT_ENDS_EITHER);
 		}
-		for (int64_t seq = 0; merge_one(&m, c, seq); seq++)
-			;
 	}
 	if (m.n_out > 0)
 		qsort(out, m.n_out, sizeof(*out), by_rank_and_op);

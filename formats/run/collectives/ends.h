@@ -4,7 +4,8 @@
  * collectives. No rank can end a collective that another has not begun, so the operations of one
  * collective end at nearly the same time.
  *
- * A *row* is what one rank does for one process group on one stream. Rows are first grouped into
+ * A *row* is what one rank does for one process group on one stream, or on several where the
+ * recorder named the group. Rows are first grouped into
  * communicators: rows of the same process group, where the recorder names it; else rows whose
  * collectives have the same name and end at the same time, again and again. Then the collectives of
  * each communicator are numbered.
@@ -14,25 +15,33 @@
 
 #include "formats/trace/names.h"
 
+/* Whether all ranks of a communicator take part in an operation. */
+enum fmt_ends_kind {
+	FMT_ENDS_COLLECTIVE, /* all */
+	FMT_ENDS_MESSAGE,    /* two: a send or receive */
+	FMT_ENDS_EITHER,     /* a SendRecv kernel may be an all-to-all, or a send */
+};
+
 struct fmt_ends_op {
 	int64_t start_ns, end_ns; /* on one clock for all ranks */
 	int64_t seq;		  /* as the recorder numbered it in its communicator; -1 */
 	fmt_str name;		  /* of the kernel */
+	uint8_t kind;		  /* enum fmt_ends_kind */
 	uint32_t op;		  /* the caller's; rises within a rank */
 };
 
 struct fmt_ends_row {
-	uint32_t rank, stream;
-	fmt_str group;	   /* name of the process group, or 0 */
-	fmt_str ranks;	   /* the recorder's text of its ranks, or 0 */
-	uint32_t first, n; /* its operations are ops[first .. + n), by start */
-	uint32_t comm;	   /* out: index of comms */
+	uint32_t rank, stream; /* the stream of one of its operations */
+	uint8_t any_stream;    /* its operations may be on several */
+	fmt_str group;	       /* name of the process group, or 0 */
+	fmt_str ranks;	       /* the recorder's text of its ranks, or 0 */
+	uint32_t first, n;     /* its operations are ops[first .. + n), by start */
+	uint32_t comm;	       /* out: index of comms */
 };
 
 /* A communicator. */
 struct fmt_ends_comm {
 	uint32_t first, n; /* its rows are members[first .. + n) */
-	uint8_t pairs;	   /* not all rows take part each time: sends and receives */
 };
 
 /* All rows, by rank. The caller fills rows and ops; the rest is found. */

@@ -12,7 +12,19 @@ static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *k
 	return infer_argument(v, event, key, &s) && s > 0 && s <= UINT32_MAX ? (fmt_str)s : 0;
 }
 
-/* The row of `op` among those of the view, which begin at `first`. */
+/* The kernel of sends and receives is that of an all-to-all, too; the profiler's arguments say
+ * which it is. */
+static enum fmt_ends_kind kind_of(const struct infer_view *v, uint32_t event)
+{
+	fmt_str op = text_of(v, event, FMT_KEY_OP);
+
+	if (!op || strcmp(fmt_string(v->names, op, NULL), "send_recv") != 0)
+		return FMT_ENDS_COLLECTIVE;
+	return text_of(v, event, "Collective name") ? FMT_ENDS_MESSAGE : FMT_ENDS_EITHER;
+}
+
+/* The row of `op` among those of the view, which begin at `first`. Collectives of a process group
+ * keep one order on all ranks, whatever streams they run on. */
 static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t first,
 		    const struct infer_op *op, uint32_t *ret)
 {
@@ -20,11 +32,13 @@ static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t fir
 				   .stream = op->stream,
 				   .group = text_of(v, op->event, FMT_KEY_GROUP),
 				   .ranks = text_of(v, op->event, "Process Group Ranks")};
+	bool any_stream = row.group && kind_of(v, op->event) == FMT_ENDS_COLLECTIVE;
 
 	for (uint32_t i = e->n_rows; i > first; i--) {
 		const struct fmt_ends_row *at = &e->rows[i - 1];
 
-		if (at->stream == row.stream && at->group == row.group && at->ranks == row.ranks) {
+		if ((any_stream ? at->any_stream : at->stream == row.stream && !at->any_stream) &&
+		    at->group == row.group && at->ranks == row.ranks) {
 			*ret = i - 1;
 			return 0;
 		}
@@ -32,6 +46,7 @@ static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t fir
 	if (array_reserve(&e->rows, e->n_rows + (size_t)1, &e->rows_cap) < 0)
 		return -ENOMEM;
 	*ret = e->n_rows;
+	row.any_stream = any_stream;
 	e->rows[e->n_rows++] = row;
 	return 0;
 }
@@ -49,7 +64,15 @@ static struct fmt_ends_op describe_op(const struct infer_view *v, uint32_t index
 		.end_ns = op->end_ns,
 		.seq = seq,
 		.name = fmt_template(v->names, v->rank->events[op->event].template)->name,
+		.kind = (uint8_t)kind_of(v, op->event),
 		.op = index};
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_ends_op *x = a, *y = b;
+
+	return array_order(x->start_ns, y->start_ns) ?: array_order(x->op, y->op);
 }
 
 static int read_view(struct fmt_ends *e, const struct infer_view *v)
@@ -80,6 +103,8 @@ static int read_view(struct fmt_ends *e, const struct infer_view *v)
 
 			e->ops[at->first + at->n++] = describe_op(v, i);
 		}
+	for (uint32_t i = first; i < e->n_rows; i++)
+		qsort(&e->ops[e->rows[i].first], e->rows[i].n, sizeof(*e->ops), by_start);
 	return 0;
 }
 
