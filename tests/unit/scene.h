@@ -69,17 +69,15 @@ static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 		{string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
 		{string(n, FMT_KEY_BYTES), FMT_INT, 0, -1},
 		{string(n, FMT_KEY_PEERS), FMT_JSON, 0, r->peers ? string(n, r->peers) : 0}};
-	struct fmt_arg group[] = {
-		{string(n, FMT_KEY_GROUP), FMT_STRING, 0, string(n, "ep")},
-		{string(n, "Collective name"), FMT_STRING, 0, string(n, "a name")},
-	};
-	/* Two blocks for each of 80 multiprocessors. */
+	struct fmt_arg group[] = {{string(n, FMT_KEY_GROUP), FMT_STRING, 0, string(n, "ep")},
+				  {string(n, "Collective name"), FMT_STRING, 0, string(n, "-")}};
 	struct fmt_arg waves[] = {
+		/* two blocks for each of 80 multiprocessors */
 		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
 		{string(n, "block"), FMT_STRING, 0, string(n, "[1024,1,1]")},
 		{string(n, "registers per thread"), FMT_INT, 0, 32},
 	};
-	struct fmt_arg copied[] = {{string(n, "bytes"), FMT_INT, 0, 1 << 20}};
+	struct fmt_arg copied = {string(n, "bytes"), FMT_INT, 0, 1 << 20};
 	struct fmt_template template = {.kind = (uint8_t)r->kind, .name = string(n, r->name)};
 	uint32_t ret = 0;
 
@@ -89,13 +87,11 @@ static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 	} else if (r->kind == FMT_COLLECTIVE) {
 		template.args = args;
 		template.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
-		if (r->op) {
-			memcpy(&args[FMT_COLLECTIVE_ARGS], group, sizeof(group));
-			template.n_args = ARRAY_SIZE(args);
-		}
+		memcpy(&args[FMT_COLLECTIVE_ARGS], group, r->op ? sizeof(group) : 0);
+		template.n_args += r->op ? 2 : 0;
 	} else if (r->kind == FMT_MEMCPY) {
-		template.args = copied;
-		template.n_args = ARRAY_SIZE(copied);
+		template.args = &copied;
+		template.n_args = 1;
 	}
 	ck_assert_int_eq(fmt_names_template(n, &template, &ret), 0);
 	return ret;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which operations of different ranks are one collective. */
+#include "tests/unit/scene.h"
+#include "tests/unit/test.h"
+
+/* Three ranks: 0 and 1 communicate; rank 2's collectives end at other times. Rank 1's recording
+ * starts one collective later. */
+static const struct row ranks[] = {
+	{CALL, LAUNCH, 0, 10, 1, 0},   {NCCL, ALL_REDUCE, 100, 500, 1, 0},
+	{CALL, LAUNCH, 20, 10, 2, 0},  {NCCL, ALL_REDUCE, 1000, 500, 2, 0},
+	{CALL, LAUNCH, 40, 10, 3, 0},  {NCCL, ALL_REDUCE, 2000, 400, 3, 0},
+	{CALL, LAUNCH, 60, 10, 4, 0},  {NCCL, ALL_REDUCE, 3000, 300, 4, 0},
+	{CALL, LAUNCH, 620, 10, 2, 1}, {NCCL, ALL_REDUCE, 1210, 300, 2, 1},
+	{CALL, LAUNCH, 640, 10, 3, 1}, {NCCL, ALL_REDUCE, 1910, 500, 3, 1},
+	{CALL, LAUNCH, 660, 10, 4, 1}, {NCCL, ALL_REDUCE, 3110, 200, 4, 1},
+	{CALL, LAUNCH, 620, 10, 2, 2}, {NCCL, ALL_REDUCE, 700, 30, 2, 2},
+	{CALL, LAUNCH, 640, 10, 3, 2}, {NCCL, ALL_REDUCE, 1600, 30, 3, 2},
+	{CALL, LAUNCH, 660, 10, 4, 2}, {NCCL, ALL_REDUCE, 2600, 40, 4, 2},
+};
+
+static const struct fmt_run_collective *collective(const struct made *m, int rank, size_t i)
+{
+	ck_assert_uint_lt(i, m->ranks[rank].n_collectives);
+	return &m->ranks[rank].collectives[i];
+}
+
+START_TEST(test_ranks)
+{
+	struct made m;
+
+	make(&m, ranks, ARRAY_SIZE(ranks), 3);
+	ck_assert_uint_eq(m.ranks[0].n_collectives, 4);
+	ck_assert_uint_eq(m.ranks[1].n_collectives, 3);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(collective(&m, 0, i + 1)->comm, collective(&m, 1, i)->comm);
+		ck_assert_int_eq(collective(&m, 0, i + 1)->seq, collective(&m, 1, i)->seq);
+		ck_assert_int_ne(collective(&m, 0, i)->comm, collective(&m, 2, i)->comm);
+	}
+	ck_assert_uint_eq(fmt_comm(m.names, (uint32_t)collective(&m, 0, 0)->comm)->n_ranks, 2);
+	unmake(&m);
+}
+END_TEST
+
+/* Ranks 0 and 1 reduce on one communicator twelve times, and once on another in between. The other
+ * collective is short and must not misalign the first communicator. */
+START_TEST(test_short_collectives_do_not_misalign_long_ones)
+{
+	static struct row rows[60];
+	struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 2; rank++)
+		for (int i = 0; i < 12; i++) {
+			int start = 1000 + 100 * i + 3 * rank, correlation = i + 1;
+
+			rows[n++] = (struct row){CALL, LAUNCH, 10 * i, 5, correlation, rank};
+			rows[n++] = (struct row){NCCL,		ALL_REDUCE,  start,
+						 80 - 3 * rank, correlation, rank};
+		}
+	for (int rank = 0; rank < 2; rank++) {
+		rows[n++] = (struct row){CALL, LAUNCH, 500, 5, 50, rank};
+		rows[n++] = (struct row){FMT_COLLECTIVE, 28, ALL_REDUCE, 1320, 70, 50, rank};
+	}
+	make(&m, rows, n, 2);
+	ck_assert_uint_eq(fmt_n_comms(m.names), 2);
+	for (size_t i = 0; i < 13; i++) {
+		ck_assert_int_eq(collective(&m, 0, i)->comm, collective(&m, 1, i)->comm);
+		ck_assert_int_eq(collective(&m, 0, i)->seq, collective(&m, 1, i)->seq);
+	}
+	unmake(&m);
+}
+END_TEST
+
+/* An all-to-all of parts of different sizes, whose kernel is that of sends, on ranks whose clocks
+ * are milliseconds apart; rank 1's recording begins one collective later. The group's name and the
+ * order are enough. */
+START_TEST(test_named_group)
+{
+	static const int clock[] = {0, 4100, -3300}, gaps[] = {900, 1700, 1100, 2300, 1300};
+	static struct row rows[60];
+	struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 3; rank++)
+		for (int i = rank == 1, at = rank == 1 ? 5000 + gaps[0] : 5000; i < 10; i++) {
+			int length = 300 + (i + rank) % 3 * 200, start = at + clock[rank];
+
+			rows[n++] = (struct row){CALL, LAUNCH, start - 50, 5, i + 1, rank};
+			rows[n++] = (struct row){NCCL,	"ncclDevKernel_SendRecv",
+						 start, length,
+						 i + 1, rank,
+						 NULL,	"all_to_all"};
+			at += gaps[i % 5];
+		}
+	make(&m, rows, n, 3);
+	ck_assert_uint_eq(fmt_n_comms(m.names), 1);
+	for (size_t i = 0; i < 10; i++) {
+		ck_assert_int_eq(collective(&m, 0, i)->seq, (int64_t)i);
+		ck_assert_int_eq(collective(&m, 2, i)->seq, (int64_t)i);
+		if (i > 0)
+			ck_assert_int_eq(collective(&m, 1, i - 1)->seq, (int64_t)i);
+	}
+	unmake(&m);
+}
+END_TEST
+
+/* Ranks 0 and 1 leave one at a time: each has its own transfer time after both have begun. Rank 1's
+ * clock is 10 us ahead, as the end times of most collectives show. */
+START_TEST(test_transfer)
+{
+	static struct row rows[48];
+	const int64_t want[2][2] = {{60, 100}, {60, 60}};
+	struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 2; rank++)
+		for (int i = 0; i < 11; i++) {
+			int start = 1000 + 200 * i + (rank ? 30 : 0), end = 1080 + 200 * i;
+
+			end += rank ? 10 : i == 10 ? 40 : 0;
+			rows[n++] = (struct row){CALL, LAUNCH, 10 * i, 5, i + 1, rank};
+			rows[n++] = (struct row){NCCL, ALL_REDUCE, start, end - start, i + 1, rank};
+		}
+	make(&m, rows, n, 2);
+	for (int rank = 0; rank < 2; rank++) {
+		int64_t seen[2] = {0};
+		size_t found = 0;
+
+		for (size_t i = 0; i < m.ranks[rank].n_edges; i++) {
+			const struct fmt_run_edge *e = &m.ranks[rank].edges[i];
+
+			if (strcmp(rule_of(&m, e), "transfer") != 0)
+				continue;
+			ck_assert_uint_eq(e->from, e->to);
+			ck_assert_int_eq(e->kind, FMT_EDGE_RETURN);
+			seen[found++ == 10] = e->lag_ns;
+		}
+		ck_assert_uint_eq(found, 11);
+		ck_assert_int_eq(seen[0], want[rank][0] * 1000);
+		ck_assert_int_eq(seen[1], want[rank][1] * 1000);
+	}
+	unmake(&m);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("ends");
+
+	tcase_add_test(tcase, test_ranks);
+	tcase_add_test(tcase, test_short_collectives_do_not_misalign_long_ones);
+	tcase_add_test(tcase, test_named_group);
+	tcase_add_test(tcase, test_transfer);
+	return run_case("ends", tcase);
+}
