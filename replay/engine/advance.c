@@ -25,7 +25,8 @@ static void join_all(struct sim *s, const struct rank *r, struct track *l, const
 	for (;; w++) {
 		if (s->variants)
 			sim_variants_join(s, r, l, w);
-		sim_join(s->collectives, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns);
+		sim_join(s->collectives, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns,
+			 sim_arrival(s, r, l));
 		if (w->last)
 			break;
 	}
@@ -48,6 +49,8 @@ static int have_ended(const struct sim *s, const struct sim_wait *w)
 static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 				const struct sim_wait *w, int64_t *t)
 {
+	uint64_t last;
+
 	if (!l->joined)
 		join_all(s, r, l, w);
 	if (!have_ended(s, w))
@@ -55,6 +58,7 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 	if (s->variants)
 		sim_variants_leave(s, r, l, w);
 	*t = l->now_ns;
+	last = sim_arrival(s, r, l);
 	for (;; w++) {
 		const struct sim_collective *m = sim_collective(s->collectives, w->on);
 		int64_t end_ns = m->end_ns, lag_ns = r->clock_ns;
@@ -65,11 +69,15 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 		} else {
 			*t = moment_wait(*t, moment_after(l->now_ns, m->when.shortest_ns), 0);
 		}
+		if (moment_wait(*t, end_ns, lag_ns) > *t)
+			last = m->last;
 		*t = moment_wait(*t, end_ns, lag_ns);
 		sim_leave(s->collectives, w->on);
 		if (w->last)
 			break;
 	}
+	if (s->causes)
+		sim_causes_left(s, l, last);
 	l->joined = 0;
 	return 1;
 }

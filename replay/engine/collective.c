@@ -267,13 +267,16 @@ void sim_seal(struct sim_collectives *m, uint32_t rank, int ended)
 		seal(m, i, ended);
 }
 
-void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns)
+void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns,
+	      uint64_t who)
 {
 	struct sim_collective *t = &m->collectives[collective];
 
 	t->joined++;
 	if (t->end_ns != SIM_PENDING)
 		return;
+	if (at_ns > t->when.latest_ns)
+		t->last = who;
 	moment_join(&t->when, at_ns, duration_ns);
 	end_if_complete(m, t);
 }

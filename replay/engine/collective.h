@@ -27,6 +27,7 @@ struct sim_collective {
 	uint32_t unknown; /* participants that may still declare it */
 	uint32_t expected, joined, unread;
 	uint32_t declarer;	 /* the participant that declared it last */
+	uint64_t last;		 /* of those who joined, who arrived last: SIM_REF */
 	uint32_t next;		 /* in the bucket */
 	uint32_t older, younger; /* among those of the group */
 };
@@ -49,8 +50,10 @@ int sim_declare(struct sim_collectives *m, uint32_t member, int64_t seq, uint32_
 /* Seals the declarations of `rank` up to the largest numbers declared so far; with `ended`, all. */
 void sim_seal(struct sim_collectives *m, uint32_t rank, int ended);
 
-/* A participant arrives at `at_ns`; duration_ns is the duration that it recorded. */
-void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns);
+/* A participant arrives at `at_ns`, the time of the moment `who`; duration_ns is the duration that
+ * it recorded. */
+void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns,
+	      uint64_t who);
 
 /* Collectives have numbers below this. */
 size_t sim_n_collectives(const struct sim_collectives *m);

@@ -30,6 +30,7 @@ struct emulation {
 	struct change *change; /* NULL: no variants */
 	float *stragglers;     /* as change.h says; NULL: not needed */
 	struct score *score;
+	struct path *path;	 /* NULL: not wanted */
 	struct rewrite *rewrite; /* NULL: no output */
 	uint64_t n_slices, n_taken;
 };
@@ -38,6 +39,7 @@ static void emulation_done(struct emulation *e)
 {
 	rewrite_free(e->rewrite);
 	score_free(e->score);
+	path_free(e->path);
 	change_free(e->change);
 	free(e->stragglers);
 	free(e->numbers);
@@ -125,6 +127,55 @@ static int add_change(struct emulation *e, struct fmt_error *err)
 			why.why);
 }
 
+/* The first slice of the rank from which on at most `most` times of a run follow, and which begins
+ * an iteration. */
+static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t most)
+{
+	uint32_t n = fmt_trace_rank(e->trace, rank)->n_slices, first = n;
+	uint64_t times = 0;
+
+	for (uint32_t i = n; i-- > 0;) {
+		const struct fmt_slice_info *info = fmt_trace_slice(e->trace, rank, i);
+
+		for (int kind = FMT_CALL; kind <= FMT_SYNC; kind++)
+			times += 2 * info->n_records[kind];
+		if (times > most)
+			break;
+		if (i == 0 || !continues(e, rank, i - 1))
+			first = i;
+	}
+	return first;
+}
+
+/* How the iteration of a slice, or the end of the rank, lies to another iteration. */
+static int order_of(const struct emulation *e, uint32_t rank, uint32_t slice, int64_t number)
+{
+	return slice == fmt_trace_rank(e->trace, rank)->n_slices
+		       ? 0
+		       : fmt_iteration_order(
+				 fmt_trace_slice(e->trace, rank, slice)->iteration.number, number);
+}
+
+/* Makes the path over the last iterations that it can remember of all ranks. */
+static int add_path(struct emulation *e)
+{
+	scoped(free_ptr) uint32_t *first = calloc(e->n_ranks + 1ul, sizeof(*first));
+	uint32_t n_runs = 1 + n_what_ifs(e);
+	int64_t from = FMT_BEFORE;
+
+	if (!first)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		first[i] = first_within(e, i, PATH_TIMES / n_runs / e->n_ranks);
+		if (order_of(e, i, first[i], from) > 0)
+			from = fmt_trace_slice(e->trace, i, first[i])->iteration.number;
+	}
+	for (uint32_t i = 0; i < e->n_ranks; i++)
+		while (order_of(e, i, first[i], from) < 0)
+			first[i]++;
+	return path_new(fmt_trace_names(e->trace), e->n_ranks, n_runs, first, &e->path);
+}
+
 static int emulation_init(struct emulation *e, const char *out_path, struct fmt_error *err)
 {
 	int r;
@@ -140,8 +191,11 @@ static int emulation_init(struct emulation *e, const char *out_path, struct fmt_
 		e->n_slices += fmt_trace_rank(e->trace, i)->n_slices;
 	}
 	r = e->options ? add_change(e, err) : 0;
+	if (r == 0 && e->options && e->options->explain)
+		r = add_path(e);
 	if (r == 0)
-		r = score_new(e->trace, e->change, n_what_ifs(e), &e->score);
+		r = score_new(e->trace, e->change, n_what_ifs(e),
+			      !(e->options && e->options->steps_only), e->path, &e->score);
 	if (r < 0 || !out_path)
 		return r;
 	return rewrite_new(e->trace, out_path,
@@ -207,6 +261,8 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.n_ranks = e.n_ranks,
 		.numbers = e.numbers,
 		.change = e.change,
+		.path = e.path,
+		.path_runs = 1 + n_what_ifs(&e),
 		.context = &e,
 		.next = next,
 		.dropped = dropped,
@@ -220,6 +276,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 	if (r < 0)
 		return r;
 	*ret = (struct replay_report){
+		.names = fmt_trace_names(in),
 		.ops = counts.program.ops,
 		.unexplained = recorded_unexplained(&e) + counts.program.rootless,
 		.broken = counts.sim.broken,
@@ -235,6 +292,8 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		.no_latency_ns = counts.program.no_latency_ns,
 	};
 	r = score_finish(e.score, ret);
+	if (r == 0 && e.path)
+		r = path_finish(e.path, &ret->path);
 	if (r == 0)
 		r = check_network(&e, ret, err);
 	if (r < 0) {

@@ -23,7 +23,9 @@ struct replay_options {
 	/* The changed runs to predict; may be none. The report refers to them. */
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
-	int force; /* predict another network although waiting is not known apart */
+	int force;	/* predict another network although waiting is not known apart */
+	int steps_only; /* of changed runs: leave out what their GPUs do in a step */
+	int explain;	/* find the critical path, which takes memory and time */
 
 	/* Called regularly with the fraction done; may be NULL. */
 	void (*progress)(void *context, double share);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/feed.h"
 
+#include "replay/engine/cause.h"
+
 #include "base/scope.h"
 
 #include <errno.h>
@@ -59,9 +61,12 @@ static int take_finished(struct feed *f)
 	uint32_t rank;
 
 	while ((b = sim_finished(f->sim, &rank))) {
-		int r = f->source->taken(f->source->context, rank, take(b->owner), b->times,
-					 b->variants, f->err);
+		int r = f->source->path ? path_block(f->source->path, f->sim, rank, b->owner, b)
+					: 0;
 
+		if (r == 0)
+			r = f->source->taken(f->source->context, rank, take(b->owner), b->times,
+					     b->variants, f->err);
 		if (r < 0)
 			return r;
 		sim_release(f->sim, rank, b);
@@ -112,6 +117,8 @@ int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 	scoped(feed_done) struct feed f = {.source = source, .err = err};
 	int r = sim_new(source->n_ranks, &f.sim);
 
+	if (r == 0 && source->path)
+		r = sim_causes(f.sim, source->path_runs);
 	if (r == 0)
 		r = program_new(source->names, source->numbers, source->n_ranks, f.sim,
 				source->change, &f.program);

@@ -11,6 +11,7 @@
 #include "formats/trace/error.h"
 #include "formats/trace/names.h"
 
+#include "replay/engine/path.h"
 #include "replay/engine/program.h"
 
 struct replay_source {
@@ -18,6 +19,8 @@ struct replay_source {
 	uint32_t n_ranks;
 	const uint32_t *numbers; /* the recorder's, by rank */
 	struct change *change;	 /* what is different in variants of the run; NULL: none */
+	struct path *path;	 /* gets all blocks; NULL: none */
+	uint32_t path_runs;	 /* of the path */
 	void *context;
 
 	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice

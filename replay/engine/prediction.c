@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/report.h"
 
+#include "replay/engine/explain.h"
+
 #include "formats/render/grid.h"
 #include "formats/trace/json.h"
 
@@ -134,6 +136,7 @@ static void json_what_if(const struct replay_report *r, uint32_t index, struct t
 		    "%.0f},\n",
 		    mean(r, recorded_step, index), mean(r, emulated_step, index),
 		    mean(r, predicted_step, index));
+	replay_explain_json(r, index, out);
 	json_unscaled(r, out);
 	text_printf(out, " \"leverage\": %.6f}", replay_leverage(r));
 }
@@ -279,8 +282,6 @@ static void text_unscaled(const struct replay_report *r, struct text *out)
 
 void replay_prediction_text(const struct replay_report *r, int colour, struct text *out)
 {
-	double error = 0;
-
 	if (r->n_rows == 0) {
 		text_str(out, "the trace has no iterations to predict\n");
 		return;
@@ -289,17 +290,7 @@ void replay_prediction_text(const struct replay_report *r, int colour, struct te
 	text_char(out, '\n');
 	table_shares(r, colour, out);
 	text_char(out, '\n');
-	for (size_t i = 0; i < r->n_rows; i++) {
-		const struct replay_row *row = &r->rows[i];
-		double off = (double)row->emulated_step_ns - (double)row->recorded_step_ns;
-
-		if (row->recorded_step_ns > 0)
-			error += (off < 0 ? -off : off) / (double)row->recorded_step_ns;
-	}
-	text_printf(out,
-		    "the recorded steps are emulated with an error of %.2f%% on average; the "
-		    "change adds its own\n",
-		    100 * error / (double)r->n_rows);
+	replay_explain_text(r, colour, out);
 	replay_leverage_text(r, out);
 	text_unscaled(r, out);
 	fmt_text_counted(out, r->ops, "operation", "operations");

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include "formats/render/report/busy.h"
+#include "replay/engine/path.h"
 #include "replay/engine/what_if.h"
 
 /* A step of a changed run. */
@@ -29,10 +30,14 @@ struct replay_report {
 	size_t n_runs;
 	uint32_t n_gpus;
 
+	const struct fmt_names *names; /* of the trace */
+
 	/* What was to be different in the changed runs: the caller's. */
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
 	struct replay_prediction *predicted; /* of the rows; owned */
+
+	struct path_summary path; /* without iterations if it was not asked for; owned */
 
 	/* Sums over the steps: as emulated, and if device operations took no time; the same where
 	 * that was not computed. */

@@ -43,9 +43,11 @@ struct score {
 	const struct fmt_trace *trace;
 	const struct fmt_names *names;
 	const struct change *change;
+	struct path *path;
 	struct rank_score *ranks;
 	uint32_t n_ranks;
 	uint32_t n_sides;
+	uint32_t n_predicted;
 	uint32_t n_busy; /* of the sides: those whose GPU time is divided */
 	struct timemap map;
 	uint64_t errors[N_CLASSES], n_errors;
@@ -56,8 +58,8 @@ struct score {
 	size_t steps_cap;
 };
 
-int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_divided,
-	      struct score **ret)
+int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_predicted,
+	      int divide, struct path *path, struct score **ret)
 {
 	struct score *s = calloc(1, sizeof(*s));
 
@@ -67,8 +69,10 @@ int score_new(const struct fmt_trace *trace, const struct change *change, uint32
 	s->names = fmt_trace_names(trace);
 	s->n_ranks = fmt_trace_n_ranks(trace);
 	s->change = change;
+	s->path = path;
 	s->n_sides = FIRST_VARIANT + (change ? change_variants(change) : 0);
-	s->n_busy = FIRST_VARIANT + n_divided;
+	s->n_predicted = n_predicted;
+	s->n_busy = FIRST_VARIANT + (divide ? n_predicted : 0);
 	s->ranks = calloc(s->n_ranks + 1ul, sizeof(*s->ranks));
 	if (!s->ranks) {
 		score_free(s);
@@ -301,6 +305,9 @@ int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, c
 		if (add_side(s, r, k, slice, of, steps_ns ? &steps_ns[k] : NULL) < 0)
 			return -ENOMEM;
 	}
+	for (uint32_t k = EMULATED; s->path && steps_ns && k < EMULATED + 1 + s->n_predicted; k++)
+		path_iteration(s->path, k - EMULATED, rank, slice, r->thread, r->sides[k].start_ns,
+			       fmt_add(r->sides[k].start_ns, steps_ns[k]));
 	r->begun = more;
 	return 0;
 }
@@ -340,15 +347,18 @@ static void add_runs(const struct score *s, struct replay_report *ret)
 static void add_predictions(const struct score *s, const struct score_row *row,
 			    const int64_t *steps_ns, struct replay_prediction *to)
 {
-	for (uint32_t k = FIRST_VARIANT; k < s->n_busy; k++)
-		to[k - FIRST_VARIANT] = (struct replay_prediction){
-			steps_ns[k], s->ranks[row->rank].sides[k].busy.rows[row->busy]};
+	for (uint32_t k = 0; k < s->n_predicted; k++) {
+		to[k].step_ns = steps_ns[FIRST_VARIANT + k];
+		if (FIRST_VARIANT + k < s->n_busy)
+			to[k].busy =
+				s->ranks[row->rank].sides[FIRST_VARIANT + k].busy.rows[row->busy];
+	}
 }
 
 /* Makes the rows of the iterations, and one row of the whole run for each GPU. */
 static int finish_rows(struct score *s, struct replay_report *ret)
 {
-	size_t n_predicted = s->n_busy - FIRST_VARIANT;
+	size_t n_predicted = s->n_predicted;
 
 	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));
 	ret->runs = calloc(s->n_ranks + 1ul, sizeof(*ret->runs));

@@ -15,6 +15,7 @@ void sim_free(struct sim *s)
 		return;
 	sim_collectives_free(s->collectives);
 	sim_variants_free(s->variants);
+	sim_causes_free(s->causes);
 	free(s->queue);
 	free(s->idle);
 	free(s->finished);
@@ -64,6 +65,11 @@ int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
 	r->clock_ns = clock_ns;
 	sim_name_idle(s, rank);
 	return sim_variants_rank(s, r);
+}
+
+int64_t sim_clock_ns(const struct sim *s, uint32_t rank)
+{
+	return s->ranks[rank].clock_ns;
 }
 
 int sim_capacity(struct sim *s, uint32_t rank, uint32_t track)
@@ -233,7 +239,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 {
 	struct rank *r = &s->ranks[rank];
 
-	if (sim_variants_collectives(s) < 0)
+	if (sim_variants_collectives(s) < 0 || sim_causes_push(s, b) < 0)
 		return -ENOMEM;
 	add_block(r, b);
 	drop_old(r);

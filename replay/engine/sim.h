@@ -112,6 +112,9 @@ void sim_free(struct sim *s);
  * its first block. */
 int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns);
 
+/* That offset. */
+int64_t sim_clock_ns(const struct sim *s, uint32_t rank);
+
 /* Gives a track a capacity (capacity.h), which its points with SIM_FREE and SIM_CAPACITY use. */
 int sim_capacity(struct sim *s, uint32_t rank, uint32_t track);
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "replay/engine/capacity.h"
-#include "replay/engine/sim.h"
+#include "replay/engine/cause.h"
 
 #include "base/arena.h"
 
@@ -63,6 +63,7 @@ struct sim {
 	struct sim_program *programs; /* spare: a list */
 
 	struct variants *variants; /* variant.c; NULL: none */
+	struct causes *causes;	   /* cause.c; NULL: not wanted */
 	struct sim_counts counts;
 };
 
@@ -91,6 +92,9 @@ int sim_variants_collectives(struct sim *s);
 void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struct sim_point *at,
 		      const struct sim_point *end);
 
+/* The lag of a wait in variant k. */
+int64_t sim_variants_lag(const struct sim *s, uint32_t k, const struct sim_wait *w);
+
 /* The track joins the collective of one wait, before the clock does; it leaves those that start at
  * `w`, before any is gone. */
 void sim_variants_join(struct sim *s, const struct rank *r, const struct track *l,
@@ -99,3 +103,19 @@ void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const st
 
 /* Queues the ranks that ended collectives allow to continue. */
 void sim_wake(struct sim *s);
+
+/* Causes (cause.c). The moment at which the track arrived at the collective that is its next point.
+ */
+static inline uint64_t sim_arrival(const struct sim *s, const struct rank *r, const struct track *l)
+{
+	return s->causes ? SIM_REF(r - s->ranks, l->block->first + l->at[-1].slot) : 0;
+}
+
+/* The block is pushed: reserves space for what its collectives wait for. 0 or -ENOMEM. */
+int sim_causes_push(struct sim *s, const struct sim_block *b);
+void sim_causes_free(struct causes *c);
+
+/* For the collective that the track leaves: who arrived last in variant k; then the same for the
+ * clock itself, which ends the entry. */
+void sim_causes_variant(struct sim *s, uint32_t k, uint64_t last);
+void sim_causes_left(struct sim *s, const struct track *l, uint64_t last);

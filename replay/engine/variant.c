@@ -16,6 +16,7 @@
 /* A collective of a variant. */
 struct variant_collective {
 	int64_t latest_ns, shortest_ns;
+	uint64_t last; /* as in struct sim_collective */
 };
 
 /* The transfers of those who joined, as recorded. */
@@ -211,6 +212,11 @@ static int64_t lag_of(const struct variants *v, uint32_t k, const struct sim_wai
 	return variant_of(v, k, w->lag_ns, w->scale);
 }
 
+int64_t sim_variants_lag(const struct sim *s, uint32_t k, const struct sim_wait *w)
+{
+	return lag_of(s->variants, k, w);
+}
+
 static int64_t after_waits(const struct variants *v, uint32_t k, const struct rank *r,
 			   const struct track *l, const int64_t *times, const struct sim_wait *w,
 			   int64_t t)
@@ -271,13 +277,14 @@ void sim_variants_join(struct sim *s, const struct rank *r, const struct track *
 	const struct sim_collective *m = sim_collective(s->collectives, w->on);
 	struct variant_collective *to = &v->collectives[(size_t)w->on * v->n];
 	struct variant_apart *apart = &v->apart[w->on];
+	uint64_t who = sim_arrival(s, r, l);
 
 	if (m->end_ns != SIM_PENDING)
 		return;
 	if (m->joined == 0) {
 		*apart = (struct variant_apart){INT64_MAX, INT64_MIN, 0};
 		for (uint32_t k = 0; k < v->n; k++)
-			to[k] = (struct variant_collective){INT64_MIN, INT64_MAX};
+			to[k] = (struct variant_collective){INT64_MIN, INT64_MAX, 0};
 	}
 	if (w->kind == SIM_TRANSFER)
 		add_transfer(apart, w->lag_ns);
@@ -285,6 +292,8 @@ void sim_variants_join(struct sim *s, const struct rank *r, const struct track *
 		int64_t at = fmt_sub(now[k], r->clock_ns);
 		int64_t own = variant_of(v, k, l->at->own_ns, scale_at(l));
 
+		if (at > to[k].latest_ns)
+			to[k].last = who;
 		to[k].latest_ns = at > to[k].latest_ns ? at : to[k].latest_ns;
 		to[k].shortest_ns = own < to[k].shortest_ns ? own : to[k].shortest_ns;
 	}
@@ -315,8 +324,9 @@ static int64_t transfer_of(const struct variants *v, uint32_t k, const struct si
 	return fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own);
 }
 
+/* Sets *last to who arrived last. */
 static int64_t leave(const struct variants *v, uint32_t k, const struct rank *r,
-		     const struct sim_wait *w, int64_t now)
+		     const struct sim_wait *w, int64_t now, uint64_t *last)
 {
 	int64_t t = now;
 
@@ -330,6 +340,8 @@ static int64_t leave(const struct variants *v, uint32_t k, const struct rank *r,
 		} else {
 			t = moment_wait(t, moment_after(now, m->shortest_ns), 0);
 		}
+		if (moment_wait(t, end, lag) > t)
+			*last = m->last;
 		t = moment_wait(t, end, lag);
 		if (w->last)
 			return t;
@@ -342,8 +354,11 @@ void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const st
 
 	for (uint32_t k = 0; k < v->n; k++) {
 		int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k];
-		int64_t t = leave(v, k, r, w, *now);
+		uint64_t last = sim_arrival(s, r, l);
+		int64_t t = leave(v, k, r, w, *now, &last);
 
+		if (s->causes)
+			sim_causes_variant(s, k, last);
 		t += t == SIM_PENDING;
 		l->block->variants[(size_t)k * l->block->n_slots + l->at->slot] = t;
 		*now = t;

@@ -186,6 +186,11 @@ static int is_op(const char *at, size_t n)
 	return 0;
 }
 
+int what_if_is_op(const char *name)
+{
+	return is_op(name, strlen(name));
+}
+
 static int copy_text(const char *at, size_t n, char **ret)
 {
 	*ret = strndup(at, n);

@@ -64,5 +64,8 @@ struct what_if_error {
 int what_if_parse(const char *spec, struct what_if **ret, struct what_if_error *err);
 void what_if_free(struct what_if *w);
 
+/* Whether it is a kind of collectives that a scope can name, such as "all_reduce". */
+int what_if_is_op(const char *name);
+
 /* Whether a rank with the recorder's number `number` is in the scope. */
 int what_if_has_rank(const struct what_if_change *c, uint32_t number);

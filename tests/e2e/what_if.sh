@@ -30,9 +30,12 @@ import json
 import sys
 
 one, two = (json.load(open(f, encoding='utf-8')) for f in sys.argv[1:])
+for w in one, *two:
+    w['critical_path']['names'].sort(key=lambda n: (n['kind'], n['name']))
 assert two[0] == one, 'the same change beside another one'
 assert [w['what_if'] for w in two] == ['network=2x', 'rank1,2-3:gpu=0.5x,host=2x'], two
-assert set(one) == {'what_if', 'iterations', 'mean_step_ns', 'not_scaled', 'leverage'}, set(one)
+assert set(one) == {'what_if', 'iterations', 'mean_step_ns', 'critical_path', 'error_bar', 'not_scaled',
+                    'leverage'}, set(one)
 times = {'step_ns', 'device_ns', 'compute_ns', 'exposed_ns', 'hidden_ns', 'idle_ns'}
 for w in two:
     rows = [g for i in w['iterations'] for g in i['gpus']]
@@ -43,6 +46,36 @@ for w in two:
         assert abs(w['mean_step_ns'][run] - mean) < 1, (run, mean)
     assert 0.5 < w['leverage'] < 1, w['leverage']
     assert all('what' in n for n in w['not_scaled']), w
+    bar = w['error_bar']
+    assert 0 < bar['ns'] < 0.01 * w['mean_step_ns']['predicted'], bar
+    assert abs(sum(bar.values()) - 2 * bar['ns']) < 5, bar
+
+# The critical path, before and after: kinds and names add up, it is as long as the steps, and what
+# is scaled is what changes.
+path = one['critical_path']
+assert path['iterations'] == 2, path
+for run in 'emulated', 'predicted':
+    kinds = {k: v for k, v in path[run].items() if k != 'ns'}
+    names = sum(n[run + '_ns'] for n in path['names'])
+    assert abs(sum(kinds.values()) - path[run]['ns']) < 20, kinds
+    assert abs(names - path[run]['ns']) < 100, (names, path[run])
+    assert 0.99 < path[run]['ns'] / one['mean_step_ns'][run] < 1.02, (path[run], one['mean_step_ns'])
+saved = path['emulated']['ns'] - path['predicted']['ns']
+assert abs(saved - (one['mean_step_ns']['emulated'] - one['mean_step_ns']['predicted'])) < 0.02 * saved + 2000, saved
+assert any(n['kind'] == 'network' and n['name'] == 'all_reduce' for n in path['names']), path['names']
+PYTHON
+gpureplay --emulate --json --what-if gpu=1x --what-if gpu=4x "$work/ddp" >"$work/json"
+python3 - "$work/json" <<'PYTHON'
+import json
+import sys
+
+same, four = (w['critical_path'] for w in json.load(open(sys.argv[1], encoding='utf-8')))
+assert same['emulated'] == same['predicted'], same
+assert all(n['emulated_ns'] == n['predicted_ns'] for n in same['names']), same
+forward = [n for n in four['names'] if n['kind'] == 'gpu' and 'backward' not in n['name']]
+assert len(forward) >= 4, forward
+assert all(3.8 < n['emulated_ns'] / n['predicted_ns'] < 4.4 for n in forward), forward
+assert four['predicted']['network'] > 2 * four['emulated']['network'], 'less is hidden behind a faster GPU'
 PYTHON
 
 # Scopes: the ranks together are all ranks, all kernels are what a GPU runs, and a communicator or a
@@ -70,6 +103,9 @@ has_line '^ *iteration  *GPU  *step ms  *emulated  *network=2x  *change  *gpu=2x
 has_line '^ *mean  *all ' <"$work/report"
 has_line '^leverage: steps would take [0-9.]*% less if device work took no time$' <"$work/report"
 has_line '^not scaled: ' <"$work/report"
+has_line '^ *critical path, ms  *name  *emulated  *network=2x  *gpu=2x$' <"$work/report"
+has_line '^ *gpu  *all ' <"$work/report"
+has_line '^error of gpu=2x: about [0-9.]* us a step: ' <"$work/report"
 gpureplay --emulate "$work/ddp" | has_line '^leverage: '
 gpureplay --emulate --json "$work/ddp" | has_line '"leverage": 0\.[0-9]*,'
 

@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
+#include "replay/engine/sensitivity.h"
 #include "tools/place.h"
 #include "tools/progress.h"
 #include "tools/trace_arg.h"
@@ -73,8 +74,29 @@ static void on_progress(void *context, double share)
 	progress_show(&job->bar, "emulating", (uint64_t)(share * 1000), 1000);
 }
 
+/* Prints why the emulation failed; the exit status. */
+static int fail(const struct cli_args *args, int r, const struct fmt_error *err)
+{
+	if (r == -EINVAL) {
+		cli_error("--what-if %s", err->what);
+		return CLI_USAGE;
+	}
+	if (r == -ENODATA && args->values[OPT_SENSITIVITY]) {
+		cli_error("%s: --sensitivity: %s", args->operands[0], err->what);
+		return CLI_INPUT;
+	}
+	if (r == -ENODATA) {
+		cli_error("%s: --what-if %s; --force predicts anyway", args->operands[0],
+			  err->what);
+		return CLI_INPUT;
+	}
+	return cli_fail(r, err, "emulate", args->operands[0],
+			r == -EBADMSG ? "`gputrace verify` lists the damage" : NULL);
+}
+
 static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
-		   struct fmt_trace *trace, struct replay_report *report)
+		   struct fmt_trace *trace, struct replay_report *report,
+		   struct sensitivity *sensitivity)
 {
 	const char *out = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};
@@ -86,23 +108,19 @@ static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
 		.what_ifs = what_ifs->items,
 		.n_what_ifs = what_ifs->n,
 		.force = force,
+		.explain = what_ifs->n > 0,
 	};
 	int status = CLI_OK, r = out ? place_begin(&job.place, out, force) : 0;
 
 	if (r < 0)
 		return place_fail(r, out, 1);
 	progress_begin(&job.bar);
-	r = replay_emulate(trace, &how, out ? job.place.trace : NULL, report, &err);
+	r = args->values[OPT_SENSITIVITY]
+		    ? replay_sensitivity(trace, &how, sensitivity, &err)
+		    : replay_emulate(trace, &how, out ? job.place.trace : NULL, report, &err);
 	progress_end(&job.bar);
-	if (r == -EINVAL) {
-		cli_error("--what-if %s", err.what);
-		status = CLI_USAGE;
-	} else if (r == -ENODATA) {
-		cli_error("%s: --what-if %s; --force predicts anyway", args->operands[0], err.what);
-		status = CLI_INPUT;
-	} else if (r < 0)
-		status = cli_fail(r, &err, "emulate", args->operands[0],
-				  r == -EBADMSG ? "`gputrace verify` lists the damage" : NULL);
+	if (r < 0)
+		status = fail(args, r, &err);
 	else if (out && (r = place_commit(&job.place)) < 0)
 		status = place_fail(r, out, 1);
 	place_done(&job.place);
@@ -110,11 +128,16 @@ static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
 	return status;
 }
 
-static void report_to(const struct replay_report *report, bool json, struct text *out)
+static void report_to(const struct replay_report *report, const struct sensitivity *sensitivity,
+		      bool json, struct text *out)
 {
 	int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 
-	if (json && report->n_what_ifs > 0)
+	if (sensitivity && json)
+		sensitivity_json(sensitivity, out);
+	else if (sensitivity)
+		sensitivity_text(sensitivity, colour, out);
+	else if (json && report->n_what_ifs > 0)
 		replay_prediction_json(report, out);
 	else if (json)
 		replay_report_json(report, out);
@@ -124,26 +147,40 @@ static void report_to(const struct replay_report *report, bool json, struct text
 		replay_report_text(report, colour, out);
 }
 
+/* Checks which options go together. */
+static int check(const struct cli_args *args, const struct what_ifs *what_ifs)
+{
+	if (args->values[OPT_SENSITIVITY] && (what_ifs->n > 0 || args->values[OPT_OUTPUT])) {
+		cli_error("--sensitivity: expected no --what-if and no -o");
+		return CLI_USAGE;
+	}
+	if (what_ifs->n > 1 && args->values[OPT_OUTPUT]) {
+		cli_error("-o writes one run; expected one --what-if");
+		return CLI_USAGE;
+	}
+	return CLI_OK;
+}
+
 int gpureplay_emulate(const struct cli_args *args)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(replay_report_done) struct replay_report report = {0};
+	scoped(sensitivity_done) struct sensitivity sensitivity = {0};
 	scoped(what_ifs_done) struct what_ifs what_ifs = {0};
 	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
 	int r = args->values[OPT_WHAT_IF] ? parse_what_ifs(args->values[OPT_WHAT_IF], &what_ifs)
 					  : CLI_OK;
 
-	if (r == CLI_OK && what_ifs.n > 1 && args->values[OPT_OUTPUT]) {
-		cli_error("-o writes one run; expected one --what-if");
-		r = CLI_USAGE;
-	}
+	if (r == CLI_OK)
+		r = check(args, &what_ifs);
 	if (r == CLI_OK)
 		r = trace_arg_open(args->operands[0], &trace);
 	if (r == CLI_OK)
-		r = emulate(args, &what_ifs, trace, &report);
+		r = emulate(args, &what_ifs, trace, &report, &sensitivity);
 	if (r != CLI_OK)
 		return r;
-	report_to(&report, args->values[OPT_JSON] != NULL, &out);
+	report_to(&report, args->values[OPT_SENSITIVITY] ? &sensitivity : NULL,
+		  args->values[OPT_JSON] != NULL, &out);
 	r = text_flush(&out);
 	return r < 0 ? cli_fail(r, NULL, "report on", args->operands[0], NULL) : CLI_OK;
 }

@@ -9,6 +9,8 @@ static const struct cli_option options[] = {
 	[OPT_WHAT_IF] = {"what-if", 0, "SPEC",
 			 "predict the run with changes such as network=2x (repeatable)",
 			 .list = '\n'},
+	[OPT_SENSITIVITY] = {"sensitivity", 0, NULL,
+			     "rank what the run would gain if parts of it were 1 % faster"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "OUT",
 			"write the emulated (or predicted) run to OUT, as a trace"},

@@ -5,7 +5,14 @@
 
 #include "tools/cli.h"
 
-enum gpureplay_option { OPT_EMULATE, OPT_WHAT_IF, OPT_JSON, OPT_OUTPUT, OPT_FORCE };
+enum gpureplay_option {
+	OPT_EMULATE,
+	OPT_WHAT_IF,
+	OPT_SENSITIVITY,
+	OPT_JSON,
+	OPT_OUTPUT,
+	OPT_FORCE
+};
 
 /* Emulates the run, prints the report and writes -o. Returns the exit status. */
 int gpureplay_emulate(const struct cli_args *args);

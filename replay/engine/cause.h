@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What determined the times of a clock (sim.h). Not thread-safe; functions return 0 or -ENOMEM
+ * unless stated otherwise. */
+#pragma once
+
+#include "replay/engine/sim.h"
+
+/* A moment of a rank, in 60 bits. */
+#define SIM_REF(rank, moment) ((uint64_t)(rank) << 40 | (moment))
+#define SIM_REF_RANK(ref) ((uint32_t)((ref) >> 40))
+#define SIM_REF_MOMENT(ref) ((ref) & ((1ull << 40) - 1))
+#define SIM_REF_MASK ((1ull << 60) - 1)
+
+/* Remembers who arrives last at each collective, for sim_cause(), in the times of the clock (run 0)
+ * and in those of its first n_runs - 1 variants. Before the first sim_push(). */
+int sim_causes(struct sim *s, uint32_t n_runs);
+
+/* The wait of point `at` of a finished block that determined its time in the run, and in *ref the
+ * moment that it waited for, if it was for one. NULL: the point follows the one before it. */
+const struct sim_wait *sim_cause(const struct sim *s, uint32_t rank, const struct sim_block *b,
+				 uint32_t at, uint32_t run, uint64_t *ref);

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/path.h"
+
+#include "replay/engine/cause.h"
+
+#include "formats/trace/wrap.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+
+#define NOTHING SIM_REF_MASK /* nothing comes before */
+
+const char *const path_kind_names[PATH_KINDS] = {
+	[PATH_GPU] = "gpu",
+	[PATH_COPY] = "copy",
+	[PATH_NETWORK] = "network",
+	[PATH_HOST] = "host",
+	[PATH_LAUNCH] = "launch",
+	[PATH_BLOCKING] = "blocking calls",
+	[PATH_LATENCY] = "launch latency",
+	[PATH_GAP] = "gaps",
+	[PATH_START] = "start of the recording",
+};
+
+/* A time, and the time before it on the path. */
+struct time {
+	int64_t at_ns; /* on the common clock */
+	uint64_t from; /* SIM_REF, or NOTHING; the kind of the time between in the highest 4 bits */
+};
+
+/* A slice. */
+struct part {
+	uint64_t first; /* moment */
+	uint32_t n_slots;
+	uint32_t *templates; /* of its events; owned */
+	struct time *times;  /* by run, then slot; owned */
+};
+
+/* An iteration of a rank in a run, or several. */
+struct span {
+	int64_t start_ns, end_ns; /* on the common clock */
+	int64_t number;		  /* of the last */
+	uint64_t last;		  /* moment before the end; NOTHING: there is no span */
+};
+
+struct path_rank {
+	struct part *parts;
+	size_t n_parts, cap;
+	uint32_t first; /* slice */
+	uint64_t *last; /* by track: moment of its last point, or NOTHING */
+	struct span *spans;
+	int64_t n_iterations;
+	int64_t clock_ns;
+};
+
+struct path {
+	const struct fmt_names *names;
+	struct path_rank *ranks;
+	uint32_t n_ranks, n_runs;
+};
+
+void path_free(struct path *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; p->ranks && i < p->n_ranks; i++) {
+		struct path_rank *r = &p->ranks[i];
+
+		for (size_t k = 0; k < r->n_parts; k++) {
+			free(r->parts[k].templates);
+			free(r->parts[k].times);
+		}
+		free(r->parts);
+		free(r->last);
+		free(r->spans);
+	}
+	free(p->ranks);
+	free(p);
+}
+
+define_cleanup(path_free_ptr, struct path *, path_free);
+
+int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
+	     const uint32_t *first, struct path **ret)
+{
+	scoped(path_free_ptr) struct path *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->names = names;
+	p->n_ranks = n_ranks;
+	p->n_runs = n_runs;
+	p->ranks = calloc(n_ranks + 1ul, sizeof(*p->ranks));
+	for (uint32_t i = 0; p->ranks && i < n_ranks; i++) {
+		struct path_rank *r = &p->ranks[i];
+		uint32_t n = fmt_n_tracks(names, i);
+
+		r->first = first[i];
+		r->last = malloc((n + 1ul) * sizeof(*r->last));
+		r->spans = calloc(n_runs, sizeof(*r->spans));
+		if (!r->last || !r->spans)
+			return -ENOMEM;
+		memset(r->last, 0xff, n * sizeof(*r->last));
+		for (uint32_t k = 0; k < n_runs; k++)
+			r->spans[k].last = NOTHING;
+	}
+	if (!p->ranks)
+		return -ENOMEM;
+	*ret = take(p);
+	return 0;
+}
+
+/* ---- recording ---- */
+
+static uint8_t kind_of(const struct path *p, uint32_t template)
+{
+	const struct fmt_template *t = fmt_template(p->names, template);
+
+	return t ? t->kind : FMT_CALL;
+}
+
+/* The kind of the time that an operation takes. */
+static enum path_kind work_kind(uint8_t kind)
+{
+	return kind == FMT_COLLECTIVE ? PATH_NETWORK : kind == FMT_MEMCPY ? PATH_COPY : PATH_GPU;
+}
+
+/* The kind of the time before a point: `end` of its event, of the kind `kind`, `inside` another
+ * call, determined by the wait, if any; `from`: the kind of the event that it waited for. */
+static enum path_kind before_point(uint8_t kind, int end, int inside, const struct sim_wait *w,
+				   uint8_t from)
+{
+	if (FMT_IS_OP(kind) && end)
+		return work_kind(kind);
+	if (FMT_IS_OP(kind))
+		return !w		   ? PATH_GAP
+		       : w->kind == SIM_AT ? PATH_START
+		       : !FMT_IS_OP(from)  ? PATH_LATENCY
+		       : w->scale	   ? PATH_GPU
+					   : PATH_GAP;
+	if (end)
+		return w ? PATH_BLOCKING : PATH_LAUNCH;
+	return inside ? PATH_LAUNCH : w && w->kind == SIM_AT ? PATH_START : PATH_HOST;
+}
+
+struct recording {
+	const struct path *p;
+	const struct sim *sim;
+	const struct sim_block *b;
+	const struct part *part;
+	uint32_t rank;
+};
+
+/* The kind of the event that a moment belongs to; FMT_KERNEL in an earlier slice. */
+static uint8_t kind_at(const struct recording *r, uint64_t ref)
+{
+	uint64_t slot = SIM_REF_MOMENT(ref) - r->b->first;
+
+	return slot < r->b->n_slots ? kind_of(r->p, r->part->templates[slot / 2]) : FMT_CALL;
+}
+
+static void record_point(const struct recording *r, uint32_t at, uint32_t run, uint64_t before,
+			 int inside)
+{
+	uint32_t slot = r->b->program->points[at].slot;
+	const int64_t *times =
+		run == 0 ? r->b->times : r->b->variants + (run - 1) * (size_t)r->b->n_slots;
+	uint64_t ref = before;
+	const struct sim_wait *w = sim_cause(r->sim, r->rank, r->b, at, run, &ref);
+	enum path_kind kind = before_point(kind_of(r->p, r->part->templates[slot / 2]), slot & 1,
+					   inside, w, w && w->kind != SIM_AT ? kind_at(r, ref) : 0);
+
+	if (!w)
+		ref = before == NOTHING ? NOTHING : SIM_REF(r->rank, before);
+	else if (w->kind == SIM_AT)
+		ref = NOTHING;
+	r->part->times[(size_t)run * r->b->n_slots + slot] = (struct time){
+		.at_ns = fmt_sub(times[slot], r->p->ranks[r->rank].clock_ns),
+		.from = ref | (uint64_t)kind << 60,
+	};
+}
+
+/* The points of a track. Those of a thread are nested. */
+static void record_track(const struct recording *r, uint32_t track)
+{
+	uint64_t *last = &r->p->ranks[r->rank].last[track];
+	int depth = 0;
+
+	for (uint32_t at = r->b->ranges[track].at; at < r->b->ranges[track].end; at++) {
+		uint32_t slot = r->b->program->points[at].slot;
+
+		for (uint32_t run = 0; run < r->p->n_runs; run++)
+			record_point(r, at, run, *last, depth > 0);
+		depth += slot & 1 ? -1 : 1;
+		*last = r->b->first + slot;
+	}
+}
+
+/* Points of slices that are not remembered are followed for their order alone. */
+static void skip_block(struct path_rank *r, const struct sim_block *b, uint32_t n_tracks)
+{
+	for (uint32_t i = 0; i < n_tracks; i++)
+		if (b->ranges[i].at < b->ranges[i].end)
+			r->last[i] = b->first + b->program->points[b->ranges[i].end - 1].slot;
+}
+
+int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struct fmt_slice *slice,
+	       const struct sim_block *b)
+{
+	struct path_rank *r = &p->ranks[rank];
+	uint32_t n_tracks = fmt_n_tracks(p->names, rank);
+	struct part part = {.first = b->first, .n_slots = b->n_slots};
+
+	r->clock_ns = sim_clock_ns(sim, rank);
+	if (slice->index < r->first) {
+		skip_block(r, b, n_tracks);
+		return 0;
+	}
+	if (array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0)
+		return -ENOMEM;
+	part.templates = malloc((b->n_slots / 2 + 1ul) * sizeof(*part.templates));
+	part.times = calloc((size_t)b->n_slots * p->n_runs + 1, sizeof(*part.times));
+	r->parts[r->n_parts++] = part;
+	if (!part.templates || !part.times)
+		return -ENOMEM;
+	for (size_t i = 0; i < slice->n_events; i++)
+		part.templates[i] = slice->events[i].template;
+	for (uint32_t i = 0; i < n_tracks; i++)
+		record_track(&(struct recording){p, sim, b, &part, rank}, i);
+	return 0;
+}
+
+/* The moment of the last event of the thread that ended within the iteration, as recorded. */
+static uint64_t last_within(const struct fmt_slice *slice, uint32_t thread)
+{
+	int64_t end_ns = fmt_add(slice->iteration.start_ns, slice->iteration.duration_ns);
+	uint64_t found = NOTHING;
+
+	for (size_t i = 0; i < slice->n_events; i++) {
+		const struct fmt_event *e = &slice->events[i];
+
+		if (e->track == thread && e->start_ns <= end_ns)
+			found = 2 * (slice->first_number + i) +
+				(fmt_add(e->start_ns, e->duration_ns) <= end_ns);
+	}
+	return found;
+}
+
+void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
+		    uint32_t thread, int64_t start_ns, int64_t end_ns)
+{
+	struct path_rank *r = &p->ranks[rank];
+	struct span *s = &r->spans[run];
+	uint64_t last = last_within(slice, thread);
+
+	if (slice->index < r->first || last == NOTHING)
+		return;
+	if (s->last == NOTHING)
+		s->start_ns = fmt_sub(start_ns, r->clock_ns);
+	s->end_ns = fmt_sub(end_ns, r->clock_ns);
+	s->number = slice->iteration.number;
+	s->last = last;
+	r->n_iterations += run == 0;
+}
+
+/* ---- the path ---- */
+
+struct item {
+	enum path_kind kind;
+	int is_kernel;
+	fmt_str name;
+	uint32_t run;
+	int64_t ns;
+};
+
+struct items {
+	struct item *items;
+	size_t n, cap;
+};
+
+static void items_done(struct items *i)
+{
+	free(i->items);
+}
+
+static const struct time *find(const struct path *p, uint32_t run, uint64_t ref, uint32_t *template)
+{
+	const struct path_rank *r = &p->ranks[SIM_REF_RANK(ref)];
+	uint64_t moment = SIM_REF_MOMENT(ref);
+	size_t i = array_bound(k, 0, r->n_parts, r->parts[k].first <= moment);
+	const struct part *part = i > 0 ? &r->parts[i - 1] : NULL;
+
+	if (!part || moment - part->first >= part->n_slots)
+		return NULL;
+	*template = part->templates[(moment - part->first) / 2];
+	return &part->times[(size_t)run * part->n_slots + (moment - part->first)];
+}
+
+/* The name of what takes the time between two events: of the earlier one, if that fills the device,
+ * and else of the later one. */
+static fmt_str name_of(const struct path *p, uint32_t template, enum path_kind kind)
+{
+	const struct fmt_template *t = fmt_template(p->names, template);
+	int64_t op = 0;
+
+	if (kind == PATH_NETWORK)
+		fmt_template_const(p->names, t, FMT_KEY_OP, &op);
+	return op ? (fmt_str)op : t->name;
+}
+
+static int add(struct items *to, struct path_summary *s, struct item item, uint32_t rank)
+{
+	if (item.ns == 0)
+		return 0;
+	if (array_reserve(&to->items, to->n + 1, &to->cap) < 0)
+		return -ENOMEM;
+	to->items[to->n++] = item;
+	s->kinds_ns[item.run * PATH_KINDS + item.kind] += item.ns;
+	s->total_ns[item.run] += item.ns;
+	if (item.kind <= PATH_NETWORK)
+		s->ranks_ns[(size_t)item.run * s->n_ranks + rank] += item.ns;
+	return 0;
+}
+
+/* Follows the path of a run back from the end of a rank's last iteration to the start of its first.
+ */
+static int follow(const struct path *p, uint32_t run, uint32_t rank, struct items *to,
+		  struct path_summary *s)
+{
+	const struct span *span = &p->ranks[rank].spans[run];
+	uint64_t ref = SIM_REF(rank, span->last);
+	uint32_t template, earlier;
+	const struct time *t = find(p, run, ref, &template);
+	int r = 0;
+
+	if (t)
+		r = add(to, s, (struct item){PATH_HOST, 0, 0, run, fmt_sub(span->end_ns, t->at_ns)},
+			rank);
+	while (r == 0 && t && t->at_ns > span->start_ns) {
+		enum path_kind kind = (enum path_kind)(t->from >> 60);
+		uint64_t from = t->from & SIM_REF_MASK;
+		const struct time *before = from == NOTHING ? NULL : find(p, run, from, &earlier);
+		int64_t since =
+			before && before->at_ns > span->start_ns ? before->at_ns : span->start_ns;
+		/* A kernel that fills the device keeps the later one from starting. */
+		uint32_t of = before && kind == PATH_GPU && SIM_REF_MOMENT(ref) % 2 == 0 ? earlier
+											 : template;
+
+		r = add(to, s,
+			(struct item){kind, kind_of(p, of) == FMT_KERNEL, name_of(p, of, kind), run,
+				      fmt_sub(t->at_ns, since)},
+			SIM_REF_RANK(ref));
+		ref = from;
+		t = before;
+		template = earlier;
+	}
+	return r;
+}
+
+/* The rank whose last iteration ends last; p->n_ranks if none has one. */
+static uint32_t last_rank(const struct path *p, uint32_t run)
+{
+	uint32_t best = p->n_ranks;
+
+	for (uint32_t i = 0; i < p->n_ranks; i++) {
+		const struct span *a = &p->ranks[i].spans[run];
+		const struct span *b = best < p->n_ranks ? &p->ranks[best].spans[run] : NULL;
+
+		if (a->last != NOTHING && (!b || a->number > b->number ||
+					   (a->number == b->number && a->end_ns > b->end_ns)))
+			best = i;
+	}
+	return best;
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct item *a = x, *b = y;
+
+	return array_order(a->kind, b->kind) ?: array_order(a->is_kernel, b->is_kernel)
+						     ?: array_order(a->name, b->name);
+}
+
+static int64_t largest(const struct path_row *row, uint32_t n)
+{
+	int64_t ret = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		ret = row->ns[i] > ret ? row->ns[i] : ret;
+	return ret;
+}
+
+static int by_time(const void *x, const void *y, void *context)
+{
+	const struct path_row *a = x, *b = y;
+	const uint32_t *n = context;
+
+	int order = array_order(largest(b, *n), largest(a, *n));
+
+	return order ?: array_order(a->kind, b->kind) ?: array_order(a->name, b->name);
+}
+
+static int make_rows(struct items *items, struct path_summary *s)
+{
+	if (items->n > 0)
+		qsort(items->items, items->n, sizeof(*items->items), by_name);
+	for (size_t i = 0; i < items->n; i++)
+		s->n_rows += i == 0 || by_name(&items->items[i], &items->items[i - 1]) != 0;
+	s->rows = calloc(s->n_rows + 1, sizeof(*s->rows));
+	s->row_ns = calloc(s->n_rows * s->n_runs + 1, sizeof(*s->row_ns));
+	if (!s->rows || !s->row_ns)
+		return -ENOMEM;
+	for (size_t i = 0, k = 0; i < items->n; i++) {
+		const struct item *item = &items->items[i];
+
+		k += i > 0 && by_name(item, item - 1) != 0;
+		s->rows[k] = (struct path_row){item->kind, item->is_kernel, item->name,
+					       &s->row_ns[k * s->n_runs]};
+		s->rows[k].ns[item->run] += item->ns;
+	}
+	if (s->n_rows > 0)
+		qsort_r(s->rows, s->n_rows, sizeof(*s->rows), by_time, &s->n_runs);
+	return 0;
+}
+
+void path_summary_done(struct path_summary *s)
+{
+	free(s->total_ns);
+	free(s->kinds_ns);
+	free(s->ranks_ns);
+	free(s->rows);
+	free(s->row_ns);
+	*s = (struct path_summary){0};
+}
+
+int path_finish(const struct path *p, struct path_summary *ret)
+{
+	scoped(items_done) struct items items = {0};
+	scoped(path_summary_done) struct path_summary s = {p->n_runs, p->n_ranks};
+	int r = 0;
+
+	s.total_ns = calloc(p->n_runs, sizeof(*s.total_ns));
+	s.kinds_ns = calloc((size_t)p->n_runs * PATH_KINDS, sizeof(*s.kinds_ns));
+	s.ranks_ns = calloc((size_t)p->n_runs * p->n_ranks + 1, sizeof(*s.ranks_ns));
+	if (!s.total_ns || !s.kinds_ns || !s.ranks_ns)
+		return -ENOMEM;
+	for (uint32_t run = 0; r == 0 && run < p->n_runs; run++) {
+		uint32_t rank = last_rank(p, run);
+
+		if (rank == p->n_ranks)
+			continue;
+		if (run == 0)
+			s.n_iterations = p->ranks[rank].n_iterations;
+		r = follow(p, run, rank, &items, &s);
+	}
+	if (r == 0)
+		r = make_rows(&items, &s);
+	if (r == 0) {
+		*ret = s;
+		s = (struct path_summary){0};
+	}
+	return r;
+}

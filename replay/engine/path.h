@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The critical path of a run: the chain of times of which each determines the next, from the start
+ * of the first iteration to the end of the last one. A rank that is slow for a while is on it for
+ * that while. Run 0 is the run as emulated; run k + 1 is variant k of the clock.
+ *
+ * To bound memory only the last iterations are covered, of at most PATH_TIMES times in all runs.
+ *
+ * Not thread-safe. Functions return 0 or -ENOMEM.
+ */
+#pragma once
+
+#include "formats/trace/names.h"
+
+#include "replay/engine/sim.h"
+
+#define PATH_TIMES (1u << 25)
+
+/* What takes the time between two times of the path; each but the last four scales with the key of
+ * a changed run that has its name. */
+enum path_kind {
+	PATH_GPU, /* kernels and memsets, and waits for kernels that fill the device */
+	PATH_COPY,
+	PATH_NETWORK,  /* collectives, once the last rank has arrived */
+	PATH_HOST,     /* the program, between calls */
+	PATH_LAUNCH,   /* calls that do not wait */
+	PATH_BLOCKING, /* own costs of calls that wait */
+	PATH_LATENCY,  /* from a call to the start of what it launched */
+	PATH_GAP,      /* between operations, of a stream or after an event */
+	PATH_START,    /* the start of the recording */
+	PATH_KINDS,
+};
+
+extern const char *const path_kind_names[PATH_KINDS];
+
+/* Time on the path, of a kind and a name. */
+struct path_row {
+	enum path_kind kind;
+	int is_kernel; /* the name is a kernel's */
+	fmt_str name;  /* of the kernel, the kind of collective, the call (host: the next call) */
+	int64_t *ns;   /* by run; of the summary's */
+};
+
+struct path_summary {
+	uint32_t n_runs, n_ranks;
+	int64_t n_iterations;  /* that the path covers; 0: there is none */
+	int64_t *total_ns;     /* by run: the sum of all kinds */
+	int64_t *kinds_ns;     /* by run, then kind */
+	int64_t *ranks_ns;     /* by run, then rank: work of its device */
+	struct path_row *rows; /* by the largest time in any run */
+	size_t n_rows;
+	int64_t *row_ns;
+};
+
+void path_summary_done(struct path_summary *s);
+
+struct path;
+
+/* `first[rank]`: the first slice to remember. */
+int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
+	     const uint32_t *first, struct path **ret);
+void path_free(struct path *p);
+
+/* Takes the next finished block of the rank, before it is released. The clock remembers causes
+ * (sim_causes()). */
+int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struct fmt_slice *slice,
+	       const struct sim_block *b);
+
+/* In a run, the iteration that ends with the slice, which path_block() took last, spans this time
+ * of the rank, and `thread` is where it is annotated. */
+void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
+		    uint32_t thread, int64_t start_ns, int64_t end_ns);
+
+/* After the last slice. The caller ends *ret by path_summary_done(). */
+int path_finish(const struct path *p, struct path_summary *ret);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a run would gain if one part of it were 1 % faster: the network, the GPUs, the host, copies,
+ * calls, each kernel, each kind of collective, each rank.
+ *
+ * The parts are found on the critical path of the emulated run: what is not on it does not make the
+ * run end earlier, and what is, by at most 1 % of its time there. The gains are those of runs that
+ * are emulated with the change, because another chain of times may become the longest. */
+#pragma once
+
+#include "replay/engine/emulate.h"
+
+#define SENSITIVITY_SPEED 1.01
+
+struct sensitivity_row {
+	const char *what; /* "network", "gpu", "kernel", "collective", "rank", ... */
+	char *name;	  /* of the kernel, the kind of collective, the rank; NULL: all; owned */
+	double gain_ns;	  /* of the mean step */
+	double path_ns;	  /* its time on the critical path of a step */
+	struct what_if *spec; /* owned */
+};
+
+struct sensitivity {
+	struct sensitivity_row *rows; /* by gain */
+	uint32_t n;
+	double step_ns;	 /* the mean step, as emulated */
+	double other_ns; /* the largest path_ns of a kernel, collective or rank without a row */
+	double seconds;
+};
+
+/* Emulates the run twice. The caller ends *ret by sensitivity_done(). Returns 0 or a negative
+ * errno, as replay_emulate() does; `options` has no what-ifs. */
+int replay_sensitivity(struct fmt_trace *in, const struct replay_options *options,
+		       struct sensitivity *ret, struct fmt_error *err);
+void sensitivity_done(struct sensitivity *s);
+
+void sensitivity_json(const struct sensitivity *s, struct text *out);
+void sensitivity_text(const struct sensitivity *s, int colour, struct text *out);
