@@ -22,8 +22,8 @@ import zstandard
 EVENT_HEAD = 'rank kind name start_ns duration_ns number track correlation args'
 EDGE_HEAD = 'rank rule kind from to lag_ns'
 KINDS = ['call', 'kernel', 'memcpy', 'memset', 'collective', 'sync', 'range', 'mark']
-NAMES, SLICE, PARITY = 1, 2, 6
-SKIPPABLE, HEADER_BYTES, FOOTER_BYTES = bytes.fromhex('572a4d18'), 56, 72
+NAMES, SLICE, MANIFEST = 1, 2, 6
+SKIPPABLE, HEADER_BYTES, FOOTER_BYTES = bytes.fromhex('572a4d18'), 38, 53
 
 
 def check(condition, what):
@@ -98,19 +98,15 @@ class File:
         while data.left() > 0:
             tag, body = header(data)
             if tag == 'F':
-                check(body.take(9) == b'GPUTRACE\1', 'not a trace, or of another version')
-                self.kind, self.inline, features = body.byte(), body.byte(), body.fixed(4)
-                check(features & ~1 == 0, 'unknown feature')
-                self.number = body.fixed(8) >> 32
+                check(body.take(10) == b'GPUTRACE\1\0', 'not a trace, or of a newer version')
+                self.kind, self.inline, self.number = body.take(2)[1], body.byte(), body.fixed(4)
             elif tag == 'C':
                 self.chunks.append(Chunk(body, data))
             elif tag == 'E':
-                check(body.take(7) == b'GPUTEND', 'not a footer')
-                self.root = body.take(48)[16:]
+                self.root = body.take(36)[4:]
 
     def compute_root(self):
-        return merkle([self.data[:HEADER_BYTES]] +
-                      [c.fields + c.payload for c in self.chunks if c.type != PARITY])
+        return merkle([self.data[:HEADER_BYTES]] + [c.fields + c.payload for c in self.chunks])
 
 
 def merkle(leaves):
@@ -126,17 +122,16 @@ def files_of(path):
     if os.path.isdir(path):
         return {n: open(os.path.join(path, n), 'rb').read() for n in os.listdir(path) if n.endswith('.chunks')}, None
     data = open(path, 'rb').read()
-    _, body = header(Bytes(data[-FOOTER_BYTES:]))
-    check(body.take(7) == b'GPUTEND', 'not a footer')
-    members_bytes, tails_bytes, root = body.fixed(8), body.fixed(8), body.take(32)
-    members_at = len(data) - FOOTER_BYTES - members_bytes
+    tag, body = header(Bytes(data[-FOOTER_BYTES:]))
+    check(tag == 'E', 'not a footer')
+    members_at, root = len(data) - FOOTER_BYTES - body.fixed(4), body.take(32)
     _, body = header(Bytes(data[members_at:]))
     size = body.varint()
     members = Bytes(unpack(body.take(body.left()), size))
-    files, at, tail_at = {}, HEADER_BYTES, members_at - tails_bytes
-    for _ in range(members.varint()):
-        name = members.take(members.varint()).decode()
-        n, tail = members.varint(), members.varint()
+    spans = [(members.take(members.varint()).decode(), members.varint(), members.varint())
+             for _ in range(members.varint())]
+    files, at, tail_at = {}, HEADER_BYTES, HEADER_BYTES + sum(n for _, n, _ in spans)
+    for name, n, tail in spans:
         files[name] = data[at:at + n] + data[tail_at:tail_at + tail]
         at, tail_at = at + n, tail_at + tail
     return files, root
@@ -334,7 +329,7 @@ class Trace:
         self.files = {name: File(name, data) for name, data in files.items()}
         self.ranks = sorted((f for f in self.files.values() if f.kind == 1), key=lambda f: f.number)
         self.shared = Names()
-        for chunk in self.files['names.chunks'].chunks if 'names.chunks' in self.files else []:
+        for chunk in self.files['trace.chunks'].chunks if 'trace.chunks' in self.files else []:
             if chunk.type == NAMES:
                 self.shared.add(Bytes(chunk.payload))
 
@@ -351,16 +346,16 @@ class Trace:
     def identity(self):
         for f in self.files.values():
             check(f.root in (None, f.compute_root()), f.name + ': root differs from that of the chunks')
-        check('manifest.chunks' in self.files, 'missing manifest')
-        data, roots = Bytes(self.files['manifest.chunks'].chunks[0].payload), []
+        check('trace.chunks' in self.files, 'missing trace.chunks')
+        listed, whole = set(), self.files['trace.chunks']
+        data, = [Bytes(c.payload) for c in whole.chunks if c.type == MANIFEST]
         for _ in range(data.varint()):
             name, root = data.take(data.varint()).decode(), data.take(32)
             check(self.files[name].root == root, name + ': root differs from the manifest')
-            roots.append(root)
-        check(len(roots) == len(self.files) - 1, 'files that the manifest does not list')
-        found = merkle(roots)
-        check(self.packed_root in (None, found), 'the packed file has another root')
-        return found.hex()
+            listed.add(name)
+        check(listed == set(self.files) - {'trace.chunks'}, 'files that the manifest does not list')
+        check(self.packed_root in (None, whole.root), 'the packed file has another root')
+        return whole.root.hex()
 
 
 def escape(text):

@@ -52,7 +52,7 @@ static void names_chunk(struct text *t, const struct text *raw)
 	scoped(text_done) struct text frame = {0};
 
 	pack(&frame, &c, raw);
-	file(t, FMT_FILE_NAMES, 0, 0);
+	file(t, FMT_FILE_TRACE, 0, 0);
 	chunk(t, &c, &frame);
 	file(t, FMT_FILE_RANK, 0, 0);
 }
@@ -157,7 +157,7 @@ static void chunks(struct text *t)
 	footer.index_bytes = t->len - at;
 	fmt_footer_put(t, &footer);
 	member.data_bytes = FMT_FILE_HEADER_BYTES;
-	member.tail_bytes = footer.tail_bytes = t->len - tail;
+	member.tail_bytes = t->len - tail;
 	at = t->len;
 	must(fmt_members_put(t, &member, 1), "members");
 	footer.index_bytes = t->len - at;

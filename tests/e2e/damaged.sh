@@ -14,17 +14,15 @@ flip() {
 	printf '%b' "\\0$octal" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# hurt TRACE RANK ITERATION: damages that slice so that its parity, if it has one, cannot repair it.
+# hurt TRACE RANK ITERATION: damages that slice and no other.
 hurt() {
-	local file=$1/rank-0000$2.chunks size at line got
+	local file=$1/rank-0000$2.chunks size at line
 	size=$(stat -c %s "$file")
 	for at in $(seq 100 300 "$size"); do
 		flip "$file" "$at"
-		got=0
-		line=$(gputrace verify "$1") || got=$?
-		equal "$got" 1
+		line=$(gputrace verify "$1" | grep '(slice)') || true # verify ends with 1
 		case $line in
-		*"(slice), GPU $2, iteration $3: "*"repairs it"*) ;;
+		*$'\n'*) ;;
 		*"(slice), GPU $2, iteration $3: "*) return 0 ;;
 		esac
 		flip "$file" "$at"
@@ -121,16 +119,15 @@ for trace in missing mixed; do
 	leaves_out 'rank-00001.chunks: missing' gputrace unpack -o $trace.again $trace.packed
 	refuses 3 "$why" gpureplay --emulate -o emulated $trace
 done
-"$BUILD/bench/make_trace" wider 3 4 400
 cp -r good renamed
-cp wider/names.chunks renamed
-leaves_out 'renamed/names.chunks: of another trace' gputrace export -f tsv -o renamed.tables renamed
-[ ! -e renamed.tables/iterations/000001/gpu0/kernels ] || die "kernels with names of another trace"
+cp other/trace.chunks renamed
+refuses 3 'of another trace: trace.chunks lists another root' gputrace export -f tsv -o renamed.tables renamed
+refuses 3 'of another trace: trace.chunks lists another root' gputrace verify renamed
 
 # A file that appears twice.
 gputrace pack -o twice good
-cat wider/names.chunks >>twice
-leaves_out 'another names.chunks' gputrace unpack -o twice.unpacked twice
+cat other/trace.chunks >>twice
+leaves_out 'another trace.chunks' gputrace unpack -o twice.unpacked twice
 diff -r good twice.unpacked
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then

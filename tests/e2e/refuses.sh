@@ -15,7 +15,7 @@ cp good/rank-00000.chunks chunks
 mkdir folder zeroes hollow
 echo text >folder/text
 : >zeroes/rank-00000.chunks
-cp good/names.chunks hollow
+cp good/trace.chunks hollow
 mkfifo pipe
 ln -s loop loop
 
@@ -32,7 +32,7 @@ inputs() {
 		pipe|pipe: not a trace
 		/dev/null|/dev/null: not a trace
 		folder|folder: not a trace
-		hollow|hollow: not a trace
+		hollow|hollow/rank-00000.chunks: missing
 		zeroes|zeroes/rank-00000.chunks: not a trace at byte 0
 		chunks|chunks: one file of a trace; name its directory
 	ROWS
@@ -90,7 +90,7 @@ bomb() {
 	rm "$1"
 }
 bomb calls 3 'more events than a trace of'
-bomb templates 3 'names.chunks: more names than a trace of'
+bomb templates 3 'trace.chunks: more names than a trace of'
 bomb last-rank 3 'more ranks than a trace of'
 bomb headers 3 'headers: not a trace'
 bomb strings any

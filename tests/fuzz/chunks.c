@@ -126,8 +126,7 @@ int chunks_unseal(const char *path, struct text *rows)
 	s.bytes = s.data_bytes = (uint64_t)st.st_size;
 	fmt_scan_init(&scan, &s, fd);
 	while ((r = fmt_scan_next(&scan, &f)) == 1) {
-		bool wanted = f.tag == 'C' ? f.chunk.type != FMT_CHUNK_PARITY
-					   : f.tag == 'F' && f.offset > 0;
+		bool wanted = f.tag == 'C' || (f.tag == 'F' && f.offset > 0);
 
 		r = wanted ? unseal_frame(fd, &f, rows) : 0;
 		if (r < 0)

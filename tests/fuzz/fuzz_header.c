@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/store/index.h"
-#include "formats/trace/store/parity.h"
 
 #include "base/scope.h"
 
@@ -33,7 +32,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fmt_footer_get(sealed, t.len, &footer, &why);
 	fmt_index_get(sealed, t.len, 1 << 20, &file, &chunks, &n, &why);
 	fmt_members_get(sealed, t.len, 1 << 20, &members, &n, &why);
-	/* Also the bytes as they are: a parity payload that repairs itself. */
-	fmt_parity_repair((uint8_t *)t.data, t.len, data, len, &chunk);
 	return 0;
 }

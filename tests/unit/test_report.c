@@ -329,7 +329,7 @@ START_TEST(test_damage_is_counted)
 	file = fopen(path, "r+b");
 	ck_assert_ptr_nonnull(file);
 	fseek(file, 0, SEEK_END);
-	fseek(file, ftell(file) * 3 / 4, SEEK_SET); /* beyond the slice that has parity */
+	fseek(file, ftell(file) * 3 / 4, SEEK_SET);
 	fwrite("damage", 1, 6, file);
 	fclose(file);
 	r = report_of(&f, FMT_WHOLE, true);

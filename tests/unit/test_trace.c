@@ -77,7 +77,7 @@ START_TEST(test_a_truncated_file_keeps_complete_slices)
 	ck_assert_int_eq(fmt_trace_complete(t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "cut short") != NULL, "%s", err.what);
 	fmt_trace_close(t);
-	ck_assert_int_eq(unlink(made_path(dir, "t/manifest.chunks")), 0);
+	ck_assert_int_eq(unlink(made_path(dir, "t/trace.chunks")), 0);
 	t = made_open(made_path(dir, "t"));
 	ck_assert_int_eq(fmt_trace_complete(t, &err), 0);
 	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 1);

@@ -62,7 +62,6 @@ static void put_object(const struct fmt_problem *p, struct fmt_json *j)
 		fmt_json_i64(j, "slice", p->slice);
 		fmt_json_i64(j, "iteration", p->iteration);
 	}
-	fmt_json_bool(j, "repaired", p->repaired);
 	fmt_json_str(j, "what", p->error.what);
 	fmt_json_close(j, '}');
 }

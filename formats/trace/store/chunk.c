@@ -9,7 +9,6 @@
 #include <zstd_errors.h>
 
 static const char file_magic[8] = "GPUTRACE";
-static const char end_magic[7] = "GPUTEND";
 
 enum { TAG_FILE = 'F', TAG_CHUNK = 'C', TAG_END = 'E' };
 
@@ -65,48 +64,30 @@ int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cur
 	return 0;
 }
 
-void fmt_file_header_put(struct text *t, const struct fmt_file_header *h)
+void fmt_file_fields_put(struct text *t, const struct fmt_file_header *h)
 {
-	size_t start = t->len;
-
-	fmt_header_begin(t, TAG_FILE);
-	text_bytes(t, file_magic, sizeof(file_magic));
 	fmt_put_u8(t, FMT_VERSION);
+	fmt_put_u8(t, 0); /* features that a reader must know */
+	fmt_put_u8(t, 0); /* features that a reader may ignore */
 	fmt_put_u8(t, h->kind);
 	fmt_put_u8(t, h->inline_names);
-	fmt_put_u32(t, h->incompatible);
-	fmt_put_u32(t, h->compatible);
 	fmt_put_u32(t, h->number);
 	fmt_put_u32(t, h->names_rank);
-	for (int i = 0; i < 12; i++)
-		fmt_put_u8(t, 0);
-	fmt_header_end(t, start);
 }
 
-int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header *ret,
-			const char **why)
+int fmt_file_fields_get(struct fmt_cursor *c, struct fmt_file_header *ret, const char **why)
 {
+	uint8_t version = fmt_u8(c), required = fmt_u8(c);
 	struct fmt_file_header h;
-	struct fmt_cursor c;
-	const uint8_t *magic;
-	uint8_t version;
-	int r = fmt_header_open(data, len, TAG_FILE, &c, why);
 
-	if (r < 0)
-		return r;
-	magic = fmt_bytes(&c, sizeof(file_magic));
-	version = fmt_u8(&c);
-	h.kind = fmt_u8(&c);
-	h.inline_names = fmt_u8(&c);
-	h.incompatible = fmt_u32(&c);
-	h.compatible = fmt_u32(&c);
-	h.number = fmt_u32(&c);
-	h.names_rank = fmt_u32(&c);
-	if (c.bad)
+	fmt_u8(c);
+	h.kind = fmt_u8(c);
+	h.inline_names = fmt_u8(c);
+	h.number = fmt_u32(c);
+	h.names_rank = fmt_u32(c);
+	if (c->bad)
 		return bad(why, "file header cut short");
-	if (memcmp(magic, file_magic, sizeof(file_magic)) != 0)
-		return bad(why, "not a trace");
-	if (version != FMT_VERSION || (h.incompatible & ~FMT_INCOMPAT_KNOWN) != 0) {
+	if (version != FMT_VERSION || required != 0) {
 		*why = "written by a newer version of the format";
 		return -ENOTSUP;
 	}
@@ -114,6 +95,31 @@ int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header 
 		return bad(why, "unknown kind of file");
 	*ret = h;
 	return 0;
+}
+
+void fmt_file_header_put(struct text *t, const struct fmt_file_header *h)
+{
+	size_t start = t->len;
+
+	fmt_header_begin(t, TAG_FILE);
+	text_bytes(t, file_magic, sizeof(file_magic));
+	fmt_file_fields_put(t, h);
+	fmt_header_end(t, start);
+}
+
+int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header *ret,
+			const char **why)
+{
+	const uint8_t *magic;
+	struct fmt_cursor c;
+	int r = fmt_header_open(data, len, TAG_FILE, &c, why);
+
+	if (r < 0)
+		return r;
+	magic = fmt_bytes(&c, sizeof(file_magic));
+	if (!magic || memcmp(magic, file_magic, sizeof(file_magic)) != 0)
+		return bad(why, "not a trace");
+	return fmt_file_fields_get(&c, ret, why);
 }
 
 void fmt_chunk_fields_put(struct text *t, const struct fmt_chunk *c)
@@ -199,30 +205,26 @@ void fmt_footer_put(struct text *t, const struct fmt_footer *f)
 	size_t start = t->len;
 
 	fmt_header_begin(t, TAG_END);
-	text_bytes(t, end_magic, sizeof(end_magic));
-	fmt_put_u64(t, f->index_bytes);
-	fmt_put_u64(t, f->tail_bytes);
+	fmt_put_u32(t, (uint32_t)f->index_bytes);
 	text_bytes(t, (const char *)f->root, sizeof(f->root));
 	fmt_header_end(t, start);
 }
 
 int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, const char **why)
 {
-	struct fmt_footer f;
+	const uint8_t *root;
 	struct fmt_cursor c;
-	const uint8_t *magic, *root;
+	uint32_t index_bytes;
 	int r = fmt_header_open(data, len, TAG_END, &c, why);
 
 	if (r < 0)
 		return r;
-	magic = fmt_bytes(&c, sizeof(end_magic));
-	f.index_bytes = fmt_u64(&c);
-	f.tail_bytes = fmt_u64(&c);
-	root = fmt_bytes(&c, sizeof(f.root));
-	if (c.bad || memcmp(magic, end_magic, sizeof(end_magic)) != 0)
+	index_bytes = fmt_u32(&c);
+	root = fmt_bytes(&c, sizeof(ret->root));
+	if (c.bad)
 		return bad(why, "no footer");
-	memcpy(f.root, root, sizeof(f.root));
-	*ret = f;
+	ret->index_bytes = index_bytes;
+	memcpy(ret->root, root, sizeof(ret->root));
 	return 0;
 }
 

@@ -15,38 +15,30 @@
 #define FMT_SKIP_MAGIC 0x184D2A57u
 #define FMT_VERSION 1
 
-/* Features that a reader must know. A file with an unknown bit is refused. */
-#define FMT_INCOMPAT_BLOBS 1u /* a packed file that has contents */
-#define FMT_INCOMPAT_KNOWN FMT_INCOMPAT_BLOBS
-
 enum fmt_file_kind {
-	FMT_FILE_NAMES,
+	FMT_FILE_TRACE,
 	FMT_FILE_RANK,
 	FMT_FILE_PACKED,
 	FMT_FILE_BLOBS,
-	FMT_FILE_MANIFEST,
 	FMT_FILE_KINDS,
 };
 
-#define FMT_FILE_HEADER_BYTES 56
+#define FMT_FILE_HEADER_BYTES 38
 
 struct fmt_file_header {
-	uint8_t kind;	       /* enum fmt_file_kind */
-	uint8_t inline_names;  /* 1: the rank's file carries its own names */
-	uint32_t number;       /* the recorder's rank; 0 in other files */
-	uint32_t names_rank;   /* the rank's index in the shared names */
-	uint32_t incompatible; /* feature masks */
-	uint32_t compatible;
+	uint8_t kind;	      /* enum fmt_file_kind */
+	uint8_t inline_names; /* 1: the rank's file carries its own names */
+	uint32_t number;      /* the recorder's rank; 0 in other files */
+	uint32_t names_rank;  /* the rank's index in the shared names */
 };
 
 enum fmt_chunk_type {
 	FMT_CHUNK_NAMES = 1,   /* what is named once, or what was added since the last such chunk */
 	FMT_CHUNK_SLICE = 2,   /* events, ranges, values and edges of one slice */
 	FMT_CHUNK_DIGESTS = 3, /* digests and pages of one slice */
-	FMT_CHUNK_PARITY = 6,  /* repairs the chunks before it */
-	FMT_CHUNK_BLOB = 7,    /* a content; `slice` is the low 32 bits of its name */
-	FMT_CHUNK_CONTENTS = 8, /* which operations read and wrote which; `slice` is the rank */
-	FMT_CHUNK_MANIFEST = 9, /* the other files of the trace and their roots */
+	FMT_CHUNK_BLOB = 4,    /* a content; `slice` is the low 32 bits of its name */
+	FMT_CHUNK_CONTENTS = 5, /* which operations read and wrote which; `slice` is the rank */
+	FMT_CHUNK_MANIFEST = 6, /* the other files of the trace and their roots */
 };
 
 /* The header of a chunk; also in the index. */
@@ -76,11 +68,10 @@ struct fmt_chunk {
  * thousand at most. */
 int fmt_chunk_too_thin(const struct fmt_chunk *c);
 
-#define FMT_FOOTER_BYTES 72
+#define FMT_FOOTER_BYTES 53
 
 struct fmt_footer {
 	uint64_t index_bytes; /* of the index, which stands right before the footer */
-	uint64_t tail_bytes;  /* in a packed file: of the tails of its members, before the index */
 	uint8_t root[32]; /* Merkle root of the file's chunks; in a packed file the trace's id */
 };
 
@@ -95,6 +86,9 @@ void fmt_header_end(struct text *t, size_t start);
 int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cursor *ret,
 		    const char **why);
 
+/* The fields of a file header, which the index repeats. -ENOTSUP: of a newer version. */
+void fmt_file_fields_put(struct text *t, const struct fmt_file_header *h);
+int fmt_file_fields_get(struct fmt_cursor *c, struct fmt_file_header *ret, const char **why);
 void fmt_file_header_put(struct text *t, const struct fmt_file_header *h);
 int fmt_file_header_get(const uint8_t *data, size_t len, struct fmt_file_header *ret,
 			const char **why);

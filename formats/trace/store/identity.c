@@ -27,28 +27,33 @@ static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, u
 	return r;
 }
 
+static int root_of(const struct fmt_trace *t, const struct fmt_member *m, uint8_t ret[32])
+{
+	if (!m->has_root)
+		return compute_root(t, m, ret);
+	memcpy(ret, m->root, sizeof(m->root));
+	return 0;
+}
+
 static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struct fmt_merkle *tree)
 {
 	uint8_t root[32];
-	int r = 0;
+	int r = root_of(t, m, root);
 
-	if (m->has_root)
-		memcpy(root, m->root, sizeof(root));
-	else
-		r = compute_root(t, m, root);
 	if (r == 0)
 		fmt_merkle_add(tree, root, sizeof(root), "", 0);
 	return r;
 }
 
-/* Computes the root of a trace without a manifest from the files that are there. */
+/* The id is the root of trace.chunks, which lists the roots of the other files; without it, it is
+ * computed from the files that are there. */
 static int compute_id(struct fmt_trace *t, uint8_t ret[FMT_SHA_BYTES])
 {
 	struct fmt_merkle tree = {0};
 	int r = 0;
 
 	if (t->shared.source.name)
-		r = add_root(t, &t->shared, &tree);
+		return root_of(t, &t->shared, ret);
 	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
 		r = add_root(t, &t->ranks[i].member, &tree);
 	if (r == 0 && t->blobs.source.name)
@@ -62,9 +67,7 @@ static void make_id(struct fmt_trace *t)
 {
 	uint8_t root[FMT_SHA_BYTES];
 
-	if (t->manifest.n > 0)
-		memcpy(root, t->manifest.id, sizeof(root));
-	else if (compute_id(t, root) < 0)
+	if (compute_id(t, root) < 0)
 		return;
 	for (size_t i = 0; i < sizeof(root); i++)
 		snprintf(t->id + 2 * i, 3, "%02x", root[i]);

@@ -155,7 +155,7 @@ int fmt_index_put(struct text *t, const struct fmt_file_header *h, const struct 
 	size_t start = t->len;
 
 	fmt_header_begin(t, TAG_INDEX);
-	fmt_file_header_put(t, h);
+	fmt_file_fields_put(t, h);
 	fmt_put_varint(&raw, n);
 	for (size_t i = 0; i < n; i++)
 		fmt_put_u8(&raw, chunks[i].type);
@@ -192,16 +192,11 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 	scoped(free_ptr) struct fmt_chunk *chunks = NULL;
 	struct fmt_file_header h;
 	struct fmt_cursor outer, c;
-	const uint8_t *copy;
 	uint64_t count;
 	int r = fmt_header_open(data, len, TAG_INDEX, &outer, why);
 
-	if (r < 0)
-		return r;
-	copy = fmt_bytes(&outer, FMT_FILE_HEADER_BYTES);
-	if (!copy)
-		return bad(why, "index cut short");
-	r = fmt_file_header_get(copy, FMT_FILE_HEADER_BYTES, &h, why);
+	if (r == 0)
+		r = fmt_file_fields_get(&outer, &h, why);
 	if (r == 0)
 		r = open_packed(&outer, file_bytes, &raw, &c, why);
 	if (r < 0)

@@ -39,13 +39,6 @@ static void slice_damaged(struct fmt_trace *t, struct fmt_slice_info *s, const s
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void note_damage(struct fmt_trace *t, const struct fmt_error *e)
-{
-	pthread_mutex_lock(&t->lock);
-	fmt_damage_add(&t->damage, e);
-	pthread_mutex_unlock(&t->lock);
-}
-
 /* ---- bases: slices that others are patches of ---- */
 
 void fmt_trace_set_memory(struct fmt_trace *t, size_t bytes)
@@ -138,13 +131,14 @@ static int read_base(struct fmt_trace *t, uint32_t rank, uint64_t slice, struct 
 	fmt_member_path(t, &state->member, path, sizeof(path));
 	if (slice >= state->info.n_slices || !state->chunk_of[slice])
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"the slice that this one repeats is lost");
+				"a patch of slice %u, which is lost", (uint32_t)slice);
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, err);
+	if (r == -EBADMSG)
+		return fmt_fail(err, r, path, c.offset, "a patch of slice %u, which is damaged",
+				(uint32_t)slice);
 	if (r < 0)
 		return r;
-	if (r == 1)
-		note_damage(t, err);
 	if (fmt_slice_head_get(fmt_cursor(raw, c.raw_bytes), &head) < 0 || head.back)
 		return fmt_fail(err, -EBADMSG, path, c.offset, "invalid base of another slice");
 	return cache(t, rank, &c, take(raw), &head.structure, ret);
@@ -171,14 +165,6 @@ static void release_base(struct fmt_trace *t, struct fmt_cached *c)
 
 /* ---- slices ---- */
 
-/* Whether others are patches of the slice: then its parity is behind it. */
-static int is_base(const struct fmt_rank_state *state, uint64_t slice)
-{
-	size_t next = state->chunk_of[slice];
-
-	return next < state->member.n_chunks && state->member.chunks[next].type == FMT_CHUNK_PARITY;
-}
-
 /* Decodes the payload at *raw, which is taken over where others need it; only its header if `ret`
  * is NULL. */
 static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struct fmt_chunk *c,
@@ -200,8 +186,8 @@ static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struc
 				  base ? &base->structure : NULL, ret);
 	if (r < 0)
 		fmt_fail(err, r, "", c->offset, "invalid slice");
-	/* Whoever needs it next has it; without memory for that, it is read again. */
-	if (r == 0 && !head.back && is_base(&t->ranks[rank], c->slice))
+	/* Later slices may be patches of it; without memory for it, it is read again. */
+	if (r == 0 && !head.back)
 		cache(t, rank, c, take(*raw), &head.structure, &own);
 	release_base(t, own);
 	release_base(t, base);
@@ -258,12 +244,10 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_s
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET, "slice %u was lost", slice);
 	if (!state->member.header.inline_names && !t->shared.source.name)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"slice %u cannot be read without names.chunks", slice);
+				"slice %u cannot be read without trace.chunks", slice);
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, &why);
-	if (r == 1)
-		note_damage(t, &why);
-	if (r >= 0) {
+	if (r == 0) {
 		r = decode(t, rank, &raw, &c, ret, &why);
 		if (r < 0 && !why.file[0])
 			snprintf(why.file, sizeof(why.file), "%.255s", path);
@@ -289,9 +273,7 @@ static int read_digests(struct fmt_trace *t, uint32_t rank, uint32_t slice, stru
 				"the digests of slice %u were lost", slice);
 	*chunk = state->member.chunks[state->digests_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, chunk, raw, err);
-	if (r == 1)
-		note_damage(t, err);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 /* Adds the digests that the slice's header promises. */

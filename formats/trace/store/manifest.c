@@ -3,16 +3,14 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/store/output.h"
 
 /* The shortest entry: a length, a name of one character, a root. */
 #define ENTRY_MIN (2 + FMT_SHA_BYTES)
 
 /* By kind; the name of a rank's file has its number. */
 static const char *const names[FMT_FILE_KINDS] = {
-	[FMT_FILE_NAMES] = "names.chunks",
+	[FMT_FILE_TRACE] = FMT_TRACE_NAME,
 	[FMT_FILE_BLOBS] = "blobs.chunks",
-	[FMT_FILE_MANIFEST] = FMT_MANIFEST_NAME,
 };
 
 void fmt_file_name(const struct fmt_file_header *h, char ret[FMT_MEMBER_NAME_BYTES])
@@ -75,30 +73,16 @@ int fmt_manifest_add(struct fmt_manifest *m, const char *name, const uint8_t roo
 	return 0;
 }
 
-int fmt_manifest_write(const struct fmt_manifest *m, const char *trace, int level,
-		       struct fmt_error *err)
+void fmt_manifest_put(const struct fmt_manifest *m, struct text *out)
 {
-	const struct fmt_file_header h = {.kind = FMT_FILE_MANIFEST};
-	struct fmt_chunk c = {.type = FMT_CHUNK_MANIFEST};
-	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
-	scoped(text_done) struct text path = {0}, raw = {0};
-	int r;
-
-	fmt_file_path(&path, trace, &h);
-	fmt_put_varint(&raw, m->n);
+	fmt_put_varint(out, m->n);
 	for (size_t i = 0; i < m->n; i++) {
 		const struct fmt_manifest_entry *e = &m->entries[i];
 
-		fmt_put_varint(&raw, strlen(e->name));
-		text_str(&raw, e->name);
-		text_bytes(&raw, (const char *)e->root, sizeof(e->root));
+		fmt_put_varint(out, strlen(e->name));
+		text_str(out, e->name);
+		text_bytes(out, (const char *)e->root, sizeof(e->root));
 	}
-	if (path.error || raw.error)
-		return fmt_fail(err, -ENOMEM, trace, FMT_NO_OFFSET, "out of memory");
-	r = fmt_output_open(&out, path.data, &h, err);
-	if (r == 0)
-		r = fmt_output_chunk(&out, &c, raw.data, raw.len, level, err);
-	return r < 0 ? r : fmt_output_end(&out, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -124,7 +108,6 @@ int fmt_manifest_get(const uint8_t *data, size_t len, struct fmt_manifest *ret)
 {
 	scoped(fmt_manifest_done) struct fmt_manifest m = {0};
 	struct fmt_cursor c = fmt_cursor(data, len);
-	struct fmt_merkle tree = {0};
 	uint64_t n = fmt_count(&c, ENTRY_MIN);
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -132,11 +115,9 @@ int fmt_manifest_get(const uint8_t *data, size_t len, struct fmt_manifest *ret)
 
 		if (r < 0)
 			return r;
-		fmt_merkle_add(&tree, m.entries[i].root, FMT_SHA_BYTES, "", 0);
 	}
 	if (c.bad || fmt_left(&c) > 0 || n == 0)
 		return -EBADMSG;
-	fmt_merkle_root(&tree, m.id);
 	qsort(m.entries, m.n, sizeof(*m.entries), by_name);
 	for (size_t i = 1; i < m.n; i++)
 		if (by_name(&m.entries[i - 1], &m.entries[i]) == 0)

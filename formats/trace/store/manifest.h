@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The manifest of a trace: the file manifest.chunks, written last. It lists every other file by
- * name with the root of its chunks, so that a reader notices a file that is missing, added or taken
- * from another trace. A trace whose writer was killed has no manifest. Functions return 0 or a
- * negative errno. */
+/* The manifest of a trace, in its file trace.chunks, which is written last. It lists every other
+ * file by name with the root of its chunks, so that a reader notices a file that is missing, added
+ * or taken from another trace. A trace whose writer was killed has no manifest. Functions return 0
+ * or a negative errno. */
 #pragma once
 
 #include "formats/trace/error.h"
 #include "formats/trace/store/index.h"
 #include "formats/trace/store/merkle.h"
 
-#define FMT_MANIFEST_NAME "manifest.chunks"
+#define FMT_TRACE_NAME "trace.chunks"
 
-/* The name of the file with that header: "names.chunks"; "rank-00003.chunks" for rank number 3. */
+/* The name of the file with that header: "trace.chunks"; "rank-00003.chunks" for rank number 3. */
 void fmt_file_name(const struct fmt_file_header *h, char ret[FMT_MEMBER_NAME_BYTES]);
 /* Appends its path in the directory `trace`, ended by a NUL. 0 or -ENOMEM. */
 int fmt_file_path(struct text *path, const char *trace, const struct fmt_file_header *h);
@@ -28,20 +28,18 @@ struct fmt_manifest_entry {
 struct fmt_manifest {
 	struct fmt_manifest_entry *entries; /* owned */
 	size_t n, cap;
-	uint8_t id[FMT_SHA_BYTES]; /* the id of the trace; set by fmt_manifest_get() */
 };
 
 void fmt_manifest_done(struct fmt_manifest *m);
 
-/* Appends an entry. The caller adds names.chunks, the ranks by number, blobs.chunks: the id depends
- * on the order. */
+/* Appends an entry. The caller adds the ranks by number, then blobs.chunks: the id depends on the
+ * order. */
 int fmt_manifest_add(struct fmt_manifest *m, const char *name, const uint8_t root[FMT_SHA_BYTES]);
 
-/* Writes manifest.chunks into the directory `trace`, where it must not exist. */
-int fmt_manifest_write(const struct fmt_manifest *m, const char *trace, int level,
-		       struct fmt_error *err);
+/* Appends the payload of a chunk FMT_CHUNK_MANIFEST. */
+void fmt_manifest_put(const struct fmt_manifest *m, struct text *out);
 
-/* Decodes the payload of a chunk FMT_CHUNK_MANIFEST into *ret, sorted by name. -EBADMSG: damage. */
+/* Decodes that payload into *ret, sorted by name. -EBADMSG: damage. */
 int fmt_manifest_get(const uint8_t *data, size_t len, struct fmt_manifest *ret);
 
 /* Finds an entry by name, or NULL; for a manifest from fmt_manifest_get(). */

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/index.h"
-#include "formats/trace/store/parity.h"
 #include "formats/trace/store/scan.h"
 
 #include <stdbool.h>
@@ -102,29 +101,6 @@ static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char 
 	return 0;
 }
 
-/* Reads a chunk whose header is damaged, from its bytes before the parity chunk `p`: 1 and *ret if
- * its parity repairs it, else 0. */
-static int recover(const struct fmt_member *m, int fd, const struct fmt_frame *p,
-		   struct fmt_chunk *ret)
-{
-	struct fmt_member alone = *m;
-	scoped(free_ptr) uint8_t *parity = NULL, *data = NULL;
-	struct fmt_chunk chunk = p->chunk;
-	uint64_t covers;
-
-	if (fmt_member_read(&alone, "", &chunk, &parity, NULL) != 0)
-		return 0;
-	covers = fmt_parity_covers(parity, chunk.raw_bytes);
-	if (covers != p->lost_bytes)
-		return 0;
-	data = malloc(covers ? covers : 1);
-	if (!data || fmt_source_read(&m->source, fd, data, covers, p->lost_at) != (long)covers ||
-	    fmt_parity_repair(data, covers, parity, chunk.raw_bytes, ret) < 0)
-		return 0;
-	ret->offset = p->lost_at;
-	return 1;
-}
-
 /* Notes that the bytes before the frame may have been a chunk, unless they were the file header or
  * a part of the index, which ends at the footer. */
 static void note_lost(struct fmt_member *m, const struct fmt_frame *f)
@@ -162,17 +138,11 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 			memcpy(m->root, f.footer.root, sizeof(m->root));
 			m->has_root = 1;
 		}
-		if (f.tag != 'C') {
-			note_lost(m, &f);
+		note_lost(m, &f);
+		if (f.tag != 'C')
 			continue;
-		}
-		if (array_reserve(&m->chunks, m->n_chunks + 2, &cap) < 0)
+		if (array_reserve(&m->chunks, m->n_chunks + 1, &cap) < 0)
 			return -ENOMEM;
-		if (f.lost_bytes > 0 && f.chunk.type == FMT_CHUNK_PARITY &&
-		    recover(m, fd, &f, &m->chunks[m->n_chunks]))
-			m->n_chunks++;
-		else
-			note_lost(m, &f);
 		m->chunks[m->n_chunks++] = f.chunk;
 	}
 	if (r < 0)
@@ -275,37 +245,6 @@ static int check_bytes(const uint8_t *data, const struct fmt_chunk *c, struct fm
 	return 0;
 }
 
-/* The parity chunk right behind `c`, or NULL. */
-static const struct fmt_chunk *parity_of(const struct fmt_member *m, const struct fmt_chunk *c)
-{
-	uint64_t behind = c->offset + c->header_bytes + c->frame_bytes;
-	size_t low = array_bound(i, 0, m->n_chunks, m->chunks[i].offset < behind);
-
-	if (low == m->n_chunks || m->chunks[low].offset != behind ||
-	    m->chunks[low].type != FMT_CHUNK_PARITY)
-		return NULL;
-	return &m->chunks[low];
-}
-
-/* Repairs the bytes of `c` by its parity: 1, or 0. */
-static int repair(const struct fmt_member *m, const char *path, const struct fmt_chunk *c,
-		  uint8_t *data, struct fmt_chunk *header)
-{
-	const struct fmt_chunk *found = parity_of(m, c);
-	scoped(free_ptr) uint8_t *parity = NULL;
-	struct fmt_chunk p;
-	const char *why;
-
-	if (!found)
-		return 0;
-	p = *found;
-	if (fmt_member_read(m, path, &p, &parity, NULL) != 0)
-		return 0;
-	return fmt_parity_repair(data, c->header_bytes + c->frame_bytes, parity, p.raw_bytes,
-				 header) == 0 &&
-	       check_bytes(data, c, header, &why) == 0;
-}
-
 static int unpack(const struct fmt_chunk *c, const uint8_t *frame, uint8_t **ret, const char **why)
 {
 	if (fmt_chunk_too_thin(c)) {
@@ -321,16 +260,11 @@ int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chu
 	scoped(free_ptr) uint8_t *data = NULL;
 	struct fmt_chunk header;
 	const char *why = "";
-	int repaired = 0, r = read_bytes(m, path, c, &data, err);
+	int r = read_bytes(m, path, c, &data, err);
 
 	if (r < 0)
 		return r;
 	r = check_bytes(data, c, &header, &why);
-	if (r == -EBADMSG && c->type != FMT_CHUNK_PARITY && repair(m, path, c, data, &header)) {
-		fmt_fail(err, r, path, c->offset, "%s; its parity repairs it", why);
-		repaired = 1;
-		r = 0;
-	}
 	if (r == 0) {
 		header.offset = c->offset;
 		*c = header;
@@ -338,5 +272,5 @@ int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chu
 	}
 	if (r == -ENOMEM)
 		why = "out of memory";
-	return r < 0 ? fmt_fail(err, r, path, c->offset, "%s", why) : repaired;
+	return r < 0 ? fmt_fail(err, r, path, c->offset, "%s", why) : 0;
 }

@@ -37,7 +37,6 @@ int fmt_member_open(struct fmt_member *m, const char *path, struct fmt_damage *d
 void fmt_member_done(struct fmt_member *m);
 
 /* Reads and checks chunk `c`; the caller frees *ret, which holds c->raw_bytes bytes. *c is set from
- * the chunk's header. Returns 0; or 1 if the chunk was damaged and repaired by its parity, with the
- * damage in *err; or -errno. */
+ * the chunk's header. -EBADMSG: damage. */
 int fmt_member_read(const struct fmt_member *m, const char *path, struct fmt_chunk *c,
 		    uint8_t **ret, struct fmt_error *err);

@@ -16,12 +16,10 @@
 static struct fmt_member *single_member(struct fmt_trace *t, enum fmt_file_kind kind)
 {
 	switch (kind) {
-	case FMT_FILE_NAMES:
+	case FMT_FILE_TRACE:
 		return &t->shared;
 	case FMT_FILE_BLOBS:
 		return &t->blobs;
-	case FMT_FILE_MANIFEST:
-		return &t->manifest_file;
 	default:
 		return NULL;
 	}
@@ -169,8 +167,7 @@ static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 
 	if (got < (long)sizeof(end))
 		return got < 0 ? (int)got : 0;
-	if (fmt_footer_get(end, sizeof(end), &f, &why) < 0 || f.index_bytes > at ||
-	    f.tail_bytes > at - f.index_bytes)
+	if (fmt_footer_get(end, sizeof(end), &f, &why) < 0 || f.index_bytes > at)
 		return 0;
 	at -= f.index_bytes;
 	index = malloc(f.index_bytes + 1);
@@ -185,7 +182,7 @@ static int find_by_footer(struct fmt_trace *t, const struct fmt_source *whole,
 		if (data > at || tails > at)
 			return 0;
 	}
-	if (tails != f.tail_bytes || data + tails != at)
+	if (data + tails != at)
 		return 0;
 	memcpy(t->packed_root, f.root, sizeof(f.root));
 	t->has_packed_root = 1;

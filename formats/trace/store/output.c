@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/index.h"
-#include "formats/trace/store/parity.h"
 #include "formats/trace/store/slice_code.h"
 
 #include <fcntl.h>
@@ -54,8 +53,6 @@ int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const vo
 {
 	scoped(text_done) struct text t = {0};
 
-	if (c->type == FMT_CHUNK_PARITY)
-		return 0;
 	fmt_chunk_fields_put(&t, c);
 	if (!t.error)
 		fmt_merkle_add(m, t.data, t.len, raw, c->raw_bytes);
@@ -178,17 +175,6 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 	text_bytes(&o->buf, frame.data, frame.len);
 	o->chunks[o->n_chunks++] = *c;
 	return write_all(o, &o->buf, err);
-}
-
-int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err)
-{
-	struct fmt_chunk c = {.type = FMT_CHUNK_PARITY, .slice = o->chunks[o->n_chunks - 1].slice};
-	scoped(text_done) struct text raw = {0};
-
-	fmt_parity_put(&raw, o->buf.data, o->buf.len);
-	if (raw.error)
-		return fmt_fail(err, raw.error, o->path, o->bytes, "out of memory");
-	return fmt_output_chunk(o, &c, raw.data, raw.len, level, err);
 }
 
 int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err)

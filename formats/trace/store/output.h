@@ -32,8 +32,6 @@ int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct
 /* Packs and appends a chunk. The caller sets c->type, c->slice and the fields behind it. */
 int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw, size_t len,
 		     int level, struct fmt_error *err);
-/* Appends a parity chunk for the last chunk. */
-int fmt_output_parity(struct fmt_output *o, int level, struct fmt_error *err);
 /* Appends index and footer to `tail`. */
 int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err);
 /* Writes index and footer. */
@@ -41,6 +39,6 @@ int fmt_output_end(struct fmt_output *o, struct fmt_error *err);
 /* Frees memory. A file that was not ended stays as it is. */
 void fmt_output_done(struct fmt_output *o);
 
-/* Add a file, or a chunk, to the tree of the identity. Parity chunks are not part of it. */
+/* Add a file, or a chunk, to the tree of the identity. */
 int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h);
 int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw);

@@ -112,10 +112,6 @@ static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct 
 		scoped(free_ptr) uint8_t *raw = NULL;
 		struct fmt_chunk c = m->chunks[i];
 
-		if (c.type == FMT_CHUNK_PARITY) {
-			r = i > 0 ? fmt_output_parity(&out, level, err) : 0;
-			continue;
-		}
 		r = fmt_member_read(m, name, &c, &raw, err);
 		if (r >= 0) {
 			r = fmt_output_chunk(&out, &c, (const char *)raw, c.raw_bytes, level, err);
@@ -142,7 +138,7 @@ static int pack_member(struct packing *p, const struct fmt_trace *t, const struc
 /* Writes the tails, the index of the members and the footer. */
 static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 {
-	struct fmt_footer f = {.tail_bytes = p->tails.len};
+	struct fmt_footer f = {0};
 	const char *id = fmt_trace_id(t);
 	size_t before = p->tails.len;
 	int r;
@@ -165,7 +161,7 @@ static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 
 int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 {
-	struct fmt_file_header h = {.kind = FMT_FILE_PACKED};
+	const struct fmt_file_header h = {.kind = FMT_FILE_PACKED};
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	scoped(packing_done) struct packing p = {.path = to, .fd = -1};
 	scoped(text_done) struct text header = {0};
@@ -173,9 +169,7 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 
 	if (r < 0)
 		return r;
-	if (t->blobs.source.name)
-		h.incompatible = FMT_INCOMPAT_BLOBS;
-	p.spans = calloc((size_t)t->n_ranks + 3, sizeof(*p.spans));
+	p.spans = calloc((size_t)t->n_ranks + 2, sizeof(*p.spans));
 	fmt_file_header_put(&header, &h);
 	if (!p.spans || header.error)
 		return fmt_fail(err, -ENOMEM, to, FMT_NO_OFFSET, "out of memory");
@@ -190,8 +184,6 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 		r = pack_member(&p, t, &t->ranks[i].member, level, err);
 	if (r == 0 && t->blobs.source.name)
 		r = pack_member(&p, t, &t->blobs, level, err);
-	if (r == 0 && t->manifest_file.source.name)
-		r = pack_member(&p, t, &t->manifest_file, level, err);
 	return r < 0 ? r : finish(&p, t, err);
 }
 
@@ -231,7 +223,5 @@ int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 		r = unpack_member(t, &t->ranks[i].member, to, err);
 	if (r == 0 && t->blobs.source.name)
 		r = unpack_member(t, &t->blobs, to, err);
-	if (r == 0 && t->manifest_file.source.name)
-		r = unpack_member(t, &t->manifest_file, to, err);
 	return r;
 }

@@ -44,7 +44,6 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 {
 	size_t len = (size_t)body + 8;
 	struct fmt_cursor c;
-	const uint8_t *copy;
 	long n;
 	int r;
 
@@ -64,10 +63,7 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 	r = fmt_header_open(s->buf, (size_t)n, f->tag, &c, &f->why);
 	if (r < 0 || f->tag == 'M')
 		return r;
-	copy = fmt_bytes(&c, FMT_FILE_HEADER_BYTES);
-	f->why = "index cut short";
-	return copy ? fmt_file_header_get(copy, FMT_FILE_HEADER_BYTES, &f->file, &f->why)
-		    : -EBADMSG;
+	return fmt_file_fields_get(&c, &f->file, &f->why);
 }
 
 /* Whether a whole frame starts at `offset`: 1, or 0 and f->why, or -errno. */

@@ -11,7 +11,6 @@ enum {
 	ROW_TIMES,
 	ROW_NAMES,
 	ROW_DIGESTS,
-	ROW_PARITY,
 	ROW_OTHER,
 	ROW_CONTENTS,
 	ROW_CHUNK_HEADERS,
@@ -26,7 +25,6 @@ static const struct fmt_size_row empty[ROWS] = {
 	[ROW_TIMES] = {"slice", "times", 0, 0},
 	[ROW_NAMES] = {"names", "", 0, 0},
 	[ROW_DIGESTS] = {"digests", "", 0, 0},
-	[ROW_PARITY] = {"parity", "", 0, 0},
 	[ROW_CONTENTS] = {"contents", "", 0, 0},
 	[ROW_OTHER] = {"other", "", 0, 0},
 	[ROW_CHUNK_HEADERS] = {"headers", "of chunks", 0, 0},
@@ -43,8 +41,6 @@ static int row_of(uint8_t type)
 	case FMT_CHUNK_BLOB:
 	case FMT_CHUNK_CONTENTS:
 		return ROW_CONTENTS;
-	case FMT_CHUNK_PARITY:
-		return ROW_PARITY;
 	case FMT_CHUNK_MANIFEST:
 		return ROW_FILES;
 	default:
@@ -141,10 +137,6 @@ int fmt_sizes(struct fmt_trace *t, struct fmt_size_row rows[FMT_SIZE_ROWS], stru
 	if (r == 0 && t->blobs.source.name) {
 		r = count_member(t, &t->blobs, rows, err);
 		members += t->blobs.source.bytes;
-	}
-	if (r == 0 && t->manifest_file.source.name) {
-		r = count_member(t, &t->manifest_file, rows, err);
-		members += t->manifest_file.source.bytes;
 	}
 	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++) {
 		r = count_member(t, &t->ranks[i].member, rows, err);

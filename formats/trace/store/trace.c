@@ -34,7 +34,6 @@ void fmt_trace_close(struct fmt_trace *t)
 	free(t->ranks);
 	fmt_member_done(&t->shared);
 	fmt_member_done(&t->blobs);
-	fmt_member_done(&t->manifest_file);
 	fmt_manifest_done(&t->manifest);
 	free(t->blob_places);
 	fmt_names_map_done(&t->shared_map);
@@ -151,9 +150,7 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_name
 		if (c.type != FMT_CHUNK_NAMES)
 			continue;
 		r = fmt_member_read(m, path, &c, &raw, &damage);
-		if (r == 1)
-			fmt_damage_add(&t->damage, &damage);
-		if (r >= 0) {
+		if (r == 0) {
 			in = fmt_cursor(raw, c.raw_bytes);
 			r = fmt_names_get(&in, reading, t->names, map);
 			if (r == -EFBIG)

@@ -40,11 +40,10 @@ struct fmt_trace {
 	struct fmt_kept kept;
 	struct fmt_names *names;
 	struct fmt_names_map shared_map;
-	struct fmt_member
-		shared; /* shared names; source.name is NULL if the trace has no such file */
-	struct fmt_member blobs;	 /* contents; as above */
-	struct fmt_member manifest_file; /* the same */
-	struct fmt_manifest manifest;	 /* n is 0 without a readable manifest */
+	struct fmt_member shared;     /* trace.chunks: shared names and the manifest; source.name is
+					 NULL if the trace has no such file */
+	struct fmt_member blobs;      /* contents; as above */
+	struct fmt_manifest manifest; /* n is 0 without a readable manifest */
 	struct fmt_error lost; /* the first file that is left out, in whole or in part; what[0] is 0
 				  if every file is used */
 	struct fmt_blob_place *blob_places; /* of each content, by key */

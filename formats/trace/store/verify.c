@@ -36,9 +36,8 @@ static const char *type_name(uint8_t type)
 {
 	static const char *const names[] = {
 		[FMT_CHUNK_NAMES] = "names",	   [FMT_CHUNK_SLICE] = "slice",
-		[FMT_CHUNK_DIGESTS] = "digests",   [FMT_CHUNK_PARITY] = "parity",
-		[FMT_CHUNK_BLOB] = "blob",	   [FMT_CHUNK_CONTENTS] = "contents",
-		[FMT_CHUNK_MANIFEST] = "manifest",
+		[FMT_CHUNK_DIGESTS] = "digests",   [FMT_CHUNK_BLOB] = "blob",
+		[FMT_CHUNK_CONTENTS] = "contents", [FMT_CHUNK_MANIFEST] = "manifest",
 	};
 
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
@@ -122,11 +121,7 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 
 	v->result->chunks++;
 	if (r != 0) {
-		struct fmt_problem *p = add(v, found->offset, err.what);
-
-		say_chunk(p, v, found, chunk_index);
-		if (p)
-			p->repaired = r == 1;
+		say_chunk(add(v, found->offset, err.what), v, found, chunk_index);
 		return 0;
 	}
 	if (fmt_identify_chunk(tree, &c, raw) < 0)
@@ -188,15 +183,10 @@ static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const cha
 	int any = 0;
 
 	for (size_t i = first; i < m->n_chunks && m->chunks[i].offset < at + bytes; i++) {
-		struct fmt_chunk c = m->chunks[i];
-		scoped(free_ptr) uint8_t *raw = NULL;
-		struct fmt_problem *p;
+		const struct fmt_chunk *c = &m->chunks[i];
 
 		any = 1;
-		p = add(v, c.offset, why);
-		say_chunk(p, v, &c, (int64_t)i);
-		if (p)
-			p->repaired = fmt_member_read(m, v->path, &c, &raw, NULL) == 1;
+		say_chunk(add(v, c->offset, why), v, c, (int64_t)i);
 	}
 	if (!any)
 		add(v, at, why);
@@ -338,9 +328,6 @@ int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
 	}
 	v.rank = NULL;
 	v.member = &v.t->blobs;
-	if (r == 0 && v.member->source.name)
-		r = check_member(&v);
-	v.member = &v.t->manifest_file;
 	if (r == 0 && v.member->source.name)
 		r = check_member(&v);
 	if (r < 0)

@@ -16,7 +16,6 @@ struct fmt_problem {
 	int64_t rank;	   /* number of the rank; -1 if the problem belongs to none */
 	int64_t slice;	   /* -1 if the problem belongs to none */
 	int64_t iteration; /* of the slice */
-	int repaired;	   /* 1: readers repair it, and nothing is lost */
 };
 
 struct fmt_verified {

@@ -22,10 +22,9 @@ static int is_fatal(int r)
 static int check_kind(const struct fmt_member *m, const char *path, struct fmt_error *err)
 {
 	static const char *const files[FMT_FILE_KINDS] = {
-		[FMT_FILE_NAMES] = "names",
+		[FMT_FILE_TRACE] = "names",
 		[FMT_FILE_RANK] = "a rank",
 		[FMT_FILE_BLOBS] = "contents",
-		[FMT_FILE_MANIFEST] = "a manifest",
 	};
 	enum fmt_file_kind kind = FMT_FILE_PACKED;
 	uint32_t number;
@@ -46,14 +45,14 @@ static int check_root(const struct fmt_trace *t, const struct fmt_member *m, con
 {
 	struct fmt_manifest_entry *e = fmt_manifest_find(&t->manifest, m->source.name);
 
-	if (t->manifest.n == 0 || m == &t->manifest_file)
+	if (t->manifest.n == 0)
 		return 0;
 	if (!e)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"of another trace: %s does not list it", FMT_MANIFEST_NAME);
+				"of another trace: %s does not list it", FMT_TRACE_NAME);
 	if (m->has_root && memcmp(m->root, e->root, sizeof(e->root)) != 0)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"of another trace: %s lists another root", FMT_MANIFEST_NAME);
+				"of another trace: %s lists another root", FMT_TRACE_NAME);
 	return 0;
 }
 
@@ -136,39 +135,46 @@ static const struct fmt_chunk *manifest_chunk(const struct fmt_member *m)
 	return NULL;
 }
 
-/* Reads the manifest. A trace without one can be read, but is reported as damaged. */
+/* Reads the manifest from trace.chunks. A trace without one can be read, but is reported as
+ * damaged.
+ */
 static int read_manifest(struct fmt_trace *t, struct fmt_error *err)
 {
-	struct fmt_member *m = &t->manifest_file;
+	struct fmt_member *m = &t->shared;
+	const struct fmt_chunk *found = manifest_chunk(m);
 	scoped(free_ptr) uint8_t *raw = NULL;
-	const struct fmt_chunk *found;
 	struct fmt_error damage;
 	struct fmt_chunk c;
 	char path[512];
 	int r;
 
-	if (!m->source.name)
-		note_damage(t, t->path, FMT_NO_OFFSET,
-			    "no " FMT_MANIFEST_NAME
-			    ": the recording was cut off, or files are missing");
-	r = open_member(t, m, err);
-	if (r <= 0)
-		return r;
 	fmt_member_path(t, m, path, sizeof(path));
-	found = manifest_chunk(m);
 	if (!found) {
 		note_damage(t, path, FMT_NO_OFFSET, "the list of files is lost");
 		return 0;
 	}
 	c = *found;
 	r = fmt_member_read(m, path, &c, &raw, &damage);
-	if (r != 0)
+	if (r < 0)
 		fmt_damage_add(&t->damage, &damage);
-	if (r >= 0)
+	else
 		r = fmt_manifest_get(raw, c.raw_bytes, &t->manifest);
 	if (r == -EBADMSG)
 		note_damage(t, path, c.offset, "the list of files is malformed");
 	return is_fatal(r) ? fmt_fail(err, r, path, c.offset, "%s", strerror(-r)) : 0;
+}
+
+/* Opens trace.chunks, which names and lists the other files. */
+static int open_shared(struct fmt_trace *t, struct fmt_error *err)
+{
+	int r;
+
+	if (!t->shared.source.name)
+		note_damage(t, t->path, FMT_NO_OFFSET,
+			    "no " FMT_TRACE_NAME
+			    ": the recording was cut off, or files are missing");
+	r = open_member(t, &t->shared, err);
+	return r == 1 ? read_manifest(t, err) : r;
 }
 
 /* Opens the file of a rank and lists its slices; returns as open_member() does. */
@@ -263,10 +269,8 @@ static void note_missing(struct fmt_trace *t)
 
 int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err)
 {
-	int r = read_manifest(t, err);
+	int r = open_shared(t, err);
 
-	if (r == 0)
-		r = open_member(t, &t->shared, err);
 	if (r >= 0)
 		r = open_member(t, &t->blobs, err);
 	if (r >= 0)

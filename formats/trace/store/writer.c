@@ -12,9 +12,10 @@
 
 /* The default level of zstd. */
 #define DEFAULT_LEVEL 3
-/* Names are text, and few: up to this many bytes they are packed at a higher level. */
+/* Names are text, and few: they are packed at a higher level, and small ones at the highest. */
 #define NAMES_LEVEL 9
-#define NAMES_SMALL (4u << 20)
+#define SMALL_NAMES_LEVEL 19
+#define NAMES_SMALL (256u << 10)
 
 struct fmt_rank_writer {
 	struct fmt_writer *writer;
@@ -122,10 +123,10 @@ static int put_names(struct fmt_output *out, struct text *raw, const struct fmt_
 		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
 	if (r == 0)
 		return 0;
-	level = raw->len <= NAMES_SMALL && w->options.level < NAMES_LEVEL ? NAMES_LEVEL
-									  : w->options.level;
-	r = fmt_output_chunk(out, &c, raw->data, raw->len, level, err);
-	return r < 0 ? r : fmt_output_parity(out, w->options.level, err);
+	level = raw->len <= NAMES_SMALL ? SMALL_NAMES_LEVEL : NAMES_LEVEL;
+	if (level < w->options.level)
+		level = w->options.level;
+	return fmt_output_chunk(out, &c, raw->data, raw->len, level, err);
 }
 
 static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_names *n, int *error)
@@ -166,22 +167,25 @@ static int in_order(const struct fmt_event *e, size_t n)
 
 /* Smaller slices are no base for others. */
 #define BASE_MIN 16
+/* Damage to a base costs at most so many slices. */
+#define BASE_REACH 64
 
 /* Codes a slice into w->raw: as a patch of the base, or as a new base if the base does not have
- * half of it. */
-static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int *is_base)
+ * half of it or is too old. */
+static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
 {
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
 	int r = fmt_slice_code(s, w->writer->names, w->rank, &parts);
 	int may_be_base = s->iteration.number >= 0 && s->n_events + s->n_ranges >= BASE_MIN;
+	int has_base = w->base.len > 0 && s->index - w->base_slice < BASE_REACH;
 	int64_t copied = 0;
 
 	w->raw.len = 0;
-	if (r == 0 && w->base.len > 0)
+	if (r == 0 && has_base)
 		copied = fmt_slice_put(&parts, &w->base, s->index - w->base_slice, &w->raw);
 	if (r < 0 || copied < 0)
 		return r < 0 ? r : (int)copied;
-	if (w->base.len > 0 && (!may_be_base || (size_t)copied >= parts.structure.len / 2))
+	if (has_base && (!may_be_base || (size_t)copied >= parts.structure.len / 2))
 		return w->raw.error;
 	w->raw.len = 0;
 	r = (int)fmt_slice_put(&parts, NULL, 0, &w->raw);
@@ -190,7 +194,6 @@ static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s, int 
 		w->base = parts.structure;
 		memset(&parts.structure, 0, sizeof(parts.structure));
 		w->base_slice = s->index;
-		*is_base = 1;
 	}
 	return r;
 }
@@ -217,7 +220,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 {
 	struct fmt_slice slice = *s;
 	struct fmt_chunk c;
-	int r = 0, is_base = 0;
+	int r = 0;
 
 	slice.index = w->n_slices;
 	c = chunk_of(&slice, w->writer->names, &r);
@@ -232,13 +235,11 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	r = put_digests(w, &slice, err);
 	if (r < 0)
 		return r;
-	r = code_slice(w, &slice, &is_base);
+	r = code_slice(w, &slice);
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes, "slice %u cannot be coded: %s",
 				w->n_slices, strerror(-r));
 	r = fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->options.level, err);
-	if (r == 0 && is_base)
-		r = fmt_output_parity(&w->out, w->writer->options.level, err);
 	if (r < 0)
 		return r;
 	w->next += s->n_events;
@@ -279,22 +280,6 @@ static int close_output(struct fmt_output *o, struct fmt_manifest *manifest, str
 	return r < 0 ? fmt_fail(err, r, o->path, FMT_NO_OFFSET, "%s", strerror(-r)) : 0;
 }
 
-static int close_shared(struct fmt_writer *w, struct fmt_manifest *manifest, struct fmt_error *err)
-{
-	struct fmt_file_header h = {.kind = FMT_FILE_NAMES};
-	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
-	scoped(text_done) struct text path = {0}, raw = {0};
-	struct fmt_names_mark mark = {0};
-	int r;
-
-	if (fmt_file_path(&path, w->path, &h) < 0)
-		return fmt_fail(err, path.error, w->path, FMT_NO_OFFSET, "out of memory");
-	r = fmt_output_open(&out, path.data, &h, err);
-	if (r == 0)
-		r = put_names(&out, &raw, w, FMT_WHOLE_TRACE, &mark, err);
-	return r < 0 ? r : close_output(&out, manifest, err);
-}
-
 static int close_rank(struct fmt_rank_writer *rank, struct fmt_manifest *manifest,
 		      struct fmt_error *err)
 {
@@ -314,19 +299,43 @@ static int by_number(const void *a, const void *b)
 	return array_order(x->out.header.number, y->out.header.number);
 }
 
+/* Writes trace.chunks: names, unless the ranks have their own, and the manifest. */
+static int write_shared(struct fmt_writer *w, const struct fmt_manifest *manifest,
+			struct fmt_error *err)
+{
+	const struct fmt_file_header h = {.kind = FMT_FILE_TRACE};
+	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
+	scoped(text_done) struct text path = {0}, raw = {0};
+	struct fmt_chunk c = {.type = FMT_CHUNK_MANIFEST};
+	struct fmt_names_mark mark = {0};
+	int r;
+
+	if (fmt_file_path(&path, w->path, &h) < 0)
+		return fmt_fail(err, path.error, w->path, FMT_NO_OFFSET, "out of memory");
+	r = fmt_output_open(&out, path.data, &h, err);
+	if (r == 0 && w->options.names_mode == FMT_NAMES_SHARED)
+		r = put_names(&out, &raw, w, FMT_WHOLE_TRACE, &mark, err);
+	if (r < 0)
+		return r;
+	raw.len = 0;
+	fmt_manifest_put(manifest, &raw);
+	if (raw.error)
+		return fmt_fail(err, raw.error, out.path, out.bytes, "out of memory");
+	r = fmt_output_chunk(&out, &c, raw.data, raw.len, w->options.level, err);
+	return r < 0 ? r : fmt_output_end(&out, err);
+}
+
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err)
 {
 	scoped(writer_freep) struct fmt_writer *owned = w;
 	scoped(fmt_manifest_done) struct fmt_manifest manifest = {0};
 	int r = 0;
 
-	if (owned->options.names_mode == FMT_NAMES_SHARED)
-		r = close_shared(w, &manifest, err);
-	if (w->n_ranks > 0)
+	if (owned->n_ranks > 0)
 		qsort(w->ranks, w->n_ranks, sizeof(*w->ranks), by_number);
 	for (size_t i = 0; i < w->n_ranks && r == 0; i++)
 		r = close_rank(w->ranks[i], &manifest, err);
 	if (r == 0 && w->blobs.path)
 		r = close_output(&w->blobs, &manifest, err);
-	return r < 0 ? r : fmt_manifest_write(&manifest, w->path, w->options.level, err);
+	return r < 0 ? r : write_shared(w, &manifest, err);
 }
