@@ -46,12 +46,35 @@ enum gpuemu_math {
 	GPUEMU_MATHS
 };
 
-/* The work of one launch, for the roofline. */
+/* D = A B, m x n x k, `batch` times, column-major as in cuBLAS. */
+struct gpuemu_product {
+	double m, n, k, batch;
+	double a_bytes, d_bytes; /* of an element of A and B, and of D; 0: as the math has them */
+	int a_transposed, b_transposed;
+	int adds; /* reads C too */
+};
+
+enum gpuemu_direction { GPUEMU_FORWARD, GPUEMU_DATA_GRADIENT, GPUEMU_FILTER_GRADIENT };
+
+/* A convolution. `in` and `out` are depth, height and width of the forward convolution's input and
+ * output; those and the other triples of 1d and 2d convolutions begin with ones. */
+struct gpuemu_convolution {
+	enum gpuemu_direction direction;
+	double batch, in_channels, out_channels, groups;
+	double in[3], out[3], kernel[3], stride[3], dilation[3];
+	double element_bytes; /* 0: as the math has them */
+	int channels_last;
+};
+
+/* The work of one launch: a product (m is not 0), a convolution (batch is not 0), or flops and
+ * bytes. */
 struct gpuemu_cost {
 	double flops;
 	double bytes; /* read and written */
 	enum gpuemu_math math;
 	int64_t ns; /* if not 0: the duration; the other members are ignored */
+	struct gpuemu_product product;
+	struct gpuemu_convolution convolution;
 };
 
 /* `run` may wait for other GPUs or processes. It runs in a thread of its own, and the launching

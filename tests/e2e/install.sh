@@ -40,6 +40,6 @@ gputrace import -o run.gputrace run/rank-*.json >report
 gpureplay --emulate run.gputrace | has_line 'step time'
 need_capture
 [ "$programs" = "$BUILD" ] || skip "recording: a sanitized program cannot be recorded"
-sed 's/^name .*/name mine/' "$share/gpureplay/gpus/H100.gpu" >mine.gpu
+sed 's/^name .*/name mine/' "$share/gpureplay/gpus/H100-SXM5.gpu" >mine.gpu
 gpucapture -o recorded -- gpuemu --like ./mine.gpu -- "$programs/tests/emugpu/emugpu_driver" >out 2>err || die "$(cat err)"
 gputrace info recorded | has_line mine

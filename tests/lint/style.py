@@ -23,7 +23,7 @@ TALL_HEADERS = {
     'formats/run/infer/view.h': 160,
     'formats/trace/model.h': 230,
     'replay/emugpu/driver/op.h': 160,
-    'include/gpuemu.h': 185,
+    'include/gpuemu.h': 210,
     'replay/engine/sim.h': 160,
     'tests/unit/made.h': 310,
     'tests/unit/made_run.h': 210,

@@ -4,7 +4,7 @@
  * children, and reports totals at the end. */
 #include "base/scope.h"
 #include "formats/trace/store/trace.h"
-#include "replay/emugpu/driver/model.h"
+#include "replay/cost/gpu.h"
 #include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/gpuemu/report.h"
@@ -31,7 +31,7 @@ enum {
 static const struct cli_option options[] = {
 	[OPT_GPUS] = {"gpus", 0, "N", "number of GPUs, up to 64 (1)"},
 	[OPT_LIKE] = {"like", 0, "MODEL",
-		      "GPU model: V100, A100, H100, H200 (default), "
+		      "GPU model: H200 (default), H100, A100, V100, T4, L4, ..., "
 		      "or a file in the form of share/gpureplay/gpus/*.gpu"},
 	[OPT_TIMING] =
 		{"timing", 0, "TRACE",
@@ -132,11 +132,11 @@ static int use_timing(const char *path)
 /* The name of a model, or the absolute path of a model file. */
 static int use_model(const char *like)
 {
-	struct emu_model model;
+	struct cost_gpu model;
 	char why[160];
 	scoped(free_ptr) char *path = realpath(like, NULL);
 
-	if (emu_model_load(like, &model, why, sizeof(why)) < 0) {
+	if (cost_gpu_load(like, &model, why, sizeof(why)) < 0) {
 		cli_error("cannot use the GPU model %s: %s", like, why);
 		return path ? CLI_INPUT : CLI_USAGE;
 	}

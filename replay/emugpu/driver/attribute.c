@@ -66,12 +66,12 @@ static const struct {
 	{A(NUMA_ID), -1},
 };
 
-static int major_of(const struct emu_model *m)
+static int major_of(const struct cost_gpu *m)
 {
 	return (int)(m->compute + 0.05);
 }
 
-static int minor_of(const struct emu_model *m)
+static int minor_of(const struct cost_gpu *m)
 {
 	return (int)((m->compute - major_of(m)) * 10 + 0.5);
 }
@@ -79,7 +79,7 @@ static int minor_of(const struct emu_model *m)
 /* Returns whether the attribute depends on the model. */
 static int of_model(const struct emu_device *d, CUdevice_attribute what, int *ret)
 {
-	const struct emu_model *m = &d->model;
+	const struct cost_gpu *m = &d->model;
 
 	switch (what) {
 #define CASE(name, expression)                                                                     \
@@ -244,7 +244,7 @@ EMU_API CUresult cuDeviceGetHostAtomicCapabilities(unsigned *capabilities,
 EMU_API int gpuemu_device_value(int device, const char *key, double *ret)
 {
 	const struct emu_device *d = emu_device(device);
-	const double *v = d ? emu_model_value(&d->model, key) : NULL;
+	const double *v = d ? cost_gpu_value(&d->model, key) : NULL;
 
 	if (!v)
 		return -ENOENT;

@@ -31,7 +31,7 @@ static long number_of(const char *name, long missing)
 
 /* Loads the model of each GPU. $GPUEMU_LIKE is one model, or a comma-separated list, one for each
  * GPU. */
-static int load_models(struct emu_model *models, int n)
+static int load_models(struct cost_gpu *models, int n)
 {
 	const char *like = getenv("GPUEMU_LIKE");
 	char list[4096], why[160], *next = list, *name = NULL;
@@ -41,7 +41,7 @@ static int load_models(struct emu_model *models, int n)
 		char *part = strsep(&next, ",");
 
 		name = part ? part : name;
-		int r = emu_model_load(name, &models[i], why, sizeof(why));
+		int r = cost_gpu_load(name, &models[i], why, sizeof(why));
 
 		if (r < 0) {
 			fprintf(stderr, "gpuemu: cannot use the GPU model %s: %s\n", name, why);
@@ -79,7 +79,7 @@ static int visible_devices(int n, int *physical)
 }
 
 static int init_device(struct emu_device *d, int ordinal, int physical,
-		       const struct emu_model *model)
+		       const struct cost_gpu *model)
 {
 	d->ordinal = ordinal;
 	d->physical = physical;
@@ -98,7 +98,7 @@ void emu_devices_count_in(struct emu_run_process *p)
 	}
 }
 
-static void init_clock(const struct emu_model *m)
+static void init_clock(const struct cost_gpu *m)
 {
 	const int64_t costs[EMU_CALLS] = {
 		[EMU_CALL_QUERY] = (int64_t)m->call_query_ns,
@@ -113,7 +113,7 @@ static void init_clock(const struct emu_model *m)
 
 static CUresult init_devices(void)
 {
-	static struct emu_model models[EMU_DEVICES];
+	static struct cost_gpu models[EMU_DEVICES];
 	int physical[EMU_DEVICES];
 	long n = number_of("GPUEMU_GPUS", 1);
 

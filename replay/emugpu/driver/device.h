@@ -4,8 +4,8 @@
  * since threads of the program may call until the process ends. */
 #pragma once
 
+#include "replay/cost/gpu.h"
 #include "replay/emugpu/driver/clock.h"
-#include "replay/emugpu/driver/model.h"
 #include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/driver/run.h"
 #include "replay/engine/capacity.h"
@@ -25,7 +25,7 @@ enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_ENGINES };
 struct emu_device {
 	int ordinal;  /* the program's number, after CUDA_VISIBLE_DEVICES */
 	int physical; /* gpuemu's number */
-	struct emu_model model;
+	struct cost_gpu model;
 	struct emu_memory *memory;
 
 	pthread_mutex_t lock; /* protects the following members */

@@ -71,7 +71,7 @@ int64_t emu_dep_wait(struct emu_dep *d)
 	return d->end_ns;
 }
 
-int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t tail_ns)
+int64_t emu_op_ready(const struct emu_op *op, const struct cost_gpu *m, int64_t tail_ns)
 {
 	int64_t ready = moment_after(tail_ns, op->type->light ? 0 : (int64_t)m->gap_ns);
 

@@ -50,7 +50,7 @@ struct emu_track {
 };
 
 struct emu_function;
-struct emu_model;
+struct cost_gpu;
 
 struct emu_kernel_op {
 	struct emu_function *function;
@@ -152,7 +152,7 @@ extern const struct emu_op_type emu_kernel_type, emu_copy_type, emu_set_type, em
 	emu_record_type, emu_wait_type;
 
 /* The earliest start of `op` behind what ended at tail_ns. */
-int64_t emu_op_ready(const struct emu_op *op, const struct emu_model *m, int64_t tail_ns);
+int64_t emu_op_ready(const struct emu_op *op, const struct cost_gpu *m, int64_t tail_ns);
 /* Runs `op` at the end of `track`, whose deps are all known. */
 void emu_op_run(struct emu_op *op, struct emu_track *track);
 /* Frees what the op owns, not the op. */

@@ -7,7 +7,7 @@
 
 int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *before, int64_t tail_ns)
 {
-	const struct emu_model *m = &s->track.device->model;
+	const struct cost_gpu *m = &s->track.device->model;
 	int r = 0;
 
 	if (op->type->post)

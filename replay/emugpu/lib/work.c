@@ -320,3 +320,23 @@ struct emu_work_cost emu_work_cost(const struct emu_work *w)
 		return cost;
 	}
 }
+
+struct gpuemu_product emu_work_product(const struct emu_work *work)
+{
+	const struct emu_gemm_work *w = &work->gemm;
+
+	if (work->kind != EMU_WORK_GEMM || w->fill || w->compute == EMU_C32 ||
+	    w->compute == EMU_C64)
+		return (struct gpuemu_product){0};
+	return (struct gpuemu_product){
+		.m = (double)w->m,
+		.n = (double)w->n,
+		.k = (double)w->k,
+		.batch = (double)w->batch,
+		.a_bytes = (double)emu_type_bytes(w->a.m.type),
+		.d_bytes = (double)emu_type_bytes(w->d.m.type),
+		.a_transposed = w->a.m.row != 1,
+		.b_transposed = w->b.m.row != 1,
+		.adds = w->beta.at || w->beta.value[0] != 0,
+	};
+}

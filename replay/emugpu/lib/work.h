@@ -7,6 +7,8 @@
 #include "replay/emugpu/math/gemm.h"
 #include "replay/emugpu/math/vector.h"
 
+#include <gpuemu.h>
+
 enum emu_work_kind {
 	EMU_WORK_GEMM,
 	EMU_WORK_GEAM,
@@ -90,3 +92,6 @@ struct emu_work_cost {
 };
 
 struct emu_work_cost emu_work_cost(const struct emu_work *w);
+
+/* The shape of a product of whole matrices of real numbers; m is 0 for another. */
+struct gpuemu_product emu_work_product(const struct emu_work *w);

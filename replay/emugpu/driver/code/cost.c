@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Durations of kernels: recorded, given by the host kernel, or from the roofline (doc/gpuemu.md).
- */
+/* Durations of kernels: recorded, given by the host kernel, or from replay/cost (doc/gpuemu.md). */
+#include "replay/cost/name.h"
 #include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/code/work.h"
+#include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/driver/timing.h"
 
+#include "base/scope.h"
+
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Assumed work per thread of an unknown kernel: read two 32-bit numbers, multiply, add, write one.
- */
-#define UNKNOWN_BYTES 12
-#define UNKNOWN_FLOPS 2
+/* Products are assumed to be part of a computation that keeps the GPU busy, so that limits of power
+ * have set in. */
+#define BUSY_NS 1e9
 
 /* The recorded durations of the kernel. Threads may look them up at once: they find the same. */
 static const struct emu_timing *timing_of(struct emu_function *f, const struct emu_timing **end)
@@ -44,69 +49,77 @@ static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l
 	return n ? sum / n : -1;
 }
 
-static double peak(const struct emu_model *m, enum gpuemu_math math)
+/* What the function's name says. Threads may look it up at once: one result stays. */
+static const struct cost_name *kind_of(struct emu_function *f)
 {
-	switch (math) {
-	case GPUEMU_FP64:
-		return m->fp64;
-	case GPUEMU_TF32:
-		return m->tf32;
-	case GPUEMU_FP16:
-		return m->fp16;
-	case GPUEMU_FP8:
-		return m->fp8;
-	case GPUEMU_INT8:
-		return m->int8;
-	default:
-		return m->fp32;
-	}
-}
+	const struct cost_name *known = __atomic_load_n(&f->kind, __ATOMIC_ACQUIRE);
 
-static double least(double a, double b)
-{
-	return a < b ? a : b;
+	if (known)
+		return known;
+	scoped(free_ptr) char *name = emu_name_demangle(f->entry->name);
+	struct cost_name *kind = malloc(sizeof(*kind));
+
+	if (!kind)
+		return NULL;
+	*kind = cost_name_of(name ? name : f->entry->name);
+	if (!__atomic_compare_exchange_n(&f->kind, &known, kind, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		free(kind);
+		return known;
+	}
+	return kind;
 }
 
 int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int block_threads,
 		  size_t shared_bytes)
 {
-	const struct emu_model *m = &d->model;
-	double warps = (block_threads + 31) / 32, registers = f->entry->registers * 32;
-	double blocks = least(m->blocks_per_sm, (double)(int)(m->threads_per_sm / 32 / warps));
-
-	if (registers > 0)
-		blocks = least(blocks, (double)(int)(m->registers_per_sm / (registers * warps)));
-	if (shared_bytes > 0)
-		blocks = least(blocks, (double)(int)(m->shared_per_sm / (double)shared_bytes));
-	return (int)blocks;
+	return cost_occupancy(&d->model, block_threads, f->entry->registers, (double)shared_bytes);
 }
 
-int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
-		      const struct gpuemu_launch *l, void *const *args, double *share)
+/* Of a kernel whose host kernel says what its work is. */
+static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cost *c,
+			       struct cost_launch *l)
 {
-	const struct emu_model *m = &d->model;
+	if (c->ns)
+		return (struct cost){.ns = (double)c->ns, .source = COST_RECORDED};
+	if (c->product.m > 0)
+		return cost_of_product(g, &c->product, c->math, BUSY_NS);
+	if (c->convolution.batch > 0)
+		return cost_of_convolution(g, &c->convolution, c->math, BUSY_NS);
+	l->bytes = c->bytes;
+	l->operations = c->flops;
+	l->math = c->math;
+	return cost_of_kernel(g, l);
+}
+
+struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
+			    const struct gpuemu_launch *launch, void *const *args, double *share)
+{
 	const struct gpuemu_kernel *host = emu_host_kernel_of(f);
-	double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
-	double threads = (double)l->block[0] * l->block[1] * l->block[2];
-	int held =
-		emu_occupancy(d, f, (int)threads, l->shared_bytes + (size_t)f->entry->shared_bytes);
-	struct gpuemu_cost cost = {.flops = blocks * threads * UNKNOWN_FLOPS,
-				   .bytes = blocks * threads * UNKNOWN_BYTES};
-	int64_t ns = recorded_ns(f, l);
+	size_t shared_bytes = launch->shared_bytes + (size_t)f->entry->shared_bytes;
+	double blocks = (double)launch->grid[0] * launch->grid[1] * launch->grid[2];
+	uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+	int held = emu_occupancy(d, f, (int)threads, shared_bytes);
+	int64_t ns = recorded_ns(f, launch);
+	struct cost_launch l = {
+		.name = f->entry->name,
+		.parsed = kind_of(f),
+		.registers = f->entry->registers,
+		.shared_bytes = (double)shared_bytes,
+	};
 
-	*share = least(1, blocks / (m->sms * (held > 0 ? held : 1)));
+	*share = fmin(1, blocks / (d->model.sms * (held > 0 ? held : 1)));
 	if (ns >= 0)
-		return ns;
+		return (struct cost){.ns = (double)ns, .source = COST_RECORDED};
+	memcpy(l.grid, launch->grid, sizeof(l.grid));
+	memcpy(l.block, launch->block, sizeof(l.block));
 	if (host && host->cost) {
-		cost = (struct gpuemu_cost){0};
-		host->cost(l, args, &cost);
-	}
-	if (cost.ns)
-		return cost.ns;
-	double used = least(1, blocks / m->sms);
-	double math = cost.flops / (peak(m, cost.math) * m->math_efficiency * used);
-	double bytes = cost.bytes / (m->memory_bytes_per_s * m->memory_efficiency *
-				     least(1, used / EMU_MEMORY_PART));
+		struct gpuemu_cost stated = {0};
 
-	return (int64_t)(m->kernel_ns + 1e9 * (math > bytes ? math : bytes));
+		host->cost(launch, args, &stated);
+		return stated_cost(&d->model, &stated, &l);
+	}
+	if (l.parsed)
+		emu_work_of_arguments(f->entry, l.parsed, args, &l);
+	return cost_of_kernel(&d->model, &l);
 }

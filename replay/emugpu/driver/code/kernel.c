@@ -105,7 +105,8 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 	const struct gpuemu_kernel *host = host_kernel_of(op);
 	struct gpuemu_launch l = launch_of(k, track, ready_ns);
 	double share;
-	int64_t ns = emu_kernel_ns(track->device, k->function, &l, k->args, &share);
+	struct cost cost = emu_kernel_cost(track->device, k->function, &l, k->args, &share);
+	int64_t ns = (int64_t)cost.ns;
 
 	if (host && host->flags & GPUEMU_BLOCKS) {
 		host->run(&l, k->args);

@@ -3,6 +3,7 @@
 /* Kernels: what their image says about them, their host kernels, and their durations. */
 #pragma once
 
+#include "replay/cost/cost.h"
 #include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/host_kernel.h"
@@ -21,6 +22,7 @@ struct emu_function {
 	int loaded; /* launched, or queried for an attribute that requires loading */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
 	int timing_sought;
+	const struct cost_name *kind; /* NULL: not sought; never freed */
 };
 
 struct emu_module {
@@ -45,8 +47,8 @@ static inline const struct gpuemu_kernel *emu_host_kernel_of(struct emu_function
 }
 
 /* The duration of a launch on `d`, and the fraction of its multiprocessors that it uses. */
-int64_t emu_kernel_ns(const struct emu_device *d, struct emu_function *f,
-		      const struct gpuemu_launch *launch, void *const *args, double *share);
+struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
+			    const struct gpuemu_launch *launch, void *const *args, double *share);
 
 /* Returns whether the op is a kernel whose host kernel has `issue`; if so, and `ret` is not NULL,
  * calls it for a launch of a graph and stores the ticket. */

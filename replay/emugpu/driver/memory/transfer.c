@@ -79,7 +79,7 @@ static size_t untouched_pages(const uint8_t *at, size_t bytes)
 }
 
 /* Additional time of pageable copies: the driver copies through its page-locked buffers. */
-static int64_t first_touch_ns(const struct emu_copy_op *c, const struct emu_model *m)
+static int64_t first_touch_ns(const struct emu_copy_op *c, const struct cost_gpu *m)
 {
 	if (c->kind != EMU_D2H || !c->pageable || c->height * c->depth > 1 ||
 	    c->width_bytes < TOUCH_BYTES)
@@ -102,7 +102,7 @@ static int64_t recorded_ns(const struct emu_copy_op *c)
 }
 
 /* The recorded duration, else from the model. */
-static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_model *m)
+static int64_t copy_ns(const struct emu_copy_op *c, const struct cost_gpu *m)
 {
 	double speed = HOST_BYTES_PER_S, fixed = m->copy_ns;
 	int64_t ns = recorded_ns(c);
@@ -242,7 +242,7 @@ static void fill_line(uint8_t *to, uint32_t value, uint32_t item_bytes, size_t n
 static int64_t set_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	const struct emu_set_op *s = &op->set;
-	const struct emu_model *m = &track->device->model;
+	const struct cost_gpu *m = &track->device->model;
 	double bytes = (double)s->width * s->item_bytes * (double)s->height;
 	int64_t ns = (int64_t)(m->kernel_ns +
 			       1e9 * bytes / (m->memory_bytes_per_s * m->memory_efficiency));

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A GPU model: a table of numbers, from data/gpus or a file in that form. A line is a key and a
+ * value; '#' starts a comment; an unknown key is an error. Values that a file does not set are
+ * those of data/gpus/common.gpu. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cost_gpu {
+	char name[96];	/* of the device, as NVIDIA's driver reports it */
+	double compute; /* 9.0 */
+	double sms, threads_per_sm, blocks_per_sm, registers_per_sm, shared_per_sm;
+	double shared_per_block_optin, l2_bytes;
+	double clock_khz, memory_clock_khz, memory_bus_bits, memory_bytes, power_watts, pci_device;
+	double memory_bytes_per_s;
+	double fp32, fp64, tf32, fp16, fp8, int8; /* operations per second */
+	/* One direction; NVLink 0: none. */
+	double pcie_bytes_per_s, pageable_bytes_per_s, nvlink_bytes_per_s, network_bytes_per_s;
+	double nvlinks;
+	double math_efficiency, memory_efficiency, link_efficiency;
+	/* Device: end of the launching call to the start; gap between two ops of a stream; from an
+	 * event to the waiting op; the shortest kernel; fixed part of a copy; end of an op to the
+	 * end of a call that waits for it. */
+	double launch_ns, gap_ns, event_ns, kernel_ns, copy_ns, sync_ns;
+	/* Host: durations of calls. */
+	double call_launch_ns, call_copy_ns, call_event_ns, call_query_ns, call_malloc_ns;
+	double pin_bytes_per_s; /* page-locking host memory */
+	double first_touch_ns;	/* first touch of a 4 KiB page of host memory */
+	double network_ns, nvlink_ns;
+	/* Fitted by data/fit to measured durations; doc/gpuemu.md has the formulas. */
+	double tile_128x128, tile_128x64, tile_64x64, tile_128x32, tile_32x128;
+	double tile_64x32_sliced, tile_32x32_sliced, tile_128x32_sliced;
+	double product_wave, product_prologue, product_rows, product_columns, product_store;
+	double product_norm, product_l2, product_warps, wide_efficiency;
+	double tensor_efficiency, tensor_prologue;
+	double sustained_clock, sustained_ns;
+	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
+	double row_norm, warp_cycles, warp_item_cycles, warp_efficiency;
+	double block_cycles, block_item_cycles, block_reread;
+	double layer_norm_cycles, layer_norm_item_cycles, layer_norm_reread;
+	double winograd_gain, winograd_efficiency, convolution_efficiency, convolution_prologue;
+};
+
+struct cost_gpu_text {
+	const char *name; /* "H200"; NULL ends the list */
+	const char *text;
+};
+
+extern const struct cost_gpu_text cost_gpu_texts[];
+extern const char cost_gpu_common[];
+
+/* `like` is the name of a built-in model ("H100-SXM5"), its alias ("H100"), the name of its device
+ * ("NVIDIA H100 80GB HBM3"), or the path of a file. 0, or a negative errno and the problem in
+ * `why`. */
+int cost_gpu_load(const char *like, struct cost_gpu *ret, char *why, size_t why_size);
+
+/* The value of a key, or NULL. */
+const double *cost_gpu_value(const struct cost_gpu *m, const char *key);

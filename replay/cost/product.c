@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Matrix products: the fastest of the tiles that cuBLAS has. A tile is computed by one block; the
+ * blocks run in waves over the multiprocessors. */
+#include "replay/cost/product.h"
+
+#include "base/array.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* A tile, its warps, and the part of the peak that it reaches. */
+struct tile {
+	double m, n, warps;
+	int sliced; /* four groups of warps share the tile's sum over k */
+	double efficiency;
+};
+
+enum { TILES = 8, MOST_SPLITS = 16 };
+
+static int uses_tensor(const struct cost_gpu *g, enum gpuemu_math math)
+{
+	return math != GPUEMU_FP32 && math != GPUEMU_FP64 && g->compute >= 7;
+}
+
+static void tiles_of(const struct cost_gpu *g, enum gpuemu_math math, struct tile ret[TILES])
+{
+	const struct tile plain[TILES] = {
+		{128, 128, 8, 0, g->tile_128x128},    {128, 64, 4, 0, g->tile_128x64},
+		{64, 64, 2, 0, g->tile_64x64},	      {128, 32, 8, 0, g->tile_128x32},
+		{32, 128, 8, 0, g->tile_32x128},      {64, 32, 8, 1, g->tile_64x32_sliced},
+		{32, 32, 4, 1, g->tile_32x32_sliced}, {128, 32, 8, 1, g->tile_128x32_sliced},
+	};
+	const double e = g->tensor_efficiency;
+	const struct tile tensor[TILES] = {
+		{256, 128, 8, 0, e},	   {128, 256, 8, 0, e},	      {128, 128, 4, 0, e * 0.97},
+		{256, 64, 4, 0, e * 0.92}, {64, 256, 4, 0, e * 0.92}, {128, 64, 4, 0, e * 0.9},
+		{64, 128, 4, 0, e * 0.9},  {64, 64, 4, 0, e * 0.8},
+	};
+
+	for (int i = 0; i < TILES; i++)
+		ret[i] = uses_tensor(g, math) ? tensor[i] : plain[i];
+}
+
+/* FP32 lanes of a multiprocessor: with 128 of them, shared memory limits products. */
+static double wide(const struct cost_gpu *g, enum gpuemu_math math)
+{
+	double lanes = g->fp32 / (2 * g->sms * g->clock_khz * 1e3);
+
+	return math == GPUEMU_FP32 && lanes > 96 ? g->wide_efficiency : 1;
+}
+
+double cost_clock(const struct cost_gpu *g, double ns)
+{
+	return g->sustained_clock + (1 - g->sustained_clock) / (1 + ns / g->sustained_ns);
+}
+
+static double element_bytes(enum gpuemu_math math)
+{
+	static const double bytes[GPUEMU_MATHS] = {4, 8, 4, 2, 1, 1};
+
+	return bytes[math];
+}
+
+/* A product on a model: what does not depend on the tile. */
+struct job {
+	const struct cost_gpu *g;
+	const struct gpuemu_product *p;
+	enum gpuemu_math math;
+	double element, stored; /* bytes */
+	double clock;
+};
+
+static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *p,
+			 enum gpuemu_math math)
+{
+	double element = p->a_bytes ? p->a_bytes : element_bytes(math);
+
+	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1};
+}
+
+/* Bytes of the operands: from memory once, and from the L2 cache once for each tile. */
+static void traffic(const struct job *j, const struct tile *t, double splits, double *memory,
+		    double *cache)
+{
+	const struct cost_gpu *g = j->g;
+	const struct gpuemu_product *p = j->p;
+	/* Runs along k are as short as a step of the tile, so that sectors are read in parts. */
+	double a = p->a_transposed ? g->product_rows : 1;
+	double b = p->b_transposed ? 1 : p->a_transposed ? g->product_rows : g->product_columns;
+	double d = p->m * p->n * j->stored * (p->adds ? 2 : 1) * g->product_store;
+
+	if (splits > 1)
+		d += p->m * p->n * 4 * 2 * splits;
+	*memory = p->batch * ((p->m * a + p->n * b) * p->k * j->element + d);
+	*cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) * (t->m * a + t->n * b) * p->k *
+		 j->element;
+}
+
+static double tile_ns(const struct job *j, const struct tile *t, double splits)
+{
+	const struct cost_gpu *g = j->g;
+	const struct gpuemu_product *p = j->p;
+	double q = ceil(p->m / t->m) * ceil(p->n / t->n) * p->batch * splits / g->sms;
+	double depth = ceil(p->k / splits) +
+		       (uses_tensor(g, j->math) ? g->tensor_prologue : g->product_prologue);
+	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * wide(g, j->math) * j->clock;
+	double waves = g->product_wave * ceil(q) + (1 - g->product_wave) * fmax(q, 1);
+	double busy = fmin(1, ceil(q) * t->warps / g->product_warps);
+	double math_s = waves * t->m * t->n * 2 * depth / (rate * busy);
+	double sustained = g->memory_bytes_per_s * g->memory_efficiency, power = g->product_norm;
+	double memory, cache;
+
+	traffic(j, t, splits, &memory, &cache);
+	double memory_s = fmax(memory / sustained, cache / (sustained * g->product_l2));
+
+	return 1e9 * pow(pow(math_s, power) + pow(memory_s, power), 1 / power) +
+	       (splits > 1 ? g->kernel_ns : 0);
+}
+
+/* cuBLAS has one tile for batches that are not transposed, from Ampere on and before Volta. */
+static int fixed_tile(const struct job *j)
+{
+	if (j->p->batch == 1 || j->math != GPUEMU_FP32 || j->p->a_transposed || j->p->b_transposed)
+		return -1;
+	return j->g->compute >= 8 ? 0 : j->g->compute < 7 ? 1 : -1;
+}
+
+static double best_ns(const struct job *j)
+{
+	struct tile tiles[TILES];
+	int fixed = fixed_tile(j);
+	double best = INFINITY;
+
+	tiles_of(j->g, j->math, tiles);
+	for (int i = 0; i < TILES; i++)
+		for (double z = 1; z <= (j->p->batch > 1 ? 1 : MOST_SPLITS); z++)
+			if (fixed < 0 || i == fixed)
+				best = fmin(best, tile_ns(j, &tiles[i], z));
+	return best;
+}
+
+static double with_tile_ns(const struct job *j, const struct cost_tiling *t)
+{
+	struct tile tiles[TILES];
+
+	tiles_of(j->g, j->math, tiles);
+	for (int i = 0; t && i < TILES; i++)
+		if (tiles[i].m == t->m && tiles[i].n == t->n && tiles[i].sliced == t->sliced)
+			return tile_ns(j, &tiles[i], t->splits);
+	return best_ns(j);
+}
+
+struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_product *p,
+				  enum gpuemu_math math, double busy_ns,
+				  const struct cost_tiling *t)
+{
+	struct job j = job_of(g, p, math);
+	double bytes = p->batch * ((p->m + p->n) * p->k * j.element + p->m * p->n * j.stored);
+	/* Never less than the peaks allow. Small operands may be in the cache. */
+	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, math);
+	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;
+
+	j.clock = cost_clock(g, busy_ns + with_tile_ns(&j, t));
+	double ns = g->kernel_ns + fmax(with_tile_ns(&j, t), fmax(math_ns, memory_ns));
+
+	return (struct cost){
+		.ns = ns,
+		.class = COST_CLASS_PRODUCT,
+		.source = math == GPUEMU_FP32 ? COST_MEASURED : COST_ROOFLINE,
+		.bytes = bytes,
+		.memory = fmin(1, 1e9 * bytes / ns / g->memory_bytes_per_s),
+	};
+}
+
+struct cost cost_of_product(const struct cost_gpu *g, const struct gpuemu_product *p,
+			    enum gpuemu_math math, double busy_ns)
+{
+	return cost_of_tiled_product(g, p, math, busy_ns, NULL);
+}

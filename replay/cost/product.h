@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Parts of the model of matrix products, for the models of other kernels. */
+#pragma once
+
+#include "replay/cost/cost.h"
+
+/* How a kernel divides a product. */
+struct cost_tiling {
+	double m, n;
+	int sliced;
+	double splits; /* parts of k */
+};
+
+struct cost cost_of_tiled_product(const struct cost_gpu *gpu, const struct gpuemu_product *p,
+				  enum gpuemu_math math, double busy_ns,
+				  const struct cost_tiling *t);
+
+/* The clock, as a part of the boost clock, of arithmetic that runs for so long. */
+double cost_clock(const struct cost_gpu *gpu, double ns);
