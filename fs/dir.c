@@ -53,6 +53,7 @@ static const struct fs_file gpu_files[] = {
 	{"memory", FS_PIECES_OF, FMT_TABLE_MEMORY, NULL},
 	{"streams", FS_WHOLE, 0, fs_render_streams},
 	{"graphs", FS_QUICK, 0, fs_render_graphs},
+	{"allocations", FS_QUICK, 0, fs_render_allocations},
 };
 
 static const struct fs_sub gpu_subs[] = {{"iterations", FS_GPU_ITERATIONS}};

@@ -26,7 +26,9 @@ fs_render fs_render_svg;
 fs_render fs_render_device_json;
 fs_render fs_render_totals;
 fs_render fs_render_streams;
-fs_render fs_render_graphs; /* render_graphs.c */
+/* Of its facts that are tables: render_facts.c */
+fs_render fs_render_graphs;
+fs_render fs_render_allocations;
 
 /* Of a communicator: render_comm.c */
 fs_render fs_render_comm_ranks;

@@ -141,7 +141,7 @@ struct cap_digest_record {
 	uint32_t index; /* among the operations of the call */
 	uint32_t n_pages;
 	uint64_t id; /* of the launching call; at the end of an iteration: of the next mark */
-	uint64_t allocation, offset_bytes, length_bytes;
+	uint64_t allocation, offset_bytes, length_bytes; /* the id of the call that made it */
 	uint64_t digest[2];
 	uint64_t pages[]; /* two words each */
 };

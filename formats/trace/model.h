@@ -100,8 +100,9 @@ enum fmt_collective_arg {
 
 #define FMT_KEY_PARTS "collectives" /* of one kernel, a JSON list: see doc/design/recording.md */
 
-/* The CUDA graphs of a rank's process, as a JSON array (doc/design/recording.md). */
+/* JSON arrays: the CUDA graphs of a rank's process, and its memory (recorded-contents.md). */
 #define FMT_FACT_GRAPHS "graphs"
+#define FMT_FACT_ALLOCATIONS "allocations"
 
 /* A kernel whose name was made readable has its symbol as an FMT_STRING. */
 #define FMT_KEY_SYMBOL "symbol"

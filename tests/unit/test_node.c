@@ -91,7 +91,7 @@ START_TEST(test_sizes_and_contents_agree)
 	struct fs_options options = {0};
 	struct fs *fs = open_made(folder, &options);
 
-	ck_assert_int_eq(check_directory(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 5 + 2 + 2);
+	ck_assert_int_eq(check_directory(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 6 + 2 + 2);
 	ck_assert_int_eq(check_directory(fs, 1, 100), check_directory(fs, 1, 4096));
 	fs_close(fs);
 	made_remove(folder);

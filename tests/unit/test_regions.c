@@ -3,12 +3,14 @@
 
 #include "tests/unit/test.h"
 
+static uint64_t last_id;
+
 static void add_region(struct cap_regions *r, uint64_t base, uint64_t bytes, uint64_t owner)
 {
-	ck_assert_int_eq(
-		cap_regions_add(r,
-				&(struct cap_region){.base = base, .bytes = bytes, .owner = owner}),
-		0);
+	const struct cap_region made = {
+		.base = base, .bytes = bytes, .id = ++last_id, .owner = owner};
+
+	ck_assert_int_eq(cap_regions_add(r, &made), 0);
 }
 
 static uint64_t id_at(const struct cap_regions *r, uint64_t address)
@@ -22,6 +24,7 @@ START_TEST(test_the_range_that_holds_an_address)
 {
 	struct cap_regions r = {0};
 
+	last_id = 0;
 	add_region(&r, 0x3000, 0x100, 0);
 	add_region(&r, 0x1000, 0x100, 0);
 	add_region(&r, 0x1100, 0x10, 0);
@@ -43,6 +46,7 @@ START_TEST(test_new_regions_replace_overlapping_ones)
 {
 	struct cap_regions r = {0};
 
+	last_id = 0;
 	add_region(&r, 0x1000, 0x100, 0);
 	add_region(&r, 0x1100, 0x100, 0);
 	add_region(&r, 0x1200, 0x100, 0);
@@ -58,9 +62,10 @@ END_TEST
 START_TEST(test_a_variable_queried_twice)
 {
 	struct cap_regions r = {0};
-	struct cap_region v = {.base = 0x1000, .bytes = 4, .kind = CAP_MEMORY_GLOBAL};
+	struct cap_region v = {.base = 0x1000, .bytes = 4, .id = 1, .kind = CAP_MEMORY_GLOBAL};
 
 	ck_assert_int_eq(cap_regions_add(&r, &v), 0);
+	v.id = 2;
 	ck_assert_int_eq(cap_regions_add(&r, &v), 0);
 	ck_assert_uint_eq(id_at(&r, 0x1000), 1);
 	ck_assert_uint_eq(r.n, 1);

@@ -178,7 +178,7 @@ static bool is_io(const struct cap_call *c, const struct api_call *call)
 
 static void note_allocation(const struct cap_call *c, const struct api_call *call)
 {
-	struct cap_region range = {.kind = CAP_MEMORY_DEVICE};
+	struct cap_region range = {.id = c->id, .kind = CAP_MEMORY_DEVICE};
 
 	if (is_io(c, call) || !allocates_now(c, call, &range.stream))
 		return;
@@ -257,7 +257,7 @@ static void remove_multicast(uint64_t handle)
 static void note_mapping(const struct cap_call *c)
 {
 	struct cap_region range = {
-		.base = c->words[0], .bytes = c->words[1], .kind = CAP_MEMORY_MAPPED};
+		.id = c->id, .base = c->words[0], .bytes = c->words[1], .kind = CAP_MEMORY_MAPPED};
 
 	if (!is_multicast(c->words[3]))
 		add_range(&range);
@@ -315,7 +315,8 @@ static void note_state(const struct cap_call *c, const struct api_call *call)
 /* cuModuleGetGlobal(dptr, bytes, module, name), and those of libraries. */
 static void note_global(const struct cap_call *c, const struct api_call *call)
 {
-	struct cap_region range = {.kind = strstr(call->name, "Managed") ? CAP_MEMORY_MANAGED
+	struct cap_region range = {.id = c->id,
+				   .kind = strstr(call->name, "Managed") ? CAP_MEMORY_MANAGED
 									 : CAP_MEMORY_GLOBAL,
 				   .owner = c->words[2],
 				   .base = read_result(c, &call->args[0])};

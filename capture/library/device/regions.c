@@ -39,7 +39,6 @@ int cap_regions_add(struct cap_regions *r, const struct cap_region *range)
 		return -ENOMEM;
 	memmove(r->items + at + 1, r->items + at, (r->n - at) * sizeof(*r->items));
 	r->items[at] = *range;
-	r->items[at].id = ++r->last_id;
 	r->n++;
 	return 0;
 }

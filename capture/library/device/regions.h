@@ -16,7 +16,7 @@ enum cap_memory {
 
 struct cap_region {
 	uint64_t base, bytes;
-	uint64_t id;	/* counts from 1 in the order of allocation in this process */
+	uint64_t id;	/* of the call that made it */
 	uint64_t owner; /* the module of a GLOBAL; else 0 */
 	uint64_t reach; /* bit of each device whose kernels can read it */
 	void *stream;	/* allocated in the order of that stream; NULL: at once */
@@ -28,12 +28,11 @@ struct cap_region {
 struct cap_regions {
 	struct cap_region *items; /* owned; sorted by base, without overlap */
 	size_t n, cap;
-	uint64_t last_id;
 };
 
 void cap_regions_done(struct cap_regions *r);
 
-/* Adds a range and gives it an id. Removes ranges that overlap it, whose end was not seen. A GLOBAL
+/* Adds a range. Removes ranges that overlap it, whose end was not seen. A GLOBAL
  * that is already known stays unchanged. 0 or -ENOMEM. */
 int cap_regions_add(struct cap_regions *r, const struct cap_region *range);
 

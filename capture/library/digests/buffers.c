@@ -25,12 +25,10 @@ void cap_buffers_done(struct cap_buffers *b)
 	free(b->items);
 }
 
-void cap_buffers_pieces(struct cap_buffers *b, uint64_t id, const struct cap_region *r,
-			uint64_t address, uint64_t bytes, int output)
+static void append_pieces(struct cap_buffers *b, uint64_t id, const struct cap_region *r,
+			  uint64_t address, uint64_t bytes, int output)
 {
-	uint64_t left = r->base + r->bytes - address;
-
-	for (bytes = bytes < left ? bytes : left; bytes > 0;) {
+	while (bytes > 0) {
 		uint64_t n = bytes < piece_bytes ? bytes : piece_bytes;
 
 		if (array_reserve(&b->items, b->n + 1, &b->cap) < 0)
@@ -53,7 +51,7 @@ static void append_reachable(struct cap_buffers *b, uint64_t id, const struct ca
 			     uint64_t address, uint64_t bytes, int output)
 {
 	if (cap_allocation_reaches(r, cap_context_device(b->context)))
-		cap_buffers_pieces(b, id, r, address, bytes, output);
+		append_pieces(b, id, r, address, bytes, output);
 	else if (r->reach)
 		cap_batch_miss(1, CU_PEER_ACCESS_NOT_ENABLED);
 }
@@ -63,14 +61,32 @@ bool cap_region_is_device(const struct cap_region *r)
 	return r->kind != CAP_MEMORY_HOST && r->reach;
 }
 
-void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int output)
+void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host)
 {
+	uint64_t address = s->address, left = s->bytes;
 	struct cap_region r;
 
+	while (left > 0 && cap_allocation_find(address, &r)) {
+		uint64_t end = r.base + r.bytes, n = end - address < left ? end - address : left;
+
+		if (address == s->address && !cap_region_is_device(&r))
+			return;
+		if (by_host)
+			append_pieces(b, id, &r, address, n, s->output);
+		else
+			append_reachable(b, id, &r, address, n, s->output);
+		address += n;
+		left -= n;
+	}
+	if (left > 0 && address > s->address)
+		cap_batch_miss(1, CU_INVALID_VALUE);
+}
+
+void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int output)
+{
 	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i].output == output && cap_allocation_find(s->items[i].address, &r) &&
-		    cap_region_is_device(&r))
-			append_reachable(b, id, &r, s->items[i].address, s->items[i].bytes, output);
+		if (s->items[i].output == output)
+			cap_buffers_span(b, id, &s->items[i], false);
 }
 
 struct append {
@@ -79,17 +95,36 @@ struct append {
 	int output;
 };
 
+static bool is_listed(const struct cap_buffers *b, const struct cap_region *r)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].allocation == r->id)
+			return true;
+	return false;
+}
+
+static bool is_mapping(uint64_t address, struct cap_region *ret)
+{
+	return cap_allocation_find(address, ret) && ret->kind == CAP_MEMORY_MAPPED;
+}
+
+/* Mappings without a gap are one range for the program. */
 static void append_pointed(uint64_t value, void *context)
 {
 	struct append *to = context;
-	struct cap_region r;
+	struct cap_region r, beside;
+	bool is_mapped;
 
-	if (value < 4096 || !cap_allocation_find(value, &r))
+	if (value < 4096 || !cap_allocation_find(value, &r) || is_listed(to->buffers, &r))
 		return;
-	for (size_t i = 0; i < to->buffers->n; i++)
-		if (to->buffers->items[i].allocation == r.id)
-			return;
+	is_mapped = r.kind == CAP_MEMORY_MAPPED;
+	while (is_mapped && is_mapping(r.base - 1, &beside))
+		r = beside;
 	append_reachable(to->buffers, to->id, &r, r.base, r.bytes, to->output);
+	while (is_mapped && is_mapping(r.base + r.bytes, &beside)) {
+		r = beside;
+		append_reachable(to->buffers, to->id, &r, r.base, r.bytes, to->output);
+	}
 }
 
 void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,

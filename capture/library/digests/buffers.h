@@ -27,14 +27,14 @@ void cap_buffers_done(struct cap_buffers *b);
 /* Device memory, as opposed to the host side of a copy. */
 bool cap_region_is_device(const struct cap_region *r);
 
-/* These append buffers that call `id` reads (output 0) or wrote (1).
+/* These append buffers that call `id` reads (output 0) or wrote (1). A buffer may lie in several
+ * mappings; what lies behind them is counted as missed.
  *
- * The part of [address, address + bytes) in the region: */
-void cap_buffers_pieces(struct cap_buffers *b, uint64_t id, const struct cap_region *r,
-			uint64_t address, uint64_t bytes, int output);
+ * A span, if it begins in device memory; `by_host`: the host reads it. */
+void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host);
 /* Spans in device memory: */
 void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int output);
-/* Allocations that parameters of a launch point into, each once: */
+/* Allocations that parameters of a launch point into, each once, and mappings beside them: */
 void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
 			const struct api_call *call, int output);
 /* All allocations that exist at this point of the stream, as far as known: */

@@ -81,7 +81,7 @@ static int writes_later(const struct cap_call *c, const struct cap_region *r)
 static int digest_small_copy(const struct cap_call *c, const struct cap_spans *s, int when)
 {
 	const struct cap_span *host, *device;
-	const void *data;
+	const uint8_t *data;
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_region r;
 
@@ -97,11 +97,12 @@ static int digest_small_copy(const struct cap_call *c, const struct cap_spans *s
 	/* To a device: before the call. From a device: after it. */
 	if (device->output == when)
 		return 1;
-	cap_buffers_pieces(&b, c->id, &r, device->address, device->bytes, device->output);
+	cap_buffers_span(&b, c->id, device, true);
 	cap_batch_announce(c->id, b.n);
 	for (size_t i = 0; i < b.n; i++) {
 		cap_batch_host(&b.items[i], data);
 		cap_payload_host(&b.items[i], data);
+		data += b.items[i].bytes;
 	}
 	return 1;
 }

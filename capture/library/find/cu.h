@@ -74,6 +74,7 @@ struct cap_cu {
 #define CU_LEGACY_STREAM ((void *)1)
 #define CU_PER_THREAD_STREAM ((void *)2)
 #define CU_NON_BLOCKING 1u
+#define CU_INVALID_VALUE 1
 #define CU_NOT_READY 600
 #define CU_CAPTURE_RELAXED 2
 #define CU_MULTIPROCESSOR_COUNT 16

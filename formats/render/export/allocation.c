@@ -11,9 +11,11 @@ static bool is_memory(const struct api_arg *a)
 	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
 }
 
-static bool has_handle_of_memory(const struct api_call *c)
+/* Physical memory, or a variable. */
+static bool is_of_memory(const struct api_call *c)
 {
-	return c->n_args > 0 && c->args[0].meaning == API_MEANING_MEMORY;
+	return c->n_args > 0 &&
+	       (c->args[0].meaning == API_MEANING_MEMORY || is_memory(&c->args[0]));
 }
 
 static bool gives_or_takes(const struct api_call *c)
@@ -28,7 +30,7 @@ static bool gives_or_takes(const struct api_call *c)
 		return true;
 	case API_CLASS_CREATE:
 	case API_CLASS_DESTROY:
-		return has_handle_of_memory(c);
+		return is_of_memory(c);
 	default:
 		return false;
 	}

@@ -33,7 +33,7 @@ enum fmt_field {
 struct fmt_table_column {
 	const char *name;
 	enum fmt_field field;
-	const char *keys[4]; /* of FMT_FIELD_ARG; literal text of FMT_FIELD_TEXT in the first */
+	const char *keys[5]; /* of FMT_FIELD_ARG; literal text of FMT_FIELD_TEXT in the first */
 };
 
 struct fmt_table_columns {

@@ -100,7 +100,7 @@ static const struct fmt_table_column memory[] = {
 	TIMES,
 	THREAD,
 	NAME,
-	ARG("bytes", "Bytes", "bytes", "bytesize", "size"),
+	ARG("bytes", "Bytes", "bytes.out", "bytes", "bytesize", "size"),
 	{"address", FMT_FIELD_ADDRESS, {"Addr", "addr", "ptr"}},
 	ARG("allocated_bytes", "Total Allocated"),
 	ARG("reserved_bytes", "Total Reserved"),

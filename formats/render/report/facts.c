@@ -132,7 +132,8 @@ struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
 bool fmt_report_shows(const struct fmt_names *names, const struct fmt_fact *fact)
 {
 	static const char *const hidden[] = {"deviceProperties", "gputrace.metadata",
-					     FMT_FACT_IMAGES, FMT_FACT_GRAPHS};
+					     FMT_FACT_IMAGES, FMT_FACT_GRAPHS,
+					     FMT_FACT_ALLOCATIONS};
 	const char *key = fmt_string(names, fact->key, NULL);
 	size_t len;
 

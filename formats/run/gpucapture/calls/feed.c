@@ -241,7 +241,8 @@ static int look_at_call(struct rec_call *c)
 		r = rec_call_graphs(c);
 	if (r == 0)
 		r = rec_call_comms(c);
-	rec_call_ends(c);
+	if (r == 0)
+		r = rec_call_ends(c);
 	if (cap_id_ordinal(c->record->id) > t->seen)
 		t->seen = cap_id_ordinal(c->record->id);
 	if (c->record->head.depth > 0)

@@ -121,21 +121,16 @@ const char *rec_key_at(char ret[REC_KEY_BYTES], const char *key, unsigned i)
 /* ---- the object beside a value */
 
 /* Which allocation the address lies in, and where. */
-void rec_put_memory(struct rec_args *m, const struct rec_call *c, const char *key,
-		    enum api_meaning meaning, uint64_t address)
+void rec_put_memory(struct rec_args *m, const struct rec_call *c, const char *key, uint64_t address)
 {
-	const struct rec_spans *spans =
-		meaning == API_MEANING_HOST ? &c->process->locked : &c->process->memory;
-	const struct rec_span *span = rec_spans_find(spans, address);
-	const struct rec_thing *t =
-		span ? rec_handles_find(c->process->things, meaning, span->start) : NULL;
+	const struct rec_allocation *a = rec_memory_find(&c->process->memory, address);
 	char longer[REC_KEY_BYTES];
 
-	if (!t)
+	if (!a)
 		return;
-	rec_args_put(m, rec_key_of(longer, key, ".id"), FMT_INT, t->number);
+	rec_args_put(m, rec_key_of(longer, key, ".id"), FMT_INT, a->number);
 	rec_args_put(m, rec_key_of(longer, key, ".offset"), FMT_INT,
-		     (int64_t)(address - span->start));
+		     (int64_t)(address - a->address));
 }
 
 static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, uint64_t handle)
@@ -155,7 +150,7 @@ static void put_id(struct rec_args *m, const struct rec_call *c, const char *key
 	char longer[REC_KEY_BYTES];
 
 	if (meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST)
-		rec_put_memory(m, c, key, meaning, value);
+		rec_put_memory(m, c, key, value);
 	else if (meaning == API_MEANING_FUNCTION && number_of(c, API_MEANING_KERNEL, value))
 		/* Launches take either. */
 		rec_args_put(m, rec_key_of(longer, key, ".kernel_id"), FMT_INT,
@@ -345,9 +340,12 @@ static void put_image(struct rec_args *m, const struct cap_image_record *image)
 
 /* ---- all of them */
 
-/* The memory that the call gives or takes; NULL. */
-static const struct rec_thing *memory_of(const struct rec_call *c)
+/* Bytes of the memory that the call gives or takes; 0: not known. */
+static uint64_t memory_bytes(const struct rec_call *c)
 {
+	const struct rec_allocation *memory;
+	const struct rec_thing *physical;
+
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
 		uint64_t at = (uint64_t)rec_value_at(c, i);
@@ -357,24 +355,28 @@ static const struct rec_thing *memory_of(const struct rec_call *c)
 			continue;
 		if (a->direction == API_DIRECTION_OUT &&
 		    !rec_number(rec_pointed_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
-			return NULL;
-		return rec_handles_find(c->process->things, a->meaning, at);
+			return 0;
+		memory = rec_memory_find(&c->process->memory, at);
+		physical = rec_handles_find(c->process->things, API_MEANING_MEMORY, at);
+		if (a->meaning == API_MEANING_MEMORY)
+			return physical ? physical->bytes : 0;
+		return memory ? memory->bytes : 0;
 	}
-	return NULL;
+	return 0;
 }
 
 /* How large that memory is, where none of the call's own arguments says so. */
 static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 {
 	bool takes = c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY;
-	const struct rec_thing *memory;
+	uint64_t bytes;
 
 	if ((!takes && c->api->class != API_CLASS_ALLOC) || rec_arg(c, "bytesize") >= 0 ||
 	    rec_arg(c, "size") >= 0)
 		return;
-	memory = memory_of(c);
-	if (memory && memory->bytes > 0)
-		rec_args_put(m, "bytes", FMT_INT, (int64_t)memory->bytes);
+	bytes = memory_bytes(c);
+	if (bytes > 0)
+		rec_args_put(m, "bytes", FMT_INT, (int64_t)bytes);
 }
 
 static void put_described(struct rec_args *m, const struct rec_call *c)

@@ -25,7 +25,7 @@ void rec_put_value(struct rec_args *m, const struct rec_call *c, const char *key
 
 /* Which allocation the address lies in, and where. */
 void rec_put_memory(struct rec_args *m, const struct rec_call *c, const char *key,
-		    enum api_meaning meaning, uint64_t address);
+		    uint64_t address);
 
 /* The numbers in `bytes`, each of `width`, as a list; and handles, with what they stand for. */
 void rec_put_list(struct rec_args *m, const char *key, const uint8_t *bytes, size_t n,

@@ -118,7 +118,7 @@ static void put_parameter(struct rec_args *m, const struct rec_call *c, const ch
 		memcpy(&v, at, size);
 		rec_args_put(m, key, FMT_INT, (int64_t)v);
 		if (size == 8)
-			rec_put_memory(m, c, key, API_MEANING_DEVPTR, v);
+			rec_put_memory(m, c, key, v);
 	} else if (size % 8 == 0 && size <= 8 * MOST_WORDS) {
 		for (uint32_t i = 0; i < size; i += 8) {
 			char index[16];

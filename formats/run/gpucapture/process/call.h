@@ -113,7 +113,8 @@ int rec_is(const struct rec_call *c, const char *stem);
 struct rec_thing *rec_stream(const struct rec_call *c);
 struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle);
 
-/* The device of the thread's current context; -1 unknown. */
+/* The handle of the thread's current context; 0. Its device; -1 unknown. */
+uint64_t rec_current_context(const struct rec_call *c);
 int rec_current_device(const struct rec_call *c);
 
 /* What happened while the call lasted: an event on its thread, of no template yet. */
@@ -128,4 +129,7 @@ void rec_call_is_on(const struct rec_call *c, int device);
 /* Follows what the call did to things: what was made, before the call is added; what is gone and
  * which context is current, after it. */
 int rec_call_makes(struct rec_call *c);
-void rec_call_ends(struct rec_call *c);
+int rec_call_ends(struct rec_call *c);
+/* The same of memory. */
+int rec_call_allocates(const struct rec_call *c);
+int rec_call_frees(const struct rec_call *c);

@@ -6,17 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum rec_side host_side(const struct rec_call *c, uint64_t address)
-{
-	return rec_spans_find(&c->process->locked, address) ? REC_PINNED : REC_PAGEABLE;
-}
-
 /* cuMemcpy itself takes any address. */
 static enum rec_side any_side(const struct rec_call *c, uint64_t address)
 {
-	if (rec_spans_find(&c->process->memory, address))
-		return REC_DEVICE;
-	return host_side(c, address);
+	const struct rec_allocation *a = rec_memory_find(&c->process->memory, address);
+
+	if (!a)
+		return REC_PAGEABLE;
+	return a->kind == REC_MEMORY_HOST || a->kind == REC_MEMORY_REGISTERED ? REC_PINNED
+									      : REC_DEVICE;
+}
+
+static enum rec_side host_side(const struct rec_call *c, uint64_t address)
+{
+	return any_side(c, address) == REC_PINNED ? REC_PINNED : REC_PAGEABLE;
 }
 
 enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };

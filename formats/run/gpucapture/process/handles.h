@@ -18,7 +18,7 @@ struct rec_thing {
 	uint32_t track;	    /* streams: plus 1; 0 none yet */
 	uint32_t index;	    /* communicators: among those of the process */
 	fmt_str name;	    /* functions */
-	uint64_t bytes;	    /* memory */
+	uint64_t bytes;	    /* physical memory */
 	uint64_t recorded;  /* events: correlation of the call that recorded it last; 0 none */
 	uint32_t on;	    /* events: number of the stream that it was recorded on */
 	uint32_t capturing; /* streams, events: 1 + the graph they are captured into (graphs.h) */

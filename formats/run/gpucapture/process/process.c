@@ -22,8 +22,7 @@ void rec_process_free(struct rec_process *p)
 	rec_symbols_done(&p->symbols);
 	if (p->graphs)
 		p->free_graphs(p->graphs);
-	rec_spans_done(&p->memory);
-	rec_spans_done(&p->locked);
+	rec_memory_done(&p->memory);
 	rec_process_forget(p);
 	for (size_t i = 0; i < p->n_tracks; i++) {
 		if (p->tracks[i].calls)

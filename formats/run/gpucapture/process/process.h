@@ -12,7 +12,7 @@
 #include "formats/run/collectives/order.h"
 #include "formats/run/gpucapture/process/counts.h"
 #include "formats/run/gpucapture/process/handles.h"
-#include "formats/run/gpucapture/process/spans.h"
+#include "formats/run/gpucapture/process/memory.h"
 #include "formats/run/gpucapture/process/symbol.h"
 #include "formats/run/gpucapture/process/times.h"
 #include "formats/run/rows.h"
@@ -117,8 +117,7 @@ struct rec_process {
 	struct fmt_names *names;       /* not owned; of the recorder */
 	struct rec_handles *things;
 	struct rec_symbols symbols;
-	struct rec_spans memory; /* of devices */
-	struct rec_spans locked; /* page-locked, of the host */
+	struct rec_memory memory;
 
 	int64_t first_ns, last_ns; /* of events that were forgotten, if has_span */
 	bool has_span;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What calls do to the things of a process: handles, memory, the current context. */
+/* What calls do to the things of a process: handles, the current context. */
 #include "formats/run/gpucapture/process/call.h"
 
 #include "base/array.h"
 
-int rec_current_device(const struct rec_call *c)
+uint64_t rec_current_context(const struct rec_call *c)
 {
 	const struct rec_thread *t = c->thread;
-	const struct rec_thing *context;
 
-	if (t->n_contexts == 0)
-		return -1;
-	context = rec_handles_find(c->process->things, API_MEANING_CONTEXT,
-				   t->contexts[t->n_contexts - 1]);
+	return t->n_contexts > 0 ? t->contexts[t->n_contexts - 1] : 0;
+}
+
+int rec_current_device(const struct rec_call *c)
+{
+	const struct rec_thing *context =
+		rec_handles_find(c->process->things, API_MEANING_CONTEXT, rec_current_context(c));
+
 	return context ? context->device : -1;
 }
 
@@ -23,7 +26,7 @@ enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle)
 {
 	const struct rec_thread *t = c->thread;
-	uint64_t context = t->n_contexts > 0 ? t->contexts[t->n_contexts - 1] : 0;
+	uint64_t context = rec_current_context(c);
 	struct rec_thing *s;
 
 	if (handle == 0)
@@ -125,20 +128,6 @@ static int name_function(const struct rec_call *c, struct rec_thing *t)
 	return 0;
 }
 
-/* Bytes of memory that the call gives. */
-static uint64_t bytes_of(const struct rec_call *c)
-{
-	int64_t bytes = rec_value(c, "bytesize", -1), pitch_rows = rec_value(c, "Height", -1);
-	uint64_t pitch;
-
-	if (bytes < 0)
-		bytes = rec_value(c, "size", -1);
-	if (bytes < 0 && pitch_rows >= 0 &&
-	    rec_number(rec_pointed(c, "pPitch", CAP_BLOB_AFTER), 0, 8, &pitch))
-		bytes = (int64_t)(pitch * (uint64_t)pitch_rows);
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
 static int make(const struct rec_call *c, const struct api_arg *a, uint64_t handle)
 {
 	struct rec_handles *things = c->process->things;
@@ -157,69 +146,34 @@ static int make(const struct rec_call *c, const struct api_arg *a, uint64_t hand
 	else if (t->device < 0)
 		t->device = rec_current_device(c);
 	if (a->meaning == API_MEANING_MEMORY && t->bytes == 0)
-		t->bytes = bytes_of(c);
+		t->bytes = (uint64_t)rec_value(c, "size", 0);
 	if (t->name == 0 &&
 	    (a->meaning == API_MEANING_FUNCTION || a->meaning == API_MEANING_KERNEL))
 		return name_function(c, t);
 	return 0;
 }
 
-static int is_memory(const struct api_arg *a)
-{
-	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
-}
-
-static struct rec_spans *spans_of(const struct rec_call *c, const struct api_arg *a)
-{
-	return a->meaning == API_MEANING_HOST ? &c->process->locked : &c->process->memory;
-}
-
-static int make_memory(const struct rec_call *c, const struct api_arg *a, uint64_t address)
-{
-	struct rec_thing *t =
-		address ? rec_handles_make(c->process->things, a->meaning, address) : NULL;
-
-	if (!t)
-		return address ? -ENOMEM : 0;
-	t->bytes = bytes_of(c);
-	t->device = rec_current_device(c);
-	return rec_spans_add(spans_of(c, a), address, t->bytes);
-}
-
 int rec_call_makes(struct rec_call *c)
 {
 	int r = 0;
 
-	if (!c->api || !api_succeeded(c->api, c->record->result) ||
-	    !makes((enum api_class)c->api->class))
+	if (!c->api || !api_succeeded(c->api, c->record->result))
 		return 0;
-	for (int i = 0; i < c->api->n_args && r == 0; i++) {
+	for (int i = 0; makes((enum api_class)c->api->class) && i < c->api->n_args && r == 0; i++) {
 		const struct api_arg *a = &c->api->args[i];
 		const struct rec_blob *b = rec_pointed_at(c, i, CAP_BLOB_AFTER);
-		int handle = api_is_handle((enum api_meaning)a->meaning);
 		uint64_t v;
 
-		if (c->api->class == API_CLASS_ALLOC && a->direction == API_DIRECTION_NONE &&
-		    a->meaning == API_MEANING_HOST)
-			r = make_memory(c, a, (uint64_t)rec_value_at(c, i));
-		if (a->direction != API_DIRECTION_OUT || !b || (!handle && !is_memory(a)))
+		if (a->direction != API_DIRECTION_OUT || !b ||
+		    !api_is_handle((enum api_meaning)a->meaning))
 			continue;
 		for (size_t at = 0; r == 0 && rec_number(b, at, 8, &v); at += 8)
-			r = handle ? make(c, a, v) : make_memory(c, a, v);
+			r = make(c, a, v);
 	}
-	return r;
+	return r < 0 ? r : rec_call_allocates(c);
 }
 
 /* ---- ending */
-
-static void end_memory(const struct rec_call *c, const struct api_arg *a, uint64_t address)
-{
-	struct rec_thing *t = rec_handles_find(c->process->things, a->meaning, address);
-
-	if (t)
-		t->gone = 1;
-	rec_spans_remove(spans_of(c, a), address);
-}
 
 /* A communicator among other arguments is what the thing that ends belongs to. */
 static bool is_owner(const struct rec_call *c, const struct api_arg *a)
@@ -230,18 +184,12 @@ static bool is_owner(const struct rec_call *c, const struct api_arg *a)
 /* The first argument of that sort ends. */
 static void end_one(const struct rec_call *c)
 {
-	int memory = c->api->class == API_CLASS_FREE;
-
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
 		uint64_t v = (uint64_t)rec_value_at(c, i);
 		struct rec_thing *t;
 
-		if (memory && is_memory(a)) {
-			end_memory(c, a, v);
-			return;
-		}
-		if (memory || !api_is_handle((enum api_meaning)a->meaning) || is_owner(c, a))
+		if (!api_is_handle((enum api_meaning)a->meaning) || is_owner(c, a))
 			continue;
 		t = rec_handles_find(c->process->things, a->meaning, v);
 		if (t)
@@ -250,11 +198,15 @@ static void end_one(const struct rec_call *c)
 	}
 }
 
-void rec_call_ends(struct rec_call *c)
+int rec_call_ends(struct rec_call *c)
 {
+	int r;
+
 	if (!c->api || !api_succeeded(c->api, c->record->result))
-		return;
-	if (c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY)
+		return 0;
+	r = rec_call_frees(c);
+	if (c->api->class == API_CLASS_DESTROY)
 		end_one(c);
 	follow_context(c);
+	return r;
 }

@@ -167,6 +167,35 @@ static int put_graphs(struct fmt_names *names, uint32_t index, const struct rec_
 	return r < 0 ? r : fmt_names_fact(names, index, FMT_FACT_GRAPHS, value);
 }
 
+struct shown {
+	const struct rec_ranks *ranks;
+	const struct rec_process *process;
+	uint32_t rank;
+};
+
+/* Memory is listed by its device; that of the host by the first rank of the process. */
+static bool is_shown(const struct rec_allocation *a, const void *context)
+{
+	const struct shown *s = context;
+
+	return rec_rank_of_device(s->ranks, s->process, rec_memory_device(a)) == s->rank;
+}
+
+static int put_allocations(struct fmt_names *names, uint32_t index, struct rec_process *p,
+			   const struct rec_ranks *ranks)
+{
+	const struct shown shown = {ranks, p, index};
+	scoped(text_done) struct text json = {0};
+	fmt_str value;
+	int r;
+
+	rec_memory_json(&p->memory, names, is_shown, &shown, &json);
+	if (json.len == 0 || json.error)
+		return json.error;
+	r = fmt_names_string(names, json.data, json.len, &value);
+	return r < 0 ? r : fmt_names_fact(names, index, FMT_FACT_ALLOCATIONS, value);
+}
+
 static int put_ending(struct fmt_names *names, uint32_t index, const struct rec_process *p)
 {
 	const char *signal = rec_signal_name(p->signal);
@@ -187,7 +216,7 @@ static int put_ending(struct fmt_names *names, uint32_t index, const struct rec_
 static int put_rank(struct rec_process *const *processes, struct fmt_names *names, uint32_t index,
 		    const struct rec_ranks *ranks)
 {
-	const struct rec_process *p = processes[ranks->ranks[index].process];
+	struct rec_process *p = processes[ranks->ranks[index].process];
 	uint32_t shared = rec_shared_process(ranks, index);
 	int r = put_number(names, index, "process", (uint64_t)p->pid);
 
@@ -207,6 +236,8 @@ static int put_rank(struct rec_process *const *processes, struct fmt_names *name
 		if (strncmp(key, "device.", 7) != 0)
 			r = fmt_names_fact(names, index, key, p->facts[i].value);
 	}
+	if (r == 0)
+		r = put_allocations(names, index, p, ranks);
 	return r < 0 ? r : put_graphs(names, index, p);
 }
 
@@ -346,7 +377,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		{FMT_WITHIN_KEY, offsetof(struct rec_counts, graph_collectives), 0},
 		{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
 	};
-	uint64_t unknown = 0;
+	uint64_t unknown = 0, unlisted = 0;
 	int r = put(names, FMT_WHOLE_TRACE, "gputrace.recorder", "\"gpucapture\"");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts) && r == 0; i++) {
@@ -355,8 +386,12 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		if (v > 0 || counts[i].always)
 			r = put_number(names, FMT_WHOLE_TRACE, counts[i].key, v);
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		unknown += rec_handles_unknown(processes[i]->things);
+		unlisted += processes[i]->memory.left_out;
+	}
+	if (r == 0)
+		r = put_count(names, "capture.allocations_left_out", unlisted);
 	if (r == 0)
 		r = put_check(processes, n, window, names);
 	if (r == 0)

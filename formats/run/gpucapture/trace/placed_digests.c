@@ -78,6 +78,7 @@ static int attach(struct rec_process *p, const struct rec_places *places, const 
 				  contents ? &part->contents_cap : &part->digests_cap) < 0)
 			return -ENOMEM;
 		made.op = *rec_place(places, p, of->event);
+		made.allocation = rec_memory_number(&p->memory, made.allocation);
 		(*to)[(*n_to)++] = made;
 	}
 	return 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "formats/trace/json.h"
 #include "fs/render.h"
 
-/* A member of a node, or `-` if missing; strings without quotes, lists of numbers as "0,2". */
-static void put_member(struct text *out, const char *node, size_t len, const char *key)
+/* A member of an object, or `-` if missing; strings without quotes, lists of numbers as "0,2". */
+static void put_member(struct text *out, const char *object, size_t len, const char *key)
 {
 	const char *value;
 	size_t n;
 
 	text_char(out, '\t');
-	if (!fmt_json_member(node, len, key, &value, &n) || n == 0 ||
+	if (!fmt_json_member(object, len, key, &value, &n) || n == 0 ||
 	    (n == 2 && (*value == '[' || *value == '"'))) {
 		text_char(out, '-');
 		return;
@@ -42,7 +43,7 @@ static void put_nodes(struct text *out, const char *graph, size_t len)
 		}
 		text_char(out, '\t');
 		text_u64(out, i);
-		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
 			put_member(out, node, node_len, keys[k]);
 		text_char(out, '\n');
 	}
@@ -57,5 +58,29 @@ int fs_render_graphs(struct fs_tree *t, const struct fs_node *where, struct text
 	text_str(out, "graph\tnode\tkind\tname\tgrid\tblock\tbytes\tafter\tcollective\n");
 	while (at && fmt_json_element(&at, end, &graph, &len))
 		put_nodes(out, graph, len);
+	return 0;
+}
+
+int fs_render_allocations(struct fs_tree *t, const struct fs_node *where, struct text *out)
+{
+	static const char *const keys[] = {"kind",   "address", "bytes",  "device",
+					   "stream", "handle",	"offset", "module",
+					   "name",   "made",	"ended"};
+	const char *at = fmt_fact_value(t->names, where->gpu, FMT_FACT_ALLOCATIONS), *row, *id;
+	const char *end = at ? at + strlen(at) : NULL;
+	size_t len, id_len;
+
+	text_str(out, "allocation");
+	for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
+		text_printf(out, "\t%s", keys[k]);
+	text_char(out, '\n');
+	while (at && fmt_json_element(&at, end, &row, &len)) {
+		if (!fmt_json_member(row, len, "id", &id, &id_len))
+			continue;
+		text_bytes(out, id, id_len);
+		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
+			put_member(out, row, len, keys[k]);
+		text_char(out, '\n');
+	}
 	return 0;
 }
