@@ -17,7 +17,7 @@ grid, fsdp, experts, interleaved, stalls, small, and parallel (one thread drives
 --dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
 baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us.
 Every event draws the same random number whatever the options are: --net, --latency,
---bandwidth, --gpu, --copy, --host, --launch and --slow make the run as it would have been on another
+--bandwidth, --gpu, --copy, --host, --launch, --slow and --overlap make the run as it would have been on another
 machine, which is the truth for a prediction.
 --file: one file for each rank (default); or one file for all with a process for each rank
 (processes), the same with each GPU called device 0 (hidden), or one process with a thread for each
@@ -252,7 +252,7 @@ class Rank:
             op = self.launch(thread, stream, prefix + names[kind], 0, args=args,
                              collective=collective, waits=[self.last.get(current)])
             self.record(thread, stream)
-            if back:
+            if back or self.run.overlap == 'off':
                 self.wait(thread, current, op)
             return op
         return self.operator(thread, 'nccl:' + kind.lower(), body)
@@ -311,7 +311,7 @@ class Run:
         self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
         self.groups = self.ns if options.groups is None else options.groups
-        self.kernel = options.kernel
+        self.kernel, self.overlap = options.kernel, options.overlap
         self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
         self.collectives, self.sleeping, self.runnable = {}, {}, []
@@ -461,6 +461,7 @@ def arguments(argv=None):
         parser.add_argument('--' + name, type=float, default=1, help='how many times as fast (1)')
     parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
                         help='kernels of the rank take N times as long')
+    parser.add_argument('--overlap', choices=['off'], help='collectives do not run beside kernels')
     parser.add_argument('--kernel', type=faster_kernel, action='append', default=[], metavar='GLOB:N',
                         help='kernels with such names are N times as fast')
     parser.add_argument('--groups', action=argparse.BooleanOptionalAction,

@@ -490,10 +490,11 @@ int change_needs_ranks(const struct change *c, uint32_t variant)
 
 	if (variant >= c->n_specs || change_splits_network(c, variant))
 		return variant < c->n_specs;
+	if (var->by_key[WHAT_IF_NETWORK] | var->by_key[WHAT_IF_STRAGGLER] |
+	    var->by_key[WHAT_IF_OVERLAP] | var->by_key[WHAT_IF_COPIES])
+		return 1;
 	for (uint32_t k = 0; k < var->spec->n; k++)
-		if (var->spec->changes[k].key == WHAT_IF_NETWORK ||
-		    var->spec->changes[k].key == WHAT_IF_STRAGGLER ||
-		    var->spec->changes[k].n_ranks > 0)
+		if (var->spec->changes[k].n_ranks > 0)
 			return 1;
 	return 0;
 }

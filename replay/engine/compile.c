@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/compile.h"
 
-#include "formats/trace/wrap.h"
-
 #include "base/array.h"
 #include "formats/run/peers.h"
+#include "replay/engine/overlap.h"
 
 static int64_t end_of(const struct fmt_event *e)
 {
@@ -53,9 +52,8 @@ static int returns(const struct fmt_edge *e)
 	return e->kind == FMT_EDGE_RETURN && e->from != e->to;
 }
 
-/* Adds a wait for a moment of the rank, in this block or an earlier one. */
-static void wait_moment(struct compile *c, struct sim_point *point, uint64_t moment, int64_t lag_ns,
-			uint16_t scale)
+void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
+			 int64_t lag_ns, uint16_t scale)
 {
 	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT, .scale = scale};
 
@@ -91,7 +89,8 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 		      uint16_t scale)
 {
 	if (e->from != e->to)
-		wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns, scale);
+		compile_wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns,
+				    scale);
 	else if (e->kind == FMT_EDGE_SPAWN)
 		compile_wait(c, point,
 			     (struct sim_wait){
@@ -299,7 +298,7 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 	found = correlation ? launches_get(&c->rank->before, correlation) : 0;
 	if (!found || found & OWN_COPY)
 		return 0;
-	wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns, 0);
+	compile_wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns, 0);
 	return 1;
 }
 
@@ -321,11 +320,15 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 	uint8_t class = (uint8_t)fmt_gap_class(c->p->templates[e->template].kind, e->duration_ns);
 	struct sim_point *point =
 		compile_point(c, (uint32_t)(2 * i), gap_before(c, track, e, class));
-	int held = wait_for_launch(c, point, e->correlation) | track->begun;
+	size_t edge = edges_of(c, i);
+	int held = track->begun;
 	const struct fmt_edge *in;
 
-	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++) {
-		if (in->kind == FMT_EDGE_RETURN)
+	if (!overlap_unlaunched(c, edge, i))
+		held |= wait_for_launch(c, point, e->correlation);
+	overlap_wait(c, point, i);
+	for (; (in = edge_into(c, edge, i)); edge++) {
+		if (in->kind == FMT_EDGE_RETURN || overlap_drops(c, in, i))
 			continue;
 		wait_edge(c, point, in, edge_scale(c, in));
 		held |= in->from != in->to || in->kind == FMT_EDGE_SPAWN;
@@ -410,7 +413,7 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 	}
 }
 
-/* An operation that meets no other takes its own time. */
+/* It meets no other. */
 static void op_alone(struct compile *c, const struct fmt_event *e, int collective)
 {
 	struct change *change = c->p->change;

@@ -40,6 +40,10 @@ static inline void compile_scale(struct compile *c, uint16_t scale)
 	c->to->scales[c->to->n_points - 1] = scale;
 }
 
+/* Adds a wait for a moment of the rank, in this block or an earlier one. */
+void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
+			 int64_t lag_ns, uint16_t scale);
+
 static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
 {
 	if (c->to->n_waits == c->to->waits_cap &&

@@ -2,304 +2,160 @@
 #include "replay/engine/emulate.h"
 
 #include "base/host.h"
-#include "formats/run/infer/constants.h"
-
-#include "formats/trace/facts.h"
-#include "replay/engine/change.h"
-#include "replay/engine/feed.h"
-#include "replay/engine/rewrite.h"
-#include "replay/engine/score.h"
-#include "replay/engine/straggler.h"
+#include "replay/engine/pass.h"
 
 #include "base/scope.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <string.h>
 
-/* Collectives that are matched with none may take this share of the steps where the network is
- * changed. */
-#define UNMATCHED_SHARE 0.005
+/* What-ifs that one call takes. */
+#define MOST 64
 
-struct emulation {
-	struct fmt_trace *trace;
-	const struct replay_options *options;
-	uint32_t n_ranks;
-	uint32_t *numbers;
-	uint32_t *next;	       /* slice to load, by rank */
-	uint32_t *taken;       /* slices, by rank */
-	struct change *change; /* NULL: no variants */
-	float *stragglers;     /* as change.h says; NULL: not needed */
-	struct score *score;
-	struct path *path;	 /* NULL: not wanted */
-	struct rewrite *rewrite; /* NULL: no output */
-	uint64_t n_slices, n_taken;
+/* The passes that are needed: the first one of the run as it is recorded, then one for each
+ * structure in which a changed run differs. */
+struct passes {
+	struct what_if *specs[MOST]; /* by pass */
+	uint32_t of[MOST];	     /* the what-if of each */
+	uint32_t pass_of[MOST];	     /* by what-if */
+	struct what_if_structure structures[MOST + 1];
+	uint32_t first[MOST + 2]; /* of the specs of a pass */
+	uint32_t n;
 };
 
-static void emulation_done(struct emulation *e)
+static int same(struct what_if_structure a, struct what_if_structure b)
 {
-	rewrite_free(e->rewrite);
-	score_free(e->score);
-	path_free(e->path);
-	change_free(e->change);
-	free(e->stragglers);
-	free(e->numbers);
-	free(e->next);
-	free(e->taken);
+	return a.overlap == b.overlap && a.copies == b.copies;
 }
 
-/* Returns whether slice `index` + 1 of the rank belongs to the same iteration. */
-static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
+static void divide(const struct replay_options *o, struct passes *p)
 {
-	const struct fmt_slice_info *a, *b;
+	uint32_t n = 0;
 
-	if (index + 1 >= fmt_trace_rank(e->trace, rank)->n_slices)
-		return 0;
-	a = fmt_trace_slice(e->trace, rank, index);
-	b = fmt_trace_slice(e->trace, rank, index + 1);
-	return a->iteration.number == b->iteration.number;
-}
+	*p = (struct passes){.n = 1};
+	for (uint32_t i = 0; i < o->n_what_ifs; i++) {
+		struct what_if_structure s = what_if_structure(o->what_ifs[i]);
 
-static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
-		struct fmt_error *err)
-{
-	struct emulation *e = context;
-	uint32_t index = e->next[rank];
-	unsigned want = FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_EDGES;
-	int r;
-
-	if (index == fmt_trace_rank(e->trace, rank)->n_slices)
-		return 0;
-	if (e->rewrite)
-		want = FMT_WANT_ALL;
-	else if (score_wants_ranges(e->score, rank))
-		want |= FMT_WANT_RANGES;
-	r = fmt_slice_load(e->trace, rank, index, want, ret, err);
-	if (r < 0)
-		return r;
-	e->next[rank]++;
-	*more = continues(e, rank, index);
-	return 1;
-}
-
-static uint32_t n_what_ifs(const struct emulation *e)
-{
-	return e->options ? e->options->n_what_ifs : 0;
-}
-
-static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		 const int64_t *variants, struct fmt_error *err)
-{
-	scoped(fmt_slice_freep) struct fmt_slice *s = slice;
-	struct emulation *e = context;
-	int more = continues(e, rank, e->taken[rank]++);
-	int r = score_slice(e->score, rank, s, times, variants, more);
-
-	if (r == 0 && e->rewrite)
-		r = rewrite_slice(e->rewrite, rank, s, n_what_ifs(e) > 0 ? variants : times, err);
-	e->n_taken++;
-	if (e->options && e->options->progress)
-		e->options->progress(e->options->context, (double)e->n_taken / (double)e->n_slices);
-	return r;
-}
-
-static void dropped(void *context, struct fmt_slice *slice)
-{
-	fmt_slice_free(slice);
-}
-
-static int add_change(struct emulation *e, struct fmt_error *err)
-{
-	struct what_if_error why;
-	uint32_t bad;
-	int r = change_new(e->options->what_ifs, n_what_ifs(e), fmt_trace_names(e->trace),
-			   e->numbers, e->n_ranks, &e->change, &bad, &why);
-
-	if (r == 0 && change_has_straggler(e->change)) {
-		uint32_t n;
-
-		r = straggler_factors(e->trace, &e->stragglers, &n, err);
-		if (r == 0)
-			change_straggler(e->change, e->stragglers, n);
+		while (p->pass_of[i] < p->n && !same(p->structures[p->pass_of[i]], s))
+			p->pass_of[i]++;
+		if (p->pass_of[i] == p->n)
+			p->structures[p->n++] = s;
 	}
-	if (r != -EINVAL)
-		return r;
-	return fmt_fail(err, r, "", FMT_NO_OFFSET, "%s: %s", e->options->what_ifs[bad]->spec,
-			why.why);
-}
-
-/* The first slice of the rank from which on at most `most` times of a run follow, and which begins
- * an iteration. */
-static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t most)
-{
-	uint32_t n = fmt_trace_rank(e->trace, rank)->n_slices, first = n;
-	uint64_t times = 0;
-
-	for (uint32_t i = n; i-- > 0;) {
-		const struct fmt_slice_info *info = fmt_trace_slice(e->trace, rank, i);
-
-		for (int kind = FMT_CALL; kind <= FMT_SYNC; kind++)
-			times += 2 * info->n_records[kind];
-		if (times > most)
-			break;
-		if (i == 0 || !continues(e, rank, i - 1))
-			first = i;
+	for (uint32_t k = 0; k < p->n; k++) {
+		p->first[k] = n;
+		for (uint32_t i = 0; i < o->n_what_ifs; i++) {
+			if (p->pass_of[i] != k)
+				continue;
+			p->specs[n] = o->what_ifs[i];
+			p->of[n++] = i;
+		}
 	}
-	return first;
+	p->first[p->n] = n;
 }
 
-/* How the iteration of a slice, or the end of the rank, lies to another iteration. */
-static int order_of(const struct emulation *e, uint32_t rank, uint32_t slice, int64_t number)
+/* The row of an iteration and GPU; NULL: there is none. Rows are in this order. */
+static const struct replay_row *row_of(const struct replay_report *r, const struct replay_row *like)
 {
-	return slice == fmt_trace_rank(e->trace, rank)->n_slices
-		       ? 0
-		       : fmt_iteration_order(
-				 fmt_trace_slice(e->trace, rank, slice)->iteration.number, number);
+	for (size_t i = 0; i < r->n_rows; i++)
+		if (r->rows[i].iteration == like->iteration && r->rows[i].gpu == like->gpu)
+			return &r->rows[i];
+	return NULL;
 }
 
-/* Makes the path over the last iterations that it can remember of all ranks. */
-static int add_path(struct emulation *e)
+/* Adds what a pass found for its what-ifs to the report, which has room for all of them. */
+static int join(const struct passes *p, uint32_t pass, const struct replay_report *from,
+		struct replay_report *to)
 {
-	scoped(free_ptr) uint32_t *first = calloc(e->n_ranks + 1ul, sizeof(*first));
-	uint32_t n_runs = 1 + n_what_ifs(e);
-	int64_t from = FMT_BEFORE;
+	const uint32_t *of = &p->of[p->first[pass]];
 
-	if (!first)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < e->n_ranks; i++) {
-		first[i] = first_within(e, i, PATH_TIMES / n_runs / e->n_ranks);
-		if (order_of(e, i, first[i], from) > 0)
-			from = fmt_trace_slice(e->trace, i, first[i])->iteration.number;
+	for (size_t i = 0; i < to->n_rows; i++) {
+		/* The same runs have the same rows. */
+		const struct replay_row *row =
+			from->n_rows == to->n_rows ? &from->rows[i] : row_of(from, &to->rows[i]);
+
+		for (uint32_t k = 0; row && k < from->n_what_ifs; k++)
+			to->predicted[i * to->n_what_ifs + of[k]] = row->predicted[k];
 	}
-	for (uint32_t i = 0; i < e->n_ranks; i++)
-		while (order_of(e, i, first[i], from) < 0)
-			first[i]++;
-	return path_new(fmt_trace_names(e->trace), e->n_ranks, n_runs, first, &e->path);
+	for (uint32_t k = 0; k < from->n_what_ifs; k++)
+		to->mean_steps_ns[of[k]] = replay_mean_step_ns(from, k);
+	return path_summary_join(&to->path, &from->path, of);
 }
 
-static int emulation_init(struct emulation *e, const char *out_path, struct fmt_error *err)
+/* Turns the report of the first pass into that of all. */
+static int begin(const struct replay_options *o, const struct passes *p, struct replay_report *r)
 {
-	int r;
+	struct replay_report first = *r;
+	int error;
 
-	e->n_ranks = fmt_trace_n_ranks(e->trace);
-	e->numbers = calloc(e->n_ranks + 1ul, sizeof(*e->numbers));
-	e->next = calloc(e->n_ranks + 1ul, sizeof(*e->next));
-	e->taken = calloc(e->n_ranks + 1ul, sizeof(*e->taken));
-	if (!e->numbers || !e->next || !e->taken)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < e->n_ranks; i++) {
-		e->numbers[i] = fmt_trace_rank(e->trace, i)->number;
-		e->n_slices += fmt_trace_rank(e->trace, i)->n_slices;
-	}
-	r = e->options ? add_change(e, err) : 0;
-	if (r == 0 && e->options && e->options->explain)
-		r = add_path(e);
-	if (r == 0)
-		r = score_new(e->trace, e->change, n_what_ifs(e),
-			      !(e->options && e->options->steps_only), e->path, &e->score);
-	if (r < 0 || !out_path)
-		return r;
-	return rewrite_new(e->trace, out_path,
-			   n_what_ifs(e) > 0 ? e->options->what_ifs[0]->spec : NULL, e->change,
-			   &e->rewrite, err);
+	r->what_ifs = o->what_ifs;
+	r->n_what_ifs = o->n_what_ifs;
+	r->path = (struct path_summary){0};
+	r->predicted = calloc(r->n_rows * o->n_what_ifs + 1, sizeof(*r->predicted));
+	r->mean_steps_ns = calloc(o->n_what_ifs + 1ul, sizeof(*r->mean_steps_ns));
+	error = r->predicted && r->mean_steps_ns
+			? path_summary_begin(&r->path, 1 + o->n_what_ifs, &first.path)
+			: -ENOMEM;
+	if (error == 0)
+		error = join(p, 0, &first, r);
+	for (size_t i = 0; error == 0 && i < r->n_rows; i++)
+		r->rows[i].predicted = &r->predicted[i * r->n_what_ifs];
+	free(first.predicted);
+	path_summary_done(&first.path);
+	return error;
 }
 
-static uint64_t recorded_unexplained(const struct emulation *e)
+static int run_pass(struct fmt_trace *in, const struct replay_options *o, const struct passes *p,
+		    uint32_t k, const char *out_path, struct replay_report *ret,
+		    struct fmt_error *err)
 {
-	struct fmt_constants c;
-	uint64_t n = 0;
+	/* The output is the first what-if's. */
+	const struct pass pass = {
+		.trace = in,
+		.options = o,
+		.specs = &p->specs[p->first[k]],
+		.n_specs = p->first[k + 1] - p->first[k],
+		.structure = p->structures[k],
+		.n_runs = p->n + o->n_what_ifs,
+		.out_path = o->n_what_ifs == 0 || p->pass_of[0] == k ? out_path : NULL,
+	};
 
-	for (uint32_t i = 0; i < e->n_ranks; i++) {
-		if (fmt_constants_get(fmt_trace_names(e->trace), i, &c) && c.unexplained > 0)
-			n += (uint64_t)c.unexplained;
-	}
-	return n;
-}
-
-static uint64_t recorded_within(const struct emulation *e)
-{
-	const char *value =
-		fmt_fact_value(fmt_trace_names(e->trace), FMT_WHOLE_TRACE, FMT_WITHIN_KEY);
-
-	return value ? strtoull(value, NULL, 10) : 0;
-}
-
-/* Refuses changes that a large part of the run cannot follow. */
-static int check_network(const struct emulation *e, const struct replay_report *report,
-			 struct fmt_error *err)
-{
-	double unmatched = (double)report->unmatched_ns, all = report->emulated_ns;
-	double no_latency = (double)report->no_latency_ns;
-
-	for (uint32_t i = 0; i < n_what_ifs(e) && !e->options->force; i++) {
-		if (no_latency > UNMATCHED_SHARE * all && change_splits_network(e->change, i))
-			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
-					"%s: the latency of %" PRIu64
-					" collectives is not known, since their messages have one "
-					"size or an unknown one",
-					e->options->what_ifs[i]->spec, report->no_latency);
-		if (unmatched > UNMATCHED_SHARE * all && change_needs_ranks(e->change, i))
-			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
-					"%s: the durations of %" PRIu64
-					" collectives (%.1f%% of the run) contain waiting for "
-					"ranks that the trace does not contain or match, and "
-					"cannot be scaled",
-					e->options->what_ifs[i]->spec, report->unmatched,
-					all > 0 ? 100 * unmatched / all : 100.0);
-	}
-	return 0;
+	return pass_run(&pass, ret, err);
 }
 
 int replay_emulate(struct fmt_trace *in, const struct replay_options *options, const char *out_path,
 		   struct replay_report *ret, struct fmt_error *err)
 {
-	scoped(emulation_done) struct emulation e = {.trace = in, .options = options};
-	struct replay_counts counts = {0};
+	static const struct replay_options none;
+	const struct replay_options *o = options ? options : &none;
+	scoped(replay_report_done) struct replay_report report = {0};
 	int64_t begin_ns = host_clock_ns(CLOCK_MONOTONIC);
-	int r = fmt_trace_complete(in, err) ?: emulation_init(&e, out_path, err);
-	struct replay_source source = {
-		.names = fmt_trace_names(in),
-		.n_ranks = e.n_ranks,
-		.numbers = e.numbers,
-		.change = e.change,
-		.path = e.path,
-		.path_runs = 1 + n_what_ifs(&e),
-		.context = &e,
-		.next = next,
-		.dropped = dropped,
-		.taken = taken,
-	};
+	struct passes passes;
+	int r = fmt_trace_complete(in, err);
 
-	if (r == 0)
-		r = replay_feed(&source, &counts, err);
-	if (r == 0 && e.rewrite)
-		r = rewrite_end(take(e.rewrite), err);
+	if (r == 0 && o->n_what_ifs > MOST)
+		r = -EINVAL;
 	if (r < 0)
 		return r;
-	*ret = (struct replay_report){
-		.names = fmt_trace_names(in),
-		.ops = counts.program.ops,
-		.unexplained = recorded_unexplained(&e) + counts.program.rootless,
-		.broken = counts.sim.broken,
-		.too_far = counts.sim.too_far,
-		.repeated = counts.program.repeated,
-		.within = recorded_within(&e),
-		.what_ifs = options ? options->what_ifs : NULL,
-		.n_what_ifs = n_what_ifs(&e),
-		.unmatched = counts.program.unmatched,
-		.unmatched_ns = counts.program.unmatched_ns,
-		.blocking_ns = counts.program.blocking_ns,
-		.no_latency = counts.program.no_latency,
-		.no_latency_ns = counts.program.no_latency_ns,
-	};
-	r = score_finish(e.score, ret);
-	if (r == 0 && e.path)
-		r = path_finish(e.path, &ret->path);
+	divide(o, &passes);
+	r = run_pass(in, o, &passes, 0, out_path, &report, err);
 	if (r == 0)
-		r = check_network(&e, ret, err);
-	if (r < 0) {
-		replay_report_done(ret);
-		return r;
+		r = begin(o, &passes, &report);
+	for (uint32_t k = 1; r == 0 && k < passes.n; k++) {
+		scoped(replay_report_done) struct replay_report other = {0};
+
+		r = run_pass(in, o, &passes, k, out_path, &other, err);
+		if (r == 0 && other.broken > report.broken && !o->force)
+			r = fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
+				     "%s: the ranks would wait for each other for ever",
+				     other.what_ifs[0]->spec);
+		if (r == 0)
+			r = join(&passes, k, &other, &report);
 	}
-	ret->seconds = (double)(host_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+	if (r < 0)
+		return r;
+	path_summary_sort(&report.path);
+	report.seconds = (double)(host_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+	*ret = report;
+	report = (struct replay_report){0};
 	return 0;
 }

@@ -19,8 +19,9 @@ struct replay_source {
 	uint32_t n_ranks;
 	const uint32_t *numbers; /* the recorder's, by rank */
 	struct change *change;	 /* what is different in variants of the run; NULL: none */
-	struct path *path;	 /* gets all blocks; NULL: none */
-	uint32_t path_runs;	 /* of the path */
+	enum what_if_overlap overlap;
+	struct path *path;  /* gets all blocks; NULL: none */
+	uint32_t path_runs; /* of the path */
 	void *context;
 
 	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice

@@ -10,18 +10,6 @@
 
 #define NOTHING SIM_REF_MASK /* nothing comes before */
 
-const char *const path_kind_names[PATH_KINDS] = {
-	[PATH_GPU] = "gpu",
-	[PATH_COPY] = "copy",
-	[PATH_NETWORK] = "network",
-	[PATH_HOST] = "host",
-	[PATH_LAUNCH] = "launch",
-	[PATH_BLOCKING] = "blocking calls",
-	[PATH_LATENCY] = "launch latency",
-	[PATH_GAP] = "gaps",
-	[PATH_START] = "start of the recording",
-};
-
 /* A time, and the time before it on the path. */
 struct time {
 	int64_t at_ns; /* on the common clock */
@@ -381,69 +369,27 @@ static int by_name(const void *x, const void *y)
 						     ?: array_order(a->name, b->name);
 }
 
-static int64_t largest(const struct path_row *row, uint32_t n)
-{
-	int64_t ret = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		ret = row->ns[i] > ret ? row->ns[i] : ret;
-	return ret;
-}
-
-static int by_time(const void *x, const void *y, void *context)
-{
-	const struct path_row *a = x, *b = y;
-	const uint32_t *n = context;
-
-	int order = array_order(largest(b, *n), largest(a, *n));
-
-	return order ?: array_order(a->kind, b->kind) ?: array_order(a->name, b->name);
-}
-
-static int make_rows(struct items *items, struct path_summary *s)
+static int add_rows(struct items *items, struct path_summary *s)
 {
 	if (items->n > 0)
 		qsort(items->items, items->n, sizeof(*items->items), by_name);
-	for (size_t i = 0; i < items->n; i++)
-		s->n_rows += i == 0 || by_name(&items->items[i], &items->items[i - 1]) != 0;
-	s->rows = calloc(s->n_rows + 1, sizeof(*s->rows));
-	s->row_ns = calloc(s->n_rows * s->n_runs + 1, sizeof(*s->row_ns));
-	if (!s->rows || !s->row_ns)
-		return -ENOMEM;
-	for (size_t i = 0, k = 0; i < items->n; i++) {
+	for (size_t i = 0; i < items->n; i++) {
 		const struct item *item = &items->items[i];
+		struct path_row *row = path_summary_row(s, item->kind, item->is_kernel, item->name);
 
-		k += i > 0 && by_name(item, item - 1) != 0;
-		s->rows[k] = (struct path_row){item->kind, item->is_kernel, item->name,
-					       &s->row_ns[k * s->n_runs]};
-		s->rows[k].ns[item->run] += item->ns;
+		if (!row)
+			return -ENOMEM;
+		row->ns[item->run] += item->ns;
 	}
-	if (s->n_rows > 0)
-		qsort_r(s->rows, s->n_rows, sizeof(*s->rows), by_time, &s->n_runs);
 	return 0;
-}
-
-void path_summary_done(struct path_summary *s)
-{
-	free(s->total_ns);
-	free(s->kinds_ns);
-	free(s->ranks_ns);
-	free(s->rows);
-	free(s->row_ns);
-	*s = (struct path_summary){0};
 }
 
 int path_finish(const struct path *p, struct path_summary *ret)
 {
 	scoped(items_done) struct items items = {0};
-	scoped(path_summary_done) struct path_summary s = {p->n_runs, p->n_ranks};
-	int r = 0;
+	scoped(path_summary_done) struct path_summary s = {0};
+	int r = path_summary_init(&s, p->n_runs, p->n_ranks);
 
-	s.total_ns = calloc(p->n_runs, sizeof(*s.total_ns));
-	s.kinds_ns = calloc((size_t)p->n_runs * PATH_KINDS, sizeof(*s.kinds_ns));
-	s.ranks_ns = calloc((size_t)p->n_runs * p->n_ranks + 1, sizeof(*s.ranks_ns));
-	if (!s.total_ns || !s.kinds_ns || !s.ranks_ns)
-		return -ENOMEM;
 	for (uint32_t run = 0; r == 0 && run < p->n_runs; run++) {
 		uint32_t rank = last_rank(p, run);
 
@@ -454,8 +400,9 @@ int path_finish(const struct path *p, struct path_summary *ret)
 		r = follow(p, run, rank, &items, &s);
 	}
 	if (r == 0)
-		r = make_rows(&items, &s);
+		r = add_rows(&items, &s);
 	if (r == 0) {
+		path_summary_sort(&s);
 		*ret = s;
 		s = (struct path_summary){0};
 	}

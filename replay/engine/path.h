@@ -38,7 +38,7 @@ struct path_row {
 	enum path_kind kind;
 	int is_kernel; /* the name is a kernel's */
 	fmt_str name;  /* of the kernel, the kind of collective, the call (host: the next call) */
-	int64_t *ns;   /* by run; of the summary's */
+	int64_t *ns;   /* by run; owned */
 };
 
 struct path_summary {
@@ -48,11 +48,22 @@ struct path_summary {
 	int64_t *kinds_ns;     /* by run, then kind */
 	int64_t *ranks_ns;     /* by run, then rank: work of its device */
 	struct path_row *rows; /* by the largest time in any run */
-	size_t n_rows;
-	int64_t *row_ns;
+	size_t n_rows, rows_cap;
 };
 
+int path_summary_init(struct path_summary *s, uint32_t n_runs, uint32_t n_ranks);
+
+/* Finds or adds a row; NULL without memory. */
+struct path_row *path_summary_row(struct path_summary *s, enum path_kind kind, int is_kernel,
+				  fmt_str name);
 void path_summary_done(struct path_summary *s);
+
+/* Make a summary of several traversals: begin with what run 0 of one of them says; then add the
+ * runs of each: run k + 1 becomes of[k] + 1; then sort the rows. 0 or -ENOMEM; path_summary_done()
+ * in any case. */
+int path_summary_begin(struct path_summary *s, uint32_t n_runs, const struct path_summary *like);
+int path_summary_join(struct path_summary *s, const struct path_summary *from, const uint32_t *of);
+void path_summary_sort(struct path_summary *s);
 
 struct path;
 

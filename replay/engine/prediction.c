@@ -106,6 +106,11 @@ static int64_t predicted_step(const struct replay_row *row, uint32_t what_if)
 	return row->predicted[what_if].step_ns;
 }
 
+double replay_mean_step_ns(const struct replay_report *r, uint32_t what_if)
+{
+	return mean(r, predicted_step, what_if);
+}
+
 static void json_what_if(const struct replay_report *r, uint32_t index, struct text *out)
 {
 	const char *spec = r->what_ifs[index]->spec;
@@ -135,7 +140,7 @@ static void json_what_if(const struct replay_report *r, uint32_t index, struct t
 		    " \"mean_step_ns\": {\"recorded\": %.0f, \"emulated\": %.0f, \"predicted\": "
 		    "%.0f},\n",
 		    mean(r, recorded_step, index), mean(r, emulated_step, index),
-		    mean(r, predicted_step, index));
+		    r->mean_steps_ns[index]);
 	replay_explain_json(r, index, out);
 	json_unscaled(r, out);
 	text_printf(out, " \"leverage\": %.6f}", replay_leverage(r));
@@ -193,7 +198,7 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 			double from = i < r->n_rows ? (double)row->emulated_step_ns
 						    : mean(r, emulated_step, k);
 			double to = i < r->n_rows ? (double)row->predicted[k].step_ns
-						  : mean(r, predicted_step, k);
+						  : r->mean_steps_ns[k];
 
 			cell_ms(&g, to);
 			cell_change(&g, to, from);

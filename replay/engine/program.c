@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/program.h"
 
-#include "replay/engine/compile.h"
+#include "replay/engine/overlap.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -23,6 +23,8 @@ void program_free(struct program *p)
 	free(p->templates);
 	fmt_template_gaps_done(&p->template_gaps);
 	free(p->nest);
+	free(p->order);
+	free(p->overlap_waits);
 	launches_done(&p->launches);
 	free(p);
 }
@@ -197,11 +199,13 @@ static void learn_rules(struct program *p)
 		p->scales[i] = strcmp(name, "room") == 0	? PROGRAM_FROM
 			       : strcmp(name, "graph-gap") == 0 ? PROGRAM_DEVICE
 								: PROGRAM_CONSTANT;
+		p->shares[i] = strcmp(name, "room") == 0 || strcmp(name, "queue-order") == 0;
 	}
 }
 
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
-		struct sim *sim, struct change *change, struct program **ret)
+		struct sim *sim, struct change *change, enum what_if_overlap overlap,
+		struct program **ret)
 {
 	scoped(program_free_ptr) struct program *p = calloc(1, sizeof(*p));
 	const char *constants = NULL;
@@ -211,6 +215,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	p->names = names;
 	p->sim = sim;
 	p->change = change;
+	p->overlap = overlap;
 	p->n_ranks = n_ranks;
 	p->arena.large = 1;
 	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
@@ -292,6 +297,8 @@ static void fill(struct compile *c)
 	const struct fmt_slice *s = c->slice;
 
 	for (int streams = 0; streams < 2; streams++) {
+		if (streams)
+			overlap_begin(c);
 		for (size_t i = 0, end; i < s->n_events; i = end) {
 			uint32_t track = s->events[i].track;
 			struct sim_range *range = &c->block->ranges[track];

@@ -37,6 +37,10 @@ struct program_rank {
 	uint64_t before_first;	/* its first moment (number) */
 	struct program_pair *pairs;
 	size_t n_pairs, pairs_cap;
+	int64_t sort_lag_ns[2]; /* of waits of an operation for one of the other sort, as in last */
+	uint8_t sort_lag_known[2];
+	uint64_t *last[2]; /* overlap.c: by track, the end of its last operation; of collectives:
+			      [1] */
 };
 
 /* A rank's number in the recording, and its index. */
@@ -58,6 +62,19 @@ struct template
 struct nest {
 	uint32_t event;
 	size_t edges; /* the first edge that ends in it */
+};
+
+/* State of overlap.c: when an operation of the slice was launched; what it waits for in addition.
+ */
+struct overlap_launch {
+	int64_t launched_ns;
+	uint32_t event;
+	int collective;
+};
+
+struct overlap_wait {
+	uint32_t event;
+	uint64_t moment;
 };
 
 /* What the lag of an edge scales with in a changed run, by its rule. */
@@ -88,12 +105,18 @@ struct program {
 	uint32_t n_templates;
 	size_t templates_cap;
 
+	enum what_if_overlap overlap;
 	uint8_t scales[256]; /* by rule: enum program_scales */
+	uint8_t shares[256]; /* by rule: operations share the device or its queue */
 
 	/* State of the current slice. */
 	struct launches launches;
 	struct nest *nest;
 	size_t nest_cap;
+	struct overlap_launch *order;
+	size_t n_order, order_cap;
+	struct overlap_wait *overlap_waits; /* by event */
+	size_t n_overlap_waits, overlap_at, overlap_waits_cap;
 
 	struct program_counts counts;
 };

@@ -13,6 +13,7 @@ void replay_report_done(struct replay_report *r)
 	free(r->rows);
 	free(r->runs);
 	free(r->predicted);
+	free(r->mean_steps_ns);
 	path_summary_done(&r->path);
 	*r = (struct replay_report){0};
 }

@@ -36,6 +36,7 @@ struct replay_report {
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
 	struct replay_prediction *predicted; /* of the rows; owned */
+	double *mean_steps_ns;		     /* of the changed runs, over all their GPUs; owned */
 
 	struct path_summary path; /* without iterations if it was not asked for; owned */
 
@@ -71,6 +72,9 @@ void replay_report_done(struct replay_report *r);
  * one, an array for several. */
 void replay_prediction_json(const struct replay_report *r, struct text *out);
 void replay_prediction_text(const struct replay_report *r, int colour, struct text *out);
+
+/* The mean step of a changed run over the rows. */
+double replay_mean_step_ns(const struct replay_report *r, uint32_t what_if);
 
 /* By what part steps would be shorter if device operations took no time. */
 double replay_leverage(const struct replay_report *r);

@@ -13,30 +13,34 @@
 /* What the scope of a key may name besides ranks. */
 enum { KERNELS = 1, COLLECTIVES = 2, RANKS = 4 };
 
+enum value { SPEED, WORD, COUNT };
+
 static const struct key {
 	const char *name;
 	unsigned scopes;
-	const char *value; /* the only one; NULL: a speed */
+	enum value value;
+	const char *words[2]; /* of a WORD: the values 1 and 2 */
 } keys[WHAT_IF_KEYS] = {
-	[WHAT_IF_GPU] = {"gpu", RANKS | KERNELS, NULL},
-	[WHAT_IF_NETWORK] = {"network", COLLECTIVES, NULL},
-	[WHAT_IF_LATENCY] = {"network.latency", COLLECTIVES, NULL},
-	[WHAT_IF_BANDWIDTH] = {"network.bandwidth", COLLECTIVES, NULL},
-	[WHAT_IF_COPY] = {"copy", RANKS, NULL},
-	[WHAT_IF_HOST] = {"host", RANKS, NULL},
-	[WHAT_IF_LAUNCH] = {"launch", RANKS, NULL},
-	[WHAT_IF_STRAGGLER] = {"straggler", 0, "none"},
+	[WHAT_IF_GPU] = {"gpu", RANKS | KERNELS},
+	[WHAT_IF_NETWORK] = {"network", COLLECTIVES},
+	[WHAT_IF_LATENCY] = {"network.latency", COLLECTIVES},
+	[WHAT_IF_BANDWIDTH] = {"network.bandwidth", COLLECTIVES},
+	[WHAT_IF_COPY] = {"copy", RANKS},
+	[WHAT_IF_HOST] = {"host", RANKS},
+	[WHAT_IF_LAUNCH] = {"launch", RANKS},
+	[WHAT_IF_STRAGGLER] = {"straggler", 0, WORD, {"none"}},
+	[WHAT_IF_OVERLAP] = {"overlap", 0, WORD, {"off", "full"}},
+	[WHAT_IF_COPIES] = {"ranks.dp", 0, COUNT},
+	[WHAT_IF_BATCH] = {"batch", 0},
 };
-
-/* Keys that a later version may have. */
-static const char *const later[] = {"overlap", "ranks.dp", "batch"};
 
 static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
 				  "reduce",	"all_to_all", "send_recv",	"gather",
 				  "scatter",	"barrier",    "group"};
 
 #define EXPECTED_KEYS                                                                              \
-	"gpu, network, network.latency, network.bandwidth, copy, host, launch or straggler"
+	"gpu, network, network.latency, network.bandwidth, copy, host, launch, straggler, "        \
+	"overlap or ranks.dp"
 
 __attribute__((format(printf, 2, 3))) static int invalid(struct what_if_error *err,
 							 const char *format, ...)
@@ -70,14 +74,6 @@ static int same(const char *at, size_t n, const char *word)
 	return strlen(word) == n && memcmp(at, word, n) == 0;
 }
 
-static int is_later(const char *at, size_t n)
-{
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		if (same(at, n, later[i]))
-			return 1;
-	return 0;
-}
-
 /* The key that begins at `at`, or WHAT_IF_KEYS. */
 static enum what_if_key key_at(const char *at)
 {
@@ -93,9 +89,8 @@ static enum what_if_key key_at(const char *at)
 static const char *find_key(const char *at)
 {
 	const char *from = at;
-	size_t n;
 
-	while (!((n = key_length(at)) > 0 && (key_at(at) < WHAT_IF_KEYS || is_later(at, n)))) {
+	while (key_at(at) == WHAT_IF_KEYS) {
 		at = strchr(at, ':');
 		if (!at)
 			return from;
@@ -121,28 +116,6 @@ static int parse_speed(const char *at, size_t n, double *ret)
 	return *end == 0 && *ret >= WHAT_IF_SLOWEST && *ret <= WHAT_IF_FASTEST ? 0 : -EINVAL;
 }
 
-static int parse_value(const char *at, size_t n, struct what_if_change *c,
-		       struct what_if_error *err)
-{
-	const struct key *key = &keys[c->key];
-
-	c->speed = 1;
-	if (key->value) {
-		if (!same(at, n, key->value))
-			return invalid(err, "invalid value '%.*s' for %s; expected %s", cut(n), at,
-				       key->name, key->value);
-		return 0;
-	}
-	if (parse_speed(at, n, &c->speed) < 0)
-		return invalid(err,
-			       "invalid value '%.*s' for %s; expected a speed from %gx to %gx "
-			       "such as 2x (twice as fast)",
-			       cut(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST);
-	return 0;
-}
-
-/* ---- scopes ---- */
-
 /* A number of at most nine digits; NULL: there is none. */
 static const char *parse_number(const char *at, uint32_t *ret)
 {
@@ -152,6 +125,48 @@ static const char *parse_number(const char *at, uint32_t *ret)
 		*ret = *ret * 10 + (uint32_t)(*at - '0');
 	return at > from && !isdigit((unsigned char)*at) ? at : NULL;
 }
+
+static int parse_word(const char *at, size_t n, const struct key *key, struct what_if_change *c,
+		      struct what_if_error *err)
+{
+	for (c->number = 0; c->number < 2 && key->words[c->number]; c->number++)
+		if (same(at, n, key->words[c->number])) {
+			c->number++;
+			return 0;
+		}
+	return invalid(err, "invalid value '%.*s' for %s; expected %s%s%s", cut(n), at, key->name,
+		       key->words[0], key->words[1] ? " or " : "",
+		       key->words[1] ? key->words[1] : "");
+}
+
+static int parse_value(const char *at, size_t n, struct what_if_change *c,
+		       struct what_if_error *err)
+{
+	const struct key *key = &keys[c->key];
+
+	c->speed = 1;
+	if (key->value == WORD)
+		return parse_word(at, n, key, c, err);
+	if (key->value == COUNT) {
+		if (parse_number(at, &c->number) != at + n || c->number == 0 ||
+		    c->number > WHAT_IF_COPIES_MOST)
+			return invalid(err, "invalid value '%.*s' for %s; expected 1 to %d", cut(n),
+				       at, key->name, WHAT_IF_COPIES_MOST);
+		return 0;
+	}
+	if (parse_speed(at, n, &c->speed) < 0)
+		return invalid(err,
+			       "invalid value '%.*s' for %s; expected a speed from %gx to %gx "
+			       "such as 2x (twice as fast)",
+			       cut(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST);
+	if (c->key == WHAT_IF_BATCH)
+		return invalid(err, "batch is refused: a recording does not say which dimension of "
+				    "a kernel is the batch, and so not how long the kernel takes "
+				    "for another");
+	return 0;
+}
+
+/* ---- scopes ---- */
 
 /* "1,3-5:"; the position behind the colon, or NULL. */
 static const char *parse_ranks(const char *at, struct what_if_change *c)
@@ -265,13 +280,10 @@ static int parse_change(const char **at, struct what_if_change *c, struct what_i
 
 	c->key = key_at(key);
 	if (c->key == WHAT_IF_KEYS)
-		return is_later(key, n)
-			       ? invalid(err, "%.*s is not implemented; expected " EXPECTED_KEYS,
-					 cut(n), key)
-			       : invalid(err,
-					 "invalid change '%.*s'; expected KEY=VALUE with the "
-					 "key " EXPECTED_KEYS,
-					 cut(strcspn(*at, ",")), *at);
+		return invalid(
+			err,
+			"invalid change '%.*s'; expected KEY=VALUE with the key " EXPECTED_KEYS,
+			cut(strcspn(*at, ",")), *at);
 	r = key > *at ? parse_scope(*at, key, c, &found, err) : 0;
 	if (r == 0)
 		r = check_scope(c, found, err);
@@ -330,4 +342,17 @@ int what_if_has_rank(const struct what_if_change *c, uint32_t number)
 		if (number >= c->ranks[i].first && number <= c->ranks[i].last)
 			return 1;
 	return c->n_ranks == 0;
+}
+
+struct what_if_structure what_if_structure(const struct what_if *w)
+{
+	struct what_if_structure ret = {0};
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (w->changes[i].key == WHAT_IF_OVERLAP)
+			ret.overlap = (enum what_if_overlap)w->changes[i].number;
+		if (w->changes[i].key == WHAT_IF_COPIES)
+			ret.copies = w->changes[i].number;
+	}
+	return ret;
 }

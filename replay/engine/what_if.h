@@ -26,8 +26,26 @@ enum what_if_key {
 	WHAT_IF_HOST,
 	WHAT_IF_LAUNCH,
 	WHAT_IF_STRAGGLER,
+	WHAT_IF_OVERLAP,
+	WHAT_IF_COPIES, /* ranks.dp */
+	WHAT_IF_BATCH,	/* always refused */
 	WHAT_IF_KEYS,
 };
+
+/* Which operations of a GPU may run beside collectives. */
+enum what_if_overlap {
+	OVERLAP_RECORDED,
+	OVERLAP_OFF,  /* none: collectives wait for earlier operations, and later ones for them */
+	OVERLAP_FULL, /* all that do not wait for their events */
+};
+
+/* Changes of what waits for what, which no factor expresses. */
+struct what_if_structure {
+	enum what_if_overlap overlap;
+	uint32_t copies; /* data-parallel copies of the model; 0: as recorded */
+};
+
+#define WHAT_IF_COPIES_MOST 65536
 
 /* Changes of a spec, ranges of ranks of a change. */
 #define WHAT_IF_CHANGES 32
@@ -39,7 +57,8 @@ enum what_if_key {
 
 struct what_if_change {
 	enum what_if_key key;
-	double speed; /* 2: takes half the time; 1 for a key without speed */
+	double speed;	 /* 2: takes half the time; 1 for a key without speed */
+	uint32_t number; /* of WHAT_IF_OVERLAP: enum what_if_overlap; of WHAT_IF_COPIES */
 	struct {
 		uint32_t first, last;
 	} * ranks;	  /* the recorder's numbers; owned */
@@ -63,6 +82,8 @@ struct what_if_error {
 /* *ret is freed by what_if_free(). Returns 0, -EINVAL with the reason in *err, or -ENOMEM. */
 int what_if_parse(const char *spec, struct what_if **ret, struct what_if_error *err);
 void what_if_free(struct what_if *w);
+
+struct what_if_structure what_if_structure(const struct what_if *w);
 
 /* Whether it is a kind of collectives that a scope can name, such as "all_reduce". */
 int what_if_is_op(const char *name);

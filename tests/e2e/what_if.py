@@ -26,14 +26,15 @@ SPLIT = CHANGES | {
     'network.bandwidth=4x': ['--bandwidth', '4'],
 }
 NETWORK = {k: v for k, v in CHANGES.items() if k.startswith('network=')}
+OVERLAP = CHANGES | {'overlap=off': ['--overlap', 'off'], 'overlap=off,gpu=2x': ['--overlap', 'off', '--gpu', '2']}
 # Bounds of the errors of steps, on average and at worst, in percent; the changes that are predicted
 # less well are not listed.
 PLANS = {
-    'ddp': (0.5, 2, CHANGES),
+    'ddp': (0.5, 2, OVERLAP),
     'buckets': (1, 2, SPLIT),
     'tensor': (0.5, 2, CHANGES),
     'pipeline': (0.5, 2, CHANGES),
-    'grid': (0.5, 2, CHANGES),
+    'grid': (0.5, 2, OVERLAP),
     'stalls': (0.5, 2, CHANGES),
     'schedule': (0.5, 2, CHANGES),
     'interleaved': (0.5, 2, CHANGES),

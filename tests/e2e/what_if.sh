@@ -109,12 +109,40 @@ has_line '^error of gpu=2x: about [0-9.]* us a step: ' <"$work/report"
 gpureplay --emulate "$work/ddp" | has_line '^leverage: '
 gpureplay --emulate --json "$work/ddp" | has_line '"leverage": 0\.[0-9]*,'
 
+# Without overlap no communication is hidden; if only data dependencies remain, a collective need not
+# be launched first.
+for plan in ddp experts; do
+	gpureplay --emulate --json --force --what-if overlap=off --what-if gpu=2x --what-if overlap=full "$work/$plan" >"$work/json"
+	python3 - "$work/json" $plan <<'PYTHON'
+import json
+import sys
+
+off, gpu, full = json.load(open(sys.argv[1], encoding='utf-8'))
+gpus = [g for i in off['iterations'] for g in i['gpus']]
+assert all(g['predicted']['hidden_ns'] == 0 for g in gpus), gpus
+mean = [w['mean_step_ns']['predicted'] for w in (off, full)]
+emulated = off['mean_step_ns']['emulated']
+if sys.argv[2] == 'ddp':
+    assert any(g['emulated']['hidden_ns'] > 1000000 for g in gpus), gpus
+    assert mean[0] > 1.05 * emulated, mean
+    assert off['critical_path']['predicted']['network'] > 2 * off['critical_path']['emulated']['network'], off
+else:
+    assert mean[1] < 0.995 * emulated, mean
+assert gpu['mean_step_ns']['predicted'] < 0.8 * emulated, gpu['mean_step_ns']
+assert gpu['critical_path']['emulated'] == off['critical_path']['emulated']
+PYTHON
+done
+fails -2 gpureplay --emulate --what-if batch=2x "$work/ddp"
+says "which dimension of a kernel is the batch"
+
 # The predicted run is a trace.
-gpureplay --emulate --what-if gpu=2x -o "$work/predicted" "$work/ddp" >/dev/null
-gputrace info --json "$work/predicted" >"$work/info"
-gpureplay --emulate --json "$work/predicted" >"$work/emulated"
-gpureplay --emulate --json --what-if gpu=2x "$work/ddp" >"$work/json"
-python3 - "$work/json" "$work/emulated" <<'PYTHON'
+for spec in gpu=2x overlap=off; do
+	gpureplay --emulate --what-if $spec -o "$work/predicted" "$work/ddp" >/dev/null
+	gputrace info --json "$work/predicted" >"$work/info"
+	gpureplay --emulate --json "$work/predicted" >"$work/emulated"
+	gpureplay --emulate --json --what-if $spec "$work/ddp" >"$work/json"
+	rm -r "$work/predicted"
+	python3 - "$work/json" "$work/emulated" <<'PYTHON'
 import json
 import sys
 
@@ -123,9 +151,10 @@ steps = [g['predicted']['step_ns'] for i in predicted['iterations'] for g in i['
 written = [g['recorded']['step_ns'] for i in emulated['iterations'] for g in i['gpus']]
 assert steps == written, (steps, written)
 PYTHON
+done
 
 # Errors say what was expected.
-for spec in gpu=2 gpu=fast network=2x, 'kernel~:gpu=2x' rank3-1:gpu=2x gpus=2x overlap=off a/b=2x ''; do
+for spec in gpu=2 gpu=fast network=2x, 'kernel~:gpu=2x' rank3-1:gpu=2x gpus=2x overlap=on a/b=2x ''; do
 	fails -2 gpureplay --emulate --what-if "$spec" "$work/ddp"
 	says "expected"
 done

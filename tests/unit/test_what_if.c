@@ -12,9 +12,12 @@
 /* The parsed form as text: "gpu/2", with scopes in brackets. */
 static void write_change(const struct what_if_change *c, char *to, size_t len)
 {
-	static const char *const keys[] = {"gpu",  "network", "latency", "bandwidth",
-					   "copy", "host",    "launch",	 "straggler"};
+	static const char *const keys[] = {"gpu",  "network", "latency",   "bandwidth", "copy",
+					   "host", "launch",  "straggler", "overlap",	"ranks.dp"};
 	size_t n = (size_t)snprintf(to, len, "%s/%g", keys[c->key], c->speed);
+
+	if (c->key == WHAT_IF_OVERLAP || c->key == WHAT_IF_COPIES)
+		n += (size_t)snprintf(to + n, len - n, "=%u", c->number);
 
 	for (uint32_t i = 0; i < c->n_ranks; i++)
 		n += (size_t)snprintf(to + n, len - n, "[%u-%u]", c->ranks[i].first,
@@ -35,6 +38,9 @@ static const struct row {
 	{"network=0.25x", "network/0.25", NULL},
 	{"copy=1.5x,host=3x,launch=10x", "copy/1.5 host/3 launch/10", NULL},
 	{"straggler=none", "straggler/1", NULL},
+	{"overlap=off,gpu=2x", "overlap/1=1 gpu/2", NULL},
+	{"overlap=full", "overlap/1=2", NULL},
+	{"ranks.dp=64", "ranks.dp/1=64", NULL},
 	{"rank1:gpu=0.67x,host=1.5x", "gpu/0.67[1-1] host/1.5", NULL},
 	{"rank1,3-5:gpu=2x", "gpu/2[1-1][3-5]", NULL},
 	{"host=2x,rank0,2:host=2x,gpu=2x", "host/2 host/2[0-0][2-2] gpu/2", NULL},
@@ -66,8 +72,11 @@ static const struct row {
 	{",gpu=2x", NULL, "invalid change"},
 	{"straggler=2x", NULL, "expected none"},
 	{"rank1:network.latency=2x", NULL, "network.latency cannot be limited to ranks"},
-	{"overlap=off", NULL, "overlap is not implemented"},
-	{"batch=2x", NULL, "batch is not implemented"},
+	{"overlap=on", NULL, "expected off or full"},
+	{"rank1:overlap=off", NULL, "overlap cannot be limited to ranks"},
+	{"ranks.dp=0", NULL, "expected 1 to 65536"},
+	{"ranks.dp=2x", NULL, "expected 1 to 65536"},
+	{"batch=2x", NULL, "which dimension of a kernel is the batch"},
 	{"rank:gpu=2x", NULL, "invalid scope 'rank'"},
 	{"rank1,:gpu=2x", NULL, "invalid ranks"},
 	{"rank3-1:gpu=2x", NULL, "invalid ranks"},

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/engine/pass.h"
+
+#include "formats/run/infer/constants.h"
+
+#include "formats/trace/facts.h"
+#include "replay/engine/change.h"
+#include "replay/engine/feed.h"
+#include "replay/engine/rewrite.h"
+#include "replay/engine/score.h"
+#include "replay/engine/straggler.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* Collectives that are matched with none may take this share of the steps where the network is
+ * changed. */
+#define UNMATCHED_SHARE 0.005
+
+struct emulation {
+	const struct pass *pass;
+	struct fmt_trace *trace;
+	uint32_t n_ranks;
+	uint32_t *numbers;
+	uint32_t *next;	       /* slice to load, by rank */
+	uint32_t *taken;       /* slices, by rank */
+	struct change *change; /* NULL: no variants */
+	float *stragglers;     /* as change.h says; NULL: not needed */
+	struct score *score;
+	struct path *path;	 /* NULL: not wanted */
+	struct rewrite *rewrite; /* NULL: no output */
+	uint64_t n_slices, n_taken;
+};
+
+static void emulation_done(struct emulation *e)
+{
+	rewrite_free(e->rewrite);
+	score_free(e->score);
+	path_free(e->path);
+	change_free(e->change);
+	free(e->stragglers);
+	free(e->numbers);
+	free(e->next);
+	free(e->taken);
+}
+
+/* Returns whether slice `index` + 1 of the rank belongs to the same iteration. */
+static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
+{
+	const struct fmt_slice_info *a, *b;
+
+	if (index + 1 >= fmt_trace_rank(e->trace, rank)->n_slices)
+		return 0;
+	a = fmt_trace_slice(e->trace, rank, index);
+	b = fmt_trace_slice(e->trace, rank, index + 1);
+	return a->iteration.number == b->iteration.number;
+}
+
+static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
+		struct fmt_error *err)
+{
+	struct emulation *e = context;
+	uint32_t index = e->next[rank];
+	unsigned want = FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_EDGES;
+	int r;
+
+	if (index == fmt_trace_rank(e->trace, rank)->n_slices)
+		return 0;
+	if (e->rewrite)
+		want = FMT_WANT_ALL;
+	else if (score_wants_ranges(e->score, rank))
+		want |= FMT_WANT_RANGES;
+	r = fmt_slice_load(e->trace, rank, index, want, ret, err);
+	if (r < 0)
+		return r;
+	e->next[rank]++;
+	*more = continues(e, rank, index);
+	return 1;
+}
+
+static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
+		 const int64_t *variants, struct fmt_error *err)
+{
+	scoped(fmt_slice_freep) struct fmt_slice *s = slice;
+	struct emulation *e = context;
+	const struct replay_options *options = e->pass->options;
+	int more = continues(e, rank, e->taken[rank]++);
+	int r = score_slice(e->score, rank, s, times, variants, more);
+
+	if (r == 0 && e->rewrite)
+		r = rewrite_slice(e->rewrite, rank, s, e->pass->n_specs > 0 ? variants : times,
+				  err);
+	e->n_taken++;
+	if (options->progress)
+		options->progress(options->context, (double)e->n_taken / (double)e->n_slices);
+	return r;
+}
+
+static void dropped(void *context, struct fmt_slice *slice)
+{
+	fmt_slice_free(slice);
+}
+
+static int add_change(struct emulation *e, struct fmt_error *err)
+{
+	struct what_if_error why;
+	uint32_t bad;
+	int r = change_new(e->pass->specs, e->pass->n_specs, fmt_trace_names(e->trace), e->numbers,
+			   e->n_ranks, &e->change, &bad, &why);
+
+	if (r == 0 && change_has_straggler(e->change)) {
+		uint32_t n;
+
+		r = straggler_factors(e->trace, &e->stragglers, &n, err);
+		if (r == 0)
+			change_straggler(e->change, e->stragglers, n);
+	}
+	if (r != -EINVAL)
+		return r;
+	return fmt_fail(err, r, "", FMT_NO_OFFSET, "%s: %s", e->pass->specs[bad]->spec, why.why);
+}
+
+/* The first slice of the rank from which on at most `most` times of a run follow, and which begins
+ * an iteration. */
+static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t most)
+{
+	uint32_t n = fmt_trace_rank(e->trace, rank)->n_slices, first = n;
+	uint64_t times = 0;
+
+	for (uint32_t i = n; i-- > 0;) {
+		const struct fmt_slice_info *info = fmt_trace_slice(e->trace, rank, i);
+
+		for (int kind = FMT_CALL; kind <= FMT_SYNC; kind++)
+			times += 2 * info->n_records[kind];
+		if (times > most)
+			break;
+		if (i == 0 || !continues(e, rank, i - 1))
+			first = i;
+	}
+	return first;
+}
+
+/* How the iteration of a slice, or the end of the rank, lies to another iteration. */
+static int order_of(const struct emulation *e, uint32_t rank, uint32_t slice, int64_t number)
+{
+	return slice == fmt_trace_rank(e->trace, rank)->n_slices
+		       ? 0
+		       : fmt_iteration_order(
+				 fmt_trace_slice(e->trace, rank, slice)->iteration.number, number);
+}
+
+/* Makes the path over the last iterations that it can remember of all ranks. */
+static int add_path(struct emulation *e)
+{
+	scoped(free_ptr) uint32_t *first = calloc(e->n_ranks + 1ul, sizeof(*first));
+	uint32_t n_runs = 1 + e->pass->n_specs;
+	int64_t from = FMT_BEFORE;
+
+	if (!first)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		first[i] = first_within(e, i, PATH_TIMES / e->pass->n_runs / e->n_ranks);
+		if (order_of(e, i, first[i], from) > 0)
+			from = fmt_trace_slice(e->trace, i, first[i])->iteration.number;
+	}
+	for (uint32_t i = 0; i < e->n_ranks; i++)
+		while (order_of(e, i, first[i], from) < 0)
+			first[i]++;
+	return path_new(fmt_trace_names(e->trace), e->n_ranks, n_runs, first, &e->path);
+}
+
+static int emulation_init(struct emulation *e, struct fmt_error *err)
+{
+	const struct pass *pass = e->pass;
+	int r;
+
+	e->n_ranks = fmt_trace_n_ranks(e->trace);
+	e->numbers = calloc(e->n_ranks + 1ul, sizeof(*e->numbers));
+	e->next = calloc(e->n_ranks + 1ul, sizeof(*e->next));
+	e->taken = calloc(e->n_ranks + 1ul, sizeof(*e->taken));
+	if (!e->numbers || !e->next || !e->taken)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		e->numbers[i] = fmt_trace_rank(e->trace, i)->number;
+		e->n_slices += fmt_trace_rank(e->trace, i)->n_slices;
+	}
+	r = add_change(e, err);
+	if (r == 0 && pass->options->explain)
+		r = add_path(e);
+	if (r == 0)
+		r = score_new(e->trace, e->change, pass->n_specs, !pass->options->steps_only,
+			      e->path, &e->score);
+	if (r < 0 || !pass->out_path)
+		return r;
+	return rewrite_new(e->trace, pass->out_path,
+			   pass->n_specs > 0 ? e->pass->specs[0]->spec : NULL, e->change,
+			   &e->rewrite, err);
+}
+
+static uint64_t recorded_unexplained(const struct emulation *e)
+{
+	struct fmt_constants c;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < e->n_ranks; i++) {
+		if (fmt_constants_get(fmt_trace_names(e->trace), i, &c) && c.unexplained > 0)
+			n += (uint64_t)c.unexplained;
+	}
+	return n;
+}
+
+static uint64_t recorded_within(const struct emulation *e)
+{
+	const char *value =
+		fmt_fact_value(fmt_trace_names(e->trace), FMT_WHOLE_TRACE, FMT_WITHIN_KEY);
+
+	return value ? strtoull(value, NULL, 10) : 0;
+}
+
+/* Refuses changes that a large part of the run cannot follow. */
+static int check_network(const struct emulation *e, const struct replay_report *report,
+			 struct fmt_error *err)
+{
+	double unmatched = (double)report->unmatched_ns, all = report->emulated_ns;
+	double no_latency = (double)report->no_latency_ns;
+
+	for (uint32_t i = 0; i < e->pass->n_specs && !e->pass->options->force; i++) {
+		if (no_latency > UNMATCHED_SHARE * all && change_splits_network(e->change, i))
+			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
+					"%s: the latency of %" PRIu64
+					" collectives is not known, since their messages have one "
+					"size or an unknown one",
+					e->pass->specs[i]->spec, report->no_latency);
+		if (unmatched > UNMATCHED_SHARE * all && change_needs_ranks(e->change, i))
+			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
+					"%s: the durations of %" PRIu64
+					" collectives (%.1f%% of the run) contain waiting for "
+					"ranks that the trace does not contain or match, and "
+					"cannot be scaled",
+					e->pass->specs[i]->spec, report->unmatched,
+					all > 0 ? 100 * unmatched / all : 100.0);
+	}
+	return 0;
+}
+
+int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_error *err)
+{
+	scoped(emulation_done) struct emulation e = {.pass = pass, .trace = pass->trace};
+	struct replay_counts counts = {0};
+	int r = emulation_init(&e, err);
+	struct replay_source source = {
+		.names = fmt_trace_names(e.trace),
+		.n_ranks = e.n_ranks,
+		.numbers = e.numbers,
+		.change = e.change,
+		.overlap = pass->structure.overlap,
+		.path = e.path,
+		.path_runs = 1 + pass->n_specs,
+		.context = &e,
+		.next = next,
+		.dropped = dropped,
+		.taken = taken,
+	};
+
+	if (r == 0)
+		r = replay_feed(&source, &counts, err);
+	if (r == 0 && e.rewrite)
+		r = rewrite_end(take(e.rewrite), err);
+	if (r < 0)
+		return r;
+	*ret = (struct replay_report){
+		.names = fmt_trace_names(e.trace),
+		.ops = counts.program.ops,
+		.unexplained = recorded_unexplained(&e) + counts.program.rootless,
+		.broken = counts.sim.broken,
+		.too_far = counts.sim.too_far,
+		.repeated = counts.program.repeated,
+		.within = recorded_within(&e),
+		.what_ifs = pass->specs,
+		.n_what_ifs = pass->n_specs,
+		.unmatched = counts.program.unmatched,
+		.unmatched_ns = counts.program.unmatched_ns,
+		.blocking_ns = counts.program.blocking_ns,
+		.no_latency = counts.program.no_latency,
+		.no_latency_ns = counts.program.no_latency_ns,
+	};
+	r = score_finish(e.score, ret);
+	if (r == 0 && e.path)
+		r = path_finish(e.path, &ret->path);
+	if (r == 0)
+		r = check_network(&e, ret, err);
+	if (r < 0)
+		replay_report_done(ret);
+	return r;
+}
