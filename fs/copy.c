@@ -101,7 +101,7 @@ static bool is_wanted(const struct copying *c, fs_ino dir, const struct fs_entry
 	bool timeline = strncmp(e->name, "timeline.", 9) == 0;
 
 	if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0 ||
-	    fs_node_of(e->ino).emulated != fs_node_of(dir).emulated)
+	    fs_node_of(e->ino).run != fs_node_of(dir).run)
 		return false;
 	if (S_ISDIR(e->type))
 		return true;

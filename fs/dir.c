@@ -64,6 +64,7 @@ static const struct fs_file comm_files[] = {
 };
 
 static const struct fs_file modules_files[] = {{"index", FS_QUICK, 0, fs_render_modules}};
+static const struct fs_file what_if_files[] = {{"errors", FS_QUICK, 0, NULL}};
 static const struct fs_file contents_files[] = {{"index", FS_WHOLE, 0, fs_render_contents}};
 
 /* ---- entries that depend on the trace */
@@ -285,6 +286,7 @@ static const struct fs_dir_kind kinds[FS_DIRS] = {
 	[FS_COMM] = {FILES(comm_files), .parent = FS_COMMS},
 	[FS_MODULES] = {FILES(modules_files), .more = &stored_more, .parent = FS_ROOT},
 	[FS_CONTENTS] = {FILES(contents_files), .more = &stored_more, .parent = FS_ROOT},
+	[FS_WHAT_IF] = {FILES(what_if_files), .parent = FS_ROOT},
 };
 
 const struct fs_dir_kind *fs_dir_kind(enum fs_dir dir)
@@ -337,10 +339,10 @@ bool fs_node_exists(const struct fs_tree *t, const struct fs_node *p)
 
 struct fs_node fs_parent_of(const struct fs_tree *t, struct fs_node dir)
 {
-	struct fs_node up = {.dir = kinds[dir.dir].parent, .emulated = dir.emulated};
+	struct fs_node up = {.dir = kinds[dir.dir].parent, .run = dir.run};
 
 	if (dir.dir == FS_ROOT)
-		up.emulated = 0;
+		up = (struct fs_node){.dir = dir.run >= FS_CHANGED ? FS_WHAT_IF : FS_ROOT};
 	else if (dir.dir == FS_ITERATION && !iteration_is_numbered(t, dir.iteration))
 		up.dir = FS_ROOT;
 	else if (dir.dir == FS_ITERATION_GPU)

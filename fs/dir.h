@@ -46,5 +46,5 @@ struct fs_node fs_parent_of(const struct fs_tree *t, struct fs_node dir);
 
 mode_t fs_type_of(const struct fs_node *p);
 
-/* The link count of a directory, without the entry of emulated/. */
+/* The link count of a directory, without the roots of other runs and what-if/. */
 uint32_t fs_n_links(const struct fs_tree *t, const struct fs_node *dir);

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Valid while the mount exists: a trace cannot change. */
+/* Valid while the mount exists: a trace cannot change. Attributes of what changes are asked for at
+ * each use: the kernel drops a listing if the time of the directory has changed. */
 #define FOREVER 1e9
 #define BACKGROUND_REQUESTS 64
-#define NAME_LIMIT 255 /* longest name that may be looked up, as on disk file systems */
 
 static struct fs_server *server_of(fuse_req_t req)
 {
@@ -69,21 +69,28 @@ static struct stat stat_of(const struct fs_server *s, const struct fs_attr *a)
 	};
 }
 
+static double timeout_of(fs_ino ino)
+{
+	return fs_ino_changes(ino) ? 0 : FOREVER;
+}
+
 static struct fuse_entry_param entry_of(const struct fs_server *s, const struct fs_attr *a)
 {
+	double timeout = timeout_of(a->ino);
+
 	return (struct fuse_entry_param){
 		.ino = a->ino,
 		.generation = 1,
 		.attr = stat_of(s, a),
-		.attr_timeout = FOREVER,
-		.entry_timeout = FOREVER,
+		.attr_timeout = timeout,
+		.entry_timeout = timeout,
 	};
 }
 
 static void answer_lookup(const struct fs_call *c)
 {
 	fuse_req_t req = c->request;
-	struct fuse_entry_param entry = {.entry_timeout = FOREVER};
+	struct fuse_entry_param entry = {.entry_timeout = timeout_of(c->ino)};
 	struct fs_attr a;
 	int r = fs_lookup(fs_of(req), c->ino, c->name, &a);
 
@@ -100,14 +107,8 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fs_call c = {.answer = answer_lookup, .request = req, .ino = parent};
 
 	fs_eager_asked(&server_of(req)->eager);
-	if (strlen(name) > NAME_LIMIT) {
+	if (strlen(name) > FS_NAME_MAX) {
 		reply_error(req, -ENAMETOOLONG);
-		return;
-	}
-	if (strlen(name) > FS_NAME_MAX) { /* longer than any name in the tree */
-		struct fuse_entry_param missing = {.entry_timeout = FOREVER};
-
-		fuse_reply_entry(req, &missing);
 		return;
 	}
 	strcpy(c.name, name);
@@ -126,7 +127,7 @@ static void answer_getattr(const struct fs_call *c)
 		return;
 	}
 	st = stat_of(server_of(req), &a);
-	fuse_reply_attr(req, &st, FOREVER);
+	fuse_reply_attr(req, &st, timeout_of(a.ino));
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -160,7 +161,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		.f_bsize = 4096,
 		.f_frsize = 4096,
 		.f_blocks = (fs_total_bytes(fs_of(req)) + 4095) / 4096,
-		.f_namemax = NAME_LIMIT,
+		.f_namemax = FS_NAME_MAX,
 		.f_flag = ST_RDONLY,
 	};
 

@@ -12,25 +12,46 @@ void fs_later_init(struct fs_later *l, struct fs *fs)
 	pthread_mutex_init(&l->lock, NULL);
 }
 
+/* Takes the next call. Returns NULL if there is none: then the next call starts a new thread. */
+static struct fs_call *next_call(struct fs_later *l)
+{
+	struct fs_call *c;
+
+	pthread_mutex_lock(&l->lock);
+	c = l->waiting;
+	l->emulating = c != NULL;
+	if (c)
+		l->waiting = c->next;
+	pthread_mutex_unlock(&l->lock);
+	return c;
+}
+
 static void *emulate(void *arg)
 {
 	struct fs_later *l = arg;
-	struct fs_call *c;
+	struct fs_call *next;
 
-	fs_emulate_now(l->fs);
-	pthread_mutex_lock(&l->lock);
-	c = take(l->waiting);
-	pthread_mutex_unlock(&l->lock);
-	while (c) {
-		scoped(free_ptr) struct fs_call *done = c;
+	while ((next = next_call(l))) {
+		scoped(free_ptr) struct fs_call *c = next;
 
-		c = c->next;
-		done->answer(done);
+		fs_emulate_now(l->fs, c->ino);
+		c->answer(c);
 	}
 	return NULL;
 }
 
-/* With the lock held, before the emulated run exists. */
+static int start(struct fs_later *l)
+{
+	int r;
+
+	if (l->started)
+		pthread_join(l->emulator, NULL);
+	r = fs_thread_start(&l->emulator, emulate, l);
+	l->started = r == 0;
+	return r;
+}
+
+/* With the lock held, before the run exists. */
 static int queue(struct fs_later *l, const struct fs_call *c)
 {
 	scoped(free_ptr) struct fs_call *kept = malloc(sizeof(*kept));
@@ -39,7 +60,7 @@ static int queue(struct fs_later *l, const struct fs_call *c)
 	if (!kept)
 		return -ENOMEM;
 	if (!l->emulating)
-		r = fs_thread_start(&l->emulator, emulate, l);
+		r = start(l);
 	if (r < 0)
 		return r;
 	l->emulating = true;
@@ -66,7 +87,7 @@ int fs_later_take(struct fs_later *l, const struct fs_call *c, bool inside)
 
 bool fs_later_done(struct fs_later *l)
 {
-	if (l->emulating && pthread_tryjoin_np(l->emulator, NULL) != 0)
+	if (l->started && pthread_tryjoin_np(l->emulator, NULL) != 0)
 		return false;
 	pthread_mutex_destroy(&l->lock);
 	return true;

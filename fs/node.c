@@ -4,25 +4,18 @@
 #include "base/scope.h"
 #include "fs/dir.h"
 #include "fs/render.h"
+#include "fs/runs.h"
 #include "fs/stored.h"
 
 /* Five eighths of the memory are for the cache and for rendering in flight, one for reusable
  * buffers, one for slices that others are patches of; the rest is overhead of the allocator. */
 #define CACHE_BYTES (64u << 20)
 
-enum emulation { NOT_MADE, MADE, FAILED };
-
 struct fs {
-	size_t bytes; /* that may be resident */
 	struct fs_cache *cache;
 	struct fs_spares spares;
 	struct fs_tree *recorded;
-	struct fs_tree *emulated; /* once MADE */
-	_Atomic int emulation;
-	pthread_mutex_t emulating;
-	fs_emulate *emulate;
-	void *context;
-	char why[512]; /* FAILED: what emulated/errors says */
+	struct fs_runs *runs; /* computed ones; NULL if nothing can be emulated */
 };
 
 define_cleanup(fs_freep, struct fs *, fs_close);
@@ -30,7 +23,8 @@ define_cleanup(fs_freep, struct fs *, fs_close);
 /* Maps damage and I/O errors to EIO. No other function does. */
 static int reply(int r)
 {
-	if (r >= 0 || r == -ENOMEM || r == -ENOENT || r == -ENOTDIR || r == -EINVAL || r == -EISDIR)
+	if (r >= 0 || r == -ENOMEM || r == -ENOENT || r == -ENOTDIR || r == -EINVAL ||
+	    r == -EISDIR || r == -ENOSPC)
 		return r;
 	return -EIO;
 }
@@ -46,18 +40,16 @@ int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs
 		fmt_trace_close(trace);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&fs->emulating, NULL);
 	fs_spares_init(&fs->spares, bytes / 8);
-	fs->bytes = bytes;
-	fs->emulate = options->emulate;
-	fs->context = options->context;
 	r = fs_cache_new(bytes / 8 * 5, &fs->cache);
 	if (r < 0) {
 		fmt_trace_close(trace);
 		return r;
 	}
 	fmt_trace_set_memory(trace, bytes / 8);
-	r = fs_tree_new(trace, fs->cache, &fs->spares, 0, &fs->recorded, err);
+	r = fs_tree_new(trace, fs->cache, &fs->spares, FS_RECORDED, &fs->recorded, err);
+	if (r == 0 && options->emulate)
+		r = fs_runs_new(fs->recorded, options, bytes / 64, &fs->runs);
 	if (r < 0)
 		return r;
 	*ret = take(fs);
@@ -70,83 +62,77 @@ void fs_close(struct fs *fs)
 		return;
 	fs_cache_free(fs->cache);
 	fs_spares_done(&fs->spares);
-	fs_tree_free(fs->emulated);
+	fs_runs_free(fs->runs);
 	fs_tree_free(fs->recorded);
-	pthread_mutex_destroy(&fs->emulating);
 	free(fs);
 }
 
-/* ---- the emulated run */
+/* ---- runs */
 
 bool fs_is_pending(struct fs *fs, fs_ino ino, bool inside)
 {
 	struct fs_node p = fs_node_of(ino);
 
-	return p.emulated && (inside || p.dir != FS_ROOT || p.file != 0) && fs->emulate &&
-	       atomic_load(&fs->emulation) == NOT_MADE;
+	return p.run != FS_RECORDED && (inside || p.dir != FS_ROOT || p.file != 0) && fs->runs &&
+	       fs_run_is_pending(fs->runs, p.run);
 }
 
-static int make_emulated(struct fs *fs, struct fmt_error *err)
+void fs_emulate_now(struct fs *fs, fs_ino ino)
 {
-	struct fmt_trace *trace;
-	int r = fs->emulate(fs->context, fs->recorded->trace, &trace, err);
-
-	if (r < 0)
-		return r;
-	fmt_trace_set_memory(trace, fs->bytes / 8);
-	return fs_tree_new(trace, fs->cache, &fs->spares, 1, &fs->emulated, err);
-}
-
-void fs_emulate_now(struct fs *fs)
-{
-	struct fmt_error err = {.offset = FMT_NO_OFFSET};
-	int r;
-
-	pthread_mutex_lock(&fs->emulating);
-	if (fs->emulation == NOT_MADE && fs->emulate) {
-		r = make_emulated(fs, &err);
-		if (r < 0)
-			snprintf(fs->why, sizeof(fs->why), "cannot emulate this run: %s\n",
-				 err.what[0] ? err.what : strerror(-r));
-		fs->emulation = r < 0 ? FAILED : MADE;
-	}
-	pthread_mutex_unlock(&fs->emulating);
+	if (fs_is_pending(fs, ino, true))
+		fs_run_make(fs->runs, fs_node_of(ino).run);
 }
 
 /* ---- nodes */
 
-/* The only file of an emulated run that failed. */
-static const struct fs_file failed_file = {"errors", FS_QUICK, 0, NULL};
-#define FAILED_FILE 7 /* the number of `errors` in the root */
+#define FAILED_FILE 7 /* the number of `errors` in the root: the only file of a run that failed */
 
-/* Decodes `ino`: sets *p and *tree (NULL if the emulated run does not exist). */
+/* Decodes `ino`: sets *p and *tree (NULL if the run does not exist yet). */
 static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
 {
 	*p = fs_node_of(ino);
 	if (fs_ino_of(*p) != ino)
 		return -ENOENT;
 	*tree = fs->recorded;
-	if (p->emulated) {
-		if (!fs->emulate)
+	if (p->run != FS_RECORDED || p->dir == FS_WHAT_IF) {
+		if (!fs->runs || p->run >= fs_runs_end(fs->runs) ||
+		    (p->run != FS_RECORDED && p->dir == FS_WHAT_IF))
 			return -ENOENT;
-		*tree = fs->emulation == MADE ? fs->emulated : NULL;
+		if (p->run != FS_RECORDED)
+			*tree = fs_run_tree(fs->runs, p->run);
 	}
 	if (*tree)
 		return fs_node_exists(*tree, p) ? 0 : -ENOENT;
 	if (p->dir != FS_ROOT || p->gpu || p->iteration)
 		return -ENOENT;
-	if (p->file == 0 || (p->file == FAILED_FILE && fs->emulation == FAILED))
+	if (p->file == 0 || (p->file == FAILED_FILE && *fs_run_why(fs->runs, p->run)))
 		return 0;
 	return -ENOENT;
 }
 
-static const struct fs_file *file_of(const struct fs_tree *t, const struct fs_node *p)
+/* The text of a file that no renderer makes, or NULL: the reason why a run failed; invalid specs.
+ */
+static const char *plain_text(const struct fs *fs, const struct fs_tree *t, const struct fs_node *p,
+			      size_t *len)
+{
+	const char *why;
+
+	if (p->dir == FS_WHAT_IF)
+		return fs_runs_rejected(fs->runs, len);
+	if (t)
+		return NULL;
+	why = fs_run_why(fs->runs, p->run);
+	*len = strlen(why);
+	return why;
+}
+
+static const struct fs_file *file_of(const struct fs_node *p)
 {
 	static const struct fs_file stored = {"", FS_QUICK, 0, fs_render_stored, fs_stored_size};
 
-	if (t && p->file == FS_STORED)
+	if (p->file == FS_STORED)
 		return &stored;
-	return t ? &fs_dir_kind(p->dir)->files[p->file - 1] : &failed_file;
+	return &fs_dir_kind(p->dir)->files[p->file - 1];
 }
 
 static long link_target(const struct fs_tree *t, const struct fs_node *p, char *buf, size_t size)
@@ -187,13 +173,14 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size)
 
 static int file_size(struct fs *fs, struct fs_tree *t, const struct fs_node *p, uint64_t *ret)
 {
+	size_t len;
 	int r;
 
-	if (!t) {
-		*ret = strlen(fs->why);
+	if (plain_text(fs, t, p, &len)) {
+		*ret = len;
 		return 0;
 	}
-	r = fs_content_size(t, p, file_of(t, p), ret);
+	r = fs_content_size(t, p, file_of(p), ret);
 	if (reply(r) == -EIO) {
 		*ret = DAMAGED_BYTES;
 		return 0;
@@ -222,10 +209,14 @@ static int place_attr(struct fs *fs, struct fs_tree *t, const struct fs_node *p,
 	} else {
 		a.mode |= 0555;
 		a.size_bytes = 4096;
-		/* The root of the emulated run is shown as if it existed: looking at its name
+		/* The root of an emulated run is shown as if it existed: looking at its name
 		 * must not make it. */
 		a.n_links = fs_n_links(t ? t : fs->recorded, p);
-		a.n_links += p->dir == FS_ROOT && !p->emulated && fs->emulate;
+		a.n_links += fs->runs && p->dir == FS_ROOT && p->run == FS_RECORDED ? 2 : 0;
+	}
+	if (p->dir == FS_WHAT_IF) { /* another time tells the kernel to list it again */
+		a.n_links += p->file == 0 ? fs_runs_end(fs->runs) - FS_CHANGED : 0;
+		a.time_ns += fs_runs_end(fs->runs);
 	}
 	if (r == 0)
 		*ret = a;
@@ -245,10 +236,12 @@ bool fs_is_quick(struct fs *fs, fs_ino ino)
 {
 	struct fs_tree *t;
 	struct fs_node p;
+	size_t len;
 
 	if (find_place(fs, ino, &t, &p) < 0)
 		return false;
-	return !t || !S_ISREG(fs_type_of(&p)) || fs_content_is_quick(t, &p, file_of(t, &p));
+	return !S_ISREG(fs_type_of(&p)) || plain_text(fs, t, &p, &len) ||
+	       fs_content_is_quick(t, &p, file_of(&p));
 }
 
 /* So many records are rendered in a few milliseconds. */
@@ -271,8 +264,31 @@ bool fs_is_long(struct fs *fs, fs_ino ino)
 
 /* ---- directories */
 
+static uint64_t n_changed(const struct fs *fs)
+{
+	return fs_runs_end(fs->runs) - FS_CHANGED;
+}
+
+/* Entries beside those of the trace: what-if/SPEC in what-if/; emulated/ and what-if/ in the root.
+ */
+static bool run_entry_at(struct fs *fs, const struct fs_node *dir, uint64_t i, struct fs_node *ret,
+			 char name[FS_NAME_BYTES])
+{
+	*ret = (struct fs_node){.dir = FS_ROOT, .run = FS_EMULATED};
+	if (dir->dir == FS_WHAT_IF) {
+		ret->run = FS_CHANGED + (uint32_t)i;
+		if (i < n_changed(fs))
+			snprintf(name, FS_NAME_BYTES, "%s", fs_run_spec(fs->runs, ret->run));
+		return i < n_changed(fs);
+	}
+	if (i == 1)
+		*ret = (struct fs_node){.dir = FS_WHAT_IF};
+	snprintf(name, FS_NAME_BYTES, "%s", i == 0 ? "emulated" : "what-if");
+	return dir->dir == FS_ROOT && dir->run == FS_RECORDED && fs->runs && i < 2;
+}
+
 /* Offsets of directory entries: files, fixed subdirectories, entries that depend on the trace (with
- * gaps), and emulated/ last. */
+ * gaps), and other runs last. */
 static bool entry_at(struct fs *fs, struct fs_tree *t, const struct fs_node *dir, uint64_t i,
 		     struct fs_node *ret, char name[FS_NAME_BYTES])
 {
@@ -281,7 +297,7 @@ static bool entry_at(struct fs *fs, struct fs_tree *t, const struct fs_node *dir
 	*ret = *dir;
 	if (!t) {
 		ret->file = FAILED_FILE;
-		snprintf(name, FS_NAME_BYTES, "%s", failed_file.name);
+		snprintf(name, FS_NAME_BYTES, "%s", kind->files[FAILED_FILE - 1].name);
 		return i == 0;
 	}
 	if (i < kind->n_files) {
@@ -298,23 +314,22 @@ static bool entry_at(struct fs *fs, struct fs_tree *t, const struct fs_node *dir
 	i -= kind->n_subs;
 	if (kind->more && i < kind->more->n(t, dir))
 		return kind->more->at(t, dir, i, ret, name);
-	ret->emulated = 1;
-	snprintf(name, FS_NAME_BYTES, "emulated");
-	return dir->dir == FS_ROOT && !dir->emulated && fs->emulate;
+	return run_entry_at(fs, dir, i - (kind->more ? kind->more->n(t, dir) : 0), ret, name);
 }
 
-static uint64_t n_entries(const struct fs_tree *t, const struct fs_node *dir)
+static uint64_t n_entries(const struct fs *fs, const struct fs_tree *t, const struct fs_node *dir)
 {
 	const struct fs_dir_kind *kind = fs_dir_kind(dir->dir);
+	uint64_t runs = dir->dir == FS_ROOT ? 2 : dir->dir == FS_WHAT_IF ? n_changed(fs) : 0;
 
 	if (!t)
 		return 1;
-	return kind->n_files + kind->n_subs + (kind->more ? kind->more->n(t, dir) : 0) +
-	       (dir->dir == FS_ROOT);
+	return kind->n_files + kind->n_subs + (kind->more ? kind->more->n(t, dir) : 0) + runs;
 }
 
 /* The offset of the only entry that can have this name. */
-static uint64_t guess_entry(const struct fs_tree *t, const struct fs_node *dir, const char *name)
+static uint64_t guess_entry(const struct fs *fs, const struct fs_tree *t, const struct fs_node *dir,
+			    const char *name)
 {
 	const struct fs_dir_kind *kind = fs_dir_kind(dir->dir);
 	uint64_t i;
@@ -327,8 +342,10 @@ static uint64_t guess_entry(const struct fs_tree *t, const struct fs_node *dir, 
 	for (i = 0; i < kind->n_subs; i++)
 		if (strcmp(kind->subs[i].name, name) == 0)
 			return kind->n_files + i;
-	if (strcmp(name, "emulated") == 0)
-		return n_entries(t, dir) - 1;
+	if (dir->dir == FS_ROOT && strcmp(name, "emulated") == 0)
+		return n_entries(fs, t, dir) - 2;
+	if (dir->dir == FS_ROOT && strcmp(name, "what-if") == 0)
+		return n_entries(fs, t, dir) - 1;
 	i = kind->more ? kind->more->guess(t, dir, name) : 0;
 	return i > UINT32_MAX ? UINT64_MAX : kind->n_files + kind->n_subs + i;
 }
@@ -338,6 +355,15 @@ static int find_dir(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_
 	int r = find_place(fs, ino, tree, p);
 
 	return r == 0 && p->file != 0 ? -ENOTDIR : r;
+}
+
+/* Hidden names are asked for by programs, not by users. */
+static int find_changed(struct fs *fs, const char *name, struct fs_attr *ret)
+{
+	int run = name[0] == '.' ? -ENOENT : fs_runs_find(fs->runs, name);
+	struct fs_node p = {.dir = FS_ROOT, .run = (uint32_t)run};
+
+	return run < 0 ? reply(run) : fs_stat(fs, fs_ino_of(p), ret);
 }
 
 int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *ret)
@@ -361,8 +387,10 @@ int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *re
 		dir.file = FS_LINK;
 		return fs_stat(fs, fs_ino_of(dir), ret);
 	}
-	i = guess_entry(t, &dir, name);
-	if (i >= n_entries(t, &dir) || !entry_at(fs, t, &dir, i, &p, found) ||
+	if (t && dir.dir == FS_WHAT_IF && strcmp(name, "errors") != 0)
+		return find_changed(fs, name, ret);
+	i = guess_entry(fs, t, &dir, name);
+	if (i >= n_entries(fs, t, &dir) || !entry_at(fs, t, &dir, i, &p, found) ||
 	    strcmp(name, found) != 0)
 		return -ENOENT;
 	return fs_stat(fs, fs_ino_of(p), ret);
@@ -380,7 +408,7 @@ int fs_list(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_entry *ret)
 		p = offset == 0 ? dir : fs_parent_of(t ? t : fs->recorded, dir);
 		snprintf(ret->name, sizeof(ret->name), "%s", offset == 0 ? "." : "..");
 	} else {
-		uint64_t i = offset - 2, end = n_entries(t, &dir);
+		uint64_t i = offset - 2, end = n_entries(fs, t, &dir);
 
 		while (i < end && !entry_at(fs, t, &dir, i, &p, ret->name))
 			i++;
@@ -396,10 +424,9 @@ int fs_list(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_entry *ret)
 
 /* ---- contents */
 
-static int read_why(struct fs *fs, uint64_t offset, size_t size, struct fs_view *view)
+static int read_plain(struct fs *fs, const char *text, size_t len, uint64_t offset, size_t size,
+		      struct fs_view *view)
 {
-	size_t len = strlen(fs->why);
-
 	if (offset >= len)
 		return 0;
 	view->parts = malloc(sizeof(*view->parts));
@@ -408,8 +435,8 @@ static int read_why(struct fs *fs, uint64_t offset, size_t size, struct fs_view 
 		return -ENOMEM;
 	view->cache = fs->cache;
 	view->held[0].put = fs_cache_put;
-	view->parts[0] =
-		(struct iovec){fs->why + offset, size < len - offset ? size : len - offset};
+	view->parts[0] = (struct iovec){(char *)(uintptr_t)text + offset,
+					size < len - offset ? size : len - offset};
 	view->n = 1;
 	return 0;
 }
@@ -419,25 +446,29 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 	struct fs_tree *t;
 	struct fs_node p;
 	int r = find_place(fs, ino, &t, &p);
+	const char *text;
+	size_t len;
 
 	if (r < 0)
 		return reply(r);
 	if (!S_ISREG(fs_type_of(&p)))
 		return S_ISDIR(fs_type_of(&p)) ? -EISDIR : -EINVAL;
-	if (!t)
-		return read_why(fs, offset, size, view);
-	return reply(fs_content_read(t, &p, file_of(t, &p), offset, size, view));
+	text = plain_text(fs, t, &p, &len);
+	if (text)
+		return read_plain(fs, text, len, offset, size, view);
+	return reply(fs_content_read(t, &p, file_of(&p), offset, size, view));
 }
 
 int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret)
 {
 	struct fs_tree *t;
 	struct fs_node p;
+	size_t len;
 	int r = find_place(fs, ino, &t, &p);
 
-	if (r < 0 || !t || !S_ISREG(fs_type_of(&p)))
+	if (r < 0 || !S_ISREG(fs_type_of(&p)) || plain_text(fs, t, &p, &len))
 		return -ENOENT;
-	return reply(fs_content_window(t, &p, file_of(t, &p), offset, ret));
+	return reply(fs_content_window(t, &p, file_of(&p), offset, ret));
 }
 
 uint64_t fs_total_bytes(struct fs *fs)

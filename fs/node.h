@@ -2,8 +2,9 @@
 
 /* The tree of files of a trace: the interface of fs/ for FUSE, the exporter and the tests.
  *
- * The tree never changes. Any number of threads may use it at once. Functions return 0 (or 1 and 0
- * where stated) or a negative errno that a file system may reply with; a damaged trace gives -EIO.
+ * The tree never changes, except for what-if/ (fs_ino_changes()). Any number of threads may use it
+ * at once. Functions return 0 (or 1 and 0 where stated) or a negative errno that a file system may
+ * reply with; a damaged trace gives -EIO.
  */
 #pragma once
 
@@ -16,14 +17,16 @@
 
 struct fs;
 
-/* Emulates a trace; the mount owns the result. Called once, on first access to emulated/, by the
- * thread that needs it. */
-typedef int fs_emulate(void *context, struct fmt_trace *trace, struct fmt_trace **ret,
-		       struct fmt_error *err);
+/* Emulates a trace, changed by `spec` unless that is NULL; the mount owns the result. Called once
+ * for each run, on first access to emulated/ or what-if/SPEC/, for one run at a time. With `ret`
+ * NULL, only checks the spec, and may be called at any time: 0, or -EINVAL and the reason in
+ * err->what. */
+typedef int fs_emulate(void *context, struct fmt_trace *trace, const char *spec,
+		       struct fmt_trace **ret, struct fmt_error *err);
 
 struct fs_options {
 	size_t cache_bytes;  /* bound on resident bytes; 0: 64 MiB */
-	fs_emulate *emulate; /* NULL: no emulated/ */
+	fs_emulate *emulate; /* NULL: neither emulated/ nor what-if/ */
 	void *context;	     /* of emulate */
 };
 
@@ -32,13 +35,13 @@ int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs
 	    struct fmt_error *err);
 void fs_close(struct fs *fs);
 
-/* True while a call would have to emulate first: `ino` is in the emulated run, or is its root and
+/* True while a call would have to emulate first: `ino` is in an emulated run, or is its root and
  * the call reads the directory (`inside`), not only its attributes. */
 bool fs_is_pending(struct fs *fs, fs_ino ino, bool inside);
 
-/* Emulates if that was not done yet. On failure the tree has only a file `errors` with the reason.
- */
-void fs_emulate_now(struct fs *fs);
+/* Emulates the run of `ino` if that was not done yet. On failure its tree has only a file `errors`
+ * with the reason. */
+void fs_emulate_now(struct fs *fs, fs_ino ino);
 
 struct fs_attr {
 	fs_ino ino;
@@ -50,10 +53,11 @@ struct fs_attr {
 
 int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret);
 
-/* Also finds "." and "..". -ENOENT, -ENOTDIR. */
+/* Also finds "." and "..". -ENOENT, -ENOTDIR. A lookup in what-if/ adds a run if the name is a
+ * valid spec: -ENOSPC if there are too many. */
 int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *ret);
 
-#define FS_NAME_MAX 47
+#define FS_NAME_MAX 255
 
 struct fs_entry {
 	char name[FS_NAME_MAX + 1];

@@ -67,7 +67,7 @@ void fs_piece_set_length(const struct fs_piece *p, uint64_t length)
 static struct fs_key piece_key(const struct fs_piece *p, uint32_t window)
 {
 	return (struct fs_key){
-		15 | (uint64_t)p->number << 4 | (uint64_t)p->tree->emulated << 12 |
+		15 | (uint64_t)p->number << 4 | (uint64_t)p->tree->run << 12 |
 			(uint64_t)window << 36,
 		(uint64_t)p->rank << 32 | p->slice,
 	};

@@ -31,6 +31,9 @@ static const char readme[] =
 	"  contents/             contents of buffers (gpucapture --payloads): index says which\n"
 	"                        operation read or wrote which file\n"
 	"  emulated/             the same tree for the emulated run, computed on first access\n"
+	"  what-if/SPEC/         the same tree for a changed run, computed on first access: cat\n"
+	"                        what-if/network=2x/summary; SPEC as in `gpureplay --what-if`.\n"
+	"                        ls shows those that were looked at; errors says what is invalid\n"
 	"\n"
 	"Tables are tab-separated with one header line, in the order of time:\n"
 	"\n"
@@ -111,9 +114,8 @@ int fs_render_citation(struct fs_tree *t, const struct fs_node *where, struct te
 		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	fact_text(t, "citation", out);
 	text_printf(out, "Trace of a run on %u GPU%s, %s%s.\nTrace id: %s\n", t->n_ranks,
-		    t->n_ranks == 1 ? "" : "s",
-		    t->emulated ? "emulated, recorded run of " : "recorded ", date,
-		    fmt_trace_id(t->trace));
+		    t->n_ranks == 1 ? "" : "s", t->run ? "emulated, recorded run of " : "recorded ",
+		    date, fmt_trace_id(t->trace));
 	text_str(out, "The id is a SHA-256 over the contents: it is the same however the trace is "
 		      "packed, "
 		      "and `gputrace verify` checks it.\n");
@@ -197,7 +199,7 @@ int fs_render_trace_json(struct fs_tree *t, const struct fs_node *where, struct 
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_str(&j, "id", fmt_trace_id(t->trace));
-	fmt_json_bool(&j, "emulated", t->emulated);
+	fmt_json_bool(&j, "emulated", t->run);
 	fmt_json_u64(&j, "bytes", fmt_trace_bytes(t->trace));
 	fmt_json_u64(&j, "iterations", t->n_iterations - t->has_before - t->has_after);
 	json_facts(&j, t->names, FMT_WHOLE_TRACE);

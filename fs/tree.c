@@ -126,7 +126,7 @@ define_cleanup(tree_freep, struct fs_tree *, fs_tree_free);
 static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
 
 int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spares *spares,
-		uint32_t emulated, struct fs_tree **ret, struct fmt_error *err)
+		uint32_t run, struct fs_tree **ret, struct fmt_error *err)
 {
 	scoped(tree_freep) struct fs_tree *t = calloc(1, sizeof(*t));
 	int r;
@@ -140,7 +140,7 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spare
 	t->n_ranks = fmt_trace_n_ranks(trace);
 	t->cache = cache;
 	t->spares = spares;
-	t->emulated = emulated;
+	t->run = run;
 	if (t->n_ranks >= FS_MAX_GPUS || fmt_n_comms(t->names) >= FS_MAX_ITERATIONS)
 		return fmt_fail(err, -EOVERFLOW, fmt_trace_path(trace), FMT_NO_OFFSET,
 				"more GPUs than a mount can number");
@@ -242,7 +242,7 @@ static int slice_make(void *context, void **ret, size_t *bytes)
 
 static struct fs_key slice_key(const struct fs_tree *t, uint32_t rank, uint32_t slice)
 {
-	return (struct fs_key){(uint64_t)t->emulated << 12, (uint64_t)rank << 32 | slice};
+	return (struct fs_key){(uint64_t)t->run << 12, (uint64_t)rank << 32 | slice};
 }
 
 int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret)

@@ -35,7 +35,7 @@ struct fs_tree {
 	struct fs_stored *stored; /* entries of modules/ and contents/ */
 	struct fs_cache *cache;	  /* not owned */
 	struct fs_spares *spares; /* not owned */
-	uint32_t emulated;	  /* 0 or 1, as in inode numbers */
+	uint32_t run;		  /* as in inode numbers */
 	uint32_t n_ranks;
 	uint32_t n_iterations; /* with the two that have no number */
 	uint32_t has_before, has_after;
@@ -51,7 +51,7 @@ struct fs_tree {
 
 /* Takes ownership of `trace`, also on failure. */
 int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spares *spares,
-		uint32_t emulated, struct fs_tree **ret, struct fmt_error *err);
+		uint32_t run, struct fs_tree **ret, struct fmt_error *err);
 void fs_tree_free(struct fs_tree *t);
 
 /* The index of an iteration, or -1. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# emulated/ is computed on first access, and is the tree of gpureplay's trace.
+# emulated/ and what-if/SPEC/ are computed on first access, and are the trees of gpureplay's traces.
 . "$(dirname "$0")/lib.sh"
 need_fuse
 mnt=$work/mnt
@@ -40,6 +40,38 @@ find "$mnt/emulated" -type f >"$work/files"
 while read -r f; do
 	equal "$(stat -c %s "$f")" "$(wc -c <"$f")"
 done <"$work/files"
+
+# what-if/ lists the specs that were looked at. A spec is computed when its directory is read.
+equal "$(ls "$mnt/what-if")" errors
+stat "$mnt/what-if/network=2x" >/dev/null
+equal "$(find "$work/tmp" -name trace.chunks | wc -l)" 1
+gpureplay --emulate --what-if network=2x -o "$work/changed" "$work/run" >/dev/null
+gputrace info "$work/changed" | cmp - "$mnt/what-if/network=2x/summary"
+equal "$(find "$work/tmp" -name trace.chunks | wc -l)" 2
+fails cmp -s "$mnt/what-if/network=2x/id" "$mnt/emulated/id"
+equal "$(gputrace info --json "$mnt/what-if/network=2x")" "$(gputrace info --json "$work/changed")"
+pids=
+for spec in host=2x gpu=0.5x rank1:gpu=2x,network=2x; do
+	cat "$mnt/what-if/$spec/id" >"$work/id $spec" &
+	pids="$pids $!"
+done
+wait_for $pids
+equal "$(cat "$work"/id\ * | sort -u | wc -l)" 3
+equal "$(ls "$mnt/what-if" | wc -l)" 5
+equal "$(stat -c %h "$mnt/what-if")" 6
+
+# An invalid spec is no directory; what-if/errors says why, once. Hidden names are not specs.
+for name in fast gpu=2y fast .git; do
+	fails ls "$mnt/what-if/$name"
+	says 'No such file or directory'
+done
+equal "$(wc -l <"$mnt/what-if/errors")" 2
+grep -q "^what-if/gpu=2y	-	-	invalid value '2y' for gpu" "$mnt/what-if/errors" || die "$(cat "$mnt/what-if/errors")"
+equal "$(ls "$mnt/what-if" | wc -l)" 5
+
+# A valid spec that this run does not allow has only a file that says why.
+equal "$(ls "$mnt/what-if/rank9:gpu=2x")" errors
+grep -q "the trace has no rank '9'" "$mnt/what-if/rank9:gpu=2x/errors" || die "$(cat "$mnt/what-if/rank9:gpu=2x/errors")"
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 eventually nothing_made || die "$(made) emulated runs are left behind"
 

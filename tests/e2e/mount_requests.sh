@@ -31,9 +31,10 @@ ls -lR --ignore=emulated "$mnt" >"$work/list"
 [ "$(lookups)" -lt 3000 ] || die "ls -lR needed $(lookups) lookups"
 end
 
+# Only what-if/ is asked for, each time: it changes.
 serve
 find "$mnt" -name emulated -prune -o -print >/dev/null
-equal "$(lookups)" 0
+[ "$(lookups)" -le 3 ] || die "find needed $(lookups) lookups"
 ls -l "$mnt/iterations/000099/gpu7" >/dev/null
 [ "$(lookups)" -gt 0 ] || die "find got attributes of files"
 end

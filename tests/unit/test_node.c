@@ -11,15 +11,19 @@
 
 /* ---- the tree, without FUSE */
 
-static int emulate_same(void *context, struct fmt_trace *in, struct fmt_trace **ret,
-			struct fmt_error *err)
+static int emulate_same(void *context, struct fmt_trace *in, const char *spec,
+			struct fmt_trace **ret, struct fmt_error *err)
 {
+	if (spec && !strchr(spec, '='))
+		return fmt_fail(err, -EINVAL, "", FMT_NO_OFFSET, "no value for %s", spec);
+	if (!ret)
+		return 0;
 	++*(int *)context;
 	return fmt_trace_open(fmt_trace_path(in), ret, err);
 }
 
-static int emulate_nothing(void *context, struct fmt_trace *in, struct fmt_trace **ret,
-			   struct fmt_error *err)
+static int emulate_nothing(void *context, struct fmt_trace *in, const char *spec,
+			   struct fmt_trace **ret, struct fmt_error *err)
 {
 	return fmt_fail(err, -EBADMSG, "x", FMT_NO_OFFSET, "no clock");
 }
@@ -124,6 +128,7 @@ START_TEST(test_no_such_names)
 		{"before"},
 		{"after"},
 		{"emulated"},
+		{"what-if"},
 	};
 	char *folder = made_directory();
 	struct fs_options options = {0};
@@ -181,37 +186,15 @@ START_TEST(test_the_emulated_run_is_made_on_first_access)
 	ck_assert(!fs_is_pending(fs, emulated.ino, false));
 	ck_assert(fs_is_pending(fs, emulated.ino, true));
 	ck_assert_int_eq(made, 0);
-	fs_emulate_now(fs);
-	fs_emulate_now(fs);
+	fs_emulate_now(fs, 1);
+	ck_assert_int_eq(made, 0);
+	fs_emulate_now(fs, emulated.ino);
+	fs_emulate_now(fs, emulated.ino);
 	ck_assert_int_eq(made, 1);
 	ck_assert(!fs_is_pending(fs, emulated.ino, true));
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "id", &a), 0);
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "emulated", &a), -ENOENT);
 	ck_assert_int_gt(check_directory(fs, 1, 1 << 17), 300);
-	fs_close(fs);
-	made_remove(folder);
-}
-END_TEST
-
-START_TEST(test_an_emulation_that_fails_says_why)
-{
-	char *folder = made_directory();
-	struct fs_options options = {.emulate = emulate_nothing};
-	struct fs *fs = open_made(folder, &options);
-	scoped(fs_view_done) struct fs_view view = {0};
-	struct fs_attr a;
-	struct fs_entry e;
-
-	fs_emulate_now(fs);
-	ck_assert_int_eq(fs_lookup(fs, 1, "emulated", &a), 0);
-	ck_assert_int_eq(fs_list(fs, a.ino, 2, &e), 1);
-	ck_assert_str_eq(e.name, "errors");
-	ck_assert_int_eq(fs_list(fs, a.ino, e.next, &e), 0);
-	ck_assert_int_eq(fs_lookup(fs, a.ino, "id", &a), -ENOENT);
-	ck_assert_int_eq(fs_stat(fs, e.ino, &a), 0);
-	ck_assert_int_eq(fs_read(fs, e.ino, 0, 4096, &view), 0);
-	ck_assert_uint_eq(view.parts[0].iov_len, a.size_bytes);
-	ck_assert_ptr_nonnull(memmem(view.parts[0].iov_base, view.parts[0].iov_len, "no clock", 8));
 	fs_close(fs);
 	made_remove(folder);
 }
@@ -236,6 +219,94 @@ static char *read_text(struct fs *fs, fs_ino ino, uint64_t size, size_t block)
 	}
 	return all;
 }
+
+static int count_entries(struct fs *fs, fs_ino dir)
+{
+	struct fs_entry e;
+	int n = 0;
+
+	for (uint64_t offset = 2; fs_list(fs, dir, offset, &e) == 1; n++)
+		offset = e.next;
+	return n;
+}
+
+START_TEST(test_changed_runs_are_made_on_first_access)
+{
+	static const char *const invalid[] = {"fast", "fast", ".git", "new\nline"};
+	char *folder = made_directory(), spec[20];
+	int made = 0;
+	struct fs_options options = {.emulate = emulate_same, .context = &made};
+	struct fs *fs = open_made(folder, &options);
+	struct fs_attr what_if, errors, run, again, a;
+	scoped(free_ptr) char *text = NULL;
+
+	ck_assert_int_eq(fs_lookup(fs, 1, "what-if", &what_if), 0);
+	ck_assert(!fs_is_pending(fs, what_if.ino, true));
+	ck_assert_int_eq(count_entries(fs, what_if.ino), 1);
+
+	/* Each invalid spec has one line. */
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++)
+		ck_assert_int_eq(fs_lookup(fs, what_if.ino, invalid[i], &a), -ENOENT);
+	ck_assert_int_eq(count_entries(fs, what_if.ino), 1);
+	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "errors", &errors), 0);
+	text = read_text(fs, errors.ino, errors.size_bytes, 7);
+	text[errors.size_bytes] = 0;
+	ck_assert_str_eq(text, "what-if/fast\t-\t-\tno value for fast\n"
+			       "what-if/new?line\t-\t-\tno value for new?line\n");
+
+	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "network=2x", &run), 0);
+	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "network=2x", &again), 0);
+	ck_assert_uint_eq(run.ino, again.ino);
+	ck_assert(!fs_is_pending(fs, run.ino, false));
+	ck_assert(fs_is_pending(fs, run.ino, true));
+	ck_assert_int_eq(made, 0);
+	fs_emulate_now(fs, run.ino);
+	ck_assert_int_eq(made, 1);
+	ck_assert(!fs_is_pending(fs, run.ino, true));
+	ck_assert_int_eq(fs_lookup(fs, run.ino, "what-if", &a), -ENOENT);
+	ck_assert_int_eq(fs_lookup(fs, run.ino, "..", &a), 0);
+	ck_assert_uint_eq(a.ino, what_if.ino);
+	ck_assert_int_gt(check_directory(fs, run.ino, 4096), 100);
+
+	/* The directory has another time, so that its listing is not taken from a cache. */
+	ck_assert_int_eq(fs_stat(fs, what_if.ino, &a), 0);
+	ck_assert_int_ne(a.time_ns, what_if.time_ns);
+	ck_assert_uint_eq(a.n_links, 3);
+	for (int i = 1; i < FS_RUNS - FS_CHANGED; i++) {
+		snprintf(spec, sizeof(spec), "gpu=%d", i);
+		ck_assert_int_eq(fs_lookup(fs, what_if.ino, spec, &a), 0);
+	}
+	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "gpu=300", &a), -ENOSPC);
+	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "gpu=1", &a), 0);
+	ck_assert_int_eq(count_entries(fs, what_if.ino), 1 + FS_RUNS - FS_CHANGED);
+	fs_close(fs);
+	made_remove(folder);
+}
+END_TEST
+
+START_TEST(test_an_emulation_that_fails_says_why)
+{
+	char *folder = made_directory();
+	struct fs_options options = {.emulate = emulate_nothing};
+	struct fs *fs = open_made(folder, &options);
+	scoped(fs_view_done) struct fs_view view = {0};
+	struct fs_attr a;
+	struct fs_entry e;
+
+	ck_assert_int_eq(fs_lookup(fs, 1, "emulated", &a), 0);
+	fs_emulate_now(fs, a.ino);
+	ck_assert_int_eq(fs_list(fs, a.ino, 2, &e), 1);
+	ck_assert_str_eq(e.name, "errors");
+	ck_assert_int_eq(fs_list(fs, a.ino, e.next, &e), 0);
+	ck_assert_int_eq(fs_lookup(fs, a.ino, "id", &a), -ENOENT);
+	ck_assert_int_eq(fs_stat(fs, e.ino, &a), 0);
+	ck_assert_int_eq(fs_read(fs, e.ino, 0, 4096, &view), 0);
+	ck_assert_uint_eq(view.parts[0].iov_len, a.size_bytes);
+	ck_assert_ptr_nonnull(memmem(view.parts[0].iov_base, view.parts[0].iov_len, "no clock", 8));
+	fs_close(fs);
+	made_remove(folder);
+}
+END_TEST
 
 /* The windows of a file cover it without gaps, each offset in a window leads to that window, and
  * the contents equal those read in other blocks. */
@@ -400,4 +471,4 @@ TESTS("node", test_windows_cover_a_file, test_the_root_is_listed_at_little_cost,
       test_an_interrupted_copy_stops, test_pooled_requests_are_answered,
       test_large_slices_go_to_the_pool, test_sizes_and_contents_agree, test_no_such_names,
       test_no_such_inodes, test_the_emulated_run_is_made_on_first_access,
-      test_an_emulation_that_fails_says_why)
+      test_changed_runs_are_made_on_first_access, test_an_emulation_that_fails_says_why)

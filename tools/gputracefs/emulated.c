@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
+#include "replay/engine/what_if.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -96,19 +97,31 @@ static int make_folder(struct emulated *e, struct fmt_error *err)
 	return 0;
 }
 
-int emulated_make(void *context, struct fmt_trace *in, struct fmt_trace **ret,
+define_cleanup(what_if_freep, struct what_if *, what_if_free);
+
+int emulated_make(void *context, struct fmt_trace *in, const char *spec, struct fmt_trace **ret,
 		  struct fmt_error *err)
 {
 	struct emulated *e = context;
+	scoped(what_if_freep) struct what_if *w = NULL;
 	scoped(free_ptr) char *path = NULL;
 	struct replay_report report = {0};
-	int r = make_folder(e, err);
+	struct replay_options options = {.what_ifs = &w, .n_what_ifs = spec ? 1 : 0};
+	struct what_if_error why = {.why = ""};
+	int r = spec ? what_if_parse(spec, &w, &why) : 0;
 
 	if (r < 0)
+		return fmt_fail(err, r, "", FMT_NO_OFFSET, "%s",
+				r == -EINVAL ? why.why : strerror(-r));
+	if (!ret)
+		return 0;
+	if (!e->folder)
+		r = make_folder(e, err);
+	if (r < 0)
 		return r;
-	if (asprintf(&path, "%s/emulated", e->folder) < 0)
+	if (asprintf(&path, "%s/%u", e->folder, e->n++) < 0)
 		return -ENOMEM;
-	r = replay_emulate(in, NULL, path, &report, err);
+	r = replay_emulate(in, &options, path, &report, err);
 	if (r < 0)
 		return r;
 	replay_report_done(&report);

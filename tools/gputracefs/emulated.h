@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The emulated run that a mount shows: a trace in a temporary directory ($TMPDIR, else /tmp), which
+/* The emulated runs that a mount shows: traces in a temporary directory ($TMPDIR, else /tmp), which
  * is removed when the mount ends. The next gputracefs that emulates removes the directory of a
  * killed one.
  */
@@ -11,10 +11,12 @@
 struct emulated {
 	char *folder; /* owned; NULL before the first use */
 	int lock_fd;  /* of the folder; 0 before the first use */
+	unsigned n;   /* runs */
 };
 
-/* Emulates `in`; for fs_options.emulate, with a struct emulated as context. */
-int emulated_make(void *context, struct fmt_trace *in, struct fmt_trace **ret,
+/* Emulates `in`, changed by `spec` if it is not NULL; for fs_options.emulate, with a struct
+ * emulated as context. */
+int emulated_make(void *context, struct fmt_trace *in, const char *spec, struct fmt_trace **ret,
 		  struct fmt_error *err);
 
 /* Removes the files. If their trace is still open, it cannot be read any more. */
