@@ -6,6 +6,7 @@
 void fmt_run_part_done(struct fmt_run_part *p)
 {
 	free(p->call_of);
+	free(p->keeps);
 	free(p->calls);
 	free(p->ranges);
 	free(p->values);

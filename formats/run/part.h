@@ -10,6 +10,7 @@
 /* Data of a rank, in addition to its part of the run. */
 struct fmt_run_part {
 	uint32_t *call_of; /* owned: of each event, its call; FMT_RUN_NONE */
+	uint8_t *keeps;	   /* owned: of each event, if a window keeps it from before; NULL */
 	struct fmt_rows *
 		*calls; /* by track, the values of its calls, whose first_value is a row; NULL: they
 			   are the rank's. The array is owned, the rows are not */

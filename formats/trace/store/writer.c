@@ -9,6 +9,7 @@
 #include "formats/trace/store/slice_code.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The default level of zstd. */
 #define DEFAULT_LEVEL 3
@@ -57,6 +58,14 @@ void fmt_writer_abandon(struct fmt_writer *w)
 	free(w->ranks);
 	free(w->path);
 	free(w);
+}
+
+void fmt_writer_remove(struct fmt_writer *w)
+{
+	for (size_t i = 0; i < w->n_ranks; i++)
+		unlink(w->ranks[i]->out.path);
+	rmdir(w->path);
+	fmt_writer_abandon(w);
 }
 
 define_cleanup(writer_freep, struct fmt_writer *, fmt_writer_abandon);

@@ -36,8 +36,9 @@ int fmt_writer_open(const char *path, struct fmt_names *names,
 /* Ends the trace: its files, and last of all the manifest that lists them. Frees `w` in any case.
  */
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err);
-/* Frees `w` and leaves the files as a killed writer would. */
+/* Frees `w` and leaves the files as a killed writer would; or removes them. */
 void fmt_writer_abandon(struct fmt_writer *w);
+void fmt_writer_remove(struct fmt_writer *w);
 
 struct fmt_output;
 

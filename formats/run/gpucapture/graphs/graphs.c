@@ -134,6 +134,7 @@ int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
 	struct rec_graphs *all = c->process->graphs;
 	int r = g ? rec_graph_add_node(g, node, told_handle(c)) : 0;
 
+	rec_call_keep(c);
 	if (!g || r < 0)
 		return r;
 	for (size_t i = 0; i < all->n_waiting && r == 0; i++)
@@ -151,6 +152,7 @@ int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const stru
 	struct rec_graphs *all = graphs_of(c);
 	int r = 0;
 
+	rec_call_keep(c);
 	if (!all)
 		return -ENOMEM;
 	if (to->kind == 1 + API_MEANING_EVENT)

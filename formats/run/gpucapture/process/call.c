@@ -168,6 +168,47 @@ static void put_order(struct rec_args *m, const struct rec_call *c)
 		rec_args_put(m, "order", FMT_INT, (int64_t)p->ordered);
 }
 
+/* Whether later calls may need what the call did, apart from contents. */
+static bool has_lasting_effect(const struct rec_call *c)
+{
+	const uint64_t brief =
+		1ull << API_CLASS_QUERY | 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
+		1ull << API_CLASS_SET | 1ull << API_CLASS_PREFETCH | 1ull << API_CLASS_HOST_CALL |
+		1ull << API_CLASS_MEMORY_OP | 1ull << API_CLASS_GRAPH_LAUNCH |
+		1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
+		1ull << API_CLASS_EVENT_QUERY | 1ull << API_CLASS_STREAM_QUERY |
+		1ull << API_CLASS_SYNC | 1ull << API_CLASS_COLLECTIVE | 1ull << API_CLASS_P2P |
+		1ull << API_CLASS_GEMM | 1ull << API_CLASS_BLAS | 1ull << API_CLASS_PROFILE;
+
+	return !c->api || !(brief >> c->api->class & 1);
+}
+
+void rec_call_keep(const struct rec_call *c)
+{
+	c->process->events[c->event].keeps = 1;
+	if (c->thread->kept_depth < c->record->head.depth)
+		c->thread->kept_depth = c->record->head.depth;
+}
+
+/* Libraries make another context current in most of their calls, and change back. */
+static bool is_undone(const struct rec_call *c)
+{
+	return c->record->head.depth > 0 &&
+	       (rec_is(c, "cuCtxSetCurrent") || rec_is(c, "cuCtxPushCurrent") ||
+		rec_is(c, "cuCtxPopCurrent") || rec_is(c, "cuThreadExchangeStreamCaptureMode"));
+}
+
+static void keep_if_lasting(const struct rec_call *c)
+{
+	uint32_t depth = c->record->head.depth;
+	bool is_around = c->thread->kept_depth > depth;
+
+	if (is_around)
+		c->thread->kept_depth = depth;
+	if (is_around || (has_lasting_effect(c) && !is_undone(c)))
+		rec_call_keep(c);
+}
+
 int rec_call_add(struct rec_call *c)
 {
 	struct rec_args m;
@@ -191,6 +232,8 @@ int rec_call_add(struct rec_call *c)
 				 &e.first_value);
 	if (r == 0)
 		r = rec_add_event(c->process, &e, &c->event);
+	if (r == 0)
+		keep_if_lasting(c);
 	if (r == 0)
 		note_last(c->process, c, e.template);
 	if (r == 0)

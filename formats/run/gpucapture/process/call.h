@@ -43,6 +43,7 @@ struct rec_thread {
 	uint64_t seen, over; /* ordinals: the largest that was looked at; all up to there were */
 	uint64_t contexts[REC_CONTEXT_DEPTH]; /* the last is current */
 	uint32_t n_contexts;
+	uint32_t kept_depth; /* calls around the last ones are kept if their depth is less */
 	struct rec_launched *launched;
 	size_t n_launched, launched_cap;
 	uint32_t group; /* depth of ncclGroupStart */
@@ -125,6 +126,9 @@ int rec_call_add(struct rec_call *c);
 
 /* The call is made for that device, whichever is current; -1 changes nothing. */
 void rec_call_is_on(const struct rec_call *c, int device);
+
+/* The call, and those around it, are in the prologue of a window: later ones need what it did. */
+void rec_call_keep(const struct rec_call *c);
 
 /* Follows what the call did to things: what was made, before the call is added; what is gone and
  * which context is current, after it. */

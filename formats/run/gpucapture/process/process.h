@@ -34,6 +34,7 @@ struct rec_event {
 	uint32_t index; /* ops: among those of their call */
 	int16_t device; /* -1: unknown */
 	uint8_t kind;	/* enum fmt_kind */
+	uint8_t keeps;	/* calls: a window keeps it from before its first iteration */
 };
 
 struct rec_track {

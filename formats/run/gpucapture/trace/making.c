@@ -180,14 +180,16 @@ static int open_files(struct rec_making *m, struct fmt_error *err)
 	return r;
 }
 
-/* What waited for what, if anything is left in the window. */
+/* What waited for what, if anything is left in the window. The prologue tells nothing of the
+ * machine. */
 static int infer(struct rec_making *m, struct rec_job *j)
 {
 	size_t n = 0;
 	int r;
 
 	for (uint32_t i = 0; i < j->run.n_ranks; i++)
-		n += j->run.ranks[i].n_events;
+		if (m->window->first < 0 || m->kept[i].n > 0)
+			n += j->run.ranks[i].n_events;
 	if (n == 0)
 		return 0;
 	r = m->inferred ? fmt_infer_more(&j->run) : fmt_infer(&j->run);
@@ -226,7 +228,8 @@ static int write_segment(struct rec_making *m, struct rec_job *j, bool more, str
 		if (!is_due(m, j, i, more) || j->run.ranks[i].n_iterations == 0)
 			continue;
 		source = rec_job_source(j, i);
-		source.before = m->steps[i].has_before ? &m->steps[i].before : NULL;
+		if (m->steps[i].has_before && (m->window->first < 0 || m->kept[i].has_begun))
+			source.before = &m->steps[i].before;
 		source.more = more;
 		if (m->window->progress.show && !m->plan->is_shed) {
 			source.progress = show_slice;
@@ -251,11 +254,12 @@ static int put(struct rec_making *m, struct rec_job *j, bool more, struct fmt_er
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		size_t n = m->steps[i].n - m->steps[i].prelude;
 
-		if (windowed && is_due(m, j, i, more))
+		if (windowed && is_due(m, j, i, more)) {
 			r = rec_window_apply(m->window, m->names, &j->run.ranks[i], &j->parts[i],
 					     more, &m->kept[i]);
+			any |= j->run.ranks[i].n_iterations > 0;
+		}
 		n = windowed ? m->kept[i].n : n;
-		any |= n > 0;
 		if (n > m->result.n_iterations)
 			m->result.n_iterations = (uint32_t)n;
 	}
@@ -372,13 +376,17 @@ static int put_whole(struct rec_making *m, struct rec_job *j, struct fmt_error *
 
 	if (r == 0 && m->window->first < 0)
 		r = rec_repetition_put(m->names, m->steps, m->plan->ranks.n);
-	m->result.n_processes = (uint32_t)j->n;
-	m->result.n_ranks = m->plan->ranks.n;
 	rec_job_undigested(j);
 	if (r == 0)
 		r = rec_job_contents(j, &m->wanted, m->writer, err);
 	return r < 0 ? r
 		     : rec_facts_put(j->processes, j->n, j->ranks, &m->result, m->window, m->names);
+}
+
+/* False: no iteration is in the window, and the trace is abandoned. */
+static bool is_written_at_all(const struct rec_making *m)
+{
+	return m->writer && (m->window->first < 0 || m->result.n_iterations > 0);
 }
 
 static int make_last(struct rec_making *m, struct rec_process *const *processes, size_t n,
@@ -398,7 +406,7 @@ static int make_last(struct rec_making *m, struct rec_process *const *processes,
 	if (r == 0)
 		r = put(m, &j, false, err);
 	m->result.without_times += j.places.without_times;
-	if (r < 0 || !m->writer)
+	if (r < 0 || !is_written_at_all(m))
 		return r;
 	return put_whole(m, &j, err);
 }
@@ -413,7 +421,11 @@ int rec_making_end(struct rec_making *m, struct rec_process *const *processes, s
 		return 0;
 	if (!rec_plan_fits(m->plan, processes, n))
 		return -EBADMSG;
+	m->result.n_processes = (uint32_t)n;
+	m->result.n_ranks = m->plan->ranks.n;
 	r = make_last(m, processes, n, err);
+	if (r == 0 && m->writer && !is_written_at_all(m))
+		fmt_writer_remove(take(m->writer));
 	if (r == 0 && m->writer)
 		r = fmt_writer_close(take(m->writer), err);
 	*ret = m->result;

@@ -244,7 +244,8 @@ static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
 	int r = 0;
 
 	run->events = malloc((run->n_events + 1) * sizeof(*run->events));
-	if (!run->events)
+	p->parts[rank].keeps = malloc(run->n_events + 1);
+	if (!run->events || !p->parts[rank].keeps)
 		return -ENOMEM;
 	for (uint32_t i = 0, track = 0; i < run->n_events && r == 0; i++) {
 		struct source s = source_of(p, l->events[i]);
@@ -266,6 +267,7 @@ static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
 			r = add_values(run, &cap, s,
 				       fmt_template(p->run->names, e->template)->n_values, to);
 		p->at[l->events[i]] = i;
+		p->parts[rank].keeps[i] = e->keeps;
 		fmt_run_part_span(&p->parts[rank], to);
 	}
 	return r;

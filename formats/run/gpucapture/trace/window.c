@@ -55,6 +55,7 @@ static void keep_events(struct fmt_run_rank *run, struct fmt_run_part *part, uin
 			continue;
 		run->events[n] = run->events[i];
 		part->call_of[n] = part->call_of[i];
+		part->keeps[n] = part->keeps[i];
 		to[i] = (uint32_t)n++;
 	}
 	run->n_events = n;
@@ -76,7 +77,7 @@ int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t
 	for (size_t i = 0; i < run->n_events; i++) {
 		int64_t at = moment(run, part, i);
 
-		to[i] = at >= from_ns && at < to_ns ? 0 : FMT_RUN_NONE;
+		to[i] = (at >= from_ns || part->keeps[i]) && at < to_ns ? 0 : FMT_RUN_NONE;
 	}
 	keep_events(run, part, to);
 	for (size_t i = 0; i < part->n_ranges; i++)
@@ -86,17 +87,38 @@ int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t
 	return 0;
 }
 
-/* What stays was written from this moment to that. */
+/* What stays was written from this moment to that, or the prologue from its first call on. */
 static void span(const struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
 		 int64_t to_ns)
 {
 	part->first_ns = from_ns;
 	part->last_ns = to_ns;
 	for (size_t i = 0; i < run->n_events; i++) {
-		int64_t end_ns = run->events[i].start_ns + run->events[i].duration_ns;
+		const struct fmt_event *e = &run->events[i];
+		int64_t end_ns = e->start_ns + e->duration_ns;
 
+		part->first_ns = e->start_ns < part->first_ns ? e->start_ns : part->first_ns;
 		part->last_ns = end_ns > part->last_ns ? end_ns : part->last_ns;
 	}
+}
+
+/* A segment before the window has its part of the prologue only. */
+static int keep_prologue(struct fmt_run_rank *run, struct fmt_run_part *part)
+{
+	if (rec_window_keep(run, part, INT64_MAX, INT64_MAX) < 0)
+		return -ENOMEM;
+	if (run->n_events == 0)
+		return 0;
+	free(run->iterations);
+	run->iterations = calloc(1, sizeof(*run->iterations));
+	if (!run->iterations)
+		return -ENOMEM;
+	span(run, part, INT64_MAX, INT64_MIN);
+	run->iterations[0] = (struct fmt_iteration){.number = FMT_BEFORE,
+						    .start_ns = part->first_ns,
+						    .duration_ns = part->last_ns - part->first_ns};
+	run->n_iterations = 1;
+	return 0;
 }
 
 void rec_window_of_done(struct rec_window_of *of)
@@ -144,12 +166,16 @@ int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 	int r = 0;
 
+	of->has_begun = of->n > 0;
+
 	if (!keep_iterations(w, run, &from_ns, &to_ns))
 		run->n_iterations = 0;
 	if (of->n == 0)
 		r = skip(names, run, part, from_ns, of);
 	if (r < 0)
 		return r;
+	if (run->n_iterations == 0 && !of->has_begun)
+		return keep_prologue(run, part);
 	if (run->n_iterations > 0) {
 		int64_t last = run->iterations[run->n_iterations - 1].number;
 

@@ -25,22 +25,25 @@ struct rec_window {
 	struct rec_progress progress;
 };
 
-/* Of the run what begins between these moments, an operation as its call does. 0 or -ENOMEM. */
+/* Of the run what begins between these moments, an operation as its call does, and the calls before
+ * them that part->keeps. 0 or -ENOMEM. */
 int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
 		    int64_t to_ns);
 /* What was kept of a rank so far. */
 struct rec_window_of {
 	size_t n;	   /* iterations */
 	int64_t last;	   /* the number of the last one */
+	bool has_begun;	   /* an earlier segment has some of them */
 	uint32_t *skipped; /* owned: by communicator, its collectives before the first iteration */
 	size_t n_skipped, skipped_cap;
 };
 
 void rec_window_of_done(struct rec_window_of *of);
 
-/* Keeps what is in the window, before edges are found: calls by their start, operations by their
- * calls; after the segment there are `more`. Without an iteration of the window, nothing of it
- * stays. 0 or -ENOMEM. */
+/* Keeps what is in the window and its prologue, before edges are found: calls by their start,
+ * operations by their calls; after the segment there are `more`. A segment before the window is an
+ * iteration FMT_BEFORE, if it has some of the prologue; of one after it nothing stays. 0 or
+ * -ENOMEM. */
 int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 		     struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
 		     struct rec_window_of *of);
