@@ -1,60 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/change.h"
 
-#include "replay/engine/network.h"
+#include "replay/engine/change_state.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 
 #include <fnmatch.h>
-#include <math.h>
 #include <stdio.h>
-
-/* The changes of one variant that apply to a rank, a template, a communicator: bits. */
-typedef uint32_t change_set;
-_Static_assert(WHAT_IF_CHANGES == 32, "a bit each");
-
-/* The lowest change of a set that is not empty. */
-static unsigned first_of(change_set set)
-{
-	return (unsigned)__builtin_ctz(set) & 31;
-}
-
-struct variant {
-	const struct what_if *spec;
-	change_set by_key[WHAT_IF_KEYS];
-	change_set *by_rank, *by_template, *by_comm;
-	size_t templates_cap;
-	int straggler; /* straggler=none is one of them */
-};
-
-/* The scales of the templates, for ranks to which the same changes apply. */
-struct rank_group {
-	uint32_t first; /* its first rank */
-	uint16_t host, launch, device;
-	uint16_t *by_template; /* NOT_YET where it was not asked for */
-	size_t cap;
-	uint32_t n;
-};
-
-#define NOT_YET UINT16_MAX
-
-struct change {
-	const struct fmt_names *names;
-	const uint32_t *numbers;
-	uint32_t n_ranks, n_templates, n_comms;
-	struct variant *variants;
-	uint32_t n_specs;
-	uint32_t *group_of; /* by rank */
-	struct network network;
-	struct rank_group *groups;
-	size_t n_groups, groups_cap;
-	const float *factors_of_ranks; /* for straggler=none: by rank, then template */
-	uint32_t n_factors;
-	double *factors; /* of the scale at hand, by variant */
-	struct sim *sim;
-	int error;
-};
 
 void change_free(struct change *c)
 {
@@ -64,6 +17,8 @@ void change_free(struct change *c)
 		free(c->variants[i].by_rank);
 		free(c->variants[i].by_template);
 		free(c->variants[i].by_comm);
+		for (uint32_t k = 0; k < WHAT_IF_CHANGES; k++)
+			model_free(c->variants[i].models[k]);
 	}
 	for (size_t i = 0; i < c->n_groups; i++)
 		free(c->groups[i].by_template);
@@ -72,6 +27,7 @@ void change_free(struct change *c)
 	free(c->group_of);
 	free(c->groups);
 	free(c->factors);
+	free(c->unknown);
 	free(c);
 }
 
@@ -94,8 +50,7 @@ static int has_template(const struct change *c, const struct what_if_change *w,
 	return 1;
 }
 
-/* Sets the bits of templates that came since. */
-static int add_templates(struct change *c)
+int change_add_templates(struct change *c)
 {
 	uint32_t n = fmt_n_templates(c->names);
 
@@ -114,6 +69,9 @@ static int add_templates(struct change *c)
 					var->by_template[i] |= 1u << k;
 		}
 	}
+	if (array_reserve(&c->unknown, n, &c->unknown_cap) < 0)
+		return -ENOMEM;
+	memset(c->unknown + c->n_templates, 0, n - c->n_templates);
 	c->n_templates = n;
 	return 0;
 }
@@ -203,6 +161,31 @@ static int check(const struct change *c, const struct variant *var, struct what_
 	return 0;
 }
 
+/* Loads the GPU models of the spec. All ranks have one GPU model, or it is refused. */
+static int add_models(const struct change *c, struct variant *var, struct what_if_error *err)
+{
+	const struct fmt_device *first = fmt_device(c->names, 0, 0);
+
+	for (uint32_t k = 0; k < var->spec->n; k++) {
+		const char *model = var->spec->changes[k].model;
+		int r = model ? model_new(c->names, 0, model, &var->models[k], err) : 0;
+
+		if (r < 0)
+			return r;
+		for (uint32_t i = 1; model && i < c->n_ranks; i++) {
+			const struct fmt_device *other = fmt_device(c->names, i, 0);
+
+			if (!other || !first || other->name == first->name)
+				continue;
+			snprintf(err->why, sizeof(err->why),
+				 "rank %u was recorded on another GPU model than rank %u",
+				 c->numbers[i], c->numbers[0]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 static int add_spec(struct change *c, struct variant *var, const struct what_if *spec)
 {
 	var->spec = spec;
@@ -271,10 +254,11 @@ int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_
 			c->n_specs++;
 			return -ENOMEM;
 		}
-	if (add_templates(c) < 0 || group_ranks(c) < 0 || network_init(&c->network, names) < 0)
+	if (change_add_templates(c) < 0 || group_ranks(c) < 0 ||
+	    network_init(&c->network, names) < 0)
 		return -ENOMEM;
 	for (*bad = 0; *bad < n_specs; ++*bad) {
-		int r = check(c, &c->variants[*bad], err);
+		int r = check(c, &c->variants[*bad], err) ?: add_models(c, &c->variants[*bad], err);
 
 		if (r < 0)
 			return r;
@@ -311,190 +295,4 @@ uint32_t change_variants(const struct change *c)
 int change_error(const struct change *c)
 {
 	return c->error;
-}
-
-/* ---- scales ---- */
-
-/* 1 / speed of the changes in the set. */
-static double factor_of(const struct variant *var, change_set set)
-{
-	double factor = 1;
-
-	for (; set; set &= set - 1)
-		factor /= var->spec->changes[first_of(set)].speed;
-	return factor;
-}
-
-/* The scale of c->factors. */
-static uint16_t scale(struct change *c)
-{
-	uint16_t ret = 0;
-
-	if (c->error == 0)
-		c->error = sim_scale(c->sim, c->factors, &ret);
-	return ret;
-}
-
-/* The scale of all times of a kind on a rank; `last` is the factor of the last variant. */
-static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum what_if_key key,
-		      double last)
-{
-	if (*known != NOT_YET)
-		return *known;
-	for (uint32_t v = 0; v < c->n_specs; v++) {
-		const struct variant *var = &c->variants[v];
-		change_set set = var->by_key[key] & var->by_rank[rank];
-
-		for (change_set left = set; left; left &= left - 1)
-			if (var->spec->changes[first_of(left)].kernel)
-				set &= ~(left & -left);
-		c->factors[v] = factor_of(var, set);
-	}
-	c->factors[c->n_specs] = last;
-	return *known = scale(c);
-}
-
-uint16_t change_host(struct change *c, uint32_t rank)
-{
-	return plain(c, &c->groups[c->group_of[rank]].host, rank, WHAT_IF_HOST, 1);
-}
-
-uint16_t change_launch(struct change *c, uint32_t rank)
-{
-	return plain(c, &c->groups[c->group_of[rank]].launch, rank, WHAT_IF_LAUNCH, 1);
-}
-
-uint16_t change_device(struct change *c, uint32_t rank)
-{
-	return plain(c, &c->groups[c->group_of[rank]].device, rank, WHAT_IF_GPU, 0);
-}
-
-static double straggler(const struct change *c, const struct variant *var, uint32_t rank,
-			uint32_t template)
-{
-	if (!var->straggler || !c->factors_of_ranks || template >= c->n_factors)
-		return 1;
-	return (double)c->factors_of_ranks[(size_t)rank * c->n_factors + template];
-}
-
-/* Space for the scales of all templates. */
-static int reserve_templates(struct change *c, struct rank_group *g, uint32_t template)
-{
-	if (template <g->n)
-		return 0;
-	if (add_templates(c) < 0 || array_reserve(&g->by_template, c->n_templates, &g->cap) < 0)
-		return -ENOMEM;
-	for (; g->n < c->n_templates; g->n++)
-		g->by_template[g->n] = NOT_YET;
-	return 0;
-}
-
-uint16_t change_op(struct change *c, uint32_t rank, uint32_t template)
-{
-	struct rank_group *g = &c->groups[c->group_of[rank]];
-	enum what_if_key key;
-
-	if (reserve_templates(c, g, template) < 0) {
-		c->error = -ENOMEM;
-		return 0;
-	}
-	if (g->by_template[template] != NOT_YET)
-		return g->by_template[template];
-	key = fmt_template(c->names, template)->kind == FMT_MEMCPY ? WHAT_IF_COPY : WHAT_IF_GPU;
-	for (uint32_t v = 0; v < c->n_specs; v++) {
-		const struct variant *var = &c->variants[v];
-
-		c->factors[v] = factor_of(var, var->by_key[key] & var->by_rank[rank] &
-						       var->by_template[template]);
-		if (key == WHAT_IF_GPU)
-			c->factors[v] *= straggler(c, var, rank, template);
-	}
-	c->factors[c->n_specs] = 0;
-	return g->by_template[template] = scale(c);
-}
-
-/* The factor of the changes of latency and bandwidth in the set. */
-static double split_factor(const struct variant *var, change_set set,
-			   const struct fmt_network_fit *fit, int64_t bytes)
-{
-	return network_factor(fit, bytes, factor_of(var, set & var->by_key[WHAT_IF_LATENCY]),
-			      factor_of(var, set & var->by_key[WHAT_IF_BANDWIDTH]));
-}
-
-static change_set split_set(const struct variant *var, uint32_t template, uint32_t comm)
-{
-	return (var->by_key[WHAT_IF_LATENCY] | var->by_key[WHAT_IF_BANDWIDTH]) &
-	       var->by_template[template] & var->by_comm[comm];
-}
-
-int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm)
-{
-	const struct fmt_network_fit *fit;
-	change_set sets = 0;
-
-	if (template >= c->n_templates || comm >= c->n_comms)
-		return 0;
-	for (uint32_t v = 0; v < c->n_specs; v++)
-		sets |= split_set(&c->variants[v], template, comm);
-	if (sets == 0)
-		return 0;
-	fit = network_fit(&c->network, template, comm);
-	return !fit || fit->latency_ns == 0;
-}
-
-uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
-			   int64_t bytes)
-{
-	if (add_templates(c) < 0) {
-		c->error = -ENOMEM;
-		return 0;
-	}
-	for (uint32_t v = 0; v < c->n_specs; v++) {
-		const struct variant *var = &c->variants[v];
-		change_set set;
-
-		c->factors[v] = 1;
-		if (comm >= c->n_comms)
-			continue;
-		set = var->by_key[WHAT_IF_NETWORK] & var->by_template[template] &
-		      var->by_comm[comm];
-		c->factors[v] = factor_of(var, set);
-		set = split_set(var, template, comm);
-		if (set)
-			c->factors[v] *= split_factor(
-				var, set, network_fit(&c->network, template, comm), bytes);
-	}
-	c->factors[c->n_specs] = 0;
-	return scale(c);
-}
-
-double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank)
-{
-	const struct variant *var = &c->variants[variant];
-
-	return variant < c->n_specs ? factor_of(var, var->by_key[WHAT_IF_HOST] & var->by_rank[rank])
-				    : 1;
-}
-
-int change_splits_network(const struct change *c, uint32_t variant)
-{
-	const struct variant *var = &c->variants[variant];
-
-	return variant < c->n_specs &&
-	       (var->by_key[WHAT_IF_LATENCY] | var->by_key[WHAT_IF_BANDWIDTH]) != 0;
-}
-
-int change_needs_ranks(const struct change *c, uint32_t variant)
-{
-	const struct variant *var = &c->variants[variant];
-
-	if (variant >= c->n_specs || change_splits_network(c, variant))
-		return variant < c->n_specs;
-	if (var->by_key[WHAT_IF_NETWORK] | var->by_key[WHAT_IF_STRAGGLER] |
-	    var->by_key[WHAT_IF_OVERLAP] | var->by_key[WHAT_IF_COPIES])
-		return 1;
-	for (uint32_t k = 0; k < var->spec->n; k++)
-		if (var->spec->changes[k].n_ranks > 0)
-			return 1;
-	return 0;
 }

@@ -42,14 +42,18 @@ uint32_t change_variants(const struct change *c);
 int change_error(const struct change *c);
 
 /* The scales of times on a rank (by index): between the calls of a thread, within a call, of an
- * operation on the device that is not a collective, of a collective on communicator `comm`
+ * operation on the device that is not a collective (one of its durations matters to other GPU
+ * models), of a collective on communicator `comm`
  * (UINT32_MAX: one without participants on other ranks, which only the last variant changes) with a
  * message of `bytes` (-1: unknown). */
 uint16_t change_host(struct change *c, uint32_t rank);
 uint16_t change_launch(struct change *c, uint32_t rank);
-uint16_t change_op(struct change *c, uint32_t rank, uint32_t template);
+uint16_t change_op(struct change *c, uint32_t rank, uint32_t template, int64_t duration_ns);
 uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
 			   int64_t bytes);
+
+/* Whether the kernel is scaled for another GPU model with nothing known of it but its threads. */
+int change_lacks_model(const struct change *c, uint32_t template);
 
 /* Whether latency or bandwidth changes in a variant, but the latency of such collectives is not
  * known: their transfer counts as bytes over bandwidth (formats/run/infer/network.h). */

@@ -14,19 +14,7 @@ static int64_t end_of(const struct fmt_event *e)
 
 void compile_edges_from(struct compile *c, fmt_number number)
 {
-	size_t low = 0, n = c->slice->n_edges;
-
-	while (n > 0) {
-		size_t half = n / 2;
-
-		if (c->slice->edges[low + half].to < number) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	c->edge = low;
+	c->edge = array_bound(i, 0, c->slice->n_edges, c->slice->edges[i].to < number);
 }
 
 /* The first edge that ends in event i; for rising i. */
@@ -80,7 +68,8 @@ static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
 	if (!c->p->change || c->p->scales[e->rule] == PROGRAM_CONSTANT)
 		return 0;
 	return c->p->scales[e->rule] == PROGRAM_FROM && from < s->n_events
-		       ? change_op(c->p->change, c->index, s->events[from].template)
+		       ? change_op(c->p->change, c->index, s->events[from].template,
+				   s->events[from].duration_ns)
 		       : change_device(c->p->change, c->index);
 }
 
@@ -413,19 +402,25 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 	}
 }
 
+static void count(uint64_t *n, int64_t *ns, const struct fmt_event *e)
+{
+	++*n;
+	*ns += e->duration_ns;
+}
+
 /* It meets no other. */
 static void op_alone(struct compile *c, const struct fmt_event *e, int collective)
 {
 	struct change *change = c->p->change;
 
-	if (collective) {
-		c->p->counts.unmatched++;
-		c->p->counts.unmatched_ns += e->duration_ns;
-	}
-	if (change)
-		compile_scale(c, collective ? change_collective(change, c->index, e->template,
-								SIM_NONE, -1)
-					    : change_op(change, c->index, e->template));
+	if (collective)
+		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+	if (!change)
+		return;
+	compile_scale(c, collective ? change_collective(change, c->index, e->template, SIM_NONE, -1)
+				    : change_op(change, c->index, e->template, e->duration_ns));
+	if (!collective && change_lacks_model(change, e->template))
+		count(&c->p->counts.no_model, &c->p->counts.no_model_ns, e);
 }
 
 static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
@@ -448,19 +443,15 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 	uint32_t member = sim_participant(sim_collectives(c->p->sim), c->index, c->p->groups[comm]);
 	uint16_t scale = 0;
 
-	if (c->p->lacks[comm]) {
-		c->p->counts.unmatched++;
-		c->p->counts.unmatched_ns += e->duration_ns;
-	}
+	if (c->p->lacks[comm])
+		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 	if (c->p->change) {
 		uint32_t scaled = c->p->lacks[comm] ? SIM_NONE : comm;
 
 		scale = change_collective(c->p->change, c->index, e->template, scaled,
 					  bytes_of(c, e, template));
-		if (change_lacks_latency(c->p->change, e->template, scaled)) {
-			c->p->counts.no_latency++;
-			c->p->counts.no_latency_ns += e->duration_ns;
-		}
+		if (change_lacks_latency(c->p->change, e->template, scaled))
+			count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
 		compile_scale(c, scale);
 	}
 	if (template->peers)

@@ -285,6 +285,8 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 		.blocking_ns = counts.program.blocking_ns,
 		.no_latency = counts.program.no_latency,
 		.no_latency_ns = counts.program.no_latency_ns,
+		.no_model = counts.program.no_model,
+		.no_model_ns = counts.program.no_model_ns,
 	};
 	r = score_finish(e.score, ret);
 	if (r == 0 && e.path)

@@ -23,7 +23,7 @@ struct unscaled {
 	int64_t ns;
 };
 
-#define MOST_UNSCALED 3
+#define MOST_UNSCALED 4
 
 static size_t unscaled(const struct replay_report *r, struct unscaled *ret)
 {
@@ -39,6 +39,12 @@ static size_t unscaled(const struct replay_report *r, struct unscaled *ret)
 		ret[n++] = (struct unscaled){"blocking_calls",
 					     "the own cost of calls that wait for the device", 0,
 					     r->blocking_ns};
+	if (r->no_model > 0)
+		ret[n++] = (struct unscaled){
+			"kernels_of_unknown_work",
+			"kernels of which nothing is known but their threads; for another GPU "
+			"model they are scaled by the bandwidth of memory",
+			r->no_model, r->no_model_ns};
 	if (r->no_latency > 0)
 		ret[n++] = (struct unscaled){
 			"latency_of_collectives",
@@ -74,7 +80,8 @@ static void json_unscaled(const struct replay_report *r, struct text *out)
 		text_printf(out, "{\"what\": \"%s\", ", u[i].key);
 		if (u[i].n > 0)
 			text_printf(out, "\"count\": %" PRIu64 ", ", u[i].n);
-		text_printf(out, "\"ns\": %" PRId64 "}, ", u[i].ns);
+		text_printf(out, "\"ns\": %" PRId64 ", \"share\": %.6f}, ", u[i].ns,
+			    r->emulated_ns > 0 ? (double)u[i].ns / r->emulated_ns : 0);
 	}
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
 		text_printf(out, "%s{\"what\": \"%s\"}", i > 0 ? ", " : "", constants[i]);
@@ -277,7 +284,8 @@ static void text_unscaled(const struct replay_report *r, struct text *out)
 			text_printf(out, "%" PRIu64 " ", u[i].n);
 		text_printf(out, "%s, ", u[i].what);
 		fmt_text_time(out, u[i].ns);
-		text_str(out, "\n");
+		text_printf(out, " (%.2f%% of the steps)\n",
+			    r->emulated_ns > 0 ? 100 * (double)u[i].ns / r->emulated_ns : 0);
 	}
 	text_str(out, "not scaled:");
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)

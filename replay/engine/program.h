@@ -52,6 +52,8 @@ struct program_counts {
 	 * known. */
 	uint64_t no_latency;
 	int64_t no_latency_ns; /* their recorded durations */
+	uint64_t no_model;     /* kernels of which another GPU model knows nothing */
+	int64_t no_model_ns;   /* their recorded durations */
 };
 
 const struct program_counts *program_counts(const struct program *p);

@@ -49,6 +49,8 @@ struct replay_report {
 	int64_t unmatched_ns, blocking_ns; /* their durations; own costs of blocking calls */
 	uint64_t no_latency; /* collectives whose latency is not known; 0 unless asked */
 	int64_t no_latency_ns;
+	uint64_t no_model; /* kernels of which another GPU model knows nothing; 0 unless asked */
+	int64_t no_model_ns;
 
 	/* Distance between emulated and recorded starts of operations, both relative to the start
 	 * of their iteration. */

@@ -139,6 +139,12 @@ static int parse_word(const char *at, size_t n, const struct key *key, struct wh
 		       key->words[1] ? key->words[1] : "");
 }
 
+static int copy_text(const char *at, size_t n, char **ret)
+{
+	*ret = strndup(at, n);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int parse_value(const char *at, size_t n, struct what_if_change *c,
 		       struct what_if_error *err)
 {
@@ -154,11 +160,14 @@ static int parse_value(const char *at, size_t n, struct what_if_change *c,
 				       at, key->name, WHAT_IF_COPIES_MOST);
 		return 0;
 	}
+	if (c->key == WHAT_IF_GPU && n > 1 && isupper((unsigned char)*at))
+		return copy_text(at, n, &c->model);
 	if (parse_speed(at, n, &c->speed) < 0)
 		return invalid(err,
 			       "invalid value '%.*s' for %s; expected a speed from %gx to %gx "
-			       "such as 2x (twice as fast)",
-			       cut(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST);
+			       "such as 2x (twice as fast)%s",
+			       cut(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST,
+			       c->key == WHAT_IF_GPU ? ", or a GPU model such as H100" : "");
 	if (c->key == WHAT_IF_BATCH)
 		return invalid(err, "batch is refused: a recording does not say which dimension of "
 				    "a kernel is the batch, and so not how long the kernel takes "
@@ -204,12 +213,6 @@ static int is_op(const char *at, size_t n)
 int what_if_is_op(const char *name)
 {
 	return is_op(name, strlen(name));
-}
-
-static int copy_text(const char *at, size_t n, char **ret)
-{
-	*ret = strndup(at, n);
-	return *ret ? 0 : -ENOMEM;
 }
 
 static int has_prefix(const char *at, size_t n, const char *prefix)
@@ -329,6 +332,7 @@ void what_if_free(struct what_if *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		free(w->changes[i].ranks);
 		free(w->changes[i].kernel);
+		free(w->changes[i].model);
 		free(w->changes[i].comm);
 		free(w->changes[i].op);
 	}

@@ -63,6 +63,7 @@ struct what_if_change {
 		uint32_t first, last;
 	} * ranks;	  /* the recorder's numbers; owned */
 	uint32_t n_ranks; /* ranges; 0: all ranks */
+	char *model;	  /* of WHAT_IF_GPU: name of a GPU model; NULL: a speed; owned */
 	char *kernel;	  /* glob over kernel names; NULL: all; owned */
 	char *comm;	  /* name of a communicator; NULL: all; owned */
 	char *op;	  /* kind of collective; NULL: all; owned */

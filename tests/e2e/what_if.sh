@@ -132,6 +132,29 @@ assert gpu['mean_step_ns']['predicted'] < 0.8 * emulated, gpu['mean_step_ns']
 assert gpu['critical_path']['emulated'] == off['critical_path']['emulated']
 PYTHON
 done
+# Another GPU model: the recorded one changes nothing, and a faster one shortens kernels alone.
+fails -2 gpureplay --emulate --what-if gpu=H100 "$work/ddp"
+says "of which no model is known"
+sed -i 's/Made-up GPU/NVIDIA H100 80GB HBM3/g' "$work/run-ddp"/rank-*.json
+gputrace import -o "$work/h100" "$work/run-ddp"/rank-*.json >"$work/imported"
+gpureplay --emulate --json --what-if gpu=H100 --what-if gpu=H200 --what-if gpu=A100 --what-if rank1:gpu=A100 "$work/h100" >"$work/json"
+python3 - "$work/json" <<'PYTHON'
+import json
+import sys
+
+h100, h200, a100, rank1 = json.load(open(sys.argv[1], encoding='utf-8'))
+step = h100['mean_step_ns']
+assert abs(step['predicted'] / step['emulated'] - 1) < 0.001, step
+predicted = [w['mean_step_ns']['predicted'] for w in (h200, h100, rank1, a100)]
+assert predicted == sorted(predicted) and predicted[0] < 0.95 * predicted[-1], predicted
+path = a100['critical_path']
+assert path['predicted']['host'] < path['emulated']['host'] * 1.1, path
+unknown = [n for n in a100['not_scaled'] if n['what'] == 'kernels_of_unknown_work']
+assert all(n['count'] > 0 and 0 < n['share'] < 1.1 for n in unknown), unknown
+PYTHON
+fails -2 gpureplay --emulate --what-if gpu=H1 "$work/h100"
+says "no such model; there are A100"
+
 fails -2 gpureplay --emulate --what-if batch=2x "$work/ddp"
 says "which dimension of a kernel is the batch"
 

@@ -18,6 +18,8 @@ static void write_change(const struct what_if_change *c, char *to, size_t len)
 
 	if (c->key == WHAT_IF_OVERLAP || c->key == WHAT_IF_COPIES)
 		n += (size_t)snprintf(to + n, len - n, "=%u", c->number);
+	if (c->model)
+		n += (size_t)snprintf(to + n, len - n, "(%s)", c->model);
 
 	for (uint32_t i = 0; i < c->n_ranks; i++)
 		n += (size_t)snprintf(to + n, len - n, "[%u-%u]", c->ranks[i].first,
@@ -38,6 +40,7 @@ static const struct row {
 	{"network=0.25x", "network/0.25", NULL},
 	{"copy=1.5x,host=3x,launch=10x", "copy/1.5 host/3 launch/10", NULL},
 	{"straggler=none", "straggler/1", NULL},
+	{"gpu=H100-SXM5,kernel~a:gpu=L4", "gpu/1(H100-SXM5) gpu/1(L4)[kernel a]", NULL},
 	{"overlap=off,gpu=2x", "overlap/1=1 gpu/2", NULL},
 	{"overlap=full", "overlap/1=2", NULL},
 	{"ranks.dp=64", "ranks.dp/1=64", NULL},
@@ -67,7 +70,8 @@ static const struct row {
 	{"gpu=1e2x", NULL, "expected a speed"},
 	{"gpu=1.2.3x", NULL, "expected a speed"},
 	{"gpu=nanx", NULL, "expected a speed"},
-	{"gpu=H100", NULL, "expected a speed"},
+	{"gpu=fast", NULL, "or a GPU model such as H100"},
+	{"copy=H100", NULL, "expected a speed"},
 	{"gpu=2x,", NULL, "missing change after the last comma"},
 	{",gpu=2x", NULL, "invalid change"},
 	{"straggler=2x", NULL, "expected none"},
