@@ -449,6 +449,11 @@ def faster_kernel(text):
     return pattern, float(factor)
 
 
+class Faster(argparse.Action):
+    def __call__(self, parser, options, value, option_string=None):
+        setattr(options, self.dest, getattr(options, self.dest) * value)
+
+
 def arguments(argv=None):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -458,7 +463,8 @@ def arguments(argv=None):
                         ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
     for name in 'net', 'latency', 'bandwidth', 'gpu', 'copy', 'host', 'launch':
-        parser.add_argument('--' + name, type=float, default=1, help='how many times as fast (1)')
+        parser.add_argument('--' + name, type=float, default=1, action=Faster,
+                            help='how many times as fast (1); several factors multiply')
     parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
                         help='kernels of the rank take N times as long')
     parser.add_argument('--overlap', choices=['off'], help='collectives do not run beside kernels')

@@ -26,7 +26,7 @@ import make_run
 CHANGES = {
     'gpu=2x': ['--gpu', '2'],
     'gpu=0.5x': ['--gpu', '0.5'],
-    'kernel~*gemm*:gpu=2x': ['--kernel', '*gemm*:2'],
+    'kernel~*1_kernel*:gpu=2x': ['--kernel', '*1_kernel*:2'],
     'rank1:gpu=0.5x': ['--slow', '1:2'],
     'network=2x': ['--net', '2'],
     'network=0.25x': ['--net', '0.25'],
@@ -199,7 +199,8 @@ def row(plan, setting, options, found):
         return ret, None
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(folder, arguments_of(plan, setting, options))
-        specs = [s for s in CHANGES if plan == 'buckets' or '.' not in s.split('=')[0]]
+        named = any('1_kernel' in op.name for op in scene.run.ranks[0].ops if op.name)
+        specs = [s for s in CHANGES if (plan == 'buckets' or not s.startswith('network.')) and (named or 'kernel~' not in s)]
         predicted = scene.predict(specs, options.force)
         cells = [cell(predicted[s], scene.truth(CHANGES[s]), found) if s in predicted else '-' for s in CHANGES]
         return cells, compare_edges(scene, os.path.join(folder, 'tables')) if options.edges else None

@@ -24,8 +24,24 @@ static uint8_t class_of(const struct infer_op *op)
 	return (uint8_t)fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
 }
 
+/* Marks operations that waited for more than the operation before them on their stream. */
+static void mark_held(const struct infer_view *v, uint8_t *held)
+{
+	for (size_t i = 0; i < v->n_edges; i++) {
+		const struct infer_edge *e = &v->edges[i];
+		uint32_t before;
+
+		if (e->from_op == INFER_NONE || e->to_op == INFER_NONE || e->from_op == e->to_op)
+			continue;
+		before = infer_prev(v, &v->ops[e->to_op]);
+		held[e->to_op] |= before == INFER_NONE || e->kind != FMT_EDGE_START ||
+				  v->ops[e->from_op].end_ns > v->ops[before].end_ns - QUEUED_NS;
+	}
+}
+
 /* Between operations of which the second had been launched queued_ns before the first ended. */
-static size_t list(const struct infer_view *v, int64_t queued_ns, struct gap *ret)
+static size_t list(const struct infer_view *v, int64_t queued_ns, const uint8_t *held,
+		   struct gap *ret)
 {
 	size_t n = 0;
 
@@ -33,7 +49,7 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, struct gap *re
 		const struct infer_op *op = &v->ops[i], *before;
 		int64_t gap, most;
 
-		if (infer_prev(v, op) == INFER_NONE || op->call == INFER_NONE)
+		if (infer_prev(v, op) == INFER_NONE || op->call == INFER_NONE || held[i])
 			continue;
 		before = &v->ops[infer_prev(v, op)];
 		gap = op->start_ns - before->end_ns;
@@ -59,14 +75,16 @@ static int are_none(const struct gap *gaps, size_t n)
 /* 1; 0 where operations leave no gaps; -ENOMEM. The caller frees *ret. */
 static int see(const struct infer_view *v, struct gap **ret, size_t *n)
 {
+	scoped(free_ptr) uint8_t *held = calloc(v->n_ops + (size_t)1, 1);
 	struct gap *gaps = malloc((v->n_ops + (size_t)1) * sizeof(*gaps));
 
-	if (!gaps)
-		return -ENOMEM;
-	*n = list(v, LONG_QUEUED_NS, gaps);
-	if (*n < LEAST_GAPS)
-		*n = list(v, QUEUED_NS, gaps);
 	*ret = gaps;
+	if (!gaps || !held)
+		return -ENOMEM;
+	mark_held(v, held);
+	*n = list(v, LONG_QUEUED_NS, held, gaps);
+	if (*n < LEAST_GAPS)
+		*n = list(v, QUEUED_NS, held, gaps);
 	return !are_none(gaps, *n);
 }
 
@@ -76,7 +94,7 @@ int infer_gaps_by_class(struct infer_view *v)
 		count[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0};
 	scoped(free_ptr) struct gap *gaps = NULL;
 	int64_t mean = 0;
-	size_t n;
+	size_t n = 0;
 	int r = see(v, &gaps, &n);
 
 	if (r <= 0)

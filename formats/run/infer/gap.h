@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The gaps that stream order leaves between operations, measured where the second had been launched
- * long before its turn, so that nothing else held it. Functions return 0 or -ENOMEM.
+ * long before its turn, so that nothing else held it: at first as far as streams say, and once the
+ * edges are known, as far as those say. Functions return 0 or -ENOMEM.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "formats/run/infer/calibrate.h"
 #include "formats/run/infer/ends.h"
 #include "formats/run/infer/gap.h"
+#include "formats/run/infer/links.h"
 #include "formats/run/infer/walk.h"
 
 #include <stdbool.h>
@@ -104,10 +105,33 @@ static int explain_rank(struct job *j, uint32_t rank)
 		r = infer_graph_settle(v);
 	if (r == 0 && shares(j, rank))
 		r = infer_other_gpu(v);
+	return r;
+}
+
+/* Finds the edges of all ranks, then measures gaps again, without those that an edge explains, and
+ * the lags of edges. */
+static int explain(struct job *j)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < j->n && r == 0; i++)
+		r = infer_links_recorded(&j->views[i]);
 	if (r == 0)
+		r = infer_links_infer(j->views, j->n);
+	for (uint32_t i = 0; i < j->n && r == 0; i++)
+		r = explain_rank(j, i);
+	for (uint32_t i = 0; i < j->n && r == 0 && !j->more; i++)
+		r = infer_gaps_by_class(&j->views[i]);
+	if (r == 0 && !j->more)
+		r = infer_gaps_by_template(j->views, j->n, infer_n_shapes(j->shapes),
+					   &j->template_gaps);
+	for (uint32_t i = 0; i < j->n && r == 0; i++) {
+		struct infer_view *v = &j->views[i];
+
 		r = infer_calibrate_edges(v);
-	for (uint32_t i = 0; i < v->n_ops && r == 0; i++)
-		v->constants.unexplained += !v->ops[i].explained;
+		for (uint32_t k = 0; k < v->n_ops; k++)
+			v->constants.unexplained += !v->ops[k].explained;
+	}
 	return r;
 }
 
@@ -327,8 +351,8 @@ static int infer(struct fmt_run *run, bool more)
 		r = infer_shapes_new(j.views, j.n, &j.shapes);
 	if (r == 0)
 		r = calibrate(&j);
-	for (uint32_t i = 0; i < j.n && r == 0; i++)
-		r = explain_rank(&j, i);
+	if (r == 0)
+		r = explain(&j);
 	if (r == 0)
 		r = match_ranks(&j);
 	if (r == 0)

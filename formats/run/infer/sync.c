@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/walk.h"
 
+#include "formats/run/infer/links.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #define STAGED_NS (500 * INFER_US) /* a piece of such a copy takes less */
 #define WAITED_NS (50 * INFER_US)  /* a call of this length waited for something */
 #define BACK 64
+#define MOST_LINKS 32
 
 static const char *name_of(const struct infer_view *v, const struct infer_call *c)
 {
@@ -93,7 +96,7 @@ static int sync_stream(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_call *c = &v->calls[call];
-	uint32_t op = w->threads[c->thread].compute, other;
+	uint32_t op = w->computes[c->thread], other;
 
 	if (op == INFER_NONE)
 		op = w->compute;
@@ -109,19 +112,33 @@ static int sync_stream(struct infer_walk *w, uint32_t call)
 	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_STREAM);
 }
 
-/* sync-event: what ended just before the call returned; else what was launched last and has ended.
- */
+/* sync-event: what its links say; a call without links that waited, what ended just before it
+ * returned. */
 static int sync_event(struct infer_walk *w, uint32_t call)
 {
-	const struct infer_view *v = w->view;
-	const struct infer_call *c = &v->calls[call];
+	const struct infer_call *c = &w->view->calls[call];
 	uint32_t op = INFER_NONE;
 
-	if (c->end_ns - c->start_ns > 2 * TOLERANCE)
+	if (c->end_ns - c->start_ns > WAITED_NS)
 		op = ended_last(w, c, WAITED_NS);
-	if (op == INFER_NONE && ended(v, w->threads[c->thread].compute, c))
-		op = w->threads[c->thread].compute;
 	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_EVENT);
+}
+
+/* What the links of a call say that have ended in time: 1, or 0 if there are none. */
+static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
+{
+	const struct infer_view *v = w->view;
+	uint32_t ops[MOST_LINKS], n = 0;
+	int r;
+
+	for (uint32_t i = link; i < w->next_link && n < MOST_LINKS; i++)
+		if (v->links[i].stream == INFER_NONE && ended(v, v->links[i].op, &v->calls[call]))
+			ops[n++] = v->links[i].op;
+	if (n == 0)
+		return 0;
+	r = add_returns(w, call, ops, n,
+			v->links[link].recorded ? INFER_SYNC_RECORDED : INFER_SYNC_EVENT);
+	return r < 0 ? r : 1;
 }
 
 /* sync-device: the newest operation of each stream, where it is not known yet to have ended. */
@@ -208,13 +225,14 @@ void infer_sync_learn(struct infer_walk *w)
 	memset(w->last, 0xff, v->n_streams * sizeof(*w->last));
 }
 
-int infer_syncs(struct infer_walk *w, uint32_t call)
+int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_call *c = &v->calls[call];
+	int r = sync_links(w, call, link);
 
-	if (ended(v, w->on[call], c))
-		return add_returns(w, call, &w->on[call], 1, INFER_SYNC_RECORDED);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	switch (c->api) {
 	case INFER_API_STREAM_SYNC:
 		return sync_stream(w, call);

@@ -69,7 +69,6 @@ static void read_op(const struct infer_view *v, uint32_t event, const struct fmt
 				.event = event,
 				.call = INFER_NONE,
 				.shape = INFER_NONE,
-				.awaits = INFER_NONE,
 				.kind = s->kind};
 	if (s->kind == FMT_MEMCPY)
 		read_copy(op, fmt_string(v->names, s->name, NULL));
@@ -311,8 +310,8 @@ int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 		r = join(v);
 	if (r == 0)
 		list_launched(v);
-	if (v->n_syncs == 0)
-		fmt_hash_done(&v->calls_by_correlation);
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		v->has_waits |= v->calls[i].api == INFER_API_STREAM_WAIT;
 	return r;
 }
 
@@ -327,6 +326,7 @@ void infer_view_done(struct infer_view *v)
 	free(v->syncs);
 	fmt_hash_done(&v->calls_by_correlation);
 	free(v->edges);
+	free(v->links);
 	*v = (struct infer_view){0};
 }
 

@@ -32,7 +32,6 @@ struct infer_op {
 	uint32_t call;	 /* that launched it, or INFER_NONE */
 	uint32_t stream; /* index of view->streams */
 	uint32_t shape;	 /* kernels: see shape.h; else INFER_NONE */
-	uint32_t awaits; /* an operation that the recorder saw it wait for, or INFER_NONE */
 	uint8_t kind;	 /* enum fmt_kind */
 	uint8_t copy;	 /* enum infer_copy */
 	uint8_t pageable : 1;
@@ -100,9 +99,13 @@ struct infer_view {
 	uint32_t *order;    /* calls, over all threads in the order in which they were made */
 	uint32_t *launched; /* operations by call */
 	uint32_t *syncs;    /* events: synchronisations that the recorder saw */
-	struct fmt_hash_table calls_by_correlation; /* until infer_recorded() has ended */
+	struct fmt_hash_table calls_by_correlation;
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
-	uint8_t has_nodes; /* operations that are placed */
+	uint8_t has_nodes;	  /* operations that are placed */
+	uint8_t saw_events;	  /* the recorder saw which streams wait for which events */
+	uint8_t has_waits;	  /* the recorder saw calls that make streams wait */
+	struct infer_link *links; /* in the order in which the calls were made */
+	size_t n_links, links_cap;
 
 	struct fmt_constants constants;
 	const struct fmt_template_gaps *template_gaps; /* not owned; or NULL */
@@ -122,6 +125,11 @@ static inline uint32_t infer_prev(const struct infer_view *v, const struct infer
 	return i > v->streams[op->stream].first ? i - 1 : INFER_NONE;
 }
 
+static inline fmt_str infer_name(const struct infer_view *v, const struct infer_op *op)
+{
+	return fmt_template(v->names, v->rank->events[op->event].template)->name;
+}
+
 /* An argument of an event, constant or not; 1 when it is there, else 0. */
 int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
 
@@ -137,7 +145,7 @@ uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns
 /* The last operation of a stream that started before `start_ns`; or INFER_NONE. */
 uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns);
 
-/* The call of a correlation; or INFER_NONE. Not behind infer_recorded(). */
+/* The call of a correlation; or INFER_NONE. */
 uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation);
 
 /* Whether `op` was launched by `call` or before it; always so without a launch. */

@@ -1,126 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/walk.h"
 
+#include "formats/run/infer/links.h"
+
 #define TOLERANCE INFER_TOLERANCE_NS
 #define BACK 64 /* collectives of one stream that are looked at for one that has ended */
 
-/* Expected start of `op`, as far as its launch and its stream decide it. */
-static int64_t base_of(const struct infer_view *v, const struct infer_op *op, int *by_stream)
+int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream)
 {
 	const struct infer_call *call = &v->calls[op->call];
 	int64_t base = op->pageable && call->waits ? call->start_ns + v->constants.copy_ns
 						   : infer_launched(v, call);
 
-	*by_stream = 0;
-	if (infer_prev(v, op) != INFER_NONE) {
-		int64_t after = v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op);
+	int64_t after = infer_prev(v, op) != INFER_NONE
+				? v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op)
+				: INT64_MIN;
 
-		if (after > base) {
-			base = after;
-			*by_stream = 1;
-		}
-	}
-	return base;
+	if (by_stream)
+		*by_stream = after > base;
+	return after > base ? after : base;
 }
 
-static int add_wait(struct infer_walk *w, uint32_t from, uint32_t to, enum infer_rule rule,
-		    int64_t *base_ns)
+/* comm-wait-compute, compute-wait-comm, event-wait: what the stream was made to wait for since its
+ * last operation. */
+static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 {
 	const struct infer_view *v = w->view;
-	int64_t after = v->ops[from].end_ns + v->constants.event_ns;
-
-	if (after > *base_ns)
-		*base_ns = after;
-	return infer_add_ops(w->view, from, to, FMT_EDGE_START, rule, 0);
-}
-
-/* comm-wait-compute: a collective waits for the operation launched before it on the stream that its
- * process group was called from. */
-static int collective_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
-			    int64_t *base_ns)
-{
-	const struct infer_view *v = w->view;
-	uint32_t from = t->compute != INFER_NONE ? t->compute : w->compute;
-
-	if (from == INFER_NONE || v->ops[from].stream == v->ops[op].stream ||
-	    v->ops[from].end_ns > v->ops[op].start_ns + TOLERANCE)
-		return 0;
-	return add_wait(w, from, op, INFER_COMM_WAIT_COMPUTE, base_ns);
-}
-
-/* The newest collective on `stream` that had ended when `op` started, and that its stream is not
- * known to have waited for. */
-static uint32_t ended_collective(const struct infer_walk *w, uint32_t stream, uint32_t op)
-{
-	const struct infer_view *v = w->view;
-	uint32_t known =
-		w->knows ? w->known[(size_t)v->ops[op].stream * v->n_streams + stream] : INFER_NONE;
-	uint32_t at = w->last[stream];
-
-	for (int i = 0; i < BACK && at != INFER_NONE; i++, at = infer_prev(v, &v->ops[at])) {
-		if (known != INFER_NONE && at <= known)
-			return INFER_NONE;
-		if (v->ops[at].kind == FMT_COLLECTIVE &&
-		    v->ops[at].end_ns <= v->ops[op].start_ns + TOLERANCE)
-			return at;
-	}
-	return INFER_NONE;
-}
-
-/* compute-wait-comm: each stream wait beyond those of the launch of a collective itself makes the
- * stream of the next launch wait for a collective: the newest ones. */
-static int compute_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
-			 int64_t *base_ns)
-{
-	struct infer_view *v = w->view;
-	uint32_t own = t->collective ? w->own_waits : 0;
+	struct infer_op *o = &w->view->ops[op];
 	int r = 0;
 
-	for (uint32_t n = own; n < t->stream_waits && n < own + BACK && r == 0; n++) {
-		uint32_t best = INFER_NONE;
+	for (uint32_t i = w->links[o->stream]; i != INFER_NONE && r == 0; i = v->links[i].next) {
+		const struct infer_op *from = &v->ops[v->links[i].op];
+		enum infer_rule rule = from->kind == FMT_COLLECTIVE ? INFER_COMPUTE_WAIT_COMM
+				       : o->kind == FMT_COLLECTIVE  ? INFER_COMM_WAIT_COMPUTE
+								    : INFER_EVENT_WAIT;
 
-		for (uint32_t s = 0; s < v->n_streams; s++) {
-			uint32_t at =
-				s == v->ops[op].stream ? INFER_NONE : ended_collective(w, s, op);
-
-			if (at != INFER_NONE && v->ops[at].call != INFER_NONE &&
-			    (best == INFER_NONE || v->calls[v->ops[at].call].start_ns >
-							   v->calls[v->ops[best].call].start_ns))
-				best = at;
-		}
-		if (best == INFER_NONE)
-			break;
-		if (w->knows)
-			w->known[(size_t)v->ops[op].stream * v->n_streams + v->ops[best].stream] =
-				best;
-		r = add_wait(w, best, op, INFER_COMPUTE_WAIT_COMM, base_ns);
+		if (from->end_ns > o->start_ns + TOLERANCE || from->stream == o->stream)
+			continue;
+		if (from->end_ns + v->constants.event_ns > *base_ns)
+			*base_ns = from->end_ns + v->constants.event_ns;
+		r = infer_add_ops(w->view, v->links[i].op, op, FMT_EDGE_START,
+				  v->links[i].recorded ? INFER_EVENT_WAIT_RECORDED : rule, 0);
 	}
+	w->links[o->stream] = INFER_NONE;
 	return r;
-}
-
-/* event-wait: an event recorded right behind a launch, and waited for at once, orders that launch
- * before the next one on another stream. */
-static int event_waits(struct infer_walk *w, const struct infer_thread *t, uint32_t op,
-		       int64_t *base_ns)
-{
-	const struct infer_view *v = w->view;
-	uint32_t from = t->awaited;
-
-	if (from == INFER_NONE || v->ops[from].stream == v->ops[op].stream ||
-	    v->ops[from].kind == FMT_COLLECTIVE ||
-	    v->ops[from].end_ns > v->ops[op].start_ns + TOLERANCE)
-		return 0;
-	return add_wait(w, from, op, INFER_EVENT_WAIT, base_ns);
-}
-
-static int recorded_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
-{
-	const struct infer_view *v = w->view;
-	uint32_t from = v->ops[op].awaits;
-
-	if (from == INFER_NONE || v->ops[from].end_ns > v->ops[op].start_ns + TOLERANCE)
-		return 0;
-	return add_wait(w, from, op, INFER_EVENT_WAIT_RECORDED, base_ns);
 }
 
 struct evidence {
@@ -139,6 +62,8 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 	uint32_t at = infer_ended(v, stream, o->start_ns + 2 * INFER_US);
 	int64_t window, off;
 
+	if (call && v->has_waits && w->waits[o->stream] == w->n_waits)
+		return; /* nothing made the stream wait */
 	for (int i = 0; i < BACK && at != INFER_NONE && call && !infer_before(v, &v->ops[at], call);
 	     i++)
 		at = infer_prev(v, &v->ops[at]);
@@ -237,23 +162,16 @@ static int in_graph(const struct infer_view *v, uint32_t op)
 	return is_graph(v, op) || is_graph(v, infer_prev(v, &v->ops[op]));
 }
 
-static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
+static int explain(struct infer_walk *w, uint32_t op)
 {
 	struct infer_view *v = w->view;
 	struct infer_op *o = &v->ops[op];
 	int by_stream, r;
-	int64_t base = base_of(v, o, &by_stream), first = base;
+	int64_t base = infer_base(v, o, &by_stream), first = base;
 
-	r = recorded_waits(w, op, &base);
+	r = linked_waits(w, op, &base);
 	if (r == 0 && o->is_placed)
 		r = infer_node_waits(w, &v->calls[o->call], op, &base);
-	if (r == 0 && !w->records && o->kind == FMT_COLLECTIVE) {
-		r = collective_waits(w, t, op, &base);
-	} else if (r == 0 && !w->records) {
-		r = event_waits(w, t, op, &base);
-		if (r == 0)
-			r = compute_waits(w, t, op, &base);
-	}
 	if (r == 0 && o->start_ns > base + TOLERANCE)
 		r = infer_evidence(w, op, &v->calls[o->call], &base);
 	if (r == 0 && o->start_ns > base + TOLERANCE && by_stream && base == first &&
@@ -270,22 +188,16 @@ static int explain(struct infer_walk *w, struct infer_thread *t, uint32_t op)
 int infer_waits(struct infer_walk *w, const struct infer_call *call)
 {
 	struct infer_view *v = w->view;
-	struct infer_thread *t = &w->threads[call->thread];
-	int r = infer_nodes_of(w, call), collective = 0;
+	int r = infer_nodes_of(w, call);
 
 	for (uint32_t i = 0; i < call->n_ops && r == 0; i++) {
 		uint32_t op = v->launched[call->first_op + i];
 
-		r = explain(w, t, op);
-		w->last[v->ops[op].stream] = op;
-		if (v->ops[op].kind == FMT_COLLECTIVE)
-			collective = 1;
-		else
-			t->compute = w->compute = op;
-		t->unrecorded = w->newest = op;
+		r = explain(w, op);
+		w->last[v->ops[op].stream] = w->newest = op;
+		w->waits[v->ops[op].stream] = w->n_waits;
+		if (v->ops[op].kind != FMT_COLLECTIVE)
+			w->computes[call->thread] = w->compute = op;
 	}
-	t->collective = (uint8_t)collective;
-	t->stream_waits = 0;
-	t->recorded = t->awaited = INFER_NONE;
 	return r;
 }

@@ -15,15 +15,6 @@
 /* Starts and ends agree within so much: clocks of host and device drift, and some recorders keep
  * whole microseconds. */
 #define INFER_TOLERANCE_NS (10 * INFER_US)
-struct infer_thread {
-	uint32_t stream_waits; /* calls of that kind since its last launch */
-	uint32_t compute;      /* the last operation other than a collective that it launched */
-	uint32_t unrecorded; /* the last it launched, as long as no event was recorded behind it */
-	uint32_t recorded;   /* the same, from that record to the next call of another kind */
-	uint32_t awaited;    /* the same, once a stream wait followed the record */
-	uint8_t collective;  /* the last it launched is a collective */
-};
-
 struct infer_node {
 	int64_t number;
 	uint32_t op;
@@ -35,17 +26,16 @@ struct infer_walk {
 	size_t n_nodes, nodes_cap;
 	uint32_t first_node; /* the operation that begins with the launch, or INFER_NONE */
 	struct infer_shapes *shapes;
-	struct infer_thread *threads;
-	uint32_t *last;	  /* by stream: the operation launched last so far, or INFER_NONE */
-	uint32_t *waited; /* by stream: the newest operation that a device synchronisation saw */
-	uint32_t *known;  /* by stream and stream: newest collective known to be waited for */
-	uint32_t *on;  /* by call: the operation that the recorder saw it wait for, or INFER_NONE */
-	uint8_t *seen; /* by call: a stream wait whose streams the recorder saw */
-	uint32_t compute;   /* as in struct infer_thread, over all threads */
+	uint32_t *
+		computes; /* by thread: the last operation other than a collective, or INFER_NONE */
+	uint32_t next_link; /* the first that is not done with */
+	uint32_t *links;    /* by stream: what its next operation waits for, or INFER_NONE */
+	uint32_t *waits;    /* by stream: the number of stream waits when it was last launched to */
+	uint32_t n_waits;   /* calls that make a stream wait, so far */
+	uint32_t *last;	    /* by stream: the operation launched last so far, or INFER_NONE */
+	uint32_t *waited;   /* by stream: the newest operation that a device synchronisation saw */
+	uint32_t compute;   /* as in computes[], over all threads */
 	uint32_t newest;    /* the operation launched last so far, or INFER_NONE */
-	uint32_t own_waits; /* stream waits that belong to launching a collective itself */
-	uint8_t records;    /* the recorder saw which streams wait for which events: no guessing */
-	uint8_t knows;	    /* 0: too many streams for `known` */
 	uint8_t lax[256];   /* by INFER_LAX: calls of that name were seen not to wait */
 };
 
@@ -54,9 +44,6 @@ void infer_walk_done(struct infer_walk *w);
 
 /* All of wait.c and sync.c, for one rank. */
 int infer_walk_calls(struct infer_walk *w);
-
-/* Fills `on`, `seen`, and the `awaits` of operations. */
-void infer_recorded(struct infer_view *v, uint32_t *on, uint8_t *seen);
 
 /* Rule "graph": the dependencies of the graph nodes that `call` launched. */
 int infer_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
@@ -67,8 +54,12 @@ int infer_nodes_of(struct infer_walk *w, const struct infer_call *call);
 /* Edges of the operations that `call` launched. */
 int infer_waits(struct infer_walk *w, const struct infer_call *call);
 
-/* Edges of a call that waited. */
-int infer_syncs(struct infer_walk *w, uint32_t call);
+/* When `op` would start if only its launch and its stream held it back. *by_stream, if not NULL,
+ * says whether the stream does. */
+int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream);
+
+/* Edges of a call that waited; `link` is its first link, if it has any. */
+int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link);
 
 /* Finds calls that may wait for the device and are seen not to. */
 void infer_sync_learn(struct infer_walk *w);

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/links.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/infer/scan.h"
+#include "formats/run/infer/walk.h"
+#include "formats/trace/hash.h"
+
+#define TOLERANCE INFER_TOLERANCE_NS
+#define NEAR_NS (25 * INFER_US) /* what waits starts so soon behind what it waited for */
+#define NEAR_COLLECTIVE_NS (60 * INFER_US)
+#define GUESS UINT32_MAX
+#define NEAR_CALL_NS (50 * INFER_US) /* a call returns so soon */
+
+/* Calls of one kind between launches of the same names. */
+struct site {
+	uint32_t kind, position;
+	fmt_str earlier, before, next; /* launches before and behind the calls */
+};
+
+/* How well an explanation agrees with the recorded times. */
+struct fit {
+	uint32_t n, violated; /* times that there was such an operation; that it ended too late */
+	double score;	      /* 1 for each start that came late, and just then */
+};
+
+/* Something that the calls of a site may wait for. */
+struct hypothesis {
+	uint32_t site, nth; /* see struct infer_candidate; or GUESS */
+	fmt_str name;
+	int64_t from;
+	bool elsewhere; /* not the stream of the next launch waits */
+	struct fit fit;
+};
+
+struct sites {
+	struct site *sites;
+	struct hypothesis *hypotheses;
+	size_t n_sites, sites_cap, n_hypotheses, hypotheses_cap;
+	struct fmt_hash_table by_site, by_hypothesis;
+};
+
+static void sites_done(struct sites *s)
+{
+	free(s->sites);
+	free(s->hypotheses);
+	fmt_hash_done(&s->by_site);
+	fmt_hash_done(&s->by_hypothesis);
+}
+
+static fmt_str name_of(const struct infer_view *v, uint32_t op)
+{
+	return op == INFER_NONE ? 0 : infer_name(v, &v->ops[op]);
+}
+
+/* The recorder's number of a stream that has many operations. Others may change from iteration to
+ * iteration. */
+static int64_t number_of(const struct infer_view *v, uint32_t stream)
+{
+	const struct infer_span *s = &v->streams[stream];
+
+	return s->end - s->first < v->n_ops / 64 ? -1
+						 : fmt_track(v->names, v->index, s->track)->tid;
+}
+
+static bool same_site(const struct site *a, const struct site *b)
+{
+	return a->kind == b->kind && a->position == b->position && a->earlier == b->earlier &&
+	       a->before == b->before && a->next == b->next;
+}
+
+static struct site describe_site(const struct infer_view *v, const struct infer_site *at)
+{
+	return (struct site){
+		.kind = v->calls[at->call].api,
+		.position = at->position,
+		.before = name_of(v, at->before),
+		.earlier = name_of(v, at->earlier),
+		.next = at->next == INFER_NONE
+				? 0
+				: name_of(v, v->launched[v->calls[at->next].first_op]),
+	};
+}
+
+static struct fmt_hash_slot *site_slot(const struct sites *s, const struct site *key,
+				       uint32_t *hash)
+{
+	*hash = fmt_hash_numbers((uint64_t)key->before << 32 | key->next,
+				 (uint64_t)key->earlier << 32 | (key->kind * 1000 + key->position));
+	return fmt_hash_find(&s->by_site, *hash, i, same_site(&s->sites[i], key));
+}
+
+static uint32_t site_of(const struct sites *s, const struct infer_view *v,
+			const struct infer_site *at)
+{
+	struct site key = describe_site(v, at);
+	uint32_t hash;
+
+	return site_slot(s, &key, &hash)->number - 1;
+}
+
+static int add_site(struct sites *s, const struct infer_view *v, const struct infer_site *at,
+		    uint32_t *ret)
+{
+	struct site key = describe_site(v, at);
+	struct fmt_hash_slot *slot;
+	uint32_t hash;
+
+	if (fmt_hash_reserve(&s->by_site) < 0 ||
+	    array_reserve(&s->sites, s->n_sites + 1, &s->sites_cap) < 0)
+		return -ENOMEM;
+	slot = site_slot(s, &key, &hash);
+	if (!slot->number) {
+		s->sites[s->n_sites] = key;
+		fmt_hash_set(&s->by_site, slot, hash, (uint32_t)s->n_sites++);
+	}
+	*ret = slot->number - 1;
+	return 0;
+}
+
+static bool same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
+{
+	return a->site == b->site && a->nth == b->nth && a->name == b->name && a->from == b->from &&
+	       a->elsewhere == b->elsewhere;
+}
+
+static struct fmt_hash_slot *hypothesis_slot(const struct sites *s, const struct hypothesis *key,
+					     uint32_t *hash)
+{
+	*hash = fmt_hash_numbers((uint64_t)key->site << 32 | key->name,
+				 (uint64_t)key->from * 64 + key->elsewhere * 32u + key->nth);
+	return fmt_hash_find(&s->by_hypothesis, *hash, i, same_hypothesis(&s->hypotheses[i], key));
+}
+
+static const struct hypothesis *find_hypothesis(const struct sites *s, const struct hypothesis *key)
+{
+	uint32_t hash, number = hypothesis_slot(s, key, &hash)->number;
+
+	return number ? &s->hypotheses[number - 1] : NULL;
+}
+
+static int add_hypothesis(struct sites *s, const struct hypothesis *key, struct fit **ret)
+{
+	struct fmt_hash_slot *slot;
+	uint32_t hash;
+
+	if (fmt_hash_reserve(&s->by_hypothesis) < 0 ||
+	    array_reserve(&s->hypotheses, s->n_hypotheses + 1, &s->hypotheses_cap) < 0)
+		return -ENOMEM;
+	slot = hypothesis_slot(s, key, &hash);
+	if (!slot->number) {
+		s->hypotheses[s->n_hypotheses] = *key;
+		fmt_hash_set(&s->by_hypothesis, slot, hash, (uint32_t)s->n_hypotheses++);
+	}
+	*ret = &s->hypotheses[slot->number - 1].fit;
+	return 0;
+}
+
+/* ---- how well times agree ---- */
+
+/* Whether the operation, or the call if `to` is INFER_NONE, began or returned before `op` ended. */
+static bool is_violated(const struct infer_view *v, uint32_t op, uint32_t to, uint32_t call)
+{
+	if (to == INFER_NONE)
+		return v->ops[op].end_ns - v->constants.launch_ns >
+		       v->calls[call].end_ns + TOLERANCE;
+	return v->ops[op].end_ns > v->ops[to].start_ns + TOLERANCE;
+}
+
+static void compare(struct fit *f, const struct infer_view *v, uint32_t op, uint32_t to,
+		    uint32_t call)
+{
+	const struct infer_call *c = &v->calls[call];
+	int64_t end = v->ops[op].end_ns, base, at, near;
+
+	if (to == INFER_NONE) {
+		end -= v->constants.launch_ns;
+		base = c->start_ns + TOLERANCE;
+		at = c->end_ns;
+		near = NEAR_CALL_NS;
+	} else {
+		base = infer_base(v, &v->ops[to], NULL);
+		at = v->ops[to].start_ns;
+		near = v->ops[op].kind == FMT_COLLECTIVE || v->ops[to].kind == FMT_COLLECTIVE
+			       ? NEAR_COLLECTIVE_NS
+			       : NEAR_NS;
+	}
+	f->n++;
+	f->violated += is_violated(v, op, to, call);
+	if (at > base + TOLERANCE && end > base && at - end <= near && end - at <= TOLERANCE)
+		f->score += 1 - (at > end ? (double)(at - end) / (double)(2 * near)
+					  : (double)(end - at) / (2 * TOLERANCE));
+}
+
+/* An explanation that a call may have. */
+struct option {
+	uint32_t op;
+	uint32_t stream, to; /* that waits, and its next operation; INFER_NONE: the host */
+	struct hypothesis h;
+};
+
+/* The explanation of that number: 1; 0 if there is none of that number; -1 behind the last one. The
+ * stream of the next launch waits, or that of the guess; or the host. */
+static int option_of(const struct infer_scan *scan, const struct infer_site *at, uint32_t site,
+		     uint32_t number, struct option *ret)
+{
+	const struct infer_view *v = scan->v;
+	uint32_t i = number / 2, next = INFER_NONE;
+	bool host = v->calls[at->call].api == INFER_API_EVENT_SYNC, elsewhere = number % 2;
+	struct option o = {.to = INFER_NONE, .h = {.site = site, .elsewhere = elsewhere}};
+
+	if (i > at->n)
+		return -1;
+	if (at->next != INFER_NONE)
+		next = v->ops[v->launched[v->calls[at->next].first_op]].stream;
+	o.op = i == 0 ? at->guess : at->candidates[i - 1].op;
+	o.stream = host ? INFER_NONE : elsewhere ? at->stream : next;
+	if (o.op == INFER_NONE || (elsewhere && (host || o.stream == next)))
+		return 0;
+	if (o.stream != INFER_NONE)
+		o.to = infer_scan_next(scan, o.stream);
+	if (!host && (o.to == INFER_NONE || o.stream == v->ops[o.op].stream))
+		return 0;
+	o.h.nth = i == 0 ? GUESS : at->candidates[i - 1].nth;
+	if (i > 0) {
+		o.h.name = name_of(v, o.op);
+		o.h.from = number_of(v, v->ops[o.op].stream);
+	}
+	*ret = o;
+	return 1;
+}
+
+static int compare_all(struct sites *s, const struct infer_scan *scan, const struct infer_site *at,
+		       uint32_t site)
+{
+	struct option o;
+	struct fit *f;
+	int more;
+
+	for (uint32_t i = 0; (more = option_of(scan, at, site, i, &o)) >= 0; i++) {
+		if (more == 0)
+			continue;
+		if (add_hypothesis(s, &o.h, &f) < 0)
+			return -ENOMEM;
+		compare(f, scan->v, o.op, o.to, at->call);
+	}
+	return 0;
+}
+
+static int see_call(struct sites *s, const struct infer_scan *scan, const struct infer_site *at)
+{
+	uint32_t site;
+	int r = add_site(s, scan->v, at, &site);
+
+	return r < 0 ? r : compare_all(s, scan, at, site);
+}
+
+/* ---- the choice ---- */
+
+/* Whether an explanation agrees with the times of its site, and with those of this call. A time in
+ * twenty may be due to something else, and one of a few. */
+static bool is_possible(const struct fit *f, const struct infer_view *v, const struct option *o,
+			uint32_t call)
+{
+	return f->violated <= f->n / 20 + (f->n >= 8) && !is_violated(v, o->op, o->to, call);
+}
+
+/* How much an explanation explains. Something else than the guess must explain clearly more; of
+ * operations that never held back a call that waits for an event, the newest is taken. */
+static double value_of(const struct fit *f, const struct option *o, uint32_t number)
+{
+	if (o->h.nth == GUESS)
+		return f->score * 1.3 + 1 + o->h.elsewhere * 0.5;
+	if (o->to != INFER_NONE && f->score < 1.5)
+		return 0;
+	return f->score + (double)(2 * INFER_CANDIDATES + 2 - number) / 1000;
+}
+
+static int add_link(const struct sites *s, const struct infer_scan *scan,
+		    const struct infer_site *at, struct infer_view *v)
+{
+	uint32_t site = site_of(s, v, at);
+	struct option o, best = {0};
+	double most = 0, value;
+	int more;
+
+	for (uint32_t i = 0; (more = option_of(scan, at, site, i, &o)) >= 0; i++) {
+		const struct hypothesis *known = more > 0 ? find_hypothesis(s, &o.h) : NULL;
+
+		if (!known || !is_possible(&known->fit, v, &o, at->call))
+			continue;
+		value = value_of(&known->fit, &o, i);
+		if (value > most) {
+			most = value;
+			best = o;
+		}
+	}
+	return most > 0 ? infer_link(v, at->call, best.op, best.stream, 0) : 0;
+}
+
+/* Goes through the calls of a rank: compares all hypotheses, or adds the chosen ones as links. */
+static int scan_view(struct sites *s, struct infer_view *v, bool chosen)
+{
+	scoped(infer_scan_done) struct infer_scan scan;
+	scoped(free_ptr) uint8_t *linked = calloc(v->n_calls + (size_t)1, 1);
+	struct infer_site at;
+	int r = infer_scan_init(&scan, v);
+
+	if (!linked)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n_links; i++)
+		linked[v->links[i].call] = 1;
+	for (uint32_t i = 0; i < v->n_calls && r == 0; i++) {
+		uint32_t call = v->order[i];
+
+		if (!infer_scan_call(&scan, call, &at) || linked[call] ||
+		    (v->saw_events && v->calls[call].api == INFER_API_STREAM_WAIT))
+			continue;
+		r = chosen ? add_link(s, &scan, &at, v) : see_call(s, &scan, &at);
+	}
+	return r;
+}
+
+static int by_order(const void *a, const void *b, void *order)
+{
+	const struct infer_link *x = a, *y = b;
+	const uint32_t *number = order;
+
+	return array_order(number[x->call], number[y->call]) ?: array_order(x->op, y->op);
+}
+
+/* Sorts the links of a rank by call. */
+static int sort_links(struct infer_view *v)
+{
+	scoped(free_ptr) uint32_t *number = malloc((v->n_calls + (size_t)1) * sizeof(*number));
+
+	if (!number)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		number[v->order[i]] = i;
+	if (v->n_links > 0)
+		qsort_r(v->links, v->n_links, sizeof(*v->links), by_order, number);
+	return 0;
+}
+
+int infer_link(struct infer_view *v, uint32_t call, uint32_t op, uint32_t stream, int recorded)
+{
+	if (array_reserve(&v->links, v->n_links + 1, &v->links_cap) < 0)
+		return -ENOMEM;
+	v->links[v->n_links++] =
+		(struct infer_link){call, op, stream, INFER_NONE, (uint8_t)recorded};
+	return 0;
+}
+
+int infer_links_infer(struct infer_view *views, uint32_t n_views)
+{
+	scoped(sites_done) struct sites s = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		r = scan_view(&s, &views[i], false);
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		r = scan_view(&s, &views[i], true);
+	for (uint32_t i = 0; i < n_views && r == 0; i++)
+		r = sort_links(&views[i]);
+	return r;
+}

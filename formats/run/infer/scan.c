@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/infer/scan.h"
+
+#include "base/array.h"
+
+void infer_scan_done(struct infer_scan *s)
+{
+	free(s->threads);
+	free(s->next);
+	free(s->last);
+	free(s->recorded);
+	free(s->candidates[0]);
+	free(s->candidates[1]);
+}
+
+static bool launches_collective(const struct infer_view *v, uint32_t call)
+{
+	const struct infer_call *c = &v->calls[call];
+
+	for (uint32_t i = 0; i < c->n_ops; i++)
+		if (v->ops[v->launched[c->first_op + i]].kind == FMT_COLLECTIVE)
+			return true;
+	return false;
+}
+
+/* Finds the next launch of each call, and counts the stream waits that NCCL makes itself: before a
+ * collective, those that precede each of them; behind it one, if a wait follows each of them and,
+ * as far as events are recorded, another event than the one that the process group records. */
+static void look_ahead(struct infer_scan *s)
+{
+	const struct infer_view *v = s->v;
+	uint32_t before = 2, after = 1, events = 2;
+
+	for (uint32_t t = 0; t < v->n_threads; t++) {
+		uint32_t next = INFER_NONE, waits = 0, records = 0;
+
+		for (uint32_t i = v->threads[t].end; i-- > v->threads[t].first;) {
+			s->next[i] = next;
+			waits += v->calls[i].api == INFER_API_STREAM_WAIT;
+			records += v->calls[i].api == INFER_API_RECORD_EVENT;
+			if (v->calls[i].n_ops == 0)
+				continue;
+			if (launches_collective(v, i) && next != INFER_NONE) {
+				after = waits < after ? waits : after;
+				events = records < events ? records : events;
+			}
+			if (next != INFER_NONE && launches_collective(v, next))
+				before = waits < before ? waits : before;
+			next = i;
+			waits = records = 0;
+		}
+	}
+	s->own_before = before;
+	s->own_after = after && (events > 1 || !s->has_records);
+}
+
+int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
+{
+	*s = (struct infer_scan){.v = v, .compute = INFER_NONE, .collective = INFER_NONE};
+	s->threads = malloc((v->n_threads + (size_t)1) * sizeof(*s->threads));
+	s->next = malloc((v->n_calls + (size_t)1) * sizeof(*s->next));
+	s->last = malloc((v->n_streams + (size_t)1) * sizeof(*s->last));
+	s->recorded = calloc(v->n_ops + (size_t)1, 1);
+	for (int i = 0; i < 2; i++)
+		s->candidates[i] = malloc((v->n_ops + (size_t)1) * sizeof(*s->candidates[i]));
+	if (!s->threads || !s->next || !s->last || !s->recorded || !s->candidates[0] ||
+	    !s->candidates[1])
+		return -ENOMEM;
+	memset(s->last, 0xff, v->n_streams * sizeof(*s->last));
+	for (uint32_t i = 0; i < v->n_threads; i++)
+		s->threads[i] = (struct infer_scan_thread){
+			.launched = INFER_NONE, .compute = INFER_NONE, .earlier = INFER_NONE};
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		s->has_records |= v->calls[i].api == INFER_API_RECORD_EVENT;
+	look_ahead(s);
+	return 0;
+}
+
+static void add_candidate(struct infer_scan *s, uint32_t op)
+{
+	int other;
+
+	if (op == INFER_NONE || s->recorded[op])
+		return;
+	other = s->v->ops[op].kind != FMT_COLLECTIVE;
+	s->candidates[other][s->n_candidates[other]++] = op;
+	s->recorded[op] = 1;
+}
+
+static bool same_name(const struct infer_view *v, uint32_t a, uint32_t b)
+{
+	const struct infer_op *x = &v->ops[a], *y = &v->ops[b];
+
+	return x->stream == y->stream && infer_name(v, x) == infer_name(v, y);
+}
+
+/* The newest candidates of a kind, until there are `most` in all. */
+static void list_candidates(const struct infer_scan *s, int kind, uint32_t most,
+			    struct infer_site *ret)
+{
+	const struct infer_view *v = s->v;
+	uint32_t first = ret->n;
+
+	for (uint32_t i = s->n_candidates[kind]; i-- > 0 && ret->n < most;) {
+		uint32_t op = s->candidates[kind][i], nth = 0;
+
+		for (uint32_t k = ret->n; k-- > first;)
+			if (same_name(v, ret->candidates[k].op, op)) {
+				nth = ret->candidates[k].nth + 1;
+				break;
+			}
+		ret->candidates[ret->n++] = (struct infer_candidate){op, nth};
+	}
+}
+
+/* Waits between the call and the launch that follows it. */
+static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = call + 1; i < s->next[call]; i++)
+		n += s->v->calls[i].api == INFER_API_STREAM_WAIT;
+	return n;
+}
+
+/* PyTorch makes the stream of a process group wait for the current stream before each collective,
+ * and `work.wait()` the current stream for the collective. Beside that, an event that was recorded
+ * right before a wait is most often the one waited for. */
+static void guess(const struct infer_scan *s, const struct infer_scan_thread *t,
+		  struct infer_site *ret)
+{
+	const struct infer_view *v = s->v;
+	uint32_t next = INFER_NONE, compute = t->compute != INFER_NONE ? t->compute : s->compute;
+
+	ret->guess = t->is_recorded ? t->launched : INFER_NONE;
+	if (v->calls[ret->call].api == INFER_API_EVENT_SYNC || ret->next == INFER_NONE)
+		return;
+	next = v->launched[v->calls[ret->next].first_op];
+	ret->stream = v->ops[next].stream;
+	if (v->ops[next].kind == FMT_COLLECTIVE && waits_before(s, ret->call) < s->own_before) {
+		ret->guess = compute;
+	} else if (t->launched != INFER_NONE && v->ops[t->launched].kind == FMT_COLLECTIVE) {
+		ret->guess = ret->position < s->own_after ? INFER_NONE : t->launched;
+		if (compute != INFER_NONE && ret->position == s->own_after)
+			ret->stream = v->ops[compute].stream;
+	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
+		ret->guess = s->collective;
+	}
+	if (ret->guess != INFER_NONE && v->ops[ret->guess].stream == ret->stream)
+		ret->guess = INFER_NONE;
+}
+
+/* An event stands for all that its stream was given; which stream that is, the recorder did not
+ * note. */
+static void record_event(struct infer_scan *s, struct infer_scan_thread *t)
+{
+	for (uint32_t i = 0; i < s->v->n_streams; i++)
+		add_candidate(s, s->last[i]);
+	t->is_recorded = true;
+}
+
+int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
+{
+	const struct infer_view *v = s->v;
+	const struct infer_call *c = &v->calls[call];
+	struct infer_scan_thread *t = &s->threads[c->thread];
+	bool waits = c->api == INFER_API_STREAM_WAIT || c->api == INFER_API_EVENT_SYNC;
+
+	if (c->api == INFER_API_RECORD_EVENT)
+		record_event(s, t);
+	if (waits) {
+		ret->call = call;
+		ret->next = s->next[call];
+		ret->before = t->launched;
+		ret->earlier = t->earlier;
+		ret->position = t->position++;
+		ret->stream = ret->guess = INFER_NONE;
+		ret->n = 0;
+		list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
+		list_candidates(s, 1, INFER_CANDIDATES, ret);
+		guess(s, t, ret);
+	}
+	if (c->api != INFER_API_RECORD_EVENT)
+		t->is_recorded = false;
+	if (c->n_ops > 0)
+		t->earlier = t->launched;
+	for (uint32_t i = 0; i < c->n_ops; i++) {
+		uint32_t op = v->launched[c->first_op + i];
+
+		s->last[v->ops[op].stream] = op;
+		if (!s->has_records)
+			add_candidate(s, op);
+		if (v->ops[op].kind == FMT_COLLECTIVE)
+			s->collective = op;
+		else
+			t->compute = s->compute = op;
+		t->launched = op;
+		t->position = 0;
+	}
+	return waits;
+}
+
+uint32_t infer_scan_next(const struct infer_scan *s, uint32_t stream)
+{
+	const struct infer_span *span = &s->v->streams[stream];
+	uint32_t op = s->last[stream] == INFER_NONE ? span->first : s->last[stream] + 1;
+
+	while (op < span->end && s->v->ops[op].call == INFER_NONE)
+		op++;
+	return op < span->end ? op : INFER_NONE;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What calls that wait through an event waited for, from all iterations together. */
+#include "tests/unit/scene.h"
+#include "tests/unit/test.h"
+
+#define ITERATIONS 6
+
+/* The name of the operation that an operation or call of rank 0 waits for by an edge of the rule.
+ */
+static const char *waits_for(const struct made *m, const struct row *to, const char *rule)
+{
+	const struct fmt_run_rank *k = &m->ranks[0];
+
+	for (size_t i = 0; i < k->n_edges; i++)
+		if (m->row_of[0][k->edges[i].to] == to &&
+		    strcmp(rule_of(m, &k->edges[i]), rule) == 0)
+			return m->row_of[0][k->edges[i].from]->name;
+	return "nothing";
+}
+
+/* The host waits for a kernel; in one iteration another one ends just before the call returns. */
+START_TEST(test_host_waits)
+{
+	static struct row rows[8 * ITERATIONS];
+	struct row *calls[ITERATIONS];
+	struct made m;
+	size_t n = 0;
+
+	for (int i = 0; i < ITERATIONS; i++) {
+		int at = 1000 * i, end = at + 310 + 20 * i, other = i == 2 ? end + 3 : at + 900;
+
+		rows[n++] = (struct row){CALL, LAUNCH, at, 5, 10 * i + 1, 0};
+		rows[n++] = (struct row){ON_7, "awaited", at + 10, end - at - 10, 10 * i + 1, 0};
+		rows[n++] = (struct row){CALL, RECORD, at + 6, 1, 10 * i + 2, 0};
+		rows[n++] = (struct row){CALL, LAUNCH, at + 10, 5, 10 * i + 3, 0};
+		rows[n++] = (struct row){ON_20, "other", at + 20, other - at - 20, 10 * i + 3, 0};
+		rows[n++] = (struct row){CALL, RECORD, at + 16, 1, 10 * i + 4, 0};
+		calls[i] = &rows[n];
+		rows[n++] = (struct row){
+			CALL, "cudaEventSynchronize", at + 20, end + 5 - at - 20, 10 * i + 5, 0};
+	}
+	make(&m, rows, n, 1);
+	for (int i = 0; i < ITERATIONS; i++)
+		ck_assert_str_eq(waits_for(&m, calls[i], "sync-event"), "awaited");
+	unmake(&m);
+}
+END_TEST
+
+/* A stream waits for a kernel that held it back in two of the iterations; in two others it is late
+ * for another reason when something else ends. */
+START_TEST(test_stream_waits)
+{
+	static struct row rows[8 * ITERATIONS];
+	struct row *ops[ITERATIONS];
+	struct made m;
+	size_t n = 0;
+
+	for (int i = 0; i < ITERATIONS; i++) {
+		int at = 1000 * i, end = at + (i < 3 ? 310 + 20 * i : 15);
+		int start = i < 3 ? end + 2 : at + 60,
+		    other = i == 3 ? start - 1 : at + 500 + 30 * i;
+
+		rows[n++] = (struct row){CALL, LAUNCH, at, 5, 10 * i + 1, 0};
+		rows[n++] = (struct row){ON_7, "awaited", at + 10, end - at - 10, 10 * i + 1, 0};
+		rows[n++] = (struct row){CALL, RECORD, at + 6, 1, 10 * i + 2, 0};
+		rows[n++] = (struct row){CALL, LAUNCH, at + 8, 5, 10 * i + 3, 0};
+		rows[n++] = (struct row){FMT_KERNEL,	  30,	      "other", at + 18,
+					 other - at - 18, 10 * i + 3, 0};
+		rows[n++] = (struct row){CALL, WAIT, at + 15, 1, 10 * i + 4, 0};
+		rows[n++] = (struct row){CALL, LAUNCH, at + 20, 5, 10 * i + 5, 0};
+		ops[i] = &rows[n];
+		rows[n++] = (struct row){ON_20, "waiting", start, 5, 10 * i + 5, 0};
+	}
+	make(&m, rows, n, 1);
+	for (int i = 0; i < ITERATIONS; i++)
+		ck_assert_str_eq(waits_for(&m, ops[i], "event-wait"), "awaited");
+	unmake(&m);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("links");
+
+	tcase_add_test(tcase, test_host_waits);
+	tcase_add_test(tcase, test_stream_waits);
+	return run_case("links", tcase);
+}
