@@ -235,6 +235,8 @@ class Rank:
         self.instances[key] = number + 1
         transfer = (12 * US / self.run.latency + nbytes * 1000 // (self.run.gigabytes * 1000) /
                     self.run.bandwidth) / self.run.net
+        if self.run.ring:
+            transfer *= (1 - 1 / len(group['ranks'])) / 0.75
         collective = self.run.collective((key, number), group['ranks'], transfer, uneven)
         names = {'AllReduce': 'AllReduce_RING_LL_Sum_half', 'SendRecv': 'SendRecv', 'AllToAll': 'SendRecv',
                  'AllGather': 'AllGather_RING_LL', 'ReduceScatter': 'ReduceScatter_RING_LL_Sum_half'}
@@ -311,7 +313,7 @@ class Run:
         self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
         self.groups = self.ns if options.groups is None else options.groups
-        self.kernel, self.overlap = options.kernel, options.overlap
+        self.kernel, self.overlap, self.ring = options.kernel, options.overlap, options.ring
         self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
         self.collectives, self.sleeping, self.runnable = {}, {}, []
@@ -468,6 +470,8 @@ def arguments(argv=None):
     parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
                         help='kernels of the rank take N times as long')
     parser.add_argument('--overlap', choices=['off'], help='collectives do not run beside kernels')
+    parser.add_argument('--ring', action='store_true',
+                        help='transfers depend on the number of ranks as in a ring; as without for four')
     parser.add_argument('--kernel', type=faster_kernel, action='append', default=[], metavar='GLOB:N',
                         help='kernels with such names are N times as fast')
     parser.add_argument('--groups', action=argparse.BooleanOptionalAction,

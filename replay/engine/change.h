@@ -18,6 +18,7 @@
 #include "replay/engine/what_if.h"
 
 struct change;
+struct copies;
 
 /* `numbers[i]` is the recorder's number of rank i. The specs, names and numbers must outlive it.
  * 0, -ENOMEM, or -EINVAL for a spec that names a rank, kernel or communicator which the trace does
@@ -25,6 +26,10 @@ struct change;
 int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_names *names,
 	       const uint32_t *numbers, uint32_t n_ranks, struct change **ret, uint32_t *bad,
 	       struct what_if_error *err);
+
+/* The run has another number of copies, which change its collectives too: `n_ranks` was the number
+ * of ranks then, and `numbers` those of the ranks that they repeat. */
+void change_copies(struct change *c, const struct copies *copies);
 void change_free(struct change *c);
 
 /* Tells the clock how many variants there are; scales are the clock's from then on. */

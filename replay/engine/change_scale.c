@@ -6,6 +6,7 @@
 #include "replay/engine/change_state.h"
 
 #include "base/array.h"
+#include "replay/engine/copies.h"
 
 /* 1 / speed of the changes in the set. */
 static double factor_of(const struct variant *var, change_set set)
@@ -66,6 +67,7 @@ static double straggler(const struct change *c, const struct variant *var, uint3
 {
 	if (!var->straggler || !c->factors_of_ranks || template >= c->n_factors)
 		return 1;
+	rank = c->copies ? c->copies->source[rank] : rank;
 	return (double)c->factors_of_ranks[(size_t)rank * c->n_factors + template];
 }
 
@@ -162,9 +164,18 @@ int change_lacks_latency(const struct change *c, uint32_t template, uint32_t com
 uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
 			   int64_t bytes)
 {
+	double copies = 1;
+
 	if (change_add_templates(c) < 0) {
 		c->error = -ENOMEM;
 		return 0;
+	}
+	if (c->copies && comm < c->n_comms) {
+		int64_t op = 0;
+
+		fmt_template_const(c->names, fmt_template(c->names, template), FMT_KEY_OP, &op);
+		copies = copies_factor(c->copies, comm, fmt_string(c->names, (fmt_str)op, NULL),
+				       network_fit(&c->network, template, comm), bytes);
 	}
 	for (uint32_t v = 0; v < c->n_specs; v++) {
 		const struct variant *var = &c->variants[v];
@@ -177,6 +188,7 @@ uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, u
 		      var->by_comm[comm];
 		c->factors[v] = factor_of(var, set);
 		set = split_set(var, template, comm);
+		c->factors[v] *= copies;
 		if (set)
 			c->factors[v] *= split_factor(
 				var, set, network_fit(&c->network, template, comm), bytes);
@@ -214,4 +226,9 @@ int change_needs_ranks(const struct change *c, uint32_t variant)
 		if (var->spec->changes[k].n_ranks > 0)
 			return 1;
 	return 0;
+}
+
+void change_copies(struct change *c, const struct copies *copies)
+{
+	c->copies = copies;
 }

@@ -48,6 +48,7 @@ struct change {
 	struct network network;
 	struct rank_group *groups;
 	size_t n_groups, groups_cap;
+	const struct copies *copies;   /* NULL: as recorded */
 	const float *factors_of_ranks; /* for straggler=none: by rank, then template */
 	uint32_t n_factors;
 	uint8_t *unknown; /* by template: a kernel of which a model knows nothing */

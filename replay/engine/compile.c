@@ -350,7 +350,7 @@ static int collective_of(const struct compile *c, const struct fmt_event *e,
 	if (values[template->comm_at] < 0 ||
 	    (uint64_t)values[template->comm_at] >= c->p->n_groups || *seq < 0 || *seq == INT64_MAX)
 		return 0;
-	return c->p->groups[*comm] != SIM_NONE;
+	return c->rank->groups[*comm] != SIM_NONE;
 }
 
 /* The duration of the rank's part after the last arrival, if known: an edge of kind FMT_EDGE_RETURN
@@ -391,7 +391,7 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 	uint32_t number, peer, member;
 
 	while (fmt_peers_next(&peers, &number)) {
-		peer = program_rank_of(c->p, number);
+		peer = program_peer(c->p, c->index, comm, number);
 		if (peer == c->p->n_ranks || peer == c->index)
 			continue;
 		member = program_pair(c->p, c->index, comm, peer);
@@ -440,7 +440,8 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
 	const struct fmt_edge *transfer = transfer_of(c, i);
-	uint32_t member = sim_participant(sim_collectives(c->p->sim), c->index, c->p->groups[comm]);
+	uint32_t member =
+		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
 	uint16_t scale = 0;
 
 	if (c->p->lacks[comm])

@@ -76,8 +76,10 @@ static int join(const struct passes *p, uint32_t pass, const struct replay_repor
 		for (uint32_t k = 0; row && k < from->n_what_ifs; k++)
 			to->predicted[i * to->n_what_ifs + of[k]] = row->predicted[k];
 	}
-	for (uint32_t k = 0; k < from->n_what_ifs; k++)
+	for (uint32_t k = 0; k < from->n_what_ifs; k++) {
 		to->mean_steps_ns[of[k]] = replay_mean_step_ns(from, k);
+		to->copies_of[of[k]] = from->copies;
+	}
 	return path_summary_join(&to->path, &from->path, of);
 }
 
@@ -92,7 +94,8 @@ static int begin(const struct replay_options *o, const struct passes *p, struct 
 	r->path = (struct path_summary){0};
 	r->predicted = calloc(r->n_rows * o->n_what_ifs + 1, sizeof(*r->predicted));
 	r->mean_steps_ns = calloc(o->n_what_ifs + 1ul, sizeof(*r->mean_steps_ns));
-	error = r->predicted && r->mean_steps_ns
+	r->copies_of = calloc(o->n_what_ifs + 1ul, sizeof(*r->copies_of));
+	error = r->predicted && r->mean_steps_ns && r->copies_of
 			? path_summary_begin(&r->path, 1 + o->n_what_ifs, &first.path)
 			: -ENOMEM;
 	if (error == 0)

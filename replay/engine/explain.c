@@ -5,6 +5,7 @@
 #include "formats/trace/json.h"
 
 #include "base/scope.h"
+#include "replay/engine/copies.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +39,7 @@ static const char *row_name(const struct replay_report *r, const struct path_row
 
 struct replay_bar replay_bar(const struct replay_report *r, uint32_t what_if)
 {
-	double error = 0, emulated = 0, predicted = 0, n = (double)r->n_rows;
+	double error = 0, emulated = 0, predicted, n = (double)r->n_rows;
 	struct replay_bar ret = {0};
 
 	for (size_t i = 0; i < r->n_rows; i++) {
@@ -50,8 +51,8 @@ struct replay_bar replay_bar(const struct replay_report *r, uint32_t what_if)
 				     1) /
 				n;
 		emulated += (double)row->emulated_step_ns / n;
-		predicted += (double)row->predicted[what_if].step_ns / n;
 	}
+	predicted = r->mean_steps_ns[what_if];
 	if (emulated <= 0)
 		return ret;
 	ret.emulation_ns = error * predicted;
@@ -75,6 +76,7 @@ static void json_path(const struct replay_report *r, uint32_t run, const char *k
 
 void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct text *out)
 {
+	const struct replay_copies *c = &r->copies_of[what_if];
 	struct replay_bar bar = replay_bar(r, what_if);
 
 	if (r->path.n_iterations > 0) {
@@ -99,6 +101,13 @@ void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct
 		}
 		text_str(out, "]},\n");
 	}
+	if (c->n > 0)
+		text_printf(out,
+			    " \"copies\": {\"copies\": %" PRIu32 ", \"ranks_per_copy\": %" PRIu32
+			    ", \"gpus_per_node\": %d, \"seed\": %d, \"within_bytes_per_s\": %.0f, "
+			    "\"between_bytes_per_s\": %.0f},\n",
+			    c->n, c->per_copy, COPIES_NODE, COPIES_SEED, c->within_bytes_per_s,
+			    c->between_bytes_per_s);
 	text_printf(out,
 		    " \"error_bar\": {\"ns\": %.0f, \"emulation\": %.0f, \"not_scaled\": %.0f, "
 		    "\"unmatched_collectives\": %.0f},\n",
@@ -177,10 +186,32 @@ static void text_bar(const struct replay_report *r, uint32_t what_if, struct tex
 	text_char(out, '\n');
 }
 
+static void text_copies(const struct replay_report *r, uint32_t what_if, struct text *out)
+{
+	const struct replay_copies *c = &r->copies_of[what_if];
+	const struct fmt_comm *data = fmt_comm(r->names, c->data);
+
+	if (c->n == 0)
+		return;
+	fmt_text_harmless(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
+	text_printf(out,
+		    ": %" PRIu32 " copies of %" PRIu32 " ranks, data parallel as communicator '",
+		    c->n, c->per_copy);
+	fmt_text_harmless(out, fmt_string(r->names, data->name, NULL),
+			  strlen(fmt_string(r->names, data->name, NULL)), 40);
+	text_printf(
+		out,
+		"'; %d GPUs a node; bandwidth as fitted to recorded collectives, else %.0f GB/s in "
+		"a node and %.0f GB/s between nodes\n",
+		COPIES_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
+}
+
 void replay_explain_text(const struct replay_report *r, int colour, struct text *out)
 {
 	if (r->path.n_iterations > 0)
 		table_path(r, colour, out);
-	for (uint32_t i = 0; i < r->n_what_ifs; i++)
+	for (uint32_t i = 0; i < r->n_what_ifs; i++) {
+		text_copies(r, i, out);
 		text_bar(r, i, out);
+	}
 }

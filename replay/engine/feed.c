@@ -121,7 +121,7 @@ int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 		r = sim_causes(f.sim, source->path_runs);
 	if (r == 0)
 		r = program_new(source->names, source->numbers, source->n_ranks, f.sim,
-				source->change, source->overlap, &f.program);
+				source->change, source->overlap, source->copies, &f.program);
 	if (r < 0)
 		return r;
 	do

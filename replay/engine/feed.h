@@ -20,8 +20,9 @@ struct replay_source {
 	const uint32_t *numbers; /* the recorder's, by rank */
 	struct change *change;	 /* what is different in variants of the run; NULL: none */
 	enum what_if_overlap overlap;
-	struct path *path;  /* gets all blocks; NULL: none */
-	uint32_t path_runs; /* of the path */
+	const struct copies *copies; /* NULL: as recorded */
+	struct path *path;	     /* gets all blocks; NULL: none */
+	uint32_t path_runs;	     /* of the path */
 	void *context;
 
 	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice

@@ -5,6 +5,7 @@
 
 #include "formats/trace/facts.h"
 #include "replay/engine/change.h"
+#include "replay/engine/copies.h"
 #include "replay/engine/feed.h"
 #include "replay/engine/rewrite.h"
 #include "replay/engine/score.h"
@@ -23,11 +24,14 @@ struct emulation {
 	const struct pass *pass;
 	struct fmt_trace *trace;
 	uint32_t n_ranks;
-	uint32_t *numbers;
-	uint32_t *next;	       /* slice to load, by rank */
-	uint32_t *taken;       /* slices, by rank */
-	struct change *change; /* NULL: no variants */
-	float *stragglers;     /* as change.h says; NULL: not needed */
+	struct copies *copies;	  /* NULL: as recorded */
+	uint32_t *numbers;	  /* of the recorded ranks */
+	uint32_t *source;	  /* by rank: the recorded one */
+	uint32_t *source_numbers; /* its number */
+	uint32_t *next;		  /* slice to load, by rank */
+	uint32_t *taken;	  /* slices, by rank */
+	struct change *change;	  /* NULL: no variants */
+	float *stragglers;	  /* as change.h says; NULL: not needed */
 	struct score *score;
 	struct path *path;	 /* NULL: not wanted */
 	struct rewrite *rewrite; /* NULL: no output */
@@ -41,9 +45,23 @@ static void emulation_done(struct emulation *e)
 	path_free(e->path);
 	change_free(e->change);
 	free(e->stragglers);
+	copies_free(e->copies);
 	free(e->numbers);
+	free(e->source);
+	free(e->source_numbers);
 	free(e->next);
 	free(e->taken);
+}
+
+static uint32_t n_slices(const struct emulation *e, uint32_t rank)
+{
+	return fmt_trace_rank(e->trace, e->source[rank])->n_slices;
+}
+
+static const struct fmt_slice_info *slice_of(const struct emulation *e, uint32_t rank,
+					     uint32_t index)
+{
+	return fmt_trace_slice(e->trace, e->source[rank], index);
 }
 
 /* Returns whether slice `index` + 1 of the rank belongs to the same iteration. */
@@ -51,10 +69,10 @@ static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
 {
 	const struct fmt_slice_info *a, *b;
 
-	if (index + 1 >= fmt_trace_rank(e->trace, rank)->n_slices)
+	if (index + 1 >= n_slices(e, rank))
 		return 0;
-	a = fmt_trace_slice(e->trace, rank, index);
-	b = fmt_trace_slice(e->trace, rank, index + 1);
+	a = slice_of(e, rank, index);
+	b = slice_of(e, rank, index + 1);
 	return a->iteration.number == b->iteration.number;
 }
 
@@ -66,13 +84,13 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 	unsigned want = FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_EDGES;
 	int r;
 
-	if (index == fmt_trace_rank(e->trace, rank)->n_slices)
+	if (index == n_slices(e, rank))
 		return 0;
 	if (e->rewrite)
 		want = FMT_WANT_ALL;
 	else if (score_wants_ranges(e->score, rank))
 		want |= FMT_WANT_RANGES;
-	r = fmt_slice_load(e->trace, rank, index, want, ret, err);
+	r = fmt_slice_load(e->trace, e->source[rank], index, want, ret, err);
 	if (r < 0)
 		return r;
 	e->next[rank]++;
@@ -107,8 +125,8 @@ static int add_change(struct emulation *e, struct fmt_error *err)
 {
 	struct what_if_error why;
 	uint32_t bad;
-	int r = change_new(e->pass->specs, e->pass->n_specs, fmt_trace_names(e->trace), e->numbers,
-			   e->n_ranks, &e->change, &bad, &why);
+	int r = change_new(e->pass->specs, e->pass->n_specs, fmt_trace_names(e->trace),
+			   e->source_numbers, e->n_ranks, &e->change, &bad, &why);
 
 	if (r == 0 && change_has_straggler(e->change)) {
 		uint32_t n;
@@ -126,11 +144,11 @@ static int add_change(struct emulation *e, struct fmt_error *err)
  * an iteration. */
 static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t most)
 {
-	uint32_t n = fmt_trace_rank(e->trace, rank)->n_slices, first = n;
+	uint32_t n = n_slices(e, rank), first = n;
 	uint64_t times = 0;
 
 	for (uint32_t i = n; i-- > 0;) {
-		const struct fmt_slice_info *info = fmt_trace_slice(e->trace, rank, i);
+		const struct fmt_slice_info *info = slice_of(e, rank, i);
 
 		for (int kind = FMT_CALL; kind <= FMT_SYNC; kind++)
 			times += 2 * info->n_records[kind];
@@ -145,10 +163,9 @@ static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t 
 /* How the iteration of a slice, or the end of the rank, lies to another iteration. */
 static int order_of(const struct emulation *e, uint32_t rank, uint32_t slice, int64_t number)
 {
-	return slice == fmt_trace_rank(e->trace, rank)->n_slices
+	return slice == n_slices(e, rank)
 		       ? 0
-		       : fmt_iteration_order(
-				 fmt_trace_slice(e->trace, rank, slice)->iteration.number, number);
+		       : fmt_iteration_order(slice_of(e, rank, slice)->iteration.number, number);
 }
 
 /* Makes the path over the last iterations that it can remember of all ranks. */
@@ -163,35 +180,67 @@ static int add_path(struct emulation *e)
 	for (uint32_t i = 0; i < e->n_ranks; i++) {
 		first[i] = first_within(e, i, PATH_TIMES / e->pass->n_runs / e->n_ranks);
 		if (order_of(e, i, first[i], from) > 0)
-			from = fmt_trace_slice(e->trace, i, first[i])->iteration.number;
+			from = slice_of(e, i, first[i])->iteration.number;
 	}
 	for (uint32_t i = 0; i < e->n_ranks; i++)
 		while (order_of(e, i, first[i], from) < 0)
 			first[i]++;
-	return path_new(fmt_trace_names(e->trace), e->n_ranks, n_runs, first, &e->path);
+	return path_new(fmt_trace_names(e->trace), e->n_ranks, n_runs, first, e->source, &e->path);
+}
+
+/* The ranks of the run, and the recorded ones that they repeat. */
+static int add_ranks(struct emulation *e, struct fmt_error *err)
+{
+	const struct what_if_structure *structure = &e->pass->structure;
+	uint32_t n = fmt_trace_n_ranks(e->trace);
+	struct what_if_error why;
+	int r = 0;
+
+	e->numbers = calloc(n + 1ul, sizeof(*e->numbers));
+	if (!e->numbers)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		e->numbers[i] = fmt_trace_rank(e->trace, i)->number;
+	if (structure->copies > 0)
+		r = copies_new(fmt_trace_names(e->trace), e->numbers, n, structure->copies,
+			       &e->copies, &why);
+	if (r == -EINVAL)
+		return fmt_fail(err, r, "", FMT_NO_OFFSET, "%s: %s", e->pass->specs[0]->spec,
+				why.why);
+	if (r == 0 && e->copies && e->pass->out_path)
+		return fmt_fail(err, -EINVAL, "", FMT_NO_OFFSET,
+				"%s: a run with other ranks cannot be written as a trace",
+				e->pass->specs[0]->spec);
+	e->n_ranks = e->copies ? e->copies->n_ranks : n;
+	return r;
 }
 
 static int emulation_init(struct emulation *e, struct fmt_error *err)
 {
 	const struct pass *pass = e->pass;
-	int r;
+	int r = add_ranks(e, err);
 
-	e->n_ranks = fmt_trace_n_ranks(e->trace);
-	e->numbers = calloc(e->n_ranks + 1ul, sizeof(*e->numbers));
+	if (r < 0)
+		return r;
+	e->source = calloc(e->n_ranks + 1ul, sizeof(*e->source));
+	e->source_numbers = calloc(e->n_ranks + 1ul, sizeof(*e->source_numbers));
 	e->next = calloc(e->n_ranks + 1ul, sizeof(*e->next));
 	e->taken = calloc(e->n_ranks + 1ul, sizeof(*e->taken));
-	if (!e->numbers || !e->next || !e->taken)
+	if (!e->source || !e->source_numbers || !e->next || !e->taken)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->n_ranks; i++) {
-		e->numbers[i] = fmt_trace_rank(e->trace, i)->number;
-		e->n_slices += fmt_trace_rank(e->trace, i)->n_slices;
+		e->source[i] = e->copies ? e->copies->source[i] : i;
+		e->source_numbers[i] = e->numbers[e->source[i]];
+		e->n_slices += n_slices(e, i);
 	}
 	r = add_change(e, err);
+	if (r == 0)
+		change_copies(e->change, e->copies);
 	if (r == 0 && pass->options->explain)
 		r = add_path(e);
 	if (r == 0)
 		r = score_new(e->trace, e->change, pass->n_specs, !pass->options->steps_only,
-			      e->path, &e->score);
+			      e->path, e->copies, &e->score);
 	if (r < 0 || !pass->out_path)
 		return r;
 	return rewrite_new(e->trace, pass->out_path,
@@ -205,7 +254,8 @@ static uint64_t recorded_unexplained(const struct emulation *e)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < e->n_ranks; i++) {
-		if (fmt_constants_get(fmt_trace_names(e->trace), i, &c) && c.unexplained > 0)
+		if (fmt_constants_get(fmt_trace_names(e->trace), e->source[i], &c) &&
+		    c.unexplained > 0)
 			n += (uint64_t)c.unexplained;
 	}
 	return n;
@@ -256,6 +306,7 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 		.numbers = e.numbers,
 		.change = e.change,
 		.overlap = pass->structure.overlap,
+		.copies = e.copies,
 		.path = e.path,
 		.path_runs = 1 + pass->n_specs,
 		.context = &e,
@@ -288,6 +339,14 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 		.no_model = counts.program.no_model,
 		.no_model_ns = counts.program.no_model_ns,
 	};
+	if (e.copies)
+		ret->copies = (struct replay_copies){
+			.n = e.copies->n,
+			.per_copy = e.copies->per_copy,
+			.data = e.copies->data,
+			.within_bytes_per_s = e.copies->within_bytes_per_s,
+			.between_bytes_per_s = e.copies->between_bytes_per_s,
+		};
 	r = score_finish(e.score, ret);
 	if (r == 0 && e.path)
 		r = path_finish(e.path, &ret->path);

@@ -35,6 +35,7 @@ struct path_rank {
 	struct part *parts;
 	size_t n_parts, cap;
 	uint32_t first; /* slice */
+	uint32_t n_tracks;
 	uint64_t *last; /* by track: moment of its last point, or NOTHING */
 	struct span *spans;
 	int64_t n_iterations;
@@ -69,7 +70,7 @@ void path_free(struct path *p)
 define_cleanup(path_free_ptr, struct path *, path_free);
 
 int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
-	     const uint32_t *first, struct path **ret)
+	     const uint32_t *first, const uint32_t *source, struct path **ret)
 {
 	scoped(path_free_ptr) struct path *p = calloc(1, sizeof(*p));
 
@@ -81,8 +82,9 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 	p->ranks = calloc(n_ranks + 1ul, sizeof(*p->ranks));
 	for (uint32_t i = 0; p->ranks && i < n_ranks; i++) {
 		struct path_rank *r = &p->ranks[i];
-		uint32_t n = fmt_n_tracks(names, i);
+		uint32_t n = fmt_n_tracks(names, source[i]);
 
+		r->n_tracks = n;
 		r->first = first[i];
 		r->last = malloc((n + 1ul) * sizeof(*r->last));
 		r->spans = calloc(n_runs, sizeof(*r->spans));
@@ -196,7 +198,7 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 	       const struct sim_block *b)
 {
 	struct path_rank *r = &p->ranks[rank];
-	uint32_t n_tracks = fmt_n_tracks(p->names, rank);
+	uint32_t n_tracks = r->n_tracks;
 	struct part part = {.first = b->first, .n_slots = b->n_slots};
 
 	r->clock_ns = sim_clock_ns(sim, rank);

@@ -67,9 +67,9 @@ void path_summary_sort(struct path_summary *s);
 
 struct path;
 
-/* `first[rank]`: the first slice to remember. */
+/* `first[rank]`: the first slice to remember; source[rank]: the rank that has its names. */
 int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
-	     const uint32_t *first, struct path **ret);
+	     const uint32_t *first, const uint32_t *source, struct path **ret);
 void path_free(struct path *p);
 
 /* Takes the next finished block of the rank, before it is released. The clock remembers causes

@@ -138,8 +138,11 @@ static void json_what_if(const struct replay_report *r, uint32_t index, struct t
 		text_str(out, ", ");
 		replay_times_json(out, "emulated", &row->emulated_step_ns, &row->emulated);
 		text_str(out, ", ");
-		replay_times_json(out, "predicted", &row->predicted[index].step_ns,
-				  &row->predicted[index].busy);
+		if (row->predicted[index].step_ns != 0)
+			replay_times_json(out, "predicted", &row->predicted[index].step_ns,
+					  &row->predicted[index].busy);
+		else
+			text_str(out, "\"predicted\": null");
 		text_char(out, '}');
 	}
 	text_str(out, r->n_rows ? "]}],\n" : "],\n");
@@ -207,6 +210,11 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 			double to = i < r->n_rows ? (double)row->predicted[k].step_ns
 						  : r->mean_steps_ns[k];
 
+			if (to == 0) {
+				fmt_grid_cell(&g, "-");
+				fmt_grid_cell(&g, "-");
+				continue;
+			}
 			cell_ms(&g, to);
 			cell_change(&g, to, from);
 		}
@@ -226,7 +234,7 @@ static void row_shares(const struct replay_report *r, uint32_t gpu, uint32_t ind
 		const struct replay_prediction *p = &row->predicted[index];
 		const struct fmt_busy *b = index < r->n_what_ifs ? &p->busy : &row->emulated;
 
-		if (row->gpu != gpu)
+		if (row->gpu != gpu || (index < r->n_what_ifs && p->step_ns == 0))
 			continue;
 		step += (double)(index < r->n_what_ifs ? p->step_ns : row->emulated_step_ns);
 		compute += (double)b->compute_ns;
@@ -234,7 +242,8 @@ static void row_shares(const struct replay_report *r, uint32_t gpu, uint32_t ind
 		idle += (double)b->idle_ns;
 		n++;
 	}
-	n = n > 0 ? n : 1;
+	if (n == 0)
+		return;
 	fmt_grid_cell(g, "%" PRIu32, gpu);
 	if (index < r->n_what_ifs)
 		fmt_grid_bytes(g, r->what_ifs[index]->spec, strlen(r->what_ifs[index]->spec), 40);

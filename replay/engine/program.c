@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/peers.h"
+#include "replay/engine/copies.h"
 
 #include <stdalign.h>
 
@@ -36,6 +37,12 @@ const struct program_counts *program_counts(const struct program *p)
 	return &p->counts;
 }
 
+/* The recorded rank that a rank repeats. */
+static uint32_t source_of(const struct program *p, uint32_t rank)
+{
+	return p->copies ? p->copies->source[rank] : rank;
+}
+
 /* Reads the rank's constants; shares those of the previous rank if their text is the same. */
 static const struct fmt_constants *constants_of(struct program *p, uint32_t rank, const char *text,
 						const char *before)
@@ -46,7 +53,7 @@ static const struct fmt_constants *constants_of(struct program *p, uint32_t rank
 		return p->ranks[rank - 1].constants;
 	ret = arena_take(&p->arena, sizeof(*ret), alignof(struct fmt_constants));
 	if (ret)
-		fmt_constants_get(p->names, rank, ret);
+		fmt_constants_get(p->names, source_of(p, rank), ret);
 	return ret;
 }
 
@@ -55,16 +62,17 @@ static int add_rank(struct program *p, uint32_t rank, const char **text)
 {
 	struct program_rank *r = &p->ranks[rank];
 	const char *before = *text;
+	uint32_t source = source_of(p, rank);
 
-	*text = fmt_fact_value(p->names, rank, FMT_CONSTANTS_KEY);
-	r->n_tracks = fmt_n_tracks(p->names, rank);
+	*text = fmt_fact_value(p->names, source, FMT_CONSTANTS_KEY);
+	r->n_tracks = fmt_n_tracks(p->names, source);
 	r->constants = constants_of(p, rank, *text, before);
 	r->tracks = arena_take(&p->arena, r->n_tracks * sizeof(*r->tracks),
 			       alignof(struct program_track));
 	if (!r->constants || !r->tracks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->n_tracks; i++) {
-		const struct fmt_track *track = fmt_track(p->names, rank, i);
+		const struct fmt_track *track = fmt_track(p->names, source, i);
 
 		r->tracks[i] = (struct program_track){.stream = track->kind == FMT_STREAM};
 	}
@@ -107,6 +115,20 @@ uint32_t program_rank_of(const struct program *p, uint32_t number)
 								  : p->n_ranks;
 }
 
+uint32_t program_peer(const struct program *p, uint32_t rank, uint32_t comm, uint32_t number)
+{
+	const struct copies *c = p->copies;
+	uint32_t n = c ? c->n_recorded * c->per_copy : 0, i = 0;
+
+	if (!c)
+		return program_rank_of(p, number);
+	while (i < n && p->numbers[i] != number)
+		i++;
+	return i == n || c->connects[comm] != COPIES_ONE_COPY
+		       ? p->n_ranks
+		       : rank - rank % c->per_copy + c->place[i] % c->per_copy;
+}
+
 /* State of the search for the ranks of communicators: the ranks of the current one, and for each
  * rank the last communicator (from 1) in which it was found. */
 struct present {
@@ -139,25 +161,56 @@ static int add_group(struct program *p, uint32_t comm, struct present *m)
 	return n < 2 ? 0 : sim_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
+/* The groups of each copy: those of its own communicators, and of those that connect copies. */
+static int add_copies(struct program *p, struct present *m)
+{
+	const struct copies *c = p->copies;
+	uint32_t n_recorded = c->n_recorded * c->per_copy;
+
+	for (uint32_t comm = 0; comm < p->n_groups; comm++) {
+		uint32_t shared = SIM_NONE;
+
+		for (uint32_t k = 0; k < c->n; k++) {
+			uint32_t *to = &p->groups[(size_t)k * p->n_groups + comm];
+			int one = c->connects[comm] == COPIES_ONE_COPY;
+			uint32_t n = one || k == 0 ? copies_group(c, p->names, p->numbers,
+								  n_recorded, comm, k, m->ranks)
+						   : 0;
+
+			*to = shared;
+			if (n >= 2 && sim_group(sim_collectives(p->sim), m->ranks, n, to) < 0)
+				return -ENOMEM;
+			if (!one)
+				shared = *to;
+		}
+	}
+	return 0;
+}
+
 static int add_groups(struct program *p)
 {
-	uint32_t n = fmt_n_comms(p->names);
+	uint32_t n = fmt_n_comms(p->names), n_copies = p->copies ? p->copies->n : 1;
 	scoped(present_done) struct present m = {
 		.ranks = malloc((p->n_ranks + 1ul) * sizeof(*m.ranks)),
 		.last = calloc(p->n_ranks + 1ul, sizeof(*m.last)),
 	};
 
-	p->groups = malloc((n + 1ul) * sizeof(*p->groups));
+	p->groups = malloc(((size_t)n_copies * n + 1ul) * sizeof(*p->groups));
 	p->lacks = calloc(n + 1ul, sizeof(*p->lacks));
 	if (!m.ranks || !m.last || !p->groups || !p->lacks)
 		return -ENOMEM;
+	p->n_groups = n;
+	for (uint32_t i = 0; i < p->n_ranks; i++)
+		p->ranks[i].groups =
+			&p->groups[p->copies ? (size_t)(i / p->copies->per_copy) * n : 0];
+	if (p->copies)
+		return add_copies(p, &m);
 	for (uint32_t i = 0; i < n; i++) {
 		int r = add_group(p, i, &m);
 
 		if (r < 0)
 			return r;
 	}
-	p->n_groups = n;
 	return 0;
 }
 
@@ -205,7 +258,7 @@ static void learn_rules(struct program *p)
 
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
 		struct sim *sim, struct change *change, enum what_if_overlap overlap,
-		struct program **ret)
+		const struct copies *copies, struct program **ret)
 {
 	scoped(program_free_ptr) struct program *p = calloc(1, sizeof(*p));
 	const char *constants = NULL;
@@ -216,6 +269,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	p->sim = sim;
 	p->change = change;
 	p->overlap = overlap;
+	p->copies = copies;
 	p->n_ranks = n_ranks;
 	p->arena.large = 1;
 	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
@@ -230,7 +284,8 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 		if (add_rank(p, i, &constants) < 0)
 			return -ENOMEM;
 	}
-	if (add_numbers(p, numbers) < 0 || add_groups(p) < 0 ||
+	p->numbers = numbers;
+	if (add_numbers(p, copies ? copies->numbers : numbers) < 0 || add_groups(p) < 0 ||
 	    fmt_template_gaps_init(&p->template_gaps, fmt_n_templates(names)) < 0)
 		return -ENOMEM;
 	fmt_template_gaps_get(names, &p->template_gaps);

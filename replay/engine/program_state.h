@@ -35,6 +35,7 @@ struct program_rank {
 	int anchored;		/* its anchor is known */
 	struct launches before; /* of the previous slice, if of the same iteration */
 	uint64_t before_first;	/* its first moment (number) */
+	const uint32_t *groups; /* by communicator; of the program's */
 	struct program_pair *pairs;
 	size_t n_pairs, pairs_cap;
 	int64_t sort_lag_ns[2]; /* of waits of an operation for one of the other sort, as in last */
@@ -92,11 +93,13 @@ struct program {
 	struct arena arena; /* of ranks, tracks and constants */
 	const struct fmt_names *names;
 	struct sim *sim;
-	struct change *change; /* NULL: nothing is to be different */
+	struct change *change;	     /* NULL: nothing is to be different */
+	const struct copies *copies; /* NULL: as recorded */
+	const uint32_t *numbers;     /* of the recorded ranks */
 	struct program_rank *ranks;
 	struct numbered *by_number; /* the ranks, in the order of their numbers */
 	uint32_t n_ranks;
-	uint32_t *groups; /* by communicator; SIM_NONE: fewer than two ranks */
+	uint32_t *groups; /* by copy, then communicator; SIM_NONE: fewer than two ranks */
 	uint8_t *lacks;	  /* by communicator: ranks of it are not in the trace */
 	uint32_t n_groups;
 
@@ -129,6 +132,9 @@ struct survey {
 
 /* The index of the rank with that recorded number; p->n_ranks if there is none. */
 uint32_t program_rank_of(const struct program *p, uint32_t number);
+
+/* The rank that a rank calls by that number on a communicator; p->n_ranks if there is none. */
+uint32_t program_peer(const struct program *p, uint32_t rank, uint32_t comm, uint32_t number);
 
 /* The participant of `rank` in the group of itself and `peer`, which is made on first use; SIM_NONE
  * without memory. */

@@ -14,6 +14,7 @@ void replay_report_done(struct replay_report *r)
 	free(r->runs);
 	free(r->predicted);
 	free(r->mean_steps_ns);
+	free(r->copies_of);
 	path_summary_done(&r->path);
 	*r = (struct replay_report){0};
 }

@@ -23,6 +23,12 @@ struct replay_row {
 	const struct replay_prediction *predicted; /* by changed run; of the report's */
 };
 
+/* Another number of copies of the model (copies.h); 0: as recorded. */
+struct replay_copies {
+	uint32_t n, per_copy, data;
+	double within_bytes_per_s, between_bytes_per_s;
+};
+
 struct replay_report {
 	struct replay_row *rows; /* by iteration, then GPU; owned */
 	size_t n_rows;
@@ -36,6 +42,8 @@ struct replay_report {
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
 	struct replay_prediction *predicted; /* of the rows; owned */
+	struct replay_copies copies;	     /* the report of one pass */
+	struct replay_copies *copies_of;     /* by changed run; owned */
 	double *mean_steps_ns;		     /* of the changed runs, over all their GPUs; owned */
 
 	struct path_summary path; /* without iterations if it was not asked for; owned */

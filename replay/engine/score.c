@@ -2,6 +2,7 @@
 #include "replay/engine/score.h"
 
 #include "formats/trace/wrap.h"
+#include "replay/engine/copies.h"
 #include "replay/engine/sim.h"
 #include "replay/engine/timemap.h"
 
@@ -44,6 +45,7 @@ struct score {
 	const struct fmt_names *names;
 	const struct change *change;
 	struct path *path;
+	const struct copies *copies;
 	struct rank_score *ranks;
 	uint32_t n_ranks;
 	uint32_t n_sides;
@@ -59,7 +61,7 @@ struct score {
 };
 
 int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_predicted,
-	      int divide, struct path *path, struct score **ret)
+	      int divide, struct path *path, const struct copies *copies, struct score **ret)
 {
 	struct score *s = calloc(1, sizeof(*s));
 
@@ -67,9 +69,10 @@ int score_new(const struct fmt_trace *trace, const struct change *change, uint32
 		return -ENOMEM;
 	s->trace = trace;
 	s->names = fmt_trace_names(trace);
-	s->n_ranks = fmt_trace_n_ranks(trace);
+	s->n_ranks = copies ? copies->n_ranks : fmt_trace_n_ranks(trace);
 	s->change = change;
 	s->path = path;
+	s->copies = copies;
 	s->n_sides = FIRST_VARIANT + (change ? change_variants(change) : 0);
 	s->n_predicted = n_predicted;
 	s->n_busy = FIRST_VARIANT + (divide ? n_predicted : 0);
@@ -158,7 +161,8 @@ static int64_t error_at(const struct score *s, double share)
 
 static int is_thread(const struct score *s, uint32_t rank, uint32_t track)
 {
-	const struct fmt_track *l = fmt_track(s->names, rank, track);
+	uint32_t source = s->copies ? s->copies->source[rank] : rank;
+	const struct fmt_track *l = fmt_track(s->names, source, track);
 
 	return l && l->kind == FMT_THREAD;
 }
@@ -329,6 +333,11 @@ static int end_busy(struct score *s)
 	return 0;
 }
 
+static uint32_t number_of(const struct score *s, uint32_t rank)
+{
+	return s->copies ? s->copies->numbers[rank] : fmt_trace_rank(s->trace, rank)->number;
+}
+
 static void add_runs(const struct score *s, struct replay_report *ret)
 {
 	for (uint32_t i = 0; i < s->n_ranks; i++) {
@@ -337,7 +346,7 @@ static void add_runs(const struct score *s, struct replay_report *ret)
 		if (sides[RECORDED].busy.whole.device_ns == 0)
 			continue;
 		ret->runs[ret->n_runs++] = (struct replay_row){
-			.gpu = fmt_trace_rank(s->trace, i)->number,
+			.gpu = number_of(s, i),
 			.recorded = sides[RECORDED].busy.whole,
 			.emulated = sides[EMULATED].busy.whole,
 		};
@@ -373,7 +382,7 @@ static int finish_rows(struct score *s, struct replay_report *ret)
 
 		ret->rows[ret->n_rows++] = (struct replay_row){
 			.iteration = row->iteration,
-			.gpu = fmt_trace_rank(s->trace, row->rank)->number,
+			.gpu = number_of(s, row->rank),
 			.recorded_step_ns = steps_ns[RECORDED],
 			.emulated_step_ns = steps_ns[EMULATED],
 			.recorded = sides[RECORDED].busy.rows[row->busy],

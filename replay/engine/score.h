@@ -10,13 +10,15 @@
 #include "replay/engine/path.h"
 #include "replay/engine/report.h"
 
+struct copies;
 struct score;
 
 /* The emulated run has the variants of `change` (NULL: none), which must outlive the score. The
  * report has the steps of the first n_predicted, and with `divide` what their GPUs do in them.
- * `path` (NULL: none) gets the spans of the iterations in these and the emulated run. */
+ * `path` (NULL: none) gets the spans of the iterations in these and the emulated run.
+ * `copies`: NULL: as recorded. */
 int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_predicted,
-	      int divide, struct path *path, struct score **ret);
+	      int divide, struct path *path, const struct copies *copies, struct score **ret);
 void score_free(struct score *s);
 
 /* Returns whether the rank's iterations must still be found among the ranges of its slices. */

@@ -13,7 +13,7 @@
 struct plan {
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
 	uint32_t n;
-	enum emu_collective kind;
+	enum cost_collective kind;
 	uint64_t count;
 };
 
@@ -28,20 +28,20 @@ static double expected_sum(const struct plan *p, uint32_t rank, uint64_t i)
 	double sum = 0;
 
 	switch (p->kind) {
-	case EMU_ALL_REDUCE:
-	case EMU_REDUCE:
-	case EMU_REDUCE_SCATTER:
-		if (p->kind == EMU_REDUCE_SCATTER)
+	case COST_ALL_REDUCE:
+	case COST_REDUCE:
+	case COST_REDUCE_SCATTER:
+		if (p->kind == COST_REDUCE_SCATTER)
 			i += rank * p->count;
 		for (uint32_t r = 0; r < p->n; r++)
 			sum += value(r, i);
 		return sum;
-	case EMU_BROADCAST:
+	case COST_BROADCAST:
 		return value(1 % p->n, i);
-	case EMU_SCATTER:
+	case COST_SCATTER:
 		return value(1 % p->n, i + rank * p->count);
-	case EMU_ALL_GATHER:
-	case EMU_GATHER:
+	case COST_ALL_GATHER:
+	case COST_GATHER:
 		return value(block, i % p->count);
 	default:
 		return value(block, rank * p->count + i % p->count);
@@ -50,8 +50,8 @@ static double expected_sum(const struct plan *p, uint32_t rank, uint64_t i)
 
 static int check_result(const struct plan *p, struct emu_segment *s, uint32_t rank)
 {
-	int many = p->kind >= EMU_ALL_GATHER && p->kind != EMU_REDUCE_SCATTER &&
-		   p->kind != EMU_SCATTER;
+	int many = p->kind >= COST_ALL_GATHER && p->kind != COST_REDUCE_SCATTER &&
+		   p->kind != COST_SCATTER;
 	uint64_t blocks = p->count * p->n, got = many ? blocks : p->count;
 	double *send = calloc(blocks, sizeof(double)), *receive = calloc(blocks, sizeof(double));
 	struct emu_operation o = {.kind = p->kind,
@@ -67,7 +67,7 @@ static int check_result(const struct plan *p, struct emu_segment *s, uint32_t ra
 		send[i] = value(rank, i);
 	bad = emu_exchange(s, &o, 100 + 10 * rank, 50 + rank, &end) < 0 ||
 	      end != 100 + 10 * (p->n - 1) + 50;
-	if ((p->kind == EMU_REDUCE || p->kind == EMU_GATHER) && rank != 1 % p->n)
+	if ((p->kind == COST_REDUCE || p->kind == COST_GATHER) && rank != 1 % p->n)
 		got = 0;
 	for (uint64_t i = 0; i < got && !bad; i++)
 		bad = receive[i] != expected_sum(p, rank, i);
@@ -93,7 +93,7 @@ START_TEST(collectives)
 	static const uint32_t sizes[] = {1, 2, 5, 8};
 	static const uint64_t counts[] = {1, 1000, 400001};
 	struct plan p = {.n = sizes[_i / 3 % 4],
-			 .kind = (enum emu_collective)(_i / 12),
+			 .kind = (enum cost_collective)(_i / 12),
 			 .count = counts[_i % 3] / (sizes[_i / 3 % 4] > 2 ? 4 : 1)};
 
 	if (p.count == 0)
@@ -221,7 +221,7 @@ END_TEST
 /* A rank that is killed, leaves, or starts another operation: the others soon get an error. */
 START_TEST(lost_ranks)
 {
-	struct plan p = {.n = 2, .kind = EMU_ALL_REDUCE, .count = 10};
+	struct plan p = {.n = 2, .kind = COST_ALL_REDUCE, .count = 10};
 	struct emu_segment *s = NULL;
 	double data[20] = {0};
 	struct emu_operation o = {.type = EMU_F64, .count = 10, .send = data, .receive = data};
@@ -265,15 +265,15 @@ END_TEST
 /* Large operations take the time of the ring's bandwidth, small ones its latency. */
 START_TEST(operation_costs)
 {
-	struct emu_links l = {8, 1, EMU_NVLINK, 240e9, 0, 80};
-	int64_t large = emu_collective_ns(&l, EMU_ALL_REDUCE, 1e9);
-	int64_t small = emu_collective_ns(&l, EMU_ALL_REDUCE, 8);
+	struct cost_links l = {8, 1, COST_NVLINK, 240e9, 0, 80};
+	int64_t large = cost_collective_ns(&l, COST_ALL_REDUCE, 1e9);
+	int64_t small = cost_collective_ns(&l, COST_ALL_REDUCE, 8);
 
 	ck_assert(fabs((double)large - 1e9 * 2 * 7 / 8 / 240e9 * 1e9) < 0.02 * (double)large);
 	ck_assert(small > 5000 && small < 20000);
-	ck_assert(emu_collective_ns(&l, EMU_ALL_GATHER, 1e9 / 8) < large);
+	ck_assert(cost_collective_ns(&l, COST_ALL_GATHER, 1e9 / 8) < large);
 	l.ranks = 1;
-	ck_assert(emu_collective_ns(&l, EMU_ALL_REDUCE, 1e9) < 10000);
+	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 1e9) < 10000);
 }
 END_TEST
 
@@ -281,7 +281,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("ranks");
 
-	tcase_add_loop_test(tcase, collectives, 0, EMU_SEND_RECV * 12);
+	tcase_add_loop_test(tcase, collectives, 0, COST_SEND_RECV * 12);
 	tcase_add_test(tcase, ranks_that_run_ahead);
 	tcase_add_loop_test(tcase, transfers, 0, 2);
 	tcase_add_loop_test(tcase, lost_ranks, 0, 3);

@@ -2,7 +2,7 @@
 #include "replay/emugpu/nccl/launch.h"
 
 /* The collectives and transfers of nccl.h. */
-static ncclResult_t collective(ncclComm_t comm, enum emu_collective kind, const void *send,
+static ncclResult_t collective(ncclComm_t comm, enum cost_collective kind, const void *send,
 			       void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
 			       int root, cudaStream_t stream)
 {
@@ -33,60 +33,61 @@ static ncclResult_t collective(ncclComm_t comm, enum emu_collective kind, const 
 EMU_NCCL(ncclAllReduce, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
 	 ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_ALL_REDUCE, sendbuff, recvbuff, count, datatype, op, 0, stream);
+	return collective(comm, COST_ALL_REDUCE, sendbuff, recvbuff, count, datatype, op, 0,
+			  stream);
 }
 
 EMU_NCCL(ncclReduce, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
 	 ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_REDUCE, sendbuff, recvbuff, count, datatype, op, root, stream);
+	return collective(comm, COST_REDUCE, sendbuff, recvbuff, count, datatype, op, root, stream);
 }
 
 EMU_NCCL(ncclBroadcast, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
 	 int root, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_BROADCAST, sendbuff, recvbuff, count, datatype, ncclSum, root,
+	return collective(comm, COST_BROADCAST, sendbuff, recvbuff, count, datatype, ncclSum, root,
 			  stream);
 }
 
 EMU_NCCL(ncclBcast, void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
 	 cudaStream_t stream)
 {
-	return collective(comm, EMU_BROADCAST, buff, buff, count, datatype, ncclSum, root, stream);
+	return collective(comm, COST_BROADCAST, buff, buff, count, datatype, ncclSum, root, stream);
 }
 
 EMU_NCCL(ncclReduceScatter, const void *sendbuff, void *recvbuff, size_t recvcount,
 	 ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_REDUCE_SCATTER, sendbuff, recvbuff, recvcount, datatype, op, 0,
+	return collective(comm, COST_REDUCE_SCATTER, sendbuff, recvbuff, recvcount, datatype, op, 0,
 			  stream);
 }
 
 EMU_NCCL(ncclAllGather, const void *sendbuff, void *recvbuff, size_t sendcount,
 	 ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_ALL_GATHER, sendbuff, recvbuff, sendcount, datatype, ncclSum, 0,
-			  stream);
+	return collective(comm, COST_ALL_GATHER, sendbuff, recvbuff, sendcount, datatype, ncclSum,
+			  0, stream);
 }
 
 EMU_NCCL(ncclAlltoAll, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
 	 ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_ALL_TO_ALL, sendbuff, recvbuff, count, datatype, ncclSum, 0,
+	return collective(comm, COST_ALL_TO_ALL, sendbuff, recvbuff, count, datatype, ncclSum, 0,
 			  stream);
 }
 
 EMU_NCCL(ncclGather, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
 	 int root, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_GATHER, sendbuff, recvbuff, count, datatype, ncclSum, root,
+	return collective(comm, COST_GATHER, sendbuff, recvbuff, count, datatype, ncclSum, root,
 			  stream);
 }
 
 EMU_NCCL(ncclScatter, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
 	 int root, ncclComm_t comm, cudaStream_t stream)
 {
-	return collective(comm, EMU_SCATTER, sendbuff, recvbuff, count, datatype, ncclSum, root,
+	return collective(comm, COST_SCATTER, sendbuff, recvbuff, count, datatype, ncclSum, root,
 			  stream);
 }
 

@@ -55,7 +55,7 @@ ncclResult_t emu_comm_state(ncclComm_t comm)
 static void find_links(ncclComm_t comm)
 {
 	const struct emu_gpu *gpu = emu_gpu();
-	struct emu_links *l = &comm->links;
+	struct cost_links *l = &comm->links;
 	double efficiency = 1, nvlink = 0, pcie = 0, network = 0, compute = 0;
 
 	gpu->gpuemu_device_value(comm->device, "link_efficiency", &efficiency);
@@ -65,7 +65,7 @@ static void find_links(ncclComm_t comm)
 	gpu->gpuemu_device_value(comm->device, "compute", &compute);
 	l->ranks = comm->n;
 	l->hosts = 1;
-	l->wire = nvlink > 0 ? EMU_NVLINK : EMU_PCIE;
+	l->wire = nvlink > 0 ? COST_NVLINK : COST_PCIE;
 	l->bytes_per_s = (nvlink > 0 ? nvlink : pcie) * efficiency;
 	l->network_bytes_per_s = network * efficiency;
 	l->compute_capability = (int)(compute * 10 + 0.5);

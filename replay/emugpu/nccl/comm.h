@@ -30,7 +30,7 @@ struct ncclComm {
 	CUcontext context;
 	CUdevice device;
 	ncclConfig_t config;
-	struct emu_links links;
+	struct cost_links links;
 	struct emu_red_op ops[EMU_MAX_OPS];
 	int32_t state;	      /* ncclResult_t of joining, or the first error since */
 	int32_t lost;	      /* aborted by this rank */

@@ -51,16 +51,16 @@ static uint8_t *result(const struct step *t)
 }
 
 /* Returns whether a slot holds a block for each rank. */
-static int by_blocks(enum emu_collective kind)
+static int by_blocks(enum cost_collective kind)
 {
-	return kind == EMU_REDUCE_SCATTER || kind == EMU_ALL_TO_ALL || kind == EMU_SCATTER;
+	return kind == COST_REDUCE_SCATTER || kind == COST_ALL_TO_ALL || kind == COST_SCATTER;
 }
 
 static void write_slots(const struct step *t)
 {
-	enum emu_collective kind = t->o->kind;
+	enum cost_collective kind = t->o->kind;
 
-	if ((kind == EMU_BROADCAST || kind == EMU_SCATTER) && t->rank != t->o->root)
+	if ((kind == COST_BROADCAST || kind == COST_SCATTER) && t->rank != t->o->root)
 		return;
 	if (!by_blocks(kind)) {
 		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
@@ -92,9 +92,9 @@ static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t co
 	return 0;
 }
 
-static int reduces_to_one(enum emu_collective kind)
+static int reduces_to_one(enum cost_collective kind)
 {
-	return kind == EMU_ALL_REDUCE || kind == EMU_REDUCE;
+	return kind == COST_ALL_REDUCE || kind == COST_REDUCE;
 }
 
 /* Returns whether each rank reduces a share, at the cost of another barrier. */
@@ -116,7 +116,7 @@ static int all_reduce(const struct step *t)
 		if (r == 0)
 			r = emu_segment_barrier(t->s, EMU_BARRIER_DEVICE);
 	}
-	if (r == 0 && (t->o->kind == EMU_ALL_REDUCE || t->rank == t->o->root))
+	if (r == 0 && (t->o->kind == COST_ALL_REDUCE || t->rank == t->o->root))
 		memcpy(output_at(t, t->at), result(t), t->count * t->element);
 	return r;
 }
@@ -126,27 +126,27 @@ static int read_slots(const struct step *t)
 	size_t bytes = t->count * t->element;
 
 	switch (t->o->kind) {
-	case EMU_ALL_REDUCE:
-	case EMU_REDUCE:
+	case COST_ALL_REDUCE:
+	case COST_REDUCE:
 		return all_reduce(t);
-	case EMU_BROADCAST:
+	case COST_BROADCAST:
 		if (t->rank != t->o->root || t->o->receive != t->o->send)
 			memcpy(output_at(t, t->at), slot(t, t->o->root, 0), bytes);
 		return 0;
-	case EMU_REDUCE_SCATTER:
+	case COST_REDUCE_SCATTER:
 		return reduce(t, t->rank * t->capacity, 0, t->count, output_at(t, t->at));
-	case EMU_SCATTER:
+	case COST_SCATTER:
 		memcpy(output_at(t, t->at), slot(t, t->o->root, t->rank * t->capacity), bytes);
 		return 0;
-	case EMU_GATHER:
+	case COST_GATHER:
 		if (t->rank != t->o->root)
 			return 0;
 		__attribute__((fallthrough));
-	case EMU_ALL_GATHER:
+	case COST_ALL_GATHER:
 		for (uint32_t r = 0; r < t->n; r++)
 			memcpy(output_at(t, r * t->o->count + t->at), slot(t, r, 0), bytes);
 		return 0;
-	case EMU_ALL_TO_ALL:
+	case COST_ALL_TO_ALL:
 		for (uint32_t r = 0; r < t->n; r++)
 			memcpy(output_at(t, r * t->o->count + t->at),
 			       slot(t, r, t->rank * t->capacity), bytes);
@@ -217,7 +217,8 @@ uint64_t emu_exchange_in(const struct emu_operation *o, uint32_t ranks)
 
 uint64_t emu_exchange_out(const struct emu_operation *o, uint32_t ranks)
 {
-	int all = o->kind == EMU_ALL_GATHER || o->kind == EMU_GATHER || o->kind == EMU_ALL_TO_ALL;
+	int all =
+		o->kind == COST_ALL_GATHER || o->kind == COST_GATHER || o->kind == COST_ALL_TO_ALL;
 
 	return o->count * emu_type_bytes(o->type) * (all ? ranks : 1);
 }

@@ -4,12 +4,12 @@
  * memory, and computes the end in virtual time. */
 #pragma once
 
+#include "replay/cost/collective.h"
 #include "replay/emugpu/math/reduce.h"
-#include "replay/emugpu/nccl/cost.h"
 #include "replay/emugpu/nccl/segment.h"
 
 struct emu_operation {
-	enum emu_collective kind;
+	enum cost_collective kind;
 	enum emu_type type;
 	enum emu_reduction reduction;
 	uint32_t root;

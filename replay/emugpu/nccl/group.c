@@ -183,12 +183,12 @@ ncclResult_t emu_group_transfer(ncclComm_t comm, const struct emu_transfer *t, C
 	group_start();
 	for (size_t i = 0; i < group.n; i++)
 		if (group.queue[i].work.comm == comm && group.queue[i].stream == stream &&
-		    group.queue[i].work.operation.kind == EMU_SEND_RECV)
+		    group.queue[i].work.operation.kind == COST_SEND_RECV)
 			q = &group.queue[i];
 	if (!q) {
 		q = queue_new(comm, stream);
 		if (q)
-			q->work.operation.kind = EMU_SEND_RECV;
+			q->work.operation.kind = COST_SEND_RECV;
 	}
 	if (q && array_reserve(&q->transfers, q->work.n_transfers + 1, &q->cap) == 0)
 		q->transfers[q->work.n_transfers++] = *t;

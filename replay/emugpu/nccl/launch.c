@@ -41,13 +41,13 @@ static const struct emu_transfer *transfers_of(const struct emu_nccl_work *w)
 	return w->more ? w->more : w->transfers;
 }
 
-/* The bytes of an operation as emu_collective_ns() counts them. */
+/* The bytes of an operation as cost_collective_ns() counts them. */
 static double bytes_of(const struct emu_nccl_work *w)
 {
 	const struct emu_transfer *t = transfers_of(w);
 	double sum[2] = {0, 0};
 
-	if (w->operation.kind != EMU_SEND_RECV)
+	if (w->operation.kind != COST_SEND_RECV)
 		return (double)w->operation.count * (double)emu_type_bytes(w->operation.type);
 	for (uint32_t i = 0; i < w->n_transfers; i++)
 		sum[t[i].receives] += (double)t[i].bytes;
@@ -57,33 +57,33 @@ static double bytes_of(const struct emu_nccl_work *w)
 /* The larger of a rank's input and output, as recordings count bytes. */
 static uint64_t message_bytes(const struct emu_nccl_work *w, uint32_t n)
 {
-	enum emu_collective kind = w->operation.kind;
-	int by_ranks = kind == EMU_ALL_GATHER || kind == EMU_REDUCE_SCATTER ||
-		       kind == EMU_ALL_TO_ALL || kind == EMU_GATHER || kind == EMU_SCATTER;
+	enum cost_collective kind = w->operation.kind;
+	int by_ranks = kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER ||
+		       kind == COST_ALL_TO_ALL || kind == COST_GATHER || kind == COST_SCATTER;
 
 	return (uint64_t)bytes_of(w) * (by_ranks ? n : 1);
 }
 
 int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w)
 {
-	static const char *const names[EMU_COLLECTIVES] = {
-		[EMU_ALL_REDUCE] = "all_reduce",
-		[EMU_REDUCE] = "reduce",
-		[EMU_BROADCAST] = "broadcast",
-		[EMU_ALL_GATHER] = "all_gather",
-		[EMU_REDUCE_SCATTER] = "reduce_scatter",
-		[EMU_ALL_TO_ALL] = "all_to_all",
-		[EMU_GATHER] = "gather",
-		[EMU_SCATTER] = "scatter",
-		[EMU_SEND_RECV] = "send_recv",
+	static const char *const names[COST_COLLECTIVES] = {
+		[COST_ALL_REDUCE] = "all_reduce",
+		[COST_REDUCE] = "reduce",
+		[COST_BROADCAST] = "broadcast",
+		[COST_ALL_GATHER] = "all_gather",
+		[COST_REDUCE_SCATTER] = "reduce_scatter",
+		[COST_ALL_TO_ALL] = "all_to_all",
+		[COST_GATHER] = "gather",
+		[COST_SCATTER] = "scatter",
+		[COST_SEND_RECV] = "send_recv",
 	};
-	enum emu_collective kind = w->operation.kind;
+	enum cost_collective kind = w->operation.kind;
 	gpuemu_recorded_ns_fn *recorded_ns = emu_gpu()->gpuemu_recorded_ns;
 	int64_t ns = -1;
 
 	if (recorded_ns)
 		ns = recorded_ns(names[kind], w->comm->n, message_bytes(w, w->comm->n));
-	return ns >= 0 ? ns : emu_collective_ns(&w->comm->links, kind, bytes_of(w));
+	return ns >= 0 ? ns : cost_collective_ns(&w->comm->links, kind, bytes_of(w));
 }
 
 /* Returns whether the operation reads the output of an earlier one that has not run. */
@@ -111,7 +111,7 @@ static int post(const struct gpuemu_launch *launch, void *const *args, void *con
 	ncclComm_t comm = w->comm;
 	int r = -EAGAIN, first = 0;
 
-	if (w->operation.kind == EMU_SEND_RECV || w->scalar_at || w->number == UINT64_MAX ||
+	if (w->operation.kind == COST_SEND_RECV || w->scalar_at || w->number == UINT64_MAX ||
 	    (b && (b->comm != comm || b->number + 1 != w->number)))
 		return 0;
 	pthread_mutex_lock(&comm->lock);
@@ -189,7 +189,7 @@ static void run_operation(struct gpuemu_launch *launch, void *const *args)
 	int r;
 
 	take_turn(comm, w->number == UINT64_MAX ? launch->ticket : w->number);
-	r = w->operation.kind == EMU_SEND_RECV ? transfer(w, launch) : collective(w, launch);
+	r = w->operation.kind == COST_SEND_RECV ? transfer(w, launch) : collective(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));
 	/* Data to receive is missing: the stream fails, unless this rank itself aborted. */
@@ -247,16 +247,16 @@ enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
 static unsigned kernel_of(const struct emu_operation *o)
 {
-	static const unsigned plain[EMU_COLLECTIVES] = {
-		[EMU_ALL_REDUCE] = 0,
-		[EMU_REDUCE] = OPS_EACH,
-		[EMU_REDUCE_SCATTER] = 2 * OPS_EACH,
-		[EMU_BROADCAST] = 3 * OPS_EACH,
-		[EMU_ALL_GATHER] = 3 * OPS_EACH + 1,
-		[EMU_ALL_TO_ALL] = 3 * OPS_EACH + 2,
-		[EMU_GATHER] = 3 * OPS_EACH + 3,
-		[EMU_SCATTER] = 3 * OPS_EACH + 4,
-		[EMU_SEND_RECV] = 3 * OPS_EACH + 5,
+	static const unsigned plain[COST_COLLECTIVES] = {
+		[COST_ALL_REDUCE] = 0,
+		[COST_REDUCE] = OPS_EACH,
+		[COST_REDUCE_SCATTER] = 2 * OPS_EACH,
+		[COST_BROADCAST] = 3 * OPS_EACH,
+		[COST_ALL_GATHER] = 3 * OPS_EACH + 1,
+		[COST_ALL_TO_ALL] = 3 * OPS_EACH + 2,
+		[COST_GATHER] = 3 * OPS_EACH + 3,
+		[COST_SCATTER] = 3 * OPS_EACH + 4,
+		[COST_SEND_RECV] = 3 * OPS_EACH + 5,
 	};
 	enum emu_type type;
 	unsigned number = 0;

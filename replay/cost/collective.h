@@ -9,25 +9,25 @@
 
 #include <stdint.h>
 
-enum emu_collective {
-	EMU_ALL_REDUCE,
-	EMU_REDUCE,
-	EMU_BROADCAST,
-	EMU_ALL_GATHER,
-	EMU_REDUCE_SCATTER,
-	EMU_ALL_TO_ALL,
-	EMU_GATHER,
-	EMU_SCATTER,
-	EMU_SEND_RECV,
-	EMU_COLLECTIVES
+enum cost_collective {
+	COST_ALL_REDUCE,
+	COST_REDUCE,
+	COST_BROADCAST,
+	COST_ALL_GATHER,
+	COST_REDUCE_SCATTER,
+	COST_ALL_TO_ALL,
+	COST_GATHER,
+	COST_SCATTER,
+	COST_SEND_RECV,
+	COST_COLLECTIVES
 };
 
-enum emu_wire { EMU_NVLINK, EMU_PCIE, EMU_NETWORK };
+enum cost_wire { COST_NVLINK, COST_PCIE, COST_NETWORK };
 
 /* The links between the GPUs of a communicator. */
-struct emu_links {
+struct cost_links {
 	uint32_t ranks, hosts;
-	enum emu_wire wire;	    /* within a host */
+	enum cost_wire wire;	    /* within a host */
 	double bytes_per_s;	    /* of one GPU in one direction, within a host */
 	double network_bytes_per_s; /* of one GPU in one direction, between hosts */
 	int compute_capability;	    /* major * 10 + minor */
@@ -35,4 +35,4 @@ struct emu_links {
 
 /* Nanoseconds. `bytes`: what one rank contributes (all-gather, gather), gets (reduce-scatter,
  * scatter), or has in its buffer (the others); of SEND_RECV, the larger of sent and received. */
-int64_t emu_collective_ns(const struct emu_links *links, enum emu_collective kind, double bytes);
+int64_t cost_collective_ns(const struct cost_links *links, enum cost_collective kind, double bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/nccl/cost.h"
+#include "replay/cost/collective.h"
 
 #include <math.h>
 
@@ -9,9 +9,9 @@ enum { LL, LL128, SIMPLE, PROTOCOLS };
 /* Latencies in microseconds: of the kernel, and of each step over a link. */
 static const double base_us[ALGORITHMS][PROTOCOLS] = {{6.8, 14.0, 0}, {6.6, 14.0, 8.4}};
 static const double step_us[3][ALGORITHMS][PROTOCOLS] = {
-	[EMU_NVLINK] = {{0.6, 1.25, 28.0}, {0.6, 1.9, 3.4}},
-	[EMU_PCIE] = {{1.0, 1.9, 28.0}, {1.0, 2.5, 5.7}},
-	[EMU_NETWORK] = {{5.0, 8.5, 28.0}, {2.7, 4.0, 14.0}},
+	[COST_NVLINK] = {{0.6, 1.25, 28.0}, {0.6, 1.9, 3.4}},
+	[COST_PCIE] = {{1.0, 1.9, 28.0}, {1.0, 2.5, 5.7}},
+	[COST_NETWORK] = {{5.0, 8.5, 28.0}, {2.7, 4.0, 14.0}},
 };
 
 /* Bandwidth correction of trees, in tenths, by log2(bytes / 64). */
@@ -22,13 +22,13 @@ static const uint8_t tree_tenths[PROTOCOLS][SIZES] = {
 	{9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9},
 };
 
-static double steps_of(enum emu_collective kind, double n)
+static double steps_of(enum cost_collective kind, double n)
 {
 	switch (kind) {
-	case EMU_ALL_REDUCE:
+	case COST_ALL_REDUCE:
 		return 2 * (n - 1);
-	case EMU_ALL_GATHER:
-	case EMU_REDUCE_SCATTER:
+	case COST_ALL_GATHER:
+	case COST_REDUCE_SCATTER:
 		return n - 1;
 	default:
 		return n;
@@ -36,17 +36,17 @@ static double steps_of(enum emu_collective kind, double n)
 }
 
 /* The lower of the two bandwidths in a ring through all ranks. */
-static double bus_bandwidth(const struct emu_links *l)
+static double bus_bandwidth(const struct cost_links *l)
 {
 	if (l->hosts > 1 && l->network_bytes_per_s > 0)
 		return fmin(l->bytes_per_s, l->network_bytes_per_s);
 	return l->bytes_per_s;
 }
 
-static double protocol_share(const struct emu_links *l, enum emu_collective kind, int algorithm,
+static double protocol_share(const struct cost_links *l, enum cost_collective kind, int algorithm,
 			     int protocol)
 {
-	int reduces = kind == EMU_ALL_REDUCE || kind == EMU_REDUCE;
+	int reduces = kind == COST_ALL_REDUCE || kind == COST_REDUCE;
 
 	if (protocol == SIMPLE)
 		return 1;
@@ -60,44 +60,45 @@ static double protocol_share(const struct emu_links *l, enum emu_collective kind
 }
 
 /* LL128 needs NVLink, and GPUs from Volta on. */
-static int usable(const struct emu_links *l, enum emu_collective kind, int algorithm, int protocol)
+static int usable(const struct cost_links *l, enum cost_collective kind, int algorithm,
+		  int protocol)
 {
-	if (algorithm == TREE && kind != EMU_ALL_REDUCE)
+	if (algorithm == TREE && kind != COST_ALL_REDUCE)
 		return 0;
-	return protocol != LL128 || (l->wire == EMU_NVLINK && l->compute_capability >= 70);
+	return protocol != LL128 || (l->wire == COST_NVLINK && l->compute_capability >= 70);
 }
 
 /* The LL protocol stores a flag with each word, which limits its rate on any link. */
-static double ll_limit(const struct emu_links *l)
+static double ll_limit(const struct cost_links *l)
 {
 	if (l->hosts > 1)
 		return l->hosts == 2 ? 39.0e9 : 20.4e9;
 	return l->compute_capability >= 80 ? 87.7e9 : 39.0e9;
 }
 
-static double latency_us(const struct emu_links *l, enum emu_collective kind, int algorithm,
+static double latency_us(const struct cost_links *l, enum cost_collective kind, int algorithm,
 			 int protocol, double bytes)
 {
 	double within = step_us[l->wire][algorithm][protocol];
-	double between = step_us[EMU_NETWORK][algorithm][protocol];
+	double between = step_us[COST_NETWORK][algorithm][protocol];
 	double steps = steps_of(kind, l->ranks), across = 0, us;
 
 	if (algorithm == TREE)
 		return base_us[TREE][protocol] + 2 * (((double)l->ranks / l->hosts - 1) * within +
 						      floor(log2(l->hosts)) * between);
-	if (kind == EMU_REDUCE || kind == EMU_BROADCAST)
+	if (kind == COST_REDUCE || kind == COST_BROADCAST)
 		return base_us[RING][protocol] + (l->hosts > 1 ? between : within);
 	if (l->hosts > 1) {
-		across = kind == EMU_ALL_REDUCE ? 2.0 * l->hosts : steps_of(kind, l->hosts);
+		across = kind == COST_ALL_REDUCE ? 2.0 * l->hosts : steps_of(kind, l->hosts);
 		within = fmax(within, protocol == SIMPLE ? 3 : 1);
 	}
 	us = base_us[RING][protocol] + fmax(steps - across, 0) * within + across * between;
-	if (l->hosts > 1 && protocol == SIMPLE && kind == EMU_ALL_REDUCE && bytes / l->ranks >= 64)
+	if (l->hosts > 1 && protocol == SIMPLE && kind == COST_ALL_REDUCE && bytes / l->ranks >= 64)
 		us *= l->compute_capability < 80 ? 1.9 : 1.4;
 	return us;
 }
 
-static double time_us(const struct emu_links *l, enum emu_collective kind, int algorithm,
+static double time_us(const struct cost_links *l, enum cost_collective kind, int algorithm,
 		      int protocol, double bytes)
 {
 	double bus = bus_bandwidth(l) * (algorithm == TREE ? 0.92 : 1);
@@ -113,16 +114,16 @@ static double time_us(const struct emu_links *l, enum emu_collective kind, int a
 }
 
 /* NCCL moves these as sends and receives in the Simple protocol, one kernel for all of them. */
-static double peers_us(const struct emu_links *l, enum emu_collective kind, double bytes)
+static double peers_us(const struct cost_links *l, enum cost_collective kind, double bytes)
 {
 	double peers = l->ranks - 1.0;
-	double through = kind == EMU_SEND_RECV ? bytes : bytes * peers;
-	double wire = step_us[l->hosts > 1 ? EMU_NETWORK : l->wire][RING][SIMPLE];
+	double through = kind == COST_SEND_RECV ? bytes : bytes * peers;
+	double wire = step_us[l->hosts > 1 ? COST_NETWORK : l->wire][RING][SIMPLE];
 
 	return base_us[RING][SIMPLE] + wire + through / bus_bandwidth(l) * 1e6;
 }
 
-int64_t emu_collective_ns(const struct emu_links *l, enum emu_collective kind, double bytes)
+int64_t cost_collective_ns(const struct cost_links *l, enum cost_collective kind, double bytes)
 {
 	double best = INFINITY;
 
@@ -131,10 +132,10 @@ int64_t emu_collective_ns(const struct emu_links *l, enum emu_collective kind, d
 	/* One rank: a copy in its own memory; only its latency is modelled. */
 	if (l->ranks < 2)
 		return (int64_t)(base_us[RING][LL] * 1000);
-	if (kind > EMU_REDUCE_SCATTER)
+	if (kind > COST_REDUCE_SCATTER)
 		return (int64_t)(peers_us(l, kind, bytes) * 1000);
 	/* The model counts the whole buffer of all ranks. */
-	if (kind == EMU_ALL_GATHER || kind == EMU_REDUCE_SCATTER)
+	if (kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER)
 		bytes *= l->ranks;
 	for (int a = 0; a < ALGORITHMS; a++)
 		for (int p = 0; p < PROTOCOLS; p++)
