@@ -11,6 +11,10 @@ made() {
 	find "$work/tmp" -mindepth 1 -maxdepth 1 -name 'gputracefs-*' | wc -l
 }
 
+dead() {
+	! stat "$mnt" >/dev/null 2>&1
+}
+
 nothing_made() {
 	[ "$(made)" = 0 ]
 }
@@ -79,6 +83,7 @@ eventually nothing_made || die "$(made) emulated runs are left behind"
 gputracefs "$work/run" "$mnt"
 cat "$mnt/emulated/id" >/dev/null
 kill -9 "$(server "$mnt")"
+eventually dead || die "the mount of a killed server still answers"
 equal "$(made)" 1
 gputracefs "$work/run" "$mnt"
 cat "$mnt/emulated/id" >/dev/null
