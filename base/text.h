@@ -158,12 +158,6 @@ static inline unsigned text_u64_length(uint64_t v)
 	return n + 1 - (v < powers[n]);
 }
 
-/* With its sign. */
-static inline unsigned text_i64_length(int64_t v)
-{
-	return v < 0 ? 1 + text_u64_length(-(uint64_t)v) : text_u64_length((uint64_t)v);
-}
-
 /* These functions write at `at`, where the caller has reserved space, and return the end: for lines
  * of many small fields. */
 #define TEXT_NUMBER 24 /* bytes that any number fits into */

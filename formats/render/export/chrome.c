@@ -125,8 +125,6 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 
 /* ---- events */
 
-/* Each put_ function has a _length function beside it, which counts what it would append. */
-
 static bool is_whole_us(const struct fmt_chrome *x, int64_t ns)
 {
 	return !x->base.known && ns % 1000 == 0;
@@ -135,14 +133,6 @@ static bool is_whole_us(const struct fmt_chrome *x, int64_t ns)
 static char *put_time(const struct fmt_chrome *x, char *at, int64_t ns)
 {
 	return is_whole_us(x, ns) ? text_put_i64(at, ns / 1000) : text_put_us(at, ns);
-}
-
-static size_t time_length(const struct fmt_chrome *x, int64_t ns)
-{
-	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-	size_t whole = (ns < 0) + text_u64_length(size / 1000);
-
-	return is_whole_us(x, ns) ? whole : whole + strlen(".000");
 }
 
 #define TS_KEY ",\"ts\":"
@@ -160,12 +150,6 @@ static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_ch
 	at = text_put(at, x->tracks.pool.data + track->at, track->len);
 	at = PUT(at, TS_KEY);
 	return put_time(x, at, start_ns);
-}
-
-static size_t place_length(const struct fmt_chrome *x, const struct fmt_chrome_track *track,
-			   int64_t start_ns)
-{
-	return track->len + strlen(TS_KEY) + time_length(x, start_ns);
 }
 
 /* Whether an arrow leads from the event to another one, or from another one to it. */
@@ -207,16 +191,6 @@ static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt
 	text_end(out, PUT(at, "}"));
 }
 
-static size_t flow_length(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
-			  uint8_t kind, int64_t start_ns)
-{
-	const struct fmt_chrome_track *track = &x->tracks.of[rank][e->track];
-
-	return strlen(kind == FMT_CALL ? FLOW_START : FLOW_FINISH) +
-	       text_u64_length(flow_id(x, rank, e)) + strlen(FLOW_NAME) +
-	       place_length(x, track, start_ns) + strlen("}");
-}
-
 static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 		      const struct fmt_event *e, struct text *out)
 {
@@ -235,22 +209,6 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 	fmt_chrome_template_end(s, &x->values, e, fmt_event_values(slice, e), out);
 	if (has_flow(x, e, s->kind))
 		put_flow(x, slice->rank, e, s->kind, start_ns, out);
-}
-
-static uint64_t event_length(struct fmt_chrome *x, const struct fmt_slice *slice,
-			     const struct fmt_event *e, struct text *scratch)
-{
-	const struct fmt_chrome_template *s = x->templates[e->template];
-	const struct fmt_chrome_track *track = &x->tracks.of[slice->rank][e->track];
-	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
-	uint64_t n = s->head_len + place_length(x, track, start_ns);
-
-	if (s->kind != FMT_MARK)
-		n += strlen(DUR_KEY) + time_length(x, e->duration_ns);
-	if (has_flow(x, e, s->kind))
-		n += flow_length(x, slice->rank, e, s->kind, start_ns);
-	return n + fmt_chrome_template_end_length(s, &x->values, e, fmt_event_values(slice, e),
-						  scratch);
 }
 
 static int make_template(struct fmt_chrome *x, uint32_t number)
@@ -344,7 +302,9 @@ int fmt_chrome_marks(struct fmt_chrome *x, const struct fmt_slice *slice, uint64
 	for (size_t i = 0; i < n; i++) {
 		if (marks && i % FMT_CHROME_STEP == 0)
 			marks[i / FMT_CHROME_STEP] = bytes;
-		bytes += event_length(x, slice, item_of(slice, i), &scratch);
+		scratch.len = 0;
+		put_event(x, slice, item_of(slice, i), &scratch);
+		bytes += scratch.len;
 	}
 	if (marks && n % FMT_CHROME_STEP == 0)
 		marks[n / FMT_CHROME_STEP] = bytes;

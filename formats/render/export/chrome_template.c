@@ -169,25 +169,3 @@ void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chr
 	}
 	text_end(out, at ? text_put(at, from, (size_t)(s->text + s->len - from)) : NULL);
 }
-
-uint64_t fmt_chrome_template_end_length(const struct fmt_chrome_template *s,
-					struct fmt_chrome_values *v, const struct fmt_event *e,
-					const int64_t *values, struct text *scratch)
-{
-	uint64_t n = s->len - s->head_len;
-
-	for (uint32_t i = 0; i < s->n_holes; i++) {
-		const struct fmt_chrome_hole *h = &s->holes[i];
-
-		if (h->type == FMT_INT) {
-			n += text_i64_length(values[h->value]);
-		} else if (h->type == FMT_CORRELATION) {
-			n += text_i64_length((int64_t)e->correlation);
-		} else {
-			scratch->len = 0;
-			put_long(h, v, e, values, scratch);
-			n += scratch->len;
-		}
-	}
-	return n;
-}

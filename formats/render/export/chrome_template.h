@@ -33,8 +33,3 @@ void fmt_chrome_template_free(struct fmt_chrome_template *s);
 /* The second part for one event. */
 void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
 			     const struct fmt_event *e, const int64_t *values, struct text *out);
-
-/* The bytes that fmt_chrome_template_end() would append. `scratch` is for rendering rare values. */
-uint64_t fmt_chrome_template_end_length(const struct fmt_chrome_template *s,
-					struct fmt_chrome_values *v, const struct fmt_event *e,
-					const int64_t *values, struct text *scratch);

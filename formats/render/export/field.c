@@ -38,15 +38,6 @@ void fmt_field_text(struct text *out, const char *s, size_t len, const char *spe
 	text_bytes(out, s + from, len - from);
 }
 
-uint64_t fmt_field_length(const char *s, size_t len, const char *special)
-{
-	uint64_t n = len;
-
-	for (size_t i = 0; i < len; i++)
-		n += escape(s[i]) || (*special && strchr(special, s[i]));
-	return n;
-}
-
 void fmt_field_id(struct text *out, const struct fmt_names *names, int is_text, fmt_str text,
 		  int64_t number)
 {

@@ -72,7 +72,7 @@ void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row
 		const struct fmt_row_template_part *part = &m->parts[i];
 		char rate[FMT_RATE_TEXT];
 		const char *bytes;
-		int64_t number;
+		int64_t number = 0;
 		uint64_t u;
 		size_t len;
 
@@ -89,28 +89,4 @@ void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row
 		}
 	}
 	text_end(out, at);
-}
-
-uint64_t fmt_row_template_length(const struct fmt_row_template *m, const struct fmt_row *row)
-{
-	uint64_t n = m->fixed;
-
-	for (size_t i = 0; i < m->n_parts; i++) {
-		const struct fmt_row_template_part *part = &m->parts[i];
-		char rate[FMT_RATE_TEXT];
-		const char *bytes;
-		int64_t number;
-		uint64_t u;
-		size_t len;
-
-		if (part->field == FMT_FIELD_TEXT)
-			continue;
-		if (part_unsigned(part, row, &u))
-			n += text_u64_length(u);
-		else if (!(bytes = part_text(part, row, rate, &len, &number)))
-			n += text_i64_length(number);
-		else
-			n += fmt_field_length(bytes, len, part->special);
-	}
-	return n;
 }

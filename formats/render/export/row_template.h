@@ -72,14 +72,12 @@ struct fmt_row {
 	fmt_number number;
 };
 
-/* Appends the row, or counts the bytes that it would append. */
+/* Appends the row. */
 void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row *row,
 			  struct text *out);
-uint64_t fmt_row_template_length(const struct fmt_row_template *m, const struct fmt_row *row);
 
-/* Appends `s` as a field, or counts it; bytes of `special` (may be "") are escaped too. */
+/* Appends `s` as a field; bytes of `special` (may be "") are escaped too. */
 void fmt_field_text(struct text *out, const char *s, size_t len, const char *special);
-uint64_t fmt_field_length(const char *s, size_t len, const char *special);
 
 /* A pid, tid, device or stream as a field. */
 void fmt_field_id(struct text *out, const struct fmt_names *names, int is_text, fmt_str text,

@@ -226,9 +226,24 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
 
 /* ---- lengths ----------------------------------------------------------------------------- */
 
+/* Rows are made in a scratch text, which is emptied now and then. */
+static int drop(struct text *scratch)
+{
+	(void)scratch;
+	return 0;
+}
+
+static uint64_t row_length(const struct fmt_row_template *m, const struct fmt_row *row,
+			   struct text *scratch)
+{
+	scratch->len = 0;
+	fmt_row_template_row(m, row, scratch);
+	return scratch->len;
+}
+
 /* Adds the rows of an event to the tables that it stands in. */
 static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
-		       uint64_t *lengths)
+		       struct text *scratch, uint64_t *lengths)
 {
 	const struct fmt_row_template *own;
 	const struct fmt_plan *plan;
@@ -244,17 +259,10 @@ static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint6
 	if (r < 0)
 		return r;
 	if (own)
-		lengths[plan->table] += fmt_row_template_length(own, &row);
+		lengths[plan->table] += row_length(own, &row, scratch);
 	if (plan->memory)
-		lengths[FMT_TABLE_MEMORY] += fmt_row_template_length(plan->memory, &row);
-	return 0;
-}
-
-/* Such rows are made in a scratch text, which is emptied now and then. */
-static int drop(struct text *scratch)
-{
-	(void)scratch;
-	return 0;
+		lengths[FMT_TABLE_MEMORY] += row_length(plan->memory, &row, scratch);
+	return scratch->error;
 }
 
 static int count_plain(struct fmt_tsv *x, const struct fmt_slice *slice, enum fmt_table table,
@@ -270,11 +278,12 @@ static int count_plain(struct fmt_tsv *x, const struct fmt_slice *slice, enum fm
 
 int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES])
 {
+	scoped(text_done) struct text scratch = {0};
 	uint64_t found[FMT_TABLES] = {0};
 	int r = 0;
 
 	for (size_t i = 0; i < slice->n_events + slice->n_ranges && r == 0; i++)
-		r = count_event(x, slice, i, found);
+		r = count_event(x, slice, i, &scratch, found);
 	if (r == 0)
 		r = count_plain(x, slice, FMT_TABLE_SYNCS, found);
 	if (r == 0)
