@@ -7,7 +7,7 @@
 #include "formats/run/gpucapture/calls/processes.h"
 #include "formats/trace/json.h"
 #include "tools/cli.h"
-#include "tools/place.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static int read_rest(struct rec_recorder *r)
 
 	do {
 		n = rec_round(r); /* finds out which programs run */
-		if (place_signal())
+		if (output_signal())
 			return -ECANCELED;
 		nanosleep(&t, NULL);
 	} while (n >= 0 && rec_is_traced(r));
@@ -71,7 +71,7 @@ int raw_import_complete(const struct recordings *recordings)
 
 /* ---- a trace */
 
-static int fail(int r, const struct fmt_error *err, const struct place *place, const char *hint)
+static int fail(int r, const struct fmt_error *err, const struct output *target, const char *hint)
 {
 	char text[PATH_MAX + 128] = "";
 
@@ -82,55 +82,55 @@ static int fail(int r, const struct fmt_error *err, const struct place *place, c
 	if (r == -ECANCELED && !hint)
 		return CLI_FAILED;
 	if (r == -ECANCELED) {
-		cli_error("cannot write %s: interrupted; %s", place->output, text);
-		return 128 + place_signal();
+		cli_error("cannot write %s: interrupted; %s", target->path, text);
+		return 128 + output_signal();
 	}
 	if (r == -EEXIST) {
-		cli_error("cannot write %s: File exists; %s", place->output,
+		cli_error("cannot write %s: File exists; %s", target->path,
 			  hint ? text : "choose another");
 		return CLI_USAGE;
 	}
-	return cli_fail(r, err, "write", place->output, hint ? text : NULL);
+	return cli_fail(r, err, "write", target->path, hint ? text : NULL);
 }
 
-static int import_into(const struct recordings *recordings, struct place *place,
+static int import_into(const struct recordings *recordings, struct output *target,
 		       struct rec_import_report *ret, struct fmt_error *err)
 {
 	char folder[PATH_MAX + 16];
 	struct progress bar;
 	const struct rec_import options = {.files = (const char *const *)recordings->files,
 					   .n_files = recordings->n,
-					   .output = place->trace,
+					   .output = target->trace,
 					   .folder = folder,
-					   .progress = {place_progress, &bar}};
+					   .progress = {output_progress, &bar}};
 	int r;
 
-	snprintf(folder, sizeof(folder), "%s/contents", place->folder);
+	snprintf(folder, sizeof(folder), "%s/contents", target->folder.path);
 	if (mkdir(folder, 0700) < 0)
 		return -errno;
 	progress_begin(&bar);
 	r = rec_import(&options, ret, err);
 	progress_end(&bar);
-	if (r == 0 && place_signal())
+	if (r == 0 && output_signal())
 		r = -ECANCELED;
-	return r < 0 || !ret->has_calls ? r : place_commit(place);
+	return r < 0 || !ret->has_calls ? r : output_commit(target);
 }
 
 int raw_import(const struct recordings *recordings, const char *output, int force, const char *hint,
 	       struct rec_import_report *ret)
 {
 	struct fmt_error err = {0};
-	struct place place;
-	int r = place_begin(&place, output, force), status = CLI_OK;
+	struct output target;
+	int r = output_begin(&target, output, force), status = CLI_OK;
 
 	*ret = (struct rec_import_report){0};
 	if (r < 0 && !hint)
-		return place_fail(r, output, !force);
+		return output_fail(r, output, !force);
 	if (r == 0)
-		r = import_into(recordings, &place, ret, &err);
+		r = import_into(recordings, &target, ret, &err);
 	if (r < 0)
-		status = fail(r, &err, &place, hint);
-	place_done(&place);
+		status = fail(r, &err, &target, hint);
+	output_done(&target);
 	return status;
 }
 

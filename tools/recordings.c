@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/raw/raw.h"
-#include "tools/place.h"
+#include "tools/work_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -175,7 +175,7 @@ void recording_abandon(const struct recording *r)
 
 void recording_remove(const struct recording *r)
 {
-	place_remove(r->folder);
+	work_folder_remove(r->folder);
 }
 
 /* ---- afterwards */

@@ -8,7 +8,7 @@
 #include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/gpucapture/capture_trace.h"
-#include "tools/place.h"
+#include "tools/output.h"
 #include "tools/preload.h"
 
 #include <errno.h>
@@ -238,12 +238,12 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 /* Checks that the trace can be written once the program has ended. */
 static int check_output(const char *output, int force)
 {
-	struct place place;
-	int r = place_begin(&place, output, force);
+	struct output target;
+	int r = output_begin(&target, output, force);
 
 	if (r < 0)
-		return place_fail(r, output, !force);
-	place_done(&place);
+		return output_fail(r, output, !force);
+	output_done(&target);
 	return CLI_OK;
 }
 
@@ -258,7 +258,7 @@ static int begin_recording(const struct capture_trace *t, const struct fmt_origi
 			t->recording->folder, t->recording->folder);
 		return CLI_USAGE;
 	}
-	return r < 0 ? place_fail(r, t->recording->folder, 0) : CLI_OK;
+	return r < 0 ? output_fail(r, t->recording->folder, 0) : CLI_OK;
 }
 
 static int record(const struct cli_args *args, struct capture_trace *t)

@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
 #include "replay/engine/sensitivity.h"
-#include "tools/place.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/trace_arg.h"
 
@@ -59,7 +59,7 @@ static int parse_what_ifs(const char *list, struct what_ifs *w)
 }
 
 struct job {
-	struct place place; /* if there is an output */
+	struct output target; /* if there is an output */
 	struct progress bar;
 };
 
@@ -67,9 +67,9 @@ static void on_progress(void *context, double share)
 {
 	struct job *job = context;
 
-	if (place_signal()) {
-		place_done(&job->place);
-		place_raise();
+	if (output_signal()) {
+		output_done(&job->target);
+		output_raise();
 	}
 	progress_show(&job->bar, "emulating", (uint64_t)(share * 1000), 1000);
 }
@@ -110,21 +110,21 @@ static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
 		.force = force,
 		.explain = what_ifs->n > 0,
 	};
-	int status = CLI_OK, r = out ? place_begin(&job.place, out, force) : 0;
+	int status = CLI_OK, r = out ? output_begin(&job.target, out, force) : 0;
 
 	if (r < 0)
-		return place_fail(r, out, 1);
+		return output_fail(r, out, 1);
 	progress_begin(&job.bar);
 	r = args->values[OPT_SENSITIVITY]
 		    ? replay_sensitivity(trace, &how, sensitivity, &err)
-		    : replay_emulate(trace, &how, out ? job.place.trace : NULL, report, &err);
+		    : replay_emulate(trace, &how, out ? job.target.trace : NULL, report, &err);
 	progress_end(&job.bar);
 	if (r < 0)
 		status = fail(args, r, &err);
-	else if (out && (r = place_commit(&job.place)) < 0)
-		status = place_fail(r, out, 1);
-	place_done(&job.place);
-	place_raise();
+	else if (out && (r = output_commit(&job.target)) < 0)
+		status = output_fail(r, out, 1);
+	output_done(&job.target);
+	output_raise();
 	return status;
 }
 

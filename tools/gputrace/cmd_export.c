@@ -8,7 +8,7 @@
 #include "tools/gputrace/export_tables.h"
 #include "tools/gputrace/part.h"
 #include "tools/gputrace/sink.h"
-#include "tools/place.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 
 #include <inttypes.h>
@@ -68,12 +68,12 @@ static int write_file(const struct job *job, const struct fmt_part *part, render
 	int r = sink_open(&sink, path, &text);
 
 	if (r < 0)
-		return place_fail(r, path, 0);
+		return output_fail(r, path, 0);
 	r = render(job->trace, part, &text, &err);
 	if (r < 0 && !text.error)
 		return cli_fail(r, &err, "export", job->args->operands[0], NULL);
 	r = sink_commit(&sink, &text);
-	return r < 0 ? place_fail(r, path ? path : "the output", 0) : CLI_OK;
+	return r < 0 ? output_fail(r, path ? path : "the output", 0) : CLI_OK;
 }
 
 /* ---- a folder */
@@ -90,7 +90,7 @@ static int write_ranks(struct job *job, const char *folder)
 		part.rank = i;
 		if (asprintf(&path, "%s/rank-%" PRIu32 ".json", folder,
 			     fmt_trace_rank(job->trace, i)->number) < 0)
-			return place_fail(-ENOMEM, job->output, 0);
+			return output_fail(-ENOMEM, job->output, 0);
 		status = write_file(job, &part, render_rank, path);
 		if (status != CLI_OK)
 			return status;
@@ -100,18 +100,18 @@ static int write_ranks(struct job *job, const char *folder)
 
 static int write_folder(struct job *job, int (*write)(struct job *job, const char *folder))
 {
-	scoped(place_done) struct place place;
-	int status, r = place_begin(&place, job->output, 0);
+	scoped(output_done) struct output target;
+	int status, r = output_begin(&target, job->output, 0);
 
-	if (r == 0 && mkdir(place.trace, 0777) < 0)
+	if (r == 0 && mkdir(target.trace, 0777) < 0)
 		r = -errno;
 	if (r < 0)
-		return place_fail(r, job->output, 0);
-	status = write(job, place.trace);
+		return output_fail(r, job->output, 0);
+	status = write(job, target.trace);
 	if (status != CLI_OK)
 		return status;
-	r = place_commit(&place);
-	return r < 0 ? place_fail(r, job->output, 0) : CLI_OK;
+	r = output_commit(&target);
+	return r < 0 ? output_fail(r, job->output, 0) : CLI_OK;
 }
 
 /* ---- formats */
@@ -156,7 +156,7 @@ static int write_tables(struct job *job, const char *folder)
 		return CLI_MACHINE; /* and the signal follows */
 	if (r < 0 && err.what[0])
 		return cli_fail(r, &err, "export", job->args->operands[0], NULL);
-	return r < 0 ? place_fail(r, file, 0) : CLI_OK;
+	return r < 0 ? output_fail(r, file, 0) : CLI_OK;
 }
 
 static int export_tsv(struct job *job)
@@ -214,7 +214,7 @@ static int run(const struct cli_args *args)
 		if (status == CLI_OK)
 			status = exports[i].run(&job);
 		progress_end(&bar);
-		place_raise();
+		output_raise();
 		return status == CLI_OK ? say_damage(&job) : status;
 	}
 	cli_error("--format: invalid value '%s'; expected %s", format, options[OPT_FORMAT].value);

@@ -3,7 +3,7 @@
 #include "formats/run/kineto/kineto.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/import_report.h"
-#include "tools/place.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/raw_import.h"
 
@@ -55,17 +55,17 @@ static const char *hint_of(int r, const struct fmt_error *err)
 	return NULL;
 }
 
-/* Imports into `place` and renames the trace to the output. */
-static int import(const struct cli_args *args, struct place *place, int64_t level,
+/* Imports into `target` and renames the trace to the output. */
+static int import(const struct cli_args *args, struct output *target, int64_t level,
 		  struct kineto_report *r)
 {
 	struct progress bar;
 	struct kineto_options o = {
 		.files = (const char *const *)args->operands,
 		.n_files = (size_t)args->n_operands,
-		.output = place->trace,
+		.output = target->trace,
 		.level = (int)level,
-		.progress = place_progress,
+		.progress = output_progress,
 		.context = &bar,
 	};
 	struct fmt_error err = {0};
@@ -74,15 +74,15 @@ static int import(const struct cli_args *args, struct place *place, int64_t leve
 	progress_begin(&bar);
 	e = kineto_import(&o, r, &err);
 	progress_end(&bar);
-	if (e == 0 && place_signal())
+	if (e == 0 && output_signal())
 		e = -ECANCELED;
 	if (e == -ECANCELED)
 		return CLI_FAILED;
 	if (e < 0)
 		return cli_fail(e, &err, "import", err.file[0] ? err.file : args->operands[0],
 				hint_of(e, &err));
-	e = place_commit(place);
-	return e < 0 ? place_fail(e, place->output, 1) : CLI_OK;
+	e = output_commit(target);
+	return e < 0 ? output_fail(e, target->path, 1) : CLI_OK;
 }
 
 /* Imports raw recordings of gpucapture. */
@@ -99,7 +99,7 @@ static int import_raw(const struct cli_args *args)
 	status = raw_import_complete(&all);
 	if (status == CLI_OK)
 		status = raw_import(&all, output, args->values[OPT_FORCE] != NULL, NULL, &report);
-	place_raise();
+	output_raise();
 	if (status != CLI_OK)
 		return status;
 	if (!report.has_calls) {
@@ -119,7 +119,7 @@ static int run(const struct cli_args *args)
 {
 	const char *output = args->values[OPT_OUTPUT];
 	struct kineto_report r = {0};
-	struct place place;
+	struct output target;
 	int64_t level;
 	int status, e;
 
@@ -134,12 +134,12 @@ static int run(const struct cli_args *args)
 	/* Keep freed memory for the next slice; the kernel would have to clear fresh memory. */
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
-	e = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
+	e = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 	if (e < 0)
-		return place_fail(e, output, 1);
-	status = import(args, &place, level, &r);
-	place_done(&place);
-	place_raise();
+		return output_fail(e, output, 1);
+	status = import(args, &target, level, &r);
+	output_done(&target);
+	output_raise();
 	if (status == CLI_OK)
 		status = report(args, &r);
 	kineto_report_done(&r);

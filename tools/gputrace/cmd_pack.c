@@ -4,7 +4,7 @@
 #include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/damage.h"
-#include "tools/place.h"
+#include "tools/output.h"
 #include "tools/trace_arg.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static int default_output(const char *trace, char *buf, size_t len)
 static int run(const struct cli_args *args)
 {
 	const char *trace = args->operands[0], *output = args->values[OPT_OUTPUT];
-	scoped(place_done) struct place place = {0};
+	scoped(output_done) struct output target = {0};
 	struct damage damage = {0};
 	struct fmt_verified verified;
 	struct fmt_error err = {0};
@@ -57,17 +57,17 @@ static int run(const struct cli_args *args)
 	if (r < 0)
 		return cli_fail(r, NULL, "pack", trace, NULL);
 	output = output ? output : name;
-	r = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
+	r = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 	if (r < 0)
-		return place_fail(r, output, 1);
+		return output_fail(r, output, 1);
 	r = fmt_verify_to(trace, FMT_VERIFY_BYTES, damage_add_problem, &damage, &verified, &err);
 	if (r == 0)
-		r = fmt_pack(trace, place.trace, (int)level, &err);
+		r = fmt_pack(trace, target.trace, (int)level, &err);
 	if (r < 0)
 		return trace_arg_fail(r, &err, "pack", trace);
-	r = place_commit(&place);
+	r = output_commit(&target);
 	if (r < 0)
-		return place_fail(r, output, 1);
+		return output_fail(r, output, 1);
 	return damage.n > 0 ? damage_say(&damage, trace, "%s is damaged too", output) : CLI_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/damage.h"
-#include "tools/place.h"
+#include "tools/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int default_output(const char *file, char *buf, size_t len)
 static int run(const struct cli_args *args)
 {
 	const char *file = args->operands[0], *output = args->values[OPT_OUTPUT];
-	scoped(place_done) struct place place = {0};
+	scoped(output_done) struct output target = {0};
 	struct damage damage = {0};
 	struct fmt_verified verified;
 	struct fmt_error err = {0};
@@ -61,18 +61,18 @@ static int run(const struct cli_args *args)
 		return CLI_USAGE;
 	}
 	output = output ? output : name;
-	r = place_begin(&place, output, args->values[OPT_FORCE] != NULL);
+	r = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 	if (r < 0)
-		return place_fail(r, output, 1);
-	r = fmt_unpack(file, place.trace, &err);
+		return output_fail(r, output, 1);
+	r = fmt_unpack(file, target.trace, &err);
 	if (r == 0)
 		r = fmt_verify_to(file, FMT_VERIFY_BYTES, damage_add_problem, &damage, &verified,
 				  &err);
 	if (r < 0)
 		return cli_fail(r, &err, "unpack", file, NULL);
-	r = place_commit(&place);
+	r = output_commit(&target);
 	if (r < 0)
-		return place_fail(r, output, 1);
+		return output_fail(r, output, 1);
 	return damage.n > 0 ? damage_say(&damage, file, "%s is damaged too", output) : CLI_OK;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/scope.h"
 #include "fs/copy.h"
-#include "tools/place.h"
+#include "tools/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, co
 	if (r == 0)
 		r = find(fs, trace, part, &top);
 	if (r == 0)
-		r = fs_copy(fs, top, folder, FS_COPY_TABLES, place_signal, part->left_out, failed,
+		r = fs_copy(fs, top, folder, FS_COPY_TABLES, output_signal, part->left_out, failed,
 			    size);
 	if (r == 0 && *part->left_out > 0)
 		damage_add_trace(damage, own);

@@ -2,7 +2,7 @@
 #include "tools/gputrace/sink.h"
 
 #include "base/scope.h"
-#include "tools/place.h"
+#include "tools/output.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -27,7 +27,7 @@ static int flush(struct text *t)
 	struct sink *s = t->context;
 	int code = Z_OK;
 
-	if (place_signal())
+	if (output_signal())
 		return -EINTR;
 	errno = 0;
 	if (s->gz && gzfwrite(t->data, 1, t->len, s->gz) == t->len)

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "formats/trace/store/trace.h"
+#include "tools/work_folder.h"
 
 struct emulated {
-	char *folder; /* owned; NULL before the first use */
-	int lock_fd;  /* of the folder; 0 before the first use */
-	unsigned n;   /* runs */
+	struct work_folder folder; /* made at the first use */
+	unsigned n;		   /* runs */
 };
 
 /* Emulates `in`, changed by `spec` if it is not NULL; for fs_options.emulate, with a struct
