@@ -135,6 +135,8 @@ struct cap_times_record {
 /* Flags of a DIGEST and a PAYLOAD. */
 #define CAP_DIGEST_OUTPUT 1
 #define CAP_DIGEST_EMPTY 2 /* not made, or not wanted: the announced record has no contents */
+#define CAP_DIGEST_LIVE 4  /* in memory at that moment: before the call; with OUTPUT after it */
+#define CAP_DIGEST_UNANNOUNCED 8
 
 struct cap_digest_record {
 	struct cap_record head;

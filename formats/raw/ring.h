@@ -31,7 +31,7 @@
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_FOLDER_BYTES 256	      /* limit of its value, with the zero byte */
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 7
+#define CAP_VERSION 8
 #define CAP_LINE 128 /* distance at which two cores do not share a cache line */
 #define CAP_PATIENCE_NS INT64_C(10000000000)
 #define CAP_MIN_RING_BYTES (64u << 10)
@@ -59,7 +59,8 @@ struct cap_control {
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */
 	int64_t first_payload, last_payload;	 /* iterations whose contents are kept; -1: none */
-	uint64_t ring_bytes; /* of data in a new ring, at most: a power of two, MIN to MAX_... */
+	int64_t keyframe_every; /* so many of them, all live memory is kept; 0: first, last */
+	uint64_t ring_bytes;	/* of data in a new ring, at most: a power of two, MIN to MAX_... */
 	struct fmt_origin origin; /* of CLOCK_MONOTONIC, and which part of the run it is */
 
 	/* By the recorder, while programs run. */

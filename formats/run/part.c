@@ -35,7 +35,7 @@ static int compare_digests(const void *a, const void *b)
 {
 	const struct fmt_digest *x = a, *y = b;
 
-	return array_order(x->op, y->op) ?: array_order(x->output, y->output)
+	return array_order(x->op, y->op) ?: array_order(x->access, y->access)
 	       ?: array_order(x->allocation, y->allocation)
 	       ?: array_order(x->offset_bytes, y->offset_bytes);
 }

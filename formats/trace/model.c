@@ -12,6 +12,13 @@ const char *fmt_kind_name(enum fmt_kind kind)
 	return kind < FMT_KINDS ? kind_names[kind] : NULL;
 }
 
+const char *fmt_access_name(enum fmt_access access)
+{
+	static const char *const names[FMT_ACCESSES] = {"read", "written", "live", "live_after"};
+
+	return access < FMT_ACCESSES ? names[access] : NULL;
+}
+
 /* Sort key: events before all iterations, numbered iterations, events after all. */
 static int order_of(int64_t number)
 {

@@ -177,13 +177,17 @@ struct fmt_rule {
 	uint8_t inferred; /* 0: the recorder saw it */
 };
 
+/* How an operation accessed a buffer: it was live, in memory, before or after the operation. */
+enum fmt_access { FMT_READ, FMT_WRITTEN, FMT_LIVE, FMT_LIVE_AFTER, FMT_ACCESSES };
+const char *fmt_access_name(enum fmt_access access); /* NULL beyond FMT_ACCESSES */
+
 /* Contents of a buffer at one moment: digest gd128. */
 struct fmt_digest {
 	fmt_number op;
 	uint64_t allocation, offset_bytes, length_bytes;
 	uint64_t digest[2];
 	uint32_t first_page, n_pages; /* per-64-KiB sums: pages[first_page ..], two words each */
-	uint8_t output;		      /* 0: read by the op, 1: written */
+	uint8_t access;		      /* enum fmt_access */
 };
 
 /* An iteration is the unit of a run that people ask about; a slice is what is written and read at

@@ -5,8 +5,8 @@
 
 /* Operation 7 reads two buffers and writes three pages; operation 9 writes one page. */
 static struct fmt_digest some[] = {
-	{.op = 9, .length_bytes = 5, .digest = {1, 1}, .output = 1},
-	{.op = 7, .length_bytes = 140000, .digest = {2, 2}, .n_pages = 3, .output = 1},
+	{.op = 9, .length_bytes = 5, .digest = {1, 1}, .access = FMT_WRITTEN},
+	{.op = 7, .length_bytes = 140000, .digest = {2, 2}, .n_pages = 3, .access = FMT_WRITTEN},
 	{.op = 7, .length_bytes = 16, .digest = {3, 3}},
 	{.op = 7, .length_bytes = 17, .digest = {4, 4}},
 };

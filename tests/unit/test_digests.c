@@ -14,8 +14,8 @@ static struct fmt_digest digests[] = {
 	 .offset_bytes = 1ull << 40,
 	 .length_bytes = 16,
 	 .digest = {UINT64_MAX, 0},
-	 .output = 1},
-	{.op = 5, .first_page = 2, .n_pages = 1, .output = 1},
+	 .access = FMT_WRITTEN},
+	{.op = 5, .first_page = 2, .n_pages = 1, .access = FMT_WRITTEN},
 };
 static uint64_t pages[] = {1, 2, 3, UINT64_MAX, 5, 6};
 
@@ -34,7 +34,7 @@ static void ck_same(const struct fmt_slice *a, const struct fmt_slice *b)
 		ck_assert_mem_eq(x->digest, y->digest, sizeof(x->digest));
 		ck_assert_uint_eq(x->first_page, y->first_page);
 		ck_assert_uint_eq(x->n_pages, y->n_pages);
-		ck_assert_uint_eq(x->output, y->output);
+		ck_assert_uint_eq(x->access, y->access);
 	}
 }
 

@@ -44,7 +44,7 @@ static void add_digests(const struct fmt_slice *s, size_t event, struct seen *to
 			continue;
 		ck_assert_uint_eq(d->digest[0], s->pages[d->first_page]);
 		to->n_digests++;
-		to->digest += d->digest[0] + d->output;
+		to->digest += d->digest[0] + d->access;
 	}
 }
 

@@ -118,8 +118,11 @@ static void sample_init(struct sample *s)
 	s->edge = (struct fmt_edge){.from = 7, .to = 101, .lag_ns = -1, .kind = FMT_EDGE_RETURN};
 	s->slice.edges = &s->edge;
 	s->slice.n_edges = 1;
-	s->digest = (struct fmt_digest){
-		.op = 101, .allocation = 3, .length_bytes = 64, .digest = {1, 2}, .output = 1};
+	s->digest = (struct fmt_digest){.op = 101,
+					.allocation = 3,
+					.length_bytes = 64,
+					.digest = {1, 2},
+					.access = FMT_WRITTEN};
 	s->slice.digests = &s->digest;
 	s->slice.n_digests = 1;
 }

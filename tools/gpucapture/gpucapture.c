@@ -27,6 +27,7 @@ enum {
 	OPT_TIMES,
 	OPT_EMBED,
 	OPT_PAYLOADS,
+	OPT_KEYFRAME,
 	OPT_FORCE,
 	OPT_JSON,
 	OPT_RAW,
@@ -44,7 +45,10 @@ static const struct cli_option options[] = {
 		       "node of CUDA graphs (experimental)"},
 	[OPT_EMBED] = {"embed-images", 0, NULL, "also keep code images that are in files"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B",
-			  "keep the contents of digested buffers in these iterations"},
+			  "keep the contents of digested buffers in these iterations, and of all "
+			  "live memory at their beginning and end"},
+	[OPT_KEYFRAME] = {"keyframe", 0, "N",
+			  "with --payloads: keep all live memory every N iterations, too"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON, on stderr"},
 	[OPT_RAW] = {"raw", 0, NULL, "only record: leave OUT.raw for gputrace import"},
@@ -91,6 +95,28 @@ static int read_range(const struct cli_args *args, int option, int64_t *first, i
 	return 0;
 }
 
+/* --keyframe=N; 0: not given. */
+static int read_interval(const struct cli_args *args, int64_t *ret)
+{
+	const char *value = args->values[OPT_KEYFRAME];
+	char *end;
+
+	*ret = 0;
+	if (!value)
+		return 0;
+	*ret = strtoll(value, &end, 10);
+	if (end == value || *end || *ret <= 0) {
+		cli_error("--keyframe: invalid number '%s'; expected a number of iterations",
+			  value);
+		return -EINVAL;
+	}
+	if (!args->values[OPT_PAYLOADS]) {
+		cli_error("--keyframe: missing --payloads=A-B");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
@@ -103,6 +129,8 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	if (level < 0 || with_times < 0 ||
 	    read_range(args, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
 	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
+		return -EINVAL;
+	if (read_interval(args, &c->keyframe_every) < 0)
 		return -EINVAL;
 	recording_by_launcher(&c->origin);
 	if (contents && level == CAP_DIGEST_NONE) {

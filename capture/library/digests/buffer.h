@@ -7,7 +7,7 @@
 struct cap_buffer {
 	uint64_t id; /* of the call that reads or writes it */
 	uint32_t index;
-	uint32_t output; /* 0: read, 1: written */
+	uint32_t output; /* 0: read, 1: written; CAP_DIGEST_LIVE */
 	uint64_t address, bytes;
 	uint64_t allocation, offset_bytes;
 };

@@ -16,6 +16,7 @@
 #include "capture/library/device/contexts.h"
 #include "capture/library/digests/batch.h"
 #include "capture/library/digests/buffers.h"
+#include "capture/library/digests/keyframe.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/digests/pending.h"
 #include "capture/library/find/cu.h"
@@ -348,7 +349,7 @@ static void digest_all(uint64_t id)
 	if (cap_cu.cuCtxGetCurrent(&ref.context) || !ref.context || cap_cu.cuCtxSynchronize())
 		return;
 	b.context = ref.context;
-	cap_buffers_live(&b, id, &ref, 1);
+	cap_buffers_live(&b, id, &ref, CAP_DIGEST_LIVE);
 	cap_batch_announce(id, b.n);
 	cap_batch_launch(&ref, b.items, b.n);
 	cap_cu.cuStreamSynchronize(ref.stream);
@@ -359,9 +360,11 @@ static void begin_iteration(int64_t number, uint64_t id)
 	cap_clock_pause();
 	cap_pending_flush(NULL);
 	/* Waiting for the device would end a capture. */
-	if (level == CAP_DIGEST_STEP &&
-	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
-		digest_all(id);
+	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0) {
+		if (level == CAP_DIGEST_STEP)
+			digest_all(id);
+		cap_keyframe_iteration(number, id);
+	}
 	cap_payload_iteration(number);
 	cap_clock_resume();
 }
@@ -376,6 +379,7 @@ static void flush_at_end(void)
 {
 	cap_clock_pause();
 	cap_pending_flush(NULL);
+	cap_keyframe_end();
 	cap_clock_resume();
 }
 

@@ -19,13 +19,14 @@ bool cap_payload_is_on(void)
 	return cap_control()->first_payload >= 0;
 }
 
-/* Whether the current iteration is in the range. */
-static bool is_in_range(void)
+/* Whether the current iteration is in the range. Live memory is for keyframes. */
+static bool is_kept(const struct cap_buffer *b)
 {
 	const struct cap_control *control = cap_control();
 	int64_t now = __atomic_load_n(&iteration, __ATOMIC_RELAXED);
 
-	return now < 0 || (now >= control->first_payload && now <= control->last_payload);
+	return b->output != CAP_DIGEST_LIVE &&
+	       (now < 0 || (now >= control->first_payload && now <= control->last_payload));
 }
 
 void cap_payload_host(const struct cap_buffer *b, const void *data)
@@ -36,7 +37,7 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 
 	if (!cap_payload_is_on())
 		return;
-	kept = data && is_in_range() && cap_put_blob(data, b->bytes, hash) >= 0;
+	kept = data && is_kept(b) && cap_put_blob(data, b->bytes, hash) >= 0;
 	r = cap_reserve(sizeof(*r), CAP_PAYLOAD);
 	if (!r)
 		return;
@@ -70,7 +71,7 @@ void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer 
 	if (!cap_payload_is_on())
 		return;
 	for (size_t i = 0; i < n; i++) {
-		void *copy = is_in_range() ? read_back(ref, &buffers[i]) : NULL;
+		void *copy = is_kept(&buffers[i]) ? read_back(ref, &buffers[i]) : NULL;
 
 		cap_payload_host(&buffers[i], copy);
 		free(copy);

@@ -170,7 +170,7 @@ static int edge_row(struct rendering *n, const struct fmt_edge *edge, struct tex
 void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out)
 {
 	text_u64(out, d->op);
-	text_str(out, d->output ? "\twritten\t" : "\tread\t");
+	text_printf(out, "\t%s\t", fmt_access_name(d->access));
 	text_u64(out, d->allocation);
 	text_char(out, '\t');
 	text_u64(out, d->offset_bytes);

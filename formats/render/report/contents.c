@@ -37,7 +37,7 @@ static int by_op(const void *x, const void *y)
 	const struct fmt_held *a = x, *b = y;
 
 	return array_order(a->digest->op, b->digest->op)
-	       ?: array_order(a->digest->output, b->digest->output)
+	       ?: array_order(a->digest->access, b->digest->access)
 	       ?: array_order(a->position, b->position);
 }
 
@@ -58,18 +58,20 @@ static const struct fmt_held *held_of(struct fmt_contents *c, fmt_number op, siz
 
 static int same_buffer(const struct fmt_digest *a, const struct fmt_digest *b)
 {
-	return a->output == b->output && a->length_bytes == b->length_bytes;
+	return a->access == b->access && a->length_bytes == b->length_bytes;
 }
 
 static void describe(const struct fmt_held *h, const struct fmt_held *other, struct text *out)
 {
+	static const char *const verbs[FMT_ACCESSES] = {"read", "wrote", "began with",
+							"ended with"};
 	const struct fmt_digest *d = h->digest;
 	uint32_t page = 0;
 
 	text_printf(out,
 		    " that %s %" PRIu64 " byte%s at %" PRIu64 " of allocation %" PRIu64
 		    ", digest %016" PRIx64 "%016" PRIx64,
-		    d->output ? "wrote" : "read", d->length_bytes, d->length_bytes == 1 ? "" : "s",
+		    verbs[d->access], d->length_bytes, d->length_bytes == 1 ? "" : "s",
 		    d->offset_bytes, d->allocation, d->digest[0], d->digest[1]);
 	while (page < d->n_pages && page < other->digest->n_pages &&
 	       memcmp(h->pages + 2 * page, other->pages + 2 * page, 16) == 0)

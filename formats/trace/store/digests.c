@@ -20,13 +20,13 @@ int fmt_digests_put(const struct fmt_slice *s, struct text *out)
 	for (size_t i = 0; i < s->n_digests; i++) {
 		const struct fmt_digest *d = &s->digests[i];
 
-		if (!pages_fit(d, s->n_pages) || d->output > 1)
+		if (!pages_fit(d, s->n_pages) || d->access >= FMT_ACCESSES)
 			return -EINVAL;
 		fmt_put_svarint(out, (int64_t)(d->op - before.op));
 		fmt_put_svarint(out, (int64_t)(d->allocation - before.allocation));
 		fmt_put_varint(out, d->offset_bytes);
 		fmt_put_varint(out, d->length_bytes);
-		fmt_put_u8(out, d->output);
+		fmt_put_u8(out, d->access);
 		fmt_put_varint(out, d->first_page);
 		fmt_put_varint(out, d->n_pages);
 		before = *d;
@@ -48,12 +48,12 @@ static void get_digest(struct fmt_cursor *c, const struct fmt_digest *before, st
 	d->allocation = before->allocation + (uint64_t)fmt_svarint(c);
 	d->offset_bytes = fmt_varint(c);
 	d->length_bytes = fmt_varint(c);
-	d->output = fmt_u8(c);
+	d->access = fmt_u8(c);
 	first_page = fmt_varint(c);
 	n_pages = fmt_varint(c);
 	d->first_page = (uint32_t)first_page;
 	d->n_pages = (uint32_t)n_pages;
-	if (d->output > 1 || first_page > UINT32_MAX || n_pages > UINT32_MAX)
+	if (d->access >= FMT_ACCESSES || first_page > UINT32_MAX || n_pages > UINT32_MAX)
 		c->bad = 1;
 }
 

@@ -25,5 +25,6 @@ struct rec_counts {
 	uint64_t graphs_whole; /* executable ones whose nodes should have times, and have not */
 	uint64_t steps;	       /* ranges that were iterations while they were recorded */
 	uint64_t without_parameters; /* launches */
+	uint64_t keyframe_missing;   /* bytes */
 	uint64_t late_digests;	     /* and contents: what they are of is written */
 };

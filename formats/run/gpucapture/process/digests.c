@@ -47,6 +47,13 @@ uint32_t rec_digests_first(const struct rec_process *p, uint32_t from)
 	return first;
 }
 
+static uint8_t access_of(uint8_t flags)
+{
+	if (flags & CAP_DIGEST_LIVE)
+		return flags & CAP_DIGEST_OUTPUT ? FMT_LIVE_AFTER : FMT_LIVE;
+	return flags & CAP_DIGEST_OUTPUT ? FMT_WRITTEN : FMT_READ;
+}
+
 int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 {
 	int r = count(p, d->id, -1);
@@ -67,7 +74,7 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 			   .digest = {d->digest[0], d->digest[1]},
 			   .first_page = (uint32_t)p->n_pages,
 			   .n_pages = d->n_pages,
-			   .output = d->head.flags & CAP_DIGEST_OUTPUT},
+			   .access = access_of(d->head.flags)},
 	};
 	if (d->n_pages > 0)
 		memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
@@ -77,8 +84,11 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 
 int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 {
-	int e = count(p, r->id, -1);
+	bool announced = !(r->head.flags & CAP_DIGEST_UNANNOUNCED);
+	int e = announced ? count(p, r->id, -1) : 0;
 
+	if (!announced && r->head.flags & CAP_DIGEST_EMPTY)
+		p->counts.keyframe_missing += r->length_bytes;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
 	if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
@@ -90,7 +100,7 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 			   .offset_bytes = r->offset_bytes,
 			   .length_bytes = r->length_bytes,
 			   .digest = {r->hash[0], r->hash[1]},
-			   .output = r->head.flags & CAP_DIGEST_OUTPUT},
+			   .access = access_of(r->head.flags)},
 	};
 	return 0;
 }

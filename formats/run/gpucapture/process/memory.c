@@ -98,11 +98,17 @@ static int new_row(struct rec_memory *m, const struct rec_allocation *made, uint
 	return 0;
 }
 
-static int add_id(struct rec_memory *m, uint64_t id, uint32_t number)
+int rec_memory_device(const struct rec_allocation *a)
+{
+	return a->kind == REC_MEMORY_HOST || a->kind == REC_MEMORY_REGISTERED ? -1 : a->device;
+}
+
+static int add_id(struct rec_memory *m, const struct rec_allocation *made, uint32_t number)
 {
 	if (array_reserve(&m->ids, m->n_ids + 1, &m->ids_cap) < 0)
 		return -ENOMEM;
-	m->ids[m->n_ids++] = (struct rec_memory_id){id, number};
+	m->ids[m->n_ids++] =
+		(struct rec_memory_id){made->made - 1, number, rec_memory_device(made)};
 	m->ids_sorted = false;
 	return 0;
 }
@@ -119,13 +125,13 @@ int rec_memory_add(struct rec_memory *m, const struct rec_allocation *made)
 		return 0;
 	if (known && known->kind == REC_MEMORY_VARIABLE && known->kind == made->kind &&
 	    known->address == made->address && known->bytes == made->bytes)
-		return add_id(m, made->made - 1, known->number);
+		return add_id(m, made, known->number);
 	r = end_overlapped(m, s, span.start, span.end, made->made);
 	if (r == 0)
 		r = new_row(m, made, &span.row);
 	if (r == 0)
 		r = insert_span(s, &span);
-	return r < 0 ? r : add_id(m, made->made - 1, m->last_number);
+	return r < 0 ? r : add_id(m, made, m->last_number);
 }
 
 const struct rec_allocation *rec_memory_find(const struct rec_memory *m, uint64_t address)
@@ -174,7 +180,7 @@ static int by_id(const void *a, const void *b)
 	return array_order(x->id, y->id);
 }
 
-uint32_t rec_memory_number(struct rec_memory *m, uint64_t call)
+uint32_t rec_memory_number(struct rec_memory *m, uint64_t call, int *ret_device)
 {
 	size_t at;
 
@@ -182,7 +188,11 @@ uint32_t rec_memory_number(struct rec_memory *m, uint64_t call)
 		qsort(m->ids, m->n_ids, sizeof(*m->ids), by_id);
 	m->ids_sorted = true;
 	at = array_bound(i, 0, m->n_ids, m->ids[i].id < call);
-	return at < m->n_ids && m->ids[at].id == call ? m->ids[at].number : 0;
+	*ret_device = -1;
+	if (at == m->n_ids || m->ids[at].id != call)
+		return 0;
+	*ret_device = m->ids[at].device;
+	return m->ids[at].number;
 }
 
 /* ---- as a fact */
@@ -193,11 +203,6 @@ static const char *const kind_names[] = {
 	[REC_MEMORY_VARIABLE] = "variable", [REC_MEMORY_RESERVATION] = "reservation",
 	[REC_MEMORY_MAPPING] = "mapping",   [REC_MEMORY_IMPORTED] = "imported",
 };
-
-int rec_memory_device(const struct rec_allocation *a)
-{
-	return a->kind == REC_MEMORY_HOST || a->kind == REC_MEMORY_REGISTERED ? -1 : a->device;
-}
 
 static void put_row(struct fmt_json *j, const struct fmt_names *names,
 		    const struct rec_allocation *a)

@@ -55,7 +55,8 @@ struct rec_memory {
 	struct rec_memory_id {
 		uint64_t id; /* of the call that made it */
 		uint32_t number;
-	} * ids; /* owned */
+		int device; /* rec_memory_device() */
+	} * ids;	    /* owned */
 	size_t n_ids, ids_cap;
 	bool ids_sorted;
 	uint32_t last_number;
@@ -81,8 +82,8 @@ int rec_memory_end_if(struct rec_memory *m,
 		      bool (*gone)(const struct rec_allocation *a, uint64_t value), uint64_t value,
 		      uint64_t by);
 
-/* The number of the allocation that the call made; 0. */
-uint32_t rec_memory_number(struct rec_memory *m, uint64_t call);
+/* The number of the allocation that the call made, and its device; 0 and -1. */
+uint32_t rec_memory_number(struct rec_memory *m, uint64_t call, int *ret_device);
 
 /* Its device; -1: it is the host's. */
 int rec_memory_device(const struct rec_allocation *a);

@@ -372,6 +372,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		{"capture.graph_changes", offsetof(struct rec_counts, graph_changes), 0},
 		{"capture.launches_without_parameters",
 		 offsetof(struct rec_counts, without_parameters), 0},
+		{"capture.keyframe_missing", offsetof(struct rec_counts, keyframe_missing), 0},
 		{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
 		{"capture.collectives_lost", offsetof(struct rec_counts, lost_collectives), 0},
 		{FMT_WITHIN_KEY, offsetof(struct rec_counts, graph_collectives), 0},

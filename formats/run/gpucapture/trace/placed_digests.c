@@ -35,6 +35,64 @@ static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t 
 	return best;
 }
 
+/* Where a rank was when a keyframe was taken: the one that was looked for last. */
+struct keyframe {
+	uint64_t id;
+	uint32_t rank, op;
+	uint8_t access;
+	bool is_known;
+};
+
+/* When the event's call, or it itself, began. */
+static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part *part, uint32_t i)
+{
+	uint32_t call = part->call_of ? part->call_of[i] : FMT_RUN_NONE;
+
+	return run->events[call == FMT_RUN_NONE ? i : call].start_ns;
+}
+
+/* The first operation of the rank that was launched after the moment, or the last one before it; a
+ * call if there is none; FMT_RUN_NONE. */
+static uint32_t neighbour(const struct rec_places *places, uint32_t rank, int64_t at_ns, bool after)
+{
+	const struct fmt_run_rank *run = &places->run->ranks[rank];
+	uint32_t best = FMT_RUN_NONE;
+	bool best_is_op = false;
+
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		uint8_t kind = fmt_template(places->run->names, run->events[i].template)->kind;
+		int64_t at = moment(run, &places->parts[rank], i), best_at;
+		bool is_op = FMT_IS_OP(kind);
+
+		if ((!is_op && kind != FMT_CALL) || (after ? at > at_ns : at < at_ns))
+			continue;
+		best_at = best == FMT_RUN_NONE ? at : moment(run, &places->parts[rank], best);
+		if (best != FMT_RUN_NONE && is_op == best_is_op
+			    ? (after ? at <= best_at : at >= best_at)
+			    : best_is_op)
+			continue;
+		best = i;
+		best_is_op = is_op;
+	}
+	return best;
+}
+
+/* Fills k for a keyframe of which `of` is the next call of its thread, or the last one. */
+static void find_keyframe(const struct rec_process *p, const struct rec_places *places,
+			  const struct by_id *of, const struct rec_digest *d, uint32_t rank,
+			  struct keyframe *k)
+{
+	const struct rec_event *e = &p->events[of->event];
+
+	if (k->is_known && k->id == d->id && k->rank == rank && k->access == d->digest.access)
+		return;
+	*k = (struct keyframe){d->id, rank, FMT_RUN_NONE, d->digest.access, true};
+	if (rank != REC_NONE)
+		k->op = neighbour(places, rank,
+				  e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns,
+				  k->access == FMT_LIVE_AFTER);
+}
+
 /* Lists the events that may have digests. */
 static int list_events(const struct rec_process *p, const struct rec_places *places,
 		       struct by_id **ret, size_t *n)
@@ -61,24 +119,36 @@ static int attach(struct rec_process *p, const struct rec_places *places, const 
 {
 	struct rec_digest *from = contents ? p->contents : p->digests;
 	size_t n_from = contents ? p->n_contents : p->n_digests;
+	struct keyframe keyframe = {0};
 
 	for (size_t i = 0; i < n_from; i++) {
 		const struct by_id *of = find_id(list, n, from[i].id + 1, from[i].index);
 		struct fmt_digest made = from[i].digest, **to;
 		struct fmt_run_part *part;
+		uint32_t rank;
 		size_t *n_to;
+		int device;
 
 		from[i].event = of ? of->event : REC_NONE;
 		if (!of || !of->is_placed)
 			continue;
-		part = &places->parts[rec_rank_of(places->ranks, p, &p->events[of->event])];
+		made.allocation = rec_memory_number(&p->memory, made.allocation, &device);
+		if (made.access >= FMT_LIVE) {
+			rank = rec_rank_of_device(places->ranks, p, device);
+			find_keyframe(p, places, of, &from[i], rank, &keyframe);
+			made.op = keyframe.op;
+		} else {
+			rank = rec_rank_of(places->ranks, p, &p->events[of->event]);
+			made.op = *rec_place(places, p, of->event);
+		}
+		if (made.op == FMT_RUN_NONE)
+			continue;
+		part = &places->parts[rank];
 		to = contents ? &part->contents : &part->digests;
 		n_to = contents ? &part->n_contents : &part->n_digests;
 		if (array_reserve(to, *n_to + 1,
 				  contents ? &part->contents_cap : &part->digests_cap) < 0)
 			return -ENOMEM;
-		made.op = *rec_place(places, p, of->event);
-		made.allocation = rec_memory_number(&p->memory, made.allocation);
 		(*to)[(*n_to)++] = made;
 	}
 	return 0;
