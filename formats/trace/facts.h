@@ -12,6 +12,7 @@
 
 /* "off": device times were not requested, so there are no operations. Not a loss. */
 #define FMT_DEVICE_TIMES_KEY "capture.device_times"
+#define FMT_DIGEST_LEVEL_KEY "capture.digest_level" /* as of gpucapture --digest; missing: none */
 
 /* Number of parts of a joined run that were not there. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"

@@ -67,6 +67,8 @@ equal "$(python3 check.py tables.two "live:1 live_after:2")" 7
 record every --payloads=0-2 --keyframe=1
 equal "$(python3 check.py tables.every "live:0 live:1 live:2 live_after:2")" 9
 
+gputrace info two | has_line "^  digests   comm, "
+
 # The process ends within the range.
 record rest --payloads=2-9
 has_line live_after <tables.rest/contents/index

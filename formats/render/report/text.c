@@ -142,6 +142,21 @@ static void put_kept(const struct fmt_page *p)
 	text_char(p->out, '\n');
 }
 
+/* "digests   comm, 1,234": which buffers were digested, and how many. */
+static void put_digests(const struct fmt_page *p)
+{
+	const char *level =
+		fmt_fact_value(fmt_trace_names(p->r->trace), FMT_WHOLE_TRACE, FMT_DIGEST_LEVEL_KEY);
+
+	if (!level || strlen(level) <= 2)
+		return;
+	text_str(p->out, "  digests   ");
+	fmt_text_harmless(p->out, level + 1, strlen(level) - 2, 20);
+	text_str(p->out, ", ");
+	fmt_text_count(p->out, p->r->n_digests);
+	text_char(p->out, '\n');
+}
+
 static uint64_t number_fact(const struct fmt_names *names, const char *key)
 {
 	const char *value = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
@@ -231,6 +246,7 @@ static void put_origin(const struct fmt_page *p)
 		text_char(p->out, '\n');
 	}
 	put_kept(p);
+	put_digests(p);
 	put_check(p);
 	put_untimed(p);
 	put_clocks(p);

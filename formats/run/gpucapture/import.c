@@ -83,6 +83,7 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	m->window.steps = s->digest_level == CAP_DIGEST_STEP;
 	m->window.collectives =
 		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
+	m->window.digest_level = s->digest_level;
 	m->window.untimed = s->device_times == 0;
 	m->window.progress = m->options->progress;
 	return 0;

@@ -36,7 +36,8 @@ static bool are_same(const struct rec_node *a, const struct rec_node *b)
 {
 	return strcmp(a->kind, b->kind) == 0 && a->name == b->name && a->grid == b->grid &&
 	       a->block == b->block && a->shared_bytes == b->shared_bytes && a->bytes == b->bytes &&
-	       a->disabled == b->disabled && a->collective == b->collective;
+	       a->disabled == b->disabled && a->collective == b->collective &&
+	       a->content == b->content;
 }
 
 /* Whether version `g` is `like`, where node `changed` of that, unless it is NULL, is `is`. */
@@ -94,20 +95,16 @@ int rec_graph_settle(struct rec_graphs *all, size_t graph, uint32_t *ret_version
 	return version_with(all, graph, NULL, NULL, ret_version);
 }
 
-/* The node as it is from now on; false where what is changed of it is not told by its kind. */
+/* The node as it is from now on; false: it is a graph of its own. */
 static bool change(struct rec_call *c, struct rec_node *node)
 {
-	static const char *const kinds[] = {"kernel", "memcpy", "memset"};
-
 	if (rec_is(c, "cuGraphNodeSetEnabled")) {
 		node->disabled = rec_value(c, "isEnabled", 1) == 0;
 		return true;
 	}
 	rec_graph_describe(c, node);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(node->kind, kinds[i]) == 0)
-			return true;
-	return false;
+	rec_graph_said(c, node);
+	return strcmp(node->kind, "graph") != 0;
 }
 
 /* The node of the version that the executable graph is now for one of what it was made of. */

@@ -187,6 +187,7 @@ int rec_graph_by_hand(struct rec_call *c)
 	if (!g)
 		return -ENOMEM;
 	rec_graph_describe(c, &node);
+	rec_graph_said(c, &node);
 	rec_number(rec_pointed(c, "phGraphNode", CAP_BLOB_AFTER), 0, 8, &handle);
 	at.graph = (uint32_t)(g - c->process->graphs->graphs);
 	at.node = (uint32_t)g->n_nodes;
@@ -228,6 +229,7 @@ void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t 
 	for (size_t i = n; i-- > 0;)
 		if (!graphs[i].is_version && rec_graph_find_node(&graphs[i], handle, &node)) {
 			rec_graph_describe(c, &graphs[i].nodes[node].is);
+			rec_graph_said(c, &graphs[i].nodes[node].is);
 			return;
 		}
 }

@@ -40,6 +40,10 @@ static void describe(struct rec_call *c, const struct cap_node_record *r,
 		rec_graph_describe_as(c, &v, ret);
 	else if (before && strcmp(before->is.kind, ret->kind) == 0)
 		*ret = before->is;
+	if (before && strcmp(before->is.kind, ret->kind) == 0) {
+		ret->call = before->is.call;
+		ret->content = before->is.content;
+	}
 	ret->collective = 0;
 }
 

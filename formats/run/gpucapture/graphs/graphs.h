@@ -17,6 +17,8 @@ struct rec_node {
 	int64_t bytes;	     /* of a copy or a fill; -1 */
 	bool disabled;	     /* in an executable graph */
 	uint32_t collective; /* 1 + that of the process's graphs (graph_collectives.c); 0: none */
+	uint64_t call;	     /* correlation of the call whose arguments say what it does; 0 */
+	uint64_t content;    /* hash of these arguments */
 };
 
 /* A node, by its place; it may be gone by now. */

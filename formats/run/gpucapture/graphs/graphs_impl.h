@@ -138,6 +138,9 @@ int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const
 /* The node of that handle: 1, or 0. */
 int rec_graph_find_node(const struct rec_graph *g, uint64_t handle, uint32_t *ret);
 
+/* The call's arguments are the node's parameters from now on. */
+void rec_graph_said(const struct rec_call *c, struct rec_node *node);
+
 /* What the call says of the node by its parameters; those of any node say of which kind it is. */
 void rec_graph_describe(struct rec_call *c, struct rec_node *node);
 /* The same by the struct for its kind. */

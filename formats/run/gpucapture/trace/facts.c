@@ -334,6 +334,19 @@ static uint64_t unended_operations(const struct rec_process *p)
 		       : 0;
 }
 
+static int put_level(const struct rec_window *window, struct fmt_names *names)
+{
+	static const char *const levels[] = {
+		[CAP_DIGEST_COMM] = "\"comm\"",
+		[CAP_DIGEST_STEP] = "\"step\"",
+		[CAP_DIGEST_LAUNCH] = "\"launch\"",
+	};
+	const char *level =
+		window->digest_level < ARRAY_SIZE(levels) ? levels[window->digest_level] : NULL;
+
+	return level ? put(names, FMT_WHOLE_TRACE, FMT_DIGEST_LEVEL_KEY, level) : 0;
+}
+
 static int put_times(struct rec_process *const *processes, size_t n,
 		     const struct rec_result *result, const struct rec_window *window,
 		     struct fmt_names *names)
@@ -397,6 +410,8 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 		r = put_check(processes, n, window, names);
 	if (r == 0)
 		r = put_count(names, "capture.unknown_handles", unknown);
+	if (r == 0)
+		r = put_level(window, names);
 	if (r == 0)
 		r = put_times(processes, n, result, window, names);
 	if (r == 0)

@@ -16,10 +16,11 @@ struct rec_window {
 	int64_t first, last;		     /* iterations that are kept; -1: all */
 	int64_t first_content, last_content; /* those whose contents are kept */
 	const char *folder;		     /* where contents lie; NULL: none are kept */
-	size_t segment;	  /* calls and operations that are written at once; 0: the default */
-	bool steps;	  /* all that lives was to be digested at each begin */
-	bool collectives; /* what these read and write was to be digested */
-	bool untimed;	  /* nobody asked when operations ran: there are none */
+	size_t segment;	       /* calls and operations that are written at once; 0: the default */
+	bool steps;	       /* all that lives was to be digested at each begin */
+	bool collectives;      /* what these read and write was to be digested */
+	uint32_t digest_level; /* enum cap_digest_level */
+	bool untimed;	       /* nobody asked when operations ran: there are none */
 	struct rec_unread unread;
 	struct rec_endings endings;
 	struct rec_progress progress;
