@@ -84,13 +84,7 @@ static int fact_text(struct fs_tree *t, const char *key, struct text *out)
 
 	if (len < 2 || value[0] != '"')
 		return 0;
-	for (size_t i = 1; i + 1 < len; i++) {
-		char c = value[i];
-
-		if (c == '\\' && i + 2 < len)
-			c = value[++i] == 'n' ? '\n' : value[i];
-		text_char(out, c);
-	}
+	fmt_json_unescape(out, value + 1, len - 2);
 	text_char(out, '\n');
 	return 1;
 }

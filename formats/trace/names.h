@@ -41,10 +41,6 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
 			size_t len);
 
-/* A copy that can be added to, with the same numbers. `n_ranks` is the number of ranks with names.
- */
-int fmt_names_copy(const struct fmt_names *n, uint32_t n_ranks, struct fmt_names **ret);
-
 /* The bytes of a string, followed by a NUL that `len` (may be NULL) does not count; "" for an
  * invalid number. */
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len);

@@ -3,6 +3,7 @@
 
 #include "formats/run/infer/constants.h"
 #include "formats/trace/json.h"
+#include "formats/trace/store/names_code.h"
 #include "formats/trace/store/writer.h"
 
 #include "formats/trace/wrap.h"
@@ -127,7 +128,7 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, const char *wha
 	if (!w)
 		return -ENOMEM;
 	w->trace = trace;
-	r = fmt_names_copy(fmt_trace_names(trace), fmt_trace_n_ranks(trace), &w->names);
+	r = fmt_names_copy(fmt_trace_names(trace), &w->names);
 	if (r == 0)
 		r = add_facts(w);
 	if (r == 0 && what_if)

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
+#include "formats/trace/store/names_code.h"
 #include "formats/trace/store/trace.h"
 #include "formats/trace/store/writer.h"
 
@@ -310,7 +311,7 @@ static void scramble(struct scramble *s, const char *path)
 	uint32_t n = fmt_trace_n_ranks(s->trace);
 	struct fmt_writer *w;
 
-	if (fmt_names_copy(fmt_trace_names(s->trace), n, &s->names) < 0 ||
+	if (fmt_names_copy(fmt_trace_names(s->trace), &s->names) < 0 ||
 	    fmt_writer_open(path, s->names, &options, &w, &s->err) < 0)
 		die(s, path);
 	for (int pass = 0; pass < 2; pass++) {

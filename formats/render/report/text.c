@@ -188,11 +188,7 @@ static void put_untimed(const struct fmt_page *p)
 
 static int64_t clocks_number(const char *fact, const char *key)
 {
-	const char *value;
-	size_t len;
-
-	return fmt_json_member(fact, strlen(fact), key, &value, &len) ? strtoll(value, NULL, 10)
-								      : 0;
+	return fmt_json_member_i64(fact, strlen(fact), key, 0);
 }
 
 /* How well the clocks of several hosts were aligned. */

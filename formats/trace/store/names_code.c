@@ -439,3 +439,27 @@ int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struc
 		r = get_rank(c, reading, n, m);
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
+
+int fmt_names_copy(const struct fmt_names *n, struct fmt_names **ret)
+{
+	scoped(fmt_names_freep) struct fmt_names *to = NULL;
+	scoped(fmt_names_map_done) struct fmt_names_map map = {0};
+	scoped(text_done) struct text written = {0};
+	scoped(free_ptr) uint32_t *ranks = calloc(n->n_ranks + (size_t)1, sizeof(*ranks));
+	struct fmt_names_reading reading = {ranks, n->n_ranks, UINT64_MAX};
+	struct fmt_names_mark mark = {0};
+	struct fmt_cursor in;
+	int r = ranks ? fmt_names_new(&to) : -ENOMEM;
+
+	for (uint32_t i = 0; r == 0 && i < n->n_ranks; i++)
+		ranks[i] = i;
+	if (r == 0)
+		r = fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &written);
+	in = fmt_cursor(written.data, written.len);
+	if (r == 1)
+		r = fmt_names_get(&in, &reading, to, &map);
+	if (r < 0 || map.changes)
+		return r < 0 ? r : -EBADMSG;
+	*ret = take(to);
+	return 0;
+}

@@ -46,3 +46,6 @@ int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes);
  * chunks. Damage: -EBADMSG; more than the reserve: -EFBIG. */
 int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
 		  struct fmt_names_map *m);
+
+/* A copy that can be added to, with the same numbers. */
+int fmt_names_copy(const struct fmt_names *n, struct fmt_names **ret);
