@@ -88,7 +88,7 @@ void fs_emulate_now(struct fs *fs, fs_ino ino)
 #define FAILED_FILE 7 /* the number of `errors` in the root: the only file of a run that failed */
 
 /* Decodes `ino`: sets *p and *tree (NULL if the run does not exist yet). */
-static int find_place(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
+static int find_node(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
 {
 	*p = fs_node_of(ino);
 	if (fs_ino_of(*p) != ino)
@@ -156,7 +156,7 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size)
 {
 	struct fs_tree *t;
 	struct fs_node p;
-	int r = find_place(fs, ino, &t, &p);
+	int r = find_node(fs, ino, &t, &p);
 
 	if (r < 0)
 		return reply(r);
@@ -188,8 +188,7 @@ static int file_size(struct fs *fs, struct fs_tree *t, const struct fs_node *p, 
 	return r;
 }
 
-static int place_attr(struct fs *fs, struct fs_tree *t, const struct fs_node *p,
-		      struct fs_attr *ret)
+static int node_attr(struct fs *fs, struct fs_tree *t, const struct fs_node *p, struct fs_attr *ret)
 {
 	struct fs_attr a = {
 		.ino = fs_ino_of(*p),
@@ -227,9 +226,9 @@ int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret)
 {
 	struct fs_tree *t;
 	struct fs_node p;
-	int r = find_place(fs, ino, &t, &p);
+	int r = find_node(fs, ino, &t, &p);
 
-	return r < 0 ? reply(r) : place_attr(fs, t, &p, ret);
+	return r < 0 ? reply(r) : node_attr(fs, t, &p, ret);
 }
 
 bool fs_is_quick(struct fs *fs, fs_ino ino)
@@ -238,7 +237,7 @@ bool fs_is_quick(struct fs *fs, fs_ino ino)
 	struct fs_node p;
 	size_t len;
 
-	if (find_place(fs, ino, &t, &p) < 0)
+	if (find_node(fs, ino, &t, &p) < 0)
 		return false;
 	return !S_ISREG(fs_type_of(&p)) || plain_text(fs, t, &p, &len) ||
 	       fs_content_is_quick(t, &p, file_of(&p));
@@ -255,7 +254,7 @@ bool fs_is_long(struct fs *fs, fs_ino ino)
 	struct fs_node p;
 	uint64_t n = 0;
 
-	if (find_place(fs, ino, &t, &p) < 0 || !t)
+	if (find_node(fs, ino, &t, &p) < 0 || !t)
 		return false;
 	while (n < LONG_RECORDS && fs_tree_next(t, fs_scope_of(&p), &cursor, &rank, &slice))
 		n += fs_tree_n_records(t, rank, slice) + 1;
@@ -352,7 +351,7 @@ static uint64_t guess_entry(const struct fs *fs, const struct fs_tree *t, const 
 
 static int find_dir(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
 {
-	int r = find_place(fs, ino, tree, p);
+	int r = find_node(fs, ino, tree, p);
 
 	return r == 0 && p->file != 0 ? -ENOTDIR : r;
 }
@@ -445,7 +444,7 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 {
 	struct fs_tree *t;
 	struct fs_node p;
-	int r = find_place(fs, ino, &t, &p);
+	int r = find_node(fs, ino, &t, &p);
 	const char *text;
 	size_t len;
 
@@ -464,7 +463,7 @@ int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret)
 	struct fs_tree *t;
 	struct fs_node p;
 	size_t len;
-	int r = find_place(fs, ino, &t, &p);
+	int r = find_node(fs, ino, &t, &p);
 
 	if (r < 0 || !S_ISREG(fs_type_of(&p)) || plain_text(fs, t, &p, &len))
 		return -ENOENT;

@@ -90,7 +90,7 @@ static int render_piece(const struct fs_piece *p, size_t first, struct text *out
 
 /* ---- start of rendering in a long piece */
 
-#define MARKS_WINDOW ((1u << 28) - 1) /* their place in the cache: beyond any window */
+#define MARKS_WINDOW ((1u << 28) - 1) /* in their key in the cache: beyond any window */
 
 struct marks {
 	size_t n;

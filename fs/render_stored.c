@@ -94,7 +94,7 @@ static void put_content(const struct fs_tree *t, uint32_t rank, const struct fmt
 	text_char(out, '\t');
 	put_iteration(t, rank, d->op, out);
 	text_char(out, '\t');
-	fmt_tsv_digest_place(d, out);
+	fmt_tsv_digest_buffer(d, out);
 	text_printf(out, "\t%s\n", name);
 }
 

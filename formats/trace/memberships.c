@@ -141,15 +141,3 @@ int64_t fmt_rank_value(const char *value)
 	v = strtoll(value, &end, 10);
 	return end != value && v >= 0 && v < INT32_MAX ? v : -1;
 }
-
-int64_t fmt_rank_variable(const struct fmt_names *names, uint32_t rank)
-{
-	int64_t v = -1;
-
-	for (size_t i = 0; fmt_rank_keys[i] && v < 0; i++) {
-		const char *value = fmt_fact_value(names, rank, fmt_rank_keys[i]);
-
-		v = value ? fmt_rank_value(value) : -1;
-	}
-	return v;
-}

@@ -36,10 +36,7 @@ int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt
 #define FMT_MISSING_KEY "capture.missing_ranks"
 int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks);
 
-/* The rank according to the launcher's environment variables, which are recorded as facts
- * "env.RANK" and so on; -1: unknown. */
-int64_t fmt_rank_variable(const struct fmt_names *names, uint32_t rank);
-
-/* The same in one fact's value, and the facts, most trusted first; NULL ends them. */
+/* The rank in the value of a fact that holds a launcher's environment variable ("env.RANK" and so
+ * on), -1: unknown; and the keys of these facts, most trusted first; NULL ends them. */
 int64_t fmt_rank_value(const char *value);
 extern const char *const fmt_rank_keys[];

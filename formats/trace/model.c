@@ -27,7 +27,7 @@ static int order_of(int64_t number)
 
 int fmt_iteration_order(int64_t a, int64_t b)
 {
-	int place_a = order_of(a), place_b = order_of(b);
+	int order_a = order_of(a), order_b = order_of(b);
 
-	return array_order(place_a, place_b) ?: array_order(a, b);
+	return array_order(order_a, order_b) ?: array_order(a, b);
 }

@@ -31,7 +31,7 @@ bool sink_is_stream(const char *path);
 
 /* Opens `path`; NULL or "-" is standard output. A regular file is replaced; through a link, the
  * file that it leads to. Sets up `t` to be flushed there, which fails with -EINTR after a signal
- * that place.h recorded. `s` must not move. 0 or a negative errno. */
+ * that output.h recorded. `s` must not move. 0 or a negative errno. */
 int sink_open(struct sink *s, const char *path, struct text *t);
 
 /* Flushes, and renames the file. 0 or a negative errno. */

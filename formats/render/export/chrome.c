@@ -144,8 +144,8 @@ static char *put_time(const struct fmt_chrome *x, char *at, int64_t ns)
 #define PUT(at, literal) text_put((at), (literal), strlen(literal))
 
 /* The process, the thread and the time. */
-static char *put_place(const struct fmt_chrome *x, char *at, const struct fmt_chrome_track *track,
-		       int64_t start_ns)
+static char *put_track_time(const struct fmt_chrome *x, char *at,
+			    const struct fmt_chrome_track *track, int64_t start_ns)
 {
 	at = text_put(at, x->tracks.pool.data + track->at, track->len);
 	at = PUT(at, TS_KEY);
@@ -164,8 +164,8 @@ static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t ki
 }
 
 /* Beside what varies in length. */
-#define FLOW_ROOM 128
-#define EVENT_ROOM 64
+#define FLOW_BYTES 128
+#define EVENT_BYTES 64
 
 /* Correlations of different ranks are different in a merged document. */
 static uint64_t flow_id(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e)
@@ -180,14 +180,14 @@ static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt
 		     uint8_t kind, int64_t start_ns, struct text *out)
 {
 	const struct fmt_chrome_track *track = &x->tracks.of[rank][e->track];
-	char *at = text_reserve(out, FLOW_ROOM + track->len);
+	char *at = text_reserve(out, FLOW_BYTES + track->len);
 
 	if (!at)
 		return;
 	at = kind == FMT_CALL ? PUT(at, FLOW_START) : PUT(at, FLOW_FINISH);
 	at = text_put_u64(at, flow_id(x, rank, e));
 	at = PUT(at, FLOW_NAME);
-	at = put_place(x, at, track, start_ns);
+	at = put_track_time(x, at, track, start_ns);
 	text_end(out, PUT(at, "}"));
 }
 
@@ -197,12 +197,12 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 	const struct fmt_chrome_template *s = x->templates[e->template];
 	const struct fmt_chrome_track *track = &x->tracks.of[slice->rank][e->track];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
-	char *at = text_reserve(out, EVENT_ROOM + s->head_len + track->len);
+	char *at = text_reserve(out, EVENT_BYTES + s->head_len + track->len);
 
 	if (!at)
 		return;
 	at = text_put(at, s->text, s->head_len);
-	at = put_place(x, at, track, start_ns);
+	at = put_track_time(x, at, track, start_ns);
 	if (s->kind != FMT_MARK)
 		at = put_time(x, PUT(at, DUR_KEY), e->duration_ns);
 	text_end(out, at);

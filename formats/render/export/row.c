@@ -32,7 +32,7 @@ static const char *part_text(const struct fmt_row_template_part *part, const str
 	case FMT_FIELD_DURATION:
 		*number = row->event->duration_ns;
 		return NULL;
-	case FMT_FIELD_PLACE:
+	case FMT_FIELD_OWNER:
 		*number = track->pid;
 		return track->text_ids & 1 ? fmt_string(row->names, track->pid_text, len) : NULL;
 	case FMT_FIELD_TRACK:

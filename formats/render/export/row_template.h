@@ -15,7 +15,7 @@ enum fmt_field {
 	FMT_FIELD_NUMBER,
 	FMT_FIELD_START,
 	FMT_FIELD_DURATION,
-	FMT_FIELD_PLACE, /* pid or device of the track */
+	FMT_FIELD_OWNER, /* pid or device of the track */
 	FMT_FIELD_TRACK, /* tid or stream of the track */
 	FMT_FIELD_CORRELATION,
 	FMT_FIELD_INT, /* a value that varies */

@@ -260,7 +260,7 @@ static int read_block(struct block *b, struct fmt_error *err)
 	return draw_near(b) < 0 ? -ENOMEM : end_block(b, &own);
 }
 
-/* The last digits of a long number say enough, and leave room. */
+/* The last digits of a long number are enough, and take less space. */
 static void put_number(int64_t v, struct text *out)
 {
 	char digits[24];

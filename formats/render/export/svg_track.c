@@ -92,7 +92,7 @@ void fmt_svg_track_done(struct fmt_svg_track *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* Adds what lies between two places, in pixels from the left end. */
+/* Adds what lies between two positions, in pixels from the left end. */
 static void gather(struct fmt_svg_track *l, const struct fmt_svg_scale *scale, double from,
 		   double to, uint8_t ink)
 {

@@ -15,12 +15,12 @@
 		"duration_ns", FMT_FIELD_DURATION                                                  \
 	}
 #define THREAD                                                                                     \
-	{"process", FMT_FIELD_PLACE},                                                              \
+	{"process", FMT_FIELD_OWNER},                                                              \
 	{                                                                                          \
 		"thread", FMT_FIELD_TRACK                                                          \
 	}
 #define STREAM                                                                                     \
-	{"device", FMT_FIELD_PLACE},                                                               \
+	{"device", FMT_FIELD_OWNER},                                                               \
 	{                                                                                          \
 		"stream", FMT_FIELD_TRACK                                                          \
 	}
@@ -90,7 +90,7 @@ static const struct fmt_table_column syncs[] = {
 	{"to", FMT_FIELD_NUMBER},
 	LITERAL("lag_ns", "-"),
 	TIMES,
-	{"place", FMT_FIELD_PLACE},
+	{"place", FMT_FIELD_OWNER},
 	{"track", FMT_FIELD_TRACK},
 	NAME,
 	REST,

@@ -167,7 +167,7 @@ static int edge_row(struct rendering *n, const struct fmt_edge *edge, struct tex
 	return waiting_fields(n, &s->events[index], out);
 }
 
-void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out)
+void fmt_tsv_digest_buffer(const struct fmt_digest *d, struct text *out)
 {
 	text_u64(out, d->op);
 	text_printf(out, "\t%s\t", fmt_access_name(d->access));
@@ -186,7 +186,7 @@ static void put_hex(struct text *out, uint64_t v)
 
 static int digest_row(struct rendering *n, const struct fmt_digest *d, struct text *out)
 {
-	fmt_tsv_digest_place(d, out);
+	fmt_tsv_digest_buffer(d, out);
 	text_char(out, '\t');
 	put_hex(out, d->digest[0]);
 	put_hex(out, d->digest[1]);

@@ -44,7 +44,7 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
 
 /* Appends what `digests` and a mount's contents/index say alike of a digest: number, access,
  * allocation, offset_bytes and length_bytes, without a tab behind them. */
-void fmt_tsv_digest_place(const struct fmt_digest *d, struct text *out);
+void fmt_tsv_digest_buffer(const struct fmt_digest *d, struct text *out);
 
 /* The bytes that fmt_tsv_rows() would append, by table. */
 int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES]);

@@ -80,7 +80,7 @@ int fmt_blobs_contents(struct fmt_output *o, uint32_t number, const struct fmt_d
 
 static int by_key(const void *a, const void *b)
 {
-	const struct fmt_blob_place *x = a, *y = b;
+	const struct fmt_blob_slot *x = a, *y = b;
 
 	return array_order(x->key, y->key) ?: array_order(x->chunk, y->chunk);
 }
@@ -91,28 +91,28 @@ int fmt_blobs_list(struct fmt_trace *t)
 
 	if (!m->source.name)
 		return 0;
-	t->blob_places = malloc((m->n_chunks + 1) * sizeof(*t->blob_places));
-	if (!t->blob_places)
+	t->blob_slots = malloc((m->n_chunks + 1) * sizeof(*t->blob_slots));
+	if (!t->blob_slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_chunks; i++)
 		if (m->chunks[i].type == FMT_CHUNK_BLOB)
-			t->blob_places[t->n_blobs++] =
-				(struct fmt_blob_place){(uint32_t)m->chunks[i].slice, (uint32_t)i};
-	qsort(t->blob_places, t->n_blobs, sizeof(*t->blob_places), by_key);
+			t->blob_slots[t->n_blobs++] =
+				(struct fmt_blob_slot){(uint32_t)m->chunks[i].slice, (uint32_t)i};
+	qsort(t->blob_slots, t->n_blobs, sizeof(*t->blob_slots), by_key);
 	return 0;
 }
 
 /* The next content with that key, from *at on; NULL at the end. */
 static const struct fmt_chunk *next_of_key(const struct fmt_trace *t, uint32_t key, size_t *at)
 {
-	if (*at >= t->n_blobs || t->blob_places[*at].key != key)
+	if (*at >= t->n_blobs || t->blob_slots[*at].key != key)
 		return NULL;
-	return &t->blobs.chunks[t->blob_places[(*at)++].chunk];
+	return &t->blobs.chunks[t->blob_slots[(*at)++].chunk];
 }
 
 static size_t first_of_key(const struct fmt_trace *t, uint32_t key)
 {
-	return array_bound(i, 0, t->n_blobs, t->blob_places[i].key < key);
+	return array_bound(i, 0, t->n_blobs, t->blob_slots[i].key < key);
 }
 
 uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes)

@@ -84,7 +84,7 @@ const char *fmt_trace_id(const struct fmt_trace *t)
 	return t->id;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
 	const struct fmt_error *x = a, *y = b;
 
@@ -106,7 +106,7 @@ int fmt_trace_damage(struct fmt_trace *t, int (*each)(void *context, const struc
 	pthread_mutex_unlock(&t->lock);
 	if (!copy)
 		return -ENOMEM;
-	qsort(copy, n, sizeof(*copy), by_place);
+	qsort(copy, n, sizeof(*copy), by_offset);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = each(context, &copy[i]);
 	return r;

@@ -19,7 +19,7 @@ struct fmt_member {
 	uint64_t end;	      /* offset at which the complete frames end; if cut_off */
 	const char *lost_why; /* why chunks may be missing that no index lists; NULL: none are
 				 missing */
-	uint64_t lost_at;     /* offset of the first such place */
+	uint64_t lost_at;     /* offset of the first of them */
 };
 
 struct fmt_damage {
@@ -27,7 +27,7 @@ struct fmt_damage {
 	size_t n, cap;
 };
 
-/* Adds an error, unless there is one for that place. Thousands at most are kept. */
+/* Adds an error, unless there is one at that offset. Thousands at most are kept. */
 void fmt_damage_add(struct fmt_damage *d, const struct fmt_error *e);
 
 /* Lists the chunks of `m->source` by its index, or by a scan if the index is missing or damaged.

@@ -399,7 +399,7 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 
 	if (c->bad)
 		return -EBADMSG;
-	/* A rank whose file is missing gets a place behind the others. */
+	/* A rank whose file is missing is numbered behind the others. */
 	rank = index < reading->n_ranks ? reading->ranks[index] : n->n_ranks;
 	r = fmt_names_take(reading, sizeof(struct fmt_rank_names));
 	if (r == 0)

@@ -35,7 +35,7 @@ void fmt_trace_close(struct fmt_trace *t)
 	fmt_member_done(&t->shared);
 	fmt_member_done(&t->blobs);
 	fmt_manifest_done(&t->manifest);
-	free(t->blob_places);
+	free(t->blob_slots);
 	fmt_names_map_done(&t->shared_map);
 	fmt_names_free(t->names);
 	fmt_bases_free(t);

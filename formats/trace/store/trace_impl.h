@@ -29,7 +29,7 @@ struct fmt_cached {
 };
 
 /* A content: the low 32 bits of its name, and its chunk in blobs.chunks. */
-struct fmt_blob_place {
+struct fmt_blob_slot {
 	uint32_t key, chunk;
 };
 
@@ -46,7 +46,7 @@ struct fmt_trace {
 	struct fmt_manifest manifest; /* n is 0 without a readable manifest */
 	struct fmt_error lost; /* the first file that is left out, in whole or in part; what[0] is 0
 				  if every file is used */
-	struct fmt_blob_place *blob_places; /* of each content, by key */
+	struct fmt_blob_slot *blob_slots; /* of each content, by key */
 	size_t n_blobs;
 	struct fmt_rank_state *ranks; /* by number */
 	uint32_t n_ranks;

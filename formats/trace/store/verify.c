@@ -254,7 +254,7 @@ static int order(const struct fmt_error *x, const struct fmt_error *y)
 	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
 	return order(&((const struct fmt_problem *)a)->error,
 		     &((const struct fmt_problem *)b)->error);
@@ -263,7 +263,7 @@ static int by_place(const void *a, const void *b)
 static void sort(struct verifying *v)
 {
 	if (v->n > 0)
-		qsort(v->problems, v->n, sizeof(*v->problems), by_place);
+		qsort(v->problems, v->n, sizeof(*v->problems), by_offset);
 }
 
 /* Adds damage that opening and loading found, unless it is among the first v->first problems, which
