@@ -249,10 +249,13 @@ static void learn_rules(struct program *p)
 	for (uint32_t i = 0; i < 256 && (rule = fmt_rule(p->names, i)); i++) {
 		const char *name = fmt_string(p->names, rule->name, NULL);
 
-		p->scales[i] = strcmp(name, "room") == 0	? PROGRAM_FROM
+		/* Earlier versions called the rule "room". */
+		int capacity = strcmp(name, "capacity") == 0 || strcmp(name, "room") == 0;
+
+		p->scales[i] = capacity				? PROGRAM_FROM
 			       : strcmp(name, "graph-gap") == 0 ? PROGRAM_DEVICE
 								: PROGRAM_CONSTANT;
-		p->shares[i] = strcmp(name, "room") == 0 || strcmp(name, "queue-order") == 0;
+		p->shares[i] = capacity || strcmp(name, "queue-order") == 0;
 	}
 }
 

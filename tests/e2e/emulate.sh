@@ -33,12 +33,12 @@ PYTHON
 }
 
 check torchrec-resnet18-2xV100 0.02 0.05 0.02 0.03 20 0
-check torchrec-dlrm-2-4xV100 0.03 0.06 0.03 0.06 90 3
-check torchrec-dlrm-3-4xV100 0.02 0.04 0.02 0.04 60 3
-check torchrec-dlrm-4-4xV100 0.03 0.05 0.02 0.04 50 0
+check torchrec-dlrm-2-4xV100 0.1 0.3 0.07 0.15 320 3
+check torchrec-dlrm-3-4xV100 0.1 0.3 0.13 0.3 400 3
+check torchrec-dlrm-4-4xV100 0.03 0.05 0.02 0.04 60 0
 check nanogpt-H100-rank0of8 0.06 0.1 0.09 0.18 65 2
 check hta-nccl-args-A100-rank0of2 0.01 0.01 0.01 0.01 5 0
 check hta-alexnet-A100 0.01 0.01 0.01 0.01 80 0
-check hta-cudagraphs-A100-rank0of16 0.7 0.95 1 1.2 5000 75
+check hta-cudagraphs-A100-rank0of16 0.3 0.55 0.3 0.45 3500 75
 check tracelens-resnet-MI300X-rank0of8 0.01 0.01 0.3 0.4 220 0
 [ -z "$missing" ] || skip "missing in ../shared/traces:$missing"

@@ -36,7 +36,7 @@ static const struct scene {
 	  {CALL, "cudaLaunchKernelExC", 420, 10, 7, 0},
 	  {NCCL, ALL_REDUCE, 518, 50, 7, 0}},
 	 {{"comm-wait-compute", FIRST + 1, FIRST + 4, ANY}},
-	 "room"},
+	 "capacity"},
 	{"a stream waits for a collective",
 	 {CALIBRATE,
 	  {CALL, "cudaLaunchKernelExC", 400, 10, 5, 0},
@@ -120,7 +120,7 @@ static const struct scene {
 	  {ON_7, "big", 415, 1000, 5, 0},
 	  {CALL, LAUNCH, 420, 10, 6, 0},
 	  {ON_20, "k", 1400, 9, 6, 0}},
-	 {{"room", FIRST + 1, FIRST + 3, 985}},
+	 {{"capacity", FIRST + 1, FIRST + 3, 985}},
 	 "event-wait"},
 	{"a full device until a wave of blocks ends",
 	 {CALIBRATE,
@@ -128,7 +128,7 @@ static const struct scene {
 	  {ON_7, WAVES, 415, 1000, 5, 0},
 	  {CALL, LAUNCH, 600, 10, 6, 0},
 	  {ON_20, "k", 715, 9, 6, 0}},
-	 {{"room", FIRST + 1, FIRST + 3, 300}},
+	 {{"capacity", FIRST + 1, FIRST + 3, 300}},
 	 "event-wait"},
 	{"a delay of more than a wave has another reason",
 	 {CALIBRATE,
@@ -137,7 +137,7 @@ static const struct scene {
 	  {CALL, LAUNCH, 600, 10, 6, 0},
 	  {ON_20, "k", 815, 9, 6, 0}},
 	 {{0}},
-	 "room"},
+	 "capacity"},
 };
 
 static int has(const struct made *m, const struct row *rows, const struct want *w)

@@ -20,7 +20,7 @@ static const struct {
 	[INFER_COMM_WAIT_COMPUTE] = {"comm-wait-compute", 1},
 	[INFER_COMPUTE_WAIT_COMM] = {"compute-wait-comm", 1},
 	[INFER_EVENT_WAIT] = {"event-wait", 1},
-	[INFER_ROOM] = {"room", 1},
+	[INFER_CAPACITY] = {"capacity", 1},
 	[INFER_QUEUE_ORDER] = {"queue-order", 1},
 	[INFER_GRAPH_GAP] = {"graph-gap", 1},
 	[INFER_COPY] = {"copy", 1},
@@ -101,8 +101,6 @@ static int explain_rank(struct job *j, uint32_t rank)
 		r = infer_queue(v);
 	if (r == 0)
 		r = infer_hand_over(v);
-	if (r == 0)
-		r = infer_graph_settle(v);
 	if (r == 0 && shares(j, rank))
 		r = infer_other_gpu(v);
 	return r;
@@ -120,6 +118,8 @@ static int explain(struct job *j)
 		r = infer_links_infer(j->views, j->n);
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
 		r = explain_rank(j, i);
+	if (r == 0)
+		r = infer_lags_settle(j->views, j->n, j->shapes);
 	for (uint32_t i = 0; i < j->n && r == 0 && !j->more; i++)
 		r = infer_gaps_by_class(&j->views[i]);
 	if (r == 0 && !j->more)

@@ -202,14 +202,16 @@ uint32_t infer_n_shapes(const struct infer_shapes *s)
 	return (uint32_t)s->n;
 }
 
-/* What `op` takes when it has the device for itself: the median of its shape, where it is longer
- * than most of those that are not longer than it. */
-static int64_t alone(struct infer_shapes *s, const struct infer_op *op)
+int64_t infer_alone_ns(struct infer_shapes *s, const struct infer_op *op)
 {
-	struct shape *shape = &s->shapes[op->shape];
-	int64_t *d = s->durations + shape->first, own = op->end_ns - op->start_ns, median;
+	int64_t own = op->end_ns - op->start_ns, median, *d;
+	struct shape *shape;
 	size_t low;
 
+	if (op->shape == INFER_NONE)
+		return own;
+	shape = &s->shapes[op->shape];
+	d = s->durations + shape->first;
 	if (shape->n_sorted != shape->n) {
 		qsort(d, shape->n, sizeof(*d), array_by_i64);
 		shape->n_sorted = shape->n;
@@ -219,7 +221,7 @@ static int64_t alone(struct infer_shapes *s, const struct infer_op *op)
 	return own > median + LONGER_NS && own - median > median / 10 ? median : own;
 }
 
-int64_t infer_room(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns)
+int64_t infer_capacity_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns)
 {
 	int64_t duration = op->end_ns - op->start_ns;
 
@@ -227,7 +229,7 @@ int64_t infer_room(struct infer_shapes *s, const struct infer_op *op, int64_t *w
 	if (op->shape != INFER_NONE) {
 		uint32_t waves = s->shapes[op->shape].waves;
 
-		duration = alone(s, op);
+		duration = infer_alone_ns(s, op);
 		if (waves > 1) {
 			*wave_ns = duration / waves;
 			return duration - *wave_ns;

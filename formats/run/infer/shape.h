@@ -15,6 +15,10 @@ int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_sh
 void infer_shapes_free(struct infer_shapes *s);
 uint32_t infer_n_shapes(const struct infer_shapes *s);
 
+/* The duration of `op` when it has the device for itself: the median of its shape, if it took
+ * longer than most of those that did not take longer than it. */
+int64_t infer_alone_ns(struct infer_shapes *s, const struct infer_op *op);
+
 /* Time from the start of `op` until it leaves capacity to others; *ret in *wave_ns is the time of
  * one wave of its blocks, 0 when all of them run at once. */
-int64_t infer_room(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns);
+int64_t infer_capacity_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns);

@@ -53,6 +53,13 @@ struct evidence {
 	enum infer_rule rule;
 };
 
+/* Whether a call since its previous operation may have made the stream of `op` wait. */
+static bool may_wait(const struct infer_walk *w, const struct infer_op *op,
+		     const struct infer_call *call)
+{
+	return !call || !w->view->has_waits || w->waits[op->stream] != w->n_waits;
+}
+
 /* event-wait: what ended on another stream just when `op` started. */
 static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op,
 			const struct infer_call *call, int64_t base_ns, struct evidence *best)
@@ -62,8 +69,8 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 	uint32_t at = infer_ended(v, stream, o->start_ns + 2 * INFER_US);
 	int64_t window, off;
 
-	if (call && v->has_waits && w->waits[o->stream] == w->n_waits)
-		return; /* nothing made the stream wait */
+	if (!may_wait(w, o, call))
+		return;
 	for (int i = 0; i < BACK && at != INFER_NONE && call && !infer_before(v, &v->ops[at], call);
 	     i++)
 		at = infer_prev(v, &v->ops[at]);
@@ -78,31 +85,33 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 		*best = (struct evidence){off, v->ops[at].end_ns, at, INFER_EVENT_WAIT};
 }
 
-/* room: a kernel of another stream used the whole device, until all of its blocks were scheduled
- * or, where the waiting stream has priority, until a wave of them ended. */
-static void look_for_room(const struct infer_walk *w, uint32_t stream, uint32_t op, int64_t base_ns,
-			  struct evidence *best)
+/* capacity: a kernel of another stream used the whole device, until all of its blocks were
+ * scheduled or, where the waiting stream has priority, until a wave of them ended. */
+static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint32_t op,
+			      const struct infer_call *call, int64_t base_ns, struct evidence *best)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_op *o = &v->ops[op], *z;
 	uint32_t at = infer_started(v, stream, o->start_ns);
-	int64_t room, wave, since, off;
+	int64_t last_wave, wave, since, off;
 
 	if (at == INFER_NONE)
 		return;
 	z = &v->ops[at];
-	if (z->kind == FMT_COLLECTIVE || z->end_ns <= o->start_ns + 2 * INFER_US ||
+	/* What ends just then is an event, if the stream can wait for one. */
+	if (z->kind == FMT_COLLECTIVE ||
+	    z->end_ns <= o->start_ns + (may_wait(w, o, call) ? 2 : -25) * INFER_US ||
 	    o->start_ns <= base_ns + 25 * INFER_US || z->start_ns > base_ns + 50 * INFER_US)
 		return;
-	room = infer_room(w->shapes, z, &wave);
+	last_wave = infer_capacity_ns(w->shapes, z, &wave);
 	since = z->start_ns > base_ns ? z->start_ns : base_ns;
-	if (o->start_ns < z->start_ns + room - 60 * INFER_US - room / 10 &&
+	if (o->start_ns < z->start_ns + last_wave - 60 * INFER_US - last_wave / 10 &&
 	    o->start_ns - since > wave + wave / 4)
 		return;
-	off = o->start_ns - (z->start_ns + room);
+	off = o->start_ns - (z->start_ns + last_wave);
 	off = off < 0 ? -off : off;
 	if (best->from == INFER_NONE || off < best->off_ns)
-		*best = (struct evidence){off, o->start_ns, at, INFER_ROOM};
+		*best = (struct evidence){off, o->start_ns, at, INFER_CAPACITY};
 }
 
 /* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1),
@@ -135,7 +144,7 @@ int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *c
 		if (s == v->ops[op].stream)
 			continue;
 		look_at_end(w, s, op, call, *base_ns, &best);
-		look_for_room(w, s, op, *base_ns, &best);
+		look_for_capacity(w, s, op, call, *base_ns, &best);
 	}
 	look_at_start(w, op, call, *base_ns, &best);
 	if (best.from == INFER_NONE)
@@ -146,7 +155,7 @@ int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *c
 		return infer_add_ops(v, best.from, op, FMT_EDGE_START, INFER_EVENT_WAIT, 0);
 	if (best.rule == INFER_QUEUE_ORDER)
 		return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_QUEUE_ORDER, INFER_US);
-	return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_ROOM,
+	return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_CAPACITY,
 			     v->ops[op].start_ns - v->ops[best.from].start_ns);
 }
 

@@ -64,8 +64,8 @@ int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link);
 /* Finds calls that may wait for the device and are seen not to. */
 void infer_sync_learn(struct infer_walk *w);
 
-/* Gaps within graphs, which hold operations that the recorder did not see. */
-int infer_graph_settle(struct infer_view *v);
+/* Lags of the rules "capacity" and "graph-gap", from other edges of their kind. */
+int infer_lags_settle(struct infer_view *views, uint32_t n_views, struct infer_shapes *shapes);
 
 /* Rule "queue-full": launches that waited for space in the queue. */
 int infer_queue(struct infer_view *v);
