@@ -3,17 +3,14 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/wrap.h"
+#include "formats/run/collectives/sequence.h"
 
 #include <stdbool.h>
 
 #define US 1000		    /* in ns */
 #define AGREE_NS (300 * US) /* ends of a send and its receive */
+#define MEET_NS (15 * US)   /* the same, if their clocks agree */
 #define MOST_NS (5000 * US) /* ends of one collective of a communicator in which all take part */
-
-#define MOST_SHIFT 8 /* recordings begin, or end, so many collectives apart */
-#define SAMPLES 512
-#define SURE_NS (20 * US) /* no other order agrees better */
 #define NONE UINT32_MAX
 
 /* A row's next operation. */
@@ -69,11 +66,18 @@ static int are_one(const struct head *first, const struct head *other)
 	return later <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
 }
 
-/* How far apart two began. Ranks that end an exchange at the same time and began it together more
- * likely wait for the same other rank than for each other. */
-static int64_t starts_apart(const struct head *a, const struct head *b)
+/* Whether `a` is rather the partner of `first` in a send and receive than `b`: which ends when it
+ * does; of several, the one that began at the most different time. Ranks that end an exchange at
+ * the same time and began it together more likely wait for the same other rank than for each other.
+ */
+static bool is_nearer(const struct head *first, const struct head *a, const struct head *b)
 {
-	return a->start_ns > b->start_ns ? a->start_ns - b->start_ns : b->start_ns - a->start_ns;
+	bool a_meets = a->end_ns - first->end_ns <= MEET_NS;
+	bool b_meets = b->end_ns - first->end_ns <= MEET_NS;
+
+	if (a_meets != b_meets)
+		return a_meets;
+	return llabs(a->start_ns - first->start_ns) > llabs(b->start_ns - first->start_ns);
 }
 
 static void append(struct merge *m, uint32_t rank, uint32_t op, uint32_t comm, int64_t seq)
@@ -106,8 +110,7 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
 			take_next(m, members[i], &m->heads[i], &m->at[i]);
 		} else if (partner == NONE ||
-			   starts_apart(&m->heads[first], &m->heads[i]) >
-				   starts_apart(&m->heads[first], &m->heads[partner])) {
+			   is_nearer(&m->heads[first], &m->heads[i], &m->heads[partner])) {
 			partner = i;
 		}
 	}
@@ -152,56 +155,6 @@ static int take_recorded(struct merge *m, uint32_t comm)
 	return 1;
 }
 
-/* Compares the k-th operation of row a with the (k + shift)-th of row b, for some k. Returns the
- * median distance of the differences of their ends from the median difference, which does not
- * depend on the clocks; INT64_MAX if names differ, if the rows hardly overlap, or if some ends do
- * not agree. */
-static int64_t distance(const struct fmt_ends *e, const struct fmt_ends_row *a,
-			const struct fmt_ends_row *b, int64_t shift)
-{
-	int64_t from = shift < 0 ? -shift : 0, to = b->n - shift < a->n ? b->n - shift : a->n;
-	int64_t d[SAMPLES], step = (to - from) / SAMPLES + 1, median;
-	size_t n = 0, near = 0, differ = 0;
-
-	if (2 * (to - from) < (a->n < b->n ? a->n : b->n) || to <= from)
-		return INT64_MAX;
-	for (int64_t k = from; k < to; k += step) {
-		const struct fmt_ends_op *x = &e->ops[a->first + k];
-		const struct fmt_ends_op *y = &e->ops[b->first + k + shift];
-
-		differ += x->name != y->name || x->kind != y->kind;
-		d[n++] = fmt_sub(y->end_ns, x->end_ns);
-	}
-	qsort(d, n, sizeof(*d), array_by_i64);
-	median = d[n / 2];
-	for (size_t i = 0; i < n; i++) {
-		d[i] = d[i] < median ? fmt_sub(median, d[i]) : fmt_sub(d[i], median);
-		near += d[i] <= MOST_NS;
-	}
-	qsort(d, n, sizeof(*d), array_by_i64);
-	return differ * 50 <= n && near * 10 >= n * 9 ? d[n / 2] : INT64_MAX;
-}
-
-/* By how many operations row b begins earlier than row a, if their collectives follow each other in
- * the same order: 1, else 0. Recordings begin or end at nearly the same collective. */
-static int find_shift(const struct fmt_ends *e, const struct fmt_ends_row *a,
-		      const struct fmt_ends_row *b, int64_t *ret)
-{
-	int64_t least = INT64_MAX, end = (int64_t)b->n - a->n;
-
-	for (int64_t k = 0; k <= MOST_SHIFT && least > SURE_NS; k++) {
-		const int64_t shifts[] = {k, -k, end + k, end - k};
-
-		for (size_t i = 0; i < ARRAY_SIZE(shifts); i++) {
-			int64_t d = distance(e, a, b, shifts[i]);
-
-			*ret = d < least ? shifts[i] : *ret;
-			least = d < least ? d : least;
-		}
-	}
-	return least < INT64_MAX;
-}
-
 /* Whether the collectives of a communicator can be matched by their order alone: the recorder named
  * its process group, all ranks take part each time, and no rank has several rows. */
 static bool is_ordered(const struct fmt_ends *e, const struct fmt_ends_comm *c)
@@ -229,15 +182,15 @@ static int match_order(struct merge *m, uint32_t comm)
 		return 0;
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct fmt_ends_row *row = &e->rows[members[i]];
-		int64_t shift = 0;
+		struct fmt_sequence agree = {0};
 
-		if (i > 0 && !find_shift(e, &e->rows[members[0]], row, &shift)) {
+		if (i > 0 && !fmt_sequences_compare(e, &e->rows[members[0]], row, &agree)) {
 			m->n_out = before;
 			return 0;
 		}
-		lowest = -shift < lowest ? -shift : lowest;
+		lowest = -agree.shift < lowest ? -agree.shift : lowest;
 		for (uint32_t k = 0; k < row->n; k++)
-			append(m, row->rank, e->ops[row->first + k].op, comm, k - shift);
+			append(m, row->rank, e->ops[row->first + k].op, comm, k - agree.shift);
 	}
 	for (size_t i = before; i < m->n_out; i++)
 		m->out[i].seq -= lowest;

@@ -4,6 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/clocks.h"
+#include "formats/run/collectives/sequence.h"
+#include "formats/trace/wrap.h"
 
 static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *key)
 {
@@ -156,9 +158,10 @@ int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t
 	scoped(free_ptr) struct fmt_ending *all = malloc((e->n_ops + 1) * sizeof(*all));
 	scoped(free_ptr) struct fmt_clock_seen *seen =
 		calloc(e->n_ranks + (size_t)1, sizeof(*seen));
+	scoped(free_ptr) int64_t *ahead_ns = calloc(e->n_ranks + (size_t)1, sizeof(*ahead_ns));
 	int r;
 
-	if (!all || !seen)
+	if (!all || !seen || !ahead_ns)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->n_ranks; i++) {
 		offset_ns[i] = views[i].constants.launch_ns;
@@ -166,13 +169,16 @@ int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t
 		seen[i].n_iterations = views[i].rank->n_iterations;
 	}
 	list_endings(e, all, seen);
-	r = fmt_clocks_guess(seen, e->n_ranks, offset_ns);
-	for (uint32_t i = 0; i < e->n_rows && r == 0; i++)
+	r = e->n_rows > 0 && !e->rows[0].group ? fmt_sequences_clocks(e, ahead_ns) : 0;
+	for (uint32_t i = e->n_ranks; r > 0 && i-- > 0;)
+		offset_ns[i] = fmt_add(offset_ns[0], ahead_ns[i]);
+	r = r ? r : fmt_clocks_guess(seen, e->n_ranks, offset_ns);
+	for (uint32_t i = 0; i < e->n_rows && r >= 0; i++)
 		for (uint32_t k = 0; k < e->rows[i].n; k++) {
 			e->ops[e->rows[i].first + k].start_ns -= offset_ns[e->rows[i].rank];
 			e->ops[e->rows[i].first + k].end_ns -= offset_ns[e->rows[i].rank];
 		}
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
