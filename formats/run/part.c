@@ -153,7 +153,9 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 	struct fmt_run_reading *s = context;
 	const struct fmt_run_part *part = s->part;
 	int64_t iteration = made->slice.iteration.number;
-	int wanted = iteration >= s->first_content && iteration <= s->last_content;
+	/* What lies before the iterations made the memory that they begin with. */
+	int wanted = s->first_content <= s->last_content && iteration <= s->last_content &&
+		     (iteration < 0 || iteration >= s->first_content);
 	int r = 0;
 
 	if (part->n_digests == 0 && part->n_contents == 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gpureplay/gpureplay.h"
 
-#include "formats/trace/store/trace.h"
-#include "tools/trace_arg.h"
+#include "tools/gpureplay/worker.h"
 
 static const struct cli_option options[] = {
 	[OPT_EMULATE] = {"emulate", 0, NULL, "compute when everything happens, without a GPU"},
@@ -11,6 +10,8 @@ static const struct cli_option options[] = {
 			 .list = '\n'},
 	[OPT_SENSITIVITY] = {"sensitivity", 0, NULL,
 			     "rank what the run would gain if parts of it were 1 % faster"},
+	[OPT_RELOCATE] = {"relocate", 0, NULL,
+			  "let memory lie elsewhere if its recorded address is taken"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "OUT",
 			"write the emulated (or predicted) run to OUT, as a trace"},
@@ -21,18 +22,7 @@ static const struct cli_option options[] = {
 
 static int run(const struct cli_args *args)
 {
-	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
-	int r;
-
-	if (args->values[OPT_EMULATE])
-		return gpureplay_emulate(args);
-	r = trace_arg_open(args->operands[0], &trace);
-	if (r != CLI_OK)
-		return r;
-	cli_error("cannot re-execute %s: execution on a device is not part of this build; "
-		  "gpureplay --emulate %s needs no GPU",
-		  args->operands[0], args->operands[0]);
-	return CLI_MACHINE;
+	return args->values[OPT_EMULATE] ? gpureplay_emulate(args) : gpureplay_reexecute(args);
 }
 
 static const struct cli_command gpureplay = {
@@ -49,5 +39,7 @@ static const struct cli_command gpureplay = {
 
 int main(int argc, char **argv)
 {
+	if (worker_is())
+		return worker_run(argv);
 	return cli_main_one(&gpureplay, argc, argv);
 }

@@ -9,10 +9,15 @@ enum gpureplay_option {
 	OPT_EMULATE,
 	OPT_WHAT_IF,
 	OPT_SENSITIVITY,
+	OPT_RELOCATE,
 	OPT_JSON,
 	OPT_OUTPUT,
-	OPT_FORCE
+	OPT_FORCE,
 };
 
 /* Emulates the run, prints the report and writes -o. Returns the exit status. */
 int gpureplay_emulate(const struct cli_args *args);
+
+/* Makes the calls of the run again, prints how it compares with the recording, and writes -o.
+ * Returns the exit status. */
+int gpureplay_reexecute(const struct cli_args *args);

@@ -54,6 +54,8 @@ static void *hook_of(const char *name, void *real)
 		return real;
 	if (api < 0)
 		return cap_unknown(name, real);
+	if (api_call((unsigned)api)->library == API_LIBRARY_CUDA)
+		real = cap_real_wrapped(name, real);
 	if (__atomic_compare_exchange_n(&cap_reals[api], &expected, real, 0, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED) ||
 	    expected == real)

@@ -180,15 +180,26 @@ static void *find_loaded(enum api_library library, const char *name)
 	return found ? found : cap_elf_in("", name);
 }
 
+static void *find_in_driver(const char *name)
+{
+	return cap_real_driver() ? cap_loader()->dlsym(driver, name) : NULL;
+}
+
+void *cap_real_wrapped(const char *name, void *real)
+{
+	void *(*wrap)(const char *name, void *real, void *(*find)(const char *name));
+	void *defined = cap_loader()->dlsym(RTLD_DEFAULT, "gpucapture_wrap_driver");
+
+	memcpy(&wrap, &defined, sizeof(wrap));
+	return wrap && real ? wrap(name, real, find_in_driver) : real;
+}
+
 static void *find_real(enum api_library library, const char *name)
 {
 	int kept = errno;
-	void *found = NULL;
+	void *found = library == API_LIBRARY_CUDA ? cap_real_wrapped(name, find_in_driver(name))
+						  : find_loaded(library, name);
 
-	if (library != API_LIBRARY_CUDA)
-		found = find_loaded(library, name);
-	else if (cap_real_driver())
-		found = cap_loader()->dlsym(driver, name);
 	errno = kept;
 	return found;
 }

@@ -46,6 +46,10 @@ void *cap_real(enum cap_library library, const char *name);
 /* The driver's handle, loaded if needed; NULL if the machine has no driver. */
 void *cap_real_driver(void);
 
+/* What the program puts in place of a function of the driver, or `real`: gpureplay, which allocates
+ * memory at recorded addresses, defines gpucapture_wrap_driver(). */
+void *cap_real_wrapped(const char *name, void *real);
+
 /* True if the code at that address belongs to the driver, or the driver is being opened: its own
  * dlopen() and dlsym() calls are forwarded. Under WSL libcuda.so.1 is a shim that opens the actual
  * driver as libcuda.so.1.1 and looks up the same names in it. */

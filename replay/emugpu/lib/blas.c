@@ -198,6 +198,13 @@ static const struct gpuemu_kernel kernels[] = {
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
+/* For programs that launch these kernels without cuBLAS: gpureplay does. */
+__attribute__((constructor)) static void register_kernels(void)
+{
+	for (size_t i = 0; i < N_KERNELS; i++)
+		gpuemu_register(&kernels[i]);
+}
+
 /* One block for each 128 x 128 of the result, or 1024 elements of a vector. */
 static unsigned blocks_of(const struct emu_work *w)
 {

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/build.h"
+
+#include "base/array.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define UNKNOWN_BYTES 65536 /* behind a pointer of unknown length */
+
+void rex_built_done(struct rex_built *b)
+{
+	arena_done(&b->memory);
+}
+
+void *rex_built_take(struct rex_built *b, size_t bytes)
+{
+	void *taken = arena_take(&b->memory, bytes + 8, 16);
+
+	if (taken)
+		memset(taken, 0, bytes + 8);
+	return taken;
+}
+
+int rex_built_fail(struct rex_built *b, int r, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(b->why, sizeof(b->why), format, args);
+	va_end(args);
+	return r;
+}
+
+const char *rex_key(char ret[REX_KEY_BYTES], const char *prefix, const char *name)
+{
+	if (snprintf(ret, REX_KEY_BYTES, "%s.%s", prefix, name) >= REX_KEY_BYTES)
+		ret[0] = '\0'; /* no key is that long */
+	return ret;
+}
+
+const char *rex_key_at(char ret[REX_KEY_BYTES], const char *prefix, size_t i)
+{
+	if (snprintf(ret, REX_KEY_BYTES, "%s[%zu]", prefix, i) >= REX_KEY_BYTES)
+		ret[0] = '\0';
+	return ret;
+}
+
+/* ---- values */
+
+/* Called by the driver in place of any function of the recorded program. */
+static void host_function(void)
+{
+}
+
+static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint64_t value,
+			    uint64_t bytes, uint64_t *ret)
+{
+	if (rex_address(b->context->objects, value, ret))
+		return 0;
+	*ret = value;
+	if (bytes == 0 || bytes == UINT64_MAX)
+		return meaning == API_MEANING_HOST && bytes != 0
+			       ? rex_built_fail(b, -ENOTSUP, "unknown length of host memory")
+			       : 0;
+	*ret = (uint64_t)rex_host_memory(b->context->objects, value, bytes);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint64_t value,
+			    uint64_t *ret)
+{
+	enum api_meaning other = meaning == API_MEANING_FUNCTION ? API_MEANING_KERNEL
+							       : API_MEANING_FUNCTION;
+
+	if (rex_handle_get(b->context->objects, meaning, value, ret))
+		return 0;
+	if ((meaning == API_MEANING_FUNCTION || meaning == API_MEANING_KERNEL) &&
+	    rex_handle_get(b->context->objects, other, value, ret))
+		return 0;
+	return rex_built_fail(b, -ENOENT, "no call in the recording made the handle 0x%llx",
+			      (unsigned long long)value);
+}
+
+int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value, uint64_t bytes,
+		  uint64_t *ret)
+{
+	*ret = value;
+	switch (meaning) {
+	case API_MEANING_HOST:
+	case API_MEANING_DEVPTR:
+		return value ? translate_memory(b, meaning, value, bytes, ret) : 0;
+	case API_MEANING_CALLBACK:
+		*ret = (uint64_t)host_function;
+		return 0;
+	case API_MEANING_ADDRESS:
+		*ret = 0;
+		return 0;
+	case API_MEANING_STREAM:
+		if (value <= 2) /* the default streams */
+			return 0;
+		return translate_handle(b, meaning, value, ret);
+	case API_MEANING_REDUCTION:
+		rex_handle_get(b->context->objects, meaning, value, ret);
+		return 0;
+	default:
+		return value && api_is_handle(meaning) ? translate_handle(b, meaning, value, ret)
+						       : 0;
+	}
+}
+
+/* A value of up to 8 bytes, as it is passed. */
+static int build_value(struct rex_built *b, unsigned i, uint64_t bytes)
+{
+	const struct api_arg *a = &b->call->api->args[i];
+	int64_t value = 0;
+
+	if (a->wire == API_WIRE_FLOAT || a->wire == API_WIRE_COMPLEX)
+		return rex_built_fail(b, -ENOTSUP, "argument %s is a floating-point number",
+				      a->name);
+	if (!rex_args_int(&b->call->args, a->name, a, &value))
+		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+	return rex_translate(b, (enum api_meaning)a->meaning, (uint64_t)value, bytes,
+			     &b->words[a->word]);
+}
+
+/* A struct that is passed by value: an id or handle that another process may have made. */
+static int build_by_value(struct rex_built *b, unsigned i)
+{
+	const struct api_arg *a = &b->call->api->args[i];
+	void *at = &b->words[a->word];
+	int r;
+
+	if (a->word + (a->bytes + 7u) / 8 > REX_WORDS)
+		return -E2BIG;
+	if (rex_args_bytes(&b->call->args, a->name, 1, at, a->bytes) != a->bytes)
+		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+	if (a->meaning == API_MEANING_UNIQUE_ID || strncmp(b->call->api->name, "cuIpc", 5) == 0) {
+		r = rex_share_get(b->context->share, at, a->bytes, at);
+		if (r < 0)
+			return rex_built_fail(b, r, "argument %s: no process made it", a->name);
+	}
+	return 0;
+}
+
+/* ---- what pointers lead to */
+
+static uint64_t factor(const struct rex_built *b, const struct api_factor *f)
+{
+	const struct api_arg *a = &b->call->api->args[f->arg];
+	uint64_t value = 0;
+
+	if (f->kind == API_FACTOR_POINTED && b->behind[f->arg])
+		memcpy(&value, b->behind[f->arg], b->bytes[f->arg] < 8 ? b->bytes[f->arg] : 8);
+	else if (f->kind == API_FACTOR_VALUE)
+		value = api_extended(a, b->words[a->word]);
+	else
+		return UINT64_MAX;
+	return value > f->less ? value - f->less : 0;
+}
+
+/* The bytes behind pointer `i`; UINT64_MAX: not known. */
+static uint64_t length_of(const struct rex_built *b, unsigned i)
+{
+	const struct api_length *l = &b->call->api->args[i].length;
+	uint64_t bytes = l->bytes;
+
+	if (l->kind != API_LENGTH_PRODUCT)
+		return UINT64_MAX;
+	for (unsigned k = 0; k < l->n; k++) {
+		uint64_t by = factor(b, &l->by[k]);
+
+		if (by == UINT64_MAX || __builtin_mul_overflow(bytes, by, &bytes))
+			return UINT64_MAX;
+	}
+	return bytes;
+}
+
+/* Translates handles in a buffer. */
+static int translate_list(struct rex_built *b, const struct api_arg *a, void *at, size_t bytes)
+{
+	for (size_t i = 0; i + 8 <= bytes; i += 8) {
+		uint64_t value;
+		int r;
+
+		memcpy(&value, (char *)at + i, 8);
+		r = rex_translate(b, (enum api_meaning)a->meaning, value, 0, &value);
+		if (r < 0)
+			return r;
+		memcpy((char *)at + i, &value, 8);
+	}
+	return 0;
+}
+
+static int build_ids(struct rex_built *b, void *at, size_t bytes)
+{
+	for (size_t i = 0; i + 128 <= bytes; i += 128)
+		if (rex_share_get(b->context->share, (char *)at + i, 128, (char *)at + i) < 0)
+			return rex_built_fail(b, -ETIMEDOUT, "no process made the unique id");
+	return 0;
+}
+
+/* Numbers, names of enumerators, handles. */
+static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at, size_t bytes)
+{
+	char key[REX_KEY_BYTES];
+	size_t width = api_is_handle((enum api_meaning)a->meaning) ? 8 : 4;
+	int64_t value;
+
+	rex_key(key, a->name, "in");
+	if (bytes <= 8 && rex_args_int(&b->call->args, key, a, &value))
+		memcpy(at, &value, bytes);
+	else if (rex_args_bytes(&b->call->args, key, width, at, bytes) != bytes && bytes > 0)
+		return rex_built_fail(b, -ENOENT, "contents of argument %s are not recorded",
+				      a->name);
+	if (a->meaning == API_MEANING_UNIQUE_ID)
+		return build_ids(b, at, bytes);
+	if (api_is_handle((enum api_meaning)a->meaning) || a->meaning == API_MEANING_DEVPTR)
+		return translate_list(b, a, at, bytes);
+	return 0;
+}
+
+/* alpha and beta of cuBLAS: real or complex, of the type that the call's name says. */
+static int build_scalar(struct rex_built *b, const struct api_arg *a, void *at)
+{
+	const char *letter = b->call->api->name + 6;
+	bool is_double = *letter == 'D' || *letter == 'Z';
+	double part[2] = {0, 0};
+	char in[REX_KEY_BYTES], key[REX_KEY_BYTES];
+
+	rex_key(in, a->name, "in");
+	if (!rex_args_real(&b->call->args, in, &part[0]) &&
+	    (!rex_args_real(&b->call->args, rex_key(key, in, "re"), &part[0]) ||
+	     !rex_args_real(&b->call->args, rex_key(key, in, "im"), &part[1])))
+		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+	if (is_double) {
+		memcpy(at, part, sizeof(part));
+	} else {
+		const float narrow[2] = {(float)part[0], (float)part[1]};
+
+		memcpy(at, narrow, sizeof(narrow));
+	}
+	return 0;
+}
+
+static int build_in(struct rex_built *b, unsigned i)
+{
+	const struct api_arg *a = &b->call->api->args[i];
+	char key[REX_KEY_BYTES];
+	size_t len = 0;
+	const char *text;
+
+	if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL) {
+		text = rex_args_text(&b->call->args, rex_key(key, a->name, "in"), &len);
+		if (!text)
+			return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+		b->behind[i] = rex_built_take(b, len + 1);
+		if (b->behind[i])
+			memcpy(b->behind[i], text, len);
+		return b->behind[i] ? 0 : -ENOMEM;
+	}
+	if (a->layout)
+		return rex_build_structs(b, a->name, a->layout,
+					 b->bytes[i] / (a->layout->bytes ? a->layout->bytes : 1),
+					 false, b->behind[i]);
+	if (a->meaning == API_MEANING_SCALAR)
+		return build_scalar(b, a, b->behind[i]);
+	if (b->bytes[i] == UNKNOWN_BYTES)
+		return 0;
+	return build_numbers(b, a, b->behind[i], b->bytes[i]);
+}
+
+/* Scalars of cuBLAS may lie on the device. */
+static bool lies_on_device(struct rex_built *b, const struct api_arg *a, uint64_t value)
+{
+	return a->meaning == API_MEANING_SCALAR &&
+	       rex_address(b->context->objects, value, &b->words[a->word]);
+}
+
+/* A pointer to memory that the call uses while it runs. */
+static int build_pointer(struct rex_built *b, unsigned i)
+{
+	const struct api_arg *a = &b->call->api->args[i];
+	int64_t value = 0;
+	uint64_t bytes;
+	int r = 0;
+
+	if (!rex_args_int(&b->call->args, a->name, NULL, &value))
+		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+	if (value == 0 || lies_on_device(b, a, (uint64_t)value))
+		return 0;
+	if (a->length.kind == API_LENGTH_PARAMS)
+		r = rex_build_params(b, a->name, &b->behind[i]);
+	else if (a->length.kind == API_LENGTH_IMAGE)
+		r = rex_build_image(b, &b->behind[i], &b->bytes[i]);
+	else if (a->length.kind == API_LENGTH_EXTRA)
+		r = rex_built_fail(b, -ENOTSUP, "parameters by `extra`");
+	if (r < 0 || b->behind[i]) {
+		b->words[a->word] = (uint64_t)b->behind[i];
+		return r;
+	}
+	bytes = length_of(b, i);
+	b->bytes[i] = bytes == UINT64_MAX ? UNKNOWN_BYTES : bytes;
+	b->behind[i] = rex_built_take(b, b->bytes[i]);
+	if (!b->behind[i])
+		return -ENOMEM;
+	if (a->direction != API_DIRECTION_OUT)
+		r = build_in(b, i);
+	b->words[a->word] = (uint64_t)b->behind[i];
+	return r;
+}
+
+/* Options of the compiler and the linker, which point into the recorded program: left out. */
+static bool is_option(const struct rex_built *b, const struct api_arg *a)
+{
+	return (b->call->api->class == API_CLASS_MODULE_LOAD ||
+		strncmp(b->call->api->name, "cuLink", 6) == 0) &&
+	       (strstr(a->name, "ptions") || strstr(a->name, "ptionValues"));
+}
+
+static int build_all(struct rex_built *b, bool pointers)
+{
+	const struct api_call *call = b->call->api;
+	int r = 0;
+
+	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
+		const struct api_arg *a = &call->args[i];
+		bool is_pointer = a->direction == API_DIRECTION_IN ||
+				  a->direction == API_DIRECTION_OUT ||
+				  a->direction == API_DIRECTION_INOUT;
+
+		if (is_option(b, a) || is_pointer != pointers)
+			continue;
+		if (is_pointer)
+			r = build_pointer(b, i);
+		else if (a->wire == API_WIRE_STRUCT || a->bytes > 8)
+			r = build_by_value(b, i);
+		else if (a->direction == API_DIRECTION_NONE)
+			r = build_value(b, i, 0);
+	}
+	return r;
+}
+
+/* Memory that the operation uses: its length depends on the other arguments. */
+static int build_memory(struct rex_built *b)
+{
+	const struct api_call *call = b->call->api;
+	int r = 0;
+
+	for (unsigned i = 0; i < call->n_args && r == 0; i++)
+		if (call->args[i].direction >= API_DIRECTION_READS)
+			r = build_value(b, i, length_of(b, i));
+	return r;
+}
+
+int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_built *b)
+{
+	int r;
+
+	memset(b, 0, sizeof(*b));
+	b->context = context;
+	b->call = c;
+	if (c->api->n_words > REX_WORDS || c->api->n_args > REX_ARGS)
+		return -E2BIG;
+	r = build_all(b, false);
+	if (r == 0)
+		r = build_all(b, true);
+	if (r == 0)
+		r = build_memory(b);
+	if (r == 0 && c->api->class == API_CLASS_COPY)
+		r = rex_build_source(context, b);
+	return r;
+}
+
+/* ---- results */
+
+/* How much memory the call made, where it says so. */
+static uint64_t memory_bytes(const struct rex_built *b)
+{
+	static const char *const keys[] = {"bytesize", "size", "bytes.out", "bytes"};
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (rex_args_int(&b->call->args, keys[i], NULL, &bytes) && bytes > 0)
+			return (uint64_t)bytes;
+	return 0;
+}
+
+static int note_pointed(struct rex_built *b, unsigned i)
+{
+	const struct api_arg *a = &b->call->api->args[i];
+	uint64_t recorded[64] = {0}, here = 0;
+	char key[REX_KEY_BYTES];
+	size_t n, width = b->bytes[i] < 8 ? b->bytes[i] : 8;
+	int r = 0;
+
+	n = rex_args_bytes(&b->call->args, rex_key(key, a->name, "out"), 8, recorded,
+			   b->bytes[i] < sizeof(recorded) ? b->bytes[i] : sizeof(recorded));
+	if (a->meaning == API_MEANING_UNIQUE_ID ||
+	    (a->meaning == API_MEANING_BYTES && strncmp(b->call->api->name, "cuIpcGet", 8) == 0))
+		return rex_share_put(b->context->share, recorded, b->bytes[i], b->behind[i]);
+	for (size_t k = 0; 8 * k < n && r == 0; k++) {
+		memcpy(&here, (char *)b->behind[i] + 8 * k, width);
+		if (a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST) {
+			if (memory_bytes(b) > 0 && b->call->api->class != API_CLASS_QUERY)
+				r = rex_range_set(b->context->objects, recorded[k],
+						  memory_bytes(b), here);
+		} else {
+			r = rex_handle_set(b->context->objects, (enum api_meaning)a->meaning,
+					   recorded[k], here);
+		}
+	}
+	return r;
+}
+
+int rex_built_results(struct rex_built *b)
+{
+	const struct api_call *call = b->call->api;
+	int r = 0;
+
+	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
+		const struct api_arg *a = &call->args[i];
+
+		if ((a->direction != API_DIRECTION_OUT && a->direction != API_DIRECTION_INOUT) ||
+		    !b->behind[i])
+			continue;
+		if (api_is_handle((enum api_meaning)a->meaning) ||
+		    a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST ||
+		    a->meaning == API_MEANING_UNIQUE_ID || a->meaning == API_MEANING_BYTES ||
+		    a->meaning == API_MEANING_REDUCTION)
+			r = note_pointed(b, i);
+	}
+	return r;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Contents that a call brings: code images, and host memory that it copies to a device. */
+#include "replay/device/build.h"
+
+#include "formats/api/fields.h"
+#include "formats/trace/images.h"
+#include "formats/trace/store/blobs.h"
+
+#define MEMORY_HOST 1 /* CU_MEMORYTYPE_HOST */
+
+int rex_build_image(struct rex_built *b, void **ret, size_t *len)
+{
+	struct fmt_error err = {0};
+	uint64_t name[2];
+	size_t n;
+	const char *hash = rex_args_text(&b->call->args, "image.hash", &n);
+	uint8_t *image;
+	int r;
+
+	if (!hash || !fmt_content_name_get(hash, n, name))
+		return rex_built_fail(b, -ENOENT, "the code image is not recorded");
+	r = fmt_blob_read(b->context->process->trace, name, &image, len, &err);
+	if (r == -ENOENT)
+		return rex_built_fail(b, r,
+				      "the trace does not hold code image %.32s; record with "
+				      "--embed-images",
+				      hash);
+	if (r < 0)
+		return rex_built_fail(b, r, "%s", err.what);
+	*ret = rex_built_take(b, *len); /* PTX ends with a NUL */
+	if (*ret)
+		memcpy(*ret, image, *len);
+	free(image);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* Host memory that is copied from, in rows. */
+struct source {
+	uint8_t *at;
+	uint64_t pitch, width, rows;	  /* of the host's memory */
+	uint64_t layers, layer_bytes;	  /* of several layers */
+	uint64_t to_pitch, to_layer_bytes; /* of the device's */
+};
+
+static uint64_t argument(const struct rex_built *b, const char *key)
+{
+	int64_t value = 0;
+
+	rex_args_int(&b->call->args, key, NULL, &value);
+	return (uint64_t)value;
+}
+
+/* cuMemcpy2D and cuMemcpy3D from the host: their only argument is a struct. False: another copy. */
+static bool rows_of(const struct rex_built *b, struct source *ret)
+{
+	const struct api_arg *a = &b->call->api->args[0];
+	const struct api_view v = {.layout = a->layout, .bytes = b->behind[0], .len = b->bytes[0]};
+	uint64_t height;
+
+	if (!a->layout || !b->behind[0] || !api_field(a->layout, "srcHost") ||
+	    api_number(&v, "srcMemoryType") != MEMORY_HOST)
+		return false;
+	ret->width = api_number(&v, "WidthInBytes");
+	ret->rows = api_number(&v, "Height");
+	ret->layers = api_field(a->layout, "Depth") ? api_number(&v, "Depth") : 1;
+	ret->pitch = api_number(&v, "srcPitch") ?: ret->width;
+	height = api_number(&v, "srcHeight") ?: ret->rows;
+	ret->layer_bytes = ret->pitch * height;
+	ret->to_pitch = api_number(&v, "dstPitch") ?: ret->width;
+	height = api_number(&v, "dstHeight") ?: ret->rows;
+	ret->to_layer_bytes = ret->to_pitch * height;
+	ret->at = (uint8_t *)api_number(&v, "srcHost");
+	if (!ret->at)
+		return false;
+	ret->at += api_number(&v, "srcXInBytes") + api_number(&v, "srcY") * ret->pitch +
+		   api_number(&v, "srcZ") * ret->layer_bytes;
+	return true;
+}
+
+/* A copy of one range from the host. */
+static bool range_of(const struct rex_built *b, struct source *ret)
+{
+	const struct api_call *call = b->call->api;
+	const struct api_arg *from = NULL, *to = NULL;
+
+	for (unsigned i = 0; i < call->n_args; i++) {
+		if (call->args[i].direction == API_DIRECTION_READS)
+			from = &call->args[i];
+		else if (call->args[i].direction == API_DIRECTION_WRITES)
+			to = &call->args[i];
+	}
+	if (!from || !to)
+		return false;
+	ret->width = argument(b, "ByteCount");
+	ret->rows = ret->layers = 1;
+	ret->pitch = ret->to_pitch = ret->layer_bytes = ret->to_layer_bytes = ret->width;
+	ret->at = (uint8_t *)b->words[from->word];
+	if (from->meaning != API_MEANING_HOST) {
+		char key[REX_KEY_BYTES];
+		int64_t id;
+
+		/* Addresses of any memory (cuMemcpy): what is in no allocation is the host's. */
+		if (rex_args_int(&b->call->args, rex_key(key, from->name, "id"), NULL, &id))
+			return false;
+	}
+	return ret->at != NULL && ret->width > 0;
+}
+
+/* The memory `offset` bytes behind the destination's first byte comes from there; *left bytes
+ * follow in the row. NULL: from nowhere. */
+static uint8_t *source_of(const struct source *s, uint64_t offset, uint64_t *left)
+{
+	uint64_t layer = s->to_layer_bytes ? offset / s->to_layer_bytes : 0;
+	uint64_t in_layer = s->to_layer_bytes ? offset % s->to_layer_bytes : offset;
+	uint64_t row = s->to_pitch ? in_layer / s->to_pitch : 0;
+	uint64_t x = s->to_pitch ? in_layer % s->to_pitch : in_layer;
+
+	*left = x < s->width ? s->width - x : 0;
+	return layer < s->layers && row < s->rows && x < s->width
+		       ? s->at + layer * s->layer_bytes + row * s->pitch + x
+		       : NULL;
+}
+
+/* Puts a content of the destination, `offset` bytes behind its first byte, into the source. */
+static void put_content(const struct source *s, uint64_t offset, const uint8_t *data, size_t len)
+{
+	uint64_t left, n;
+
+	for (size_t i = 0; i < len; i += n) {
+		uint8_t *at = source_of(s, offset + i, &left);
+
+		if (at) {
+			n = left < len - i ? left : len - i;
+			memcpy(at, data + i, n);
+		} else {
+			uint64_t x = s->to_pitch ? (offset + i) % s->to_pitch : 0;
+
+			n = s->to_pitch > x ? s->to_pitch - x : 1;
+		}
+	}
+}
+
+/* Numbers between 0 and 1 as floats: contents that were not recorded. */
+static void put_seed(const struct source *s, uint64_t seed)
+{
+	for (uint64_t layer = 0; layer < s->layers; layer++)
+		for (uint64_t row = 0; row < s->rows; row++) {
+			uint8_t *at = s->at + layer * s->layer_bytes + row * s->pitch;
+
+			for (uint64_t i = 0; i < s->width; i += 4) {
+				float value;
+
+				seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+				value = (float)(seed >> 40) / (1 << 24);
+				memcpy(at + i, &value, s->width - i < 4 ? s->width - i : 4);
+			}
+		}
+}
+
+/* Puts all recorded contents of the destination; how many there were. */
+static int put_contents(const struct rex_built *b, const struct source *s, size_t *ret)
+{
+	size_t n, found = 0;
+	const struct rex_content *list =
+		rex_contents_of(b->context->process, b->call->correlation, &n);
+	uint64_t first = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		scoped(free_ptr) uint8_t *data = NULL;
+		size_t len;
+		int r;
+
+		if (list[i].access != 1)
+			continue;
+		r = fmt_blob_read(b->context->process->trace, list[i].name, &data, &len, NULL);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r < 0)
+			continue;
+		first = found++ ? first : list[i].offset_bytes;
+		put_content(s, list[i].offset_bytes - first, data, len);
+	}
+	*ret = found;
+	return 0;
+}
+
+int rex_build_source(struct rex_context *context, struct rex_built *b)
+{
+	struct source s = {0};
+	size_t found = 0;
+	int r;
+
+	if (!rows_of(b, &s) && !range_of(b, &s))
+		return 0;
+	r = put_contents(b, &s, &found);
+	if (r < 0)
+		return rex_built_fail(b, r, "cannot read what was copied");
+	if (found == 0) {
+		put_seed(&s, context->seed ^ b->call->correlation);
+		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);
+	}
+	return 0;
+}

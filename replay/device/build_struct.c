@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Structs that a call is given, and the parameters of kernels. */
+#include "replay/device/build.h"
+
+#include "base/array.h"
+#include "formats/api/fields.h"
+
+#include <stdio.h>
+
+/* ---- structs */
+
+/* One struct: where its fields are recorded, and where it is made. */
+struct made {
+	struct rex_built *b;
+	const char *prefix;
+	struct api_view view;
+	uint8_t *at;
+};
+
+static void store(const struct made *m, const struct api_field *f, uint64_t value)
+{
+	memcpy(m->at + f->offset, &value, f->is.bytes < 8 ? f->is.bytes : 8);
+}
+
+/* The sum of two fields of the struct, 0 where it has none. */
+static uint64_t number(const struct made *m, const char *side, const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s%s", side, name);
+	return api_number(&m->view, key);
+}
+
+/* Bytes of host memory that a copy of rows uses, from its address. */
+static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
+{
+	const char *side = strncmp(f->is.name, "src", 3) == 0 ? "src" : "dst";
+	uint64_t width = number(m, side, "XInBytes") + api_number(&m->view, "WidthInBytes");
+	uint64_t rows = number(m, side, "Y") + api_number(&m->view, "Height");
+	uint64_t layers = number(m, side, "Z") + api_number(&m->view, "Depth");
+	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height");
+
+	if (pitch < width)
+		pitch = width;
+	if (layers > 1)
+		rows = (layers - 1) * (height > rows ? height : rows) + rows;
+	return rows ? (rows - 1) * pitch + width : 0;
+}
+
+static int make_number(const struct made *m, const struct api_field *f, const char *key)
+{
+	int64_t value;
+	double real;
+	int r;
+
+	if (f->count > 1) {
+		rex_args_bytes(&m->b->call->args, key, f->is.bytes ? f->is.bytes : 1,
+			       m->at + f->offset, (size_t)f->count * f->is.bytes);
+		return 0;
+	}
+	if (f->is.wire == API_WIRE_FLOAT) {
+		float narrow;
+
+		if (!rex_args_real(&m->b->call->args, key, &real))
+			return 0;
+		narrow = (float)real;
+		memcpy(m->at + f->offset, f->is.bytes == 4 ? (void *)&narrow : &real, f->is.bytes);
+		return 0;
+	}
+	if (f->is.bytes > 8) {
+		rex_args_bytes(&m->b->call->args, key, 1, m->at + f->offset, f->is.bytes);
+		return 0;
+	}
+	if (!rex_args_int(&m->b->call->args, key, &f->is, &value))
+		return 0; /* of another member of the union */
+	r = rex_translate(m->b, (enum api_meaning)f->is.meaning, (uint64_t)value,
+			  f->is.meaning == API_MEANING_HOST ? rows_bytes(m, f) : 0,
+			  (uint64_t *)&value);
+	store(m, f, (uint64_t)value);
+	return r;
+}
+
+static bool leads_on(const struct api_field *f)
+{
+	return f->is.direction == API_DIRECTION_IN || f->is.direction == API_DIRECTION_INOUT ||
+	       f->is.length.kind == API_LENGTH_PARAMS;
+}
+
+/* What a field points to, made in memory of its own. */
+static int make_behind(const struct made *m, const struct api_field *f, const char *key)
+{
+	uint64_t bytes = api_field_bytes(&m->view, f);
+	size_t len = 0;
+	void *at = NULL;
+	int r = 0;
+
+	if (f->is.length.kind == API_LENGTH_PARAMS) {
+		r = rex_build_params(m->b, key, &at);
+	} else if (f->is.length.kind == API_LENGTH_NUL) {
+		const char *text = rex_args_text(&m->b->call->args, key, &len);
+
+		at = text ? rex_built_take(m->b, len + 1) : NULL;
+		if (at)
+			memcpy(at, text, len);
+	} else if (bytes > 0) {
+		at = rex_built_take(m->b, bytes);
+		if (at && f->is.layout)
+			r = rex_build_structs(m->b, key, f->is.layout, bytes / f->is.layout->bytes,
+					      true, at);
+		else if (at)
+			rex_args_bytes(&m->b->call->args, key, 8, at, bytes);
+		for (uint64_t i = 0; at && r == 0 && i + 8 <= bytes &&
+				     api_is_handle((enum api_meaning)f->is.meaning);
+		     i += 8)
+			r = rex_translate(m->b, (enum api_meaning)f->is.meaning,
+					  ((uint64_t *)at)[i / 8], 0, &((uint64_t *)at)[i / 8]);
+	}
+	store(m, f, (uint64_t)at);
+	return r;
+}
+
+static int make_struct(const struct made *m)
+{
+	char key[REX_KEY_BYTES];
+	int r = 0;
+
+	/* Memory of the host comes after the numbers that say how long it is, and pointers last. */
+	for (int pass = 0; pass < 3; pass++)
+		for (unsigned i = 0; i < m->view.layout->n_fields && r == 0; i++) {
+			const struct api_field *f = &m->view.layout->fields[i];
+			int when = leads_on(f) ? 2 : f->is.meaning == API_MEANING_HOST;
+
+			if (when != pass)
+				continue;
+			rex_key(key, m->prefix, f->is.name);
+			r = when == 2 ? make_behind(m, f, key) : make_number(m, f, key);
+		}
+	return r;
+}
+
+int rex_build_structs(struct rex_built *b, const char *prefix, const struct api_struct *layout,
+		      size_t n, bool indexed, void *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint8_t *at = (uint8_t *)ret + i * layout->bytes;
+		char name[REX_KEY_BYTES];
+		const struct made m = {
+			.b = b,
+			.prefix = n > 1 || indexed ? rex_key_at(name, prefix, i) : prefix,
+			.view = {layout, at, layout->bytes, b->call->api, b->words},
+			.at = at,
+		};
+
+		r = make_struct(&m);
+	}
+	return r;
+}
+
+/* ---- parameters of kernels */
+
+/* A word of a parameter that lies in an allocation: `key.id` was recorded beside it. */
+static int translate_pointer(struct rex_built *b, const char *key, void *at)
+{
+	char beside[REX_KEY_BYTES];
+	int64_t id;
+	uint64_t value, here;
+
+	memcpy(&value, at, 8);
+	if (rex_args_int(&b->call->args, rex_key(beside, key, "id"), NULL, &id) &&
+	    rex_address(b->context->objects, value, &here))
+		memcpy(at, &here, 8);
+	return 0;
+}
+
+static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t size)
+{
+	char word[REX_KEY_BYTES];
+	int64_t value;
+
+	if (rex_args_int(&b->call->args, key, NULL, &value)) {
+		memcpy(at, &value, size < 8 ? size : 8);
+		return size == 8 ? translate_pointer(b, key, at) : 0;
+	}
+	if (rex_args_text(&b->call->args, key, NULL))
+		return rex_args_bytes(&b->call->args, key, 1, at, size) == size
+			       ? 0
+			       : rex_built_fail(b, -ENOENT, "%s is not recorded whole", key);
+	for (size_t i = 0; i + 8 <= size; i += 8) {
+		char offset[24];
+
+		snprintf(offset, sizeof(offset), "%zu", i);
+		if (!rex_args_int(&b->call->args, rex_key(word, key, offset), NULL, &value))
+			return rex_built_fail(b, -ENOENT, "%s is not recorded", key);
+		memcpy(at + i, &value, 8);
+		translate_pointer(b, word, at + i);
+	}
+	return 0;
+}
+
+#define MOST_PARAMS 4096
+#define MOST_PARAM_BYTES 65536
+
+int rex_build_params(struct rex_built *b, const char *prefix, void **ret)
+{
+	char key[REX_KEY_BYTES];
+	const char *layout = rex_args_text(&b->call->args, rex_key(key, prefix, "layout"), NULL);
+	void **pointers;
+	size_t n = 0;
+	char *end;
+	int r = 0;
+
+	if (!layout)
+		return rex_built_fail(b, -ENOENT, "the parameters of the kernel are not recorded");
+	pointers = rex_built_take(b, MOST_PARAMS * sizeof(*pointers));
+	if (!pointers)
+		return -ENOMEM;
+	for (const char *at = layout; *at && n < MOST_PARAMS && r == 0; at = end) {
+		size_t size;
+
+		strtoull(at, &end, 10);
+		size = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
+		if (end == at || size == 0 || size > MOST_PARAM_BYTES)
+			break;
+		pointers[n] = rex_built_take(b, size);
+		if (!pointers[n])
+			return -ENOMEM;
+		r = build_param(b, rex_key_at(key, prefix, n), pointers[n], size);
+		n++;
+		end += strspn(end, " ");
+	}
+	*ret = pointers;
+	return r;
+}

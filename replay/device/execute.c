@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/execute.h"
+
+#include "replay/device/build.h"
+#include "replay/device/functions.h"
+#include "replay/device/place.h"
+#include "replay/device/turns.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#define NCCL_IN_PROGRESS 7
+#define POLL_NS 100000L
+
+struct run {
+	struct rex_context context;
+	const struct rex_process *process;
+	struct rex_turns *turns;
+	uint32_t marking; /* the thread that marks iterations: the one with most calls */
+	pthread_mutex_t lock;
+	int error; /* the first */
+	struct rex_result *result;
+};
+
+struct thread {
+	struct run *run;
+	uint32_t index;
+	uint64_t made;
+	size_t iteration; /* the next to be marked */
+	pthread_t id;
+};
+
+static void fail(struct run *run, const struct rex_call *c, int error, const char *why)
+{
+	pthread_mutex_lock(&run->lock);
+	if (!run->error) {
+		run->error = error;
+		snprintf(run->result->why, sizeof(run->result->why), "%s%s%s", c ? c->api->name : "",
+			 c ? ": " : "", why);
+	}
+	pthread_mutex_unlock(&run->lock);
+	rex_turns_give_up(run->turns);
+}
+
+/* ---- which calls are made */
+
+static bool returns_objects(const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->n_args; i++)
+		if (call->args[i].direction == API_DIRECTION_OUT &&
+		    api_is_handle((enum api_meaning)call->args[i].meaning))
+			return true;
+	return false;
+}
+
+/* A query changes nothing; it is made for the objects that it returns. */
+static bool is_made(const struct rex_call *c)
+{
+	static const char *const others[] = {"cuGetExportTable", "cuGetProcAddress",
+					     "cuPointerSetAttribute", "cuCheckpoint",
+					     "cuCoredump", "cuLogs", "cuThreadExchange"};
+
+	if (c->skipped || !api_succeeded(c->api, c->result))
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strncmp(c->api->name, others[i], strlen(others[i])) == 0)
+			return false;
+	switch ((enum api_class)c->api->class) {
+	case API_CLASS_QUERY:
+		return returns_objects(c->api) || strncmp(c->api->name, "cuIpcGet", 8) == 0 ||
+		       strcmp(c->api->name, "ncclGetUniqueId") == 0;
+	case API_CLASS_EVENT_QUERY:
+	case API_CLASS_STREAM_QUERY:
+	case API_CLASS_PROFILE:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* ---- one call */
+
+/* The name of the function that is called: images come from memory instead of files. */
+static const char *name_of(const struct rex_call *c)
+{
+	if (strcmp(c->api->name, "cuModuleLoad") == 0 ||
+	    strcmp(c->api->name, "cuModuleLoadFatBinary") == 0)
+		return "cuModuleLoadData";
+	if (strcmp(c->api->name, "cuLibraryLoadFromFile") == 0)
+		return "cuLibraryLoadData";
+	return c->api->name;
+}
+
+static int load_image_instead(struct rex_built *b)
+{
+	int r;
+
+	if (strcmp(b->call->api->name, "cuModuleLoad") != 0 &&
+	    strcmp(b->call->api->name, "cuLibraryLoadFromFile") != 0)
+		return 0;
+	r = rex_build_image(b, &b->behind[1], &b->bytes[1]);
+	b->words[b->call->api->args[1].word] = (uint64_t)b->behind[1];
+	return r;
+}
+
+/* Announces where the memory that the call makes was. */
+static void announce(const struct rex_call *c)
+{
+	char key[REX_KEY_BYTES];
+	int64_t address = 0, pitch = 0;
+
+	rex_place_next(NULL, 0, 0);
+	if (c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE)
+		return;
+	if (strncmp(c->api->name, "cuMem", 5) != 0)
+		return;
+	rex_args_int(&c->args, rex_key(key, c->api->args[0].name, "out"), NULL, &address);
+	rex_args_int(&c->args, "pPitch.out", NULL, &pitch);
+	rex_place_next(c->api->name, (uint64_t)address, (uint64_t)pitch);
+}
+
+/* Waits until a communicator that does not block has done what it was asked for. */
+static int wait_for_nccl(const struct rex_built *b)
+{
+	const struct api_call *query = api_call((unsigned)api_find("ncclCommGetAsyncError"));
+	void *function = rex_function(query->name, API_LIBRARY_NCCL);
+	const struct api_arg *comm = api_arg_of(b->call->api, API_MEANING_COMM);
+	const struct timespec nap = {0, POLL_NS};
+	int state = NCCL_IN_PROGRESS;
+	uint64_t words[2] = {0, (uint64_t)&state};
+
+	if (!comm || !function)
+		return 0;
+	words[0] = b->words[comm->word];
+	if (comm->direction == API_DIRECTION_OUT)
+		memcpy(&words[0], (void *)words[0], 8);
+	while (rex_invoke(function, query, words) == 0 && state == NCCL_IN_PROGRESS)
+		nanosleep(&nap, NULL);
+	return state;
+}
+
+static int check_result(struct rex_built *b, int64_t result)
+{
+	const struct api_call *call = b->call->api;
+
+	if (call->result.meaning != API_MEANING_STATUS)
+		return 0;
+	if (call->library == API_LIBRARY_NCCL && (int32_t)result == NCCL_IN_PROGRESS)
+		result = wait_for_nccl(b);
+	if ((int32_t)result == 0 || (call->class == API_CLASS_GROUP_END && result == 7))
+		return 0;
+	return rex_built_fail(b, -EIO, "returned %d; it succeeded when it was recorded",
+			      (int32_t)result);
+}
+
+static int make_call(struct run *run, const struct rex_call *c)
+{
+	struct rex_built b;
+	void *function = rex_function(name_of(c), (enum api_library)c->api->library);
+	int r = rex_build(&run->context, c, &b);
+
+	if (r == 0 && !function)
+		r = rex_built_fail(&b, -ENODEV, "no library here has this function");
+	if (r == 0)
+		r = load_image_instead(&b);
+	if (r == 0) {
+		announce(c);
+		r = check_result(&b, (int64_t)rex_invoke(function, c->api, b.words));
+	}
+	if (r == 0)
+		r = rex_built_results(&b);
+	if (r < 0)
+		fail(run, c, r, b.why[0] ? b.why : strerror(-r));
+	rex_built_done(&b);
+	return r;
+}
+
+/* ---- threads */
+
+static void mark_iterations(struct thread *t, const struct rex_call *c)
+{
+	const struct rex_process *p = t->run->process;
+
+	if (t->index != t->run->marking)
+		return;
+	while (t->iteration < p->n_iterations && p->iterations[t->iteration] <= c->start_ns) {
+		rex_mark_iteration();
+		t->iteration++;
+	}
+}
+
+static void *run_thread(void *arg)
+{
+	struct thread *t = arg;
+	const struct rex_process *p = t->run->process;
+
+	for (size_t i = 0; i < p->n_calls; i++) {
+		const struct rex_call *c = &p->calls[i];
+
+		if (c->thread != t->index)
+			continue;
+		if (is_made(c)) {
+			if (!rex_turns_wait(t->run->turns, c->after))
+				break;
+			mark_iterations(t, c);
+			if (make_call(t->run, c) < 0)
+				break;
+			t->made++;
+		}
+		rex_turns_returned(t->run->turns, (uint32_t)i);
+	}
+	return NULL;
+}
+
+static uint32_t busiest(const struct rex_process *p)
+{
+	uint32_t best = 0;
+	size_t most = 0;
+
+	for (uint32_t k = 0; k < p->n_threads; k++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < p->n_calls; i++)
+			n += p->calls[i].thread == k;
+		if (n > most) {
+			most = n;
+			best = k;
+		}
+	}
+	return best;
+}
+
+static int run_threads(struct run *run)
+{
+	size_t n = run->process->n_threads;
+	scoped(free_ptr) struct thread *threads = calloc(n + 1, sizeof(*threads));
+	size_t started = 0;
+
+	if (!threads)
+		return -ENOMEM;
+	for (; started < n; started++) {
+		struct thread *t = &threads[started];
+
+		t->run = run;
+		t->index = (uint32_t)started;
+		if (pthread_create(&t->id, NULL, run_thread, t) != 0) {
+			fail(run, NULL, -EAGAIN, "cannot start a thread");
+			break;
+		}
+	}
+	for (size_t i = 0; i < started; i++) {
+		pthread_join(threads[i].id, NULL);
+		run->result->made += threads[i].made;
+	}
+	return run->error;
+}
+
+int rex_prepare(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret)
+{
+	uint64_t taken = 0;
+	int r = rex_place_find(p);
+
+	if (r == -EEXIST) {
+		snprintf(ret->why, sizeof(ret->why), "GPUs have memory within the same 2 MiB");
+		return -ENOTSUP;
+	}
+	if (r == 0)
+		r = rex_place_reserve(how->relocate, &taken);
+	if (r == -EEXIST)
+		snprintf(ret->why, sizeof(ret->why), "address 0x%llx is in use here",
+			 (unsigned long long)taken);
+	return r;
+}
+
+int rex_execute(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret)
+{
+	struct run run = {
+		.context = {.process = p, .share = how->share, .seed = how->seed},
+		.process = p,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.result = ret,
+	};
+	int r = rex_objects_new(&run.context.objects);
+
+	if (r == 0)
+		r = rex_turns_new((uint32_t)p->n_calls, &run.turns);
+	if (r == 0)
+		r = rex_place_note(run.context.objects);
+	if (r == 0) {
+		rex_functions_open();
+		run.marking = busiest(p);
+		r = run_threads(&run);
+		ret->seeded = run.context.seeded;
+	}
+	rex_turns_free(run.turns);
+	/* Objects stay: copies in flight may use the memory. */
+	return r;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Makes all calls of a recorded process again, each on a thread of its own recorded thread. */
+#pragma once
+
+#include "replay/device/recorded.h"
+#include "replay/device/share.h"
+
+struct rex_options {
+	struct rex_share *share;
+	uint64_t seed;
+	bool relocate; /* memory may lie at other addresses */
+};
+
+struct rex_result {
+	uint64_t made, seeded; /* calls; copies of contents that were not recorded */
+	char why[320];	       /* of a failure: the call, and the reason */
+};
+
+/* Reserves the memory of the process; before anything opens the driver. -EEXIST: a part of it is in
+ * use here; ret->why says where. A process that starts again has another layout. */
+int rex_prepare(const struct rex_process *p, const struct rex_options *how,
+		struct rex_result *ret);
+
+/* Runs it. 0; -EIO: a call failed that succeeded when it was recorded; -ENOENT, -ENOTSUP: a call
+ * cannot be made again; -ENODEV: there is no driver, or no NCCL or cuBLAS that is needed; ret->why
+ * says more. Once a process. */
+int rex_execute(const struct rex_process *p, const struct rex_options *how,
+		struct rex_result *ret);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/functions.h"
+
+#include "replay/device/place.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static void *handles[API_N_LIBRARIES];
+static void (*mark)(void); /* of a capture library */
+
+void rex_functions_open(void)
+{
+	static const char *const files[API_N_LIBRARIES][2] = {
+		[API_LIBRARY_CUDA] = {"libcuda.so.1", NULL},
+		[API_LIBRARY_NCCL] = {"libnccl.so.2", NULL},
+		[API_LIBRARY_CUBLAS] = {"libcublas.so.13", "libcublas.so.12"},
+		[API_LIBRARY_CUBLASLT] = {"libcublasLt.so.13", "libcublasLt.so.12"},
+	};
+	void *found = dlsym(RTLD_DEFAULT, "gpucapture_mark_iteration");
+
+	memcpy(&mark, &found, sizeof(mark));
+	for (int i = 0; i < API_N_LIBRARIES; i++)
+		for (int k = 0; k < 2 && files[i][k] && !handles[i]; k++)
+			handles[i] = dlopen(files[i][k], RTLD_NOW | RTLD_GLOBAL);
+}
+
+static void *find_driver(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	if (!found && handles[API_LIBRARY_CUDA])
+		found = dlsym(handles[API_LIBRARY_CUDA], name);
+	return found;
+}
+
+void *rex_function(const char *name, enum api_library library)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	if (!found && handles[library])
+		found = dlsym(handles[library], name);
+	/* A capture library asks for what stands in for a function of the driver. */
+	return mark || library != API_LIBRARY_CUDA ? found
+						   : rex_place_wrap(name, found, find_driver);
+}
+
+/* Called by a capture library for each function of the driver that it finds. */
+__attribute__((visibility("default"))) void *
+gpucapture_wrap_driver(const char *name, void *real, void *(*find)(const char *name));
+
+void *gpucapture_wrap_driver(const char *name, void *real, void *(*find)(const char *name))
+{
+	return rex_place_wrap(name, real, find);
+}
+
+#define REGISTERS 6
+#define STACK_WORDS 40
+
+typedef uint64_t function_type(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t);
+
+/* The System V ABI of x86-64: integers and pointers go to six registers and then to the stack,
+ * structs of more than 16 bytes to the stack. A function ignores words behind its own. */
+uint64_t rex_invoke(void *function, const struct api_call *call, const uint64_t *words)
+{
+	uint64_t r[REGISTERS] = {0}, s[STACK_WORDS] = {0};
+	unsigned n = 0, m = 0;
+	function_type *f;
+
+	memcpy(&f, &function, sizeof(f));
+	for (unsigned i = 0; i < call->n_args; i++) {
+		const struct api_arg *a = &call->args[i];
+		unsigned count = a->bytes > 8 ? (a->bytes + 7u) / 8 : 1;
+		bool in_registers = count <= 2 && n + count <= REGISTERS;
+
+		for (unsigned k = 0; k < count; k++) {
+			if (in_registers)
+				r[n++] = words[a->word + k];
+			else if (m < STACK_WORDS)
+				s[m++] = words[a->word + k];
+		}
+	}
+	return f(r[0], r[1], r[2], r[3], r[4], r[5], s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7],
+		 s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19],
+		 s[20], s[21], s[22], s[23], s[24], s[25], s[26], s[27], s[28], s[29], s[30], s[31],
+		 s[32], s[33], s[34], s[35], s[36], s[37], s[38], s[39]);
+}
+
+void rex_mark_iteration(void)
+{
+	if (mark)
+		mark();
+}

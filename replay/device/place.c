@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/place.h"
+
+#include "base/array.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#define GRANULE (UINT64_C(2) << 20) /* of memory of devices: a multiple of all granularities */
+#define PAGE UINT64_C(4096)
+
+enum kind {
+	DEVICE,	  /* memory that the driver allocated */
+	LOCKED,	  /* page-locked memory of the host that the driver allocated */
+	PROGRAM,  /* memory of the program that was page-locked */
+	RESERVED, /* addresses that the program reserved */
+};
+
+struct region {
+	uint64_t start, end;
+	uint64_t here;	/* where it begins */
+	uint32_t rank;	/* of a device */
+	uint8_t kind;	/* enum kind */
+	bool guarded;	/* reserved in the address space */
+	bool is_mapped; /* usable by the driver */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct region *items; /* by start */
+	size_t n, cap;
+} regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The announced allocation. */
+static __thread struct {
+	const char *function;
+	uint64_t address, pitch_bytes;
+} next;
+
+/* ---- which memory there was */
+
+static uint64_t round_down(uint64_t at, uint64_t to)
+{
+	return at / to * to;
+}
+
+static uint64_t round_up(uint64_t at, uint64_t to)
+{
+	return (at + to - 1) / to * to;
+}
+
+static int kind_of(const struct rex_call *c, const struct api_arg *a)
+{
+	if (c->api->class == API_CLASS_RESERVE)
+		return RESERVED;
+	if (strncmp(c->api->name, "cuMemHostRegister", 17) == 0)
+		return PROGRAM;
+	if (strncmp(c->api->name, "cuMemAlloc", 10) != 0 &&
+	    strncmp(c->api->name, "cuMemHostAlloc", 14) != 0)
+		return -1; /* of another process, or the driver's own */
+	return a->meaning == API_MEANING_HOST ? LOCKED : DEVICE;
+}
+
+static int add_region(const struct rex_call *c, const struct api_arg *a)
+{
+	static const char *const keys[] = {"bytesize", "size", "bytes"};
+	uint64_t unit = PAGE;
+	int kind = kind_of(c, a);
+	int64_t address = 0, bytes = 0;
+	char out[64];
+
+	snprintf(out, sizeof(out), "%s%s", a->name,
+		 a->direction == API_DIRECTION_OUT ? ".out" : "");
+	if (kind < 0 || !rex_args_int(&c->args, out, NULL, &address) || address == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(keys) && bytes == 0; i++)
+		rex_args_int(&c->args, keys[i], NULL, &bytes);
+	if (bytes <= 0)
+		return 0;
+	if (array_reserve(&regions.items, regions.n + 1, &regions.cap) < 0)
+		return -ENOMEM;
+	if (kind == DEVICE || kind == RESERVED)
+		unit = GRANULE;
+	regions.items[regions.n++] = (struct region){
+		.start = round_down((uint64_t)address, unit),
+		.end = round_up((uint64_t)address + (uint64_t)bytes, unit),
+		.rank = c->rank,
+		.kind = (uint8_t)kind,
+	};
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+
+	return array_order(x->start, y->start) ?: array_order(x->kind, y->kind);
+}
+
+/* Whether the second, which does not begin before the first, can be a part of it. */
+static bool are_one(const struct region *a, const struct region *b)
+{
+	return a->kind == b->kind && a->kind != RESERVED &&
+	       (a->kind != DEVICE || a->rank == b->rank) && b->start <= a->end;
+}
+
+int rex_place_find(const struct rex_process *p)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_calls && r == 0; i++) {
+		const struct rex_call *c = &p->calls[i];
+
+		if (c->skipped || c->result != 0 ||
+		    (c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE))
+			continue;
+		for (unsigned k = 0; k < c->api->n_args; k++) {
+			const struct api_arg *a = &c->api->args[k];
+
+			if (a->meaning != API_MEANING_DEVPTR && a->meaning != API_MEANING_HOST)
+				continue;
+			r = add_region(c, a);
+			break;
+		}
+	}
+	if (r < 0 || regions.n == 0)
+		return r;
+	qsort(regions.items, regions.n, sizeof(regions.items[0]), by_start);
+	for (size_t i = 1; i < regions.n; i++) {
+		struct region *last = &regions.items[kept], *now = &regions.items[i];
+
+		if (are_one(last, now))
+			last->end = last->end > now->end ? last->end : now->end;
+		else if (now->start < last->end && now->kind != RESERVED)
+			return -EEXIST;
+		else if (now->start != last->start || now->end != last->end)
+			regions.items[++kept] = *now;
+	}
+	regions.n = kept + 1;
+	return 0;
+}
+
+int rex_place_reserve(bool relocate, uint64_t *taken)
+{
+	for (size_t i = 0; i < regions.n; i++) {
+		struct region *r = &regions.items[i];
+		bool is_host = r->kind == LOCKED || r->kind == PROGRAM;
+		int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+		void *at = mmap((void *)r->start, r->end - r->start,
+				is_host ? PROT_READ | PROT_WRITE : PROT_NONE,
+				flags | MAP_FIXED_NOREPLACE, -1, 0);
+
+		r->here = r->start;
+		r->guarded = at == (void *)r->start;
+		if (r->guarded)
+			continue;
+		if (at != MAP_FAILED)
+			munmap(at, r->end - r->start);
+		*taken = r->start;
+		if (!relocate)
+			return -EEXIST;
+		if (!is_host)
+			continue;
+		at = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE, flags, -1, 0);
+		if (at == MAP_FAILED)
+			return -errno;
+		r->here = (uint64_t)at;
+	}
+	return 0;
+}
+
+int rex_place_note(struct rex_objects *objects)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < regions.n && r == 0; i++)
+		if (regions.items[i].kind == PROGRAM)
+			r = rex_range_set(objects, regions.items[i].start,
+					  regions.items[i].end - regions.items[i].start,
+					  regions.items[i].here);
+	return r;
+}
+
+/* ---- the driver */
+
+/* Structs and values of the driver's interface. */
+struct location {
+	int type, id;
+};
+struct prop {
+	int type, handle_types;
+	struct location location;
+	void *win32;
+	uint8_t flags[8];
+};
+struct access {
+	struct location location;
+	int flags;
+};
+enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3, PORTABLE = 1, DEVICE_MAP = 2 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2 };
+
+static struct {
+	int (*reserve)(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsigned long long f);
+	int (*unreserve)(uint64_t at, size_t bytes);
+	int (*create)(uint64_t *ret, size_t bytes, const struct prop *, unsigned long long flags);
+	int (*release)(uint64_t handle);
+	int (*map)(uint64_t at, size_t bytes, size_t offset, uint64_t handle, unsigned long long f);
+	int (*set_access)(uint64_t at, size_t bytes, const struct access *, size_t n);
+	int (*device)(int *ret);
+	int (*count)(int *ret);
+	int (*can_access)(int *ret, int device, int peer);
+	int (*synchronize)(void);
+	int (*lock_pages)(void *at, size_t bytes, unsigned flags);
+} cu;
+
+static void find_functions(void *(*find)(const char *name))
+{
+	static const struct {
+		const char *name;
+		void *to;
+	} wanted[] = {
+		{"cuMemAddressReserve", &cu.reserve},
+		{"cuMemAddressFree", &cu.unreserve},
+		{"cuMemCreate", &cu.create},
+		{"cuMemRelease", &cu.release},
+		{"cuMemMap", &cu.map},
+		{"cuMemSetAccess", &cu.set_access},
+		{"cuCtxGetDevice", &cu.device},
+		{"cuDeviceGetCount", &cu.count},
+		{"cuDeviceCanAccessPeer", &cu.can_access},
+		{"cuCtxSynchronize", &cu.synchronize},
+		{"cuMemHostRegister_v2", &cu.lock_pages},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		void *found = find(wanted[i].name);
+
+		memcpy(wanted[i].to, &found, sizeof(found));
+	}
+}
+
+static struct region *region_of(uint64_t address)
+{
+	size_t i = array_bound(k, 0, regions.n, regions.items[k].end <= address);
+
+	while (i < regions.n && regions.items[i].start <= address &&
+	       regions.items[i].kind == RESERVED)
+		i++;
+	return i < regions.n && regions.items[i].start <= address ? &regions.items[i] : NULL;
+}
+
+/* The device and all that can reach its memory may use it. */
+static int give_access(const struct region *r, int device)
+{
+	struct access all[64];
+	int n = 0, devices = 0, can;
+
+	cu.count(&devices);
+	for (int i = 0; i < devices && n < (int)ARRAY_SIZE(all); i++) {
+		if (i != device && (cu.can_access(&can, i, device) != 0 || !can))
+			continue;
+		all[n++] = (struct access){{ON_DEVICE, i}, READ_WRITE};
+	}
+	return cu.set_access(r->here, r->end - r->start, all, (size_t)n);
+}
+
+static int map_device(struct region *r)
+{
+	struct prop prop = {.type = PINNED, .location = {ON_DEVICE, 0}};
+	uint64_t at = 0, handle, bytes = r->end - r->start;
+	int rc = cu.device(&prop.location.id);
+
+	if (rc != 0)
+		return rc;
+	if (r->guarded)
+		munmap((void *)r->start, bytes);
+	rc = cu.reserve(&at, bytes, 0, r->start, 0);
+	if (rc == 0 && at != r->start && r->guarded) {
+		cu.unreserve(at, bytes);
+		rc = INVALID_VALUE;
+	}
+	r->here = at;
+	if (rc == 0)
+		rc = cu.create(&handle, bytes, &prop, 0);
+	if (rc != 0)
+		return rc;
+	rc = cu.map(at, bytes, 0, handle, 0);
+	cu.release(handle); /* the mapping keeps it */
+	return rc ? rc : give_access(r, prop.location.id);
+}
+
+/* Where the recorded address is; maps its region first. A result of the driver. */
+static int place(uint64_t address, uint64_t *ret)
+{
+	struct region *r;
+	int rc = 0;
+
+	pthread_mutex_lock(&regions.lock);
+	r = region_of(address);
+	if (!r)
+		rc = INVALID_VALUE;
+	else if (!r->is_mapped)
+		rc = r->kind == DEVICE ? map_device(r)
+				       : cu.lock_pages((void *)r->here, r->end - r->start,
+						       PORTABLE | DEVICE_MAP);
+	if (rc == 0) {
+		r->is_mapped = true;
+		*ret = r->here + (address - r->start);
+	}
+	pthread_mutex_unlock(&regions.lock);
+	return rc;
+}
+
+/* ---- what stands in for functions of the driver */
+
+void rex_place_next(const char *function, uint64_t address, uint64_t pitch_bytes)
+{
+	next.function = function;
+	next.address = address;
+	next.pitch_bytes = pitch_bytes;
+}
+
+/* The address that was announced for a call of that function; 0. */
+static uint64_t take_next(const char *function)
+{
+	if (!next.address || strcmp(next.function, function) != 0)
+		return 0;
+	return take(next.address);
+}
+
+static bool is_placed(uint64_t here)
+{
+	for (size_t i = 0; i < regions.n; i++)
+		if (regions.items[i].is_mapped && here - regions.items[i].here <
+							  regions.items[i].end -
+								  regions.items[i].start)
+			return true;
+	return false;
+}
+
+/* Allocates as recorded where an address was announced; else as the driver does. */
+#define ALLOCATES(function, name, real, parameters, arguments)                                     \
+	static int(*real) parameters;                                                              \
+	static int function parameters                                                             \
+	{                                                                                          \
+		uint64_t address = take_next(name);                                                \
+                                                                                                   \
+		return address ? place(address, ret) : real arguments;                             \
+	}
+
+ALLOCATES(alloc, "cuMemAlloc_v2", real_alloc, (uint64_t *ret, size_t n), (ret, n))
+ALLOCATES(alloc_async, "cuMemAllocAsync", real_alloc_async,
+	  (uint64_t *ret, size_t n, void *stream), (ret, n, stream))
+ALLOCATES(alloc_async_ptsz, "cuMemAllocAsync_ptsz", real_alloc_async_ptsz,
+	  (uint64_t *ret, size_t n, void *stream), (ret, n, stream))
+ALLOCATES(alloc_pool, "cuMemAllocFromPoolAsync", real_alloc_pool,
+	  (uint64_t *ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
+ALLOCATES(alloc_pool_ptsz, "cuMemAllocFromPoolAsync_ptsz", real_alloc_pool_ptsz,
+	  (uint64_t *ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
+ALLOCATES(alloc_managed, "cuMemAllocManaged", real_alloc_managed,
+	  (uint64_t *ret, size_t n, unsigned flags), (ret, n, flags))
+ALLOCATES(alloc_host, "cuMemAllocHost_v2", real_alloc_host, (uint64_t *ret, size_t n), (ret, n))
+ALLOCATES(host_alloc, "cuMemHostAlloc", real_host_alloc,
+	  (uint64_t *ret, size_t n, unsigned flags), (ret, n, flags))
+
+static int (*real_alloc_pitch)(uint64_t *, size_t *, size_t, size_t, unsigned);
+static int alloc_pitch(uint64_t *ret, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	uint64_t address = take_next("cuMemAllocPitch_v2");
+
+	if (!address)
+		return real_alloc_pitch(ret, pitch, width, height, element);
+	*pitch = next.pitch_bytes;
+	return place(address, ret);
+}
+
+static int (*real_free)(uint64_t at);
+static int free_device(uint64_t at)
+{
+	return is_placed(at) ? cu.synchronize() : real_free(at);
+}
+
+static int (*real_free_async)(uint64_t at, void *stream);
+static int free_async(uint64_t at, void *stream)
+{
+	return is_placed(at) ? 0 : real_free_async(at, stream);
+}
+
+static int (*real_free_async_ptsz)(uint64_t at, void *stream);
+static int free_async_ptsz(uint64_t at, void *stream)
+{
+	return is_placed(at) ? 0 : real_free_async_ptsz(at, stream);
+}
+
+static int (*real_free_host)(uint64_t at);
+static int free_host(uint64_t at)
+{
+	return is_placed(at) ? cu.synchronize() : real_free_host(at);
+}
+
+/* Reserves the recorded addresses for the program itself. */
+static int (*real_reserve)(uint64_t *, size_t, size_t, uint64_t, unsigned long long);
+static int reserve(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsigned long long flags)
+{
+	uint64_t address = take_next("cuMemAddressReserve");
+
+	for (size_t i = 0; address && i < regions.n; i++)
+		if (regions.items[i].start == address && take(regions.items[i].guarded))
+			munmap((void *)address, bytes);
+	return real_reserve(ret, bytes, align, address ? address : at, flags);
+}
+
+void *rex_place_wrap(const char *name, void *real, void *(*find)(const char *name))
+{
+	static const struct {
+		const char *name;
+		void *here, *real;
+	} all[] = {
+		{"cuMemAlloc_v2", alloc, &real_alloc},
+		{"cuMemAllocAsync", alloc_async, &real_alloc_async},
+		{"cuMemAllocAsync_ptsz", alloc_async_ptsz, &real_alloc_async_ptsz},
+		{"cuMemAllocFromPoolAsync", alloc_pool, &real_alloc_pool},
+		{"cuMemAllocFromPoolAsync_ptsz", alloc_pool_ptsz, &real_alloc_pool_ptsz},
+		{"cuMemAllocManaged", alloc_managed, &real_alloc_managed},
+		{"cuMemAllocPitch_v2", alloc_pitch, &real_alloc_pitch},
+		{"cuMemAllocHost_v2", alloc_host, &real_alloc_host},
+		{"cuMemHostAlloc", host_alloc, &real_host_alloc},
+		{"cuMemFree_v2", free_device, &real_free},
+		{"cuMemFreeAsync", free_async, &real_free_async},
+		{"cuMemFreeAsync_ptsz", free_async_ptsz, &real_free_async_ptsz},
+		{"cuMemFreeHost", free_host, &real_free_host},
+		{"cuMemAddressReserve", reserve, &real_reserve},
+	};
+
+	if (!real || regions.n == 0)
+		return real;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (strcmp(all[i].name, name) != 0)
+			continue;
+		if (!cu.reserve)
+			find_functions(find);
+		memcpy(all[i].real, &real, sizeof(real));
+		return all[i].here;
+	}
+	return real;
+}

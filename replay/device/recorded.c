@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/recorded.h"
+
+#include "base/array.h"
+#include "formats/trace/store/blobs.h"
+#include "formats/trace/value.h"
+
+#include <errno.h>
+#include <string.h>
+
+void rex_process_done(struct rex_process *p)
+{
+	for (size_t i = 0; i < p->n_slices; i++)
+		fmt_slice_free(p->slices[i]);
+	free(p->slices);
+	free(p->ranks);
+	free(p->calls);
+	free(p->threads);
+	free(p->contents);
+	free(p->iterations);
+	memset(p, 0, sizeof(*p));
+}
+
+/* ---- which ranks are one process */
+
+static bool same_fact(const struct fmt_names *names, uint32_t a, uint32_t b, const char *key)
+{
+	const char *x = fmt_fact_value(names, a, key), *y = fmt_fact_value(names, b, key);
+
+	return x && y && strcmp(x, y) == 0;
+}
+
+uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank)
+{
+	for (uint32_t i = 0; i < rank; i++)
+		if (same_fact(names, i, rank, "process") && same_fact(names, i, rank, "host"))
+			return i;
+	return rank;
+}
+
+uint32_t rex_process_count(const struct fmt_trace *trace)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
+		n += rex_process_first(fmt_trace_names(trace), i) == i;
+	return n;
+}
+
+static int find_ranks(struct rex_process *p, uint32_t index)
+{
+	const struct fmt_names *names = fmt_trace_names(p->trace);
+	uint32_t n = fmt_trace_n_ranks(p->trace), first = 0;
+
+	for (uint32_t seen = 0; first < n; first++)
+		if (rex_process_first(names, first) == first && seen++ == index)
+			break;
+	for (uint32_t i = first; i < n; i++) {
+		if (rex_process_first(names, i) != first)
+			continue;
+		if (array_reserve(&p->ranks, p->n_ranks + 1, &p->ranks_cap) < 0)
+			return -ENOMEM;
+		p->ranks[p->n_ranks++] = i;
+	}
+	return p->n_ranks > 0 ? 0 : -EINVAL;
+}
+
+/* ---- calls */
+
+static int thread_of(struct rex_process *p, uint32_t rank, uint32_t track, uint32_t *ret)
+{
+	const struct fmt_track *t = fmt_track(fmt_trace_names(p->trace), rank, track);
+	uint32_t i = 0;
+
+	if (!t || t->kind != FMT_THREAD)
+		return -EINVAL;
+	while (i < p->n_threads && p->threads[i] != t->tid)
+		i++;
+	if (i == p->n_threads) {
+		if (array_reserve(&p->threads, p->n_threads + 1, &p->threads_cap) < 0)
+			return -ENOMEM;
+		p->threads[p->n_threads++] = t->tid;
+	}
+	*ret = i;
+	return 0;
+}
+
+static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice *s,
+		    const struct fmt_event *e)
+{
+	const struct fmt_names *names = fmt_trace_names(p->trace);
+	const struct fmt_template *t = fmt_template(names, e->template);
+	struct rex_call c = {.rank = rank, .order = -1};
+	int index, r;
+
+	if (!t || t->kind != FMT_CALL)
+		return 0;
+	index = api_find(fmt_string(names, t->name, NULL));
+	if (index < 0) {
+		p->unknown++;
+		return 0;
+	}
+	r = thread_of(p, rank, e->track, &c.thread);
+	if (r < 0)
+		return r == -EINVAL ? 0 : r;
+	c.api = api_call((unsigned)index);
+	c.args = (struct rex_args){names, t, fmt_event_values(s, e)};
+	c.start_ns = e->start_ns;
+	c.end_ns = e->start_ns + e->duration_ns;
+	c.correlation = e->correlation;
+	rex_args_int(&c.args, "order", NULL, &c.order);
+	rex_args_int(&c.args, "result", NULL, &c.result);
+	if (array_reserve(&p->calls, p->n_calls + 1, &p->calls_cap) < 0)
+		return -ENOMEM;
+	p->calls[p->n_calls++] = c;
+	return 0;
+}
+
+/* ---- contents and iterations */
+
+static int by_number(const void *a, const void *b)
+{
+	const struct fmt_digest *x = a, *y = b;
+
+	return array_order(x->op, y->op) ?: array_order(x->offset_bytes, y->offset_bytes);
+}
+
+/* Adds the contents of events of the slice; *at is the first that may be one's. */
+static int add_contents(struct rex_process *p, const struct fmt_slice *s,
+			const struct fmt_digest *list, size_t n, size_t *at)
+{
+	for (; *at < n && list[*at].op < s->first_number + s->n_events; ++*at) {
+		const struct fmt_digest *d = &list[*at];
+
+		if (d->op < s->first_number)
+			continue;
+		if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
+			return -ENOMEM;
+		p->contents[p->n_contents++] = (struct rex_content){
+			.correlation = s->events[d->op - s->first_number].correlation,
+			.offset_bytes = d->offset_bytes,
+			.length_bytes = d->length_bytes,
+			.allocation = d->allocation,
+			.name = {d->digest[0], d->digest[1]},
+			.access = d->output,
+		};
+	}
+	return 0;
+}
+
+static int add_iteration(struct rex_process *p, const struct fmt_slice_info *info,
+			 int64_t *last)
+{
+	int64_t number = info->iteration.number;
+
+	if (number == *last || number < 0)
+		return 0;
+	*last = number;
+	if (array_reserve(&p->iterations, p->n_iterations + 1, &p->iterations_cap) < 0)
+		return -ENOMEM;
+	p->iterations[p->n_iterations++] = info->iteration.start_ns;
+	return 0;
+}
+
+static int read_slice(struct rex_process *p, uint32_t rank, uint32_t slice,
+		      struct fmt_slice **ret, struct fmt_error *err)
+{
+	struct fmt_slice *s;
+	int r = fmt_slice_load(p->trace, rank, slice, FMT_WANT_CALLS | FMT_WANT_OPS, &s, err);
+
+	if (r < 0)
+		return r;
+	if (array_reserve(&p->slices, p->n_slices + 1, &p->slices_cap) < 0) {
+		fmt_slice_free(s);
+		return -ENOMEM;
+	}
+	p->slices[p->n_slices++] = s;
+	for (size_t i = 0; i < s->n_events && r == 0; i++)
+		r = add_call(p, rank, s, &s->events[i]);
+	*ret = s;
+	return r;
+}
+
+static int read_rank(struct rex_process *p, uint32_t rank, struct fmt_error *err)
+{
+	scoped(free_ptr) struct fmt_digest *list = NULL;
+	size_t n = 0, at = 0;
+	int64_t last = FMT_BEFORE;
+	int r = fmt_contents_read(p->trace, rank, &list, &n, err);
+
+	if (r == 0 && n > 0)
+		qsort(list, n, sizeof(*list), by_number);
+	for (uint32_t i = 0; i < fmt_trace_rank(p->trace, rank)->n_slices && r == 0; i++) {
+		struct fmt_slice *s;
+
+		r = read_slice(p, rank, i, &s, err);
+		if (r == 0)
+			r = add_contents(p, s, list, n, &at);
+		if (r == 0 && rank == p->ranks[0])
+			r = add_iteration(p, fmt_trace_slice(p->trace, rank, i), &last);
+	}
+	return r;
+}
+
+/* ---- nested calls, and order */
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct rex_call *x = a, *y = b;
+
+	return array_order(x->thread, y->thread) ?: array_order(x->start_ns, y->start_ns)
+	       ?: array_order(y->end_ns, x->end_ns) ?: array_order(x->correlation, y->correlation);
+}
+
+static int by_return(const void *a, const void *b)
+{
+	const struct rex_call *x = a, *y = b;
+
+	if (x->order >= 0 || y->order >= 0)
+		return array_order(x->order, y->order);
+	return array_order(x->end_ns, y->end_ns) ?: array_order(x->thread, y->thread)
+	       ?: array_order(x->correlation, y->correlation);
+}
+
+static bool is_blas(const struct rex_call *c)
+{
+	return c->api->library == API_LIBRARY_CUBLAS || c->api->library == API_LIBRARY_CUBLASLT;
+}
+
+/* Marks calls within others. Those within a call of cuBLAS are made in place of it, if any of the
+ * process launches a kernel. */
+static void mark_nested(struct rex_process *p)
+{
+	const struct rex_call *outer = NULL;
+	bool launches = false;
+
+	for (size_t i = 0; i < p->n_calls; i++) {
+		struct rex_call *c = &p->calls[i];
+
+		if (outer && outer->thread == c->thread && c->end_ns <= outer->end_ns &&
+		    c->start_ns < outer->end_ns) {
+			c->inside = is_blas(outer);
+			c->skipped = !c->inside || is_blas(c);
+			if (c->inside && c->api->library != API_LIBRARY_CUDA)
+				c->skipped = true;
+			launches |= c->inside && c->api->class == API_CLASS_LAUNCH;
+		} else {
+			outer = c;
+		}
+	}
+	for (size_t i = 0; i < p->n_calls; i++) {
+		struct rex_call *c = &p->calls[i];
+
+		if (launches ? is_blas(c) : c->inside)
+			c->skipped = true;
+	}
+}
+
+/* Sets of each call how many calls must have returned before: all that returned before it; of a
+ * call of NCCL, which may wait for other threads, those before the last one of its thread. */
+static int set_order(struct rex_process *p)
+{
+	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
+
+	if (!last)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_calls; i++) {
+		struct rex_call *c = &p->calls[i];
+
+		c->after = c->api->library == API_LIBRARY_NCCL ? last[c->thread] : (uint32_t)i;
+		last[c->thread] = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static int by_correlation(const void *a, const void *b)
+{
+	const struct rex_content *x = a, *y = b;
+
+	return array_order(x->correlation, y->correlation) ?: array_order(x->access, y->access)
+	       ?: array_order(x->allocation, y->allocation)
+	       ?: array_order(x->offset_bytes, y->offset_bytes);
+}
+
+int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process *ret,
+		     struct fmt_error *err)
+{
+	scoped(rex_process_done) struct rex_process p = {.trace = trace};
+	const char *pid, *host;
+	int r = find_ranks(&p, index);
+
+	for (size_t i = 0; i < p.n_ranks && r == 0; i++)
+		r = read_rank(&p, p.ranks[i], err);
+	if (r < 0)
+		return r;
+	pid = fmt_fact_value(fmt_trace_names(trace), p.ranks[0], "process");
+	host = fmt_fact_value(fmt_trace_names(trace), p.ranks[0], "host");
+	p.pid = pid ? strtoll(pid, NULL, 10) : 0;
+	snprintf(p.host, sizeof(p.host), "%.*s", host ? (int)strcspn(host + 1, "\"") : 0,
+		 host ? host + 1 : "");
+	if (p.n_calls > 0)
+		qsort(p.calls, p.n_calls, sizeof(p.calls[0]), by_thread);
+	mark_nested(&p);
+	if (p.n_calls > 0)
+		qsort(p.calls, p.n_calls, sizeof(p.calls[0]), by_return);
+	if (p.n_contents > 0)
+		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
+	if (p.n_iterations > 0)
+		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), array_by_i64);
+	r = set_order(&p);
+	if (r == 0) {
+		*ret = p;
+		memset(&p, 0, sizeof(p));
+	}
+	return r;
+}
+
+const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,
+					  size_t *n)
+{
+	size_t first = array_bound(i, 0, p->n_contents, p->contents[i].correlation < correlation);
+	size_t end = first;
+
+	while (end < p->n_contents && p->contents[end].correlation == correlation)
+		end++;
+	*n = end - first;
+	return *n > 0 ? &p->contents[first] : NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The calls of one recorded process, in the order in which they returned, with the contents that
+ * their operations read and wrote. Reading is for one thread; what was read is constant. */
+#pragma once
+
+#include "base/scope.h"
+#include "formats/trace/store/trace.h"
+#include "replay/device/args.h"
+
+struct rex_call {
+	const struct api_call *api;
+	struct rex_args args;
+	int64_t start_ns, end_ns;
+	uint64_t correlation;
+	uint32_t rank;	 /* index in the trace */
+	uint32_t thread; /* of the process */
+	uint32_t after;	 /* calls of the process, in their order, that must have returned before */
+	int64_t order;	 /* the recorded one; -1 none */
+	int64_t result;
+	bool inside;  /* within a call of cuBLAS */
+	bool skipped; /* not to be made again */
+};
+
+/* Contents that the operations of a rank read and wrote, by correlation of their calls. */
+struct rex_content {
+	uint64_t correlation;
+	uint64_t offset_bytes, length_bytes, allocation;
+	uint64_t name[2]; /* of the content */
+	uint8_t access;
+};
+
+struct rex_process {
+	struct fmt_trace *trace;
+	int64_t pid;
+	char host[65];
+	uint32_t *ranks; /* owned */
+	size_t n_ranks, ranks_cap;
+	struct rex_call *calls; /* owned */
+	size_t n_calls, calls_cap;
+	int64_t *threads; /* owned: thread ids */
+	size_t n_threads, threads_cap;
+	struct rex_content *contents; /* owned: by correlation, then offset */
+	size_t n_contents, contents_cap;
+	int64_t *iterations; /* owned: starts of iterations */
+	size_t n_iterations, iterations_cap;
+	struct fmt_slice **slices; /* owned */
+	size_t n_slices, slices_cap;
+	uint64_t unknown; /* calls of functions without a description */
+};
+
+/* The number of processes in a trace; the ranks of one share the facts `host` and `process`. */
+uint32_t rex_process_count(const struct fmt_trace *trace);
+
+/* The first rank of the rank's process: both are indexes. */
+uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank);
+
+/* Reads process `index`. 0 or a negative errno as fmt_slice_load(), with *err. */
+int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process *ret,
+		     struct fmt_error *err);
+void rex_process_done(struct rex_process *p);
+
+/* The contents of the operations of a call: the first, and their number. */
+const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,
+					  size_t *n);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/gpureplay/worker.h"
+
+#include "replay/device/execute.h"
+#include "tools/cli.h"
+#include "tools/trace_arg.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define MOST_TRIES 16
+#define SEED UINT64_C(0x67707572)
+
+bool worker_is(void)
+{
+	return getenv(WORKER_VARIABLE) != NULL;
+}
+
+static int number_in(const char *variable, int otherwise)
+{
+	const char *value = getenv(variable);
+
+	return value ? atoi(value) : otherwise;
+}
+
+static void set_number(const char *variable, long value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%ld", value);
+	setenv(variable, text, 1);
+}
+
+/* Starts this program again: the address space is laid out anew. */
+static int start_again(char **argv, const char *why)
+{
+	int tries = number_in(WORKER_TRY_VARIABLE, 0);
+
+	if (tries < MOST_TRIES) {
+		set_number(WORKER_TRY_VARIABLE, tries + 1);
+		execv("/proc/self/exe", argv);
+	}
+	cli_error("cannot re-execute %s: %s, after %d attempts; --relocate lets memory lie "
+		  "elsewhere",
+		  argv[1], why, tries);
+	return CLI_MACHINE;
+}
+
+static int status_of(int r, const char *path, const char *why)
+{
+	cli_error("cannot re-execute %s: %s", path, *why ? why : strerror(-r));
+	switch (r) {
+	case -EIO:
+		return CLI_FAILED;
+	case -ENODEV:
+		return CLI_MACHINE;
+	default:
+		return CLI_INPUT;
+	}
+}
+
+/* Makes the calls of recorded process `index` in this process. */
+static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
+{
+	struct rex_process process = {0};
+	struct rex_options how = {.seed = SEED,
+				  .relocate = getenv(WORKER_RELOCATE_VARIABLE) != NULL};
+	struct rex_result result = {0};
+	struct fmt_error err = {0};
+	int r = rex_process_read(trace, index, &process, &err);
+
+	if (r < 0)
+		return cli_fail(r, &err, "read", argv[1], NULL);
+	r = rex_prepare(&process, &how, &result);
+	if (r == -EEXIST)
+		return start_again(argv, result.why);
+	if (r == 0)
+		r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &how.share);
+	if (r == 0)
+		r = rex_execute(&process, &how, &result);
+	if (r < 0)
+		return status_of(r, argv[1], result.why);
+	rex_share_count(how.share, result.made, result.seeded);
+	return CLI_OK;
+}
+
+/* The rank that NCCL or the launcher gave the process. */
+static long rank_of(const struct fmt_trace *trace, uint32_t index)
+{
+	const struct fmt_names *names = fmt_trace_names(trace);
+	uint32_t seen = 0;
+
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
+		if (rex_process_first(names, i) == i && seen++ == index)
+			return fmt_trace_rank(trace, i)->number;
+	return index;
+}
+
+static int start_all(const struct fmt_trace *trace, uint32_t n, char **argv, pid_t *pids)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			set_number(WORKER_VARIABLE, i);
+			set_number("RANK", rank_of(trace, i));
+			execv("/proc/self/exe", argv);
+			_exit(CLI_MACHINE);
+		}
+		if (pids[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Waits for all processes; the first that fails ends the others, which would wait for it. */
+static int wait_for_all(pid_t *pids, uint32_t n)
+{
+	int status, result = CLI_OK;
+	pid_t pid;
+
+	while ((pid = wait(&status)) > 0 || errno == EINTR) {
+		int ended = WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
+
+		if (pid <= 0)
+			continue;
+		for (uint32_t i = 0; i < n; i++) {
+			if (pids[i] == pid)
+				pids[i] = 0;
+			else if (ended != CLI_OK && result == CLI_OK && pids[i] > 0)
+				kill(pids[i], SIGTERM);
+		}
+		result = result != CLI_OK ? result : ended;
+	}
+	return result;
+}
+
+int worker_run(char **argv)
+{
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
+	scoped(free_ptr) pid_t *pids = NULL;
+	uint32_t n;
+	int r = trace_arg_open(argv[1], &trace);
+
+	if (r != CLI_OK)
+		return r;
+	n = rex_process_count(trace);
+	if (strcmp(getenv(WORKER_VARIABLE), "all") != 0 || n == 1)
+		return run_one(trace, (uint32_t)number_in(WORKER_VARIABLE, 0), argv);
+	pids = calloc(n, sizeof(*pids));
+	if (!pids)
+		return cli_fail(-ENOMEM, NULL, "read", argv[1], NULL);
+	r = start_all(trace, n, argv, pids);
+	if (r < 0) {
+		for (uint32_t i = 0; i < n; i++)
+			if (pids[i] > 0)
+				kill(pids[i], SIGTERM);
+		wait_for_all(pids, n);
+		return cli_fail(r, NULL, "start a process for", argv[1], NULL);
+	}
+	return wait_for_all(pids, n);
+}
