@@ -190,26 +190,41 @@ static void mark_iterations(struct thread *t, const struct rex_call *c)
 	}
 }
 
+static enum rex_turn turn_of(const struct rex_call *c)
+{
+	if (c->api->library != API_LIBRARY_NCCL)
+		return REX_TURN_ALONE;
+	return c->api->class == API_CLASS_DESTROY ? REX_TURN_ENDS : REX_TURN_MEETS;
+}
+
+/* The thread's first call that is made, from `at` on. */
+static size_t next_call(const struct thread *t, size_t at)
+{
+	const struct rex_process *p = t->run->process;
+
+	while (at < p->n_calls && (p->calls[at].thread != t->index || !is_made(&p->calls[at])))
+		at++;
+	return at;
+}
+
 static void *run_thread(void *arg)
 {
 	struct thread *t = arg;
 	const struct rex_process *p = t->run->process;
+	size_t i = next_call(t, 0);
 
-	for (size_t i = 0; i < p->n_calls; i++) {
+	for (; i < p->n_calls; i = next_call(t, i + 1)) {
 		const struct rex_call *c = &p->calls[i];
 
-		if (c->thread != t->index)
-			continue;
-		if (is_made(c)) {
-			if (!rex_turns_wait(t->run->turns, c->after))
-				break;
-			mark_iterations(t, c);
-			if (make_call(t->run, c) < 0)
-				break;
-			t->made++;
-		}
-		rex_turns_returned(t->run->turns, (uint32_t)i);
+		rex_turns_next(t->run->turns, t->index, (uint32_t)i);
+		if (!rex_turns_begin(t->run->turns, t->index, turn_of(c)))
+			break;
+		mark_iterations(t, c);
+		if (make_call(t->run, c) < 0)
+			break;
+		t->made++;
 	}
+	rex_turns_next(t->run->turns, t->index, (uint32_t)p->n_calls);
 	return NULL;
 }
 
@@ -239,11 +254,13 @@ static int run_threads(struct run *run)
 
 	if (!threads)
 		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		threads[i] = (struct thread){.run = run, .index = (uint32_t)i};
+		rex_turns_next(run->turns, (uint32_t)i, (uint32_t)next_call(&threads[i], 0));
+	}
 	for (; started < n; started++) {
 		struct thread *t = &threads[started];
 
-		t->run = run;
-		t->index = (uint32_t)started;
 		if (pthread_create(&t->id, NULL, run_thread, t) != 0) {
 			fail(run, NULL, -EAGAIN, "cannot start a thread");
 			break;
@@ -284,7 +301,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	int r = rex_objects_new(&run.context.objects);
 
 	if (r == 0)
-		r = rex_turns_new((uint32_t)p->n_calls, &run.turns);
+		r = rex_turns_new((uint32_t)p->n_calls, (uint32_t)p->n_threads, &run.turns);
 	if (r == 0)
 		r = rex_place_note(run.context.objects);
 	if (r == 0) {

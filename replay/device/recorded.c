@@ -256,23 +256,6 @@ static void mark_nested(struct rex_process *p)
 	}
 }
 
-/* Sets of each call how many calls must have returned before: all that returned before it; of a
- * call of NCCL, which may wait for other threads, those before the last one of its thread. */
-static int set_order(struct rex_process *p)
-{
-	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
-
-	if (!last)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->n_calls; i++) {
-		struct rex_call *c = &p->calls[i];
-
-		c->after = c->api->library == API_LIBRARY_NCCL ? last[c->thread] : (uint32_t)i;
-		last[c->thread] = (uint32_t)i + 1;
-	}
-	return 0;
-}
-
 static int by_correlation(const void *a, const void *b)
 {
 	const struct rex_content *x = a, *y = b;
@@ -307,12 +290,9 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process
 		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
 	if (p.n_iterations > 0)
 		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), array_by_i64);
-	r = set_order(&p);
-	if (r == 0) {
-		*ret = p;
-		memset(&p, 0, sizeof(p));
-	}
-	return r;
+	*ret = p;
+	memset(&p, 0, sizeof(p));
+	return 0;
 }
 
 const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,

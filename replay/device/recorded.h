@@ -15,7 +15,6 @@ struct rex_call {
 	uint64_t correlation;
 	uint32_t rank;	 /* index in the trace */
 	uint32_t thread; /* of the process */
-	uint32_t after;	 /* calls of the process, in their order, that must have returned before */
 	int64_t order;	 /* the recorded one; -1 none */
 	int64_t result;
 	bool inside;  /* within a call of cuBLAS */

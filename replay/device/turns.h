@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The order of calls over the threads of a process: a call begins when those that the recording
- * says returned before it have returned here. Any thread. */
+/* The order of calls over the threads of a process: a call begins when those that returned before
+ * it in the recording have returned here. Calls of NCCL wait for each other, so they do not wait
+ * for threads that are within one. Any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +10,19 @@
 
 struct rex_turns;
 
-int rex_turns_new(uint32_t n_calls, struct rex_turns **ret);
+/* How a call begins. */
+enum rex_turn {
+	REX_TURN_ALONE, /* when all before it have returned */
+	REX_TURN_MEETS, /* the same; threads within REX_TURN_MEETS and _ENDS are not waited for */
+	REX_TURN_ENDS,	/* the same; threads within REX_TURN_ENDS are not waited for */
+};
+
+int rex_turns_new(uint32_t n_calls, uint32_t n_threads, struct rex_turns **ret);
 void rex_turns_free(struct rex_turns *t);
 
-/* Waits until the first `n` calls have returned; false: the run was given up. */
-bool rex_turns_wait(struct rex_turns *t, uint32_t n);
-void rex_turns_returned(struct rex_turns *t, uint32_t call);
+/* Call `call` is the next of the thread; n_calls: it has no more. */
+void rex_turns_next(struct rex_turns *t, uint32_t thread, uint32_t call);
+/* Waits until the thread may begin its next call; false: the run was given up. */
+bool rex_turns_begin(struct rex_turns *t, uint32_t thread, enum rex_turn how);
 /* Wakes all threads, and lets them give up. */
 void rex_turns_give_up(struct rex_turns *t);

@@ -3,7 +3,8 @@
 /* Re-executes a recorded run: gpucapture records processes that make its calls again, and the two
  * recordings are compared. */
 #include "base/scope.h"
-#include "formats/render/report/compare.h"
+#include "formats/render/report/cause.h"
+#include "formats/trace/json.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 #include "tools/child.h"
@@ -13,6 +14,7 @@
 #include "tools/trace_arg.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -174,12 +176,128 @@ static int run_recorded(struct job *job)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
 }
 
+/* ---- the report */
+
+struct sum {
+	uint64_t operations, digests, alone, differing;
+};
+
+static struct sum sum_of(const struct fmt_cause *c)
+{
+	struct sum s = {0};
+
+	for (uint32_t i = 0; i < c->n_ranks; i++) {
+		s.operations += c->ranks[i].operations;
+		s.digests += c->ranks[i].digests;
+		s.alone += c->ranks[i].alone;
+		s.differing += c->ranks[i].differing;
+	}
+	return s;
+}
+
+static void put_text(const struct job *job, const struct fmt_cause *c, uint64_t made,
+		     uint64_t seeded, struct text *out)
+{
+	struct sum s = sum_of(c);
+
+	text_printf(out, "%s: %" PRIu64 " calls made again, %" PRIu64 " operations", job->path,
+		    made, s.operations);
+	text_printf(out, ", %" PRIu64 " digests compared\n", s.digests);
+	if (c->kind == FMT_CAUSE_NONE)
+		text_str(out, s.digests > 0 ? "All are the same.\n"
+					    : "The recording has no digests: record it with "
+					      "--digest=launch.\n");
+	else {
+		text_str(out, "First difference: ");
+		fmt_cause_text(c, out);
+		text_char(out, '\n');
+	}
+	for (uint32_t i = 0; c->kind != FMT_CAUSE_NONE && i < c->n_ranks; i++)
+		if (c->ranks[i].differing > 0)
+			text_printf(out,
+				    "GPU %" PRIu64 ": %" PRIu64 " of %" PRIu64
+				    " operations read or wrote other bytes, %" PRIu64
+				    " of them read the same\n",
+				    c->ranks[i].number, c->ranks[i].differing,
+				    c->ranks[i].operations, c->ranks[i].causes);
+	if (seeded > 0)
+		text_printf(out,
+			    "%" PRIu64 " copies from the host had contents that are not recorded "
+			    "(record with --payloads); what depends on them cannot be compared.\n",
+			    seeded);
+	if (s.alone > 0)
+		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
+}
+
+static void put_difference(const struct fmt_cause *c, struct fmt_json *j)
+{
+	static const char *const kinds[] = {"none", "sequence", "written", "read"};
+
+	fmt_json_open(j, "difference", '{');
+	fmt_json_str(j, "kind", kinds[c->kind]);
+	fmt_json_i64(j, "gpu", c->rank);
+	fmt_json_i64(j, "iteration", c->iteration);
+	fmt_json_str(j, "track", c->track);
+	fmt_json_u64(j, "number", c->event);
+	fmt_json_bytes(j, "first", c->first.data, c->first.len);
+	fmt_json_bytes(j, "second", c->second.data, c->second.len);
+	fmt_json_bytes(j, "buffer", c->buffer.data, c->buffer.len);
+	fmt_json_close(j, '}');
+}
+
+static void put_json(const struct fmt_cause *c, uint64_t made, uint64_t seeded, struct text *out)
+{
+	struct fmt_json j = {.text = out, .broken = 1};
+
+	fmt_json_open(&j, NULL, '{');
+	fmt_json_bool(&j, "same", c->kind == FMT_CAUSE_NONE);
+	fmt_json_u64(&j, "calls", made);
+	fmt_json_u64(&j, "copies_with_unknown_contents", seeded);
+	fmt_json_open(&j, "gpus", '[');
+	for (uint32_t i = 0; i < c->n_ranks; i++) {
+		fmt_json_open(&j, NULL, '{');
+		fmt_json_u64(&j, "gpu", c->ranks[i].number);
+		fmt_json_u64(&j, "operations", c->ranks[i].operations);
+		fmt_json_u64(&j, "digests", c->ranks[i].digests);
+		fmt_json_u64(&j, "digests_in_one_only", c->ranks[i].alone);
+		fmt_json_u64(&j, "differing", c->ranks[i].differing);
+		fmt_json_u64(&j, "differing_by_cause", c->ranks[i].causes);
+		fmt_json_close(&j, '}');
+	}
+	fmt_json_close(&j, ']');
+	if (c->kind != FMT_CAUSE_NONE)
+		put_difference(c, &j);
+	fmt_json_close(&j, '}');
+}
+
+static int report(struct job *job)
+{
+	scoped(fmt_cause_done) struct fmt_cause cause = {0};
+	scoped(text_done) struct text out = {0};
+	struct fmt_error err = {0};
+	uint64_t made, seeded;
+	int r = fmt_cause_find(job->recorded, job->replayed, &cause, &err);
+
+	if (r == -EINVAL) {
+		cli_error("%s: %" PRIu32 " ranks were recorded, %" PRIu32 " ran", job->path,
+			  fmt_trace_n_ranks(job->recorded), fmt_trace_n_ranks(job->replayed));
+		return CLI_FAILED;
+	}
+	if (r < 0)
+		return cli_fail(r, &err, "compare", job->path, NULL);
+	rex_share_counts(job->share, &made, &seeded);
+	if (job->args->values[OPT_JSON])
+		put_json(&cause, made, seeded, &out);
+	else
+		put_text(job, &cause, made, seeded, &out);
+	if (out.error || fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+		return cli_fail(out.error ? out.error : -EIO, NULL, "report on", job->path, NULL);
+	return cause.kind == FMT_CAUSE_NONE ? CLI_OK : CLI_FAILED;
+}
+
 int gpureplay_reexecute(const struct cli_args *args)
 {
 	scoped(job_done) struct job job = {.args = args, .path = args->operands[0]};
-	scoped(fmt_difference_done) struct fmt_difference d = {.rank = -1};
-	struct fmt_error err = {0};
-	uint64_t made, seeded;
 	int r = trace_arg_open(job.path, &job.recorded);
 
 	if (r == CLI_OK)
@@ -190,22 +308,7 @@ int gpureplay_reexecute(const struct cli_args *args)
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
 	r = run_recorded(&job);
-	if (r != CLI_OK)
-		return r;
-	r = trace_arg_open(job.output, &job.replayed);
-	if (r != CLI_OK)
-		return r;
-	rex_share_counts(job.share, &made, &seeded);
-	r = fmt_compare(job.recorded, job.replayed, false, &d, &err);
-	if (r < 0)
-		return cli_fail(r, &err, "compare", job.path, NULL);
-	printf("%llu calls made, %llu copies with unknown contents\n", (unsigned long long)made,
-	       (unsigned long long)seeded);
-	if (r == 0)
-		printf("the same\n");
-	else
-		printf("GPU %ld iteration %ld %s number %ld: %.*s / %.*s\n", (long)d.rank,
-		       (long)d.iteration, d.track, (long)d.event, (int)d.first.len, d.first.data,
-		       (int)d.second.len, d.second.data);
-	return r ? CLI_FAILED : CLI_OK;
+	if (r == CLI_OK)
+		r = trace_arg_open(job.output, &job.replayed);
+	return r == CLI_OK ? report(&job) : r;
 }
