@@ -70,8 +70,8 @@ static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint6
 static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 			    uint64_t *ret)
 {
-	enum api_meaning other = meaning == API_MEANING_FUNCTION ? API_MEANING_KERNEL
-							       : API_MEANING_FUNCTION;
+	enum api_meaning other =
+		meaning == API_MEANING_FUNCTION ? API_MEANING_KERNEL : API_MEANING_FUNCTION;
 
 	if (rex_handle_get(b->context->objects, meaning, value, ret))
 		return 0;
@@ -403,8 +403,8 @@ static int note_pointed(struct rex_built *b, unsigned i)
 		memcpy(&here, (char *)b->behind[i] + 8 * k, width);
 		if (a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST) {
 			if (memory_bytes(b) > 0 && b->call->api->class != API_CLASS_QUERY)
-				r = rex_range_set(b->context->objects, recorded[k],
-						  memory_bytes(b), here);
+				r = rex_range_set(b->context->objects, recorded[k], memory_bytes(b),
+						  here);
 		} else {
 			r = rex_handle_set(b->context->objects, (enum api_meaning)a->meaning,
 					   recorded[k], here);

@@ -18,7 +18,7 @@ struct rex_context {
 	const struct rex_process *process;
 	struct rex_objects *objects;
 	struct rex_share *share;
-	uint64_t seed; /* of contents that were not recorded */
+	uint64_t seed;	 /* of contents that were not recorded */
 	uint64_t seeded; /* copies from the host with such contents; atomic */
 };
 

@@ -38,8 +38,8 @@ int rex_build_image(struct rex_built *b, void **ret, size_t *len)
 /* Host memory that is copied from, in rows. */
 struct source {
 	uint8_t *at;
-	uint64_t pitch, width, rows;	  /* of the host's memory */
-	uint64_t layers, layer_bytes;	  /* of several layers */
+	uint64_t pitch, width, rows;	   /* of the host's memory */
+	uint64_t layers, layer_bytes;	   /* of several layers */
 	uint64_t to_pitch, to_layer_bytes; /* of the device's */
 };
 

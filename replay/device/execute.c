@@ -36,8 +36,8 @@ static void fail(struct run *run, const struct rex_call *c, int error, const cha
 	pthread_mutex_lock(&run->lock);
 	if (!run->error) {
 		run->error = error;
-		snprintf(run->result->why, sizeof(run->result->why), "%s%s%s", c ? c->api->name : "",
-			 c ? ": " : "", why);
+		snprintf(run->result->why, sizeof(run->result->why), "%s%s%s",
+			 c ? c->api->name : "", c ? ": " : "", why);
 	}
 	pthread_mutex_unlock(&run->lock);
 	rex_turns_give_up(run->turns);
@@ -57,9 +57,9 @@ static bool returns_objects(const struct api_call *call)
 /* A query changes nothing; it is made for the objects that it returns. */
 static bool is_made(const struct rex_call *c)
 {
-	static const char *const others[] = {"cuGetExportTable", "cuGetProcAddress",
-					     "cuPointerSetAttribute", "cuCheckpoint",
-					     "cuCoredump", "cuLogs", "cuThreadExchange"};
+	static const char *const others[] = {
+		"cuGetExportTable", "cuGetProcAddress", "cuPointerSetAttribute", "cuCheckpoint",
+		"cuCoredump",	    "cuLogs",		"cuThreadExchange"};
 
 	if (c->skipped || !api_succeeded(c->api, c->result))
 		return false;
@@ -190,11 +190,29 @@ static void mark_iterations(struct thread *t, const struct rex_call *c)
 	}
 }
 
-static enum rex_turn turn_of(const struct rex_call *c)
+static enum rex_turn_kind kind_of(const struct rex_call *c)
 {
-	if (c->api->library != API_LIBRARY_NCCL)
+	if (c->api->library == API_LIBRARY_NCCL)
+		return c->api->class == API_CLASS_DESTROY ? REX_TURN_ENDS : REX_TURN_MEETS;
+	switch ((enum api_class)c->api->class) {
+	case API_CLASS_SYNC:
+	case API_CLASS_COPY:
+	case API_CLASS_FREE:
+	case API_CLASS_DESTROY:
+		return REX_TURN_BLOCKS;
+	default:
 		return REX_TURN_ALONE;
-	return c->api->class == API_CLASS_DESTROY ? REX_TURN_ENDS : REX_TURN_MEETS;
+	}
+}
+
+static void announce_turn(const struct thread *t, size_t i)
+{
+	const struct rex_process *p = t->run->process;
+	struct rex_turn turn;
+
+	if (i < p->n_calls)
+		turn = (struct rex_turn){(uint32_t)i, p->calls[i].after, kind_of(&p->calls[i])};
+	rex_turns_next(t->run->turns, t->index, i < p->n_calls ? &turn : NULL);
 }
 
 /* The thread's first call that is made, from `at` on. */
@@ -216,15 +234,15 @@ static void *run_thread(void *arg)
 	for (; i < p->n_calls; i = next_call(t, i + 1)) {
 		const struct rex_call *c = &p->calls[i];
 
-		rex_turns_next(t->run->turns, t->index, (uint32_t)i);
-		if (!rex_turns_begin(t->run->turns, t->index, turn_of(c)))
+		announce_turn(t, i);
+		if (!rex_turns_begin(t->run->turns, t->index))
 			break;
 		mark_iterations(t, c);
 		if (make_call(t->run, c) < 0)
 			break;
 		t->made++;
 	}
-	rex_turns_next(t->run->turns, t->index, (uint32_t)p->n_calls);
+	rex_turns_next(t->run->turns, t->index, NULL);
 	return NULL;
 }
 
@@ -256,7 +274,7 @@ static int run_threads(struct run *run)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		threads[i] = (struct thread){.run = run, .index = (uint32_t)i};
-		rex_turns_next(run->turns, (uint32_t)i, (uint32_t)next_call(&threads[i], 0));
+		announce_turn(&threads[i], next_call(&threads[i], 0));
 	}
 	for (; started < n; started++) {
 		struct thread *t = &threads[started];
@@ -301,7 +319,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	int r = rex_objects_new(&run.context.objects);
 
 	if (r == 0)
-		r = rex_turns_new((uint32_t)p->n_calls, (uint32_t)p->n_threads, &run.turns);
+		r = rex_turns_new((uint32_t)p->n_threads, &run.turns);
 	if (r == 0)
 		r = rex_place_note(run.context.objects);
 	if (r == 0) {

@@ -19,11 +19,9 @@ struct rex_result {
 
 /* Reserves the memory of the process; before anything opens the driver. -EEXIST: a part of it is in
  * use here; ret->why says where. A process that starts again has another layout. */
-int rex_prepare(const struct rex_process *p, const struct rex_options *how,
-		struct rex_result *ret);
+int rex_prepare(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret);
 
 /* Runs it. 0; -EIO: a call failed that succeeded when it was recorded; -ENOENT, -ENOTSUP: a call
  * cannot be made again; -ENODEV: there is no driver, or no NCCL or cuBLAS that is needed; ret->why
  * says more. Once a process. */
-int rex_execute(const struct rex_process *p, const struct rex_options *how,
-		struct rex_result *ret);
+int rex_execute(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret);

@@ -57,13 +57,12 @@ void *gpucapture_wrap_driver(const char *name, void *real, void *(*find)(const c
 #define REGISTERS 6
 #define STACK_WORDS 40
 
-typedef uint64_t function_type(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+typedef uint64_t function_type(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			       uint64_t, uint64_t, uint64_t, uint64_t);
 
 /* The System V ABI of x86-64: integers and pointers go to six registers and then to the stack,

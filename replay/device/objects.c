@@ -130,8 +130,7 @@ bool rex_handle_get(struct rex_objects *o, enum api_meaning meaning, uint64_t re
 /* The index of the first range that ends behind `address`. */
 static size_t range_at(const struct rex_objects *o, uint64_t address)
 {
-	return array_bound(i, 0, o->n_ranges,
-			   o->ranges[i].start + o->ranges[i].bytes <= address);
+	return array_bound(i, 0, o->n_ranges, o->ranges[i].start + o->ranges[i].bytes <= address);
 }
 
 static void remove_ranges(struct rex_objects *o, size_t first, size_t end)
@@ -182,8 +181,8 @@ void *rex_host_memory(struct rex_objects *o, uint64_t recorded, uint64_t bytes)
 
 	pthread_mutex_lock(&o->lock);
 	i = array_bound(k, 0, o->n_hosts,
-			o->hosts[k].start < recorded || (o->hosts[k].start == recorded &&
-							 o->hosts[k].bytes < bytes));
+			o->hosts[k].start < recorded ||
+				(o->hosts[k].start == recorded && o->hosts[k].bytes < bytes));
 	if (i < o->n_hosts && o->hosts[i].start == recorded) {
 		here = o->hosts[i].here;
 	} else if (array_reserve(&o->hosts, o->n_hosts + 1, &o->hosts_cap) == 0 &&

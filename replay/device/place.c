@@ -203,7 +203,8 @@ enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3, PORTABLE = 1, DEVICE_MAP = 2 }
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2 };
 
 static struct {
-	int (*reserve)(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsigned long long f);
+	int (*reserve)(uint64_t *ret, size_t bytes, size_t align, uint64_t at,
+		       unsigned long long f);
 	int (*unreserve)(uint64_t at, size_t bytes);
 	int (*create)(uint64_t *ret, size_t bytes, const struct prop *, unsigned long long flags);
 	int (*release)(uint64_t handle);
@@ -334,9 +335,8 @@ static uint64_t take_next(const char *function)
 static bool is_placed(uint64_t here)
 {
 	for (size_t i = 0; i < regions.n; i++)
-		if (regions.items[i].is_mapped && here - regions.items[i].here <
-							  regions.items[i].end -
-								  regions.items[i].start)
+		if (regions.items[i].is_mapped &&
+		    here - regions.items[i].here < regions.items[i].end - regions.items[i].start)
 			return true;
 	return false;
 }
@@ -351,20 +351,20 @@ static bool is_placed(uint64_t here)
 		return address ? place(address, ret) : real arguments;                             \
 	}
 
-ALLOCATES(alloc, "cuMemAlloc_v2", real_alloc, (uint64_t *ret, size_t n), (ret, n))
+ALLOCATES(alloc, "cuMemAlloc_v2", real_alloc, (uint64_t * ret, size_t n), (ret, n))
 ALLOCATES(alloc_async, "cuMemAllocAsync", real_alloc_async,
-	  (uint64_t *ret, size_t n, void *stream), (ret, n, stream))
+	  (uint64_t * ret, size_t n, void *stream), (ret, n, stream))
 ALLOCATES(alloc_async_ptsz, "cuMemAllocAsync_ptsz", real_alloc_async_ptsz,
-	  (uint64_t *ret, size_t n, void *stream), (ret, n, stream))
+	  (uint64_t * ret, size_t n, void *stream), (ret, n, stream))
 ALLOCATES(alloc_pool, "cuMemAllocFromPoolAsync", real_alloc_pool,
-	  (uint64_t *ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
+	  (uint64_t * ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
 ALLOCATES(alloc_pool_ptsz, "cuMemAllocFromPoolAsync_ptsz", real_alloc_pool_ptsz,
-	  (uint64_t *ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
+	  (uint64_t * ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
 ALLOCATES(alloc_managed, "cuMemAllocManaged", real_alloc_managed,
-	  (uint64_t *ret, size_t n, unsigned flags), (ret, n, flags))
-ALLOCATES(alloc_host, "cuMemAllocHost_v2", real_alloc_host, (uint64_t *ret, size_t n), (ret, n))
-ALLOCATES(host_alloc, "cuMemHostAlloc", real_host_alloc,
-	  (uint64_t *ret, size_t n, unsigned flags), (ret, n, flags))
+	  (uint64_t * ret, size_t n, unsigned flags), (ret, n, flags))
+ALLOCATES(alloc_host, "cuMemAllocHost_v2", real_alloc_host, (uint64_t * ret, size_t n), (ret, n))
+ALLOCATES(host_alloc, "cuMemHostAlloc", real_host_alloc, (uint64_t * ret, size_t n, unsigned flags),
+	  (ret, n, flags))
 
 static int (*real_alloc_pitch)(uint64_t *, size_t *, size_t, size_t, unsigned);
 static int alloc_pitch(uint64_t *ret, size_t *pitch, size_t width, size_t height, unsigned element)

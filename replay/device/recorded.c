@@ -148,8 +148,7 @@ static int add_contents(struct rex_process *p, const struct fmt_slice *s,
 	return 0;
 }
 
-static int add_iteration(struct rex_process *p, const struct fmt_slice_info *info,
-			 int64_t *last)
+static int add_iteration(struct rex_process *p, const struct fmt_slice_info *info, int64_t *last)
 {
 	int64_t number = info->iteration.number;
 
@@ -162,8 +161,8 @@ static int add_iteration(struct rex_process *p, const struct fmt_slice_info *inf
 	return 0;
 }
 
-static int read_slice(struct rex_process *p, uint32_t rank, uint32_t slice,
-		      struct fmt_slice **ret, struct fmt_error *err)
+static int read_slice(struct rex_process *p, uint32_t rank, uint32_t slice, struct fmt_slice **ret,
+		      struct fmt_error *err)
 {
 	struct fmt_slice *s;
 	int r = fmt_slice_load(p->trace, rank, slice, FMT_WANT_CALLS | FMT_WANT_OPS, &s, err);
@@ -239,6 +238,7 @@ static void mark_nested(struct rex_process *p)
 
 		if (outer && outer->thread == c->thread && c->end_ns <= outer->end_ns &&
 		    c->start_ns < outer->end_ns) {
+			c->nested = true;
 			c->inside = is_blas(outer);
 			c->skipped = !c->inside || is_blas(c);
 			if (c->inside && c->api->library != API_LIBRARY_CUDA)
@@ -254,6 +254,21 @@ static void mark_nested(struct rex_process *p)
 		if (launches ? is_blas(c) : c->inside)
 			c->skipped = true;
 	}
+}
+
+/* A call began when the one before it on its thread had returned. */
+static int set_after(struct rex_process *p)
+{
+	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
+
+	if (!last)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_calls; i++) {
+		p->calls[i].after = last[p->calls[i].thread];
+		if (!p->calls[i].nested) /* those within a call return before it */
+			last[p->calls[i].thread] = (uint32_t)i + 1;
+	}
+	return 0;
 }
 
 static int by_correlation(const void *a, const void *b)
@@ -290,9 +305,12 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process
 		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
 	if (p.n_iterations > 0)
 		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), array_by_i64);
-	*ret = p;
-	memset(&p, 0, sizeof(p));
-	return 0;
+	r = set_after(&p);
+	if (r == 0) {
+		*ret = p;
+		memset(&p, 0, sizeof(p));
+	}
+	return r;
 }
 
 const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,

@@ -15,8 +15,10 @@ struct rex_call {
 	uint64_t correlation;
 	uint32_t rank;	 /* index in the trace */
 	uint32_t thread; /* of the process */
+	uint32_t after;	 /* it began when so many calls of the process had returned, or later */
 	int64_t order;	 /* the recorded one; -1 none */
 	int64_t result;
+	bool nested;  /* within another call */
 	bool inside;  /* within a call of cuBLAS */
 	bool skipped; /* not to be made again */
 };

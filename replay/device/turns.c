@@ -6,21 +6,18 @@
 #include <errno.h>
 #include <pthread.h>
 
-struct place {
-	uint32_t call; /* the thread's current or next one */
-	bool within;   /* it has begun */
-	uint8_t how;   /* enum rex_turn, if within */
-};
-
 struct rex_turns {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint32_t n_threads;
 	bool given_up;
-	struct place threads[];
+	struct {
+		struct rex_turn call; /* the current or next one */
+		bool within;	      /* it has begun */
+	} threads[];
 };
 
-int rex_turns_new(uint32_t n_calls, uint32_t n_threads, struct rex_turns **ret)
+int rex_turns_new(uint32_t n_threads, struct rex_turns **ret)
 {
 	struct rex_turns *t = calloc(1, sizeof(*t) + n_threads * sizeof(t->threads[0]));
 
@@ -29,8 +26,6 @@ int rex_turns_new(uint32_t n_calls, uint32_t n_threads, struct rex_turns **ret)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
 	t->n_threads = n_threads;
-	for (uint32_t i = 0; i < n_threads; i++)
-		t->threads[i].call = n_calls;
 	*ret = t;
 	return 0;
 }
@@ -40,39 +35,47 @@ void rex_turns_free(struct rex_turns *t)
 	free(t);
 }
 
-void rex_turns_next(struct rex_turns *t, uint32_t thread, uint32_t call)
+void rex_turns_next(struct rex_turns *t, uint32_t thread, const struct rex_turn *call)
 {
 	pthread_mutex_lock(&t->lock);
-	t->threads[thread].call = call;
+	t->threads[thread].call = call ? *call : (struct rex_turn){.number = UINT32_MAX};
 	t->threads[thread].within = false;
 	pthread_cond_broadcast(&t->changed);
 	pthread_mutex_unlock(&t->lock);
 }
 
-static bool is_free(const struct rex_turns *t, uint32_t thread, enum rex_turn how)
+/* Whether a call may begin while another one, which returned earlier, is in progress. */
+static bool may_overlap(const struct rex_turn *call, const struct rex_turn *other)
 {
-	for (uint32_t i = 0; i < t->n_threads; i++) {
-		const struct place *p = &t->threads[i];
-		bool meets = p->within && how != REX_TURN_ALONE && p->how >= how;
-
-		if (i != thread && p->call < t->threads[thread].call && !meets)
-			return false;
-	}
-	return true;
+	if (call->after > other->number)
+		return false;
+	if (call->kind == REX_TURN_MEETS)
+		return other->kind == REX_TURN_BLOCKS || other->kind == REX_TURN_MEETS;
+	return call->kind == REX_TURN_ENDS && other->kind == REX_TURN_ENDS;
 }
 
-bool rex_turns_begin(struct rex_turns *t, uint32_t thread, enum rex_turn how)
+/* The call that returned first of those that have not returned decides: others wait for it. */
+static bool is_free(const struct rex_turns *t, uint32_t thread)
+{
+	uint32_t first = thread;
+
+	for (uint32_t i = 0; i < t->n_threads; i++)
+		if (t->threads[i].call.number < t->threads[first].call.number)
+			first = i;
+	return first == thread || (t->threads[first].within &&
+				   may_overlap(&t->threads[thread].call, &t->threads[first].call));
+}
+
+bool rex_turns_begin(struct rex_turns *t, uint32_t thread)
 {
 	bool ready;
 
 	pthread_mutex_lock(&t->lock);
-	while (!t->given_up && !is_free(t, thread, how))
+	while (!t->given_up && !is_free(t, thread))
 		pthread_cond_wait(&t->changed, &t->lock);
 	ready = !t->given_up;
 	t->threads[thread].within = true;
-	t->threads[thread].how = (uint8_t)how;
-	if (how != REX_TURN_ALONE)
-		pthread_cond_broadcast(&t->changed);
+	pthread_cond_broadcast(&t->changed);
 	pthread_mutex_unlock(&t->lock);
 	return ready;
 }

@@ -65,9 +65,9 @@ static int digest_level(struct fmt_trace *t, const char **ret, struct fmt_error 
 			if (fmt_trace_slice(t, rank, i)->n_digests == 0)
 				continue;
 			*ret = "comm";
-			r = fmt_slice_load(t, rank, i, FMT_WANT_OPS | FMT_WANT_CALLS |
-							       FMT_WANT_DIGESTS,
-					   &s, err);
+			r = fmt_slice_load(t, rank, i,
+					   FMT_WANT_OPS | FMT_WANT_CALLS | FMT_WANT_DIGESTS, &s,
+					   err);
 			if (r < 0)
 				return r;
 			if (has_launch_digests(t, s)) {

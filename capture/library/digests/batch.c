@@ -359,7 +359,7 @@ static bool is_context_done(void *context)
 	d = find_code(context);
 	has = !d || d->n_batches == 0;
 	pthread_mutex_unlock(&engine.lock);
-	return has;
+	return has && cap_payload_is_done();
 }
 
 void cap_batch_await(void *context)

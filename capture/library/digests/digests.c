@@ -392,7 +392,9 @@ static int start_digests(void)
 		return -ENOTSUP;
 	cap_buffers_start(cap_control()->ring_bytes);
 	r = cap_batch_start();
-	return r < 0 ? r : cap_collector_add(cap_batch_collect);
+	if (r == 0)
+		r = cap_collector_add(cap_batch_collect);
+	return r < 0 || !cap_payload_is_on() ? r : cap_collector_add(cap_payload_collect);
 }
 
 #define BIT(class) (1ull << API_CLASS_##class)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/payload.h"
 
+#include "capture/library/device/contexts.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/process.h"
 #include "capture/library/ring/put.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static int64_t iteration = -1;
@@ -29,15 +31,12 @@ static bool is_kept(const struct cap_buffer *b)
 	       (now < 0 || (now >= control->first_payload && now <= control->last_payload));
 }
 
-void cap_payload_host(const struct cap_buffer *b, const void *data)
+static void put_payload(const struct cap_buffer *b, const void *data)
 {
 	struct cap_payload_record *r;
 	uint64_t hash[2] = {0, 0};
-	int kept;
+	int kept = data && cap_put_blob(data, b->bytes, hash) >= 0;
 
-	if (!cap_payload_is_on())
-		return;
-	kept = data && is_kept(b) && cap_put_blob(data, b->bytes, hash) >= 0;
 	r = cap_reserve(sizeof(*r), CAP_PAYLOAD);
 	if (!r)
 		return;
@@ -53,17 +52,79 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 	cap_publish();
 }
 
-/* The buffer's contents, which the caller frees; NULL. */
-static void *read_back(const struct cap_stream_ref *ref, const struct cap_buffer *b)
+void cap_payload_host(const struct cap_buffer *b, const void *data)
 {
-	void *copy = malloc(b->bytes);
+	if (cap_payload_is_on())
+		put_payload(b, is_kept(b) ? data : NULL);
+}
 
-	if (copy && (cap_cu.cuMemcpyDtoHAsync_v2(copy, b->address, b->bytes, ref->stream) != 0 ||
-		     cap_cu.cuStreamSynchronize(ref->stream) != 0)) {
-		free(copy);
+/* ---- copies from devices */
+
+/* A copy into page-locked memory that may not be complete yet. */
+struct copy {
+	struct copy *next;
+	void *context, *event, *data;
+	struct cap_buffer buffer;
+};
+
+#define MOST_BYTES (UINT64_C(1) << 30) /* outstanding */
+
+static struct {
+	pthread_mutex_t lock;
+	struct copy *first;
+	unsigned n;
+	uint64_t bytes;
+} copies = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void free_copy(struct copy *c)
+{
+	int entered = cap_context_enter(c->context);
+
+	if (c->event)
+		cap_cu.cuEventDestroy_v2(c->event);
+	if (c->data)
+		cap_cu.cuMemFreeHost(c->data);
+	cap_context_leave(entered);
+	free(c);
+}
+
+/* Copies the buffer in the order of the stream, whose context is current; NULL: it cannot be. */
+static struct copy *start_copy(const struct cap_stream_ref *ref, const struct cap_buffer *b)
+{
+	struct copy *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->context = ref->context;
+	c->buffer = *b;
+	if (cap_cu.cuMemHostAlloc(&c->data, b->bytes, CU_HOST_PORTABLE) != 0 ||
+	    cap_cu.cuEventCreate(&c->event, CU_EVENT_WITHOUT_TIME) != 0 ||
+	    cap_cu.cuMemcpyDtoHAsync_v2(c->data, b->address, b->bytes, ref->stream) != 0 ||
+	    cap_cu.cuEventRecord(c->event, ref->stream) != 0) {
+		free_copy(c);
 		return NULL;
 	}
-	return copy;
+	return c;
+}
+
+static void add_copy(struct copy *c)
+{
+	pthread_mutex_lock(&copies.lock);
+	c->next = copies.first;
+	copies.first = c;
+	copies.n++;
+	copies.bytes += c->buffer.bytes;
+	pthread_mutex_unlock(&copies.lock);
+}
+
+static bool has_space(uint64_t bytes)
+{
+	bool has;
+
+	pthread_mutex_lock(&copies.lock);
+	has = copies.bytes + bytes <= MOST_BYTES;
+	pthread_mutex_unlock(&copies.lock);
+	return has;
 }
 
 void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
@@ -71,9 +132,58 @@ void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer 
 	if (!cap_payload_is_on())
 		return;
 	for (size_t i = 0; i < n; i++) {
-		void *copy = is_kept(&buffers[i]) ? read_back(ref, &buffers[i]) : NULL;
+		struct copy *c = is_kept(&buffers[i]) && has_space(buffers[i].bytes)
+					 ? start_copy(ref, &buffers[i])
+					 : NULL;
 
-		cap_payload_host(&buffers[i], copy);
-		free(copy);
+		if (c)
+			add_copy(c);
+		else
+			cap_payload_host(&buffers[i], NULL);
 	}
+}
+
+/* Takes a copy that is complete, or failed, off the list; NULL. */
+static struct copy *take_complete(void)
+{
+	struct copy **at, *c;
+
+	pthread_mutex_lock(&copies.lock);
+	for (at = &copies.first; (c = *at) && cap_cu.cuEventQuery(c->event) == CU_NOT_READY;)
+		at = &c->next;
+	if (c)
+		*at = c->next;
+	pthread_mutex_unlock(&copies.lock);
+	return c;
+}
+
+unsigned cap_payload_collect(void)
+{
+	struct copy *c;
+	unsigned left;
+
+	while ((c = take_complete())) {
+		uint64_t bytes = c->buffer.bytes;
+
+		put_payload(&c->buffer, cap_cu.cuEventQuery(c->event) == 0 ? c->data : NULL);
+		free_copy(c);
+		pthread_mutex_lock(&copies.lock);
+		copies.n--;
+		copies.bytes -= bytes;
+		pthread_mutex_unlock(&copies.lock);
+	}
+	pthread_mutex_lock(&copies.lock);
+	left = copies.n;
+	pthread_mutex_unlock(&copies.lock);
+	return left;
+}
+
+bool cap_payload_is_done(void)
+{
+	bool done;
+
+	pthread_mutex_lock(&copies.lock);
+	done = copies.n == 0;
+	pthread_mutex_unlock(&copies.lock);
+	return done;
 }

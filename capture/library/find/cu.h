@@ -27,10 +27,12 @@
 	X(cuThreadExchangeStreamCaptureMode, (int *mode))                                          \
 	X(cuEventCreate, (void **ret, unsigned flags))                                             \
 	X(cuEventRecord, (void *event, void *stream))                                              \
+	X(cuEventDestroy_v2, (void *event))                                                        \
 	X(cuEventQuery, (void *event))                                                             \
 	X(cuEventSynchronize, (void *event))                                                       \
 	X(cuEventElapsedTime, (float *ret_ms, void *from, void *to))                               \
 	X(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags))                              \
+	X(cuMemFreeHost, (void *at))                                                               \
 	X(cuMemGetAddressRange_v2, (uint64_t * ret_base, size_t * ret_bytes, uint64_t address))    \
 	X(cuPointerGetAttribute, (void *ret, int attribute, uint64_t address))                     \
 	X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))             \
@@ -60,8 +62,7 @@
 	  (void *stream, int *ret_status, uint64_t *ret_id, void **ret_graph,                      \
 	   void *const **ret_deps, const void **ret_edges, size_t *ret_n))                         \
 	X(cuGraphExecDestroy, (void *exec))                                                        \
-	X(cuGraphDestroy, (void *graph))                                                           \
-	X(cuEventDestroy_v2, (void *event))
+	X(cuGraphDestroy, (void *graph))
 
 struct cap_cu {
 #define X(name, parameters) int(*name) parameters;
@@ -76,6 +77,7 @@ struct cap_cu {
 #define CU_NON_BLOCKING 1u
 #define CU_INVALID_VALUE 1
 #define CU_NOT_READY 600
+#define CU_EVENT_WITHOUT_TIME 2u
 #define CU_CAPTURE_RELAXED 2
 #define CU_MULTIPROCESSOR_COUNT 16
 #define CU_PAGEABLE_MEMORY_ACCESS 88

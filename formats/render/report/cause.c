@@ -19,8 +19,8 @@ struct tainted {
 /* A candidate for the cause. */
 struct candidate {
 	enum fmt_cause_kind kind;
-	uint32_t rank; /* index */
-	const struct cause_op *x, *y; /* NULL: did nothing */
+	uint32_t rank;			  /* index */
+	const struct fmt_cause_op *x, *y; /* NULL: did nothing */
 	uint64_t event;
 	int64_t comm, seq; /* of a collective; else -1 */
 	int64_t start_ns;
@@ -62,7 +62,7 @@ bool fmt_cause_has_digests(const struct fmt_trace *t)
 /* ---- two operations */
 
 /* The first page whose sums differ, of as many as both have. */
-static uint32_t first_page(const struct cause_digest *x, const struct cause_digest *y)
+static uint32_t first_page(const struct fmt_cause_digest *x, const struct fmt_cause_digest *y)
 {
 	uint32_t n = x->of->n_pages < y->of->n_pages ? x->of->n_pages : y->of->n_pages;
 	const uint64_t *p = x->pages, *q = y->pages;
@@ -73,7 +73,7 @@ static uint32_t first_page(const struct cause_digest *x, const struct cause_dige
 	return 0;
 }
 
-static void describe_buffer(const struct cause_digest *x, const struct cause_digest *y,
+static void describe_buffer(const struct fmt_cause_digest *x, const struct fmt_cause_digest *y,
 			    struct text *out)
 {
 	const struct fmt_digest *d = x->of;
@@ -87,7 +87,8 @@ static void describe_buffer(const struct cause_digest *x, const struct cause_dig
 }
 
 /* The digest of `y` that is of the same buffer, read or written alike; NULL. */
-static const struct cause_digest *match(const struct cause_digest *d, const struct cause_op *y)
+static const struct fmt_cause_digest *match(const struct fmt_cause_digest *d,
+					    const struct fmt_cause_op *y)
 {
 	for (size_t i = 0; i < y->n_digests; i++) {
 		const struct fmt_digest *e = y->digests[i].of;
@@ -101,13 +102,13 @@ static const struct cause_digest *match(const struct cause_digest *d, const stru
 }
 
 /* Compares what two operations read and wrote, and describes the first buffer that counts. */
-static int compare_bytes(const struct cause_op *x, const struct cause_op *y,
+static int compare_bytes(const struct fmt_cause_op *x, const struct fmt_cause_op *y,
 			 struct fmt_cause_rank *counts, struct text *buffer)
 {
 	int found = SAME;
 
 	for (size_t i = 0; i < x->n_digests; i++) {
-		const struct cause_digest *d = &x->digests[i], *e = match(d, y);
+		const struct fmt_cause_digest *d = &x->digests[i], *e = match(d, y);
 
 		if (!e) {
 			counts->alone++;
@@ -130,12 +131,12 @@ static int compare_bytes(const struct cause_op *x, const struct cause_op *y,
 
 /* ---- streams */
 
-static int add_candidate(struct finding *f, const struct cause_side *a, const struct cause_side *b,
-			 const struct candidate *of)
+static int add_candidate(struct finding *f, const struct fmt_cause_side *a,
+			 const struct fmt_cause_side *b, const struct candidate *of)
 {
 	struct candidate *c;
-	const struct cause_op *x = of->x ? of->x : of->y;
-	const struct cause_side *s = of->x ? a : b;
+	const struct fmt_cause_op *x = of->x ? of->x : of->y;
+	const struct fmt_cause_side *s = of->x ? a : b;
 
 	if (array_reserve(&f->items, f->n + 1, &f->cap) < 0)
 		return -ENOMEM;
@@ -147,14 +148,14 @@ static int add_candidate(struct finding *f, const struct cause_side *a, const st
 	c->about.iteration = x->iteration;
 	c->about.start_ns = x->start_ns;
 	c->about.event = of->event;
-	cause_side_track(s, x, c->about.track, sizeof(c->about.track));
-	cause_side_describe(a, of->x, &c->about.first);
-	cause_side_describe(b, of->y, &c->about.second);
+	fmt_cause_side_track(s, x, c->about.track, sizeof(c->about.track));
+	fmt_cause_side_describe(a, of->x, &c->about.first);
+	fmt_cause_side_describe(b, of->y, &c->about.second);
 	c->x = c->y = NULL;
 	return 0;
 }
 
-static int taint(struct finding *f, const struct cause_op *x)
+static int taint(struct finding *f, const struct fmt_cause_op *x)
 {
 	if (x->comm < 0)
 		return 0;
@@ -166,14 +167,14 @@ static int taint(struct finding *f, const struct cause_op *x)
 
 /* One position of a stream. Of each kind, the first on the stream is kept; of collectives all,
  * since other ranks decide. */
-static int compare_ops(struct finding *f, const struct cause_side *a, const struct cause_side *b,
-		       const struct cause_op *x, const struct cause_op *y, uint64_t event,
-		       bool seen[4])
+static int compare_ops(struct finding *f, const struct fmt_cause_side *a,
+		       const struct fmt_cause_side *b, const struct fmt_cause_op *x,
+		       const struct fmt_cause_op *y, uint64_t event, bool seen[4])
 {
 	struct fmt_cause_rank *counts = &f->ret->ranks[a->rank];
 	scoped(text_done) struct text buffer = {0};
-	struct candidate c = {.rank = a->rank, .x = x, .y = y, .event = event, .comm = x->comm,
-			      .seq = x->seq};
+	struct candidate c = {
+		.rank = a->rank, .x = x, .y = y, .event = event, .comm = x->comm, .seq = x->seq};
 	int found = compare_bytes(x, y, counts, &buffer), r = 0;
 
 	counts->operations++;
@@ -195,16 +196,16 @@ static int compare_ops(struct finding *f, const struct cause_side *a, const stru
 	return r;
 }
 
-static int compare_streams(struct finding *f, const struct cause_side *a,
-			   const struct cause_track *x, const struct cause_side *b,
-			   const struct cause_track *y)
+static int compare_streams(struct finding *f, const struct fmt_cause_side *a,
+			   const struct fmt_cause_track *x, const struct fmt_cause_side *b,
+			   const struct fmt_cause_track *y)
 {
 	size_t n = x && y ? (x->n < y->n ? x->n : y->n) : 0, i = 0;
 	struct candidate c = {.kind = FMT_CAUSE_SEQUENCE, .rank = a->rank, .comm = -1, .seq = -1};
 	bool seen[4] = {false};
 	int r = 0;
 
-	for (; i < n && r == 0 && cause_side_same(a, &x->ops[i], b, &y->ops[i]); i++)
+	for (; i < n && r == 0 && fmt_cause_side_same(a, &x->ops[i], b, &y->ops[i]); i++)
 		r = compare_ops(f, a, b, &x->ops[i], &y->ops[i], i, seen);
 	if (r < 0 || (i >= (x ? x->n : 0) && i >= (y ? y->n : 0)))
 		return r;
@@ -217,15 +218,15 @@ static int compare_streams(struct finding *f, const struct cause_side *a,
 static int compare_rank(struct finding *f, struct fmt_trace *a, struct fmt_trace *b, uint32_t rank,
 			struct fmt_error *err)
 {
-	scoped(cause_side_done) struct cause_side x = {0};
-	scoped(cause_side_done) struct cause_side y = {0};
-	int r = cause_side_read(a, rank, &x, err);
+	scoped(fmt_cause_side_done) struct fmt_cause_side x = {0};
+	scoped(fmt_cause_side_done) struct fmt_cause_side y = {0};
+	int r = fmt_cause_side_read(a, rank, &x, err);
 
 	f->ret->ranks[rank].number = fmt_trace_rank(a, rank)->number;
 	if (r == 0)
-		r = cause_side_read(b, rank, &y, err);
+		r = fmt_cause_side_read(b, rank, &y, err);
 	if (r == 0)
-		cause_side_match(&x, &y);
+		fmt_cause_side_match(&x, &y);
 	for (uint32_t i = 0; i < x.n_tracks && r == 0; i++)
 		r = compare_streams(f, &x, &x.tracks[i], &y,
 				    x.tracks[i].match < 0 ? NULL : &y.tracks[x.tracks[i].match]);
@@ -290,8 +291,8 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, struct fmt_cause *r
 static void put_iteration(int64_t number, struct text *out)
 {
 	if (number < 0)
-		text_str(out, number == FMT_BEFORE ? "before the iterations"
-						   : "after the iterations");
+		text_str(out,
+			 number == FMT_BEFORE ? "before the iterations" : "after the iterations");
 	else
 		text_printf(out, "iteration %" PRId64, number);
 }

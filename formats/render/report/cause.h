@@ -32,10 +32,10 @@ struct fmt_cause {
 	enum fmt_cause_kind kind;
 	int64_t rank, iteration; /* numbers */
 	int64_t start_ns;
-	char track[64];		   /* "stream 7" */
-	uint64_t event;		   /* of the stream, over the whole run, from 0 */
-	struct text first, second; /* "kernel scale", or "nothing" */
-	struct text buffer;	   /* "wrote 4096 bytes at 0 of allocation 3, page 0 of 1" */
+	char track[64];		      /* "stream 7" */
+	uint64_t event;		      /* of the stream, over the whole run, from 0 */
+	struct text first, second;    /* "kernel scale", or "nothing" */
+	struct text buffer;	      /* "wrote 4096 bytes at 0 of allocation 3, page 0 of 1" */
 	struct fmt_cause_rank *ranks; /* owned */
 	uint32_t n_ranks;
 };

@@ -9,7 +9,7 @@
 
 #define NAME_BYTES 120
 
-void cause_side_done(struct cause_side *s)
+void fmt_cause_side_done(struct fmt_cause_side *s)
 {
 	for (uint32_t i = 0; i < s->n_tracks; i++) {
 		for (size_t k = 0; k < s->tracks[i].n; k++)
@@ -25,7 +25,7 @@ void cause_side_done(struct cause_side *s)
 
 /* ---- reading */
 
-static int64_t value_of(const struct cause_side *s, const struct fmt_slice *slice,
+static int64_t value_of(const struct fmt_cause_side *s, const struct fmt_slice *slice,
 			const struct fmt_event *e, const char *key)
 {
 	const struct fmt_template *t = fmt_template(s->names, e->template);
@@ -37,17 +37,18 @@ static int64_t value_of(const struct cause_side *s, const struct fmt_slice *slic
 	return value;
 }
 
-static int add_op(struct cause_side *s, const struct fmt_slice *slice, const struct fmt_event *e)
+static int add_op(struct fmt_cause_side *s, const struct fmt_slice *slice,
+		  const struct fmt_event *e)
 {
 	const struct fmt_template *t = fmt_template(s->names, e->template);
-	struct cause_track *track;
+	struct fmt_cause_track *track;
 
 	if (!t || !FMT_IS_OP(t->kind) || e->track >= s->n_tracks)
 		return 0;
 	track = &s->tracks[e->track];
 	if (array_reserve(&track->ops, track->n + 1, &track->cap) < 0)
 		return -ENOMEM;
-	track->ops[track->n++] = (struct cause_op){
+	track->ops[track->n++] = (struct fmt_cause_op){
 		.template = t,
 		.event = e,
 		.slice = slice,
@@ -65,7 +66,7 @@ static int add_op(struct cause_side *s, const struct fmt_slice *slice, const str
 struct by {
 	uint64_t correlation;
 	const struct fmt_event *event;
-	struct cause_op *op;
+	struct fmt_cause_op *op;
 };
 
 static int by_correlation(const void *a, const void *b)
@@ -75,7 +76,7 @@ static int by_correlation(const void *a, const void *b)
 	return array_order(x->correlation, y->correlation) ?: array_order(x->event, y->event);
 }
 
-static int list_ops(const struct cause_side *s, struct by **ret, size_t *n)
+static int list_ops(const struct fmt_cause_side *s, struct by **ret, size_t *n)
 {
 	size_t total = 0;
 
@@ -86,7 +87,7 @@ static int list_ops(const struct cause_side *s, struct by **ret, size_t *n)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->n_tracks; i++)
 		for (size_t k = 0; k < s->tracks[i].n; k++) {
-			struct cause_op *op = &s->tracks[i].ops[k];
+			struct fmt_cause_op *op = &s->tracks[i].ops[k];
 
 			(*ret)[(*n)++] = (struct by){op->correlation, op->event, op};
 		}
@@ -99,7 +100,7 @@ static int add_digest(const struct fmt_slice *slice, const struct fmt_digest *d,
 		      const struct by *list, size_t n)
 {
 	const struct fmt_event *e;
-	struct cause_op *op = NULL;
+	struct fmt_cause_op *op = NULL;
 
 	if (d->op < slice->first_number || d->op - slice->first_number >= slice->n_events)
 		return 0;
@@ -113,11 +114,11 @@ static int add_digest(const struct fmt_slice *slice, const struct fmt_digest *d,
 	if (array_reserve(&op->digests, op->n_digests + 1, &op->digests_cap) < 0)
 		return -ENOMEM;
 	op->digests[op->n_digests++] =
-		(struct cause_digest){d, slice->pages + 2 * (size_t)d->first_page};
+		(struct fmt_cause_digest){d, slice->pages + 2 * (size_t)d->first_page};
 	return 0;
 }
 
-static int add_digests(struct cause_side *s)
+static int add_digests(struct fmt_cause_side *s)
 {
 	struct by *list = NULL;
 	size_t n = 0;
@@ -130,12 +131,12 @@ static int add_digests(struct cause_side *s)
 	return r;
 }
 
-static int read_slice(struct cause_side *s, struct fmt_trace *t, uint32_t slice,
+static int read_slice(struct fmt_cause_side *s, struct fmt_trace *t, uint32_t slice,
 		      struct fmt_error *err)
 {
 	struct fmt_slice *read;
-	int r = fmt_slice_load(t, s->rank, slice,
-			       FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS, &read, err);
+	int r = fmt_slice_load(t, s->rank, slice, FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS,
+			       &read, err);
 
 	if (r < 0)
 		return r;
@@ -149,8 +150,8 @@ static int read_slice(struct cause_side *s, struct fmt_trace *t, uint32_t slice,
 	return r;
 }
 
-int cause_side_read(struct fmt_trace *t, uint32_t rank, struct cause_side *ret,
-		    struct fmt_error *err)
+int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, struct fmt_cause_side *ret,
+			struct fmt_error *err)
 {
 	int r = 0;
 
@@ -168,7 +169,7 @@ int cause_side_read(struct fmt_trace *t, uint32_t rank, struct cause_side *ret,
 
 /* ---- matching */
 
-static bool has_number(const struct cause_side *a, uint32_t x, const struct cause_side *b,
+static bool has_number(const struct fmt_cause_side *a, uint32_t x, const struct fmt_cause_side *b,
 		       uint32_t y)
 {
 	const struct fmt_track *l = fmt_track(a->names, a->rank, x);
@@ -178,25 +179,26 @@ static bool has_number(const struct cause_side *a, uint32_t x, const struct caus
 }
 
 /* How far two streams did the same, from their beginning. */
-static size_t shared(const struct cause_side *a, const struct cause_track *x,
-		     const struct cause_side *b, const struct cause_track *y)
+static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
+		     const struct fmt_cause_side *b, const struct fmt_cause_track *y)
 {
 	size_t n = x->n < y->n ? x->n : y->n, i = 0;
 
-	while (i < n && cause_side_same(a, &x->ops[i], b, &y->ops[i]))
+	while (i < n && fmt_cause_side_same(a, &x->ops[i], b, &y->ops[i]))
 		i++;
 	return i;
 }
 
 /* Of the streams of `b` that are left, the one that did the same for longest; one of the same
  * number if several did. -1: none. */
-static int64_t best_match(const struct cause_side *a, uint32_t x, const struct cause_side *b)
+static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
+			  const struct fmt_cause_side *b)
 {
 	int64_t best = -1;
 	size_t most = 0;
 
 	for (uint32_t y = 0; y < b->n_tracks; y++) {
-		const struct cause_track *t = &b->tracks[y];
+		const struct fmt_cause_track *t = &b->tracks[y];
 		size_t n;
 
 		if (t->match >= 0 || t->n == 0)
@@ -210,7 +212,7 @@ static int64_t best_match(const struct cause_side *a, uint32_t x, const struct c
 	return best;
 }
 
-void cause_side_match(struct cause_side *a, struct cause_side *b)
+void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b)
 {
 	for (uint32_t i = 0; i < b->n_tracks; i++)
 		b->tracks[i].match = -1;
@@ -223,14 +225,14 @@ void cause_side_match(struct cause_side *a, struct cause_side *b)
 	}
 }
 
-static int64_t bytes_of(const struct cause_side *s, const struct cause_op *x)
+static int64_t bytes_of(const struct fmt_cause_side *s, const struct fmt_cause_op *x)
 {
 	return value_of(s, x->slice, x->event,
 			x->template->kind == FMT_COLLECTIVE ? FMT_KEY_BYTES : "bytes");
 }
 
-bool cause_side_same(const struct cause_side *a, const struct cause_op *x,
-		     const struct cause_side *b, const struct cause_op *y)
+bool fmt_cause_side_same(const struct fmt_cause_side *a, const struct fmt_cause_op *x,
+			 const struct fmt_cause_side *b, const struct fmt_cause_op *y)
 {
 	size_t n, m;
 	const char *s = fmt_string(a->names, x->template->name, &n);
@@ -242,7 +244,8 @@ bool cause_side_same(const struct cause_side *a, const struct cause_op *x,
 
 /* ---- describing */
 
-void cause_side_track(const struct cause_side *s, const struct cause_op *x, char *ret, size_t cap)
+void fmt_cause_side_track(const struct fmt_cause_side *s, const struct fmt_cause_op *x, char *ret,
+			  size_t cap)
 {
 	const struct fmt_track *l = fmt_track(s->names, s->rank, x->track);
 
@@ -252,7 +255,8 @@ void cause_side_track(const struct cause_side *s, const struct cause_op *x, char
 		snprintf(ret, cap, "stream %" PRId64, l->tid);
 }
 
-void cause_side_describe(const struct cause_side *s, const struct cause_op *x, struct text *out)
+void fmt_cause_side_describe(const struct fmt_cause_side *s, const struct fmt_cause_op *x,
+			     struct text *out)
 {
 	size_t len;
 	const char *name;

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# A recorded run is executed again on emulated GPUs, and digest after digest is the same; faults are
+# found at the operation where they are.
+. "$(dirname "$0")/lib.sh"
+need_capture
+examples=$programs/examples
+[ -x "$examples/ddp" ] || skip "the examples were not built (no nvcc)"
+launch=$SOURCE/examples/launch.sh
+cd "$work"
+
+# recorded NAME GPUS COMMAND...
+recorded() {
+	local name=$1 gpus=$2
+	shift 2
+	gpucapture --digest=launch --payloads=0-1000 --embed-images -o "$name" -- gpuemu --gpus "$gpus" -o report -- "$@" >/dev/null
+}
+
+# replay GPUS ARGUMENT...: gpureplay with the host kernels of the examples.
+replay() {
+	local gpus=$1
+	shift
+	gpuemu --gpus "$gpus" -o report --kernels "$examples/kernels.so" -- gpureplay "$@"
+}
+
+# same NAME GPUS: all operations of the recording are executed, with the same digests.
+same() {
+	replay "$2" --json "$1" >"$1.json" || die "$1: $(cat "$1.json")"
+	gputrace info --json "$1" >"$1.info"
+	python3 - "$1.json" "$1.info" <<'PY'
+import json, sys
+replayed, info = (json.load(open(name)) for name in sys.argv[1:])
+assert replayed['same'] and replayed['copies_with_unknown_contents'] == 0, replayed
+records = info['records']
+want = sum(records[kind] for kind in ('kernel', 'memcpy', 'memset', 'collective'))
+got = sum(gpu['operations'] for gpu in replayed['gpus'])
+assert got == want, (got, want)
+assert sum(gpu['digests'] for gpu in replayed['gpus']) > want, replayed
+assert not any(gpu['digests_in_one_only'] for gpu in replayed['gpus']), replayed
+PY
+}
+
+for gpus in 1 2 4; do
+	recorded ddp$gpus $gpus sh "$launch" $gpus "$examples/ddp" --steps 3 --hidden 64
+	same ddp$gpus $gpus
+	recorded dataparallel$gpus $gpus "$examples/dataparallel" --steps 3 --hidden 64
+	same dataparallel$gpus $gpus
+	recorded pipeline$gpus $gpus sh "$launch" $gpus "$examples/pipeline" --steps 2 --hidden 32
+	same pipeline$gpus $gpus
+done
+recorded overlap 2 "$examples/overlap" --size 100 --count 3
+same overlap 2
+
+# The replayed run is a trace like any other.
+replay 2 -o again ddp2 | has_line -x 'All are the same.'
+gputrace verify again >/dev/null
+gputrace info again | has_line '^2 GPUs, '
+gputrace diff --operations again again | has_line 'the same'
+
+# A kernel that computes something else: found at its launch, on its GPU.
+for gpu in 0 1; do
+	export FAULT_GPU=$gpu FAULT_LAUNCH=1
+	fails -1 env GPUEMU_PLUGINS="$examples/kernels.so:$BUILD/tests/e2e/libfault.so" \
+		gpuemu --gpus 2 -o report -- gpureplay --json ddp2
+	python3 - stdout $gpu <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))['difference']
+assert (d['kind'], d['gpu'], d['iteration']) == ('written', int(sys.argv[2]), 1), d
+assert 'difference' in d['first'] and 'wrote' in d['buffer'], d
+PY
+done
+
+# Without contents of copies from the host, the report says why nothing can be compared.
+gpucapture --digest=launch --embed-images -o bare -- gpuemu -o report -- "$examples/ddp" --steps 1 --hidden 16 >/dev/null
+fails -1 replay 1 bare
+grep -q 'copies from the host had contents that are not recorded' stdout || die "$(cat stdout)"
+
+# Code that is not in the trace.
+gpucapture --digest=launch -o lean -- gpuemu -o report -- "$examples/ddp" --steps 1 --hidden 16 >/dev/null
+fails -3 replay 1 lean
+grep -q 'record with --embed-images' stderr || die "$(cat stderr)"
+
+# A run that gpucapture did not record.
+python3 "$SOURCE/bench/make_run.py" -o files --plan=tensor --ranks=2 --steps=1 >/dev/null
+gputrace import -o imported files/*.json >/dev/null
+fails -3 gpureplay imported
+says 'not a recording of gpucapture'
