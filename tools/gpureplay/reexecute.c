@@ -10,8 +10,8 @@
 #include "tools/child.h"
 #include "tools/gpureplay/gpureplay.h"
 #include "tools/gpureplay/worker.h"
-#include "tools/place.h"
 #include "tools/trace_arg.h"
+#include "tools/work_folder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,16 +24,15 @@ struct job {
 	const char *path;
 	struct fmt_trace *recorded, *replayed;
 	struct rex_share *share;
-	char folder[64]; /* a temporary one, or empty */
-	char output[4096];
+	struct work_folder folder; /* if no output is given */
+	char output[PATH_MAX + 16];
 };
 
 static void job_done(struct job *job)
 {
 	fmt_trace_close(job->recorded);
 	fmt_trace_close(job->replayed);
-	if (job->folder[0])
-		place_remove(job->folder);
+	work_folder_done(&job->folder);
 }
 
 /* ---- what can be re-executed */
@@ -96,18 +95,18 @@ static int check_recording(const struct job *job)
 static int choose_output(struct job *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT], *tmp = getenv("TMPDIR");
+	char prefix[PATH_MAX];
+	int r;
 
 	if (out) {
 		snprintf(job->output, sizeof(job->output), "%s", out);
 		return 0;
 	}
-	snprintf(job->folder, sizeof(job->folder), "%.40s/gpureplay-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(job->folder)) {
-		job->folder[0] = '\0';
-		return -errno;
-	}
-	snprintf(job->output, sizeof(job->output), "%s/replayed", job->folder);
-	return 0;
+	snprintf(prefix, sizeof(prefix), "%s/gpureplay-", tmp && *tmp ? tmp : "/tmp");
+	r = work_folder_make(&job->folder, prefix, NULL);
+	if (r == 0)
+		snprintf(job->output, sizeof(job->output), "%s/replayed", job->folder.path);
+	return r;
 }
 
 /* The path of a program beside this one. */
