@@ -84,3 +84,12 @@ python3 "$SOURCE/bench/make_run.py" -o files --plan=tensor --ranks=2 --steps=1 >
 gputrace import -o imported files/*.json >/dev/null
 fails -3 gpureplay imported
 says 'not a recording of gpucapture'
+
+# A trace of another user is executed only if it is trusted.
+if [ "$(id -u)" = 0 ]; then
+	cp -r ddp1 foreign
+	chown -R 1234 foreign
+	fails -3 replay 1 foreign
+	grep -q 'belongs to another user' stderr || die "$(cat stderr)"
+	replay 1 --trust foreign | has_line -x 'All are the same.'
+fi

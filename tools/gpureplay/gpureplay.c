@@ -4,7 +4,8 @@
 #include "tools/gpureplay/worker.h"
 
 static const struct cli_option options[] = {
-	[OPT_EMULATE] = {"emulate", 0, NULL, "compute when everything happens, without a GPU"},
+	[OPT_EMULATE] = {"emulate", 0, NULL,
+			 "compute when everything happens, without a GPU, instead of executing"},
 	[OPT_WHAT_IF] = {"what-if", 0, "SPEC",
 			 "predict the run with changes such as network=2x (repeatable)",
 			 .list = '\n'},
@@ -12,9 +13,10 @@ static const struct cli_option options[] = {
 			     "rank what the run would gain if parts of it were 1 % faster"},
 	[OPT_RELOCATE] = {"relocate", 0, NULL,
 			  "let memory lie elsewhere if its recorded address is taken"},
+	[OPT_TRUST] = {"trust", 0, NULL, "run the code of a trace that belongs to another user"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "OUT",
-			"write the emulated (or predicted) run to OUT, as a trace"},
+			"write the executed, emulated or predicted run to OUT, as a trace"},
 	[OPT_FORCE] = {"force", 'f', NULL,
 		       "replace OUT if it is a trace; predict although collectives are unmatched"},
 	{0},
@@ -30,7 +32,7 @@ static const struct cli_command gpureplay = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Emulate a recorded run and compare it with the recorded times",
+	.what = "Execute a recorded run again and compare it, or emulate it",
 	.options = options,
 	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n"
 		 "SPEC is [SCOPE:]KEY=VALUE[,...], as gpureplay(1) describes.\n",

@@ -10,6 +10,7 @@ enum gpureplay_option {
 	OPT_WHAT_IF,
 	OPT_SENSITIVITY,
 	OPT_RELOCATE,
+	OPT_TRUST,
 	OPT_JSON,
 	OPT_OUTPUT,
 	OPT_FORCE,

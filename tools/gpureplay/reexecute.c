@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct job {
@@ -77,13 +78,27 @@ static int digest_level(struct fmt_trace *t, const char **ret, struct fmt_error 
 	return 0;
 }
 
+/* The code of a trace runs on the GPUs of whoever replays it. */
+static int check_owner(const struct job *job)
+{
+	struct stat st;
+
+	if (job->args->values[OPT_TRUST] || stat(fmt_trace_path(job->recorded), &st) < 0 ||
+	    st.st_uid == geteuid())
+		return CLI_OK;
+	cli_error("cannot re-execute %s: it belongs to another user, and its code would run here; "
+		  "--trust runs it",
+		  job->path);
+	return CLI_INPUT;
+}
+
 static int check_recording(const struct job *job)
 {
 	const char *by = fmt_fact_value(fmt_trace_names(job->recorded), FMT_WHOLE_TRACE,
 					"gputrace.recorder");
 
 	if (by && strcmp(by, "\"gpucapture\"") == 0)
-		return CLI_OK;
+		return check_owner(job);
 	cli_error("cannot re-execute %s: not a recording of gpucapture; gpureplay --emulate %s "
 		  "needs no calls",
 		  job->path, job->path);

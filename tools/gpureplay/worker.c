@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gpureplay/worker.h"
 
+#include "replay/device/confine.h"
 #include "replay/device/execute.h"
 #include "tools/cli.h"
 #include "tools/trace_arg.h"
@@ -62,6 +63,15 @@ static int status_of(int r, const char *path, const char *why)
 	}
 }
 
+/* Leaves the process devices, shared memory, and what gpucapture reads from it. */
+static int confine(void)
+{
+	const char *session = getenv("GPUCAPTURE_SESSION");
+	const char *const writable[] = {"/dev", session ? session : "/dev", NULL};
+
+	return rex_confine(writable);
+}
+
 /* Makes the calls of recorded process `index` in this process. */
 static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 {
@@ -79,6 +89,8 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 		return start_again(argv, result.why);
 	if (r == 0)
 		r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &how.share);
+	if (r == 0)
+		r = confine();
 	if (r == 0)
 		r = rex_execute(&process, &how, &result);
 	if (r < 0)
