@@ -7,7 +7,7 @@
 #include "formats/trace/images.h"
 #include "formats/trace/store/blobs.h"
 
-#define MEMORY_HOST 1 /* CU_MEMORYTYPE_HOST */
+enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 }; /* CUmemorytype */
 
 int rex_build_image(struct rex_built *b, void **ret, size_t *len)
 {
@@ -51,6 +51,19 @@ static uint64_t argument(const struct rex_built *b, const char *key)
 	return (uint64_t)value;
 }
 
+/* Where rows are copied from; NULL: not from the host. */
+static uint8_t *rows_source(const struct rex_built *b, const struct api_view *v)
+{
+	int64_t id;
+
+	if (api_number(v, "srcMemoryType") == MEMORY_HOST)
+		return (uint8_t *)api_number(v, "srcHost");
+	if (api_number(v, "srcMemoryType") == MEMORY_UNIFIED &&
+	    !rex_args_int(&b->call->args, "pCopy.srcDevice.id", NULL, &id))
+		return (uint8_t *)api_number(v, "srcDevice");
+	return NULL;
+}
+
 /* cuMemcpy2D and cuMemcpy3D from the host: their only argument is a struct. False: another copy. */
 static bool rows_of(const struct rex_built *b, struct source *ret)
 {
@@ -58,8 +71,10 @@ static bool rows_of(const struct rex_built *b, struct source *ret)
 	const struct api_view v = {.layout = a->layout, .bytes = b->behind[0], .len = b->bytes[0]};
 	uint64_t height;
 
-	if (!a->layout || !b->behind[0] || !api_field(a->layout, "srcHost") ||
-	    api_number(&v, "srcMemoryType") != MEMORY_HOST)
+	if (!a->layout || !b->behind[0] || !api_field(a->layout, "srcHost"))
+		return false;
+	ret->at = rows_source(b, &v);
+	if (!ret->at)
 		return false;
 	ret->width = api_number(&v, "WidthInBytes");
 	ret->rows = api_number(&v, "Height");
@@ -70,9 +85,6 @@ static bool rows_of(const struct rex_built *b, struct source *ret)
 	ret->to_pitch = api_number(&v, "dstPitch") ?: ret->width;
 	height = api_number(&v, "dstHeight") ?: ret->rows;
 	ret->to_layer_bytes = ret->to_pitch * height;
-	ret->at = (uint8_t *)api_number(&v, "srcHost");
-	if (!ret->at)
-		return false;
 	ret->at += api_number(&v, "srcXInBytes") + api_number(&v, "srcY") * ret->pitch +
 		   api_number(&v, "srcZ") * ret->layer_bytes;
 	return true;

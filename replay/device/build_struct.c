@@ -48,6 +48,12 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 	return rows ? (rows - 1) * pitch + width : 0;
 }
 
+/* An address of the device may be one of pageable host memory, if a copy is of unified memory. */
+static bool is_memory(const struct api_field *f)
+{
+	return f->is.meaning == API_MEANING_HOST || f->is.meaning == API_MEANING_DEVPTR;
+}
+
 static int make_number(const struct made *m, const struct api_field *f, const char *key)
 {
 	int64_t value;
@@ -75,8 +81,7 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 	if (!rex_args_int(&m->b->call->args, key, &f->is, &value))
 		return 0; /* of another member of the union */
 	r = rex_translate(m->b, (enum api_meaning)f->is.meaning, (uint64_t)value,
-			  f->is.meaning == API_MEANING_HOST ? rows_bytes(m, f) : 0,
-			  (uint64_t *)&value);
+			  is_memory(f) ? rows_bytes(m, f) : 0, (uint64_t *)&value);
 	store(m, f, (uint64_t)value);
 	return r;
 }
@@ -125,11 +130,11 @@ static int make_struct(const struct made *m)
 	char key[REX_KEY_BYTES];
 	int r = 0;
 
-	/* Memory of the host comes after the numbers that say how long it is, and pointers last. */
+	/* Memory comes after the numbers that say how long it is, and pointers last. */
 	for (int pass = 0; pass < 3; pass++)
 		for (unsigned i = 0; i < m->view.layout->n_fields && r == 0; i++) {
 			const struct api_field *f = &m->view.layout->fields[i];
-			int when = leads_on(f) ? 2 : f->is.meaning == API_MEANING_HOST;
+			int when = leads_on(f) ? 2 : is_memory(f);
 
 			if (when != pass)
 				continue;

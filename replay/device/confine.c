@@ -30,12 +30,14 @@ static void allow(int rules, const char *folder)
 		syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0);
 }
 
-static int confine_files(const char *const *writable)
+int rex_confine_files(const char *const *writable)
 {
 	const struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES};
-	scoped(close_fd) int rules =
-		(int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	scoped(close_fd) int rules = -1;
 
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (rules < 0)
 		return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
 	for (; *writable; writable++)
@@ -47,7 +49,7 @@ static int confine_files(const char *const *writable)
 #define REFUSE(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1), REFUSED
 
 /* System calls that a driver and NCCL do not make. */
-static int confine_calls(void)
+int rex_confine_calls(void)
 {
 	static const struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -80,14 +82,4 @@ static int confine_calls(void)
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0)
 		return 0;
 	return errno == ENOSYS || errno == EINVAL ? 0 : -errno;
-}
-
-int rex_confine(const char *const *writable)
-{
-	int r;
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	r = confine_files(writable);
-	return r < 0 ? r : confine_calls();
 }

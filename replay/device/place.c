@@ -12,7 +12,7 @@
 
 enum kind {
 	DEVICE,	  /* memory that the driver allocated */
-	LOCKED,	  /* page-locked memory of the host that the driver allocated */
+	LOCKED,	  /* page-locked memory of the host that the driver allocated, managed memory */
 	PROGRAM,  /* memory of the program that was page-locked */
 	RESERVED, /* addresses that the program reserved */
 };
@@ -59,7 +59,7 @@ static int kind_of(const struct rex_call *c, const struct api_arg *a)
 	if (strncmp(c->api->name, "cuMemAlloc", 10) != 0 &&
 	    strncmp(c->api->name, "cuMemHostAlloc", 14) != 0)
 		return -1; /* of another process, or the driver's own */
-	return a->meaning == API_MEANING_HOST ? LOCKED : DEVICE;
+	return a->meaning == API_MEANING_HOST || strstr(c->api->name, "Managed") ? LOCKED : DEVICE;
 }
 
 static int add_region(const struct rex_call *c, const struct api_arg *a)

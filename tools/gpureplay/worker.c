@@ -63,13 +63,13 @@ static int status_of(int r, const char *path, const char *why)
 	}
 }
 
-/* Leaves the process devices, shared memory, and what gpucapture reads from it. */
-static int confine(void)
+/* Leaves the processes devices, shared memory, and what gpucapture reads from them. */
+static int confine_files(void)
 {
 	const char *session = getenv("GPUCAPTURE_SESSION");
 	const char *const writable[] = {"/dev", session ? session : "/dev", NULL};
 
-	return rex_confine(writable);
+	return rex_confine_files(writable);
 }
 
 /* Makes the calls of recorded process `index` in this process. */
@@ -90,7 +90,7 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	if (r == 0)
 		r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &how.share);
 	if (r == 0)
-		r = confine();
+		r = rex_confine_calls();
 	if (r == 0)
 		r = rex_execute(&process, &how, &result);
 	if (r < 0)
@@ -159,6 +159,11 @@ int worker_run(char **argv)
 	if (r != CLI_OK)
 		return r;
 	n = rex_process_count(trace);
+	if (strcmp(getenv(WORKER_VARIABLE), "all") == 0) {
+		r = confine_files();
+		if (r < 0)
+			return cli_fail(r, NULL, "confine the processes for", argv[1], NULL);
+	}
 	if (strcmp(getenv(WORKER_VARIABLE), "all") != 0 || n == 1)
 		return run_one(trace, (uint32_t)number_in(WORKER_VARIABLE, 0), argv);
 	pids = calloc(n, sizeof(*pids));
