@@ -72,3 +72,6 @@ int rex_build_image(struct rex_built *b, void **ret, size_t *len);
 /* Contents of host memory from which the call copies to a device: recorded, else from the seed.
  * The buffers of the call are in place. */
 int rex_build_source(struct rex_context *context, struct rex_built *b);
+
+/* Contents of host memory that the kernel of the call reads directly, as it was recorded. */
+int rex_build_host_inputs(struct rex_built *b);

@@ -6,6 +6,7 @@
 #include "formats/api/fields.h"
 #include "formats/trace/images.h"
 #include "formats/trace/store/blobs.h"
+#include "replay/device/place.h"
 
 enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 }; /* CUmemorytype */
 
@@ -213,4 +214,40 @@ int rex_build_source(struct rex_context *context, struct rex_built *b)
 		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
+}
+
+/* Puts the recorded content there if other bytes are: the program wrote it. What earlier work of
+ * the device is about to write there is waited for. */
+static int put_host_input(const struct rex_built *b, const struct rex_content *content, void *at)
+{
+	scoped(free_ptr) uint8_t *data = NULL;
+	size_t len;
+	int r = fmt_blob_read(b->context->process->trace, content->name, &data, &len, NULL);
+
+	if (r < 0 || len != content->length_bytes)
+		return r == -ENOENT ? 0 : r;
+	if (memcmp(at, data, len) == 0)
+		return 0;
+	if (rex_place_synchronize() == 0 && memcmp(at, data, len) != 0)
+		memcpy(at, data, len);
+	return 0;
+}
+
+int rex_build_host_inputs(struct rex_built *b)
+{
+	size_t n;
+	const struct rex_content *list =
+		rex_contents_of(b->context->process, b->call->correlation, &n);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		void *at = list[i].access == 0
+				   ? rex_place_host(list[i].allocation, list[i].offset_bytes,
+						    list[i].length_bytes)
+				   : NULL;
+
+		if (at)
+			r = put_host_input(b, &list[i], at);
+	}
+	return r < 0 ? rex_built_fail(b, r, "cannot read what the kernel read") : 0;
 }

@@ -30,6 +30,11 @@ static struct {
 	pthread_mutex_t lock;
 	struct region *items; /* by start */
 	size_t n, cap;
+	/* Allocations of the host, by number. */
+	struct host {
+		uint64_t number, start, bytes;
+	} * hosts;
+	size_t n_hosts, hosts_cap;
 } regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The announced allocation. */
@@ -62,6 +67,21 @@ static int kind_of(const struct rex_call *c, const struct api_arg *a)
 	return a->meaning == API_MEANING_HOST || strstr(c->api->name, "Managed") ? LOCKED : DEVICE;
 }
 
+static int add_host(const struct rex_call *c, const struct api_arg *a, uint64_t start,
+		    uint64_t bytes)
+{
+	char key[64];
+	int64_t number;
+
+	snprintf(key, sizeof(key), "%s.id", a->name);
+	if (!rex_args_int(&c->args, key, NULL, &number))
+		return 0;
+	if (array_reserve(&regions.hosts, regions.n_hosts + 1, &regions.hosts_cap) < 0)
+		return -ENOMEM;
+	regions.hosts[regions.n_hosts++] = (struct host){(uint64_t)number, start, bytes};
+	return 0;
+}
+
 static int add_region(const struct rex_call *c, const struct api_arg *a)
 {
 	static const char *const keys[] = {"bytesize", "size", "bytes"};
@@ -82,6 +102,12 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		return -ENOMEM;
 	if (kind == DEVICE || kind == RESERVED)
 		unit = GRANULE;
+	if (kind == LOCKED || kind == PROGRAM) {
+		int r = add_host(c, a, (uint64_t)address, (uint64_t)bytes);
+
+		if (r < 0)
+			return r;
+	}
 	regions.items[regions.n++] = (struct region){
 		.start = round_down((uint64_t)address, unit),
 		.end = round_up((uint64_t)address + (uint64_t)bytes, unit),
@@ -313,6 +339,24 @@ static int place(uint64_t address, uint64_t *ret)
 	}
 	pthread_mutex_unlock(&regions.lock);
 	return rc;
+}
+
+void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	for (size_t i = 0; i < regions.n_hosts; i++) {
+		const struct host *h = &regions.hosts[i];
+		const struct region *r = h->number == number ? region_of(h->start) : NULL;
+
+		if (r && r->is_mapped && offset_bytes <= h->bytes &&
+		    length_bytes <= h->bytes - offset_bytes)
+			return (char *)r->here + (h->start - r->start) + offset_bytes;
+	}
+	return NULL;
+}
+
+int rex_place_synchronize(void)
+{
+	return cu.synchronize ? cu.synchronize() : 0;
 }
 
 /* ---- what stands in for functions of the driver */

@@ -24,6 +24,13 @@ int rex_place_reserve(bool relocate, uint64_t *taken);
 /* Notes where page-locked memory of the program lies. 0 or -ENOMEM. */
 int rex_place_note(struct rex_objects *objects);
 
+/* Where memory of the host that kernels can read lies here, by its number in the recording; NULL:
+ * that is not the number of such memory. */
+void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes);
+
+/* Waits for all work of the current context, without being recorded. A result of the driver. */
+int rex_place_synchronize(void);
+
 /* The next call of this thread that allocates, by the function of that name, made memory at
  * `address` when it was recorded, in rows of `pitch_bytes` if it is of rows. 0: it is like any
  * other. Calls of other functions, as a capture library may make before, are like any other. */
