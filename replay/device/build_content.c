@@ -184,7 +184,7 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 		size_t len;
 		int r;
 
-		if (list[i].access != 1)
+		if (list[i].access != FMT_WRITTEN)
 			continue;
 		r = fmt_blob_read(b->context->process->trace, list[i].name, &data, &len, NULL);
 		if (r < 0 && r != -ENOENT)
@@ -241,7 +241,7 @@ int rex_build_host_inputs(struct rex_built *b)
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		void *at = list[i].access == 0
+		void *at = list[i].access == FMT_READ
 				   ? rex_place_host(list[i].allocation, list[i].offset_bytes,
 						    list[i].length_bytes)
 				   : NULL;

@@ -142,7 +142,7 @@ static int add_contents(struct rex_process *p, const struct fmt_slice *s,
 			.length_bytes = d->length_bytes,
 			.allocation = d->allocation,
 			.name = {d->digest[0], d->digest[1]},
-			.access = d->output,
+			.access = d->access,
 		};
 	}
 	return 0;

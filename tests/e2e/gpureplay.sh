@@ -62,8 +62,8 @@ says "$work/damaged"
 [ ! -e "$work/output" ] || die "an output of a damaged trace"
 
 # Errors are one line with a hint.
-fails -4 gpureplay "$work/trace"
-says "gpureplay --emulate"
+fails -3 gpureplay "$work/trace"
+says 'not a recording of gpucapture'
 fails -3 gpureplay --emulate "$work/nothing"
 says "$work/nothing"
 fails -2 gpureplay --emulate

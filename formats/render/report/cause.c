@@ -80,7 +80,7 @@ static void describe_buffer(const struct fmt_cause_digest *x, const struct fmt_c
 
 	out->len = 0;
 	text_printf(out, "%s %" PRIu64 " bytes at %" PRIu64 " of allocation %" PRIu64,
-		    d->output == 1 ? "wrote" : "read", d->length_bytes, d->offset_bytes,
+		    d->access == FMT_WRITTEN ? "wrote" : "read", d->length_bytes, d->offset_bytes,
 		    d->allocation);
 	text_printf(out, ", page %" PRIu32 " of %" PRIu32 " differs first", first_page(x, y),
 		    d->n_pages);
@@ -93,7 +93,7 @@ static const struct fmt_cause_digest *match(const struct fmt_cause_digest *d,
 	for (size_t i = 0; i < y->n_digests; i++) {
 		const struct fmt_digest *e = y->digests[i].of;
 
-		if (e->output == d->of->output && e->allocation == d->of->allocation &&
+		if (e->access == d->of->access && e->allocation == d->of->allocation &&
 		    e->offset_bytes == d->of->offset_bytes &&
 		    e->length_bytes == d->of->length_bytes)
 			return &y->digests[i];
@@ -117,7 +117,7 @@ static int compare_bytes(const struct fmt_cause_op *x, const struct fmt_cause_op
 		counts->digests++;
 		if (d->of->digest[0] == e->of->digest[0] && d->of->digest[1] == e->of->digest[1])
 			continue;
-		if (d->of->output != 1) { /* also live memory */
+		if (d->of->access != FMT_WRITTEN) { /* also live memory */
 			if (found != OTHER_READ)
 				describe_buffer(d, e, buffer);
 			found = OTHER_READ;
