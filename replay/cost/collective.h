@@ -3,7 +3,9 @@
 /* The duration of an NCCL operation after the last arrival, by the model with which NCCL chooses
  * its algorithm (ncclTopoTuneModel and ncclTopoGetAlgoTime, src/graph/tuning.cc of
  * github.com/NVIDIA/nccl): time = latency + bytes / bandwidth, for ring and tree and the protocols
- * LL, LL128 and Simple; the fastest counts. doc/gpuemu.md has the formulas.
+ * LL, LL128 and Simple; the fastest counts. To it are added what measured curves show: the
+ * time until the pipeline of steps is full, a shortest duration, and reduction by NVSwitch (NVLS).
+ * doc/gpuemu.md has the formulas.
  */
 #pragma once
 
@@ -31,6 +33,9 @@ struct cost_links {
 	double bytes_per_s;	    /* of one GPU in one direction, within a host */
 	double network_bytes_per_s; /* of one GPU in one direction, between hosts */
 	int compute_capability;	    /* major * 10 + minor */
+	/* Within a host: reduction by the switch, of one GPU in one direction, or 0; the shortest
+	 * operation, for each step of a ring. */
+	double switch_bytes_per_s, step_us;
 };
 
 /* Nanoseconds. `bytes`: what one rank contributes (all-gather, gather), gets (reduce-scatter,

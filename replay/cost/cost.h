@@ -42,7 +42,7 @@ struct cost {
 	enum cost_class class;
 	enum cost_source source;
 	double bytes;  /* read from and written to the memory of the GPU */
-	double memory; /* share of the memory bandwidth that these use over `ns`, 0 to 1 */
+	double memory; /* share of the memory's sustained bandwidth over `ns`, 0 to 1 */
 };
 
 struct cost_name;

@@ -61,6 +61,9 @@ static const struct {
 	KEY(first_touch_ns),
 	KEY(network_ns),
 	KEY(nvlink_ns),
+	KEY(switch_bytes_per_s),
+	KEY(collective_step_ns),
+	KEY(pcie_efficiency),
 	KEY(tile_128x128),
 	KEY(tile_128x64),
 	KEY(tile_64x64),
@@ -77,6 +80,9 @@ static const struct {
 	KEY(product_norm),
 	KEY(product_l2),
 	KEY(product_warps),
+	KEY(product_gather),
+	KEY(product_choice),
+	KEY(split_blocks),
 	KEY(wide_efficiency),
 	KEY(tensor_efficiency),
 	KEY(tensor_prologue),
@@ -87,6 +93,8 @@ static const struct {
 	KEY(cache_end),
 	KEY(write_penalty),
 	KEY(row_norm),
+	KEY(l1_share),
+	KEY(l2_share),
 	KEY(warp_cycles),
 	KEY(warp_item_cycles),
 	KEY(warp_efficiency),
@@ -96,10 +104,11 @@ static const struct {
 	KEY(layer_norm_cycles),
 	KEY(layer_norm_item_cycles),
 	KEY(layer_norm_reread),
-	KEY(winograd_gain),
+	KEY(winograd_transform),
+	KEY(winograd_filter),
 	KEY(winograd_efficiency),
 	KEY(convolution_efficiency),
-	KEY(convolution_prologue),
+	KEY(convolution_clock),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -150,7 +159,8 @@ static int parse_line(char *line, struct cost_gpu *m, uint8_t *set, char *why, s
 /* Values that may be 0. */
 static int optional(const char *key)
 {
-	return strncmp(key, "nvlink", strlen("nvlink")) == 0;
+	return strncmp(key, "nvlink", strlen("nvlink")) == 0 ||
+	       strncmp(key, "switch", strlen("switch")) == 0;
 }
 
 static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t why_size)

@@ -29,18 +29,23 @@ struct cost_gpu {
 	double pin_bytes_per_s; /* page-locking host memory */
 	double first_touch_ns;	/* first touch of a 4 KiB page of host memory */
 	double network_ns, nvlink_ns;
+	/* All-reduce by NVSwitch, 0: none; a step of the shortest collective; one direction of
+	 * PCIe, as a part of its peak. */
+	double switch_bytes_per_s, collective_step_ns, pcie_efficiency;
 	/* Fitted by data/fit to measured durations; doc/gpuemu.md has the formulas. */
 	double tile_128x128, tile_128x64, tile_64x64, tile_128x32, tile_32x128;
 	double tile_64x32_sliced, tile_32x32_sliced, tile_128x32_sliced;
 	double product_wave, product_prologue, product_rows, product_columns, product_store;
-	double product_norm, product_l2, product_warps, wide_efficiency;
+	double product_norm, product_l2, product_warps, product_gather, product_choice,
+		split_blocks, wide_efficiency;
 	double tensor_efficiency, tensor_prologue;
 	double sustained_clock, sustained_ns;
 	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
-	double row_norm, warp_cycles, warp_item_cycles, warp_efficiency;
+	double row_norm, l1_share, l2_share, warp_cycles, warp_item_cycles, warp_efficiency;
 	double block_cycles, block_item_cycles, block_reread;
 	double layer_norm_cycles, layer_norm_item_cycles, layer_norm_reread;
-	double winograd_gain, winograd_efficiency, convolution_efficiency, convolution_prologue;
+	double winograd_transform, winograd_filter, winograd_efficiency, convolution_efficiency,
+		convolution_clock;
 };
 
 struct cost_gpu_text {

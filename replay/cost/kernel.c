@@ -87,11 +87,13 @@ static struct cost memory_cost(const struct cost_gpu *g, enum cost_class class,
 			       enum cost_source source, double ns, double bytes)
 {
 	ns = g->kernel_ns + fmax(ns, 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s);
-	return (struct cost){.ns = ns,
-			     .class = class,
-			     .source = source,
-			     .bytes = bytes,
-			     .memory = fmin(1, 1e9 * bytes / ns / g->memory_bytes_per_s)};
+	return (struct cost){
+		.ns = ns,
+		.class = class,
+		.source = source,
+		.bytes = bytes,
+		.memory =
+			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency))};
 }
 
 static struct cost elementwise(const struct cost_gpu *g, const struct cost_launch *l,
@@ -114,10 +116,23 @@ static double rows_ns(const struct cost_gpu *g, double memory_ns, double waves, 
 	return pow(pow(memory_ns, g->row_norm) + pow(latency_ns, g->row_norm), 1 / g->row_norm);
 }
 
-/* Part of the rows in work that does not fit in the cache until it is read again. */
-static double reread(const struct cost_gpu *g, double rows, double row_bytes)
+/* Time of reading rows again that are in work, `held` of them on a multiprocessor: from its L1
+ * cache, else from the L2 cache, else from memory. */
+static double reread_ns(const struct cost_gpu *g, double bytes, double held, double row_bytes)
 {
-	return fmin(1, fmax(0, 1 - g->l2_bytes / (4 * rows * row_bytes)));
+	double all = held * row_bytes;
+	double beyond_l1 = fmin(1, fmax(0, 1 - g->l1_share * g->shared_per_sm / all));
+	double beyond_l2 = fmin(1, fmax(0, 1 - g->l2_share * g->l2_bytes / (g->sms * all)));
+	double memory = g->memory_bytes_per_s * g->memory_efficiency;
+	double cache = fmax(memory, g->cache_bytes_per_cycle * g->sms * g->clock_khz * 1e3);
+
+	return 1e9 * bytes * beyond_l1 * (beyond_l2 / memory + (1 - beyond_l2) / cache);
+}
+
+/* The cycles of a block that reads a row in vectors of four. */
+static double row_cycles(double fixed, double item, double row, double threads)
+{
+	return fixed + item * ceil(row / (4 * threads));
 }
 
 static struct cost softmax(const struct cost_gpu *g, const struct cost_launch *l,
@@ -139,11 +154,12 @@ static struct cost softmax(const struct cost_gpu *g, const struct cost_launch *l
 			     blocks / g->sms / 8, g->warp_cycles + g->warp_item_cycles * items);
 	} else {
 		double held = fmax(1, cost_occupancy(g, threads, l->registers, l->shared_bytes));
-		double more = g->block_reread * reread(g, g->sms * held, row * element) / 2;
 
-		ns = rows_ns(g, stream_ns(g, bytes, 0.5, blocks) * (1 + more),
+		ns = rows_ns(g,
+			     stream_ns(g, bytes, 0.5, blocks) +
+				     g->block_reread * reread_ns(g, bytes, held, row * element),
 			     blocks / g->sms / held,
-			     g->block_cycles + g->block_item_cycles * row * held / 64);
+			     row_cycles(g->block_cycles, g->block_item_cycles, row, threads));
 	}
 	return memory_cost(g, n->class, COST_MEASURED, ns, bytes);
 }
@@ -159,10 +175,12 @@ static struct cost layer_norm(const struct cost_gpu *g, const struct cost_launch
 				   stream_ns(g, blocks * threads * UNKNOWN_BYTES, 0.5, blocks),
 				   blocks * threads * UNKNOWN_BYTES);
 	double held = fmax(1, fmin(16, cost_occupancy(g, threads, l->registers, l->shared_bytes)));
-	double more = g->layer_norm_reread * reread(g, g->sms * held, row * element) / 2;
 	double ns =
-		rows_ns(g, stream_ns(g, bytes, 0.5, blocks) * (1 + more), blocks / g->sms / held,
-			g->layer_norm_cycles + g->layer_norm_item_cycles * row * held / 64);
+		rows_ns(g,
+			stream_ns(g, bytes, 0.5, blocks) +
+				g->layer_norm_reread * reread_ns(g, bytes / 2, held, row * element),
+			blocks / g->sms / held,
+			row_cycles(g->layer_norm_cycles, g->layer_norm_item_cycles, row, threads));
 
 	return memory_cost(g, n->class, COST_MEASURED, ns, bytes);
 }

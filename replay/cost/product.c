@@ -55,7 +55,7 @@ double cost_clock(const struct cost_gpu *g, double ns)
 	return g->sustained_clock + (1 - g->sustained_clock) / (1 + ns / g->sustained_ns);
 }
 
-static double element_bytes(enum gpuemu_math math)
+double cost_element_bytes(enum gpuemu_math math)
 {
 	static const double bytes[GPUEMU_MATHS] = {4, 8, 4, 2, 1, 1};
 
@@ -68,15 +68,15 @@ struct job {
 	const struct gpuemu_product *p;
 	enum gpuemu_math math;
 	double element, stored; /* bytes */
-	double clock;
+	double reuse, clock;	/* the clock includes efficiency */
 };
 
 static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *p,
 			 enum gpuemu_math math)
 {
-	double element = p->a_bytes ? p->a_bytes : element_bytes(math);
+	double element = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
 
-	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1};
+	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1, 1};
 }
 
 /* Bytes of the operands: from memory once, and from the L2 cache once for each tile. */
@@ -92,7 +92,7 @@ static void traffic(const struct job *j, const struct tile *t, double splits, do
 
 	if (splits > 1)
 		d += p->m * p->n * 4 * 2 * splits;
-	*memory = p->batch * ((p->m * a + p->n * b) * p->k * j->element + d);
+	*memory = p->batch * ((p->m * a / j->reuse + p->n * b) * p->k * j->element + d);
 	*cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) * (t->m * a + t->n * b) * p->k *
 		 j->element;
 }
@@ -105,6 +105,8 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	double depth = ceil(p->k / splits) +
 		       (uses_tensor(g, j->math) ? g->tensor_prologue : g->product_prologue);
 	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * wide(g, j->math) * j->clock;
+	if (p->a_transposed)
+		rate *= g->product_gather;
 	double waves = g->product_wave * ceil(q) + (1 - g->product_wave) * fmax(q, 1);
 	double busy = fmin(1, ceil(q) * t->warps / g->product_warps);
 	double math_s = waves * t->m * t->n * 2 * depth / (rate * busy);
@@ -118,26 +120,53 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	       (splits > 1 ? g->kernel_ns : 0);
 }
 
-/* cuBLAS has one tile for batches that are not transposed, from Ampere on and before Volta. */
-static int fixed_tile(const struct job *j)
+/* Whether cuBLAS uses the tile. For batches of FP32 that are not transposed it has one tile from
+ * Ampere on and one before Volta, and small ones in between. */
+static int is_used(const struct job *j, const struct tile *t)
 {
+	double compute = j->g->compute;
+
 	if (j->p->batch == 1 || j->math != GPUEMU_FP32 || j->p->a_transposed || j->p->b_transposed)
-		return -1;
-	return j->g->compute >= 8 ? 0 : j->g->compute < 7 ? 1 : -1;
+		return 1;
+	if (compute >= 8)
+		return t->m == 128 && t->n == 128;
+	if (compute < 7)
+		return t->m == 128 && t->n == 64;
+	return !t->sliced && t->m * t->n <= (compute >= 7.5 ? 128 * 64 : 64 * 64);
 }
 
+/* The most parts into which cuBLAS splits the sum over k: from Ampere on, only where the tiles
+ * alone do not fill the multiprocessors. */
+static double most_splits(const struct job *j, const struct tile *t)
+{
+	double blocks = ceil(j->p->m / t->m) * ceil(j->p->n / t->n);
+
+	if (j->p->batch > 1 || (j->g->compute >= 8 && blocks > j->g->split_blocks * j->g->sms))
+		return 1;
+	return MOST_SPLITS;
+}
+
+/* The time with the tile that cuBLAS chooses, which is not always the fastest: the mean over the
+ * tiles, weighted by how near each is to the fastest. */
 static double best_ns(const struct job *j)
 {
 	struct tile tiles[TILES];
-	int fixed = fixed_tile(j);
-	double best = INFINITY;
+	double ns[TILES], fastest = INFINITY, sum = 0, weights = 0;
 
 	tiles_of(j->g, j->math, tiles);
-	for (int i = 0; i < TILES; i++)
-		for (double z = 1; z <= (j->p->batch > 1 ? 1 : MOST_SPLITS); z++)
-			if (fixed < 0 || i == fixed)
-				best = fmin(best, tile_ns(j, &tiles[i], z));
-	return best;
+	for (int i = 0; i < TILES; i++) {
+		ns[i] = INFINITY;
+		for (double z = 1; is_used(j, &tiles[i]) && z <= most_splits(j, &tiles[i]); z++)
+			ns[i] = fmin(ns[i], tile_ns(j, &tiles[i], z));
+		fastest = fmin(fastest, ns[i]);
+	}
+	for (int i = 0; i < TILES; i++) {
+		double weight = pow(fastest / ns[i], j->g->product_choice);
+
+		sum += weight > 0 ? weight * ns[i] : 0;
+		weights += weight;
+	}
+	return sum / weights;
 }
 
 static double with_tile_ns(const struct job *j, const struct cost_tiling *t)
@@ -156,12 +185,17 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 				  const struct cost_tiling *t)
 {
 	struct job j = job_of(g, p, math);
-	double bytes = p->batch * ((p->m + p->n) * p->k * j.element + p->m * p->n * j.stored);
+	double efficiency = t && t->efficiency ? t->efficiency : 1;
+	double bytes;
+
+	j.reuse = t && t->reuse ? t->reuse : 1;
+	j.clock = efficiency;
+	bytes = p->batch * ((p->m / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
 	/* Never less than the peaks allow. Small operands may be in the cache. */
 	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, math);
 	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;
 
-	j.clock = cost_clock(g, busy_ns + with_tile_ns(&j, t));
+	j.clock = efficiency * cost_clock(g, busy_ns + with_tile_ns(&j, t));
 	double ns = g->kernel_ns + fmax(with_tile_ns(&j, t), fmax(math_ns, memory_ns));
 
 	return (struct cost){
@@ -169,7 +203,8 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 		.class = COST_CLASS_PRODUCT,
 		.source = math == GPUEMU_FP32 ? COST_MEASURED : COST_ROOFLINE,
 		.bytes = bytes,
-		.memory = fmin(1, 1e9 * bytes / ns / g->memory_bytes_per_s),
+		.memory =
+			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency)),
 	};
 }
 

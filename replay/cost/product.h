@@ -7,14 +7,19 @@
 
 /* How a kernel divides a product. */
 struct cost_tiling {
-	double m, n;
+	double m, n; /* 0: the fastest */
 	int sliced;
-	double splits; /* parts of k */
+	double splits;	   /* parts of k */
+	double reuse;	   /* uses of each element of A in memory; 0: 1 */
+	double efficiency; /* beside that of the tile; 0: 1 */
 };
 
+/* `t` may be NULL: the fastest. */
 struct cost cost_of_tiled_product(const struct cost_gpu *gpu, const struct gpuemu_product *p,
 				  enum gpuemu_math math, double busy_ns,
 				  const struct cost_tiling *t);
+
+double cost_element_bytes(enum gpuemu_math math);
 
 /* The clock, as a part of the boost clock, of arithmetic that runs for so long. */
 double cost_clock(const struct cost_gpu *gpu, double ns);

@@ -15,6 +15,7 @@ enum { EMU_RUN_PROCESSES = 4096, EMU_RUN_GPUS = 64, EMU_RUN_NOTES = 1024 };
 struct emu_run_gpu {
 	int64_t busy_ns, last_end_ns; /* virtual */
 	uint64_t kernels, copies, copied_bytes;
+	int64_t source_ns[4]; /* of kernels, by what their durations rest on: enum cost_source */
 	char model[56];
 };
 

@@ -125,11 +125,9 @@ static void copies(struct graph *g, const struct step *s)
 		enum emu_engine engine;
 		double part;
 	} how[STEP_KINDS] = {
-		[COPY_IN] = {EMU_COPY_IN, 1},
-		[COPY_OUT] = {EMU_COPY_OUT, 1},
-		[COPY_WITHIN] = {EMU_COMPUTE, EMU_MEMORY_PART},
-		[COPY_PEER] = {EMU_COPY_OUT, 1},
-		[FILL] = {EMU_COMPUTE, EMU_FILL_PART},
+		[COPY_IN] = {EMU_COPY_IN, 1},	 [COPY_OUT] = {EMU_COPY_OUT, 1},
+		[COPY_WITHIN] = {EMU_MEMORY, 1}, [COPY_PEER] = {EMU_COPY_OUT, 1},
+		[FILL] = {EMU_MEMORY, 1},
 	};
 
 	add_op(g, s, engine_track(s->gpu, how[s->kind].engine),

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
+#include "replay/cost/cost.h"
 
 #include <sys/wait.h>
 
@@ -49,6 +50,8 @@ static void add_gpus(struct gpuemu_report *r, const struct emu_run_process *p)
 		to->total.kernels += from->kernels;
 		to->total.copies += from->copies;
 		to->total.copied_bytes += from->copied_bytes;
+		for (int k = 0; k < COST_SOURCES; k++)
+			to->total.source_ns[k] += from->source_ns[k];
 		if (from->last_end_ns > r->virtual_ns)
 			r->virtual_ns = from->last_end_ns;
 	}

@@ -5,10 +5,42 @@
 #include "base/scope.h"
 #include "formats/render/grid.h"
 #include "formats/trace/json.h"
+#include "replay/cost/cost.h"
 
 #include <inttypes.h>
 
 enum { SHOWN_ENDS = 8, SHOWN_KERNELS = 3 };
+
+/* Sums the time of kernels by what it rests on; returns the sum of all. */
+static int64_t sum_sources(const struct gpuemu_report *r, int64_t ret[COST_SOURCES])
+{
+	int64_t all_ns = 0;
+
+	memset(ret, 0, COST_SOURCES * sizeof(ret[0]));
+	for (unsigned i = 0; i < EMU_RUN_GPUS; i++)
+		for (int k = 0; k < COST_SOURCES; k++) {
+			ret[k] += r->gpus[i].total.source_ns[k];
+			all_ns += r->gpus[i].total.source_ns[k];
+		}
+	return all_ns;
+}
+
+/* "gpuemu: kernel times: 71 % measured class, 29 % roofline" */
+static void print_sources(const struct gpuemu_report *r, struct text *out)
+{
+	int64_t sum_ns[COST_SOURCES], all_ns = sum_sources(r, sum_ns);
+	const char *between = "gpuemu: kernel times: ";
+
+	for (int k = 0; k < COST_SOURCES; k++) {
+		if (sum_ns[k] == 0)
+			continue;
+		text_printf(out, "%s%.0f %% %s", between,
+			    100.0 * (double)sum_ns[k] / (double)all_ns, cost_source_names[k]);
+		between = ", ";
+	}
+	if (all_ns > 0)
+		text_char(out, '\n');
+}
 
 void gpuemu_report_text(const struct gpuemu_report *r, struct text *out)
 {
@@ -40,6 +72,7 @@ void gpuemu_report_text(const struct gpuemu_report *r, struct text *out)
 	}
 	if (used)
 		fmt_grid_print(&g, out, false);
+	print_sources(r, out);
 }
 
 /* ---- remarks ---- */
@@ -175,6 +208,17 @@ static void json_gpus(const struct gpuemu_report *r, struct text *out)
 	}
 }
 
+static void json_sources(const struct gpuemu_report *r, struct text *out)
+{
+	int64_t sum_ns[COST_SOURCES];
+
+	sum_sources(r, sum_ns);
+	text_str(out, "], \"kernel_times\": [");
+	for (int k = 0; k < COST_SOURCES; k++)
+		text_printf(out, "%s{\"source\": \"%s\", \"ns\": %" PRId64 "}", k ? ", " : "",
+			    cost_source_names[k], sum_ns[k]);
+}
+
 static void json_notes(const struct gpuemu_report *r, enum emu_note_kind kind, const char *count,
 		       struct text *out)
 {
@@ -213,6 +257,7 @@ void gpuemu_report_json(const struct gpuemu_report *r, struct text *out)
 		    ", \"processes\": %u, \"gpus\": [",
 		    r->virtual_ns, r->real_ns, r->n_processes);
 	json_gpus(r, out);
+	json_sources(r, out);
 	text_str(out, "], \"not_exited\": [");
 	json_ends(r, out);
 	text_str(out, "], \"refused\": [");

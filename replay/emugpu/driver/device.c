@@ -164,7 +164,7 @@ static void count_op(struct emu_device *d, enum emu_engine e, int64_t start_ns, 
 	struct emu_run_gpu *t = d->totals;
 	int64_t from_ns = moment_wait(start_ns, t->last_end_ns, 0);
 
-	*(e == EMU_COMPUTE ? &t->kernels : &t->copies) += 1;
+	*(e == EMU_COPY_IN || e == EMU_COPY_OUT ? &t->copies : &t->kernels) += 1;
 	if (end_ns > t->last_end_ns) {
 		t->busy_ns += end_ns - from_ns;
 		t->last_end_ns = end_ns;
@@ -172,13 +172,18 @@ static void count_op(struct emu_device *d, enum emu_engine e, int64_t start_ns, 
 }
 
 struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
-				 int64_t duration_ns, double part)
+				 int64_t duration_ns, double part, double memory)
 {
 	struct emu_taken t;
 
 	pthread_mutex_lock(&d->lock);
 	t.start_ns = capacity_start(&d->capacities[e], ready_ns);
 	t.end_ns = capacity_take(&d->capacities[e], t.start_ns, duration_ns, capacity_share(part));
+	if (memory > 0)
+		t.end_ns = moment_wait(t.end_ns,
+				       capacity_take(&d->capacities[EMU_MEMORY], t.start_ns,
+						     duration_ns, capacity_share(memory)),
+				       0);
 	count_op(d, e, t.start_ns, t.end_ns);
 	pthread_mutex_unlock(&d->lock);
 	return t;

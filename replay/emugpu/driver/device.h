@@ -15,12 +15,9 @@
 
 #define EMU_DEVICES 64
 
-/* Fractions of the multiprocessors: enough to use the whole memory bandwidth; used by a fill. */
-#define EMU_MEMORY_PART 0.25
-#define EMU_FILL_PART 0.1
-
-/* Engines that the ops of a device share. */
-enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_ENGINES };
+/* Engines that the ops of a device share. Copies within the device and fills use the memory only.
+ */
+enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_MEMORY, EMU_ENGINES };
 
 struct emu_device {
 	int ordinal;  /* the program's number, after CUDA_VISIBLE_DEVICES */
@@ -68,6 +65,9 @@ extern struct emu_process emu;
  * anything. */
 CUresult emu_init(void);
 
+/* Returns whether one of the devices may access the memory of the other. */
+int emu_peers(const struct emu_device *d, const struct emu_device *peer);
+
 /* A number unique among streams, contexts and graphs of the process. */
 uint64_t emu_new_id(void);
 
@@ -104,10 +104,10 @@ struct emu_taken {
 	int64_t start_ns, end_ns;
 };
 
-/* Runs work that takes `duration_ns` on a part (0 to 1) of an engine, at `ready_ns` or later;
- * returns its start and end. */
+/* Runs work that takes `duration_ns` on a part (0 to 1) of an engine and, if `memory` is not 0, on
+ * that part of the memory bandwidth, at `ready_ns` or later; returns its start and end. */
 struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
-				 int64_t duration_ns, double part);
+				 int64_t duration_ns, double part, double memory);
 
 /* Counts work that runs at a given time, without using capacity. */
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);

@@ -114,10 +114,12 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 			l.end_ns = moment_after(ready_ns, ns);
 		emu_device_run(track->device, EMU_COMPUTE, ready_ns, l.end_ns);
 	} else {
-		struct emu_taken taken =
-			emu_device_take(track->device, EMU_COMPUTE, ready_ns, ns, share);
+		struct emu_taken taken = emu_device_take(track->device, EMU_COMPUTE, ready_ns, ns,
+							 share, cost.memory);
 
 		l.start_ns = taken.start_ns;
+		__atomic_add_fetch(&track->device->totals->source_ns[cost.source], ns,
+				   __ATOMIC_RELAXED);
 		if (host && host->run)
 			host->run(&l, k->args);
 		else

@@ -77,6 +77,11 @@ static int has_peer(const struct emu_device *d, const struct emu_device *peer)
 	return c && __atomic_load_n(&c->peers, __ATOMIC_RELAXED) >> peer->ordinal & 1;
 }
 
+int emu_peers(const struct emu_device *d, const struct emu_device *peer)
+{
+	return has_peer(d, peer) || has_peer(peer, d);
+}
+
 EMU_API int gpuemu_reaches(int device, uint64_t address, uint64_t bytes)
 {
 	const struct emu_device *d = emu_device(device);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/memory/transfer.h"
+#include "replay/cost/kernel.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/missing.h"
@@ -101,9 +102,11 @@ static int64_t recorded_ns(const struct emu_copy_op *c)
 				  : emu_timing_ns(names[c->pageable][c->kind], 0, total_bytes(c));
 }
 
-/* The recorded duration, else from the model. */
-static int64_t copy_ns(const struct emu_copy_op *c, const struct cost_gpu *m)
+/* The recorded duration, else from the model. Without access of one GPU to the other, the copy is
+ * staged in host memory, a part at a time. */
+static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_device *d)
 {
+	const struct cost_gpu *m = &d->model;
 	double speed = HOST_BYTES_PER_S, fixed = m->copy_ns;
 	int64_t ns = recorded_ns(c);
 
@@ -111,12 +114,15 @@ static int64_t copy_ns(const struct emu_copy_op *c, const struct cost_gpu *m)
 		return ns;
 	if (c->kind == EMU_H2D || c->kind == EMU_D2H)
 		speed = c->pageable ? m->pageable_bytes_per_s
-				    : m->pcie_bytes_per_s * m->link_efficiency;
+				    : m->pcie_bytes_per_s * m->pcie_efficiency;
 	if (c->kind == EMU_D2D)
-		speed = m->memory_bytes_per_s * m->memory_efficiency / 2;
+		return (int64_t)(fixed + cost_stream_ns(m, 2 * (double)total_bytes(c), 0.5));
 	if (c->kind == EMU_P2P) {
-		speed = m->nvlink_bytes_per_s * m->link_efficiency;
-		fixed += m->nvlink_ns;
+		int linked = m->nvlink_bytes_per_s > 0 && emu_peers(d, c->peer);
+
+		speed = linked ? m->nvlink_bytes_per_s * m->link_efficiency
+			       : m->pcie_bytes_per_s * m->pcie_efficiency;
+		fixed += linked ? m->nvlink_ns : m->copy_ns;
 	}
 	return (int64_t)(fixed + 1e9 * (double)total_bytes(c) / speed) + first_touch_ns(c, m);
 }
@@ -125,20 +131,19 @@ static int64_t copy_run(struct emu_op *op, struct emu_track *track, int64_t read
 {
 	static const enum emu_engine engines[] = {[EMU_H2D] = EMU_COPY_IN,
 						  [EMU_D2H] = EMU_COPY_OUT,
-						  [EMU_D2D] = EMU_COMPUTE,
+						  [EMU_D2D] = EMU_MEMORY,
 						  [EMU_P2P] = EMU_COPY_OUT,
 						  [EMU_H2H] = EMU_COPY_OUT};
 	const struct emu_copy_op *c = &op->copy;
 	struct emu_device *d = track->device;
-	int64_t ns = copy_ns(c, &d->model);
-	struct emu_taken taken = emu_device_take(d, engines[c->kind], ready_ns, ns,
-						 c->kind == EMU_D2D ? EMU_MEMORY_PART : 1);
+	int64_t ns = copy_ns(c, d);
+	struct emu_taken taken = emu_device_take(d, engines[c->kind], ready_ns, ns, 1, 0);
 	int64_t end_ns = taken.end_ns;
 
 	if (c->peer)
 		end_ns = moment_wait(
-			emu_device_take(c->peer, EMU_COPY_IN, taken.start_ns, ns, 1).end_ns, end_ns,
-			0);
+			emu_device_take(c->peer, EMU_COPY_IN, taken.start_ns, ns, 1, 0).end_ns,
+			end_ns, 0);
 	__atomic_add_fetch(&d->totals->copied_bytes, total_bytes(c), __ATOMIC_RELAXED);
 	move_bytes(c);
 	if (c->kind != EMU_H2H)
@@ -244,10 +249,8 @@ static int64_t set_run(struct emu_op *op, struct emu_track *track, int64_t ready
 	const struct emu_set_op *s = &op->set;
 	const struct cost_gpu *m = &track->device->model;
 	double bytes = (double)s->width * s->item_bytes * (double)s->height;
-	int64_t ns = (int64_t)(m->kernel_ns +
-			       1e9 * bytes / (m->memory_bytes_per_s * m->memory_efficiency));
-	struct emu_taken taken =
-		emu_device_take(track->device, EMU_COMPUTE, ready_ns, ns, EMU_FILL_PART);
+	int64_t ns = (int64_t)(m->kernel_ns + cost_stream_ns(m, bytes, 0));
+	struct emu_taken taken = emu_device_take(track->device, EMU_MEMORY, ready_ns, ns, 1, 0);
 
 	for (size_t y = 0; y < s->height; y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fit.py [--write] [--measured DIR] [--eval PROGRAM] [--rows N]
+
+Fits the coefficients of replay/cost to measured operators (DIR/operators.tsv.gz, default
+../shared/measured) and prints how well they predict what was left out: shapes, and whole GPUs.
+Predictions come from cost_eval, so there is one implementation of the model. --write stores the
+coefficients in data/gpus. A measured time contains the host's part of a call: max(floor, host +
+kernel), two numbers for each operator and host, from the measurements.
+"""
+import argparse
+import collections
+import gzip
+import math
+import pathlib
+import random
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+FILES = {'NVIDIA A100-PCIE-40GB': 'A100-PCIE-40GB', 'Tesla P100-PCIE-16GB': 'P100-PCIE-16GB',
+         'Tesla V100-PCIE-32GB': 'V100-PCIE-32GB', 'Tesla T4': 'T4'}
+CLASSES = {
+    'element-wise': ['add', 'addu', 'mul', 'mulu', 'div', 'divu', 'pow', 'powu', 'relu', 'gelu', 'tanh'],
+    'softmax': ['softmax'], 'layer norm': ['ln'], 'product': ['bmm', 'linear'], 'convolution': ['conv'],
+}
+# Coefficients of a class: common ones, and ones that each GPU has of its own. Key, least, most.
+COMMON = {
+    'element-wise': [('write_penalty', 0, 0.5), ('cache_begin', 0.1, 0.9), ('cache_end', 0.95, 3),
+                     ('cache_bytes_per_cycle', 8, 80)],
+    'softmax': [('warp_cycles', 1, 5000), ('warp_item_cycles', 20, 3000), ('warp_efficiency', 0.7, 1),
+                ('block_cycles', 100, 30000), ('block_item_cycles', 10, 9000), ('block_reread', 0, 2.5),
+                ('l1_share', 0.05, 3), ('l2_share', 0.05, 3), ('row_norm', 1, 8)],
+    'layer norm': [('layer_norm_cycles', 100, 40000), ('layer_norm_item_cycles', 1, 6000), ('layer_norm_reread', 0, 3)],
+    'product': [('tile_128x128', 0.5, 1), ('tile_128x64', 0.5, 1), ('tile_64x64', 0.5, 1), ('tile_128x32', 0.4, 1),
+                ('tile_32x128', 0.4, 1), ('tile_64x32_sliced', 0.4, 1), ('tile_32x32_sliced', 0.3, 1),
+                ('tile_128x32_sliced', 0.4, 1), ('product_wave', 0, 1), ('product_prologue', 0.1, 40),
+                ('product_rows', 0.5, 3), ('product_columns', 0.5, 4), ('product_store', 0.5, 4), ('product_norm', 1, 8),
+                ('product_l2', 1, 40), ('product_warps', 1, 16), ('product_choice', 2, 60), ('split_blocks', 0.3, 3)],
+    'convolution': [('winograd_transform', 0.3, 6), ('winograd_filter', 0.3, 12), ('winograd_efficiency', 0.3, 1.3),
+                    ('convolution_efficiency', 0.3, 1.2)],
+}
+OWN = {
+    'element-wise': [('memory_efficiency', 0.6, 0.98)],
+    'product': [('product_gather', 0.3, 1), ('sustained_clock', 0.2, 1)],
+    'convolution': [('convolution_clock', 0.2, 1), ('winograd_efficiency', 0.3, 1.3), ('convolution_efficiency', 0.3, 1.2)],
+}
+# GPUs that limits of power and old memory systems set apart; others have the common values.
+APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4'],
+         'winograd_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4'],
+         'convolution_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4']}
+# What is known of a GPU without operators measured on it: its bandwidth and clock in other programs.
+PUBLISHED = ('memory_efficiency', 'sustained_clock')
+
+Row = collections.namedtuple('Row', 'gpu operator us text')
+
+
+def read_rows(path):
+    rows = collections.defaultdict(list)
+    with gzip.open(path, 'rt', encoding='utf-8') as lines:
+        next(lines)
+        for line in lines:
+            gpu, operator, shape, us, kernel, grid, block, _ = line.rstrip('\n').split('\t')
+            rows[gpu, operator].append(Row(gpu, operator, float(us), '\t'.join((gpu, operator, shape, kernel, grid, block))))
+    return rows
+
+
+class Data:
+    """Rows to fit to and rows to test with: of each operator and GPU, at most `most` of each."""
+
+    def __init__(self, rows, most):
+        self.fit, self.test, rng = {}, {}, random.Random(1)
+        for key, all_rows in sorted(rows.items()):
+            picked = rng.sample(all_rows, min(2 * most, len(all_rows)))
+            self.fit[key], self.test[key] = picked[::2], picked[1::2]
+
+    def of(self, part, gpus, klass):
+        rows = getattr(self, part)
+        return [r for g in gpus for op in CLASSES[klass] for r in rows.get((g, op), [])]
+
+
+def predict(program, rows, values, options=()):
+    """Microseconds of the kernels alone. `values`: {(gpu or '', key): value}."""
+    settings = [f'{gpu}:{key}={value:.6g}' for (gpu, key), value in sorted(values.items())]
+    out = subprocess.run([program, *options, *settings], input='\n'.join(r.text for r in rows) + '\n', text=True,
+                         capture_output=True, check=True).stdout
+    return [float(line.split('\t')[0]) / 1e3 for line in out.splitlines()]
+
+
+def host_parts(rows, kernels):
+    """{(gpu, operator): (host, floor)} in us, with which max(floor, host + kernel) is nearest."""
+    by_key, parts = collections.defaultdict(list), {}
+    for row, us in zip(rows, kernels):
+        by_key[row.gpu, row.operator].append((us, row.us))
+    for key, pairs in by_key.items():
+        pairs.sort()
+        few = sorted(m for _, m in pairs[:max(1, len(pairs) // 8)])
+        floor = few[len(few) // 2] if key[1] != 'conv' else 0
+        most = 150 if key[1] in ('conv', 'linear') else 66
+        some = pairs[::max(1, len(pairs) // 150)]
+        parts[key] = min(((h, floor) for h in range(0, most, 3)),
+                         key=lambda p: sum(abs(math.log(max(p[1], p[0] + us) / m)) for us, m in some))
+    return parts
+
+
+def ratios(rows, kernels, parts):
+    result = []
+    for row, us in zip(rows, kernels):
+        host, floor = parts[row.gpu, row.operator]
+        result.append(max(floor, host + us) / row.us)
+    return result
+
+
+def loss(program, rows, values, klass):
+    total = 0
+    for options in ([], ['--shape']) if klass == 'product' else ([],):
+        kernels = predict(program, rows, values, options)
+        errors = [abs(math.log(r)) for r in ratios(rows, kernels, host_parts(rows, kernels))]
+        total += sum(min(e, 1) for e in errors) / len(errors)
+    return total
+
+
+def search(program, rows, values, bounds, klass, rounds):
+    """Changes one coefficient after the other by smaller and smaller steps, while that helps."""
+    values, step = dict(values), 0.16
+    best = loss(program, rows, values, klass)
+    for _ in range(rounds):
+        for key, (least, most) in bounds.items():
+            for factor in (1 + step, 1 / (1 + step)):
+                tried = dict(values)
+                tried[key] = min(most, max(least, values[key] * factor))
+                if tried[key] == values[key]:
+                    continue
+                found = loss(program, rows, tried, klass)
+                if found < best - 1e-6:
+                    best, values = found, tried
+                    break
+        step *= 0.7
+    return values
+
+
+def coefficients(path):
+    lines = (line.split('#')[0].split() for line in path.read_text(encoding='utf-8').splitlines())
+    return {words[0]: float(words[1]) for words in lines if len(words) == 2 and words[0] not in ('name', 'alias', 'pci_device')}
+
+
+def fit(program, data, gpus, start, rounds):
+    """The values fitted to the measurements of some GPUs."""
+    values = {}
+    for klass in CLASSES:
+        have = [g for g in gpus if data.of('fit', [g], klass)]
+        rows = data.of('fit', have, klass)
+        bounds = {('', key): (least, most) for key, least, most in COMMON[klass]}
+        for key, least, most in OWN.get(klass, []):
+            bounds.update({(g, key): (least, most) for g in have if g in APART.get(key, FILES)})
+        values.update({k: start[k[0]].get(k[1], start[''][k[1]]) if k[0] else start[''][k[1]] for k in bounds})
+        values = search(program, rows, values, bounds, klass, rounds)
+        print('  fitted', klass, file=sys.stderr, flush=True)
+    return values
+
+
+def errors(program, data, gpu, klass, values):
+    """(mean absolute error, bias, of rows twice the floor: error) of the rows not fitted to."""
+    kernels_fit = predict(program, data.of('fit', [gpu], klass), values, ['--shape'])
+    parts = host_parts(data.of('fit', [gpu], klass), kernels_fit)
+    rows = data.of('test', [gpu], klass)
+    found = [r - 1 for r in ratios(rows, predict(program, rows, values, ['--shape']), parts)]
+    long = [e for e, row in zip(found, rows) if row.us > 2 * parts[row.gpu, row.operator][1]]
+    return (sum(map(abs, found)) / len(found), sum(found) / len(found), sum(map(abs, long)) / max(1, len(long)))
+
+
+def cell(e):
+    return f'{e[0]:6.1%} {e[1]:+6.1%} {e[2]:6.1%}'
+
+
+def print_table(program, data, everything, others):
+    print('Error of the time of a call: mean absolute, bias, mean absolute of calls twice as long as the shortest.')
+    print(f'{"class":13}{"GPU":24}{"shapes left out":>22}{"GPU left out":>24}{"but its bandwidth, clock":>28}')
+    for klass in CLASSES:
+        for gpu in FILES:
+            if not data.of('test', [gpu], klass):
+                continue
+            blind = {**{(gpu, k): DEFAULTS[k] for k in OWN_KEYS}, **others[gpu]}
+            known = {**blind, **{(gpu, k): v for (g, k), v in everything.items() if g == gpu and k in PUBLISHED}}
+            print(f'{klass:13}{gpu:24}{cell(errors(program, data, gpu, klass, everything))}  '
+                  f'{cell(errors(program, data, gpu, klass, blind))}      {cell(errors(program, data, gpu, klass, known))}',
+                  flush=True)
+
+
+def write(values):
+    for gpu, name in [('', 'common'), *FILES.items()]:
+        path = TOP / f'data/gpus/{name}.gpu'
+        mine = {k: v for (g, k), v in values.items() if g == gpu}
+        lines = [line for line in path.read_text(encoding='utf-8').splitlines() if line.split(' ')[0] not in mine]
+        while lines and not lines[-1]:
+            lines.pop()
+        mark = '# Fitted by data/fit/fit.py to measured durations.'
+        lines += [] if not mine else ['', mark] if mark not in lines else []
+        path.write_text('\n'.join(lines + [f'{k} {v:.4g}' for k, v in mine.items()]) + '\n', encoding='utf-8')
+
+
+OWN_KEYS = [key for keys in OWN.values() for key, _, _ in keys if key not in ('winograd_efficiency', 'convolution_efficiency')]
+DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'sustained_clock': 1, 'convolution_clock': 1}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--write', action='store_true', help='store the coefficients in data/gpus')
+    parser.add_argument('--measured', type=pathlib.Path, default=TOP.parent / 'shared/measured', metavar='DIR')
+    parser.add_argument('--eval', default=str(TOP / 'build/data/fit/cost_eval'), metavar='PROGRAM')
+    parser.add_argument('--rows', type=int, default=250, metavar='N', help='of each operator and GPU (250)')
+    parser.add_argument('--rounds', type=int, default=6, metavar='N', help='of the search (6)')
+    args = parser.parse_args()
+    path = args.measured / 'operators.tsv.gz'
+    if not path.exists():
+        print(f'skipped: no {path}')
+        return 77
+    data = Data(read_rows(path), args.rows)
+    start = {gpu: coefficients(TOP / f'data/gpus/{name}.gpu') for gpu, name in [('', 'common'), *FILES.items()]}
+    everything = fit(args.eval, data, list(FILES), start, args.rounds)
+    if args.write:
+        write(everything)
+    others = {gpu: fit(args.eval, data, [g for g in FILES if g != gpu], start, args.rounds) for gpu in FILES}
+    print_table(args.eval, data, everything, others)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
