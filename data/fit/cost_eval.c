@@ -2,11 +2,11 @@
 
 /* Predicts operators on GPU models with replay/cost, for data/fit/fit.py.
  *
- *     cost_eval [--shape] [GPU:KEY=VALUE...] <rows
+ *     cost_eval [--shape] [--busy] [GPU:KEY=VALUE...] <rows
  *
  * A row has tab-separated fields: GPU, operator, shape ("b=8 h=768"), kernel, grid, block. With
- * --shape, tiles of products are those that the model chooses, not those in the kernel's name. A
- * GPU ":" sets a value of all GPUs. Prints the nanoseconds of each row; -1: not an operator. */
+ * --shape, tiles of products are those that the model chooses, not those in the kernel's name. With
+ * --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a value of all GPUs. Prints the nanoseconds of each row; -1: not an operator. */
 #include "base/array.h"
 #include "replay/cost/name.h"
 #include "replay/cost/product.h"
@@ -21,6 +21,7 @@ enum { GPU, OPERATOR, SHAPE, KERNEL, GRID, BLOCK, FIELDS };
 static struct cost_gpu gpus[64];
 static char gpu_names[64][96];
 static int n_gpus, by_shape;
+static double busy_ns;
 static char **settings;
 static int n_settings;
 
@@ -73,13 +74,14 @@ static void triple(const char *text, uint32_t ret[3])
 		ret[0] = ret[1] = ret[2] = 0;
 }
 
-static struct cost product(const struct cost_gpu *g, char **f, int linear)
+static struct cost product(const struct cost_gpu *g, char **f)
 {
+	int linear = f[OPERATOR][0] == 'l';
 	struct gpuemu_product p = {.m = number(f[SHAPE], "k"),
 				   .n = number(f[SHAPE], "m"),
 				   .k = number(f[SHAPE], "n"),
 				   .batch = number(f[SHAPE], "b"),
-				   .a_transposed = linear};
+				   .a_transposed = linear || strcmp(f[OPERATOR], "bmm_tn") == 0};
 	struct cost_name n = cost_name_of(f[KERNEL]);
 	struct cost_tiling t = {.m = n.tile_m, .n = n.tile_n, .sliced = n.sliced, .splits = 1};
 	uint32_t grid[3];
@@ -91,8 +93,8 @@ static struct cost product(const struct cost_gpu *g, char **f, int linear)
 		t.splits = grid[2] > 0 ? grid[2] : 1;
 	}
 	if (by_shape || !n.tile_m)
-		return cost_of_product(g, &p, GPUEMU_FP32, 0);
-	return cost_of_tiled_product(g, &p, GPUEMU_FP32, 0, &t);
+		return cost_of_product(g, &p, GPUEMU_FP32, busy_ns);
+	return cost_of_tiled_product(g, &p, GPUEMU_FP32, busy_ns, &t);
 }
 
 static struct cost convolution(const struct cost_gpu *g, const char *shape)
@@ -112,7 +114,7 @@ static struct cost convolution(const struct cost_gpu *g, const char *shape)
 		.dilation = {1, 1, 1},
 	};
 
-	return cost_of_convolution(g, &c, GPUEMU_FP32, 0);
+	return cost_of_convolution(g, &c, GPUEMU_FP32, busy_ns);
 }
 
 static struct cost cost_of_row(char **f)
@@ -122,8 +124,8 @@ static struct cost cost_of_row(char **f)
 
 	if (!g)
 		return (struct cost){.ns = -1};
-	if (strcmp(f[OPERATOR], "bmm") == 0 || strcmp(f[OPERATOR], "linear") == 0)
-		return product(g, f, f[OPERATOR][0] == 'l');
+	if (strncmp(f[OPERATOR], "bmm", 3) == 0 || strcmp(f[OPERATOR], "linear") == 0)
+		return product(g, f);
 	if (strcmp(f[OPERATOR], "conv") == 0)
 		return convolution(g, f[SHAPE]);
 	triple(f[GRID], l.grid);
@@ -138,9 +140,14 @@ int main(int argc, char **argv)
 	static char line[65536];
 	char *fields[FIELDS];
 
-	by_shape = argc > 1 && strcmp(argv[1], "--shape") == 0;
-	settings = argv + 1 + by_shape;
-	n_settings = argc - 1 - by_shape;
+	for (argv++, argc--; argc > 0 && argv[0][0] == '-'; argv++, argc--) {
+		if (strcmp(argv[0], "--busy") == 0)
+			busy_ns = 1e9;
+		else
+			by_shape = 1;
+	}
+	settings = argv;
+	n_settings = argc;
 	while (fgets(line, sizeof(line), stdin)) {
 		char *rest = line;
 		int n = 0;
