@@ -6,7 +6,8 @@
  *
  * A row has tab-separated fields: GPU, operator, shape ("b=8 h=768"), kernel, grid, block. With
  * --shape, tiles of products are those that the model chooses, not those in the kernel's name. With
- * --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a value of all GPUs. Prints the nanoseconds of each row; -1: not an operator. */
+ * --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a value of all GPUs. Prints
+ * the nanoseconds of each row; -1: not an operator. */
 #include "base/array.h"
 #include "replay/cost/name.h"
 #include "replay/cost/product.h"
@@ -142,7 +143,7 @@ int main(int argc, char **argv)
 
 	for (argv++, argc--; argc > 0 && argv[0][0] == '-'; argv++, argc--) {
 		if (strcmp(argv[0], "--busy") == 0)
-			busy_ns = 1e9;
+			busy_ns = COST_BUSY_NS;
 		else
 			by_shape = 1;
 	}

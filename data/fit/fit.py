@@ -42,11 +42,11 @@ COMMON = {
 }
 OWN = {
     'element-wise': [('memory_efficiency', 0.6, 0.98)],
-    'product': [('product_gather', 0.3, 1), ('sustained_clock', 0.2, 1)],
+    'product': [('product_gather', 0.3, 1), ('product_stride', 0, 2), ('sustained_clock', 0.2, 1)],
     'convolution': [('convolution_clock', 0.2, 1), ('winograd_efficiency', 0.3, 1.3), ('convolution_efficiency', 0.3, 1.2)],
 }
 # GPUs that limits of power and old memory systems set apart; others have the common values.
-APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4'],
+APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'product_stride': ['Tesla P100-PCIE-16GB'], 'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4'],
          'winograd_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4'],
          'convolution_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4']}
 # What is known of a GPU without operators measured on it: its bandwidth and clock in other programs.
@@ -200,7 +200,7 @@ def write(values):
 
 
 OWN_KEYS = [key for keys in OWN.values() for key, _, _ in keys if key not in ('winograd_efficiency', 'convolution_efficiency')]
-DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'sustained_clock': 1, 'convolution_clock': 1}
+DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'product_stride': 0, 'sustained_clock': 1, 'convolution_clock': 1}
 
 
 def main():

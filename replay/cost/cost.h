@@ -62,8 +62,11 @@ struct cost_launch {
 
 struct cost cost_of_kernel(const struct cost_gpu *gpu, const struct cost_launch *launch);
 
-/* For busy_ns, the GPU has computed before without pause: limits of power set in. Tensor cores are
- * used for TF32 and below, on models that have them. */
+/* busy_ns of products in a computation that keeps the GPU busy, other kernels among them. */
+#define COST_BUSY_NS 1e6
+
+/* Power limits the clock the longer the GPU multiplies without pause: for busy_ns, 0 meaning for
+ * this operation only. Tensor cores are used for TF32 and below, on models that have them. */
 struct cost cost_of_product(const struct cost_gpu *gpu, const struct gpuemu_product *p,
 			    enum gpuemu_math math, double busy_ns);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/cost/gpu.h"
+#include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -81,6 +82,7 @@ static const struct {
 	KEY(product_l2),
 	KEY(product_warps),
 	KEY(product_gather),
+	KEY(product_stride),
 	KEY(product_choice),
 	KEY(split_blocks),
 	KEY(wide_efficiency),
@@ -159,8 +161,12 @@ static int parse_line(char *line, struct cost_gpu *m, uint8_t *set, char *why, s
 /* Values that may be 0. */
 static int optional(const char *key)
 {
-	return strncmp(key, "nvlink", strlen("nvlink")) == 0 ||
-	       strncmp(key, "switch", strlen("switch")) == 0;
+	static const char *const keys_0[] = {"nvlink", "switch", "product_stride"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys_0); i++)
+		if (strncmp(key, keys_0[i], strlen(keys_0[i])) == 0)
+			return 1;
+	return 0;
 }
 
 static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t why_size)

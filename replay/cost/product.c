@@ -18,6 +18,12 @@ struct tile {
 
 enum { TILES = 8, MOST_SPLITS = 16 };
 
+/* From rows of so many elements on, each is in pages of its own, which old GPUs look up slowly. */
+#define FAR 6000
+
+/* Kernels for dimensions that are multiples of this can be chosen freely. */
+#define ALIGNED 8
+
 static int uses_tensor(const struct cost_gpu *g, enum gpuemu_math math)
 {
 	return math != GPUEMU_FP32 && math != GPUEMU_FP64 && g->compute >= 7;
@@ -106,7 +112,7 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 		       (uses_tensor(g, j->math) ? g->tensor_prologue : g->product_prologue);
 	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * wide(g, j->math) * j->clock;
 	if (p->a_transposed)
-		rate *= g->product_gather;
+		rate *= g->product_gather / (1 + g->product_stride * fmax(0, log2(p->k / FAR)));
 	double waves = g->product_wave * ceil(q) + (1 - g->product_wave) * fmax(q, 1);
 	double busy = fmin(1, ceil(q) * t->warps / g->product_warps);
 	double math_s = waves * t->m * t->n * 2 * depth / (rate * busy);
@@ -160,6 +166,9 @@ static double best_ns(const struct job *j)
 			ns[i] = fmin(ns[i], tile_ns(j, &tiles[i], z));
 		fastest = fmin(fastest, ns[i]);
 	}
+	if (fmod(j->p->m, ALIGNED) == 0 && fmod(j->p->n, ALIGNED) == 0 &&
+	    fmod(j->p->k, ALIGNED) == 0)
+		return fastest;
 	for (int i = 0; i < TILES; i++) {
 		double weight = pow(fastest / ns[i], j->g->product_choice);
 
@@ -195,7 +204,7 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, math);
 	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;
 
-	j.clock = efficiency * cost_clock(g, busy_ns + with_tile_ns(&j, t));
+	j.clock = efficiency * cost_clock(g, busy_ns > 0 ? busy_ns : with_tile_ns(&j, t));
 	double ns = g->kernel_ns + fmax(with_tile_ns(&j, t), fmax(math_ns, memory_ns));
 
 	return (struct cost){

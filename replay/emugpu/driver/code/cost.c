@@ -13,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Products are assumed to be part of a computation that keeps the GPU busy, so that limits of power
- * have set in. */
-#define BUSY_NS 1e9
-
 /* The recorded durations of the kernel. Threads may look them up at once: they find the same. */
 static const struct emu_timing *timing_of(struct emu_function *f, const struct emu_timing **end)
 {
@@ -83,9 +79,9 @@ static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cos
 	if (c->ns)
 		return (struct cost){.ns = (double)c->ns, .source = COST_RECORDED};
 	if (c->product.m > 0)
-		return cost_of_product(g, &c->product, c->math, BUSY_NS);
+		return cost_of_product(g, &c->product, c->math, COST_BUSY_NS);
 	if (c->convolution.batch > 0)
-		return cost_of_convolution(g, &c->convolution, c->math, BUSY_NS);
+		return cost_of_convolution(g, &c->convolution, c->math, COST_BUSY_NS);
 	l->bytes = c->bytes;
 	l->operations = c->flops;
 	l->math = c->math;
