@@ -92,6 +92,20 @@ def forward(o, config, b, s):
     o.product('linear', 1, b * s, d, config['vocab_size'])
 
 
+def compare(program, measured):
+    """Yields (row of models.tsv, predicted ms) of each model in inference on one GPU."""
+    with open(measured / 'models.tsv', encoding='utf-8') as lines:
+        for row in csv.DictReader(lines, delimiter='\t'):
+            config = json.loads((measured / f'models/{row["model"]}.json').read_text(encoding='utf-8'))
+            if config['model_type'] not in ('gpt2', 'bert', 'opt') or row['mode'] != 'inf' or row['parallel']:
+                continue
+            o = Operators(row['gpu'])
+            forward(o, config, int(row['batch']), int(row['sequence_length']))
+            out = subprocess.run([program, '--shape', '--busy'], input='\n'.join(o.rows) + '\n', text=True,
+                                 capture_output=True, check=True).stdout
+            yield row, sum(float(line.split('\t')[0]) for line in out.splitlines()) / 1e6
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--measured', type=pathlib.Path, default=TOP.parent / 'shared/measured', metavar='DIR')
@@ -101,19 +115,10 @@ def main():
         print(f'skipped: no {args.measured}/models.tsv')
         return 77
     errors = []
-    with open(args.measured / 'models.tsv', encoding='utf-8') as lines:
-        for row in csv.DictReader(lines, delimiter='\t'):
-            config = json.loads((args.measured / f'models/{row["model"]}.json').read_text(encoding='utf-8'))
-            if config['model_type'] not in ('gpt2', 'bert', 'opt') or row['mode'] != 'inf' or row['parallel']:
-                continue
-            o = Operators(row['gpu'])
-            forward(o, config, int(row['batch']), int(row['sequence_length']))
-            out = subprocess.run([args.eval, '--shape', '--busy'], input='\n'.join(o.rows) + '\n', text=True,
-                                 capture_output=True, check=True).stdout
-            ms = sum(float(line.split('\t')[0]) for line in out.splitlines()) / 1e6
-            errors.append(ms / float(row['whole_ms']) - 1)
-            print(f'{row["gpu"]:24}{row["model"]:12}{row["batch"]:>3} x {row["sequence_length"]:>5}'
-                  f'{float(row["whole_ms"]):10.1f}{ms:10.1f} ms {errors[-1]:+7.1%}')
+    for row, ms in compare(args.eval, args.measured):
+        errors.append(ms / float(row['whole_ms']) - 1)
+        print(f'{row["gpu"]:24}{row["model"]:12}{row["batch"]:>3} x {row["sequence_length"]:>5}'
+              f'{float(row["whole_ms"]):10.1f}{ms:10.1f} ms {errors[-1]:+7.1%}')
     print(f'mean absolute error {sum(map(abs, errors)) / len(errors):.1%}, worst {max(map(abs, errors)):.1%}')
     return 0
 

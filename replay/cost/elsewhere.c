@@ -33,7 +33,7 @@ static struct cost product_elsewhere(const struct cost_gpu *from, const struct c
 				   .n = l->grid[1] * (double)n->tile_n,
 				   .batch = l->grid[2],
 				   .a_transposed = 1};
-	double shortest_ns, limit_ns;
+	double shortest_ns;
 
 	p.k = 1;
 	shortest_ns = cost_of_tiled_product(from, &p, n->math, 0, &t).ns;
@@ -42,11 +42,11 @@ static struct cost product_elsewhere(const struct cost_gpu *from, const struct c
 				     .class = n->class,
 				     .source = COST_MEASURED};
 	p.k = depth_of(from, &p, n->math, &t, recorded_ns);
-	limit_ns = cost_of_tiled_product(from, &p, n->math, 0, &t).ns;
 
-	struct cost c = cost_of_product(to, &p, n->math, 0);
+	/* The other GPU has tiles of its own. */
+	struct cost c = cost_of_product(to, &p, n->math, COST_BUSY_NS);
 
-	c.ns *= recorded_ns / limit_ns;
+	c.ns *= recorded_ns / cost_of_product(from, &p, n->math, COST_BUSY_NS).ns;
 	return c;
 }
 

@@ -88,6 +88,7 @@ static const struct {
 	KEY(wide_efficiency),
 	KEY(tensor_efficiency),
 	KEY(tensor_prologue),
+	KEY(tensor_cache_bytes_per_cycle),
 	KEY(sustained_clock),
 	KEY(sustained_ns),
 	KEY(cache_bytes_per_cycle),

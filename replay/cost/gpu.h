@@ -38,7 +38,7 @@ struct cost_gpu {
 	double product_wave, product_prologue, product_rows, product_columns, product_store;
 	double product_norm, product_l2, product_warps, product_gather, product_stride,
 		product_choice, split_blocks, wide_efficiency;
-	double tensor_efficiency, tensor_prologue;
+	double tensor_efficiency, tensor_prologue, tensor_cache_bytes_per_cycle;
 	double sustained_clock, sustained_ns;
 	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
 	double row_norm, l1_share, l2_share, warp_cycles, warp_item_cycles, warp_efficiency;

@@ -136,7 +136,7 @@ struct cost_name cost_name_of(const char *name)
 		/* A thread of PyTorch's kernels has four elements, or the vector's if it is wider.
 		 */
 		ret.items = width > 4 && width <= 16 ? width : 4;
-		ret.arrays = number_after(name, "Array<char*, ");
+		ret.arrays = number_after(name, "rray<char*, ");
 	}
 	if (ret.class == COST_CLASS_OPTIMIZER)
 		ret.arrays = number_after(name, "ListMetadata<");

@@ -85,17 +85,26 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1, 1};
 }
 
+static int is_aligned(const struct gpuemu_product *p)
+{
+	return fmod(p->m, ALIGNED) == 0 && fmod(p->n, ALIGNED) == 0 && fmod(p->k, ALIGNED) == 0;
+}
+
 /* Bytes of the operands: from memory once, and from the L2 cache once for each tile. */
 static void traffic(const struct job *j, const struct tile *t, double splits, double *memory,
 		    double *cache)
 {
 	const struct cost_gpu *g = j->g;
 	const struct gpuemu_product *p = j->p;
-	/* Runs along k are as short as a step of the tile, so that sectors are read in parts. */
-	double a = p->a_transposed ? g->product_rows : 1;
-	double b = p->b_transposed ? 1 : p->a_transposed ? g->product_rows : g->product_columns;
-	double d = p->m * p->n * j->stored * (p->adds ? 2 : 1) * g->product_store;
+	double a = 1, b = 1, d = p->m * p->n * j->stored * (p->adds ? 2 : 1);
 
+	/* Runs along k are as short as a step of the tile: of odd dimensions, sectors are read and
+	 * written in parts. */
+	if (!is_aligned(p)) {
+		a = p->a_transposed ? g->product_rows : 1;
+		b = p->b_transposed ? 1 : p->a_transposed ? g->product_rows : g->product_columns;
+		d *= g->product_store;
+	}
 	if (splits > 1)
 		d += p->m * p->n * 4 * 2 * splits;
 	*memory = p->batch * ((p->m * a / j->reuse + p->n * b) * p->k * j->element + d);
@@ -120,7 +129,11 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	double memory, cache;
 
 	traffic(j, t, splits, &memory, &cache);
-	double memory_s = fmax(memory / sustained, cache / (sustained * g->product_l2));
+	double cache_rate = sustained * g->product_l2;
+
+	if (uses_tensor(g, j->math))
+		cache_rate = g->sms * g->clock_khz * 1e3 * g->tensor_cache_bytes_per_cycle;
+	double memory_s = fmax(memory / sustained, cache / cache_rate);
 
 	return 1e9 * pow(pow(math_s, power) + pow(memory_s, power), 1 / power) +
 	       (splits > 1 ? g->kernel_ns : 0);
@@ -152,6 +165,18 @@ static double most_splits(const struct job *j, const struct tile *t)
 	return MOST_SPLITS;
 }
 
+/* The time with the best number of parts: the first that more parts do not improve. */
+static double split_ns(const struct job *j, const struct tile *t)
+{
+	double ns = tile_ns(j, t, 1), most = most_splits(j, t);
+
+	for (double z = 2, next = 0; z <= most && next < 1.1 * ns; z++) {
+		next = tile_ns(j, t, z);
+		ns = fmin(ns, next);
+	}
+	return ns;
+}
+
 /* The time with the tile that cuBLAS chooses, which is not always the fastest: the mean over the
  * tiles, weighted by how near each is to the fastest. */
 static double best_ns(const struct job *j)
@@ -161,13 +186,10 @@ static double best_ns(const struct job *j)
 
 	tiles_of(j->g, j->math, tiles);
 	for (int i = 0; i < TILES; i++) {
-		ns[i] = INFINITY;
-		for (double z = 1; is_used(j, &tiles[i]) && z <= most_splits(j, &tiles[i]); z++)
-			ns[i] = fmin(ns[i], tile_ns(j, &tiles[i], z));
+		ns[i] = is_used(j, &tiles[i]) ? split_ns(j, &tiles[i]) : INFINITY;
 		fastest = fmin(fastest, ns[i]);
 	}
-	if (fmod(j->p->m, ALIGNED) == 0 && fmod(j->p->n, ALIGNED) == 0 &&
-	    fmod(j->p->k, ALIGNED) == 0)
+	if (is_aligned(j->p))
 		return fastest;
 	for (int i = 0; i < TILES; i++) {
 		double weight = pow(fastest / ns[i], j->g->product_choice);

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cost_table.py COST_EVAL MEASURED: predicts every measured operator. No prediction is faster than the peaks of its GPU,
+and the errors of each class stay within bounds; so do whole models."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'data/fit'))
+import fit  # noqa: E402
+import models  # noqa: E402
+
+# Largest mean absolute error of a class on a GPU.
+BOUNDS = {'element-wise': 0.05, 'softmax': 0.10, 'layer norm': 0.13, 'product': 0.15, 'convolution': 0.22}
+ARRAYS = {'add': 3, 'mul': 3, 'div': 3, 'pow': 3}
+PEAKS = ('fp32', 'memory_bytes_per_s', 'l2_bytes')
+
+
+def work(row):
+    """Operations and bytes of an operator."""
+    shape = {k: float(v) for k, v in (pair.split('=') for pair in row.text.split('\t')[2].split())}
+    if row.operator in ('bmm', 'linear'):
+        b, m, n, k = (shape[i] for i in 'bmnk')
+        return 2 * b * m * n * k, 4 * b * (m * n + n * k * (1 if row.operator == 'bmm' else 1 / b) + m * k)
+    if row.operator == 'conv':
+        pixels = shape['b'] * shape['input_size'] ** 2
+        channels = shape['input_channel'], shape['output_channel']
+        # Winograd's transformation saves up to three quarters of the operations.
+        return 2 * pixels * channels[0] * channels[1] * shape['kernel'] ** 2 / 4, 4 * pixels * sum(channels)
+    return 0, 4 * shape['b'] * shape['h'] * ARRAYS.get(row.operator, 2)
+
+
+def check_peaks(rows, kernels, peaks):
+    for row, us in zip(rows, kernels):
+        operations, moved = work(row)
+        fp32, memory, cache = peaks[row.gpu]
+        assert us > 0, row
+        assert operations / us <= fp32 / 1e6, (row, us)
+        assert (moved - cache) / us <= memory / 1e6, (row, us)
+
+
+def main():
+    program, measured = sys.argv[1], pathlib.Path(sys.argv[2])
+    path = measured / 'operators.tsv.gz'
+    if not path.exists():
+        print(f'skipped: no {path}')
+        return 77
+    table = fit.read_rows(path)
+    files = {gpu: fit.coefficients(fit.TOP / f'data/gpus/{name}.gpu') for gpu, name in fit.FILES.items()}
+    peaks = {gpu: [values[key] for key in PEAKS] for gpu, values in files.items()}
+    for klass, operators in fit.CLASSES.items():
+        for gpu in fit.FILES:
+            rows = [row for op in operators for row in table.get((gpu, op), [])]
+            if not rows:
+                continue
+            kernels = fit.predict(program, rows, {})
+            check_peaks(rows, kernels, peaks)
+            found = [abs(r - 1) for r in fit.ratios(rows, kernels, fit.host_parts(rows, kernels))]
+            error = sum(found) / len(found)
+            print(f'{klass:13}{gpu:24}{len(rows):7}{error:7.1%}', flush=True)
+            assert error < BOUNDS[klass], (klass, gpu, error)
+    found = [abs(ms / float(row['whole_ms']) - 1) for row, ms in models.compare(program, measured)]
+    print(f'whole models {sum(found) / len(found):.1%}, worst {max(found):.1%}')
+    assert sum(found) / len(found) < 0.08 and max(found) < 0.16, found
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

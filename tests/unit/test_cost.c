@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/cost/name.h"
+#include "replay/cost/product.h"
+
+#include "tests/unit/test.h"
+
+#include <math.h>
+
+#define VECTOR "void at::native::vectorized_elementwise_kernel<4, at::native::"
+#define GELU VECTOR "GeluCUDAKernelImpl<float>, at::detail::Array<char*, 2> >(int, F, A)"
+
+static struct cost_gpu gpu_of(const char *name)
+{
+	struct cost_gpu g;
+	char why[400];
+
+	ck_assert_msg(cost_gpu_load(name, &g, why, sizeof(why)) == 0, "%s: %s", name, why);
+	return g;
+}
+
+static const struct {
+	const char *name;
+	enum cost_class class;
+	unsigned items, arrays, bytes, tile_m, tile_n;
+	enum gpuemu_math math;
+} names[] = {
+	{GELU, COST_CLASS_ELEMENTWISE, 4, 2, 4, 0, 0, GPUEMU_FP32},
+	{VECTOR "CUDAFunctor_add<c10::Half>, std::array<char*, 3ul> >(int, F, A)",
+	 COST_CLASS_ELEMENTWISE, 4, 3, 2, 0, 0, GPUEMU_FP16},
+	{"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(R)",
+	 COST_CLASS_REDUCTION, 0, 0, 4, 0, 0, GPUEMU_FP32},
+	{"void (anonymous namespace)::softmax_warp_forward<float, float, float, 10>(float*)",
+	 COST_CLASS_SOFTMAX, 0, 0, 4, 0, 0, GPUEMU_FP32},
+	{"ampere_sgemm_32x128_tn", COST_CLASS_PRODUCT, 0, 0, 0, 32, 128, GPUEMU_FP32},
+	{"volta_h884gemm_256x128_ldg8_nn", COST_CLASS_PRODUCT, 0, 0, 0, 256, 128, GPUEMU_FP16},
+	{"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x64x8_stage3", COST_CLASS_PRODUCT, 0, 0,
+	 0, 128, 64, GPUEMU_FP32},
+	{"cudnn_infer_volta_scudnn_128x64_relu_small_nn_v1", COST_CLASS_CONVOLUTION, 0, 0, 0, 128,
+	 64, GPUEMU_FP32},
+	{"my_kernel(float*, int)", COST_CLASS_UNKNOWN, 0, 0, 4, 0, 0, GPUEMU_FP32},
+};
+
+START_TEST(classes_of_names)
+{
+	struct cost_name n = cost_name_of(names[_i].name);
+
+	ck_assert_str_eq(cost_class_names[n.class], cost_class_names[names[_i].class]);
+	ck_assert_uint_eq(n.items, names[_i].items);
+	ck_assert_uint_eq(n.arrays, names[_i].arrays);
+	if (names[_i].bytes)
+		ck_assert_uint_eq(n.bytes, names[_i].bytes);
+	ck_assert_uint_eq(n.tile_m, names[_i].tile_m);
+	ck_assert_uint_eq(n.tile_n, names[_i].tile_n);
+	ck_assert_uint_eq(n.math, names[_i].math);
+}
+END_TEST
+
+/* Short names and the names of devices are aliases. */
+START_TEST(names_of_models)
+{
+	static const char *const same[][2] = {
+		{"H100", "H100-SXM5"},
+		{"A100", "A100-SXM4-80GB"},
+		{"V100", "V100-SXM2-16GB"},
+		{"NVIDIA H100 80GB HBM3", "H100-SXM5"},
+	};
+	struct cost_gpu g;
+	char why[400];
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		struct cost_gpu a = gpu_of(same[i][0]), b = gpu_of(same[i][1]);
+
+		ck_assert_mem_eq(&a, &b, sizeof(a));
+	}
+	ck_assert(cost_gpu_load("H10", &g, why, sizeof(why)) < 0);
+	ck_assert(strstr(why, "H100-SXM5"));
+}
+END_TEST
+
+/* No duration is shorter than the peaks allow, on any model, for any type, shape and size. */
+START_TEST(nothing_beyond_the_peaks)
+{
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+
+		for (int math = 0; math < GPUEMU_MATHS; math++)
+			for (double n = 16; n < 40000; n *= 3) {
+				struct gpuemu_product p = {.m = n, .n = 2 * n, .k = n, .batch = 1};
+				struct gpuemu_convolution c = {.batch = 64,
+							       .in_channels = n,
+							       .out_channels = n,
+							       .groups = 1,
+							       .in = {1, 28, 28},
+							       .out = {1, 28, 28},
+							       .kernel = {1, 3, 3},
+							       .stride = {1, 1, 1},
+							       .dilation = {1, 1, 1}};
+				double seconds = cost_of_product(&g, &p, math, 0).ns / 1e9;
+
+				ck_assert(4 * n * n * n / seconds <= cost_peak(&g, math));
+				/* Winograd's transformation saves up to three quarters. */
+				seconds = cost_of_convolution(&g, &c, math, 0).ns / 1e9;
+				ck_assert(2 * 64 * 28 * 28 * 9 * n * n / 4 / seconds <=
+					  cost_peak(&g, math));
+			}
+		for (uint32_t blocks = 1; blocks < 1u << 22; blocks *= 7) {
+			struct cost_launch l = {
+				.name = GELU, .grid = {blocks, 1, 1}, .block = {128, 1, 1}};
+			struct cost c = cost_of_kernel(&g, &l);
+
+			ck_assert(c.bytes == blocks * 128.0 * 4 * 8);
+			ck_assert((c.bytes - g.l2_bytes) / (c.ns / 1e9) <= g.memory_bytes_per_s);
+			ck_assert(c.memory >= 0 && c.memory <= 1);
+		}
+	}
+}
+END_TEST
+
+/* A recorded kernel on the same GPU takes the recorded time; on another, the models decide. */
+START_TEST(recorded_kernels_elsewhere)
+{
+	struct cost_gpu a = gpu_of("A100"), h = gpu_of("H100");
+	struct cost_launch kernels[] = {
+		{.name = GELU, .grid = {100000, 1, 1}, .block = {128, 1, 1}},
+		{.name = "ampere_sgemm_128x64_tn", .grid = {64, 64, 1}, .block = {128, 1, 1}},
+		{.name = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn",
+		 .grid = {64, 64, 1},
+		 .block = {128, 1, 1}},
+		{.name = "mine(float*)", .grid = {1000, 1, 1}, .block = {256, 1, 1}},
+	};
+	static const double faster[][2] = {{1.4, 2}, {1.8, 3.2}, {1.5, 3.2}, {1.4, 2}};
+
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		double same = cost_elsewhere(&a, &a, &kernels[i], 1e6).ns;
+		double ratio = 1e6 / cost_elsewhere(&a, &h, &kernels[i], 1e6).ns;
+
+		ck_assert_msg(fabs(same - 1e6) < 1e4, "%s: %f", kernels[i].name, same);
+		ck_assert_msg(ratio > faster[i][0] && ratio < faster[i][1], "%s: %f times",
+			      kernels[i].name, ratio);
+	}
+	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[3], 1e6).source, COST_UNKNOWN);
+	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[1], 1e6).source, COST_MEASURED);
+}
+END_TEST
+
+/* Power limits a T4's products the more the longer they last. */
+START_TEST(limits_of_power)
+{
+	struct cost_gpu t4 = gpu_of("T4"), v100 = gpu_of("V100");
+
+	ck_assert(cost_clock(&t4, 1e4) > 0.9 && cost_clock(&t4, 1e9) < 0.6);
+	ck_assert(cost_clock(&t4, 1e5) > cost_clock(&t4, 1e6));
+	ck_assert(cost_clock(&v100, 1e9) == 1);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("cost");
+
+	tcase_add_loop_test(tcase, classes_of_names, 0, sizeof(names) / sizeof(names[0]));
+	tcase_add_test(tcase, names_of_models);
+	tcase_add_test(tcase, nothing_beyond_the_peaks);
+	tcase_add_test(tcase, recorded_kernels_elsewhere);
+	tcase_add_test(tcase, limits_of_power);
+	return run_case("cost", tcase);
+}
