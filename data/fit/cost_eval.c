@@ -9,6 +9,7 @@
  * --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a value of all GPUs. Prints
  * the nanoseconds of each row; -1: not an operator. */
 #include "base/array.h"
+#include "replay/cost/collective.h"
 #include "replay/cost/name.h"
 #include "replay/cost/product.h"
 
@@ -118,6 +119,22 @@ static struct cost convolution(const struct cost_gpu *g, const char *shape)
 	return cost_of_convolution(g, &c, GPUEMU_FP32, busy_ns);
 }
 
+/* On eight GPUs of a host. */
+static struct cost all_reduce(const struct cost_gpu *g, const char *shape)
+{
+	struct cost_links l = {.ranks = 8,
+			       .hosts = 1,
+			       .wire = COST_NVLINK,
+			       .bytes_per_s = g->nvlink_bytes_per_s * g->link_efficiency,
+			       .compute_capability = (int)(g->compute * 10 + 0.5),
+			       .switch_bytes_per_s = g->switch_bytes_per_s,
+			       .step_us = g->collective_step_ns / 1000};
+
+	return (struct cost){
+		.ns = (double)cost_collective_ns(&l, COST_ALL_REDUCE, number(shape, "bytes")),
+		.source = COST_MEASURED};
+}
+
 static struct cost cost_of_row(char **f)
 {
 	const struct cost_gpu *g = gpu_of(f[GPU]);
@@ -129,6 +146,8 @@ static struct cost cost_of_row(char **f)
 		return product(g, f);
 	if (strcmp(f[OPERATOR], "conv") == 0)
 		return convolution(g, f[SHAPE]);
+	if (strcmp(f[OPERATOR], "all_reduce") == 0)
+		return all_reduce(g, f[SHAPE]);
 	triple(f[GRID], l.grid);
 	triple(f[BLOCK], l.block);
 	l.columns = number(f[SHAPE], "h");

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cost_table.py COST_EVAL MEASURED: predicts every measured operator. No prediction is faster than the peaks of its GPU,
 and the errors of each class stay within bounds; so do whole models."""
+import math
 import pathlib
 import sys
 
@@ -38,6 +39,22 @@ def check_peaks(rows, kernels, peaks):
         assert (moved - cache) / us <= memory / 1e6, (row, us)
 
 
+def check_collectives(program, path, model):
+    """All-reduce on eight GPUs, from 64 KiB on: within 15 % of the bandwidth that nccl-tests printed."""
+    units, rows, measured = {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}, [], []
+    for name, size, rate in (line.rstrip('\n').split('\t')[:3] for line in path.open(encoding='utf-8') if line.count('\t') == 2):
+        if name != 'NCCL Bandwidth' or size[-1] not in units:
+            continue
+        # Sizes are powers of two, written in thousands.
+        nbytes = 2 ** round(math.log2(float(size[:-1]) * units[size[-1]]))
+        if nbytes >= 65536:
+            rows.append(fit.Row(model, 'all_reduce', 0, f'{model}\tall_reduce\tbytes={nbytes}\t\t\t'))
+            measured.append((nbytes, float(rate)))
+    found = [nbytes * 1.75 / us / 1e3 / rate - 1 for us, (nbytes, rate) in zip(fit.predict(program, rows, {}), measured)]
+    print(f'all-reduce {model:24}{sum(map(abs, found)) / len(found):.1%}, worst {max(map(abs, found)):.1%}')
+    assert len(found) == 18 and max(map(abs, found)) < 0.15, found
+
+
 def main():
     program, measured = sys.argv[1], pathlib.Path(sys.argv[2])
     path = measured / 'operators.tsv.gz'
@@ -58,6 +75,8 @@ def main():
             error = sum(found) / len(found)
             print(f'{klass:13}{gpu:24}{len(rows):7}{error:7.1%}', flush=True)
             assert error < BOUNDS[klass], (klass, gpu, error)
+    check_collectives(program, measured / 'azure-A100.tsv', 'A100')
+    check_collectives(program, measured / 'azure-H200.tsv', 'H200')
     found = [abs(ms / float(row['whole_ms']) - 1) for row, ms in models.compare(program, measured)]
     print(f'whole models {sum(found) / len(found):.1%}, worst {max(found):.1%}')
     assert sum(found) / len(found) < 0.08 and max(found) < 0.16, found
