@@ -69,6 +69,22 @@ assert 'difference' in d['first'] and 'wrote' in d['buffer'], d
 PY
 done
 
+# So does gputrace diff, over all GPUs.
+export FAULT_GPU=1 FAULT_LAUNCH=1
+fails -1 env GPUEMU_PLUGINS="$examples/kernels.so:$BUILD/tests/e2e/libfault.so" \
+	gpuemu --gpus 2 -o report -- gpureplay -o faulty ddp2
+fails -1 gputrace diff ddp2 faulty
+grep -qE 'part at GPU 1, iteration 1, stream .* kernel difference.* wrote .*; all that it read is the same' stdout ||
+	die "$(cat stdout)"
+
+# Every kind of memory, copies of rows, events, graphs, several streams.
+for gpus in 1 2; do
+	gpucapture --digest=launch --payloads=0-1000 --embed-images -o memory$gpus -- \
+		gpuemu --gpus $gpus -o report -- "$programs/tests/e2e/replay_memory" >/dev/null
+	gpuemu --gpus $gpus -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay memory$gpus |
+		has_line -x 'All are the same.'
+done
+
 # Without contents of copies from the host, the report says why nothing can be compared.
 gpucapture --digest=launch --embed-images -o bare -- gpuemu -o report -- "$examples/ddp" --steps 1 --hidden 16 >/dev/null
 fails -1 replay 1 bare

@@ -4,7 +4,6 @@
  * recordings are compared. */
 #include "base/scope.h"
 #include "formats/render/report/cause.h"
-#include "formats/trace/json.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 #include "tools/child.h"
@@ -243,22 +242,6 @@ static void put_text(const struct job *job, const struct fmt_cause *c, uint64_t 
 		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
 }
 
-static void put_difference(const struct fmt_cause *c, struct fmt_json *j)
-{
-	static const char *const kinds[] = {"none", "sequence", "written", "read"};
-
-	fmt_json_open(j, "difference", '{');
-	fmt_json_str(j, "kind", kinds[c->kind]);
-	fmt_json_i64(j, "gpu", c->rank);
-	fmt_json_i64(j, "iteration", c->iteration);
-	fmt_json_str(j, "track", c->track);
-	fmt_json_u64(j, "number", c->event);
-	fmt_json_bytes(j, "first", c->first.data, c->first.len);
-	fmt_json_bytes(j, "second", c->second.data, c->second.len);
-	fmt_json_bytes(j, "buffer", c->buffer.data, c->buffer.len);
-	fmt_json_close(j, '}');
-}
-
 static void put_json(const struct fmt_cause *c, uint64_t made, uint64_t seeded, struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 1};
@@ -280,7 +263,7 @@ static void put_json(const struct fmt_cause *c, uint64_t made, uint64_t seeded, 
 	}
 	fmt_json_close(&j, ']');
 	if (c->kind != FMT_CAUSE_NONE)
-		put_difference(c, &j);
+		fmt_cause_json(c, &j);
 	fmt_json_close(&j, '}');
 }
 

@@ -72,6 +72,20 @@ static int confine_files(void)
 	return rex_confine_files(writable);
 }
 
+/* Lets the process see the GPUs that the recorded one saw, unless the user chose some. */
+static void restore_visible_devices(const struct fmt_trace *trace, uint32_t rank)
+{
+	const char *value =
+		fmt_fact_value(fmt_trace_names(trace), rank, "env.CUDA_VISIBLE_DEVICES");
+	char text[256];
+
+	if (!value)
+		return;
+	value += *value == '"';
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(value, "\""), value);
+	setenv("CUDA_VISIBLE_DEVICES", text, 0);
+}
+
 /* Makes the calls of recorded process `index` in this process. */
 static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 {
@@ -84,6 +98,7 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 
 	if (r < 0)
 		return cli_fail(r, &err, "read", argv[1], NULL);
+	restore_visible_devices(trace, process.ranks[0]);
 	r = rex_prepare(&process, &how, &result);
 	if (r == -EEXIST)
 		return start_again(argv, result.why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
 #include "formats/render/grid.h"
+#include "formats/render/report/cause.h"
 #include "formats/render/report/compare.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/verify.h"
@@ -28,9 +29,15 @@ static void put_iteration(int64_t number, struct text *out)
 		text_printf(out, "iteration %" PRId64, number);
 }
 
-static void put_text(const struct fmt_difference *d, const char *const *paths, bool same_id,
-		     struct text *out)
+static void put_text(const struct fmt_difference *d, const struct fmt_cause *cause,
+		     const char *const *paths, bool same_id, struct text *out)
 {
+	if (cause->kind != FMT_CAUSE_NONE) {
+		text_printf(out, "%s and %s part at ", paths[0], paths[1]);
+		fmt_cause_text(cause, out);
+		text_char(out, '\n');
+		return;
+	}
 	if (!d->first.len) {
 		text_printf(out, "%s and %s %s\n", paths[0], paths[1],
 			    same_id ? "are the same"
@@ -54,15 +61,18 @@ static void put_text(const struct fmt_difference *d, const char *const *paths, b
 	text_str(out, " in the other\n");
 }
 
-static void put_json(const struct fmt_difference *d, bool same_id, uint64_t n_damaged,
-		     struct text *out)
+static void put_json(const struct fmt_difference *d, const struct fmt_cause *cause, bool same_id,
+		     uint64_t n_damaged, struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 1};
+	bool same = !d->first.len && cause->kind == FMT_CAUSE_NONE;
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_bool(&j, "same_id", same_id);
-	fmt_json_bool(&j, "same", !d->first.len && n_damaged == 0);
+	fmt_json_bool(&j, "same", same && n_damaged == 0);
 	fmt_json_u64(&j, "damaged", n_damaged);
+	if (cause->kind != FMT_CAUSE_NONE)
+		fmt_cause_json(cause, &j);
 	if (d->first.len) {
 		fmt_json_open(&j, "difference", '{');
 		if (d->rank >= 0)
@@ -100,8 +110,23 @@ static int check_both(struct fmt_trace *const *traces, const char *const *paths,
 	return status;
 }
 
+/* Of traces with digests, the first difference by cause. 1: there is one; 0; or a negative errno.
+ */
+static int compare_digests(struct fmt_trace *const *traces, struct fmt_cause *cause,
+			   struct fmt_error *err)
+{
+	int r;
+
+	if (!fmt_cause_has_digests(traces[0]) || !fmt_cause_has_digests(traces[1]))
+		return 0;
+	r = fmt_cause_find(traces[0], traces[1], cause, err);
+	if (r == -EINVAL) /* not the same ranks */
+		return 0;
+	return r < 0 ? r : cause->kind != FMT_CAUSE_NONE;
+}
+
 static int compare(struct fmt_trace *const *traces, const char *const *paths, bool calls,
-		   struct fmt_difference *d)
+		   struct fmt_cause *cause, struct fmt_difference *d)
 {
 	struct fmt_error err = {0};
 	int r = 0, at = 0;
@@ -110,7 +135,9 @@ static int compare(struct fmt_trace *const *traces, const char *const *paths, bo
 		r = fmt_trace_complete(traces[at], &err);
 	if (r < 0)
 		return cli_fail(r, &err, "compare", paths[at - 1], NULL);
-	r = fmt_compare(traces[0], traces[1], calls, d, &err);
+	r = compare_digests(traces, cause, &err);
+	if (r == 0)
+		r = fmt_compare(traces[0], traces[1], calls, d, &err);
 	return r < 0 ? cli_fail(r, &err, "compare", err.file[0] ? err.file : paths[0], NULL)
 		     : CLI_OK;
 }
@@ -130,6 +157,7 @@ static int run(const struct cli_args *args)
 	scoped(fmt_trace_closep) struct fmt_trace *a = NULL;
 	scoped(fmt_trace_closep) struct fmt_trace *b = NULL;
 	scoped(fmt_difference_done) struct fmt_difference d = {.rank = -1};
+	scoped(fmt_cause_done) struct fmt_cause cause = {0};
 	scoped(sink_done) struct sink sink = {0};
 	scoped(text_done) struct text out = {0};
 	const char *const paths[] = {args->operands[0], args->operands[1]};
@@ -148,20 +176,20 @@ static int run(const struct cli_args *args)
 		status = check_both((struct fmt_trace *[]){a, b}, paths, damage);
 	else
 		status = compare((struct fmt_trace *[]){a, b}, paths, !args->values[OPT_OPERATIONS],
-				 &d);
+				 &cause, &d);
 	if (status != CLI_OK)
 		return status;
 	n_damaged = damage[0].n + damage[1].n;
 	sink_open(&sink, NULL, &out);
 	if (args->values[OPT_JSON])
-		put_json(&d, same_id, n_damaged, &out);
+		put_json(&d, &cause, same_id, n_damaged, &out);
 	else if (n_damaged == 0)
-		put_text(&d, paths, same_id, &out);
+		put_text(&d, &cause, paths, same_id, &out);
 	if (sink_commit(&sink, &out) < 0)
 		return cli_fail(out.error, NULL, "write", "the output", NULL);
 	if (n_damaged > 0)
 		return say_damage(damage, paths);
-	return d.first.len ? CLI_FAILED : CLI_OK;
+	return d.first.len || cause.kind != FMT_CAUSE_NONE ? CLI_FAILED : CLI_OK;
 }
 
 const struct cli_command cmd_diff = {
@@ -171,10 +199,13 @@ const struct cli_command cmd_diff = {
 	.max_operands = 2,
 	.what = "Find the first difference between two traces",
 	.options = options,
-	.notes = "Compares the calls and operations of each thread and stream in their order,\n"
-		 "the sizes of copies and collectives, and digests if both traces have them.\n"
-		 "Times are not compared. The order of calls in programs with several threads is\n"
-		 "nondeterministic; --operations compares GPU operations only. Exit status 1 if\n"
-		 "the traces differ, or if they have the same id and one of them is damaged.\n",
+	.notes =
+		"Compares the calls and operations of each thread and stream in their order,\n"
+		"the sizes of copies and collectives. If both traces have digests, the first\n"
+		"difference is by cause: over all GPUs, the earliest operation that read the same\n"
+		"and wrote other bytes.\n"
+		"Times are not compared. The order of calls in programs with several threads is\n"
+		"nondeterministic; --operations compares GPU operations only. Exit status 1 if\n"
+		"the traces differ, or if they have the same id and one of them is damaged.\n",
 	.run = run,
 };

@@ -303,7 +303,7 @@ void fmt_cause_text(const struct fmt_cause *c, struct text *out)
 	put_iteration(c->iteration, out);
 	text_str(out, ", ");
 	fmt_text_harmless(out, c->track, strlen(c->track), sizeof(c->track));
-	text_printf(out, ", operation %" PRIu64 ": ", c->event);
+	text_printf(out, ", number %" PRIu64 ": ", c->event);
 	text_bytes(out, c->first.data, c->first.len);
 	if (c->kind == FMT_CAUSE_SEQUENCE) {
 		text_str(out, " in the one, ");
@@ -315,4 +315,20 @@ void fmt_cause_text(const struct fmt_cause *c, struct text *out)
 	text_bytes(out, c->buffer.data, c->buffer.len);
 	text_str(out, c->kind == FMT_CAUSE_WRITTEN ? "; all that it read is the same"
 						   : "; no operation before wrote other bytes");
+}
+
+void fmt_cause_json(const struct fmt_cause *c, struct fmt_json *j)
+{
+	static const char *const kinds[] = {"none", "sequence", "written", "read"};
+
+	fmt_json_open(j, "difference", '{');
+	fmt_json_str(j, "kind", kinds[c->kind]);
+	fmt_json_i64(j, "gpu", c->rank);
+	fmt_json_i64(j, "iteration", c->iteration);
+	fmt_json_str(j, "track", c->track);
+	fmt_json_u64(j, "number", c->event);
+	fmt_json_bytes(j, "first", c->first.data, c->first.len);
+	fmt_json_bytes(j, "second", c->second.data, c->second.len);
+	fmt_json_bytes(j, "buffer", c->buffer.data, c->buffer.len);
+	fmt_json_close(j, '}');
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/text.h"
+#include "formats/trace/json.h"
 #include "formats/trace/store/trace.h"
 
 #include <stdbool.h>
@@ -52,3 +53,6 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, struct fmt_cause *r
 
 /* The difference as a text of one line, without its end. */
 void fmt_cause_text(const struct fmt_cause *c, struct text *out);
+
+/* The difference as a member "difference" of an open object. */
+void fmt_cause_json(const struct fmt_cause *c, struct fmt_json *j);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Uses every kind of memory, copies of rows, events between streams, a captured graph, a host
+ * function and copies between GPUs, on each GPU. With -DPLUGIN only the host kernels. */
+#include "check.h"
+#include <gpuemu.h>
+
+#include <vector>
+
+#define N 4096
+#define BYTES (N * sizeof(float))
+
+__device__ float table[1024];
+
+__global__ void axpy(int n, float a, const float *x, float *y)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		y[i] += a * x[i];
+}
+
+static void axpy_host(int n, float a, const float *x, float *y)
+{
+	for (int i = 0; i < n; i++)
+		y[i] += a * x[i];
+}
+GPUEMU_HOST_KERNEL(axpy, axpy_host)
+
+/* Pointers within a struct. */
+struct pair {
+	const float *in;
+	float *out;
+	int n;
+};
+
+__global__ void add_one(struct pair p)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < p.n)
+		p.out[i] = p.in[i] + 1;
+}
+
+static void add_one_host(struct pair p)
+{
+	for (int i = 0; i < p.n; i++)
+		p.out[i] = p.in[i] + 1;
+}
+GPUEMU_HOST_KERNEL(add_one, add_one_host)
+
+/* Pointers in memory. */
+__global__ void follow(float **list, int n)
+{
+	for (int i = 0; i < n; i++)
+		list[i][0] += 1;
+}
+
+static void follow_host(float **list, int n)
+{
+	for (int i = 0; i < n; i++)
+		list[i][0] += 1;
+}
+GPUEMU_HOST_KERNEL(follow, follow_host)
+
+#ifndef PLUGIN
+static void CUDART_CB count_call(void *calls)
+{
+	*(int *)calls += 1;
+}
+
+struct gpu {
+	cudaStream_t first, second;
+	cudaEvent_t event;
+	float *x, *y, *pooled, *locked, *mapped, *managed, *rows;
+	size_t pitch;
+};
+
+static void launch(cudaStream_t stream, int n, float a, const float *x, float *y)
+{
+	axpy<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+}
+
+static void allocate(struct gpu *g)
+{
+	int least, greatest;
+
+	CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	CUDA(cudaStreamCreateWithPriority(&g->first, cudaStreamNonBlocking, greatest));
+	CUDA(cudaStreamCreate(&g->second));
+	CUDA(cudaEventCreateWithFlags(&g->event, cudaEventDisableTiming));
+	CUDA(cudaMalloc(&g->x, BYTES));
+	CUDA(cudaMalloc(&g->y, BYTES));
+	CUDA(cudaMallocAsync(&g->pooled, BYTES, g->first));
+	CUDA(cudaMallocHost(&g->locked, BYTES));
+	CUDA(cudaHostAlloc(&g->mapped, BYTES, cudaHostAllocMapped));
+	CUDA(cudaMallocManaged(&g->managed, BYTES));
+	CUDA(cudaMallocPitch(&g->rows, &g->pitch, 100, 40));
+	for (int i = 0; i < N; i++) {
+		g->locked[i] = (float)i;
+		g->mapped[i] = 2.0f * i;
+		g->managed[i] = 3.0f * i;
+	}
+}
+
+static void compute(struct gpu *g, std::vector<float> &host, int *calls)
+{
+	struct pair p = {g->pooled, g->y, N};
+	float *list[2] = {g->x, g->y}, **on_device, *symbol;
+
+	CUDA(cudaMemcpy(g->x, host.data(), BYTES, cudaMemcpyHostToDevice));
+	CUDA(cudaMemcpyAsync(g->y, g->locked, BYTES, cudaMemcpyHostToDevice, g->first));
+	CUDA(cudaMemsetAsync(g->pooled, 0, BYTES, g->first));
+	launch(g->first, N, 2, g->x, g->y);
+	launch(g->first, N, 3, g->y, g->pooled);
+	CUDA(cudaEventRecord(g->event, g->first));
+	CUDA(cudaStreamWaitEvent(g->second, g->event, 0));
+	launch(g->second, N, 4, g->mapped, g->pooled);
+	launch(g->second, N, 1, g->managed, g->pooled);
+	add_one<<<N / 256, 256, 0, g->second>>>(p);
+	CUDA(cudaMemcpy2DAsync(g->rows, g->pitch, host.data(), 100, 100, 40,
+			       cudaMemcpyHostToDevice, g->second));
+	CUDA(cudaMemset2DAsync(g->rows, g->pitch, 7, 50, 20, g->second));
+	CUDA(cudaStreamSynchronize(g->second));
+	CUDA(cudaMalloc(&on_device, sizeof(list)));
+	CUDA(cudaMemcpy(on_device, list, sizeof(list), cudaMemcpyHostToDevice));
+	follow<<<1, 1, 0, g->second>>>(on_device, 2);
+	CUDA(cudaLaunchHostFunc(g->second, count_call, calls));
+	CUDA(cudaMemcpyToSymbol(table, host.data(), sizeof(table)));
+	CUDA(cudaGetSymbolAddress((void **)&symbol, table));
+	launch(g->second, 1024, 1, symbol, g->x);
+	CUDA(cudaMemcpyAsync(host.data(), g->y, BYTES, cudaMemcpyDeviceToHost, g->second));
+	CUDA(cudaStreamSynchronize(g->second));
+	for (int i = 0; i < N; i++)
+		g->mapped[i] += 1;
+	launch(g->second, N, 4, g->mapped, g->y);
+	CUDA(cudaStreamSynchronize(g->second));
+}
+
+static void launch_graph(struct gpu *g)
+{
+	cudaGraph_t graph;
+	cudaGraphExec_t exec;
+
+	CUDA(cudaStreamBeginCapture(g->first, cudaStreamCaptureModeThreadLocal));
+	launch(g->first, N, 1, g->x, g->y);
+	CUDA(cudaMemsetAsync(g->pooled, 0, 128, g->first));
+	launch(g->first, N, 1, g->y, g->pooled);
+	CUDA(cudaStreamEndCapture(g->first, &graph));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < 3; i++)
+		CUDA(cudaGraphLaunch(exec, g->first));
+	CUDA(cudaStreamSynchronize(g->first));
+	CUDA(cudaGraphExecDestroy(exec));
+	CUDA(cudaGraphDestroy(graph));
+}
+
+/* What was freed is allocated again, in another size. */
+static void allocate_again(struct gpu *g)
+{
+	CUDA(cudaFreeAsync(g->pooled, g->first));
+	CUDA(cudaFree(g->x));
+	CUDA(cudaMalloc(&g->x, 2 * BYTES));
+	CUDA(cudaMemset(g->x, 1, 2 * BYTES));
+	CUDA(cudaFreeHost(g->locked));
+	CUDA(cudaFree(g->managed));
+	CUDA(cudaDeviceSynchronize());
+}
+
+int main()
+{
+	int calls = 0, gpus = device_count();
+
+	for (int d = 0; d < gpus; d++) {
+		std::vector<float> host(N, 1.5f + d);
+		struct gpu g;
+		float *other;
+
+		CUDA(cudaSetDevice(d));
+		allocate(&g);
+		compute(&g, host, &calls);
+		launch_graph(&g);
+		if (d > 0) {
+			CUDA(cudaSetDevice(0));
+			CUDA(cudaMalloc(&other, BYTES));
+			CUDA(cudaMemcpyPeer(other, 0, g.pooled, d, BYTES));
+			launch(0, N, 1, other, other);
+			CUDA(cudaDeviceSynchronize());
+			CUDA(cudaSetDevice(d));
+		}
+		allocate_again(&g);
+		printf("%g %g, %d calls\n", host[0], host[N - 1], calls);
+	}
+	return 0;
+}
+#endif
