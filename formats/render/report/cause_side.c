@@ -150,6 +150,13 @@ static int read_slice(struct fmt_cause_side *s, struct fmt_trace *t, uint32_t sl
 	return r;
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct fmt_cause_op *x = a, *y = b;
+
+	return array_order(x->start_ns, y->start_ns) ?: array_order(x->correlation, y->correlation);
+}
+
 int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, struct fmt_cause_side *ret,
 			struct fmt_error *err)
 {
@@ -164,6 +171,11 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, struct fmt_cause_sid
 	ret->n_tracks = fmt_n_tracks(ret->names, rank);
 	for (uint32_t i = 0; i < fmt_trace_rank(t, rank)->n_slices && r == 0; i++)
 		r = read_slice(ret, t, i, err);
+	/* Slices are cut by the calls, whose order may differ where threads launch. */
+	for (uint32_t i = 0; i < ret->n_tracks; i++)
+		if (ret->tracks[i].n > 1)
+			qsort(ret->tracks[i].ops, ret->tracks[i].n, sizeof(ret->tracks[i].ops[0]),
+			      by_start);
 	return r < 0 ? r : add_digests(ret);
 }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "replay/device/turns.h"
+#include "tests/unit/test.h"
+
+#include <pthread.h>
+#include <time.h>
+
+/* A thread that begins its call and notes it. */
+struct beginner {
+	struct rex_turns *turns;
+	uint32_t thread;
+	int begun;
+};
+
+static void *begin(void *arg)
+{
+	struct beginner *b = arg;
+
+	if (rex_turns_begin(b->turns, b->thread))
+		__atomic_store_n(&b->begun, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int begins_soon(struct beginner *b)
+{
+	const struct timespec nap = {0, 20000000};
+
+	for (int i = 0; i < 3 && !__atomic_load_n(&b->begun, __ATOMIC_ACQUIRE); i++)
+		nanosleep(&nap, NULL);
+	return __atomic_load_n(&b->begun, __ATOMIC_ACQUIRE);
+}
+
+/* The kinds of two calls, the second of which returned later; it began when `after` calls had
+ * returned. Does it begin while the first is in progress? */
+static const struct {
+	enum rex_turn_kind first, second;
+	uint32_t after;
+	int begins;
+} turns[] = {
+	{REX_TURN_ALONE, REX_TURN_ALONE, 0, 0},	 {REX_TURN_BLOCKS, REX_TURN_ALONE, 0, 0},
+	{REX_TURN_BLOCKS, REX_TURN_MEETS, 0, 1}, {REX_TURN_MEETS, REX_TURN_MEETS, 0, 1},
+	{REX_TURN_MEETS, REX_TURN_MEETS, 1, 0},	 {REX_TURN_ALONE, REX_TURN_MEETS, 0, 0},
+	{REX_TURN_ENDS, REX_TURN_MEETS, 0, 0},	 {REX_TURN_ENDS, REX_TURN_ENDS, 0, 1},
+	{REX_TURN_MEETS, REX_TURN_ENDS, 0, 0},
+};
+
+static void check_turn(size_t i)
+{
+	const struct rex_turn first = {0, 0, turns[i].first};
+	const struct rex_turn second = {1, turns[i].after, turns[i].second};
+	struct beginner b = {.thread = 1};
+	pthread_t id;
+
+	ck_assert_int_eq(rex_turns_new(2, &b.turns), 0);
+	rex_turns_next(b.turns, 0, &first);
+	rex_turns_next(b.turns, 1, &second);
+	ck_assert(rex_turns_begin(b.turns, 0));
+	ck_assert_int_eq(pthread_create(&id, NULL, begin, &b), 0);
+	ck_assert_int_eq(begins_soon(&b), turns[i].begins);
+	rex_turns_next(b.turns, 0, NULL);
+	pthread_join(id, NULL);
+	ck_assert_int_eq(b.begun, 1);
+	rex_turns_give_up(b.turns);
+	ck_assert(!rex_turns_begin(b.turns, 0));
+	rex_turns_free(b.turns);
+}
+
+START_TEST(calls_keep_their_order)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(turns); i++)
+		check_turn(i);
+}
+END_TEST
+
+TESTS("turns", calls_keep_their_order)
