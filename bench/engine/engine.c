@@ -5,6 +5,7 @@
  * twice a run. */
 #include "base/host.h"
 #include "bench/engine/made_run.h"
+#include "replay/engine/change.h"
 
 #include "base/array.h"
 
@@ -48,12 +49,35 @@ static struct made_run_options options(uint64_t ops, uint32_t gpus, int exposed)
 	return o;
 }
 
+/* Changed runs that are emulated beside the run. */
+static uint32_t n_what_ifs;
+
+static struct change *changed(const struct replay_source *source)
+{
+	static const char *const specs[] = {"gpu=2x",  "gpu=0.5x",  "network=2x",  "network=0.5x",
+					    "host=2x", "host=0.5x", "launch=0.5x", "launch=2x"};
+	struct what_if *what_ifs[ARRAY_SIZE(specs)];
+	struct what_if_error why;
+	struct change *ret = NULL;
+	uint32_t bad;
+
+	for (uint32_t i = 0; i < n_what_ifs; i++)
+		if (what_if_parse(specs[i], &what_ifs[i], &why) < 0)
+			return NULL;
+	change_new(what_ifs, n_what_ifs, source->names, source->numbers, source->n_ranks, &ret,
+		   &bad, &why);
+	return ret;
+}
+
 static int emulate(struct made_run *run)
 {
+	struct replay_source source = *made_run_source(run);
 	struct replay_counts counts;
 	struct fmt_error err;
 
-	if (replay_feed(made_run_source(run), &counts, &err) < 0) {
+	if (n_what_ifs > 0 && !(source.change = changed(&source)))
+		return 1;
+	if (replay_feed(&source, &counts, &err) < 0) {
 		fprintf(stderr, "engine: %s\n", err.what);
 		return 1;
 	}
@@ -134,7 +158,8 @@ int main(int argc, char **argv)
 	printf("        ops   GPUs  comm.      CPU s    Mops/s    KiB/GPU    KiB/GPU   making s  "
 	       "checksum\n"
 	       "                                                    (all)   (engine)\n");
-	if (argc == 3)
+	n_what_ifs = argc == 4 ? (uint32_t)atoi(argv[3]) % 9 : 0;
+	if (argc >= 3)
 		return measure_both(strtoull(argv[1], NULL, 10), (uint32_t)atoi(argv[2]));
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		for (size_t g = 0; g < ARRAY_SIZE(gpus); g++)

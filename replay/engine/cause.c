@@ -76,20 +76,22 @@ const struct sim_wait *sim_cause(const struct sim *s, uint32_t rank, const struc
 {
 	const struct sim_program *p = b->program;
 	const struct sim_point *point = &p->points[at];
-	int64_t t = time_of(s, rank, b->first + point->slot, run);
+	const int64_t *times = run == 0 ? b->times : b->variants + (run - 1) * (size_t)b->n_slots;
+	int64_t t = times[point->slot];
 
 	for (const struct sim_wait *w = &p->waits[point->wait]; point->wait != SIM_NONE; w++) {
-		uint64_t moment = w->kind == SIM_FAR ? p->far[w->on] : b->first + w->on;
-		int64_t lag_ns = run == 0 ? w->lag_ns : sim_variants_lag(s, run - 1, w),
-			when_ns = 0;
+		int64_t lag_ns = run == 0 ? w->lag_ns : sim_variants_lag(s, run - 1, w);
+		int64_t when_ns = 0;
 
 		if (w->kind == SIM_COLLECTIVE || w->kind == SIM_TRANSFER) {
 			*ref = s->causes->last[(size_t)w->on * s->causes->n_runs + run];
 			return w;
 		}
-		if (w->kind != SIM_AT)
-			when_ns = time_of(s, rank, moment, run);
-		*ref = SIM_REF(rank, moment);
+		if (w->kind == SIM_FAR)
+			when_ns = time_of(s, rank, p->far[w->on], run);
+		else if (w->kind == SIM_MOMENT)
+			when_ns = times[w->on];
+		*ref = SIM_REF(rank, w->kind == SIM_FAR ? p->far[w->on] : b->first + w->on);
 		if (when_ns > SIM_NEVER && fmt_add(when_ns, lag_ns) == t)
 			return w;
 		if (w->last)

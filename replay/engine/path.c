@@ -5,8 +5,11 @@
 
 #include "formats/trace/wrap.h"
 
+#include "base/arena.h"
 #include "base/array.h"
 #include "base/scope.h"
+
+#include <stdalign.h>
 
 #define NOTHING SIM_REF_MASK /* nothing comes before */
 
@@ -20,8 +23,8 @@ struct time {
 struct part {
 	uint64_t first; /* moment */
 	uint32_t n_slots;
-	uint32_t *templates; /* of its events; owned */
-	struct time *times;  /* by run, then slot; owned */
+	uint32_t *templates; /* of its events */
+	struct time *times;  /* by run, then slot */
 };
 
 /* An iteration of a rank in a run, or several. */
@@ -43,6 +46,7 @@ struct path_rank {
 };
 
 struct path {
+	struct arena arena; /* of the parts' arrays */
 	const struct fmt_names *names;
 	struct path_rank *ranks;
 	uint32_t n_ranks, n_runs;
@@ -55,15 +59,12 @@ void path_free(struct path *p)
 	for (uint32_t i = 0; p->ranks && i < p->n_ranks; i++) {
 		struct path_rank *r = &p->ranks[i];
 
-		for (size_t k = 0; k < r->n_parts; k++) {
-			free(r->parts[k].templates);
-			free(r->parts[k].times);
-		}
 		free(r->parts);
 		free(r->last);
 		free(r->spans);
 	}
 	free(p->ranks);
+	arena_done(&p->arena);
 	free(p);
 }
 
@@ -76,6 +77,7 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 
 	if (!p)
 		return -ENOMEM;
+	p->arena.large = 1;
 	p->names = names;
 	p->n_ranks = n_ranks;
 	p->n_runs = n_runs;
@@ -170,26 +172,25 @@ static void record_point(const struct recording *r, uint32_t at, uint32_t run, u
 	};
 }
 
-/* The points of a track. Those of a thread are nested. */
-static void record_track(const struct recording *r, uint32_t track)
+/* The points of a track in a run. Those of a thread are nested. */
+static void record_track(const struct recording *r, const struct sim_range *range, uint32_t run,
+			 uint64_t before)
 {
-	uint64_t *last = &r->p->ranks[r->rank].last[track];
 	int depth = 0;
 
-	for (uint32_t at = r->b->ranges[track].at; at < r->b->ranges[track].end; at++) {
+	for (uint32_t at = range->at; at < range->end; at++) {
 		uint32_t slot = r->b->program->points[at].slot;
 
-		for (uint32_t run = 0; run < r->p->n_runs; run++)
-			record_point(r, at, run, *last, depth > 0);
+		record_point(r, at, run, before, depth > 0);
 		depth += slot & 1 ? -1 : 1;
-		*last = r->b->first + slot;
+		before = r->b->first + slot;
 	}
 }
 
-/* Points of slices that are not remembered are followed for their order alone. */
-static void skip_block(struct path_rank *r, const struct sim_block *b, uint32_t n_tracks)
+/* Remembers the last point of each track for the next slice. */
+static void keep_last(struct path_rank *r, const struct sim_block *b)
 {
-	for (uint32_t i = 0; i < n_tracks; i++)
+	for (uint32_t i = 0; i < r->n_tracks; i++)
 		if (b->ranges[i].at < b->ranges[i].end)
 			r->last[i] = b->first + b->program->points[b->ranges[i].end - 1].slot;
 }
@@ -198,30 +199,35 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 	       const struct sim_block *b)
 {
 	struct path_rank *r = &p->ranks[rank];
-	uint32_t n_tracks = r->n_tracks;
 	struct part part = {.first = b->first, .n_slots = b->n_slots};
 
 	r->clock_ns = sim_clock_ns(sim, rank);
 	if (slice->index < r->first) {
-		skip_block(r, b, n_tracks);
+		keep_last(r, b);
 		return 0;
 	}
 	if (array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0)
 		return -ENOMEM;
-	part.templates = malloc((b->n_slots / 2 + 1ul) * sizeof(*part.templates));
-	part.times = calloc((size_t)b->n_slots * p->n_runs + 1, sizeof(*part.times));
-	r->parts[r->n_parts++] = part;
+	part.templates = arena_take(&p->arena, (b->n_slots / 2 + 1ul) * sizeof(*part.templates),
+				    alignof(uint32_t));
+	part.times =
+		arena_take(&p->arena, ((size_t)b->n_slots * p->n_runs + 1) * sizeof(*part.times),
+			   alignof(struct time));
 	if (!part.templates || !part.times)
 		return -ENOMEM;
+	r->parts[r->n_parts++] = part;
 	for (size_t i = 0; i < slice->n_events; i++)
 		part.templates[i] = slice->events[i].template;
-	for (uint32_t i = 0; i < n_tracks; i++)
-		record_track(&(struct recording){p, sim, b, &part, rank}, i);
+	for (uint32_t run = 0; run < p->n_runs; run++)
+		for (uint32_t i = 0; i < r->n_tracks; i++)
+			record_track(&(struct recording){p, sim, b, &part, rank}, &b->ranges[i],
+				     run, r->last[i]);
+	keep_last(r, b);
 	return 0;
 }
 
 /* The moment of the last event of the thread that ended within the iteration, as recorded. */
-static uint64_t last_within(const struct fmt_slice *slice, uint32_t thread)
+static uint64_t last_within(const struct path *p, const struct fmt_slice *slice, uint32_t thread)
 {
 	int64_t end_ns = fmt_add(slice->iteration.start_ns, slice->iteration.duration_ns);
 	uint64_t found = NOTHING;
@@ -229,7 +235,8 @@ static uint64_t last_within(const struct fmt_slice *slice, uint32_t thread)
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
 
-		if (e->track == thread && e->start_ns <= end_ns)
+		if (e->track == thread && e->start_ns <= end_ns &&
+		    kind_of(p, e->template) != FMT_SYNC)
 			found = 2 * (slice->first_number + i) +
 				(fmt_add(e->start_ns, e->duration_ns) <= end_ns);
 	}
@@ -241,7 +248,7 @@ void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fm
 {
 	struct path_rank *r = &p->ranks[rank];
 	struct span *s = &r->spans[run];
-	uint64_t last = last_within(slice, thread);
+	uint64_t last = last_within(p, slice, thread);
 
 	if (slice->index < r->first || last == NOTHING)
 		return;
@@ -254,24 +261,6 @@ void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fm
 }
 
 /* ---- the path ---- */
-
-struct item {
-	enum path_kind kind;
-	int is_kernel;
-	fmt_str name;
-	uint32_t run;
-	int64_t ns;
-};
-
-struct items {
-	struct item *items;
-	size_t n, cap;
-};
-
-static void items_done(struct items *i)
-{
-	free(i->items);
-}
 
 static const struct time *find(const struct path *p, uint32_t run, uint64_t ref, uint32_t *template)
 {
@@ -298,35 +287,31 @@ static fmt_str name_of(const struct path *p, uint32_t template, enum path_kind k
 	return op ? (fmt_str)op : t->name;
 }
 
-static int add(struct items *to, struct path_summary *s, struct item item, uint32_t rank)
+/* Adds time to the totals, and to that of the kind and the template. */
+static void add(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t rank,
+		enum path_kind kind, uint32_t template, int64_t ns)
 {
-	if (item.ns == 0)
-		return 0;
-	if (array_reserve(&to->items, to->n + 1, &to->cap) < 0)
-		return -ENOMEM;
-	to->items[to->n++] = item;
-	s->kinds_ns[item.run * PATH_KINDS + item.kind] += item.ns;
-	s->total_ns[item.run] += item.ns;
-	if (item.kind <= PATH_NETWORK)
-		s->ranks_ns[(size_t)item.run * s->n_ranks + rank] += item.ns;
-	return 0;
+	sums[(size_t) template * PATH_KINDS + kind] += ns;
+	s->kinds_ns[run * PATH_KINDS + kind] += ns;
+	s->total_ns[run] += ns;
+	if (kind <= PATH_NETWORK)
+		s->ranks_ns[(size_t)run * s->n_ranks + rank] += ns;
 }
 
 /* Follows the path of a run back from the end of a rank's last iteration to the start of its first.
- */
-static int follow(const struct path *p, uint32_t run, uint32_t rank, struct items *to,
-		  struct path_summary *s)
+ * The sums are by template, then kind; what has no template comes behind all of them. */
+static void follow(const struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
+		   struct path_summary *s)
 {
 	const struct span *span = &p->ranks[rank].spans[run];
 	uint64_t ref = SIM_REF(rank, span->last);
 	uint32_t template, earlier;
 	const struct time *t = find(p, run, ref, &template);
-	int r = 0;
 
 	if (t)
-		r = add(to, s, (struct item){PATH_HOST, 0, 0, run, fmt_sub(span->end_ns, t->at_ns)},
-			rank);
-	while (r == 0 && t && t->at_ns > span->start_ns) {
+		add(s, sums, run, rank, PATH_HOST, fmt_n_templates(p->names),
+		    fmt_sub(span->end_ns, t->at_ns));
+	while (t && t->at_ns > span->start_ns) {
 		enum path_kind kind = (enum path_kind)(t->from >> 60);
 		uint64_t from = t->from & SIM_REF_MASK;
 		const struct time *before = from == NOTHING ? NULL : find(p, run, from, &earlier);
@@ -336,15 +321,34 @@ static int follow(const struct path *p, uint32_t run, uint32_t rank, struct item
 		uint32_t of = before && kind == PATH_GPU && SIM_REF_MOMENT(ref) % 2 == 0 ? earlier
 											 : template;
 
-		r = add(to, s,
-			(struct item){kind, kind_of(p, of) == FMT_KERNEL, name_of(p, of, kind), run,
-				      fmt_sub(t->at_ns, since)},
-			SIM_REF_RANK(ref));
+		add(s, sums, run, SIM_REF_RANK(ref), kind, of, fmt_sub(t->at_ns, since));
 		ref = from;
 		t = before;
 		template = earlier;
 	}
-	return r;
+}
+
+/* Adds the sums of a run to the rows, and clears them. */
+static int add_rows(const struct path *p, uint32_t run, int64_t *sums, struct path_summary *s)
+{
+	uint32_t n = fmt_n_templates(p->names);
+
+	for (size_t i = 0; i < (n + 1ul) * PATH_KINDS; i++) {
+		uint32_t template = (uint32_t)(i / PATH_KINDS);
+		enum path_kind kind = (enum path_kind)(i % PATH_KINDS);
+		struct path_row *row;
+
+		if (sums[i] == 0)
+			continue;
+		row = template == n ? path_summary_row(s, kind, 0, 0)
+				    : path_summary_row(s, kind, kind_of(p, template) == FMT_KERNEL,
+						       name_of(p, template, kind));
+		if (!row)
+			return -ENOMEM;
+		row->ns[run] += sums[i];
+		sums[i] = 0;
+	}
+	return 0;
 }
 
 /* The rank whose last iteration ends last; p->n_ranks if none has one. */
@@ -363,34 +367,12 @@ static uint32_t last_rank(const struct path *p, uint32_t run)
 	return best;
 }
 
-static int by_name(const void *x, const void *y)
-{
-	const struct item *a = x, *b = y;
-
-	return array_order(a->kind, b->kind) ?: array_order(a->is_kernel, b->is_kernel)
-						     ?: array_order(a->name, b->name);
-}
-
-static int add_rows(struct items *items, struct path_summary *s)
-{
-	if (items->n > 0)
-		qsort(items->items, items->n, sizeof(*items->items), by_name);
-	for (size_t i = 0; i < items->n; i++) {
-		const struct item *item = &items->items[i];
-		struct path_row *row = path_summary_row(s, item->kind, item->is_kernel, item->name);
-
-		if (!row)
-			return -ENOMEM;
-		row->ns[item->run] += item->ns;
-	}
-	return 0;
-}
-
 int path_finish(const struct path *p, struct path_summary *ret)
 {
-	scoped(items_done) struct items items = {0};
 	scoped(path_summary_done) struct path_summary s = {0};
-	int r = path_summary_init(&s, p->n_runs, p->n_ranks);
+	scoped(free_ptr) int64_t *sums =
+		calloc((fmt_n_templates(p->names) + 1ul) * PATH_KINDS, sizeof(*sums));
+	int r = sums ? path_summary_init(&s, p->n_runs, p->n_ranks) : -ENOMEM;
 
 	for (uint32_t run = 0; r == 0 && run < p->n_runs; run++) {
 		uint32_t rank = last_rank(p, run);
@@ -399,14 +381,13 @@ int path_finish(const struct path *p, struct path_summary *ret)
 			continue;
 		if (run == 0)
 			s.n_iterations = p->ranks[rank].n_iterations;
-		r = follow(p, run, rank, &items, &s);
+		follow(p, run, rank, sums, &s);
+		r = add_rows(p, run, sums, &s);
 	}
-	if (r == 0)
-		r = add_rows(&items, &s);
-	if (r == 0) {
-		path_summary_sort(&s);
-		*ret = s;
-		s = (struct path_summary){0};
-	}
-	return r;
+	if (r < 0)
+		return r;
+	path_summary_sort(&s);
+	*ret = s;
+	s = (struct path_summary){0};
+	return 0;
 }

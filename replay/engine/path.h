@@ -14,7 +14,7 @@
 
 #include "replay/engine/sim.h"
 
-#define PATH_TIMES (1u << 25)
+#define PATH_TIMES (1u << 24)
 
 /* What takes the time between two times of the path; each but the last four scales with the key of
  * a changed run that has its name. */

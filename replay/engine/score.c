@@ -40,6 +40,12 @@ struct score_row {
 	size_t busy; /* of the rank's */
 };
 
+/* An operation of the slice at hand. */
+struct score_op {
+	uint32_t event;
+	uint8_t collective;
+};
+
 struct score {
 	const struct fmt_trace *trace;
 	const struct fmt_names *names;
@@ -52,6 +58,8 @@ struct score {
 	uint32_t n_predicted;
 	uint32_t n_busy; /* of the sides: those whose GPU time is divided */
 	struct timemap map;
+	struct score_op *ops;
+	size_t n_ops, ops_cap;
 	uint64_t errors[N_CLASSES], n_errors;
 	int64_t largest_ns;
 	struct score_row *rows;
@@ -103,6 +111,7 @@ void score_free(struct score *s)
 		free(s->ranks[i].sides);
 	}
 	timemap_done(&s->map);
+	free(s->ops);
 	free(s->ranks);
 	free(s->rows);
 	free(s->steps_ns);
@@ -210,19 +219,34 @@ static int place_thread(struct score *s, const struct rank_score *r, const struc
 	return timemap_track(&s->map, &side->carry, slice, at, end, times);
 }
 
+/* Lists the operations of the slice. */
+static int find_ops(struct score *s, const struct fmt_slice *slice)
+{
+	s->n_ops = 0;
+	if (array_reserve(&s->ops, slice->n_events, &s->ops_cap) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < slice->n_events; i++) {
+		const struct fmt_template *template =
+			fmt_template(s->names, slice->events[i].template);
+
+		if (template && FMT_IS_OP(template->kind))
+			s->ops[s->n_ops++] =
+				(struct score_op){(uint32_t)i, template->kind == FMT_COLLECTIVE};
+	}
+	return 0;
+}
+
 /* Adds the operations to the division; `times`: NULL: as recorded. */
 static int collect(const struct score *s, struct side *side, const struct fmt_slice *slice,
 		   const int64_t *times)
 {
-	for (size_t i = 0; i < slice->n_events; i++) {
+	for (size_t k = 0; k < s->n_ops; k++) {
+		uint32_t i = s->ops[k].event;
 		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_template *template = fmt_template(s->names, e->template);
 		int64_t start_ns = times ? times[2 * i] : e->start_ns;
 		int64_t end_ns = times ? times[2 * i + 1] : fmt_add(e->start_ns, e->duration_ns);
 
-		if (template && FMT_IS_OP(template->kind) &&
-		    fmt_busy_add(&side->busy.ops, start_ns, end_ns,
-				 template->kind == FMT_COLLECTIVE) < 0)
+		if (fmt_busy_add(&side->busy.ops, start_ns, end_ns, s->ops[k].collective) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -233,12 +257,10 @@ static void note_errors(struct score *s, const struct side *emulated, const stru
 {
 	int64_t moved_ns = fmt_sub(emulated->start_ns, slice->iteration.start_ns);
 
-	for (size_t i = 0; i < slice->n_events && slice->iteration.number >= 0; i++) {
-		const struct fmt_event *e = &slice->events[i];
-		const struct fmt_template *template = fmt_template(s->names, e->template);
+	for (size_t k = 0; k < s->n_ops && slice->iteration.number >= 0; k++) {
+		uint32_t i = s->ops[k].event;
 
-		if (template && FMT_IS_OP(template->kind))
-			note_error(s, fmt_sub(times[2 * i], fmt_add(e->start_ns, moved_ns)));
+		note_error(s, fmt_sub(times[2 * i], fmt_add(slice->events[i].start_ns, moved_ns)));
 	}
 }
 
@@ -293,6 +315,8 @@ int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, c
 	struct rank_score *r = &s->ranks[rank];
 	int64_t *steps_ns = NULL;
 
+	if (find_ops(s, slice) < 0)
+		return -ENOMEM;
 	if (r->thread == SIM_NONE && slice->iteration.number >= 0)
 		r->thread = find_thread(s, rank, slice);
 	if (!more && slice->iteration.number >= 0) {
