@@ -203,20 +203,16 @@ def memory(folder):
 
 
 def conversion(folder):
-    program = BUILD / 'tests/capture/capture_ends'
-    if not program.exists():
-        return
-    print(f'\n{"import of a raw recording, one GPU":40}{"events":>10}{"s":>8}{"M events/s":>12}{"MiB":>8}{"raw B/event":>13}')
-    for n_events in 800_000, 8_000_000:
-        at = pathlib.Path(tempfile.mkdtemp(dir=folder))
-        subprocess.run([BUILD / 'tools/gpucapture', '--raw', '-o', at / 'run', '--', BUILD / 'tools/gpuemu', '-o',
-                        at / 'report', '--', program, str(n_events // 4)], check=True)
-        raw = sum(file.stat().st_size for file in (at / 'run.raw').iterdir())
-        begin = time.monotonic()
-        peak = peak_mib([BUILD / 'tools/gputrace', 'import', '-o', at / 'run', at / 'run.raw'])
-        took = time.monotonic() - begin
-        print(f'{"":40}{n_events:10}{took:8.2f}{n_events / took / 1e6:12.2f}{peak:8.0f}{raw / n_events:13.1f}')
-        shutil.rmtree(at)
+    """Imports made-up raw recordings (recording.c): EVENTS=100000000 for the large one."""
+    print(f'\n{"import of a raw recording":40}{"events":>10}{"M events/s":>12}{"CPU ns":>8}{"MB":>6}{"raw B/event":>13}')
+    for processes, gpus in (1, 1), (1, 4), (4, 1):
+        raw, trace = folder / 'run.raw', folder / 'run'
+        output([BUILD / 'bench/capture/bench_recording', raw, processes, gpus, os.environ.get('EVENTS', '10000000')])
+        events, speed, cpu, peak = map(float, output([BUILD / 'bench/capture/bench_import_recording', raw, trace]).split())
+        name = f'{processes} {"process" if processes == 1 else "processes"} of {gpus} {"GPU" if gpus == 1 else "GPUs"}'
+        print(f'{name:40}{events:10.0f}{speed:12.2f}{cpu:8.0f}{peak:6.0f}{raw.stat().st_size / events:13.1f}')
+        raw.unlink()
+        shutil.rmtree(trace)
 
 
 def main():
