@@ -41,6 +41,10 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
 			size_t len);
 
+/* Adds the rules, communicators and facts that a copy (fmt_names_copy) has got since. `to` must not
+ * have got rules or communicators meanwhile: theirs have the same numbers then. */
+int fmt_names_merge(struct fmt_names *to, const struct fmt_names *copy, uint32_t n_ranks);
+
 /* The bytes of a string, followed by a NUL that `len` (may be NULL) does not count; "" for an
  * invalid number. */
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len);

@@ -75,8 +75,13 @@ void fmt_columns_out_done(struct fmt_columns_out *c)
 /* The column `id`, inserted in order if missing; NULL without memory. */
 static struct fmt_column_out *column_of(struct fmt_columns_out *c, uint64_t id)
 {
-	size_t at = array_bound(i, 0, c->n, c->columns[i].id < id);
+	uint32_t *found = &c->found[id % FMT_COLUMNS_FOUND];
+	size_t at = *found;
 
+	if (at < c->n && c->columns[at].id == id)
+		return &c->columns[at];
+	at = array_bound(i, 0, c->n, c->columns[i].id < id);
+	*found = (uint32_t)at;
 	if (at < c->n && c->columns[at].id == id)
 		return &c->columns[at];
 	if (array_reserve(&c->columns, c->n + 1, &c->cap) < 0)

@@ -95,9 +95,12 @@ struct fmt_column_out {
 	uint64_t cost[FMT_COLUMN_BASES]; /* estimate, by base */
 };
 
+#define FMT_COLUMNS_FOUND 256
+
 struct fmt_columns_out {
 	struct fmt_column_out *columns; /* owned; ids ascend */
 	size_t n, cap;
+	uint32_t found[FMT_COLUMNS_FOUND]; /* by the lowest bits of an id: where it was last */
 	int error;
 };
 

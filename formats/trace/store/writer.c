@@ -93,6 +93,11 @@ int fmt_writer_open(const char *path, struct fmt_names *names,
 	return 0;
 }
 
+void fmt_writer_use_names(struct fmt_writer *w, const struct fmt_names *names)
+{
+	w->names = names;
+}
+
 int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
 		    struct fmt_rank_writer **ret, struct fmt_error *err)
 {

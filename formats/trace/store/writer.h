@@ -33,6 +33,10 @@ int fmt_writer_open(const char *path, struct fmt_names *names,
 		    const struct fmt_writer_options *options, struct fmt_writer **ret,
 		    struct fmt_error *err);
 
+/* The next slices are coded with these names, until the writer is closed with the names that it was
+ * opened with: a copy (fmt_names_copy), so that others can be added meanwhile. */
+void fmt_writer_use_names(struct fmt_writer *w, const struct fmt_names *names);
+
 /* Ends the trace: its files, and last of all the manifest that lists them. Frees `w` in any case.
  */
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err);
