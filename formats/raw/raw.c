@@ -6,6 +6,7 @@
 #include "formats/trace/store/chunk.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -61,8 +62,31 @@ int rec_raw_open(const char *path, bool append, struct rec_raw_header *header, s
 	return 0;
 }
 
+/* A chunk that another thread reads. */
+struct rec_raw_ahead {
+	pthread_t thread;
+	int fd;
+	uint64_t at;
+	struct fmt_chunk chunk;
+	uint8_t *raw; /* owned */
+	int r;
+};
+
+/* Forgets the chunk that is read ahead. */
+static void drop_ahead(struct rec_raw *s)
+{
+	struct rec_raw_ahead *a = take(s->ahead);
+
+	if (!a)
+		return;
+	pthread_join(a->thread, NULL);
+	free(a->raw);
+	free(a);
+}
+
 void rec_raw_done(struct rec_raw *s)
 {
+	drop_ahead(s);
 	close_fd(&s->fd);
 	text_done(&s->pieces);
 	*s = (struct rec_raw){.fd = -1};
@@ -240,18 +264,60 @@ int rec_raw_skip(struct rec_raw *s)
 	return r;
 }
 
+static void *read_ahead(void *ahead)
+{
+	struct rec_raw_ahead *a = ahead;
+
+	a->r = read_chunk(a->fd, a->at, &a->chunk, &a->raw);
+	return NULL;
+}
+
+static void begin_ahead(struct rec_raw *s)
+{
+	struct rec_raw_ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return;
+	a->fd = s->fd;
+	a->at = s->at;
+	if (pthread_create(&a->thread, NULL, read_ahead, a) == 0)
+		s->ahead = a;
+	else
+		free(a);
+}
+
+/* The next chunk, as read_chunk(): perhaps it was read ahead. */
+static int next_chunk(struct rec_raw *s, struct fmt_chunk *c, uint8_t **ret)
+{
+	struct rec_raw_ahead *a = s->ahead;
+	int r;
+
+	if (!a || a->at != s->at) {
+		drop_ahead(s);
+		return read_chunk(s->fd, s->at, c, ret);
+	}
+	pthread_join(a->thread, NULL);
+	*c = a->chunk;
+	*ret = a->raw;
+	r = a->r;
+	free(take(s->ahead));
+	return r;
+}
+
 int rec_raw_next(struct rec_raw *s, int (*take_piece)(void *, const struct rec_piece *),
 		 void *context)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	struct fmt_chunk c;
-	int r = read_chunk(s->fd, s->at, &c, &raw);
+	int r = next_chunk(s, &c, &raw);
 
 	if (r == 0)
 		s->bytes = s->at;
 	if (r <= 0)
 		return r;
 	s->at += c.header_bytes + c.frame_bytes;
+	if (s->reads_ahead)
+		begin_ahead(s);
 	r = walk(raw, c.raw_bytes, take_piece, context);
 	return r < 0 ? r : 1;
 }

@@ -88,12 +88,14 @@ struct rec_unread {
 };
 
 struct rec_raw {
-	int fd;		    /* owned; -1: none */
-	bool is_final;	    /* the space that is kept for the end may be used */
-	uint64_t bytes;	    /* of the header and whole chunks */
-	uint64_t at;	    /* read so far */
-	struct text pieces; /* of the next chunk */
-	int error;	    /* nothing is written any more since this happened; 0 */
+	int fd;			     /* owned; -1: none */
+	bool is_final;		     /* the space that is kept for the end may be used */
+	uint64_t bytes;		     /* of the header and whole chunks */
+	uint64_t at;		     /* read so far */
+	struct text pieces;	     /* of the next chunk */
+	bool reads_ahead;	     /* rec_raw_next() unpacks the chunk behind on another thread */
+	struct rec_raw_ahead *ahead; /* owned; NULL: none */
+	int error;		     /* nothing is written any more since this happened; 0 */
 };
 
 /* Creates the file `path`, which must not exist; magic, version and hash of the header are set. */
