@@ -7,7 +7,6 @@ void fmt_run_part_done(struct fmt_run_part *p)
 {
 	free(p->call_of);
 	free(p->keeps);
-	free(p->calls);
 	free(p->ranges);
 	free(p->values);
 	free(p->digests);
@@ -173,27 +172,8 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 	return r;
 }
 
-/* Makes the readers when the first call is asked for. */
-static int call_values(void *context, const struct fmt_event *call, const int64_t **ret)
-{
-	struct fmt_run_reading *s = context;
-	const struct fmt_run_part *part = s->part;
-
-	if (!s->calls) {
-		s->calls = calloc(part->n_calls + 1, sizeof(*s->calls));
-		for (size_t i = 0; s->calls && i < part->n_calls; i++)
-			s->calls[i].rows = part->calls[i];
-	}
-	if (!s->calls)
-		return -ENOMEM;
-	return fmt_rows_read(&s->calls[call->track], call->first_value, ret);
-}
-
 void fmt_run_reading_done(struct fmt_run_reading *reading)
 {
-	for (size_t i = 0; reading->calls && i < reading->part->n_calls; i++)
-		fmt_rows_reader_done(&reading->calls[i]);
-	free(reading->calls);
 	free(reading->contents);
 	*reading = (struct fmt_run_reading){0};
 }
@@ -208,7 +188,6 @@ struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 	return (struct fmt_run_source){
 		.context = reading,
 		.call_of = part->call_of,
-		.call_values = part->calls ? call_values : NULL,
 		.first_ns = part->first_ns,
 		.last_ns = part->last_ns,
 		.count_ranges = count_ranges,

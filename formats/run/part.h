@@ -4,17 +4,12 @@
  * and how formats/run/write.h gets them. One thread. */
 #pragma once
 
-#include "formats/run/rows.h"
 #include "formats/run/write.h"
 
 /* Data of a rank, in addition to its part of the run. */
 struct fmt_run_part {
-	uint32_t *call_of; /* owned: of each event, its call; FMT_RUN_NONE */
-	uint8_t *keeps;	   /* owned: of each event, if a window keeps it from before; NULL */
-	struct fmt_rows *
-		*calls; /* by track, the values of its calls, whose first_value is a row; NULL: they
-			   are the rank's. The array is owned, the rows are not */
-	size_t n_calls, calls_cap;
+	uint32_t *call_of;	  /* owned: of each event, its call; FMT_RUN_NONE */
+	uint8_t *keeps;		  /* owned: of each event, if a window keeps it from before; NULL */
 	struct fmt_event *ranges; /* owned: in order */
 	size_t n_ranges, ranges_cap;
 	int64_t *values; /* owned: of the ranges, as in struct fmt_slice */
@@ -40,7 +35,6 @@ struct fmt_run_reading {
 	const struct fmt_run_part *part;
 	const struct fmt_names *names;
 	size_t range;
-	struct fmt_rows_reader *calls;	     /* owned: by track */
 	int64_t first_content, last_content; /* iterations whose contents are wanted */
 	struct fmt_digest *contents;	     /* owned: those, by number */
 	size_t n_contents, contents_cap;

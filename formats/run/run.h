@@ -30,8 +30,7 @@ struct fmt_run_rank {
 	struct fmt_event
 		*events; /* calls, ops and syncs; by track, then start, enclosing before enclosed */
 	size_t n_events;
-	int64_t *values; /* of the events, as in struct fmt_slice; of calls only where the
-			    importer does not keep theirs itself (formats/run/write.h) */
+	int64_t *values; /* of the events, as in struct fmt_slice */
 	size_t n_values;
 	struct fmt_iteration *iterations; /* by start, without FMT_BEFORE and FMT_AFTER */
 	size_t n_iterations;

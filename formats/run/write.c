@@ -56,15 +56,6 @@ static int take_edges(struct job *j, uint32_t event)
 	return 0;
 }
 
-static int values_of(const struct job *j, const struct fmt_event *e,
-		     const struct fmt_template *template, const int64_t **ret)
-{
-	if (template->kind == FMT_CALL && j->source->call_values)
-		return j->source->call_values(j->source->context, e, ret);
-	*ret = j->run->values + e->first_value;
-	return 0;
-}
-
 /* Calls, operations and synchronisations of the slice, which are in order. */
 static int take_events(struct job *j, uint64_t n)
 {
@@ -76,16 +67,13 @@ static int take_events(struct job *j, uint64_t n)
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t at = j->made.event_at[i];
 		struct fmt_event e = j->run->events[at];
-		const struct fmt_template *template = fmt_template(names, e.template);
-		uint32_t n_values = template->n_values;
-		const int64_t *values = NULL;
+		uint32_t n_values = fmt_template(names, e.template)->n_values;
 
 		if (array_reserve(&s->values, s->n_values + n_values, &j->made.values_cap) < 0)
 			return -ENOMEM;
-		if (n_values > 0 && values_of(j, &e, template, &values) < 0)
-			return -ENOMEM;
 		if (n_values > 0)
-			memcpy(s->values + s->n_values, values, n_values * sizeof(*s->values));
+			memcpy(s->values + s->n_values, j->run->values + e.first_value,
+			       n_values * sizeof(*s->values));
 		e.first_value = (uint32_t)s->n_values;
 		s->n_values += n_values;
 		s->events[s->n_events++] = e;

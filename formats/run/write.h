@@ -30,8 +30,6 @@ struct fmt_run_source {
 		*before; /* the iteration of events before the first iteration; NULL: FMT_BEFORE */
 	bool more;	 /* events after the end of the last iteration belong to it */
 
-	/* The values of a call, if they are not the rank's; valid until the next call. */
-	int (*call_values)(void *context, const struct fmt_event *call, const int64_t **ret);
 	/* Calls fmt_planner_range() for each range. */
 	int (*count_ranges)(void *context, struct fmt_planner *p);
 	/* Appends the ranges that start before end_ns, or with `last` all that are left, in the

@@ -3,7 +3,7 @@
 /* Damaged records of a traced thread: the input is one ring. The whole importer reads it and makes
  * a trace, at once and in segments. */
 #include "base/scope.h"
-#include "formats/run/gpucapture/calls/feed.h"
+#include "formats/run/gpucapture/calls/ring_reader.h"
 #include "formats/run/gpucapture/trace/making.h"
 #include "tests/fuzz/folder.h"
 
@@ -12,32 +12,35 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-define_cleanup(feed_freep, struct rec_feed *, rec_feed_free);
+define_cleanup(feed_freep, struct rec_ring_reader *, rec_ring_reader_free);
 
 /* A process of one thread that has read the records. */
 struct reading {
-	struct rec_process *process; /* owned */
-	struct rec_feed *feed;	     /* owned */
+	struct rec_process *process;	/* owned */
+	struct rec_ring_reader *reader; /* owned */
 	bool is_read;
 };
 
 static void reading_done(struct reading *r)
 {
-	rec_feed_free(r->feed);
+	rec_ring_reader_free(r->reader);
 	rec_process_free(r->process);
 }
 
-static void read_ring(struct reading *r, struct fmt_names *names, const uint8_t *data, size_t len)
+static void read_ring(struct reading *r, struct fmt_names *names, bool only_plan,
+		      const uint8_t *data, size_t len)
 {
 	scoped(free_ptr) uint8_t *bytes = malloc(len + 8);
 	struct fmt_cursor c;
 
 	if (!bytes || rec_process_new(names, 1, 1, &r->process) < 0 ||
-	    rec_feed_new(&(struct cap_drain_about){0}, r->process, NULL, &r->feed) < 0)
+	    rec_ring_reader_new(&(struct cap_drain_about){0}, r->process, NULL, &r->reader) < 0)
 		abort();
+	r->process->only_plan = only_plan;
 	memcpy(bytes, data, len);
 	c = fmt_cursor(bytes, len);
-	r->is_read = rec_feed_give(r->feed, &c) == 0 && rec_feeds_look(&r->feed, 1, true) == 0;
+	r->is_read = rec_ring_reader_add(r->reader, &c) == 0 &&
+		     rec_ring_readers_follow(&r->reader, 1, true) == 0;
 }
 
 static void write_at_once(const uint8_t *data, size_t len)
@@ -51,7 +54,7 @@ static void write_at_once(const uint8_t *data, size_t len)
 
 	if (fmt_names_new(&names) < 0)
 		abort();
-	read_ring(&r, names, data, len);
+	read_ring(&r, names, false, data, len);
 	if (r.is_read)
 		rec_run_write(&r.process, 1, names, &all, folder_in(&f, "trace", path), &result,
 			      NULL);
@@ -84,10 +87,9 @@ static void write_twice(const uint8_t *data, size_t len)
 
 	if (fmt_names_new(&names) < 0)
 		abort();
-	read_ring(&first, names, data, len);
-	read_ring(&second, names, data, len);
-	if (first.is_read && rec_plan_shed(&plan, &first.process, 1, SEGMENT / 4) == 0 &&
-	    rec_plan_find(&plan, &first.process, 1, names) == 0)
+	read_ring(&first, names, true, data, len);
+	read_ring(&second, names, false, data, len);
+	if (first.is_read && rec_plan_find(&plan, &first.process, 1, names) == 0)
 		write_segments(second.process, names, &plan);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A run of some ranks, made by hand, with what tests of stretches ask for. Not thread-safe;
- * whatever fails ends the test. */
+/* A run of some ranks, made by hand, for tests of segments. A failure ends the test. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/making.h"
@@ -17,18 +16,27 @@ struct made_run {
 	struct fmt_names *names;
 	struct rec_process *p[RANKS + 2];
 	struct made_ring rings[RANKS + 2];
-	uint32_t n;    /* that have begun: the ranks, one that launches nothing, another rank */
-	uint64_t late; /* an operation of the first rank whose times come a round later */
-	uint64_t undigested;		/* one of the second rank whose digest does */
+	uint32_t n;	     /* ranks, one that launches nothing, another rank */
+	uint64_t late;	     /* an operation of the first rank whose times come a round later */
+	uint64_t undigested; /* one of the second rank whose digest does */
+	bool only_plan;	     /* first reading */
 	bool digests, messages, joined; /* joined: another rank begins in the middle, */
 	bool ended;			/* when the others end */
 };
 
-static inline void add_rank(struct made_run *m)
+static inline uint32_t add_process(struct made_run *m)
 {
 	uint32_t i = m->n++;
 
 	m->p[i] = process(m->names, 100 + (int)i, i);
+	m->p[i]->only_plan = m->only_plan;
+	return i;
+}
+
+static inline void add_rank(struct made_run *m)
+{
+	uint32_t i = add_process(m);
+
 	ring_open(&m->rings[i], m->p[i], i);
 	ring_begin(&m->rings[i], (int)i, CONTEXT, STREAM, KERNEL);
 	join_comm(&m->rings[i], RANKS, i);
@@ -38,9 +46,8 @@ static inline void add_rank(struct made_run *m)
 /* Another rank, in no communicator, that begins now. */
 static inline void add_alone(struct made_run *m)
 {
-	uint32_t i = m->n++;
+	uint32_t i = add_process(m);
 
-	m->p[i] = process(m->names, 100 + (int)i, i);
 	ring_open(&m->rings[i], m->p[i], i);
 	m->rings[i].now_ns = m->rings[0].now_ns;
 	ring_begin(&m->rings[i], 0, CONTEXT, STREAM, KERNEL);
@@ -49,17 +56,17 @@ static inline void add_alone(struct made_run *m)
 
 static inline void add_idle(struct made_run *m)
 {
-	uint32_t i = m->n++;
+	uint32_t i = add_process(m);
 
-	m->p[i] = process(m->names, 100 + (int)i, i);
 	ring_open(&m->rings[i], m->p[i], i);
 	ring_call(&m->rings[i], "cuInit", 0);
 	ring_look(&m->rings[i]);
 }
 
-static inline void run_begin_in(struct made_run *m, struct fmt_names *names)
+static inline void run_begin_in(struct made_run *m, struct fmt_names *names, bool only_plan)
 {
 	m->names = names;
+	m->only_plan = only_plan;
 	m->late = m->undigested = m->n = 0;
 	m->digests = m->messages = m->joined = m->ended = false;
 	for (uint32_t i = 0; i < RANKS; i++)
@@ -69,10 +76,8 @@ static inline void run_begin_in(struct made_run *m, struct fmt_names *names)
 
 static inline void run_begin(struct made_run *m)
 {
-	struct fmt_names *names;
-
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	run_begin_in(m, names);
+	ck_assert_int_eq(fmt_names_new(&m->names), 0);
+	run_begin_in(m, m->names, false);
 }
 
 static inline void run_forget(struct made_run *m)
@@ -145,7 +150,7 @@ static inline void exchange(struct made_run *m, uint32_t rank, uint32_t round)
 	end_group(r, r->now_ns + 100, r->now_ns + 300);
 }
 
-/* An iteration of the rank; another number of launches in each, where nothing is to repeat. */
+/* An iteration of the rank; UNMARKED: with another number of launches each time. */
 static inline void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way way)
 {
 	struct made_ring *r = &m->rings[rank];
@@ -175,17 +180,14 @@ static inline void iterate(struct made_run *m, uint32_t rank, uint32_t round, en
 	ring_look(r);
 }
 
-/* The times of the first rank's last operation come. */
 static inline void end_first(struct made_run *m)
 {
 	operation(&m->rings[0], m->late);
 	ring_look(&m->rings[0]);
 }
 
-/* All of it, in rounds, after which it is written, or planned in segments of that size, if not
- * NULL. */
-static inline void iterate_all(struct made_run *m, enum way way, struct rec_making *making,
-			       struct rec_plan *plan, size_t segment)
+/* The whole run, in rounds, each of which is written if `making` is not NULL. */
+static inline void iterate_all(struct made_run *m, enum way way, struct rec_making *making)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		if (m->joined && round == ROUNDS / 2)
@@ -197,8 +199,6 @@ static inline void iterate_all(struct made_run *m, enum way way, struct rec_maki
 				iterate(m, i, round, way);
 		if (making)
 			ck_assert_int_ge(rec_making_more(making, m->p, m->n, NULL), 0);
-		if (plan)
-			ck_assert_int_eq(rec_plan_shed(plan, m->p, m->n, segment), 0);
 	}
 	if (!m->ended)
 		end_first(m);

@@ -8,7 +8,7 @@
 #include "capture/drain.h"
 #include "formats/api/fields.h"
 #include "formats/raw/ring.h"
-#include "formats/run/gpucapture/calls/feed.h"
+#include "formats/run/gpucapture/calls/ring_reader.h"
 #include "formats/run/gpucapture/trace/run.h"
 #include "formats/trace/store/trace.h"
 
@@ -23,7 +23,7 @@
 struct made_ring {
 	struct cap_ring *ring;
 	struct cap_drain *drain;
-	struct rec_feed *feed;
+	struct rec_ring_reader *reader;
 	uint64_t ordinal;
 	int64_t now_ns; /* start of the next call; calls take 1 us, 1 us apart */
 };
@@ -43,14 +43,14 @@ static inline void ring_open(struct made_ring *m, struct rec_process *p, uint32_
 	m->ring->data_bytes = RINGS_DATA;
 	strcpy(m->ring->thread_name, "worker");
 	ck_assert_int_eq(cap_drain_of(m->ring, size, &m->drain), 0);
-	ck_assert_int_eq(rec_feed_new(cap_drain_about(m->drain), p, NULL, &m->feed), 0);
+	ck_assert_int_eq(rec_ring_reader_new(cap_drain_about(m->drain), p, NULL, &m->reader), 0);
 	m->ordinal = 1;
 	m->now_ns = 1000000;
 }
 
 static inline void ring_close(struct made_ring *m)
 {
-	rec_feed_free(m->feed);
+	rec_ring_reader_free(m->reader);
 	cap_drain_close(m->drain);
 	free(m->ring);
 }
@@ -61,22 +61,8 @@ static inline void ring_look(struct made_ring *m)
 	struct fmt_cursor c;
 
 	if (cap_drain_take(m->drain, &c) == 1)
-		ck_assert_int_eq(rec_feed_give(m->feed, &c), 0);
-	ck_assert_int_eq(rec_feeds_look(&m->feed, 1, true), 0);
-}
-
-/* Returns the values of an event. Values of a call belong to `reader` and are valid until its next
- * use. */
-static inline const int64_t *event_values(struct fmt_rows_reader *reader,
-					  const struct rec_process *p, const struct rec_event *e)
-{
-	const int64_t *values;
-
-	if (e->kind != FMT_CALL)
-		return p->values + e->first_value;
-	reader->rows = p->tracks[e->track].calls;
-	ck_assert_int_eq(fmt_rows_read(reader, e->first_value, &values), 0);
-	return values;
+		ck_assert_int_eq(rec_ring_reader_add(m->reader, &c), 0);
+	ck_assert_int_eq(rec_ring_readers_follow(&m->reader, 1, true), 0);
 }
 
 static inline void ring_put(struct made_ring *m, const void *record)

@@ -24,7 +24,6 @@ static void ck_args(struct recording *m, const char *wanted)
 	const struct rec_process *p = m->process;
 	const struct rec_event *e = NULL;
 	scoped(text_done) struct text t = {0};
-	scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
 	const struct fmt_template *s;
 	const int64_t *values;
 
@@ -34,7 +33,7 @@ static void ck_args(struct recording *m, const char *wanted)
 			e = &p->events[i];
 	ck_assert_ptr_nonnull(e);
 	s = fmt_template(m->names, e->template);
-	values = event_values(&reader, p, e);
+	values = p->values + e->first_value;
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		text_printf(&t, "%s%s=", i > 0 ? " " : "",
 			    fmt_string(m->names, s->args[i].key, NULL));

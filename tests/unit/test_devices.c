@@ -111,9 +111,9 @@ START_TEST(ranks_outside_the_communicator_come_last)
 			rec_add_track(p[i], &(struct rec_track){.kind = FMT_STREAM}, &track), 0);
 		if (i == 0)
 			continue;
-		p[i]->comms = malloc(sizeof(comm));
-		*p[i]->comms = comm;
-		p[i]->n_comms = 1;
+		p[i]->nccl.comms = malloc(sizeof(comm));
+		*p[i]->nccl.comms = comm;
+		p[i]->nccl.n_comms = 1;
 	}
 	uint32_t track;
 	ck_assert_int_eq(

@@ -79,15 +79,16 @@ static void ck_collectives(const struct recording *m, const char *wanted)
 	char text[512] = "";
 	size_t n = 0;
 
-	for (size_t i = 0; i < m->process->n_collectives; i++) {
-		const struct rec_collective *c = &m->process->collectives[i];
+	for (size_t i = 0; i < m->process->nccl.n_collectives; i++) {
+		const struct rec_collective *c = &m->process->nccl.collectives[i];
 		const struct rec_event *e = &m->process->events[c->event];
 
 		ck_assert_int_eq(e->kind, FMT_COLLECTIVE);
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %lld", i > 0 ? ", " : "",
 				      fmt_string(m->names, c->op, NULL), (long long)c->bytes);
 		for (uint32_t k = 0; k < c->n_messages; k++) {
-			const struct fmt_message *p = &m->process->messages[c->first_message + k];
+			const struct fmt_message *p =
+				&m->process->nccl.messages[c->first_message + k];
 
 			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s%u",
 					      p->receives ? "<" : ">", p->peer);

@@ -287,7 +287,7 @@ START_TEST(nodes_added_during_a_capture)
 					      "step") "\"after\": [0, 1]}, "
 						      "{\"kind\": \"empty\", \"after\": []}, " NODE(
 							      "step") "\"after\": [3]}]}]");
-	ck_assert_uint_eq(rec_handles_unknown(m.process->things), 0);
+	ck_assert_uint_eq(rec_handles_unknown(m.process->handles), 0);
 }
 END_TEST
 

@@ -82,19 +82,18 @@ static void see(struct fmt_trace *t, struct all_seen *ret)
 static const struct rec_window all_of_it = {.first = -1, .last = -1};
 
 /* Runs the first reading of the run, which keeps only the plan. */
-static void find_plan(const struct made_run *of, enum way way, size_t segment, struct rec_plan *ret)
+static void find_plan(const struct made_run *of, enum way way, struct rec_plan *ret)
 {
 	struct made_run m;
 
-	run_begin_in(&m, of->names);
+	run_begin_in(&m, of->names, true);
 	m.digests = of->digests;
 	m.messages = of->messages;
 	m.joined = of->joined;
 	m.ended = of->ended;
-	iterate_all(&m, way, NULL, ret, segment / 6);
+	iterate_all(&m, way, NULL);
 	for (uint32_t i = 0; i < m.n; i++)
-		ck_assert_uint_lt(m.p[i]->n_events, 3 * segment);
-	ck_assert(ret->is_shed);
+		ck_assert_uint_eq(m.p[i]->n_events, 0);
 	ck_assert_int_eq(rec_plan_find(ret, m.p, m.n, m.names), 0);
 	run_forget(&m);
 }
@@ -112,9 +111,9 @@ static void write_segments(struct made_run *m, enum way way, const struct rec_wi
 	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w->folder));
 	snprintf(path, sizeof(path), "%s/trace", w->folder);
-	find_plan(m, way, segment, &plan);
+	find_plan(m, way, &plan);
 	ck_assert_int_eq(rec_making_new(m->names, &window, &plan, path, &making), 0);
-	iterate_all(m, way, making, NULL, 0);
+	iterate_all(m, way, making);
 	for (uint32_t i = 0; i < RANKS; i++)
 		ck_assert_uint_lt(m->p[i]->n_events, 4 * segment);
 	ck_assert_msg(rec_making_end(making, m->p, m->n, &w->result, &err) == 0, "%s", err.what);
@@ -152,7 +151,7 @@ START_TEST(segments_are_as_the_whole)
 	struct made_run a, b;
 
 	run_begin(&a);
-	iterate_all(&a, way, NULL, NULL, 0);
+	iterate_all(&a, way, NULL);
 	write_trace(a.p, a.n, a.names, &whole);
 	run_begin(&b);
 	write_segments(&b, way, &all_of_it, segment, &parts);
@@ -170,6 +169,23 @@ START_TEST(segments_are_as_the_whole)
 	ck_assert_uint_ge(all.edges, segment < 500 ? one.edges / 3 : one.edges - one.edges / 5);
 	ck_assert_uint_eq(fmt_n_comms(fmt_trace_names(whole.trace)),
 			  fmt_n_comms(fmt_trace_names(parts.trace)));
+	run_end(&a);
+	run_end(&b);
+}
+END_TEST
+
+START_TEST(any_number_of_threads_makes_the_same_trace)
+{
+	scoped(written_done) struct written one = {0}, several = {0};
+	struct made_run a, b;
+	char command[96];
+
+	run_begin(&a);
+	run_begin(&b);
+	write_segments(&a, MARKED, &(struct rec_window){-1, -1, .threads = 1}, 100, &one);
+	write_segments(&b, MARKED, &(struct rec_window){-1, -1, .threads = 4}, 100, &several);
+	snprintf(command, sizeof(command), "diff -r %s %s", one.folder, several.folder);
+	ck_assert_int_eq(system(command), 0);
 	run_end(&a);
 	run_end(&b);
 }
@@ -208,7 +224,7 @@ START_TEST(digests_are_as_in_the_whole)
 	run_begin(&a);
 	a.digests = true;
 	keep_content(window.folder, a.p[0]);
-	iterate_all(&a, MARKED, NULL, NULL, 0);
+	iterate_all(&a, MARKED, NULL);
 	write_window(a.p, a.n, a.names, &window, &whole);
 	run_begin(&b);
 	b.digests = true;
@@ -225,7 +241,9 @@ START_TEST(digests_are_as_in_the_whole)
 	ck_assert_str_eq(
 		fmt_fact_value(fmt_trace_names(parts.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES),
 		fmt_fact_value(fmt_trace_names(whole.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES));
-	ck_assert_uint_lt(b.p[0]->n_digests + b.p[0]->n_pages + b.p[1]->n_contents, 100);
+	ck_assert_uint_lt(b.p[0]->buffers.n_digests + b.p[0]->buffers.n_pages +
+				  b.p[1]->buffers.n_contents,
+			  100);
 	ck_assert_uint_eq(b.p[0]->counts.late_digests + b.p[1]->counts.late_digests, 0);
 	run_end(&a);
 	run_end(&b);
@@ -243,7 +261,7 @@ START_TEST(messages_meet_as_in_the_whole)
 
 	run_begin(&a);
 	a.messages = true;
-	iterate_all(&a, MARKED, NULL, NULL, 0);
+	iterate_all(&a, MARKED, NULL);
 	write_trace(a.p, a.n, a.names, &whole);
 	run_begin(&b);
 	b.messages = true;
@@ -253,7 +271,7 @@ START_TEST(messages_meet_as_in_the_whole)
 	are_the_same(&one, &all, MARKED);
 	ck_assert_uint_eq(parts.result.collectives, 4 * ROUNDS);
 	ck_assert_uint_eq(parts.result.unmatched, 0);
-	ck_assert_uint_lt(b.p[0]->n_collectives + b.p[0]->n_messages, segmentes[_i]);
+	ck_assert_uint_lt(b.p[0]->nccl.n_collectives + b.p[0]->nccl.n_messages, segmentes[_i]);
 	run_end(&a);
 	run_end(&b);
 }
@@ -278,7 +296,7 @@ START_TEST(windows_are_as_of_the_whole)
 	struct made_run a, b;
 
 	run_begin(&a);
-	iterate_all(&a, way, NULL, NULL, 0);
+	iterate_all(&a, way, NULL);
 	write_window(a.p, a.n, a.names, window, &whole);
 	run_begin(&b);
 	write_segments(&b, way, window, segmentes[_i % 3], &parts);
@@ -305,7 +323,7 @@ START_TEST(a_rank_may_begin_late)
 	run_begin(&a);
 	a.joined = true;
 	a.ended = _i % 2;
-	iterate_all(&a, way, NULL, NULL, 0);
+	iterate_all(&a, way, NULL);
 	write_trace(a.p, a.n, a.names, &whole);
 	run_begin(&b);
 	b.joined = true;
@@ -327,7 +345,7 @@ END_TEST
 static void begin_with_dead(struct made_run *m, struct fmt_names *names)
 {
 	if (names)
-		run_begin_in(m, names);
+		run_begin_in(m, names, true);
 	else
 		run_begin(m);
 	add_rank(m);
@@ -351,13 +369,11 @@ START_TEST(a_dead_process_holds_nothing_up)
 	snprintf(path, sizeof(path), "%s/trace", w.folder);
 	begin_with_dead(&m, NULL);
 	begin_with_dead(&first, m.names);
-	iterate_all(&first, MARKED, NULL, &plan, window.segment);
+	iterate_all(&first, MARKED, NULL);
 	ck_assert_int_eq(rec_plan_find(&plan, first.p, first.n, first.names), 0);
-	for (uint32_t i = 0; i < first.n; i++)
-		ck_assert_uint_lt(first.p[i]->n_events, 7 * window.segment);
 	run_forget(&first);
 	ck_assert_int_eq(rec_making_new(m.names, &window, &plan, path, &making), 0);
-	iterate_all(&m, MARKED, making, NULL, 0);
+	iterate_all(&m, MARKED, making);
 	for (uint32_t i = 0; i < m.n; i++)
 		ck_assert_uint_lt(m.p[i]->n_events, 4 * window.segment);
 	ck_assert_int_eq(rec_making_end(making, m.p, m.n, &w.result, NULL), 0);
@@ -393,6 +409,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tcase, segments_are_as_the_whole, 0, 9);
+	tcase_add_test(tcase, any_number_of_threads_makes_the_same_trace);
 	tcase_add_test(tcase, a_dead_process_holds_nothing_up);
 	tcase_add_loop_test(tcase, messages_meet_as_in_the_whole, 0, 3);
 	tcase_add_loop_test(tcase, windows_are_as_of_the_whole, 0, 18);

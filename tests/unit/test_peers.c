@@ -141,13 +141,13 @@ START_TEST(only_destroy_ends_a_communicator)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording r = {0};
-		const struct rec_thing *comm;
+		const struct rec_object *comm;
 
 		recording_begin(&r, 0);
 		join_comm(&r.ring, 1, 0);
 		ring_call_at(&r.ring, rows[i].call, 0, 0, rows[i].words, rows[i].ends ? 1 : 2);
 		ring_look(&r.ring);
-		comm = rec_handles_find(r.process->things, API_MEANING_COMM, COMM);
+		comm = rec_handles_find(r.process->handles, API_MEANING_COMM, COMM);
 		ck_assert_msg(!comm == rows[i].ends, "%s", rows[i].call);
 	}
 }
@@ -168,7 +168,7 @@ START_TEST(non_blocking_communicators)
 		recording_begin(&r, 0);
 		join_comm_saying(&r.ring, 1, 0, rows[i].result);
 		ring_look(&r.ring);
-		ck_assert_uint_eq(r.process->n_comms, rows[i].comms);
+		ck_assert_uint_eq(r.process->nccl.n_comms, rows[i].comms);
 		ck_assert_uint_eq(r.process->counts.failed, rows[i].failed);
 	}
 }

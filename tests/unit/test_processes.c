@@ -38,7 +38,7 @@ static struct rec_process_list list;
 
 static const struct rec_counts *counts(struct rec_processes *p)
 {
-	rec_processes_settle(p);
+	rec_processes_losses(p);
 	ck_assert_uint_eq(list.n, 1);
 	return &list.all[0]->counts;
 }

@@ -20,7 +20,7 @@ START_TEST(a_launch_is_a_call_and_an_operation)
 	ring_look(&r.ring);
 	ck_assert_uint_eq(r.process->counts.calls, 5);
 	ck_assert_uint_eq(r.process->counts.ops, 1);
-	ck_assert_uint_eq(rec_handles_unknown(r.process->things), 0);
+	ck_assert_uint_eq(rec_handles_unknown(r.process->handles), 0);
 
 	const struct rec_event *call = &r.process->events[4], *op = &r.process->events[5];
 
@@ -40,13 +40,12 @@ END_TEST
 static int64_t call_argument(const struct rec_process *p, const char *name, const char *key)
 {
 	for (size_t i = 0; i < p->n_events; i++) {
-		scoped(fmt_rows_reader_done) struct fmt_rows_reader reader = {0};
 		const struct fmt_template *s = fmt_template(p->names, p->events[i].template);
 		uint32_t at;
 
 		if (strcmp(text(p->names, s->name), name) == 0 &&
 		    fmt_template_varying(p->names, s, key, &at))
-			return event_values(&reader, p, &p->events[i])[at];
+			return p->values[p->events[i].first_value + at];
 	}
 	return -1;
 }
@@ -259,6 +258,31 @@ START_TEST(collectives_are_matched_by_order)
 }
 END_TEST
 
+/* NCCL launches one kernel for a group, on one of its streams. */
+START_TEST(a_kernel_is_of_all_streams_of_its_group)
+{
+	scoped(recording_end) struct recording r = {0};
+	uint64_t words[] = {0x10000, 0x10000, 256, 7, 0, COMM, OTHER_STREAM};
+	const char *parts;
+
+	recording_begin(&r, 0);
+	ring_out(&r.ring, 0, OTHER_STREAM);
+	ring_call(&r.ring, "cuStreamCreate", 0x100, 1);
+	join_comm(&r.ring, 2, 0);
+	ring_call_at(&r.ring, "ncclGroupStart", 0, 0, NULL, 0);
+	ring_call_at(&r.ring, "ncclAllReduce", 0, 0, words, 7);
+	words[2] = 512;
+	words[6] = STREAM;
+	ring_call_at(&r.ring, "ncclAllReduce", 0, 0, words, 7);
+	end_group(&r.ring, 1100000, 1200000);
+	ring_look(&r.ring);
+	ck_assert_uint_eq(r.process->nccl.n_collectives, 1);
+	ck_assert_int_eq(r.process->nccl.collectives[0].bytes, 4 * (256 + 512));
+	parts = text(r.names, r.process->nccl.collectives[0].parts);
+	ck_assert_msg(strstr(parts, "1024") < strstr(parts, "2048"), "%s", parts);
+}
+END_TEST
+
 /* Of a communicator of three ranks, 0 and 2 were recorded. */
 START_TEST(missing_ranks_are_named)
 {
@@ -397,6 +421,7 @@ END_TEST
 
 TESTS("recorder", a_launch_is_a_call_and_an_operation, reused_handles_are_distinct,
       memory_belongs_to_its_call, failed_calls_launch_nothing, copies_are_named_by_direction,
-      stream_waits_are_recorded, collectives_are_matched_by_order, missing_ranks_are_named,
+      stream_waits_are_recorded, collectives_are_matched_by_order,
+      a_kernel_is_of_all_streams_of_its_group, missing_ranks_are_named,
       threads_with_the_same_id_share_a_track, operations_without_times_are_counted,
       an_operation_begins_after_its_launch, launches_without_parameters_are_counted)

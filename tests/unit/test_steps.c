@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/steps.h"
+#include "formats/run/gpucapture/trace/iterations.h"
 
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
@@ -59,10 +59,12 @@ START_TEST(many_short_repetitions_are_one_iteration)
 		struct fmt_run_part part = {0};
 		struct fmt_run run = {.names = m.names, .ranks = &rank, .n_ranks = 1};
 		const struct fmt_iteration *all;
-		scoped(rec_steps_of_done) struct rec_steps_of of = {0};
+		scoped(rec_iterations_of_done) struct rec_iterations_of of = {0};
 
 		repeat(&rank, &part, kernels, 3, m.launch, 3 * rows[i].repetitions);
-		ck_assert_int_eq(rec_steps_find(&run, &ranks, processes, 1, &part, false, &of), 0);
+		ck_assert_int_eq(rec_iterations_plan(m.names, &process, &part, &of), 0);
+		ck_assert_int_eq(rec_iterations_find(&run, &ranks, processes, 1, &part, false, &of),
+				 0);
 		ck_assert_uint_eq(of.each, rows[i].each);
 		ck_assert_uint_eq(rank.n_iterations, rows[i].iterations);
 		all = rank.iterations;
@@ -82,20 +84,24 @@ START_TEST(many_short_repetitions_are_one_iteration)
 }
 END_TEST
 
-/* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. */
+/* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. One may
+ * begin before the last one ends, on another thread. */
 static const struct {
 	const char *format;
+	int duration_ns; /* one begins each 400 ns */
 	bool tells;
 } named[] = {
-	{"train_step %d", true},
-	{"Batch%d", true},
-	{"ProfilerStep#%d, op_id = 7", true},
-	{"iteration %d of 9 layers", false},
-	{"layer %d", false},
-	{"step", false},
+	{"train_step %d", 300, true},
+	{"train_step %d", 401, true},
+	{"train_step %d", 4000, false},
+	{"Batch%d", 300, true},
+	{"ProfilerStep#%d, op_id = 7", 300, true},
+	{"iteration %d of 9 layers", 300, false},
+	{"layer %d", 300, false},
+	{"step", 300, false},
 };
 
-static void check_range_name(const char *format, bool tells)
+static void check_ranges(const char *format, int duration_ns, bool tells)
 {
 	struct made m;
 	struct rec_process process = {0};
@@ -105,7 +111,7 @@ static void check_range_name(const char *format, bool tells)
 	struct fmt_run_rank rank = {0};
 	struct fmt_run_part part = {0};
 	struct fmt_run run = {.ranks = &rank, .n_ranks = 1};
-	scoped(rec_steps_of_done) struct rec_steps_of of = {0};
+	scoped(rec_iterations_of_done) struct rec_iterations_of of = {0};
 	uint32_t kernel;
 	char name[64];
 
@@ -119,11 +125,12 @@ static void check_range_name(const char *format, bool tells)
 		snprintf(name, sizeof(name), format, i);
 		part.ranges[i] =
 			(struct fmt_event){.start_ns = 50000 + i * 400,
-					   .duration_ns = 300,
+					   .duration_ns = duration_ns,
 					   .template = made_template(&m, FMT_RANGE, name, NULL, 0)};
 	}
-	ck_assert_int_eq(rec_steps_find(&run, &ranks, processes, 1, &part, false, &of), 0);
-	ck_assert_msg((of.way == REC_STEPS_RANGES) == tells, "%s", format);
+	ck_assert_int_eq(rec_iterations_plan(m.names, &process, &part, &of), 0);
+	ck_assert_int_eq(rec_iterations_find(&run, &ranks, processes, 1, &part, false, &of), 0);
+	ck_assert_msg((of.way == REC_ITERATIONS_RANGES) == tells, "%s", format);
 	ck_assert_uint_eq(rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
 	ck_assert_int_eq(rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
 	free(rank.events);
@@ -135,7 +142,7 @@ static void check_range_name(const char *format, bool tells)
 START_TEST(ranges_named_like_steps_are_iterations)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
-		check_range_name(named[i].format, named[i].tells);
+		check_ranges(named[i].format, named[i].duration_ns, named[i].tells);
 }
 END_TEST
 

@@ -15,6 +15,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* A recording of so many segments at most is written as one. */
+#define WHOLE_SEGMENTS 2
+
+/* Chunks are read ahead of as many recordings at most: each takes some MB. */
+#define MOST_AHEAD 16
+
 /* A raw recording that is read. */
 struct source {
 	struct import *import;
@@ -80,6 +86,7 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	m->window.last_content = s->last_payload;
 	m->window.folder = m->options->folder;
 	m->window.segment = m->segment;
+	m->window.threads = m->options->threads;
 	m->window.steps = s->digest_level == CAP_DIGEST_STEP;
 	m->window.collectives =
 		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
@@ -146,12 +153,10 @@ static int take_round(struct import *m)
 		bytes += m->sources[i].raw.bytes;
 	}
 	r = p->show ? p->show(p->context, m->making ? "writing" : "reading",
-			      done + (m->making ? bytes : 0), bytes * (m->plan.is_shed ? 2 : 1))
+			      done + (m->making ? bytes : 0), bytes * 2)
 		    : 0;
-	if (r < 0)
+	if (r < 0 || !m->making)
 		return r;
-	if (!m->making)
-		return rec_plan_shed(&m->plan, m->list.all, m->list.n, m->segment);
 	r = rec_making_more(m->making, m->list.all, m->list.n, NULL);
 	return r < 0 ? r : 0;
 }
@@ -201,7 +206,9 @@ static int begin_source(struct import *m, struct source *s)
 		.ticks = &s->clock,
 		.host = m->hosts.n_clocks > 1 && m->hosts.clock_of[recording] != UINT32_MAX
 				? &m->hosts.clocks[m->hosts.clock_of[recording]]
-				: NULL};
+				: NULL,
+		.only_plan = !m->making,
+		.planned_times = !m->making && m->n > 1};
 
 	s->clock.n = 0;
 	s->is_read = false;
@@ -269,7 +276,7 @@ static int read_all(struct import *m)
 			r = end_source(m, s);
 	}
 	for (size_t i = 0; i < m->n && r >= 0; i++)
-		rec_processes_settle(m->sources[i].processes);
+		rec_processes_losses(m->sources[i].processes);
 	return r < 0 ? r : 0;
 }
 
@@ -343,12 +350,8 @@ static int put_missing_parts(struct import *m)
 	if (missing == 0)
 		return 0;
 	text_u64(&count, missing);
-	r = list.error ? list.error
-		       : fmt_names_fact_json(m->names, FMT_WHOLE_TRACE, "missing_parts", list.data,
-					     list.len);
-	return r < 0 ? r
-		     : fmt_names_fact_json(m->names, FMT_WHOLE_TRACE, FMT_MISSING_PARTS_KEY,
-					   count.data, count.len);
+	r = rec_fact_put(m->names, "missing_parts", &list);
+	return r < 0 ? r : rec_fact_put(m->names, FMT_MISSING_PARTS_KEY, &count);
 }
 
 /* What only several recordings have: clocks, and parts that are missing. */
@@ -363,12 +366,12 @@ static int put_hosts(struct import *m)
 	return r < 0 ? r : put_missing_parts(m);
 }
 
-/* The second reading writes what the first one had no space for. */
+/* The second reading. */
 static int make_trace(struct import *m, struct fmt_error *err)
 {
 	int r = rec_making_new(m->names, &m->window, &m->plan, m->options->output, &m->making);
 
-	if (r == 0 && m->plan.is_shed)
+	if (r == 0)
 		r = read_all(m);
 	m->window.endings = (struct rec_endings){0};
 	for (size_t i = 0; i < m->n && r == 0; i++)
@@ -386,13 +389,14 @@ static int plan(struct import *m)
 {
 	int r;
 
-	m->plan.is_shed |= m->n > 1;
 	for (size_t i = 0; i < m->list.n; i++)
 		if (m->list.all[i]->is_virtual) { /* the clock of an emulated driver is no host's */
 			m->hosts.origins[m->list.all[i]->recording].clock[0] = '\0';
 			m->hosts.origins[m->list.all[i]->recording].realtime_ns = 0;
 		}
 	r = rec_plan_find(&m->plan, m->list.all, m->list.n, m->names);
+	if (m->plan.n_events <= WHOLE_SEGMENTS * m->segment)
+		m->segment = SIZE_MAX;
 	if (r == 0 && m->n > 1 && !m->keep_all)
 		r = rec_hosts_align(&m->hosts, &m->plan, m->list.all, m->list.n, m->names);
 	return r;
@@ -449,6 +453,7 @@ static int open_all(struct import *m, struct fmt_error *err)
 		if (r < 0)
 			break;
 		m->n++;
+		s->raw.reads_ahead = m->options->n_files <= MOST_AHEAD;
 		if (fstat(s->raw.fd, &st) == 0)
 			s->raw.bytes = (uint64_t)st.st_size;
 		for (size_t k = 0; k < i && r == 0; k++)

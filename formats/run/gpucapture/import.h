@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes a trace from raw recordings (formats/raw/raw.h). One thread. */
+/* Makes a trace from raw recordings (formats/raw/raw.h), on several threads. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/run.h"
@@ -20,6 +20,7 @@ struct rec_import {
 	const char *output; /* a directory to create; must not exist */
 	const char *folder; /* a directory for temporary files */
 	size_t segment;	    /* calls and operations that are written at once; 0: the default */
+	int threads;	    /* 0: one for each core; the trace does not depend on their number */
 	struct rec_progress progress;
 };
 

@@ -21,16 +21,16 @@ int rec_list_killed(const struct rec_process_list *list, struct rec_import_repor
 	for (size_t i = 0; i < list->n; i++) {
 		const struct rec_process *p = list->all[i];
 		struct rec_killed made = {.pid = p->pid,
-					  .signal = p->signal,
-					  .in_call = p->in_call,
+					  .signal = p->end.signal,
+					  .in_call = p->end.in_call,
 					  .calls = p->counts.calls,
 					  .ops = p->counts.ops};
 
-		if (p->ending != REC_KILLED)
+		if (p->end.how != REC_KILLED)
 			continue;
 		name_process(p, made.name);
 		snprintf(made.last_call, sizeof(made.last_call), "%s",
-			 fmt_string(p->names, p->last_call, NULL));
+			 fmt_string(p->names, p->end.last_call, NULL));
 		if (array_reserve(&ret->killed, ret->n_killed + 1, &ret->killed_cap) < 0)
 			return -ENOMEM;
 		ret->killed[ret->n_killed++] = made;

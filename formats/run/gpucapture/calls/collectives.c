@@ -134,19 +134,19 @@ static int name_pending(struct rec_call *c, size_t which, struct rec_pending *pe
 static int add_pending(struct rec_call *c, size_t which)
 {
 	struct rec_process *p = c->process;
-	const struct rec_thing *thing =
-		rec_handles_find(p->things, API_MEANING_COMM, (uint64_t)rec_value(c, "comm", 0));
+	const struct rec_object *thing =
+		rec_handles_find(p->handles, API_MEANING_COMM, (uint64_t)rec_value(c, "comm", 0));
 	const struct rec_comm *comm;
-	const struct rec_thing *stream;
+	const struct rec_object *stream;
 	struct rec_pending *pending;
 	int r;
 
-	if (!thing || thing->index >= p->n_comms)
+	if (!thing || thing->index >= p->nccl.n_comms)
 		return 0;
-	comm = &p->comms[thing->index];
+	comm = &p->nccl.comms[thing->index];
 	rec_call_is_on(c, comm->device);
 	stream = rec_stream(c);
-	pending = stream ? pending_of(c->thread, (uint32_t)(comm - p->comms), stream->number,
+	pending = stream ? pending_of(c->thread, (uint32_t)(comm - p->nccl.comms), stream->number,
 				      c->api->class == API_CLASS_P2P)
 			 : NULL;
 	if (!pending)
@@ -167,7 +167,7 @@ int rec_collectives_call(struct rec_call *c)
 	for (size_t i = 0; i < ARRAY_SIZE(ops) && r == 0; i++)
 		if (rec_is(c, ops[i].stem))
 			r = add_pending(c, i);
-	return r < 0 || c->thread->group > 0 ? r : rec_collectives_settle(c);
+	return r < 0 || c->thread->group > 0 ? r : rec_collectives_assign(c);
 }
 
 /* ---- sends and receives */
@@ -205,7 +205,7 @@ static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receive
 static int name_messages(struct rec_process *p, const struct rec_pending *pending,
 			 const struct fmt_message *m, uint32_t n, fmt_str *op)
 {
-	uint32_t ranks = p->comms[pending->comm].n;
+	uint32_t ranks = p->nccl.comms[pending->comm].n;
 
 	if (pending->is_named || ranks < 2 || n < 2 * ranks || !reaches_all(m, n, 0, ranks) ||
 	    !reaches_all(m, n, 1, ranks))
@@ -219,17 +219,17 @@ static bool is_kernel(const struct rec_process *p, const struct rec_launched *l)
 {
 	if (l->captured)
 		return rec_graph_is_kernel(p, &(struct rec_graph_at){l->graph, l->node});
-	return p->events[l->event].kind == FMT_KERNEL;
+	return l->kind == FMT_KERNEL;
 }
 
 static uint32_t stream_of(const struct rec_process *p, const struct rec_launched *l)
 {
-	return l->captured ? l->stream : (uint32_t)p->tracks[p->events[l->event].track].number;
+	return l->captured ? l->stream : (uint32_t)p->tracks[l->track].number;
 }
 
 static int device_of(const struct rec_process *p, const struct rec_launched *l)
 {
-	return l->captured ? -1 : p->tracks[p->events[l->event].track].device;
+	return l->captured ? -1 : p->tracks[l->track].device;
 }
 
 /* How sure it is that a kernel is of a call: it is on its stream; on the device of its
@@ -242,7 +242,24 @@ static enum likeness likeness_of(const struct rec_process *p, const struct rec_l
 {
 	if (pending->stream == stream_of(p, l))
 		return SAME_STREAM;
-	return p->comms[pending->comm].device == device_of(p, l) ? SAME_DEVICE : NO_LIKENESS;
+	return p->nccl.comms[pending->comm].device == device_of(p, l) ? SAME_DEVICE : NO_LIKENESS;
+}
+
+static bool is_within(const struct rec_call *c, const struct rec_launched *l)
+{
+	return l->ordinal > cap_id_ordinal(c->record->id) && l->depth > c->record->head.depth &&
+	       is_kernel(c->process, l);
+}
+
+static bool has_kernel(const struct rec_call *c, uint32_t stream)
+{
+	const struct rec_thread *t = c->thread;
+
+	for (size_t i = 0; i < t->n_launched; i++)
+		if (is_within(c, &t->launched[i]) &&
+		    stream_of(c->process, &t->launched[i]) == stream)
+			return true;
+	return false;
 }
 
 /* The calls that a kernel may be of, of those that are likeliest. */
@@ -273,6 +290,19 @@ static bool was_seen(const struct rec_call *c, const struct rec_launched *l, siz
 	return false;
 }
 
+/* Whether the kernel may be of that call as well as of the first one: NCCL lets all streams of a
+ * group wait, and launches the kernel on one of them. */
+static bool may_share(const struct rec_call *c, const struct rec_launched *l, size_t pending,
+		      const struct candidates *of)
+{
+	const struct rec_pending *p = &c->thread->pending[pending];
+
+	if (p->done || p->comm != of->first->comm)
+		return false;
+	return likeness_of(c->process, l, p) == of->likeness ||
+	       (of->likeness == SAME_STREAM && !has_kernel(c, p->stream));
+}
+
 static struct candidates candidates_of(const struct rec_call *c, const struct rec_launched *l)
 {
 	const struct rec_thread *t = c->thread;
@@ -282,14 +312,14 @@ static struct candidates candidates_of(const struct rec_call *c, const struct re
 		if (!t->pending[i].done &&
 		    likeness_of(c->process, l, &t->pending[i]) > found.likeness)
 			found.likeness = likeness_of(c->process, l, &t->pending[i]);
-	for (size_t i = 0; i < t->n_pending; i++) {
-		if (!is_candidate(c, l, i, found.likeness))
-			continue;
-		found.first = found.first ? found.first : &t->pending[i];
-		if (t->pending[i].comm == found.first->comm)
-			found.n++;
-		else
-			found.others += !was_seen(c, l, i, found.likeness);
+	for (size_t i = 0; i < t->n_pending && !found.first; i++)
+		if (is_candidate(c, l, i, found.likeness))
+			found.first = &t->pending[i];
+	for (size_t i = 0; i < t->n_pending && found.first; i++) {
+		found.n += may_share(c, l, i, &found);
+		found.others += t->pending[i].comm != found.first->comm &&
+				is_candidate(c, l, i, found.likeness) &&
+				!was_seen(c, l, i, found.likeness);
 	}
 	return found;
 }
@@ -312,14 +342,14 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 	struct rec_thread *t = c->thread;
 	struct rec_process *p = c->process;
 	scoped(text_done) struct text json = {0};
-	uint32_t comm = of->first->comm, taken = 0;
+	uint32_t taken = 0;
 	int r = fmt_names_string(p->names, "group", 5, &ret->op);
 	fmt_str group = ret->op;
 
 	for (size_t i = 0; i < t->n_pending && taken < n && r == 0; i++) {
 		struct rec_pending *next = &t->pending[i];
 
-		if (next->comm != comm || !is_candidate(c, l, i, of->likeness))
+		if (!may_share(c, l, i, of))
 			continue;
 		if (taken++ < MOST_PARTS)
 			r = put_part(p->names, next, &json);
@@ -339,7 +369,7 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->parts);
 }
 
-static int settle_one(struct rec_call *c, struct rec_pending *pending, const struct rec_launched *l)
+static int assign_one(struct rec_call *c, struct rec_pending *pending, struct rec_launched *l)
 {
 	scoped(free_ptr) struct fmt_message *messages = NULL;
 	struct rec_collective made = {.comm = pending->comm,
@@ -361,13 +391,10 @@ static int settle_one(struct rec_call *c, struct rec_pending *pending, const str
 	if (l->captured)
 		return rec_graph_meets(c->process, &(struct rec_graph_at){l->graph, l->node}, &made,
 				       messages);
-	return rec_add_collective(c->process, &made, messages, l->event);
-}
-
-static bool is_within(const struct rec_call *c, const struct rec_launched *l)
-{
-	return l->ordinal > cap_id_ordinal(c->record->id) && l->depth > c->record->head.depth &&
-	       is_kernel(c->process, l);
+	l->kind = FMT_COLLECTIVE;
+	return rec_add_collective(c->process, &made, messages, l->event,
+				  (uint64_t)c->thread->ring << CAP_ORDINAL_BITS | l->ordinal,
+				  l->index);
 }
 
 /* How many kernels there are from `from` on, on the stream of that one. */
@@ -384,9 +411,9 @@ static uint32_t count_kernels(const struct rec_call *c, size_t from)
 }
 
 /* The kernel is of the next call of its stream; of several, where there are fewer kernels. */
-static int settle_kernel(struct rec_call *c, size_t launched)
+static int assign_kernel(struct rec_call *c, size_t launched)
 {
-	const struct rec_launched *l = &c->thread->launched[launched];
+	struct rec_launched *l = &c->thread->launched[launched];
 	const struct candidates of = candidates_of(c, l);
 	uint32_t kernels = count_kernels(c, launched), each;
 	struct rec_pending merged;
@@ -397,19 +424,19 @@ static int settle_kernel(struct rec_call *c, size_t launched)
 	kernels = kernels > of.others ? kernels - of.others : 1;
 	each = (of.n + kernels - 1) / kernels;
 	if (each == 1)
-		return settle_one(c, &c->thread->pending[of.first - c->thread->pending], l);
+		return assign_one(c, &c->thread->pending[of.first - c->thread->pending], l);
 	r = merge(c, l, &of, each, &merged);
-	return r < 0 ? r : settle_one(c, &merged, l);
+	return r < 0 ? r : assign_one(c, &merged, l);
 }
 
-int rec_collectives_settle(struct rec_call *c)
+int rec_collectives_assign(struct rec_call *c)
 {
 	struct rec_thread *t = c->thread;
 	int r = 0;
 
 	for (size_t i = 0; i < t->n_launched && r == 0; i++)
 		if (is_within(c, &t->launched[i]))
-			r = settle_kernel(c, i);
+			r = assign_kernel(c, i);
 	t->n_pending = t->n_messages = 0;
 	return r;
 }

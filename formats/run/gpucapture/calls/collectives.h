@@ -11,4 +11,4 @@
 int rec_collectives_call(struct rec_call *c);
 
 /* The kernels that were launched within this call are those of the calls that wait. */
-int rec_collectives_settle(struct rec_call *c);
+int rec_collectives_assign(struct rec_call *c);

@@ -21,12 +21,12 @@ static uint64_t hash_of(const void *bytes, size_t n)
 static int add_comm(struct rec_call *c, uint64_t handle, const struct rec_comm *comm)
 {
 	struct rec_process *p = c->process;
-	struct rec_thing *t = rec_handles_find(p->things, API_MEANING_COMM, handle);
+	struct rec_object *t = rec_handles_find(p->handles, API_MEANING_COMM, handle);
 
-	if (!t || array_reserve(&p->comms, p->n_comms + 1, &p->comms_cap) < 0)
+	if (!t || array_reserve(&p->nccl.comms, p->nccl.n_comms + 1, &p->nccl.comms_cap) < 0)
 		return t ? -ENOMEM : 0;
-	t->index = (uint32_t)p->n_comms;
-	p->comms[p->n_comms++] = *comm;
+	t->index = (uint32_t)p->nccl.n_comms;
+	p->nccl.comms[p->nccl.n_comms++] = *comm;
 	return 0;
 }
 
@@ -74,14 +74,14 @@ static int all_here(struct rec_call *c)
 static int by_split(struct rec_call *c)
 {
 	const struct rec_blob *made = rec_pointed(c, "newcomm", CAP_BLOB_AFTER);
-	struct rec_thing *t = rec_handles_find(c->process->things, API_MEANING_COMM,
-					       (uint64_t)rec_value(c, "comm", 0));
+	struct rec_object *t = rec_handles_find(c->process->handles, API_MEANING_COMM,
+						(uint64_t)rec_value(c, "comm", 0));
 	struct rec_comm comm = {.key = rec_value(c, "key", 0)}, *parent;
 	uint64_t handle, key[3];
 
-	if (!t || t->index >= c->process->n_comms)
+	if (!t || t->index >= c->process->nccl.n_comms)
 		return 0;
-	parent = &c->process->comms[t->index];
+	parent = &c->process->nccl.comms[t->index];
 	key[0] = parent->id;
 	key[1] = parent->splits++;
 	key[2] = (uint64_t)rec_value(c, "color", -1);
@@ -100,7 +100,7 @@ int rec_call_comms(struct rec_call *c)
 	if (!c->api || c->api->library != API_LIBRARY_NCCL || c->record->head.depth > 0)
 		return 0;
 	if (c->api->class == API_CLASS_GROUP_END && t->group > 0 && --t->group == 0)
-		return rec_collectives_settle(c);
+		return rec_collectives_assign(c);
 	if (!api_succeeded(c->api, c->record->result))
 		return 0;
 	switch ((enum api_class)c->api->class) {

@@ -6,10 +6,10 @@
 
 #include <signal.h>
 
-/* A process with its feeds. */
+/* A process with its readers. */
 struct traced {
 	struct rec_process *process;
-	struct rec_feed **feeds;
+	struct rec_ring_reader **readers;
 	size_t n, cap;
 	bool is_running; /* when the recording ended */
 	uint8_t signal;	 /* that ended it; 0: not known */
@@ -17,8 +17,8 @@ struct traced {
 
 /* Where a ring is. */
 struct ring {
-	struct rec_feed *feed; /* NULL: not there */
-	uint64_t position;     /* that was reached */
+	struct rec_ring_reader *reader; /* NULL: not there */
+	uint64_t position;		/* that was reached */
 	struct cap_drain_status status;
 };
 
@@ -38,8 +38,8 @@ void rec_processes_free(struct rec_processes *p)
 		return;
 	for (size_t i = 0; i < p->n; i++) {
 		for (size_t k = 0; k < p->traced[i].n; k++)
-			rec_feed_free(p->traced[i].feeds[k]);
-		free(p->traced[i].feeds);
+			rec_ring_reader_free(p->traced[i].readers[k]);
+		free(p->traced[i].readers);
 		rec_process_free(p->traced[i].process);
 	}
 	free(p->traced);
@@ -81,6 +81,8 @@ static int find_process(struct rec_processes *p, const struct cap_drain_about *a
 	made.process->index = (uint32_t)p->list->n;
 	made.process->recording = p->source.recording;
 	made.process->clock = p->source.host;
+	made.process->only_plan = p->source.only_plan;
+	made.process->planned_times = p->source.planned_times;
 	p->list->all[p->list->n++] = made.process;
 	p->traced[p->n] = made;
 	*ret = &p->traced[p->n++];
@@ -89,13 +91,13 @@ static int find_process(struct rec_processes *p, const struct cap_drain_about *a
 
 static struct ring *find_ring(struct rec_processes *p, uint32_t number)
 {
-	return number < p->rings_cap && p->rings[number].feed ? &p->rings[number] : NULL;
+	return number < p->rings_cap && p->rings[number].reader ? &p->rings[number] : NULL;
 }
 
 int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about)
 {
 	size_t before = p->rings_cap;
-	struct rec_feed *feed;
+	struct rec_ring_reader *reader;
 	struct traced *t;
 	int e;
 
@@ -107,23 +109,14 @@ int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *ab
 		return -ENOMEM;
 	memset(p->rings + before, 0, (p->rings_cap - before) * sizeof(*p->rings));
 	e = find_process(p, about, &t);
-	if (e == 0 && array_reserve(&t->feeds, t->n + 1, &t->cap) < 0)
+	if (e == 0 && array_reserve(&t->readers, t->n + 1, &t->cap) < 0)
 		e = -ENOMEM;
 	if (e == 0)
-		e = rec_feed_new(about, t->process, p->source.ticks, &feed);
+		e = rec_ring_reader_new(about, t->process, p->source.ticks, &reader);
 	if (e < 0)
 		return e;
-	t->feeds[t->n++] = feed;
-	p->rings[about->number].feed = feed;
-	return 0;
-}
-
-int rec_processes_damage(struct rec_processes *p, uint32_t ring)
-{
-	struct ring *r = find_ring(p, ring);
-
-	if (r)
-		rec_feed_damaged(r->feed);
+	t->readers[t->n++] = reader;
+	p->rings[about->number].reader = reader;
 	return 0;
 }
 
@@ -156,13 +149,13 @@ int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t positio
 	if (!r)
 		return skip_ring(p);
 	if (position > r->position)
-		rec_feed_damaged(r->feed);
+		rec_ring_reader_damaged(r->reader);
 	else
 		fmt_bytes(c, r->position - position < fmt_left(c) ? r->position - position
 								  : fmt_left(c));
 	if (end > r->position)
 		r->position = end;
-	return rec_feed_give(r->feed, c);
+	return rec_ring_reader_add(r->reader, c);
 }
 
 int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s)
@@ -182,9 +175,9 @@ int rec_processes_round(struct rec_processes *p, bool last)
 	for (size_t i = 0; i < p->n && r == 0; i++) {
 		struct traced *t = &p->traced[i];
 
-		r = rec_feeds_look(t->feeds, t->n, last);
+		r = rec_ring_readers_follow(t->readers, t->n, last);
 		for (size_t k = 0; k < t->n; k++)
-			rec_feed_round(t->feeds[k]);
+			rec_ring_reader_round(t->readers[k]);
 	}
 	return r;
 }
@@ -234,7 +227,7 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 }
 
 /* What the rings say at the end: losses, and calls that never returned. */
-void rec_processes_settle(struct rec_processes *p)
+void rec_processes_losses(struct rec_processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct rec_counts *c = &p->traced[i].process->counts;
@@ -243,7 +236,7 @@ void rec_processes_settle(struct rec_processes *p)
 	}
 	for (size_t i = 0; i < p->rings_cap; i++) {
 		const struct ring *r = &p->rings[i];
-		struct rec_counts *c = r->feed ? &r->feed->process->counts : NULL;
+		struct rec_counts *c = r->reader ? &r->reader->process->counts : NULL;
 
 		if (!c)
 			continue;
@@ -268,7 +261,7 @@ static bool says(const struct rec_processes *p, const struct traced *t, enum cap
 	bool found = false;
 
 	for (size_t i = 0; i < t->n; i++)
-		found |= p->rings[t->feeds[i]->about.number].status.state == state;
+		found |= p->rings[t->readers[i]->about.number].status.state == state;
 	return found;
 }
 
@@ -292,15 +285,15 @@ static int find_call_in_progress(const struct rec_processes *p, const struct tra
 	struct rec_process *process = t->process;
 	int r = 0;
 
-	for (size_t i = 0; i < t->n && !process->in_call && r == 0; i++) {
-		uint32_t api = p->rings[t->feeds[i]->about.number].status.current_api;
+	for (size_t i = 0; i < t->n && !process->end.in_call && r == 0; i++) {
+		uint32_t api = p->rings[t->readers[i]->about.number].status.current_api;
 		const struct api_call *call = api > 0 ? api_call(api - 1) : NULL;
 
 		if (!call)
 			continue;
-		process->in_call = true;
+		process->end.in_call = true;
 		r = fmt_names_string(p->list->names, call->name, strlen(call->name),
-				     &process->last_call);
+				     &process->end.last_call);
 	}
 	return r;
 }
@@ -311,16 +304,16 @@ static int find_ending(const struct rec_processes *p, const struct traced *t)
 	bool aborted = says(p, t, CAP_PROCESS_ABORTED);
 	bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
 
-	process->ending = REC_EXITED;
+	process->end.how = REC_EXITED;
 	if (is_open && t->is_running)
-		process->ending = REC_RUNNING;
+		process->end.how = REC_RUNNING;
 	else if (is_open || aborted)
-		process->ending = REC_KILLED;
-	if (process->ending != REC_KILLED)
+		process->end.how = REC_KILLED;
+	if (process->end.how != REC_KILLED)
 		return 0;
-	process->signal = t->signal;
-	if (process->signal == 0 && aborted)
-		process->signal = SIGABRT;
+	process->end.signal = t->signal;
+	if (process->end.signal == 0 && aborted)
+		process->end.signal = SIGABRT;
 	return find_call_in_progress(p, t);
 }
 
@@ -330,8 +323,8 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum
 
 	for (size_t i = 0; i < p->n && r == 0; i++) {
 		r = find_ending(p, &p->traced[i]);
-		sum->running += p->traced[i].process->ending == REC_RUNNING;
-		sum->killed += p->traced[i].process->ending == REC_KILLED;
+		sum->running += p->traced[i].process->end.how == REC_RUNNING;
+		sum->killed += p->traced[i].process->end.how == REC_KILLED;
 	}
 	return r;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The processes of one recording, made of what was in their rings. Bytes of rings are given in the
- * order in which they were taken, round by round (feed.h). One thread. Functions return 0 or a
- * negative errno. */
+ * order in which they were taken, round by round (ring_reader.h). One thread. Functions return 0 or
+ * a negative errno. */
 #pragma once
 
 #include "formats/raw/raw.h"
-#include "formats/run/gpucapture/calls/feed.h"
+#include "formats/run/gpucapture/calls/ring_reader.h"
 
 struct rec_processes;
 
@@ -22,6 +22,7 @@ struct rec_source {
 	uint32_t recording;
 	const struct cap_clock *ticks; /* turns the processor's counter of rings into time */
 	const struct fmt_clock *host;  /* turns that into the time of the run; NULL: it is that */
+	bool only_plan, planned_times; /* as in struct rec_process */
 };
 
 /* Processes are added to the list; it and what the source leads to must stay. */
@@ -35,7 +36,6 @@ int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *ab
  * missing is counted as damage. */
 int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
 			struct fmt_cursor *c);
-int rec_processes_damage(struct rec_processes *p, uint32_t ring);
 /* A chunk of the recording was damaged; the next pieces are of the chunk behind it. */
 void rec_processes_gap(struct rec_processes *p);
 /* What follows in the recording is lost. */
@@ -49,7 +49,7 @@ int rec_processes_round(struct rec_processes *p, bool last);
 int rec_processes_piece(void *processes, const struct rec_piece *piece);
 
 /* Adds up what the rings say of losses. */
-void rec_processes_settle(struct rec_processes *p);
+void rec_processes_losses(struct rec_processes *p);
 
 /* Finds out how each process ended, and what it called last if it was killed. Adds up those that
  * still run, and those that ended without saying so or by abort(). */

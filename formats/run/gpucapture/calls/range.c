@@ -2,6 +2,7 @@
 #include "formats/run/gpucapture/calls/range.h"
 
 #include "base/array.h"
+#include "formats/raw/step_name.h"
 
 static int template_of(struct rec_process *p, enum fmt_kind kind, const struct rec_open *o,
 		       uint32_t *ret)
@@ -15,6 +16,16 @@ static int template_of(struct rec_process *p, enum fmt_kind kind, const struct r
 	return r < 0 ? r : fmt_names_template(p->names, &template, ret);
 }
 
+/* Whether the range may be an iteration; the first reading needs no others. */
+static bool is_numbered(const struct fmt_names *names, fmt_str text)
+{
+	struct cap_step_name step;
+	size_t len;
+	const char *name = fmt_string(names, text, &len);
+
+	return cap_step_name(name, len, &step);
+}
+
 static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind, const struct rec_open *o,
 	       int64_t end_ns)
 {
@@ -24,8 +35,11 @@ static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind, const 
 			      .call = REC_NONE,
 			      .device = -1,
 			      .kind = (uint8_t)kind};
-	int r = template_of(p, kind, o, &e.template);
+	int r;
 
+	if (p->only_plan && !is_numbered(p->names, o->text))
+		return 0;
+	r = template_of(p, kind, o, &e.template);
 	return r < 0 ? r : rec_add_range(p, &e);
 }
 

@@ -18,7 +18,8 @@ fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
 	fmt_str s = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		const struct rec_thing *t = rec_handles_find(c->process->things, kinds[i], handle);
+		const struct rec_object *t =
+			rec_handles_find(c->process->handles, kinds[i], handle);
 
 		if (t && t->name)
 			return t->name;
@@ -32,20 +33,14 @@ fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
 static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
 static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
 
-static int read_config(const struct rec_call *c, int64_t grid[3], int64_t block[3], int64_t *shared,
-		       uint64_t *stream)
+static void read_config(const struct api_view *v, int64_t grid[3], int64_t block[3],
+			int64_t *shared)
 {
-	struct api_view v;
-
-	if (!rec_view(c, "config", &v))
-		return 0;
 	for (int i = 0; i < 3; i++) {
-		grid[i] = (int64_t)api_number(&v, grid_names[i]);
-		block[i] = (int64_t)api_number(&v, block_names[i]);
+		grid[i] = (int64_t)api_number(v, grid_names[i]);
+		block[i] = (int64_t)api_number(v, block_names[i]);
 	}
-	*shared = (int64_t)api_number(&v, "sharedMemBytes");
-	*stream = api_number(&v, "hStream");
-	return 1;
+	*shared = (int64_t)api_number(v, "sharedMemBytes");
 }
 
 static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
@@ -66,8 +61,8 @@ static void symbol_arg(struct rec_call *c, struct rec_op *o)
 	fmt_str symbol = o->name;
 
 	if (!o->error)
-		o->error =
-			rec_symbol_name(&c->process->symbols, c->process->names, symbol, &o->name);
+		o->error = rec_symbol_name(&c->process->memo.symbols, c->process->names, symbol,
+					   &o->name);
 	if (o->name != symbol)
 		rec_op_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
@@ -94,9 +89,10 @@ static struct rec_kernel_template *kernel_template(struct rec_process *p, const 
 	memcpy(words, l, sizeof(words));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
-	if (!p->kernel_templates)
-		p->kernel_templates = calloc(KERNEL_TEMPLATES, sizeof(*p->kernel_templates));
-	return p->kernel_templates ? &p->kernel_templates[h >> 56] : NULL;
+	if (!p->memo.kernel_templates)
+		p->memo.kernel_templates =
+			calloc(KERNEL_TEMPLATES, sizeof(*p->memo.kernel_templates));
+	return p->memo.kernel_templates ? &p->memo.kernel_templates[h >> 56] : NULL;
 }
 
 static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch *l)
@@ -125,16 +121,18 @@ static int launch_kernel(struct rec_call *c)
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "kernel"};
 	struct launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
 	struct rec_kernel_template *known;
-	struct rec_thing *stream;
-	uint64_t handle;
+	struct api_view config;
+	bool has_config = rec_view(c, "config", &config);
+	struct rec_object *stream =
+		has_config ? rec_stream_of(c, api_number(&config, "hStream")) : rec_stream(c);
 	int r;
 
-	if (read_config(c, l.grid, l.block, &l.shared, &handle)) {
-		stream = rec_stream_of(c, handle);
-	} else {
+	if (stream && c->process->only_plan && !stream->capturing)
+		return rec_op_add_at(c, stream, &o);
+	if (has_config)
+		read_config(&config, l.grid, l.block, &l.shared);
+	else
 		read_arguments(c, l.grid, l.block, &l.shared);
-		stream = rec_stream(c);
-	}
 	c->process->counts.without_parameters += lacks_parameters(c);
 	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
 	l.symbol = o.name;
@@ -159,7 +157,7 @@ static int launch_copy(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_MEMCPY, .category = "gpu_memcpy"};
 	const struct rec_copy copy = rec_copy_of(c);
-	struct rec_thing *stream = rec_stream(c);
+	struct rec_object *stream = rec_stream(c);
 
 	if (!stream)
 		return -ENOMEM;
@@ -179,7 +177,7 @@ static int launch_set(struct rec_call *c)
 	struct rec_op o = {.kind = FMT_MEMSET, .category = "gpu_memset"};
 	uint64_t width = (uint64_t)rec_value(c, "N", rec_value(c, "Width", 0));
 	uint64_t bytes = width * (uint64_t)rec_value(c, "Height", 1) * element_bytes(c->name);
-	struct rec_thing *stream = rec_stream(c);
+	struct rec_object *stream = rec_stream(c);
 
 	if (!stream)
 		return -ENOMEM;
@@ -190,8 +188,8 @@ static int launch_set(struct rec_call *c)
 
 /* ---- waiting that the recorder saw, as the PyTorch profiler writes it */
 
-static int add_sync(struct rec_call *c, const char *name, const struct rec_thing *waiting,
-		    const struct rec_thing *event)
+static int add_sync(struct rec_call *c, const char *name, const struct rec_object *waiting,
+		    const struct rec_object *event)
 {
 	struct rec_process *p = c->process;
 	struct rec_op o = {.kind = FMT_SYNC};
@@ -199,6 +197,8 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_thing
 	struct rec_event e = rec_call_event(c, FMT_SYNC);
 	uint32_t at;
 
+	if (p->only_plan)
+		return 0;
 	if (waiting) {
 		rec_op_arg(c, &o, "stream", FMT_INT, 1, waiting->number);
 		rec_call_is_on(c, waiting->device);
@@ -224,18 +224,18 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_thing
 	return o.error < 0 ? o.error : rec_add_event(p, &e, &at);
 }
 
-static struct rec_thing *event_of(const struct rec_call *c)
+static struct rec_object *event_of(const struct rec_call *c)
 {
 	int64_t handle = rec_value(c, "hEvent", 0);
 
-	return handle ? rec_handles_get(c->process->things, API_MEANING_EVENT, (uint64_t)handle)
+	return handle ? rec_handles_get(c->process->handles, API_MEANING_EVENT, (uint64_t)handle)
 		      : NULL;
 }
 
 static int record_event(struct rec_call *c)
 {
-	const struct rec_thing *stream = rec_stream(c);
-	struct rec_thing *event;
+	const struct rec_object *stream = rec_stream(c);
+	struct rec_object *event;
 	uint32_t on, capturing;
 	int32_t device;
 
@@ -258,7 +258,7 @@ static int record_event(struct rec_call *c)
 
 static int wait_event(struct rec_call *c)
 {
-	struct rec_thing *event = event_of(c), *stream = rec_stream(c);
+	struct rec_object *event = event_of(c), *stream = rec_stream(c);
 
 	if (!event || !stream)
 		return 0;
@@ -274,7 +274,7 @@ static int wait_event(struct rec_call *c)
 
 static int synchronise(struct rec_call *c)
 {
-	const struct rec_thing *event;
+	const struct rec_object *event;
 
 	if (rec_is(c, "cuStreamSynchronize"))
 		return add_sync(c, "Stream Sync", rec_stream(c), NULL);

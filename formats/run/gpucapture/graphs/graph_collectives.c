@@ -65,15 +65,17 @@ bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at 
 	return at->node < g->n_nodes && strcmp(g->nodes[at->node].is.kind, "kernel") == 0;
 }
 
-int rec_graph_joins(struct rec_process *p, const struct rec_node *node, uint32_t event)
+int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_launched *launched)
 {
-	const struct rec_graphs *g = p->graphs;
-	const struct rec_collective *c = &g->collectives[node->collective - 1];
+	const struct rec_graphs *g = c->process->graphs;
+	const struct rec_collective *is = &g->collectives[node->collective - 1];
 
-	return rec_add_collective(p, c, g->messages + c->first_message, event);
+	launched->kind = FMT_COLLECTIVE;
+	return rec_add_collective(c->process, is, g->messages + is->first_message, launched->event,
+				  c->record->id, launched->index);
 }
 
-/* ---- told by the driver */
+/* ---- reported by the driver */
 
 struct place {
 	uint64_t handle;
@@ -93,23 +95,23 @@ static bool has_name(const struct rec_call *c, const struct rec_node *n)
 	return strncmp(fmt_string(c->process->names, n->name, NULL), "kernel@", 7) != 0;
 }
 
-static bool may_be(const struct rec_call *c, const struct rec_node *told,
+static bool may_be(const struct rec_call *c, const struct rec_node *reported,
 		   const struct rec_graph_node *before)
 {
-	return strcmp(told->kind, before->is.kind) == 0 &&
-	       (before->handle || told->name == before->is.name || !has_name(c, told) ||
+	return strcmp(reported->kind, before->is.kind) == 0 &&
+	       (before->handle || reported->name == before->is.name || !has_name(c, reported) ||
 		!has_name(c, &before->is));
 }
 
-static struct rec_graph_node *find(struct rec_graph *told, const struct place *places, uint32_t at,
-				   uint64_t handle)
+static struct rec_graph_node *find(struct rec_graph *reported, const struct place *places,
+				   uint32_t at, uint64_t handle)
 {
 	const struct place of = {.handle = handle}, *found;
 
 	if (!handle)
-		return at < told->n_nodes ? &told->nodes[at] : NULL;
-	found = bsearch(&of, places, told->n_nodes, sizeof(of), by_handle);
-	return found ? &told->nodes[found->at] : NULL;
+		return at < reported->n_nodes ? &reported->nodes[at] : NULL;
+	found = bsearch(&of, places, reported->n_nodes, sizeof(of), by_handle);
+	return found ? &reported->nodes[found->at] : NULL;
 }
 
 /* ---- with what is in children */
@@ -136,24 +138,24 @@ static void graph_done(struct rec_graph *g)
 	rec_graph_clear(g);
 }
 
-/* ---- told */
+/* ---- reported */
 
-static int keep_all(struct rec_call *c, const struct rec_graph *before, struct rec_graph *told)
+static int keep_all(struct rec_call *c, const struct rec_graph *before, struct rec_graph *reported)
 {
-	scoped(free_ptr) struct place *places = calloc(told->n_nodes + 1, sizeof(*places));
+	scoped(free_ptr) struct place *places = calloc(reported->n_nodes + 1, sizeof(*places));
 
 	if (!places)
 		return -ENOMEM;
-	for (uint32_t k = 0; k < told->n_nodes; k++)
-		places[k] = (struct place){told->nodes[k].handle, k};
-	qsort(places, told->n_nodes, sizeof(*places), by_handle);
+	for (uint32_t k = 0; k < reported->n_nodes; k++)
+		places[k] = (struct place){reported->nodes[k].handle, k};
+	qsort(places, reported->n_nodes, sizeof(*places), by_handle);
 	for (uint32_t i = 0; i < before->n_nodes; i++) {
 		const struct rec_graph_node *b = &before->nodes[i];
 		struct rec_graph_node *is;
 
 		if (b->is.collective == 0)
 			continue;
-		is = find(told, places, i, b->handle);
+		is = find(reported, places, i, b->handle);
 		if (is && may_be(c, &is->is, b))
 			is->is.collective = b->is.collective;
 		else
@@ -163,7 +165,7 @@ static int keep_all(struct rec_call *c, const struct rec_graph *before, struct r
 }
 
 int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
-			       struct rec_graph *told)
+			       struct rec_graph *reported)
 {
 	const struct rec_graphs *all = c->process->graphs;
 	scoped(graph_done) struct rec_graph whole = {0};
@@ -171,8 +173,10 @@ int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *befor
 
 	if (all->n_collectives == 0)
 		return 0;
-	r = append(all, before, before->n_nodes + told->n_nodes, 0, &whole);
-	return r == 0 ? keep_all(c, &whole, told) : r == -E2BIG ? keep_all(c, before, told) : r;
+	r = append(all, before, before->n_nodes + reported->n_nodes, 0, &whole);
+	return r == 0	     ? keep_all(c, &whole, reported)
+	       : r == -E2BIG ? keep_all(c, before, reported)
+			     : r;
 }
 
 int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint64_t child)

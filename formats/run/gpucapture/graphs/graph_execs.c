@@ -89,7 +89,7 @@ static int version_with(struct rec_graphs *all, size_t at, const struct rec_grap
 	return 0;
 }
 
-int rec_graph_settle(struct rec_graphs *all, size_t graph, uint32_t *ret_version)
+int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version)
 {
 	all->graphs[graph].instantiated = true;
 	return version_with(all, graph, NULL, NULL, ret_version);
@@ -128,8 +128,8 @@ static int find_node(const struct rec_graphs *all, const struct rec_graph_exec *
 int rec_graph_change_exec(struct rec_call *c)
 {
 	struct rec_process *p = c->process;
-	const struct rec_thing *t = rec_handles_find(p->things, API_MEANING_GRAPH_EXEC,
-						     (uint64_t)rec_value(c, "hGraphExec", 0));
+	const struct rec_object *t = rec_handles_find(p->handles, API_MEANING_GRAPH_EXEC,
+						      (uint64_t)rec_value(c, "hGraphExec", 0));
 	struct rec_graph_exec *e = t ? rec_graph_exec_of(p, t->number) : NULL;
 	struct rec_graph *g = e ? rec_graph_version(p->graphs, &e->is) : NULL;
 	struct rec_node node;

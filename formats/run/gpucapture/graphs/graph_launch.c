@@ -15,7 +15,7 @@ struct launch {
 	struct rec_graph_id is;
 };
 
-static struct rec_thing *stream_of(const struct launch *l)
+static struct rec_object *stream_of(const struct launch *l)
 {
 	return rec_stream_of(l->call, l->stream);
 }
@@ -33,7 +33,7 @@ static int launch_whole(const struct launch *l)
 {
 	struct rec_call *c = l->call;
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "graph"};
-	struct rec_thing *stream = rec_stream(c);
+	struct rec_object *stream = rec_stream(c);
 	uint64_t n = n_collectives(l);
 
 	if (!stream)
@@ -87,7 +87,7 @@ static void describe(struct rec_call *c, const struct rec_node *node, struct rec
 static int add(const struct launch *l, struct rec_op *o, int64_t node, fmt_str after)
 {
 	struct rec_call *c = l->call;
-	struct rec_thing *stream = stream_of(l);
+	struct rec_object *stream = stream_of(l);
 
 	rec_op_arg(c, o, "graph.id", FMT_INT, 1, l->exec);
 	rec_op_arg(c, o, "graph", FMT_INT, 1, l->is.graph);
@@ -113,10 +113,11 @@ static int add_end(const struct launch *l, const struct rec_graph *g)
 static int launch_nodes(const struct launch *l, const struct rec_graph *g)
 {
 	struct rec_process *p = l->call->process;
+	const struct rec_thread *t = l->call->thread;
 	int r = 0;
 
 	for (uint32_t i = 0; i < g->plan->n && r == 0; i++) {
-		const struct rec_plan_node *n = &g->plan->nodes[i];
+		const struct rec_graph_plan_node *n = &g->plan->nodes[i];
 		struct rec_op o;
 
 		if (n->node == REC_NONE) {
@@ -130,7 +131,8 @@ static int launch_nodes(const struct launch *l, const struct rec_graph *g)
 		if (r < 0 || !g->nodes[n->node].is.collective)
 			continue;
 		p->counts.launched_collectives++;
-		r = rec_graph_joins(p, &g->nodes[n->node].is, (uint32_t)p->n_events - 1);
+		r = rec_graph_joins(l->call, &g->nodes[n->node].is,
+				    &t->launched[t->n_launched - 1]);
 	}
 	return r == 0 && g->plan->has_end ? add_end(l, g) : r;
 }
@@ -138,8 +140,8 @@ static int launch_nodes(const struct launch *l, const struct rec_graph *g)
 int rec_graph_launch(struct rec_call *c)
 {
 	uint64_t exec = (uint64_t)rec_value(c, "hGraphExec", rec_value(c, "hGraph", 0));
-	const struct rec_thing *t =
-		rec_handles_find(c->process->things, API_MEANING_GRAPH_EXEC, exec);
+	const struct rec_object *t =
+		rec_handles_find(c->process->handles, API_MEANING_GRAPH_EXEC, exec);
 	const struct rec_graph_exec *e = t ? rec_graph_exec_of(c->process, t->number) : NULL;
 	const struct launch l = {.call = c,
 				 .stream = (uint64_t)rec_value(c, "hStream", 0),
@@ -148,13 +150,13 @@ int rec_graph_launch(struct rec_call *c)
 	struct rec_graph *g = e && e->timed ? rec_graph_version(c->process->graphs, &e->is) : NULL;
 	int r = 0;
 
-	const struct rec_thing *stream = stream_of(&l);
+	const struct rec_object *stream = stream_of(&l);
 
 	if (!stream)
 		return -ENOMEM;
 	if (!g || stream->capturing) /* a child graph */
 		return launch_whole(&l);
 	if (!g->plan)
-		r = rec_plan_new(c->process->names, g, &g->plan);
+		r = rec_graph_plan_new(c->process->names, g, &g->plan);
 	return r < 0 ? r : launch_nodes(&l, g);
 }

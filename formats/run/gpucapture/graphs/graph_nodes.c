@@ -84,7 +84,8 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 		handle = number_in(v, prefix, "func");
 		node->name = rec_kernel_name(c, handle ? handle : number_in(v, prefix, "kern"));
 		node->symbol = node->name;
-		rec_symbol_name(&c->process->symbols, c->process->names, node->symbol, &node->name);
+		rec_symbol_name(&c->process->memo.symbols, c->process->names, node->symbol,
+				&node->name);
 		if (node->symbol == node->name)
 			node->symbol = 0;
 		node->grid = three_in(c, v, prefix, "gridDim");

@@ -11,7 +11,7 @@
 #define MOST_BRANCHES 64
 #define MOST_LISTED 256 /* what one waits for; the rest shows in its times only */
 
-void rec_plan_free(struct rec_plan *p)
+void rec_graph_plan_free(struct rec_graph_plan *p)
 {
 	if (p)
 		free(p->nodes);
@@ -151,7 +151,7 @@ static int name_list(struct planning *p, uint32_t behind, fmt_str *ret)
 	return json.error ? json.error : fmt_names_string(p->names, json.data, json.len, ret);
 }
 
-static int place(struct planning *p, uint32_t node, struct rec_plan_node *ret)
+static int put_on_branch(struct planning *p, uint32_t node, struct rec_graph_plan_node *ret)
 {
 	uint32_t *seen = p->seen + (size_t)node * MOST_BRANCHES, b, behind;
 	bool listed;
@@ -162,7 +162,7 @@ static int place(struct planning *p, uint32_t node, struct rec_plan_node *ret)
 	p->branch[node] = b;
 	p->tails[b] = node;
 	seen[b] = p->position[node] = ++p->lengths[b];
-	*ret = (struct rec_plan_node){.node = node, .branch = b};
+	*ret = (struct rec_graph_plan_node){.node = node, .branch = b};
 	if (!listed && (b == 0 || behind != REC_NONE))
 		return 0;
 	return name_list(p, behind, &ret->after);
@@ -184,7 +184,7 @@ static void look_back(struct planning *p, uint32_t node)
 		}
 }
 
-static int place_all(struct planning *p, struct rec_plan *plan, bool roots)
+static int place_all(struct planning *p, struct rec_graph_plan *plan, bool roots)
 {
 	int r = 0;
 
@@ -195,13 +195,13 @@ static int place_all(struct planning *p, struct rec_plan *plan, bool roots)
 		if (!n || !is_op(n) || n->op >= plan->n_ops || is_root(p, node) != roots)
 			continue;
 		look_back(p, node);
-		r = place(p, node, &plan->nodes[n->op]);
+		r = put_on_branch(p, node, &plan->nodes[n->op]);
 	}
 	return r;
 }
 
 /* The ends of all branches but the first. */
-static int find_end(struct planning *p, struct rec_plan *plan)
+static int find_end(struct planning *p, struct rec_graph_plan *plan)
 {
 	p->n_list = 0;
 	for (uint32_t b = 1; b < p->n_branches; b++)
@@ -223,7 +223,7 @@ static bool is_chain(const struct planning *p)
 	return true;
 }
 
-static int plan(struct planning *p, struct rec_plan *ret)
+static int plan(struct planning *p, struct rec_graph_plan *ret)
 {
 	int r = begin(p);
 
@@ -236,7 +236,7 @@ static int plan(struct planning *p, struct rec_plan *ret)
 		return -ENOMEM;
 	ret->n = ret->n_ops;
 	for (size_t i = 0; i < ret->n; i++)
-		ret->nodes[i] = (struct rec_plan_node){.node = REC_NONE};
+		ret->nodes[i] = (struct rec_graph_plan_node){.node = REC_NONE};
 	ret->has_end = !is_chain(p);
 	p->n_branches = 1;
 	/* What begins at once comes first: the first of these is on the stream itself. */
@@ -246,14 +246,15 @@ static int plan(struct planning *p, struct rec_plan *ret)
 	return r < 0 ? r : find_end(p, ret);
 }
 
-int rec_plan_new(struct fmt_names *names, const struct rec_graph *g, struct rec_plan **ret)
+int rec_graph_plan_new(struct fmt_names *names, const struct rec_graph *g,
+		       struct rec_graph_plan **ret)
 {
 	scoped(planning_done) struct planning p = {.names = names, .g = g};
-	struct rec_plan *made = calloc(1, sizeof(*made));
+	struct rec_graph_plan *made = calloc(1, sizeof(*made));
 	int r = made ? plan(&p, made) : -ENOMEM;
 
 	if (r < 0)
-		rec_plan_free(made);
+		rec_graph_plan_free(made);
 	else
 		*ret = made;
 	return r;

@@ -11,7 +11,7 @@ void rec_graphs_free(struct rec_graphs *g)
 {
 	for (size_t i = 0; g && i < g->n; i++) {
 		rec_graph_clear(&g->graphs[i]);
-		rec_plan_free(g->graphs[i].plan);
+		rec_graph_plan_free(g->graphs[i].plan);
 	}
 	if (g) {
 		free(g->graphs);
@@ -52,7 +52,8 @@ struct rec_graph *rec_graph_new(struct rec_graphs *all, uint32_t number)
 struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle)
 {
 	struct rec_graphs *all = graphs_of(c);
-	const struct rec_thing *t = rec_handles_get(c->process->things, API_MEANING_GRAPH, handle);
+	const struct rec_object *t =
+		rec_handles_get(c->process->handles, API_MEANING_GRAPH, handle);
 
 	if (!all || !t)
 		return NULL;
@@ -81,7 +82,7 @@ int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_
 
 /* ---- captured */
 
-static int add_waiting(struct rec_graphs *all, const struct rec_thing *t, uint32_t node)
+static int add_waiting(struct rec_graphs *all, const struct rec_object *t, uint32_t node)
 {
 	for (size_t i = 0; i < all->n_waiting; i++)
 		if (all->waiting[i].handle == t->handle && all->waiting[i].kind == t->kind &&
@@ -93,7 +94,7 @@ static int add_waiting(struct rec_graphs *all, const struct rec_thing *t, uint32
 	return 0;
 }
 
-static void drop_waiting(struct rec_graphs *all, const struct rec_thing *t)
+static void drop_waiting(struct rec_graphs *all, const struct rec_object *t)
 {
 	size_t kept = 0;
 
@@ -104,7 +105,7 @@ static void drop_waiting(struct rec_graphs *all, const struct rec_thing *t)
 }
 
 /* The graph that the stream or event is captured into: one more than its index is in the thing. */
-static struct rec_graph *captured_into(const struct rec_call *c, const struct rec_thing *t)
+static struct rec_graph *captured_into(const struct rec_call *c, const struct rec_object *t)
 {
 	struct rec_graphs *all = graphs_of(c);
 
@@ -113,7 +114,7 @@ static struct rec_graph *captured_into(const struct rec_call *c, const struct re
 }
 
 /* The handle of a node, where the library has asked for it. */
-static uint64_t told_handle(const struct rec_call *c)
+static uint64_t reported_handle(const struct rec_call *c)
 {
 	for (size_t part = 0; part < ARRAY_SIZE(c->records); part++)
 		for (size_t at = 0; at < c->records[part].bytes;) {
@@ -126,12 +127,12 @@ static uint64_t told_handle(const struct rec_call *c)
 	return 0;
 }
 
-int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
+int rec_graph_captured(struct rec_call *c, const struct rec_object *stream,
 		       const struct rec_node *node, struct rec_graph_at *ret)
 {
 	struct rec_graph *g = captured_into(c, stream);
 	struct rec_graphs *all = c->process->graphs;
-	int r = g ? rec_graph_add_node(g, node, told_handle(c)) : 0;
+	int r = g ? rec_graph_add_node(g, node, reported_handle(c)) : 0;
 
 	rec_call_keep(c);
 	if (!g || r < 0)
@@ -147,7 +148,7 @@ int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
 	return r < 0 ? r : add_waiting(all, stream, (uint32_t)g->n_nodes - 1);
 }
 
-int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const struct rec_thing *to)
+int rec_graph_waits(struct rec_call *c, const struct rec_object *from, const struct rec_object *to)
 {
 	struct rec_graphs *all = graphs_of(c);
 	int r = 0;
@@ -165,7 +166,7 @@ int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const stru
 
 /* The stream waits for the nodes that the call lists; with `anew` for nothing else, unless some of
  * them are not known: they may be those that it waits for already. */
-static int wait_for_listed(struct rec_call *c, const struct rec_thing *stream, bool anew)
+static int wait_for_listed(struct rec_call *c, const struct rec_object *stream, bool anew)
 {
 	const struct rec_graph *g = captured_into(c, stream);
 	struct rec_graphs *all = c->process->graphs;
@@ -185,7 +186,7 @@ enum { SET_DEPENDENCIES = 1 };
 
 static int update_dependencies(struct rec_call *c)
 {
-	const struct rec_thing *stream = rec_stream(c);
+	const struct rec_object *stream = rec_stream(c);
 
 	if (!stream || !stream->capturing)
 		return stream ? 0 : -ENOMEM;
@@ -195,16 +196,16 @@ static int update_dependencies(struct rec_call *c)
 /* The graph can be added to by hand before its capture ends. */
 static int capture_info(struct rec_call *c)
 {
-	const struct rec_thing *stream = rec_stream(c), *made;
+	const struct rec_object *stream = rec_stream(c), *made;
 	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
 	uint64_t handle;
 
 	if (!g || g->number != 0 ||
 	    !rec_number(rec_pointed(c, "graph_out", CAP_BLOB_AFTER), 0, 8, &handle) || !handle)
 		return stream ? 0 : -ENOMEM;
-	made = rec_handles_find(c->process->things, API_MEANING_GRAPH, handle);
+	made = rec_handles_find(c->process->handles, API_MEANING_GRAPH, handle);
 	if (!made)
-		made = rec_handles_make(c->process->things, API_MEANING_GRAPH, handle);
+		made = rec_handles_make(c->process->handles, API_MEANING_GRAPH, handle);
 	g->number = made ? made->number : 0;
 	return made ? 0 : -ENOMEM;
 }
@@ -213,7 +214,7 @@ static int begin_capture(struct rec_call *c)
 {
 	uint64_t handle = (uint64_t)rec_value(c, "hGraph", 0);
 	struct rec_graphs *all = graphs_of(c);
-	struct rec_thing *stream = rec_stream(c);
+	struct rec_object *stream = rec_stream(c);
 	struct rec_graph *g;
 
 	if (!all || !stream)
@@ -234,7 +235,7 @@ struct ending {
 };
 
 /* Whoever joined it is free again. */
-static void leave(struct rec_thing *t, void *context)
+static void leave(struct rec_object *t, void *context)
 {
 	const struct ending *e = context;
 
@@ -246,7 +247,7 @@ static void leave(struct rec_thing *t, void *context)
 
 static int end_capture(struct rec_call *c)
 {
-	const struct rec_thing *stream = rec_stream(c), *made;
+	const struct rec_object *stream = rec_stream(c), *made;
 	const struct rec_blob *b = rec_pointed(c, "phGraph", CAP_BLOB_AFTER);
 	struct ending e = {c->process->graphs, stream ? stream->capturing : 0};
 	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
@@ -257,12 +258,12 @@ static int end_capture(struct rec_call *c)
 	if (c->record->result != 0 && g->captured) {
 		g->number = 0;
 	} else if (rec_number(b, 0, 8, &handle) && handle && g->number == 0) {
-		made = rec_handles_get(c->process->things, API_MEANING_GRAPH, handle);
+		made = rec_handles_get(c->process->handles, API_MEANING_GRAPH, handle);
 		if (!made)
 			return -ENOMEM;
 		g->number = made->number;
 	}
-	rec_handles_each(c->process->things, leave, &e);
+	rec_handles_each(c->process->handles, leave, &e);
 	return 0;
 }
 
@@ -307,8 +308,8 @@ static int clone(struct rec_call *c)
 static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
 {
 	struct rec_graphs *all = graphs_of(c);
-	const struct rec_thing *t =
-		rec_handles_get(c->process->things, API_MEANING_GRAPH_EXEC, handle);
+	const struct rec_object *t =
+		rec_handles_get(c->process->handles, API_MEANING_GRAPH_EXEC, handle);
 	struct rec_graph_exec *e = t ? rec_graph_exec_of(c->process, t->number) : NULL;
 
 	if (e || !t || array_reserve(&all->execs, all->n_execs + 1, &all->execs_cap) < 0)
@@ -328,12 +329,12 @@ static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
 
 	if (!e)
 		return -ENOMEM;
-	r = rec_graph_told(c, g, &timed);
+	r = rec_graph_reported(c, g, &timed);
 	if (r < 0)
 		return r;
 	e->is = (struct rec_graph_id){g->number, 0};
 	e->timed = timed;
-	r = rec_graph_settle(all, (size_t)(g - all->graphs), &e->is.version);
+	r = rec_graph_find_version(all, (size_t)(g - all->graphs), &e->is.version);
 	if (anew)
 		e->made = e->is;
 	c->process->counts.graph_changes += r == -E2BIG;
@@ -349,7 +350,7 @@ static int captured_call(struct rec_call *c)
 			: c->api->class == API_CLASS_ALLOC     ? "mem_alloc"
 							       : "mem_free",
 		.bytes = c->api->class == API_CLASS_ALLOC ? rec_value(c, "bytesize", -1) : -1};
-	const struct rec_thing *stream;
+	const struct rec_object *stream;
 
 	if (rec_arg(c, "hStream") < 0)
 		return 0;

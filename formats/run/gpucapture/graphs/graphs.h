@@ -32,12 +32,12 @@ void rec_graphs_free(struct rec_graphs *g);
 
 /* An operation on a stream in capture: a node behind what the stream waits for. 0 or -ENOMEM.
  * `ret`, which may be NULL, is left alone where the graph is not known. */
-int rec_graph_captured(struct rec_call *c, const struct rec_thing *stream,
+int rec_graph_captured(struct rec_call *c, const struct rec_object *stream,
 		       const struct rec_node *node, struct rec_graph_at *ret);
 
 /* `to`, a stream or an event, waits for what `from` stands for, too; an event stands for nothing
  * else. */
-int rec_graph_waits(struct rec_call *c, const struct rec_thing *from, const struct rec_thing *to);
+int rec_graph_waits(struct rec_call *c, const struct rec_object *from, const struct rec_object *to);
 
 /* Follows a call that makes a graph, adds to one, or makes it one that runs; also one that failed:
  * it may have ended a capture. */

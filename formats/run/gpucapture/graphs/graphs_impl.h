@@ -29,9 +29,9 @@ struct rec_graph {
 	uint32_t number;  /* of the thing; 0: not known yet, or its capture failed */
 	uint32_t version; /* where it is one */
 	bool is_version;
-	bool instantiated;     /* there are versions of it */
-	bool captured;	       /* made by a capture */
-	struct rec_plan *plan; /* owned; of a version, once it was launched */
+	bool instantiated;	     /* there are versions of it */
+	bool captured;		     /* made by a capture */
+	struct rec_graph_plan *plan; /* owned; of a version, once it was launched */
 	uint64_t held; /* 1 + the collectives in it, once they were counted; of what does not change
 			*/
 	struct rec_graph_node *nodes;
@@ -78,20 +78,20 @@ void rec_graph_clear(struct rec_graph *g);
 
 /* The version of the graph, by its place among all, that is as it is now: one that there was, or a
  * new one. 0 or -ENOMEM; -E2BIG: there are too many. */
-int rec_graph_settle(struct rec_graphs *all, size_t graph, uint32_t *ret_version);
+int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version);
 /* NULL: there is none. */
 struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct rec_graph_id *id);
 
-/* The graph is as the driver told the library when this call instantiated it, if it was asked: 1,
- * or 0, and whether launches have times of their nodes; or -ENOMEM. */
-int rec_graph_told(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
+/* The graph is as the driver reported the library when this call instantiated it, if it was asked:
+ * 1, or 0, and whether launches have times of their nodes; or -ENOMEM. */
+int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
 
-/* What the driver told takes over which nodes are collectives; what is not found is counted. 0 or
- * -ENOMEM. */
+/* What the driver reported takes over which nodes are collectives; what is not found is counted. 0
+ * or -ENOMEM. */
 int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
-			       struct rec_graph *told);
+			       struct rec_graph *reported);
 /* The operation of a launch is the collective that its node is. 0 or -ENOMEM. */
-int rec_graph_joins(struct rec_process *p, const struct rec_node *node, uint32_t event);
+int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_launched *launched);
 /* How many a launch does, of what does not change any more. */
 uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g);
 /* The node is the child graph of that handle, as it is now. 0 or -ENOMEM. */
@@ -102,23 +102,24 @@ struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t n
 
 /* Where the operations of a launch go: the first of those that run at once on the stream itself,
  * others on branches of it. */
-struct rec_plan_node {
+struct rec_graph_plan_node {
 	uint32_t node, branch;
 	fmt_str after; /* what it waits for beside what stands before it on its branch, as JSON; 0:
 			  nothing. `[]`: it begins with the first operation of the launch */
 };
 
-struct rec_plan {
-	struct rec_plan_node *nodes; /* owned: by operation, of those that are enabled */
+struct rec_graph_plan {
+	struct rec_graph_plan_node *nodes; /* owned: by operation, of those that are enabled */
 	size_t n;
 	uint32_t n_ops; /* with those that are not */
 	bool has_end;	/* one more has times: the end of all */
 	fmt_str after;	/* of that; 0: it is no operation */
 };
 
-void rec_plan_free(struct rec_plan *p);
+void rec_graph_plan_free(struct rec_graph_plan *p);
 /* 0 or -ENOMEM. */
-int rec_plan_new(struct fmt_names *names, const struct rec_graph *g, struct rec_plan **ret);
+int rec_graph_plan_new(struct fmt_names *names, const struct rec_graph *g,
+		       struct rec_graph_plan **ret);
 
 /* The graph that the handle stands for; NULL without memory. */
 struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle);
@@ -147,7 +148,7 @@ void rec_graph_describe(struct rec_call *c, struct rec_node *node);
 void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct rec_node *node);
 
 /* cuGraphExec...SetParams(), cuGraphNodeSetEnabled(): a version of the graph, from the next launch
- * of the executable graph on. What cannot be told is counted. 0 or -ENOMEM. */
+ * of the executable graph on. What cannot be reported is counted. 0 or -ENOMEM. */
 int rec_graph_change_exec(struct rec_call *c);
 
 /* cuGraph...NodeSetParams(): what the node does from now on, in whichever of the graphs it is. */

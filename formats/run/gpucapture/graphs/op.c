@@ -52,7 +52,7 @@ static int branch_track(struct rec_process *p, const struct rec_track *track, ui
 }
 
 /* The track of a stream, which begins with its first operation. */
-static int track_of(struct rec_call *c, struct rec_thing *stream, uint32_t branch, uint32_t *ret)
+static int track_of(struct rec_call *c, struct rec_object *stream, uint32_t branch, uint32_t *ret)
 {
 	const struct rec_track track = {.kind = FMT_STREAM,
 					.device = (int16_t)stream->device,
@@ -94,7 +94,7 @@ static int remember(struct rec_call *c, const struct rec_launched *l)
 }
 
 /* The operation as a node of the graph that its stream is captured into. */
-static int capture(struct rec_call *c, const struct rec_thing *stream, const struct rec_op *o)
+static int capture(struct rec_call *c, const struct rec_object *stream, const struct rec_op *o)
 {
 	struct rec_node node = {.kind = fmt_kind_name(o->kind), .name = o->name, .bytes = -1};
 	struct rec_graph_at at = {.node = REC_NONE};
@@ -130,7 +130,17 @@ static int capture(struct rec_call *c, const struct rec_thing *stream, const str
 						  .stream = number});
 }
 
-int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec_op *o)
+static int add_event(struct rec_process *p, const struct rec_op *o, struct rec_event *e,
+		     uint32_t *ret)
+{
+	int r = rec_add_values(p, o->values, o->n_values, &e->first_value);
+
+	if (r == 0)
+		r = rec_add_event(p, e, ret);
+	return r < 0 ? r : rec_times_await(p, *ret);
+}
+
+int rec_op_add_at(struct rec_call *c, struct rec_object *stream, const struct rec_op *o)
 {
 	struct rec_process *p = c->process;
 	struct rec_event e = {.correlation = c->record->id + 1,
@@ -139,22 +149,22 @@ int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec
 			      .index = o->index,
 			      .kind = (uint8_t)o->kind,
 			      .template = o->template};
-	uint32_t event;
+	uint32_t event = REC_NONE;
 	int r = track_of(c, stream, o->branch, &e.track);
 
 	if (r == 0)
 		put_device(c, stream->device);
-	if (r == 0)
-		r = rec_add_values(p, o->values, o->n_values, &e.first_value);
-	if (r == 0)
-		r = rec_add_event(p, &e, &event);
-	if (r == 0)
-		r = rec_times_await(p, event);
+	if (r == 0 && !p->only_plan)
+		r = add_event(p, o, &e, &event);
 	p->counts.ops += r == 0;
-	return r < 0 ? r : remember(c, &(struct rec_launched){.event = event});
+	return r < 0 ? r
+		     : remember(c, &(struct rec_launched){.event = event,
+							  .track = e.track,
+							  .index = e.index,
+							  .kind = e.kind});
 }
 
-int rec_op_add(struct rec_call *c, struct rec_thing *stream, struct rec_op *o)
+int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)
 {
 	struct fmt_names *names = c->process->names;
 	struct fmt_template template = {
@@ -163,6 +173,8 @@ int rec_op_add(struct rec_call *c, struct rec_thing *stream, struct rec_op *o)
 
 	if (r == 0 && stream->capturing)
 		return capture(c, stream, o);
+	if (r == 0 && c->process->only_plan)
+		return rec_op_add_at(c, stream, o);
 	if (r == 0)
 		r = fmt_names_string(names, o->category, strlen(o->category), &template.category);
 	if (r == 0)

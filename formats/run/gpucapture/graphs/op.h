@@ -29,6 +29,6 @@ void rec_op_list(struct rec_call *c, struct rec_op *o, const char *key, const in
 
 /* Adds the operation on that stream, and finds its template; or, where the stream is captured, a
  * node of its graph. 0 or a negative errno. */
-int rec_op_add(struct rec_call *c, struct rec_thing *stream, struct rec_op *o);
+int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o);
 /* The same where the template is known, and the stream is not captured. */
-int rec_op_add_at(struct rec_call *c, struct rec_thing *stream, const struct rec_op *o);
+int rec_op_add_at(struct rec_call *c, struct rec_object *stream, const struct rec_op *o);

@@ -14,8 +14,8 @@ static bool is_memory(const struct api_arg *a)
 static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 {
 	const struct api_arg *a = api_arg_of(c->api, meaning);
-	const struct rec_thing *t =
-		a ? rec_handles_find(c->process->things, meaning,
+	const struct rec_object *t =
+		a ? rec_handles_find(c->process->handles, meaning,
 				     (uint64_t)rec_value_at(c, (int)(a - c->api->args)))
 		  : NULL;
 
@@ -75,7 +75,7 @@ static int add(const struct rec_call *c, const struct api_arg *arg, uint64_t add
 		.device = (int16_t)rec_current_device(c),
 		.kind = (uint8_t)kind_of(c, arg),
 	};
-	const struct rec_thing *stream =
+	const struct rec_object *stream =
 		api_arg_of(c->api, API_MEANING_STREAM) ? rec_stream(c) : NULL;
 	int r = 0;
 

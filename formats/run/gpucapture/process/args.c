@@ -13,62 +13,89 @@
 
 #define MOST_HEX 4096 /* of bytes without a meaning */
 
-void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct fmt_template *like)
+#define MOST_KEY 200 /* bytes; a key that is longer loses its end */
+
+void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct rec_last_call *like)
 {
 	m->names = names;
-	m->like = like;
-	m->unlike = !like;
+	m->like = like && like->template ? like : NULL;
+	m->like_args = m->like ? fmt_template(names, like->template - 1)->args : NULL;
+	m->unlike = !m->like;
 	m->n = m->left_out = 0;
-	m->most = REC_MOST_ARGS - 5; /* result, unended, repeated, order, how many were left out */
+	m->most = REC_MOST_ARGS - 4; /* result, unended, repeated, how many were left out */
 	m->error = 0;
 }
 
-/* The next argument's key as the names have it, where nothing is to be looked for. */
-static bool known_key(const struct rec_args *m, const char *key, enum fmt_type type, fmt_str *ret)
+static void put_key(struct text *t, const struct rec_key *key)
 {
-	const struct fmt_arg *a =
-		m->unlike || m->n >= m->like->n_args ? NULL : &m->like->args[m->n];
-
-	if (!a || a->type != type || strcmp(fmt_string(m->names, a->key, NULL), key) != 0)
-		return false;
-	*ret = a->key;
-	return true;
+	if (key->in)
+		put_key(t, key->in);
+	text_str(t, key->name);
+	if (key->index > 0)
+		text_u64(t, key->index - 1);
+	if (key->index > 0 && *key->name == '[')
+		text_char(t, ']');
 }
 
-static void put(struct rec_args *m, const char *key, enum fmt_type type, int64_t value)
+static int intern_key(struct fmt_names *names, const struct rec_key *key, fmt_str *ret)
 {
+	scoped(text_done) struct text t = {0};
+
+	put_key(&t, key);
+	return t.error ? t.error
+		       : fmt_names_string(names, t.data, t.len < MOST_KEY ? t.len : MOST_KEY, ret);
+}
+
+/* From here on the arguments are not those of the last call. */
+static void diverge(struct rec_args *m)
+{
+	if (m->n > 0)
+		memcpy(m->args, m->like_args, m->n * sizeof(*m->args));
+	m->unlike = true;
+}
+
+static void put(struct rec_args *m, const struct rec_key *key, enum fmt_type type, int64_t value)
+{
+	uint64_t code = key->code + type;
 	fmt_str s = 0;
 
 	if (m->error)
 		return;
-	if (!known_key(m, key, type, &s)) {
-		m->unlike = true;
-		m->error = fmt_names_string(m->names, key, strlen(key), &s);
+	m->codes[m->n] = code;
+	m->values[m->n] = value;
+	if (!m->unlike && (m->n >= m->like->n || m->like->codes[m->n] != code))
+		diverge(m);
+	if (m->unlike) {
+		m->error = intern_key(m->names, key, &s);
+		m->args[m->n] = (struct fmt_arg){.key = s, .type = (uint8_t)type, .varies = 1};
 	}
-	m->args[m->n] = (struct fmt_arg){.key = s, .type = (uint8_t)type, .varies = 1};
-	m->values[m->n++] = value;
+	m->n++;
 }
 
-void rec_args_put(struct rec_args *m, const char *key, enum fmt_type type, int64_t value)
+void rec_args_put(struct rec_args *m, struct rec_key key, enum fmt_type type, int64_t value)
 {
 	if (m->n < m->most)
-		put(m, key, type, value);
+		put(m, &key, type, value);
 	else
 		m->left_out++;
 }
 
 void rec_args_end(struct rec_args *m)
 {
+	const struct rec_key left_out = rec_key_of(NULL, "arguments_left_out");
+
 	if (m->left_out > 0)
-		put(m, "arguments_left_out", FMT_INT, m->left_out);
+		put(m, &left_out, FMT_INT, m->left_out);
+	if (!m->unlike && m->n != m->like->n)
+		diverge(m);
 }
 
 bool rec_args_are_like(const struct rec_args *m)
 {
-	return !m->unlike && m->n == m->like->n_args;
+	return !m->unlike;
 }
 
-void rec_put_text(struct rec_args *m, const char *key, enum fmt_type type, const char *bytes,
+void rec_put_text(struct rec_args *m, struct rec_key key, enum fmt_type type, const char *bytes,
 		  size_t len)
 {
 	fmt_str s = 0;
@@ -79,14 +106,15 @@ void rec_put_text(struct rec_args *m, const char *key, enum fmt_type type, const
 }
 
 /* Ends `text` as the value of the argument. */
-void rec_put_made(struct rec_args *m, const char *key, enum fmt_type type, const struct text *text)
+void rec_put_made(struct rec_args *m, struct rec_key key, enum fmt_type type,
+		  const struct text *text)
 {
 	if (!m->error)
 		m->error = text->error;
 	rec_put_text(m, key, type, text->data, text->len);
 }
 
-void rec_put_hex(struct rec_args *m, const char *key, const uint8_t *bytes, size_t len)
+void rec_put_hex(struct rec_args *m, struct rec_key key, const uint8_t *bytes, size_t len)
 {
 	scoped(text_done) struct text hex = {0};
 
@@ -94,75 +122,48 @@ void rec_put_hex(struct rec_args *m, const char *key, const uint8_t *bytes, size
 	rec_put_made(m, key, FMT_STRING, &hex);
 }
 
-/* `key` with more at its end; a key that is too long loses its end. */
-const char *rec_key_of(char ret[REC_KEY_BYTES], const char *key, const char *more)
-{
-	size_t n = strlen(key), k = strlen(more);
-
-	n = n < REC_KEY_BYTES - 1 ? n : REC_KEY_BYTES - 1;
-	k = k < REC_KEY_BYTES - 1 - n ? k : REC_KEY_BYTES - 1 - n;
-	memcpy(ret, key, n);
-	memcpy(ret + n, more, k);
-	ret[n + k] = 0;
-	return ret;
-}
-
-const char *rec_key_at(char ret[REC_KEY_BYTES], const char *key, unsigned i)
-{
-	char index[16] = {0};
-	char *at = index + sizeof(index) - 2;
-
-	*at = ']';
-	at = text_digits(at, i);
-	*--at = '[';
-	return rec_key_of(ret, key, at);
-}
-
 /* ---- the object beside a value */
 
 /* Which allocation the address lies in, and where. */
-void rec_put_memory(struct rec_args *m, const struct rec_call *c, const char *key, uint64_t address)
+void rec_put_memory(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		    uint64_t address)
 {
 	const struct rec_allocation *a = rec_memory_find(&c->process->memory, address);
-	char longer[REC_KEY_BYTES];
 
 	if (!a)
 		return;
-	rec_args_put(m, rec_key_of(longer, key, ".id"), FMT_INT, a->number);
-	rec_args_put(m, rec_key_of(longer, key, ".offset"), FMT_INT,
-		     (int64_t)(address - a->address));
+	rec_args_put(m, rec_key_of(&key, ".id"), FMT_INT, a->number);
+	rec_args_put(m, rec_key_of(&key, ".offset"), FMT_INT, (int64_t)(address - a->address));
 }
 
 static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, uint64_t handle)
 {
-	const struct rec_thing *t = NULL;
+	const struct rec_object *t = NULL;
 
 	if (meaning == API_MEANING_STREAM)
 		t = rec_stream_of(c, handle);
 	else if (handle)
-		t = rec_handles_find(c->process->things, meaning, handle);
+		t = rec_handles_find(c->process->handles, meaning, handle);
 	return t ? t->number : 0;
 }
 
-static void put_id(struct rec_args *m, const struct rec_call *c, const char *key,
+static void put_id(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		   enum api_meaning meaning, uint64_t value)
 {
-	char longer[REC_KEY_BYTES];
 
 	if (meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST)
 		rec_put_memory(m, c, key, value);
 	else if (meaning == API_MEANING_FUNCTION && number_of(c, API_MEANING_KERNEL, value))
 		/* Launches take either. */
-		rec_args_put(m, rec_key_of(longer, key, ".kernel_id"), FMT_INT,
+		rec_args_put(m, rec_key_of(&key, ".kernel_id"), FMT_INT,
 			     number_of(c, API_MEANING_KERNEL, value));
 	else if (api_is_handle(meaning))
-		rec_args_put(m, rec_key_of(longer, key, ".id"), FMT_INT,
-			     number_of(c, meaning, value));
+		rec_args_put(m, rec_key_of(&key, ".id"), FMT_INT, number_of(c, meaning, value));
 }
 
 /* ---- single values */
 
-static void put_float(struct rec_args *m, const char *key, double v, int digits)
+static void put_float(struct rec_args *m, struct rec_key key, double v, int digits)
 {
 	char text[40];
 	int n = snprintf(text, sizeof(text), "%.*g", digits, v);
@@ -170,7 +171,7 @@ static void put_float(struct rec_args *m, const char *key, double v, int digits)
 	rec_put_text(m, key, isfinite(v) ? FMT_JSON : FMT_STRING, text, (size_t)n);
 }
 
-static void put_real(struct rec_args *m, const char *key, const void *at, size_t bytes)
+static void put_real(struct rec_args *m, struct rec_key key, const void *at, size_t bytes)
 {
 	float f;
 	double d;
@@ -185,7 +186,7 @@ static void put_real(struct rec_args *m, const char *key, const void *at, size_t
 }
 
 /* A value that is extended to 64 bits. */
-void rec_put_value(struct rec_args *m, const struct rec_call *c, const char *key,
+void rec_put_value(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		   const struct api_arg *a, uint64_t v)
 {
 	const char *name = a->values ? api_value_name(a->values, (int64_t)v) : NULL;
@@ -202,7 +203,8 @@ void rec_put_value(struct rec_args *m, const struct rec_call *c, const char *key
 }
 
 /* The numbers in `bytes`, each of `width`, as a list. */
-void rec_put_list(struct rec_args *m, const char *key, const uint8_t *bytes, size_t n, size_t width)
+void rec_put_list(struct rec_args *m, struct rec_key key, const uint8_t *bytes, size_t n,
+		  size_t width)
 {
 	scoped(text_done) struct text list = {0};
 
@@ -219,11 +221,10 @@ void rec_put_list(struct rec_args *m, const char *key, const uint8_t *bytes, siz
 }
 
 /* Handles, and what they stand for. */
-void rec_put_handles(struct rec_args *m, const struct rec_call *c, const char *key,
+void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     enum api_meaning meaning, const uint8_t *bytes, size_t n)
 {
 	scoped(text_done) struct text list = {0};
-	char longer[REC_KEY_BYTES];
 
 	rec_put_list(m, key, bytes, n, 8);
 	text_char(&list, '[');
@@ -234,18 +235,17 @@ void rec_put_handles(struct rec_args *m, const struct rec_call *c, const char *k
 		text_printf(&list, "%s%u", i > 0 ? ", " : "", number_of(c, meaning, v));
 	}
 	text_char(&list, ']');
-	rec_put_made(m, rec_key_of(longer, key, ".id"), FMT_JSON, &list);
+	rec_put_made(m, rec_key_of(&key, ".id"), FMT_JSON, &list);
 }
 
 /* ---- what arguments point to */
 
 /* alpha and beta of cuBLAS: real or complex by the letter in the call's name. */
-static void put_scalar(struct rec_args *m, const struct rec_call *c, const char *key,
+static void put_scalar(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct rec_blob *b)
 {
 	const char *letter = c->name + (strncmp(c->name, "cublasXt", 8) == 0 ? 8 : 6);
 	uint64_t v;
-	char longer[REC_KEY_BYTES];
 
 	if (strncmp(c->name, "cublas", 6) != 0 || *letter == 'I' || b->len < 4) {
 		if (rec_number(b, 0, b->len, &v))
@@ -253,14 +253,14 @@ static void put_scalar(struct rec_args *m, const struct rec_call *c, const char 
 	} else if (b->len == 4 || (b->len == 8 && *letter != 'C')) {
 		put_real(m, key, b->data, b->len);
 	} else if (b->len == 8 || b->len == 16) {
-		put_real(m, rec_key_of(longer, key, ".re"), b->data, b->len / 2);
-		put_real(m, rec_key_of(longer, key, ".im"), b->data + b->len / 2, b->len / 2);
+		put_real(m, rec_key_of(&key, ".re"), b->data, b->len / 2);
+		put_real(m, rec_key_of(&key, ".im"), b->data + b->len / 2, b->len / 2);
 	} else {
 		rec_put_hex(m, key, b->data, b->len);
 	}
 }
 
-static void put_numbers(struct rec_args *m, const struct rec_call *c, const char *key,
+static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 			const struct api_arg *a, const struct rec_blob *b)
 {
 	uint64_t v;
@@ -268,7 +268,6 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, const char
 
 	if (b->len == 1 || b->len == 2 || b->len == 4 || b->len == 8) {
 		const char *name = NULL;
-		char longer[REC_KEY_BYTES];
 
 		rec_number(b, 0, b->len, &v);
 		if (a->values)
@@ -278,8 +277,7 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, const char
 		else
 			rec_args_put(m, key, FMT_INT, (int64_t)v);
 		if (b->len == 8)
-			put_id(m, c, rec_key_of(longer, a->name, ""), (enum api_meaning)a->meaning,
-			       v);
+			put_id(m, c, rec_key_of(NULL, a->name), (enum api_meaning)a->meaning, v);
 	} else if (handles && b->len % 8 == 0 && b->len / 8 <= REC_MOST_ELEMENTS) {
 		rec_put_handles(m, c, key, (enum api_meaning)a->meaning, b->data, b->len / 8);
 	} else {
@@ -288,13 +286,14 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, const char
 }
 
 /* A struct; what none of its fields tells (the member of a union that is not known) as numbers. */
-static void put_struct(struct rec_args *m, const struct rec_call *c, const char *key,
+static void put_struct(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct api_arg *a, const struct rec_blob *b)
 {
 	const struct api_view all = {a->layout, b->data, b->len, c->api, c->record->words};
 	uint32_t before = m->n;
 
-	rec_put_structs(m, c, b->what == CAP_BLOB_AFTER ? key : a->name, &all, b->arg);
+	rec_put_structs(m, c, b->what == CAP_BLOB_AFTER ? key : rec_key_of(NULL, a->name), &all,
+			b->arg);
 	if (m->n == before && b->len > 0)
 		put_numbers(m, c, key, a, b);
 }
@@ -302,15 +301,15 @@ static void put_struct(struct rec_args *m, const struct rec_call *c, const char 
 static void put_blob(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
 		     const struct rec_blob *b)
 {
-	char key[REC_KEY_BYTES];
+	const struct rec_key name = rec_key_of(NULL, a->name);
+	const struct rec_key key = rec_key_of(&name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
 
-	rec_key_of(key, a->name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
 	if (b->what == CAP_BLOB_FIELD)
 		return; /* with its struct */
 	if (b->what == CAP_BLOB_PARAMS)
 		rec_put_params(m, c, a, b);
 	else if (b->what == CAP_BLOB_EXTRA)
-		rec_put_hex(m, rec_key_of(key, a->name, ".packed"), b->data, b->len);
+		rec_put_hex(m, rec_key_of(&name, ".packed"), b->data, b->len);
 	else if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL)
 		rec_put_text(m, key, FMT_STRING, (const char *)b->data,
 			     strnlen((const char *)b->data, b->len));
@@ -327,15 +326,16 @@ static void put_image(struct rec_args *m, const struct cap_image_record *image)
 	char name[FMT_CONTENT_NAME_BYTES];
 
 	fmt_content_name(image->hash, name);
-	rec_put_text(m, "image.hash", FMT_STRING, name, strlen(name));
-	rec_args_put(m, "image.bytes", FMT_INT, (int64_t)image->size);
+	rec_put_text(m, rec_key_of(NULL, "image.hash"), FMT_STRING, name, strlen(name));
+	rec_args_put(m, rec_key_of(NULL, "image.bytes"), FMT_INT, (int64_t)image->size);
 	if (image->path_len > 0) {
-		rec_put_text(m, "image.file", FMT_STRING, image->data, image->path_len);
-		rec_args_put(m, "image.offset", FMT_INT, (int64_t)image->offset);
+		rec_put_text(m, rec_key_of(NULL, "image.file"), FMT_STRING, image->data,
+			     image->path_len);
+		rec_args_put(m, rec_key_of(NULL, "image.offset"), FMT_INT, (int64_t)image->offset);
 	}
 	if (image->build_id_len > 0)
-		rec_put_hex(m, "image.build-id", (const uint8_t *)image->data + image->path_len,
-			    image->build_id_len);
+		rec_put_hex(m, rec_key_of(NULL, "image.build-id"),
+			    (const uint8_t *)image->data + image->path_len, image->build_id_len);
 }
 
 /* ---- all of them */
@@ -344,7 +344,7 @@ static void put_image(struct rec_args *m, const struct cap_image_record *image)
 static uint64_t memory_bytes(const struct rec_call *c)
 {
 	const struct rec_allocation *memory;
-	const struct rec_thing *physical;
+	const struct rec_object *physical;
 
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
@@ -357,7 +357,7 @@ static uint64_t memory_bytes(const struct rec_call *c)
 		    !rec_number(rec_pointed_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
 			return 0;
 		memory = rec_memory_find(&c->process->memory, at);
-		physical = rec_handles_find(c->process->things, API_MEANING_MEMORY, at);
+		physical = rec_handles_find(c->process->handles, API_MEANING_MEMORY, at);
 		if (a->meaning == API_MEANING_MEMORY)
 			return physical ? physical->bytes : 0;
 		return memory ? memory->bytes : 0;
@@ -376,7 +376,7 @@ static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 		return;
 	bytes = memory_bytes(c);
 	if (bytes > 0)
-		rec_args_put(m, "bytes", FMT_INT, (int64_t)bytes);
+		rec_args_put(m, rec_key_of(NULL, "bytes"), FMT_INT, (int64_t)bytes);
 }
 
 static void put_described(struct rec_args *m, const struct rec_call *c)
@@ -387,12 +387,14 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 		if (a->word >= c->n_words)
 			continue;
 		if (a->wire == API_WIRE_STRUCT || a->bytes > 8)
-			rec_put_hex(m, a->name, (const uint8_t *)&c->record->words[a->word],
+			rec_put_hex(m, rec_key_of(NULL, a->name),
+				    (const uint8_t *)&c->record->words[a->word],
 				    a->bytes <= 8 * (c->n_words - a->word) ? a->bytes : 0);
 		else if (a->direction == API_DIRECTION_NONE || a->direction >= API_DIRECTION_READS)
-			rec_put_value(m, c, a->name, a, (uint64_t)rec_value_at(c, i));
+			rec_put_value(m, c, rec_key_of(NULL, a->name), a,
+				      (uint64_t)rec_value_at(c, i));
 		else
-			rec_args_put(m, a->name, FMT_INT, rec_value_at(c, i));
+			rec_args_put(m, rec_key_of(NULL, a->name), FMT_INT, rec_value_at(c, i));
 	}
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].arg < c->api->n_args)
@@ -402,12 +404,9 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 
 static void put_words(struct rec_args *m, const struct rec_call *c)
 {
-	char name[16];
-
-	for (uint32_t i = 0; i < c->n_words && i < 16; i++) {
-		snprintf(name, sizeof(name), "word%u", i);
-		rec_args_put(m, name, FMT_INT, (int64_t)c->record->words[i]);
-	}
+	for (uint32_t i = 0; i < c->n_words && i < 16; i++)
+		rec_args_put(m, rec_key_index(NULL, "word", i), FMT_INT,
+			     (int64_t)c->record->words[i]);
 }
 
 void rec_args_of(struct rec_args *m, const struct rec_call *c)

@@ -6,8 +6,6 @@
 #include "base/scope.h"
 #include "base/text.h"
 
-#include <stdio.h>
-
 #define MOST_WORDS 16 /* of a kernel parameter that is a struct */
 
 /* ---- structs */
@@ -22,7 +20,7 @@ static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned
 }
 
 /* What a field leads to, in place of the address. */
-static void put_behind(struct rec_args *m, const struct rec_call *c, const char *key,
+static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct api_field *f, const struct rec_blob *b)
 {
 	if (f->is.length.kind == API_LENGTH_NUL) {
@@ -40,7 +38,7 @@ static void put_behind(struct rec_args *m, const struct rec_call *c, const char 
 	}
 }
 
-static void put_array(struct rec_args *m, const char *key, const struct api_view *v,
+static void put_array(struct rec_args *m, struct rec_key key, const struct api_view *v,
 		      const struct api_field *f)
 {
 	size_t bytes = (size_t)f->count * f->is.bytes;
@@ -53,19 +51,18 @@ static void put_array(struct rec_args *m, const char *key, const struct api_view
 		rec_put_list(m, key, (const uint8_t *)v->bytes + f->offset, f->count, f->is.bytes);
 }
 
-static void put_field(struct rec_args *m, const struct rec_call *c, const char *prefix,
+static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_key prefix,
 		      const struct api_view *v, unsigned i, int arg)
 {
 	const struct api_field *f = &v->layout->fields[i];
 	const struct rec_blob *b = behind(c, arg, i);
-	char dotted[REC_KEY_BYTES], key[REC_KEY_BYTES];
+	const struct rec_key dot = rec_key_of(&prefix, "."), key = rec_key_of(&dot, f->is.name);
 	uint64_t value;
 
 	/* Kernel parameters stand apart. */
 	if (!api_field_counts(v, f) || f->is.length.kind == API_LENGTH_PARAMS ||
 	    f->is.length.kind == API_LENGTH_EXTRA)
 		return;
-	rec_key_of(key, rec_key_of(dotted, prefix, "."), f->is.name);
 	if (b)
 		put_behind(m, c, key, f, b);
 	else if (f->count > 1)
@@ -76,15 +73,15 @@ static void put_field(struct rec_args *m, const struct rec_call *c, const char *
 
 /* One struct, or several, which have numbers. `arg` is the argument that leads to it, -1 for one
  * that something else leads to. */
-void rec_put_structs(struct rec_args *m, const struct rec_call *c, const char *key,
+void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     const struct api_view *all, int arg)
 {
 	size_t size = all->layout->bytes, n = size ? (all->len + size - 1) / size : 0;
-	char longer[REC_KEY_BYTES];
 
 	for (size_t i = 0; i < n && i < REC_MOST_ELEMENTS; i++) {
 		struct api_view one = *all;
-		const char *name = n > 1 || arg < 0 ? rec_key_at(longer, key, (unsigned)i) : key;
+		struct rec_key name =
+			n > 1 || arg < 0 ? rec_key_index(&key, "[", (uint32_t)i) : key;
 
 		one.bytes = (const uint8_t *)all->bytes + i * size;
 		one.len = all->len - i * size < size ? all->len - i * size : size;
@@ -92,7 +89,7 @@ void rec_put_structs(struct rec_args *m, const struct rec_call *c, const char *k
 			put_field(m, c, name, &one, f, n == 1 ? arg : -1);
 	}
 	if (n > REC_MOST_ELEMENTS)
-		rec_put_hex(m, rec_key_of(longer, key, ".more"),
+		rec_put_hex(m, rec_key_of(&key, ".more"),
 			    (const uint8_t *)all->bytes + REC_MOST_ELEMENTS * size,
 			    all->len - REC_MOST_ELEMENTS * size);
 }
@@ -108,10 +105,9 @@ static bool is_of_nccl(const struct rec_call *c)
 	return strstr(fmt_string(c->process->names, name, NULL), "nccl") != NULL;
 }
 
-static void put_parameter(struct rec_args *m, const struct rec_call *c, const char *key,
+static void put_parameter(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 			  const uint8_t *at, uint32_t size)
 {
-	char longer[REC_KEY_BYTES];
 	uint64_t v = 0;
 
 	if (size == 1 || size == 2 || size == 4 || size == 8) {
@@ -120,56 +116,86 @@ static void put_parameter(struct rec_args *m, const struct rec_call *c, const ch
 		if (size == 8)
 			rec_put_memory(m, c, key, v);
 	} else if (size % 8 == 0 && size <= 8 * MOST_WORDS) {
-		for (uint32_t i = 0; i < size; i += 8) {
-			char index[16];
-
-			snprintf(index, sizeof(index), ".%u", i);
-			put_parameter(m, c, rec_key_of(longer, key, index), at + i, 8);
-		}
+		for (uint32_t i = 0; i < size; i += 8)
+			put_parameter(m, c, rec_key_index(&key, ".", i), at + i, 8);
 	} else if (is_of_nccl(c)) {
-		rec_args_put(m, rec_key_of(longer, key, ".bytes"), FMT_INT, size);
+		rec_args_put(m, rec_key_of(&key, ".bytes"), FMT_INT, size);
 	} else {
 		rec_put_hex(m, key, at, size);
 	}
 }
 
-/* What the packed bytes of a CAP_BLOB_PARAMS are called: by the argument, or by a field of it. */
-static const char *params_key(const struct api_arg *a, char ret[REC_KEY_BYTES])
+/* The field of the argument that has the parameters; NULL: the argument itself has them. */
+static const char *params_field(const struct api_arg *a)
 {
-	char dotted[REC_KEY_BYTES];
-
 	for (unsigned i = 0; a->layout && i < a->layout->n_fields; i++)
 		if (a->layout->fields[i].is.length.kind == API_LENGTH_PARAMS)
-			return rec_key_of(ret, rec_key_of(dotted, a->name, "."),
-					  a->layout->fields[i].is.name);
-	return rec_key_of(ret, a->name, "");
+			return a->layout->fields[i].is.name;
+	return NULL;
+}
+
+/* "0:4 8:8": offsets and sizes. */
+static int name_layout(struct fmt_names *names, const uint8_t *table, uint64_t n, fmt_str *ret)
+{
+	scoped(text_done) struct text t = {0};
+	struct cap_param p;
+
+	for (uint64_t i = 0; i < n; i++) {
+		memcpy(&p, table + 4 + 8 * i, sizeof(p));
+		text_str(&t, i > 0 ? " " : "");
+		text_u64(&t, p.offset);
+		text_char(&t, ':');
+		text_u64(&t, p.size);
+	}
+	return t.error ? t.error : fmt_names_string(names, t.data, t.len, ret);
+}
+
+/* The same; most layouts are those of the last few kernels. */
+static void put_layout(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		       const uint8_t *table, uint64_t n)
+{
+	struct rec_layout *known = c->process->memo.layouts;
+	fmt_str text = 0;
+	uint32_t h = 0;
+
+	if (m->error || n > REC_LAYOUT_PARAMS) {
+		m->error = m->error ? m->error : name_layout(m->names, table, n, &text);
+		rec_args_put(m, key, FMT_STRING, text);
+		return;
+	}
+	for (uint64_t i = 0; i < 4 + 8 * n; i += 4)
+		h = (h ^ *(const uint32_t *)(const void *)(table + i)) * 0x9e3779b1u;
+	known += h >> 26;
+	if (known->n != n + 1 || memcmp(known->table, table, 4 + 8 * n) != 0) {
+		m->error = name_layout(m->names, table, n, &known->text);
+		known->n = m->error ? 0 : (uint32_t)n + 1;
+		memcpy(known->table, table, 4 + 8 * n);
+	}
+	rec_args_put(m, key, FMT_STRING, known->text);
 }
 
 /* Each parameter by its number; and the layout, from which the packed bytes follow. */
 void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
 		    const struct rec_blob *b)
 {
-	scoped(text_done) struct text layout = {0};
-	char key[REC_KEY_BYTES], longer[REC_KEY_BYTES];
-	uint64_t n = 0, offset, size;
-	size_t bytes;
+	const struct rec_key name = rec_key_of(NULL, a->name), dot = rec_key_of(&name, ".");
+	const char *field = params_field(a);
+	const struct rec_key key = field ? rec_key_of(&dot, field) : name;
+	const uint8_t *packed = b->data;
+	uint64_t n = 0, bytes;
+	struct cap_param p;
 
-	params_key(a, key);
 	if (!rec_number(b, 0, 4, &n) || n > (b->len - 4) / 8) {
 		rec_put_hex(m, key, b->data, b->len);
 		return;
 	}
-	bytes = (4 + 8 * n + 7) & ~(size_t)7;
-	for (size_t i = 0; i < n; i++) {
-		rec_number(b, 4 + 8 * i, 4, &offset);
-		rec_number(b, 8 + 8 * i, 4, &size);
-		text_str(&layout, i > 0 ? " " : "");
-		text_u64(&layout, offset);
-		text_char(&layout, ':');
-		text_u64(&layout, size);
-		if (bytes <= b->len && offset <= b->len - bytes && size <= b->len - bytes - offset)
-			put_parameter(m, c, rec_key_at(longer, key, (unsigned)i),
-				      b->data + bytes + offset, (uint32_t)size);
+	bytes = (4 + 8 * n + 7) & ~(uint64_t)7;
+	packed += bytes;
+	bytes = b->len > bytes ? b->len - bytes : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&p, b->data + 4 + 8 * (size_t)i, sizeof(p));
+		if (p.offset <= bytes && p.size <= bytes - p.offset)
+			put_parameter(m, c, rec_key_index(&key, "[", i), packed + p.offset, p.size);
 	}
-	rec_put_made(m, rec_key_of(longer, key, ".layout"), FMT_STRING, &layout);
+	put_layout(m, c, rec_key_of(&key, ".layout"), b->data, n);
 }

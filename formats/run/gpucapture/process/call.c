@@ -6,12 +6,24 @@
 #include "formats/run/gpucapture/process/args.h"
 #include "formats/run/gpucapture/process/digests.h"
 
-int rec_arg(const struct rec_call *c, const char *name)
+static int find_arg(const struct api_call *api, const char *name)
 {
-	for (int i = 0; c->api && i < c->api->n_args; i++)
-		if (c->api->args[i].name[0] == name[0] && strcmp(c->api->args[i].name, name) == 0)
+	for (int i = 0; i < api->n_args; i++)
+		if (strcmp(api->args[i].name, name) == 0)
 			return i;
 	return -1;
+}
+
+int rec_arg(const struct rec_call *c, const char *name)
+{
+	uint64_t hash = ((uintptr_t)c->api + 3 * (uintptr_t)name) * 0x9e3779b97f4a7c15u;
+	struct rec_found_arg *found = &c->process->memo.found_args[hash >> 56];
+
+	if (!c->api)
+		return -1;
+	if (found->api != c->api || found->name != name)
+		*found = (struct rec_found_arg){c->api, name, find_arg(c->api, name)};
+	return found->arg;
 }
 
 int64_t rec_value_at(const struct rec_call *c, int arg)
@@ -113,25 +125,34 @@ static int make_template(const struct rec_args *m, const struct rec_call *c, uin
 	return r < 0 ? r : fmt_names_template(m->names, &template, ret);
 }
 
-/* The template of the function's last call, plus 1; NULL of one without a description. */
-static uint32_t *last_template(const struct rec_call *c)
+/* The function's last call; NULL of one without a description. */
+static struct rec_last_call *last_call(const struct rec_call *c)
 {
-	return c->api ? &c->process->last_templates[c->record->api] : NULL;
+	return c->api ? &c->process->memo.last_calls[c->record->api] : NULL;
+}
+
+static int remember(struct rec_last_call *last, const struct rec_args *m, uint32_t template)
+{
+	uint64_t *codes = realloc(last->codes, (m->n + 1) * sizeof(*codes));
+
+	if (!codes)
+		return -ENOMEM;
+	memcpy(codes, m->codes, m->n * sizeof(*codes));
+	*last = (struct rec_last_call){template + 1, m->n, codes};
+	return 0;
 }
 
 static int template_of(const struct rec_args *m, const struct rec_call *c, uint32_t *ret)
 {
-	uint32_t *last = last_template(c);
+	struct rec_last_call *last = last_call(c);
 	int r = 0;
 
 	if (rec_args_are_like(m)) {
-		*ret = *last - 1;
+		*ret = last->template - 1;
 		return 0;
 	}
 	r = make_template(m, c, ret);
-	if (r == 0 && last)
-		*last = *ret + 1;
-	return r;
+	return r == 0 && last ? remember(last, m, *ret) : r;
 }
 
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
@@ -147,10 +168,10 @@ struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
 
 static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t template)
 {
-	if (c->end_ns < p->last_call_ns)
+	if (c->end_ns < p->end.last_call_ns)
 		return;
-	p->last_call_ns = c->end_ns;
-	p->last_call = fmt_template(p->names, template)->name;
+	p->end.last_call_ns = c->end_ns;
+	p->end.last_call = fmt_template(p->names, template)->name;
 }
 
 /* The place of a call among those of its process whose times do not order threads, once a second
@@ -161,11 +182,22 @@ static void put_order(struct rec_args *m, const struct rec_call *c)
 
 	if (!(c->record->head.flags & CAP_CALL_ORDERED))
 		return;
-	if (p->ordered++ == 0)
-		p->ordered_track = c->thread->track;
-	p->is_ordered |= p->ordered_track != c->thread->track;
-	if (p->is_ordered)
-		rec_args_put(m, "order", FMT_INT, (int64_t)p->ordered);
+	if (p->order.n++ == 0)
+		p->order.track = c->thread->track;
+	p->order.is_used |= p->order.track != c->thread->track;
+	if (p->order.is_used)
+		rec_args_put(m, rec_key_of(NULL, "order"), FMT_INT, (int64_t)p->order.n);
+}
+
+/* First reading: of a call only its span is needed. */
+static int add_planned(struct rec_call *c)
+{
+	const struct rec_event e = rec_call_event(c, FMT_CALL);
+
+	rec_process_span(c->process, &e);
+	c->process->counts.calls++;
+	c->event = REC_NONE;
+	return 0;
 }
 
 /* Whether later calls may need what the call did, apart from contents. */
@@ -185,6 +217,8 @@ static bool has_lasting_effect(const struct rec_call *c)
 
 void rec_call_keep(const struct rec_call *c)
 {
+	if (c->event == REC_NONE) /* first reading */
+		return;
 	c->process->events[c->event].keeps = 1;
 	if (c->thread->kept_depth < c->record->head.depth)
 		c->thread->kept_depth = c->record->head.depth;
@@ -213,23 +247,23 @@ int rec_call_add(struct rec_call *c)
 {
 	struct rec_args m;
 	struct rec_event e = rec_call_event(c, FMT_CALL);
-	const uint32_t *last = last_template(c);
 	int r;
 
-	rec_args_begin(&m, c->process->names,
-		       last && *last ? fmt_template(c->process->names, *last - 1) : NULL);
+	if (c->process->only_plan)
+		return add_planned(c);
+	rec_args_begin(&m, c->process->names, last_call(c));
 	rec_args_of(&m, c);
-	rec_args_put(&m, "result", FMT_INT, c->record->result);
+	rec_args_put(&m, rec_key_of(NULL, "result"), FMT_INT, c->record->result);
 	if (c->record->head.flags & CAP_CALL_UNENDED)
-		rec_args_put(&m, "unended", FMT_INT, 1);
+		rec_args_put(&m, rec_key_of(NULL, "unended"), FMT_INT, 1);
 	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
-		rec_args_put(&m, "repeated", FMT_INT, (int64_t)c->record->words[c->n_words - 1]);
+		rec_args_put(&m, rec_key_of(NULL, "repeated"), FMT_INT,
+			     (int64_t)c->record->words[c->n_words - 1]);
 	put_order(&m, c);
 	rec_args_end(&m);
 	r = m.error < 0 ? m.error : template_of(&m, c, &e.template);
 	if (r == 0)
-		r = fmt_rows_add(c->process->tracks[e.track].calls, e.template, m.values, m.n,
-				 &e.first_value);
+		r = rec_add_values(c->process, m.values, m.n, &e.first_value);
 	if (r == 0)
 		r = rec_add_event(c->process, &e, &c->event);
 	if (r == 0)
@@ -247,6 +281,6 @@ int rec_call_add(struct rec_call *c)
 
 void rec_call_is_on(const struct rec_call *c, int device)
 {
-	if (device >= 0)
+	if (device >= 0 && c->event != REC_NONE)
 		c->process->events[c->event].device = (int16_t)device;
 }

@@ -14,8 +14,10 @@
  * node that it became in a capture, where `event` is the call's. */
 struct rec_launched {
 	uint64_t ordinal; /* of the call */
-	uint32_t event;
+	uint32_t event;	  /* REC_NONE: first reading */
+	uint32_t track, index;
 	uint8_t depth;
+	uint8_t kind; /* enum fmt_kind */
 	bool captured;
 	uint32_t graph, node; /* see struct rec_graph_at */
 	uint32_t stream;      /* its number */
@@ -111,8 +113,8 @@ int rec_is(const struct rec_call *c, const char *stem);
 
 /* The stream argument as the object that it stands for now: with the thread's own, and the
  * context's default, told apart. NULL without memory. */
-struct rec_thing *rec_stream(const struct rec_call *c);
-struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle);
+struct rec_object *rec_stream(const struct rec_call *c);
+struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle);
 
 /* The handle of the thread's current context; 0. Its device; -1 unknown. */
 uint64_t rec_current_context(const struct rec_call *c);
@@ -130,7 +132,7 @@ void rec_call_is_on(const struct rec_call *c, int device);
 /* The call, and those around it, are in the prologue of a window: later ones need what it did. */
 void rec_call_keep(const struct rec_call *c);
 
-/* Follows what the call did to things: what was made, before the call is added; what is gone and
+/* Follows what the call did to objects: what was made, before the call is added; what is gone and
  * which context is current, after it. */
 int rec_call_makes(struct rec_call *c);
 int rec_call_ends(struct rec_call *c);

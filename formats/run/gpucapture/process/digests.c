@@ -11,13 +11,13 @@
 static int count(struct rec_process *p, uint64_t id, int64_t n)
 {
 	const struct rec_wait made = {.id = id + 1, .event = REC_NONE, .n = n};
-	struct rec_wait *slot = rec_waits_find(&p->due, id + 1, 0);
+	struct rec_wait *slot = rec_waits_find(&p->buffers.due, id + 1, 0);
 
 	if (!slot)
-		return rec_waits_put(&p->due, &made);
+		return rec_waits_put(&p->buffers.due, &made);
 	slot->n += n;
 	if (slot->n == 0)
-		rec_waits_drop(&p->due, slot);
+		rec_waits_drop(&p->buffers.due, slot);
 	return 0;
 }
 
@@ -28,7 +28,7 @@ int rec_digests_announced(struct rec_process *p, uint64_t id, uint32_t n)
 
 void rec_digests_await(struct rec_process *p, uint64_t id, uint32_t event)
 {
-	struct rec_wait *slot = rec_waits_find(&p->due, id + 1, 0);
+	struct rec_wait *slot = rec_waits_find(&p->buffers.due, id + 1, 0);
 
 	if (slot)
 		slot->event = event;
@@ -38,8 +38,8 @@ uint32_t rec_digests_first(const struct rec_process *p, uint32_t from)
 {
 	uint32_t first = REC_NONE;
 
-	for (size_t i = 0; i < p->due.size; i++) {
-		const struct rec_wait *w = &p->due.slots[i];
+	for (size_t i = 0; i < p->buffers.due.size; i++) {
+		const struct rec_wait *w = &p->buffers.due.slots[i];
 
 		if (w->id && w->n > 0 && w->event >= from && w->event < first)
 			first = w->event;
@@ -60,25 +60,27 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 
 	if (r < 0 || (d->head.flags & CAP_DIGEST_EMPTY))
 		return r;
-	if (array_reserve(&p->digests, p->n_digests + 1, &p->digests_cap) < 0 ||
-	    array_reserve(&p->pages, p->n_pages + 2 * (size_t)d->n_pages, &p->pages_cap) < 0)
+	if (array_reserve(&p->buffers.digests, p->buffers.n_digests + 1, &p->buffers.digests_cap) <
+		    0 ||
+	    array_reserve(&p->buffers.pages, p->buffers.n_pages + 2 * (size_t)d->n_pages,
+			  &p->buffers.pages_cap) < 0)
 		return -ENOMEM;
-	if (p->n_pages > UINT32_MAX - 2 * (size_t)d->n_pages)
+	if (p->buffers.n_pages > UINT32_MAX - 2 * (size_t)d->n_pages)
 		return -EOVERFLOW;
-	p->digests[p->n_digests++] = (struct rec_digest){
+	p->buffers.digests[p->buffers.n_digests++] = (struct rec_digest){
 		.id = d->id,
 		.index = d->index,
 		.digest = {.allocation = d->allocation,
 			   .offset_bytes = d->offset_bytes,
 			   .length_bytes = d->length_bytes,
 			   .digest = {d->digest[0], d->digest[1]},
-			   .first_page = (uint32_t)p->n_pages,
+			   .first_page = (uint32_t)p->buffers.n_pages,
 			   .n_pages = d->n_pages,
 			   .access = access_of(d->head.flags)},
 	};
 	if (d->n_pages > 0)
-		memcpy(p->pages + p->n_pages, d->pages, 16 * (size_t)d->n_pages);
-	p->n_pages += 2 * (size_t)d->n_pages;
+		memcpy(p->buffers.pages + p->buffers.n_pages, d->pages, 16 * (size_t)d->n_pages);
+	p->buffers.n_pages += 2 * (size_t)d->n_pages;
 	return 0;
 }
 
@@ -91,9 +93,10 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 		p->counts.keyframe_missing += r->length_bytes;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
-	if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
+	if (array_reserve(&p->buffers.contents, p->buffers.n_contents + 1,
+			  &p->buffers.contents_cap) < 0)
 		return -ENOMEM;
-	p->contents[p->n_contents++] = (struct rec_digest){
+	p->buffers.contents[p->buffers.n_contents++] = (struct rec_digest){
 		.id = r->id,
 		.index = r->index,
 		.digest = {.allocation = r->allocation,
@@ -134,20 +137,21 @@ static size_t keep(struct rec_process *p, struct rec_digest *list, size_t n, con
 /* Moves the pages of the digests that are left. */
 static int carry_pages(struct rec_process *p)
 {
-	scoped(free_ptr) uint64_t *old = take(p->pages);
+	scoped(free_ptr) uint64_t *old = take(p->buffers.pages);
 
-	p->n_pages = p->pages_cap = 0;
-	for (size_t i = 0; i < p->n_digests; i++) {
-		struct fmt_digest *d = &p->digests[i].digest;
+	p->buffers.n_pages = p->buffers.pages_cap = 0;
+	for (size_t i = 0; i < p->buffers.n_digests; i++) {
+		struct fmt_digest *d = &p->buffers.digests[i].digest;
 		size_t words = 2 * (size_t)d->n_pages;
 
-		if (array_reserve(&p->pages, p->n_pages + words, &p->pages_cap) < 0)
+		if (array_reserve(&p->buffers.pages, p->buffers.n_pages + words,
+				  &p->buffers.pages_cap) < 0)
 			return -ENOMEM;
 		if (words > 0)
-			memcpy(p->pages + p->n_pages, old + d->first_page,
-			       words * sizeof(*p->pages));
-		d->first_page = (uint32_t)p->n_pages;
-		p->n_pages += words;
+			memcpy(p->buffers.pages + p->buffers.n_pages, old + d->first_page,
+			       words * sizeof(*p->buffers.pages));
+		d->first_page = (uint32_t)p->buffers.n_pages;
+		p->buffers.n_pages += words;
 	}
 	return 0;
 }
@@ -155,11 +159,11 @@ static int carry_pages(struct rec_process *p)
 /* What came of calls of which nothing was announced, or that are written. */
 static void drop_late(struct rec_process *p)
 {
-	for (size_t i = 0; i < p->due.size;) {
-		struct rec_wait *w = &p->due.slots[i];
+	for (size_t i = 0; i < p->buffers.due.size;) {
+		struct rec_wait *w = &p->buffers.due.slots[i];
 
 		if (w->id && w->n < 0 && is_over(p, w->id - 1))
-			rec_waits_drop(&p->due, w);
+			rec_waits_drop(&p->buffers.due, w);
 		else
 			i++;
 	}
@@ -169,11 +173,11 @@ int rec_digests_carry(struct rec_process *p, const uint32_t *to)
 {
 	int r;
 
-	p->n_digests = keep(p, p->digests, p->n_digests, to);
-	p->n_contents = keep(p, p->contents, p->n_contents, to);
+	p->buffers.n_digests = keep(p, p->buffers.digests, p->buffers.n_digests, to);
+	p->buffers.n_contents = keep(p, p->buffers.contents, p->buffers.n_contents, to);
 	r = carry_pages(p);
 	if (r == 0)
-		r = rec_waits_move(&p->due, to);
+		r = rec_waits_move(&p->buffers.due, to);
 	if (r == 0)
 		drop_late(p);
 	return r;

@@ -7,7 +7,7 @@
 #define KINDS 256
 
 struct rec_handles {
-	struct rec_thing *slots; /* open addressing; kind + 1 in `kind`, 0: free */
+	struct rec_object *slots; /* open addressing; kind + 1 in `kind`, 0: free */
 	size_t size, used;
 	uint32_t numbers[KINDS];
 	uint64_t unknown;
@@ -34,7 +34,7 @@ void rec_handles_free(struct rec_handles *h)
 	free(h);
 }
 
-static size_t place(const struct rec_thing *slots, size_t size, uint32_t kind, uint64_t handle)
+static size_t find_slot(const struct rec_object *slots, size_t size, uint32_t kind, uint64_t handle)
 {
 	uint64_t hash = (handle ^ (uint64_t)kind << 56) * 0x9e3779b97f4a7c15u;
 	size_t at = (hash >> 32) & (size - 1);
@@ -47,7 +47,7 @@ static size_t place(const struct rec_thing *slots, size_t size, uint32_t kind, u
 static int grow(struct rec_handles *h)
 {
 	size_t size = h->size * 2;
-	struct rec_thing *slots;
+	struct rec_object *slots;
 
 	if (h->used * 3 < h->size * 2)
 		return 0;
@@ -56,7 +56,7 @@ static int grow(struct rec_handles *h)
 		return -ENOMEM;
 	for (size_t i = 0; i < h->size; i++)
 		if (h->slots[i].kind)
-			slots[place(slots, size, h->slots[i].kind - 1, h->slots[i].handle)] =
+			slots[find_slot(slots, size, h->slots[i].kind - 1, h->slots[i].handle)] =
 				h->slots[i];
 	free(h->slots);
 	h->slots = slots;
@@ -64,32 +64,32 @@ static int grow(struct rec_handles *h)
 	return 0;
 }
 
-struct rec_thing *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle)
+struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
-	struct rec_thing *t = &h->slots[place(h->slots, h->size, kind, handle)];
+	struct rec_object *t = &h->slots[find_slot(h->slots, h->size, kind, handle)];
 
 	return t->kind && !t->gone ? t : NULL;
 }
 
-struct rec_thing *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle)
+struct rec_object *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
-	struct rec_thing *t;
+	struct rec_object *t;
 
 	if (kind >= KINDS || grow(h) < 0)
 		return NULL;
-	t = &h->slots[place(h->slots, h->size, kind, handle)];
+	t = &h->slots[find_slot(h->slots, h->size, kind, handle)];
 	h->used += !t->kind;
-	*t = (struct rec_thing){.handle = handle,
-				.kind = kind + 1,
-				.number = ++h->numbers[kind],
-				.known = 1,
-				.device = -1};
+	*t = (struct rec_object){.handle = handle,
+				 .kind = kind + 1,
+				 .number = ++h->numbers[kind],
+				 .known = 1,
+				 .device = -1};
 	return t;
 }
 
-struct rec_thing *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle)
+struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
-	struct rec_thing *t = rec_handles_find(h, kind, handle);
+	struct rec_object *t = rec_handles_find(h, kind, handle);
 
 	if (t)
 		return t;
@@ -101,7 +101,7 @@ struct rec_thing *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t
 	return t;
 }
 
-void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_thing *t, void *context),
+void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
 		      void *context)
 {
 	for (size_t i = 0; i < h->size; i++)

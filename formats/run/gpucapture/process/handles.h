@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The things that handles of a traced process stand for. A handle value is used again after its
+/* The objects that handles of a traced process stand for. A handle value is used again after its
  * thing is gone, so each gets a number of its own, by kind (enum api_meaning), in the order of
- * making: 1, 2, 3 ... Pointers to things stand until the table gets another one. One thread. */
+ * making: 1, 2, 3 ... Pointers to objects stand until the table gets another one. One thread. */
 #pragma once
 
 #include "formats/api/words.h"
 #include "formats/trace/model.h"
 
-struct rec_thing {
+struct rec_object {
 	uint64_t handle;
 	uint32_t kind; /* 1 + enum api_meaning */
 	uint32_t number;
@@ -30,16 +30,16 @@ int rec_handles_new(struct rec_handles **ret);
 void rec_handles_free(struct rec_handles *h);
 
 /* The thing that the handle stands for now; NULL when there is none. */
-struct rec_thing *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle);
+struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* The same; one that was not there is made, as not known. NULL without memory. */
-struct rec_thing *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle);
+struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* A new thing for that handle, known. NULL without memory. */
-struct rec_thing *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle);
+struct rec_object *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* Calls `each` for all that live. */
-void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_thing *t, void *context),
+void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
 		      void *context);
 
 /* Things that were used and never seen made. */

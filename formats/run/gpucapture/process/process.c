@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/gpucapture/process/args.h"
 #include "formats/trace/json.h"
 
 void rec_process_forget(struct rec_process *p)
@@ -18,29 +19,26 @@ void rec_process_free(struct rec_process *p)
 {
 	if (!p)
 		return;
-	rec_handles_free(p->things);
-	rec_symbols_done(&p->symbols);
+	rec_handles_free(p->handles);
+	rec_symbols_done(&p->memo.symbols);
 	if (p->graphs)
 		p->free_graphs(p->graphs);
 	rec_memory_done(&p->memory);
 	rec_process_forget(p);
-	for (size_t i = 0; i < p->n_tracks; i++) {
-		if (p->tracks[i].calls)
-			fmt_rows_done(p->tracks[i].calls);
-		free(p->tracks[i].calls);
-	}
 	free(p->tracks);
-	free(p->collectives);
-	free(p->messages);
-	free(p->comms);
-	rec_waits_done(&p->due);
-	free(p->digests);
-	free(p->contents);
+	free(p->nccl.collectives);
+	free(p->nccl.messages);
+	free(p->nccl.comms);
+	rec_waits_done(&p->buffers.due);
+	free(p->buffers.digests);
+	free(p->buffers.contents);
 	free(p->images);
-	free(p->pages);
+	free(p->buffers.pages);
 	free(p->facts);
-	free(p->last_templates);
-	free(p->kernel_templates);
+	for (size_t i = 0; p->memo.last_calls && i < api_count(); i++)
+		free(p->memo.last_calls[i].codes);
+	free(p->memo.last_calls);
+	free(p->memo.kernel_templates);
 	free(p->unknown);
 	free(p->open);
 	free(p->marks);
@@ -58,8 +56,8 @@ int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 	p->names = names;
 	p->pid = pid;
 	p->started = started;
-	p->last_templates = calloc(api_count() + (size_t)1, sizeof(*p->last_templates));
-	if (!p->last_templates || rec_handles_new(&p->things) < 0)
+	p->memo.last_calls = calloc(api_count() + (size_t)1, sizeof(*p->memo.last_calls));
+	if (!p->memo.last_calls || rec_handles_new(&p->handles) < 0)
 		return -ENOMEM;
 	*ret = take(p);
 	return 0;
@@ -86,15 +84,10 @@ int rec_add_range(struct rec_process *p, const struct rec_event *e)
 
 int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret)
 {
-	struct fmt_rows *calls = NULL;
-
 	if (array_reserve(&p->tracks, p->n_tracks + 1, &p->tracks_cap) < 0)
 		return -ENOMEM;
-	if (track->kind == FMT_THREAD && !(calls = calloc(1, sizeof(*calls))))
-		return -ENOMEM;
 	*ret = (uint32_t)p->n_tracks;
-	p->tracks[p->n_tracks] = *track;
-	p->tracks[p->n_tracks++].calls = calls;
+	p->tracks[p->n_tracks++] = *track;
 	return 0;
 }
 
@@ -112,23 +105,40 @@ int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint3
 }
 
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
-		       const struct fmt_message *messages, uint32_t event)
+		       const struct fmt_message *messages, uint32_t event, uint64_t id,
+		       uint32_t index)
 {
 	struct rec_collective made = *of;
 
-	if (p->n_messages + of->n_messages > UINT32_MAX)
+	if (p->nccl.n_messages + of->n_messages > UINT32_MAX)
 		return -EOVERFLOW;
-	if (array_reserve(&p->messages, p->n_messages + of->n_messages, &p->messages_cap) < 0 ||
-	    array_reserve(&p->collectives, p->n_collectives + 1, &p->collectives_cap) < 0)
+	if (array_reserve(&p->nccl.messages, p->nccl.n_messages + of->n_messages,
+			  &p->nccl.messages_cap) < 0 ||
+	    array_reserve(&p->nccl.collectives, p->nccl.n_collectives + 1,
+			  &p->nccl.collectives_cap) < 0)
 		return -ENOMEM;
 	made.event = event;
-	made.number = p->collectives_made++;
-	made.first_message = (uint32_t)p->n_messages;
+	made.number = p->nccl.made++;
+	made.first_message = (uint32_t)p->nccl.n_messages;
 	for (uint32_t i = 0; i < of->n_messages; i++)
-		p->messages[p->n_messages++] = messages[i];
-	p->collectives[p->n_collectives++] = made;
-	p->events[event].kind = FMT_COLLECTIVE;
-	return 0;
+		p->nccl.messages[p->nccl.n_messages++] = messages[i];
+	p->nccl.collectives[p->nccl.n_collectives++] = made;
+	if (event != REC_NONE)
+		p->events[event].kind = FMT_COLLECTIVE;
+	return p->planned_times
+		       ? rec_times_await_planned(p, (uint32_t)p->nccl.n_collectives - 1, id, index)
+		       : 0;
+}
+
+void rec_process_span(struct rec_process *p, const struct rec_event *e)
+{
+	int64_t end_ns = e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0);
+
+	if (!p->has_span || e->start_ns < p->first_ns)
+		p->first_ns = e->start_ns;
+	if (!p->has_span || end_ns > p->last_ns)
+		p->last_ns = end_ns;
+	p->has_span = true;
 }
 
 static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
@@ -232,9 +242,9 @@ const char *rec_fact(const struct rec_process *p, const char *key)
 
 bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b)
 {
-	for (size_t i = 0; i < a->n_comms; i++)
-		for (size_t k = 0; k < b->n_comms; k++)
-			if (a->comms[i].id == b->comms[k].id)
+	for (size_t i = 0; i < a->nccl.n_comms; i++)
+		for (size_t k = 0; k < b->nccl.n_comms; k++)
+			if (a->nccl.comms[i].id == b->nccl.comms[k].id)
 				return true;
 	return false;
 }

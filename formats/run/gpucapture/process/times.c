@@ -3,7 +3,7 @@
 
 #include "formats/run/gpucapture/process/process.h"
 
-static void settle(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
+static void set_event_times(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
 {
 	struct rec_event *op = &p->events[event];
 	struct rec_track *track = &p->tracks[op->track];
@@ -19,6 +19,17 @@ static void settle(struct rec_process *p, uint32_t event, int64_t start_ns, int6
 	op->duration_ns = end_ns - op->start_ns;
 }
 
+/* In the first reading, collectives wait for times. */
+static void set_times(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
+{
+	if (!p->only_plan) {
+		set_event_times(p, event, start_ns, end_ns);
+		return;
+	}
+	p->nccl.collectives[event].start_ns = start_ns;
+	p->nccl.collectives[event].end_ns = end_ns;
+}
+
 int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
 		   int64_t end_ns)
 {
@@ -28,7 +39,7 @@ int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t s
 	if (!slot || slot->event == REC_NONE)
 		return rec_waits_put(&p->times.waits, &made);
 	if (slot->event != REC_NOTHING)
-		settle(p, slot->event, start_ns, end_ns);
+		set_times(p, slot->event, start_ns, end_ns);
 	rec_waits_drop(&p->times.waits, slot);
 	return 0;
 }
@@ -38,8 +49,21 @@ int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
 	const struct rec_wait made = {.id = id + 1, .index = index, .event = REC_NOTHING};
 	struct rec_wait *slot = rec_waits_find(&p->times.waits, made.id, index);
 
+	if (p->only_plan && !p->planned_times)
+		return 0;
 	if (!slot)
 		return rec_waits_put(&p->times.waits, &made);
+	rec_waits_drop(&p->times.waits, slot);
+	return 0;
+}
+
+static int await(struct rec_process *p, const struct rec_wait *made)
+{
+	struct rec_wait *slot = rec_waits_find(&p->times.waits, made->id, made->index);
+
+	if (!slot || slot->event != REC_NONE)
+		return rec_waits_put(&p->times.waits, made);
+	set_times(p, made->event, slot->start_ns, slot->end_ns);
 	rec_waits_drop(&p->times.waits, slot);
 	return 0;
 }
@@ -47,15 +71,15 @@ int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
 int rec_times_await(struct rec_process *p, uint32_t event)
 {
 	struct rec_event *op = &p->events[event];
-	const struct rec_wait made = {.id = op->correlation, .index = op->index, .event = event};
-	struct rec_wait *slot = rec_waits_find(&p->times.waits, made.id, made.index);
 
 	op->duration_ns = REC_NO_TIME;
-	if (!slot || slot->event != REC_NONE)
-		return rec_waits_put(&p->times.waits, &made);
-	settle(p, event, slot->start_ns, slot->end_ns);
-	rec_waits_drop(&p->times.waits, slot);
-	return 0;
+	return await(p,
+		     &(struct rec_wait){.id = op->correlation, .index = op->index, .event = event});
+}
+
+int rec_times_await_planned(struct rec_process *p, uint32_t collective, uint64_t id, uint32_t index)
+{
+	return await(p, &(struct rec_wait){.id = id + 1, .index = index, .event = collective});
 }
 
 /* Times of one stream come in the order of its operations, or nearly so. */
@@ -79,4 +103,13 @@ uint32_t rec_times_first(const struct rec_process *p, uint32_t from)
 			first = event;
 	}
 	return first;
+}
+
+uint64_t rec_times_missing(const struct rec_process *p)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->n_events; i++)
+		n += FMT_IS_OP(p->events[i].kind) && p->events[i].duration_ns == REC_NO_TIME;
+	return n;
 }

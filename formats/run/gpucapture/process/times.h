@@ -26,5 +26,13 @@ int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index);
 /* The operation, by its number among the process's events, is there. */
 int rec_times_await(struct rec_process *p, uint32_t event);
 
+/* First reading: the collective, by its number among the process's, waits for the times of the
+ * operation with that id and index. */
+int rec_times_await_planned(struct rec_process *p, uint32_t collective, uint64_t id,
+			    uint32_t index);
+
+/* How many operations have no times. */
+uint64_t rec_times_missing(const struct rec_process *p);
+
 /* The first operation from `from` on that waits for its times, and may get them; REC_NONE. */
 uint32_t rec_times_first(const struct rec_process *p, uint32_t from);

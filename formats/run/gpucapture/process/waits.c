@@ -19,7 +19,7 @@ static size_t home(const struct rec_waits *w, const struct rec_wait *s)
 }
 
 /* Where it is, or would be. */
-static struct rec_wait *place(const struct rec_waits *w, const struct rec_wait *of)
+static struct rec_wait *find_slot(const struct rec_waits *w, const struct rec_wait *of)
 {
 	size_t at = home(w, of);
 
@@ -39,7 +39,7 @@ static int grow(struct rec_waits *w)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->size; i++)
 		if (w->slots[i].id)
-			*place(&grown, &w->slots[i]) = w->slots[i];
+			*find_slot(&grown, &w->slots[i]) = w->slots[i];
 	free(w->slots);
 	*w = grown;
 	return 0;
@@ -51,7 +51,7 @@ int rec_waits_put(struct rec_waits *w, const struct rec_wait *made)
 
 	if (grow(w) < 0)
 		return -ENOMEM;
-	slot = place(w, made);
+	slot = find_slot(w, made);
 	w->n += !slot->id;
 	*slot = *made;
 	return 0;
@@ -75,7 +75,7 @@ void rec_waits_drop(struct rec_waits *w, struct rec_wait *slot)
 struct rec_wait *rec_waits_find(const struct rec_waits *w, uint64_t id, uint32_t index)
 {
 	const struct rec_wait of = {.id = id, .index = index};
-	struct rec_wait *slot = w->size > 0 ? place(w, &of) : NULL;
+	struct rec_wait *slot = w->size > 0 ? find_slot(w, &of) : NULL;
 
 	return slot && slot->id ? slot : NULL;
 }

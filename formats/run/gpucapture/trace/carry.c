@@ -14,7 +14,7 @@ static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 	return call == REC_NONE ? event : call;
 }
 
-uint32_t rec_process_settled(const struct rec_process *p, uint32_t from)
+uint32_t rec_process_complete(const struct rec_process *p, uint32_t from)
 {
 	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first(p, from);
 	uint32_t digested = rec_digests_first(p, from);
@@ -32,7 +32,7 @@ uint32_t rec_process_settled(const struct rec_process *p, uint32_t from)
 	return end > from ? end : from;
 }
 
-/* Moves the values of the operations that stay; their numbers in the process are the new ones. */
+/* Moves the values of the events that stay; their numbers in the process are the new ones. */
 static int carry_values(struct rec_process *p)
 {
 	int64_t *old = take(p->values);
@@ -42,68 +42,10 @@ static int carry_values(struct rec_process *p)
 	for (size_t i = 0; i < p->n_events && r == 0; i++) {
 		struct rec_event *e = &p->events[i];
 
-		if (e->kind != FMT_CALL)
-			r = rec_add_values(p, old + e->first_value,
-					   fmt_template(p->names, e->template)->n_values,
-					   &e->first_value);
+		r = rec_add_values(p, old + e->first_value,
+				   fmt_template(p->names, e->template)->n_values, &e->first_value);
 	}
 	free(old);
-	return r;
-}
-
-struct moved {
-	struct fmt_rows *to;
-	struct fmt_rows_reader from;
-};
-
-static void moved_done(struct moved *m, size_t n)
-{
-	for (size_t i = 0; m && i < n; i++) {
-		fmt_rows_reader_done(&m[i].from);
-		if (m[i].to)
-			fmt_rows_done(m[i].to);
-		free(m[i].to);
-	}
-	free(m);
-}
-
-static int carry_call(const struct rec_process *p, struct moved *m, struct rec_event *call)
-{
-	const int64_t *values;
-	int r;
-
-	if (!m->to)
-		m->to = calloc(1, sizeof(*m->to));
-	if (!m->to)
-		return -ENOMEM;
-	m->from.rows = p->tracks[call->track].calls;
-	r = fmt_rows_read(&m->from, call->first_value, &values);
-	return r < 0 ? r
-		     : fmt_rows_add(m->to, call->template, values,
-				    fmt_template(p->names, call->template)->n_values,
-				    &call->first_value);
-}
-
-/* The same for calls. */
-static int carry_rows(struct rec_process *p)
-{
-	struct moved *m = calloc(p->n_tracks + 1, sizeof(*m));
-	int r = m ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < p->n_events && r == 0; i++)
-		if (p->events[i].kind == FMT_CALL)
-			r = carry_call(p, &m[p->events[i].track], &p->events[i]);
-	for (size_t i = 0; i < p->n_tracks && r == 0; i++) {
-		struct fmt_rows *calls = p->tracks[i].calls;
-
-		if (!calls)
-			continue;
-		fmt_rows_done(calls);
-		if (m[i].to)
-			*calls = *m[i].to;
-		free(take(m[i].to));
-	}
-	moved_done(m, p->n_tracks);
 	return r;
 }
 
@@ -122,32 +64,32 @@ static void renumber_launched(struct rec_thread *t, const uint32_t *to)
 }
 
 /* With their messages, which stand in the same order. */
-static void renumber_collectives(struct rec_process *p, const uint32_t *to, bool all)
+static void renumber_collectives(struct rec_process *p, const uint32_t *to)
 {
 	size_t n = 0, n_messages = 0;
 
-	for (size_t i = 0; i < p->n_collectives; i++) {
-		struct rec_collective c = p->collectives[i];
+	for (size_t i = 0; i < p->nccl.n_collectives; i++) {
+		struct rec_collective c = p->nccl.collectives[i];
 
-		c.event = c.event == REC_NONE ? REC_NONE : to[c.event];
-		if (c.event == REC_NONE && !all)
+		c.event = to[c.event];
+		if (c.event == REC_NONE)
 			continue;
 		for (uint32_t k = 0; k < c.n_messages; k++)
-			p->messages[n_messages + k] = p->messages[c.first_message + k];
+			p->nccl.messages[n_messages + k] = p->nccl.messages[c.first_message + k];
 		c.first_message = (uint32_t)n_messages;
 		n_messages += c.n_messages;
-		p->collectives[n++] = c;
+		p->nccl.collectives[n++] = c;
 	}
-	p->n_collectives = n;
-	p->n_messages = n_messages;
+	p->nccl.n_collectives = n;
+	p->nccl.n_messages = n_messages;
 }
 
-static void renumber(struct rec_process *p, const uint32_t *to, bool all)
+static void renumber(struct rec_process *p, const uint32_t *to)
 {
 	for (size_t i = 0; i < p->n_events; i++)
 		if (p->events[i].call != REC_NONE)
 			p->events[i].call = to[p->events[i].call];
-	renumber_collectives(p, to, all);
+	renumber_collectives(p, to);
 	for (size_t i = 0; i < p->n_threads; i++)
 		renumber_launched(p->threads[i], to);
 	for (size_t i = 0; i < p->n_tracks; i++) {
@@ -157,7 +99,7 @@ static void renumber(struct rec_process *p, const uint32_t *to, bool all)
 	}
 }
 
-int rec_process_carry(struct rec_process *p, const bool *gone, bool collectives)
+int rec_process_carry(struct rec_process *p, const bool *gone)
 {
 	scoped(free_ptr) uint32_t *to = malloc((p->n_events + 1) * sizeof(*to));
 	size_t n = 0;
@@ -173,11 +115,9 @@ int rec_process_carry(struct rec_process *p, const bool *gone, bool collectives)
 			p->events[n++] = p->events[i];
 	}
 	p->n_events = n;
-	renumber(p, to, collectives);
+	renumber(p, to);
 	r = rec_waits_move(&p->times.waits, to);
 	if (r == 0)
 		r = rec_digests_carry(p, to);
-	if (r == 0)
-		r = carry_values(p);
-	return r < 0 ? r : carry_rows(p);
+	return r < 0 ? r : carry_values(p);
 }

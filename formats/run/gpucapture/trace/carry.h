@@ -8,9 +8,8 @@
 
 /* The first event from `from` on of which something is still to come: its times, or what the call
  * around it was for. Those before it are settled, or given up. */
-uint32_t rec_process_settled(const struct rec_process *p, uint32_t from);
+uint32_t rec_process_complete(const struct rec_process *p, uint32_t from);
 
 /* Forgets the events of which gone[] says so, an operation always with its call, and what belongs
- * to them, but for collectives where these are to stay; the others get new numbers. 0 or a negative
- * errno: then the process is good for nothing any more. */
-int rec_process_carry(struct rec_process *p, const bool *gone, bool collectives);
+ * to them; the others get new numbers. 0 or a negative errno: then the process is unusable. */
+int rec_process_carry(struct rec_process *p, const bool *gone);

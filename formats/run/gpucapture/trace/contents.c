@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/run/gpucapture/trace/facts.h"
 #include "formats/trace/images.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
@@ -147,13 +148,6 @@ static int put_list(struct contents *c, uint32_t number, struct fmt_digest *list
 
 /* ---- what the trace says of them */
 
-static int put_fact(struct fmt_names *names, const char *key, const struct text *json)
-{
-	return json->error
-		       ? json->error
-		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
-}
-
 static int put_missing(struct fmt_names *names, const struct rec_contents_result *result)
 {
 	static const char *const keys[REC_CONTENTS_REASONS] = {
@@ -169,7 +163,7 @@ static int put_missing(struct fmt_names *names, const struct rec_contents_result
 
 		text_u64(&json, result->missing[i]);
 		if (result->missing[i] > 0)
-			r = put_fact(names, keys[i], &json);
+			r = rec_fact_put(names, keys[i], &json);
 	}
 	return r;
 }
@@ -231,7 +225,7 @@ static int put_images(const struct contents *c, struct fmt_names *names,
 			put_image(&j, c, names, &images[i]);
 	fmt_json_close(&j, ']');
 	json.len -= !json.error; /* the line's end */
-	return put_fact(names, FMT_FACT_IMAGES, &json);
+	return rec_fact_put(names, FMT_FACT_IMAGES, &json);
 }
 
 static void contents_done(struct contents *c)

@@ -15,6 +15,13 @@ static int put(struct fmt_names *names, uint32_t rank, const char *key, const ch
 	return fmt_names_fact_json(names, rank, key, json, strlen(json));
 }
 
+int rec_fact_put(struct fmt_names *names, const char *key, const struct text *json)
+{
+	return json->error
+		       ? json->error
+		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
+}
+
 static int put_number(struct fmt_names *names, uint32_t rank, const char *key, uint64_t v)
 {
 	char text[24];
@@ -198,18 +205,18 @@ static int put_allocations(struct fmt_names *names, uint32_t index, struct rec_p
 
 static int put_ending(struct fmt_names *names, uint32_t index, const struct rec_process *p)
 {
-	const char *signal = rec_signal_name(p->signal);
-	const char *call = fmt_string(names, p->last_call, NULL);
+	const char *signal = rec_signal_name(p->end.signal);
+	const char *call = fmt_string(names, p->end.last_call, NULL);
 	char text[128];
 	int r;
 
-	if (p->ending == REC_RUNNING)
+	if (p->end.how == REC_RUNNING)
 		return put(names, index, FMT_ENDING_KEY, "\"running\"");
 	snprintf(text, sizeof(text), "\"killed%s%s\"", signal ? " by " : "", signal ?: "");
 	r = put(names, index, FMT_ENDING_KEY, text);
 	snprintf(text, sizeof(text), "\"%.100s\"", call);
 	if (r == 0 && *call)
-		r = put(names, index, p->in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
+		r = put(names, index, p->end.in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
 	return r;
 }
 
@@ -220,7 +227,7 @@ static int put_rank(struct rec_process *const *processes, struct fmt_names *name
 	uint32_t shared = rec_shared_process(ranks, index);
 	int r = put_number(names, index, "process", (uint64_t)p->pid);
 
-	if (r == 0 && p->ending != REC_EXITED)
+	if (r == 0 && p->end.how != REC_EXITED)
 		r = put_ending(names, index, p);
 	if (r == 0 && shared > 0)
 		r = put_number(names, index, FMT_FACT_PROCESS, shared);
@@ -256,12 +263,12 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 	return fmt_origin_put(names, &o);
 }
 
-int rec_repetition_put(struct fmt_names *names, const struct rec_steps_of *steps, uint32_t n)
+int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *steps, uint32_t n)
 {
 	uint32_t first = 0;
 	int r;
 
-	while (first < n && steps[first].way != REC_STEPS_REPEAT)
+	while (first < n && steps[first].way != REC_ITERATIONS_REPEAT)
 		first++;
 	if (first == n)
 		return 0;
@@ -296,7 +303,7 @@ static int put_reason(struct fmt_names *names, const char *key, int error)
 	if (error == 0)
 		return 0;
 	text_printf(&json, "\"%s\"", strerror(error));
-	return json.error ? json.error : put(names, FMT_WHOLE_TRACE, key, json.data);
+	return rec_fact_put(names, key, &json);
 }
 
 /* Calls that came in, and calls that went out. */
@@ -401,7 +408,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 			r = put_number(names, FMT_WHOLE_TRACE, counts[i].key, v);
 	}
 	for (size_t i = 0; i < n; i++) {
-		unknown += rec_handles_unknown(processes[i]->things);
+		unknown += rec_handles_unknown(processes[i]->handles);
 		unlisted += processes[i]->memory.left_out;
 	}
 	if (r == 0)

@@ -4,10 +4,13 @@
  * The facts of the whole begin with "capture." */
 #pragma once
 
+#include "formats/run/gpucapture/trace/iterations.h"
 #include "formats/run/gpucapture/trace/ranks.h"
 #include "formats/run/gpucapture/trace/run.h"
-#include "formats/run/gpucapture/trace/steps.h"
 #include "formats/trace/origin.h"
+
+/* A fact of the whole trace; an error of the text is returned. */
+int rec_fact_put(struct fmt_names *names, const char *key, const struct text *json);
 
 /* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
 int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
@@ -19,7 +22,7 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 
 /* Says that iterations were found by repetition, where they were, and how many repetitions each is.
  */
-int rec_repetition_put(struct fmt_names *names, const struct rec_steps_of *steps, uint32_t n);
+int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *steps, uint32_t n);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
 		  const struct rec_result *result, const struct rec_window *window,

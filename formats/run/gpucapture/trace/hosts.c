@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/gpucapture/trace/facts.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/cursor.h"
@@ -89,23 +90,19 @@ static int see_process(const struct rec_hosts *h, const struct rec_plan *plan,
 		       const struct rec_process *p, const struct fmt_names *names,
 		       struct sightings *ret)
 {
-	for (size_t i = 0; i < p->n_collectives; i++) {
-		const struct rec_collective *c = &p->collectives[i];
-		const struct rec_meeting *of = &plan->meetings.of[p->index][c->number];
-		int64_t start_ns = c->start_ns, end_ns = c->end_ns;
+	for (size_t i = 0; i < p->nccl.n_collectives; i++) {
+		const struct rec_collective *c = &p->nccl.collectives[i];
+		const struct rec_pair *of = &plan->pairing.of[p->index][c->number];
 
-		if (c->event != REC_NONE) {
-			start_ns = p->events[c->event].start_ns;
-			end_ns = start_ns + p->events[c->event].duration_ns;
-		}
-		if (of->comm == FMT_NO_COMM || of->peers || end_ns < start_ns)
+		if (of->comm == FMT_NO_COMM || of->peers || c->end_ns == 0 ||
+		    c->end_ns < c->start_ns)
 			continue;
 		if (array_reserve(&ret->seen, ret->n + 1, &ret->cap) < 0)
 			return -ENOMEM;
 		ret->seen[ret->n++] =
 			(struct seen){.moment = (uint64_t)of->comm << 32 | (uint32_t)of->seq,
-				      .start_ns = start_ns,
-				      .end_ns = end_ns,
+				      .start_ns = c->start_ns,
+				      .end_ns = c->end_ns,
 				      .clock = h->clock_of[p->recording],
 				      .all_wait = do_all_wait(names, c->op)};
 	}
@@ -190,31 +187,31 @@ int rec_hosts_align(struct rec_hosts *h, const struct rec_plan *plan,
 /* ---- what the trace says of it */
 
 /* Ranks and where their processes were. */
-struct place {
+struct rank_hosts {
 	const struct rec_hosts *hosts;
 	const struct rec_plan *plan;
 	struct rec_process *const *processes;
 };
 
-static const char *host_of(const struct place *p, uint32_t rank)
+static const char *host_of(const struct rank_hosts *p, uint32_t rank)
 {
 	const char *host = rec_fact(p->processes[p->plan->ranks.ranks[rank].process], "host");
 
 	return host ? host : "null";
 }
 
-static uint32_t clock_of(const struct place *p, uint32_t rank)
+static uint32_t clock_of(const struct rank_hosts *p, uint32_t rank)
 {
 	return p->hosts->clock_of[recording_of(p->plan, p->processes, rank)];
 }
 
-static bool on_one_host(const struct place *p, uint32_t a, uint32_t b)
+static bool on_one_host(const struct rank_hosts *p, uint32_t a, uint32_t b)
 {
 	return clock_of(p, a) == clock_of(p, b) && strcmp(host_of(p, a), host_of(p, b)) == 0;
 }
 
 /* How the clock of a rank's host was set. */
-static const char *set_by(const struct place *p, uint32_t rank)
+static const char *set_by(const struct rank_hosts *p, uint32_t rank)
 {
 	const struct fmt_clock *c = &p->hosts->clocks[clock_of(p, rank)];
 	uint32_t recording = recording_of(p->plan, p->processes, rank);
@@ -227,7 +224,7 @@ static const char *set_by(const struct place *p, uint32_t rank)
 }
 
 /* The host of `first`, of which no rank comes before. */
-static void put_host(const struct place *p, struct fmt_json *json, uint32_t first)
+static void put_host(const struct rank_hosts *p, struct fmt_json *json, uint32_t first)
 {
 	const struct fmt_clock *c = &p->hosts->clocks[clock_of(p, first)];
 
@@ -257,17 +254,10 @@ static void put_error(const struct rec_hosts *h, struct fmt_json *json)
 	fmt_json_close(json, '}');
 }
 
-static int put_fact(struct fmt_names *names, const char *key, const struct text *json)
-{
-	return json->error
-		       ? json->error
-		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
-}
-
 int rec_hosts_put(const struct rec_hosts *h, const struct rec_plan *plan,
 		  struct rec_process *const *processes, struct fmt_names *names)
 {
-	const struct place p = {h, plan, processes};
+	const struct rank_hosts p = {h, plan, processes};
 	scoped(text_done) struct text hosts = {0}, error = {0};
 	struct fmt_json list = {.text = &hosts}, e = {.text = &error};
 	int r;
@@ -283,6 +273,6 @@ int rec_hosts_put(const struct rec_hosts *h, const struct rec_plan *plan,
 	}
 	fmt_json_close(&list, ']');
 	put_error(h, &e);
-	r = put_fact(names, "hosts", &hosts);
-	return r < 0 ? r : put_fact(names, FMT_CLOCKS_KEY, &error);
+	r = rec_fact_put(names, "hosts", &hosts);
+	return r < 0 ? r : rec_fact_put(names, FMT_CLOCKS_KEY, &error);
 }

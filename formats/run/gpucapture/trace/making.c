@@ -5,10 +5,8 @@
 #include "base/scope.h"
 #include "formats/run/gpucapture/trace/carry.h"
 #include "formats/run/gpucapture/trace/facts.h"
-#include "formats/run/gpucapture/trace/placed_digests.h"
 #include "formats/run/gpucapture/trace/reach.h"
-#include "formats/run/gpucapture/trace/run_impl.h"
-#include "formats/run/infer/infer.h"
+#include "formats/run/gpucapture/trace/writing.h"
 
 /* Where there are so many times as many calls and operations as in a segment, something is waited
  * for that does not come: what is older than the last segment's worth is given up. */
@@ -21,23 +19,48 @@ struct rec_making {
 	const struct rec_window *window;
 	const struct rec_plan *plan;
 	char *path;
-	struct rec_steps_of *steps;	/* of the plan */
-	struct rec_window_of *kept;	/* owned: by rank, as is the next */
-	struct fmt_rank_writer **files; /* owned, what they lead to is the writer's */
-	struct fmt_writer *writer;	/* NULL: nothing is written yet */
-	bool *written;			/* owned: by rank */
-	bool inferred;			/* a segment was */
-	bool begun;			/* a segment was made */
+	struct rec_iterations_of *steps; /* of the plan */
+	struct rec_window_of *kept;	 /* owned: by rank, as is the next */
+	struct fmt_rank_writer **files;	 /* owned, what they lead to is the writer's */
+	struct fmt_writer *writer;	 /* NULL: nothing is written yet */
+	bool *written;			 /* owned: by rank */
+	bool inferred;			 /* a segment was */
+	bool begun;			 /* a segment was made */
 	struct rec_result result;
 	struct rec_wanted wanted;
-	size_t segment; /* calls and operations of one */
-	size_t enough;	/* for the next one */
+	size_t segment;		    /* calls and operations of one */
+	size_t enough;		    /* for the next one */
+	struct rec_writing writing; /* of the last segment */
 };
+
+/* Adds the names and counts of a segment that is written. */
+static int finish_segment(struct rec_making *m, struct rec_segment *s)
+{
+	int r = s->names ? fmt_names_merge(m->names, s->names, s->run.n_ranks) : 0;
+
+	fmt_writer_use_names(m->writer, m->names);
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
+		if (s->ranks[i].is_written)
+			r = rec_wanted_add(&m->wanted, i, &s->ranks[i].reading);
+	if (r == 0)
+		rec_segment_count(s, &m->result);
+	return r;
+}
+
+/* Waits for the segment that is being written. */
+static int finish_writing(struct rec_making *m, struct fmt_error *err)
+{
+	scoped(rec_segment_freep) struct rec_segment *s = NULL;
+	int r = rec_writing_end(&m->writing, &s, err);
+
+	return r < 0 || !s ? r : finish_segment(m, s);
+}
 
 void rec_making_free(struct rec_making *m)
 {
 	if (!m)
 		return;
+	finish_writing(m, NULL);
 	fmt_writer_abandon(m->writer);
 	for (uint32_t i = 0; m->kept && i < m->plan->ranks.n; i++)
 		rec_window_of_done(&m->kept[i]);
@@ -61,6 +84,7 @@ int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 				 .plan = plan,
 				 .steps = plan->steps,
 				 .path = strdup(path)};
+	rec_writing_init(&m->writing, window->threads);
 	m->segment = m->enough = window->segment ? window->segment : REC_SEGMENT;
 	m->kept = calloc(plan->ranks.n + (size_t)1, sizeof(*m->kept));
 	m->written = calloc(plan->ranks.n + (size_t)1, sizeof(*m->written));
@@ -73,55 +97,50 @@ int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 
 /* ---- a segment */
 
-/* All that was seen of it until ends[] as a run, with its iterations. */
-static int assemble(struct rec_making *m, struct rec_job *j, const uint32_t *ends, bool more)
+/* The first ends[i] events of each process as a run, with its iterations. */
+static int assemble(struct rec_making *m, struct rec_process *const *processes, size_t n,
+		    const uint32_t *ends, bool more, struct rec_segment **ret)
 {
-	int r = rec_job_allocate(j);
+	int r;
 
-	for (size_t i = 0; i < j->n && r == 0; i++)
-		r = rec_meetings_settle(&m->plan->meetings, j->processes[i], ends[i],
-					&j->result->unmatched);
-	if (r == 0)
-		r = rec_places_find(j->processes, j->n, ends, j->ranks, &j->run, j->parts,
-				    &j->places);
-	for (size_t i = 0; i < j->n && r == 0; i++) {
-		r = rec_job_ranges(j, j->processes[i]);
-		if (r == 0)
-			r = rec_digests_place(j->processes[i], &j->places);
-	}
-	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
-		fmt_run_part_sort(&j->parts[i]);
-	if (r < 0)
-		return r;
-	return rec_steps_find(&j->run, j->ranks, j->processes, j->n, j->parts, more, m->steps);
+	for (size_t i = 0; i < n; i++)
+		processes[i]->times.none = m->window->untimed;
+	r = rec_segment_new(processes, n, ends, m->plan, m->window, m->names, &m->result, ret);
+	return r < 0 ? r
+		     : rec_iterations_find(&(*ret)->run, &m->plan->ranks, processes, n,
+					   (*ret)->parts, more, m->steps);
 }
 
-static bool has_any(const struct rec_job *j, uint32_t rank)
+static bool has_any(const struct rec_segment *s, uint32_t rank)
 {
-	return j->run.ranks[rank].n_events > 0 || j->parts[rank].n_ranges > 0;
+	return s->run.ranks[rank].n_events > 0 || s->parts[rank].n_ranges > 0;
 }
 
 /* Whether no GPU of the rank's process did anything since the last segment. */
-static bool is_idle(const struct rec_job *j, uint32_t rank)
+static bool is_idle(const struct rec_making *m, const struct rec_segment *s, uint32_t rank)
 {
-	for (uint32_t i = 0; i < j->run.n_ranks; i++)
-		if (j->ranks->ranks[i].process == j->ranks->ranks[rank].process && has_any(j, i))
+	const struct rec_rank *ranks = m->plan->ranks.ranks;
+
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		if (ranks[i].process == ranks[rank].process && has_any(s, i))
 			return false;
 	return true;
 }
 
 /* Whether the segment of the rank's process can be written: there is much of it, or an iteration.
  */
-static bool can_write(const struct rec_making *m, const struct rec_job *j, uint32_t rank,
+static bool can_write(const struct rec_making *m, const struct rec_segment *s, uint32_t rank,
 		      const struct rec_reach *reach)
 {
-	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
-		const struct fmt_run_rank *of = &j->run.ranks[i];
+	const struct rec_rank *ranks = m->plan->ranks.ranks;
 
-		if (j->ranks->ranks[i].process == j->ranks->ranks[rank].process &&
+	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		const struct fmt_run_rank *of = &s->run.ranks[i];
+
+		if (ranks[i].process == ranks[rank].process &&
 		    (of->n_events >= m->segment / ENOUGH ||
 		     (m->steps[i].n > 0 &&
-		      rec_steps_can_cut(&m->steps[i], of, reach->until_ns, false))))
+		      rec_iterations_can_cut(&m->steps[i], of, reach->until_ns, false))))
 			return true;
 	}
 	return false;
@@ -129,43 +148,51 @@ static bool can_write(const struct rec_making *m, const struct rec_job *j, uint3
 
 /* A rank that has just begun, of which too little is known, or one that cannot end the segment, as
  * it does nothing any more: the little that they did stays for the next one. */
-static int hold_back(const struct rec_making *m, struct rec_job *j, const struct rec_reach *reach)
+static int hold_back(const struct rec_making *m, struct rec_segment *s,
+		     const struct rec_reach *reach)
 {
-	scoped(free_ptr) bool *held = calloc(j->run.n_ranks + (size_t)1, sizeof(*held));
+	scoped(free_ptr) bool *held = calloc(s->run.n_ranks + (size_t)1, sizeof(*held));
 
 	if (!held)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < j->run.n_ranks; i++)
-		held[i] = !can_write(m, j, i, reach);
-	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		held[i] = !can_write(m, s, i, reach);
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
 		if (held[i]) {
-			j->run.ranks[i].n_events = 0;
-			j->parts[i].n_ranges = j->parts[i].n_digests = j->parts[i].n_contents = 0;
+			s->run.ranks[i].n_events = 0;
+			s->parts[i].n_ranges = s->parts[i].n_digests = s->parts[i].n_contents = 0;
 		}
 	return 0;
 }
 
 /* Ends the segment where iterations do: 1; 0 where there is none to end. */
-static int cut(struct rec_job *j, struct rec_steps_of *steps, const struct rec_reach *reach)
+static int cut(const struct rec_making *m, struct rec_segment *s, const struct rec_reach *reach)
 {
+	struct rec_iterations_of *steps = m->steps;
 	uint32_t n_idle = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; i < j->run.n_ranks; i++) {
-		n_idle += is_idle(j, i);
-		if (!is_idle(j, i) &&
-		    !rec_steps_can_cut(&steps[i], &j->run.ranks[i], reach->until_ns, reach->force))
+	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		n_idle += is_idle(m, s, i);
+		if (!is_idle(m, s, i) && !rec_iterations_can_cut(&steps[i], &s->run.ranks[i],
+								 reach->until_ns, reach->force))
 			return 0;
 	}
-	if (n_idle == j->run.n_ranks)
+	if (n_idle == s->run.n_ranks)
 		return 0;
-	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		if (is_idle(j, i))
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++) {
+		if (is_idle(m, s, i))
 			continue;
-		rec_steps_cut(&steps[i], &j->run.ranks[i], reach->until_ns);
-		r = rec_window_keep(&j->run.ranks[i], &j->parts[i], INT64_MIN, steps[i].from_ns);
+		rec_iterations_cut(&steps[i], &s->run.ranks[i], reach->until_ns);
+		r = rec_window_keep(&s->run.ranks[i], &s->parts[i], INT64_MIN, steps[i].from_ns);
 	}
 	return r < 0 ? r : 1;
+}
+
+/* Whether the rank is written with the segment: it did something, or it never will. */
+static bool is_due(const struct rec_making *m, const struct rec_segment *s, uint32_t rank)
+{
+	return !is_idle(m, s, rank) || (s->is_last && !m->written[rank]);
 }
 
 /* Creates the files of all ranks. */
@@ -180,84 +207,45 @@ static int open_files(struct rec_making *m, struct fmt_error *err)
 	return r;
 }
 
-/* What waited for what, if anything is left in the window. The prologue tells nothing of the
- * machine. */
-static int infer(struct rec_making *m, struct rec_job *j)
+/* Says which ranks are written with the segment: those that did something, or never will; and what
+ * their files need to know of the segments around it. */
+static void choose_ranks(struct rec_making *m, struct rec_segment *s)
 {
-	size_t n = 0;
-	int r;
+	size_t n_events = 0;
 
-	for (uint32_t i = 0; i < j->run.n_ranks; i++)
+	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		struct rec_segment_rank *rank = &s->ranks[i];
+
+		/* The prologue of a window tells nothing of the machine. */
 		if (m->window->first < 0 || m->kept[i].n > 0)
-			n += j->run.ranks[i].n_events;
-	if (n == 0)
-		return 0;
-	r = m->inferred ? fmt_infer_more(&j->run) : fmt_infer(&j->run);
-	m->inferred = true;
-	return r;
-}
-
-/* Whether the rank is written now: it did something, or it never will. */
-static bool is_due(const struct rec_making *m, const struct rec_job *j, uint32_t rank, bool more)
-{
-	return !is_idle(j, rank) || (!more && !m->written[rank]);
-}
-
-/* A rank that is written, of a run of one segment. */
-struct writing {
-	const struct rec_progress *progress;
-	uint32_t rank, n_ranks;
-};
-
-static int show_slice(void *writing, size_t done, size_t total)
-{
-	const struct writing *w = writing;
-
-	return w->progress->show(w->progress->context, "writing", w->rank * total + done,
-				 w->n_ranks * total);
-}
-
-static int write_segment(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
-{
-	int r = infer(m, j);
-
-	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
-		struct writing writing = {&m->window->progress, i, j->run.n_ranks};
-		struct fmt_run_source source;
-
-		if (!is_due(m, j, i, more) || j->run.ranks[i].n_iterations == 0)
-			continue;
-		source = rec_job_source(j, i);
-		if (m->steps[i].has_before && (m->window->first < 0 || m->kept[i].has_begun))
-			source.before = &m->steps[i].before;
-		source.more = more;
-		if (m->window->progress.show && !m->plan->is_shed) {
-			source.progress = show_slice;
-			source.progress_context = &writing;
-		}
-		rec_job_count(j, i);
-		m->written[i] = true;
-		r = fmt_run_write_more(m->names, &j->run.ranks[i], i, &source, m->files[i], err);
-		if (r == 0)
-			r = rec_wanted_add(&m->wanted, i, &j->readings[i]);
+			n_events += s->run.ranks[i].n_events;
+		rank->is_written = is_due(m, s, i) && s->run.ranks[i].n_iterations > 0;
+		rank->before = m->steps[i].before;
+		rank->has_before =
+			m->steps[i].has_before && (m->window->first < 0 || m->kept[i].has_begun);
+		rank->file = m->files[i];
 	}
-	return r;
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		m->written[i] |= s->ranks[i].is_written;
+	s->is_first = !m->inferred;
+	s->is_inferred = n_events > 0;
+	m->inferred |= s->is_inferred;
 }
 
-/* Writes what was cut, as far as it is wanted. */
-static int put(struct rec_making *m, struct rec_job *j, bool more, struct fmt_error *err)
+/* Cuts the window out of the segment. Returns whether there is something to write so far. */
+static int keep_window(struct rec_making *m, struct rec_segment *s, struct fmt_error *err)
 {
 	bool windowed = m->window->first >= 0, any = !windowed;
 	int r = 0;
 
 	m->result.n_iterations = 0;
-	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++) {
 		size_t n = m->steps[i].n - m->steps[i].prelude;
 
-		if (windowed && is_due(m, j, i, more)) {
-			r = rec_window_apply(m->window, m->names, &j->run.ranks[i], &j->parts[i],
-					     more, &m->kept[i]);
-			any |= j->run.ranks[i].n_iterations > 0;
+		if (windowed && is_due(m, s, i)) {
+			r = rec_window_apply(m->window, m->names, &s->run.ranks[i], &s->parts[i],
+					     !s->is_last, &m->kept[i]);
+			any |= s->run.ranks[i].n_iterations > 0;
 		}
 		n = windowed ? m->kept[i].n : n;
 		if (n > m->result.n_iterations)
@@ -266,7 +254,10 @@ static int put(struct rec_making *m, struct rec_job *j, bool more, struct fmt_er
 	m->begun = true;
 	if (r == 0 && any && !m->writer)
 		r = open_files(m, err);
-	return r < 0 || !m->writer ? r : write_segment(m, j, more, err);
+	if (r < 0 || !m->writer)
+		return r;
+	choose_ranks(m, s);
+	return 1;
 }
 
 /* ---- what stays */
@@ -298,40 +289,35 @@ static int forget(struct rec_making *m, struct rec_process *p, uint32_t end)
 		if (!is_written(m, p, &p->ranges[i]))
 			p->ranges[n++] = p->ranges[i];
 	p->n_ranges = n;
-	return rec_process_carry(p, gone, false);
+	return rec_process_carry(p, gone);
 }
 
 /* ---- all of it */
 
-static struct rec_job begin_job(struct rec_making *m, struct rec_process *const *processes,
-				size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		processes[i]->times.none = m->window->untimed;
-	return (struct rec_job){.processes = processes,
-				.n = n,
-				.ranks = &m->plan->ranks,
-				.run = {.names = m->names},
-				.result = &m->result,
-				.window = m->window};
-}
-
+/* Makes a segment of what is complete, and begins to write it: 1; 0: there is none yet. */
 static int make_segment(struct rec_making *m, struct rec_process *const *processes, size_t n,
 			bool force, struct fmt_error *err)
 {
 	scoped(rec_reach_done) struct rec_reach reach = {0};
-	scoped(rec_job_done) struct rec_job j = begin_job(m, processes, n);
-	int r = rec_reach_find(processes, n, force, m->segment, &reach);
+	scoped(rec_segment_freep) struct rec_segment *s = NULL;
+	int r = rec_reach_find(processes, n, force, m->segment, &reach), wanted;
 
 	if (r == 0)
-		r = assemble(m, &j, reach.ends, true);
+		r = assemble(m, processes, n, reach.ends, true, &s);
 	if (r == 0 && m->begun && !force)
-		r = hold_back(m, &j, &reach);
+		r = hold_back(m, s, &reach);
 	if (r == 0)
-		r = cut(&j, m->steps, &reach);
+		r = cut(m, s, &reach);
 	if (r <= 0)
 		return r;
-	r = put(m, &j, true, err);
+	wanted = keep_window(m, s, err);
+	r = wanted < 0 ? wanted : finish_writing(m, err);
+	if (r == 0 && wanted == 1)
+		r = rec_segment_detach(s, processes);
+	if (r == 0 && wanted == 1) {
+		fmt_writer_use_names(m->writer, s->names);
+		rec_writing_begin(&m->writing, take(s));
+	}
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = forget(m, processes[i], reach.ends[i]);
 	return r < 0 ? r : 1;
@@ -358,29 +344,55 @@ int rec_making_more(struct rec_making *m, struct rec_process *const *processes, 
 /* Who is in which communicator, and did what there before the window. */
 static int put_members(struct rec_making *m)
 {
-	const struct rec_meetings *all = &m->plan->meetings;
+	const struct rec_pairing *all = &m->plan->pairing;
 
 	for (size_t i = 0; i < all->n; i++) {
-		struct fmt_participant *p = &all->parties[i];
+		struct fmt_participant *p = &all->participants[i];
 
 		if (p->rank < m->plan->ranks.n && p->member.comm < m->kept[p->rank].n_skipped)
 			p->member.skipped = m->kept[p->rank].skipped[p->member.comm];
 	}
-	return fmt_participants_put(all->parties, all->n, m->plan->ranks.n, m->names);
+	return fmt_participants_put(all->participants, all->n, m->plan->ranks.n, m->names);
 }
 
-/* What is said of all of the run. */
-static int put_whole(struct rec_making *m, struct rec_job *j, struct fmt_error *err)
+/* Whether the processes saw an iteration begin while they ran. */
+static bool any_begun(struct rec_process *const *processes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (processes[i]->n_marks > 0 || processes[i]->counts.steps > 0)
+			return true;
+	return false;
+}
+
+static int put_contents(struct rec_making *m, struct rec_process *const *processes, size_t n,
+			struct fmt_error *err)
+{
+	struct rec_contents_result *ret = &m->result.contents;
+
+	if (!m->window->folder)
+		return 0;
+	ret->missing[REC_CONTENTS_UNWRITTEN] = m->window->unread.contents;
+	return rec_contents_write(m->window->folder, m->writer, processes, n, &m->wanted,
+				  &m->plan->ranks, m->names, ret, err);
+}
+
+/* Writes what is known of the whole run. */
+static int put_whole(struct rec_making *m, struct rec_process *const *processes, size_t n,
+		     struct fmt_error *err)
 {
 	int r = put_members(m);
 
 	if (r == 0 && m->window->first < 0)
 		r = rec_repetition_put(m->names, m->steps, m->plan->ranks.n);
-	rec_job_undigested(j);
+	if (m->window->steps && !any_begun(processes, n))
+		m->result.undigested = m->result.n_iterations;
+	for (size_t i = 0; i < n && m->window->collectives; i++)
+		m->result.undigested_collectives += processes[i]->counts.launched_collectives;
 	if (r == 0)
-		r = rec_job_contents(j, &m->wanted, m->writer, err);
+		r = put_contents(m, processes, n, err);
 	return r < 0 ? r
-		     : rec_facts_put(j->processes, j->n, j->ranks, &m->result, m->window, m->names);
+		     : rec_facts_put(processes, n, &m->plan->ranks, &m->result, m->window,
+				     m->names);
 }
 
 /* False: no iteration is in the window, and the trace is abandoned. */
@@ -389,26 +401,33 @@ static bool is_written_at_all(const struct rec_making *m)
 	return m->writer && (m->window->first < 0 || m->result.n_iterations > 0);
 }
 
+/* Writes all that is left. */
 static int make_last(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		     struct fmt_error *err)
 {
-	scoped(rec_job_done) struct rec_job j = begin_job(m, processes, n);
+	scoped(rec_segment_freep) struct rec_segment *s = NULL;
 	scoped(free_ptr) uint32_t *ends = malloc((n + 1) * sizeof(*ends));
-	int r = ends ? 0 : -ENOMEM;
+	int r = ends ? finish_writing(m, err) : -ENOMEM;
 
-	for (size_t i = 0; i < n && r == 0; i++)
+	for (size_t i = 0; i < n && r == 0; i++) {
 		ends[i] = (uint32_t)processes[i]->n_events;
+		m->result.without_times += rec_times_missing(processes[i]);
+	}
 	if (r == 0)
-		r = assemble(m, &j, ends, false);
-	for (uint32_t i = 0; i < j.run.n_ranks && r == 0; i++)
-		if (is_due(m, &j, i, false))
-			rec_steps_end(&m->steps[i], &j.run.ranks[i]);
-	if (r == 0)
-		r = put(m, &j, false, err);
-	m->result.without_times += j.places.without_times;
-	if (r < 0 || !is_written_at_all(m))
+		r = assemble(m, processes, n, ends, false, &s);
+	if (r < 0)
 		return r;
-	return put_whole(m, &j, err);
+	s->is_last = true;
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		if (is_due(m, s, i))
+			rec_iterations_end(&m->steps[i], &s->run.ranks[i]);
+	r = keep_window(m, s, err);
+	if (r < 0 || !is_written_at_all(m))
+		return r < 0 ? r : 0;
+	r = rec_segment_write(s, m->writing.n_threads, err);
+	if (r == 0)
+		r = finish_segment(m, s);
+	return r < 0 ? r : put_whole(m, processes, n, err);
 }
 
 int rec_making_end(struct rec_making *m, struct rec_process *const *processes, size_t n,

@@ -27,9 +27,10 @@ static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 		for (size_t k = 0; k < p->n_tracks; k++)
 			if (p->tracks[k].device > most && p->tracks[k].device < MOST_DEVICES)
 				most = p->tracks[k].device;
-		for (size_t k = 0; k < p->n_comms; k++)
-			if (p->comms[k].device > most && p->comms[k].device < MOST_DEVICES)
-				most = p->comms[k].device;
+		for (size_t k = 0; k < p->nccl.n_comms; k++)
+			if (p->nccl.comms[k].device > most &&
+			    p->nccl.comms[k].device < MOST_DEVICES)
+				most = p->nccl.comms[k].device;
 	}
 	return (uint32_t)most + 1;
 }
@@ -37,8 +38,8 @@ static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 /* Whether the process launched operations on the device, or is a rank of a communicator there. */
 static bool uses(const struct rec_process *p, uint32_t device)
 {
-	for (size_t k = 0; k < p->n_comms; k++)
-		if (p->comms[k].device == (int)device)
+	for (size_t k = 0; k < p->nccl.n_comms; k++)
+		if (p->nccl.comms[k].device == (int)device)
 			return true;
 	for (size_t k = 0; k < p->n_tracks; k++)
 		if (p->tracks[k].kind == FMT_STREAM && p->tracks[k].device == (int)device)
@@ -87,8 +88,8 @@ static const struct rec_comm *world_of(const struct rec_process *p, const struct
 {
 	const struct rec_comm *best = NULL;
 
-	for (size_t i = 0; i < p->n_comms; i++) {
-		const struct rec_comm *c = &p->comms[i];
+	for (size_t i = 0; i < p->nccl.n_comms; i++) {
+		const struct rec_comm *c = &p->nccl.comms[i];
 
 		if (c->parent || c->device < 0 || c->device != rank->device)
 			continue;

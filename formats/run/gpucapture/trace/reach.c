@@ -23,7 +23,7 @@ size_t rec_count_events(struct rec_process *const *processes, size_t n)
 /* When the last call that was looked at ended; INT64_MIN. */
 static int64_t last_end(const struct rec_process *p)
 {
-	return p->n_events > 0 ? p->last_call_ns : INT64_MIN;
+	return p->n_events > 0 ? p->end.last_call_ns : INT64_MIN;
 }
 
 /* When the call began that the event is, or that launched it. */
@@ -73,7 +73,7 @@ int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, s
 			ret->until_ns = last_end(processes[i]);
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_process *p = processes[i];
-		uint32_t end = rec_process_settled(p, count_older(p, given_up_ns));
+		uint32_t end = rec_process_complete(p, count_older(p, given_up_ns));
 
 		ret->ends[i] = end;
 		if (end < p->n_events && p->events[end].start_ns < ret->until_ns)

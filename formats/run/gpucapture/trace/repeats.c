@@ -159,7 +159,7 @@ static int find(struct rec_pattern *last, const uint32_t *symbols, size_t n, siz
 
 int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     const struct fmt_run_part *part, int64_t from_ns, struct rec_pattern *last,
-		     struct rec_steps *s)
+		     struct rec_iterations *s)
 {
 	scoped(free_ptr) struct launch *list = malloc((rank->n_events + 1) * sizeof(*list));
 	scoped(free_ptr) uint32_t *symbols = malloc((rank->n_events + 1) * sizeof(*symbols));
@@ -181,7 +181,7 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 					       : end_of_last(run->names, rank,
 							     list[i - (i > 0)].call, list[i].call);
 
-		r = rec_steps_add(s, (int64_t)i, start, end);
+		r = rec_iterations_add(s, (int64_t)i, start, end);
 	}
 	return r;
 }

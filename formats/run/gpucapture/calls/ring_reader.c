@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/calls/feed.h"
+#include "formats/run/gpucapture/calls/ring_reader.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -9,7 +9,7 @@
 #include "formats/run/gpucapture/graphs/graphs.h"
 #include "formats/run/gpucapture/process/digests.h"
 
-void rec_feed_free(struct rec_feed *f)
+void rec_ring_reader_free(struct rec_ring_reader *f)
 {
 	if (!f)
 		return;
@@ -23,12 +23,12 @@ void rec_feed_free(struct rec_feed *f)
 	free(f);
 }
 
-define_cleanup(rec_feed_freep, struct rec_feed *, rec_feed_free);
+define_cleanup(rec_ring_reader_freep, struct rec_ring_reader *, rec_ring_reader_free);
 
-int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
-		 const struct cap_clock *clock, struct rec_feed **ret)
+int rec_ring_reader_new(const struct cap_drain_about *about, struct rec_process *p,
+			const struct cap_clock *clock, struct rec_ring_reader **ret)
 {
-	scoped(rec_feed_freep) struct rec_feed *f = calloc(1, sizeof(*f));
+	scoped(rec_ring_reader_freep) struct rec_ring_reader *f = calloc(1, sizeof(*f));
 	struct rec_track track = {.kind = FMT_THREAD, .device = -1};
 	int r;
 
@@ -53,7 +53,7 @@ int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
 	return 0;
 }
 
-static uint64_t ns_of(const struct rec_feed *f, uint64_t at)
+static uint64_t ns_of(const struct rec_ring_reader *f, uint64_t at)
 {
 	int64_t ns = f->clock ? cap_clock_ns(f->clock, at) : (int64_t)at;
 
@@ -64,7 +64,7 @@ static uint64_t ns_of(const struct rec_feed *f, uint64_t at)
 }
 
 /* Keeps the record, its times in nanoseconds. */
-static int queue(struct rec_feed *f, const struct cap_record *r)
+static int queue(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	uint8_t *at;
 
@@ -87,7 +87,7 @@ static int queue(struct rec_feed *f, const struct cap_record *r)
 }
 
 /* Keeps kernel parameters, with the layout that they have as long as nothing else is said. */
-static int queue_params(struct rec_feed *f, const struct cap_params_record *r)
+static int queue_params(struct rec_ring_reader *f, const struct cap_params_record *r)
 {
 	uint32_t bytes = cap_layouts_blob_bytes(&f->layouts, r);
 
@@ -118,14 +118,35 @@ static int announce(struct rec_process *p, const struct cap_text_record *t)
 	return 0;
 }
 
+/* Whether the first reading needs records of that kind. */
+static bool is_planned(const struct rec_process *p, const struct cap_record *r)
+{
+	switch ((enum cap_kind)r->kind) {
+	case CAP_TIMES:
+	case CAP_NODES:
+		return p->planned_times;
+	case CAP_IMAGE:
+	case CAP_LAYOUT:
+	case CAP_PARAMS:
+	case CAP_DIGEST:
+	case CAP_PAYLOAD:
+	case CAP_ANNOUNCED:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* What needs no order is looked at at once. */
-static int sort_in(struct rec_feed *f, const struct cap_record *r)
+static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	struct rec_process *p = f->process;
 	const struct cap_text_record *text = (const void *)r;
 	const struct cap_lost_record *lost = (const void *)r;
 	const struct cap_announced_record *announced = (const void *)r;
 
+	if (p->only_plan && !is_planned(p, r))
+		return 0;
 	switch ((enum cap_kind)r->kind) {
 	case CAP_IMAGE:
 		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue(f, r);
@@ -162,7 +183,7 @@ static int sort_in(struct rec_feed *f, const struct cap_record *r)
 	}
 }
 
-int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c)
+int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c)
 {
 	const struct cap_record *record;
 	int r, e;
@@ -173,17 +194,17 @@ int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c)
 			return r;
 	}
 	if (e < 0)
-		rec_feed_damaged(f);
+		rec_ring_reader_damaged(f);
 	return 0;
 }
 
-void rec_feed_damaged(struct rec_feed *f)
+void rec_ring_reader_damaged(struct rec_ring_reader *f)
 {
 	f->process->counts.damaged++;
 	cap_layouts_done(&f->layouts);
 }
 
-void rec_feed_round(struct rec_feed *f)
+void rec_ring_reader_round(struct rec_ring_reader *f)
 {
 	if (f->at > 0) {
 		memmove(f->queue, f->queue + f->at, f->n - f->at);
@@ -197,7 +218,7 @@ void rec_feed_round(struct rec_feed *f)
 /* ---- looking at it */
 
 /* The next call or range, with what belongs to it before it. */
-static int find_group(struct rec_feed *f)
+static int find_group(struct rec_ring_reader *f)
 {
 	size_t at = f->at;
 
@@ -228,6 +249,19 @@ static const char *name_of(const struct rec_process *p, uint32_t api)
 	return *name ? name : "unknown";
 }
 
+/* First reading: operations that are no collectives wait for no times. */
+static int drop_times(struct rec_process *p, const struct rec_thread *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; p->planned_times && i < t->n_launched && r == 0; i++)
+		if (!t->launched[i].captured && t->launched[i].kind != FMT_COLLECTIVE)
+			r = rec_times_ignore(
+				p, (uint64_t)t->ring << CAP_ORDINAL_BITS | t->launched[i].ordinal,
+				t->launched[i].index);
+	return r;
+}
+
 static int look_at_call(struct rec_call *c)
 {
 	struct rec_thread *t = c->thread;
@@ -247,6 +281,8 @@ static int look_at_call(struct rec_call *c)
 		t->seen = cap_id_ordinal(c->record->id);
 	if (c->record->head.depth > 0)
 		return r;
+	if (r == 0)
+		r = drop_times(c->process, t);
 	t->n_launched = 0;
 	t->over = t->seen;
 	return r;
@@ -265,7 +301,7 @@ static uint64_t owner_of(const struct cap_record *r)
 }
 
 /* What belongs to a call that goes on around others waits for its end. */
-static int hold(struct rec_feed *f, const struct cap_record *r)
+static int hold(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	if (array_reserve(&f->held, f->n_held + r->bytes, &f->held_cap) < 0)
 		return -ENOMEM;
@@ -276,7 +312,7 @@ static int hold(struct rec_feed *f, const struct cap_record *r)
 
 /* Calls end before those around them, which have smaller ordinals: what waited for this call or for
  * one inside it is done with, and all of it with a call that nothing is around. */
-static void drop_held(struct rec_feed *f, const struct cap_call_record *call)
+static void drop_held(struct rec_ring_reader *f, const struct cap_call_record *call)
 {
 	uint64_t ordinal = call->head.depth > 0 ? cap_id_ordinal(call->id) : 0;
 	size_t kept = 0, at = 0;
@@ -309,7 +345,7 @@ static void belongs(struct rec_call *c, struct rec_blob *blobs,
 		images[c->n_images++] = (const void *)r;
 }
 
-static int look_at_one(struct rec_feed *f, const struct cap_call_record *record, size_t from)
+static int look_at_one(struct rec_ring_reader *f, const struct cap_call_record *record, size_t from)
 {
 	struct rec_blob blobs[REC_BLOBS];
 	const struct cap_image_record *images[REC_BLOBS];
@@ -342,7 +378,7 @@ static int look_at_one(struct rec_feed *f, const struct cap_call_record *record,
 	return e;
 }
 
-static int look_at(struct rec_feed *f)
+static int look_at(struct rec_ring_reader *f)
 {
 	size_t from = f->at;
 	const struct cap_record *r = NULL, *last = NULL;
@@ -368,16 +404,16 @@ static int look_at(struct rec_feed *f)
 	return look_at_one(f, (const void *)last, from);
 }
 
-int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all)
+int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bool all)
 {
 	for (;;) {
-		struct rec_feed *first = NULL;
+		struct rec_ring_reader *first = NULL;
 		int r;
 
 		for (size_t i = 0; i < n; i++)
-			if (find_group(feeds[i]) &&
-			    (!first || feeds[i]->group_order < first->group_order))
-				first = feeds[i];
+			if (find_group(readers[i]) &&
+			    (!first || readers[i]->group_order < first->group_order))
+				first = readers[i];
 		if (!first || (!all && first->group_end > first->safe))
 			return 0;
 		r = look_at(first);

@@ -13,7 +13,7 @@
 #include "formats/raw/record.h"
 #include "formats/run/gpucapture/process/call.h"
 
-struct rec_feed {
+struct rec_ring_reader {
 	struct cap_drain_about about;
 	struct rec_process *process;   /* not owned */
 	const struct cap_clock *clock; /* not owned; NULL: the ring's times are ns */
@@ -29,20 +29,20 @@ struct rec_feed {
 };
 
 /* `clock` is needed for a ring of CAP_CLOCK_TSC. -ENOMEM. */
-int rec_feed_new(const struct cap_drain_about *about, struct rec_process *p,
-		 const struct cap_clock *clock, struct rec_feed **ret);
-void rec_feed_free(struct rec_feed *f);
+int rec_ring_reader_new(const struct cap_drain_about *about, struct rec_process *p,
+			const struct cap_clock *clock, struct rec_ring_reader **ret);
+void rec_ring_reader_free(struct rec_ring_reader *f);
 
 /* What the ring held, 8-byte aligned. Damage costs what is damaged, and is counted. 0 or a negative
  * errno. */
-int rec_feed_give(struct rec_feed *f, struct fmt_cursor *c);
+int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c);
 
 /* Some of what the ring held is lost. */
-void rec_feed_damaged(struct rec_feed *f);
+void rec_ring_reader_damaged(struct rec_ring_reader *f);
 
 /* Every ring of the process was looked at. */
-void rec_feed_round(struct rec_feed *f);
+void rec_ring_reader_round(struct rec_ring_reader *f);
 
-/* Looks at what the feeds of one process hold, as far as it is in order; with `all`, everything. 0
- * or a negative errno. */
-int rec_feeds_look(struct rec_feed *const *feeds, size_t n, bool all);
+/* Looks at what the readers of one process hold, as far as it is in order; with `all`, everything.
+ * 0 or a negative errno. */
+int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bool all);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/meetings.h"
+#include "formats/run/gpucapture/trace/pairing.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "formats/run/peers.h"
 
-void rec_meetings_done(struct rec_meetings *m)
+void rec_pairing_done(struct rec_pairing *m)
 {
-	for (size_t i = 0; m->parties && i < m->n; i++)
-		free(m->parties[i].ops);
+	for (size_t i = 0; m->participants && i < m->n; i++)
+		free(m->participants[i].ops);
 	for (size_t i = 0; m->of && i < m->n_processes; i++)
 		free(m->of[i]);
-	free(m->parties);
+	free(m->participants);
 	free(m->n_of);
 	free(m->of);
-	*m = (struct rec_meetings){0};
+	*m = (struct rec_pairing){0};
 }
 
-/* The party that a process is in its communicator. */
-static struct fmt_participant party_of(const struct rec_process *p, const struct rec_comm *c,
-				       const struct rec_ranks *ranks)
+/* The participant that a process is in its communicator. */
+static struct fmt_participant participant_of(const struct rec_process *p, const struct rec_comm *c,
+					     const struct rec_ranks *ranks)
 {
 	uint32_t rank = rec_rank_of_device(ranks, p, c->device);
 
@@ -31,24 +31,25 @@ static struct fmt_participant party_of(const struct rec_process *p, const struct
 		.owner = p->index};
 }
 
-/* A party for each communicator of the process, from m->n on, with what was done there. */
-static int list_process(struct rec_meetings *m, const struct rec_process *p,
+/* A participant for each communicator of the process, from m->n on, with what was done there. */
+static int list_process(struct rec_pairing *m, const struct rec_process *p,
 			const struct rec_ranks *ranks)
 {
-	struct fmt_participant *parties = m->parties + m->n; /* of the process */
+	struct fmt_participant *participants = m->participants + m->n; /* of the process */
 
-	for (uint32_t k = 0; k < p->n_comms; k++, m->n++)
-		parties[k] = party_of(p, &p->comms[k], ranks);
-	for (uint32_t i = 0; i < p->n_collectives; i++) {
-		const struct rec_collective *c = &p->collectives[i];
-		struct fmt_participant *party = &parties[c->comm];
+	for (uint32_t k = 0; k < p->nccl.n_comms; k++, m->n++)
+		participants[k] = participant_of(p, &p->nccl.comms[k], ranks);
+	for (uint32_t i = 0; i < p->nccl.n_collectives; i++) {
+		const struct rec_collective *c = &p->nccl.collectives[i];
+		struct fmt_participant *participant = &participants[c->comm];
 
-		if (c->comm >= p->n_comms)
+		if (c->comm >= p->nccl.n_comms)
 			continue;
-		if (array_reserve(&party->ops, party->n_ops + 1, &party->ops_cap) < 0)
+		if (array_reserve(&participant->ops, participant->n_ops + 1,
+				  &participant->ops_cap) < 0)
 			return -ENOMEM;
-		party->ops[party->n_ops++] =
-			(struct fmt_collective_op){.messages = p->messages + c->first_message,
+		participant->ops[participant->n_ops++] =
+			(struct fmt_collective_op){.messages = p->nccl.messages + c->first_message,
 						   .n_messages = c->n_messages,
 						   .is_message = c->is_message,
 						   .from = c->number};
@@ -56,50 +57,50 @@ static int list_process(struct rec_meetings *m, const struct rec_process *p,
 	return 0;
 }
 
-static int list_all(struct rec_meetings *m, struct rec_process *const *processes, size_t n,
+static int list_all(struct rec_pairing *m, struct rec_process *const *processes, size_t n,
 		    const struct rec_ranks *ranks)
 {
 	size_t n_comms = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
-		n_comms += processes[i]->n_comms;
-	m->parties = calloc(n_comms + 1, sizeof(*m->parties));
+		n_comms += processes[i]->nccl.n_comms;
+	m->participants = calloc(n_comms + 1, sizeof(*m->participants));
 	m->of = calloc(n + 1, sizeof(*m->of));
 	m->n_of = calloc(n + 1, sizeof(*m->n_of));
-	if (!m->parties || !m->of || !m->n_of)
+	if (!m->participants || !m->of || !m->n_of)
 		return -ENOMEM;
 	m->n_processes = n;
 	for (size_t i = 0; i < n && r == 0; i++) {
-		size_t count = processes[i]->collectives_made;
+		size_t count = processes[i]->nccl.made;
 
 		m->n_of[i] = (uint32_t)count;
 		m->of[i] = malloc((count + 1) * sizeof(**m->of));
 		for (size_t k = 0; m->of[i] && k < count; k++)
-			m->of[i][k] = (struct rec_meeting){FMT_NO_COMM, -1, 0};
+			m->of[i][k] = (struct rec_pair){FMT_NO_COMM, -1, 0};
 		r = m->of[i] ? list_process(m, processes[i], ranks) : -ENOMEM;
 	}
 	return r;
 }
 
-int rec_meetings_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		      struct fmt_names *names, struct rec_meetings *ret)
+int rec_pairing_find(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
+		     struct fmt_names *names, struct rec_pairing *ret)
 {
-	scoped(rec_meetings_done) struct rec_meetings m = {0};
+	scoped(rec_pairing_done) struct rec_pairing m = {0};
 	int r = list_all(&m, processes, n, ranks);
 
 	if (r == 0)
-		r = fmt_collectives_by_order(m.parties, m.n, names);
+		r = fmt_collectives_by_order(m.participants, m.n, names);
 	for (size_t i = 0; i < m.n && r == 0; i++) {
-		const struct fmt_participant *p = &m.parties[i];
+		const struct fmt_participant *p = &m.participants[i];
 
 		for (size_t k = 0; k < p->n_ops; k++)
-			m.of[p->owner][p->ops[k].from] = (struct rec_meeting){
-				p->member.comm, p->ops[k].seq, p->ops[k].peers};
+			m.of[p->owner][p->ops[k].from] =
+				(struct rec_pair){p->member.comm, p->ops[k].seq, p->ops[k].peers};
 	}
 	if (r == 0) {
 		*ret = m;
-		m = (struct rec_meetings){0};
+		m = (struct rec_pairing){0};
 	}
 	return r;
 }
@@ -112,7 +113,7 @@ int rec_meetings_find(struct rec_process *const *processes, size_t n, const stru
 static int peers_of(const struct rec_process *p, const struct rec_collective *c, uint8_t receives,
 		    fmt_str *ret)
 {
-	const struct fmt_message *m = p->messages + c->first_message;
+	const struct fmt_message *m = p->nccl.messages + c->first_message;
 	scoped(text_done) struct text json = {0};
 
 	*ret = 0;
@@ -165,8 +166,8 @@ static int collective_template(const struct rec_process *p, const struct rec_col
 	return r < 0 ? r : fmt_names_template(names, &made, template);
 }
 
-static int settle(struct rec_process *p, const struct rec_collective *c,
-		  const struct rec_meeting *of, uint64_t *unmatched)
+static int apply(struct rec_process *p, const struct rec_collective *c, const struct rec_pair *of,
+		 uint64_t *unmatched)
 {
 	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
 	struct rec_event *e = &p->events[c->event];
@@ -181,20 +182,20 @@ static int settle(struct rec_process *p, const struct rec_collective *c,
 	return r < 0 ? r : rec_add_values(p, values, 2 + n, &e->first_value);
 }
 
-int rec_meetings_settle(const struct rec_meetings *m, struct rec_process *p, uint32_t end,
-			uint64_t *unmatched)
+int rec_pairing_apply(const struct rec_pairing *m, struct rec_process *p, uint32_t end,
+		      uint64_t *unmatched)
 {
 	size_t kept = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < p->n_collectives && r == 0; i++) {
-		struct rec_collective c = p->collectives[i];
+	for (size_t i = 0; i < p->nccl.n_collectives && r == 0; i++) {
+		struct rec_collective c = p->nccl.collectives[i];
 
 		if (c.event < end)
-			r = settle(p, &c, &m->of[p->index][c.number], unmatched);
+			r = apply(p, &c, &m->of[p->index][c.number], unmatched);
 		else
-			p->collectives[kept++] = c;
+			p->nccl.collectives[kept++] = c;
 	}
-	p->n_collectives = kept;
+	p->nccl.n_collectives = kept;
 	return r;
 }

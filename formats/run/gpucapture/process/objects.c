@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What calls do to the things of a process: handles, the current context. */
+/* What calls do to the objects of a process: handles, the current context. */
 #include "formats/run/gpucapture/process/call.h"
 
 #include "base/array.h"
@@ -14,8 +14,8 @@ uint64_t rec_current_context(const struct rec_call *c)
 
 int rec_current_device(const struct rec_call *c)
 {
-	const struct rec_thing *context =
-		rec_handles_find(c->process->things, API_MEANING_CONTEXT, rec_current_context(c));
+	const struct rec_object *context =
+		rec_handles_find(c->process->handles, API_MEANING_CONTEXT, rec_current_context(c));
 
 	return context ? context->device : -1;
 }
@@ -23,11 +23,11 @@ int rec_current_device(const struct rec_call *c)
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD; 0 is one of them, by the entry that was called. */
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 
-struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle)
+struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle)
 {
 	const struct rec_thread *t = c->thread;
 	uint64_t context = rec_current_context(c);
-	struct rec_thing *s;
+	struct rec_object *s;
 
 	if (handle == 0)
 		handle = c->api && c->api->per_thread ? STREAM_PER_THREAD : STREAM_LEGACY;
@@ -35,19 +35,19 @@ struct rec_thing *rec_stream_of(const struct rec_call *c, uint64_t handle)
 		handle = context | STREAM_LEGACY;
 	else if (handle == STREAM_PER_THREAD)
 		handle = (context | STREAM_PER_THREAD) ^ (uint64_t)(t->track + 1) << 48;
-	s = rec_handles_find(c->process->things, API_MEANING_STREAM, handle);
+	s = rec_handles_find(c->process->handles, API_MEANING_STREAM, handle);
 	if (s)
 		return s;
 	/* The default streams are there without being made. */
 	s = handle & (STREAM_LEGACY | STREAM_PER_THREAD)
-		    ? rec_handles_make(c->process->things, API_MEANING_STREAM, handle)
-		    : rec_handles_get(c->process->things, API_MEANING_STREAM, handle);
+		    ? rec_handles_make(c->process->handles, API_MEANING_STREAM, handle)
+		    : rec_handles_get(c->process->handles, API_MEANING_STREAM, handle);
 	if (s)
 		s->device = rec_current_device(c);
 	return s;
 }
 
-struct rec_thing *rec_stream(const struct rec_call *c)
+struct rec_object *rec_stream(const struct rec_call *c)
 {
 	for (int i = 0; c->api && i < c->api->n_args; i++)
 		if (c->api->args[i].meaning == API_MEANING_STREAM &&
@@ -77,6 +77,8 @@ static void follow_context(struct rec_call *c)
 	struct rec_thread *t = c->thread;
 	uint64_t v;
 
+	if (strncmp(c->name, "cuCtx", 5) != 0)
+		return;
 	if (rec_is(c, "cuCtxSetCurrent"))
 		set_current(t, (uint64_t)rec_value(c, "ctx", 0));
 	else if (rec_is(c, "cuCtxPushCurrent"))
@@ -110,10 +112,10 @@ static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
 }
 
 /* What a function or kernel is called: as it was asked for, or as what it was made of. */
-static int name_function(const struct rec_call *c, struct rec_thing *t)
+static int name_function(const struct rec_call *c, struct rec_object *t)
 {
 	const struct rec_blob *name = rec_pointed(c, "name", CAP_BLOB_BEFORE);
-	const struct rec_thing *kernel;
+	const struct rec_object *kernel;
 	fmt_str s = 0;
 
 	if (name)
@@ -121,7 +123,7 @@ static int name_function(const struct rec_call *c, struct rec_thing *t)
 					strnlen((const char *)name->data, name->len), &t->name);
 	if (rec_arg(c, "kernel") < 0)
 		return 0;
-	kernel = rec_handles_find(c->process->things, API_MEANING_KERNEL,
+	kernel = rec_handles_find(c->process->handles, API_MEANING_KERNEL,
 				  (uint64_t)rec_value(c, "kernel", 0));
 	s = kernel ? kernel->name : 0;
 	t->name = s;
@@ -130,15 +132,15 @@ static int name_function(const struct rec_call *c, struct rec_thing *t)
 
 static int make(const struct rec_call *c, const struct api_arg *a, uint64_t handle)
 {
-	struct rec_handles *things = c->process->things;
-	struct rec_thing *t = NULL;
+	struct rec_handles *objects = c->process->handles;
+	struct rec_object *t = NULL;
 
 	if (handle == 0)
 		return 0;
 	if (may_be_there(c, (enum api_meaning)a->meaning))
-		t = rec_handles_find(things, a->meaning, handle);
+		t = rec_handles_find(objects, a->meaning, handle);
 	if (!t)
-		t = rec_handles_make(things, a->meaning, handle);
+		t = rec_handles_make(objects, a->meaning, handle);
 	if (!t)
 		return -ENOMEM;
 	if (a->meaning == API_MEANING_CONTEXT)
@@ -187,11 +189,11 @@ static void end_one(const struct rec_call *c)
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
 		uint64_t v = (uint64_t)rec_value_at(c, i);
-		struct rec_thing *t;
+		struct rec_object *t;
 
 		if (!api_is_handle((enum api_meaning)a->meaning) || is_owner(c, a))
 			continue;
-		t = rec_handles_find(c->process->things, a->meaning, v);
+		t = rec_handles_find(c->process->handles, a->meaning, v);
 		if (t)
 			t->gone = 1;
 		return;

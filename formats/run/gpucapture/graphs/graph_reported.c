@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A graph as the driver told it when it was instantiated. */
+/* A graph as the driver reported it when it was instantiated. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 
 #include "base/array.h"
@@ -48,26 +48,27 @@ static void describe(struct rec_call *c, const struct cap_node_record *r,
 }
 
 static int add_node(struct rec_call *c, const struct cap_node_record *r,
-		    const struct rec_graph *before, struct rec_graph *told)
+		    const struct rec_graph *before, struct rec_graph *reported)
 {
 	struct rec_node node;
 	int e;
 
 	describe(c, r, r->node < before->n_nodes ? &before->nodes[r->node] : NULL, &node);
-	e = rec_graph_add_node(told, &node, r->handle);
+	e = rec_graph_add_node(reported, &node, r->handle);
 	if (e < 0)
 		return e;
-	told->nodes[r->node].op = r->op;
-	told->nodes[r->node].place = r->place;
+	reported->nodes[r->node].op = r->op;
+	reported->nodes[r->node].place = r->place;
 	for (uint32_t i = 0; i < r->n_deps && e == 0; i++)
 		if (r->deps[i] < r->n_nodes)
-			e = rec_graph_add_edge(told, r->deps[i], r->node);
+			e = rec_graph_add_edge(reported, r->deps[i], r->node);
 	return e;
 }
 
-/* The nodes one after the other; what was told twice, once as it did not come about, counts as it
- * was told last. 1: all of them. */
-static int read_nodes(struct rec_call *c, const struct rec_graph *before, struct rec_graph *told)
+/* The nodes one after the other; what was reported twice, once as it did not come about, counts as
+ * it was reported last. 1: all of them. */
+static int read_nodes(struct rec_call *c, const struct rec_graph *before,
+		      struct rec_graph *reported)
 {
 	uint64_t n = UINT64_MAX;
 	int e = 0;
@@ -80,12 +81,12 @@ static int read_nodes(struct rec_call *c, const struct rec_graph *before, struct
 			if (r->head.kind != CAP_NODE || r->id != c->record->id)
 				continue;
 			if (r->node == 0)
-				rec_graph_clear(told);
+				rec_graph_clear(reported);
 			n = r->n_nodes;
-			if (r->node == told->n_nodes)
-				e = add_node(c, r, before, told);
+			if (r->node == reported->n_nodes)
+				e = add_node(c, r, before, reported);
 		}
-	return e < 0 ? e : told->n_nodes == n;
+	return e < 0 ? e : reported->n_nodes == n;
 }
 
 static bool is_work(const struct rec_node *n)
@@ -94,28 +95,28 @@ static bool is_work(const struct rec_node *n)
 	       strcmp(n->kind, "memset") == 0 || strcmp(n->kind, "graph") == 0;
 }
 
-int rec_graph_told(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
+int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
 {
-	struct rec_graph told = {0};
+	struct rec_graph reported = {0};
 	bool whole = false;
-	int r = read_nodes(c, g, &told), e;
+	int r = read_nodes(c, g, &reported), e;
 
-	for (size_t i = 0; r == 1 && i < told.n_nodes; i++) {
-		*ret_timed |= rec_graph_has_times(&told.nodes[i]);
-		whole |= told.nodes[i].op == CAP_NODE_WHOLE && is_work(&told.nodes[i].is);
+	for (size_t i = 0; r == 1 && i < reported.n_nodes; i++) {
+		*ret_timed |= rec_graph_has_times(&reported.nodes[i]);
+		whole |= reported.nodes[i].op == CAP_NODE_WHOLE && is_work(&reported.nodes[i].is);
 	}
-	e = r == 1 ? rec_graph_keep_collectives(c, g, &told) : 0;
+	e = r == 1 ? rec_graph_keep_collectives(c, g, &reported) : 0;
 	r = e < 0 ? e : r;
 	if (r == 1) {
 		c->process->counts.graphs_whole += whole && !*ret_timed;
 		rec_graph_clear(g);
-		g->nodes = take(told.nodes);
-		g->edges = take(told.edges);
-		g->n_nodes = told.n_nodes;
-		g->nodes_cap = told.nodes_cap;
-		g->n_edges = told.n_edges;
-		g->edges_cap = told.edges_cap;
+		g->nodes = take(reported.nodes);
+		g->edges = take(reported.edges);
+		g->n_nodes = reported.n_nodes;
+		g->nodes_cap = reported.nodes_cap;
+		g->n_edges = reported.n_edges;
+		g->edges_cap = reported.edges_cap;
 	}
-	rec_graph_clear(&told);
+	rec_graph_clear(&reported);
 	return r;
 }

@@ -1,38 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/places.h"
+#include "formats/run/gpucapture/trace/rank_events.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 
 /* What a track of a process was called in a rank the last time. */
-struct rec_place_track {
+struct rec_rank_event_track {
 	uint32_t rank; /* 1 + its index; 0: none yet */
 	uint32_t track;
-	struct fmt_rows_reader others; /* its calls, where another has its numbers, too */
 };
 
-void rec_places_done(struct rec_places *p)
+void rec_rank_events_done(struct rec_rank_events *p)
 {
-	for (size_t i = 0; p->tracks && i < p->n; i++) {
-		for (size_t k = 0; p->tracks[i] && k < p->processes[i]->n_tracks; k++)
-			fmt_rows_reader_done(&p->tracks[i][k].others);
+	for (size_t i = 0; p->tracks && i < p->n; i++)
 		free(p->tracks[i]);
-	}
 	free(p->tracks);
 	free(p->first);
 	free(p->at);
-	*p = (struct rec_places){0};
+	*p = (struct rec_rank_events){0};
 }
 
-uint32_t *rec_place(const struct rec_places *p, const struct rec_process *process, uint32_t event)
+uint32_t *rec_rank_event(const struct rec_rank_events *p, const struct rec_process *process,
+			 uint32_t event)
 {
 	return &p->at[p->first[process->index] + event];
 }
 
-int rec_places_track(struct rec_places *p, uint32_t rank, const struct rec_process *process,
-		     uint32_t track, uint32_t *ret)
+int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
+			  const struct rec_process *process, uint32_t track, uint32_t *ret)
 {
-	struct rec_place_track *known = &p->tracks[process->index][track];
+	struct rec_rank_event_track *known = &p->tracks[process->index][track];
 	const struct rec_track *l = &process->tracks[track];
 	const struct fmt_track named = {.kind = l->kind,
 					.pid = l->kind == FMT_STREAM ? l->device : process->pid,
@@ -56,7 +53,7 @@ struct source {
 	const struct rec_event *event;
 };
 
-static struct source source_of(const struct rec_places *p, uint32_t number)
+static struct source source_of(const struct rec_rank_events *p, uint32_t number)
 {
 	size_t i = array_bound(k, 1, p->n, p->first[k] <= number) - 1;
 
@@ -64,15 +61,15 @@ static struct source source_of(const struct rec_places *p, uint32_t number)
 }
 
 /* The rank and the track there; 0 where the event is left out. */
-static int find(struct rec_places *p, const struct rec_process *process, const struct rec_event *e,
-		uint32_t *rank, uint32_t *track)
+static int find(struct rec_rank_events *p, const struct rec_process *process,
+		const struct rec_event *e, uint32_t *rank, uint32_t *track)
 {
 	int r;
 
 	*rank = rec_rank_of(p->ranks, process, e);
 	if (*rank == REC_NONE || (FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME))
 		return 0;
-	r = rec_places_track(p, *rank, process, e->track, track);
+	r = rec_rank_events_track(p, *rank, process, e->track, track);
 	return r < 0 ? r : 1;
 }
 
@@ -99,13 +96,13 @@ static void lists_done(struct lists *l)
 }
 
 /* How many of a process's events are looked at. */
-static size_t end_of(const struct rec_places *p, size_t process)
+static size_t end_of(const struct rec_rank_events *p, size_t process)
 {
 	return p->ends ? p->ends[process] : p->processes[process]->n_events;
 }
 
 /* Calls see() for each event that has a place. */
-static int each(struct rec_places *p, struct lists *l,
+static int each(struct rec_rank_events *p, struct lists *l,
 		int (*see)(struct list *l, uint32_t track, uint32_t number))
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -173,7 +170,7 @@ static int compare(const void *a, const void *b, void *places)
 }
 
 /* A track's events were looked at in the order in which their calls ended: most are in order. */
-static void sort(struct rec_places *p, struct list *l)
+static void sort(struct rec_rank_events *p, struct list *l)
 {
 	for (size_t track = 0, from = 0; track < l->n; from = l->ends[track++]) {
 		size_t i = from + 1;
@@ -187,40 +184,6 @@ static void sort(struct rec_places *p, struct list *l)
 }
 
 /* ---- the run's */
-
-/* Calls of two threads that have their numbers in common, one after the other, are one track's. */
-static int join_calls(struct rec_places *p, const struct rec_process *process,
-		      const struct rec_event *e, struct fmt_rows *rows, uint32_t *ret)
-{
-	struct fmt_rows_reader *reader = &p->tracks[process->index][e->track].others;
-	const int64_t *values;
-	int r;
-
-	reader->rows = process->tracks[e->track].calls;
-	r = fmt_rows_read(reader, e->first_value, &values);
-	return r < 0 ? r
-		     : fmt_rows_add(rows, e->template, values,
-				    fmt_template(p->run->names, e->template)->n_values, ret);
-}
-
-static int add_call(struct rec_places *p, struct fmt_run_part *part, struct source s,
-		    struct fmt_event *to)
-{
-	struct fmt_rows *rows = s.process->tracks[s.event->track].calls;
-	size_t before = part->calls_cap;
-
-	if (array_reserve(&part->calls, (size_t)to->track + 1, &part->calls_cap) < 0)
-		return -ENOMEM;
-	memset(part->calls + before, 0, (part->calls_cap - before) * sizeof(*part->calls));
-	part->n_calls = to->track >= part->n_calls ? (size_t)to->track + 1 : part->n_calls;
-	if (!part->calls[to->track])
-		part->calls[to->track] = rows;
-	to->first_value = s.event->first_value;
-	return part->calls[to->track] == rows
-		       ? 0
-		       : join_calls(p, s.process, s.event, part->calls[to->track],
-				    &to->first_value);
-}
 
 static int add_values(struct fmt_run_rank *run, size_t *cap, struct source s, uint32_t n,
 		      struct fmt_event *to)
@@ -237,7 +200,7 @@ static int add_values(struct fmt_run_rank *run, size_t *cap, struct source s, ui
 	return 0;
 }
 
-static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
+static int add_events(struct rec_rank_events *p, const struct list *l, uint32_t rank)
 {
 	struct fmt_run_rank *run = &p->run->ranks[rank];
 	size_t cap = 0;
@@ -261,11 +224,8 @@ static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
 					 .track = track};
 		if (s.process->index != p->ranks->ranks[rank].process)
 			to->correlation = 0; /* joins calls and operations of one process */
-		if (e->kind == FMT_CALL)
-			r = add_call(p, &p->parts[rank], s, to);
-		else
-			r = add_values(run, &cap, s,
-				       fmt_template(p->run->names, e->template)->n_values, to);
+		r = add_values(run, &cap, s, fmt_template(p->run->names, e->template)->n_values,
+			       to);
 		p->at[l->events[i]] = i;
 		p->parts[rank].keeps[i] = e->keeps;
 		fmt_run_part_span(&p->parts[rank], to);
@@ -273,7 +233,7 @@ static int add_events(struct rec_places *p, const struct list *l, uint32_t rank)
 	return r;
 }
 
-static int find_calls(struct rec_places *p, const struct list *l, uint32_t rank)
+static int find_calls(struct rec_rank_events *p, const struct list *l, uint32_t rank)
 {
 	size_t n = p->run->ranks[rank].n_events;
 	uint32_t *call_of = malloc((n + 1) * sizeof(*call_of));
@@ -287,7 +247,7 @@ static int find_calls(struct rec_places *p, const struct list *l, uint32_t rank)
 		call_of[i] = FMT_RUN_NONE;
 		if (call != REC_NONE &&
 		    rec_rank_of(p->ranks, s.process, &s.process->events[call]) == rank)
-			call_of[i] = *rec_place(p, s.process, call);
+			call_of[i] = *rec_rank_event(p, s.process, call);
 	}
 	p->parts[rank].call_of = call_of;
 	return 0;
@@ -295,7 +255,7 @@ static int find_calls(struct rec_places *p, const struct list *l, uint32_t rank)
 
 /* ---- all of it */
 
-static int allocate(struct rec_places *p)
+static int allocate(struct rec_rank_events *p)
 {
 	size_t n = 0;
 
@@ -311,9 +271,6 @@ static int allocate(struct rec_places *p)
 		p->tracks[i] = calloc(process->n_tracks + 1, sizeof(**p->tracks));
 		if (!p->tracks[i])
 			return -ENOMEM;
-		for (size_t k = 0; k < end_of(p, i); k++)
-			p->without_times += FMT_IS_OP(process->events[k].kind) &&
-					    process->events[k].duration_ns == REC_NO_TIME;
 	}
 	if (n >= FMT_RUN_NONE)
 		return -EOVERFLOW;
@@ -323,19 +280,19 @@ static int allocate(struct rec_places *p)
 	return p->at ? 0 : -ENOMEM;
 }
 
-int rec_places_find(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-		    const struct rec_ranks *ranks, struct fmt_run *run, struct fmt_run_part *parts,
-		    struct rec_places *ret)
+int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+			const struct rec_ranks *ranks, struct fmt_run *run,
+			struct fmt_run_part *parts, struct rec_rank_events *ret)
 {
 	scoped(lists_done) struct lists l = {.n = run->n_ranks};
 	int r;
 
-	*ret = (struct rec_places){.processes = processes,
-				   .ends = ends,
-				   .ranks = ranks,
-				   .run = run,
-				   .parts = parts,
-				   .n = n};
+	*ret = (struct rec_rank_events){.processes = processes,
+					.ends = ends,
+					.ranks = ranks,
+					.run = run,
+					.parts = parts,
+					.n = n};
 	l.of = calloc(run->n_ranks + (size_t)1, sizeof(*l.of));
 	r = l.of ? allocate(ret) : -ENOMEM;
 	if (r == 0)

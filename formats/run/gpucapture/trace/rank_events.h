@@ -7,7 +7,7 @@
 #include "formats/run/gpucapture/trace/ranks.h"
 #include "formats/run/part.h"
 
-struct rec_places {
+struct rec_rank_events {
 	struct rec_process *const *processes; /* not owned */
 	const struct rec_ranks *ranks;	      /* not owned */
 	struct fmt_run *run;		      /* not owned */
@@ -17,20 +17,20 @@ struct rec_places {
 				 NULL: none are */
 	uint32_t *first;      /* owned: of the events of each process, in `at` */
 	uint32_t *at;	      /* owned: of each event, where it is; FMT_RUN_NONE */
-	struct rec_place_track **tracks; /* owned: by process and track */
-	uint64_t without_times;		 /* operations that are left out */
+	struct rec_rank_event_track **tracks; /* owned: by process and track */
 };
 
 /* Makes the events of the run's ranks, whose numbers it has, and what the parts say of them. 0 or a
  * negative errno. */
-int rec_places_find(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-		    const struct rec_ranks *ranks, struct fmt_run *run, struct fmt_run_part *parts,
-		    struct rec_places *ret);
-void rec_places_done(struct rec_places *p);
+int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+			const struct rec_ranks *ranks, struct fmt_run *run,
+			struct fmt_run_part *parts, struct rec_rank_events *ret);
+void rec_rank_events_done(struct rec_rank_events *p);
 
 /* Where the event is among those of its rank; FMT_RUN_NONE: it is left out. */
-uint32_t *rec_place(const struct rec_places *p, const struct rec_process *process, uint32_t event);
+uint32_t *rec_rank_event(const struct rec_rank_events *p, const struct rec_process *process,
+			 uint32_t event);
 
 /* What the track of a process is called in the rank. */
-int rec_places_track(struct rec_places *p, uint32_t rank, const struct rec_process *process,
-		     uint32_t track, uint32_t *ret);
+int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
+			  const struct rec_process *process, uint32_t track, uint32_t *ret);

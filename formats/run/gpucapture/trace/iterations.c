@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/steps.h"
+#include "formats/run/gpucapture/trace/iterations.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -7,16 +7,15 @@
 #include "formats/run/gpucapture/trace/repeats.h"
 #include "formats/run/iterations.h"
 
-/* Where more iterations than this are found, one has at least so many calls and operations. */
-#define MANY 4096
-#define LEAST 1024
+/* A step may overlap the next one by such a part of it. */
+#define MOST_OVERLAP 10
 
-static void steps_done(struct rec_steps *s)
+static void steps_done(struct rec_iterations *s)
 {
 	free(s->steps);
 }
 
-int rec_steps_add(struct rec_steps *s, int64_t number, int64_t start_ns, int64_t end_ns)
+int rec_iterations_add(struct rec_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns)
 {
 	if (array_reserve(&s->steps, s->n + 1, &s->cap) < 0)
 		return -ENOMEM;
@@ -34,14 +33,14 @@ static int by_start(const void *a, const void *b)
 
 /* ---- marks */
 
-static int from_marks(struct rec_steps *s, const struct rec_process *p,
+static int from_marks(struct rec_iterations *s, const struct rec_process *p,
 		      const struct fmt_run_part *part, int64_t from_ns)
 {
 	int r = 0;
 
 	for (size_t i = 0; p && i < p->n_marks && r == 0; i++)
 		if (p->marks[i].start_ns >= from_ns)
-			r = rec_steps_add(s, p->marks[i].number, p->marks[i].start_ns, 0);
+			r = rec_iterations_add(s, p->marks[i].number, p->marks[i].start_ns, 0);
 	if (r < 0 || s->n == 0)
 		return r;
 	qsort(s->steps, s->n, sizeof(*s->steps), by_start);
@@ -82,10 +81,26 @@ static bool is_like(const struct prefix *a, const struct prefix *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
+/* Shortens the last step to the begin of the next one, which another thread may have begun a little
+ * before the end. Returns false if they overlap by more than that. */
+static bool end_last(struct rec_iterations *s, const struct fmt_event *next)
+{
+	struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : NULL;
+	int64_t end_ns = last ? last->start_ns + last->duration_ns : INT64_MIN;
+
+	if (next->start_ns >= end_ns)
+		return true;
+	if (end_ns - next->start_ns > last->duration_ns / MOST_OVERLAP ||
+	    next->start_ns + next->duration_ns <= end_ns)
+		return false;
+	last->duration_ns = next->start_ns - last->start_ns;
+	return true;
+}
+
 /* Those that begin as `like` does, one after the other with rising numbers; what time they cover,
  * or -1. */
 static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
-		       const struct prefix *like, struct rec_steps *s)
+		       const struct prefix *like, struct rec_iterations *s)
 {
 	int64_t number, covers = 0;
 	struct prefix prefix;
@@ -97,10 +112,9 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 
 		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, like))
 			continue;
-		if (last &&
-		    (number <= last->number || e->start_ns < last->start_ns + last->duration_ns))
+		if ((last && number <= last->number) || !end_last(s, e))
 			return -1;
-		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+		if (rec_iterations_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -1;
 		covers += e->duration_ns;
 	}
@@ -117,7 +131,7 @@ static bool is_better(const struct prefix *a, int64_t a_covers, const struct pre
 
 /* Whichever prefix covers the most, a quarter at least of a run whose names do not say what they
  * are; a run has few of them. *ret is left as it is where there is none. */
-static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
+static void from_ranges(struct rec_iterations *s, const struct fmt_names *names,
 			const struct fmt_run_part *part, struct prefix *ret)
 {
 	int64_t most = (part->last_ns - part->first_ns) / 4, number;
@@ -144,8 +158,8 @@ static void from_ranges(struct rec_steps *s, const struct fmt_names *names,
 }
 
 /* Those of a segment; if their numbers fall, they are numbered on. */
-static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
-		       const struct fmt_run_part *part, const struct rec_steps_of *of)
+static int more_ranges(struct rec_iterations *s, const struct fmt_names *names,
+		       const struct fmt_run_part *part, const struct rec_iterations_of *of)
 {
 	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len, false};
 	struct prefix prefix;
@@ -158,48 +172,37 @@ static int more_ranges(struct rec_steps *s, const struct fmt_names *names,
 							       : NULL;
 
 		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, &like) ||
-		    (of->n > 0 && e->start_ns < of->from_ns) ||
-		    (last && e->start_ns < last->start_ns + last->duration_ns))
+		    (of->n > 0 && e->start_ns < of->from_ns) || !end_last(s, e))
 			continue;
 		number = !last || number > last->number ? number : last->number + 1;
-		if (rec_steps_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+		if (rec_iterations_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* What the rank's iterations are told by, from all of its marks and ranges; they are in *s then. */
-static int find_way(struct fmt_names *names, const struct rec_process *process,
-		    const struct fmt_run_part *part, struct rec_steps_of *of, struct rec_steps *s)
+int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
+			const struct fmt_run_part *part, struct rec_iterations_of *ret)
 {
+	scoped(steps_done) struct rec_iterations s = {0};
 	struct prefix like = {0};
-	int r = from_marks(s, process, part, INT64_MIN);
 
-	of->is_planned = true;
-	if (r == 0 && s->n > 0)
-		of->way = REC_STEPS_MARKED;
-	if (r < 0 || s->n > 0)
-		return r;
-	from_ranges(s, names, part, &like);
+	if (process->n_marks > 0) {
+		ret->way = REC_ITERATIONS_MARKED;
+		return 0;
+	}
+	from_ranges(&s, names, part, &like);
 	if (like.len == 0)
 		return 0;
-	of->way = REC_STEPS_RANGES;
-	of->like_len = like.len;
-	return fmt_names_string(names, like.text, strlen(like.text), &of->like);
-}
-
-int rec_steps_plan(struct fmt_names *names, const struct rec_process *process,
-		   const struct fmt_run_part *part, struct rec_steps_of *ret)
-{
-	scoped(steps_done) struct rec_steps s = {0};
-
-	return find_way(names, process, part, ret, &s);
+	ret->way = REC_ITERATIONS_RANGES;
+	ret->like_len = like.len;
+	return fmt_names_string(names, like.text, strlen(like.text), &ret->like);
 }
 
 /* Iterations that repeat are numbered from `next` on. */
 static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
-			const struct fmt_run_part *part, int64_t from_ns, struct rec_steps_of *of,
-			struct rec_steps *s)
+			const struct fmt_run_part *part, int64_t from_ns,
+			struct rec_iterations_of *of, struct rec_iterations *s)
 {
 	int64_t next = of->n > 0 ? of->last.number + 1 : 0;
 	int r = rec_repeats_find(run, rank, part, from_ns, &of->pattern, s);
@@ -207,7 +210,7 @@ static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
 	for (size_t i = 0; i < s->n && r == 0; i++)
 		s->steps[i].number = next + (int64_t)i;
 	if (s->n > (of->n > 0))
-		of->way = REC_STEPS_REPEAT;
+		of->way = REC_ITERATIONS_REPEAT;
 	return r;
 }
 
@@ -215,23 +218,24 @@ static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
  * iteration. */
 static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 		    const struct rec_process *process, const struct fmt_run_part *part,
-		    struct rec_steps_of *of)
+		    struct rec_iterations_of *of)
 {
-	scoped(steps_done) struct rec_steps s = {0};
+	scoped(steps_done) struct rec_iterations s = {0};
 	int64_t from_ns = of->n > 0 ? of->from_ns : INT64_MIN;
 	int64_t number = of->n > 0 ? of->last.number + !of->inside : 0;
-	int r = of->is_planned ? 0 : find_way(run->names, process, part, of, &s);
+	int r;
 
-	if (r == 0 && s.n == 0 && of->way == REC_STEPS_MARKED)
+	if (of->way == REC_ITERATIONS_MARKED)
 		r = from_marks(&s, process, part, from_ns);
-	else if (r == 0 && s.n == 0 && of->way == REC_STEPS_RANGES)
+	else if (of->way == REC_ITERATIONS_RANGES)
 		r = more_ranges(&s, run->names, part, of);
-	else if (r == 0 && s.n == 0)
+	else
 		r = find_repeats(run, rank, part, from_ns, of, &s);
-	if (of->n == 0 && (of->way == REC_STEPS_MARKED || of->way == REC_STEPS_RANGES))
+	if (of->n == 0 && (of->way == REC_ITERATIONS_MARKED || of->way == REC_ITERATIONS_RANGES))
 		number = FMT_BEFORE;
 	if (r == 0 && s.n == 0)
-		r = rec_steps_add(&s, number, of->n > 0 ? from_ns : part->first_ns, part->last_ns);
+		r = rec_iterations_add(&s, number, of->n > 0 ? from_ns : part->first_ns,
+				       part->last_ns);
 	if (r < 0)
 		return r;
 	rank->n_iterations = s.n;
@@ -273,11 +277,13 @@ static void align_begins(struct fmt_run *run)
 
 /* Which of two GPUs of a process tells the iterations: one whose ranges say so, else the one that
  * did most. */
-static bool tells_better(const struct fmt_run *run, const struct rec_steps_of *of, uint32_t a,
+static bool tells_better(const struct fmt_run *run, const struct rec_iterations_of *of, uint32_t a,
 			 uint32_t b)
 {
-	bool a_says = of[a].way == REC_STEPS_RANGES, b_says = of[b].way == REC_STEPS_RANGES;
-	bool a_repeats = of[a].way == REC_STEPS_REPEAT, b_repeats = of[b].way == REC_STEPS_REPEAT;
+	bool a_says = of[a].way == REC_ITERATIONS_RANGES,
+	     b_says = of[b].way == REC_ITERATIONS_RANGES;
+	bool a_repeats = of[a].way == REC_ITERATIONS_REPEAT,
+	     b_repeats = of[b].way == REC_ITERATIONS_REPEAT;
 
 	if (a_says != b_says)
 		return a_says;
@@ -287,7 +293,7 @@ static bool tells_better(const struct fmt_run *run, const struct rec_steps_of *o
 }
 
 static uint32_t leader_of(const struct fmt_run *run, const struct rec_ranks *ranks,
-			  const struct rec_steps_of *of, uint32_t rank)
+			  const struct rec_iterations_of *of, uint32_t rank)
 {
 	uint32_t best = REC_NONE;
 
@@ -316,7 +322,7 @@ static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
 /* GPUs of one process have the same iterations: a GPU that found fewer or more, or whose threads
  * have no ranges, takes those of the leader; all do in a run of several segments. */
 static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
-		 struct rec_steps_of *of)
+		 struct rec_iterations_of *of)
 {
 	int r = 0;
 
@@ -335,24 +341,25 @@ static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool 
 }
 
 /* Makes one iteration of several repetitions of very little. */
-static void group(const struct fmt_run *run, struct rec_steps_of *of)
+static void group(const struct fmt_run *run, struct rec_iterations_of *of)
 {
 	size_t size = 1;
 
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		size_t each = of[i].way == REC_STEPS_REPEAT ? rec_repeats_each(&run->ranks[i]) : 1;
+		size_t each =
+			of[i].way == REC_ITERATIONS_REPEAT ? rec_repeats_each(&run->ranks[i]) : 1;
 
 		size = each > size ? each : size;
 	}
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
 		of[i].each = size;
-		if (of[i].way == REC_STEPS_REPEAT)
+		if (of[i].way == REC_ITERATIONS_REPEAT)
 			rec_repeats_group(&run->ranks[i], size, true);
 	}
 }
 
 /* Numbers what nobody numbered from where the first rank is that was there before. */
-static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_steps_of *of)
+static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_iterations_of *of)
 {
 	struct fmt_run_rank *late = &run->ranks[rank];
 	int64_t from_ns = late->iterations[0].start_ns, at;
@@ -369,7 +376,7 @@ static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_step
 		late->iterations[i].number = at + (int64_t)i;
 }
 
-static bool any_begun(const struct fmt_run *run, const struct rec_steps_of *of)
+static bool any_begun(const struct fmt_run *run, const struct rec_iterations_of *of)
 {
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		if (of[i].n > 0)
@@ -378,13 +385,13 @@ static bool any_begun(const struct fmt_run *run, const struct rec_steps_of *of)
 }
 
 /* Groups and numbers those of the first segment. */
-static void number_first(struct fmt_run *run, bool more, struct rec_steps_of *of)
+static void number_first(struct fmt_run *run, bool more, struct rec_iterations_of *of)
 {
 	bool repeats = false;
 
 	group(run, of);
 	for (uint32_t i = 0; i < run->n_ranks; i++)
-		repeats |= of[i].way == REC_STEPS_REPEAT;
+		repeats |= of[i].way == REC_ITERATIONS_REPEAT;
 	if (repeats && more)
 		align_begins(run);
 	else if (repeats)
@@ -392,22 +399,23 @@ static void number_first(struct fmt_run *run, bool more, struct rec_steps_of *of
 }
 
 /* The same for a later one. */
-static void number_more(struct fmt_run *run, struct rec_steps_of *of)
+static void number_more(struct fmt_run *run, struct rec_iterations_of *of)
 {
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		for (uint32_t k = 0; k < run->n_ranks && of[i].n == 0; k++)
 			of[i].each = of[k].each > of[i].each ? of[k].each : of[i].each;
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		if (of[i].way == REC_STEPS_REPEAT)
+		if (of[i].way == REC_ITERATIONS_REPEAT)
 			rec_repeats_group(&run->ranks[i], of[i].each, false);
-		if (of[i].n == 0 && (of[i].way == REC_STEPS_REPEAT || of[i].way == REC_STEPS_NONE))
+		if (of[i].n == 0 &&
+		    (of[i].way == REC_ITERATIONS_REPEAT || of[i].way == REC_ITERATIONS_NONE))
 			align_late(run, i, of);
 	}
 }
 
-int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
-		   struct rec_process *const *processes, size_t n, const struct fmt_run_part *parts,
-		   bool more, struct rec_steps_of *of)
+int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
+			struct rec_process *const *processes, size_t n,
+			const struct fmt_run_part *parts, bool more, struct rec_iterations_of *of)
 {
 	bool begun = any_begun(run, of);
 	int r = 0;
@@ -433,24 +441,24 @@ int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
 
 /* How many iterations can be written: without the last, which may go on; where they repeat, without
  * the one before, too, which tells where the last one of the run ends. */
-static size_t count_over(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
+static size_t count_over(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
 			 int64_t until_ns)
 {
 	size_t n = array_bound(i, 0, rank->n_iterations, rank->iterations[i].start_ns <= until_ns);
-	size_t stay = of->way == REC_STEPS_REPEAT ? 2 : 1;
+	size_t stay = of->way == REC_ITERATIONS_REPEAT ? 2 : 1;
 
 	return n > stay ? n - stay : 0;
 }
 
-bool rec_steps_can_cut(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
-		       int64_t until_ns, bool force)
+bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
+			    int64_t until_ns, bool force)
 {
-	return count_over(of, rank, until_ns) > 0 ||
-	       (rank->iterations[0].start_ns <= until_ns && (of->way == REC_STEPS_NONE || force));
+	return count_over(of, rank, until_ns) > 0 || (rank->iterations[0].start_ns <= until_ns &&
+						      (of->way == REC_ITERATIONS_NONE || force));
 }
 
 /* The rank's iterations are the next ones. */
-static void pass(struct rec_steps_of *of, const struct fmt_run_rank *rank)
+static void pass(struct rec_iterations_of *of, const struct fmt_run_rank *rank)
 {
 	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;
 
@@ -461,7 +469,7 @@ static void pass(struct rec_steps_of *of, const struct fmt_run_rank *rank)
 	of->last = rank->iterations[rank->n_iterations - 1];
 }
 
-void rec_steps_cut(struct rec_steps_of *of, struct fmt_run_rank *rank, int64_t until_ns)
+void rec_iterations_cut(struct rec_iterations_of *of, struct fmt_run_rank *rank, int64_t until_ns)
 {
 	struct fmt_iteration *all = rank->iterations;
 	size_t n = count_over(of, rank, until_ns);
@@ -471,16 +479,16 @@ void rec_steps_cut(struct rec_steps_of *of, struct fmt_run_rank *rank, int64_t u
 		all[0].duration_ns = until_ns - all[0].start_ns;
 	rank->n_iterations = n > 0 ? n : 1;
 	pass(of, rank);
-	of->inside = n == 0 && of->way != REC_STEPS_NONE;
+	of->inside = n == 0 && of->way != REC_ITERATIONS_NONE;
 }
 
-void rec_steps_end(struct rec_steps_of *of, const struct fmt_run_rank *rank)
+void rec_iterations_end(struct rec_iterations_of *of, const struct fmt_run_rank *rank)
 {
 	pass(of, rank);
 }
 
-void rec_steps_of_done(struct rec_steps_of *of)
+void rec_iterations_of_done(struct rec_iterations_of *of)
 {
 	free(of->pattern.symbols);
-	*of = (struct rec_steps_of){0};
+	*of = (struct rec_iterations_of){0};
 }

@@ -11,15 +11,20 @@
 
 #include <stdbool.h>
 
-struct rec_steps {
+struct rec_iterations {
 	struct fmt_iteration *steps; /* owned */
 	size_t n, cap;
 };
 
 /* One that ends before it starts has no length. */
-int rec_steps_add(struct rec_steps *s, int64_t number, int64_t start_ns, int64_t end_ns);
+int rec_iterations_add(struct rec_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns);
 
-enum rec_steps_way { REC_STEPS_NONE, REC_STEPS_MARKED, REC_STEPS_RANGES, REC_STEPS_REPEAT };
+enum rec_iterations_way {
+	REC_ITERATIONS_NONE,
+	REC_ITERATIONS_MARKED,
+	REC_ITERATIONS_RANGES,
+	REC_ITERATIONS_REPEAT
+};
 
 /* What is launched in an iteration: names. */
 struct rec_pattern {
@@ -28,9 +33,8 @@ struct rec_pattern {
 };
 
 /* How the iterations of a rank are told, from segment to segment. */
-struct rec_steps_of {
-	bool is_planned; /* all marks and ranges are known: way, like and like_len are set */
-	enum rec_steps_way way;
+struct rec_iterations_of {
+	enum rec_iterations_way way;
 	uint32_t leader; /* 1 + the rank of the same process whose iterations these are; 0: unknown
 			  */
 	fmt_str like;	 /* the name of such a range, and how much of it all have */
@@ -46,26 +50,26 @@ struct rec_steps_of {
 	int64_t from_ns;	     /* the next segment begins there */
 };
 
-void rec_steps_of_done(struct rec_steps_of *of);
+void rec_iterations_of_done(struct rec_iterations_of *of);
 
 /* Finds out what the iterations of a rank are told by, from all of its process's marks and all
  * numbered ranges of the rank, whose span `part` has. */
-int rec_steps_plan(struct fmt_names *names, const struct rec_process *process,
-		   const struct fmt_run_part *part, struct rec_steps_of *ret);
+int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
+			const struct fmt_run_part *part, struct rec_iterations_of *ret);
 
 /* Fills the iterations of each rank in a segment of the run, after which there are `more`; `of` is
- * by rank, zero or planned before the first segment. Of the processes, n have begun. If there are
+ * by rank, from rec_iterations_plan(). Of the processes, n have begun. If there are
  * very many repetitions of very little, several are one iteration. A rank that begins in a later
  * segment, and whose iterations nobody numbers, begins with the number that the others are at. */
-int rec_steps_find(struct fmt_run *run, const struct rec_ranks *ranks,
-		   struct rec_process *const *processes, size_t n, const struct fmt_run_part *parts,
-		   bool more, struct rec_steps_of *of);
+int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
+			struct rec_process *const *processes, size_t n,
+			const struct fmt_run_part *parts, bool more, struct rec_iterations_of *of);
 
 /* Whether the segment of a rank can end before its last iteration that begins until then: there is
  * one that is over, or none are marked and nothing repeats, or it has to be. */
-bool rec_steps_can_cut(const struct rec_steps_of *of, const struct fmt_run_rank *rank,
-		       int64_t until_ns, bool force);
+bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
+			    int64_t until_ns, bool force);
 /* Ends it there. */
-void rec_steps_cut(struct rec_steps_of *of, struct fmt_run_rank *rank, int64_t until_ns);
+void rec_iterations_cut(struct rec_iterations_of *of, struct fmt_run_rank *rank, int64_t until_ns);
 /* It ends with the run. */
-void rec_steps_end(struct rec_steps_of *of, const struct fmt_run_rank *rank);
+void rec_iterations_end(struct rec_iterations_of *of, const struct fmt_run_rank *rank);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/placed_digests.h"
+#include "formats/run/gpucapture/trace/rank_digests.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -53,7 +53,8 @@ static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part 
 
 /* The first operation of the rank that was launched after the moment, or the last one before it; a
  * call if there is none; FMT_RUN_NONE. */
-static uint32_t neighbour(const struct rec_places *places, uint32_t rank, int64_t at_ns, bool after)
+static uint32_t neighbour(const struct rec_rank_events *places, uint32_t rank, int64_t at_ns,
+			  bool after)
 {
 	const struct fmt_run_rank *run = &places->run->ranks[rank];
 	uint32_t best = FMT_RUN_NONE;
@@ -78,7 +79,7 @@ static uint32_t neighbour(const struct rec_places *places, uint32_t rank, int64_
 }
 
 /* Fills k for a keyframe of which `of` is the next call of its thread, or the last one. */
-static void find_keyframe(const struct rec_process *p, const struct rec_places *places,
+static void find_keyframe(const struct rec_process *p, const struct rec_rank_events *places,
 			  const struct by_id *of, const struct rec_digest *d, uint32_t rank,
 			  struct keyframe *k)
 {
@@ -94,7 +95,7 @@ static void find_keyframe(const struct rec_process *p, const struct rec_places *
 }
 
 /* Lists the events that may have digests. */
-static int list_events(const struct rec_process *p, const struct rec_places *places,
+static int list_events(const struct rec_process *p, const struct rec_rank_events *places,
 		       struct by_id **ret, size_t *n)
 {
 	struct by_id *list = malloc((p->n_events + 1) * sizeof(*list));
@@ -106,7 +107,7 @@ static int list_events(const struct rec_process *p, const struct rec_places *pla
 			list[(*n)++] =
 				(struct by_id){p->events[i].correlation, i, p->events[i].index,
 					       p->events[i].kind == FMT_CALL,
-					       *rec_place(places, p, i) != FMT_RUN_NONE};
+					       *rec_rank_event(places, p, i) != FMT_RUN_NONE};
 	if (*n > 0)
 		qsort(list, *n, sizeof(*list), compare_ids);
 	*ret = list;
@@ -114,11 +115,11 @@ static int list_events(const struct rec_process *p, const struct rec_places *pla
 }
 
 /* Adds digests, or contents, to the parts that their operations are in. */
-static int attach(struct rec_process *p, const struct rec_places *places, const struct by_id *list,
-		  size_t n, bool contents)
+static int attach(struct rec_process *p, const struct rec_rank_events *places,
+		  const struct by_id *list, size_t n, bool contents)
 {
-	struct rec_digest *from = contents ? p->contents : p->digests;
-	size_t n_from = contents ? p->n_contents : p->n_digests;
+	struct rec_digest *from = contents ? p->buffers.contents : p->buffers.digests;
+	size_t n_from = contents ? p->buffers.n_contents : p->buffers.n_digests;
 	struct keyframe keyframe = {0};
 
 	for (size_t i = 0; i < n_from; i++) {
@@ -139,7 +140,7 @@ static int attach(struct rec_process *p, const struct rec_places *places, const 
 			made.op = keyframe.op;
 		} else {
 			rank = rec_rank_of(places->ranks, p, &p->events[of->event]);
-			made.op = *rec_place(places, p, of->event);
+			made.op = *rec_rank_event(places, p, of->event);
 		}
 		if (made.op == FMT_RUN_NONE)
 			continue;
@@ -154,13 +155,13 @@ static int attach(struct rec_process *p, const struct rec_places *places, const 
 	return 0;
 }
 
-int rec_digests_place(struct rec_process *p, const struct rec_places *places)
+int rec_rank_digests(struct rec_process *p, const struct rec_rank_events *places)
 {
 	scoped(free_ptr) struct by_id *list = NULL;
 	size_t n = 0;
 	int r;
 
-	if (p->n_digests == 0 && p->n_contents == 0)
+	if (p->buffers.n_digests == 0 && p->buffers.n_contents == 0)
 		return 0;
 	r = list_events(p, places, &list, &n);
 	if (r == 0)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Results that are the same for most calls of a process, so that they are found once. */
+#pragma once
+
+#include "formats/api/api.h"
+#include "formats/run/gpucapture/process/symbol.h"
+
+struct rec_kernel_template;
+struct rec_last_call;
+
+/* The text of a layout of kernel parameters, hashed by its bytes. */
+#define REC_LAYOUTS 64
+#define REC_LAYOUT_PARAMS 32
+struct rec_layout {
+	uint32_t n; /* parameters, plus 1; 0: none */
+	fmt_str text;
+	uint8_t table[4 + 8 * REC_LAYOUT_PARAMS];
+};
+
+/* The index of an argument by its name, hashed by the addresses of call and name. */
+#define REC_FOUND_ARGS 256
+struct rec_found_arg {
+	const struct api_call *api;
+	const char *name;
+	int arg;
+};
+
+struct rec_memo {
+	struct rec_symbols symbols;
+	struct rec_last_call *last_calls; /* owned: by function of formats/api */
+	struct rec_layout layouts[REC_LAYOUTS];
+	struct rec_found_arg found_args[REC_FOUND_ARGS];
+	struct rec_kernel_template *kernel_templates; /* owned: of launches; see work.c */
+};

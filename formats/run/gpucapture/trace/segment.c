@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/trace/segment.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/run/gpucapture/trace/rank_digests.h"
+#include "formats/run/infer/infer.h"
+#include "formats/trace/store/names_code.h"
+
+#include <pthread.h>
+
+#define MOST_THREADS 64
+
+void rec_segment_free(struct rec_segment *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		struct fmt_run_rank *rank = &s->run.ranks[i];
+
+		free(rank->events);
+		free(rank->values);
+		free(rank->iterations);
+		free(rank->edges);
+		free(rank->collectives);
+		fmt_run_reading_done(&s->ranks[i].reading);
+		fmt_run_part_done(&s->parts[i]);
+	}
+	for (size_t i = 0; s->pages && i < s->n_processes; i++)
+		free(s->pages[i]);
+	free(s->pages);
+	free(s->run.ranks);
+	free(s->ranks);
+	free(s->parts);
+	fmt_names_free(s->names);
+	free(s);
+}
+
+/* ---- from the events of the processes */
+
+static int allocate(struct rec_segment *s, struct rec_process *const *processes, size_t n,
+		    const struct rec_ranks *ranks)
+{
+	s->run.ranks = calloc(ranks->n + (size_t)1, sizeof(*s->run.ranks));
+	s->ranks = calloc(ranks->n + (size_t)1, sizeof(*s->ranks));
+	s->parts = calloc(ranks->n + (size_t)1, sizeof(*s->parts));
+	if (!s->run.ranks || !s->ranks || !s->parts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ranks->n; i++) {
+		uint32_t process = ranks->ranks[i].process;
+
+		s->run.ranks[i].number = ranks->ranks[i].number;
+		s->run.ranks[i].process = rec_shared_process(ranks, i);
+		s->parts[i].pages = process < n ? processes[process]->buffers.pages : NULL;
+		s->parts[i].first_ns = INT64_MAX;
+		s->parts[i].last_ns = INT64_MIN;
+	}
+	s->run.n_ranks = ranks->n;
+	s->n_processes = n;
+	return 0;
+}
+
+static int add_ranges(struct rec_segment *s, struct rec_rank_events *places,
+		      const struct rec_process *p)
+{
+	for (size_t i = 0; i < p->n_ranges; i++) {
+		const struct rec_event *e = &p->ranges[i];
+		uint32_t rank = rec_rank_of(places->ranks, p, e);
+		struct fmt_event made = {.start_ns = e->start_ns,
+					 .duration_ns = e->duration_ns,
+					 .template = e->template};
+		struct fmt_run_part *part;
+		int r;
+
+		if (rank == REC_NONE)
+			continue;
+		part = &s->parts[rank];
+		r = rec_rank_events_track(places, rank, p, e->track, &made.track);
+		if (r == 0 &&
+		    array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
+			r = -ENOMEM;
+		if (r < 0)
+			return r;
+		part->ranges[part->n_ranges++] = made;
+		fmt_run_part_span(part, &made);
+	}
+	return 0;
+}
+
+int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
+		    const struct rec_plan *plan, const struct rec_window *window,
+		    struct fmt_names *names, struct rec_result *result, struct rec_segment **ret)
+{
+	scoped(rec_segment_freep) struct rec_segment *s = calloc(1, sizeof(*s));
+	scoped(rec_rank_events_done) struct rec_rank_events places = {0};
+	int r = s ? allocate(s, processes, n, &plan->ranks) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	s->run.names = names;
+	s->window = window;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], &result->unmatched);
+	if (r == 0)
+		r = rec_rank_events_new(processes, n, ends, &plan->ranks, &s->run, s->parts,
+					&places);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = add_ranges(s, &places, processes[i]);
+		if (r == 0)
+			r = rec_rank_digests(processes[i], &places);
+	}
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		fmt_run_part_sort(&s->parts[i]);
+	*ret = take(s);
+	return 0;
+}
+
+int rec_segment_detach(struct rec_segment *s, struct rec_process *const *processes)
+{
+	s->pages = calloc(s->n_processes + 1, sizeof(*s->pages));
+	if (!s->pages)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_processes; i++) {
+		size_t bytes = processes[i]->buffers.n_pages * sizeof(**s->pages);
+
+		if (bytes == 0)
+			continue;
+		s->pages[i] = malloc(bytes);
+		if (!s->pages[i])
+			return -ENOMEM;
+		memcpy(s->pages[i], processes[i]->buffers.pages, bytes);
+		for (uint32_t k = 0; k < s->run.n_ranks; k++)
+			if (s->parts[k].pages == processes[i]->buffers.pages)
+				s->parts[k].pages = s->pages[i];
+	}
+	return fmt_names_copy(s->run.names, &s->names);
+}
+
+/* ---- writing */
+
+/* The ranks of a segment on their way to their files, by several threads. */
+struct writing {
+	struct rec_segment *segment;
+	pthread_mutex_t lock; /* of what follows */
+	uint32_t next;	      /* rank */
+	int r;
+	struct fmt_error err;
+};
+
+/* The progress of a rank, of the calling thread's. */
+struct shown {
+	const struct rec_progress *progress;
+	uint32_t rank, n_ranks;
+};
+
+static int show_slice(void *shown, size_t done, size_t total)
+{
+	const struct shown *s = shown;
+
+	return s->progress->show(s->progress->context, "writing", s->rank * total + done,
+				 s->n_ranks * total);
+}
+
+static int write_rank(struct rec_segment *s, uint32_t i, bool shows, struct fmt_error *err)
+{
+	struct rec_segment_rank *rank = &s->ranks[i];
+	struct shown shown = {&s->window->progress, i, s->run.n_ranks};
+	struct fmt_run_source source =
+		fmt_run_part_source(&s->parts[i], s->run.names, &rank->reading);
+
+	if (s->window->folder && s->window->first_content >= 0) {
+		rank->reading.first_content = s->window->first_content;
+		rank->reading.last_content = s->window->last_content;
+	}
+	source.before = rank->has_before ? &rank->before : NULL;
+	source.more = !s->is_last;
+	if (shows && s->window->progress.show) {
+		source.progress = show_slice;
+		source.progress_context = &shown;
+	}
+	return fmt_run_write_more(s->run.names, &s->run.ranks[i], i, &source, rank->file, err);
+}
+
+/* Writes ranks until none is left, or one failed. */
+static void write_ranks(struct writing *w, bool shows)
+{
+	struct rec_segment *s = w->segment;
+
+	for (;;) {
+		struct fmt_error err = {0};
+		uint32_t i;
+		int r;
+
+		pthread_mutex_lock(&w->lock);
+		while (w->next < s->run.n_ranks && !s->ranks[w->next].is_written)
+			w->next++;
+		i = w->r < 0 ? s->run.n_ranks : w->next++;
+		pthread_mutex_unlock(&w->lock);
+		if (i >= s->run.n_ranks)
+			return;
+		r = write_rank(s, i, shows, &err);
+		if (r == 0)
+			continue;
+		pthread_mutex_lock(&w->lock);
+		w->r = r;
+		w->err = err;
+		pthread_mutex_unlock(&w->lock);
+	}
+}
+
+static void *write_others(void *writing)
+{
+	write_ranks(writing, false);
+	return NULL;
+}
+
+static int infer(struct rec_segment *s)
+{
+	if (!s->is_inferred)
+		return 0;
+	return s->is_first ? fmt_infer(&s->run) : fmt_infer_more(&s->run);
+}
+
+int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *err)
+{
+	struct writing w = {.segment = s, .lock = PTHREAD_MUTEX_INITIALIZER};
+	pthread_t threads[MOST_THREADS];
+	int n = 0;
+
+	s->run.names = s->names ? s->names : s->run.names;
+	w.r = infer(s);
+	n_threads = n_threads < MOST_THREADS ? n_threads : MOST_THREADS;
+	n_threads = n_threads < (int)s->run.n_ranks ? n_threads : (int)s->run.n_ranks;
+	while (n + 1 < n_threads && pthread_create(&threads[n], NULL, write_others, &w) == 0)
+		n++;
+	write_ranks(&w, s->is_first && s->is_last);
+	while (n > 0)
+		pthread_join(threads[--n], NULL);
+	if (w.r < 0 && err)
+		*err = w.err;
+	return w.r;
+}
+
+void rec_segment_count(const struct rec_segment *s, struct rec_result *ret)
+{
+	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		const struct fmt_run_rank *run = &s->run.ranks[i];
+
+		if (!s->ranks[i].is_written)
+			continue;
+		ret->ranges += s->parts[i].n_ranges;
+		ret->digests += s->parts[i].n_digests;
+		for (size_t k = 0; k < run->n_events; k++) {
+			uint8_t kind = fmt_template(s->run.names, run->events[k].template)->kind;
+
+			ret->calls += kind == FMT_CALL;
+			ret->ops += FMT_IS_OP(kind);
+			ret->collectives += kind == FMT_COLLECTIVE;
+		}
+	}
+}
