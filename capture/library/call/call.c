@@ -115,9 +115,8 @@ static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 	cap_write_end(t, bytes);
 }
 
-static inline void write_call(struct cap_thread *t, const struct cap_call *c)
+static CAP_INLINE void write_call(struct cap_thread *t, const struct cap_call *c, bool ordered)
 {
-	bool ordered = cap_is_ordered(t);
 	uint32_t n_words = CAP_HOW_WORDS(c->how),
 		 n = n_words + ((c->how & CAP_HOW_WIDE) != 0) + ordered;
 	uint32_t bytes = (uint32_t)sizeof(struct cap_call_record) + 8 * n;
@@ -173,7 +172,10 @@ void cap_leave(struct cap_call *c, int64_t result)
 		return;
 	if (c->how & CAP_HOW_OUT)
 		write_output(t, c);
-	write_call(t, c);
+	if (cap_is_ordered(t))
+		write_call(t, c, true);
+	else
+		write_call(t, c, false);
 }
 
 _Static_assert(CAP_HOW_ALWAYS == CAP_CALL_ALWAYS << 16 && CAP_HOW_RAW == CAP_CALL_RAW << 16,
