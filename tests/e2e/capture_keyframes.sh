@@ -76,3 +76,10 @@ has_line live_after <tables.rest/contents/index
 # Contents of a window.
 record window --payloads=1-1 --iterations=1-1
 equal "$(python3 check.py tables.window "live:1 live_after:1")" 6
+
+# A thread for each GPU: none waits for a collective while others need it to launch their part.
+if [ -x "$programs/examples/dataparallel" ]; then
+	timeout 120 gpucapture --payloads=2-3 -o threads -- gpuemu --gpus 4 -o report -- \
+		"$programs/examples/dataparallel" --steps 6 >out
+	gputrace verify threads >/dev/null
+fi
