@@ -26,19 +26,14 @@ TOP = '''#define __CUDA_API_VERSION_INTERNAL
 static unsigned long calls[{n}];
 static const char *const names[] = {{{names}}};
 
-static void *behind;
-
-__attribute__((constructor)) static void open_driver(void)
-{{
-	behind = dlopen(getenv("RECORDER_DRIVER"), RTLD_NOW | RTLD_LOCAL);
-}}
-
-/* Looked up once, and kept in *found. */
+/* Looked up once, and kept in *found. Opens the driver at the first call: libraries register their
+ * kernels in constructors, which may run before one of this library would. */
 static void *driver(void **found, const char *name)
 {{
 	void *f = __atomic_load_n(found, __ATOMIC_RELAXED);
+	void *behind = f ? NULL : dlopen(getenv("RECORDER_DRIVER"), RTLD_NOW | RTLD_LOCAL);
 
-	if (!f && behind) {{
+	if (behind) {{
 		f = dlsym(behind, name);
 		__atomic_store_n(found, f, __ATOMIC_RELAXED);
 	}}
