@@ -34,6 +34,8 @@ struct gpuemu_launch {
 	int64_t end_ns;	  /* `run` may set it; 0: `cost` or the model decides */
 	int error; /* a CUresult that `run` may set; the context is then lost, as after a fault */
 	uint64_t ticket; /* the value that `issue` returned, for a kernel node of a graph */
+	int skipped; /* set by a `run` that computed nothing: the launch is reported like one of a
+			kernel without a host kernel */
 };
 
 enum gpuemu_math {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # PyTorch from PyPI starts, computes, trains and communicates through NCCL on emulated GPUs, and can
 # be recorded. GPUEMU_TORCH_PYTHON names a Python with PyTorch (python3 -m venv DIR && DIR/bin/pip
-# install torch numpy: 5 GB).
+# install torch torchvision numpy: 5 GB).
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 [ -n "${GPUEMU_TORCH_PYTHON:-}" ] || skip "GPUEMU_TORCH_PYTHON names no python with PyTorch"
@@ -22,6 +22,14 @@ one, two = (json.load(open(path)) for path in sys.argv[1:])
 assert len(one['gpus']) == 1 and one['gpus'][0]['kernels'] > 50, one
 assert len(two['gpus']) == 2 and all(g['kernels'] > 50 for g in two['gpus']), two
 PY
+
+# cuDNN
+gpuemu --like H100 -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_cudnn.py" >"$work/out" 2>"$work/told"
+equal "$(cat "$work/out")" done
+gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
+	"$SOURCE/tests/e2e/torch_cudnn.py" >"$work/out" 2>"$work/told"
+equal "$(cat "$work/out")" "done
+done"
 
 # A message size that PyTorch computes on the GPU: the message names the kernel without a host kernel.
 fails gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \

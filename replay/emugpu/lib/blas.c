@@ -133,26 +133,6 @@ static void run_work(struct gpuemu_launch *launch, void *const *args)
 		launch->error = CUDA_ERROR_LAUNCH_FAILED;
 }
 
-static enum gpuemu_math math_of(const struct emu_work_cost *c)
-{
-	switch (c->type) {
-	case EMU_F16:
-	case EMU_BF16:
-		return c->tensor ? GPUEMU_FP16 : GPUEMU_FP32;
-	case EMU_E4M3:
-	case EMU_E5M2:
-		return GPUEMU_FP8;
-	case EMU_I8:
-	case EMU_U8:
-		return GPUEMU_INT8;
-	case EMU_F64:
-	case EMU_C64:
-		return GPUEMU_FP64;
-	default:
-		return c->tensor ? GPUEMU_TF32 : GPUEMU_FP32;
-	}
-}
-
 static void cost(const struct gpuemu_launch *launch, void *const *args, struct gpuemu_cost *ret)
 {
 	struct emu_work_cost c = emu_work_cost(args[0]);
@@ -161,7 +141,7 @@ static void cost(const struct gpuemu_launch *launch, void *const *args, struct g
 	ret->product = emu_work_product(args[0]);
 	ret->flops = c.operations;
 	ret->bytes = c.bytes;
-	ret->math = math_of(&c);
+	ret->math = emu_gpu_math(c.type, c.tensor);
 }
 
 static const size_t param_bytes[] = {sizeof(struct emu_work)};

@@ -37,6 +37,25 @@ const struct emu_gpu *emu_gpu(void)
 	return found;
 }
 
+enum gpuemu_math emu_gpu_math(enum emu_type type, int tensor)
+{
+	switch (type) {
+	case EMU_F16:
+	case EMU_BF16:
+		return tensor ? GPUEMU_FP16 : GPUEMU_FP32;
+	case EMU_E4M3:
+	case EMU_E5M2:
+		return GPUEMU_FP8;
+	case EMU_I8:
+	case EMU_U8:
+		return GPUEMU_INT8;
+	case EMU_F64:
+		return GPUEMU_FP64;
+	default:
+		return tensor ? GPUEMU_TF32 : GPUEMU_FP32;
+	}
+}
+
 CUresult emu_gpu_context(void)
 {
 	const struct emu_gpu *g = emu_gpu();

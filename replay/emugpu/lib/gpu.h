@@ -5,6 +5,8 @@
  * registered by name (gpuemu.h). Any thread. */
 #pragma once
 
+#include "replay/emugpu/math/element.h"
+
 #include <gpuemu.h>
 
 #include <cuda.h>
@@ -51,6 +53,10 @@ struct emu_gpu {
 
 /* The initialised driver; NULL if there is none or it is not emulated. */
 const struct emu_gpu *emu_gpu(void);
+
+/* The peak that operations on elements of `type` can reach. `tensor`: they may run on tensor cores.
+ */
+enum gpuemu_math emu_gpu_math(enum emu_type type, int tensor);
 
 /* Gives the thread the context of device 0 if it has none. */
 CUresult emu_gpu_context(void);

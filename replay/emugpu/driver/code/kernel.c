@@ -122,12 +122,12 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 				   __ATOMIC_RELAXED);
 		if (host && host->run)
 			host->run(&l, k->args);
-		else
+		if (!host || !host->run || l.skipped)
 			emu_missing_launched(op);
 		if (l.end_ns == 0)
 			l.end_ns = taken.end_ns;
 	}
-	if (host && host->run)
+	if (host && host->run && !l.skipped)
 		emu_missing_computed(op);
 	if (l.error && !__atomic_load_n(&track->context->error, __ATOMIC_RELAXED))
 		__atomic_store_n(&track->context->error, l.error, __ATOMIC_RELEASE);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The handle and the descriptors of cuDNN. A descriptor is used by one thread at a time. */
+#pragma once
+
+#include "replay/emugpu/math/convolution.h"
+#include "replay/emugpu/refuse.h"
+
+#include <cuda.h>
+#include <cudnn.h>
+
+struct cudnnContext {
+	CUstream stream;
+};
+
+struct cudnnTensorStruct {
+	cudnnDataType_t type;
+	int n; /* dimensions; 0: not set */
+	int size[CUDNN_DIM_MAX], stride[CUDNN_DIM_MAX];
+};
+
+struct cudnnFilterStruct {
+	struct cudnnTensorStruct tensor;
+	cudnnTensorFormat_t format;
+};
+
+struct cudnnConvolutionStruct {
+	int n; /* spatial dimensions */
+	int pad[CUDNN_DIM_MAX], step[CUDNN_DIM_MAX], dilation[CUDNN_DIM_MAX];
+	cudnnConvolutionMode_t mode;
+	cudnnDataType_t compute;
+	cudnnMathType_t math;
+	cudnnReorderType_t reorder;
+	int groups;
+};
+
+struct cudnnActivationStruct {
+	cudnnActivationMode_t mode;
+	cudnnNanPropagation_t nan;
+	double coefficient, swish_beta;
+};
+
+struct cudnnDropoutStruct {
+	float dropout;
+	void *states;
+	unsigned long long seed;
+};
+
+/* 0, or -ENOTSUP for an unsupported type. */
+int emu_dnn_type(cudnnDataType_t type, enum emu_type *ret);
+
+/* A tensor with batch, channels and up to three spatial dimensions; CUDNN_STATUS_NOT_SUPPORTED for
+ * others. */
+cudnnStatus_t emu_dnn_tensor(const struct cudnnTensorStruct *d, const void *data,
+			     struct emu_tensor5 *ret);
+
+/* Sets the strides of contiguous memory: channels last with CUDNN_TENSOR_NHWC. */
+void emu_dnn_pack(struct cudnnTensorStruct *d, cudnnTensorFormat_t format);
+
+/* A scaling factor of an operation on elements of `type`: double for double, else float. */
+double emu_dnn_scale(cudnnDataType_t type, const void *factor);
+
+/* Defines cudnnCreate<What>Descriptor and cudnnDestroy<What>Descriptor. */
+#define EMU_DNN_DESCRIPTOR(What)                                                                   \
+	EMU_API cudnnStatus_t cudnnCreate##What##Descriptor(cudnn##What##Descriptor_t *ret)        \
+	{                                                                                          \
+		if (!ret)                                                                          \
+			return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;                                \
+		*ret = calloc(1, sizeof(**ret));                                                   \
+		return *ret ? CUDNN_STATUS_SUCCESS                                                 \
+			    : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                  \
+	}                                                                                          \
+	EMU_API cudnnStatus_t cudnnDestroy##What##Descriptor(cudnn##What##Descriptor_t d)          \
+	{                                                                                          \
+		free(d);                                                                           \
+		return CUDNN_STATUS_SUCCESS;                                                       \
+	}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/cudnn/work.h"
+
+#include "replay/emugpu/cudnn/descriptor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Larger work takes its time and computes nothing, unless $GPUEMU_COMPUTE is "all": on a host, a
+ * step of a real model would take minutes. */
+#define MOST_OPERATIONS 2.5e8
+#define MOST_ELEMENTS 1e6
+
+static int computes(const struct emu_dnn_work *w)
+{
+	const char *value = getenv("GPUEMU_COMPUTE");
+
+	if (value && strcmp(value, "all") == 0)
+		return 1;
+	if (value && strcmp(value, "0") == 0)
+		return 0;
+	return w->kind == EMU_DNN_CONVOLUTION ? w->operations <= MOST_OPERATIONS
+					      : w->elements <= MOST_ELEMENTS;
+}
+
+static void run(struct gpuemu_launch *launch, void *const *args)
+{
+	const struct emu_dnn_work *w = args[0];
+
+	launch->skipped = !computes(w);
+	if (launch->skipped)
+		return;
+	if (w->kind == EMU_DNN_BATCH_NORM)
+		emu_batch_norm_run(&w->norm);
+	else if (emu_convolution_run(&w->convolution) < 0)
+		launch->error = CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void cost(const struct gpuemu_launch *launch, void *const *args, struct gpuemu_cost *ret)
+{
+	const struct emu_dnn_work *w = args[0];
+
+	(void)launch;
+	ret->flops = w->operations;
+	ret->bytes = w->bytes;
+	ret->math = w->math;
+}
+
+static const size_t param_bytes[] = {sizeof(struct emu_dnn_work)};
+
+#define KERNEL(name, run)                                                                          \
+	{                                                                                          \
+		name, 0, run, cost, NULL, param_bytes, 1                                           \
+	}
+
+/* Convolutions by their kind; then the other kinds of work. */
+static const struct gpuemu_kernel kernels[] = {
+	[EMU_CONVOLUTION_FORWARD] = KERNEL("gpuemu_conv_fprop", run),
+	[EMU_CONVOLUTION_DATA] = KERNEL("gpuemu_conv_dgrad", run),
+	[EMU_CONVOLUTION_FILTER] = KERNEL("gpuemu_conv_wgrad", run),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_CONVOLUTION] = KERNEL("gpuemu_conv", NULL),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_BATCH_NORM] = KERNEL("gpuemu_batch_norm", run),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_FUSED] = KERNEL("gpuemu_dnn_fused", NULL),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_INPUT] = KERNEL("gpuemu_rnn_input", NULL),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_STEP] = KERNEL("gpuemu_rnn_step", NULL),
+};
+
+enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+/* A block computes a tile of 128 x 128 of a product, or 1024 elements of other results. */
+static unsigned blocks_of(const struct emu_dnn_work *w)
+{
+	double tile = w->kind == EMU_DNN_BATCH_NORM ? 1024 : 128 * 128;
+	double blocks = (w->elements + tile - 1) / tile;
+
+	return blocks < 1 ? 1 : blocks > INT32_MAX ? INT32_MAX : (unsigned)blocks;
+}
+
+cudnnStatus_t emu_dnn_launch(cudnnHandle_t handle, const struct emu_dnn_work *work)
+{
+	static CUkernel loaded[N_KERNELS];
+	static struct emu_kernels all = {kernels, N_KERNELS, sizeof(struct emu_dnn_work), loaded,
+					 0};
+	unsigned number = work->kind == EMU_DNN_CONVOLUTION ? work->convolution.kind
+							    : EMU_CONVOLUTION_KINDS + work->kind;
+
+	if (!handle)
+		return CUDNN_STATUS_NOT_INITIALIZED;
+	return emu_gpu_launch(&all, number, handle->stream, work, blocks_of(work), 256) ==
+			       CUDA_SUCCESS
+		       ? CUDNN_STATUS_SUCCESS
+		       : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+double emu_dnn_bytes(const struct emu_tensor5 *t)
+{
+	return t->data ? (double)emu_tensor5_count(t) * (double)emu_type_bytes(t->type) : 0;
+}
+
+cudnnStatus_t emu_dnn_convolve(cudnnHandle_t handle, const struct emu_convolution *c)
+{
+	const struct emu_tensor5 *result = c->kind == EMU_CONVOLUTION_FORWARD ? &c->y
+					   : c->kind == EMU_CONVOLUTION_DATA  ? &c->x
+									      : &c->w;
+	struct emu_dnn_work w = {
+		.kind = EMU_DNN_CONVOLUTION,
+		.math = emu_gpu_math(c->x.type, c->tensor),
+		.operations = emu_convolution_operations(c),
+		.bytes = emu_dnn_bytes(&c->x) + emu_dnn_bytes(&c->w) + emu_dnn_bytes(&c->y),
+		.elements = (double)emu_tensor5_count(result),
+		.convolution = *c,
+	};
+
+	if (emu_convolution_check(c) < 0)
+		return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+	return emu_dnn_launch(handle, &w);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Recurrent networks: for each layer and direction, one kernel for the products of its input, which
+ * need not wait for each other, and one for each step. They take their time and compute nothing. */
+#include "replay/emugpu/cudnn/descriptor.h"
+#include "replay/emugpu/cudnn/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+struct cudnnRNNStruct {
+	cudnnRNNAlgo_t algo;
+	cudnnRNNMode_t mode;
+	cudnnRNNBiasMode_t bias;
+	cudnnDirectionMode_t direction;
+	cudnnRNNInputMode_t input;
+	cudnnDataType_t type, compute;
+	cudnnMathType_t math;
+	int32_t inputs, hidden, projected, layers;
+	cudnnDropoutDescriptor_t dropout;
+	uint32_t flags;
+	cudnnRNNClipMode_t clip;
+	double clip_low, clip_high;
+};
+
+struct cudnnRNNDataStruct {
+	cudnnDataType_t type;
+	cudnnRNNDataLayout_t layout;
+	int steps, batch, width;
+	int64_t items; /* the sum of the lengths of the sequences */
+};
+
+EMU_DNN_DESCRIPTOR(RNN)
+EMU_DNN_DESCRIPTOR(RNNData)
+
+EMU_API cudnnStatus_t cudnnSetRNNDescriptor_v8(
+	cudnnRNNDescriptor_t d, cudnnRNNAlgo_t algo, cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
+	cudnnDirectionMode_t direction, cudnnRNNInputMode_t input, cudnnDataType_t type,
+	cudnnDataType_t compute, cudnnMathType_t math, int32_t inputs, int32_t hidden,
+	int32_t projected, int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags)
+{
+	if (!d)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	*d = (struct cudnnRNNStruct){algo, mode,   bias,   direction, input,  type,    compute,
+				     math, inputs, hidden, projected, layers, dropout, flags};
+	return CUDNN_STATUS_SUCCESS;
+}
+
+EMU_API cudnnStatus_t cudnnRNNSetClip_v9(cudnnRNNDescriptor_t d, cudnnRNNClipMode_t mode,
+					 double low, double high)
+{
+	if (!d)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	d->clip = mode;
+	d->clip_low = low;
+	d->clip_high = high;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+EMU_API cudnnStatus_t cudnnRNNSetClip_v8(cudnnRNNDescriptor_t d, cudnnRNNClipMode_t mode,
+					 cudnnNanPropagation_t nan, double low, double high)
+{
+	return cudnnRNNSetClip_v9(d, mode, low, high);
+}
+
+EMU_API cudnnStatus_t cudnnBuildRNNDynamic(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int batch)
+{
+	return CUDNN_STATUS_SUCCESS;
+}
+
+EMU_API cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type,
+						cudnnRNNDataLayout_t layout, int steps, int batch,
+						int width, const int lengths[], void *padding)
+{
+	if (!d || !lengths)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	*d = (struct cudnnRNNDataStruct){type, layout, steps, batch, width, 0};
+	for (int i = 0; i < batch; i++)
+		d->items += lengths[i];
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- shapes ---- */
+
+static int gates(const struct cudnnRNNStruct *d)
+{
+	return d->mode == CUDNN_LSTM ? 4 : d->mode == CUDNN_GRU ? 3 : 1;
+}
+
+static int directions(const struct cudnnRNNStruct *d)
+{
+	return d->direction == CUDNN_BIDIRECTIONAL ? 2 : 1;
+}
+
+static int32_t output_width(const struct cudnnRNNStruct *d)
+{
+	return d->projected > 0 ? d->projected : d->hidden;
+}
+
+static int32_t input_width(const struct cudnnRNNStruct *d, int32_t layer)
+{
+	return layer == 0 ? d->inputs : output_width(d) * directions(d);
+}
+
+static int is_projected(const struct cudnnRNNStruct *d)
+{
+	return d->projected > 0 && d->projected != d->hidden;
+}
+
+static size_t element_bytes(const struct cudnnRNNStruct *d)
+{
+	enum emu_type type;
+
+	return emu_dnn_type(d->type, &type) < 0 ? 0 : emu_type_bytes(type);
+}
+
+/* Rows and columns of matrix `id` of a layer: the gates' of the input, the gates' of the last step,
+ * the projection. */
+static void matrix_of(const struct cudnnRNNStruct *d, int32_t layer, int id, int64_t ret[2])
+{
+	int n = gates(d);
+
+	ret[0] = id < 2 * n ? d->hidden : d->projected;
+	ret[1] = id < n ? input_width(d, layer) : id < 2 * n ? output_width(d) : d->hidden;
+}
+
+static int matrices(const struct cudnnRNNStruct *d)
+{
+	return 2 * gates(d) + is_projected(d);
+}
+
+static int biases(const struct cudnnRNNStruct *d, int id)
+{
+	if (id >= 2 * gates(d) || d->bias == CUDNN_RNN_NO_BIAS)
+		return 0;
+	return d->bias == CUDNN_RNN_DOUBLE_BIAS ||
+	       (id < gates(d)) == (d->bias == CUDNN_RNN_SINGLE_INP_BIAS);
+}
+
+/* Elements before matrix or bias `id` of a pseudo layer (layer x directions + direction): all
+ * matrices come first, then all biases. */
+static int64_t offset_of(const struct cudnnRNNStruct *d, int32_t pseudo, int id, int of_bias)
+{
+	int32_t all = d->layers * directions(d);
+	int64_t at = 0, m[2];
+
+	for (int32_t p = 0; p < (of_bias ? all : pseudo + 1); p++)
+		for (int i = 0; i < (of_bias || p < pseudo ? matrices(d) : id); i++) {
+			matrix_of(d, p / directions(d), i, m);
+			at += m[0] * m[1];
+		}
+	for (int32_t p = 0; of_bias && p <= pseudo; p++)
+		for (int i = 0; i < (p < pseudo ? matrices(d) : id); i++)
+			at += biases(d, i) * d->hidden;
+	return at;
+}
+
+EMU_API cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
+						 size_t *ret)
+{
+	if (!d || !ret)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	*ret = (size_t)offset_of(d, d->layers * directions(d), 0, 1) * element_bytes(d);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* Sets the outputs, which may be NULL; rows is 0 if there is no such matrix or bias. */
+static void set_parameter(cudnnTensorDescriptor_t t, void **at, cudnnDataType_t type, void *address,
+			  int64_t rows, int64_t columns)
+{
+	if (at)
+		*at = rows ? address : NULL;
+	if (!t)
+		return;
+	*t = (struct cudnnTensorStruct){type, rows ? 3 : 0, {1, (int)rows, (int)columns}, {0}};
+	emu_dnn_pack(t, CUDNN_TENSOR_NCHW);
+}
+
+EMU_API cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
+					      int32_t pseudo, size_t bytes, const void *weights,
+					      int32_t id, cudnnTensorDescriptor_t matrix,
+					      void **matrix_at, cudnnTensorDescriptor_t bias,
+					      void **bias_at)
+{
+	char *base = (char *)(uintptr_t)weights;
+	size_t size = d ? element_bytes(d) : 0;
+	int64_t m[2] = {0};
+
+	if (!d)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	if (pseudo < 0 || pseudo >= d->layers * directions(d) || id < 0)
+		return CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND;
+	if (id < matrices(d))
+		matrix_of(d, pseudo / directions(d), id, m);
+	set_parameter(matrix, matrix_at, d->type, base + (size_t)offset_of(d, pseudo, id, 0) * size,
+		      m[0], m[1]);
+	set_parameter(bias, bias_at, d->type, base + (size_t)offset_of(d, pseudo, id, 1) * size,
+		      id < matrices(d) && biases(d, id) ? d->hidden : 0, 1);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+EMU_API cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
+						cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
+						size_t *work, size_t *reserve)
+{
+	size_t step;
+
+	if (!d || !x)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	/* The results of all gates, of one layer at a time; to train, of all layers. */
+	step = (size_t)(x->steps * x->batch) * (size_t)(gates(d) + 2) * (size_t)d->hidden *
+	       (size_t)directions(d) * element_bytes(d);
+	if (work)
+		*work = step;
+	if (reserve)
+		*reserve = mode == CUDNN_FWD_MODE_TRAINING ? step * (size_t)d->layers : 0;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- launches ---- */
+
+struct pass {
+	cudnnHandle_t handle;
+	const struct cudnnRNNStruct *d;
+	const struct cudnnRNNDataStruct *x;
+	double products; /* of the size of a forward pass's */
+	int per_step;	 /* 0: all steps in one product */
+	const void *pointers[8];
+};
+
+static cudnnStatus_t launch(const struct pass *p, enum emu_dnn_kind kind, double items,
+			    double inputs, double outputs)
+{
+	double size = (double)element_bytes(p->d);
+	enum emu_type type = EMU_F32;
+	struct emu_dnn_work w = {.kind = kind,
+				 .operations = 2 * p->products * items * inputs * outputs,
+				 .bytes = p->products * size *
+					  (items * (inputs + outputs) + inputs * outputs),
+				 .elements = items * outputs};
+
+	emu_dnn_type(p->d->type, &type);
+	w.math = emu_gpu_math(type, p->d->math != CUDNN_FMA_MATH);
+	memcpy(w.pointers, p->pointers, sizeof(p->pointers));
+	return emu_dnn_launch(p->handle, &w);
+}
+
+static cudnnStatus_t run_layer(const struct pass *p, int32_t layer)
+{
+	const struct cudnnRNNStruct *d = p->d;
+	double items = (double)p->x->items, outputs = (double)gates(d) * d->hidden;
+	double hidden = output_width(d);
+	cudnnStatus_t r = launch(p, EMU_DNN_RNN_INPUT, items, input_width(d, layer), outputs);
+
+	if (!p->per_step)
+		return r == CUDNN_STATUS_SUCCESS
+			       ? launch(p, EMU_DNN_RNN_INPUT, items, hidden, outputs)
+			       : r;
+	for (int i = 0; i < p->x->steps && r == CUDNN_STATUS_SUCCESS; i++)
+		r = launch(p, EMU_DNN_RNN_STEP, items / p->x->steps, hidden, outputs);
+	return r;
+}
+
+static cudnnStatus_t run(const struct pass *p)
+{
+	cudnnStatus_t r = CUDNN_STATUS_SUCCESS;
+
+	if (!p->d || !p->x)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	for (int32_t i = 0; i < p->d->layers * directions(p->d) && r == CUDNN_STATUS_SUCCESS; i++)
+		r = run_layer(p, i / directions(p->d));
+	return r;
+}
+
+EMU_API cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
+				      cudnnForwardMode_t mode, const int32_t lengths[],
+				      cudnnRNNDataDescriptor_t xDesc, const void *x,
+				      cudnnRNNDataDescriptor_t yDesc, void *y,
+				      cudnnTensorDescriptor_t hDesc, const void *hx, void *hy,
+				      cudnnTensorDescriptor_t cDesc, const void *cx, void *cy,
+				      size_t weight_bytes, const void *weights, size_t work_bytes,
+				      void *work, size_t reserve_bytes, void *reserve)
+{
+	return run(&(struct pass){handle, d, xDesc, 1, 1, {x, y, hx, hy, cx, cy, weights}});
+}
+
+EMU_API cudnnStatus_t cudnnRNNBackwardData_v8(
+	cudnnHandle_t handle, cudnnRNNDescriptor_t d, const int32_t lengths[],
+	cudnnRNNDataDescriptor_t yDesc, const void *y, const void *dy,
+	cudnnRNNDataDescriptor_t xDesc, void *dx, cudnnTensorDescriptor_t hDesc, const void *hx,
+	const void *dhy, void *dhx, cudnnTensorDescriptor_t cDesc, const void *cx, const void *dcy,
+	void *dcx, size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
+	size_t reserve_bytes, void *reserve)
+{
+	return run(&(struct pass){handle, d, xDesc, 1, 1, {y, dy, dx, hx, dhx, dcx, weights}});
+}
+
+EMU_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
+						 cudnnWgradMode_t mode, const int32_t lengths[],
+						 cudnnRNNDataDescriptor_t xDesc, const void *x,
+						 cudnnTensorDescriptor_t hDesc, const void *hx,
+						 cudnnRNNDataDescriptor_t yDesc, const void *y,
+						 size_t weight_bytes, void *weights,
+						 size_t work_bytes, void *work,
+						 size_t reserve_bytes, void *reserve)
+{
+	return run(&(struct pass){handle, d, xDesc, 1, 0, {x, hx, y, weights}});
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The parameter of the kernels of the emulated cuDNN, by value: a description of the work. All
+ * pointers are device addresses. */
+#pragma once
+
+#include "replay/emugpu/lib/gpu.h"
+#include "replay/emugpu/math/batch_norm.h"
+#include "replay/emugpu/math/convolution.h"
+
+#include <cudnn.h>
+
+enum emu_dnn_kind {
+	EMU_DNN_CONVOLUTION,
+	EMU_DNN_BATCH_NORM,
+	EMU_DNN_FUSED,	   /* several operations of a graph in one kernel; timing only */
+	EMU_DNN_RNN_INPUT, /* products of a layer's input of all steps; timing only */
+	EMU_DNN_RNN_STEP,  /* one step of a layer; timing only */
+	EMU_DNN_KINDS,
+};
+
+enum { EMU_DNN_POINTERS = 32 };
+
+struct emu_dnn_work {
+	uint32_t kind;			    /* enum emu_dnn_kind */
+	uint32_t math;			    /* enum gpuemu_math */
+	double operations, bytes, elements; /* elements: of the result */
+	union {
+		struct emu_convolution convolution;
+		struct emu_batch_norm norm;
+		const void *pointers[EMU_DNN_POINTERS]; /* of a kind with timing only */
+	};
+};
+
+/* Launches the work as one kernel. */
+cudnnStatus_t emu_dnn_launch(cudnnHandle_t handle, const struct emu_dnn_work *work);
+
+/* Fills in the cost of a convolution and launches it. */
+cudnnStatus_t emu_dnn_convolve(cudnnHandle_t handle, const struct emu_convolution *c);
+
+double emu_dnn_bytes(const struct emu_tensor5 *t);
