@@ -60,7 +60,8 @@ enum { EMU_NOTE_FREE, EMU_NOTE_CLAIMED, EMU_NOTE_SET };
 struct emu_run {
 	uint32_t n_processes; /* processes[n_processes ...] were never used */
 	uint32_t lost_notes;  /* notes dropped because all were in use */
-	uint8_t padding[56];
+	int64_t zero_ns;      /* CLOCK_MONOTONIC at the zero of virtual time */
+	uint8_t padding[48];
 	struct emu_run_note notes[EMU_RUN_NOTES];
 	struct emu_run_process processes[EMU_RUN_PROCESSES];
 };

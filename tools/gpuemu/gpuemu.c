@@ -2,6 +2,7 @@
 
 /* Runs a CUDA program on emulated GPUs: preloads the libraries of replay/emugpu into it and its
  * children, and reports totals at the end. */
+#include "base/host.h"
 #include "base/scope.h"
 #include "formats/trace/store/trace.h"
 #include "replay/cost/gpu.h"
@@ -23,6 +24,7 @@ enum {
 	OPT_KERNELS,
 	OPT_SPEED,
 	OPT_PACE,
+	OPT_CLOCK,
 	OPT_REPORT,
 	OPT_JSON,
 	OPT_OUTPUT,
@@ -39,6 +41,8 @@ static const struct cli_option options[] = {
 	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "host implementations of kernels, see gpuemu.h"},
 	[OPT_SPEED] = {"host-speed", 0, "X", "the emulated host is X times as fast as this one"},
 	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time for real"},
+	[OPT_CLOCK] = {"clock", 0, "CLOCK",
+		       "the clock that the program reads: virtual (default) or real"},
 	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report to FILE instead of stderr"},
@@ -172,6 +176,14 @@ static int set_up(const struct cli_args *args)
 		cli_error("cannot find the emulated libraries beside this program");
 		return CLI_MACHINE;
 	}
+	if (args->values[OPT_CLOCK] && strcmp(args->values[OPT_CLOCK], "virtual") != 0 &&
+	    strcmp(args->values[OPT_CLOCK], "real") != 0) {
+		cli_error("--clock: invalid value '%s'; expected virtual or real",
+			  args->values[OPT_CLOCK]);
+		return CLI_USAGE;
+	}
+	if (args->values[OPT_CLOCK])
+		setenv("GPUEMU_CLOCK", args->values[OPT_CLOCK], 1);
 	snprintf(number, sizeof(number), "%d", (int)gpus);
 	setenv("GPUEMU_GPUS", number, 1);
 	if (speed)
@@ -225,6 +237,7 @@ static int share_memory(int *fd, struct emu_run **ret)
 	if (at == MAP_FAILED)
 		return -errno;
 	*ret = at;
+	(*ret)->zero_ns = host_clock_ns(CLOCK_MONOTONIC);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/host.h"
 #include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/notes.h"
 #include "replay/emugpu/refuse.h"
 
 #include <pthread.h>
@@ -105,7 +106,12 @@ struct emu_thread *emu_enter(enum emu_call call)
 	if (call != EMU_CALL_QUERY)
 		t->polls = 0;
 	t->entered_ns = host_clock_ns(CLOCK_MONOTONIC);
-	add_own_time(t, t->entered_ns);
+	/* A thread that polls while the host executes the work takes no time: on a real machine,
+	 * the work would have ended. */
+	if (t->polls > 0 && t->left_ns)
+		exclude_time(t, t->left_ns, t->entered_ns);
+	else
+		add_own_time(t, t->entered_ns);
 	t->before_ns = t->now_ns;
 	return t;
 }
@@ -139,7 +145,8 @@ void emu_leave(struct emu_thread **self)
 
 	if (--t->depth > 0)
 		return;
-	t->now_ns = moment_after(t->now_ns, clock_.costs_ns[t->call]);
+	if (t->polls == 0)
+		t->now_ns = moment_after(t->now_ns, clock_.costs_ns[t->call]);
 	t->left_ns = host_clock_ns(CLOCK_MONOTONIC);
 	if (clock_.pace)
 		pace(t);
@@ -154,7 +161,7 @@ EMU_API uint64_t gpuemu_host_ns(void)
 {
 	struct emu_thread *t = &self_;
 
-	if (t->depth == 0 && !t->paused)
+	if (t->depth == 0 && !t->paused && clock_.process)
 		add_own_time(t, host_clock_ns(CLOCK_MONOTONIC));
 	return (uint64_t)t->now_ns;
 }
@@ -190,6 +197,33 @@ EMU_API void gpuemu_thread_hands_on(void)
 		emu_run_mark(clock_.process);
 }
 
+EMU_API int64_t gpuemu_horizon_ns(void)
+{
+	int64_t latest = clock_.process->driver_ns ? emu_horizon_ns() : 0;
+	const struct emu_run *run = emu_run_map();
+
+	for (uint32_t i = 0; run && i < run->n_processes && i < EMU_RUN_PROCESSES; i++) {
+		const struct emu_run_process *p = &run->processes[i];
+		int64_t now = __atomic_load_n(&p->now_ns, __ATOMIC_RELAXED);
+
+		if (p->driver_ns && p->end == EMU_RUN_GOING && now > latest)
+			latest = now;
+	}
+	return latest;
+}
+
+EMU_API int64_t gpuemu_zero_ns(void)
+{
+	static int64_t first_ns; /* without gpuemu, the first call */
+	struct emu_run *run = emu_run_map();
+
+	if (run)
+		return run->zero_ns;
+	if (!first_ns)
+		first_ns = host_clock_ns(CLOCK_MONOTONIC);
+	return first_ns;
+}
+
 /* ---- begin and end of a process ---- */
 
 static void start_in_child(void)
@@ -208,6 +242,7 @@ static void start_in_child(void)
 /* Not reached in a killed process, whose row then still says that it runs. */
 __attribute__((destructor)) static void write_end(void)
 {
+	publish((int64_t)gpuemu_host_ns(), 0);
 	clock_.process->ended_ns = host_clock_ns(CLOCK_MONOTONIC);
 	clock_.process->end = EMU_RUN_EXITED;
 }

@@ -90,7 +90,13 @@ uint64_t gpuemu_host_ns(void);
 void gpuemu_clock_pause(void);
 void gpuemu_clock_resume(void);
 
-/* For threads/handover.c. The first advances the thread's clock to `ns`, unless it is later
+/* For threads/. The first advances the thread's clock to `ns`, unless it is later
  * already. The second makes processes that the thread starts begin no earlier than now. */
 void gpuemu_thread_not_before(int64_t ns);
 void gpuemu_thread_hands_on(void);
+
+/* The latest clock of the run's processes that use GPUs; 0 if there are none. */
+int64_t gpuemu_horizon_ns(void);
+
+/* CLOCK_MONOTONIC at the zero of virtual time: when gpuemu started the program. */
+int64_t gpuemu_zero_ns(void);

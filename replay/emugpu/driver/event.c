@@ -163,6 +163,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 		emu_point_drop(d.point);
 		return CUDA_ERROR_NOT_READY;
 	}
+	self->polls = 0;
 	return emu_dep_wait(&d) > self->now_ns ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 

@@ -33,8 +33,10 @@ static struct emu_run_process *find_row(uint64_t pid)
 	return NULL;
 }
 
-EMU_API void gpuemu_process_ended(int32_t pid, int status)
+EMU_API int64_t gpuemu_process_ended(int32_t pid, int status)
 {
+	int64_t now_ns = 0;
+
 	for (uint32_t i = 0; run && i < used(); i++) {
 		struct emu_run_process *p = &run->processes[i];
 
@@ -46,7 +48,9 @@ EMU_API void gpuemu_process_ended(int32_t pid, int status)
 			p->ended_ns = host_clock_ns(CLOCK_MONOTONIC);
 		p->status = status;
 		p->end = EMU_RUN_WAITED;
+		now_ns = __atomic_load_n(&p->now_ns, __ATOMIC_RELAXED);
 	}
+	return now_ns;
 }
 
 static int64_t cpu_ns_of(uint64_t pid)

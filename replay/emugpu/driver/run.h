@@ -18,4 +18,4 @@ void emu_run_mark(struct emu_run_process *p);
 
 /* Notes how a process of the run ended: `status` as waitpid(2) gives it. Exported for
  * threads/processes.c. */
-void gpuemu_process_ended(int32_t pid, int status);
+int64_t gpuemu_process_ended(int32_t pid, int status);

@@ -465,6 +465,8 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 	pthread_mutex_lock(&s->lock);
 	if (s->pending && self->polls++ >= EMU_POLLS)
 		wait_for_rest(s);
+	if (!s->pending)
+		self->polls = 0;
 	int busy = s->pending || s->track.tail_ns > self->now_ns;
 	pthread_mutex_unlock(&s->lock);
 	return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;

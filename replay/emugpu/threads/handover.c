@@ -5,8 +5,10 @@
  * condition, barrier or semaphore continues no earlier than the clock of the thread that released
  * it. Uncontended locks pass no clock. */
 #include "replay/emugpu/refuse.h"
+#include "replay/emugpu/threads/clock.h"
+#include "replay/emugpu/threads/real.h"
+#include "replay/emugpu/threads/timeouts.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,73 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the clock of libcuda.so.1, if loaded ---- */
-
-/* Looked up once, and kept in *found. Any thread. */
-static void *found_once(void **found, void *(*look_up)(const char *, const char *),
-			const char *name, const char *version)
-{
-	void *f = __atomic_load_n(found, __ATOMIC_RELAXED);
-
-	if (!f) {
-		f = look_up(name, version);
-		__atomic_store_n(found, f, __ATOMIC_RELAXED);
-	}
-	return f;
-}
-
-static void *anywhere(const char *name, const char *unused)
-{
-	(void)unused;
-	return dlsym(RTLD_DEFAULT, name);
-}
-
-static int64_t now_ns(void)
-{
-	static void *found;
-	uint64_t (*clock)(void) =
-		(uint64_t(*)(void))found_once(&found, anywhere, "gpuemu_host_ns", NULL);
-
-	return clock ? (int64_t)clock() : 0;
-}
-
-static void not_before(int64_t ns)
-{
-	static void *found;
-	void (*advance)(int64_t) =
-		(void (*)(int64_t))found_once(&found, anywhere, "gpuemu_thread_not_before", NULL);
-
-	if (advance)
-		advance(ns);
-}
-
 static void hands_on(void)
 {
 	static void *found;
 	void (*publish)(void) =
-		(void (*)(void))found_once(&found, anywhere, "gpuemu_thread_hands_on", NULL);
+		(void (*)(void))emu_driver_function(&found, "gpuemu_thread_hands_on");
 
 	if (publish)
 		publish();
-}
-
-/* ---- the real functions ---- */
-
-static const void *file_of(const void *address)
-{
-	Dl_info about;
-
-	return address && dladdr(address, &about) ? about.dli_fbase : NULL;
-}
-
-/* dlsym() might find an old version of a function. But if another library interposes it, as
- * ThreadSanitizer does, that library must be called. */
-static void *next(const char *name, const char *version)
-{
-	void *plain = dlsym(RTLD_NEXT, name);
-	void *f = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
-
-	return f && file_of(f) == file_of(plain) ? f : plain;
 }
 
 #if defined(__x86_64__)
@@ -91,10 +34,6 @@ static void *next(const char *name, const char *version)
 #define CONDITIONS NULL
 #define SPAWN NULL
 #endif
-
-#define REAL(name, version)                                                                        \
-	static void *real_found;                                                                   \
-	__typeof__(name) *real = (__typeof__(name) *)found_once(&real_found, next, #name, version)
 
 /* ---- last release by address: the latest of all addresses in a slot ---- */
 
@@ -109,12 +48,12 @@ static int64_t *slot(const void *p)
 
 static void let_go(const void *p)
 {
-	__atomic_store_n(slot(p), now_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(slot(p), emu_now_ns(), __ATOMIC_RELEASE);
 }
 
 static void goes_on(const void *p)
 {
-	not_before(__atomic_load_n(slot(p), __ATOMIC_ACQUIRE));
+	emu_not_before(__atomic_load_n(slot(p), __ATOMIC_ACQUIRE));
 }
 
 /* ---- threads ---- */
@@ -137,7 +76,7 @@ static void *begin_thread(void *arg)
 	void *r;
 
 	free(arg);
-	not_before(s.now_ns);
+	emu_not_before(s.now_ns);
 	pthread_cleanup_push(ends, NULL);
 	r = s.run(s.arg);
 	pthread_cleanup_pop(1);
@@ -153,7 +92,7 @@ EMU_API int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, voi
 
 	if (!s)
 		return EAGAIN;
-	*s = (struct start){run, arg, now_ns()};
+	*s = (struct start){run, arg, emu_now_ns()};
 	r = real(ret, attributes, begin_thread, s);
 	if (r != 0)
 		free(s);
@@ -212,7 +151,7 @@ __attribute__((used)) static void *real_vfork(void)
 	static void *found;
 
 	hands_on();
-	return found_once(&found, next, "vfork", NULL);
+	return emu_found_once(&found, emu_next, "vfork", NULL);
 }
 
 __asm__(".text\n"
@@ -252,14 +191,34 @@ EMU_API int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 	return r;
 }
 
+/* A wait until a time that the program gives. */
+struct timed {
+	struct emu_timeout timeout;
+	struct timespec until; /* in real time */
+};
+
+static struct timed begin_timed(const struct timespec *until, int is_virtual)
+{
+	return (struct timed){emu_timeout_begin(INT64_MAX, is_virtual),
+			      is_virtual ? emu_clock_real(until) : *until};
+}
+
+static void end_timed(const struct timed *t, const void *p, int timed_out)
+{
+	if (timed_out)
+		emu_timeout_end(&t->timeout);
+	else
+		goes_on(p);
+}
+
 EMU_API int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 				   const struct timespec *until)
 {
 	REAL(pthread_cond_timedwait, CONDITIONS);
-	int r = real(c, m, until);
+	struct timed t = begin_timed(until, EMU_VIRTUAL());
+	int r = real(c, m, &t.until);
 
-	if (r == 0)
-		goes_on(c);
+	end_timed(&t, c, r == ETIMEDOUT);
 	return r;
 }
 
@@ -267,10 +226,21 @@ EMU_API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clocki
 				   const struct timespec *until)
 {
 	REAL(pthread_cond_clockwait, NULL);
-	int r = real(c, m, clock, until);
+	struct timed t = begin_timed(until, EMU_VIRTUAL());
+	int r = real(c, m, clock, &t.until);
 
-	if (r == 0)
-		goes_on(c);
+	end_timed(&t, c, r == ETIMEDOUT);
+	return r;
+}
+
+EMU_API int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
+{
+	REAL(pthread_mutex_timedlock, NULL);
+	struct timed t = begin_timed(until, EMU_VIRTUAL());
+	int r = real(m, &t.until);
+
+	if (r == ETIMEDOUT)
+		end_timed(&t, m, 1);
 	return r;
 }
 
@@ -279,7 +249,7 @@ EMU_API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clocki
 EMU_API int pthread_barrier_wait(pthread_barrier_t *b)
 {
 	REAL(pthread_barrier_wait, NULL);
-	int64_t *at = slot(b), now = now_ns(), seen = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	int64_t *at = slot(b), now = emu_now_ns(), seen = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 	while (seen < now &&
 	       !__atomic_compare_exchange_n(at, &seen, now, 1, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -304,5 +274,27 @@ EMU_API int sem_wait(sem_t *s)
 
 	if (r == 0)
 		goes_on(s);
+	return r;
+}
+
+EMU_API int sem_timedwait(sem_t *s, const struct timespec *until)
+{
+	REAL(sem_timedwait, NULL);
+	struct timed t = begin_timed(until, EMU_VIRTUAL());
+	int r = real(s, &t.until);
+
+	if (r == 0 || errno == ETIMEDOUT)
+		end_timed(&t, s, r != 0);
+	return r;
+}
+
+EMU_API int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until)
+{
+	REAL(sem_clockwait, NULL);
+	struct timed t = begin_timed(until, EMU_VIRTUAL());
+	int r = real(s, clock, &t.until);
+
+	if (r == 0 || errno == ETIMEDOUT)
+		end_timed(&t, s, r != 0);
 	return r;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Notes how child processes end: a killed process cannot report its end, and gpuemu is not the
- * parent of most processes. wait() may be called in signal handlers, so symbols are resolved when
- * the library is loaded. */
+ * parent of most processes. A process that waited for a child continues no earlier than its end.
+ * wait() may be called in signal handlers, so symbols are resolved when the library is loaded. */
 #include "replay/emugpu/refuse.h"
+#include "replay/emugpu/threads/real.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static void (*note_end)(int32_t pid, int status); /* NULL without an emulated driver */
+static int64_t (*note_end)(int32_t pid, int status); /* NULL without an emulated driver */
 static __typeof__(wait4) *real_wait4;
 static __typeof__(waitid) *real_waitid;
 
@@ -19,7 +20,7 @@ __attribute__((constructor)) static void find_functions(void)
 {
 	real_wait4 = (__typeof__(wait4) *)dlsym(RTLD_NEXT, "wait4");
 	real_waitid = (__typeof__(waitid) *)dlsym(RTLD_NEXT, "waitid");
-	note_end = (void (*)(int32_t, int))dlsym(RTLD_DEFAULT, "gpuemu_process_ended");
+	note_end = (int64_t(*)(int32_t, int))dlsym(RTLD_DEFAULT, "gpuemu_process_ended");
 }
 
 static void note(pid_t pid, int status)
@@ -27,7 +28,7 @@ static void note(pid_t pid, int status)
 	int saved = errno;
 
 	if (pid > 0 && note_end && (WIFEXITED(status) || WIFSIGNALED(status)))
-		note_end(pid, status);
+		emu_not_before(note_end(pid, status));
 	errno = saved;
 }
 

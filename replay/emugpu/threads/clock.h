@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The clocks that the program reads: virtual time. A clock shows its real time at the start of the
+ * run, plus the virtual time of the calling thread. Any thread. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+/* Returns 0 if the function that was called with this return address must use real time: the
+ * emulated libraries and recorders call it, or the clock is real (gpuemu --clock=real). */
+int emu_clock_virtual(const void *caller);
+#define EMU_VIRTUAL() emu_clock_virtual(__builtin_return_address(0))
+
+/* Returns whether the clock shows the time of day, or since boot; not CPU time. */
+int emu_clock_shows_time(clockid_t clock);
+
+/* What `clock` shows at the calling thread's time. */
+int64_t emu_clock_ns(clockid_t clock);
+
+/* The real time at which a wait ends in real time that the program wants to end at `until`. */
+struct timespec emu_clock_real(const struct timespec *until);
+
+static inline int64_t emu_timespec_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+static inline struct timespec emu_timespec(int64_t ns)
+{
+	struct timespec t = {ns / 1000000000, ns % 1000000000};
+
+	if (t.tv_nsec < 0) {
+		t.tv_nsec += 1000000000;
+		t.tv_sec--;
+	}
+	return t;
+}
