@@ -42,26 +42,3 @@ struct fmt_clocks_error {
 /* `s` as fmt_clocks_align() has sorted it. 0 or -ENOMEM. */
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret);
-
-/* Times on one clock: ends of operations, and iterations by start. */
-struct fmt_ending {
-	uint64_t name; /* operations of one collective have the same */
-	int64_t end_ns;
-};
-
-struct fmt_clock_seen {
-	struct fmt_ending *endings; /* not owned */
-	size_t n_endings;
-	const struct fmt_iteration *iterations; /* not owned */
-	size_t n_iterations;
-	bool groups; /* names differ between the groups of ranks that the recorder named */
-};
-
-/* Corrects offset_ns[], how far each clock is ahead, for clocks on which no collective ends when it
- * does on the others: by the offset at which most ends of the same name meet, near that of the
- * iterations; where few meet, by that of the iterations if it is large. A guess for
- * fmt_clocks_align(), which needs to know which operations are one collective. Then any clock is
- * moved to an offset near its own at which ends meet clearly better. Where the recorder did not
- * name groups, ends must lie within 8 us on average, since those of another group can look alike,
- * and all clocks are moved or none. Sorts the endings. 0 or -ENOMEM. */
-int fmt_clocks_guess(struct fmt_clock_seen *seen, uint32_t n, int64_t *offset_ns);

@@ -98,11 +98,13 @@ static int tie_ranks(const struct fmt_ends *e, const uint32_t *first, uint32_t a
 	ret->apart = -1;
 	for (uint32_t i = first[a]; i < first[a + 1]; i++)
 		for (uint32_t k = first[b]; k < first[b + 1]; k++) {
+			const struct fmt_ends_row *x = &e->rows[i], *y = &e->rows[k];
 			struct fmt_sequence s;
 			double apart;
 
-			if (!fmt_sequences_compare(e, &e->rows[i], &e->rows[k], &s) || s.n < 2 ||
-			    s.apart_ns > MEET_NS)
+			if (x->group != y->group || x->ranks != y->ranks ||
+			    !fmt_sequences_compare(e, x, y, &s) ||
+			    (!x->group && (s.n < 2 || s.apart_ns > MEET_NS)))
 				continue;
 			apart = (double)(s.apart_ns + US) * (1 + 4. / s.n);
 			if (ret->apart < 0 || apart < ret->apart)
@@ -111,31 +113,20 @@ static int tie_ranks(const struct fmt_ends *e, const uint32_t *first, uint32_t a
 	return ret->apart >= 0;
 }
 
-/* Sets clocks by the best ties first. Returns the number of ties that were used. */
-static uint32_t spread(const struct tie *t, size_t n, uint32_t n_ranks, uint32_t *set,
-		       int64_t *ahead_ns)
+/* Moves the clocks of the set of ranks with the higher numbers to those of the other set. */
+static void join(const struct tie *t, uint32_t n_ranks, uint32_t *set, int64_t *ahead_ns)
 {
-	uint32_t used = 0;
+	uint32_t a = set[t->a], b = set[t->b], from = a > b ? a : b;
+	int64_t move = fmt_sub(fmt_add(ahead_ns[t->a], t->ahead_ns), ahead_ns[t->b]);
 
-	for (uint32_t i = 0; i < n_ranks; i++) {
-		set[i] = i;
-		ahead_ns[i] = 0;
-	}
-	for (size_t i = 0; i < n; i++) {
-		uint32_t from = set[t[i].b], to = set[t[i].a];
-		int64_t ahead = fmt_add(ahead_ns[t[i].a], t[i].ahead_ns);
-		int64_t move = fmt_sub(ahead, ahead_ns[t[i].b]);
-
-		if (from == to)
-			continue;
-		for (uint32_t k = 0; k < n_ranks; k++)
-			if (set[k] == from) {
-				set[k] = to;
-				ahead_ns[k] = fmt_add(ahead_ns[k], move);
-			}
-		used++;
-	}
-	return used;
+	if (a == b)
+		return;
+	for (uint32_t k = 0; k < n_ranks; k++)
+		if (set[k] == from) {
+			set[k] = a < b ? a : b;
+			ahead_ns[k] =
+				b > a ? fmt_add(ahead_ns[k], move) : fmt_sub(ahead_ns[k], move);
+		}
 }
 
 int fmt_sequences_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
@@ -144,15 +135,14 @@ int fmt_sequences_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
 	scoped(free_ptr) uint32_t *set = calloc(e->n_ranks + (size_t)1, sizeof(*set));
 	scoped(free_ptr) struct tie *ties = NULL;
 	size_t n = 0, cap = 0;
-	uint32_t with_rows = 0, used;
 
 	if (!first || !set)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->n_rows; i++)
 		first[e->rows[i].rank + 1]++;
 	for (uint32_t i = 0; i < e->n_ranks; i++) {
-		with_rows += first[i + 1] > 0;
 		first[i + 1] += first[i];
+		set[i] = i;
 	}
 	for (uint32_t b = 1; b < e->n_ranks; b++)
 		for (uint32_t back = 1; back <= b; back = back < NEIGHBOURS ? back + 1 : back * 2) {
@@ -162,8 +152,7 @@ int fmt_sequences_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
 		}
 	if (n > 0)
 		qsort(ties, n, sizeof(*ties), by_apart);
-	used = spread(ties, n, e->n_ranks, set, ahead_ns);
-	for (uint32_t i = e->n_ranks; i-- > 0;)
-		ahead_ns[i] = fmt_sub(ahead_ns[i], ahead_ns[0]);
-	return used + 1 >= with_rows;
+	for (size_t i = 0; i < n; i++)
+		join(&ties[i], e->n_ranks, set, ahead_ns);
+	return 0;
 }

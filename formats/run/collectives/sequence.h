@@ -20,6 +20,6 @@ struct fmt_sequence {
 int fmt_sequences_compare(const struct fmt_ends *e, const struct fmt_ends_row *a,
 			  const struct fmt_ends_row *b, struct fmt_sequence *ret);
 
-/* How far the clock of each rank is ahead of the first one's: from the rows that agree best. 1; 0
- * if rows do not tie all ranks that have any; -ENOMEM. */
+/* Corrects ahead_ns[], by how much the clock of each rank is ahead: from the rows that agree best.
+ * A rank keeps its guess if no row ties it to one of a lower number. 0 or -ENOMEM. */
 int fmt_sequences_clocks(const struct fmt_ends *e, int64_t *ahead_ns);

@@ -120,65 +120,56 @@ int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t
 	return r;
 }
 
+/* Iterations of ranks on one clock start closer than this. */
+#define APART_NS (500 * 1000 * INFER_US)
+
 /* ---- clocks ------------------------------------------------------------------------------ */
 
-/* A number above those of strings for the group that the recorder named; 0 for none. */
-static uint64_t group_of(const struct fmt_ends_row *row)
+/* The median difference of the starts of iterations that both have; 0 without any. */
+static int offset_of_iterations(const struct fmt_run_rank *a, const struct fmt_run_rank *b,
+				int64_t *ret)
 {
-	return row->group || row->ranks ? ((uint64_t)row->group * 0x9e3779b97f4a7c15u +
-					   (uint64_t)row->ranks * 0xc2b2ae3d27d4eb4fu) &
-						  ~(uint64_t)UINT32_MAX
-					: 0;
-}
+	scoped(free_ptr) int64_t *d = malloc((a->n_iterations + 1) * sizeof(*d));
+	size_t n = 0, k = 0;
 
-/* The ends of each rank's operations; the rows are by rank. `all` has the space. */
-static void list_endings(const struct fmt_ends *e, struct fmt_ending *all,
-			 struct fmt_clock_seen *seen)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < e->n_rows; i++) {
-		struct fmt_clock_seen *s = &seen[e->rows[i].rank];
-
-		if (s->n_endings == 0)
-			s->endings = &all[n];
-		s->n_endings += e->rows[i].n;
-		s->groups = s->groups || e->rows[i].group || e->rows[i].ranks;
-		for (uint32_t k = 0; k < e->rows[i].n; k++) {
-			const struct fmt_ends_op *op = &e->ops[e->rows[i].first + k];
-
-			all[n++] =
-				(struct fmt_ending){op->name ^ group_of(&e->rows[i]), op->end_ns};
-		}
+	if (!d)
+		return -ENOMEM;
+	*ret = 0;
+	for (size_t i = 0; i < a->n_iterations; i++) {
+		while (k < b->n_iterations && b->iterations[k].number < a->iterations[i].number)
+			k++;
+		if (k < b->n_iterations && b->iterations[k].number == a->iterations[i].number)
+			d[n++] = b->iterations[k].start_ns / 4 - a->iterations[i].start_ns / 4;
 	}
+	if (n > 0) {
+		qsort(d, n, sizeof(*d), array_by_i64);
+		*ret = d[n / 2] > INT64_MAX / 16    ? INT64_MAX / 4
+		       : d[n / 2] < -INT64_MAX / 16 ? -INT64_MAX / 4
+						    : d[n / 2] * 4;
+	}
+	return 0;
 }
 
 int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t *offset_ns)
 {
-	scoped(free_ptr) struct fmt_ending *all = malloc((e->n_ops + 1) * sizeof(*all));
-	scoped(free_ptr) struct fmt_clock_seen *seen =
-		calloc(e->n_ranks + (size_t)1, sizeof(*seen));
-	scoped(free_ptr) int64_t *ahead_ns = calloc(e->n_ranks + (size_t)1, sizeof(*ahead_ns));
-	int r;
+	int r = 0;
 
-	if (!all || !seen || !ahead_ns)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < e->n_ranks; i++) {
+	for (uint32_t i = 0; i < e->n_ranks && r == 0; i++) {
+		int64_t apart_ns;
+
+		r = offset_of_iterations(views[0].rank, views[i].rank, &apart_ns);
 		offset_ns[i] = views[i].constants.launch_ns;
-		seen[i].iterations = views[i].rank->iterations;
-		seen[i].n_iterations = views[i].rank->n_iterations;
+		if (r == 0 && (apart_ns > APART_NS || apart_ns < -APART_NS))
+			offset_ns[i] = fmt_add(offset_ns[i], apart_ns);
 	}
-	list_endings(e, all, seen);
-	r = e->n_rows > 0 && !e->rows[0].group ? fmt_sequences_clocks(e, ahead_ns) : 0;
-	for (uint32_t i = e->n_ranks; r > 0 && i-- > 0;)
-		offset_ns[i] = fmt_add(offset_ns[0], ahead_ns[i]);
-	r = r ? r : fmt_clocks_guess(seen, e->n_ranks, offset_ns);
-	for (uint32_t i = 0; i < e->n_rows && r >= 0; i++)
+	if (r == 0)
+		r = fmt_sequences_clocks(e, offset_ns);
+	for (uint32_t i = 0; i < e->n_rows && r == 0; i++)
 		for (uint32_t k = 0; k < e->rows[i].n; k++) {
 			e->ops[e->rows[i].first + k].start_ns -= offset_ns[e->rows[i].rank];
 			e->ops[e->rows[i].first + k].end_ns -= offset_ns[e->rows[i].rank];
 		}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
