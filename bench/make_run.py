@@ -251,13 +251,21 @@ class Rank:
 
         def body():
             self.stream_wait(thread, stream, self.record(thread, current))
+            self.own_wait(thread)
             op = self.launch(thread, stream, prefix + names[kind], 0, args=args,
                              collective=collective, waits=[self.last.get(current)])
+            self.own_wait(thread)
             self.record(thread, stream)
             if back or self.run.overlap == 'off':
                 self.wait(thread, current, op)
             return op
         return self.operator(thread, 'nccl:' + kind.lower(), body)
+
+    def own_wait(self, thread):
+        """NCCL records an event of its own and waits for it, before and behind each launch."""
+        if self.run.own_waits:
+            self.call(thread, 'cudaEventRecord', 2 * US)
+            self.call(thread, 'cudaStreamWaitEvent', 2 * US)
 
     def stream_wait(self, thread, stream, event):
         self.call(thread, 'cudaStreamWaitEvent', 2 * US)
@@ -312,6 +320,7 @@ class Run:
         self.latency, self.bandwidth = options.latency, options.bandwidth
         self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
+        self.own_waits, self.records = options.own_waits, options.records
         self.groups = self.ns if options.groups is None else options.groups
         self.kernel, self.overlap, self.ring = options.kernel, options.overlap, options.ring
         self.one_process = options.file == 'process'
@@ -385,6 +394,8 @@ def times(rank, start, end):
 
 def host_events(rank):
     for e in rank.events:
+        if e['name'] == 'cudaEventRecord' and not rank.run.records:
+            continue
         yield dict({'ph': 'X', 'cat': e['cat'], 'name': e['name'],
                     'pid': PID + rank.number * (not rank.run.one_process),
                     'tid': e['tid'], 'args': e['args']}, **times(rank, e['start'], e['end']))
@@ -476,6 +487,9 @@ def arguments(argv=None):
                         help='kernels with such names are N times as fast')
     parser.add_argument('--groups', action=argparse.BooleanOptionalAction,
                         help='group arguments (default: in the dialect ns)')
+    parser.add_argument('--own-waits', action='store_true', help="NCCL's own waits around its launches")
+    parser.add_argument('--records', action=argparse.BooleanOptionalAction, default=True,
+                        help='calls that record events (default)')
     parser.add_argument('--syncs', action='store_true', help='records what streams and the host wait for')
     parser.add_argument('--edges', action='store_true', help='prints the true edges as JSON')
     parser.add_argument('--file', choices=['rank', 'processes', 'hidden', 'process'], default='rank')

@@ -12,7 +12,8 @@ errors 0.5,2 ddp,pipeline,grid,fsdp,stalls,small ns-apart
 errors 0.5,2 schedule ns-far
 errors 0.5,2 interleaved,experts us-apart
 errors 0.8,2 fsdp,grid host-bound
-errors 0.7,2 tensor ns
+errors 0.7,2 tensor own-waits
+errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
 
 for plan in ddp experts; do

@@ -118,7 +118,7 @@ static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = call + 1; i < s->next[call]; i++)
+	for (uint32_t i = call + 1; i < s->next[call] && n < s->own_before; i++)
 		n += s->v->calls[i].api == INFER_API_STREAM_WAIT;
 	return n;
 }
