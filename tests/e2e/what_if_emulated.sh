@@ -33,7 +33,7 @@ PYTHON
 model base
 model gpu 'fp[0-9]+*0.5' 'tf32*0.5' 'int8*0.5' 'memory_bytes_per_s*0.5' 'clock_khz*0.5' 'kernel_ns*2' 'gap_ns*2'
 model host 'call_[a-z]+_ns*2'
-model network 'nvlink_bytes_per_s*0.9'
+model network '(nvlink|switch)_bytes_per_s*0.9'
 ddp="sh $SOURCE/examples/launch.sh 4 $programs/examples/ddp --steps 6 --batch 1024 --hidden 2048"
 for m in base gpu host network; do
 	gpucapture -o "$work/$m" -- gpuemu --gpus 4 --like "$work/$m.gpu" -- $ddp >"$work/out" 2>&1 || die "$(cat "$work/out")"
