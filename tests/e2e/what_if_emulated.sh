@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Emulated GPUs are exact truth: a program is recorded on one GPU model and predicted on another one,
-# on which it then runs. gap_ns is part of the kernels that gpucapture records.
+# on which it then runs. The first step is left out: ranks that come before the file with NCCL's id
+# sleep in it, by chance. gap_ns is part of the kernels that gpucapture records.
 . "$(dirname "$0")/lib.sh"
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "examples/ddp was not built"
@@ -47,7 +48,7 @@ import sys
 
 
 def steps(report, run):
-    return {(i['iteration'], g['gpu']): g[run]['step_ns'] for i in report['iterations'] for g in i['gpus']}
+    return {(i['iteration'], g['gpu']): g[run]['step_ns'] for i in report['iterations'][1:] for g in i['gpus']}
 
 
 def read(name):
@@ -57,7 +58,7 @@ def read(name):
 bad = []
 for prediction, name in zip(read('predicted'), ['gpu', 'host', 'network'], strict=True):
     predicted, true, before = steps(prediction, 'predicted'), steps(read(name), 'recorded'), steps(read('base'), 'recorded')
-    assert predicted.keys() == true.keys() == before.keys() and len(true) == 24, true
+    assert predicted.keys() == true.keys() == before.keys() and len(true) == 20, true
     error = sum(abs(predicted[k] / true[k] - 1) for k in true) / len(true)
     change = sum(true.values()) / sum(before.values()) - 1
     print(f'{name}: the step changes by {100 * change:.1f} %, predicted with an error of {100 * error:.2f} %')
