@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+struct gpuemu_kernel;
 struct gpuemu_launch {
 	const char *name;
 	uint32_t grid[3], block[3], shared_bytes;
@@ -34,8 +35,11 @@ struct gpuemu_launch {
 	int64_t end_ns;	  /* `run` may set it; 0: `cost` or the model decides */
 	int error; /* a CUresult that `run` may set; the context is then lost, as after a fault */
 	uint64_t ticket; /* the value that `issue` returned, for a kernel node of a graph */
-	int skipped; /* set by a `run` that computed nothing: the launch is reported like one of a
-			kernel without a host kernel */
+	const struct gpuemu_kernel *kernel; /* the host kernel that runs */
+	/* The size of a parameter; 0: unknown. */
+	size_t (*arg_bytes)(const struct gpuemu_launch *launch, unsigned i);
+	const void *function; /* of the driver */
+	int skipped;	      /* `run` sets it if it computed nothing, for the report */
 };
 
 enum gpuemu_math {

@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/driver/timing.h"
+#include "replay/emugpu/torch/torch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -49,6 +50,11 @@ const struct gpuemu_kernel *emu_host_kernel_find(const char *symbol, struct emu_
 	for (struct registered *k = registry.latest; k && !found; k = k->next)
 		if (emu_name_matches(k->kernel->name, symbol))
 			found = k->kernel;
+	if (!found && strncmp(symbol, "_Z", 2) == 0) {
+		scoped(free_ptr) char *name = emu_name_plain(symbol);
+
+		found = name ? emu_torch_kernel(symbol, name) : NULL;
+	}
 	__atomic_store_n(&cache->kernel, found, __ATOMIC_RELAXED);
 	__atomic_store_n(&cache->generation, registry.generation, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&registry.lock);

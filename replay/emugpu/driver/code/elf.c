@@ -96,7 +96,10 @@ static int parse_info(const struct elf *e, const Elf64_Shdr *s, struct emu_entry
 		if (size > end - at)
 			return -EBADMSG;
 		if ((attribute == ATTR_PARAM || attribute == ATTR_PARAM_2) && size >= 12) {
-			struct emu_param p = {(uint32_t)(at[6] | at[7] << 8), word(at + 8) >> 18};
+			uint32_t bytes = word(at + 8);
+			struct emu_param p = {(uint32_t)(at[6] | at[7] << 8),
+					      attribute == ATTR_PARAM ? bytes >> 18
+								      : bytes & 0xffff};
 			int r = set_param(to, (uint32_t)(at[4] | at[5] << 8), p);
 
 			if (r < 0)

@@ -73,6 +73,13 @@ static void kernel_release(struct emu_op *op)
 	op->kernel.args_copy = NULL;
 }
 
+static size_t arg_bytes(const struct gpuemu_launch *l, unsigned i)
+{
+	const struct emu_entry *e = ((const struct emu_function *)l->function)->entry;
+
+	return (int)i < e->n_params ? e->params[i].bytes : 0;
+}
+
 static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struct emu_track *track,
 				      int64_t ready_ns)
 {
@@ -84,6 +91,9 @@ static struct gpuemu_launch launch_of(const struct emu_kernel_op *k, const struc
 		.device = track->device->ordinal,
 		.start_ns = ready_ns,
 		.ticket = k->ticket,
+		.kernel = emu_host_kernel_of(k->function),
+		.arg_bytes = arg_bytes,
+		.function = k->function,
 	};
 }
 

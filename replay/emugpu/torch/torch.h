@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Host kernels of PyTorch's own kernels, found by their demangled names. The layouts of their
+ * parameters are those of PyTorch 2.15; a launch whose parameters have other sizes computes
+ * nothing. */
+#pragma once
+
+#include "replay/emugpu/math/element.h"
+
+#include <gpuemu.h>
+
+/* The host kernel of a symbol, whose plain name is `name` ("at::native::fill<float>"), or NULL. It
+ * lives as long as the process. Any thread. */
+const struct gpuemu_kernel *emu_torch_kernel(const char *symbol, const char *name);
+
+/* ---- within this folder ---- */
+
+enum emu_torch_op {
+	EMU_OP_NONE,
+	EMU_OP_COPY,
+	EMU_OP_FILL,
+	EMU_OP_ADD,	   /* a + s0 b */
+	EMU_OP_ADD_SCALED, /* a + s0 s1 */
+	EMU_OP_SCALED_ADD, /* s0 + s1 a */
+	EMU_OP_MUL,
+	EMU_OP_DIV,
+	EMU_OP_COMPARE, /* s0: >=, >, <=, < */
+	EMU_OP_EQUAL,	/* s0: ==, != */
+	EMU_OP_AND,
+	EMU_OP_OR,
+	EMU_OP_XOR,
+	EMU_OP_MAX,
+	EMU_OP_MIN,
+	EMU_OP_SELECT,	   /* a ? b : c */
+	EMU_OP_MASK_FILL,  /* b ? s0 : a */
+	EMU_OP_MASK_SCALE, /* a b s0 */
+	EMU_OP_THRESHOLD,  /* a <= s0 ? s1 : b */
+	EMU_OP_CLAMP,	   /* s0: 0 above s1, 1 below s2, 2 between both */
+	EMU_OP_NEG,
+	EMU_OP_ABS,
+	EMU_OP_EXP,
+	EMU_OP_LOG,
+	EMU_OP_SQRT,
+	EMU_OP_RSQRT,
+	EMU_OP_TANH,
+	EMU_OP_SIGMOID,
+	EMU_OP_RECIPROCAL,
+	EMU_OP_NOT,
+	EMU_OP_SQUARE,
+	EMU_OP_CUBE,
+	EMU_OP_INVERSE_SQUARE,
+	EMU_OP_POW, /* a to the power of s0 */
+	EMU_OP_TANH_GRAD,
+	EMU_OP_SIGMOID_GRAD,
+	EMU_OP_ADDCMUL, /* a + s0 b c */
+	EMU_OP_ADDCDIV, /* a + s0 b / c */
+	EMU_OP_LERP,	/* a + s0 (b - a) */
+};
+
+double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[3]);
+
+/* A part of a name. */
+struct emu_part {
+	const char *at;
+	size_t len;
+};
+
+/* The i-th template argument of the first template in `p`; empty if there is none. */
+struct emu_part emu_part_argument(struct emu_part p, int i);
+/* What follows the first `text`, or empty; and whether it contains `text`. */
+struct emu_part emu_part_after(struct emu_part p, const char *text);
+int emu_part_has(struct emu_part p, const char *text);
+/* The element type that a C++ name stands for: 0, or -ENOTSUP. bool is EMU_U8. */
+int emu_part_type(struct emu_part p, enum emu_type *ret);
+
+/* The type in which PyTorch computes with elements of a type. */
+static inline enum emu_type emu_torch_computes(enum emu_type type)
+{
+	return type == EMU_F16 || type == EMU_BF16 ? EMU_F32 : type;
+}
+
+/* Work that is larger is not computed ($GPUEMU_COMPUTE as for cuDNN). */
+int emu_torch_computes_work(double elements);
+
+/* One launch. `sizes` has the bytes of each parameter. Returns 0, or -ENOTSUP if the parameters are
+ * not what the name promises. */
+struct emu_torch {
+	struct gpuemu_kernel kernel; /* first */
+	char *symbol;
+	struct emu_torch *next;
+	int (*run)(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
+	/* elementwise and multi_tensor */
+	uint8_t form, op, inputs, swapped, casts;
+	uint8_t scalars, scalar_at[3]; /* offsets in the functor */
+	uint8_t scalar_type[3];	       /* enum emu_type */
+	enum emu_type in[3], out;
+	uint8_t is_bool;   /* the functor takes and gives bool */
+	uint8_t raw_bytes; /* elements are moved, not computed: their size */
+	uint16_t functor_bytes;
+	int depth, result; /* of multi_tensor */
+};
+
+int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
+int emu_torch_reduce(struct emu_torch *t, struct emu_part name);
+int emu_torch_tensors(struct emu_torch *t, struct emu_part name);

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Results of PyTorch's own kernels on an emulated GPU against those on the CPU: those that decide what a program does
+next, and those of small models."""
+import os
+
+import torch
+
+
+def same(name, f, *inputs):
+    """f on CPU and GPU tensors gives the same results."""
+    want, got = f(*inputs), f(*(t.cuda() for t in inputs))
+    for a, b in zip(want if isinstance(want, (tuple, list)) else (want,), got if isinstance(got, (tuple, list)) else (got,)):
+        b = b.cpu() if torch.is_tensor(b) else b
+        assert torch.allclose(torch.as_tensor(a).double(), torch.as_tensor(b).double(), rtol=1e-5, atol=1e-6,
+                              equal_nan=True), f'{name}: {a} {b}'
+
+
+def elements():
+    x = torch.tensor([-2.5, 0, 1, 3, float('nan'), 7, -0.5, 2])
+    y = torch.tensor([1.0, 0, -1, 3, 2, 8, 0.5, 4])
+    for name, f in {
+            'add': lambda a, b: a + 2 * b, 'sub': lambda a, b: a - b, 'mul': lambda a, b: a * b, 'div': lambda a, b: a / b,
+            'scalars': lambda a, b: (a + 1, 2 * a, a / 4, 3 - b), 'compare': lambda a, b: (a > b, a <= b, a == b, a != 1, b >= 2),
+            'where': lambda a, b: torch.where(a > b, a, b), 'neg': lambda a, b: (-a, b.abs(), b.relu(), b.exp(), b.tanh()),
+            'cast': lambda a, b: (b.half(), b.double(), b.long(), b.bool(), b.half().float(), b.bfloat16()),
+            'pow': lambda a, b: (b**2, b**3), 'fill': lambda a, b: (torch.full_like(a, 3), torch.zeros_like(b)),
+            'strides': lambda a, b: b.reshape(2, 4).t() + a.reshape(4, 2), 'copy': lambda a, b: b.reshape(2, 4).t().contiguous(),
+            'clamp': lambda a, b: (a.clamp(min=0), a.clamp(max=2), a.clamp(0, 2)),
+            'masked': lambda a, b: b.masked_fill(a > 0, 9.)}.items():
+        same(name, f, x, y)
+    assert torch.arange(2, 20, 3, device='cuda').tolist() == list(range(2, 20, 3))
+    assert torch.allclose(torch.arange(0, 1, 0.125, device='cuda').cpu(), torch.arange(0, 1, 0.125))
+
+
+def reductions():
+    x = torch.tensor([[3.0, -1, 4], [1, 5, -9], [2, 6, 5], [3, 5, 8]])
+    for name, f in {
+            'sum': lambda t: (t.sum(), t.sum(0), t.sum(1)), 'mean': lambda t: (t.mean(), t.mean(0)),
+            'max': lambda t: (t.max(), *t.max(0), *t.max(1)), 'min': lambda t: (t.min(), *t.min(1)),
+            'arg': lambda t: (t.argmax(), t.argmax(1), t.argmin(0)), 'any': lambda t: ((t > 7).any(), (t > 0).all(), (t > 7).any(1)),
+            'integers': lambda t: (t.long().sum(), t.int().sum(0), (t > 0).sum()), 'norm': lambda t: t.norm()}.items():
+        same(name, f, x)
+
+
+def decisions():
+    x = torch.tensor([0, 3.0, 0, 0, 5, 7])
+    assert torch.nonzero(x.cuda()).flatten().tolist() == [1, 4, 5]
+    assert sorted(torch.randperm(100, device='cuda').tolist()) == list(range(100))
+
+
+def scaler():
+    """Half precision overflows above 65504, so the scale is halved three times."""
+    model = torch.nn.Linear(8, 8).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    grad_scaler = torch.amp.GradScaler('cuda')
+    for _ in range(20):
+        with torch.autocast('cuda', dtype=torch.float16):
+            loss = model(torch.ones(4, 8, device='cuda')).sum()
+        grad_scaler.scale(loss).backward()
+        grad_scaler.step(optimizer)
+        grad_scaler.update()
+        optimizer.zero_grad()
+    assert grad_scaler.get_scale() == 8192, grad_scaler.get_scale()
+
+
+def objects():
+    import torch.distributed as dist
+    rank = int(os.environ['LOCAL_RANK'])
+    torch.cuda.set_device(rank)
+    dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
+    sent = [{'a': 1, 'b': 'x' * 100}, [1, 2, 3]]
+    got = list(sent) if rank == 0 else [None, None]
+    dist.broadcast_object_list(got, src=0)
+    assert got == sent, got
+    if rank == 0:
+        dist.send_object_list(sent, dst=1)
+    else:
+        got = [None, None]
+        dist.recv_object_list(got, src=0)
+        assert got == sent, got
+    dist.destroy_process_group()
+
+
+if 'LOCAL_RANK' in os.environ:
+    objects()
+else:
+    for test in (elements, reductions, scaler, decisions):
+        test()
+print('done')
