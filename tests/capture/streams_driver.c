@@ -376,6 +376,12 @@ API int cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 	return *ret ? 0 : 2;
 }
 
+API int cuMemFreeHost(void *at)
+{
+	free(at);
+	return 0;
+}
+
 API int cuMemGetAddressRange_v2(uint64_t *ret_base, size_t *ret_bytes, uint64_t address)
 {
 	return INVALID_VALUE;

@@ -3,6 +3,7 @@
 # found at the operation where they are.
 . "$(dirname "$0")/lib.sh"
 need_capture
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # LeakSanitizer does not work in a confined worker
 examples=$programs/examples
 [ -x "$examples/ddp" ] || skip "the examples were not built (no nvcc)"
 launch=$SOURCE/examples/launch.sh
