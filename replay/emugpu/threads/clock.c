@@ -61,7 +61,8 @@ static int note_own(struct dl_phdr_info *info, size_t size, void *unused)
 	return 0;
 }
 
-/* Runs before main(); until then, time is real. All own libraries are preloaded. */
+/* Runs before main(); until then, time is real. All own libraries are preloaded. Time stays real
+ * if another library interposes before this one, as sanitizers do: it hides who calls. */
 __attribute__((constructor)) static void start(void)
 {
 	static void *found;
@@ -69,7 +70,9 @@ __attribute__((constructor)) static void start(void)
 	const char *want = getenv("GPUEMU_CLOCK"), *end;
 	Dl_info about;
 
-	if (!zero || (want && strcmp(want, "real") == 0) || !dladdr((void *)start, &about) ||
+	if (!zero || (want && strcmp(want, "real") == 0) ||
+	    dlsym(RTLD_DEFAULT, "clock_gettime") != (void *)clock_gettime ||
+	    !dladdr((void *)start, &about) ||
 	    !(end = strrchr(about.dli_fname, '/')) ||
 	    (size_t)(end - about.dli_fname) >= sizeof(state.folder))
 		return;
