@@ -22,7 +22,7 @@ waits = {r['hEvent.id']: r for r in rows('calls', 'cuStreamWaitEvent')}
 syncs = {r['wait_on_cuda_event_id']: r for r in rows('syncs', 'Stream Wait Event')}
 assert len(records) == len(waits) == len(syncs) == 10, (len(records), len(waits), len(syncs))
 before = -1
-for event, wait in waits.items():
+for event, wait in sorted(waits.items(), key=lambda item: int(item[1]['order'])):
     assert syncs[event]['wait_on_cuda_event_record_corr_id'] == records[event]['correlation'], event
     order = int(records[event].get('order', 0)) # none: before the first call of the other thread
     assert (order > before or order == 0) and order < int(wait['order']), (records[event], wait)

@@ -113,8 +113,7 @@ static int add_digest(const struct fmt_slice *slice, const struct fmt_digest *d,
 		return 0;
 	if (array_reserve(&op->digests, op->n_digests + 1, &op->digests_cap) < 0)
 		return -ENOMEM;
-	op->digests[op->n_digests++] =
-		(struct fmt_cause_digest){d, slice->pages + 2 * (size_t)d->first_page};
+	op->digests[op->n_digests++] = (struct fmt_cause_digest){d, slice->pages + d->first_page};
 	return 0;
 }
 
