@@ -68,12 +68,11 @@ __attribute__((constructor)) static void start(void)
 	static void *found;
 	int64_t (*zero)(void) = (int64_t(*)(void))emu_driver_function(&found, "gpuemu_zero_ns");
 	const char *want = getenv("GPUEMU_CLOCK"), *end;
-	Dl_info about;
+	Dl_info about, first;
 
-	if (!zero || (want && strcmp(want, "real") == 0) ||
-	    dlsym(RTLD_DEFAULT, "clock_gettime") != (void *)clock_gettime ||
-	    !dladdr((void *)start, &about) ||
-	    !(end = strrchr(about.dli_fname, '/')) ||
+	if (!zero || (want && strcmp(want, "real") == 0) || !dladdr((void *)start, &about) ||
+	    !dladdr(dlsym(RTLD_DEFAULT, "clock_gettime"), &first) ||
+	    first.dli_fbase != about.dli_fbase || !(end = strrchr(about.dli_fname, '/')) ||
 	    (size_t)(end - about.dli_fname) >= sizeof(state.folder))
 		return;
 	memcpy(state.folder, about.dli_fname, (size_t)(end - about.dli_fname));
