@@ -12,7 +12,7 @@ void fs_later_init(struct fs_later *l, struct fs *fs)
 	pthread_mutex_init(&l->lock, NULL);
 }
 
-/* Takes the next call. Returns NULL if there is none: then the next call starts a new thread. */
+/* Takes the next call. Returns NULL if not found: then the next call starts a new thread. */
 static struct fs_call *next_call(struct fs_later *l)
 {
 	struct fs_call *c;

@@ -49,7 +49,7 @@ OWN = {
 APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'product_stride': ['Tesla P100-PCIE-16GB'], 'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4'],
          'winograd_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4'],
          'convolution_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4']}
-# What is known of a GPU without operators measured on it: its bandwidth and clock in other programs.
+# Constants of a GPU without measured operators: its bandwidth and clock in other programs.
 PUBLISHED = ('memory_efficiency', 'sustained_clock')
 
 Row = collections.namedtuple('Row', 'gpu operator us text')

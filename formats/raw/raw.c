@@ -182,7 +182,7 @@ void rec_raw_end(struct rec_raw *s)
 
 /* ---- reading */
 
-/* The chunk at `at`: 1, and its pieces at *ret, which the caller frees; 0 where there is none that
+/* The chunk at `at`: 1, and its pieces at *ret, which the caller frees; 0 if not found that
  * is whole. */
 static int read_chunk(int fd, uint64_t at, struct fmt_chunk *c, uint8_t **ret)
 {

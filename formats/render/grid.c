@@ -107,6 +107,11 @@ void fmt_grid_cell(struct fmt_grid *g, const char *format, ...)
 	end_cell(g);
 }
 
+void fmt_grid_ms(struct fmt_grid *g, double ns)
+{
+	fmt_grid_cell(g, "%.3f", ns / 1e6);
+}
+
 void fmt_grid_bytes(struct fmt_grid *g, const char *s, size_t len, size_t most)
 {
 	fmt_text_harmless(&g->cells, s, len, most);

@@ -25,6 +25,8 @@ struct fmt_grid {
 
 __attribute__((format(printf, 2, 3))) void fmt_grid_cell(struct fmt_grid *g, const char *format,
 							 ...);
+/* A cell of milliseconds with three decimals. */
+void fmt_grid_ms(struct fmt_grid *g, double ns);
 
 /* A cell of bytes that came from a trace: made harmless for a terminal, and cut to `most`
  * characters. */

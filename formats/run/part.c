@@ -152,7 +152,7 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 	struct fmt_run_reading *s = context;
 	const struct fmt_run_part *part = s->part;
 	int64_t iteration = made->slice.iteration.number;
-	/* What lies before the iterations made the memory that they begin with. */
+	/* Operations before the first iteration wrote the memory that it reads. */
 	int wanted = s->first_content <= s->last_content && iteration <= s->last_content &&
 		     (iteration < 0 || iteration >= s->first_content);
 	int r = 0;

@@ -177,7 +177,8 @@ struct fmt_rule {
 	uint8_t inferred; /* 0: the recorder saw it */
 };
 
-/* How an operation accessed a buffer: it was live, in memory, before or after the operation. */
+/* The access of an operation to a buffer. A live buffer was in memory before or after the
+ * operation. */
 enum fmt_access { FMT_READ, FMT_WRITTEN, FMT_LIVE, FMT_LIVE_AFTER, FMT_ACCESSES };
 const char *fmt_access_name(enum fmt_access access); /* NULL beyond FMT_ACCESSES */
 

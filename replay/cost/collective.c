@@ -2,6 +2,33 @@
 #include "replay/cost/collective.h"
 
 #include <math.h>
+#include <string.h>
+
+static const char *const names[COST_COLLECTIVES] = {
+	[COST_ALL_REDUCE] = "all_reduce",
+	[COST_REDUCE] = "reduce",
+	[COST_BROADCAST] = "broadcast",
+	[COST_ALL_GATHER] = "all_gather",
+	[COST_REDUCE_SCATTER] = "reduce_scatter",
+	[COST_ALL_TO_ALL] = "all_to_all",
+	[COST_GATHER] = "gather",
+	[COST_SCATTER] = "scatter",
+	[COST_SEND_RECV] = "send_recv",
+};
+
+const char *cost_collective_name(enum cost_collective kind)
+{
+	return names[kind];
+}
+
+enum cost_collective cost_collective_named(const char *name)
+{
+	int kind = 0;
+
+	while (kind < COST_COLLECTIVES && strcmp(names[kind], name) != 0)
+		kind++;
+	return (enum cost_collective)kind;
+}
 
 enum { TREE, RING, ALGORITHMS };
 enum { LL, LL128, SIMPLE, PROTOCOLS };

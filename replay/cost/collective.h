@@ -24,6 +24,11 @@ enum cost_collective {
 	COST_COLLECTIVES
 };
 
+/* The name of a kind as in traces: "all_reduce". */
+const char *cost_collective_name(enum cost_collective kind);
+/* The kind of that name, or COST_COLLECTIVES. */
+enum cost_collective cost_collective_named(const char *name);
+
 enum cost_wire { COST_NVLINK, COST_PCIE, COST_NETWORK };
 
 /* The links between the GPUs of a communicator. */

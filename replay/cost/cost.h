@@ -10,7 +10,7 @@
 
 #include <gpuemu.h>
 
-/* What a duration rests on. */
+/* The source of a duration. */
 enum cost_source {
 	COST_RECORDED, /* of this operation, by a recording or the program */
 	COST_MEASURED, /* a class of operations whose coefficients were fitted to measurements */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the name of a kernel says about its work. */
+/* The kind of work of a kernel, from its name. */
 #pragma once
 
 #include "replay/cost/cost.h"

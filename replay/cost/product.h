@@ -5,7 +5,7 @@
 
 #include "replay/cost/cost.h"
 
-/* How a kernel divides a product. */
+/* The division of a product into tiles by a kernel. */
 struct cost_tiling {
 	double m, n; /* 0: the fastest */
 	int sliced;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The argument and its value; NULL: there is none. */
+/* The argument and its value; NULL: not found. */
 static const struct fmt_arg *find(const struct rex_args *args, const char *key, int64_t *value)
 {
 	uint32_t varying = 0;

@@ -19,13 +19,13 @@ struct rex_args {
 bool rex_args_int(const struct rex_args *args, const char *key, const struct api_arg *a,
 		  int64_t *ret);
 
-/* A text, or the text of a JSON value; NULL: there is none. */
+/* A text, or the text of a JSON value; NULL: not found. */
 const char *rex_args_text(const struct rex_args *args, const char *key, size_t *len);
 
 /* A floating-point number. */
 bool rex_args_real(const struct rex_args *args, const char *key, double *ret);
 
 /* Bytes that were recorded as hex digits, as a JSON list of numbers of `width` bytes, or as a
- * number: up to `n` of them. Returns their number; 0: there are none. */
+ * number: up to `n` of them. Returns their number; 0: none. */
 size_t rex_args_bytes(const struct rex_args *args, const char *key, size_t width, void *ret,
 		      size_t n);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,7 +16,7 @@ void rex_built_done(struct rex_built *b)
 
 void *rex_built_take(struct rex_built *b, size_t bytes)
 {
-	void *taken = arena_take(&b->memory, bytes + 8, 16);
+	void *taken = bytes < SIZE_MAX / 2 ? arena_take(&b->memory, bytes + 8, 16) : NULL;
 
 	if (taken)
 		memset(taken, 0, bytes + 8);
@@ -57,7 +58,12 @@ static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint6
 			    uint64_t bytes, uint64_t *ret)
 {
 	if (rex_address(b->context->objects, value, ret))
-		return 0;
+		return bytes == UINT64_MAX || rex_address_holds(b->context->objects, value, bytes)
+			       ? 0
+			       : rex_built_fail(b, -EBADMSG,
+						"memory at %#" PRIx64
+						" is shorter than the call uses",
+						value);
 	*ret = value;
 	if (bytes == 0 || bytes == UINT64_MAX)
 		return meaning == API_MEANING_HOST && bytes != 0
@@ -265,7 +271,7 @@ static int build_in(struct rex_built *b, unsigned i)
 					 false, b->behind[i]);
 	if (a->meaning == API_MEANING_SCALAR)
 		return build_scalar(b, a, b->behind[i]);
-	if (b->bytes[i] == UNKNOWN_BYTES)
+	if (length_of(b, i) == UINT64_MAX)
 		return 0;
 	return build_numbers(b, a, b->behind[i], b->bytes[i]);
 }
@@ -374,7 +380,7 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 
 /* ---- results */
 
-/* How much memory the call made, where it says so. */
+/* The bytes that the call allocated, if its arguments give them. */
 static uint64_t memory_bytes(const struct rex_built *b)
 {
 	static const char *const keys[] = {"bytesize", "size", "bytes.out", "bytes"};

@@ -54,7 +54,8 @@ __attribute__((format(printf, 3, 4))) int rex_built_fail(struct rex_built *b, in
 const char *rex_key(char ret[REX_KEY_BYTES], const char *prefix, const char *name);
 const char *rex_key_at(char ret[REX_KEY_BYTES], const char *prefix, size_t i);
 
-/* What a recorded value is here. `bytes` of memory are used at an address; 0: not known. */
+/* Translates a recorded value to this process. `bytes` of memory are used at an address; 0: not
+ * known. */
 int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value, uint64_t bytes,
 		  uint64_t *ret);
 

@@ -52,7 +52,7 @@ static uint64_t argument(const struct rex_built *b, const char *key)
 	return (uint64_t)value;
 }
 
-/* Where rows are copied from; NULL: not from the host. */
+/* The source of rows on the host; NULL: not on the host. */
 static uint8_t *rows_source(const struct rex_built *b, const struct api_view *v)
 {
 	int64_t id;

@@ -23,7 +23,7 @@ static void store(const struct made *m, const struct api_field *f, uint64_t valu
 	memcpy(m->at + f->offset, &value, f->is.bytes < 8 ? f->is.bytes : 8);
 }
 
-/* The sum of two fields of the struct, 0 where it has none. */
+/* The sum of two fields of the struct; 0 for a missing field. */
 static uint64_t number(const struct made *m, const char *side, const char *name)
 {
 	char key[64];
@@ -39,13 +39,20 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 	uint64_t width = number(m, side, "XInBytes") + api_number(&m->view, "WidthInBytes");
 	uint64_t rows = number(m, side, "Y") + api_number(&m->view, "Height");
 	uint64_t layers = number(m, side, "Z") + api_number(&m->view, "Depth");
-	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height");
+	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height"), bytes;
 
 	if (pitch < width)
 		pitch = width;
-	if (layers > 1)
-		rows = (layers - 1) * (height > rows ? height : rows) + rows;
-	return rows ? (rows - 1) * pitch + width : 0;
+	height = height > rows ? height : rows;
+	if (layers > 1 && (__builtin_mul_overflow(layers - 1, height, &layers) ||
+			   __builtin_add_overflow(layers, rows, &rows)))
+		return UINT64_MAX;
+	if (rows == 0)
+		return 0;
+	return __builtin_mul_overflow(rows - 1, pitch, &bytes) ||
+			       __builtin_add_overflow(bytes, width, &bytes)
+		       ? UINT64_MAX
+		       : bytes;
 }
 
 /* An address of the device may be one of pageable host memory, if a copy is of unified memory. */
@@ -92,7 +99,7 @@ static bool leads_on(const struct api_field *f)
 	       f->is.length.kind == API_LENGTH_PARAMS;
 }
 
-/* What a field points to, made in memory of its own. */
+/* Builds the object that a field points to, in memory of its own. */
 static int make_behind(const struct made *m, const struct api_field *f, const char *key)
 {
 	uint64_t bytes = api_field_bytes(&m->view, f);
@@ -121,6 +128,8 @@ static int make_behind(const struct made *m, const struct api_field *f, const ch
 			r = rex_translate(m->b, (enum api_meaning)f->is.meaning,
 					  ((uint64_t *)at)[i / 8], 0, &((uint64_t *)at)[i / 8]);
 	}
+	if (!at && r == 0 && bytes > 0 && f->is.length.kind != API_LENGTH_NUL)
+		return -ENOMEM;
 	store(m, f, (uint64_t)at);
 	return r;
 }
@@ -147,8 +156,11 @@ static int make_struct(const struct made *m)
 int rex_build_structs(struct rex_built *b, const char *prefix, const struct api_struct *layout,
 		      size_t n, bool indexed, void *ret)
 {
+	char more[REX_KEY_BYTES];
 	int r = 0;
 
+	if (rex_args_text(&b->call->args, rex_key(more, prefix, "more"), NULL))
+		return rex_built_fail(b, -ENOTSUP, "%s has more structs than are recorded", prefix);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		uint8_t *at = (uint8_t *)ret + i * layout->bytes;
 		char name[REX_KEY_BYTES];
@@ -167,7 +179,7 @@ int rex_build_structs(struct rex_built *b, const char *prefix, const struct api_
 /* ---- parameters of kernels */
 
 /* A word of a parameter that lies in an allocation: `key.id` was recorded beside it. */
-static int translate_pointer(struct rex_built *b, const char *key, void *at)
+static void translate_pointer(struct rex_built *b, const char *key, void *at)
 {
 	char beside[REX_KEY_BYTES];
 	int64_t id;
@@ -177,7 +189,6 @@ static int translate_pointer(struct rex_built *b, const char *key, void *at)
 	if (rex_args_int(&b->call->args, rex_key(beside, key, "id"), NULL, &id) &&
 	    rex_address(b->context->objects, value, &here))
 		memcpy(at, &here, 8);
-	return 0;
 }
 
 static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t size)
@@ -187,7 +198,9 @@ static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t
 
 	if (rex_args_int(&b->call->args, key, NULL, &value)) {
 		memcpy(at, &value, size < 8 ? size : 8);
-		return size == 8 ? translate_pointer(b, key, at) : 0;
+		if (size == 8)
+			translate_pointer(b, key, at);
+		return 0;
 	}
 	if (rex_args_text(&b->call->args, key, NULL))
 		return rex_args_bytes(&b->call->args, key, 1, at, size) == size
@@ -228,7 +241,7 @@ int rex_build_params(struct rex_built *b, const char *prefix, void **ret)
 		strtoull(at, &end, 10);
 		size = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
 		if (end == at || size == 0 || size > MOST_PARAM_BYTES)
-			break;
+			return rex_built_fail(b, -EBADMSG, "invalid layout of parameters");
 		pointers[n] = rex_built_take(b, size);
 		if (!pointers[n])
 			return -ENOMEM;

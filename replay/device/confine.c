@@ -13,7 +13,12 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* All that changes a file system; later kernels know more, which this leaves alone. */
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+#define TRUNCATE_VERSION 3 /* of landlock: it can refuse to truncate files */
+
+/* All that changes a file system, but for truncation. */
 #define WRITES                                                                                     \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |                           \
@@ -21,10 +26,10 @@
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |                             \
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-static void allow(int rules, const char *folder)
+static void allow(int rules, uint64_t accesses, const char *folder)
 {
 	scoped(close_fd) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct landlock_path_beneath_attr below = {.allowed_access = WRITES, .parent_fd = fd};
+	struct landlock_path_beneath_attr below = {.allowed_access = accesses, .parent_fd = fd};
 
 	if (fd >= 0)
 		syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0);
@@ -32,16 +37,19 @@ static void allow(int rules, const char *folder)
 
 int rex_confine_files(const char *const *writable)
 {
-	const struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES};
+	struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES};
 	scoped(close_fd) int rules = -1;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >=
+	    TRUNCATE_VERSION)
+		attr.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (rules < 0)
 		return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
 	for (; *writable; writable++)
-		allow(rules, *writable);
+		allow(rules, attr.handled_access_fs, *writable);
 	return syscall(SYS_landlock_restrict_self, rules, 0) < 0 ? -errno : 0;
 }
 
@@ -79,7 +87,10 @@ int rex_confine_calls(void)
 	};
 	const struct sock_fprog program = {ARRAY_SIZE(filter), (struct sock_filter *)filter};
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0)
-		return 0;
+	/* A positive number is a thread that has another filter. */
+	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+
+	if (r >= 0)
+		return r == 0 ? 0 : -EBUSY;
 	return errno == ENOSYS || errno == EINVAL ? 0 : -errno;
 }

@@ -174,6 +174,29 @@ bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret)
 	return found;
 }
 
+bool rex_address_holds(struct rex_objects *o, uint64_t recorded, uint64_t bytes)
+{
+	bool holds;
+
+	pthread_mutex_lock(&o->lock);
+	for (size_t i = range_at(o, recorded); bytes > 0 && i < o->n_ranges; i++) {
+		const struct range *r = &o->ranges[i], *next = r + 1;
+		uint64_t left = r->start <= recorded ? r->bytes - (recorded - r->start) : 0;
+		bool goes_on = i + 1 < o->n_ranges && next->start == r->start + r->bytes &&
+			       next->here == r->here + r->bytes;
+
+		if (left >= bytes)
+			bytes = 0;
+		else if (left == 0 || !goes_on)
+			break;
+		bytes -= bytes > 0 ? left : 0;
+		recorded += left;
+	}
+	holds = bytes == 0;
+	pthread_mutex_unlock(&o->lock);
+	return holds;
+}
+
 void *rex_host_memory(struct rex_objects *o, uint64_t recorded, uint64_t bytes)
 {
 	void *here = NULL;

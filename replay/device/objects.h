@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What recorded handles and addresses stand for in this process. Any thread. */
+/* Maps recorded handles and addresses to those of this process. Any thread. */
 #pragma once
 
 #include "formats/api/words.h"
@@ -31,6 +31,8 @@ int rex_range_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint
 
 /* False: in no range. */
 bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret);
+/* Whether that many bytes from a recorded address lie in known ranges that are contiguous here. */
+bool rex_address_holds(struct rex_objects *o, uint64_t recorded, uint64_t bytes);
 
 /* Memory that stands for pageable memory of the recorded program: always the same for the same
  * address. NULL without memory. */

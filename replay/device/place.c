@@ -319,7 +319,7 @@ static int map_device(struct region *r)
 	return rc ? rc : give_access(r, prop.location.id);
 }
 
-/* Where the recorded address is; maps its region first. A result of the driver. */
+/* Translates a recorded address; maps its region first. A result of the driver. */
 static int place(uint64_t address, uint64_t *ret)
 {
 	struct region *r;

@@ -24,8 +24,8 @@ int rex_place_reserve(bool relocate, uint64_t *taken);
 /* Notes where page-locked memory of the program lies. 0 or -ENOMEM. */
 int rex_place_note(struct rex_objects *objects);
 
-/* Where memory of the host that kernels can read lies here, by its number in the recording; NULL:
- * that is not the number of such memory. */
+/* The address here of host memory that kernels can read, by its number in the recording; NULL if
+ * that number is of other memory. */
 void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes);
 
 /* Waits for all work of the current context, without being recorded. A result of the driver. */

@@ -240,9 +240,7 @@ static void mark_nested(struct rex_process *p)
 		    c->start_ns < outer->end_ns) {
 			c->nested = true;
 			c->inside = is_blas(outer);
-			c->skipped = !c->inside || is_blas(c);
-			if (c->inside && c->api->library != API_LIBRARY_CUDA)
-				c->skipped = true;
+			c->skipped = !c->inside || c->api->library != API_LIBRARY_CUDA;
 			launches |= c->inside && c->api->class == API_CLASS_LAUNCH;
 		} else {
 			outer = c;
@@ -284,18 +282,12 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process
 		     struct fmt_error *err)
 {
 	scoped(rex_process_done) struct rex_process p = {.trace = trace};
-	const char *pid, *host;
 	int r = find_ranks(&p, index);
 
 	for (size_t i = 0; i < p.n_ranks && r == 0; i++)
 		r = read_rank(&p, p.ranks[i], err);
 	if (r < 0)
 		return r;
-	pid = fmt_fact_value(fmt_trace_names(trace), p.ranks[0], "process");
-	host = fmt_fact_value(fmt_trace_names(trace), p.ranks[0], "host");
-	p.pid = pid ? strtoll(pid, NULL, 10) : 0;
-	snprintf(p.host, sizeof(p.host), "%.*s", host ? (int)strcspn(host + 1, "\"") : 0,
-		 host ? host + 1 : "");
 	if (p.n_calls > 0)
 		qsort(p.calls, p.n_calls, sizeof(p.calls[0]), by_thread);
 	mark_nested(&p);

@@ -33,8 +33,6 @@ struct rex_content {
 
 struct rex_process {
 	struct fmt_trace *trace;
-	int64_t pid;
-	char host[65];
 	uint32_t *ranks; /* owned */
 	size_t n_ranks, ranks_cap;
 	struct rex_call *calls; /* owned */

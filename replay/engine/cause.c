@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What determined a time. It is found after the fact: of all that a point waited for, the one whose
+/* Finds the cause of a time afterwards: of all that a point waited for, the one whose
  * end is the time of the point. Only for collectives the last rank is noted while the clock runs,
  * because they are gone when all ranks have left. */
 #include "replay/engine/cause.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What determined the times of a clock (sim.h). Not thread-safe; functions return 0 or -ENOMEM
+/* The causes of the times of a clock (sim.h). Not thread-safe; functions return 0 or -ENOMEM
  * unless stated otherwise. */
 #pragma once
 

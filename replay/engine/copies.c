@@ -47,7 +47,7 @@ static int refuse(struct search *s, const char *why)
 	return -EINVAL;
 }
 
-/* The index of a rank by its number; n if there is none. */
+/* The index of a rank by its number; n if not found. */
 static uint32_t rank_of(const uint32_t *numbers, uint32_t n, uint32_t number)
 {
 	uint32_t i = number < n && numbers[number] == number ? number : 0;
@@ -154,7 +154,7 @@ static int divide(struct search *s)
 	return 0;
 }
 
-/* What the other communicators connect. */
+/* Groups the ranks that the other communicators connect. */
 static int classify(struct search *s)
 {
 	for (uint32_t i = 0; i < s->n_comms; i++) {
@@ -175,6 +175,8 @@ static int classify(struct search *s)
 					      "a communicator has ranks that are not in the trace");
 			same &= s->copy[rank] == s->copy[first];
 		}
+		if (n > s->c->per_copy)
+			return refuse(s, "a communicator has more ranks than a copy");
 		if (!same)
 			return refuse(s, "another communicator connects ranks of several copies");
 		s->c->connects[i] = COPIES_ONE_COPY;
@@ -246,7 +248,7 @@ static int find_links(struct search *s)
 
 	if ((strchr(name, '/') || cost_gpu_load(name, &gpu, why, sizeof(why)) < 0) &&
 	    cost_gpu_load("H100", &gpu, why, sizeof(why)) < 0)
-		return -EINVAL;
+		return refuse(s, why);
 	s->c->within_bytes_per_s =
 		(gpu.nvlink_bytes_per_s > 0 ? gpu.nvlink_bytes_per_s : gpu.pcie_bytes_per_s) *
 		gpu.link_efficiency;
@@ -257,22 +259,9 @@ static int find_links(struct search *s)
 
 static enum cost_collective kind_of(const char *op)
 {
-	static const char *const names[] = {
-		[COST_ALL_REDUCE] = "all_reduce",
-		[COST_REDUCE] = "reduce",
-		[COST_BROADCAST] = "broadcast",
-		[COST_ALL_GATHER] = "all_gather",
-		[COST_REDUCE_SCATTER] = "reduce_scatter",
-		[COST_ALL_TO_ALL] = "all_to_all",
-		[COST_GATHER] = "gather",
-		[COST_SCATTER] = "scatter",
-		[COST_SEND_RECV] = "send_recv",
-	};
+	enum cost_collective kind = cost_collective_named(op);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i] && strcmp(names[i], op) == 0)
-			return (enum cost_collective)i;
-	return COST_ALL_REDUCE; /* barriers, and what is not known */
+	return kind < COST_COLLECTIVES ? kind : COST_ALL_REDUCE; /* also for barriers */
 }
 
 /* The bandwidth of a GPU with which a ring has the fitted time. */

@@ -53,7 +53,7 @@ static void divide(const struct replay_options *o, struct passes *p)
 	p->first[p->n] = n;
 }
 
-/* The row of an iteration and GPU; NULL: there is none. Rows are in this order. */
+/* The row of an iteration and GPU; NULL: not found. Rows are in this order. */
 static const struct replay_row *row_of(const struct replay_report *r, const struct replay_row *like)
 {
 	for (size_t i = 0; i < r->n_rows; i++)

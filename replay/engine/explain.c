@@ -116,11 +116,6 @@ void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct
 
 /* ---- text ---- */
 
-static void cell_ms(struct fmt_grid *g, double ns)
-{
-	fmt_grid_cell(g, "%.3f", ns / 1e6);
-}
-
 static void table_path(const struct replay_report *r, int colour, struct text *out)
 {
 	scoped(text_done) struct text columns = {0};
@@ -145,7 +140,8 @@ static void table_path(const struct replay_report *r, int colour, struct text *o
 		fmt_grid_cell(&g, "%s", kind < PATH_KINDS ? path_kind_names[kind] : "all");
 		fmt_grid_cell(&g, "all");
 		for (uint32_t run = 0; run < n_runs; run++)
-			cell_ms(&g, kind < PATH_KINDS ? kind_ns(r, run, kind) : total_ns(r, run));
+			fmt_grid_ms(&g,
+				    kind < PATH_KINDS ? kind_ns(r, run, kind) : total_ns(r, run));
 	}
 	for (size_t i = 0; i < r->path.n_rows && i < MOST_ROWS; i++) {
 		const struct path_row *row = &r->path.rows[i];
@@ -155,7 +151,7 @@ static void table_path(const struct replay_report *r, int colour, struct text *o
 		fmt_grid_cell(&g, "%s", path_kind_names[row->kind]);
 		fmt_grid_bytes(&g, name, len, 48);
 		for (uint32_t run = 0; run < n_runs; run++)
-			cell_ms(&g, row_ns(r, row, run));
+			fmt_grid_ms(&g, row_ns(r, row, run));
 	}
 	fmt_grid_print(&g, out, colour);
 	text_printf(

@@ -6,7 +6,7 @@
 
 #include "replay/engine/report.h"
 
-/* How far the mean step of a changed run may be off, and what that consists of. */
+/* The error bar of the mean step of a changed run, and its parts. */
 struct replay_bar {
 	double emulation_ns; /* the recorded steps are reproduced with this error, on average */
 	double fixed_ns;   /* not scaled, on the critical path: if it changed as much as the step */

@@ -123,7 +123,7 @@ static void dropped(void *context, struct fmt_slice *slice)
 
 static int add_change(struct emulation *e, struct fmt_error *err)
 {
-	struct what_if_error why;
+	struct what_if_error why = {0};
 	uint32_t bad;
 	int r = change_new(e->pass->specs, e->pass->n_specs, fmt_trace_names(e->trace),
 			   e->source_numbers, e->n_ranks, &e->change, &bad, &why);
@@ -160,7 +160,7 @@ static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t 
 	return first;
 }
 
-/* How the iteration of a slice, or the end of the rank, lies to another iteration. */
+/* Compares the iteration of a slice, or the end of the rank, with another iteration. */
 static int order_of(const struct emulation *e, uint32_t rank, uint32_t slice, int64_t number)
 {
 	return slice == n_slices(e, rank)
@@ -193,7 +193,7 @@ static int add_ranks(struct emulation *e, struct fmt_error *err)
 {
 	const struct what_if_structure *structure = &e->pass->structure;
 	uint32_t n = fmt_trace_n_ranks(e->trace);
-	struct what_if_error why;
+	struct what_if_error why = {0};
 	int r = 0;
 
 	e->numbers = calloc(n + 1ul, sizeof(*e->numbers));

@@ -16,7 +16,7 @@
 
 #define PATH_TIMES (1u << 24)
 
-/* What takes the time between two times of the path; each but the last four scales with the key of
+/* The kind of the time between two times of the path; each but the last four scales with the key of
  * a changed run that has its name. */
 enum path_kind {
 	PATH_GPU, /* kernels and memsets, and waits for kernels that fill the device */
@@ -43,7 +43,7 @@ struct path_row {
 
 struct path_summary {
 	uint32_t n_runs, n_ranks;
-	int64_t n_iterations;  /* that the path covers; 0: there is none */
+	int64_t n_iterations;  /* that the path covers; 0: none */
 	int64_t *total_ns;     /* by run: the sum of all kinds */
 	int64_t *kinds_ns;     /* by run, then kind */
 	int64_t *ranks_ns;     /* by run, then rank: work of its device */

@@ -158,11 +158,6 @@ static void json_what_if(const struct replay_report *r, uint32_t index, struct t
 
 /* ---- text ---- */
 
-static void cell_ms(struct fmt_grid *g, double ns)
-{
-	fmt_grid_cell(g, "%.3f", ns / 1e6);
-}
-
 static void cell_change(struct fmt_grid *g, double ns, double from_ns)
 {
 	fmt_grid_cell(g, "%+.2f%%", from_ns > 0 ? 100 * (ns / from_ns - 1) : 0.0);
@@ -200,10 +195,10 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 			fmt_grid_cell(&g, "mean");
 			fmt_grid_cell(&g, "all");
 		}
-		cell_ms(&g,
-			i < r->n_rows ? (double)row->recorded_step_ns : mean(r, recorded_step, 0));
-		cell_ms(&g,
-			i < r->n_rows ? (double)row->emulated_step_ns : mean(r, emulated_step, 0));
+		fmt_grid_ms(&g, i < r->n_rows ? (double)row->recorded_step_ns
+					      : mean(r, recorded_step, 0));
+		fmt_grid_ms(&g, i < r->n_rows ? (double)row->emulated_step_ns
+					      : mean(r, emulated_step, 0));
 		for (uint32_t k = 0; k < r->n_what_ifs; k++) {
 			double from = i < r->n_rows ? (double)row->emulated_step_ns
 						    : mean(r, emulated_step, k);
@@ -215,15 +210,15 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 				fmt_grid_cell(&g, "-");
 				continue;
 			}
-			cell_ms(&g, to);
+			fmt_grid_ms(&g, to);
 			cell_change(&g, to, from);
 		}
 	}
 	fmt_grid_print(&g, out, colour);
 }
 
-/* Where a GPU's time goes in one of the runs, on average over its steps: of what-if `index`, or as
- * emulated for index n_what_ifs. */
+/* The shares of a GPU's time in one of the runs, on average over its steps: of what-if `index`, or
+ * as emulated for index n_what_ifs. */
 static void row_shares(const struct replay_report *r, uint32_t gpu, uint32_t index,
 		       struct fmt_grid *g)
 {
@@ -249,10 +244,10 @@ static void row_shares(const struct replay_report *r, uint32_t gpu, uint32_t ind
 		fmt_grid_bytes(g, r->what_ifs[index]->spec, strlen(r->what_ifs[index]->spec), 40);
 	else
 		fmt_grid_cell(g, "emulated");
-	cell_ms(g, step / n);
-	cell_ms(g, compute / n);
-	cell_ms(g, exposed / n);
-	cell_ms(g, idle / n);
+	fmt_grid_ms(g, step / n);
+	fmt_grid_ms(g, compute / n);
+	fmt_grid_ms(g, exposed / n);
+	fmt_grid_ms(g, idle / n);
 }
 
 static void table_shares(const struct replay_report *r, int colour, struct text *out)

@@ -27,7 +27,7 @@ struct program;
 /* `copies` (NULL: none): the ranks are those of a run with another number of copies. `overlap`:
  * which operations may run beside collectives. `numbers[i]` is the recorder's number of rank i.
  * Declares the ranks and communicators to `sim`. `change` says what differs in the variants of
- * `sim`; NULL: there are none. `names`, `sim` and `change` are not owned and must outlive the
+ * `sim`; NULL: not found. `names`, `sim` and `change` are not owned and must outlive the
  * program. 0 or -ENOMEM. */
 int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t n_ranks,
 		struct sim *sim, struct change *change, enum what_if_overlap overlap,

@@ -130,10 +130,10 @@ struct survey {
 	int64_t earliest_ns;  /* of the calls */
 };
 
-/* The index of the rank with that recorded number; p->n_ranks if there is none. */
+/* The index of the rank with that recorded number; p->n_ranks if not found. */
 uint32_t program_rank_of(const struct program *p, uint32_t number);
 
-/* The rank that a rank calls by that number on a communicator; p->n_ranks if there is none. */
+/* The rank that a rank calls by that number on a communicator; p->n_ranks if not found. */
 uint32_t program_peer(const struct program *p, uint32_t rank, uint32_t comm, uint32_t number);
 
 /* The participant of `rank` in the group of itself and `peer`, which is made on first use; SIM_NONE

@@ -140,11 +140,6 @@ void replay_report_json(const struct replay_report *r, struct text *out)
 
 /* ---- text ---- */
 
-static void cell_ms(struct fmt_grid *g, int64_t ns)
-{
-	fmt_grid_cell(g, "%.3f", (double)ns / 1e6);
-}
-
 static void cell_error(struct fmt_grid *g, double error)
 {
 	fmt_grid_cell(g, "%+.2f%%", 100 * error);
@@ -163,11 +158,11 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 
 		fmt_grid_cell(&g, "%" PRId64, row->iteration);
 		fmt_grid_cell(&g, "%" PRIu32, row->gpu);
-		cell_ms(&g, row->recorded_step_ns);
-		cell_ms(&g, row->emulated_step_ns);
+		fmt_grid_ms(&g, (double)row->recorded_step_ns);
+		fmt_grid_ms(&g, (double)row->emulated_step_ns);
 		cell_error(&g, step_error(row));
-		cell_ms(&g, row->recorded.device_ns);
-		cell_ms(&g, row->emulated.device_ns);
+		fmt_grid_ms(&g, (double)row->recorded.device_ns);
+		fmt_grid_ms(&g, (double)row->emulated.device_ns);
 		cell_error(&g, device_error(row));
 	}
 	for (size_t i = 0; i < r->n_runs; i++) {
@@ -177,8 +172,8 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 		fmt_grid_cell(&g, "%" PRIu32, row->gpu);
 		for (int blank = 0; blank < 3; blank++)
 			fmt_grid_cell(&g, "-");
-		cell_ms(&g, row->recorded.device_ns);
-		cell_ms(&g, row->emulated.device_ns);
+		fmt_grid_ms(&g, (double)row->recorded.device_ns);
+		fmt_grid_ms(&g, (double)row->emulated.device_ns);
 		cell_error(&g, device_error(row));
 	}
 	fmt_grid_print(&g, out, colour);
@@ -189,14 +184,14 @@ static void put_shares(struct fmt_grid *g, const struct replay_row *row)
 	const struct fmt_busy *was = &row->recorded, *is = &row->emulated;
 
 	fmt_grid_cell(g, "%" PRIu32, row->gpu);
-	cell_ms(g, was->compute_ns);
-	cell_ms(g, is->compute_ns);
-	cell_ms(g, was->exposed_ns);
-	cell_ms(g, is->exposed_ns);
-	cell_ms(g, was->hidden_ns);
-	cell_ms(g, is->hidden_ns);
-	cell_ms(g, was->idle_ns);
-	cell_ms(g, is->idle_ns);
+	fmt_grid_ms(g, (double)was->compute_ns);
+	fmt_grid_ms(g, (double)is->compute_ns);
+	fmt_grid_ms(g, (double)was->exposed_ns);
+	fmt_grid_ms(g, (double)is->exposed_ns);
+	fmt_grid_ms(g, (double)was->hidden_ns);
+	fmt_grid_ms(g, (double)is->hidden_ns);
+	fmt_grid_ms(g, (double)was->idle_ns);
+	fmt_grid_ms(g, (double)is->idle_ns);
 }
 
 static void table_shares(const struct replay_report *r, int colour, struct text *out)

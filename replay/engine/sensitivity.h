@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a run would gain if one part of it were 1 % faster: the network, the GPUs, the host, copies,
+/* The gain of a run from one part that is 1 % faster: the network, the GPUs, the host, copies,
  * calls, each kernel, each kind of collective, each rank.
  *
  * The parts are found on the critical path of the emulated run: what is not on it does not make the

@@ -145,7 +145,7 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b);
 void *sim_abandon(struct sim *s);
 
 /* A rank that has no points left and was not ended; each is returned once for each of its blocks.
- * SIM_NONE if there is none. */
+ * SIM_NONE if not found. */
 uint32_t sim_idle(struct sim *s);
 
 /* The number of pushed blocks that are not finished; whether sim_end() was called. */

@@ -72,7 +72,7 @@ void sim_enqueue(struct sim *s, uint32_t rank);
 /* Names the rank to sim_idle(). */
 void sim_name_idle(struct sim *s, uint32_t rank);
 
-/* Moves the track to its range in the first block with one, from `from` on; 0 if there is none. */
+/* Moves the track to its range in the first block with one, from `from` on; 0 if not found. */
 int sim_track_enter(struct rank *r, uint32_t track, struct sim_block *from);
 
 /* Moves the oldest blocks without points left to the finished blocks. */

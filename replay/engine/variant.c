@@ -187,7 +187,7 @@ int sim_variants_collectives(struct sim *s)
 
 /* ---- time ---- */
 
-/* Where the wait is for a moment that the first variant did not know either, it was dropped. */
+/* A wait for a moment that the first variant did not know either was dropped. */
 static int64_t moment_of(const struct rank *r, const struct sim_block *b, const int64_t *times,
 			 const struct sim_wait *w, uint32_t k)
 {

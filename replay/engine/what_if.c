@@ -116,7 +116,7 @@ static int parse_speed(const char *at, size_t n, double *ret)
 	return *end == 0 && *ret >= WHAT_IF_SLOWEST && *ret <= WHAT_IF_FASTEST ? 0 : -EINVAL;
 }
 
-/* A number of at most nine digits; NULL: there is none. */
+/* A number of at most nine digits; NULL: not found. */
 static const char *parse_number(const char *at, uint32_t *ret)
 {
 	const char *from = at;

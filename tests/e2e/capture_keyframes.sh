@@ -23,7 +23,7 @@ def rows(pattern):
 
 PAGE = 65536
 
-# What a buffer holds when so many iterations are over.
+# The contents of a buffer after that many iterations.
 def wanted(bytes, over, host):
     b = bytearray([238] * bytes)
     for k in range(over):

@@ -8,7 +8,7 @@ cd "$work"
 cat >check.py <<'PY'
 import csv, json, pathlib, sys
 
-# What the argument of an object's number is called in calls that make one.
+# The argument that returns the new object, by the argument that uses it.
 MAKERS = {'hStream': 'phStream', 'hEvent': 'phEvent', 'hmod': 'module', 'f': 'hfunc', 'comm': 'comm', 'ctx': 'pctx',
           'dptr': 'dptr', 'dstDevice': 'dptr', 'srcDevice': 'dptr', 'hGraphExec': 'phGraphExec', 'hGraph': 'phGraph'}
 BRIEF = {'cuLaunchKernel', 'cuMemcpyHtoDAsync_v2', 'cuMemcpyDtoHAsync_v2', 'cuEventRecord', 'cuStreamWaitEvent',

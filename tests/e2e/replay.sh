@@ -55,7 +55,7 @@ same overlap 2
 replay 2 -o again ddp2 | has_line -x 'All are the same.'
 gputrace verify again >/dev/null
 gputrace info again | has_line '^2 GPUs, '
-gputrace diff --operations again again | has_line 'the same'
+gputrace diff --operations ddp2 again | has_line 'the same'
 
 # A kernel that computes something else: found at its launch, on its GPU.
 for gpu in 0 1; do

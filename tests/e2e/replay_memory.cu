@@ -155,7 +155,7 @@ static void launch_graph(struct gpu *g)
 	CUDA(cudaGraphDestroy(graph));
 }
 
-/* What was freed is allocated again, in another size. */
+/* Allocates freed memory again, in another size. */
 static void allocate_again(struct gpu *g)
 {
 	CUDA(cudaFreeAsync(g->pooled, g->first));

@@ -90,7 +90,7 @@ static void flip(const char *path, long at, uint8_t with)
 	close(fd);
 }
 
-/* How many flips lost one slice, slices of one rank, and slices of both. */
+/* The numbers of flips that lost one slice, slices of one rank, and slices of both. */
 struct losses {
 	int one, rank, all;
 };

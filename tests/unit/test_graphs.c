@@ -320,8 +320,8 @@ START_TEST(captures_into_an_existing_graph)
 }
 END_TEST
 
-/* What only the arguments of calls say, such as a value to fill with, makes versions as well; nodes
- * name the calls. */
+/* A change of an argument alone, such as the value of a fill, makes a version too; nodes name the
+ * calls. */
 START_TEST(nodes_name_the_calls_that_say_what_they_do)
 {
 	scoped(recording_end) struct recording m;

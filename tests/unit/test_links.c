@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls that wait through an event waited for, from all iterations together. */
+/* Links of calls that wait for an event, inferred from all iterations together. */
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"
 

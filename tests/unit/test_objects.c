@@ -33,6 +33,9 @@ START_TEST(later_ranges_replace_earlier_ones)
 	ck_assert(rex_address(o, 1099, &here) && here == 5099);
 	ck_assert(rex_address(o, 1100, &here) && here == 7000);
 	ck_assert(!rex_address(o, 1200, &here) && !rex_address(o, 999, &here));
+	ck_assert(rex_address_holds(o, 1000, 100) && rex_address_holds(o, 1100, 100));
+	ck_assert(!rex_address_holds(o, 1000, 101)); /* the next range is elsewhere */
+	ck_assert(!rex_address_holds(o, 1100, 101) && !rex_address_holds(o, 1199, UINT64_MAX));
 	ck_assert_int_eq(rex_range_set(o, 1050, 100, 9000), 0);
 	ck_assert(rex_address(o, 1149, &here) && here == 9099);
 	ck_assert(!rex_address(o, 1000, &here) && !rex_address(o, 1150, &here));

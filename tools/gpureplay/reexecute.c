@@ -2,8 +2,10 @@
 
 /* Re-executes a recorded run: gpucapture records processes that make its calls again, and the two
  * recordings are compared. */
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/report/cause.h"
+#include "formats/trace/facts.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 #include "tools/child.h"
@@ -37,44 +39,18 @@ static void job_done(struct job *job)
 
 /* ---- what can be re-executed */
 
-/* Whether a slice has digests of what kernels read or wrote. */
-static bool has_launch_digests(struct fmt_trace *t, const struct fmt_slice *s)
-{
-	for (size_t i = 0; i < s->n_digests; i++) {
-		fmt_number op = s->digests[i].op - s->first_number;
-		const struct fmt_template *template =
-			op < s->n_events ? fmt_template(fmt_trace_names(t), s->events[op].template)
-					 : NULL;
-
-		if (template && template->kind == FMT_KERNEL)
-			return true;
-	}
-	return false;
-}
-
 /* The level at which the run was digested, for gpucapture --digest. */
-static int digest_level(struct fmt_trace *t, const char **ret, struct fmt_error *err)
+static const char *digest_level(const struct fmt_trace *t)
 {
-	*ret = "none";
-	for (uint32_t rank = 0; rank < fmt_trace_n_ranks(t); rank++)
-		for (uint32_t i = 0; i < fmt_trace_rank(t, rank)->n_slices; i++) {
-			scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
-			int r;
+	static const char *const levels[] = {"\"comm\"", "\"step\"", "\"launch\""};
+	static const char *const names[] = {"comm", "step", "launch"};
+	const char *level =
+		fmt_fact_value(fmt_trace_names(t), FMT_WHOLE_TRACE, FMT_DIGEST_LEVEL_KEY);
 
-			if (fmt_trace_slice(t, rank, i)->n_digests == 0)
-				continue;
-			*ret = "comm";
-			r = fmt_slice_load(t, rank, i,
-					   FMT_WANT_OPS | FMT_WANT_CALLS | FMT_WANT_DIGESTS, &s,
-					   err);
-			if (r < 0)
-				return r;
-			if (has_launch_digests(t, s)) {
-				*ret = "launch";
-				return 0;
-			}
-		}
-	return 0;
+	for (size_t i = 0; level && i < ARRAY_SIZE(levels); i++)
+		if (strcmp(level, levels[i]) == 0)
+			return names[i];
+	return "none";
 }
 
 /* The code of a trace runs on the GPUs of whoever replays it. */
@@ -82,8 +58,11 @@ static int check_owner(const struct job *job)
 {
 	struct stat st;
 
-	if (job->args->values[OPT_TRUST] || stat(fmt_trace_path(job->recorded), &st) < 0 ||
-	    st.st_uid == geteuid())
+	if (job->args->values[OPT_TRUST])
+		return CLI_OK;
+	if (stat(fmt_trace_path(job->recorded), &st) < 0)
+		return cli_fail(-errno, NULL, "read", job->path, NULL);
+	if (st.st_uid == geteuid())
 		return CLI_OK;
 	cli_error("cannot re-execute %s: it belongs to another user, and its code would run here; "
 		  "--trust runs it",
@@ -160,13 +139,8 @@ static int run_recorded(struct job *job)
 {
 	char recorder[4096], self[4096], level[32];
 	char *command[10] = {recorder, level, (char[]){"-o"}, job->output};
-	const char *name = "none";
-	struct fmt_error err = {0};
-	int status, n = 4, r = digest_level(job->recorded, &name, &err);
+	int status, n = 4, r = beside("gpucapture", recorder, sizeof(recorder));
 
-	if (r < 0)
-		return cli_fail(r, &err, "read", job->path, NULL);
-	r = beside("gpucapture", recorder, sizeof(recorder));
 	if (r < 0)
 		return cli_fail(r, NULL, "find", "gpucapture", "it belongs beside gpureplay");
 	r = beside("gpureplay", self, sizeof(self));
@@ -174,7 +148,7 @@ static int run_recorded(struct job *job)
 		r = set_environment(job);
 	if (r < 0)
 		return cli_fail(r, NULL, "start", recorder, NULL);
-	snprintf(level, sizeof(level), "--digest=%s", name);
+	snprintf(level, sizeof(level), "--digest=%s", digest_level(job->recorded));
 	if (job->args->values[OPT_FORCE])
 		command[n++] = (char[]){"-f"};
 	command[n++] = (char[]){"--"};

@@ -7,6 +7,7 @@
 #include "tools/trace_arg.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +99,9 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 
 	if (r < 0)
 		return cli_fail(r, &err, "read", argv[1], NULL);
+	if (process.unknown > 0)
+		cli_error("%s: %" PRIu64 " calls of functions without a description are left out",
+			  argv[1], process.unknown);
 	restore_visible_devices(trace, process.ranks[0]);
 	r = rex_prepare(&process, &how, &result);
 	if (r == -EEXIST)
@@ -149,10 +153,11 @@ static int wait_for_all(pid_t *pids, uint32_t n)
 	pid_t pid;
 
 	while ((pid = wait(&status)) > 0 || errno == EINTR) {
-		int ended = WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
+		int ended;
 
 		if (pid <= 0)
 			continue;
+		ended = WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
 		for (uint32_t i = 0; i < n; i++) {
 			if (pids[i] == pid)
 				pids[i] = 0;

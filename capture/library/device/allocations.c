@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/allocations.h"
 
+#include "base/array.h"
 #include "capture/library/device/contexts.h"
 #include "capture/library/device/stream_ref.h"
 #include "capture/library/find/cu.h"
@@ -57,7 +58,8 @@ int cap_allocation_reaches(const struct cap_region *r, int device)
 	return (r->reach & peers) != 0;
 }
 
-size_t cap_allocations_list(uint64_t from, struct cap_region *ret, size_t n)
+/* Copies up to `n` ranges at addresses from `from` on. Returns their number. */
+static size_t list(uint64_t from, struct cap_region *ret, size_t n)
 {
 	struct cap_region *at, *end;
 	size_t found = 0;
@@ -69,6 +71,21 @@ size_t cap_allocations_list(uint64_t from, struct cap_region *ret, size_t n)
 		ret[found++] = *at;
 	pthread_mutex_unlock(&live.lock);
 	return found;
+}
+
+void cap_allocations_each(void (*act)(void *data, const struct cap_region *r), void *data)
+{
+	struct cap_region some[64];
+	uint64_t from = 0;
+	size_t n;
+
+	do {
+		n = list(from, some, ARRAY_SIZE(some));
+		for (size_t i = 0; i < n; i++)
+			act(data, &some[i]);
+		if (n > 0)
+			from = some[n - 1].base + 1;
+	} while (n == ARRAY_SIZE(some));
 }
 
 /* ---- calls that change allocations */

@@ -15,5 +15,5 @@ int cap_allocation_find(uint64_t address, struct cap_region *ret);
 /* Whether kernels of the device can read the range; if not, reading ends the context. */
 int cap_allocation_reaches(const struct cap_region *r, int device);
 
-/* Up to `n` ranges at addresses from `from` on, in order of address. Returns their number. */
-size_t cap_allocations_list(uint64_t from, struct cap_region *ret, size_t n);
+/* Calls act() for a copy of each range, in order of address, without holding the lock. */
+void cap_allocations_each(void (*act)(void *data, const struct cap_region *r), void *data);

@@ -8,7 +8,6 @@
 #include "capture/library/digests/batch.h"
 #include "capture/library/find/cu.h"
 
-#define LISTED 64
 #define MOST_SUMS 4096 /* page sums in one record */
 
 static uint64_t piece_bytes;
@@ -135,21 +134,24 @@ void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
 	cap_params_values(c, call, append_pointed, &to);
 }
 
+struct live {
+	struct append to;
+	const struct cap_stream_ref *ref;
+};
+
+static void append_live(void *data, const struct cap_region *r)
+{
+	const struct live *l = data;
+
+	if (cap_region_is_device(r) && r->context == l->ref->context &&
+	    (l->ref->sync || !r->stream || r->stream == l->ref->stream))
+		append_reachable(l->to.buffers, l->to.id, r, r->base, r->bytes, l->to.output);
+}
+
 void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
 		      int output)
 {
-	struct cap_region some[LISTED];
-	uint64_t from = 0;
-	size_t n;
+	struct live l = {{b, id, output}, ref};
 
-	do {
-		n = cap_allocations_list(from, some, LISTED);
-		for (size_t i = 0; i < n; i++)
-			if (cap_region_is_device(&some[i]) && some[i].context == ref->context &&
-			    (ref->sync || !some[i].stream || some[i].stream == ref->stream))
-				append_reachable(b, id, &some[i], some[i].base, some[i].bytes,
-						 output);
-		if (n > 0)
-			from = some[n - 1].base + 1;
-	} while (n == LISTED);
+	cap_allocations_each(append_live, &l);
 }

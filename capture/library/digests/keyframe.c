@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
-#define LISTED 64
 #define STAGED (64 * (uint64_t)GD128_PAGE_BYTES) /* bytes that are copied at once */
 
 static bool is_inside; /* the range has begun and not ended; atomic */
@@ -59,8 +58,9 @@ static bool read_memory(const struct cap_region *r, uint64_t offset, uint64_t by
 	       cap_cu.cuStreamSynchronize(CU_LEGACY_STREAM) == 0;
 }
 
-static void put_region(const struct keyframe *k, const struct cap_region *r)
+static void put_region(void *data, const struct cap_region *r)
 {
+	const struct keyframe *k = data;
 	int entered = r->context ? cap_context_enter(r->context) : 0;
 
 	for (uint64_t at = 0; at < r->bytes; at += STAGED) {
@@ -78,41 +78,25 @@ static void put_region(const struct keyframe *k, const struct cap_region *r)
 	cap_context_leave(entered);
 }
 
-static void synchronise(const struct keyframe *k, const struct cap_region *r)
+static void synchronise(void *unused, const struct cap_region *r)
 {
 	int entered = r->context ? cap_context_enter(r->context) : 0;
 
-	(void)k;
+	(void)unused;
 	if (r->context)
 		cap_cu.cuCtxSynchronize();
 	cap_context_leave(entered);
 }
 
-static void each_region(const struct keyframe *k,
-			void (*act)(const struct keyframe *k, const struct cap_region *r))
-{
-	struct cap_region some[LISTED];
-	uint64_t from = 0;
-	size_t n;
-
-	do {
-		n = cap_allocations_list(from, some, LISTED);
-		for (size_t i = 0; i < n; i++)
-			act(k, &some[i]);
-		if (n > 0)
-			from = some[n - 1].base + 1;
-	} while (n == LISTED);
-}
-
 static void take_keyframe(uint64_t id, unsigned flags)
 {
 	scoped(free_ptr) uint8_t *staged = malloc(STAGED);
-	const struct keyframe k = {id, CAP_DIGEST_LIVE | CAP_DIGEST_UNANNOUNCED | flags, staged};
+	struct keyframe k = {id, CAP_DIGEST_LIVE | CAP_DIGEST_UNANNOUNCED | flags, staged};
 
 	if (!staged)
 		return;
-	each_region(&k, synchronise);
-	each_region(&k, put_region);
+	cap_allocations_each(synchronise, NULL);
+	cap_allocations_each(put_region, &k);
 }
 
 /* The id of the last call that this thread has recorded. */

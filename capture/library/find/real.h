@@ -46,8 +46,9 @@ void *cap_real(enum cap_library library, const char *name);
 /* The driver's handle, loaded if needed; NULL if the machine has no driver. */
 void *cap_real_driver(void);
 
-/* What the program puts in place of a function of the driver, or `real`: gpureplay, which allocates
- * memory at recorded addresses, defines gpucapture_wrap_driver(). */
+/* Returns the program's replacement for a function of the driver, or `real` if it has none. A
+ * program replaces functions by defining gpucapture_wrap_driver(), as gpureplay does to allocate
+ * memory at recorded addresses. */
 void *cap_real_wrapped(const char *name, void *real);
 
 /* True if the code at that address belongs to the driver, or the driver is being opened: its own

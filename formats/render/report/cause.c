@@ -8,10 +8,11 @@
 
 #include <inttypes.h>
 
-/* What two operations at the same position of a stream have to do with each other. */
+/* The result of comparing two operations at the same position of a stream. */
 enum { SAME, OTHER_READ, OTHER_WRITTEN };
 
-/* A collective of which a rank put in other bytes, so that it is no cause on any rank. */
+/* A collective in which some rank's input differs. Its outputs differ as a consequence, on any
+ * rank. */
 struct tainted {
 	int64_t comm, seq;
 };
@@ -107,6 +108,8 @@ static int compare_bytes(const struct fmt_cause_op *x, const struct fmt_cause_op
 {
 	int found = SAME;
 
+	for (size_t i = 0; i < y->n_digests; i++)
+		counts->alone += !match(&y->digests[i], x);
 	for (size_t i = 0; i < x->n_digests; i++) {
 		const struct fmt_cause_digest *d = &x->digests[i], *e = match(d, y);
 

@@ -189,7 +189,7 @@ static bool has_number(const struct fmt_cause_side *a, uint32_t x, const struct 
 	return l->kind == m->kind && l->tid == m->tid;
 }
 
-/* How far two streams did the same, from their beginning. */
+/* Counts the operations at the beginning of two streams that are the same. */
 static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
 		     const struct fmt_cause_side *b, const struct fmt_cause_track *y)
 {

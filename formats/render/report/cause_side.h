@@ -18,7 +18,8 @@ struct fmt_cause_op {
 	const struct fmt_template *template;
 	const struct fmt_event *event;
 	const struct fmt_slice *slice;
-	int64_t start_ns, iteration, comm, seq; /* comm is -1 if it is no collective */
+	int64_t start_ns, iteration, comm,
+		seq; /* comm is -1 if the operation is not a collective */
 	uint64_t correlation;
 	uint32_t track;
 	struct fmt_cause_digest *digests;

@@ -7,7 +7,7 @@
 
 #include "formats/run/collectives/ends.h"
 
-/* How two rows agree: operation k of the first is operation k + shift of the second. */
+/* The alignment of two rows: operation k of the first is operation k + shift of the second. */
 struct fmt_sequence {
 	int64_t shift;
 	int64_t ahead_ns; /* by which ends of the second row are later, most often */

@@ -19,7 +19,7 @@ struct site {
 	fmt_str earlier, before, next; /* launches before and behind the calls */
 };
 
-/* How well an explanation agrees with the recorded times. */
+/* The agreement of an explanation with the recorded times. */
 struct fit {
 	uint32_t n, violated; /* times that there was such an operation; that it ended too late */
 	double score;	      /* 1 for each start that came late, and just then */
@@ -200,7 +200,7 @@ struct option {
 	struct hypothesis h;
 };
 
-/* The explanation of that number: 1; 0 if there is none of that number; -1 behind the last one. The
+/* The explanation of that number: 1; 0 if not found of that number; -1 behind the last one. The
  * stream of the next launch waits, or that of the guess; or the host. */
 static int option_of(const struct infer_scan *scan, const struct infer_site *at, uint32_t site,
 		     uint32_t number, struct option *ret)
@@ -266,8 +266,8 @@ static bool is_possible(const struct fit *f, const struct infer_view *v, const s
 	return f->violated <= f->n / 20 + (f->n >= 8) && !is_violated(v, o->op, o->to, call);
 }
 
-/* How much an explanation explains. Something else than the guess must explain clearly more; of
- * operations that never held back a call that waits for an event, the newest is taken. */
+/* The score of an explanation. Another one replaces the guess only if its score is clearly higher;
+ * of operations that never held back a waiting call, the newest is taken. */
 static double value_of(const struct fit *f, const struct option *o, uint32_t number)
 {
 	if (o->h.nth == GUESS)

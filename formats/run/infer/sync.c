@@ -124,7 +124,8 @@ static int sync_event(struct infer_walk *w, uint32_t call)
 	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_EVENT);
 }
 
-/* What the links of a call say that have ended in time: 1, or 0 if there are none. */
+/* Makes edges of the links of a call whose operations ended before it returned: 1; 0 if it has
+ * none. */
 static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 {
 	const struct infer_view *v = w->view;

@@ -98,7 +98,7 @@ static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint3
 	if (at == INFER_NONE)
 		return;
 	z = &v->ops[at];
-	/* What ends just then is an event, if the stream can wait for one. */
+	/* If the stream can wait for an event, the operation that ended just then recorded it. */
 	if (z->kind == FMT_COLLECTIVE ||
 	    z->end_ns <= o->start_ns + (may_wait(w, o, call) ? 2 : -25) * INFER_US ||
 	    o->start_ns <= base_ns + 25 * INFER_US || z->start_ns > base_ns + 50 * INFER_US)

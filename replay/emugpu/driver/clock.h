@@ -95,7 +95,7 @@ void gpuemu_clock_resume(void);
 void gpuemu_thread_not_before(int64_t ns);
 void gpuemu_thread_hands_on(void);
 
-/* The latest clock of the run's processes that use GPUs; 0 if there are none. */
+/* The latest clock of the run's processes that use GPUs; 0 if not found. */
 int64_t gpuemu_horizon_ns(void);
 
 /* CLOCK_MONOTONIC at the zero of virtual time: when gpuemu started the program. */

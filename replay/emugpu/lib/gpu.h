@@ -51,7 +51,7 @@ struct emu_gpu {
 	gpuemu_explain_fn *gpuemu_explain;	   /* or NULL */
 };
 
-/* The initialised driver; NULL if there is none or it is not emulated. */
+/* The initialised driver; NULL if not found or it is not emulated. */
 const struct emu_gpu *emu_gpu(void);
 
 /* The peak that operations on elements of `type` can reach. `tensor`: they may run on tensor cores.

@@ -66,23 +66,13 @@ static uint64_t message_bytes(const struct emu_nccl_work *w, uint32_t n)
 
 int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w)
 {
-	static const char *const names[COST_COLLECTIVES] = {
-		[COST_ALL_REDUCE] = "all_reduce",
-		[COST_REDUCE] = "reduce",
-		[COST_BROADCAST] = "broadcast",
-		[COST_ALL_GATHER] = "all_gather",
-		[COST_REDUCE_SCATTER] = "reduce_scatter",
-		[COST_ALL_TO_ALL] = "all_to_all",
-		[COST_GATHER] = "gather",
-		[COST_SCATTER] = "scatter",
-		[COST_SEND_RECV] = "send_recv",
-	};
 	enum cost_collective kind = w->operation.kind;
 	gpuemu_recorded_ns_fn *recorded_ns = emu_gpu()->gpuemu_recorded_ns;
 	int64_t ns = -1;
 
 	if (recorded_ns)
-		ns = recorded_ns(names[kind], w->comm->n, message_bytes(w, w->comm->n));
+		ns = recorded_ns(cost_collective_name(kind), w->comm->n,
+				 message_bytes(w, w->comm->n));
 	return ns >= 0 ? ns : cost_collective_ns(&w->comm->links, kind, bytes_of(w));
 }
 

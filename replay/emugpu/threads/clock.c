@@ -13,7 +13,7 @@
 enum { CLOCKS = 12 };
 
 static struct {
-	int known, is_virtual;
+	int is_virtual;
 	int64_t zero_ns; /* CLOCK_MONOTONIC at the zero of virtual time */
 	char folder[4096];
 	struct {

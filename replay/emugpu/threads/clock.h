@@ -15,7 +15,7 @@ int emu_clock_virtual(const void *caller);
 /* Returns whether the clock shows the time of day, or since boot; not CPU time. */
 int emu_clock_shows_time(clockid_t clock);
 
-/* What `clock` shows at the calling thread's time. */
+/* The time of `clock` for the calling thread. */
 int64_t emu_clock_ns(clockid_t clock);
 
 /* The real time at which a wait ends in real time that the program wants to end at `until`. */

@@ -12,7 +12,7 @@
 
 enum { VECTORIZED, UNROLLED, STRIDED, STRIDED_CASTS };
 
-/* Where the types of a functor are in its name. */
+/* Finds the types of a functor in its name. */
 enum types {
 	ONE,	    /* Name<T> */
 	LAMBDA,	    /* ...{lambda(A, B)#1}: the result is an A */

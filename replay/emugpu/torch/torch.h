@@ -67,7 +67,7 @@ struct emu_part {
 
 /* The i-th template argument of the first template in `p`; empty if there is none. */
 struct emu_part emu_part_argument(struct emu_part p, int i);
-/* What follows the first `text`, or empty; and whether it contains `text`. */
+/* The rest behind the first `text`, or empty; and whether it contains `text`. */
 struct emu_part emu_part_after(struct emu_part p, const char *text);
 int emu_part_has(struct emu_part p, const char *text);
 /* The element type that a C++ name stands for: 0, or -ENOTSUP. bool is EMU_U8. */

@@ -33,8 +33,8 @@ int rec_ring_reader_new(const struct cap_drain_about *about, struct rec_process 
 			const struct cap_clock *clock, struct rec_ring_reader **ret);
 void rec_ring_reader_free(struct rec_ring_reader *f);
 
-/* What the ring held, 8-byte aligned. Damage costs what is damaged, and is counted. 0 or a negative
- * errno. */
+/* Reads records copied from the ring, 8-byte aligned. Skips and counts damaged records. 0 or a
+ * negative errno. */
 int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c);
 
 /* Some of what the ring held is lost. */

@@ -20,7 +20,7 @@ static struct rec_object *stream_of(const struct launch *l)
 	return rec_stream_of(l->call, l->stream);
 }
 
-/* What the launch does that has no times of its own. */
+/* The number of collectives in a launch whose nodes have no times of their own. */
 static uint64_t n_collectives(const struct launch *l)
 {
 	const struct rec_graphs *all = l->call->process->graphs;
@@ -99,7 +99,7 @@ static int add(const struct launch *l, struct rec_op *o, int64_t node, fmt_str a
 	return stream ? rec_op_add(c, stream, o) : -ENOMEM;
 }
 
-/* Where all that ran at once has ended. */
+/* Adds the end of the launch, which waits for all branches. */
 static int add_end(const struct launch *l, const struct rec_graph *g)
 {
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "graph", .index = g->plan->n_ops};

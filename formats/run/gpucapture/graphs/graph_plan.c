@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where the operations of a launch go. Those that one stands behind on its branch it waits for;
- * others that it waits for are listed. */
+/* Assigns the operations of a launch to branches of its stream. An operation waits for the one
+ * before it on its branch; its other dependencies are listed. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 
 #include "base/array.h"
@@ -24,7 +24,7 @@ struct planning {
 	const struct rec_graph *g;
 	uint32_t *order;    /* nodes, by their place */
 	uint32_t *first;    /* its edges are edges[first ..] */
-	uint32_t *branch;   /* REC_NONE: it is no operation */
+	uint32_t *branch;   /* REC_NONE: not an operation */
 	uint32_t *position; /* on its branch, from 1 */
 	uint32_t *seen;	    /* MOST_BRANCHES for each: how far on each branch it waits for */
 	uint32_t tails[MOST_BRANCHES], lengths[MOST_BRANCHES], n_branches;
@@ -132,7 +132,7 @@ static uint32_t choose(struct planning *p, uint32_t node)
 	return MOST_BRANCHES - 1;
 }
 
-/* What it waits for that does not follow from its place. */
+/* The dependencies of an operation that its branch does not imply. */
 static int name_list(struct planning *p, uint32_t behind, fmt_str *ret)
 {
 	scoped(text_done) struct text json = {0};
@@ -239,7 +239,7 @@ static int plan(struct planning *p, struct rec_graph_plan *ret)
 		ret->nodes[i] = (struct rec_graph_plan_node){.node = REC_NONE};
 	ret->has_end = !is_chain(p);
 	p->n_branches = 1;
-	/* What begins at once comes first: the first of these is on the stream itself. */
+	/* Operations without dependencies are first; the first one is on the stream itself. */
 	r = place_all(p, ret, true);
 	if (r == 0)
 		r = place_all(p, ret, false);

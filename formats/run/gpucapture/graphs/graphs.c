@@ -341,7 +341,7 @@ static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
 	return r == -E2BIG ? 0 : r;
 }
 
-/* What goes into a graph beside operations. */
+/* Nodes that are not operations. */
 static int captured_call(struct rec_call *c)
 {
 	const struct rec_node node = {

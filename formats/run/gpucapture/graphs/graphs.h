@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "formats/run/gpucapture/process/call.h"
 
-/* What a node does. */
+/* A node of a graph. */
 struct rec_node {
 	const char *kind;
 	fmt_str name;
@@ -53,7 +53,7 @@ bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at 
 /* The operations of a launch: one, or one for each node that has times. */
 int rec_graph_launch(struct rec_call *c);
 
-/* What an executable graph, by its number, does now. */
+/* The current version of an executable graph, by its number. */
 struct rec_graph_id {
 	uint32_t graph;	  /* the number of the graph that it was made of; 0 unknown */
 	uint32_t version; /* of that: 0 as it was instantiated first */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What graphs.c and graph_*.c share. */
+/* Internals that graphs.c and graph_*.c share. */
 #pragma once
 
 #include "formats/run/gpucapture/graphs/graphs.h"
@@ -76,23 +76,23 @@ void rec_graph_sort_edges(struct rec_graph *g);
 /* Without nodes and edges again. */
 void rec_graph_clear(struct rec_graph *g);
 
-/* The version of the graph, by its place among all, that is as it is now: one that there was, or a
- * new one. 0 or -ENOMEM; -E2BIG: there are too many. */
+/* Finds the version that equals the graph's present state, or adds one; *ret_version is its index.
+ * 0 or -ENOMEM; -E2BIG: too many versions. */
 int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version);
-/* NULL: there is none. */
+/* NULL if not found. */
 struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct rec_graph_id *id);
 
 /* The graph is as the driver reported the library when this call instantiated it, if it was asked:
  * 1, or 0, and whether launches have times of their nodes; or -ENOMEM. */
 int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
 
-/* What the driver reported takes over which nodes are collectives; what is not found is counted. 0
- * or -ENOMEM. */
+/* Copies from the calls which nodes are collectives to the nodes that the driver reported. Counts
+ * collectives without such a node. 0 or -ENOMEM. */
 int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
 			       struct rec_graph *reported);
 /* The operation of a launch is the collective that its node is. 0 or -ENOMEM. */
 int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_launched *launched);
-/* How many a launch does, of what does not change any more. */
+/* The number of collectives in one launch of a version that no longer changes. */
 uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g);
 /* The node is the child graph of that handle, as it is now. 0 or -ENOMEM. */
 int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint64_t child);
@@ -100,8 +100,8 @@ int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint6
 /* NULL: it was not seen made. */
 struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t number);
 
-/* Where the operations of a launch go: the first of those that run at once on the stream itself,
- * others on branches of it. */
+/* Assigns the operations of a launch to tracks: of operations that run at once, the first is on the
+ * stream itself, the others are on branches of it. */
 struct rec_graph_plan_node {
 	uint32_t node, branch;
 	fmt_str after; /* what it waits for beside what stands before it on its branch, as JSON; 0:
@@ -113,7 +113,7 @@ struct rec_graph_plan {
 	size_t n;
 	uint32_t n_ops; /* with those that are not */
 	bool has_end;	/* one more has times: the end of all */
-	fmt_str after;	/* of that; 0: it is no operation */
+	fmt_str after;	/* of that; 0: not an operation */
 };
 
 void rec_graph_plan_free(struct rec_graph_plan *p);
@@ -142,7 +142,7 @@ int rec_graph_find_node(const struct rec_graph *g, uint64_t handle, uint32_t *re
 /* The call's arguments are the node's parameters from now on. */
 void rec_graph_said(const struct rec_call *c, struct rec_node *node);
 
-/* What the call says of the node by its parameters; those of any node say of which kind it is. */
+/* Sets the node from the parameters of the call. Calls for any node also give its kind. */
 void rec_graph_describe(struct rec_call *c, struct rec_node *node);
 /* The same by the struct for its kind. */
 void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct rec_node *node);

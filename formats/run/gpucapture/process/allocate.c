@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What calls do to the memory of a process. */
+/* Updates the allocations of a process after each call that makes or frees memory. */
 #include "formats/run/gpucapture/process/call.h"
 
 #include <string.h>

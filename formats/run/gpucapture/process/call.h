@@ -88,12 +88,13 @@ struct rec_call {
 /* The index of an argument by name; -1. */
 int rec_arg(const struct rec_call *c, const char *name);
 
-/* Its value, extended to 64 bits by its type; `otherwise` where there is none of that name. */
+/* The value of an argument, extended to 64 bits by its type; `otherwise` if it has no such
+ * argument. */
 int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise);
 int64_t rec_value_at(const struct rec_call *c, int arg);
 
-/* What the argument of that name points to: before the call, or after it. NULL when it was not
- * kept. */
+/* The memory that the argument of that name points to, before or after the call. NULL if it was not
+ * recorded. */
 const struct rec_blob *rec_pointed(const struct rec_call *c, const char *name,
 				   enum cap_blob_what what);
 const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum cap_blob_what what);
@@ -101,12 +102,12 @@ const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum ca
 /* The number of `bytes` bytes at `offset` of a blob; 1, or 0 when it is not there. */
 int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret);
 
-/* The struct that an argument leads to, before the call: 1, or 0 where it is none, or was not kept.
- */
+/* The struct that an argument points to, before the call: 1; 0 if it is not a struct, or was not
+ * recorded. */
 int rec_view(const struct rec_call *c, const char *name, struct api_view *ret);
 
-/* What the function or kernel is called that the handle stands for; one that was not seen made gets
- * a name of its address. */
+/* The name of the function or kernel of a handle; its address in hex if its making was not
+ * recorded. */
 fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle);
 
 int rec_is(const struct rec_call *c, const char *stem);
@@ -120,7 +121,7 @@ struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle);
 uint64_t rec_current_context(const struct rec_call *c);
 int rec_current_device(const struct rec_call *c);
 
-/* What happened while the call lasted: an event on its thread, of no template yet. */
+/* Adds an event on the thread of the call, within its span, without a template yet. */
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
 
 /* Adds the call itself, with its arguments by meaning. */

@@ -29,7 +29,7 @@ struct rec_handles;
 int rec_handles_new(struct rec_handles **ret);
 void rec_handles_free(struct rec_handles *h);
 
-/* The thing that the handle stands for now; NULL when there is none. */
+/* The thing that the handle stands for now; NULL if not found. */
 struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* The same; one that was not there is made, as not known. NULL without memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What calls do to the objects of a process: handles, the current context. */
+/* Updates the objects of a process after each call: handles and the current context. */
 #include "formats/run/gpucapture/process/call.h"
 
 #include "base/array.h"
@@ -111,7 +111,7 @@ static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
 	       meaning == API_MEANING_MEMORY;
 }
 
-/* What a function or kernel is called: as it was asked for, or as what it was made of. */
+/* The name of a function or kernel: the requested one, or that of the object it was made from. */
 static int name_function(const struct rec_call *c, struct rec_object *t)
 {
 	const struct rec_blob *name = rec_pointed(c, "name", CAP_BLOB_BEFORE);

@@ -18,12 +18,12 @@
 
 #include <stdbool.h>
 
-/* How a process was found when the recording ended. */
+/* The state of a process at the end of the recording. */
 enum rec_ending { REC_EXITED, REC_RUNNING, REC_KILLED };
 
 struct rec_thread;
 
-/* How a process ended, and what it called last. */
+/* The end of a process, and its last call. */
 struct rec_end {
 	uint8_t how;	      /* enum rec_ending */
 	uint8_t signal;	      /* that ended it; 0: not known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is kept of the calls of a traced process (process.h). */
+/* The events of a traced process (process.h). */
 #pragma once
 
 #include "formats/run/collectives/order.h"
@@ -34,7 +34,7 @@ struct rec_track {
 	uint32_t timed; /* of streams: the last event whose times came; 0: none */
 };
 
-/* What one rank of a communicator did, as one operation. */
+/* The part of one rank in a collective, as one operation. */
 struct rec_collective {
 	uint32_t event; /* the operation; REC_NONE: first reading */
 	uint32_t comm;	/* of the process */

@@ -31,7 +31,7 @@ int rec_times_await(struct rec_process *p, uint32_t event);
 int rec_times_await_planned(struct rec_process *p, uint32_t collective, uint64_t id,
 			    uint32_t index);
 
-/* How many operations have no times. */
+/* The number of operations without times. */
 uint64_t rec_times_missing(const struct rec_process *p);
 
 /* The first operation from `from` on that waits for its times, and may get them; REC_NONE. */

@@ -56,7 +56,7 @@ static const char *device_fact(const struct rec_process *p, int device, const ch
 	return rec_fact(p, key);
 }
 
-/* How long the number at `text` is, as JSON has them; 0: there is none. */
+/* The length of the JSON number at `text`; 0: not a number. */
 static size_t number_length(const char *text)
 {
 	size_t sign = *text == '-', n = strspn(text + sign, "0123456789");

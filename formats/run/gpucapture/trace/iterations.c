@@ -55,7 +55,7 @@ static int from_marks(struct rec_iterations *s, const struct rec_process *p,
 
 /* ---- ranges that are numbered: "step 4", "ProfilerStep#4" */
 
-/* What the names of such ranges have in common. */
+/* The prefix that the names of numbered ranges share. */
 struct prefix {
 	const char *text;
 	size_t len;
@@ -255,7 +255,7 @@ static int64_t nearest(const struct fmt_run_rank *rank, int64_t at_ns)
 	return (int64_t)i;
 }
 
-/* Where the end is not known yet, those that begin together have one number. */
+/* Until ends are known, iterations that begin together have one number. */
 static void align_begins(struct fmt_run *run)
 {
 	int64_t least = 0;
@@ -439,8 +439,9 @@ int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 
 /* ---- where a segment ends */
 
-/* How many iterations can be written: without the last, which may go on; where they repeat, without
- * the one before, too, which tells where the last one of the run ends. */
+/* The number of iterations that can be written: not the last, which may continue. If iterations
+ * were found by repetition, not the one before either: it determines where the last of the run
+ * ends. */
 static size_t count_over(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
 			 int64_t until_ns)
 {

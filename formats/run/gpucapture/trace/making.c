@@ -8,8 +8,8 @@
 #include "formats/run/gpucapture/trace/reach.h"
 #include "formats/run/gpucapture/trace/writing.h"
 
-/* Where there are so many times as many calls and operations as in a segment, something is waited
- * for that does not come: what is older than the last segment's worth is given up. */
+/* If so many segments of calls and operations are pending, the records that would complete them are
+ * missing: events older than the newest segment are no longer waited for. */
 #define TOO_MANY 4
 /* Such a part of a segment is little. */
 #define ENOUGH 4
@@ -165,7 +165,7 @@ static int hold_back(const struct rec_making *m, struct rec_segment *s,
 	return 0;
 }
 
-/* Ends the segment where iterations do: 1; 0 where there is none to end. */
+/* Ends the segment at the end of an iteration: 1; 0 if no iteration is complete. */
 static int cut(const struct rec_making *m, struct rec_segment *s, const struct rec_reach *reach)
 {
 	struct rec_iterations_of *steps = m->steps;
@@ -262,7 +262,7 @@ static int keep_window(struct rec_making *m, struct rec_segment *s, struct fmt_e
 
 /* ---- what stays */
 
-/* What began before the next segment does. */
+/* Whether the event, or its call, began before the next segment. */
 static bool is_written(const struct rec_making *m, const struct rec_process *p,
 		       const struct rec_event *e)
 {
@@ -294,7 +294,7 @@ static int forget(struct rec_making *m, struct rec_process *p, uint32_t end)
 
 /* ---- all of it */
 
-/* Makes a segment of what is complete, and begins to write it: 1; 0: there is none yet. */
+/* Makes a segment of complete events and begins to write it: 1; 0 if no segment is complete. */
 static int make_segment(struct rec_making *m, struct rec_process *const *processes, size_t n,
 			bool force, struct fmt_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What only the whole run tells, found before any of it is written: ranks, communicators, numbers
- * of collectives, and how iterations are delimited. A recording is read twice. The first reading
- * keeps no events (struct rec_process, only_plan); the second one writes them (making.h). One
- * thread. */
+/* Facts that depend on the whole run, found before any of it is written: ranks, communicators,
+ * numbers of collectives, and how iterations are delimited. A recording is read twice. The first
+ * reading keeps no events (struct rec_process, only_plan); the second one writes them (making.h).
+ * One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/iterations.h"

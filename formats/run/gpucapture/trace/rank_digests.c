@@ -35,7 +35,7 @@ static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t 
 	return best;
 }
 
-/* Where a rank was when a keyframe was taken: the one that was looked for last. */
+/* The position of a rank when a keyframe was taken; caches the last search. */
 struct keyframe {
 	uint64_t id;
 	uint32_t rank, op;

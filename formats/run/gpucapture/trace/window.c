@@ -87,7 +87,7 @@ int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t
 	return 0;
 }
 
-/* What stays was written from this moment to that, or the prologue from its first call on. */
+/* Sets the span of the written events: the window, or from the first call of the prologue. */
 static void span(const struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
 		 int64_t to_ns)
 {

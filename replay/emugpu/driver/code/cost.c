@@ -45,7 +45,7 @@ static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l
 	return n ? sum / n : -1;
 }
 
-/* What the function's name says. Threads may look it up at once: one result stays. */
+/* The work of a function by its name. Threads may look it up at once: one result stays. */
 static const struct cost_name *kind_of(struct emu_function *f)
 {
 	const struct cost_name *known = __atomic_load_n(&f->kind, __ATOMIC_ACQUIRE);
