@@ -163,6 +163,29 @@ static int next_iteration(struct side *s, struct fmt_error *err)
 	return 1;
 }
 
+/* Whether slices outside of iterations hold nothing to compare: only operations are compared, and
+ * they have none. Where host calls are cut off differs from run to run. */
+static bool is_skipped(const struct side *s)
+{
+	if (s->calls || (s->iteration != FMT_BEFORE && s->iteration != FMT_AFTER))
+		return false;
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		if (s->tracks[i].n > 0)
+			return false;
+	return true;
+}
+
+/* Reads the next iteration that has something to compare: 1, or 0 at the end. */
+static int next_compared(struct side *s, struct fmt_error *err)
+{
+	int r;
+
+	do
+		r = next_iteration(s, err);
+	while (r > 0 && is_skipped(s));
+	return r;
+}
+
 /* ---- matching tracks */
 
 static bool same_string(const struct side *a, fmt_str x, const struct side *b, fmt_str y)
@@ -417,7 +440,7 @@ static int compare_rank(struct side *a, struct side *b, struct fmt_difference *d
 	char first[32], second[32];
 
 	for (;;) {
-		int r = next_iteration(a, err), q = r < 0 ? r : next_iteration(b, err);
+		int r = next_compared(a, err), q = r < 0 ? r : next_compared(b, err);
 
 		if (q < 0)
 			return q;
