@@ -25,6 +25,7 @@ enum {
 	OPT_SPEED,
 	OPT_PACE,
 	OPT_CLOCK,
+	OPT_POISON,
 	OPT_REPORT,
 	OPT_JSON,
 	OPT_OUTPUT,
@@ -43,6 +44,8 @@ static const struct cli_option options[] = {
 	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time for real"},
 	[OPT_CLOCK] = {"clock", 0, "CLOCK",
 		       "the clock that the program reads: virtual (default) or real"},
+	[OPT_POISON] = {"poison", 0, NULL,
+			"fill the outputs of kernels without a host kernel with NaN"},
 	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report to FILE instead of stderr"},
@@ -188,6 +191,8 @@ static int set_up(const struct cli_args *args)
 	setenv("GPUEMU_GPUS", number, 1);
 	if (speed)
 		setenv("GPUEMU_HOST_SPEED", speed, 1);
+	if (args->values[OPT_POISON])
+		setenv("GPUEMU_POISON", "1", 1);
 	if (args->values[OPT_PACE])
 		setenv("GPUEMU_PACE", "1", 1);
 	if (args->values[OPT_LIKE])

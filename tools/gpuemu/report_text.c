@@ -149,7 +149,7 @@ static void print_names(const struct gpuemu_report *r, struct kind k, struct tex
 		print_name(r->notes[k.from + i], out);
 	}
 	if (k.n > SHOWN_KERNELS)
-		text_printf(out, " and %zu more", k.n - SHOWN_KERNELS);
+		text_printf(out, " and %zu more, listed by --json", k.n - SHOWN_KERNELS);
 }
 
 static void print_without_kernel(const struct gpuemu_report *r, struct text *out)
@@ -158,10 +158,11 @@ static void print_without_kernel(const struct gpuemu_report *r, struct text *out
 
 	if (missing.n == 0)
 		return;
-	text_printf(
-		out,
-		"gpuemu: no host kernel, so computed nothing: %zu kernel%s, %" PRIu64 " launch%s (",
-		missing.n, missing.n == 1 ? "" : "s", missing.sum, missing.sum == 1 ? "" : "es");
+	text_str(out, "gpuemu: ");
+	fmt_text_counted(out, missing.sum, "launch", "launches");
+	text_str(out, " of ");
+	fmt_text_counted(out, missing.n, "kernel", "kernels");
+	text_str(out, " had no host kernel; results that depend on them are undefined (");
 	print_names(r, missing, out);
 	text_char(out, ')');
 	if (read.n > 0) {

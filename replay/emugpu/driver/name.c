@@ -23,24 +23,50 @@ char *emu_name_demangle(const char *symbol)
 	return name ? name : strdup(symbol);
 }
 
-/* "void ns::scale<float>(float*, int)" to "ns::scale<float>". */
-static char *strip_signature(char *name)
+/* The "(" that begins the parameters, or the end; *start: the name behind the return type. */
+static char *parameters_of(char *name, char **start)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	int depth = 0;
-	char *start = name, *c;
+	char *c;
 
+	*start = name;
 	for (c = name; *c; c++) {
 		depth += *c == '<' ? 1 : *c == '>' ? -1 : 0;
 		if (strncmp(c, anonymous, strlen(anonymous)) == 0)
 			c += strlen(anonymous) - 1;
 		else if (depth == 0 && *c == ' ')
-			start = c + 1;
+			*start = c + 1;
 		else if (depth == 0 && *c == '(')
 			break;
 	}
-	*c = 0;
+	return c;
+}
+
+/* "void ns::scale<float>(float*, int)" to "ns::scale<float>". */
+static char *strip_signature(char *name)
+{
+	char *start, *end = parameters_of(name, &start);
+
+	*end = 0;
 	return start;
+}
+
+uint64_t emu_name_inputs(const char *symbol)
+{
+	scoped(free_ptr) char *whole = emu_name_demangle(symbol);
+	uint64_t inputs = 0;
+	int depth = 0, number = 0;
+	char *start;
+
+	for (const char *c = whole ? parameters_of(whole, &start) : ""; *c && number < 64; c++) {
+		depth += strchr("<({[", *c) ? 1 : strchr(">)}]", *c) ? -1 : 0;
+		if (depth == 1 && *c == ',')
+			number++;
+		else if (depth == 1 && strncmp(c, "const*", strlen("const*")) == 0)
+			inputs |= UINT64_C(1) << number;
+	}
+	return inputs;
 }
 
 char *emu_name_plain(const char *symbol)

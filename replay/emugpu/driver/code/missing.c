@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/notes.h"
 
@@ -15,6 +16,7 @@
 struct emu_missing {
 	char *name;
 	uint64_t *launches, *reads;
+	uint64_t inputs; /* emu_name_inputs() */
 };
 
 /* The last writer of an address: a kernel without a host kernel, which should have written it, or
@@ -106,6 +108,7 @@ static struct emu_missing *missing_new(const struct emu_function *f)
 		free(m);
 		return NULL;
 	}
+	m->inputs = emu_name_inputs(f->entry->name);
 	m->launches = emu_note(EMU_NOTE_NO_KERNEL, "libcuda.so.1", m->name);
 	return m;
 }
@@ -125,6 +128,59 @@ static struct emu_missing *missing_of(struct emu_function *f)
 	return none;
 }
 
+/* ---- poison ---- */
+
+/* Returns whether $GPUEMU_POISON is set: such kernels fill their outputs with NaN. */
+static int poisons(void)
+{
+	static int known; /* 1: no, 2: yes */
+
+	if (!__atomic_load_n(&known, __ATOMIC_RELAXED))
+		__atomic_store_n(&known, getenv("GPUEMU_POISON") ? 2 : 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&known, __ATOMIC_RELAXED) == 2;
+}
+
+/* The bytes that a kernel may write at `at`: 16 for each thread, but not beyond the allocation, nor
+ * beyond the next multiple of ALIGN that a parameter, copy or fill has named: another tensor of
+ * PyTorch begins there. 0 for memory of the host. */
+static size_t output_bytes(const struct emu_kernel_op *k, uintptr_t at)
+{
+	struct emu_region r = emu_region_find(at);
+	size_t blocks = (size_t)k->grid[0] * k->grid[1] * k->grid[2];
+	size_t most = 16 * blocks * k->block[0] * k->block[1] * k->block[2];
+	size_t bytes = ALIGN - at % ALIGN;
+
+	if (!r.device && r.kind != EMU_MANAGED)
+		return 0;
+	if (most > r.base + r.bytes - at)
+		most = r.base + r.bytes - at;
+	while (bytes < most &&
+	       __atomic_load_n(&slot_of(at + bytes)->at, __ATOMIC_RELAXED) != at + bytes)
+		bytes += ALIGN;
+	return bytes < most ? bytes : most;
+}
+
+/* Fills the memory at the first address in each parameter that is not a pointer to const. */
+static void poison_outputs(const struct emu_op *op, const struct emu_missing *m)
+{
+	const struct emu_entry *e = op->kernel.function->entry;
+
+	for (int i = 0; op->kernel.args && i < e->n_params; i++) {
+		size_t bytes = 0;
+
+		if (i < 64 && m->inputs >> i & 1)
+			continue;
+		for (uint32_t at = 0; !bytes && at + 8 <= e->params[i].bytes; at += 8) {
+			uint64_t value;
+
+			memcpy(&value, (const uint8_t *)op->kernel.args[i] + at, sizeof(value));
+			bytes = is_address(value) ? output_bytes(&op->kernel, value) : 0;
+			if (bytes)
+				memset((void *)value, 0xff, bytes);
+		}
+	}
+}
+
 void emu_missing_launched(const struct emu_op *op)
 {
 	struct emu_missing *m = missing_of(op->kernel.function);
@@ -135,11 +191,13 @@ void emu_missing_launched(const struct emu_op *op)
 	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_launched, m, __ATOMIC_RELEASE);
 	set_writer_of_parameters(op, m);
+	if (poisons())
+		poison_outputs(op, m);
 }
 
 void emu_missing_computed(const struct emu_op *op)
 {
-	if (__atomic_load_n(&launches, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&launches, __ATOMIC_RELAXED) || poisons())
 		set_writer_of_parameters(op, &written);
 }
 
@@ -174,7 +232,7 @@ void emu_missing_copied(const void *to, const void *from, size_t bytes, int to_h
 
 void emu_missing_filled(const void *to)
 {
-	if (writer_of((uintptr_t)to).kernel)
+	if (writer_of((uintptr_t)to).kernel || poisons())
 		set_writer((uintptr_t)to, (struct writer){0});
 }
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* gpuemu --poison: a kernel without a host kernel fills its output with NaN, and neither its inputs
+ * nor other buffers. */
+#include "tests/emugpu/check_driver.h"
+
+#include <dlfcn.h>
+#include <math.h>
+
+enum { N = 1000, THREADS = 128, BLOCKS = (N + THREADS - 1) / THREADS };
+
+/* void scale(int n, const float *x, float *y) */
+static const char ptx[] =
+	".version 8.0\n"
+	".target sm_52\n"
+	".address_size 64\n"
+	".visible .entry _Z5scaleiPKfPf(.param .u32 n, .param .u64 x, .param .u64 y)\n"
+	"{ ret; }\n";
+
+static void scale(CUfunction f, int n, CUdeviceptr x, CUdeviceptr y)
+{
+	void *params[] = {&n, &x, &y};
+
+	OK(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+}
+
+/* Returns how many of n numbers are NaN. */
+static int nans(CUdeviceptr at, int n)
+{
+	float numbers[N];
+	int found = 0;
+
+	OK(cuMemcpyDtoH(numbers, at, (size_t)n * sizeof(float)));
+	for (int i = 0; i < n; i++)
+		found += isnan(numbers[i]) != 0;
+	return found;
+}
+
+int main(void)
+{
+	CUdeviceptr x, y, all;
+	CUcontext context;
+	CUmodule module;
+	CUfunction f;
+
+	TRUE(dlopen("libstdc++.so.6", RTLD_NOW | RTLD_GLOBAL)); /* the demangler */
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	OK(cuModuleLoadData(&module, ptx));
+	OK(cuModuleGetFunction(&f, module, "_Z5scaleiPKfPf"));
+
+	OK(cuMemAlloc(&x, N * sizeof(float)));
+	OK(cuMemAlloc(&y, N * sizeof(float)));
+	OK(cuMemsetD32(x, 0, N));
+	OK(cuMemsetD32(y, 0, N));
+	scale(f, N, x, y);
+	TRUE(nans(x, N) == 0);
+	TRUE(nans(y, N) == N);
+
+	/* Two tensors of 256 numbers in one allocation. */
+	OK(cuMemAlloc(&all, 1 << 20));
+	OK(cuMemsetD32(all + 1024, 0, 256));
+	scale(f, 256, x, all);
+	TRUE(nans(all, 256) == 256);
+	TRUE(nans(all + 1024, 256) == 0);
+	return 0;
+}
